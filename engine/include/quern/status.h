@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: Apache-2.0
+// Errors as values: every call that can fail returns a Status or a Result<T>.
+// A message has a subject, what was found and what is wanted:
+// "node 'conv1' (Conv): weight has 3 input channels, input has 4".
+#pragma once
+
+#include <memory>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <variant>
+
+namespace quern {
+
+// One table for all layers; c/quern.h, wasi-nn witx and WIT map from it.
+enum class Code : unsigned char {
+  ok,
+  invalid_argument,  // the caller's mistake: an unknown name, a wrong shape, a null pointer
+  invalid_model,     // the model contradicts itself or the format
+  unsupported,       // understood, but not implemented
+  not_found,         // no such file, name or device
+  out_of_memory,     // a limit or the system refused; the message says how much was wanted
+  device_lost,       // the device stopped; its sessions are dead, the process is not
+  busy,              // in use by another thread, cancelled, or past its deadline
+  internal,          // our own mistake: please report it
+};
+
+// "ok", "invalid_argument", ...
+std::string_view code_name(Code code) noexcept;
+
+// A null pointer when all is well, so that success costs nothing. Movable, not copyable;
+// safe to read from any thread.
+class [[nodiscard]] Status {
+ public:
+  Status() noexcept = default;
+  Status(Code code, std::string message)
+      : rep_(std::make_unique<Rep>(Rep{code, std::move(message)})) {}
+
+  bool ok() const noexcept { return rep_ == nullptr; }
+  Code code() const noexcept { return rep_ ? rep_->code : Code::ok; }
+  std::string_view message() const noexcept {
+    return rep_ ? std::string_view(rep_->message) : std::string_view();
+  }
+  // The same error with `where` before its message; ok stays ok.
+  Status in(std::string_view where) && {
+    if (rep_) rep_->message.insert(0, std::string(where) + ": ");
+    return std::move(*this);
+  }
+  // For the rare place that must keep an error and return it too.
+  Status copy() const { return rep_ ? Status(rep_->code, rep_->message) : Status(); }
+
+ private:
+  struct Rep {
+    Code code;
+    std::string message;
+  };
+  std::unique_ptr<Rep> rep_;
+};
+
+// A value or the reason why there is none. Member names are those of std::expected.
+template <class T>
+class [[nodiscard]] Result {
+ public:
+  Result(T value) : v_(std::in_place_index<0>, std::move(value)) {}  // NOLINT: implicit on purpose
+  Result(Status error) : v_(std::in_place_index<1>, std::move(error)) {}  // NOLINT
+
+  bool has_value() const noexcept { return v_.index() == 0; }
+  explicit operator bool() const noexcept { return has_value(); }
+  T& value() & noexcept { return *std::get_if<0>(&v_); }
+  const T& value() const& noexcept { return *std::get_if<0>(&v_); }
+  T&& value() && noexcept { return std::move(*std::get_if<0>(&v_)); }
+  T& operator*() & noexcept { return value(); }
+  const T& operator*() const& noexcept { return value(); }
+  T&& operator*() && noexcept { return std::move(*this).value(); }
+  T* operator->() noexcept { return std::get_if<0>(&v_); }
+  const T* operator->() const noexcept { return std::get_if<0>(&v_); }
+  Status& error() & noexcept { return *std::get_if<1>(&v_); }
+  const Status& error() const& noexcept { return *std::get_if<1>(&v_); }
+  Status error() && noexcept { return std::move(*std::get_if<1>(&v_)); }
+  // ok when there is a value; moves the error out.
+  Status status() && noexcept { return has_value() ? Status() : std::move(*this).error(); }
+
+ private:
+  std::variant<T, Status> v_;
+};
+
+}  // namespace quern
+
+#define QUERN_CONCAT_(a, b) a##b
+#define QUERN_CONCAT(a, b) QUERN_CONCAT_(a, b)
+// Leaves the function with the error, if there is one.
+#define QUERN_TRY(expr)                                                               \
+  do {                                                                                \
+    if (::quern::Status quern_status = (expr); !quern_status.ok()) return quern_status; \
+  } while (0)
+// QUERN_ASSIGN(auto x, f()): the value of the Result, or leaves the function with its error.
+#define QUERN_ASSIGN(lhs, expr)                                                     \
+  auto QUERN_CONCAT(quern_result_, __LINE__) = (expr);                              \
+  if (!QUERN_CONCAT(quern_result_, __LINE__))                                       \
+    return std::move(QUERN_CONCAT(quern_result_, __LINE__)).error();                \
+  lhs = std::move(QUERN_CONCAT(quern_result_, __LINE__)).value()

@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <quern/tensor.h>
+
+#include <cstdlib>
+#include <cstring>
+#include <limits>
+
+namespace quern {
+
+std::optional<std::int64_t> Shape::checked_elements(std::size_t element_size) const noexcept {
+  constexpr std::int64_t limit = std::int64_t{1} << 62;
+  std::int64_t n = 1;
+  bool zero = false;  // a zero does not excuse a negative or absurd neighbour
+  for (std::int64_t d : dims()) {
+    if (d < 0) return std::nullopt;
+    if (d == 0) {
+      zero = true;
+    } else if (n > limit / d) {
+      return std::nullopt;
+    } else {
+      n *= d;
+    }
+  }
+  if (n > limit / static_cast<std::int64_t>(element_size)) return std::nullopt;
+  return zero ? 0 : n;
+}
+
+std::string Shape::text() const {
+  std::string s = "[";
+  for (std::size_t i = 0; i < rank_; ++i) {
+    if (i) s += ',';
+    s += std::to_string(dims_[i]);
+  }
+  return s + "]";
+}
+
+std::string TensorType::text() const { return std::string(name_of(dtype)) + shape.text(); }
+
+namespace {
+constexpr std::size_t tensor_alignment = 64;
+}
+
+Result<Tensor> Tensor::zeros(TensorType type) {
+  const auto elements = type.shape.checked_elements(size_of(type.dtype));
+  if (!elements)
+    return Status(Code::invalid_argument, type.text() + " is not a size that a tensor can have");
+  const std::size_t bytes = static_cast<std::size_t>(*elements) * size_of(type.dtype);
+  const std::size_t rounded = (bytes / tensor_alignment + 1) * tensor_alignment;
+  void* memory = std::aligned_alloc(tensor_alignment, rounded);
+  if (!memory)
+    return Status(Code::out_of_memory, "no " + std::to_string(bytes) + " bytes for a tensor " +
+                                           type.text());
+  std::memset(memory, 0, rounded);
+  std::shared_ptr<const void> owner(memory, [](const void* p) { std::free(const_cast<void*>(p)); });
+  return Tensor(type, std::move(owner), static_cast<const std::byte*>(memory));
+}
+
+Result<Tensor> Tensor::copy_of(TensorType type, std::span<const std::byte> bytes) {
+  QUERN_ASSIGN(Tensor t, zeros(type));
+  if (bytes.size() != t.bytes())
+    return Status(Code::invalid_argument, type.text() + " takes " + std::to_string(t.bytes()) +
+                                              " bytes, not " + std::to_string(bytes.size()));
+  if (!bytes.empty()) std::memcpy(t.mutable_data(), bytes.data(), bytes.size());
+  return t;
+}
+
+}  // namespace quern

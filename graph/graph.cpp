@@ -1,0 +1,310 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "graph/graph.h"
+
+#include <algorithm>
+#include <functional>
+#include <queue>
+
+#include "graph/text.h"
+#include "graph/text_util.h"
+
+namespace quern {
+
+Graph Graph::clone() const {
+  Graph g(ops_);
+  g.name = name;
+  g.values_ = values_;
+  g.nodes_.reserve(nodes_.size());
+  for (const Node& n : nodes_) {
+    Node& copy = g.nodes_.emplace_back(
+        Node{n.op, n.name, n.inputs, n.outputs, n.post_ops, {}, n.alive, n.use_slots});
+    for (const Graph& body : n.bodies) copy.bodies.push_back(body.clone());
+  }
+  g.order_.assign(order().begin(), order().end());
+  g.inputs_ = inputs_;
+  g.outputs_ = outputs_;
+  g.output_names_ = output_names_;
+  g.symbols_ = symbols_;
+  g.symbol_ids_ = symbol_ids_;
+  return g;
+}
+
+// ---- building ----------------------------------------------------------------------------------
+
+ValueId Graph::add_input(std::string name, ValueType type) {
+  const ValueId id{static_cast<std::uint32_t>(values_.size())};
+  values_.push_back({.name = std::move(name), .type = std::move(type)});
+  inputs_.push_back(id);
+  return id;
+}
+
+ValueId Graph::add_constant(Tensor tensor, std::string name) {
+  const ValueId id{static_cast<std::uint32_t>(values_.size())};
+  ValueType type(tensor.type());
+  values_.push_back(
+      {.name = std::move(name), .type = std::move(type), .constant = std::move(tensor)});
+  return id;
+}
+
+Result<NodeId> Graph::add_node(Op op, std::vector<ValueId> inputs, std::string name,
+                               std::size_t outputs, std::vector<Graph> bodies) {
+  QUERN_TRY(check_arity(def(op), inputs, outputs, name));
+  const NodeId id{static_cast<std::uint32_t>(nodes_.size())};
+  nodes_.push_back({.op = std::move(op),
+                    .name = std::move(name),
+                    .inputs = std::move(inputs),
+                    .bodies = std::move(bodies)});
+  const std::size_t values = values_.size();
+  for (std::size_t i = 0; i < outputs; ++i) {
+    nodes_.back().outputs.push_back(ValueId{static_cast<std::uint32_t>(values + i)});
+    values_.push_back({.producer = id, .producer_output = static_cast<std::uint32_t>(i)});
+  }
+  if (Status s = infer_outputs(id); !s.ok()) {
+    nodes_.pop_back();
+    values_.resize(values);
+    return s;
+  }
+  link(id);
+  order_.push_back(id);
+  return id;
+}
+
+Result<ValueId> Graph::add(Op op, std::vector<ValueId> inputs, std::string name) {
+  QUERN_ASSIGN(const NodeId id, add_node(std::move(op), std::move(inputs), std::move(name)));
+  return node(id).outputs[0];
+}
+
+void Graph::add_output(ValueId value, std::string name) {
+  outputs_.push_back(value);
+  output_names_.push_back(std::move(name));
+  ++values_[index(value)].handed_out;
+}
+
+void Graph::set_output(std::size_t i, ValueId value) {
+  --values_[index(outputs_[i])].handed_out;
+  outputs_[i] = value;
+  ++values_[index(value)].handed_out;
+}
+
+Dim Graph::symbol(std::string_view name) {
+  const auto [it, is_new] =
+      symbol_ids_.try_emplace(std::string(name), static_cast<std::uint32_t>(symbols_.size()));
+  if (is_new) symbols_.emplace_back(name);
+  return Dim::symbol(it->second);
+}
+
+Status Graph::check_arity(const OpDef& def, std::span<const ValueId> inputs, std::size_t outputs,
+                          std::string_view name) const {
+  const auto fail = [&](std::string_view what) {
+    return Status(Code::invalid_model,
+                  cat("node '", printable(name), "' (", def.name, "): ", what));
+  };
+  const auto range = [](Arity a) {
+    return a.max == any_number ? cat("at least ", a.min)
+           : a.min == a.max    ? cat(a.min)
+                               : cat(a.min, " to ", a.max);
+  };
+  if (inputs.size() < def.inputs.min || inputs.size() > def.inputs.max)
+    return fail(cat("has ", inputs.size(), " inputs, wants ", range(def.inputs)));
+  if (outputs < def.outputs.min || outputs > def.outputs.max)
+    return fail(cat("has ", outputs, " outputs, wants ", range(def.outputs)));
+  for (std::size_t i = 0; i < inputs.size(); ++i) {
+    if (inputs[i] == no_value) {
+      if (i < def.inputs.min && !def.is(OpTrait::structural))
+        return fail(cat("input ", i, " is left out, but it is not optional"));
+    } else if (index(inputs[i]) >= values_.size()) {
+      return fail(cat("input ", i, " is no value of this graph"));
+    }
+  }
+  return {};
+}
+
+Result<std::vector<ValueType>> Graph::infer(const Op& op, std::span<const ValueId> inputs,
+                                            std::size_t outputs, std::string_view name) const {
+  QUERN_TRY(check_arity(def(op), inputs, outputs, name));
+  std::vector<InferInput> in(inputs.size());
+  for (std::size_t i = 0; i < inputs.size(); ++i) {
+    if (inputs[i] == no_value) continue;
+    const Value& v = value(inputs[i]);
+    in[i] = {true, v.type, v.is_constant() ? &v.constant : nullptr};
+  }
+  InferContext context(op, def(op).name, name, in, outputs);
+  QUERN_TRY(def(op).infer(context));
+  return std::vector<ValueType>(context.outputs().begin(), context.outputs().end());
+}
+
+Status Graph::infer_outputs(NodeId id) {
+  const Node& n = node(id);
+  // Operands of post-ops are no business of the op's own inference.
+  std::size_t own = n.inputs.size();
+  for (const PostOp& p : n.post_ops)
+    if (const auto* b = std::get_if<BinaryPostOp>(&p))
+      own = std::min<std::size_t>(own, b->operand);
+  std::vector<InferInput> in(own);
+  for (std::size_t i = 0; i < own; ++i) {
+    if (n.inputs[i] == no_value) continue;
+    const Value& v = value(n.inputs[i]);
+    in[i] = {true, v.type, v.is_constant() ? &v.constant : nullptr};
+  }
+  std::vector<std::vector<ValueType>> body_outputs;
+  for (const Graph& body : n.bodies) {
+    auto& types = body_outputs.emplace_back();
+    for (ValueId v : body.outputs()) types.push_back(body.type(v));
+  }
+  InferContext context(n.op, def(n.op).name, n.name, in, n.outputs.size(), body_outputs);
+  QUERN_TRY(def(n.op).infer(context));
+  for (std::size_t i = 0; i < n.outputs.size(); ++i)
+    if (n.outputs[i] != no_value) set_type(n.outputs[i], std::move(context.outputs()[i]));
+  return {};
+}
+
+// ---- uses --------------------------------------------------------------------------------------
+
+void Graph::add_use(ValueId value, NodeId node, std::uint32_t input) {
+  auto& uses = values_[index(value)].uses;
+  nodes_[index(node)].use_slots[input] = static_cast<std::uint32_t>(uses.size());
+  uses.push_back({node, input});
+}
+
+void Graph::remove_use(ValueId value, std::uint32_t slot) {
+  auto& uses = values_[index(value)].uses;
+  uses[slot] = uses.back();
+  nodes_[index(uses[slot].node)].use_slots[uses[slot].input] = slot;
+  uses.pop_back();
+}
+
+void Graph::link(NodeId id) {
+  Node& n = nodes_[index(id)];
+  n.use_slots.assign(n.inputs.size(), 0);
+  for (std::uint32_t i = 0; i < n.inputs.size(); ++i)
+    if (n.inputs[i] != no_value) add_use(n.inputs[i], id, i);
+}
+
+void Graph::unlink(NodeId id) {
+  Node& n = nodes_[index(id)];
+  for (std::uint32_t i = 0; i < n.inputs.size(); ++i)
+    if (n.inputs[i] != no_value) remove_use(n.inputs[i], n.use_slots[i]);
+}
+
+// ---- order -------------------------------------------------------------------------------------
+
+std::size_t Graph::node_count() const { return order().size(); }
+
+std::span<const NodeId> Graph::order() const {
+  if (order_is_stale_) sort();
+  return order_;
+}
+
+// Kahn's algorithm, always taking the ready node that stood earliest: an order that was right stays.
+void Graph::sort() const {
+  std::vector<std::uint32_t> position(nodes_.size(), 0);
+  std::vector<std::uint32_t> missing(nodes_.size(), 0);
+  std::priority_queue<std::uint32_t, std::vector<std::uint32_t>, std::greater<>> ready;
+  for (std::uint32_t i = 0; i < order_.size(); ++i) {
+    const Node& n = node(order_[i]);
+    if (!n.alive) continue;
+    position[index(order_[i])] = i;
+    std::uint32_t waits = 0;
+    for (ValueId v : n.inputs) waits += v != no_value && value(v).producer != no_node;
+    missing[index(order_[i])] = waits;
+    if (waits == 0) ready.push(i);
+  }
+  std::vector<NodeId> sorted;
+  sorted.reserve(order_.size());
+  while (!ready.empty()) {
+    const NodeId id = order_[ready.top()];
+    ready.pop();
+    sorted.push_back(id);
+    for (ValueId v : node(id).outputs) {
+      if (v == no_value) continue;
+      for (Use u : value(v).uses)
+        if (--missing[index(u.node)] == 0) ready.push(position[index(u.node)]);
+    }
+  }
+  order_ = std::move(sorted);
+  order_is_stale_ = false;
+}
+
+bool Graph::acyclic() const {
+  const auto alive = static_cast<std::size_t>(
+      std::count_if(nodes_.begin(), nodes_.end(), [](const Node& n) { return n.alive; }));
+  return order().size() == alive;
+}
+
+// ---- changing ----------------------------------------------------------------------------------
+
+Status Graph::replace(NodeId id, Op op, std::vector<ValueId> inputs, PostOps post_ops) {
+  Node& n = nodes_[index(id)];
+  std::vector<ValueType> old_types;
+  for (ValueId v : n.outputs) old_types.push_back(v == no_value ? ValueType() : type(v));
+  unlink(id);
+  std::swap(n.op, op);
+  std::swap(n.inputs, inputs);
+  std::swap(n.post_ops, post_ops);
+  Status s = infer_outputs(id);
+  if (!s.ok()) {
+    std::swap(n.op, op);
+    std::swap(n.inputs, inputs);
+    std::swap(n.post_ops, post_ops);
+    for (std::size_t i = 0; i < n.outputs.size(); ++i)
+      if (n.outputs[i] != no_value) set_type(n.outputs[i], std::move(old_types[i]));
+  } else {
+    order_is_stale_ = true;
+  }
+  link(id);
+  return s;
+}
+
+void Graph::replace_uses(ValueId from, ValueId to) {
+  if (from == to) return;
+  for (Use u : values_[index(from)].uses) {
+    nodes_[index(u.node)].inputs[u.input] = to;
+    add_use(to, u.node, u.input);
+  }
+  values_[index(from)].uses.clear();
+  for (std::size_t i = 0; i < outputs_.size(); ++i)
+    if (outputs_[i] == from) set_output(i, to);
+  order_is_stale_ = true;
+}
+
+void Graph::make_constant(ValueId id, Tensor tensor) {
+  Value& v = values_[index(id)];
+  if (v.producer != no_node) drop_output(v.producer, v.producer_output);
+  v.type = ValueType(tensor.type());
+  v.constant = std::move(tensor);
+}
+
+void Graph::drop_output(NodeId id, std::size_t output) {
+  ValueId& slot = nodes_[index(id)].outputs[output];
+  if (slot == no_value) return;
+  values_[index(slot)].producer = no_node;
+  slot = no_value;
+}
+
+void Graph::erase(NodeId id) {
+  Node& n = nodes_[index(id)];
+  if (!n.alive) return;
+  unlink(id);
+  n.alive = false;
+  n.inputs.clear();
+  n.use_slots.clear();
+  n.bodies.clear();
+  order_is_stale_ = true;
+}
+
+std::size_t Graph::erase_dead() {
+  std::size_t erased = 0;
+  const std::vector<NodeId> nodes(order().begin(), order().end());
+  for (auto it = nodes.rbegin(); it != nodes.rend(); ++it) {
+    const auto& outputs = node(*it).outputs;
+    const bool needed = std::any_of(outputs.begin(), outputs.end(), [&](ValueId v) {
+      return v != no_value && (!value(v).uses.empty() || is_output(v));
+    });
+    if (needed) continue;
+    erase(*it);
+    ++erased;
+  }
+  return erased;
+}
+
+}  // namespace quern

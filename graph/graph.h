@@ -1,0 +1,174 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a model means: values, nodes and the operators between them, in SSA form.
+//
+// A Graph knows no file, no device and no kernel. Constants are values without a producer that hold
+// a Tensor. Nodes stand in execution order. Every change goes through a method that keeps uses and
+// types right; verify.h checks what must hold.
+#pragma once
+
+#include <cstdint>
+#include <limits>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include <quern/status.h>
+#include <quern/tensor.h>
+
+#include "graph/op_def.h"
+#include "graph/ops.h"
+#include "graph/type.h"
+
+namespace quern {
+
+enum class ValueId : std::uint32_t {};
+enum class NodeId : std::uint32_t {};
+inline constexpr ValueId no_value{std::numeric_limits<std::uint32_t>::max()};
+inline constexpr NodeId no_node{std::numeric_limits<std::uint32_t>::max()};
+constexpr std::uint32_t index(ValueId id) { return static_cast<std::uint32_t>(id); }
+constexpr std::uint32_t index(NodeId id) { return static_cast<std::uint32_t>(id); }
+
+class Graph;
+
+struct Use {
+  NodeId node;
+  std::uint32_t input;
+
+  bool operator==(const Use&) const = default;
+};
+
+struct Value {
+  std::string name;  // as in the model; may be empty, need not be unique
+  ValueType type;
+  NodeId producer = no_node;  // no_node: an input or a constant
+  std::uint32_t producer_output = 0;
+  Tensor constant;  // valid() for constants only
+  std::vector<Use> uses;      // in no particular order
+  std::uint32_t handed_out = 0;  // how many graph outputs it is
+
+  bool is_constant() const { return constant.valid(); }
+};
+
+struct Node {
+  Op op;
+  std::string name;
+  std::vector<ValueId> inputs;   // no_value: an optional input left out
+  std::vector<ValueId> outputs;  // no_value: an output that nobody wants
+  PostOps post_ops;              // on outputs[0]; their operands are among the inputs
+  std::vector<Graph> bodies;     // of control flow
+  bool alive = true;
+  std::vector<std::uint32_t> use_slots;  // kept by Graph: where each input stands in Value::uses
+
+  template <class T>
+  const T* as() const {
+    return std::get_if<T>(&op);
+  }
+};
+
+class Graph {
+ public:
+  explicit Graph(OpSet ops) : ops_(ops) {}
+  Graph(Graph&&) = default;
+  Graph& operator=(Graph&&) = default;
+  Graph(const Graph&) = delete;
+  Graph& operator=(const Graph&) = delete;
+  // A deep copy; constants are shared.
+  Graph clone() const;
+
+  std::string name;
+
+  // ---- building
+  ValueId add_input(std::string name, ValueType type);
+  ValueId add_constant(Tensor tensor, std::string name = {});
+  // Appends a node and infers its outputs. On error the graph is as before.
+  Result<NodeId> add_node(Op op, std::vector<ValueId> inputs, std::string name = {},
+                          std::size_t outputs = 1, std::vector<Graph> bodies = {});
+  // For an op with one output: its value.
+  Result<ValueId> add(Op op, std::vector<ValueId> inputs, std::string name = {});
+  void add_output(ValueId value, std::string name);
+  Dim symbol(std::string_view name);  // the symbol of this name, new or known
+
+  // ---- reading
+  OpSet ops() const { return ops_; }
+  const OpDef& def(const Op& op) const { return *ops_[op.index()]; }
+  const OpDef& def(NodeId id) const { return def(node(id).op); }
+  std::span<const ValueId> inputs() const { return inputs_; }
+  std::span<const ValueId> outputs() const { return outputs_; }
+  std::span<const std::string> output_names() const { return output_names_; }
+  std::size_t value_count() const { return values_.size(); }
+  std::size_t node_count() const;  // alive
+  const Value& value(ValueId id) const { return values_[index(id)]; }
+  const Node& node(NodeId id) const { return nodes_[index(id)]; }
+  const ValueType& type(ValueId id) const { return value(id).type; }
+  bool alive(NodeId id) const { return node(id).alive; }
+  // Alive nodes in execution order: each after the producers of its inputs. Valid until the next
+  // change; a pass that changes the graph while it walks copies the list and skips dead nodes.
+  std::span<const NodeId> order() const;
+  std::span<const std::string> symbols() const { return symbols_; }
+  bool is_output(ValueId id) const { return value(id).handed_out > 0; }
+  // The node that makes `id` when it is a T, else null.
+  template <class T>
+  const Node* producer_as(ValueId id) const {
+    if (id == no_value || value(id).producer == no_node) return nullptr;
+    const Node& n = node(value(id).producer);
+    return n.as<T>() ? &n : nullptr;
+  }
+  // Exactly one node input reads it, and the graph does not hand it out.
+  bool used_once(ValueId id) const { return value(id).uses.size() == 1 && !is_output(id); }
+
+  // ---- changing
+  // Gives the node another op, inputs and post-ops; outputs keep their ids and their types are
+  // inferred again. On error nothing has changed.
+  Status replace(NodeId id, Op op, std::vector<ValueId> inputs, PostOps post_ops = {});
+  // Every use of `from`, graph outputs included, becomes a use of `to`.
+  void replace_uses(ValueId from, ValueId to);
+  // `from` becomes a constant; its producer keeps its other outputs.
+  void make_constant(ValueId id, Tensor tensor);
+  void erase(NodeId id);  // nobody uses its outputs
+  // Removes nodes that no output needs; says how many.
+  std::size_t erase_dead();
+  // A producer loses the output that it makes: no_value stands there.
+  void drop_output(NodeId id, std::size_t output);
+  void set_type(ValueId id, ValueType type) { values_[index(id)].type = std::move(type); }
+  void set_name(ValueId id, std::string name) { values_[index(id)].name = std::move(name); }
+  void set_node_name(NodeId id, std::string name) { nodes_[index(id)].name = std::move(name); }
+  void set_output(std::size_t i, ValueId value);
+  Graph& body(NodeId id, std::size_t i) { return nodes_[index(id)].bodies[i]; }
+  // False when nodes depend on each other in a circle: only a model from outside can.
+  bool acyclic() const;
+
+  // Runs infer for an op over values of this graph, without adding anything.
+  Result<std::vector<ValueType>> infer(const Op& op, std::span<const ValueId> inputs,
+                                       std::size_t outputs, std::string_view name) const;
+
+ private:
+  Status check_arity(const OpDef& def, std::span<const ValueId> inputs, std::size_t outputs,
+                     std::string_view name) const;
+  Status infer_outputs(NodeId id);
+  void link(NodeId id);
+  void unlink(NodeId id);
+  void add_use(ValueId value, NodeId node, std::uint32_t input);
+  void remove_use(ValueId value, std::uint32_t slot);
+  void sort() const;
+
+  OpSet ops_;
+  std::vector<Value> values_;
+  std::vector<Node> nodes_;
+  mutable std::vector<NodeId> order_;
+  mutable bool order_is_stale_ = false;  // a change may have broken order_; order() mends it
+  std::vector<ValueId> inputs_;
+  std::vector<ValueId> outputs_;
+  std::vector<std::string> output_names_;
+  std::vector<std::string> symbols_;
+  std::unordered_map<std::string, std::uint32_t> symbol_ids_;
+};
+
+// The integers of an i64 or i32 tensor; nothing for another type.
+std::optional<Ints> int_elements(const Tensor& t);
+
+}  // namespace quern

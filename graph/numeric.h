@@ -1,0 +1,133 @@
+// SPDX-License-Identifier: Apache-2.0
+// C++ types for the elements of a tensor, conversions between them, and dispatch from a DType.
+#pragma once
+
+#include <bit>
+#include <cmath>
+#include <cstdint>
+#include <limits>
+#include <type_traits>
+
+#include <quern/dtype.h>
+#include <quern/tensor.h>
+
+namespace quern {
+
+// IEEE 754 binary16 from and to binary32, round to nearest even; NaN stays NaN.
+float half_to_float(std::uint16_t bits) noexcept;
+std::uint16_t float_to_half(float value) noexcept;
+std::uint16_t double_to_half(double value) noexcept;  // rounds once
+float bfloat16_to_float(std::uint16_t bits) noexcept;
+std::uint16_t float_to_bfloat16(float value) noexcept;
+
+// The four 8-bit floats of ONNX: exponent and mantissa bits, FN: no infinity, UZ: no negative zero.
+enum class Float8 : std::uint8_t { e4m3fn, e4m3fnuz, e5m2, e5m2fnuz };
+float float8_to_float(Float8 format, std::uint8_t bits) noexcept;
+// Out of range: the largest number with `saturate`, else infinity or NaN.
+std::uint8_t float_to_float8(Float8 format, float value, bool saturate = true) noexcept;
+
+// Storage types that compute as float.
+struct Half {
+  std::uint16_t bits = 0;
+  Half() = default;
+  explicit Half(float v) : bits(float_to_half(v)) {}
+  explicit Half(double v) : bits(double_to_half(v)) {}
+  operator float() const { return half_to_float(bits); }  // NOLINT: widening loses nothing
+};
+struct BFloat16 {
+  std::uint16_t bits = 0;
+  BFloat16() = default;
+  explicit BFloat16(float v) : bits(float_to_bfloat16(v)) {}
+  explicit BFloat16(double v) : bits(float_to_bfloat16(static_cast<float>(v))) {}
+  operator float() const { return bfloat16_to_float(bits); }  // NOLINT
+};
+template <Float8 Format>
+struct Float8Of {
+  std::uint8_t bits = 0;
+  Float8Of() = default;
+  explicit Float8Of(float v) : bits(float_to_float8(Format, v)) {}
+  explicit Float8Of(double v) : Float8Of(static_cast<float>(v)) {}
+  operator float() const { return float8_to_float(Format, bits); }  // NOLINT
+};
+// 4-bit integers, one a byte, sign-extended.
+struct Int4 {
+  std::int8_t v = 0;
+  Int4() = default;
+  template <class T>
+    requires std::is_arithmetic_v<T>
+  explicit Int4(T x) : v(static_cast<std::int8_t>(x)) {}
+  operator std::int8_t() const { return v; }  // NOLINT
+};
+struct UInt4 {
+  std::uint8_t v = 0;
+  UInt4() = default;
+  template <class T>
+    requires std::is_arithmetic_v<T>
+  explicit UInt4(T x) : v(static_cast<std::uint8_t>(x)) {}
+  operator std::uint8_t() const { return v; }  // NOLINT
+};
+
+template <class T>
+struct TypeTag {
+  using type = T;
+};
+
+// f(TypeTag<T>{}) for the element type of `dtype`.
+template <class F>
+decltype(auto) visit_dtype(DType dtype, F&& f) {
+  switch (dtype) {
+    case DType::f32: return f(TypeTag<float>{});
+    case DType::f64: return f(TypeTag<double>{});
+    case DType::f16: return f(TypeTag<Half>{});
+    case DType::bf16: return f(TypeTag<BFloat16>{});
+    case DType::i8: return f(TypeTag<std::int8_t>{});
+    case DType::i16: return f(TypeTag<std::int16_t>{});
+    case DType::i32: return f(TypeTag<std::int32_t>{});
+    case DType::i64: return f(TypeTag<std::int64_t>{});
+    case DType::u8: return f(TypeTag<std::uint8_t>{});
+    case DType::u16: return f(TypeTag<std::uint16_t>{});
+    case DType::u32: return f(TypeTag<std::uint32_t>{});
+    case DType::u64: return f(TypeTag<std::uint64_t>{});
+    case DType::boolean: return f(TypeTag<bool>{});
+    case DType::string: return f(TypeTag<StringRef>{});
+    case DType::i4: return f(TypeTag<Int4>{});
+    case DType::u4: return f(TypeTag<UInt4>{});
+    case DType::f8e4m3fn: return f(TypeTag<Float8Of<Float8::e4m3fn>>{});
+    case DType::f8e4m3fnuz: return f(TypeTag<Float8Of<Float8::e4m3fnuz>>{});
+    case DType::f8e5m2: return f(TypeTag<Float8Of<Float8::e5m2>>{});
+    case DType::f8e5m2fnuz: return f(TypeTag<Float8Of<Float8::e5m2fnuz>>{});
+  }
+  return f(TypeTag<float>{});
+}
+
+template <class T>
+inline constexpr bool is_float_type =
+    std::is_floating_point_v<T> || std::is_same_v<T, Half> || std::is_same_v<T, BFloat16>;
+template <class T>
+inline constexpr bool is_integer_type = std::is_integral_v<T> && !std::is_same_v<T, bool>;
+template <class T>
+inline constexpr bool is_number_type = is_float_type<T> || is_integer_type<T>;
+
+// What an element of T is computed in: the 16-bit floats in float.
+template <class T>
+using ComputeType =
+    std::conditional_t<std::is_same_v<T, Half> || std::is_same_v<T, BFloat16>, float, T>;
+
+// Number to number without undefined behaviour: float to integer truncates and saturates, NaN
+// gives 0; integer to integer wraps.
+template <class To, class From>
+To convert(From v) {
+  if constexpr (std::is_same_v<To, bool>) {
+    return v != From(0);
+  } else if constexpr (std::is_integral_v<To> && std::is_floating_point_v<From>) {
+    if (std::isnan(v)) return 0;
+    // The bounds as From: the upper one rounds up to a power of two, so compare with >=.
+    if (v >= static_cast<From>(std::numeric_limits<To>::max())) return std::numeric_limits<To>::max();
+    if (v <= static_cast<From>(std::numeric_limits<To>::min())) return std::numeric_limits<To>::min();
+    return static_cast<To>(v);
+  } else {
+    return static_cast<To>(v);
+  }
+}
+
+}  // namespace quern

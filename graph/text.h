@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+// The text form of a graph: what tests compare, failures print and `quern inspect --text` shows.
+//
+//   graph "classifier" {
+//     input %0 "image": f32[N,3,224,224]
+//     const %1: f32[2,2] = {1, 2, 3, 4}
+//     %2 "scores": f32[N,2] = MatMul(%0, %1, %5) transpose_b=true | add #2 | clip(0,6) @"node_7"
+//     output %2 "probs"
+//   }
+//
+// `_` stands for an input left out or an output that nobody wants, `?` for an unknown dimension,
+// `[*]` for an unknown rank, `#i` for the node's input i as operand of a post-op. Constants above
+// `max_elements` print as `...`, which reads back as zeros.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include <quern/status.h>
+
+#include "graph/graph.h"
+
+namespace quern {
+
+struct TextOptions {
+  std::size_t max_elements = 64;  // of a constant
+  bool names = true;              // of values and nodes
+};
+
+std::string to_text(const Graph& graph, const TextOptions& options = {});
+// Errors name the line.
+Result<Graph> parse_text(std::string_view text, OpSet ops);
+
+// "f32[N,3,224,224]", "seq(f32[*])", "opt(i64[])"; symbols by name when the graph is given.
+std::string type_text(const ValueType& type, const Graph* graph = nullptr);
+// "kind=relu alpha=0.1": the attributes that differ from the default.
+std::string attributes_text(const Op& op);
+// "relu", "clip(0,6)"
+std::string unary_text(const Unary& unary);
+// " | relu | add #2"
+std::string post_ops_text(const PostOps& post_ops);
+
+}  // namespace quern

@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+// Small helpers for messages and the text form.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <type_traits>
+
+namespace quern {
+namespace detail {
+
+inline void append(std::string& s, std::string_view v) { s += v; }
+inline void append(std::string& s, const char* v) { s += v; }
+inline void append(std::string& s, char v) { s += v; }
+template <class T>
+  requires std::is_arithmetic_v<T>
+void append(std::string& s, T v) {
+  s += std::to_string(v);
+}
+
+}  // namespace detail
+
+// The arguments (text, characters, numbers) one after the other.
+template <class... T>
+std::string cat(const T&... parts) {
+  std::string s;
+  (detail::append(s, parts), ...);
+  return s;
+}
+
+// `text` with every byte that is not printable ASCII written as \xNN, and cut at `max` bytes:
+// names from a model may hold anything.
+std::string printable(std::string_view text, std::size_t max = 200);
+
+// In double quotes, with ", \ and control bytes escaped; what the text form reads back.
+std::string quoted(std::string_view text);
+
+// The shortest decimal that reads back as the same number; "nan", "inf", "-inf".
+std::string shortest(float value);
+std::string shortest(double value);
+
+}  // namespace quern

@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+// Walking over the elements of tensors by strides, for references and generic kernels.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+
+#include <quern/shape.h>
+
+#include "kernels/layout.h"
+
+namespace quern {
+
+// Strides in elements of a dense row-major tensor.
+inline Shape row_major_strides(const Shape& shape) { return Layout::row_major(shape).strides; }
+
+// Strides that read a tensor of `from` as if it had the shape `to` that it broadcasts to: 0 along
+// dimensions of 1 and along those that it does not have.
+inline Shape broadcast_strides(const Shape& from, const Shape& strides, const Shape& to) {
+  Shape s = Shape::filled(to.rank(), 0);
+  const std::size_t offset = to.rank() - from.rank();
+  for (std::size_t i = 0; i < from.rank(); ++i)
+    if (from[i] != 1) s[offset + i] = strides[i];
+  return s;
+}
+inline Shape broadcast_strides(const Shape& from, const Shape& to) {
+  return broadcast_strides(from, row_major_strides(from), to);
+}
+
+// Calls f(offsets) for every index of `shape` in row-major order; offsets[k] is the dot product of
+// the index and strides[k].
+template <std::size_t N, class F>
+void for_each_offset(const Shape& shape, const std::array<Shape, N>& strides, F&& f) {
+  const std::int64_t n = shape.elements();
+  std::array<std::int64_t, Shape::max_rank> at{};
+  std::array<std::int64_t, N> offsets{};
+  for (std::int64_t i = 0; i < n; ++i) {
+    f(offsets);
+    for (std::size_t d = shape.rank(); d-- > 0;) {
+      for (std::size_t k = 0; k < N; ++k) offsets[k] += strides[k][d];
+      if (++at[d] < shape[d]) break;
+      for (std::size_t k = 0; k < N; ++k) offsets[k] -= strides[k][d] * shape[d];
+      at[d] = 0;
+    }
+  }
+}
+
+// The elements before, along and behind one axis: x[outer][axis][inner].
+struct AxisSplit {
+  std::int64_t outer, axis, inner;
+};
+inline AxisSplit split_at(const Shape& shape, std::size_t axis) {
+  return {shape.elements(0, axis), shape[axis], shape.elements(axis + 1)};
+}
+inline std::size_t positive_axis(std::int64_t axis, std::size_t rank) {
+  return static_cast<std::size_t>(axis < 0 ? axis + static_cast<std::int64_t>(rank) : axis);
+}
+
+}  // namespace quern

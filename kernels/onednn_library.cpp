@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+// Opens libdnnl at run time: a program starts on a machine without it, and libgomp, which comes
+// along, is loaded with the idle behaviour that we want (openmp.h).
+#define QUERN_ONEDNN_NO_DISPATCH
+#include <dlfcn.h>
+
+#include "kernels/openmp.h"
+#include "onednn_dispatch.h"
+
+namespace quern {
+namespace onednn {
+bool available() noexcept;  // onednn.h, which cannot be included here
+}
+namespace {
+
+// All functions, or none.
+OneDnnApi load() noexcept {
+  open_openmp();
+  OneDnnApi api;
+  void* library = dlopen(QUERN_ONEDNN_SONAME, RTLD_NOW | RTLD_LOCAL);
+  if (!library) return api;
+#define QUERN_FIND(name)                                             \
+  api.name = reinterpret_cast<decltype(api.name)>(dlsym(library, #name)); \
+  if (!api.name) return {};
+  QUERN_ONEDNN_FUNCTIONS(QUERN_FIND)
+#undef QUERN_FIND
+  return api;
+}
+
+}  // namespace
+
+const OneDnnApi& onednn_api() noexcept {
+  static const OneDnnApi api = load();
+  return api;
+}
+
+bool onednn::available() noexcept { return onednn_api().dnnl_engine_create != nullptr; }
+
+}  // namespace quern

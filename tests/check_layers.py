@@ -1,0 +1,70 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Reads the includes of every source and checks who may know whom (ARCHITECTURE.md)."""
+import pathlib
+import re
+import sys
+
+# Own folder is always allowed; the longest matching folder is the layer of a file.
+ALLOWED = {
+    "engine/include": [],
+    "engine/vocabulary": ["engine/include"],
+    "graph": ["engine/include"],
+    "kernels": ["engine/include", "graph"],
+    "engine": ["engine/include", "graph", "kernels"],
+    "frontends/onnx-parser": ["engine/include", "graph"],
+    "frontends/wasi-nn": ["engine/include", "frontends/onnx-parser"],
+    "tools": ["engine/include", "graph", "frontends/onnx-parser", "frontends/wasi-nn"],
+    "examples": ["engine/include", "frontends/onnx-parser"],
+}
+# Third-party headers and where they may stand.
+ONLY = {
+    "dnnl": ["kernels"],
+    "oneapi": ["kernels"],
+    "onednn_dispatch.h": ["kernels"],
+    "Eigen": ["kernels"],
+    "vulkan": ["engine/vulkan"],
+    "CLI": ["tools"],
+    "nlohmann": ["tools", "tests", "bench"],
+    "stb": ["tools"],
+    "fmt": ["tools"],
+    "gtest": ["tests"],
+    "gmock": ["tests"],
+    "benchmark": ["bench"],
+}
+SUFFIXES = (".h", ".hpp", ".c", ".cc", ".cpp", ".inc")
+FOLDERS = sorted(ALLOWED, key=len, reverse=True)
+
+
+def layer(path):
+    return next((f for f in FOLDERS if path.startswith(f + "/")), None)
+
+
+def breaches(root):
+    for path in sorted(root.rglob("*")):
+        relative = path.relative_to(root).as_posix()
+        if path.suffix not in SUFFIXES or relative.startswith(("build", ".")):
+            continue
+        for number, line in enumerate(path.read_text(errors="replace").splitlines(), 1):
+            match = re.match(r'\s*#\s*include\s+[<"]([^>"]+)[>"]', line)
+            if match:
+                yield from judge(relative, number, match.group(1))
+
+
+def judge(relative, number, include):
+    mine = layer(relative)
+    target = "engine/include" if include.startswith("quern/") else layer(include)
+    if mine and target and target != mine and target not in ALLOWED[mine]:
+        yield f"{relative}:{number}: {mine} may not include {target} ({include})"
+    library = include.split("/")[0]
+    if library in ONLY and not any(relative.startswith(w + "/") for w in ONLY[library]):
+        yield f"{relative}:{number}: <{include}> may stand only in {', '.join(ONLY[library])}"
+
+
+def main():
+    found = list(breaches(pathlib.Path(sys.argv[1])))
+    print("\n".join(found) or "layers ok")
+    return 1 if found else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
