@@ -7,6 +7,7 @@
 // border, or the input reflected there (at the elements' centres with align_corners, else at their
 // edges). A coordinate that is NaN reads 0 or, with the other paddings, the first element.
 // Coordinates in the grid's type (16-bit ones in float), sums in double; integers truncate.
+#include <algorithm>
 #include <cmath>
 
 #include "graph/numeric.h"
@@ -34,6 +35,8 @@ Status infer(InferContext& c) {
   if (!meet({grid[0], grid.back()}, {x[0], spatial}))
     return c.error(cat(c.describe(1), " must hold positions of ", spatial,
                        " coordinates for each image of ", c.describe(0)));
+  if (std::any_of(x.begin() + 2, x.end(), [](Dim d) { return d.is(0); }))
+    return c.error(cat(c.describe(0), " has nothing to sample"));
   Dims y = {x[0].known() ? x[0] : grid[0], x[1]};
   y.insert(y.end(), grid.begin() + 1, grid.end() - 1);
   c.set(0, c.dtype(0), std::move(y));
@@ -128,18 +131,26 @@ double weighted_sum(const T* x, const Shape& in, const AllTaps& taps, std::size_
   return sum;
 }
 
-template <class T, class G>
+// The taps of the i-th position of the grid, counted over all images.
+AllTaps taps_at(const ReferenceCall& call, const Shape& in, std::int64_t i) {
+  AllTaps taps;
+  visit_float(call.inputs[1].type.dtype, [&]<class G>(TypeTag<G>) {
+    const G* position = call.inputs[1].as<G>() + i * static_cast<std::int64_t>(in.rank());
+    for (std::size_t d = 0; d < in.rank(); ++d)
+      taps[d] =
+          Axis<ComputeType<G>>{call.as<GridSample>(), in[d]}.taps(position[in.rank() - 1 - d]);
+  });
+  return taps;
+}
+
+template <class T>
 void sample(const ReferenceCall& call) {
-  const auto& op = call.as<GridSample>();
   const Shape& xs = call.inputs[0].type.shape;
   const Shape in = spatial_of(xs);
   const std::int64_t positions = call.outputs[0].type.shape.elements(2);
-  const G* grid = call.inputs[1].as<G>();
   for (std::int64_t n = 0; n < xs[0]; ++n)
-    for (std::int64_t o = 0; o < positions; ++o, grid += in.rank()) {
-      AllTaps taps;
-      for (std::size_t d = 0; d < in.rank(); ++d)
-        taps[d] = Axis<ComputeType<G>>{op, in[d]}.taps(grid[in.rank() - 1 - d]);
+    for (std::int64_t o = 0; o < positions; ++o) {
+      const AllTaps taps = taps_at(call, in, n * positions + o);
       const T* x = call.inputs[0].as<T>() + n * xs.elements(1);
       T* y = call.outputs[0].as<T>() + n * xs[1] * positions + o;
       for (std::int64_t c = 0; c < xs[1]; ++c)
@@ -149,11 +160,7 @@ void sample(const ReferenceCall& call) {
 
 Status reference(const ReferenceCall& call) {
   if (call.outputs[0].type.shape.elements() == 0) return {};
-  if (call.inputs[0].type.shape.elements() == 0)
-    return {Code::invalid_argument, "there is nothing to sample in an empty image"};
-  visit_number(call.inputs[0].type.dtype, [&]<class T>(TypeTag<T>) {
-    visit_float(call.inputs[1].type.dtype, [&]<class G>(TypeTag<G>) { sample<T, G>(call); });
-  });
+  visit_number(call.inputs[0].type.dtype, [&]<class T>(TypeTag<T>) { sample<T>(call); });
   return {};
 }
 

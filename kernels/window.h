@@ -27,22 +27,32 @@ inline TapRange taps_between(const ResolvedWindow& w, std::size_t d, std::int64_
   return {first, begin, std::max(begin, std::min(end, w.kernel[d]))};
 }
 
+namespace detail {
+
+template <class F>
+struct TapWalk {
+  const ResolvedWindow& w;
+  const Shape& in;
+  const Shape& position;
+  const F& f;
+
+  void operator()(std::size_t d, std::int64_t element, std::int64_t tap) const {
+    if (d == in.rank()) return f(element, tap);
+    const TapRange taps = taps_between(w, d, position[d], 0, in[d]);
+    element = element * in[d] + taps.first;
+    tap *= w.kernel[d];
+    for (std::int64_t k = taps.begin; k < taps.end; ++k)
+      (*this)(d + 1, element + k * w.dilations[d], tap + k);
+  }
+};
+
+}  // namespace detail
+
 // f(element, tap) for each tap inside of `in` with the window at `position`; both are row-major
 // offsets, into the channel and into the kernel.
 template <class F>
-void for_each_tap(const ResolvedWindow& w, const Shape& in, const Shape& position, const F& f,
-                  std::size_t d = 0, std::int64_t element = 0, std::int64_t tap = 0) {
-  if (d == in.rank()) return f(element, tap);
-  const TapRange taps = taps_between(w, d, position[d], 0, in[d]);
-  for (std::int64_t k = taps.begin; k < taps.end; ++k) {
-    const std::int64_t e = element * in[d] + taps.first + k * w.dilations[d];
-    const std::int64_t t = tap * w.kernel[d] + k;
-    if (d + 1 == in.rank()) {
-      f(e, t);
-    } else {
-      for_each_tap(w, in, position, f, d + 1, e, t);
-    }
-  }
+void for_each_tap(const ResolvedWindow& w, const Shape& in, const Shape& position, const F& f) {
+  detail::TapWalk<F>{w, in, position, f}(0, 0, 0);
 }
 
 // f(index) for every index of `shape` in row-major order.
