@@ -17,12 +17,6 @@ Status infer(InferContext& c) { return c.unsupported("this operator is not imple
                                .infer = infer};                      \
     return def;                                                      \
   }
-QUERN_PENDING(Where)
-QUERN_PENDING(Cast)
-QUERN_PENDING(BitCast)
-QUERN_PENDING(Reduce)
-QUERN_PENDING(ArgReduce)
-QUERN_PENDING(Cumulative)
 QUERN_PENDING(MatMul)
 QUERN_PENDING(Einsum)
 QUERN_PENDING(Det)
