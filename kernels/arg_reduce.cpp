@@ -58,6 +58,7 @@ std::int64_t position(const ArgReduce& op, const T* x, std::int64_t n, std::int6
 Status reference(const ReferenceCall& call) {
   const auto& op = call.as<ArgReduce>();
   const Shape& shape = call.inputs[0].type.shape;
+  if (shape.elements() == 0) return {};
   const AxisSplit s =
       shape.empty() ? AxisSplit{1, 1, 1} : split_at(shape, positive_axis(op.axis, shape.rank()));
   auto* y = call.outputs[0].as<std::int64_t>();

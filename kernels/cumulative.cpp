@@ -40,6 +40,7 @@ void accumulate(const Cumulative& op, const T* x, T* y, std::int64_t n, std::int
 Status reference(const ReferenceCall& call) {
   const auto& op = call.as<Cumulative>();
   const Shape& shape = call.inputs[0].type.shape;
+  if (shape.elements() == 0) return {};
   const std::int64_t given = int_element(call.inputs[1], 0);
   const std::size_t rank = std::max<std::size_t>(shape.rank(), 1);
   const std::size_t axis = positive_axis(given, rank);

@@ -17,9 +17,6 @@ Status infer(InferContext& c) { return c.unsupported("this operator is not imple
                                .infer = infer};                      \
     return def;                                                      \
   }
-QUERN_PENDING(MatMul)
-QUERN_PENDING(Einsum)
-QUERN_PENDING(Det)
 QUERN_PENDING(Attention)
 QUERN_PENDING(Conv)
 QUERN_PENDING(ConvTranspose)
