@@ -92,6 +92,8 @@ class Graph {
   Result<ValueId> add(Op op, std::vector<ValueId> inputs, std::string name = {});
   void add_output(ValueId value, std::string name);
   Dim symbol(std::string_view name);  // the symbol of this name, new or known
+  // A type of another graph in terms of this one: symbols of one name are one.
+  ValueType adopt(ValueType type, const Graph& from);
 
   // ---- reading
   OpSet ops() const { return ops_; }
