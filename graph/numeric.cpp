@@ -33,14 +33,18 @@ std::uint16_t float_to_half(float value) noexcept {
   return sign | static_cast<std::uint16_t>(rounded >> 13);
 }
 
-std::uint16_t double_to_half(double value) noexcept {
-  // Rounding to float first would round twice. Round to odd: the sticky bit settles the ties.
+float round_to_odd(double value) noexcept {
+  // Towards zero, with the last bit set when something was cut off: the sticky bit settles ties.
   const auto f = static_cast<float>(value);
-  if (std::isnan(value) || std::isinf(f) || static_cast<double>(f) == value)
-    return float_to_half(f);
+  if (std::isnan(value) || std::isinf(f) || static_cast<double>(f) == value) return f;
   auto bits = std::bit_cast<std::uint32_t>(f);
   if (std::fabs(static_cast<double>(f)) > std::fabs(value)) --bits;
-  return float_to_half(std::bit_cast<float>(bits | 1));
+  return std::bit_cast<float>(bits | 1);
+}
+
+std::uint16_t double_to_half(double value) noexcept { return float_to_half(round_to_odd(value)); }
+std::uint16_t double_to_bfloat16(double value) noexcept {
+  return float_to_bfloat16(round_to_odd(value));
 }
 
 float bfloat16_to_float(std::uint16_t bits) noexcept {
@@ -67,7 +71,7 @@ struct Float8Format {
 constexpr Float8Format formats[] = {
     {3, 7, 0x7e, 0x7f, 0x7f, false},
     {3, 8, 0x7f, 0x80, 0x80, true},
-    {2, 15, 0x7b, 0x7c, 0x7f, false},
+    {2, 15, 0x7b, 0x7c, 0x7e, false},
     {2, 16, 0x7f, 0x80, 0x80, true},
 };
 

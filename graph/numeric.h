@@ -19,6 +19,9 @@ std::uint16_t float_to_half(float value) noexcept;
 std::uint16_t double_to_half(double value) noexcept;  // rounds once
 float bfloat16_to_float(std::uint16_t bits) noexcept;
 std::uint16_t float_to_bfloat16(float value) noexcept;
+std::uint16_t double_to_bfloat16(double value) noexcept;  // rounds once
+// A float that rounds to any narrower format as `value` itself would.
+float round_to_odd(double value) noexcept;
 
 // The four 8-bit floats of ONNX: exponent and mantissa bits, FN: no infinity, UZ: no negative zero.
 enum class Float8 : std::uint8_t { e4m3fn, e4m3fnuz, e5m2, e5m2fnuz };
@@ -38,7 +41,7 @@ struct BFloat16 {
   std::uint16_t bits = 0;
   BFloat16() = default;
   explicit BFloat16(float v) : bits(float_to_bfloat16(v)) {}
-  explicit BFloat16(double v) : bits(float_to_bfloat16(static_cast<float>(v))) {}
+  explicit BFloat16(double v) : bits(double_to_bfloat16(v)) {}
   operator float() const { return bfloat16_to_float(bits); }  // NOLINT
 };
 template <Float8 Format>
@@ -46,7 +49,7 @@ struct Float8Of {
   std::uint8_t bits = 0;
   Float8Of() = default;
   explicit Float8Of(float v) : bits(float_to_float8(Format, v)) {}
-  explicit Float8Of(double v) : Float8Of(static_cast<float>(v)) {}
+  explicit Float8Of(double v) : Float8Of(round_to_odd(v)) {}
   operator float() const { return float8_to_float(Format, bits); }  // NOLINT
 };
 // 4-bit integers, one a byte, sign-extended.
@@ -108,10 +111,46 @@ inline constexpr bool is_integer_type = std::is_integral_v<T> && !std::is_same_v
 template <class T>
 inline constexpr bool is_number_type = is_float_type<T> || is_integer_type<T>;
 
+// The element types that arithmetic is defined on: not the 8-bit floats, not the 4-bit integers.
+constexpr bool is_number(DType t) { return t <= DType::u64; }
+constexpr bool is_number_float(DType t) { return t <= DType::bf16; }
+constexpr bool is_number_integer(DType t) { return is_number(t) && !is_number_float(t); }
+
+// visit_dtype over those alone: f is not called for a type that inference has to refuse.
+template <class F>
+void visit_float(DType dtype, F&& f) {
+  switch (dtype) {
+    case DType::f32: f(TypeTag<float>{}); break;
+    case DType::f64: f(TypeTag<double>{}); break;
+    case DType::f16: f(TypeTag<Half>{}); break;
+    case DType::bf16: f(TypeTag<BFloat16>{}); break;
+    default: break;
+  }
+}
+template <class F>
+void visit_number(DType dtype, F&& f) {
+  switch (dtype) {
+    case DType::i8: f(TypeTag<std::int8_t>{}); break;
+    case DType::i16: f(TypeTag<std::int16_t>{}); break;
+    case DType::i32: f(TypeTag<std::int32_t>{}); break;
+    case DType::i64: f(TypeTag<std::int64_t>{}); break;
+    case DType::u8: f(TypeTag<std::uint8_t>{}); break;
+    case DType::u16: f(TypeTag<std::uint16_t>{}); break;
+    case DType::u32: f(TypeTag<std::uint32_t>{}); break;
+    case DType::u64: f(TypeTag<std::uint64_t>{}); break;
+    default: visit_float(dtype, f); break;
+  }
+}
+
 // What an element of T is computed in: the 16-bit floats in float.
 template <class T>
 using ComputeType =
     std::conditional_t<std::is_same_v<T, Half> || std::is_same_v<T, BFloat16>, float, T>;
+
+// What references hold sums and products of T in: floats in double, integers modulo 2^64 (so that
+// the low bits, which are the result, come out right). static_cast leads in and out.
+template <class T>
+using Sum = std::conditional_t<is_float_type<T>, double, std::uint64_t>;
 
 // Number to number without undefined behaviour: float to integer truncates and saturates, NaN
 // gives 0; integer to integer wraps.

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "graph/numeric.h"
 #include "graph/text.h"
 #include "graph/text_util.h"
 
@@ -46,49 +47,81 @@ Result<std::optional<std::vector<std::size_t>>> axes_operand(const InferContext&
   return Axes(std::move(axes));
 }
 
+Status want_floats(const InferContext& c, std::size_t i) {
+  if (!c.has(i) || is_number_float(c.dtype(i))) return {};
+  return c.error(cat(c.describe(i), " must be of f32, f64, f16 or bf16"));
+}
+
+Result<std::optional<std::int64_t>> int_operand(const InferContext& c, std::size_t i) {
+  if (!c.has(i)) return std::optional<std::int64_t>();
+  const Dims* dims = c.dims(i);
+  const Dim elements = dims ? product(*dims) : Dim();
+  if ((c.dtype(i) != DType::i64 && c.dtype(i) != DType::i32) ||
+      (elements.known() && !elements.is(1)))
+    return c.error(cat(c.describe(i), " must be one integer of i64 or i32"));
+  const auto values = c.ints(i);
+  return values ? std::optional(values->front()) : std::nullopt;
+}
+
 // ---- windows -----------------------------------------------------------------------------------
 
-namespace {
-
-Status check_list(const InferContext& c, std::string_view name, const Ints& list, std::size_t size,
-                  std::int64_t least) {
+Status check_list(const InferContext& c, std::string_view name, std::span<const std::int64_t> list,
+                  std::size_t size, std::int64_t least) {
   if (!list.empty() && list.size() != size)
     return c.error(cat(name, " has ", list.size(), " entries, wants ", size));
   for (std::int64_t v : list)
-    if (v < least || v > (std::int64_t{1} << 31))
-      return c.error(cat(name, " holds ", v, ", wants at least ", least));
+    if (v < least || v > max_extent)
+      return c.error(cat(name, " holds ", v, ", wants ", least, " to ", max_extent));
   return {};
 }
 
-Ints or_filled(const Ints& list, std::size_t size, std::int64_t value) {
-  return list.empty() ? Ints(size, value) : list;
+namespace {
+
+Shape or_filled(std::span<const std::int64_t> list, std::size_t size, std::int64_t value) {
+  return list.empty() ? Shape::filled(size, value) : Shape(list);
 }
+
+bool is_same(AutoPad mode) { return mode == AutoPad::same_upper || mode == AutoPad::same_lower; }
 
 // SAME: as many positions as ceil(in / stride), the odd pad at the end (upper) or the beginning.
 void same_pads(AutoPad mode, std::int64_t in, std::size_t d, ResolvedWindow& w) {
+  in = std::min(in, std::int64_t{1} << 48);
   const std::int64_t out = (in + w.strides[d] - 1) / w.strides[d];
-  const std::int64_t extent = (w.kernel[d] - 1) * w.dilations[d] + 1;
-  const std::int64_t total = std::max<std::int64_t>((out - 1) * w.strides[d] + extent - in, 0);
+  const std::int64_t total =
+      std::max<std::int64_t>((out - 1) * w.strides[d] + w.extent(d) - in, 0);
   w.pads_begin[d] = mode == AutoPad::same_upper ? total / 2 : total - total / 2;
   w.pads_end[d] = total - w.pads_begin[d];
 }
 
 }  // namespace
 
+ResolvedWindow explicit_window(std::span<const std::int64_t> kernel,
+                               std::span<const std::int64_t> strides,
+                               std::span<const std::int64_t> dilations,
+                               std::span<const std::int64_t> pads) {
+  const std::size_t n = kernel.size();
+  return {Shape(kernel), or_filled(strides, n, 1), or_filled(dilations, n, 1),
+          or_filled(pads.first(std::min(n, pads.size())), n, 0),
+          or_filled(pads.last(std::min(n, pads.size())), n, 0)};
+}
+
 ResolvedWindow resolve_window(const Window& window, std::span<const std::int64_t> in,
                               std::span<const std::int64_t> kernel) {
-  const std::size_t n = kernel.size();
-  ResolvedWindow w{Ints(kernel.begin(), kernel.end()), or_filled(window.strides, n, 1),
-                   or_filled(window.dilations, n, 1), Ints(n, 0), Ints(n, 0)};
-  for (std::size_t d = 0; d < n; ++d) {
-    if (window.auto_pad == AutoPad::same_upper || window.auto_pad == AutoPad::same_lower) {
-      same_pads(window.auto_pad, in[d], d, w);
-    } else if (window.auto_pad == AutoPad::notset && !window.pads.empty()) {
-      w.pads_begin[d] = window.pads[d];
-      w.pads_end[d] = window.pads[n + d];
-    }
-  }
+  const bool has_pads = window.auto_pad == AutoPad::notset;
+  ResolvedWindow w = explicit_window(kernel, window.strides, window.dilations,
+                                     has_pads ? std::span(window.pads) : std::span<const std::int64_t>());
+  if (is_same(window.auto_pad))
+    for (std::size_t d = 0; d < kernel.size(); ++d) same_pads(window.auto_pad, in[d], d, w);
   return w;
+}
+
+Status check_window(const InferContext& c, const Window& window, std::size_t rank) {
+  if (rank > max_spatial_rank)
+    return c.unsupported(cat(rank, " spatial dimensions, at most ", max_spatial_rank));
+  QUERN_TRY(check_list(c, "kernel_shape", window.kernel, rank, 1));
+  QUERN_TRY(check_list(c, "strides", window.strides, rank, 1));
+  QUERN_TRY(check_list(c, "dilations", window.dilations, rank, 1));
+  return check_list(c, "pads", window.pads, 2 * rank, 0);
 }
 
 Result<ResolvedWindow> resolve_window(const InferContext& c, const Window& window,
@@ -97,13 +130,12 @@ Result<ResolvedWindow> resolve_window(const InferContext& c, const Window& windo
   const std::size_t n = in.size();
   if (kernel.size() != n)
     return c.error(cat("kernel has ", kernel.size(), " dimensions, input has ", n, " spatial ones"));
-  QUERN_TRY(check_list(c, "kernel", Ints(kernel.begin(), kernel.end()), n, 1));
-  if (!window.kernel.empty() && !std::equal(kernel.begin(), kernel.end(), window.kernel.begin(), window.kernel.end()))
+  QUERN_TRY(check_window(c, window, n));
+  QUERN_TRY(check_list(c, "kernel", kernel, n, 1));
+  if (!window.kernel.empty() &&
+      !std::equal(kernel.begin(), kernel.end(), window.kernel.begin(), window.kernel.end()))
     return c.error("kernel_shape differs from the shape of the weights");
-  QUERN_TRY(check_list(c, "strides", window.strides, n, 1));
-  QUERN_TRY(check_list(c, "dilations", window.dilations, n, 1));
-  QUERN_TRY(check_list(c, "pads", window.pads, 2 * n, 0));
-  Ints sizes;
+  Shape sizes;
   for (Dim d : in) sizes.push_back(d.known() ? d.value() : 0);
   return resolve_window(window, sizes, kernel);
 }
@@ -119,6 +151,41 @@ std::int64_t window_count(std::int64_t in, std::int64_t kernel, std::int64_t str
   // A last window that would begin in the end padding is dropped.
   if (ceil_mode && (count - 1) * stride >= in + pad_begin) --count;
   return count;
+}
+
+namespace {
+
+// The kernel in the attribute or of the weights; nothing while a dimension is unknown.
+std::optional<Shape> known_kernel(const Window& window, std::span<const Dim> kernel) {
+  Shape s;
+  for (std::size_t d = 0; d < kernel.size(); ++d) {
+    if (!kernel[d].known() && window.kernel.size() != kernel.size()) return std::nullopt;
+    s.push_back(kernel[d].known() ? kernel[d].value() : window.kernel[d]);
+  }
+  return s;
+}
+
+Dim positions(const ResolvedWindow& w, AutoPad mode, std::size_t d, Dim in, bool ceil_mode) {
+  if (is_same(mode)) return ceil_div(in, w.strides[d]);
+  const std::int64_t pads = w.pads_begin[d] + w.pads_end[d];
+  if (in.known())
+    return window_count(in.value(), w.kernel[d], w.strides[d], w.dilations[d], w.pads_begin[d],
+                        w.pads_end[d], ceil_mode);
+  return w.strides[d] == 1 && pads == w.extent(d) - 1 ? in : Dim();
+}
+
+}  // namespace
+
+Result<Dims> infer_window(const InferContext& c, const Window& window, std::span<const Dim> in,
+                          std::span<const Dim> kernel, bool ceil_mode) {
+  QUERN_TRY(check_window(c, window, in.size()));
+  const auto known = known_kernel(window, kernel);
+  if (!known) return Dims(in.size());
+  QUERN_ASSIGN(const ResolvedWindow w, resolve_window(c, window, in, *known));
+  Dims out;
+  for (std::size_t d = 0; d < in.size(); ++d)
+    out.push_back(positions(w, window.auto_pad, d, in[d], ceil_mode));
+  return out;
 }
 
 }  // namespace quern

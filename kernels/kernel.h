@@ -184,10 +184,9 @@ struct OpKernels {
 Selection select_reference(const KernelRequest& request);
 // The first implementation of the list that answers.
 Result<KernelChoice> select_cpu_kernel(const KernelRequest& request);
+// Each tensor once, no arithmetic: what a CostFn starts from.
+Cost traffic(std::span<const TensorType> inputs, std::span<const TensorType> outputs);
 Cost cost_of(const OpDef& def, const Op& op, std::span<const TensorType> inputs,
              std::span<const TensorType> outputs);
-
-// Every operator, in the order of the variant.
-OpSet builtin_ops();
 
 }  // namespace quern

@@ -82,15 +82,18 @@ Result<KernelChoice> select_cpu_kernel(const KernelRequest& request) {
                                        "): no kernel for this device"));
 }
 
+Cost traffic(std::span<const TensorType> inputs, std::span<const TensorType> outputs) {
+  Cost cost;
+  for (const TensorType& t : inputs) cost.bytes += static_cast<double>(t.bytes());
+  for (const TensorType& t : outputs) cost.bytes += static_cast<double>(t.bytes());
+  return cost;
+}
+
 Cost cost_of(const OpDef& def, const Op& op, std::span<const TensorType> inputs,
              std::span<const TensorType> outputs) {
   if (def.kernels && def.kernels->flops) return def.kernels->flops(op, inputs, outputs);
-  Cost cost;
-  for (const TensorType& t : inputs) cost.bytes += static_cast<double>(t.bytes());
-  for (const TensorType& t : outputs) {
-    cost.bytes += static_cast<double>(t.bytes());
-    cost.flops += static_cast<double>(t.shape.elements());
-  }
+  Cost cost = traffic(inputs, outputs);
+  for (const TensorType& t : outputs) cost.flops += static_cast<double>(t.shape.elements());
   return cost;
 }
 

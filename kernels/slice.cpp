@@ -13,6 +13,7 @@
 #include "kernels/infer.h"
 #include "kernels/kernel.h"
 #include "kernels/movement.h"
+#include "kernels/slice.h"
 
 namespace quern {
 namespace {
@@ -124,19 +125,13 @@ Status reference(const ReferenceCall& call) {
   const TensorView& x = call.inputs[0];
   const Shape& shape = call.outputs[0].type.shape;
   if (shape.elements() == 0) return {};
-  const Shape from = row_major_strides(x.type.shape);
-  Shape strides = from;
+  const auto steps = slice_steps(x.type.shape, call.inputs);
+  Shape strides = row_major_strides(x.type.shape);
   std::int64_t offset = 0;
-  const std::int64_t n = call.inputs[1].type.shape.elements();
-  for (std::int64_t i = 0; i < n; ++i) {
-    const std::size_t axis = call.has(3) ? positive_axis(index_at(call.inputs[3], i), shape.rank())
-                                         : static_cast<std::size_t>(i);
-    const Cut cut = clamped({index_at(call.inputs[1], i), index_at(call.inputs[2], i),
-                             call.has(4) ? index_at(call.inputs[4], i) : 1},
-                            x.type.shape[axis]);
-    offset += cut.start * from[axis];
+  for (std::size_t d = 0; d < shape.rank(); ++d) {
+    offset += steps[d].start * strides[d];
     // With one element the step leads nowhere, and may be too large to multiply.
-    strides[axis] = shape[axis] == 1 ? 0 : cut.step * from[axis];
+    strides[d] = shape[d] == 1 ? 0 : steps[d].step * strides[d];
   }
   const std::size_t size = size_of(x.type.dtype);
   copy_strided(size, shape, strides, x.data + static_cast<std::size_t>(offset) * size,
@@ -145,6 +140,22 @@ Status reference(const ReferenceCall& call) {
 }
 
 }  // namespace
+
+std::array<SliceStep, Shape::max_rank> slice_steps(const Shape& x,
+                                                   std::span<const TensorView> inputs) {
+  std::array<SliceStep, Shape::max_rank> steps;
+  const auto has = [&](std::size_t i) { return i < inputs.size() && inputs[i].present(); };
+  const std::int64_t n = inputs[1].type.shape.elements();
+  for (std::int64_t i = 0; i < n; ++i) {
+    const std::size_t axis =
+        has(3) ? positive_axis(index_at(inputs[3], i), x.rank()) : static_cast<std::size_t>(i);
+    const Cut cut = clamped({index_at(inputs[1], i), index_at(inputs[2], i),
+                             has(4) ? index_at(inputs[4], i) : 1},
+                            x[axis]);
+    steps[axis] = {cut.start, cut.step};
+  }
+  return steps;
+}
 
 const OpDef& Slice::def() {
   static constexpr OpDef def{.name = "Slice",

@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+// Walking a window over the elements of one channel, for references. Only the taps that lie inside
+// of the input are visited: the time is bounded by the tensors, whatever the attributes say.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+
+#include <quern/shape.h>
+
+#include "kernels/infer.h"
+
+namespace quern {
+
+// Taps of one dimension at one position: tap k reads element first + k * dilation, and those in
+// [begin, end) lie inside of [low, high).
+struct TapRange {
+  std::int64_t first, begin, end;
+  std::int64_t size() const { return end - begin; }
+};
+inline TapRange taps_between(const ResolvedWindow& w, std::size_t d, std::int64_t position,
+                             std::int64_t low, std::int64_t high) {
+  const std::int64_t dilation = w.dilations[d];
+  const std::int64_t first = position * w.strides[d] - w.pads_begin[d];
+  const std::int64_t begin = first < low ? (low - first + dilation - 1) / dilation : 0;
+  const std::int64_t end = first < high ? (high - 1 - first) / dilation + 1 : 0;
+  return {first, begin, std::max(begin, std::min(end, w.kernel[d]))};
+}
+
+// f(element, tap) for each tap inside of `in` with the window at `position`; both are row-major
+// offsets, into the channel and into the kernel.
+template <class F>
+void for_each_tap(const ResolvedWindow& w, const Shape& in, const Shape& position, const F& f,
+                  std::size_t d = 0, std::int64_t element = 0, std::int64_t tap = 0) {
+  if (d == in.rank()) return f(element, tap);
+  const TapRange taps = taps_between(w, d, position[d], 0, in[d]);
+  for (std::int64_t k = taps.begin; k < taps.end; ++k) {
+    const std::int64_t e = element * in[d] + taps.first + k * w.dilations[d];
+    const std::int64_t t = tap * w.kernel[d] + k;
+    if (d + 1 == in.rank()) {
+      f(e, t);
+    } else {
+      for_each_tap(w, in, position, f, d + 1, e, t);
+    }
+  }
+}
+
+// f(index) for every index of `shape` in row-major order.
+template <class F>
+void for_each_index(const Shape& shape, const F& f) {
+  Shape at = Shape::filled(shape.rank(), 0);
+  for (std::int64_t left = shape.elements(); left > 0; --left) {
+    f(static_cast<const Shape&>(at));
+    for (std::size_t d = shape.rank(); d-- > 0;) {
+      if (++at[d] < shape[d]) break;
+      at[d] = 0;
+    }
+  }
+}
+
+// The dimensions past batch and channel.
+inline Shape spatial_of(const Shape& shape) { return Shape(shape.dims().subspan(2)); }
+
+}  // namespace quern
