@@ -258,14 +258,15 @@ Status Graph::replace(NodeId id, Op op, std::vector<ValueId> inputs, PostOps pos
   std::vector<ValueType> old_types;
   for (ValueId v : n.outputs) old_types.push_back(v == no_value ? ValueType() : type(v));
   unlink(id);
-  std::swap(n.op, op);
-  std::swap(n.inputs, inputs);
-  std::swap(n.post_ops, post_ops);
+  // Not by std::swap: that of a variant makes code for every pair of alternatives.
+  Op old_op = std::exchange(n.op, std::move(op));
+  auto old_inputs = std::exchange(n.inputs, std::move(inputs));
+  auto old_post_ops = std::exchange(n.post_ops, std::move(post_ops));
   Status s = infer_outputs(id);
   if (!s.ok()) {
-    std::swap(n.op, op);
-    std::swap(n.inputs, inputs);
-    std::swap(n.post_ops, post_ops);
+    n.op = std::move(old_op);
+    n.inputs = std::move(old_inputs);
+    n.post_ops = std::move(old_post_ops);
     for (std::size_t i = 0; i < n.outputs.size(); ++i)
       if (n.outputs[i] != no_value) set_type(n.outputs[i], std::move(old_types[i]));
   } else {
