@@ -12,6 +12,7 @@
 #include "graph/numeric.h"
 #include "graph/text_util.h"
 #include "kernels/kernel.h"
+#include "kernels/conv_onednn.h"
 #include "kernels/window.h"
 
 namespace quern {
@@ -163,7 +164,12 @@ Cost flops(const Op&, std::span<const TensorType> inputs, std::span<const Tensor
   return cost;
 }
 
+#ifdef QUERN_ONEDNN
+constexpr CpuImplementation cpu[] = {{"onednn", select_conv_transpose_onednn}};
+constexpr OpKernels kernels{.cpu = cpu, .flops = flops};
+#else
 constexpr OpKernels kernels{.cpu = {}, .flops = flops};
+#endif
 
 }  // namespace
 

@@ -28,14 +28,20 @@ inline Shape broadcast_strides(const Shape& from, const Shape& to) {
   return broadcast_strides(from, row_major_strides(from), to);
 }
 
-// Calls f(offsets) for every index of `shape` in row-major order; offsets[k] is the dot product of
-// the index and strides[k].
+// Calls f(offsets) for the indices [begin, end) of `shape` in row-major order; offsets[k] is the dot
+// product of the index and strides[k].
 template <std::size_t N, class F>
-void for_each_offset(const Shape& shape, const std::array<Shape, N>& strides, F&& f) {
-  const std::int64_t n = shape.elements();
+void for_each_offset(const Shape& shape, const std::array<Shape, N>& strides, std::int64_t begin,
+                     std::int64_t end, F&& f) {
   std::array<std::int64_t, Shape::max_rank> at{};
   std::array<std::int64_t, N> offsets{};
-  for (std::int64_t i = 0; i < n; ++i) {
+  std::int64_t rest = begin;
+  for (std::size_t d = shape.rank(); d-- > 0 && rest > 0;) {
+    at[d] = rest % shape[d];
+    rest /= shape[d];
+    for (std::size_t k = 0; k < N; ++k) offsets[k] += at[d] * strides[k][d];
+  }
+  for (std::int64_t i = begin; i < end; ++i) {
     f(offsets);
     for (std::size_t d = shape.rank(); d-- > 0;) {
       for (std::size_t k = 0; k < N; ++k) offsets[k] += strides[k][d];
@@ -44,6 +50,10 @@ void for_each_offset(const Shape& shape, const std::array<Shape, N>& strides, F&
       at[d] = 0;
     }
   }
+}
+template <std::size_t N, class F>
+void for_each_offset(const Shape& shape, const std::array<Shape, N>& strides, F&& f) {
+  for_each_offset(shape, strides, 0, shape.elements(), f);
 }
 
 // The elements before, along and behind one axis: x[outer][axis][inner].

@@ -206,6 +206,8 @@ bool append_binary(FusedPostOps& fused, const KernelRequest& request, const Shap
   const Shape shape = pad_rank(in.desc.shape, dst.rank());
   const Layout dst_layout = rules.dst_layout.value_or(Layout::row_major(dst));
   const bool full = shape == dst;
+  const bool row = shape.elements(0, dst.rank() - 1) == 1;  // one for each of the last dimension
+  if (rules.as_matrix && !full && !row) return false;
   if (full && b.kind == BinaryKind::add && rules.allow_sum && in.dies_here && !in.constant &&
       !fused.sum_input) {
     fused.ops.append_sum(1.0f);
@@ -215,7 +217,9 @@ bool append_binary(FusedPostOps& fused, const KernelRequest& request, const Shap
   }
   if (!rules.allow_binary) return false;
   const Layout layout = full ? dst_layout : Layout::row_major(shape);
-  const auto operand = md_of({DType::f32, shape, layout});
+  const Shape matrix = {full ? dst.elements(0, dst.rank() - 1) : 1, shape.back()};
+  const auto operand = rules.as_matrix ? md_of(TensorDesc::row_major(DType::f32, matrix))
+                                       : md_of({DType::f32, shape, layout});
   if (!operand) return false;
   fused.ops.append_binary(*algorithm, *operand);
   const Layout asked = full ? dst_layout : Layout::row_major(in.desc.shape);
@@ -228,7 +232,9 @@ bool append_binary(FusedPostOps& fused, const KernelRequest& request, const Shap
 FusedPostOps fuse_post_ops(const KernelRequest& request, const Shape& dst_shape,
                            const PostOpRules& rules) {
   FusedPostOps fused;
-  for (const PostOp& p : request.post_ops) {
+  if (rules.scale != 1) append_eltwise(fused.ops, algorithm::eltwise_linear, rules.scale, 0);
+  for (std::size_t i = rules.skip; i < request.post_ops.size(); ++i) {
+    const PostOp& p = request.post_ops[i];
     const auto* unary = std::get_if<Unary>(&p);
     const bool ok = unary ? append_unary(fused.ops, *unary)
                           : append_binary(fused, request, dst_shape, rules,
@@ -321,7 +327,7 @@ void KernelBuilder::packed(int arg, const Md& md, std::shared_ptr<const std::byt
 }
 
 void KernelBuilder::post_ops(const FusedPostOps& fused) {
-  choice_.post_ops_taken = fused.taken;
+  choice_.post_ops_taken = also_taken_ + fused.taken;
   for (const auto& o : fused.operands) {
     if (o.position < 0) {
       choice_.input_layouts[o.input] = o.layout;

@@ -73,6 +73,12 @@ struct PostOpRules {
   bool allow_binary = true;
   // The layout that the destination will have, for operands of full shape; row-major when empty.
   std::optional<Layout> dst_layout;
+  // The destination is described as a matrix [rows, last dimension], whatever its rank.
+  bool as_matrix = false;
+  // The result is multiplied by this before anything else.
+  float scale = 1;
+  // Post-ops of the node that are taken care of otherwise.
+  std::size_t skip = 0;
 };
 FusedPostOps fuse_post_ops(const KernelRequest& request, const Shape& dst_shape,
                            const PostOpRules& rules);
@@ -90,6 +96,8 @@ class KernelBuilder {
   // Operands of the chain, and the shared output of a sum.
   void post_ops(const FusedPostOps& fused);
   void mark_packed(std::uint32_t input) { choice_.packed_inputs[input] = true; }
+  // Post-ops that the primitive does as something else (a bias), before those of `fused`.
+  void also_taken(std::size_t post_ops) { also_taken_ = post_ops; }
   void threads(int n) { threads_ = n; }
 
   template <class PrimitiveDesc>
@@ -112,6 +120,7 @@ class KernelBuilder {
   const KernelRequest& request_;
   KernelChoice choice_;
   std::vector<Arg> args_;
+  std::size_t also_taken_ = 0;
   int threads_;
 };
 

@@ -15,6 +15,7 @@
 #include "graph/op_fields.h"
 #include "graph/text_util.h"
 #include "kernels/kernel.h"
+#include "kernels/pool_onednn.h"
 #include "kernels/window.h"
 
 namespace quern {
@@ -172,7 +173,12 @@ Cost flops(const Op& op, std::span<const TensorType> inputs, std::span<const Ten
   return cost;
 }
 
+#ifdef QUERN_ONEDNN
+constexpr CpuImplementation cpu[] = {{"onednn", select_pool_onednn}};
+constexpr OpKernels kernels{.cpu = cpu, .flops = flops};
+#else
 constexpr OpKernels kernels{.cpu = {}, .flops = flops};
+#endif
 
 }  // namespace
 

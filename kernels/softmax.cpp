@@ -10,12 +10,13 @@
 #include "kernels/iterate.h"
 #include "kernels/kernel.h"
 #include "kernels/scalar_math.h"
+#include "kernels/softmax_rows.h"
 
 namespace quern {
 namespace {
 
 Status infer(InferContext& c) {
-  if (!is_float(c.dtype(0))) return c.error(cat(c.describe(0), " must be of floats"));
+  QUERN_TRY(want_floats(c, 0));
   if (const Dims* dims = c.dims(0)) QUERN_TRY(c.axis(c.op<Softmax>().axis, std::max<std::size_t>(dims->size(), 1)).status());
   return infer_like_input(c);
 }
@@ -55,20 +56,22 @@ void softmax_row(SoftmaxKind kind, const T* x, T* y, std::int64_t n, std::int64_
 
 Status reference(const ReferenceCall& call) {
   const auto& op = call.as<Softmax>();
+  if (call.outputs[0].type.shape.elements() == 0) return {};
   const AxisSplit s = rows_of(op, call.inputs[0].type.shape);
-  return visit_dtype(call.inputs[0].type.dtype, [&]<class T>(TypeTag<T>) -> Status {
-    if constexpr (is_float_type<T>) {
-      const T* x = call.inputs[0].as<T>();
-      T* y = call.outputs[0].as<T>();
-      for (std::int64_t o = 0; o < s.outer; ++o)
-        for (std::int64_t i = 0; i < s.inner; ++i) {
-          const std::int64_t at = o * s.axis * s.inner + i;
-          softmax_row(op.kind, x + at, y + at, s.axis, s.inner);
-        }
-    }
-    return {};
+  visit_float(call.inputs[0].type.dtype, [&]<class T>(TypeTag<T>) {
+    const T* x = call.inputs[0].as<T>();
+    T* y = call.outputs[0].as<T>();
+    for (std::int64_t o = 0; o < s.outer; ++o)
+      for (std::int64_t i = 0; i < s.inner; ++i) {
+        const std::int64_t at = o * s.axis * s.inner + i;
+        softmax_row(op.kind, x + at, y + at, s.axis, s.inner);
+      }
   });
+  return {};
 }
+
+constexpr CpuImplementation cpu[] = {{"rows", select_softmax_rows}};
+constexpr OpKernels kernels{.cpu = cpu};
 
 }  // namespace
 
@@ -77,7 +80,8 @@ const OpDef& Softmax::def() {
                              .inputs = {1, 1},
                              .outputs = {1, 1},
                              .infer = infer,
-                             .reference = reference};
+                             .reference = reference,
+                             .kernels = &kernels};
   return def;
 }
 

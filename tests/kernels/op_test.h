@@ -33,6 +33,13 @@ constexpr DType dtype_of() {
   if constexpr (std::is_same_v<T, std::uint32_t>) return DType::u32;
   if constexpr (std::is_same_v<T, std::uint64_t>) return DType::u64;
   if constexpr (std::is_same_v<T, bool>) return DType::boolean;
+  if constexpr (std::is_same_v<T, StringRef>) return DType::string;
+  if constexpr (std::is_same_v<T, Int4>) return DType::i4;
+  if constexpr (std::is_same_v<T, UInt4>) return DType::u4;
+  if constexpr (std::is_same_v<T, Float8Of<Float8::e4m3fn>>) return DType::f8e4m3fn;
+  if constexpr (std::is_same_v<T, Float8Of<Float8::e4m3fnuz>>) return DType::f8e4m3fnuz;
+  if constexpr (std::is_same_v<T, Float8Of<Float8::e5m2>>) return DType::f8e5m2;
+  if constexpr (std::is_same_v<T, Float8Of<Float8::e5m2fnuz>>) return DType::f8e5m2fnuz;
 }
 
 // tensor<float>({2, 2}, {1, 2, 3, 4})

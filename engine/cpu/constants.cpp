@@ -1,0 +1,180 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "engine/cpu/constants.h"
+
+#include <cstdlib>
+#include <cstring>
+
+#include "engine/evaluate.h"
+#include "graph/text.h"
+#include "graph/text_util.h"
+
+namespace quern::cpu {
+
+// ---- packed weights ----------------------------------------------------------------------------
+
+namespace {
+
+constexpr std::size_t alignment = 64;
+
+std::shared_ptr<std::byte> allocate(std::size_t bytes) {
+  const std::size_t rounded = (bytes / alignment + 1) * alignment;
+  auto* p = static_cast<std::byte*>(std::aligned_alloc(alignment, rounded));
+  if (p) std::memset(p, 0, rounded);
+  return {p, [](std::byte* q) { std::free(q); }};
+}
+
+}  // namespace
+
+Result<std::shared_ptr<const std::byte>> SharedWeights::find_or_make(const std::string& key,
+                                                                     std::size_t bytes,
+                                                                     const Fill& fill) {
+  const std::scoped_lock lock(mutex_);
+  Entry& entry = entries_[key];
+  if (auto packed = entry.packed.lock()) return packed;
+  std::shared_ptr<std::byte> fresh = allocate(bytes);
+  if (!fresh)
+    return Status(Code::out_of_memory, cat("no ", bytes, " bytes for packed weights"));
+  QUERN_TRY(fill(fresh.get()));
+  std::shared_ptr<const std::byte> packed = std::move(fresh);
+  entry = {packed, bytes};
+  return packed;
+}
+
+std::size_t SharedWeights::bytes() const {
+  const std::scoped_lock lock(mutex_);
+  std::size_t sum = 0;
+  for (const auto& [key, entry] : entries_)
+    if (!entry.packed.expired()) sum += entry.bytes;
+  return sum;
+}
+
+// ---- constants ---------------------------------------------------------------------------------
+
+namespace {
+
+// Plans make small constants of their own, whose addresses come again: those are named by their
+// bytes. Large ones belong to the model and live as long as it does: their address names them.
+constexpr std::size_t named_by_bytes = 64 << 10;
+
+std::string content_key(const Tensor& t) {
+  std::uint64_t a = 0xcbf29ce484222325;
+  std::uint64_t b = 0x9e3779b97f4a7c15;
+  for (std::size_t i = 0; i < t.bytes(); ++i) {
+    const auto byte = static_cast<std::uint64_t>(t.data()[i]);
+    a = (a ^ byte) * 0x100000001b3;
+    b = ((b << 7 | b >> 57) ^ byte) * 0xff51afd7ed558ccd;
+  }
+  return cat("#", a, ".", b);
+}
+
+std::string key_of(const Tensor& t) {
+  const std::string type = t.type().text();
+  if (t.bytes() <= named_by_bytes) return type + content_key(t);
+  return cat(type, "@", reinterpret_cast<std::uintptr_t>(t.data()));
+}
+
+}  // namespace
+
+class GraphConstants::Source final : public ConstantSource {
+ public:
+  explicit Source(Tensor t) : type_(t.type()), key_(key_of(t)), tensor_(std::move(t)) {}
+
+  // Output `output` of a node over constants.
+  Source(const Graph& g, NodeId node, std::size_t output, std::vector<const Source*> inputs)
+      : graph_(&g), node_(node), output_(output), inputs_(std::move(inputs)) {
+    const Node& n = g.node(node);
+    const ValueType& type = g.type(n.outputs[output]);
+    type_ = {type.dtype, *type.shape()};
+    key_ = cat(g.def(node).name, "{", attributes_text(n.op), "}.", output, "(");
+    for (const Source* s : inputs_) key_ += s ? s->key() + "," : "_,";
+    key_ += ")";
+  }
+
+  const TensorType& type() const override { return type_; }
+  const std::string& key() const override { return key_; }
+  bool is_plain() const { return tensor_.valid(); }
+
+  Result<Tensor> get() const override {
+    if (tensor_.valid()) return tensor_;
+    const Node& n = graph_->node(node_);
+    std::vector<Tensor> inputs;
+    for (const Source* s : inputs_) {
+      inputs.emplace_back();
+      if (!s) continue;
+      QUERN_ASSIGN(inputs.back(), s->get());
+    }
+    std::vector<TensorType> types;
+    for (ValueId v : n.outputs) {
+      const std::size_t any = v == no_value ? output_ : types.size();
+      const ValueType& type = graph_->type(n.outputs[any]);
+      types.push_back({type.dtype, *type.shape()});
+    }
+    QUERN_ASSIGN(std::vector<Tensor> out, evaluate(graph_->def(node_), n.op, inputs, types));
+    return std::move(out[output_]);
+  }
+
+ private:
+  TensorType type_;
+  std::string key_;
+  Tensor tensor_;
+  const Graph* graph_ = nullptr;
+  NodeId node_ = no_node;
+  std::size_t output_ = 0;
+  std::vector<const Source*> inputs_;
+};
+
+namespace {
+
+bool can_be_constant(const Graph& g, NodeId id) {
+  const Node& n = g.node(id);
+  const OpDef& def = g.def(id);
+  if (def.is(OpTrait::random) || def.is(OpTrait::data_dependent) || !def.reference ||
+      !n.post_ops.empty() || n.inputs.empty())
+    return false;
+  for (ValueId v : n.outputs)
+    if (v == no_value || !g.type(v).fully_known()) return false;
+  return true;
+}
+
+}  // namespace
+
+GraphConstants::GraphConstants(const Graph& g) : sources_(g.value_count()) {
+  for (std::uint32_t i = 0; i < g.value_count(); ++i)
+    if (const Value& v = g.value(ValueId{i}); v.is_constant() && (!v.uses.empty() || v.handed_out))
+      sources_[i] = std::make_unique<Source>(v.constant);
+  for (NodeId id : g.order()) {
+    if (!can_be_constant(g, id)) continue;
+    std::vector<const Source*> inputs;
+    bool constant = true;
+    for (ValueId v : g.node(id).inputs) {
+      inputs.push_back(v == no_value ? nullptr : sources_[index(v)].get());
+      constant = constant && (v == no_value || inputs.back());
+    }
+    if (!constant) continue;
+    for (std::size_t i = 0; i < g.node(id).outputs.size(); ++i)
+      sources_[index(g.node(id).outputs[i])] = std::make_unique<Source>(g, id, i, inputs);
+  }
+}
+
+GraphConstants::~GraphConstants() = default;
+
+const ConstantSource* GraphConstants::find(ValueId v) const { return sources_[index(v)].get(); }
+
+Result<GraphConstants::Pinned> GraphConstants::pin(ValueId v, WeightStore& weights) const {
+  const Source& s = *sources_[index(v)];
+  if (s.is_plain()) {
+    QUERN_ASSIGN(Tensor t, s.get());
+    if (reinterpret_cast<std::uintptr_t>(t.data()) % size_of(t.dtype()) == 0)
+      return Pinned{t.owner(), t.data()};
+  }
+  QUERN_ASSIGN(auto packed, weights.find_or_make("plain|" + s.key(), s.type().bytes(),
+                                                 [&](std::byte* to) -> Status {
+                                                   QUERN_ASSIGN(const Tensor t, s.get());
+                                                   std::memcpy(to, t.data(), t.bytes());
+                                                   return {};
+                                                 }));
+  const std::byte* data = packed.get();
+  return Pinned{std::move(packed), data};
+}
+
+}  // namespace quern::cpu

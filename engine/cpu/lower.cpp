@@ -1,0 +1,583 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "engine/cpu/lower.h"
+
+#include <algorithm>
+#include <array>
+
+#include "engine/cpu/constants.h"
+#include "engine/cpu/views.h"
+#include "graph/text.h"
+#include "graph/text_util.h"
+#include "kernels/copy.h"
+
+namespace quern::cpu {
+namespace {
+
+using BufferId = std::uint32_t;
+constexpr BufferId no_buffer = 0xffffffff;
+
+// Bytes with one owner: a piece of the arena, an input, or a constant.
+struct Buffer {
+  Operand::Base base = Operand::Base::arena;
+  std::uint32_t index = 0;  // of an input or output
+  const std::byte* constant = nullptr;
+  std::size_t bytes = 0;
+  std::int64_t readers = 0;  // uses still to come of all values that lie here
+  std::int64_t first = -1;   // steps
+  std::int64_t last = -1;
+  std::string name;
+};
+
+// A value in one layout; without a buffer: no operand.
+struct Place {
+  BufferId buffer = no_buffer;
+  std::uint64_t offset = 0;  // bytes
+  TensorDesc desc;
+
+  bool present() const { return buffer != no_buffer; }
+};
+
+class Lowering {
+ public:
+  Lowering(const Graph& g, const LowerOptions& options)
+      : g_(g),
+        options_(options),
+        constants_(g),
+        target_{options.threads, options.use_onednn && !options.reference_only, options.weights},
+        program_(std::make_unique<Program>()),
+        places_(g.value_count()),
+        readers_(g.value_count(), 0) {
+    program_->threads = options.threads;
+  }
+
+  Result<std::unique_ptr<Program>> run() {
+    for (std::uint32_t i = 0; i < g_.value_count(); ++i)
+      readers_[i] = static_cast<std::int64_t>(g_.value(ValueId{i}).uses.size()) +
+                    g_.value(ValueId{i}).handed_out;
+    bind_inputs();
+    for (NodeId id : g_.order()) {
+      if (is_constant(id)) continue;
+      QUERN_TRY(lower_node(id));
+    }
+    QUERN_TRY(bind_outputs());
+    return plan_memory();
+  }
+
+ private:
+  // ---- buffers and places
+
+  BufferId new_buffer(std::size_t bytes, std::string name) {
+    buffers_.push_back({.bytes = bytes, .name = std::move(name)});
+    return static_cast<BufferId>(buffers_.size() - 1);
+  }
+  std::vector<Place>& places(ValueId v) { return places_[index(v)]; }
+  std::int64_t step() const { return static_cast<std::int64_t>(program_->steps.size()); }
+  TensorType type_of(ValueId v) const { return {g_.type(v).dtype, *g_.type(v).shape()}; }
+
+  bool is_constant(NodeId id) const {
+    const auto& outputs = g_.node(id).outputs;
+    return std::all_of(outputs.begin(), outputs.end(),
+                       [&](ValueId v) { return v != no_value && constants_.find(v); });
+  }
+
+  void bind_inputs() {
+    for (std::uint32_t i = 0; i < g_.inputs().size(); ++i) {
+      const ValueId v = g_.inputs()[i];
+      const TensorType type = type_of(v);
+      program_->inputs.push_back(type);
+      buffers_.push_back({.base = Operand::Base::input,
+                          .index = i,
+                          .bytes = type.bytes(),
+                          .readers = readers_[index(v)],
+                          .name = g_.value(v).name});
+      places(v).push_back({static_cast<BufferId>(buffers_.size() - 1), 0,
+                           TensorDesc::row_major(type.dtype, type.shape)});
+    }
+  }
+
+  // Row-major elements of a constant, which stay where they are.
+  Status pin_constant(ValueId v) {
+    if (!places(v).empty()) return {};
+    QUERN_ASSIGN(auto pinned, constants_.pin(v, *options_.weights));
+    const TensorType type = type_of(v);
+    buffers_.push_back({.base = Operand::Base::constant,
+                        .constant = pinned.data,
+                        .bytes = type.bytes(),
+                        .readers = 1 << 30});
+    program_->kept.push_back(std::move(pinned.owner));
+    places(v).push_back({static_cast<BufferId>(buffers_.size() - 1), 0,
+                         TensorDesc::row_major(type.dtype, type.shape)});
+    return {};
+  }
+
+  // The value in this layout: a place that it has, or a new copy.
+  Result<Place> place_in(ValueId v, const Layout& layout) {
+    if (constants_.find(v)) QUERN_TRY(pin_constant(v));
+    for (const Place& p : places(v))
+      if (same_placement(p.desc.shape, p.desc.layout, layout)) return p;
+    const Place from = places(v).front();
+    const TensorDesc to{from.desc.dtype, from.desc.shape, layout};
+    if (constants_.find(v)) return constant_copy(v, from, to);
+    QUERN_ASSIGN(KernelChoice choice, select_copy(from.desc, to, target_));
+    const Place copy{new_buffer(to.bytes(), g_.value(v).name + " (reordered)"), 0, to};
+    buffers_[copy.buffer].readers = readers_[index(v)];
+    Step s;
+    s.op = "Reorder";
+    s.node = g_.value(v).name;
+    s.shapes = cat(to.shape.text(), " ", from.desc.layout.text(), " -> ", layout.text());
+    s.implementation = choice.implementation;
+    s.cost.bytes = 2.0 * static_cast<double>(to.bytes());
+    s.kernel = std::move(choice.kernel);
+    s.scratch_bytes = choice.scratch_bytes;
+    const std::array inputs = {from};
+    const std::array outputs = {copy};
+    append(std::move(s), inputs, outputs);
+    places(v).push_back(copy);
+    return copy;
+  }
+
+  Result<Place> constant_copy(ValueId v, const Place& from, const TensorDesc& to) {
+    const std::byte* source = buffers_[from.buffer].constant;
+    QUERN_ASSIGN(auto bytes, options_.weights->find_or_make(
+                                 cat("layout|", to.layout.text(), "|", constants_.find(v)->key()),
+                                 to.bytes(), [&](std::byte* dst) -> Status {
+                                   copy_elements(from.desc, source, to, dst);
+                                   return {};
+                                 }));
+    buffers_.push_back({.base = Operand::Base::constant,
+                        .constant = bytes.get(),
+                        .bytes = to.bytes(),
+                        .readers = 1 << 30});
+    program_->kept.push_back(std::move(bytes));
+    places(v).push_back({static_cast<BufferId>(buffers_.size() - 1), 0, to});
+    return places(v).back();
+  }
+
+  // ---- steps
+
+  void touch(BufferId b) {
+    Buffer& buffer = buffers_[b];
+    if (buffer.first < 0) buffer.first = step();
+    buffer.last = step();
+  }
+
+  // Buffers are resolved to operands once all are known; until then offsets wait in pending_.
+  void append(Step s, std::span<const Place> inputs, std::span<const Place> outputs) {
+    Pending p;
+    for (const Place& place : inputs) {
+      p.inputs.push_back(place);
+      if (place.present()) touch(place.buffer);
+    }
+    for (const Place& place : outputs) {
+      p.outputs.push_back(place);
+      if (place.present()) touch(place.buffer);
+    }
+    program_->steps.push_back(std::move(s));
+    pending_.push_back(std::move(p));
+  }
+
+  Status lower_node(NodeId id) {
+    const Node& n = g_.node(id);
+    if (!n.inputs.empty() && n.inputs[0] != no_value && !constants_.find(n.inputs[0])) {
+      if (lower_view(id)) return {};
+    }
+    if (n.as<Identity>() || g_.def(id).is(OpTrait::view)) return lower_moved_view(id);
+    QUERN_TRY(lower_kernel(id));
+    return {};
+  }
+
+  // True when the outputs are just other looks at the first input.
+  bool lower_view(NodeId id) {
+    const Node& n = g_.node(id);
+    const ValueId in = n.inputs[0];
+    for (const Place& p : places(in)) {
+      const auto views = views_of(g_, id, p.desc);
+      if (!views) continue;
+      const Place from = p;
+      consume(id);
+      for (std::size_t i = 0; i < n.outputs.size(); ++i) {
+        if (n.outputs[i] == no_value) continue;
+        const TensorType type = type_of(n.outputs[i]);
+        const View& view = (*views)[i];
+        const auto skip = static_cast<std::uint64_t>(view.offset) * size_of(type.dtype);
+        places(n.outputs[i]).push_back({from.buffer, from.offset + skip, {type.dtype, type.shape, view.layout}});
+        buffers_[from.buffer].readers += readers_[index(n.outputs[i])];
+      }
+      return true;
+    }
+    return false;
+  }
+
+  // A reshape that the layout does not allow: through a row-major copy.
+  Status lower_moved_view(NodeId id) {
+    const Node& n = g_.node(id);
+    const TensorType from = type_of(n.inputs[0]);
+    QUERN_TRY(place_in(n.inputs[0], Layout::row_major(from.shape)).status());
+    auto& all = places(n.inputs[0]);
+    const auto row_major = std::find_if(all.begin(), all.end(), [](const Place& p) { return is_row_major(p.desc); });
+    const Place p = *row_major;
+    consume(id);
+    const TensorType type = type_of(n.outputs[0]);
+    places(n.outputs[0]).push_back({p.buffer, p.offset, TensorDesc::row_major(type.dtype, type.shape)});
+    buffers_[p.buffer].readers += readers_[index(n.outputs[0])];
+    return {};
+  }
+
+  // The node has read its inputs.
+  void consume(NodeId id) {
+    for (ValueId v : g_.node(id).inputs) {
+      if (v == no_value || constants_.find(v)) continue;
+      --readers_[index(v)];
+      for (const Place& p : places(v)) --buffers_[p.buffer].readers;
+    }
+  }
+
+  // Whether nobody reads the bytes of `v` after this node.
+  bool dies(NodeId id, ValueId v) {
+    if (constants_.find(v)) return false;
+    std::int64_t here = 0;
+    for (ValueId other : g_.node(id).inputs) here += other == v;
+    const Buffer& buffer = buffers_[places(v).front().buffer];
+    return buffer.base == Operand::Base::arena && buffer.readers == here && readers_[index(v)] == here;
+  }
+
+  std::vector<KernelInput> kernel_inputs(NodeId id, std::size_t count) {
+    std::vector<KernelInput> inputs;
+    const Node& n = g_.node(id);
+    for (std::size_t i = 0; i < count; ++i) {
+      const ValueId v = n.inputs[i];
+      if (v == no_value) {
+        inputs.emplace_back();
+        continue;
+      }
+      KernelInput in{.present = true, .constant = constants_.find(v)};
+      if (places(v).empty()) {
+        const TensorType type = type_of(v);
+        in.desc = TensorDesc::row_major(type.dtype, type.shape);
+      } else {
+        in.desc = places(v).front().desc;
+      }
+      in.dies_here = dies(id, v);
+      inputs.push_back(std::move(in));
+    }
+    return inputs;
+  }
+
+  Status lower_kernel(NodeId id) {
+    const Node& n = g_.node(id);
+    const OpDef& def = g_.def(id);
+    std::vector<KernelInput> inputs = kernel_inputs(id, n.inputs.size());
+    std::vector<TensorType> outputs;
+    std::vector<char> wanted_bytes;
+    for (ValueId v : n.outputs) {
+      outputs.push_back(v == no_value ? TensorType{DType::f32, {0}} : type_of(v));
+      wanted_bytes.push_back(v != no_value);
+    }
+    const std::unique_ptr<bool[]> wanted(new bool[wanted_bytes.size()]);
+    std::copy(wanted_bytes.begin(), wanted_bytes.end(), wanted.get());
+    const KernelRequest request{n.op, def, n.name, inputs, outputs, {wanted.get(), outputs.size()}, n.post_ops, target_};
+    auto chosen = options_.reference_only ? reference(request) : select_cpu_kernel(request);
+    if (!chosen) return std::move(chosen).error();
+    return add_kernel(id, request, std::move(*chosen));
+  }
+
+  static Result<KernelChoice> reference(const KernelRequest& request) {
+    QUERN_ASSIGN(std::optional<KernelChoice> choice, select_reference(request));
+    if (choice) return std::move(*choice);
+    return Status(Code::unsupported, cat(request.def.name, " has no reference"));
+  }
+
+  Status add_kernel(NodeId id, const KernelRequest& request, KernelChoice choice) {
+    const Node& n = g_.node(id);
+    std::vector<Place> inputs;
+    for (std::size_t i = 0; i < n.inputs.size(); ++i) {
+      const bool packed = i < choice.packed_inputs.size() && choice.packed_inputs[i];
+      const bool later = is_later_operand(n, choice, i);
+      if (n.inputs[i] == no_value || packed || later) {
+        inputs.emplace_back();
+        continue;
+      }
+      const Shape& shape = request.inputs[i].desc.shape;
+      const bool asked = i < choice.input_layouts.size() && choice.input_layouts[i].strides.rank() == shape.rank();
+      QUERN_ASSIGN(inputs.emplace_back(),
+                   place_in(n.inputs[i], asked ? choice.input_layouts[i] : Layout::row_major(shape)));
+    }
+    for (const Sharing& s : choice.sharing) {
+      Place& in = inputs[s.input];
+      const Buffer& buffer = buffers_[in.buffer];
+      if (!s.required || (buffer.base == Operand::Base::arena && in.offset == 0 &&
+                          !read_elsewhere(id, s.input, in)))
+        continue;
+      const Place own{new_buffer(in.desc.bytes(), buffer.name), 0, in.desc};
+      append_copy(in, own);
+      in = own;
+    }
+    std::vector<Place> outputs;
+    for (std::size_t i = 0; i < n.outputs.size(); ++i) {
+      if (n.outputs[i] == no_value) {
+        outputs.emplace_back();
+        continue;
+      }
+      const TensorType& type = request.outputs[i];
+      const bool asked = i < choice.output_layouts.size() && choice.output_layouts[i].strides.rank() == type.shape.rank();
+      const TensorDesc desc{type.dtype, type.shape,
+                            asked ? choice.output_layouts[i] : Layout::row_major(type.shape)};
+      outputs.push_back({output_buffer(id, request, choice, i, inputs, desc), 0, desc});
+    }
+    Step s = describe(id, request, choice);
+    s.kernel = std::move(choice.kernel);
+    s.scratch_bytes = choice.scratch_bytes;
+    if (g_.def(id).is(OpTrait::data_dependent)) mark_dynamic(n, s);
+    append(std::move(s), inputs, outputs);
+    Place result = outputs.empty() ? Place() : outputs[0];
+    for (std::size_t k = choice.post_ops_taken; k < n.post_ops.size(); ++k)
+      QUERN_TRY(lower_post_op(id, n.post_ops[k], result));
+    consume(id);
+    for (std::size_t i = 0; i < n.outputs.size(); ++i) {
+      if (n.outputs[i] == no_value) continue;
+      const Place& p = i == 0 ? result : outputs[i];
+      places(n.outputs[i]).push_back(p);
+      buffers_[p.buffer].readers += readers_[index(n.outputs[i])];
+    }
+    return {};
+  }
+
+  // Operands of post-ops that the kernel has not taken are read by steps of their own.
+  static bool is_later_operand(const Node& n, const KernelChoice& choice, std::size_t input) {
+    for (std::size_t k = 0; k < n.post_ops.size(); ++k)
+      if (const auto* b = std::get_if<BinaryPostOp>(&n.post_ops[k]); b && b->operand == input)
+        return k >= choice.post_ops_taken;
+    return false;
+  }
+
+  // Whether anything but this node still reads the bytes that it finds `v` in.
+  bool read_elsewhere(NodeId id, std::uint32_t input, const Place& place) const {
+    const auto& inputs = g_.node(id).inputs;
+    const auto here = std::count(inputs.begin(), inputs.end(), inputs[input]);
+    return buffers_[place.buffer].readers > here;
+  }
+
+  // The bytes of an input that dies here, where the kernel allows or demands it; else new ones.
+  BufferId output_buffer(NodeId id, const KernelRequest& request, const KernelChoice& choice,
+                         std::size_t output, std::span<const Place> inputs, const TensorDesc& desc) {
+    for (const Sharing& s : choice.sharing) {
+      if (s.output != output) continue;
+      const Place& in = inputs[s.input];
+      if (s.required) return in.buffer;
+      if (!in.present() || !request.inputs[s.input].dies_here) continue;
+      const Buffer& buffer = buffers_[in.buffer];
+      if (buffer.base == Operand::Base::arena && in.offset == 0 && buffer.bytes == desc.bytes() &&
+          !read_elsewhere(id, s.input, in))
+        return in.buffer;
+    }
+    return new_buffer(desc.bytes(), g_.value(g_.node(id).outputs[output]).name);
+  }
+
+  // y = f(y) or y = f(y, operand) on the result of the kernel, in place where it can be.
+  Status lower_post_op(NodeId id, const PostOp& post_op, Place& result) {
+    const Node& n = g_.node(id);
+    const auto* binary = std::get_if<BinaryPostOp>(&post_op);
+    const Op op = binary ? Op(Binary{binary->kind}) : Op(*std::get_if<Unary>(&post_op));
+    const OpDef& def = g_.def(op);
+    const KernelInput self{.present = true, .desc = result.desc, .dies_here = true};
+    std::vector<KernelInput> inputs = {self};
+    ValueId operand = no_value;
+    if (binary) {
+      operand = n.inputs[binary->operand];
+      KernelInput other{.present = true, .constant = constants_.find(operand)};
+      const TensorType type = type_of(operand);
+      other.desc = places(operand).empty() ? TensorDesc::row_major(type.dtype, type.shape)
+                                           : places(operand).front().desc;
+      inputs.insert(binary->swapped ? inputs.begin() : inputs.end(), other);
+    }
+    const TensorType out{result.desc.dtype, result.desc.shape};
+    const bool wanted = true;
+    const PostOps none;
+    const KernelRequest request{op, def, n.name, inputs, {&out, 1}, {&wanted, 1}, none, target_};
+    QUERN_ASSIGN(KernelChoice choice, options_.reference_only ? reference(request) : select_cpu_kernel(request));
+    std::vector<Place> in;
+    for (std::size_t i = 0; i < inputs.size(); ++i) {
+      const bool is_self = !binary || i == (binary->swapped ? 1U : 0U);
+      const Shape& shape = inputs[i].desc.shape;
+      const Layout layout = i < choice.input_layouts.size() && choice.input_layouts[i].strides.rank() == shape.rank()
+                                ? choice.input_layouts[i]
+                                : Layout::row_major(shape);
+      if (is_self) {
+        QUERN_ASSIGN(in.emplace_back(), relayout(result, layout));
+      } else {
+        QUERN_ASSIGN(in.emplace_back(), place_in(operand, layout));
+      }
+    }
+    const bool asked = !choice.output_layouts.empty() && choice.output_layouts[0].strides.rank() == out.shape.rank();
+    const TensorDesc desc{out.dtype, out.shape, asked ? choice.output_layouts[0] : Layout::row_major(out.shape)};
+    const Place made{output_buffer(id, request, choice, 0, in, desc), 0, desc};
+    Step s = describe(id, request, choice);
+    s.kernel = std::move(choice.kernel);
+    s.scratch_bytes = choice.scratch_bytes;
+    const std::array outputs = {made};
+    append(std::move(s), in, outputs);
+    result = made;
+    return {};
+  }
+
+  // An intermediate result that no value names yet, in another layout.
+  Result<Place> relayout(const Place& from, const Layout& layout) {
+    if (same_placement(from.desc.shape, from.desc.layout, layout)) return from;
+    const TensorDesc to{from.desc.dtype, from.desc.shape, layout};
+    QUERN_ASSIGN(KernelChoice choice, select_copy(from.desc, to, target_));
+    const Place copy{new_buffer(to.bytes(), "reordered"), 0, to};
+    Step s;
+    s.op = "Reorder";
+    s.implementation = choice.implementation;
+    s.kernel = std::move(choice.kernel);
+    s.scratch_bytes = choice.scratch_bytes;
+    const std::array inputs = {from};
+    const std::array outputs = {copy};
+    append(std::move(s), inputs, outputs);
+    return copy;
+  }
+
+  Step describe(NodeId id, const KernelRequest& request, const KernelChoice& choice) const {
+    const Node& n = g_.node(id);
+    Step s;
+    s.node = n.name;
+    s.op = std::string(request.def.name);
+    if (const std::string attributes = attributes_text(request.op); attributes.rfind("kind=", 0) == 0)
+      s.op += "." + attributes.substr(5, attributes.find(' ') - 5);
+    s.implementation = choice.implementation;
+    std::vector<TensorType> inputs;
+    for (const KernelInput& in : request.inputs) {
+      inputs.push_back({in.desc.dtype, in.desc.shape});
+      if (!in.present) inputs.back().shape = {0};
+      if (in.present && !in.constant) s.shapes += (s.shapes.empty() ? "" : " ") + inputs.back().text();
+    }
+    s.cost = cost_of(request.def, request.op, inputs, request.outputs);
+    return s;
+  }
+
+  void mark_dynamic(const Node& n, Step& s) const {
+    for (ValueId v : n.outputs) {
+      std::int32_t at = -1;
+      for (std::size_t i = 0; i < g_.outputs().size(); ++i)
+        if (g_.outputs()[i] == v && i < options_.dynamic_outputs.size() && options_.dynamic_outputs[i])
+          at = static_cast<std::int32_t>(i);
+      s.dynamic_outputs.push_back(at);
+    }
+  }
+
+  // ---- the end
+
+  // Every output gets a row-major place of its own, which the run may bind elsewhere.
+  Status bind_outputs() {
+    std::vector<bool> taken(buffers_.size(), false);
+    for (std::uint32_t i = 0; i < g_.outputs().size(); ++i) {
+      const ValueId v = g_.outputs()[i];
+      const TensorType type = type_of(v);
+      program_->outputs.push_back(type);
+      QUERN_ASSIGN(Place p, place_in(v, Layout::row_major(type.shape)));
+      taken.resize(buffers_.size(), false);
+      const Buffer& buffer = buffers_[p.buffer];
+      const bool own = buffer.base == Operand::Base::arena && !taken[p.buffer] && p.offset == 0 &&
+                       buffer.bytes == type.bytes();
+      if (!own) {
+        const Place copy{new_buffer(type.bytes(), g_.output_names()[i]), 0, p.desc};
+        append_copy(p, copy);
+        taken.resize(buffers_.size(), false);
+        p = copy;
+      }
+      taken[p.buffer] = true;
+      buffers_[p.buffer].base = Operand::Base::output;
+      buffers_[p.buffer].index = i;
+    }
+    return {};
+  }
+
+  void append_copy(const Place& from, const Place& to) {
+    auto choice = select_copy(from.desc, to.desc, target_);
+    if (!choice) return;
+    Step s;
+    s.op = "Copy";
+    s.implementation = choice->implementation;
+    s.kernel = std::move(choice->kernel);
+    s.scratch_bytes = choice->scratch_bytes;
+    const std::array inputs = {from};
+    const std::array outputs = {to};
+    append(std::move(s), inputs, outputs);
+  }
+
+  Result<std::unique_ptr<Program>> plan_memory() {
+    MemoryProblem& problem = program_->memory_problem;
+    std::vector<std::size_t> interval_of(buffers_.size());
+    for (std::size_t i = 0; i < buffers_.size(); ++i) {
+      const Buffer& b = buffers_[i];
+      if (b.base != Operand::Base::arena && b.base != Operand::Base::output) continue;
+      interval_of[i] = problem.intervals.size();
+      const bool is_output = b.base == Operand::Base::output;
+      problem.intervals.push_back({.name = b.name,
+                                   .size = b.bytes,
+                                   .first = std::max<std::int64_t>(b.first, 0),
+                                   .end = is_output ? step() + 1 : b.last + 1});
+    }
+    std::vector<std::size_t> scratch_of(program_->steps.size());
+    for (std::size_t i = 0; i < program_->steps.size(); ++i) {
+      scratch_of[i] = problem.intervals.size();
+      const Step& s = program_->steps[i];
+      if (s.scratch_bytes)
+        problem.intervals.push_back({.name = "scratch of " + s.node,
+                                     .size = s.scratch_bytes,
+                                     .first = static_cast<std::int64_t>(i),
+                                     .end = static_cast<std::int64_t>(i) + 1});
+    }
+    const Strategy* strategy = options_.strategy ? options_.strategy : &strategies().front();
+    program_->memory_plan = strategy->plan(problem);
+    QUERN_TRY(validate(problem, program_->memory_plan));
+    program_->arena_bytes = program_->memory_plan.size;
+    resolve_operands(interval_of, scratch_of);
+    return std::move(program_);
+  }
+
+  void resolve_operands(std::span<const std::size_t> interval_of, std::span<const std::size_t> scratch_of) {
+    const auto& offsets = program_->memory_plan.offsets;
+    const auto operand = [&](const Place& p) {
+      if (!p.present()) return Operand{};
+      const Buffer& b = buffers_[p.buffer];
+      Operand o{b.base, b.index, p.offset, nullptr};
+      if (b.base == Operand::Base::arena) o.offset += offsets[interval_of[p.buffer]];
+      if (b.base == Operand::Base::constant) o.constant = b.constant + p.offset;
+      return o;
+    };
+    for (std::size_t i = 0; i < pending_.size(); ++i) {
+      Step& s = program_->steps[i];
+      for (const Place& p : pending_[i].inputs) s.inputs.push_back(operand(p));
+      for (const Place& p : pending_[i].outputs) s.outputs.push_back(operand(p));
+      if (s.scratch_bytes) s.scratch_offset = offsets[scratch_of[i]];
+    }
+    program_->output_offsets.resize(g_.outputs().size());
+    for (std::size_t i = 0; i < buffers_.size(); ++i)
+      if (buffers_[i].base == Operand::Base::output)
+        program_->output_offsets[buffers_[i].index] = offsets[interval_of[i]];
+  }
+
+  struct Pending {
+    std::vector<Place> inputs;
+    std::vector<Place> outputs;
+  };
+
+  const Graph& g_;
+  const LowerOptions& options_;
+  GraphConstants constants_;
+  CpuTarget target_;
+  std::unique_ptr<Program> program_;
+  std::vector<Buffer> buffers_;
+  std::vector<std::vector<Place>> places_;
+  std::vector<std::int64_t> readers_;
+  std::vector<Pending> pending_;
+};
+
+}  // namespace
+
+Result<std::unique_ptr<Program>> lower(const Graph& graph, const LowerOptions& options) {
+  return Lowering(graph, options).run();
+}
+
+}  // namespace quern::cpu

@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "engine/cpu/program.h"
+#include "graph/graph.h"
+
+namespace quern::cpu {
+
+struct LowerOptions {
+  int threads = 1;
+  bool use_onednn = true;
+  bool reference_only = false;  // the oracle: every node by its reference
+  const Strategy* strategy = nullptr;
+  WeightStore* weights = nullptr;
+  std::span<const bool> dynamic_outputs;  // of the graph
+};
+
+// Chooses a kernel per node, layouts between them, and a place for every buffer. All dimensions of
+// the graph are numbers.
+Result<std::unique_ptr<Program>> lower(const Graph& graph, const LowerOptions& options);
+
+}  // namespace quern::cpu

@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+// A static graph as the CPU runs it: kernels in order over one arena.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include <quern/status.h>
+#include <quern/tensor.h>
+
+#include "graph/memory/plan.h"
+#include "kernels/kernel.h"
+
+namespace quern::cpu {
+
+// Where an operand lies: an offset from one of the places that a run binds, or a constant's address.
+struct Operand {
+  enum class Base : std::uint8_t { none, arena, input, output, constant };
+
+  Base base = Base::none;
+  std::uint32_t index = 0;     // of the input or output
+  std::uint64_t offset = 0;    // bytes
+  const std::byte* constant = nullptr;
+};
+
+struct Step {
+  std::unique_ptr<CpuKernel> kernel;
+  std::vector<Operand> inputs;
+  std::vector<Operand> outputs;
+  std::size_t scratch_bytes = 0;
+  std::uint64_t scratch_offset = 0;
+  // Of a data-dependent op: graph output that each output is, whose shape the run tells.
+  std::vector<std::int32_t> dynamic_outputs;
+  // For people.
+  std::string node;
+  std::string op;
+  std::string implementation;
+  std::string shapes;
+  Cost cost;
+};
+
+// Immutable, shared by sessions.
+struct Program {
+  std::vector<Step> steps;
+  std::vector<TensorType> inputs;
+  std::vector<TensorType> outputs;          // of dynamic ones: the largest
+  std::vector<std::uint64_t> output_offsets;  // in the arena, unless the run binds its own place
+  std::uint64_t arena_bytes = 0;
+  MemoryProblem memory_problem;
+  MemoryPlan memory_plan;
+  int threads = 1;
+  std::vector<std::shared_ptr<const void>> kept;  // constants that kernels point at
+};
+
+}  // namespace quern::cpu

@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <quern/device.h>
+
+#include <fstream>
+#include <thread>
+
+#include "graph/text_util.h"
+#include "kernels/openmp.h"
+
+namespace quern {
+namespace {
+
+std::string cpu_model() {
+  std::ifstream f("/proc/cpuinfo");
+  for (std::string line; std::getline(f, line);)
+    if (line.rfind("model name", 0) == 0) return line.substr(line.find(':') + 2);
+  return "CPU";
+}
+
+std::string instruction_set() {
+#if defined(__x86_64__)
+  if (__builtin_cpu_supports("avx512f")) return "AVX-512";
+  if (__builtin_cpu_supports("avx2")) return "AVX2";
+  return "SSE2";
+#else
+  return "baseline";
+#endif
+}
+
+DeviceInfo cpu_info(std::string_view name) {
+  DeviceInfo info;
+  info.kind = DeviceInfo::Kind::cpu;
+  info.name = name;
+  info.title = cat(cpu_model(), ", ", instruction_set());
+  info.properties = {{"threads", cat(default_threads())},
+                     {"instructions", instruction_set()},
+                     {"openmp", open_openmp() ? "libgomp" : "none"}};
+  return info;
+}
+
+}  // namespace
+
+std::vector<DeviceInfo> list_devices() { return {cpu_info("cpu")}; }
+
+Result<std::shared_ptr<Device>> open_device(std::string_view name) {
+  if (name == "cpu" || name == "reference") return std::make_shared<Device>(cpu_info(name));
+  return Status(Code::not_found, cat("no device '", printable(name), "'; there is: cpu, reference"));
+}
+
+}  // namespace quern

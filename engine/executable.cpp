@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <quern/executable.h>
+
+#include <algorithm>
+#include <numeric>
+
+#include "engine/executable_impl.h"
+#include "graph/passes/pipeline.h"
+#include "graph/text_util.h"
+#include "kernels/openmp.h"
+
+namespace quern {
+
+Executable::Executable(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
+Executable::~Executable() = default;
+
+const std::vector<ValueSpec>& Executable::inputs() const { return impl_->inputs; }
+const std::vector<ValueSpec>& Executable::outputs() const { return impl_->outputs; }
+const ModelMetadata& Executable::metadata() const { return impl_->model.metadata(); }
+const Device& Executable::device() const { return *impl_->device; }
+std::string Executable::text(std::size_t max_elements) const {
+  return impl_->model.text(max_elements);
+}
+
+namespace {
+
+// The inputs as the model declares them, when that leaves nothing open.
+std::optional<std::vector<RuntimeValue>> declared_inputs(const Graph& g) {
+  static constexpr std::byte nothing{};  // shapes alone are read
+  std::vector<RuntimeValue> inputs;
+  for (ValueId v : g.inputs()) {
+    if (!g.type(v).fully_known()) return std::nullopt;
+    inputs.emplace_back().tensors.push_back({{g.type(v).dtype, *g.type(v).shape()}, &nothing});
+  }
+  return inputs;
+}
+
+// Plans for the declared shapes, so that what can fail fails here and the first run is a run.
+Status plan_declared_shapes(Executable::Impl& impl) {
+  const auto inputs = declared_inputs(impl.plans->graph());
+  if (!inputs) return {};
+  std::vector<std::size_t> wanted(impl.outputs.size());
+  std::iota(wanted.begin(), wanted.end(), 0);
+  PlanKey key = {impl.threads};
+  key.insert(key.end(), wanted.begin(), wanted.end());
+  key.push_back(-1);
+  for (const RuntimeValue& v : *inputs) append_structure(key, v);
+  QUERN_ASSIGN(impl.first_plan, impl.plans->root(key, *inputs, wanted, impl.threads));
+  return {};
+}
+
+}  // namespace
+
+Result<std::shared_ptr<const Executable>> Executable::compile(Model model,
+                                                              std::shared_ptr<Device> device,
+                                                              const CompileOptions& options) {
+  if (!device) {
+    QUERN_ASSIGN(device, open_device("cpu"));
+  }
+  auto impl = std::make_unique<Impl>(std::move(model), std::move(device));
+  impl->options = options;
+  impl->threads = options.threads > 0 ? options.threads : default_threads();
+  PlanOptions plan;
+  plan.max_plans = options.max_plans;
+  plan.reference_only = impl->device->info().name == "reference";
+  plan.optimize = options.optimize && !plan.reference_only;
+  if (!options.strategy.empty()) {
+    plan.strategy = find_strategy(options.strategy);
+    if (!plan.strategy) {
+      std::string names;
+      for (const Strategy& s : strategies()) names += cat(names.empty() ? "" : ", ", s.name);
+      return Status(Code::not_found, cat("no memory strategy '", printable(options.strategy),
+                                         "'; there is: ", names));
+    }
+  }
+  impl->inputs = impl->model.inputs();
+  impl->outputs = impl->model.outputs();
+  if (plan.optimize) QUERN_TRY(run_passes(impl->model.graph()));
+  impl->weights = std::make_shared<cpu::SharedWeights>();
+  impl->plans = std::make_shared<PlanTree>(impl->model.graph(), impl->weights, plan);
+  QUERN_TRY(plan_declared_shapes(*impl));
+  return std::shared_ptr<const Executable>(new Executable(std::move(impl)));
+}
+
+}  // namespace quern

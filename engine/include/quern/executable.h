@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include <quern/device.h>
+#include <quern/model.h>
+#include <quern/status.h>
+#include <quern/tensor.h>
+
+namespace quern {
+
+struct CompileOptions {
+  // Threads of a run, unless the session says otherwise; 0: as many CPUs as the process may use.
+  int threads = 0;
+  // Memory strategy by name (`quern plan --strategy help` lists them); "" is the default.
+  std::string strategy;
+  // Plans kept per executable, one a set of input shapes; the least recently used goes first.
+  std::size_t max_plans = 32;
+  // Bytes that weights, arenas and plans of one session may take; 0: no limit.
+  std::size_t memory_limit = 0;
+  // Rewrites of the graph; off for bisecting.
+  bool optimize = true;
+};
+
+// One kernel of a plan, in the order of execution.
+struct StepInfo {
+  std::string node, op, shapes, implementation;
+  double flops = 0;
+  double bytes = 0;
+};
+
+// What a plan for these shapes does and needs.
+struct PlanInfo {
+  std::vector<StepInfo> steps;
+  std::size_t segments = 1;
+  std::size_t arena_bytes = 0;
+  std::size_t arena_lower_bound = 0;   // no placement of these buffers is smaller
+  std::size_t unshared_bytes = 0;      // if no two buffers shared memory
+  std::size_t weight_bytes = 0;        // packed
+};
+
+// A model bound to a device: immutable, shared by any number of threads and sessions.
+class Executable {
+ public:
+  // Consumes the model. Plans at once when every input dimension is a number, so that what can fail
+  // fails here. `device` null: the CPU.
+  static Result<std::shared_ptr<const Executable>> compile(Model model,
+                                                           std::shared_ptr<Device> device = nullptr,
+                                                           const CompileOptions& options = {});
+  ~Executable();
+  Executable(const Executable&) = delete;
+  Executable& operator=(const Executable&) = delete;
+
+  const std::vector<ValueSpec>& inputs() const;
+  const std::vector<ValueSpec>& outputs() const;
+  const ModelMetadata& metadata() const;
+  const Device& device() const;
+  // The graph after the passes.
+  std::string text(std::size_t max_elements = 16) const;
+
+  struct Impl;  // engine/executable_impl.h
+  const Impl& impl() const { return *impl_; }
+
+ private:
+  explicit Executable(std::unique_ptr<Impl> impl);
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace quern

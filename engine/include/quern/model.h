@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <quern/dtype.h>
+#include <quern/status.h>
+
+namespace quern {
+
+class Graph;
+
+// One input or output of a model, as the model declares it.
+struct ValueSpec {
+  enum class Kind : std::uint8_t { tensor, sequence, optional_tensor, optional_sequence };
+
+  std::string name;
+  Kind kind = Kind::tensor;
+  DType dtype = DType::f32;
+  bool has_rank = true;             // false: any rank, `dims` is empty
+  std::vector<std::int64_t> dims;   // -1: free
+  std::vector<std::string> symbols;  // one a dimension; "" for numbers and nameless free ones
+};
+
+struct ModelMetadata {
+  std::int64_t ir_version = 0;
+  std::string producer_name, producer_version, domain, description, graph_name;
+  std::int64_t model_version = 0;
+  std::vector<std::pair<std::string, std::int64_t>> opsets;         // domain, version
+  std::vector<std::pair<std::string, std::string>> properties;      // metadata_props
+};
+
+// What a model means, before any device has seen it: from load_onnx() or a GraphBuilder, consumed
+// by compile(). Movable; one thread at a time.
+class Model {
+ public:
+  Model(std::unique_ptr<Graph> graph, ModelMetadata metadata);
+  Model(Model&&) noexcept;
+  Model& operator=(Model&&) noexcept;
+  ~Model();
+
+  std::vector<ValueSpec> inputs() const;
+  std::vector<ValueSpec> outputs() const;
+  const ModelMetadata& metadata() const { return metadata_; }
+  // The graph as text; constants of more than `max_elements` are left out.
+  std::string text(std::size_t max_elements = 16) const;
+  Model clone() const;
+
+  Graph& graph() { return *graph_; }
+  const Graph& graph() const { return *graph_; }
+
+ private:
+  std::unique_ptr<Graph> graph_;
+  ModelMetadata metadata_;
+};
+
+}  // namespace quern

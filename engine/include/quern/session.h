@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <memory>
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include <quern/executable.h>
+#include <quern/status.h>
+#include <quern/tensor.h>
+
+namespace quern {
+
+struct SessionOptions {
+  int threads = 0;  // 0: as the executable was compiled
+};
+
+// One line of computation over an executable: bound inputs, an arena, outputs. Cheap to make; used by
+// one thread at a time (cancel() apart). Outputs are valid until the next run() or the session's end.
+class Session {
+ public:
+  static Result<std::unique_ptr<Session>> create(std::shared_ptr<const Executable> executable,
+                                                 const SessionOptions& options = {});
+  ~Session();
+  Session(const Session&) = delete;
+  Session& operator=(const Session&) = delete;
+
+  const Executable& executable() const;
+  // Index of an input or output by name. Errors: not_found, with the names there are.
+  Result<std::size_t> input_index(std::string_view name) const;
+  Result<std::size_t> output_index(std::string_view name) const;
+
+  // Binds an input; the bytes are borrowed until run() has returned and must not change meanwhile.
+  // Errors: invalid_argument when type, rank or a fixed dimension differ from the model's.
+  Status set_input(std::size_t index, const TensorView& tensor);
+  // A sequence, or (without tensors) an empty one.
+  Status set_input_sequence(std::size_t index, std::span<const TensorView> tensors);
+  // An empty optional.
+  Status set_input_none(std::size_t index);
+
+  // Where run() writes this output instead of its own memory: `capacity` bytes, aligned to the
+  // element. A null `data` undoes it. run() fails when the output turns out to be larger.
+  Status bind_output(std::size_t index, std::byte* data, std::size_t capacity);
+  // Only these outputs are computed; empty: all.
+  Status request_outputs(std::span<const std::size_t> indices);
+
+  // Errors: invalid_argument (an unbound input, an operand out of range), busy (cancelled, deadline),
+  // unsupported, out_of_memory. After a first run with these shapes: allocates nothing.
+  Status run();
+  Status run_until(std::chrono::steady_clock::time_point deadline);
+  // Makes the plan for the bound inputs' shapes without running.
+  Status prepare();
+  // From any thread: a run in progress stops between two kernels; so does the next one, unless
+  // clear_cancel() comes first.
+  void cancel();
+  void clear_cancel();
+
+  // After run(). Shape and type are those of this run. Errors: not_found when it was not requested.
+  Result<TensorView> output(std::size_t index) const;
+  // How many tensors an output of sequence type holds; 1 for a tensor, 0 for an empty optional.
+  Result<std::size_t> output_count(std::size_t index) const;
+  Result<TensorView> output_element(std::size_t index, std::size_t element) const;
+
+  // After run() or prepare().
+  PlanInfo plan_info() const;
+  // Bytes of arenas and of buffers of unplanned shapes that the session holds.
+  std::size_t resident_bytes() const;
+  // Gives memory back to the system; the next run allocates anew.
+  void trim();
+
+  struct Timing {
+    std::size_t step;  // of plan_info().steps
+    double begin_us, end_us;
+  };
+  // Runs once and times every kernel.
+  Result<std::vector<Timing>> profile();
+
+  struct Impl;
+
+ private:
+  explicit Session(std::unique_ptr<Impl> impl);
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace quern

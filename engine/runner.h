@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: Apache-2.0
+// Runs a graph: walks the tree of its plans and keeps what one session needs for each.
+#pragma once
+
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "engine/cpu/instance.h"
+#include "engine/memory_block.h"
+#include "engine/plan.h"
+
+namespace quern {
+
+class ControlRunner;
+
+struct RunOptions {
+  cpu::StopSignals stop;
+  cpu::StepListener* listener = nullptr;
+};
+
+// A place that the caller wants a result written to.
+struct BoundOutput {
+  std::byte* data = nullptr;
+  std::size_t capacity = 0;
+};
+
+class Runner {
+ public:
+  Runner(std::shared_ptr<PlanTree> tree, int threads);
+  ~Runner();
+
+  // Inputs in the graph's order, row-major and aligned; borrowed until the next run. `bound` is empty
+  // or has an entry per wanted output. Allocates nothing on the plan of an earlier run.
+  Status run(std::span<const RuntimeValue> inputs, std::span<const std::size_t> wanted,
+             std::span<const BoundOutput> bound, const RunOptions& options);
+  // The first plan only, without running.
+  Status prepare(std::span<const RuntimeValue> inputs, std::span<const std::size_t> wanted);
+
+  // Of the last run, one per wanted output; valid until the next.
+  std::span<const RuntimeValue> results() const { return results_; }
+  // The plans that the last run went through.
+  std::span<const std::shared_ptr<const PlanNode>> chain() const { return chain_; }
+  std::size_t resident_bytes() const;
+  void trim();
+
+ private:
+  // What this runner keeps for one plan.
+  struct Bound {
+    std::shared_ptr<const PlanNode> node;
+    std::unique_ptr<cpu::Instance> instance;
+    std::vector<std::unique_ptr<ControlRunner>> controls;
+    std::vector<const std::byte*> inputs;   // room for a call's pointers
+    std::vector<std::byte*> outputs;
+    PlanKey key;                       // of the child that followed last time
+    const PlanNode* child = nullptr;
+    std::uint64_t used = 0;
+  };
+
+  Result<std::shared_ptr<const PlanNode>> first(std::span<const RuntimeValue> inputs,
+                                                std::span<const std::size_t> wanted);
+  Result<std::shared_ptr<const PlanNode>> following(Bound& bound);
+  Result<Bound*> bound_for(const std::shared_ptr<const PlanNode>& node);
+  Status run_segment(Bound& bound, std::size_t depth, std::span<const BoundOutput> outputs,
+                     const RunOptions& options);
+  void bind_results(const PlanNode& node, std::span<const BoundOutput> outputs, Bound& bound) const;
+  Status collect_results(const PlanNode& node, std::span<const BoundOutput> outputs);
+  RuntimeValue& slot(Slot s);
+  void read(const ResultRef& ref, RuntimeValue& into);
+
+  std::shared_ptr<PlanTree> tree_;
+  int threads_;
+  std::vector<RuntimeValue> slots_;
+  std::vector<RuntimeValue> results_;
+  std::vector<RuntimeValue> control_inputs_;
+  std::vector<RuntimeValue> answers_;
+  std::vector<std::unique_ptr<Bound>> bounds_;
+  std::vector<MemoryBlock> arenas_;  // by depth in the chain
+  std::vector<std::shared_ptr<const PlanNode>> chain_;
+  PlanKey key_;       // under construction
+  PlanKey root_key_;  // of root_
+  std::shared_ptr<const PlanNode> root_;
+  std::uint64_t clock_ = 0;
+};
+
+}  // namespace quern

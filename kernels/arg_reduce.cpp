@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: Apache-2.0
+// ArgReduce: where the largest (smallest) element along an axis lies.
+//
+// ONNX: ArgMax, ArgMin, opsets 1 to 13. Of equals the first or the last; NaN counts as beyond every
+// number, so that it is found, as max and min let it through.
+#include <cmath>
+
+#include "graph/numeric.h"
+#include "graph/text_util.h"
+#include "kernels/infer.h"
+#include "kernels/iterate.h"
+#include "kernels/kernel.h"
+
+namespace quern {
+namespace {
+
+Status infer(InferContext& c) {
+  const auto& op = c.op<ArgReduce>();
+  if (!is_number(c.dtype(0))) return c.error(cat(c.describe(0), " must be of numbers"));
+  if (!c.dims(0)) {
+    c.set(0, DType::i64, std::nullopt);
+    return {};
+  }
+  Dims y = *c.dims(0);
+  QUERN_ASSIGN(const std::size_t axis, c.axis(op.axis, std::max<std::size_t>(y.size(), 1)));
+  if (!y.empty()) {
+    if (y[axis].is(0)) return c.error(cat(c.describe(0), " has no elements along axis ", op.axis));
+    y[axis] = 1;
+    if (!op.keepdims) y.erase(y.begin() + static_cast<std::ptrdiff_t>(axis));
+  }
+  c.set(0, DType::i64, std::move(y));
+  return {};
+}
+
+// ---- reference
+
+template <class C>
+bool beyond(bool is_max, C a, C b) {
+  if constexpr (std::is_floating_point_v<C>)
+    if (std::isnan(a) || std::isnan(b)) return std::isnan(a) && !std::isnan(b);
+  return is_max ? a > b : a < b;
+}
+
+template <class T>
+std::int64_t position(const ArgReduce& op, const T* x, std::int64_t n, std::int64_t stride) {
+  using C = ComputeType<T>;
+  std::int64_t best = 0;
+  for (std::int64_t i = 1; i < n; ++i) {
+    const C v = x[i * stride];
+    const C held = x[best * stride];
+    const bool better =
+        op.select_last_index ? !beyond(op.is_max, held, v) : beyond(op.is_max, v, held);
+    if (better) best = i;
+  }
+  return best;
+}
+
+Status reference(const ReferenceCall& call) {
+  const auto& op = call.as<ArgReduce>();
+  const Shape& shape = call.inputs[0].type.shape;
+  if (shape.elements() == 0) return {};
+  const AxisSplit s =
+      shape.empty() ? AxisSplit{1, 1, 1} : split_at(shape, positive_axis(op.axis, shape.rank()));
+  auto* y = call.outputs[0].as<std::int64_t>();
+  visit_number(call.inputs[0].type.dtype, [&]<class T>(TypeTag<T>) {
+    const T* x = call.inputs[0].as<T>();
+    for (std::int64_t o = 0; o < s.outer; ++o)
+      for (std::int64_t i = 0; i < s.inner; ++i)
+        *y++ = position(op, x + o * s.axis * s.inner + i, s.axis, s.inner);
+  });
+  return {};
+}
+
+Cost flops(const Op&, std::span<const TensorType> inputs, std::span<const TensorType> outputs) {
+  Cost cost = traffic(inputs, outputs);
+  cost.flops = static_cast<double>(inputs[0].shape.elements());
+  return cost;
+}
+
+constexpr OpKernels kernels{.cpu = {}, .flops = flops};
+
+}  // namespace
+
+const OpDef& ArgReduce::def() {
+  static constexpr OpDef def{.name = "ArgReduce",
+                             .inputs = {1, 1},
+                             .outputs = {1, 1},
+                             .infer = infer,
+                             .reference = reference,
+                             .kernels = &kernels};
+  return def;
+}
+
+}  // namespace quern

@@ -1,0 +1,238 @@
+// SPDX-License-Identifier: Apache-2.0
+// Moving elements between layouts. Dimensions that lie behind each other on both sides are merged,
+// then the innermost runs are copied whole; what remains is a transposition, done in tiles that stay
+// in the cache. Large f32 reorders go to oneDNN.
+#include "kernels/copy.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "kernels/iterate.h"
+
+#ifdef QUERN_ONEDNN
+#include "kernels/onednn.h"
+#endif
+
+namespace quern {
+namespace {
+
+// The physical dimensions of a copy, outermost first in the order of the destination.
+struct CopyLoop {
+  Shape dims;
+  Shape src;  // strides in elements
+  Shape dst;
+};
+
+struct Physical {
+  std::array<std::int64_t, Shape::max_rank + 1> dims, src, dst;
+  std::size_t rank = 0;
+};
+
+// Splits dimension 1 where one of the sides blocks it. Both blocked: by the same number.
+Physical physical_dims(const TensorDesc& from, const TensorDesc& to) {
+  Physical p{};
+  const std::int64_t block = std::max(from.layout.block, to.layout.block);
+  const auto add = [&](std::int64_t n, std::int64_t s, std::int64_t d) {
+    p.dims[p.rank] = n;
+    p.src[p.rank] = s;
+    p.dst[p.rank++] = d;
+  };
+  for (std::size_t i = 0; i < from.shape.rank(); ++i) {
+    const std::int64_t s = from.layout.strides[i];
+    const std::int64_t d = to.layout.strides[i];
+    if (i != 1 || block == 0) {
+      add(from.shape[i], s, d);
+      continue;
+    }
+    add(from.shape[1] / block, from.layout.block ? s : s * block, to.layout.block ? d : d * block);
+    add(block, from.layout.block ? 1 : s, to.layout.block ? 1 : d);
+  }
+  return p;
+}
+
+// Sorted by the destination's strides, merged where both sides allow it.
+CopyLoop plan_loop(const TensorDesc& from, const TensorDesc& to) {
+  const Physical p = physical_dims(from, to);
+  std::array<std::size_t, Shape::max_rank + 1> order{};
+  std::size_t n = 0;
+  for (std::size_t i = 0; i < p.rank; ++i)
+    if (p.dims[i] != 1) order[n++] = i;
+  std::stable_sort(order.begin(), order.begin() + static_cast<long>(n),
+                   [&](std::size_t a, std::size_t b) { return p.dst[a] > p.dst[b]; });
+  CopyLoop loop;
+  for (std::size_t k = 0; k < n; ++k) {
+    const std::size_t i = order[k];
+    const std::size_t last = loop.dims.rank() - 1;
+    if (k && loop.src[last] == p.dims[i] * p.src[i] && loop.dst[last] == p.dims[i] * p.dst[i]) {
+      loop.dims[last] *= p.dims[i];
+      loop.src[last] = p.src[i];
+      loop.dst[last] = p.dst[i];
+    } else {
+      loop.dims.push_back(p.dims[i]);
+      loop.src.push_back(p.src[i]);
+      loop.dst.push_back(p.dst[i]);
+    }
+  }
+  return loop;
+}
+
+template <class T>
+void copy_run(const T* src, std::int64_t src_stride, T* dst, std::int64_t dst_stride,
+              std::int64_t n) {
+  if (src_stride == 1 && dst_stride == 1) {
+    std::memcpy(dst, src, static_cast<std::size_t>(n) * sizeof(T));
+  } else if (dst_stride == 1) {
+    for (std::int64_t i = 0; i < n; ++i) dst[i] = src[i * src_stride];
+  } else {
+    for (std::int64_t i = 0; i < n; ++i) dst[i * dst_stride] = src[i * src_stride];
+  }
+}
+
+// Tiles of the last dimension against the one that is contiguous in the source.
+template <class T>
+void transpose_tile(const CopyLoop& l, std::size_t other, const T* src, T* dst) {
+  constexpr std::int64_t tile = 16;
+  const std::size_t last = l.dims.rank() - 1;
+  const std::int64_t rows = l.dims[other];
+  const std::int64_t columns = l.dims[last];
+  for (std::int64_t r0 = 0; r0 < rows; r0 += tile)
+    for (std::int64_t c0 = 0; c0 < columns; c0 += tile) {
+      const std::int64_t r1 = std::min(r0 + tile, rows);
+      const std::int64_t c1 = std::min(c0 + tile, columns);
+      for (std::int64_t r = r0; r < r1; ++r)
+        for (std::int64_t c = c0; c < c1; ++c)
+          dst[r * l.dst[other] + c * l.dst[last]] = src[r * l.src[other] + c * l.src[last]];
+    }
+}
+
+// The dimension to tile against the last one; the rank when runs do as well.
+std::size_t tiled_dimension(const CopyLoop& l) {
+  const std::size_t rank = l.dims.rank();
+  if (rank < 2 || l.src[rank - 1] == 1) return rank;
+  for (std::size_t d = 0; d + 1 < rank; ++d)
+    if (l.src[d] == 1 && l.dims[d] > 1) return d;
+  return rank;
+}
+
+// Rows [begin, end) of the outer iteration space.
+template <class T>
+void copy_part(const CopyLoop& l, const T* src, T* dst, std::int64_t begin, std::int64_t end) {
+  const std::size_t rank = l.dims.rank();
+  const std::size_t tiled = tiled_dimension(l);
+  Shape outer;
+  std::array<Shape, 2> strides;
+  for (std::size_t d = 0; d + 1 < rank; ++d) {
+    if (d == tiled) continue;
+    outer.push_back(l.dims[d]);
+    strides[0].push_back(l.src[d]);
+    strides[1].push_back(l.dst[d]);
+  }
+  for_each_offset(outer, strides, begin, end, [&](const auto& at) {
+    if (tiled < rank) {
+      transpose_tile(l, tiled, src + at[0], dst + at[1]);
+    } else {
+      copy_run(src + at[0], l.src[rank - 1], dst + at[1], l.dst[rank - 1], l.dims[rank - 1]);
+    }
+  });
+}
+
+std::int64_t outer_count(const CopyLoop& l) {
+  const std::size_t tiled = tiled_dimension(l);
+  std::int64_t n = 1;
+  for (std::size_t d = 0; d + 1 < l.dims.rank(); ++d)
+    if (d != tiled) n *= l.dims[d];
+  return n;
+}
+
+template <class F>
+void with_size(std::size_t element_size, F&& f) {
+  switch (element_size) {
+    case 1: return f(std::uint8_t{});
+    case 2: return f(std::uint16_t{});
+    case 4: return f(std::uint32_t{});
+    case 8: return f(std::uint64_t{});
+    default: return f(StringRef{});
+  }
+}
+
+class CopyKernel final : public CpuKernel {
+ public:
+  CopyKernel(const TensorDesc& from, const TensorDesc& to)
+      : loop_(plan_loop(from, to)),
+        element_size_(size_of(from.dtype)),
+        bytes_(to.bytes()),
+        elements_(from.shape.elements()),
+        pads_(!is_dense(to) && to.layout.block) {}
+
+  Status run(const KernelArgs& args, KernelState*, const Parallel& parallel) const override {
+    if (elements_ == 0) return {};
+    if (pads_) std::memset(args.outputs[0], 0, bytes_);
+    if (loop_.dims.empty()) {
+      std::memcpy(args.outputs[0], args.inputs[0], element_size_);
+      return {};
+    }
+    with_size(element_size_, [&]<class T>(T) {
+      const auto* src = reinterpret_cast<const T*>(args.inputs[0]);
+      auto* dst = reinterpret_cast<T*>(args.outputs[0]);
+      const std::int64_t rows = outer_count(loop_);
+      const std::int64_t grain = std::max<std::int64_t>(1, rows * min_part / std::max<std::int64_t>(elements_, 1));
+      parallel(rows, grain, [&](std::int64_t b, std::int64_t e) { copy_part(loop_, src, dst, b, e); });
+    });
+    return {};
+  }
+
+ private:
+  static constexpr std::int64_t min_part = 16384;  // elements that make another thread worth waking
+
+  CopyLoop loop_;
+  std::size_t element_size_;
+  std::size_t bytes_;
+  std::int64_t elements_;
+  bool pads_;
+};
+
+// Channels that a block does not divide: two copies, whole blocks and the tail, would be needed.
+bool has_partial_block(const TensorDesc& t) {
+  return t.layout.block && t.shape[1] % t.layout.block != 0;
+}
+
+}  // namespace
+
+#ifdef QUERN_ONEDNN
+namespace onednn {
+Selection select_reorder(const KernelRequest& request, const TensorDesc& from, const TensorDesc& to);
+}
+#endif
+
+Result<KernelChoice> select_copy(const TensorDesc& from, const TensorDesc& to,
+                                 const CpuTarget& target) {
+  KernelChoice choice;
+  choice.input_layouts = {from.layout};
+  choice.output_layouts = {to.layout};
+#ifdef QUERN_ONEDNN
+  if (has_partial_block(from) || has_partial_block(to)) {
+    const Op op = Identity{};
+    const KernelInput input{.present = true, .desc = from};
+    const TensorType output{to.dtype, to.shape};
+    const PostOps none;
+    const KernelRequest request{op, Identity::def(), "reorder", {&input, 1}, {&output, 1}, {}, none, target};
+    QUERN_ASSIGN(auto reorder, onednn::select_reorder(request, from, to));
+    if (reorder) return std::move(*reorder);
+    return Status(Code::internal, "no way between two layouts");
+  }
+#endif
+  (void)target;
+  choice.implementation = "copy";
+  choice.kernel = std::make_unique<CopyKernel>(from, to);
+  return choice;
+}
+
+void copy_elements(const TensorDesc& from, const std::byte* src, const TensorDesc& to,
+                   std::byte* dst) {
+  const CopyKernel kernel(from, to);
+  const std::byte* inputs[] = {src};
+  std::byte* outputs[] = {dst};
+  (void)kernel.run({.inputs = inputs, .outputs = outputs}, nullptr, Parallel(1));
+}
+
+}  // namespace quern

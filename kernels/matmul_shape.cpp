@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "kernels/matmul_shape.h"
+
+#include <algorithm>
+
+#include "graph/text_util.h"
+#include "kernels/iterate.h"
+
+namespace quern {
+namespace {
+
+// An operand with its two matrix dimensions at the end, added where it is a vector.
+Dims as_matrix(Dims dims, bool is_left, bool transpose) {
+  if (dims.size() == 1) {
+    dims.insert(is_left ? dims.begin() : dims.end(), Dim(1));
+  } else if (transpose) {
+    std::swap(dims[dims.size() - 2], dims[dims.size() - 1]);
+  }
+  return dims;
+}
+
+}  // namespace
+
+Result<std::optional<Dims>> infer_product(const InferContext& c, std::size_t i, std::size_t j,
+                                          bool transpose_a, bool transpose_b) {
+  for (std::size_t k : {i, j})
+    if (c.dims(k) && c.dims(k)->empty()) return c.error(cat(c.describe(k), " is not a matrix"));
+  if (!c.dims(i) || !c.dims(j)) return std::optional<Dims>();
+  const Dims a = as_matrix(*c.dims(i), true, transpose_a);
+  const Dims b = as_matrix(*c.dims(j), false, transpose_b);
+  const Dim depth = a.back();
+  const Dim rows = b[b.size() - 2];
+  if (depth.known() && rows.known() && depth != rows)
+    return c.error(cat(c.describe(i), " has ", depth.value(), " columns, ", c.describe(j), " has ",
+                       rows.value(), " rows"));
+  auto y = broadcast(Dims(a.begin(), a.end() - 2), Dims(b.begin(), b.end() - 2));
+  if (!y)
+    return c.error(cat(c.describe(i), " and ", c.describe(j), " differ in the batch dimensions"));
+  if (c.dims(i)->size() > 1) y->push_back(a[a.size() - 2]);
+  if (c.dims(j)->size() > 1) y->push_back(b.back());
+  return y;
+}
+
+ProductShape product_shape(const Shape& a, const Shape& b, bool transpose_a, bool transpose_b) {
+  ProductShape p;
+  const std::size_t a_batch = a.rank() > 1 ? a.rank() - 2 : 0;
+  const std::size_t b_batch = b.rank() > 1 ? b.rank() - 2 : 0;
+  p.depth = a.rank() > 1 && transpose_a ? a[a_batch] : a.back();
+  if (a.rank() > 1) {
+    p.rows = transpose_a ? a.back() : a[a_batch];
+    p.a_row = transpose_a ? 1 : a.back();
+    p.a_column = transpose_a ? a.back() : 1;
+  }
+  if (b.rank() > 1) {
+    p.columns = transpose_b ? b[b_batch] : b.back();
+    p.b_row = transpose_b ? 1 : b.back();
+    p.b_column = transpose_b ? b.back() : 1;
+  }
+  const Shape a_outer(a.dims().first(a_batch));
+  const Shape b_outer(b.dims().first(b_batch));
+  p.batch = Shape::filled(std::max(a_batch, b_batch), 1);
+  for (std::size_t d = 0; d < p.batch.rank(); ++d) {
+    const std::size_t from_end = p.batch.rank() - d;
+    const std::int64_t x = from_end <= a_batch ? a[a_batch - from_end] : 1;
+    p.batch[d] = x != 1 || from_end > b_batch ? x : b[b_batch - from_end];
+  }
+  p.a_batch = broadcast_strides(a_outer, row_major_strides(a), p.batch);
+  p.b_batch = broadcast_strides(b_outer, row_major_strides(b), p.batch);
+  return p;
+}
+
+}  // namespace quern

@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <limits>
+
+#include "tests/kernels/op_test.h"
+
+namespace quern::testing {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+
+constexpr float nan = std::numeric_limits<float>::quiet_NaN();
+
+std::vector<std::int64_t> positions(const ArgReduce& op, const Tensor& x) {
+  return values<std::int64_t>(run(op, {x}));
+}
+
+TEST(ArgReduce, AlongEachAxis) {
+  const Tensor x = tensor<float>({2, 3}, {3, 1, 2, 0, 5, 4});
+  EXPECT_THAT(positions({.axis = 0}, x), ElementsAre(0, 1, 1));
+  EXPECT_THAT(positions({.axis = -1}, x), ElementsAre(0, 1));
+  EXPECT_THAT(positions({.is_max = false, .axis = 1}, x), ElementsAre(1, 0));
+  EXPECT_EQ(run(ArgReduce{.axis = 1}, {x}).shape(), Shape({2, 1}));
+  EXPECT_EQ(run(ArgReduce{.axis = 1, .keepdims = false}, {x}).shape(), Shape({2}));
+}
+
+TEST(ArgReduce, FirstOrLastOfEquals) {
+  const Tensor x = tensor<std::int32_t>({4}, {7, 1, 7, 1});
+  EXPECT_THAT(positions({}, x), ElementsAre(0));
+  EXPECT_THAT(positions({.select_last_index = true}, x), ElementsAre(2));
+  EXPECT_THAT(positions({.is_max = false}, x), ElementsAre(1));
+  EXPECT_THAT(positions({.is_max = false, .select_last_index = true}, x), ElementsAre(3));
+}
+
+TEST(ArgReduce, NanIsBeyondEveryNumber) {
+  const Tensor x = tensor<float>({5}, {1, nan, 9, nan, -9});
+  for (const bool is_max : {true, false}) {
+    EXPECT_THAT(positions({.is_max = is_max}, x), ElementsAre(1));
+    EXPECT_THAT(positions({.is_max = is_max, .select_last_index = true}, x), ElementsAre(3));
+  }
+}
+
+TEST(ArgReduce, ExtremesOfTypes) {
+  EXPECT_THAT(positions({}, tensor<std::uint64_t>({2}, {1, UINT64_MAX})), ElementsAre(1));
+  EXPECT_THAT(positions({.is_max = false}, tensor<std::int8_t>({3}, {0, -128, 127})),
+              ElementsAre(1));
+  EXPECT_THAT(positions({}, tensor<Half>({2}, {Half(-2.0f), Half(-1.0f)})), ElementsAre(1));
+}
+
+TEST(ArgReduce, ScalarsAndEmptyTensors) {
+  EXPECT_THAT(positions({}, tensor<float>({}, {3})), ElementsAre(0));
+  EXPECT_THAT(positions({.axis = 1}, tensor<float>({0, 2}, {})), IsEmpty());
+  EXPECT_THAT(error_of(ArgReduce{.axis = 0}, {tensor<float>({0, 2}, {})}),
+              HasSubstr("has no elements along axis 0"));
+}
+
+TEST(ArgReduce, RefusesWhatDoesNotFit) {
+  EXPECT_THAT(error_of(ArgReduce{.axis = 2}, {tensor<float>({1, 1}, {0})}),
+              HasSubstr("axis 2 is outside of rank 2"));
+  EXPECT_THAT(error_of(ArgReduce{}, {tensor<bool>({1}, {true})}), HasSubstr("must be of numbers"));
+}
+
+}  // namespace
+}  // namespace quern::testing

@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tests/kernels/op_test.h"
+
+namespace quern::testing {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+TEST(BitCast, KeepsTheBits) {
+  const Tensor y = run(BitCast{.to = DType::u32}, {tensor<float>({3}, {1.0f, -0.0f, 0.5f})});
+  EXPECT_THAT(values<std::uint32_t>(y), ElementsAre(0x3f800000u, 0x80000000u, 0x3f000000u));
+  const Tensor back = run(BitCast{.to = DType::f32}, {y});
+  EXPECT_THAT(values<float>(back), ElementsAre(1.0f, -0.0f, 0.5f));
+}
+
+TEST(BitCast, ScalarsAndEmptyTensors) {
+  EXPECT_THAT(values<std::int64_t>(run(BitCast{.to = DType::i64}, {tensor<double>({}, {1.0})})),
+              ElementsAre(0x3ff0000000000000));
+  EXPECT_EQ(run(BitCast{.to = DType::u8}, {tensor<std::int8_t>({0}, {})}).shape(), Shape({0}));
+}
+
+TEST(BitCast, FourBitsStayInForm) {
+  const Tensor u =
+      run(BitCast{.to = DType::u4}, {tensor<Int4>({3}, {Int4(-1), Int4(-8), Int4(7)})});
+  EXPECT_THAT(values<UInt4>(u), ElementsAre(15, 8, 7));
+  EXPECT_THAT(values<Int4>(run(BitCast{.to = DType::i4}, {u})), ElementsAre(-1, -8, 7));
+}
+
+TEST(BitCast, AnyByteBecomesABool) {
+  const Tensor y = run(BitCast{.to = DType::boolean}, {tensor<std::uint8_t>({3}, {0, 1, 0x80})});
+  EXPECT_THAT(values<std::uint8_t>(run(BitCast{.to = DType::u8}, {y})), ElementsAre(0, 1, 1));
+}
+
+TEST(BitCast, RefusesOtherWidths) {
+  EXPECT_THAT(error_of(BitCast{.to = DType::f64}, {tensor<float>({1}, {1})}),
+              HasSubstr("f32 has 32 bits, f64 has 64"));
+  EXPECT_THAT(error_of(BitCast{.to = DType::i4}, {tensor<std::int8_t>({1}, {1})}),
+              HasSubstr("i8 has 8 bits, i4 has 4"));
+  EXPECT_THAT(error_of(BitCast{.to = DType::string}, {tensor<float>({1}, {1})}),
+              HasSubstr("strings"));
+}
+
+}  // namespace
+}  // namespace quern::testing

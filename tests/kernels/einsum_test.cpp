@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tests/kernels/op_test.h"
+
+namespace quern::testing {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+const Tensor m22 = tensor<float>({2, 2}, {1, 2, 3, 4});
+const Tensor m23 = tensor<float>({2, 3}, {1, 2, 3, 4, 5, 6});
+
+Tensor einsum(const std::string& equation, const std::vector<Tensor>& inputs) {
+  return run(Einsum{equation}, inputs);
+}
+std::vector<float> of(const std::string& equation, const std::vector<Tensor>& inputs) {
+  return values<float>(einsum(equation, inputs));
+}
+
+TEST(Einsum, Products) {
+  EXPECT_THAT(of("ij,jk->ik", {m22, m23}), ElementsAre(9, 12, 15, 19, 26, 33));
+  EXPECT_THAT(of("ij,ij->", {m22, m22}), ElementsAre(30));
+  EXPECT_THAT(of("i,j->ij", {tensor<float>({2}, {1, 2}), tensor<float>({2}, {3, 4})}),
+              ElementsAre(3, 4, 6, 8));
+  EXPECT_THAT(of("i,i,i->", {tensor<float>({2}, {1, 2}), tensor<float>({2}, {3, 4}),
+                             tensor<float>({2}, {5, 6})}),
+              ElementsAre(63));
+}
+
+TEST(Einsum, TransposesSumsAndDiagonals) {
+  EXPECT_THAT(of("ij->ji", {m23}), ElementsAre(1, 4, 2, 5, 3, 6));
+  EXPECT_THAT(of("ij->i", {m23}), ElementsAre(6, 15));
+  EXPECT_THAT(of("ii->i", {m22}), ElementsAre(1, 4));
+  EXPECT_THAT(of("ii", {m22}), ElementsAre(5));
+  const Tensor cube = tensor<float>({2, 2, 2}, {1, 2, 3, 4, 5, 6, 7, 8});
+  EXPECT_THAT(of("iji->ij", {cube}), ElementsAre(1, 3, 6, 8));
+}
+
+TEST(Einsum, ImplicitOutputIsInOrderOfTheLabels) {
+  EXPECT_THAT(of("ba", {m23}), ElementsAre(1, 4, 2, 5, 3, 6));
+  EXPECT_THAT(of("aB", {m23}), ElementsAre(1, 4, 2, 5, 3, 6));  // capitals come first
+  EXPECT_THAT(of("ij , jk", {m22, m23}), ElementsAre(9, 12, 15, 19, 26, 33));
+  EXPECT_THAT(of("...b,b...", {m22, m22}), ElementsAre(7, 22));
+}
+
+TEST(Einsum, EllipsisBroadcasts) {
+  const Tensor x = tensor<float>({2, 1, 2}, {1, 2, 3, 4});
+  const Tensor y = tensor<float>({3, 2}, {1, 1, 2, 2, 3, 3});
+  const Tensor z = einsum("...i,...i->...", {x, y});
+  EXPECT_EQ(z.shape(), Shape({2, 3}));
+  EXPECT_THAT(values<float>(z), ElementsAre(3, 6, 9, 7, 14, 21));
+  EXPECT_THAT(of("i...->...i", {m23}), ElementsAre(1, 4, 2, 5, 3, 6));
+  EXPECT_THAT(of("...", {m23}), ElementsAre(1, 2, 3, 4, 5, 6));
+  EXPECT_THAT(of("...i->i", {m23}), ElementsAre(5, 7, 9));
+}
+
+TEST(Einsum, DimensionsOfOneBroadcast) {
+  EXPECT_THAT(of("ij,ij->ij", {m22, tensor<float>({2, 1}, {10, 100})}),
+              ElementsAre(10, 20, 300, 400));
+}
+
+TEST(Einsum, EmptySumsAndEmptyOutputs) {
+  EXPECT_THAT(of("ij,jk->ik", {tensor<float>({1, 0}, {}), tensor<float>({0, 2}, {})}),
+              ElementsAre(0, 0));
+  EXPECT_EQ(einsum("ij->ij", {tensor<float>({0, 2}, {})}).shape(), Shape({0, 2}));
+}
+
+TEST(Einsum, Scalars) {
+  EXPECT_THAT(of(",->", {tensor<float>({}, {3}), tensor<float>({}, {4})}), ElementsAre(12));
+  EXPECT_THAT(of("", {tensor<float>({}, {3})}), ElementsAre(3));
+}
+
+TEST(Einsum, OtherTypes) {
+  const Tensor x = tensor<std::int8_t>({2}, {100, 28});
+  EXPECT_THAT(values<std::int8_t>(einsum("i->", {x})), ElementsAre(-128));
+  const Tensor h = tensor<Half>({3}, {Half(2048.0f), Half(1.0f), Half(1.0f)});
+  EXPECT_THAT(values<Half>(einsum("i->", {h})), ElementsAre(2050.0f));
+}
+
+TEST(Einsum, UnknownShapesLeaveTheRank) {
+  const Op op = Einsum{"ij,jk->ik"};
+  const InferInput unknown{true, ValueType(DType::f32, std::nullopt), nullptr};
+  const InferInput known{true, ValueType(DType::f32, Dims{3, 4}), nullptr};
+  const auto dims = [](const Op& o, const std::vector<InferInput>& in) {
+    InferContext c(o, "Einsum", "test", in, 1);
+    EXPECT_TRUE(Einsum::def().infer(c).ok());
+    return c.outputs()[0].dims;
+  };
+  EXPECT_EQ(dims(op, {unknown, known}), (Dims{Dim(), 4}));
+  EXPECT_EQ(dims(Einsum{"...j,jk->...k"}, {unknown, known}), std::nullopt);
+}
+
+TEST(Einsum, RefusesMalformedEquations) {
+  const auto message = [](const std::string& e, const std::vector<Tensor>& in) {
+    return error_of(Einsum{e}, in);
+  };
+  EXPECT_THAT(message("ij,jk", {m22}), HasSubstr("has 2 operands, the node has 1"));
+  EXPECT_THAT(message("i1->i", {m22}), HasSubstr("malformed operand 0"));
+  EXPECT_THAT(message("i..->i", {m22}), HasSubstr("malformed operand 0"));
+  EXPECT_THAT(message("......", {m22}), HasSubstr("malformed operand 0"));
+  EXPECT_THAT(message("ij->k", {m22}), HasSubstr("malformed output"));
+  EXPECT_THAT(message("ij->ii", {m22}), HasSubstr("malformed output"));
+  EXPECT_THAT(message("ij->i->j", {m22}), HasSubstr("malformed output"));
+  EXPECT_THAT(message("ijk", {m22}), HasSubstr("does not have the rank of its subscripts"));
+  EXPECT_THAT(message("ijk...", {m22}), HasSubstr("does not have the rank of its subscripts"));
+  EXPECT_THAT(message("ii", {m23}), HasSubstr("has 3 in dimension 1, another operand has 2"));
+  EXPECT_THAT(message("abcdefghi", {m22}), HasSubstr("malformed operand 0"));
+  EXPECT_THAT(error_of(Einsum{"abcde,fghij"},
+                       {tensor<float>({1, 1, 1, 1, 1}, {1}), tensor<float>({1, 1, 1, 1, 1}, {1})}),
+              HasSubstr("gives 10 dimensions"));
+}
+
+}  // namespace
+}  // namespace quern::testing

@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tests/kernels/op_test.h"
+
+namespace quern::testing {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+
+TEST(Where, BroadcastsAllThree) {
+  const Tensor y = run(Where{}, {tensor<bool>({2, 1}, {true, false}),
+                                 tensor<float>({1, 3}, {1, 2, 3}), tensor<float>({}, {9})});
+  EXPECT_EQ(y.shape(), Shape({2, 3}));
+  EXPECT_THAT(values<float>(y), ElementsAre(1, 2, 3, 9, 9, 9));
+}
+
+template <class T>
+void expect_choice() {
+  const Tensor y = run(
+      Where{}, {tensor<bool>({3}, {true, false, true}), tensor<T>({3}, {T(1.0f), T(2.0f), T(3.0f)}),
+                tensor<T>({3}, {T(5.0f), T(6.0f), T(7.0f)})});
+  EXPECT_THAT(values<T>(y), ElementsAre(T(1.0f), T(6.0f), T(3.0f)));
+}
+
+TEST(Where, TakesEveryWidth) {
+  expect_choice<std::int8_t>();
+  expect_choice<std::uint16_t>();
+  expect_choice<std::int32_t>();
+  expect_choice<double>();
+  expect_choice<BFloat16>();
+  const Tensor s = run(
+      Where{}, {tensor<bool>({2}, {true, false}), tensor<StringRef>({2}, {{"ab", 2}, {"cd", 2}}),
+                tensor<StringRef>({2}, {{"x", 1}, {"y", 1}})});
+  EXPECT_EQ(s.span<StringRef>()[0].view(), "ab");
+  EXPECT_EQ(s.span<StringRef>()[1].view(), "y");
+}
+
+TEST(Where, EmptyStaysEmpty) {
+  const Tensor y = run(
+      Where{}, {tensor<bool>({2, 0}, {}), tensor<float>({1}, {1}), tensor<float>({2, 1}, {1, 2})});
+  EXPECT_EQ(y.shape(), Shape({2, 0}));
+  EXPECT_THAT(values<float>(y), IsEmpty());
+}
+
+TEST(Where, RefusesWhatDoesNotFit) {
+  const Tensor f = tensor<float>({1}, {1});
+  EXPECT_THAT(error_of(Where{}, {f, f, f}), HasSubstr("input 0 (f32[1]) must be bool"));
+  EXPECT_THAT(error_of(Where{}, {tensor<bool>({1}, {true}), f, tensor<double>({1}, {1})}),
+              HasSubstr("must have one element type"));
+  EXPECT_THAT(
+      error_of(Where{}, {tensor<bool>({2}, {true, true}), tensor<float>({3}, {1, 2, 3}), f}),
+      HasSubstr("does not broadcast"));
+}
+
+}  // namespace
+}  // namespace quern::testing
