@@ -47,7 +47,9 @@ Status check_mask(const InferContext& c, const Dims& scores) {
 
 Status infer(InferContext& c) {
   QUERN_TRY(check_types(c));
-  const Dims *q = c.dims(0), *k = c.dims(1), *v = c.dims(2);
+  const Dims* q = c.dims(0);
+  const Dims* k = c.dims(1);
+  const Dims* v = c.dims(2);
   if (!q || !k || !v) {
     c.set(0, c.dtype(0), std::nullopt);
     return {};

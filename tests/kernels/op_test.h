@@ -2,18 +2,20 @@
 // Running one operator by its definition alone: inference, then the reference.
 #pragma once
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
+#include <algorithm>
 #include <initializer_list>
 #include <string>
 #include <type_traits>
 #include <vector>
 
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
 #include <quern/tensor.h>
 
 #include "graph/numeric.h"
 #include "graph/op_def.h"
+#include "graph/text.h"
 #include "kernels/kernel.h"
 
 namespace quern::testing {
@@ -54,7 +56,9 @@ std::vector<T> values(const Tensor& t) {
   const auto s = t.span<T>();
   return {s.begin(), s.end()};
 }
-inline Tensor absent() { return {}; }
+inline Tensor absent() {
+  return {};
+}
 
 // The types that inference gives for these inputs, with `known` telling whose elements it may see.
 inline Result<std::vector<ValueType>> infer(const Op& op, const std::vector<Tensor>& inputs,
@@ -69,11 +73,37 @@ inline Result<std::vector<ValueType>> infer(const Op& op, const std::vector<Tens
   return std::vector<ValueType>(context.outputs().begin(), context.outputs().end());
 }
 
+// Inference that knows less must succeed as well and say nothing that the full truth contradicts:
+// without the ranks, without the dimensions, without the elements.
+inline void expect_symbolic_inference(const Op& op, const std::vector<Tensor>& inputs,
+                                      const std::vector<ValueType>& truth) {
+  const OpDef& def = *builtin_ops()[op.index()];
+  for (const char* unknown : {"ranks", "dimensions", "elements"}) {
+    std::vector<InferInput> in;
+    for (const Tensor& t : inputs) {
+      in.push_back({t.valid(), ValueType(t.type()), nullptr});
+      if (*unknown == 'r') in.back().type.dims.reset();
+      if (*unknown == 'd') in.back().type.dims = Dims(t.shape().rank());
+    }
+    InferContext context(op, def.name, "test", in, truth.size());
+    const Status status = def.infer(context);
+    EXPECT_TRUE(status.ok()) << "with unknown " << unknown << ": " << status.message();
+    if (!status.ok()) continue;
+    for (std::size_t i = 0; i < truth.size(); ++i) {
+      const ValueType& said = context.outputs()[i];
+      EXPECT_EQ(said.dtype, truth[i].dtype) << "output " << i << " with unknown " << unknown;
+      EXPECT_TRUE(!said.dims || !truth[i].dims || meet(*said.dims, *truth[i].dims))
+          << "output " << i << " with unknown " << unknown << " is " << type_text(said);
+    }
+  }
+}
+
 // Inference, then the reference. An input made by absent() is left out.
 inline Result<std::vector<Tensor>> run_reference(const Op& op, const std::vector<Tensor>& inputs,
                                                  std::size_t outputs = 1) {
   const OpDef& def = *builtin_ops()[op.index()];
   QUERN_ASSIGN(const std::vector<ValueType> types, infer(op, inputs, outputs));
+  if (!def.bound) expect_symbolic_inference(op, inputs, types);
   std::vector<Tensor> out;
   std::vector<TensorView> in_views;
   std::vector<TensorType> in_types;
@@ -87,11 +117,14 @@ inline Result<std::vector<Tensor>> run_reference(const Op& op, const std::vector
     const auto shape = t.shape();
     if (!shape) return Status(Code::internal, "inference left a dimension open");
     QUERN_ASSIGN(out.emplace_back(), Tensor::zeros({t.dtype, *shape}));
+    // What the reference forgets to write shall not pass for zero.
+    std::fill_n(out.back().mutable_data(), out.back().bytes(), std::byte{0xa5});
     out_types.push_back(out.back().type());
     out_views.push_back({out.back().type(), out.back().mutable_data()});
   }
   std::vector<std::byte> memory(def.scratch ? def.scratch(op, in_types, out_types) + 64 : 64);
-  auto* aligned = reinterpret_cast<std::byte*>((reinterpret_cast<std::uintptr_t>(memory.data()) + 63) & ~std::uintptr_t{63});
+  auto* aligned = reinterpret_cast<std::byte*>(
+      (reinterpret_cast<std::uintptr_t>(memory.data()) + 63) & ~std::uintptr_t{63});
   Scratch scratch(aligned, memory.size() - 64);
   static StringPool strings;
   QUERN_TRY(def.reference({op, in_views, out_views, scratch, strings}));
