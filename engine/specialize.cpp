@@ -261,7 +261,7 @@ class Specializer {
   bool ask_for_operands(std::uint32_t scope, const Node& n, const OpDef& def) {
     bool known = true;
     for (std::size_t i = 0; i < n.inputs.size(); ++i) {
-      if (n.inputs[i] == no_value || !def.needs_value(i)) continue;
+      if (n.inputs[i] == no_value || !def.needs_value(n.op, i)) continue;
       Abstract& a = resolve(scope, n.inputs[i]);
       if (a.kind != Abstract::Kind::tensor || a.constant.valid()) continue;
       known = false;

@@ -181,6 +181,8 @@ struct OpDef {
   OpTrait traits = OpTrait::none;
   // Bit i: the elements of input i must be known to plan the node (shapes, axes, conditions).
   std::uint32_t plan_operands = 0;
+  // Instead of them, for a family whose operands differ from kind to kind.
+  std::uint32_t (*plan_operands_of)(const Op&) = nullptr;
   InferFn infer = nullptr;
   // Of a data_dependent op: like infer, with the largest shapes that the data may lead to.
   InferFn bound = nullptr;
@@ -191,8 +193,9 @@ struct OpDef {
   bool is(OpTrait t) const {
     return (static_cast<std::uint32_t>(traits) & static_cast<std::uint32_t>(t)) != 0;
   }
-  bool needs_value(std::size_t input) const {
-    return input < 32 && (plan_operands >> input & 1) != 0;
+  bool needs_value(const Op& op, std::size_t input) const {
+    const std::uint32_t operands = plan_operands_of ? plan_operands_of(op) : plan_operands;
+    return input < 32 && (operands >> input & 1) != 0;
   }
 };
 

@@ -83,6 +83,16 @@ Status infer_sequence(InferContext& c) {
   return want_position(c, 1);
 }
 
+// The position decides which tensor, so which shape, comes out.
+std::uint32_t position_operand(const Op& op) {
+  switch (std::get_if<Sequence>(&op)->kind) {
+    case SequenceKind::at:
+    case SequenceKind::erase: return 1u << 1;
+    case SequenceKind::insert: return 1u << 2;
+    default: return 0;
+  }
+}
+
 // ---- SplitToSequence, ConcatFromSequence
 
 // The size of every part along the axis, if there is one.
@@ -197,6 +207,7 @@ const OpDef& Sequence::def() {
   static constexpr OpDef def{.name = "Sequence",
                              .inputs = {0, any_number},
                              .traits = OpTrait::structural,
+                             .plan_operands_of = position_operand,
                              .infer = infer_sequence};
   return def;
 }
