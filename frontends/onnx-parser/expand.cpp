@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "frontends/onnx-parser/expand.h"
 
+#include <algorithm>
 #include <cstring>
 
 #include "graph/numeric.h"
@@ -23,6 +24,22 @@ struct ScalarOf {
   }
 };
 
+// Arithmetic of shapes that are known: a constant instead of a node, so that types stay precise.
+ValueId folded(NodeImport& n, BinaryKind kind, ValueId a, ValueId b) {
+  const auto x = n.constant_ints(a);
+  const auto y = n.constant_ints(b);
+  if (!x || !y || n.type(a) != n.type(b) || n.dtype(a) != DType::i64 || n.rank(a) != 1)
+    return no_value;
+  Ints out = *x;
+  for (std::size_t i = 0; i < out.size(); ++i) {
+    const std::int64_t r = (*y)[i];
+    if (kind == BinaryKind::sub && !__builtin_sub_overflow(out[i], r, &out[i])) continue;
+    if (kind != BinaryKind::div || r <= 0) return no_value;
+    out[i] /= r;
+  }
+  return n.ints_constant(out);
+}
+
 }  // namespace
 
 ValueId unary(NodeImport& n, UnaryKind kind, ValueId x, double alpha, double beta) {
@@ -30,7 +47,8 @@ ValueId unary(NodeImport& n, UnaryKind kind, ValueId x, double alpha, double bet
 }
 
 ValueId binary(NodeImport& n, BinaryKind kind, ValueId a, ValueId b) {
-  return n.add(Binary{.kind = kind}, {a, b});
+  const ValueId constant = folded(n, kind, a, b);
+  return constant != no_value ? constant : n.add(Binary{.kind = kind}, {a, b});
 }
 
 ValueId add(NodeImport& n, ValueId a, double b) {
@@ -81,6 +99,16 @@ ValueId transpose(NodeImport& n, ValueId x, const Ints& perm) {
 
 ValueId concat(NodeImport& n, std::vector<ValueId> parts, std::int64_t axis) {
   return parts.size() == 1 ? parts[0] : n.add(Concat{.axis = axis}, std::move(parts));
+}
+
+ValueId join_dims(NodeImport& n, std::vector<ValueId> parts) {
+  Ints all;
+  for (ValueId part : parts) {
+    const auto known = n.constant_ints(part);
+    if (!known) return concat(n, std::move(parts), 0);
+    all.insert(all.end(), known->begin(), known->end());
+  }
+  return n.ints_constant(all);
 }
 
 ValueId slice(NodeImport& n, ValueId x, std::int64_t start, std::int64_t end, std::int64_t axis) {

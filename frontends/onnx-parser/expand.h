@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Arithmetic on values of the graph, for operators that import as several nodes.
+//
+// C++ leaves open which argument of a call is computed first: at most one of them may add a node,
+// or the order of nodes would depend on the compiler.
 #pragma once
 
 #include <vector>
@@ -31,9 +34,12 @@ ValueId cast(NodeImport& n, ValueId x, DType to);  // x itself when it is `to` a
 ValueId reduce(NodeImport& n, ReduceKind kind, ValueId x, const Ints& axes, bool keepdims = true);
 
 // ---- shapes
+// Constants where the dimensions are known: i64 [rank], i64 [end - start], i64 [].
 ValueId shape_of(NodeImport& n, ValueId x);
-ValueId dims_of(NodeImport& n, ValueId x, std::int64_t start,
-                std::int64_t end);  // i64 [end - start]
+ValueId dims_of(NodeImport& n, ValueId x, std::int64_t start, std::int64_t end);
+ValueId scalar_dim(NodeImport& n, ValueId x, std::int64_t axis);
+// Lists of dimensions, one after the other.
+ValueId join_dims(NodeImport& n, std::vector<ValueId> parts);
 ValueId reshape(NodeImport& n, ValueId x, ValueId shape);
 ValueId reshape(NodeImport& n, ValueId x, const Ints& shape);
 ValueId unsqueeze(NodeImport& n, ValueId x, const Ints& axes);

@@ -166,8 +166,8 @@ void Importer::refine_output(Graph& graph, ValueId value, const ValueInfo& decla
   graph.set_type(value, std::move(refined));
 }
 
-// Where inference does not even know the rank, value_info may. Its dimensions are not trusted: tools
-// leave old ones behind.
+// Where inference does not even know the rank, value_info may. Its dimensions are not trusted:
+// tools leave old ones behind.
 void Importer::refine_rank(Scope& scope, ValueId value, std::string_view name) {
   ValueType type = scope.graph().type(value);
   const ValueInfo* declared = type.dims ? nullptr : scope.declaration(name);

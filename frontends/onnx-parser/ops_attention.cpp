@@ -72,10 +72,6 @@ ValueId both(NodeImport& n, ValueId a, ValueId b) {
   return b == no_value ? a : binary(n, BinaryKind::logical_and, a, b);
 }
 
-ValueId scalar_dim(NodeImport& n, ValueId x, std::int64_t axis) {
-  return reshape(n, dims_of(n, x, axis, axis + 1), Ints{});
-}
-
 // Which keys a query may see by its position and the number of valid keys, as bools that broadcast
 // to [batch, heads, rows, keys]; no_value: all.
 ValueId visible_keys(NodeImport& n, const Operands& o, const WindowLimits& limits) {
@@ -109,7 +105,7 @@ ValueId padded_mask(NodeImport& n, ValueId mask, ValueId k) {
   if (n.version() < 24 || n.dim(mask, -1).same(keys)) return mask;
   const ValueId given = n.add(ShapeOf{.start = -1}, {mask});
   const ValueId missing = sub(n, dims_of(n, k, 2, 3), given);
-  const ValueId pads = concat(n, {n.ints_constant({0}), missing}, 0);
+  const ValueId pads = join_dims(n, {n.ints_constant({0}), missing});
   const bool is_bool = n.dtype(mask) == DType::boolean;
   const ValueId hidden =
       n.scalar(n.dtype(mask), is_bool ? 0 : -std::numeric_limits<double>::infinity());
@@ -150,9 +146,10 @@ ValueId repeat_heads(NodeImport& n, ValueId x, ValueId q) {
   if (n.dim(x, 1).same(n.dim(q, 1))) return x;
   const ValueId q_heads = dims_of(n, q, 1, 2);
   const ValueId times = div(n, q_heads, dims_of(n, x, 1, 2));
-  const ValueId wide = expand_to(n, unsqueeze(n, x, {2}),
-                                 concat(n, {dims_of(n, x, 0, 2), times, dims_of(n, x, 2, 4)}, 0));
-  return reshape(n, wide, concat(n, {dims_of(n, x, 0, 1), q_heads, dims_of(n, x, 2, 4)}, 0));
+  const ValueId rest = dims_of(n, x, 2, 4);
+  const ValueId wide_shape = join_dims(n, {dims_of(n, x, 0, 2), times, rest});
+  const ValueId wide = expand_to(n, unsqueeze(n, x, {2}), wide_shape);
+  return reshape(n, wide, join_dims(n, {dims_of(n, x, 0, 1), q_heads, rest}));
 }
 
 struct Scale {
@@ -260,9 +257,11 @@ void import_rotary_embedding(NodeImport& n) {
   const ValueId sin = cache(2);
   const ValueId part = turned > 0 ? slice(n, x, 0, turned, -1) : x;
   const Halves h = split_pairs(n, part, interleaved);
-  const Halves r = {sub(n, mul(n, cos, h.first), mul(n, sin, h.second)),
-                    add(n, mul(n, sin, h.first), mul(n, cos, h.second))};
-  ValueId y = join_pairs(n, r, part, interleaved);
+  const ValueId real = mul(n, cos, h.first);
+  const ValueId first = sub(n, real, mul(n, sin, h.second));
+  const ValueId imaginary = mul(n, sin, h.first);
+  const ValueId second = add(n, imaginary, mul(n, cos, h.second));
+  ValueId y = join_pairs(n, {first, second}, part, interleaved);
   if (turned > 0) y = concat(n, {y, slice(n, x, turned, to_end, -1)}, -1);
   n.set(0, packed ? reshape(n, y, shape_of(n, n.in(0))) : y);
 }

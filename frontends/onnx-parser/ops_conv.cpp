@@ -51,7 +51,7 @@ void import_causal_conv(NodeImport& n) {
   const std::int64_t kept = kernel.value() - 1;
   ValueId past = n.in(3);
   if (past == no_value) {
-    const ValueId shape = concat(n, {dims_of(n, x, 0, 2), n.ints_constant({kept})}, 0);
+    const ValueId shape = join_dims(n, {dims_of(n, x, 0, 2), n.ints_constant({kept})});
     past = filled(n, shape, n.dtype(x), 0);
   }
   const ValueId all = concat(n, {past, x}, 2);

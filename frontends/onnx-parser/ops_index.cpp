@@ -64,7 +64,7 @@ void import_tensor_scatter(NodeImport& n) {
   if (axis < 0) axis += rank;
   if (axis < 1 || axis >= rank) return n.fail("attribute 'axis' is outside of the rank, or 0");
   const bool circular = n.choice<bool>("mode", "linear", {{"linear", false}, {"circular", true}});
-  const ValueId length = reshape(n, dims_of(n, update, axis, axis + 1), Ints{});
+  const ValueId length = scalar_dim(n, update, axis);
   ValueId at = along(n, counting(n, length), axis, rank);
   if (n.has(2)) at = add(n, at, along(n, n.in(2), 0, rank));
   if (circular) at = binary(n, BinaryKind::mod, at, dims_of(n, n.in(0), axis, axis + 1));

@@ -66,8 +66,8 @@ void build_step(Body& body, const Rule& rule) {
   ValueId u = body.unsqueeze(body.in(3), -2);
   if (rule.delta) {
     const ValueId known = body.add(MatMul{}, {body.unsqueeze(k, -2), s});
-    u = binary(BinaryKind::mul, body.unsqueeze(body.in(next), -1),
-               binary(BinaryKind::sub, u, known));
+    const ValueId beta = body.unsqueeze(body.in(next), -1);
+    u = binary(BinaryKind::mul, beta, binary(BinaryKind::sub, u, known));
   }
   s = binary(BinaryKind::add, s, binary(BinaryKind::mul, body.unsqueeze(k, -1), u));
   body.output(s);
@@ -82,13 +82,16 @@ ValueId unpacked(NodeImport& n, ValueId x, const Ints& shape) {
 ValueId scaled_query(NodeImport& n, ValueId q) {
   const float given = n.number("scale", 0);
   if (given != 0) return mul(n, q, given);
+  const Dim width = n.dim(q, 4);
+  if (width.known() && !width.is(0))
+    return mul(n, q, 1 / std::sqrt(static_cast<double>(width.value())));
   return div(n, q, unary(n, UnaryKind::sqrt, cast(n, dims_of(n, q, 4, 5), DType::f32)));
 }
 
 ValueId first_state(NodeImport& n, ValueId k, ValueId v) {
   if (n.has(3)) return cast(n, n.in(3), DType::f32);
   const ValueId shape =
-      concat(n, {dims_of(n, k, 0, 1), dims_of(n, k, 2, 4), dims_of(n, v, 3, 4)}, 0);
+      join_dims(n, {dims_of(n, k, 0, 1), dims_of(n, k, 2, 4), dims_of(n, v, 3, 4)});
   return filled(n, shape, DType::f32, 0);
 }
 

@@ -50,7 +50,8 @@ ValueId negative_log_likelihood(NodeImport& n, const Loss& loss, ValueId log_pro
   if (loss.reduction == Reduction::none) return y;
   if (loss.reduction == Reduction::sum) return total(n, ReduceKind::sum, y);
   if (weight == no_value) return total(n, ReduceKind::mean, y);
-  return div(n, total(n, ReduceKind::sum, y), total(n, ReduceKind::sum, weight));
+  const ValueId sum = total(n, ReduceKind::sum, y);
+  return div(n, sum, total(n, ReduceKind::sum, weight));
 }
 
 void import_negative_log_likelihood(NodeImport& n) {

@@ -27,8 +27,9 @@ ValueId quantised(NodeImport& n, ValueId y, std::size_t scale, DType dtype) {
 // (a, a_scale, a_zero, b, b_scale, b_zero, y_scale, y_zero)
 template <BinaryKind Kind>
 void import_binary(NodeImport& n) {
-  const ValueId y = binary(n, Kind, dequantised(n, 0), dequantised(n, 3));
-  n.set(0, quantised(n, y, 6, n.dtype(n.in(0))));
+  const ValueId a = dequantised(n, 0);
+  const ValueId b = dequantised(n, 3);
+  n.set(0, quantised(n, binary(n, Kind, a, b), 6, n.dtype(n.in(0))));
 }
 
 // The rest: (x, x_scale, x_zero, y_scale, y_zero)
@@ -110,7 +111,8 @@ void import_qgemm(NodeImport& n) {
   const std::int64_t column = op.transpose_b ? 0 : 1;
   ValueId y = n.add(op, {dequantised(n, 0), dequantised(n, 3, column)});
   if (n.has(6)) {
-    const ValueId scale = mul(n, mul(n, n.in(1), n.in(4)), op.alpha);
+    ValueId scale = mul(n, n.in(1), n.in(4));
+    if (op.alpha != 1) scale = mul(n, scale, op.alpha);
     y = add(n, y, mul(n, cast(n, n.in(6), n.dtype(scale)), scale));
   }
   n.set(0, n.has(7) ? quantised(n, y, 7, n.dtype(n.in(0))) : y);
@@ -127,22 +129,23 @@ void import_dequantize(NodeImport& n) {
   n.emit(Dequantize{.axis = n.integer("axis", 1)}, {n.inputs().begin(), n.inputs().end()});
 }
 
-constexpr Arity four_or_five{4, 5};
-constexpr Arity seven_or_eight{7, 8};
+// Zero points may be left out among the operands: Quantize asks for the scale.
+constexpr Arity up_to_five{2, 5};
+constexpr Arity up_to_eight{2, 8};
 
 constexpr OpRow rows[] = {
     {"DequantizeLinear", 1, import_dequantize, {2, 3}},
     {"DynamicQuantizeMatMul", 1, import_dynamic_quantize_matmul, {3, 5}},
     {"MatMulIntegerToFloat", 1, import_matmul_integer_to_float, {4, 7}},
     {"QGemm", 1, import_qgemm, {6, 9}},
-    {"QLinearAdd", 1, import_binary<BinaryKind::add>, seven_or_eight},
-    {"QLinearAveragePool", 1, import_average_pool, four_or_five},
+    {"QLinearAdd", 1, import_binary<BinaryKind::add>, up_to_eight},
+    {"QLinearAveragePool", 1, import_average_pool, up_to_five},
     {"QLinearConcat", 1, import_concat, {4, any_number}},
-    {"QLinearGlobalAveragePool", 1, import_global_average_pool, four_or_five},
-    {"QLinearLeakyRelu", 1, import_leaky_relu, four_or_five},
-    {"QLinearMul", 1, import_binary<BinaryKind::mul>, seven_or_eight},
-    {"QLinearSigmoid", 1, import_sigmoid, four_or_five},
-    {"QLinearSoftmax", 1, import_softmax, four_or_five},
+    {"QLinearGlobalAveragePool", 1, import_global_average_pool, up_to_five},
+    {"QLinearLeakyRelu", 1, import_leaky_relu, up_to_five},
+    {"QLinearMul", 1, import_binary<BinaryKind::mul>, up_to_eight},
+    {"QLinearSigmoid", 1, import_sigmoid, up_to_five},
+    {"QLinearSoftmax", 1, import_softmax, up_to_five},
     {"QuantizeLinear", 1, import_quantize, {2, 3}},
 };
 

@@ -85,7 +85,7 @@ void import_tile_1(NodeImport& n) {
   const ValueId tiles = reshape(n, cast(n, n.in(1), DType::i64), Ints{1});
   const ValueId before = n.ints_constant(Ints(at, 1));
   const ValueId after = n.ints_constant(Ints(static_cast<std::size_t>(rank) - at - 1, 1));
-  n.emit(Tile{}, {n.in(0), concat(n, {before, tiles, after}, 0)});
+  n.emit(Tile{}, {n.in(0), join_dims(n, {before, tiles, after})});
 }
 
 void import_tile(NodeImport& n) {
@@ -124,7 +124,7 @@ void import_center_crop_pad(NodeImport& n) {
   if (axes_value != no_value) dims = gather(n, dims, axes_value, 0);
   const ValueId amount = sub(n, cast(n, n.in(1), DType::i64), dims);
   const ValueId left = div(n, amount, n.ints_constant({2}));
-  const ValueId pads = concat(n, {left, sub(n, amount, left)}, 0);
+  const ValueId pads = join_dims(n, {left, sub(n, amount, left)});
   if (axes_value == no_value) return n.emit(Pad{}, {x, pads});
   n.emit(Pad{}, {x, pads, no_value, axes_value});
 }

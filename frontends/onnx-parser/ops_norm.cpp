@@ -66,9 +66,8 @@ void import_simplified_layer_norm(NodeImport& n) {
 ValueId per_channel(NodeImport& n, ValueId per_group, std::int64_t groups) {
   const ValueId channels = dims_of(n, n.in(0), 1, 2);
   const ValueId group_size = div(n, channels, n.ints_constant({groups}));
-  const ValueId column = unsqueeze(n, per_group, {1});
-  const ValueId shape = concat(n, {n.ints_constant({groups}), group_size}, 0);
-  return reshape(n, expand_to(n, column, shape), Ints{-1});
+  const ValueId shape = join_dims(n, {n.ints_constant({groups}), group_size});
+  return reshape(n, expand_to(n, unsqueeze(n, per_group, {1}), shape), Ints{-1});
 }
 
 std::int64_t read_groups(NodeImport& n) {

@@ -37,6 +37,12 @@ ValueId regularised(NodeImport& n, const Tensors& t, float norm_coefficient) {
   return norm_coefficient == 0 ? g : add(n, mul(n, t.operand(n, 0), norm_coefficient), g);
 }
 
+// a x + b y
+ValueId blend(NodeImport& n, ValueId x, double a, ValueId y, double b) {
+  const ValueId first = mul(n, x, a);
+  return add(n, first, mul(n, y, b));
+}
+
 ValueId rate(NodeImport& n, const Tensors& t) {
   return cast(n, n.in(0), n.dtype(t.operand(n, 0)));
 }
@@ -55,7 +61,8 @@ void import_adagrad(NodeImport& n) {
   for (Tensors t{count, 0}; t.i < count && n.ok(); ++t.i) {
     const ValueId x = t.operand(n, 0);
     const ValueId steps = cast(n, n.in(1), n.dtype(x));
-    const ValueId r = div(n, rate(n, t), add(n, mul(n, steps, decay), 1));
+    const ValueId slowdown = add(n, mul(n, steps, decay), 1);
+    const ValueId r = div(n, rate(n, t), slowdown);
     const ValueId g = regularised(n, t, norm);
     const ValueId h = add(n, t.operand(n, 2), mul(n, g, g));
     const ValueId adaptive = add(n, unary(n, UnaryKind::sqrt, h), epsilon);
@@ -72,8 +79,8 @@ ValueId adam_rate(NodeImport& n, const Tensors& t, float alpha, float beta) {
     const ValueId power = binary(n, BinaryKind::pow, n.scalar_like(r, base), steps);
     return sub(n, n.scalar_like(r, 1), power);
   };
-  const ValueId corrected =
-      div(n, mul(n, r, unary(n, UnaryKind::sqrt, one_minus_power(beta))), one_minus_power(alpha));
+  const ValueId grown = mul(n, r, unary(n, UnaryKind::sqrt, one_minus_power(beta)));
+  const ValueId corrected = div(n, grown, one_minus_power(alpha));
   return after_first(n, corrected, r);
 }
 
@@ -87,8 +94,8 @@ void import_adam(NodeImport& n) {
   for (Tensors t{count, 0}; t.i < count && n.ok(); ++t.i) {
     const ValueId x = t.operand(n, 0);
     const ValueId g = regularised(n, t, norm);
-    const ValueId v = add(n, mul(n, t.operand(n, 2), alpha), mul(n, g, 1 - alpha));
-    const ValueId h = add(n, mul(n, t.operand(n, 3), beta), mul(n, mul(n, g, g), 1 - beta));
+    const ValueId v = blend(n, t.operand(n, 2), alpha, g, 1 - alpha);
+    const ValueId h = blend(n, t.operand(n, 3), beta, mul(n, g, g), 1 - beta);
     const ValueId root = add(n, unary(n, UnaryKind::sqrt, h), epsilon);
     const ValueId moved = sub(n, x, div(n, mul(n, adam_rate(n, t, alpha, beta), v), root));
     t.set(n, 0, norm_post == 0 ? moved : mul(n, moved, 1 - norm_post));
@@ -109,7 +116,8 @@ void import_momentum(NodeImport& n) {
     const ValueId x = t.operand(n, 0);
     const ValueId g = regularised(n, t, norm);
     const ValueId weight = after_first(n, n.scalar_like(x, beta), n.scalar_like(x, 1));
-    const ValueId v = add(n, mul(n, t.operand(n, 2), alpha), mul(n, weight, g));
+    const ValueId kept = mul(n, t.operand(n, 2), alpha);
+    const ValueId v = add(n, kept, mul(n, weight, g));
     const ValueId step = nesterov ? add(n, g, mul(n, v, alpha)) : v;
     t.set(n, 0, sub(n, x, mul(n, rate(n, t), step)));
     t.set(n, 1, v);

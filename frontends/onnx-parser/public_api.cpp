@@ -38,7 +38,8 @@ Result<Model> load_onnx(const std::string& path, const OnnxOptions& options) {
 
 Result<Model> parse_onnx(std::span<const std::byte> bytes, std::shared_ptr<const void> owner,
                          const std::string& folder, const OnnxOptions& options) {
-  return to_model(parse_onnx(bytes, std::move(owner), folder, builtin_ops(), import_options(options)));
+  return to_model(
+      parse_onnx(bytes, std::move(owner), folder, builtin_ops(), import_options(options)));
 }
 
 }  // namespace quern

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Any bytes as an ONNX model, and as a value file of each kind. What imports must be sound and print.
+// Any bytes as an ONNX model, and as a value file of each kind. What imports must be sound and
+// print.
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <sys/stat.h>
-#include <unistd.h>
-
 #include <filesystem>
 #include <fstream>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include "tests/onnx-parser/import_test.h"
 
@@ -37,10 +36,9 @@ class ExternalData : public ::testing::Test {
   }
   // Writes the model into the folder and loads it from there.
   std::string load(const Message& tensor) {
-    const std::string bytes =
-        make_model(GraphParts{.nodes = {node("Identity", {"w"}, {"y"})},
-                              .outputs = {Message().text(1, "y")},
-                              .initializers = {tensor}});
+    const std::string bytes = make_model(GraphParts{.nodes = {node("Identity", {"w"}, {"y"})},
+                                                    .outputs = {Message().text(1, "y")},
+                                                    .initializers = {tensor}});
     write(root_ / "model" / "model.onnx", bytes);
     const auto m = load_onnx((root_ / "model" / "model.onnx").string(), builtin_ops());
     if (!m) return "error: " + std::string(m.error().message());
@@ -54,9 +52,11 @@ class ExternalData : public ::testing::Test {
 };
 
 TEST_F(ExternalData, IsFoundInTheModelsFolderAndBelow) {
-  EXPECT_THAT(load(external(f32, {2}, {{"location", "w.bin"}, {"offset", "8"}, {"length", "8"},
-                                       {"checksum", "ignored"}})),
-              HasSubstr("f32[2] = {2, 3}"));
+  EXPECT_THAT(
+      load(external(
+          f32, {2},
+          {{"location", "w.bin"}, {"offset", "8"}, {"length", "8"}, {"checksum", "ignored"}})),
+      HasSubstr("f32[2] = {2, 3}"));
   EXPECT_THAT(load(external(f32, {3}, {{"location", "./w.bin"}, {"offset", "4"}})),
               HasSubstr("f32[3] = {1, 2, 3}"));
   EXPECT_THAT(load_location("sub/w.bin"), HasSubstr("f32[1] = {4}"));
@@ -98,7 +98,8 @@ TEST_F(ExternalData, OnlyRegularFilesAreRead) {
 
 TEST_F(ExternalData, OffsetAndLengthAreCheckedAgainstTheFile) {
   const auto with = [&](std::string_view offset, std::string_view length) {
-    return load(external(f32, {2}, {{"location", "w.bin"}, {"offset", offset}, {"length", length}}));
+    return load(
+        external(f32, {2}, {{"location", "w.bin"}, {"offset", offset}, {"length", length}}));
   };
   EXPECT_THAT(with("12", "8"), HasSubstr("offset 12 and length 8 reach past the 16 bytes"));
   EXPECT_THAT(with("18446744073709551615", "8"), HasSubstr("reach past"));
@@ -115,8 +116,8 @@ TEST_F(ExternalData, StringsCannotBeExternal) {
 }
 
 TEST_F(ExternalData, AModelFromMemoryHasNone) {
-  const std::string bytes = make_model(
-      GraphParts{.initializers = {external(f32, {1}, {{"location", "w.bin"}})}});
+  const std::string bytes =
+      make_model(GraphParts{.initializers = {external(f32, {1}, {{"location", "w.bin"}})}});
   EXPECT_THAT(error_of(bytes), HasSubstr("not read from a file"));
   const auto m = import(bytes, {}, (root_ / "model").string());
   EXPECT_TRUE(m) << m.error().message();

@@ -11,10 +11,9 @@ const Message y_any = Message().text(1, "y");
 const Messages own_opsets = {opset("", 17), opset("own", 1)};
 
 std::string model_with(const Messages& functions, const Messages& nodes) {
-  return make_model(make_graph({.nodes = nodes,
-                                .inputs = {value("x", f32, {2})},
-                                .outputs = {y_any}}),
-                    {.opsets = own_opsets, .functions = functions});
+  return make_model(
+      make_graph({.nodes = nodes, .inputs = {value("x", f32, {2})}, .outputs = {y_any}}),
+      {.opsets = own_opsets, .functions = functions});
 }
 Message call(std::string_view function, const Names& inputs, const Names& outputs,
              const Messages& attributes = {}, std::string_view overload = "") {
@@ -22,8 +21,10 @@ Message call(std::string_view function, const Names& inputs, const Names& output
               {.name = "call", .domain = "own", .overload = overload});
 }
 
-const Message twice = make_function(
-    {.name = "Twice", .inputs = {"a"}, .outputs = {"b"}, .nodes = {node("Add", {"a", "a"}, {"b"})}});
+const Message twice = make_function({.name = "Twice",
+                                     .inputs = {"a"},
+                                     .outputs = {"b"},
+                                     .nodes = {node("Add", {"a", "a"}, {"b"})}});
 
 TEST(Functions, TheirBodiesTakeThePlaceOfCalls) {
   EXPECT_EQ(body_of(imported_with_names(model_with({twice}, {call("Twice", {"x"}, {"y"})}))),
@@ -31,12 +32,13 @@ TEST(Functions, TheirBodiesTakeThePlaceOfCalls) {
 }
 
 TEST(Functions, MayCallEachOther) {
-  const Message four_times = make_function({.name = "Four",
-                                            .inputs = {"a"},
-                                            .outputs = {"c"},
-                                            .nodes = {node("Twice", {"b"}, {"c"}, {}, {.domain = "own"}),
-                                                      node("Twice", {"a"}, {"b"}, {}, {.domain = "own"})},
-                                            .opsets = {opset("", 17), opset("own", 1)}});
+  const Message four_times =
+      make_function({.name = "Four",
+                     .inputs = {"a"},
+                     .outputs = {"c"},
+                     .nodes = {node("Twice", {"b"}, {"c"}, {}, {.domain = "own"}),
+                               node("Twice", {"a"}, {"b"}, {}, {.domain = "own"})},
+                     .opsets = {opset("", 17), opset("own", 1)}});
   EXPECT_EQ(body_of(imported(model_with({twice, four_times}, {call("Four", {"x"}, {"y"})}))),
             "%1: f32[2] = Binary(%0, %0) kind=add\n%2: f32[2] = Binary(%1, %1) kind=add\n");
 }
@@ -72,23 +74,25 @@ TEST(Functions, AttributesComeFromTheCallOrAreDefaultsOrAbsent) {
                      .nodes = {node("LeakyRelu", {"a"}, {"b"}, {reference("alpha", 1, "slope")})}});
   EXPECT_THAT(imported(model_with({with_default}, {call("Leaky", {"x"}, {"y"})})),
               HasSubstr("alpha=0.25\n"));
-  EXPECT_THAT(imported(model_with({with_default}, {call("Leaky", {"x"}, {"y"}, {number("slope", 2)})})),
-              HasSubstr("alpha=2\n"));
+  EXPECT_THAT(
+      imported(model_with({with_default}, {call("Leaky", {"x"}, {"y"}, {number("slope", 2)})})),
+      HasSubstr("alpha=2\n"));
   EXPECT_THAT(error_of(model_with({leaky}, {call("Leaky", {"x"}, {"y"}, {integer("slope", 2)})})),
               HasSubstr("node 'call/b' (LeakyRelu): attribute 'alpha' is an int, wants a float"));
 }
 
 TEST(Functions, ReferencesReachIntoBodies) {
-  const Message branch = make_graph(
-      {.name = "b",
-       .nodes = {node("LeakyRelu", {"a"}, {"t"}, {reference("alpha", 1, "slope")})},
-       .outputs = {Message().text(1, "t")}});
+  const Message branch =
+      make_graph({.name = "b",
+                  .nodes = {node("LeakyRelu", {"a"}, {"t"}, {reference("alpha", 1, "slope")})},
+                  .outputs = {Message().text(1, "t")}});
   const Message f = make_function(
       {.name = "F",
        .inputs = {"a", "p"},
        .outputs = {"b"},
        .attributes = {"slope"},
-       .nodes = {node("If", {"p"}, {"b"}, {graph("then_branch", branch), graph("else_branch", branch)})}});
+       .nodes = {node("If", {"p"}, {"b"},
+                      {graph("then_branch", branch), graph("else_branch", branch)})}});
   const std::string text = imported(
       make_model(make_graph({.nodes = {call("F", {"x", "q"}, {"y"}, {number("slope", 0.5f)})},
                              .inputs = {value("x", f32, {2}), value("q", boolean, {})},
@@ -138,8 +142,9 @@ TEST(Functions, RecursionIsRefused) {
   };
   EXPECT_THAT(error_of(model_with({function("F", "F")}, {call("F", {"x"}, {"y"})})),
               HasSubstr("the function calls itself"));
-  EXPECT_THAT(error_of(model_with({function("F", "G"), function("G", "F")}, {call("F", {"x"}, {"y"})})),
-              HasSubstr("the function calls itself"));
+  EXPECT_THAT(
+      error_of(model_with({function("F", "G"), function("G", "F")}, {call("F", {"x"}, {"y"})})),
+      HasSubstr("the function calls itself"));
 }
 
 TEST(Functions, CallsAreBoundedHoweverTheyMultiply) {
@@ -149,19 +154,20 @@ TEST(Functions, CallsAreBoundedHoweverTheyMultiply) {
                                       "F7", "F8", "F9", "FA", "FB", "FC"};
   for (int i = 0; i < 12; ++i) {
     Messages nodes;
-    static const std::string values[] = {"a", "v1", "v2", "v3", "v4", "v5",
+    static const std::string values[] = {"a",  "v1", "v2", "v3", "v4", "v5",
                                          "v6", "v7", "v8", "v9", "b"};
     for (int k = 0; k < 10; ++k)
-      nodes.push_back(i == 0 ? node("Abs", {values[k]}, {values[k + 1]})
-                             : node(names[i - 1], {values[k]}, {values[k + 1]}, {}, {.domain = "own"}));
+      nodes.push_back(
+          i == 0 ? node("Abs", {values[k]}, {values[k + 1]})
+                 : node(names[i - 1], {values[k]}, {values[k + 1]}, {}, {.domain = "own"}));
     functions.push_back(make_function({.name = names[i],
                                        .inputs = {"a"},
                                        .outputs = {"b"},
                                        .nodes = nodes,
                                        .opsets = {opset("", 17), opset("own", 1)}}));
   }
-  const auto m = import(model_with(functions, {call("FB", {"x"}, {"y"})}),
-                        {.max_import_bytes = 8 << 20});
+  const auto m =
+      import(model_with(functions, {call("FB", {"x"}, {"y"})}), {.max_import_bytes = 8 << 20});
   ASSERT_FALSE(m);
   EXPECT_EQ(m.error().code(), Code::out_of_memory);
 }
@@ -182,12 +188,12 @@ TEST(Functions, OperatorsWeKnowAreNotReplacedByTheirBodies) {
                                       .inputs = {"a"},
                                       .outputs = {"b"},
                                       .nodes = {node("Erf", {"a"}, {"b"})}});
-  const Message g = make_graph(
-      {.nodes = {node("Gelu", {"x"}, {"y"}, {}, {.domain = "com.microsoft"})},
-       .inputs = {value("x", f32, {2})},
-       .outputs = {y_any}});
-  EXPECT_THAT(imported(make_model(g, {.opsets = {opset("", 17), opset("com.microsoft", 1)},
-                                      .functions = {gelu}})),
+  const Message g =
+      make_graph({.nodes = {node("Gelu", {"x"}, {"y"}, {}, {.domain = "com.microsoft"})},
+                  .inputs = {value("x", f32, {2})},
+                  .outputs = {y_any}});
+  EXPECT_THAT(imported(make_model(
+                  g, {.opsets = {opset("", 17), opset("com.microsoft", 1)}, .functions = {gelu}})),
               HasSubstr("kind=gelu"));
 }
 

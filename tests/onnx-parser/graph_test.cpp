@@ -14,18 +14,17 @@ const Message x_f32 = value("x", f32, {2});
 const Message y_any = Message().text(1, "y");
 
 std::string one_relu(const Message& input, const Message& output) {
-  return make_model(GraphParts{
-      .nodes = {node("Relu", {"x"}, {"y"})}, .inputs = {input}, .outputs = {output}});
+  return make_model(
+      GraphParts{.nodes = {node("Relu", {"x"}, {"y"})}, .inputs = {input}, .outputs = {output}});
 }
 
 TEST(Import, AWholeModel) {
-  const std::string bytes = make_model(
-      GraphParts{.name = "net",
-                 .nodes = {node("MatMul", {"x", "w"}, {"h"}, {}, {.name = "fc"}),
-                           node("Relu", {"h"}, {"y"})},
-                 .inputs = {value("x", f32, {"N", 2})},
-                 .outputs = {value("y", f32, {"N", 1})},
-                 .initializers = {floats("w", {2, 1}, {1, 2})}});
+  const std::string bytes = make_model(GraphParts{
+      .name = "net",
+      .nodes = {node("MatMul", {"x", "w"}, {"h"}, {}, {.name = "fc"}), node("Relu", {"h"}, {"y"})},
+      .inputs = {value("x", f32, {"N", 2})},
+      .outputs = {value("y", f32, {"N", 1})},
+      .initializers = {floats("w", {2, 1}, {1, 2})}});
   EXPECT_EQ(imported_with_names(bytes), R"(graph "net" {
   input %0 "x": f32[N,2]
   const %1 "w": f32[2,1] = {1, 2}
@@ -79,28 +78,29 @@ TEST(Import, SequencesAndOptionalsAreTypesToo) {
 }
 
 TEST(Import, InitialisersListedAsInputsAreDefaultsAndNoInputs) {
-  const std::string text = imported(make_model(
-      GraphParts{.nodes = {node("Add", {"x", "w"}, {"y"})},
-                 .inputs = {value("w", f32, {2}), x_f32},
-                 .outputs = {y_any},
-                 .initializers = {floats("w", {2}, {1, 2})}}));
+  const std::string text =
+      imported(make_model(GraphParts{.nodes = {node("Add", {"x", "w"}, {"y"})},
+                                     .inputs = {value("w", f32, {2}), x_f32},
+                                     .outputs = {y_any},
+                                     .initializers = {floats("w", {2}, {1, 2})}}));
   EXPECT_THAT(text, HasSubstr("input %0: f32[2]\n  const %1: f32[2] = {1, 2}"));
 }
 
 TEST(Import, InputsAndConstantsMayBeOutputs) {
-  EXPECT_EQ(imported(make_model(GraphParts{.inputs = {x_f32},
-                                           .outputs = {Message().text(1, "x"), Message().text(1, "w")},
-                                           .initializers = {floats("w", {}, {1})}})),
-            "graph \"g\" {\n  input %0: f32[2]\n  output %0 \"x\"\n  const %1: f32[] = {1}\n"
-            "  output %1 \"w\"\n}\n");
+  EXPECT_EQ(
+      imported(make_model(GraphParts{.inputs = {x_f32},
+                                     .outputs = {Message().text(1, "x"), Message().text(1, "w")},
+                                     .initializers = {floats("w", {}, {1})}})),
+      "graph \"g\" {\n  input %0: f32[2]\n  output %0 \"x\"\n  const %1: f32[] = {1}\n"
+      "  output %1 \"w\"\n}\n");
 }
 
 TEST(Import, NodesAreSortedAndOtherwiseStayInOrder) {
-  const std::string text = body_of(imported_with_names(make_model(
-      GraphParts{.nodes = {node("Abs", {"b"}, {"y"}), node("Neg", {"a"}, {"b"}),
-                           node("Exp", {"x"}, {"z"}), node("Relu", {"x"}, {"a"})},
-                 .inputs = {x_f32},
-                 .outputs = {y_any, Message().text(1, "z")}})));
+  const std::string text = body_of(imported_with_names(
+      make_model(GraphParts{.nodes = {node("Abs", {"b"}, {"y"}), node("Neg", {"a"}, {"b"}),
+                                      node("Exp", {"x"}, {"z"}), node("Relu", {"x"}, {"a"})},
+                            .inputs = {x_f32},
+                            .outputs = {y_any, Message().text(1, "z")}})));
   EXPECT_EQ(text,
             "%1 \"z\": f32[2] = Unary(%0) kind=exp @\"z\"\n"
             "%2 \"a\": f32[2] = Unary(%0) kind=relu @\"a\"\n"
@@ -109,10 +109,10 @@ TEST(Import, NodesAreSortedAndOtherwiseStayInOrder) {
 }
 
 TEST(Import, CirclesAreRefusedAndTheirNodesNamed) {
-  const auto circle = error_of(make_model(
-      GraphParts{.nodes = {node("Abs", {"b"}, {"a"}, {}, {.name = "one"}),
-                           node("Abs", {"a"}, {"b"}), node("Abs", {"x"}, {"c"})},
-                 .inputs = {x_f32}}));
+  const auto circle = error_of(
+      make_model(GraphParts{.nodes = {node("Abs", {"b"}, {"a"}, {}, {.name = "one"}),
+                                      node("Abs", {"a"}, {"b"}), node("Abs", {"x"}, {"c"})},
+                            .inputs = {x_f32}}));
   EXPECT_THAT(circle, HasSubstr("2 nodes depend on each other in a circle"));
   EXPECT_THAT(circle, HasSubstr("'one' (Abs), 'b' (Abs)"));
   EXPECT_THAT(error_of(make_model(GraphParts{.nodes = {node("Abs", {"a"}, {"a"})}})),
@@ -120,18 +120,21 @@ TEST(Import, CirclesAreRefusedAndTheirNodesNamed) {
 }
 
 TEST(Import, NamesAreDefinedOnce) {
-  EXPECT_THAT(error_of(make_model(GraphParts{.nodes = {node("Abs", {"x"}, {"y"}), node("Neg", {"x"}, {"y"})},
-                                             .inputs = {x_f32}})),
-              HasSubstr("output 'y' is defined twice"));
-  EXPECT_THAT(error_of(make_model(GraphParts{.nodes = {node("Abs", {"x"}, {"x"})}, .inputs = {x_f32}})),
-              HasSubstr("circle"));
+  EXPECT_THAT(
+      error_of(make_model(GraphParts{
+          .nodes = {node("Abs", {"x"}, {"y"}), node("Neg", {"x"}, {"y"})}, .inputs = {x_f32}})),
+      HasSubstr("output 'y' is defined twice"));
+  EXPECT_THAT(
+      error_of(make_model(GraphParts{.nodes = {node("Abs", {"x"}, {"x"})}, .inputs = {x_f32}})),
+      HasSubstr("circle"));
   EXPECT_THAT(error_of(make_model(GraphParts{.nodes = {node("Abs", {"x"}, {"w"})},
                                              .inputs = {x_f32},
                                              .initializers = {floats("w", {}, {1})}})),
               HasSubstr("value 'w' is defined twice"));
   EXPECT_THAT(error_of(make_model(GraphParts{.inputs = {x_f32, x_f32}})),
               HasSubstr("value 'x' is defined twice"));
-  EXPECT_THAT(error_of(make_model(GraphParts{.initializers = {floats("w", {}, {1}), floats("w", {}, {1})}})),
+  EXPECT_THAT(error_of(make_model(
+                  GraphParts{.initializers = {floats("w", {}, {1}), floats("w", {}, {1})}})),
               HasSubstr("value 'w' is defined twice"));
   EXPECT_THAT(error_of(make_model(GraphParts{.initializers = {floats("", {}, {1})}})),
               HasSubstr("has no name"));
@@ -139,10 +142,8 @@ TEST(Import, NamesAreDefinedOnce) {
 
 TEST(Import, NamesMayBeAnyBytes) {
   const std::string odd("a\0:\xff\"{}", 7);
-  const std::string text = imported_with_names(
-      make_model(GraphParts{.nodes = {node("Relu", {odd}, {"y"})},
-                            .inputs = {value(odd, f32, {})},
-                            .outputs = {y_any}}));
+  const std::string text = imported_with_names(make_model(GraphParts{
+      .nodes = {node("Relu", {odd}, {"y"})}, .inputs = {value(odd, f32, {})}, .outputs = {y_any}}));
   EXPECT_THAT(text, HasSubstr("input %0 \"a\\x00:\\xff\\\"{}\": f32[]"));
 }
 
@@ -167,12 +168,10 @@ TEST(Import, InputsMayBeLeftOutAnywhereButWhereTheyAreNeeded) {
 }
 
 TEST(Import, OutputsMayBeLeftOut) {
-  EXPECT_THAT(
-      imported(make_model(GraphParts{
-          .nodes = {node("TopK", {"x", "k"}, {"", "i"})},
-          .inputs = {x_f32, value("k", i64, {1})},
-          .outputs = {Message().text(1, "i")}})),
-      HasSubstr("_, %2: i64[?] = TopK(%0, %1)"));
+  EXPECT_THAT(imported(make_model(GraphParts{.nodes = {node("TopK", {"x", "k"}, {"", "i"})},
+                                             .inputs = {x_f32, value("k", i64, {1})},
+                                             .outputs = {Message().text(1, "i")}})),
+              HasSubstr("_, %2: i64[?] = TopK(%0, %1)"));
 }
 
 TEST(Import, DeclaredOutputsMustAgreeAndTellWhatIsUnknown) {
@@ -187,10 +186,10 @@ TEST(Import, DeclaredOutputsMustAgreeAndTellWhatIsUnknown) {
 }
 
 TEST(Import, BothNamesOfTheDefaultDomainAreOne) {
-  const Message g = make_graph({.nodes = {node("Relu", {"x"}, {"h"}, {}, {.domain = "ai.onnx"}),
-                                          node("Relu", {"h"}, {"y"})},
-                                .inputs = {x_f32},
-                                .outputs = {y_any}});
+  const Message g = make_graph(
+      {.nodes = {node("Relu", {"x"}, {"h"}, {}, {.domain = "ai.onnx"}), node("Relu", {"h"}, {"y"})},
+       .inputs = {x_f32},
+       .outputs = {y_any}});
   EXPECT_THAT(imported(make_model(g, {.opsets = {opset("ai.onnx", 17)}})), HasSubstr("kind=relu"));
   EXPECT_THAT(imported(make_model(g, {.opsets = {opset("", 17), opset("unused", 3)}})),
               HasSubstr("kind=relu"));
@@ -211,8 +210,9 @@ TEST(Import, VersionsThatAreNotKnownAreRefused) {
 TEST(Import, OperatorsThatAreNotKnownAreNamed) {
   EXPECT_THAT(error_of(model_of({"Frobnicate", {tensor_type(f32, {2})}})),
               HasSubstr("node 'n' (Frobnicate): this operator is not supported"));
-  EXPECT_THAT(error_of(model_of({.op = "Relu", .types = {tensor_type(f32, {2})}, .domain = "my.domain"})),
-              HasSubstr("node 'n' (my.domain.Relu): this operator is not supported"));
+  EXPECT_THAT(
+      error_of(model_of({.op = "Relu", .types = {tensor_type(f32, {2})}, .domain = "my.domain"})),
+      HasSubstr("node 'n' (my.domain.Relu): this operator is not supported"));
   EXPECT_THAT(error_of(model_of({"Gelu", {tensor_type(f32, {2})}})),
               HasSubstr("node 'n' (Gelu): exists since opset 20, the model uses opset 17"));
   const Message g = make_graph({.nodes = {node("Relu", {"x"}, {"y"})}, .inputs = {x_f32}});
@@ -228,26 +228,28 @@ TEST(Import, AttributesAreCheckedForKindAndName) {
               HasSubstr("node 'n' (LeakyRelu): attribute 'alpha' is an int, wants a float"));
   EXPECT_THAT(error_of(leaky(number("beta", 1))),
               HasSubstr("attribute 'beta' is not known at opset 17"));
-  EXPECT_THAT(error_of(model_of({"LeakyRelu", {tensor_type(f32, {2})},
-                                 {number("alpha", 1), number("alpha", 2)}})),
-              HasSubstr("attribute 'alpha' is given twice"));
+  EXPECT_THAT(
+      error_of(model_of(
+          {"LeakyRelu", {tensor_type(f32, {2})}, {number("alpha", 1), number("alpha", 2)}})),
+      HasSubstr("attribute 'alpha' is given twice"));
   EXPECT_THAT(error_of(model_of({"Cast", {tensor_type(f32, {2})}})),
               HasSubstr("attribute 'to' is missing"));
   EXPECT_THAT(error_of(model_of({"Cast", {tensor_type(f32, {2})}, {integer("to", 14)}})),
               HasSubstr("attribute 'to': element type COMPLEX64 is not supported"));
-  EXPECT_THAT(error_of(model_of({.op = "Pad", .types = {tensor_type(f32, {2}), tensor_type(i64, {2})},
+  EXPECT_THAT(error_of(model_of({.op = "Pad",
+                                 .types = {tensor_type(f32, {2}), tensor_type(i64, {2})},
                                  .attributes = {word("mode", "blur")}})),
               HasSubstr("attribute 'mode' is 'blur', wants 'constant', 'reflect', 'edge', 'wrap'"));
-  EXPECT_TRUE(import(model_of({"Relu", {tensor_type(f32, {2})}, {integers("consumed_inputs", {0})}, 1})));
+  EXPECT_TRUE(
+      import(model_of({"Relu", {tensor_type(f32, {2})}, {integers("consumed_inputs", {0})}, 1})));
 }
 
 TEST(Import, AllProblemsAreToldAtOnce) {
-  const std::string bytes = make_model(
-      GraphParts{.nodes = {node("Foo", {"x"}, {"a"}), node("Relu", {"a"}, {"b"}),
-                           node("Bar", {"b"}, {"c"}), node("Relu", {"x"}, {"d"}),
-                           node("Add", {"d"}, {"e"})},
-                 .inputs = {x_f32},
-                 .outputs = {Message().text(1, "c")}});
+  const std::string bytes = make_model(GraphParts{
+      .nodes = {node("Foo", {"x"}, {"a"}), node("Relu", {"a"}, {"b"}), node("Bar", {"b"}, {"c"}),
+                node("Relu", {"x"}, {"d"}), node("Add", {"d"}, {"e"})},
+      .inputs = {x_f32},
+      .outputs = {Message().text(1, "c")}});
   std::vector<std::string> problems;
   const auto m = import(bytes, {.problems = &problems});
   ASSERT_FALSE(m);

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Files that mean harm: an error, in bounded time and memory, and nothing worse.
-#include <sys/resource.h>
-
 #include <chrono>
 #include <random>
+#include <sys/resource.h>
 
 #include "tests/onnx-parser/import_test.h"
 
@@ -14,19 +13,21 @@ using ::testing::HasSubstr;
 
 // A model with a bit of everything.
 std::string sample() {
-  const Message branch = make_graph({.name = "b",
-                                     .nodes = {node("Neg", {"h"}, {"t"})},
-                                     .outputs = {Message().text(1, "t")}});
-  const Message f = make_function({.name = "F",
-                                   .inputs = {"a"},
-                                   .outputs = {"b"},
-                                   .default_attributes = {number("slope", 0.25f)},
-                                   .nodes = {node("LeakyRelu", {"a"}, {"b"}, {reference("alpha", 1, "slope")})}});
+  const Message branch = make_graph(
+      {.name = "b", .nodes = {node("Neg", {"h"}, {"t"})}, .outputs = {Message().text(1, "t")}});
+  const Message f =
+      make_function({.name = "F",
+                     .inputs = {"a"},
+                     .outputs = {"b"},
+                     .default_attributes = {number("slope", 0.25f)},
+                     .nodes = {node("LeakyRelu", {"a"}, {"b"}, {reference("alpha", 1, "slope")})}});
   const Message g = make_graph(
       {.name = "net",
-       .nodes = {node("Constant", {}, {"c"}, {tensor("value", tensor_header("", i64, {2}).packed(7, {1, 2}))}),
+       .nodes = {node("Constant", {}, {"c"},
+                      {tensor("value", tensor_header("", i64, {2}).packed(7, {1, 2}))}),
                  node("MatMul", {"x", "w"}, {"m"}), node("F", {"m"}, {"h"}, {}, {.domain = "own"}),
-                 node("If", {"p"}, {"i"}, {graph("then_branch", branch), graph("else_branch", branch)}),
+                 node("If", {"p"}, {"i"},
+                      {graph("then_branch", branch), graph("else_branch", branch)}),
                  node("Reshape", {"i", "c"}, {"y"}, {integer("allowzero", 0)})},
        .inputs = {value("x", f32, {1, 2}), value("p", boolean, {}),
                   value("s", sequence_of(tensor_type(f32, {"N"})))},
@@ -129,10 +130,11 @@ TEST(Hostile, LongNamesAreNotCopiedWithEachUse) {
   static std::vector<std::string> names;
   names.clear();
   for (int i = 0; i < 100; ++i) names.push_back("v" + std::to_string(i));
-  const Message branch = make_graph({.nodes = {node("Identity", {long_name}, {"t"})},
-                                     .outputs = {Message().text(1, "t")}});
+  const Message branch = make_graph(
+      {.nodes = {node("Identity", {long_name}, {"t"})}, .outputs = {Message().text(1, "t")}});
   for (const std::string& name : names)
-    nodes.push_back(node("If", {"p"}, {name}, {graph("then_branch", branch), graph("else_branch", branch)}));
+    nodes.push_back(
+        node("If", {"p"}, {name}, {graph("then_branch", branch), graph("else_branch", branch)}));
   const std::string bytes = make_model(
       GraphParts{.nodes = nodes, .inputs = {value("p", boolean, {}), value(long_name, f32, {2})}});
   const auto m = import(bytes);

@@ -2,13 +2,13 @@
 // Importing a file made by onnx_writer.h, and looking at what came out.
 #pragma once
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
 #include <cstddef>
 #include <cstring>
 #include <span>
 #include <string>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
 
 #include "frontends/onnx-parser/onnx_parser.h"
 #include "graph/text.h"
@@ -52,8 +52,8 @@ inline std::string error_of(std::string_view model) {
   return m ? "" : std::string(m.error().message());
 }
 
-// The lines that import to nodes of a model of one node: (x0, x1, ...) -> (y0, ...), each of the given
-// type, "" for one that is left out.
+// The lines that import to nodes of a model of one node: (x0, x1, ...) -> (y0, ...), each of the
+// given type, "" for one that is left out.
 struct OneNode {
   std::string_view op;
   std::vector<Message> types;  // an empty message: left out
@@ -75,8 +75,7 @@ inline std::string model_of(const OneNode& one) {
   }
   g.nodes = {node(one.op, inputs, Names(out.begin(), out.begin() + static_cast<long>(one.outputs)),
                   one.attributes, {.name = "n", .domain = one.domain})};
-  for (std::size_t i = 0; i < one.outputs; ++i)
-    g.outputs.push_back(Message().text(1, out[i]));
+  for (std::size_t i = 0; i < one.outputs; ++i) g.outputs.push_back(Message().text(1, out[i]));
   g.initializers = one.initializers;
   Messages opsets = {opset("", one.version)};
   if (!one.domain.empty()) opsets.push_back(opset(one.domain, 1));
@@ -90,13 +89,15 @@ inline std::string body_of(const std::string& text) {
     const std::size_t end = std::min(text.find('\n', at), text.size());
     const std::string line = text.substr(at, end - at);
     const std::size_t begin = line.find_first_not_of(' ');
-    if (begin != std::string::npos && (line[begin] == '%' || line.substr(begin, 5) == "const" ||
-                                       line.substr(0, 5) == "error"))
+    if (begin != std::string::npos &&
+        (line[begin] == '%' || line.substr(begin, 5) == "const" || line.substr(0, 5) == "error"))
       out += line.substr(begin) + "\n";
     at = end + 1;
   }
   return out;
 }
-inline std::string nodes_of(const OneNode& one) { return body_of(imported(model_of(one))); }
+inline std::string nodes_of(const OneNode& one) {
+  return body_of(imported(model_of(one)));
+}
 
 }  // namespace quern::onnx_test

@@ -66,8 +66,30 @@ class Message {
 
 // TensorProto.DataType
 enum OnnxType : std::int64_t {
-  undefined, f32, u8, i8, u16, i16, i32, i64, text, boolean, f16, f64, u32, u64, complex64,
-  complex128, bf16, f8e4m3fn, f8e4m3fnuz, f8e5m2, f8e5m2fnuz, u4, i4, f4e2m1
+  undefined,
+  f32,
+  u8,
+  i8,
+  u16,
+  i16,
+  i32,
+  i64,
+  text,
+  boolean,
+  f16,
+  f64,
+  u32,
+  u64,
+  complex64,
+  complex128,
+  bf16,
+  f8e4m3fn,
+  f8e4m3fnuz,
+  f8e5m2,
+  f8e5m2fnuz,
+  u4,
+  i4,
+  f4e2m1
 };
 
 // ---- types: a dimension is a number, a name or, when empty, unknown
@@ -138,7 +160,9 @@ inline Message ints(std::string_view name, std::initializer_list<std::int64_t> d
 inline Message attribute(std::string_view name, std::int64_t kind) {
   return Message().text(1, name).number(20, kind);
 }
-inline Message number(std::string_view name, float v) { return attribute(name, 1).real(2, v); }
+inline Message number(std::string_view name, float v) {
+  return attribute(name, 1).real(2, v);
+}
 inline Message integer(std::string_view name, std::int64_t v) {
   return attribute(name, 2).number(3, v);
 }

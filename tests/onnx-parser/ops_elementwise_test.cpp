@@ -12,13 +12,20 @@ const Message int_x = tensor_type(i64, {2});
 
 TEST(UnaryOps, WithoutAttributes) {
   for (const auto& [op, kind] : std::initializer_list<std::pair<std::string_view, std::string>>{
-           {"Abs", "abs"}, {"Acos", "acos"}, {"Acosh", "acosh"}, {"Asin", "asin"},
-           {"Asinh", "asinh"}, {"Atan", "atan"}, {"Atanh", "atanh"}, {"Ceil", "ceil"},
-           {"Cos", "cos"}, {"Cosh", "cosh"}, {"Erf", "erf"}, {"Exp", "exp"}, {"Floor", "floor"},
-           {"HardSwish", "hard_swish"}, {"Log", "log"}, {"Mish", "mish"}, {"Neg", "neg"},
-           {"Reciprocal", "reciprocal"}, {"Relu", "relu"}, {"Round", "round"},
-           {"Sigmoid", "sigmoid"}, {"Sign", "sign"}, {"Sin", "sin"}, {"Sinh", "sinh"},
-           {"Softplus", "softplus"}, {"Softsign", "softsign"}, {"Sqrt", "sqrt"}, {"Tan", "tan"},
+           {"Abs", "abs"},           {"Acos", "acos"},
+           {"Acosh", "acosh"},       {"Asin", "asin"},
+           {"Asinh", "asinh"},       {"Atan", "atan"},
+           {"Atanh", "atanh"},       {"Ceil", "ceil"},
+           {"Cos", "cos"},           {"Cosh", "cosh"},
+           {"Erf", "erf"},           {"Exp", "exp"},
+           {"Floor", "floor"},       {"HardSwish", "hard_swish"},
+           {"Log", "log"},           {"Mish", "mish"},
+           {"Neg", "neg"},           {"Reciprocal", "reciprocal"},
+           {"Relu", "relu"},         {"Round", "round"},
+           {"Sigmoid", "sigmoid"},   {"Sign", "sign"},
+           {"Sin", "sin"},           {"Sinh", "sinh"},
+           {"Softplus", "softplus"}, {"Softsign", "softsign"},
+           {"Sqrt", "sqrt"},         {"Tan", "tan"},
            {"Tanh", "tanh"}})
     EXPECT_EQ(nodes_of({.op = op, .types = {x}, .version = 22}),
               "%1: f32[2,3] = Unary(%0) kind=" + kind + "\n");
@@ -31,7 +38,8 @@ TEST(UnaryOps, WithoutAttributes) {
 
 TEST(UnaryOps, WithAttributesAndTheirDefaults) {
   const auto one = [](std::string_view op, const Messages& attributes = {}) {
-    const std::string text = nodes_of({.op = op, .types = {x}, .attributes = attributes, .version = 24});
+    const std::string text =
+        nodes_of({.op = op, .types = {x}, .attributes = attributes, .version = 24});
     return text.substr(text.find("kind=") + 5);
   };
   EXPECT_EQ(one("LeakyRelu", {number("alpha", 0.5f)}), "leaky_relu alpha=0.5\n");
@@ -61,10 +69,12 @@ TEST(Clip, BoundsWereAttributesUpToOpset10) {
 }
 
 TEST(Clip, ConstantBoundsAreAttributesOfOurs) {
-  EXPECT_EQ(nodes_of({.op = "Clip", .types = {x, tensor_type(f32, {}), tensor_type(f32, {})},
+  EXPECT_EQ(nodes_of({.op = "Clip",
+                      .types = {x, tensor_type(f32, {}), tensor_type(f32, {})},
                       .initializers = {floats("x1", {}, {0}), floats("x2", {}, {6})}}),
             "%1: f32[2,3] = Unary(%0) kind=clip beta=6\n");
-  EXPECT_EQ(nodes_of({.op = "Clip", .types = {x, tensor_type(f32, {})},
+  EXPECT_EQ(nodes_of({.op = "Clip",
+                      .types = {x, tensor_type(f32, {})},
                       .initializers = {floats("x1", {}, {0})}}),
             "%1: f32[2,3] = Unary(%0) kind=clip beta=inf\n");
   EXPECT_EQ(nodes_of({"Clip", {x}}), "%1: f32[2,3] = Identity(%0)\n");
@@ -74,27 +84,40 @@ TEST(Clip, OtherBoundsAreMaxAndMin) {
   EXPECT_EQ(nodes_of({"Clip", {x, tensor_type(f32, {}), tensor_type(f32, {})}}),
             "%3: f32[2,3] = Binary(%0, %1) kind=max\n%4: f32[2,3] = Binary(%3, %2) kind=min\n");
   // 2^53 + 1 is no double.
-  EXPECT_EQ(nodes_of({.op = "Clip", .types = {int_x, tensor_type(i64, {})},
+  EXPECT_EQ(nodes_of({.op = "Clip",
+                      .types = {int_x, tensor_type(i64, {})},
                       .initializers = {ints("x1", {}, {9007199254740993})}}),
             "const %1: i64[] = {9007199254740993}\n%2: i64[2] = Binary(%0, %1) kind=max\n");
 }
 
 TEST(BinaryOps, Kinds) {
-  for (const auto& [op, kind] : std::initializer_list<std::pair<std::string_view, std::string>>{
-           {"Add", "add"}, {"Sub", "sub"}, {"Mul", "mul"}, {"Div", "div"}, {"Pow", "pow"},
-           {"Max", "max"}, {"Min", "min"}, {"PRelu", "prelu"}, {"Mod", "mod"}})
+  for (const auto& [op, kind] :
+       std::initializer_list<std::pair<std::string_view, std::string>>{{"Add", "add"},
+                                                                       {"Sub", "sub"},
+                                                                       {"Mul", "mul"},
+                                                                       {"Div", "div"},
+                                                                       {"Pow", "pow"},
+                                                                       {"Max", "max"},
+                                                                       {"Min", "min"},
+                                                                       {"PRelu", "prelu"},
+                                                                       {"Mod", "mod"}})
     EXPECT_EQ(nodes_of({op, {x, tensor_type(f32, {3})}}),
               "%2: f32[2,3] = Binary(%0, %1) kind=" + kind + "\n");
   for (const auto& [op, kind] : std::initializer_list<std::pair<std::string_view, std::string>>{
-           {"Equal", "equal"}, {"Greater", "greater"}, {"GreaterOrEqual", "greater_equal"},
-           {"Less", "less"}, {"LessOrEqual", "less_equal"}})
+           {"Equal", "equal"},
+           {"Greater", "greater"},
+           {"GreaterOrEqual", "greater_equal"},
+           {"Less", "less"},
+           {"LessOrEqual", "less_equal"}})
     EXPECT_EQ(nodes_of({op, {x, x}}), "%2: bool[2,3] = Binary(%0, %1) kind=" + kind + "\n");
   const Message b = tensor_type(boolean, {2});
   EXPECT_EQ(nodes_of({"And", {b, b}}), "%2: bool[2] = Binary(%0, %1) kind=logical_and\n");
   EXPECT_EQ(nodes_of({"Or", {b, b}}), "%2: bool[2] = Binary(%0, %1) kind=logical_or\n");
   EXPECT_EQ(nodes_of({"Xor", {b, b}}), "%2: bool[2] = Binary(%0, %1) kind=logical_xor\n");
   for (const auto& [op, kind] : std::initializer_list<std::pair<std::string_view, std::string>>{
-           {"BitwiseAnd", "bitwise_and"}, {"BitwiseOr", "bitwise_or"}, {"BitwiseXor", "bitwise_xor"}})
+           {"BitwiseAnd", "bitwise_and"},
+           {"BitwiseOr", "bitwise_or"},
+           {"BitwiseXor", "bitwise_xor"}})
     EXPECT_EQ(nodes_of({.op = op, .types = {int_x, int_x}, .version = 18}),
               "%2: i64[2] = Binary(%0, %1) kind=" + kind + "\n");
 }
@@ -103,7 +126,8 @@ TEST(BinaryOps, AttributesThatChooseTheKind) {
   EXPECT_THAT(nodes_of({"Mod", {x, x}, {integer("fmod", 1)}}), HasSubstr("kind=fmod"));
   const Message u = tensor_type(u8, {2});
   EXPECT_THAT(nodes_of({"BitShift", {u, u}, {word("direction", "LEFT")}}), HasSubstr("shift_left"));
-  EXPECT_THAT(nodes_of({"BitShift", {u, u}, {word("direction", "RIGHT")}}), HasSubstr("shift_right"));
+  EXPECT_THAT(nodes_of({"BitShift", {u, u}, {word("direction", "RIGHT")}}),
+              HasSubstr("shift_right"));
   EXPECT_THAT(error_of(model_of({"BitShift", {u, u}})), HasSubstr("'direction' is missing"));
 }
 
@@ -149,23 +173,29 @@ TEST(BinaryOps, AnyNumberOfOperandsIsAChain) {
 TEST(BinaryOps, WhereAndSwiGlu) {
   EXPECT_EQ(nodes_of({"Where", {tensor_type(boolean, {3}), x, x}}),
             "%3: f32[2,3] = Where(%0, %1, %2)\n");
-  EXPECT_EQ(nodes_of({.op = "SwiGLU", .types = {x, x}, .version = 28}),
-            "%2: f32[2,3] = Unary(%0) kind=swish alpha=1\n%3: f32[2,3] = Binary(%2, %1) kind=mul\n");
+  EXPECT_EQ(
+      nodes_of({.op = "SwiGLU", .types = {x, x}, .version = 28}),
+      "%2: f32[2,3] = Unary(%0) kind=swish alpha=1\n%3: f32[2,3] = Binary(%2, %1) kind=mul\n");
 }
 
 TEST(Casts, TargetsByNumberNameOrExample) {
   EXPECT_EQ(nodes_of({"Cast", {x}, {integer("to", 7)}}), "%1: i64[2,3] = Cast(%0) to=i64\n");
   EXPECT_EQ(nodes_of({"Cast", {x}, {word("to", "INT64")}, 1}), "%1: i64[2,3] = Cast(%0) to=i64\n");
-  EXPECT_EQ(nodes_of({.op = "Cast", .types = {x}, .attributes = {integer("to", 17), integer("saturate", 0)},
+  EXPECT_EQ(nodes_of({.op = "Cast",
+                      .types = {x},
+                      .attributes = {integer("to", 17), integer("saturate", 0)},
                       .version = 19}),
             "%1: f8e4m3fn[2,3] = Cast(%0) to=f8e4m3fn saturate=false\n");
-  EXPECT_EQ(nodes_of({.op = "Cast", .types = {x}, .attributes = {integer("to", 10), word("round_mode", "up")},
+  EXPECT_EQ(nodes_of({.op = "Cast",
+                      .types = {x},
+                      .attributes = {integer("to", 10), word("round_mode", "up")},
                       .version = 24}),
             "%1: f16[2,3] = Cast(%0) to=f16\n");
   EXPECT_EQ(nodes_of({"CastLike", {x, tensor_type(boolean, {})}}),
             "%2: bool[2,3] = Cast(%0) to=bool\n");
-  EXPECT_EQ(nodes_of({.op = "BitCast", .types = {x}, .attributes = {integer("to", 6)}, .version = 26}),
-            "%1: i32[2,3] = BitCast(%0) to=i32\n");
+  EXPECT_EQ(
+      nodes_of({.op = "BitCast", .types = {x}, .attributes = {integer("to", 6)}, .version = 26}),
+      "%1: i32[2,3] = BitCast(%0) to=i32\n");
 }
 
 }  // namespace

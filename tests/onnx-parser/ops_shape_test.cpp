@@ -13,8 +13,8 @@ const Message list2 = tensor_type(i64, {2});
 
 // The line of a constant that a Constant node makes.
 std::string constant_of(const Messages& attributes) {
-  const std::string text = imported(make_model(
-      GraphParts{.nodes = {node("Constant", {}, {"c"}, attributes)}, .outputs = {Message().text(1, "c")}}));
+  const std::string text = imported(make_model(GraphParts{
+      .nodes = {node("Constant", {}, {"c"}, attributes)}, .outputs = {Message().text(1, "c")}}));
   return text.substr(0, 5) == "error" ? text : body_of(text);
 }
 
@@ -41,16 +41,21 @@ TEST(Constant, Mistakes) {
 }
 
 TEST(Fill, ConstantOfShape) {
-  EXPECT_EQ(nodes_of({"ConstantOfShape", {list2}}), "@@1");
-  EXPECT_EQ(nodes_of({"ConstantOfShape", {list2}, {tensor("value", ints("", {1}, {3}))}}), "@@2");
+  EXPECT_EQ(nodes_of({"ConstantOfShape", {list2}}), "%1: f32[?,?] = ConstantOfShape(%0)\n");
+  EXPECT_EQ(nodes_of({"ConstantOfShape", {list2}, {tensor("value", ints("", {1}, {3}))}}),
+            "%1: i64[?,?] = ConstantOfShape(%0) dtype=i64 bits=3\n");
   EXPECT_THAT(nodes_of({"ConstantOfShape", {list2}, {tensor("value", ints("", {2}, {3, 4}))}}),
               HasSubstr("'value' wants one element"));
 }
 
 TEST(Dropout, IsIdentityAtInference) {
-  EXPECT_EQ(nodes_of({"Dropout", {x}}), "@@3");
-  EXPECT_EQ(nodes_of({"Dropout", {x}, {number("ratio", 0.5f), integer("is_test", 1)}, 6}), "@@4");
-  EXPECT_EQ(nodes_of({.op = "Dropout", .types = {x, tensor_type(f32, {})}, .outputs = 2}), "@@5");
+  EXPECT_EQ(nodes_of({"Dropout", {x}}), "%1: f32[2,3,4] = Identity(%0)\n");
+  EXPECT_EQ(nodes_of({"Dropout", {x}, {number("ratio", 0.5f), integer("is_test", 1)}, 6}),
+            "%1: f32[2,3,4] = Identity(%0)\n");
+  EXPECT_EQ(nodes_of({.op = "Dropout", .types = {x, tensor_type(f32, {})}, .outputs = 2}),
+            "%2: f32[2,3,4] = Identity(%0)\n"
+            "%3: i64[3] = ShapeOf(%0)\n"
+            "%4: bool[?,?,?] = ConstantOfShape(%3) dtype=bool bits=1\n");
   EXPECT_THAT(nodes_of({.op = "Dropout", .types = {x}, .version = 7, .outputs = 2}),
               HasSubstr("ConstantOfShape(%2) bits=1065353216"));
 }
@@ -60,59 +65,96 @@ TEST(Dropout, InTrainingItDrawsAndScales) {
                       .types = {x, tensor_type(f32, {}), tensor_type(boolean, {})},
                       .attributes = {integer("seed", 7)},
                       .outputs = 2}),
-            "@@6");
+            "%3: i64[3] = ShapeOf(%0)\n"
+            "%4: f32[?,?,?] = Random(%3) kind=uniform seed=7\n"
+            "%5: bool[?,?,?] = Binary(%4, %1) kind=greater_equal\n"
+            "%6: bool[] = Unary(%2) kind=logical_not\n"
+            "%7: bool[?,?,?] = Binary(%5, %6) kind=logical_or\n"
+            "const %8: f32[] = {1}\n"
+            "%9: f32[] = Binary(%8, %1) kind=sub\n"
+            "%10: f32[] = Binary(%8, %9) kind=div\n"
+            "%11: f32[] = Where(%2, %10, %8)\n"
+            "%12: f32[2,3,4] = Binary(%0, %11) kind=mul\n"
+            "const %13: f32[] = {0}\n"
+            "%14: f32[2,3,4] = Where(%7, %12, %13)\n");
 }
 
 TEST(Shapes, ViewsAndQueries) {
-  EXPECT_EQ(nodes_of({"Identity", {x}}), "@@7");
-  EXPECT_EQ(nodes_of({"Flatten", {x}, {integer("axis", 2)}}), "@@8");
-  EXPECT_EQ(nodes_of({"Shape", {x}}), "@@9");
-  EXPECT_EQ(nodes_of({"Shape", {x}, {integer("start", 1), integer("end", -1)}}), "@@10");
-  EXPECT_EQ(nodes_of({"Size", {x}}), "@@11");
-  EXPECT_EQ(nodes_of({"Reshape", {x, list2}, {integer("allowzero", 1)}}), "@@12");
-  EXPECT_EQ(nodes_of({"Reshape", {x}, {integers("shape", {6, -1})}, 1}), "@@13");
+  EXPECT_EQ(nodes_of({"Identity", {x}}), "%1: f32[2,3,4] = Identity(%0)\n");
+  EXPECT_EQ(nodes_of({"Flatten", {x}, {integer("axis", 2)}}),
+            "%1: f32[6,4] = Flatten(%0) axis=2\n");
+  EXPECT_EQ(nodes_of({"Shape", {x}}), "%1: i64[3] = ShapeOf(%0)\n");
+  EXPECT_EQ(nodes_of({"Shape", {x}, {integer("start", 1), integer("end", -1)}}),
+            "%1: i64[1] = ShapeOf(%0) start=1 end=-1\n");
+  EXPECT_EQ(nodes_of({"Size", {x}}), "%1: i64[] = SizeOf(%0)\n");
+  EXPECT_EQ(nodes_of({"Reshape", {x, list2}, {integer("allowzero", 1)}}),
+            "%2: f32[?,?] = Reshape(%0, %1) allow_zero=true\n");
+  EXPECT_EQ(nodes_of({"Reshape", {x}, {integers("shape", {6, -1})}, 1}),
+            "const %1: i64[2] = {6, -1}\n"
+            "%2: f32[6,4] = Reshape(%0, %1)\n");
   EXPECT_EQ(nodes_of({"Range", {tensor_type(i64, {}), tensor_type(i64, {}), tensor_type(i64, {})}}),
-            "@@14");
+            "%3: i64[?] = Range(%0, %1, %2)\n");
 }
 
 TEST(Shapes, AxesBecameInputsAtOpset13) {
   const Message ones = tensor_type(f32, {1, 3, 1});
-  EXPECT_EQ(nodes_of({"Squeeze", {ones}, {integers("axes", {0})}, 12}), "@@15");
-  EXPECT_EQ(nodes_of({"Squeeze", {ones}, {}, 11}), "@@16");
-  EXPECT_EQ(nodes_of({"Squeeze", {ones, list}}), "@@17");
-  EXPECT_EQ(nodes_of({"Unsqueeze", {x}, {integers("axes", {0, -1})}, 11}), "@@18");
-  EXPECT_EQ(nodes_of({"Unsqueeze", {x, list}}), "@@19");
+  EXPECT_EQ(nodes_of({"Squeeze", {ones}, {integers("axes", {0})}, 12}),
+            "const %1: i64[1] = {0}\n"
+            "%2: f32[3,1] = Squeeze(%0, %1)\n");
+  EXPECT_EQ(nodes_of({"Squeeze", {ones}, {}, 11}), "%1: f32[3] = Squeeze(%0)\n");
+  EXPECT_EQ(nodes_of({"Squeeze", {ones, list}}), "%2: f32[?,?] = Squeeze(%0, %1)\n");
+  EXPECT_EQ(nodes_of({"Unsqueeze", {x}, {integers("axes", {0, -1})}, 11}),
+            "const %1: i64[2] = {0, -1}\n"
+            "%2: f32[1,2,3,4,1] = Unsqueeze(%0, %1)\n");
+  EXPECT_EQ(nodes_of({"Unsqueeze", {x, list}}), "%2: f32[?,?,?,?] = Unsqueeze(%0, %1)\n");
   EXPECT_THAT(nodes_of({"Unsqueeze", {x}, {}, 11}), HasSubstr("'axes' is missing"));
   EXPECT_THAT(nodes_of({"Squeeze", {ones}, {integers("axes", {0})}, 13}),
               HasSubstr("'axes' is not known"));
 }
 
 TEST(Movement, Plain) {
-  EXPECT_EQ(nodes_of({"Concat", {x, x}, {integer("axis", 1)}}), "@@20");
-  EXPECT_EQ(nodes_of({"Concat", {x, x}, {}, 1}), "@@21");
+  EXPECT_EQ(nodes_of({"Concat", {x, x}, {integer("axis", 1)}}),
+            "%2: f32[2,6,4] = Concat(%0, %1) axis=1\n");
+  EXPECT_EQ(nodes_of({"Concat", {x, x}, {}, 1}), "%2: f32[2,6,4] = Concat(%0, %1) axis=1\n");
   EXPECT_THAT(nodes_of({"Concat", {x, x}}), HasSubstr("attribute 'axis' is missing"));
-  EXPECT_EQ(nodes_of({"Transpose", {x}, {integers("perm", {2, 0, 1})}}), "@@22");
-  EXPECT_EQ(nodes_of({"Expand", {x, list}}), "@@23");
-  EXPECT_EQ(nodes_of({"Trilu", {x, tensor_type(i64, {})}, {integer("upper", 0)}}), "@@24");
-  EXPECT_EQ(nodes_of({"ReverseSequence", {x, tensor_type(i64, {3})}}), "@@25");
-  EXPECT_EQ(nodes_of({"EyeLike", {tensor_type(f32, {2, 2})}, {integer("k", 1), integer("dtype", 7)}}),
-            "@@26");
-  EXPECT_EQ(nodes_of({"Tile", {x, tensor_type(i64, {3})}}), "@@27");
+  EXPECT_EQ(nodes_of({"Transpose", {x}, {integers("perm", {2, 0, 1})}}),
+            "%1: f32[4,2,3] = Transpose(%0) perm=[2,0,1]\n");
+  EXPECT_EQ(nodes_of({"Expand", {x, list}}), "%2: f32[2,3,4] = Expand(%0, %1)\n");
+  EXPECT_EQ(nodes_of({"Trilu", {x, tensor_type(i64, {})}, {integer("upper", 0)}}),
+            "%2: f32[2,3,4] = Trilu(%0, %1) upper=false\n");
+  EXPECT_EQ(nodes_of({"ReverseSequence", {x, tensor_type(i64, {3})}}),
+            "%2: f32[2,3,4] = ReverseSequence(%0, %1)\n");
+  EXPECT_EQ(
+      nodes_of({"EyeLike", {tensor_type(f32, {2, 2})}, {integer("k", 1), integer("dtype", 7)}}),
+      "%1: i64[2,2] = EyeLike(%0) k=1 dtype=i64\n");
+  EXPECT_EQ(nodes_of({"Tile", {x, tensor_type(i64, {3})}}), "%2: f32[?,?,?] = Tile(%0, %1)\n");
   const Message image = tensor_type(f32, {1, 8, 2, 2});
-  EXPECT_EQ(nodes_of({"DepthToSpace", {image}, {integer("blocksize", 2), word("mode", "CRD")}}), "@@28");
-  EXPECT_EQ(nodes_of({"SpaceToDepth", {image}, {integer("blocksize", 2)}}), "@@29");
+  EXPECT_EQ(nodes_of({"DepthToSpace", {image}, {integer("blocksize", 2), word("mode", "CRD")}}),
+            "%1: f32[1,2,4,4] = DepthSpace(%0) kind=depth_to_space_crd block=2\n");
+  EXPECT_EQ(nodes_of({"SpaceToDepth", {image}, {integer("blocksize", 2)}}),
+            "%1: f32[1,32,1,1] = DepthSpace(%0) kind=space_to_depth block=2\n");
 }
 
 TEST(Split, SizesAsAttributeInputOrByTheNumberOfOutputs) {
   const Message six = tensor_type(f32, {6});
-  EXPECT_EQ(nodes_of({"Split", {six}, {integers("split", {2, 4})}, 2, 2}), "@@30");
-  EXPECT_EQ(nodes_of({.op = "Split", .types = {six, list2}, .outputs = 2}), "@@31");
-  EXPECT_EQ(nodes_of({.op = "Split", .types = {six}, .outputs = 3}), "@@32");
-  EXPECT_EQ(nodes_of({.op = "Split", .types = {six}, .attributes = {integer("num_outputs", 2)},
-                      .version = 18, .outputs = 2}),
-            "@@33");
-  EXPECT_THAT(nodes_of({.op = "Split", .types = {six}, .attributes = {integer("num_outputs", 3)},
-                        .version = 18, .outputs = 2}),
+  EXPECT_EQ(nodes_of({"Split", {six}, {integers("split", {2, 4})}, 2, 2}),
+            "const %1: i64[2] = {2, 4}\n"
+            "%2: f32[2], %3: f32[4] = Split(%0, %1)\n");
+  EXPECT_EQ(nodes_of({.op = "Split", .types = {six, list2}, .outputs = 2}),
+            "%2: f32[?], %3: f32[?] = Split(%0, %1)\n");
+  EXPECT_EQ(nodes_of({.op = "Split", .types = {six}, .outputs = 3}),
+            "%1: f32[2], %2: f32[2], %3: f32[2] = Split(%0)\n");
+  EXPECT_EQ(nodes_of({.op = "Split",
+                      .types = {six},
+                      .attributes = {integer("num_outputs", 2)},
+                      .version = 18,
+                      .outputs = 2}),
+            "%1: f32[3], %2: f32[3] = Split(%0)\n");
+  EXPECT_THAT(nodes_of({.op = "Split",
+                        .types = {six},
+                        .attributes = {integer("num_outputs", 3)},
+                        .version = 18,
+                        .outputs = 2}),
               HasSubstr("'num_outputs' is not the number of outputs"));
 }
 
@@ -120,69 +162,135 @@ TEST(Split, PartsThatNobodyWantsCount) {
   EXPECT_EQ(body_of(imported(make_model(GraphParts{.nodes = {node("Split", {"x"}, {"y", "", ""})},
                                                    .inputs = {value("x", f32, {6})},
                                                    .outputs = {Message().text(1, "y")}}))),
-            "@@34");
+            "%1: f32[2], %2: f32[2], %3: f32[2] = Split(%0)\n");
 }
 
 TEST(Slice, AttributesBecameInputsAtOpset10) {
-  EXPECT_EQ(nodes_of({"Slice", {x}, {integers("starts", {0, 1}), integers("ends", {1, 3})}, 9}), "@@35");
-  EXPECT_EQ(nodes_of({"Slice", {x}, {integers("starts", {1}), integers("ends", {3}), integers("axes", {2})}, 1}),
-            "@@36");
-  EXPECT_EQ(nodes_of({"Slice", {x, list, list, {}, list}}), "@@37");
+  EXPECT_EQ(nodes_of({"Slice", {x}, {integers("starts", {0, 1}), integers("ends", {1, 3})}, 9}),
+            "const %1: i64[2] = {0, 1}\n"
+            "const %2: i64[2] = {1, 3}\n"
+            "%3: f32[1,2,4] = Slice(%0, %1, %2)\n");
+  EXPECT_EQ(nodes_of({"Slice",
+                      {x},
+                      {integers("starts", {1}), integers("ends", {3}), integers("axes", {2})},
+                      1}),
+            "const %1: i64[1] = {1}\n"
+            "const %2: i64[1] = {3}\n"
+            "const %3: i64[1] = {2}\n"
+            "%4: f32[2,3,2] = Slice(%0, %1, %2, %3)\n");
+  EXPECT_EQ(nodes_of({"Slice", {x, list, list, {}, list}}),
+            "%4: f32[?,3,4] = Slice(%0, %1, %2, _, %3)\n");
 }
 
 TEST(Pad, AttributesBecameInputsAtOpset11) {
-  EXPECT_EQ(nodes_of({"Pad", {tensor_type(f32, {2})}, {integers("paddings", {1, 0}), number("value", 2)}, 1}),
-            "@@38");
-  EXPECT_EQ(nodes_of({"Pad", {tensor_type(f32, {2})}, {integers("pads", {1, 0}), word("mode", "edge")}, 2}),
-            "@@39");
-  EXPECT_EQ(nodes_of({.op = "Pad", .types = {x, list2, {}, list}, .version = 18}), "@@40");
+  EXPECT_EQ(
+      nodes_of(
+          {"Pad", {tensor_type(f32, {2})}, {integers("paddings", {1, 0}), number("value", 2)}, 1}),
+      "const %1: i64[2] = {1, 0}\n"
+      "const %2: f32[] = {2}\n"
+      "%3: f32[3] = Pad(%0, %1, %2)\n");
+  EXPECT_EQ(
+      nodes_of(
+          {"Pad", {tensor_type(f32, {2})}, {integers("pads", {1, 0}), word("mode", "edge")}, 2}),
+      "const %1: i64[2] = {1, 0}\n"
+      "%2: f32[3] = Pad(%0, %1) mode=edge\n");
+  EXPECT_EQ(nodes_of({.op = "Pad", .types = {x, list2, {}, list}, .version = 18}),
+            "%3: f32[?,?,?] = Pad(%0, %1, _, %2)\n");
 }
 
 TEST(Tile, OfOpset1RepeatsOneAxis) {
   const Message scalar = tensor_type(f32, {});
-  EXPECT_EQ(nodes_of({.op = "Tile", .types = {x, scalar, scalar}, .version = 1,
+  EXPECT_EQ(nodes_of({.op = "Tile",
+                      .types = {x, scalar, scalar},
+                      .version = 1,
                       .initializers = {floats("x2", {}, {1})}}),
-            "@@41");
+            "%2: i64[] = Cast(%1) to=i64\n"
+            "const %3: i64[1] = {1}\n"
+            "%4: i64[1] = Reshape(%2, %3)\n"
+            "const %5: i64[1] = {1}\n"
+            "const %6: i64[1] = {1}\n"
+            "%7: i64[3] = Concat(%5, %4, %6)\n"
+            "%8: f32[?,?,?] = Tile(%0, %7)\n");
   EXPECT_THAT(nodes_of({"Tile", {x, scalar, scalar}, {}, 1}), HasSubstr("must be a constant"));
 }
 
 TEST(CenterCropPad, IsAPadThatMayCrop) {
-  EXPECT_EQ(nodes_of({.op = "CenterCropPad", .types = {x, tensor_type(i32, {2})},
-                      .attributes = {integers("axes", {0, 2})}, .version = 18}),
-            "@@42");
+  EXPECT_EQ(nodes_of({.op = "CenterCropPad",
+                      .types = {x, tensor_type(i32, {2})},
+                      .attributes = {integers("axes", {0, 2})},
+                      .version = 18}),
+            "%2: i64[3] = ShapeOf(%0)\n"
+            "const %3: i64[2] = {0, 2}\n"
+            "%4: i64[2] = Gather(%2, %3) kind=axis\n"
+            "%5: i64[2] = Cast(%1) to=i64\n"
+            "%6: i64[2] = Binary(%5, %4) kind=sub\n"
+            "const %7: i64[1] = {2}\n"
+            "%8: i64[2] = Binary(%6, %7) kind=div\n"
+            "%9: i64[2] = Binary(%6, %8) kind=sub\n"
+            "%10: i64[4] = Concat(%8, %9)\n"
+            "%11: f32[?,?,?] = Pad(%0, %10, _, %3)\n");
 }
 
 TEST(Indexing, GatherAndScatter) {
   const Message index = tensor_type(i64, {2});
-  EXPECT_EQ(nodes_of({"Gather", {x, index}, {integer("axis", 1)}}), "@@43");
-  EXPECT_EQ(nodes_of({"GatherElements", {x, tensor_type(i64, {2, 3, 1})}, {integer("axis", -1)}}), "@@44");
-  EXPECT_EQ(nodes_of({"GatherND", {x, tensor_type(i64, {2, 1})}, {integer("batch_dims", 1)}}), "@@45");
-  EXPECT_EQ(nodes_of({"ScatterElements", {x, tensor_type(i64, {1, 1, 1}), tensor_type(f32, {1, 1, 1})},
+  EXPECT_EQ(nodes_of({"Gather", {x, index}, {integer("axis", 1)}}),
+            "%2: f32[2,2,4] = Gather(%0, %1) kind=axis axis=1\n");
+  EXPECT_EQ(nodes_of({"GatherElements", {x, tensor_type(i64, {2, 3, 1})}, {integer("axis", -1)}}),
+            "%2: f32[2,3,1] = Gather(%0, %1) kind=elements axis=-1\n");
+  EXPECT_EQ(nodes_of({"GatherND", {x, tensor_type(i64, {2, 1})}, {integer("batch_dims", 1)}}),
+            "%2: f32[2,4] = Gather(%0, %1) kind=nd batch_dims=1\n");
+  EXPECT_EQ(nodes_of({"ScatterElements",
+                      {x, tensor_type(i64, {1, 1, 1}), tensor_type(f32, {1, 1, 1})},
                       {integer("axis", 1), word("reduction", "add")}}),
-            "@@46");
-  EXPECT_EQ(nodes_of({"Scatter", {x, tensor_type(i64, {1, 1, 1}), tensor_type(f32, {1, 1, 1})}, {}, 9}),
-            "@@47");
-  EXPECT_EQ(nodes_of({.op = "ScatterND", .types = {x, tensor_type(i64, {2, 1}), tensor_type(f32, {2, 3, 4})},
-                      .attributes = {word("reduction", "max")}, .version = 18}),
-            "@@48");
+            "%3: f32[2,3,4] = Scatter(%0, %1, %2) kind=elements axis=1 reduction=add\n");
+  EXPECT_EQ(
+      nodes_of({"Scatter", {x, tensor_type(i64, {1, 1, 1}), tensor_type(f32, {1, 1, 1})}, {}, 9}),
+      "%3: f32[2,3,4] = Scatter(%0, %1, %2) kind=elements\n");
+  EXPECT_EQ(nodes_of({.op = "ScatterND",
+                      .types = {x, tensor_type(i64, {2, 1}), tensor_type(f32, {2, 3, 4})},
+                      .attributes = {word("reduction", "max")},
+                      .version = 18}),
+            "%3: f32[2,3,4] = Scatter(%0, %1, %2) kind=nd reduction=max\n");
 }
 
 TEST(Indexing, OneHotTakesADepthOfAnyType) {
-  EXPECT_EQ(nodes_of({"OneHot", {tensor_type(i64, {2}), tensor_type(f32, {}), tensor_type(f32, {2})}}),
-            "@@49");
-  EXPECT_EQ(nodes_of({"OneHot", {tensor_type(i64, {2}), tensor_type(i64, {}), tensor_type(f32, {2})},
+  EXPECT_EQ(
+      nodes_of({"OneHot", {tensor_type(i64, {2}), tensor_type(f32, {}), tensor_type(f32, {2})}}),
+      "%3: i64[] = Cast(%1) to=i64\n"
+      "%4: f32[2,?] = OneHot(%0, %3, %2)\n");
+  EXPECT_EQ(nodes_of({"OneHot",
+                      {tensor_type(i64, {2}), tensor_type(i64, {}), tensor_type(f32, {2})},
                       {integer("axis", 0)}}),
-            "@@50");
+            "%3: f32[?,2] = OneHot(%0, %1, %2) axis=0\n");
 }
 
 TEST(Indexing, TensorScatterWritesAtPositionsPerBatch) {
   const Message cache = tensor_type(f32, {2, 4, 8, 5});
   const Message update = tensor_type(f32, {2, 4, 1, 5});
-  EXPECT_EQ(nodes_of({.op = "TensorScatter", .types = {cache, update, list2},
-                      .attributes = {word("mode", "circular")}, .version = 24}),
-            "@@51");
-  EXPECT_THAT(nodes_of({.op = "TensorScatter", .types = {cache, update},
-                        .attributes = {integer("axis", 0)}, .version = 24}),
+  EXPECT_EQ(nodes_of({.op = "TensorScatter",
+                      .types = {cache, update, list2},
+                      .attributes = {word("mode", "circular")},
+                      .version = 24}),
+            "%3: i64[1] = ShapeOf(%1) start=2 end=3\n"
+            "const %4: i64[0] = {}\n"
+            "%5: i64[] = Reshape(%3, %4)\n"
+            "const %6: i64[] = {0}\n"
+            "const %7: i64[] = {1}\n"
+            "%8: i64[?] = Range(%6, %5, %7)\n"
+            "const %9: i64[3] = {0, 1, 3}\n"
+            "%10: i64[1,1,?,1] = Unsqueeze(%8, %9)\n"
+            "const %11: i64[3] = {1, 2, 3}\n"
+            "%12: i64[2,1,1,1] = Unsqueeze(%2, %11)\n"
+            "%13: i64[2,1,?,1] = Binary(%10, %12) kind=add\n"
+            "%14: i64[1] = ShapeOf(%0) start=2 end=3\n"
+            "%15: i64[2,1,?,1] = Binary(%13, %14) kind=mod\n"
+            "%16: i64[4] = ShapeOf(%1)\n"
+            "%17: i64[2,?,?,?] = Expand(%15, %16)\n"
+            "%18: f32[2,4,8,5] = Scatter(%0, %17, %1) kind=elements axis=2\n");
+  EXPECT_THAT(nodes_of({.op = "TensorScatter",
+                        .types = {cache, update},
+                        .attributes = {integer("axis", 0)},
+                        .version = 24}),
               HasSubstr("'axis' is outside of the rank, or 0"));
 }
 

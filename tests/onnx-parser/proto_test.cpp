@@ -15,7 +15,9 @@ using ::testing::HasSubstr;
 
 constexpr ProtoLimits limits{.memory_bytes = 1 << 20, .graph_depth = 4};
 
-Result<ModelProto> read(const std::string& bytes) { return read_model(bytes, limits); }
+Result<ModelProto> read(const std::string& bytes) {
+  return read_model(bytes, limits);
+}
 
 // The attribute of the only node of a model, which lives as long as the caller's bytes.
 AttributeProto attribute_of(const std::string& bytes) {
@@ -100,10 +102,11 @@ TEST(Proto, AnAttributeWithoutATypeIsWhatItHolds) {
 }
 
 TEST(Proto, RepeatedSubMessagesOfASingleFieldAreMerged) {
-  const std::string bytes = Message()
-                                .message(7, make_graph({.name = "one", .nodes = {node("A", {}, {})}}))
-                                .message(7, make_graph({.name = "two", .nodes = {node("B", {}, {})}}))
-                                .bytes();
+  const std::string bytes =
+      Message()
+          .message(7, make_graph({.name = "one", .nodes = {node("A", {}, {})}}))
+          .message(7, make_graph({.name = "two", .nodes = {node("B", {}, {})}}))
+          .bytes();
   const auto m = read(bytes);
   ASSERT_TRUE(m);
   ASSERT_EQ(m->graph.size(), 1u);
@@ -113,8 +116,8 @@ TEST(Proto, RepeatedSubMessagesOfASingleFieldAreMerged) {
 
 TEST(Proto, OfADimensionsValueAndNameTheLaterCounts) {
   const auto dims_of = [](const Message& dim) {
-    const Message type = Message().message(
-        1, Message().number(1, f32).message(2, Message().message(1, dim)));
+    const Message type =
+        Message().message(1, Message().number(1, f32).message(2, Message().message(1, dim)));
     static std::string bytes;
     bytes = make_model(GraphParts{.inputs = {value("x", type)}});
     return read(bytes)->graph[0].inputs[0].type.dims.at(0);
@@ -128,7 +131,8 @@ TEST(Proto, OfADimensionsValueAndNameTheLaterCounts) {
 }
 
 TEST(Proto, OfATypesKindsTheLaterCounts) {
-  const Message both = Message(tensor_type(f32, {2}).bytes() + sequence_of(tensor_type(i64, {})).bytes());
+  const Message both =
+      Message(tensor_type(f32, {2}).bytes() + sequence_of(tensor_type(i64, {})).bytes());
   const std::string bytes = make_model(GraphParts{.inputs = {value("x", both)}});
   const auto m = read(bytes);
   ASSERT_TRUE(m);
@@ -168,8 +172,11 @@ TEST(Proto, EachElementIsChargedBeforeItIsMade) {
 }
 
 TEST(Proto, UnknownFieldsAreSkipped) {
-  const std::string bytes =
-      Message().number(1, 8).message(7, Message().text(2, "g").text(99, "?")).text(1000, "x").bytes();
+  const std::string bytes = Message()
+                                .number(1, 8)
+                                .message(7, Message().text(2, "g").text(99, "?"))
+                                .text(1000, "x")
+                                .bytes();
   const auto m = read(bytes);
   ASSERT_TRUE(m);
   EXPECT_EQ(m->graph.at(0).name, "g");

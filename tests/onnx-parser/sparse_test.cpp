@@ -26,19 +26,19 @@ TEST(Sparse, LinearIndicesExpand) {
 }
 
 TEST(Sparse, IndicesOfEveryDimensionExpand) {
-  EXPECT_THAT(imported(model_with(sparse(floats("w", {2}, {5, 6}),
-                                         ints("", {2, 2}, {0, 1, 1, 0}), {2, 2}))),
+  EXPECT_THAT(imported(model_with(
+                  sparse(floats("w", {2}, {5, 6}), ints("", {2, 2}, {0, 1, 1, 0}), {2, 2}))),
               HasSubstr("const %0: f32[2,2] = {0, 5, 6, 0}"));
 }
 
 TEST(Sparse, ConstantNodesMayBeSparse) {
   const Message value = sparse(floats("", {1}, {5}), ints("", {1}, {1}), {2});
-  EXPECT_THAT(imported(make_model(GraphParts{
-                  .nodes = {node("Constant", {}, {"c"},
-                                 {attribute("sparse_value", 11).message(22, value)}),
-                            node("Identity", {"c"}, {"y"})},
-                  .outputs = {Message().text(1, "y")}})),
-              HasSubstr("f32[2] = {0, 5}"));
+  EXPECT_THAT(
+      imported(make_model(GraphParts{
+          .nodes = {node("Constant", {}, {"c"}, {attribute("sparse_value", 11).message(22, value)}),
+                    node("Identity", {"c"}, {"y"})},
+          .outputs = {Message().text(1, "y")}})),
+      HasSubstr("f32[2] = {0, 5}"));
 }
 
 TEST(Sparse, MistakesAreNamed) {
@@ -58,8 +58,8 @@ TEST(Sparse, MistakesAreNamed) {
 }
 
 TEST(Sparse, TheDenseFormIsBounded) {
-  EXPECT_THAT(error_of(model_with(sparse(floats("w", {1}, {5}), ints("", {1}, {1}),
-                                         {std::int64_t{1} << 40}))),
+  EXPECT_THAT(error_of(model_with(
+                  sparse(floats("w", {1}, {5}), ints("", {1}, {1}), {std::int64_t{1} << 40}))),
               HasSubstr("past the import's budget"));
 }
 

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <unistd.h>
-
 #include <cstdio>
 #include <fstream>
+#include <unistd.h>
 
 #include "graph/numeric.h"
 #include "tests/onnx-parser/import_test.h"
@@ -15,7 +14,9 @@ using ::testing::HasSubstr;
 using ::testing::SizeIs;
 using Kind = ValueType::Kind;
 
-ValueType type(DType dtype, Kind kind = Kind::tensor) { return {dtype, std::nullopt, kind}; }
+ValueType type(DType dtype, Kind kind = Kind::tensor) {
+  return {dtype, std::nullopt, kind};
+}
 
 Result<OnnxValue> parse(const Message& m, const ValueType& declared) {
   static std::string bytes;  // alive until the next call
@@ -32,8 +33,11 @@ TEST(TensorFile, ATensor) {
 }
 
 TEST(TensorFile, TheDeclaredTypeDecidesWhichMessageItIs) {
-  const Message sequence = Message().text(1, "s").number(2, 1).message(3, floats("", {1}, {1})).message(
-      3, floats("", {2}, {1, 2}));
+  const Message sequence = Message()
+                               .text(1, "s")
+                               .number(2, 1)
+                               .message(3, floats("", {1}, {1}))
+                               .message(3, floats("", {2}, {1, 2}));
   const auto v = parse(sequence, type(DType::f32, Kind::sequence));
   ASSERT_TRUE(v) << v.error().message();
   EXPECT_EQ(v->name, "s");
@@ -58,15 +62,18 @@ TEST(TensorFile, OptionalsMayBeEmpty) {
 }
 
 TEST(TensorFile, SixteenBitFloatsStoredAsIntegersAreTakenForTheirBits) {
-  const auto v = parse(raw_tensor("x", u16, {1}, bytes_of<std::uint16_t>({0x3f80})), type(DType::bf16));
+  const auto v =
+      parse(raw_tensor("x", u16, {1}, bytes_of<std::uint16_t>({0x3f80})), type(DType::bf16));
   ASSERT_TRUE(v);
   EXPECT_EQ(v->tensors[0].dtype(), DType::bf16);
-  EXPECT_EQ(parse(raw_tensor("x", u16, {1}, "ab"), type(DType::u16))->tensors[0].dtype(), DType::u16);
+  EXPECT_EQ(parse(raw_tensor("x", u16, {1}, "ab"), type(DType::u16))->tensors[0].dtype(),
+            DType::u16);
 }
 
 TEST(TensorFile, ExternalDataIsRefused) {
-  const auto v = parse(tensor_header("x", f32, {1}).message(
-                           13, Message().text(1, "location").text(2, "w.bin")).number(14, 1),
+  const auto v = parse(tensor_header("x", f32, {1})
+                           .message(13, Message().text(1, "location").text(2, "w.bin"))
+                           .number(14, 1),
                        type(DType::f32));
   ASSERT_FALSE(v);
   EXPECT_THAT(std::string(v.error().message()), HasSubstr("cannot have external data"));

@@ -99,7 +99,8 @@ TEST_F(TensorTest, FourBitIntegersLieTwoToAByteTheLowFirst) {
   EXPECT_EQ(text_of(raw_tensor("w", u4, {4}, "\xf0\x21")), "u4[4] = {0, 15, 1, 2}");
   EXPECT_EQ(text_of(tensor_header("w", i4, {3}).packed(5, {0x71, 0x08})), "i4[3] = {1, 7, -8}");
   EXPECT_EQ(text_of(tensor_header("w", u4, {2}).number(5, 0xf1)), "u4[2] = {1, 15}");
-  EXPECT_THAT(error_of(raw_tensor("w", u4, {3}, "\x01")), HasSubstr("has 1 bytes, but u4[3] takes 2"));
+  EXPECT_THAT(error_of(raw_tensor("w", u4, {3}, "\x01")),
+              HasSubstr("has 1 bytes, but u4[3] takes 2"));
 }
 
 TEST_F(TensorTest, RawTruthValuesAreZeroOrOne) {
@@ -123,8 +124,7 @@ TEST_F(TensorTest, ScalarsAndEmptyTensors) {
 }
 
 TEST_F(TensorTest, ThePayloadMustFitTheDimensions) {
-  EXPECT_EQ(error_of(floats("w", {3}, {1, 2})),
-            "tensor 'w': has 8 bytes, but f32[3] takes 12");
+  EXPECT_EQ(error_of(floats("w", {3}, {1, 2})), "tensor 'w': has 8 bytes, but f32[3] takes 12");
   EXPECT_THAT(error_of(floats("w", {1}, {1, 2})), HasSubstr("has 8 bytes, but f32[1] takes 4"));
   EXPECT_THAT(error_of(tensor_header("w", i64, {2}).packed(7, {1})),
               HasSubstr("has 1 elements, but i64[2] takes 2"));
@@ -132,7 +132,8 @@ TEST_F(TensorTest, ThePayloadMustFitTheDimensions) {
   EXPECT_THAT(error_of(tensor_header("w", i64, {1}).number(7, 1).number(7, 2)),
               HasSubstr("too many"));
   EXPECT_THAT(error_of(tensor_header("w", f32, {2})), HasSubstr("has 0 elements"));
-  EXPECT_THAT(error_of(tensor_header("w", f32, {1}).number(4, 3)), HasSubstr("field 4 is a varint"));
+  EXPECT_THAT(error_of(tensor_header("w", f32, {1}).number(4, 3)),
+              HasSubstr("field 4 is a varint"));
 }
 
 TEST_F(TensorTest, DimensionsAreCheckedBeforeAnyMemoryIsTaken) {
@@ -146,7 +147,8 @@ TEST_F(TensorTest, DimensionsAreCheckedBeforeAnyMemoryIsTaken) {
 }
 
 TEST_F(TensorTest, TypesWithoutACounterpartAreNamed) {
-  EXPECT_THAT(error_of(tensor_header("w", complex64, {1})), HasSubstr("COMPLEX64 is not supported"));
+  EXPECT_THAT(error_of(tensor_header("w", complex64, {1})),
+              HasSubstr("COMPLEX64 is not supported"));
   EXPECT_THAT(error_of(tensor_header("w", f4e2m1, {1})), HasSubstr("FLOAT4E2M1 is not supported"));
   EXPECT_THAT(error_of(tensor_header("w", undefined, {1})), HasSubstr("UNDEFINED"));
   EXPECT_THAT(error_of(tensor_header("w", 99, {1})), HasSubstr("element type 99 is not known"));
