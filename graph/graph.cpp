@@ -93,6 +93,13 @@ Dim Graph::symbol(std::string_view name) {
   return Dim::symbol(it->second);
 }
 
+ValueType Graph::adopt(ValueType type, const Graph& from) {
+  if (type.dims)
+    for (Dim& d : *type.dims)
+      if (d.is_symbol()) d = symbol(from.symbols()[d.symbol_id()]);
+  return type;
+}
+
 Status Graph::check_arity(const OpDef& def, std::span<const ValueId> inputs, std::size_t outputs,
                           std::string_view name) const {
   const auto fail = [&](std::string_view what) {
@@ -149,7 +156,7 @@ Status Graph::infer_outputs(NodeId id) {
   std::vector<std::vector<ValueType>> body_outputs;
   for (const Graph& body : n.bodies) {
     auto& types = body_outputs.emplace_back();
-    for (ValueId v : body.outputs()) types.push_back(body.type(v));
+    for (ValueId v : body.outputs()) types.push_back(adopt(body.type(v), body));
   }
   InferContext context(n.op, def(n.op).name, n.name, in, n.outputs.size(), body_outputs);
   QUERN_TRY(def(n.op).infer(context));

@@ -92,6 +92,8 @@ class Graph {
   Result<ValueId> add(Op op, std::vector<ValueId> inputs, std::string name = {});
   void add_output(ValueId value, std::string name);
   Dim symbol(std::string_view name);  // the symbol of this name, new or known
+  // A type of another graph in terms of this one: symbols of one name are one.
+  ValueType adopt(ValueType type, const Graph& from);
 
   // ---- reading
   OpSet ops() const { return ops_; }
@@ -167,8 +169,5 @@ class Graph {
   std::vector<std::string> symbols_;
   std::unordered_map<std::string, std::uint32_t> symbol_ids_;
 };
-
-// The integers of an i64 or i32 tensor; nothing for another type.
-std::optional<Ints> int_elements(const Tensor& t);
 
 }  // namespace quern
