@@ -71,11 +71,13 @@ class Session {
   // Gives memory back to the system; the next run allocates anew.
   void trim();
 
+  // One execution of one kernel; microseconds since the run began.
   struct Timing {
-    std::size_t step;  // of plan_info().steps
+    StepInfo step;
     double begin_us, end_us;
   };
-  // Runs once and times every kernel.
+  // Runs once and times every kernel, in the order of execution: those of a loop's body once an
+  // iteration.
   Result<std::vector<Timing>> profile();
 
   struct Impl;
