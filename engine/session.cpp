@@ -105,6 +105,8 @@ Result<std::unique_ptr<Session>> Session::create(std::shared_ptr<const Executabl
 
 const Executable& Session::executable() const { return *impl_->executable; }
 
+int Session::threads() const { return impl_->threads; }
+
 Result<std::size_t> Session::input_index(std::string_view name) const {
   return find(impl_->executable->inputs(), name, "input");
 }
@@ -238,7 +240,7 @@ Result<TensorView> Session::output_element(std::size_t index, std::size_t elemen
 namespace {
 
 StepInfo describe(const cpu::Step& s) {
-  return {s.node, s.op, s.shapes, s.implementation, s.cost.flops, s.cost.bytes};
+  return {s.node, s.op, s.shapes, s.implementation, s.cost.flops, s.cost.bytes, s.layouts};
 }
 
 }  // namespace

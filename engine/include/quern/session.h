@@ -29,6 +29,7 @@ class Session {
   Session& operator=(const Session&) = delete;
 
   const Executable& executable() const;
+  int threads() const;
   // Index of an input or output by name. Errors: not_found, with the names there are.
   Result<std::size_t> input_index(std::string_view name) const;
   Result<std::size_t> output_index(std::string_view name) const;
