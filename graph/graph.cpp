@@ -126,6 +126,19 @@ Status Graph::check_arity(const OpDef& def, std::span<const ValueId> inputs, std
   return {};
 }
 
+namespace {
+
+// Sequences and optionals are for structural ops, and Identity hands on anything.
+Status run_infer(const OpDef& def, const Op& op, InferContext& c) {
+  if (!def.is(OpTrait::structural) && !std::get_if<Identity>(&op))
+    for (std::size_t i = 0; i < c.input_count(); ++i)
+      if (c.has(i) && !c.type(i).is_tensor())
+        return c.error(cat(c.describe(i), " must be a tensor"));
+  return def.infer(c);
+}
+
+}  // namespace
+
 Result<std::vector<ValueType>> Graph::infer(const Op& op, std::span<const ValueId> inputs,
                                             std::size_t outputs, std::string_view name) const {
   QUERN_TRY(check_arity(def(op), inputs, outputs, name));
@@ -136,7 +149,7 @@ Result<std::vector<ValueType>> Graph::infer(const Op& op, std::span<const ValueI
     in[i] = {true, v.type, v.is_constant() ? &v.constant : nullptr};
   }
   InferContext context(op, def(op).name, name, in, outputs);
-  QUERN_TRY(def(op).infer(context));
+  QUERN_TRY(run_infer(def(op), op, context));
   return std::vector<ValueType>(context.outputs().begin(), context.outputs().end());
 }
 
@@ -159,7 +172,7 @@ Status Graph::infer_outputs(NodeId id) {
     for (ValueId v : body.outputs()) types.push_back(adopt(body.type(v), body));
   }
   InferContext context(n.op, def(n.op).name, n.name, in, n.outputs.size(), body_outputs);
-  QUERN_TRY(def(n.op).infer(context));
+  QUERN_TRY(run_infer(def(n.op), n.op, context));
   for (std::size_t i = 0; i < n.outputs.size(); ++i)
     if (n.outputs[i] != no_value) set_type(n.outputs[i], std::move(context.outputs()[i]));
   return {};
@@ -245,14 +258,15 @@ Status Graph::replace(NodeId id, Op op, std::vector<ValueId> inputs, PostOps pos
   std::vector<ValueType> old_types;
   for (ValueId v : n.outputs) old_types.push_back(v == no_value ? ValueType() : type(v));
   unlink(id);
-  std::swap(n.op, op);
-  std::swap(n.inputs, inputs);
-  std::swap(n.post_ops, post_ops);
+  // Not by std::swap: that of a variant makes code for every pair of alternatives.
+  Op old_op = std::exchange(n.op, std::move(op));
+  auto old_inputs = std::exchange(n.inputs, std::move(inputs));
+  auto old_post_ops = std::exchange(n.post_ops, std::move(post_ops));
   Status s = infer_outputs(id);
   if (!s.ok()) {
-    std::swap(n.op, op);
-    std::swap(n.inputs, inputs);
-    std::swap(n.post_ops, post_ops);
+    n.op = std::move(old_op);
+    n.inputs = std::move(old_inputs);
+    n.post_ops = std::move(old_post_ops);
     for (std::size_t i = 0; i < n.outputs.size(); ++i)
       if (n.outputs[i] != no_value) set_type(n.outputs[i], std::move(old_types[i]));
   } else {

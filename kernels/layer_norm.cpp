@@ -14,6 +14,7 @@
 #include "kernels/infer.h"
 #include "kernels/iterate.h"
 #include "kernels/kernel.h"
+#include "kernels/layer_norm_rows.h"
 #include "kernels/operands.h"
 
 namespace quern {
@@ -114,7 +115,8 @@ Cost flops(const Op&, std::span<const TensorType> inputs, std::span<const Tensor
   return cost;
 }
 
-constexpr OpKernels kernels{.cpu = {}, .flops = flops};
+constexpr CpuImplementation cpu[] = {{"rows", select_layer_norm_rows}};
+constexpr OpKernels kernels{.cpu = cpu, .flops = flops};
 
 }  // namespace
 

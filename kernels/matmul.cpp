@@ -10,6 +10,7 @@
 #include "kernels/infer.h"
 #include "kernels/iterate.h"
 #include "kernels/kernel.h"
+#include "kernels/matmul_onednn.h"
 #include "kernels/matmul_shape.h"
 
 namespace quern {
@@ -79,7 +80,12 @@ Cost flops(const Op& op, std::span<const TensorType> inputs, std::span<const Ten
   return cost;
 }
 
+#ifdef QUERN_ONEDNN
+constexpr CpuImplementation cpu[] = {{"onednn", select_matmul_onednn}};
+constexpr OpKernels kernels{.cpu = cpu, .flops = flops};
+#else
 constexpr OpKernels kernels{.cpu = {}, .flops = flops};
+#endif
 
 }  // namespace
 

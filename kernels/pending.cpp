@@ -17,13 +17,6 @@ Status infer(InferContext& c) { return c.unsupported("this operator is not imple
                                .infer = infer};                      \
     return def;                                                      \
   }
-QUERN_PENDING(Conv)
-QUERN_PENDING(ConvTranspose)
-QUERN_PENDING(DeformConv)
-QUERN_PENDING(Col2Im)
-QUERN_PENDING(Pool)
-QUERN_PENDING(MaxUnpool)
-QUERN_PENDING(RoiPool)
 QUERN_PENDING(Resize)
 QUERN_PENDING(GridSample)
 QUERN_PENDING(AffineGrid)
