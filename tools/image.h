@@ -32,7 +32,7 @@ struct Image {
   }
 };
 
-// PNG, JPEG, BMP or PNM, converted to `channels`. Errors: invalid_argument; more than 100 million
+// PNG or JPEG, converted to `channels`. Errors: invalid_argument; more than 100 million
 // pixels are refused before they take memory.
 Result<Image> decode_image(std::span<const std::byte> bytes, int channels);
 Result<Image> read_image(const std::string& path, int channels);

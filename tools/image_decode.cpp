@@ -9,8 +9,6 @@
 #define STB_IMAGE_STATIC
 #define STBI_ONLY_PNG
 #define STBI_ONLY_JPEG
-#define STBI_ONLY_BMP
-#define STBI_ONLY_PNM
 #define STBI_NO_STDIO
 #define STBI_MAX_DIMENSIONS 65536
 #pragma GCC diagnostic push
@@ -43,7 +41,7 @@ Result<Image> decode_image(std::span<const std::byte> bytes, int channels) {
   int height = 0;
   int found = 0;
   if (!stbi_info_from_memory(data, size, &width, &height, &found))
-    return no_image(cat(stbi_failure_reason(), " (PNG, JPEG, BMP and PNM are understood)"));
+    return no_image(cat(stbi_failure_reason(), " (PNG and JPEG are understood)"));
   if (std::int64_t{width} * height > max_pixels)
     return no_image(cat(width, " x ", height, " is more than 100 million pixels"));
   const std::unique_ptr<stbi_uc, FreePixels> pixels(

@@ -11,6 +11,7 @@ import subprocess
 import sys
 import tempfile
 import unittest
+import zlib
 
 QUERN = sys.argv[1]
 SOURCE = pathlib.Path(sys.argv[2])
@@ -70,6 +71,14 @@ def classifier(**options):
     """Means of the channels of a picture, as scores of three classes."""
     return model([node("GlobalAveragePool", ["x"], ["m"]), node("Flatten", ["m"], ["y"])],
                  [value_info("x", [1, 3, 4, 4])], [value_info("y", [1, 3])], **options)
+
+
+def png(width, height, colour):
+    def chunk(kind, data):
+        return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
+    rows = (b"\0" + bytes(colour) * width) * height
+    return (b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", struct.pack(">2I5B", width, height, 8, 2, 0, 0, 0))
+            + chunk(b"IDAT", zlib.compress(rows)) + chunk(b"IEND", b""))
 
 
 class Cli(unittest.TestCase):
@@ -157,7 +166,7 @@ class Run(Cli):
 
     def test_picture_and_labels(self):
         path = self.write("m.onnx", classifier(metadata=[("labels", "red,green,blue"), ("quern.input.range", "0..255")]))
-        picture = self.write("p.ppm", b"P6 8 6 255\n" + bytes([250, 10, 5]) * 48)
+        picture = self.write("p.png", png(8, 6, [250, 10, 5]))
         text = self.quern("run", path, "--image", picture, "--top", 2).stdout
         self.assertIn("softmax applied", text)
         self.assertRegex(text, r"1\s+100.0 %\s+red")
