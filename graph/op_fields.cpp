@@ -9,15 +9,15 @@ using namespace std::string_view_literals;
 template <std::size_t N>
 using Names = std::array<std::string_view, N>;
 
-constexpr Names<44> unary = {
+constexpr Names<46> unary = {
     "abs",        "neg",          "sign",       "ceil",    "floor",     "round",
     "sqrt",       "reciprocal",   "exp",        "log",     "sin",       "cos",
     "tan",        "asin",         "acos",       "atan",    "sinh",      "cosh",
     "tanh",       "asinh",        "acosh",      "atanh",   "erf",       "sigmoid",
     "relu",       "leaky_relu",   "elu",        "selu",    "celu",      "hard_sigmoid",
     "hard_swish", "softplus",     "softsign",   "mish",    "gelu",      "gelu_tanh",
-    "swish",      "thresholded_relu", "shrink", "clip",    "is_nan",    "is_inf",
-    "logical_not", "bitwise_not"};
+    "swish",      "thresholded_relu", "shrink", "clip",    "affine",    "scaled_tanh",
+    "is_nan",     "is_inf",       "logical_not", "bitwise_not"};
 static_assert(unary[static_cast<std::size_t>(UnaryKind::bitwise_not)] == "bitwise_not");
 
 constexpr Names<23> binary = {

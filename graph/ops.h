@@ -30,11 +30,12 @@ enum class UnaryKind : std::uint8_t {
   abs, neg, sign, ceil, floor, round, sqrt, reciprocal, exp, log, sin, cos, tan, asin, acos, atan,
   sinh, cosh, tanh, asinh, acosh, atanh, erf, sigmoid, relu, leaky_relu, elu, selu, celu,
   hard_sigmoid, hard_swish, softplus, softsign, mish, gelu, gelu_tanh, swish, thresholded_relu,
-  shrink, clip, is_nan, is_inf, logical_not, bitwise_not,
+  shrink, clip, affine, scaled_tanh, is_nan, is_inf, logical_not, bitwise_not,
   // clang-format on
 };
 // alpha and beta as ONNX names them: leaky_relu slope; elu, celu, thresholded_relu, swish alpha;
-// selu alpha, gamma; hard_sigmoid slope, offset; shrink lambd, bias; clip low, high; is_inf: alpha
+// selu alpha, gamma; hard_sigmoid slope, offset; shrink lambd, bias; clip low, high; affine alpha * x
+// + beta and scaled_tanh alpha * tanh(beta * x), activations of the recurrent ops; is_inf: alpha
 // != 0 detects -inf, beta != 0 detects +inf. round is half to even.
 struct Unary {
   UnaryKind kind = UnaryKind::relu;

@@ -163,6 +163,7 @@ bool append_unary(dnnl::post_ops& ops, const Unary& u) {
     case UnaryKind::swish: return add(algorithm::eltwise_swish, alpha);
     case UnaryKind::clip: return add(algorithm::eltwise_clip, alpha, beta);
     case UnaryKind::neg: return add(algorithm::eltwise_linear, -1);
+    case UnaryKind::affine: return add(algorithm::eltwise_linear, alpha, beta);
     case UnaryKind::mish: return add(algorithm::eltwise_mish);
     case UnaryKind::hard_sigmoid:
       return add(algorithm::eltwise_linear, alpha, beta) && add(algorithm::eltwise_clip, 0, 1);

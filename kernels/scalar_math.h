@@ -88,6 +88,8 @@ T apply_float(const Unary& u, T x) {
       const T y = x < a ? a : x;
       return y > b ? b : y;
     }
+    case UnaryKind::affine: return a * x + b;
+    case UnaryKind::scaled_tanh: return a * std::tanh(b * x);
     default: return x;  // is_nan, is_inf, logical_not, bitwise_not: not float to float
   }
 }

@@ -2,7 +2,6 @@
 #include "tools/inputs.h"
 
 #include <algorithm>
-#include <cstring>
 #include <filesystem>
 
 #include "frontends/onnx-parser/onnx_parser.h"
@@ -36,9 +35,10 @@ std::vector<std::string> symbols_of(const std::vector<ValueSpec>& specs) {
   return symbols;
 }
 
-// Session wants elements aligned; those of a mapped file may not be.
+// Session wants elements aligned; those of a mapped file may not be. Strings are never in one.
 Result<Tensor> aligned(Tensor t) {
-  if (reinterpret_cast<std::uintptr_t>(t.data()) % 64 == 0) return t;
+  const std::size_t alignment = std::min<std::size_t>(size_of(t.dtype()), 8);
+  if (t.dtype() == DType::string || reinterpret_cast<std::uintptr_t>(t.data()) % alignment == 0) return t;
   return Tensor::copy_of(t.type(), {t.data(), t.bytes()});
 }
 

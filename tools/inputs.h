@@ -51,7 +51,7 @@ Result<std::vector<InputValue>> make_inputs(const std::vector<ValueSpec>& specs,
 // Elements of `type` for an input called `name`.
 Result<Tensor> generate_tensor(const TensorType& type, std::string_view name, std::uint64_t seed);
 
-// input_K.pb of a data set for input K of these types. Errors: not_found.
+// What input_K.pb or output_K.pb holds, for an input or output of this type.
 Result<InputValue> read_value(const std::string& path, const ValueSpec& spec);
 ValueType value_type(const ValueSpec& spec);
 // "f32[batch,3,?,?]", "sequence of f32[?]"

@@ -93,6 +93,7 @@ std::optional<Graph> Importer::run() {
   const GraphProto& proto = model_.graph.front();
   graph.name = short_name(proto.name);
   Scope scope(graph, nullptr, environment_);
+  scope.set_declarations(proto.value_info);
   import_inputs(scope, proto);
   import_initializers(scope, proto);
   import_nodes(scope, proto.nodes);
@@ -163,6 +164,17 @@ void Importer::refine_output(Graph& graph, ValueId value, const ValueInfo& decla
   for (std::size_t i = 0; i < refined.dims->size(); ++i)
     if ((*refined.dims)[i].unknown()) (*refined.dims)[i] = (*type->dims)[i];
   graph.set_type(value, std::move(refined));
+}
+
+// Where inference does not even know the rank, value_info may. Its dimensions are not trusted: tools
+// leave old ones behind.
+void Importer::refine_rank(Scope& scope, ValueId value, std::string_view name) {
+  ValueType type = scope.graph().type(value);
+  const ValueInfo* declared = type.dims ? nullptr : scope.declaration(name);
+  if (!declared || declared->type.kind != TypeProto::Kind::tensor || !type.is_tensor()) return;
+  if (!declared->type.has_shape || declared->type.dims.size() > Shape::max_rank) return;
+  type.dims = Dims(declared->type.dims.size());
+  scope.graph().set_type(value, std::move(type));
 }
 
 Result<ValueType> Importer::value_type(const TypeProto& proto, Graph* symbols) const {
@@ -298,8 +310,11 @@ void Importer::finish(NodeImport& n) {
     const std::string_view name = n.proto_.outputs[i];
     if (name.empty()) continue;
     const ValueId value = n.ok() ? n.results_[i] : poisoned_value;
-    if (n.ok() && graph.value(value).name.empty())
-      graph.set_name(value, n.scope_.environment().prefix + short_name(name));
+    if (n.ok()) {
+      refine_rank(n.scope_, value, name);
+      if (graph.value(value).name.empty())
+        graph.set_name(value, n.scope_.environment().prefix + short_name(name));
+    }
     define(n.scope_, name, value);
   }
 }
@@ -326,6 +341,7 @@ std::optional<Graph> Importer::import_body(Scope& outer, const GraphProto& proto
     problem(Code::invalid_model, cat("body ", quote(proto.name), " has ", formal,
                                      " inputs, its node wants ", inputs.size()));
   for (ValueId v : captures) scope.capture(v);
+  scope.set_declarations(proto.value_info);
   import_initializers(scope, proto);
   if (++depth_ > options_.max_depth) {
     problem(Code::unsupported, cat("bodies and functions nest deeper than ", options_.max_depth));

@@ -62,6 +62,9 @@ class Scope {
   // A value of the outer graph as one of this: an input, or the same constant.
   ValueId capture(ValueId outer);
   const std::vector<ValueId>& captures() const { return captures_; }
+  // What the message says of the types of values inside; the span must live as long as the scope.
+  void set_declarations(std::span<const ValueInfo> values) { declarations_ = values; }
+  const ValueInfo* declaration(std::string_view name);
 
  private:
   Graph& graph_;
@@ -70,6 +73,8 @@ class Scope {
   std::map<std::string_view, ValueId> names_;
   std::map<ValueId, ValueId> captured_;
   std::vector<ValueId> captures_;  // the inputs among them, in order
+  std::span<const ValueInfo> declarations_;
+  std::map<std::string_view, const ValueInfo*> declarations_by_name_;  // made when first asked
 };
 
 // Nodes so that each stands after what it reads, else as they stood. An error names a value that is
@@ -100,6 +105,7 @@ class Importer {
   void import_nodes(Scope& scope, std::span<const NodeProto> nodes);
   void import_outputs(Scope& scope, const GraphProto& proto);
   void refine_output(Graph& graph, ValueId value, const ValueInfo& declared);
+  void refine_rank(Scope& scope, ValueId value, std::string_view name);
 
   void import_node(Scope& scope, const NodeProto& proto);
   bool resolve_inputs(NodeImport& n);

@@ -252,11 +252,17 @@ void NodeImport::ignore(std::string_view name) {
 
 std::uint64_t NodeImport::seed() {
   const std::uint64_t own = ++importer_.random_seeds_;
-  if (!has_attribute("seed")) return own;
-  const float given = number("seed", 0);
-  std::uint32_t bits = 0;
-  std::memcpy(&bits, &given, sizeof bits);
-  return bits | std::uint64_t{1} << 32;  // apart from the ones that are counted
+  for (const Attribute& a : attributes_) {
+    if (a.name != "seed") continue;
+    // A float for all but Dropout, which has an int.
+    if (a.value->kind == AttributeKind::integer)
+      return static_cast<std::uint64_t>(integer("seed", 0));
+    const float given = number("seed", 0);
+    std::uint32_t bits = 0;
+    std::memcpy(&bits, &given, sizeof bits);
+    return bits | std::uint64_t{1} << 32;  // apart from the ones that are counted
+  }
+  return own;
 }
 
 void NodeImport::bad_choice(std::string_view name, std::string_view found,

@@ -23,6 +23,8 @@ const ActivationRow activations[] = {
     {"sigmoid", {.kind = UnaryKind::sigmoid}},
     {"softsign", {.kind = UnaryKind::softsign}},
     {"softplus", {.kind = UnaryKind::softplus}},
+    {"affine", {.kind = UnaryKind::affine, .alpha = 1, .beta = 0}, true, true},
+    {"scaledtanh", {.kind = UnaryKind::scaled_tanh, .alpha = 1, .beta = 1}, true, true},
     {"leakyrelu", {.kind = UnaryKind::leaky_relu, .alpha = 0.01f}, true},
     {"thresholdedrelu", {.kind = UnaryKind::thresholded_relu, .alpha = 1}, true},
     {"elu", {.kind = UnaryKind::elu, .alpha = 1}, true},

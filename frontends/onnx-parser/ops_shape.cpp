@@ -85,7 +85,6 @@ void import_dropout_1(NodeImport& n) {
 // Training: each element is dropped with a chance of `ratio`, the rest grows by 1 / (1 - ratio).
 void import_dropout(NodeImport& n) {
   const Random uniform{.kind = RandomKind::uniform, .seed = n.seed()};
-  n.ignore("seed");
   const ValueId training = n.in(2);
   const auto known = n.constant_number(training);
   if (training == no_value || (known && *known == 0)) return infer_dropout(n, DType::boolean);

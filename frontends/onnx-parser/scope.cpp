@@ -26,4 +26,11 @@ ValueId Scope::capture(ValueId outer) {
   return inner;
 }
 
+const ValueInfo* Scope::declaration(std::string_view name) {
+  if (declarations_by_name_.empty())
+    for (const ValueInfo& v : declarations_) declarations_by_name_.emplace(v.name, &v);
+  const auto it = declarations_by_name_.find(name);
+  return it == declarations_by_name_.end() ? nullptr : it->second;
+}
+
 }  // namespace quern::onnx

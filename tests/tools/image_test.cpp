@@ -137,9 +137,9 @@ TEST(ImageOptions, FlagsWinOverMetadata) {
   EXPECT_EQ(texts.range, "0..255");
 }
 
-// The start of a PNG of 40000 x 40000.
+// The start of a PNG of 11000 x 11000.
 std::string huge_png() {
-  const std::string side("\0\0\x9c\x40", 4);
+  const std::string side("\0\0\x2a\xf8", 4);
   return std::string("\x89PNG\r\n\x1a\n\0\0\0\rIHDR", 16) + side + side +
          std::string("\x08\2\0\0\0crc_", 9);
 }

@@ -1,0 +1,157 @@
+// SPDX-License-Identifier: Apache-2.0
+// Dft: the discrete Fourier transform along one axis of (x [.., 1 or 2], dft_length?, axis?); the
+// last dimension holds the real and the imaginary part, or the real one alone.
+//
+// ONNX DFT, opsets 17 and 20; the axis of both, and the default -2. The input is cut or filled with
+// zeros to the length. onesided gives the first length / 2 + 1 bins; onesided and inverse takes
+// these and gives the real signal, of the length 2 * (bins - 1) unless told. Computed in double.
+#include "graph/numeric.h"
+#include "graph/text_util.h"
+#include "kernels/fourier.h"
+#include "kernels/infer.h"
+#include "kernels/iterate.h"
+#include "kernels/kernel.h"
+#include "kernels/operands.h"
+
+namespace quern {
+namespace {
+
+bool gives_real(const Dft& op) {
+  return op.inverse && op.onesided;
+}
+
+std::int64_t default_length(const Dft& op, std::int64_t size) {
+  return gives_real(op) ? 2 * (size - 1) : size;
+}
+std::int64_t bins(const Dft& op, std::int64_t length) {
+  return op.onesided && !op.inverse ? length / 2 + 1 : length;
+}
+
+Result<std::size_t> transformed_axis(const InferContext& c, std::int64_t axis, std::size_t rank) {
+  QUERN_ASSIGN(const std::size_t positive, c.axis(axis, rank));
+  if (positive == rank - 1)
+    return c.error(cat("axis ", axis, " is the one of real and imaginary parts"));
+  return positive;
+}
+
+Status check_input(const InferContext& c, const Dims& x) {
+  if (x.size() < 2 || x.size() > Shape::max_rank)
+    return c.error(cat(c.describe(0), " must have a rank of 2 to ", Shape::max_rank));
+  if (x.back().known() && !x.back().is(1) && !x.back().is(2))
+    return c.error(cat(c.describe(0), " must end in a dimension of 1 or 2"));
+  return {};
+}
+
+Status infer(InferContext& c) {
+  const auto& op = c.op<Dft>();
+  QUERN_TRY(want_floats(c, 0));
+  QUERN_ASSIGN(const std::optional<std::int64_t> given, int_operand(c, 1));
+  QUERN_ASSIGN(std::optional<std::int64_t> axis, int_operand(c, 2));
+  if (!c.has(2)) axis = -2;
+  if (given && (*given < 1 || *given > max_extent))
+    return c.error(cat("dft_length is ", *given, ", wants 1 to ", max_extent));
+  c.set(0, c.dtype(0), std::nullopt);
+  if (!c.dims(0)) return {};
+  Dims y = *c.dims(0);
+  QUERN_TRY(check_input(c, y));
+  y.back() = gives_real(op) ? 1 : 2;
+  if (!axis) {
+    std::fill(y.begin(), y.end() - 1, Dim());
+  } else {
+    QUERN_ASSIGN(const std::size_t at, transformed_axis(c, *axis, y.size()));
+    std::optional<std::int64_t> length = given;
+    if (!c.has(1) && y[at].known()) length = default_length(op, y[at].value());
+    if (length && (*length < 1 || *length > max_extent))
+      return c.error(cat(c.describe(0), " has ", y[at].or_minus_one(), " elements along axis ", at,
+                         ": none to transform, or too many"));
+    y[at] = length ? Dim(bins(op, *length)) : c.has(1) || op.onesided ? Dim() : y[at];
+  }
+  c.set(0, c.dtype(0), std::move(y));
+  return {};
+}
+
+// ---- reference
+
+// A line of x: `size` elements, `stride` apart, of `parts` numbers each.
+template <class T>
+struct Line {
+  const T* x;
+  std::int64_t size, stride, parts;
+
+  Complex at(std::int64_t i) const {
+    if (i >= size) return {};
+    const T* v = x + i * stride;
+    return {static_cast<double>(v[0]), parts == 2 ? static_cast<double>(v[1]) : 0};
+  }
+};
+
+template <class T>
+void load(const Dft& op, const Line<T>& line, FourierTransform& f) {
+  const std::int64_t n = f.length();
+  for (std::int64_t i = 0; i < n; ++i) f.input()[i] = line.at(i);
+  if (!gives_real(op)) return;
+  // The other half is the conjugate of what is given; where the halves meet, numbers are real.
+  for (std::int64_t i = 0; i <= n / 2; ++i) {
+    if (i == 0 || 2 * i == n) {
+      f.input()[i].im = 0;
+    } else {
+      f.input()[n - i] = conjugate(f.input()[i]);
+    }
+  }
+}
+
+template <class T>
+void transform_lines(const ReferenceCall& call, std::size_t axis, FourierTransform& f) {
+  const auto& op = call.as<Dft>();
+  const Shape& xs = call.inputs[0].type.shape;
+  const Shape& ys = call.outputs[0].type.shape;
+  const AxisSplit from = split_at(xs, axis);
+  const AxisSplit to = split_at(ys, axis);
+  for (std::int64_t o = 0; o < to.outer; ++o)
+    for (std::int64_t i = 0; i < to.inner / ys.back(); ++i) {
+      const T* x = call.inputs[0].as<T>() + o * from.axis * from.inner + i * xs.back();
+      load(op, Line<T>{x, from.axis, from.inner, xs.back()}, f);
+      f.transform(op.inverse);
+      T* y = call.outputs[0].as<T>() + o * to.axis * to.inner + i * ys.back();
+      for (std::int64_t k = 0; k < to.axis; ++k, y += to.inner) {
+        y[0] = T(f.output()[k].re);
+        if (ys.back() == 2) y[1] = T(f.output()[k].im);
+      }
+    }
+}
+
+Status reference(const ReferenceCall& call) {
+  if (call.outputs[0].type.shape.elements() == 0) return {};
+  const Shape& xs = call.inputs[0].type.shape;
+  const std::size_t axis =
+      positive_axis(call.has(2) ? int_element(call.inputs[2], 0) : -2, xs.rank());
+  FourierTransform f(
+      call.has(1) ? int_element(call.inputs[1], 0) : default_length(call.as<Dft>(), xs[axis]),
+      call.scratch);
+  visit_float(call.inputs[0].type.dtype,
+              [&]<class T>(TypeTag<T>) { transform_lines<T>(call, axis, f); });
+  return {};
+}
+
+// The axis is not known here: no length passes twice the longest dimension of the output.
+std::size_t scratch(const Op&, std::span<const TensorType>, std::span<const TensorType> outputs) {
+  if (outputs[0].shape.elements() == 0) return 0;
+  std::int64_t longest = 0;
+  for (std::int64_t d : outputs[0].shape) longest = std::max(longest, d);
+  return FourierTransform::scratch_bytes(2 * longest);
+}
+
+}  // namespace
+
+const OpDef& Dft::def() {
+  static constexpr OpDef def{.name = "Dft",
+                             .inputs = {1, 3},
+                             .outputs = {1, 1},
+                             .plan_operands = 0b110,
+                             .infer = infer,
+                             .reference = reference,
+                             .scratch = scratch};
+  return def;
+}
+
+}  // namespace quern

@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+// The discrete Fourier transform in double, of any length: sum over n of x[n] exp(-2 pi i k n / N).
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "graph/op_def.h"
+
+namespace quern {
+
+struct Complex {
+  double re = 0;
+  double im = 0;
+};
+inline Complex operator+(Complex a, Complex b) {
+  return {a.re + b.re, a.im + b.im};
+}
+inline Complex operator*(Complex a, Complex b) {
+  return {a.re * b.re - a.im * b.im, a.re * b.im + a.im * b.re};
+}
+inline Complex conjugate(Complex a) {
+  return {a.re, -a.im};
+}
+
+// exp(-2 pi i k / n) for 0 <= k < n: exact at the multiples of a quarter, and symmetric to the last
+// bit, so that what cancels on paper cancels here.
+Complex unit_root(std::int64_t k, std::int64_t n);
+
+// Cooley and Tukey over the prime factors of the length: n log n for smooth lengths, n^2 for
+// primes. Works in memory of the caller's.
+class FourierTransform {
+ public:
+  FourierTransform(std::int64_t length, Scratch& scratch);
+  static std::size_t scratch_bytes(std::int64_t length);
+
+  std::int64_t length() const { return length_; }
+  // To be filled; what transform() made of it.
+  Complex* input() { return input_; }
+  const Complex* output() const { return output_; }
+  // Forwards, or backwards with the factor 1 / length. input() is lost.
+  void transform(bool inverse);
+
+ private:
+  void transform(const Complex* in, std::int64_t stride, Complex* out, std::int64_t n);
+
+  std::int64_t length_;
+  Complex* roots_;
+  Complex* input_;
+  Complex* output_;
+  Complex* column_;
+};
+
+}  // namespace quern

@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: Apache-2.0
+// MelWeightMatrix: (num_mel_bins, dft_length, sample_rate, lower_edge, upper_edge in Hz) -> the
+// matrix [dft_length / 2 + 1, num_mel_bins] of triangles, evenly spaced on the mel scale 2595
+// log10(1 + f / 700), by which a spectrum is multiplied.
+//
+// ONNX MelWeightMatrix, opset 17. Corners of triangles are whole bins of the spectrum; what lies
+// outside of the spectrum falls away. Computed in double.
+#include <algorithm>
+#include <cmath>
+
+#include "graph/numeric.h"
+#include "graph/text_util.h"
+#include "kernels/infer.h"
+#include "kernels/kernel.h"
+#include "kernels/operands.h"
+
+namespace quern {
+namespace {
+
+Status infer(InferContext& c) {
+  const DType dtype = c.op<MelWeightMatrix>().dtype;
+  if (!is_number(dtype)) return c.error(cat("cannot make a matrix of ", name_of(dtype)));
+  QUERN_ASSIGN(const std::optional<std::int64_t> mel_bins, int_operand(c, 0));
+  QUERN_ASSIGN(const std::optional<std::int64_t> length, int_operand(c, 1));
+  QUERN_TRY(int_operand(c, 2).status());
+  for (std::size_t i : {3, 4}) {
+    const Dim elements = c.dims(i) ? product(*c.dims(i)) : Dim();
+    if (!is_number_float(c.dtype(i)) || (elements.known() && !elements.is(1)))
+      return c.error(cat(c.describe(i), " must be one float"));
+  }
+  if ((mel_bins && (*mel_bins < 0 || *mel_bins > max_extent)) ||
+      (length && (*length < 0 || *length > max_extent)))
+    return c.error(cat("the sizes must be from 0 to ", max_extent));
+  c.set(0, dtype, Dims{length ? Dim(*length / 2 + 1) : Dim(), mel_bins ? Dim(*mel_bins) : Dim()});
+  return {};
+}
+
+// ---- reference
+
+double mel_of(double hertz) {
+  return 2595 * std::log10(1 + hertz / 700);
+}
+double hertz_of(double mel) {
+  return 700 * (std::pow(10, mel / 2595) - 1);
+}
+
+struct Triangles {
+  explicit Triangles(const ReferenceCall& call)
+      : length(static_cast<double>(int_element(call.inputs[1], 0))),
+        sample_rate(static_cast<double>(int_element(call.inputs[2], 0))),
+        lowest(mel_of(float_element(call.inputs[3], 0))),
+        step((mel_of(float_element(call.inputs[4], 0)) - lowest) /
+             static_cast<double>(int_element(call.inputs[0], 0) + 2)) {}
+
+  // The bin of the spectrum at the i-th corner; saturates outside of any spectrum.
+  std::int64_t corner(std::int64_t i) const {
+    const double bin =
+        (length + 1) * hertz_of(lowest + static_cast<double>(i) * step) / sample_rate;
+    return convert<std::int64_t>(std::clamp(std::floor(bin), -0x1p40, 0x1p40));
+  }
+  // Of bin j in the triangle with these corners.
+  static double weight(std::int64_t j, std::int64_t left, std::int64_t peak, std::int64_t right) {
+    if (j == peak) return 1;
+    if (j >= left && j < peak)
+      return static_cast<double>(j - left) / static_cast<double>(peak - left);
+    if (j > peak && j < right)
+      return static_cast<double>(right - j) / static_cast<double>(right - peak);
+    return 0;
+  }
+
+  double length, sample_rate, lowest, step;
+};
+
+Status reference(const ReferenceCall& call) {
+  const Shape& ys = call.outputs[0].type.shape;
+  if (ys.elements() == 0) return {};
+  const Triangles triangles(call);
+  if (triangles.sample_rate <= 0)
+    return {Code::invalid_argument, cat("sample_rate is ", triangles.sample_rate)};
+  visit_number(call.outputs[0].type.dtype, [&]<class T>(TypeTag<T>) {
+    for (std::int64_t i = 0; i < ys[1]; ++i) {
+      const std::int64_t left = triangles.corner(i);
+      const std::int64_t peak = triangles.corner(i + 1);
+      const std::int64_t right = triangles.corner(i + 2);
+      T* y = call.outputs[0].as<T>() + i;
+      for (std::int64_t j = 0; j < ys[0]; ++j)
+        y[j * ys[1]] = convert<T>(Triangles::weight(j, left, peak, right));
+    }
+  });
+  return {};
+}
+
+}  // namespace
+
+const OpDef& MelWeightMatrix::def() {
+  static constexpr OpDef def{.name = "MelWeightMatrix",
+                             .inputs = {5, 5},
+                             .outputs = {1, 1},
+                             .plan_operands = 0b11,
+                             .infer = infer,
+                             .reference = reference};
+  return def;
+}
+
+}  // namespace quern

@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: Apache-2.0
+// Multinomial: draws sample_size classes for each row of unnormalised log probabilities, with
+// replacement: the first class at which the running sum of exp(x - max x) passes u times the whole.
+//
+// ONNX Multinomial, opsets 7 and 22. u is element (row * sample_size + sample) of our generator
+// (philox.h), in double. A row of NaN, or of nothing but -inf, gives the last class.
+#include <cmath>
+#include <limits>
+
+#include "graph/numeric.h"
+#include "graph/text_util.h"
+#include "kernels/infer.h"
+#include "kernels/kernel.h"
+#include "kernels/philox.h"
+
+namespace quern {
+namespace {
+
+Status infer(InferContext& c) {
+  const auto& op = c.op<Multinomial>();
+  QUERN_TRY(want_floats(c, 0));
+  if (op.dtype != DType::i32 && op.dtype != DType::i64)
+    return c.error(cat("draws i32 or i64, not ", name_of(op.dtype)));
+  if (op.sample_size < 1 || op.sample_size > max_extent)
+    return c.error(cat("sample_size is ", op.sample_size, ", wants at least 1"));
+  const Dims* dims = c.dims(0);
+  if (dims && dims->size() != 2) return c.error(cat(c.describe(0), " must have rank 2"));
+  if (dims && dims->back().is(0)) return c.error(cat(c.describe(0), " has no classes"));
+  c.set(0, op.dtype, Dims{dims ? dims->front() : Dim(), op.sample_size});
+  return {};
+}
+
+// ---- reference
+
+template <class T>
+double largest(const T* row, std::int64_t classes) {
+  double m = -std::numeric_limits<double>::infinity();
+  for (std::int64_t k = 0; k < classes; ++k) m = std::fmax(m, static_cast<double>(row[k]));
+  return m;
+}
+
+template <class T>
+std::int64_t draw(const T* row, std::int64_t classes, double m, double target) {
+  double sum = 0;
+  for (std::int64_t k = 0; k < classes; ++k) {
+    sum += std::exp(static_cast<double>(row[k]) - m);
+    if (sum > target) return k;
+  }
+  return classes - 1;
+}
+
+template <class T, class Y>
+void draw_all(const ReferenceCall& call) {
+  const auto& op = call.as<Multinomial>();
+  const Shape& xs = call.inputs[0].type.shape;
+  Y* y = call.outputs[0].as<Y>();
+  for (std::int64_t r = 0; r < xs[0]; ++r) {
+    const T* row = call.inputs[0].as<T>() + r * xs[1];
+    const double m = largest(row, xs[1]);
+    double whole = 0;
+    for (std::int64_t k = 0; k < xs[1]; ++k) whole += std::exp(static_cast<double>(row[k]) - m);
+    for (std::int64_t s = 0; s < op.sample_size; ++s) {
+      const PhiloxBlock w =
+          random_words(op.seed, static_cast<std::uint64_t>(r * op.sample_size + s));
+      *y++ = static_cast<Y>(draw(row, xs[1], m, uniform_double(w[0], w[1]) * whole));
+    }
+  }
+}
+
+Status reference(const ReferenceCall& call) {
+  const bool wide = call.outputs[0].type.dtype == DType::i64;
+  visit_float(call.inputs[0].type.dtype, [&]<class T>(TypeTag<T>) {
+    wide ? draw_all<T, std::int64_t>(call) : draw_all<T, std::int32_t>(call);
+  });
+  return {};
+}
+
+}  // namespace
+
+const OpDef& Multinomial::def() {
+  static constexpr OpDef def{.name = "Multinomial",
+                             .inputs = {1, 1},
+                             .outputs = {1, 1},
+                             .traits = OpTrait::random,
+                             .infer = infer,
+                             .reference = reference};
+  return def;
+}
+
+}  // namespace quern

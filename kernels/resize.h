@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+// How Resize maps one axis of its output to its input: what all implementations share. Along each
+// axis an output element is a weighted sum of input elements, its taps, which depend on nothing but
+// sizes and attributes: an implementation asks for them once, when a plan is made.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <span>
+
+#include <quern/shape.h>
+#include <quern/status.h>
+
+#include "graph/op_def.h"
+
+namespace quern {
+
+struct ResizeAxis {
+  std::int64_t in = 1;
+  std::int64_t out = 1;
+  double scale = 1;  // as given: in * scale is the output size before it was rounded
+  double roi_begin = 0;
+  double roi_end = 1;
+
+  double unrounded() const { return static_cast<double>(in) * scale; }
+  bool is_identity() const { return in == out && scale == 1 && roi_begin == 0 && roi_end == 1; }
+  bool operator==(const ResizeAxis&) const = default;
+};
+
+// The axes of the input, one after the other. Fixed room, so that references may make one.
+using ResizeAxes = std::array<ResizeAxis, Shape::max_rank>;
+
+// Operands as plain views; one without elements counts as absent. The error has no subject.
+struct ResizeOperands {
+  TensorView roi, scales, sizes;
+};
+Status resolve_resize(const Resize& op, const Shape& in, const ResizeOperands& operands,
+                      ResizeAxes& axes);
+
+// Where in the input (in elements, maybe outside of it) output element x of the axis lies. An axis
+// that keeps its size stays as it is, whatever the mode.
+double resize_coordinate(CoordinateMode mode, const ResizeAxis& axis, std::int64_t x);
+
+struct ResizeTap {
+  std::int64_t index = 0;  // always inside of the input
+  double weight = 0;       // never 0
+};
+// The taps of output element x, at most `taps.size()` of them, by index; returns their number. 0:
+// the element lies outside of the region and gets the extrapolation value. in and out must not be
+// 0.
+std::size_t resize_taps(const Resize& op, const ResizeAxis& axis, std::int64_t x,
+                        std::span<ResizeTap> taps);
+// No output element of such an axis has more taps.
+std::size_t max_resize_taps(const Resize& op, std::int64_t in, std::int64_t out);
+
+}  // namespace quern

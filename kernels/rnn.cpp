@@ -1,0 +1,314 @@
+// SPDX-License-Identifier: Apache-2.0
+// Rnn: a recurrent layer over sequences, forwards, backwards or both. With a(k) the k-th
+// activation, G(g, h) = W[g] x + Wb[g] + R[g] h + Rb[g], clipped before it is activated if `clip`
+// is given:
+//   rnn   h' = a0(G(0, h))
+//   gru   z = a0(G(0, h)), r = a0(G(1, h)), n = a1(W[2] x + Wb[2] + R[2] (r * h) + Rb[2]) or, with
+//         linear_before_reset, a1(W[2] x + Wb[2] + r * (R[2] h + Rb[2])); h' = (1 - z) n + z h
+//   lstm  i = a0(G(0, h) + P[0] c), f = a0(G(2, h) + P[2] c) or 1 - i with input_forget,
+//         c' = f c + i a1(G(3, h)), o = a0(G(1, h) + P[1] c'), h' = o a2(c')
+//
+// ONNX RNN, GRU, LSTM, opsets 7 to 22. Steps past a sequence's length give 0 in y and leave the
+// state alone; backwards, a sequence starts at its own end. As in ONNX Runtime, clipping spares
+// what a2 is applied to, the cell. States and sums in double.
+#include <algorithm>
+#include <cmath>
+
+#include "graph/numeric.h"
+#include "graph/op_fields.h"
+#include "graph/text.h"
+#include "graph/text_util.h"
+#include "kernels/infer.h"
+#include "kernels/kernel.h"
+#include "kernels/operands.h"
+#include "kernels/scalar_math.h"
+
+namespace quern {
+namespace {
+
+enum Input : std::size_t { in_x, in_w, in_r, in_b, in_lengths, in_h, in_c, in_p };
+
+std::int64_t gates(RnnKind kind) {
+  return kind == RnnKind::rnn ? 1 : kind == RnnKind::gru ? 3 : 4;
+}
+std::int64_t directions(const Rnn& op) {
+  return op.direction == Direction::bidirectional ? 2 : 1;
+}
+std::size_t activations(RnnKind kind) {
+  return kind == RnnKind::rnn ? 1 : kind == RnnKind::gru ? 2 : 3;
+}
+
+bool is_activation(const Unary& u) {
+  return u.kind < UnaryKind::is_nan;
+}
+
+Status check_attributes(const InferContext& c, const Rnn& op) {
+  if (op.hidden_size < 0 || op.hidden_size > max_extent)
+    return c.error(cat("hidden_size is ", op.hidden_size));
+  const std::size_t wanted = activations(op.kind) * static_cast<std::size_t>(directions(op));
+  if (!op.activations.empty() && op.activations.size() < wanted)
+    return c.error(cat("has ", op.activations.size(), " activations, wants ", wanted));
+  for (const Unary& u : op.activations)
+    if (!is_activation(u)) return c.error(cat(unary_text(u), " is no activation"));
+  if (op.kind != RnnKind::lstm && (c.has(in_c) || c.has(in_p) || c.output_count() > 2))
+    return c.error(cat(enum_name(op.kind), " has no cell state"));
+  return {};
+}
+
+Status want_dims(const InferContext& c, std::size_t i, const Dims& wanted) {
+  if (!c.dims(i) || meet(*c.dims(i), wanted)) return {};
+  return c.error(
+      cat(c.describe(i), " does not fit, wants ", type_text(ValueType(c.dtype(i), wanted))));
+}
+
+struct Sizes {
+  Dim steps, batch, input, hidden;
+};
+
+Dims state_dims(const Rnn& op, const Sizes& s) {
+  if (op.batch_first) return {s.batch, directions(op), s.hidden};
+  return {directions(op), s.batch, s.hidden};
+}
+
+Status check_shapes(const InferContext& c, const Rnn& op, const Sizes& s) {
+  const Dim d = directions(op);
+  const Dim rows = s.hidden * gates(op.kind);
+  QUERN_TRY(want_dims(c, in_w, {d, rows, s.input}));
+  QUERN_TRY(want_dims(c, in_r, {d, rows, s.hidden}));
+  QUERN_TRY(want_dims(c, in_b, {d, rows * 2}));
+  QUERN_TRY(want_dims(c, in_lengths, {s.batch}));
+  QUERN_TRY(want_dims(c, in_h, state_dims(op, s)));
+  QUERN_TRY(want_dims(c, in_c, state_dims(op, s)));
+  return want_dims(c, in_p, {d, s.hidden * 3});
+}
+
+Status infer(InferContext& c) {
+  const auto& op = c.op<Rnn>();
+  QUERN_TRY(want_floats(c, in_x));
+  for (std::size_t i : {in_w, in_r, in_b, in_h, in_c, in_p}) QUERN_TRY(c.want_same_dtype(in_x, i));
+  if (c.has(in_lengths) && c.dtype(in_lengths) != DType::i64)
+    QUERN_TRY(c.want_dtype(in_lengths, DType::i32));
+  QUERN_TRY(check_attributes(c, op));
+  const Dims x = c.dims(in_x) ? *c.dims(in_x) : Dims(3);
+  if (x.size() != 3) return c.error(cat(c.describe(in_x), " must have rank 3"));
+  if (c.dims(in_r) && c.dims(in_r)->size() != 3)
+    return c.error(cat(c.describe(in_r), " must have rank 3"));
+  Sizes s{x[op.batch_first ? 1 : 0], x[op.batch_first ? 0 : 1], x[2], Dim()};
+  if (c.dims(in_r)) s.hidden = (*c.dims(in_r))[2];
+  if (op.hidden_size > 0) s.hidden = op.hidden_size;
+  QUERN_TRY(check_shapes(c, op, s));
+  const Dim d = directions(op);
+  c.set(0, c.dtype(in_x),
+        op.batch_first ? Dims{s.batch, s.steps, d, s.hidden} : Dims{s.steps, d, s.batch, s.hidden});
+  for (std::size_t i = 1; i < c.output_count(); ++i) c.set(i, c.dtype(in_x), state_dims(op, s));
+  return {};
+}
+
+// ---- reference
+
+const Unary& default_activation(RnnKind kind, std::size_t k) {
+  static constexpr Unary sigmoid{.kind = UnaryKind::sigmoid};
+  static constexpr Unary tanh{.kind = UnaryKind::tanh};
+  return kind != RnnKind::rnn && k == 0 ? sigmoid : tanh;
+}
+
+// The weights of one direction and the state of one sequence.
+template <class T>
+struct Cell {
+  Cell(const ReferenceCall& call, std::int64_t direction, double* state)
+      : op(call.as<Rnn>()),
+        input(call.inputs[in_x].type.shape[2]),
+        hidden(call.inputs[in_r].type.shape[2]),
+        dir(direction),
+        w(part(call, in_w, gates(op.kind) * hidden * input)),
+        r(part(call, in_r, gates(op.kind) * hidden * hidden)),
+        b(part(call, in_b, 2 * gates(op.kind) * hidden)),
+        p(part(call, in_p, 3 * hidden)),
+        h(state),
+        c(state + hidden),
+        next(state + 2 * hidden),
+        reset(state + 3 * hidden) {}
+
+  const T* part(const ReferenceCall& call, std::size_t i, std::int64_t size) const {
+    return call.has(i) ? call.inputs[i].as<T>() + dir * size : nullptr;
+  }
+
+  double from_input(const T* x, std::int64_t gate, std::int64_t j) const {
+    const std::int64_t row = gate * hidden + j;
+    double sum = b ? static_cast<double>(b[row]) : 0;
+    for (std::int64_t i = 0; i < input; ++i)
+      sum += static_cast<double>(w[row * input + i]) * static_cast<double>(x[i]);
+    return sum;
+  }
+  double from_state(const double* state, std::int64_t gate, std::int64_t j) const {
+    const std::int64_t row = gate * hidden + j;
+    double sum = b ? static_cast<double>(b[gates(op.kind) * hidden + row]) : 0;
+    for (std::int64_t i = 0; i < hidden; ++i)
+      sum += static_cast<double>(r[row * hidden + i]) * state[i];
+    return sum;
+  }
+  double gate(const T* x, std::int64_t g, std::int64_t j) const {
+    return from_input(x, g, j) + from_state(h, g, j);
+  }
+  double peephole(std::int64_t g, std::int64_t j, double cell) const {
+    return p ? static_cast<double>(p[g * hidden + j]) * cell : 0;
+  }
+  double apply(std::size_t k, double v) const {
+    const std::size_t at = static_cast<std::size_t>(dir) * activations(op.kind) + k;
+    return apply_float(op.activations.empty() ? default_activation(op.kind, k) : op.activations[at],
+                       v);
+  }
+  double clip_apply(std::size_t k, double v) const {
+    const double bound = op.clip;
+    if (bound > 0) v = v < -bound ? -bound : v > bound ? bound : v;
+    return apply(k, v);
+  }
+
+  void step(const T* x) {
+    switch (op.kind) {
+      case RnnKind::rnn: step_rnn(x); break;
+      case RnnKind::gru: step_gru(x); break;
+      case RnnKind::lstm: step_lstm(x); break;
+    }
+    std::swap(h, next);
+  }
+  void step_rnn(const T* x) {
+    for (std::int64_t j = 0; j < hidden; ++j) next[j] = clip_apply(0, gate(x, 0, j));
+  }
+  void step_gru(const T* x) {
+    for (std::int64_t j = 0; j < hidden; ++j) {
+      reset[j] = clip_apply(0, gate(x, 1, j));
+      if (!op.linear_before_reset) reset[j] *= h[j];
+    }
+    for (std::int64_t j = 0; j < hidden; ++j) {
+      const double recurrent =
+          op.linear_before_reset ? reset[j] * from_state(h, 2, j) : from_state(reset, 2, j);
+      const double n = clip_apply(1, from_input(x, 2, j) + recurrent);
+      const double z = clip_apply(0, gate(x, 0, j));
+      next[j] = (1 - z) * n + z * h[j];
+    }
+  }
+  void step_lstm(const T* x) {
+    for (std::int64_t j = 0; j < hidden; ++j) {
+      const double i = clip_apply(0, gate(x, 0, j) + peephole(0, j, c[j]));
+      const double f =
+          op.input_forget ? 1 - i : clip_apply(0, gate(x, 2, j) + peephole(2, j, c[j]));
+      c[j] = f * c[j] + i * clip_apply(1, gate(x, 3, j));
+      const double o = clip_apply(0, gate(x, 1, j) + peephole(1, j, c[j]));
+      next[j] = o * apply(2, c[j]);
+    }
+  }
+
+  const Rnn& op;
+  std::int64_t input, hidden, dir;
+  const T *w, *r, *b, *p;
+  double *h, *c, *next, *reset;
+};
+
+// Positions of a sequence's parts in x, y and the states.
+struct Places {
+  Places(const ReferenceCall& call, std::int64_t b, std::int64_t dir)
+      : batch_first(call.as<Rnn>().batch_first),
+        dirs(directions(call.as<Rnn>())),
+        steps(call.inputs[in_x].type.shape[batch_first ? 1 : 0]),
+        batch(call.inputs[in_x].type.shape[batch_first ? 0 : 1]),
+        b(b),
+        dir(dir) {}
+
+  std::int64_t x(std::int64_t t) const { return batch_first ? b * steps + t : t * batch + b; }
+  std::int64_t y(std::int64_t t) const {
+    return batch_first ? (b * steps + t) * dirs + dir : (t * dirs + dir) * batch + b;
+  }
+  std::int64_t state() const { return batch_first ? b * dirs + dir : dir * batch + b; }
+
+  bool batch_first;
+  std::int64_t dirs, steps, batch, b, dir;
+};
+
+template <class T>
+void load_state(const ReferenceCall& call, std::size_t i, std::int64_t at, double* to,
+                std::int64_t n) {
+  for (std::int64_t j = 0; j < n; ++j)
+    to[j] = call.has(i) ? static_cast<double>(call.inputs[i].as<T>()[at * n + j]) : 0;
+}
+template <class T>
+void store(const ReferenceCall& call, std::size_t output, std::int64_t at, const double* from,
+           std::int64_t n) {
+  if (!call.wants(output)) return;
+  T* to = call.outputs[output].as<T>() + at * n;
+  for (std::int64_t j = 0; j < n; ++j) to[j] = T(from[j]);
+}
+
+template <class T>
+void run_sequence(const ReferenceCall& call, Cell<T>& cell, const Places& at, std::int64_t length) {
+  const bool backwards = cell.op.direction == Direction::reverse || at.dir == 1;
+  load_state<T>(call, in_h, at.state(), cell.h, cell.hidden);
+  load_state<T>(call, in_c, at.state(), cell.c, cell.hidden);
+  for (std::int64_t i = 0; i < length; ++i) {
+    const std::int64_t t = backwards ? length - 1 - i : i;
+    cell.step(call.inputs[in_x].as<T>() + at.x(t) * cell.input);
+    store<T>(call, 0, at.y(t), cell.h, cell.hidden);
+  }
+  store<T>(call, 1, at.state(), cell.h, cell.hidden);
+  store<T>(call, 2, at.state(), cell.c, cell.hidden);
+  std::fill_n(cell.next, cell.hidden, 0.0);
+  for (std::int64_t t = length; t < at.steps; ++t)
+    store<T>(call, 0, at.y(t), cell.next, cell.hidden);
+}
+
+template <class T>
+Status run_all(const ReferenceCall& call) {
+  const auto& op = call.as<Rnn>();
+  const auto hidden = static_cast<std::size_t>(call.inputs[in_r].type.shape[2]);
+  auto* state = call.scratch.take<double>(4 * hidden);
+  const Places all(call, 0, 0);
+  for (std::int64_t b = 0; b < all.batch; ++b) {
+    const std::int64_t length =
+        call.has(in_lengths) ? int_element(call.inputs[in_lengths], b) : all.steps;
+    if (length < 0 || length > all.steps)
+      return {Code::invalid_argument,
+              cat("sequence ", b, " has the length ", length, " of ", all.steps)};
+    for (std::int64_t dir = 0; dir < directions(op); ++dir) {
+      Cell<T> cell(call, dir, state);
+      run_sequence(call, cell, Places(call, b, dir), length);
+    }
+  }
+  return {};
+}
+
+Status reference(const ReferenceCall& call) {
+  if (call.inputs[in_r].type.shape[2] == 0) return {};
+  Status status;
+  visit_float(call.inputs[in_x].type.dtype,
+              [&]<class T>(TypeTag<T>) { status = run_all<T>(call); });
+  return status;
+}
+
+std::size_t scratch(const Op&, std::span<const TensorType> inputs, std::span<const TensorType>) {
+  return Scratch::bytes_for<double>(4 * static_cast<std::size_t>(inputs[in_r].shape[2]));
+}
+
+Cost flops(const Op&, std::span<const TensorType> inputs, std::span<const TensorType> outputs) {
+  Cost cost = traffic(inputs, outputs);
+  const auto elements = [&](Input i) { return static_cast<double>(inputs[i].shape.elements()); };
+  const double sequence = static_cast<double>(inputs[in_x].shape.elements(0, 2));
+  cost.flops = 2 * sequence * (elements(in_w) + elements(in_r));
+  return cost;
+}
+
+constexpr OpKernels kernels{.cpu = {}, .flops = flops};
+
+}  // namespace
+
+const OpDef& Rnn::def() {
+  static constexpr OpDef def{.name = "Rnn",
+                             .inputs = {3, 8},
+                             .outputs = {1, 3},
+                             .infer = infer,
+                             .reference = reference,
+                             .scratch = scratch,
+                             .kernels = &kernels};
+  return def;
+}
+
+}  // namespace quern

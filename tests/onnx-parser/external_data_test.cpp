@@ -1,0 +1,142 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <fstream>
+
+#include "tests/onnx-parser/import_test.h"
+
+namespace quern::onnx_test {
+namespace {
+
+namespace fs = std::filesystem;
+using ::testing::HasSubstr;
+
+class ExternalData : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    std::string pattern = ::testing::TempDir() + "quern-external-XXXXXX";
+    ASSERT_NE(::mkdtemp(pattern.data()), nullptr);
+    root_ = pattern;
+    fs::create_directories(root_ / "model" / "sub");
+    write(root_ / "outside.bin", std::string(64, 'x'));
+    write(root_ / "model" / "w.bin", "...." + bytes_of<float>({1, 2, 3}));
+    write(root_ / "model" / "sub" / "w.bin", bytes_of<float>({4}));
+  }
+  void TearDown() override { fs::remove_all(root_); }
+
+  static void write(const fs::path& path, std::string_view bytes) {
+    std::ofstream(path, std::ios::binary) << bytes;
+  }
+  static Message external(std::int64_t dtype, std::initializer_list<std::int64_t> dims,
+                          std::initializer_list<std::pair<std::string_view, std::string_view>> e) {
+    Message m = tensor_header("w", dtype, dims);
+    for (const auto& [key, value] : e) m.message(13, Message().text(1, key).text(2, value));
+    return m.number(14, 1);
+  }
+  // Writes the model into the folder and loads it from there.
+  std::string load(const Message& tensor) {
+    const std::string bytes =
+        make_model(GraphParts{.nodes = {node("Identity", {"w"}, {"y"})},
+                              .outputs = {Message().text(1, "y")},
+                              .initializers = {tensor}});
+    write(root_ / "model" / "model.onnx", bytes);
+    const auto m = load_onnx((root_ / "model" / "model.onnx").string(), builtin_ops());
+    if (!m) return "error: " + std::string(m.error().message());
+    return body_of(to_text(m->graph, {.names = false}));
+  }
+  std::string load_location(std::string_view location) {
+    return load(external(f32, {1}, {{"location", location}}));
+  }
+
+  fs::path root_;
+};
+
+TEST_F(ExternalData, IsFoundInTheModelsFolderAndBelow) {
+  EXPECT_THAT(load(external(f32, {2}, {{"location", "w.bin"}, {"offset", "8"}, {"length", "8"},
+                                       {"checksum", "ignored"}})),
+              HasSubstr("f32[2] = {2, 3}"));
+  EXPECT_THAT(load(external(f32, {3}, {{"location", "./w.bin"}, {"offset", "4"}})),
+              HasSubstr("f32[3] = {1, 2, 3}"));
+  EXPECT_THAT(load_location("sub/w.bin"), HasSubstr("f32[1] = {4}"));
+  EXPECT_THAT(load_location("sub//w.bin"), HasSubstr("f32[1] = {4}"));
+}
+
+TEST_F(ExternalData, FourBitIntegersAreUnpacked) {
+  EXPECT_THAT(load(external(u4, {3}, {{"location", "outside"}})), HasSubstr("No such file"));
+  write(root_ / "model" / "q.bin", "\x21\x03");
+  EXPECT_THAT(load(external(u4, {3}, {{"location", "q.bin"}})), HasSubstr("u4[3] = {1, 2, 3}"));
+}
+
+TEST_F(ExternalData, NothingOutsideOfTheFolderIsOpened) {
+  EXPECT_THAT(load_location("../outside.bin"), HasSubstr("'..' is refused"));
+  EXPECT_THAT(load_location("sub/../w.bin"), HasSubstr("'..' is refused"));
+  EXPECT_THAT(load_location((root_ / "outside.bin").string()),
+              HasSubstr("absolute paths are refused"));
+  EXPECT_THAT(load_location(""), HasSubstr("the location is empty"));
+  EXPECT_THAT(load_location("./"), HasSubstr("names no file"));
+  EXPECT_THAT(load_location(std::string_view("w.bin\0x", 7)), HasSubstr("zero byte"));
+}
+
+TEST_F(ExternalData, SymbolicLinksAreRefusedWhereverTheyStand) {
+  fs::create_symlink(root_ / "outside.bin", root_ / "model" / "link.bin");
+  fs::create_directory_symlink(root_, root_ / "model" / "up");
+  fs::create_symlink(root_ / "model" / "w.bin", root_ / "model" / "inner.bin");
+  EXPECT_THAT(load_location("link.bin"), HasSubstr("symbolic links are refused"));
+  EXPECT_THAT(load_location("up/outside.bin"), HasSubstr("symbolic links are refused"));
+  EXPECT_THAT(load_location("inner.bin"), HasSubstr("symbolic links are refused"));
+}
+
+TEST_F(ExternalData, OnlyRegularFilesAreRead) {
+  ASSERT_EQ(::mkfifo((root_ / "model" / "pipe").c_str(), 0600), 0);
+  EXPECT_THAT(load_location("pipe"), HasSubstr("not a regular file"));
+  EXPECT_THAT(load_location("sub"), HasSubstr("not a regular file"));
+  EXPECT_THAT(load_location("missing.bin"), HasSubstr("No such file"));
+  EXPECT_THAT(load_location("w.bin/x"), HasSubstr("Not a directory"));
+}
+
+TEST_F(ExternalData, OffsetAndLengthAreCheckedAgainstTheFile) {
+  const auto with = [&](std::string_view offset, std::string_view length) {
+    return load(external(f32, {2}, {{"location", "w.bin"}, {"offset", offset}, {"length", length}}));
+  };
+  EXPECT_THAT(with("12", "8"), HasSubstr("offset 12 and length 8 reach past the 16 bytes"));
+  EXPECT_THAT(with("18446744073709551615", "8"), HasSubstr("reach past"));
+  EXPECT_THAT(with("8", "18446744073709551615"), HasSubstr("reach past"));
+  EXPECT_THAT(with("0", "4"), HasSubstr("has 4 bytes, but f32[2] takes 8"));
+  EXPECT_THAT(with("-1", "8"), HasSubstr("offset is '-1', wants a number"));
+  EXPECT_THAT(with("8x", "8"), HasSubstr("offset is '8x', wants a number"));
+  EXPECT_THAT(with("99999999999999999999", "8"), HasSubstr("wants a number"));
+}
+
+TEST_F(ExternalData, StringsCannotBeExternal) {
+  EXPECT_THAT(load(external(onnx_test::text, {1}, {{"location", "w.bin"}})),
+              HasSubstr("strings cannot be external data"));
+}
+
+TEST_F(ExternalData, AModelFromMemoryHasNone) {
+  const std::string bytes = make_model(
+      GraphParts{.initializers = {external(f32, {1}, {{"location", "w.bin"}})}});
+  EXPECT_THAT(error_of(bytes), HasSubstr("not read from a file"));
+  const auto m = import(bytes, {}, (root_ / "model").string());
+  EXPECT_TRUE(m) << m.error().message();
+}
+
+TEST_F(ExternalData, FilesThatAreNoModelsAreExplained) {
+  const auto why = [&](std::string_view bytes) {
+    write(root_ / "model" / "m.onnx", bytes);
+    return std::string(
+        load_onnx((root_ / "model" / "m.onnx").string(), builtin_ops()).error().message());
+  };
+  EXPECT_THAT(why("version https://git-lfs.github.com/spec/v1\n"), HasSubstr("Git LFS pointer"));
+  EXPECT_THAT(why("<!DOCTYPE html><html>"), HasSubstr("web page"));
+  EXPECT_THAT(why(""), HasSubstr("it is empty"));
+  EXPECT_THAT(why("\x08\x08"), HasSubstr("it has no graph"));
+  EXPECT_THAT(std::string(load_onnx("no/such/file.onnx", builtin_ops()).error().message()),
+              HasSubstr("no/such/file.onnx: No such file"));
+  EXPECT_THAT(std::string(load_onnx((root_ / "model").string(), builtin_ops()).error().message()),
+              HasSubstr("not a regular file"));
+}
+
+}  // namespace
+}  // namespace quern::onnx_test
