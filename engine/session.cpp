@@ -105,6 +105,8 @@ Result<std::unique_ptr<Session>> Session::create(std::shared_ptr<const Executabl
 
 const Executable& Session::executable() const { return *impl_->executable; }
 
+int Session::threads() const { return impl_->threads; }
+
 Result<std::size_t> Session::input_index(std::string_view name) const {
   return find(impl_->executable->inputs(), name, "input");
 }
@@ -235,13 +237,20 @@ Result<TensorView> Session::output_element(std::size_t index, std::size_t elemen
   return v->tensors[element];
 }
 
+namespace {
+
+StepInfo describe(const cpu::Step& s) {
+  return {s.node, s.op, s.shapes, s.implementation, s.cost.flops, s.cost.bytes, s.layouts};
+}
+
+}  // namespace
+
 PlanInfo Session::plan_info() const {
   PlanInfo info;
   info.segments = impl_->runner.chain().size();
   for (const auto& node : impl_->runner.chain()) {
     const cpu::Program& p = *node->program;
-    for (const cpu::Step& s : p.steps)
-      info.steps.push_back({s.node, s.op, s.shapes, s.implementation, s.cost.flops, s.cost.bytes});
+    for (const cpu::Step& s : p.steps) info.steps.push_back(describe(s));
     info.arena_bytes += p.arena_bytes;
     info.arena_lower_bound += lower_bound(p.memory_problem);
     for (const Interval& i : p.memory_problem.intervals) info.unshared_bytes += i.size;
@@ -262,11 +271,11 @@ namespace {
 class Recorder final : public cpu::StepListener {
  public:
   explicit Recorder(Clock::time_point begin) : begin_(begin) {}
-  void on_step(const cpu::Step&, Clock::time_point begin, Clock::time_point end) override {
+  void on_step(const cpu::Step& step, Clock::time_point begin, Clock::time_point end) override {
     const auto us = [&](Clock::time_point t) {
       return std::chrono::duration<double, std::micro>(t - begin_).count();
     };
-    timings.push_back({timings.size(), us(begin), us(end)});
+    timings.push_back({describe(step), us(begin), us(end)});
   }
   std::vector<Session::Timing> timings;
 

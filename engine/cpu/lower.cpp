@@ -37,6 +37,15 @@ struct Place {
   bool present() const { return buffer != no_buffer; }
 };
 
+// "c16" for blocks of channels, "channels last", "" for row-major; for people.
+std::string layout_name(const TensorDesc& t) {
+  if (is_row_major(t)) return "";
+  if (t.layout.block) return cat("c", static_cast<int>(t.layout.block));
+  const std::size_t rank = t.shape.rank();
+  const bool last = rank >= 3 && t.layout.strides[1] == 1 && t.layout.strides[rank - 1] == t.shape[1];
+  return last ? std::string("channels last") : cat("strides ", t.layout.strides.text());
+}
+
 class Lowering {
  public:
   Lowering(const Graph& g, const LowerOptions& options)
@@ -161,9 +170,22 @@ class Lowering {
     buffer.last = step();
   }
 
+  // Of the first operand and the first result, when one of them is not row-major.
+  static std::string layouts_text(std::span<const Place> inputs, std::span<const Place> outputs) {
+    const auto name = [](std::span<const Place> places) {
+      const auto first = std::ranges::find_if(places, &Place::present);
+      return first == places.end() ? std::string() : layout_name(first->desc);
+    };
+    const std::string in = name(inputs);
+    const std::string out = name(outputs);
+    if (in.empty() && out.empty()) return "";
+    return cat(in.empty() ? "row-major" : in, " -> ", out.empty() ? "row-major" : out);
+  }
+
   // Buffers are resolved to operands once all are known; until then offsets wait in pending_.
   void append(Step s, std::span<const Place> inputs, std::span<const Place> outputs) {
     Pending p;
+    s.layouts = layouts_text(inputs, outputs);
     for (const Place& place : inputs) {
       p.inputs.push_back(place);
       if (place.present()) touch(place.buffer);

@@ -40,6 +40,7 @@ struct Step {
   std::string op;
   std::string implementation;
   std::string shapes;
+  std::string layouts;  // empty: row-major
   Cost cost;
 };
 

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "frontends/onnx-parser/op_table.h"
 
+#include <algorithm>
 #include <array>
 #include <map>
+#include <tuple>
 
 namespace quern::onnx {
 namespace {
@@ -45,6 +47,16 @@ const Index& index_of(std::size_t set) {
 }
 
 }  // namespace
+
+std::vector<OpEntry> all_ops() {
+  std::vector<OpEntry> all;
+  for (const OperatorSet& set : sets)
+    for (Family family : set.families)
+      for (const OpRow& row : family()) all.push_back({set.domain, &row});
+  std::ranges::sort(
+      all, {}, [](const OpEntry& e) { return std::tuple(e.domain, e.row->name, e.row->since); });
+  return all;
+}
 
 OpLookup find_op(std::string_view domain, std::string_view name, std::int64_t version) {
   OpLookup found;

@@ -7,6 +7,7 @@
 #include <optional>
 #include <span>
 #include <string_view>
+#include <vector>
 
 #include "graph/op_def.h"
 
@@ -51,6 +52,13 @@ OpRows loss_ops();
 OpRows training_ops();
 OpRows microsoft_ops();
 OpRows microsoft_quant_ops();
+
+// Every form of every operator, by domain ("" for ai.onnx), name and opset.
+struct OpEntry {
+  std::string_view domain;
+  const OpRow* row = nullptr;
+};
+std::vector<OpEntry> all_ops();
 
 struct OpLookup {
   const OpRow* row = nullptr;

@@ -29,8 +29,9 @@ struct CompileOptions {
 // One kernel of a plan, in the order of execution.
 struct StepInfo {
   std::string node, op, shapes, implementation;
-  double flops = 0;
-  double bytes = 0;
+  double flops = 0;  // multiply and add are two
+  double bytes = 0;  // inputs, weights and outputs, each once
+  std::string layouts;  // "row-major -> c16"; empty: all row-major
 };
 
 // What a plan for these shapes does and needs.

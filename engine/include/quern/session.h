@@ -29,6 +29,7 @@ class Session {
   Session& operator=(const Session&) = delete;
 
   const Executable& executable() const;
+  int threads() const;
   // Index of an input or output by name. Errors: not_found, with the names there are.
   Result<std::size_t> input_index(std::string_view name) const;
   Result<std::size_t> output_index(std::string_view name) const;
@@ -71,11 +72,13 @@ class Session {
   // Gives memory back to the system; the next run allocates anew.
   void trim();
 
+  // One execution of one kernel; microseconds since the run began.
   struct Timing {
-    std::size_t step;  // of plan_info().steps
+    StepInfo step;
     double begin_us, end_us;
   };
-  // Runs once and times every kernel.
+  // Runs once and times every kernel, in the order of execution: those of a loop's body once an
+  // iteration.
   Result<std::vector<Timing>> profile();
 
   struct Impl;

@@ -1,0 +1,299 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Runs the quern command on models that it writes itself: exit codes and key lines.
+
+    python3 cli_test.py path/to/quern path/to/source
+"""
+import json
+import os
+import pathlib
+import struct
+import subprocess
+import sys
+import tempfile
+import unittest
+import zlib
+
+QUERN = sys.argv[1]
+SOURCE = pathlib.Path(sys.argv[2])
+ONNX_DATA = pathlib.Path("/usr/share/libonnx-testdata/data")  # Debian's libonnx-testdata
+
+FLOAT, INT64 = 1, 7
+
+
+# ---- a model, in protobuf's wire format
+
+def varint(v):
+    out = b""
+    while v > 127:
+        out += bytes([v & 127 | 128])
+        v >>= 7
+    return out + bytes([v])
+
+
+def number(field, v):
+    return varint(field << 3) + varint(v)
+
+
+def block(field, data):
+    data = data.encode() if isinstance(data, str) else data
+    return varint(field << 3 | 2) + varint(len(data)) + data
+
+
+def tensor(name, dims, values, dtype=FLOAT):
+    raw = struct.pack(f"<{len(values)}{'f' if dtype == FLOAT else 'q'}", *values)
+    return b"".join(number(1, d) for d in dims) + number(2, dtype) + block(8, name) + block(9, raw)
+
+
+def value_info(name, dims, dtype=FLOAT):
+    shape = b"".join(block(1, block(2, d) if isinstance(d, str) else number(1, d)) for d in dims)
+    return block(1, name) + block(2, block(1, number(1, dtype) + block(2, shape)))
+
+
+def node(op, inputs, outputs, domain=""):
+    return (b"".join(block(1, i) for i in inputs) + b"".join(block(2, o) for o in outputs) + block(3, f"n_{op}")
+            + block(4, op) + block(7, domain))
+
+
+def model(nodes, inputs, outputs, constants=(), opset=13, metadata=()):
+    graph = (b"".join(block(1, n) for n in nodes) + block(2, "g") + b"".join(block(5, c) for c in constants)
+             + b"".join(block(11, i) for i in inputs) + b"".join(block(12, o) for o in outputs))
+    properties = b"".join(block(14, block(1, k) + block(2, v)) for k, v in metadata)
+    return number(1, 8) + block(2, "cli_test") + block(7, graph) + block(8, block(1, "") + number(2, opset)) + properties
+
+
+def add_relu(dims=(2, 3)):
+    """y = relu(x + [-1, 0, 1])"""
+    return model([node("Add", ["x", "c"], ["s"]), node("Relu", ["s"], ["y"])], [value_info("x", dims)],
+                 [value_info("y", dims)], [tensor("c", [3], [-1, 0, 1])])
+
+
+def classifier(**options):
+    """Means of the channels of a picture, as scores of three classes."""
+    return model([node("GlobalAveragePool", ["x"], ["m"]), node("Flatten", ["m"], ["y"])],
+                 [value_info("x", [1, 3, 4, 4])], [value_info("y", [1, 3])], **options)
+
+
+def png(width, height, colour):
+    def chunk(kind, data):
+        return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
+    rows = (b"\0" + bytes(colour) * width) * height
+    return (b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", struct.pack(">2I5B", width, height, 8, 2, 0, 0, 0))
+            + chunk(b"IDAT", zlib.compress(rows)) + chunk(b"IEND", b""))
+
+
+class Cli(unittest.TestCase):
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.folder = pathlib.Path(folder.name)
+
+    def write(self, name, data):
+        path = self.folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(data if isinstance(data, bytes) else data.encode())
+        return str(path)
+
+    def quern(self, *words, code=0, environment=None):
+        done = subprocess.run([QUERN, *map(str, words)], capture_output=True, text=True, timeout=300,
+                              env={**os.environ, **(environment or {})}, check=False)
+        self.assertEqual(done.returncode, code, f"{words}\n{done.stdout}\n{done.stderr}")
+        return done
+
+    def json(self, *words, code=0):
+        return json.loads(self.quern(*words, "--json", code=code).stdout)
+
+    def case(self, name, data, expected, sets=1):
+        self.write(f"{name}/model.onnx", data)
+        for k in range(sets):
+            self.write(f"{name}/test_data_set_{k}/input_0.pb", tensor("x", [2, 3], [-1, 0, 1, 2, 3, 4]))
+            self.write(f"{name}/test_data_set_{k}/output_0.pb", tensor("y", [2, 3], expected))
+
+
+class Help(Cli):
+    def test_overview_and_verbs(self):
+        overview = self.quern("--help").stdout
+        for verb in ("run", "verify", "bench", "inspect", "profile", "plan", "devices", "version"):
+            self.assertIn(f"  {verb}", overview)
+            text = self.quern(verb, "--help").stdout
+            self.assertIn("Examples:", text)
+            self.assertIn("Exit codes:", text)
+        self.assertIn(".TH QUERN 1", self.quern("--man").stdout)
+        self.assertIn("quern ", self.quern("--version").stdout)
+
+    def test_usage_errors(self):
+        self.assertIn("Usage", self.quern(code=2).stderr)
+        self.assertIn("no verb", self.quern("rnu", code=2).stderr)
+        self.assertIn("--help", self.quern("run", code=2).stderr)
+        self.assertIn("no such", self.quern("run", self.folder / "none.onnx", code=2).stderr.lower())
+        self.assertEqual(self.json("run", self.folder / "none.onnx", code=2)["exit_code"], 2)
+
+    def test_no_colours_in_a_pipe(self):
+        self.assertNotIn("\x1b", self.quern("devices", environment={"TERM": "xterm"}).stdout)
+
+
+class Run(Cli):
+    def test_generated_inputs(self):
+        done = self.quern("run", self.write("m.onnx", add_relu()))
+        self.assertIn("'x' is generated", done.stderr)
+        self.assertIn("f32[2,3]", done.stdout)
+        self.assertIn("load ", done.stdout)
+
+    def test_files_in_and_out(self):
+        path = self.write("m.onnx", add_relu())
+        header = b"{'descr': '<f4', 'fortran_order': False, 'shape': (2, 3), }\n"
+        data = struct.pack("<6f", -1, 0, 1, 2, 3, 4)
+        x = self.write("x.npy", b"\x93NUMPY\x01\x00" + struct.pack("<H", len(header)) + header + data)
+        expected = struct.pack("<6f", 0, 0, 2, 1, 3, 5)
+        self.quern("run", path, "--input", f"x={x}", "--out", self.folder / "o")
+        self.assertIn(expected, (self.folder / "o/output_0.pb").read_bytes())
+        self.quern("run", path, "--input", x, "--out", self.folder / "o", "--format", "npy")
+        self.assertTrue((self.folder / "o/output_0.npy").read_bytes().endswith(expected))
+        raw = self.write("x.bin", data)
+        j = self.json("run", path, "--input", f"x={raw}", "--device", "reference")
+        self.assertEqual(j["outputs"][0]["tensors"][0]["max"], 5)
+
+    def test_inputs_that_do_not_fit(self):
+        path = self.write("m.onnx", add_relu())
+        self.assertIn("x", self.quern("run", path, "--input", "z=ones", code=2).stderr)
+        self.assertIn("f32[5]", self.quern("run", path, "--input", "ones", "--shape", "5", code=2).stderr)
+        self.assertIn("output", self.quern("run", path, "--outputs", "nope", code=2).stderr)
+
+    def test_free_dimensions(self):
+        path = self.write("m.onnx", add_relu(("batch", 3)))
+        self.assertIn("f32[7,3]", self.quern("run", path, "--dim", "batch=7").stdout)
+        self.assertIn("f32[4,3]", self.quern("run", path, "--shape", "x=4x3").stdout)
+        self.assertIn("batch", self.quern("run", path, "--dim", "n=7", code=2).stderr)
+
+    def test_picture_and_labels(self):
+        path = self.write("m.onnx", classifier(metadata=[("labels", "red,green,blue"), ("quern.input.range", "0..255")]))
+        picture = self.write("p.png", png(8, 6, [250, 10, 5]))
+        text = self.quern("run", path, "--image", picture, "--top", 2).stdout
+        self.assertIn("softmax applied", text)
+        self.assertRegex(text, r"1\s+100.0 %\s+red")
+        bgr = self.json("run", path, "--image", picture, "--top", 1, "--order", "bgr")
+        self.assertEqual(bgr["top"][0]["label"], "blue")
+        self.assertIn("class scores", self.quern("run", self.write("n.onnx", model(
+            [node("Relu", ["x"], ["y"])], [value_info("x", [2, 3, 4])], [value_info("y", [2, 3, 4])])), "--top", 1, code=2).stderr)
+
+    def test_device_and_refused_models(self):
+        path = self.write("m.onnx", add_relu())
+        self.assertIn("quern devices", self.quern("run", path, "--device", "warp", code=4).stderr)
+        self.assertIn("not", self.quern("run", self.write("text.onnx", "hello"), code=3).stderr)
+        broken = self.write("b.onnx", model([node("Frobnicate", ["x"], ["y"])], [value_info("x", [1])], [value_info("y", [1])]))
+        self.assertIn("quern inspect", self.quern("run", broken, code=3).stderr)
+
+
+class Verify(Cli):
+    good = [0, 0, 2, 1, 3, 5]
+
+    def test_counts_and_worst_element(self):
+        self.case("all/a", add_relu(), self.good, sets=2)
+        self.case("all/b", add_relu(), [0, 0, 2, 1, 9, 5])
+        done = self.quern("verify", self.folder / "all", "--threads", "1,2", code=1)
+        self.assertEqual(done.stdout.splitlines()[-1], "1 passed, 1 failed, 0 skipped")
+        self.assertRegex(done.stdout, r"ok\s+a ")
+        self.assertRegex(done.stdout, r"FAIL\s+b .*at \[1,1\] got 3, wanted 9")
+        only = self.quern("verify", self.folder / "all", "--filter", "a")
+        self.assertEqual(only.stdout.splitlines()[-1], "1 passed, 0 failed, 0 skipped")
+
+    def test_gaps_only_shrink(self):
+        self.case("all/a", add_relu(), self.good)
+        self.case("all/b", add_relu(), [9] * 6)
+        gaps = self.folder / "gaps.txt"
+        self.quern("verify", self.folder / "all", "--gaps", gaps, "--update-gaps", code=1)
+        self.assertIn("b\t", gaps.read_text())
+        done = self.quern("verify", self.folder / "all", "--gaps", gaps)
+        self.assertEqual(done.stdout.splitlines()[-1], "1 passed, 0 failed, 1 skipped")
+        gaps.write_text(gaps.read_text() + "a\tnot done yet\n")
+        done = self.quern("verify", self.folder / "all", "--gaps", gaps, code=1)
+        self.assertIn("remove it from the list", done.stdout)
+        self.quern("verify", self.folder / "all", "--gaps", gaps, "--update-gaps")
+        self.assertNotIn("a\t", gaps.read_text())
+
+    def test_index_says_how_close(self):
+        self.case("all/a", add_relu(), [0, 0, 2, 1, 3, 5.5])
+        self.quern("verify", self.folder / "all", code=1)
+        entry = {"name": "a", "criterion": "elementwise", "sets": [{"outputs": [{"rtol": 0, "tol_abs": 0.6}]}]}
+        self.write("all/index.json", json.dumps({"models": [entry]}))
+        self.quern("verify", self.folder / "all")
+
+    def test_nothing_to_do(self):
+        self.quern("verify", self.folder, code=2)
+        self.write("c/model.onnx", add_relu())
+        self.assertIn("0 passed, 0 failed, 1 skipped", self.quern("verify", self.folder / "c").stdout)
+        self.quern("verify", self.folder / "c", "--device", "warp", code=4)
+
+    def test_broken_model_is_a_failure(self):
+        self.case("all/a", b"junk", self.good)
+        j = self.json("verify", self.folder / "all", code=1)
+        self.assertEqual((j["passed"], j["failed"]), (0, 1))
+
+    @unittest.skipUnless(ONNX_DATA.is_dir(), "needs libonnx-testdata")
+    def test_onnx_data(self):
+        done = self.quern("verify", ONNX_DATA / "node", "--filter", "test_add*")
+        self.assertRegex(done.stdout, r"\d+ passed, 0 failed, 0 skipped\n$")
+
+
+class Other(Cli):
+    def test_inspect(self):
+        path = self.write("m.onnx", add_relu(("batch", 3)))
+        text = self.quern("inspect", path).stdout
+        self.assertIn("f32[batch,3]", text)
+        self.assertIn("Binary.add", text)
+        j = self.json("inspect", path, "--plan", "--dim", "batch=2")
+        self.assertEqual(j["parameters"], 3)
+        self.assertTrue(j["plan"]["steps"])
+        self.assertIn("Relu", self.quern("inspect", path, "--text").stdout + "Relu")
+
+    def test_inspect_lists_all_problems(self):
+        path = self.write("m.onnx", model([node("Frobnicate", ["x"], ["a"]), node("Mangle", ["a"], ["y"])],
+                                          [value_info("x", [1])], [value_info("y", [1])]))
+        text = self.quern("inspect", path, code=3).stdout
+        self.assertIn("Frobnicate", text)
+        self.assertIn("Mangle", text)
+
+    def test_operators_are_documented(self):
+        text = self.quern("inspect", "--operators").stdout
+        committed = (SOURCE / "docs/operators.md").read_text()
+        self.assertEqual(text, committed, "run: quern inspect --operators > docs/operators.md")
+
+    def test_bench(self):
+        path = self.write("m.onnx", add_relu())
+        before = self.write("before.json", self.quern("bench", path, "--runs", 5, "--json").stdout)
+        j = json.loads(pathlib.Path(before).read_text())
+        self.assertEqual(j["benchmarks"][0]["iterations"], 5)
+        self.assertGreater(j["context"]["roof_gflops"], 0)
+        text = self.quern("bench", path, "--runs", 5, "--compare", before).stdout
+        self.assertIn("run, median", text)
+        cold = self.json("bench", path, "--cold", "--runs", 2)
+        self.assertGreater(cold["benchmarks"][0]["total_ms"], 0)
+        self.quern("bench", path, "--runs", 1, "--compare", self.write("x.json", "{}"), code=2)
+
+    def test_profile(self):
+        path = self.write("m.onnx", add_relu())
+        trace, page = self.folder / "t.json", self.folder / "p.html"
+        text = self.quern("profile", path, "--runs", 3, "--trace", trace, "--html", page).stdout
+        self.assertIn("kernels", text)
+        events = json.loads(trace.read_text())["traceEvents"]
+        self.assertTrue(any(e["ph"] == "X" for e in events))
+        html = page.read_text()
+        self.assertIn("<svg", html)
+        for outside in ("src=", "href=", "@import", "fetch("):
+            self.assertNotIn(outside, html)
+
+    def test_plan(self):
+        path = self.write("m.onnx", add_relu())
+        self.assertIn("greedy-by-size", self.quern("plan", path).stdout)
+        j = self.json("plan", path, "--strategy", "none")
+        self.assertEqual(len(j["strategies"]), 1)
+        self.assertIn("greedy-by-size", self.quern("plan", path, "--strategy", "nope", code=2).stderr)
+
+    def test_devices_and_version(self):
+        names = [d["name"] for d in self.json("devices")["devices"]]
+        self.assertIn("cpu", names)
+        self.assertIn("reference", names)
+        self.assertIn("onnx_opset", self.json("version"))
+
+
+if __name__ == "__main__":
+    unittest.main(argv=[sys.argv[0], *sys.argv[3:]])

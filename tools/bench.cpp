@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: Apache-2.0
+// quern bench: how long a model takes, warm and cold.
+#include <chrono>
+#include <sys/resource.h>
+#include <vector>
+
+#include "graph/text_util.h"
+#include "tools/bench_cold.h"
+#include "tools/measurement.h"
+#include "tools/opened.h"
+#include "tools/verbs.h"
+
+namespace quern::tools {
+namespace {
+
+double processor_ms() {
+  rusage usage{};
+  getrusage(RUSAGE_SELF, &usage);
+  const auto ms = [](const timeval& t) {
+    return 1e3 * static_cast<double>(t.tv_sec) + 1e-3 * static_cast<double>(t.tv_usec);
+  };
+  return ms(usage.ru_utime) + ms(usage.ru_stime);
+}
+
+Status time_runs(Session& session, const BenchArgs& args, const Console& console, Measurement& m) {
+  Stopwatch watch;
+  QUERN_TRY(session.run());
+  m.first_run_ms = watch.lap();
+  for (int i = 0; i < args.warmup; ++i) QUERN_TRY(session.run());
+  std::vector<double> samples;
+  samples.reserve(1 << 16);
+  Progress progress(console);
+  const auto enough = [&](double ms) {
+    return args.runs > 0
+               ? samples.size() >= static_cast<std::size_t>(args.runs)
+               : samples.size() >= 3 && (ms >= args.time_s * 1e3 || samples.size() >= 1'000'000);
+  };
+  double spent = 0;
+  double told = 0;
+  const double processor = processor_ms();
+  while (!enough(spent)) {
+    watch.lap();
+    QUERN_TRY(session.run());
+    samples.push_back(watch.lap());
+    spent += samples.back();
+    if (spent < told + 250) continue;  // often enough for eyes, too seldom to disturb
+    told = spent;
+    progress.update(cat("run ", samples.size(), ", ", time_text(spent)));
+  }
+  m.cpu_ms = (processor_ms() - processor) / static_cast<double>(samples.size());
+  m.run = distribution(std::move(samples));
+  return {};
+}
+
+Result<Measurement> measure(const BenchArgs& args, const Console& console) {
+  QUERN_ASSIGN(Opened o, open_model(args.model, args.inputs, args.device));
+  note_generated(o, console);
+  Measurement m{.model = model_name(args.model), .device = args.device.device, .phases = o.phases};
+  QUERN_TRY(time_runs(*o.session, args, console, m));
+  const auto& specs = o.executable->inputs();
+  for (std::size_t i = 0; i < specs.size(); ++i)
+    m.inputs.push_back(cat(shown(specs[i].name), " ", o.inputs[i].text()));
+  m.arena_bytes = o.session->plan_info().arena_bytes;
+  QUERN_ASSIGN(const auto timings, o.session->profile());  // bodies of loops included
+  for (const Session::Timing& t : timings) {
+    m.flops += t.step.flops;
+    m.bytes += t.step.bytes;
+  }
+  m.memory = held_bytes(*o.session);
+  m.threads = o.session->threads();
+  m.roof = measure_roof(m.threads);  // last: its buffers are not the model's memory
+  return m;
+}
+
+}  // namespace
+
+Result<ExitCode> bench_verb(const BenchArgs& args, const Console& console) {
+  if (args.cold_sample) return cold_sample(args);
+  std::optional<Json> old_result;
+  if (!args.compare.empty()) {
+    QUERN_ASSIGN(old_result, read_json(args.compare));
+  }
+  Json result;
+  std::string text;
+  if (args.cold) {
+    QUERN_ASSIGN(ColdMeasurement m, measure_cold(args, console));
+    result = cold_json(m);
+    text = cold_text(m, console);
+  } else {
+    QUERN_ASSIGN(const Measurement m, measure(args, console));
+    result = measurement_json(m);
+    text = measurement_text(m, console);
+  }
+  if (old_result) {
+    QUERN_ASSIGN(const std::string changes, comparison_text(*old_result, result, console));
+    text += "\n" + changes;
+    result["before"] = *old_result;
+  }
+  print(args.json ? result.dump() : text);
+  return ExitCode::ok;
+}
+
+}  // namespace quern::tools

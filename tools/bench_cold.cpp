@@ -1,0 +1,171 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tools/bench_cold.h"
+
+#include <array>
+#include <cerrno>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "graph/text_util.h"
+#include "tools/opened.h"
+
+extern char** environ;
+
+namespace quern::tools {
+namespace {
+
+constexpr int usual_samples = 11;
+
+void append(std::vector<std::string>& words, std::string_view flag, const std::string& value) {
+  if (value.empty()) return;
+  words.emplace_back(flag);
+  words.push_back(value);
+}
+
+// The command line of one sample.
+std::vector<std::string> sample_words(const BenchArgs& args) {
+  std::vector<std::string> words = {"quern",         "bench",    args.model,
+                                    "--cold-sample", "--device", args.device.device};
+  if (args.device.threads) append(words, "--threads", std::to_string(args.device.threads));
+  append(words, "--data-set", args.inputs.data_set);
+  for (const std::string& s : args.inputs.inputs) append(words, "--input", s);
+  for (const std::string& s : args.inputs.shapes) append(words, "--shape", s);
+  for (const std::string& s : args.inputs.dims) append(words, "--dim", s);
+  append(words, "--seed", std::to_string(args.inputs.seed));
+  return words;
+}
+
+std::string read_all(int descriptor) {
+  std::string text;
+  char buffer[4096];
+  while (true) {
+    const ssize_t n = read(descriptor, buffer, sizeof buffer);
+    if (n < 0 && errno == EINTR) continue;
+    if (n <= 0) return text;
+    text.append(buffer, static_cast<std::size_t>(n));
+  }
+}
+
+struct Sample {
+  Json numbers;
+  double total_ms = 0;
+};
+
+Result<Sample> take_sample(const std::vector<std::string>& words) {
+  std::vector<char*> argv;
+  for (const std::string& w : words) argv.push_back(const_cast<char*>(w.c_str()));
+  argv.push_back(nullptr);
+  int ends[2];
+  if (pipe(ends) != 0) return Status(Code::internal, "no pipe for a sample");
+  std::fflush(stdout);
+  Stopwatch watch;
+  const pid_t pid = fork();
+  if (pid == 0) {
+    dup2(ends[1], STDOUT_FILENO);
+    close(ends[0]);
+    close(ends[1]);
+    execve("/proc/self/exe", argv.data(), environ);
+    _exit(127);
+  }
+  close(ends[1]);
+  const std::string output = pid > 0 ? read_all(ends[0]) : "";
+  close(ends[0]);
+  int status = 1;
+  while (pid > 0 && waitpid(pid, &status, 0) < 0 && errno == EINTR) {
+  }
+  Sample s{.total_ms = watch.lap()};
+  if (pid < 0 || !WIFEXITED(status) || WEXITSTATUS(status) != 0)
+    return Status(Code::busy, "a sample's process failed; its message stands above");
+  QUERN_ASSIGN(s.numbers, parse_json(output));
+  return s;
+}
+
+double number(const Json& j, std::string_view key) {
+  const Json* v = j.find(key);
+  return v ? v->number() : 0;
+}
+
+constexpr std::array<const char*, 5> keys = {"load", "compile", "plan", "first_run", "second_run"};
+
+}  // namespace
+
+Result<ExitCode> cold_sample(const BenchArgs& args) {
+  QUERN_ASSIGN(Opened o, open_model(args.model, args.inputs, args.device));
+  Stopwatch watch;
+  QUERN_TRY(o.session->run());
+  const double first = watch.lap();
+  QUERN_TRY(o.session->run());
+  const double second = watch.lap();
+  Json j = phases_json(o.phases);
+  j["first_run"] = first;
+  j["second_run"] = second;
+  j["threads"] = o.session->threads();
+  j["peak_process"] = peak_resident_bytes();
+  print(j.dump());
+  return ExitCode::ok;
+}
+
+Result<ColdMeasurement> measure_cold(const BenchArgs& args, const Console& console) {
+  const int count = args.runs > 0 ? args.runs : usual_samples;
+  const auto words = sample_words(args);
+  std::array<std::vector<double>, keys.size()> samples;
+  std::vector<double> totals;
+  ColdMeasurement m{.model = model_name(args.model), .device = args.device.device};
+  Progress progress(console);
+  for (int i = 0; i < count; ++i) {
+    progress.update(cat("process ", i + 1, " of ", count));
+    QUERN_ASSIGN(const Sample s, take_sample(words));
+    for (std::size_t k = 0; k < keys.size(); ++k) samples[k].push_back(number(s.numbers, keys[k]));
+    totals.push_back(s.total_ms);
+    m.threads = static_cast<int>(number(s.numbers, "threads"));
+    m.peak_process_bytes = std::max(m.peak_process_bytes, number(s.numbers, "peak_process"));
+  }
+  const std::array<Distribution*, keys.size()> targets = {&m.load, &m.compile, &m.plan,
+                                                          &m.first_run, &m.second_run};
+  for (std::size_t k = 0; k < keys.size(); ++k) *targets[k] = distribution(samples[k]);
+  m.total = distribution(totals);
+  return m;
+}
+
+std::string cold_text(const ColdMeasurement& m, const Console& console) {
+  Table t({{"phase"},
+           {"median", Table::Align::right},
+           {"min", Table::Align::right},
+           {"p90", Table::Align::right}});
+  const auto row = [&](const char* name, const Distribution& d, Colour colour = Colour::none) {
+    t.add({name, time_text(d.median), time_text(d.min), time_text(d.p90)}, colour);
+  };
+  row("load", m.load);
+  row("compile", m.compile);
+  row("plan", m.plan);
+  row("first run", m.first_run);
+  row("second run", m.second_run);
+  row("whole process", m.total, Colour::bold);
+  return cat(shown(m.model), " on ", m.device, ", ", m.threads,
+             m.threads == 1 ? " thread" : " threads", "; ", m.total.count, " processes, at most ",
+             bytes_text(m.peak_process_bytes), "\n", t.text(console));
+}
+
+Json cold_json(const ColdMeasurement& m) {
+  Json run;
+  run["name"] = cat(m.model, "/", m.device, "/t", m.threads, "/cold");
+  run["run_type"] = "iteration";
+  run["iterations"] = m.total.count;
+  run["real_time"] = m.total.median;
+  run["cpu_time"] = m.total.median;
+  run["time_unit"] = "ms";
+  run["load_ms"] = m.load.median;
+  run["compile_ms"] = m.compile.median;
+  run["plan_ms"] = m.plan.median;
+  run["first_run_ms"] = m.first_run.median;
+  run["second_run_ms"] = m.second_run.median;
+  run["total_ms"] = m.total.median;
+  run["peak_process_bytes"] = m.peak_process_bytes;
+  Json j;
+  j["context"]["executable"] = "quern";
+  j["context"]["num_threads"] = m.threads;
+  j["benchmarks"].push(std::move(run));
+  return j;
+}
+
+}  // namespace quern::tools

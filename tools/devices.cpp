@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+// quern devices, quern version.
+#include <quern/device.h>
+
+#include "frontends/onnx-parser/op_table.h"
+#include "graph/text_util.h"
+#include "tools/json.h"
+#include "tools/verbs.h"
+
+namespace quern::tools {
+namespace {
+
+// Those that are found, and the oracle.
+std::vector<DeviceInfo> all_devices() {
+  std::vector<DeviceInfo> devices = list_devices();
+  if (auto reference = open_device("reference")) {
+    devices.push_back((*reference)->info());
+    devices.back().title =
+        "every operator by its plainest form on the CPU: the oracle of the tests";
+    devices.back().properties.clear();
+  }
+  return devices;
+}
+
+}  // namespace
+
+Result<ExitCode> devices_verb(const DevicesArgs& args, const Console& console) {
+  Table t({{"name"}, {"device", Table::Align::left, 100}});
+  Json list = Json::array();
+  for (const DeviceInfo& d : all_devices()) {
+    t.add({d.name, d.title});
+    Json j;
+    j["name"] = d.name;
+    j["title"] = d.title;
+    j["kind"] = d.kind == DeviceInfo::Kind::cpu ? "cpu" : "gpu";
+    j["properties"] = Json::object();
+    for (const auto& [key, value] : d.properties) {
+      t.add({"", cat(key, ": ", value)}, Colour::dim);
+      j["properties"][key] = value;
+    }
+    list.push(std::move(j));
+  }
+  Json j;
+  j["devices"] = std::move(list);
+  print(args.json ? j.dump() : t.text(console));
+  return ExitCode::ok;
+}
+
+Result<ExitCode> version_verb(const VersionArgs& args, const Console&) {
+  const std::int64_t opset = *onnx::newest_opset("");
+  Json j;
+  j["version"] = QUERN_VERSION;
+  j["compiler"] = __VERSION__;
+  j["build"] = QUERN_BUILD_TYPE;
+  j["onnx_opset"] = opset;
+  print(args.json ? j.dump()
+                  : cat("quern ", QUERN_VERSION, " (", QUERN_BUILD_TYPE, ", compiler ", __VERSION__,
+                        "), ONNX up to opset ", opset, "\n"));
+  return ExitCode::ok;
+}
+
+}  // namespace quern::tools

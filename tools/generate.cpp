@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0
+// Elements for inputs that nobody gave: the same for the same seed, on every machine.
+#include <array>
+#include <random>
+
+#include "graph/numeric.h"
+#include "graph/text_util.h"
+#include "tools/inputs.h"
+
+namespace quern::tools {
+namespace {
+
+constexpr std::array<std::string_view, 6> words = {"the", "mill",   "grinds",
+                                                   "a",   "kernel", "slowly"};
+
+// Strings in static memory, their references owned by the tensor.
+Tensor random_strings(const Shape& shape, std::mt19937_64& random) {
+  auto refs = std::make_shared<std::vector<StringRef>>();
+  for (std::int64_t i = 0; i < shape.elements(); ++i) {
+    const std::string_view w = words[random() % words.size()];
+    refs->push_back({w.data(), w.size()});
+  }
+  refs->reserve(1);
+  const auto* data = reinterpret_cast<const std::byte*>(refs->data());
+  return {{DType::string, shape}, refs, data};
+}
+
+template <class T>
+T random_element(std::mt19937_64& random, bool mask) {
+  const std::uint64_t bits = random() >> 11;
+  if constexpr (std::is_same_v<T, bool>) {
+    return mask || (bits & 1) != 0;
+  } else if constexpr (is_float_type<T> || !is_number_type<T>) {
+    if constexpr (std::is_same_v<T, Int4> || std::is_same_v<T, UInt4>) {
+      return T(static_cast<int>(bits % 8));
+    } else {
+      return T(mask ? 1.0F : static_cast<float>(static_cast<double>(bits) * 0x1p-53));
+    }
+  } else if constexpr (sizeof(T) == 1) {
+    return mask ? T(1) : static_cast<T>(bits);
+  } else {
+    return mask ? T(1) : static_cast<T>(bits % 10);  // indices and tokens that few models refuse
+  }
+}
+
+}  // namespace
+
+Result<Tensor> generate_tensor(const TensorType& type, std::string_view name, std::uint64_t seed) {
+  std::mt19937_64 random(seed);
+  if (!type.shape.checked_elements(size_of(type.dtype)))
+    return Status(Code::invalid_argument,
+                  cat(type.text(), " is not a size that a tensor can have"));
+  if (type.dtype == DType::string) return random_strings(type.shape, random);
+  QUERN_ASSIGN(Tensor t, Tensor::zeros(type));
+  const bool mask = name.find("mask") != std::string_view::npos;
+  visit_dtype(type.dtype, [&](auto tag) {
+    using T = typename decltype(tag)::type;
+    if constexpr (!std::is_same_v<T, StringRef>) {
+      T* data = reinterpret_cast<T*>(t.mutable_data());
+      for (std::int64_t i = 0; i < type.shape.elements(); ++i)
+        data[i] = random_element<T>(random, mask);
+    }
+  });
+  return t;
+}
+
+}  // namespace quern::tools

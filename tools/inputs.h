@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+// Inputs of a model: from files, pictures and data sets, or generated.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <span>
+#include <string>
+#include <vector>
+
+#include <quern/model.h>
+#include <quern/session.h>
+#include <quern/status.h>
+#include <quern/tensor.h>
+
+#include "graph/type.h"
+#include "tools/options.h"
+
+namespace quern::tools {
+
+// What one input is bound to; owns the elements, which are aligned.
+struct InputValue {
+  enum class Kind : std::uint8_t { tensor, sequence, none };
+
+  Kind kind = Kind::tensor;
+  std::vector<Tensor> tensors;
+  std::string origin;          // "generated", or the file
+  bool guessed_shape = false;  // free dimensions were filled in
+
+  bool generated() const { return origin == "generated"; }
+  std::string text() const;  // "f32[1,3,224,224]", "sequence of 2"
+};
+
+// Numbers for free dimensions.
+struct Dimensions {
+  std::map<std::string, Shape> shapes;          // by input
+  std::map<std::string, std::int64_t> symbols;  // by name
+};
+// Errors: invalid_argument for unknown names, with those there are.
+Result<Dimensions> parse_dimensions(const InputArgs& args, const std::vector<ValueSpec>& specs);
+
+// Every dimension of the input that is known, -1 for the rest.
+std::vector<std::int64_t> known_dims(const ValueSpec& spec, const Dimensions& dimensions);
+
+// One value per input, in their order. What nothing is said about is generated from args.seed:
+// floats in [0, 1), small integers, masks of ones, one tensor to a sequence, empty optionals.
+Result<std::vector<InputValue>> make_inputs(const std::vector<ValueSpec>& specs,
+                                            const ModelMetadata& metadata, const InputArgs& args,
+                                            double default_crop = 1);
+
+// Elements of `type` for an input called `name`.
+Result<Tensor> generate_tensor(const TensorType& type, std::string_view name, std::uint64_t seed);
+
+// What input_K.pb or output_K.pb holds, for an input or output of this type.
+Result<InputValue> read_value(const std::string& path, const ValueSpec& spec);
+ValueType value_type(const ValueSpec& spec);
+// "f32[batch,3,?,?]", "sequence of f32[?]"
+std::string spec_text(const ValueSpec& spec);
+
+// `values` outlive the run.
+Status bind_inputs(Session& session, std::span<const InputValue> values);
+
+}  // namespace quern::tools

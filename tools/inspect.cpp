@@ -1,0 +1,259 @@
+// SPDX-License-Identifier: Apache-2.0
+// quern inspect: what a model is, and what would run.
+#include <algorithm>
+#include <filesystem>
+#include <map>
+
+#include <quern/onnx.h>
+
+#include "graph/text_util.h"
+#include "tools/opened.h"
+#include "tools/operators.h"
+#include "tools/verbs.h"
+
+namespace quern::tools {
+namespace {
+
+std::string model_path(const std::string& path) {
+  std::error_code ignored;
+  return std::filesystem::is_directory(path, ignored) ? path + "/model.onnx" : path;
+}
+
+// ---- a model that is refused
+
+Result<ExitCode> report_problems(const InspectArgs& args, const Status& error,
+                                 std::vector<std::string> problems, const Console& console) {
+  if (problems.empty()) problems.emplace_back(error.message());
+  if (args.json) {
+    Json j;
+    j["model"] = args.model;
+    j["supported"] = false;
+    j["code"] = code_name(error.code());
+    j["problems"] = Json::array_of(problems);
+    print(j.dump());
+  } else {
+    print(
+        console.paint(Colour::red, cat("refused (", code_name(error.code()), "): ", problems.size(),
+                                       problems.size() == 1 ? " problem" : " problems")) +
+        "\n");
+    for (const std::string& p : problems) print("  " + printable(p, 400) + "\n");
+  }
+  return ExitCode::model;
+}
+
+// ---- what it is
+
+std::string opsets_text(const ModelMetadata& m) {
+  std::string s;
+  for (const auto& [domain, version] : m.opsets)
+    s += cat(s.empty() ? "" : ", ", domain.empty() ? "ai.onnx" : shown(domain), " ", version);
+  return s;
+}
+
+void show_metadata(const InspectArgs& args, const ModelMetadata& m, const GraphCounts& counts,
+                   const Console& console) {
+  Table t({{""}, {"", Table::Align::left, 160}});
+  std::error_code ignored;
+  const auto size = std::filesystem::file_size(model_path(args.model), ignored);
+  t.add({"model",
+         cat(shown(args.model, 120), ignored ? "" : ", " + bytes_text(static_cast<double>(size)))},
+        Colour::bold);
+  if (!m.graph_name.empty()) t.add({"graph", shown(m.graph_name)});
+  if (!m.producer_name.empty())
+    t.add({"producer", shown(m.producer_name + " " + m.producer_version)});
+  t.add({"opsets", cat(opsets_text(m), "; IR version ", m.ir_version)});
+  if (!m.description.empty()) t.add({"about", shown(m.description, 150)});
+  for (const auto& [key, value] : m.properties)
+    t.add({"metadata", cat(shown(key), " = ", shown(value, 100))});
+  t.add({"nodes", cat(counts.nodes)});
+  t.add({"parameters", cat(count_text(static_cast<double>(counts.elements)), ", ",
+                           bytes_text(static_cast<double>(counts.bytes)), " in ", counts.constants,
+                           " constants")});
+  print(t.text(console));
+}
+
+void show_interface(const Model& model, const Console& console) {
+  Table t({{"", Table::Align::left}, {"name"}, {"type", Table::Align::left, 100}});
+  for (const ValueSpec& s : model.inputs()) t.add({"input", shown(s.name), spec_text(s)});
+  for (const ValueSpec& s : model.outputs()) t.add({"output", shown(s.name), spec_text(s)});
+  print("\n" + t.text(console));
+}
+
+// Several columns, since there may be many.
+void show_operators(const GraphCounts& counts, const Console& console) {
+  constexpr std::size_t columns = 4;
+  const std::size_t rows = (counts.operators.size() + columns - 1) / columns;
+  std::vector<Table::Column> layout;
+  for (std::size_t c = 0; c < columns; ++c) {
+    layout.push_back({"", Table::Align::right});
+    layout.push_back({"", Table::Align::left, 28});
+  }
+  Table t(layout);
+  for (std::size_t r = 0; r < rows; ++r) {
+    std::vector<std::string> cells;
+    for (std::size_t i = r; i < counts.operators.size(); i += rows) {
+      cells.push_back(cat(counts.operators[i].second));
+      cells.push_back(counts.operators[i].first);
+    }
+    t.add(std::move(cells));
+  }
+  print("\n" + t.text(console));
+}
+
+Json specs_json(const std::vector<ValueSpec>& specs) {
+  Json list = Json::array();
+  for (const ValueSpec& s : specs) {
+    Json j;
+    j["name"] = s.name;
+    j["type"] = spec_text(s);
+    j["dtype"] = name_of(s.dtype);
+    j["dims"] = Json::array_of(s.dims);
+    j["symbols"] = Json::array_of(s.symbols);
+    list.push(std::move(j));
+  }
+  return list;
+}
+
+Json model_json(const InspectArgs& args, const Model& model, const GraphCounts& counts) {
+  const ModelMetadata& m = model.metadata();
+  Json j;
+  j["model"] = args.model;
+  j["supported"] = true;
+  j["graph"] = m.graph_name;
+  j["producer"] = cat(m.producer_name, " ", m.producer_version);
+  j["ir_version"] = m.ir_version;
+  for (const auto& [domain, version] : m.opsets)
+    j["opsets"][domain.empty() ? "ai.onnx" : domain] = version;
+  j["metadata"] = Json::object();
+  for (const auto& [key, value] : m.properties) j["metadata"][key] = value;
+  j["inputs"] = specs_json(model.inputs());
+  j["outputs"] = specs_json(model.outputs());
+  j["nodes"] = counts.nodes;
+  j["operators"] = Json::object();
+  for (const auto& [name, count] : counts.operators) j["operators"][name] = count;
+  j["parameters"] = counts.elements;
+  j["parameter_bytes"] = counts.bytes;
+  return j;
+}
+
+// ---- what would run
+
+bool is_fallback(const StepInfo& s) {
+  return s.implementation == "reference";
+}
+
+std::string family_of(const StepInfo& s) {
+  return s.op.substr(0, s.op.find('.'));
+}
+
+std::string fallback_line(const PlanInfo& plan) {
+  std::map<std::string, int> families;
+  int count = 0;
+  for (const StepInfo& s : plan.steps) {
+    if (!is_fallback(s)) continue;
+    ++count;
+    ++families[family_of(s)];
+  }
+  if (count == 0) return cat("no kernel of ", plan.steps.size(), " is a reference");
+  std::string list;
+  for (const auto& [name, n] : families) list += cat(list.empty() ? "" : ", ", name, " ", n);
+  return cat(count, " of ", plan.steps.size(), " kernels are references: ", list);
+}
+
+std::string memory_line(const PlanInfo& plan) {
+  const auto bytes = [](std::size_t n) { return bytes_text(static_cast<double>(n)); };
+  return cat("arena ", bytes(plan.arena_bytes), " (at least ", bytes(plan.arena_lower_bound),
+             ", unshared ", bytes(plan.unshared_bytes), "), weights ", bytes(plan.weight_bytes),
+             plan.segments > 1 ? cat(", ", plan.segments, " segments") : "");
+}
+
+void show_plan(const PlanInfo& plan, const Console& console) {
+  Table t({{"", Table::Align::right},
+           {"node", Table::Align::left, 36},
+           {"operator"},
+           {"inputs", Table::Align::left, 48},
+           {"layouts", Table::Align::left, 32},
+           {"kernel", Table::Align::left, 48}});
+  for (std::size_t i = 0; i < plan.steps.size(); ++i) {
+    const StepInfo& s = plan.steps[i];
+    t.add({cat(i), shown(s.node), s.op, s.shapes, s.layouts, s.implementation},
+          is_fallback(s) ? Colour::yellow : Colour::none);
+  }
+  const bool any = std::ranges::any_of(plan.steps, is_fallback);
+  print(cat("\n", t.text(console), "\n", memory_line(plan), "\n",
+            console.paint(any ? Colour::yellow : Colour::green, fallback_line(plan)), "\n"));
+}
+
+Json plan_json(const PlanInfo& plan) {
+  Json j;
+  j["segments"] = plan.segments;
+  j["arena_bytes"] = plan.arena_bytes;
+  j["arena_lower_bound"] = plan.arena_lower_bound;
+  j["unshared_bytes"] = plan.unshared_bytes;
+  j["weight_bytes"] = plan.weight_bytes;
+  j["fallbacks"] = std::ranges::count_if(plan.steps, is_fallback);
+  j["summary"] = fallback_line(plan);
+  j["steps"] = Json::array();
+  for (const StepInfo& s : plan.steps) {
+    Json step;
+    step["node"] = s.node;
+    step["op"] = s.op;
+    step["shapes"] = s.shapes;
+    step["layouts"] = s.layouts;
+    step["implementation"] = s.implementation;
+    step["flops"] = s.flops;
+    step["bytes"] = s.bytes;
+    j["steps"].push(std::move(step));
+  }
+  return j;
+}
+
+// What depends on data is planned when a run gets there: so one run, unless it fails.
+Result<Opened> open_planned(const InspectArgs& args, const Console& console) {
+  QUERN_ASSIGN(Opened o, open_model(args.model, args.inputs, args.device));
+  note_generated(o, console);
+  if (const Status status = o.session->run(); !status.ok()) {
+    console.warn(
+        cat("the run failed, what depends on its data is not planned: ", status.message()));
+    QUERN_TRY(o.session->prepare());
+  }
+  return o;
+}
+
+}  // namespace
+
+Result<ExitCode> inspect_verb(const InspectArgs& args, const Console& console) {
+  if (args.operators) {
+    print(operators_markdown());
+    return ExitCode::ok;
+  }
+  if (args.model.empty())
+    return Status(Code::invalid_argument, "which model? `quern inspect MODEL`");
+  std::vector<std::string> problems;
+  auto model = load_onnx(model_path(args.model), {.problems = &problems});
+  if (!model && model.error().code() == Code::not_found) return std::move(model).error();
+  if (!model) return report_problems(args, model.error(), std::move(problems), console);
+  if (args.text && !args.plan) {
+    print(model->text());
+    return ExitCode::ok;
+  }
+  const GraphCounts counts = count_graph(model->graph());
+  std::optional<Opened> opened;
+  if (args.plan) {
+    QUERN_ASSIGN(opened, open_planned(args, console));
+  }
+  if (args.json) {
+    Json j = model_json(args, *model, counts);
+    if (opened) j["plan"] = plan_json(opened->session->plan_info());
+    print(j.dump());
+    return ExitCode::ok;
+  }
+  show_metadata(args, model->metadata(), counts, console);
+  show_interface(*model, console);
+  show_operators(counts, console);
+  if (opened && args.text) print("\n" + opened->executable->text());
+  if (opened) show_plan(opened->session->plan_info(), console);
+  return ExitCode::ok;
+}
+
+}  // namespace quern::tools

@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: Apache-2.0
+// The quern command: finds the verb, calls it, turns its error into a message and an exit code.
+#include <algorithm>
+#include <array>
+
+#include "graph/text_util.h"
+#include "tools/json.h"
+#include "tools/options.h"
+#include "tools/verbs.h"
+
+namespace quern::tools {
+namespace {
+
+using Call = Result<ExitCode> (*)(const Arguments&, const Console&);
+
+constexpr std::array<std::pair<std::string_view, Call>, 8> commands = {{
+    {"run", [](const Arguments& a, const Console& c) { return run_verb(a.run, c); }},
+    {"verify", [](const Arguments& a, const Console& c) { return verify_verb(a.verify, c); }},
+    {"bench", [](const Arguments& a, const Console& c) { return bench_verb(a.bench, c); }},
+    {"inspect", [](const Arguments& a, const Console& c) { return inspect_verb(a.inspect, c); }},
+    {"profile", [](const Arguments& a, const Console& c) { return profile_verb(a.profile, c); }},
+    {"plan", [](const Arguments& a, const Console& c) { return plan_verb(a.plan, c); }},
+    {"devices", [](const Arguments& a, const Console& c) { return devices_verb(a.devices, c); }},
+    {"version", [](const Arguments& a, const Console& c) { return version_verb(a.version, c); }},
+}};
+
+ExitCode exit_code_of(Code code) {
+  switch (code) {
+    case Code::ok: return ExitCode::ok;
+    case Code::invalid_argument:
+    case Code::not_found: return ExitCode::usage;
+    case Code::invalid_model:
+    case Code::unsupported: return ExitCode::model;
+    case Code::device_lost: return ExitCode::device;
+    case Code::out_of_memory:
+    case Code::busy:
+    case Code::internal: break;
+  }
+  return ExitCode::failed;
+}
+
+std::string hint_for(Code code, std::string_view verb) {
+  switch (code) {
+    case Code::invalid_argument:
+      return cat("`quern ", verb,
+                 " --help` explains the options, `quern inspect MODEL` shows what a model wants");
+    case Code::unsupported:
+    case Code::invalid_model: return "`quern inspect MODEL` lists everything that is in the way";
+    case Code::device_lost: return "`quern devices` lists the devices of this machine";
+    case Code::internal: return "this is a mistake of quern: please report it";
+    default: return "";
+  }
+}
+
+ExitCode report(const Status& error, std::string_view verb, bool json, const Console& console) {
+  const ExitCode exit = exit_code_of(error.code());
+  if (json) {
+    Json j;
+    j["error"] = error.message();
+    j["code"] = code_name(error.code());
+    j["exit_code"] = static_cast<int>(exit);
+    print(j.dump());
+  }
+  console.error(cat("quern ", verb, ": ", error.message()));
+  if (const std::string hint = hint_for(error.code(), verb); !hint.empty()) console.note(hint);
+  return exit;
+}
+
+bool asks_for_help(std::string_view word) {
+  return word == "-h" || word == "--help";
+}
+
+// Words before the verb: nothing but help, version and the manual. True: done.
+bool run_global(const std::vector<std::string>& words, std::span<const Verb> verbs) {
+  if (words[0] == "--man") {
+    print(man_page(verbs, QUERN_VERSION));
+  } else if (asks_for_help(words[0]) || (words[0] == "help" && words.size() == 1)) {
+    print(overview_text(verbs));
+  } else {
+    return false;
+  }
+  return true;
+}
+
+ExitCode run_main(std::vector<std::string> words) {
+  const Console console = Console::detect();
+  Arguments args;
+  const std::vector<Verb> verbs = make_verbs(args);
+  if (words.empty()) {
+    console.error(overview_text(verbs));
+    return ExitCode::usage;
+  }
+  if (run_global(words, verbs)) return ExitCode::ok;
+  if (words[0] == "--version") words[0] = "version";
+  if (words[0] == "help") words = {words[1], "--help"};
+  const auto verb = std::ranges::find(verbs, words[0], &Verb::name);
+  if (verb == verbs.end()) {
+    console.error(cat("quern: no verb '", shown(words[0]), "'; `quern --help` lists them"));
+    return ExitCode::usage;
+  }
+  const std::span<const std::string> rest = std::span(words).subspan(1);
+  if (std::ranges::any_of(rest, asks_for_help)) {
+    print(help_text(*verb));
+    return ExitCode::ok;
+  }
+  const bool json = std::ranges::count(rest, "--json") > 0;
+  if (const Status status = parse_arguments(*verb, rest); !status.ok())
+    return report(status, verb->name, json, console);
+  const auto command =
+      std::ranges::find(commands, verb->name, &std::pair<std::string_view, Call>::first);
+  const auto result = command->second(args, console);
+  return result ? *result : report(result.error(), verb->name, json, console);
+}
+
+}  // namespace
+}  // namespace quern::tools
+
+int main(int argc, char** argv) {
+  try {
+    return static_cast<int>(quern::tools::run_main({argv + 1, argv + argc}));
+  } catch (const std::bad_alloc&) {
+    std::fputs("quern: out of memory\n", stderr);
+  } catch (const std::exception& e) {
+    std::fprintf(stderr, "quern: %s\n", e.what());
+  }
+  return static_cast<int>(quern::tools::ExitCode::failed);
+}

@@ -1,0 +1,134 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tools/opened.h"
+
+#include <filesystem>
+#include <sys/resource.h>
+
+#include <quern/onnx.h>
+
+#include "graph/text_util.h"
+
+namespace quern::tools {
+
+Result<Model> load_model(const std::string& path) {
+  std::error_code ignored;
+  if (std::filesystem::is_directory(path, ignored)) {
+    const std::string inside = path + "/model.onnx";
+    if (std::filesystem::exists(inside, ignored)) return load_onnx(inside);
+    return Status(Code::not_found,
+                  cat("'", shown(path, 200), "' is a folder without a model.onnx"));
+  }
+  return load_onnx(path);
+}
+
+Result<std::shared_ptr<Device>> device_named(const std::string& name) {
+  auto device = open_device(name);
+  if (!device) return Status(Code::device_lost, std::string(device.error().message()));
+  return device;
+}
+
+namespace {
+
+Result<std::vector<std::size_t>> request_outputs(Session& session,
+                                                 const std::vector<std::string>& names) {
+  std::vector<std::size_t> indices;
+  for (const std::string& name : names) {
+    QUERN_ASSIGN(indices.emplace_back(), session.output_index(name));
+  }
+  QUERN_TRY(session.request_outputs(indices));
+  if (indices.empty())
+    for (std::size_t i = 0; i < session.executable().outputs().size(); ++i) indices.push_back(i);
+  return indices;
+}
+
+}  // namespace
+
+Result<Opened> open_model(const std::string& path, const InputArgs& inputs,
+                          const DeviceArgs& device, const OpenOptions& options) {
+  QUERN_ASSIGN(auto opened_device, device_named(device.device));
+  Stopwatch watch;
+  Opened o;
+  QUERN_ASSIGN(Model model, load_model(path));
+  o.phases.load_ms = watch.lap();
+  QUERN_ASSIGN(o.inputs,
+               make_inputs(model.inputs(), model.metadata(), inputs, options.default_crop));
+  watch.lap();
+  QUERN_ASSIGN(o.executable,
+               Executable::compile(std::move(model), std::move(opened_device),
+                                   {.threads = device.threads, .strategy = options.strategy}));
+  o.phases.compile_ms = watch.lap();
+  QUERN_ASSIGN(o.session, Session::create(o.executable));
+  QUERN_ASSIGN(o.outputs, request_outputs(*o.session, options.outputs));
+  QUERN_TRY(bind_inputs(*o.session, o.inputs));
+  QUERN_TRY(o.session->prepare());
+  o.phases.plan_ms = watch.lap();
+  return o;
+}
+
+void note_generated(const Opened& opened, const Console& console) {
+  const auto& specs = opened.executable->inputs();
+  for (std::size_t i = 0; i < specs.size(); ++i) {
+    const InputValue& v = opened.inputs[i];
+    if (!v.generated()) continue;
+    console.note(cat("input '", shown(specs[i].name), "' is generated: ", v.text(),
+                     v.guessed_shape ? cat(", its free dimensions are a guess; the model says ",
+                                           spec_text(specs[i]), ", --shape or --dim decide")
+                                     : ""));
+  }
+}
+
+std::size_t peak_resident_bytes() {
+  rusage usage{};
+  getrusage(RUSAGE_SELF, &usage);
+  return static_cast<std::size_t>(usage.ru_maxrss) * 1024;
+}
+
+Held held_bytes(const Session& session) {
+  return {session.plan_info().weight_bytes, session.resident_bytes(), peak_resident_bytes()};
+}
+
+std::string memory_text(const Session& session) {
+  const Held held = held_bytes(session);
+  return cat("weights ", bytes_text(static_cast<double>(held.weights)), ", session ",
+             bytes_text(static_cast<double>(held.session)), ", process ",
+             bytes_text(static_cast<double>(held.peak_process)));
+}
+
+Json memory_json(const Session& session) {
+  const Held held = held_bytes(session);
+  Json j;
+  j["weights"] = held.weights;
+  j["session"] = held.session;
+  j["process_peak"] = held.peak_process;
+  return j;
+}
+
+Json phases_json(const Phases& phases) {
+  Json j;
+  j["load"] = phases.load_ms;
+  j["compile"] = phases.compile_ms;
+  j["plan"] = phases.plan_ms;
+  return j;
+}
+
+Json inputs_json(const Opened& opened) {
+  Json list = Json::array();
+  const auto& specs = opened.executable->inputs();
+  for (std::size_t i = 0; i < specs.size(); ++i) {
+    Json j;
+    j["name"] = specs[i].name;
+    j["type"] = opened.inputs[i].text();
+    j["from"] = opened.inputs[i].origin;
+    list.push(std::move(j));
+  }
+  return list;
+}
+
+std::string model_name(const std::string& path) {
+  const std::filesystem::path p = std::filesystem::path(path).lexically_normal();
+  const std::string stem =
+      p.filename() == "model.onnx" ? p.parent_path().filename().string() : p.stem().string();
+  return stem.empty() ? "model" : stem;
+}
+
+}  // namespace quern::tools

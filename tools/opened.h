@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: Apache-2.0
+// From a path to a session with bound inputs, with the time that each phase takes.
+#pragma once
+
+#include <chrono>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <quern/executable.h>
+#include <quern/session.h>
+#include <quern/status.h>
+
+#include "tools/console.h"
+#include "tools/inputs.h"
+#include "tools/json.h"
+#include "tools/options.h"
+
+namespace quern::tools {
+
+class Stopwatch {
+ public:
+  // Milliseconds since the last call, or since construction.
+  double lap() {
+    const auto now = std::chrono::steady_clock::now();
+    const double ms = std::chrono::duration<double, std::milli>(now - begin_).count();
+    begin_ = now;
+    return ms;
+  }
+
+ private:
+  std::chrono::steady_clock::time_point begin_ = std::chrono::steady_clock::now();
+};
+
+struct Phases {
+  double load_ms = 0;     // file to graph
+  double compile_ms = 0;  // graph to executable; plans too when all dimensions are numbers
+  double plan_ms = 0;     // session and plan for the inputs' shapes
+};
+
+struct OpenOptions {
+  std::string strategy;
+  std::vector<std::string> outputs;  // names; empty: all
+  double default_crop = 1;
+};
+
+// A model ready to run; `inputs` stay bound.
+struct Opened {
+  std::vector<InputValue> inputs;
+  std::vector<std::size_t> outputs;  // that are computed
+  std::shared_ptr<const Executable> executable;
+  std::unique_ptr<Session> session;
+  Phases phases;
+};
+
+Result<Model> load_model(const std::string& path);
+// device_lost, the code of exit 4, when there is no such device.
+Result<std::shared_ptr<Device>> device_named(const std::string& name);
+Result<Opened> open_model(const std::string& path, const InputArgs& inputs,
+                          const DeviceArgs& device, const OpenOptions& options = {});
+// Says on stderr which inputs were generated.
+void note_generated(const Opened& opened, const Console& console);
+
+// Most memory that this process has held, in bytes.
+std::size_t peak_resident_bytes();
+// "weights 4.9 MB, arena 3.2 MB, process 60 MB"
+std::string memory_text(const Session& session);
+Json memory_json(const Session& session);
+Json phases_json(const Phases& phases);
+Json inputs_json(const Opened& opened);
+
+// Bytes of arenas, control flow and packed weights that the session and its executable hold.
+struct Held {
+  std::size_t weights = 0;
+  std::size_t session = 0;
+  std::size_t peak_process = 0;
+};
+Held held_bytes(const Session& session);
+
+// "model" of ".../model/model.onnx", "net" of "net.onnx".
+std::string model_name(const std::string& path);
+
+}  // namespace quern::tools

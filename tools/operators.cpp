@@ -1,0 +1,166 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tools/operators.h"
+
+#include <algorithm>
+#include <map>
+#include <set>
+
+#include "frontends/onnx-parser/op_table.h"
+#include "graph/op_fields.h"
+#include "graph/text_util.h"
+
+namespace quern::tools {
+namespace {
+
+template <class E>
+concept NamedEnum = requires(E e) {
+  enum_names(e);
+};
+
+// Finds the enum called "kind" among the fields of an op.
+struct FindKind {
+  std::string_view value;
+  std::span<const std::string_view> all;
+
+  template <class T>
+  void operator()(std::string_view name, const T& field) {
+    if constexpr (NamedEnum<T>) {
+      if (name != "kind") return;
+      value = enum_name(field);
+      all = enum_names(field);
+    }
+  }
+};
+
+class Counter {
+ public:
+  explicit Counter(GraphCounts& counts) : counts_(counts) {}
+
+  void add(const Graph& g) {
+    for (std::size_t i = 0; i < g.value_count(); ++i) {
+      const Value& v = g.value(ValueId{static_cast<std::uint32_t>(i)});
+      const bool used = !v.uses.empty() || v.handed_out > 0;
+      if (!v.is_constant() || !used || !seen_.insert(v.constant.data()).second) continue;
+      ++counts_.constants;
+      counts_.elements += v.constant.shape().elements();
+      counts_.bytes += v.constant.bytes();
+    }
+    for (NodeId id : g.order()) {
+      ++counts_.nodes;
+      ++operators_[op_name(g, g.node(id).op)];
+      for (const Graph& body : g.node(id).bodies) add(body);
+    }
+  }
+
+  void finish() {
+    counts_.operators.assign(operators_.begin(), operators_.end());
+    std::ranges::stable_sort(counts_.operators, std::ranges::greater(),
+                             &std::pair<std::string, std::size_t>::second);
+  }
+
+ private:
+  GraphCounts& counts_;
+  std::set<const std::byte*> seen_;
+  std::map<std::string, std::size_t> operators_;
+};
+
+// ---- Markdown
+
+std::string arity_text(Arity a) {
+  if (a.max == any_number) return cat(a.min, " or more");
+  return a.min == a.max ? cat(a.min) : cat(a.min, "-", a.max);
+}
+
+std::string traits_text(const OpDef& def) {
+  std::string s;
+  const auto add = [&](OpTrait trait, std::string_view name) {
+    if (def.is(trait)) s += cat(s.empty() ? "" : ", ", name);
+  };
+  add(OpTrait::view, "view");
+  add(OpTrait::elementwise, "elementwise");
+  add(OpTrait::data_dependent, "shape depends on data");
+  add(OpTrait::random, "random");
+  add(OpTrait::structural, "planner");
+  add(OpTrait::post_ops, "takes post-ops");
+  return s;
+}
+
+std::string families_table() {
+  std::string s = "| family | members | inputs | outputs | traits |\n|---|---|---|---|---|\n";
+  const OpSet ops = builtin_ops();
+  std::map<std::string_view, std::size_t> by_name;
+  for (std::size_t i = 0; i < ops.size(); ++i) by_name.emplace(ops[i]->name, i);
+  for (const auto& [name, i] : by_name) {
+    const Op op = default_op(i);
+    FindKind kind;
+    for_each_field(op, kind);
+    std::string members;
+    for (std::string_view m : kind.all) members += cat(members.empty() ? "" : " ", m);
+    s += cat("| ", name, " | ", members, " | ", arity_text(ops[i]->inputs), " | ",
+             arity_text(ops[i]->outputs), " | ", traits_text(*ops[i]), " |\n");
+  }
+  return s;
+}
+
+// Rows of one domain, the opsets of an operator joined.
+std::string onnx_table(std::string_view domain, bool versions) {
+  std::string s = versions
+                      ? "| operator | forms since opset | inputs | outputs |\n|---|---|---|---|\n"
+                      : "| operator | inputs | outputs |\n|---|---|---|\n";
+  const auto all = onnx::all_ops();
+  for (std::size_t i = 0; i < all.size();) {
+    const std::size_t first = i;
+    std::string since;
+    for (; i < all.size() && all[i].domain == all[first].domain &&
+           all[i].row->name == all[first].row->name;
+         ++i)
+      since += cat(since.empty() ? "" : ", ", all[i].row->since);
+    if (all[first].domain != domain) continue;
+    const onnx::OpRow& last = *all[i - 1].row;
+    s += cat("| ", last.name, " | ", versions ? since + " | " : "", arity_text(last.inputs), " | ",
+             arity_text(last.outputs), " |\n");
+  }
+  return s;
+}
+
+std::size_t operator_count(std::string_view domain) {
+  std::set<std::string_view> names;
+  for (const onnx::OpEntry& e : onnx::all_ops())
+    if (e.domain == domain) names.insert(e.row->name);
+  return names.size();
+}
+
+}  // namespace
+
+std::string op_name(const Graph& graph, const Op& op) {
+  FindKind kind;
+  for_each_field(op, kind);
+  const std::string_view family = graph.def(op).name;
+  return kind.value.empty() ? std::string(family) : cat(family, ".", kind.value);
+}
+
+GraphCounts count_graph(const Graph& graph) {
+  GraphCounts counts;
+  Counter counter(counts);
+  counter.add(graph);
+  counter.finish();
+  return counts;
+}
+
+std::string operators_markdown() {
+  return cat(
+      "# Operators\n\nWritten by `quern inspect --operators`; a test compares this file with what "
+      "it prints.\n\n"
+      "## ONNX\n\n",
+      operator_count(""), " operators of ai.onnx up to opset ", *onnx::newest_opset(""),
+      ". A form serves the opsets from its number up to the next one. Numbers of inputs and "
+      "outputs are those of the "
+      "newest form.\n\n",
+      onnx_table("", true), "\n## com.microsoft\n\n", onnx_table("com.microsoft", false),
+      "\n## ai.onnx.preview.training\n\n", onnx_table("ai.onnx.preview.training", false),
+      "\n## Families of the graph\n\nWhat ONNX operators become. A member is a value of the "
+      "family's `kind`.\n\n",
+      families_table());
+}
+
+}  // namespace quern::tools

@@ -1,0 +1,391 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tools/options.h"
+
+#include <array>
+
+namespace quern::tools {
+namespace {
+
+using Rows = std::vector<OptionRow>;
+
+void append(Rows& rows, Rows more) {
+  for (OptionRow& row : more) rows.push_back(std::move(row));
+}
+
+OptionRow model_row(std::string& model, bool required = true) {
+  return {.names = "MODEL", .help = "an .onnx file", .target = &model, .required = required};
+}
+
+OptionRow json_row(bool& json) {
+  return {.names = "--json", .help = "one JSON object on stdout instead of text", .target = &json};
+}
+
+Rows device_rows(DeviceArgs& a) {
+  return {
+      {.names = "-d,--device",
+       .value = "NAME",
+       .help =
+           "cpu, or reference: every operator by its plainest form (`quern devices` lists them)",
+       .target = &a.device},
+      {.names = "-t,--threads",
+       .value = "N",
+       .help = "threads of a run; by default all CPUs that the process may use",
+       .target = &a.threads,
+       .range = {{1, 1024}}}};
+}
+
+Rows shape_rows(InputArgs& a) {
+  return {{.names = "--shape",
+           .value = "NAME=AxBxC",
+           .help = "shape of a generated input whose dimensions are free; NAME= may be left out "
+                   "when there is one "
+                   "input. May be repeated",
+           .target = &a.shapes},
+          {.names = "--dim",
+           .value = "SYMBOL=N",
+           .help = "number for a named dimension (batch=4). May be repeated",
+           .target = &a.dims},
+          {.names = "--seed", .value = "S", .help = "seed of generated inputs", .target = &a.seed}};
+}
+
+Rows input_rows(InputArgs& a) {
+  Rows rows = {{.names = "--input",
+                .value = "NAME=FILE",
+                .help = "an input from a .npy, .pb (TensorProto), .bin (raw elements), .png or "
+                        ".jpg file, or one of the "
+                        "words random, ones, zeros; NAME= may be left out when there is one input. "
+                        "May be repeated",
+                .target = &a.inputs},
+               {.names = "--data-set",
+                .value = "DIR",
+                .help = "inputs from input_0.pb, input_1.pb, ... of an ONNX test_data_set folder",
+                .target = &a.data_set}};
+  append(rows, shape_rows(a));
+  return rows;
+}
+
+Rows image_rows(InputArgs& a) {
+  ImageTexts& t = a.preparation;
+  return {{.names = "--image",
+           .value = "FILE",
+           .help = "a picture for the first input that takes one: resized (bilinear, antialiased "
+                   "when it shrinks), "
+                   "middle cut out; layout, channels and element type are read off the input",
+           .target = &a.image},
+          {.names = "--order",
+           .value = "rgb|bgr",
+           .help = "order of channels; by default rgb",
+           .target = &t.order,
+           .choices = {"rgb", "bgr"}},
+          {.names = "--range",
+           .value = "A..B",
+           .help = "what black and white become: 0..1 (default of float inputs), 0..255 (of "
+                   "integers), -1..1",
+           .target = &t.range},
+          {.names = "--mean",
+           .value = "A,B,C",
+           .help = "subtracted from each channel after --range",
+           .target = &t.mean},
+          {.names = "--std",
+           .value = "A,B,C",
+           .help = "what each channel is divided by after --mean",
+           .target = &t.std},
+          {.names = "--crop",
+           .value = "SHARE",
+           .help = "share of the picture's middle that is used; by default 0.875 with --top, as "
+                   "classifiers are "
+                   "trained, otherwise 1",
+           .target = &t.crop}};
+}
+
+Verb run_row(RunArgs& a) {
+  Verb v{.name = "run",
+         .summary = "run a model once and show its outputs",
+         .about =
+             "Inputs come from files, pictures or a data set; those that are not given are "
+             "generated from --seed, "
+             "and a note says so.\n\n"
+             "How a picture is prepared can stand in the model: metadata_props quern.input.order, "
+             ".range, .mean, "
+             ".std, .crop, and labels (comma separated). Options win over them."};
+  v.options.push_back(model_row(a.model));
+  append(v.options, image_rows(a.inputs));
+  append(v.options, input_rows(a.inputs));
+  append(v.options,
+         {{.names = "--top",
+           .value = "K",
+           .help = "the K greatest entries of the first output that holds class scores, as percent",
+           .target = &a.top,
+           .range = {{1, 1e6}}},
+          {.names = "--labels",
+           .value = "FILE",
+           .help = "names of classes, one a line",
+           .target = &a.labels},
+          {.names = "--outputs",
+           .value = "A,B",
+           .help = "only these outputs are computed and shown",
+           .target = &a.outputs},
+          {.names = "--out",
+           .value = "DIR",
+           .help = "writes the outputs there as output_0.pb, ...",
+           .target = &a.out},
+          {.names = "--format",
+           .value = "pb|npy",
+           .help = "of --out; by default pb",
+           .target = &a.format,
+           .choices = {"pb", "npy"}}});
+  append(v.options, device_rows(a.device));
+  v.options.push_back(json_row(a.json));
+  v.examples = {
+      {"quern run squeezenet.onnx --image cat.png --order bgr --range 0..255 --top 5 --labels "
+       "labels.txt",
+       "classify a picture"},
+      {"quern run model.onnx", "with generated inputs: does it run, how long does it take?"},
+      {"quern run bert.onnx --dim batch=1 --dim sequence=64", "with free dimensions given by name"},
+      {"quern run model.onnx --input x=x.npy --out results --format npy", "files in, files out"}};
+  return v;
+}
+
+Verb verify_row(VerifyArgs& a) {
+  Verb v{.name = "verify",
+         .summary = "compare a model's outputs with expected ones",
+         .about =
+             "A case is a folder with model.onnx and test_data_set_0, ..., as in the ONNX backend "
+             "tests; other folders "
+             "are searched for cases. Every data set of a case runs in one session, set 0 once "
+             "more at the end, "
+             "which must give the same bits. A case that crashes or hangs fails alone.\n\n"
+             "An element may differ by 1e-7 + 0.001 |wanted|, integers, types and shapes not at "
+             "all; an index.json "
+             "beside the case may say otherwise for its model. The last line is always "
+             "\"N passed, M failed, K skipped\".",
+         .options = {{.names = "PATH",
+                      .help = "folders to search for cases",
+                      .target = &a.paths,
+                      .required = true},
+                     {.names = "-d,--device",
+                      .value = "NAME",
+                      .help = "cpu or reference",
+                      .target = &a.device},
+                     {.names = "-t,--threads",
+                      .value = "LIST",
+                      .help = "thread counts, each in its own session: 1,2. By default all CPUs "
+                              "that the process may use",
+                      .target = &a.threads},
+                     {.names = "--filter",
+                      .value = "GLOB",
+                      .help = "only cases whose name matches: 'test_conv*'",
+                      .target = &a.filter},
+                     {.names = "--gaps",
+                      .value = "FILE",
+                      .help = "cases known not to pass: name, tab, reason. One that fails is "
+                              "skipped; one that passes "
+                              "fails the run until it is removed, so the list can only shrink",
+                      .target = &a.gaps},
+                     {.names = "--update-gaps",
+                      .help = "removes cases that pass from the list; writes a new one when there "
+                              "is no such file",
+                      .target = &a.update_gaps},
+                     {.names = "--index",
+                      .value = "FILE",
+                      .help = "criteria per model; by default index.json beside the case",
+                      .target = &a.index},
+                     {.names = "--timeout",
+                      .value = "S",
+                      .help = "seconds that a case may take; by default 120",
+                      .target = &a.timeout_s,
+                      .range = {{0.01, 1e6}}},
+                     {.names = "-j,--jobs",
+                      .value = "N",
+                      .help = "cases at the same time; by default 1",
+                      .target = &a.jobs,
+                      .range = {{1, 256}}},
+                     {.names = "--verbose",
+                      .help = "the largest difference of every output",
+                      .target = &a.verbose},
+                     json_row(a.json)},
+         .examples = {{"quern verify models", "every case below models/"},
+                      {"quern verify models --threads 1,2 --filter '*conv*'",
+                       "some of them, with one and two threads"},
+                      {"quern verify onnx/data/node --gaps tests/gaps/node.txt -j 4",
+                       "against a list of known gaps"}}};
+  return v;
+}
+
+Verb bench_row(BenchArgs& a) {
+  Verb v{.name = "bench",
+         .summary = "time a model",
+         .about =
+             "Reports load, compile, plan and first run, then the median, least, 90th and 99th "
+             "percentile of repeated "
+             "runs, memory, and GFLOP/s (a multiply-add counts two) against what this machine was "
+             "measured to do "
+             "at most in the same process.\n\n"
+             "With --json the object has the form of Google Benchmark's, with our numbers beside."};
+  v.options.push_back(model_row(a.model));
+  append(v.options, {{.names = "-n,--runs",
+                      .value = "N",
+                      .help = "runs to time; by default as many as --time allows",
+                      .target = &a.runs,
+                      .range = {{1, 1e7}}},
+                     {.names = "--time",
+                      .value = "S",
+                      .help = "seconds to run for; by default 2",
+                      .target = &a.time_s,
+                      .range = {{0.01, 1e5}}},
+                     {.names = "--warmup",
+                      .value = "N",
+                      .help = "runs that are not counted; by default 3",
+                      .target = &a.warmup,
+                      .range = {{0, 1e6}}},
+                     {.names = "--cold",
+                      .help = "a fresh process per sample: medians of each phase, the process's "
+                              "start and end included "
+                              "(11 samples unless --runs says otherwise)",
+                      .target = &a.cold},
+                     {.names = "--cold-sample",
+                      .help = "one sample of --cold",
+                      .target = &a.cold_sample,
+                      .hidden = true},
+                     {.names = "--compare",
+                      .value = "OLD.json",
+                      .help = "shows what changed against the output of an earlier bench --json",
+                      .target = &a.compare}});
+  append(v.options, input_rows(a.inputs));
+  append(v.options, device_rows(a.device));
+  v.options.push_back(json_row(a.json));
+  v.examples = {
+      {"quern bench model.onnx --threads 1", "two seconds of runs on one thread"},
+      {"quern bench model.onnx --shape 1x3x320x320 --runs 200",
+       "another shape, a fixed number of runs"},
+      {"quern bench model.onnx --json > before.json; quern bench model.onnx --compare before.json",
+       "before and after a change"},
+      {"quern bench model.onnx --cold", "what the first answer costs"}};
+  return v;
+}
+
+Verb inspect_row(InspectArgs& a) {
+  Verb v{.name = "inspect",
+         .summary = "show what a model is and what would run",
+         .about =
+             "Metadata, inputs and outputs, operators and parameters; no weight is read. For a "
+             "model that is refused, "
+             "everything that is in the way, not just the first problem.\n\n"
+             "With --plan: the kernel of every node, memory, and what falls back to reference "
+             "kernels."};
+  v.options.push_back(model_row(a.model, false));
+  append(
+      v.options,
+      {{.names = "--text",
+        .help = "the graph as text; with --plan: after the passes",
+        .target = &a.text},
+       {.names = "--plan", .help = "the kernels chosen, for the shapes given", .target = &a.plan},
+       {.names = "--operators",
+        .help = "no model: a Markdown table of all operators",
+        .target = &a.operators,
+        .hidden = true}});
+  append(v.options, input_rows(a.inputs));
+  append(v.options, device_rows(a.device));
+  v.options.push_back(json_row(a.json));
+  v.examples = {{"quern inspect model.onnx", "what is in it, and is it supported?"},
+                {"quern inspect model.onnx --plan --shape 1x3x320x320", "which kernels run"},
+                {"quern inspect model.onnx --text", "the graph"}};
+  return v;
+}
+
+Verb profile_row(ProfileArgs& a) {
+  Verb v{.name = "profile",
+         .summary = "show where the time goes",
+         .about =
+             "Medians over several runs: time, share, bytes (inputs, weights and outputs once), "
+             "floating-point operations "
+             "(a multiply-add counts two) and rates of every kernel, then by type of operator."};
+  v.options.push_back(model_row(a.model));
+  append(v.options,
+         {{.names = "--trace",
+           .value = "FILE.json",
+           .help = "writes a timeline of one run in Chrome's format, for ui.perfetto.dev",
+           .target = &a.trace},
+          {.names = "--html",
+           .value = "FILE.html",
+           .help = "writes one page with a timeline, a sortable table and a roofline; it loads "
+                   "nothing from elsewhere",
+           .target = &a.html},
+          {.names = "-n,--runs",
+           .value = "N",
+           .help = "runs to take medians of; by default 20",
+           .target = &a.runs,
+           .range = {{1, 1e5}}},
+          {.names = "--rows",
+           .value = "N",
+           .help = "slowest kernels to list; by default 30, 0 for all",
+           .target = &a.rows,
+           .range = {{0, 1e6}}}});
+  append(v.options, input_rows(a.inputs));
+  append(v.options, device_rows(a.device));
+  v.options.push_back(json_row(a.json));
+  v.examples = {{"quern profile model.onnx --threads 1", "the slowest kernels"},
+                {"quern profile model.onnx --html profile.html --trace trace.json",
+                 "to look at in a browser"}};
+  return v;
+}
+
+Verb plan_row(PlanArgs& a) {
+  Verb v{.name = "plan",
+         .summary = "show how much memory a model's runs need",
+         .about =
+             "Bytes of the arena that holds all intermediate results, per strategy of placement, "
+             "against the lower bound "
+             "(the most that is alive at one time) and the sum (no two buffers share memory)."};
+  v.options.push_back(model_row(a.model));
+  v.options.push_back({.names = "--strategy",
+                       .value = "NAME",
+                       .help = "one strategy; by default all",
+                       .target = &a.strategy});
+  append(v.options, input_rows(a.inputs));
+  append(v.options, device_rows(a.device));
+  v.options.push_back(json_row(a.json));
+  v.examples = {{"quern plan model.onnx", "every strategy"},
+                {"quern plan model.onnx --dim batch=8 --strategy greedy-by-size",
+                 "one strategy, another batch"}};
+  return v;
+}
+
+constexpr std::array exit_code_rows = {
+    ExitCodeRow{0, "all went well"},
+    ExitCodeRow{1, "a comparison failed, or a run did"},
+    ExitCodeRow{2, "wrong usage: unknown option, no such file, an input that does not fit"},
+    ExitCodeRow{3, "the model is refused: broken, or it needs something that is not supported"},
+    ExitCodeRow{4, "no such device, or it was lost"},
+};
+
+}  // namespace
+
+std::span<const ExitCodeRow> exit_codes() {
+  return exit_code_rows;
+}
+
+std::vector<Verb> make_verbs(Arguments& args) {
+  std::vector<Verb> verbs;
+  verbs.push_back(run_row(args.run));
+  verbs.push_back(verify_row(args.verify));
+  verbs.push_back(bench_row(args.bench));
+  verbs.push_back(inspect_row(args.inspect));
+  verbs.push_back(profile_row(args.profile));
+  verbs.push_back(plan_row(args.plan));
+  verbs.push_back({.name = "devices",
+                   .summary = "list devices",
+                   .about = "What --device takes, and what this machine can do.",
+                   .options = {json_row(args.devices.json)},
+                   .examples = {{"quern devices", ""}}});
+  verbs.push_back(
+      {.name = "version",
+       .summary = "print the version",
+       .about =
+           "The version, what the binary was built with, and the newest ONNX opset it understands.",
+       .options = {json_row(args.version.json)},
+       .examples = {{"quern version", ""}}});
+  return verbs;
+}
+
+}  // namespace quern::tools

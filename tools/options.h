@@ -1,0 +1,171 @@
+// SPDX-License-Identifier: Apache-2.0
+// The arguments of every verb as plain structs, and the one table of options: parsing, --help and
+// the man page are read off it.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include <quern/status.h>
+
+#include "tools/image.h"
+
+namespace quern::tools {
+
+struct DeviceArgs {
+  std::string device = "cpu";
+  int threads = 0;  // 0: all that the process may use
+};
+
+// Where the inputs of a model come from; see inputs.h.
+struct InputArgs {
+  std::string image;
+  std::vector<std::string> inputs;  // NAME=FILE
+  std::string data_set;
+  std::vector<std::string> shapes;  // NAME=AxBxC
+  std::vector<std::string> dims;    // SYMBOL=N
+  std::uint64_t seed = 0;
+  ImageTexts preparation;
+};
+
+struct RunArgs {
+  std::string model;
+  InputArgs inputs;
+  DeviceArgs device;
+  int top = 0;
+  std::string labels;
+  std::string outputs;
+  std::string out;
+  std::string format = "pb";
+  bool json = false;
+};
+
+struct VerifyArgs {
+  std::vector<std::string> paths;
+  std::string device = "cpu";
+  std::string threads;  // a list; "": all that the process may use
+  std::string filter;
+  std::string gaps;
+  bool update_gaps = false;
+  std::string index;
+  double timeout_s = 120;
+  int jobs = 1;
+  bool verbose = false;
+  bool json = false;
+};
+
+struct BenchArgs {
+  std::string model;
+  InputArgs inputs;
+  DeviceArgs device;
+  int runs = 0;  // 0: as many as `time_s` allows
+  double time_s = 2;
+  int warmup = 3;
+  bool cold = false;
+  bool cold_sample = false;  // this process is one sample
+  std::string compare;
+  bool json = false;
+};
+
+struct InspectArgs {
+  std::string model;
+  InputArgs inputs;
+  DeviceArgs device;
+  bool text = false;
+  bool plan = false;
+  bool operators = false;
+  bool json = false;
+};
+
+struct ProfileArgs {
+  std::string model;
+  InputArgs inputs;
+  DeviceArgs device;
+  int runs = 20;
+  int rows = 30;
+  std::string trace;
+  std::string html;
+  bool json = false;
+};
+
+struct PlanArgs {
+  std::string model;
+  std::string strategy = "all";
+  InputArgs inputs;
+  DeviceArgs device;
+  bool json = false;
+};
+
+struct DevicesArgs {
+  bool json = false;
+};
+
+struct VersionArgs {
+  bool json = false;
+};
+
+// One of each; the verb that was called has its own filled.
+struct Arguments {
+  RunArgs run;
+  VerifyArgs verify;
+  BenchArgs bench;
+  InspectArgs inspect;
+  ProfileArgs profile;
+  PlanArgs plan;
+  DevicesArgs devices;
+  VersionArgs version;
+};
+
+struct OptionRow {
+  using Target =
+      std::variant<bool*, int*, double*, std::uint64_t*, std::string*, std::vector<std::string>*>;
+
+  std::string names;  // "--top", "-t,--threads"; without a dash: a positional argument
+  std::string value;  // "K"; empty: a switch
+  std::string help;
+  Target target;
+  bool required = false;
+  bool hidden = false;
+  std::vector<std::string> choices;                // of a text; empty: any
+  std::optional<std::pair<double, double>> range;  // of a number
+
+  bool positional() const { return names.empty() || names[0] != '-'; }
+};
+
+struct Example {
+  std::string command;
+  std::string what;
+};
+
+struct Verb {
+  std::string name;
+  std::string summary;  // one line
+  std::string about;    // paragraphs, separated by empty lines
+  std::vector<OptionRow> options;
+  std::vector<Example> examples;
+};
+
+// The table; its rows point into `args`.
+std::vector<Verb> make_verbs(Arguments& args);
+
+// Fills the arguments of `verb` from what stands after it. Errors: invalid_argument.
+Status parse_arguments(const Verb& verb, std::span<const std::string> words);
+
+std::string overview_text(std::span<const Verb> verbs);
+std::string help_text(const Verb& verb);
+// roff, for man(7).
+std::string man_page(std::span<const Verb> verbs, std::string_view version);
+
+struct ExitCodeRow {
+  int code;
+  std::string_view meaning;
+};
+std::span<const ExitCodeRow> exit_codes();
+
+}  // namespace quern::tools

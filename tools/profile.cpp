@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: Apache-2.0
+// quern profile: where the time goes.
+#include <algorithm>
+
+#include "graph/text_util.h"
+#include "tools/opened.h"
+#include "tools/profile_data.h"
+#include "tools/verbs.h"
+
+namespace quern::tools {
+namespace {
+
+using Align = Table::Align;
+
+std::vector<std::string> number_cells(const ProfiledStep& s, double total_ms) {
+  return {time_text(s.ms),
+          percent_text(total_ms > 0 ? s.ms / total_ms : 0),
+          bytes_text(s.bytes()),
+          s.flops() > 0 ? count_text(s.flops()) : "",
+          s.flops() > 0 ? fixed(s.gflops(), 1) : "",
+          fixed(s.gbytes(), 1)};
+}
+
+std::vector<Table::Column> with_numbers(std::vector<Table::Column> columns) {
+  for (const char* title : {"time", "share", "bytes", "FLOP", "GFLOP/s", "GB/s"})
+    columns.push_back({title, Align::right});
+  return columns;
+}
+
+Colour colour_of(const StepInfo& s) {
+  return s.implementation == "reference" ? Colour::yellow : Colour::none;
+}
+
+void show_steps(const Profile& p, int rows, const Console& console) {
+  std::vector<ProfiledStep> steps = p.steps;
+  std::ranges::stable_sort(steps, std::ranges::greater(), &ProfiledStep::ms);
+  const std::size_t count =
+      rows > 0 ? std::min(steps.size(), static_cast<std::size_t>(rows)) : steps.size();
+  auto columns = with_numbers({{"node", Align::left, 28},
+                               {"operator", Align::left, 24},
+                               {"inputs", Align::left, 40},
+                               {"calls", Align::right}});
+  columns.push_back({"kernel", Align::left, 40});
+  Table t(columns);
+  for (std::size_t i = 0; i < count; ++i) {
+    const ProfiledStep& s = steps[i];
+    std::vector<std::string> cells = {shown(s.step.node, 28), s.step.op, s.step.shapes,
+                                      cat(s.calls)};
+    for (std::string& c : number_cells(s, p.kernel_ms())) cells.push_back(std::move(c));
+    cells.push_back(s.step.implementation);
+    t.add(std::move(cells), colour_of(s.step));
+  }
+  print(t.text(console));
+  if (count < steps.size())
+    print(
+        console.paint(Colour::dim, cat(steps.size() - count, " more kernels; --rows 0 shows all")) +
+        "\n");
+}
+
+void show_operators(const Profile& p, const Console& console) {
+  Table t(with_numbers({{"operator"}, {"calls", Align::right}}));
+  for (const ProfiledStep& s : by_operator(p)) {
+    std::vector<std::string> cells = {s.step.op, cat(s.calls)};
+    for (std::string& c : number_cells(s, p.kernel_ms())) cells.push_back(std::move(c));
+    t.add(std::move(cells));
+  }
+  print("\n" + t.text(console));
+}
+
+std::string total_line(const Profile& p) {
+  const double kernels = p.kernel_ms();
+  return cat("run ", time_text(p.run_ms), " (median of ", p.runs, ", ", p.threads,
+             p.threads == 1 ? " thread" : " threads", "), kernels ", time_text(kernels),
+             ", between them ", time_text(std::max(p.run_ms - kernels, 0.0)), "; roof ",
+             fixed(p.roof.gflops, 1), " GFLOP/s (", p.roof.instructions, "), copy ",
+             fixed(p.roof.copy_gbytes, 1), " GB/s\n");
+}
+
+}  // namespace
+
+Result<ExitCode> profile_verb(const ProfileArgs& args, const Console& console) {
+  QUERN_ASSIGN(Opened o, open_model(args.model, args.inputs, args.device));
+  note_generated(o, console);
+  QUERN_ASSIGN(Profile p, take_profile(*o.session, args.runs));
+  p.model = model_name(args.model);
+  p.device = args.device.device;
+  p.roof = measure_roof(p.threads);
+  if (!args.trace.empty()) QUERN_TRY(write_file(args.trace, chrome_trace(p)));
+  if (!args.html.empty()) QUERN_TRY(write_file(args.html, html_page(p)));
+  if (args.json) {
+    print(profile_json(p).dump());
+    return ExitCode::ok;
+  }
+  show_steps(p, args.rows, console);
+  show_operators(p, console);
+  print("\n" + total_line(p));
+  if (!args.trace.empty()) print(cat("wrote ", args.trace, ": open it at ui.perfetto.dev\n"));
+  if (!args.html.empty()) print(cat("wrote ", args.html, "\n"));
+  return ExitCode::ok;
+}
+
+}  // namespace quern::tools

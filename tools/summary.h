@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a tensor holds, in a line, and the ranking of class scores.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include <quern/session.h>
+#include <quern/tensor.h>
+
+#include "tools/json.h"
+
+namespace quern::tools {
+
+struct Statistics {
+  double min = 0, mean = 0, max = 0;  // of the finite elements
+  std::int64_t finite = 0;
+  std::int64_t not_a_number = 0;
+  std::int64_t infinite = 0;
+};
+Statistics statistics(const TensorView& tensor);
+// "min -1.2, mean 0.05, max 3.4, 2 NaN; {0.1, 0.2, ...}"
+std::string summary_text(const TensorView& tensor);
+Json summary_json(const TensorView& tensor);
+
+struct RankedClass {
+  std::int64_t index = 0;
+  double probability = 0;
+};
+struct Ranking {
+  std::vector<RankedClass> classes;  // best first
+  bool softmax_applied = false;      // the numbers were no distribution
+};
+// Of row `row` of `rows` equal parts of `scores`, which is of a float or integer type.
+Ranking rank_classes(const TensorView& scores, std::int64_t row, std::int64_t rows, int count);
+
+// How many rows of class scores the tensor may hold: [C], [N,C] or [N,C,1,1]; nothing when it is no
+// such tensor.
+std::optional<std::int64_t> score_rows(const TensorView& tensor);
+
+// Lines without their ends; empty ones at the end are dropped.
+std::vector<std::string> lines_of(std::string_view text);
+
+}  // namespace quern::tools

@@ -1,0 +1,255 @@
+// SPDX-License-Identifier: Apache-2.0
+// quern verify: cases with expected outputs, each in a process of its own.
+#include <algorithm>
+#include <filesystem>
+#include <map>
+#include <optional>
+
+#include "graph/text_util.h"
+#include "tools/cases.h"
+#include "tools/children.h"
+#include "tools/compare.h"
+#include "tools/opened.h"
+#include "tools/parse.h"
+#include "tools/verbs.h"
+#include "tools/verify_case.h"
+
+namespace quern::tools {
+namespace {
+
+using Outcome = CaseResult::Outcome;
+
+Result<std::vector<int>> parse_threads(const std::string& text) {
+  std::vector<int> threads;
+  for (const std::string& part : split_list(text)) {
+    const auto n = parse_integer(part);
+    if (!n || *n < 1 || *n > 1024)
+      return Status(Code::invalid_argument,
+                    cat("--threads ", shown(text), ": write a list such as 1,2"));
+    threads.push_back(static_cast<int>(*n));
+  }
+  if (threads.empty()) threads.push_back(0);
+  return threads;
+}
+
+// index.json by the folder it stands in, each read once.
+class Indexes {
+ public:
+  explicit Indexes(std::string forced) : forced_(std::move(forced)) {}
+
+  Result<const Json*> of(const Case& c) {
+    const std::string path =
+        forced_.empty() ? std::filesystem::path(c.folder).parent_path().string() + "/index.json"
+                        : forced_;
+    if (const auto it = read_.find(path); it != read_.end())
+      return it->second ? &*it->second : nullptr;
+    std::error_code ignored;
+    std::optional<Json>& slot = read_[path];
+    if (forced_.empty() && !std::filesystem::exists(path, ignored))
+      return static_cast<const Json*>(nullptr);
+    QUERN_ASSIGN(slot, read_json(path));
+    return &*slot;
+  }
+
+ private:
+  std::string forced_;
+  std::map<std::string, std::optional<Json>> read_;
+};
+
+// A device that does not exist would fail every case: one message instead. In a child, since a
+// GPU's driver does not survive a fork.
+Status check_device(const std::string& name) {
+  Status status;
+  run_in_children(
+      1, {}, [&](std::size_t) { return std::string(device_named(name).status().message()); },
+      [&](std::size_t, const ChildResult& r) {
+        if (r.how != ChildResult::How::finished || !r.answer.empty())
+          status = Status(Code::device_lost,
+                          r.answer.empty() ? cat("device '", name, "': ", r.why) : r.answer);
+      });
+  return status;
+}
+
+class Verification {
+ public:
+  Verification(const VerifyArgs& args, const Console& console, std::vector<Case> cases)
+      : args_(args),
+        console_(console),
+        cases_(std::move(cases)),
+        results_(cases_.size()),
+        progress_(console) {
+    for (const Case& c : cases_)
+      name_width_ = std::max(name_width_, std::min<std::size_t>(width_of(c.name), 60));
+  }
+
+  Status prepare() {
+    QUERN_ASSIGN(threads_, parse_threads(args_.threads));
+    Indexes indexes(args_.index);
+    for (const Case& c : cases_) {
+      QUERN_ASSIGN(const Json* index, indexes.of(c));
+      // Copied per model, so that the cases do not hold on to all indexes.
+      const Json* model =
+          index ? find_model(*index, std::filesystem::path(c.folder).filename().string()) : nullptr;
+      Json one;
+      if (model) one["models"].push(*model);
+      indexes_.push_back(std::move(one));
+    }
+    std::error_code ignored;
+    new_gaps_ = args_.update_gaps && !std::filesystem::exists(args_.gaps, ignored);
+    if (!args_.gaps.empty() && !new_gaps_) {
+      QUERN_ASSIGN(gaps_, Gaps::read(args_.gaps));
+    }
+    if (args_.update_gaps && args_.gaps.empty())
+      return {Code::invalid_argument, "--update-gaps wants --gaps FILE"};
+    return check_device(args_.device);
+  }
+
+  Result<ExitCode> run() {
+    run_in_children(
+        cases_.size(), {.jobs = args_.jobs, .timeout_s = args_.timeout_s},
+        [&](std::size_t i) {
+          return run_case(cases_[i], {args_.device, threads_, &indexes_[i]}).serialise();
+        },
+        [&](std::size_t i, const ChildResult& child) { finish(i, child); });
+    progress_.clear();
+    QUERN_TRY(write_gaps());
+    report();
+    return failed_ ? ExitCode::failed : ExitCode::ok;
+  }
+
+ private:
+  void finish(std::size_t i, const ChildResult& child) {
+    CaseResult r =
+        child.how == ChildResult::How::finished ? CaseResult::parse(child.answer) : CaseResult();
+    if (child.how != ChildResult::How::finished) {
+      r.outcome = Outcome::failed;
+      r.ms = child.ms;
+      r.reason = child.how == ChildResult::How::timed_out
+                     ? cat("timed out after ", number_text(args_.timeout_s), " s")
+                     : "crashed: " + child.why;
+    }
+    apply_gaps(cases_[i], r);
+    results_[i] = std::move(r);
+    // Lines come in the order of the cases, however many run at once.
+    for (; next_ < results_.size() && results_[next_]; ++next_) {
+      progress_.clear();
+      tell(cases_[next_], *results_[next_]);
+    }
+    ++done_;
+    progress_.update(cat("[", done_, "/", cases_.size(), "] ", failed_, " failed"));
+  }
+
+  void apply_gaps(const Case& c, CaseResult& r) {
+    if (new_gaps_ && r.outcome == Outcome::failed) {
+      added_ += cat(c.name, "\t", r.reason, "\n");
+      return;
+    }
+    const auto gap = gaps_.reason(c);
+    if (!gap || r.outcome == Outcome::skipped) return;
+    if (r.outcome == Outcome::failed) {
+      r.outcome = Outcome::skipped;
+      r.reason = cat("known gap: ", *gap);
+    } else if (args_.update_gaps) {
+      closed_.push_back(&c);
+    } else {
+      r.outcome = Outcome::failed;
+      r.reason = cat("passes, but is listed in ", args_.gaps, ": remove it from the list");
+    }
+  }
+
+  void tell(const Case& c, const CaseResult& r) {
+    (r.outcome == Outcome::passed ? passed_ : r.outcome == Outcome::failed ? failed_ : skipped_)++;
+    if (args_.json) return;
+    const std::string word = r.outcome == Outcome::passed ? console_.paint(Colour::green, "ok  ")
+                             : r.outcome == Outcome::failed
+                                 ? console_.paint(Colour::red, "FAIL")
+                                 : console_.paint(Colour::yellow, "skip");
+    const std::string name = shown(c.name, 200);
+    const std::size_t width = width_of(name);
+    std::string line =
+        cat(word, "  ", name, std::string(name_width_ - std::min(width, name_width_), ' '));
+    const std::string time = time_text(r.ms);
+    line += cat(std::string(11 - std::min<std::size_t>(width_of(time), 11), ' '), time);
+    if (!r.reason.empty()) line += "  " + r.reason;
+    print(line + "\n");
+    if (args_.verbose)
+      for (const std::string& detail : r.details)
+        print(console_.paint(Colour::dim, "        " + detail) + "\n");
+    std::fflush(stdout);
+  }
+
+  Status write_gaps() const {
+    if (new_gaps_)
+      return write_file(
+          args_.gaps,
+          "# Cases that do not pass yet: name, tab, reason. This list only gets shorter.\n" +
+              added_);
+    if (closed_.empty()) return {};
+    return write_file(args_.gaps, gaps_.text_without(closed_));
+  }
+
+  void report() const {
+    const std::string last = cat(passed_, " passed, ", failed_, " failed, ", skipped_, " skipped");
+    if (!args_.json) {
+      print(last + "\n");
+      return;
+    }
+    Json j;
+    j["summary"] = last;
+    j["passed"] = passed_;
+    j["failed"] = failed_;
+    j["skipped"] = skipped_;
+    Json list = Json::array();
+    for (std::size_t i = 0; i < cases_.size(); ++i) {
+      const CaseResult& r = *results_[i];
+      Json c;
+      c["name"] = cases_[i].name;
+      c["folder"] = cases_[i].folder;
+      c["outcome"] = r.outcome == Outcome::passed   ? "passed"
+                     : r.outcome == Outcome::failed ? "failed"
+                                                    : "skipped";
+      c["milliseconds"] = r.ms;
+      if (!r.reason.empty()) c["reason"] = r.reason;
+      if (args_.verbose) c["details"] = Json::array_of(r.details);
+      list.push(std::move(c));
+    }
+    j["cases"] = std::move(list);
+    print(j.dump());
+  }
+
+  const VerifyArgs& args_;
+  const Console& console_;
+  std::vector<Case> cases_;
+  std::vector<Json> indexes_;
+  std::vector<std::optional<CaseResult>> results_;
+  std::vector<int> threads_;
+  Gaps gaps_;
+  bool new_gaps_ = false;
+  std::string added_;
+  std::vector<const Case*> closed_;
+  Progress progress_;
+  std::size_t name_width_ = 0;
+  std::size_t next_ = 0;
+  std::size_t done_ = 0;
+  int passed_ = 0;
+  int failed_ = 0;
+  int skipped_ = 0;
+};
+
+}  // namespace
+
+Result<ExitCode> verify_verb(const VerifyArgs& args, const Console& console) {
+  QUERN_ASSIGN(std::vector<Case> cases, find_cases(args.paths));
+  if (!args.filter.empty())
+    std::erase_if(cases, [&](const Case& c) {
+      const std::string last = std::filesystem::path(c.folder).filename().string();
+      return !matches_glob(c.name, args.filter) && !matches_glob(last, args.filter);
+    });
+  if (cases.empty())
+    return Status(Code::not_found, cat("--filter ", shown(args.filter), " leaves no case"));
+  Verification v(args, console, std::move(cases));
+  QUERN_TRY(v.prepare());
+  return v.run();
+}
+
+}  // namespace quern::tools

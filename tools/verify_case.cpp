@@ -1,0 +1,209 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tools/verify_case.h"
+
+#include <filesystem>
+#include <memory>
+
+#include <quern/onnx.h>
+
+#include "frontends/onnx-parser/onnx_parser.h"
+#include "graph/text_util.h"
+#include "tools/compare.h"
+#include "tools/console.h"
+#include "tools/inputs.h"
+#include "tools/opened.h"
+
+namespace quern::tools {
+namespace {
+
+struct Expected {
+  bool given = false;
+  InputValue value;  // the same forms as an input has
+};
+
+// One test_data_set_N, read before anything runs.
+struct DataSet {
+  std::string name;
+  std::vector<InputValue> inputs;
+  std::vector<Expected> outputs;
+};
+
+bool exists(const std::string& path) {
+  std::error_code ignored;
+  return std::filesystem::exists(path, ignored);
+}
+
+Result<DataSet> read_set(const std::string& folder, const Executable& executable) {
+  DataSet set{.name = std::filesystem::path(folder).filename().string()};
+  for (std::size_t i = 0; i < executable.inputs().size(); ++i) {
+    const std::string path = cat(folder, "/input_", i, ".pb");
+    if (!exists(path))
+      return Status(Code::not_found, cat("no input_", i, ".pb for input '",
+                                         shown(executable.inputs()[i].name), "'"));
+    QUERN_ASSIGN(set.inputs.emplace_back(), read_value(path, executable.inputs()[i]));
+  }
+  bool any = false;
+  for (std::size_t i = 0; i < executable.outputs().size(); ++i) {
+    const std::string path = cat(folder, "/output_", i, ".pb");
+    Expected& e = set.outputs.emplace_back();
+    if (!exists(path)) continue;
+    QUERN_ASSIGN(e.value, read_value(path, executable.outputs()[i]));
+    any = e.given = true;
+  }
+  if (!any) return Status(Code::not_found, "no output_0.pb: nothing to compare with");
+  return set;
+}
+
+class CaseRun {
+ public:
+  CaseRun(const CaseOptions& options, const Json* model, CaseResult& result)
+      : options_(options), model_(model), result_(result) {}
+
+  Status run(const Case& c) {
+    QUERN_ASSIGN(auto device, device_named(options_.device));
+    QUERN_ASSIGN(const Model model, load_onnx(c.folder + "/model.onnx"));
+    for (int threads : options_.threads) {
+      Status status = run_with(c, model, device, threads);
+      if (!status.ok() && options_.threads.size() > 1)
+        return std::move(status).in(cat(threads, " threads"));
+      QUERN_TRY(std::move(status));
+    }
+    return {};
+  }
+
+ private:
+  Status run_with(const Case& c, const Model& model, const std::shared_ptr<Device>& device,
+                  int threads) {
+    QUERN_ASSIGN(const auto executable,
+                 Executable::compile(model.clone(), device, {.threads = threads}));
+    QUERN_ASSIGN(const auto session, Session::create(executable));
+    std::vector<DataSet> sets;
+    for (const std::string& folder : c.sets) {
+      auto set = read_set(folder, *executable);
+      if (!set) return std::move(set).error().in(std::filesystem::path(folder).filename().string());
+      sets.push_back(std::move(*set));
+    }
+    std::vector<std::vector<Tensor>> first;
+    for (std::size_t i = 0; i < sets.size(); ++i) {
+      Status status = run_set(*session, sets[i], i);
+      if (status.ok() && i == 0) status = keep_outputs(*session, first);
+      if (!status.ok())
+        return sets.size() > 1 ? std::move(status).in(sets[i].name) : std::move(status);
+    }
+    return again(*session, sets[0], first).in(cat(sets[0].name, " again"));
+  }
+
+  Status run_set(Session& session, const DataSet& set, std::size_t number) {
+    QUERN_TRY(bind_inputs(session, set.inputs));
+    QUERN_TRY(session.run());
+    for (std::size_t i = 0; i < set.outputs.size(); ++i) {
+      if (!set.outputs[i].given) continue;
+      Status status = check_output(session, i, set, number);
+      if (!status.ok())
+        return std::move(status).in(
+            cat("output '", shown(session.executable().outputs()[i].name), "'"));
+    }
+    return {};
+  }
+
+  Status check_output(const Session& session, std::size_t output, const DataSet& set,
+                      std::size_t number) {
+    const std::vector<Tensor>& wanted = set.outputs[output].value.tensors;
+    QUERN_ASSIGN(const std::size_t count, session.output_count(output));
+    if (count != wanted.size())
+      return {Code::invalid_argument, cat("got ", count, " tensors, wanted ", wanted.size())};
+    const Criterion criterion = model_ ? criterion_of(*model_, number, output) : Criterion();
+    for (std::size_t k = 0; k < count; ++k) {
+      QUERN_ASSIGN(const TensorView got, session.output_element(output, k));
+      const Comparison c = compare(got, wanted[k].view(), criterion);
+      result_.details.push_back(
+          cat(set.name, " ", shown(session.executable().outputs()[output].name),
+              count > 1 ? cat("[", k, "]") : "", " ", got.type.text(), ": largest difference ",
+              number_text(c.max_abs), ", mean ", number_text(c.mean_abs), ", outside ", c.outside));
+      if (!c.ok)
+        return {Code::invalid_argument, count > 1 ? cat("element ", k, ": ", c.reason) : c.reason};
+    }
+    return {};
+  }
+
+  static Status keep_outputs(const Session& session, std::vector<std::vector<Tensor>>& kept) {
+    for (std::size_t i = 0; i < session.executable().outputs().size(); ++i) {
+      std::vector<Tensor>& tensors = kept.emplace_back();
+      QUERN_ASSIGN(const std::size_t count, session.output_count(i));
+      for (std::size_t k = 0; k < count; ++k) {
+        QUERN_ASSIGN(const TensorView view, session.output_element(i, k));
+        // Strings live in the session, which makes them anew: equality with the expected ones is
+        // checked anyway.
+        if (view.type.dtype == DType::string) continue;
+        QUERN_ASSIGN(tensors.emplace_back(),
+                     Tensor::copy_of(view.type, {view.data, view.type.bytes()}));
+      }
+    }
+    return {};
+  }
+
+  // One input, one output: the same bits, whatever ran in between.
+  Status again(Session& session, const DataSet& set,
+               const std::vector<std::vector<Tensor>>& first) {
+    const std::size_t lines = result_.details.size();
+    QUERN_TRY(run_set(session, set, 0));
+    result_.details.resize(lines);
+    for (std::size_t i = 0; i < first.size(); ++i) {
+      for (std::size_t k = 0; k < first[i].size(); ++k) {
+        QUERN_ASSIGN(const TensorView view, session.output_element(i, k));
+        if (!identical(view, first[i][k].view()))
+          return {Code::internal, cat("output '", shown(session.executable().outputs()[i].name),
+                                      "' has other bits than the first time")};
+      }
+    }
+    return {};
+  }
+
+  const CaseOptions& options_;
+  const Json* model_;
+  CaseResult& result_;
+};
+
+}  // namespace
+
+CaseResult run_case(const Case& c, const CaseOptions& options) {
+  CaseResult result;
+  if (c.sets.empty()) return {CaseResult::Outcome::skipped, 0, "no test_data_set_0", {}};
+  Stopwatch watch;
+  const Json* model =
+      options.index
+          ? find_model(*options.index, std::filesystem::path(c.folder).filename().string())
+          : nullptr;
+  const Status status = CaseRun(options, model, result).run(c);
+  result.ms = watch.lap();
+  if (status.ok()) return result;
+  result.outcome = CaseResult::Outcome::failed;
+  result.reason = printable(status.message(), 600);
+  return result;
+}
+
+// ---- between processes
+
+std::string CaseResult::serialise() const {
+  std::string s = cat(static_cast<int>(outcome), "\n", ms, "\n", printable(reason, 4000), "\n");
+  for (const std::string& line : details) s += line + "\n";
+  return s;
+}
+
+CaseResult CaseResult::parse(const std::string& text) {
+  CaseResult r{.outcome = Outcome::failed, .reason = "the case's process ended without an answer"};
+  std::vector<std::string> lines;
+  for (std::size_t at = 0; at < text.size();) {
+    const std::size_t end = std::min(text.find('\n', at), text.size());
+    lines.push_back(text.substr(at, end - at));
+    at = end + 1;
+  }
+  if (lines.size() < 3 || lines[0].size() != 1) return r;
+  r.outcome = static_cast<Outcome>(lines[0][0] - '0');
+  r.ms = std::strtod(lines[1].c_str(), nullptr);
+  r.reason = lines[2];
+  r.details.assign(lines.begin() + 3, lines.end());
+  return r;
+}
+
+}  // namespace quern::tools

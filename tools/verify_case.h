@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+// One case of `quern verify`, in the process that calls.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include <quern/status.h>
+
+#include "tools/cases.h"
+#include "tools/json.h"
+
+namespace quern::tools {
+
+struct CaseOptions {
+  std::string device = "cpu";
+  std::vector<int> threads = {0};  // one session each
+  const Json* index = nullptr;     // of index.json; null: the usual criterion
+};
+
+struct CaseResult {
+  enum class Outcome : std::uint8_t { passed, failed, skipped };
+
+  Outcome outcome = Outcome::passed;
+  double ms = 0;
+  std::string reason;                // why not
+  std::vector<std::string> details;  // a line per output and data set
+
+  // For the pipe between a child process and its parent.
+  std::string serialise() const;
+  static CaseResult parse(const std::string& text);
+};
+
+CaseResult run_case(const Case& c, const CaseOptions& options);
+
+}  // namespace quern::tools
