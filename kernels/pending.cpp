@@ -17,7 +17,6 @@ Status infer(InferContext& c) { return c.unsupported("this operator is not imple
                                .infer = infer};                      \
     return def;                                                      \
   }
-QUERN_PENDING(Attention)
 QUERN_PENDING(Conv)
 QUERN_PENDING(ConvTranspose)
 QUERN_PENDING(DeformConv)
@@ -25,11 +24,6 @@ QUERN_PENDING(Col2Im)
 QUERN_PENDING(Pool)
 QUERN_PENDING(MaxUnpool)
 QUERN_PENDING(RoiPool)
-QUERN_PENDING(BatchNorm)
-QUERN_PENDING(LayerNorm)
-QUERN_PENDING(GroupNorm)
-QUERN_PENDING(Lrn)
-QUERN_PENDING(LpNorm)
 QUERN_PENDING(Quantize)
 QUERN_PENDING(Dequantize)
 QUERN_PENDING(DynamicQuantize)

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Slice: every step-th element from start up to, not including, end, along some axes.
 //
-// ONNX: Slice, opsets 1 to 13 (starts, ends and axes that were attributes import as inputs). As in
-// numpy, bounds count from the end when negative and are clamped: to [0, d] when going up, and when
-// going down start to [0, d - 1] and end to [-1, d - 1].
+// ONNX: Slice, opsets 1 to 13 (starts, ends and axes that were attributes import as inputs). Bounds
+// count from the end when negative and are clamped: to [0, d] when going up, and when going down
+// start to [0, d - 1] and end to [-1, d - 1]. (numpy differs in one point: going down from before the
+// first element it gives nothing, here it gives the first one, as the specification has it.)
 #include <algorithm>
 #include <limits>
 #include <numeric>

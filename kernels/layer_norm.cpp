@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: Apache-2.0
+// LayerNorm: y = (x - mean) / sqrt(variance + epsilon) * scale + bias, mean and variance over the
+// dimensions from `axis` on; without `center` the mean counts as 0 (RMS normalisation). scale and
+// bias broadcast to x. The second and third output are the mean and 1 / sqrt(variance + epsilon),
+// in f32, with 1 for each dimension that they cover.
+//
+// ONNX: LayerNormalization, opset 17; RMSNormalization, opset 23; com.microsoft's skip-less forms.
+// In double, rounded once.
+#include <cmath>
+#include <limits>
+
+#include "graph/numeric.h"
+#include "graph/text_util.h"
+#include "kernels/infer.h"
+#include "kernels/iterate.h"
+#include "kernels/kernel.h"
+#include "kernels/operands.h"
+
+namespace quern {
+namespace {
+
+// Of scale and bias: broadcast to x, which keeps its shape.
+Status check_parameter(const InferContext& c, std::size_t i) {
+  QUERN_TRY(want_floats(c, i));
+  if (!c.dims(0) || !c.dims(i)) return {};
+  const auto both = broadcast(*c.dims(0), *c.dims(i));
+  if (both && meet(*both, *c.dims(0))) return {};
+  return c.error(cat(c.describe(i), " does not broadcast to ", c.describe(0)));
+}
+
+Status infer(InferContext& c) {
+  QUERN_TRY(want_floats(c, 0));
+  QUERN_TRY(check_parameter(c, 1));
+  QUERN_TRY(check_parameter(c, 2));
+  c.set(0, c.type(0));
+  std::optional<Dims> moments = c.type(0).dims;
+  if (moments) {
+    QUERN_ASSIGN(const std::size_t axis, c.axis(c.op<LayerNorm>().axis, moments->size()));
+    std::fill(moments->begin() + static_cast<std::ptrdiff_t>(axis), moments->end(), Dim(1));
+  }
+  for (std::size_t i = 1; i < c.output_count(); ++i) c.set(i, DType::f32, moments);
+  return {};
+}
+
+// ---- reference
+
+struct Moments {
+  double mean = 0;
+  double inverse_deviation = 0;
+};
+
+template <class T>
+Moments moments(const LayerNorm& op, const T* x, std::int64_t n) {
+  double mean = 0;
+  double variance = 0;
+  if (op.center) {
+    for (std::int64_t i = 0; i < n; ++i) mean += static_cast<double>(x[i]);
+    mean /= static_cast<double>(n);
+  }
+  for (std::int64_t i = 0; i < n; ++i) {
+    const double d = static_cast<double>(x[i]) - mean;
+    variance += d * d;
+  }
+  variance /= static_cast<double>(n);
+  return {mean, 1 / std::sqrt(variance + static_cast<double>(op.epsilon))};
+}
+
+void set_moments(const ReferenceCall& call, std::int64_t row, const Moments& m) {
+  if (call.wants(1)) call.outputs[1].as<float>()[row] = static_cast<float>(m.mean);
+  if (call.wants(2)) call.outputs[2].as<float>()[row] = static_cast<float>(m.inverse_deviation);
+}
+
+Shape parameter_strides(const ReferenceCall& call, std::size_t i) {
+  const Shape& x = call.inputs[0].type.shape;
+  return call.has(i) ? broadcast_strides(call.inputs[i].type.shape, x) : Shape::filled(x.rank(), 0);
+}
+
+template <class T>
+void normalise(const ReferenceCall& call, std::int64_t n) {
+  const T* x = call.inputs[0].as<T>();
+  T* y = call.outputs[0].as<T>();
+  Moments m;
+  std::int64_t i = 0;
+  for_each_offset(call.inputs[0].type.shape,
+                  std::array{parameter_strides(call, 1), parameter_strides(call, 2)},
+                  [&](const auto& at) {
+                    if (i % n == 0) {
+                      m = moments(call.as<LayerNorm>(), x + i, n);
+                      set_moments(call, i / n, m);
+                    }
+                    double v = (static_cast<double>(x[i]) - m.mean) * m.inverse_deviation;
+                    if (call.has(1)) v *= float_element(call.inputs[1], at[0]);
+                    if (call.has(2)) v += float_element(call.inputs[2], at[1]);
+                    y[i++] = T(v);
+                  });
+}
+
+Status reference(const ReferenceCall& call) {
+  const Shape& shape = call.inputs[0].type.shape;
+  const std::size_t axis = positive_axis(call.as<LayerNorm>().axis, shape.rank());
+  const std::int64_t n = shape.elements(axis);
+  if (n == 0 && (call.wants(1) || call.wants(2))) {
+    const double nan = std::numeric_limits<double>::quiet_NaN();
+    for (std::int64_t row = 0; row < shape.elements(0, axis); ++row)
+      set_moments(call, row, {nan, nan});
+  }
+  visit_float(call.inputs[0].type.dtype, [&]<class T>(TypeTag<T>) { normalise<T>(call, n); });
+  return {};
+}
+
+Cost flops(const Op&, std::span<const TensorType> inputs, std::span<const TensorType> outputs) {
+  Cost cost = traffic(inputs, outputs);
+  cost.flops = 8 * static_cast<double>(inputs[0].shape.elements());
+  return cost;
+}
+
+constexpr OpKernels kernels{.cpu = {}, .flops = flops};
+
+}  // namespace
+
+const OpDef& LayerNorm::def() {
+  static constexpr OpDef def{.name = "LayerNorm",
+                             .inputs = {1, 3},
+                             .outputs = {1, 3},
+                             .infer = infer,
+                             .reference = reference,
+                             .kernels = &kernels};
+  return def;
+}
+
+}  // namespace quern

@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: Apache-2.0
+// LpNorm: x divided by the sum of sizes (p = 1) or the root of the sum of squares (p = 2) along an
+// axis; 0 where that is 0.
+//
+// ONNX: LpNormalization, opsets 1 and 22. In double, rounded once.
+#include <cmath>
+
+#include "graph/numeric.h"
+#include "graph/text_util.h"
+#include "kernels/infer.h"
+#include "kernels/iterate.h"
+#include "kernels/kernel.h"
+
+namespace quern {
+namespace {
+
+Status infer(InferContext& c) {
+  QUERN_TRY(want_floats(c, 0));
+  const auto& op = c.op<LpNorm>();
+  if (op.p != 1 && op.p != 2) return c.error(cat("p is ", op.p, ", wants 1 or 2"));
+  if (c.dims(0)) QUERN_TRY(c.axis(op.axis, c.dims(0)->size()).status());
+  return infer_like_input(c);
+}
+
+// ---- reference
+
+template <class T>
+void normalise(std::int64_t p, const T* x, T* y, std::int64_t n, std::int64_t stride) {
+  double norm = 0;
+  for (std::int64_t i = 0; i < n; ++i) {
+    const auto v = static_cast<double>(x[i * stride]);
+    norm += p == 1 ? std::fabs(v) : v * v;
+  }
+  if (p == 2) norm = std::sqrt(norm);
+  for (std::int64_t i = 0; i < n; ++i)
+    y[i * stride] = T(norm == 0 ? 0.0 : static_cast<double>(x[i * stride]) / norm);
+}
+
+Status reference(const ReferenceCall& call) {
+  const auto& op = call.as<LpNorm>();
+  const Shape& shape = call.inputs[0].type.shape;
+  if (shape.elements() == 0) return {};
+  const AxisSplit s = split_at(shape, positive_axis(op.axis, shape.rank()));
+  visit_float(call.inputs[0].type.dtype, [&]<class T>(TypeTag<T>) {
+    for (std::int64_t o = 0; o < s.outer; ++o)
+      for (std::int64_t i = 0; i < s.inner; ++i) {
+        const std::int64_t at = o * s.axis * s.inner + i;
+        normalise(op.p, call.inputs[0].as<T>() + at, call.outputs[0].as<T>() + at, s.axis, s.inner);
+      }
+  });
+  return {};
+}
+
+Cost flops(const Op&, std::span<const TensorType> inputs, std::span<const TensorType> outputs) {
+  Cost cost = traffic(inputs, outputs);
+  cost.flops = 3 * static_cast<double>(inputs[0].shape.elements());
+  return cost;
+}
+
+constexpr OpKernels kernels{.cpu = {}, .flops = flops};
+
+}  // namespace
+
+const OpDef& LpNorm::def() {
+  static constexpr OpDef def{.name = "LpNorm",
+                             .inputs = {1, 1},
+                             .outputs = {1, 1},
+                             .infer = infer,
+                             .reference = reference,
+                             .kernels = &kernels};
+  return def;
+}
+
+}  // namespace quern

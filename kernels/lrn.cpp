@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: Apache-2.0
+// Lrn: y = x / (bias + alpha / size * s)^beta, s the sum of squares over the `size` channels around
+// each one, (size - 1) / 2 of them before it (rounded down) and the rest behind.
+//
+// ONNX: LRN, opsets 1 and 13. In double, rounded once.
+#include <cmath>
+
+#include "graph/numeric.h"
+#include "graph/text_util.h"
+#include "kernels/infer.h"
+#include "kernels/kernel.h"
+
+namespace quern {
+namespace {
+
+Status infer(InferContext& c) {
+  QUERN_TRY(want_floats(c, 0));
+  const auto& op = c.op<Lrn>();
+  if (op.size < 1) return c.error(cat("size is ", op.size, ", wants at least 1"));
+  if (c.dims(0) && c.dims(0)->size() < 2)
+    return c.error(cat(c.describe(0), " must have batch and channels"));
+  return infer_like_input(c);
+}
+
+// ---- reference
+
+template <class T>
+void normalise(const Lrn& op, const T* x, T* y, std::int64_t channels, std::int64_t inner) {
+  const std::int64_t before = (op.size - 1) / 2;
+  const std::int64_t behind = op.size - 1 - before;
+  const double alpha = static_cast<double>(op.alpha) / static_cast<double>(op.size);
+  for (std::int64_t c = 0; c < channels; ++c) {
+    const std::int64_t first = c > before ? c - before : 0;
+    const std::int64_t last = channels - 1 - c > behind ? c + behind : channels - 1;
+    for (std::int64_t i = 0; i < inner; ++i) {
+      double sum = 0;
+      for (std::int64_t k = first; k <= last; ++k) {
+        const auto v = static_cast<double>(x[k * inner + i]);
+        sum += v * v;
+      }
+      const auto v = static_cast<double>(x[c * inner + i]);
+      y[c * inner + i] = T(v / std::pow(op.bias + alpha * sum, static_cast<double>(op.beta)));
+    }
+  }
+}
+
+Status reference(const ReferenceCall& call) {
+  const Shape& shape = call.inputs[0].type.shape;
+  if (shape.elements() == 0) return {};
+  visit_float(call.inputs[0].type.dtype, [&]<class T>(TypeTag<T>) {
+    const std::int64_t step = shape.elements(1);
+    for (std::int64_t n = 0; n < shape[0]; ++n)
+      normalise(call.as<Lrn>(), call.inputs[0].as<T>() + n * step,
+                call.outputs[0].as<T>() + n * step, shape[1], shape.elements(2));
+  });
+  return {};
+}
+
+Cost flops(const Op& op, std::span<const TensorType> inputs, std::span<const TensorType> outputs) {
+  Cost cost = traffic(inputs, outputs);
+  const auto window = std::min(std::get_if<Lrn>(&op)->size, inputs[0].shape[1]);
+  cost.flops =
+      static_cast<double>(inputs[0].shape.elements()) * (2 * static_cast<double>(window) + 3);
+  return cost;
+}
+
+constexpr OpKernels kernels{.cpu = {}, .flops = flops};
+
+}  // namespace
+
+const OpDef& Lrn::def() {
+  static constexpr OpDef def{.name = "Lrn",
+                             .inputs = {1, 1},
+                             .outputs = {1, 1},
+                             .infer = infer,
+                             .reference = reference,
+                             .kernels = &kernels};
+  return def;
+}
+
+}  // namespace quern

@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tests/kernels/movement_test.h"
+
+namespace quern::testing {
+namespace {
+
+TEST(Expand, BroadcastsBothWays) {
+  const Tensor y = run(Expand{}, {tensor<float>({2, 1}, {1, 2}), ints({2, 1, 3})});
+  EXPECT_EQ(y.shape(), Shape({2, 2, 3}));
+  EXPECT_THAT(values<float>(y), ElementsAre(1, 1, 1, 2, 2, 2, 1, 1, 1, 2, 2, 2));
+  EXPECT_EQ(run(Expand{}, {counting({3, 4}), ints({1})}).shape(), Shape({3, 4}));
+  EXPECT_THAT(string_values(run(Expand{}, {strings({}, {"s"}), ints({2})})), ElementsAre("s", "s"));
+}
+
+TEST(Expand, ToNothing) {
+  EXPECT_EQ(run(Expand{}, {counting({1, 3}), ints({0, 3})}).shape(), Shape({0, 3}));
+  EXPECT_EQ(run(Expand{}, {counting({}), ints({})}).shape(), Shape());
+}
+
+TEST(Expand, Infer) {
+  EXPECT_EQ(infer_text(Expand{}, {f32({N, 1}), ints({1, 5})}), "f32[$0,5]");
+  EXPECT_EQ(infer_text(Expand{}, {f32({3, 1}), i64({3})}), "f32[?,3,?]");
+  EXPECT_EQ(infer_text(Expand{}, {f32({3, 1}), i64({N})}), "f32[*]");
+  EXPECT_EQ(infer_text(Expand{}, {unranked(DType::f32), ints({2})}), "f32[*]");
+}
+
+TEST(Expand, Refuses) {
+  EXPECT_THAT(error_of(Expand{}, {counting({2}), ints({3})}),
+              HasSubstr("input 0 (f32[2]) does not broadcast to [3]"));
+  EXPECT_THAT(error_of(Expand{}, {counting({2}), ints({-1})}), HasSubstr("negative entry"));
+  EXPECT_THAT(infer_text(Expand{}, {f32({2}), i64({9})}), HasSubstr("rank 9"));
+  EXPECT_THAT(error_of(Expand{}, {counting({1}), ints({int_max})}),
+              HasSubstr("not a size that a tensor can have"));
+}
+
+TEST(Tile, RepeatsEachDimension) {
+  const Tensor y = run(Tile{}, {tensor<float>({2, 2}, {1, 2, 3, 4}), ints({2, 2})});
+  EXPECT_THAT(values<float>(y), ElementsAre(1, 2, 1, 2, 3, 4, 3, 4, 1, 2, 1, 2, 3, 4, 3, 4));
+  EXPECT_EQ(run(Tile{}, {counting({2}), ints({0})}).shape(), Shape({0}));
+  EXPECT_EQ(run(Tile{}, {counting({0, 2}), ints({3, 2})}).shape(), Shape({0, 4}));
+  EXPECT_THAT(values<float>(run(Tile{}, {tensor<float>({}, {3}), ints({})})), ElementsAre(3));
+}
+
+TEST(Tile, Infer) {
+  EXPECT_EQ(infer_text(Tile{}, {f32({N, 3, any}), ints({1, 2, 2})}), "f32[$0,6,?]");
+  EXPECT_EQ(infer_text(Tile{}, {f32({N, 3}), i64({2})}), "f32[?,?]");
+  EXPECT_EQ(infer_text(Tile{}, {unranked(DType::f32), i64({2})}), "f32[?,?]");
+  EXPECT_EQ(infer_text(Tile{}, {f32({4}), ints({int_max})}), "f32[9223372036854775807]");
+  EXPECT_THAT(error_of(Tile{}, {counting({2}), ints({1, 1})}), HasSubstr("2 repeats"));
+  EXPECT_THAT(error_of(Tile{}, {counting({2}), ints({-1})}), HasSubstr("negative entry"));
+}
+
+}  // namespace
+}  // namespace quern::testing

@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tests/kernels/movement_test.h"
+
+namespace quern::testing {
+namespace {
+
+constexpr auto dcr = DepthSpaceKind::depth_to_space_dcr;
+constexpr auto crd = DepthSpaceKind::depth_to_space_crd;
+constexpr auto s2d = DepthSpaceKind::space_to_depth;
+
+TEST(DepthSpace, OneChannelInEitherOrderIsTheSame) {
+  for (DepthSpaceKind kind : {dcr, crd}) {
+    const Tensor y = run(DepthSpace{.kind = kind, .block = 2}, {counting({1, 4, 1, 2})});
+    EXPECT_EQ(y.shape(), Shape({1, 1, 2, 4}));
+    EXPECT_THAT(values<float>(y), ElementsAre(0, 2, 1, 3, 4, 6, 5, 7));
+  }
+}
+
+TEST(DepthSpace, TwoChannelsTellTheOrdersApart) {
+  const Tensor x = counting({1, 8, 1, 1});
+  EXPECT_THAT(values<float>(run(DepthSpace{.kind = dcr, .block = 2}, {x})),
+              ElementsAre(0, 2, 4, 6, 1, 3, 5, 7));
+  EXPECT_THAT(values<float>(run(DepthSpace{.kind = crd, .block = 2}, {x})),
+              ElementsAre(0, 1, 2, 3, 4, 5, 6, 7));
+}
+
+TEST(DepthSpace, SpaceToDepthUndoesDcr) {
+  const Tensor x = counting({2, 2, 4, 2});
+  const Tensor deep = run(DepthSpace{.kind = s2d, .block = 2}, {x});
+  EXPECT_EQ(deep.shape(), Shape({2, 8, 2, 1}));
+  EXPECT_EQ(values<float>(run(DepthSpace{.kind = dcr, .block = 2}, {deep})), values<float>(x));
+}
+
+TEST(DepthSpace, Infer) {
+  EXPECT_EQ(infer_text(DepthSpace{.kind = dcr, .block = 2}, {f32({N, 8, any, 3})}),
+            "f32[$0,2,?,6]");
+  EXPECT_EQ(infer_text(DepthSpace{.kind = s2d, .block = 2}, {f32({N, 3, any, 6})}),
+            "f32[$0,12,?,3]");
+  EXPECT_EQ(infer_text(DepthSpace{.kind = crd, .block = 1}, {f32({N, M, 2, 2})}), "f32[$0,$1,2,2]");
+  EXPECT_EQ(infer_text(DepthSpace{}, {unranked(DType::f32)}), "f32[?,?,?,?]");
+}
+
+TEST(DepthSpace, Refuses) {
+  EXPECT_THAT(error_of(DepthSpace{.block = 2}, {counting({1, 6, 1, 1})}),
+              HasSubstr("channels are no multiple of 4"));
+  EXPECT_THAT(error_of(DepthSpace{.kind = s2d, .block = 2}, {counting({1, 1, 2, 3})}),
+              HasSubstr("height or width is no multiple of 2"));
+  EXPECT_THAT(error_of(DepthSpace{.block = 0}, {counting({1, 1, 1, 1})}), HasSubstr("blocksize"));
+  EXPECT_THAT(error_of(DepthSpace{.block = int_max}, {counting({1, 1, 1, 1})}),
+              HasSubstr("blocksize"));
+  EXPECT_THAT(error_of(DepthSpace{}, {counting({1, 1, 1})}), HasSubstr("must have rank 4"));
+}
+
+}  // namespace
+}  // namespace quern::testing

@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tests/kernels/movement_test.h"
+
+namespace quern::testing {
+namespace {
+
+TEST(StringNormalizer, DropsStopWords) {
+  const StringNormalizer op{.case_sensitive = true, .stopwords = {"b", "A"}};
+  EXPECT_THAT(string_values(run(op, {strings({4}, {"a", "b", "A", "c"})})), ElementsAre("a", "c"));
+}
+
+TEST(StringNormalizer, StopWordsInAnyCase) {
+  const StringNormalizer op{.case_change = CaseAction::upper, .stopwords = {"Über", "MONDAY"}};
+  const Tensor y = run(op, {strings({1, 4}, {"monday", "Tuesday", "über", "übe"})});
+  EXPECT_EQ(y.shape(), Shape({1, 2}));
+  EXPECT_THAT(string_values(y), ElementsAre("TUESDAY", "ÜBE"));
+}
+
+TEST(StringNormalizer, NothingLeftIsOneEmptyString) {
+  const StringNormalizer op{.stopwords = {"a"}};
+  EXPECT_THAT(string_values(run(op, {strings({2}, {"a", "A"})})), ElementsAre(""));
+  EXPECT_EQ(run(op, {strings({1, 1}, {"a"})}).shape(), Shape({1, 1}));
+  EXPECT_EQ(run(op, {strings({0}, {})}).shape(), Shape({1}));
+}
+
+std::string changed(CaseAction action, std::string_view text) {
+  return string_values(run(StringNormalizer{.case_change = action}, {strings({1}, {text})}))[0];
+}
+
+TEST(StringNormalizer, CaseOfSeveralAlphabets) {
+  EXPECT_EQ(changed(CaseAction::lower, "AZ[@ ÀÞ× ĀŁŸŽ ΑΏΣ ЀЖЯѢӀ ԱՖ ƠƯẠỸ"),
+            "az[@ àþ× āłÿž αώσ ѐжяѣӏ աֆ ơưạỹ");
+  EXPECT_EQ(changed(CaseAction::upper, "az{ àþ÷ āłÿž αώσς ѐжяѣӏ աֆ ơưạỹ"),
+            "AZ{ ÀÞ÷ ĀŁŸŽ ΑΏΣΣ ЀЖЯѢӀ ԱՖ ƠƯẠỸ");
+  EXPECT_EQ(changed(CaseAction::upper, "ß 日本 😀"), "ß 日本 😀");
+}
+
+TEST(StringNormalizer, BytesThatAreNoTextStay) {
+  EXPECT_EQ(changed(CaseAction::upper, "a\xff\xc3"), "A\xff\xc3");
+  EXPECT_EQ(changed(CaseAction::upper, "\xc3z\xe1\xba"), "\xc3Z\xe1\xba");
+  EXPECT_EQ(changed(CaseAction::upper, "\xc1\xa1\xe0\x81\xa1"),
+            "\xc1\xa1\xe0\x81\xa1");  // overlong
+  const StringNormalizer op{.stopwords = {"\xff"}};
+  EXPECT_THAT(string_values(run(op, {strings({2}, {"\xff", "\xfe"})})), ElementsAre("\xfe"));
+}
+
+TEST(StringNormalizer, Infer) {
+  const StringNormalizer op;
+  const ValueType flat{DType::string, Dims{4}}, row{DType::string, Dims{1, N}};
+  EXPECT_EQ(infer_text(op, {flat}), "string[?]");
+  EXPECT_EQ(bound_text(op, {flat}), "string[4]");
+  EXPECT_EQ(bound_text(op, {row}), "string[1,$0]");
+  EXPECT_EQ(bound_text(op, {ValueType(DType::string, Dims{0})}), "string[1]");
+  EXPECT_EQ(infer_text(op, {unranked(DType::string)}), "string[*]");
+  EXPECT_THAT(error_of(op, {counting({1})}), HasSubstr("must be string"));
+  EXPECT_THAT(error_of(op, {strings({2, 1}, {"a", "b"})}), HasSubstr("must be [n] or [1,n]"));
+  EXPECT_THAT(error_of(op, {strings({}, {"a"})}), HasSubstr("must be [n] or [1,n]"));
+}
+
+}  // namespace
+}  // namespace quern::testing

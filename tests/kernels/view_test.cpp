@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tests/kernels/movement_test.h"
+
+namespace quern::testing {
+namespace {
+
+TEST(Identity, KeepsTypeAndElements) {
+  const Tensor y = run(Identity{}, {strings({2}, {"a", ""})});
+  EXPECT_THAT(string_values(y), ElementsAre("a", ""));
+  EXPECT_EQ(infer_text(Identity{}, {sequence_of(DType::i64, Dims{N})}), "seq(i64[$0])");
+}
+
+TEST(Reshape, KeepsTheOrderOfElements) {
+  const Tensor y = run(Reshape{}, {counting({2, 3}), ints({3, -1})});
+  EXPECT_EQ(y.shape(), Shape({3, 2}));
+  EXPECT_THAT(values<float>(y), ElementsAre(0, 1, 2, 3, 4, 5));
+}
+
+TEST(Reshape, ToAndFromAScalar) {
+  EXPECT_EQ(run(Reshape{}, {counting({1, 1}), ints({})}).shape(), Shape());
+  EXPECT_EQ(run(Reshape{}, {counting({}), ints({1, -1})}).shape(), Shape({1, 1}));
+}
+
+TEST(Reshape, ZeroCopiesTheDimension) {
+  EXPECT_EQ(run(Reshape{}, {counting({2, 3, 4}), ints({0, 0, 2, 2})}).shape(), Shape({2, 3, 2, 2}));
+}
+
+TEST(Reshape, EmptyTensors) {
+  EXPECT_EQ(run(Reshape{}, {counting({0, 3, 4}), ints({0, -1})}).shape(), Shape({0, 12}));
+  EXPECT_EQ(run(Reshape{}, {counting({0, 4}), ints({-1, 4})}).shape(), Shape({0, 4}));
+  EXPECT_EQ(run(Reshape{.allow_zero = true}, {counting({0, 3}), ints({5, 0})}).shape(),
+            Shape({5, 0}));
+}
+
+TEST(Reshape, SymbolsCancel) {
+  EXPECT_EQ(infer_text(Reshape{}, {f32({N, 4, 5}), ints({0, -1})}), "f32[$0,20]");
+  EXPECT_EQ(infer_text(Reshape{}, {f32({N, 4, 5}), ints({-1, 20})}), "f32[$0,20]");
+  EXPECT_EQ(infer_text(Reshape{}, {f32({N, 4, 5}), ints({-1, 10})}), "f32[?,10]");
+  EXPECT_EQ(infer_text(Reshape{}, {f32({N, M, 5}), ints({-1, 5})}), "f32[?,5]");
+  EXPECT_EQ(infer_text(Reshape{}, {f32({N, M, 5}), ints({0, 0, -1})}), "f32[$0,$1,5]");
+  EXPECT_EQ(infer_text(Reshape{}, {f32({any, 5}), ints({-1, 5})}), "f32[?,5]");
+}
+
+TEST(Reshape, SaysTheRankBeforeTheShapeIsKnown) {
+  EXPECT_EQ(infer_text(Reshape{}, {f32({2, 3}), i64({3})}), "f32[?,?,?]");
+  EXPECT_EQ(infer_text(Reshape{}, {f32({2, 3}), i64({1})}), "f32[6]");
+  EXPECT_EQ(infer_text(Reshape{}, {f32({2, 3}), i64({N})}), "f32[*]");
+  EXPECT_EQ(infer_text(Reshape{}, {unranked(DType::f32), ints({0, 7, -1})}), "f32[?,7,?]");
+}
+
+TEST(Reshape, Refuses) {
+  const Tensor x = counting({2, 3});
+  EXPECT_THAT(error_of(Reshape{}, {x, ints({4, 2})}),
+              HasSubstr("cannot reshape [2,3] (6 elements) to [4,2]"));
+  EXPECT_THAT(error_of(Reshape{}, {x, ints({4, -1})}),
+              HasSubstr("cannot reshape [2,3] (6 elements) to [4,-1]"));
+  EXPECT_THAT(error_of(Reshape{}, {x, ints({-1, -1})}), HasSubstr("two entries of -1"));
+  EXPECT_THAT(error_of(Reshape{}, {x, ints({-2, 3})}), HasSubstr("below -1"));
+  EXPECT_THAT(error_of(Reshape{}, {x, ints({2, 3, 0})}),
+              HasSubstr("entry 2 of the shape is 0 and copies a dimension"));
+  EXPECT_THAT(error_of(Reshape{.allow_zero = true}, {x, ints({0, -1})}),
+              HasSubstr("both 0 and -1"));
+  EXPECT_THAT(error_of(Reshape{}, {x, ints({6, 1, 1, 1, 1, 1, 1, 1, 1})}), HasSubstr("rank 9"));
+  EXPECT_THAT(error_of(Reshape{}, {x, tensor<float>({1}, {6})}), HasSubstr("must be i64 or i32"));
+  EXPECT_THAT(error_of(Reshape{}, {x, tensor<std::int64_t>({1, 1}, {6})}),
+              HasSubstr("must be a list"));
+}
+
+TEST(Reshape, HugeProductsDoNotOverflow) {
+  const std::int64_t big = std::int64_t{1} << 40;
+  EXPECT_THAT(error_of(Reshape{}, {counting({2}), ints({big, big})}), HasSubstr("cannot reshape"));
+  EXPECT_THAT(infer_text(Reshape{}, {f32({big, big}), ints({-1})}),
+              HasSubstr("f32[9223372036854775807]"));
+}
+
+TEST(Squeeze, TakesTheAxesOrAllOnes) {
+  EXPECT_EQ(run(Squeeze{}, {counting({1, 3, 1}), ints({-1})}).shape(), Shape({1, 3}));
+  EXPECT_EQ(run(Squeeze{}, {counting({1, 3, 1})}).shape(), Shape({3}));
+  EXPECT_EQ(run(Squeeze{}, {counting({1, 1})}).shape(), Shape());
+  EXPECT_EQ(run(Squeeze{}, {counting({1, 3}), ints({})}).shape(), Shape({1, 3}));
+}
+
+TEST(Squeeze, OnWhatIsNotKnownYet) {
+  EXPECT_EQ(infer_text(Squeeze{}, {f32({N, 1, any}), ints({1, 2})}), "f32[$0]");
+  EXPECT_EQ(infer_text(Squeeze{}, {f32({N, 1})}), "f32[*]");
+  EXPECT_EQ(infer_text(Squeeze{}, {f32({N, 1, 2}), i64({1})}), "f32[?,?]");
+  EXPECT_EQ(infer_text(Squeeze{}, {unranked(DType::f32), ints({1})}), "f32[*]");
+}
+
+TEST(Squeeze, Refuses) {
+  EXPECT_THAT(error_of(Squeeze{}, {counting({2, 3}), ints({1})}),
+              HasSubstr("dimension 1 of input 0 (f32[2,3]) is not 1"));
+  EXPECT_THAT(error_of(Squeeze{}, {counting({1, 3}), ints({2})}), HasSubstr("outside of rank 2"));
+  EXPECT_THAT(error_of(Squeeze{}, {counting({1, 3}), ints({0, -2})}), HasSubstr("given twice"));
+  EXPECT_THAT(infer_text(Squeeze{}, {f32({1}), i64({2})}), HasSubstr("2 axes"));
+}
+
+TEST(Unsqueeze, AxesSpeakOfTheResult) {
+  EXPECT_EQ(run(Unsqueeze{}, {counting({2, 3}), ints({3, 0})}).shape(), Shape({1, 2, 3, 1}));
+  EXPECT_EQ(run(Unsqueeze{}, {counting({2, 3}), ints({-1, -3})}).shape(), Shape({2, 1, 3, 1}));
+  EXPECT_EQ(run(Unsqueeze{}, {counting({}), ints32({0})}).shape(), Shape({1}));
+  EXPECT_EQ(infer_text(Unsqueeze{}, {f32({N, M}), ints({1})}), "f32[$0,1,$1]");
+  EXPECT_EQ(infer_text(Unsqueeze{}, {f32({N, M}), i64({2})}), "f32[?,?,?,?]");
+  EXPECT_EQ(infer_text(Unsqueeze{}, {unranked(DType::f32), ints({1})}), "f32[*]");
+}
+
+TEST(Unsqueeze, Refuses) {
+  EXPECT_THAT(error_of(Unsqueeze{}, {counting({2}), ints({2})}), HasSubstr("outside of rank 2"));
+  EXPECT_THAT(error_of(Unsqueeze{}, {counting({2}), ints({1, 1})}), HasSubstr("given twice"));
+  EXPECT_THAT(infer_text(Unsqueeze{}, {f32({1, 1, 1, 1, 1, 1, 1, 1}), ints({0})}),
+              HasSubstr("rank 9"));
+}
+
+TEST(Flatten, CutsBeforeTheAxis) {
+  EXPECT_EQ(run(Flatten{.axis = 2}, {counting({2, 3, 4})}).shape(), Shape({6, 4}));
+  EXPECT_EQ(run(Flatten{.axis = 0}, {counting({2, 3})}).shape(), Shape({1, 6}));
+  EXPECT_EQ(run(Flatten{.axis = 2}, {counting({2, 3})}).shape(), Shape({6, 1}));
+  EXPECT_EQ(run(Flatten{.axis = -1}, {counting({2, 3, 4})}).shape(), Shape({6, 4}));
+  EXPECT_EQ(run(Flatten{.axis = 0}, {counting({})}).shape(), Shape({1, 1}));
+  EXPECT_EQ(infer_text(Flatten{}, {f32({N, 3, 4})}), "f32[$0,12]");
+  EXPECT_EQ(infer_text(Flatten{}, {f32({N, M, 4})}), "f32[$0,?]");
+  EXPECT_EQ(infer_text(Flatten{}, {unranked(DType::f32)}), "f32[?,?]");
+  EXPECT_THAT(error_of(Flatten{.axis = 3}, {counting({2, 3})}), HasSubstr("outside of rank 2"));
+}
+
+}  // namespace
+}  // namespace quern::testing
