@@ -168,7 +168,4 @@ class Graph {
   std::unordered_map<std::string, std::uint32_t> symbol_ids_;
 };
 
-// The integers of an i64 or i32 tensor; nothing for another type.
-std::optional<Ints> int_elements(const Tensor& t);
-
 }  // namespace quern

@@ -196,6 +196,9 @@ struct OpDef {
   }
 };
 
+// The integers of an i64 or i32 tensor, at whatever alignment; nothing for another type.
+std::optional<Ints> int_elements(const Tensor& t);
+
 // Rows in the order of the variant. Kept by every Graph, so that graph/ links without kernels/.
 using OpSet = std::span<const OpDef* const>;
 

@@ -17,6 +17,7 @@
 #include "kernels/iterate.h"
 #include "kernels/kernel.h"
 #include "kernels/operands.h"
+#include "kernels/reduce_rows.h"
 #include "kernels/scalar_math.h"
 
 namespace quern {
@@ -221,7 +222,8 @@ Cost flops(const Op&, std::span<const TensorType> inputs, std::span<const Tensor
   return cost;
 }
 
-constexpr OpKernels kernels{.cpu = {}, .flops = flops};
+constexpr CpuImplementation cpu[] = {{"rows", select_reduce_rows}};
+constexpr OpKernels kernels{.cpu = cpu, .flops = flops};
 
 }  // namespace
 

@@ -10,6 +10,7 @@
 #include "kernels/iterate.h"
 #include "kernels/kernel.h"
 #include "kernels/scalar_math.h"
+#include "kernels/softmax_rows.h"
 
 namespace quern {
 namespace {
@@ -69,6 +70,9 @@ Status reference(const ReferenceCall& call) {
   return {};
 }
 
+constexpr CpuImplementation cpu[] = {{"rows", select_softmax_rows}};
+constexpr OpKernels kernels{.cpu = cpu};
+
 }  // namespace
 
 const OpDef& Softmax::def() {
@@ -76,7 +80,8 @@ const OpDef& Softmax::def() {
                              .inputs = {1, 1},
                              .outputs = {1, 1},
                              .infer = infer,
-                             .reference = reference};
+                             .reference = reference,
+                             .kernels = &kernels};
   return def;
 }
 

@@ -24,9 +24,9 @@ struct Simd {
   bool (*has_binary)(BinaryKind kind);
   void (*binary)(BinaryKind kind, SimdOperand a, SimdOperand b, float* y, std::int64_t n);
 
-  // y[i] = x[i] * scale[i] + shift[i]; scale and shift may be null.
-  void (*scale_shift)(const float* x, const float* scale, const float* shift, float* y,
-                      std::int64_t n);
+  // y[i] = (x[i] - mean) * factor * scale[i] + shift[i]; scale and shift may be null.
+  void (*normalize)(const float* x, float mean, float factor, const float* scale,
+                    const float* shift, float* y, std::int64_t n);
   float (*sum)(const float* x, std::int64_t n);
   float (*sum_square)(const float* x, float mean, std::int64_t n);  // of x - mean
   float (*sum_abs)(const float* x, std::int64_t n);
