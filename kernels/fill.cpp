@@ -90,10 +90,6 @@ Result<Dim> range_dim(const InferContext& c) {
   });
 }
 
-bool is_number(DType t) {
-  return visit_dtype(t, []<class T>(TypeTag<T>) { return is_number_type<T>; });
-}
-
 Status infer_range(InferContext& c) {
   if (!is_number(c.dtype(0))) return c.error(cat(c.describe(0), " must be a number"));
   for (std::size_t i = 0; i < 3; ++i) {
