@@ -109,6 +109,13 @@ Dim Graph::symbol(std::string_view name) {
   return Dim::symbol(it->second);
 }
 
+ValueType Graph::adopt(ValueType type, const Graph& from) {
+  if (type.dims)
+    for (Dim& d : *type.dims)
+      if (d.is_symbol()) d = symbol(from.symbols()[d.symbol_id()]);
+  return type;
+}
+
 Status Graph::check_arity(const OpDef& def, std::span<const ValueId> inputs, std::size_t outputs,
                           std::string_view name) const {
   const auto fail = [&](std::string_view what) {
@@ -135,6 +142,19 @@ Status Graph::check_arity(const OpDef& def, std::span<const ValueId> inputs, std
   return {};
 }
 
+namespace {
+
+// Sequences and optionals are for structural ops, and Identity hands on anything.
+Status run_infer(const OpDef& def, const Op& op, InferContext& c) {
+  if (!def.is(OpTrait::structural) && !std::get_if<Identity>(&op))
+    for (std::size_t i = 0; i < c.input_count(); ++i)
+      if (c.has(i) && !c.type(i).is_tensor())
+        return c.error(cat(c.describe(i), " must be a tensor"));
+  return def.infer(c);
+}
+
+}  // namespace
+
 Result<std::vector<ValueType>> Graph::infer(const Op& op, std::span<const ValueId> inputs,
                                             std::size_t outputs, std::string_view name) const {
   QUERN_TRY(check_arity(def(op), inputs, outputs, name));
@@ -145,11 +165,11 @@ Result<std::vector<ValueType>> Graph::infer(const Op& op, std::span<const ValueI
     in[i] = {true, v.type, v.is_constant() ? &v.constant : nullptr};
   }
   InferContext context(op, def(op).name, name, in, outputs);
-  QUERN_TRY(def(op).infer(context));
+  QUERN_TRY(run_infer(def(op), op, context));
   return std::vector<ValueType>(context.outputs().begin(), context.outputs().end());
 }
 
-Result<std::vector<ValueType>> Graph::infer_node(NodeId id) const {
+Result<std::vector<ValueType>> Graph::infer_node(NodeId id) {
   const Node& n = node(id);
   // Operands of post-ops are no business of the op's own inference.
   std::size_t own = n.inputs.size();
@@ -165,10 +185,10 @@ Result<std::vector<ValueType>> Graph::infer_node(NodeId id) const {
   std::vector<std::vector<ValueType>> body_outputs;
   for (const Graph& body : n.bodies) {
     auto& types = body_outputs.emplace_back();
-    for (ValueId v : body.outputs()) types.push_back(body.type(v));
+    for (ValueId v : body.outputs()) types.push_back(adopt(body.type(v), body));
   }
   InferContext context(n.op, def(n.op).name, n.name, in, n.outputs.size(), body_outputs);
-  QUERN_TRY(def(n.op).infer(context));
+  QUERN_TRY(run_infer(def(n.op), n.op, context));
   return std::vector<ValueType>(context.outputs().begin(), context.outputs().end());
 }
 

@@ -94,6 +94,8 @@ class Graph {
   Result<ValueId> add(Op op, std::vector<ValueId> inputs, std::string name = {});
   void add_output(ValueId value, std::string name);
   Dim symbol(std::string_view name);  // the symbol of this name, new or known
+  // A type of another graph in terms of this one: symbols of one name are one.
+  ValueType adopt(ValueType type, const Graph& from);
 
   // ---- reading
   OpSet ops() const { return ops_; }
@@ -164,7 +166,7 @@ class Graph {
  private:
   Status check_arity(const OpDef& def, std::span<const ValueId> inputs, std::size_t outputs,
                      std::string_view name) const;
-  Result<std::vector<ValueType>> infer_node(NodeId id) const;
+  Result<std::vector<ValueType>> infer_node(NodeId id);
   Status take_types(NodeId id, std::vector<ValueType> types);
   void touch(NodeId id);
   void touch_readers(ValueId id);

@@ -201,6 +201,8 @@ std::optional<Ints> int_elements(const Tensor& t);
 
 // Rows in the order of the variant. Kept by every Graph, so that graph/ links without kernels/.
 using OpSet = std::span<const OpDef* const>;
+// Every operator. Defined by kernels/, which whoever calls it links.
+OpSet builtin_ops();
 
 // Position of struct T in the variant Op.
 template <class T, std::size_t I = 0>

@@ -118,6 +118,7 @@ Result<Dim> scan_length(const InferContext& c, const Scan& op) {
   for (std::size_t i = 0; i < static_cast<std::size_t>(op.scanned_inputs); ++i) {
     const std::size_t input = static_cast<std::size_t>(op.states) + i;
     if (!c.has(input)) return c.error(cat("input ", input, " is left out"));
+    QUERN_TRY(want_tensor(c, input));
     if (!c.dims(input)) continue;
     QUERN_ASSIGN(const std::size_t axis, c.axis(entry(op.input_axes, i), c.dims(input)->size()));
     const auto both = meet(length, {(*c.dims(input))[axis]});

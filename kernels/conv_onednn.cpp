@@ -4,6 +4,7 @@
 #include "kernels/conv_onednn.h"
 
 #include "graph/text_util.h"
+#include "kernels/conv_transpose.h"
 #include "kernels/infer.h"
 #include "kernels/onednn.h"
 
@@ -19,12 +20,12 @@ onednn::ConvGeometry geometry(const Window& window, const Shape& src, const Shap
                               std::span<const std::int64_t> kernel) {
   const ResolvedWindow w = resolve_window(window, src.dims().subspan(2), kernel);
   onednn::ConvGeometry g;
-  for (std::size_t i = 0; i < kernel.size(); ++i) {
-    const std::int64_t extent = (kernel[i] - 1) * w.dilations[i] + 1;
+  for (std::size_t i = 0; i < w.rank(); ++i) {
     g.strides.push_back(w.strides[i]);
     g.dilations.push_back(w.dilations[i] - 1);
     g.pads_begin.push_back(w.pads_begin[i]);
-    g.pads_end.push_back((dst[2 + i] - 1) * w.strides[i] + extent - src[2 + i] - w.pads_begin[i]);
+    g.pads_end.push_back((dst[2 + i] - 1) * w.strides[i] + w.extent(i) - src[2 + i] -
+                         w.pads_begin[i]);
   }
   return g;
 }
@@ -115,15 +116,6 @@ Md weights_for(const KernelRequest& r, const Md& plain) {
   return onednn::any(onednn::DataType::f32, onednn::md_dims(plain));
 }
 
-// A source that already lies in some dense way is taken so, if the primitive is as good with it.
-template <class MakePd>
-auto best_pd(const KernelRequest& r, const MakePd& make) {
-  const Dims src = onednn::dims_of(r.shape(0));
-  const Dims dst = onednn::dims_of(r.outputs[0].shape);
-  constexpr auto f32 = onednn::DataType::f32;
-  return make(onednn::any(f32, src), onednn::any(f32, dst), std::optional<Layout>());
-}
-
 }  // namespace
 
 Selection select_conv_onednn(const KernelRequest& r) {
@@ -161,16 +153,15 @@ Selection select_conv_transpose_onednn(const KernelRequest& r) {
   const auto& op = r.as<ConvTranspose>();
   return onednn::guard(r, [&]() -> Selection {
     const Shape& dst_shape = r.outputs[0].shape;
-    // The roles of source and destination are exchanged in the geometry.
     const auto kernel = r.shape(1).dims().subspan(2);
-    const ResolvedWindow w = resolve_conv_transpose(op, r.shape(0), r.shape(1));
+    const ResolvedWindow w = resolve_transposed_window(op, r.shape(0).dims().subspan(2), kernel);
+    // The window slides over the destination, at a position for each element of the source.
     onednn::ConvGeometry g;
-    for (std::size_t i = 0; i < kernel.size(); ++i) {
-      const std::int64_t extent = (kernel[i] - 1) * w.dilations[i] + 1;
+    for (std::size_t i = 0; i < w.rank(); ++i) {
       g.strides.push_back(w.strides[i]);
       g.dilations.push_back(w.dilations[i] - 1);
       g.pads_begin.push_back(w.pads_begin[i]);
-      g.pads_end.push_back((r.shape(0)[2 + i] - 1) * w.strides[i] + extent - dst_shape[2 + i] -
+      g.pads_end.push_back((r.shape(0)[2 + i] - 1) * w.strides[i] + w.extent(i) - dst_shape[2 + i] -
                            w.pads_begin[i]);
     }
     const Md plain = transposed_weights(r.shape(1), op.group);

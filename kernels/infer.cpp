@@ -24,8 +24,8 @@ Status infer_broadcast(InferContext& c, DType dtype) {
     }
     const auto wider = broadcast(*dims, *c.dims(i));
     if (!wider)
-      return c.error(cat(c.describe(i), " does not broadcast with ",
-                         type_text(ValueType(dtype, dims))));
+      return c.error(
+          cat(c.describe(i), " does not broadcast with ", type_text(ValueType(dtype, dims))));
     dims = wider;
   }
   c.set(0, dtype, std::move(dims));
@@ -60,7 +60,7 @@ Result<std::optional<std::int64_t>> int_operand(const InferContext& c, std::size
       (elements.known() && !elements.is(1)))
     return c.error(cat(c.describe(i), " must be one integer of i64 or i32"));
   const auto values = c.ints(i);
-  return values ? std::optional(values->front()) : std::nullopt;
+  return values && !values->empty() ? std::optional(values->front()) : std::nullopt;
 }
 
 // ---- windows -----------------------------------------------------------------------------------
@@ -81,14 +81,11 @@ Shape or_filled(std::span<const std::int64_t> list, std::size_t size, std::int64
   return list.empty() ? Shape::filled(size, value) : Shape(list);
 }
 
-bool is_same(AutoPad mode) { return mode == AutoPad::same_upper || mode == AutoPad::same_lower; }
-
 // SAME: as many positions as ceil(in / stride), the odd pad at the end (upper) or the beginning.
 void same_pads(AutoPad mode, std::int64_t in, std::size_t d, ResolvedWindow& w) {
   in = std::min(in, std::int64_t{1} << 48);
   const std::int64_t out = (in + w.strides[d] - 1) / w.strides[d];
-  const std::int64_t total =
-      std::max<std::int64_t>((out - 1) * w.strides[d] + w.extent(d) - in, 0);
+  const std::int64_t total = std::max<std::int64_t>((out - 1) * w.strides[d] + w.extent(d) - in, 0);
   w.pads_begin[d] = mode == AutoPad::same_upper ? total / 2 : total - total / 2;
   w.pads_end[d] = total - w.pads_begin[d];
 }
@@ -108,8 +105,9 @@ ResolvedWindow explicit_window(std::span<const std::int64_t> kernel,
 ResolvedWindow resolve_window(const Window& window, std::span<const std::int64_t> in,
                               std::span<const std::int64_t> kernel) {
   const bool has_pads = window.auto_pad == AutoPad::notset;
-  ResolvedWindow w = explicit_window(kernel, window.strides, window.dilations,
-                                     has_pads ? std::span(window.pads) : std::span<const std::int64_t>());
+  ResolvedWindow w =
+      explicit_window(kernel, window.strides, window.dilations,
+                      has_pads ? std::span(window.pads) : std::span<const std::int64_t>());
   if (is_same(window.auto_pad))
     for (std::size_t d = 0; d < kernel.size(); ++d) same_pads(window.auto_pad, in[d], d, w);
   return w;
@@ -129,7 +127,8 @@ Result<ResolvedWindow> resolve_window(const InferContext& c, const Window& windo
                                       std::span<const std::int64_t> kernel) {
   const std::size_t n = in.size();
   if (kernel.size() != n)
-    return c.error(cat("kernel has ", kernel.size(), " dimensions, input has ", n, " spatial ones"));
+    return c.error(
+        cat("kernel has ", kernel.size(), " dimensions, input has ", n, " spatial ones"));
   QUERN_TRY(check_window(c, window, n));
   QUERN_TRY(check_list(c, "kernel", kernel, n, 1));
   if (!window.kernel.empty() &&
@@ -145,9 +144,9 @@ std::int64_t window_count(std::int64_t in, std::int64_t kernel, std::int64_t str
                           bool ceil_mode) {
   in = std::min(in, std::int64_t{1} << 48);  // absurd, but then no sum below overflows
   const std::int64_t extent = (kernel - 1) * dilation + 1;
-  const std::int64_t room = in + pad_begin + pad_end - extent;
+  const std::int64_t room = in + pad_begin + pad_end - extent + (ceil_mode ? stride - 1 : 0);
   if (room < 0) return 0;
-  std::int64_t count = (room + (ceil_mode ? stride - 1 : 0)) / stride + 1;
+  std::int64_t count = room / stride + 1;
   // A last window that would begin in the end padding is dropped.
   if (ceil_mode && (count - 1) * stride >= in + pad_begin) --count;
   return count;

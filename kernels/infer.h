@@ -10,8 +10,8 @@ namespace quern {
 Status infer_like_input(InferContext& c);
 // Output 0: `dtype`, of the shape that all inputs broadcast to.
 Status infer_broadcast(InferContext& c, DType dtype);
-// The axes in input `i`, made non-negative and checked to be distinct; nothing while unknown, or the
-// input is absent (`has(i)` tells which).
+// The axes in input `i`, made non-negative and checked to be distinct; nothing while unknown, or
+// the input is absent (`has(i)` tells which).
 Result<std::optional<std::vector<std::size_t>>> axes_operand(const InferContext& c, std::size_t i,
                                                              std::size_t rank);
 
@@ -25,6 +25,10 @@ Result<std::optional<std::int64_t>> int_operand(const InferContext& c, std::size
 inline constexpr std::int64_t max_extent = std::int64_t{1} << 31;
 // Tensors have at most Shape::max_rank dimensions, batch and channel among them.
 inline constexpr std::size_t max_spatial_rank = Shape::max_rank - 2;
+
+constexpr bool is_same(AutoPad mode) {
+  return mode == AutoPad::same_upper || mode == AutoPad::same_lower;
+}
 
 // Geometry of a sliding window with everything filled in, one entry a spatial dimension: what Conv,
 // pooling and their kin share. A value without heap memory, so that references may make one.
@@ -40,10 +44,11 @@ Status check_list(const InferContext& c, std::string_view name, std::span<const 
                   std::size_t size, std::int64_t least);
 // Lengths and ranges of the lists of `window` for `rank` spatial dimensions.
 Status check_window(const InferContext& c, const Window& window, std::size_t rank);
-// For `spatial` dimensions of sizes `in` (unknown ones allowed unless auto_pad needs them), with the
-// kernel given in the attribute or by the weights.
+// For `spatial` dimensions of sizes `in` (unknown ones allowed unless auto_pad needs them), with
+// the kernel given in the attribute or by the weights.
 Result<ResolvedWindow> resolve_window(const InferContext& c, const Window& window,
-                                      std::span<const Dim> in, std::span<const std::int64_t> kernel);
+                                      std::span<const Dim> in,
+                                      std::span<const std::int64_t> kernel);
 // The same for concrete shapes that inference has accepted: no errors are left.
 ResolvedWindow resolve_window(const Window& window, std::span<const std::int64_t> in,
                               std::span<const std::int64_t> kernel);

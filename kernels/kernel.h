@@ -189,7 +189,4 @@ Cost traffic(std::span<const TensorType> inputs, std::span<const TensorType> out
 Cost cost_of(const OpDef& def, const Op& op, std::span<const TensorType> inputs,
              std::span<const TensorType> outputs);
 
-// Every operator, in the order of the variant.
-OpSet builtin_ops();
-
 }  // namespace quern

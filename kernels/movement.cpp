@@ -12,7 +12,13 @@ Status want_index_dtype(const InferContext& c, std::size_t i) {
   return c.error(cat(c.describe(i), " must be i64 or i32"));
 }
 
+Status want_tensor(const InferContext& c, std::size_t i) {
+  if (!c.has(i) || c.type(i).is_tensor()) return {};
+  return c.error(cat(c.describe(i), " must be a tensor"));
+}
+
 Status want_single(const InferContext& c, std::size_t i) {
+  QUERN_TRY(want_tensor(c, i));
   if (!c.dims(i)) return {};
   const Dim n = product(*c.dims(i));
   if (!n.known() || n.is(1)) return {};
@@ -33,6 +39,7 @@ Status check_result_rank(const InferContext& c, std::size_t rank) {
 Result<ListOperand> list_operand(const InferContext& c, std::size_t i) {
   ListOperand list;
   if (!c.has(i)) return list;
+  QUERN_TRY(want_tensor(c, i));
   QUERN_TRY(want_index_dtype(c, i));
   if (const Dims* dims = c.dims(i)) {
     if (dims->size() > 1) return c.error(cat(c.describe(i), " must be a list"));

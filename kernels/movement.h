@@ -26,6 +26,8 @@ struct ListOperand {
 Result<ListOperand> list_operand(const InferContext& c, std::size_t i);
 // The same for a list with an entry per dimension of a result: at most Shape::max_rank long.
 Result<ListOperand> shape_operand(const InferContext& c, std::size_t i);
+// Of structural ops: the others get nothing but tensors.
+Status want_tensor(const InferContext& c, std::size_t i);
 Status want_index_dtype(const InferContext& c, std::size_t i);
 // Refuses input i when it is known not to have exactly one element.
 Status want_single(const InferContext& c, std::size_t i);

@@ -11,10 +11,6 @@
 namespace quern {
 namespace {
 
-bool is_number(DType t) {
-  return visit_dtype(t, []<class T>(TypeTag<T>) { return is_number_type<T>; });
-}
-
 // Element i as i64, whatever number it is.
 std::int64_t number_at(DType dtype, const std::byte* data, std::int64_t i) {
   return visit_dtype(dtype, [&]<class T>(TypeTag<T>) -> std::int64_t {

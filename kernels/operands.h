@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Elements of small operands (axes, sizes, scales) as plain numbers, whatever their type. The bytes may
-// be unaligned, as those of constants in a mapped file are.
+// Elements of small operands (axes, sizes, scales) as plain numbers, whatever their type. The bytes
+// may be unaligned, as those of constants in a mapped file are.
 #pragma once
 
 #include <cstdint>

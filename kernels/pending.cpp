@@ -17,20 +17,6 @@ Status infer(InferContext& c) { return c.unsupported("this operator is not imple
                                .infer = infer};                      \
     return def;                                                      \
   }
-QUERN_PENDING(Conv)
-QUERN_PENDING(ConvTranspose)
-QUERN_PENDING(DeformConv)
-QUERN_PENDING(Col2Im)
-QUERN_PENDING(Pool)
-QUERN_PENDING(MaxUnpool)
-QUERN_PENDING(RoiPool)
-QUERN_PENDING(Quantize)
-QUERN_PENDING(Dequantize)
-QUERN_PENDING(DynamicQuantize)
-QUERN_PENDING(ConvInteger)
-QUERN_PENDING(MatMulInteger)
-QUERN_PENDING(QLinearConv)
-QUERN_PENDING(QLinearMatMul)
 QUERN_PENDING(Resize)
 QUERN_PENDING(GridSample)
 QUERN_PENDING(AffineGrid)

@@ -137,19 +137,24 @@ T nan_max(T a, T b) {
   return a < b ? b : a;
 }
 
-template <class T>
-T integer_power(T base, T exponent) {
-  using Unsigned = std::make_unsigned_t<T>;
-  if constexpr (std::is_signed_v<T>) {
-    if (exponent < 0) return base == 1 ? T(1) : base == -1 ? (exponent % 2 ? T(-1) : T(1)) : T(0);
+// Modulo 2^bits of T; a negative exponent gives 1 / base^|exponent|, truncated.
+template <class T, class E>
+T integer_power(T base, E exponent) {
+  if constexpr (std::is_signed_v<E>) {
+    if (exponent < 0) {
+      if constexpr (std::is_signed_v<T>)
+        if (base == -1) return exponent % 2 ? T(-1) : T(1);
+      return base == 1 ? T(1) : T(0);
+    }
   }
-  Unsigned result = 1;
-  Unsigned b = static_cast<Unsigned>(base);
-  // Unsigned arithmetic wraps; 32 bits or more, so that no promotion to int can overflow.
+  using Unsigned = std::make_unsigned_t<T>;
+  // 32 bits or more, so that no promotion to int can overflow.
   using Wide = std::conditional_t<(sizeof(T) < 4), std::uint32_t, Unsigned>;
-  for (auto e = static_cast<Unsigned>(exponent); e; e >>= 1) {
-    if (e & 1) result = static_cast<Unsigned>(Wide(result) * Wide(b));
-    b = static_cast<Unsigned>(Wide(b) * Wide(b));
+  Unsigned result = 1;
+  auto power = static_cast<Unsigned>(base);
+  for (auto e = static_cast<std::make_unsigned_t<E>>(exponent); e; e >>= 1) {
+    if (e & 1) result = static_cast<Unsigned>(Wide(result) * Wide(power));
+    power = static_cast<Unsigned>(Wide(power) * Wide(power));
   }
   return static_cast<T>(result);
 }

@@ -35,8 +35,8 @@ Status infer(InferContext& c) {
   const auto& op = c.op<Unary>();
   const DType t = c.dtype(0);
   const bool ok = op.kind == UnaryKind::logical_not ? t == DType::boolean
-                  : is_float(t)                     ? takes_floats(op.kind)
-                  : is_integer(t)                   ? takes_integers(op.kind)
+                  : is_number_float(t)              ? takes_floats(op.kind)
+                  : is_number_integer(t)            ? takes_integers(op.kind)
                                                     : false;
   if (!ok) return c.error(cat(unary_text(op), " does not take ", name_of(t)));
   const bool is_predicate = op.kind == UnaryKind::is_nan || op.kind == UnaryKind::is_inf;

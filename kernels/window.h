@@ -59,6 +59,8 @@ void for_each_index(const Shape& shape, const F& f) {
 }
 
 // The dimensions past batch and channel.
-inline Shape spatial_of(const Shape& shape) { return Shape(shape.dims().subspan(2)); }
+inline Shape spatial_of(const Shape& shape) {
+  return Shape(shape.dims().subspan(2));
+}
 
 }  // namespace quern

@@ -52,14 +52,6 @@ Result<bool> drop_capture(Graph& g, NodeId id, const OwnInputs& own, std::size_t
 
 // ---- inlining ----------------------------------------------------------------------------------
 
-// The dimensions that mean the same outside: numbers, not symbols of the body.
-ValueType numbers_only(ValueType type) {
-  if (type.dims)
-    for (Dim& d : *type.dims)
-      if (!d.known()) d = Dim();
-  return type;
-}
-
 class Inliner {
  public:
   Inliner(Graph& g, const Graph& body) : g_(g), body_(body) {}
@@ -98,7 +90,7 @@ class Inliner {
   void take_output(const Node& n, NodeId made, std::size_t i) {
     if (n.outputs[i] == no_value) return g_.drop_output(made, i);
     const ValueId v = g_.node(made).outputs[i];
-    const ValueType inside = numbers_only(body_.type(n.outputs[i]));
+    const ValueType inside = g_.adopt(body_.type(n.outputs[i]), body_);
     const ValueType& type = g_.type(v);
     if (inside.dims && type.dims && inside.kind == type.kind)
       if (auto both = meet(*type.dims, *inside.dims))

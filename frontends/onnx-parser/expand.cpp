@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "frontends/onnx-parser/expand.h"
+
+#include <cstring>
+
+#include "graph/numeric.h"
+
+namespace quern::onnx {
+namespace {
+
+struct ScalarOf {
+  DType dtype;
+  double value;
+  template <class T>
+  Tensor operator()(TypeTag<T>) const {
+    if constexpr (std::is_same_v<T, StringRef>) {
+      return {};
+    } else if constexpr (std::is_arithmetic_v<T>) {
+      return Tensor::scalar<T>(dtype, convert<T>(value));
+    } else {
+      return Tensor::scalar<T>(dtype, T(value));
+    }
+  }
+};
+
+}  // namespace
+
+ValueId unary(NodeImport& n, UnaryKind kind, ValueId x, double alpha, double beta) {
+  return n.add(Unary{.kind = kind, .alpha = alpha, .beta = beta}, {x});
+}
+
+ValueId binary(NodeImport& n, BinaryKind kind, ValueId a, ValueId b) {
+  return n.add(Binary{.kind = kind}, {a, b});
+}
+
+ValueId add(NodeImport& n, ValueId a, double b) {
+  return add(n, a, n.scalar_like(a, b));
+}
+ValueId mul(NodeImport& n, ValueId a, double b) {
+  return mul(n, a, n.scalar_like(a, b));
+}
+
+ValueId where(NodeImport& n, ValueId condition, ValueId x, ValueId y) {
+  return n.add(Where{}, {condition, x, y});
+}
+
+ValueId cast(NodeImport& n, ValueId x, DType to) {
+  return n.dtype(x) == to ? x : n.add(Cast{.to = to}, {x});
+}
+
+ValueId reduce(NodeImport& n, ReduceKind kind, ValueId x, const Ints& axes, bool keepdims) {
+  return n.add(Reduce{.kind = kind, .keepdims = keepdims}, {x, n.ints_constant(axes)});
+}
+
+ValueId shape_of(NodeImport& n, ValueId x) {
+  return n.add(ShapeOf{}, {x});
+}
+
+ValueId dims_of(NodeImport& n, ValueId x, std::int64_t start, std::int64_t end) {
+  return n.add(ShapeOf{.start = start, .end = end}, {x});
+}
+
+ValueId reshape(NodeImport& n, ValueId x, ValueId shape) {
+  return n.add(Reshape{}, {x, shape});
+}
+ValueId reshape(NodeImport& n, ValueId x, const Ints& shape) {
+  return reshape(n, x, n.ints_constant(shape));
+}
+
+ValueId unsqueeze(NodeImport& n, ValueId x, const Ints& axes) {
+  return axes.empty() ? x : n.add(Unsqueeze{}, {x, n.ints_constant(axes)});
+}
+
+ValueId squeeze(NodeImport& n, ValueId x, const Ints& axes) {
+  return n.add(Squeeze{}, {x, n.ints_constant(axes)});
+}
+
+ValueId transpose(NodeImport& n, ValueId x, const Ints& perm) {
+  return n.add(Transpose{.perm = perm}, {x});
+}
+
+ValueId concat(NodeImport& n, std::vector<ValueId> parts, std::int64_t axis) {
+  return parts.size() == 1 ? parts[0] : n.add(Concat{.axis = axis}, std::move(parts));
+}
+
+ValueId slice(NodeImport& n, ValueId x, std::int64_t start, std::int64_t end, std::int64_t axis) {
+  return n.add(Slice{},
+               {x, n.ints_constant({start}), n.ints_constant({end}), n.ints_constant({axis})});
+}
+
+ValueId expand_to(NodeImport& n, ValueId x, ValueId shape) {
+  return n.add(Expand{}, {x, shape});
+}
+
+ValueId gather(NodeImport& n, ValueId x, ValueId indices, std::int64_t axis) {
+  return n.add(Gather{.axis = axis}, {x, indices});
+}
+
+ValueId filled(NodeImport& n, ValueId shape, DType dtype, double value) {
+  return n.add(ConstantOfShape{.dtype = dtype, .bits = element_bits(number_tensor(dtype, value))},
+               {shape});
+}
+
+ValueId with_trailing_ones(NodeImport& n, ValueId x, std::int64_t rank) {
+  Ints axes;
+  for (std::int64_t i = n.known_rank(x); i < rank; ++i) axes.push_back(i);
+  return unsqueeze(n, x, axes);
+}
+
+ValueId counting(NodeImport& n, ValueId limit) {
+  return n.add(Range{}, {n.scalar(DType::i64, 0), limit, n.scalar(DType::i64, 1)});
+}
+
+std::uint64_t element_bits(const Tensor& t) {
+  std::uint64_t bits = 0;
+  if (t.valid() && t.bytes() <= sizeof bits) std::memcpy(&bits, t.data(), t.bytes());
+  return bits;
+}
+
+Tensor number_tensor(DType dtype, double value) {
+  return visit_dtype(dtype, ScalarOf{dtype, value});
+}
+
+}  // namespace quern::onnx

@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+// Arithmetic on values of the graph, for operators that import as several nodes.
+#pragma once
+
+#include <vector>
+
+#include "frontends/onnx-parser/node_import.h"
+
+namespace quern::onnx {
+
+// ---- elementwise
+ValueId unary(NodeImport& n, UnaryKind kind, ValueId x, double alpha = 0, double beta = 0);
+ValueId binary(NodeImport& n, BinaryKind kind, ValueId a, ValueId b);
+inline ValueId add(NodeImport& n, ValueId a, ValueId b) {
+  return binary(n, BinaryKind::add, a, b);
+}
+inline ValueId sub(NodeImport& n, ValueId a, ValueId b) {
+  return binary(n, BinaryKind::sub, a, b);
+}
+inline ValueId mul(NodeImport& n, ValueId a, ValueId b) {
+  return binary(n, BinaryKind::mul, a, b);
+}
+inline ValueId div(NodeImport& n, ValueId a, ValueId b) {
+  return binary(n, BinaryKind::div, a, b);
+}
+// With a number of the other side's element type.
+ValueId add(NodeImport& n, ValueId a, double b);
+ValueId mul(NodeImport& n, ValueId a, double b);
+ValueId where(NodeImport& n, ValueId condition, ValueId x, ValueId y);
+ValueId cast(NodeImport& n, ValueId x, DType to);  // x itself when it is `to` already
+ValueId reduce(NodeImport& n, ReduceKind kind, ValueId x, const Ints& axes, bool keepdims = true);
+
+// ---- shapes
+ValueId shape_of(NodeImport& n, ValueId x);
+ValueId dims_of(NodeImport& n, ValueId x, std::int64_t start,
+                std::int64_t end);  // i64 [end - start]
+ValueId reshape(NodeImport& n, ValueId x, ValueId shape);
+ValueId reshape(NodeImport& n, ValueId x, const Ints& shape);
+ValueId unsqueeze(NodeImport& n, ValueId x, const Ints& axes);
+ValueId squeeze(NodeImport& n, ValueId x, const Ints& axes);
+ValueId transpose(NodeImport& n, ValueId x, const Ints& perm);
+ValueId concat(NodeImport& n, std::vector<ValueId> parts, std::int64_t axis);
+ValueId slice(NodeImport& n, ValueId x, std::int64_t start, std::int64_t end, std::int64_t axis);
+ValueId expand_to(NodeImport& n, ValueId x, ValueId shape);
+ValueId gather(NodeImport& n, ValueId x, ValueId indices, std::int64_t axis);
+// A tensor of the shape that `shape` holds, each element `value`.
+ValueId filled(NodeImport& n, ValueId shape, DType dtype, double value);
+// x with as many dimensions of 1 after its own as `rank` wants.
+ValueId with_trailing_ones(NodeImport& n, ValueId x, std::int64_t rank);
+
+// ---- numbers
+// 0, 1, ..., limit - 1 for an i64 scalar.
+ValueId counting(NodeImport& n, ValueId limit);
+// The bits of one element, as ConstantOfShape wants them.
+std::uint64_t element_bits(const Tensor& t);
+// Nothing when the tensor holds strings.
+Tensor number_tensor(DType dtype, double value);
+
+}  // namespace quern::onnx

@@ -1,0 +1,137 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "frontends/onnx-parser/file.h"
+
+#include <algorithm>
+#include <cerrno>
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <system_error>
+#include <unistd.h>
+#include <utility>
+#include <vector>
+
+#include "graph/text_util.h"
+
+namespace quern::onnx {
+namespace {
+
+class FileDescriptor {
+ public:
+  explicit FileDescriptor(int fd = -1) : fd_(fd) {}
+  FileDescriptor(FileDescriptor&& other) noexcept : fd_(std::exchange(other.fd_, -1)) {}
+  FileDescriptor& operator=(FileDescriptor&& other) noexcept {
+    std::swap(fd_, other.fd_);
+    return *this;
+  }
+  ~FileDescriptor() {
+    if (fd_ >= 0) ::close(fd_);
+  }
+  int get() const { return fd_; }
+  bool valid() const { return fd_ >= 0; }
+
+ private:
+  int fd_;
+};
+
+Status system_error(std::string_view subject, int error) {
+  const bool missing = error == ENOENT || error == ENOTDIR;
+  return {missing ? Code::not_found : Code::invalid_argument,
+          cat(printable(subject), ": ", std::generic_category().message(error))};
+}
+
+Result<MappedFile> map_descriptor(const FileDescriptor& file, std::string_view subject) {
+  struct stat info {};
+  if (::fstat(file.get(), &info) != 0) return system_error(subject, errno);
+  if (!S_ISREG(info.st_mode))
+    return Status(Code::invalid_argument, cat(printable(subject), ": not a regular file"));
+  const auto size = static_cast<std::size_t>(info.st_size);
+  if (size == 0) {
+    static const std::byte nothing{};
+    return MappedFile{nullptr, {&nothing, 0}};
+  }
+  void* p = ::mmap(nullptr, size, PROT_READ, MAP_PRIVATE, file.get(), 0);
+  if (p == MAP_FAILED) return system_error(subject, errno);
+  std::shared_ptr<const void> owner(
+      p, [size](const void* m) { ::munmap(const_cast<void*>(m), size); });
+  return MappedFile{std::move(owner), {static_cast<const std::byte*>(p), size}};
+}
+
+// Never waits for the other end of a pipe that lies under the name.
+constexpr int open_flags = O_RDONLY | O_CLOEXEC | O_NONBLOCK;
+
+Status refuse(std::string_view location, std::string_view why) {
+  return {Code::invalid_model, cat("external data '", printable(location), "': ", why)};
+}
+
+// The components of a relative name; an error for one that may lead out of the folder.
+Result<std::vector<std::string>> components_of(std::string_view location) {
+  if (location.empty()) return refuse(location, "the location is empty");
+  if (location.front() == '/') return refuse(location, "absolute paths are refused");
+  if (location.find('\0') != std::string_view::npos)
+    return refuse(location, "the location holds a zero byte");
+  std::vector<std::string> components;
+  while (!location.empty()) {
+    const std::size_t slash = std::min(location.find('/'), location.size());
+    const std::string_view part = location.substr(0, slash);
+    if (part == "..") return refuse(location, "'..' is refused");
+    if (!part.empty() && part != ".") components.emplace_back(part);
+    location.remove_prefix(std::min(slash + 1, location.size()));
+  }
+  if (components.empty()) return refuse(location, "the location names no file");
+  return components;
+}
+
+Result<FileDescriptor> open_component(const FileDescriptor& folder, const std::string& name,
+                                      int flags, std::string_view location) {
+  FileDescriptor next(::openat(folder.get(), name.c_str(), open_flags | O_NOFOLLOW | flags));
+  if (next.valid()) return next;
+  const int error = errno;
+  struct stat info {};
+  if (::fstatat(folder.get(), name.c_str(), &info, AT_SYMLINK_NOFOLLOW) == 0 &&
+      S_ISLNK(info.st_mode))
+    return refuse(location, "symbolic links are refused");
+  return system_error(cat("external data '", printable(location), "'"), error);
+}
+
+Result<FileDescriptor> open_below(const std::string& folder,
+                                  const std::vector<std::string>& components,
+                                  std::string_view location) {
+  FileDescriptor at(::open(folder.c_str(), open_flags | O_DIRECTORY));
+  if (!at.valid()) return system_error(folder, errno);
+  for (std::size_t i = 0; i < components.size(); ++i) {
+    const int flags = i + 1 < components.size() ? O_DIRECTORY : 0;
+    QUERN_ASSIGN(at, open_component(at, components[i], flags, location));
+  }
+  return at;
+}
+
+}  // namespace
+
+Result<MappedFile> map_file(const std::string& path) {
+  const FileDescriptor file(::open(path.c_str(), open_flags));
+  if (!file.valid()) return system_error(path, errno);
+  return map_descriptor(file, path);
+}
+
+std::string folder_of(const std::string& path) {
+  const std::size_t slash = path.rfind('/');
+  if (slash == std::string::npos) return ".";
+  return slash == 0 ? "/" : path.substr(0, slash);
+}
+
+Result<MappedFile> ConfinedFolder::map(std::string_view location) {
+  if (folder_.empty())
+    return refuse(location, "a model that is not read from a file cannot have external data");
+  QUERN_ASSIGN(const std::vector<std::string> components, components_of(location));
+  std::string key;
+  for (const std::string& c : components) key += '/' + c;
+  if (const auto known = files_.find(key); known != files_.end()) return known->second;
+  QUERN_ASSIGN(const FileDescriptor file, open_below(folder_, components, location));
+  QUERN_ASSIGN(MappedFile mapped, map_descriptor(file, location));
+  mapped_bytes_ += mapped.bytes.size();
+  files_.emplace(std::move(key), mapped);
+  return mapped;
+}
+
+}  // namespace quern::onnx

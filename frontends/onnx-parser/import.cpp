@@ -1,0 +1,413 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "frontends/onnx-parser/import.h"
+
+#include <algorithm>
+#include <set>
+#include <utility>
+
+#include "frontends/onnx-parser/op_table.h"
+#include "graph/text.h"
+#include "graph/text_util.h"
+
+namespace quern::onnx {
+namespace {
+
+// What a node and a name that it reads cost at least, in bytes of the budget. Rough: they bound
+// time as much as memory, since functions may call each other a million times over.
+constexpr std::size_t node_cost = 256;
+constexpr std::size_t name_cost = 64;
+constexpr std::size_t attributes_max = 1000;
+constexpr std::size_t opsets_max = 100;
+
+std::string quote(std::string_view name) {
+  return cat("'", printable(name), "'");
+}
+
+std::string count_text(Arity a) {
+  if (a.max == any_number) return cat("at least ", a.min);
+  return a.min == a.max ? cat(a.min) : cat(a.min, " to ", a.max);
+}
+
+// Attributes of opset 1 and of tools that mean nothing to inference.
+bool is_harmless(std::string_view name) {
+  return name == "consumed_inputs";
+}
+
+std::set<std::string_view> initializer_names(const GraphProto& proto) {
+  std::set<std::string_view> names;
+  for (const TensorProto& t : proto.initializers) names.insert(t.name);
+  for (const SparseTensorProto& t : proto.sparse_initializers) names.insert(t.values.name);
+  return names;
+}
+
+}  // namespace
+
+Importer::Importer(OpSet ops, const ModelProto& model, TensorDecoder& decoder, MemoryBudget& budget,
+                   const ImportOptions& options)
+    : ops_(ops), model_(model), decoder_(decoder), budget_(budget), options_(options) {}
+
+// ---- problems ----------------------------------------------------------------------------------
+
+void Importer::problem(const Status& status) {
+  if (problem_count_++ == 0) first_problem_ = status.copy();
+  // Only the first node past the budget is news, and what follows may be endless.
+  if (status.code() == Code::out_of_memory) gave_up_ = true;
+  if (options_.problems && options_.problems->size() < options_.max_problems)
+    options_.problems->emplace_back(status.message());
+}
+
+Status Importer::status() const {
+  if (problem_count_ <= 1) return first_problem_.copy();
+  return {first_problem_.code(),
+          cat(first_problem_.message(), " (and ", problem_count_ - 1, " more problems)")};
+}
+
+// ---- the model ---------------------------------------------------------------------------------
+
+void Importer::check_opsets() {
+  if (model_.opsets.size() > opsets_max)
+    return problem(Code::unsupported,
+                   cat(model_.opsets.size(), " operator sets, the most is ", opsets_max));
+  for (const OperatorSetId& set : model_.opsets) {
+    const std::string_view domain = domain_of(set.domain);
+    environment_.opsets[domain] = set.version;
+    const auto newest = newest_opset(domain);
+    if (newest && (set.version < 1 || set.version > *newest))
+      problem(Code::unsupported,
+              cat("opset ", set.version, " of ", domain.empty() ? "ai.onnx" : domain,
+                  " is not known, only 1 to ", *newest));
+  }
+}
+
+std::optional<Graph> Importer::run() {
+  constexpr std::int64_t ir_min = 3;
+  constexpr std::int64_t ir_max = 14;
+  if (model_.ir_version < ir_min || model_.ir_version > ir_max) {
+    problem(Code::unsupported, cat("ONNX IR version ", model_.ir_version, " is not known, only ",
+                                   ir_min, " to ", ir_max));
+    return std::nullopt;
+  }
+  check_opsets();
+  index_functions();
+  Graph graph(ops_);
+  const GraphProto& proto = model_.graph.front();
+  graph.name = short_name(proto.name);
+  Scope scope(graph, nullptr, environment_);
+  import_inputs(scope, proto);
+  import_initializers(scope, proto);
+  import_nodes(scope, proto.nodes);
+  import_outputs(scope, proto);
+  if (problem_count_ > 0) return std::nullopt;
+  return graph;
+}
+
+void Importer::define(Scope& scope, std::string_view name, ValueId value) {
+  if (name.empty()) return problem(Code::invalid_model, "an input or initializer has no name");
+  if (!scope.define(name, value))
+    problem(Code::invalid_model, cat("value ", quote(name), " is defined twice"));
+}
+
+void Importer::import_inputs(Scope& scope, const GraphProto& proto) {
+  const auto defaults = initializer_names(proto);
+  for (const ValueInfo& input : proto.inputs) {
+    if (defaults.contains(input.name)) continue;
+    auto type = value_type(input.type, &scope.graph());
+    if (!type) {
+      problem(std::move(type).error().in(cat("input ", quote(input.name))));
+      define(scope, input.name, poisoned_value);
+      continue;
+    }
+    define(scope, input.name,
+           scope.graph().add_input(std::string(input.name), std::move(type).value()));
+  }
+}
+
+void Importer::import_initializers(Scope& scope, const GraphProto& proto) {
+  const auto add = [&](std::string_view name, Result<Tensor> tensor) {
+    if (!tensor) {
+      problem(tensor.error());
+      return define(scope, name, poisoned_value);
+    }
+    define(scope, name, scope.graph().add_constant(std::move(tensor).value(), short_name(name)));
+  };
+  for (const TensorProto& t : proto.initializers) add(t.name, decoder_.decode(t));
+  for (const SparseTensorProto& t : proto.sparse_initializers)
+    add(t.values.name, decoder_.decode(t));
+}
+
+void Importer::import_outputs(Scope& scope, const GraphProto& proto) {
+  for (const ValueInfo& output : proto.outputs) {
+    const auto value = scope.find(output.name);
+    if (!value || *value == no_value) {
+      problem(Code::invalid_model, cat("output ", quote(output.name), " is never computed"));
+      continue;
+    }
+    if (*value == poisoned_value) continue;
+    refine_output(scope.graph(), *value, output);
+    scope.graph().add_output(*value, std::string(output.name));
+  }
+}
+
+// The declared type must agree; it tells dimensions that inference left open.
+void Importer::refine_output(Graph& graph, ValueId value, const ValueInfo& declared) {
+  if (declared.type.kind == TypeProto::Kind::none) return;
+  auto type = value_type(declared.type, &graph);
+  if (!type) return problem(std::move(type).error().in(cat("output ", quote(declared.name))));
+  ValueType refined = graph.type(value);
+  if (type->dtype != refined.dtype || type->kind != refined.kind)
+    return problem(Code::invalid_model,
+                   cat("output ", quote(declared.name), " is declared ", type_text(*type, &graph),
+                       ", but is ", type_text(refined, &graph)));
+  if (!refined.dims) refined.dims = type->dims;
+  if (!type->dims || refined.dims->size() != type->dims->size()) return;
+  for (std::size_t i = 0; i < refined.dims->size(); ++i)
+    if ((*refined.dims)[i].unknown()) (*refined.dims)[i] = (*type->dims)[i];
+  graph.set_type(value, std::move(refined));
+}
+
+Result<ValueType> Importer::value_type(const TypeProto& proto, Graph* symbols) const {
+  using Kind = TypeProto::Kind;
+  const TypeProto* t = &proto;
+  const bool optional = t->kind == Kind::optional;
+  if (optional && !t->element.empty()) t = &t->element.front();
+  const bool sequence = t->kind == Kind::sequence;
+  if (sequence && !t->element.empty()) t = &t->element.front();
+  if (t->kind == Kind::none) return Status(Code::invalid_model, "its type is not given");
+  if (t->kind != Kind::tensor)
+    return Status(Code::unsupported, "its type is neither a tensor nor a sequence or optional");
+  QUERN_ASSIGN(const DType dtype, dtype_of(t->elem_type));
+  ValueType type(dtype, std::nullopt);
+  if (optional) {
+    type.kind = sequence ? ValueType::Kind::optional_sequence : ValueType::Kind::optional_tensor;
+  } else if (sequence) {
+    type.kind = ValueType::Kind::sequence;
+  }
+  if (!t->has_shape) return type;
+  if (t->dims.size() > Shape::max_rank)
+    return Status(Code::unsupported,
+                  cat("rank ", t->dims.size(), ", the most is ", Shape::max_rank));
+  type.dims = Dims();
+  for (const Dimension& d : t->dims) {
+    const bool named = !d.has_value && !d.param.empty() && symbols;
+    type.dims->push_back(named ? symbols->symbol(d.param) : Dim(d.has_value ? d.value : -1));
+  }
+  return type;
+}
+
+// ---- nodes -------------------------------------------------------------------------------------
+
+void Importer::import_nodes(Scope& scope, std::span<const NodeProto> nodes) {
+  const auto order = execution_order(nodes);
+  if (!order) return problem(order.error());
+  for (std::uint32_t i : *order) {
+    if (gave_up_) return;
+    import_node(scope, nodes[i]);
+  }
+}
+
+void Importer::import_node(Scope& scope, const NodeProto& proto) {
+  const Environment& environment = scope.environment();
+  const std::string_view domain = domain_of(proto.domain);
+  const auto version = environment.opsets.find(domain);
+  NodeImport n(*this, scope, proto, version == environment.opsets.end() ? 0 : version->second);
+  const OpLookup op =
+      proto.overload.empty() ? find_op(domain, proto.op_type, n.version()) : OpLookup();
+  const FunctionProto* function = op.row ? nullptr : find_function(proto);
+  n.charge(node_cost);
+  if (function == nullptr && op.row == nullptr) {
+    if (n.version() == 0 && newest_opset(domain)) {
+      n.fail(cat("the model does not say which opset of ",
+                 domain.empty() ? "ai.onnx" : printable(domain), " it uses"));
+    } else if (op.since > n.version()) {
+      n.unsupported(cat("exists since opset ", op.since, ", the model uses opset ", n.version()));
+    } else {
+      n.unsupported("this operator is not supported");
+    }
+  }
+  if (n.ok() && resolve_inputs(n) && resolve_attributes(n)) {
+    if (function) {
+      call(n, *function);
+    } else {
+      import_with(n, *op.row);
+    }
+  }
+  finish(n);
+}
+
+bool Importer::resolve_inputs(NodeImport& n) {
+  std::size_t count = n.proto_.inputs.size();
+  while (count > 0 && n.proto_.inputs[count - 1].empty()) --count;
+  if (!n.charge(count * name_cost)) return false;
+  for (std::size_t i = 0; i < count; ++i) {
+    const std::string_view name = n.proto_.inputs[i];
+    const auto value = name.empty() ? no_value : n.scope_.find(name);
+    if (!value) n.fail(cat("input ", i, " ", quote(name), " is not defined"));
+    if (value && *value == poisoned_value) n.poison();
+    n.inputs_.push_back(value.value_or(no_value));
+  }
+  return n.ok();
+}
+
+// The node's attributes, those of a function body that stand for the call's replaced by them.
+bool Importer::resolve_attributes(NodeImport& n) {
+  const auto& given = n.scope_.environment().attributes;
+  if (n.proto_.attributes.size() > attributes_max)
+    n.unsupported(
+        cat("has ", n.proto_.attributes.size(), " attributes, the most is ", attributes_max));
+  if (!n.charge(n.proto_.attributes.size() * name_cost)) return false;
+  for (const AttributeProto& a : n.proto_.attributes) {
+    const AttributeProto* value = &a;
+    if (!a.ref_name.empty()) {
+      const auto it = given.find(a.ref_name);
+      if (it == given.end()) continue;  // left out by the call: left out here
+      value = it->second;
+      if (!value->g.empty()) n.unsupported("a graph as argument of a function is not supported");
+    }
+    if (n.has_attribute(a.name)) n.fail(cat("attribute ", quote(a.name), " is given twice"));
+    n.attributes_.push_back({a.name, value});
+  }
+  return n.ok();
+}
+
+void Importer::import_with(NodeImport& n, const OpRow& row) {
+  const auto inputs = n.inputs_.size();
+  if (inputs < row.inputs.min || inputs > row.inputs.max)
+    return n.fail(cat("has ", inputs, " inputs, wants ", count_text(row.inputs)));
+  if (n.results_.size() > row.outputs.max)
+    return n.fail(cat("has ", n.results_.size(), " outputs, wants ", count_text(row.outputs)));
+  for (std::size_t i = 0; i < row.inputs.min; ++i)
+    if (!n.has(i)) return n.fail(cat("input ", i, " is left out, but it is not optional"));
+  row.import(n);
+  check_attributes(n);
+}
+
+void Importer::check_attributes(NodeImport& n) {
+  for (const NodeImport::Attribute& a : n.attributes_)
+    if (!a.read && !is_harmless(a.name))
+      n.fail(cat("attribute ", quote(a.name), " is not known at opset ", n.version()));
+}
+
+// Binds the outputs, to nothing useful when there was a problem.
+void Importer::finish(NodeImport& n) {
+  for (std::size_t i = 0; i < n.results_.size() && n.ok(); ++i)
+    if (n.wants(i) && n.results_[i] == no_value)
+      n.unsupported(cat("output ", i, " is not supported"));
+  if (!n.status_.ok()) problem(n.status_);
+  Graph& graph = n.scope_.graph();
+  for (std::size_t i = 0; i < n.results_.size(); ++i) {
+    const std::string_view name = n.proto_.outputs[i];
+    if (name.empty()) continue;
+    const ValueId value = n.ok() ? n.results_[i] : poisoned_value;
+    if (n.ok() && graph.value(value).name.empty())
+      graph.set_name(value, n.scope_.environment().prefix + short_name(name));
+    define(n.scope_, name, value);
+  }
+}
+
+// ---- bodies and functions ----------------------------------------------------------------------
+
+std::optional<Graph> Importer::import_body(Scope& outer, const GraphProto& proto,
+                                           std::span<const ValueType> inputs,
+                                           std::vector<ValueId>& captures) {
+  const std::size_t problems_before = problem_count_;
+  Graph graph(ops_);
+  graph.name = short_name(proto.name);
+  Scope scope(graph, &outer, outer.environment());
+  const auto defaults = initializer_names(proto);
+  std::size_t formal = 0;
+  for (const ValueInfo& input : proto.inputs) {
+    if (defaults.contains(input.name)) continue;
+    if (formal < inputs.size())
+      define(scope, input.name,
+             graph.add_input(short_name(input.name), graph.adopt(inputs[formal], outer.graph())));
+    ++formal;
+  }
+  if (formal != inputs.size())
+    problem(Code::invalid_model, cat("body ", quote(proto.name), " has ", formal,
+                                     " inputs, its node wants ", inputs.size()));
+  for (ValueId v : captures) scope.capture(v);
+  import_initializers(scope, proto);
+  if (++depth_ > options_.max_depth) {
+    problem(Code::unsupported, cat("bodies and functions nest deeper than ", options_.max_depth));
+  } else {
+    import_nodes(scope, proto.nodes);
+  }
+  --depth_;
+  for (const ValueInfo& output : proto.outputs) {
+    const auto value = scope.find(output.name);
+    if (!value || *value == no_value) {
+      problem(Code::invalid_model, cat("output ", quote(output.name), " of body ",
+                                       quote(proto.name), " is never computed"));
+    } else if (*value == poisoned_value) {
+      return std::nullopt;
+    } else {
+      graph.add_output(*value, short_name(output.name));
+    }
+  }
+  captures = scope.captures();
+  if (problem_count_ != problems_before) return std::nullopt;
+  return graph;
+}
+
+void Importer::index_functions() {
+  for (const FunctionProto& f : model_.functions) {
+    if (!functions_.emplace(FunctionKey(domain_of(f.domain), f.name, f.overload), &f).second)
+      problem(Code::invalid_model, cat("function ", quote(f.name), " is defined twice"));
+    if (f.opsets.size() > opsets_max)
+      problem(Code::unsupported, cat("function ", quote(f.name), " uses ", f.opsets.size(),
+                                     " operator sets, the most is ", opsets_max));
+  }
+}
+
+const FunctionProto* Importer::find_function(const NodeProto& proto) const {
+  const auto it =
+      functions_.find(FunctionKey(domain_of(proto.domain), proto.op_type, proto.overload));
+  return it == functions_.end() ? nullptr : it->second;
+}
+
+Environment Importer::call_environment(const NodeImport& n, const FunctionProto& function) const {
+  Environment e;
+  e.function = &function;
+  e.caller = &n.scope_.environment();
+  e.prefix = short_name(n.name_) + "/";
+  e.opsets = environment_.opsets;
+  for (const OperatorSetId& set : function.opsets) e.opsets[domain_of(set.domain)] = set.version;
+  for (const AttributeProto& a : function.default_attributes) e.attributes[a.name] = &a;
+  for (const NodeImport::Attribute& a : n.attributes_) e.attributes[a.name] = a.value;
+  return e;
+}
+
+// The body of the function in place of the node.
+void Importer::call(NodeImport& n, const FunctionProto& function) {
+  for (const Environment* e = &n.scope_.environment(); e; e = e->caller)
+    if (e->function == &function) return n.fail("the function calls itself");
+  if (n.inputs_.size() > function.inputs.size() || n.results_.size() > function.outputs.size())
+    return n.fail(cat("has ", n.inputs_.size(), " inputs and ", n.results_.size(),
+                      " outputs, the function takes ", function.inputs.size(), " and gives ",
+                      function.outputs.size()));
+  if (!n.charge(name_cost * (environment_.opsets.size() + function.opsets.size() +
+                             function.default_attributes.size() + function.inputs.size())))
+    return;
+  const Environment environment = call_environment(n, function);
+  Scope scope(n.scope_.graph(), nullptr, environment);
+  for (std::size_t i = 0; i < function.inputs.size(); ++i)
+    define(scope, function.inputs[i], n.in(i));
+  if (++depth_ > options_.max_depth) {
+    n.unsupported(cat("bodies and functions nest deeper than ", options_.max_depth));
+  } else {
+    import_nodes(scope, function.nodes);
+  }
+  --depth_;
+  for (std::size_t i = 0; i < n.results_.size() && n.ok(); ++i) {
+    const auto value = scope.find(function.outputs[i]);
+    if (!value) {
+      n.fail(cat("the function never computes its output ", quote(function.outputs[i])));
+    } else if (*value == poisoned_value) {
+      n.poison();
+    } else {
+      n.set(i, *value);
+    }
+  }
+}
+
+}  // namespace quern::onnx

@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: Apache-2.0
+// The calls of onnx_parser.h that give graphs.
+#include "frontends/onnx-parser/file.h"
+#include "frontends/onnx-parser/import.h"
+#include "frontends/onnx-parser/onnx_parser.h"
+#include "frontends/onnx-parser/proto.h"
+#include "frontends/onnx-parser/tensor.h"
+
+namespace quern {
+namespace {
+
+constexpr std::size_t mebibyte = std::size_t{1} << 20;
+
+onnx::ProtoLimits message_limits(std::size_t file_bytes, const ImportOptions& options) {
+  const std::size_t usual = 32 * mebibyte + 4 * file_bytes;
+  return {options.max_message_bytes ? options.max_message_bytes : usual, options.max_depth};
+}
+
+Status keep(Status status, const ImportOptions& options) {
+  if (options.problems) options.problems->emplace_back(status.message());
+  return status;
+}
+
+// A hint for files that are no models at all.
+std::string_view what_it_may_be(std::string_view bytes) {
+  if (bytes.starts_with("version https://git-lfs")) return "it is a Git LFS pointer, not the file";
+  if (bytes.starts_with("<")) return "it looks like a web page";
+  if (bytes.empty()) return "it is empty";
+  return "it has no graph";
+}
+
+Result<onnx::ModelProto> read_messages(std::string_view bytes, const ImportOptions& options) {
+  auto model = onnx::read_model(bytes, message_limits(bytes.size(), options));
+  const bool has_graph = model && !model->graph.empty();
+  if (!model && (bytes.empty() || (bytes[0] != '<' && bytes[0] != 'v')))
+    return std::move(model).error().in("not a valid ONNX model");
+  if (!has_graph)
+    return Status(Code::invalid_model, "not an ONNX model: " + std::string(what_it_may_be(bytes)));
+  return model;
+}
+
+OnnxModel describe(const onnx::ModelProto& proto, Graph graph) {
+  OnnxModel model{.graph = std::move(graph),
+                  .ir_version = proto.ir_version,
+                  .model_version = proto.model_version,
+                  .producer_name = std::string(proto.producer_name),
+                  .producer_version = std::string(proto.producer_version),
+                  .domain = std::string(proto.domain),
+                  .doc_string = std::string(proto.doc_string)};
+  for (const onnx::OperatorSetId& set : proto.opsets)
+    model.opsets.emplace_back(set.domain, set.version);
+  for (const onnx::StringEntry& entry : proto.metadata)
+    model.metadata.emplace_back(entry.key, entry.value);
+  return model;
+}
+
+}  // namespace
+
+Result<OnnxModel> parse_onnx(std::span<const std::byte> bytes, std::shared_ptr<const void> owner,
+                             const std::string& folder, OpSet ops, const ImportOptions& options) {
+  const std::string_view text(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+  auto proto = read_messages(text, options);
+  if (!proto) return keep(std::move(proto).error(), options);
+  const std::size_t usual = 256 * mebibyte + 16 * bytes.size();
+  onnx::MemoryBudget budget(options.max_import_bytes ? options.max_import_bytes : usual);
+  onnx::TensorDecoder decoder(std::move(owner), folder, budget);
+  onnx::Importer importer(ops, *proto, decoder, budget, options);
+  auto graph = importer.run();
+  if (!graph) return importer.status();
+  return describe(*proto, *std::move(graph));
+}
+
+Result<OnnxModel> load_onnx(const std::string& path, OpSet ops, const ImportOptions& options) {
+  auto file = onnx::map_file(path);
+  if (!file) return keep(std::move(file).error(), options);
+  return parse_onnx(file->bytes, file->owner, onnx::folder_of(path), ops, options);
+}
+
+}  // namespace quern

@@ -1,0 +1,158 @@
+// SPDX-License-Identifier: Apache-2.0
+// One ONNX node on its way into the graph: what the functions of ops_*.cpp see and use.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <initializer_list>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include <quern/status.h>
+#include <quern/tensor.h>
+
+#include "frontends/onnx-parser/proto.h"
+#include "graph/graph.h"
+
+namespace quern::onnx {
+
+class Importer;
+class Scope;
+
+// Errors stick: after the first one every attribute reads as its default and no op is added any
+// more, so an importer is written as if all went well. Its driver asks for the error at the end,
+// and refuses attributes that nobody has read.
+class NodeImport {
+ public:
+  NodeImport(Importer& importer, Scope& scope, const NodeProto& proto, std::int64_t version);
+
+  // ---- the node
+  std::int64_t version() const { return version_; }  // of the operator set
+  const NodeProto& proto() const { return proto_; }
+  const std::string& name() const { return name_; }  // or its first output, when it has none
+
+  std::size_t input_count() const { return inputs_.size(); }
+  ValueId in(std::size_t i) const { return i < inputs_.size() ? inputs_[i] : no_value; }
+  bool has(std::size_t i) const { return in(i) != no_value; }
+  std::span<const ValueId> inputs() const { return inputs_; }
+  std::size_t output_count() const { return results_.size(); }
+  bool wants(std::size_t i) const { return i < results_.size() && !proto_.outputs[i].empty(); }
+
+  // ---- values of the graph
+  const ValueType& type(ValueId v) const;
+  DType dtype(ValueId v) const { return type(v).dtype; }
+  std::optional<std::int64_t> rank(ValueId v) const;
+  // The rank, or an error: "needs to know the rank of ...".
+  std::int64_t known_rank(ValueId v);
+  Dim dim(ValueId v, std::int64_t axis) const;  // unknown when it is
+  const Tensor* constant(ValueId v) const;
+  std::optional<Ints> constant_ints(ValueId v) const;
+  std::optional<double> constant_number(ValueId v) const;  // of a constant with one element
+  // Declared or constant to have no elements.
+  bool is_empty(ValueId v) const;
+
+  // ---- attributes: optional with a default, required without
+  bool has_attribute(std::string_view name) const;
+  std::int64_t integer(std::string_view name, std::int64_t fallback);
+  std::int64_t integer(std::string_view name);
+  bool flag(std::string_view name, bool fallback);
+  float number(std::string_view name, float fallback);
+  float number(std::string_view name);
+  std::string text(std::string_view name, std::string_view fallback);
+  std::string text(std::string_view name);
+  Ints ints(std::string_view name);  // empty when absent
+  std::vector<float> numbers(std::string_view name);
+  std::vector<std::string> texts(std::string_view name);
+  std::optional<Tensor> tensor(std::string_view name);
+  std::optional<Tensor> sparse_tensor(std::string_view name);
+  std::optional<ValueType> type_attribute(std::string_view name);
+  const GraphProto* graph(std::string_view name);
+  // An element type given by number.
+  DType dtype_attribute(std::string_view name, DType fallback);
+  // An attribute that has no effect here.
+  void ignore(std::string_view name);
+  // The attribute `seed`, or, without one, a number that differs from node to node but not from
+  // import to import.
+  std::uint64_t seed();
+  template <class E>
+  E choice(std::string_view name, std::string_view fallback,
+           std::initializer_list<std::pair<std::string_view, E>> choices) {
+    const std::string chosen = text(name, fallback);
+    std::string wanted;
+    for (const auto& [word, value] : choices) {
+      if (word == chosen) return value;
+      wanted += wanted.empty() ? "'" : ", '";
+      wanted.append(word).append("'");
+    }
+    bad_choice(name, chosen, wanted);
+    return choices.begin()->second;
+  }
+
+  // ---- building
+  ValueId add(Op op, std::vector<ValueId> inputs);
+  std::vector<ValueId> add_many(Op op, std::vector<ValueId> inputs, std::size_t outputs,
+                                std::vector<Graph> bodies = {});
+  // The op whose outputs are the node's outputs, one for one.
+  void emit(Op op, std::vector<ValueId> inputs);
+  // The same with bodies, which say how many outputs there are.
+  void emit(Op op, std::vector<ValueId> inputs, std::vector<Graph> bodies, std::size_t outputs);
+  void set(std::size_t output, ValueId value);
+  ValueId constant(Tensor tensor);
+  ValueId ints_constant(const Ints& values);  // i64 [n]
+  ValueId scalar(DType dtype, double value);  // []
+  ValueId scalar_like(ValueId v, double value) { return scalar(dtype(v), value); }
+
+  // ---- bodies
+  // Imports the graph of an attribute. What it reads of the scope around it is appended to
+  // `captures`, in terms of this node's graph, and to the body's inputs; what `captures` held
+  // before becomes inputs first. Nothing after an error, which is reported already.
+  std::optional<Graph> body(const GraphProto& proto, std::span<const ValueType> inputs,
+                            std::vector<ValueId>& captures);
+  // A graph of this importer that no message describes; its inputs are of `types`.
+  Graph new_body(std::span<const ValueType> types);
+  // The type that a body's message declares for its input `i`; nothing without a declaration.
+  std::optional<ValueType> declared_input(const GraphProto& proto, std::size_t i);
+  // A type of this node's graph in terms of `body`, whose symbols are other numbers.
+  ValueType type_in(Graph& body, ValueId v) const;
+
+  // ---- errors
+  bool ok() const { return status_.ok() && !poisoned_; }
+  void fail(std::string_view what, Code code = Code::invalid_model);
+  void unsupported(std::string_view what) { fail(what, Code::unsupported); }
+  // Whose problem is already on the list: its outputs are as good as absent.
+  void poison() { poisoned_ = true; }
+
+ private:
+  friend class Importer;
+  struct Attribute {
+    std::string_view name;
+    const AttributeProto* value;
+    bool read = false;
+  };
+
+  const AttributeProto* find(std::string_view name, AttributeKind kind);
+  const AttributeProto* require(std::string_view name, AttributeKind kind);
+  void bad_choice(std::string_view name, std::string_view found, std::string_view wanted);
+  void fail_as_node(Status status, std::string_view op_name);
+  void fail_with(Status status);
+  bool charge(std::size_t bytes);
+  std::size_t node_bytes(std::size_t outputs, std::size_t inputs) const;
+  Graph& target() const;
+
+  Importer& importer_;
+  Scope& scope_;
+  const NodeProto& proto_;
+  std::int64_t version_;
+  std::string name_;
+  std::vector<ValueId> inputs_;
+  std::vector<ValueId> results_;  // one per listed output, trailing empty ones left out
+  std::vector<Attribute> attributes_;
+  Status status_;
+  bool poisoned_ = false;
+};
+
+}  // namespace quern::onnx

@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "frontends/onnx-parser/op_table.h"
+
+#include <array>
+#include <map>
+
+namespace quern::onnx {
+namespace {
+
+using Family = OpRows (*)();
+
+constexpr std::array onnx_families = {
+    unary_ops,    binary_ops,   cast_ops,           reduction_ops, matrix_ops,   conv_ops,
+    pool_ops,     norm_ops,     quant_ops,          shape_ops,     movement_ops, index_ops,
+    resample_ops, rnn_ops,      data_dependent_ops, random_ops,    spectral_ops, text_ops,
+    control_ops,  sequence_ops, attention_ops,      loss_ops,
+};
+constexpr std::array training_families = {training_ops};
+constexpr std::array microsoft_families = {microsoft_ops, microsoft_quant_ops};
+
+struct OperatorSet {
+  std::string_view domain;
+  std::int64_t newest;
+  std::span<const Family> families;
+};
+
+// Of com.microsoft there is one version; the number is not looked at.
+constexpr std::array<OperatorSet, 3> sets = {{
+    {"", 28, onnx_families},
+    {"ai.onnx.preview.training", 1, training_families},
+    {"com.microsoft", 1 << 20, microsoft_families},
+}};
+
+using Index = std::multimap<std::string_view, const OpRow*>;
+
+const Index& index_of(std::size_t set) {
+  static const auto indexes = [] {
+    std::array<Index, sets.size()> all;
+    for (std::size_t i = 0; i < sets.size(); ++i)
+      for (Family family : sets[i].families)
+        for (const OpRow& row : family()) all[i].emplace(row.name, &row);
+    return all;
+  }();
+  return indexes[set];
+}
+
+}  // namespace
+
+OpLookup find_op(std::string_view domain, std::string_view name, std::int64_t version) {
+  OpLookup found;
+  for (std::size_t i = 0; i < sets.size(); ++i) {
+    if (sets[i].domain != domain) continue;
+    const auto [first, last] = index_of(i).equal_range(name);
+    for (auto it = first; it != last; ++it) {
+      const OpRow& row = *it->second;
+      if (found.since == 0 || row.since < found.since) found.since = row.since;
+      if (row.since <= version && (!found.row || row.since > found.row->since)) found.row = &row;
+    }
+  }
+  return found;
+}
+
+std::optional<std::int64_t> newest_opset(std::string_view domain) {
+  for (const OperatorSet& set : sets)
+    if (set.domain == domain) return set.newest;
+  return std::nullopt;
+}
+
+}  // namespace quern::onnx

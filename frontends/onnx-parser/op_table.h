@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+// Which function imports which ONNX operator. A family's file holds its functions and its rows;
+// op_table.cpp joins them.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string_view>
+
+#include "graph/op_def.h"
+
+namespace quern::onnx {
+
+class NodeImport;
+using ImportFn = void (*)(NodeImport&);
+
+// One form of an operator, from opset `since` up to the next row of its name. The importer may rely
+// on the first inputs.min inputs: they are there.
+struct OpRow {
+  std::string_view name;
+  std::int64_t since = 1;
+  ImportFn import = nullptr;
+  Arity inputs = {1, 1};
+  Arity outputs = {1, 1};
+};
+
+using OpRows = std::span<const OpRow>;
+OpRows unary_ops();
+OpRows binary_ops();
+OpRows cast_ops();
+OpRows reduction_ops();
+OpRows matrix_ops();
+OpRows conv_ops();
+OpRows pool_ops();
+OpRows norm_ops();
+OpRows quant_ops();
+OpRows shape_ops();
+OpRows movement_ops();
+OpRows index_ops();
+OpRows resample_ops();
+OpRows rnn_ops();
+OpRows data_dependent_ops();
+OpRows random_ops();
+OpRows spectral_ops();
+OpRows text_ops();
+OpRows control_ops();
+OpRows sequence_ops();
+OpRows attention_ops();
+OpRows loss_ops();
+OpRows training_ops();
+OpRows microsoft_ops();
+OpRows microsoft_quant_ops();
+
+struct OpLookup {
+  const OpRow* row = nullptr;
+  std::int64_t since = 0;  // the first opset that has the operator; 0: none has
+};
+// `domain` is "" for ai.onnx.
+OpLookup find_op(std::string_view domain, std::string_view name, std::int64_t version);
+// The newest opset of a domain that this importer understands; nothing for a domain it does not.
+std::optional<std::int64_t> newest_opset(std::string_view domain);
+
+}  // namespace quern::onnx

@@ -1,0 +1,288 @@
+// SPDX-License-Identifier: Apache-2.0
+// Attention (opsets 23 to 25) and RotaryEmbedding; LinearAttention is in ops_linear_attention.cpp.
+#include <cmath>
+#include <limits>
+
+#include "frontends/onnx-parser/expand.h"
+#include "frontends/onnx-parser/node_import.h"
+#include "frontends/onnx-parser/op_table.h"
+#include "graph/text_util.h"
+
+namespace quern::onnx {
+namespace {
+
+constexpr std::int64_t to_end = std::numeric_limits<std::int64_t>::max();
+
+// ---- operands
+
+// [batch, rows, heads * width] -> [batch, heads, rows, width]
+ValueId split_heads(NodeImport& n, ValueId x, std::int64_t heads) {
+  return transpose(n, reshape(n, x, Ints{0, 0, heads, -1}), {0, 2, 1, 3});
+}
+
+struct Operands {
+  ValueId q;
+  ValueId k;  // with what is past in front
+  ValueId v;
+  bool packed = false;  // rank 3: heads lie in the last dimension
+};
+
+std::int64_t head_count(NodeImport& n, std::string_view attribute) {
+  const std::int64_t heads = n.integer(attribute);
+  if (n.ok() && heads < 1) n.fail(cat("attribute '", attribute, "' must be positive"));
+  return heads;
+}
+
+Operands read_operands(NodeImport& n) {
+  Operands o{.q = n.in(0), .k = n.in(1), .v = n.in(2), .packed = n.known_rank(n.in(0)) == 3};
+  if (o.packed) {
+    const std::int64_t q_heads = head_count(n, "q_num_heads");
+    const std::int64_t kv_heads = head_count(n, "kv_num_heads");
+    o.q = split_heads(n, o.q, q_heads);
+    o.k = split_heads(n, o.k, kv_heads);
+    o.v = split_heads(n, o.v, kv_heads);
+  } else {
+    n.ignore("q_num_heads");
+    n.ignore("kv_num_heads");
+  }
+  if (n.has(4) != n.has(5)) n.fail("past key and past value must come together");
+  if (n.has(4) && n.has(5)) {
+    o.k = concat(n, {n.in(4), o.k}, 2);
+    o.v = concat(n, {n.in(5), o.v}, 2);
+  }
+  return o;
+}
+
+// ---- masks
+
+struct WindowLimits {
+  bool causal = false;
+  std::int64_t left = -1;   // keys before the query's position that it sees; -1: all
+  std::int64_t right = -1;  // and after
+};
+
+WindowLimits read_limits(NodeImport& n) {
+  return {.causal = n.flag("is_causal", false),
+          .left = n.integer("left_window_size", -1),
+          .right = n.integer("right_window_size", -1)};
+}
+
+ValueId both(NodeImport& n, ValueId a, ValueId b) {
+  if (a == no_value) return b;
+  return b == no_value ? a : binary(n, BinaryKind::logical_and, a, b);
+}
+
+ValueId scalar_dim(NodeImport& n, ValueId x, std::int64_t axis) {
+  return reshape(n, dims_of(n, x, axis, axis + 1), Ints{});
+}
+
+// Which keys a query may see by its position and the number of valid keys, as bools that broadcast
+// to [batch, heads, rows, keys]; no_value: all.
+ValueId visible_keys(NodeImport& n, const Operands& o, const WindowLimits& limits) {
+  const bool positional = limits.causal || limits.left >= 0 || limits.right >= 0;
+  const bool external_cache = n.has(6);
+  if (!positional && !external_cache) return no_value;
+  const ValueId column = counting(n, scalar_dim(n, o.k, 2));
+  const ValueId valid = external_cache ? unsqueeze(n, n.in(6), {1, 2, 3}) : no_value;
+  ValueId visible = external_cache ? binary(n, BinaryKind::less, column, valid) : no_value;
+  if (!positional) return visible;
+  ValueId row = unsqueeze(n, counting(n, scalar_dim(n, o.q, 2)), {1});
+  if (n.has(4)) {
+    row = add(n, row, dims_of(n, n.in(4), 2, 3));
+  } else if (external_cache) {
+    row = add(n, row, sub(n, valid, dims_of(n, o.q, 2, 3)));
+  }
+  const ValueId distance = sub(n, row, column);
+  const auto bound = [&](BinaryKind kind, std::int64_t limit) {
+    const ValueId l = n.scalar(DType::i64, static_cast<double>(limit));
+    visible = both(n, visible, binary(n, kind, distance, l));
+  };
+  if (limits.causal) bound(BinaryKind::greater_equal, 0);
+  if (limits.left >= 0) bound(BinaryKind::less_equal, limits.left);
+  if (limits.right >= 0) bound(BinaryKind::greater_equal, -limits.right);
+  return visible;
+}
+
+// From opset 24 on a mask may tell fewer keys than there are; the rest is hidden.
+ValueId padded_mask(NodeImport& n, ValueId mask, ValueId k) {
+  const Dim keys = n.dim(k, 2);
+  if (n.version() < 24 || n.dim(mask, -1).same(keys)) return mask;
+  const ValueId given = n.add(ShapeOf{.start = -1}, {mask});
+  const ValueId missing = sub(n, dims_of(n, k, 2, 3), given);
+  const ValueId pads = concat(n, {n.ints_constant({0}), missing}, 0);
+  const bool is_bool = n.dtype(mask) == DType::boolean;
+  const ValueId hidden =
+      n.scalar(n.dtype(mask), is_bool ? 0 : -std::numeric_limits<double>::infinity());
+  return n.add(Pad{}, {mask, pads, hidden, n.ints_constant({-1})});
+}
+
+// What is added to the scores; no_value: nothing.
+ValueId score_bias(NodeImport& n, const Operands& o, const WindowLimits& limits) {
+  const DType dtype = n.dtype(o.q);
+  ValueId visible = visible_keys(n, o, limits);
+  ValueId given = no_value;
+  if (n.has(3)) {
+    const ValueId mask = padded_mask(n, n.in(3), o.k);
+    if (n.dtype(mask) == DType::boolean) {
+      visible = both(n, visible, mask);
+    } else {
+      given = cast(n, mask, dtype);
+    }
+  }
+  if (visible == no_value) return given;
+  const ValueId bias = where(n, visible, n.scalar(dtype, 0),
+                             n.scalar(dtype, -std::numeric_limits<double>::infinity()));
+  return given == no_value ? bias : add(n, given, bias);
+}
+
+// x, but zero in rows where the bias hides every key: there softmax is NaN.
+ValueId zero_hidden_rows(NodeImport& n, ValueId x, ValueId bias) {
+  if (bias == no_value) return x;
+  const ValueId best = reduce(n, ReduceKind::max, bias, {-1});
+  const ValueId hidden = n.scalar_like(bias, -std::numeric_limits<double>::infinity());
+  return where(n, binary(n, BinaryKind::equal, best, hidden), n.scalar_like(x, 0), x);
+}
+
+// ---- attention
+
+// Every head of k or v as often as there are heads of q for it.
+ValueId repeat_heads(NodeImport& n, ValueId x, ValueId q) {
+  if (n.dim(x, 1).same(n.dim(q, 1))) return x;
+  const ValueId q_heads = dims_of(n, q, 1, 2);
+  const ValueId times = div(n, q_heads, dims_of(n, x, 1, 2));
+  const ValueId wide = expand_to(n, unsqueeze(n, x, {2}),
+                                 concat(n, {dims_of(n, x, 0, 2), times, dims_of(n, x, 2, 4)}, 0));
+  return reshape(n, wide, concat(n, {dims_of(n, x, 0, 1), q_heads, dims_of(n, x, 2, 4)}, 0));
+}
+
+struct Scale {
+  float factor = 1;      // known when the graph is built
+  ValueId q = no_value;  // q, already scaled by what is not
+};
+
+Scale read_scale(NodeImport& n, ValueId q) {
+  const float given = n.number("scale", 0);
+  if (n.has_attribute("scale")) return {given, q};
+  const Dim width = n.dim(q, 3);
+  if (width.known() && !width.is(0)) return {1 / std::sqrt(static_cast<float>(width.value())), q};
+  const ValueId root = unary(n, UnaryKind::sqrt, cast(n, dims_of(n, q, 3, 4), DType::f32));
+  return {1, div(n, q, cast(n, root, n.dtype(q)))};
+}
+
+enum class ScoreOutput : std::int64_t { raw, capped, biased, softmax };
+
+// Step by step, for models that want something in between.
+ValueId spelled_out(NodeImport& n, const Operands& o, const Scale& scale, ValueId bias,
+                    float softcap, DType precision) {
+  const auto mode = static_cast<ScoreOutput>(n.integer("qk_matmul_output_mode", 0));
+  const ValueId k = repeat_heads(n, o.k, o.q);
+  const ValueId v = repeat_heads(n, o.v, o.q);
+  const ValueId raw = n.add(MatMul{.transpose_b = true, .alpha = scale.factor}, {scale.q, k});
+  ValueId capped = raw;
+  if (softcap != 0) capped = mul(n, unary(n, UnaryKind::tanh, mul(n, raw, 1.0 / softcap)), softcap);
+  const ValueId biased = bias == no_value ? capped : add(n, capped, bias);
+  ValueId p = n.add(Softmax{}, {cast(n, biased, precision)});
+  p = zero_hidden_rows(n, cast(n, p, n.dtype(o.q)), bias);
+  switch (mode) {
+    case ScoreOutput::raw: n.set(3, raw); break;
+    case ScoreOutput::capped: n.set(3, capped); break;
+    case ScoreOutput::biased: n.set(3, biased); break;
+    case ScoreOutput::softmax: n.set(3, p); break;
+    default: n.fail("attribute 'qk_matmul_output_mode' wants 0 to 3");
+  }
+  return n.add(MatMul{}, {p, v});
+}
+
+void import_attention(NodeImport& n) {
+  const WindowLimits limits = read_limits(n);
+  const float softcap = n.number("softcap", 0);
+  const DType precision = n.dtype_attribute("softmax_precision", n.dtype(n.in(0)));
+  const Operands o = read_operands(n);
+  const Scale scale = read_scale(n, o.q);
+  const ValueId bias = score_bias(n, o, limits);
+  n.ignore("qk_matmul_output_mode");
+  ValueId y = no_value;
+  if (softcap == 0 && !n.wants(3) && precision != DType::f64) {
+    std::vector<ValueId> inputs = {scale.q, o.k, o.v};
+    if (bias != no_value) inputs.push_back(bias);
+    y = zero_hidden_rows(n, n.add(Attention{.scale = scale.factor}, std::move(inputs)), bias);
+  } else {
+    y = spelled_out(n, o, scale, bias, softcap, precision);
+  }
+  if (o.packed) y = reshape(n, transpose(n, y, {0, 2, 1, 3}), Ints{0, 0, -1});
+  n.set(0, y);
+  n.set(1, o.k);
+  n.set(2, o.v);
+}
+
+// ---- rotary embedding
+
+ValueId every_second(NodeImport& n, ValueId x, std::int64_t start) {
+  return n.add(Slice{}, {x, n.ints_constant({start}), n.ints_constant({to_end}),
+                         n.ints_constant({-1}), n.ints_constant({2})});
+}
+
+struct Halves {
+  ValueId first;
+  ValueId second;
+};
+
+// The pairs that are turned: neighbours when interleaved, else one of each half.
+Halves split_pairs(NodeImport& n, ValueId x, bool interleaved) {
+  if (interleaved) return {every_second(n, x, 0), every_second(n, x, 1)};
+  const auto halves = n.add_many(Split{.axis = -1}, {x}, 2);
+  return {halves[0], halves[1]};
+}
+
+ValueId join_pairs(NodeImport& n, const Halves& h, ValueId like, bool interleaved) {
+  if (!interleaved) return concat(n, {h.first, h.second}, -1);
+  const ValueId pairs = concat(n, {unsqueeze(n, h.first, {-1}), unsqueeze(n, h.second, {-1})}, -1);
+  return reshape(n, pairs, shape_of(n, like));
+}
+
+// (first, second) turned by the angle whose cosine and sine the caches hold.
+void import_rotary_embedding(NodeImport& n) {
+  const bool interleaved = n.flag("interleaved", false);
+  const std::int64_t turned = n.integer("rotary_embedding_dim", 0);
+  const bool packed = n.known_rank(n.in(0)) == 3;
+  if (turned < 0 || turned % 2 != 0)
+    return n.fail("attribute 'rotary_embedding_dim' must be even and not negative");
+  const std::int64_t heads = packed ? head_count(n, "num_heads") : n.integer("num_heads", 0);
+  const ValueId x = packed ? reshape(n, n.in(0), Ints{0, 0, heads, -1}) : n.in(0);
+  // The caches hold no heads: [batch, rows, width] among [batch, rows, heads, width] when packed,
+  // among [batch, heads, rows, width] otherwise.
+  const auto cache = [&](std::size_t i) {
+    ValueId c = n.has(3) ? gather(n, n.in(i), n.in(3), 0) : n.in(i);
+    if (turned > 0) c = slice(n, c, 0, turned / 2, -1);
+    return unsqueeze(n, c, {packed ? 2 : 1});
+  };
+  const ValueId cos = cache(1);
+  const ValueId sin = cache(2);
+  const ValueId part = turned > 0 ? slice(n, x, 0, turned, -1) : x;
+  const Halves h = split_pairs(n, part, interleaved);
+  const Halves r = {sub(n, mul(n, cos, h.first), mul(n, sin, h.second)),
+                    add(n, mul(n, sin, h.first), mul(n, cos, h.second))};
+  ValueId y = join_pairs(n, r, part, interleaved);
+  if (turned > 0) y = concat(n, {y, slice(n, x, turned, to_end, -1)}, -1);
+  n.set(0, packed ? reshape(n, y, shape_of(n, n.in(0))) : y);
+}
+
+}  // namespace
+
+void import_linear_attention(NodeImport& n);
+
+namespace {
+
+constexpr OpRow rows[] = {
+    {"Attention", 23, import_attention, {3, 7}, {1, 4}},
+    {"LinearAttention", 27, import_linear_attention, {3, 6}, {1, 2}},
+    {"RotaryEmbedding", 23, import_rotary_embedding, {3, 4}},
+};
+
+}  // namespace
+
+OpRows attention_ops() {
+  return rows;
+}
+
+}  // namespace quern::onnx

@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+// Changes of the element type.
+#include "frontends/onnx-parser/node_import.h"
+#include "frontends/onnx-parser/op_table.h"
+
+namespace quern::onnx {
+namespace {
+
+// Opset 1 named the type instead of numbering it.
+void import_cast_1(NodeImport& n) {
+  using D = DType;
+  const DType to = n.choice<DType>("to", "",
+                                   {{"FLOAT", D::f32},
+                                    {"DOUBLE", D::f64},
+                                    {"FLOAT16", D::f16},
+                                    {"INT8", D::i8},
+                                    {"INT16", D::i16},
+                                    {"INT32", D::i32},
+                                    {"INT64", D::i64},
+                                    {"UINT8", D::u8},
+                                    {"UINT16", D::u16},
+                                    {"UINT32", D::u32},
+                                    {"UINT64", D::u64},
+                                    {"BOOL", D::boolean}});
+  n.emit(Cast{.to = to}, {n.in(0)});
+}
+
+// `round_mode` is about an 8-bit float that we do not have.
+bool saturate(NodeImport& n) {
+  n.ignore("round_mode");
+  return n.flag("saturate", true);
+}
+
+DType required_type(NodeImport& n) {
+  if (!n.has_attribute("to")) n.fail("attribute 'to' is missing");
+  return n.dtype_attribute("to", DType::f32);
+}
+
+void import_cast(NodeImport& n) {
+  n.emit(Cast{.to = required_type(n), .saturate = saturate(n)}, {n.in(0)});
+}
+
+void import_cast_like(NodeImport& n) {
+  n.emit(Cast{.to = n.dtype(n.in(1)), .saturate = saturate(n)}, {n.in(0)});
+}
+
+void import_bit_cast(NodeImport& n) {
+  n.emit(BitCast{.to = required_type(n)}, {n.in(0)});
+}
+
+constexpr OpRow rows[] = {
+    {"BitCast", 26, import_bit_cast},
+    {"Cast", 1, import_cast_1},
+    {"Cast", 6, import_cast},
+    {"CastLike", 15, import_cast_like, {2, 2}},
+};
+
+}  // namespace
+
+OpRows cast_ops() {
+  return rows;
+}
+
+}  // namespace quern::onnx

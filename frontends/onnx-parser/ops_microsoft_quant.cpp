@@ -1,0 +1,155 @@
+// SPDX-License-Identifier: Apache-2.0
+// com.microsoft: quantised operators as dequantise, compute, quantise.
+#include "frontends/onnx-parser/expand.h"
+#include "frontends/onnx-parser/node_import.h"
+#include "frontends/onnx-parser/op_table.h"
+#include "frontends/onnx-parser/window.h"
+#include "graph/text_util.h"
+
+namespace quern::onnx {
+namespace {
+
+// Input i with the scale and the zero point that follow it.
+ValueId dequantised(NodeImport& n, std::size_t i, std::int64_t axis = 1) {
+  std::vector<ValueId> inputs = {n.in(i), n.in(i + 1)};
+  if (n.has(i + 2)) inputs.push_back(n.in(i + 2));
+  return n.add(Dequantize{.axis = axis}, std::move(inputs));
+}
+
+// With the scale in input i and the zero point after it; without one, to the type of input 0.
+ValueId quantised(NodeImport& n, ValueId y, std::size_t scale, DType dtype) {
+  std::vector<ValueId> inputs = {y, n.in(scale)};
+  if (n.has(scale + 1)) inputs.push_back(n.in(scale + 1));
+  const DType to = n.has(scale + 1) ? n.dtype(n.in(scale + 1)) : dtype;
+  return n.add(Quantize{.to = to}, std::move(inputs));
+}
+
+// (a, a_scale, a_zero, b, b_scale, b_zero, y_scale, y_zero)
+template <BinaryKind Kind>
+void import_binary(NodeImport& n) {
+  const ValueId y = binary(n, Kind, dequantised(n, 0), dequantised(n, 3));
+  n.set(0, quantised(n, y, 6, n.dtype(n.in(0))));
+}
+
+// The rest: (x, x_scale, x_zero, y_scale, y_zero)
+void quantise_result(NodeImport& n, ValueId y) {
+  n.set(0, quantised(n, y, 3, n.dtype(n.in(0))));
+}
+
+void import_sigmoid(NodeImport& n) {
+  quantise_result(n, unary(n, UnaryKind::sigmoid, dequantised(n, 0)));
+}
+
+void import_leaky_relu(NodeImport& n) {
+  const float alpha = n.number("alpha", 0.01f);
+  quantise_result(n, unary(n, UnaryKind::leaky_relu, dequantised(n, 0), alpha));
+}
+
+void import_softmax(NodeImport& n) {
+  const bool flatten = n.integer("opset", 13) < 13;
+  const Softmax op{.axis = n.integer("axis", -1), .flatten = flatten};
+  quantise_result(n, n.add(op, {dequantised(n, 0)}));
+}
+
+void refuse_channels_last(NodeImport& n) {
+  if (n.flag("channels_last", false)) n.unsupported("channels_last is not supported");
+}
+
+void import_global_average_pool(NodeImport& n) {
+  refuse_channels_last(n);
+  const Pool op{.kind = PoolKind::average, .global = true};
+  quantise_result(n, n.add(op, {dequantised(n, 0)}));
+}
+
+void import_average_pool(NodeImport& n) {
+  refuse_channels_last(n);
+  const Pool op{.kind = PoolKind::average,
+                .window = read_window_with_kernel(n),
+                .ceil_mode = n.flag("ceil_mode", false),
+                .count_include_pad = n.flag("count_include_pad", false)};
+  quantise_result(n, n.add(op, {dequantised(n, 0)}));
+}
+
+// (y_scale, y_zero, then x, scale, zero of each part)
+void import_concat(NodeImport& n) {
+  std::vector<ValueId> parts;
+  for (std::size_t i = 2; i < n.input_count(); i += 3) parts.push_back(dequantised(n, i));
+  const ValueId y = n.add(Concat{.axis = n.integer("axis")}, std::move(parts));
+  n.set(0, quantised(n, y, 0, n.dtype(n.in(2))));
+}
+
+// ---- matrix products
+
+// y = a b scale + bias, the product in integers.
+ValueId scaled_product(NodeImport& n, std::vector<ValueId> operands, ValueId scale, ValueId bias) {
+  while (!operands.empty() && operands.back() == no_value) operands.pop_back();
+  const ValueId product = n.add(MatMulInteger{}, std::move(operands));
+  const ValueId y = mul(n, cast(n, product, n.dtype(scale)), scale);
+  return bias == no_value ? y : add(n, y, bias);
+}
+
+// (a, b, a_scale, b_scale, a_zero?, b_zero?, bias?)
+void import_matmul_integer_to_float(NodeImport& n) {
+  const ValueId scale = mul(n, n.in(2), n.in(3));
+  n.set(0, scaled_product(n, {n.in(0), n.in(1), n.in(4), n.in(5)}, scale, n.in(6)));
+}
+
+// (a in float, b, b_scale, b_zero?, bias?)
+void import_dynamic_quantize_matmul(NodeImport& n) {
+  const auto a = n.add_many(DynamicQuantize{}, {n.in(0)}, 3);
+  const ValueId scale = mul(n, a[1], n.in(2));
+  n.set(0, scaled_product(n, {a[0], n.in(1), a[2], n.in(3)}, scale, n.in(4)));
+}
+
+// (a, a_scale, a_zero, b, b_scale, b_zero, c in i32?, y_scale?, y_zero?); c has the scale of the
+// product. Without y_scale the result stays in float.
+void import_qgemm(NodeImport& n) {
+  const MatMul op{.transpose_a = n.flag("transA", false),
+                  .transpose_b = n.flag("transB", false),
+                  .alpha = n.number("alpha", 1)};
+  const std::int64_t column = op.transpose_b ? 0 : 1;
+  ValueId y = n.add(op, {dequantised(n, 0), dequantised(n, 3, column)});
+  if (n.has(6)) {
+    const ValueId scale = mul(n, mul(n, n.in(1), n.in(4)), op.alpha);
+    y = add(n, y, mul(n, cast(n, n.in(6), n.dtype(scale)), scale));
+  }
+  n.set(0, n.has(7) ? quantised(n, y, 7, n.dtype(n.in(0))) : y);
+}
+
+// ---- the standard pair, for element types that ai.onnx had not yet
+
+void import_quantize(NodeImport& n) {
+  const DType to = n.has(2) ? n.dtype(n.in(2)) : DType::u8;
+  n.emit(Quantize{.axis = n.integer("axis", 1), .to = to}, {n.inputs().begin(), n.inputs().end()});
+}
+
+void import_dequantize(NodeImport& n) {
+  n.emit(Dequantize{.axis = n.integer("axis", 1)}, {n.inputs().begin(), n.inputs().end()});
+}
+
+constexpr Arity four_or_five{4, 5};
+constexpr Arity seven_or_eight{7, 8};
+
+constexpr OpRow rows[] = {
+    {"DequantizeLinear", 1, import_dequantize, {2, 3}},
+    {"DynamicQuantizeMatMul", 1, import_dynamic_quantize_matmul, {3, 5}},
+    {"MatMulIntegerToFloat", 1, import_matmul_integer_to_float, {4, 7}},
+    {"QGemm", 1, import_qgemm, {6, 9}},
+    {"QLinearAdd", 1, import_binary<BinaryKind::add>, seven_or_eight},
+    {"QLinearAveragePool", 1, import_average_pool, four_or_five},
+    {"QLinearConcat", 1, import_concat, {4, any_number}},
+    {"QLinearGlobalAveragePool", 1, import_global_average_pool, four_or_five},
+    {"QLinearLeakyRelu", 1, import_leaky_relu, four_or_five},
+    {"QLinearMul", 1, import_binary<BinaryKind::mul>, seven_or_eight},
+    {"QLinearSigmoid", 1, import_sigmoid, four_or_five},
+    {"QLinearSoftmax", 1, import_softmax, four_or_five},
+    {"QuantizeLinear", 1, import_quantize, {2, 3}},
+};
+
+}  // namespace
+
+OpRows microsoft_quant_ops() {
+  return rows;
+}
+
+}  // namespace quern::onnx

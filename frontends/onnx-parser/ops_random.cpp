@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+// Random numbers. The specification leaves the generator free; ours repeats with its seed.
+#include "frontends/onnx-parser/expand.h"
+#include "frontends/onnx-parser/node_import.h"
+#include "frontends/onnx-parser/op_table.h"
+
+namespace quern::onnx {
+namespace {
+
+Random random_op(NodeImport& n, RandomKind kind, DType dtype) {
+  const bool uniform = kind == RandomKind::uniform;
+  return {.kind = kind,
+          .dtype = n.dtype_attribute("dtype", dtype),
+          .low_or_mean = uniform ? n.number("low", 0) : n.number("mean", 0),
+          .high_or_scale = uniform ? n.number("high", 1) : n.number("scale", 1),
+          .seed = n.seed()};
+}
+
+template <RandomKind Kind>
+void import_random(NodeImport& n) {
+  if (!n.has_attribute("shape")) return n.fail("attribute 'shape' is missing");
+  const Random op = random_op(n, Kind, DType::f32);
+  n.emit(op, {n.ints_constant(n.ints("shape"))});
+}
+
+template <RandomKind Kind>
+void import_random_like(NodeImport& n) {
+  const Random op = random_op(n, Kind, n.dtype(n.in(0)));
+  n.emit(op, {shape_of(n, n.in(0))});
+}
+
+// 1 with the chance that the input says.
+void import_bernoulli(NodeImport& n) {
+  const ValueId chance = n.in(0);
+  const DType dtype = n.dtype_attribute("dtype", n.dtype(chance));
+  const Random uniform{.kind = RandomKind::uniform, .dtype = n.dtype(chance), .seed = n.seed()};
+  const ValueId samples = n.add(uniform, {shape_of(n, chance)});
+  n.set(0, n.add(Cast{.to = dtype}, {binary(n, BinaryKind::less, samples, chance)}));
+}
+
+void import_multinomial(NodeImport& n) {
+  n.emit(Multinomial{.dtype = n.dtype_attribute("dtype", DType::i32),
+                     .sample_size = n.integer("sample_size", 1),
+                     .seed = n.seed()},
+         {n.in(0)});
+}
+
+constexpr Arity none{0, 0};
+
+constexpr OpRow rows[] = {
+    {"Bernoulli", 15, import_bernoulli},
+    {"Multinomial", 7, import_multinomial},
+    {"RandomNormal", 1, import_random<RandomKind::normal>, none},
+    {"RandomNormalLike", 1, import_random_like<RandomKind::normal>},
+    {"RandomUniform", 1, import_random<RandomKind::uniform>, none},
+    {"RandomUniformLike", 1, import_random_like<RandomKind::uniform>},
+};
+
+}  // namespace
+
+OpRows random_ops() {
+  return rows;
+}
+
+}  // namespace quern::onnx

@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: Apache-2.0
+// Recurrent layers.
+#include <algorithm>
+
+#include "frontends/onnx-parser/node_import.h"
+#include "frontends/onnx-parser/op_table.h"
+#include "graph/text_util.h"
+
+namespace quern::onnx {
+namespace {
+
+// An activation with the parameters it takes and what they are unless given.
+struct ActivationRow {
+  std::string_view name;  // in small letters
+  Unary op;
+  bool takes_alpha = false;
+  bool takes_beta = false;
+};
+
+const ActivationRow activations[] = {
+    {"relu", {.kind = UnaryKind::relu}},
+    {"tanh", {.kind = UnaryKind::tanh}},
+    {"sigmoid", {.kind = UnaryKind::sigmoid}},
+    {"softsign", {.kind = UnaryKind::softsign}},
+    {"softplus", {.kind = UnaryKind::softplus}},
+    {"leakyrelu", {.kind = UnaryKind::leaky_relu, .alpha = 0.01f}, true},
+    {"thresholdedrelu", {.kind = UnaryKind::thresholded_relu, .alpha = 1}, true},
+    {"elu", {.kind = UnaryKind::elu, .alpha = 1}, true},
+    {"hardsigmoid", {.kind = UnaryKind::hard_sigmoid, .alpha = 0.2f, .beta = 0.5f}, true, true},
+};
+
+std::string small_letters(std::string_view text) {
+  std::string s(text);
+  for (char& c : s)
+    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
+  return s;
+}
+
+// Takes the next parameter of a list that only activations with parameters consume.
+void take(const std::vector<float>& list, std::size_t& at, double& parameter) {
+  if (at < list.size()) parameter = list[at++];
+}
+
+std::vector<Unary> named_activations(NodeImport& n, const std::vector<std::string>& names) {
+  const std::vector<float> alphas = n.numbers("activation_alpha");
+  const std::vector<float> betas = n.numbers("activation_beta");
+  std::size_t alpha_at = 0;
+  std::size_t beta_at = 0;
+  std::vector<Unary> ops;
+  for (const std::string& name : names) {
+    const auto* row = std::find_if(std::begin(activations), std::end(activations),
+                                   [&](auto& r) { return r.name == small_letters(name); });
+    if (row == std::end(activations)) {
+      n.unsupported(cat("activation '", printable(name), "' is not supported"));
+      return {};
+    }
+    Unary& op = ops.emplace_back(row->op);
+    if (row->takes_alpha) take(alphas, alpha_at, op.alpha);
+    if (row->takes_beta) take(betas, beta_at, op.beta);
+  }
+  return ops;
+}
+
+std::vector<std::string> default_activations(RnnKind kind, Direction direction) {
+  std::vector<std::string> one = {"Tanh"};
+  if (kind == RnnKind::gru) one = {"Sigmoid", "Tanh"};
+  if (kind == RnnKind::lstm) one = {"Sigmoid", "Tanh", "Tanh"};
+  if (direction == Direction::bidirectional) {
+    const std::vector<std::string> again = one;
+    one.insert(one.end(), again.begin(), again.end());
+  }
+  return one;
+}
+
+// In the recurrence weights [directions, gates * hidden, hidden].
+std::int64_t hidden_size(NodeImport& n) {
+  const Dim hidden = n.dim(n.in(2), 2);
+  return n.integer("hidden_size", hidden.known() ? hidden.value() : 0);
+}
+
+template <RnnKind Kind>
+void import_rnn(NodeImport& n) {
+  Rnn op{.kind = Kind};
+  op.direction = n.choice<Direction>("direction", "forward",
+                                     {{"forward", Direction::forward},
+                                      {"reverse", Direction::reverse},
+                                      {"bidirectional", Direction::bidirectional}});
+  op.hidden_size = hidden_size(n);
+  std::vector<std::string> names = n.texts("activations");
+  // RNN has always had a default of two, also for one direction.
+  const auto defaults = default_activations(Kind, op.direction);
+  if (names.empty()) names = defaults;
+  if (names.size() > defaults.size()) names.resize(defaults.size());
+  op.activations = named_activations(n, names);
+  op.clip = n.number("clip", 0);
+  if (Kind == RnnKind::lstm) op.input_forget = n.flag("input_forget", false);
+  if (Kind == RnnKind::gru) op.linear_before_reset = n.flag("linear_before_reset", false);
+  op.batch_first = n.flag("layout", false);
+  n.ignore("output_sequence");  // of opset 1 to 6: the listed outputs say it
+  n.emit(op, {n.inputs().begin(), n.inputs().end()});
+}
+
+constexpr OpRow rows[] = {
+    {"GRU", 1, import_rnn<RnnKind::gru>, {3, 6}, {0, 2}},
+    {"LSTM", 1, import_rnn<RnnKind::lstm>, {3, 8}, {0, 3}},
+    {"RNN", 1, import_rnn<RnnKind::rnn>, {3, 6}, {0, 2}},
+};
+
+}  // namespace
+
+OpRows rnn_ops() {
+  return rows;
+}
+
+}  // namespace quern::onnx

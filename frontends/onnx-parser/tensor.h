@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+// ONNX tensors as quern tensors. Raw and external payloads are aliased, whatever their alignment;
+// typed fields, 4-bit integers and sparse tensors are decoded into memory of their own.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include <quern/status.h>
+#include <quern/tensor.h>
+
+#include "frontends/onnx-parser/file.h"
+#include "frontends/onnx-parser/proto.h"
+#include "graph/type.h"
+
+namespace quern::onnx {
+
+// TensorProto.DataType 1, 2, ... as ours; unsupported for complex numbers and what we do not know.
+Result<DType> dtype_of(std::int64_t onnx_type);
+std::int32_t onnx_type_of(DType dtype);
+
+// Memory that one import may take beyond the file itself.
+class MemoryBudget {
+ public:
+  explicit MemoryBudget(std::size_t bytes) : left_(bytes), limit_(bytes) {}
+  void raise(std::size_t bytes) {
+    left_ += bytes;
+    limit_ += bytes;
+  }
+  Status charge(std::uint64_t bytes);
+
+ private:
+  std::size_t left_;
+  std::size_t limit_;
+};
+
+class TensorDecoder {
+ public:
+  // Tensors keep `owner` alive: whatever holds the bytes that the messages view.
+  TensorDecoder(std::shared_ptr<const void> owner, std::string folder, MemoryBudget& budget)
+      : owner_(std::move(owner)), folder_(std::move(folder)), budget_(budget) {}
+
+  Result<Tensor> decode(const TensorProto& proto);
+  // The dense form; zero where nothing is given.
+  Result<Tensor> decode(const SparseTensorProto& proto);
+
+ private:
+  struct Header {
+    TensorType type;
+    std::int64_t elements = 0;
+  };
+  Result<Header> header(const TensorProto& proto) const;
+  Result<Tensor> decode_checked(const TensorProto& proto);
+  Result<Tensor> decode_bytes(const Header& h, std::string_view bytes,
+                              const std::shared_ptr<const void>& owner);
+  Result<Tensor> decode_external(const Header& h, const TensorProto& proto);
+  Result<Tensor> decode_fields(const Header& h, const TensorProto& proto);
+  Result<Tensor> decode_strings(const Header& h, const TensorProto& proto);
+  Result<Tensor> decode_sparse(const SparseTensorProto& proto);
+  Result<Tensor> room(const TensorType& type);
+
+  std::shared_ptr<const void> owner_;
+  ConfinedFolder folder_;
+  MemoryBudget& budget_;
+};
+
+}  // namespace quern::onnx

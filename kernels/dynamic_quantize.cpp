@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+// DynamicQuantize: y = saturate(round(x / scale) + zero) in u8, with the scale that spreads the
+// range of x, 0 included, over 0 to 255, and the zero point that 0 falls on.
+//
+// ONNX: DynamicQuantizeLinear, opset 11. In float, step by step as the specification has it:
+// another order of roundings would move the scale. A tensor of zeros, or of nothing, has scale 1
+// and zero point 0, as in ONNX Runtime (the specification divides 0 by 0).
+#include <algorithm>
+
+#include "kernels/infer.h"
+#include "kernels/kernel.h"
+#include "kernels/quantized.h"
+#include "kernels/scalar_math.h"
+
+namespace quern {
+namespace {
+
+Status infer(InferContext& c) {
+  QUERN_TRY(c.want_dtype(0, DType::f32));
+  c.set(0, DType::u8, c.type(0).dims);
+  if (c.output_count() > 1) c.set(1, DType::f32, Dims());
+  if (c.output_count() > 2) c.set(2, DType::u8, Dims());
+  return {};
+}
+
+Status reference(const ReferenceCall& call) {
+  const std::span<const float> x = call.inputs[0].span<float>();
+  float low = 0;
+  float high = 0;
+  for (float v : x) {
+    low = nan_min(low, v);
+    high = nan_max(high, v);
+  }
+  const float scale = high == low ? 1.0f : (high - low) / 255.0f;
+  const auto zero = saturated<std::uint8_t>(
+      std::nearbyint(static_cast<double>(std::clamp(0.0f - low / scale, 0.0f, 255.0f))));
+  if (call.wants(0)) {
+    auto* y = call.outputs[0].as<std::uint8_t>();
+    for (float v : x)
+      *y++ = saturated<std::uint8_t>(static_cast<double>(std::nearbyint(v / scale)) + zero);
+  }
+  if (call.wants(1)) *call.outputs[1].as<float>() = scale;
+  if (call.wants(2)) *call.outputs[2].as<std::uint8_t>() = zero;
+  return {};
+}
+
+}  // namespace
+
+const OpDef& DynamicQuantize::def() {
+  static constexpr OpDef def{.name = "DynamicQuantize",
+                             .inputs = {1, 1},
+                             .outputs = {1, 3},
+                             .infer = infer,
+                             .reference = reference};
+  return def;
+}
+
+}  // namespace quern

@@ -1,0 +1,190 @@
+// SPDX-License-Identifier: Apache-2.0
+// Products of matrices of 8-bit integers, shapes as in matmul_shape.h.
+// MatMulInteger: y = (a - a_zero) (b - b_zero), in i32, which wraps.
+// QLinearMatMul: y = saturate(round(that * (a_scale * b_scale / y_scale)) + y_zero).
+//
+// ONNX: MatMulInteger, opset 10; QLinearMatMul, opsets 10 and 21 (not of 8-bit floats). Parameters
+// of a are one for all, a list with one for each row, or [..., rows, 1]; those of b one for all, a
+// list with one for each column, or [..., 1, columns]; those of y one for all.
+#include "graph/numeric.h"
+#include "graph/text_util.h"
+#include "kernels/infer.h"
+#include "kernels/iterate.h"
+#include "kernels/kernel.h"
+#include "kernels/matmul_shape.h"
+#include "kernels/operands.h"
+#include "kernels/quantized.h"
+
+namespace quern {
+namespace {
+
+// ---- inference
+
+// Of scale or zero point i of operand `matrix`: per row on the left side, per column on the right.
+Status check_parameter(const InferContext& c, std::size_t i, std::size_t matrix, bool is_left) {
+  if (!c.dims(i) || !c.dims(matrix) || may_be_one_element(*c.dims(i))) return {};
+  const Dims& x = *c.dims(matrix);
+  const Dims& p = *c.dims(i);
+  if (x.size() > 1 && p.size() == 1 && meet(p, {x[x.size() - (is_left ? 2 : 1)]})) return {};
+  if (x.size() > 1 && p.size() == x.size()) {
+    Dims wanted = x;
+    wanted[x.size() - (is_left ? 1 : 2)] = 1;
+    const auto both = broadcast(p, wanted);
+    if (both && meet(*both, wanted)) return {};
+  }
+  return c.error(cat(c.describe(i), " must be a scalar or have one element for each ",
+                     is_left ? "row of " : "column of ", c.describe(matrix)));
+}
+
+Status infer_integer(InferContext& c) {
+  for (std::size_t i : {0, 1}) {
+    QUERN_TRY(want_8bit(c, i));
+    QUERN_TRY(c.want_same_dtype(i, i + 2));
+    QUERN_TRY(check_parameter(c, i + 2, i, i == 0));
+  }
+  QUERN_ASSIGN(auto dims, infer_product(c, 0, 1));
+  c.set(0, DType::i32, std::move(dims));
+  return {};
+}
+
+Status infer_qlinear(InferContext& c) {
+  for (std::size_t i : {0, 3, 7}) {
+    if (!is_8bit(c.dtype(i)) && is_float(c.dtype(i)) && size_of(c.dtype(i)) == 1)
+      return c.unsupported("products of 8-bit floats are not supported");
+    QUERN_TRY(want_8bit(c, i));
+  }
+  for (std::size_t i : {1, 4, 6}) QUERN_TRY(want_floats(c, i));
+  for (std::size_t i : {0, 3}) {
+    QUERN_TRY(c.want_same_dtype(i, i + 2));
+    QUERN_TRY(check_parameter(c, i + 1, i, i == 0));
+    QUERN_TRY(check_parameter(c, i + 2, i, i == 0));
+  }
+  for (std::size_t i : {6, 7}) QUERN_TRY(want_parameter(c, i));
+  QUERN_ASSIGN(auto dims, infer_product(c, 0, 3));
+  c.set(0, c.dtype(7), std::move(dims));
+  return {};
+}
+
+// ---- references
+
+// How a parameter goes with the rows or columns of its matrix.
+struct Parameter {
+  Shape batch;            // strides over the batch
+  std::int64_t step = 0;  // over rows or columns
+};
+
+Parameter parameter(const ReferenceCall& call, std::size_t i, const ProductShape& p, bool is_left) {
+  Parameter q{Shape::filled(p.batch.rank(), 0), 0};
+  if (!call.has(i)) return q;
+  const Shape& shape = call.inputs[i].type.shape;
+  if (shape.elements() == 1) return q;
+  if (shape.rank() == 1) return {q.batch, 1};
+  const Shape strides = row_major_strides(shape);
+  const std::size_t along = shape.rank() - (is_left ? 2 : 1);
+  q.batch = broadcast_strides(Shape(shape.dims().first(shape.rank() - 2)), strides, p.batch);
+  q.step = shape[along] == 1 ? 0 : strides[along];
+  return q;
+}
+
+// Which operand is which; a_scale and b_scale only for QLinearMatMul.
+struct Roles {
+  std::size_t b, a_zero, b_zero, a_scale, b_scale;
+};
+constexpr std::size_t none = 99;
+constexpr Roles integer_roles = {1, 2, 3, none, none};
+constexpr Roles qlinear_roles = {3, 2, 5, 1, 4};
+
+// finish(sum, i, j) for every element of the output, in order; i and j are the elements of a_scale
+// and b_scale that go with it.
+template <class A, class B, class F>
+void multiply(const ReferenceCall& call, const Roles& r, F finish) {
+  const ProductShape p = product_shape(call.inputs[0].type.shape, call.inputs[r.b].type.shape);
+  const Parameter a_zero = parameter(call, r.a_zero, p, true);
+  const Parameter b_zero = parameter(call, r.b_zero, p, false);
+  const Parameter a_scale = parameter(call, r.a_scale, p, true);
+  const Parameter b_scale = parameter(call, r.b_scale, p, false);
+  const auto zero = [&](std::size_t i, std::int64_t at) {
+    return call.has(i) ? int_element(call.inputs[i], at) : 0;
+  };
+  for_each_offset(
+      p.batch,
+      std::array{p.a_batch, p.b_batch, a_zero.batch, b_zero.batch, a_scale.batch, b_scale.batch},
+      [&](const auto& at) {
+        const A* a = call.inputs[0].as<A>() + at[0];
+        const B* b = call.inputs[r.b].as<B>() + at[1];
+        for (std::int64_t m = 0; m < p.rows; ++m)
+          for (std::int64_t n = 0; n < p.columns; ++n) {
+            const std::int64_t za = zero(r.a_zero, at[2] + m * a_zero.step);
+            const std::int64_t zb = zero(r.b_zero, at[3] + n * b_zero.step);
+            std::int64_t sum = 0;
+            for (std::int64_t k = 0; k < p.depth; ++k)
+              sum += (a[m * p.a_row + k] - za) * (b[k * p.b_row + n * p.b_column] - zb);
+            finish(static_cast<std::int32_t>(sum), at[4] + m * a_scale.step,
+                   at[5] + n * b_scale.step);
+          }
+      });
+}
+
+template <class F>
+void multiply_8bit(const ReferenceCall& call, const Roles& r, F finish) {
+  if (call.outputs[0].type.shape.elements() == 0) return;
+  visit_8bit(call.inputs[0].type.dtype, [&]<class A>(TypeTag<A>) {
+    visit_8bit(call.inputs[r.b].type.dtype,
+               [&]<class B>(TypeTag<B>) { multiply<A, B>(call, r, finish); });
+  });
+}
+
+Status reference_integer(const ReferenceCall& call) {
+  auto* y = call.outputs[0].as<std::int32_t>();
+  multiply_8bit(call, integer_roles,
+                [&](std::int32_t sum, std::int64_t, std::int64_t) { *y++ = sum; });
+  return {};
+}
+
+Status reference_qlinear(const ReferenceCall& call) {
+  const auto scale = [&](std::size_t i, std::int64_t at) {
+    return static_cast<float>(float_element(call.inputs[i], at));
+  };
+  visit_8bit(call.outputs[0].type.dtype, [&]<class Y>(TypeTag<Y>) {
+    Y* y = call.outputs[0].as<Y>();
+    multiply_8bit(call, qlinear_roles, [&](std::int32_t sum, std::int64_t i, std::int64_t j) {
+      const float multiplier = scale(1, i) * scale(4, j) / scale(6, 0);
+      *y++ = requantized<Y>(sum, multiplier, int_element(call.inputs[7], 0));
+    });
+  });
+  return {};
+}
+
+template <std::size_t RightInput>
+Cost flops(const Op&, std::span<const TensorType> inputs, std::span<const TensorType> outputs) {
+  Cost cost = traffic(inputs, outputs);
+  cost.flops = 2 * product_shape(inputs[0].shape, inputs[RightInput].shape).multiplications();
+  return cost;
+}
+
+constexpr OpKernels integer_kernels{.cpu = {}, .flops = flops<integer_roles.b>};
+constexpr OpKernels qlinear_kernels{.cpu = {}, .flops = flops<qlinear_roles.b>};
+
+}  // namespace
+
+const OpDef& MatMulInteger::def() {
+  static constexpr OpDef def{.name = "MatMulInteger",
+                             .inputs = {2, 4},
+                             .outputs = {1, 1},
+                             .infer = infer_integer,
+                             .reference = reference_integer,
+                             .kernels = &integer_kernels};
+  return def;
+}
+
+const OpDef& QLinearMatMul::def() {
+  static constexpr OpDef def{.name = "QLinearMatMul",
+                             .inputs = {8, 8},
+                             .outputs = {1, 1},
+                             .infer = infer_qlinear,
+                             .reference = reference_qlinear,
+                             .kernels = &qlinear_kernels};
+  return def;
+}
+
+}  // namespace quern

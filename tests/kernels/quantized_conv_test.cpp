@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tests/kernels/op_test.h"
+
+namespace quern::testing {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+using i8 = std::int8_t;
+using u8 = std::uint8_t;
+
+std::vector<std::int32_t> convolve(const ConvInteger& op, const std::vector<Tensor>& inputs) {
+  return values<std::int32_t>(run(op, inputs));
+}
+
+const Tensor x33 = tensor<u8>({1, 1, 3, 3}, {2, 3, 4, 5, 6, 7, 8, 9, 10});
+const Tensor ones = tensor<u8>({1, 1, 2, 2}, {1, 1, 1, 1});
+
+// ONNX's test_convinteger_without_padding and _with_padding.
+TEST(ConvInteger, ZeroPointsAndPadding) {
+  const Tensor one = tensor<u8>({}, {1});
+  EXPECT_THAT(convolve({}, {x33, ones, one}), ElementsAre(12, 16, 24, 28));
+  EXPECT_THAT(convolve({.window = {.pads = {1, 1, 1, 1}}}, {x33, ones, one}),
+              ElementsAre(1, 3, 5, 3, 5, 12, 16, 9, 11, 24, 28, 15, 7, 15, 17, 9));
+}
+
+TEST(ConvInteger, ZeroPointsPerOutputChannel) {
+  const Tensor x = tensor<i8>({1, 1, 2}, {-1, 3});
+  const Tensor w = tensor<u8>({2, 1, 1}, {5, 5});
+  EXPECT_THAT(convolve({}, {x, w, absent(), tensor<u8>({2}, {5, 3})}), ElementsAre(0, 0, -2, 6));
+  EXPECT_THAT(convolve({}, {x, w, tensor<i8>({1}, {-1}), tensor<u8>({1}, {4})}),
+              ElementsAre(0, 4, 0, 4));
+}
+
+TEST(ConvInteger, GroupsStridesAndDilations) {
+  const Tensor x = tensor<u8>({1, 2, 5}, {1, 2, 3, 4, 5, 10, 20, 30, 40, 50});
+  const Tensor w = tensor<i8>({2, 1, 2}, {1, -1, 1, 1});
+  const ConvInteger op = {.window = {.strides = {2}, .dilations = {2}}, .group = 2};
+  EXPECT_THAT(convolve(op, {x, w}), ElementsAre(-2, -2, 40, 80));
+}
+
+TEST(ConvInteger, ExtremesOfTheTypes) {
+  EXPECT_THAT(convolve({}, {tensor<i8>({1, 1, 1}, {-128}), tensor<i8>({1, 1, 1}, {-128}),
+                            tensor<i8>({}, {127}), tensor<i8>({}, {127})}),
+              ElementsAre(255 * 255));
+  EXPECT_EQ(run(ConvInteger{}, {tensor<u8>({0, 1, 3, 3}, {}), ones}).shape(), Shape({0, 1, 2, 2}));
+  EXPECT_THAT(convolve({}, {tensor<u8>({1, 0, 2}, {}), tensor<u8>({1, 0, 1}, {})}),
+              ElementsAre(0, 0));
+}
+
+TEST(ConvInteger, RefusesWhatDoesNotFit) {
+  EXPECT_THAT(error_of(ConvInteger{}, {x33, tensor<u8>({1, 2, 1, 1}, {1, 1})}),
+              HasSubstr("weight has 2 input channels for each of 1 groups, input has 1"));
+  EXPECT_THAT(error_of(ConvInteger{.group = 0}, {x33, ones}), HasSubstr("group is 0"));
+  EXPECT_THAT(error_of(ConvInteger{}, {x33, ones, tensor<u8>({2}, {1, 1})}),
+              HasSubstr("input 2 (u8[2]) must be a scalar"));
+  EXPECT_THAT(error_of(ConvInteger{}, {x33, ones, tensor<i8>({}, {1})}),
+              HasSubstr("must have one element type"));
+  EXPECT_THAT(error_of(ConvInteger{}, {x33, ones, absent(), tensor<u8>({2}, {1, 1})}),
+              HasSubstr("input 3 (u8[2]) must be a scalar or a list of 1"));
+  EXPECT_THAT(error_of(ConvInteger{}, {tensor<float>({1, 1, 1}, {1}), ones}),
+              HasSubstr("must be of i8 or u8"));
+  EXPECT_THAT(error_of(ConvInteger{}, {x33, tensor<u8>({1, 1, 1}, {1})}), HasSubstr("one rank"));
+  EXPECT_THAT(error_of(ConvInteger{.window = {.strides = {0, 1}}}, {x33, ones}),
+              HasSubstr("strides"));
+}
+
+Tensor scale(float v) {
+  return tensor<float>({}, {v});
+}
+Tensor zero(u8 v) {
+  return tensor<u8>({}, {v});
+}
+
+TEST(QLinearConv, RequantizesWithHalvesToEven) {
+  const Tensor x = tensor<u8>({1, 1, 4}, {1, 3, 5, 255});
+  const Tensor w = tensor<u8>({1, 1, 1}, {1});
+  const Tensor y =
+      run(QLinearConv{}, {x, scale(1), zero(0), w, scale(1), zero(0), scale(2), zero(10)});
+  EXPECT_EQ(y.dtype(), DType::u8);
+  EXPECT_THAT(values<u8>(y), ElementsAre(10, 12, 12, 138));
+}
+
+TEST(QLinearConv, ScalesPerOutputChannelBiasAndOutputType) {
+  const Tensor x = tensor<u8>({1, 1, 2}, {10, 200});
+  const Tensor w = tensor<i8>({2, 1, 1}, {1, -1});
+  const Tensor y = run(QLinearConv{}, {x, scale(1), zero(0), w, tensor<float>({2}, {1, 0.5f}),
+                                       tensor<i8>({2}, {0, 0}), scale(1), tensor<i8>({}, {0}),
+                                       tensor<std::int32_t>({2}, {5, -6})});
+  EXPECT_EQ(y.dtype(), DType::i8);
+  EXPECT_THAT(values<i8>(y), ElementsAre(15, 127, -8, -103));
+}
+
+TEST(QLinearConv, PaddingCountsAsTheZeroPoint) {
+  const Tensor x = tensor<u8>({1, 1, 1}, {7});
+  const Tensor w = tensor<u8>({1, 1, 3}, {1, 1, 1});
+  const Tensor y = run(QLinearConv{.window = {.pads = {1, 1}}},
+                       {x, scale(1), zero(5), w, scale(1), zero(0), scale(1), zero(0)});
+  EXPECT_THAT(values<u8>(y), ElementsAre(2));
+}
+
+TEST(QLinearConv, RefusesWhatDoesNotFit) {
+  const Tensor x = tensor<u8>({1, 1, 1}, {7});
+  const auto with = [&](const Tensor& w_scale, const Tensor& y_zero, const Tensor& bias) {
+    return error_of(QLinearConv{},
+                    {x, scale(1), zero(0), x, w_scale, zero(0), scale(1), y_zero, bias});
+  };
+  EXPECT_THAT(with(tensor<float>({2}, {1, 1}), zero(0), absent()),
+              HasSubstr("input 4 (f32[2]) must be a scalar"));
+  EXPECT_THAT(with(tensor<double>({}, {1}), zero(0), absent()),
+              HasSubstr("input 4 (f64[]) must be f32"));
+  EXPECT_THAT(with(scale(1), scale(0), absent()), HasSubstr("input 7 (f32[]) must be of i8 or u8"));
+  EXPECT_THAT(with(scale(1), zero(0), scale(0)), HasSubstr("input 8 (f32[]) must be i32"));
+  EXPECT_THAT(with(scale(1), zero(0), tensor<std::int32_t>({2}, {1, 1})),
+              HasSubstr("one element for each output channel"));
+}
+
+}  // namespace
+}  // namespace quern::testing

@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "kernels/window.h"
+
+#include "tests/kernels/spatial_test.h"
+
+namespace quern::testing {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::Pair;
+
+Ints list(const Shape& s) {
+  return {s.begin(), s.end()};
+}
+
+TEST(Window, CountsPositions) {
+  const auto count = [](std::int64_t in, std::int64_t kernel, std::int64_t stride, bool ceil) {
+    return window_count(in, kernel, stride, 1, 0, 0, ceil);
+  };
+  EXPECT_EQ(count(5, 3, 1, false), 3);
+  EXPECT_EQ(count(6, 3, 2, false), 2);
+  EXPECT_EQ(count(6, 3, 2, true), 3);
+  EXPECT_EQ(count(2, 3, 1, false), 0);
+  EXPECT_EQ(count(0, 1, 1, false), 0);
+  EXPECT_EQ(count(0, 1, 4, true), 0);
+  EXPECT_EQ(window_count(5, 3, 1, 2, 1, 1, false), 3);  // extent 5 in 7
+}
+
+TEST(Window, CeilModeHasAPositionForWhatIsLeft) {
+  EXPECT_EQ(window_count(5, 3, 3, 3, 0, 0, true), 1);  // extent 7 in 5: one that hangs over
+  EXPECT_EQ(window_count(5, 3, 3, 3, 0, 0, false), 0);
+}
+
+TEST(Window, CeilModeDropsAPositionInTheEndPadding) {
+  EXPECT_EQ(window_count(1, 1, 2, 1, 0, 1, true), 1);
+  EXPECT_EQ(window_count(3, 2, 2, 1, 0, 1, true), 2);
+}
+
+TEST(Window, AbsurdSizesDoNotOverflow) {
+  const std::int64_t huge = std::numeric_limits<std::int64_t>::max();
+  EXPECT_GT(window_count(huge, max_extent, 1, 1, max_extent, max_extent, true), 0);
+  EXPECT_EQ(window_count(huge, max_extent, 1, max_extent, 0, 0, true), 0);
+  const ResolvedWindow w =
+      resolve_window(Window{.auto_pad = AutoPad::same_upper}, Ints{huge}, Ints{max_extent});
+  EXPECT_EQ(w.pads_begin[0] + w.pads_end[0], max_extent - 1);
+}
+
+TEST(Window, SamePutsTheOddPadAtTheEndOrTheBeginning) {
+  const Ints in = {4};
+  const Ints kernel = {3};
+  Window window{.strides = {2}, .auto_pad = AutoPad::same_upper};
+  EXPECT_THAT(list(resolve_window(window, in, kernel).pads_begin), ElementsAre(0));
+  EXPECT_THAT(list(resolve_window(window, in, kernel).pads_end), ElementsAre(1));
+  window.auto_pad = AutoPad::same_lower;
+  EXPECT_THAT(list(resolve_window(window, in, kernel).pads_begin), ElementsAre(1));
+  EXPECT_THAT(list(resolve_window(window, in, kernel).pads_end), ElementsAre(0));
+}
+
+TEST(Window, SameIsNeverNegative) {
+  const ResolvedWindow w =
+      resolve_window(Window{.strides = {3}, .auto_pad = AutoPad::same_upper}, Ints{9}, Ints{1});
+  EXPECT_EQ(w.pads_begin[0], 0);
+  EXPECT_EQ(w.pads_end[0], 0);
+}
+
+TEST(Window, ValidIgnoresPads) {
+  const ResolvedWindow w =
+      resolve_window(Window{.pads = {1, 1}, .auto_pad = AutoPad::valid}, Ints{9}, Ints{3});
+  EXPECT_EQ(w.pads_begin[0] + w.pads_end[0], 0);
+}
+
+TEST(Window, VisitsTheTapsInside) {
+  const ResolvedWindow w = explicit_window(Ints{2, 3}, Ints{1, 2}, Ints{1, 2}, Ints{1, 1, 0, 0});
+  std::vector<std::pair<std::int64_t, std::int64_t>> seen;
+  // Rows -1 and 0, columns -1, 1 and 3 of a 2 x 3 channel.
+  for_each_tap(w, Shape{2, 3}, Shape{0, 0},
+               [&](std::int64_t e, std::int64_t t) { seen.emplace_back(e, t); });
+  EXPECT_THAT(seen, ElementsAre(Pair(1, 4)));
+}
+
+TEST(Window, VisitsNothingOfAnEmptyChannel) {
+  const ResolvedWindow w = explicit_window(Ints{3}, {}, {}, Ints{2, 2});
+  for (std::int64_t p = 0; p < 2; ++p)
+    for_each_tap(w, Shape{0}, Shape{p}, [](std::int64_t, std::int64_t) { FAIL(); });
+}
+
+}  // namespace
+}  // namespace quern::testing
