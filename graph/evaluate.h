@@ -13,8 +13,8 @@
 
 namespace quern {
 
-// Whether the op can be evaluated ahead of a run: it has a reference, no body, and equal inputs give
-// equal outputs whose shapes inference knows.
+// Whether the op can be evaluated ahead of a run: it has a reference, no body, and equal inputs
+// give equal outputs whose shapes inference knows.
 bool can_evaluate(const OpDef& def);
 
 // Runs the reference of `op`, then those of its post-ops, over constants. Slow and plain: for small

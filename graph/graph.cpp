@@ -16,8 +16,8 @@ Graph Graph::clone() const {
   g.values_ = values_;
   g.nodes_.reserve(nodes_.size());
   for (const Node& n : nodes_) {
-    Node& copy = g.nodes_.emplace_back(Node{n.op, n.name, n.inputs, n.outputs, n.post_ops, {},
-                                            n.alive, n.use_slots, n.stale_types});
+    Node& copy = g.nodes_.emplace_back(Node{
+        n.op, n.name, n.inputs, n.outputs, n.post_ops, {}, n.alive, n.use_slots, n.stale_types});
     for (const Graph& body : n.bodies) copy.bodies.push_back(body.clone());
   }
   g.order_.assign(order().begin(), order().end());
@@ -174,8 +174,7 @@ Result<std::vector<ValueType>> Graph::infer_node(NodeId id) {
   // Operands of post-ops are no business of the op's own inference.
   std::size_t own = n.inputs.size();
   for (const PostOp& p : n.post_ops)
-    if (const auto* b = std::get_if<BinaryPostOp>(&p))
-      own = std::min<std::size_t>(own, b->operand);
+    if (const auto* b = std::get_if<BinaryPostOp>(&p)) own = std::min<std::size_t>(own, b->operand);
   std::vector<InferInput> in(own);
   for (std::size_t i = 0; i < own; ++i) {
     if (n.inputs[i] == no_value) continue;
@@ -283,14 +282,17 @@ void Graph::unlink(NodeId id) {
 
 // ---- order -------------------------------------------------------------------------------------
 
-std::size_t Graph::node_count() const { return order().size(); }
+std::size_t Graph::node_count() const {
+  return order().size();
+}
 
 std::span<const NodeId> Graph::order() const {
   if (order_is_stale_) sort();
   return order_;
 }
 
-// Kahn's algorithm, always taking the ready node that stood earliest: an order that was right stays.
+// Kahn's algorithm, always taking the ready node that stood earliest: an order that was right
+// stays.
 void Graph::sort() const {
   std::vector<std::uint32_t> position(nodes_.size(), 0);
   std::vector<std::uint32_t> missing(nodes_.size(), 0);

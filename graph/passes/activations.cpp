@@ -2,8 +2,8 @@
 // Activations that exporters spell out, each as the one function that it is.
 //
 // The whole function rounds less often than its parts: results differ in the last digits. Numbers
-// such as 1/sqrt(2) must be those of the formula to the precision of their type. NaN goes through as
-// before; where a part overflows (exp in softplus), the whole does not.
+// such as 1/sqrt(2) must be those of the formula to the precision of their type. NaN goes through
+// as before; where a part overflows (exp in softplus), the whole does not.
 #include <cmath>
 #include <numbers>
 
@@ -14,7 +14,9 @@
 namespace quern::passes {
 namespace {
 
-DType dtype_of(const Graph& g, ValueId v) { return g.type(v).dtype; }
+DType dtype_of(const Graph& g, ValueId v) {
+  return g.type(v).dtype;
+}
 
 // v = f(a) where f is unary of this kind: a.
 std::optional<ValueId> argument(const Graph& g, ValueId v, UnaryKind kind) {

@@ -266,8 +266,8 @@ Result<bool> fold_input_shift(Graph& g, NodeId id) {
   std::iota(axes.begin(), axes.end(), 1);
   QUERN_ASSIGN(const ValueId product,
                g.add(Binary{BinaryKind::mul}, {inputs[1], g.add_constant(*factor)}));
-  QUERN_ASSIGN(ValueId bias,
-               g.add(Reduce{.kind = ReduceKind::sum, .keepdims = false}, {product, add_ints(g, axes)}));
+  QUERN_ASSIGN(ValueId bias, g.add(Reduce{.kind = ReduceKind::sum, .keepdims = false},
+                                   {product, add_ints(g, axes)}));
   if (old_bias != no_value) {
     QUERN_ASSIGN(bias, g.add(Binary{BinaryKind::add}, {old_bias, bias}));
   }

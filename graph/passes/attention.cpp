@@ -41,7 +41,8 @@ bool take_number(const Graph& g, ValueId& v, double& scale) {
 
 bool leads_to_product(const Graph& g, ValueId v) {
   const Node* n = producer(g, v);
-  return n && (bare<MatMul>(*n) || is_binary(*n, BinaryKind::mul) || is_binary(*n, BinaryKind::div));
+  return n &&
+         (bare<MatMul>(*n) || is_binary(*n, BinaryKind::mul) || is_binary(*n, BinaryKind::div));
 }
 
 // v = scores + mask, or scores where a condition holds and -inf elsewhere: takes the mask off.

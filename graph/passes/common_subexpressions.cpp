@@ -29,10 +29,8 @@ class Hash {
   void add(float v) { add(std::uint64_t{std::bit_cast<std::uint32_t>(v)}); }
   void add(double v) { add(std::bit_cast<std::uint64_t>(v)); }
   template <class T>
-    requires std::is_integral_v<T> || std::is_enum_v<T>
-  void add(T v) {
-    add(static_cast<std::uint64_t>(v));
-  }
+  requires std::is_integral_v<T> || std::is_enum_v<T>
+  void add(T v) { add(static_cast<std::uint64_t>(v)); }
   void add(const Unary& u) {
     add(u.kind);
     add(u.alpha);

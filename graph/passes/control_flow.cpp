@@ -33,7 +33,9 @@ bool is_consistent(const Node& n, const OwnInputs& own) {
          });
 }
 
-bool is_unread(const Graph& g, ValueId v) { return g.value(v).uses.empty() && !g.is_output(v); }
+bool is_unread(const Graph& g, ValueId v) {
+  return g.value(v).uses.empty() && !g.is_output(v);
+}
 
 // Takes capture `k` from the node and its bodies, after f(body, the input there) has made an end of
 // its uses.
@@ -79,7 +81,8 @@ class Inliner {
     for (ValueId v : n.inputs) inputs.push_back(outside(v));
     std::vector<Graph> bodies;
     for (const Graph& inner : n.bodies) bodies.push_back(inner.clone());
-    const std::vector<ValueId> own(inputs.begin(), inputs.begin() + static_cast<long>(own_inputs(n)));
+    const std::vector<ValueId> own(inputs.begin(),
+                                   inputs.begin() + static_cast<long>(own_inputs(n)));
     QUERN_ASSIGN(const NodeId made,
                  g_.add_node(n.op, own, n.name, n.outputs.size(), std::move(bodies)));
     if (!n.post_ops.empty()) QUERN_TRY(g_.replace(made, n.op, std::move(inputs), n.post_ops));

@@ -67,7 +67,9 @@ struct Span {
 // The dimensions that a ShapeOf over `rank` of them gives.
 Span span_of(const ShapeOf& s, std::size_t rank) {
   const auto r = static_cast<std::int64_t>(rank);
-  const auto clamped = [&](std::int64_t v) { return std::clamp<std::int64_t>(v < 0 ? v + r : v, 0, r); };
+  const auto clamped = [&](std::int64_t v) {
+    return std::clamp<std::int64_t>(v < 0 ? v + r : v, 0, r);
+  };
   const auto begin = static_cast<std::size_t>(clamped(s.start));
   const auto end = static_cast<std::size_t>(clamped(s.end.value_or(r)));
   return {begin, std::max(begin, end)};
@@ -129,8 +131,7 @@ Result<bool> fold_shape(Graph& g, NodeId id) {
   const Span span = span_of(*n.as<ShapeOf>(), dims.size());
   const auto values = known_dims(dims, span.begin, span.end);
   if (!values) return false;
-  return settle(g, n.outputs[0],
-                ints_tensor({static_cast<std::int64_t>(values->size())}, *values));
+  return settle(g, n.outputs[0], ints_tensor({static_cast<std::int64_t>(values->size())}, *values));
 }
 
 // gather(shape(x), i)  =>  constant, where the dimensions at i are numbers
@@ -159,8 +160,8 @@ Result<bool> fold_sliced_shape(Graph& g, NodeId id) {
   const auto ends = ints(g, n.inputs[2]);
   if (!source || !starts || !ends || starts->size() != 1 || ends->size() != 1) return false;
   if (has_input(n, 4) && !is_splat(g, n.inputs[4], 1)) return false;
-  const Span cut = span_of({.start = (*starts)[0], .end = (*ends)[0]},
-                           source->span.end - source->span.begin);
+  const Span cut =
+      span_of({.start = (*starts)[0], .end = (*ends)[0]}, source->span.end - source->span.begin);
   const auto begin = static_cast<std::int64_t>(source->span.begin);
   return become(g, id,
                 ShapeOf{.start = begin + static_cast<std::int64_t>(cut.begin),

@@ -103,7 +103,9 @@ bool known_same(const ValueType& a, const ValueType& b) {
                     [](Dim x, Dim y) { return x.same(y); });
 }
 
-bool known_same(const Graph& g, ValueId a, ValueId b) { return known_same(g.type(a), g.type(b)); }
+bool known_same(const Graph& g, ValueId a, ValueId b) {
+  return known_same(g.type(a), g.type(b));
+}
 
 bool keeps_shape(const ValueType& x, const ValueType& operand) {
   if (!operand.dims) return false;

@@ -129,11 +129,11 @@ Result<bool> recognise_rms_norm(Graph& g, NodeId id) {
   const auto quotient = over_root(g, n);
   const auto square = quotient ? mean_square(g, quotient->v) : std::nullopt;
   if (!square || square->x != quotient->x) return false;
-  return become(g, id,
-                LayerNorm{.axis = square->axis,
-                          .epsilon = static_cast<float>(square->epsilon),
-                          .center = false},
-                {square->x});
+  return become(
+      g, id,
+      LayerNorm{
+          .axis = square->axis, .epsilon = static_cast<float>(square->epsilon), .center = false},
+      {square->x});
 }
 
 // layer_norm(x - mean(x)) without center  =>  layer_norm(x)
@@ -253,11 +253,11 @@ Result<bool> recognise_vector_norm(Graph& g, NodeId id) {
   for (std::int64_t p : {1, 2}) {
     const auto norm = reduction(g, clip->inputs[0], p == 1 ? ReduceKind::l1 : ReduceKind::l2);
     if (!norm || norm->x != n.inputs[0] || norm->axes.size() != 1) continue;
-    return become(g, id,
-                  LpNorm{.axis = norm->axes[0],
-                         .p = p,
-                         .epsilon = static_cast<float>(clip->as<Unary>()->alpha)},
-                  {norm->x});
+    return become(
+        g, id,
+        LpNorm{
+            .axis = norm->axes[0], .p = p, .epsilon = static_cast<float>(clip->as<Unary>()->alpha)},
+        {norm->x});
   }
   return false;
 }

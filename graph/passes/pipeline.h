@@ -26,6 +26,8 @@ struct PassOptions {
   std::vector<std::string> disabled;  // names of rows to leave out
   // No more rewrites than this: with `counts` it finds the one that does harm.
   std::size_t max_rewrites = std::numeric_limits<std::size_t>::max();
+  // False: elementwise nodes stay apart, where patterns can still be seen when shapes are known.
+  bool fuse = true;
   bool verify = false;                       // the graph after every rewrite: slow
   std::vector<PassCount>* counts = nullptr;  // one a row of the table, in its order
 };

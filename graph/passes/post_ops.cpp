@@ -27,7 +27,9 @@ bool is_commutative(BinaryKind k) {
          k == BinaryKind::max;
 }
 
-bool is_elementwise(const Node& n) { return n.as<Unary>() || n.as<Binary>(); }
+bool is_elementwise(const Node& n) {
+  return n.as<Unary>() || n.as<Binary>();
+}
 
 // The node that makes `v` when what `reader` does to it can become its post-ops.
 const Node* host_of(const Graph& g, const Node& reader, ValueId v) {
@@ -37,9 +39,8 @@ const Node* host_of(const Graph& g, const Node& reader, ValueId v) {
   if (!is_number_float(g, v) || !known_same(g, v, reader.outputs[0])) return nullptr;
   // An expression over constants is worth more on its own: it is computed once.
   if (is_constant_expression(g, v)) return nullptr;
-  const bool has_room =
-      p->post_ops.size() + 1 + reader.post_ops.size() <= max_post_ops &&
-      p->inputs.size() - own_inputs(*p) + reader.inputs.size() <= max_operands;
+  const bool has_room = p->post_ops.size() + 1 + reader.post_ops.size() <= max_post_ops &&
+                        p->inputs.size() - own_inputs(*p) + reader.inputs.size() <= max_operands;
   return has_room ? p : nullptr;
 }
 
@@ -84,8 +85,8 @@ Result<bool> fuse_unary(Graph& g, NodeId id) {
   return host ? fuse(g, *host, id, *n.as<Unary>(), no_value) : Result<bool>(false);
 }
 
-// conv(x) + y  =>  conv(x) | + y, y of the result's shape or broadcast to it. Of two that could take
-// the other a real operator goes before an elementwise one, then the one that runs later.
+// conv(x) + y  =>  conv(x) | + y, y of the result's shape or broadcast to it. Of two that could
+// take the other a real operator goes before an elementwise one, then the one that runs later.
 Result<bool> fuse_binary(Graph& g, NodeId id) {
   const Node& n = g.node(id);
   const Binary op = *n.as<Binary>();

@@ -53,7 +53,8 @@ class Fixpoint {
 
  private:
   Status run_stages(Graph& g) {
-    for (std::size_t stage = 0; stage < stage_count; ++stage) {
+    const std::size_t end = options_.fuse ? stage_count : 1;
+    for (std::size_t stage = 0; stage < end; ++stage) {
       bool changed = true;
       for (int round = 0; changed && round < max_rounds; ++round) {
         QUERN_ASSIGN(changed, run_round(g, stage));

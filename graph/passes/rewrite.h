@@ -43,9 +43,9 @@ enum class Stage : std::uint8_t { simplify, fuse };
 struct Pass {
   std::string_view name;
   Stage stage = Stage::simplify;
-  Roots roots;                       // of a node rule
-  NodeRule at_node = nullptr;        // exactly one of the two
-  GraphRule over_graph = nullptr;    // once a round, before the node rules
+  Roots roots;                     // of a node rule
+  NodeRule at_node = nullptr;      // exactly one of the two
+  GraphRule over_graph = nullptr;  // once a round, before the node rules
 };
 
 // Applies the rows of `table` to the graph and its bodies.

@@ -32,9 +32,13 @@ std::optional<Ints> permutation_of(const Graph& g, ValueId v) {
   return n ? permutation(g, *n) : std::nullopt;
 }
 
-bool is_identity(const Ints& perm) { return std::ranges::is_sorted(perm); }
+bool is_identity(const Ints& perm) {
+  return std::ranges::is_sorted(perm);
+}
 
-std::int64_t at(const Ints& perm, std::int64_t i) { return perm[static_cast<std::size_t>(i)]; }
+std::int64_t at(const Ints& perm, std::int64_t i) {
+  return perm[static_cast<std::size_t>(i)];
+}
 
 // First p, then q.
 Ints compose(const Ints& p, const Ints& q) {
@@ -130,8 +134,7 @@ Result<bool> merge_transposes(Graph& g, NodeId id) {
   const auto inner = permutation_of(g, n.inputs[0]);
   const auto outer = permutation(g, n);
   if (!inner || !outer) return false;
-  return become(g, id, Transpose{compose(*inner, *outer)},
-                {producer(g, n.inputs[0])->inputs[0]});
+  return become(g, id, Transpose{compose(*inner, *outer)}, {producer(g, n.inputs[0])->inputs[0]});
 }
 
 // transpose(f(x))  =>  f(transpose(x)), f elementwise, where it is going to meet another transpose
@@ -156,10 +159,9 @@ Result<bool> sink_transposes(Graph& g, NodeId id) {
   if (g.type(n.inputs[0]).dims->size() != g.type(n.inputs[1]).dims->size()) return false;
   const Op op = n.op;
   const std::string name = n.name;
-  QUERN_ASSIGN(const ValueId y, g.add(op,
-                                      {producer(g, n.inputs[0])->inputs[0],
-                                       producer(g, n.inputs[1])->inputs[0]},
-                                      name));
+  QUERN_ASSIGN(
+      const ValueId y,
+      g.add(op, {producer(g, n.inputs[0])->inputs[0], producer(g, n.inputs[1])->inputs[0]}, name));
   return become(g, id, Transpose{*p}, {y});
 }
 
