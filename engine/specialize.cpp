@@ -5,7 +5,7 @@
 #include <deque>
 #include <optional>
 
-#include "engine/evaluate.h"
+#include "graph/evaluate.h"
 #include "graph/text.h"
 #include "graph/text_util.h"
 
@@ -319,9 +319,7 @@ class Specializer {
                                                   const OpDef& def,
                                                   std::span<const ValueType> types) {
     const bool shape_only = n.as<ShapeOf>() || n.as<SizeOf>();
-    if (def.is(OpTrait::random) || def.is(OpTrait::data_dependent) || !def.reference ||
-        !n.post_ops.empty())
-      return std::nullopt;
+    if (!can_evaluate(def)) return std::nullopt;
     std::vector<Tensor> inputs;
     for (ValueId v : n.inputs) {
       if (v == no_value) {
@@ -340,7 +338,7 @@ class Specializer {
       bytes += out.back().bytes();
     }
     if (bytes > evaluated_bytes) return std::nullopt;
-    auto r = evaluate(def, n.op, inputs, out);
+    auto r = evaluate(s_.scopes[scope].graph->ops(), n.op, n.post_ops, inputs, out);
     if (!r) return Result<std::vector<Tensor>>(std::move(r).error().in(cat("node '", printable(n.name), "' (", def.name, ")")));
     return r;
   }

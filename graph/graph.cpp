@@ -16,11 +16,12 @@ Graph Graph::clone() const {
   g.values_ = values_;
   g.nodes_.reserve(nodes_.size());
   for (const Node& n : nodes_) {
-    Node& copy = g.nodes_.emplace_back(
-        Node{n.op, n.name, n.inputs, n.outputs, n.post_ops, {}, n.alive, n.use_slots});
+    Node& copy = g.nodes_.emplace_back(Node{
+        n.op, n.name, n.inputs, n.outputs, n.post_ops, {}, n.alive, n.use_slots, n.stale_types});
     for (const Graph& body : n.bodies) copy.bodies.push_back(body.clone());
   }
   g.order_.assign(order().begin(), order().end());
+  g.positions_ = positions_;
   g.inputs_ = inputs_;
   g.outputs_ = outputs_;
   g.output_names_ = output_names_;
@@ -59,13 +60,16 @@ Result<NodeId> Graph::add_node(Op op, std::vector<ValueId> inputs, std::string n
     nodes_.back().outputs.push_back(ValueId{static_cast<std::uint32_t>(values + i)});
     values_.push_back({.producer = id, .producer_output = static_cast<std::uint32_t>(i)});
   }
-  if (Status s = infer_outputs(id); !s.ok()) {
+  auto types = infer_node(id);
+  if (!types) {
     nodes_.pop_back();
     values_.resize(values);
-    return s;
+    return std::move(types).error();
   }
+  for (std::size_t i = 0; i < outputs; ++i) values_[values + i].type = std::move((*types)[i]);
   link(id);
   order_.push_back(id);
+  touch(id);
   return id;
 }
 
@@ -82,8 +86,20 @@ void Graph::add_output(ValueId value, std::string name) {
 
 void Graph::set_output(std::size_t i, ValueId value) {
   --values_[index(outputs_[i])].handed_out;
+  touch(this->value(outputs_[i]).producer);
   outputs_[i] = value;
   ++values_[index(value)].handed_out;
+}
+
+void Graph::erase_input(std::size_t i) {
+  inputs_.erase(inputs_.begin() + static_cast<std::ptrdiff_t>(i));
+}
+
+void Graph::erase_output(std::size_t i) {
+  --values_[index(outputs_[i])].handed_out;
+  touch(value(outputs_[i]).producer);
+  outputs_.erase(outputs_.begin() + static_cast<std::ptrdiff_t>(i));
+  output_names_.erase(output_names_.begin() + static_cast<std::ptrdiff_t>(i));
 }
 
 Dim Graph::symbol(std::string_view name) {
@@ -153,13 +169,12 @@ Result<std::vector<ValueType>> Graph::infer(const Op& op, std::span<const ValueI
   return std::vector<ValueType>(context.outputs().begin(), context.outputs().end());
 }
 
-Status Graph::infer_outputs(NodeId id) {
+Result<std::vector<ValueType>> Graph::infer_node(NodeId id) {
   const Node& n = node(id);
   // Operands of post-ops are no business of the op's own inference.
   std::size_t own = n.inputs.size();
   for (const PostOp& p : n.post_ops)
-    if (const auto* b = std::get_if<BinaryPostOp>(&p))
-      own = std::min<std::size_t>(own, b->operand);
+    if (const auto* b = std::get_if<BinaryPostOp>(&p)) own = std::min<std::size_t>(own, b->operand);
   std::vector<InferInput> in(own);
   for (std::size_t i = 0; i < own; ++i) {
     if (n.inputs[i] == no_value) continue;
@@ -173,9 +188,51 @@ Status Graph::infer_outputs(NodeId id) {
   }
   InferContext context(n.op, def(n.op).name, n.name, in, n.outputs.size(), body_outputs);
   QUERN_TRY(run_infer(def(n.op), n.op, context));
+  return std::vector<ValueType>(context.outputs().begin(), context.outputs().end());
+}
+
+namespace {
+
+// `was` made more precise by `is`; nothing when they contradict each other.
+std::optional<ValueType> meet(const ValueType& was, const ValueType& is) {
+  if (was.dtype != is.dtype || was.kind != is.kind) return std::nullopt;
+  if (!was.dims || !is.dims) return was.dims ? was : is;
+  auto dims = meet(*was.dims, *is.dims);
+  if (!dims) return std::nullopt;
+  return ValueType(was.dtype, std::move(dims), was.kind);
+}
+
+}  // namespace
+
+// All outputs or none.
+Status Graph::take_types(NodeId id, std::vector<ValueType> types) {
+  const Node& n = node(id);
+  for (std::size_t i = 0; i < n.outputs.size(); ++i) {
+    if (n.outputs[i] == no_value) continue;
+    auto both = meet(type(n.outputs[i]), types[i]);
+    if (!both)
+      return {Code::internal, cat("node '", printable(n.name), "' (", def(id).name, "): output ", i,
+                                  " is ", type_text(type(n.outputs[i]), this), " and would become ",
+                                  type_text(types[i], this))};
+    types[i] = std::move(*both);
+  }
   for (std::size_t i = 0; i < n.outputs.size(); ++i)
-    if (n.outputs[i] != no_value) set_type(n.outputs[i], std::move(context.outputs()[i]));
+    if (n.outputs[i] != no_value && type(n.outputs[i]) != types[i])
+      set_type(n.outputs[i], std::move(types[i]));
   return {};
+}
+
+bool Graph::refine_types(NodeId id) {
+  if (!node(id).stale_types) return false;
+  nodes_[index(id)].stale_types = false;
+  std::vector<ValueType> before;
+  for (ValueId v : node(id).outputs) before.push_back(v == no_value ? ValueType() : type(v));
+  auto types = infer_node(id);
+  // What inference refuses now is refused with its reason when a plan is made.
+  if (!types || !take_types(id, std::move(*types)).ok()) return false;
+  for (std::size_t i = 0; i < before.size(); ++i)
+    if (ValueId v = node(id).outputs[i]; v != no_value && type(v) != before[i]) return true;
+  return false;
 }
 
 // ---- uses --------------------------------------------------------------------------------------
@@ -184,6 +241,18 @@ void Graph::add_use(ValueId value, NodeId node, std::uint32_t input) {
   auto& uses = values_[index(value)].uses;
   nodes_[index(node)].use_slots[input] = static_cast<std::uint32_t>(uses.size());
   uses.push_back({node, input});
+}
+
+void Graph::touch(NodeId id) {
+  if (touched_ && id != no_node) touched_->push_back(id);
+}
+
+// What they know of the value has changed.
+void Graph::touch_readers(ValueId id) {
+  for (Use u : value(id).uses) {
+    nodes_[index(u.node)].stale_types = true;
+    touch(u.node);
+  }
 }
 
 void Graph::remove_use(ValueId value, std::uint32_t slot) {
@@ -202,20 +271,28 @@ void Graph::link(NodeId id) {
 
 void Graph::unlink(NodeId id) {
   Node& n = nodes_[index(id)];
-  for (std::uint32_t i = 0; i < n.inputs.size(); ++i)
-    if (n.inputs[i] != no_value) remove_use(n.inputs[i], n.use_slots[i]);
+  for (std::uint32_t i = 0; i < n.inputs.size(); ++i) {
+    if (n.inputs[i] == no_value) continue;
+    remove_use(n.inputs[i], n.use_slots[i]);
+    const Value& v = value(n.inputs[i]);
+    touch(v.producer);
+    if (v.uses.size() == 1) touch(v.uses[0].node);
+  }
 }
 
 // ---- order -------------------------------------------------------------------------------------
 
-std::size_t Graph::node_count() const { return order().size(); }
+std::size_t Graph::node_count() const {
+  return order().size();
+}
 
 std::span<const NodeId> Graph::order() const {
   if (order_is_stale_) sort();
   return order_;
 }
 
-// Kahn's algorithm, always taking the ready node that stood earliest: an order that was right stays.
+// Kahn's algorithm, always taking the ready node that stood earliest: an order that was right
+// stays.
 void Graph::sort() const {
   std::vector<std::uint32_t> position(nodes_.size(), 0);
   std::vector<std::uint32_t> missing(nodes_.size(), 0);
@@ -241,6 +318,8 @@ void Graph::sort() const {
         if (--missing[index(u.node)] == 0) ready.push(position[index(u.node)]);
     }
   }
+  for (std::uint32_t i = 0; i < sorted.size(); ++i) position[index(sorted[i])] = i;
+  positions_ = std::move(position);
   order_ = std::move(sorted);
   order_is_stale_ = false;
 }
@@ -255,34 +334,45 @@ bool Graph::acyclic() const {
 
 Status Graph::replace(NodeId id, Op op, std::vector<ValueId> inputs, PostOps post_ops) {
   Node& n = nodes_[index(id)];
-  std::vector<ValueType> old_types;
-  for (ValueId v : n.outputs) old_types.push_back(v == no_value ? ValueType() : type(v));
-  unlink(id);
-  // Not by std::swap: that of a variant makes code for every pair of alternatives.
-  Op old_op = std::exchange(n.op, std::move(op));
-  auto old_inputs = std::exchange(n.inputs, std::move(inputs));
-  auto old_post_ops = std::exchange(n.post_ops, std::move(post_ops));
-  Status s = infer_outputs(id);
+  const auto swap_in = [&] {
+    unlink(id);
+    // Not by std::swap: that of a variant makes code for every pair of alternatives.
+    op = std::exchange(n.op, std::move(op));
+    std::swap(n.inputs, inputs);
+    std::swap(n.post_ops, post_ops);
+    link(id);
+  };
+  swap_in();
+  auto types = infer_node(id);
+  Status s = types ? take_types(id, std::move(*types)) : std::move(types).error();
   if (!s.ok()) {
-    n.op = std::move(old_op);
-    n.inputs = std::move(old_inputs);
-    n.post_ops = std::move(old_post_ops);
-    for (std::size_t i = 0; i < n.outputs.size(); ++i)
-      if (n.outputs[i] != no_value) set_type(n.outputs[i], std::move(old_types[i]));
-  } else {
-    order_is_stale_ = true;
+    swap_in();
+    return s;
   }
-  link(id);
+  n.stale_types = false;
+  order_is_stale_ = true;
+  touch(id);
+  for (ValueId v : n.outputs)
+    if (v != no_value)
+      for (Use u : value(v).uses) touch(u.node);
   return s;
+}
+
+void Graph::set_type(ValueId id, ValueType type) {
+  values_[index(id)].type = std::move(type);
+  touch_readers(id);
 }
 
 void Graph::replace_uses(ValueId from, ValueId to) {
   if (from == to) return;
+  touch_readers(from);
   for (Use u : values_[index(from)].uses) {
     nodes_[index(u.node)].inputs[u.input] = to;
     add_use(to, u.node, u.input);
   }
   values_[index(from)].uses.clear();
+  touch(value(from).producer);
+  touch(value(to).producer);
   for (std::size_t i = 0; i < outputs_.size(); ++i)
     if (outputs_[i] == from) set_output(i, to);
   order_is_stale_ = true;
@@ -293,6 +383,13 @@ void Graph::make_constant(ValueId id, Tensor tensor) {
   if (v.producer != no_node) drop_output(v.producer, v.producer_output);
   v.type = ValueType(tensor.type());
   v.constant = std::move(tensor);
+  touch_readers(id);
+}
+
+Graph& Graph::body(NodeId id, std::size_t i) {
+  nodes_[index(id)].stale_types = true;
+  touch(id);
+  return nodes_[index(id)].bodies[i];
 }
 
 void Graph::drop_output(NodeId id, std::size_t output) {
@@ -300,12 +397,16 @@ void Graph::drop_output(NodeId id, std::size_t output) {
   if (slot == no_value) return;
   values_[index(slot)].producer = no_node;
   slot = no_value;
+  touch(id);
 }
 
 void Graph::erase(NodeId id) {
   Node& n = nodes_[index(id)];
   if (!n.alive) return;
   unlink(id);
+  // Results of folding would pile up otherwise.
+  for (ValueId v : n.inputs)
+    if (v != no_value && value(v).uses.empty() && !is_output(v)) values_[index(v)].constant = {};
   n.alive = false;
   n.inputs.clear();
   n.use_slots.clear();

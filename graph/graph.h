@@ -62,7 +62,9 @@ struct Node {
   PostOps post_ops;              // on outputs[0]; their operands are among the inputs
   std::vector<Graph> bodies;     // of control flow
   bool alive = true;
-  std::vector<std::uint32_t> use_slots;  // kept by Graph: where each input stands in Value::uses
+  // Kept by Graph.
+  std::vector<std::uint32_t> use_slots;  // where each input stands in Value::uses
+  bool stale_types = false;              // what inference knows of an input has changed: see refine_types
 
   template <class T>
   const T* as() const {
@@ -111,6 +113,10 @@ class Graph {
   // Alive nodes in execution order: each after the producers of its inputs. Valid until the next
   // change; a pass that changes the graph while it walks copies the list and skips dead nodes.
   std::span<const NodeId> order() const;
+  // Where the node stood when the order was last made; what was added since stands behind all others.
+  std::uint32_t position(NodeId id) const {
+    return index(id) < positions_.size() ? positions_[index(id)] : index(id);
+  }
   std::span<const std::string> symbols() const { return symbols_; }
   bool is_output(ValueId id) const { return value(id).handed_out > 0; }
   // The node that makes `id` when it is a T, else null.
@@ -124,9 +130,11 @@ class Graph {
   bool used_once(ValueId id) const { return value(id).uses.size() == 1 && !is_output(id); }
 
   // ---- changing
-  // Gives the node another op, inputs and post-ops; outputs keep their ids and their types are
-  // inferred again. On error nothing has changed.
+  // Gives the node another op, inputs and post-ops. Outputs keep their ids; their types are inferred
+  // again and may get more precise, never different. On error nothing has changed.
   Status replace(NodeId id, Op op, std::vector<ValueId> inputs, PostOps post_ops = {});
+  // Infers the outputs again where that may say more than is known; true when it does.
+  bool refine_types(NodeId id);
   // Every use of `from`, graph outputs included, becomes a use of `to`.
   void replace_uses(ValueId from, ValueId to);
   // `from` becomes a constant; its producer keeps its other outputs.
@@ -136,13 +144,20 @@ class Graph {
   std::size_t erase_dead();
   // A producer loses the output that it makes: no_value stands there.
   void drop_output(NodeId id, std::size_t output);
-  void set_type(ValueId id, ValueType type) { values_[index(id)].type = std::move(type); }
+  void set_type(ValueId id, ValueType type);
   void set_name(ValueId id, std::string name) { values_[index(id)].name = std::move(name); }
   void set_node_name(NodeId id, std::string name) { nodes_[index(id)].name = std::move(name); }
   void set_output(std::size_t i, ValueId value);
-  Graph& body(NodeId id, std::size_t i) { return nodes_[index(id)].bodies[i]; }
+  // Of a body, whose node loses the operand or the result too. The input must have no uses.
+  void erase_input(std::size_t i);
+  void erase_output(std::size_t i);
+  // To be changed: what the node hands out is inferred again by the next refine_types.
+  Graph& body(NodeId id, std::size_t i);
   // False when nodes depend on each other in a circle: only a model from outside can.
   bool acyclic() const;
+  // From now on, until null is given, every node that a change touches is appended: the changed one
+  // and its neighbours, whose patterns may match now.
+  void watch(std::vector<NodeId>* touched) { touched_ = touched; }
 
   // Runs infer for an op over values of this graph, without adding anything.
   Result<std::vector<ValueType>> infer(const Op& op, std::span<const ValueId> inputs,
@@ -151,7 +166,10 @@ class Graph {
  private:
   Status check_arity(const OpDef& def, std::span<const ValueId> inputs, std::size_t outputs,
                      std::string_view name) const;
-  Status infer_outputs(NodeId id);
+  Result<std::vector<ValueType>> infer_node(NodeId id);
+  Status take_types(NodeId id, std::vector<ValueType> types);
+  void touch(NodeId id);
+  void touch_readers(ValueId id);
   void link(NodeId id);
   void unlink(NodeId id);
   void add_use(ValueId value, NodeId node, std::uint32_t input);
@@ -162,12 +180,14 @@ class Graph {
   std::vector<Value> values_;
   std::vector<Node> nodes_;
   mutable std::vector<NodeId> order_;
+  mutable std::vector<std::uint32_t> positions_;  // by node
   mutable bool order_is_stale_ = false;  // a change may have broken order_; order() mends it
   std::vector<ValueId> inputs_;
   std::vector<ValueId> outputs_;
   std::vector<std::string> output_names_;
   std::vector<std::string> symbols_;
   std::unordered_map<std::string, std::uint32_t> symbol_ids_;
+  std::vector<NodeId>* touched_ = nullptr;
 };
 
 }  // namespace quern

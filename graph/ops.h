@@ -396,14 +396,15 @@ struct Lrn {
   bool operator==(const Lrn&) const = default;
 };
 
-// x / |x|_p along one axis; 0 where the norm is 0.
+// x / max(|x|_p, epsilon) along one axis; 0 where the norm is 0. ONNX's has no epsilon.
 struct LpNorm {
   std::int64_t axis = -1;
   std::int64_t p = 2;
+  float epsilon = 0;
 
   template <class S, class F>
   static void fields(S& s, F&& f) {
-    f("axis", s.axis), f("p", s.p);
+    f("axis", s.axis), f("p", s.p), f("epsilon", s.epsilon);
   }
   static const OpDef& def();
   bool operator==(const LpNorm&) const = default;

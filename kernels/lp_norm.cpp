@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // LpNorm: x divided by the sum of sizes (p = 1) or the root of the sum of squares (p = 2) along an
-// axis; 0 where that is 0.
+// axis, or by epsilon where that is more; 0 where the norm is 0.
 //
 // ONNX: LpNormalization, opsets 1 and 22. In double, rounded once.
 #include <cmath>
@@ -25,15 +25,17 @@ Status infer(InferContext& c) {
 // ---- reference
 
 template <class T>
-void normalise(std::int64_t p, const T* x, T* y, std::int64_t n, std::int64_t stride) {
+void normalise(const LpNorm& op, const T* x, T* y, std::int64_t n, std::int64_t stride) {
   double norm = 0;
   for (std::int64_t i = 0; i < n; ++i) {
     const auto v = static_cast<double>(x[i * stride]);
-    norm += p == 1 ? std::fabs(v) : v * v;
+    norm += op.p == 1 ? std::fabs(v) : v * v;
   }
-  if (p == 2) norm = std::sqrt(norm);
+  if (op.p == 2) norm = std::sqrt(norm);
+  const double least = static_cast<double>(op.epsilon);
+  const double divisor = norm < least ? least : norm;  // NaN stays
   for (std::int64_t i = 0; i < n; ++i)
-    y[i * stride] = T(norm == 0 ? 0.0 : static_cast<double>(x[i * stride]) / norm);
+    y[i * stride] = T(norm == 0 ? 0.0 : static_cast<double>(x[i * stride]) / divisor);
 }
 
 Status reference(const ReferenceCall& call) {
@@ -45,7 +47,7 @@ Status reference(const ReferenceCall& call) {
     for (std::int64_t o = 0; o < s.outer; ++o)
       for (std::int64_t i = 0; i < s.inner; ++i) {
         const std::int64_t at = o * s.axis * s.inner + i;
-        normalise(op.p, call.inputs[0].as<T>() + at, call.outputs[0].as<T>() + at, s.axis, s.inner);
+        normalise(op, call.inputs[0].as<T>() + at, call.outputs[0].as<T>() + at, s.axis, s.inner);
       }
   });
   return {};

@@ -4,7 +4,7 @@
 #include <cstdlib>
 #include <cstring>
 
-#include "engine/evaluate.h"
+#include "graph/evaluate.h"
 #include "graph/text.h"
 #include "graph/text_util.h"
 
@@ -85,7 +85,8 @@ class GraphConstants::Source final : public ConstantSource {
     const Node& n = g.node(node);
     const ValueType& type = g.type(n.outputs[output]);
     type_ = {type.dtype, *type.shape()};
-    key_ = cat(g.def(node).name, "{", attributes_text(n.op), "}.", output, "(");
+    key_ = cat(g.def(node).name, "{", attributes_text(n.op), post_ops_text(n.post_ops), "}.",
+               output, "(");
     for (const Source* s : inputs_) key_ += s ? s->key() + "," : "_,";
     key_ += ")";
   }
@@ -109,7 +110,7 @@ class GraphConstants::Source final : public ConstantSource {
       const ValueType& type = graph_->type(n.outputs[any]);
       types.push_back({type.dtype, *type.shape()});
     }
-    QUERN_ASSIGN(std::vector<Tensor> out, evaluate(graph_->def(node_), n.op, inputs, types));
+    QUERN_ASSIGN(std::vector<Tensor> out, evaluate(graph_->ops(), n.op, n.post_ops, inputs, types));
     return std::move(out[output_]);
   }
 
@@ -127,10 +128,7 @@ namespace {
 
 bool can_be_constant(const Graph& g, NodeId id) {
   const Node& n = g.node(id);
-  const OpDef& def = g.def(id);
-  if (def.is(OpTrait::random) || def.is(OpTrait::data_dependent) || !def.reference ||
-      !n.post_ops.empty() || n.inputs.empty())
-    return false;
+  if (!can_evaluate(g.def(id)) || n.inputs.empty()) return false;
   for (ValueId v : n.outputs)
     if (v == no_value || !g.type(v).fully_known()) return false;
   return true;

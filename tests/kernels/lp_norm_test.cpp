@@ -26,6 +26,15 @@ TEST(LpNorm, ZeroWhereTheNormIsZero) {
   EXPECT_EQ(run(LpNorm{}, {tensor<float>({2, 0}, {})}).shape(), Shape({2, 0}));
 }
 
+TEST(LpNorm, DividesByEpsilonAtLeast) {
+  const LpNorm op{.epsilon = 0.5f};
+  EXPECT_THAT(values<float>(run(op, {tensor<float>({2}, {0.3f, 0})})), ElementsAre(0.6f, 0));
+  EXPECT_THAT(values<float>(run(op, {tensor<float>({2}, {3, 4})})), ElementsAre(0.6f, 0.8f));
+  const float nan = std::numeric_limits<float>::quiet_NaN();
+  EXPECT_THAT(values<float>(run(op, {tensor<float>({2}, {0, nan})})),
+              ElementsAre(IsNan(), IsNan()));
+}
+
 TEST(LpNorm, SquaresOfLargeNumbersDoNotOverflow) {
   EXPECT_THAT(values<float>(run(LpNorm{}, {tensor<float>({2}, {0x1.8p101f, 0x1p102f})})),
               ElementsAre(0.6f, 0.8f));

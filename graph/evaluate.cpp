@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "graph/evaluate.h"
+
+#include <array>
+#include <cstdint>
+#include <memory>
+
+namespace quern {
+namespace {
+
+// Constants may alias a mapped file at any address; references want aligned elements.
+Result<Tensor> aligned(const Tensor& t) {
+  if (!t.valid() || reinterpret_cast<std::uintptr_t>(t.data()) % size_of(t.dtype()) == 0) return t;
+  return Tensor::copy_of(t.type(), {t.data(), t.bytes()});
+}
+
+// What the bytes of a tensor of strings point into.
+struct StringOwners {
+  std::shared_ptr<const void> bytes;
+  std::vector<Tensor> inputs;
+  std::shared_ptr<StringPool> strings;
+};
+
+Result<std::vector<Tensor>> run_reference(const OpDef& def, const Op& op,
+                                          std::span<const Tensor> inputs,
+                                          std::span<const TensorType> types) {
+  std::vector<Tensor> in;
+  std::vector<TensorView> in_views;
+  std::vector<TensorType> in_types;
+  for (const Tensor& t : inputs) {
+    QUERN_ASSIGN(in.emplace_back(), aligned(t));
+    in_views.push_back(in.back().view());
+    in_types.push_back(t.type());
+  }
+  std::vector<Tensor> out;
+  std::vector<MutableTensorView> out_views;
+  for (const TensorType& t : types) {
+    QUERN_ASSIGN(out.emplace_back(), Tensor::zeros(t));
+    out_views.push_back({t, out.back().mutable_data()});
+  }
+  const std::size_t scratch_bytes = def.scratch ? def.scratch(op, in_types, types) : 0;
+  QUERN_ASSIGN(Tensor memory,
+               Tensor::zeros({DType::u8, {static_cast<std::int64_t>(scratch_bytes)}}));
+  Scratch scratch(memory.mutable_data(), scratch_bytes);
+  auto strings = std::make_shared<StringPool>();
+  QUERN_TRY(def.reference({op, in_views, out_views, scratch, *strings}));
+  for (std::size_t i = 0; i < out.size(); ++i) {
+    std::shared_ptr<const void> owner = out[i].owner();
+    if (types[i].dtype == DType::string)
+      owner = std::make_shared<StringOwners>(StringOwners{owner, in, strings});
+    out[i] = Tensor(out_views[i].type, std::move(owner), out[i].data());
+  }
+  return out;
+}
+
+}  // namespace
+
+bool can_evaluate(const OpDef& def) {
+  return def.reference && !def.is(OpTrait::random) && !def.is(OpTrait::data_dependent) &&
+         !def.is(OpTrait::structural);
+}
+
+Result<std::vector<Tensor>> evaluate(OpSet ops, const Op& op, const PostOps& post_ops,
+                                     std::span<const Tensor> inputs,
+                                     std::span<const TensorType> types) {
+  std::size_t own = inputs.size();
+  for (const PostOp& p : post_ops)
+    if (const auto* b = std::get_if<BinaryPostOp>(&p)) own = std::min<std::size_t>(own, b->operand);
+  QUERN_ASSIGN(std::vector<Tensor> out,
+               run_reference(*ops[op.index()], op, inputs.first(own), types));
+  for (const PostOp& p : post_ops) {
+    std::vector<Tensor> step = {out[0]};
+    Op step_op = Binary{};
+    if (const auto* b = std::get_if<BinaryPostOp>(&p)) {
+      step_op = Binary{b->kind};
+      step.insert(b->swapped ? step.begin() : step.end(), inputs[b->operand]);
+    } else {
+      step_op = *std::get_if<Unary>(&p);
+    }
+    QUERN_ASSIGN(auto y, run_reference(*ops[step_op.index()], step_op, step, types.first(1)));
+    out[0] = std::move(y[0]);
+  }
+  return out;
+}
+
+}  // namespace quern

@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: Apache-2.0
+// Nodes over constants, computed by their references: constant folding, shape arithmetic of a plan,
+// weights that are an expression.
+#pragma once
+
+#include <span>
+#include <vector>
+
+#include <quern/status.h>
+#include <quern/tensor.h>
+
+#include "graph/op_def.h"
+
+namespace quern {
+
+// Whether the op can be evaluated ahead of a run: it has a reference, no body, and equal inputs
+// give equal outputs whose shapes inference knows.
+bool can_evaluate(const OpDef& def);
+
+// Runs the reference of `op`, then those of its post-ops, over constants. Slow and plain: for small
+// work. An invalid Tensor is an absent input; `types` are the inferred outputs.
+Result<std::vector<Tensor>> evaluate(OpSet ops, const Op& op, const PostOps& post_ops,
+                                     std::span<const Tensor> inputs,
+                                     std::span<const TensorType> types);
+
+}  // namespace quern

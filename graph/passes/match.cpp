@@ -1,0 +1,241 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "graph/passes/match.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+
+#include "graph/evaluate.h"
+#include "graph/numeric.h"
+
+namespace quern::passes {
+namespace {
+
+constexpr std::int64_t max_numbers = 1 << 16;
+
+// Element i of a constant as a double; the bytes may be unaligned.
+double element(const Tensor& t, std::int64_t i) {
+  return visit_dtype(t.dtype(), [&]<class T>(TypeTag<T>) -> double {
+    if constexpr (is_number_type<T>) {
+      T v;
+      std::memcpy(&v, t.data() + static_cast<std::size_t>(i) * sizeof v, sizeof v);
+      return static_cast<double>(v);
+    } else {
+      return 0;
+    }
+  });
+}
+
+double epsilon(DType dtype) {
+  switch (dtype) {
+    case DType::f64: return 0x1p-52;
+    case DType::f32: return 0x1p-23;
+    case DType::f16: return 0x1p-10;
+    case DType::bf16: return 0x1p-7;
+    default: return 0;
+  }
+}
+
+}  // namespace
+
+// ---- nodes -------------------------------------------------------------------------------------
+
+const Node* producer(const Graph& g, ValueId v) {
+  if (v == no_value || g.value(v).producer == no_node) return nullptr;
+  return &g.node(g.value(v).producer);
+}
+
+bool is_unary(const Node& n, UnaryKind kind) {
+  const Unary* u = bare<Unary>(n);
+  return u && u->kind == kind;
+}
+
+bool is_binary(const Node& n, BinaryKind kind) {
+  const Binary* b = bare<Binary>(n);
+  return b && b->kind == kind;
+}
+
+const Node* unary(const Graph& g, ValueId v, UnaryKind kind) {
+  const Node* n = producer(g, v);
+  return n && is_unary(*n, kind) ? n : nullptr;
+}
+
+const Node* binary(const Graph& g, ValueId v, BinaryKind kind) {
+  const Node* n = producer(g, v);
+  return n && is_binary(*n, kind) ? n : nullptr;
+}
+
+std::size_t own_inputs(const Node& n) {
+  std::size_t own = n.inputs.size();
+  for (const PostOp& p : n.post_ops)
+    if (const auto* b = std::get_if<BinaryPostOp>(&p)) own = std::min<std::size_t>(own, b->operand);
+  return own;
+}
+
+bool has_input(const Node& n, std::size_t i) {
+  return i < own_inputs(n) && n.inputs[i] != no_value;
+}
+
+bool has_other_readers(const Graph& g, const Node& n) {
+  return std::any_of(n.outputs.begin() + 1, n.outputs.end(), [&](ValueId v) {
+    return v != no_value && (!g.value(v).uses.empty() || g.is_output(v));
+  });
+}
+
+bool is_constant_expression(const Graph& g, ValueId v, int depth) {
+  if (g.value(v).is_constant()) return true;
+  const Node* n = producer(g, v);
+  if (!n || depth == 0 || n->inputs.empty() || !can_evaluate(g.def(n->op))) return false;
+  return std::all_of(n->inputs.begin(), n->inputs.end(), [&](ValueId in) {
+    return in == no_value || is_constant_expression(g, in, depth - 1);
+  });
+}
+
+// ---- types -------------------------------------------------------------------------------------
+
+bool is_number_float(const Graph& g, ValueId v) {
+  return g.type(v).is_tensor() && quern::is_number_float(g.type(v).dtype);
+}
+
+bool known_same(const ValueType& a, const ValueType& b) {
+  if (a.dtype != b.dtype || a.kind != b.kind || !a.dims || !b.dims) return false;
+  return std::equal(a.dims->begin(), a.dims->end(), b.dims->begin(), b.dims->end(),
+                    [](Dim x, Dim y) { return x.same(y); });
+}
+
+bool known_same(const Graph& g, ValueId a, ValueId b) {
+  return known_same(g.type(a), g.type(b));
+}
+
+bool keeps_shape(const ValueType& x, const ValueType& operand) {
+  if (!operand.dims) return false;
+  if (operand.dims->empty()) return true;
+  if (!x.dims || operand.dims->size() > x.dims->size()) return false;
+  return std::equal(operand.dims->rbegin(), operand.dims->rend(), x.dims->rbegin(),
+                    [](Dim o, Dim d) { return o.is(1) || o.same(d); });
+}
+
+bool keeps_shape(const Graph& g, ValueId x, ValueId operand) {
+  return keeps_shape(g.type(x), g.type(operand));
+}
+
+std::optional<std::size_t> positive_axis(const Graph& g, ValueId v, std::int64_t axis) {
+  if (!g.type(v).dims) return std::nullopt;
+  const auto rank = static_cast<std::int64_t>(g.type(v).dims->size());
+  if (axis < -rank || axis >= rank) return std::nullopt;
+  return static_cast<std::size_t>(axis < 0 ? axis + rank : axis);
+}
+
+// ---- constants ---------------------------------------------------------------------------------
+
+std::optional<double> splat(const Graph& g, ValueId v) {
+  if (v == no_value || !g.value(v).is_constant()) return std::nullopt;
+  const Tensor& t = g.value(v).constant;
+  const std::int64_t n = t.shape().elements();
+  if (!is_number(t.dtype()) || n == 0 || n > max_numbers) return std::nullopt;
+  const std::size_t size = size_of(t.dtype());
+  for (std::int64_t i = 1; i < n; ++i)
+    if (std::memcmp(t.data(), t.data() + static_cast<std::size_t>(i) * size, size) != 0)
+      return std::nullopt;
+  return element(t, 0);
+}
+
+bool is_splat(const Graph& g, ValueId v, double number) {
+  const auto all = splat(g, v);
+  return all && *all == number;
+}
+
+std::optional<bool> constant_bool(const Graph& g, ValueId v) {
+  if (!g.value(v).is_constant() || g.type(v).dtype != DType::boolean) return std::nullopt;
+  const auto elements = g.value(v).constant.span<std::uint8_t>();
+  const bool first = !elements.empty() && elements[0] != 0;
+  const auto is_first = [&](std::uint8_t b) { return (b != 0) == first; };
+  if (elements.empty() || !std::ranges::all_of(elements, is_first)) return std::nullopt;
+  return first;
+}
+
+bool is_about(double number, double wanted, DType dtype) {
+  return std::fabs(number - wanted) <= 2 * epsilon(dtype) * std::fabs(wanted);
+}
+
+std::optional<Ints> ints(const Graph& g, ValueId v) {
+  if (v == no_value || !g.value(v).is_constant()) return std::nullopt;
+  if (g.value(v).constant.shape().elements() > max_numbers) return std::nullopt;
+  return int_elements(g.value(v).constant);
+}
+
+std::optional<std::vector<double>> numbers(const Tensor& t) {
+  const std::int64_t n = t.shape().elements();
+  if (!t.valid() || !is_number(t.dtype()) || n > max_numbers) return std::nullopt;
+  std::vector<double> all;
+  for (std::int64_t i = 0; i < n; ++i) all.push_back(element(t, i));
+  return all;
+}
+
+std::optional<std::vector<double>> numbers(const Graph& g, ValueId v) {
+  if (v == no_value || !g.value(v).is_constant()) return std::nullopt;
+  return numbers(g.value(v).constant);
+}
+
+Tensor number_tensor(DType dtype, const Shape& shape, std::span<const double> values) {
+  auto t = Tensor::zeros({dtype, shape});
+  if (!t) return {};
+  visit_number(dtype, [&]<class T>(TypeTag<T>) {
+    auto* to = reinterpret_cast<T*>(t->mutable_data());
+    for (std::size_t i = 0; i < values.size(); ++i) to[i] = convert<T>(values[i]);
+  });
+  return std::move(*t);
+}
+
+ValueId add_number(Graph& g, DType dtype, double value) {
+  return g.add_constant(number_tensor(dtype, {}, {&value, 1}));
+}
+
+ValueId add_ints(Graph& g, const Ints& values) {
+  return g.add_constant(Tensor::from_values<std::int64_t>(
+      DType::i64, {static_cast<std::int64_t>(values.size())}, values));
+}
+
+std::optional<ReshapeTarget> reshape_target(const Dims& dims) {
+  ReshapeTarget target;
+  int open = 0;
+  for (Dim d : dims) {
+    open += !d.known();
+    target.op.allow_zero |= d.is(0);
+    target.shape.push_back(d.or_minus_one());
+  }
+  if (open > 1 || (open == 1 && target.op.allow_zero)) return std::nullopt;
+  return target;
+}
+
+// ---- steps -------------------------------------------------------------------------------------
+
+Result<bool> become(Graph& g, NodeId id, Op op, std::vector<ValueId> inputs, PostOps post_ops) {
+  return g.replace(id, std::move(op), std::move(inputs), std::move(post_ops)).ok();
+}
+
+Result<bool> bypass(Graph& g, NodeId id, ValueId value) {
+  const ValueId output = g.node(id).outputs[0];
+  const ValueType& type = g.type(output);
+  const ValueType& other = g.type(value);
+  if (output == value || type.dtype != other.dtype || type.kind != other.kind) return false;
+  if (type.dims && g.value(value).producer != no_node) {
+    const auto both = other.dims ? meet(*type.dims, *other.dims) : type.dims;
+    if (!both) return false;
+    if (both != other.dims) g.set_type(value, ValueType(type.dtype, both, type.kind));
+  }
+  g.replace_uses(output, value);
+  return true;
+}
+
+Result<bool> settle(Graph& g, ValueId output, Tensor tensor) {
+  if (!tensor.valid()) return false;
+  const ValueType& type = g.type(output);
+  const ValueType is(tensor.type());
+  if (type.dtype != is.dtype || !type.is_tensor()) return false;
+  if (type.dims && !meet(*type.dims, *is.dims)) return false;
+  g.make_constant(output, std::move(tensor));
+  return true;
+}
+
+}  // namespace quern::passes

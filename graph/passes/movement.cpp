@@ -1,0 +1,140 @@
+// SPDX-License-Identifier: Apache-2.0
+// Operators that move elements, where they move none.
+#include <algorithm>
+
+#include "graph/passes/match.h"
+#include "graph/passes/rules.h"
+
+namespace quern::passes {
+namespace {
+
+bool all_are(const std::optional<Ints>& list, std::int64_t value) {
+  return list && std::ranges::all_of(*list, [&](std::int64_t v) { return v == value; });
+}
+
+bool keeps_all(const Graph& g, const Node& n) {
+  return known_same(g, n.outputs[0], n.inputs[0]);
+}
+
+// Same shape and steps of 1: every bound is at its end.
+bool is_whole_slice(const Graph& g, const Node& n) {
+  return keeps_all(g, n) && (!has_input(n, 4) || all_are(ints(g, n.inputs[4]), 1));
+}
+
+// Of equal sizes, given as sizes or as scales of exactly 1: every coordinate maps to itself.
+bool is_plain_resize(const Graph& g, const Node& n) {
+  if (n.as<Resize>()->coordinates == CoordinateMode::tf_crop_and_resize) return false;
+  if (!keeps_all(g, n) || !g.type(n.inputs[0]).fully_known()) return false;
+  return has_input(n, 3) || (has_input(n, 2) && is_splat(g, n.inputs[2], 1));
+}
+
+bool moves_nothing(const Graph& g, const Node& n) {
+  if (n.as<Identity>()) return true;
+  if (n.as<Reshape>() || n.as<Squeeze>() || n.as<Unsqueeze>() || n.as<Flatten>() ||
+      n.as<Expand>() || n.as<Split>())
+    return keeps_all(g, n);
+  if (n.as<Tile>()) return keeps_all(g, n) || all_are(ints(g, n.inputs[1]), 1);
+  if (n.as<Pad>()) return all_are(ints(g, n.inputs[1]), 0);
+  if (n.as<Slice>()) return is_whole_slice(g, n);
+  if (n.as<Resize>()) return is_plain_resize(g, n);
+  if (n.as<Concat>()) return n.inputs.size() == 1;
+  if (const auto* d = n.as<DepthSpace>()) return d->block == 1;
+  return false;
+}
+
+// Reducing one element gives that element.
+bool passes_one_element(ReduceKind k) {
+  return k == ReduceKind::sum || k == ReduceKind::mean || k == ReduceKind::max ||
+         k == ReduceKind::min || k == ReduceKind::prod;
+}
+
+}  // namespace
+
+// Identity, Reshape to the same shape, Pad by nothing, ...  =>  x
+Result<bool> drop_movement(Graph& g, NodeId id) {
+  const Node& n = g.node(id);
+  if (n.outputs.size() != 1 || !moves_nothing(g, n)) return false;
+  return bypass(g, id, n.inputs[0]);
+}
+
+// concat(.., empty, ..)  =>  concat without it
+Result<bool> drop_empty_parts(Graph& g, NodeId id) {
+  const Node& n = g.node(id);
+  const auto axis = positive_axis(g, n.outputs[0], n.as<Concat>()->axis);
+  if (!axis) return false;
+  std::vector<ValueId> parts;
+  for (ValueId v : n.inputs)
+    if (!g.type(v).dims || !(*g.type(v).dims)[*axis].is(0)) parts.push_back(v);
+  if (parts.empty() || parts.size() == n.inputs.size()) return false;
+  return become(g, id, Concat(*n.as<Concat>()), std::move(parts));
+}
+
+// concat(.., concat(a, b), ..)  =>  concat(.., a, b, ..) along one axis
+Result<bool> merge_concats(Graph& g, NodeId id) {
+  const Node& n = g.node(id);
+  const auto axis = positive_axis(g, n.outputs[0], n.as<Concat>()->axis);
+  if (!axis) return false;
+  std::vector<ValueId> parts;
+  for (ValueId v : n.inputs) {
+    const Node* inner = bare<Concat>(g, v);
+    if (inner && g.used_once(v) && positive_axis(g, v, inner->as<Concat>()->axis) == axis) {
+      parts.insert(parts.end(), inner->inputs.begin(), inner->inputs.end());
+    } else {
+      parts.push_back(v);
+    }
+  }
+  if (parts.size() == n.inputs.size()) return false;
+  return become(g, id, Concat{static_cast<std::int64_t>(*axis)}, std::move(parts));
+}
+
+// f(.., expand(x), ..)  =>  f(.., x, ..), where f broadcasts and the others give the shape
+Result<bool> drop_expand(Graph& g, NodeId id) {
+  const Node& n = g.node(id);
+  const std::size_t own = own_inputs(n);
+  for (std::size_t i = 0; i < own; ++i) {
+    const Node* expand = bare<Expand>(g, n.inputs[i]);
+    if (!expand) continue;
+    std::vector<ValueId> inputs(n.inputs.begin(), n.inputs.begin() + static_cast<long>(own));
+    inputs[i] = expand->inputs[0];
+    const auto types = g.infer(n.op, inputs, 1, n.name);
+    if (!types || !known_same((*types)[0], g.type(n.outputs[0]))) continue;
+    std::vector<ValueId> all = n.inputs;
+    all[i] = inputs[i];
+    return become(g, id, Op(n.op), std::move(all), PostOps(n.post_ops));
+  }
+  return false;
+}
+
+// sum, mean, max, min, product over dimensions of 1  =>  reshape
+Result<bool> drop_reduce(Graph& g, NodeId id) {
+  const Node& n = g.node(id);
+  const Dims* x = g.type(n.inputs[0]).dims ? &*g.type(n.inputs[0]).dims : nullptr;
+  if (!x || !passes_one_element(n.as<Reduce>()->kind)) return false;
+  if (has_input(n, 1)) {
+    const auto axes = ints(g, n.inputs[1]);
+    if (!axes || axes->empty()) return false;
+    for (std::int64_t a : *axes) {
+      const auto axis = positive_axis(g, n.inputs[0], a);
+      if (!axis || !(*x)[*axis].is(1)) return false;
+    }
+  } else if (n.as<Reduce>()->noop_with_empty_axes ||
+             !std::ranges::all_of(*x, [](Dim d) { return d.is(1); })) {
+    return false;
+  }
+  if (keeps_all(g, n)) return bypass(g, id, n.inputs[0]);
+  const auto target = reshape_target(*g.type(n.outputs[0]).dims);
+  if (!target) return false;
+  const ValueId in = n.inputs[0];
+  return become(g, id, target->op, {in, add_ints(g, target->shape)});
+}
+
+// where(true, x, y)  =>  x, where(false, x, y)  =>  y, of the result's shape
+Result<bool> drop_where(Graph& g, NodeId id) {
+  const Node& n = g.node(id);
+  const auto condition = constant_bool(g, n.inputs[0]);
+  if (!condition) return false;
+  const ValueId chosen = n.inputs[*condition ? 1 : 2];
+  return known_same(g, n.outputs[0], chosen) ? bypass(g, id, chosen) : Result<bool>(false);
+}
+
+}  // namespace quern::passes

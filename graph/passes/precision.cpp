@@ -1,0 +1,149 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "graph/passes/precision.h"
+
+#include <algorithm>
+
+#include "graph/passes/match.h"
+
+namespace quern {
+namespace {
+
+bool is_16bit(const ValueType& t) {
+  return t.is_tensor() && (t.dtype == DType::f16 || t.dtype == DType::bf16);
+}
+
+// What it gives depends on the type itself, not on the numbers.
+bool keeps_types(const Op& op) {
+  return std::get_if<BitCast>(&op) || std::get_if<Random>(&op) || std::get_if<Range>(&op) ||
+         std::get_if<ConstantOfShape>(&op);
+}
+
+bool only_moves(const Op& op) {
+  return std::get_if<Identity>(&op) || std::get_if<Reshape>(&op) || std::get_if<Squeeze>(&op) ||
+         std::get_if<Unsqueeze>(&op) || std::get_if<Flatten>(&op) || std::get_if<Transpose>(&op) ||
+         std::get_if<Concat>(&op) || std::get_if<Split>(&op) || std::get_if<Slice>(&op) ||
+         std::get_if<Pad>(&op) || std::get_if<Expand>(&op) || std::get_if<Tile>(&op) ||
+         std::get_if<Gather>(&op) || std::get_if<DepthSpace>(&op);
+}
+
+// Builds the wide graph beside the old one.
+class Widening {
+ public:
+  explicit Widening(const Graph& from) : from_(from), to_(from.ops()), forms_(from.value_count()) {
+    to_.name = from.name;
+    for (const std::string& s : from.symbols()) to_.symbol(s);  // in order: numbers stay
+  }
+
+  Result<Graph> run() {
+    for (ValueId v : from_.inputs())
+      forms_[index(v)].narrow = to_.add_input(from_.value(v).name, from_.type(v));
+    for (NodeId id : from_.order()) QUERN_TRY(add(id));
+    for (std::size_t i = 0; i < from_.outputs().size(); ++i) {
+      QUERN_ASSIGN(const ValueId v, narrow(from_.outputs()[i]));
+      to_.add_output(v, from_.output_names()[i]);
+    }
+    return std::move(to_);
+  }
+
+ private:
+  // A value of the old graph in its own type and, of 16-bit floats, in f32; no_value: not made yet.
+  struct Forms {
+    ValueId narrow = no_value;
+    ValueId wide = no_value;
+  };
+
+  Forms& forms(ValueId v) {
+    Forms& f = forms_[index(v)];
+    if (f.narrow == no_value && from_.value(v).is_constant())
+      f.narrow = to_.add_constant(from_.value(v).constant, from_.value(v).name);
+    return f;
+  }
+  Result<ValueId> narrow(ValueId v) {
+    if (v == no_value) return no_value;
+    Forms& f = forms(v);
+    if (f.narrow == no_value) {
+      QUERN_ASSIGN(f.narrow, to_.add(Cast{.to = from_.type(v).dtype}, {f.wide}));
+    }
+    return f.narrow;
+  }
+  Result<ValueId> wide(ValueId v) {
+    if (v == no_value || !is_16bit(from_.type(v))) return narrow(v);
+    Forms& f = forms(v);
+    if (f.wide == no_value) {
+      QUERN_ASSIGN(f.wide, to_.add(Cast{.to = DType::f32}, {f.narrow}));
+    }
+    return f.wide;
+  }
+
+  // Whether the node is to read its 16-bit operands as they are.
+  bool stays_narrow(const Node& n) {
+    if (from_.def(n.op).is(OpTrait::structural) || keeps_types(n.op)) return true;
+    if (const auto* cast = n.as<Cast>()) return cast->to == DType::string;
+    if (!only_moves(n.op)) return false;
+    // Moving half the bytes, while nothing has been widened yet.
+    return std::all_of(n.inputs.begin(), n.inputs.end(), [&](ValueId v) {
+      return v == no_value || !is_16bit(from_.type(v)) || forms(v).wide == no_value;
+    });
+  }
+
+  // From one 16-bit float to another: nothing, both are f32.
+  bool casts_nothing(const Node& n) const {
+    const auto* cast = n.as<Cast>();
+    return cast && is_16bit(from_.type(n.inputs[0])) && is_16bit(from_.type(n.outputs[0]));
+  }
+
+  Status add(NodeId id) {
+    const Node& n = from_.node(id);
+    if (casts_nothing(n)) {
+      QUERN_ASSIGN(forms_[index(n.outputs[0])].wide, wide(n.inputs[0]));
+      return {};
+    }
+    const bool narrow_inputs = stays_narrow(n);
+    std::vector<ValueId> inputs;
+    for (ValueId v : n.inputs) {
+      QUERN_ASSIGN(inputs.emplace_back(), narrow_inputs ? narrow(v) : wide(v));
+    }
+    std::vector<Graph> bodies;
+    for (const Graph& body : n.bodies) {
+      QUERN_ASSIGN(bodies.emplace_back(from_.ops()), Widening(body).run());
+    }
+    const auto own = static_cast<long>(passes::own_inputs(n));
+    QUERN_ASSIGN(const NodeId made, to_.add_node(n.op, {inputs.begin(), inputs.begin() + own},
+                                                 n.name, n.outputs.size(), std::move(bodies)));
+    if (!n.post_ops.empty()) QUERN_TRY(to_.replace(made, n.op, std::move(inputs), n.post_ops));
+    for (std::size_t i = 0; i < n.outputs.size(); ++i) take_output(n, made, i);
+    return {};
+  }
+
+  void take_output(const Node& n, NodeId made, std::size_t i) {
+    if (n.outputs[i] == no_value) return to_.drop_output(made, i);
+    const ValueId v = to_.node(made).outputs[i];
+    ValueType type = from_.type(n.outputs[i]);
+    const bool is_wide = is_16bit(type) && to_.type(v).dtype == DType::f32;
+    if (is_wide) type.dtype = DType::f32;
+    (is_wide ? forms_[index(n.outputs[i])].wide : forms_[index(n.outputs[i])].narrow) = v;
+    to_.set_type(v, std::move(type));
+    to_.set_name(v, from_.value(n.outputs[i]).name);
+  }
+
+  const Graph& from_;
+  Graph to_;
+  std::vector<Forms> forms_;
+};
+
+bool has_16bit(const Graph& g) {
+  for (std::uint32_t i = 0; i < g.value_count(); ++i)
+    if (is_16bit(g.type(ValueId{i}))) return true;
+  return std::ranges::any_of(
+      g.order(), [&](NodeId id) { return std::ranges::any_of(g.node(id).bodies, has_16bit); });
+}
+
+}  // namespace
+
+Status widen_f16(Graph& graph) {
+  if (!has_16bit(graph)) return {};
+  QUERN_ASSIGN(graph, Widening(graph).run());
+  return {};
+}
+
+}  // namespace quern

@@ -1,0 +1,243 @@
+// SPDX-License-Identifier: Apache-2.0
+// Graphs in the QDQ form (operators of floats between Dequantize and Quantize) as operators of
+// integers.
+//
+// The integer operators round once, at the end; the floats between round several times: results may
+// differ by one step. A bias is rounded to a whole number of input steps, as the integer operators
+// have it.
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <limits>
+
+#include "graph/passes/match.h"
+#include "graph/passes/rules.h"
+
+namespace quern::passes {
+namespace {
+
+bool is_8bit(DType t) {
+  return t == DType::i8 || t == DType::u8;
+}
+bool is_narrow_integer(DType t) {
+  return is_8bit(t) || t == DType::i16 || t == DType::u16;
+}
+
+// Constant scale and zero point of a Quantize or Dequantize.
+struct Steps {
+  ValueId scale = no_value;
+  ValueId zero = no_value;  // no_value: 0
+  DType dtype = DType::u8;  // of the integers
+  std::int64_t axis = 1;
+};
+bool is_single(const Graph& g, const Steps& s) {
+  return g.value(s.scale).constant.shape().elements() == 1;
+}
+
+std::optional<Steps> steps_of(const Graph& g, const Node& n, DType dtype, std::int64_t axis,
+                              std::int64_t block_size) {
+  Steps s{n.inputs[1], has_input(n, 2) ? n.inputs[2] : no_value, dtype, axis};
+  if (block_size != 0 || !g.value(s.scale).is_constant()) return std::nullopt;
+  if (s.zero != no_value && !g.value(s.zero).is_constant()) return std::nullopt;
+  return s;
+}
+
+// v = dequantize(x) of 8 or 16-bit integers.
+struct Dequantized {
+  ValueId x = no_value;
+  Steps steps;
+};
+std::optional<Dequantized> dequantized(const Graph& g, ValueId v) {
+  const Node* n = bare<Dequantize>(g, v);
+  if (!n || !is_narrow_integer(g.type(n->inputs[0]).dtype)) return std::nullopt;
+  const auto& op = *n->as<Dequantize>();
+  const auto s = steps_of(g, *n, g.type(n->inputs[0]).dtype, op.axis, op.block_size);
+  return s ? std::optional(Dequantized{n->inputs[0], *s}) : std::nullopt;
+}
+
+std::optional<Steps> quantize_steps(const Graph& g, const Node& n) {
+  const auto& op = *n.as<Quantize>();
+  const DType dtype = g.type(n.outputs[0]).dtype;
+  return is_narrow_integer(dtype) ? steps_of(g, n, dtype, op.axis, op.block_size) : std::nullopt;
+}
+
+bool same_elements(const Graph& g, ValueId a, ValueId b) {
+  if (a == b) return true;
+  const auto is_zero = [&](ValueId v) { return v == no_value || is_splat(g, v, 0); };
+  if (a == no_value || b == no_value) return is_zero(a) && is_zero(b);
+  const Tensor& x = g.value(a).constant;
+  const Tensor& y = g.value(b).constant;
+  return x.dtype() == y.dtype() && x.bytes() == y.bytes() &&
+         std::memcmp(x.data(), y.data(), x.bytes()) == 0;
+}
+
+// (k * s) / s is k for every 16-bit k, as long as nothing overflows or loses digits.
+bool is_reversible(const Graph& g, const Steps& s) {
+  const auto scales = numbers(g, s.scale);
+  return scales && std::ranges::all_of(*scales, [](double v) { return v > 1e-30 && v < 1e30; });
+}
+
+bool same_steps(const Graph& g, const Steps& a, const Steps& b) {
+  return a.dtype == b.dtype && same_elements(g, a.scale, b.scale) &&
+         same_elements(g, a.zero, b.zero) && (is_single(g, a) || a.axis == b.axis) &&
+         is_reversible(g, a);
+}
+
+// The zero point as an operand.
+ValueId zero_of(Graph& g, const Steps& s) {
+  return s.zero != no_value ? s.zero : add_number(g, s.dtype, 0);
+}
+
+// ---- what the output's range does --------------------------------------------------------------
+
+struct Range {
+  double low, high;
+};
+Range range_of(DType t) {
+  switch (t) {
+    case DType::i8: return {-128, 127};
+    case DType::u8: return {0, 255};
+    case DType::i16: return {-32768, 32767};
+    default: return {0, 65535};
+  }
+}
+
+// Cutting at these limits first changes nothing: the integers' own range cuts there or before.
+bool absorbs(const Graph& g, const Steps& s, double low, double high) {
+  const auto scale = splat(g, s.scale);
+  const auto zero = s.zero == no_value ? std::optional(0.0) : splat(g, s.zero);
+  if (!scale || !zero || !(*scale > 0)) return false;
+  const Range range = range_of(s.dtype);
+  return std::nearbyint(low / *scale) + *zero <= range.low &&
+         std::nearbyint(high / *scale) + *zero >= range.high;
+}
+
+// v without a relu or clip that the range of the integers makes needless.
+ValueId without_cut(const Graph& g, ValueId v, const Steps& s) {
+  constexpr double infinity = std::numeric_limits<double>::infinity();
+  const Node* n = bare<Unary>(g, v);
+  if (!n || !g.used_once(v)) return v;
+  const Unary& u = *n->as<Unary>();
+  if (u.kind == UnaryKind::relu && absorbs(g, s, 0, infinity)) return n->inputs[0];
+  if (u.kind == UnaryKind::clip && absorbs(g, s, u.alpha, u.beta)) return n->inputs[0];
+  return v;
+}
+
+// ---- operands of a convolution or product ------------------------------------------------------
+
+std::optional<Dequantized> tensor_operand(const Graph& g, ValueId v) {
+  const auto d = dequantized(g, v);
+  if (!d || !is_8bit(d->steps.dtype) || !is_single(g, d->steps)) return std::nullopt;
+  return g.type(d->steps.scale).dtype == DType::f32 ? d : std::nullopt;
+}
+
+// One scale for all, or one along `axis`.
+std::optional<Dequantized> weight_operand(const Graph& g, ValueId v, std::size_t axis) {
+  const auto d = dequantized(g, v);
+  if (!d || !is_8bit(d->steps.dtype) || g.type(d->steps.scale).dtype != DType::f32)
+    return std::nullopt;
+  return is_single(g, d->steps) || positive_axis(g, v, d->steps.axis) == axis ? d : std::nullopt;
+}
+
+// round(bias / (x_scale * w_scale)) as i32.
+std::optional<Tensor> integer_bias(const Graph& g, ValueId bias, const Steps& x, const Steps& w) {
+  const auto b = numbers(g, bias);
+  const auto x_scale = splat(g, x.scale);
+  const auto w_scale = numbers(g, w.scale);
+  if (!b || !x_scale || !w_scale) return std::nullopt;
+  std::vector<double> steps;
+  for (std::size_t m = 0; m < b->size(); ++m) {
+    const double scale = *x_scale * (*w_scale)[w_scale->size() == 1 ? 0 : m];
+    steps.push_back(std::nearbyint((*b)[m] / scale));
+    if (!(std::fabs(steps.back()) < 0x1p31)) return std::nullopt;
+  }
+  return number_tensor(DType::i32, {static_cast<std::int64_t>(steps.size())}, steps);
+}
+
+// Operators that only move elements, or choose among them.
+bool only_moves(const Node& n) {
+  if (!n.post_ops.empty() || n.outputs.size() != 1) return false;
+  const auto* pool = n.as<Pool>();
+  const auto* resize = n.as<Resize>();
+  return n.as<Reshape>() || n.as<Squeeze>() || n.as<Unsqueeze>() || n.as<Flatten>() ||
+         n.as<Transpose>() || n.as<Slice>() || n.as<Expand>() || n.as<Tile>() ||
+         n.as<DepthSpace>() || n.as<Gather>() || (pool && pool->kind == PoolKind::max) ||
+         (resize && resize->mode == ResizeMode::nearest &&
+          resize->coordinates != CoordinateMode::tf_crop_and_resize);
+}
+
+}  // namespace
+
+// quantize(dequantize(x))  =>  x, of the same steps
+Result<bool> cancel_quantize(Graph& g, NodeId id) {
+  const Node& n = g.node(id);
+  const auto to = quantize_steps(g, n);
+  const auto from = dequantized(g, n.inputs[0]);
+  if (!to || !from || !same_steps(g, *to, from->steps)) return false;
+  return bypass(g, id, from->x);
+}
+
+// quantize(move(dequantize(x)))  =>  move(x), of the same steps, one for the whole tensor
+Result<bool> move_quantized(Graph& g, NodeId id) {
+  const Node& n = g.node(id);
+  const Node* move = producer(g, n.inputs[0]);
+  const auto to = quantize_steps(g, n);
+  if (!move || !to || !is_single(g, *to) || !g.used_once(n.inputs[0])) return false;
+  const bool joins = move->as<Concat>() != nullptr;
+  if (!joins && !only_moves(*move)) return false;
+  std::vector<ValueId> inputs = move->inputs;
+  for (std::size_t i = 0; i < (joins ? inputs.size() : 1); ++i) {
+    const auto from = dequantized(g, inputs[i]);
+    if (!from || !same_steps(g, *to, from->steps)) return false;
+    inputs[i] = from->x;
+  }
+  return become(g, id, Op(move->op), std::move(inputs));
+}
+
+// quantize(relu(conv(dequantize(x), dequantize(w), b)))  =>  qlinear_conv(x, w, b), where the range
+// of the result does what relu or clip did
+Result<bool> recognise_qlinear_conv(Graph& g, NodeId id) {
+  const Node& n = g.node(id);
+  const auto y = quantize_steps(g, n);
+  if (!y || !is_8bit(y->dtype) || !is_single(g, *y) || g.type(y->scale).dtype != DType::f32)
+    return false;
+  const ValueId result = without_cut(g, n.inputs[0], *y);
+  const Node* conv = bare<Conv>(g, result);
+  if (!conv || !g.used_once(n.inputs[0]) || !g.used_once(result)) return false;
+  const auto x = tensor_operand(g, conv->inputs[0]);
+  const auto w = weight_operand(g, conv->inputs[1], 0);
+  if (!x || !w || !is_constant_expression(g, w->x)) return false;
+  std::optional<Tensor> bias;
+  if (has_input(*conv, 2)) {
+    bias = integer_bias(g, conv->inputs[2], x->steps, w->steps);
+    if (!bias) return false;
+  }
+  const QLinearConv op{.window = conv->as<Conv>()->window, .group = conv->as<Conv>()->group};
+  std::vector<ValueId> inputs = {x->x,     x->steps.scale, zero_of(g, x->steps),
+                                 w->x,     w->steps.scale, zero_of(g, w->steps),
+                                 y->scale, zero_of(g, *y)};
+  if (bias) inputs.push_back(g.add_constant(*bias));
+  return become(g, id, op, std::move(inputs));
+}
+
+// quantize(matmul(dequantize(a), dequantize(b)))  =>  qlinear_matmul(a, b)
+Result<bool> recognise_qlinear_matmul(Graph& g, NodeId id) {
+  const Node& n = g.node(id);
+  const auto y = quantize_steps(g, n);
+  if (!y || !is_8bit(y->dtype) || !is_single(g, *y) || g.type(y->scale).dtype != DType::f32)
+    return false;
+  const ValueId result = without_cut(g, n.inputs[0], *y);
+  const Node* product = bare<MatMul>(g, result);
+  if (!product || !g.used_once(n.inputs[0]) || !g.used_once(result)) return false;
+  if (*product->as<MatMul>() != MatMul{} || !g.type(product->inputs[1]).dims) return false;
+  const std::size_t rank = g.type(product->inputs[1]).dims->size();
+  const auto a = tensor_operand(g, product->inputs[0]);
+  const auto b = weight_operand(g, product->inputs[1], rank - 1);
+  if (!a || !b || rank < 2) return false;
+  std::vector<ValueId> inputs = {a->x,     a->steps.scale, zero_of(g, a->steps),
+                                 b->x,     b->steps.scale, zero_of(g, b->steps),
+                                 y->scale, zero_of(g, *y)};
+  return become(g, id, QLinearMatMul{}, std::move(inputs));
+}
+
+}  // namespace quern::passes

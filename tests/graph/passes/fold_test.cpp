@@ -1,0 +1,199 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tests/graph/passes/golden.h"
+
+namespace quern::testing {
+namespace {
+
+TEST(FoldConstants, Chain) {
+  expect_becomes({"fold_constants"}, R"(
+    const %0: f32[2] = {1, 2}
+    const %1: f32[] = {10}
+    %2: f32[2] = Binary(%0, %1) kind=mul
+    %3: f32[2] = Unary(%2) kind=neg
+    output %3 "y")",
+                 R"(
+    const %0: f32[2] = {-10, -20}
+    output %0 "y")");
+}
+
+TEST(FoldConstants, AllOutputsAndPostOps) {
+  expect_becomes({"fold_constants"}, R"(
+    const %0: f32[4] = {1, 2, 3, 4}
+    const %1: f32[] = {2}
+    %2: f32[2], %3: f32[2] = Split(%0)
+    %4: f32[2] = Unary(%3, %1, %2) kind=neg | mul #1 | sub #2 swapped
+    output %2 "a"
+    output %4 "b")",
+                 R"(
+    const %0: f32[2] = {1, 2}
+    const %1: f32[2] = {7, 10}
+    output %0 "a"
+    output %1 "b")");
+}
+
+TEST(FoldConstants, ViewsOfAnySizeShareTheBytes) {
+  Graph g = graph_of(R"(
+    const %0: f32[300,300] = ...
+    const %1: i64[1] = {-1}
+    %2: f32[90000] = Reshape(%0, %1)
+    output %2 "y")");
+  const ValueId big = g.node(g.order()[0]).inputs[0];
+  const std::byte* data = g.value(big).constant.data();
+  apply(g, {"fold_constants"});
+  EXPECT_EQ(g.value(g.outputs()[0]).constant.data(), data);
+}
+
+TEST(FoldConstants, StaysWhereTheResultIsLarge) {
+  expect_stays({"fold_constants"}, R"(
+    const %0: f32[200,200] = ...
+    %1: f32[200,200] = Unary(%0) kind=neg
+    output %1 "y")");
+  // Few bytes that say how to make many.
+  expect_stays({"fold_constants"}, R"(
+    const %0: f32[1] = {3}
+    const %1: i64[1] = {9000}
+    %2: f32[9000] = Expand(%0, %1)
+    output %2 "y")");
+}
+
+TEST(FoldConstants, StaysWhereItIsAnErrorOfTheRun) {
+  expect_stays({"fold_constants"}, R"(
+    const %0: f32[2] = {1, 2}
+    const %1: i64[] = {5}
+    %2: f32[] = Gather(%0, %1) kind=axis
+    output %2 "y")");
+}
+
+TEST(FoldConstants, StaysForShapesThatDependOnData) {
+  expect_stays({"fold_constants"}, R"(
+    const %0: f32[2] = {1, 0}
+    %1: i64[1,?] = NonZero(%0)
+    output %1 "y")");
+}
+
+TEST(FoldShape, OfKnownDimensions) {
+  expect_becomes({"fold_shape"}, R"(
+    input %0 "x": f32[2,3]
+    %1: i64[2] = ShapeOf(%0)
+    %2: i64[1] = ShapeOf(%0) start=-1
+    %3: i64[] = SizeOf(%0)
+    output %1 "a"
+    output %2 "b"
+    output %3 "c")",
+                 R"(
+    input %0 "x": f32[2,3]
+    const %1: i64[2] = {2, 3}
+    output %1 "a"
+    const %2: i64[1] = {3}
+    output %2 "b"
+    const %3: i64[] = {6}
+    output %3 "c")");
+  expect_stays({"fold_shape"}, R"(
+    input %0 "x": f32[N,3]
+    %1: i64[2] = ShapeOf(%0)
+    %2: i64[] = SizeOf(%0)
+    output %1 "a"
+    output %2 "b")");
+}
+
+TEST(FoldGatheredShape, OfTheDimensionsThatAreKnown) {
+  expect_becomes({"fold_gathered_shape"}, R"(
+    input %0 "x": f32[N,3,?]
+    const %1: i64[] = {1}
+    const %2: i64[1] = {0}
+    const %3: i64[2] = {-2, 1}
+    %4: i64[3] = ShapeOf(%0)
+    %5: i64[] = Gather(%4, %1) kind=axis
+    %6: i64[1] = Gather(%4, %2) kind=axis
+    %7: i64[2] = Gather(%4, %3) kind=axis
+    output %5 "a"
+    output %6 "b"
+    output %7 "c")",
+                 R"(
+    input %0 "x": f32[N,3,?]
+    %1: i64[3] = ShapeOf(%0)
+    const %2: i64[1] = {0}
+    %3: i64[1] = Gather(%1, %2) kind=axis
+    const %4: i64[] = {3}
+    output %4 "a"
+    output %3 "b"
+    const %5: i64[2] = {3, 3}
+    output %5 "c")");
+}
+
+TEST(FoldSlicedShape, BecomesAPartOfTheShape) {
+  expect_becomes({"fold_sliced_shape"}, R"(
+    input %0 "x": f32[N,3,?]
+    const %1: i64[1] = {1}
+    const %2: i64[1] = {9223372036854775807}
+    %3: i64[3] = ShapeOf(%0)
+    %4: i64[2] = Slice(%3, %1, %2)
+    output %4 "y")",
+                 R"(
+    input %0 "x": f32[N,3,?]
+    %1: i64[2] = ShapeOf(%0) start=1 end=3
+    output %1 "y")");
+  expect_stays({"fold_sliced_shape"}, R"(
+    input %0 "x": f32[N,3,?]
+    const %1: i64[1] = {0}
+    const %2: i64[1] = {3}
+    const %3: i64[1] = {2}
+    %4: i64[3] = ShapeOf(%0)
+    %5: i64[2] = Slice(%4, %1, %2, %1, %3)
+    output %5 "y")");
+}
+
+// A shape that becomes known makes known what depends on it.
+TEST(FoldShape, RefinesTypesFromThereOn) {
+  expect_becomes({"fold_shape", "fold_constants"}, R"(
+    input %0 "x": f32[2,3,4]
+    input %1 "z": f32[24]
+    const %2: i64[1] = {0}
+    const %3: i64[1] = {2}
+    const %4: i64[1] = {-1}
+    %5: i64[3] = ShapeOf(%0)
+    %6: i64[2] = Slice(%5, %2, %3)
+    %7: i64[3] = Concat(%6, %4)
+    %8: f32[?,?,?] = Reshape(%1, %7)
+    %9: f32[?,?,?] = Unary(%8) kind=relu
+    output %9 "y")",
+                 R"(
+    input %0 "x": f32[2,3,4]
+    input %1 "z": f32[24]
+    const %2: i64[3] = {2, 3, -1}
+    %3: f32[2,3,4] = Reshape(%1, %2)
+    %4: f32[2,3,4] = Unary(%3) kind=relu
+    output %4 "y")");
+}
+
+TEST(DropUnreadOutputs, LeavesTheirPlaceEmpty) {
+  expect_becomes({"drop_unread_outputs"}, R"(
+    input %0 "x": f32[4]
+    %1: f32[2], %2: f32[2] = Split(%0)
+    output %2 "y")",
+                 R"(
+    input %0 "x": f32[4]
+    _, %1: f32[2] = Split(%0)
+    output %1 "y")");
+  expect_stays({"drop_unread_outputs"}, R"(
+    input %0 "x": f32[4]
+    %1: f32[2], %2: f32[2] = Split(%0)
+    output %1 "a"
+    output %2 "b")");
+}
+
+TEST(DeadNodes, GoWithWhatTheyRead) {
+  expect_becomes({"drop_cast"}, R"(
+    input %0 "x": f32[4]
+    %1: f32[4] = Unary(%0) kind=exp
+    %2: f32[4] = Unary(%1) kind=neg
+    %3: f32[4] = Unary(%0) kind=abs
+    output %3 "y")",
+                 R"(
+    input %0 "x": f32[4]
+    %1: f32[4] = Unary(%0) kind=abs
+    output %1 "y")");
+}
+
+}  // namespace
+}  // namespace quern::testing

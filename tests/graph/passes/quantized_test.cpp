@@ -1,0 +1,167 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tests/graph/passes/golden.h"
+
+namespace quern::testing {
+namespace {
+
+TEST(CancelQuantize, OfEqualSteps) {
+  expect_becomes({"cancel_quantize"}, R"(
+    input %0 "x": u8[2,3]
+    const %1: f32[] = {0.1}
+    const %2: u8[] = {3}
+    const %3: f32[] = {0.1}
+    const %4: u8[] = {3}
+    %5: f32[2,3] = Dequantize(%0, %1, %2)
+    %6: u8[2,3] = Quantize(%5, %3, %4)
+    output %6 "y")",
+                 R"(
+    input %0 "x": u8[2,3]
+    output %0 "y")",
+                 0);
+  expect_stays({"cancel_quantize"}, R"(
+    input %0 "x": u8[2,3]
+    input %1 "s": f32[]
+    const %2: f32[] = {0.1}
+    const %3: f32[] = {0.2}
+    const %4: u8[] = {3}
+    const %5: i8[] = {0}
+    const %6: f32[3] = {1, 2, 3}
+    const %7: f32[2] = {1, 2}
+    %8: f32[2,3] = Dequantize(%0, %2, %4)
+    %9: u8[2,3] = Quantize(%8, %3, %4)
+    %10: f32[2,3] = Dequantize(%0, %2)
+    %11: i8[2,3] = Quantize(%10, %2, %5)
+    %12: f32[2,3] = Dequantize(%0, %1)
+    %13: u8[2,3] = Quantize(%12, %1)
+    %14: f32[2,3] = Dequantize(%0, %6)
+    %15: u8[2,3] = Quantize(%14, %7) axis=0
+    output %9 "a"
+    output %11 "b"
+    output %13 "c"
+    output %15 "d")");
+}
+
+TEST(MoveQuantized, WithoutFloats) {
+  expect_becomes({"move_quantized"}, R"(
+    input %0 "x": u8[1,2,3]
+    input %1 "z": u8[1,3,2]
+    const %2: f32[] = {0.1}
+    const %3: u8[] = {3}
+    %4: f32[1,2,3] = Dequantize(%0, %2, %3)
+    %5: f32[1,3,2] = Transpose(%4) perm=[0,2,1]
+    %6: u8[1,3,2] = Quantize(%5, %2, %3)
+    %7: f32[1,3,2] = Dequantize(%1, %2, %3)
+    %8: f32[1,3,2] = Dequantize(%6, %2, %3)
+    %9: f32[1,6,2] = Concat(%7, %8) axis=1
+    %10: u8[1,6,2] = Quantize(%9, %2, %3)
+    output %10 "y")",
+                 R"(
+    input %0 "x": u8[1,2,3]
+    input %1 "z": u8[1,3,2]
+    %2: u8[1,3,2] = Transpose(%0) perm=[0,2,1]
+    %3: u8[1,6,2] = Concat(%1, %2) axis=1
+    output %3 "y")",
+                 0);
+  expect_stays({"move_quantized"}, R"(
+    input %0 "x": u8[2,2]
+    const %1: f32[2] = {0.1, 0.2}
+    const %2: f32[] = {0.1}
+    %3: f32[2,2] = Dequantize(%0, %1)
+    %4: f32[2,2] = Transpose(%3)
+    %5: u8[2,2] = Quantize(%4, %1)
+    %6: f32[2,2] = Dequantize(%0, %2)
+    %7: f32[2,2] = Unary(%6) kind=exp
+    %8: u8[2,2] = Quantize(%7, %2)
+    output %5 "y"
+    output %8 "z")");
+}
+
+TEST(QLinearConv, WithBiasAndRelu) {
+  expect_becomes({"recognise_qlinear_conv"}, R"(
+    input %0 "x": u8[1,2,3]
+    const %1: f32[] = {0.5}
+    const %2: u8[] = {3}
+    const %3: i8[2,2,1] = {1, -2, 3, 4}
+    const %4: f32[2] = {0.25, 0.5}
+    const %5: i8[2] = {0, 0}
+    const %6: f32[2] = {1, -1}
+    const %7: f32[] = {0.125}
+    const %8: u8[] = {0}
+    %9: f32[1,2,3] = Dequantize(%0, %1, %2)
+    %10: f32[2,2,1] = Dequantize(%3, %4, %5) axis=0
+    %11: f32[1,2,3] = Conv(%9, %10, %6)
+    %12: f32[1,2,3] = Unary(%11) kind=relu
+    %13: u8[1,2,3] = Quantize(%12, %7, %8)
+    output %13 "y")",
+                 R"(
+    input %0 "x": u8[1,2,3]
+    const %1: f32[] = {0.5}
+    const %2: u8[] = {3}
+    const %3: i8[2,2,1] = {1, -2, 3, 4}
+    const %4: f32[2] = {0.25, 0.5}
+    const %5: i8[2] = {0, 0}
+    const %6: f32[] = {0.125}
+    const %7: u8[] = {0}
+    const %8: i32[2] = {8, -4}
+    %9: u8[1,2,3] = QLinearConv(%0, %1, %2, %3, %4, %5, %6, %7, %8)
+    output %9 "y")",
+                 0);
+}
+
+// The range of the result cuts at -0.125 only: relu has to stay.
+TEST(QLinearConv, StaysWhereTheRangeDoesNotCut) {
+  expect_stays({"recognise_qlinear_conv"}, R"(
+    input %0 "x": u8[1,2,3]
+    input %1 "s": f32[]
+    const %2: f32[] = {0.5}
+    const %3: i8[2,2,1] = {1, -2, 3, 4}
+    const %4: u8[] = {1}
+    const %5: f32[2] = {0.5, 0.25}
+    %6: f32[1,2,3] = Dequantize(%0, %2)
+    %7: f32[2,2,1] = Dequantize(%3, %2)
+    %8: f32[1,2,3] = Conv(%6, %7)
+    %9: f32[1,2,3] = Unary(%8) kind=relu
+    %10: u8[1,2,3] = Quantize(%9, %2, %4)
+    %11: f32[1,2,3] = Conv(%6, %7)
+    %12: u8[1,2,3] = Quantize(%11, %1)
+    %13: f32[2,2,1] = Dequantize(%3, %5)
+    %14: f32[1,2,3] = Conv(%6, %13)
+    %15: u8[1,2,3] = Quantize(%14, %2)
+    %16: f32[1,2,3] = Conv(%6, %7)
+    %17: u8[1,2,3] = Quantize(%16, %2)
+    output %10 "a"
+    output %12 "b"
+    output %15 "c"
+    output %16 "d"
+    output %17 "e")");
+}
+
+TEST(QLinearMatMul, WithColumnScales) {
+  expect_becomes({"recognise_qlinear_matmul"}, R"(
+    input %0 "a": i8[3,2]
+    const %1: f32[] = {0.5}
+    const %2: i8[2,2] = {1, -2, 3, 4}
+    const %3: f32[2] = {0.25, 0.5}
+    const %4: f32[] = {0.25}
+    const %5: i8[] = {-5}
+    %6: f32[3,2] = Dequantize(%0, %1)
+    %7: f32[2,2] = Dequantize(%2, %3)
+    %8: f32[3,2] = MatMul(%6, %7)
+    %9: i8[3,2] = Quantize(%8, %4, %5)
+    output %9 "y")",
+                 R"(
+    input %0 "a": i8[3,2]
+    const %1: f32[] = {0.5}
+    const %2: i8[] = {0}
+    const %3: i8[2,2] = {1, -2, 3, 4}
+    const %4: f32[2] = {0.25, 0.5}
+    const %5: i8[] = {0}
+    const %6: f32[] = {0.25}
+    const %7: i8[] = {-5}
+    %8: i8[3,2] = QLinearMatMul(%0, %1, %2, %3, %4, %5, %6, %7)
+    output %8 "y")",
+                 0);
+}
+
+}  // namespace
+}  // namespace quern::testing

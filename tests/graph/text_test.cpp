@@ -1,0 +1,155 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "graph/text.h"
+
+#include <array>
+#include <limits>
+#include <vector>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "graph/op_fields.h"
+#include "graph/text_util.h"
+#include "kernels/kernel.h"
+
+namespace quern {
+namespace {
+
+using ::testing::HasSubstr;
+
+// Every operator by its name, with any number of operands of any type.
+OpSet lenient_ops() {
+  static const std::vector<OpDef> defs = [] {
+    std::vector<OpDef> all;
+    for (const OpDef* def : builtin_ops())
+      all.push_back({.name = def->name,
+                     .inputs = {0, any_number},
+                     .outputs = {0, any_number},
+                     .traits = OpTrait::post_ops | OpTrait::structural,
+                     .infer = [](InferContext&) { return Status(); }});
+    return all;
+  }();
+  static const std::vector<const OpDef*> set = [] {
+    std::vector<const OpDef*> all;
+    for (const OpDef& def : defs) all.push_back(&def);
+    return all;
+  }();
+  return set;
+}
+
+// Another value than the default.
+void change(bool& v) {
+  v = !v;
+}
+void change(std::int64_t& v) {
+  v -= 3;
+}
+void change(std::uint64_t& v) {
+  v = std::numeric_limits<std::uint64_t>::max();
+}
+void change(float& v) {
+  v = 0.1f;
+}
+void change(double& v) {
+  v = -0.1;
+}
+void change(std::string& v) {
+  v = "a \"b\" \\c\n->d";
+}
+void change(DType& v) {
+  v = DType::f8e5m2fnuz;
+}
+void change(Unary& v) {
+  v = {UnaryKind::bitwise_not, -std::numeric_limits<double>::infinity(), 2};
+}
+template <class E>
+requires std::is_enum_v<E>
+void change(E& v) {
+  v = static_cast<E>(enum_names(v).size() - 1);
+}
+template <class T>
+void change(std::optional<T>& v) {
+  change(v.emplace());
+}
+template <class T>
+void change(std::vector<T>& v) {
+  v.assign(2, T());
+  change(v[1]);
+}
+
+void expect_round_trip(const Graph& g) {
+  const std::string once = to_text(g);
+  const auto back = parse_text(once, g.ops());
+  ASSERT_TRUE(back) << back.error().message() << "\nin\n" << once;
+  EXPECT_EQ(to_text(*back), once);
+}
+
+TEST(Text, EveryOperatorWithItsDefaults) {
+  Graph g(lenient_ops());
+  const ValueId x = g.add_input("x", ValueType(DType::f32, std::nullopt));
+  for (std::size_t i = 0; i < g.ops().size(); ++i)
+    ASSERT_TRUE(g.add_node(default_op(i), {x, no_value, x}, "", 2));
+  expect_round_trip(g);
+}
+
+TEST(Text, EveryAttribute) {
+  for (std::size_t i = 0; i < lenient_ops().size(); ++i) {
+    Op op = default_op(i);
+    for_each_field(op, [](std::string_view, auto& field) { change(field); });
+    Graph g(lenient_ops());
+    const NodeId id = g.add_node(op, {}, "node \"x\"", 1).value();
+    expect_round_trip(g);
+    const auto back = parse_text(to_text(g), g.ops());
+    ASSERT_TRUE(back);
+    EXPECT_EQ(back->node(back->order()[0]).op, g.node(id).op) << lenient_ops()[i]->name;
+  }
+}
+
+TEST(Text, TypesConstantsPostOpsAndBodies) {
+  const std::string text = R"(graph "a" {
+  input %0 "x": f32[N,"a b",?,3]
+  input %1 "s": seq(i64[*])
+  input %2 "o": opt(seq(f16[]))
+  input %3 "c": bool[]
+  const %4: f32[2,2] = {1, -inf, nan, 0.1}
+  const %5 "t": string[2] = {"a\"b", ""}
+  const %6: i64[] = {-9223372036854775808}
+  const %7: u64[0] = {}
+  const %8: bf16[100] = ...
+  %9 "y": f32[N,"a b",?,3], _ = Binary(%0, _, %4, %5, %6, %7, %8) kind=add | clip(-1,6) | sub #2 swapped | relu @"n"
+  %10: f32[*] = If(%3, %9) {
+    graph "then" {
+      input %0 "a": f32[*]
+      %1: f32[*] = Unary(%0) kind=exp
+      output %1 "r"
+    }
+    graph "else" {
+      input %0 "a": f32[*]
+      output %0 "r"
+    }
+  }
+  output %10 "out"
+  output %1 "s"
+}
+)";
+  const auto g = parse_text(text, lenient_ops());
+  ASSERT_TRUE(g) << g.error().message();
+  EXPECT_EQ(to_text(*g), text);
+}
+
+TEST(Text, ErrorsNameTheLine) {
+  const auto error = [](std::string_view text) {
+    const auto g = parse_text(text, lenient_ops());
+    return g ? std::string("none") : std::string(g.error().message());
+  };
+  EXPECT_THAT(error("graph \"\" {\n  input %0: f33[2]\n}"), HasSubstr("line 2: unknown element"));
+  EXPECT_THAT(error("graph \"\" {\n%1: f32[] = Nothing()\n}"), HasSubstr("unknown operator"));
+  EXPECT_THAT(error("graph \"\" {\n%1: f32[] = Unary(%0)\n}"), HasSubstr("%0 is not defined"));
+  EXPECT_THAT(error("graph \"\" {\n%1: f32[] = Unary() kind=none\n}"), HasSubstr("unknown name"));
+  EXPECT_THAT(error("graph \"\" {\n%1: f32[] = Unary() axis=1\n}"), HasSubstr("no attribute"));
+  EXPECT_THAT(error("graph \"\" {\n%1: f32[] = Unary() | add #3\n}"), HasSubstr("post-op"));
+  EXPECT_THAT(error("graph \"\" {"), HasSubstr("without an end"));
+}
+
+}  // namespace
+}  // namespace quern
