@@ -71,11 +71,22 @@ ValueId reduce(NodeImport& n, ReduceKind kind, ValueId x, const Ints& axes, bool
 }
 
 ValueId shape_of(NodeImport& n, ValueId x) {
-  return n.add(ShapeOf{}, {x});
+  const auto rank = n.rank(x);
+  return rank ? dims_of(n, x, 0, *rank) : n.add(ShapeOf{}, {x});
 }
 
 ValueId dims_of(NodeImport& n, ValueId x, std::int64_t start, std::int64_t end) {
+  Ints known;
+  for (std::int64_t axis = start; axis < end && end <= n.rank(x).value_or(-1); ++axis)
+    if (const Dim d = n.dim(x, axis); d.known()) known.push_back(d.value());
+  if (known.size() == static_cast<std::size_t>(end - start)) return n.ints_constant(known);
   return n.add(ShapeOf{.start = start, .end = end}, {x});
+}
+
+ValueId scalar_dim(NodeImport& n, ValueId x, std::int64_t axis) {
+  const Dim d = n.dim(x, axis);
+  if (d.known()) return n.scalar(DType::i64, static_cast<double>(d.value()));
+  return reshape(n, dims_of(n, x, axis, axis + 1), Ints{});
 }
 
 ValueId reshape(NodeImport& n, ValueId x, ValueId shape) {
