@@ -62,6 +62,7 @@ Result<std::shared_ptr<const Executable>> Executable::compile(Model model,
   impl->threads = options.threads > 0 ? options.threads : default_threads();
   PlanOptions plan;
   plan.max_plans = options.max_plans;
+  plan.memory_limit = options.memory_limit;
   plan.reference_only = impl->device->info().name == "reference";
   plan.optimize = options.optimize && !plan.reference_only;
   if (!options.strategy.empty()) {

@@ -197,7 +197,10 @@ Status Session::Impl::run(Clock::time_point deadline, cpu::StepListener* listene
   QUERN_TRY(check_inputs());
   has_run = false;
   for (std::size_t i = 0; i < wanted.size(); ++i) bound_wanted[i] = bound[wanted[i]];
-  QUERN_TRY(runner.run(inputs, wanted, bound_wanted, {{&cancelled, deadline}, listener}));
+  RunOptions options{{&cancelled, deadline}, listener};
+  options.detach_results = true;
+  if (const std::size_t limit = executable->impl().options.memory_limit) options.memory_limit = limit;
+  QUERN_TRY(runner.run(inputs, wanted, bound_wanted, options));
   has_run = true;
   return {};
 }

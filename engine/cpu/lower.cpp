@@ -285,18 +285,34 @@ class Lowering {
     return inputs;
   }
 
+  // Of all outputs, those that nobody wants included: a kernel may need to know how large they would be.
+  std::vector<TensorType> output_types(const Node& n) const {
+    std::vector<TensorType> types;
+    for (ValueId v : n.outputs) types.push_back(v == no_value ? TensorType{DType::f32, {0}} : type_of(v));
+    if (std::ranges::find(n.outputs, no_value) == n.outputs.end()) return types;
+    const auto inferred = g_.infer(n.op, own_inputs(n), n.outputs.size(), n.name);
+    if (!inferred) return types;
+    for (std::size_t i = 0; i < types.size(); ++i)
+      if (n.outputs[i] == no_value && (*inferred)[i].fully_known())
+        types[i] = {(*inferred)[i].dtype, *(*inferred)[i].shape()};
+    return types;
+  }
+
+  // Without the operands of post-ops, which stand behind them.
+  static std::span<const ValueId> own_inputs(const Node& n) {
+    std::size_t own = n.inputs.size();
+    for (const PostOp& p : n.post_ops)
+      if (const auto* b = std::get_if<BinaryPostOp>(&p)) own = std::min<std::size_t>(own, b->operand);
+    return {n.inputs.data(), own};
+  }
+
   Status lower_kernel(NodeId id) {
     const Node& n = g_.node(id);
     const OpDef& def = g_.def(id);
     std::vector<KernelInput> inputs = kernel_inputs(id, n.inputs.size());
-    std::vector<TensorType> outputs;
-    std::vector<char> wanted_bytes;
-    for (ValueId v : n.outputs) {
-      outputs.push_back(v == no_value ? TensorType{DType::f32, {0}} : type_of(v));
-      wanted_bytes.push_back(v != no_value);
-    }
-    const std::unique_ptr<bool[]> wanted(new bool[wanted_bytes.size()]);
-    std::copy(wanted_bytes.begin(), wanted_bytes.end(), wanted.get());
+    const std::vector<TensorType> outputs = output_types(n);
+    const std::unique_ptr<bool[]> wanted(new bool[outputs.size()]);
+    std::ranges::transform(n.outputs, wanted.get(), [](ValueId v) { return v != no_value; });
     const KernelRequest request{n.op, def, n.name, inputs, outputs, {wanted.get(), outputs.size()}, n.post_ops, target_};
     auto chosen = options_.reference_only ? reference(request) : select_cpu_kernel(request);
     if (!chosen) return std::move(chosen).error();
