@@ -288,9 +288,9 @@ class Recorder final : public cpu::StepListener {
 
 }  // namespace
 
-Result<std::vector<Session::Timing>> Session::profile() {
+Result<std::vector<Session::Timing>> Session::profile(Clock::time_point deadline) {
   Recorder recorder(Clock::now());
-  QUERN_TRY(impl_->run(Clock::time_point::max(), &recorder));
+  QUERN_TRY(impl_->run(deadline, &recorder));
   return std::move(recorder.timings);
 }
 
