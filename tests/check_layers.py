@@ -26,7 +26,7 @@ ONLY = {
     "vulkan": ["engine/vulkan"],
     "CLI": ["tools"],
     "nlohmann": ["tools", "tests", "bench"],
-    "stb": ["tools"],
+    "stb": ["tools", "examples"],
     "fmt": ["tools"],
     "gtest": ["tests"],
     "gmock": ["tests"],
