@@ -376,11 +376,7 @@ TEST_P(SessionMemory, StaysFlatOverManyShapes) {
   EXPECT_EQ(session->resident_bytes(), held);
 }
 
-// The plan that was used longest ago goes first: with room for two, going back and forth between
-// two shapes plans no more, a third one in turn does. Planning shows in the time of the first
-// kernel's being made, so the test counts plans by their effect: the executable's packed weights
-// stay shared.
-TEST(SessionMemory, WeightsArePackedOnceForAllShapes) {
+TEST(SessionWeights, ArePackedOnceForAllShapes) {
   const auto session = session_of(compile(testing::conv_model()));
   const Tensor first = pattern({1, 3, 16, 16});
   must(session->set_input(0, first.view()));
