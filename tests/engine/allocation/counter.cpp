@@ -1,10 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tests/engine/allocation/counter.h"
 
+#include <algorithm>
 #include <atomic>
 #include <cerrno>
+#include <cstdint>
 #include <cstdlib>
+#include <cstring>
 #include <execinfo.h>
+#include <link.h>
 
 #if defined(__GLIBC__) && !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
 #define QUERN_COUNT_ALLOCATIONS 1
@@ -12,16 +16,46 @@
 
 namespace {
 
+constexpr int max_frames = 32;
+
 std::atomic<bool> counting = false;
-std::atomic<std::size_t> count = 0;
-constexpr int max_frames = 24;
-void* frames[max_frames];
-std::atomic<int> frame_count = 0;
+std::atomic<std::size_t> ours = 0;
+std::atomic<std::size_t> onednn = 0;
+void* first_frames[max_frames];
+std::atomic<int> first_frame_count = 0;
+
+// Where libdnnl lies in memory; empty when it is not loaded.
+std::uintptr_t onednn_begin = 0;
+std::uintptr_t onednn_end = 0;
+
+int find_onednn(dl_phdr_info* info, std::size_t, void*) {
+  if (!std::strstr(info->dlpi_name, "libdnnl")) return 0;
+  onednn_begin = info->dlpi_addr;
+  for (int i = 0; i < info->dlpi_phnum; ++i) {
+    const auto& segment = info->dlpi_phdr[i];
+    if (segment.p_type == PT_LOAD)
+      onednn_end =
+          std::max<std::uintptr_t>(onednn_end, info->dlpi_addr + segment.p_vaddr + segment.p_memsz);
+  }
+  return 1;
+}
 
 #ifdef QUERN_COUNT_ALLOCATIONS
+bool is_onednn(void* frame) {
+  const auto at = reinterpret_cast<std::uintptr_t>(frame);
+  return at >= onednn_begin && at < onednn_end;
+}
+
 void note() {
   if (!counting.load(std::memory_order_relaxed)) return;
-  if (count.fetch_add(1) == 0) frame_count = backtrace(frames, max_frames);
+  void* frames[max_frames];
+  const int n = backtrace(frames, max_frames);
+  if (std::any_of(frames, frames + n, is_onednn)) {
+    ++onednn;
+  } else if (ours.fetch_add(1) == 0) {
+    std::copy_n(frames, n, first_frames);
+    first_frame_count = n;
+  }
 }
 #endif
 
@@ -73,8 +107,10 @@ bool can_count_allocations() {
 AllocationCounter::AllocationCounter() {
   void* warm[1];
   backtrace(warm, 1);  // loads its library, which allocates
-  frame_count = 0;
-  count = 0;
+  dl_iterate_phdr(find_onednn, nullptr);
+  first_frame_count = 0;
+  ours = 0;
+  onednn = 0;
   counting = true;
 }
 
@@ -82,15 +118,15 @@ AllocationCounter::~AllocationCounter() {
   counting = false;
 }
 
-std::size_t AllocationCounter::stop() {
+AllocationCounter::Counts AllocationCounter::stop() {
   counting = false;
-  return count;
+  return {ours, onednn};
 }
 
 std::string AllocationCounter::first_caller() const {
   std::string text;
-  char** symbols = backtrace_symbols(frames, frame_count);
-  for (int i = 0; i < frame_count && symbols; ++i) text += std::string("\n  ") + symbols[i];
+  char** symbols = backtrace_symbols(first_frames, first_frame_count);
+  for (int i = 0; i < first_frame_count && symbols; ++i) text += std::string("\n  ") + symbols[i];
   std::free(symbols);
   return text;
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Counts what the whole process takes from the heap: malloc itself is replaced, so oneDNN and
-// operator new are counted too.
+// Counts what the whole process takes from the heap: malloc itself is replaced, so what libraries
+// take is counted too, and told apart: dnnl_primitive_execute() makes a small map of its arguments
+// in each call, which no caller can prevent.
 #pragma once
 
 #include <cstddef>
@@ -19,9 +20,13 @@ class AllocationCounter {
   AllocationCounter(const AllocationCounter&) = delete;
   AllocationCounter& operator=(const AllocationCounter&) = delete;
 
+  struct Counts {
+    std::size_t ours = 0;    // with no frame of oneDNN on the stack
+    std::size_t onednn = 0;  // below a call into oneDNN
+  };
   // Ends the counting.
-  std::size_t stop();
-  // Where the first one came from, as a list of addresses with symbols. "" when there was none.
+  Counts stop();
+  // Where the first of ours came from, a line a frame (addr2line tells more); "" without any.
   std::string first_caller() const;
 };
 
