@@ -38,8 +38,9 @@ class AllocationTest : public ::testing::TestWithParam<int> {
     must(status, what.c_str());
     EXPECT_EQ(counts.ours, 0U) << what << " with " << session.threads()
                                << " threads, first from:" << counter.first_caller();
-    std::printf("%-24s %d threads: %zu in the engine, %zu in oneDNN, %zu kernels\n", what.c_str(),
-                session.threads(), counts.ours, counts.onednn, session.plan_info().steps.size());
+    std::printf("%-24s %d threads: %zu in the engine, %zu (%zu bytes) in oneDNN, %zu kernels\n",
+                what.c_str(), session.threads(), counts.ours, counts.onednn, counts.onednn_bytes,
+                session.plan_info().steps.size());
   }
 
   void expect_none(Model model, const Tensor& input, const std::string& what) {

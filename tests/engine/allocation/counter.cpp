@@ -21,6 +21,7 @@ constexpr int max_frames = 32;
 std::atomic<bool> counting = false;
 std::atomic<std::size_t> ours = 0;
 std::atomic<std::size_t> onednn = 0;
+std::atomic<std::size_t> onednn_bytes = 0;
 void* first_frames[max_frames];
 std::atomic<int> first_frame_count = 0;
 
@@ -46,12 +47,13 @@ bool is_onednn(void* frame) {
   return at >= onednn_begin && at < onednn_end;
 }
 
-void note() {
+void note(std::size_t size) {
   if (!counting.load(std::memory_order_relaxed)) return;
   void* frames[max_frames];
   const int n = backtrace(frames, max_frames);
   if (std::any_of(frames, frames + n, is_onednn)) {
     ++onednn;
+    onednn_bytes += size;
   } else if (ours.fetch_add(1) == 0) {
     std::copy_n(frames, n, first_frames);
     first_frame_count = n;
@@ -69,19 +71,19 @@ void* __libc_realloc(void*, std::size_t);
 void* __libc_memalign(std::size_t, std::size_t);
 
 void* malloc(std::size_t size) {
-  note();
+  note(size);
   return __libc_malloc(size);
 }
 void* calloc(std::size_t n, std::size_t size) {
-  note();
+  note(n * size);
   return __libc_calloc(n, size);
 }
 void* realloc(void* p, std::size_t size) {
-  note();
+  note(size);
   return __libc_realloc(p, size);
 }
 void* memalign(std::size_t alignment, std::size_t size) {
-  note();
+  note(size);
   return __libc_memalign(alignment, size);
 }
 void* aligned_alloc(std::size_t alignment, std::size_t size) {
@@ -111,6 +113,7 @@ AllocationCounter::AllocationCounter() {
   first_frame_count = 0;
   ours = 0;
   onednn = 0;
+  onednn_bytes = 0;
   counting = true;
 }
 
@@ -120,7 +123,7 @@ AllocationCounter::~AllocationCounter() {
 
 AllocationCounter::Counts AllocationCounter::stop() {
   counting = false;
-  return {ours, onednn};
+  return {ours, onednn, onednn_bytes};
 }
 
 std::string AllocationCounter::first_caller() const {

@@ -23,6 +23,7 @@ class AllocationCounter {
   struct Counts {
     std::size_t ours = 0;    // with no frame of oneDNN on the stack
     std::size_t onednn = 0;  // below a call into oneDNN
+    std::size_t onednn_bytes = 0;
   };
   // Ends the counting.
   Counts stop();
