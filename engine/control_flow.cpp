@@ -2,6 +2,7 @@
 #include "engine/control_flow.h"
 
 #include <algorithm>
+#include <array>
 #include <cstring>
 #include <limits>
 #include <numeric>
