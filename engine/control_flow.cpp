@@ -2,7 +2,6 @@
 #include "engine/control_flow.h"
 
 #include <algorithm>
-#include <array>
 #include <cstring>
 #include <limits>
 #include <numeric>

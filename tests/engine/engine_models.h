@@ -57,6 +57,28 @@ inline Model lstm_model() {
   return must(g.build());
 }
 
+// x [n, 8] -> a walk of 4 steps with a branch in each, and all its places
+inline Model loop_model() {
+  GraphBuilder g("walk");
+  const Operand x = g.input("x", DType::f32, {"n", 8});
+  const auto step = [](GraphBuilder& b, std::span<const Operand> in) -> Operands {
+    const Operand two = b.scalar(2, DType::i64);
+    const Operand even = b.equal(b.mod(in[0], two), b.scalar(0, DType::i64));
+    const auto moved = b.if_(
+        even,
+        [](GraphBuilder& c, std::span<const Operand> v) -> Operands {
+          return {c.tanh(c.matmul(v[0], weights(c, {8, 8}, 1)))};
+        },
+        [](GraphBuilder& c, std::span<const Operand> v) -> Operands { return {c.neg(v[0])}; },
+        {in[2]});
+    return {in[1], moved.at(0), in[2]};
+  };
+  const auto y = g.loop(g.scalar(4, DType::i64), {}, {x}, step);
+  g.output("end", y.at(0));
+  g.output("places", y.at(1));
+  return must(g.build());
+}
+
 // Adds 1 to x [n] and never stops.
 inline Model endless_model() {
   GraphBuilder g("endless");

@@ -166,6 +166,23 @@ TEST_P(GraphBuilderTest, LoopCarriesCollectsAndStops) {
   EXPECT_THAT(r.values(1), ElementsAre(1, 2, 4, 8));
 }
 
+// What a body hands out may be what it was given.
+TEST_P(GraphBuilderTest, LoopSwapsWhatItCarries) {
+  GraphBuilder g("swap");
+  const Operand a = g.input("a", DType::f32, {2});
+  const Operand b = g.input("b", DType::f32, {2});
+  const auto y = g.loop(g.scalar(3, DType::i64), {}, {a, b},
+                        [](GraphBuilder&, std::span<const Operand> in) -> Operands {
+                          return {in[1], in[3], in[2], in[2]};
+                        });
+  ASSERT_EQ(y.size(), 3U) << g.status().message();
+  for (std::size_t i = 0; i < 3; ++i) g.output(std::to_string(i), y[i]);
+  const Ran r = run(g, {tensor<float>({2}, {1, 2}), tensor<float>({2}, {3, 4})});
+  EXPECT_THAT(r.values(0), ElementsAre(3, 4));
+  EXPECT_THAT(r.values(1), ElementsAre(1, 2));
+  EXPECT_THAT(r.values(2), ElementsAre(1, 2, 3, 4, 1, 2));
+}
+
 // The body is told no more of a carried value than what holds in every iteration.
 TEST_P(GraphBuilderTest, LoopMayChangeTheShapeOfWhatItCarries) {
   GraphBuilder g("growing");

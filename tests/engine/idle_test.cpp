@@ -3,11 +3,10 @@
 // them take hardly more CPU time than one thread for all of it. With libgomp's own settings
 // (GOMP_SPINCOUNT=300000 shows it) they take several times as much, and two processes on two cores
 // starve each other.
-#include <time.h>
-
 #include <chrono>
 #include <cstdlib>
 #include <thread>
+#include <time.h>
 
 #include "tests/engine/engine_models.h"
 

@@ -288,29 +288,52 @@ TEST(SessionStop, EndlessResultsMeetTheMemoryLimit) {
 
 // ---- sharing -----------------------------------------------------------------------------------
 
-TEST(SessionThreads, ShareOneExecutable) {
+struct SharedModel {
+  const char* name;
+  Model (*make)();
+  std::vector<Shape> inputs;
+};
+
+void PrintTo(const SharedModel& m, std::ostream* to) {
+  *to << m.name;
+}
+
+class SessionSharing : public ::testing::TestWithParam<SharedModel> {};
+
+INSTANTIATE_TEST_SUITE_P(
+    Models, SessionSharing,
+    ::testing::Values(
+        SharedModel{"conv", testing::conv_model, {{1, 3, 12, 16}, {2, 3, 16, 16}, {1, 3, 20, 16}}},
+        SharedModel{"transformer", testing::transformer_model, {{3, 32}, {16, 32}, {40, 32}}},
+        SharedModel{"lstm", testing::lstm_model, {{2, 1, 16}, {7, 1, 16}}},
+        SharedModel{"loop", testing::loop_model, {{1, 8}, {4, 8}, {9, 8}}}));
+
+// Eight threads, each with its own session, of one or two threads: the bits of a lonely session.
+// Nothing is planned before, so that planning is shared as well.
+TEST_P(SessionSharing, ManyThreadsOneExecutable) {
   constexpr int threads = 8;
-  constexpr int rounds = 20;
-  const auto executable = compile(testing::conv_model());
-  std::vector<Tensor> images;
+  constexpr int rounds = 12;
+  const SharedModel& model = GetParam();
+  std::vector<Tensor> inputs;
   std::vector<std::vector<std::byte>> expected;
-  const auto first = session_of(executable);
-  for (int i = 0; i < 4; ++i) {
-    images.push_back(pattern({1 + i % 2, 3, 12 + 4 * i, 16}, i));
-    must(first->set_input(0, images.back().view()));
-    must(first->run());
-    expected.push_back(bytes_of(must(first->output(1))));
+  const auto alone = session_of(compile(model.make()));
+  for (const Shape& shape : model.inputs) {
+    inputs.push_back(pattern(shape, static_cast<int>(inputs.size())));
+    must(alone->set_input(0, inputs.back().view()));
+    must(alone->run());
+    expected.push_back(bytes_of(must(alone->output(1 % alone->executable().outputs().size()))));
   }
+  const auto executable = compile(model.make());
   std::atomic<int> same = 0;
   std::vector<std::thread> workers;
   for (int t = 0; t < threads; ++t)
     workers.emplace_back([&, t] {
       const auto session = session_of(executable, 1 + t % 2);
       for (int i = 0; i < rounds; ++i) {
-        const auto k = static_cast<std::size_t>((t + i) % 4);
-        must(session->set_input(0, images[k].view()));
+        const std::size_t k = static_cast<std::size_t>(t + i) % inputs.size();
+        must(session->set_input(0, inputs[k].view()));
         must(session->run());
-        same += bytes_of(must(session->output(1))) == expected[k];
+        same += bytes_of(must(session->output(1 % executable->outputs().size()))) == expected[k];
       }
     });
   for (std::thread& w : workers) w.join();

@@ -283,7 +283,8 @@ QUERN_EXPORT quern_status quern_session_request_outputs(quern_session* session,
                                                         const size_t* indices, size_t count);
 
 /* Errors: invalid_argument (an input that is not set, an operand out of range), busy (cancelled),
- * unsupported, out_of_memory. From the second run with the same shapes on: allocates nothing. */
+ * unsupported, out_of_memory. From the second run with the same shapes on nothing is allocated, but
+ * for some hundred bytes that each call of oneDNN takes for itself. */
 QUERN_EXPORT quern_status quern_session_run(quern_session* session);
 /* Gives up with busy once `microseconds` have passed, between two kernels. */
 QUERN_EXPORT quern_status quern_session_run_within(quern_session* session, uint64_t microseconds);
