@@ -191,6 +191,9 @@ std::size_t scratch(const Op& op, std::span<const TensorType> inputs,
   return bytes;
 }
 
+constexpr CpuImplementation cpu[] = {{"rows", select_resize_rows}};
+constexpr OpKernels kernels{.cpu = cpu};
+
 }  // namespace
 
 const OpDef& Resize::def() {
@@ -200,7 +203,8 @@ const OpDef& Resize::def() {
                              .plan_operands = 0b1110,
                              .infer = infer,
                              .reference = reference,
-                             .scratch = scratch};
+                             .scratch = scratch,
+                             .kernels = &kernels};
   return def;
 }
 
