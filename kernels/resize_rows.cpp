@@ -172,9 +172,10 @@ class PickNearest final : public CpuKernel {
 
 // ---- choosing ----------------------------------------------------------------------------------
 
-// Row-major or channels last, whatever the input is nearer to.
+// Row-major or channels last, whatever the input is nearer to. Runs of a few channels do not fill
+// a register.
 Layout wanted_layout(const TensorDesc& x) {
-  return is_channels_last(x) ? x.layout : Layout::row_major(x.shape);
+  return is_channels_last(x) && x.shape[1] >= 8 ? x.layout : Layout::row_major(x.shape);
 }
 
 // The dimensions of the input from the outermost in memory to the innermost.
