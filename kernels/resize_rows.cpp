@@ -5,6 +5,7 @@
 // Taps and weights are listed when the plan is made.
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <cstring>
 #include <numeric>
 
@@ -60,56 +61,67 @@ class Interpolate final : public CpuKernel {
  public:
   explicit Interpolate(Geometry g) : g_(std::move(g)) {}
 
+  std::int64_t row_floats() const { return g_.width.in * g_.inner; }
+
   Status run(const KernelArgs& args, KernelState*, const Parallel& parallel) const override {
     const auto* x = reinterpret_cast<const float*>(args.inputs[0]);
     auto* y = reinterpret_cast<float*>(args.outputs[0]);
-    const std::int64_t row_in = g_.width.in * g_.inner;
     const std::int64_t row_out = g_.width.out * g_.inner;
     const auto taps = static_cast<std::int64_t>(g_.height.room * g_.width.room);
+    std::atomic<std::int64_t> parts{0};
     parallel(g_.outer * g_.height.out, row_grain(row_out * taps),
              [&](std::int64_t begin, std::int64_t end) {
+               float* sum = reinterpret_cast<float*>(args.scratch) + parts++ * row_floats();
                for (std::int64_t r = begin; r < end; ++r)
-                 row(x + r / g_.height.out * g_.height.in * row_in, r % g_.height.out,
+                 row(x + r / g_.height.out * g_.height.in * row_floats(), r % g_.height.out, sum,
                      y + r * row_out);
              });
     return {};
   }
 
  private:
-  void row(const float* x, std::int64_t at, float* y) const {
+  void row(const float* x, std::int64_t at, float* sum, float* y) const {
+    const float* from = sum_of_rows(x, at, sum);
+    if (g_.inner == 1) return pick_elements(from, y);
     std::fill_n(y, g_.width.out * g_.inner, 0.0f);
-    const auto indices = g_.height.indices(at);
-    const auto weights = g_.height.weights(at);
-    for (std::size_t t = 0; t < indices.size(); ++t) {
-      if (weights[t] == 0) continue;
-      const float* from = x + indices[t] * g_.width.in * g_.inner;
-      g_.inner == 1 ? add_elements(from, weights[t], y) : add_runs(from, weights[t], y);
-    }
+    add_runs(from, y);
   }
 
-  void add_elements(const float* x, float factor, float* y) const {
+  // The rows of x that make up row `at`: added up in `sum`, or the one there is.
+  const float* sum_of_rows(const float* x, std::int64_t at, float* sum) const {
+    const auto indices = g_.height.indices(at);
+    const auto weights = g_.height.weights(at);
+    if (weights[0] == 1) return x + indices[0] * row_floats();
+    const Simd& s = simd();
+    s.binary(BinaryKind::mul, {x + indices[0] * row_floats(), false}, {&weights[0], true}, sum,
+             row_floats());
+    for (std::size_t t = 1; t < indices.size(); ++t)
+      if (weights[t] != 0) s.axpy(weights[t], x + indices[t] * row_floats(), sum, row_floats());
+    return sum;
+  }
+
+  void pick_elements(const float* x, float* y) const {
     const Taps& w = g_.width;
     const std::int64_t* index = w.index.data();
     const float* weight = w.weight.data();
     if (w.room == 2) {
       for (std::int64_t i = 0; i < w.out; ++i, index += 2, weight += 2)
-        y[i] += factor * (weight[0] * x[index[0]] + weight[1] * x[index[1]]);
+        y[i] = weight[0] * x[index[0]] + weight[1] * x[index[1]];
       return;
     }
     for (std::int64_t i = 0; i < w.out; ++i) {
       float sum = 0;
       for (std::size_t t = 0; t < w.room; ++t) sum += *weight++ * x[*index++];
-      y[i] += factor * sum;
+      y[i] = sum;
     }
   }
 
-  void add_runs(const float* x, float factor, float* y) const {
+  void add_runs(const float* x, float* y) const {
     for (std::int64_t i = 0; i < g_.width.out; ++i, y += g_.inner) {
       const auto indices = g_.width.indices(i);
       const auto weights = g_.width.weights(i);
       for (std::size_t t = 0; t < indices.size(); ++t)
-        if (weights[t] != 0)
-          simd().axpy(factor * weights[t], x + indices[t] * g_.inner, y, g_.inner);
+        if (weights[t] != 0) simd().axpy(weights[t], x + indices[t] * g_.inner, y, g_.inner);
     }
   }
 
@@ -238,7 +250,9 @@ Selection select_resize_rows(const KernelRequest& r) {
     choice.kernel = std::make_unique<PickNearest>(std::move(*g), size_of(x.dtype));
   } else {
     choice.implementation = cat("rows ", simd().name);
-    choice.kernel = std::make_unique<Interpolate>(std::move(*g));
+    auto kernel = std::make_unique<Interpolate>(std::move(*g));
+    choice.scratch_bytes = static_cast<std::size_t>(r.target.threads * kernel->row_floats()) * sizeof(float);
+    choice.kernel = std::move(kernel);
   }
   return std::optional<KernelChoice>(std::move(choice));
 }
