@@ -203,7 +203,9 @@ void expect_close(const Tensor& expected, const Tensor& actual, double tolerance
   for (std::size_t i = 0; i < a.size(); ++i) {
     if (std::isnan(a[i]) || std::isinf(a[i])) {
       EXPECT_EQ(std::isnan(a[i]), std::isnan(b[i])) << "element " << i;
-      if (std::isinf(a[i])) EXPECT_EQ(a[i], b[i]) << "element " << i;
+      if (std::isinf(a[i])) {
+        EXPECT_EQ(a[i], b[i]) << "element " << i;
+      }
     } else {
       EXPECT_NEAR(a[i], b[i], tolerance * greatest) << "element " << i;
     }
