@@ -435,7 +435,7 @@ def control():
         ("d", "t", "t")), HIGH)
     yield "loop-grows", repeat("y", graph(
         [node("Identity", "c", "d"), node("Concat", "s s", "t", axis=0)],
-        [index, go_on, value("s", FLOAT, ["n"])], ("d", "t")), 60)
+        [index, go_on, value("s", FLOAT, ["n"])], ("d", "t")), 20)
     yield "loop-inputs-missing", model(graph([node("Loop", "x", "y", body=graph((), (), ()))]))
     body = graph([node("Add", "a b", "c")], [value("a", FLOAT, []), value("b", FLOAT, [])],
                  ("c", "c"))
