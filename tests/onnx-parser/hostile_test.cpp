@@ -229,5 +229,43 @@ TEST(Hostile, RanksAndTypesThatDoNotFit) {
   says({"LSTM", {x, x, x}, {integer("hidden_size", 3)}}, "rank");
 }
 
+TEST(Hostile, NamesOfDimensionsAreNotCopiedIntoEachBody) {
+  const std::string long_name(1 << 14, 'n');
+  const Message branch =
+      make_graph({.nodes = {node("Identity", {"x"}, {"t"})}, .outputs = {Message().text(1, "t")}});
+  const auto m = import(make_model(
+      GraphParts{.nodes = {node("If", {"p"}, {"y"},
+                                {graph("then_branch", branch), graph("else_branch", branch)})},
+                 .inputs = {value("p", boolean, {}), value("x", f32, {long_name, "short"})}}));
+  ASSERT_TRUE(m) << m.error().message();
+  EXPECT_EQ(type_text(m->graph.type(m->graph.inputs()[1]), &m->graph), "f32[?,short]");
+}
+
+// A name that the innermost of 30 bodies reads is an input of each.
+TEST(Hostile, CapturesThroughManyBodiesAreCharged) {
+  std::vector<std::string> names;
+  for (int i = 0; i < 2000; ++i) names.push_back("v" + std::to_string(i));
+  Messages nodes;
+  Messages reads;
+  for (const std::string& name : names) {
+    nodes.push_back(node("Relu", {"x"}, {name}));
+    reads.push_back(node("Relu", {name}, {"t" + name}));
+  }
+  Message body = make_graph({.nodes = reads, .outputs = {Message().text(1, "tv0")}});
+  const Message other =
+      make_graph({.nodes = {node("Relu", {"x"}, {"t"})}, .outputs = {Message().text(1, "t")}});
+  for (int i = 0; i < 30; ++i)
+    body = make_graph({.nodes = {node("If", {"p"}, {"t"},
+                                      {graph("then_branch", body), graph("else_branch", other)})},
+                       .outputs = {Message().text(1, "t")}});
+  nodes.push_back(
+      node("If", {"p"}, {"y"}, {graph("then_branch", body), graph("else_branch", other)}));
+  const std::string bytes = make_model(
+      GraphParts{.nodes = nodes, .inputs = {value("x", f32, {2}), value("p", boolean, {})}});
+  const auto m = import(bytes, {.max_import_bytes = 8 << 20});
+  ASSERT_FALSE(m);
+  EXPECT_EQ(m.error().code(), Code::out_of_memory);
+}
+
 }  // namespace
 }  // namespace quern::onnx_test
