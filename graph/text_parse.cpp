@@ -439,6 +439,16 @@ class GraphReader {
 
 }  // namespace
 
+Status parse_attributes(std::string_view text, Op& op) {
+  Scanner scanner(text);
+  while (!scanner.done()) {
+    QUERN_ASSIGN(const std::string key, scanner.word());
+    QUERN_TRY(scanner.expect("="));
+    QUERN_TRY(read_attribute(scanner, op, key));
+  }
+  return {};
+}
+
 Result<Graph> parse_text(std::string_view text, OpSet ops) {
   Scanner scanner(text);
   QUERN_ASSIGN(Graph g, GraphReader(scanner, ops, 0).read_graph());

@@ -29,6 +29,7 @@ Result<std::shared_ptr<const std::byte>> SharedWeights::find_or_make(const std::
                                                                      std::size_t bytes,
                                                                      const Fill& fill) {
   const std::scoped_lock lock(mutex_);
+  forget_released();
   Entry& entry = entries_[key];
   if (auto packed = entry.packed.lock()) return packed;
   std::shared_ptr<std::byte> fresh = allocate(bytes);
@@ -38,6 +39,13 @@ Result<std::shared_ptr<const std::byte>> SharedWeights::find_or_make(const std::
   std::shared_ptr<const std::byte> packed = std::move(fresh);
   entry = {packed, bytes};
   return packed;
+}
+
+// Plans come and go with the shapes of inputs, and each may have had small constants of its own.
+void SharedWeights::forget_released() {
+  if (entries_.size() < next_sweep_) return;
+  std::erase_if(entries_, [](const auto& e) { return e.second.packed.expired(); });
+  next_sweep_ = 2 * entries_.size() + 64;
 }
 
 std::size_t SharedWeights::bytes() const {
