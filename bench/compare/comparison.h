@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+// Measures quern and ONNX Runtime on one model, in turns.
+#pragma once
+
+#include <functional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <quern/status.h>
+
+#include "bench/compare/worker.h"
+#include "tools/measurement.h"
+
+namespace quern::bench {
+
+struct Contestant {
+  std::string label;     // "quern", "ort", "ort-no-spinning"
+  EngineOptions engine;  // model and threads are filled in per comparison
+};
+// Those that run with so many threads. With more than one thread ONNX Runtime takes part twice,
+// with and without spinning threads: which is faster depends on the model and the machine.
+std::vector<Contestant> contestants(const std::string& only, const std::string& ort_library,
+                                    int threads);
+
+struct Plan {
+  int rounds = 15;
+  double time_s = 20;  // after which no round begins, once there were three
+  int cold = 5;        // processes
+};
+
+// What one contestant did.
+struct Performance {
+  std::string label;
+  tools::Distribution run;      // single runs, warm
+  tools::Distribution cold;     // library, load, compile and first run of a fresh process
+  ColdTimes first;              // the parts of one of them
+  Memory first_memory, memory;  // after the first run, and after all rounds
+};
+
+struct Comparison {
+  std::string model;
+  int threads = 1;
+  std::vector<Performance> performances;  // of the contestants that took part
+  std::string failure;                    // why there is nothing, or no more; empty: all went well
+  std::string disagreement;               // of the outputs; empty: they agree, or nobody to compare
+
+  const Performance* quern() const;
+  // The faster of ONNX Runtime's.
+  const Performance* ort() const;
+};
+
+// `model` is a folder with model.onnx and perhaps test_data_set_0, or a file.
+Comparison compare_engines(const std::string& model, int threads,
+                           const std::vector<Contestant>& contestants, const Plan& plan,
+                           const std::function<void(std::string_view)>& progress);
+
+}  // namespace quern::bench
