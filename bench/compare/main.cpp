@@ -130,7 +130,7 @@ Result<std::vector<std::string>> listed_models(const CompareArgs& args, const Co
 // Opened here too, for its version and so that a mistake is told once.
 Result<std::string> ort_version(CompareArgs& args) {
   if (args.only == "quern") return std::string("-");
-  if (const char* path = std::getenv("QUERN_ORT_LIBRARY"); path && args.ort.empty())
+  if (const char* path = std::getenv("QUERN_ORT_LIBRARY"); path && *path && args.ort.empty())
     args.ort = path;
   if (args.ort.empty())
     return Status(Code::invalid_argument,

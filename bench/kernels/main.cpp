@@ -7,6 +7,8 @@
 #include <memory>
 #include <set>
 #include <thread>
+#include <unistd.h>
+#include <vector>
 
 #include <benchmark/benchmark.h>
 
@@ -52,9 +54,8 @@ Result<Prepared> prepare(const Kernel& kernel, const Place& place) {
   return p;
 }
 
-// A graph of one operator begins and ends in row-major memory. The reorders that this costs would
-// mostly not be there in a model, so that they do not count, or count alone.
 bool counts(const StepInfo& step, Kernel::Timed timed) {
+  if (timed == Kernel::Timed::everything) return true;
   return (step.op == "Reorder") == (timed == Kernel::Timed::reorders);
 }
 
@@ -77,11 +78,14 @@ const tools::Roof& roof(int threads) {
   return it->second;
 }
 
-constexpr double second_level_bytes = 1 << 20;
+double second_level_bytes() {
+  const long bytes = sysconf(_SC_LEVEL2_CACHE_SIZE);
+  return bytes > 0 ? static_cast<double>(bytes) : 1 << 20;
+}
 
 // The time that nobody could beat who computes and moves this much, by the rates measured.
 double least_seconds(const Work& work, const tools::Roof& roof) {
-  const double gbytes = work.bytes > second_level_bytes ? roof.copy_gbytes : roof.cache_gbytes;
+  const double gbytes = work.bytes > second_level_bytes() ? roof.copy_gbytes : roof.cache_gbytes;
   return 1e-9 * std::max(work.flops / roof.gflops, work.bytes / gbytes);
 }
 

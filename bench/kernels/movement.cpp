@@ -6,9 +6,10 @@ namespace quern::bench {
 namespace {
 
 Kernel transpose(std::string name, Shape shape, Ints perm) {
-  return {"transpose/" + name, [=](GraphMaker& g) {
-            return g.node(Transpose{.perm = perm}, {g.input(DType::f32, shape)});
-          }};
+  return {
+      "transpose/" + name,
+      [=](GraphMaker& g) { return g.node(Transpose{.perm = perm}, {g.input(DType::f32, shape)}); },
+      Kernel::Timed::everything};
 }
 
 }  // namespace
