@@ -9,8 +9,12 @@
 namespace quern::bench {
 namespace {
 
-constexpr double tolerance = 1e-3;
 constexpr double max_outside = 0.01;
+
+// Half precision has 11 bits, and engines round it in different places.
+double tolerance_of(DType dtype) {
+  return dtype == DType::f16 ? 1e-2 : 1e-3;
+}
 
 tools::Criterion relative_to(const TensorView& wanted) {
   using tools::Criterion;
@@ -18,6 +22,7 @@ tools::Criterion relative_to(const TensorView& wanted) {
   const double magnitude =
       zeros ? tools::compare(zeros->view(), wanted, {.kind = Criterion::Kind::statistical}).mean_abs
             : 0;
+  const double tolerance = tolerance_of(wanted.type.dtype);
   return {.kind = Criterion::Kind::statistical,
           .rtol = tolerance,
           .atol = tolerance * magnitude,

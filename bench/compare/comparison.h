@@ -27,6 +27,7 @@ struct Plan {
   int rounds = 15;
   double time_s = 20;  // after which no round begins, once there were three
   int cold = 5;        // processes
+  bool least = false;  // the least of the warm runs stands for them, not the median
 };
 
 // What one contestant did.

@@ -88,6 +88,11 @@ tools::Verb compare_row(CompareArgs& a) {
             .help = "cold starts of each engine per model; by default 5",
             .target = &a.plan.cold,
             .range = {{1, 1000}}},
+           {.names = "--least",
+            .help =
+                "the least of the warm runs instead of their median: what they take when nobody "
+                "else uses the machine",
+            .target = &a.plan.least},
            {.names = "--json",
             .help = "one JSON object on stdout instead of text",
             .target = &a.json}},

@@ -25,7 +25,7 @@ struct Quantity {
   double (*of)(const Performance&);
 };
 constexpr std::array quantities = {
-    Quantity{"run", "ms", 1, [](const Performance& p) { return p.run.median; }},
+    Quantity{"run", "ms", 1, [](const Performance& p) { return p.run_ms; }},
     Quantity{"cold", "ms", 1, [](const Performance& p) { return p.cold.median; }},
     Quantity{"peak", "MB", 1e-6, [](const Performance& p) { return p.memory.peak; }},
 };
@@ -99,11 +99,11 @@ void add_means(Table& table, const Means& means) {
   table.add(std::move(cells), tools::Colour::bold);
 }
 
-// Per model the least median of each engine over all numbers of threads.
+// Per model the least time of each engine over all numbers of threads.
 std::string best_text(std::span<const Comparison> comparisons) {
   std::map<std::string, std::pair<double, double>> best;
   const auto least = [](double& value, const Performance* p) {
-    if (p && (value == 0 || p->run.median < value)) value = p->run.median;
+    if (p && (value == 0 || p->run_ms < value)) value = p->run_ms;
   };
   for (const Comparison& c : comparisons) {
     least(best[c.model].first, c.quern());
@@ -190,6 +190,7 @@ Json report_json(std::span<const Comparison> comparisons, const Circumstances& c
   context["ort_version"] = circumstances.ort_version;
   context["rounds"] = circumstances.plan.rounds;
   context["cold_starts"] = circumstances.plan.cold;
+  context["warm_runs_by"] = circumstances.plan.least ? "least" : "median";
   Json j;
   j["context"] = std::move(context);
   j["comparisons"] = Json::array();

@@ -39,6 +39,14 @@ TEST(Disagreement, OneElementInAHundredMayDiffer) {
   EXPECT_NE(disagreement({got}, {ramp(1)}), "");
 }
 
+TEST(Disagreement, HalfPrecisionHasFewerBits) {
+  const auto one = [](std::uint16_t bits) {
+    return NamedTensor{"y", Tensor::scalar<std::uint16_t>(DType::f16, bits)};
+  };
+  EXPECT_EQ(disagreement({one(0x3c08)}, {one(0x3c00)}), "");  // 1.0078 against 1
+  EXPECT_NE(disagreement({one(0x3c10)}, {one(0x3c00)}), "");  // 1.0156
+}
+
 TEST(Disagreement, MissingOutputsAndOtherShapes) {
   EXPECT_EQ(disagreement({}, {ramp(1)}), "output 'y' is missing");
   EXPECT_THAT(disagreement({ramp(1, {10, 100})}, {ramp(1)}), HasSubstr("wanted f32[1000]"));

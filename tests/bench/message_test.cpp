@@ -9,8 +9,8 @@
 namespace quern::bench {
 namespace {
 
-using ::testing::HasSubstr;
 using std::chrono::milliseconds;
+using ::testing::HasSubstr;
 
 class Message : public ::testing::Test {
  protected:

@@ -12,6 +12,7 @@ using ::testing::Not;
 
 Performance performance(std::string label, double run_ms) {
   return {.label = std::move(label),
+          .run_ms = run_ms,
           .run = tools::distribution({run_ms}),
           .cold = tools::distribution({10 * run_ms}),
           .memory = {.peak = 1e6 * run_ms}};
@@ -36,9 +37,8 @@ TEST(Report, RatiosAreOrtByQuernAndTheirMeanIsGeometric) {
 }
 
 TEST(Report, TheFasterOfOnnxRuntimeCounts) {
-  const Comparison c =
-      comparison("a", 2, {performance("quern", 3), performance("ort", 9),
-                          performance("ort-no-spinning", 6)});
+  const Comparison c = comparison(
+      "a", 2, {performance("quern", 3), performance("ort", 9), performance("ort-no-spinning", 6)});
   EXPECT_EQ(c.ort()->label, "ort-no-spinning");
   EXPECT_THAT(text({c}), ::testing::ContainsRegex("6.00 +2.00 .*ort without spinning"));
 }
