@@ -33,6 +33,7 @@ struct Plan {
 // What one contestant did.
 struct Performance {
   std::string label;
+  double run_ms = 0;            // what stands for the warm runs
   tools::Distribution run;      // single runs, warm
   tools::Distribution cold;     // library, load, compile and first run of a fresh process
   ColdTimes first;              // the parts of one of them
