@@ -164,12 +164,13 @@ Cost flops(const Op&, std::span<const TensorType> inputs, std::span<const Tensor
   return cost;
 }
 
+constexpr CpuImplementation cpu[] = {
+    {"direct", select_conv_transpose_direct},
 #ifdef QUERN_ONEDNN
-constexpr CpuImplementation cpu[] = {{"onednn", select_conv_transpose_onednn}};
-constexpr OpKernels kernels{.cpu = cpu, .flops = flops};
-#else
-constexpr OpKernels kernels{.cpu = {}, .flops = flops};
+    {"onednn", select_conv_transpose_onednn},
 #endif
+};
+constexpr OpKernels kernels{.cpu = cpu, .flops = flops};
 
 }  // namespace
 

@@ -14,6 +14,23 @@ struct SimdOperand {
   bool is_scalar;
 };
 
+// C[m, n] = A[m, k] B[k, n], or + C. B lies in panels of `gemm_panel` columns, [k][gemm_panel] each,
+// the last one filled up with zeros (pack_gemm).
+inline constexpr std::int64_t gemm_panel = 32;
+struct GemmBlock {
+  std::int64_t m, n, k;
+  std::int64_t a_stride;  // from row to row
+  std::int64_t c_stride;
+  bool accumulate;
+};
+// Floats that pack_gemm writes for a B of k rows and n columns.
+inline std::int64_t gemm_packed_size(std::int64_t k, std::int64_t n) {
+  return (n + gemm_panel - 1) / gemm_panel * gemm_panel * k;
+}
+// Element (i, j) of B at b[i * row + j * column].
+void pack_gemm(const float* b, std::int64_t row, std::int64_t column, std::int64_t k,
+               std::int64_t n, float* packed);
+
 // Row-wise functions take rows of n contiguous elements. Any function may work in place. Relative
 // errors are a few units in the last place; NaN comes out as NaN.
 struct Simd {
@@ -37,6 +54,8 @@ struct Simd {
   float (*exp_sum)(const float* x, float shift, float* y, std::int64_t n);
   // y += a * x
   void (*axpy)(float a, const float* x, float* y, std::int64_t n);
+
+  void (*gemm)(const GemmBlock& block, const float* a, const float* packed_b, float* c);
 
   void (*half_to_float)(const std::uint16_t* x, float* y, std::int64_t n);
   void (*float_to_half)(const float* x, std::uint16_t* y, std::int64_t n);
