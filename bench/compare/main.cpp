@@ -29,6 +29,7 @@ struct CompareArgs {
   std::string only;
   std::string threads = "1";
   Plan plan;
+  std::string out;
   bool json = false;
 };
 
@@ -93,6 +94,10 @@ tools::Verb compare_row(CompareArgs& a) {
                 "the least of the warm runs instead of their median: what they take when nobody "
                 "else uses the machine",
             .target = &a.plan.least},
+           {.names = "--out",
+            .value = "FILE",
+            .help = "writes the JSON here as well",
+            .target = &a.out},
            {.names = "--json",
             .help = "one JSON object on stdout instead of text",
             .target = &a.json}},
@@ -159,8 +164,9 @@ Result<ExitCode> compare_all(CompareArgs& args, const Console& console) {
                                             contestants(args.only, args.ort, threads), args.plan,
                                             [&](std::string_view text) { progress.update(text); }));
   progress.clear();
-  tools::print(args.json ? report_json(comparisons, {version, args.plan}).dump()
-                         : report_text(comparisons, console));
+  const std::string json = report_json(comparisons, {version, args.plan}).dump();
+  tools::print(args.json ? json : report_text(comparisons, console));
+  if (!args.out.empty()) QUERN_TRY(tools::write_file(args.out, json));
   const bool good = std::ranges::all_of(
       comparisons, [](const Comparison& c) { return c.failure.empty() && c.disagreement.empty(); });
   return good ? ExitCode::ok : ExitCode::failed;

@@ -46,6 +46,16 @@ Kernel int8(const Shape2d& s) {
           }};
 }
 
+// A sequence as a picture of one column or one row: the same work, not the same time.
+Kernel line(const char* name, const Shape& kernel, const Shape& size) {
+  return {cat("conv/", name, kernel[0], "x", kernel[1], "/256-512/", size[0], "x", size[1]),
+          [=](GraphMaker& g) {
+            return g.node(Conv{.window = {.kernel = {kernel[0], kernel[1]}}},
+                          {g.input(DType::f32, {1, 256, size[0], size[1]}),
+                           g.weights(DType::f32, {512, 256, kernel[0], kernel[1]})});
+          }};
+}
+
 }  // namespace
 
 std::vector<Kernel> conv_kernels() {
@@ -56,7 +66,9 @@ std::vector<Kernel> conv_kernels() {
           f32({.in = 3, .out = 64, .kernel = 7, .size = 224, .stride = 2}),
           f32({.in = 96, .out = 96, .kernel = 3, .size = 112, .group = 96}),
           f32({.in = 96, .out = 96, .kernel = 3, .size = 112, .stride = 2, .group = 96}),
-          int8(middle)};
+          int8(middle),
+          line("column-", {5, 1}, {512, 1}),
+          line("row-", {1, 5}, {1, 512})};
 }
 
 }  // namespace quern::bench
