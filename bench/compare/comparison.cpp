@@ -2,6 +2,7 @@
 #include "bench/compare/comparison.h"
 
 #include <algorithm>
+#include <array>
 #include <cstdlib>
 #include <filesystem>
 #include <utility>
@@ -69,11 +70,20 @@ Result<std::vector<TensorFile>> write_inputs(const std::string& model, const std
   return files;
 }
 
+double representative(const Performance& p, Plan::By by) {
+  switch (by) {
+    case Plan::By::least: return p.run.min;
+    case Plan::By::processor: return p.processor_ms;
+    case Plan::By::median: break;
+  }
+  return p.run.median;
+}
+
 // A contestant during a comparison.
 struct Turn {
   const Contestant& contestant;
   Worker worker;
-  std::vector<double> run_ms, cold_ms;
+  std::vector<double> run_ms, processor_ms, cold_ms;
   Performance result;
 };
 
@@ -146,16 +156,18 @@ class Match {
   }
 
   static Status take_turn(Turn& t) {
-    auto times = t.worker.run_for(round_length(t.run_ms.empty() ? 0 : t.run_ms.back()));
-    if (!times) return std::move(times).error().in(t.contestant.label);
-    t.run_ms.insert(t.run_ms.end(), times->begin(), times->end());
+    auto runs = t.worker.run_for(round_length(t.run_ms.empty() ? 0 : t.run_ms.back()));
+    if (!runs) return std::move(runs).error().in(t.contestant.label);
+    t.run_ms.insert(t.run_ms.end(), runs->ms.begin(), runs->ms.end());
+    t.processor_ms.push_back(runs->processor_ms);
     return {};
   }
 
   Status finish(Turn& t, Comparison& result) {
     QUERN_ASSIGN(t.result.memory, t.worker.memory());
     t.result.run = tools::distribution(t.run_ms);
-    t.result.run_ms = plan_.least ? t.result.run.min : t.result.run.median;
+    t.result.processor_ms = tools::distribution(t.processor_ms).median;
+    t.result.run_ms = representative(t.result, plan_.by);
     t.result.cold = tools::distribution(t.cold_ms);
     result.performances.push_back(t.result);
     return {};
@@ -200,6 +212,11 @@ std::vector<Contestant> contestants(const std::string& only, const std::string& 
     all.push_back(
         {"ort-no-spinning", {.engine = "ort", .library = ort_library, .spinning = false}});
   return all;
+}
+
+std::string_view name_of(Plan::By by) {
+  constexpr std::array<std::string_view, 3> names = {"median", "least", "processor"};
+  return names[static_cast<std::size_t>(by)];
 }
 
 const Performance* Comparison::quern() const {

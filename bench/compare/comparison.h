@@ -2,6 +2,7 @@
 // Measures quern and ONNX Runtime on one model, in turns.
 #pragma once
 
+#include <cstdint>
 #include <functional>
 #include <string>
 #include <string_view>
@@ -27,7 +28,9 @@ struct Plan {
   int rounds = 15;
   double time_s = 20;  // after which no round begins, once there were three
   int cold = 5;        // processes
-  bool least = false;  // the least of the warm runs stands for them, not the median
+  // What stands for the warm runs: their median, the least of them, or the processor time of one
+  // run, median over the turns.
+  enum class By : std::uint8_t { median, least, processor } by = By::median;
 };
 
 // What one contestant did.
@@ -35,10 +38,13 @@ struct Performance {
   std::string label;
   double run_ms = 0;            // what stands for the warm runs
   tools::Distribution run;      // single runs, warm
+  double processor_ms = 0;      // of a run, all threads; median over the turns
   tools::Distribution cold;     // library, load, compile and first run of a fresh process
   ColdTimes first;              // the parts of one of them
   Memory first_memory, memory;  // after the first run, and after all rounds
 };
+
+std::string_view name_of(Plan::By by);
 
 struct Comparison {
   std::string model;

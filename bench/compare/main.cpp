@@ -29,6 +29,7 @@ struct CompareArgs {
   std::string only;
   std::string threads = "1";
   Plan plan;
+  std::string by = "median";
   std::string out;
   bool json = false;
 };
@@ -89,11 +90,14 @@ tools::Verb compare_row(CompareArgs& a) {
             .help = "cold starts of each engine per model; by default 5",
             .target = &a.plan.cold,
             .range = {{1, 1000}}},
-           {.names = "--least",
+           {.names = "--by",
+            .value = "WHAT",
             .help =
-                "the least of the warm runs instead of their median: what they take when nobody "
-                "else uses the machine",
-            .target = &a.plan.least},
+                "what stands for the warm runs: median, least, or processor (time of all threads "
+                "on a processor). The last two are for machines that others use too; processor "
+                "only makes sense with one thread",
+            .target = &a.by,
+            .choices = {"median", "least", "processor"}},
            {.names = "--out",
             .value = "FILE",
             .help = "writes the JSON here as well",
@@ -137,6 +141,12 @@ Result<std::vector<std::string>> listed_models(const CompareArgs& args, const Co
   return found;
 }
 
+Plan::By statistic(const std::string& name) {
+  for (const Plan::By by : {Plan::By::least, Plan::By::processor})
+    if (name == name_of(by)) return by;
+  return Plan::By::median;
+}
+
 // Opened here too, for its version and so that a mistake is told once.
 Result<std::string> ort_version(CompareArgs& args) {
   if (args.only == "quern") return std::string("-");
@@ -152,6 +162,7 @@ Result<std::string> ort_version(CompareArgs& args) {
 
 Result<ExitCode> compare_all(CompareArgs& args, const Console& console) {
   QUERN_ASSIGN(const std::string version, ort_version(args));
+  args.plan.by = statistic(args.by);
   QUERN_ASSIGN(const std::vector<int> counts, thread_counts(args.threads));
   if (args.models.empty()) {
     QUERN_ASSIGN(args.models, listed_models(args, console));

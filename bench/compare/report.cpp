@@ -137,6 +137,7 @@ Json performance_json(const Performance& p) {
   Json j;
   j["engine"] = p.label;
   j["run"] = distribution_json(p.run);
+  j["run"]["processor_ms"] = p.processor_ms;
   j["cold"] = distribution_json(p.cold);
   j["cold"]["library_ms"] = p.first.library_ms;
   j["cold"]["load_ms"] = p.first.load_ms;
@@ -190,7 +191,7 @@ Json report_json(std::span<const Comparison> comparisons, const Circumstances& c
   context["ort_version"] = circumstances.ort_version;
   context["rounds"] = circumstances.plan.rounds;
   context["cold_starts"] = circumstances.plan.cold;
-  context["warm_runs_by"] = circumstances.plan.least ? "least" : "median";
+  context["warm_runs_by"] = name_of(circumstances.plan.by);
   Json j;
   j["context"] = std::move(context);
   j["comparisons"] = Json::array();

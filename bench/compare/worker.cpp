@@ -109,15 +109,15 @@ Result<Opening> Worker::open(const EngineOptions& options, const std::vector<Ten
                  .memory = memory_of(answer)};
 }
 
-Result<std::vector<double>> Worker::run_for(double ms) {
+Result<Runs> Worker::run_for(double ms) {
   Json command;
   command["command"] = "run";
   command["ms"] = ms;
   QUERN_ASSIGN(const Json answer, call(command));
-  std::vector<double> times;
+  Runs runs{.processor_ms = number(answer, "processor_ms")};
   if (const Json* list = answer.find("times"))
-    for (const Json& t : list->items()) times.push_back(t.number());
-  return times;
+    for (const Json& t : list->items()) runs.ms.push_back(t.number());
+  return runs;
 }
 
 Result<Memory> Worker::memory() {

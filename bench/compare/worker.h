@@ -28,6 +28,11 @@ struct Opening {
   Memory memory;  // after the first run
 };
 
+struct Runs {
+  std::vector<double> ms;   // each
+  double processor_ms = 0;  // of one on average: time of all threads on a processor
+};
+
 class Worker {
  public:
   static Result<Worker> start();
@@ -37,8 +42,8 @@ class Worker {
 
   // Errors of all calls: what the engine said, or busy when the process died.
   Result<Opening> open(const EngineOptions& options, const std::vector<TensorFile>& inputs);
-  // One run unmeasured, then runs for this long, at least one: the time of each in milliseconds.
-  Result<std::vector<double>> run_for(double ms);
+  // One run unmeasured, then runs for this long, at least one.
+  Result<Runs> run_for(double ms);
   Result<Memory> memory();
   // Writes the outputs of the last run into this folder.
   Result<std::vector<TensorFile>> outputs(const std::string& folder);

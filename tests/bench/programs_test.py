@@ -30,6 +30,8 @@ class Compare(unittest.TestCase):
     def check_performance(self, performance):
         self.assertGreater(performance["run"]["median_ms"], 0)
         self.assertGreaterEqual(performance["run"]["count"], 3)
+        self.assertLessEqual(performance["run"]["min_ms"], performance["run"]["median_ms"])
+        self.assertGreater(performance["run"]["processor_ms"], 0)
         self.assertEqual(performance["cold"]["count"], 2)
         memory = performance["bytes_after_rounds"]
         self.assertGreaterEqual(memory["peak"], performance["bytes_after_first_run"]["peak"])
@@ -54,6 +56,11 @@ class Compare(unittest.TestCase):
         self.assertTrue(math.isclose(comparison["ratios"]["run"], best / engines["quern"]["run"]["median_ms"]))
         self.assertNotIn("disagreement", comparison)
         self.assertIn("agree", run(COMPARE, *QUICK, MODEL).stdout)
+
+    def test_what_stands_for_the_runs(self):
+        for by in ("least", "processor"):
+            words = ("--only", "quern", "--by", by, "--json", "--rounds", 1, "--cold", 1, MODEL)
+            self.assertEqual(json.loads(run(COMPARE, *words).stdout)["context"]["warm_runs_by"], by)
 
     def test_errors(self):
         self.assertIn("none.onnx", run(COMPARE, "--only", "quern", "none.onnx", code=1).stdout)
