@@ -16,13 +16,6 @@
 namespace quern {
 namespace {
 
-// The physical dimensions of a copy, outermost first in the order of the destination.
-struct CopyLoop {
-  Shape dims;
-  Shape src;  // strides in elements
-  Shape dst;
-};
-
 struct Physical {
   std::array<std::int64_t, Shape::max_rank + 2> dims, src, dst;
   std::size_t rank = 0;
@@ -167,36 +160,17 @@ void with_size(std::size_t element_size, F&& f) {
 class CopyKernel final : public CpuKernel {
  public:
   CopyKernel(const TensorDesc& from, const TensorDesc& to)
-      : loop_(plan_loop(from, to)),
-        element_size_(size_of(from.dtype)),
-        bytes_(to.bytes()),
-        elements_(from.shape.elements()),
-        pads_(!is_dense(to) && to.layout.block) {}
+      : copy_(from, to), bytes_(to.bytes()), pads_(!is_dense(to) && to.layout.block) {}
 
   Status run(const KernelArgs& args, KernelState*, const Parallel& parallel) const override {
-    if (elements_ == 0) return {};
     if (pads_) std::memset(args.outputs[0], 0, bytes_);
-    if (loop_.dims.empty()) {
-      std::memcpy(args.outputs[0], args.inputs[0], element_size_);
-      return {};
-    }
-    with_size(element_size_, [&]<class T>(T) {
-      const auto* src = reinterpret_cast<const T*>(args.inputs[0]);
-      auto* dst = reinterpret_cast<T*>(args.outputs[0]);
-      const std::int64_t rows = outer_count(loop_);
-      const std::int64_t grain = std::max<std::int64_t>(1, rows * min_part / std::max<std::int64_t>(elements_, 1));
-      parallel(rows, grain, [&](std::int64_t b, std::int64_t e) { copy_part(loop_, src, dst, b, e); });
-    });
+    copy_.run(args.inputs[0], args.outputs[0], parallel);
     return {};
   }
 
  private:
-  static constexpr std::int64_t min_part = 16384;  // elements that make another thread worth waking
-
-  CopyLoop loop_;
-  std::size_t element_size_;
+  StridedCopy copy_;
   std::size_t bytes_;
-  std::int64_t elements_;
   bool pads_;
 };
 
@@ -206,6 +180,27 @@ bool has_partial_block(const TensorDesc& t) {
 }
 
 }  // namespace
+
+StridedCopy::StridedCopy(const TensorDesc& from, const TensorDesc& to)
+    : loop_(plan_loop(from, to)),
+      element_size_(size_of(from.dtype)),
+      elements_(from.shape.elements()) {}
+
+void StridedCopy::run(const std::byte* src, std::byte* dst, const Parallel& parallel) const {
+  constexpr std::int64_t min_part = 16384;  // elements that make another thread worth waking
+  if (elements_ == 0) return;
+  if (loop_.dims.empty()) {
+    std::memcpy(dst, src, element_size_);
+    return;
+  }
+  const std::int64_t rows = outer_count(loop_);
+  const std::int64_t grain = std::max<std::int64_t>(1, rows * min_part / elements_);
+  with_size(element_size_, [&]<class T>(T) {
+    parallel(rows, grain, [&](std::int64_t begin, std::int64_t end) {
+      copy_part(loop_, reinterpret_cast<const T*>(src), reinterpret_cast<T*>(dst), begin, end);
+    });
+  });
+}
 
 #ifdef QUERN_ONEDNN
 namespace onednn {
