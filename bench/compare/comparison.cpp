@@ -89,8 +89,7 @@ struct Turn {
 
 class Match {
  public:
-  Match(const std::string& model, int threads, const Plan& plan,
-        const std::function<void(std::string_view)>& progress)
+  Match(const std::string& model, int threads, const Plan& plan, const ProgressFn& progress)
       : model_(model), threads_(threads), plan_(plan), progress_(progress) {}
 
   Status play(const std::vector<Contestant>& contestants, Comparison& result) {
@@ -114,9 +113,13 @@ class Match {
     return opening;
   }
 
+  Status say(std::string_view text) const {
+    return progress_(text) ? Status() : Status(Code::busy, "interrupted");
+  }
+
   // The process that all rounds run in; its start is the first cold one.
   Status enter(const Contestant& contestant) {
-    progress_(cat("opening ", contestant.label));
+    QUERN_TRY(say(cat("opening ", contestant.label)));
     QUERN_ASSIGN(Worker worker, Worker::start());
     QUERN_ASSIGN(const Opening opening, open(contestant, worker));
     turns_.push_back({.contestant = contestant, .worker = std::move(worker)});
@@ -129,7 +132,7 @@ class Match {
   }
 
   Status start_again(int sample) {
-    progress_(cat("cold start ", sample + 1, " of ", plan_.cold));
+    QUERN_TRY(say(cat("cold start ", sample + 1, " of ", plan_.cold)));
     for (Turn& t : turns_) {
       QUERN_ASSIGN(Worker worker, Worker::start());
       QUERN_ASSIGN(const Opening opening, open(t.contestant, worker));
@@ -147,7 +150,7 @@ class Match {
     double spent = 0;
     for (int round = 0; round < plan_.rounds; ++round) {
       if (round >= 3 && spent > plan_.time_s * 1e3) break;
-      progress_(cat("round ", round + 1, " of ", plan_.rounds));
+      QUERN_TRY(say(cat("round ", round + 1, " of ", plan_.rounds)));
       for (std::size_t i = 0; i < turns_.size(); ++i)  // who begins changes from round to round
         QUERN_TRY(take_turn(turns_[(i + static_cast<std::size_t>(round)) % turns_.size()]));
       spent += watch.lap();
@@ -195,7 +198,7 @@ class Match {
   const std::string& model_;
   int threads_;
   const Plan& plan_;
-  const std::function<void(std::string_view)>& progress_;
+  const ProgressFn& progress_;
   std::vector<TensorFile> inputs_;
   std::vector<Turn> turns_;
 };
@@ -233,13 +236,11 @@ const Performance* Comparison::ort() const {
 
 Comparison compare_engines(const std::string& model, int threads,
                            const std::vector<Contestant>& contestants, const Plan& plan,
-                           const std::function<void(std::string_view)>& progress) {
+                           const ProgressFn& progress) {
   Comparison result{.model = tools::model_name(model_file(model)), .threads = threads};
   const std::string where =
       cat(result.model, ", ", threads, threads == 1 ? " thread: " : " threads: ");
-  const std::function<void(std::string_view)> say = [&](std::string_view text) {
-    progress(where + std::string(text));
-  };
+  const ProgressFn say = [&](std::string_view text) { return progress(where + std::string(text)); };
   const Status status = Match(model, threads, plan, say).play(contestants, result);
   if (!status.ok()) result.failure = status.message();
   return result;

@@ -58,9 +58,12 @@ struct Comparison {
   const Performance* ort() const;
 };
 
+// Hears where a comparison stands; false ends it.
+using ProgressFn = std::function<bool(std::string_view)>;
+
 // `model` is a folder with model.onnx and perhaps test_data_set_0, or a file.
 Comparison compare_engines(const std::string& model, int threads,
                            const std::vector<Contestant>& contestants, const Plan& plan,
-                           const std::function<void(std::string_view)>& progress);
+                           const ProgressFn& progress);
 
 }  // namespace quern::bench

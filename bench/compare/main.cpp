@@ -160,6 +160,26 @@ Result<std::string> ort_version(CompareArgs& args) {
   return library.version();
 }
 
+// Set by Ctrl-C: what is done is shown, and files are removed.
+volatile std::sig_atomic_t interrupted = 0;
+
+std::vector<Comparison> compare_models(const CompareArgs& args, const std::vector<int>& counts,
+                                       const Console& console) {
+  std::vector<Comparison> comparisons;
+  tools::Progress progress(console);
+  for (const int threads : counts)
+    for (const std::string& model : args.models) {
+      Comparison c = compare_engines(model, threads, contestants(args.only, args.ort, threads),
+                                     args.plan, [&](std::string_view text) {
+                                       progress.update(text);
+                                       return !interrupted;
+                                     });
+      if (interrupted) return comparisons;
+      comparisons.push_back(std::move(c));
+    }
+  return comparisons;
+}
+
 Result<ExitCode> compare_all(CompareArgs& args, const Console& console) {
   QUERN_ASSIGN(const std::string version, ort_version(args));
   args.plan.by = statistic(args.by);
@@ -167,25 +187,19 @@ Result<ExitCode> compare_all(CompareArgs& args, const Console& console) {
   if (args.models.empty()) {
     QUERN_ASSIGN(args.models, listed_models(args, console));
   }
-  std::vector<Comparison> comparisons;
-  tools::Progress progress(console);
-  for (const int threads : counts)
-    for (const std::string& model : args.models)
-      comparisons.push_back(compare_engines(model, threads,
-                                            contestants(args.only, args.ort, threads), args.plan,
-                                            [&](std::string_view text) { progress.update(text); }));
-  progress.clear();
+  const std::vector<Comparison> comparisons = compare_models(args, counts, console);
   const std::string json = report_json(comparisons, {version, args.plan}).dump();
   tools::print(args.json ? json : report_text(comparisons, console));
   if (!args.out.empty()) QUERN_TRY(tools::write_file(args.out, json));
   const bool good = std::ranges::all_of(
       comparisons, [](const Comparison& c) { return c.failure.empty() && c.disagreement.empty(); });
-  return good ? ExitCode::ok : ExitCode::failed;
+  return good && !interrupted ? ExitCode::ok : ExitCode::failed;
 }
 
 ExitCode run_main(const std::vector<std::string>& words) {
   if (words.size() == 1 && words[0] == worker_word) return static_cast<ExitCode>(serve_worker());
   std::signal(SIGPIPE, SIG_IGN);  // a worker that dies is an error of its model
+  std::signal(SIGINT, [](int) { interrupted = 1; });
   const Console console = Console::detect();
   CompareArgs args;
   const tools::Verb verb = compare_row(args);

@@ -9,9 +9,11 @@ import json
 import math
 import os
 import pathlib
+import signal
 import subprocess
 import sys
 import tempfile
+import time
 import unittest
 
 COMPARE, KERNELS = sys.argv[1:3]
@@ -68,6 +70,19 @@ class Compare(unittest.TestCase):
         self.assertIn("--models", run(COMPARE, "--only", "quern", code=2).stderr)
         self.assertIn("no number", run(COMPARE, "--only", "quern", "--threads", "x", MODEL, code=2).stderr)
         self.assertIn("Examples:", run(COMPARE, "--help").stdout)
+
+    def test_an_interrupt_leaves_nothing_behind(self):
+        with tempfile.TemporaryDirectory() as folder:
+            words = [COMPARE, "--only", "quern", "--rounds", "100000", "--time", "60", str(MODEL)]
+            process = subprocess.Popen(words, env={**os.environ, "TMPDIR": folder}, start_new_session=True,
+                                       stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+            deadline = time.monotonic() + 30
+            while not list(pathlib.Path(folder).rglob("*.pb")) and time.monotonic() < deadline:
+                time.sleep(0.01)
+            self.assertTrue(list(pathlib.Path(folder).iterdir()))
+            os.killpg(process.pid, signal.SIGINT)
+            self.assertEqual(process.wait(timeout=30), 1)
+            self.assertEqual(list(pathlib.Path(folder).iterdir()), [])
 
     def test_the_standard_set_is_looked_up(self):
         with tempfile.TemporaryDirectory() as folder:
