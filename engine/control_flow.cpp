@@ -2,6 +2,7 @@
 #include "engine/control_flow.h"
 
 #include <algorithm>
+#include <array>
 #include <cstring>
 #include <limits>
 #include <numeric>
@@ -14,31 +15,53 @@ namespace {
 
 using Kind = RuntimeValue::Kind;
 
-// A value that stays while the body runs again: its own copy of the tensors.
+// A value that stays while the body runs again: its own copy of the tensors, twice. What a body
+// hands out may lie in what it was given (it may just swap two values), so that the next value is
+// staged while the last one is still read.
 class Kept {
  public:
-  Status assign(const RuntimeValue& v) {
-    value_.kind = v.kind;
-    value_.tensors.resize(v.tensors.size());
-    if (blocks_.size() < v.tensors.size()) blocks_.resize(v.tensors.size());
+  Status stage(const RuntimeValue& v) {
+    Copy& to = copies_[1 - current_];
+    to.value.kind = v.kind;
+    to.value.tensors.resize(v.tensors.size());
+    if (to.blocks.size() < v.tensors.size()) to.blocks.resize(v.tensors.size());
     for (std::size_t i = 0; i < v.tensors.size(); ++i) {
       const std::size_t bytes = v.tensors[i].type.bytes();
-      if (!blocks_[i].reserve(bytes)) return {Code::out_of_memory, cat("no ", bytes, " bytes for a carried value")};
-      if (bytes) std::memcpy(blocks_[i].data(), v.tensors[i].data, bytes);
-      value_.tensors[i] = {v.tensors[i].type, blocks_[i].data()};
+      if (!to.blocks[i].reserve(bytes)) return {Code::out_of_memory, cat("no ", bytes, " bytes for a carried value")};
+      if (bytes) std::memcpy(to.blocks[i].data(), v.tensors[i].data, bytes);
+      to.value.tensors[i] = {v.tensors[i].type, to.blocks[i].data()};
     }
     return {};
   }
-  const RuntimeValue& value() const { return value_; }
+  const RuntimeValue& flip() {
+    current_ = 1 - current_;
+    return value();
+  }
+  const RuntimeValue& value() const { return copies_[current_].value; }
   std::size_t bytes() const {
-    return std::accumulate(blocks_.begin(), blocks_.end(), std::size_t{0},
-                           [](std::size_t n, const MemoryBlock& b) { return n + b.size(); });
+    std::size_t n = 0;
+    for (const Copy& c : copies_)
+      for (const MemoryBlock& b : c.blocks) n += b.size();
+    return n;
   }
 
  private:
-  RuntimeValue value_;
-  std::vector<MemoryBlock> blocks_;
+  struct Copy {
+    RuntimeValue value;
+    std::vector<MemoryBlock> blocks;
+  };
+  std::array<Copy, 2> copies_;
+  std::size_t current_ = 0;
 };
+
+// All of them at once: kept[i] becomes values[i], and so does the input of the body for it.
+Status stage(std::span<Kept> kept, std::span<const RuntimeValue> values) {
+  for (std::size_t i = 0; i < kept.size(); ++i) QUERN_TRY(kept[i].stage(values[i]));
+  return {};
+}
+void flip(std::span<Kept> kept, std::span<RuntimeValue> body_inputs) {
+  for (std::size_t i = 0; i < kept.size(); ++i) body_inputs[i] = kept[i].flip();
+}
 
 // Tensors of one type, one behind the other, that become one with a leading dimension.
 class Stacked {
@@ -125,7 +148,8 @@ class LoopRunner final : public ControlRunner {
     for (std::size_t i = 0; i < scanned_.size(); ++i)
       scanned_[i].clear(body_graph_.type(body_graph_.outputs()[1 + carried_ + i]).dtype,
                         declared_shape(body_graph_, 1 + carried_ + i));
-    for (std::size_t i = 0; i < carried_; ++i) QUERN_TRY(keep(i, inputs[2 + i]));
+    QUERN_TRY(stage(kept_, inputs.subspan(2)));
+    flip(kept_, std::span(body_inputs_).subspan(2));
     for (iteration_ = 0; iteration_ < trips && go_on; ++iteration_) {
       condition_ = go_on;
       QUERN_TRY(options.stop.check());
@@ -146,19 +170,14 @@ class LoopRunner final : public ControlRunner {
   }
 
  private:
-  Status keep(std::size_t i, const RuntimeValue& v) {
-    QUERN_TRY(kept_[i].assign(v));
-    body_inputs_[2 + i] = kept_[i].value();
-    return {};
-  }
-
   Status take(std::span<const RuntimeValue> results, bool& go_on) {
     if (results[0].tensor().type.shape.elements() != 1 || results[0].tensor().type.dtype != DType::boolean)
       return {Code::invalid_model, cat("node '", printable(name_), "' (Loop): the condition is not one bool")};
     go_on = *results[0].tensor().as<bool>();
-    for (std::size_t i = 0; i < carried_; ++i) QUERN_TRY(keep(i, results[1 + i]));
+    QUERN_TRY(stage(kept_, results.subspan(1)));
     for (std::size_t i = 0; i < scanned_.size(); ++i)
       QUERN_TRY(scanned_[i].push(results[1 + carried_ + i].tensor(), name_));
+    flip(kept_, std::span(body_inputs_).subspan(2));
     return {};
   }
 
@@ -197,7 +216,8 @@ class ScanRunner final : public ControlRunner {
   Status run(std::span<const RuntimeValue> inputs, const RunOptions& options) override {
     QUERN_TRY(find_length(inputs));
     body_inputs_.assign(inputs.begin(), inputs.end());
-    for (std::size_t i = 0; i < states_; ++i) QUERN_TRY(keep(i, inputs[i]));
+    QUERN_TRY(stage(kept_, inputs));
+    flip(kept_, body_inputs_);
     for (std::size_t i = 0; i < collected_.size(); ++i)
       collected_[i].clear(body_graph_.type(body_graph_.outputs()[states_ + i]).dtype,
                           declared_shape(body_graph_, states_ + i));
@@ -206,9 +226,10 @@ class ScanRunner final : public ControlRunner {
       for (std::size_t i = 0; i < sequences_; ++i) QUERN_TRY(slice(i, inputs[states_ + i].tensor(), t));
       QUERN_TRY(body_.run(body_inputs_, wanted_, {}, options));
       const auto results = body_.results();
-      for (std::size_t i = 0; i < states_; ++i) QUERN_TRY(keep(i, results[i]));
+      QUERN_TRY(stage(kept_, results));
       for (std::size_t i = 0; i < collected_.size(); ++i)
         QUERN_TRY(collected_[i].push(results[states_ + i].tensor(), name_));
+      flip(kept_, body_inputs_);
     }
     for (std::size_t i = 0; i < states_; ++i) outputs_[i] = kept_[i].value();
     for (std::size_t i = 0; i < collected_.size(); ++i) QUERN_TRY(join(i));
@@ -246,12 +267,6 @@ class ScanRunner final : public ControlRunner {
         return error(cat("inputs to scan have lengths ", length_, " and ", shape[axis]));
       length_ = shape[axis];
     }
-    return {};
-  }
-
-  Status keep(std::size_t i, const RuntimeValue& v) {
-    QUERN_TRY(kept_[i].assign(v));
-    body_inputs_[i] = kept_[i].value();
     return {};
   }
 
