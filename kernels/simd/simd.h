@@ -14,6 +14,12 @@ struct SimdOperand {
   bool is_scalar;
 };
 
+// What real number an 8-bit integer stands for: (integer - zero) * scale.
+struct QuantizedByte {
+  std::int32_t zero;
+  bool is_signed;
+};
+
 // Row-wise functions take rows of n contiguous elements. Any function may work in place. Relative
 // errors are a few units in the last place; NaN comes out as NaN.
 struct Simd {
@@ -40,6 +46,17 @@ struct Simd {
 
   void (*half_to_float)(const std::uint16_t* x, float* y, std::int64_t n);
   void (*float_to_half)(const float* x, std::uint16_t* y, std::int64_t n);
+
+  // Exact, as the references have it: halves are rounded to even, NaN gives 0.
+  // y = saturate(round(x / scale) + zero)
+  void (*quantize)(const float* x, float scale, QuantizedByte to, std::uint8_t* y, std::int64_t n);
+  // y = (x - zero) * scale
+  void (*dequantize)(const std::uint8_t* x, QuantizedByte from, float scale, float* y,
+                     std::int64_t n);
+  // y = saturate(round((x + offset) * multiplier) + zero), where the first sum wraps
+  void (*requantize)(const std::int32_t* x, const std::int32_t* offset, const float* multiplier,
+                     QuantizedByte to, std::uint8_t* y, std::int64_t n);
+  void (*int_to_float)(const std::int32_t* x, float* y, std::int64_t n);
 };
 
 // The best for this CPU.
