@@ -44,6 +44,13 @@ struct Simd {
   // y += a * x
   void (*axpy)(float a, const float* x, float* y, std::int64_t n);
 
+  // y[i] = sum over t < taps of weight[t] * x[index[t] * stride + i]
+  void (*weigh_rows)(const float* x, std::int64_t stride, const std::int32_t* index,
+                     const float* weight, std::int64_t taps, float* y, std::int64_t n);
+  // y[i] = sum over t < taps of weight[t * n + i] * x[index[t * n + i]]
+  void (*weigh_gathered)(const float* x, const std::int32_t* index, const float* weight,
+                         std::int64_t taps, float* y, std::int64_t n);
+
   void (*half_to_float)(const std::uint16_t* x, float* y, std::int64_t n);
   void (*float_to_half)(const float* x, std::uint16_t* y, std::int64_t n);
 

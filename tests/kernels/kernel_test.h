@@ -68,10 +68,11 @@ struct SelectedRun {
   std::vector<Tensor> outputs;
 };
 
-// Inputs listed in `constants` are known when the kernel is made.
+// Inputs listed in `constants` are known when the kernel is made. `layout` is how input 0 lies.
 inline SelectedRun run_selected(const Op& op, const std::vector<Tensor>& inputs,
                                 const std::vector<std::size_t>& constants = {},
-                                std::size_t output_count = 1, int threads = 2) {
+                                std::size_t output_count = 1, int threads = 2,
+                                const std::optional<Layout>& layout = {}) {
   const OpDef& def = *builtin_ops()[op.index()];
   const auto types = infer(op, inputs, output_count).value();
   std::vector<std::unique_ptr<HeldConstant>> held;
@@ -87,6 +88,7 @@ inline SelectedRun run_selected(const Op& op, const std::vector<Tensor>& inputs,
     held.push_back(std::make_unique<HeldConstant>(t, std::to_string(i)));
     in.back().constant = held.back().get();
   }
+  if (layout) in[0].desc.layout = *layout;
   std::vector<TensorType> out_types;
   for (const ValueType& t : types) out_types.push_back({t.dtype, *t.shape()});
   const bool wanted[8] = {true, true, true, true, true, true, true, true};
@@ -112,7 +114,7 @@ inline SelectedRun run_selected(const Op& op, const std::vector<Tensor>& inputs,
     if (!inputs[i].valid() || packed) continue;
     const TensorDesc desc = asked(choice.input_layouts, i, inputs[i].type());
     std::byte* copy = guarded(desc.bytes());
-    copy_elements(in[i].desc, inputs[i].data(), desc, copy);
+    copy_elements(TensorDesc::row_major(desc.dtype, desc.shape), inputs[i].data(), desc, copy);
     in_pointers.back() = copy;
   }
   std::vector<std::byte*> out_pointers;
