@@ -6,6 +6,7 @@
 
 #include "engine/executable_impl.h"
 #include "graph/passes/pipeline.h"
+#include "graph/passes/precision.h"
 #include "graph/text_util.h"
 #include "kernels/openmp.h"
 
@@ -75,7 +76,11 @@ Result<std::shared_ptr<const Executable>> Executable::compile(Model model,
   }
   impl->inputs = impl->model.inputs();
   impl->outputs = impl->model.outputs();
-  if (plan.optimize) QUERN_TRY(run_passes(impl->model.graph()));
+  if (plan.optimize) {
+    QUERN_TRY(widen_f16(impl->model.graph()));  // the kernels are f32
+    // Plans fuse, once their shapes show every pattern.
+    QUERN_TRY(run_passes(impl->model.graph(), {.fuse = false}));
+  }
   impl->weights = std::make_shared<cpu::SharedWeights>();
   impl->plans = std::make_shared<PlanTree>(impl->model.graph(), impl->weights, plan);
   QUERN_TRY(plan_declared_shapes(*impl));

@@ -210,7 +210,7 @@ OpSet builtin_ops();
 // Position of struct T in the variant Op.
 template <class T, std::size_t I = 0>
 constexpr std::size_t op_index() {
-  if constexpr (std::is_same_v<std::variant_alternative_t<I, Op>, T>) {
+  if constexpr (std::is_same_v<std::variant_alternative_t<I, OpVariant>, T>) {
     return I;
   } else {
     return op_index<T, I + 1>();

@@ -49,11 +49,11 @@ template <std::size_t... I>
 Op default_op(std::size_t index, std::index_sequence<I...>) {
   using Make = Op (*)();
   static constexpr std::array<Make, sizeof...(I)> make = {
-      [] { return Op(std::in_place_index<I>); }...};
+      [] { return Op(std::variant_alternative_t<I, OpVariant>{}); }...};
   return make[index]();
 }
 inline Op default_op(std::size_t index) {
-  return default_op(index, std::make_index_sequence<std::variant_size_v<Op>>());
+  return default_op(index, std::make_index_sequence<std::variant_size_v<OpVariant>>());
 }
 
 // f(name, field) for every attribute of the op.

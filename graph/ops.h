@@ -1133,7 +1133,7 @@ struct Optional {
 };
 
 // The order is part of nothing but error messages of the linker: add at the end of a section.
-using Op = std::variant<
+using OpVariant = std::variant<
     // elementwise
     Unary, Binary, Where, Cast, BitCast,
     // reduction
@@ -1164,6 +1164,23 @@ using Op = std::variant<
     If, Loop, Scan,
     // sequences and optionals
     Sequence, SplitToSequence, ConcatFromSequence, SequenceMap, Optional>;
+
+// What copies, moves, compares and destroys so many alternatives is made once, in ops.cpp: in every
+// file that includes this, it took half of the time to compile.
+class Op : public OpVariant {
+ public:
+  Op();
+  Op(const Op& other);
+  Op(Op&& other) noexcept;
+  Op& operator=(const Op& other);
+  Op& operator=(Op&& other) noexcept;
+  ~Op();
+  template <class T>
+    requires requires { T::def(); }
+  Op(T op)  // every alternative is an Op
+      : OpVariant(std::in_place_type<T>, std::move(op)) {}
+  bool operator==(const Op& other) const;
+};
 
 // ---- post-ops ----------------------------------------------------------------------------------
 

@@ -24,28 +24,37 @@ struct CopyLoop {
 };
 
 struct Physical {
-  std::array<std::int64_t, Shape::max_rank + 1> dims, src, dst;
+  std::array<std::int64_t, Shape::max_rank + 2> dims, src, dst;
   std::size_t rank = 0;
 };
 
-// Splits dimension 1 where one of the sides blocks it. Both blocked: by the same number.
+// The step from one group of `group` channels to the next, for a group that fills no more than a
+// block, or blocks exactly.
+std::int64_t channel_step(const Layout& layout, std::int64_t group) {
+  const std::int64_t block = layout.block ? layout.block : 1;
+  return group < block ? group : layout.strides[1] * (group / block);
+}
+
+// Splits dimension 1 where one of the sides blocks it. Of two block sizes one divides the other.
 Physical physical_dims(const TensorDesc& from, const TensorDesc& to) {
   Physical p{};
-  const std::int64_t block = std::max(from.layout.block, to.layout.block);
   const auto add = [&](std::int64_t n, std::int64_t s, std::int64_t d) {
     p.dims[p.rank] = n;
     p.src[p.rank] = s;
     p.dst[p.rank++] = d;
   };
+  const auto [small, large] = std::minmax<std::int64_t>(
+      {std::max<std::int64_t>(from.layout.block, 1), std::max<std::int64_t>(to.layout.block, 1)});
   for (std::size_t i = 0; i < from.shape.rank(); ++i) {
-    const std::int64_t s = from.layout.strides[i];
-    const std::int64_t d = to.layout.strides[i];
-    if (i != 1 || block == 0) {
-      add(from.shape[i], s, d);
+    if (i != 1 || large == 1) {
+      add(from.shape[i], from.layout.strides[i], to.layout.strides[i]);
       continue;
     }
-    add(from.shape[1] / block, from.layout.block ? s : s * block, to.layout.block ? d : d * block);
-    add(block, from.layout.block ? 1 : s, to.layout.block ? 1 : d);
+    std::int64_t rest = from.shape[1];
+    for (const std::int64_t group : {large, small, std::int64_t{1}}) {
+      add(rest / group, channel_step(from.layout, group), channel_step(to.layout, group));
+      rest = group;
+    }
   }
   return p;
 }
@@ -53,7 +62,7 @@ Physical physical_dims(const TensorDesc& from, const TensorDesc& to) {
 // Sorted by the destination's strides, merged where both sides allow it.
 CopyLoop plan_loop(const TensorDesc& from, const TensorDesc& to) {
   const Physical p = physical_dims(from, to);
-  std::array<std::size_t, Shape::max_rank + 1> order{};
+  std::array<std::size_t, Shape::max_rank + 2> order{};
   std::size_t n = 0;
   for (std::size_t i = 0; i < p.rank; ++i)
     if (p.dims[i] != 1) order[n++] = i;

@@ -106,6 +106,7 @@ class ReduceRows final : public CpuKernel {
 
  private:
   static constexpr std::int64_t chunk = 512;
+  static constexpr std::int64_t long_run = 4096;
 
   void unit(const float* x, float* y, std::int64_t row, std::int64_t piece) const {
     for_each_offset(f_.kept, std::array{f_.kept_in, f_.kept_out}, row, row + 1, [&](const auto& at) {
@@ -118,12 +119,22 @@ class ReduceRows final : public CpuKernel {
     });
   }
 
-  // All runs that go into one element of y.
+  bool sums() const { return steps_.fold != Fold::max && steps_.fold != Fold::min; }
+
+  // All runs that go into one element of y. Sums go on in double from piece to piece: variances
+  // computed as a difference of two sums need what a long float sum loses.
   float fold_runs(const float* x) const {
-    float a = start();
-    for_each_offset(f_.folded, std::array{f_.folded_in},
-                    [&](const auto& at) { a = join(a, fold_run(x + at[0])); });
-    return a;
+    double total = 0;
+    float extremum = start();
+    for_each_offset(f_.folded, std::array{f_.folded_in}, [&](const auto& at) {
+      if (!sums()) {
+        extremum = join(extremum, fold_run(x + at[0], f_.run));
+        return;
+      }
+      for (std::int64_t i = 0; i < f_.run; i += long_run)
+        total += fold_run(x + at[0] + i, std::min(long_run, f_.run - i));
+    });
+    return sums() ? static_cast<float>(total) : extremum;
   }
   float start() const {
     constexpr float infinity = std::numeric_limits<float>::infinity();
@@ -131,40 +142,53 @@ class ReduceRows final : public CpuKernel {
   }
   float join(float a, float b) const {
     if (steps_.fold == Fold::max) return b != b || a < b ? b : a;
-    if (steps_.fold == Fold::min) return b != b || b < a ? b : a;
-    return a + b;
+    return b != b || b < a ? b : a;
   }
-  float fold_run(const float* x) const {
+  float fold_run(const float* x, std::int64_t n) const {
     const Simd& s = simd();
     switch (steps_.fold) {
-      case Fold::sum: return s.sum(x, f_.run);
-      case Fold::sum_abs: return s.sum_abs(x, f_.run);
-      case Fold::sum_square: return s.sum_square(x, 0, f_.run);
-      case Fold::max: return s.max(x, f_.run);
-      case Fold::min: return s.min(x, f_.run);
+      case Fold::sum: return s.sum(x, n);
+      case Fold::sum_abs: return s.sum_abs(x, n);
+      case Fold::sum_square: return s.sum_square(x, 0, n);
+      case Fold::max: return s.max(x, n);
+      case Fold::min: return s.min(x, n);
     }
     return 0;
   }
 
-  // n neighbouring elements of y at once.
+  // n neighbouring elements of y at once. Rows are summed in groups, and the groups then: the error
+  // grows with the root of their number.
   void fold_onto(const float* x, float* y, std::int64_t n) const {
-    const Simd& s = simd();
+    constexpr int group = 16;
     float a[chunk];
-    float t[chunk];
+    float partial[chunk];
     std::fill_n(a, n, start());
+    std::fill_n(partial, n, start());
+    int rows = 0;
     for_each_offset(f_.folded, std::array{f_.folded_in}, [&](const auto& at) {
-      const SimdOperand v{x + at[0], false};
-      const SimdOperand sum{a, false};
-      switch (steps_.fold) {
-        case Fold::sum: return s.binary(BinaryKind::add, sum, v, a, n);
-        case Fold::max: return s.binary(BinaryKind::max, sum, v, a, n);
-        case Fold::min: return s.binary(BinaryKind::min, sum, v, a, n);
-        case Fold::sum_abs: s.unary({.kind = UnaryKind::abs}, v.data, t, n); break;
-        case Fold::sum_square: s.binary(BinaryKind::mul, v, v, t, n); break;
-      }
-      s.binary(BinaryKind::add, sum, {t, false}, a, n);
+      fold_row(x + at[0], sums() ? partial : a, n);
+      if (!sums() || ++rows < group) return;
+      simd().binary(BinaryKind::add, {a, false}, {partial, false}, a, n);
+      std::fill_n(partial, n, 0.0f);
+      rows = 0;
     });
+    if (rows > 0) simd().binary(BinaryKind::add, {a, false}, {partial, false}, a, n);
     for (std::int64_t i = 0; i < n; ++i) y[i * f_.run_out] = finish(a[i]);
+  }
+
+  void fold_row(const float* x, float* onto, std::int64_t n) const {
+    const Simd& s = simd();
+    const SimdOperand v{x, false};
+    const SimdOperand old{onto, false};
+    float t[chunk];
+    switch (steps_.fold) {
+      case Fold::sum: return s.binary(BinaryKind::add, old, v, onto, n);
+      case Fold::max: return s.binary(BinaryKind::max, old, v, onto, n);
+      case Fold::min: return s.binary(BinaryKind::min, old, v, onto, n);
+      case Fold::sum_abs: s.unary({.kind = UnaryKind::abs}, x, t, n); break;
+      case Fold::sum_square: s.binary(BinaryKind::mul, v, v, t, n); break;
+    }
+    s.binary(BinaryKind::add, old, {t, false}, onto, n);
   }
 
   float finish(float v) const {

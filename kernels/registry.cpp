@@ -16,7 +16,7 @@ std::array<const OpDef*, sizeof...(Ops)> table(std::type_identity<std::variant<O
 }  // namespace
 
 OpSet builtin_ops() {
-  static const auto ops = table(std::type_identity<Op>{});
+  static const auto ops = table(std::type_identity<OpVariant>{});
   return ops;
 }
 

@@ -25,7 +25,7 @@ ONLY = {
     "vulkan": ["engine/vulkan"],
     "CLI": ["tools"],
     "nlohmann": ["tools", "tests", "bench"],
-    "stb": ["tools"],
+    "stb": ["tools", "examples"],
     "fmt": ["tools"],
     "gtest": ["tests"],
     "gmock": ["tests"],

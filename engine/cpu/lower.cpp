@@ -254,13 +254,12 @@ class Lowering {
     }
   }
 
-  // Whether nobody reads the bytes of `v` after this node.
-  bool dies(NodeId id, ValueId v) {
+  // Whether this operand of this node is the last to read the bytes of `v`. One that the node reads
+  // twice does not die: in place over one operand would be seen through the other.
+  bool dies(ValueId v) {
     if (constants_.find(v)) return false;
-    std::int64_t here = 0;
-    for (ValueId other : g_.node(id).inputs) here += other == v;
     const Buffer& buffer = buffers_[places(v).front().buffer];
-    return buffer.base == Operand::Base::arena && buffer.readers == here && readers_[index(v)] == here;
+    return buffer.base == Operand::Base::arena && buffer.readers == 1 && readers_[index(v)] == 1;
   }
 
   std::vector<KernelInput> kernel_inputs(NodeId id, std::size_t count) {
@@ -279,24 +278,41 @@ class Lowering {
       } else {
         in.desc = places(v).front().desc;
       }
-      in.dies_here = dies(id, v);
+      in.dies_here = dies(v);
       inputs.push_back(std::move(in));
     }
     return inputs;
+  }
+
+  // An output that nobody wants has its type all the same: kernels read the shapes of their work off
+  // any of them.
+  Result<std::vector<TensorType>> output_types(NodeId id) const {
+    const Node& n = g_.node(id);
+    std::vector<TensorType> types;
+    for (ValueId v : n.outputs) types.push_back(v == no_value ? TensorType{DType::f32, {0}} : type_of(v));
+    if (std::ranges::find(n.outputs, no_value) == n.outputs.end()) return types;
+    QUERN_ASSIGN(const auto inferred, g_.infer(n.op, own_inputs(n), n.outputs.size(), n.name));
+    for (std::size_t i = 0; i < types.size(); ++i)
+      if (n.outputs[i] == no_value)
+        types[i] = {inferred[i].dtype, inferred[i].shape().value_or(Shape{0})};
+    return types;
+  }
+
+  // Operands of post-ops come last.
+  static std::span<const ValueId> own_inputs(const Node& n) {
+    std::size_t own = n.inputs.size();
+    for (const PostOp& p : n.post_ops)
+      if (const auto* b = std::get_if<BinaryPostOp>(&p)) own = std::min<std::size_t>(own, b->operand);
+    return {n.inputs.data(), own};
   }
 
   Status lower_kernel(NodeId id) {
     const Node& n = g_.node(id);
     const OpDef& def = g_.def(id);
     std::vector<KernelInput> inputs = kernel_inputs(id, n.inputs.size());
-    std::vector<TensorType> outputs;
-    std::vector<char> wanted_bytes;
-    for (ValueId v : n.outputs) {
-      outputs.push_back(v == no_value ? TensorType{DType::f32, {0}} : type_of(v));
-      wanted_bytes.push_back(v != no_value);
-    }
-    const std::unique_ptr<bool[]> wanted(new bool[wanted_bytes.size()]);
-    std::copy(wanted_bytes.begin(), wanted_bytes.end(), wanted.get());
+    QUERN_ASSIGN(const std::vector<TensorType> outputs, output_types(id));
+    const std::unique_ptr<bool[]> wanted(new bool[outputs.size()]);
+    for (std::size_t i = 0; i < outputs.size(); ++i) wanted[i] = n.outputs[i] != no_value;
     const KernelRequest request{n.op, def, n.name, inputs, outputs, {wanted.get(), outputs.size()}, n.post_ops, target_};
     auto chosen = options_.reference_only ? reference(request) : select_cpu_kernel(request);
     if (!chosen) return std::move(chosen).error();
@@ -328,7 +344,7 @@ class Lowering {
       Place& in = inputs[s.input];
       const Buffer& buffer = buffers_[in.buffer];
       if (!s.required || (buffer.base == Operand::Base::arena && in.offset == 0 &&
-                          !read_elsewhere(id, s.input, in)))
+                          !read_elsewhere(in)))
         continue;
       const Place own{new_buffer(in.desc.bytes(), buffer.name), 0, in.desc};
       append_copy(in, own);
@@ -372,12 +388,8 @@ class Lowering {
     return false;
   }
 
-  // Whether anything but this node still reads the bytes that it finds `v` in.
-  bool read_elsewhere(NodeId id, std::uint32_t input, const Place& place) const {
-    const auto& inputs = g_.node(id).inputs;
-    const auto here = std::count(inputs.begin(), inputs.end(), inputs[input]);
-    return buffers_[place.buffer].readers > here;
-  }
+  // Whether anything but one operand of the current node still reads these bytes.
+  bool read_elsewhere(const Place& place) const { return buffers_[place.buffer].readers > 1; }
 
   // The bytes of an input that dies here, where the kernel allows or demands it; else new ones.
   BufferId output_buffer(NodeId id, const KernelRequest& request, const KernelChoice& choice,
@@ -389,7 +401,7 @@ class Lowering {
       if (!in.present() || !request.inputs[s.input].dies_here) continue;
       const Buffer& buffer = buffers_[in.buffer];
       if (buffer.base == Operand::Base::arena && in.offset == 0 && buffer.bytes == desc.bytes() &&
-          !read_elsewhere(id, s.input, in))
+          !read_elsewhere(in))
         return in.buffer;
     }
     return new_buffer(desc.bytes(), g_.value(g_.node(id).outputs[output]).name);

@@ -24,7 +24,7 @@ using GraphRule = Result<bool> (*)(Graph&);
 
 // The operators that a rule may begin at.
 struct Roots {
-  static_assert(std::variant_size_v<Op> <= 128);
+  static_assert(std::variant_size_v<OpVariant> <= 128);
   std::array<std::uint64_t, 2> bits{};
 
   constexpr bool has(std::size_t op) const { return (bits[op / 64] >> op % 64 & 1) != 0; }
