@@ -20,6 +20,24 @@ struct QuantizedByte {
   bool is_signed;
 };
 
+// c = a b, or c += a b. Columns of b come in panels of simd_panel: element (k, n) is at
+// n / simd_panel * b_panel + k * b_stride + n % simd_panel. With b_panel = simd_panel that is a
+// row-major matrix; with b_stride = simd_panel each panel is read from its begin to its end.
+inline constexpr std::int64_t simd_panel = 64;
+struct SimdProduct {
+  const float* a;
+  std::int64_t a_stride;  // from row to row
+  const float* b;
+  std::int64_t b_stride;
+  std::int64_t b_panel;
+  float* c;
+  std::int64_t c_stride;
+  std::int64_t rows;
+  std::int64_t depth;
+  std::int64_t columns;
+  bool accumulate;
+};
+
 // Row-wise functions take rows of n contiguous elements. Any function may work in place. Relative
 // errors are a few units in the last place; NaN comes out as NaN.
 struct Simd {
@@ -50,6 +68,15 @@ struct Simd {
   // y[i] = sum over t < taps of weight[t * n + i] * x[index[t * n + i]]
   void (*weigh_gathered)(const float* x, const std::int32_t* index, const float* weight,
                          std::int64_t taps, float* y, std::int64_t n);
+
+  void (*multiply)(const SimdProduct& product);
+
+  // One step of an LSTM: i, o, f and g, before their activations, are n elements each, `stride` apart
+  // from each other in `gates`. c = sigmoid(f) c + sigmoid(i) tanh(g), h = sigmoid(o) tanh(c).
+  void (*lstm_cell)(const float* gates, std::int64_t stride, float* c, float* h, std::int64_t n);
+  // One step of a GRU: h = (1 - z) tanh(x + r y) + z h, z and r activated; y null: tanh(x).
+  void (*gru_cell)(const float* z, const float* r, const float* x, const float* y, float* h,
+                   std::int64_t n);
 
   void (*half_to_float)(const std::uint16_t* x, float* y, std::int64_t n);
   void (*float_to_half)(const float* x, std::uint16_t* y, std::int64_t n);
