@@ -13,6 +13,7 @@
 #include "graph/text_util.h"
 #include "kernels/kernel.h"
 #include "kernels/conv_onednn.h"
+#include "kernels/conv_transpose_rows.h"
 #include "kernels/window.h"
 
 namespace quern {
@@ -164,12 +165,13 @@ Cost flops(const Op&, std::span<const TensorType> inputs, std::span<const Tensor
   return cost;
 }
 
+constexpr CpuImplementation cpu[] = {
+    {"rows", select_conv_transpose_rows},
 #ifdef QUERN_ONEDNN
-constexpr CpuImplementation cpu[] = {{"onednn", select_conv_transpose_onednn}};
-constexpr OpKernels kernels{.cpu = cpu, .flops = flops};
-#else
-constexpr OpKernels kernels{.cpu = {}, .flops = flops};
+    {"onednn", select_conv_transpose_onednn},
 #endif
+};
+constexpr OpKernels kernels{.cpu = cpu, .flops = flops};
 
 }  // namespace
 

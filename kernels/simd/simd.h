@@ -71,6 +71,10 @@ struct Simd {
 
   void (*multiply)(const SimdProduct& product);
 
+  // y[i] = start[i] + sum over t < terms of a[t][i] * b[t][i]; start may be null.
+  void (*sum_products)(const float* const* a, const float* const* b, std::int64_t terms,
+                       const float* start, float* y, std::int64_t n);
+
   // One step of an LSTM: i, o, f and g, before their activations, are n elements each, `stride` apart
   // from each other in `gates`. c = sigmoid(f) c + sigmoid(i) tanh(g), h = sigmoid(o) tanh(c).
   void (*lstm_cell)(const float* gates, std::int64_t stride, float* c, float* h, std::int64_t n);

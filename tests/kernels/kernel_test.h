@@ -68,11 +68,13 @@ struct SelectedRun {
   std::vector<Tensor> outputs;
 };
 
-// Inputs listed in `constants` are known when the kernel is made. `layout` is how input 0 lies.
+// Inputs listed in `constants` are known when the kernel is made. `layout` is how input 0 lies;
+// `select` one implementation to ask instead of all.
 inline SelectedRun run_selected(const Op& op, const std::vector<Tensor>& inputs,
                                 const std::vector<std::size_t>& constants = {},
                                 std::size_t output_count = 1, int threads = 2,
-                                const std::optional<Layout>& layout = {}) {
+                                const std::optional<Layout>& layout = {},
+                                Selection (*select)(const KernelRequest&) = nullptr) {
   const OpDef& def = *builtin_ops()[op.index()];
   const auto types = infer(op, inputs, output_count).value();
   std::vector<std::unique_ptr<HeldConstant>> held;
@@ -96,7 +98,8 @@ inline SelectedRun run_selected(const Op& op, const std::vector<Tensor>& inputs,
   const CpuTarget target{.threads = threads, .weights = &weights};
   const PostOps none;
   const KernelRequest request{op, def, "test", in, out_types, {wanted, output_count}, none, target};
-  KernelChoice choice = select_cpu_kernel(request).value();
+  KernelChoice choice =
+      select ? std::move(select(request).value().value()) : select_cpu_kernel(request).value();
 
   const auto asked = [](const std::vector<Layout>& layouts, std::size_t i, const TensorType& t) {
     const bool given = i < layouts.size() && layouts[i].strides.rank() == t.shape.rank();
