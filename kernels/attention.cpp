@@ -220,8 +220,8 @@ Cost flops(const Op&, std::span<const TensorType> inputs, std::span<const Tensor
   return cost;
 }
 
-constexpr CpuImplementation cpu[] = {{"rows", select_attention_rows}};
-constexpr OpKernels kernels{.cpu = cpu, .flops = flops};
+constexpr CpuImplementation implementations[] = {{"rows", select_attention_rows}};
+constexpr OpKernels kernels{.cpu = implementations, .flops = flops};
 
 }  // namespace
 

@@ -15,6 +15,7 @@
 #include "kernels/infer.h"
 #include "kernels/iterate.h"
 #include "kernels/kernel.h"
+#include "kernels/resize_rows.h"
 #include "kernels/window.h"
 
 namespace quern {
@@ -191,8 +192,8 @@ std::size_t scratch(const Op& op, std::span<const TensorType> inputs,
   return bytes;
 }
 
-constexpr CpuImplementation cpu[] = {{"rows", select_resize_rows}};
-constexpr OpKernels kernels{.cpu = cpu};
+constexpr CpuImplementation implementations[] = {{"rows", select_resize_rows}};
+constexpr OpKernels kernels{.cpu = implementations};
 
 }  // namespace
 

@@ -12,7 +12,6 @@
 #include <quern/status.h>
 
 #include "graph/op_def.h"
-#include "kernels/kernel.h"
 
 namespace quern {
 
@@ -53,7 +52,5 @@ std::size_t resize_taps(const Resize& op, const ResizeAxis& axis, std::int64_t x
                         std::span<ResizeTap> taps);
 // No output element of such an axis has more taps.
 std::size_t max_resize_taps(const Resize& op, std::int64_t in, std::int64_t out);
-
-Selection select_resize_rows(const KernelRequest& request);
 
 }  // namespace quern
