@@ -6,10 +6,10 @@
 // auto_pad. Sums in double, rounded once.
 #include "graph/numeric.h"
 #include "graph/text_util.h"
-#include "kernels/infer.h"
-#include "kernels/kernel.h"
 #include "kernels/conv_depthwise.h"
 #include "kernels/conv_onednn.h"
+#include "kernels/infer.h"
+#include "kernels/kernel.h"
 #include "kernels/window.h"
 
 namespace quern {

@@ -11,9 +11,9 @@
 
 #include "graph/numeric.h"
 #include "graph/text_util.h"
-#include "kernels/kernel.h"
 #include "kernels/conv_onednn.h"
 #include "kernels/conv_transpose_rows.h"
+#include "kernels/kernel.h"
 #include "kernels/window.h"
 
 namespace quern {

@@ -382,10 +382,27 @@ def windows():
     yield "unpool-outside", one("MaxUnpool", "w i", [
         floats("w", [1] * 4, [1, 1, 2, 2]), ints("i", [LOW, HIGH, 99, -1], [1, 1, 2, 2])], (),
         kernel_shape=[2, 2], strides=[2, 2])
-    yield "roi-align-huge", one("RoiAlign", "w r b", [
-        floats("w", [1] * 16, [1, 1, 4, 4]), floats("r", [-1e30, -1e30, 1e30, 1e30], [1, 4]),
-        ints("b", [HIGH])], (), output_height=2, output_width=2)
+    wide = floats("w", [1] * 16, [1, 1, 4, 4])
+    align = lambda c, batch, **a: one("RoiAlign", "w r b", [
+        wide, floats("r", [-c, -c, c, c], [1, 4]), ints("b", [batch])], (),
+                                      output_height=2, output_width=2, **a)
+    yield "roi-align-batch", align(1, HIGH)
+    yield "roi-align-huge", align(1e30, 0)
+    yield "roi-align-nan", align(NAN, 0)
+    yield "roi-align-samples", align(1, 0, sampling_ratio=2**40)
+    yield "max-roi-pool-huge", one("MaxRoiPool", "w r", [
+        floats("w", [1] * 16, [1, 1, 4, 4]), floats("r", [0, -1e30, 1e30, NAN, INF], [1, 5])], (),
+                                   pooled_shape=[2, 2])
+    yield "grid-sample-nan", one("GridSample", "w g", [
+        floats("w", [1] * 16, [1, 1, 4, 4]), floats("g", [NAN, INF, -INF, 1e30], [1, 1, 2, 2])], (),
+                                 padding_mode="reflection", mode="bicubic")
+    yield "col2im-huge", one("Col2Im", "w i b", [
+        floats("w", [1] * 4, [1, 4, 1]), ints("i", [HIGH, 2]), ints("b", [2, HIGH])], ())
     yield "lrn-size", one("LRN", types=image, size=HIGH)
+    yield "resize-antialias", one("Resize", "w - - s", [wide, ints("s", [1, 1, 1, 2**20])], (),
+                                  mode="cubic", antialias=1)
+    yield "affine-grid-huge", one("AffineGrid", "t s", [
+        floats("t", [1] * 6, [1, 2, 3]), ints("s", [1, 1, 2**31, 2**31])], ())
 
 
 def arithmetic():
@@ -411,6 +428,17 @@ def arithmetic():
     yield "softmax-nothing", one("Softmax", "w", [floats("w", [], [2, 0])], ())
     yield "dft-length", one("DFT", "w l", [
         floats("w", [1] * 4, [1, 4, 1]), ints("l", [HIGH], [])], ())
+    signal = floats("w", [1] * 64, [1, 64, 1])
+    yield "stft-step-0", one("STFT", "w s - l", [
+        signal, ints("s", [0], []), ints("l", [16], [])], ())
+    yield "stft-frame-huge", one("STFT", "w s - l", [
+        signal, ints("s", [1], []), ints("l", [HIGH], [])], ())
+    yield "multinomial-huge", one("Multinomial", "w", [floats("w", [1] * 4, [1, 4])], (),
+                                  sample_size=2**40)
+    yield "tf-idf-skips", one("TfIdfVectorizer", "w", [ints("w", [1, 2, 3])], (), mode="TF",
+                              min_gram_length=1, max_gram_length=2**40, max_skip_count=2**40,
+                              ngram_counts=[0, 1], ngram_indexes=[0, 2**40], pool_int64s=[1, 1, 2])
+    yield "random-huge", one("RandomNormal", "", (), (), shape=[2**31, 2**31])
     yield "mel-huge", one("MelWeightMatrix", "a b c d e", [
         ints("a", [2**40], []), ints("b", [2**40], []), ints("c", [8000], []),
         floats("d", [0], []), floats("e", [INF], [])], ())
