@@ -163,6 +163,50 @@ Md weights_for(const KernelRequest& r, const Md& plain) {
   return onednn::any(onednn::DataType::f32, onednn::md_dims(plain));
 }
 
+Selection build_conv(const KernelRequest& r, const ConvShapes& shapes,
+                     const onednn::ConvGeometry& g, const Md& plain, dnnl::algorithm algorithm) {
+  const Md weights = weights_for(r, plain);
+  const auto make = [&](const Md& src, const Md& dst, const onednn::FusedPostOps& fused) {
+    return onednn::conv_pd(algorithm, src, weights, bias_of(r), dst, g,
+                           onednn::make_attr(fused.ops));
+  };
+  const auto usable = [&](const dnnl::convolution_forward::primitive_desc& pd) {
+    if (!pd || onednn::is_reference_implementation(pd.impl_info_str())) return false;
+    // Where oneDNN has no Winograd it takes what it has.
+    return algorithm != dnnl::algorithm::convolution_winograd ||
+           std::string_view(pd.impl_info_str()).find("wino") != std::string_view::npos;
+  };
+  // Operands of full shape must lie as the destination will, which oneDNN has yet to choose: ask once
+  // without them, then with them.
+  constexpr auto f32 = onednn::DataType::f32;
+  const auto first = make(onednn::any(f32, onednn::dims_of(shapes.src)),
+                          onednn::any(f32, onednn::dims_of(shapes.dst)), {});
+  if (!usable(first)) return not_for_me();
+  const auto dst_layout = onednn::layout_of(first.dst_desc(), shapes.dst);
+  if (!dst_layout) return not_for_me();
+  if (r.post_ops.empty()) return build<dnnl::convolution_forward>(r, shapes, first, plain, {});
+  // Operands have the dimensions that were dropped.
+  const bool operands = shapes.dropped.empty();
+  const auto fused = onednn::fuse_post_ops(
+      r, shapes.dst, {.allow_sum = operands, .allow_binary = operands, .dst_layout = dst_layout});
+  const auto pd = make(first.src_desc(), first.dst_desc(), fused);
+  if (usable(pd)) return build<dnnl::convolution_forward>(r, shapes, pd, plain, fused);
+  return build<dnnl::convolution_forward>(r, shapes, first, plain, {});
+}
+
+// 3x3 over many channels, where Winograd needs half of the time (measured on AVX-512, which alone
+// oneDNN has it for, and only before 3.0), unless its larger weights would be the cost.
+bool wins_by_winograd(const Window& window, const ConvShapes& s, std::int64_t group) {
+  constexpr std::int64_t most_weights = 256 * 256 * 9;
+  if (QUERN_ONEDNN_3 || group != 1 || s.src.rank() != 4) return false;
+  const auto all = [](const Ints& list, std::int64_t v) {
+    return std::ranges::all_of(list, [v](std::int64_t i) { return i == v; });
+  };
+  return s.weights[2] == 3 && s.weights[3] == 3 && all(window.strides, 1) &&
+         all(window.dilations, 1) && s.weights[0] >= 64 && s.weights[1] >= 64 &&
+         s.weights.elements() <= most_weights && s.dst[2] >= 14 && s.dst[3] >= 14;
+}
+
 }  // namespace
 
 Selection select_conv_onednn(const KernelRequest& r) {
@@ -173,29 +217,11 @@ Selection select_conv_onednn(const KernelRequest& r) {
     const ConvShapes shapes = without_ones(r, window);
     const auto g = geometry(window, shapes.src, shapes.dst, shapes.weights.dims().subspan(2));
     const Md plain = row_major(grouped(shapes.weights, op.group));
-    const Md weights = weights_for(r, plain);
-    // Operands of full shape must lie as the destination will, which oneDNN has yet to choose: ask
-    // once without them, then with them.
-    const auto make = [&](const Md& src, const Md& dst, const onednn::FusedPostOps& fused) {
-      return onednn::conv_pd(dnnl::algorithm::convolution_direct, src, weights, bias_of(r), dst, g,
-                             onednn::make_attr(fused.ops));
-    };
-    constexpr auto f32 = onednn::DataType::f32;
-    const Md any_src = onednn::any(f32, onednn::dims_of(shapes.src));
-    const Md any_dst = onednn::any(f32, onednn::dims_of(shapes.dst));
-    const auto first = make(any_src, any_dst, {});
-    if (!first || onednn::is_reference_implementation(first.impl_info_str())) return not_for_me();
-    const auto dst_layout = onednn::layout_of(first.dst_desc(), shapes.dst);
-    if (!dst_layout) return not_for_me();
-    if (r.post_ops.empty()) return build<dnnl::convolution_forward>(r, shapes, first, plain, {});
-    // Operands have the dimensions that were dropped.
-    const bool operands = shapes.dropped.empty();
-    const auto fused = onednn::fuse_post_ops(
-        r, shapes.dst, {.allow_sum = operands, .allow_binary = operands, .dst_layout = dst_layout});
-    const auto pd = make(first.src_desc(), first.dst_desc(), fused);
-    if (pd && !onednn::is_reference_implementation(pd.impl_info_str()))
-      return build<dnnl::convolution_forward>(r, shapes, pd, plain, fused);
-    return build<dnnl::convolution_forward>(r, shapes, first, plain, {});
+    if (wins_by_winograd(window, shapes, op.group)) {
+      QUERN_ASSIGN(auto choice, build_conv(r, shapes, g, plain, dnnl::algorithm::convolution_winograd));
+      if (choice) return std::optional<KernelChoice>(std::move(*choice));
+    }
+    return build_conv(r, shapes, g, plain, dnnl::algorithm::convolution_direct);
   });
 }
 

@@ -6,6 +6,8 @@
 // times as long for the narrow layers at the end of a segmentation.
 #include <algorithm>
 #include <array>
+#include <cstring>
+#include <vector>
 
 #include "graph/text_util.h"
 #include "kernels/conv_transpose.h"
@@ -238,13 +240,14 @@ Result<std::shared_ptr<const std::byte>> packed_weights(const KernelRequest& r, 
   const ConstantSource& source = *r.inputs[1].constant;
   const auto fill = [&](std::byte* packed) -> Status {
     QUERN_ASSIGN(const Tensor t, source.get());
-    auto* to = reinterpret_cast<float*>(packed);
-    const auto* w = reinterpret_cast<const float*>(t.data());
-    if (by_products) {
-      ByProducts::pack(g, w, to);
-    } else {
-      std::copy_n(w, size, to);
+    if (!by_products) {
+      std::memcpy(packed, t.data(), t.bytes());
+      return {};
     }
+    // In the file they may lie at any address.
+    std::vector<float> w(static_cast<std::size_t>(t.shape().elements()));
+    std::memcpy(w.data(), t.data(), t.bytes());
+    ByProducts::pack(g, w.data(), reinterpret_cast<float*>(packed));
     return {};
   };
   const std::string form = by_products ? cat("products|", g.groups) : std::string("rows");
