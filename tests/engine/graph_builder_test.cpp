@@ -302,6 +302,171 @@ TEST_P(GraphBuilderTest, QuantisedRoundTrip) {
   EXPECT_THAT(r.values(1), ElementsAre(-1, 0, 2.5));
 }
 
+// ---- every method once: operands in the right order, attributes that are accepted
+// ----------------
+
+struct Wanted {
+  std::string name;
+  Shape shape;
+};
+
+// Adds an output per operand and checks their shapes after a run.
+class Collector {
+ public:
+  explicit Collector(GraphBuilder& g) : g_(g) {}
+  void add(const char* name, Operand value, const Shape& shape) {
+    EXPECT_TRUE(g_.status().ok()) << name << ": " << g_.status().message();
+    g_.output(name, value);
+    wanted_.push_back({name, shape});
+  }
+  void expect_shapes(const Ran& r) const {
+    for (std::size_t i = 0; i < wanted_.size(); ++i)
+      EXPECT_EQ(r.shape(i), wanted_[i].shape) << wanted_[i].name;
+  }
+
+ private:
+  GraphBuilder& g_;
+  std::vector<Wanted> wanted_;
+};
+
+TEST_P(GraphBuilderTest, ConvolutionAndPoolingMethods) {
+  GraphBuilder g("windows");
+  Collector c(g);
+  const Operand x = g.input("x", DType::f32, {1, 2, 4, 4});
+  const Operand w = g.constant(pattern({2, 2, 2, 2}));
+  const Operand rois = g.constant(tensor<float>({1, 4}, {0, 0, 3, 3}));
+  const Operand batched = g.constant(tensor<float>({1, 5}, {0, 0, 0, 3, 3}));
+  const auto pooled = g.max_pool_indices(x, {2, 2}, {.strides = {2, 2}});
+  c.add("conv_transpose", g.conv_transpose(x, w, {}, {.strides = {2, 2}}), {1, 2, 8, 8});
+  c.add("conv_same", g.conv(x, w, {}, {.auto_pad = "same_upper"}), {1, 2, 4, 4});
+  c.add("deform_conv", g.deform_conv(x, w, g.fill({1, 8, 3, 3}, 0)), {1, 2, 3, 3});
+  c.add("col2im", g.col2im(g.fill({1, 4, 4}, 1), {4, 4}, {2, 2}, {.strides = {2, 2}}),
+        {1, 1, 4, 4});
+  c.add("indices", pooled[1], {1, 2, 2, 2});
+  c.add("max_unpool", g.max_unpool(pooled[0], pooled[1], {2, 2}, {.strides = {2, 2}}),
+        {1, 2, 4, 4});
+  c.add("average_pool", g.average_pool(x, {3, 3}, {.ceil_mode = true}), {1, 2, 2, 2});
+  c.add("lp_pool", g.lp_pool(x, {2, 2}, 1), {1, 2, 3, 3});
+  c.add("global_max", g.global_max_pool(x), {1, 2, 1, 1});
+  c.add("roi_align", g.roi_align(x, rois, g.integers({0}), {.height = 2, .width = 3}),
+        {1, 2, 2, 3});
+  c.add("max_roi_pool", g.max_roi_pool(x, batched, 2, 2), {1, 2, 2, 2});
+  c.add("lrn", g.lrn(x, 3), {1, 2, 4, 4});
+  c.expect_shapes(run(g, {pattern({1, 2, 4, 4})}));
+}
+
+TEST_P(GraphBuilderTest, NormAndMathMethods) {
+  GraphBuilder g("math");
+  Collector c(g);
+  const Operand x = g.input("x", DType::f32, {2, 4, 4});
+  const Operand four = g.fill({4}, 1);
+  c.add("rms_norm", g.rms_norm(x, four), {2, 4, 4});
+  c.add("group_norm", g.group_norm(x, four, four, 2), {2, 4, 4});
+  c.add("lp_norm", g.lp_norm(x), {2, 4, 4});
+  c.add("log_softmax", g.log_softmax(x), {2, 4, 4});
+  c.add("hardmax", g.hardmax(x), {2, 4, 4});
+  c.add("einsum", g.einsum("bij,bkj->bik", {x, x}), {2, 4, 4});
+  c.add("det", g.det(x), {2});
+  c.add("attention", g.attention(x, x, x, {.scale = 0.5F}), {2, 4, 4});
+  c.add("matmul_t", g.matmul(x, x, {.transpose_b = true}), {2, 4, 4});
+  c.add("argmin", g.argmin(x, 1), {2, 1, 4});
+  c.add("cumsum", g.cumsum(x, 1), {2, 4, 4});
+  c.add("cumprod", g.cumprod(x, -1, true, true), {2, 4, 4});
+  c.add("bit_cast", g.bit_cast(x, DType::i32), {2, 4, 4});
+  c.add("selu", g.selu(g.shrink(g.hard_sigmoid(x))), {2, 4, 4});
+  c.add("is_inf", g.is_inf(g.celu(g.elu(g.swish(g.thresholded_relu(x))))), {2, 4, 4});
+  c.add("prelu", g.prelu(x, four), {2, 4, 4});
+  c.expect_shapes(run(g, {pattern({2, 4, 4})}));
+}
+
+TEST_P(GraphBuilderTest, QuantisedMethods) {
+  GraphBuilder g("integers");
+  Collector c(g);
+  const Operand x = g.input("x", DType::f32, {1, 1, 3, 3});
+  const auto [q, scale, zero] = g.dynamic_quantize(x);
+  const Operand w = g.fill({1, 1, 2, 2}, 3, DType::u8);
+  const Operand matrix = g.reshape(q, {3, 3});
+  c.add("conv_integer", g.conv_integer(q, w, zero), {1, 1, 2, 2});
+  c.add("matmul_integer", g.matmul_integer(matrix, matrix, zero, zero), {3, 3});
+  c.add("qlinear_conv", g.qlinear_conv({q, scale, zero, w, scale, zero, scale, zero}),
+        {1, 1, 2, 2});
+  c.add("qlinear_matmul", g.qlinear_matmul({matrix, scale, zero, matrix, scale, zero, scale, zero}),
+        {3, 3});
+  c.expect_shapes(run(g, {pattern({1, 1, 3, 3})}));
+}
+
+TEST_P(GraphBuilderTest, MovementMethods) {
+  GraphBuilder g("shapes");
+  Collector c(g);
+  const Operand x = g.input("x", DType::f32, {2, 3});
+  const Operand i = g.constant(tensor<std::int64_t>({1, 2}, {1, 0}));
+  const Operand updates = g.fill({1, 2}, 9);
+  c.add("squeeze", g.squeeze(g.unsqueeze(x, {0, 3}), {0}), {2, 3, 1});
+  c.add("size_of", g.size_of(x), {});
+  c.add("range", g.range(g.scalar(0), g.scalar(5), g.scalar(2)), {3});
+  c.add("split_equal", g.split_equal(x, 3, 1)[2], {2, 1});
+  c.add("expand", g.expand(x, {4, 2, 3}), {4, 2, 3});
+  c.add("tile", g.tile(x, {2, 1}), {4, 3});
+  c.add("reflected", g.pad(x, {1, 1}, {.mode = "reflect", .axes = {1}}), {2, 5});
+  c.add("gather_elements", g.gather_elements(x, i, 1), {1, 2});
+  c.add("gather_nd", g.gather_nd(x, i), {1});
+  c.add("scatter_elements", g.scatter_elements(x, i, updates, 1, "add"), {2, 3});
+  c.add("scatter_nd", g.scatter_nd(x, i, g.fill({1}, 9)), {2, 3});
+  c.add("depth_to_space", g.depth_to_space(g.fill({1, 4, 2, 2}, 1), 2, true), {1, 1, 4, 4});
+  c.add("eye_like", g.eye_like(x, 1), {2, 3});
+  c.add("one_hot", g.one_hot(i, g.scalar(4, DType::i64), g.constant(tensor<float>({2}, {0, 1}))),
+        {1, 2, 4});
+  c.add("triu", g.triu(g.tril(x), 1), {2, 3});
+  c.add("reverse_sequence", g.reverse_sequence(x, g.integers({1, 2, 2})), {2, 3});
+  c.add("resize_scales",
+        g.resize(g.fill({1, 1, 2, 2}, 1),
+                 {.scales = g.constant(tensor<float>({4}, {1, 1, 2, 2})), .mode = "linear"}),
+        {1, 1, 4, 4});
+  const Operand grid = g.affine_grid(g.fill({1, 2, 3}, 0.5), {1, 1, 3, 2});
+  c.add("grid_sample", g.grid_sample(g.fill({1, 1, 4, 4}, 1), grid, {.padding = "border"}),
+        {1, 1, 3, 2});
+  c.expect_shapes(run(g, {pattern({2, 3})}));
+}
+
+TEST_P(GraphBuilderTest, RecurrentSearchAndSpectralMethods) {
+  GraphBuilder g("rest");
+  Collector c(g);
+  const Operand x = g.input("x", DType::f32, {3, 1, 2});
+  const auto w = [&](std::int64_t directions, std::int64_t gates, std::int64_t in) {
+    return g.constant(pattern({directions, gates * 4, in}));
+  };
+  c.add("rnn", g.rnn(x, w(2, 1, 2), w(2, 1, 4), 4, {.direction = "bidirectional"})[0],
+        {3, 2, 1, 4});
+  c.add("gru", g.gru(x, w(1, 3, 2), w(1, 3, 4), 4, {.linear_before_reset = true})[1], {1, 1, 4});
+  const Operand flat = g.reshape(x, {-1});
+  c.add("unique", g.unique(g.fill({5}, 2))[3], {1});
+  c.add("compress", g.compress(x, g.constant(tensor<bool>({3}, {true, false, true})), 0),
+        {2, 1, 2});
+  const Operand boxes = g.constant(tensor<float>({1, 2, 4}, {0, 0, 1, 1, 0, 0, 1, 0.9F}));
+  c.add("non_max_suppression",
+        g.non_max_suppression(
+            boxes, g.constant(tensor<float>({1, 1, 2}, {0.9F, 0.8F})),
+            {.max_output_boxes = g.scalar(5, DType::i64), .iou_threshold = g.scalar(0.5)}),
+        {1, 3});
+  c.add("random_uniform", g.random_uniform({2, 5}, -1, 1, 7), {2, 5});
+  c.add("random_normal", g.random_normal({3}), {3});
+  c.add("multinomial", g.multinomial(g.fill({2, 4}, 0), 3), {2, 3});
+  c.add("dft", g.dft(g.fill({1, 8, 1}, 1), {8}, 1, false, true), {1, 5, 2});
+  c.add("stft", g.stft(g.fill({1, 16, 1}, 1), g.scalar(4, DType::i64), {}, g.scalar(8, DType::i64)),
+        {1, 3, 5, 2});
+  c.add("mel_weight_matrix",
+        g.mel_weight_matrix(g.scalar(4, DType::i64), g.scalar(16, DType::i64),
+                            g.scalar(8000, DType::i64), g.scalar(0), g.scalar(4000)),
+        {9, 4});
+  c.add("optional", g.optional_get_element(g.optional(flat)), {6});
+  const Operand parts = g.split_to_sequence(flat, g.scalar(2, DType::i64));
+  const Operand more = g.sequence_insert(g.sequence_erase(parts), flat, g.scalar(0, DType::i64));
+  c.add("sequence_at", g.sequence_at(more, g.scalar(0, DType::i64)), {6});
+  c.add("joined", g.concat_from_sequence(g.sequence_insert(g.sequence_empty(), flat), 0, true),
+        {1, 6});
+  c.expect_shapes(run(g, {pattern({3, 1, 2})}));
+}
+
 TEST_P(GraphBuilderTest, GenericDoor) {
   GraphBuilder g("generic");
   const Operand x = g.input("x", DType::f32, {1, 1, 2, 4});
