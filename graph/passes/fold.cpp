@@ -15,31 +15,28 @@ constexpr std::size_t max_operands = 1 << 20;
 // A result that is a short program in disguise (Expand, Range) stays one.
 constexpr std::size_t always_small = 4 << 10;
 constexpr std::size_t max_growth = 8;
-// Products, convolutions: operations grow as operands times results; an Einsum may pair all
-// elements of all operands.
-constexpr double max_work = 1 << 28;
+// Products, convolutions: operations grow as operands times results.
+constexpr std::size_t max_work = std::size_t{1} << 28;
+constexpr double max_pairs = 1 << 20;
 
 bool is_linear_work(const Graph& g, const Node& n) {
   return g.def(n.op).is(OpTrait::elementwise) || n.as<Gather>() || n.as<Slice>() || n.as<Concat>();
 }
 
-// Operations of the node's reference, roughly.
-double work_of(const Node& n, std::span<const Tensor> inputs, std::size_t result) {
-  double elements = 1;
-  double bytes = 0;
-  for (const Tensor& t : inputs) {
-    if (!t.valid()) continue;
-    elements *= static_cast<double>(t.shape().elements());
-    bytes += static_cast<double>(t.bytes());
-  }
-  return n.as<Einsum>() ? elements : bytes * static_cast<double>(result);
+// The reference of an Einsum may pair all elements of all operands.
+bool is_small_product(std::span<const Tensor> inputs) {
+  double pairs = 1;
+  for (const Tensor& t : inputs)
+    if (t.valid()) pairs *= static_cast<double>(t.shape().elements());
+  return pairs <= max_pairs;
 }
 
 bool is_small_work(const Graph& g, const Node& n, std::span<const Tensor> inputs,
                    std::size_t operands, std::size_t result) {
   if (result > max_result || operands > max_operands) return false;
   if (result > always_small && result / max_growth > operands) return false;
-  return is_linear_work(g, n) || work_of(n, inputs, result) <= max_work;
+  if (n.as<Einsum>()) return is_small_product(inputs);
+  return is_linear_work(g, n) || operands * result <= max_work;
 }
 
 // The outputs' types; nothing when one is not known or too large.

@@ -56,6 +56,7 @@ class Generator {
     return maybe() ? floats_[n - 1 - below(std::min<std::size_t>(n, 4))] : floats_[below(n)];
   }
   Shape shape(ValueId v) const { return *g_.type(v).shape(); }
+  static Ints ints(const Shape& s) { return {s.begin(), s.end()}; }
   ValueId number(float v) { return g_.add_constant(Tensor::scalar(DType::f32, v)); }
   ValueId list(const Ints& values) {
     return g_.add_constant(Tensor::from_values<std::int64_t>(
@@ -253,7 +254,7 @@ class Generator {
       case 1: put(Concat{}, {x, pick()}); break;
       case 2: put(Slice{}, {x, list({0}), list({2})}); break;
       case 3: put(Slice{}, {x, list({-1}), list({-100}), list({0}), list({-1})}); break;
-      case 4: put(Expand{}, {x, list(Ints(shape(x).begin(), shape(x).end()))}); break;
+      case 4: put(Expand{}, {x, list(ints(shape(x)))}); break;
       case 5: put(Gather{}, {x, list({0, 0})}); break;
       default: unsized(Reshape{}, {x, *g_.add(ShapeOf{}, {x})}, shape(x)); break;
     }
@@ -378,7 +379,7 @@ class Generator {
     const auto zeros = g_.add_constant(*Tensor::zeros({DType::f32, {2}}));
     const auto grouped = put(Reshape{}, {x, list({s[0], 2, -1})});
     const auto y = grouped ? put(GroupNorm{}, {*grouped, ones, zeros}) : grouped;
-    const auto back = y ? put(Reshape{}, {*y, list(Ints(s.begin(), s.end()))}) : y;
+    const auto back = y ? put(Reshape{}, {*y, list(ints(s))}) : y;
     Shape parameter = {s[1]};
     while (parameter.rank() + 1 < s.rank()) parameter.push_back(1);
     const auto scaled = back ? put(Binary{BinaryKind::mul}, {*back, weights(parameter)}) : back;
@@ -437,7 +438,7 @@ class Generator {
       case 4: both_transposed(x); break;
       case 5:
         if (const auto mean = apply_reduce(ReduceKind::mean)(x))
-          if (const auto wide = put(Expand{}, {*mean, list(Ints(s.begin(), s.end()))}))
+          if (const auto wide = put(Expand{}, {*mean, list(ints(s))}))
             put(Binary{BinaryKind::mul}, {x, *wide});
         break;
       default: put(Tile{}, {x, list(Ints(s.rank(), 1))}); break;
