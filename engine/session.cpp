@@ -176,7 +176,7 @@ Status Session::request_outputs(std::span<const std::size_t> indices) {
     std::iota(wanted.begin(), wanted.end(), 0);
   }
   std::ranges::sort(wanted);
-  wanted.erase(std::ranges::unique(wanted).begin(), wanted.end());
+  wanted.erase(std::unique(wanted.begin(), wanted.end()), wanted.end());
   impl_->wanted = std::move(wanted);
   impl_->bound_wanted.resize(impl_->wanted.size());
   impl_->has_run = false;

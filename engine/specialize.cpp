@@ -525,7 +525,7 @@ class Specializer {
     if (kind == SequenceKind::length) {
       result = Abstract::known(Tensor::scalar<std::int64_t>(DType::i64, static_cast<std::int64_t>(size)));
     } else if (kind == SequenceKind::at) {
-      QUERN_ASSIGN(const std::size_t p, position(scope, id, 1, size));
+      QUERN_ASSIGN(const std::size_t p, position(scope, id, 1, size, size));
       result = Abstract(sequence.elements[p]);
     } else if (kind == SequenceKind::insert) {
       std::size_t p = size;
@@ -537,7 +537,7 @@ class Specializer {
     } else {
       std::size_t p = size - 1;
       if (n.inputs.size() > 1 && n.inputs[1] != no_value) {
-        QUERN_ASSIGN(p, position(scope, id, 1, size));
+        QUERN_ASSIGN(p, position(scope, id, 1, size, size));
       } else if (size == 0) {
         return error(scope, id, Code::invalid_argument, "erases from an empty sequence");
       }

@@ -15,6 +15,7 @@
 #include "graph/numeric.h"
 #include "graph/text.h"
 #include "graph/text_util.h"
+#include "kernels/attention_rows.h"
 #include "kernels/infer.h"
 #include "kernels/iterate.h"
 #include "kernels/kernel.h"
@@ -219,7 +220,8 @@ Cost flops(const Op&, std::span<const TensorType> inputs, std::span<const Tensor
   return cost;
 }
 
-constexpr OpKernels kernels{.cpu = {}, .flops = flops};
+constexpr CpuImplementation implementations[] = {{"rows", select_attention_rows}};
+constexpr OpKernels kernels{.cpu = implementations, .flops = flops};
 
 }  // namespace
 

@@ -6,9 +6,10 @@
 // auto_pad. Sums in double, rounded once.
 #include "graph/numeric.h"
 #include "graph/text_util.h"
+#include "kernels/conv_depthwise.h"
+#include "kernels/conv_onednn.h"
 #include "kernels/infer.h"
 #include "kernels/kernel.h"
-#include "kernels/conv_onednn.h"
 #include "kernels/window.h"
 
 namespace quern {
@@ -101,12 +102,13 @@ Cost flops(const Op&, std::span<const TensorType> inputs, std::span<const Tensor
   return cost;
 }
 
+constexpr CpuImplementation cpu[] = {
 #ifdef QUERN_ONEDNN
-constexpr CpuImplementation cpu[] = {{"onednn", select_conv_onednn}};
-constexpr OpKernels kernels{.cpu = cpu, .flops = flops};
-#else
-constexpr OpKernels kernels{.cpu = {}, .flops = flops};
+    {"onednn", select_conv_onednn},
 #endif
+    {"depthwise", select_conv_depthwise},
+};
+constexpr OpKernels kernels{.cpu = cpu, .flops = flops};
 
 }  // namespace
 

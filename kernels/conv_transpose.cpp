@@ -11,8 +11,9 @@
 
 #include "graph/numeric.h"
 #include "graph/text_util.h"
-#include "kernels/kernel.h"
 #include "kernels/conv_onednn.h"
+#include "kernels/conv_transpose_rows.h"
+#include "kernels/kernel.h"
 #include "kernels/window.h"
 
 namespace quern {
@@ -165,6 +166,7 @@ Cost flops(const Op&, std::span<const TensorType> inputs, std::span<const Tensor
 }
 
 constexpr CpuImplementation cpu[] = {
+    {"rows", select_conv_transpose_rows},
     {"direct", select_conv_transpose_direct},
 #ifdef QUERN_ONEDNN
     {"onednn", select_conv_transpose_onednn},

@@ -6,6 +6,8 @@
 // times as long for the narrow layers at the end of a segmentation.
 #include <algorithm>
 #include <array>
+#include <cstring>
+#include <vector>
 
 #include "graph/text_util.h"
 #include "kernels/conv_transpose.h"
@@ -119,18 +121,20 @@ class ByProducts final : public Direct {
     return {};
   }
 
-  // Packed: [group][tap], each a matrix of in_channels x out_channels.
+  // Packed: [group][tap], each a matrix of in_channels x out_channels in panels.
   static void pack(const Geometry& g, const float* w, float* packed) {
     const std::int64_t taps = g.taps();
     for (std::int64_t group = 0; group < g.groups; ++group)
-      for (std::int64_t t = 0; t < taps; ++t) {
-        pack_gemm(w + group * g.in_channels * g.out_channels * taps + t, g.out_channels * taps, taps,
-                  g.in_channels, g.out_channels, packed);
-        packed += gemm_packed_size(g.in_channels, g.out_channels);
-      }
+      for (std::int64_t t = 0; t < taps; ++t, packed += matrix_size(g))
+        for (std::int64_t m = 0; m < g.out_channels; ++m) {
+          float* column = packed + m / simd_panel * simd_panel * g.in_channels + m % simd_panel;
+          const float* from = w + (group * g.in_channels * g.out_channels + m) * taps + t;
+          for (std::int64_t c = 0; c < g.in_channels; ++c)
+            column[c * simd_panel] = from[c * g.out_channels * taps];
+        }
   }
   static std::int64_t packed_size(const Geometry& g) {
-    return g.groups * g.taps() * gemm_packed_size(g.in_channels, g.out_channels);
+    return g.groups * g.taps() * matrix_size(g);
   }
 
  private:
@@ -147,15 +151,24 @@ class ByProducts final : public Direct {
     });
   }
 
+  static std::int64_t matrix_size(const Geometry& g) {
+    return (g.out_channels + simd_panel - 1) / simd_panel * simd_panel * g.in_channels;
+  }
+
   void add_tap(const float* x, std::int64_t tap, const Run& run, float* y) const {
     if (run.size() == 0) return;
-    const GemmBlock block{run.size(),  g_.out_channels,               g_.in_channels,
-                          g_.all_in(), g_.strides[1] * g_.all_out(), true};
-    const std::int64_t matrix = gemm_packed_size(g_.in_channels, g_.out_channels);
     for (std::int64_t group = 0; group < g_.groups; ++group)
-      simd().gemm(block, x + run.begin * g_.all_in() + group * g_.in_channels,
-                  weights() + (group * g_.taps() + tap) * matrix,
-                  y + run.out * g_.all_out() + group * g_.out_channels);
+      simd().multiply({.a = x + run.begin * g_.all_in() + group * g_.in_channels,
+                       .a_stride = g_.all_in(),
+                       .b = weights() + (group * g_.taps() + tap) * matrix_size(g_),
+                       .b_stride = simd_panel,
+                       .b_panel = simd_panel * g_.in_channels,
+                       .c = y + run.out * g_.all_out() + group * g_.out_channels,
+                       .c_stride = g_.strides[1] * g_.all_out(),
+                       .rows = run.size(),
+                       .depth = g_.in_channels,
+                       .columns = g_.out_channels,
+                       .accumulate = true});
   }
 };
 
@@ -227,13 +240,14 @@ Result<std::shared_ptr<const std::byte>> packed_weights(const KernelRequest& r, 
   const ConstantSource& source = *r.inputs[1].constant;
   const auto fill = [&](std::byte* packed) -> Status {
     QUERN_ASSIGN(const Tensor t, source.get());
-    auto* to = reinterpret_cast<float*>(packed);
-    const auto* w = reinterpret_cast<const float*>(t.data());
-    if (by_products) {
-      ByProducts::pack(g, w, to);
-    } else {
-      std::copy_n(w, size, to);
+    if (!by_products) {
+      std::memcpy(packed, t.data(), t.bytes());
+      return {};
     }
+    // In the file they may lie at any address.
+    std::vector<float> w(static_cast<std::size_t>(t.shape().elements()));
+    std::memcpy(w.data(), t.data(), t.bytes());
+    ByProducts::pack(g, w.data(), reinterpret_cast<float*>(packed));
     return {};
   };
   const std::string form = by_products ? cat("products|", g.groups) : std::string("rows");

@@ -9,6 +9,7 @@
 
 #include "kernels/infer.h"
 #include "kernels/kernel.h"
+#include "kernels/quantize_rows.h"
 #include "kernels/quantized.h"
 #include "kernels/scalar_math.h"
 
@@ -31,9 +32,7 @@ Status reference(const ReferenceCall& call) {
     low = nan_min(low, v);
     high = nan_max(high, v);
   }
-  const float scale = high == low ? 1.0f : (high - low) / 255.0f;
-  const auto zero = saturated<std::uint8_t>(
-      std::nearbyint(static_cast<double>(std::clamp(0.0f - low / scale, 0.0f, 255.0f))));
+  const auto [scale, zero] = dynamic_steps(low, high);
   if (call.wants(0)) {
     auto* y = call.outputs[0].as<std::uint8_t>();
     for (float v : x)
@@ -44,6 +43,9 @@ Status reference(const ReferenceCall& call) {
   return {};
 }
 
+constexpr CpuImplementation implementations[] = {{"rows", select_dynamic_quantize_rows}};
+constexpr OpKernels kernels{.cpu = implementations};
+
 }  // namespace
 
 const OpDef& DynamicQuantize::def() {
@@ -51,7 +53,8 @@ const OpDef& DynamicQuantize::def() {
                              .inputs = {1, 1},
                              .outputs = {1, 3},
                              .infer = infer,
-                             .reference = reference};
+                             .reference = reference,
+                             .kernels = &kernels};
   return def;
 }
 

@@ -12,6 +12,7 @@
 #include "kernels/iterate.h"
 #include "kernels/kernel.h"
 #include "kernels/operands.h"
+#include "kernels/quantize_rows.h"
 #include "kernels/quantized.h"
 
 namespace quern {
@@ -169,6 +170,11 @@ Status reference_dequantize(const ReferenceCall& call) {
   return {};
 }
 
+constexpr CpuImplementation quantize_implementations[] = {{"rows", select_quantize_rows}};
+constexpr CpuImplementation dequantize_implementations[] = {{"rows", select_dequantize_rows}};
+constexpr OpKernels quantize_kernels{.cpu = quantize_implementations};
+constexpr OpKernels dequantize_kernels{.cpu = dequantize_implementations};
+
 }  // namespace
 
 const OpDef& Quantize::def() {
@@ -176,7 +182,8 @@ const OpDef& Quantize::def() {
                              .inputs = {2, 3},
                              .outputs = {1, 1},
                              .infer = infer_quantize,
-                             .reference = reference_quantize};
+                             .reference = reference_quantize,
+                             .kernels = &quantize_kernels};
   return def;
 }
 
@@ -185,7 +192,8 @@ const OpDef& Dequantize::def() {
                              .inputs = {2, 3},
                              .outputs = {1, 1},
                              .infer = infer_dequantize,
-                             .reference = reference_dequantize};
+                             .reference = reference_dequantize,
+                             .kernels = &dequantize_kernels};
   return def;
 }
 

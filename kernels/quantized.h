@@ -10,6 +10,7 @@
 #include "graph/numeric.h"
 #include "graph/op_def.h"
 #include "graph/text_util.h"
+#include "kernels/scalar_math.h"
 
 namespace quern {
 
@@ -31,6 +32,19 @@ template <class Y>
 Y requantized(std::int32_t sum, float multiplier, std::int64_t zero) {
   const float scaled = std::nearbyint(static_cast<float>(sum) * multiplier);
   return saturated<Y>(static_cast<double>(scaled) + static_cast<double>(zero));
+}
+
+// Scale and zero point that spread the range of x, 0 included, over 0 to 255.
+struct DynamicSteps {
+  float scale;
+  std::uint8_t zero;
+};
+inline DynamicSteps dynamic_steps(float lowest, float highest) {
+  const float low = nan_min(0.0f, lowest);
+  const float high = nan_max(0.0f, highest);
+  const float scale = high == low ? 1.0f : (high - low) / 255.0f;
+  const float zero = std::nearbyint(std::clamp(0.0f - low / scale, 0.0f, 255.0f));
+  return {scale, saturated<std::uint8_t>(static_cast<double>(zero))};
 }
 
 constexpr bool is_8bit(DType t) {

@@ -8,6 +8,7 @@
 #include "graph/numeric.h"
 #include "graph/text_util.h"
 #include "kernels/infer.h"
+#include "kernels/int8_conv.h"
 #include "kernels/kernel.h"
 #include "kernels/operands.h"
 #include "kernels/quantized.h"
@@ -163,8 +164,62 @@ Cost flops(const Op&, std::span<const TensorType> inputs, std::span<const Tensor
   return cost;
 }
 
-constexpr OpKernels integer_kernels{.cpu = {}, .flops = flops<integer_roles.w>};
-constexpr OpKernels qlinear_kernels{.cpu = {}, .flops = flops<qlinear_roles.w>};
+// ---- channels last, see int8_conv.cpp
+
+// A table of the taps of every position is made: not for absurd windows.
+bool has_small_window(const ResolvedWindow& w, const Shape& out) {
+  for (std::size_t d = 0; d < w.rank(); ++d)
+    if (out[d] > (std::int64_t{1} << 22) / w.kernel[d]) return false;
+  return true;
+}
+
+Selection select_channels_last(const KernelRequest& r, const Int8Operands& operands,
+                               const Window& window, std::int64_t group) {
+  const Shape& x = r.shape(0);
+  const Shape& w = r.shape(operands.w);
+  const Shape& y = r.outputs[0].shape;
+  if (x.rank() > 5 || x.elements() == 0 || w.elements() == 0 || y.elements() == 0)
+    return not_for_me();
+  Int8Conv c{.operands = operands, .images = x[0], .groups = group};
+  c.columns = w[0] / group;
+  c.depth = w[1];
+  c.in = spatial_of(x);
+  c.out = spatial_of(y);
+  c.window = resolve_window(window, c.in, spatial_of(w));
+  c.column_stride = w.elements(1);
+  c.depth_stride = w.elements(2);
+  if (!has_small_window(c.window, c.out)) return not_for_me();
+  QUERN_ASSIGN(KernelChoice choice, make_int8_conv(r, c));
+  choice.input_layouts[0] = Layout::channels_last(x);
+  choice.output_layouts[0] = Layout::channels_last(y);
+  return std::optional<KernelChoice>(std::move(choice));
+}
+
+Selection select_integer(const KernelRequest& r) {
+  const auto& op = r.as<ConvInteger>();
+  const Int8Operands operands{.w = 1, .x_zero = 2, .w_zero = 3};
+  return select_channels_last(r, operands, op.window, op.group);
+}
+
+Selection select_qlinear(const KernelRequest& r) {
+  const auto& op = r.as<QLinearConv>();
+  const Int8Operands operands{.w = 3,
+                              .x_zero = 2,
+                              .w_zero = 5,
+                              .x_scale = 1,
+                              .w_scale = 4,
+                              .y_scale = 6,
+                              .y_zero = 7,
+                              .bias = 8};
+  return select_channels_last(r, operands, op.window, op.group);
+}
+
+constexpr CpuImplementation integer_implementations[] = {{"int8", select_integer}};
+constexpr CpuImplementation qlinear_implementations[] = {{"int8", select_qlinear}};
+constexpr OpKernels integer_kernels{.cpu = integer_implementations,
+                                    .flops = flops<integer_roles.w>};
+constexpr OpKernels qlinear_kernels{.cpu = qlinear_implementations,
+                                    .flops = flops<qlinear_roles.w>};
 
 }  // namespace
 

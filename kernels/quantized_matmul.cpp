@@ -9,6 +9,7 @@
 #include "graph/numeric.h"
 #include "graph/text_util.h"
 #include "kernels/infer.h"
+#include "kernels/int8_conv.h"
 #include "kernels/iterate.h"
 #include "kernels/kernel.h"
 #include "kernels/matmul_shape.h"
@@ -162,8 +163,52 @@ Cost flops(const Op&, std::span<const TensorType> inputs, std::span<const Tensor
   return cost;
 }
 
-constexpr OpKernels integer_kernels{.cpu = {}, .flops = flops<integer_roles.b>};
-constexpr OpKernels qlinear_kernels{.cpu = {}, .flops = flops<qlinear_roles.b>};
+// ---- one right-hand matrix for all rows, see int8_conv.cpp
+
+bool is_single(const KernelRequest& r, std::size_t i) {
+  return !r.has(i) || r.shape(i).elements() == 1;
+}
+bool is_single_or_list(const KernelRequest& r, std::size_t i, std::int64_t columns) {
+  return is_single(r, i) || r.shape(i).elements() == columns;
+}
+bool is_f32(const KernelRequest& r, std::size_t i) {
+  return !r.has(i) || r.dtype(i) == DType::f32;
+}
+
+Selection select_rows(const KernelRequest& r, const Int8Operands& o) {
+  const Shape& a = r.shape(0);
+  const Shape& b = r.shape(o.w);
+  if (a.empty() || b.rank() < 2 || a.elements() == 0 || b.elements() == 0 ||
+      b.elements(0, b.rank() - 2) != 1)
+    return not_for_me();
+  const std::int64_t columns = b.back();
+  for (std::size_t i : {o.x_zero, o.x_scale, o.y_scale, o.y_zero})
+    if (!is_single(r, i)) return not_for_me();
+  for (std::size_t i : {o.w_zero, o.w_scale})
+    if (!is_single_or_list(r, i, columns)) return not_for_me();
+  for (std::size_t i : {o.x_scale, o.w_scale, o.y_scale})
+    if (!is_f32(r, i)) return not_for_me();
+  Int8Conv c{.operands = o, .columns = columns, .depth = a.back()};
+  c.in = c.out = {a.elements() / a.back()};
+  c.depth_stride = columns;
+  QUERN_ASSIGN(KernelChoice choice, make_int8_conv(r, c));
+  return std::optional<KernelChoice>(std::move(choice));
+}
+
+Selection select_integer(const KernelRequest& r) {
+  return select_rows(r, {.w = 1, .x_zero = 2, .w_zero = 3});
+}
+Selection select_qlinear(const KernelRequest& r) {
+  return select_rows(
+      r, {.w = 3, .x_zero = 2, .w_zero = 5, .x_scale = 1, .w_scale = 4, .y_scale = 6, .y_zero = 7});
+}
+
+constexpr CpuImplementation integer_implementations[] = {{"int8", select_integer}};
+constexpr CpuImplementation qlinear_implementations[] = {{"int8", select_qlinear}};
+constexpr OpKernels integer_kernels{.cpu = integer_implementations,
+                                    .flops = flops<integer_roles.b>};
+constexpr OpKernels qlinear_kernels{.cpu = qlinear_implementations,
+                                    .flops = flops<qlinear_roles.b>};
 
 }  // namespace
 

@@ -15,6 +15,7 @@
 #include "kernels/infer.h"
 #include "kernels/iterate.h"
 #include "kernels/kernel.h"
+#include "kernels/resize_rows.h"
 #include "kernels/window.h"
 
 namespace quern {
@@ -191,6 +192,9 @@ std::size_t scratch(const Op& op, std::span<const TensorType> inputs,
   return bytes;
 }
 
+constexpr CpuImplementation implementations[] = {{"rows", select_resize_rows}};
+constexpr OpKernels kernels{.cpu = implementations};
+
 }  // namespace
 
 const OpDef& Resize::def() {
@@ -200,7 +204,8 @@ const OpDef& Resize::def() {
                              .plan_operands = 0b1110,
                              .infer = infer,
                              .reference = reference,
-                             .scratch = scratch};
+                             .scratch = scratch,
+                             .kernels = &kernels};
   return def;
 }
 

@@ -21,6 +21,7 @@
 #include "kernels/infer.h"
 #include "kernels/kernel.h"
 #include "kernels/operands.h"
+#include "kernels/rnn_rows.h"
 #include "kernels/scalar_math.h"
 
 namespace quern {
@@ -296,7 +297,8 @@ Cost flops(const Op&, std::span<const TensorType> inputs, std::span<const Tensor
   return cost;
 }
 
-constexpr OpKernels kernels{.cpu = {}, .flops = flops};
+constexpr CpuImplementation implementations[] = {{"rows", select_rnn_rows}};
+constexpr OpKernels kernels{.cpu = implementations, .flops = flops};
 
 }  // namespace
 

@@ -47,7 +47,8 @@ class GraphConstants {
     std::shared_ptr<const void> owner;
     const std::byte* data = nullptr;
   };
-  Result<Pinned> pin(ValueId v, WeightStore& weights) const;
+  // `at_any_address`: the reader does not need its elements aligned.
+  Result<Pinned> pin(ValueId v, WeightStore& weights, bool at_any_address = false) const;
 
  private:
   class Source;

@@ -28,12 +28,4 @@ const Simd& simd() noexcept {
   return best;
 }
 
-void pack_gemm(const float* b, std::int64_t row, std::int64_t column, std::int64_t k,
-               std::int64_t n, float* packed) {
-  for (std::int64_t j0 = 0; j0 < n; j0 += gemm_panel)
-    for (std::int64_t i = 0; i < k; ++i)
-      for (std::int64_t j = j0; j < j0 + gemm_panel; ++j)
-        *packed++ = j < n ? b[i * row + j * column] : 0.0f;
-}
-
 }  // namespace quern

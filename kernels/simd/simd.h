@@ -14,22 +14,29 @@ struct SimdOperand {
   bool is_scalar;
 };
 
-// C[m, n] = A[m, k] B[k, n], or + C. B lies in panels of `gemm_panel` columns, [k][gemm_panel] each,
-// the last one filled up with zeros (pack_gemm).
-inline constexpr std::int64_t gemm_panel = 32;
-struct GemmBlock {
-  std::int64_t m, n, k;
+// What real number an 8-bit integer stands for: (integer - zero) * scale.
+struct QuantizedByte {
+  std::int32_t zero;
+  bool is_signed;
+};
+
+// c = a b, or c += a b. Columns of b come in panels of simd_panel: element (k, n) is at
+// n / simd_panel * b_panel + k * b_stride + n % simd_panel. With b_panel = simd_panel that is a
+// row-major matrix; with b_stride = simd_panel each panel is read from its begin to its end.
+inline constexpr std::int64_t simd_panel = 64;
+struct SimdProduct {
+  const float* a;
   std::int64_t a_stride;  // from row to row
+  const float* b;
+  std::int64_t b_stride;
+  std::int64_t b_panel;
+  float* c;
   std::int64_t c_stride;
+  std::int64_t rows;
+  std::int64_t depth;
+  std::int64_t columns;
   bool accumulate;
 };
-// Floats that pack_gemm writes for a B of k rows and n columns.
-inline std::int64_t gemm_packed_size(std::int64_t k, std::int64_t n) {
-  return (n + gemm_panel - 1) / gemm_panel * gemm_panel * k;
-}
-// Element (i, j) of B at b[i * row + j * column].
-void pack_gemm(const float* b, std::int64_t row, std::int64_t column, std::int64_t k,
-               std::int64_t n, float* packed);
 
 // Row-wise functions take rows of n contiguous elements. Any function may work in place. Relative
 // errors are a few units in the last place; NaN comes out as NaN.
@@ -55,10 +62,39 @@ struct Simd {
   // y += a * x
   void (*axpy)(float a, const float* x, float* y, std::int64_t n);
 
-  void (*gemm)(const GemmBlock& block, const float* a, const float* packed_b, float* c);
+  // y[i] = sum over t < taps of weight[t] * x[index[t] * stride + i]
+  void (*weigh_rows)(const float* x, std::int64_t stride, const std::int32_t* index,
+                     const float* weight, std::int64_t taps, float* y, std::int64_t n);
+  // y[i] = sum over t < taps of weight[t * n + i] * x[index[t * n + i]]
+  void (*weigh_gathered)(const float* x, const std::int32_t* index, const float* weight,
+                         std::int64_t taps, float* y, std::int64_t n);
+
+  void (*multiply)(const SimdProduct& product);
+
+  // y[i] = start[i] + sum over t < terms of a[t][i] * b[t][i]; start may be null.
+  void (*sum_products)(const float* const* a, const float* const* b, std::int64_t terms,
+                       const float* start, float* y, std::int64_t n);
+
+  // One step of an LSTM: i, o, f and g, before their activations, are n elements each, `stride` apart
+  // from each other in `gates`. c = sigmoid(f) c + sigmoid(i) tanh(g), h = sigmoid(o) tanh(c).
+  void (*lstm_cell)(const float* gates, std::int64_t stride, float* c, float* h, std::int64_t n);
+  // One step of a GRU: h = (1 - z) tanh(x + r y) + z h, z and r activated; y null: tanh(x).
+  void (*gru_cell)(const float* z, const float* r, const float* x, const float* y, float* h,
+                   std::int64_t n);
 
   void (*half_to_float)(const std::uint16_t* x, float* y, std::int64_t n);
   void (*float_to_half)(const float* x, std::uint16_t* y, std::int64_t n);
+
+  // Exact, as the references have it: halves are rounded to even, NaN gives 0.
+  // y = saturate(round(x / scale) + zero)
+  void (*quantize)(const float* x, float scale, QuantizedByte to, std::uint8_t* y, std::int64_t n);
+  // y = (x - zero) * scale
+  void (*dequantize)(const std::uint8_t* x, QuantizedByte from, float scale, float* y,
+                     std::int64_t n);
+  // y = saturate(round((x + offset) * multiplier) + zero), where the first sum wraps
+  void (*requantize)(const std::int32_t* x, const std::int32_t* offset, const float* multiplier,
+                     QuantizedByte to, std::uint8_t* y, std::int64_t n);
+  void (*int_to_float)(const std::int32_t* x, float* y, std::int64_t n);
 };
 
 // The best for this CPU.

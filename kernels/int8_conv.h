@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+// Convolutions and products of 8-bit integers on the kernels of simd/int8.h, in channels-last
+// order. A product of matrices is a convolution of 1x1 over its rows.
+#pragma once
+
+#include "kernels/infer.h"
+#include "kernels/kernel.h"
+
+namespace quern {
+
+// Which operand is which; `none` for those that the op does not have.
+struct Int8Operands {
+  static constexpr std::size_t none = 99;
+  std::size_t x = 0;
+  std::size_t w = none;
+  std::size_t x_zero = none;
+  std::size_t w_zero = none;  // one, or one a column
+  std::size_t x_scale = none;
+  std::size_t w_scale = none;  // one, or one a column
+  std::size_t y_scale = none;  // none: the sums themselves, in i32
+  std::size_t y_zero = none;
+  std::size_t bias = none;
+};
+
+// x[images][positions in][groups * depth] and weights[groups][columns][depth][taps] with any
+// strides to y[images][positions out][groups * columns].
+struct Int8Conv {
+  Int8Operands operands;
+  std::int64_t images = 1;
+  std::int64_t groups = 1;
+  std::int64_t columns = 1;
+  std::int64_t depth = 1;
+  Shape in, out;          // spatial
+  ResolvedWindow window;  // of rank 0: 1x1, position by position
+  std::int64_t column_stride = 1;
+  std::int64_t depth_stride = 1;
+  std::int64_t tap_stride = 1;
+
+  std::int64_t taps() const { return window.kernel.elements(); }
+  std::int64_t channels() const { return groups * columns; }
+};
+
+// The layouts of x and y are for the caller to fill in.
+Result<KernelChoice> make_int8_conv(const KernelRequest& request, const Int8Conv& conv);
+
+}  // namespace quern

@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "kernels/simd/int8.h"
+
+namespace quern {
+
+#if defined(__x86_64__)
+extern const SimdInt8 int8_avx512_vnni_table;
+extern const SimdInt8 int8_avx2_table;
+
+const SimdInt8* int8_avx512_vnni() noexcept {
+  const bool here = __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
+                    __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512vnni");
+  return here ? &int8_avx512_vnni_table : nullptr;
+}
+const SimdInt8* int8_avx2() noexcept {
+  return __builtin_cpu_supports("avx2") ? &int8_avx2_table : nullptr;
+}
+#else
+const SimdInt8* int8_avx512_vnni() noexcept {
+  return nullptr;
+}
+const SimdInt8* int8_avx2() noexcept {
+  return nullptr;
+}
+#endif
+
+const SimdInt8& simd_int8() noexcept {
+  static const SimdInt8& best = int8_avx512_vnni() ? *int8_avx512_vnni()
+                                : int8_avx2()      ? *int8_avx2()
+                                                   : int8_baseline();
+  return best;
+}
+
+}  // namespace quern

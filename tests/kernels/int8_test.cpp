@@ -1,0 +1,349 @@
+// SPDX-License-Identifier: Apache-2.0
+// The kernels of 8-bit integers against the references, bit by bit, and those of every instruction
+// set against plain sums.
+#include "kernels/simd/int8.h"
+
+#include "kernels/simd/simd.h"
+#include "tests/kernels/kernel_test.h"
+
+namespace quern::testing {
+namespace {
+
+using i8 = std::int8_t;
+using u8 = std::uint8_t;
+using ::testing::StartsWith;
+
+// ---- loops
+
+std::vector<const SimdInt8*> all_sets() {
+  std::vector<const SimdInt8*> sets = {&int8_baseline()};
+  if (int8_avx2()) sets.push_back(int8_avx2());
+  if (int8_avx512_vnni()) sets.push_back(int8_avx512_vnni());
+  return sets;
+}
+
+// Extremes of both types: what saturates somewhere shows here.
+Tensor extremes_u8(Random& random, const Shape& shape) {
+  Tensor t = random.integers<u8>(shape, 0, 1);
+  for (std::size_t i = 0; i < t.bytes(); ++i)
+    t.mutable_data()[i] = t.data()[i] == std::byte{0} ? std::byte{250} : std::byte{255};
+  return t;
+}
+Tensor extremes_i8(Random& random, const Shape& shape) {
+  Tensor t = random.integers<u8>(shape, 0, 1);
+  for (std::size_t i = 0; i < t.bytes(); ++i)
+    t.mutable_data()[i] = t.data()[i] == std::byte{0} ? std::byte{0x80} : std::byte{0x7f};
+  return t;
+}
+
+void check_multiply(const SimdInt8& set, int rows, int panels, std::int64_t taps,
+                    std::int64_t depth) {
+  Random random(static_cast<unsigned>(rows * 100 + panels * 10 + taps));
+  const std::int64_t columns = panels * int8_panel_columns;
+  const Tensor x = extremes_u8(random, {taps, rows, depth + 3});
+  const Tensor w = extremes_i8(random, {taps * depth, columns});
+  std::vector<i8> packed(static_cast<std::size_t>(taps * depth * columns));
+  for (std::int64_t k = 0; k < taps * depth; ++k)
+    for (std::int64_t n = 0; n < columns; ++n)
+      packed[static_cast<std::size_t>(n / 16 * taps * depth * 16 + k / set.group * 16 * set.group +
+                                      n % 16 * set.group + k % set.group)] =
+          w.span<i8>()[static_cast<std::size_t>(k * columns + n)];
+  std::vector<const u8*> pieces;
+  for (std::int64_t i = 0; i < taps * rows; ++i)
+    pieces.push_back(reinterpret_cast<const u8*>(x.data()) + i * (depth + 3));
+  std::vector<std::int32_t> sums(static_cast<std::size_t>(rows * columns));
+  set.multiply({pieces.data(), 3, rows, panels, taps, depth, packed.data(), sums.data()});
+  for (std::int64_t r = 0; r < rows; ++r)
+    for (std::int64_t n = 0; n < columns; ++n) {
+      std::int32_t want = 0;
+      for (std::int64_t t = 0; t < taps; ++t)
+        for (std::int64_t k = 0; k < depth; ++k)
+          want += pieces[static_cast<std::size_t>(t * rows + r)][3 + k] *
+                  w.span<i8>()[static_cast<std::size_t>((t * depth + k) * columns + n)];
+      ASSERT_EQ(sums[static_cast<std::size_t>(r * columns + n)], want)
+          << set.name << ", row " << r << " of " << rows << ", column " << n << ", depth " << depth;
+    }
+}
+
+TEST(SimdInt8, ProductsAreExactForTheExtremesOfTheTypes) {
+  for (const SimdInt8* set : all_sets())
+    for (int rows = 1; rows <= int8_rows; ++rows)
+      for (int panels = 1; panels <= int8_panels; ++panels)
+        for (std::int64_t taps : {1, 3})
+          for (std::int64_t depth : {4, 8, 52}) check_multiply(*set, rows, panels, taps, depth);
+}
+
+TEST(SimdInt8, DepthwiseSumsAreExactForTheExtremesOfTheTypes) {
+  for (const SimdInt8* set : all_sets())
+    for (std::int64_t taps : {1, 2, 3, 4, 5, 9, 25})
+      for (std::int64_t channels = 1; channels <= set->block; channels += 5) {
+        Random random(static_cast<unsigned>(taps * 100 + channels));
+        const Tensor x = extremes_u8(random, {taps, channels});
+        const Tensor w = extremes_i8(random, {taps, channels});
+        std::vector<i8> packed(static_cast<std::size_t>(set->depthwise_bytes(taps)));
+        std::vector<const u8*> pieces;
+        for (std::int64_t t = 0; t < taps; ++t) {
+          pieces.push_back(reinterpret_cast<const u8*>(x.data()) + t * channels);
+          for (std::int64_t c = 0; c < channels; ++c)
+            packed[static_cast<std::size_t>(set->depthwise_at(taps, t, c))] =
+                w.span<i8>()[static_cast<std::size_t>(t * channels + c)];
+        }
+        std::vector<std::int32_t> sums(static_cast<std::size_t>(set->block));
+        set->depthwise({pieces.data(), 0, taps, channels, packed.data(), sums.data()});
+        for (std::int64_t c = 0; c < channels; ++c) {
+          std::int32_t want = 0;
+          for (std::int64_t t = 0; t < taps; ++t)
+            want += pieces[static_cast<std::size_t>(t)][c] *
+                    w.span<i8>()[static_cast<std::size_t>(t * channels + c)];
+          ASSERT_EQ(sums[static_cast<std::size_t>(c)], want)
+              << set->name << ", channel " << c << " of " << channels << ", " << taps << " taps";
+        }
+      }
+}
+
+TEST(SimdInt8, RequantisingRoundsHalvesToEvenAndSaturates) {
+  std::vector<const Simd*> sets = {&simd_baseline()};
+  if (simd_avx2()) sets.push_back(simd_avx2());
+  if (simd_avx512()) sets.push_back(simd_avx512());
+  const std::vector<std::int32_t> x = {0,   1,    2,    3,    5,          -1,          -3, 7, 509,
+                                       511, -255, -257, 1000, 2147483647, -2147483647, 4,  6};
+  const std::vector<std::int32_t> offset(x.size(), 1);
+  const std::vector<float> half(x.size(), 0.5f);
+  std::vector<u8> y(x.size());
+  for (const Simd* set : sets) {
+    set->requantize(x.data(), offset.data(), half.data(), {3, false}, y.data(),
+                    static_cast<std::int64_t>(x.size()));
+    EXPECT_THAT(y, ::testing::ElementsAre(3, 4, 5, 5, 6, 3, 2, 7, 255, 255, 0, 0, 255, 0, 0, 5, 7))
+        << set->name;
+    const std::vector<float> nan(x.size(), std::numeric_limits<float>::quiet_NaN());
+    set->requantize(x.data(), offset.data(), nan.data(), {3, false}, y.data(),
+                    static_cast<std::int64_t>(x.size()));
+    EXPECT_THAT(y, ::testing::Each(0)) << set->name;
+  }
+}
+
+// ---- operators
+
+struct ConvCase {
+  Shape x;
+  Shape w;
+  std::int64_t group = 1;
+  Window window = {};
+};
+
+const ConvCase conv_cases[] = {
+    {{1, 8, 5, 7}, {16, 8, 1, 1}},
+    {{2, 5, 6, 6}, {3, 5, 1, 1}},
+    {{1, 3, 9, 9}, {17, 3, 3, 3}, 1, {.strides = {2, 2}, .pads = {1, 1, 1, 1}}},
+    {{1, 8, 6, 5}, {70, 8, 3, 3}, 1, {.pads = {1, 0, 2, 1}, .dilations = {2, 1}}},
+    {{1, 100, 7, 7}, {100, 1, 3, 3}, 100, {.pads = {1, 1, 1, 1}}},
+    {{2, 24, 6, 6}, {24, 1, 5, 5}, 24, {.strides = {2, 1}, .pads = {2, 2, 2, 2}}},
+    {{1, 6, 5, 5}, {12, 1, 3, 3}, 6, {.auto_pad = AutoPad::same_upper}},
+    {{1, 12, 5, 5}, {9, 4, 2, 2}, 3},
+    {{1, 6, 11}, {4, 6, 4}, 1, {.strides = {3}, .pads = {2, 1}}},
+    {{1, 2, 3, 4, 5}, {5, 2, 2, 2, 2}, 1, {.pads = {0, 1, 1, 0, 0, 1}}},
+    {{1, 130, 40, 40}, {64, 130, 1, 1}},  // enough for two threads
+    {{1, 3, 2, 2}, {4, 3, 3, 3}, 1, {.pads = {5, 5, 5, 5}}},
+};
+
+template <class X, class W>
+void check_conv_integer(const ConvCase& c, bool constant_weights, bool zero_w) {
+  Random random(7);
+  const std::int64_t m = c.w[0];
+  const std::vector<Tensor> inputs = {
+      random.bytes<X>(c.x), random.bytes<W>(c.w), random.bytes<X>({}),
+      zero_w ? random.integers<W>({m}, std::is_signed_v<W> ? 0 : 128, std::is_signed_v<W> ? 0 : 128)
+             : random.bytes<W>({m})};
+  const ConvInteger op{.window = c.window, .group = c.group};
+  std::vector<std::size_t> constants;
+  if (constant_weights) constants = {1, 3};
+  const SelectedRun got = run_selected(op, inputs, constants);
+  EXPECT_THAT(got.implementation, StartsWith("int8"));
+  EXPECT_TRUE(same_bytes(got.outputs[0], run(op, inputs)))
+      << c.x.text() << " by " << c.w.text() << " in " << c.group << " groups";
+}
+
+TEST(ConvIntegerKernel, IsTheReferenceToTheBit) {
+  for (const ConvCase& c : conv_cases)
+    for (bool constant : {true, false})
+      for (bool zero_w : {true, false}) {
+        check_conv_integer<u8, i8>(c, constant, zero_w);
+        check_conv_integer<u8, u8>(c, constant, zero_w);
+        check_conv_integer<i8, i8>(c, constant, zero_w);
+        check_conv_integer<i8, u8>(c, constant, zero_w);
+      }
+}
+
+TEST(ConvIntegerKernel, WeightsWithoutZeroPoint) {
+  Random random(3);
+  const std::vector<Tensor> inputs = {random.bytes<u8>({1, 9, 5, 5}),
+                                      random.bytes<u8>({9, 1, 3, 3})};
+  const ConvInteger op{.group = 9};
+  EXPECT_TRUE(same_bytes(run_selected(op, inputs, {1}).outputs[0], run(op, inputs)));
+}
+
+template <class X, class W, class Y>
+void check_qlinear_conv(const ConvCase& c, bool with_bias) {
+  Random random(11);
+  const std::int64_t m = c.w[0];
+  // Multiples of a power of two: sums that end in exactly one half are common.
+  const float unit = 1.0f / 256;
+  std::vector<Tensor> inputs = {
+      random.bytes<X>(c.x),
+      tensor<float>({}, {unit}),
+      random.bytes<X>({}),
+      random.bytes<W>(c.w),
+      random.floats({m}, 0.25f, 4.0f),
+      random.integers<W>({m}, std::is_signed_v<W> ? 0 : 128, 128 - 128 * std::is_signed_v<W>),
+      tensor<float>({}, {1.0f}),
+      random.bytes<Y>({})};
+  std::fill_n(reinterpret_cast<float*>(inputs[4].mutable_data()), m / 2, 0.5f);
+  if (with_bias) inputs.push_back(random.integers<std::int32_t>({m}, -100000, 100000));
+  const QLinearConv op{.window = c.window, .group = c.group};
+  const SelectedRun got = run_selected(op, inputs, {3, 5});
+  EXPECT_THAT(got.implementation, StartsWith("int8"));
+  EXPECT_TRUE(same_bytes(got.outputs[0], run(op, inputs)))
+      << c.x.text() << " by " << c.w.text() << " in " << c.group << " groups";
+}
+
+TEST(QLinearConvKernel, IsTheReferenceToTheBit) {
+  for (const ConvCase& c : conv_cases)
+    for (bool with_bias : {true, false}) {
+      check_qlinear_conv<u8, i8, u8>(c, with_bias);
+      check_qlinear_conv<u8, u8, i8>(c, with_bias);
+      check_qlinear_conv<i8, i8, i8>(c, with_bias);
+    }
+}
+
+struct MatMulCase {
+  Shape a, b;
+};
+const MatMulCase matmul_cases[] = {
+    {{1, 64}, {64, 64}}, {{5, 7}, {7, 3}},          {{2, 3, 33}, {33, 65}},
+    {{13}, {13, 20}},    {{9, 4}, {1, 1, 4, 5}},    {{300, 200}, {200, 150}},
+    {{6, 1}, {1, 17}},   {{2, 2, 3, 8}, {1, 8, 1}},
+};
+
+template <class A, class B>
+void check_matmul_integer(const MatMulCase& c, bool constant, bool per_column) {
+  Random random(5);
+  const Shape columns = per_column ? Shape{c.b.back()} : Shape{};
+  const std::vector<Tensor> inputs = {random.bytes<A>(c.a), random.bytes<B>(c.b),
+                                      random.bytes<A>({}), random.bytes<B>(columns)};
+  std::vector<std::size_t> constants;
+  if (constant) constants = {1};
+  const SelectedRun got = run_selected(MatMulInteger{}, inputs, constants);
+  EXPECT_THAT(got.implementation, StartsWith("int8"));
+  EXPECT_TRUE(same_bytes(got.outputs[0], run(MatMulInteger{}, inputs)))
+      << c.a.text() << " by " << c.b.text();
+}
+
+TEST(MatMulIntegerKernel, IsTheReferenceToTheBit) {
+  for (const MatMulCase& c : matmul_cases)
+    for (bool constant : {true, false})
+      for (bool per_column : {true, false}) {
+        check_matmul_integer<u8, i8>(c, constant, per_column);
+        check_matmul_integer<u8, u8>(c, constant, per_column);
+        check_matmul_integer<i8, u8>(c, constant, per_column);
+      }
+}
+
+TEST(MatMulIntegerKernel, LeavesOtherFormsToTheReference) {
+  Random random(5);
+  const std::vector<Tensor> batched = {random.bytes<u8>({2, 3, 4}), random.bytes<u8>({2, 4, 5})};
+  EXPECT_EQ(run_selected(MatMulInteger{}, batched).implementation, "reference");
+  const std::vector<Tensor> zero_a_row = {random.bytes<u8>({3, 4}), random.bytes<u8>({4, 5}),
+                                          random.bytes<u8>({3})};
+  EXPECT_EQ(run_selected(MatMulInteger{}, zero_a_row).implementation, "reference");
+}
+
+TEST(QLinearMatMulKernel, IsTheReferenceToTheBit) {
+  for (const MatMulCase& c : matmul_cases)
+    for (bool per_column : {true, false}) {
+      Random random(6);
+      const Shape columns = per_column ? Shape{c.b.back()} : Shape{};
+      const std::vector<Tensor> inputs = {random.bytes<u8>(c.a),
+                                          tensor<float>({}, {0.5f}),
+                                          random.bytes<u8>({}),
+                                          random.bytes<i8>(c.b),
+                                          random.floats(columns, 0.001f, 0.01f),
+                                          random.bytes<i8>(columns),
+                                          tensor<float>({}, {0.25f}),
+                                          random.bytes<u8>({})};
+      const SelectedRun got = run_selected(QLinearMatMul{}, inputs, {3});
+      EXPECT_THAT(got.implementation, StartsWith("int8"));
+      EXPECT_TRUE(same_bytes(got.outputs[0], run(QLinearMatMul{}, inputs)))
+          << c.a.text() << " by " << c.b.text();
+    }
+}
+
+// ---- Quantize and its kin
+
+// Numbers whose quotients end in one half, and what is no number.
+Tensor awkward_floats(const Shape& shape) {
+  Random random(9);
+  Tensor t = random.floats(shape, -40, 40);
+  auto* p = reinterpret_cast<float*>(t.mutable_data());
+  const float specials[] = {0.125f,
+                            0.375f,
+                            -0.125f,
+                            0,
+                            -0.0f,
+                            1e30f,
+                            -1e30f,
+                            std::numeric_limits<float>::infinity(),
+                            -std::numeric_limits<float>::infinity(),
+                            std::numeric_limits<float>::quiet_NaN(),
+                            31.875f,
+                            63.625f};
+  for (std::int64_t i = 0; i < std::min<std::int64_t>(shape.elements(), 12); ++i)
+    p[i] = specials[i];
+  return t;
+}
+
+template <class T>
+void check_quantize(const Shape& shape, const Shape& steps, bool with_zero) {
+  Random random(2);
+  Tensor scale = random.floats(steps, 0.05f, 0.5f);
+  *reinterpret_cast<float*>(scale.mutable_data()) = 0.25f;
+  std::vector<Tensor> floats = {awkward_floats(shape), scale};
+  std::vector<Tensor> bytes = {random.bytes<T>(shape), scale};
+  if (with_zero) {
+    floats.push_back(random.bytes<T>(steps));
+    bytes.push_back(floats.back());
+  }
+  const Quantize quantize{.to = dtype_of<T>()};
+  const SelectedRun q = run_selected(quantize, floats);
+  EXPECT_THAT(q.implementation, StartsWith("rows"));
+  EXPECT_TRUE(same_bytes(q.outputs[0], run(quantize, floats))) << shape.text() << steps.text();
+  const SelectedRun d = run_selected(Dequantize{}, bytes);
+  EXPECT_THAT(d.implementation, StartsWith("rows"));
+  EXPECT_TRUE(same_bytes(d.outputs[0], run(Dequantize{}, bytes))) << shape.text() << steps.text();
+}
+
+TEST(QuantizeKernel, IsTheReferenceToTheBit) {
+  for (bool with_zero : {true, false}) {
+    check_quantize<u8>({3, 5, 7}, {}, with_zero);
+    check_quantize<i8>({50000}, {1}, with_zero);
+    check_quantize<u8>({2, 5, 7}, {5}, with_zero);
+    check_quantize<i8>({2, 5}, {5}, with_zero);
+  }
+}
+
+TEST(DynamicQuantizeKernel, IsTheReferenceToTheBit) {
+  Random random(1);
+  for (const Tensor& x :
+       {random.floats({3, 1000}, -3, 5), random.floats({7}, 2, 5), random.floats({70000}, -3, -2),
+        Tensor::zeros({DType::f32, {4}}).value(), awkward_floats({30})}) {
+    const auto want = run_reference(DynamicQuantize{}, {x}, 3).value();
+    const SelectedRun got = run_selected(DynamicQuantize{}, {x}, {}, 3);
+    EXPECT_THAT(got.implementation, StartsWith("rows"));
+    EXPECT_TRUE(same_bytes(got.outputs[0], want[0]));
+    EXPECT_TRUE(same_bytes(got.outputs[2], want[2]));
+    const float scale = want[1].span<float>()[0];
+    EXPECT_TRUE(std::isnan(scale) || same_bytes(got.outputs[1], want[1]));
+  }
+}
+
+}  // namespace
+}  // namespace quern::testing
