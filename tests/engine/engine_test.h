@@ -21,6 +21,13 @@
 
 namespace quern::testing {
 
+// A sanitizer keeps what is freed: the process' memory says nothing of ours.
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+inline constexpr bool sanitized = true;
+#else
+inline constexpr bool sanitized = false;
+#endif
+
 // The value, or the end of the test with the error's sentence.
 template <class T>
 T must(Result<T> result, const char* what = "call") {
