@@ -3,6 +3,7 @@
 //
 // ONNX: Concat, opsets 1 to 13 (axis is 1 when left out below opset 4).
 #include "graph/text_util.h"
+#include "kernels/concat_copy.h"
 #include "kernels/kernel.h"
 #include "kernels/movement.h"
 
@@ -66,11 +67,17 @@ Status reference(const ReferenceCall& call) {
   return {};
 }
 
+constexpr CpuImplementation implementations[] = {{"copy", select_concat_copy}};
+constexpr OpKernels kernels{.cpu = implementations};
+
 }  // namespace
 
 const OpDef& Concat::def() {
-  static constexpr OpDef def{
-      .name = "Concat", .inputs = {1, any_number}, .infer = infer, .reference = reference};
+  static constexpr OpDef def{.name = "Concat",
+                             .inputs = {1, any_number},
+                             .infer = infer,
+                             .reference = reference,
+                             .kernels = &kernels};
   return def;
 }
 

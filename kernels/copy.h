@@ -5,6 +5,26 @@
 
 namespace quern {
 
+// Moves all elements of a tensor to other places; either side may be a part of something larger.
+// Blocks of channels on both sides have one size, and there is no partial one.
+class ElementCopy {
+ public:
+  ElementCopy(const TensorDesc& from, const TensorDesc& to);
+  void operator()(const std::byte* src, std::byte* dst, const Parallel& parallel) const;
+
+  // The physical dimensions, outermost first in the order of the destination, strides in elements.
+  struct Loop {
+    Shape dims;
+    Shape src;
+    Shape dst;
+  };
+
+ private:
+  Loop loop_;
+  std::size_t element_size_;
+  std::int64_t elements_;
+};
+
 // A kernel with one input and one output of the same shape and dtype that moves the elements from one
 // layout to the other.
 Result<KernelChoice> select_copy(const TensorDesc& from, const TensorDesc& to,
