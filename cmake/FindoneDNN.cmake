@@ -43,6 +43,8 @@ function(quern_onednn_dispatch_header output)
     endforeach()
   endforeach()
   list(REMOVE_DUPLICATES _names)
+  # Only declared for those who ask for experiments.
+  list(REMOVE_ITEM _names dnnl_reset_profiling dnnl_query_profiling_data)
   set(_list "")
   set(_defines "")
   foreach(_name IN LISTS _names)

@@ -12,8 +12,10 @@ function(quern_library name)
     list(FILTER sources EXCLUDE REGEX "${pattern}")
   endforeach()
   add_library(quern_${name} STATIC ${sources})
-  target_include_directories(quern_${name} PUBLIC "${PROJECT_SOURCE_DIR}/engine/include"
-                                                  "${PROJECT_SOURCE_DIR}")
+  target_include_directories(quern_${name}
+    PUBLIC $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/engine/include>
+           $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}>
+           $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>)
   target_link_libraries(quern_${name} PUBLIC ${arg_LINK})
   quern_warnings(quern_${name})
 endfunction()

@@ -14,31 +14,55 @@ namespace {
 
 using Kind = RuntimeValue::Kind;
 
-// A value that stays while the body runs again: its own copy of the tensors.
+// A value that stays while the body runs again: its own copy of the tensors. In two steps, since what
+// a body hands out may be what it was given: all values are staged before the first one changes.
 class Kept {
  public:
-  Status assign(const RuntimeValue& v) {
-    value_.kind = v.kind;
-    value_.tensors.resize(v.tensors.size());
-    if (blocks_.size() < v.tensors.size()) blocks_.resize(v.tensors.size());
+  Status stage(const RuntimeValue& v) {
+    next_.value.kind = v.kind;
+    next_.value.tensors.resize(v.tensors.size());
+    if (next_.blocks.size() < v.tensors.size()) next_.blocks.resize(v.tensors.size());
     for (std::size_t i = 0; i < v.tensors.size(); ++i) {
       const std::size_t bytes = v.tensors[i].type.bytes();
-      if (!blocks_[i].reserve(bytes)) return {Code::out_of_memory, cat("no ", bytes, " bytes for a carried value")};
-      if (bytes) std::memcpy(blocks_[i].data(), v.tensors[i].data, bytes);
-      value_.tensors[i] = {v.tensors[i].type, blocks_[i].data()};
+      MemoryBlock& block = next_.blocks[i];
+      if (!block.reserve(bytes)) return {Code::out_of_memory, cat("no ", bytes, " bytes for a carried value")};
+      if (bytes) std::memcpy(block.data(), v.tensors[i].data, bytes);
+      next_.value.tensors[i] = {v.tensors[i].type, block.data()};
     }
     return {};
   }
-  const RuntimeValue& value() const { return value_; }
+  // The staged value, which stays until commit() is called again.
+  const RuntimeValue& commit() {
+    std::swap(now_, next_);
+    return now_.value;
+  }
+  const RuntimeValue& value() const { return now_.value; }
   std::size_t bytes() const {
-    return std::accumulate(blocks_.begin(), blocks_.end(), std::size_t{0},
-                           [](std::size_t n, const MemoryBlock& b) { return n + b.size(); });
+    std::size_t n = 0;
+    for (const Copy* c : {&now_, &next_})
+      for (const MemoryBlock& b : c->blocks) n += b.size();
+    return n;
   }
 
  private:
-  RuntimeValue value_;
-  std::vector<MemoryBlock> blocks_;
+  struct Copy {
+    RuntimeValue value;
+    std::vector<MemoryBlock> blocks;
+  };
+  Copy now_;
+  Copy next_;
 };
+
+// What a loop carries goes from one iteration's results to the next one's inputs.
+Status carry(std::span<Kept> kept, std::span<const RuntimeValue> from, std::span<RuntimeValue> to) {
+  for (std::size_t i = 0; i < kept.size(); ++i) QUERN_TRY(kept[i].stage(from[i]));
+  for (std::size_t i = 0; i < kept.size(); ++i) {
+    const RuntimeValue& v = kept[i].commit();
+    to[i].kind = v.kind;
+    to[i].tensors.assign(v.tensors.begin(), v.tensors.end());
+  }
+  return {};
+}
 
 // Tensors of one type, one behind the other, that become one with a leading dimension.
 class Stacked {
@@ -48,7 +72,8 @@ class Stacked {
     known_ = element.has_value();
     count_ = 0;
   }
-  Status push(const TensorView& t, std::string_view node) {
+  // `limit`: bytes that all may take.
+  Status push(const TensorView& t, std::string_view node, std::size_t limit) {
     if (count_ == 0 && !known_) type_ = t.type;
     if (count_ == 0) type_.dtype = t.type.dtype;
     if (count_ == 0) type_.shape = t.type.shape;
@@ -58,8 +83,10 @@ class Stacked {
     if (type_.shape.rank() == Shape::max_rank)
       return {Code::unsupported, cat("node '", printable(node), "': result of rank 9")};
     const std::size_t bytes = type_.bytes();
-    if (!block_.grow(count_ * bytes, (count_ + 1) * bytes))
-      return {Code::out_of_memory, cat("no ", (count_ + 1) * bytes, " bytes for results of a loop")};
+    const std::size_t wanted = (count_ + 1) * bytes;
+    if (wanted > limit || !block_.grow(count_ * bytes, wanted))
+      return {Code::out_of_memory, cat("node '", printable(node), "': no ", wanted, " bytes for the results of ",
+                                       count_ + 1, " iterations")};
     if (bytes) std::memcpy(block_.data() + count_ * bytes, t.data, bytes);
     ++count_;
     return {};
@@ -92,10 +119,10 @@ std::optional<Shape> declared_shape(const Graph& body, std::size_t output) {
   return s;
 }
 
-RuntimeValue tensor_value(const TensorView& t) {
-  RuntimeValue v;
-  v.tensors.push_back(t);
-  return v;
+// Without giving up the memory of `to`.
+void set_tensor(RuntimeValue& to, const TensorView& t) {
+  to.kind = Kind::tensor;
+  to.tensors.assign(1, t);
 }
 
 // ---- Loop --------------------------------------------------------------------------------------
@@ -119,22 +146,22 @@ class LoopRunner final : public ControlRunner {
                                                             : *inputs[0].tensor().as<std::int64_t>();
     bool go_on = inputs[1].kind == Kind::none || *inputs[1].tensor().as<bool>();
     body_inputs_.resize(inputs.size());
-    body_inputs_[0] = tensor_value({{DType::i64, {}}, reinterpret_cast<const std::byte*>(&iteration_)});
-    body_inputs_[1] = tensor_value({{DType::boolean, {}}, reinterpret_cast<const std::byte*>(&condition_)});
+    set_tensor(body_inputs_[0], {{DType::i64, {}}, reinterpret_cast<const std::byte*>(&iteration_)});
+    set_tensor(body_inputs_[1], {{DType::boolean, {}}, reinterpret_cast<const std::byte*>(&condition_)});
     for (std::size_t i = 2; i < inputs.size(); ++i) body_inputs_[i] = inputs[i];
     for (std::size_t i = 0; i < scanned_.size(); ++i)
       scanned_[i].clear(body_graph_.type(body_graph_.outputs()[1 + carried_ + i]).dtype,
                         declared_shape(body_graph_, 1 + carried_ + i));
-    for (std::size_t i = 0; i < carried_; ++i) QUERN_TRY(keep(i, inputs[2 + i]));
+    QUERN_TRY(carry(kept_, inputs.subspan(2), std::span(body_inputs_).subspan(2)));
     for (iteration_ = 0; iteration_ < trips && go_on; ++iteration_) {
       condition_ = go_on;
       QUERN_TRY(options.stop.check());
       QUERN_TRY(body_.run(body_inputs_, wanted_, {}, options));
-      QUERN_TRY(take(body_.results(), go_on));
+      QUERN_TRY(take(body_.results(), go_on, options));
     }
     for (std::size_t i = 0; i < carried_; ++i) outputs_[i] = kept_[i].value();
     for (std::size_t i = 0; i < scanned_.size(); ++i)
-      outputs_[carried_ + i] = tensor_value(scanned_[i].view());
+      set_tensor(outputs_[carried_ + i], scanned_[i].view());
     return {};
   }
 
@@ -146,20 +173,13 @@ class LoopRunner final : public ControlRunner {
   }
 
  private:
-  Status keep(std::size_t i, const RuntimeValue& v) {
-    QUERN_TRY(kept_[i].assign(v));
-    body_inputs_[2 + i] = kept_[i].value();
-    return {};
-  }
-
-  Status take(std::span<const RuntimeValue> results, bool& go_on) {
+  Status take(std::span<const RuntimeValue> results, bool& go_on, const RunOptions& options) {
     if (results[0].tensor().type.shape.elements() != 1 || results[0].tensor().type.dtype != DType::boolean)
       return {Code::invalid_model, cat("node '", printable(name_), "' (Loop): the condition is not one bool")};
     go_on = *results[0].tensor().as<bool>();
-    for (std::size_t i = 0; i < carried_; ++i) QUERN_TRY(keep(i, results[1 + i]));
     for (std::size_t i = 0; i < scanned_.size(); ++i)
-      QUERN_TRY(scanned_[i].push(results[1 + carried_ + i].tensor(), name_));
-    return {};
+      QUERN_TRY(scanned_[i].push(results[1 + carried_ + i].tensor(), name_, options.memory_limit));
+    return carry(kept_, results.subspan(1), std::span(body_inputs_).subspan(2));
   }
 
   const Graph& body_graph_;
@@ -197,7 +217,7 @@ class ScanRunner final : public ControlRunner {
   Status run(std::span<const RuntimeValue> inputs, const RunOptions& options) override {
     QUERN_TRY(find_length(inputs));
     body_inputs_.assign(inputs.begin(), inputs.end());
-    for (std::size_t i = 0; i < states_; ++i) QUERN_TRY(keep(i, inputs[i]));
+    QUERN_TRY(carry(kept_, inputs, body_inputs_));
     for (std::size_t i = 0; i < collected_.size(); ++i)
       collected_[i].clear(body_graph_.type(body_graph_.outputs()[states_ + i]).dtype,
                           declared_shape(body_graph_, states_ + i));
@@ -206,9 +226,9 @@ class ScanRunner final : public ControlRunner {
       for (std::size_t i = 0; i < sequences_; ++i) QUERN_TRY(slice(i, inputs[states_ + i].tensor(), t));
       QUERN_TRY(body_.run(body_inputs_, wanted_, {}, options));
       const auto results = body_.results();
-      for (std::size_t i = 0; i < states_; ++i) QUERN_TRY(keep(i, results[i]));
       for (std::size_t i = 0; i < collected_.size(); ++i)
-        QUERN_TRY(collected_[i].push(results[states_ + i].tensor(), name_));
+        QUERN_TRY(collected_[i].push(results[states_ + i].tensor(), name_, options.memory_limit));
+      QUERN_TRY(carry(kept_, results, body_inputs_));
     }
     for (std::size_t i = 0; i < states_; ++i) outputs_[i] = kept_[i].value();
     for (std::size_t i = 0; i < collected_.size(); ++i) QUERN_TRY(join(i));
@@ -249,12 +269,6 @@ class ScanRunner final : public ControlRunner {
     return {};
   }
 
-  Status keep(std::size_t i, const RuntimeValue& v) {
-    QUERN_TRY(kept_[i].assign(v));
-    body_inputs_[i] = kept_[i].value();
-    return {};
-  }
-
   // Element t of a scanned input: where it lies, or gathered.
   Status slice(std::size_t i, const TensorView& whole, std::int64_t t) {
     QUERN_ASSIGN(const std::size_t axis, axis_of(op_.input_axes, i, whole.type.shape.rank()));
@@ -271,9 +285,7 @@ class ScanRunner final : public ControlRunner {
       copy_elements(source, from, TensorDesc::row_major(type.dtype, type.shape), slices_[i].data());
       from = slices_[i].data();
     }
-    RuntimeValue& value = body_inputs_[states_ + i];
-    value.kind = Kind::tensor;
-    value.tensors.assign(1, TensorView{type, from});
+    set_tensor(body_inputs_[states_ + i], {type, from});
     return {};
   }
 
@@ -282,10 +294,8 @@ class ScanRunner final : public ControlRunner {
     const TensorView stacked = collected_[i].view();
     QUERN_ASSIGN(const std::size_t axis, axis_of(op_.output_axes, i, stacked.type.shape.rank()));
     const bool reversed = entry(op_.output_directions, i) != 0;
-    RuntimeValue& out = outputs_[states_ + i];
-    out.kind = Kind::tensor;
     if (axis == 0 && !reversed) {
-      out.tensors.assign(1, stacked);
+      set_tensor(outputs_[states_ + i], stacked);
       return {};
     }
     const TensorType element = collected_[i].element();
@@ -302,7 +312,7 @@ class ScanRunner final : public ControlRunner {
                     {element.dtype, element.shape, layout},
                     joined_[i].data() + static_cast<std::size_t>(at * stride) * size_of(type.dtype));
     }
-    out.tensors.assign(1, TensorView{type, joined_[i].data()});
+    set_tensor(outputs_[states_ + i], {type, joined_[i].data()});
     return {};
   }
 

@@ -25,6 +25,13 @@ std::string Executable::text(std::size_t max_elements) const {
 
 namespace {
 
+// Graphs put their nodes in order when they are first asked for it: done here, all the way down, so that
+// the threads that plan over them only read.
+void settle(const Graph& g) {
+  for (NodeId id : g.order())
+    for (const Graph& body : g.node(id).bodies) settle(body);
+}
+
 // The inputs as the model declares them, when that leaves nothing open.
 std::optional<std::vector<RuntimeValue>> declared_inputs(const Graph& g) {
   static constexpr std::byte nothing{};  // shapes alone are read
@@ -63,6 +70,7 @@ Result<std::shared_ptr<const Executable>> Executable::compile(Model model,
   impl->threads = options.threads > 0 ? options.threads : default_threads();
   PlanOptions plan;
   plan.max_plans = options.max_plans;
+  plan.memory_limit = options.memory_limit;
   plan.reference_only = impl->device->info().name == "reference";
   plan.optimize = options.optimize && !plan.reference_only;
   if (!options.strategy.empty()) {
@@ -81,6 +89,7 @@ Result<std::shared_ptr<const Executable>> Executable::compile(Model model,
     // Plans fuse, once their shapes show every pattern.
     QUERN_TRY(run_passes(impl->model.graph(), {.fuse = false}));
   }
+  settle(impl->model.graph());
   impl->weights = std::make_shared<cpu::SharedWeights>();
   impl->plans = std::make_shared<PlanTree>(impl->model.graph(), impl->weights, plan);
   QUERN_TRY(plan_declared_shapes(*impl));

@@ -6,6 +6,7 @@
 
 #include "engine/cpu/lower.h"
 #include "graph/passes/pipeline.h"
+#include "graph/text_util.h"
 #include "graph/verify.h"
 
 namespace quern {
@@ -44,30 +45,42 @@ void PlanCache::insert(PlanKey key, std::shared_ptr<const PlanNode> plan) {
   entries_.push_back({std::move(key), std::move(plan), ++clock_});
 }
 
-Result<std::shared_ptr<const PlanNode>> PlanTree::root(const PlanKey& key,
-                                                       std::span<const RuntimeValue> inputs,
-                                                       std::span<const std::size_t> wanted,
-                                                       int threads) {
-  const std::scoped_lock lock(mutex_);
-  if (auto found = roots_.find(key)) return found;
-  QUERN_ASSIGN(Segment segment, begin_chain(graph_, inputs, wanted));
+template <class F>
+PlanTree::Planned PlanTree::find_or_build(PlanCache& cache, const PlanKey& key, int threads,
+                                          const F& specialize) {
+  const auto find = [&] {
+    const std::scoped_lock lock(mutex_);
+    return cache.find(key);
+  };
+  if (auto found = find()) return found;
+  const std::scoped_lock build_lock(building_);
+  if (auto found = find()) return found;  // another thread has made it meanwhile
+  QUERN_ASSIGN(Segment segment, specialize());
   QUERN_ASSIGN(auto node, build(std::move(segment), threads));
-  roots_.insert(key, node);
+  const std::scoped_lock lock(mutex_);
+  cache.insert(key, node);
   return node;
 }
 
-Result<std::shared_ptr<const PlanNode>> PlanTree::next(const PlanNode& node, const PlanKey& key,
-                                                       std::span<const RuntimeValue> answers,
-                                                       int threads) {
-  const std::scoped_lock lock(mutex_);
-  if (auto found = node.children_.find(key)) return found;
-  QUERN_ASSIGN(Segment segment, continue_chain(*node.segment.rest, answers));
-  QUERN_ASSIGN(auto child, build(std::move(segment), threads));
-  node.children_.insert(key, child);
-  return child;
+PlanTree::Planned PlanTree::root(const PlanKey& key, std::span<const RuntimeValue> inputs,
+                                 std::span<const std::size_t> wanted, int threads) {
+  return find_or_build(roots_, key, threads, [&] { return begin_chain(graph_, inputs, wanted); });
 }
 
-Result<std::shared_ptr<const PlanNode>> PlanTree::build(Segment segment, int threads) {
+PlanTree::Planned PlanTree::next(const PlanNode& node, const PlanKey& key,
+                                 std::span<const RuntimeValue> answers, int threads) {
+  return find_or_build(node.children_, key, threads,
+                       [&] { return continue_chain(*node.segment.rest, answers); });
+}
+
+Status PlanTree::check_memory(const cpu::Program& program) const {
+  const std::size_t weights = weights_->bytes();
+  if (options_.memory_limit == 0 || weights + program.arena_bytes <= options_.memory_limit) return {};
+  return {Code::out_of_memory, cat("a plan wants ", weights, " bytes of weights and ", program.arena_bytes,
+                                   " of arena, the limit is ", options_.memory_limit)};
+}
+
+PlanTree::Planned PlanTree::build(Segment segment, int threads) {
   segment.graph.erase_dead();
   if (options_.optimize) QUERN_TRY(run_passes(segment.graph));
   // A vector<bool> has no bytes to point at.
@@ -80,6 +93,7 @@ Result<std::shared_ptr<const PlanNode>> PlanTree::build(Segment segment, int thr
                                           .strategy = options_.strategy,
                                           .weights = weights_.get(),
                                           .dynamic_outputs = {dynamic.get(), node->segment.dynamic_output.size()}}));
+  QUERN_TRY(check_memory(*node->program));
   node->segment.graph = Graph(graph_.ops());
   for (const ControlOp& c : node->segment.controls)
     node->controls.push_back({std::make_shared<PlanTree>(*c.body, weights_, options_)});

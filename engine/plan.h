@@ -2,6 +2,7 @@
 // Plans of one graph: a tree of segments, each with its program, cached by what they depend on.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <memory>
 #include <mutex>
@@ -44,6 +45,7 @@ class PlanCache {
 struct PlanOptions {
   const Strategy* strategy = nullptr;
   std::size_t max_plans = 32;
+  std::size_t memory_limit = 0;  // bytes of weights and one arena; 0: none
   bool reference_only = false;
   bool optimize = true;
 };
@@ -77,6 +79,7 @@ class PlanTree {
       : graph_(graph), weights_(std::move(weights)), options_(options), roots_(options.max_plans) {}
 
   const Graph& graph() const { return graph_; }
+  std::size_t max_plans() const { return std::max<std::size_t>(options_.max_plans, 1); }
 
   // The first segment for these inputs. `key` holds their structure, the wanted outputs and `threads`.
   Result<std::shared_ptr<const PlanNode>> root(const PlanKey& key,
@@ -87,12 +90,18 @@ class PlanTree {
                                                std::span<const RuntimeValue> answers, int threads);
 
  private:
-  Result<std::shared_ptr<const PlanNode>> build(Segment segment, int threads);
+  using Planned = Result<std::shared_ptr<const PlanNode>>;
+  // The plan of this key in the cache, or a new one from the segment that `specialize` makes.
+  template <class F>
+  Planned find_or_build(PlanCache& cache, const PlanKey& key, int threads, const F& specialize);
+  Planned build(Segment segment, int threads);
+  Status check_memory(const cpu::Program& program) const;
 
   const Graph& graph_;
   std::shared_ptr<cpu::SharedWeights> weights_;
   PlanOptions options_;
-  std::mutex mutex_;
+  std::mutex building_;  // one plan is made at a time, while others are found
+  std::mutex mutex_;     // of all caches
   PlanCache roots_;
 };
 

@@ -10,9 +10,6 @@
 namespace quern {
 namespace {
 
-// Plans whose kernel states a runner keeps.
-constexpr std::size_t max_bounds = 64;
-
 // Assigns without giving up the memory of `to`.
 void assign(RuntimeValue& to, RuntimeValue::Kind kind, std::span<const TensorView> tensors) {
   to.kind = kind;
@@ -86,8 +83,9 @@ Result<Runner::Bound*> Runner::bound_for(const std::shared_ptr<const PlanNode>& 
   for (std::size_t i = 0; i < node->controls.size(); ++i)
     fresh->controls.push_back(
         ControlRunner::create(node->segment.controls[i], node->controls[i], threads_));
-  // The plans of the chain in progress were all used later than any other.
-  if (bounds_.size() >= max_bounds + chain_.size())
+  // One state a plan of the cache. The plans of the chain in progress were used later than any other.
+  longest_chain_ = std::max(longest_chain_, chain_.size());
+  if (bounds_.size() >= tree_->max_plans() * std::max<std::size_t>(longest_chain_, 1))
     bounds_.erase(std::ranges::min_element(bounds_, {}, [](const auto& b) { return b->used; }));
   bounds_.push_back(std::move(fresh));
   return bounds_.back().get();
@@ -114,14 +112,16 @@ Status Runner::run(std::span<const RuntimeValue> inputs, std::span<const std::si
     if (!node->segment.rest) break;
     QUERN_ASSIGN(node, following(*bound));
   }
-  return collect_results(*node, outputs);
+  QUERN_TRY(collect_results(*node, outputs));
+  return options.detach_results ? detach_results(inputs, outputs) : Status();
 }
 
 Status Runner::run_segment(Bound& bound, std::size_t depth, std::span<const BoundOutput> outputs,
                            const RunOptions& options) {
   const PlanNode& node = *bound.node;
   if (arenas_.size() <= depth) arenas_.resize(depth + 1);
-  if (!arenas_[depth].reserve(node.program->arena_bytes))
+  if (node.program->arena_bytes > options.memory_limit ||
+      !arenas_[depth].reserve(node.program->arena_bytes))
     return {Code::out_of_memory, cat("no ", node.program->arena_bytes, " bytes for the arena")};
   if (node.segment.slot_count > slots_.size()) slots_.resize(node.segment.slot_count);
   for (std::size_t i = 0; i < bound.inputs.size(); ++i) {
@@ -190,11 +190,35 @@ Status Runner::collect_results(const PlanNode& node, std::span<const BoundOutput
   return {};
 }
 
+Status Runner::detach_results(std::span<const RuntimeValue> inputs,
+                              std::span<const BoundOutput> outputs) {
+  const auto is_input = [&](const TensorView& t) {
+    return std::ranges::any_of(inputs, [&](const RuntimeValue& v) {
+      return std::ranges::find(v.tensors, t.data, &TensorView::data) != v.tensors.end();
+    });
+  };
+  std::size_t count = 0;
+  for (std::size_t i = 0; i < results_.size(); ++i) {
+    for (TensorView& t : results_[i].tensors) {
+      const bool is_bound = i < outputs.size() && outputs[i].data == t.data;
+      if (is_bound || !is_input(t)) continue;
+      if (detached_.size() <= count) detached_.emplace_back();
+      MemoryBlock& block = detached_[count++];
+      const std::size_t bytes = t.type.bytes();
+      if (!block.reserve(bytes)) return {Code::out_of_memory, cat("no ", bytes, " bytes for an output")};
+      if (bytes) std::memcpy(block.data(), t.data, bytes);
+      t.data = block.data();
+    }
+  }
+  return {};
+}
+
 // ---- memory ------------------------------------------------------------------------------------
 
 std::size_t Runner::resident_bytes() const {
   std::size_t bytes = 0;
   for (const MemoryBlock& a : arenas_) bytes += a.size();
+  for (const MemoryBlock& d : detached_) bytes += d.size();
   for (const auto& b : bounds_)
     for (const auto& c : b->controls) bytes += c->resident_bytes();
   return bytes;
@@ -202,6 +226,7 @@ std::size_t Runner::resident_bytes() const {
 
 void Runner::trim() {
   for (MemoryBlock& a : arenas_) a.release();
+  detached_.clear();
   bounds_.clear();
   slots_.clear();
   results_.clear();

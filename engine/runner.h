@@ -2,6 +2,7 @@
 // Runs a graph: walks the tree of its plans and keeps what one session needs for each.
 #pragma once
 
+#include <limits>
 #include <memory>
 #include <span>
 #include <vector>
@@ -17,6 +18,9 @@ class ControlRunner;
 struct RunOptions {
   cpu::StopSignals stop;
   cpu::StepListener* listener = nullptr;
+  std::size_t memory_limit = std::numeric_limits<std::size_t>::max();  // bytes
+  // A result that is an input as it came is copied, so that it outlives the caller's bytes.
+  bool detach_results = false;
 };
 
 // A place that the caller wants a result written to.
@@ -65,6 +69,7 @@ class Runner {
                      const RunOptions& options);
   void bind_results(const PlanNode& node, std::span<const BoundOutput> outputs, Bound& bound) const;
   Status collect_results(const PlanNode& node, std::span<const BoundOutput> outputs);
+  Status detach_results(std::span<const RuntimeValue> inputs, std::span<const BoundOutput> outputs);
   RuntimeValue& slot(Slot s);
   void read(const ResultRef& ref, RuntimeValue& into);
 
@@ -76,11 +81,13 @@ class Runner {
   std::vector<RuntimeValue> answers_;
   std::vector<std::unique_ptr<Bound>> bounds_;
   std::vector<MemoryBlock> arenas_;  // by depth in the chain
+  std::vector<MemoryBlock> detached_;
   std::vector<std::shared_ptr<const PlanNode>> chain_;
   PlanKey key_;       // under construction
   PlanKey root_key_;  // of root_
   std::shared_ptr<const PlanNode> root_;
   std::uint64_t clock_ = 0;
+  std::size_t longest_chain_ = 0;
 };
 
 }  // namespace quern

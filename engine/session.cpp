@@ -176,7 +176,7 @@ Status Session::request_outputs(std::span<const std::size_t> indices) {
     std::iota(wanted.begin(), wanted.end(), 0);
   }
   std::ranges::sort(wanted);
-  wanted.erase(std::ranges::unique(wanted).begin(), wanted.end());
+  wanted.erase(std::unique(wanted.begin(), wanted.end()), wanted.end());
   impl_->wanted = std::move(wanted);
   impl_->bound_wanted.resize(impl_->wanted.size());
   impl_->has_run = false;
@@ -197,7 +197,10 @@ Status Session::Impl::run(Clock::time_point deadline, cpu::StepListener* listene
   QUERN_TRY(check_inputs());
   has_run = false;
   for (std::size_t i = 0; i < wanted.size(); ++i) bound_wanted[i] = bound[wanted[i]];
-  QUERN_TRY(runner.run(inputs, wanted, bound_wanted, {{&cancelled, deadline}, listener}));
+  RunOptions options{{&cancelled, deadline}, listener};
+  options.detach_results = true;
+  if (const std::size_t limit = executable->impl().options.memory_limit) options.memory_limit = limit;
+  QUERN_TRY(runner.run(inputs, wanted, bound_wanted, options));
   has_run = true;
   return {};
 }
@@ -285,9 +288,9 @@ class Recorder final : public cpu::StepListener {
 
 }  // namespace
 
-Result<std::vector<Session::Timing>> Session::profile() {
+Result<std::vector<Session::Timing>> Session::profile(Clock::time_point deadline) {
   Recorder recorder(Clock::now());
-  QUERN_TRY(impl_->run(Clock::time_point::max(), &recorder));
+  QUERN_TRY(impl_->run(deadline, &recorder));
   return std::move(recorder.timings);
 }
 

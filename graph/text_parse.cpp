@@ -3,6 +3,7 @@
 #include <charconv>
 #include <cstring>
 #include <map>
+#include <memory>
 
 #include "graph/numeric.h"
 #include "graph/op_fields.h"
@@ -111,8 +112,7 @@ Status read(Scanner& s, bool& v) {
   return v || s.accept_word("false") ? Status() : s.error("wanted true or false");
 }
 template <class T>
-  requires std::is_arithmetic_v<T>
-Status read(Scanner& s, T& v) {
+requires std::is_arithmetic_v<T> Status read(Scanner& s, T& v) {
   QUERN_ASSIGN(v, s.number<T>());
   return {};
 }
@@ -128,8 +128,7 @@ Status read(Scanner& s, DType& v) {
   return {};
 }
 template <class E>
-  requires std::is_enum_v<E>
-Status read(Scanner& s, E& v) {
+requires std::is_enum_v<E> Status read(Scanner& s, E& v) {
   QUERN_ASSIGN(const std::string name, s.word());
   const auto names = enum_names(v);
   for (std::size_t i = 0; i < names.size(); ++i) {
@@ -176,12 +175,14 @@ Status read_attribute(Scanner& s, Op& op, std::string_view key) {
 struct ElementReader {
   Scanner& s;
   std::byte* to;
+  StringPool& strings;
 
   template <class T>
   Status operator()(TypeTag<T>) const {
     T v{};
     if constexpr (std::is_same_v<T, StringRef>) {
-      return s.error("constants of strings cannot be read from text");
+      QUERN_ASSIGN(const std::string text, s.string());
+      v = strings.add(text);
     } else if constexpr (std::is_same_v<T, bool>) {
       QUERN_TRY(read(s, v));
     } else if constexpr (std::is_integral_v<T> || std::is_same_v<T, double>) {
@@ -195,6 +196,12 @@ struct ElementReader {
   }
 };
 
+// What the bytes of a constant of strings point into.
+struct StringStorage {
+  std::shared_ptr<const void> refs;
+  StringPool strings;
+};
+
 Result<Tensor> read_constant(Scanner& s, const ValueType& type) {
   const auto shape = type.shape();
   if (!shape || !type.is_tensor() || !shape->checked_elements(size_of(type.dtype)))
@@ -202,14 +209,17 @@ Result<Tensor> read_constant(Scanner& s, const ValueType& type) {
   QUERN_ASSIGN(Tensor t, Tensor::zeros({type.dtype, *shape}));
   if (s.accept("...")) return t;
   QUERN_TRY(s.expect("{"));
+  const auto storage = std::make_shared<StringStorage>();
   const auto n = static_cast<std::size_t>(shape->elements());
   for (std::size_t i = 0; i < n; ++i) {
     if (i) QUERN_TRY(s.expect(","));
-    QUERN_TRY(visit_dtype(type.dtype,
-                          ElementReader{s, t.mutable_data() + i * size_of(type.dtype)}));
+    std::byte* to = t.mutable_data() + i * size_of(type.dtype);
+    QUERN_TRY(visit_dtype(type.dtype, ElementReader{s, to, storage->strings}));
   }
   QUERN_TRY(s.expect("}"));
-  return t;
+  if (type.dtype != DType::string) return t;
+  storage->refs = t.owner();
+  return Tensor(t.type(), storage, t.data());
 }
 
 // ---- graphs
@@ -428,6 +438,16 @@ class GraphReader {
 };
 
 }  // namespace
+
+Status parse_attributes(std::string_view text, Op& op) {
+  Scanner scanner(text);
+  while (!scanner.done()) {
+    QUERN_ASSIGN(const std::string key, scanner.word());
+    QUERN_TRY(scanner.expect("="));
+    QUERN_TRY(read_attribute(scanner, op, key));
+  }
+  return {};
+}
 
 Result<Graph> parse_text(std::string_view text, OpSet ops) {
   Scanner scanner(text);

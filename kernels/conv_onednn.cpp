@@ -78,13 +78,60 @@ bool suits(const KernelRequest& r) {
   return !r.has(2) || r.dtype(2) == DType::f32;
 }
 
+// What oneDNN is told of the tensors.
+struct ConvShapes {
+  Shape src, weights, dst;
+  std::vector<std::size_t> dropped;  // dimensions, in the order of the tensors
+
+  // The layout of a tensor with the dropped dimensions, which are 1: any stride is right.
+  Layout with_dropped(Layout l) const {
+    for (std::size_t d : dropped) l.strides.insert(d, 1);
+    return l;
+  }
+};
+
+ConvShapes all_dimensions(const KernelRequest& r) {
+  return {r.shape(0), r.shape(1), r.outputs[0].shape, {}};
+}
+
+// Without spatial dimensions that are 1 everywhere: a row of 512 pixels, written as a column, would
+// go through the primitive pixel by pixel.
+ConvShapes without_ones(const KernelRequest& r, Window& window) {
+  const ConvShapes all = all_dimensions(r);
+  const ResolvedWindow w =
+      resolve_window(window, all.src.dims().subspan(2), all.weights.dims().subspan(2));
+  ConvShapes s = all;
+  s.src = s.weights = s.dst = {};
+  window = {};
+  const std::size_t rank = all.src.rank();
+  for (std::size_t d = 0; d < rank; ++d) {
+    const bool one = d >= 2 && all.src[d] == 1 && all.weights[d] == 1 && all.dst[d] == 1;
+    if (one && d - s.dropped.size() + (rank - 1 - d) > 2) {
+      s.dropped.push_back(d);
+      continue;
+    }
+    s.src.push_back(all.src[d]);
+    s.weights.push_back(all.weights[d]);
+    s.dst.push_back(all.dst[d]);
+    if (d < 2) continue;
+    window.kernel.push_back(w.kernel[d - 2]);
+    window.strides.push_back(w.strides[d - 2]);
+    window.dilations.push_back(w.dilations[d - 2]);
+    window.pads.insert(window.pads.begin() + static_cast<long>(window.pads.size() / 2), w.pads_begin[d - 2]);
+    window.pads.push_back(w.pads_end[d - 2]);
+  }
+  return s;
+}
+
 // The parts that Conv and ConvTranspose share: from a primitive descriptor to a kernel.
 template <class Primitive, class PrimitiveDesc>
-Selection build(const KernelRequest& r, const PrimitiveDesc& pd, const Md& plain_weights,
-                const onednn::FusedPostOps& fused) {
-  const auto src_layout = onednn::layout_of(pd.src_desc(), r.shape(0));
-  const auto dst_layout = onednn::layout_of(pd.dst_desc(), r.outputs[0].shape);
+Selection build(const KernelRequest& r, const ConvShapes& shapes, const PrimitiveDesc& pd,
+                const Md& plain_weights, const onednn::FusedPostOps& fused) {
+  auto src_layout = onednn::layout_of(pd.src_desc(), shapes.src);
+  auto dst_layout = onednn::layout_of(pd.dst_desc(), shapes.dst);
   if (!src_layout || !dst_layout) return not_for_me();
+  *src_layout = shapes.with_dropped(*src_layout);
+  *dst_layout = shapes.with_dropped(*dst_layout);
   onednn::KernelBuilder b(r);
   b.threads(onednn::threads_for(r, conv_flops(r.outputs[0].shape, r.shape(1))));
   b.input(DNNL_ARG_SRC, 0, pd.src_desc(), *src_layout);
@@ -116,35 +163,65 @@ Md weights_for(const KernelRequest& r, const Md& plain) {
   return onednn::any(onednn::DataType::f32, onednn::md_dims(plain));
 }
 
+Selection build_conv(const KernelRequest& r, const ConvShapes& shapes,
+                     const onednn::ConvGeometry& g, const Md& plain, dnnl::algorithm algorithm) {
+  const Md weights = weights_for(r, plain);
+  const auto make = [&](const Md& src, const Md& dst, const onednn::FusedPostOps& fused) {
+    return onednn::conv_pd(algorithm, src, weights, bias_of(r), dst, g,
+                           onednn::make_attr(fused.ops));
+  };
+  const auto usable = [&](const dnnl::convolution_forward::primitive_desc& pd) {
+    if (!pd || onednn::is_reference_implementation(pd.impl_info_str())) return false;
+    // Where oneDNN has no Winograd it takes what it has.
+    return algorithm != dnnl::algorithm::convolution_winograd ||
+           std::string_view(pd.impl_info_str()).find("wino") != std::string_view::npos;
+  };
+  // Operands of full shape must lie as the destination will, which oneDNN has yet to choose: ask once
+  // without them, then with them.
+  constexpr auto f32 = onednn::DataType::f32;
+  const auto first = make(onednn::any(f32, onednn::dims_of(shapes.src)),
+                          onednn::any(f32, onednn::dims_of(shapes.dst)), {});
+  if (!usable(first)) return not_for_me();
+  const auto dst_layout = onednn::layout_of(first.dst_desc(), shapes.dst);
+  if (!dst_layout) return not_for_me();
+  if (r.post_ops.empty()) return build<dnnl::convolution_forward>(r, shapes, first, plain, {});
+  // Operands have the dimensions that were dropped.
+  const bool operands = shapes.dropped.empty();
+  const auto fused = onednn::fuse_post_ops(
+      r, shapes.dst, {.allow_sum = operands, .allow_binary = operands, .dst_layout = dst_layout});
+  const auto pd = make(first.src_desc(), first.dst_desc(), fused);
+  if (usable(pd)) return build<dnnl::convolution_forward>(r, shapes, pd, plain, fused);
+  return build<dnnl::convolution_forward>(r, shapes, first, plain, {});
+}
+
+// 3x3 over many channels, where Winograd needs half of the time (measured on AVX-512, which alone
+// oneDNN has it for, and only before 3.0), unless its larger weights would be the cost.
+bool wins_by_winograd(const Window& window, const ConvShapes& s, std::int64_t group) {
+  constexpr std::int64_t most_weights = 256 * 256 * 9;
+  if (QUERN_ONEDNN_3 || group != 1 || s.src.rank() != 4) return false;
+  const auto all = [](const Ints& list, std::int64_t v) {
+    return std::ranges::all_of(list, [v](std::int64_t i) { return i == v; });
+  };
+  return s.weights[2] == 3 && s.weights[3] == 3 && all(window.strides, 1) &&
+         all(window.dilations, 1) && s.weights[0] >= 64 && s.weights[1] >= 64 &&
+         s.weights.elements() <= most_weights && s.dst[2] >= 14 && s.dst[3] >= 14;
+}
+
 }  // namespace
 
 Selection select_conv_onednn(const KernelRequest& r) {
   if (!suits(r)) return not_for_me();
   const auto& op = r.as<Conv>();
   return onednn::guard(r, [&]() -> Selection {
-    const Shape& dst_shape = r.outputs[0].shape;
-    const auto g = geometry(op.window, r.shape(0), dst_shape, r.shape(1).dims().subspan(2));
-    const Md plain = row_major(grouped(r.shape(1), op.group));
-    const Md weights = weights_for(r, plain);
-    // Operands of full shape must lie as the destination will, which oneDNN has yet to choose: ask
-    // once without them, then with them.
-    const auto make = [&](const Md& src, const Md& dst, const onednn::FusedPostOps& fused) {
-      return onednn::conv_pd(dnnl::algorithm::convolution_direct, src, weights, bias_of(r), dst, g,
-                             onednn::make_attr(fused.ops));
-    };
-    constexpr auto f32 = onednn::DataType::f32;
-    const Md any_src = onednn::any(f32, onednn::dims_of(r.shape(0)));
-    const Md any_dst = onednn::any(f32, onednn::dims_of(dst_shape));
-    const auto first = make(any_src, any_dst, {});
-    if (!first || onednn::is_reference_implementation(first.impl_info_str())) return not_for_me();
-    const auto dst_layout = onednn::layout_of(first.dst_desc(), dst_shape);
-    if (!dst_layout) return not_for_me();
-    if (r.post_ops.empty()) return build<dnnl::convolution_forward>(r, first, plain, {});
-    const auto fused = onednn::fuse_post_ops(r, dst_shape, {.dst_layout = dst_layout});
-    const auto pd = make(first.src_desc(), first.dst_desc(), fused);
-    if (pd && !onednn::is_reference_implementation(pd.impl_info_str()))
-      return build<dnnl::convolution_forward>(r, pd, plain, fused);
-    return build<dnnl::convolution_forward>(r, first, plain, {});
+    Window window = op.window;
+    const ConvShapes shapes = without_ones(r, window);
+    const auto g = geometry(window, shapes.src, shapes.dst, shapes.weights.dims().subspan(2));
+    const Md plain = row_major(grouped(shapes.weights, op.group));
+    if (wins_by_winograd(window, shapes, op.group)) {
+      QUERN_ASSIGN(auto choice, build_conv(r, shapes, g, plain, dnnl::algorithm::convolution_winograd));
+      if (choice) return std::optional<KernelChoice>(std::move(*choice));
+    }
+    return build_conv(r, shapes, g, plain, dnnl::algorithm::convolution_direct);
   });
 }
 
@@ -165,22 +242,14 @@ Selection select_conv_transpose_onednn(const KernelRequest& r) {
                            w.pads_begin[i]);
     }
     const Md plain = transposed_weights(r.shape(1), op.group);
-    const Md weights = weights_for(r, plain);
-    const auto make = [&](const onednn::FusedPostOps& fused) {
-      return onednn::deconv_pd(onednn::any(onednn::DataType::f32, onednn::dims_of(r.shape(0))),
-                               weights, bias_of(r),
-                               onednn::any(onednn::DataType::f32, onednn::dims_of(dst_shape)), g,
-                               onednn::make_attr(fused.ops));
-    };
-    const auto first = make({});
-    if (!first || onednn::is_reference_implementation(first.impl_info_str())) return not_for_me();
-    const auto dst_layout = onednn::layout_of(first.dst_desc(), dst_shape);
-    if (!dst_layout) return not_for_me();
-    const auto fused = onednn::fuse_post_ops(r, dst_shape, {.allow_sum = false, .dst_layout = dst_layout});
-    const auto pd = make(fused);
-    if (pd && !onednn::is_reference_implementation(pd.impl_info_str()))
-      return build<dnnl::deconvolution_forward>(r, pd, plain, fused);
-    return build<dnnl::deconvolution_forward>(r, first, plain, {});
+    // Post-ops are left to steps of their own: oneDNN does them element by element, which took 200
+    // times as long as the convolution.
+    const auto pd = onednn::deconv_pd(onednn::any(onednn::DataType::f32, onednn::dims_of(r.shape(0))),
+                                      weights_for(r, plain), bias_of(r),
+                                      onednn::any(onednn::DataType::f32, onednn::dims_of(dst_shape)),
+                                      g, onednn::make_attr());
+    if (!pd || onednn::is_reference_implementation(pd.impl_info_str())) return not_for_me();
+    return build<dnnl::deconvolution_forward>(r, all_dimensions(r), pd, plain, {});
   });
 }
 

@@ -167,6 +167,7 @@ Cost flops(const Op&, std::span<const TensorType> inputs, std::span<const Tensor
 
 constexpr CpuImplementation cpu[] = {
     {"rows", select_conv_transpose_rows},
+    {"direct", select_conv_transpose_direct},
 #ifdef QUERN_ONEDNN
     {"onednn", select_conv_transpose_onednn},
 #endif

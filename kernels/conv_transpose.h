@@ -3,6 +3,7 @@
 #pragma once
 
 #include "kernels/infer.h"
+#include "kernels/kernel.h"
 
 namespace quern {
 
@@ -11,5 +12,7 @@ namespace quern {
 // inference has accepted.
 ResolvedWindow resolve_transposed_window(const ConvTranspose& op, std::span<const std::int64_t> in,
                                          std::span<const std::int64_t> kernel);
+
+Selection select_conv_transpose_direct(const KernelRequest& request);
 
 }  // namespace quern

@@ -6,7 +6,7 @@
 namespace quern {
 
 // Moves all elements of a tensor to other places; either side may be a part of something larger.
-// Blocks of channels on both sides have one size, and there is no partial one.
+// Of two block sizes one divides the other, and there is no partial block.
 class ElementCopy {
  public:
   ElementCopy(const TensorDesc& from, const TensorDesc& to);

@@ -11,6 +11,7 @@ ALLOWED = {
     "graph": ["engine/include"],
     "kernels": ["engine/include", "graph"],
     "engine": ["engine/include", "graph", "kernels"],
+    "engine/c_api": ["engine/include"],
     "frontends/onnx-parser": ["engine/include", "graph"],
     "frontends/wasi-nn": ["engine/include", "frontends/onnx-parser"],
     "tools": ["engine/include", "graph", "frontends/onnx-parser", "frontends/wasi-nn"],

@@ -51,7 +51,7 @@ std::string synopsis(const OptionRow& row) {
 }
 
 std::string usage(const Verb& verb) {
-  std::string s = "quern " + verb.name;
+  std::string s = verb.program.empty() ? "quern " + verb.name : verb.program;
   for (const OptionRow& row : verb.options) {
     if (!row.positional()) continue;
     const bool many = std::holds_alternative<std::vector<std::string>*>(row.target);

@@ -145,6 +145,7 @@ struct Example {
 
 struct Verb {
   std::string name;
+  std::string program;  // what is typed to run it; empty: "quern NAME"
   std::string summary;  // one line
   std::string about;    // paragraphs, separated by empty lines
   std::vector<OptionRow> options;

@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "bench/compare/ort.h"
 
-#include <dlfcn.h>
-
+#include <array>
 #include <cstdint>
+#include <dlfcn.h>
+#include <utility>
+
+#include "graph/text_util.h"
 
 namespace quern::bench {
 namespace {
@@ -13,145 +16,227 @@ struct OrtApiBase {
   const char* (*version)();
 };
 
-// Positions in the table of version 1.
-enum Position : int {
+constexpr std::uint32_t api_version = 8;  // the first that has every function below
+
+enum class Function : std::size_t {
   get_error_message = 2,
   create_env = 3,
   create_session = 7,
-  run_session = 9,
+  run = 9,
   create_session_options = 10,
-  set_graph_optimization_level = 23,
+  set_session_graph_optimization_level = 23,
   set_intra_op_num_threads = 24,
-  session_get_input_count = 30,
+  set_inter_op_num_threads = 25,
   session_get_output_count = 31,
-  session_get_input_name = 36,
   session_get_output_name = 37,
   create_tensor_with_data = 49,
+  is_tensor = 50,
+  get_tensor_mutable_data = 51,
+  get_tensor_element_type = 60,
+  get_dimensions_count = 61,
+  get_dimensions = 62,
+  get_tensor_type_and_shape = 65,
   create_cpu_memory_info = 69,
+  allocator_free = 76,
   get_allocator_with_default_options = 78,
+  release_env = 92,
   release_status = 93,
+  release_memory_info = 94,
   release_session = 95,
   release_value = 96,
+  release_tensor_type_and_shape_info = 99,
+  release_session_options = 100,
+  add_session_config_entry = 130,
 };
 
-// ONNX Runtime's numbers for element types are those of TensorProto.
-int element_type(DType dtype) {
-  switch (dtype) {
-    case DType::f32: return 1;
-    case DType::u8: return 2;
-    case DType::i8: return 3;
-    case DType::u16: return 4;
-    case DType::i16: return 5;
-    case DType::i32: return 6;
-    case DType::i64: return 7;
-    case DType::boolean: return 9;
-    case DType::f16: return 10;
-    case DType::f64: return 11;
-    case DType::u32: return 12;
-    case DType::u64: return 13;
-    case DType::bf16: return 16;
-    default: return 0;
-  }
+constexpr int log_errors_only = 3;
+constexpr int all_optimisations = 99;
+constexpr int arena_allocator = 1;
+constexpr int default_memory = 0;
+
+// Its numbers for element types are those of TensorProto.
+constexpr std::array<std::pair<DType, int>, 13> element_types = {{{DType::f32, 1},
+                                                                  {DType::u8, 2},
+                                                                  {DType::i8, 3},
+                                                                  {DType::u16, 4},
+                                                                  {DType::i16, 5},
+                                                                  {DType::i32, 6},
+                                                                  {DType::i64, 7},
+                                                                  {DType::boolean, 9},
+                                                                  {DType::f16, 10},
+                                                                  {DType::f64, 11},
+                                                                  {DType::u32, 12},
+                                                                  {DType::u64, 13},
+                                                                  {DType::bf16, 16}}};
+
+Result<int> element_type(DType dtype) {
+  for (const auto& [ours, theirs] : element_types)
+    if (ours == dtype) return theirs;
+  return Status(Code::unsupported, cat("inputs of type ", name_of(dtype), " cannot be compared"));
+}
+
+Result<DType> dtype_of(int element_type) {
+  for (const auto& [ours, theirs] : element_types)
+    if (theirs == element_type) return ours;
+  return Status(Code::unsupported,
+                cat("outputs of element type ", element_type, " cannot be compared"));
 }
 
 }  // namespace
 
+Result<OrtLibrary> OrtLibrary::open(const std::string& path) {
+  void* handle = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
+  if (!handle) return Status(Code::not_found, dlerror());
+  auto* get_base = reinterpret_cast<const OrtApiBase* (*)()>(dlsym(handle, "OrtGetApiBase"));
+  if (!get_base) return Status(Code::not_found, cat(printable(path), " is no ONNX Runtime"));
+  OrtLibrary library;
+  library.api_ = get_base()->get_api(api_version);
+  library.version_ = get_base()->version();
+  if (!library.api_)
+    return Status(Code::unsupported, cat(printable(path), ": ONNX Runtime ", library.version_,
+                                         " has no interface of version ", api_version));
+  return library;
+}
+
 struct OrtSession::Impl {
   const void* const* api = nullptr;
-  void* session = nullptr;
-  void* allocator = nullptr;
-  void* memory_info = nullptr;
-  std::vector<std::string> inputs, outputs;
-  std::vector<const char*> input_names, output_names;
-  std::vector<void*> values, results;
-  std::vector<Tensor> kept;
-
-  template <class... Args>
-  Status call(Position at, Args... args) const {
-    using Function = void* (*)(Args...);
-    void* status = reinterpret_cast<Function>(const_cast<void*>(api[at]))(args...);
-    if (!status) return {};
-    using Message = const char* (*)(const void*);
-    Status s(Code::internal, reinterpret_cast<Message>(const_cast<void*>(api[get_error_message]))(status));
-    release(release_status, status);
-    return s;
-  }
-  void release(Position at, void* object) const {
-    using Function = void (*)(void*);
-    if (object) reinterpret_cast<Function>(const_cast<void*>(api[at]))(object);
-  }
-  Result<std::vector<std::string>> names(Position count_at, Position name_at) const {
-    std::size_t count = 0;
-    QUERN_TRY(call(count_at, session, &count));
-    std::vector<std::string> names;
-    for (std::size_t i = 0; i < count; ++i) {
-      char* name = nullptr;
-      QUERN_TRY(call(name_at, session, i, allocator, &name));
-      names.emplace_back(name);
-    }
-    return names;
-  }
-};
-
-OrtSession::OrtSession() : impl_(std::make_unique<Impl>()) {}
-
-OrtSession::~OrtSession() {
-  for (void* v : impl_->values) impl_->release(release_value, v);
-  for (void* v : impl_->results) impl_->release(release_value, v);
-  impl_->release(release_session, impl_->session);
-}
-
-Result<std::unique_ptr<OrtSession>> OrtSession::create(const std::string& library,
-                                                       const std::string& model, int threads) {
-  void* handle = dlopen(library.c_str(), RTLD_NOW | RTLD_LOCAL);
-  if (!handle) return Status(Code::not_found, dlerror());
-  auto* base = reinterpret_cast<const OrtApiBase* (*)()>(dlsym(handle, "OrtGetApiBase"));
-  if (!base) return Status(Code::not_found, library + " is no ONNX Runtime");
-  std::unique_ptr<OrtSession> s(new OrtSession());
-  Impl& i = *s->impl_;
-  i.api = base()->get_api(1);
-  if (!i.api) return Status(Code::unsupported, "this ONNX Runtime serves no version 1 of its interface");
   void* env = nullptr;
   void* options = nullptr;
-  QUERN_TRY(i.call(create_env, 3, "compare", &env));
-  QUERN_TRY(i.call(create_session_options, &options));
-  QUERN_TRY(i.call(set_intra_op_num_threads, options, threads));
-  QUERN_TRY(i.call(set_graph_optimization_level, options, 99));
-  QUERN_TRY(i.call(create_session, env, model.c_str(), options, &i.session));
-  QUERN_TRY(i.call(get_allocator_with_default_options, &i.allocator));
-  QUERN_TRY(i.call(create_cpu_memory_info, 1, 0, &i.memory_info));
-  QUERN_ASSIGN(i.inputs, i.names(session_get_input_count, session_get_input_name));
-  QUERN_ASSIGN(i.outputs, i.names(session_get_output_count, session_get_output_name));
-  for (const std::string& n : i.inputs) i.input_names.push_back(n.c_str());
-  for (const std::string& n : i.outputs) i.output_names.push_back(n.c_str());
-  i.results.resize(i.outputs.size());
-  return s;
+  void* session = nullptr;
+  void* memory_info = nullptr;
+  std::vector<NamedTensor> inputs;  // whose bytes `values` borrow
+  std::vector<const char*> input_names, output_names;
+  std::vector<void*> values, results;
+
+  ~Impl() {
+    for (void* value : values) release(Function::release_value, value);
+    for (void* result : results) release(Function::release_value, result);
+    for (const char* name : output_names) free_name(name);
+    release(Function::release_session, session);
+    release(Function::release_session_options, options);
+    release(Function::release_memory_info, memory_info);
+    release(Function::release_env, env);
+  }
+
+  template <class Signature>
+  Signature* function(Function f) const {
+    return reinterpret_cast<Signature*>(const_cast<void*>(api[static_cast<std::size_t>(f)]));
+  }
+  template <class... Args>
+  Status call(Function f, Args... args) const {
+    void* status = function<void*(Args...)>(f)(args...);
+    if (!status) return {};
+    Status s(Code::internal, cat("ONNX Runtime: ", function<const char*(const void*)>(
+                                                       Function::get_error_message)(status)));
+    release(Function::release_status, status);
+    return s;
+  }
+  void release(Function f, void* object) const {
+    if (object) function<void(void*)>(f)(object);
+  }
+  void free_name(const char* name) const {
+    void* allocator = nullptr;
+    if (call(Function::get_allocator_with_default_options, &allocator).ok())
+      (void)call(Function::allocator_free, allocator, const_cast<char*>(name));
+  }
+  Status open(const std::string& model, const OrtOptions& o);
+  Status find_outputs();
+  Result<TensorType> type_of(void* value) const;
+};
+
+Status OrtSession::Impl::open(const std::string& model, const OrtOptions& o) {
+  QUERN_TRY(call(Function::create_env, log_errors_only, "quern-compare", &env));
+  QUERN_TRY(call(Function::create_session_options, &options));
+  QUERN_TRY(call(Function::set_intra_op_num_threads, options, o.threads));
+  QUERN_TRY(call(Function::set_inter_op_num_threads, options, 1));
+  QUERN_TRY(call(Function::set_session_graph_optimization_level, options, all_optimisations));
+  QUERN_TRY(call(Function::add_session_config_entry, options, "session.intra_op.allow_spinning",
+                 o.spinning ? "1" : "0"));
+  QUERN_TRY(call(Function::create_session, env, model.c_str(), options, &session));
+  QUERN_TRY(call(Function::create_cpu_memory_info, arena_allocator, default_memory, &memory_info));
+  return find_outputs();
 }
 
-std::vector<std::string> OrtSession::input_names() const { return impl_->inputs; }
-std::vector<std::string> OrtSession::output_names() const { return impl_->outputs; }
+Status OrtSession::Impl::find_outputs() {
+  void* allocator = nullptr;
+  QUERN_TRY(call(Function::get_allocator_with_default_options, &allocator));
+  std::size_t count = 0;
+  QUERN_TRY(call(Function::session_get_output_count, session, &count));
+  for (std::size_t i = 0; i < count; ++i) {
+    char* name = nullptr;
+    QUERN_TRY(call(Function::session_get_output_name, session, i, allocator, &name));
+    output_names.push_back(name);
+  }
+  results.resize(count);
+  return {};
+}
 
-Status OrtSession::set_inputs(const std::vector<Tensor>& inputs) {
-  impl_->kept = inputs;
-  for (const Tensor& t : inputs) {
-    void* value = nullptr;
-    QUERN_TRY(impl_->call(create_tensor_with_data, impl_->memory_info,
-                          const_cast<void*>(static_cast<const void*>(t.data())), t.bytes(),
-                          t.shape().begin(), t.shape().rank(), element_type(t.dtype()), &value));
-    impl_->values.push_back(value);
+Result<TensorType> OrtSession::Impl::type_of(void* value) const {
+  int is_tensor = 0;
+  QUERN_TRY(call(Function::is_tensor, value, &is_tensor));
+  if (!is_tensor) return Status(Code::unsupported, "an output that is no tensor");
+  void* info = nullptr;
+  QUERN_TRY(call(Function::get_tensor_type_and_shape, value, &info));
+  const std::unique_ptr<void, void (*)(void*)> owner(
+      info, function<void(void*)>(Function::release_tensor_type_and_shape_info));
+  int element = 0;
+  std::size_t rank = 0;
+  QUERN_TRY(call(Function::get_tensor_element_type, info, &element));
+  QUERN_TRY(call(Function::get_dimensions_count, info, &rank));
+  std::vector<std::int64_t> dims(rank);
+  QUERN_TRY(call(Function::get_dimensions, info, dims.data(), rank));
+  if (rank > Shape::max_rank) return Status(Code::unsupported, cat("an output of rank ", rank));
+  QUERN_ASSIGN(const DType dtype, dtype_of(element));
+  return TensorType{dtype, Shape(std::span<const std::int64_t>(dims))};
+}
+
+OrtSession::OrtSession() : impl_(std::make_unique<Impl>()) {}
+OrtSession::~OrtSession() = default;
+
+Result<std::unique_ptr<OrtSession>> OrtSession::create(const OrtLibrary& library,
+                                                       const std::string& model,
+                                                       const OrtOptions& options) {
+  std::unique_ptr<OrtSession> session(new OrtSession());
+  session->impl_->api = library.api();
+  QUERN_TRY(session->impl_->open(model, options));
+  return session;
+}
+
+Status OrtSession::set_inputs(std::vector<NamedTensor> inputs) {
+  Impl& i = *impl_;
+  i.inputs = std::move(inputs);
+  for (const NamedTensor& input : i.inputs) {
+    const Tensor& t = input.tensor;
+    QUERN_ASSIGN(const int type, element_type(t.dtype()));
+    QUERN_TRY(i.call(Function::create_tensor_with_data, i.memory_info,
+                     const_cast<std::byte*>(t.data()), t.bytes(), t.shape().begin(),
+                     t.shape().rank(), type, &i.values.emplace_back()));
+    i.input_names.push_back(input.name.c_str());
   }
   return {};
 }
 
 // The outputs of the run before are handed back first, as a caller that has read them would.
 Status OrtSession::run() {
-  for (void*& v : impl_->results) {
-    impl_->release(release_value, v);
-    v = nullptr;
+  Impl& i = *impl_;
+  for (void*& result : i.results)
+    i.release(Function::release_value, std::exchange(result, nullptr));
+  const void* const run_options = nullptr;
+  return i.call(Function::run, i.session, run_options, i.input_names.data(), i.values.data(),
+                i.values.size(), i.output_names.data(), i.output_names.size(), i.results.data());
+}
+
+Result<std::vector<NamedTensor>> OrtSession::outputs() const {
+  std::vector<NamedTensor> outputs;
+  for (std::size_t k = 0; k < impl_->results.size(); ++k) {
+    QUERN_ASSIGN(const TensorType type, impl_->type_of(impl_->results[k]));
+    void* data = nullptr;
+    QUERN_TRY(impl_->call(Function::get_tensor_mutable_data, impl_->results[k], &data));
+    QUERN_ASSIGN(Tensor t,
+                 Tensor::copy_of(type, {static_cast<const std::byte*>(data), type.bytes()}));
+    outputs.push_back({impl_->output_names[k], std::move(t)});
   }
-  return impl_->call(run_session, impl_->session, static_cast<void*>(nullptr),
-                     impl_->input_names.data(), impl_->values.data(), impl_->values.size(),
-                     impl_->output_names.data(), impl_->output_names.size(), impl_->results.data());
+  return outputs;
 }
 
 }  // namespace quern::bench

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // ONNX Runtime through the few functions of its C interface that a comparison needs. The library is
-// opened at run time; no header of it is used. Its interface is a table of functions whose order never
-// changes: the positions below are those of version 1 of the table, which every release serves.
+// opened at run time; no header of it is used. Its interface is a table of functions that only
+// grows at the end: a position, once given, stays.
 #pragma once
 
 #include <memory>
@@ -9,22 +9,40 @@
 #include <vector>
 
 #include <quern/status.h>
-#include <quern/tensor.h>
+
+#include "bench/compare/engine.h"
 
 namespace quern::bench {
 
+// Opens the library; stays open until the process ends. Errors: not_found, unsupported.
+class OrtLibrary {
+ public:
+  static Result<OrtLibrary> open(const std::string& path);
+  const std::string& version() const { return version_; }
+  const void* const* api() const { return api_; }
+
+ private:
+  const void* const* api_ = nullptr;
+  std::string version_;
+};
+
+struct OrtOptions {
+  int threads = 1;
+  bool spinning = true;  // idle threads of the pool wait actively, as by default
+};
+
+// A model with all graph optimisations on; one thread between operators, `threads` within.
 class OrtSession {
  public:
-  // `library`: path of libonnxruntime.so.1.
-  static Result<std::unique_ptr<OrtSession>> create(const std::string& library,
-                                                    const std::string& model, int threads);
+  static Result<std::unique_ptr<OrtSession>> create(const OrtLibrary& library,
+                                                    const std::string& model,
+                                                    const OrtOptions& options);
   ~OrtSession();
 
-  std::vector<std::string> input_names() const;
-  std::vector<std::string> output_names() const;
-  // Inputs in the order of input_names(); their bytes stay where they are.
-  Status set_inputs(const std::vector<Tensor>& inputs);
+  Status set_inputs(std::vector<NamedTensor> inputs);
   Status run();
+  // Copies of what the last run gave. Errors: unsupported, for what is no tensor of numbers.
+  Result<std::vector<NamedTensor>> outputs() const;
 
  private:
   OrtSession();

@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "engine/cpu/constants.h"
 
+#include <sys/mman.h>
+
 #include <cstdlib>
 #include <cstring>
 
 #include "graph/evaluate.h"
+#include "graph/file_pages.h"
 #include "graph/text.h"
 #include "graph/text_util.h"
 
@@ -14,10 +17,16 @@ namespace quern::cpu {
 
 namespace {
 
-constexpr std::size_t alignment = 64;
-
+// Zeroed. Large blocks come from the system, which has zeroed them, and go back there.
 std::shared_ptr<std::byte> allocate(std::size_t bytes) {
+  constexpr std::size_t alignment = 64;
+  constexpr std::size_t large = 1 << 20;
   const std::size_t rounded = (bytes / alignment + 1) * alignment;
+  if (rounded >= large) {
+    void* p = ::mmap(nullptr, rounded, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (p == MAP_FAILED) return nullptr;
+    return {static_cast<std::byte*>(p), [rounded](std::byte* q) { ::munmap(q, rounded); }};
+  }
   auto* p = static_cast<std::byte*>(std::aligned_alloc(alignment, rounded));
   if (p) std::memset(p, 0, rounded);
   return {p, [](std::byte* q) { std::free(q); }};
@@ -29,6 +38,7 @@ Result<std::shared_ptr<const std::byte>> SharedWeights::find_or_make(const std::
                                                                      std::size_t bytes,
                                                                      const Fill& fill) {
   const std::scoped_lock lock(mutex_);
+  forget_released();
   Entry& entry = entries_[key];
   if (auto packed = entry.packed.lock()) return packed;
   std::shared_ptr<std::byte> fresh = allocate(bytes);
@@ -38,6 +48,13 @@ Result<std::shared_ptr<const std::byte>> SharedWeights::find_or_make(const std::
   std::shared_ptr<const std::byte> packed = std::move(fresh);
   entry = {packed, bytes};
   return packed;
+}
+
+// Plans come and go with the shapes of inputs, and each may have had small constants of its own.
+void SharedWeights::forget_released() {
+  if (entries_.size() < next_sweep_) return;
+  std::erase_if(entries_, [](const auto& e) { return e.second.packed.expired(); });
+  next_sweep_ = 2 * entries_.size() + 64;
 }
 
 std::size_t SharedWeights::bytes() const {
@@ -93,10 +110,11 @@ class GraphConstants::Source final : public ConstantSource {
 
   const TensorType& type() const override { return type_; }
   const std::string& key() const override { return key_; }
-  bool is_plain() const { return tensor_.valid(); }
+  // As it stands in the model; invalid when it is computed.
+  const Tensor& plain() const { return tensor_; }
 
   Result<Tensor> get() const override {
-    if (tensor_.valid()) return tensor_;
+    if (tensor_.valid()) return dropping_pages(tensor_);
     const Node& n = graph_->node(node_);
     std::vector<Tensor> inputs;
     for (const Source* s : inputs_) {
@@ -158,12 +176,12 @@ GraphConstants::~GraphConstants() = default;
 
 const ConstantSource* GraphConstants::find(ValueId v) const { return sources_[index(v)].get(); }
 
-Result<GraphConstants::Pinned> GraphConstants::pin(ValueId v, WeightStore& weights) const {
+Result<GraphConstants::Pinned> GraphConstants::pin(ValueId v, WeightStore& weights,
+                                                   bool at_any_address) const {
   const Source& s = *sources_[index(v)];
-  if (s.is_plain()) {
-    QUERN_ASSIGN(Tensor t, s.get());
-    if (reinterpret_cast<std::uintptr_t>(t.data()) % size_of(t.dtype()) == 0)
-      return Pinned{t.owner(), t.data()};
+  if (const Tensor& t = s.plain(); t.valid()) {
+    const bool aligned = reinterpret_cast<std::uintptr_t>(t.data()) % size_of(t.dtype()) == 0;
+    if (aligned || at_any_address) return Pinned{t.owner(), t.data()};
   }
   QUERN_ASSIGN(auto packed, weights.find_or_make("plain|" + s.key(), s.type().bytes(),
                                                  [&](std::byte* to) -> Status {

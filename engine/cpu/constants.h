@@ -27,8 +27,11 @@ class SharedWeights final : public WeightStore {
     std::weak_ptr<const std::byte> packed;
     std::size_t bytes = 0;
   };
+  void forget_released();
+
   mutable std::mutex mutex_;
   std::unordered_map<std::string, Entry> entries_;
+  std::size_t next_sweep_ = 64;  // entries at which the released ones are dropped
 };
 
 // The constants and constant expressions of one graph.
@@ -44,7 +47,8 @@ class GraphConstants {
     std::shared_ptr<const void> owner;
     const std::byte* data = nullptr;
   };
-  Result<Pinned> pin(ValueId v, WeightStore& weights) const;
+  // `at_any_address`: the reader does not need its elements aligned.
+  Result<Pinned> pin(ValueId v, WeightStore& weights, bool at_any_address = false) const;
 
  private:
   class Source;

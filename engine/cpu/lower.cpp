@@ -105,9 +105,9 @@ class Lowering {
   }
 
   // Row-major elements of a constant, which stay where they are.
-  Status pin_constant(ValueId v) {
+  Status pin_constant(ValueId v, bool at_any_address) {
     if (!places(v).empty()) return {};
-    QUERN_ASSIGN(auto pinned, constants_.pin(v, *options_.weights));
+    QUERN_ASSIGN(auto pinned, constants_.pin(v, *options_.weights, at_any_address));
     const TensorType type = type_of(v);
     buffers_.push_back({.base = Operand::Base::constant,
                         .constant = pinned.data,
@@ -120,8 +120,8 @@ class Lowering {
   }
 
   // The value in this layout: a place that it has, or a new copy.
-  Result<Place> place_in(ValueId v, const Layout& layout) {
-    if (constants_.find(v)) QUERN_TRY(pin_constant(v));
+  Result<Place> place_in(ValueId v, const Layout& layout, bool at_any_address = false) {
+    if (constants_.find(v)) QUERN_TRY(pin_constant(v, at_any_address));
     for (const Place& p : places(v))
       if (same_placement(p.desc.shape, p.desc.layout, layout)) return p;
     const Place from = places(v).front();
@@ -338,7 +338,8 @@ class Lowering {
       const Shape& shape = request.inputs[i].desc.shape;
       const bool asked = i < choice.input_layouts.size() && choice.input_layouts[i].strides.rank() == shape.rank();
       QUERN_ASSIGN(inputs.emplace_back(),
-                   place_in(n.inputs[i], asked ? choice.input_layouts[i] : Layout::row_major(shape)));
+                   place_in(n.inputs[i], asked ? choice.input_layouts[i] : Layout::row_major(shape),
+                            reads_bytes(n, i)));
     }
     for (const Sharing& s : choice.sharing) {
       Place& in = inputs[s.input];
@@ -378,6 +379,11 @@ class Lowering {
       buffers_[p.buffer].readers += readers_[index(n.outputs[i])];
     }
     return {};
+  }
+
+  // The rows of a table are copied, whatever they are: embeddings need no aligned copy of their own.
+  bool reads_bytes(const Node& n, std::size_t input) const {
+    return n.as<Gather>() && input == 0 && readers_[index(n.inputs[0])] == 1;
   }
 
   // Operands of post-ops that the kernel has not taken are read by steps of their own.

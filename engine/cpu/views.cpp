@@ -60,12 +60,13 @@ Views slice(const Graph& g, const Node& n, const TensorDesc& in) {
 Views split(const Graph& g, const Node& n, const TensorDesc& in) {
   if (in.layout.block) return std::nullopt;
   const std::size_t axis = positive_axis(n.as<Split>()->axis, in.shape.rank());
+  const auto parts = g.infer(n.op, n.inputs, n.outputs.size(), n.name);  // of those, too, that nobody wants
+  if (!parts) return std::nullopt;
   std::vector<View> views;
   std::int64_t at = 0;
-  for (ValueId v : n.outputs) {
-    if (v == no_value) return std::nullopt;
+  for (const ValueType& part : *parts) {
     views.push_back({at * in.layout.strides[axis], in.layout});
-    at += (*g.type(v).shape())[axis];
+    at += (*part.shape())[axis];
   }
   return views;
 }

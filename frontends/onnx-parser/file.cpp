@@ -11,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "graph/file_pages.h"
 #include "graph/text_util.h"
 
 namespace quern::onnx {
@@ -52,9 +53,7 @@ Result<MappedFile> map_descriptor(const FileDescriptor& file, std::string_view s
   }
   void* p = ::mmap(nullptr, size, PROT_READ, MAP_PRIVATE, file.get(), 0);
   if (p == MAP_FAILED) return system_error(subject, errno);
-  std::shared_ptr<const void> owner(
-      p, [size](const void* m) { ::munmap(const_cast<void*>(m), size); });
-  return MappedFile{std::move(owner), {static_cast<const std::byte*>(p), size}};
+  return MappedFile{own_file_pages(p, size), {static_cast<const std::byte*>(p), size}};
 }
 
 // Never waits for the other end of a pipe that lies under the name.

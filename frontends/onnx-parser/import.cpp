@@ -16,6 +16,7 @@ namespace {
 // time as much as memory, since functions may call each other a million times over.
 constexpr std::size_t node_cost = 256;
 constexpr std::size_t name_cost = 64;
+constexpr std::size_t symbol_name_max = 256;
 constexpr std::size_t attributes_max = 1000;
 constexpr std::size_t opsets_max = 100;
 
@@ -92,7 +93,7 @@ std::optional<Graph> Importer::run() {
   Graph graph(ops_);
   const GraphProto& proto = model_.graph.front();
   graph.name = short_name(proto.name);
-  Scope scope(graph, nullptr, environment_);
+  Scope scope(graph, nullptr, environment_, captured_bytes_);
   scope.set_declarations(proto.value_info);
   import_inputs(scope, proto);
   import_initializers(scope, proto);
@@ -200,7 +201,9 @@ Result<ValueType> Importer::value_type(const TypeProto& proto, Graph* symbols) c
                   cat("rank ", t->dims.size(), ", the most is ", Shape::max_rank));
   type.dims = Dims();
   for (const Dimension& d : t->dims) {
-    const bool named = !d.has_value && !d.param.empty() && symbols;
+    // A longer name would be stored again in every body that reads the value.
+    const bool named =
+        !d.has_value && !d.param.empty() && d.param.size() <= symbol_name_max && symbols;
     type.dims->push_back(named ? symbols->symbol(d.param) : Dim(d.has_value ? d.value : -1));
   }
   return type;
@@ -257,6 +260,7 @@ bool Importer::resolve_inputs(NodeImport& n) {
     if (value && *value == poisoned_value) n.poison();
     n.inputs_.push_back(value.value_or(no_value));
   }
+  n.charge(std::exchange(captured_bytes_, 0));
   return n.ok();
 }
 
@@ -327,7 +331,7 @@ std::optional<Graph> Importer::import_body(Scope& outer, const GraphProto& proto
   const std::size_t problems_before = problem_count_;
   Graph graph(ops_);
   graph.name = short_name(proto.name);
-  Scope scope(graph, &outer, outer.environment());
+  Scope scope(graph, &outer, outer.environment(), captured_bytes_);
   const auto defaults = initializer_names(proto);
   std::size_t formal = 0;
   for (const ValueInfo& input : proto.inputs) {
@@ -405,7 +409,7 @@ void Importer::call(NodeImport& n, const FunctionProto& function) {
                              function.default_attributes.size() + function.inputs.size())))
     return;
   const Environment environment = call_environment(n, function);
-  Scope scope(n.scope_.graph(), nullptr, environment);
+  Scope scope(n.scope_.graph(), nullptr, environment, captured_bytes_);
   for (std::size_t i = 0; i < function.inputs.size(); ++i)
     define(scope, function.inputs[i], n.in(i));
   if (++depth_ > options_.max_depth) {

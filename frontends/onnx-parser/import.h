@@ -47,9 +47,10 @@ struct Environment {
 // The names that the nodes of one graph or one function call see.
 class Scope {
  public:
-  // `outer`: of the node whose body this is; its graph is another one.
-  Scope(Graph& graph, Scope* outer, const Environment& environment)
-      : graph_(graph), outer_(outer), environment_(environment) {}
+  // `outer`: of the node whose body this is; its graph is another one. `captured_bytes` grows by
+  // what captures take.
+  Scope(Graph& graph, Scope* outer, const Environment& environment, std::size_t& captured_bytes)
+      : graph_(graph), outer_(outer), environment_(environment), captured_bytes_(captured_bytes) {}
 
   Graph& graph() { return graph_; }
   Scope* outer() { return outer_; }
@@ -70,6 +71,7 @@ class Scope {
   Graph& graph_;
   Scope* outer_;
   const Environment& environment_;
+  std::size_t& captured_bytes_;
   std::map<std::string_view, ValueId> names_;
   std::map<ValueId, ValueId> captured_;
   std::vector<ValueId> captures_;  // the inputs among them, in order
@@ -136,6 +138,7 @@ class Importer {
   bool gave_up_ = false;
   int depth_ = 0;
   std::uint64_t random_seeds_ = 0;  // handed out so far
+  std::size_t captured_bytes_ = 0;  // not charged yet
 };
 
 }  // namespace quern::onnx

@@ -55,7 +55,7 @@ ValueId after_first(NodeImport& n, ValueId later, ValueId first) {
 // r = R / (1 + T decay), H' = H + G^2, X' = X - r G / (sqrt(H') + epsilon)
 void import_adagrad(NodeImport& n) {
   const float decay = n.number("decay_factor", 0);
-  const float epsilon = n.number("epsilon", 0);
+  const float epsilon = n.number("epsilon", 1e-6f);
   const float norm = n.number("norm_coefficient", 0);
   const std::size_t count = tensor_count(n, 3);
   for (Tensors t{count, 0}; t.i < count && n.ok(); ++t.i) {
@@ -87,7 +87,7 @@ ValueId adam_rate(NodeImport& n, const Tensors& t, float alpha, float beta) {
 void import_adam(NodeImport& n) {
   const float alpha = n.number("alpha", 0.9f);
   const float beta = n.number("beta", 0.999f);
-  const float epsilon = n.number("epsilon", 0);
+  const float epsilon = n.number("epsilon", 1e-6f);
   const float norm = n.number("norm_coefficient", 0);
   const float norm_post = n.number("norm_coefficient_post", 0);
   const std::size_t count = tensor_count(n, 4);

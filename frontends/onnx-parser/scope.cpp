@@ -3,6 +3,20 @@
 #include "frontends/onnx-parser/import.h"
 
 namespace quern::onnx {
+namespace {
+
+constexpr std::size_t capture_cost = sizeof(Value) + 256;
+
+// What the names of symbols take in a graph that has not seen them.
+std::size_t symbol_bytes(const ValueType& type, const Graph& graph) {
+  std::size_t bytes = 0;
+  if (type.dims)
+    for (Dim d : *type.dims)
+      if (d.is_symbol()) bytes += 128 + 2 * graph.symbols()[d.symbol_id()].size();
+  return bytes;
+}
+
+}  // namespace
 
 std::optional<ValueId> Scope::find(std::string_view name) {
   if (const auto it = names_.find(name); it != names_.end()) return it->second;
@@ -15,6 +29,7 @@ std::optional<ValueId> Scope::find(std::string_view name) {
 ValueId Scope::capture(ValueId outer) {
   if (const auto it = captured_.find(outer); it != captured_.end()) return it->second;
   const Value& v = outer_->graph().value(outer);
+  captured_bytes_ += capture_cost + v.name.size() + symbol_bytes(v.type, outer_->graph());
   ValueId inner = no_value;
   if (v.is_constant()) {
     inner = graph_.add_constant(v.constant, short_name(v.name));

@@ -91,8 +91,9 @@ bool is_hard_gate(const Graph& g, ValueId v, double c, ValueId x) {
   if (!n) return false;
   const Unary& u = *n->as<Unary>();
   if (u.kind == UnaryKind::hard_sigmoid)
-    return c == 1 && n->inputs[0] == x && is_about(u.alpha, 1.0 / 6, t) && u.beta == 0.5;
-  if (u.kind != UnaryKind::clip || u.alpha != 0 || !is_about(u.beta * c, 1, t)) return false;
+    return c == 1 && n->inputs[0] == x && is_about(u.alpha, 1.0 / 6, t) && is_about(u.beta, 0.5, t);
+  if (u.kind != UnaryKind::clip || u.alpha != 0 || !(u.beta > 0)) return false;
+  if (!is_about(u.beta * c, 1, t)) return false;
   const Line line = line_of(g, n->inputs[0], x);
   return line.x == x && is_about(line.slope * c, 1.0 / 6, t) && is_about(line.offset * c, 0.5, t);
 }
@@ -146,9 +147,11 @@ Result<bool> recognise_hard_sigmoid(Graph& g, NodeId id) {
   if (!is_number_float(g, y)) return false;
   const Line scaled = line_of(g, y);
   const Node* clip = unary(g, scaled.x, UnaryKind::clip);
-  if (!clip || scaled.offset != 0 || clip->as<Unary>()->alpha != 0) return false;
+  if (!clip || scaled.offset != 0) return false;
+  const Unary& range = *clip->as<Unary>();
   const double c = scaled.slope;
-  if (!is_about(clip->as<Unary>()->beta * c, 1, dtype_of(g, y))) return false;
+  if (range.alpha != 0 || !(range.beta > 0) || !is_about(range.beta * c, 1, dtype_of(g, y)))
+    return false;
   const Line line = line_of(g, clip->inputs[0]);
   if (line.offset == 0) return false;
   return become(g, id, Unary{UnaryKind::hard_sigmoid, line.slope * c, line.offset * c}, {line.x});

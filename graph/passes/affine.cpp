@@ -23,6 +23,8 @@ struct Linear {
   Shape weights;
   DType dtype = DType::f32;
 
+  // Products of f16 weights and factors leave its range, or lose their digits near its end.
+  bool takes_factors() const { return dtype != DType::f16; }
   bool is_matmul() const { return node->as<MatMul>() != nullptr; }
   bool is_conv() const { return node->as<Conv>() != nullptr; }
   std::int64_t group() const {
@@ -145,6 +147,11 @@ bool has_no_padding(const Window& w) {
          std::ranges::all_of(w.pads, [](std::int64_t p) { return p == 0; });
 }
 
+bool is_finite(const Tensor& t) {
+  const auto all = numbers(t);
+  return all && std::ranges::all_of(*all, [](double v) { return std::isfinite(v); });
+}
+
 // x * c or x / c with the constant on the right.
 std::optional<Binary> scaling(const Node& n) {
   const Binary* b = bare<Binary>(n);
@@ -161,7 +168,7 @@ Result<bool> fold_scale(Graph& g, NodeId id) {
   const Node& n = g.node(id);
   const auto op = scaling(n);
   const auto l = op ? only_linear(g, n.inputs[0]) : std::nullopt;
-  if (!l || !keeps_shape(g, n.inputs[0], n.inputs[1])) return false;
+  if (!l || !l->takes_factors() || !keeps_shape(g, n.inputs[0], n.inputs[1])) return false;
   const auto s = per_channel(g, n.inputs[1], output_channels(*l));
   const auto factor = s ? output_factor(*l, *s) : std::nullopt;
   if (!factor) return false;
@@ -201,7 +208,7 @@ Result<bool> scale_before_bias(Graph& g, NodeId id) {
   const Node* add = op ? binary(g, n.inputs[0], BinaryKind::add) : nullptr;
   if (!add || !g.used_once(n.inputs[0]) || !g.value(add->inputs[1]).is_constant()) return false;
   const auto l = only_linear(g, add->inputs[0]);
-  if (!l || !l->is_matmul()) return false;
+  if (!l || !l->is_matmul() || !l->takes_factors()) return false;
   const ValueId product = add->inputs[0];
   const ValueId b = add->inputs[1];
   const ValueId s = n.inputs[1];
@@ -234,7 +241,7 @@ Result<bool> fold_alpha(Graph& g, NodeId id) {
 Result<bool> fold_input_scale(Graph& g, NodeId id) {
   const Node& n = g.node(id);
   const auto l = linear(g, n);
-  const Node* scaled = l ? bare<Binary>(g, n.inputs[0]) : nullptr;
+  const Node* scaled = l && l->takes_factors() ? bare<Binary>(g, n.inputs[0]) : nullptr;
   const auto op = scaled ? scaling(*scaled) : std::nullopt;
   if (!op || !g.used_once(n.inputs[0])) return false;
   if (!keeps_shape(g, scaled->inputs[0], scaled->inputs[1])) return false;
@@ -253,7 +260,7 @@ Result<bool> fold_input_shift(Graph& g, NodeId id) {
   const Node& n = g.node(id);
   const auto l = linear(g, n);
   const Node* shifted = l && l->is_conv() ? binary(g, n.inputs[0], BinaryKind::add) : nullptr;
-  if (!shifted || !g.used_once(n.inputs[0])) return false;
+  if (!shifted || !l->takes_factors() || !g.used_once(n.inputs[0])) return false;
   if (!has_no_padding(n.as<Conv>()->window)) return false;
   if (!keeps_shape(g, shifted->inputs[0], shifted->inputs[1])) return false;
   const auto t = per_channel(g, shifted->inputs[1], input_channels(*l));
@@ -297,8 +304,11 @@ Result<bool> expand_batch_norm(Graph& g, NodeId id) {
   Shape shape = {static_cast<std::int64_t>(p[0].size())};
   while (shape.rank() + 1 < g.type(x).dims->size()) shape.push_back(1);
   const DType dtype = g.type(x).dtype;
-  const ValueId s = g.add_constant(number_tensor(dtype, shape, p[0]));
-  const ValueId t = g.add_constant(number_tensor(dtype, shape, p[1]));
+  const Tensor factor = number_tensor(dtype, shape, p[0]);
+  const Tensor summand = number_tensor(dtype, shape, p[1]);
+  if (!is_finite(factor) || !is_finite(summand)) return false;
+  const ValueId s = g.add_constant(factor);
+  const ValueId t = g.add_constant(summand);
   const std::string name = n.name;
   QUERN_ASSIGN(const ValueId scaled, g.add(Binary{BinaryKind::mul}, {x, s}, name));
   return become(g, id, Binary{BinaryKind::add}, {scaled, t});

@@ -32,7 +32,7 @@ bool is_involution(UnaryKind k) {
   return k == UnaryKind::neg || k == UnaryKind::logical_not || k == UnaryKind::bitwise_not;
 }
 
-// f(x) >= 0 or NaN
+// f(x) >= 0 or NaN, of floats: the least integer has no absolute value.
 bool is_never_negative(const Unary& u) {
   switch (u.kind) {
     case UnaryKind::abs:
@@ -160,15 +160,18 @@ Result<bool> divide_to_multiply(Graph& g, NodeId id) {
                 {x, g.add_constant(number_tensor(type.dtype, type.shape, *c))});
 }
 
-// x ^ 2  =>  x * x;  x ^ 0.5  =>  sqrt(x), which differs at -inf alone;  x ^ -1  =>  reciprocal(x)
+// x ^ 2  =>  x * x, where an integer's exponent is one too: floats would saturate;  x ^ 0.5  =>
+// sqrt(x), which differs at -inf alone;  x ^ -1  =>  reciprocal(x)
 Result<bool> simplify_power(Graph& g, NodeId id) {
   const Node& n = g.node(id);
   if (!is_binary(n, BinaryKind::pow) || !keeps_shape(g, n.inputs[0], n.inputs[1])) return false;
   const auto exponent = splat(g, n.inputs[1]);
   const ValueId x = n.inputs[0];
   if (!exponent) return false;
-  if (*exponent == 2) return become(g, id, Binary{BinaryKind::mul}, {x, x});
-  if (!is_number_float(g, x)) return false;
+  const bool is_float = is_number_float(g, x);
+  const bool wraps = is_number_integer(g.type(n.inputs[1]).dtype);
+  if (*exponent == 2 && (is_float || wraps)) return become(g, id, Binary{BinaryKind::mul}, {x, x});
+  if (!is_float) return false;
   if (*exponent == 0.5) return become(g, id, Unary{UnaryKind::sqrt}, {x});
   if (*exponent == -1) return become(g, id, Unary{UnaryKind::reciprocal}, {x});
   return false;
@@ -213,9 +216,10 @@ Result<bool> drop_repeated_unary(Graph& g, NodeId id) {
   const Unary& inner = *inside->as<Unary>();
   if (is_involution(outer->kind) && inner.kind == outer->kind)
     return bypass(g, id, inside->inputs[0]);
-  const bool is_kept = (is_idempotent(outer->kind) && inner.kind == outer->kind) ||
-                       (outer->kind == UnaryKind::relu && is_never_negative(inner)) ||
-                       (outer->kind == UnaryKind::abs && is_never_negative(inner));
+  const bool keeps_positive = outer->kind == UnaryKind::relu || outer->kind == UnaryKind::abs;
+  const bool is_kept =
+      (is_idempotent(outer->kind) && inner.kind == outer->kind) ||
+      (keeps_positive && is_number_float(g, n.outputs[0]) && is_never_negative(inner));
   if (is_kept) return bypass(g, id, n.inputs[0]);
   if (outer->kind == UnaryKind::abs && inner.kind == UnaryKind::neg)
     return become(g, id, *outer, {inside->inputs[0]});

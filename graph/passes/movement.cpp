@@ -42,6 +42,15 @@ bool moves_nothing(const Graph& g, const Node& n) {
   return false;
 }
 
+// The last two dimensions of what an Expand gives are those of what it takes.
+bool keeps_matrices(const Graph& g, const Node& expand) {
+  const auto& from = g.type(expand.inputs[0]).dims;
+  const auto& to = g.type(expand.outputs[0]).dims;
+  return from && to && from->size() >= 2 && to->size() >= 2 &&
+         std::equal(from->end() - 2, from->end(), to->end() - 2,
+                    [](Dim a, Dim b) { return a.same(b); });
+}
+
 // Reducing one element gives that element.
 bool passes_one_element(ReduceKind k) {
   return k == ReduceKind::sum || k == ReduceKind::mean || k == ReduceKind::max ||
@@ -87,13 +96,14 @@ Result<bool> merge_concats(Graph& g, NodeId id) {
   return become(g, id, Concat{static_cast<std::int64_t>(*axis)}, std::move(parts));
 }
 
-// f(.., expand(x), ..)  =>  f(.., x, ..), where f broadcasts and the others give the shape
+// f(.., expand(x), ..)  =>  f(.., x, ..), where f broadcasts and the others give the shape; a
+// product broadcasts all dimensions but the last two
 Result<bool> drop_expand(Graph& g, NodeId id) {
   const Node& n = g.node(id);
   const std::size_t own = own_inputs(n);
   for (std::size_t i = 0; i < own; ++i) {
     const Node* expand = bare<Expand>(g, n.inputs[i]);
-    if (!expand) continue;
+    if (!expand || (n.as<MatMul>() && !keeps_matrices(g, *expand))) continue;
     std::vector<ValueId> inputs(n.inputs.begin(), n.inputs.begin() + static_cast<long>(own));
     inputs[i] = expand->inputs[0];
     const auto types = g.infer(n.op, inputs, 1, n.name);

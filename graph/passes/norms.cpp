@@ -190,7 +190,8 @@ Result<bool> recognise_group_norm(Graph& g, NodeId id) {
   if (!norm || norm->as<GroupNorm>()->groups != 0) return false;
   if (!is_splat(g, norm->inputs[1], 1) || !is_splat(g, norm->inputs[2], 0)) return false;
   const Node* reshape = bare<Reshape>(g, norm->inputs[0]);
-  if (!reshape || !known_same(g, n.outputs[0], reshape->inputs[0])) return false;
+  if (!reshape || !g.type(norm->inputs[0]).dims) return false;
+  if (!known_same(g, n.outputs[0], reshape->inputs[0])) return false;
   const Dims& grouped = *g.type(norm->inputs[0]).dims;
   const Dims& dims = *g.type(n.outputs[0]).dims;
   if (grouped.size() != 3 || dims.size() < 2 || !grouped[0].same(dims[0])) return false;

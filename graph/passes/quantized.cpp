@@ -71,8 +71,10 @@ bool same_elements(const Graph& g, ValueId a, ValueId b) {
          std::memcmp(x.data(), y.data(), x.bytes()) == 0;
 }
 
-// (k * s) / s is k for every 16-bit k, as long as nothing overflows or loses digits.
+// (k * s) / s is k for every 16-bit k, as long as nothing overflows or loses digits, as it would in
+// 16 bits.
 bool is_reversible(const Graph& g, const Steps& s) {
+  if (size_of(g.type(s.scale).dtype) < sizeof(float)) return false;
   const auto scales = numbers(g, s.scale);
   return scales && std::ranges::all_of(*scales, [](double v) { return v > 1e-30 && v < 1e30; });
 }
@@ -145,6 +147,7 @@ std::optional<Tensor> integer_bias(const Graph& g, ValueId bias, const Steps& x,
   const auto x_scale = splat(g, x.scale);
   const auto w_scale = numbers(g, w.scale);
   if (!b || !x_scale || !w_scale) return std::nullopt;
+  if (w_scale->size() != 1 && w_scale->size() != b->size()) return std::nullopt;
   std::vector<double> steps;
   for (std::size_t m = 0; m < b->size(); ++m) {
     const double scale = *x_scale * (*w_scale)[w_scale->size() == 1 ? 0 : m];

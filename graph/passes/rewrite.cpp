@@ -40,10 +40,10 @@ class Fixpoint {
     std::vector<NodeId> with_bodies;
     for (NodeId id : g.order())
       if (!g.node(id).bodies.empty()) with_bodies.push_back(id);
-    const std::size_t before = total_;
+    const std::size_t before = total_ + erased_;
     for (NodeId id : with_bodies)
       for (std::size_t i = 0; i < g.node(id).bodies.size(); ++i) QUERN_TRY(run(g.body(id, i)));
-    return total_ == before ? Status() : run_stages(g);
+    return total_ + erased_ == before ? Status() : run_stages(g);
   }
 
   void report(std::vector<PassCount>& counts) const {
@@ -126,10 +126,11 @@ class Fixpoint {
   }
 
   // Every rule leaves dead nodes behind, so this is no rule.
-  static bool erase_if_dead(Graph& g, NodeId id) {
+  bool erase_if_dead(Graph& g, NodeId id) {
     for (ValueId v : g.node(id).outputs)
       if (v != no_value && (!g.value(v).uses.empty() || g.is_output(v))) return false;
     g.erase(id);
+    ++erased_;
     return true;
   }
 
@@ -145,6 +146,7 @@ class Fixpoint {
   std::array<std::vector<std::size_t>, stage_count> over_graph_;
   std::vector<std::size_t> fired_;
   std::size_t total_ = 0;
+  std::size_t erased_ = 0;
 };
 
 }  // namespace

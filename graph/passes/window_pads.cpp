@@ -9,6 +9,8 @@
 namespace quern::passes {
 namespace {
 
+constexpr std::int64_t max_pad = std::int64_t{1} << 31;  // sums of two stay numbers
+
 // Pads of the spatial dimensions, all begins, then all ends, when the node pads nothing else.
 std::optional<Ints> spatial_pads(const Graph& g, const Node& n) {
   const auto& dims = g.type(n.inputs[0]).dims;
@@ -28,7 +30,7 @@ std::optional<Ints> spatial_pads(const Graph& g, const Node& n) {
     const auto axis = positive_axis(g, n.inputs[0], axes[i]);
     const std::int64_t begin = (*pads)[i];
     const std::int64_t end = (*pads)[axes.size() + i];
-    if (!axis || begin < 0 || end < 0) return std::nullopt;
+    if (!axis || begin < 0 || end < 0 || begin > max_pad || end > max_pad) return std::nullopt;
     if (begin == 0 && end == 0) continue;
     if (*axis < 2) return std::nullopt;
     spatial[*axis - 2] = begin;

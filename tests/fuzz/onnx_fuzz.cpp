@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// Any bytes as an ONNX model, and as a value file of each kind. What imports must be sound and
-// print.
+// Any bytes as an ONNX model, and as a value file of each kind. What imports must be sound, print,
+// and stay sound through all passes.
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
 #include <string>
+#include <string_view>
 
 #include "frontends/onnx-parser/onnx_parser.h"
+#include "graph/passes/pipeline.h"
 #include "graph/text.h"
 #include "graph/verify.h"
 #include "kernels/kernel.h"
@@ -22,16 +24,22 @@ void read_all(const Tensor& t) {
   (void)to_text(g, {.max_elements = 1 << 16});
 }
 
+void want_sound(const Graph& g, std::string_view when) {
+  const Status s = verify(g);
+  if (s.ok()) return;
+  std::fprintf(stderr, "%s: %s\n%s\n", std::string(when).c_str(), std::string(s.message()).c_str(),
+               to_text(g).c_str());
+  std::abort();
+}
+
 void import_model(std::span<const std::byte> bytes) {
   const ImportOptions options{.max_import_bytes = 16 << 20};
-  const auto model = parse_onnx(bytes, nullptr, "", builtin_ops(), options);
+  auto model = parse_onnx(bytes, nullptr, "", builtin_ops(), options);
   if (!model) return;
-  if (const Status s = verify(model->graph); !s.ok()) {
-    std::fprintf(stderr, "%s\n%s\n", std::string(s.message()).c_str(),
-                 to_text(model->graph).c_str());
-    std::abort();
-  }
+  want_sound(model->graph, "imported");
   (void)to_text(model->graph, {.max_elements = 1 << 12});
+  (void)run_passes(model->graph);  // an error leaves a valid graph
+  want_sound(model->graph, "rewritten");
 }
 
 }  // namespace

@@ -132,17 +132,15 @@ TEST(Convolutions, CausalConvWithStateKeepsTheLastElements) {
                       .attributes = {word("activation", "silu")},
                       .version = 27,
                       .outputs = 2}),
-            "%3: i64[2] = ShapeOf(%0) end=2\n"
-            "const %4: i64[1] = {2}\n"
-            "%5: i64[3] = Concat(%3, %4)\n"
-            "%6: f32[?,?,?] = ConstantOfShape(%5)\n"
-            "%7: f32[2,4,?] = Concat(%6, %0) axis=2\n"
-            "%8: f32[2,4,?] = Conv(%7, %1, %2) group=4\n"
-            "%9: f32[2,4,?] = Unary(%8) kind=swish alpha=1\n"
-            "%10: i64[1] = ShapeOf(%0) start=2 end=3\n"
-            "%11: i64[1] = ShapeOf(%7) start=2 end=3\n"
-            "const %12: i64[1] = {2}\n"
-            "%13: f32[2,4,?] = Slice(%7, %10, %11, %12)\n");
+            "const %3: i64[3] = {2, 4, 2}\n"
+            "%4: f32[2,4,2] = ConstantOfShape(%3)\n"
+            "%5: f32[2,4,10] = Concat(%4, %0) axis=2\n"
+            "%6: f32[2,4,8] = Conv(%5, %1, %2) group=4\n"
+            "%7: f32[2,4,8] = Unary(%6) kind=swish alpha=1\n"
+            "const %8: i64[1] = {8}\n"
+            "const %9: i64[1] = {10}\n"
+            "const %10: i64[1] = {2}\n"
+            "%11: f32[2,4,2] = Slice(%5, %8, %9, %10)\n");
 }
 
 TEST(Pooling, Windows) {
@@ -274,27 +272,19 @@ TEST(Norms, GroupNormalizationOfOpset18HadParametersPerGroup) {
                       .types = {image, groups, groups},
                       .attributes = {integer("num_groups", 2)},
                       .version = 18}),
-            "%3: i64[1] = ShapeOf(%0) start=1 end=2\n"
-            "const %4: i64[1] = {2}\n"
-            "%5: i64[1] = Binary(%3, %4) kind=div\n"
-            "const %6: i64[1] = {1}\n"
-            "%7: f32[2,1] = Unsqueeze(%1, %6)\n"
-            "const %8: i64[1] = {2}\n"
-            "%9: i64[2] = Concat(%8, %5)\n"
-            "%10: f32[2,?] = Expand(%7, %9)\n"
-            "const %11: i64[1] = {-1}\n"
-            "%12: f32[?] = Reshape(%10, %11)\n"
-            "%13: i64[1] = ShapeOf(%0) start=1 end=2\n"
-            "const %14: i64[1] = {2}\n"
-            "%15: i64[1] = Binary(%13, %14) kind=div\n"
-            "const %16: i64[1] = {1}\n"
-            "%17: f32[2,1] = Unsqueeze(%2, %16)\n"
-            "const %18: i64[1] = {2}\n"
-            "%19: i64[2] = Concat(%18, %15)\n"
-            "%20: f32[2,?] = Expand(%17, %19)\n"
-            "const %21: i64[1] = {-1}\n"
-            "%22: f32[?] = Reshape(%20, %21)\n"
-            "%23: f32[1,4,8,8] = GroupNorm(%0, %12, %22) groups=2\n");
+            "const %3: i64[1] = {1}\n"
+            "%4: f32[2,1] = Unsqueeze(%1, %3)\n"
+            "const %5: i64[2] = {2, 2}\n"
+            "%6: f32[2,2] = Expand(%4, %5)\n"
+            "const %7: i64[1] = {-1}\n"
+            "%8: f32[4] = Reshape(%6, %7)\n"
+            "const %9: i64[1] = {1}\n"
+            "%10: f32[2,1] = Unsqueeze(%2, %9)\n"
+            "const %11: i64[2] = {2, 2}\n"
+            "%12: f32[2,2] = Expand(%10, %11)\n"
+            "const %13: i64[1] = {-1}\n"
+            "%14: f32[4] = Reshape(%12, %13)\n"
+            "%15: f32[1,4,8,8] = GroupNorm(%0, %8, %14) groups=2\n");
 }
 
 TEST(Softmaxes, CoverAllDimensionsFromTheAxisOnBelowOpset13) {

@@ -183,16 +183,16 @@ TEST(RandomOps, ShapesFromAttributesOrInputs) {
       "const %0: i64[1] = {2}\n"
       "%1: f64[2] = Random(%0) kind=uniform dtype=f64 high_or_scale=5 seed=1\n");
   EXPECT_EQ(nodes_of({"RandomNormalLike", {scales}}),
-            "%1: i64[1] = ShapeOf(%0)\n"
-            "%2: f32[?] = Random(%1) kind=normal seed=1\n");
+            "const %1: i64[1] = {4}\n"
+            "%2: f32[4] = Random(%1) kind=normal seed=1\n");
   EXPECT_EQ(
       nodes_of(
           {"RandomUniformLike", {tensor_type(i64, {2})}, {integer("dtype", 1), number("low", -1)}}),
-      "%1: i64[1] = ShapeOf(%0)\n"
-      "%2: f32[?] = Random(%1) kind=uniform low_or_mean=-1 seed=1\n");
+      "const %1: i64[1] = {2}\n"
+      "%2: f32[2] = Random(%1) kind=uniform low_or_mean=-1 seed=1\n");
   EXPECT_EQ(nodes_of({"Bernoulli", {scales}, {integer("dtype", 9)}}),
-            "%1: i64[1] = ShapeOf(%0)\n"
-            "%2: f32[?] = Random(%1) kind=uniform seed=1\n"
+            "const %1: i64[1] = {4}\n"
+            "%2: f32[4] = Random(%1) kind=uniform seed=1\n"
             "%3: bool[4] = Binary(%2, %0) kind=less\n"
             "%4: bool[4] = Cast(%3) to=bool\n");
   EXPECT_EQ(nodes_of({"Multinomial",

@@ -54,8 +54,8 @@ TEST(Dropout, IsIdentityAtInference) {
             "%1: f32[2,3,4] = Identity(%0)\n");
   EXPECT_EQ(nodes_of({.op = "Dropout", .types = {x, tensor_type(f32, {})}, .outputs = 2}),
             "%2: f32[2,3,4] = Identity(%0)\n"
-            "%3: i64[3] = ShapeOf(%0)\n"
-            "%4: bool[?,?,?] = ConstantOfShape(%3) dtype=bool bits=1\n");
+            "const %3: i64[3] = {2, 3, 4}\n"
+            "%4: bool[2,3,4] = ConstantOfShape(%3) dtype=bool bits=1\n");
   EXPECT_THAT(nodes_of({.op = "Dropout", .types = {x}, .version = 7, .outputs = 2}),
               HasSubstr("ConstantOfShape(%2) bits=1065353216"));
 }
@@ -65,11 +65,11 @@ TEST(Dropout, InTrainingItDrawsAndScales) {
                       .types = {x, tensor_type(f32, {}), tensor_type(boolean, {})},
                       .attributes = {integer("seed", 7)},
                       .outputs = 2}),
-            "%3: i64[3] = ShapeOf(%0)\n"
-            "%4: f32[?,?,?] = Random(%3) kind=uniform seed=7\n"
-            "%5: bool[?,?,?] = Binary(%4, %1) kind=greater_equal\n"
+            "const %3: i64[3] = {2, 3, 4}\n"
+            "%4: f32[2,3,4] = Random(%3) kind=uniform seed=7\n"
+            "%5: bool[2,3,4] = Binary(%4, %1) kind=greater_equal\n"
             "%6: bool[] = Unary(%2) kind=logical_not\n"
-            "%7: bool[?,?,?] = Binary(%5, %6) kind=logical_or\n"
+            "%7: bool[2,3,4] = Binary(%5, %6) kind=logical_or\n"
             "const %8: f32[] = {1}\n"
             "%9: f32[] = Binary(%8, %1) kind=sub\n"
             "%10: f32[] = Binary(%8, %9) kind=div\n"
@@ -219,7 +219,7 @@ TEST(CenterCropPad, IsAPadThatMayCrop) {
                       .types = {x, tensor_type(i32, {2})},
                       .attributes = {integers("axes", {0, 2})},
                       .version = 18}),
-            "%2: i64[3] = ShapeOf(%0)\n"
+            "const %2: i64[3] = {2, 3, 4}\n"
             "const %3: i64[2] = {0, 2}\n"
             "%4: i64[2] = Gather(%2, %3) kind=axis\n"
             "%5: i64[2] = Cast(%1) to=i64\n"
@@ -271,22 +271,20 @@ TEST(Indexing, TensorScatterWritesAtPositionsPerBatch) {
                       .types = {cache, update, list2},
                       .attributes = {word("mode", "circular")},
                       .version = 24}),
-            "%3: i64[1] = ShapeOf(%1) start=2 end=3\n"
-            "const %4: i64[0] = {}\n"
-            "%5: i64[] = Reshape(%3, %4)\n"
-            "const %6: i64[] = {0}\n"
-            "const %7: i64[] = {1}\n"
-            "%8: i64[?] = Range(%6, %5, %7)\n"
-            "const %9: i64[3] = {0, 1, 3}\n"
-            "%10: i64[1,1,?,1] = Unsqueeze(%8, %9)\n"
-            "const %11: i64[3] = {1, 2, 3}\n"
-            "%12: i64[2,1,1,1] = Unsqueeze(%2, %11)\n"
-            "%13: i64[2,1,?,1] = Binary(%10, %12) kind=add\n"
-            "%14: i64[1] = ShapeOf(%0) start=2 end=3\n"
-            "%15: i64[2,1,?,1] = Binary(%13, %14) kind=mod\n"
-            "%16: i64[4] = ShapeOf(%1)\n"
-            "%17: i64[2,?,?,?] = Expand(%15, %16)\n"
-            "%18: f32[2,4,8,5] = Scatter(%0, %17, %1) kind=elements axis=2\n");
+            "const %3: i64[] = {0}\n"
+            "const %4: i64[] = {1}\n"
+            "const %5: i64[] = {1}\n"
+            "%6: i64[1] = Range(%3, %4, %5)\n"
+            "const %7: i64[3] = {0, 1, 3}\n"
+            "%8: i64[1,1,1,1] = Unsqueeze(%6, %7)\n"
+            "const %9: i64[3] = {1, 2, 3}\n"
+            "%10: i64[2,1,1,1] = Unsqueeze(%2, %9)\n"
+            "%11: i64[2,1,1,1] = Binary(%8, %10) kind=add\n"
+            "const %12: i64[1] = {8}\n"
+            "%13: i64[2,1,1,1] = Binary(%11, %12) kind=mod\n"
+            "const %14: i64[4] = {2, 4, 1, 5}\n"
+            "%15: i64[2,4,1,5] = Expand(%13, %14)\n"
+            "%16: f32[2,4,8,5] = Scatter(%0, %15, %1) kind=elements axis=2\n");
   EXPECT_THAT(nodes_of({.op = "TensorScatter",
                         .types = {cache, update},
                         .attributes = {integer("axis", 0)},

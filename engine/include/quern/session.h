@@ -18,8 +18,9 @@ struct SessionOptions {
   int threads = 0;  // 0: as the executable was compiled
 };
 
-// One line of computation over an executable: bound inputs, an arena, outputs. Cheap to make; used by
-// one thread at a time (cancel() apart). Outputs are valid until the next run() or the session's end.
+// One line of computation over an executable: bound inputs, an arena, outputs. Cheap to make; used
+// by one thread at a time (cancel() apart). Outputs are valid until the next run() or the session's
+// end.
 class Session {
  public:
   static Result<std::unique_ptr<Session>> create(std::shared_ptr<const Executable> executable,
@@ -48,8 +49,9 @@ class Session {
   // Only these outputs are computed; empty: all.
   Status request_outputs(std::span<const std::size_t> indices);
 
-  // Errors: invalid_argument (an unbound input, an operand out of range), busy (cancelled, deadline),
-  // unsupported, out_of_memory. After a first run with these shapes: allocates nothing.
+  // Errors: invalid_argument (an unbound input, an operand out of range), busy (cancelled,
+  // deadline), unsupported, out_of_memory. After a first run with these shapes nothing is allocated,
+  // but for some hundred bytes that each call of oneDNN takes for itself.
   Status run();
   Status run_until(std::chrono::steady_clock::time_point deadline);
   // Makes the plan for the bound inputs' shapes without running.
@@ -79,7 +81,8 @@ class Session {
   };
   // Runs once and times every kernel, in the order of execution: those of a loop's body once an
   // iteration.
-  Result<std::vector<Timing>> profile();
+  Result<std::vector<Timing>> profile(std::chrono::steady_clock::time_point deadline =
+                                          std::chrono::steady_clock::time_point::max());
 
   struct Impl;
 

@@ -297,5 +297,31 @@ TEST(ExpandBatchNorm, StaysForVariableParametersAndUnknownRank) {
     output %5 "z")");
 }
 
+TEST(ExpandBatchNorm, StaysWhereFactorsAreNoNumbers) {
+  expect_stays({"expand_batch_norm"}, R"(
+    input %0 "x": f32[1,2,3]
+    const %1: f32[2] = {2, 3}
+    const %2: f32[2] = {1, 0}
+    %3: f32[1,2,3] = BatchNorm(%0, %1, %1, %1, %2) epsilon=0
+    output %3 "y")");
+  expect_stays({"expand_batch_norm"}, R"(
+    input %0 "x": f16[1,2,3]
+    const %1: f16[2] = {2, 3}
+    const %2: f16[2] = {1, 0}
+    %3: f16[1,2,3] = BatchNorm(%0, %1, %1, %1, %2) epsilon=1e-10
+    output %3 "y")");
+}
+
+TEST(FoldScale, StaysForWeightsOf16BitsWithLittleRange) {
+  expect_stays({"fold_scale", "fold_input_scale", "fold_input_shift", "scale_before_bias"}, R"(
+    input %0 "x": f16[1,2,3]
+    const %1: f16[2,2,1] = {0.0001, 0.0002, 0.0003, 0.0004}
+    const %2: f16[2,1] = {0.001, 2000}
+    %3: f16[1,2,3] = Binary(%0, %2) kind=add
+    %4: f16[1,2,3] = Conv(%3, %1)
+    %5: f16[1,2,3] = Binary(%4, %2) kind=mul
+    output %5 "y")");
+}
+
 }  // namespace
 }  // namespace quern::testing

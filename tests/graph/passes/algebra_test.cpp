@@ -322,5 +322,30 @@ TEST(SimplifyClip, WithoutBoundsAndAsRelu) {
     output %1 "y")");
 }
 
+TEST(SimplifyPower, OfIntegersOnlyByIntegers) {
+  expect_becomes({"simplify_power"}, R"(
+    input %0 "x": i32[3]
+    const %1: i64[] = {2}
+    %2: i32[3] = Binary(%0, %1) kind=pow
+    output %2 "y")",
+                 R"(
+    input %0 "x": i32[3]
+    %1: i32[3] = Binary(%0, %0) kind=mul
+    output %1 "y")");
+  expect_stays({"simplify_power"}, R"(
+    input %0 "x": i32[3]
+    const %1: f32[] = {2}
+    %2: i32[3] = Binary(%0, %1) kind=pow
+    output %2 "y")");
+}
+
+TEST(DropRepeatedUnary, StaysForTheLeastInteger) {
+  expect_stays({"drop_repeated_unary"}, R"(
+    input %0 "x": i8[3]
+    %1: i8[3] = Unary(%0) kind=abs
+    %2: i8[3] = Unary(%1) kind=relu
+    output %2 "y")");
+}
+
 }  // namespace
 }  // namespace quern::testing

@@ -195,5 +195,12 @@ TEST(DeadNodes, GoWithWhatTheyRead) {
     output %1 "y")");
 }
 
+TEST(FoldConstants, StaysForSmallOperandsAndMuchWork) {
+  expect_stays({"fold_constants"}, R"(
+    const %0: f32[200] = ...
+    %1: f32[] = Einsum(%0, %0, %0) equation="a,b,c->"
+    output %1 "y")");
+}
+
 }  // namespace
 }  // namespace quern::testing

@@ -124,8 +124,9 @@ class Interpreter {
   Status run_node(const Node& n) {
     std::vector<Tensor> inputs;
     for (ValueId v : n.inputs) inputs.push_back(value(v));
-    QUERN_ASSIGN(const std::vector<Tensor> outputs,
-                 n.as<If>() ? run_if(n, inputs) : compute(n, inputs));
+    QUERN_ASSIGN(const std::vector<Tensor> outputs, n.as<If>()     ? run_if(n, inputs)
+                                                    : n.as<Loop>() ? run_loop(n, inputs)
+                                                                   : compute(n, inputs));
     for (std::size_t i = 0; i < n.outputs.size(); ++i)
       if (n.outputs[i] != no_value) values_[index(n.outputs[i])] = outputs[i];
     return {};
@@ -134,6 +135,25 @@ class Interpreter {
   static Result<std::vector<Tensor>> run_if(const Node& n, const std::vector<Tensor>& inputs) {
     const bool condition = inputs[0].span<bool>()[0];
     return interpret(n.bodies[condition ? 0 : 1], {inputs.begin() + 1, inputs.end()});
+  }
+
+  // A number of trips and carried values; nothing collected.
+  static Result<std::vector<Tensor>> run_loop(const Node& n, const std::vector<Tensor>& inputs) {
+    const auto carried = n.as<Loop>()->carried;
+    if (!inputs[0].valid() || static_cast<std::int64_t>(n.outputs.size()) != carried)
+      return Status(Code::unsupported, "a loop that the interpreter does not know");
+    const auto split = inputs.begin() + 2 + carried;
+    std::vector<Tensor> state(inputs.begin() + 2, split);
+    Tensor go_on = inputs[1].valid() ? inputs[1] : Tensor::scalar(DType::boolean, true);
+    for (std::int64_t i = 0; i < inputs[0].span<std::int64_t>()[0] && go_on.span<bool>()[0]; ++i) {
+      std::vector<Tensor> in = {Tensor::scalar(DType::i64, i), go_on};
+      in.insert(in.end(), state.begin(), state.end());
+      in.insert(in.end(), split, inputs.end());
+      QUERN_ASSIGN(std::vector<Tensor> out, interpret(n.bodies[0], in));
+      go_on = out[0];
+      state.assign(out.begin() + 1, out.end());
+    }
+    return state;
   }
 
   Result<std::vector<Tensor>> compute(const Node& n, const std::vector<Tensor>& inputs) {
@@ -183,7 +203,9 @@ void expect_close(const Tensor& expected, const Tensor& actual, double tolerance
   for (std::size_t i = 0; i < a.size(); ++i) {
     if (std::isnan(a[i]) || std::isinf(a[i])) {
       EXPECT_EQ(std::isnan(a[i]), std::isnan(b[i])) << "element " << i;
-      if (std::isinf(a[i])) EXPECT_EQ(a[i], b[i]) << "element " << i;
+      if (std::isinf(a[i])) {
+        EXPECT_EQ(a[i], b[i]) << "element " << i;
+      }
     } else {
       EXPECT_NEAR(a[i], b[i], tolerance * greatest) << "element " << i;
     }

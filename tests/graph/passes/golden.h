@@ -43,7 +43,7 @@ void expect_stays(const Rules& rules, std::string_view statements);
 
 // Elements of a seed, small enough to keep exp and x^3 in bounds.
 Tensor random_tensor(const TensorType& type, std::uint64_t seed);
-// The outputs, node by node. If is run, other control flow is an error.
+// The outputs, node by node. If and Loop are run, other control flow is an error.
 Result<std::vector<Tensor>> interpret(const Graph& graph, const std::vector<Tensor>& inputs);
 // One value for each input of known type; nothing when there is another.
 std::vector<Tensor> random_inputs(const Graph& graph, std::uint64_t seed);

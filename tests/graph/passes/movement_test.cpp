@@ -193,5 +193,27 @@ TEST(DropWhere, OfOneCondition) {
     output %5 "y")");
 }
 
+TEST(DropExpand, StaysWhereAProductNeedsTheSize) {
+  expect_stays({"drop_expand"}, R"(
+    input %0 "x": f32[3,1]
+    input %1 "w": f32[K,5]
+    input %2 "s": i64[2]
+    %3: f32[3,K] = Expand(%0, %2)
+    %4: f32[3,5] = MatMul(%3, %1)
+    output %4 "y")");
+  expect_becomes({"drop_expand"}, R"(
+    input %0 "x": f32[1,3,2]
+    input %1 "w": f32[4,2,5]
+    const %2: i64[3] = {4, 3, 2}
+    %3: f32[4,3,2] = Expand(%0, %2)
+    %4: f32[4,3,5] = MatMul(%3, %1)
+    output %4 "y")",
+                 R"(
+    input %0 "x": f32[1,3,2]
+    input %1 "w": f32[4,2,5]
+    %2: f32[4,3,5] = MatMul(%0, %1)
+    output %2 "y")");
+}
+
 }  // namespace
 }  // namespace quern::testing

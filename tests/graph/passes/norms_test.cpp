@@ -248,5 +248,18 @@ TEST(VectorNorm, WithALeastNorm) {
     output %3 "y")");
 }
 
+TEST(RecogniseGroupNorm, StaysWhereTheGroupsAreUnknown) {
+  expect_stays({"recognise_group_norm"}, R"(
+    input %0 "x": f32[1,4,6]
+    input %1 "s": i64[?]
+    const %2: f32[2] = {1, 1}
+    const %3: f32[2] = {0, 0}
+    const %4: i64[3] = {1, 4, 6}
+    %5: f32[*] = Reshape(%0, %1)
+    %6: f32[*] = GroupNorm(%5, %2, %3)
+    %7: f32[1,4,6] = Reshape(%6, %4)
+    output %7 "y")");
+}
+
 }  // namespace
 }  // namespace quern::testing

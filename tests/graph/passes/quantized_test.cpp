@@ -163,5 +163,15 @@ TEST(QLinearMatMul, WithColumnScales) {
                  0);
 }
 
+TEST(CancelQuantize, StaysWhere16BitsLoseSteps) {
+  expect_stays({"cancel_quantize"}, R"(
+    input %0 "x": u8[4]
+    const %1: bf16[] = {0.1}
+    const %2: u8[] = {0}
+    %3: bf16[4] = Dequantize(%0, %1, %2)
+    %4: u8[4] = Quantize(%3, %1, %2)
+    output %4 "y")");
+}
+
 }  // namespace
 }  // namespace quern::testing

@@ -94,5 +94,15 @@ TEST(AbsorbPoolPads, StaysWhereTheCountOrTheValueDiffers) {
     output %5 "w")");
 }
 
+TEST(AbsorbConvPads, StaysForPadsBeyondAnySize) {
+  expect_stays({"absorb_conv_pads"}, R"(
+    input %0 "x": f32[1,1,?]
+    const %1: i64[6] = {0, 0, 9223372036854775807, 0, 0, 0}
+    const %2: f32[1,1,1] = {1}
+    %3: f32[1,1,?] = Pad(%0, %1)
+    %4: f32[1,1,?] = Conv(%3, %2) pads=[1,0]
+    output %4 "y")");
+}
+
 }  // namespace
 }  // namespace quern::testing

@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: Apache-2.0
+// Versions, names, errors and devices.
+#include <array>
+
+#include <quern/device.h>
+#include <quern/dtype.h>
+
+#include "engine/c_api/handles.h"
+
+namespace quern::c_api {
+namespace {
+
+thread_local std::array<char, 2048> last_error{};
+
+static_assert(QUERN_INVALID_ARGUMENT == static_cast<int>(Code::invalid_argument));
+static_assert(QUERN_INTERNAL == static_cast<int>(Code::internal));
+static_assert(QUERN_BOOL == static_cast<int>(DType::boolean));
+static_assert(QUERN_F8E5M2FNUZ + 1 == static_cast<int>(dtype_count));
+static_assert(QUERN_OPTIONAL_SEQUENCE == static_cast<int>(ValueSpec::Kind::optional_sequence));
+static_assert(QUERN_MAX_RANK == static_cast<int>(Shape::max_rank));
+static_assert(sizeof(quern_string) == sizeof(StringRef));
+
+bool is_dtype(quern_dtype dtype) {
+  return dtype >= 0 && dtype < static_cast<int>(dtype_count);
+}
+
+}  // namespace
+
+quern_status report(quern_status code, std::string_view message) noexcept {
+  if (code == QUERN_OK) return code;
+  const std::size_t n = std::min(message.size(), last_error.size() - 1);
+  std::memcpy(last_error.data(), message.data(), n);
+  last_error[n] = '\0';
+  return code;
+}
+
+quern_status report(const Status& status) noexcept {
+  return report(static_cast<quern_status>(status.code()), status.message());
+}
+
+}  // namespace quern::c_api
+
+using namespace quern;
+using namespace quern::c_api;
+
+struct quern_devices {
+  std::vector<DeviceInfo> list;
+};
+
+uint32_t quern_api_version(void) {
+  return QUERN_API_VERSION;
+}
+const char* quern_version(void) {
+  return QUERN_VERSION;
+}
+
+const char* quern_status_name(quern_status status) {
+  if (status < QUERN_OK || status > QUERN_INTERNAL) return "unknown";
+  return code_name(static_cast<Code>(status)).data();  // a literal: ends with a zero
+}
+
+const char* quern_last_error(void) {
+  return last_error.data();
+}
+
+const char* quern_dtype_name(quern_dtype dtype) {
+  return is_dtype(dtype) ? name_of(static_cast<DType>(dtype)).data() : "unknown";
+}
+size_t quern_dtype_size(quern_dtype dtype) {
+  return is_dtype(dtype) ? size_of(static_cast<DType>(dtype)) : 0;
+}
+
+quern_status quern_devices_list(quern_devices** devices) {
+  return guarded([&]() -> Status {
+    QUERN_NOT_NULL(devices);
+    *devices = new quern_devices{list_devices()};
+    return {};
+  });
+}
+
+void quern_devices_destroy(quern_devices* devices) {
+  delete devices;
+}
+size_t quern_devices_count(const quern_devices* devices) {
+  return devices ? devices->list.size() : 0;
+}
+
+quern_status quern_devices_info(const quern_devices* devices, size_t index,
+                                quern_device_info* info) {
+  return guarded([&]() -> Status {
+    QUERN_NOT_NULL(devices);
+    QUERN_NOT_NULL(info);
+    if (index >= devices->list.size())
+      return {Code::invalid_argument, "device " + std::to_string(index) + ": there are " +
+                                          std::to_string(devices->list.size())};
+    const DeviceInfo& d = devices->list[index];
+    return write_struct(
+        info, {0, d.name.c_str(), d.title.c_str(), d.kind == DeviceInfo::Kind::gpu ? 1 : 0});
+  });
+}

@@ -1,0 +1,185 @@
+// SPDX-License-Identifier: Apache-2.0
+// Models and executables: what they are called and what they take.
+#include <quern/onnx.h>
+#include <quern/tensor.h>
+
+#include "engine/c_api/handles.h"
+
+using namespace quern;
+using namespace quern::c_api;
+
+namespace quern::c_api {
+
+ValueTable::ValueTable(std::vector<ValueSpec> specs, const char* what)
+    : specs_(std::move(specs)), what_(what) {
+  for (const ValueSpec& s : specs_) {
+    auto& names = symbols_.emplace_back();
+    for (const std::string& name : s.symbols) names.push_back(name.c_str());
+  }
+}
+
+Status ValueTable::info(std::size_t index, quern_value_info* info) const {
+  QUERN_NOT_NULL(info);
+  if (index >= specs_.size())
+    return {Code::invalid_argument, std::string(what_) + " " + std::to_string(index) +
+                                        ": the model has " + std::to_string(specs_.size())};
+  const ValueSpec& s = specs_[index];
+  quern_value_info value{};
+  value.name = s.name.c_str();
+  value.dtype = static_cast<quern_dtype>(s.dtype);
+  value.kind = static_cast<std::int32_t>(s.kind);
+  value.has_rank = s.has_rank;
+  value.rank = s.dims.size();
+  value.dims = s.dims.data();
+  value.symbols = symbols_[index].data();
+  return write_struct(info, value);
+}
+
+Status ValueTable::find(const char* name, std::size_t* index) const {
+  QUERN_NOT_NULL(name);
+  QUERN_NOT_NULL(index);
+  std::string all;
+  for (std::size_t i = 0; i < specs_.size(); ++i) {
+    if (specs_[i].name == name) {
+      *index = i;
+      return {};
+    }
+    all += (i ? ", '" : "'") + specs_[i].name + "'";
+  }
+  return {Code::not_found,
+          std::string("no ") + what_ + " '" + name + "'; the model has: " + all.substr(0, 1000)};
+}
+
+}  // namespace quern::c_api
+
+// ---- loading -----------------------------------------------------------------------------------
+
+namespace {
+
+Status hand_out(Result<Model> loaded, quern_model** model) {
+  if (!loaded) return std::move(loaded).error();
+  *model = new quern_model(std::move(*loaded));
+  return {};
+}
+
+}  // namespace
+
+quern_status quern_model_load(const char* path, const quern_load_options* options,
+                              quern_model** model) {
+  return guarded([&]() -> Status {
+    QUERN_NOT_NULL(path);
+    QUERN_NOT_NULL(model);
+    QUERN_ASSIGN(const quern_load_options o, read_struct(options));
+    return hand_out(load_onnx(path, {.max_bytes = o.max_bytes}), model);
+  });
+}
+
+quern_status quern_model_load_bytes(const void* data, size_t bytes,
+                                    const quern_load_options* options, quern_model** model) {
+  return guarded([&]() -> Status {
+    QUERN_NOT_NULL(data);
+    QUERN_NOT_NULL(model);
+    QUERN_ASSIGN(const quern_load_options o, read_struct(options));
+    std::span<const std::byte> view(static_cast<const std::byte*>(data), bytes);
+    std::shared_ptr<const void> owner;
+    if (!o.borrow) {
+      const auto size = static_cast<std::int64_t>(bytes);
+      QUERN_ASSIGN(const Tensor copy, Tensor::copy_of({DType::u8, {size}}, view));
+      view = {copy.data(), bytes};
+      owner = copy.owner();
+    }
+    const std::string folder = o.folder ? o.folder : "";
+    return hand_out(parse_onnx(view, std::move(owner), folder, {.max_bytes = o.max_bytes}), model);
+  });
+}
+
+void quern_model_destroy(quern_model* model) {
+  delete model;
+}
+
+quern_status quern_model_get_info(const quern_model* model, quern_model_info* info) {
+  return guarded([&]() -> Status {
+    QUERN_NOT_NULL(model);
+    QUERN_NOT_NULL(info);
+    const ModelMetadata& m = model->model.metadata();
+    quern_model_info value{};
+    value.graph_name = m.graph_name.c_str();
+    value.producer_name = m.producer_name.c_str();
+    value.producer_version = m.producer_version.c_str();
+    value.domain = m.domain.c_str();
+    value.description = m.description.c_str();
+    value.model_version = m.model_version;
+    value.ir_version = m.ir_version;
+    value.property_count = m.properties.size();
+    return write_struct(info, value);
+  });
+}
+
+quern_status quern_model_property(const quern_model* model, size_t index, const char** key,
+                                  const char** value) {
+  return guarded([&]() -> Status {
+    QUERN_NOT_NULL(model);
+    const auto& properties = model->model.metadata().properties;
+    if (index >= properties.size())
+      return {Code::invalid_argument, "property " + std::to_string(index) + ": the model has " +
+                                          std::to_string(properties.size())};
+    if (key) *key = properties[index].first.c_str();
+    if (value) *value = properties[index].second.c_str();
+    return {};
+  });
+}
+
+// ---- compiling ---------------------------------------------------------------------------------
+
+quern_status quern_executable_compile(const quern_model* model,
+                                      const quern_compile_options* options,
+                                      quern_executable** executable) {
+  return guarded([&]() -> Status {
+    QUERN_NOT_NULL(model);
+    QUERN_NOT_NULL(executable);
+    QUERN_ASSIGN(const quern_compile_options o, read_struct(options));
+    QUERN_ASSIGN(auto device, open_device(o.device ? o.device : "cpu"));
+    CompileOptions compile;
+    compile.threads = o.threads;
+    compile.strategy = o.strategy ? o.strategy : "";
+    if (o.max_plans) compile.max_plans = o.max_plans;
+    compile.memory_limit = o.memory_limit;
+    compile.optimize = !o.no_rewrites;
+    QUERN_ASSIGN(auto compiled,
+                 Executable::compile(model->model.clone(), std::move(device), compile));
+    *executable = new quern_executable(std::move(compiled));
+    return {};
+  });
+}
+
+void quern_executable_destroy(quern_executable* executable) {
+  delete executable;
+}
+
+// ---- inputs and outputs, of both ---------------------------------------------------------------
+
+#define QUERN_VALUES(handle, value)                                                             \
+  size_t quern_##handle##_##value##_count(const quern_##handle* handle) {                       \
+    return handle ? handle->value##s.size() : 0;                                                \
+  }                                                                                             \
+  quern_status quern_##handle##_##value##_info(const quern_##handle* handle, size_t index,      \
+                                               quern_value_info* info) {                        \
+    return guarded([&]() -> Status {                                                            \
+      QUERN_NOT_NULL(handle);                                                                   \
+      return handle->value##s.info(index, info);                                                \
+    });                                                                                         \
+  }                                                                                             \
+  quern_status quern_##handle##_##value##_index(const quern_##handle* handle, const char* name, \
+                                                size_t* index) {                                \
+    return guarded([&]() -> Status {                                                            \
+      QUERN_NOT_NULL(handle);                                                                   \
+      return handle->value##s.find(name, index);                                                \
+    });                                                                                         \
+  }
+
+QUERN_VALUES(model, input)
+QUERN_VALUES(model, output)
+QUERN_VALUES(executable, input)
+QUERN_VALUES(executable, output)
+
+#undef QUERN_VALUES

@@ -1,0 +1,356 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * quern for C and for every language that can call C: load an ONNX model, compile it for a device,
+ * run it in sessions.
+ *
+ *   quern_model* model;             quern_model_load("digits.onnx", NULL, &model);
+ *   quern_executable* executable;   quern_executable_compile(model, NULL, &executable);
+ *   quern_session* session;         quern_session_create(executable, 0, &session);
+ *   quern_session_set_input(session, 0, &tensor, QUERN_BORROW);
+ *   quern_session_run(session);
+ *   quern_session_output(session, 0, &tensor);
+ *
+ * Errors. Calls that can fail return a status; anything but QUERN_OK leaves a sentence that
+ * quern_last_error() gives to the same thread until its next failing call. Out-parameters are
+ * written on success only. No call throws, exits or writes to the standard streams. A null handle or
+ * out-parameter is QUERN_INVALID_ARGUMENT; destroying NULL does nothing.
+ *
+ * Ownership. Who creates a handle destroys it. Handles keep alive what they were made from, so they
+ * may be destroyed in any order. A pointer that a call hands out (names, dims, elements) belongs to
+ * the handle that it was asked of and is valid until that is destroyed, unless said otherwise.
+ *
+ * Threads. A model is used by one thread at a time, and so is a session, quern_session_cancel()
+ * apart. An executable is immutable: any number of threads may share it, each with its own session.
+ *
+ * Compatibility. Structures begin with their size, which the caller sets (the _INIT macros do): they
+ * may grow at the end, and callers that were built with a shorter one go on working. Zero in any
+ * further field means the default. Enumerations may grow at the end.
+ */
+#ifndef QUERN_C_QUERN_H
+#define QUERN_C_QUERN_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#if defined(__GNUC__)
+#define QUERN_EXPORT __attribute__((visibility("default")))
+#else
+#define QUERN_EXPORT
+#endif
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* ---- library ------------------------------------------------------------------------------- */
+
+/* Goes up when a structure or a function is added; programs need a library of at least theirs. */
+#define QUERN_API_VERSION 1
+
+QUERN_EXPORT uint32_t quern_api_version(void);
+/* "0.1.0" */
+QUERN_EXPORT const char* quern_version(void);
+
+typedef int32_t quern_status;
+enum {
+  QUERN_OK = 0,
+  QUERN_INVALID_ARGUMENT = 1, /* the caller's mistake: an unknown name, a wrong shape */
+  QUERN_INVALID_MODEL = 2,    /* the model contradicts itself or the format */
+  QUERN_UNSUPPORTED = 3,      /* understood, but not implemented */
+  QUERN_NOT_FOUND = 4,        /* no such file, name or device */
+  QUERN_OUT_OF_MEMORY = 5,    /* a limit or the system refused */
+  QUERN_DEVICE_LOST = 6,      /* the device stopped; its sessions are dead, the process is not */
+  QUERN_BUSY = 7,             /* in use, cancelled, or past its deadline */
+  QUERN_INTERNAL = 8          /* our own mistake: please report it */
+};
+
+/* "invalid_argument"; "unknown" for a number that is no status. Static. */
+QUERN_EXPORT const char* quern_status_name(quern_status status);
+/* Of this thread's last failing call; "" when there was none. Valid until the next one fails. */
+QUERN_EXPORT const char* quern_last_error(void);
+
+typedef int32_t quern_dtype;
+enum {
+  QUERN_F32 = 0,
+  QUERN_F64 = 1,
+  QUERN_F16 = 2,
+  QUERN_BF16 = 3,
+  QUERN_I8 = 4,
+  QUERN_I16 = 5,
+  QUERN_I32 = 6,
+  QUERN_I64 = 7,
+  QUERN_U8 = 8,
+  QUERN_U16 = 9,
+  QUERN_U32 = 10,
+  QUERN_U64 = 11,
+  QUERN_BOOL = 12,   /* one byte, 0 or 1 */
+  QUERN_STRING = 13, /* each element is a quern_string */
+  QUERN_I4 = 14,     /* 4-bit integers: one element a byte, sign-extended */
+  QUERN_U4 = 15,
+  QUERN_F8E4M3FN = 16,
+  QUERN_F8E4M3FNUZ = 17,
+  QUERN_F8E5M2 = 18,
+  QUERN_F8E5M2FNUZ = 19
+};
+
+typedef struct quern_string {
+  const char* data; /* not terminated */
+  uint64_t size;    /* bytes */
+} quern_string;
+
+/* "f32"; "unknown" for a number that is no type. Static. */
+QUERN_EXPORT const char* quern_dtype_name(quern_dtype dtype);
+/* Bytes of one element; 0 for a number that is no type. */
+QUERN_EXPORT size_t quern_dtype_size(quern_dtype dtype);
+
+/* ---- devices ------------------------------------------------------------------------------- */
+
+typedef struct quern_device_info {
+  size_t struct_size;
+  const char* name;  /* what quern_compile_options.device takes: "cpu" */
+  const char* title; /* for people: "AMD EPYC 9654, AVX-512" */
+  int32_t is_gpu;
+} quern_device_info;
+#define QUERN_DEVICE_INFO_INIT \
+  { sizeof(quern_device_info), NULL, NULL, 0 }
+
+typedef struct quern_devices quern_devices;
+
+/* All devices of this machine, best first in each kind. A missing driver is no error. */
+QUERN_EXPORT quern_status quern_devices_list(quern_devices** devices);
+QUERN_EXPORT void quern_devices_destroy(quern_devices* devices);
+QUERN_EXPORT size_t quern_devices_count(const quern_devices* devices);
+QUERN_EXPORT quern_status quern_devices_info(const quern_devices* devices, size_t index,
+                                             quern_device_info* info);
+
+/* ---- models -------------------------------------------------------------------------------- */
+
+typedef struct quern_model quern_model;
+
+typedef struct quern_load_options {
+  size_t struct_size;
+  size_t max_bytes;   /* that reading may take beyond the file itself; 0: a multiple of its size */
+  const char* folder; /* of external data, for models from memory; NULL refuses it */
+  int32_t borrow;     /* of a model from memory: the bytes stay, unchanged, as long as the model and
+                         what was compiled from it; else they are copied */
+} quern_load_options;
+#define QUERN_LOAD_OPTIONS_INIT \
+  { sizeof(quern_load_options), 0, NULL, 0 }
+
+/* Reads an ONNX file, which stays mapped and must not change while the model or what was compiled
+ * from it lives. `options` may be NULL.
+ * Errors: not_found, invalid_model, unsupported. */
+QUERN_EXPORT quern_status quern_model_load(const char* path, const quern_load_options* options,
+                                           quern_model** model);
+/* The same from memory. */
+QUERN_EXPORT quern_status quern_model_load_bytes(const void* data, size_t bytes,
+                                                 const quern_load_options* options,
+                                                 quern_model** model);
+QUERN_EXPORT void quern_model_destroy(quern_model* model);
+
+typedef struct quern_model_info {
+  size_t struct_size;
+  const char* graph_name;
+  const char* producer_name;
+  const char* producer_version;
+  const char* domain;
+  const char* description;
+  int64_t model_version;
+  int64_t ir_version;
+  size_t property_count;
+} quern_model_info;
+#define QUERN_MODEL_INFO_INIT \
+  { sizeof(quern_model_info), NULL, NULL, NULL, NULL, NULL, 0, 0, 0 }
+
+QUERN_EXPORT quern_status quern_model_get_info(const quern_model* model, quern_model_info* info);
+/* Property `index` of the model's metadata. Either out-parameter may be NULL. */
+QUERN_EXPORT quern_status quern_model_property(const quern_model* model, size_t index,
+                                               const char** key, const char** value);
+
+/* An input or output as the model declares it. */
+typedef struct quern_value_info {
+  size_t struct_size;
+  const char* name;
+  quern_dtype dtype;
+  int32_t kind;               /* QUERN_TENSOR, ... */
+  int32_t has_rank;           /* 0: of any rank, `rank` is 0 */
+  size_t rank;
+  const int64_t* dims;        /* `rank` numbers; -1: free */
+  const char* const* symbols; /* `rank` names; "" for numbers and nameless free dimensions */
+} quern_value_info;
+#define QUERN_VALUE_INFO_INIT \
+  { sizeof(quern_value_info), NULL, 0, 0, 0, 0, NULL, NULL }
+enum {
+  QUERN_TENSOR = 0,
+  QUERN_SEQUENCE = 1, /* of tensors like this */
+  QUERN_OPTIONAL_TENSOR = 2,
+  QUERN_OPTIONAL_SEQUENCE = 3
+};
+
+QUERN_EXPORT size_t quern_model_input_count(const quern_model* model);
+QUERN_EXPORT size_t quern_model_output_count(const quern_model* model);
+QUERN_EXPORT quern_status quern_model_input_info(const quern_model* model, size_t index,
+                                                 quern_value_info* info);
+QUERN_EXPORT quern_status quern_model_output_info(const quern_model* model, size_t index,
+                                                  quern_value_info* info);
+/* Errors: not_found, with the names that there are. */
+QUERN_EXPORT quern_status quern_model_input_index(const quern_model* model, const char* name,
+                                                  size_t* index);
+QUERN_EXPORT quern_status quern_model_output_index(const quern_model* model, const char* name,
+                                                   size_t* index);
+
+/* ---- executables --------------------------------------------------------------------------- */
+
+typedef struct quern_executable quern_executable;
+
+typedef struct quern_compile_options {
+  size_t struct_size;
+  const char* device;   /* by name; NULL: "cpu" */
+  const char* strategy; /* of memory planning, by name; NULL: the default */
+  int32_t threads;      /* of a run; 0: as many CPUs as the process may use */
+  int32_t no_rewrites;  /* leaves the graph as it is, for bisecting */
+  size_t max_plans;     /* kept, one a set of input shapes; 0: 32 */
+  size_t memory_limit;  /* bytes that weights, arenas and plans of a session may take; 0: none */
+} quern_compile_options;
+#define QUERN_COMPILE_OPTIONS_INIT \
+  { sizeof(quern_compile_options), NULL, NULL, 0, 0, 0, 0 }
+
+/* Binds the model to a device. The model stays as it is. `options` may be NULL.
+ * Errors: not_found (device, strategy), invalid_model, unsupported, out_of_memory. */
+QUERN_EXPORT quern_status quern_executable_compile(const quern_model* model,
+                                                   const quern_compile_options* options,
+                                                   quern_executable** executable);
+QUERN_EXPORT void quern_executable_destroy(quern_executable* executable);
+
+QUERN_EXPORT size_t quern_executable_input_count(const quern_executable* executable);
+QUERN_EXPORT size_t quern_executable_output_count(const quern_executable* executable);
+QUERN_EXPORT quern_status quern_executable_input_info(const quern_executable* executable,
+                                                      size_t index, quern_value_info* info);
+QUERN_EXPORT quern_status quern_executable_output_info(const quern_executable* executable,
+                                                       size_t index, quern_value_info* info);
+QUERN_EXPORT quern_status quern_executable_input_index(const quern_executable* executable,
+                                                       const char* name, size_t* index);
+QUERN_EXPORT quern_status quern_executable_output_index(const quern_executable* executable,
+                                                        const char* name, size_t* index);
+
+/* ---- sessions ------------------------------------------------------------------------------ */
+
+typedef struct quern_session quern_session;
+
+#define QUERN_MAX_RANK 8
+
+/* Dense row-major elements. */
+typedef struct quern_tensor {
+  size_t struct_size;
+  quern_dtype dtype;
+  uint32_t rank; /* 0: a scalar */
+  int64_t dims[QUERN_MAX_RANK];
+  const void* data; /* aligned to the element; NULL only without elements */
+  size_t bytes;     /* of the elements */
+} quern_tensor;
+#define QUERN_TENSOR_INIT \
+  { sizeof(quern_tensor), QUERN_F32, 0, {0, 0, 0, 0, 0, 0, 0, 0}, NULL, 0 }
+
+/* `threads` 0: as the executable was compiled. */
+QUERN_EXPORT quern_status quern_session_create(const quern_executable* executable, int32_t threads,
+                                               quern_session** session);
+QUERN_EXPORT void quern_session_destroy(quern_session* session);
+
+typedef int32_t quern_input_mode;
+enum {
+  QUERN_COPY = 0,  /* the elements are copied before the call returns; no strings */
+  QUERN_BORROW = 1 /* the elements stay, unchanged, until runs with them have returned */
+};
+
+/* Errors: invalid_argument when type, rank or a fixed dimension differ from the model's, or when
+ * `bytes` is not what dtype and dims take. */
+QUERN_EXPORT quern_status quern_session_set_input(quern_session* session, size_t index,
+                                                  const quern_tensor* tensor,
+                                                  quern_input_mode mode);
+/* A sequence of borrowed tensors. */
+QUERN_EXPORT quern_status quern_session_set_input_sequence(quern_session* session, size_t index,
+                                                           const quern_tensor* tensors,
+                                                           size_t count);
+/* An empty optional. */
+QUERN_EXPORT quern_status quern_session_set_input_none(quern_session* session, size_t index);
+
+/* Where runs write this output: `capacity` bytes, aligned to the element. A null `data` undoes it. A
+ * run fails when the output turns out to be larger. */
+QUERN_EXPORT quern_status quern_session_bind_output(quern_session* session, size_t index,
+                                                    void* data, size_t capacity);
+/* Only these outputs are computed; count 0: all. */
+QUERN_EXPORT quern_status quern_session_request_outputs(quern_session* session,
+                                                        const size_t* indices, size_t count);
+
+/* Errors: invalid_argument (an input that is not set, an operand out of range), busy (cancelled),
+ * unsupported, out_of_memory. From the second run with the same shapes on nothing is allocated, but
+ * for some hundred bytes that each call of oneDNN takes for itself. */
+QUERN_EXPORT quern_status quern_session_run(quern_session* session);
+/* Gives up with busy once `microseconds` have passed, between two kernels. */
+QUERN_EXPORT quern_status quern_session_run_within(quern_session* session, uint64_t microseconds);
+/* Makes the plan for the shapes of the inputs, without running. */
+QUERN_EXPORT quern_status quern_session_prepare(quern_session* session);
+/* From any thread: a run in progress stops between two kernels; so do the next ones, until
+ * quern_session_clear_cancel(). */
+QUERN_EXPORT void quern_session_cancel(quern_session* session);
+QUERN_EXPORT void quern_session_clear_cancel(quern_session* session);
+
+/* After a run: type, shape and elements of an output, which stay until the session's next run, its
+ * trim or its end. Errors: not_found when it was not requested, invalid_argument before any run. */
+QUERN_EXPORT quern_status quern_session_output(const quern_session* session, size_t index,
+                                               quern_tensor* tensor);
+/* How many tensors an output holds: 1, the length of a sequence, or 0 for an empty optional. */
+QUERN_EXPORT quern_status quern_session_output_length(const quern_session* session, size_t index,
+                                                      size_t* length);
+QUERN_EXPORT quern_status quern_session_output_element(const quern_session* session, size_t index,
+                                                       size_t element, quern_tensor* tensor);
+
+/* ---- plans and profiles -------------------------------------------------------------------- */
+
+/* All in bytes but the counts. */
+typedef struct quern_plan_info {
+  size_t struct_size;
+  size_t segments; /* 1, unless shapes depend on data */
+  size_t steps;    /* kernels */
+  size_t arena_bytes;
+  size_t arena_lower_bound; /* no placement of these buffers is smaller */
+  size_t unshared_bytes;    /* if no two buffers shared memory */
+  size_t weight_bytes;      /* packed */
+  size_t resident_bytes;    /* that the session holds */
+} quern_plan_info;
+#define QUERN_PLAN_INFO_INIT \
+  { sizeof(quern_plan_info), 0, 0, 0, 0, 0, 0, 0 }
+
+/* Of the last run or prepare. */
+QUERN_EXPORT quern_status quern_session_plan_info(const quern_session* session,
+                                                  quern_plan_info* info);
+/* Gives memory back; the next run allocates anew. */
+QUERN_EXPORT quern_status quern_session_trim(quern_session* session);
+
+/* One execution of one kernel. Strings are valid until the next run or the session's end. */
+typedef struct quern_profile_entry {
+  size_t struct_size;
+  const char* node;
+  const char* op;
+  const char* shapes;
+  const char* implementation;
+  double begin_us; /* since the run began */
+  double end_us;
+  double flops; /* multiply and add are two */
+  double bytes; /* inputs, weights and outputs, each once */
+} quern_profile_entry;
+#define QUERN_PROFILE_ENTRY_INIT \
+  { sizeof(quern_profile_entry), NULL, NULL, NULL, NULL, 0, 0, 0, 0 }
+
+/* While it is on, each run times its kernels (and allocates for that). */
+QUERN_EXPORT quern_status quern_session_enable_profile(quern_session* session, int32_t on);
+/* Entries of the last run, in the order of execution; 0 when it was not profiled. */
+QUERN_EXPORT size_t quern_session_profile_count(const quern_session* session);
+QUERN_EXPORT quern_status quern_session_profile_entry(const quern_session* session, size_t index,
+                                                      quern_profile_entry* entry);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,279 @@
+// SPDX-License-Identifier: Apache-2.0
+// ConvTranspose in one and two dimensions without a library. Every row of the output is begun with
+// the bias and takes what each tap of the window brings: with the channels innermost a matrix
+// product (elements of an input row) x (their channels) x (channels of the output), with few
+// channels of output a sum of scaled rows. oneDNN's, which is its backward convolution, takes ten
+// times as long for the narrow layers at the end of a segmentation.
+#include <algorithm>
+#include <array>
+#include <cstring>
+#include <vector>
+
+#include "graph/text_util.h"
+#include "kernels/conv_transpose.h"
+#include "kernels/kernel.h"
+#include "kernels/rows.h"
+#include "kernels/simd/simd.h"
+
+namespace quern {
+namespace {
+
+// A 1-D problem is a 2-D one of height 1.
+struct Geometry {
+  std::int64_t batch, groups;
+  std::int64_t in_channels, out_channels;  // of a group
+  std::array<std::int64_t, 2> in, out, kernel, strides, dilations, pads;
+
+  std::int64_t all_in() const { return groups * in_channels; }
+  std::int64_t all_out() const { return groups * out_channels; }
+  std::int64_t taps() const { return kernel[0] * kernel[1]; }
+};
+
+Geometry geometry(const KernelRequest& r) {
+  const auto& op = r.as<ConvTranspose>();
+  const Shape& x = r.shape(0);
+  const Shape& w = r.shape(1);
+  const ResolvedWindow window =
+      resolve_transposed_window(op, x.dims().subspan(2), w.dims().subspan(2));
+  Geometry g{.batch = x[0],
+             .groups = op.group,
+             .in_channels = x[1] / op.group,
+             .out_channels = w[1],
+             .in = {1, 1},
+             .out = {1, 1},
+             .kernel = {1, 1},
+             .strides = {1, 1},
+             .dilations = {1, 1},
+             .pads = {0, 0}};
+  for (std::size_t d = 0; d < window.rank(); ++d) {
+    const std::size_t to = 2 - window.rank() + d;
+    g.in[to] = x[2 + d];
+    g.out[to] = r.outputs[0].shape[2 + d];
+    g.kernel[to] = window.kernel[d];
+    g.strides[to] = window.strides[d];
+    g.dilations[to] = window.dilations[d];
+    g.pads[to] = window.pads_begin[d];
+  }
+  return g;
+}
+
+// The elements [begin, end) of an input row that a tap carries into the output row, from `out` on.
+struct Run {
+  std::int64_t begin, end, out;
+  std::int64_t size() const { return end - begin; }
+};
+
+std::int64_t divide_up(std::int64_t a, std::int64_t b) {
+  return a > 0 ? (a + b - 1) / b : -(-a / b);
+}
+
+Run run_of(const Geometry& g, std::int64_t tap) {
+  const std::int64_t shift = tap * g.dilations[1] - g.pads[1];
+  const std::int64_t begin = std::max<std::int64_t>(0, divide_up(-shift, g.strides[1]));
+  const std::int64_t end = std::min(g.in[1], divide_up(g.out[1] - shift, g.strides[1]));
+  return {begin, std::max(begin, end), begin * g.strides[1] + shift};
+}
+
+// f(row of the input, kernel row) for what ends up in row `out` of the output.
+template <class F>
+void for_each_source(const Geometry& g, std::int64_t out, const F& f) {
+  for (std::int64_t k = 0; k < g.kernel[0]; ++k) {
+    const std::int64_t at = out + g.pads[0] - k * g.dilations[0];
+    if (at >= 0 && at % g.strides[0] == 0 && at / g.strides[0] < g.in[0]) f(at / g.strides[0], k);
+  }
+}
+
+class Direct : public CpuKernel {
+ public:
+  Direct(const Geometry& g, std::shared_ptr<const std::byte> weights)
+      : g_(g), weights_(std::move(weights)) {}
+
+ protected:
+  const float* weights() const { return reinterpret_cast<const float*>(weights_.get()); }
+  std::int64_t grain(std::int64_t row_flops) const {
+    constexpr std::int64_t flops_per_thread = 400'000;
+    return std::max<std::int64_t>(1, flops_per_thread / std::max<std::int64_t>(1, row_flops));
+  }
+
+  Geometry g_;
+
+ private:
+  std::shared_ptr<const std::byte> weights_;
+};
+
+// ---- channels innermost: matrix products -------------------------------------------------------
+
+class ByProducts final : public Direct {
+ public:
+  using Direct::Direct;
+
+  Status run(const KernelArgs& args, KernelState*, const Parallel& parallel) const override {
+    const auto* x = reinterpret_cast<const float*>(args.inputs[0]);
+    const auto* bias = args.inputs.size() > 2 ? reinterpret_cast<const float*>(args.inputs[2]) : nullptr;
+    auto* y = reinterpret_cast<float*>(args.outputs[0]);
+    const std::int64_t flops = 2 * g_.in[1] * g_.all_in() * g_.out_channels * g_.taps();
+    parallel(g_.batch * g_.out[0], grain(flops / g_.strides[0]),
+             [&](std::int64_t begin, std::int64_t end) {
+               for (std::int64_t r = begin; r < end; ++r)
+                 row(x + r / g_.out[0] * g_.in[0] * g_.in[1] * g_.all_in(), bias, r % g_.out[0],
+                     y + r * g_.out[1] * g_.all_out());
+             });
+    return {};
+  }
+
+  // Packed: [group][tap], each a matrix of in_channels x out_channels in panels.
+  static void pack(const Geometry& g, const float* w, float* packed) {
+    const std::int64_t taps = g.taps();
+    for (std::int64_t group = 0; group < g.groups; ++group)
+      for (std::int64_t t = 0; t < taps; ++t, packed += matrix_size(g))
+        for (std::int64_t m = 0; m < g.out_channels; ++m) {
+          float* column = packed + m / simd_panel * simd_panel * g.in_channels + m % simd_panel;
+          const float* from = w + (group * g.in_channels * g.out_channels + m) * taps + t;
+          for (std::int64_t c = 0; c < g.in_channels; ++c)
+            column[c * simd_panel] = from[c * g.out_channels * taps];
+        }
+  }
+  static std::int64_t packed_size(const Geometry& g) {
+    return g.groups * g.taps() * matrix_size(g);
+  }
+
+ private:
+  void row(const float* x, const float* bias, std::int64_t out, float* y) const {
+    const std::int64_t channels = g_.all_out();
+    if (bias) {
+      for (std::int64_t i = 0; i < g_.out[1]; ++i) std::copy_n(bias, channels, y + i * channels);
+    } else {
+      std::fill_n(y, g_.out[1] * channels, 0.0f);
+    }
+    for_each_source(g_, out, [&](std::int64_t in, std::int64_t k) {
+      for (std::int64_t tap = 0; tap < g_.kernel[1]; ++tap)
+        add_tap(x + in * g_.in[1] * g_.all_in(), k * g_.kernel[1] + tap, run_of(g_, tap), y);
+    });
+  }
+
+  static std::int64_t matrix_size(const Geometry& g) {
+    return (g.out_channels + simd_panel - 1) / simd_panel * simd_panel * g.in_channels;
+  }
+
+  void add_tap(const float* x, std::int64_t tap, const Run& run, float* y) const {
+    if (run.size() == 0) return;
+    for (std::int64_t group = 0; group < g_.groups; ++group)
+      simd().multiply({.a = x + run.begin * g_.all_in() + group * g_.in_channels,
+                       .a_stride = g_.all_in(),
+                       .b = weights() + (group * g_.taps() + tap) * matrix_size(g_),
+                       .b_stride = simd_panel,
+                       .b_panel = simd_panel * g_.in_channels,
+                       .c = y + run.out * g_.all_out() + group * g_.out_channels,
+                       .c_stride = g_.strides[1] * g_.all_out(),
+                       .rows = run.size(),
+                       .depth = g_.in_channels,
+                       .columns = g_.out_channels,
+                       .accumulate = true});
+  }
+};
+
+// ---- row-major: scaled rows --------------------------------------------------------------------
+
+class ByRows final : public Direct {
+ public:
+  using Direct::Direct;
+
+  Status run(const KernelArgs& args, KernelState*, const Parallel& parallel) const override {
+    const auto* x = reinterpret_cast<const float*>(args.inputs[0]);
+    const auto* bias = args.inputs.size() > 2 ? reinterpret_cast<const float*>(args.inputs[2]) : nullptr;
+    auto* y = reinterpret_cast<float*>(args.outputs[0]);
+    const std::int64_t flops = 2 * g_.in[1] * g_.in_channels * g_.taps();
+    parallel(g_.batch * g_.all_out() * g_.out[0], grain(flops / g_.strides[0]),
+             [&](std::int64_t begin, std::int64_t end) {
+               for (std::int64_t r = begin; r < end; ++r) {
+                 const std::int64_t image = r / g_.out[0] / g_.all_out();
+                 const std::int64_t channel = r / g_.out[0] % g_.all_out();
+                 row(x + image * g_.all_in() * g_.in[0] * g_.in[1], channel,
+                     bias ? bias[channel] : 0.0f, r % g_.out[0], y + r * g_.out[1]);
+               }
+             });
+    return {};
+  }
+
+ private:
+  static constexpr std::int64_t chunk = 512;
+
+  void row(const float* x, std::int64_t channel, float bias, std::int64_t out, float* y) const {
+    std::fill_n(y, g_.out[1], bias);
+    for (std::int64_t tap = 0; tap < g_.kernel[1]; ++tap) {
+      const Run all = run_of(g_, tap);
+      for (std::int64_t at = all.begin; at < all.end; at += chunk) {
+        const Run run{at, std::min(at + chunk, all.end), all.out + (at - all.begin) * g_.strides[1]};
+        add_tap(x, channel, out, tap, run, y);
+      }
+    }
+  }
+
+  void add_tap(const float* x, std::int64_t channel, std::int64_t out, std::int64_t tap,
+               const Run& run, float* y) const {
+    float sums[chunk];
+    std::fill_n(sums, run.size(), 0.0f);
+    const std::int64_t first = channel / g_.out_channels * g_.in_channels;
+    for_each_source(g_, out, [&](std::int64_t in, std::int64_t k) {
+      for (std::int64_t c = first; c < first + g_.in_channels; ++c) {
+        const std::int64_t w = (c * g_.out_channels + channel % g_.out_channels) * g_.taps();
+        simd().axpy(weights()[w + k * g_.kernel[1] + tap],
+                    x + (c * g_.in[0] + in) * g_.in[1] + run.begin, sums, run.size());
+      }
+    });
+    for (std::int64_t i = 0; i < run.size(); ++i) y[run.out + i * g_.strides[1]] += sums[i];
+  }
+};
+
+// ---- choosing ----------------------------------------------------------------------------------
+
+bool suits(const KernelRequest& r) {
+  const std::size_t rank = r.shape(0).rank();
+  return (rank == 3 || rank == 4) && r.dtype(0) == DType::f32 && r.inputs[1].constant &&
+         r.shape(0).elements() > 0 && r.shape(1).elements() > 0 && r.outputs[0].shape.elements() > 0;
+}
+
+Result<std::shared_ptr<const std::byte>> packed_weights(const KernelRequest& r, const Geometry& g,
+                                                        bool by_products) {
+  const std::size_t size = static_cast<std::size_t>(by_products ? ByProducts::packed_size(g)
+                                                                : r.shape(1).elements());
+  const ConstantSource& source = *r.inputs[1].constant;
+  const auto fill = [&](std::byte* packed) -> Status {
+    QUERN_ASSIGN(const Tensor t, source.get());
+    if (!by_products) {
+      std::memcpy(packed, t.data(), t.bytes());
+      return {};
+    }
+    // In the file they may lie at any address.
+    std::vector<float> w(static_cast<std::size_t>(t.shape().elements()));
+    std::memcpy(w.data(), t.data(), t.bytes());
+    ByProducts::pack(g, w.data(), reinterpret_cast<float*>(packed));
+    return {};
+  };
+  const std::string form = by_products ? cat("products|", g.groups) : std::string("rows");
+  return r.target.weights->find_or_make(cat("conv transpose|", form, "|", source.key()),
+                                        size * sizeof(float), fill);
+}
+
+}  // namespace
+
+Selection select_conv_transpose_direct(const KernelRequest& r) {
+  if (!suits(r)) return not_for_me();
+  const Geometry g = geometry(r);
+  // Panels would be filled with zeros for fewer channels.
+  const bool by_products = g.out_channels >= 8;
+  QUERN_ASSIGN(auto weights, packed_weights(r, g, by_products));
+  KernelChoice choice;
+  choice.implementation = cat(by_products ? "products " : "rows ", simd().name);
+  choice.packed_inputs = {false, true, false};
+  if (by_products) {
+    choice.input_layouts = {Layout::channels_last(r.shape(0))};
+    choice.output_layouts = {Layout::channels_last(r.outputs[0].shape)};
+    choice.kernel = std::make_unique<ByProducts>(g, std::move(weights));
+  } else {
+    choice.kernel = std::make_unique<ByRows>(g, std::move(weights));
+  }
+  return std::optional<KernelChoice>(std::move(choice));
+}
+
+}  // namespace quern

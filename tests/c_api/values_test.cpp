@@ -1,0 +1,182 @@
+// SPDX-License-Identifier: Apache-2.0
+// The C API over values that are no plain tensors, and over models that never end.
+#include <chrono>
+#include <cstring>
+#include <string>
+#include <string_view>
+#include <thread>
+#include <vector>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <quern/c/quern.h>
+
+#include "tests/onnx-parser/onnx_writer.h"
+
+namespace quern {
+namespace {
+
+using namespace onnx_test;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+class CApi : public ::testing::Test {
+ protected:
+  ~CApi() override {
+    quern_session_destroy(session);
+    quern_executable_destroy(executable);
+    quern_model_destroy(model);
+  }
+
+  // A session over the model; the bytes are ours until then only.
+  void open(const GraphParts& parts) {
+    std::string bytes = make_model(parts);
+    ASSERT_EQ(quern_model_load_bytes(bytes.data(), bytes.size(), nullptr, &model), QUERN_OK)
+        << quern_last_error();
+    std::ranges::fill(bytes, '\0');
+    ASSERT_EQ(quern_executable_compile(model, nullptr, &executable), QUERN_OK)
+        << quern_last_error();
+    ASSERT_EQ(quern_session_create(executable, 0, &session), QUERN_OK) << quern_last_error();
+  }
+
+  static quern_tensor vector_of(const std::vector<float>& elements) {
+    quern_tensor t = QUERN_TENSOR_INIT;
+    t.rank = 1;
+    t.dims[0] = static_cast<std::int64_t>(elements.size());
+    t.data = elements.data();
+    t.bytes = elements.size() * sizeof(float);
+    return t;
+  }
+
+  std::vector<float> floats_of(std::size_t index, std::size_t element) const {
+    quern_tensor t = QUERN_TENSOR_INIT;
+    EXPECT_EQ(quern_session_output_element(session, index, element, &t), QUERN_OK)
+        << quern_last_error();
+    const auto* data = static_cast<const float*>(t.data);
+    return {data, data + t.bytes / sizeof(float)};
+  }
+
+  quern_model* model = nullptr;
+  quern_executable* executable = nullptr;
+  quern_session* session = nullptr;
+};
+
+TEST_F(CApi, Sequences) {
+  const Message s = sequence_of(tensor_type(f32, {""}));
+  open({.nodes = {node("SequenceInsert", {"s", "x"}, {"y"})},
+        .inputs = {value("s", s), value("x", f32, {""})},
+        .outputs = {value("y", s)}});
+  quern_value_info info = QUERN_VALUE_INFO_INIT;
+  ASSERT_EQ(quern_executable_input_info(executable, 0, &info), QUERN_OK);
+  EXPECT_EQ(info.kind, QUERN_SEQUENCE);
+  const std::vector<float> a = {1, 2};
+  const std::vector<float> b = {3};
+  const std::vector<float> x = {4, 5, 6};
+  const quern_tensor elements[] = {vector_of(a), vector_of(b)};
+  const quern_tensor last = vector_of(x);
+  EXPECT_EQ(quern_session_set_input(session, 0, &last, QUERN_COPY), QUERN_INVALID_ARGUMENT);
+  EXPECT_THAT(quern_last_error(), HasSubstr("is a sequence"));
+  ASSERT_EQ(quern_session_set_input_sequence(session, 0, elements, 2), QUERN_OK);
+  ASSERT_EQ(quern_session_set_input(session, 1, &last, QUERN_COPY), QUERN_OK);
+  ASSERT_EQ(quern_session_run(session), QUERN_OK) << quern_last_error();
+  std::size_t length = 0;
+  ASSERT_EQ(quern_session_output_length(session, 0, &length), QUERN_OK);
+  EXPECT_EQ(length, 3U);
+  EXPECT_THAT(floats_of(0, 0), ElementsAre(1, 2));
+  EXPECT_THAT(floats_of(0, 2), ElementsAre(4, 5, 6));
+  quern_tensor none = QUERN_TENSOR_INIT;
+  EXPECT_EQ(quern_session_output_element(session, 0, 3, &none), QUERN_NOT_FOUND);
+
+  ASSERT_EQ(quern_session_set_input_sequence(session, 0, nullptr, 0), QUERN_OK);
+  ASSERT_EQ(quern_session_run(session), QUERN_OK) << quern_last_error();
+  ASSERT_EQ(quern_session_output_length(session, 0, &length), QUERN_OK);
+  EXPECT_EQ(length, 1U);
+}
+
+TEST_F(CApi, Optionals) {
+  open({.nodes = {node("OptionalHasElement", {"o"}, {"y"})},
+        .inputs = {value("o", optional_of(tensor_type(f32, {""})))},
+        .outputs = {value("y", boolean, {})}});
+  const std::vector<float> x = {1};
+  const quern_tensor full = vector_of(x);
+  const auto has_element = [&] {
+    quern_tensor t = QUERN_TENSOR_INIT;
+    EXPECT_EQ(quern_session_run(session), QUERN_OK) << quern_last_error();
+    EXPECT_EQ(quern_session_output(session, 0, &t), QUERN_OK) << quern_last_error();
+    return *static_cast<const char*>(t.data) != 0;
+  };
+  ASSERT_EQ(quern_session_set_input(session, 0, &full, QUERN_BORROW), QUERN_OK);
+  EXPECT_TRUE(has_element());
+  ASSERT_EQ(quern_session_set_input_none(session, 0), QUERN_OK);
+  EXPECT_FALSE(has_element());
+}
+
+TEST_F(CApi, Strings) {
+  open({.nodes = {node("StringNormalizer", {"x"}, {"y"}, {word("case_change_action", "UPPER")})},
+        .inputs = {value("x", text, {""})},
+        .outputs = {value("y", text, {""})}});
+  const quern_string words[] = {{"mill", 4}, {"stone", 5}};
+  quern_tensor t = QUERN_TENSOR_INIT;
+  t.dtype = QUERN_STRING;
+  t.rank = 1;
+  t.dims[0] = 2;
+  t.data = words;
+  t.bytes = sizeof words;
+  EXPECT_EQ(quern_session_set_input(session, 0, &t, QUERN_COPY), QUERN_INVALID_ARGUMENT);
+  EXPECT_STREQ(quern_last_error(), "strings can be borrowed, not copied");
+  ASSERT_EQ(quern_session_set_input(session, 0, &t, QUERN_BORROW), QUERN_OK);
+  ASSERT_EQ(quern_session_run(session), QUERN_OK) << quern_last_error();
+  quern_tensor out = QUERN_TENSOR_INIT;
+  ASSERT_EQ(quern_session_output(session, 0, &out), QUERN_OK);
+  ASSERT_EQ(out.bytes, sizeof words);
+  const auto* upper = static_cast<const quern_string*>(out.data);
+  EXPECT_EQ(std::string_view(upper[1].data, upper[1].size), "STONE");
+}
+
+TEST_F(CApi, EndlessLoopEndsByDeadlineAndByCancel) {
+  const Message body =
+      make_graph({.nodes = {node("Identity", {"c"}, {"c2"}), node("Neg", {"v"}, {"v2"})},
+                  .inputs = {value("i", i64, {}), value("c", boolean, {}), value("v", f32, {""})},
+                  .outputs = {value("c2", boolean, {}), value("v2", f32, {""})}});
+  open({.nodes = {node("Loop", {"", "", "x"}, {"y"}, {graph("body", body)})},
+        .inputs = {value("x", f32, {""})},
+        .outputs = {value("y", f32, {""})}});
+  const std::vector<float> x = {1};
+  const quern_tensor in = vector_of(x);
+  ASSERT_EQ(quern_session_set_input(session, 0, &in, QUERN_COPY), QUERN_OK);
+  const auto begin = std::chrono::steady_clock::now();
+  EXPECT_EQ(quern_session_run_within(session, 30'000), QUERN_BUSY);
+  EXPECT_STREQ(quern_last_error(), "the run passed its deadline");
+  EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(2));
+
+  std::thread other([this] {
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+    quern_session_cancel(session);
+    quern_session_run(nullptr);  // the error of one thread is no business of another
+  });
+  EXPECT_EQ(quern_session_run(session), QUERN_BUSY);
+  other.join();
+  EXPECT_STREQ(quern_last_error(), "the run was cancelled");
+}
+
+TEST_F(CApi, NullHandles) {
+  quern_tensor t = QUERN_TENSOR_INIT;
+  quern_value_info info = QUERN_VALUE_INFO_INIT;
+  std::size_t n = 0;
+  EXPECT_EQ(quern_session_run(nullptr), QUERN_INVALID_ARGUMENT);
+  EXPECT_STREQ(quern_last_error(), "session is null");
+  EXPECT_EQ(quern_session_output(nullptr, 0, &t), QUERN_INVALID_ARGUMENT);
+  EXPECT_EQ(quern_session_prepare(nullptr), QUERN_INVALID_ARGUMENT);
+  EXPECT_EQ(quern_session_trim(nullptr), QUERN_INVALID_ARGUMENT);
+  EXPECT_EQ(quern_session_plan_info(nullptr, nullptr), QUERN_INVALID_ARGUMENT);
+  EXPECT_EQ(quern_model_input_info(nullptr, 0, &info), QUERN_INVALID_ARGUMENT);
+  EXPECT_EQ(quern_executable_input_index(nullptr, "x", &n), QUERN_INVALID_ARGUMENT);
+  EXPECT_EQ(quern_executable_compile(nullptr, nullptr, &executable), QUERN_INVALID_ARGUMENT);
+  EXPECT_EQ(quern_devices_list(nullptr), QUERN_INVALID_ARGUMENT);
+  EXPECT_EQ(quern_model_input_count(nullptr), 0U);
+  EXPECT_EQ(quern_session_profile_count(nullptr), 0U);
+}
+
+}  // namespace
+}  // namespace quern

@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+// Counts what the whole process takes from the heap: malloc itself is replaced, so what libraries
+// take is counted too, and told apart: dnnl_primitive_execute() makes a small map of its arguments
+// in each call, which no caller can prevent.
+#pragma once
+
+#include <cstddef>
+#include <string>
+
+namespace quern::testing {
+
+// Sanitizers bring a malloc of their own, and only glibc lets it be replaced like this.
+bool can_count_allocations();
+
+// Counts from its construction on, on all threads.
+class AllocationCounter {
+ public:
+  AllocationCounter();
+  ~AllocationCounter();
+  AllocationCounter(const AllocationCounter&) = delete;
+  AllocationCounter& operator=(const AllocationCounter&) = delete;
+
+  struct Counts {
+    std::size_t ours = 0;    // with no frame of oneDNN on the stack
+    std::size_t onednn = 0;  // below a call into oneDNN
+    std::size_t onednn_bytes = 0;
+  };
+  // Ends the counting.
+  Counts stop();
+  // Where the first of ours came from, a line a frame (addr2line tells more); "" without any.
+  std::string first_caller() const;
+};
+
+}  // namespace quern::testing

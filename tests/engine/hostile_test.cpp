@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: Apache-2.0
+// Models that import and then ask for what no machine has, or never end: a code and a sentence,
+// from compile() or from run(), on every device.
+#include <chrono>
+#include <limits>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <quern/device.h>
+#include <quern/executable.h>
+#include <quern/onnx.h>
+#include <quern/session.h>
+
+#include "tests/onnx-parser/onnx_writer.h"
+
+namespace quern {
+namespace {
+
+using namespace onnx_test;  // NOLINT: the words of the writer
+using ::testing::HasSubstr;
+
+const Message y_any = Message().text(1, "y");
+
+class HostileRun : public ::testing::TestWithParam<const char*> {
+ protected:
+  // Compiles the model and runs it on zeros for 200 ms; the first error.
+  static Status run(const std::string& bytes) {
+    const std::span<const std::byte> view(reinterpret_cast<const std::byte*>(bytes.data()),
+                                          bytes.size());
+    QUERN_ASSIGN(Model model, parse_onnx(view, nullptr));
+    QUERN_ASSIGN(const auto device, open_device(GetParam()));
+    QUERN_ASSIGN(const auto executable, Executable::compile(std::move(model), device));
+    QUERN_ASSIGN(const auto session, Session::create(executable));
+    std::vector<Tensor> inputs;
+    for (std::size_t i = 0; i < executable->inputs().size(); ++i) {
+      const ValueSpec& spec = executable->inputs()[i];
+      QUERN_ASSIGN(inputs.emplace_back(),
+                   Tensor::zeros({spec.dtype, Shape(std::span<const std::int64_t>(spec.dims))}));
+      QUERN_TRY(session->set_input(i, inputs.back().view()));
+    }
+    return session->run_until(std::chrono::steady_clock::now() + std::chrono::milliseconds(200));
+  }
+  static std::string one(std::string_view op, const Names& inputs, const Messages& constants,
+                         const Messages& attributes = {}) {
+    return make_model(GraphParts{.nodes = {node(op, inputs, {"y"}, attributes)},
+                                 .inputs = {value("x", f32, {2, 3})},
+                                 .outputs = {y_any},
+                                 .initializers = constants});
+  }
+  static void expect(const std::string& model, Code code, std::string_view text) {
+    const Status s = run(model);
+    EXPECT_EQ(s.code(), code) << s.message();
+    EXPECT_THAT(std::string(s.message()), HasSubstr(std::string(text)));
+  }
+
+  static constexpr std::int64_t huge = std::int64_t{1} << 40;
+  static constexpr std::int64_t most = std::numeric_limits<std::int64_t>::max();
+};
+
+TEST_P(HostileRun, SizesThatNoMachineHas) {
+  const auto sized = [](std::int64_t a, std::int64_t b) { return ints("s", {2}, {a, b}); };
+  expect(one("Expand", {"x", "s"}, {ints("s", {3}, {huge, 2, 3})}), Code::out_of_memory, "bytes");
+  expect(one("Tile", {"x", "s"}, {sized(most, most)}), Code::invalid_model,
+         "node 'y' (Tile): output of f32[9223372036854775807,9223372036854775807] is too large");
+  expect(one("ConstantOfShape", {"s"}, {sized(huge, huge)}), Code::invalid_model, "is too large");
+}
+
+TEST_P(HostileRun, IndicesOutOfRange) {
+  expect(one("Gather", {"x", "s"}, {ints("s", {1}, {most})}), Code::invalid_argument, "(Gather)");
+  expect(one("ScatterND", {"x", "i", "u"}, {ints("i", {1, 2}, {0, -9}), floats("u", {1}, {1})}),
+         Code::invalid_argument, "(Scatter)");
+}
+
+// A loop of 2^63 - 1 trips whose body is `nodes` over the state "s".
+std::string loop(const Messages& nodes, const Dimensions& state) {
+  Messages all = {node("Identity", {"c"}, {"d"})};
+  all.insert(all.end(), nodes.begin(), nodes.end());
+  const Message body =
+      make_graph({.nodes = all,
+                  .inputs = {value("i", i64, {}), value("c", boolean, {}), value("s", f32, state)},
+                  .outputs = {Message().text(1, "d"), Message().text(1, "t")}});
+  return make_model(
+      GraphParts{.nodes = {node("Loop", {"n", "", "x"}, {"y"}, {graph("body", body)})},
+                 .inputs = {value("x", f32, {2})},
+                 .outputs = {y_any},
+                 .initializers = {ints("n", {}, {std::numeric_limits<std::int64_t>::max()})}});
+}
+
+TEST_P(HostileRun, LoopsWithoutAnEndMeetTheDeadline) {
+  expect(loop({node("Add", {"s", "s"}, {"t"})}, {2}), Code::busy, "deadline");
+}
+
+INSTANTIATE_TEST_SUITE_P(Devices, HostileRun, ::testing::Values("cpu", "reference"),
+                         [](const auto& info) { return std::string(info.param); });
+
+}  // namespace
+}  // namespace quern

@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+// Threads that wait for work sleep: two threads that share the work of short runs with gaps between
+// them take hardly more CPU time than one thread for all of it. With libgomp's own settings
+// (GOMP_SPINCOUNT=300000 shows it) they take several times as much, and two processes on two cores
+// starve each other.
+#include <chrono>
+#include <cstdlib>
+#include <thread>
+#include <time.h>
+
+#include "tests/engine/engine_models.h"
+
+namespace quern {
+namespace {
+
+using testing::must;
+
+double cpu_ms() {
+  timespec t{};
+  clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
+  return static_cast<double>(t.tv_sec) * 1e3 + static_cast<double>(t.tv_nsec) / 1e6;
+}
+
+// CPU time of all threads for 150 runs.
+double cost_ms(int threads) {
+  const auto session = testing::session_of(testing::compile(testing::conv_model()), threads);
+  const Tensor image = testing::pattern({1, 3, 96, 96});
+  must(session->set_input(0, image.view()));
+  must(session->run());
+  const double before = cpu_ms();
+  for (int i = 0; i < 150; ++i) {
+    must(session->run());
+    std::this_thread::sleep_for(std::chrono::milliseconds(2));
+  }
+  return cpu_ms() - before;
+}
+
+TEST(IdleThreads, Sleep) {
+  if (std::getenv("OMP_WAIT_POLICY")) GTEST_SKIP() << "the environment decides";
+  const double one = cost_ms(1);
+  const double two = cost_ms(2);
+  EXPECT_LT(two, 2 * one + 30) << "one thread takes " << one << " ms";
+}
+
+}  // namespace
+}  // namespace quern

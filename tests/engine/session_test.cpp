@@ -1,0 +1,438 @@
+// SPDX-License-Identifier: Apache-2.0
+// What sessions promise: bindings, outputs, requests, errors, stopping, sharing, memory.
+#include <atomic>
+#include <cstring>
+#include <fstream>
+#include <set>
+#include <thread>
+#include <unistd.h>
+
+#include <quern/onnx.h>
+#include <quern/session.h>
+
+#include "tests/engine/engine_models.h"
+
+namespace quern {
+namespace {
+
+using namespace std::chrono_literals;
+using Clock = std::chrono::steady_clock;
+using testing::compile;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using testing::must;
+using testing::pattern;
+using testing::session_of;
+using testing::tensor;
+using testing::values;
+
+std::vector<std::byte> bytes_of(const TensorView& t) {
+  return {t.data, t.data + t.type.bytes()};
+}
+
+void expect_error(const Status& status, Code code, const char* sentence) {
+  EXPECT_EQ(status.code(), code) << status.message();
+  EXPECT_THAT(std::string(status.message()), HasSubstr(sentence));
+}
+
+// ---- outputs -----------------------------------------------------------------------------------
+
+TEST(SessionOutputs, AreWrittenWhereTheyAreBound) {
+  const auto session = session_of(compile(testing::conv_model()));
+  const Tensor image = pattern({2, 3, 8, 8});
+  must(session->set_input(0, image.view()));
+  must(session->run());
+  const auto features = values(must(session->output(0)));
+  const auto probabilities = values(must(session->output(1)));
+
+  std::vector<float> place(20);
+  auto* data = reinterpret_cast<std::byte*>(place.data());
+  must(session->bind_output(1, data, 80));
+  must(session->run());
+  EXPECT_EQ(must(session->output(1)).data, data);
+  EXPECT_EQ(place, probabilities);
+  EXPECT_EQ(values(must(session->output(0))), features);
+
+  must(session->bind_output(1, nullptr, 0));
+  std::ranges::fill(place, 0.0F);
+  must(session->run());
+  EXPECT_EQ(place, std::vector<float>(20));
+  EXPECT_EQ(values(must(session->output(1))), probabilities);
+}
+
+TEST(SessionOutputs, ShapesAreKnownAfterTheRun) {
+  const auto session = session_of(compile(testing::conv_model()));
+  for (const std::int64_t n : {1, 5, 2}) {
+    const Tensor image = pattern({n, 3, 6 + n, 10});
+    must(session->set_input(0, image.view()));
+    must(session->run());
+    EXPECT_EQ(must(session->output(0)).type.shape, Shape({n, 8, (7 + n) / 2, 5}));
+    EXPECT_EQ(must(session->output(1)).type.shape, Shape({n, 10}));
+  }
+}
+
+TEST(SessionOutputs, BoundToTooLittleOrCrookedMemory) {
+  const auto session = session_of(compile(testing::conv_model()));
+  const Tensor image = pattern({1, 3, 8, 8});
+  must(session->set_input(0, image.view()));
+  std::vector<float> place(20);
+  auto* data = reinterpret_cast<std::byte*>(place.data());
+  must(session->bind_output(1, data, 39));
+  expect_error(session->run(), Code::invalid_argument, "is f32[1,10], 40 bytes; its place has 39");
+  EXPECT_EQ(place, std::vector<float>(20));
+  expect_error(session->output(1).status(), Code::invalid_argument, "no run has given outputs");
+  expect_error(session->bind_output(1, data + 1, 60), Code::invalid_argument, "not aligned");
+  expect_error(session->bind_output(2, data, 60), Code::invalid_argument, "the model has 2");
+}
+
+// A shape that only the data tells: written to the place all the same.
+TEST(SessionOutputs, OfDataDependentShapeGoWhereTheyAreBound) {
+  GraphBuilder g;
+  g.output("where", g.non_zero(g.input("x", DType::f32, {"n"})));
+  const auto session = session_of(compile(must(g.build())));
+  std::int64_t place[4] = {-1, -1, -1, -1};
+  must(session->bind_output(0, reinterpret_cast<std::byte*>(place), sizeof place));
+  const Tensor x = tensor<float>({6}, {0, 1, 0, 0, 1, 0});
+  must(session->set_input(0, x.view()));
+  must(session->run());
+  EXPECT_EQ(must(session->output(0)).type.shape, Shape({1, 2}));
+  EXPECT_THAT(place, ElementsAre(1, 4, -1, -1));
+}
+
+// An output that is an input, or a part of one, is no pointer into the caller's bytes.
+TEST(SessionOutputs, OutliveTheInputs) {
+  GraphBuilder g;
+  const Operand x = g.input("x", DType::f32, {4});
+  g.output("same", g.identity(x));
+  g.output("half", g.slice(x, {2}, {4}));
+  g.output("again", x);
+  const auto session = session_of(compile(must(g.build())));
+  std::vector<float> in = {1, 2, 3, 4};
+  must(session->set_input(0, {{DType::f32, {4}}, reinterpret_cast<const std::byte*>(in.data())}));
+  must(session->run());
+  std::ranges::fill(in, 0.0F);
+  EXPECT_THAT(values(must(session->output(0))), ElementsAre(1, 2, 3, 4));
+  EXPECT_THAT(values(must(session->output(1))), ElementsAre(3, 4));
+  EXPECT_THAT(values(must(session->output(2))), ElementsAre(1, 2, 3, 4));
+}
+
+// The session is gone, its memory with it; the executable makes another.
+TEST(SessionOutputs, AreTheSameInEverySession) {
+  const auto executable = compile(testing::transformer_model());
+  const Tensor x = pattern({7, 32});
+  std::set<std::vector<std::byte>> results;
+  for (int i = 0; i < 5; ++i) {
+    const auto session = session_of(executable, 1 + i % 2);
+    must(session->set_input(0, x.view()));
+    must(session->run());
+    results.insert(bytes_of(must(session->output(0))));
+  }
+  EXPECT_EQ(results.size(), 1U);
+}
+
+TEST(SessionRequests, OnlyWhatIsNeededRuns) {
+  GraphBuilder g;
+  const Operand x = g.input("x", DType::f32, {"n", 4});
+  g.output("soft", g.named("soft_node", g.softmax(x)));
+  g.output("sorted", g.named("top_node", g.top_k(x, {4})[0]));
+  const auto session = session_of(compile(must(g.build())));
+  const Tensor in = tensor<float>({1, 4}, {3, 1, 4, 1});
+  must(session->set_input(0, in.view()));
+  const auto nodes = [&] {
+    std::vector<std::string> names;
+    for (const auto& t : must(session->profile())) names.push_back(t.step.node);
+    return names;
+  };
+  EXPECT_THAT(nodes(), ElementsAre("soft_node", "top_node"));
+
+  const std::size_t sorted = must(session->output_index("sorted"));
+  must(session->request_outputs({&sorted, 1}));
+  EXPECT_THAT(nodes(), ElementsAre("top_node"));
+  EXPECT_THAT(values(must(session->output(1))), ElementsAre(4, 3, 1, 1));
+  expect_error(session->output(0).status(), Code::not_found, "output 0 was not requested");
+
+  must(session->request_outputs({}));
+  expect_error(session->output(1).status(), Code::invalid_argument, "no run has given outputs");
+  EXPECT_THAT(nodes(), ElementsAre("soft_node", "top_node"));
+}
+
+// ---- errors ------------------------------------------------------------------------------------
+
+TEST(SessionErrors, InputsThatDoNotFit) {
+  const auto session = session_of(compile(testing::conv_model()));
+  const Tensor image = pattern({1, 3, 8, 8});
+  expect_error(session->run(), Code::invalid_argument, "input 'image' is not set");
+  expect_error(session->prepare(), Code::invalid_argument, "input 'image' is not set");
+  expect_error(session->set_input(0, pattern({1, 4, 8, 8}).view()), Code::invalid_argument,
+               "input 'image' is f32[1,4,8,8], the model wants f32[N,3,H,W]");
+  expect_error(session->set_input(0, pattern({3, 8, 8}).view()), Code::invalid_argument,
+               "is f32[3,8,8]");
+  TensorView wrong = image.view();
+  wrong.type.dtype = DType::i32;
+  expect_error(session->set_input(0, wrong), Code::invalid_argument, "is i32[1,3,8,8]");
+  wrong = image.view();
+  wrong.data = nullptr;
+  expect_error(session->set_input(0, wrong), Code::invalid_argument, "has no data");
+  wrong.data = image.data() + 2;
+  expect_error(session->set_input(0, wrong), Code::invalid_argument, "not aligned");
+  expect_error(session->set_input(1, image.view()), Code::invalid_argument,
+               "input 1: the model has 1");
+  expect_error(session->set_input_none(0), Code::invalid_argument, "is not optional");
+  expect_error(session->set_input_sequence(0, {}), Code::invalid_argument, "is no sequence");
+  expect_error(session->input_index("picture").status(), Code::not_found,
+               "no input 'picture'; the model has: 'image'");
+  expect_error(session->output_index("image").status(), Code::not_found,
+               "no output 'image'; the model has: 'features', 'probabilities'");
+  const std::size_t none = 2;
+  expect_error(session->request_outputs({&none, 1}), Code::invalid_argument, "output 2");
+  expect_error(Session::create(nullptr).status(), Code::invalid_argument, "wants an executable");
+  must(session->set_input(0, image.view()));
+  must(session->run());
+}
+
+// Symbols of one name must be one number; the plan's error names the node.
+TEST(SessionErrors, ShapesThatContradictEachOther) {
+  GraphBuilder g;
+  const Operand a = g.input("a", DType::f32, {"n", 2});
+  const Operand b = g.input("b", DType::f32, {-1, 2});
+  g.output("sum", g.named("the_sum", g.add(a, b)));
+  const auto session = session_of(compile(must(g.build())));
+  must(session->set_input(0, pattern({3, 2}).view()));
+  const Tensor other = pattern({4, 2});
+  must(session->set_input(1, other.view()));
+  expect_error(session->run(), Code::invalid_model, "'the_sum'");
+  const Tensor same = pattern({3, 2});
+  must(session->set_input(0, same.view()));
+  must(session->set_input(1, same.view()));
+  must(session->run());
+}
+
+TEST(SessionErrors, WhatOnlyTheDataShows) {
+  GraphBuilder g;
+  const Operand x = g.input("x", DType::f32, {3});
+  g.output("y", g.named("pick", g.gather(x, g.input("i", DType::i64, {1}))));
+  const auto session = session_of(compile(must(g.build())));
+  const Tensor data = pattern({3});
+  const Tensor bad = tensor<std::int64_t>({1}, {3});
+  const Tensor good = tensor<std::int64_t>({1}, {-1});
+  must(session->set_input(0, data.view()));
+  must(session->set_input(1, bad.view()));
+  expect_error(session->run(), Code::invalid_argument, "3");
+  expect_error(session->output(0).status(), Code::invalid_argument, "no run has given outputs");
+  must(session->set_input(1, good.view()));
+  must(session->run());
+  EXPECT_EQ(values(must(session->output(0)))[0], data.span<float>()[2]);
+}
+
+TEST(SessionErrors, MemoryLimit) {
+  CompileOptions options;
+  options.memory_limit = 200 << 10;
+  const auto session = session_of(compile(testing::conv_model(), "cpu", options));
+  const Tensor small = pattern({1, 3, 16, 16});
+  const Tensor large = pattern({8, 3, 128, 128});
+  must(session->set_input(0, small.view()));
+  must(session->run());
+  must(session->set_input(0, large.view()));
+  expect_error(session->run(), Code::out_of_memory, "the limit is 204800");
+  must(session->set_input(0, small.view()));
+  must(session->run());
+}
+
+// ---- stopping ----------------------------------------------------------------------------------
+
+TEST(SessionStop, DeadlineOfAnEndlessLoop) {
+  const auto session = session_of(compile(testing::endless_model()));
+  const Tensor x = pattern({4});
+  must(session->set_input(0, x.view()));
+  const auto begin = Clock::now();
+  const Status status = session->run_until(begin + 50ms);
+  const auto took = Clock::now() - begin;
+  expect_error(status, Code::busy, "passed its deadline");
+  EXPECT_GE(took, 50ms);
+  EXPECT_LT(took, 2s);
+  expect_error(session->output(0).status(), Code::invalid_argument, "no run has given outputs");
+  expect_error(session->run_until(Clock::now() - 1s), Code::busy, "passed its deadline");
+}
+
+TEST(SessionStop, CancelFromAnotherThread) {
+  const auto session = session_of(compile(testing::endless_model()));
+  const Tensor x = pattern({4});
+  must(session->set_input(0, x.view()));
+  Status status;
+  std::thread runner([&] { status = session->run(); });
+  std::this_thread::sleep_for(20ms);
+  session->cancel();
+  runner.join();
+  expect_error(status, Code::busy, "was cancelled");
+  expect_error(session->run(), Code::busy, "was cancelled");
+  session->clear_cancel();
+  expect_error(session->run_until(Clock::now() + 10ms), Code::busy, "passed its deadline");
+}
+
+// What an endless loop collects stops at the limit, not at the end of the machine's memory.
+TEST(SessionStop, EndlessResultsMeetTheMemoryLimit) {
+  GraphBuilder g;
+  const Operand x = g.input("x", DType::f32, {1024});
+  const auto y = g.loop({}, {}, {x}, [](GraphBuilder&, std::span<const Operand> in) -> Operands {
+    return {in[1], in[2], in[2]};
+  });
+  g.output("all", y.at(1));
+  CompileOptions options;
+  options.memory_limit = 16 << 20;
+  const auto session = session_of(compile(must(g.build()), "cpu", options));
+  const Tensor in = pattern({1024});
+  must(session->set_input(0, in.view()));
+  expect_error(session->run_until(Clock::now() + 60s), Code::out_of_memory, "iterations");
+  EXPECT_LT(session->resident_bytes(), std::size_t{40} << 20);
+}
+
+// ---- sharing -----------------------------------------------------------------------------------
+
+struct SharedModel {
+  const char* name;
+  Model (*make)();
+  std::vector<Shape> inputs;
+};
+
+void PrintTo(const SharedModel& m, std::ostream* to) {
+  *to << m.name;
+}
+
+class SessionSharing : public ::testing::TestWithParam<SharedModel> {};
+
+INSTANTIATE_TEST_SUITE_P(
+    Models, SessionSharing,
+    ::testing::Values(
+        SharedModel{"conv", testing::conv_model, {{1, 3, 12, 16}, {2, 3, 16, 16}, {1, 3, 20, 16}}},
+        SharedModel{"transformer", testing::transformer_model, {{3, 32}, {16, 32}, {40, 32}}},
+        SharedModel{"lstm", testing::lstm_model, {{2, 1, 16}, {7, 1, 16}}},
+        SharedModel{"loop", testing::loop_model, {{1, 8}, {4, 8}, {9, 8}}}));
+
+// Eight threads, each with its own session, of one or two threads: the bits of a lonely session.
+// Nothing is planned before, so that planning is shared as well.
+TEST_P(SessionSharing, ManyThreadsOneExecutable) {
+  constexpr int threads = 8;
+  constexpr int rounds = 12;
+  const SharedModel& model = GetParam();
+  std::vector<Tensor> inputs;
+  std::vector<std::vector<std::byte>> expected;
+  const auto alone = session_of(compile(model.make()));
+  for (const Shape& shape : model.inputs) {
+    inputs.push_back(pattern(shape, static_cast<int>(inputs.size())));
+    must(alone->set_input(0, inputs.back().view()));
+    must(alone->run());
+    expected.push_back(bytes_of(must(alone->output(1 % alone->executable().outputs().size()))));
+  }
+  const auto executable = compile(model.make());
+  std::atomic<int> same = 0;
+  std::vector<std::thread> workers;
+  for (int t = 0; t < threads; ++t)
+    workers.emplace_back([&, t] {
+      const auto session = session_of(executable, 1 + t % 2);
+      for (int i = 0; i < rounds; ++i) {
+        const std::size_t k = static_cast<std::size_t>(t + i) % inputs.size();
+        must(session->set_input(0, inputs[k].view()));
+        must(session->run());
+        same += bytes_of(must(session->output(1 % executable->outputs().size()))) == expected[k];
+      }
+    });
+  for (std::thread& w : workers) w.join();
+  EXPECT_EQ(same, threads * rounds);
+}
+
+// The last to let go may be any of them.
+TEST(SessionThreads, OutliveTheExecutablesHandle) {
+  auto executable = compile(testing::lstm_model());
+  auto session = session_of(executable);
+  executable.reset();
+  const Tensor x = pattern({5, 1, 16});
+  must(session->set_input(0, x.view()));
+  must(session->run());
+  EXPECT_EQ(must(session->output(0)).type.shape, Shape({5, 1, 1, 24}));
+}
+
+TEST(SessionThreads, AreCheapToMake) {
+  const auto executable = compile(testing::conv_model());
+  std::vector<std::unique_ptr<Session>> sessions;
+  const auto begin = Clock::now();
+  for (int i = 0; i < 10'000; ++i) sessions.push_back(session_of(executable));
+  EXPECT_LT(Clock::now() - begin, 2s);
+  EXPECT_EQ(sessions.back()->resident_bytes(), 0U);
+}
+
+// ---- memory ------------------------------------------------------------------------------------
+
+std::size_t resident_set_bytes() {
+  std::ifstream f("/proc/self/statm");
+  std::size_t total = 0;
+  std::size_t resident = 0;
+  f >> total >> resident;
+  return resident * static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
+}
+
+// 1,000 runs over 20 shapes in turn, with caches that hold them all and with caches that do not.
+class SessionMemory : public ::testing::TestWithParam<std::size_t> {};
+INSTANTIATE_TEST_SUITE_P(Plans, SessionMemory, ::testing::Values(4, 32));
+
+TEST_P(SessionMemory, StaysFlatOverManyShapes) {
+  CompileOptions options;
+  options.max_plans = GetParam();
+  const auto session = session_of(compile(testing::conv_model(), "cpu", options));
+  std::vector<Tensor> images;
+  for (std::int64_t i = 0; i < 20; ++i) images.push_back(pattern({1 + i % 3, 3, 16 + 2 * i, 24}));
+  const auto run = [&](int count) {
+    for (int i = 0; i < count; ++i) {
+      must(session->set_input(0, images[static_cast<std::size_t>(i) % images.size()].view()));
+      must(session->run());
+    }
+  };
+  run(200);
+  const std::size_t resident = resident_set_bytes();
+  const std::size_t held = session->resident_bytes();
+  run(1000);
+  EXPECT_EQ(session->resident_bytes(), held);
+  EXPECT_LT(resident_set_bytes(), resident + (std::size_t{1} << 20));
+
+  session->trim();
+  EXPECT_EQ(session->resident_bytes(), 0U);
+  run(20);
+  EXPECT_EQ(session->resident_bytes(), held);
+}
+
+TEST(SessionWeights, ArePackedOnceForAllShapes) {
+  const auto session = session_of(compile(testing::conv_model()));
+  const Tensor first = pattern({1, 3, 16, 16});
+  must(session->set_input(0, first.view()));
+  must(session->run());
+  const std::size_t weights = session->plan_info().weight_bytes;
+  for (std::int64_t i = 1; i < 20; ++i) {
+    const Tensor image = pattern({1, 3, 16, 16 + i});
+    must(session->set_input(0, image.view()));
+    must(session->run());
+  }
+  EXPECT_GT(weights, 0U);
+  EXPECT_LE(session->plan_info().weight_bytes, 2 * weights);
+}
+
+// ---- metadata ----------------------------------------------------------------------------------
+
+TEST(ModelMetadataTest, OfAFile) {
+  const Model model = must(load_onnx(QUERN_SOURCE_DIR "/examples/digits/digits.onnx"));
+  const ModelMetadata& m = model.metadata();
+  EXPECT_EQ(m.graph_name, "digits");
+  EXPECT_EQ(m.producer_name, "pytorch");
+  EXPECT_EQ(m.ir_version, 8);
+  ASSERT_EQ(m.opsets.size(), 1U);
+  EXPECT_EQ(m.opsets[0].second, 17);
+  const auto labels =
+      std::ranges::find(m.properties, "labels", &std::pair<std::string, std::string>::first);
+  ASSERT_NE(labels, m.properties.end());
+  EXPECT_EQ(labels->second, "0,1,2,3,4,5,6,7,8,9");
+  const auto executable = compile(model.clone());
+  EXPECT_EQ(executable->metadata().graph_name, "digits");
+  EXPECT_EQ(executable->inputs()[0].symbols[0], "N");
+  EXPECT_EQ(executable->device().info().name, "cpu");
+}
+
+}  // namespace
+}  // namespace quern

@@ -1,0 +1,70 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Installs into a temporary prefix and builds a stranger's project against it, by find_package and by
+pkg-config: install_test.py BUILD SOURCE"""
+import os
+import pathlib
+import subprocess
+import sys
+import tempfile
+
+HERE = pathlib.Path(__file__).parent
+
+
+def run(*command, env=None):
+    done = subprocess.run([str(c) for c in command], env=env, capture_output=True, text=True)
+    if done.returncode:
+        sys.exit(f"{' '.join(map(str, command))}\n{done.stdout}{done.stderr}")
+    return done.stdout
+
+
+def reads_a_seven(output):
+    rows = [line.split() for line in output.splitlines()]
+    best = max(rows, key=lambda row: float(row[1]))
+    assert best[0] == "7" and float(best[1]) > 50, output
+
+
+def with_cmake(prefix, work, source, digits):
+    run("cmake", "-S", HERE / "consumer", "-B", work, f"-DCMAKE_PREFIX_PATH={prefix}",
+        f"-DSOURCE_ROOT={source}")
+    run("cmake", "--build", work)
+    reads_a_seven(run(work / "with_c", digits))
+    assert run(work / "with_cpp", digits) == "1 input\n"
+
+
+def with_pkg_config(prefix, work, source, digits):
+    folder = next(prefix.rglob("quern.pc")).parent
+    env = dict(os.environ, PKG_CONFIG_PATH=str(folder), LD_LIBRARY_PATH=str(folder.parent))
+
+    def flags(package):
+        return run("pkg-config", "--cflags", "--libs", package, env=env).split()
+
+    work.mkdir()
+    run("cc", "-std=c99", "-o", work / "c", source / "examples/minimal.c", *flags("quern"), env=env)
+    reads_a_seven(run(work / "c", digits, env=env))
+    run("c++", "-std=c++20", "-fno-exceptions", "-fno-rtti", "-o", work / "cpp",
+        HERE / "consumer/with_cpp.cpp", *flags("quern-cpp"), env=env)
+    assert run(work / "cpp", digits, env=env) == "1 input\n"
+
+
+def only_the_c_api(prefix):
+    library = next(prefix.rglob("libquern.so"))
+    names = [line.split()[-1] for line in run("nm", "-D", "--defined-only", library).splitlines()]
+    strangers = [n for n in names if not n.startswith(("quern_", "QUERN_"))]
+    assert names and not strangers, strangers
+
+
+def main():
+    build, source = (pathlib.Path(a).resolve() for a in sys.argv[1:3])
+    digits = source / "examples/digits/digits.onnx"
+    with tempfile.TemporaryDirectory() as folder:
+        work = pathlib.Path(folder)
+        prefix = work / "prefix"
+        run("cmake", "--install", build, "--prefix", prefix, "--component", "sdk")
+        only_the_c_api(prefix)
+        with_cmake(prefix, work / "cmake", source, digits)
+        with_pkg_config(prefix, work / "pkg-config", source, digits)
+    print("ok")
+
+
+if __name__ == "__main__":
+    main()
