@@ -81,6 +81,22 @@ TEST(PadKernel, IsTheReferenceInEveryLayout) {
             "reference");
 }
 
+TEST(ScatterKernel, ConstantIndices) {
+  Random random(1);
+  const Tensor data = random.floats({4, 3, 5});
+  const Tensor rows = tensor<std::int64_t>({4, 1}, {2, -1, 0, 2});
+  const Tensor places = tensor<std::int64_t>({2, 2, 3}, {0, 0, 0, 0, 0, 1, 3, 2, -5, 1, 1, 1});
+  const Scatter op{.kind = ScatterKind::nd};
+  for (const std::vector<Tensor>& inputs :
+       {std::vector<Tensor>{data, rows, random.floats({4, 3, 5})},
+        std::vector<Tensor>{data, places, random.floats({2, 2})}}) {
+    const SelectedRun got = run_selected(op, inputs, {1});
+    EXPECT_EQ(got.implementation, "copy");
+    EXPECT_TRUE(same_bytes(got.outputs[0], run(op, inputs)));
+    EXPECT_EQ(run_selected(op, inputs).implementation, "reference") << "indices that may change";
+  }
+}
+
 template <class From>
 void check_casts(Random& random) {
   const Tensor x = random.integers<From>({3, 40, 700}, std::is_same_v<From, bool> ? 0 : -100, 100);
