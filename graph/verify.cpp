@@ -28,8 +28,11 @@ class Verifier {
   Status fail(std::string_view what) const {
     return {Code::internal, cat("graph '", printable(g_.name), "': ", what)};
   }
+  std::string describe(NodeId id) const {
+    return cat("node '", printable(g_.node(id).name), "' (", g_.def(id).name, ")");
+  }
   Status fail(NodeId id, std::string_view what) const {
-    return fail(cat("node '", printable(g_.node(id).name), "' (", g_.def(id).name, "): ", what));
+    return fail(cat(describe(id), ": ", what));
   }
   bool readable(ValueId v) const {
     return index(v) < g_.value_count() && (defined_[index(v)] || g_.value(v).is_constant());
@@ -45,7 +48,8 @@ class Verifier {
     for (std::uint32_t i = 0; i < v.uses.size(); ++i) {
       const Use u = v.uses[i];
       const Node& n = g_.node(u.node);
-      if (!n.alive || u.input >= n.inputs.size() || n.inputs[u.input] != id || n.use_slots[u.input] != i)
+      if (!n.alive || u.input >= n.inputs.size() || n.inputs[u.input] != id ||
+          n.use_slots[u.input] != i)
         return fail(cat("value ", index(id), " lists a use that is none"));
     }
     const auto handed_out = std::count(g_.outputs().begin(), g_.outputs().end(), id);
@@ -82,7 +86,7 @@ class Verifier {
 
   Status check_bodies(NodeId id) const {
     for (const Graph& body : g_.node(id).bodies)
-      if (Status s = verify(body); !s.ok()) return fail(id, s.message());
+      if (Status s = verify(body); !s.ok()) return std::move(s).in(describe(id));
     return {};
   }
 
@@ -90,7 +94,7 @@ class Verifier {
     const Node& n = g_.node(id);
     if (!n.post_ops.empty() || !n.bodies.empty()) return {};
     auto types = g_.infer(n.op, n.inputs, n.outputs.size(), n.name);
-    if (!types) return fail(id, types.error().message());
+    if (!types) return std::move(types).error();
     for (std::size_t i = 0; i < n.outputs.size(); ++i) {
       if (n.outputs[i] == no_value) continue;
       const ValueType& has = g_.type(n.outputs[i]);
@@ -109,6 +113,8 @@ class Verifier {
 
 }  // namespace
 
-Status verify(const Graph& graph) { return Verifier(graph).run(); }
+Status verify(const Graph& graph) {
+  return Verifier(graph).run();
+}
 
 }  // namespace quern

@@ -68,11 +68,73 @@ void mixed_pow(const ReferenceCall& call) {
   });
 }
 
+// The innermost dimensions along which each operand either goes on element by element or stands
+// still, as one run; the others outside of it.
+struct Runs {
+  Shape outer;
+  std::array<Shape, 2> strides;
+  std::int64_t n = 1;
+  bool moves[2] = {false, false};
+};
+
+Runs runs_of(const ReferenceCall& call) {
+  Runs r{.outer = call.outputs[0].type.shape, .strides = {}};
+  for (std::size_t k = 0; k < 2; ++k)
+    r.strides[k] = broadcast_strides(call.inputs[k].type.shape, r.outer);
+  while (!r.outer.empty()) {
+    const std::int64_t size = r.outer.back();
+    for (std::size_t k = 0; k < 2; ++k) {
+      const std::int64_t stride = r.strides[k].back();
+      if (r.n == 1 && size > 1) r.moves[k] = stride != 0;
+      if (size > 1 && stride != (r.moves[k] ? r.n : 0)) return r;
+    }
+    r.n *= size;
+    for (Shape* s : {&r.outer, &r.strides[0], &r.strides[1]}) s->erase(s->rank() - 1);
+  }
+  return r;
+}
+
 template <class T, class Y, class F>
 void typed_loop(const ReferenceCall& call, F f) {
-  const T* a = call.inputs[0].as<T>();
-  const T* b = call.inputs[1].as<T>();
-  broadcast_loop<Y>(call, [&](std::int64_t i, std::int64_t j) { return f(a[i], b[j]); });
+  if (call.outputs[0].type.shape.elements() == 0) return;
+  const Runs r = runs_of(call);
+  Y* y = call.outputs[0].as<Y>();
+  for_each_offset(r.outer, r.strides, [&](const auto& at) {
+    const T* a = call.inputs[0].as<T>() + at[0];
+    const T* b = call.inputs[1].as<T>() + at[1];
+    if (!r.moves[1]) {
+      const T right = *b;
+      for (std::int64_t i = 0; i < r.n; ++i) y[i] = f(r.moves[0] ? a[i] : *a, right);
+    } else if (!r.moves[0]) {
+      const T left = *a;
+      for (std::int64_t i = 0; i < r.n; ++i) y[i] = f(left, b[i]);
+    } else {
+      for (std::int64_t i = 0; i < r.n; ++i) y[i] = f(a[i], b[i]);
+    }
+    y += r.n;
+  });
+}
+
+// g(kind), with the frequent kinds known to the compiler, which then makes vector loops of them.
+template <class G>
+void with_kind(BinaryKind kind, const G& g) {
+  const auto known = [&]<BinaryKind K>(std::integral_constant<BinaryKind, K> k) { g(k); };
+  switch (kind) {
+    case BinaryKind::add: return known(std::integral_constant<BinaryKind, BinaryKind::add>());
+    case BinaryKind::sub: return known(std::integral_constant<BinaryKind, BinaryKind::sub>());
+    case BinaryKind::mul: return known(std::integral_constant<BinaryKind, BinaryKind::mul>());
+    default: return g(kind);
+  }
+}
+template <class G>
+void with_comparison(BinaryKind kind, const G& g) {
+  const auto known = [&]<BinaryKind K>(std::integral_constant<BinaryKind, K> k) { g(k); };
+  switch (kind) {
+    case BinaryKind::equal: return known(std::integral_constant<BinaryKind, BinaryKind::equal>());
+    case BinaryKind::less: return known(std::integral_constant<BinaryKind, BinaryKind::less>());
+    case BinaryKind::greater: return known(std::integral_constant<BinaryKind, BinaryKind::greater>());
+    default: return g(kind);
+  }
 }
 
 Status reference(const ReferenceCall& call) {
@@ -93,11 +155,17 @@ Status reference(const ReferenceCall& call) {
     visit_number(t, [&]<class T>(TypeTag<T>) {
       using C = ComputeType<T>;
       if (is_comparison(kind)) {
-        typed_loop<T, bool>(call, [&](T a, T b) { return compare(kind, C(a), C(b)); });
+        with_comparison(kind, [&](auto k) {
+          typed_loop<T, bool>(call, [k](T a, T b) { return compare(k, C(a), C(b)); });
+        });
       } else if constexpr (is_float_type<T>) {
-        typed_loop<T, T>(call, [&](T a, T b) { return T(apply_float(kind, C(a), C(b))); });
+        with_kind(kind, [&](auto k) {
+          typed_loop<T, T>(call, [k](T a, T b) { return T(apply_float(k, C(a), C(b))); });
+        });
       } else {
-        typed_loop<T, T>(call, [&](T a, T b) { return apply_integer(kind, a, b); });
+        with_kind(kind, [&](auto k) {
+          typed_loop<T, T>(call, [k](T a, T b) { return apply_integer(k, a, b); });
+        });
       }
     });
   }

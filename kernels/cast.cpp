@@ -12,6 +12,7 @@
 
 #include "graph/numeric.h"
 #include "graph/text_util.h"
+#include "kernels/cast_rows.h"
 #include "kernels/infer.h"
 #include "kernels/kernel.h"
 #include "kernels/number_text.h"
@@ -138,6 +139,9 @@ Status reference(const ReferenceCall& call) {
   return {};
 }
 
+constexpr CpuImplementation implementations[] = {{"rows", select_cast_rows}};
+constexpr OpKernels kernels{.cpu = implementations};
+
 }  // namespace
 
 const OpDef& Cast::def() {
@@ -146,7 +150,8 @@ const OpDef& Cast::def() {
                              .outputs = {1, 1},
                              .traits = OpTrait::elementwise,
                              .infer = infer,
-                             .reference = reference};
+                             .reference = reference,
+                             .kernels = &kernels};
   return def;
 }
 

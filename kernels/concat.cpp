@@ -2,10 +2,8 @@
 // Concat: the inputs one behind the other along an axis.
 //
 // ONNX: Concat, opsets 1 to 13 (axis is 1 when left out below opset 4).
-#include <algorithm>
-
 #include "graph/text_util.h"
-#include "kernels/copy.h"
+#include "kernels/concat_copy.h"
 #include "kernels/kernel.h"
 #include "kernels/movement.h"
 
@@ -69,88 +67,17 @@ Status reference(const ReferenceCall& call) {
   return {};
 }
 
-// ---- in any layout -----------------------------------------------------------------------------
-
-// The part [at, at + part.shape[axis]) of a tensor along an axis, as it lies in there.
-struct Part {
-  TensorDesc desc;
-  std::size_t offset;  // bytes
-};
-
-Part part_of(const TensorDesc& whole, std::size_t axis, std::int64_t at, const Shape& shape) {
-  const Layout& l = whole.layout;
-  const std::int64_t step = axis == 1 && l.block ? at / l.block : at;
-  return {{whole.dtype, shape, l},
-          static_cast<std::size_t>(step * l.strides[axis]) * size_of(whole.dtype)};
-}
-
-class ConcatParts final : public CpuKernel {
- public:
-  ConcatParts(std::span<const TensorDesc> inputs, const TensorDesc& whole, std::size_t axis) {
-    std::int64_t at = 0;
-    for (const TensorDesc& in : inputs) {
-      const Part part = part_of(whole, axis, at, in.shape);
-      copies_.push_back({StridedCopy(in, part.desc), part.offset});
-      at += in.shape[axis];
-    }
-  }
-
-  Status run(const KernelArgs& args, KernelState*, const Parallel& parallel) const override {
-    for (std::size_t i = 0; i < copies_.size(); ++i)
-      copies_[i].copy.run(args.inputs[i], args.outputs[0] + copies_[i].offset, parallel);
-    return {};
-  }
-
- private:
-  struct Placed {
-    StridedCopy copy;
-    std::size_t offset;
-  };
-  std::vector<Placed> copies_;
-};
-
-// Of the largest input, if all can have it.
-std::optional<TensorDesc> common_model(const KernelRequest& r) {
-  const auto largest = std::ranges::max_element(r.inputs, {}, [](const KernelInput& in) {
-    return in.constant ? 0 : in.desc.shape.elements();
-  });
-  const TensorDesc& model = largest->desc;
-  if (const int block = model.layout.block)
-    return std::ranges::all_of(r.inputs, [&](const KernelInput& in) {
-             return in.desc.shape[1] % block == 0;
-           })
-               ? std::optional(model)
-               : std::nullopt;
-  return is_dense(model) ? std::optional(model) : std::nullopt;
-}
-
-Selection select_parts(const KernelRequest& r) {
-  const Shape& shape = r.outputs[0].shape;
-  if (shape.elements() == 0 || r.dtype(0) == DType::string) return not_for_me();
-  const TensorDesc model = common_model(r).value_or(TensorDesc::row_major(r.dtype(0), r.shape(0)));
-  KernelChoice choice;
-  choice.implementation = "copy";
-  const TensorDesc whole{r.dtype(0), shape, Layout::like(model, shape)};
-  std::vector<TensorDesc> inputs;
-  for (const KernelInput& in : r.inputs) {
-    choice.input_layouts.push_back(Layout::like(model, in.desc.shape));
-    inputs.push_back({whole.dtype, in.desc.shape, choice.input_layouts.back()});
-  }
-  choice.output_layouts = {whole.layout};
-  choice.kernel = std::make_unique<ConcatParts>(
-      inputs, whole, positive_axis(r.as<Concat>().axis, shape.rank()));
-  return std::optional<KernelChoice>(std::move(choice));
-}
-
-constexpr CpuImplementation cpu[] = {{"copy", select_parts}};
-constexpr OpKernels kernels{.cpu = cpu};
+constexpr CpuImplementation implementations[] = {{"copy", select_concat_copy}};
+constexpr OpKernels kernels{.cpu = implementations};
 
 }  // namespace
 
 const OpDef& Concat::def() {
-  static constexpr OpDef def{
-      .name = "Concat", .inputs = {1, any_number}, .infer = infer, .reference = reference,
-      .kernels = &kernels};
+  static constexpr OpDef def{.name = "Concat",
+                             .inputs = {1, any_number},
+                             .infer = infer,
+                             .reference = reference,
+                             .kernels = &kernels};
   return def;
 }
 

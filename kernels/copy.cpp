@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Moving elements between layouts. Dimensions that lie behind each other on both sides are merged,
-// then the innermost runs are copied whole; what remains is a transposition, done in tiles that stay
-// in the cache. Large f32 reorders go to oneDNN.
+// then the innermost runs are copied whole; what remains is a transposition, done in tiles that
+// stay in the cache. Large f32 reorders go to oneDNN.
 #include "kernels/copy.h"
 
 #include <algorithm>
@@ -15,6 +15,8 @@
 
 namespace quern {
 namespace {
+
+using CopyLoop = ElementCopy::Loop;
 
 struct Physical {
   std::array<std::int64_t, Shape::max_rank + 2> dims, src, dst;
@@ -90,6 +92,49 @@ void copy_run(const T* src, std::int64_t src_stride, T* dst, std::int64_t dst_st
   }
 }
 
+// dst[r][c] = src[c][r] of 8 x 8 bytes: rows of bytes as words, exchanged by halves, quarters,
+// eighths.
+inline void transpose_block(const std::uint8_t* src, std::int64_t src_stride, std::uint8_t* dst,
+                            std::int64_t dst_stride) {
+  std::uint64_t a[8];
+  for (int c = 0; c < 8; ++c) std::memcpy(a + c, src + c * src_stride, 8);
+  const auto exchange = [&a](int distance, std::uint64_t mask) {
+    for (int i = 0; i < 8; ++i) {
+      if (i & distance) continue;
+      const std::uint64_t t = ((a[i] >> 8 * distance) ^ a[i + distance]) & mask;
+      a[i + distance] ^= t;
+      a[i] ^= t << 8 * distance;
+    }
+  };
+  exchange(4, 0x00000000ffffffff);
+  exchange(2, 0x0000ffff0000ffff);
+  exchange(1, 0x00ff00ff00ff00ff);
+  for (int r = 0; r < 8; ++r) std::memcpy(dst + r * dst_stride, a + r, 8);
+}
+
+// The same of 4 x 4 words.
+inline void transpose_block(const std::uint32_t* src, std::int64_t src_stride, std::uint32_t* dst,
+                            std::int64_t dst_stride) {
+  using Words = std::uint32_t __attribute__((vector_size(16)));
+  Words a[4];
+  for (int c = 0; c < 4; ++c) std::memcpy(a + c, src + c * src_stride, 16);
+  const Words low01 = __builtin_shufflevector(a[0], a[1], 0, 4, 1, 5);
+  const Words low23 = __builtin_shufflevector(a[2], a[3], 0, 4, 1, 5);
+  const Words high01 = __builtin_shufflevector(a[0], a[1], 2, 6, 3, 7);
+  const Words high23 = __builtin_shufflevector(a[2], a[3], 2, 6, 3, 7);
+  const Words rows[4] = {__builtin_shufflevector(low01, low23, 0, 1, 4, 5),
+                         __builtin_shufflevector(low01, low23, 2, 3, 6, 7),
+                         __builtin_shufflevector(high01, high23, 0, 1, 4, 5),
+                         __builtin_shufflevector(high01, high23, 2, 3, 6, 7)};
+  for (int r = 0; r < 4; ++r) std::memcpy(dst + r * dst_stride, rows + r, 16);
+}
+
+// Elements along a side of transpose_block; 0: there is none.
+template <class T>
+constexpr std::int64_t block_side = sizeof(T) == 1   ? 8
+                                    : sizeof(T) == 4 ? 4
+                                                     : 0;
+
 // Tiles of the last dimension against the one that is contiguous in the source.
 template <class T>
 void transpose_tile(const CopyLoop& l, std::size_t other, const T* src, T* dst) {
@@ -101,8 +146,20 @@ void transpose_tile(const CopyLoop& l, std::size_t other, const T* src, T* dst) 
     for (std::int64_t c0 = 0; c0 < columns; c0 += tile) {
       const std::int64_t r1 = std::min(r0 + tile, rows);
       const std::int64_t c1 = std::min(c0 + tile, columns);
+      std::int64_t r_done = r0;
+      std::int64_t c_done = c0;
+      if constexpr (block_side < T >> 0) {
+        if (l.dst[last] == 1 && l.src[other] == 1) {
+          r_done = r1 - (r1 - r0) % block_side<T>;
+          c_done = c1 - (c1 - c0) % block_side<T>;
+        }
+        for (std::int64_t r = r0; r < r_done; r += block_side<T>)
+          for (std::int64_t c = c0; c < c_done; c += block_side<T>)
+            transpose_block(src + c * l.src[last] + r, l.src[last], dst + r * l.dst[other] + c,
+                            l.dst[other]);
+      }
       for (std::int64_t r = r0; r < r1; ++r)
-        for (std::int64_t c = c0; c < c1; ++c)
+        for (std::int64_t c = r < r_done ? c_done : c0; c < c1; ++c)
           dst[r * l.dst[other] + c * l.dst[last]] = src[r * l.src[other] + c * l.src[last]];
     }
 }
@@ -164,12 +221,12 @@ class CopyKernel final : public CpuKernel {
 
   Status run(const KernelArgs& args, KernelState*, const Parallel& parallel) const override {
     if (pads_) std::memset(args.outputs[0], 0, bytes_);
-    copy_.run(args.inputs[0], args.outputs[0], parallel);
+    copy_(args.inputs[0], args.outputs[0], parallel);
     return {};
   }
 
  private:
-  StridedCopy copy_;
+  ElementCopy copy_;
   std::size_t bytes_;
   bool pads_;
 };
@@ -181,30 +238,33 @@ bool has_partial_block(const TensorDesc& t) {
 
 }  // namespace
 
-StridedCopy::StridedCopy(const TensorDesc& from, const TensorDesc& to)
+ElementCopy::ElementCopy(const TensorDesc& from, const TensorDesc& to)
     : loop_(plan_loop(from, to)),
       element_size_(size_of(from.dtype)),
       elements_(from.shape.elements()) {}
 
-void StridedCopy::run(const std::byte* src, std::byte* dst, const Parallel& parallel) const {
+void ElementCopy::operator()(const std::byte* src_bytes, std::byte* dst_bytes,
+                             const Parallel& parallel) const {
   constexpr std::int64_t min_part = 16384;  // elements that make another thread worth waking
   if (elements_ == 0) return;
   if (loop_.dims.empty()) {
-    std::memcpy(dst, src, element_size_);
+    std::memcpy(dst_bytes, src_bytes, element_size_);
     return;
   }
-  const std::int64_t rows = outer_count(loop_);
-  const std::int64_t grain = std::max<std::int64_t>(1, rows * min_part / elements_);
   with_size(element_size_, [&]<class T>(T) {
-    parallel(rows, grain, [&](std::int64_t begin, std::int64_t end) {
-      copy_part(loop_, reinterpret_cast<const T*>(src), reinterpret_cast<T*>(dst), begin, end);
-    });
+    const auto* src = reinterpret_cast<const T*>(src_bytes);
+    auto* dst = reinterpret_cast<T*>(dst_bytes);
+    const std::int64_t rows = outer_count(loop_);
+    const std::int64_t grain = std::max<std::int64_t>(1, rows * min_part / elements_);
+    parallel(rows, grain,
+             [&](std::int64_t b, std::int64_t e) { copy_part(loop_, src, dst, b, e); });
   });
 }
 
 #ifdef QUERN_ONEDNN
 namespace onednn {
-Selection select_reorder(const KernelRequest& request, const TensorDesc& from, const TensorDesc& to);
+Selection select_reorder(const KernelRequest& request, const TensorDesc& from,
+                         const TensorDesc& to);
 }
 #endif
 
@@ -219,7 +279,8 @@ Result<KernelChoice> select_copy(const TensorDesc& from, const TensorDesc& to,
     const KernelInput input{.present = true, .desc = from};
     const TensorType output{to.dtype, to.shape};
     const PostOps none;
-    const KernelRequest request{op, Identity::def(), "reorder", {&input, 1}, {&output, 1}, {}, none, target};
+    const KernelRequest request{op,   Identity::def(), "reorder", {&input, 1}, {&output, 1}, {},
+                                none, target};
     QUERN_ASSIGN(auto reorder, onednn::select_reorder(request, from, to));
     if (reorder) return std::move(*reorder);
     return Status(Code::internal, "no way between two layouts");

@@ -5,28 +5,30 @@
 
 namespace quern {
 
+// Moves all elements of a tensor to other places; either side may be a part of something larger.
+// Of two block sizes one divides the other, and there is no partial block.
+class ElementCopy {
+ public:
+  ElementCopy(const TensorDesc& from, const TensorDesc& to);
+  void operator()(const std::byte* src, std::byte* dst, const Parallel& parallel) const;
+
+  // The physical dimensions, outermost first in the order of the destination, strides in elements.
+  struct Loop {
+    Shape dims;
+    Shape src;
+    Shape dst;
+  };
+
+ private:
+  Loop loop_;
+  std::size_t element_size_;
+  std::int64_t elements_;
+};
+
 // A kernel with one input and one output of the same shape and dtype that moves the elements from one
 // layout to the other.
 Result<KernelChoice> select_copy(const TensorDesc& from, const TensorDesc& to,
                                  const CpuTarget& target);
-
-// The loops of a copy, outermost first; strides in elements.
-struct CopyLoop {
-  Shape dims, src, dst;
-};
-
-// Moves elements between two layouts of one shape, anywhere: also into or out of a part of a larger
-// tensor, whose strides the part has. Blocks of channels must be whole.
-class StridedCopy {
- public:
-  StridedCopy(const TensorDesc& from, const TensorDesc& to);
-  void run(const std::byte* src, std::byte* dst, const Parallel& parallel) const;
-
- private:
-  CopyLoop loop_;
-  std::size_t element_size_;
-  std::int64_t elements_;
-};
 
 // The same at once, for constants.
 void copy_elements(const TensorDesc& from, const std::byte* src, const TensorDesc& to,

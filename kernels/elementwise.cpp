@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Unary, Binary and their post-ops in f32 as one kernel: the tensors are cut into chunks that stay in
-// the first-level cache, and the whole chain runs over a chunk before the next one is read.
+// Unary, Binary and their post-ops in f32 as one kernel: the tensors are cut into chunks that stay
+// in the first-level cache, and the whole chain runs over a chunk before the next one is read.
 //
 // The result lies as the first operand of its shape does; operands of the full shape are asked for
 // in that layout, broadcast ones are read by strides where they are.
@@ -16,7 +16,9 @@ namespace quern {
 namespace {
 
 constexpr std::size_t max_operands = 12;
-constexpr std::int64_t chunk = 2048;         // elements: two operands and a result fill 24 KiB
+constexpr std::int64_t chunk = 2048;      // elements: two operands and a result fill 24 KiB
+constexpr std::int64_t max_period = 512;  // below it, operands of short rows are written out
+constexpr std::size_t max_repeated = 4;
 constexpr std::int64_t min_parallel = 32768;  // elements that make another thread worth waking
 
 // One function of the chain: applied to the running value and, if binary, to an operand.
@@ -32,9 +34,20 @@ struct Link {
 struct Loops {
   Shape outer;  // dimensions
   std::int64_t inner = 1;
-  std::array<Shape, max_operands + 1> strides;            // per operand over `outer`; the result's last
+  std::array<Shape, max_operands + 1> strides;  // per operand over `outer`; the result's last
   std::array<std::int64_t, max_operands + 1> inner_stride{};
   std::size_t operands = 0;
+  std::int64_t step = chunk;  // elements at a time
+  // Operands that begin again every `period` elements (a bias by channel, channels last), each with
+  // its place among them; -1: those that do not. A step has whole periods.
+  std::int64_t period = 0;
+  std::array<std::int8_t, max_operands + 1> repeated = not_repeated();
+
+  static constexpr std::array<std::int8_t, max_operands + 1> not_repeated() {
+    std::array<std::int8_t, max_operands + 1> none{};
+    none.fill(-1);
+    return none;
+  }
 };
 
 class ElementwiseKernel final : public CpuKernel {
@@ -43,27 +56,35 @@ class ElementwiseKernel final : public CpuKernel {
       : loops_(loops), links_(std::move(links)), inputs_(std::move(inputs)) {}
 
   Status run(const KernelArgs& args, KernelState*, const Parallel& parallel) const override {
-    const std::int64_t pieces = (loops_.inner + chunk - 1) / chunk;
+    const std::int64_t pieces = (loops_.inner + loops_.step - 1) / loops_.step;
     const std::int64_t units = loops_.outer.elements() * pieces;
     if (loops_.inner == 0) return {};
-    const std::int64_t unit = std::min(loops_.inner, chunk);
+    const std::int64_t unit = std::min(loops_.inner, loops_.step);
     parallel(units, std::max<std::int64_t>(1, min_parallel / std::max<std::int64_t>(unit, 1)),
              [&](std::int64_t begin, std::int64_t end) { run_units(args, pieces, begin, end); });
     return {};
   }
 
  private:
+  // Repeated operands, written out for one step, and where they came from.
+  struct Repeated {
+    alignas(64) float rows[max_repeated][chunk];
+    const float* from[max_repeated];
+  };
+
   void run_units(const KernelArgs& args, std::int64_t pieces, std::int64_t begin,
                  std::int64_t end) const {
     const Simd& s = simd();
+    Repeated repeated;
+    std::fill_n(repeated.from, max_repeated, nullptr);
     std::int64_t piece = begin % pieces;
     std::int64_t left = end - begin;
     const std::int64_t row_begin = begin / pieces;
     const std::int64_t row_end = (end + pieces - 1) / pieces;
     for_each_offset(loops_.outer, loops_.strides, row_begin, row_end, [&](const auto& at) {
       for (; piece < pieces && left > 0; ++piece, --left) {
-        const std::int64_t from = piece * chunk;
-        run_chunk(s, args, at, from, std::min(chunk, loops_.inner - from));
+        const std::int64_t from = piece * loops_.step;
+        run_chunk(s, args, at, from, std::min(loops_.step, loops_.inner - from), repeated);
       }
       piece = 0;
     });
@@ -71,12 +92,13 @@ class ElementwiseKernel final : public CpuKernel {
 
   template <class Offsets>
   void run_chunk(const Simd& s, const KernelArgs& args, const Offsets& at, std::int64_t from,
-                 std::int64_t n) const {
+                 std::int64_t n, Repeated& repeated) const {
     alignas(64) float gathered[chunk];
     auto* y = reinterpret_cast<float*>(args.outputs[0]) + at[loops_.operands] + from;
     const auto operand = [&](std::size_t k) -> SimdOperand {
       const auto* p = reinterpret_cast<const float*>(args.inputs[inputs_[k]]) + at[k];
       const std::int64_t stride = loops_.inner_stride[k];
+      if (loops_.repeated[k] >= 0) return {written_out(p, k, repeated), false};
       if (stride == 0) return {p, true};
       if (stride == 1) return {p + from, false};
       for (std::int64_t i = 0; i < n; ++i) gathered[i] = p[(from + i) * stride];
@@ -98,6 +120,16 @@ class ElementwiseKernel final : public CpuKernel {
         s.binary(link.binary, value, other, y, n);
       }
     }
+  }
+
+  const float* written_out(const float* p, std::size_t k, Repeated& repeated) const {
+    const auto slot = static_cast<std::size_t>(loops_.repeated[k]);
+    float* row = repeated.rows[slot];
+    if (repeated.from[slot] == p) return row;
+    for (std::int64_t i = 0; i < std::min(loops_.step, loops_.inner); i += loops_.period)
+      std::copy_n(p, loops_.period, row + i);
+    repeated.from[slot] = p;
+    return row;
   }
 
   static void apply_unary(const Simd& s, const Unary& u, SimdOperand x, float* y, std::int64_t n) {
@@ -216,6 +248,31 @@ bool mergeable(const PhysicalDim& outer, const PhysicalDim& inner, std::size_t c
   return true;
 }
 
+// Makes one of the two innermost dimensions where the inner one is short and every operand that
+// does not lie as the result does is the same all along the outer one.
+void join_periods(std::vector<PhysicalDim>& dims, std::size_t operands, Loops& loops) {
+  if (dims.size() < 2 || dims.back().size > max_period) return;
+  const PhysicalDim& inner = dims.back();
+  const PhysicalDim& outer = dims[dims.size() - 2];
+  std::int8_t repeated = 0;
+  auto places = Loops::not_repeated();
+  for (std::size_t k = 0; k <= operands; ++k) {
+    const bool is_scalar = inner.stride[k] == 0 && outer.stride[k] == 0;
+    const bool is_full = inner.stride[k] == 1 && outer.stride[k] == inner.size;
+    const bool repeats = inner.stride[k] == 1 && outer.stride[k] == 0;
+    if (!is_scalar && !is_full && !repeats) return;
+    if (repeats) places[k] = repeated++;
+  }
+  if (repeated > static_cast<std::int8_t>(max_repeated) || places[operands] >= 0) return;
+  loops.repeated = places;
+  loops.period = inner.size;
+  loops.step = chunk / inner.size * inner.size;
+  PhysicalDim joined = inner;
+  joined.size *= outer.size;
+  dims.pop_back();
+  dims.back() = joined;
+}
+
 // Nothing when more dimensions are left than a Shape holds.
 std::optional<Loops> plan_loops(const Shape& shape, const Layout& layout,
                                 std::span<const Shape> strides, std::span<const char> full) {
@@ -229,6 +286,7 @@ std::optional<Loops> plan_loops(const Shape& shape, const Layout& layout,
   }
   Loops loops;
   loops.operands = strides.size();
+  join_periods(dims, strides.size(), loops);
   if (!dims.empty()) {
     loops.inner = dims.back().size;
     loops.inner_stride = dims.back().stride;
@@ -271,9 +329,12 @@ Selection select_elementwise(const KernelRequest& r) {
     const TensorDesc& d = r.inputs[i].desc;
     full.push_back(d.shape == shape);
     // A blocked operand that is broadcast has no strides to read it by.
-    const Layout asked = full.back() ? layout : d.layout.block ? Layout::row_major(d.shape) : d.layout;
+    const Layout asked = full.back()      ? layout
+                         : d.layout.block ? Layout::row_major(d.shape)
+                                          : d.layout;
     choice.input_layouts[i] = asked;
-    strides.push_back(full.back() ? layout.strides : broadcast_strides(d.shape, asked.strides, shape));
+    strides.push_back(full.back() ? layout.strides
+                                  : broadcast_strides(d.shape, asked.strides, shape));
   }
   share_first_operands(*chain, full, choice);
   auto loops = plan_loops(shape, layout, strides, full);

@@ -55,6 +55,15 @@ struct PackedWeights {
     sums = parts.add(c.channels() * 4);
     bytes = parts.size();
   }
+  // Offsets and multipliers lie as the columns of a kernel's sums do: whole vectors of them are
+  // read.
+  std::int64_t parameter_at(const Int8Conv& c, std::int64_t channel) const {
+    if (is_depthwise) return channel;
+    return channel / c.columns * panels * int8_panel_columns + channel % c.columns;
+  }
+  std::int64_t parameters(const Int8Conv& c) const {
+    return round_up(parameter_at(c, c.channels() - 1) + 1, int8_panel_columns);
+  }
   std::int64_t panel_bytes() const { return inner * int8_panel_columns; }
   std::int64_t group_bytes() const { return panels * panel_bytes(); }
 
@@ -160,6 +169,8 @@ class Int8ConvKernel final : public CpuKernel {
   void flatten(Int8Product& product, std::uint8_t* rows, const std::uint8_t** pieces) const;
   void write(const Run& run, std::int32_t* sums, std::int32_t x_sum, std::int64_t position,
              std::int64_t channel, std::int64_t n) const;
+  void requantize(const Run& run, const std::int32_t* sums, std::int64_t at, std::uint8_t* y,
+                  std::int64_t n) const;
 
   Position position_of(std::int64_t p) const;
   void advance(Position& p) const;
@@ -229,7 +240,7 @@ void Int8ConvKernel::plan_taps() {
 }
 
 void Int8ConvKernel::plan_scratch(std::int64_t x_elements) {
-  const std::int64_t column_bytes = conv_.channels() * 4;
+  const std::int64_t column_bytes = packed_.parameters(conv_) * 4;
   offsets_at_ = scratch_.add(column_bytes);
   multipliers_at_ = scratch_.add(y_scale_ ? column_bytes : 0);
   w_zeros_at_ = scratch_.add(w_zero_ ? column_bytes : 0);
@@ -286,20 +297,24 @@ void Int8ConvKernel::fill_columns(const KernelArgs& args, std::int32_t x_zero, R
   run.w_zeros = reinterpret_cast<std::int32_t*>(args.scratch + w_zeros_at_);
   const auto* sums = reinterpret_cast<const std::int32_t*>(run.weights + packed_.sums);
   const auto depth = static_cast<std::uint32_t>(conv_.depth * conv_.taps());
+  std::memset(run.offsets, 0, static_cast<std::size_t>(packed_.parameters(conv_)) * 4);
   for (std::int64_t m = 0; m < conv_.channels(); ++m) {
+    const std::int64_t at = packed_.parameter_at(conv_, m);
     const std::int32_t w_zero = w_zero_.zero_point(args, m) - (w_signed_ ? 0 : 128);
     const std::uint32_t sum =
         static_cast<std::uint32_t>(sums[m]) - depth * static_cast<std::uint32_t>(w_zero);
     const std::uint32_t bias = bias_ ? bias_.get<std::uint32_t>(args, m) : 0;
-    run.offsets[m] = static_cast<std::int32_t>(bias - static_cast<std::uint32_t>(x_zero) * sum);
-    if (w_zero_) run.w_zeros[m] = w_zero;
+    run.offsets[at] = static_cast<std::int32_t>(bias - static_cast<std::uint32_t>(x_zero) * sum);
+    if (w_zero_) run.w_zeros[at] = w_zero;
     run.has_w_zeros |= w_zero != 0;
   }
   if (!y_scale_) return;
   const float x_scale = x_scale_.get<float>(args, 0);
   const float y_scale = y_scale_.get<float>(args, 0);
+  std::memset(run.multipliers, 0, static_cast<std::size_t>(packed_.parameters(conv_)) * 4);
   for (std::int64_t m = 0; m < conv_.channels(); ++m)
-    run.multipliers[m] = x_scale * w_scale_.get<float>(args, m) / y_scale;
+    run.multipliers[packed_.parameter_at(conv_, m)] =
+        x_scale * w_scale_.get<float>(args, m) / y_scale;
   run.to = {y_zero_.zero_point(args), y_signed_};
 }
 
@@ -372,6 +387,16 @@ void Int8ConvKernel::run_products(const Run& run, std::int64_t task, std::int64_
   }
 }
 
+// Pieces of a few channels are too short for a call.
+inline void copy_piece(std::uint8_t* to, const std::uint8_t* from, std::int64_t n) {
+  switch (n) {
+    case 1: to[0] = from[0]; return;
+    case 2: std::memcpy(to, from, 2); return;
+    case 3: std::memcpy(to, from, 2), to[2] = from[2]; return;
+    default: std::memcpy(to, from, static_cast<std::size_t>(n));
+  }
+}
+
 // Copies the pieces of each row behind each other, filled up with zeros.
 void Int8ConvKernel::flatten(Int8Product& product, std::uint8_t* rows,
                              const std::uint8_t** pieces) const {
@@ -379,8 +404,8 @@ void Int8ConvKernel::flatten(Int8Product& product, std::uint8_t* rows,
   for (int r = 0; r < product.rows; ++r) {
     std::uint8_t* row = rows + r * packed_.inner;
     for (std::int64_t t = 0; t < product.taps; ++t)
-      std::memcpy(row + t * product.depth, product.pieces[t * product.rows + r] + product.offset,
-                  static_cast<std::size_t>(product.depth));
+      copy_piece(row + t * product.depth, product.pieces[t * product.rows + r] + product.offset,
+                 product.depth);
     std::memset(row + used, 0, static_cast<std::size_t>(packed_.inner - used));
     pieces[r] = row;
   }
@@ -423,7 +448,7 @@ void Int8ConvKernel::multiply_group(const Run& run, Int8Product product, std::in
 void Int8ConvKernel::run_depthwise(const Run& run, std::int64_t task, std::int64_t begin,
                                    std::int64_t end) const {
   constexpr std::int64_t max_block = 64;
-  alignas(64) std::int32_t sums[max_block];
+  alignas(64) std::int32_t sums[max_block] = {};
   const SimdInt8& s = simd_int8();
   std::byte* scratch = run.scratch + task_at_ + static_cast<std::size_t>(task) * task_bytes_;
   auto** pieces = reinterpret_cast<const std::uint8_t**>(scratch);
@@ -442,22 +467,32 @@ void Int8ConvKernel::run_depthwise(const Run& run, std::int64_t task, std::int64
 
 void Int8ConvKernel::write(const Run& run, std::int32_t* sums, std::int32_t x_sum,
                            std::int64_t position, std::int64_t channel, std::int64_t n) const {
+  const std::int64_t at = packed_.parameter_at(conv_, channel);
   if (run.has_w_zeros)
     for (std::int64_t i = 0; i < n; ++i) {
-      const std::int32_t zero = w_zero_ ? run.w_zeros[channel + i] : -128;
+      const std::int32_t zero = w_zero_ ? run.w_zeros[at + i] : -128;
       sums[i] = static_cast<std::int32_t>(static_cast<std::uint32_t>(sums[i]) -
                                           static_cast<std::uint32_t>(zero) *
                                               static_cast<std::uint32_t>(x_sum));
     }
   const std::int64_t to = position * conv_.channels() + channel;
-  const std::int32_t* offsets = run.offsets + channel;
-  if (y_scale_)
-    return simd().requantize(sums, offsets, run.multipliers + channel, run.to,
-                             reinterpret_cast<std::uint8_t*>(run.y) + to, n);
+  const std::int32_t* offsets = run.offsets + at;
+  if (y_scale_) return requantize(run, sums, at, reinterpret_cast<std::uint8_t*>(run.y) + to, n);
   auto* y = reinterpret_cast<std::int32_t*>(run.y) + to;
   for (std::int64_t i = 0; i < n; ++i)
     y[i] = static_cast<std::int32_t>(static_cast<std::uint32_t>(sums[i]) +
                                      static_cast<std::uint32_t>(offsets[i]));
+}
+
+// Whole vectors, by way of a buffer where that would write too much.
+void Int8ConvKernel::requantize(const Run& run, const std::int32_t* sums, std::int64_t at,
+                                std::uint8_t* y, std::int64_t n) const {
+  constexpr std::int64_t most = int8_panels * int8_panel_columns;
+  std::uint8_t whole[most];
+  const std::int64_t padded = round_up(n, int8_panel_columns);
+  simd().requantize(sums, run.offsets + at, run.multipliers + at, run.to, padded == n ? y : whole,
+                    padded);
+  if (padded != n) std::memcpy(y, whole, static_cast<std::size_t>(n));
 }
 
 // ---- choosing ----------------------------------------------------------------------------------

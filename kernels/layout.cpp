@@ -44,22 +44,6 @@ Layout Layout::channel_blocked(const Shape& shape, std::uint8_t block) {
   return l;
 }
 
-Layout Layout::like(const TensorDesc& model, const Shape& shape) {
-  if (model.layout.block) return channel_blocked(shape, model.layout.block);
-  std::array<std::int64_t, Shape::max_rank> order{};
-  const auto end = order.begin() + static_cast<long>(shape.rank());
-  std::iota(order.begin(), end, 0);
-  // The strides of dimensions of 1 say nothing: they stay where row-major has them.
-  std::array<std::int64_t, Shape::max_rank> strides{};
-  std::int64_t last = 0;
-  for (std::size_t d = shape.rank(); d-- > 0;)
-    last = strides[d] = model.shape[d] == 1 ? last : model.layout.strides[d];
-  std::stable_sort(order.begin(), end, [&](std::int64_t a, std::int64_t b) {
-    return strides[static_cast<std::size_t>(a)] > strides[static_cast<std::size_t>(b)];
-  });
-  return permuted(shape, std::span(order).first(shape.rank()));
-}
-
 std::string Layout::text() const {
   return strides.text() + (block ? cat("/c", static_cast<int>(block)) : std::string());
 }

@@ -12,8 +12,6 @@
 
 namespace quern {
 
-struct TensorDesc;
-
 // Strides in elements, one a dimension. With block = b > 1 dimension 1 is cut into blocks of b
 // channels that lie innermost (oneDNN's nChw16c and its like): element (n, c, s...) is at
 // n*strides[0] + (c/b)*strides[1] + s*strides[2..] + c%b, and the last block is padded with zeros.
@@ -24,9 +22,6 @@ struct Layout {
   static Layout row_major(const Shape& shape);
   static Layout channels_last(const Shape& shape);
   static Layout channel_blocked(const Shape& shape, std::uint8_t block);
-  // Dense, with the dimensions of `shape` in the order in which those of `model` lie, and in blocks
-  // where its channels are. Of the same rank.
-  static Layout like(const TensorDesc& model, const Shape& shape);
   // Dense, with dimension order[0] outermost.
   static Layout permuted(const Shape& shape, std::span<const std::int64_t> order);
 

@@ -11,6 +11,7 @@
 #include "kernels/infer.h"
 #include "kernels/kernel.h"
 #include "kernels/movement.h"
+#include "kernels/pad_copy.h"
 
 namespace quern {
 namespace {
@@ -155,6 +156,9 @@ Status reference(const ReferenceCall& call) {
   return {};
 }
 
+constexpr CpuImplementation implementations[] = {{"copy", select_pad_copy}};
+constexpr OpKernels kernels{.cpu = implementations};
+
 }  // namespace
 
 const OpDef& Pad::def() {
@@ -162,7 +166,8 @@ const OpDef& Pad::def() {
                              .inputs = {2, 4},
                              .plan_operands = 0b1010,
                              .infer = infer,
-                             .reference = reference};
+                             .reference = reference,
+                             .kernels = &kernels};
   return def;
 }
 

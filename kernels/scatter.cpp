@@ -13,6 +13,7 @@
 #include "kernels/kernel.h"
 #include "kernels/movement.h"
 #include "kernels/scalar_math.h"
+#include "kernels/scatter_copy.h"
 
 namespace quern {
 namespace {
@@ -192,6 +193,9 @@ std::size_t scratch(const Op& op, std::span<const TensorType> inputs, std::span<
   return Scratch::bytes_for<float>(static_cast<std::size_t>(inputs[0].shape.elements()));
 }
 
+constexpr CpuImplementation implementations[] = {{"copy", select_scatter_copy}};
+constexpr OpKernels kernels{.cpu = implementations};
+
 }  // namespace
 
 const OpDef& Scatter::def() {
@@ -199,7 +203,8 @@ const OpDef& Scatter::def() {
                              .inputs = {3, 3},
                              .infer = infer,
                              .reference = reference,
-                             .scratch = scratch};
+                             .scratch = scratch,
+                             .kernels = &kernels};
   return def;
 }
 

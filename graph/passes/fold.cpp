@@ -39,6 +39,17 @@ bool is_small_work(const Graph& g, const Node& n, std::span<const Tensor> inputs
   return is_linear_work(g, n) || operands * result <= max_work;
 }
 
+// Quantised weights stay what they are until the operators of integers have been recognised; what
+// is left of them is computed when it is packed.
+bool is_quantized_weight(const Graph& g, const Node& n) {
+  if (!n.as<Dequantize>() || size_of(g.type(n.inputs[0]).dtype) != 1) return false;
+  const auto& uses = g.value(n.outputs[0]).uses;
+  return std::ranges::any_of(uses, [&](const Use& u) {
+    const Node& user = g.node(u.node);
+    return (user.as<Conv>() || user.as<MatMul>()) && user.inputs[1] == n.outputs[0];
+  });
+}
+
 // The outputs' types; nothing when one is not known or too large.
 std::optional<std::vector<TensorType>> output_types(const Graph& g, const Node& n) {
   std::vector<TensorType> types;
@@ -109,7 +120,7 @@ Tensor ints_tensor(const Shape& shape, const Ints& values) {
 Result<bool> fold_constants(Graph& g, NodeId id) {
   const Node& n = g.node(id);
   const OpDef& def = g.def(id);
-  if (n.inputs.empty() || !can_evaluate(def)) return false;
+  if (n.inputs.empty() || !can_evaluate(def) || is_quantized_weight(g, n)) return false;
   const auto inputs = constant_inputs(g, n);
   if (!inputs) return false;
   const auto types = output_types(g, n);

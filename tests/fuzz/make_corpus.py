@@ -406,7 +406,7 @@ def windows():
 
 
 def arithmetic():
-    one_by_one = [floats("w", [1] * 300), floats("v", [1] * 300), floats("u", [1] * 300)]
+    one_by_one = [floats(n, [1] * 110) for n in "wvu"]
     yield "einsum-work", one("Einsum", "w v u", one_by_one, (), equation="a,b,c->")
     yield "einsum-wrong", one("Einsum", "w v", one_by_one, (), equation="a,,b->..zz")
     yield "divide-least", one("Div", "a b", [ints("a", [LOW, 1]), ints("b", [-1, 0])], ())

@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+// The fused elementwise kernel against the reference where operands are broadcast.
+#include "tests/kernels/kernel_test.h"
+
+namespace quern::testing {
+namespace {
+
+using ::testing::StartsWith;
+
+TEST(ElementwiseKernel, BroadcastOperandsInEveryLayout) {
+  struct Case {
+    Shape a, b;
+  };
+  const Case cases[] = {
+      {{1, 24, 40, 50}, {1, 24, 1, 1}},
+      {{2, 24, 9, 7}, {2, 24, 1, 1}},
+      {{1, 3, 50, 60}, {3, 1, 1}},
+      {{2, 16, 5, 5}, {2, 1, 5, 5}},
+      {{4, 600, 3}, {600, 1}},
+      {{70, 30, 17}, {17}},
+      {{1, 8, 6, 6}, {}},
+      {{3000, 5}, {3000, 1}},
+      {{2, 8, 3, 4}, {2, 8, 3, 4}},
+  };
+  Random random(1);
+  for (const Case& c : cases)
+    for (BinaryKind kind : {BinaryKind::add, BinaryKind::sub}) {
+      const std::vector<Tensor> inputs = {random.floats(c.a), random.floats(c.b)};
+      std::vector<std::optional<Layout>> layouts = {std::nullopt};
+      if (c.a.rank() >= 3) layouts.push_back(Layout::channels_last(c.a));
+      if (c.a.rank() >= 3 && c.a[1] % 8 == 0) layouts.push_back(Layout::channel_blocked(c.a, 8));
+      for (const auto& layout : layouts) {
+        const SelectedRun got = run_selected(Binary{kind}, inputs, {}, 1, 2, layout);
+        EXPECT_THAT(got.implementation, StartsWith("elementwise"));
+        EXPECT_TRUE(same_bytes(got.outputs[0], run(Binary{kind}, inputs)))
+            << c.a.text() << " and " << c.b.text() << " lying as "
+            << (layout ? layout->text() : "row-major");
+      }
+    }
+}
+
+}  // namespace
+}  // namespace quern::testing
