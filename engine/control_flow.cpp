@@ -14,8 +14,9 @@ namespace {
 
 using Kind = RuntimeValue::Kind;
 
-// A value that stays while the body runs again: its own copy of the tensors. In two steps, since what
-// a body hands out may be what it was given: all values are staged before the first one changes.
+// A value that stays while the body runs again: its own copy of the tensors. In two steps, since
+// what a body hands out may be what it was given: all values are staged before the first one
+// changes.
 class Kept {
  public:
   Status stage(const RuntimeValue& v) {
@@ -25,7 +26,8 @@ class Kept {
     for (std::size_t i = 0; i < v.tensors.size(); ++i) {
       const std::size_t bytes = v.tensors[i].type.bytes();
       MemoryBlock& block = next_.blocks[i];
-      if (!block.reserve(bytes)) return {Code::out_of_memory, cat("no ", bytes, " bytes for a carried value")};
+      if (!block.reserve(bytes))
+        return {Code::out_of_memory, cat("no ", bytes, " bytes for a carried value")};
       if (bytes) std::memcpy(block.data(), v.tensors[i].data, bytes);
       next_.value.tensors[i] = {v.tensors[i].type, block.data()};
     }
@@ -78,15 +80,15 @@ class Stacked {
     if (count_ == 0) type_.dtype = t.type.dtype;
     if (count_ == 0) type_.shape = t.type.shape;
     if (t.type != type_)
-      return {Code::invalid_argument,
-              cat("node '", printable(node), "': iterations give ", type_.text(), " and ", t.type.text())};
+      return {Code::invalid_argument, cat("node '", printable(node), "': iterations give ",
+                                          type_.text(), " and ", t.type.text())};
     if (type_.shape.rank() == Shape::max_rank)
       return {Code::unsupported, cat("node '", printable(node), "': result of rank 9")};
     const std::size_t bytes = type_.bytes();
     const std::size_t wanted = (count_ + 1) * bytes;
     if (wanted > limit || !block_.grow(count_ * bytes, wanted))
-      return {Code::out_of_memory, cat("node '", printable(node), "': no ", wanted, " bytes for the results of ",
-                                       count_ + 1, " iterations")};
+      return {Code::out_of_memory, cat("node '", printable(node), "': no ", wanted,
+                                       " bytes for the results of ", count_ + 1, " iterations")};
     if (bytes) std::memcpy(block_.data() + count_ * bytes, t.data, bytes);
     ++count_;
     return {};
@@ -142,12 +144,15 @@ class LoopRunner final : public ControlRunner {
   }
 
   Status run(std::span<const RuntimeValue> inputs, const RunOptions& options) override {
-    const std::int64_t trips = inputs[0].kind == Kind::none ? std::numeric_limits<std::int64_t>::max()
-                                                            : *inputs[0].tensor().as<std::int64_t>();
+    const std::int64_t trips = inputs[0].kind == Kind::none
+                                   ? std::numeric_limits<std::int64_t>::max()
+                                   : *inputs[0].tensor().as<std::int64_t>();
     bool go_on = inputs[1].kind == Kind::none || *inputs[1].tensor().as<bool>();
     body_inputs_.resize(inputs.size());
-    set_tensor(body_inputs_[0], {{DType::i64, {}}, reinterpret_cast<const std::byte*>(&iteration_)});
-    set_tensor(body_inputs_[1], {{DType::boolean, {}}, reinterpret_cast<const std::byte*>(&condition_)});
+    set_tensor(body_inputs_[0],
+               {{DType::i64, {}}, reinterpret_cast<const std::byte*>(&iteration_)});
+    set_tensor(body_inputs_[1],
+               {{DType::boolean, {}}, reinterpret_cast<const std::byte*>(&condition_)});
     for (std::size_t i = 2; i < inputs.size(); ++i) body_inputs_[i] = inputs[i];
     for (std::size_t i = 0; i < scanned_.size(); ++i)
       scanned_[i].clear(body_graph_.type(body_graph_.outputs()[1 + carried_ + i]).dtype,
@@ -174,8 +179,10 @@ class LoopRunner final : public ControlRunner {
 
  private:
   Status take(std::span<const RuntimeValue> results, bool& go_on, const RunOptions& options) {
-    if (results[0].tensor().type.shape.elements() != 1 || results[0].tensor().type.dtype != DType::boolean)
-      return {Code::invalid_model, cat("node '", printable(name_), "' (Loop): the condition is not one bool")};
+    if (results[0].tensor().type.shape.elements() != 1 ||
+        results[0].tensor().type.dtype != DType::boolean)
+      return {Code::invalid_model,
+              cat("node '", printable(name_), "' (Loop): the condition is not one bool")};
     go_on = *results[0].tensor().as<bool>();
     for (std::size_t i = 0; i < scanned_.size(); ++i)
       QUERN_TRY(scanned_[i].push(results[1 + carried_ + i].tensor(), name_, options.memory_limit));
@@ -223,7 +230,8 @@ class ScanRunner final : public ControlRunner {
                           declared_shape(body_graph_, states_ + i));
     for (std::int64_t t = 0; t < length_; ++t) {
       QUERN_TRY(options.stop.check());
-      for (std::size_t i = 0; i < sequences_; ++i) QUERN_TRY(slice(i, inputs[states_ + i].tensor(), t));
+      for (std::size_t i = 0; i < sequences_; ++i)
+        QUERN_TRY(slice(i, inputs[states_ + i].tensor(), t));
       QUERN_TRY(body_.run(body_inputs_, wanted_, {}, options));
       const auto results = body_.results();
       for (std::size_t i = 0; i < collected_.size(); ++i)
@@ -245,7 +253,9 @@ class ScanRunner final : public ControlRunner {
   }
 
  private:
-  static std::int64_t entry(const Ints& list, std::size_t i) { return i < list.size() ? list[i] : 0; }
+  static std::int64_t entry(const Ints& list, std::size_t i) {
+    return i < list.size() ? list[i] : 0;
+  }
   Status error(std::string_view what) const {
     return {Code::invalid_argument, cat("node '", printable(name_), "' (Scan): ", what)};
   }
@@ -301,16 +311,18 @@ class ScanRunner final : public ControlRunner {
     const TensorType element = collected_[i].element();
     TensorType type = element;
     type.shape.insert(axis, length_);
-    if (!joined_[i].reserve(type.bytes())) return {Code::out_of_memory, "no memory for a result of Scan"};
+    if (!joined_[i].reserve(type.bytes()))
+      return {Code::out_of_memory, "no memory for a result of Scan"};
     Layout layout = Layout::row_major(type.shape);
     const std::int64_t stride = layout.strides[axis];
     layout.strides.erase(axis);
     for (std::int64_t t = 0; t < length_; ++t) {
       const std::int64_t at = reversed ? length_ - 1 - t : t;
-      copy_elements(TensorDesc::row_major(element.dtype, element.shape),
-                    stacked.data + static_cast<std::size_t>(t) * element.bytes(),
-                    {element.dtype, element.shape, layout},
-                    joined_[i].data() + static_cast<std::size_t>(at * stride) * size_of(type.dtype));
+      copy_elements(
+          TensorDesc::row_major(element.dtype, element.shape),
+          stacked.data + static_cast<std::size_t>(t) * element.bytes(),
+          {element.dtype, element.shape, layout},
+          joined_[i].data() + static_cast<std::size_t>(at * stride) * size_of(type.dtype));
     }
     set_tensor(outputs_[states_ + i], {type, joined_[i].data()});
     return {};

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <quern/executable.h>
-
 #include <algorithm>
 #include <numeric>
+
+#include <quern/executable.h>
 
 #include "engine/executable_impl.h"
 #include "graph/passes/pipeline.h"
@@ -15,18 +15,26 @@ namespace quern {
 Executable::Executable(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
 Executable::~Executable() = default;
 
-const std::vector<ValueSpec>& Executable::inputs() const { return impl_->inputs; }
-const std::vector<ValueSpec>& Executable::outputs() const { return impl_->outputs; }
-const ModelMetadata& Executable::metadata() const { return impl_->model.metadata(); }
-const Device& Executable::device() const { return *impl_->device; }
+const std::vector<ValueSpec>& Executable::inputs() const {
+  return impl_->inputs;
+}
+const std::vector<ValueSpec>& Executable::outputs() const {
+  return impl_->outputs;
+}
+const ModelMetadata& Executable::metadata() const {
+  return impl_->model.metadata();
+}
+const Device& Executable::device() const {
+  return *impl_->device;
+}
 std::string Executable::text(std::size_t max_elements) const {
   return impl_->model.text(max_elements);
 }
 
 namespace {
 
-// Graphs put their nodes in order when they are first asked for it: done here, all the way down, so that
-// the threads that plan over them only read.
+// Graphs put their nodes in order when they are first asked for it: done here, all the way down, so
+// that the threads that plan over them only read.
 void settle(const Graph& g) {
   for (NodeId id : g.order())
     for (const Graph& body : g.node(id).bodies) settle(body);

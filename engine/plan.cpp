@@ -75,9 +75,11 @@ PlanTree::Planned PlanTree::next(const PlanNode& node, const PlanKey& key,
 
 Status PlanTree::check_memory(const cpu::Program& program) const {
   const std::size_t weights = weights_->bytes();
-  if (options_.memory_limit == 0 || weights + program.arena_bytes <= options_.memory_limit) return {};
-  return {Code::out_of_memory, cat("a plan wants ", weights, " bytes of weights and ", program.arena_bytes,
-                                   " of arena, the limit is ", options_.memory_limit)};
+  if (options_.memory_limit == 0 || weights + program.arena_bytes <= options_.memory_limit)
+    return {};
+  return {Code::out_of_memory,
+          cat("a plan wants ", weights, " bytes of weights and ", program.arena_bytes,
+              " of arena, the limit is ", options_.memory_limit)};
 }
 
 PlanTree::Planned PlanTree::build(Segment segment, int threads) {
@@ -87,12 +89,14 @@ PlanTree::Planned PlanTree::build(Segment segment, int threads) {
   const std::unique_ptr<bool[]> dynamic(new bool[segment.dynamic_output.size()]);
   std::ranges::copy(segment.dynamic_output, dynamic.get());
   auto node = std::make_shared<PlanNode>(std::move(segment), options_.max_plans);
-  QUERN_ASSIGN(node->program, cpu::lower(node->segment.graph,
-                                         {.threads = threads,
-                                          .reference_only = options_.reference_only,
-                                          .strategy = options_.strategy,
-                                          .weights = weights_.get(),
-                                          .dynamic_outputs = {dynamic.get(), node->segment.dynamic_output.size()}}));
+  QUERN_ASSIGN(
+      node->program,
+      cpu::lower(node->segment.graph,
+                 {.threads = threads,
+                  .reference_only = options_.reference_only,
+                  .strategy = options_.strategy,
+                  .weights = weights_.get(),
+                  .dynamic_outputs = {dynamic.get(), node->segment.dynamic_output.size()}}));
   QUERN_TRY(check_memory(*node->program));
   node->segment.graph = Graph(graph_.ops());
   for (const ControlOp& c : node->segment.controls)

@@ -81,7 +81,8 @@ class PlanTree {
   const Graph& graph() const { return graph_; }
   std::size_t max_plans() const { return std::max<std::size_t>(options_.max_plans, 1); }
 
-  // The first segment for these inputs. `key` holds their structure, the wanted outputs and `threads`.
+  // The first segment for these inputs. `key` holds their structure, the wanted outputs and
+  // `threads`.
   Result<std::shared_ptr<const PlanNode>> root(const PlanKey& key,
                                                std::span<const RuntimeValue> inputs,
                                                std::span<const std::size_t> wanted, int threads);

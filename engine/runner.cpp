@@ -83,7 +83,8 @@ Result<Runner::Bound*> Runner::bound_for(const std::shared_ptr<const PlanNode>& 
   for (std::size_t i = 0; i < node->controls.size(); ++i)
     fresh->controls.push_back(
         ControlRunner::create(node->segment.controls[i], node->controls[i], threads_));
-  // One state a plan of the cache. The plans of the chain in progress were used later than any other.
+  // One state a plan of the cache. The plans of the chain in progress were used later than any
+  // other.
   longest_chain_ = std::max(longest_chain_, chain_.size());
   if (bounds_.size() >= tree_->max_plans() * std::max<std::size_t>(longest_chain_, 1))
     bounds_.erase(std::ranges::min_element(bounds_, {}, [](const auto& b) { return b->used; }));
@@ -205,7 +206,8 @@ Status Runner::detach_results(std::span<const RuntimeValue> inputs,
       if (detached_.size() <= count) detached_.emplace_back();
       MemoryBlock& block = detached_[count++];
       const std::size_t bytes = t.type.bytes();
-      if (!block.reserve(bytes)) return {Code::out_of_memory, cat("no ", bytes, " bytes for an output")};
+      if (!block.reserve(bytes))
+        return {Code::out_of_memory, cat("no ", bytes, " bytes for an output")};
       if (bytes) std::memcpy(block.data(), t.data, bytes);
       t.data = block.data();
     }

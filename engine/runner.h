@@ -34,8 +34,8 @@ class Runner {
   Runner(std::shared_ptr<PlanTree> tree, int threads);
   ~Runner();
 
-  // Inputs in the graph's order, row-major and aligned; borrowed until the next run. `bound` is empty
-  // or has an entry per wanted output. Allocates nothing on the plan of an earlier run.
+  // Inputs in the graph's order, row-major and aligned; borrowed until the next run. `bound` is
+  // empty or has an entry per wanted output. Allocates nothing on the plan of an earlier run.
   Status run(std::span<const RuntimeValue> inputs, std::span<const std::size_t> wanted,
              std::span<const BoundOutput> bound, const RunOptions& options);
   // The first plan only, without running.
@@ -54,9 +54,9 @@ class Runner {
     std::shared_ptr<const PlanNode> node;
     std::unique_ptr<cpu::Instance> instance;
     std::vector<std::unique_ptr<ControlRunner>> controls;
-    std::vector<const std::byte*> inputs;   // room for a call's pointers
+    std::vector<const std::byte*> inputs;  // room for a call's pointers
     std::vector<std::byte*> outputs;
-    PlanKey key;                       // of the child that followed last time
+    PlanKey key;  // of the child that followed last time
     const PlanNode* child = nullptr;
     std::uint64_t used = 0;
   };

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <quern/session.h>
-
 #include <algorithm>
 #include <atomic>
 #include <numeric>
+
+#include <quern/session.h>
 
 #include "engine/executable_impl.h"
 #include "engine/runner.h"
@@ -22,8 +22,8 @@ struct Session::Impl {
   Runner runner;
   std::vector<RuntimeValue> inputs;
   std::vector<bool> is_set;
-  std::vector<BoundOutput> bound;     // by output of the model
-  std::vector<std::size_t> wanted;    // ascending
+  std::vector<BoundOutput> bound;   // by output of the model
+  std::vector<std::size_t> wanted;  // ascending
   std::vector<BoundOutput> bound_wanted;
   std::atomic<bool> cancelled = false;
   bool has_run = false;
@@ -47,7 +47,8 @@ Result<std::size_t> find(const std::vector<ValueSpec>& specs, std::string_view n
                          std::string_view what) {
   for (std::size_t i = 0; i < specs.size(); ++i)
     if (specs[i].name == name) return i;
-  return Status(Code::not_found, cat("no ", what, " '", printable(name), "'; the model has: ", name_list(specs)));
+  return Status(Code::not_found,
+                cat("no ", what, " '", printable(name), "'; the model has: ", name_list(specs)));
 }
 
 std::string wanted_text(const ValueSpec& spec) {
@@ -55,7 +56,7 @@ std::string wanted_text(const ValueSpec& spec) {
   if (!spec.has_rank) return s + " of any shape";
   s += '[';
   for (std::size_t i = 0; i < spec.dims.size(); ++i)
-    s += cat(i ? "," : "", spec.dims[i] >= 0 ? cat(spec.dims[i])
+    s += cat(i ? "," : "", spec.dims[i] >= 0         ? cat(spec.dims[i])
                            : spec.symbols[i].empty() ? std::string("?")
                                                      : printable(spec.symbols[i], 40));
   return s + "]";
@@ -74,9 +75,11 @@ Status check_tensor(const ValueSpec& spec, const TensorView& t) {
                                         ", the model wants ", wanted_text(spec))};
   if (!t.data && *elements > 0)
     return {Code::invalid_argument, cat("input '", printable(spec.name), "' has no data")};
-  if (reinterpret_cast<std::uintptr_t>(t.data) % std::min<std::size_t>(size_of(t.type.dtype), 8) != 0)
-    return {Code::invalid_argument, cat("input '", printable(spec.name), "' is not aligned to its element, ",
-                                        size_of(t.type.dtype), " bytes")};
+  if (reinterpret_cast<std::uintptr_t>(t.data) % std::min<std::size_t>(size_of(t.type.dtype), 8) !=
+      0)
+    return {Code::invalid_argument,
+            cat("input '", printable(spec.name), "' is not aligned to its element, ",
+                size_of(t.type.dtype), " bytes")};
   return {};
 }
 
@@ -103,9 +106,13 @@ Result<std::unique_ptr<Session>> Session::create(std::shared_ptr<const Executabl
   return session;
 }
 
-const Executable& Session::executable() const { return *impl_->executable; }
+const Executable& Session::executable() const {
+  return *impl_->executable;
+}
 
-int Session::threads() const { return impl_->threads; }
+int Session::threads() const {
+  return impl_->threads;
+}
 
 Result<std::size_t> Session::input_index(std::string_view name) const {
   return find(impl_->executable->inputs(), name, "input");
@@ -151,7 +158,8 @@ Status Session::set_input_sequence(std::size_t index, std::span<const TensorView
 
 Status Session::set_input_none(std::size_t index) {
   QUERN_ASSIGN(const ValueSpec* spec, spec_of(impl_->executable->inputs(), index, "input"));
-  if (spec->kind != ValueSpec::Kind::optional_tensor && spec->kind != ValueSpec::Kind::optional_sequence)
+  if (spec->kind != ValueSpec::Kind::optional_tensor &&
+      spec->kind != ValueSpec::Kind::optional_sequence)
     return {Code::invalid_argument, cat("input '", printable(spec->name), "' is not optional")};
   impl_->inputs[index].kind = RuntimeValue::Kind::none;
   impl_->inputs[index].tensors.clear();
@@ -162,7 +170,8 @@ Status Session::set_input_none(std::size_t index) {
 Status Session::bind_output(std::size_t index, std::byte* data, std::size_t capacity) {
   QUERN_ASSIGN(const ValueSpec* spec, spec_of(impl_->executable->outputs(), index, "output"));
   if (reinterpret_cast<std::uintptr_t>(data) % std::min<std::size_t>(size_of(spec->dtype), 8) != 0)
-    return {Code::invalid_argument, cat("the place for output '", printable(spec->name), "' is not aligned")};
+    return {Code::invalid_argument,
+            cat("the place for output '", printable(spec->name), "' is not aligned")};
   impl_->bound[index] = {data, data ? capacity : 0};
   return {};
 }
@@ -170,7 +179,8 @@ Status Session::bind_output(std::size_t index, std::byte* data, std::size_t capa
 Status Session::request_outputs(std::span<const std::size_t> indices) {
   const std::size_t count = impl_->executable->outputs().size();
   std::vector<std::size_t> wanted(indices.begin(), indices.end());
-  for (std::size_t i : wanted) QUERN_TRY(spec_of(impl_->executable->outputs(), i, "output").status());
+  for (std::size_t i : wanted)
+    QUERN_TRY(spec_of(impl_->executable->outputs(), i, "output").status());
   if (wanted.empty()) {
     wanted.resize(count);
     std::iota(wanted.begin(), wanted.end(), 0);
@@ -199,22 +209,31 @@ Status Session::Impl::run(Clock::time_point deadline, cpu::StepListener* listene
   for (std::size_t i = 0; i < wanted.size(); ++i) bound_wanted[i] = bound[wanted[i]];
   RunOptions options{{&cancelled, deadline}, listener};
   options.detach_results = true;
-  if (const std::size_t limit = executable->impl().options.memory_limit) options.memory_limit = limit;
+  if (const std::size_t limit = executable->impl().options.memory_limit)
+    options.memory_limit = limit;
   QUERN_TRY(runner.run(inputs, wanted, bound_wanted, options));
   has_run = true;
   return {};
 }
 
-Status Session::run() { return impl_->run(Clock::time_point::max(), nullptr); }
-Status Session::run_until(Clock::time_point deadline) { return impl_->run(deadline, nullptr); }
+Status Session::run() {
+  return impl_->run(Clock::time_point::max(), nullptr);
+}
+Status Session::run_until(Clock::time_point deadline) {
+  return impl_->run(deadline, nullptr);
+}
 
 Status Session::prepare() {
   QUERN_TRY(impl_->check_inputs());
   return impl_->runner.prepare(impl_->inputs, impl_->wanted);
 }
 
-void Session::cancel() { impl_->cancelled.store(true, std::memory_order_relaxed); }
-void Session::clear_cancel() { impl_->cancelled.store(false, std::memory_order_relaxed); }
+void Session::cancel() {
+  impl_->cancelled.store(true, std::memory_order_relaxed);
+}
+void Session::clear_cancel() {
+  impl_->cancelled.store(false, std::memory_order_relaxed);
+}
 
 // ---- results -----------------------------------------------------------------------------------
 
@@ -226,7 +245,9 @@ Result<const RuntimeValue*> Session::Impl::result(std::size_t index) const {
   return &runner.results()[static_cast<std::size_t>(at - wanted.begin())];
 }
 
-Result<TensorView> Session::output(std::size_t index) const { return output_element(index, 0); }
+Result<TensorView> Session::output(std::size_t index) const {
+  return output_element(index, 0);
+}
 
 Result<std::size_t> Session::output_count(std::size_t index) const {
   QUERN_ASSIGN(const RuntimeValue* v, impl_->result(index));
@@ -262,7 +283,9 @@ PlanInfo Session::plan_info() const {
   return info;
 }
 
-std::size_t Session::resident_bytes() const { return impl_->runner.resident_bytes(); }
+std::size_t Session::resident_bytes() const {
+  return impl_->runner.resident_bytes();
+}
 
 void Session::trim() {
   impl_->runner.trim();

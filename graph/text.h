@@ -30,7 +30,8 @@ struct TextOptions {
 std::string to_text(const Graph& graph, const TextOptions& options = {});
 // Errors name the line.
 Result<Graph> parse_text(std::string_view text, OpSet ops);
-// Sets the attributes of `op` from "kind=max kernel=[2,2]"; the others stay. Errors: invalid_argument.
+// Sets the attributes of `op` from "kind=max kernel=[2,2]"; the others stay. Errors:
+// invalid_argument.
 Status parse_attributes(std::string_view text, Op& op);
 
 // "f32[N,3,224,224]", "seq(f32[*])", "opt(i64[])"; symbols by name when the graph is given.

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "engine/cpu/constants.h"
 
-#include <sys/mman.h>
-
 #include <cstdlib>
 #include <cstring>
+#include <sys/mman.h>
 
 #include "graph/evaluate.h"
 #include "graph/file_pages.h"
@@ -42,8 +41,7 @@ Result<std::shared_ptr<const std::byte>> SharedWeights::find_or_make(const std::
   Entry& entry = entries_[key];
   if (auto packed = entry.packed.lock()) return packed;
   std::shared_ptr<std::byte> fresh = allocate(bytes);
-  if (!fresh)
-    return Status(Code::out_of_memory, cat("no ", bytes, " bytes for packed weights"));
+  if (!fresh) return Status(Code::out_of_memory, cat("no ", bytes, " bytes for packed weights"));
   QUERN_TRY(fill(fresh.get()));
   std::shared_ptr<const std::byte> packed = std::move(fresh);
   entry = {packed, bytes};
@@ -174,7 +172,9 @@ GraphConstants::GraphConstants(const Graph& g) : sources_(g.value_count()) {
 
 GraphConstants::~GraphConstants() = default;
 
-const ConstantSource* GraphConstants::find(ValueId v) const { return sources_[index(v)].get(); }
+const ConstantSource* GraphConstants::find(ValueId v) const {
+  return sources_[index(v)].get();
+}
 
 Result<GraphConstants::Pinned> GraphConstants::pin(ValueId v, WeightStore& weights,
                                                    bool at_any_address) const {

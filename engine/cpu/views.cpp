@@ -15,10 +15,10 @@ Views transpose(const Transpose& op, const TensorDesc& in) {
   const std::size_t rank = in.shape.rank();
   for (std::size_t i = 0; i < rank; ++i) {
     const std::size_t from =
-        op.perm.empty() ? rank - 1 - i
-                        : static_cast<std::size_t>(op.perm[i] < 0
-                                                       ? op.perm[i] + static_cast<std::int64_t>(rank)
-                                                       : op.perm[i]);
+        op.perm.empty()
+            ? rank - 1 - i
+            : static_cast<std::size_t>(op.perm[i] < 0 ? op.perm[i] + static_cast<std::int64_t>(rank)
+                                                      : op.perm[i]);
     v.layout.strides.push_back(in.layout.strides[from]);
   }
   return std::vector{v};
@@ -60,7 +60,8 @@ Views slice(const Graph& g, const Node& n, const TensorDesc& in) {
 Views split(const Graph& g, const Node& n, const TensorDesc& in) {
   if (in.layout.block) return std::nullopt;
   const std::size_t axis = positive_axis(n.as<Split>()->axis, in.shape.rank());
-  const auto parts = g.infer(n.op, n.inputs, n.outputs.size(), n.name);  // of those, too, that nobody wants
+  const auto parts =
+      g.infer(n.op, n.inputs, n.outputs.size(), n.name);  // of those, too, that nobody wants
   if (!parts) return std::nullopt;
   std::vector<View> views;
   std::int64_t at = 0;
