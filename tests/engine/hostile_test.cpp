@@ -28,13 +28,15 @@ const Message y_any = Message().text(1, "y");
 
 class HostileRun : public ::testing::TestWithParam<const char*> {
  protected:
-  // Compiles the model and runs it on zeros for 200 ms; the first error.
+  // Compiles the model within 1 MiB and runs it on zeros for 200 ms; the first error.
   static Status run(const std::string& bytes) {
     const std::span<const std::byte> view(reinterpret_cast<const std::byte*>(bytes.data()),
                                           bytes.size());
     QUERN_ASSIGN(Model model, parse_onnx(view, nullptr));
     QUERN_ASSIGN(const auto device, open_device(GetParam()));
-    QUERN_ASSIGN(const auto executable, Executable::compile(std::move(model), device));
+    CompileOptions options;
+    options.memory_limit = 1 << 20;
+    QUERN_ASSIGN(const auto executable, Executable::compile(std::move(model), device, options));
     QUERN_ASSIGN(const auto session, Session::create(executable));
     std::vector<Tensor> inputs;
     for (std::size_t i = 0; i < executable->inputs().size(); ++i) {
@@ -68,6 +70,18 @@ TEST_P(HostileRun, SizesThatNoMachineHas) {
   expect(one("Tile", {"x", "s"}, {sized(most, most)}), Code::invalid_model,
          "node 'y' (Tile): output of f32[9223372036854775807,9223372036854775807] is too large");
   expect(one("ConstantOfShape", {"s"}, {sized(huge, huge)}), Code::invalid_model, "is too large");
+}
+
+TEST_P(HostileRun, SizesBeyondTheMemoryLimit) {
+  expect(one("ConstantOfShape", {"s"}, {ints("s", {2}, {1 << 10, 1 << 10})}), Code::out_of_memory,
+         "bytes");
+  const Message body = make_graph(
+      {.nodes = {node("Identity", {"c"}, {"d"}),
+                 node("Concat", {"s", "s"}, {"t"}, {integer("axis", 0)})},
+       .inputs = {value("i", i64, {}), value("c", boolean, {}), value("s", f32, {"n", 3})},
+       .outputs = {Message().text(1, "d"), Message().text(1, "t")}});
+  expect(one("Loop", {"n", "", "x"}, {ints("n", {}, {40})}, {graph("body", body)}),
+         Code::out_of_memory, "bytes");
 }
 
 TEST_P(HostileRun, IndicesOutOfRange) {
