@@ -391,7 +391,9 @@ TEST_P(SessionMemory, StaysFlatOverManyShapes) {
   const std::size_t held = session->resident_bytes();
   run(1000);
   EXPECT_EQ(session->resident_bytes(), held);
-  if (!testing::sanitized) EXPECT_LT(resident_set_bytes(), resident + (std::size_t{1} << 20));
+  if (!testing::sanitized) {
+    EXPECT_LT(resident_set_bytes(), resident + (std::size_t{1} << 20));
+  }
 
   session->trim();
   EXPECT_EQ(session->resident_bytes(), 0U);
