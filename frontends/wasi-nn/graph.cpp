@@ -23,15 +23,15 @@ Result<std::shared_ptr<Device>> device_for(Target target) {
 
 }  // namespace
 
-Graph::Graph(Model model, std::uint64_t model_bytes, const GraphOptions& options)
+SharedGraph::SharedGraph(Model model, std::uint64_t model_bytes, const GraphOptions& options)
     : model_(std::move(model)),
       options_(options),
       model_bytes_(model_bytes),
       inputs_(model_.inputs()),
       outputs_(model_.outputs()) {}
 
-Result<std::shared_ptr<Graph>> Graph::load(std::span<const Bytes> parts,
-                                           const GraphOptions& options) {
+Result<std::shared_ptr<SharedGraph>> SharedGraph::load(std::span<const Bytes> parts,
+                                                       const GraphOptions& options) {
   std::size_t size = 0;
   for (const Bytes& part : parts) size += part.size();
   const std::shared_ptr<std::byte[]> copy(new (std::nothrow)
@@ -41,17 +41,19 @@ Result<std::shared_ptr<Graph>> Graph::load(std::span<const Bytes> parts,
   std::byte* end = copy.get();
   for (const Bytes& part : parts) end = std::copy(part.begin(), part.end(), end);
   QUERN_ASSIGN(Model model, parse_onnx({copy.get(), size}, copy));
-  return std::shared_ptr<Graph>(new Graph(std::move(model), size, options));
+  return std::shared_ptr<SharedGraph>(new SharedGraph(std::move(model), size, options));
 }
 
-Result<std::shared_ptr<Graph>> Graph::open(const std::string& path, const GraphOptions& options) {
+Result<std::shared_ptr<SharedGraph>> SharedGraph::open(const std::string& path,
+                                                       const GraphOptions& options) {
   QUERN_ASSIGN(Model model, load_onnx(path));
   std::error_code ignored;
   const std::uintmax_t size = std::filesystem::file_size(path, ignored);
-  return std::shared_ptr<Graph>(new Graph(std::move(model), ignored ? 0 : size, options));
+  return std::shared_ptr<SharedGraph>(
+      new SharedGraph(std::move(model), ignored ? 0 : size, options));
 }
 
-Result<std::shared_ptr<const Executable>> Graph::executable(Target target) {
+Result<std::shared_ptr<const Executable>> SharedGraph::executable(Target target) {
   const auto index = static_cast<std::size_t>(target);
   if (index >= executables_.size()) return std::move(device_for(target)).status();
   const std::lock_guard lock(mutex_);

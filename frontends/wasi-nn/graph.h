@@ -27,15 +27,15 @@ struct GraphOptions {
   std::uint64_t memory_limit = 0;  // weights, arena and plan of one context; 0: none
 };
 
-class Graph {
+class SharedGraph {
  public:
   // ONNX bytes in parts, which are put together: the one copy that is made of them.
   // Errors: invalid_model, unsupported, out_of_memory.
-  static Result<std::shared_ptr<Graph>> load(std::span<const Bytes> parts,
-                                             const GraphOptions& options = {});
+  static Result<std::shared_ptr<SharedGraph>> load(std::span<const Bytes> parts,
+                                                   const GraphOptions& options = {});
   // An ONNX file of the host, which stays mapped and unchanged.
-  static Result<std::shared_ptr<Graph>> open(const std::string& path,
-                                             const GraphOptions& options = {});
+  static Result<std::shared_ptr<SharedGraph>> open(const std::string& path,
+                                                   const GraphOptions& options = {});
 
   // Compiled once for each target. Errors: unsupported when there is no such device.
   Result<std::shared_ptr<const Executable>> executable(Target target);
@@ -46,7 +46,7 @@ class Graph {
   const std::vector<ValueSpec>& outputs() const { return outputs_; }
 
  private:
-  Graph(Model model, std::uint64_t model_bytes, const GraphOptions& options);
+  SharedGraph(Model model, std::uint64_t model_bytes, const GraphOptions& options);
 
   std::mutex mutex_;
   Model model_;

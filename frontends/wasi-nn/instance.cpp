@@ -146,8 +146,8 @@ Error Instance::load(std::span<const Bytes> parts, Encoding encoding, Target tar
     return {Errno::too_large, sentence("a model of ", size, " bytes, the limit is ", most)};
 
   const std::uint64_t memory = account_->most(&Counts::resident_bytes);
-  auto loaded =
-      Graph::load(parts, {target, tenant_->options().threads, memory == no_limit ? 0 : memory});
+  auto loaded = SharedGraph::load(
+      parts, {target, tenant_->options().threads, memory == no_limit ? 0 : memory});
   if (!loaded) return Error(loaded.error());
   std::shared_ptr<ChargedGraph> charged;
   QUERN_NN_TRY(ChargedGraph::create(std::move(*loaded), account_, &charged));

@@ -16,12 +16,14 @@ Error check_name(std::string_view name) {
 
 // ---- graphs ------------------------------------------------------------------------------------
 
-ChargedGraph::ChargedGraph(std::shared_ptr<Graph> graph, const std::shared_ptr<Account>& account)
+ChargedGraph::ChargedGraph(std::shared_ptr<SharedGraph> graph,
+                           const std::shared_ptr<Account>& account)
     : graph_(std::move(graph)),
       model_bytes_(account, &Counts::model_bytes),
       resident_bytes_(account, &Counts::resident_bytes) {}
 
-Error ChargedGraph::create(std::shared_ptr<Graph> graph, const std::shared_ptr<Account>& account,
+Error ChargedGraph::create(std::shared_ptr<SharedGraph> graph,
+                           const std::shared_ptr<Account>& account,
                            std::shared_ptr<ChargedGraph>* charged) {
   const std::shared_ptr<ChargedGraph> made(new ChargedGraph(std::move(graph), account));
   QUERN_NN_TRY(made->model_bytes_.set(made->graph_->model_bytes()));
@@ -51,16 +53,16 @@ GraphOptions Tenant::graph_options(Target target) const {
 }
 
 Error Tenant::add_file(const std::string& name, const std::string& path, Target target) {
-  auto graph = Graph::open(path, graph_options(target));
+  auto graph = SharedGraph::open(path, graph_options(target));
   return graph ? add(name, std::move(*graph)) : Error(graph.error());
 }
 
 Error Tenant::add_bytes(const std::string& name, Bytes bytes, Target target) {
-  auto graph = Graph::load({&bytes, 1}, graph_options(target));
+  auto graph = SharedGraph::load({&bytes, 1}, graph_options(target));
   return graph ? add(name, std::move(*graph)) : Error(graph.error());
 }
 
-Error Tenant::add(const std::string& name, std::shared_ptr<Graph> graph) {
+Error Tenant::add(const std::string& name, std::shared_ptr<SharedGraph> graph) {
   QUERN_NN_TRY(check_name(name));
   if (!graph) return {Errno::invalid_argument, "a model is missing"};
   Named entry{nullptr, Charge(account_, &Counts::graphs)};
@@ -95,7 +97,7 @@ Error Tenant::find(std::string_view name, std::shared_ptr<ChargedGraph>* graph) 
   return {};
 }
 
-Error Tenant::compile(Graph& graph, Target target,
+Error Tenant::compile(SharedGraph& graph, Target target,
                       std::shared_ptr<const Executable>* executable) const {
   auto compiled = graph.executable(target);
   if (!compiled && target == Target::gpu && !options_.gpu_or_nothing) {

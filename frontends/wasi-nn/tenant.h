@@ -19,17 +19,17 @@ namespace quern::wasi_nn {
 class ChargedGraph {
  public:
   // Errors: too_large.
-  static Error create(std::shared_ptr<Graph> graph, const std::shared_ptr<Account>& account,
+  static Error create(std::shared_ptr<SharedGraph> graph, const std::shared_ptr<Account>& account,
                       std::shared_ptr<ChargedGraph>* charged);
 
-  Graph& graph() const { return *graph_; }
+  SharedGraph& graph() const { return *graph_; }
   // Weights are packed when a context first runs; later ones share them.
   Error charge_packed(std::uint64_t bytes);
 
  private:
-  ChargedGraph(std::shared_ptr<Graph> graph, const std::shared_ptr<Account>& account);
+  ChargedGraph(std::shared_ptr<SharedGraph> graph, const std::shared_ptr<Account>& account);
 
-  const std::shared_ptr<Graph> graph_;
+  const std::shared_ptr<SharedGraph> graph_;
   std::mutex mutex_;
   Charge model_bytes_, resident_bytes_;
 };
@@ -52,7 +52,7 @@ class Tenant {
   Error add_file(const std::string& name, const std::string& path, Target target = Target::cpu);
   Error add_bytes(const std::string& name, Bytes bytes, Target target = Target::cpu);
   // One that other tenants may have too.
-  Error add(const std::string& name, std::shared_ptr<Graph> graph);
+  Error add(const std::string& name, std::shared_ptr<SharedGraph> graph);
   // Handles that guests hold go on working. Errors: not_found.
   Error remove(const std::string& name);
   std::vector<std::string> names() const;
@@ -64,7 +64,8 @@ class Tenant {
   // Errors: not_found.
   Error find(std::string_view name, std::shared_ptr<ChargedGraph>* graph) const;
   // Compiled for `target`, or for the CPU where the host allows that instead.
-  Error compile(Graph& graph, Target target, std::shared_ptr<const Executable>* executable) const;
+  Error compile(SharedGraph& graph, Target target,
+                std::shared_ptr<const Executable>* executable) const;
   void log(std::string_view text) const;
 
  private:
