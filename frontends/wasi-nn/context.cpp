@@ -100,14 +100,15 @@ Error Context::place_input(std::size_t index, TensorType type, std::byte** place
 
   Input& input = inputs_[index];
   const std::uint64_t tensors = tensor_bytes_.amount();
-  QUERN_NN_TRY(tensor_bytes_.set(tensors - input.bytes + type.bytes()));
+  const std::size_t before = input.is_set ? input.type.bytes() : 0;
+  QUERN_NN_TRY(tensor_bytes_.set(tensors - before + type.bytes()));
   if (Error error = exchange(input, index, type); !error.ok()) {
     (void)tensor_bytes_.set(tensors);
     return error;
   }
-  input.bytes = type.bytes();
+  if (!input.is_set || input.type != type) is_planned_ = false;
+  input.type = type;
   input.is_set = true;
-  is_planned_ = false;
   *place = input.place.get();
   return {};
 }
