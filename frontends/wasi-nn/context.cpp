@@ -158,7 +158,8 @@ Error Context::plan(std::uint64_t* packed_bytes) {
     QUERN_NN_TRY(settle_optional_inputs());
     if (const Status status = session_->prepare(); !status.ok()) return run_error(status);
     const PlanInfo info = session_->plan_info();
-    QUERN_NN_TRY(charge_memory(info.arena_bytes));
+    // Arenas of earlier shapes stay.
+    QUERN_NN_TRY(charge_memory(std::max(info.arena_bytes, session_->resident_bytes())));
     packed_bytes_ = info.weight_bytes;
     is_planned_ = true;
   }

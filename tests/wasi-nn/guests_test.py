@@ -1,4 +1,4 @@
-# SPDX-License-Identifier: Apache-2.0
+#SPDX - License - Identifier : Apache - 2.0
 """Builds guests with clang for wasm32-wasi and runs them in `quern wasm`:
 guests_test.py QUERN SOURCE [GUESTS], where GUESTS is a folder of guests with expected texts. Exits
 with 77 where no guest can be built."""
@@ -62,8 +62,11 @@ def check_example(runner, source, folder):
 
 def check_reference_guests(runner, guests, folder):
     classify, multi, image = "models/classify.onnx", "models/multi.onnx", "models/image.ppm"
-    rows = {"classify": [classify, image], "byname": ["clf", image], "contexts": [classify, multi],
-            "lifecycle": [classify]}
+    rows = {
+          "classify" : [ classify, image ],
+                       "byname" : [ "clf", image ],
+                                  "contexts" : [ classify, multi ],
+                                               "lifecycle" : [classify]}
     for name, words in rows.items():
         guest = compiled(guests / f"{name}.c", folder)
         text = runner.text(guest, "--model", f"clf={guests / classify}", "--dir", f"{guests}::.",

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The table of wasi_ephemeral_nn: numbers, records, every errno, and guests that mean harm.
+// The table of wasi_ephemeral_nn: numbers, records, every errno.
 #include "frontends/wasi-nn/witx.h"
 
-#include <random>
 #include <thread>
 
 #include <gmock/gmock.h>
@@ -262,86 +261,6 @@ TEST_F(Witx, MissesAMemoryThatIsNotExported) {
   const std::array<std::uint32_t, 8> arguments{};
   for (const Import& row : witx_imports())
     EXPECT_EQ(row.call(guest_.instance(), {}, arguments.data()), missing_memory) << row.name;
-}
-
-// ---- hostile guests ----------------------------------------------------------------------------
-
-// Calls that mostly make sense, with an argument that does not now and then, on a memory of
-// rubbish.
-class HostileGuest : public testing::Test {
- protected:
-  using Arguments = std::array<std::uint32_t, 5>;
-
-  std::uint32_t below(std::uint32_t n) { return static_cast<std::uint32_t>(random_() % n); }
-
-  void fill(Guest& guest) {
-    for (std::uint32_t i = 0; i < guest.size(); ++i)
-      guest.memory()[i] = std::byte(below(3) ? below(8) : below(256));
-  }
-  // What the guest prepared; it may be overwritten by outputs any time.
-  void prepare(Guest& guest) {
-    const std::vector<float> values(4);
-    builder_ = guest.put_words({guest.put(as_bytes(model_)), std::uint32_t(model_.size())});
-    name_ = guest.put(as_bytes("m"));
-    tensors_ = {guest.put_tensor({1, 4}, f32, as_bytes(values)),
-                guest.put_tensor({4}, f32, as_bytes(values))};
-  }
-  Arguments sensible(std::string_view row, const Guest& guest) {
-    const std::uint32_t out = guest.size() - 4 - below(64), index = below(2);
-    const std::uint32_t handle = next_ > 20 ? next_ - below(20) : below(20);
-    if (row == "load") return {builder_, 1, 1, 0, out};
-    if (row == "load_by_name") return {name_, 1, out};
-    if (row == "load_by_name_with_config") return {name_, 1, 0, 0, out};
-    if (row == "init_execution_context") return {handle, out};
-    if (row == "set_input") return {handle, index, tensors_[index]};
-    if (row == "get_output") return {handle, index, out - 64, 16, out};
-    return {handle};
-  }
-  std::uint32_t odd(const Guest& guest) {
-    const std::array<std::uint32_t, 10> edges = {
-        0,          1,          7,          guest.size() - 4, guest.size() - 3, guest.size(),
-        0x20000000, 0x40000000, 0x80000000, 0xffffffff};
-    return below(2)   ? edges[below(edges.size())]
-           : below(2) ? below(guest.size())
-                      : below(0xffffffff);
-  }
-  void call(Guest& guest) {
-    const auto table = witx_imports();
-    const Import& row = table[below(static_cast<std::uint32_t>(table.size()))];
-    Arguments arguments = sensible(row.name, guest);
-    if (below(4) == 0) arguments[below(row.parameters)] = odd(guest);
-    const std::uint32_t answer = guest.call(row, arguments.data());
-    ASSERT_LT(answer, answers_.size()) << row.name;
-    ++answers_[answer];
-    const bool gives_handle = row.name[0] == 'l' || row.name[0] == 'i';
-    if (answer == success && gives_handle) ++next_;
-  }
-
-  std::mt19937 random_{20261122};
-  const std::string model_ = add_model();
-  std::uint32_t builder_ = 0, name_ = 0, next_ = 1;
-  std::array<std::uint32_t, 2> tensors_{};
-  std::array<std::uint32_t, 9> answers_{};
-};
-
-TEST_F(HostileGuest, GetsAnErrnoAndLeavesNothingBehind) {
-  Limits limits;
-  limits.most.graphs = limits.most.contexts = 12;
-  const auto tenant = Tenant::create({.limits = limits, .threads = 1});
-  ASSERT_TRUE(tenant->add_bytes("m", as_bytes(model_)).ok());
-  for (int image = 0; image < 30; ++image) {
-    Guest guest(Instance::create(tenant), image % 6 == 5 ? 200 + below(64) : 8192);
-    next_ = 1;
-    fill(guest);
-    if (guest.size() == 8192) prepare(guest);
-    for (int i = 0; i < 1000; ++i) call(guest);
-  }
-  for (const std::uint32_t common :
-       {success, invalid_argument, invalid_encoding, runtime_error, too_large, not_found})
-    EXPECT_GT(answers_[common], 10u) << common;
-  EXPECT_EQ(tenant->usage().graphs, 1u);  // the named one
-  ASSERT_TRUE(tenant->remove("m").ok());
-  EXPECT_EQ(tenant->usage(), Counts());
 }
 
 }  // namespace
