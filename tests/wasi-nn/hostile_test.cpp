@@ -118,7 +118,9 @@ TEST(HostileGuest, DoesNoMoreHarmWithThreads) {
       for (int i = 0; i < 3000; ++i) guest.call(answers[t]);
     });
   for (std::thread& t : threads) t.join();
-  for (const Answers& a : answers) EXPECT_GT(a[0], 10u);
+  std::uint32_t successes = 0;
+  for (const Answers& a : answers) successes += a[0];
+  EXPECT_GT(successes, 100u);
   EXPECT_EQ(instance->usage().parallel_computes, 0u);
   instance.reset();
   expect_nothing_left(*tenant);
