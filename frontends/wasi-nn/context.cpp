@@ -1,0 +1,200 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "frontends/wasi-nn/context.h"
+
+#include <algorithm>
+
+namespace quern::wasi_nn {
+namespace {
+
+constexpr std::size_t alignment = 64;
+
+std::size_t rounded(std::size_t bytes) {
+  return std::max((bytes + alignment - 1) / alignment, std::size_t{1}) * alignment;
+}
+
+bool is_sequence(const ValueSpec& spec) {
+  return spec.kind == ValueSpec::Kind::sequence || spec.kind == ValueSpec::Kind::optional_sequence;
+}
+
+bool is_optional(const ValueSpec& spec) {
+  return spec.kind == ValueSpec::Kind::optional_tensor ||
+         spec.kind == ValueSpec::Kind::optional_sequence;
+}
+
+std::string wanted_text(const ValueSpec& spec) {
+  std::string s(name_of(spec.dtype));
+  if (!spec.has_rank) return s + " of any shape";
+  s += '[';
+  for (std::size_t i = 0; i < spec.dims.size(); ++i)
+    s += (i ? "," : "") + (spec.dims[i] < 0 ? "?" : std::to_string(spec.dims[i]));
+  return s + "]";
+}
+
+bool fits(const ValueSpec& spec, const Shape& shape) {
+  if (!spec.has_rank) return true;
+  if (spec.dims.size() != shape.rank()) return false;
+  for (std::size_t i = 0; i < shape.rank(); ++i)
+    if (spec.dims[i] >= 0 && spec.dims[i] != shape[i]) return false;
+  return true;
+}
+
+// Guests have no tensors of rank 0: one of shape [1] is taken for a scalar, and the reverse.
+void adopt_scalar(const ValueSpec& spec, Shape& shape) {
+  if (!spec.has_rank || shape.rank() + spec.dims.size() != 1 || shape.elements() != 1) return;
+  shape = spec.dims.empty() ? Shape{} : Shape{1};
+}
+
+Error check_input(const ValueSpec& spec, const TensorType& type) {
+  if (is_sequence(spec))
+    return {Errno::unsupported_operation,
+            sentence("input ", quoted_name(spec.name), " is a sequence; wasi-nn has tensors only")};
+  if (type.shape.checked_elements(size_of(type.dtype)) && type.dtype == spec.dtype &&
+      fits(spec, type.shape))
+    return {};
+  // Guests from before August 2023 say 2 for u8 and 3 for i32.
+  return {Errno::invalid_argument,
+          sentence("input ", quoted_name(spec.name), " is ", type.text(), ", the model wants ",
+                   wanted_text(spec),
+                   type.dtype == spec.dtype ? ""
+                                            : " (guests built before August 2023 number u8 and i32 "
+                                              "otherwise)")};
+}
+
+// What goes wrong in a plan or a run is the run's failure, whatever the engine calls it.
+Error run_error(const Status& status) {
+  Error error(status);
+  if (error.code == Errno::invalid_argument || error.code == Errno::invalid_encoding ||
+      error.code == Errno::not_found)
+    error.code = Errno::runtime_error;
+  return error;
+}
+
+}  // namespace
+
+Context::Context(std::unique_ptr<Session> session, const std::shared_ptr<Account>& account)
+    : session_(std::move(session)),
+      inputs_(session_->executable().inputs().size()),
+      tensor_bytes_(account, &Counts::tensor_bytes),
+      resident_bytes_(account, &Counts::resident_bytes) {}
+
+Result<std::unique_ptr<Context>> Context::create(std::shared_ptr<const Executable> executable,
+                                                 const std::shared_ptr<Account>& account) {
+  QUERN_ASSIGN(auto session, Session::create(std::move(executable)));
+  return std::unique_ptr<Context>(new Context(std::move(session), account));
+}
+
+Error Context::charge_memory(std::uint64_t arena_bytes) {
+  QUERN_NN_TRY(resident_bytes_.set(input_capacity_ + arena_bytes));
+  arena_bytes_ = arena_bytes;
+  return {};
+}
+
+// ---- inputs ------------------------------------------------------------------------------------
+
+Error Context::place_input(std::size_t index, TensorType type, std::byte** place) {
+  const std::vector<ValueSpec>& specs = executable().inputs();
+  if (index >= specs.size())
+    return {Errno::invalid_argument, sentence("input ", index, ": the model has ", specs.size())};
+  adopt_scalar(specs[index], type.shape);
+  QUERN_NN_TRY(check_input(specs[index], type));
+
+  Input& input = inputs_[index];
+  const std::uint64_t tensors = tensor_bytes_.amount();
+  QUERN_NN_TRY(tensor_bytes_.set(tensors - input.bytes + type.bytes()));
+  if (Error error = exchange(input, index, type); !error.ok()) {
+    (void)tensor_bytes_.set(tensors);
+    return error;
+  }
+  input.bytes = type.bytes();
+  input.is_set = true;
+  is_planned_ = false;
+  *place = input.place.get();
+  return {};
+}
+
+// A place that is too small, or four times too large, gives way to one that fits. The session lets
+// go of the old one before it is freed.
+Error Context::exchange(Input& input, std::size_t index, const TensorType& type) {
+  const std::size_t wanted = rounded(type.bytes());
+  if (input.place && wanted <= input.capacity && input.capacity / 4 <= wanted)
+    return Error(session_->set_input(index, {type, input.place.get()}));
+
+  const std::uint64_t charged = resident_bytes_.amount();
+  QUERN_NN_TRY(resident_bytes_.set(charged - input.capacity + wanted));
+  std::unique_ptr<std::byte, Free> place(
+      static_cast<std::byte*>(std::aligned_alloc(alignment, wanted)));
+  Error error = place ? Error(session_->set_input(index, {type, place.get()}))
+                      : Error(Errno::too_large,
+                              sentence("no memory for an input of ", type.bytes(), " bytes"));
+  if (!error.ok()) {
+    (void)resident_bytes_.set(charged);
+    return error;
+  }
+  input_capacity_ += wanted - input.capacity;
+  input.place = std::move(place);
+  input.capacity = wanted;
+  return {};
+}
+
+// An optional input that the guest leaves out is an empty optional.
+Error Context::settle_optional_inputs() {
+  const std::vector<ValueSpec>& specs = executable().inputs();
+  for (std::size_t i = 0; i < inputs_.size(); ++i) {
+    if (inputs_[i].is_set) continue;
+    if (!is_optional(specs[i]))
+      return {Errno::invalid_argument,
+              sentence("input ", i, " (", quoted_name(specs[i].name), ") is not set")};
+    QUERN_NN_TRY(Error(session_->set_input_none(i)));
+  }
+  return {};
+}
+
+// ---- running -----------------------------------------------------------------------------------
+
+Error Context::plan(std::uint64_t* packed_bytes) {
+  if (!is_planned_) {
+    is_computed_ = false;
+    QUERN_NN_TRY(settle_optional_inputs());
+    if (const Status status = session_->prepare(); !status.ok()) return run_error(status);
+    const PlanInfo info = session_->plan_info();
+    QUERN_NN_TRY(charge_memory(info.arena_bytes));
+    packed_bytes_ = info.weight_bytes;
+    is_planned_ = true;
+  }
+  *packed_bytes = packed_bytes_;
+  return {};
+}
+
+Error Context::run(Clock::time_point deadline) {
+  is_computed_ = false;
+  if (const Status status = session_->run_until(deadline); !status.ok()) return run_error(status);
+  // What depends on data is known only now.
+  const std::uint64_t held = session_->resident_bytes();
+  if (held > arena_bytes_) {
+    if (Error error = charge_memory(held); !error.ok()) {
+      session_->trim();
+      is_planned_ = false;
+      return error;
+    }
+  }
+  is_computed_ = true;
+  return {};
+}
+
+Error Context::output(std::size_t index, TensorView* view) const {
+  const std::vector<ValueSpec>& specs = executable().outputs();
+  if (index >= specs.size())
+    return {Errno::invalid_argument, sentence("output ", index, ": the model has ", specs.size())};
+  if (!is_computed_)
+    return {Errno::runtime_error, "there is no output yet: compute has not succeeded"};
+  const auto count = session_->output_count(index);
+  if (is_sequence(specs[index]) || specs[index].dtype == DType::string || !count || *count != 1)
+    return {Errno::unsupported_operation,
+            sentence("output ", quoted_name(specs[index].name), " is no tensor of numbers")};
+  const auto output = session_->output(index);
+  if (!output) return run_error(output.error());
+  *view = *output;
+  return {};
+}
+
+}  // namespace quern::wasi_nn

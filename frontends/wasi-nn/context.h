@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+// One line of computation over a graph: inputs that it keeps, a run, outputs to be read. One thread
+// at a time.
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <cstdlib>
+#include <memory>
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include <quern/session.h>
+
+#include "frontends/wasi-nn/account.h"
+
+namespace quern::wasi_nn {
+
+using Clock = std::chrono::steady_clock;
+
+class Context {
+ public:
+  static Result<std::unique_ptr<Context>> create(std::shared_ptr<const Executable> executable,
+                                                 const std::shared_ptr<Account>& account);
+
+  const Executable& executable() const { return session_->executable(); }
+
+  // Where the `type.bytes()` bytes of this input are to be written, aligned to 64; the caller
+  // writes all of them at once, and the input is set. On an error it is what it was. Errors:
+  // invalid_argument when index, type or shape are not the model's; too_large.
+  Error place_input(std::size_t index, TensorType type, std::byte** place);
+  // Makes the plan for the inputs as they are and charges its memory, if that is not done yet.
+  // `packed_bytes`: of the weights as the plan holds them, which belong to the graph.
+  // Errors: invalid_argument (an input is not set), too_large, unsupported_operation,
+  // runtime_error.
+  Error plan(std::uint64_t* packed_bytes);
+  // After plan(). Errors: timed_out, too_large, runtime_error.
+  Error run(Clock::time_point deadline);
+  // After a compute, until the next one. Errors: runtime_error before; invalid_argument;
+  // unsupported_operation when the output is no tensor of numbers.
+  Error output(std::size_t index, TensorView* view) const;
+
+ private:
+  struct Free {
+    void operator()(std::byte* p) const { std::free(p); }
+  };
+  struct Input {
+    std::unique_ptr<std::byte, Free> place;
+    std::size_t capacity = 0;
+    std::size_t bytes = 0;
+    bool is_set = false;
+  };
+
+  Context(std::unique_ptr<Session> session, const std::shared_ptr<Account>& account);
+  Error exchange(Input& input, std::size_t index, const TensorType& type);
+  Error charge_memory(std::uint64_t arena_bytes);
+  Error settle_optional_inputs();
+
+  std::unique_ptr<Session> session_;
+  std::vector<Input> inputs_;
+  std::uint64_t input_capacity_ = 0;  // of all inputs together
+  Charge tensor_bytes_, resident_bytes_;
+  std::uint64_t arena_bytes_ = 0;   // as charged
+  std::uint64_t packed_bytes_ = 0;  // of the last plan
+  bool is_planned_ = false;         // for the shapes of the inputs as they are
+  bool is_computed_ = false;
+};
+
+}  // namespace quern::wasi_nn

@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "frontends/wasi-nn/graph.h"
+
+#include <algorithm>
+#include <filesystem>
+#include <new>
+
+#include <quern/device.h>
+#include <quern/onnx.h>
+
+namespace quern::wasi_nn {
+namespace {
+
+Result<std::shared_ptr<Device>> device_for(Target target) {
+  if (target == Target::cpu) return open_device("cpu");
+  if (target == Target::gpu)
+    for (const DeviceInfo& d : list_devices())
+      if (d.kind == DeviceInfo::Kind::gpu) return open_device(d.name);
+  return Status(Code::unsupported, target == Target::gpu
+                                       ? "this machine has no GPU that can be used"
+                                       : "there is no device of kind tpu");
+}
+
+}  // namespace
+
+SharedGraph::SharedGraph(Model model, std::uint64_t model_bytes, const GraphOptions& options)
+    : model_(std::move(model)),
+      options_(options),
+      model_bytes_(model_bytes),
+      inputs_(model_.inputs()),
+      outputs_(model_.outputs()) {}
+
+Result<std::shared_ptr<SharedGraph>> SharedGraph::load(std::span<const Bytes> parts,
+                                                       const GraphOptions& options) {
+  std::size_t size = 0;
+  for (const Bytes& part : parts) size += part.size();
+  const std::shared_ptr<std::byte[]> copy(new (std::nothrow)
+                                              std::byte[std::max(size, std::size_t{1})]);
+  if (!copy)
+    return Status(Code::out_of_memory, sentence("no memory for a model of ", size, " bytes"));
+  std::byte* end = copy.get();
+  for (const Bytes& part : parts) end = std::copy(part.begin(), part.end(), end);
+  QUERN_ASSIGN(Model model, parse_onnx({copy.get(), size}, copy));
+  return std::shared_ptr<SharedGraph>(new SharedGraph(std::move(model), size, options));
+}
+
+Result<std::shared_ptr<SharedGraph>> SharedGraph::open(const std::string& path,
+                                                       const GraphOptions& options) {
+  QUERN_ASSIGN(Model model, load_onnx(path));
+  std::error_code ignored;
+  const std::uintmax_t size = std::filesystem::file_size(path, ignored);
+  return std::shared_ptr<SharedGraph>(
+      new SharedGraph(std::move(model), ignored ? 0 : size, options));
+}
+
+Result<std::shared_ptr<const Executable>> SharedGraph::executable(Target target) {
+  const auto index = static_cast<std::size_t>(target);
+  if (index >= executables_.size()) return std::move(device_for(target)).status();
+  const std::lock_guard lock(mutex_);
+  if (executables_[index]) return executables_[index];
+  QUERN_ASSIGN(std::shared_ptr<Device> device, device_for(target));
+  CompileOptions compile;
+  compile.threads = options_.threads;
+  compile.memory_limit = static_cast<std::size_t>(options_.memory_limit);
+  QUERN_ASSIGN(executables_[index],
+               Executable::compile(model_.clone(), std::move(device), compile));
+  return executables_[index];
+}
+
+}  // namespace quern::wasi_nn

@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "frontends/wasi-nn/tenant.h"
+
+namespace quern::wasi_nn {
+namespace {
+
+constexpr std::size_t longest_name = 256;
+
+Error check_name(std::string_view name) {
+  if (!name.empty() && name.size() <= longest_name) return {};
+  return {Errno::invalid_argument, sentence("the name of a model has 1 to ", longest_name,
+                                            " bytes, this one ", name.size())};
+}
+
+}  // namespace
+
+// ---- graphs ------------------------------------------------------------------------------------
+
+ChargedGraph::ChargedGraph(std::shared_ptr<SharedGraph> graph,
+                           const std::shared_ptr<Account>& account)
+    : graph_(std::move(graph)),
+      model_bytes_(account, &Counts::model_bytes),
+      resident_bytes_(account, &Counts::resident_bytes) {}
+
+Error ChargedGraph::create(std::shared_ptr<SharedGraph> graph,
+                           const std::shared_ptr<Account>& account,
+                           std::shared_ptr<ChargedGraph>* charged) {
+  const std::shared_ptr<ChargedGraph> made(new ChargedGraph(std::move(graph), account));
+  QUERN_NN_TRY(made->model_bytes_.set(made->graph_->model_bytes()));
+  QUERN_NN_TRY(made->resident_bytes_.set(made->graph_->model_bytes()));
+  *charged = made;
+  return {};
+}
+
+Error ChargedGraph::charge_packed(std::uint64_t bytes) {
+  const std::lock_guard lock(mutex_);
+  const std::uint64_t all = graph_->model_bytes() + bytes;
+  return all > resident_bytes_.amount() ? resident_bytes_.set(all) : Error();
+}
+
+// ---- tenants -----------------------------------------------------------------------------------
+
+Tenant::Tenant(TenantOptions options)
+    : options_(std::move(options)), account_(std::make_shared<Account>(options_.limits, nullptr)) {}
+
+std::shared_ptr<Tenant> Tenant::create(TenantOptions options) {
+  return std::shared_ptr<Tenant>(new Tenant(std::move(options)));
+}
+
+GraphOptions Tenant::graph_options(Target target) const {
+  const std::uint64_t most = options_.limits.most.resident_bytes;
+  return {target, options_.threads, most == no_limit ? 0 : most};
+}
+
+Error Tenant::add_file(const std::string& name, const std::string& path, Target target) {
+  auto graph = SharedGraph::open(path, graph_options(target));
+  return graph ? add(name, std::move(*graph)) : Error(graph.error());
+}
+
+Error Tenant::add_bytes(const std::string& name, Bytes bytes, Target target) {
+  auto graph = SharedGraph::load({&bytes, 1}, graph_options(target));
+  return graph ? add(name, std::move(*graph)) : Error(graph.error());
+}
+
+Error Tenant::add(const std::string& name, std::shared_ptr<SharedGraph> graph) {
+  QUERN_NN_TRY(check_name(name));
+  if (!graph) return {Errno::invalid_argument, "a model is missing"};
+  Named entry{nullptr, Charge(account_, &Counts::graphs)};
+  QUERN_NN_TRY(entry.count.set(1));
+  QUERN_NN_TRY(ChargedGraph::create(graph, account_, &entry.graph));
+  std::shared_ptr<const Executable> compiled;
+  QUERN_NN_TRY(compile(*graph, graph->target(), &compiled));
+  const std::lock_guard lock(mutex_);
+  if (!named_.try_emplace(name, std::move(entry)).second)
+    return {Errno::invalid_argument, sentence("there is a model ", quoted_name(name), " already")};
+  return {};
+}
+
+Error Tenant::remove(const std::string& name) {
+  const std::lock_guard lock(mutex_);
+  if (named_.erase(name) > 0) return {};
+  return {Errno::not_found, sentence("no model ", quoted_name(name))};
+}
+
+std::vector<std::string> Tenant::names() const {
+  const std::lock_guard lock(mutex_);
+  std::vector<std::string> names;
+  for (const auto& [name, entry] : named_) names.push_back(name);
+  return names;
+}
+
+Error Tenant::find(std::string_view name, std::shared_ptr<ChargedGraph>* graph) const {
+  const std::lock_guard lock(mutex_);
+  const auto found = named_.find(name);
+  if (found == named_.end()) return {Errno::not_found, sentence("no model ", quoted_name(name))};
+  *graph = found->second.graph;
+  return {};
+}
+
+Error Tenant::compile(SharedGraph& graph, Target target,
+                      std::shared_ptr<const Executable>* executable) const {
+  auto compiled = graph.executable(target);
+  if (!compiled && target == Target::gpu && !options_.gpu_or_nothing) {
+    log(sentence("the CPU is used, the GPU was wanted: ", compiled.error().message()));
+    compiled = graph.executable(Target::cpu);
+  }
+  if (!compiled) return Error(compiled.error());
+  *executable = std::move(*compiled);
+  return {};
+}
+
+void Tenant::log(std::string_view text) const {
+  if (options_.log) options_.log(text);
+}
+
+}  // namespace quern::wasi_nn

@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: Apache-2.0
+// One customer of a host: its named models, its limits, what it uses of them. Guests reach it only
+// through an Instance (instance.h).
+#pragma once
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "frontends/wasi-nn/graph.h"
+
+namespace quern::wasi_nn {
+
+// A graph and what it costs those who loaded it; handles and contexts share it. Any thread.
+class ChargedGraph {
+ public:
+  // Errors: too_large.
+  static Error create(std::shared_ptr<SharedGraph> graph, const std::shared_ptr<Account>& account,
+                      std::shared_ptr<ChargedGraph>* charged);
+
+  SharedGraph& graph() const { return *graph_; }
+  // Weights are packed when a context first runs; later ones share them.
+  Error charge_packed(std::uint64_t bytes);
+
+ private:
+  ChargedGraph(std::shared_ptr<SharedGraph> graph, const std::shared_ptr<Account>& account);
+
+  const std::shared_ptr<SharedGraph> graph_;
+  std::mutex mutex_;
+  Charge model_bytes_, resident_bytes_;
+};
+
+struct TenantOptions {
+  Limits limits;
+  int threads = 0;              // of a compute; 0: as many CPUs as the process may use
+  bool any_encoding = false;    // take ONNX bytes whatever encoding the guest names
+  bool gpu_or_nothing = false;  // else a guest that wants a GPU gets the CPU where there is none
+  std::function<void(std::string_view)> log;  // called from any thread
+};
+
+// Any thread.
+class Tenant {
+ public:
+  static std::shared_ptr<Tenant> create(TenantOptions options = {});
+
+  // A model under a name, compiled at once. A name is 1 to 256 bytes and no path.
+  // Errors: invalid_argument (also when the name is taken), too_large, and the model's.
+  Error add_file(const std::string& name, const std::string& path, Target target = Target::cpu);
+  Error add_bytes(const std::string& name, Bytes bytes, Target target = Target::cpu);
+  // One that other tenants may have too.
+  Error add(const std::string& name, std::shared_ptr<SharedGraph> graph);
+  // Handles that guests hold go on working. Errors: not_found.
+  Error remove(const std::string& name);
+  std::vector<std::string> names() const;
+
+  Counts usage() const { return account_->usage(); }
+
+  const TenantOptions& options() const { return options_; }
+  const std::shared_ptr<Account>& account() const { return account_; }
+  // Errors: not_found.
+  Error find(std::string_view name, std::shared_ptr<ChargedGraph>* graph) const;
+  // Compiled for `target`, or for the CPU where the host allows that instead.
+  Error compile(SharedGraph& graph, Target target,
+                std::shared_ptr<const Executable>* executable) const;
+  void log(std::string_view text) const;
+
+ private:
+  explicit Tenant(TenantOptions options);
+  GraphOptions graph_options(Target target) const;
+
+  struct Named {
+    std::shared_ptr<ChargedGraph> graph;
+    Charge count;
+  };
+
+  const TenantOptions options_;
+  const std::shared_ptr<Account> account_;
+  mutable std::mutex mutex_;
+  std::map<std::string, Named, std::less<>> named_;
+};
+
+}  // namespace quern::wasi_nn

@@ -1,0 +1,254 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "frontends/wasi-nn/witx.h"
+
+#include <array>
+#include <exception>
+
+namespace quern::wasi_nn {
+namespace {
+
+using Arguments = const std::uint32_t*;
+
+Error out_of_bounds(std::string_view what) {
+  return {Errno::invalid_argument, sentence(what, " does not lie in the guest's memory")};
+}
+
+// ---- numbers of the ABI ------------------------------------------------------------------------
+
+// Hosts disagree about autodetect: 5 in witx, 6 in WIT and WAMR.
+Error read_encoding(std::uint32_t number, Encoding* encoding) {
+  if (number > 6)
+    return {Errno::invalid_encoding, sentence("encoding ", number, "; onnx is 1, autodetect 5")};
+  *encoding = number == 1 ? Encoding::onnx : number > 4 ? Encoding::autodetect : Encoding::other;
+  return {};
+}
+
+Error read_target(std::uint32_t number, Target* target) {
+  if (number > 2)
+    return {Errno::invalid_argument, sentence("target ", number, "; cpu is 0, gpu 1, tpu 2")};
+  if (number == 2) return {Errno::unsupported_operation, "there is no device of kind tpu"};
+  *target = static_cast<Target>(number);
+  return {};
+}
+
+Error read_dtype(std::uint8_t number, DType* dtype) {
+  constexpr std::array dtypes = {DType::f16, DType::f32, DType::f64,
+                                 DType::u8,  DType::i32, DType::i64};
+  if (number >= dtypes.size())
+    return {Errno::invalid_argument, sentence("tensor type ", number, "; there is 0 to 5")};
+  *dtype = dtypes[number];
+  return {};
+}
+
+// ---- records -----------------------------------------------------------------------------------
+
+// {dims: {ptr @0, count @4}, type: u8 @8, data: {ptr @12, bytes @16}}
+Error read_tensor(const GuestMemory& memory, std::uint32_t at, TensorType* type, Bytes* data) {
+  const auto record = memory.range(at, 20);
+  if (!record) return out_of_bounds("the tensor");
+  const auto dims_at = GuestMemory::read<std::uint32_t>(*record, 0);
+  const auto rank = GuestMemory::read<std::uint32_t>(*record, 4);
+  QUERN_NN_TRY(read_dtype(GuestMemory::read<std::uint8_t>(*record, 8), &type->dtype));
+  const auto data_at = GuestMemory::read<std::uint32_t>(*record, 12);
+  const auto bytes = GuestMemory::read<std::uint32_t>(*record, 16);
+
+  if (rank > Shape::max_rank)
+    return {Errno::invalid_argument,
+            sentence("a tensor of rank ", rank, ", at most ", Shape::max_rank, " is possible")};
+  const auto dims = memory.range(dims_at, rank, 4);
+  if (!dims) return out_of_bounds("the list of dimensions");
+  for (std::uint32_t i = 0; i < rank; ++i)
+    type->shape.push_back(GuestMemory::read<std::uint32_t>(*dims, std::size_t{4} * i));
+  const auto range = memory.range(data_at, bytes);
+  if (!range) return out_of_bounds("the tensor's data");
+  *data = *range;
+  return {};
+}
+
+// A list of {ptr @0, len @4}. Parts that together exceed the memory overlap, and nobody needs more
+// than a few.
+Error read_parts(const GuestMemory& memory, std::uint32_t at, std::uint32_t count,
+                 std::vector<Bytes>* parts) {
+  constexpr std::uint32_t most = 64;
+  if (count == 0 || count > most)
+    return {Errno::invalid_argument,
+            sentence("a model in ", count, " parts; 1 to ", most, " are possible")};
+  const auto list = memory.range(at, count, 8);
+  if (!list) return out_of_bounds("the list of graph builders");
+  for (std::uint32_t i = 0; i < count; ++i) {
+    const auto part = memory.range(GuestMemory::read<std::uint32_t>(*list, std::size_t{8} * i),
+                                   GuestMemory::read<std::uint32_t>(*list, std::size_t{8} * i + 4));
+    if (!part) return out_of_bounds("a graph builder");
+    parts->push_back(*part);
+  }
+  return {};
+}
+
+Error read_name(const GuestMemory& memory, std::uint32_t at, std::uint32_t size,
+                std::string* name) {
+  constexpr std::uint32_t longest = 256;  // of any model's name
+  const auto range = memory.range(at, size);
+  if (!range) return out_of_bounds("the name");
+  if (size > longest)
+    return {Errno::not_found, sentence("no model with a name of ", size, " bytes")};
+  name->resize(size);
+  if (size > 0) std::memcpy(name->data(), range->data(), size);
+  return {};
+}
+
+Error out_handle(const GuestMemory& memory, std::uint32_t at, std::span<std::byte>* place) {
+  const auto range = memory.range(at, 4);
+  if (!range) return out_of_bounds("the place for the handle");
+  *place = *range;
+  return {};
+}
+
+// ---- functions ---------------------------------------------------------------------------------
+
+// builders_ptr, builders_len, encoding, target, out_graph_ptr
+Error load(Instance& instance, const GuestMemory& memory, Arguments a) {
+  std::span<std::byte> out;
+  Encoding encoding{};
+  Target target{};
+  std::vector<Bytes> parts;
+  QUERN_NN_TRY(out_handle(memory, a[4], &out));
+  QUERN_NN_TRY(read_encoding(a[2], &encoding));
+  QUERN_NN_TRY(read_target(a[3], &target));
+  QUERN_NN_TRY(read_parts(memory, a[0], a[1], &parts));
+  Handle graph = 0;
+  QUERN_NN_TRY(instance.load(parts, encoding, target, &graph));
+  GuestMemory::write(out, graph);
+  return {};
+}
+
+Error load_named(Instance& instance, const GuestMemory& memory, Arguments name_at,
+                 std::uint32_t out_at) {
+  std::span<std::byte> out;
+  std::string name;
+  QUERN_NN_TRY(out_handle(memory, out_at, &out));
+  QUERN_NN_TRY(read_name(memory, name_at[0], name_at[1], &name));
+  Handle graph = 0;
+  QUERN_NN_TRY(instance.load_by_name(name, &graph));
+  GuestMemory::write(out, graph);
+  return {};
+}
+
+// name_ptr, name_len, out_graph_ptr
+Error load_by_name(Instance& instance, const GuestMemory& memory, Arguments a) {
+  return load_named(instance, memory, a, a[2]);
+}
+
+// name_ptr, name_len, config_ptr, config_len, out_graph_ptr. The configuration is for language
+// models; ONNX knows no setting, so that it is left alone.
+Error load_by_name_with_config(Instance& instance, const GuestMemory& memory, Arguments a) {
+  if (!memory.range(a[2], a[3])) return out_of_bounds("the configuration");
+  if (a[3] > 0) instance.tenant().log("load_by_name_with_config: the configuration has no effect");
+  return load_named(instance, memory, a, a[4]);
+}
+
+// graph, out_context_ptr
+Error init_execution_context(Instance& instance, const GuestMemory& memory, Arguments a) {
+  std::span<std::byte> out;
+  QUERN_NN_TRY(out_handle(memory, a[1], &out));
+  Handle context = 0;
+  QUERN_NN_TRY(instance.init_execution_context(a[0], std::nullopt, &context));
+  GuestMemory::write(out, context);
+  return {};
+}
+
+// context, index, tensor_ptr
+Error set_input(Instance& instance, const GuestMemory& memory, Arguments a) {
+  TensorType type;
+  Bytes data;
+  ContextUse context;
+  QUERN_NN_TRY(instance.use(a[0], &context));
+  QUERN_NN_TRY(read_tensor(memory, a[2], &type, &data));
+  return context.set_input(a[1], type, data);
+}
+
+// context
+Error compute(Instance& instance, const GuestMemory&, Arguments a) {
+  ContextUse context;
+  QUERN_NN_TRY(instance.use(a[0], &context));
+  return context.compute();
+}
+
+// context, index, out_buffer_ptr, out_buffer_max_size, out_bytes_written_ptr. The size needed is
+// written with too_large too, so that a guest may ask for it with a buffer of no bytes.
+Error get_output(Instance& instance, const GuestMemory& memory, Arguments a) {
+  ContextUse context;
+  TensorView output;
+  QUERN_NN_TRY(instance.use(a[0], &context));
+  const auto buffer = memory.range(a[2], a[3]);
+  if (!buffer) return out_of_bounds("the output buffer");
+  const auto written = memory.range(a[4], 4);
+  if (!written) return out_of_bounds("the place for the number of bytes");
+  QUERN_NN_TRY(context.output(a[1], &output));
+
+  const std::uint64_t size = output.type.bytes();
+  if (size > buffer->size()) {
+    if (size <= std::numeric_limits<std::uint32_t>::max())
+      GuestMemory::write(*written, static_cast<std::uint32_t>(size));
+    return {Errno::too_large,
+            sentence("output ", a[1], " has ", size, " bytes, the buffer ", buffer->size())};
+  }
+  if (size > 0) std::memcpy(buffer->data(), output.data, static_cast<std::size_t>(size));
+  GuestMemory::write(*written, static_cast<std::uint32_t>(size));
+  return {};
+}
+
+// graph
+Error unload(Instance& instance, const GuestMemory&, Arguments a) {
+  return instance.unload(a[0]);
+}
+
+// context
+Error finalize_execution_context(Instance& instance, const GuestMemory&, Arguments a) {
+  return instance.finalize_execution_context(a[0]);
+}
+
+// ---- table -------------------------------------------------------------------------------------
+
+using Function = Error (*)(Instance&, const GuestMemory&, Arguments);
+
+std::uint32_t number_of(Errno code) {
+  return static_cast<std::uint32_t>(code == Errno::timed_out ? Errno::runtime_error : code);
+}
+
+// Memory that nobody has is the one thing that the engine may throw.
+template <Function function>
+std::uint32_t guarded(Instance& instance, Memory memory, Arguments arguments) noexcept {
+  try {
+    if (!memory.base)
+      return number_of(
+          instance.report({Errno::missing_memory, "the guest exports no memory named 'memory'"}));
+    return number_of(instance.report(function(instance, GuestMemory(memory), arguments)));
+  } catch (const std::exception&) {
+    return number_of(Errno::runtime_error);
+  }
+}
+
+template <Function function>
+constexpr Import row(const char* name, unsigned parameters) {
+  return {"wasi_ephemeral_nn", name, parameters, &guarded<function>};
+}
+
+constexpr std::array table = {
+    row<load>("load", 5),
+    row<load_by_name>("load_by_name", 3),
+    row<load_by_name_with_config>("load_by_name_with_config", 5),
+    row<init_execution_context>("init_execution_context", 2),
+    row<set_input>("set_input", 3),
+    row<compute>("compute", 1),
+    row<get_output>("get_output", 5),
+    row<unload>("unload", 1),
+    row<finalize_execution_context>("finalize_execution_context", 1),
+};
+
+}  // namespace
+
+std::span<const Import> witx_imports() {
+  return table;
+}
+
+}  // namespace quern::wasi_nn
