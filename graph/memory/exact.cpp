@@ -23,7 +23,8 @@ using Clock = std::chrono::steady_clock;
 
 constexpr std::size_t max_buffers =
     4096;  // of a part: the search goes as deep as there are buffers
-constexpr std::array<std::string_view, 4> orders = {"TLA", "TCA", "CTA", "LAT"};
+// Together they solve what no single one does; see ExactSearch for the letters.
+constexpr std::array<std::string_view, 3> orders = {"TLA", "TBL", "CTB"};
 
 bool has_parts(const Interval& i) {
   return std::ranges::any_of(i.gaps, [](const Gap& g) { return g.from < g.to; });
@@ -49,6 +50,12 @@ std::uint64_t unit_of(const MemoryProblem& problem, std::uint64_t granularity) {
   return unit;
 }
 
+// Whether a capacity can be met: a search per order, which goes on from round to round.
+struct Question {
+  std::uint64_t capacity = any_capacity;
+  std::array<std::unique_ptr<ExactSearch>, orders.size()> searches;
+};
+
 // A stretch of time that no buffer leaves, as a problem of its own.
 struct Part {
   std::vector<std::uint32_t> members;
@@ -56,9 +63,8 @@ struct Part {
   std::int32_t sections = 0;
   std::uint64_t size = 0;   // of the best plan
   std::uint64_t bound = 0;  // beyond the bound of the problem
-  // At the bound, one per order; they go on from round to round.
-  std::array<std::unique_ptr<ExactSearch>, orders.size()> at_bound;
-  std::uint64_t at_capacity = any_capacity;  // of the searches above
+  Question at_bound;
+  std::array<Question, 2> above;  // nearer to the bound, nearer to the best plan
 };
 
 class Improver {
@@ -219,11 +225,25 @@ class Improver {
     }
   }
 
-  SearchResult ask(ExactSearch& search, std::int64_t budget) {
-    const std::int64_t before = search.steps();
-    const SearchResult result = search.run({std::min(budget, left_), deadline_});
-    left_ -= search.steps() - before;
-    return result;
+  // Adopts a plan that is found, raises the part's bound where there is none.
+  SearchResult ask(Part& part, Question& question, std::uint64_t capacity, std::int64_t budget) {
+    if (question.capacity != capacity) question = {capacity, {}};
+    for (std::size_t k = 0; k < orders.size() && !out_of_time(); ++k) {
+      auto& search = question.searches[k];
+      if (!search) search = make_search(part, capacity, orders[k]);
+      const std::int64_t before = search->steps();
+      const SearchResult result = search->run({std::min(budget, left_), deadline_});
+      left_ -= search->steps() - before;
+      if (result == SearchResult::out_of_budget) continue;
+      if (result == SearchResult::feasible) {
+        adopt(part, *search);
+        return result;
+      }
+      if (!complete_) break;
+      part.bound = next_capacity(part, capacity);
+      return result;
+    }
+    return SearchResult::out_of_budget;
   }
 
   // One round; false: there is nothing to search.
@@ -232,30 +252,12 @@ class Improver {
     const std::uint64_t enough =
         limits_.capacity == any_capacity ? goal(part) : std::max(goal(part), limits_.capacity);
     if (part.size <= enough) return false;
-    if (search_at_bound(part, budget)) search_above(part, budget);
+    ask(part, part.at_bound, goal(part), budget);
+    search_above(part, budget);
     return true;
   }
 
   std::uint64_t goal(const Part& part) const { return std::max(answer_.bound, part.bound); }
-
-  // False: the part is as small as the bound.
-  bool search_at_bound(Part& part, std::int64_t budget) {
-    for (std::size_t k = 0; k < orders.size() && part.size > goal(part) && !out_of_time(); ++k) {
-      if (part.at_capacity != goal(part)) {
-        part.at_bound = {};
-        part.at_capacity = goal(part);
-      }
-      auto& search = part.at_bound[k];
-      if (!search) search = make_search(part, part.at_capacity, orders[k]);
-      const SearchResult result = ask(*search, budget);
-      if (result == SearchResult::feasible) adopt(part, *search);
-      if (result != SearchResult::infeasible) continue;
-      if (!complete_) return false;
-      part.bound = next_capacity(part, part.at_capacity);
-      k = orders.size();  // a new bound: next round
-    }
-    return part.size > goal(part);
-  }
 
   // Halves the distance to the bound as long as that succeeds within the budget.
   void search_above(Part& part, std::int64_t budget) {
@@ -267,22 +269,9 @@ class Improver {
           low + static_cast<std::uint64_t>(static_cast<double>(part.size - low) * shares[s]);
       if (limits_.capacity > low && limits_.capacity < part.size) capacity = limits_.capacity;
       if (capacity <= low || capacity >= part.size) return;
-      const SearchResult result = probe(part, capacity, budget);
-      if (result == SearchResult::out_of_budget) ++s;
+      if (ask(part, part.above[s], capacity, budget) == SearchResult::out_of_budget) ++s;
+      if (limits_.capacity != any_capacity) return;
     }
-  }
-
-  SearchResult probe(Part& part, std::uint64_t capacity, std::int64_t budget) {
-    SearchResult result = SearchResult::out_of_budget;
-    for (std::string_view order : orders) {
-      const auto search = make_search(part, capacity, order);
-      result = ask(*search, budget);
-      if (result == SearchResult::feasible) adopt(part, *search);
-      if (result == SearchResult::infeasible && complete_)
-        part.bound = next_capacity(part, capacity);
-      if (result != SearchResult::out_of_budget || out_of_time()) break;
-    }
-    return result == SearchResult::infeasible && !complete_ ? SearchResult::out_of_budget : result;
   }
 
   const MemoryProblem& problem_;
