@@ -7,6 +7,9 @@ namespace quern {
 namespace {
 
 constexpr Strategy table[] = {
+    {"auto", "list strategies until one reaches the bound, then the exact search", plan_auto},
+    {"exact", "a search that proves its plan the smallest, or the best in the time given",
+     plan_exact},
     {"greedy-by-size", "largest first, each into the smallest gap", plan_greedy_by_size},
     {"greedy-by-breadth", "the fullest step first, each into the smallest gap",
      plan_greedy_by_breadth},
