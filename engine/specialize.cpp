@@ -338,6 +338,10 @@ class Specializer {
       bytes += out.back().bytes();
     }
     if (bytes > evaluated_bytes) return std::nullopt;
+    std::vector<TensorType> in;
+    for (const Tensor& t : inputs)
+      if (t.valid()) in.push_back(t.type());
+    if (!shape_only && evaluation_work(n.op, def, in, out) > quick_work) return std::nullopt;
     auto r = evaluate(s_.scopes[scope].graph->ops(), n.op, n.post_ops, inputs, out);
     if (!r) return Result<std::vector<Tensor>>(std::move(r).error().in(cat("node '", printable(n.name), "' (", def.name, ")")));
     return r;

@@ -60,6 +60,37 @@ bool can_evaluate(const OpDef& def) {
          !def.is(OpTrait::structural);
 }
 
+namespace {
+
+// Each element of an operand is read, each of a result is written, a few times.
+bool is_linear(const Op& op, const OpDef& def) {
+  const auto any_of = [&]<class... T>() { return (std::holds_alternative<T>(op) || ...); };
+  return def.is(OpTrait::elementwise) || def.is(OpTrait::view) ||
+         any_of.operator()<Cast, BitCast, Identity, Transpose, Concat, Split, Slice, Pad, Expand,
+                           Tile, Gather, DepthSpace, Trilu, OneHot, ConstantOfShape, Range, ShapeOf,
+                           SizeOf, Quantize, Dequantize, Reduce, BatchNorm, Softmax>();
+}
+
+double elements_of(std::span<const TensorType> types) {
+  double n = 0;
+  for (const TensorType& t : types) n += static_cast<double>(t.shape.elements());
+  return n;
+}
+
+}  // namespace
+
+double evaluation_work(const Op& op, const OpDef& def, std::span<const TensorType> inputs,
+                       std::span<const TensorType> outputs) {
+  const double in = elements_of(inputs);
+  const double out = elements_of(outputs);
+  if (std::holds_alternative<Einsum>(op)) {
+    double pairs = 256;  // what walking the indices of a pair costs
+    for (const TensorType& t : inputs) pairs *= static_cast<double>(t.shape.elements());
+    return pairs;
+  }
+  return is_linear(op, def) ? in + out : in * out;
+}
+
 Result<std::vector<Tensor>> evaluate(OpSet ops, const Op& op, const PostOps& post_ops,
                                      std::span<const Tensor> inputs,
                                      std::span<const TensorType> types) {

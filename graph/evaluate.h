@@ -17,6 +17,13 @@ namespace quern {
 // give equal outputs whose shapes inference knows.
 bool can_evaluate(const OpDef& def);
 
+// A bound on the operations that evaluating takes: elements for what moves or maps them, elements of
+// all operands multiplied for Einsum, of operands and results multiplied for everything else.
+double evaluation_work(const Op& op, const OpDef& def, std::span<const TensorType> inputs,
+                       std::span<const TensorType> outputs);
+// Less than a second by the references. More is left to the run, which has a deadline.
+inline constexpr double quick_work = 1 << 28;
+
 // Runs the reference of `op`, then those of its post-ops, over constants. Slow and plain: for small
 // work. An invalid Tensor is an absent input; `types` are the inferred outputs.
 Result<std::vector<Tensor>> evaluate(OpSet ops, const Op& op, const PostOps& post_ops,

@@ -115,9 +115,14 @@ void typed_loop(const ReferenceCall& call, F f) {
   });
 }
 
-// g(kind), with the frequent kinds known to the compiler, which then makes vector loops of them.
-template <class G>
+// g(kind), with the frequent kinds of frequent types known to the compiler, which then makes vector
+// loops of them.
+template <class T>
+constexpr bool is_frequent = sizeof(T) >= 4;
+
+template <class T, class G>
 void with_kind(BinaryKind kind, const G& g) {
+  if constexpr (!is_frequent<T>) return g(kind);
   const auto known = [&]<BinaryKind K>(std::integral_constant<BinaryKind, K> k) { g(k); };
   switch (kind) {
     case BinaryKind::add: return known(std::integral_constant<BinaryKind, BinaryKind::add>());
@@ -126,8 +131,9 @@ void with_kind(BinaryKind kind, const G& g) {
     default: return g(kind);
   }
 }
-template <class G>
+template <class T, class G>
 void with_comparison(BinaryKind kind, const G& g) {
+  if constexpr (!is_frequent<T>) return g(kind);
   const auto known = [&]<BinaryKind K>(std::integral_constant<BinaryKind, K> k) { g(k); };
   switch (kind) {
     case BinaryKind::equal: return known(std::integral_constant<BinaryKind, BinaryKind::equal>());
@@ -155,15 +161,15 @@ Status reference(const ReferenceCall& call) {
     visit_number(t, [&]<class T>(TypeTag<T>) {
       using C = ComputeType<T>;
       if (is_comparison(kind)) {
-        with_comparison(kind, [&](auto k) {
+        with_comparison<T>(kind, [&](auto k) {
           typed_loop<T, bool>(call, [k](T a, T b) { return compare(k, C(a), C(b)); });
         });
       } else if constexpr (is_float_type<T>) {
-        with_kind(kind, [&](auto k) {
+        with_kind<T>(kind, [&](auto k) {
           typed_loop<T, T>(call, [k](T a, T b) { return T(apply_float(k, C(a), C(b))); });
         });
       } else {
-        with_kind(kind, [&](auto k) {
+        with_kind<T>(kind, [&](auto k) {
           typed_loop<T, T>(call, [k](T a, T b) { return apply_integer(k, a, b); });
         });
       }

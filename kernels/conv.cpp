@@ -7,6 +7,7 @@
 #include "graph/numeric.h"
 #include "graph/text_util.h"
 #include "kernels/conv_depthwise.h"
+#include "kernels/conv_rows.h"
 #include "kernels/conv_onednn.h"
 #include "kernels/infer.h"
 #include "kernels/kernel.h"
@@ -107,6 +108,7 @@ constexpr CpuImplementation cpu[] = {
     {"onednn", select_conv_onednn},
 #endif
     {"depthwise", select_conv_depthwise},
+    {"rows", select_conv_rows},
 };
 constexpr OpKernels kernels{.cpu = cpu, .flops = flops};
 

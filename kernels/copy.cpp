@@ -135,9 +135,31 @@ constexpr std::int64_t block_side = sizeof(T) == 1   ? 8
                                     : sizeof(T) == 4 ? 4
                                                      : 0;
 
+// A few planes, as of a picture, pixel by pixel.
+template <int Planes, class T>
+void interleave(const T* src, std::int64_t src_stride, T* dst, std::int64_t n) {
+  for (std::int64_t i = 0; i < n; ++i, dst += Planes)
+    for (int c = 0; c < Planes; ++c) dst[c] = src[c * src_stride + i];
+}
+
+// False: these are not the planes of a picture.
+template <class T>
+bool interleave_planes(const CopyLoop& l, std::size_t other, const T* src, T* dst) {
+  const std::size_t last = l.dims.rank() - 1;
+  const std::int64_t planes = l.dims[last];
+  if (l.src[other] != 1 || l.dst[last] != 1 || l.dst[other] != planes) return false;
+  switch (planes) {
+    case 2: interleave<2>(src, l.src[last], dst, l.dims[other]); return true;
+    case 3: interleave<3>(src, l.src[last], dst, l.dims[other]); return true;
+    case 4: interleave<4>(src, l.src[last], dst, l.dims[other]); return true;
+    default: return false;
+  }
+}
+
 // Tiles of the last dimension against the one that is contiguous in the source.
 template <class T>
 void transpose_tile(const CopyLoop& l, std::size_t other, const T* src, T* dst) {
+  if (interleave_planes(l, other, src, dst)) return;
   constexpr std::int64_t tile = 16;
   const std::size_t last = l.dims.rank() - 1;
   const std::int64_t rows = l.dims[other];

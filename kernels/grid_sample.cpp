@@ -124,7 +124,7 @@ using AllTaps = std::array<Taps, max_spatial_rank>;
 template <class T>
 double weighted_sum(const T* x, const Shape& in, const AllTaps& taps, std::size_t d = 0,
                     std::int64_t offset = 0) {
-  if (d == in.rank()) return static_cast<double>(x[offset]);
+  if (d >= std::min(in.rank(), taps.size())) return static_cast<double>(x[offset]);
   double sum = 0;
   for (std::size_t i = 0; i < taps[d].count; ++i)
     sum += taps[d].weight[i] * weighted_sum(x, in, taps, d + 1, offset * in[d] + taps[d].index[i]);

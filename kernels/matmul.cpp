@@ -11,6 +11,7 @@
 #include "kernels/iterate.h"
 #include "kernels/kernel.h"
 #include "kernels/matmul_onednn.h"
+#include "kernels/matmul_rows.h"
 #include "kernels/matmul_shape.h"
 
 namespace quern {
@@ -80,12 +81,13 @@ Cost flops(const Op& op, std::span<const TensorType> inputs, std::span<const Ten
   return cost;
 }
 
+constexpr CpuImplementation cpu[] = {
 #ifdef QUERN_ONEDNN
-constexpr CpuImplementation cpu[] = {{"onednn", select_matmul_onednn}};
-constexpr OpKernels kernels{.cpu = cpu, .flops = flops};
-#else
-constexpr OpKernels kernels{.cpu = {}, .flops = flops};
+    {"onednn", select_matmul_onednn},
 #endif
+    {"rows", select_matmul_rows},
+};
+constexpr OpKernels kernels{.cpu = cpu, .flops = flops};
 
 }  // namespace
 

@@ -22,7 +22,7 @@ ONLY = {
     "dnnl": ["kernels"],
     "oneapi": ["kernels"],
     "onednn_dispatch.h": ["kernels"],
-    "Eigen": ["kernels"],
+    "Eigen": ["tests"],
     "vulkan": ["engine/vulkan"],
     "CLI": ["tools"],
     "wabt": ["tools/wasm"],

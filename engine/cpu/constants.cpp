@@ -145,9 +145,18 @@ namespace {
 bool can_be_constant(const Graph& g, NodeId id) {
   const Node& n = g.node(id);
   if (!can_evaluate(g.def(id)) || n.inputs.empty()) return false;
-  for (ValueId v : n.outputs)
-    if (v == no_value || !g.type(v).fully_known()) return false;
-  return true;
+  const auto types_of = [&](std::span<const ValueId> values) {
+    std::optional<std::vector<TensorType>> types(std::in_place);
+    for (ValueId v : values) {
+      if (v != no_value && !g.type(v).fully_known()) return std::optional<std::vector<TensorType>>();
+      if (v != no_value) types->push_back({g.type(v).dtype, *g.type(v).shape()});
+    }
+    return types;
+  };
+  const auto in = types_of(n.inputs);
+  const auto out = types_of(n.outputs);
+  return in && out && out->size() == n.outputs.size() &&
+         evaluation_work(n.op, g.def(id), *in, *out) <= quick_work;
 }
 
 }  // namespace

@@ -568,8 +568,9 @@ class Lowering {
                                      .first = static_cast<std::int64_t>(i),
                                      .end = static_cast<std::int64_t>(i) + 1});
     }
-    const Strategy* strategy = options_.strategy ? options_.strategy : &strategies().front();
-    program_->memory_plan = strategy->plan(problem);
+    const Strategy& strategy = options_.strategy ? *options_.strategy : default_strategy();
+    QUERN_TRY(check(problem));
+    program_->memory_plan = strategy.plan(problem, {}).plan;
     QUERN_TRY(validate(problem, program_->memory_plan));
     program_->arena_bytes = program_->memory_plan.size;
     resolve_operands(interval_of, scratch_of);

@@ -5,6 +5,7 @@
 #include "frontends/onnx-parser/onnx_parser.h"
 #include "frontends/onnx-parser/proto.h"
 #include "frontends/onnx-parser/tensor.h"
+#include "graph/text_util.h"
 
 namespace quern {
 namespace {
@@ -73,7 +74,9 @@ Result<OnnxModel> parse_onnx(std::span<const std::byte> bytes, std::shared_ptr<c
 Result<OnnxModel> load_onnx(const std::string& path, OpSet ops, const ImportOptions& options) {
   auto file = onnx::map_file(path);
   if (!file) return keep(std::move(file).error(), options);
-  return parse_onnx(file->bytes, file->owner, onnx::folder_of(path), ops, options);
+  auto model = parse_onnx(file->bytes, file->owner, onnx::folder_of(path), ops, options);
+  if (!model) return std::move(model).error().in(printable(path));
+  return model;
 }
 
 }  // namespace quern

@@ -1,16 +1,25 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "graph/memory/plan.h"
+#include <algorithm>
+
+#include "graph/memory/strategies.h"
 
 namespace quern {
 
-MemoryPlan plan_none(const MemoryProblem& problem) {
+// Above the highest fixed buffer, one after the other.
+PlanAnswer plan_none(const MemoryProblem& problem, const PlanLimits&) {
   MemoryPlan plan;
+  for (const Interval& i : problem.intervals)
+    if (i.fixed_offset) plan.size = std::max(plan.size, *i.fixed_offset + i.size);
   for (const Interval& i : problem.intervals) {
+    if (i.fixed_offset) {
+      plan.offsets.push_back(*i.fixed_offset);
+      continue;
+    }
     const std::uint64_t offset = (plan.size + i.alignment - 1) / i.alignment * i.alignment;
     plan.offsets.push_back(offset);
     plan.size = offset + i.size;
   }
-  return plan;
+  return {std::move(plan), lower_bound(problem)};
 }
 
 }  // namespace quern

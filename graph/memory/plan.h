@@ -1,24 +1,42 @@
 // SPDX-License-Identifier: Apache-2.0
-// Static placement of buffers in one arena: the problem and the plan as values.
+// Static placement of buffers in one arena: the problem, the plan and what is known of it, as
+// values.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
+#include <limits>
+#include <optional>
+#include <span>
 #include <string>
 #include <string_view>
-#include <span>
 #include <vector>
 
 #include <quern/status.h>
 
 namespace quern {
 
+// Steps [first, end) of a buffer's life in which only its bytes [from, to) are in use, or none.
+struct Gap {
+  std::int64_t first = 0;
+  std::int64_t end = 0;
+  std::uint64_t from = 0;
+  std::uint64_t to = 0;
+
+  bool operator==(const Gap&) const = default;
+};
+
 // A buffer that is live in the steps [first, end) and keeps one place all that time.
 struct Interval {
-  std::string name;  // for messages and pictures
+  std::string name;        // for messages and pictures
   std::uint64_t size = 0;  // bytes, padding of its layout included
   std::uint64_t alignment = 64;
   std::int64_t first = 0;
   std::int64_t end = 0;
+  // Zero when the arena is made and counted on ever after, so that it shares memory with no one.
+  bool must_be_zero = false;
+  std::optional<std::uint64_t> fixed_offset;
+  std::vector<Gap> gaps;  // in order of time
 
   bool operator==(const Interval&) const = default;
 };
@@ -36,23 +54,72 @@ struct MemoryPlan {
   bool operator==(const MemoryPlan&) const = default;
 };
 
-// Maximum over time of the bytes that are live: no plan is smaller.
+// A part of a buffer's life in which it uses its bytes [from, to).
+struct Piece {
+  std::size_t interval = 0;
+  std::int64_t first = 0;
+  std::int64_t end = 0;
+  std::uint64_t from = 0;
+  std::uint64_t to = 0;
+};
+
+// The lives of all buffers without their gaps; a buffer that must be zero lives from the first step
+// to the last. Buffers that are empty or never live have no piece.
+std::vector<Piece> pieces_of(const MemoryProblem& problem);
+
+// Whether lifetimes, alignments, gaps and fixed offsets make sense and all sizes have a sum; what
+// strategies are given passes. An error names the buffer.
+Status check(const MemoryProblem& problem);
+
+// Bytes that every plan needs: the most that are live at one time, with the padding between buffers
+// that their common alignment forces, and the highest end of a fixed buffer.
 std::uint64_t lower_bound(const MemoryProblem& problem);
 
-// Whether no two live buffers overlap, every offset is aligned and `size` holds them all; knows no
-// planner. An error names the buffers.
+struct Peak {
+  std::uint64_t bytes = 0;
+  std::int64_t step = 0;               // the first with that many live bytes
+  std::vector<std::size_t> intervals;  // live in that step, the largest first
+};
+Peak peak_of(const MemoryProblem& problem);
+
+// Whether no two live buffers overlap, offsets are aligned and where they are fixed, and `size`
+// holds them all; knows no planner. An error names the buffers.
 Status validate(const MemoryProblem& problem, const MemoryPlan& plan);
 
-using PlanFn = MemoryPlan (*)(const MemoryProblem&);
+// Share of the arena that is not live in the plan's fullest step.
+double fragmentation(const MemoryProblem& problem, const MemoryPlan& plan);
+
+constexpr std::uint64_t any_capacity = std::numeric_limits<std::uint64_t>::max();
+
+struct PlanLimits {
+  std::uint64_t capacity = any_capacity;  // a plan of at most so many bytes is good enough
+  double seconds = 1;                     // for strategies that search
+  // Steps of a search. Where it is reached before the time is, the plan is the same everywhere.
+  std::uint64_t steps = std::numeric_limits<std::uint64_t>::max();
+};
+
+struct PlanAnswer {
+  MemoryPlan plan;          // the best that was found, also where it misses the capacity
+  std::uint64_t bound = 0;  // no plan is smaller: proven
+};
+
+enum class PlanStatus : std::uint8_t {
+  optimal,     // no plan is smaller
+  feasible,    // fits the capacity
+  infeasible,  // no plan fits the capacity
+  unknown,     // this plan does not fit, another may
+};
+PlanStatus status_of(const PlanAnswer& answer, std::uint64_t capacity = any_capacity);
+std::string_view name_of(PlanStatus status);
+
+using PlanFn = PlanAnswer (*)(const MemoryProblem&, const PlanLimits&);
 struct Strategy {
   std::string_view name;
   std::string_view summary;
   PlanFn plan;
 };
 std::span<const Strategy> strategies();
+const Strategy& default_strategy();
 const Strategy* find_strategy(std::string_view name);  // null: no such one
-
-MemoryPlan plan_none(const MemoryProblem& problem);
-MemoryPlan plan_greedy_by_size(const MemoryProblem& problem);
 
 }  // namespace quern

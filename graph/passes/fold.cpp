@@ -15,28 +15,20 @@ constexpr std::size_t max_operands = 1 << 20;
 // A result that is a short program in disguise (Expand, Range) stays one.
 constexpr std::size_t always_small = 4 << 10;
 constexpr std::size_t max_growth = 8;
-// Products, convolutions: operations grow as operands times results.
-constexpr std::size_t max_work = std::size_t{1} << 28;
-constexpr double max_pairs = 1 << 20;
-
-bool is_linear_work(const Graph& g, const Node& n) {
-  return g.def(n.op).is(OpTrait::elementwise) || n.as<Gather>() || n.as<Slice>() || n.as<Concat>();
-}
-
-// The reference of an Einsum may pair all elements of all operands.
-bool is_small_product(std::span<const Tensor> inputs) {
-  double pairs = 1;
-  for (const Tensor& t : inputs)
-    if (t.valid()) pairs *= static_cast<double>(t.shape().elements());
-  return pairs <= max_pairs;
-}
-
 bool is_small_work(const Graph& g, const Node& n, std::span<const Tensor> inputs,
-                   std::size_t operands, std::size_t result) {
+                   std::span<const TensorType> outputs) {
+  std::vector<TensorType> types;
+  std::size_t operands = 0;
+  std::size_t result = 0;
+  for (const Tensor& t : inputs) {
+    if (!t.valid()) continue;
+    types.push_back(t.type());
+    operands += t.bytes();
+  }
+  for (const TensorType& t : outputs) result += t.bytes();
   if (result > max_result || operands > max_operands) return false;
   if (result > always_small && result / max_growth > operands) return false;
-  if (n.as<Einsum>()) return is_small_product(inputs);
-  return is_linear_work(g, n) || operands * result <= max_work;
+  return evaluation_work(n.op, g.def(n.op), types, outputs) <= quick_work;
 }
 
 // Quantised weights stay what they are until the operators of integers have been recognised; what
@@ -127,11 +119,7 @@ Result<bool> fold_constants(Graph& g, NodeId id) {
   if (!types) return false;
   if (def.is(OpTrait::view) && n.post_ops.empty())
     return settle(g, n.outputs[0], (*inputs)[0].reshaped((*types)[0].shape));
-  std::size_t operands = 0;
-  std::size_t result = 0;
-  for (const Tensor& t : *inputs) operands += t.valid() ? t.bytes() : 0;
-  for (const TensorType& t : *types) result += t.bytes();
-  if (!is_small_work(g, n, *inputs, operands, result)) return false;
+  if (!is_small_work(g, n, *inputs, *types)) return false;
   auto outputs = evaluate(g.ops(), n.op, n.post_ops, *inputs, *types);
   if (!outputs) return false;  // the run will say why
   const std::vector<ValueId> values = n.outputs;

@@ -36,12 +36,7 @@ std::vector<std::int64_t> places(const Shape& s, const Layout& l) {
   return all;
 }
 
-// Every pair of layouts that kernels ask for, both ways: a block of 8 into one of 16 as well.
-TEST(CopyElements, BetweenAllLayouts) {
-  const Shape shape = {2, 32, 3, 5};
-  const std::vector<Layout> layouts = {Layout::row_major(shape), channels_last(shape),
-                                       Layout::channel_blocked(shape, 8),
-                                       Layout::channel_blocked(shape, 16)};
+void expect_copies(const Shape& shape, const std::vector<Layout>& layouts) {
   for (const Layout& from : layouts)
     for (const Layout& to : layouts) {
       const std::vector<std::int64_t> source = places(shape, from);
@@ -54,8 +49,22 @@ TEST(CopyElements, BetweenAllLayouts) {
                     {DType::f32, shape, to}, reinterpret_cast<std::byte*>(dst.data()));
       for (std::size_t i = 0; i < target.size(); ++i)
         ASSERT_EQ(dst[static_cast<std::size_t>(target[i])], static_cast<float>(i))
-            << from.text() << " to " << to.text();
+            << shape.text() << ", " << from.text() << " to " << to.text();
     }
+}
+
+// Every pair of layouts that kernels ask for, both ways: a block of 8 into one of 16 as well.
+TEST(CopyElements, BetweenAllLayouts) {
+  const Shape shape = {2, 32, 3, 5};
+  expect_copies(shape, {Layout::row_major(shape), channels_last(shape),
+                        Layout::channel_blocked(shape, 8), Layout::channel_blocked(shape, 16)});
+}
+
+TEST(CopyElements, PlanesOfAPicture) {
+  for (const std::int64_t planes : {1, 2, 3, 4, 5}) {
+    const Shape shape = {2, planes, 7, 9};
+    expect_copies(shape, {Layout::row_major(shape), channels_last(shape)});
+  }
 }
 
 }  // namespace

@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "graph/memory/csv.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "tests/graph/memory/problems.h"
+
+namespace quern {
+namespace {
+
+using ::testing::HasSubstr;
+
+std::string error_of(std::string_view text) {
+  auto p = read_memory_csv(text);
+  return p ? "no error" : std::string(p.error().message());
+}
+
+TEST(Csv, ReadsColumnsInAnyOrder) {
+  auto p = read_memory_csv("size,id,upper,lower,hint\n8,a,3,1,-1\n16,b,4,2,5\n\nnot read");
+  ASSERT_TRUE(p) << p.error().message();
+  ASSERT_EQ(p->intervals.size(), 2U);
+  EXPECT_EQ(p->intervals[0],
+            (Interval{.name = "a", .size = 8, .alignment = 1, .first = 1, .end = 3}));
+}
+
+TEST(Csv, ReadsTheInclusiveDialect) {
+  auto p = read_memory_csv("buffer_id,start,end,size,gaps\r\n7,0,4,64,1-2 3-3@0:8\r\n");
+  ASSERT_TRUE(p) << p.error().message();
+  const Interval& i = p->intervals.at(0);
+  EXPECT_EQ(i.end, 5);
+  ASSERT_EQ(i.gaps.size(), 2U);
+  EXPECT_EQ(i.gaps[0], (Gap{1, 3, 0, 0}));
+  EXPECT_EQ(i.gaps[1], (Gap{3, 4, 0, 8}));
+  EXPECT_TRUE(read_memory_csv("buffer,begin,upper,size\nx,0,1,1\n"));
+}
+
+TEST(Csv, NamesTheLineOfAFault) {
+  const std::string head = "id,lower,upper,size,alignment,gaps,offset\n";
+  EXPECT_THAT(error_of(""), HasSubstr("line 1"));
+  EXPECT_THAT(error_of("id,lower,upper\n"), HasSubstr("line 1: no column for size"));
+  EXPECT_THAT(error_of("id,lower,upper,end,size\n"), HasSubstr("two columns for upper"));
+  EXPECT_THAT(error_of("id,lower,upper,size,colour\n"), HasSubstr("unknown column \"colour\""));
+  EXPECT_THAT(error_of(std::string(100000, ',')), HasSubstr("64 columns"));
+  EXPECT_THAT(error_of(head + "a,0,1,1,1,,\nb,0,1\n"), HasSubstr("line 3: 3 cells"));
+  EXPECT_THAT(error_of(head + "a,0,1,-1,1,,\n"), HasSubstr("line 2: size is \"-1\""));
+  EXPECT_THAT(error_of(head + "a,0,1,9223372036854775808,1,,\n"), HasSubstr("line 2: size"));
+  EXPECT_THAT(error_of(head + "a,0,99999999999999999999,1,1,,\n"), HasSubstr("line 2: upper"));
+  EXPECT_THAT(error_of(head + "a,0,1,0x10,1,,\n"), HasSubstr("line 2: size"));
+  EXPECT_THAT(error_of(head + "a,,1,1,1,,\n"), HasSubstr("line 2: lower"));
+  EXPECT_THAT(error_of(head + "a,2,1,1,1,,\n"), HasSubstr("line 2: buffer 'a': ends at 1"));
+  EXPECT_THAT(error_of(head + "a,0,1,1,0,,\n"), HasSubstr("line 2: alignment is \"0\""));
+  EXPECT_THAT(error_of(head + "a,0,1,1,1,,\na,0,1,1,1,,\n"), HasSubstr("also on line 2"));
+  EXPECT_THAT(error_of(head + "a,0,4,1,1,2,\n"), HasSubstr("line 2: gap \"2\""));
+  EXPECT_THAT(error_of(head + "a,0,4,1,1,1-2@,\n"), HasSubstr("line 2: gap"));
+  EXPECT_THAT(error_of(head + "a,0,4,1,1,1-9,\n"), HasSubstr("line 2: buffer 'a': gap 1 to 9"));
+  EXPECT_THAT(error_of(head + "a,0,4,1,8,,4\n"),
+              HasSubstr("line 2: buffer 'a': its fixed offset 4"));
+  EXPECT_THAT(error_of(head + "a,0,4,8,1,,0\nb,0,4,8,1,,4\n"), HasSubstr("'a' and 'b'"));
+  const std::string big = std::to_string((std::int64_t{1} << 60) - 10);
+  EXPECT_THAT(error_of(head + "a,0,4," + big + ",1,,\nb,8,9," + big + ",1,,\n"),
+              HasSubstr("'b': the sizes"));
+}
+
+TEST(Csv, ReadsWhatItWrites) {
+  for (unsigned seed = 0; seed < 200; ++seed) {
+    MemoryProblem p = random_problem(
+        seed % 12, seed,
+        {.alignments = true, .gaps = true, .parts = true, .zeros = true, .fixed = true});
+    for (std::size_t i = 0; i < p.intervals.size(); ++i)
+      p.intervals[i].name = "b" + std::to_string(i);
+    if (!check(p).ok()) continue;
+    const std::string text = write_memory_csv(p, nullptr);
+    auto again = read_memory_csv(text);
+    ASSERT_TRUE(again) << again.error().message() << "\n" << text;
+    // Gaps in which all is live, or what the writer leaves out, would differ here.
+    EXPECT_EQ(*again, p) << text;
+  }
+}
+
+TEST(Csv, KeepsNamesApart) {
+  MemoryProblem p{{interval(0, 1, 1), interval(0, 1, 1), interval(0, 1, 1)}};
+  p.intervals[0].name = p.intervals[1].name = "a,b\n";
+  p.intervals[2].name = "";
+  const MemoryPlan plan{{0, 1, 2}, 3};
+  auto again = read_memory_csv(write_memory_csv(p, &plan));
+  ASSERT_TRUE(again) << again.error().message();
+  EXPECT_EQ(again->intervals.at(2).fixed_offset, 2U);
+}
+
+// Bytes of a good file changed, dropped and doubled: an answer or an error with a line, no crash.
+TEST(Csv, SurvivesMutations) {
+  const std::string good = write_memory_csv(
+      random_problem(10, 3, {.alignments = true, .gaps = true, .parts = true, .fixed = true}),
+      nullptr);
+  std::size_t errors = 0;
+  for (unsigned seed = 0; seed < 20000; ++seed) {
+    Random random(seed);
+    std::string text = good;
+    for (std::uint64_t k = 0; k <= random.below(4); ++k) {
+      const std::size_t at = random.below(text.size());
+      switch (random.below(4)) {
+        case 0: text[at] = static_cast<char>(random.below(256)); break;
+        case 1: text.erase(at, 1 + random.below(8)); break;
+        case 2: text.insert(at, text.substr(random.below(text.size()), random.below(30))); break;
+        default: text[at] = "0123456789-,@: \n"[random.below(16)];
+      }
+      if (text.empty()) break;
+    }
+    auto p = read_memory_csv(text);
+    if (p) {
+      EXPECT_TRUE(check(*p).ok());
+    } else {
+      ++errors;
+      EXPECT_THAT(p.error().message(), HasSubstr("csv"));
+    }
+  }
+  EXPECT_GT(errors, 5000U);
+}
+
+}  // namespace
+}  // namespace quern

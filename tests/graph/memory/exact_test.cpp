@@ -1,0 +1,143 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the exact search proves, against every placement there is.
+#include "graph/memory/exact.h"
+
+#include <gtest/gtest.h>
+
+#include "graph/memory/strategies.h"
+#include "tests/graph/memory/problems.h"
+
+namespace quern {
+namespace {
+
+// Every placement in which each buffer lies on those before it, in every order: one of them is the
+// smallest. For gaps in which nothing is live.
+class EveryPlacement {
+ public:
+  explicit EveryPlacement(const MemoryProblem& p) : p_(p), offsets_(p.intervals.size(), absent) {
+    const std::vector<Piece> pieces = pieces_of(p);
+    meet_.assign(offsets_.size(), std::vector<char>(offsets_.size()));
+    for (const Piece& a : pieces)
+      for (const Piece& b : pieces)
+        if (a.interval != b.interval && a.first < b.end && b.first < a.end)
+          meet_[a.interval][b.interval] = 1;
+  }
+
+  std::uint64_t smallest() {
+    place(0, 0);
+    return best_;
+  }
+
+ private:
+  static constexpr std::uint64_t absent = any_capacity;
+
+  void place(std::size_t count, std::uint64_t size) {
+    if (size >= best_) return;
+    if (count == offsets_.size()) best_ = size;
+    for (std::size_t i = 0; i < offsets_.size(); ++i) {
+      if (offsets_[i] != absent) continue;
+      const Interval& b = p_.intervals[i];
+      std::uint64_t at = 0;
+      for (std::size_t j = 0; j < offsets_.size(); ++j)
+        if (offsets_[j] != absent && meet_[i][j])
+          at = std::max(at, offsets_[j] + p_.intervals[j].size);
+      at = (at + b.alignment - 1) / b.alignment * b.alignment;
+      if (b.fixed_offset && *b.fixed_offset < at) continue;
+      offsets_[i] = b.fixed_offset.value_or(at);
+      place(count + 1, std::max(size, offsets_[i] + b.size));
+      offsets_[i] = absent;
+    }
+  }
+
+  const MemoryProblem& p_;
+  std::vector<std::uint64_t> offsets_;
+  std::vector<std::vector<char>> meet_;
+  std::uint64_t best_ = any_capacity;
+};
+
+MemoryProblem small_problem(unsigned seed) {
+  const Features f{.alignments = seed % 2 != 0,
+                   .gaps = seed % 3 == 0,
+                   .zeros = seed % 5 == 0,
+                   .fixed = seed % 7 == 0};
+  return random_problem(3 + seed % 5, seed, f, 9 + seed % 30, 5);
+}
+
+TEST(Exact, FindsTheOptimumOfSmallProblems) {
+  std::size_t above_bound = 0;
+  for (unsigned seed = 0; seed < 2000; ++seed) {
+    const MemoryProblem p = small_problem(seed);
+    if (!check(p).ok()) continue;
+    const std::uint64_t optimum = EveryPlacement(p).smallest();
+    const PlanAnswer answer = plan_exact(p, {.seconds = 60});
+    ASSERT_EQ(answer.plan.size, optimum) << "seed " << seed;
+    ASSERT_EQ(status_of(answer), PlanStatus::optimal) << "seed " << seed;
+    ASSERT_TRUE(validate(p, answer.plan).ok()) << "seed " << seed;
+    above_bound += optimum > lower_bound(p) ? 1 : 0;
+  }
+  EXPECT_GT(above_bound, 100U);
+}
+
+// From no plan better than the sum, so that the search does all the work.
+TEST(Exact, NeedsNoHelpFromHeuristics) {
+  for (unsigned seed = 5000; seed < 5500; ++seed) {
+    const MemoryProblem p = small_problem(seed);
+    if (!check(p).ok()) continue;
+    const PlanAnswer answer = improved(p, plan_none(p, {}).plan, {.seconds = 60});
+    ASSERT_EQ(answer.plan.size, EveryPlacement(p).smallest()) << "seed " << seed;
+    ASSERT_TRUE(validate(p, answer.plan).ok()) << "seed " << seed;
+  }
+}
+
+TEST(Exact, ProvesThatACapacityIsTooSmall) {
+  std::size_t infeasible_above_bound = 0;
+  for (unsigned seed = 0; seed < 800; ++seed) {
+    const MemoryProblem p = small_problem(seed);
+    if (!check(p).ok()) continue;
+    const std::uint64_t optimum = EveryPlacement(p).smallest();
+    if (optimum == 0) continue;
+    for (const std::uint64_t capacity : {optimum - 1, optimum}) {
+      const PlanAnswer answer =
+          improved(p, plan_none(p, {}).plan, {.capacity = capacity, .seconds = 60});
+      const PlanStatus status = status_of(answer, capacity);
+      if (capacity < optimum) {
+        ASSERT_EQ(status, PlanStatus::infeasible) << "seed " << seed;
+        infeasible_above_bound += capacity >= lower_bound(p) ? 1 : 0;
+      } else {
+        ASSERT_LE(answer.plan.size, capacity) << "seed " << seed;
+        ASSERT_TRUE(status == PlanStatus::feasible || status == PlanStatus::optimal);
+      }
+    }
+  }
+  EXPECT_GT(infeasible_above_bound, 50U);
+}
+
+TEST(Exact, KeepsWhatPartsOfBuffersAllow) {
+  for (unsigned seed = 0; seed < 500; ++seed) {
+    const MemoryProblem p = random_problem(3 + seed % 8, seed, {.gaps = true, .parts = true});
+    const PlanAnswer answer = plan_exact(p, {.seconds = 1});
+    ASSERT_TRUE(validate(p, answer.plan).ok()) << "seed " << seed;
+    ASSERT_GE(answer.plan.size, answer.bound) << "seed " << seed;
+  }
+}
+
+TEST(Exact, SolvesPlantedProblems) {
+  for (unsigned seed = 0; seed < 10; ++seed) {
+    const MemoryProblem p = planted_problem(60, seed);
+    ASSERT_EQ(lower_bound(p), 65536U);
+    const PlanAnswer answer = plan_exact(p, {.seconds = 60, .steps = 2000000});
+    EXPECT_EQ(answer.plan.size, 65536U) << "seed " << seed;
+    EXPECT_TRUE(validate(p, answer.plan).ok());
+  }
+}
+
+TEST(Exact, StopsAtItsSteps) {
+  const MemoryProblem p = planted_problem(400, 1);
+  const PlanAnswer a = plan_exact(p, {.seconds = 60, .steps = 3000});
+  const PlanAnswer b = plan_exact(p, {.seconds = 60, .steps = 3000});
+  EXPECT_EQ(a.plan, b.plan);
+  EXPECT_TRUE(validate(p, a.plan).ok());
+}
+
+}  // namespace
+}  // namespace quern

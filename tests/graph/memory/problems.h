@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: Apache-2.0
+// Random problems, and problems whose optimum is known.
+#pragma once
+
+#include <algorithm>
+#include <random>
+#include <string>
+
+#include "graph/memory/plan.h"
+
+namespace quern {
+
+inline Interval interval(std::int64_t first, std::int64_t end, std::uint64_t size,
+                         std::uint64_t alignment = 1) {
+  return {.name = std::to_string(first) + "-" + std::to_string(end) + "x" + std::to_string(size),
+          .size = size,
+          .alignment = alignment,
+          .first = first,
+          .end = end};
+}
+
+class Random {
+ public:
+  explicit Random(unsigned seed) : engine_(seed) {}
+  // From 0 to n - 1.
+  std::uint64_t below(std::uint64_t n) { return engine_() % n; }
+  bool one_in(std::uint64_t n) { return below(n) == 0; }
+
+ private:
+  std::mt19937_64 engine_;
+};
+
+struct Features {
+  bool alignments = false;
+  bool gaps = false;
+  bool parts = false;  // gaps in which a part is live
+  bool zeros = false;
+  bool fixed = false;
+};
+
+inline void add_gap(Interval& i, Random& random, bool part) {
+  if (i.end - i.first < 3 || i.size < 2) return;
+  const std::int64_t first =
+      i.first + 1 +
+      static_cast<std::int64_t>(random.below(static_cast<std::uint64_t>(i.end - i.first - 2)));
+  Gap gap{first, first + 1, 0, 0};
+  if (part) {
+    gap.from = random.below(i.size);
+    gap.to = gap.from + 1 + random.below(i.size - gap.from);
+  }
+  i.gaps.push_back(gap);
+}
+
+inline MemoryProblem random_problem(std::size_t buffers, unsigned seed, const Features& f = {},
+                                    std::uint64_t max_size = 12, std::uint64_t steps = 8) {
+  Random random(seed);
+  MemoryProblem p;
+  for (std::size_t n = 0; n < buffers; ++n) {
+    const auto first = static_cast<std::int64_t>(random.below(steps));
+    const auto end = first + 1 + static_cast<std::int64_t>(random.below(steps));
+    Interval i = interval(first, end, random.one_in(20) ? 0 : 1 + random.below(max_size));
+    if (f.alignments) i.alignment = std::uint64_t{1} << random.below(4);
+    if (f.gaps && random.one_in(3)) add_gap(i, random, f.parts && random.one_in(2));
+    if (f.zeros && random.one_in(8)) i.must_be_zero = true;
+    p.intervals.push_back(std::move(i));
+  }
+  if (!f.fixed || buffers == 0) return p;
+  // Two of the buffers are fixed, far enough apart.
+  p.intervals[0].fixed_offset = p.intervals[0].alignment * random.below(3);
+  if (buffers > 1) p.intervals[1].fixed_offset = p.intervals[1].alignment * (40 + random.below(3));
+  return p;
+}
+
+// A rectangle of time x capacity, cut right through one piece after the other: the pieces fill it,
+// so that `capacity` is both the bound and the optimum.
+inline MemoryProblem planted_problem(std::size_t buffers, unsigned seed, std::int64_t steps = 200,
+                                     std::uint64_t capacity = 65536) {
+  struct Area {
+    std::int64_t first, end;
+    std::uint64_t size;
+  };
+  Random random(seed);
+  std::vector<Area> areas = {{0, steps, capacity}};
+  while (areas.size() < buffers) {
+    // The larger of two is cut.
+    std::size_t at = random.below(areas.size());
+    const std::size_t other = random.below(areas.size());
+    const auto extent = [](const Area& a) {
+      return static_cast<double>(a.end - a.first) * static_cast<double>(a.size);
+    };
+    if (extent(areas[other]) > extent(areas[at])) at = other;
+    Area& a = areas[at];
+    const auto life = static_cast<std::uint64_t>(a.end - a.first);
+    Area rest = a;
+    if (random.one_in(2) && life > 1) {
+      rest.first = a.end = a.first + 1 + static_cast<std::int64_t>(random.below(life - 1));
+    } else if (a.size > 1) {
+      const std::uint64_t cut = 1 + random.below(a.size - 1);
+      rest.size = a.size - cut;
+      a.size = cut;
+    } else {
+      continue;
+    }
+    areas.push_back(rest);
+  }
+  MemoryProblem p;
+  while (!areas.empty()) {
+    const std::size_t at = random.below(areas.size());
+    p.intervals.push_back(interval(areas[at].first, areas[at].end, areas[at].size));
+    p.intervals.back().name = std::to_string(p.intervals.size());
+    areas.erase(areas.begin() + static_cast<std::ptrdiff_t>(at));
+  }
+  return p;
+}
+
+}  // namespace quern

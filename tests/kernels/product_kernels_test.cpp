@@ -1,0 +1,126 @@
+// SPDX-License-Identifier: Apache-2.0
+// Kernels made of the engine's own product: against the references, and the product itself against
+// Eigen's.
+#include <Eigen/Core>
+
+#include "graph/text_util.h"
+#include "kernels/conv_rows.h"
+#include "kernels/conv_transpose.h"
+#include "kernels/matmul_rows.h"
+#include "kernels/simd/simd.h"
+#include "tests/kernels/kernel_test.h"
+
+namespace quern::testing {
+namespace {
+
+void expect_close(const Tensor& got, const Tensor& want, float tolerance, const std::string& what) {
+  ASSERT_EQ(got.type(), want.type()) << what;
+  const auto a = got.span<float>();
+  const auto b = want.span<float>();
+  for (std::size_t i = 0; i < a.size(); ++i)
+    ASSERT_NEAR(a[i], b[i], tolerance) << what << ", element " << i;
+}
+
+using Select = Selection (*)(const KernelRequest&);
+
+void expect_as_reference(const Op& op, const std::vector<Tensor>& inputs,
+                         const std::vector<std::size_t>& constants, Select select, float tolerance,
+                         const std::string& what) {
+  for (const int threads : {1, 2}) {
+    const SelectedRun run = run_selected(op, inputs, constants, 1, threads, {}, select);
+    const auto want = run_reference(op, inputs);
+    ASSERT_TRUE(want) << what << ": " << want.error().message();
+    expect_close(run.outputs[0], (*want)[0], tolerance, what);
+  }
+}
+
+struct WindowCase {
+  Shape x, w;
+  Window window;
+  std::int64_t group = 1;
+};
+
+std::string text_of(const WindowCase& c) {
+  return cat(c.x.text(), " by ", c.w.text(), ", group ", c.group);
+}
+
+TEST(ConvRows, AsTheReference) {
+  Random random(1);
+  const std::vector<WindowCase> cases = {
+      {{1, 3, 9, 11}, {8, 3, 3, 3}, {.pads = {1, 1, 1, 1}}},
+      {{2, 16, 7, 7}, {70, 16, 1, 1}, {}},
+      {{1, 8, 12, 5}, {4, 8, 3, 2}, {.strides = {2, 3}, .pads = {0, 2, 1, 0}}},
+      {{1, 6, 10, 10}, {9, 2, 3, 3}, {.pads = {2, 2, 2, 2}, .dilations = {2, 2}}, 3},
+      {{3, 5, 40}, {7, 5, 4}, {.strides = {3}, .pads = {3, 2}}},
+      {{1, 4, 1, 6}, {1, 4, 1, 9}, {.pads = {0, 8, 0, 8}}},
+  };
+  for (const WindowCase& c : cases)
+    for (const bool bias : {false, true}) {
+      const Tensor b = bias ? random.floats({c.w[0]}) : absent();
+      expect_as_reference(Conv{.window = c.window, .group = c.group},
+                          {random.floats(c.x), random.floats(c.w), b}, {1}, select_conv_rows, 2e-5F,
+                          text_of(c));
+    }
+}
+
+TEST(ConvTransposeDirect, AsTheReference) {
+  Random random(2);
+  const std::vector<WindowCase> cases = {
+      {{1, 16, 5, 6}, {16, 24, 2, 2}, {.strides = {2, 2}}},
+      {{2, 12, 4, 7}, {12, 3, 3, 3}, {.strides = {2, 2}, .pads = {1, 1, 0, 1}}},
+      {{1, 16, 3, 9}, {16, 8, 3, 3}, {.pads = {2, 1, 2, 1}, .dilations = {2, 1}}, 2},
+      {{1, 6, 8, 8}, {6, 1, 4, 4}, {.strides = {2, 2}, .pads = {1, 1, 1, 1}}, 6},
+      {{2, 9, 30}, {9, 11, 5}, {.strides = {3}}},
+      {{1, 4, 1, 700}, {4, 1, 1, 3}, {.strides = {1, 2}}},
+  };
+  for (const WindowCase& c : cases)
+    for (const bool bias : {false, true}) {
+      const Tensor b = bias ? random.floats({c.w[1] * c.group}) : absent();
+      expect_as_reference(ConvTranspose{.window = c.window, .group = c.group},
+                          {random.floats(c.x), random.floats(c.w), b}, {1},
+                          select_conv_transpose_direct, 2e-5F, text_of(c));
+    }
+}
+
+TEST(MatMulRows, AsTheReference) {
+  Random random(3);
+  struct Case {
+    Shape a, b;
+    bool transpose_b = false;
+  };
+  const std::vector<Case> cases = {
+      {{1, 8}, {8, 5}},          {{7, 64}, {64, 64}},         {{50, 33}, {33, 131}},
+      {{3, 4, 16}, {16, 70}},    {{2, 3, 5, 8}, {3, 8, 9}},   {{6, 12}, {40, 12}, true},
+      {{2, 6, 12}, {2, 1, 12}, true}, {{4, 6}, {6}},          {{6}, {6, 3}},
+  };
+  for (const Case& c : cases)
+    for (const float alpha : {1.0F, 0.5F})
+      for (const std::vector<std::size_t>& constants : {std::vector<std::size_t>{}, {1}})
+        expect_as_reference(MatMul{.transpose_b = c.transpose_b, .alpha = alpha},
+                            {random.floats(c.a), random.floats(c.b)}, constants,
+                            select_matmul_rows, 2e-5F, cat(c.a.text(), " by ", c.b.text()));
+}
+
+// Every instruction set, with panels and without, adding and not.
+TEST(SimdProduct, AsEigens) {
+  using Matrix = Eigen::Matrix<float, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>;
+  std::srand(4);
+  for (const Simd* s : {&simd_baseline(), simd_avx2(), simd_avx512()}) {
+    if (!s) continue;
+    for (const auto& [m, n, k] : {std::array{1, 1, 1}, {1, 200, 31}, {5, 17, 9}, {13, 64, 100},
+                                  {48, 131, 64}, {6, 15, 0}}) {
+      const Matrix a = Matrix::Random(m, k);
+      const Matrix b = Matrix::Random(k, n);
+      for (const bool accumulate : {false, true}) {
+        Matrix c = Matrix::Random(m, n);
+        const Matrix want = a * b + (accumulate ? c : Matrix::Zero(m, n));
+        s->multiply({a.data(), k, b.data(), n, simd_panel, c.data(), n, m, k, n, accumulate});
+        EXPECT_TRUE(c.isApprox(want, 1e-5F) || (c - want).norm() < 1e-5F)
+            << s->name << ' ' << m << 'x' << n << 'x' << k;
+      }
+    }
+  }
+}
+
+}  // namespace
+}  // namespace quern::testing
