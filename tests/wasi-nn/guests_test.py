@@ -60,6 +60,24 @@ def check_example(runner, source, folder):
     assert runner.run(source / "README.md").returncode == 1  # no module
 
 
+def check_folders(runner, source, folder):
+    """Guests read below their folders, through no link, and write nothing."""
+    guest = compiled(source / "tests/wasi-nn/folders.c", folder)
+    inside = pathlib.Path(folder) / "inside"
+    (inside / "sub").mkdir(parents=True)
+    (inside / "sub/file").write_text("text")
+    (inside / "link").symlink_to("sub/file")
+    (inside / "folder").symlink_to("sub")
+    (pathlib.Path(folder) / "secret").write_text("secret")
+    asked = {"r:sub/file": True, "r:./sub/../sub/file": False, "r:link": False,
+             "r:folder/file": False, "r:../secret": False, "r:sub/../../secret": False,
+             "r:/etc/passwd": False, "r:none": False, "w:new": False, "w:sub/file": False}
+    text = runner.text(guest, "--dir", f"{inside}::.", "--", *asked)
+    for line, (word, allowed) in zip(text.splitlines(), asked.items(), strict=True):
+        assert line.startswith(word) and line.endswith(" yes") == allowed, text
+    assert (inside / "sub/file").read_text() == "text" and not (inside / "new").exists()
+
+
 def check_reference_guests(runner, guests, folder):
     classify, multi, image = "models/classify.onnx", "models/multi.onnx", "models/image.ppm"
     rows = {
@@ -81,6 +99,7 @@ def main():
             print("clang cannot build for wasm32-wasi here")
             return SKIPPED
         check_example(runner, source, folder)
+        check_folders(runner, source, folder)
         if len(sys.argv) > 3:
             check_reference_guests(runner, pathlib.Path(sys.argv[3]), folder)
     return 0
