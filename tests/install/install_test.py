@@ -24,7 +24,7 @@ def reads_a_seven(output):
 
 
 def with_cmake(prefix, work, source, digits):
-    run("cmake", "-S", HERE / "consumer", "-B", work, f"-DCMAKE_PREFIX_PATH={prefix}",
+    run("cmake", "-G", "Ninja", "-S", HERE / "consumer", "-B", work, f"-DCMAKE_PREFIX_PATH={prefix}",
         f"-DSOURCE_ROOT={source}")
     run("cmake", "--build", work)
     reads_a_seven(run(work / "with_c", digits))
