@@ -267,17 +267,27 @@ StepInfo describe(const cpu::Step& s) {
   return {s.node, s.op, s.shapes, s.implementation, s.cost.flops, s.cost.bytes, s.layouts};
 }
 
+void describe_buffers(const cpu::Program& p, std::size_t segment, PlanInfo& info) {
+  for (std::size_t n = 0; n < p.memory_problem.intervals.size(); ++n) {
+    const Interval& i = p.memory_problem.intervals[n];
+    info.unshared_bytes += i.size;
+    info.buffers.push_back(
+        {i.name, i.size, i.alignment, p.memory_plan.offsets[n], i.first, i.end, segment});
+  }
+}
+
 }  // namespace
 
 PlanInfo Session::plan_info() const {
   PlanInfo info;
   info.segments = impl_->runner.chain().size();
+  std::size_t segment = 0;
   for (const auto& node : impl_->runner.chain()) {
     const cpu::Program& p = *node->program;
     for (const cpu::Step& s : p.steps) info.steps.push_back(describe(s));
     info.arena_bytes += p.arena_bytes;
     info.arena_lower_bound += lower_bound(p.memory_problem);
-    for (const Interval& i : p.memory_problem.intervals) info.unshared_bytes += i.size;
+    describe_buffers(p, segment++, info);
   }
   info.weight_bytes = impl_->executable->impl().weights->bytes();
   return info;

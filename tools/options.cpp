@@ -332,22 +332,59 @@ Verb profile_row(ProfileArgs& a) {
 
 Verb plan_row(PlanArgs& a) {
   Verb v{.name = "plan",
-         .summary = "show how much memory a model's runs need",
-         .about =
-             "Bytes of the arena that holds all intermediate results, per strategy of placement, "
-             "against the lower bound "
-             "(the most that is alive at one time) and the sum (no two buffers share memory)."};
-  v.options.push_back(model_row(a.model));
+         .summary = "compare placements of a model's buffers in memory",
+         .about = "Places all intermediate results of a run in one arena, by each strategy, and shows "
+                  "what the arena takes against the lower bound (the most that is alive at one "
+                  "time), how long planning took and what is proven.\n\n"
+                  "Instead of a model it takes a problem as CSV in the format of MiniMalloc: "
+                  "id,lower,upper,size and, if wanted, alignment, gaps, offset. Buffers live in the "
+                  "steps [lower, upper)."};
+  v.options.push_back({.names = "MODEL",
+                       .help = "an .onnx file, or a .csv file with buffers",
+                       .target = &a.model,
+                       .required = true});
   v.options.push_back({.names = "--strategy",
                        .value = "NAME",
                        .help = "one strategy; by default all",
                        .target = &a.strategy});
+  v.options.push_back({.names = "--capacity",
+                       .value = "B",
+                       .help = "bytes that are there: any plan that fits will do, and exit code 1 "
+                               "if none is found",
+                       .target = &a.capacity});
+  v.options.push_back({.names = "--time-limit",
+                       .value = "S",
+                       .help = "seconds for each strategy that searches; by default 1",
+                       .target = &a.time_limit,
+                       .range = {{0, 1e6}}});
+  v.options.push_back({.names = "--align",
+                       .value = "N",
+                       .help = "alignment of every buffer, in bytes",
+                       .target = &a.align});
+  v.options.push_back({.names = "--assert-peak",
+                       .value = "B",
+                       .help = "exit code 1 if the best plan takes more than B bytes",
+                       .target = &a.assert_peak});
+  v.options.push_back({.names = "--svg",
+                       .value = "FILE",
+                       .help = "a picture of the best plan, address by time",
+                       .target = &a.svg});
+  v.options.push_back({.names = "--html",
+                       .value = "FILE",
+                       .help = "a page with the pictures of all plans",
+                       .target = &a.html});
+  v.options.push_back({.names = "--csv",
+                       .value = "FILE",
+                       .help = "the buffers with their offsets in the best plan",
+                       .target = &a.csv});
   append(v.options, input_rows(a.inputs));
   append(v.options, device_rows(a.device));
   v.options.push_back(json_row(a.json));
   v.examples = {{"quern plan model.onnx", "every strategy"},
-                {"quern plan model.onnx --dim batch=8 --strategy greedy-by-size",
-                 "one strategy, another batch"}};
+                {"quern plan model.onnx --dim batch=8 --strategy auto", "one strategy, another batch"},
+                {"quern plan buffers.csv --capacity 1048576 --strategy exact --time-limit 10",
+                 "do these buffers fit?"},
+                {"quern plan model.onnx --html plan.html", "to look at in a browser"}};
   return v;
 }
 

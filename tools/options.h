@@ -95,8 +95,15 @@ struct ProfileArgs {
 };
 
 struct PlanArgs {
-  std::string model;
+  std::string model;  // or a problem as CSV
   std::string strategy = "all";
+  std::uint64_t capacity = 0;  // 0: any
+  double time_limit = 1;       // seconds
+  std::uint64_t align = 0;     // 0: as it is
+  std::uint64_t assert_peak = 0;
+  std::string svg;
+  std::string html;
+  std::string csv;
   InputArgs inputs;
   DeviceArgs device;
   bool json = false;

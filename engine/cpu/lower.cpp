@@ -570,7 +570,9 @@ class Lowering {
     }
     const Strategy& strategy = options_.strategy ? *options_.strategy : default_strategy();
     QUERN_TRY(check(problem));
-    program_->memory_plan = strategy.plan(problem, {}).plan;
+    // Steps, not time, end a search, so that a model has the same plan everywhere.
+    constexpr PlanLimits limits{.seconds = 0.5, .steps = 20000};
+    program_->memory_plan = strategy.plan(problem, limits).plan;
     QUERN_TRY(validate(problem, program_->memory_plan));
     program_->arena_bytes = program_->memory_plan.size;
     resolve_operands(interval_of, scratch_of);

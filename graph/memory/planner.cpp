@@ -7,9 +7,12 @@ namespace quern {
 namespace {
 
 constexpr Strategy table[] = {
+    // the default first
     {"auto", "list strategies until one reaches the bound, then the exact search", plan_auto},
     {"exact", "a search that proves its plan the smallest, or the best in the time given",
      plan_exact},
+    {"annealing", "random changes of the order, at first also for the worse", plan_annealing},
+    {"hill-climb", "random changes of the order, none for the worse", plan_hill_climb},
     {"greedy-by-size", "largest first, each into the smallest gap", plan_greedy_by_size},
     {"greedy-by-breadth", "the fullest step first, each into the smallest gap",
      plan_greedy_by_breadth},
@@ -28,7 +31,7 @@ std::span<const Strategy> strategies() {
 }
 
 const Strategy& default_strategy() {
-  return *find_strategy("greedy-by-size");
+  return table[0];
 }
 
 const Strategy* find_strategy(std::string_view name) {

@@ -9,18 +9,21 @@ namespace quern {
 PlanAnswer plan_auto(const MemoryProblem& problem, const PlanLimits& limits) {
   Placer placer(problem);
   MemoryPlan best = placer.place(by_size(problem), Fit::tightest);
-  const auto improve = [&](const Order& order, Fit fit) {
-    if (best.size <= placer.bound()) return;
-    MemoryPlan plan = placer.place(order, fit);
-    if (plan.size < best.size) best = std::move(plan);
+  using MakeOrder = Order (*)(const Placer&);
+  constexpr MakeOrder orders[] = {
+      [](const Placer& p) { return by_area(p.problem()); },
+      [](const Placer& p) { return by_breadth(p.problem()); },
+      [](const Placer& p) { return by_conflict(p); },
+      [](const Placer& p) { return by_life(p.problem()); },
+      [](const Placer& p) { return by_start(p.problem()); },
+      [](const Placer& p) { return by_size(p.problem()); },
   };
   for (const Fit fit : {Fit::lowest, Fit::tightest}) {
-    improve(by_area(problem), fit);
-    improve(by_life(problem), fit);
-    improve(by_breadth(problem), fit);
-    improve(by_conflict(placer), fit);
-    improve(by_size(problem), fit);
-    improve(by_start(problem), fit);
+    for (const MakeOrder order : orders) {
+      if (best.size <= placer.bound()) break;
+      MemoryPlan plan = placer.place(order(placer), fit);
+      if (plan.size < best.size) best = std::move(plan);
+    }
   }
   if (best.size <= placer.bound()) return answered(placer, std::move(best));
   return improved(problem, std::move(best), limits);

@@ -8,6 +8,8 @@
 namespace quern {
 
 PlanAnswer plan_none(const MemoryProblem& problem, const PlanLimits& limits);
+PlanAnswer plan_hill_climb(const MemoryProblem& problem, const PlanLimits& limits);
+PlanAnswer plan_annealing(const MemoryProblem& problem, const PlanLimits& limits);
 PlanAnswer plan_exact(const MemoryProblem& problem, const PlanLimits& limits);
 PlanAnswer plan_auto(const MemoryProblem& problem, const PlanLimits& limits);
 PlanAnswer plan_first_fit(const MemoryProblem& problem, const PlanLimits& limits);

@@ -34,9 +34,21 @@ struct StepInfo {
   std::string layouts;  // "row-major -> c16"; empty: all row-major
 };
 
+// A stretch of a plan's arena: an intermediate result, an output or the scratch of a kernel.
+struct BufferInfo {
+  std::string name;
+  std::size_t bytes = 0;
+  std::size_t alignment = 1;
+  std::size_t offset = 0;
+  std::int64_t first = 0;   // live in the steps [first, end) of its segment
+  std::int64_t end = 0;
+  std::size_t segment = 0;  // each has an arena
+};
+
 // What a plan for these shapes does and needs.
 struct PlanInfo {
   std::vector<StepInfo> steps;
+  std::vector<BufferInfo> buffers;
   std::size_t segments = 1;
   std::size_t arena_bytes = 0;
   std::size_t arena_lower_bound = 0;   // no placement of these buffers is smaller

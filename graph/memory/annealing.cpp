@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0
+// Simulated annealing over the order in which buffers are placed: a change that is worse is kept
+// with a chance that falls with the loss and with time.
+#include <cmath>
+
+#include "graph/memory/local_search.h"
+#include "graph/memory/strategies.h"
+
+namespace quern {
+
+PlanAnswer plan_annealing(const MemoryProblem& problem, const PlanLimits& limits) {
+  constexpr double hottest = 0.02;  // losses as shares of the arena
+  constexpr double coldest = 0.0005;
+  LocalSearch search(problem, limits);
+  while (!search.finished()) {
+    Order order = search.neighbour();
+    MemoryPlan plan = search.place(order);
+    const auto before = static_cast<double>(search.current().size);
+    const double loss = (static_cast<double>(plan.size) - before) / before;
+    const double heat = hottest * std::pow(coldest / hottest, search.progress());
+    if (loss <= 0 || search.uniform() < std::exp(-loss / heat))
+      search.accept(std::move(order), std::move(plan));
+  }
+  return search.answer();
+}
+
+}  // namespace quern
