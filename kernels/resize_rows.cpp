@@ -174,15 +174,21 @@ class NearestRows final : public CpuKernel {
 
 // ---- choosing
 
+// Weights are kept for each element; what has more is left to the reference, whose memory is
+// planned.
+constexpr std::size_t most_taps = std::size_t{1} << 24;
+
 // Nothing when an element has no taps: it lies outside of the input.
 std::optional<AxisWeights> weights_of(const Resize& op, const ResizeAxis& axis) {
+  std::vector<ResizeTap> taps(max_resize_taps(op, axis.in, axis.out));
+  if (static_cast<std::size_t>(axis.out) > most_taps / std::max(taps.size(), std::size_t{1}))
+    return std::nullopt;
   AxisWeights w;
   w.in = axis.in;
   w.out = axis.out;
   w.begin = {0};
   w.index.clear();
   w.weight.clear();
-  std::vector<ResizeTap> taps(max_resize_taps(op, axis.in, axis.out));
   for (std::int64_t i = 0; i < axis.out; ++i) {
     const std::size_t n = resize_taps(op, axis, i, taps);
     if (n == 0) return std::nullopt;

@@ -27,7 +27,7 @@ class Guest {
   // Copies the bytes into the memory and says where.
   std::uint32_t put(wasi_nn::Bytes bytes) {
     const std::uint32_t at = top_;
-    std::memcpy(memory_.get() + at, bytes.data(), bytes.size());
+    std::ranges::copy(bytes, memory_.get() + at);
     top_ += static_cast<std::uint32_t>(bytes.size());
     return at;
   }
