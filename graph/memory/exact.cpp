@@ -64,7 +64,7 @@ struct Part {
   std::uint64_t size = 0;   // of the best plan
   std::uint64_t bound = 0;  // beyond the bound of the problem
   Question at_bound;
-  std::array<Question, 2> above;  // nearer to the bound, nearer to the best plan
+  std::array<Question, 3> above;  // nearer to the bound, nearer to the best plan
 };
 
 class Improver {
@@ -261,7 +261,7 @@ class Improver {
 
   // Halves the distance to the bound as long as that succeeds within the budget.
   void search_above(Part& part, std::int64_t budget) {
-    constexpr std::array shares = {0.5, 0.8};
+    constexpr std::array shares = {0.5, 0.75, 0.9};
     for (std::size_t s = 0; s < shares.size() && !out_of_time();) {
       const std::uint64_t low = goal(part);
       if (part.size <= low) return;
