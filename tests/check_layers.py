@@ -25,6 +25,7 @@ ONLY = {
     "Eigen": ["tests"],
     "vulkan": ["engine/vulkan"],
     "CLI": ["tools"],
+    "wabt": ["tools/wasm"],
     "nlohmann": ["tools", "tests", "bench"],
     "stb": ["tools", "examples"],
     "fmt": ["tools"],

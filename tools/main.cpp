@@ -13,13 +13,14 @@ namespace {
 
 using Call = Result<ExitCode> (*)(const Arguments&, const Console&);
 
-constexpr std::array<std::pair<std::string_view, Call>, 8> commands = {{
+constexpr std::array<std::pair<std::string_view, Call>, 9> commands = {{
     {"run", [](const Arguments& a, const Console& c) { return run_verb(a.run, c); }},
     {"verify", [](const Arguments& a, const Console& c) { return verify_verb(a.verify, c); }},
     {"bench", [](const Arguments& a, const Console& c) { return bench_verb(a.bench, c); }},
     {"inspect", [](const Arguments& a, const Console& c) { return inspect_verb(a.inspect, c); }},
     {"profile", [](const Arguments& a, const Console& c) { return profile_verb(a.profile, c); }},
     {"plan", [](const Arguments& a, const Console& c) { return plan_verb(a.plan, c); }},
+    {"wasm", [](const Arguments& a, const Console& c) { return wasm_verb(a.wasm, c); }},
     {"devices", [](const Arguments& a, const Console& c) { return devices_verb(a.devices, c); }},
     {"version", [](const Arguments& a, const Console& c) { return version_verb(a.version, c); }},
 }};
@@ -99,11 +100,13 @@ ExitCode run_main(std::vector<std::string> words) {
     return ExitCode::usage;
   }
   const std::span<const std::string> rest = std::span(words).subspan(1);
-  if (std::ranges::any_of(rest, asks_for_help)) {
+  // What follows "--" is for a guest.
+  const std::span<const std::string> own(rest.begin(), std::ranges::find(rest, "--"));
+  if (std::ranges::any_of(own, asks_for_help)) {
     print(help_text(*verb));
     return ExitCode::ok;
   }
-  const bool json = std::ranges::count(rest, "--json") > 0;
+  const bool json = std::ranges::count(own, "--json") > 0;
   if (const Status status = parse_arguments(*verb, rest); !status.ok())
     return report(status, verb->name, json, console);
   const auto command =

@@ -388,6 +388,59 @@ Verb plan_row(PlanArgs& a) {
   return v;
 }
 
+Verb wasm_row(WasmArgs& a) {
+  return {
+      .name = "wasm",
+      .summary = "run a WebAssembly guest that uses wasi-nn",
+      .about =
+          "The guest finds the functions of wasi_ephemeral_nn and the part of WASI preview 1 that "
+          "C "
+          "and Rust programs need: arguments, standard streams, clocks, and files to be read in "
+          "the "
+          "folders of --dir. It runs in an interpreter, which is no sandbox for hostile programs; "
+          "its exit status is that of the command.\n\n"
+          "--limits takes a list of graphs=N, contexts=N, model-bytes=N, tensor-bytes=N, "
+          "resident-bytes=N, parallel=N, deadline-ms=N and names-only.",
+      .options = {{.names = "GUEST",
+                   .help = "a .wasm file that exports _start and memory",
+                   .target = &a.guest,
+                   .required = true},
+                  {.names = "ARGS",
+                   .help = "arguments of the guest; after -- they may begin with a dash",
+                   .target = &a.arguments},
+                  {.names = "--model",
+                   .value = "NAME=FILE",
+                   .help = "an .onnx file that load_by_name finds. May be repeated",
+                   .target = &a.models},
+                  {.names = "--dir",
+                   .value = "HOST::GUEST",
+                   .help = "a folder whose files the guest may read, and its name there; without "
+                           "::GUEST the same name. May be repeated",
+                   .target = &a.folders},
+                  {.names = "--target",
+                   .value = "cpu|gpu",
+                   .help = "where the models of --model run; by default cpu",
+                   .target = &a.target,
+                   .choices = {"cpu", "gpu"}},
+                  {.names = "--limits",
+                   .value = "LIST",
+                   .help = "what the guest may use, see above",
+                   .target = &a.limits},
+                  {.names = "-t,--threads",
+                   .value = "N",
+                   .help = "threads of a compute; by default all CPUs that the process may use",
+                   .target = &a.threads,
+                   .range = {{1, 1024}}},
+                  {.names = "--log",
+                   .help = "the sentence of every call that is refused, on stderr",
+                   .target = &a.log}},
+      .examples = {
+          {"quern wasm classify.wasm --dir pictures::. --model net=squeezenet.onnx -- "
+           "net cat.ppm",
+           "a guest with a folder to read and a named model"},
+          {"quern wasm guest.wasm --limits contexts=2,deadline-ms=50,names-only", "with limits"}}};
+}
+
 constexpr std::array exit_code_rows = {
     ExitCodeRow{0, "all went well"},
     ExitCodeRow{1, "a comparison failed, or a run did"},
@@ -410,6 +463,7 @@ std::vector<Verb> make_verbs(Arguments& args) {
   verbs.push_back(inspect_row(args.inspect));
   verbs.push_back(profile_row(args.profile));
   verbs.push_back(plan_row(args.plan));
+  verbs.push_back(wasm_row(args.wasm));
   verbs.push_back({.name = "devices",
                    .summary = "list devices",
                    .about = "What --device takes, and what this machine can do.",

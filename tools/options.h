@@ -109,6 +109,17 @@ struct PlanArgs {
   bool json = false;
 };
 
+struct WasmArgs {
+  std::string guest;
+  std::vector<std::string> models;   // NAME=FILE
+  std::vector<std::string> folders;  // HOST::GUEST
+  std::string target = "cpu";
+  std::string limits;
+  int threads = 0;
+  bool log = false;
+  std::vector<std::string> arguments;
+};
+
 struct DevicesArgs {
   bool json = false;
 };
@@ -125,6 +136,7 @@ struct Arguments {
   InspectArgs inspect;
   ProfileArgs profile;
   PlanArgs plan;
+  WasmArgs wasm;
   DevicesArgs devices;
   VersionArgs version;
 };

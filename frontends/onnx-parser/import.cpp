@@ -164,7 +164,8 @@ void Importer::refine_output(Graph& graph, ValueId value, const ValueInfo& decla
   if (!type->dims || refined.dims->size() != type->dims->size()) return;
   for (std::size_t i = 0; i < refined.dims->size(); ++i)
     if ((*refined.dims)[i].unknown()) (*refined.dims)[i] = (*type->dims)[i];
-  graph.set_type(value, std::move(refined));
+  // What nodes of the graph read has to agree with what they give: a declaration may be wrong.
+  if (graph.value(value).uses.empty()) graph.set_type(value, std::move(refined));
 }
 
 // Where inference does not even know the rank, value_info may. Its dimensions are not trusted:

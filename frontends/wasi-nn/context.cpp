@@ -100,14 +100,15 @@ Error Context::place_input(std::size_t index, TensorType type, std::byte** place
 
   Input& input = inputs_[index];
   const std::uint64_t tensors = tensor_bytes_.amount();
-  QUERN_NN_TRY(tensor_bytes_.set(tensors - input.bytes + type.bytes()));
+  const std::size_t before = input.is_set ? input.type.bytes() : 0;
+  QUERN_NN_TRY(tensor_bytes_.set(tensors - before + type.bytes()));
   if (Error error = exchange(input, index, type); !error.ok()) {
     (void)tensor_bytes_.set(tensors);
     return error;
   }
-  input.bytes = type.bytes();
+  if (!input.is_set || input.type != type) is_planned_ = false;
+  input.type = type;
   input.is_set = true;
-  is_planned_ = false;
   *place = input.place.get();
   return {};
 }
@@ -157,7 +158,8 @@ Error Context::plan(std::uint64_t* packed_bytes) {
     QUERN_NN_TRY(settle_optional_inputs());
     if (const Status status = session_->prepare(); !status.ok()) return run_error(status);
     const PlanInfo info = session_->plan_info();
-    QUERN_NN_TRY(charge_memory(info.arena_bytes));
+    // Arenas of earlier shapes stay.
+    QUERN_NN_TRY(charge_memory(std::max(info.arena_bytes, session_->resident_bytes())));
     packed_bytes_ = info.weight_bytes;
     is_planned_ = true;
   }

@@ -48,7 +48,7 @@ class Context {
   struct Input {
     std::unique_ptr<std::byte, Free> place;
     std::size_t capacity = 0;
-    std::size_t bytes = 0;
+    TensorType type;
     bool is_set = false;
   };
 

@@ -39,7 +39,7 @@ Error ContextUse::place_input(std::size_t index, const TensorType& type, std::by
 
 Error ContextUse::set_input(std::size_t index, const TensorType& type, Bytes bytes) {
   const auto elements = type.shape.checked_elements(size_of(type.dtype));
-  if (!elements || type.bytes() != bytes.size())
+  if (!elements || type.bytes() != bytes.size() || (!bytes.data() && !bytes.empty()))
     return {Errno::invalid_argument, sentence("input ", index, ": ", type.text(), " does not take ",
                                               bytes.size(), " bytes")};
   std::byte* place = nullptr;

@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: Apache-2.0
+// Any bytes as the memory of a wasi-nn guest, which is also the model that it loads, and, from its
+// end on, the calls that it makes: each gets an errno, and nothing is left when the guest is gone.
+#include <array>
+#include <chrono>
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <memory>
+#include <span>
+
+#include "frontends/wasi-nn/witx.h"
+
+namespace {
+
+using namespace quern;           // NOLINT
+using namespace quern::wasi_nn;  // NOLINT
+
+constexpr std::size_t most_calls = 60;
+
+std::shared_ptr<Tenant> poor_tenant() {
+  TenantOptions options;
+  options.threads = 1;
+  options.limits.most.graphs = options.limits.most.contexts = 8;
+  options.limits.most.model_bytes = options.limits.most.resident_bytes = 1 << 20;
+  options.limits.deadline = std::chrono::milliseconds(200);
+  return Tenant::create(options);
+}
+
+// The bytes, and after them the record of a part that is all of them and one of a tensor.
+class Guest {
+ public:
+  Guest(std::shared_ptr<Instance> instance, std::span<const std::uint8_t> bytes)
+      : instance_(std::move(instance)),
+        given_(static_cast<std::uint32_t>(bytes.size())),
+        size_(bytes.size() + 44),
+        memory_(new std::byte[size_]()) {
+    const std::uint32_t words[] = {0, given_, given_ + 28, 2, 1, given_, 16, 1, 4};
+    if (given_ > 0) std::memcpy(memory_.get(), bytes.data(), bytes.size());
+    std::memcpy(memory_.get() + given_, words, sizeof words);
+  }
+
+  void call(std::size_t row_index, const std::array<std::uint32_t, 5>& arguments) {
+    const auto rows = witx_imports();
+    const Import& row = rows[row_index % rows.size()];
+    // Memory that moves, of exactly its size, so that a step beyond it is seen.
+    std::unique_ptr<std::byte[]> moved(new std::byte[size_]);
+    std::memcpy(moved.get(), memory_.get(), size_);
+    memory_ = std::move(moved);
+    const std::uint32_t answer = row.call(*instance_, {memory_.get(), size_}, arguments.data());
+    if (answer <= 8) return;
+    std::fprintf(stderr, "%s answered %u\n", row.name, answer);
+    std::abort();
+  }
+  void load_itself() { call(0, {given_, 1, 1, 0, given_ + 36}); }
+
+  // Two bytes of the input say what an argument is: a small number, a record, or a word of the
+  // memory.
+  std::uint32_t argument(std::uint8_t kind, std::uint8_t which) const {
+    if (kind < 128) return which % 8;
+    if (kind < 192) return given_ + which % 48;
+    std::uint32_t word = which;
+    if (4 * std::size_t{which} + 4 <= size_)
+      std::memcpy(&word, memory_.get() + 4 * std::size_t{which}, sizeof word);
+    return word;
+  }
+
+ private:
+  std::shared_ptr<Instance> instance_;
+  std::uint32_t given_;
+  std::size_t size_;
+  std::unique_ptr<std::byte[]> memory_;
+};
+
+}  // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  if (size > 1 << 16) return 0;
+  const auto tenant = poor_tenant();
+  {
+    constexpr std::size_t bytes_per_call = 11;
+    Guest guest(Instance::create(tenant), {data, size});
+    guest.load_itself();
+    guest.call(3, {1, static_cast<std::uint32_t>(size) + 36});
+    for (std::size_t i = 1; i <= most_calls && i * bytes_per_call <= size; ++i) {
+      const std::uint8_t* bytes = data + size - i * bytes_per_call;
+      std::array<std::uint32_t, 5> arguments{};
+      for (std::size_t k = 0; k < 5; ++k)
+        arguments[k] = guest.argument(bytes[1 + 2 * k], bytes[2 + 2 * k]);
+      guest.call(bytes[0], arguments);
+    }
+  }
+  if (tenant->usage() == Counts()) return 0;
+  std::fprintf(stderr, "the guest is gone, but not all that it held\n");
+  std::abort();
+}

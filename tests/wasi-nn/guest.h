@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: Apache-2.0
+// A guest without WebAssembly: a linear memory that moves before every call, and calls by name.
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+#include <initializer_list>
+#include <memory>
+#include <string_view>
+#include <vector>
+
+#include "frontends/wasi-nn/witx.h"
+#include "tests/wasi-nn/models.h"
+
+namespace quern::wasi_nn_test {
+
+class Guest {
+ public:
+  explicit Guest(std::shared_ptr<wasi_nn::Instance> instance, std::size_t bytes = 1 << 16)
+      : instance_(std::move(instance)), size_(bytes), memory_(new std::byte[bytes]()) {}
+
+  wasi_nn::Instance& instance() { return *instance_; }
+  std::uint32_t size() const { return static_cast<std::uint32_t>(size_); }
+  std::byte* memory() { return memory_.get(); }
+
+  // Copies the bytes into the memory and says where.
+  std::uint32_t put(wasi_nn::Bytes bytes) {
+    const std::uint32_t at = top_;
+    std::memcpy(memory_.get() + at, bytes.data(), bytes.size());
+    top_ += static_cast<std::uint32_t>(bytes.size());
+    return at;
+  }
+  std::uint32_t put_words(std::initializer_list<std::uint32_t> words) {
+    return put(std::as_bytes(std::span(words.begin(), words.size())));
+  }
+  // A tensor record; what surrounds the one byte of its type is rubbish.
+  std::uint32_t put_tensor(std::initializer_list<std::uint32_t> dims, std::uint8_t type,
+                           wasi_nn::Bytes data) {
+    const std::uint32_t dims_at = put_words(dims), data_at = put(data);
+    return put_words({dims_at, static_cast<std::uint32_t>(dims.size()), 0xA5A5A500u | type, data_at,
+                      static_cast<std::uint32_t>(data.size())});
+  }
+  std::uint32_t word(std::uint32_t at) const {
+    std::uint32_t value = 0;
+    std::memcpy(&value, memory_.get() + at, sizeof value);
+    return value;
+  }
+  std::vector<float> floats(std::uint32_t at, std::size_t count) const {
+    std::vector<float> values(count);
+    std::memcpy(values.data(), memory_.get() + at, 4 * count);
+    return values;
+  }
+
+  std::uint32_t call(std::string_view name, std::initializer_list<std::uint32_t> arguments) {
+    const auto table = wasi_nn::witx_imports();
+    const auto row = std::ranges::find(table, name, &wasi_nn::Import::name);
+    if (row == table.end() || row->parameters != arguments.size()) return 0xffffffff;
+    return call(*row, arguments.begin());
+  }
+  std::uint32_t call(const wasi_nn::Import& row, const std::uint32_t* arguments) {
+    std::unique_ptr<std::byte[]> moved(new std::byte[size_]);
+    std::memcpy(moved.get(), memory_.get(), size_);
+    memory_ = std::move(moved);
+    return row.call(*instance_, {memory_.get(), size_}, arguments);
+  }
+
+ private:
+  std::shared_ptr<wasi_nn::Instance> instance_;
+  std::size_t size_;
+  std::unique_ptr<std::byte[]> memory_;  // of exactly this size, so that ASan sees a step beyond it
+  std::uint32_t top_ = 64;
+};
+
+}  // namespace quern::wasi_nn_test

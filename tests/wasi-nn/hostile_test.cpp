@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: Apache-2.0
+// Guests that mean harm: calls that mostly make sense, with an argument that does not now and then,
+// on a memory of rubbish that moves before every call. --gtest_shuffle changes the seeds.
+#include <random>
+#include <thread>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "tests/wasi-nn/guest.h"
+
+namespace quern::wasi_nn_test {
+namespace {
+
+using namespace quern::wasi_nn;  // NOLINT
+using testing::Each;
+using testing::Gt;
+
+using Answers = std::array<std::uint32_t, 9>;  // how often each errno was given
+
+class HostileGuest {
+ public:
+  HostileGuest(std::shared_ptr<Instance> instance, unsigned seed, std::uint32_t bytes = 8192)
+      : random_(seed + static_cast<unsigned>(testing::UnitTest::GetInstance()->random_seed())),
+        guest_(std::move(instance), bytes) {
+    for (std::uint32_t i = 0; i < bytes; ++i)
+      guest_.memory()[i] = std::byte(below(3) ? below(8) : below(256));
+    if (bytes >= 8192) prepare();
+  }
+  // Adds what was answered to `answers`.
+  void call(Answers& answers) {
+    const auto table = witx_imports();
+    const Import& row = table[below(static_cast<std::uint32_t>(table.size()))];
+    Arguments arguments = sensible(row.name);
+    if (below(4) == 0) arguments[below(row.parameters)] = odd();
+    const std::uint32_t answer = guest_.call(row, arguments.data());
+    ASSERT_LT(answer, answers.size()) << row.name;
+    ++answers[answer];
+    const bool gives_handle = row.name[0] == 'l' || row.name[0] == 'i';
+    if (answer == 0 && gives_handle) newest_ = guest_.word(arguments[row.parameters - 1]);
+  }
+
+ private:
+  using Arguments = std::array<std::uint32_t, 5>;
+
+  std::uint32_t below(std::uint32_t n) { return static_cast<std::uint32_t>(random_() % n); }
+
+  // What the guest prepared; it may be overwritten by outputs any time.
+  void prepare() {
+    const std::vector<float> values(4);
+    builder_ = guest_.put_words({guest_.put(as_bytes(model_)), std::uint32_t(model_.size())});
+    name_ = guest_.put(as_bytes("m"));
+    tensors_ = {guest_.put_tensor({1, 4}, 1, as_bytes(values)),
+                guest_.put_tensor({4}, 1, as_bytes(values))};
+  }
+  Arguments sensible(std::string_view row) {
+    const std::uint32_t out = guest_.size() - 4 - below(64), index = below(2);
+    const std::uint32_t handle = newest_ > 20 ? newest_ + 2 - below(20) : below(20);
+    if (row == "load") return {builder_, 1, 1, 0, out};
+    if (row == "load_by_name") return {name_, 1, out};
+    if (row == "load_by_name_with_config") return {name_, 1, 0, 0, out};
+    if (row == "init_execution_context") return {handle, out};
+    if (row == "set_input") return {handle, index, tensors_[index]};
+    if (row == "get_output") return {handle, index, out - 64, 16, out};
+    return {handle};
+  }
+  std::uint32_t odd() {
+    const std::array<std::uint32_t, 10> edges = {
+        0,          1,          7,          guest_.size() - 4, guest_.size() - 3, guest_.size(),
+        0x20000000, 0x40000000, 0x80000000, 0xffffffff};
+    return below(2)   ? edges[below(edges.size())]
+           : below(2) ? below(guest_.size())
+                      : below(0xffffffff);
+  }
+  std::mt19937 random_;
+  Guest guest_;
+  const std::string model_ = add_model();
+  std::uint32_t builder_ = 0, name_ = 0, newest_ = 1;
+  std::array<std::uint32_t, 2> tensors_{};
+};
+
+// A tenant with little to give and a model named m.
+std::shared_ptr<Tenant> poor_tenant() {
+  Limits limits;
+  limits.most.graphs = limits.most.contexts = 12;
+  auto tenant = Tenant::create({.limits = limits, .threads = 1});
+  const std::string model = add_model();
+  EXPECT_TRUE(tenant->add_bytes("m", as_bytes(model)).ok());
+  return tenant;
+}
+
+void expect_nothing_left(Tenant& tenant) {
+  EXPECT_EQ(tenant.usage().graphs, 1u);  // the named one
+  EXPECT_TRUE(tenant.remove("m").ok());
+  EXPECT_EQ(tenant.usage(), Counts());
+}
+
+TEST(HostileGuest, GetsAnErrnoAndLeavesNothingBehind) {
+  const auto tenant = poor_tenant();
+  Answers answers{};
+  for (unsigned image = 0; image < 30; ++image) {
+    HostileGuest guest(Instance::create(tenant), image, image % 6 == 5 ? 200 : 8192);
+    for (int i = 0; i < 1000; ++i) guest.call(answers);
+  }
+  EXPECT_THAT((std::vector{answers[0], answers[1], answers[2], answers[5], answers[7], answers[8]}),
+              Each(Gt(10u)));
+  expect_nothing_left(*tenant);
+}
+
+TEST(HostileGuest, DoesNoMoreHarmWithThreads) {
+  const auto tenant = poor_tenant();
+  auto instance = Instance::create(tenant);
+  std::array<Answers, 4> answers{};
+  std::vector<std::thread> threads;
+  for (unsigned t = 0; t < answers.size(); ++t)
+    threads.emplace_back([&, t] {
+      HostileGuest guest(instance, 1000 + t);
+      for (int i = 0; i < 3000; ++i) guest.call(answers[t]);
+    });
+  for (std::thread& t : threads) t.join();
+  std::uint32_t successes = 0;
+  for (const Answers& a : answers) successes += a[0];
+  EXPECT_GT(successes, 100u);
+  EXPECT_EQ(instance->usage().parallel_computes, 0u);
+  instance.reset();
+  expect_nothing_left(*tenant);
+}
+
+}  // namespace
+}  // namespace quern::wasi_nn_test
