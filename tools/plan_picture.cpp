@@ -80,8 +80,9 @@ class Chart {
     const std::size_t labels = std::min<std::size_t>(times_.size(), 11);
     for (std::size_t k = 0; k < labels; ++k) {
       const std::size_t at = labels == 1 ? 0 : k * (times_.size() - 1) / (labels - 1);
-      s += cat("<text text-anchor=\"middle\" x=\"", fixed(x(at), 1), "\" y=\"",
-               fixed(height - bottom + 18, 0), "\">", times_[at], "</text>\n");
+      s += cat("<text text-anchor=\"", k + 1 == labels ? "end" : "middle", "\" x=\"",
+               fixed(x(at), 1), "\" y=\"", fixed(height - bottom + 18, 0), "\">", times_[at],
+               "</text>\n");
     }
     return s + cat("<text text-anchor=\"middle\" x=\"", fixed((left + width - right) / 2, 0),
                    "\" y=\"", fixed(height - 8, 0), "\">step</text>\n");

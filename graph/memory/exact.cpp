@@ -21,8 +21,8 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-constexpr std::size_t max_buffers =
-    4096;  // of a part: the search goes as deep as there are buffers
+constexpr std::int64_t max_budget = std::int64_t{1} << 40;
+constexpr std::size_t max_buffers = 4096;  // of a part: the search goes as deep
 // Together they solve what no single one does; see ExactSearch for the letters.
 constexpr std::array<std::string_view, 3> orders = {"TLA", "TBL", "CTB"};
 
@@ -54,6 +54,7 @@ std::uint64_t unit_of(const MemoryProblem& problem, std::uint64_t granularity) {
 struct Question {
   std::uint64_t capacity = any_capacity;
   std::array<std::unique_ptr<ExactSearch>, orders.size()> searches;
+  bool closed = false;  // it cannot, by rules that are stricter than the problem's
 };
 
 // A stretch of time that no buffer leaves, as a problem of its own.
@@ -64,7 +65,7 @@ struct Part {
   std::uint64_t size = 0;   // of the best plan
   std::uint64_t bound = 0;  // beyond the bound of the problem
   Question at_bound;
-  std::array<Question, 2> above;  // nearer to the bound, nearer to the best plan
+  std::array<Question, 3> above;  // nearer to the bound, nearer to the best plan
 };
 
 class Improver {
@@ -80,11 +81,12 @@ class Improver {
   PlanAnswer run() {
     if (done()) return std::move(answer_);
     split();
-    for (std::int64_t budget = 256; !done() && !out_of_time(); budget *= 2) {
-      bool searched = false;
-      for (Part& p : parts_) searched |= search(p, budget);
+    std::int64_t budget = 256;
+    for (searched_ = true; searched_ && !done() && !out_of_time();) {
+      searched_ = false;
+      for (Part& p : parts_) search(p, budget);
       settle();
-      if (!searched) break;
+      budget = std::min(2 * budget, max_budget);
     }
     return std::move(answer_);
   }
@@ -227,10 +229,12 @@ class Improver {
 
   // Adopts a plan that is found, raises the part's bound where there is none.
   SearchResult ask(Part& part, Question& question, std::uint64_t capacity, std::int64_t budget) {
-    if (question.capacity != capacity) question = {capacity, {}};
+    if (question.capacity != capacity) question = {capacity, {}, false};
+    if (question.closed) return SearchResult::out_of_budget;
     for (std::size_t k = 0; k < orders.size() && !out_of_time(); ++k) {
       auto& search = question.searches[k];
       if (!search) search = make_search(part, capacity, orders[k]);
+      searched_ = true;
       const std::int64_t before = search->steps();
       const SearchResult result = search->run({std::min(budget, left_), deadline_});
       left_ -= search->steps() - before;
@@ -239,29 +243,29 @@ class Improver {
         adopt(part, *search);
         return result;
       }
-      if (!complete_) break;
+      question.closed = !complete_;
+      if (question.closed) break;
       part.bound = next_capacity(part, capacity);
       return result;
     }
     return SearchResult::out_of_budget;
   }
 
-  // One round; false: there is nothing to search.
-  bool search(Part& part, std::int64_t budget) {
-    if (part.members.size() > max_buffers) return false;
+  // One round.
+  void search(Part& part, std::int64_t budget) {
+    if (part.members.size() > max_buffers) return;
     const std::uint64_t enough =
         limits_.capacity == any_capacity ? goal(part) : std::max(goal(part), limits_.capacity);
-    if (part.size <= enough) return false;
+    if (part.size <= enough) return;
     ask(part, part.at_bound, goal(part), budget);
     search_above(part, budget);
-    return true;
   }
 
   std::uint64_t goal(const Part& part) const { return std::max(answer_.bound, part.bound); }
 
   // Halves the distance to the bound as long as that succeeds within the budget.
   void search_above(Part& part, std::int64_t budget) {
-    constexpr std::array shares = {0.5, 0.8};
+    constexpr std::array shares = {0.5, 0.75, 0.9};
     for (std::size_t s = 0; s < shares.size() && !out_of_time();) {
       const std::uint64_t low = goal(part);
       if (part.size <= low) return;
@@ -283,7 +287,8 @@ class Improver {
   std::uint64_t granularity_ = 1;
   std::uint64_t unit_ = 1;
   std::uint64_t lowest_size_ = 0;
-  bool complete_ = true;  // "infeasible" holds for the problem as it was given
+  bool searched_ = false;  // in this round
+  bool complete_ = true;   // "infeasible" holds for the problem as it was given
 };
 
 }  // namespace

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The default: list strategies until one reaches the bound, then the exact search.
+#include <algorithm>
+#include <chrono>
+
 #include "graph/memory/exact.h"
 #include "graph/memory/orders.h"
 #include "graph/memory/strategies.h"
@@ -7,6 +10,10 @@
 namespace quern {
 
 PlanAnswer plan_auto(const MemoryProblem& problem, const PlanLimits& limits) {
+  using Clock = std::chrono::steady_clock;
+  const auto spent = [begin = Clock::now()] {
+    return std::chrono::duration<double>(Clock::now() - begin).count();
+  };
   Placer placer(problem);
   MemoryPlan best = placer.place(by_size(problem), Fit::tightest);
   using MakeOrder = Order (*)(const Placer&);
@@ -20,13 +27,15 @@ PlanAnswer plan_auto(const MemoryProblem& problem, const PlanLimits& limits) {
   };
   for (const Fit fit : {Fit::lowest, Fit::tightest}) {
     for (const MakeOrder order : orders) {
-      if (best.size <= placer.bound()) break;
+      if (best.size <= placer.bound() || spent() > limits.seconds) break;
       MemoryPlan plan = placer.place(order(placer), fit);
       if (plan.size < best.size) best = std::move(plan);
     }
   }
   if (best.size <= placer.bound()) return answered(placer, std::move(best));
-  return improved(problem, std::move(best), limits);
+  PlanLimits rest = limits;
+  rest.seconds = std::max(limits.seconds - spent(), 0.0);
+  return improved(problem, std::move(best), rest);
 }
 
 }  // namespace quern

@@ -288,6 +288,28 @@ class Other(Cli):
         self.assertEqual(len(j["strategies"]), 1)
         self.assertIn("greedy-by-size", self.quern("plan", path, "--strategy", "nope", code=2).stderr)
 
+    def test_plan_of_csv(self):
+        path = self.write("buffers.csv", b"id,lower,upper,size\na,0,2,8\nb,1,3,8\nc&<,2,4,8\n")
+        out = {k: str(self.folder / ("plan." + k)) for k in ("svg", "html", "csv")}
+        j = self.json("plan", path, "--time-limit", "0.1", "--svg", out["svg"], "--html", out["html"],
+                      "--csv", out["csv"])
+        self.assertEqual(j["lower_bound"], 16)
+        self.assertEqual(j["peak"]["bytes"], 16)
+        by_name = {s["strategy"]: s for s in j["strategies"]}
+        self.assertEqual(by_name["auto"]["status"], "optimal")
+        self.assertEqual(by_name["none"]["arena_bytes"], 24)
+        text = {k: pathlib.Path(p).read_text() for k, p in out.items()}
+        self.assertTrue(text["csv"].startswith("id,lower,upper,size,offset\n"))
+        self.assertIn("c&amp;&lt;: 8 bytes", text["svg"])
+        for picture in (text["svg"], text["html"]):
+            for outside in ("src=", "href=", "@import", "fetch("):
+                self.assertNotIn(outside, picture)
+        self.quern("plan", path, "--assert-peak", "16")
+        self.assertIn("wanted at most 15", self.quern("plan", path, "--assert-peak", "15", code=1).stderr)
+        self.assertIn("infeasible", self.quern("plan", path, "--capacity", "15", code=1).stdout)
+        broken = self.write("broken.csv", b"id,lower,upper,size\na,2,1,8\n")
+        self.assertIn("line 2", self.quern("plan", broken, code=2).stderr)
+
     def test_devices_and_version(self):
         names = [d["name"] for d in self.json("devices")["devices"]]
         self.assertIn("cpu", names)

@@ -1,0 +1,66 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Published memory-planning instances through `quern plan`: planning_test.py QUERN FOLDER
+
+A number before .csv (A.1048576.csv) is the capacity that the instance is known to fit; the networks
+in lifetimes/ are known to fit their lower bound.
+"""
+import csv
+import json
+import pathlib
+import re
+import subprocess
+import sys
+import tempfile
+
+
+def overlap(rows):
+    """Whether two rows that live at one time share bytes, by sweeping over pairs."""
+    rows = sorted((int(r["lower"]), int(r["upper"]), int(r["offset"]), int(r["size"])) for r in rows)
+    live = []
+    for lower, upper, offset, size in rows:
+        live = [b for b in live if b[0] > lower]
+        if any(o < offset + size and offset < o + s for _, o, s in live):
+            return True
+        live.append((upper, offset, size))
+    return False
+
+
+def plan(quern, path, *options):
+    done = subprocess.run([quern, "plan", path, "--json", *options], capture_output=True, text=True)
+    return done.returncode, json.loads(done.stdout)
+
+
+def judge(quern, path, folder):
+    """What is wrong with the answer to an instance, or None."""
+    out = folder / "plan.csv"
+    options = ["--strategy", "auto", "--time-limit", "60", "--csv", str(out)]
+    capacity = re.search(r"\.(\d+)\.csv$", path.name)
+    if capacity:
+        options += ["--capacity", capacity[1]]
+    code, answer = plan(quern, str(path), *options)
+    row = answer["strategies"][0]
+    with open(out, newline="") as f:
+        rows = list(csv.DictReader(f))
+    if code != 0:
+        return f"exit code {code}"
+    if not capacity and row["status"] != "optimal":
+        return f"{row['arena_bytes']} bytes, the bound is {row['lower_bound']}"
+    if max(int(r["offset"]) + int(r["size"]) for r in rows) != row["arena_bytes"] or overlap(rows):
+        return "the plan that was written is wrong"
+    print(f"{path.name}: {row['arena_bytes']} bytes, {row['status']}, {row['plan_ms']:.1f} ms")
+    return None
+
+
+def main():
+    quern, folder = sys.argv[1], pathlib.Path(sys.argv[2])
+    paths = [p for f in ("minimalloc", "idealloc", "lifetimes") for p in sorted((folder / f).glob("*.csv"))]
+    if not paths:
+        sys.exit(f"no instances in {folder}")
+    with tempfile.TemporaryDirectory() as scratch:
+        faults = {p.name: judge(quern, p, pathlib.Path(scratch)) for p in paths}
+    wrong = [f"{name}: {fault}" for name, fault in faults.items() if fault]
+    sys.exit("\n".join(wrong) if wrong else 0)
+
+
+if __name__ == "__main__":
+    main()
