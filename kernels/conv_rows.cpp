@@ -10,59 +10,28 @@
 #include <vector>
 
 #include "graph/text_util.h"
-#include "kernels/infer.h"
-#include "kernels/rows.h"
+#include "kernels/conv_plane.h"
 #include "kernels/simd/simd.h"
 
 namespace quern {
 namespace {
 
-// A 1-D problem is a 2-D one of height 1.
-struct Geometry {
-  std::int64_t batch, groups;
-  std::int64_t in_channels, out_channels;  // of a group
-  std::array<std::int64_t, 2> in, out, kernel, strides, dilations, pads;
-
-  std::int64_t all_in() const { return groups * in_channels; }
-  std::int64_t all_out() const { return groups * out_channels; }
-  std::int64_t taps() const { return kernel[0] * kernel[1]; }
-  std::int64_t matrix_floats() const {
-    return (out_channels + simd_panel - 1) / simd_panel * simd_panel * in_channels;
-  }
-};
-
-Geometry geometry(const KernelRequest& r) {
+ConvPlane geometry(const KernelRequest& r) {
   const auto& op = r.as<Conv>();
   const Shape& x = r.shape(0);
   const Shape& w = r.shape(1);
-  const ResolvedWindow window =
-      resolve_window(op.window, x.dims().subspan(2), w.dims().subspan(2));
-  Geometry g{.batch = x[0],
-             .groups = op.group,
-             .in_channels = w[1],
-             .out_channels = w[0] / op.group,
-             .in = {1, 1},
-             .out = {1, 1},
-             .kernel = {1, 1},
-             .strides = {1, 1},
-             .dilations = {1, 1},
-             .pads = {0, 0}};
-  for (std::size_t d = 0; d < window.rank(); ++d) {
-    const std::size_t to = 2 - window.rank() + d;
-    g.in[to] = x[2 + d];
-    g.out[to] = r.outputs[0].shape[2 + d];
-    g.kernel[to] = window.kernel[d];
-    g.strides[to] = window.strides[d];
-    g.dilations[to] = window.dilations[d];
-    g.pads[to] = window.pads_begin[d];
-  }
+  ConvPlane g = ConvPlane::of(x, r.outputs[0].shape,
+                              resolve_window(op.window, x.dims().subspan(2), w.dims().subspan(2)),
+                              op.group);
+  g.in_channels = w[1];
+  g.out_channels = w[0] / op.group;
   return g;
 }
 
 class ConvRows final : public CpuKernel {
  public:
   // `packed`: [group][tap], each a matrix of in_channels x out_channels in panels.
-  ConvRows(const Geometry& g, std::shared_ptr<const std::byte> packed)
+  ConvRows(const ConvPlane& g, std::shared_ptr<const std::byte> packed)
       : g_(g), packed_(std::move(packed)) {
     for (std::int64_t k = 0; k < g.kernel[1]; ++k) runs_.push_back(run_of(k));
   }
@@ -132,33 +101,27 @@ class ConvRows final : public CpuKernel {
                        .accumulate = true});
   }
 
-  Geometry g_;
+  ConvPlane g_;
   std::vector<Run> runs_;  // by the tap's column
   std::shared_ptr<const std::byte> packed_;
 };
 
-// From [groups * out, in, taps].
-void pack(const Geometry& g, const float* w, float* packed) {
-  for (std::int64_t group = 0; group < g.groups; ++group)
-    for (std::int64_t t = 0; t < g.taps(); ++t, packed += g.matrix_floats())
-      for (std::int64_t m = 0; m < g.out_channels; ++m) {
-        float* column = packed + m / simd_panel * simd_panel * g.in_channels + m % simd_panel;
-        const float* from = w + (group * g.out_channels + m) * g.in_channels * g.taps() + t;
-        for (std::int64_t c = 0; c < g.in_channels; ++c) column[c * simd_panel] = from[c * g.taps()];
-      }
-}
-
-Result<std::shared_ptr<const std::byte>> packed_weights(const KernelRequest& r, const Geometry& g) {
+Result<std::shared_ptr<const std::byte>> packed_weights(const KernelRequest& r, const ConvPlane& g) {
   const ConstantSource& source = *r.inputs[1].constant;
   const auto fill = [&](std::byte* packed) -> Status {
     QUERN_ASSIGN(const Tensor t, source.get());
     // In the file they may lie at any address.
     std::vector<float> w(static_cast<std::size_t>(t.shape().elements()));
     std::memcpy(w.data(), t.data(), t.bytes());
-    pack(g, w.data(), reinterpret_cast<float*>(packed));
+    // They are [groups * out, in, taps].
+    g.pack(reinterpret_cast<float*>(packed),
+           [&](std::int64_t group, std::int64_t c, std::int64_t m, std::int64_t t) {
+             const std::int64_t filter = group * g.out_channels + m;
+             return w[static_cast<std::size_t>((filter * g.in_channels + c) * g.taps() + t)];
+           });
     return {};
   };
-  const auto floats = static_cast<std::size_t>(g.groups * g.taps() * g.matrix_floats());
+  const auto floats = static_cast<std::size_t>(g.packed_floats());
   return r.target.weights->find_or_make(cat("conv rows|", g.groups, "|", source.key()),
                                         floats * sizeof(float), fill);
 }
@@ -171,7 +134,7 @@ Selection select_conv_rows(const KernelRequest& r) {
       r.shape(0).elements() == 0 || r.shape(1).elements() == 0 ||
       r.outputs[0].shape.elements() == 0)
     return not_for_me();
-  const Geometry g = geometry(r);
+  const ConvPlane g = geometry(r);
   QUERN_ASSIGN(auto packed, packed_weights(r, g));
   KernelChoice choice;
   choice.implementation = std::string("rows ") + simd().name;

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "graph/text_util.h"
+#include "kernels/conv_plane.h"
 #include "kernels/conv_transpose.h"
 #include "kernels/kernel.h"
 #include "kernels/rows.h"
@@ -18,42 +19,15 @@
 namespace quern {
 namespace {
 
-// A 1-D problem is a 2-D one of height 1.
-struct Geometry {
-  std::int64_t batch, groups;
-  std::int64_t in_channels, out_channels;  // of a group
-  std::array<std::int64_t, 2> in, out, kernel, strides, dilations, pads;
-
-  std::int64_t all_in() const { return groups * in_channels; }
-  std::int64_t all_out() const { return groups * out_channels; }
-  std::int64_t taps() const { return kernel[0] * kernel[1]; }
-};
-
-Geometry geometry(const KernelRequest& r) {
+ConvPlane geometry(const KernelRequest& r) {
   const auto& op = r.as<ConvTranspose>();
   const Shape& x = r.shape(0);
   const Shape& w = r.shape(1);
-  const ResolvedWindow window =
-      resolve_transposed_window(op, x.dims().subspan(2), w.dims().subspan(2));
-  Geometry g{.batch = x[0],
-             .groups = op.group,
-             .in_channels = x[1] / op.group,
-             .out_channels = w[1],
-             .in = {1, 1},
-             .out = {1, 1},
-             .kernel = {1, 1},
-             .strides = {1, 1},
-             .dilations = {1, 1},
-             .pads = {0, 0}};
-  for (std::size_t d = 0; d < window.rank(); ++d) {
-    const std::size_t to = 2 - window.rank() + d;
-    g.in[to] = x[2 + d];
-    g.out[to] = r.outputs[0].shape[2 + d];
-    g.kernel[to] = window.kernel[d];
-    g.strides[to] = window.strides[d];
-    g.dilations[to] = window.dilations[d];
-    g.pads[to] = window.pads_begin[d];
-  }
+  ConvPlane g = ConvPlane::of(
+      x, r.outputs[0].shape,
+      resolve_transposed_window(op, x.dims().subspan(2), w.dims().subspan(2)), op.group);
+  g.in_channels = x[1] / op.group;
+  g.out_channels = w[1];
   return g;
 }
 
@@ -67,7 +41,7 @@ std::int64_t divide_up(std::int64_t a, std::int64_t b) {
   return a > 0 ? (a + b - 1) / b : -(-a / b);
 }
 
-Run run_of(const Geometry& g, std::int64_t tap) {
+Run run_of(const ConvPlane& g, std::int64_t tap) {
   const std::int64_t shift = tap * g.dilations[1] - g.pads[1];
   const std::int64_t begin = std::max<std::int64_t>(0, divide_up(-shift, g.strides[1]));
   const std::int64_t end = std::min(g.in[1], divide_up(g.out[1] - shift, g.strides[1]));
@@ -76,7 +50,7 @@ Run run_of(const Geometry& g, std::int64_t tap) {
 
 // f(row of the input, kernel row) for what ends up in row `out` of the output.
 template <class F>
-void for_each_source(const Geometry& g, std::int64_t out, const F& f) {
+void for_each_source(const ConvPlane& g, std::int64_t out, const F& f) {
   for (std::int64_t k = 0; k < g.kernel[0]; ++k) {
     const std::int64_t at = out + g.pads[0] - k * g.dilations[0];
     if (at >= 0 && at % g.strides[0] == 0 && at / g.strides[0] < g.in[0]) f(at / g.strides[0], k);
@@ -85,7 +59,7 @@ void for_each_source(const Geometry& g, std::int64_t out, const F& f) {
 
 class Direct : public CpuKernel {
  public:
-  Direct(const Geometry& g, std::shared_ptr<const std::byte> weights)
+  Direct(const ConvPlane& g, std::shared_ptr<const std::byte> weights)
       : g_(g), weights_(std::move(weights)) {}
 
  protected:
@@ -95,7 +69,7 @@ class Direct : public CpuKernel {
     return std::max<std::int64_t>(1, flops_per_thread / std::max<std::int64_t>(1, row_flops));
   }
 
-  Geometry g_;
+  ConvPlane g_;
 
  private:
   std::shared_ptr<const std::byte> weights_;
@@ -121,22 +95,6 @@ class ByProducts final : public Direct {
     return {};
   }
 
-  // Packed: [group][tap], each a matrix of in_channels x out_channels in panels.
-  static void pack(const Geometry& g, const float* w, float* packed) {
-    const std::int64_t taps = g.taps();
-    for (std::int64_t group = 0; group < g.groups; ++group)
-      for (std::int64_t t = 0; t < taps; ++t, packed += matrix_size(g))
-        for (std::int64_t m = 0; m < g.out_channels; ++m) {
-          float* column = packed + m / simd_panel * simd_panel * g.in_channels + m % simd_panel;
-          const float* from = w + (group * g.in_channels * g.out_channels + m) * taps + t;
-          for (std::int64_t c = 0; c < g.in_channels; ++c)
-            column[c * simd_panel] = from[c * g.out_channels * taps];
-        }
-  }
-  static std::int64_t packed_size(const Geometry& g) {
-    return g.groups * g.taps() * matrix_size(g);
-  }
-
  private:
   void row(const float* x, const float* bias, std::int64_t out, float* y) const {
     const std::int64_t channels = g_.all_out();
@@ -151,16 +109,12 @@ class ByProducts final : public Direct {
     });
   }
 
-  static std::int64_t matrix_size(const Geometry& g) {
-    return (g.out_channels + simd_panel - 1) / simd_panel * simd_panel * g.in_channels;
-  }
-
   void add_tap(const float* x, std::int64_t tap, const Run& run, float* y) const {
     if (run.size() == 0) return;
     for (std::int64_t group = 0; group < g_.groups; ++group)
       simd().multiply({.a = x + run.begin * g_.all_in() + group * g_.in_channels,
                        .a_stride = g_.all_in(),
-                       .b = weights() + (group * g_.taps() + tap) * matrix_size(g_),
+                       .b = weights() + (group * g_.taps() + tap) * g_.matrix_floats(),
                        .b_stride = simd_panel,
                        .b_panel = simd_panel * g_.in_channels,
                        .c = y + run.out * g_.all_out() + group * g_.out_channels,
@@ -233,9 +187,9 @@ bool suits(const KernelRequest& r) {
          r.shape(0).elements() > 0 && r.shape(1).elements() > 0 && r.outputs[0].shape.elements() > 0;
 }
 
-Result<std::shared_ptr<const std::byte>> packed_weights(const KernelRequest& r, const Geometry& g,
+Result<std::shared_ptr<const std::byte>> packed_weights(const KernelRequest& r, const ConvPlane& g,
                                                         bool by_products) {
-  const std::size_t size = static_cast<std::size_t>(by_products ? ByProducts::packed_size(g)
+  const std::size_t size = static_cast<std::size_t>(by_products ? g.packed_floats()
                                                                 : r.shape(1).elements());
   const ConstantSource& source = *r.inputs[1].constant;
   const auto fill = [&](std::byte* packed) -> Status {
@@ -247,7 +201,12 @@ Result<std::shared_ptr<const std::byte>> packed_weights(const KernelRequest& r, 
     // In the file they may lie at any address.
     std::vector<float> w(static_cast<std::size_t>(t.shape().elements()));
     std::memcpy(w.data(), t.data(), t.bytes());
-    ByProducts::pack(g, w.data(), reinterpret_cast<float*>(packed));
+    // They are [groups * in, out, taps].
+    g.pack(reinterpret_cast<float*>(packed),
+           [&](std::int64_t group, std::int64_t c, std::int64_t m, std::int64_t t) {
+             const std::int64_t from = (group * g.in_channels + c) * g.out_channels + m;
+             return w[static_cast<std::size_t>(from * g.taps() + t)];
+           });
     return {};
   };
   const std::string form = by_products ? cat("products|", g.groups) : std::string("rows");
@@ -259,7 +218,7 @@ Result<std::shared_ptr<const std::byte>> packed_weights(const KernelRequest& r, 
 
 Selection select_conv_transpose_direct(const KernelRequest& r) {
   if (!suits(r)) return not_for_me();
-  const Geometry g = geometry(r);
+  const ConvPlane g = geometry(r);
   // Panels would be filled with zeros for fewer channels.
   const bool by_products = g.out_channels >= 8;
   QUERN_ASSIGN(auto weights, packed_weights(r, g, by_products));
