@@ -169,6 +169,8 @@ enum class OpTrait : std::uint32_t {
   structural = 16,
   // May carry post-ops.
   post_ops = 32,
+  // Input 0 is copied byte by byte, from wherever it lies: a constant needs no aligned copy.
+  any_address = 64,
 };
 constexpr OpTrait operator|(OpTrait a, OpTrait b) {
   return static_cast<OpTrait>(static_cast<std::uint32_t>(a) | static_cast<std::uint32_t>(b));

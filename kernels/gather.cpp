@@ -184,8 +184,11 @@ Status reference(const ReferenceCall& call) {
 }  // namespace
 
 const OpDef& Gather::def() {
-  static constexpr OpDef def{
-      .name = "Gather", .inputs = {2, 2}, .infer = infer, .reference = reference};
+  static constexpr OpDef def{.name = "Gather",
+                             .inputs = {2, 2},
+                             .traits = OpTrait::any_address,
+                             .infer = infer,
+                             .reference = reference};
   return def;
 }
 

@@ -42,7 +42,8 @@ std::string layout_name(const TensorDesc& t) {
   if (is_row_major(t)) return "";
   if (t.layout.block) return cat("c", static_cast<int>(t.layout.block));
   const std::size_t rank = t.shape.rank();
-  const bool last = rank >= 3 && t.layout.strides[1] == 1 && t.layout.strides[rank - 1] == t.shape[1];
+  const bool last =
+      rank >= 3 && t.layout.strides[1] == 1 && t.layout.strides[rank - 1] == t.shape[1];
   return last ? std::string("channels last") : cat("strides ", t.layout.strides.text());
 }
 
@@ -222,7 +223,8 @@ class Lowering {
         const TensorType type = type_of(n.outputs[i]);
         const View& view = (*views)[i];
         const auto skip = static_cast<std::uint64_t>(view.offset) * size_of(type.dtype);
-        places(n.outputs[i]).push_back({from.buffer, from.offset + skip, {type.dtype, type.shape, view.layout}});
+        places(n.outputs[i])
+            .push_back({from.buffer, from.offset + skip, {type.dtype, type.shape, view.layout}});
         buffers_[from.buffer].readers += readers_[index(n.outputs[i])];
       }
       return true;
@@ -236,11 +238,13 @@ class Lowering {
     const TensorType from = type_of(n.inputs[0]);
     QUERN_TRY(place_in(n.inputs[0], Layout::row_major(from.shape)).status());
     auto& all = places(n.inputs[0]);
-    const auto row_major = std::find_if(all.begin(), all.end(), [](const Place& p) { return is_row_major(p.desc); });
+    const auto row_major =
+        std::find_if(all.begin(), all.end(), [](const Place& p) { return is_row_major(p.desc); });
     const Place p = *row_major;
     consume(id);
     const TensorType type = type_of(n.outputs[0]);
-    places(n.outputs[0]).push_back({p.buffer, p.offset, TensorDesc::row_major(type.dtype, type.shape)});
+    places(n.outputs[0])
+        .push_back({p.buffer, p.offset, TensorDesc::row_major(type.dtype, type.shape)});
     buffers_[p.buffer].readers += readers_[index(n.outputs[0])];
     return {};
   }
@@ -284,12 +288,13 @@ class Lowering {
     return inputs;
   }
 
-  // An output that nobody wants has its type all the same: kernels read the shapes of their work off
-  // any of them.
+  // An output that nobody wants has its type all the same: kernels read the shapes of their work
+  // off any of them.
   Result<std::vector<TensorType>> output_types(NodeId id) const {
     const Node& n = g_.node(id);
     std::vector<TensorType> types;
-    for (ValueId v : n.outputs) types.push_back(v == no_value ? TensorType{DType::f32, {0}} : type_of(v));
+    for (ValueId v : n.outputs)
+      types.push_back(v == no_value ? TensorType{DType::f32, {0}} : type_of(v));
     if (std::ranges::find(n.outputs, no_value) == n.outputs.end()) return types;
     QUERN_ASSIGN(const auto inferred, g_.infer(n.op, own_inputs(n), n.outputs.size(), n.name));
     for (std::size_t i = 0; i < types.size(); ++i)
@@ -302,7 +307,8 @@ class Lowering {
   static std::span<const ValueId> own_inputs(const Node& n) {
     std::size_t own = n.inputs.size();
     for (const PostOp& p : n.post_ops)
-      if (const auto* b = std::get_if<BinaryPostOp>(&p)) own = std::min<std::size_t>(own, b->operand);
+      if (const auto* b = std::get_if<BinaryPostOp>(&p))
+        own = std::min<std::size_t>(own, b->operand);
     return {n.inputs.data(), own};
   }
 
@@ -313,7 +319,8 @@ class Lowering {
     QUERN_ASSIGN(const std::vector<TensorType> outputs, output_types(id));
     const std::unique_ptr<bool[]> wanted(new bool[outputs.size()]);
     for (std::size_t i = 0; i < outputs.size(); ++i) wanted[i] = n.outputs[i] != no_value;
-    const KernelRequest request{n.op, def, n.name, inputs, outputs, {wanted.get(), outputs.size()}, n.post_ops, target_};
+    const KernelRequest request{
+        n.op, def, n.name, inputs, outputs, {wanted.get(), outputs.size()}, n.post_ops, target_};
     auto chosen = options_.reference_only ? reference(request) : select_cpu_kernel(request);
     if (!chosen) return std::move(chosen).error();
     return add_kernel(id, request, std::move(*chosen));
@@ -336,16 +343,17 @@ class Lowering {
         continue;
       }
       const Shape& shape = request.inputs[i].desc.shape;
-      const bool asked = i < choice.input_layouts.size() && choice.input_layouts[i].strides.rank() == shape.rank();
+      const bool asked =
+          i < choice.input_layouts.size() && choice.input_layouts[i].strides.rank() == shape.rank();
       QUERN_ASSIGN(inputs.emplace_back(),
                    place_in(n.inputs[i], asked ? choice.input_layouts[i] : Layout::row_major(shape),
-                            reads_bytes(n, i)));
+                            at_any_address(id, i)));
     }
     for (const Sharing& s : choice.sharing) {
       Place& in = inputs[s.input];
       const Buffer& buffer = buffers_[in.buffer];
-      if (!s.required || (buffer.base == Operand::Base::arena && in.offset == 0 &&
-                          !read_elsewhere(in)))
+      if (!s.required ||
+          (buffer.base == Operand::Base::arena && in.offset == 0 && !read_elsewhere(in)))
         continue;
       const Place own{new_buffer(in.desc.bytes(), buffer.name), 0, in.desc};
       append_copy(in, own);
@@ -358,7 +366,8 @@ class Lowering {
         continue;
       }
       const TensorType& type = request.outputs[i];
-      const bool asked = i < choice.output_layouts.size() && choice.output_layouts[i].strides.rank() == type.shape.rank();
+      const bool asked = i < choice.output_layouts.size() &&
+                         choice.output_layouts[i].strides.rank() == type.shape.rank();
       const TensorDesc desc{type.dtype, type.shape,
                             asked ? choice.output_layouts[i] : Layout::row_major(type.shape)};
       outputs.push_back({output_buffer(id, request, choice, i, inputs, desc), 0, desc});
@@ -381,9 +390,11 @@ class Lowering {
     return {};
   }
 
-  // The rows of a table are copied, whatever they are: embeddings need no aligned copy of their own.
-  bool reads_bytes(const Node& n, std::size_t input) const {
-    return n.as<Gather>() && input == 0 && readers_[index(n.inputs[0])] == 1;
+  // Whether a constant may be read where the model's file has it: nobody else reads it, who could
+  // need its elements aligned.
+  bool at_any_address(NodeId id, std::size_t input) const {
+    return input == 0 && g_.def(id).is(OpTrait::any_address) &&
+           readers_[index(g_.node(id).inputs[0])] == 1;
   }
 
   // Operands of post-ops that the kernel has not taken are read by steps of their own.
@@ -399,7 +410,8 @@ class Lowering {
 
   // The bytes of an input that dies here, where the kernel allows or demands it; else new ones.
   BufferId output_buffer(NodeId id, const KernelRequest& request, const KernelChoice& choice,
-                         std::size_t output, std::span<const Place> inputs, const TensorDesc& desc) {
+                         std::size_t output, std::span<const Place> inputs,
+                         const TensorDesc& desc) {
     for (const Sharing& s : choice.sharing) {
       if (s.output != output) continue;
       const Place& in = inputs[s.input];
@@ -434,22 +446,26 @@ class Lowering {
     const bool wanted = true;
     const PostOps none;
     const KernelRequest request{op, def, n.name, inputs, {&out, 1}, {&wanted, 1}, none, target_};
-    QUERN_ASSIGN(KernelChoice choice, options_.reference_only ? reference(request) : select_cpu_kernel(request));
+    QUERN_ASSIGN(KernelChoice choice,
+                 options_.reference_only ? reference(request) : select_cpu_kernel(request));
     std::vector<Place> in;
     for (std::size_t i = 0; i < inputs.size(); ++i) {
       const bool is_self = !binary || i == (binary->swapped ? 1U : 0U);
       const Shape& shape = inputs[i].desc.shape;
-      const Layout layout = i < choice.input_layouts.size() && choice.input_layouts[i].strides.rank() == shape.rank()
-                                ? choice.input_layouts[i]
-                                : Layout::row_major(shape);
+      const Layout layout =
+          i < choice.input_layouts.size() && choice.input_layouts[i].strides.rank() == shape.rank()
+              ? choice.input_layouts[i]
+              : Layout::row_major(shape);
       if (is_self) {
         QUERN_ASSIGN(in.emplace_back(), relayout(result, layout));
       } else {
         QUERN_ASSIGN(in.emplace_back(), place_in(operand, layout));
       }
     }
-    const bool asked = !choice.output_layouts.empty() && choice.output_layouts[0].strides.rank() == out.shape.rank();
-    const TensorDesc desc{out.dtype, out.shape, asked ? choice.output_layouts[0] : Layout::row_major(out.shape)};
+    const bool asked = !choice.output_layouts.empty() &&
+                       choice.output_layouts[0].strides.rank() == out.shape.rank();
+    const TensorDesc desc{out.dtype, out.shape,
+                          asked ? choice.output_layouts[0] : Layout::row_major(out.shape)};
     const Place made{output_buffer(id, request, choice, 0, in, desc), 0, desc};
     Step s = describe(id, request, choice);
     s.kernel = std::move(choice.kernel);
@@ -482,14 +498,16 @@ class Lowering {
     Step s;
     s.node = n.name;
     s.op = std::string(request.def.name);
-    if (const std::string attributes = attributes_text(request.op); attributes.rfind("kind=", 0) == 0)
+    if (const std::string attributes = attributes_text(request.op);
+        attributes.rfind("kind=", 0) == 0)
       s.op += "." + attributes.substr(5, attributes.find(' ') - 5);
     s.implementation = choice.implementation;
     std::vector<TensorType> inputs;
     for (const KernelInput& in : request.inputs) {
       inputs.push_back({in.desc.dtype, in.desc.shape});
       if (!in.present) inputs.back().shape = {0};
-      if (in.present && !in.constant) s.shapes += (s.shapes.empty() ? "" : " ") + inputs.back().text();
+      if (in.present && !in.constant)
+        s.shapes += (s.shapes.empty() ? "" : " ") + inputs.back().text();
     }
     s.cost = cost_of(request.def, request.op, inputs, request.outputs);
     return s;
@@ -499,7 +517,8 @@ class Lowering {
     for (ValueId v : n.outputs) {
       std::int32_t at = -1;
       for (std::size_t i = 0; i < g_.outputs().size(); ++i)
-        if (g_.outputs()[i] == v && i < options_.dynamic_outputs.size() && options_.dynamic_outputs[i])
+        if (g_.outputs()[i] == v && i < options_.dynamic_outputs.size() &&
+            options_.dynamic_outputs[i])
           at = static_cast<std::int32_t>(i);
       s.dynamic_outputs.push_back(at);
     }
@@ -579,7 +598,8 @@ class Lowering {
     return std::move(program_);
   }
 
-  void resolve_operands(std::span<const std::size_t> interval_of, std::span<const std::size_t> scratch_of) {
+  void resolve_operands(std::span<const std::size_t> interval_of,
+                        std::span<const std::size_t> scratch_of) {
     const auto& offsets = program_->memory_plan.offsets;
     const auto operand = [&](const Place& p) {
       if (!p.present()) return Operand{};
