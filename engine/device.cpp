@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <quern/device.h>
-
 #include <fstream>
 #include <thread>
+
+#include <quern/device.h>
 
 #include "graph/text_util.h"
 #include "kernels/openmp.h"
@@ -40,11 +40,14 @@ DeviceInfo cpu_info(std::string_view name) {
 
 }  // namespace
 
-std::vector<DeviceInfo> list_devices() { return {cpu_info("cpu")}; }
+std::vector<DeviceInfo> list_devices() {
+  return {cpu_info("cpu")};
+}
 
 Result<std::shared_ptr<Device>> open_device(std::string_view name) {
   if (name == "cpu" || name == "reference") return std::make_shared<Device>(cpu_info(name));
-  return Status(Code::not_found, cat("no device '", printable(name), "'; there is: cpu, reference"));
+  return Status(Code::not_found,
+                cat("no device '", printable(name), "'; there is: cpu, reference"));
 }
 
 }  // namespace quern

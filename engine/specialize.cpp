@@ -23,22 +23,22 @@ constexpr std::size_t max_inlined_nodes = 1 << 20;
 
 struct Abstract {
   enum class Kind : std::uint8_t {
-    unknown,   // its producer has not been looked at, or waits
-    tensor,    // type known; elements known where `constant` is valid
+    unknown,  // its producer has not been looked at, or waits
+    tensor,   // type known; elements known where `constant` is valid
     sequence,
-    none,      // an empty optional
-    forward,   // the value `at` of scope `scope`
-    in_slot,   // see State::slots
+    none,     // an empty optional
+    forward,  // the value `at` of scope `scope`
+    in_slot,  // see State::slots
   };
 
   Kind kind = Kind::unknown;
   TensorType type;
   Tensor constant;
-  std::optional<SlotRef> slot;         // where it lies, if an earlier segment made it
-  ValueId here = no_value;             // in the graph of segment `epoch`
+  std::optional<SlotRef> slot;  // where it lies, if an earlier segment made it
+  ValueId here = no_value;      // in the graph of segment `epoch`
   std::uint32_t epoch = 0;
-  std::vector<Abstract> elements;      // of a sequence
-  std::uint32_t scope = 0;             // of a forward; of in_slot: the slot
+  std::vector<Abstract> elements;  // of a sequence
+  std::uint32_t scope = 0;         // of a forward; of in_slot: the slot
   ValueId at = no_value;
 
   static Abstract forward(std::uint32_t scope, ValueId at) {
@@ -120,9 +120,8 @@ class Specializer {
     const auto order = g.order();
     for (std::size_t i = order.size(); i-- > 0;) {
       const Node& n = g.node(order[i]);
-      const bool wanted = std::any_of(n.outputs.begin(), n.outputs.end(), [&](ValueId v) {
-        return v != no_value && needed[index(v)];
-      });
+      const bool wanted = std::any_of(n.outputs.begin(), n.outputs.end(),
+                                      [&](ValueId v) { return v != no_value && needed[index(v)]; });
       if (!wanted) continue;
       nodes.push_back(order[i]);
       for (ValueId v : n.inputs)
@@ -134,7 +133,8 @@ class Specializer {
   }
 
   Status run_waiting(std::span<const RuntimeValue> answers) {
-    for (std::size_t i = 0; i < s_.asked.size(); ++i) QUERN_TRY(take_answer(s_.asked[i], answers[i]));
+    for (std::size_t i = 0; i < s_.asked.size(); ++i)
+      QUERN_TRY(take_answer(s_.asked[i], answers[i]));
     s_.asked.clear();
     const std::vector<Waiting> nodes = std::move(s_.waiting);
     s_.waiting.clear();
@@ -187,7 +187,8 @@ class Specializer {
   Abstract& entry(std::uint32_t scope, ValueId v) {
     Abstract& a = s_.scopes[scope].values[index(v)];
     const Value& value = s_.scopes[scope].graph->value(v);
-    if (a.kind == Abstract::Kind::unknown && value.is_constant()) a = Abstract::known(value.constant);
+    if (a.kind == Abstract::Kind::unknown && value.is_constant())
+      a = Abstract::known(value.constant);
     return a;
   }
   void define(std::uint32_t scope, ValueId v, Abstract a) {
@@ -210,8 +211,9 @@ class Specializer {
   Status take_answer(const Question& q, const RuntimeValue& answer) {
     Abstract& a = s_.slots[q.slot];
     if (q.about == Question::About::elements) {
-      QUERN_ASSIGN(a.constant, Tensor::copy_of(answer.tensor().type,
-                                               {answer.tensor().data, answer.tensor().type.bytes()}));
+      QUERN_ASSIGN(a.constant,
+                   Tensor::copy_of(answer.tensor().type,
+                                   {answer.tensor().data, answer.tensor().type.bytes()}));
       return {};
     }
     a = from_runtime(answer, q.slot);
@@ -227,7 +229,8 @@ class Specializer {
     };
     if (value.kind == RuntimeValue::Kind::tensor) return element(0);
     Abstract a;
-    a.kind = value.kind == RuntimeValue::Kind::none ? Abstract::Kind::none : Abstract::Kind::sequence;
+    a.kind =
+        value.kind == RuntimeValue::Kind::none ? Abstract::Kind::none : Abstract::Kind::sequence;
     for (std::uint32_t i = 0; i < value.tensors.size(); ++i) a.elements.push_back(element(i));
     return a;
   }
@@ -343,7 +346,9 @@ class Specializer {
       if (t.valid()) in.push_back(t.type());
     if (!shape_only && evaluation_work(n.op, def, in, out) > quick_work) return std::nullopt;
     auto r = evaluate(s_.scopes[scope].graph->ops(), n.op, n.post_ops, inputs, out);
-    if (!r) return Result<std::vector<Tensor>>(std::move(r).error().in(cat("node '", printable(n.name), "' (", def.name, ")")));
+    if (!r)
+      return Result<std::vector<Tensor>>(
+          std::move(r).error().in(cat("node '", printable(n.name), "' (", def.name, ")")));
     return r;
   }
 
@@ -373,17 +378,19 @@ class Specializer {
   Result<NodeId> add_static(const Node& n, std::vector<ValueId> inputs) {
     std::size_t own = inputs.size();
     for (const PostOp& p : n.post_ops)
-      if (const auto* b = std::get_if<BinaryPostOp>(&p)) own = std::min<std::size_t>(own, b->operand);
+      if (const auto* b = std::get_if<BinaryPostOp>(&p))
+        own = std::min<std::size_t>(own, b->operand);
     std::vector<ValueId> own_inputs(inputs.begin(), inputs.begin() + static_cast<long>(own));
-    QUERN_ASSIGN(const NodeId made, segment_.graph.add_node(n.op, std::move(own_inputs), n.name,
-                                                            n.outputs.size()));
+    QUERN_ASSIGN(const NodeId made,
+                 segment_.graph.add_node(n.op, std::move(own_inputs), n.name, n.outputs.size()));
     if (!n.post_ops.empty())
       QUERN_TRY(segment_.graph.replace(made, n.op, std::move(inputs), n.post_ops));
     return made;
   }
 
   Abstract made_here(ValueId out) const {
-    Abstract a = Abstract::of_type({segment_.graph.type(out).dtype, *segment_.graph.type(out).shape()});
+    Abstract a =
+        Abstract::of_type({segment_.graph.type(out).dtype, *segment_.graph.type(out).shape()});
     a.here = out;
     a.epoch = s_.epoch;
     return a;
@@ -416,7 +423,8 @@ class Specializer {
     if (s_.scopes[scope].depth >= max_inline_depth || s_.inlined_nodes > max_inlined_nodes)
       return error(scope, id, Code::unsupported, "bodies nested too deep or too large");
     const auto inner = static_cast<std::uint32_t>(s_.scopes.size());
-    s_.scopes.push_back({&body, std::vector<Abstract>(body.value_count()), s_.scopes[scope].depth + 1});
+    s_.scopes.push_back(
+        {&body, std::vector<Abstract>(body.value_count()), s_.scopes[scope].depth + 1});
     for (std::size_t i = 0; i < inputs.size(); ++i)
       define(inner, body.inputs()[i], std::move(inputs[i]));
     for (NodeId node : body.order()) QUERN_TRY(visit(inner, node));
@@ -478,7 +486,8 @@ class Specializer {
       for (std::size_t i = 0; i < outputs.size(); ++i)
         outputs[i].elements.push_back(Abstract::forward(inner, body.outputs()[i]));
     }
-    for (std::size_t i = 0; i < outputs.size(); ++i) define(scope, n.outputs[i], std::move(outputs[i]));
+    for (std::size_t i = 0; i < outputs.size(); ++i)
+      define(scope, n.outputs[i], std::move(outputs[i]));
     return {};
   }
 
@@ -527,7 +536,8 @@ class Specializer {
     result.elements = sequence.elements;
     const std::size_t size = result.elements.size();
     if (kind == SequenceKind::length) {
-      result = Abstract::known(Tensor::scalar<std::int64_t>(DType::i64, static_cast<std::int64_t>(size)));
+      result = Abstract::known(
+          Tensor::scalar<std::int64_t>(DType::i64, static_cast<std::int64_t>(size)));
     } else if (kind == SequenceKind::at) {
       QUERN_ASSIGN(const std::size_t p, position(scope, id, 1, size, size));
       result = Abstract(sequence.elements[p]);
@@ -576,7 +586,8 @@ class Specializer {
     Abstract& x = resolve(scope, n.inputs[0]);
     const auto rank = static_cast<std::int64_t>(x.type.shape.rank());
     if (op.axis < -rank || op.axis >= rank)
-      return error(scope, id, Code::invalid_model, cat("axis ", op.axis, " is outside of rank ", rank));
+      return error(scope, id, Code::invalid_model,
+                   cat("axis ", op.axis, " is outside of rank ", rank));
     const auto axis = static_cast<std::size_t>(op.axis < 0 ? op.axis + rank : op.axis);
     const bool has_sizes = n.inputs.size() > 1 && n.inputs[1] != no_value;
     QUERN_ASSIGN(const Ints sizes, split_sizes(scope, id, x.type.shape[axis]));
@@ -668,7 +679,8 @@ class Specializer {
   Status ask_elements(const ValueAt& v) {
     const Abstract& a = resolve(v.scope, v.value);
     if (a.type.bytes() > answer_bytes)
-      return {Code::unsupported, cat("a shape operand of ", a.type.text(), " is computed by the run")};
+      return {Code::unsupported,
+              cat("a shape operand of ", a.type.text(), " is computed by the run")};
     const SlotRef ref = give_slot(entry(v.scope, v.value));
     if (ref.element != 0)
       return {Code::unsupported, "a shape operand comes out of a sequence that the run computes"};
@@ -717,7 +729,8 @@ class Specializer {
     if (a.kind == Abstract::Kind::tensor) {
       r.tensors.push_back(give_slot(a));
     } else {
-      r.kind = a.kind == Abstract::Kind::none ? RuntimeValue::Kind::none : RuntimeValue::Kind::sequence;
+      r.kind =
+          a.kind == Abstract::Kind::none ? RuntimeValue::Kind::none : RuntimeValue::Kind::sequence;
       for (Abstract& e : a.elements) r.tensors.push_back(tensor_of(e));
     }
     return r;

@@ -6,9 +6,9 @@
 // tensors that they hold. What is left is a static graph in which every dimension is a number.
 //
 // Where a shape or a plan-time operand depends on data that only running can give, the nodes that
-// need it wait: the segment ends with questions (the shape of this value, the elements of that one),
-// and the next segment is specialised from the answers. So plans form a tree: the children of a plan
-// are keyed by the answers. A model without such operators has exactly one segment.
+// need it wait: the segment ends with questions (the shape of this value, the elements of that
+// one), and the next segment is specialised from the answers. So plans form a tree: the children of
+// a plan are keyed by the answers. A model without such operators has exactly one segment.
 #pragma once
 
 #include <cstdint>
@@ -26,8 +26,8 @@
 
 namespace quern {
 
-// Number of a RuntimeValue in one chain of segments: the graph's inputs first, then what segments and
-// control operators hand on.
+// Number of a RuntimeValue in one chain of segments: the graph's inputs first, then what segments
+// and control operators hand on.
 using Slot = std::uint32_t;
 
 // One tensor of a slot; element 0 unless the slot holds a sequence.
@@ -40,7 +40,10 @@ struct SlotRef {
 
 // What must be known of a slot before the next segment can be made.
 struct Question {
-  enum class About : std::uint8_t { structure, elements };  // kind and shapes, or a tensor's elements
+  enum class About : std::uint8_t {
+    structure,
+    elements
+  };  // kind and shapes, or a tensor's elements
 
   About about = About::structure;
   Slot slot = 0;

@@ -17,8 +17,8 @@ namespace quern {
 // give equal outputs whose shapes inference knows.
 bool can_evaluate(const OpDef& def);
 
-// A bound on the operations that evaluating takes: elements for what moves or maps them, elements of
-// all operands multiplied for Einsum, of operands and results multiplied for everything else.
+// A bound on the operations that evaluating takes: elements for what moves or maps them, elements
+// of all operands multiplied for Einsum, of operands and results multiplied for everything else.
 double evaluation_work(const Op& op, const OpDef& def, std::span<const TensorType> inputs,
                        std::span<const TensorType> outputs);
 // Less than a second by the references. More is left to the run, which has a deadline.

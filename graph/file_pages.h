@@ -12,8 +12,9 @@ namespace quern {
 // Owns the pages at `p`, a private read-only mapping of a file.
 std::shared_ptr<const void> own_file_pages(void* p, std::size_t size);
 
-// The same tensor; when its last copy is gone, the pages of a mapped file that it covers are dropped.
-// Large weights are read once, when they are packed, and would stay resident beside their packed form.
+// The same tensor; when its last copy is gone, the pages of a mapped file that it covers are
+// dropped. Large weights are read once, when they are packed, and would stay resident beside their
+// packed form.
 Tensor dropping_pages(const Tensor& t);
 
 }  // namespace quern

@@ -30,8 +30,12 @@ enum class ValueId : std::uint32_t {};
 enum class NodeId : std::uint32_t {};
 inline constexpr ValueId no_value{std::numeric_limits<std::uint32_t>::max()};
 inline constexpr NodeId no_node{std::numeric_limits<std::uint32_t>::max()};
-constexpr std::uint32_t index(ValueId id) { return static_cast<std::uint32_t>(id); }
-constexpr std::uint32_t index(NodeId id) { return static_cast<std::uint32_t>(id); }
+constexpr std::uint32_t index(ValueId id) {
+  return static_cast<std::uint32_t>(id);
+}
+constexpr std::uint32_t index(NodeId id) {
+  return static_cast<std::uint32_t>(id);
+}
 
 class Graph;
 
@@ -47,8 +51,8 @@ struct Value {
   ValueType type;
   NodeId producer = no_node;  // no_node: an input or a constant
   std::uint32_t producer_output = 0;
-  Tensor constant;  // valid() for constants only
-  std::vector<Use> uses;      // in no particular order
+  Tensor constant;               // valid() for constants only
+  std::vector<Use> uses;         // in no particular order
   std::uint32_t handed_out = 0;  // how many graph outputs it is
 
   bool is_constant() const { return constant.valid(); }
@@ -64,7 +68,7 @@ struct Node {
   bool alive = true;
   // Kept by Graph.
   std::vector<std::uint32_t> use_slots;  // where each input stands in Value::uses
-  bool stale_types = false;              // what inference knows of an input has changed: see refine_types
+  bool stale_types = false;  // what inference knows of an input has changed: see refine_types
 
   template <class T>
   const T* as() const {
@@ -113,7 +117,8 @@ class Graph {
   // Alive nodes in execution order: each after the producers of its inputs. Valid until the next
   // change; a pass that changes the graph while it walks copies the list and skips dead nodes.
   std::span<const NodeId> order() const;
-  // Where the node stood when the order was last made; what was added since stands behind all others.
+  // Where the node stood when the order was last made; what was added since stands behind all
+  // others.
   std::uint32_t position(NodeId id) const {
     return index(id) < positions_.size() ? positions_[index(id)] : index(id);
   }
@@ -130,8 +135,8 @@ class Graph {
   bool used_once(ValueId id) const { return value(id).uses.size() == 1 && !is_output(id); }
 
   // ---- changing
-  // Gives the node another op, inputs and post-ops. Outputs keep their ids; their types are inferred
-  // again and may get more precise, never different. On error nothing has changed.
+  // Gives the node another op, inputs and post-ops. Outputs keep their ids; their types are
+  // inferred again and may get more precise, never different. On error nothing has changed.
   Status replace(NodeId id, Op op, std::vector<ValueId> inputs, PostOps post_ops = {});
   // Infers the outputs again where that may say more than is known; true when it does.
   bool refine_types(NodeId id);

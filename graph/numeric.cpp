@@ -42,7 +42,9 @@ float round_to_odd(double value) noexcept {
   return std::bit_cast<float>(bits | 1);
 }
 
-std::uint16_t double_to_half(double value) noexcept { return float_to_half(round_to_odd(value)); }
+std::uint16_t double_to_half(double value) noexcept {
+  return float_to_half(round_to_odd(value));
+}
 std::uint16_t double_to_bfloat16(double value) noexcept {
   return float_to_bfloat16(round_to_odd(value));
 }

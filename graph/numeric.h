@@ -57,7 +57,7 @@ struct Int4 {
   std::int8_t v = 0;
   Int4() = default;
   template <class T>
-    requires std::is_arithmetic_v<T>
+  requires std::is_arithmetic_v<T>
   explicit Int4(T x) : v(static_cast<std::int8_t>(x)) {}
   operator std::int8_t() const { return v; }  // NOLINT
 };
@@ -65,7 +65,7 @@ struct UInt4 {
   std::uint8_t v = 0;
   UInt4() = default;
   template <class T>
-    requires std::is_arithmetic_v<T>
+  requires std::is_arithmetic_v<T>
   explicit UInt4(T x) : v(static_cast<std::uint8_t>(x)) {}
   operator std::uint8_t() const { return v; }  // NOLINT
 };
@@ -112,9 +112,15 @@ template <class T>
 inline constexpr bool is_number_type = is_float_type<T> || is_integer_type<T>;
 
 // The element types that arithmetic is defined on: not the 8-bit floats, not the 4-bit integers.
-constexpr bool is_number(DType t) { return t <= DType::u64; }
-constexpr bool is_number_float(DType t) { return t <= DType::bf16; }
-constexpr bool is_number_integer(DType t) { return is_number(t) && !is_number_float(t); }
+constexpr bool is_number(DType t) {
+  return t <= DType::u64;
+}
+constexpr bool is_number_float(DType t) {
+  return t <= DType::bf16;
+}
+constexpr bool is_number_integer(DType t) {
+  return is_number(t) && !is_number_float(t);
+}
 
 // visit_dtype over those alone: f is not called for a type that inference has to refuse.
 template <class F>
@@ -161,8 +167,10 @@ To convert(From v) {
   } else if constexpr (std::is_integral_v<To> && std::is_floating_point_v<From>) {
     if (std::isnan(v)) return 0;
     // The bounds as From: the upper one rounds up to a power of two, so compare with >=.
-    if (v >= static_cast<From>(std::numeric_limits<To>::max())) return std::numeric_limits<To>::max();
-    if (v <= static_cast<From>(std::numeric_limits<To>::min())) return std::numeric_limits<To>::min();
+    if (v >= static_cast<From>(std::numeric_limits<To>::max()))
+      return std::numeric_limits<To>::max();
+    if (v <= static_cast<From>(std::numeric_limits<To>::min()))
+      return std::numeric_limits<To>::min();
     return static_cast<To>(v);
   } else {
     return static_cast<To>(v);

@@ -46,8 +46,7 @@ std::string InferContext::describe(std::size_t i) const {
 
 Result<std::size_t> InferContext::axis(std::int64_t axis, std::size_t rank) const {
   const auto r = static_cast<std::int64_t>(rank);
-  if (axis < -r || axis >= r)
-    return error(cat("axis ", axis, " is outside of rank ", rank));
+  if (axis < -r || axis >= r) return error(cat("axis ", axis, " is outside of rank ", rank));
   return static_cast<std::size_t>(axis < 0 ? axis + r : axis);
 }
 

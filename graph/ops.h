@@ -34,7 +34,8 @@ enum class UnaryKind : std::uint8_t {
   // clang-format on
 };
 // alpha and beta as ONNX names them: leaky_relu slope; elu, celu, thresholded_relu, swish alpha;
-// selu alpha, gamma; hard_sigmoid slope, offset; shrink lambd, bias; clip low, high; affine alpha * x
+// selu alpha, gamma; hard_sigmoid slope, offset; shrink lambd, bias; clip low, high; affine alpha *
+// x
 // + beta and scaled_tanh alpha * tanh(beta * x), activations of the recurrent ops; is_inf: alpha
 // != 0 detects -inf, beta != 0 detects +inf. round is half to even.
 struct Unary {
@@ -57,9 +58,9 @@ enum class BinaryKind : std::uint8_t {
   greater_equal,
   // clang-format on
 };
-// numpy broadcasting. prelu(x, slope); comparisons give bool; mod takes the divisor's sign, fmod the
-// dividend's. x / 0 and x mod 0 of integers are 0, INT_MIN / -1 wraps (facts: the peers disagree or crash).
-// min and max propagate NaN.
+// numpy broadcasting. prelu(x, slope); comparisons give bool; mod takes the divisor's sign, fmod
+// the dividend's. x / 0 and x mod 0 of integers are 0, INT_MIN / -1 wraps (facts: the peers
+// disagree or crash). min and max propagate NaN.
 struct Binary {
   BinaryKind kind = BinaryKind::add;
 
@@ -107,9 +108,19 @@ struct BitCast {
 // ---- reduction ---------------------------------------------------------------------------------
 
 enum class ReduceKind : std::uint8_t {
-  sum, mean, max, min, prod, l1, l2, log_sum, log_sum_exp, sum_square
+  sum,
+  mean,
+  max,
+  min,
+  prod,
+  l1,
+  l2,
+  log_sum,
+  log_sum_exp,
+  sum_square
 };
-// (data, axes?). No axes: all of them, or none with noop_with_empty_axes. max and min propagate NaN.
+// (data, axes?). No axes: all of them, or none with noop_with_empty_axes. max and min propagate
+// NaN.
 struct Reduce {
   ReduceKind kind = ReduceKind::sum;
   bool keepdims = true;
@@ -191,8 +202,8 @@ struct Det {
   bool operator==(const Det&) const = default;
 };
 
-// softmax(scale * q k^T + mask) v over (q, k, v, mask?), each [..., heads, rows, width]; the heads of
-// q are a multiple of those of k and v. A fused form that the passes recognise; ONNX Attention.
+// softmax(scale * q k^T + mask) v over (q, k, v, mask?), each [..., heads, rows, width]; the heads
+// of q are a multiple of those of k and v. A fused form that the passes recognise; ONNX Attention.
 struct Attention {
   float scale = 1;
   bool k_transposed = false;  // k is [..., heads, width, rows]
@@ -291,7 +302,7 @@ struct Pool {
   bool global = false;
   bool ceil_mode = false;
   bool count_include_pad = false;
-  std::int64_t p = 2;              // of lp
+  std::int64_t p = 2;                 // of lp
   bool column_major_indices = false;  // storage_order = 1
 
   template <class S, class F>
@@ -767,8 +778,13 @@ struct ReverseSequence {
 
 enum class ResizeMode : std::uint8_t { nearest, linear, cubic };
 enum class CoordinateMode : std::uint8_t {
-  half_pixel, half_pixel_symmetric, pytorch_half_pixel, align_corners, asymmetric,
-  tf_crop_and_resize, tf_half_pixel_for_nn
+  half_pixel,
+  half_pixel_symmetric,
+  pytorch_half_pixel,
+  align_corners,
+  asymmetric,
+  tf_crop_and_resize,
+  tf_half_pixel_for_nn
 };
 enum class NearestMode : std::uint8_t { round_prefer_floor, round_prefer_ceil, floor, ceil };
 enum class AspectPolicy : std::uint8_t { stretch, not_larger, not_smaller };
@@ -1148,8 +1164,8 @@ using OpVariant = std::variant<
     Quantize, Dequantize, DynamicQuantize, ConvInteger, MatMulInteger, QLinearConv, QLinearMatMul,
     // shape and movement
     Identity, Reshape, Squeeze, Unsqueeze, Flatten, ShapeOf, SizeOf, ConstantOfShape, Range,
-    Transpose, Concat, Split, Slice, Pad, Expand, Tile, Gather, Scatter, DepthSpace, EyeLike, OneHot,
-    Trilu, ReverseSequence,
+    Transpose, Concat, Split, Slice, Pad, Expand, Tile, Gather, Scatter, DepthSpace, EyeLike,
+    OneHot, Trilu, ReverseSequence,
     // resampling
     Resize, GridSample, AffineGrid,
     // recurrent
@@ -1176,7 +1192,7 @@ class Op : public OpVariant {
   Op& operator=(Op&& other) noexcept;
   ~Op();
   template <class T>
-    requires requires { T::def(); }
+  requires requires { T::def(); }
   Op(T op)  // every alternative is an Op
       : OpVariant(std::in_place_type<T>, std::move(op)) {}
   bool operator==(const Op& other) const;

@@ -30,17 +30,32 @@ std::string dim_text(Dim d, const Graph* graph) {
 
 // ---- attribute values
 
-std::string field_text(bool v) { return v ? "true" : "false"; }
-std::string field_text(std::int64_t v) { return cat(v); }
-std::string field_text(std::uint64_t v) { return cat(v); }
-std::string field_text(float v) { return shortest(v); }
-std::string field_text(double v) { return shortest(v); }
-std::string field_text(const std::string& v) { return quoted(v); }
-std::string field_text(DType v) { return std::string(name_of(v)); }
-std::string field_text(const Unary& v) { return unary_text(v); }
+std::string field_text(bool v) {
+  return v ? "true" : "false";
+}
+std::string field_text(std::int64_t v) {
+  return cat(v);
+}
+std::string field_text(std::uint64_t v) {
+  return cat(v);
+}
+std::string field_text(float v) {
+  return shortest(v);
+}
+std::string field_text(double v) {
+  return shortest(v);
+}
+std::string field_text(const std::string& v) {
+  return quoted(v);
+}
+std::string field_text(DType v) {
+  return std::string(name_of(v));
+}
+std::string field_text(const Unary& v) {
+  return unary_text(v);
+}
 template <class E>
-  requires std::is_enum_v<E>
-std::string field_text(E v) {
+requires std::is_enum_v<E> std::string field_text(E v) {
   return std::string(enum_name(v));
 }
 template <class T>
@@ -138,8 +153,8 @@ class Printer {
     std::string attributes = attributes_text(n.op);
     if (!attributes.empty()) attributes.insert(0, " ");
     const std::string name = options_.names && !n.name.empty() ? " @" + quoted(n.name) : "";
-    line(cat(outputs, outputs.empty() ? "= " : " = ", g_.def(id).name, "(", inputs, ")",
-             attributes, post_ops_text(n.post_ops), name, n.bodies.empty() ? "" : " {"));
+    line(cat(outputs, outputs.empty() ? "= " : " = ", g_.def(id).name, "(", inputs, ")", attributes,
+             post_ops_text(n.post_ops), name, n.bodies.empty() ? "" : " {"));
     for (const Graph& body : n.bodies) out_ += Printer(body, options_, indent_ + "    ").print();
     if (!n.bodies.empty()) line("}");
   }
@@ -188,7 +203,8 @@ std::string post_ops_text(const PostOps& post_ops) {
 std::string attributes_text(const Op& op) {
   std::vector<std::string> defaults;
   const Op plain = default_op(op.index());
-  for_each_field(plain, [&](std::string_view, const auto& v) { defaults.push_back(field_text(v)); });
+  for_each_field(plain,
+                 [&](std::string_view, const auto& v) { defaults.push_back(field_text(v)); });
   std::string s;
   std::size_t i = 0;
   for_each_field(op, [&](std::string_view name, const auto& v) {

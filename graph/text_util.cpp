@@ -15,7 +15,9 @@ void append_hex(std::string& s, unsigned char byte) {
   s += digits[byte & 15];
 }
 
-bool is_plain(unsigned char c) { return c >= 0x20 && c < 0x7f; }
+bool is_plain(unsigned char c) {
+  return c >= 0x20 && c < 0x7f;
+}
 
 template <class T>
 std::string shortest_of(T value) {
@@ -58,7 +60,11 @@ std::string quoted(std::string_view text) {
   return s + '"';
 }
 
-std::string shortest(float value) { return shortest_of(value); }
-std::string shortest(double value) { return shortest_of(value); }
+std::string shortest(float value) {
+  return shortest_of(value);
+}
+std::string shortest(double value) {
+  return shortest_of(value);
+}
 
 }  // namespace quern

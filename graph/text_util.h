@@ -10,11 +10,17 @@
 namespace quern {
 namespace detail {
 
-inline void append(std::string& s, std::string_view v) { s += v; }
-inline void append(std::string& s, const char* v) { s += v; }
-inline void append(std::string& s, char v) { s += v; }
+inline void append(std::string& s, std::string_view v) {
+  s += v;
+}
+inline void append(std::string& s, const char* v) {
+  s += v;
+}
+inline void append(std::string& s, char v) {
+  s += v;
+}
 template <class T>
-  requires std::is_arithmetic_v<T>
+requires std::is_arithmetic_v<T>
 void append(std::string& s, T v) {
   s += std::to_string(v);
 }

@@ -53,7 +53,9 @@ std::optional<Shape> ValueType::shape() const {
   return s;
 }
 
-Dims to_dims(const Shape& shape) { return Dims(shape.begin(), shape.end()); }
+Dims to_dims(const Shape& shape) {
+  return Dims(shape.begin(), shape.end());
+}
 
 Dim product(std::span<const Dim> dims) {
   Dim n = 1;

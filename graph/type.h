@@ -17,7 +17,7 @@ namespace quern {
 // A number (>= 0), a symbol of the graph (equal symbols are equal numbers), or unknown.
 class Dim {
  public:
-  constexpr Dim() = default;  // unknown
+  constexpr Dim() = default;                                                    // unknown
   constexpr Dim(std::int64_t value) : v_(value < 0 ? unknown_value : value) {}  // NOLINT
   static constexpr Dim symbol(std::uint32_t id) {
     Dim d;
@@ -47,8 +47,8 @@ class Dim {
 // somebody asks for the bytes).
 Dim operator+(Dim a, Dim b);
 Dim operator*(Dim a, Dim b);
-Dim sub_clamped(Dim a, std::int64_t b);    // max(a - b, 0)
-Dim div_exact(Dim a, std::int64_t b);      // unknown unless b divides a
+Dim sub_clamped(Dim a, std::int64_t b);  // max(a - b, 0)
+Dim div_exact(Dim a, std::int64_t b);    // unknown unless b divides a
 Dim ceil_div(Dim a, std::int64_t b);
 
 // The dimensions of a value whose rank is known.
@@ -65,7 +65,8 @@ struct ValueType {
   ValueType() = default;
   ValueType(DType d, std::optional<Dims> ds, Kind k = Kind::tensor)
       : dtype(d), dims(std::move(ds)), kind(k) {}
-  explicit ValueType(const TensorType& t) : ValueType(t.dtype, Dims(t.shape.begin(), t.shape.end())) {}
+  explicit ValueType(const TensorType& t)
+      : ValueType(t.dtype, Dims(t.shape.begin(), t.shape.end())) {}
 
   bool is_tensor() const { return kind == Kind::tensor; }
   bool is_sequence() const { return kind == Kind::sequence || kind == Kind::optional_sequence; }

@@ -138,7 +138,8 @@ void with_comparison(BinaryKind kind, const G& g) {
   switch (kind) {
     case BinaryKind::equal: return known(std::integral_constant<BinaryKind, BinaryKind::equal>());
     case BinaryKind::less: return known(std::integral_constant<BinaryKind, BinaryKind::less>());
-    case BinaryKind::greater: return known(std::integral_constant<BinaryKind, BinaryKind::greater>());
+    case BinaryKind::greater:
+      return known(std::integral_constant<BinaryKind, BinaryKind::greater>());
     default: return g(kind);
   }
 }

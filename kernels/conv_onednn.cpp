@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Conv and ConvTranspose by oneDNN: the source in the layout that the primitive likes, weights packed
-// once, bias and post-ops fused.
+// Conv and ConvTranspose by oneDNN: the source in the layout that the primitive likes, weights
+// packed once, bias and post-ops fused.
 #include "kernels/conv_onednn.h"
 
 #include "graph/text_util.h"
@@ -14,8 +14,8 @@ namespace {
 using onednn::Dims;
 using onednn::Md;
 
-// Positions, steps and pads in oneDNN's terms, where a dilation of 0 is dense and the end padding is
-// whatever makes the output come out.
+// Positions, steps and pads in oneDNN's terms, where a dilation of 0 is dense and the end padding
+// is whatever makes the output come out.
 onednn::ConvGeometry geometry(const Window& window, const Shape& src, const Shape& dst,
                               std::span<const std::int64_t> kernel) {
   const ResolvedWindow w = resolve_window(window, src.dims().subspan(2), kernel);
@@ -73,7 +73,8 @@ bool suits(const KernelRequest& r) {
   const std::size_t rank = r.shape(0).rank();
   if (!r.target.use_onednn || !onednn::available() || rank < 3 || rank > 5) return false;
   if (r.dtype(0) != DType::f32 || r.dtype(1) != DType::f32) return false;
-  if (r.shape(0).elements() == 0 || r.shape(1).elements() == 0 || r.outputs[0].shape.elements() == 0)
+  if (r.shape(0).elements() == 0 || r.shape(1).elements() == 0 ||
+      r.outputs[0].shape.elements() == 0)
     return false;
   return !r.has(2) || r.dtype(2) == DType::f32;
 }
@@ -117,7 +118,8 @@ ConvShapes without_ones(const KernelRequest& r, Window& window) {
     window.kernel.push_back(w.kernel[d - 2]);
     window.strides.push_back(w.strides[d - 2]);
     window.dilations.push_back(w.dilations[d - 2]);
-    window.pads.insert(window.pads.begin() + static_cast<long>(window.pads.size() / 2), w.pads_begin[d - 2]);
+    window.pads.insert(window.pads.begin() + static_cast<long>(window.pads.size() / 2),
+                       w.pads_begin[d - 2]);
     window.pads.push_back(w.pads_end[d - 2]);
   }
   return s;
@@ -176,8 +178,8 @@ Selection build_conv(const KernelRequest& r, const ConvShapes& shapes,
     return algorithm != dnnl::algorithm::convolution_winograd ||
            std::string_view(pd.impl_info_str()).find("wino") != std::string_view::npos;
   };
-  // Operands of full shape must lie as the destination will, which oneDNN has yet to choose: ask once
-  // without them, then with them.
+  // Operands of full shape must lie as the destination will, which oneDNN has yet to choose: ask
+  // once without them, then with them.
   constexpr auto f32 = onednn::DataType::f32;
   const auto first = make(onednn::any(f32, onednn::dims_of(shapes.src)),
                           onednn::any(f32, onednn::dims_of(shapes.dst)), {});
@@ -218,7 +220,8 @@ Selection select_conv_onednn(const KernelRequest& r) {
     const auto g = geometry(window, shapes.src, shapes.dst, shapes.weights.dims().subspan(2));
     const Md plain = row_major(grouped(shapes.weights, op.group));
     if (wins_by_winograd(window, shapes, op.group)) {
-      QUERN_ASSIGN(auto choice, build_conv(r, shapes, g, plain, dnnl::algorithm::convolution_winograd));
+      QUERN_ASSIGN(auto choice,
+                   build_conv(r, shapes, g, plain, dnnl::algorithm::convolution_winograd));
       if (choice) return std::optional<KernelChoice>(std::move(*choice));
     }
     return build_conv(r, shapes, g, plain, dnnl::algorithm::convolution_direct);
@@ -244,10 +247,10 @@ Selection select_conv_transpose_onednn(const KernelRequest& r) {
     const Md plain = transposed_weights(r.shape(1), op.group);
     // Post-ops are left to steps of their own: oneDNN does them element by element, which took 200
     // times as long as the convolution.
-    const auto pd = onednn::deconv_pd(onednn::any(onednn::DataType::f32, onednn::dims_of(r.shape(0))),
-                                      weights_for(r, plain), bias_of(r),
-                                      onednn::any(onednn::DataType::f32, onednn::dims_of(dst_shape)),
-                                      g, onednn::make_attr());
+    const auto pd = onednn::deconv_pd(
+        onednn::any(onednn::DataType::f32, onednn::dims_of(r.shape(0))), weights_for(r, plain),
+        bias_of(r), onednn::any(onednn::DataType::f32, onednn::dims_of(dst_shape)), g,
+        onednn::make_attr());
     if (!pd || onednn::is_reference_implementation(pd.impl_info_str())) return not_for_me();
     return build<dnnl::deconvolution_forward>(r, all_dimensions(r), pd, plain, {});
   });

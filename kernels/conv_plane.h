@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Geometry of one- and two-dimensional convolutions for the kernels made of the engine's own product,
-// and where the weights of one tap lie for them.
+// Geometry of one- and two-dimensional convolutions for the kernels made of the engine's own
+// product, and where the weights of one tap lie for them.
 #pragma once
 
 #include <array>
@@ -20,8 +20,8 @@ struct ConvPlane {
   std::array<std::int64_t, 2> in{1, 1}, out{1, 1}, kernel{1, 1}, strides{1, 1}, dilations{1, 1},
       pads{0, 0};
 
-  // x and y are [batch, channels, spatial...] of rank 3 or 4; the counts of channels are left to the
-  // caller, since Conv and ConvTranspose read them off different dimensions of their weights.
+  // x and y are [batch, channels, spatial...] of rank 3 or 4; the counts of channels are left to
+  // the caller, since Conv and ConvTranspose read them off different dimensions of their weights.
   static ConvPlane of(const Shape& x, const Shape& y, const ResolvedWindow& window,
                       std::int64_t groups) {
     ConvPlane p;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Conv in one and two dimensions by the engine's own product, channels last, for machines without
-// oneDNN: a row of the output begins with the bias and takes, for each tap of the window, the product
-// of the input row under it with the weights of the tap.
+// oneDNN: a row of the output begins with the bias and takes, for each tap of the window, the
+// product of the input row under it with the weights of the tap.
 #include "kernels/conv_rows.h"
 
 #include <algorithm>
@@ -20,9 +20,9 @@ ConvPlane geometry(const KernelRequest& r) {
   const auto& op = r.as<Conv>();
   const Shape& x = r.shape(0);
   const Shape& w = r.shape(1);
-  ConvPlane g = ConvPlane::of(x, r.outputs[0].shape,
-                              resolve_window(op.window, x.dims().subspan(2), w.dims().subspan(2)),
-                              op.group);
+  ConvPlane g =
+      ConvPlane::of(x, r.outputs[0].shape,
+                    resolve_window(op.window, x.dims().subspan(2), w.dims().subspan(2)), op.group);
   g.in_channels = w[1];
   g.out_channels = w[0] / op.group;
   return g;
@@ -38,7 +38,8 @@ class ConvRows final : public CpuKernel {
 
   Status run(const KernelArgs& args, KernelState*, const Parallel& parallel) const override {
     const auto* x = reinterpret_cast<const float*>(args.inputs[0]);
-    const auto* bias = args.inputs.size() > 2 ? reinterpret_cast<const float*>(args.inputs[2]) : nullptr;
+    const auto* bias =
+        args.inputs.size() > 2 ? reinterpret_cast<const float*>(args.inputs[2]) : nullptr;
     auto* y = reinterpret_cast<float*>(args.outputs[0]);
     const std::int64_t work = 2 * g_.out[1] * g_.all_out() * g_.in_channels * g_.taps();
     parallel(g_.batch * g_.out[0],
@@ -106,7 +107,8 @@ class ConvRows final : public CpuKernel {
   std::shared_ptr<const std::byte> packed_;
 };
 
-Result<std::shared_ptr<const std::byte>> packed_weights(const KernelRequest& r, const ConvPlane& g) {
+Result<std::shared_ptr<const std::byte>> packed_weights(const KernelRequest& r,
+                                                        const ConvPlane& g) {
   const ConstantSource& source = *r.inputs[1].constant;
   const auto fill = [&](std::byte* packed) -> Status {
     QUERN_ASSIGN(const Tensor t, source.get());

@@ -83,7 +83,8 @@ class ByProducts final : public Direct {
 
   Status run(const KernelArgs& args, KernelState*, const Parallel& parallel) const override {
     const auto* x = reinterpret_cast<const float*>(args.inputs[0]);
-    const auto* bias = args.inputs.size() > 2 ? reinterpret_cast<const float*>(args.inputs[2]) : nullptr;
+    const auto* bias =
+        args.inputs.size() > 2 ? reinterpret_cast<const float*>(args.inputs[2]) : nullptr;
     auto* y = reinterpret_cast<float*>(args.outputs[0]);
     const std::int64_t flops = 2 * g_.in[1] * g_.all_in() * g_.out_channels * g_.taps();
     parallel(g_.batch * g_.out[0], grain(flops / g_.strides[0]),
@@ -134,7 +135,8 @@ class ByRows final : public Direct {
 
   Status run(const KernelArgs& args, KernelState*, const Parallel& parallel) const override {
     const auto* x = reinterpret_cast<const float*>(args.inputs[0]);
-    const auto* bias = args.inputs.size() > 2 ? reinterpret_cast<const float*>(args.inputs[2]) : nullptr;
+    const auto* bias =
+        args.inputs.size() > 2 ? reinterpret_cast<const float*>(args.inputs[2]) : nullptr;
     auto* y = reinterpret_cast<float*>(args.outputs[0]);
     const std::int64_t flops = 2 * g_.in[1] * g_.in_channels * g_.taps();
     parallel(g_.batch * g_.all_out() * g_.out[0], grain(flops / g_.strides[0]),
@@ -157,7 +159,8 @@ class ByRows final : public Direct {
     for (std::int64_t tap = 0; tap < g_.kernel[1]; ++tap) {
       const Run all = run_of(g_, tap);
       for (std::int64_t at = all.begin; at < all.end; at += chunk) {
-        const Run run{at, std::min(at + chunk, all.end), all.out + (at - all.begin) * g_.strides[1]};
+        const Run run{at, std::min(at + chunk, all.end),
+                      all.out + (at - all.begin) * g_.strides[1]};
         add_tap(x, channel, out, tap, run, y);
       }
     }
@@ -184,13 +187,14 @@ class ByRows final : public Direct {
 bool suits(const KernelRequest& r) {
   const std::size_t rank = r.shape(0).rank();
   return (rank == 3 || rank == 4) && r.dtype(0) == DType::f32 && r.inputs[1].constant &&
-         r.shape(0).elements() > 0 && r.shape(1).elements() > 0 && r.outputs[0].shape.elements() > 0;
+         r.shape(0).elements() > 0 && r.shape(1).elements() > 0 &&
+         r.outputs[0].shape.elements() > 0;
 }
 
 Result<std::shared_ptr<const std::byte>> packed_weights(const KernelRequest& r, const ConvPlane& g,
                                                         bool by_products) {
-  const std::size_t size = static_cast<std::size_t>(by_products ? g.packed_floats()
-                                                                : r.shape(1).elements());
+  const std::size_t size =
+      static_cast<std::size_t>(by_products ? g.packed_floats() : r.shape(1).elements());
   const ConstantSource& source = *r.inputs[1].constant;
   const auto fill = [&](std::byte* packed) -> Status {
     QUERN_ASSIGN(const Tensor t, source.get());

@@ -25,8 +25,8 @@ class ElementCopy {
   std::int64_t elements_;
 };
 
-// A kernel with one input and one output of the same shape and dtype that moves the elements from one
-// layout to the other.
+// A kernel with one input and one output of the same shape and dtype that moves the elements from
+// one layout to the other.
 Result<KernelChoice> select_copy(const TensorDesc& from, const TensorDesc& to,
                                  const CpuTarget& target);
 

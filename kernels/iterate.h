@@ -13,7 +13,9 @@
 namespace quern {
 
 // Strides in elements of a dense row-major tensor.
-inline Shape row_major_strides(const Shape& shape) { return Layout::row_major(shape).strides; }
+inline Shape row_major_strides(const Shape& shape) {
+  return Layout::row_major(shape).strides;
+}
 
 // Strides that read a tensor of `from` as if it had the shape `to` that it broadcasts to: 0 along
 // dimensions of 1 and along those that it does not have.
@@ -28,8 +30,8 @@ inline Shape broadcast_strides(const Shape& from, const Shape& to) {
   return broadcast_strides(from, row_major_strides(from), to);
 }
 
-// Calls f(offsets) for the indices [begin, end) of `shape` in row-major order; offsets[k] is the dot
-// product of the index and strides[k].
+// Calls f(offsets) for the indices [begin, end) of `shape` in row-major order; offsets[k] is the
+// dot product of the index and strides[k].
 template <std::size_t N, class F>
 void for_each_offset(const Shape& shape, const std::array<Shape, N>& strides, std::int64_t begin,
                      std::int64_t end, F&& f) {

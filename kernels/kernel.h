@@ -2,8 +2,8 @@
 // How an operator runs: the contract between the op files and the devices.
 //
 // An op has an ordered list of implementations per device. Asked with concrete shapes, an
-// implementation answers with a kernel or with nothing ("not for me"); the reference closes the list.
-// All that can fail, allocate or compile code happens then; a kernel's run() does neither.
+// implementation answers with a kernel or with nothing ("not for me"); the reference closes the
+// list. All that can fail, allocate or compile code happens then; a kernel's run() does neither.
 #pragma once
 
 #include <algorithm>
@@ -29,8 +29,8 @@ namespace quern {
 // ---- running -----------------------------------------------------------------------------------
 
 // Threads of one run. Calls body(begin, end) over parts of [0, n), at least `grain` long each, on
-// at most `threads` threads, the caller's own included; returns when all are done. Small n stays on the
-// caller. The body may not throw and may not nest another parallel_for.
+// at most `threads` threads, the caller's own included; returns when all are done. Small n stays on
+// the caller. The body may not throw and may not nest another parallel_for.
 class Parallel {
  public:
   explicit Parallel(int threads = 1) : threads_(threads) {}
@@ -80,7 +80,8 @@ class CpuKernel {
     return std::unique_ptr<KernelState>();
   }
   // An error only for what the data alone can show: an index out of range, say.
-  virtual Status run(const KernelArgs& args, KernelState* state, const Parallel& parallel) const = 0;
+  virtual Status run(const KernelArgs& args, KernelState* state,
+                     const Parallel& parallel) const = 0;
 };
 
 // ---- choosing ----------------------------------------------------------------------------------
@@ -159,7 +160,9 @@ struct KernelChoice {
 };
 
 using Selection = Result<std::optional<KernelChoice>>;
-inline Selection not_for_me() { return std::optional<KernelChoice>(); }
+inline Selection not_for_me() {
+  return std::optional<KernelChoice>();
+}
 
 struct CpuImplementation {
   std::string_view name;

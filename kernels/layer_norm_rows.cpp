@@ -13,7 +13,8 @@ namespace {
 
 class LayerNormRows final : public CpuKernel {
  public:
-  LayerNormRows(const LayerNorm& op, std::int64_t rows, std::int64_t n) : op_(op), rows_(rows), n_(n) {}
+  LayerNormRows(const LayerNorm& op, std::int64_t rows, std::int64_t n)
+      : op_(op), rows_(rows), n_(n) {}
 
   Status run(const KernelArgs& args, KernelState*, const Parallel& parallel) const override {
     const auto at = [&](std::size_t i) {
@@ -55,7 +56,8 @@ Selection select_layer_norm_rows(const KernelRequest& r) {
   for (std::size_t i = 1; i < r.inputs.size(); ++i)
     if (r.has(i) && (r.dtype(i) != DType::f32 || r.shape(i).elements() != n)) return not_for_me();
   const bool one_axis = n == shape[axis];
-  const Layout layout = one_axis ? layout_with_rows(r.inputs[0].desc, axis) : Layout::row_major(shape);
+  const Layout layout =
+      one_axis ? layout_with_rows(r.inputs[0].desc, axis) : Layout::row_major(shape);
   KernelChoice choice;
   choice.implementation = std::string("rows ") + simd().name;
   choice.input_layouts.resize(r.inputs.size());

@@ -49,8 +49,7 @@ inline bool is_row_major(const TensorDesc& t) {
   return same_placement(t.shape, t.layout, Layout::row_major(t.shape));
 }
 inline bool is_channels_last(const TensorDesc& t) {
-  return t.shape.rank() >= 3 &&
-         same_placement(t.shape, t.layout, Layout::channels_last(t.shape));
+  return t.shape.rank() >= 3 && same_placement(t.shape, t.layout, Layout::channels_last(t.shape));
 }
 // No holes, no overlap: the elements fill bytes() in some order, without padding.
 bool is_dense(const TensorDesc& t);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// MatMul by oneDNN. A constant right-hand side is packed once, and the batch of the left one is folded
-// into its rows; otherwise both sides are read by strides where they lie (attention reads its heads
-// without a transposition). alpha, a bias and further post-ops are fused.
+// MatMul by oneDNN. A constant right-hand side is packed once, and the batch of the left one is
+// folded into its rows; otherwise both sides are read by strides where they lie (attention reads
+// its heads without a transposition). alpha, a bias and further post-ops are fused.
 #include "kernels/matmul_onednn.h"
 
 #include "kernels/iterate.h"
@@ -15,7 +15,8 @@ using onednn::Md;
 
 constexpr auto f32 = onednn::DataType::f32;
 
-// One side as the matrices that are multiplied: batch dimensions, then rows and columns, with strides.
+// One side as the matrices that are multiplied: batch dimensions, then rows and columns, with
+// strides.
 struct Side {
   Shape dims;
   Shape strides;
@@ -117,8 +118,7 @@ std::optional<Problem> describe(const KernelRequest& r) {
   const std::size_t rank = std::max(p.a.dims.rank(), p.b.dims.rank());
   pad_rank(p.a, rank);
   pad_rank(p.b, rank);
-  for (std::size_t i = 0; i + 2 < rank; ++i)
-    p.dst.push_back(std::max(p.a.dims[i], p.b.dims[i]));
+  for (std::size_t i = 0; i + 2 < rank; ++i) p.dst.push_back(std::max(p.a.dims[i], p.b.dims[i]));
   p.dst.push_back(p.a.dims[rank - 2]);
   p.dst.push_back(p.b.dims[rank - 1]);
   if (p.b.dims.elements(0, rank - 2) != 1 || rank == 2) {
@@ -159,8 +159,8 @@ bool suits(const KernelRequest& r) {
 }
 
 onednn::FusedPostOps fuse(const KernelRequest& r, const Problem& p, bool has_bias) {
-  onednn::PostOpRules rules{.as_matrix = p.as_matrix, .scale = r.as<MatMul>().alpha,
-                            .skip = has_bias ? 1U : 0U};
+  onednn::PostOpRules rules{
+      .as_matrix = p.as_matrix, .scale = r.as<MatMul>().alpha, .skip = has_bias ? 1U : 0U};
   const Shape& shape = r.outputs[0].shape;
   const bool same_rank = shape.rank() == p.dst.rank();
   if (!same_rank && (!p.as_matrix || shape.rank() < 2)) rules.skip = r.post_ops.size();

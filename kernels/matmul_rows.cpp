@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // MatMul in f32 by the engine's own product, for machines without oneDNN. A right-hand side whose
-// columns lie behind each other is read as it is; one that is transposed is put into panels, once if
-// it is constant.
+// columns lie behind each other is read as it is; one that is transposed is put into panels, once
+// if it is constant.
 #include "kernels/matmul_rows.h"
 
 #include <algorithm>
@@ -69,25 +69,26 @@ class MatMulRows final : public CpuKernel {
   void multiply(const float* a, const Operand& b, float* c, const Parallel& parallel) const {
     const std::int64_t blocks = (p_.rows + block_rows - 1) / block_rows;
     const std::int64_t work = 2 * std::min(block_rows, p_.rows) * p_.columns * p_.depth;
-    parallel(blocks, std::max<std::int64_t>(1, 400'000 / std::max<std::int64_t>(work, 1)),
-             [&](std::int64_t begin, std::int64_t end) {
-               const std::int64_t first = begin * block_rows;
-               const std::int64_t rows = std::min(end * block_rows, p_.rows) - first;
-               float* to = c + first * p_.columns;
-               simd().multiply({.a = a + first * p_.a_row,
-                                .a_stride = p_.a_row,
-                                .b = b.data,
-                                .b_stride = b.stride,
-                                .b_panel = b.panel,
-                                .c = to,
-                                .c_stride = p_.columns,
-                                .rows = rows,
-                                .depth = p_.depth,
-                                .columns = p_.columns,
-                                .accumulate = false});
-               if (alpha_ != 1)
-                 simd().binary(BinaryKind::mul, {to, false}, {&alpha_, true}, to, rows * p_.columns);
-             });
+    parallel(
+        blocks, std::max<std::int64_t>(1, 400'000 / std::max<std::int64_t>(work, 1)),
+        [&](std::int64_t begin, std::int64_t end) {
+          const std::int64_t first = begin * block_rows;
+          const std::int64_t rows = std::min(end * block_rows, p_.rows) - first;
+          float* to = c + first * p_.columns;
+          simd().multiply({.a = a + first * p_.a_row,
+                           .a_stride = p_.a_row,
+                           .b = b.data,
+                           .b_stride = b.stride,
+                           .b_panel = b.panel,
+                           .c = to,
+                           .c_stride = p_.columns,
+                           .rows = rows,
+                           .depth = p_.depth,
+                           .columns = p_.columns,
+                           .accumulate = false});
+          if (alpha_ != 1)
+            simd().binary(BinaryKind::mul, {to, false}, {&alpha_, true}, to, rows * p_.columns);
+        });
   }
 
   ProductShape p_;
@@ -107,9 +108,9 @@ Result<std::shared_ptr<const std::byte>> pack_constant(const KernelRequest& r,
     });
     return {};
   };
-  return r.target.weights->find_or_make(cat("product panels|", p.b_row, "|", p.b_column, "|", source.key()),
-                                        static_cast<std::size_t>(panel_floats(p)) * sizeof(float),
-                                        fill);
+  return r.target.weights->find_or_make(
+      cat("product panels|", p.b_row, "|", p.b_column, "|", source.key()),
+      static_cast<std::size_t>(panel_floats(p)) * sizeof(float), fill);
 }
 
 }  // namespace
@@ -121,7 +122,8 @@ Selection select_matmul_rows(const KernelRequest& r) {
   const ProductShape p = product_shape(r.shape(0), r.shape(1), op.transpose_a, op.transpose_b);
   if (p.depth == 0 || (p.a_column != 1 && p.depth > 1)) return not_for_me();
   std::shared_ptr<const std::byte> packed;
-  const bool one_matrix = std::ranges::all_of(p.b_batch.dims(), [](std::int64_t s) { return s == 0; });
+  const bool one_matrix =
+      std::ranges::all_of(p.b_batch.dims(), [](std::int64_t s) { return s == 0; });
   if (r.inputs[1].constant && one_matrix) {
     QUERN_ASSIGN(packed, pack_constant(r, p));
   }

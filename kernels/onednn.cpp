@@ -45,9 +45,15 @@ std::optional<DataType> data_type(DType dtype) {
   }
 }
 
-Dims dims_of(const Shape& shape) { return Dims(shape.begin(), shape.end()); }
-Md md(DataType type, const Dims& dims, Tag tag) { return Md(dims, type, tag); }
-Md any(DataType type, const Dims& dims) { return Md(dims, type, Tag::any); }
+Dims dims_of(const Shape& shape) {
+  return Dims(shape.begin(), shape.end());
+}
+Md md(DataType type, const Dims& dims, Tag tag) {
+  return Md(dims, type, tag);
+}
+Md any(DataType type, const Dims& dims) {
+  return Md(dims, type, Tag::any);
+}
 Md strided(DataType type, const Dims& dims, const Dims& strides) {
   return Md(dims, type, strides);
 }
@@ -114,8 +120,8 @@ Dims md_dims(const Md& m) {
 
 std::string format_key(const Md& m) {
 #if QUERN_ONEDNN_3
-  std::string key = cat(static_cast<int>(m.get_data_type()), ":",
-                        static_cast<int>(m.get_format_kind()), ":");
+  std::string key =
+      cat(static_cast<int>(m.get_data_type()), ":", static_cast<int>(m.get_format_kind()), ":");
   for (auto v : m.get_padded_dims()) key += cat(v, ",");
   if (m.get_format_kind() == dnnl::memory::format_kind::blocked) {
     for (auto v : m.get_strides()) key += cat(v, ",");
@@ -183,10 +189,8 @@ std::optional<algorithm> binary_algorithm(const BinaryPostOp& b) {
     case BinaryKind::mul: return algorithm::binary_mul;
     case BinaryKind::min: return algorithm::binary_min;
     case BinaryKind::max: return algorithm::binary_max;
-    case BinaryKind::sub:
-      return b.swapped ? std::nullopt : std::optional(algorithm::binary_sub);
-    case BinaryKind::div:
-      return b.swapped ? std::nullopt : std::optional(algorithm::binary_div);
+    case BinaryKind::sub: return b.swapped ? std::nullopt : std::optional(algorithm::binary_sub);
+    case BinaryKind::div: return b.swapped ? std::nullopt : std::optional(algorithm::binary_div);
     default: return std::nullopt;
   }
 }
@@ -236,9 +240,9 @@ FusedPostOps fuse_post_ops(const KernelRequest& request, const Shape& dst_shape,
   for (std::size_t i = rules.skip; i < request.post_ops.size(); ++i) {
     const PostOp& p = request.post_ops[i];
     const auto* unary = std::get_if<Unary>(&p);
-    const bool ok = unary ? append_unary(fused.ops, *unary)
-                          : append_binary(fused, request, dst_shape, rules,
-                                          *std::get_if<BinaryPostOp>(&p));
+    const bool ok =
+        unary ? append_unary(fused.ops, *unary)
+              : append_binary(fused, request, dst_shape, rules, *std::get_if<BinaryPostOp>(&p));
     if (!ok) break;
     ++fused.taken;
   }
@@ -276,18 +280,17 @@ class OneDnnKernel final : public CpuKernel {
     for (std::size_t i = 0; i < args_.size(); ++i) {
       const Arg& a = args_[i];
       if (a.source == Arg::Source::packed) continue;
-      void* p = a.source == Arg::Source::scratch ? args.scratch
-                : a.source == Arg::Source::output
-                    ? args.outputs[a.index]
-                    : const_cast<std::byte*>(args.inputs[a.index]);
+      void* p = a.source == Arg::Source::scratch  ? args.scratch
+                : a.source == Arg::Source::output ? args.outputs[a.index]
+                                                  : const_cast<std::byte*>(args.inputs[a.index]);
       if (p == state.handles[i]) continue;
       state.handles[i] = p;
       dnnl_memory_set_data_handle(state.args[i].memory, p);
     }
     set_openmp_threads(threads_);
-    const auto status = dnnl_primitive_execute(primitive_.get(), state.stream.get(),
-                                               static_cast<int>(state.args.size()),
-                                               state.args.data());
+    const auto status =
+        dnnl_primitive_execute(primitive_.get(), state.stream.get(),
+                               static_cast<int>(state.args.size()), state.args.data());
     if (status == dnnl_success) return {};
     return {Code::internal, cat("oneDNN could not execute: status ", static_cast<int>(status))};
   }
@@ -344,8 +347,7 @@ Selection KernelBuilder::finish(const std::string& implementation, const Md& scr
   if (choice_.scratch_bytes)
     args_.push_back({Arg::Source::scratch, DNNL_ARG_SCRATCHPAD, 0, scratchpad, nullptr});
   choice_.implementation = "onednn " + implementation;
-  choice_.kernel =
-      std::make_unique<OneDnnKernel>(std::move(primitive), std::move(args_), threads_);
+  choice_.kernel = std::make_unique<OneDnnKernel>(std::move(primitive), std::move(args_), threads_);
   return std::optional<KernelChoice>(std::move(choice_));
 }
 
@@ -378,8 +380,8 @@ Result<Tensor> as_packable(const ConstantSource& source) {
 }  // namespace
 
 Result<std::shared_ptr<const std::byte>> pack_constant(const KernelRequest& request,
-                                                       const ConstantSource& source,
-                                                       const Md& from, const Md& to) {
+                                                       const ConstantSource& source, const Md& from,
+                                                       const Md& to) {
   const auto fill = [&](std::byte* packed) -> Status {
     QUERN_ASSIGN(const Tensor t, as_packable(source));
     dnnl::memory src(from, engine(), const_cast<std::byte*>(t.data()));
@@ -450,16 +452,15 @@ dnnl::matmul::primitive_desc matmul_pd(const Md& a, const Md& b, const std::opti
 #endif
 }
 
-PoolPrimitive::primitive_desc pool_pd(algorithm a, const Md& src, const Md& dst,
-                                      const Dims& kernel, const ConvGeometry& g,
-                                      const dnnl::primitive_attr& attr) {
+PoolPrimitive::primitive_desc pool_pd(algorithm a, const Md& src, const Md& dst, const Dims& kernel,
+                                      const ConvGeometry& g, const dnnl::primitive_attr& attr) {
 #if QUERN_ONEDNN_3
   return PoolPrimitive::primitive_desc(engine(), inference, a, src, dst, g.strides, kernel,
                                        g.dilations, g.pads_begin, g.pads_end, attr, true);
 #else
-  return PoolPrimitive::primitive_desc({inference, a, src, dst, g.strides, kernel, g.dilations,
-                                        g.pads_begin, g.pads_end},
-                                       attr, engine(), true);
+  return PoolPrimitive::primitive_desc(
+      {inference, a, src, dst, g.strides, kernel, g.dilations, g.pads_begin, g.pads_end}, attr,
+      engine(), true);
 #endif
 }
 

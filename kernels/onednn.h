@@ -5,14 +5,14 @@
 
 #include "onednn_dispatch.h"  // generated: before dnnl.hpp, which it redirects
 
-#include <oneapi/dnnl/dnnl.hpp>
-#include <oneapi/dnnl/dnnl_version.h>
-
 #include <memory>
 #include <optional>
 #include <string>
 #include <utility>
 #include <vector>
+
+#include <oneapi/dnnl/dnnl.hpp>
+#include <oneapi/dnnl/dnnl_version.h>
 
 #include "kernels/kernel.h"
 
@@ -130,8 +130,8 @@ dnnl::primitive_attr make_attr(const dnnl::post_ops& ops = {});
 // The constant `source`, seen as `from` (row-major elements of its own dtype, or f32 when it is a
 // 16-bit float), in the format `to`: from the WeightStore or packed now.
 Result<std::shared_ptr<const std::byte>> pack_constant(const KernelRequest& request,
-                                                       const ConstantSource& source,
-                                                       const Md& from, const Md& to);
+                                                       const ConstantSource& source, const Md& from,
+                                                       const Md& to);
 
 // Threads for work of this size: one for small work, where waking a team costs more than it gives.
 int threads_for(const KernelRequest& request, double flops);

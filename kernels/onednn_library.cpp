@@ -2,10 +2,11 @@
 // Opens libdnnl at run time: a program starts on a machine without it, and libgomp, which comes
 // along, is loaded with the idle behaviour that we want (openmp.h).
 #define QUERN_ONEDNN_NO_DISPATCH
+#include "onednn_dispatch.h"
+
 #include <dlfcn.h>
 
 #include "kernels/openmp.h"
-#include "onednn_dispatch.h"
 
 namespace quern {
 namespace onednn {
@@ -19,7 +20,7 @@ OneDnnApi load() noexcept {
   OneDnnApi api;
   void* library = dlopen(QUERN_ONEDNN_SONAME, RTLD_NOW | RTLD_LOCAL);
   if (!library) return api;
-#define QUERN_FIND(name)                                             \
+#define QUERN_FIND(name)                                                  \
   api.name = reinterpret_cast<decltype(api.name)>(dlsym(library, #name)); \
   if (!api.name) return {};
   QUERN_ONEDNN_FUNCTIONS(QUERN_FIND)
@@ -34,6 +35,8 @@ const OneDnnApi& onednn_api() noexcept {
   return api;
 }
 
-bool onednn::available() noexcept { return onednn_api().dnnl_engine_create != nullptr; }
+bool onednn::available() noexcept {
+  return onednn_api().dnnl_engine_create != nullptr;
+}
 
 }  // namespace quern

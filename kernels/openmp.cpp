@@ -1,14 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "kernels/openmp.h"
 
-#include <dlfcn.h>
-#include <sched.h>
-
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
 #include <cstdlib>
+#include <dlfcn.h>
 #include <fstream>
+#include <sched.h>
 #include <string>
 
 #include "kernels/kernel.h"
@@ -103,7 +102,9 @@ double cgroup_quota() {
 
 }  // namespace
 
-bool open_openmp() noexcept { return static_cast<bool>(openmp()); }
+bool open_openmp() noexcept {
+  return static_cast<bool>(openmp());
+}
 
 int set_openmp_threads(int threads) noexcept {
   if (!openmp()) return 1;

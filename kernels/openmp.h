@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The OpenMP runtime that oneDNN brings along, opened at run time: our own loops run on the same team
-// of threads, so that two pools never fight for the cores.
+// The OpenMP runtime that oneDNN brings along, opened at run time: our own loops run on the same
+// team of threads, so that two pools never fight for the cores.
 #pragma once
 
 namespace quern {

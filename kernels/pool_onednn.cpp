@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Pool by oneDNN, in the layout that the source has.
+#include "kernels/pool_onednn.h"
+
 #include "kernels/onednn.h"
 #include "kernels/pool.h"
-#include "kernels/pool_onednn.h"
 
 namespace quern {
 namespace {
@@ -63,7 +64,8 @@ Selection select_pool_onednn(const KernelRequest& r) {
     const auto dst_layout = onednn::layout_of(pd.dst_desc(), dst);
     if (!dst_layout) return not_for_me();
     onednn::KernelBuilder b(r);
-    b.threads(onednn::threads_for(r, static_cast<double>(dst.elements() * w.kernel.elements()) * 4));
+    b.threads(
+        onednn::threads_for(r, static_cast<double>(dst.elements() * w.kernel.elements()) * 4));
     b.input(DNNL_ARG_SRC, 0, *src_md, layout);
     b.output(DNNL_ARG_DST, 0, pd.dst_desc(), *dst_layout);
     return b.finish(pd, onednn::PoolPrimitive(pd));

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reduce in f32 over a dense tensor as it lies. Where the innermost dimension is folded, each run of
-// it goes through a vector reduction; where it stays, whole runs are accumulated onto each other.
+// Reduce in f32 over a dense tensor as it lies. Where the innermost dimension is folded, each run
+// of it goes through a vector reduction; where it stays, whole runs are accumulated onto each
+// other.
 #include "kernels/reduce_rows.h"
 
 #include <algorithm>
@@ -91,16 +92,18 @@ std::optional<Steps> steps_of(ReduceKind kind, std::int64_t folded) {
 
 class ReduceRows final : public CpuKernel {
  public:
-  ReduceRows(const Folding& f, const Steps& s, bool in_chunks) : f_(f), steps_(s), in_chunks_(in_chunks) {}
+  ReduceRows(const Folding& f, const Steps& s, bool in_chunks)
+      : f_(f), steps_(s), in_chunks_(in_chunks) {}
 
   Status run(const KernelArgs& args, KernelState*, const Parallel& parallel) const override {
     const auto* x = reinterpret_cast<const float*>(args.inputs[0]);
     auto* y = reinterpret_cast<float*>(args.outputs[0]);
     const std::int64_t pieces = in_chunks_ ? (f_.run + chunk - 1) / chunk : 1;
     const std::int64_t work = f_.folded.elements() * std::min(f_.run, in_chunks_ ? chunk : f_.run);
-    parallel(f_.kept.elements() * pieces, row_grain(work), [&](std::int64_t begin, std::int64_t end) {
-      for (std::int64_t u = begin; u < end; ++u) unit(x, y, u / pieces, u % pieces);
-    });
+    parallel(f_.kept.elements() * pieces, row_grain(work),
+             [&](std::int64_t begin, std::int64_t end) {
+               for (std::int64_t u = begin; u < end; ++u) unit(x, y, u / pieces, u % pieces);
+             });
     return {};
   }
 
@@ -109,14 +112,15 @@ class ReduceRows final : public CpuKernel {
   static constexpr std::int64_t long_run = 4096;
 
   void unit(const float* x, float* y, std::int64_t row, std::int64_t piece) const {
-    for_each_offset(f_.kept, std::array{f_.kept_in, f_.kept_out}, row, row + 1, [&](const auto& at) {
-      if (f_.run_folds) {
-        y[at[1]] = finish(fold_runs(x + at[0]));
-      } else {
-        fold_onto(x + at[0] + piece * chunk, y + at[1] + piece * chunk * f_.run_out,
-                  std::min(chunk, f_.run - piece * chunk));
-      }
-    });
+    for_each_offset(f_.kept, std::array{f_.kept_in, f_.kept_out}, row, row + 1,
+                    [&](const auto& at) {
+                      if (f_.run_folds) {
+                        y[at[1]] = finish(fold_runs(x + at[0]));
+                      } else {
+                        fold_onto(x + at[0] + piece * chunk, y + at[1] + piece * chunk * f_.run_out,
+                                  std::min(chunk, f_.run - piece * chunk));
+                      }
+                    });
   }
 
   bool sums() const { return steps_.fold != Fold::max && steps_.fold != Fold::min; }

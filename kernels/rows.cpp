@@ -20,7 +20,8 @@ Layout layout_with_rows(const TensorDesc& desc, std::size_t axis) {
                               desc.layout.strides[static_cast<std::size_t>(b)];
                      });
   const auto end = order.begin() + static_cast<long>(rank);
-  std::stable_partition(order.begin(), end, [&](std::int64_t d) { return d != static_cast<std::int64_t>(axis); });
+  std::stable_partition(order.begin(), end,
+                        [&](std::int64_t d) { return d != static_cast<std::int64_t>(axis); });
   return Layout::permuted(desc.shape, std::span(order).first(rank));
 }
 

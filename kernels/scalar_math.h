@@ -229,7 +229,9 @@ bool compare(BinaryKind kind, const T& a, const T& b) {
   }
 }
 
-constexpr bool is_comparison(BinaryKind k) { return k >= BinaryKind::equal; }
+constexpr bool is_comparison(BinaryKind k) {
+  return k >= BinaryKind::equal;
+}
 constexpr bool is_logical(BinaryKind k) {
   return k == BinaryKind::logical_and || k == BinaryKind::logical_or ||
          k == BinaryKind::logical_xor;

@@ -16,8 +16,7 @@ class ReferenceKernel final : public CpuKernel {
         name_(cat("node '", printable(request.name), "' (", request.def.name, ")")),
         scratch_bytes_(scratch_bytes),
         outputs_(request.outputs.begin(), request.outputs.end()) {
-    for (const KernelInput& in : request.inputs)
-      inputs_.push_back({in.desc.dtype, in.desc.shape});
+    for (const KernelInput& in : request.inputs) inputs_.push_back({in.desc.dtype, in.desc.shape});
   }
 
   struct State final : KernelState {

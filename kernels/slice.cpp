@@ -3,8 +3,10 @@
 //
 // ONNX: Slice, opsets 1 to 13 (starts, ends and axes that were attributes import as inputs). Bounds
 // count from the end when negative and are clamped: to [0, d] when going up, and when going down
-// start to [0, d - 1] and end to [-1, d - 1]. (numpy differs in one point: going down from before the
-// first element it gives nothing, here it gives the first one, as the specification has it.)
+// start to [0, d - 1] and end to [-1, d - 1]. (numpy differs in one point: going down from before
+// the first element it gives nothing, here it gives the first one, as the specification has it.)
+#include "kernels/slice.h"
+
 #include <algorithm>
 #include <limits>
 #include <numeric>
@@ -13,7 +15,6 @@
 #include "kernels/infer.h"
 #include "kernels/kernel.h"
 #include "kernels/movement.h"
-#include "kernels/slice.h"
 
 namespace quern {
 namespace {
@@ -149,9 +150,9 @@ std::array<SliceStep, Shape::max_rank> slice_steps(const Shape& x,
   for (std::int64_t i = 0; i < n; ++i) {
     const std::size_t axis =
         has(3) ? positive_axis(index_at(inputs[3], i), x.rank()) : static_cast<std::size_t>(i);
-    const Cut cut = clamped({index_at(inputs[1], i), index_at(inputs[2], i),
-                             has(4) ? index_at(inputs[4], i) : 1},
-                            x[axis]);
+    const Cut cut = clamped(
+        {index_at(inputs[1], i), index_at(inputs[2], i), has(4) ? index_at(inputs[4], i) : 1},
+        x[axis]);
     steps[axis] = {cut.start, cut.step};
   }
   return steps;

@@ -9,8 +9,8 @@
 
 namespace quern {
 
-// Where a slice begins along each dimension and how it steps, for operands that inference has accepted
-// (inputs as the node has them: x, starts, ends, axes?, steps?).
+// Where a slice begins along each dimension and how it steps, for operands that inference has
+// accepted (inputs as the node has them: x, starts, ends, axes?, steps?).
 struct SliceStep {
   std::int64_t start = 0;
   std::int64_t step = 1;

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Softmax: y = exp(x - max x) / sum exp(x - max x) along an axis; log_softmax its logarithm; hardmax
-// one for the first largest element, zero for the rest.
+// Softmax: y = exp(x - max x) / sum exp(x - max x) along an axis; log_softmax its logarithm;
+// hardmax one for the first largest element, zero for the rest.
 //
-// ONNX: Softmax, LogSoftmax, Hardmax. From opset 13 on along one axis, before over all dimensions from
-// the axis on (`flatten`). Sums in float (double for f64). A row that holds NaN, or nothing but
-// -inf, is NaN.
+// ONNX: Softmax, LogSoftmax, Hardmax. From opset 13 on along one axis, before over all dimensions
+// from the axis on (`flatten`). Sums in float (double for f64). A row that holds NaN, or nothing
+// but -inf, is NaN.
 #include "graph/text_util.h"
 #include "kernels/infer.h"
 #include "kernels/iterate.h"
@@ -17,7 +17,8 @@ namespace {
 
 Status infer(InferContext& c) {
   QUERN_TRY(want_floats(c, 0));
-  if (const Dims* dims = c.dims(0)) QUERN_TRY(c.axis(c.op<Softmax>().axis, std::max<std::size_t>(dims->size(), 1)).status());
+  if (const Dims* dims = c.dims(0))
+    QUERN_TRY(c.axis(c.op<Softmax>().axis, std::max<std::size_t>(dims->size(), 1)).status());
   return infer_like_input(c);
 }
 

@@ -1,18 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 // Softmax and log_softmax in f32 over rows that lie behind each other.
+#include "kernels/softmax_rows.h"
+
 #include <cmath>
 
 #include "kernels/iterate.h"
 #include "kernels/rows.h"
 #include "kernels/simd/simd.h"
-#include "kernels/softmax_rows.h"
 
 namespace quern {
 namespace {
 
 class SoftmaxRows final : public CpuKernel {
  public:
-  SoftmaxRows(SoftmaxKind kind, std::int64_t rows, std::int64_t n) : kind_(kind), rows_(rows), n_(n) {}
+  SoftmaxRows(SoftmaxKind kind, std::int64_t rows, std::int64_t n)
+      : kind_(kind), rows_(rows), n_(n) {}
 
   Status run(const KernelArgs& args, KernelState*, const Parallel& parallel) const override {
     const auto* x = reinterpret_cast<const float*>(args.inputs[0]);
@@ -51,10 +53,12 @@ class SoftmaxRows final : public CpuKernel {
 Selection select_softmax_rows(const KernelRequest& r) {
   const auto& op = r.as<Softmax>();
   const Shape& shape = r.shape(0);
-  if (r.dtype(0) != DType::f32 || op.kind == SoftmaxKind::hardmax || shape.elements() == 0 || shape.empty())
+  if (r.dtype(0) != DType::f32 || op.kind == SoftmaxKind::hardmax || shape.elements() == 0 ||
+      shape.empty())
     return not_for_me();
   const std::size_t axis = positive_axis(op.axis, shape.rank());
-  const Layout layout = op.flatten ? Layout::row_major(shape) : layout_with_rows(r.inputs[0].desc, axis);
+  const Layout layout =
+      op.flatten ? Layout::row_major(shape) : layout_with_rows(r.inputs[0].desc, axis);
   const std::int64_t n = op.flatten ? shape.elements(axis) : shape[axis];
   KernelChoice choice;
   choice.implementation = std::string("rows ") + simd().name;

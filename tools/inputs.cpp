@@ -38,7 +38,8 @@ std::vector<std::string> symbols_of(const std::vector<ValueSpec>& specs) {
 // Session wants elements aligned; those of a mapped file may not be. Strings are never in one.
 Result<Tensor> aligned(Tensor t) {
   const std::size_t alignment = std::min<std::size_t>(size_of(t.dtype()), 8);
-  if (t.dtype() == DType::string || reinterpret_cast<std::uintptr_t>(t.data()) % alignment == 0) return t;
+  if (t.dtype() == DType::string || reinterpret_cast<std::uintptr_t>(t.data()) % alignment == 0)
+    return t;
   return Tensor::copy_of(t.type(), {t.data(), t.bytes()});
 }
 

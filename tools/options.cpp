@@ -333,12 +333,13 @@ Verb profile_row(ProfileArgs& a) {
 Verb plan_row(PlanArgs& a) {
   Verb v{.name = "plan",
          .summary = "compare placements of a model's buffers in memory",
-         .about = "Places all intermediate results of a run in one arena, by each strategy, and shows "
-                  "what the arena takes against the lower bound (the most that is alive at one "
-                  "time), how long planning took and what is proven.\n\n"
-                  "Instead of a model it takes a problem as CSV in the format of MiniMalloc: "
-                  "id,lower,upper,size and, if wanted, alignment, gaps, offset. Buffers live in the "
-                  "steps [lower, upper)."};
+         .about =
+             "Places all intermediate results of a run in one arena, by each strategy, and shows "
+             "what the arena takes against the lower bound (the most that is alive at one "
+             "time), how long planning took and what is proven.\n\n"
+             "Instead of a model it takes a problem as CSV in the format of MiniMalloc: "
+             "id,lower,upper,size and, if wanted, alignment, gaps, offset. Buffers live in the "
+             "steps [lower, upper)."};
   v.options.push_back({.names = "MODEL",
                        .help = "an .onnx file, or a .csv file with buffers",
                        .target = &a.model,
@@ -380,11 +381,12 @@ Verb plan_row(PlanArgs& a) {
   append(v.options, input_rows(a.inputs));
   append(v.options, device_rows(a.device));
   v.options.push_back(json_row(a.json));
-  v.examples = {{"quern plan model.onnx", "every strategy"},
-                {"quern plan model.onnx --dim batch=8 --strategy auto", "one strategy, another batch"},
-                {"quern plan buffers.csv --capacity 1048576 --strategy exact --time-limit 10",
-                 "do these buffers fit?"},
-                {"quern plan model.onnx --html plan.html", "to look at in a browser"}};
+  v.examples = {
+      {"quern plan model.onnx", "every strategy"},
+      {"quern plan model.onnx --dim batch=8 --strategy auto", "one strategy, another batch"},
+      {"quern plan buffers.csv --capacity 1048576 --strategy exact --time-limit 10",
+       "do these buffers fit?"},
+      {"quern plan model.onnx --html plan.html", "to look at in a browser"}};
   return v;
 }
 

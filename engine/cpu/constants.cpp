@@ -148,7 +148,8 @@ bool can_be_constant(const Graph& g, NodeId id) {
   const auto types_of = [&](std::span<const ValueId> values) {
     std::optional<std::vector<TensorType>> types(std::in_place);
     for (ValueId v : values) {
-      if (v != no_value && !g.type(v).fully_known()) return std::optional<std::vector<TensorType>>();
+      if (v != no_value && !g.type(v).fully_known())
+        return std::optional<std::vector<TensorType>>();
       if (v != no_value) types->push_back({g.type(v).dtype, *g.type(v).shape()});
     }
     return types;

@@ -52,7 +52,8 @@ void Instance::bind(const Call& call) {
   };
   for (std::size_t i = 0; i < steps_.size(); ++i) {
     const Step& s = program_->steps[i];
-    for (std::size_t k = 0; k < s.inputs.size(); ++k) inputs_[steps_[i].inputs + k] = pointer(s.inputs[k]);
+    for (std::size_t k = 0; k < s.inputs.size(); ++k)
+      inputs_[steps_[i].inputs + k] = pointer(s.inputs[k]);
     for (std::size_t k = 0; k < s.outputs.size(); ++k)
       outputs_[steps_[i].outputs + k] = const_cast<std::byte*>(pointer(s.outputs[k]));
   }
@@ -73,7 +74,8 @@ Status Instance::run(const Call& call) {
                           arena_ + s.scratch_offset,
                           dynamic ? shapes_.data() : nullptr,
                           &strings_};
-    const auto begin = call.listener ? std::chrono::steady_clock::now() : std::chrono::steady_clock::time_point();
+    const auto begin =
+        call.listener ? std::chrono::steady_clock::now() : std::chrono::steady_clock::time_point();
     QUERN_TRY(s.kernel->run(args, steps_[i].state.get(), parallel));
     if (call.listener) call.listener->on_step(s, begin, std::chrono::steady_clock::now());
     for (std::size_t k = 0; k < s.dynamic_outputs.size(); ++k)

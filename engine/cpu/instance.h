@@ -40,9 +40,9 @@ class Instance {
   static Result<std::unique_ptr<Instance>> create(std::shared_ptr<const Program> program);
 
   struct Call {
-    std::byte* arena;                              // program.arena_bytes, aligned to 64
-    std::span<const std::byte* const> inputs;      // of the program, in order
-    std::span<std::byte* const> outputs;           // null: in the arena
+    std::byte* arena;                          // program.arena_bytes, aligned to 64
+    std::span<const std::byte* const> inputs;  // of the program, in order
+    std::span<std::byte* const> outputs;       // null: in the arena
     StopSignals stop;
     StepListener* listener = nullptr;
   };

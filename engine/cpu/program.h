@@ -17,13 +17,14 @@
 
 namespace quern::cpu {
 
-// Where an operand lies: an offset from one of the places that a run binds, or a constant's address.
+// Where an operand lies: an offset from one of the places that a run binds, or a constant's
+// address.
 struct Operand {
   enum class Base : std::uint8_t { none, arena, input, output, constant };
 
   Base base = Base::none;
-  std::uint32_t index = 0;     // of the input or output
-  std::uint64_t offset = 0;    // bytes
+  std::uint32_t index = 0;   // of the input or output
+  std::uint64_t offset = 0;  // bytes
   const std::byte* constant = nullptr;
 };
 
@@ -48,7 +49,7 @@ struct Step {
 struct Program {
   std::vector<Step> steps;
   std::vector<TensorType> inputs;
-  std::vector<TensorType> outputs;          // of dynamic ones: the largest
+  std::vector<TensorType> outputs;            // of dynamic ones: the largest
   std::vector<std::uint64_t> output_offsets;  // in the arena, unless the run binds its own place
   std::uint64_t arena_bytes = 0;
   MemoryProblem memory_problem;

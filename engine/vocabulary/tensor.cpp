@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <quern/tensor.h>
-
 #include <cstdlib>
 #include <cstring>
 #include <limits>
+
+#include <quern/tensor.h>
 
 namespace quern {
 
@@ -34,7 +34,9 @@ std::string Shape::text() const {
   return s + "]";
 }
 
-std::string TensorType::text() const { return std::string(name_of(dtype)) + shape.text(); }
+std::string TensorType::text() const {
+  return std::string(name_of(dtype)) + shape.text();
+}
 
 namespace {
 constexpr std::size_t tensor_alignment = 64;
@@ -48,8 +50,8 @@ Result<Tensor> Tensor::zeros(TensorType type) {
   const std::size_t rounded = (bytes / tensor_alignment + 1) * tensor_alignment;
   void* memory = std::aligned_alloc(tensor_alignment, rounded);
   if (!memory)
-    return Status(Code::out_of_memory, "no " + std::to_string(bytes) + " bytes for a tensor " +
-                                           type.text());
+    return Status(Code::out_of_memory,
+                  "no " + std::to_string(bytes) + " bytes for a tensor " + type.text());
   std::memset(memory, 0, rounded);
   std::shared_ptr<const void> owner(memory, [](const void* p) { std::free(const_cast<void*>(p)); });
   return Tensor(type, std::move(owner), static_cast<const std::byte*>(memory));

@@ -17,8 +17,12 @@ const Simd* simd_avx2() noexcept {
                                                                          : nullptr;
 }
 #else
-const Simd* simd_avx512() noexcept { return nullptr; }
-const Simd* simd_avx2() noexcept { return nullptr; }
+const Simd* simd_avx512() noexcept {
+  return nullptr;
+}
+const Simd* simd_avx2() noexcept {
+  return nullptr;
+}
 #endif
 
 const Simd& simd() noexcept {

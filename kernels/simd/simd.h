@@ -75,8 +75,9 @@ struct Simd {
   void (*sum_products)(const float* const* a, const float* const* b, std::int64_t terms,
                        const float* start, float* y, std::int64_t n);
 
-  // One step of an LSTM: i, o, f and g, before their activations, are n elements each, `stride` apart
-  // from each other in `gates`. c = sigmoid(f) c + sigmoid(i) tanh(g), h = sigmoid(o) tanh(c).
+  // One step of an LSTM: i, o, f and g, before their activations, are n elements each, `stride`
+  // apart from each other in `gates`. c = sigmoid(f) c + sigmoid(i) tanh(g), h = sigmoid(o)
+  // tanh(c).
   void (*lstm_cell)(const float* gates, std::int64_t stride, float* c, float* h, std::int64_t n);
   // One step of a GRU: h = (1 - z) tanh(x + r y) + z h, z and r activated; y null: tanh(x).
   void (*gru_cell)(const float* z, const float* r, const float* x, const float* y, float* h,

@@ -5,6 +5,8 @@
 
 namespace quern {
 
-const Simd& simd_baseline() noexcept { return table; }
+const Simd& simd_baseline() noexcept {
+  return table;
+}
 
 }  // namespace quern

@@ -89,16 +89,22 @@ TEST(MatMulRows, AsTheReference) {
     bool transpose_b = false;
   };
   const std::vector<Case> cases = {
-      {{1, 8}, {8, 5}},          {{7, 64}, {64, 64}},         {{50, 33}, {33, 131}},
-      {{3, 4, 16}, {16, 70}},    {{2, 3, 5, 8}, {3, 8, 9}},   {{6, 12}, {40, 12}, true},
-      {{2, 6, 12}, {2, 1, 12}, true}, {{4, 6}, {6}},          {{6}, {6, 3}},
+      {{1, 8}, {8, 5}},
+      {{7, 64}, {64, 64}},
+      {{50, 33}, {33, 131}},
+      {{3, 4, 16}, {16, 70}},
+      {{2, 3, 5, 8}, {3, 8, 9}},
+      {{6, 12}, {40, 12}, true},
+      {{2, 6, 12}, {2, 1, 12}, true},
+      {{4, 6}, {6}},
+      {{6}, {6, 3}},
   };
   for (const Case& c : cases)
     for (const float alpha : {1.0F, 0.5F})
       for (const std::vector<std::size_t>& constants : {std::vector<std::size_t>{}, {1}})
         expect_as_reference(MatMul{.transpose_b = c.transpose_b, .alpha = alpha},
-                            {random.floats(c.a), random.floats(c.b)}, constants,
-                            select_matmul_rows, 2e-5F, cat(c.a.text(), " by ", c.b.text()));
+                            {random.floats(c.a), random.floats(c.b)}, constants, select_matmul_rows,
+                            2e-5F, cat(c.a.text(), " by ", c.b.text()));
 }
 
 // Every instruction set, with panels and without, adding and not.
@@ -107,8 +113,12 @@ TEST(SimdProduct, AsEigens) {
   std::srand(4);
   for (const Simd* s : {&simd_baseline(), simd_avx2(), simd_avx512()}) {
     if (!s) continue;
-    for (const auto& [m, n, k] : {std::array{1, 1, 1}, {1, 200, 31}, {5, 17, 9}, {13, 64, 100},
-                                  {48, 131, 64}, {6, 15, 0}}) {
+    for (const auto& [m, n, k] : {std::array{1, 1, 1},
+                                  {1, 200, 31},
+                                  {5, 17, 9},
+                                  {13, 64, 100},
+                                  {48, 131, 64},
+                                  {6, 15, 0}}) {
       const Matrix a = Matrix::Random(m, k);
       const Matrix b = Matrix::Random(k, n);
       for (const bool accumulate : {false, true}) {

@@ -1,16 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 // Every instruction set that this machine has, against the scalar definitions in double.
-#include <gtest/gtest.h>
+#include "kernels/simd/simd.h"
 
 #include <cmath>
 #include <cstring>
 #include <limits>
 #include <vector>
 
+#include <gtest/gtest.h>
+
 #include "graph/numeric.h"
 #include "graph/op_fields.h"
 #include "kernels/scalar_math.h"
-#include "kernels/simd/simd.h"
 
 namespace quern::testing {
 namespace {
@@ -27,7 +28,8 @@ const float nan = std::numeric_limits<float>::quiet_NaN();
 
 // From denormals to overflow on both sides, dense where functions bend, and the special values.
 std::vector<float> samples() {
-  std::vector<float> xs = {0.0f, -0.0f, infinity, -infinity, nan, 1e-45f, -1e-45f, 1e-40f, 3e38f, -3e38f};
+  std::vector<float> xs = {0.0f,   -0.0f,   infinity, -infinity, nan,
+                           1e-45f, -1e-45f, 1e-40f,   3e38f,     -3e38f};
   for (float m = 1e-38f; m < 1e38f; m *= 1.37f) xs.insert(xs.end(), {m, -m});
   for (float x = -20; x < 20; x += 0.013f) xs.push_back(x);
   for (float x = -105; x < 95; x += 0.37f) xs.push_back(x);
@@ -39,7 +41,8 @@ double ulps(float got, double want) {
   if (std::isnan(want)) return std::isnan(got) ? 0 : 1e9;
   const auto rounded = static_cast<float>(want);
   if (std::isinf(rounded)) return got == rounded ? 0 : 1e9;
-  const double unit = std::max(std::ldexp(1.0, std::ilogb(std::max(std::fabs(want), 1e-300)) - 23), 1.5e-45);
+  const double unit =
+      std::max(std::ldexp(1.0, std::ilogb(std::max(std::fabs(want), 1e-300)) - 23), 1.5e-45);
   return std::fabs(static_cast<double>(got) - want) / unit;
 }
 
@@ -92,8 +95,8 @@ TEST(Simd, UnaryFunctionsAreWithinAFewUlps) {
         exact.beta = static_cast<float>(exact.beta);
         const double want = apply_float<double>(exact, static_cast<double>(xs[i]));
         if (std::isfinite(want) && std::fabs(ys[i] - want) <= c.absolute) continue;
-        ASSERT_LE(ulps(ys[i], want), c.max_ulps)
-            << set->name << " " << enum_name(c.op.kind) << "(" << xs[i] << ") = " << ys[i] << ", wants " << want;
+        ASSERT_LE(ulps(ys[i], want), c.max_ulps) << set->name << " " << enum_name(c.op.kind) << "("
+                                                 << xs[i] << ") = " << ys[i] << ", wants " << want;
       }
     }
   }
@@ -116,7 +119,8 @@ TEST(Simd, TailsGiveWhatWholeVectorsGive) {
 }
 
 TEST(Simd, BinaryFunctionsFollowTheScalarDefinition) {
-  const std::vector<float> values = {0.0f, -0.0f, 1.5f, -2.25f, infinity, -infinity, nan, 1e-40f, 7.0f, 3.0f, 0.5f, 2.0f};
+  const std::vector<float> values = {0.0f, -0.0f,  1.5f, -2.25f, infinity, -infinity,
+                                     nan,  1e-40f, 7.0f, 3.0f,   0.5f,     2.0f};
   for (const Simd* set : all_sets()) {
     for (int k = 0; k <= static_cast<int>(BinaryKind::prelu); ++k) {
       const auto kind = static_cast<BinaryKind>(k);
@@ -129,8 +133,8 @@ TEST(Simd, BinaryFunctionsFollowTheScalarDefinition) {
           for (std::size_t i = 0; i < values.size(); ++i) {
             const float want = apply_float(kind, values[i], b);
             ASSERT_TRUE(y[i] == want || (std::isnan(y[i]) && std::isnan(want)))
-                << set->name << " " << enum_name(kind) << "(" << values[i] << ", " << b << ") = " << y[i]
-                << ", wants " << want;
+                << set->name << " " << enum_name(kind) << "(" << values[i] << ", " << b
+                << ") = " << y[i] << ", wants " << want;
           }
         }
       }

@@ -10,12 +10,13 @@ using ::testing::HasSubstr;
 
 TEST(Softmax, SumsToOneAlongTheAxis) {
   const Tensor y = run(Softmax{.axis = 0}, {tensor<float>({2, 2}, {0, 1, 0, 3})});
-  EXPECT_THAT(values<float>(y), ElementsAre(0.5f, FloatNear(0.1192029f, 1e-6f), 0.5f,
-                                            FloatNear(0.8807971f, 1e-6f)));
+  EXPECT_THAT(values<float>(y),
+              ElementsAre(0.5f, FloatNear(0.1192029f, 1e-6f), 0.5f, FloatNear(0.8807971f, 1e-6f)));
 }
 
 TEST(Softmax, FlattenCoversAllDimensionsFromTheAxisOn) {
-  const Tensor y = run(Softmax{.axis = 1, .flatten = true}, {tensor<float>({1, 2, 2}, {0, 0, 0, 0})});
+  const Tensor y =
+      run(Softmax{.axis = 1, .flatten = true}, {tensor<float>({1, 2, 2}, {0, 0, 0, 0})});
   EXPECT_THAT(values<float>(y), ElementsAre(0.25f, 0.25f, 0.25f, 0.25f));
 }
 

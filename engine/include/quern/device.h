@@ -17,8 +17,8 @@ struct DeviceInfo {
   enum class Kind : std::uint8_t { cpu, gpu };
 
   Kind kind = Kind::cpu;
-  std::string name;    // "cpu", "vulkan:0": what open_device() takes
-  std::string title;   // "AMD EPYC 9654, AVX-512"
+  std::string name;   // "cpu", "vulkan:0": what open_device() takes
+  std::string title;  // "AMD EPYC 9654, AVX-512"
   std::vector<std::pair<std::string, std::string>> properties;
 };
 

@@ -29,8 +29,8 @@ struct CompileOptions {
 // One kernel of a plan, in the order of execution.
 struct StepInfo {
   std::string node, op, shapes, implementation;
-  double flops = 0;  // multiply and add are two
-  double bytes = 0;  // inputs, weights and outputs, each once
+  double flops = 0;     // multiply and add are two
+  double bytes = 0;     // inputs, weights and outputs, each once
   std::string layouts;  // "row-major -> c16"; empty: all row-major
 };
 
@@ -40,7 +40,7 @@ struct BufferInfo {
   std::size_t bytes = 0;
   std::size_t alignment = 1;
   std::size_t offset = 0;
-  std::int64_t first = 0;   // live in the steps [first, end) of its segment
+  std::int64_t first = 0;  // live in the steps [first, end) of its segment
   std::int64_t end = 0;
   std::size_t segment = 0;  // each has an arena
 };
@@ -51,9 +51,9 @@ struct PlanInfo {
   std::vector<BufferInfo> buffers;
   std::size_t segments = 1;
   std::size_t arena_bytes = 0;
-  std::size_t arena_lower_bound = 0;   // no placement of these buffers is smaller
-  std::size_t unshared_bytes = 0;      // if no two buffers shared memory
-  std::size_t weight_bytes = 0;        // packed
+  std::size_t arena_lower_bound = 0;  // no placement of these buffers is smaller
+  std::size_t unshared_bytes = 0;     // if no two buffers shared memory
+  std::size_t weight_bytes = 0;       // packed
 };
 
 // A model bound to a device: immutable, shared by any number of threads and sessions.

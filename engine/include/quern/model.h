@@ -21,8 +21,8 @@ struct ValueSpec {
   std::string name;
   Kind kind = Kind::tensor;
   DType dtype = DType::f32;
-  bool has_rank = true;             // false: any rank, `dims` is empty
-  std::vector<std::int64_t> dims;   // -1: free
+  bool has_rank = true;              // false: any rank, `dims` is empty
+  std::vector<std::int64_t> dims;    // -1: free
   std::vector<std::string> symbols;  // one a dimension; "" for numbers and nameless free ones
 };
 
@@ -30,8 +30,8 @@ struct ModelMetadata {
   std::int64_t ir_version = 0;
   std::string producer_name, producer_version, domain, description, graph_name;
   std::int64_t model_version = 0;
-  std::vector<std::pair<std::string, std::int64_t>> opsets;         // domain, version
-  std::vector<std::pair<std::string, std::string>> properties;      // metadata_props
+  std::vector<std::pair<std::string, std::int64_t>> opsets;     // domain, version
+  std::vector<std::pair<std::string, std::string>> properties;  // metadata_props
 };
 
 // What a model means, before any device has seen it: from load_onnx() or a GraphBuilder, consumed

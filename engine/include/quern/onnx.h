@@ -19,13 +19,13 @@ struct OnnxOptions {
   std::vector<std::string>* problems = nullptr;
 };
 
-// Reads a model; the file stays mapped, unchanged by anybody, as long as the model or what was compiled
-// from it lives. External data is looked for beside the file and nowhere else.
-// Errors: not_found, invalid_model, unsupported; the message names the first problem.
+// Reads a model; the file stays mapped, unchanged by anybody, as long as the model or what was
+// compiled from it lives. External data is looked for beside the file and nowhere else. Errors:
+// not_found, invalid_model, unsupported; the message names the first problem.
 Result<Model> load_onnx(const std::string& path, const OnnxOptions& options = {});
 
-// The same from memory that `owner` keeps alive (null: the caller does). External data is looked for
-// below `folder`; an empty one refuses it.
+// The same from memory that `owner` keeps alive (null: the caller does). External data is looked
+// for below `folder`; an empty one refuses it.
 Result<Model> parse_onnx(std::span<const std::byte> bytes, std::shared_ptr<const void> owner,
                          const std::string& folder = {}, const OnnxOptions& options = {});
 

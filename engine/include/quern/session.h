@@ -50,8 +50,8 @@ class Session {
   Status request_outputs(std::span<const std::size_t> indices);
 
   // Errors: invalid_argument (an unbound input, an operand out of range), busy (cancelled,
-  // deadline), unsupported, out_of_memory. After a first run with these shapes nothing is allocated,
-  // but for some hundred bytes that each call of oneDNN takes for itself.
+  // deadline), unsupported, out_of_memory. After a first run with these shapes nothing is
+  // allocated, but for some hundred bytes that each call of oneDNN takes for itself.
   Status run();
   Status run_until(std::chrono::steady_clock::time_point deadline);
   // Makes the plan for the bound inputs' shapes without running.

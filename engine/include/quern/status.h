@@ -89,13 +89,13 @@ class [[nodiscard]] Result {
 #define QUERN_CONCAT_(a, b) a##b
 #define QUERN_CONCAT(a, b) QUERN_CONCAT_(a, b)
 // Leaves the function with the error, if there is one.
-#define QUERN_TRY(expr)                                                               \
-  do {                                                                                \
+#define QUERN_TRY(expr)                                                                 \
+  do {                                                                                  \
     if (::quern::Status quern_status = (expr); !quern_status.ok()) return quern_status; \
   } while (0)
 // QUERN_ASSIGN(auto x, f()): the value of the Result, or leaves the function with its error.
-#define QUERN_ASSIGN(lhs, expr)                                                     \
-  auto QUERN_CONCAT(quern_result_, __LINE__) = (expr);                              \
-  if (!QUERN_CONCAT(quern_result_, __LINE__))                                       \
-    return std::move(QUERN_CONCAT(quern_result_, __LINE__)).error();                \
+#define QUERN_ASSIGN(lhs, expr)                                      \
+  auto QUERN_CONCAT(quern_result_, __LINE__) = (expr);               \
+  if (!QUERN_CONCAT(quern_result_, __LINE__))                        \
+    return std::move(QUERN_CONCAT(quern_result_, __LINE__)).error(); \
   lhs = std::move(QUERN_CONCAT(quern_result_, __LINE__)).value()

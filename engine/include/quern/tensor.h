@@ -18,9 +18,7 @@ struct TensorType {
   DType dtype = DType::f32;
   Shape shape;
 
-  std::size_t bytes() const {
-    return static_cast<std::size_t>(shape.elements()) * size_of(dtype);
-  }
+  std::size_t bytes() const { return static_cast<std::size_t>(shape.elements()) * size_of(dtype); }
   std::string text() const;  // "f32[1,3,224,224]"
   bool operator==(const TensorType&) const = default;
 };

@@ -12,8 +12,8 @@
  *
  * Errors. Calls that can fail return a status; anything but QUERN_OK leaves a sentence that
  * quern_last_error() gives to the same thread until its next failing call. Out-parameters are
- * written on success only. No call throws, exits or writes to the standard streams. A null handle or
- * out-parameter is QUERN_INVALID_ARGUMENT; destroying NULL does nothing.
+ * written on success only. No call throws, exits or writes to the standard streams. A null handle
+ * or out-parameter is QUERN_INVALID_ARGUMENT; destroying NULL does nothing.
  *
  * Ownership. Who creates a handle destroys it. Handles keep alive what they were made from, so they
  * may be destroyed in any order. A pointer that a call hands out (names, dims, elements) belongs to
@@ -22,9 +22,9 @@
  * Threads. A model is used by one thread at a time, and so is a session, quern_session_cancel()
  * apart. An executable is immutable: any number of threads may share it, each with its own session.
  *
- * Compatibility. Structures begin with their size, which the caller sets (the _INIT macros do): they
- * may grow at the end, and callers that were built with a shorter one go on working. Zero in any
- * further field means the default. Enumerations may grow at the end.
+ * Compatibility. Structures begin with their size, which the caller sets (the _INIT macros do):
+ * they may grow at the end, and callers that were built with a shorter one go on working. Zero in
+ * any further field means the default. Enumerations may grow at the end.
  */
 #ifndef QUERN_C_QUERN_H
 #define QUERN_C_QUERN_H
@@ -172,8 +172,8 @@ typedef struct quern_value_info {
   size_t struct_size;
   const char* name;
   quern_dtype dtype;
-  int32_t kind;               /* QUERN_TENSOR, ... */
-  int32_t has_rank;           /* 0: of any rank, `rank` is 0 */
+  int32_t kind;     /* QUERN_TENSOR, ... */
+  int32_t has_rank; /* 0: of any rank, `rank` is 0 */
   size_t rank;
   const int64_t* dims;        /* `rank` numbers; -1: free */
   const char* const* symbols; /* `rank` names; "" for numbers and nameless free dimensions */
@@ -274,8 +274,8 @@ QUERN_EXPORT quern_status quern_session_set_input_sequence(quern_session* sessio
 /* An empty optional. */
 QUERN_EXPORT quern_status quern_session_set_input_none(quern_session* session, size_t index);
 
-/* Where runs write this output: `capacity` bytes, aligned to the element. A null `data` undoes it. A
- * run fails when the output turns out to be larger. */
+/* Where runs write this output: `capacity` bytes, aligned to the element. A null `data` undoes it.
+ * A run fails when the output turns out to be larger. */
 QUERN_EXPORT quern_status quern_session_bind_output(quern_session* session, size_t index,
                                                     void* data, size_t capacity);
 /* Only these outputs are computed; count 0: all. */
