@@ -4,6 +4,9 @@
 include(CMakePackageConfigHelpers)
 
 set(libraries quern_engine quern_onnx_parser quern_kernels quern_graph quern_vocabulary)
+if(QUERN_VULKAN)
+  list(APPEND libraries quern_shaders)
+endif()
 install(TARGETS quern ${libraries} quern_c_api quern_shared EXPORT quern COMPONENT sdk)
 install(DIRECTORY engine/include/quern TYPE INCLUDE COMPONENT sdk)
 set(package "${CMAKE_INSTALL_LIBDIR}/cmake/quern")

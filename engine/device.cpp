@@ -4,6 +4,9 @@
 
 #include <quern/device.h>
 
+#ifdef QUERN_VULKAN
+#include "engine/vulkan/device.h"
+#endif
 #include "graph/text_util.h"
 #include "kernels/openmp.h"
 
@@ -41,13 +44,21 @@ DeviceInfo cpu_info(std::string_view name) {
 }  // namespace
 
 std::vector<DeviceInfo> list_devices() {
-  return {cpu_info("cpu")};
+  std::vector<DeviceInfo> devices = {cpu_info("cpu")};
+#ifdef QUERN_VULKAN
+  for (DeviceInfo& gpu : vulkan::list()) devices.push_back(std::move(gpu));
+#endif
+  return devices;
 }
 
 Result<std::shared_ptr<Device>> open_device(std::string_view name) {
   if (name == "cpu" || name == "reference") return std::make_shared<Device>(cpu_info(name));
-  return Status(Code::not_found,
-                cat("no device '", printable(name), "'; there is: cpu, reference"));
+#ifdef QUERN_VULKAN
+  if (name.starts_with("vulkan")) return vulkan::open(name);
+#endif
+  std::string names = "reference";
+  for (const DeviceInfo& d : list_devices()) names += cat(", ", d.name);
+  return Status(Code::not_found, cat("no device '", printable(name), "'; there is: ", names));
 }
 
 }  // namespace quern

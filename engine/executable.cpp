@@ -4,6 +4,7 @@
 
 #include <quern/executable.h>
 
+#include "engine/backend.h"
 #include "engine/executable_impl.h"
 #include "graph/passes/pipeline.h"
 #include "graph/passes/precision.h"
@@ -99,7 +100,10 @@ Result<std::shared_ptr<const Executable>> Executable::compile(Model model,
   }
   settle(impl->model.graph());
   impl->weights = std::make_shared<cpu::SharedWeights>();
-  impl->plans = std::make_shared<PlanTree>(impl->model.graph(), impl->weights, plan);
+  if (auto* device_with_memory = dynamic_cast<BackendDevice*>(impl->device.get())) {
+    QUERN_ASSIGN(impl->backend, device_with_memory->make_backend());
+  }
+  impl->plans = std::make_shared<PlanTree>(impl->model.graph(), impl->weights, plan, impl->backend);
   QUERN_TRY(plan_declared_shapes(*impl));
   return std::shared_ptr<const Executable>(new Executable(std::move(impl)));
 }

@@ -21,6 +21,7 @@ struct Executable::Impl {
   std::vector<ValueSpec> inputs;
   std::vector<ValueSpec> outputs;
   std::shared_ptr<cpu::SharedWeights> weights;
+  std::shared_ptr<Backend> backend;  // null: the CPU
   std::shared_ptr<PlanTree> plans;
   // The plan made at compile, which keeps its weights packed until a session takes it.
   std::shared_ptr<const PlanNode> first_plan;

@@ -74,12 +74,11 @@ PlanTree::Planned PlanTree::next(const PlanNode& node, const PlanKey& key,
 }
 
 Status PlanTree::check_memory(const cpu::Program& program) const {
-  const std::size_t weights = weights_->bytes();
-  if (options_.memory_limit == 0 || weights + program.arena_bytes <= options_.memory_limit)
-    return {};
-  return {Code::out_of_memory,
-          cat("a plan wants ", weights, " bytes of weights and ", program.arena_bytes,
-              " of arena, the limit is ", options_.memory_limit)};
+  const std::size_t weights = weights_->bytes() + (backend_ ? backend_->constant_bytes() : 0);
+  const std::uint64_t arena = program.arena_bytes + program.device_plan.size;
+  if (options_.memory_limit == 0 || weights + arena <= options_.memory_limit) return {};
+  return {Code::out_of_memory, cat("a plan wants ", weights, " bytes of weights and ", arena,
+                                   " of arena, the limit is ", options_.memory_limit)};
 }
 
 PlanTree::Planned PlanTree::build(Segment segment, int threads) {
@@ -96,11 +95,12 @@ PlanTree::Planned PlanTree::build(Segment segment, int threads) {
                   .reference_only = options_.reference_only,
                   .strategy = options_.strategy,
                   .weights = weights_.get(),
+                  .backend = backend_.get(),
                   .dynamic_outputs = {dynamic.get(), node->segment.dynamic_output.size()}}));
   QUERN_TRY(check_memory(*node->program));
   node->segment.graph = Graph(graph_.ops());
   for (const ControlOp& c : node->segment.controls)
-    node->controls.push_back({std::make_shared<PlanTree>(*c.body, weights_, options_)});
+    node->controls.push_back({std::make_shared<PlanTree>(*c.body, weights_, options_, backend_)});
   return std::shared_ptr<const PlanNode>(std::move(node));
 }
 

@@ -9,6 +9,7 @@
 #include <span>
 #include <vector>
 
+#include "engine/backend.h"
 #include "engine/cpu/constants.h"
 #include "engine/cpu/program.h"
 #include "engine/specialize.h"
@@ -75,10 +76,16 @@ class PlanNode {
 class PlanTree {
  public:
   // `graph` and `weights` outlive the tree.
-  PlanTree(const Graph& graph, std::shared_ptr<cpu::SharedWeights> weights, PlanOptions options)
-      : graph_(graph), weights_(std::move(weights)), options_(options), roots_(options.max_plans) {}
+  PlanTree(const Graph& graph, std::shared_ptr<cpu::SharedWeights> weights, PlanOptions options,
+           std::shared_ptr<Backend> backend = nullptr)
+      : graph_(graph),
+        weights_(std::move(weights)),
+        backend_(std::move(backend)),
+        options_(options),
+        roots_(options.max_plans) {}
 
   const Graph& graph() const { return graph_; }
+  Backend* backend() const { return backend_.get(); }  // null: the CPU
   std::size_t max_plans() const { return std::max<std::size_t>(options_.max_plans, 1); }
 
   // The first segment for these inputs. `key` holds their structure, the wanted outputs and
@@ -100,6 +107,7 @@ class PlanTree {
 
   const Graph& graph_;
   std::shared_ptr<cpu::SharedWeights> weights_;
+  std::shared_ptr<Backend> backend_;
   PlanOptions options_;
   std::mutex building_;  // one plan is made at a time, while others are found
   std::mutex mutex_;     // of all caches

@@ -77,7 +77,11 @@ Result<Runner::Bound*> Runner::bound_for(const std::shared_ptr<const PlanNode>& 
   auto fresh = std::make_unique<Bound>();
   fresh->node = node;
   fresh->used = ++clock_;
-  QUERN_ASSIGN(fresh->instance, cpu::Instance::create(node->program));
+  if (Backend* backend = tree_->backend()) {
+    QUERN_ASSIGN(fresh->instance, backend->instantiate(node->program));
+  } else {
+    QUERN_ASSIGN(fresh->instance, cpu::HostInstance::create(node->program));
+  }
   fresh->inputs.resize(node->program->inputs.size());
   fresh->outputs.resize(node->program->outputs.size());
   for (std::size_t i = 0; i < node->controls.size(); ++i)
@@ -221,8 +225,10 @@ std::size_t Runner::resident_bytes() const {
   std::size_t bytes = 0;
   for (const MemoryBlock& a : arenas_) bytes += a.size();
   for (const MemoryBlock& d : detached_) bytes += d.size();
-  for (const auto& b : bounds_)
+  for (const auto& b : bounds_) {
+    bytes += b->instance->resident_bytes();
     for (const auto& c : b->controls) bytes += c->resident_bytes();
+  }
   return bytes;
 }
 

@@ -16,8 +16,8 @@ namespace quern {
 class ControlRunner;
 
 struct RunOptions {
-  cpu::StopSignals stop;
-  cpu::StepListener* listener = nullptr;
+  StopSignals stop;
+  StepListener* listener = nullptr;
   std::size_t memory_limit = std::numeric_limits<std::size_t>::max();  // bytes
   // A result that is an input as it came is copied, so that it outlives the caller's bytes.
   bool detach_results = false;
@@ -52,7 +52,7 @@ class Runner {
   // What this runner keeps for one plan.
   struct Bound {
     std::shared_ptr<const PlanNode> node;
-    std::unique_ptr<cpu::Instance> instance;
+    std::unique_ptr<Instance> instance;
     std::vector<std::unique_ptr<ControlRunner>> controls;
     std::vector<const std::byte*> inputs;  // room for a call's pointers
     std::vector<std::byte*> outputs;

@@ -29,7 +29,7 @@ struct Session::Impl {
   bool has_run = false;
 
   Status check_inputs() const;
-  Status run(Clock::time_point deadline, cpu::StepListener* listener);
+  Status run(Clock::time_point deadline, StepListener* listener);
   Result<const RuntimeValue*> result(std::size_t index) const;
 };
 
@@ -203,7 +203,7 @@ Status Session::Impl::check_inputs() const {
   return {};
 }
 
-Status Session::Impl::run(Clock::time_point deadline, cpu::StepListener* listener) {
+Status Session::Impl::run(Clock::time_point deadline, StepListener* listener) {
   QUERN_TRY(check_inputs());
   has_run = false;
   for (std::size_t i = 0; i < wanted.size(); ++i) bound_wanted[i] = bound[wanted[i]];
@@ -267,13 +267,15 @@ StepInfo describe(const cpu::Step& s) {
   return {s.node, s.op, s.shapes, s.implementation, s.cost.flops, s.cost.bytes, s.layouts};
 }
 
-void describe_buffers(const cpu::Program& p, std::size_t segment, PlanInfo& info) {
-  for (std::size_t n = 0; n < p.memory_problem.intervals.size(); ++n) {
-    const Interval& i = p.memory_problem.intervals[n];
+void describe_arena(const MemoryProblem& problem, const MemoryPlan& plan, std::size_t segment,
+                    PlanInfo& info) {
+  for (std::size_t n = 0; n < problem.intervals.size(); ++n) {
+    const Interval& i = problem.intervals[n];
     info.unshared_bytes += i.size;
-    info.buffers.push_back(
-        {i.name, i.size, i.alignment, p.memory_plan.offsets[n], i.first, i.end, segment});
+    info.buffers.push_back({i.name, i.size, i.alignment, plan.offsets[n], i.first, i.end, segment});
   }
+  info.arena_bytes += plan.size;
+  info.arena_lower_bound += lower_bound(problem);
 }
 
 }  // namespace
@@ -285,11 +287,14 @@ PlanInfo Session::plan_info() const {
   for (const auto& node : impl_->runner.chain()) {
     const cpu::Program& p = *node->program;
     for (const cpu::Step& s : p.steps) info.steps.push_back(describe(s));
-    info.arena_bytes += p.arena_bytes;
-    info.arena_lower_bound += lower_bound(p.memory_problem);
-    describe_buffers(p, segment++, info);
+    // Of a device the arena that counts is its own; the host's has but what goes up and down.
+    const bool on_device = impl_->executable->impl().backend != nullptr;
+    describe_arena(on_device ? p.device_problem : p.memory_problem,
+                   on_device ? p.device_plan : p.memory_plan, segment++, info);
+    info.fallbacks.insert(info.fallbacks.end(), p.fallbacks.begin(), p.fallbacks.end());
   }
-  info.weight_bytes = impl_->executable->impl().weights->bytes();
+  const auto& impl = impl_->executable->impl();
+  info.weight_bytes = impl.weights->bytes() + (impl.backend ? impl.backend->constant_bytes() : 0);
   return info;
 }
 
@@ -304,7 +309,7 @@ void Session::trim() {
 
 namespace {
 
-class Recorder final : public cpu::StepListener {
+class Recorder final : public StepListener {
  public:
   explicit Recorder(Clock::time_point begin) : begin_(begin) {}
   void on_step(const cpu::Step& step, Clock::time_point begin, Clock::time_point end) override {

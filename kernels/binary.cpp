@@ -7,6 +7,7 @@
 #include "graph/op_fields.h"
 #include "graph/text_util.h"
 #include "kernels/elementwise.h"
+#include "kernels/gpu/kernels.h"
 #include "kernels/infer.h"
 #include "kernels/iterate.h"
 #include "kernels/kernel.h"
@@ -180,7 +181,7 @@ Status reference(const ReferenceCall& call) {
 }
 
 constexpr CpuImplementation cpu[] = {{"elementwise", select_elementwise}};
-constexpr OpKernels kernels{.cpu = cpu};
+constexpr OpKernels kernels{.cpu = cpu, .gpu = gpu::select_binary};
 
 }  // namespace
 

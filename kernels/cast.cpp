@@ -13,6 +13,7 @@
 #include "graph/numeric.h"
 #include "graph/text_util.h"
 #include "kernels/cast_rows.h"
+#include "kernels/gpu/kernels.h"
 #include "kernels/infer.h"
 #include "kernels/kernel.h"
 #include "kernels/number_text.h"
@@ -140,7 +141,7 @@ Status reference(const ReferenceCall& call) {
 }
 
 constexpr CpuImplementation implementations[] = {{"rows", select_cast_rows}};
-constexpr OpKernels kernels{.cpu = implementations};
+constexpr OpKernels kernels{.cpu = implementations, .gpu = gpu::select_cast};
 
 }  // namespace
 

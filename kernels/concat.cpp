@@ -4,6 +4,7 @@
 // ONNX: Concat, opsets 1 to 13 (axis is 1 when left out below opset 4).
 #include "graph/text_util.h"
 #include "kernels/concat_copy.h"
+#include "kernels/gpu/kernels.h"
 #include "kernels/kernel.h"
 #include "kernels/movement.h"
 
@@ -68,7 +69,7 @@ Status reference(const ReferenceCall& call) {
 }
 
 constexpr CpuImplementation implementations[] = {{"copy", select_concat_copy}};
-constexpr OpKernels kernels{.cpu = implementations};
+constexpr OpKernels kernels{.cpu = implementations, .gpu = gpu::select_concat};
 
 }  // namespace
 

@@ -9,6 +9,7 @@
 #include "kernels/conv_depthwise.h"
 #include "kernels/conv_onednn.h"
 #include "kernels/conv_rows.h"
+#include "kernels/gpu/kernels.h"
 #include "kernels/infer.h"
 #include "kernels/kernel.h"
 #include "kernels/window.h"
@@ -110,7 +111,7 @@ constexpr CpuImplementation cpu[] = {
     {"depthwise", select_conv_depthwise},
     {"rows", select_conv_rows},
 };
-constexpr OpKernels kernels{.cpu = cpu, .flops = flops};
+constexpr OpKernels kernels{.cpu = cpu, .flops = flops, .gpu = gpu::select_conv};
 
 }  // namespace
 

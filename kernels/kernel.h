@@ -22,6 +22,7 @@
 
 #include "graph/op_def.h"
 #include "graph/ops.h"
+#include "kernels/gpu.h"
 #include "kernels/layout.h"
 
 namespace quern {
@@ -130,6 +131,7 @@ struct KernelRequest {
   std::span<const bool> wanted;  // outputs that somebody reads
   const PostOps& post_ops;
   const CpuTarget& target;
+  const GpuTarget* gpu = nullptr;  // for the implementations of OpKernels::gpu
 
   template <class T>
   const T& as() const {
@@ -150,7 +152,8 @@ struct Sharing {
 // An implementation's answer. Layouts left empty mean dense row-major.
 struct KernelChoice {
   std::string implementation;  // "onednn brgconv:avx512_core": for profile and inspect
-  std::unique_ptr<CpuKernel> kernel;
+  std::unique_ptr<CpuKernel> kernel;  // null: `gpu` is the work
+  GpuWork gpu;
   std::vector<Layout> input_layouts;
   std::vector<Layout> output_layouts;
   std::vector<bool> packed_inputs;  // true: the kernel holds it, the pointer is not needed
@@ -168,6 +171,8 @@ struct CpuImplementation {
   std::string_view name;
   Selection (*select)(const KernelRequest&);
 };
+// Describes dispatches, or answers "not for me": the node then runs on the CPU.
+using GpuSelect = Selection (*)(const KernelRequest&);
 
 // Work of one node, for profile and bench.
 struct Cost {
@@ -181,12 +186,15 @@ using CostFn = Cost (*)(const Op&, std::span<const TensorType> inputs,
 struct OpKernels {
   std::span<const CpuImplementation> cpu;  // best first; the reference follows by itself
   CostFn flops = nullptr;                  // null: one per output element
+  GpuSelect gpu = nullptr;                 // null: none
 };
 
 // The reference of `request.op` as a kernel; runs the post-ops too.
 Selection select_reference(const KernelRequest& request);
 // The first implementation of the list that answers.
 Result<KernelChoice> select_cpu_kernel(const KernelRequest& request);
+// `request.gpu` is set.
+Selection select_gpu_kernel(const KernelRequest& request);
 // Each tensor once, no arithmetic: what a CostFn starts from.
 Cost traffic(std::span<const TensorType> inputs, std::span<const TensorType> outputs);
 Cost cost_of(const OpDef& def, const Op& op, std::span<const TensorType> inputs,

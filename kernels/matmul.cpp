@@ -7,6 +7,7 @@
 // unless it is 1. A depth of zero gives zeros.
 #include "graph/numeric.h"
 #include "graph/text_util.h"
+#include "kernels/gpu/kernels.h"
 #include "kernels/infer.h"
 #include "kernels/iterate.h"
 #include "kernels/kernel.h"
@@ -87,7 +88,7 @@ constexpr CpuImplementation cpu[] = {
 #endif
     {"rows", select_matmul_rows},
 };
-constexpr OpKernels kernels{.cpu = cpu, .flops = flops};
+constexpr OpKernels kernels{.cpu = cpu, .flops = flops, .gpu = gpu::select_matmul};
 
 }  // namespace
 

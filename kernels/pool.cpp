@@ -14,6 +14,7 @@
 #include "graph/numeric.h"
 #include "graph/op_fields.h"
 #include "graph/text_util.h"
+#include "kernels/gpu/kernels.h"
 #include "kernels/kernel.h"
 #include "kernels/pool_onednn.h"
 #include "kernels/window.h"
@@ -175,7 +176,7 @@ Cost flops(const Op& op, std::span<const TensorType> inputs, std::span<const Ten
 
 #ifdef QUERN_ONEDNN
 constexpr CpuImplementation cpu[] = {{"onednn", select_pool_onednn}};
-constexpr OpKernels kernels{.cpu = cpu, .flops = flops};
+constexpr OpKernels kernels{.cpu = cpu, .flops = flops, .gpu = gpu::select_pool};
 #else
 constexpr OpKernels kernels{.cpu = {}, .flops = flops};
 #endif

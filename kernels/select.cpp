@@ -81,6 +81,11 @@ Result<KernelChoice> select_cpu_kernel(const KernelRequest& request) {
                                        "): no kernel for this device"));
 }
 
+Selection select_gpu_kernel(const KernelRequest& request) {
+  const OpKernels* kernels = request.def.kernels;
+  return kernels && kernels->gpu ? kernels->gpu(request) : not_for_me();
+}
+
 Cost traffic(std::span<const TensorType> inputs, std::span<const TensorType> outputs) {
   Cost cost;
   for (const TensorType& t : inputs) cost.bytes += static_cast<double>(t.bytes());

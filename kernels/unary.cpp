@@ -6,6 +6,7 @@
 #include "graph/text.h"
 #include "graph/text_util.h"
 #include "kernels/elementwise.h"
+#include "kernels/gpu/kernels.h"
 #include "kernels/infer.h"
 #include "kernels/kernel.h"
 #include "kernels/scalar_math.h"
@@ -79,7 +80,7 @@ Status reference(const ReferenceCall& call) {
 }
 
 constexpr CpuImplementation cpu[] = {{"elementwise", select_elementwise}};
-constexpr OpKernels kernels{.cpu = cpu};
+constexpr OpKernels kernels{.cpu = cpu, .gpu = gpu::select_unary};
 
 }  // namespace
 

@@ -3,6 +3,7 @@
 //
 // ONNX: Where, opsets 9 and 16, and every element type. The reference copies elements of 1, 2, 4, 8
 // or 16 bytes without looking at them.
+#include "kernels/gpu/kernels.h"
 #include "kernels/infer.h"
 #include "kernels/iterate.h"
 #include "kernels/kernel.h"
@@ -43,6 +44,8 @@ Status reference(const ReferenceCall& call) {
   return {};
 }
 
+constexpr OpKernels kernels{.cpu = {}, .gpu = gpu::select_where};
+
 }  // namespace
 
 const OpDef& Where::def() {
@@ -51,7 +54,8 @@ const OpDef& Where::def() {
                              .outputs = {1, 1},
                              .traits = OpTrait::elementwise,
                              .infer = infer,
-                             .reference = reference};
+                             .reference = reference,
+                             .kernels = &kernels};
   return def;
 }
 

@@ -7,15 +7,17 @@
 
 namespace quern::cpu {
 
-Result<std::unique_ptr<Instance>> Instance::create(std::shared_ptr<const Program> program) {
-  std::unique_ptr<Instance> instance(new Instance(std::move(program)));
+Result<std::unique_ptr<HostInstance>> HostInstance::create(std::shared_ptr<const Program> program) {
+  std::unique_ptr<HostInstance> instance(new HostInstance(std::move(program)));
   const Program& p = *instance->program_;
   std::size_t most_outputs = 0;
   for (const Step& s : p.steps) {
     BoundStep& b = instance->steps_.emplace_back();
     b.inputs = static_cast<std::uint32_t>(instance->inputs_.size());
     b.outputs = static_cast<std::uint32_t>(instance->outputs_.size());
-    QUERN_ASSIGN(b.state, s.kernel->make_state());
+    if (s.kernel) {
+      QUERN_ASSIGN(b.state, s.kernel->make_state());
+    }
     instance->inputs_.resize(b.inputs + s.inputs.size());
     instance->outputs_.resize(b.outputs + s.outputs.size());
     most_outputs = std::max(most_outputs, s.outputs.size());
@@ -28,13 +30,13 @@ Result<std::unique_ptr<Instance>> Instance::create(std::shared_ptr<const Program
   return instance;
 }
 
-bool Instance::same_bindings(const Call& call) const {
+bool HostInstance::same_bindings(const Call& call) const {
   return is_bound_ && arena_ == call.arena && std::ranges::equal(bound_inputs_, call.inputs) &&
          std::ranges::equal(bound_outputs_, call.outputs);
 }
 
 // Turns operands into pointers: only when something lies elsewhere than in the run before.
-void Instance::bind(const Call& call) {
+void HostInstance::bind(const Call& call) {
   arena_ = call.arena;
   std::ranges::copy(call.inputs, bound_inputs_.begin());
   std::ranges::copy(call.outputs, bound_outputs_.begin());
@@ -47,6 +49,8 @@ void Instance::bind(const Call& call) {
       case Operand::Base::input: return bound_inputs_[o.index] + o.offset;
       case Operand::Base::output: return output_data_[o.index] + o.offset;
       case Operand::Base::constant: return o.constant;
+      case Operand::Base::device_arena:
+      case Operand::Base::device_constant: return nullptr;
     }
     return nullptr;
   };
@@ -60,12 +64,20 @@ void Instance::bind(const Call& call) {
   is_bound_ = true;
 }
 
-Status Instance::run(const Call& call) {
+Status HostInstance::run(const Call& call) {
+  begin(call);
+  return run_steps(call, 0, steps_.size());
+}
+
+void HostInstance::begin(const Call& call) {
   if (!same_bindings(call)) bind(call);
+  strings_.clear();
+}
+
+Status HostInstance::run_steps(const Call& call, std::size_t first, std::size_t end_step) {
   const OpenMpThreads threads(program_->threads);
   const Parallel parallel(program_->threads);
-  strings_.clear();
-  for (std::size_t i = 0; i < steps_.size(); ++i) {
+  for (std::size_t i = first; i < end_step; ++i) {
     QUERN_TRY(call.stop.check());
     const Step& s = program_->steps[i];
     const bool dynamic = !s.dynamic_outputs.empty();

@@ -1,57 +1,40 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <atomic>
-#include <chrono>
 #include <memory>
 #include <span>
 #include <vector>
 
 #include "engine/cpu/program.h"
+#include "engine/instance.h"
 
 namespace quern::cpu {
 
-// When a run must stop early: looked at between two kernels.
-struct StopSignals {
-  const std::atomic<bool>* cancelled = nullptr;
-  std::chrono::steady_clock::time_point deadline = std::chrono::steady_clock::time_point::max();
+// The steps of a program in order, on the CPU; those of another device are left to whoever knows
+// it.
+class HostInstance final : public Instance {
+ public:
+  static Result<std::unique_ptr<HostInstance>> create(std::shared_ptr<const Program> program);
 
-  Status check() const {
-    if (cancelled && cancelled->load(std::memory_order_relaxed))
-      return {Code::busy, "the run was cancelled"};
-    if (deadline != std::chrono::steady_clock::time_point::max() &&
-        std::chrono::steady_clock::now() > deadline)
-      return {Code::busy, "the run passed its deadline"};
-    return {};
+  Status run(const Call& call) override;
+
+  // The parts of run(): once begin(), then steps [first, end), in order.
+  void begin(const Call& call);
+  Status run_steps(const Call& call, std::size_t first, std::size_t end);
+  // Between begin() and the next: where operands of a step lie; null: on the device.
+  const std::byte* input(std::size_t step, std::size_t i) const {
+    return inputs_[steps_[step].inputs + i];
   }
-};
+  std::byte* output(std::size_t step, std::size_t i) const {
+    return outputs_[steps_[step].outputs + i];
+  }
 
-// Hears of every step; for profiling.
-class StepListener {
- public:
-  virtual ~StepListener() = default;
-  virtual void on_step(const Step& step, std::chrono::steady_clock::time_point begin,
-                       std::chrono::steady_clock::time_point end) = 0;
-};
-
-// What one session keeps for one program. run() allocates nothing.
-class Instance {
- public:
-  static Result<std::unique_ptr<Instance>> create(std::shared_ptr<const Program> program);
-
-  struct Call {
-    std::byte* arena;                          // program.arena_bytes, aligned to 64
-    std::span<const std::byte* const> inputs;  // of the program, in order
-    std::span<std::byte* const> outputs;       // null: in the arena
-    StopSignals stop;
-    StepListener* listener = nullptr;
-  };
-  Status run(const Call& call);
-  // Valid after run(), until the arena is used for something else.
-  MutableTensorView output(std::size_t i) const { return {output_types_[i], output_data_[i]}; }
+  MutableTensorView output(std::size_t i) const override {
+    return {output_types_[i], output_data_[i]};
+  }
 
  private:
-  explicit Instance(std::shared_ptr<const Program> program) : program_(std::move(program)) {}
+  explicit HostInstance(std::shared_ptr<const Program> program) : program_(std::move(program)) {}
   void bind(const Call& call);
   bool same_bindings(const Call& call) const;
 

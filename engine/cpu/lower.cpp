@@ -3,12 +3,15 @@
 
 #include <algorithm>
 #include <array>
+#include <cstring>
 
+#include "engine/backend.h"
 #include "engine/cpu/constants.h"
 #include "engine/cpu/views.h"
 #include "graph/text.h"
 #include "graph/text_util.h"
 #include "kernels/copy.h"
+#include "kernels/gpu/copy.h"
 
 namespace quern::cpu {
 namespace {
@@ -16,16 +19,28 @@ namespace {
 using BufferId = std::uint32_t;
 constexpr BufferId no_buffer = 0xffffffff;
 
-// Bytes with one owner: a piece of the arena, an input, or a constant.
+// Whose memory: that of the host, or of the device that the program is for.
+enum class Space : std::uint8_t { host, device };
+
+// Bytes with one owner: a piece of an arena, an input, or a constant.
 struct Buffer {
   Operand::Base base = Operand::Base::arena;
-  std::uint32_t index = 0;  // of an input or output
+  std::uint32_t index = 0;  // of an input, an output or a device constant
   const std::byte* constant = nullptr;
   std::size_t bytes = 0;
   std::int64_t readers = 0;  // uses still to come of all values that lie here
   std::int64_t first = -1;   // steps
   std::int64_t last = -1;
   std::string name;
+
+  Space space() const {
+    return base == Operand::Base::device_arena || base == Operand::Base::device_constant
+               ? Space::device
+               : Space::host;
+  }
+  bool in_arena() const {
+    return base == Operand::Base::arena || base == Operand::Base::device_arena;
+  }
 };
 
 // A value in one layout; without a buffer: no operand.
@@ -54,6 +69,7 @@ class Lowering {
         options_(options),
         constants_(g),
         target_{options.threads, options.use_onednn && !options.reference_only, options.weights},
+        native_(options.backend ? Space::device : Space::host),
         program_(std::make_unique<Program>()),
         places_(g.value_count()),
         readers_(g.value_count(), 0) {
@@ -76,9 +92,24 @@ class Lowering {
  private:
   // ---- buffers and places
 
-  BufferId new_buffer(std::size_t bytes, std::string name) {
-    buffers_.push_back({.bytes = bytes, .name = std::move(name)});
+  BufferId new_buffer(std::size_t bytes, std::string name, Space space = Space::host) {
+    buffers_.push_back(
+        {.base = space == Space::host ? Operand::Base::arena : Operand::Base::device_arena,
+         .bytes = bytes,
+         .name = std::move(name)});
     return static_cast<BufferId>(buffers_.size() - 1);
+  }
+  Space space_of(const Place& p) const { return buffers_[p.buffer].space(); }
+  // Where a value lies in this space; null: nowhere yet.
+  const Place* find_place(ValueId v, Space space) const {
+    for (const Place& p : places_[index(v)])
+      if (space_of(p) == space) return &p;
+    return nullptr;
+  }
+  // The place that a kernel of the device would start from, or whichever there is.
+  const Place& best_place(ValueId v) const {
+    const Place* p = find_place(v, native_);
+    return p ? *p : places_[index(v)].front();
   }
   std::vector<Place>& places(ValueId v) { return places_[index(v)]; }
   std::int64_t step() const { return static_cast<std::int64_t>(program_->steps.size()); }
@@ -107,7 +138,7 @@ class Lowering {
 
   // Row-major elements of a constant, which stay where they are.
   Status pin_constant(ValueId v, bool at_any_address) {
-    if (!places(v).empty()) return {};
+    if (find_place(v, Space::host)) return {};
     QUERN_ASSIGN(auto pinned, constants_.pin(v, *options_.weights, at_any_address));
     const TensorType type = type_of(v);
     buffers_.push_back({.base = Operand::Base::constant,
@@ -120,30 +151,134 @@ class Lowering {
     return {};
   }
 
-  // The value in this layout: a place that it has, or a new copy.
+  // The same in the memory of the device.
+  Status pin_device_constant(ValueId v) {
+    if (find_place(v, Space::device)) return {};
+    const ConstantSource& source = *constants_.find(v);
+    const TensorType type = source.type();
+    const GpuConstant constant{"plain|" + source.key(), type.bytes(), [&](std::byte* to) -> Status {
+                                 QUERN_ASSIGN(const Tensor t, source.get());
+                                 std::memcpy(to, t.data(), t.bytes());
+                                 return {};
+                               }};
+    QUERN_ASSIGN(const std::uint32_t at, device_constant(constant));
+    buffers_.push_back({.base = Operand::Base::device_constant,
+                        .index = at,
+                        .bytes = type.bytes(),
+                        .readers = 1 << 30});
+    places(v).push_back({static_cast<BufferId>(buffers_.size() - 1), 0,
+                         TensorDesc::row_major(type.dtype, type.shape)});
+    return {};
+  }
+
+  // Its number among the program's.
+  Result<std::uint32_t> device_constant(const GpuConstant& constant) {
+    QUERN_ASSIGN(auto held, options_.backend->constant(constant));
+    program_->device_constants.push_back(std::move(held));
+    return static_cast<std::uint32_t>(program_->device_constants.size() - 1);
+  }
+
   Result<Place> place_in(ValueId v, const Layout& layout, bool at_any_address = false) {
-    if (constants_.find(v)) QUERN_TRY(pin_constant(v, at_any_address));
+    return place_in(v, layout, Space::host, at_any_address);
+  }
+
+  // The value in this layout and space: a place that it has, or a new copy.
+  Result<Place> place_in(ValueId v, const Layout& layout, Space space,
+                         bool at_any_address = false) {
+    if (constants_.find(v))
+      QUERN_TRY(space == Space::host ? pin_constant(v, at_any_address) : pin_device_constant(v));
     for (const Place& p : places(v))
-      if (same_placement(p.desc.shape, p.desc.layout, layout)) return p;
-    const Place from = places(v).front();
+      if (space_of(p) == space && same_placement(p.desc.shape, p.desc.layout, layout) &&
+          is_aligned(p))
+        return p;
+    if (!find_place(v, space)) QUERN_TRY(transfer(v, space));
+    const Place from = *find_place(v, space);
+    if (same_placement(from.desc.shape, from.desc.layout, layout) && is_aligned(from)) return from;
     const TensorDesc to{from.desc.dtype, from.desc.shape, layout};
-    if (constants_.find(v)) return constant_copy(v, from, to);
-    QUERN_ASSIGN(KernelChoice choice, select_copy(from.desc, to, target_));
-    const Place copy{new_buffer(to.bytes(), g_.value(v).name + " (reordered)"), 0, to};
+    if (space == Space::host && constants_.find(v)) return constant_copy(v, from, to);
+    QUERN_ASSIGN(const Place copy, append_reorder(from, to, g_.value(v).name));
     buffers_[copy.buffer].readers = readers_[index(v)];
+    places(v).push_back(copy);
+    return copy;
+  }
+
+  // Kernels of a device read and write where bindings may begin.
+  bool is_aligned(const Place& p) const {
+    return space_of(p) == Space::host || p.offset % options_.backend->alignment() == 0;
+  }
+
+  // The bytes of a value to the other space, row-major.
+  Status transfer(ValueId v, Space space) {
+    const Space other = space == Space::host ? Space::device : Space::host;
+    const TensorType type = type_of(v);
+    QUERN_ASSIGN(const Place from, place_in(v, Layout::row_major(type.shape), other));
+    const Place copy = append_transfer(from, space, g_.value(v).name);
+    buffers_[copy.buffer].readers = readers_[index(v)];
+    places(v).push_back(copy);
+    return {};
+  }
+
+  Place append_transfer(const Place& from, Space space, const std::string& name) {
+    const Place copy{new_buffer(from.desc.bytes(), name, space), 0, from.desc};
     Step s;
-    s.op = "Reorder";
-    s.node = g_.value(v).name;
-    s.shapes = cat(to.shape.text(), " ", from.desc.layout.text(), " -> ", layout.text());
-    s.implementation = choice.implementation;
-    s.cost.bytes = 2.0 * static_cast<double>(to.bytes());
-    s.kernel = std::move(choice.kernel);
-    s.scratch_bytes = choice.scratch_bytes;
+    s.kind = space == Space::host ? Step::Kind::download : Step::Kind::upload;
+    s.op = space == Space::host ? "Download" : "Upload";
+    s.node = name;
+    s.shapes = TensorType{from.desc.dtype, from.desc.shape}.text();
+    s.implementation = "copy";
+    s.cost.bytes = static_cast<double>(from.desc.bytes());
     const std::array inputs = {from};
     const std::array outputs = {copy};
     append(std::move(s), inputs, outputs);
-    places(v).push_back(copy);
     return copy;
+  }
+
+  Result<Place> append_reorder(const Place& from, const TensorDesc& to, const std::string& name) {
+    const Space space = space_of(from);
+    KernelChoice choice;
+    if (space == Space::host) {
+      QUERN_ASSIGN(choice, select_copy(from.desc, to, target_));
+    } else {
+      const auto skipped = static_cast<std::int64_t>(from.offset % options_.backend->alignment() /
+                                                     size_of(from.desc.dtype));
+      QUERN_ASSIGN(auto on_device,
+                   select_gpu_copy(from.desc, skipped, to, options_.backend->target()));
+      if (!on_device) return reorder_on_host(from, to, name);
+      choice = std::move(*on_device);
+    }
+    const Place copy{new_buffer(to.bytes(), name + " (reordered)", space), 0, to};
+    Step s;
+    s.op = "Reorder";
+    s.node = name;
+    s.shapes = cat(to.shape.text(), " ", from.desc.layout.text(), " -> ", to.layout.text());
+    s.cost.bytes = 2.0 * static_cast<double>(to.bytes());
+    const std::array inputs = {from};
+    const std::array outputs = {copy};
+    QUERN_TRY(take(std::move(choice), s));
+    append(std::move(s), inputs, outputs);
+    return copy;
+  }
+
+  // What the device cannot move, as elements of a type that it does not have.
+  Result<Place> reorder_on_host(const Place& from, const TensorDesc& to, const std::string& name) {
+    if (!is_row_major(from.desc) || !is_row_major(to) || !is_aligned(from))
+      return Status(Code::unsupported,
+                    cat("no kernel of the device moves ", name_of(from.desc.dtype), " elements"));
+    return append_transfer(append_transfer(from, Space::host, name), Space::device, name);
+  }
+
+  // The work of a kernel becomes that of the step.
+  Status take(KernelChoice choice, Step& s) {
+    s.implementation = std::move(choice.implementation);
+    s.kernel = std::move(choice.kernel);
+    s.scratch_bytes = choice.scratch_bytes;
+    if (s.kernel) return {};
+    s.kind = Step::Kind::device;
+    s.dispatches = std::move(choice.gpu.dispatches);
+    for (const GpuConstant& c : choice.gpu.constants) {
+      QUERN_ASSIGN(s.gpu_constants.emplace_back(), device_constant(c));
+    }
+    return {};
   }
 
   Result<Place> constant_copy(ValueId v, const Place& from, const TensorDesc& to) {
@@ -214,6 +349,7 @@ class Lowering {
     const Node& n = g_.node(id);
     const ValueId in = n.inputs[0];
     for (const Place& p : places(in)) {
+      if (space_of(p) != native_ && find_place(in, native_)) continue;
       const auto views = views_of(g_, id, p.desc);
       if (!views) continue;
       const Place from = p;
@@ -236,11 +372,8 @@ class Lowering {
   Status lower_moved_view(NodeId id) {
     const Node& n = g_.node(id);
     const TensorType from = type_of(n.inputs[0]);
-    QUERN_TRY(place_in(n.inputs[0], Layout::row_major(from.shape)).status());
-    auto& all = places(n.inputs[0]);
-    const auto row_major =
-        std::find_if(all.begin(), all.end(), [](const Place& p) { return is_row_major(p.desc); });
-    const Place p = *row_major;
+    const Space space = constants_.find(n.inputs[0]) ? native_ : space_of(best_place(n.inputs[0]));
+    QUERN_ASSIGN(const Place p, place_in(n.inputs[0], Layout::row_major(from.shape), space));
     consume(id);
     const TensorType type = type_of(n.outputs[0]);
     places(n.outputs[0])
@@ -262,8 +395,8 @@ class Lowering {
   // twice does not die: in place over one operand would be seen through the other.
   bool dies(ValueId v) {
     if (constants_.find(v)) return false;
-    const Buffer& buffer = buffers_[places(v).front().buffer];
-    return buffer.base == Operand::Base::arena && buffer.readers == 1 && readers_[index(v)] == 1;
+    const Buffer& buffer = buffers_[best_place(v).buffer];
+    return buffer.in_arena() && buffer.readers == 1 && readers_[index(v)] == 1;
   }
 
   std::vector<KernelInput> kernel_inputs(NodeId id, std::size_t count) {
@@ -280,7 +413,7 @@ class Lowering {
         const TensorType type = type_of(v);
         in.desc = TensorDesc::row_major(type.dtype, type.shape);
       } else {
-        in.desc = places(v).front().desc;
+        in.desc = best_place(v).desc;
       }
       in.dies_here = dies(v);
       inputs.push_back(std::move(in));
@@ -319,11 +452,23 @@ class Lowering {
     QUERN_ASSIGN(const std::vector<TensorType> outputs, output_types(id));
     const std::unique_ptr<bool[]> wanted(new bool[outputs.size()]);
     for (std::size_t i = 0; i < outputs.size(); ++i) wanted[i] = n.outputs[i] != no_value;
-    const KernelRequest request{
+    KernelRequest request{
         n.op, def, n.name, inputs, outputs, {wanted.get(), outputs.size()}, n.post_ops, target_};
-    auto chosen = options_.reference_only ? reference(request) : select_cpu_kernel(request);
-    if (!chosen) return std::move(chosen).error();
-    return add_kernel(id, request, std::move(*chosen));
+    QUERN_ASSIGN(KernelChoice choice, select(request));
+    return add_kernel(id, request, std::move(choice));
+  }
+
+  // A kernel of the device if there is one, else of the CPU.
+  Result<KernelChoice> select(KernelRequest& request) {
+    if (options_.reference_only) return reference(request);
+    if (options_.backend) {
+      request.gpu = &options_.backend->target();
+      QUERN_ASSIGN(auto choice, select_gpu_kernel(request));
+      if (choice) return std::move(*choice);
+      program_->fallbacks.push_back(
+          cat("'", printable(request.name), "' (", request.def.name, ")"));
+    }
+    return select_cpu_kernel(request);
   }
 
   static Result<KernelChoice> reference(const KernelRequest& request) {
@@ -334,6 +479,7 @@ class Lowering {
 
   Status add_kernel(NodeId id, const KernelRequest& request, KernelChoice choice) {
     const Node& n = g_.node(id);
+    const Space space = choice.kernel ? Space::host : Space::device;
     std::vector<Place> inputs;
     for (std::size_t i = 0; i < n.inputs.size(); ++i) {
       const bool packed = i < choice.packed_inputs.size() && choice.packed_inputs[i];
@@ -347,17 +493,13 @@ class Lowering {
           i < choice.input_layouts.size() && choice.input_layouts[i].strides.rank() == shape.rank();
       QUERN_ASSIGN(inputs.emplace_back(),
                    place_in(n.inputs[i], asked ? choice.input_layouts[i] : Layout::row_major(shape),
-                            at_any_address(id, i)));
+                            space, at_any_address(id, i)));
     }
     for (const Sharing& s : choice.sharing) {
       Place& in = inputs[s.input];
       const Buffer& buffer = buffers_[in.buffer];
-      if (!s.required ||
-          (buffer.base == Operand::Base::arena && in.offset == 0 && !read_elsewhere(in)))
-        continue;
-      const Place own{new_buffer(in.desc.bytes(), buffer.name), 0, in.desc};
-      append_copy(in, own);
-      in = own;
+      if (!s.required || (buffer.in_arena() && in.offset == 0 && !read_elsewhere(in))) continue;
+      QUERN_ASSIGN(in, append_reorder(in, in.desc, buffer.name));
     }
     std::vector<Place> outputs;
     for (std::size_t i = 0; i < n.outputs.size(); ++i) {
@@ -372,13 +514,13 @@ class Lowering {
                             asked ? choice.output_layouts[i] : Layout::row_major(type.shape)};
       outputs.push_back({output_buffer(id, request, choice, i, inputs, desc), 0, desc});
     }
-    Step s = describe(id, request, choice);
-    s.kernel = std::move(choice.kernel);
-    s.scratch_bytes = choice.scratch_bytes;
+    const std::size_t post_ops_taken = choice.post_ops_taken;
+    Step s = describe(id, request);
+    QUERN_TRY(take(std::move(choice), s));
     if (g_.def(id).is(OpTrait::data_dependent)) mark_dynamic(n, s);
     append(std::move(s), inputs, outputs);
     Place result = outputs.empty() ? Place() : outputs[0];
-    for (std::size_t k = choice.post_ops_taken; k < n.post_ops.size(); ++k)
+    for (std::size_t k = post_ops_taken; k < n.post_ops.size(); ++k)
       QUERN_TRY(lower_post_op(id, n.post_ops[k], result));
     consume(id);
     for (std::size_t i = 0; i < n.outputs.size(); ++i) {
@@ -418,11 +560,12 @@ class Lowering {
       if (s.required) return in.buffer;
       if (!in.present() || !request.inputs[s.input].dies_here) continue;
       const Buffer& buffer = buffers_[in.buffer];
-      if (buffer.base == Operand::Base::arena && in.offset == 0 && buffer.bytes == desc.bytes() &&
+      if (buffer.in_arena() && in.offset == 0 && buffer.bytes == desc.bytes() &&
           !read_elsewhere(in))
         return in.buffer;
     }
-    return new_buffer(desc.bytes(), g_.value(g_.node(id).outputs[output]).name);
+    return new_buffer(desc.bytes(), g_.value(g_.node(id).outputs[output]).name,
+                      choice.kernel ? Space::host : Space::device);
   }
 
   // y = f(y) or y = f(y, operand) on the result of the kernel, in place where it can be.
@@ -439,15 +582,15 @@ class Lowering {
       KernelInput other{.present = true, .constant = constants_.find(operand)};
       const TensorType type = type_of(operand);
       other.desc = places(operand).empty() ? TensorDesc::row_major(type.dtype, type.shape)
-                                           : places(operand).front().desc;
+                                           : best_place(operand).desc;
       inputs.insert(binary->swapped ? inputs.begin() : inputs.end(), other);
     }
     const TensorType out{result.desc.dtype, result.desc.shape};
     const bool wanted = true;
     const PostOps none;
-    const KernelRequest request{op, def, n.name, inputs, {&out, 1}, {&wanted, 1}, none, target_};
-    QUERN_ASSIGN(KernelChoice choice,
-                 options_.reference_only ? reference(request) : select_cpu_kernel(request));
+    KernelRequest request{op, def, n.name, inputs, {&out, 1}, {&wanted, 1}, none, target_};
+    QUERN_ASSIGN(KernelChoice choice, select(request));
+    const Space space = choice.kernel ? Space::host : Space::device;
     std::vector<Place> in;
     for (std::size_t i = 0; i < inputs.size(); ++i) {
       const bool is_self = !binary || i == (binary->swapped ? 1U : 0U);
@@ -457,9 +600,9 @@ class Lowering {
               ? choice.input_layouts[i]
               : Layout::row_major(shape);
       if (is_self) {
-        QUERN_ASSIGN(in.emplace_back(), relayout(result, layout));
+        QUERN_ASSIGN(in.emplace_back(), relayout(result, layout, space));
       } else {
-        QUERN_ASSIGN(in.emplace_back(), place_in(operand, layout));
+        QUERN_ASSIGN(in.emplace_back(), place_in(operand, layout, space));
       }
     }
     const bool asked = !choice.output_layouts.empty() &&
@@ -467,9 +610,8 @@ class Lowering {
     const TensorDesc desc{out.dtype, out.shape,
                           asked ? choice.output_layouts[0] : Layout::row_major(out.shape)};
     const Place made{output_buffer(id, request, choice, 0, in, desc), 0, desc};
-    Step s = describe(id, request, choice);
-    s.kernel = std::move(choice.kernel);
-    s.scratch_bytes = choice.scratch_bytes;
+    Step s = describe(id, request);
+    QUERN_TRY(take(std::move(choice), s));
     const std::array outputs = {made};
     append(std::move(s), in, outputs);
     result = made;
@@ -477,23 +619,17 @@ class Lowering {
   }
 
   // An intermediate result that no value names yet, in another layout.
-  Result<Place> relayout(const Place& from, const Layout& layout) {
+  Result<Place> relayout(Place from, const Layout& layout, Space space) {
+    if (space_of(from) != space) {
+      const Layout row_major = Layout::row_major(from.desc.shape);
+      QUERN_ASSIGN(from, relayout(from, row_major, space_of(from)));
+      from = append_transfer(from, space, "intermediate");
+    }
     if (same_placement(from.desc.shape, from.desc.layout, layout)) return from;
-    const TensorDesc to{from.desc.dtype, from.desc.shape, layout};
-    QUERN_ASSIGN(KernelChoice choice, select_copy(from.desc, to, target_));
-    const Place copy{new_buffer(to.bytes(), "reordered"), 0, to};
-    Step s;
-    s.op = "Reorder";
-    s.implementation = choice.implementation;
-    s.kernel = std::move(choice.kernel);
-    s.scratch_bytes = choice.scratch_bytes;
-    const std::array inputs = {from};
-    const std::array outputs = {copy};
-    append(std::move(s), inputs, outputs);
-    return copy;
+    return append_reorder(from, {from.desc.dtype, from.desc.shape, layout}, "intermediate");
   }
 
-  Step describe(NodeId id, const KernelRequest& request, const KernelChoice& choice) const {
+  Step describe(NodeId id, const KernelRequest& request) const {
     const Node& n = g_.node(id);
     Step s;
     s.node = n.name;
@@ -501,7 +637,6 @@ class Lowering {
     if (const std::string attributes = attributes_text(request.op);
         attributes.rfind("kind=", 0) == 0)
       s.op += "." + attributes.substr(5, attributes.find(' ') - 5);
-    s.implementation = choice.implementation;
     std::vector<TensorType> inputs;
     for (const KernelInput& in : request.inputs) {
       inputs.push_back({in.desc.dtype, in.desc.shape});
@@ -533,16 +668,14 @@ class Lowering {
       const ValueId v = g_.outputs()[i];
       const TensorType type = type_of(v);
       program_->outputs.push_back(type);
-      QUERN_ASSIGN(Place p, place_in(v, Layout::row_major(type.shape)));
+      QUERN_ASSIGN(Place p, place_in(v, Layout::row_major(type.shape), Space::host));
       taken.resize(buffers_.size(), false);
       const Buffer& buffer = buffers_[p.buffer];
       const bool own = buffer.base == Operand::Base::arena && !taken[p.buffer] && p.offset == 0 &&
                        buffer.bytes == type.bytes();
       if (!own) {
-        const Place copy{new_buffer(type.bytes(), g_.output_names()[i]), 0, p.desc};
-        append_copy(p, copy);
+        QUERN_ASSIGN(p, append_copy(p, g_.output_names()[i]));
         taken.resize(buffers_.size(), false);
-        p = copy;
       }
       taken[p.buffer] = true;
       buffers_[p.buffer].base = Operand::Base::output;
@@ -551,74 +684,122 @@ class Lowering {
     return {};
   }
 
-  void append_copy(const Place& from, const Place& to) {
-    auto choice = select_copy(from.desc, to.desc, target_);
-    if (!choice) return;
-    Step s;
-    s.op = "Copy";
-    s.implementation = choice->implementation;
-    s.kernel = std::move(choice->kernel);
-    s.scratch_bytes = choice->scratch_bytes;
-    const std::array inputs = {from};
-    const std::array outputs = {to};
-    append(std::move(s), inputs, outputs);
+  // On the host.
+  Result<Place> append_copy(const Place& from, const std::string& name) {
+    QUERN_ASSIGN(const Place copy, append_reorder(from, from.desc, name));
+    buffers_[copy.buffer].name = name;
+    program_->steps.back().op = "Copy";
+    return copy;
   }
 
   Result<std::unique_ptr<Program>> plan_memory() {
-    MemoryProblem& problem = program_->memory_problem;
     std::vector<std::size_t> interval_of(buffers_.size());
-    for (std::size_t i = 0; i < buffers_.size(); ++i) {
-      const Buffer& b = buffers_[i];
-      if (b.base != Operand::Base::arena && b.base != Operand::Base::output) continue;
-      interval_of[i] = problem.intervals.size();
-      const bool is_output = b.base == Operand::Base::output;
-      problem.intervals.push_back({.name = b.name,
-                                   .size = b.bytes,
-                                   .first = std::max<std::int64_t>(b.first, 0),
-                                   .end = is_output ? step() + 1 : b.last + 1});
-    }
     std::vector<std::size_t> scratch_of(program_->steps.size());
-    for (std::size_t i = 0; i < program_->steps.size(); ++i) {
-      scratch_of[i] = problem.intervals.size();
-      const Step& s = program_->steps[i];
-      if (s.scratch_bytes)
-        problem.intervals.push_back({.name = "scratch of " + s.node,
-                                     .size = s.scratch_bytes,
-                                     .first = static_cast<std::int64_t>(i),
-                                     .end = static_cast<std::int64_t>(i) + 1});
-    }
-    const Strategy& strategy = options_.strategy ? *options_.strategy : default_strategy();
-    QUERN_TRY(check(problem));
-    // Steps, not time, end a search, so that a model has the same plan everywhere.
-    constexpr PlanLimits limits{.seconds = 0.5, .steps = 20000};
-    program_->memory_plan = strategy.plan(problem, limits).plan;
-    QUERN_TRY(validate(problem, program_->memory_plan));
+    add_intervals(interval_of);
+    add_scratch(scratch_of);
+    QUERN_ASSIGN(program_->memory_plan, plan(program_->memory_problem));
+    QUERN_ASSIGN(program_->device_plan, plan(program_->device_problem));
     program_->arena_bytes = program_->memory_plan.size;
     resolve_operands(interval_of, scratch_of);
     return std::move(program_);
   }
 
+  MemoryProblem& problem_of(Space space) {
+    return space == Space::host ? program_->memory_problem : program_->device_problem;
+  }
+
+  // A device's kernels write whole vectors: the last may be partly padding.
+  std::uint64_t padded(std::uint64_t bytes, Space space) const {
+    if (space == Space::host) return bytes;
+    const std::uint64_t step = options_.backend->alignment();
+    return (bytes + step - 1) / step * step;
+  }
+  std::uint64_t alignment(Space space) const {
+    return space == Space::host ? 64 : options_.backend->alignment();
+  }
+
+  void add_intervals(std::span<std::size_t> interval_of) {
+    for (std::size_t i = 0; i < buffers_.size(); ++i) {
+      const Buffer& b = buffers_[i];
+      const bool is_output = b.base == Operand::Base::output;
+      if (!b.in_arena() && !is_output) continue;
+      auto& intervals = problem_of(b.space()).intervals;
+      interval_of[i] = intervals.size();
+      intervals.push_back({.name = b.name,
+                           .size = padded(b.bytes, b.space()),
+                           .alignment = alignment(b.space()),
+                           .first = std::max<std::int64_t>(b.first, 0),
+                           .end = is_output ? step() + 1 : b.last + 1});
+    }
+  }
+
+  void add_scratch(std::span<std::size_t> scratch_of) {
+    for (std::size_t i = 0; i < program_->steps.size(); ++i) {
+      const Step& s = program_->steps[i];
+      const Space space = s.kind == Step::Kind::device ? Space::device : Space::host;
+      auto& intervals = problem_of(space).intervals;
+      scratch_of[i] = intervals.size();
+      if (s.scratch_bytes)
+        intervals.push_back({.name = "scratch of " + s.node,
+                             .size = padded(s.scratch_bytes, space),
+                             .alignment = alignment(space),
+                             .first = static_cast<std::int64_t>(i),
+                             .end = static_cast<std::int64_t>(i) + 1});
+    }
+  }
+
+  Result<MemoryPlan> plan(const MemoryProblem& problem) const {
+    const Strategy& strategy = options_.strategy ? *options_.strategy : default_strategy();
+    QUERN_TRY(check(problem));
+    // Steps, not time, end a search, so that a model has the same plan everywhere.
+    constexpr PlanLimits limits{.seconds = 0.5, .steps = 20000};
+    MemoryPlan plan = strategy.plan(problem, limits).plan;
+    QUERN_TRY(validate(problem, plan));
+    return plan;
+  }
+
   void resolve_operands(std::span<const std::size_t> interval_of,
                         std::span<const std::size_t> scratch_of) {
-    const auto& offsets = program_->memory_plan.offsets;
+    const auto offset_of = [&](Space space, std::size_t interval) {
+      return (space == Space::host ? program_->memory_plan : program_->device_plan)
+          .offsets[interval];
+    };
     const auto operand = [&](const Place& p) {
       if (!p.present()) return Operand{};
       const Buffer& b = buffers_[p.buffer];
       Operand o{b.base, b.index, p.offset, nullptr};
-      if (b.base == Operand::Base::arena) o.offset += offsets[interval_of[p.buffer]];
+      if (b.in_arena()) o.offset += offset_of(b.space(), interval_of[p.buffer]);
       if (b.base == Operand::Base::constant) o.constant = b.constant + p.offset;
       return o;
     };
+    const auto bytes = [&](const Place& p) { return p.present() ? p.desc.bytes() : 0; };
     for (std::size_t i = 0; i < pending_.size(); ++i) {
       Step& s = program_->steps[i];
-      for (const Place& p : pending_[i].inputs) s.inputs.push_back(operand(p));
-      for (const Place& p : pending_[i].outputs) s.outputs.push_back(operand(p));
-      if (s.scratch_bytes) s.scratch_offset = offsets[scratch_of[i]];
+      const bool host = s.kind == Step::Kind::host;
+      for (const Place& p : pending_[i].inputs) {
+        s.inputs.push_back(operand(p));
+        if (!host) s.input_bytes.push_back(bytes(p));
+        if (s.kind == Step::Kind::device) align_down(s.inputs.back(), s.input_bytes.back());
+      }
+      for (const Place& p : pending_[i].outputs) {
+        s.outputs.push_back(operand(p));
+        if (!host) s.output_bytes.push_back(bytes(p));
+      }
+      if (s.scratch_bytes)
+        s.scratch_offset =
+            offset_of(s.kind == Step::Kind::device ? Space::device : Space::host, scratch_of[i]);
     }
     program_->output_offsets.resize(g_.outputs().size());
     for (std::size_t i = 0; i < buffers_.size(); ++i)
       if (buffers_[i].base == Operand::Base::output)
-        program_->output_offsets[buffers_[i].index] = offsets[interval_of[i]];
+        program_->output_offsets[buffers_[i].index] = offset_of(Space::host, interval_of[i]);
+  }
+
+  // To where a binding may begin.
+  void align_down(Operand& o, std::uint64_t& bytes) const {
+    const std::uint64_t skipped = o.offset % options_.backend->alignment();
+    o.offset -= skipped;
+    bytes += skipped;
   }
 
   struct Pending {
@@ -630,6 +811,7 @@ class Lowering {
   const LowerOptions& options_;
   GraphConstants constants_;
   CpuTarget target_;
+  Space native_;  // where kernels find their operands, if they can
   std::unique_ptr<Program> program_;
   std::vector<Buffer> buffers_;
   std::vector<std::vector<Place>> places_;

@@ -4,6 +4,10 @@
 #include "engine/cpu/program.h"
 #include "graph/graph.h"
 
+namespace quern {
+class Backend;
+}
+
 namespace quern::cpu {
 
 struct LowerOptions {
@@ -12,11 +16,13 @@ struct LowerOptions {
   bool reference_only = false;  // the oracle: every node by its reference
   const Strategy* strategy = nullptr;
   WeightStore* weights = nullptr;
+  Backend* backend = nullptr;             // the device's, unless it is the CPU
   std::span<const bool> dynamic_outputs;  // of the graph
 };
 
 // Chooses a kernel per node, layouts between them, and a place for every buffer. All dimensions of
-// the graph are numbers.
+// the graph are numbers. With a backend every node that has a kernel for the device runs there, the
+// others on the CPU between its submissions.
 Result<std::unique_ptr<Program>> lower(const Graph& graph, const LowerOptions& options);
 
 }  // namespace quern::cpu

@@ -20,18 +20,34 @@ namespace quern::cpu {
 // Where an operand lies: an offset from one of the places that a run binds, or a constant's
 // address.
 struct Operand {
-  enum class Base : std::uint8_t { none, arena, input, output, constant };
+  enum class Base : std::uint8_t {
+    none,
+    arena,
+    input,
+    output,
+    constant,
+    device_arena,
+    device_constant
+  };
 
   Base base = Base::none;
-  std::uint32_t index = 0;   // of the input or output
+  std::uint32_t index = 0;   // of the input, output or device constant
   std::uint64_t offset = 0;  // bytes
   const std::byte* constant = nullptr;
 };
 
+// A kernel on the host, dispatches on the device, or bytes that go from one to the other.
 struct Step {
-  std::unique_ptr<CpuKernel> kernel;
+  enum class Kind : std::uint8_t { host, device, upload, download };
+
+  Kind kind = Kind::host;
+  std::unique_ptr<CpuKernel> kernel;         // of host
+  std::vector<Dispatch> dispatches;          // of device
+  std::vector<std::uint32_t> gpu_constants;  // ... its own, among Program::device_constants
   std::vector<Operand> inputs;
   std::vector<Operand> outputs;
+  std::vector<std::uint64_t> input_bytes;   // of operands on a device: from their first to their
+  std::vector<std::uint64_t> output_bytes;  // last byte
   std::size_t scratch_bytes = 0;
   std::uint64_t scratch_offset = 0;
   // Of a data-dependent op: graph output that each output is, whose shape the run tells.
@@ -56,6 +72,11 @@ struct Program {
   MemoryPlan memory_plan;
   int threads = 1;
   std::vector<std::shared_ptr<const void>> kept;  // constants that kernels point at
+  // Of a device with memory of its own.
+  MemoryProblem device_problem;
+  MemoryPlan device_plan;
+  std::vector<std::shared_ptr<const void>> device_constants;  // what Backend::constant() gave
+  std::vector<std::string> fallbacks;  // nodes that have no form for the device
 };
 
 }  // namespace quern::cpu

@@ -22,12 +22,26 @@ struct DeviceInfo {
   std::vector<std::pair<std::string, std::string>> properties;
 };
 
+// What a device has done since it was opened, for tests and for people. All zero on the CPU.
+struct DeviceCounters {
+  std::uint64_t submissions = 0;
+  std::uint64_t dispatches = 0;
+  std::uint64_t barriers = 0;
+  std::uint64_t pipelines = 0;    // made, not used
+  std::uint64_t allocations = 0;  // of device memory
+  std::uint64_t bytes_up = 0;
+  std::uint64_t bytes_down = 0;
+
+  bool operator==(const DeviceCounters&) const = default;
+};
+
 // Where executables run. Shared; outlives what was compiled on it; any thread.
 class Device {
  public:
   explicit Device(DeviceInfo info) : info_(std::move(info)) {}
   virtual ~Device() = default;
   const DeviceInfo& info() const { return info_; }
+  virtual DeviceCounters counters() const { return {}; }
 
  private:
   DeviceInfo info_;
@@ -35,7 +49,10 @@ class Device {
 
 // All devices of this machine, best first in each kind. A missing driver is no error.
 std::vector<DeviceInfo> list_devices();
-// "cpu" or "reference" (the CPU, every operator by its plainest form). Errors: not_found.
+// "cpu", "reference" (the CPU, every operator by its plainest form), or a GPU: "vulkan" (the best),
+// "vulkan:N", "vulkan:UUID" or "vulkan:PART OF ITS NAME", and after that any of ",validate" (the
+// Khronos validation layer, whose messages become errors) and ",no-FEATURE" (does without it).
+// Errors: not_found, with what there is.
 Result<std::shared_ptr<Device>> open_device(std::string_view name = "cpu");
 
 }  // namespace quern

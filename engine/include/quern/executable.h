@@ -51,9 +51,10 @@ struct PlanInfo {
   std::vector<BufferInfo> buffers;
   std::size_t segments = 1;
   std::size_t arena_bytes = 0;
-  std::size_t arena_lower_bound = 0;  // no placement of these buffers is smaller
-  std::size_t unshared_bytes = 0;     // if no two buffers shared memory
-  std::size_t weight_bytes = 0;       // packed
+  std::size_t arena_lower_bound = 0;   // no placement of these buffers is smaller
+  std::size_t unshared_bytes = 0;      // if no two buffers shared memory
+  std::size_t weight_bytes = 0;        // packed
+  std::vector<std::string> fallbacks;  // nodes that run on the CPU although the device is none
 };
 
 // A model bound to a device: immutable, shared by any number of threads and sessions.

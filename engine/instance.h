@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+// What one session keeps for one program, whatever it runs on.
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <cstddef>
+#include <span>
+
+#include <quern/status.h>
+#include <quern/tensor.h>
+
+namespace quern {
+
+namespace cpu {
+struct Step;
+}
+
+// When a run must stop early: looked at between two kernels.
+struct StopSignals {
+  const std::atomic<bool>* cancelled = nullptr;
+  std::chrono::steady_clock::time_point deadline = std::chrono::steady_clock::time_point::max();
+
+  Status check() const {
+    if (cancelled && cancelled->load(std::memory_order_relaxed))
+      return {Code::busy, "the run was cancelled"};
+    if (deadline != std::chrono::steady_clock::time_point::max() &&
+        std::chrono::steady_clock::now() > deadline)
+      return {Code::busy, "the run passed its deadline"};
+    return {};
+  }
+};
+
+// Hears of every step; for profiling.
+class StepListener {
+ public:
+  virtual ~StepListener() = default;
+  virtual void on_step(const cpu::Step& step, std::chrono::steady_clock::time_point begin,
+                       std::chrono::steady_clock::time_point end) = 0;
+};
+
+// run() allocates nothing.
+class Instance {
+ public:
+  struct Call {
+    std::byte* arena;                          // program.arena_bytes, aligned to 64
+    std::span<const std::byte* const> inputs;  // of the program, in order
+    std::span<std::byte* const> outputs;       // null: in the arena
+    StopSignals stop;
+    StepListener* listener = nullptr;
+  };
+
+  virtual ~Instance() = default;
+  virtual Status run(const Call& call) = 0;
+  // Valid after run(), until the arena is used for something else.
+  virtual MutableTensorView output(std::size_t i) const = 0;
+  // Bytes of device memory and of staging that it holds itself.
+  virtual std::size_t resident_bytes() const { return 0; }
+};
+
+}  // namespace quern

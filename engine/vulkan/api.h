@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: Apache-2.0
+// The functions of Vulkan that we call, looked up at run time: a program starts on machines that
+// have no libvulkan.
+#pragma once
+
+#define VK_NO_PROTOTYPES
+#include <vulkan/vulkan.h>
+
+#include <quern/status.h>
+
+namespace quern::vulkan {
+
+#define QUERN_VK_INSTANCE(X)                  \
+  X(vkDestroyInstance)                        \
+  X(vkEnumeratePhysicalDevices)               \
+  X(vkEnumerateDeviceExtensionProperties)     \
+  X(vkGetPhysicalDeviceProperties2)           \
+  X(vkGetPhysicalDeviceFeatures2)             \
+  X(vkGetPhysicalDeviceMemoryProperties2)     \
+  X(vkGetPhysicalDeviceQueueFamilyProperties) \
+  X(vkCreateDevice)                           \
+  X(vkGetDeviceProcAddr)
+
+#define QUERN_VK_DEVICE(X)          \
+  X(vkDestroyDevice)                \
+  X(vkGetDeviceQueue)               \
+  X(vkDeviceWaitIdle)               \
+  X(vkQueueSubmit)                  \
+  X(vkCreateBuffer)                 \
+  X(vkDestroyBuffer)                \
+  X(vkGetBufferMemoryRequirements)  \
+  X(vkAllocateMemory)               \
+  X(vkFreeMemory)                   \
+  X(vkBindBufferMemory)             \
+  X(vkMapMemory)                    \
+  X(vkFlushMappedMemoryRanges)      \
+  X(vkInvalidateMappedMemoryRanges) \
+  X(vkCreateShaderModule)           \
+  X(vkDestroyShaderModule)          \
+  X(vkCreateDescriptorSetLayout)    \
+  X(vkDestroyDescriptorSetLayout)   \
+  X(vkCreatePipelineLayout)         \
+  X(vkDestroyPipelineLayout)        \
+  X(vkCreatePipelineCache)          \
+  X(vkDestroyPipelineCache)         \
+  X(vkGetPipelineCacheData)         \
+  X(vkCreateComputePipelines)       \
+  X(vkDestroyPipeline)              \
+  X(vkCreateDescriptorPool)         \
+  X(vkDestroyDescriptorPool)        \
+  X(vkAllocateDescriptorSets)       \
+  X(vkUpdateDescriptorSets)         \
+  X(vkCreateCommandPool)            \
+  X(vkDestroyCommandPool)           \
+  X(vkAllocateCommandBuffers)       \
+  X(vkBeginCommandBuffer)           \
+  X(vkEndCommandBuffer)             \
+  X(vkCmdBindPipeline)              \
+  X(vkCmdBindDescriptorSets)        \
+  X(vkCmdPushConstants)             \
+  X(vkCmdDispatch)                  \
+  X(vkCmdPipelineBarrier)           \
+  X(vkCmdCopyBuffer)                \
+  X(vkCmdFillBuffer)                \
+  X(vkCmdResetQueryPool)            \
+  X(vkCmdWriteTimestamp)            \
+  X(vkCreateQueryPool)              \
+  X(vkDestroyQueryPool)             \
+  X(vkGetQueryPoolResults)          \
+  X(vkCreateFence)                  \
+  X(vkDestroyFence)                 \
+  X(vkResetFences)                  \
+  X(vkWaitForFences)
+
+// The loader's own, the same for all.
+struct Loader {
+  PFN_vkGetInstanceProcAddr vkGetInstanceProcAddr = nullptr;
+  PFN_vkCreateInstance vkCreateInstance = nullptr;
+  PFN_vkEnumerateInstanceVersion vkEnumerateInstanceVersion = nullptr;
+  PFN_vkEnumerateInstanceLayerProperties vkEnumerateInstanceLayerProperties = nullptr;
+  PFN_vkEnumerateInstanceExtensionProperties vkEnumerateInstanceExtensionProperties = nullptr;
+};
+// Null: there is no libvulkan. Opened once, on first use.
+const Loader* loader();
+
+#define QUERN_VK_MEMBER(name) PFN_##name name = nullptr;
+struct InstanceApi {
+  QUERN_VK_INSTANCE(QUERN_VK_MEMBER)
+  // Where the instance has the extension.
+  PFN_vkCreateDebugUtilsMessengerEXT vkCreateDebugUtilsMessengerEXT = nullptr;
+  PFN_vkDestroyDebugUtilsMessengerEXT vkDestroyDebugUtilsMessengerEXT = nullptr;
+
+  bool load(const Loader& loader, VkInstance instance);
+};
+struct DeviceApi {
+  QUERN_VK_DEVICE(QUERN_VK_MEMBER)
+  PFN_vkCmdPushDescriptorSetKHR vkCmdPushDescriptorSetKHR = nullptr;  // where it is enabled
+
+  bool load(const InstanceApi& instance, VkDevice device);
+};
+#undef QUERN_VK_MEMBER
+
+// "VK_ERROR_DEVICE_LOST"
+const char* name_of(VkResult result);
+// ok, or an error that says what was being done.
+Status check(VkResult result, const char* what);
+
+}  // namespace quern::vulkan
+
+#define QUERN_VK(expr, what) QUERN_TRY(::quern::vulkan::check((expr), what))

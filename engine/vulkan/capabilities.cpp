@@ -1,0 +1,171 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "engine/vulkan/capabilities.h"
+
+#include <algorithm>
+#include <cstring>
+#include <span>
+
+#include "graph/text_util.h"
+
+namespace quern::vulkan {
+namespace {
+
+std::vector<std::string> extensions_of(const InstanceApi& api, VkPhysicalDevice device) {
+  std::uint32_t count = 0;
+  api.vkEnumerateDeviceExtensionProperties(device, nullptr, &count, nullptr);
+  std::vector<VkExtensionProperties> all(count);
+  api.vkEnumerateDeviceExtensionProperties(device, nullptr, &count, all.data());
+  std::vector<std::string> names;
+  for (const auto& e : all) names.emplace_back(e.extensionName);
+  return names;
+}
+
+void read_features(const InstanceApi& api, VkPhysicalDevice device, bool has_8bit,
+                   Capabilities& c) {
+  VkPhysicalDevice8BitStorageFeatures bits8{
+      VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_8BIT_STORAGE_FEATURES};
+  VkPhysicalDevice16BitStorageFeatures bits16{
+      VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_16BIT_STORAGE_FEATURES};
+  VkPhysicalDeviceFeatures2 features{VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_FEATURES_2, &bits16};
+  if (has_8bit) bits16.pNext = &bits8;
+  api.vkGetPhysicalDeviceFeatures2(device, &features);
+  c.storage_8bit = bits8.storageBuffer8BitAccess == VK_TRUE;
+  // The shaders compute with the types too.
+  c.storage_16bit = bits16.storageBuffer16BitAccess == VK_TRUE && features.features.shaderInt16;
+  c.int64 = features.features.shaderInt64 == VK_TRUE;
+}
+
+void read_memory(const InstanceApi& api, VkPhysicalDevice device, Capabilities& c) {
+  VkPhysicalDeviceMemoryProperties2 memory{VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_MEMORY_PROPERTIES_2};
+  api.vkGetPhysicalDeviceMemoryProperties2(device, &memory);
+  const auto& m = memory.memoryProperties;
+  for (std::uint32_t i = 0; i < m.memoryTypeCount; ++i) {
+    const VkMemoryType& t = m.memoryTypes[i];
+    if (!(t.propertyFlags & VK_MEMORY_PROPERTY_DEVICE_LOCAL_BIT)) continue;
+    c.device_memory = std::max<std::uint64_t>(c.device_memory, m.memoryHeaps[t.heapIndex].size);
+    constexpr VkMemoryPropertyFlags both =
+        VK_MEMORY_PROPERTY_HOST_VISIBLE_BIT | VK_MEMORY_PROPERTY_HOST_COHERENT_BIT;
+    c.host_visible = c.host_visible || (t.propertyFlags & both) == both;
+  }
+}
+
+// The first family that computes; one without graphics where there is one, for it runs beside them.
+void read_queues(const InstanceApi& api, VkPhysicalDevice device, float period, Capabilities& c) {
+  std::uint32_t count = 0;
+  api.vkGetPhysicalDeviceQueueFamilyProperties(device, &count, nullptr);
+  std::vector<VkQueueFamilyProperties> families(count);
+  api.vkGetPhysicalDeviceQueueFamilyProperties(device, &count, families.data());
+  bool found = false;
+  for (std::uint32_t i = 0; i < count; ++i) {
+    const VkQueueFlags flags = families[i].queueFlags;
+    if (!(flags & VK_QUEUE_COMPUTE_BIT)) continue;
+    if (found && (flags & VK_QUEUE_GRAPHICS_BIT)) continue;
+    c.queue_family = i;
+    c.timestamp_ns = families[i].timestampValidBits ? static_cast<double>(period) : 0;
+    found = true;
+  }
+}
+
+std::string_view type_name(VkPhysicalDeviceType t) {
+  switch (t) {
+    case VK_PHYSICAL_DEVICE_TYPE_INTEGRATED_GPU: return "integrated";
+    case VK_PHYSICAL_DEVICE_TYPE_DISCRETE_GPU: return "discrete";
+    case VK_PHYSICAL_DEVICE_TYPE_VIRTUAL_GPU: return "virtual";
+    case VK_PHYSICAL_DEVICE_TYPE_CPU: return "software";
+    default: return "other";
+  }
+}
+
+std::string hex(std::span<const std::uint8_t> bytes) {
+  constexpr std::string_view digits = "0123456789abcdef";
+  std::string s;
+  for (std::uint8_t b : bytes) (s += digits[b >> 4]) += digits[b & 15];
+  return s;
+}
+
+}  // namespace
+
+Capabilities read_capabilities(const InstanceApi& api, VkPhysicalDevice device) {
+  Capabilities c;
+  const auto extensions = extensions_of(api, device);
+  const auto has = [&](std::string_view name) {
+    return std::ranges::find(extensions, name) != extensions.end();
+  };
+  VkPhysicalDeviceDriverProperties driver{VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_DRIVER_PROPERTIES};
+  VkPhysicalDeviceMaintenance3Properties maintenance{
+      VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_MAINTENANCE_3_PROPERTIES};
+  VkPhysicalDeviceSubgroupProperties subgroup{VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SUBGROUP_PROPERTIES,
+                                              &maintenance};
+  VkPhysicalDeviceIDProperties id{VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_ID_PROPERTIES, &subgroup};
+  VkPhysicalDeviceProperties2 properties{VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_PROPERTIES_2, &id};
+  if (has(VK_KHR_DRIVER_PROPERTIES_EXTENSION_NAME)) maintenance.pNext = &driver;
+  api.vkGetPhysicalDeviceProperties2(device, &properties);
+  const auto& p = properties.properties;
+  c.title = p.deviceName;
+  c.driver = cat(driver.driverName, " ", driver.driverInfo);
+  c.type = p.deviceType;
+  c.api_version = p.apiVersion;
+  c.vendor = p.vendorID;
+  std::copy_n(id.deviceUUID, VK_UUID_SIZE, c.uuid.begin());
+  std::copy_n(p.pipelineCacheUUID, VK_UUID_SIZE, c.cache_uuid.begin());
+  c.subgroup_size = subgroup.subgroupSize;
+  std::copy_n(p.limits.maxComputeWorkGroupCount, 3, c.max_groups.begin());
+  c.max_invocations =
+      std::min(p.limits.maxComputeWorkGroupInvocations, p.limits.maxComputeWorkGroupSize[0]);
+  c.shared_bytes = p.limits.maxComputeSharedMemorySize;
+  c.push_bytes = p.limits.maxPushConstantsSize;
+  c.max_range = p.limits.maxStorageBufferRange;
+  c.max_allocation = maintenance.maxMemoryAllocationSize;
+  c.alignment = std::max<std::uint64_t>(
+      {256, p.limits.minStorageBufferOffsetAlignment, p.limits.nonCoherentAtomSize});
+  read_features(api, device, has(VK_KHR_8BIT_STORAGE_EXTENSION_NAME), c);
+  read_memory(api, device, c);
+  read_queues(api, device, p.limits.timestampPeriod, c);
+  c.push_descriptors = has(VK_KHR_PUSH_DESCRIPTOR_EXTENSION_NAME);
+  return c;
+}
+
+GpuTarget Capabilities::target() const {
+  GpuTarget t;
+  t.software = is_software();
+  t.subgroup_size = subgroup_size;
+  t.max_groups = std::min({max_groups[0], max_groups[1], max_groups[2]});
+  t.max_invocations = max_invocations;
+  t.max_range = max_range;
+  t.storage_8bit = storage_8bit;
+  t.storage_16bit = storage_16bit;
+  t.int64 = int64;
+  return t;
+}
+
+std::vector<std::pair<std::string_view, bool Capabilities::*>> switches() {
+  return {{"push-descriptors", &Capabilities::push_descriptors},
+          {"storage-8bit", &Capabilities::storage_8bit},
+          {"storage-16bit", &Capabilities::storage_16bit},
+          {"int64", &Capabilities::int64},
+          {"host-visible", &Capabilities::host_visible}};
+}
+
+std::vector<std::pair<std::string, std::string>> describe(const Capabilities& c) {
+  std::string features;
+  for (const auto& [name, member] : switches())
+    if (c.*member) features += cat(features.empty() ? "" : ", ", name);
+  return {
+      {"type", std::string(type_name(c.type))},
+      {"driver", c.driver},
+      {"vulkan", cat(VK_API_VERSION_MAJOR(c.api_version), ".", VK_API_VERSION_MINOR(c.api_version),
+                     ".", VK_API_VERSION_PATCH(c.api_version))},
+      {"uuid", hex(c.uuid)},
+      {"memory", cat(c.device_memory >> 20, " MiB")},
+      {"largest allocation", cat(c.max_allocation >> 20, " MiB")},
+      {"largest binding", cat(c.max_range >> 20, " MiB")},
+      {"binding alignment", cat(c.alignment, " B")},
+      {"shared memory", cat(c.shared_bytes >> 10, " KiB")},
+      {"push constants", cat(c.push_bytes, " B")},
+      {"subgroup", cat(c.subgroup_size)},
+      {"workgroup", cat("up to ", c.max_invocations)},
+      {"timestamps", c.timestamp_ns > 0 ? cat(c.timestamp_ns, " ns a tick") : "none"},
+      {"features", features}};
+}
+
+}  // namespace quern::vulkan

@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a physical device can do, as far as we ask: filled once, and the only place where anything
+// about a device is decided.
+#pragma once
+
+#include <array>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "engine/vulkan/api.h"
+#include "kernels/gpu.h"
+
+namespace quern::vulkan {
+
+struct Capabilities {
+  std::string title;
+  std::string driver;
+  VkPhysicalDeviceType type = VK_PHYSICAL_DEVICE_TYPE_OTHER;
+  std::uint32_t api_version = 0;
+  std::uint32_t vendor = 0;
+  std::array<std::uint8_t, VK_UUID_SIZE> uuid{};
+  std::array<std::uint8_t, VK_UUID_SIZE> cache_uuid{};  // of the driver's pipeline cache
+  std::uint32_t queue_family = 0;
+
+  std::uint32_t subgroup_size = 0;
+  std::array<std::uint32_t, 3> max_groups{};
+  std::uint32_t max_invocations = 0;
+  std::uint32_t shared_bytes = 0;
+  std::uint32_t push_bytes = 0;
+  std::uint64_t max_range = 0;  // of one binding
+  std::uint64_t max_allocation = 0;
+  std::uint64_t alignment = 256;    // of every binding
+  std::uint64_t device_memory = 0;  // bytes of the largest device-local heap
+  double timestamp_ns = 0;          // a tick; 0: the queue has no timestamps
+
+  // Each can be forced off, so that the way without it is tested.
+  bool push_descriptors = false;
+  bool storage_8bit = false;
+  bool storage_16bit = false;
+  bool int64 = false;
+  bool host_visible = false;  // device memory that the host maps
+
+  bool is_software() const { return type == VK_PHYSICAL_DEVICE_TYPE_CPU; }
+  GpuTarget target() const;
+};
+
+Capabilities read_capabilities(const InstanceApi& api, VkPhysicalDevice device);
+
+// Names of the features that can be forced off, and whether they are on.
+std::vector<std::pair<std::string_view, bool Capabilities::*>> switches();
+
+// For `quern devices`.
+std::vector<std::pair<std::string, std::string>> describe(const Capabilities& c);
+
+}  // namespace quern::vulkan

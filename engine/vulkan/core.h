@@ -1,0 +1,140 @@
+// SPDX-License-Identifier: Apache-2.0
+// A logical device and what belongs to it alone: the queue, memory, pipelines.
+#pragma once
+
+#include <atomic>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include <quern/device.h>
+
+#include "engine/vulkan/api.h"
+#include "engine/vulkan/capabilities.h"
+
+namespace quern::vulkan {
+
+// The VkInstance of the process: made on first use, gone with its last device.
+class ApiInstance {
+ public:
+  // With the Khronos layer, core and synchronization validation, when `validate`.
+  static Result<std::shared_ptr<ApiInstance>> get(bool validate);
+  ~ApiInstance();
+
+  const InstanceApi& api() const { return api_; }
+  // Doubles (one GPU under two drivers) are left out; discrete, integrated, virtual, software.
+  std::vector<VkPhysicalDevice> devices() const;
+  // What the validation layer has said since the last call; "" when all was well.
+  std::string take_messages();
+  void add_message(std::string text);
+
+ private:
+  ApiInstance() = default;
+  Status create(const Loader& loader, bool validate);
+
+  VkInstance instance_ = VK_NULL_HANDLE;
+  InstanceApi api_;
+  VkDebugUtilsMessengerEXT messenger_ = VK_NULL_HANDLE;
+  std::mutex mutex_;
+  std::string messages_;
+};
+
+class Core;
+
+// A VkBuffer with memory of its own.
+class Buffer {
+ public:
+  enum class Use { device, upload, download };
+  static Result<std::shared_ptr<Buffer>> create(std::shared_ptr<Core> core, std::uint64_t bytes,
+                                                Use use);
+  ~Buffer();
+  Buffer(const Buffer&) = delete;
+  Buffer& operator=(const Buffer&) = delete;
+
+  VkBuffer handle() const { return buffer_; }
+  std::uint64_t bytes() const { return bytes_; }
+  std::byte* mapped() const { return mapped_; }  // null: the host cannot see it
+  // Around the host's writes and reads where the memory is not coherent.
+  Status flush() const;
+  Status invalidate() const;
+
+ private:
+  Buffer() = default;
+  std::shared_ptr<Core> core_;
+  VkBuffer buffer_ = VK_NULL_HANDLE;
+  VkDeviceMemory memory_ = VK_NULL_HANDLE;
+  std::uint64_t bytes_ = 0;
+  std::byte* mapped_ = nullptr;
+  bool coherent_ = true;
+};
+
+// A compute pipeline; the layout depends only on how many buffers it has.
+struct Pipeline {
+  VkPipeline pipeline = VK_NULL_HANDLE;
+  VkPipelineLayout layout = VK_NULL_HANDLE;
+  VkDescriptorSetLayout sets = VK_NULL_HANDLE;
+};
+
+class Core : public std::enable_shared_from_this<Core> {
+ public:
+  static Result<std::shared_ptr<Core>> create(std::shared_ptr<ApiInstance> instance,
+                                              VkPhysicalDevice physical, Capabilities capabilities);
+  ~Core();
+
+  const Capabilities& capabilities() const { return capabilities_; }
+  const DeviceApi& api() const { return api_; }
+  VkDevice device() const { return device_; }
+
+  // Made once per shader and constants. Any thread.
+  Result<Pipeline> pipeline(std::string_view shader, const std::vector<std::uint32_t>& constants,
+                            std::uint32_t buffers);
+  // One submission; returns when it is done.
+  Status submit(VkCommandBuffer commands, VkFence fence);
+  // Index of the best memory type that has `wanted` and is among `allowed`; -1: there is none.
+  int memory_type(std::uint32_t allowed, VkMemoryPropertyFlags wanted,
+                  VkMemoryPropertyFlags liked) const;
+  VkMemoryPropertyFlags memory_flags(int type) const {
+    return memory_.memoryTypes[type].propertyFlags;
+  }
+  // Whether the device has stopped for good.
+  bool lost() const { return lost_.load(std::memory_order_relaxed); }
+  Status lost_error() const;
+  // An error when the validation layer has complained.
+  Status check_validation() const;
+
+  struct Counts {
+    std::atomic<std::uint64_t> submissions, dispatches, barriers, pipelines, allocations, bytes_up,
+        bytes_down;
+  };
+  Counts counts;
+
+ private:
+  Core() = default;
+  Status create_device();
+  struct Layout {
+    VkDescriptorSetLayout sets = VK_NULL_HANDLE;
+    VkPipelineLayout pipeline = VK_NULL_HANDLE;
+  };
+  Result<Layout> layout(std::uint32_t buffers);
+  Result<VkShaderModule> module(std::string_view shader);
+
+  std::shared_ptr<ApiInstance> instance_;
+  VkPhysicalDevice physical_ = VK_NULL_HANDLE;
+  Capabilities capabilities_;
+  DeviceApi api_;
+  VkDevice device_ = VK_NULL_HANDLE;
+  VkQueue queue_ = VK_NULL_HANDLE;
+  VkPhysicalDeviceMemoryProperties memory_{};
+  VkPipelineCache cache_ = VK_NULL_HANDLE;
+  std::mutex queue_mutex_;
+  std::mutex pipelines_mutex_;
+  std::map<std::uint32_t, Layout> layouts_;
+  std::map<std::string, VkShaderModule, std::less<>> modules_;
+  using PipelineKey = std::pair<std::string, std::vector<std::uint32_t>>;
+  std::map<PipelineKey, Pipeline> pipelines_;
+  std::atomic<bool> lost_ = false;
+};
+
+}  // namespace quern::vulkan

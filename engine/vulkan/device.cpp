@@ -1,0 +1,161 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "engine/vulkan/device.h"
+
+#include <algorithm>
+#include <charconv>
+
+#include "engine/backend.h"
+#include "engine/vulkan/core.h"
+#include "engine/vulkan/device_instance.h"
+#include "engine/vulkan/weights.h"
+#include "graph/text_util.h"
+
+namespace quern::vulkan {
+namespace {
+
+class ModelBackend final : public Backend {
+ public:
+  explicit ModelBackend(std::shared_ptr<Core> core)
+      : core_(std::move(core)), weights_(core_), target_(core_->capabilities().target()) {}
+
+  const GpuTarget& target() const override { return target_; }
+  std::uint64_t alignment() const override { return core_->capabilities().alignment; }
+  Result<std::shared_ptr<const void>> constant(const GpuConstant& c) override {
+    QUERN_ASSIGN(std::shared_ptr<const Slice> slice, weights_.find_or_make(c));
+    return std::shared_ptr<const void>(std::move(slice));
+  }
+  std::size_t constant_bytes() const override { return weights_.bytes(); }
+  Result<std::unique_ptr<Instance>> instantiate(
+      std::shared_ptr<const cpu::Program> program) override {
+    QUERN_TRY(weights_.upload());
+    return DeviceInstance::create(core_, std::move(program));
+  }
+
+ private:
+  std::shared_ptr<Core> core_;
+  Weights weights_;
+  GpuTarget target_;
+};
+
+class VulkanDevice final : public BackendDevice {
+ public:
+  VulkanDevice(DeviceInfo info, std::shared_ptr<Core> core)
+      : BackendDevice(std::move(info)), core_(std::move(core)) {}
+
+  Result<std::shared_ptr<Backend>> make_backend() override {
+    if (core_->lost()) return core_->lost_error();
+    return std::shared_ptr<Backend>(std::make_shared<ModelBackend>(core_));
+  }
+  DeviceCounters counters() const override {
+    const Core::Counts& c = core_->counts;
+    return {c.submissions, c.dispatches, c.barriers,  c.pipelines,
+            c.allocations, c.bytes_up,   c.bytes_down};
+  }
+
+ private:
+  std::shared_ptr<Core> core_;
+};
+
+DeviceInfo info_of(const Capabilities& c, std::size_t index) {
+  DeviceInfo info;
+  info.kind = DeviceInfo::Kind::gpu;
+  info.name = cat("vulkan:", index);
+  info.title = c.title;
+  info.properties = describe(c);
+  return info;
+}
+
+struct Wish {
+  std::string selection;
+  bool validate = false;
+  std::vector<bool Capabilities::*> off;
+};
+
+Result<Wish> parse(std::string_view name) {
+  Wish wish;
+  std::string_view rest = name.substr(std::min<std::size_t>(name.size(), 6));
+  const auto comma = rest.find(',');
+  wish.selection = rest.substr(0, comma);
+  if (!wish.selection.empty()) wish.selection.erase(0, 1);
+  rest = comma == rest.npos ? std::string_view() : rest.substr(comma);
+  while (!rest.empty()) {
+    rest.remove_prefix(1);
+    const std::string_view option = rest.substr(0, rest.find(','));
+    rest.remove_prefix(option.size());
+    if (option == "validate") {
+      wish.validate = true;
+      continue;
+    }
+    const auto all = switches();
+    const auto found =
+        std::ranges::find_if(all, [&](const auto& s) { return option == cat("no-", s.first); });
+    if (found == all.end()) {
+      std::string known = "validate";
+      for (const auto& s : all) known += cat(", no-", s.first);
+      return Status(Code::invalid_argument,
+                    cat("no device option '", printable(option), "'; there is: ", known));
+    }
+    wish.off.push_back(found->second);
+  }
+  return wish;
+}
+
+std::string lower(std::string_view text) {
+  std::string s(text);
+  std::ranges::transform(s, s.begin(), [](unsigned char c) {
+    return static_cast<char>(c >= 'A' && c <= 'Z' ? c + 32 : c);
+  });
+  return s;
+}
+
+// Index of the device that is meant; nothing: none.
+std::optional<std::size_t> select(const std::vector<Capabilities>& all,
+                                  const std::string& selection) {
+  if (selection.empty()) return all.empty() ? std::nullopt : std::optional<std::size_t>(0);
+  std::size_t number = 0;
+  const char* end = selection.data() + selection.size();
+  if (std::from_chars(selection.data(), end, number).ptr == end)
+    return number < all.size() ? std::optional(number) : std::nullopt;
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    const auto properties = describe(all[i]);
+    const auto uuid = std::ranges::find(properties, "uuid", [](const auto& p) { return p.first; });
+    if (uuid->second == lower(selection) ||
+        lower(all[i].title).find(lower(selection)) != std::string::npos)
+      return i;
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+std::vector<DeviceInfo> list() {
+  std::vector<DeviceInfo> infos;
+  const auto instance = ApiInstance::get(false);
+  if (!instance) return infos;
+  for (VkPhysicalDevice d : (*instance)->devices())
+    infos.push_back(info_of(read_capabilities((*instance)->api(), d), infos.size()));
+  return infos;
+}
+
+Result<std::shared_ptr<Device>> open(std::string_view name) {
+  QUERN_ASSIGN(const Wish wish, parse(name));
+  QUERN_ASSIGN(auto instance, ApiInstance::get(wish.validate));
+  const auto devices = instance->devices();
+  std::vector<Capabilities> all;
+  for (VkPhysicalDevice d : devices) all.push_back(read_capabilities(instance->api(), d));
+  const auto at = select(all, wish.selection);
+  if (!at) {
+    std::string names;
+    for (std::size_t i = 0; i < all.size(); ++i)
+      names += cat(names.empty() ? "" : ", ", i, " ", all[i].title);
+    return Status(Code::not_found, cat("no Vulkan device '", printable(wish.selection),
+                                       "'; there is: ", names.empty() ? "none" : names));
+  }
+  Capabilities c = all[*at];
+  for (bool Capabilities::*off : wish.off) c.*off = false;
+  const DeviceInfo info = info_of(c, *at);
+  QUERN_ASSIGN(auto core, Core::create(std::move(instance), devices[*at], std::move(c)));
+  return std::shared_ptr<Device>(std::make_shared<VulkanDevice>(info, std::move(core)));
+}
+
+}  // namespace quern::vulkan

@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <memory>
+#include <string_view>
+#include <vector>
+
+#include <quern/device.h>
+
+namespace quern::vulkan {
+
+// GPUs of this machine, best first; empty where there is no Vulkan.
+std::vector<DeviceInfo> list();
+
+// "vulkan", "vulkan:N", "vulkan:UUID" or "vulkan:PART OF THE NAME", then any of ",validate" and
+// ",no-FEATURE" for the features that `quern devices` lists.
+Result<std::shared_ptr<Device>> open(std::string_view name);
+
+}  // namespace quern::vulkan

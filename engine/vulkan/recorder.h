@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: Apache-2.0
+// One command buffer: copies and dispatches in order, with the barriers that they need between
+// them, recorded once and submitted any number of times.
+#pragma once
+
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "engine/vulkan/core.h"
+#include "engine/vulkan/hazards.h"
+
+namespace quern::vulkan {
+
+struct Range {
+  VkBuffer buffer = VK_NULL_HANDLE;
+  std::uint64_t offset = 0;
+  std::uint64_t bytes = 0;
+};
+struct Binding {
+  Range range;
+  bool written = false;
+};
+
+class Recorder {
+ public:
+  static Result<std::unique_ptr<Recorder>> create(std::shared_ptr<Core> core);
+  ~Recorder();
+  Recorder(const Recorder&) = delete;
+  Recorder& operator=(const Recorder&) = delete;
+
+  void copy(const Range& from, const Range& to);
+  // `work.buffers` are already resolved to `bindings`, by binding.
+  Status dispatch(const Dispatch& work, std::span<const Binding> bindings);
+  // What stands before and after is timed; nothing unless the device has timestamps.
+  void timestamp();
+  // The last command: whatever was written is there for the host.
+  Status finish();
+
+  // Runs all of it and waits.
+  Status submit();
+  // Nanoseconds of every timestamp() in the last submission, in order, from any zero.
+  Result<std::vector<double>> timestamps() const;
+
+  std::uint32_t dispatches() const { return dispatches_; }
+  std::uint32_t barriers() const { return barriers_; }
+  bool empty() const { return dispatches_ == 0 && copies_ == 0; }
+
+ private:
+  explicit Recorder(std::shared_ptr<Core> core) : core_(std::move(core)) {}
+  Status begin();
+  std::uint32_t number_of(VkBuffer buffer);
+  void order(Stage stage, std::span<const Binding> bindings);
+  void record(const Barrier& barrier, VkPipelineStageFlags to, VkAccessFlags access);
+  Status bind(const Pipeline& pipeline, std::span<const Binding> bindings);
+
+  std::shared_ptr<Core> core_;
+  VkCommandPool pool_ = VK_NULL_HANDLE;
+  VkCommandBuffer commands_ = VK_NULL_HANDLE;
+  VkFence fence_ = VK_NULL_HANDLE;
+  std::vector<VkDescriptorPool> descriptor_pools_;
+  VkQueryPool queries_ = VK_NULL_HANDLE;
+  std::uint32_t timestamps_ = 0;
+  HazardTracker hazards_;
+  std::vector<VkBuffer> buffers_;  // by the number that hazards know them by
+  std::vector<Access> accesses_;
+  VkPipeline bound_ = VK_NULL_HANDLE;
+  std::uint32_t dispatches_ = 0;
+  std::uint32_t barriers_ = 0;
+  std::uint32_t copies_ = 0;
+};
+
+}  // namespace quern::vulkan

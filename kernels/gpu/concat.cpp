@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+// Concat: a copy an operand, each to its part of the result.
+#include "kernels/gpu/copy.h"
+#include "kernels/gpu/kernels.h"
+
+namespace quern::gpu {
+
+Selection select_concat(const KernelRequest& request) {
+  const TensorType& out = request.outputs[0];
+  const std::size_t rank = out.shape.rank();
+  const std::int64_t axis = request.as<Concat>().axis;
+  const auto d = static_cast<std::size_t>(axis < 0 ? axis + static_cast<std::int64_t>(rank) : axis);
+  const TensorDesc& first = request.inputs[0].desc;
+  const Layout layout = is_channels_last(first) && !is_row_major(first)
+                            ? Layout::channels_last(out.shape)
+                            : Layout::row_major(out.shape);
+  KernelChoice choice;
+  std::int64_t at = 0;
+  for (std::uint32_t i = 0; i < request.inputs.size(); ++i) {
+    const Shape& shape = request.shape(i);
+    choice.input_layouts.push_back(layout == Layout::row_major(out.shape)
+                                       ? Layout::row_major(shape)
+                                       : Layout::channels_last(shape));
+    if (shape.elements() == 0) continue;
+    auto copy = copy_dispatch(out.dtype, shape, {choice.input_layouts.back().strides},
+                              {layout.strides, at * layout.strides[d]}, *request.gpu);
+    if (!copy) return not_for_me();
+    copy->buffers = {BufferUse::input(i), BufferUse::output(0)};
+    choice.gpu.dispatches.push_back(std::move(*copy));
+    at += shape[d];
+  }
+  if (choice.gpu.dispatches.empty()) return not_for_me();
+  choice.implementation = "copy";
+  choice.output_layouts = {layout};
+  return std::optional<KernelChoice>(std::move(choice));
+}
+
+}  // namespace quern::gpu

@@ -1,0 +1,164 @@
+// SPDX-License-Identifier: Apache-2.0
+// Unary, Binary, Where and Cast: a chain of functions over one tensor of floats (elementwise.comp),
+// or one function with operands that broadcast in any way and of any type (broadcast.comp).
+#include <algorithm>
+#include <array>
+
+#include "kernels/gpu/grid.h"
+#include "kernels/gpu/kernels.h"
+#include "kernels/gpu/steps.h"
+#include "kernels/iterate.h"
+
+namespace quern::gpu {
+namespace {
+
+// Of broadcast.comp; 0: it has no such type.
+std::uint32_t type_code(DType t) {
+  switch (t) {
+    case DType::f32: return 1;
+    case DType::i32: return 2;
+    case DType::boolean:
+    case DType::u8: return 3;
+    case DType::i64: return 4;
+    default: return 0;
+  }
+}
+
+bool is_full(const KernelRequest& r, std::size_t i) {
+  return r.has(i) && r.shape(i) == r.outputs[0].shape && is_dense(r.inputs[i].desc) &&
+         !r.inputs[i].desc.layout.block;
+}
+
+// The chain `steps` over input `main`, whose layout the result has.
+Selection chain(const KernelRequest& request, std::uint32_t main, Steps steps) {
+  const Layout& layout = request.inputs[main].desc.layout;
+  KernelChoice choice;
+  choice.post_ops_taken = steps.add_post_ops(request);
+  Dispatch d;
+  d.shader = "elementwise";
+  const std::uint32_t local = lanes(*request.gpu);
+  const auto vectors = ceil_div(static_cast<std::uint64_t>(request.shape(main).elements()), 4);
+  d.constants = {local};
+  d.push = {vectors};
+  d.buffers = {BufferUse::input(main), BufferUse::output(0)};
+  d.groups = linear_groups(vectors, local, *request.gpu);
+  steps.finish(d);
+  choice.implementation = "elementwise";
+  choice.input_layouts.resize(request.inputs.size());
+  steps.ask_layouts(choice.input_layouts);
+  choice.input_layouts[main] = layout;
+  choice.output_layouts = {layout};
+  choice.sharing = {{0, main, false}};
+  choice.gpu.dispatches.push_back(std::move(d));
+  return std::optional<KernelChoice>(std::move(choice));
+}
+
+StepTarget step_target(const KernelRequest& request, std::uint32_t main) {
+  return {request.outputs[0].shape, request.inputs[main].desc.layout, true};
+}
+
+bool has_work(const KernelRequest& request) {
+  const std::int64_t n = request.outputs[0].shape.elements();
+  return n > 0 && n < (std::int64_t{1} << 31);
+}
+
+// The layout of the first operand as large as the result, so that it need not move.
+Layout result_layout(const KernelRequest& request, std::size_t operands) {
+  for (std::size_t i = 0; i < operands; ++i)
+    if (is_full(request, i) && !request.inputs[i].constant) return request.inputs[i].desc.layout;
+  return Layout::row_major(request.outputs[0].shape);
+}
+
+// One function of the first `operands` inputs.
+Selection general(const KernelRequest& request, std::uint32_t code, std::size_t operands,
+                  float alpha = 0, float beta = 0) {
+  const TensorType& out = request.outputs[0];
+  const Layout layout = result_layout(request, operands);
+  std::array<std::uint32_t, 4> types{};
+  std::array<Shape, 3> strides;
+  strides.fill(Shape::filled(out.shape.rank(), 0));
+  KernelChoice choice;
+  choice.input_layouts.resize(request.inputs.size());
+  bool integers = false;
+  for (std::size_t i = 0; i <= operands; ++i) {
+    const DType t = i < operands ? request.dtype(i) : out.dtype;
+    std::uint32_t& type = types[i < operands ? i : 3];
+    type = type_code(t);
+    integers = integers || t == DType::i32 || t == DType::i64 || t == DType::u8;
+    if (!type) return not_for_me();
+    if (i == operands) break;
+    const Shape& shape = request.shape(i);
+    choice.input_layouts[i] = is_full(request, i) ? layout : Layout::row_major(shape);
+    strides[i] = broadcast_strides(shape, choice.input_layouts[i].strides, out.shape);
+  }
+  if (integers && !request.gpu->int64) return not_for_me();
+  const auto loop =
+      make_loop(out.shape, std::array{strides[0], strides[1], strides[2], layout.strides},
+                memory_order(out.shape, layout.strides));
+  if (!loop) return not_for_me();
+  Dispatch d;
+  d.shader = integers ? "broadcast_integers" : "broadcast";
+  const std::uint32_t local = lanes(*request.gpu);
+  d.constants = {local, code, types[0], types[1], types[2], types[3]};
+  d.push = {word(loop->elements())};
+  append(d.push, loop->dims, 1);
+  for (std::size_t k = 0; k < 3; ++k) append(d.push, loop->strides[k], 0);
+  d.push.push_back(word(alpha));
+  d.push.push_back(word(beta));
+  for (std::uint32_t k = 0; k < 3; ++k) d.buffers.push_back(BufferUse::input(k < operands ? k : 0));
+  d.buffers.push_back(BufferUse::output(0));
+  d.groups =
+      linear_groups(ceil_div(static_cast<std::uint64_t>(loop->elements()), 4), local, *request.gpu);
+  choice.implementation = d.shader;
+  choice.output_layouts = {layout};
+  choice.gpu.dispatches.push_back(std::move(d));
+  return std::optional<KernelChoice>(std::move(choice));
+}
+
+}  // namespace
+
+Selection select_unary(const KernelRequest& request) {
+  const auto& op = request.as<Unary>();
+  if (!has_work(request)) return not_for_me();
+  const bool floats = request.dtype(0) == DType::f32 && request.outputs[0].dtype == DType::f32;
+  if (floats && is_full(request, 0)) {
+    Steps steps(step_target(request, 0), false);
+    if (steps.add(op)) return chain(request, 0, std::move(steps));
+  }
+  const auto code = code_of(op.kind);
+  if (!code) return not_for_me();
+  return general(request, *code, 1, static_cast<float>(op.alpha), static_cast<float>(op.beta));
+}
+
+Selection select_binary(const KernelRequest& request) {
+  const auto& op = request.as<Binary>();
+  if (!has_work(request)) return not_for_me();
+  const auto floats = [&](std::size_t i) { return request.dtype(i) == DType::f32; };
+  if (floats(0) && floats(1) && request.outputs[0].dtype == DType::f32) {
+    for (std::uint32_t main : {0U, 1U}) {
+      const std::uint32_t other = 1 - main;
+      if (!is_full(request, main) || request.inputs[main].constant) continue;
+      Steps steps(step_target(request, main), false);
+      if (steps.add(op.kind, main == 1, request.inputs[other], other))
+        return chain(request, main, std::move(steps));
+    }
+  }
+  const auto code = code_of(op.kind);
+  return code ? general(request, *code, 2) : not_for_me();
+}
+
+Selection select_where(const KernelRequest& request) {
+  return has_work(request) ? general(request, where_code, 3) : not_for_me();
+}
+
+Selection select_cast(const KernelRequest& request) {
+  if (!has_work(request)) return not_for_me();
+  const DType from = request.dtype(0);
+  const DType to = request.outputs[0].dtype;
+  // A bool is whether the element is not zero: "not equal to nothing" of floats, and twice "not".
+  const bool to_bool = to == DType::boolean && from != DType::f32 && from != DType::boolean;
+  if (to_bool) return not_for_me();
+  return general(request, copy_code, 1);
+}
+
+}  // namespace quern::gpu

@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "kernels/gpu/grid.h"
+
+#include <algorithm>
+#include <limits>
+#include <numeric>
+
+namespace quern::gpu {
+
+std::uint32_t lanes(const GpuTarget& target) {
+  return std::min(target.software ? 64U : 256U, target.max_invocations);
+}
+
+std::array<std::uint32_t, 3> linear_groups(std::uint64_t n, std::uint32_t lanes,
+                                           const GpuTarget& target) {
+  const std::uint64_t groups = std::max<std::uint64_t>(ceil_div(n, lanes), 1);
+  const std::uint32_t x =
+      static_cast<std::uint32_t>(std::min<std::uint64_t>(groups, target.max_groups));
+  return {x, ceil_div(groups, x), 1};
+}
+
+bool fits(const std::array<std::uint64_t, 3>& groups, const GpuTarget& target) {
+  return std::ranges::all_of(groups, [&](std::uint64_t g) { return g <= target.max_groups; });
+}
+
+std::int64_t Loop::elements() const {
+  return std::accumulate(dims.begin(), dims.end(), std::int64_t{1}, std::multiplies<>());
+}
+
+std::optional<Loop> make_loop(const Shape& shape, std::span<const Shape> strides,
+                              std::span<const std::size_t> order) {
+  Loop loop;
+  loop.strides.resize(strides.size());
+  for (std::size_t n = order.size(); n-- > 0;) {
+    const std::size_t d = order[n];
+    if (shape[d] == 1) continue;
+    const bool joins = !loop.dims.empty() && [&] {
+      for (std::size_t k = 0; k < strides.size(); ++k)
+        if (strides[k][d] != loop.strides[k].back() * loop.dims.back()) return false;
+      return true;
+    }();
+    if (joins) {
+      loop.dims.back() *= shape[d];
+      continue;
+    }
+    loop.dims.push_back(shape[d]);
+    for (std::size_t k = 0; k < strides.size(); ++k) loop.strides[k].push_back(strides[k][d]);
+  }
+  if (loop.dims.empty()) {
+    loop.dims.push_back(1);
+    for (auto& s : loop.strides) s.push_back(0);
+  }
+  constexpr std::int64_t limit = std::numeric_limits<std::int32_t>::max();
+  if (loop.dims.size() > Loop::max_rank || loop.elements() > limit) return std::nullopt;
+  for (const auto& s : loop.strides) {
+    std::int64_t last = 0;
+    for (std::size_t d = 0; d < s.size(); ++d) {
+      if (s[d] < 0) return std::nullopt;
+      last += (loop.dims[d] - 1) * s[d];
+    }
+    if (last > limit) return std::nullopt;
+  }
+  return loop;
+}
+
+std::vector<std::size_t> memory_order(const Shape& shape, const Shape& strides) {
+  std::vector<std::size_t> order(shape.rank());
+  std::iota(order.begin(), order.end(), 0);
+  std::ranges::stable_sort(order,
+                           [&](std::size_t a, std::size_t b) { return strides[a] > strides[b]; });
+  return order;
+}
+
+void append(std::vector<std::uint32_t>& push, std::span<const std::int64_t> values,
+            std::int64_t fill) {
+  for (std::size_t i = 0; i < Loop::max_rank; ++i)
+    push.push_back(word(i < values.size() ? values[i] : fill));
+}
+
+}  // namespace quern::gpu

@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0
+// Work as the shaders want it: grids that fit the device, dimensions that are few.
+#pragma once
+
+#include <array>
+#include <bit>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include <quern/shape.h>
+
+#include "kernels/gpu.h"
+
+namespace quern::gpu {
+
+constexpr std::uint32_t ceil_div(std::uint64_t a, std::uint64_t b) {
+  return static_cast<std::uint32_t>((a + b - 1) / b);
+}
+constexpr std::uint32_t word(std::int64_t v) {
+  return static_cast<std::uint32_t>(v);
+}
+inline std::uint32_t word(float v) {
+  return std::bit_cast<std::uint32_t>(v);
+}
+
+// Invocations of a workgroup where nothing is shared between them.
+std::uint32_t lanes(const GpuTarget& target);
+// Workgroups of `lanes` invocations for n of them, as invocation_index() in common.glsl counts.
+std::array<std::uint32_t, 3> linear_groups(std::uint64_t n, std::uint32_t lanes,
+                                           const GpuTarget& target);
+// Whether a grid of these many workgroups can be had.
+bool fits(const std::array<std::uint64_t, 3>& groups, const GpuTarget& target);
+
+// Walking several tensors at once: dimensions innermost first, neighbours joined where all operands
+// allow it, those of 1 left out; strides in elements, by operand.
+struct Loop {
+  static constexpr std::size_t max_rank = 6;
+  std::vector<std::int64_t> dims;
+  std::vector<std::vector<std::int64_t>> strides;
+
+  std::int64_t elements() const;
+};
+// `strides[k]` are those of operand k over `shape`; `order` lists the dimensions, outermost first.
+// Nothing when too many dimensions stay, a stride is negative or an offset needs more than 31 bits.
+std::optional<Loop> make_loop(const Shape& shape, std::span<const Shape> strides,
+                              std::span<const std::size_t> order);
+// The dimensions of a layout, that of the largest stride first.
+std::vector<std::size_t> memory_order(const Shape& shape, const Shape& strides);
+// Six words, `fill` where there are fewer dimensions.
+void append(std::vector<std::uint32_t>& push, std::span<const std::int64_t> values,
+            std::int64_t fill);
+
+}  // namespace quern::gpu

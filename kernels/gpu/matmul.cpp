@@ -1,0 +1,142 @@
+// SPDX-License-Identifier: Apache-2.0
+// MatMul on matmul.comp.
+#include "kernels/gpu/matmul.h"
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+#include <numeric>
+
+#include "graph/text_util.h"
+#include "kernels/gpu/grid.h"
+#include "kernels/gpu/kernels.h"
+#include "kernels/matmul_shape.h"
+
+namespace quern::gpu {
+namespace {
+
+// The last two dimensions exchanged in memory.
+Layout columns_innermost(const Shape& shape) {
+  std::vector<std::int64_t> order(shape.rank());
+  std::iota(order.begin(), order.end(), 0);
+  std::swap(order[order.size() - 2], order[order.size() - 1]);
+  return Layout::permuted(shape, order);
+}
+
+Layout operand_layout(const Shape& shape, bool transposed) {
+  return transposed && shape.rank() > 1 ? columns_innermost(shape) : Layout::row_major(shape);
+}
+
+// [k][n, padded to four], from a constant of two dimensions.
+GpuConstant pack(const ConstantSource& source, bool transposed, std::int64_t depth,
+                 std::int64_t columns) {
+  const std::int64_t padded = (columns + 3) / 4 * 4;
+  GpuConstant c;
+  c.key = cat(transposed ? "gpu-wt|" : "gpu-w|", source.key());
+  c.bytes = static_cast<std::size_t>(depth * padded) * sizeof(float);
+  c.fill = [&source, transposed, depth, columns, padded](std::byte* to) -> Status {
+    QUERN_ASSIGN(const Tensor t, source.get());
+    for (std::int64_t k = 0; k < depth; ++k) {
+      for (std::int64_t n = 0; n < columns; ++n) {
+        const std::int64_t at = transposed ? n * depth + k : k * columns + n;
+        std::memcpy(to + (k * padded + n) * 4, t.data() + at * 4, 4);
+      }
+    }
+    return {};
+  };
+  return c;
+}
+
+// Batch dimensions that two can stand for; nothing otherwise.
+bool join_batch(const ProductShape& s, Product& p) {
+  Shape y = Shape::filled(s.batch.rank(), 1);
+  std::int64_t stride = 1;
+  std::vector<std::size_t> order(s.batch.rank());
+  std::iota(order.begin(), order.end(), 0);
+  for (std::size_t d = s.batch.rank(); d-- > 0;) {
+    y[d] = stride;
+    stride *= s.batch[d];
+  }
+  const auto loop = make_loop(s.batch, std::array{s.a_batch, s.b_batch, y}, order);
+  if (!loop || loop->dims.size() > 2) return false;
+  for (std::size_t d = 0; d < loop->dims.size(); ++d) {
+    p.batch[d] = loop->dims[d];
+    p.a_batch[d] = loop->strides[0][d];
+    p.w_batch[d] = loop->strides[1][d];
+  }
+  return true;
+}
+
+// One matrix on the right: the batch is more rows.
+void fold_batch_into_rows(Product& p) {
+  if (p.batch[1] != 1 || p.w_batch[0] != 0 || p.a_batch[0] != p.rows * p.a_row) return;
+  p.rows *= p.batch[0];
+  p.batch[0] = 1;
+  p.a_batch[0] = 0;
+}
+
+}  // namespace
+
+std::optional<Dispatch> product_dispatch(const Product& p, BufferUse a, BufferUse w, BufferUse y,
+                                         const Steps& steps, const GpuTarget& target) {
+  const auto multiple = [](std::int64_t v) { return v % 4 == 0; };
+  const std::uint32_t local = target.software ? target.subgroup_size : 64;
+  const auto rows = static_cast<std::uint32_t>(std::min<std::int64_t>(p.rows, 8));
+  const std::uint32_t vectors = p.columns > 4 * local ? 2 : 1;
+  const bool a_vectors = multiple(p.a_row) && multiple(p.a_batch[0]) && multiple(p.a_batch[1]);
+  const bool w_vectors = multiple(p.w_row) && multiple(p.w_batch[0]) && multiple(p.w_batch[1]);
+  const std::array<std::uint64_t, 3> groups = {
+      ceil_div(static_cast<std::uint64_t>(p.columns), std::uint64_t{4} * local * vectors),
+      ceil_div(static_cast<std::uint64_t>(p.rows), rows),
+      static_cast<std::uint64_t>(p.batch[0] * p.batch[1])};
+  if (!fits(groups, target)) return std::nullopt;
+  Dispatch d;
+  d.shader = "matmul";
+  d.constants = {local, rows, vectors, a_vectors, w_vectors, multiple(p.columns)};
+  for (std::int64_t v : {p.rows, p.columns, p.depth, p.a_row, p.w_row}) d.push.push_back(word(v));
+  for (const auto* pair : {p.batch, p.a_batch, p.w_batch})
+    for (int i = 0; i < 2; ++i) d.push.push_back(word(pair[i]));
+  d.buffers = {a, w, y};
+  for (std::size_t i = 0; i < 3; ++i) d.groups[i] = static_cast<std::uint32_t>(groups[i]);
+  steps.finish(d);
+  return d;
+}
+
+Selection select_matmul(const KernelRequest& request) {
+  const auto& op = request.as<MatMul>();
+  const Shape& a = request.shape(0);
+  const Shape& b = request.shape(1);
+  const TensorType& out = request.outputs[0];
+  if (request.dtype(0) != DType::f32 || request.dtype(1) != DType::f32 ||
+      out.shape.elements() == 0 || a.elements() == 0)
+    return not_for_me();
+  const ProductShape s = product_shape(a, b, op.transpose_a, op.transpose_b);
+  Product p{.rows = s.rows, .columns = s.columns, .depth = s.depth};
+  p.a_row = a.rank() > 1 ? p.depth : 0;
+  p.w_row = b.rank() > 1 ? p.columns : 1;
+  if (!join_batch(s, p)) return not_for_me();
+  KernelChoice choice;
+  choice.input_layouts = {operand_layout(a, op.transpose_a), operand_layout(b, op.transpose_b)};
+  choice.input_layouts.resize(request.inputs.size());
+  choice.output_layouts = {Layout::row_major(out.shape)};
+  BufferUse w = BufferUse::input(1);
+  if (request.inputs[1].constant && b.rank() == 2) {
+    choice.gpu.constants.push_back(
+        pack(*request.inputs[1].constant, op.transpose_b, p.depth, p.columns));
+    choice.packed_inputs = {false, true};
+    p.w_row = (p.columns + 3) / 4 * 4;
+    w = BufferUse::constant(0);
+  }
+  fold_batch_into_rows(p);
+  Steps steps({out.shape, choice.output_layouts[0], p.columns % 4 == 0}, true);
+  if (op.alpha != 1) (void)steps.add(Unary{UnaryKind::affine, op.alpha, 0});
+  choice.post_ops_taken = steps.add_post_ops(request);
+  steps.ask_layouts(choice.input_layouts);
+  auto d = product_dispatch(p, BufferUse::input(0), w, BufferUse::output(0), steps, *request.gpu);
+  if (!d) return not_for_me();
+  choice.implementation = "matmul";
+  choice.gpu.dispatches.push_back(std::move(*d));
+  return std::optional<KernelChoice>(std::move(choice));
+}
+
+}  // namespace quern::gpu

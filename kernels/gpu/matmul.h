@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "kernels/gpu/steps.h"
+#include "kernels/kernel.h"
+
+namespace quern::gpu {
+
+// y[b, m, n] = sum over k of a[b, m, k] * w[b, k, n]; elements of a row of a, w and y are
+// neighbours.
+struct Product {
+  std::int64_t rows = 1, columns = 1, depth = 1;
+  std::int64_t a_row = 0, w_row = 0;  // strides
+  // At most two batch dimensions, innermost first.
+  std::int64_t batch[2] = {1, 1}, a_batch[2] = {0, 0}, w_batch[2] = {0, 0};
+};
+// Input a, w and output 0 are `buffers`. Nothing when the grid is too large for the device.
+std::optional<Dispatch> product_dispatch(const Product& p, BufferUse a, BufferUse w, BufferUse y,
+                                         const Steps& steps, const GpuTarget& target);
+
+}  // namespace quern::gpu

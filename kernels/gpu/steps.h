@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+// Functions of elements as the shaders number them, and chains of them at the end of a kernel:
+// shaders/scalar_ops.glsl and steps.glsl.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "kernels/kernel.h"
+
+namespace quern::gpu {
+
+// Nothing: no shader has it.
+std::optional<std::uint32_t> code_of(UnaryKind kind);
+std::optional<std::uint32_t> code_of(BinaryKind kind);
+inline constexpr std::uint32_t where_code = 96;
+inline constexpr std::uint32_t copy_code = 97;
+
+// The result that steps work on: its shape and where its elements lie.
+struct StepTarget {
+  const Shape& shape;
+  const Layout& layout;  // dense
+  bool vectors;          // results come in fours that begin at multiples of four
+};
+
+// Up to four steps of a dispatch, to be built one by one.
+class Steps {
+ public:
+  static constexpr std::size_t max = 4;
+  explicit Steps(StepTarget target, bool few) : target_(target), few_(few) {}
+
+  // False: the shader does not have it, or the operand lies in a way that it cannot read; nothing
+  // has changed.
+  bool add(const Unary& op);
+  bool add(BinaryKind kind, bool swapped, const KernelInput& operand, std::uint32_t input);
+  // Adds input `input`, one element a channel, to results whose channels lie innermost.
+  bool add_bias(std::uint32_t input, std::int64_t channels);
+  // As many of the node's post-ops as go, in order; says how many.
+  std::size_t add_post_ops(const KernelRequest& request);
+  std::size_t size() const { return steps_.size(); }
+
+  // Puts the steps at the end of a dispatch whose own buffers, push words and constants (at most
+  // ten) are complete.
+  void finish(Dispatch& d) const;
+  // Layouts that the operands are read in, by input of the node.
+  void ask_layouts(std::vector<Layout>& input_layouts) const;
+
+ private:
+  struct Step {
+    std::uint32_t code = 0;
+    std::uint32_t read = 0;  // 0: no operand
+    std::uint32_t input = 0;
+    float alpha = 0, beta = 0;
+    std::uint32_t period = 1, inner = 1;
+    Layout layout;
+  };
+  bool place_operand(const KernelInput& operand, Step& step) const;
+
+  StepTarget target_;
+  bool few_;
+  std::vector<Step> steps_;
+};
+
+}  // namespace quern::gpu

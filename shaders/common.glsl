@@ -1,0 +1,13 @@
+// SPDX-License-Identifier: Apache-2.0
+// What every shader starts from.
+#extension GL_EXT_control_flow_attributes : require
+
+layout(local_size_x_id = 0) in;
+
+// A grid of any size, folded into two axes where one is too short.
+uint workgroup_index() {
+  return gl_WorkGroupID.y * gl_NumWorkGroups.x + gl_WorkGroupID.x;
+}
+uint invocation_index() {
+  return workgroup_index() * gl_WorkGroupSize.x + gl_LocalInvocationID.x;
+}

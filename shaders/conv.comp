@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: Apache-2.0
+// Convolution over two dimensions, channels last, as a product without its matrix in memory:
+// x [n, h, w, c], weights [group][ky][kx][c of the group][o of the group, padded to four].
+//
+// An invocation has PIXELS neighbours of one row x VECTORS_EACH vectors of four output channels in
+// registers; those of a workgroup stand side by side along the channels, so that all of them read
+// the same elements of x and branch alike.
+#version 450
+#extension GL_GOOGLE_include_directive : require
+#include "common.glsl"
+#define FIRST_STEP_BINDING 3
+#define FEW_STEPS
+#include "steps.glsl"
+
+layout(constant_id = 1) const uint PIXELS = 8;
+layout(constant_id = 2) const uint VECTORS_EACH = 2;
+layout(constant_id = 3) const bool X_VECTORS = false;  // channels of a group: multiples of four
+layout(constant_id = 4) const bool Y_VECTORS = false;  // output channels of a group: likewise
+
+layout(std430, binding = 0) readonly buffer X { float x[]; };
+layout(std430, binding = 0) readonly buffer Xv { vec4 x_v[]; };
+layout(std430, binding = 1) readonly buffer W { vec4 w[]; };
+layout(std430, binding = 2) writeonly buffer Y { float y[]; };
+layout(std430, binding = 2) writeonly buffer Yv { vec4 y_v[]; };
+layout(push_constant) uniform Push {
+  uint in_hw;        // height | width << 16
+  uint out_hw;
+  uint kernel_hw;
+  uint strides_hw;
+  uint pads_hw;      // at the begin
+  uint dilations_hw;
+  uint channels;     // of x
+  uint group_channels;
+  uint outputs;      // channels of y
+  uint group_outputs;
+  uint groups;
+  uint row_tiles;    // of PIXELS in a row of y
+  Step steps[4];
+};
+
+void main() {
+  const ivec2 in_size = ivec2(in_hw >> 16, in_hw & 0xffff);  // x, y
+  const ivec2 out_size = ivec2(out_hw >> 16, out_hw & 0xffff);
+  const ivec2 kernel = ivec2(kernel_hw >> 16, kernel_hw & 0xffff);
+  const ivec2 stride = ivec2(strides_hw >> 16, strides_hw & 0xffff);
+  const ivec2 pad = ivec2(pads_hw >> 16, pads_hw & 0xffff);
+  const ivec2 dilation = ivec2(dilations_hw >> 16, dilations_hw & 0xffff);
+
+  const uint lanes = gl_WorkGroupSize.x;
+  const uint vector = gl_WorkGroupID.x * lanes * VECTORS_EACH + gl_LocalInvocationID.x;
+  const uint ox = gl_WorkGroupID.y % row_tiles * PIXELS;
+  const uint oy = gl_WorkGroupID.y / row_tiles;
+  const uint group = gl_WorkGroupID.z % groups;
+  const uint image = gl_WorkGroupID.z / groups;
+
+  const uint weight_vectors = (group_outputs + 3) / 4;
+  uint column[VECTORS_EACH];
+  vec4 sums[PIXELS][VECTORS_EACH];
+  [[unroll]] for (uint j = 0; j < VECTORS_EACH; ++j) {
+    column[j] = min(vector + j * lanes, weight_vectors - 1);
+    [[unroll]] for (uint i = 0; i < PIXELS; ++i) sums[i][j] = vec4(0.0);
+  }
+  const ivec2 origin = ivec2(ox, oy) * stride - pad;
+  for (int ky = 0; ky < kernel.y; ++ky) {
+    const int iy = origin.y + ky * dilation.y;
+    if (iy < 0 || iy >= in_size.y) continue;
+    const uint row = (image * in_size.y + iy) * in_size.x;
+    for (int kx = 0; kx < kernel.x; ++kx) {
+      uint from[PIXELS];
+      float inside[PIXELS];
+      [[unroll]] for (uint i = 0; i < PIXELS; ++i) {
+        const int ix = origin.x + int(i) * stride.x + kx * dilation.x;
+        inside[i] = ix >= 0 && ix < in_size.x ? 1.0 : 0.0;
+        from[i] = (row + clamp(ix, 0, in_size.x - 1)) * channels + group * group_channels;
+      }
+      const uint tap = ((group * kernel.y + ky) * kernel.x + kx) * group_channels * weight_vectors;
+      uint c = 0;
+      if (X_VECTORS) {
+        for (; c < group_channels; c += 4) {
+          vec4 v[PIXELS];
+          [[unroll]] for (uint i = 0; i < PIXELS; ++i) v[i] = inside[i] * x_v[(from[i] + c) / 4];
+          [[unroll]] for (uint q = 0; q < 4; ++q)
+            [[unroll]] for (uint j = 0; j < VECTORS_EACH; ++j) {
+              const vec4 k = w[tap + (c + q) * weight_vectors + column[j]];
+              [[unroll]] for (uint i = 0; i < PIXELS; ++i)
+                sums[i][j] = fma(vec4(v[i][q]), k, sums[i][j]);
+            }
+        }
+      } else {
+        for (; c < group_channels; ++c) {
+          [[unroll]] for (uint j = 0; j < VECTORS_EACH; ++j) {
+            const vec4 k = w[tap + c * weight_vectors + column[j]];
+            [[unroll]] for (uint i = 0; i < PIXELS; ++i)
+              sums[i][j] = fma(vec4(inside[i] * x[from[i] + c]), k, sums[i][j]);
+          }
+        }
+      }
+    }
+  }
+
+  [[unroll]] for (uint i = 0; i < PIXELS; ++i) {
+    if (ox + i < out_size.x) {
+      const uint pixel = ((image * out_size.y + oy) * out_size.x + ox + i) * outputs;
+      [[unroll]] for (uint j = 0; j < VECTORS_EACH; ++j) {
+        const uint n = 4 * (vector + j * lanes);
+        if (n < group_outputs) {
+          vec4 v = sums[i][j];
+          const uint at = pixel + group * group_outputs + n;
+          APPLY_STEPS(v, at)
+          if (Y_VECTORS) {
+            y_v[at / 4] = v;
+          } else {
+            y[at] = v.x;
+            if (n + 1 < group_outputs) y[at + 1] = v.y;
+            if (n + 2 < group_outputs) y[at + 2] = v.z;
+            if (n + 3 < group_outputs) y[at + 3] = v.w;
+          }
+        }
+      }
+    }
+  }
+}

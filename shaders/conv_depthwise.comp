@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+// Convolution of each channel by itself, channels last: x [n, h, w, c], weights [ky][kx][c], c a
+// multiple of four. An invocation has four channels of PIXELS neighbours in a row.
+#version 450
+#extension GL_GOOGLE_include_directive : require
+#include "common.glsl"
+#define FIRST_STEP_BINDING 3
+#define FEW_STEPS
+#include "steps.glsl"
+
+layout(constant_id = 1) const uint PIXELS = 4;
+
+layout(std430, binding = 0) readonly buffer X { vec4 x[]; };
+layout(std430, binding = 1) readonly buffer W { vec4 w[]; };
+layout(std430, binding = 2) writeonly buffer Y { vec4 y[]; };
+layout(push_constant) uniform Push {
+  uint in_hw;  // height | width << 16
+  uint out_hw;
+  uint kernel_hw;
+  uint strides_hw;
+  uint pads_hw;
+  uint dilations_hw;
+  uint vectors;    // of four channels
+  uint row_tiles;  // of PIXELS in a row of y
+  Step steps[4];
+};
+
+void main() {
+  const ivec2 in_size = ivec2(in_hw >> 16, in_hw & 0xffff);
+  const ivec2 out_size = ivec2(out_hw >> 16, out_hw & 0xffff);
+  const ivec2 kernel = ivec2(kernel_hw >> 16, kernel_hw & 0xffff);
+  const ivec2 stride = ivec2(strides_hw >> 16, strides_hw & 0xffff);
+  const ivec2 pad = ivec2(pads_hw >> 16, pads_hw & 0xffff);
+  const ivec2 dilation = ivec2(dilations_hw >> 16, dilations_hw & 0xffff);
+
+  const uint c = gl_WorkGroupID.x * gl_WorkGroupSize.x + gl_LocalInvocationID.x;
+  const uint ox = gl_WorkGroupID.y % row_tiles * PIXELS;
+  const uint oy = gl_WorkGroupID.y / row_tiles;
+  const uint image = gl_WorkGroupID.z;
+  if (c >= vectors) return;
+
+  vec4 sums[PIXELS];
+  [[unroll]] for (uint i = 0; i < PIXELS; ++i) sums[i] = vec4(0.0);
+  const ivec2 origin = ivec2(ox, oy) * stride - pad;
+  for (int ky = 0; ky < kernel.y; ++ky) {
+    const int iy = origin.y + ky * dilation.y;
+    if (iy < 0 || iy >= in_size.y) continue;
+    const uint row = (image * in_size.y + iy) * in_size.x;
+    for (int kx = 0; kx < kernel.x; ++kx) {
+      const vec4 k = w[(ky * kernel.x + kx) * vectors + c];
+      [[unroll]] for (uint i = 0; i < PIXELS; ++i) {
+        const int ix = origin.x + int(i) * stride.x + kx * dilation.x;
+        if (ix >= 0 && ix < in_size.x) sums[i] = fma(x[(row + ix) * vectors + c], k, sums[i]);
+      }
+    }
+  }
+  [[unroll]] for (uint i = 0; i < PIXELS; ++i) {
+    if (ox + i < out_size.x) {
+      vec4 v = sums[i];
+      const uint at = ((image * out_size.y + oy) * out_size.x + ox + i) * vectors + c;
+      APPLY_STEPS(v, at * 4)
+      y[at] = v;
+    }
+  }
+}

@@ -1,0 +1,184 @@
+// SPDX-License-Identifier: Apache-2.0
+// Functions of one and two elements, four at a time. The codes are those of kernels/gpu_steps.h.
+
+const uint ABS = 1, NEG = 2, SIGN = 3, CEIL = 4, FLOOR = 5, ROUND = 6, SQRT = 7, RECIPROCAL = 8,
+           EXP = 9, LOG = 10, SIN = 11, COS = 12, TAN = 13, ASIN = 14, ACOS = 15, ATAN = 16,
+           SINH = 17, COSH = 18, TANH = 19, ASINH = 20, ACOSH = 21, ATANH = 22, ERF = 23,
+           SIGMOID = 24, RELU = 25, LEAKY_RELU = 26, ELU = 27, SELU = 28, CELU = 29,
+           HARD_SIGMOID = 30, HARD_SWISH = 31, SOFTPLUS = 32, SOFTSIGN = 33, MISH = 34, GELU = 35,
+           GELU_TANH = 36, SWISH = 37, THRESHOLDED_RELU = 38, SHRINK = 39, CLIP = 40, AFFINE = 41,
+           SCALED_TANH = 42, IS_NAN = 43, IS_INF = 44, LOGICAL_NOT = 45;
+const uint ADD = 64, SUB = 65, MUL = 66, DIV = 67, POW = 68, MOD = 69, FMOD = 70, MIN = 71, MAX = 72,
+           PRELU = 73, LOGICAL_AND = 74, LOGICAL_OR = 75, LOGICAL_XOR = 76, EQUAL = 80, LESS = 81,
+           LESS_EQUAL = 82, GREATER = 83, GREATER_EQUAL = 84, WHERE = 96, COPY = 97;
+const uint SWAPPED = 128;  // the operand stands on the left
+
+// Bits, which no optimiser takes for a promise that there are no NaNs.
+bvec4 is_nan(vec4 x) {
+  return greaterThan(floatBitsToUint(x) & 0x7fffffffu, uvec4(0x7f800000u));
+}
+bvec4 is_inf(vec4 x) {
+  return equal(floatBitsToUint(x) & 0x7fffffffu, uvec4(0x7f800000u));
+}
+vec4 safe_tanh(vec4 x) {
+  const vec4 a = abs(x);
+  const vec4 e = exp(-2.0 * a);
+  // Small arguments would lose their digits in 1 - e.
+  const vec4 s = x * x;
+  const vec4 series =
+      a * (1.0 + s * (-1.0 / 3.0 + s * (2.0 / 15.0 + s * (-17.0 / 315.0 + s * (62.0 / 2835.0)))));
+  const vec4 r = mix((1.0 - e) / (1.0 + e), series, lessThan(a, vec4(0.3)));
+  return mix(r, -r, lessThan(x, vec4(0.0)));
+}
+vec4 sigmoid(vec4 x) {
+  return 1.0 / (1.0 + exp(-x));
+}
+// Abramowitz and Stegun 7.1.28 has 3e-7 for larger, the Maclaurin series 1e-8 for small arguments.
+vec4 erf(vec4 x) {
+  const vec4 a = abs(x);
+  const vec4 t = 1.0 / (1.0 + 0.3275911 * a);
+  const vec4 tail =
+      1.0 -
+      ((((1.061405429 * t - 1.453152027) * t + 1.421413741) * t - 0.284496736) * t + 0.254829592) *
+          t * exp(-a * a);
+  const vec4 s = x * x;
+  const vec4 series =
+      a * 1.1283791671 *
+      (1.0 +
+       s * (-1.0 / 3.0 +
+            s * (1.0 / 10.0 +
+                 s * (-1.0 / 42.0 +
+                      s * (1.0 / 216.0 +
+                           s * (-1.0 / 1320.0 + s * (1.0 / 9360.0 + s * (-1.0 / 75600.0))))))));
+  const vec4 r = mix(tail, series, lessThan(a, vec4(1.0)));
+  return mix(r, -r, lessThan(x, vec4(0.0)));
+}
+vec4 softplus(vec4 x) {
+  return max(x, 0.0) + log(1.0 + exp(-abs(x)));
+}
+// log(1 + x) of a small x keeps its digits.
+vec4 log1p(vec4 x) {
+  const vec4 u = 1.0 + x;
+  return mix(log(u) * x / (u - 1.0), x, equal(u, vec4(1.0)));
+}
+vec4 expm1(vec4 x) {
+  const vec4 series =
+      x * (1.0 + x * (0.5 + x * (1.0 / 6.0 + x * (1.0 / 24.0 + x * (1.0 / 120.0)))));
+  return mix(exp(x) - 1.0, series, lessThan(abs(x), vec4(0.1)));
+}
+vec4 power(vec4 x, vec4 y) {
+  const vec4 magnitude = exp2(y * log2(abs(x)));
+  const vec4 half_y = y * 0.5;
+  const bvec4 odd = notEqual(floor(half_y), half_y);
+  const bvec4 integral = equal(floor(y), y);
+  vec4 r = magnitude;
+  const bvec4 negative = lessThan(x, vec4(0.0));
+  [[unroll]] for (int i = 0; i < 4; ++i) {
+    if (negative[i]) r[i] = integral[i] ? (odd[i] ? -magnitude[i] : magnitude[i])
+                                        : uintBitsToFloat(0x7fc00000u);
+    if (x[i] == 0.0) r[i] = y[i] > 0.0 ? 0.0 : uintBitsToFloat(0x7f800000u);
+    if (y[i] == 0.0 || x[i] == 1.0) r[i] = 1.0;
+    if (y[i] == 1.0) r[i] = x[i];
+    if (y[i] == 2.0) r[i] = x[i] * x[i];
+    if (y[i] == 0.5) r[i] = sqrt(x[i]);
+  }
+  return r;
+}
+
+vec4 unary(uint op, vec4 x, float alpha, float beta) {
+  switch (op) {
+    case ABS: return abs(x);
+    case NEG: return -x;
+    case SIGN: return sign(x);
+    case CEIL: return ceil(x);
+    case FLOOR: return floor(x);
+    case ROUND: return roundEven(x);
+    case SQRT: return sqrt(x);
+    case RECIPROCAL: return 1.0 / x;
+    case EXP: return exp(x);
+    case LOG: return log(x);
+    case SIN: return sin(x);
+    case COS: return cos(x);
+    case TAN: return tan(x);
+    case ASIN: return asin(x);
+    case ACOS: return acos(x);
+    case ATAN: return atan(x);
+    case SINH: return 0.5 * (expm1(x) - expm1(-x));
+    case COSH: return 0.5 * (exp(x) + exp(-x));
+    case TANH: return safe_tanh(x);
+    case ASINH: return sign(x) * log1p(abs(x) + x * x / (1.0 + sqrt(x * x + 1.0)));
+    case ACOSH: return log(x + sqrt(x * x - 1.0));
+    case ATANH: return 0.5 * (log1p(x) - log1p(-x));
+    case ERF: return erf(x);
+    case SIGMOID: return sigmoid(x);
+    case RELU: return mix(x, vec4(0.0), lessThan(x, vec4(0.0)));
+    case LEAKY_RELU: return mix(x, x * alpha, lessThan(x, vec4(0.0)));
+    case ELU: return mix(x, alpha * expm1(x), lessThan(x, vec4(0.0)));
+    case SELU: return beta * mix(x, alpha * expm1(x), lessThanEqual(x, vec4(0.0)));
+    case CELU: return max(x, 0.0) + min(alpha * expm1(x / alpha), 0.0);
+    case HARD_SIGMOID: return clamp(alpha * x + beta, 0.0, 1.0);
+    case HARD_SWISH: return x * clamp(x * (1.0 / 6.0) + 0.5, 0.0, 1.0);
+    case SOFTPLUS: return softplus(x);
+    case SOFTSIGN: return x / (1.0 + abs(x));
+    case MISH: return x * safe_tanh(softplus(x));
+    case GELU: return 0.5 * x * (1.0 + erf(x * 0.7071067811865476));
+    case GELU_TANH:
+      return 0.5 * x * (1.0 + safe_tanh(0.7978845608028654 * (x + 0.044715 * x * x * x)));
+    case SWISH: return x * sigmoid(alpha * x);
+    case THRESHOLDED_RELU: return mix(vec4(0.0), x, greaterThan(x, vec4(alpha)));
+    case SHRINK:
+      return mix(mix(vec4(0.0), x + beta, lessThan(x, vec4(-alpha))), x - beta,
+                 greaterThan(x, vec4(alpha)));
+    case CLIP: {
+      // A NaN stays.
+      vec4 r = mix(x, vec4(alpha), lessThan(x, vec4(alpha)));
+      return mix(r, vec4(beta), greaterThan(r, vec4(beta)));
+    }
+    case AFFINE: return alpha * x + beta;
+    case SCALED_TANH: return alpha * safe_tanh(beta * x);
+    case IS_NAN: return vec4(is_nan(x));
+    case IS_INF: {
+      const bvec4 negative = lessThan(x, vec4(0.0));
+      return vec4(is_inf(x)) *
+             mix(vec4(beta != 0.0 ? 1.0 : 0.0), vec4(alpha != 0.0 ? 1.0 : 0.0), negative);
+    }
+    case LOGICAL_NOT: return vec4(equal(x, vec4(0.0)));
+    default: return x;
+  }
+}
+
+vec4 modulo(vec4 x, vec4 y) {
+  const vec4 r = x - y * trunc(x / y);
+  // Like y in sign.
+  return mix(r, r + y, lessThan(r * y, vec4(0.0)));
+}
+
+vec4 binary(uint op, vec4 x, vec4 y) {
+  switch (op) {
+    case ADD: return x + y;
+    case SUB: return x - y;
+    case MUL: return x * y;
+    case DIV: return x / y;
+    case POW: return power(x, y);
+    case MOD: return modulo(x, y);
+    case FMOD: return x - y * trunc(x / y);
+    case MIN: {
+      const vec4 r = mix(y, x, lessThan(x, y));
+      return mix(r, x, is_nan(x));
+    }
+    case MAX: {
+      const vec4 r = mix(y, x, greaterThan(x, y));
+      return mix(r, x, is_nan(x));
+    }
+    case PRELU: return mix(x, x * y, lessThan(x, vec4(0.0)));
+    case LOGICAL_AND: return vec4(notEqual(x, vec4(0.0))) * vec4(notEqual(y, vec4(0.0)));
+    case LOGICAL_OR: return max(vec4(notEqual(x, vec4(0.0))), vec4(notEqual(y, vec4(0.0))));
+    case LOGICAL_XOR: return abs(vec4(notEqual(x, vec4(0.0))) - vec4(notEqual(y, vec4(0.0))));
+    case EQUAL: return vec4(equal(x, y));
+    case LESS: return vec4(lessThan(x, y));
+    case LESS_EQUAL: return vec4(lessThanEqual(x, y));
+    case GREATER: return vec4(greaterThan(x, y));
+    case GREATER_EQUAL: return vec4(greaterThanEqual(x, y));
+    default: return x;
+  }
+}
