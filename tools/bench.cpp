@@ -22,6 +22,15 @@ double processor_ms() {
   return ms(usage.ru_utime) + ms(usage.ru_stime);
 }
 
+DeviceCounters per_run(const DeviceCounters& before, const DeviceCounters& after, std::size_t runs) {
+  DeviceCounters c;
+  for (std::uint64_t DeviceCounters::*count :
+       {&DeviceCounters::submissions, &DeviceCounters::dispatches, &DeviceCounters::barriers,
+        &DeviceCounters::bytes_up, &DeviceCounters::bytes_down})
+    c.*count = (after.*count - before.*count) / runs;
+  return c;
+}
+
 Status time_runs(Session& session, const BenchArgs& args, const Console& console, Measurement& m) {
   Stopwatch watch;
   QUERN_TRY(session.run());
@@ -38,6 +47,7 @@ Status time_runs(Session& session, const BenchArgs& args, const Console& console
   double spent = 0;
   double told = 0;
   const double processor = processor_ms();
+  const DeviceCounters before = session.executable().device().counters();
   while (!enough(spent)) {
     watch.lap();
     QUERN_TRY(session.run());
@@ -48,6 +58,7 @@ Status time_runs(Session& session, const BenchArgs& args, const Console& console
     progress.update(cat("run ", samples.size(), ", ", time_text(spent)));
   }
   m.cpu_ms = (processor_ms() - processor) / static_cast<double>(samples.size());
+  m.per_run = per_run(before, session.executable().device().counters(), samples.size());
   m.run = distribution(std::move(samples));
   return {};
 }
@@ -60,7 +71,10 @@ Result<Measurement> measure(const BenchArgs& args, const Console& console) {
   const auto& specs = o.executable->inputs();
   for (std::size_t i = 0; i < specs.size(); ++i)
     m.inputs.push_back(cat(shown(specs[i].name), " ", o.inputs[i].text()));
-  m.arena_bytes = o.session->plan_info().arena_bytes;
+  const PlanInfo plan = o.session->plan_info();
+  m.arena_bytes = plan.arena_bytes;
+  m.on_gpu = o.executable->device().info().kind == DeviceInfo::Kind::gpu;
+  m.fallbacks = plan.fallbacks;
   QUERN_ASSIGN(const auto timings, o.session->profile());  // bodies of loops included
   for (const Session::Timing& t : timings) {
     m.flops += t.step.flops;

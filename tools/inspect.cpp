@@ -167,6 +167,15 @@ std::string memory_line(const PlanInfo& plan) {
              plan.segments > 1 ? cat(", ", plan.segments, " segments") : "");
 }
 
+// Of a device other than the CPU; "" when it has them all.
+std::string device_fallback_line(const PlanInfo& plan) {
+  if (plan.fallbacks.empty()) return "";
+  std::string list;
+  for (const std::string& node : plan.fallbacks) list += cat(list.empty() ? "" : ", ", shown(node));
+  return cat(plan.fallbacks.size(), " nodes have no form for the device and run on the CPU: ", list,
+             "\n");
+}
+
 void show_plan(const PlanInfo& plan, const Console& console) {
   Table t({{"", Table::Align::right},
            {"node", Table::Align::left, 36},
@@ -181,7 +190,8 @@ void show_plan(const PlanInfo& plan, const Console& console) {
   }
   const bool any = std::ranges::any_of(plan.steps, is_fallback);
   print(cat("\n", t.text(console), "\n", memory_line(plan), "\n",
-            console.paint(any ? Colour::yellow : Colour::green, fallback_line(plan)), "\n"));
+            console.paint(any ? Colour::yellow : Colour::green, fallback_line(plan)), "\n",
+            console.paint(Colour::yellow, device_fallback_line(plan))));
 }
 
 Json plan_json(const PlanInfo& plan) {
@@ -193,6 +203,7 @@ Json plan_json(const PlanInfo& plan) {
   j["weight_bytes"] = plan.weight_bytes;
   j["fallbacks"] = std::ranges::count_if(plan.steps, is_fallback);
   j["summary"] = fallback_line(plan);
+  j["device_fallbacks"] = Json::array_of(plan.fallbacks);
   j["steps"] = Json::array();
   for (const StepInfo& s : plan.steps) {
     Json step;

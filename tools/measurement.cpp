@@ -55,6 +55,18 @@ std::string measurement_text(const Measurement& m, const Console& console) {
                        bytes_text(static_cast<double>(m.arena_bytes)), ", session ",
                        bytes_text(static_cast<double>(m.memory.session)), ", process at most ",
                        bytes_text(static_cast<double>(m.memory.peak_process)))});
+  if (m.on_gpu) {
+    const DeviceCounters& c = m.per_run;
+    t.add({"device", cat(c.submissions, c.submissions == 1 ? " submission, " : " submissions, ",
+                         c.dispatches, " dispatches, ", c.barriers, " barriers, ",
+                         bytes_text(static_cast<double>(c.bytes_up)), " up, ",
+                         bytes_text(static_cast<double>(c.bytes_down)), " down")});
+    std::string names;
+    for (std::size_t i = 0; i < std::min<std::size_t>(m.fallbacks.size(), 8); ++i)
+      names += cat(i ? ", " : ": ", shown(m.fallbacks[i]));
+    t.add({"fallbacks", cat(m.fallbacks.size(), names, m.fallbacks.size() > 8 ? ", ..." : "")},
+          m.fallbacks.empty() ? Colour::none : Colour::yellow);
+  }
   return t.text(console);
 }
 
@@ -91,6 +103,17 @@ Json measurement_json(const Measurement& m) {
        {"peak_process_bytes", static_cast<double>(m.memory.peak_process)}}};
   for (const auto& [name, value] : numbers) run[name] = value;
   run["inputs"] = Json::array_of(m.inputs);
+  if (m.on_gpu) {
+    const DeviceCounters& c = m.per_run;
+    const std::array<std::pair<const char*, std::uint64_t>, 5> counts = {
+        {{"submissions", c.submissions},
+         {"dispatches", c.dispatches},
+         {"barriers", c.barriers},
+         {"bytes_up", c.bytes_up},
+         {"bytes_down", c.bytes_down}}};
+    for (const auto& [name, value] : counts) run[name] = value;
+    run["fallbacks"] = Json::array_of(m.fallbacks);
+  }
   Json j;
   j["context"] = std::move(context);
   j["benchmarks"].push(std::move(run));
