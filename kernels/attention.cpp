@@ -16,6 +16,7 @@
 #include "graph/text.h"
 #include "graph/text_util.h"
 #include "kernels/attention_rows.h"
+#include "kernels/gpu/kernels.h"
 #include "kernels/infer.h"
 #include "kernels/iterate.h"
 #include "kernels/kernel.h"
@@ -221,7 +222,7 @@ Cost flops(const Op&, std::span<const TensorType> inputs, std::span<const Tensor
 }
 
 constexpr CpuImplementation implementations[] = {{"rows", select_attention_rows}};
-constexpr OpKernels kernels{.cpu = implementations, .flops = flops};
+constexpr OpKernels kernels{.cpu = implementations, .flops = flops, .gpu = gpu::select_attention};
 
 }  // namespace
 

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "graph/text_util.h"
+#include "kernels/gpu/kernels.h"
 #include "kernels/kernel.h"
 #include "kernels/movement.h"
 
@@ -83,6 +84,8 @@ Status tile_reference(const ReferenceCall& call) {
   return {};
 }
 
+constexpr OpKernels tile_kernels{.cpu = {}, .gpu = gpu::select_tile};
+
 }  // namespace
 
 const OpDef& Expand::def() {
@@ -99,7 +102,8 @@ const OpDef& Tile::def() {
                              .inputs = {2, 2},
                              .plan_operands = 1u << 1,
                              .infer = infer_tile,
-                             .reference = tile_reference};
+                             .reference = tile_reference,
+                             .kernels = &tile_kernels};
   return def;
 }
 

@@ -13,6 +13,7 @@
 #include "graph/text_util.h"
 #include "kernels/conv_onednn.h"
 #include "kernels/conv_transpose_rows.h"
+#include "kernels/gpu/kernels.h"
 #include "kernels/kernel.h"
 #include "kernels/window.h"
 
@@ -172,7 +173,7 @@ constexpr CpuImplementation cpu[] = {
     {"onednn", select_conv_transpose_onednn},
 #endif
 };
-constexpr OpKernels kernels{.cpu = cpu, .flops = flops};
+constexpr OpKernels kernels{.cpu = cpu, .flops = flops, .gpu = gpu::select_conv_transpose};
 
 }  // namespace
 

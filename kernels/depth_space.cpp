@@ -6,6 +6,7 @@
 //
 // ONNX: DepthToSpace (opsets 1 to 13), SpaceToDepth (1, 13).
 #include "graph/text_util.h"
+#include "kernels/gpu/kernels.h"
 #include "kernels/kernel.h"
 #include "kernels/movement.h"
 
@@ -61,10 +62,13 @@ Status reference(const ReferenceCall& call) {
   return {};
 }
 
+constexpr OpKernels kernels{.cpu = {}, .gpu = gpu::select_depth_space};
+
 }  // namespace
 
 const OpDef& DepthSpace::def() {
-  static constexpr OpDef def{.name = "DepthSpace", .infer = infer, .reference = reference};
+  static constexpr OpDef def{
+      .name = "DepthSpace", .infer = infer, .reference = reference, .kernels = &kernels};
   return def;
 }
 

@@ -8,6 +8,7 @@
 // ONNX: Gather (opsets 1 to 13), GatherElements (11, 13), GatherND (11 to 13). Negative indices
 // count from the end; one out of range is an error of the run.
 #include "graph/text_util.h"
+#include "kernels/gpu/kernels.h"
 #include "kernels/kernel.h"
 #include "kernels/movement.h"
 
@@ -181,6 +182,8 @@ Status reference(const ReferenceCall& call) {
   return gather_nd(call);
 }
 
+constexpr OpKernels kernels{.cpu = {}, .gpu = gpu::select_gather};
+
 }  // namespace
 
 const OpDef& Gather::def() {
@@ -188,7 +191,8 @@ const OpDef& Gather::def() {
                              .inputs = {2, 2},
                              .traits = OpTrait::any_address,
                              .infer = infer,
-                             .reference = reference};
+                             .reference = reference,
+                             .kernels = &kernels};
   return def;
 }
 

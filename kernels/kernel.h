@@ -137,7 +137,15 @@ struct KernelRequest {
   const T& as() const {
     return *std::get_if<T>(&op);
   }
-  bool has(std::size_t i) const { return i < inputs.size() && inputs[i].present; }
+  // Operands of post-ops stand behind the op's own inputs and are none of them.
+  std::size_t own_inputs() const {
+    std::size_t own = inputs.size();
+    for (const PostOp& p : post_ops)
+      if (const auto* b = std::get_if<BinaryPostOp>(&p))
+        own = std::min<std::size_t>(own, b->operand);
+    return own;
+  }
+  bool has(std::size_t i) const { return i < own_inputs() && inputs[i].present; }
   bool wants(std::size_t i) const { return i < wanted.size() && wanted[i]; }
   const Shape& shape(std::size_t i) const { return inputs[i].desc.shape; }
   DType dtype(std::size_t i) const { return inputs[i].desc.dtype; }
@@ -151,7 +159,7 @@ struct Sharing {
 
 // An implementation's answer. Layouts left empty mean dense row-major.
 struct KernelChoice {
-  std::string implementation;  // "onednn brgconv:avx512_core": for profile and inspect
+  std::string implementation;         // "onednn brgconv:avx512_core": for profile and inspect
   std::unique_ptr<CpuKernel> kernel;  // null: `gpu` is the work
   GpuWork gpu;
   std::vector<Layout> input_layouts;

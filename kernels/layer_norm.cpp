@@ -11,6 +11,7 @@
 
 #include "graph/numeric.h"
 #include "graph/text_util.h"
+#include "kernels/gpu/kernels.h"
 #include "kernels/infer.h"
 #include "kernels/iterate.h"
 #include "kernels/kernel.h"
@@ -116,7 +117,7 @@ Cost flops(const Op&, std::span<const TensorType> inputs, std::span<const Tensor
 }
 
 constexpr CpuImplementation cpu[] = {{"rows", select_layer_norm_rows}};
-constexpr OpKernels kernels{.cpu = cpu, .flops = flops};
+constexpr OpKernels kernels{.cpu = cpu, .flops = flops, .gpu = gpu::select_layer_norm};
 
 }  // namespace
 

@@ -8,6 +8,7 @@
 
 #include "graph/op_fields.h"
 #include "graph/text_util.h"
+#include "kernels/gpu/kernels.h"
 #include "kernels/infer.h"
 #include "kernels/kernel.h"
 #include "kernels/movement.h"
@@ -157,7 +158,7 @@ Status reference(const ReferenceCall& call) {
 }
 
 constexpr CpuImplementation implementations[] = {{"copy", select_pad_copy}};
-constexpr OpKernels kernels{.cpu = implementations};
+constexpr OpKernels kernels{.cpu = implementations, .gpu = gpu::select_pad};
 
 }  // namespace
 

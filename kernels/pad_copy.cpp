@@ -34,11 +34,9 @@ class PadCopy final : public CpuKernel {
   std::size_t from_, to_;  // bytes to the first element that is kept
 };
 
-// Begin and end of every axis; nothing when they are not known.
-struct Pads {
-  Shape begin, end;
-};
-std::optional<Pads> pads_of(const KernelRequest& r) {
+}  // namespace
+
+std::optional<Pads> constant_pads(const KernelRequest& r) {
   const std::size_t rank = r.shape(0).rank();
   const auto list = constant_ints(r, 1);
   const auto axes = constant_ints(r, 3);
@@ -53,12 +51,10 @@ std::optional<Pads> pads_of(const KernelRequest& r) {
   return pads;
 }
 
-}  // namespace
-
 Selection select_pad_copy(const KernelRequest& r) {
   const TensorType& y = r.outputs[0];
   const Shape& x = r.shape(0);
-  const auto pads = pads_of(r);
+  const auto pads = constant_pads(r);
   if (r.as<Pad>().mode != PadMode::constant || !pads || y.shape.elements() == 0)
     return not_for_me();
   const TensorDesc& lies = r.inputs[0].desc;

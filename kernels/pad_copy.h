@@ -5,6 +5,12 @@
 
 namespace quern {
 
+// Begin and end of every axis, negative where elements are cut off; nothing when they are not
+// known.
+struct Pads {
+  Shape begin, end;
+};
+std::optional<Pads> constant_pads(const KernelRequest& request);
 Selection select_pad_copy(const KernelRequest& request);
 
 }  // namespace quern

@@ -13,6 +13,7 @@
 
 #include "graph/op_fields.h"
 #include "graph/text_util.h"
+#include "kernels/gpu/kernels.h"
 #include "kernels/infer.h"
 #include "kernels/iterate.h"
 #include "kernels/kernel.h"
@@ -223,7 +224,7 @@ Cost flops(const Op&, std::span<const TensorType> inputs, std::span<const Tensor
 }
 
 constexpr CpuImplementation cpu[] = {{"rows", select_reduce_rows}};
-constexpr OpKernels kernels{.cpu = cpu, .flops = flops};
+constexpr OpKernels kernels{.cpu = cpu, .flops = flops, .gpu = gpu::select_reduce};
 
 }  // namespace
 

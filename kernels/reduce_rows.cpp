@@ -206,8 +206,9 @@ class ReduceRows final : public CpuKernel {
   bool in_chunks_;
 };
 
-// Bit d: dimension d is folded. Nothing when the axes are not known.
-std::optional<std::uint32_t> axes_mask(const KernelRequest& r) {
+}  // namespace
+
+std::optional<std::uint32_t> folded_axes(const KernelRequest& r) {
   const auto& op = r.as<Reduce>();
   const std::size_t rank = r.shape(0).rank();
   Ints axes;
@@ -221,12 +222,10 @@ std::optional<std::uint32_t> axes_mask(const KernelRequest& r) {
   return mask;
 }
 
-}  // namespace
-
 Selection select_reduce_rows(const KernelRequest& r) {
   const TensorDesc& x = r.inputs[0].desc;
   if (x.dtype != DType::f32 || x.shape.elements() == 0 || x.shape.empty()) return not_for_me();
-  const auto mask = axes_mask(r);
+  const auto mask = folded_axes(r);
   if (!mask || *mask == 0) return not_for_me();
   std::int64_t folded = 1;
   for (std::size_t d = 0; d < x.shape.rank(); ++d)

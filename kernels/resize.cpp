@@ -12,6 +12,7 @@
 #include "graph/numeric.h"
 #include "graph/op_fields.h"
 #include "graph/text_util.h"
+#include "kernels/gpu/kernels.h"
 #include "kernels/infer.h"
 #include "kernels/iterate.h"
 #include "kernels/kernel.h"
@@ -193,7 +194,7 @@ std::size_t scratch(const Op& op, std::span<const TensorType> inputs,
 }
 
 constexpr CpuImplementation implementations[] = {{"rows", select_resize_rows}};
-constexpr OpKernels kernels{.cpu = implementations};
+constexpr OpKernels kernels{.cpu = implementations, .gpu = gpu::select_resize};
 
 }  // namespace
 

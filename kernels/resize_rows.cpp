@@ -268,6 +268,18 @@ std::optional<std::array<Tensor, 3>> constant_operands(const KernelRequest& r) {
 
 }  // namespace
 
+std::optional<ResizeAxes> constant_resize_axes(const KernelRequest& r) {
+  const auto operands = constant_operands(r);
+  if (!operands) return std::nullopt;
+  const auto view = [&](std::size_t i) {
+    return (*operands)[i].valid() ? (*operands)[i].view() : TensorView{};
+  };
+  ResizeAxes axes;
+  const ResizeOperands views{view(0), view(1), view(2)};
+  if (!resolve_resize(r.as<Resize>(), r.shape(0), views, axes).ok()) return std::nullopt;
+  return axes;
+}
+
 Selection select_resize_rows(const KernelRequest& r) {
   const auto& op = r.as<Resize>();
   const bool nearest = op.mode == ResizeMode::nearest;
@@ -275,16 +287,11 @@ Selection select_resize_rows(const KernelRequest& r) {
   if (op.coordinates == CoordinateMode::tf_crop_and_resize || out.elements() == 0 ||
       r.dtype(0) == DType::string || (!nearest && r.dtype(0) != DType::f32))
     return not_for_me();
-  const auto operands = constant_operands(r);
-  if (!operands) return not_for_me();
-  const auto view = [&](std::size_t i) {
-    return (*operands)[i].valid() ? (*operands)[i].view() : TensorView{};
-  };
-  ResizeAxes axes;
-  if (!resolve_resize(op, r.shape(0), {view(0), view(1), view(2)}, axes).ok()) return not_for_me();
+  const auto axes = constant_resize_axes(r);
+  if (!axes) return not_for_me();
   TensorDesc x = r.inputs[0].desc;
   if (!x.layout.block && !is_channels_last(x)) x.layout = Layout::row_major(x.shape);
-  auto geometry = geometry_of(op, x, axes);
+  auto geometry = geometry_of(op, x, *axes);
   if (!geometry) return not_for_me();
   KernelChoice choice;
   choice.implementation = std::string("rows ") + simd().name;

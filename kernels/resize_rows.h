@@ -2,9 +2,12 @@
 #pragma once
 
 #include "kernels/kernel.h"
+#include "kernels/resize.h"
 
 namespace quern {
 
+// Every axis of the input; nothing when an operand is not constant.
+std::optional<ResizeAxes> constant_resize_axes(const KernelRequest& request);
 Selection select_resize_rows(const KernelRequest& request);
 
 }  // namespace quern

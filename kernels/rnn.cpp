@@ -18,6 +18,7 @@
 #include "graph/op_fields.h"
 #include "graph/text.h"
 #include "graph/text_util.h"
+#include "kernels/gpu/kernels.h"
 #include "kernels/infer.h"
 #include "kernels/kernel.h"
 #include "kernels/operands.h"
@@ -298,7 +299,7 @@ Cost flops(const Op&, std::span<const TensorType> inputs, std::span<const Tensor
 }
 
 constexpr CpuImplementation implementations[] = {{"rows", select_rnn_rows}};
-constexpr OpKernels kernels{.cpu = implementations, .flops = flops};
+constexpr OpKernels kernels{.cpu = implementations, .flops = flops, .gpu = gpu::select_rnn};
 
 }  // namespace
 

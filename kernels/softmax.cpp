@@ -6,6 +6,7 @@
 // from the axis on (`flatten`). Sums in float (double for f64). A row that holds NaN, or nothing
 // but -inf, is NaN.
 #include "graph/text_util.h"
+#include "kernels/gpu/kernels.h"
 #include "kernels/infer.h"
 #include "kernels/iterate.h"
 #include "kernels/kernel.h"
@@ -72,7 +73,7 @@ Status reference(const ReferenceCall& call) {
 }
 
 constexpr CpuImplementation cpu[] = {{"rows", select_softmax_rows}};
-constexpr OpKernels kernels{.cpu = cpu};
+constexpr OpKernels kernels{.cpu = cpu, .gpu = gpu::select_softmax};
 
 }  // namespace
 

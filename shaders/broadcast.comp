@@ -7,7 +7,7 @@
 #include "common.glsl"
 #include "scalar_ops.glsl"
 
-const uint F32 = 1, I32 = 2, BYTE = 3, I64 = 4;
+const uint F32 = 1, I32 = 2, BYTE = 3, I64 = 4, F16 = 5;
 layout(constant_id = 1) const uint OP = 0;
 layout(constant_id = 2) const uint TYPE_A = 0;
 layout(constant_id = 3) const uint TYPE_B = 0;  // 0: there is none
@@ -93,6 +93,7 @@ COMPUTE evaluate(COMPUTE p, COMPUTE q, COMPUTE r) {
 COMPUTE from_word(uint type, uint word, uint high, uint i) {
   if (type == F32) return uintBitsToFloat(word);
   if (type == I32) return float(int(word));
+  if (type == F16) return unpackHalf2x16(word)[i % 2];
   return float(word >> (i % 4 * 8) & 0xffu);
 }
 uvec2 to_words(uint type, COMPUTE v) {
@@ -107,6 +108,7 @@ COMPUTE evaluate(COMPUTE p, COMPUTE q, COMPUTE r) {
 #define READ(name, words)                                                        \
   COMPUTE name(uint type, uint i) {                                              \
     if (type == BYTE) return from_word(type, words[i / 4], 0, i);                \
+    if (type == F16) return from_word(type, words[i / 2], 0, i);                 \
     if (type == I64) return from_word(type, words[2 * i], words[2 * i + 1], i);  \
     return from_word(type, words[i], 0, i);                                      \
   }
@@ -133,6 +135,9 @@ void main() {
   const uint first = 4 * invocation_index();
   if (first >= elements) return;
   uint bytes = 0;
+#ifndef INTEGERS
+  vec4 halves = vec4(0.0);
+#endif
   [[unroll]] for (uint k = 0; k < 4; ++k) {
     const uint i = first + k;
     if (i >= elements) break;
@@ -144,6 +149,10 @@ void main() {
 #else
       bytes |= (v != 0.0 ? 1u : 0u) << (8 * k);
 #endif
+#ifndef INTEGERS
+    } else if (TYPE_Y == F16) {
+      halves[k] = v;
+#endif
     } else if (TYPE_Y == I64) {
       y[2 * i] = words.x;
       y[2 * i + 1] = words.y;
@@ -152,4 +161,10 @@ void main() {
     }
   }
   if (TYPE_Y == BYTE) y[first / 4] = bytes;
+#ifndef INTEGERS
+  if (TYPE_Y == F16) {
+    y[first / 2] = packHalf2x16(halves.xy);
+    y[first / 2 + 1] = packHalf2x16(halves.zw);
+  }
+#endif
 }

@@ -151,24 +151,28 @@ class Lowering {
     return {};
   }
 
-  // The same in the memory of the device.
-  Status pin_device_constant(ValueId v) {
-    if (find_place(v, Space::device)) return {};
+  // The same in the memory of the device, in any layout: moved when it is made, not in every run.
+  Result<Place> device_constant_in(ValueId v, const Layout& layout) {
+    for (const Place& p : places(v))
+      if (space_of(p) == Space::device && same_placement(p.desc.shape, p.desc.layout, layout))
+        return p;
     const ConstantSource& source = *constants_.find(v);
-    const TensorType type = source.type();
-    const GpuConstant constant{"plain|" + source.key(), type.bytes(), [&](std::byte* to) -> Status {
-                                 QUERN_ASSIGN(const Tensor t, source.get());
-                                 std::memcpy(to, t.data(), t.bytes());
-                                 return {};
-                               }};
-    QUERN_ASSIGN(const std::uint32_t at, device_constant(constant));
+    const TensorDesc from = TensorDesc::row_major(source.type().dtype, source.type().shape);
+    const TensorDesc to{from.dtype, from.shape, layout};
+    const GpuConstant constant{
+        cat("layout|", is_row_major(to) ? "" : layout.text(), "|", source.key()), to.bytes(),
+        [&](std::byte* at) -> Status {
+          QUERN_ASSIGN(const Tensor t, source.get());
+          copy_elements(from, t.data(), to, at);
+          return {};
+        }};
+    QUERN_ASSIGN(const std::uint32_t number, device_constant(constant));
     buffers_.push_back({.base = Operand::Base::device_constant,
-                        .index = at,
-                        .bytes = type.bytes(),
+                        .index = number,
+                        .bytes = to.bytes(),
                         .readers = 1 << 30});
-    places(v).push_back({static_cast<BufferId>(buffers_.size() - 1), 0,
-                         TensorDesc::row_major(type.dtype, type.shape)});
-    return {};
+    places(v).push_back({static_cast<BufferId>(buffers_.size() - 1), 0, to});
+    return places(v).back();
   }
 
   // Its number among the program's.
@@ -185,8 +189,10 @@ class Lowering {
   // The value in this layout and space: a place that it has, or a new copy.
   Result<Place> place_in(ValueId v, const Layout& layout, Space space,
                          bool at_any_address = false) {
-    if (constants_.find(v))
-      QUERN_TRY(space == Space::host ? pin_constant(v, at_any_address) : pin_device_constant(v));
+    if (constants_.find(v)) {
+      if (space == Space::device) return device_constant_in(v, layout);
+      QUERN_TRY(pin_constant(v, at_any_address));
+    }
     for (const Place& p : places(v))
       if (space_of(p) == space && same_placement(p.desc.shape, p.desc.layout, layout) &&
           is_aligned(p))
@@ -195,7 +201,7 @@ class Lowering {
     const Place from = *find_place(v, space);
     if (same_placement(from.desc.shape, from.desc.layout, layout) && is_aligned(from)) return from;
     const TensorDesc to{from.desc.dtype, from.desc.shape, layout};
-    if (space == Space::host && constants_.find(v)) return constant_copy(v, from, to);
+    if (constants_.find(v)) return constant_copy(v, from, to);
     QUERN_ASSIGN(const Place copy, append_reorder(from, to, g_.value(v).name));
     buffers_[copy.buffer].readers = readers_[index(v)];
     places(v).push_back(copy);
@@ -463,12 +469,23 @@ class Lowering {
     if (options_.reference_only) return reference(request);
     if (options_.backend) {
       request.gpu = &options_.backend->target();
-      QUERN_ASSIGN(auto choice, select_gpu_kernel(request));
-      if (choice) return std::move(*choice);
+      if (!options_.backend->leaves_to_cpu(request.def.name) && can_bind(request)) {
+        QUERN_ASSIGN(auto choice, select_gpu_kernel(request));
+        if (choice && choice->scratch_bytes <= request.gpu->max_range) return std::move(*choice);
+      }
       program_->fallbacks.push_back(
           cat("'", printable(request.name), "' (", request.def.name, ")"));
     }
     return select_cpu_kernel(request);
+  }
+
+  // Whether each operand fits a binding of the device.
+  static bool can_bind(const KernelRequest& request) {
+    const auto fits = [&](std::size_t bytes) { return bytes <= request.gpu->max_range; };
+    return std::ranges::all_of(request.inputs,
+                               [&](const KernelInput& i) { return fits(i.desc.bytes()); }) &&
+           std::ranges::all_of(request.outputs,
+                               [&](const TensorType& t) { return fits(t.bytes()); });
   }
 
   static Result<KernelChoice> reference(const KernelRequest& request) {

@@ -15,10 +15,16 @@ namespace {
 
 class ModelBackend final : public Backend {
  public:
-  explicit ModelBackend(std::shared_ptr<Core> core)
-      : core_(std::move(core)), weights_(core_), target_(core_->capabilities().target()) {}
+  ModelBackend(std::shared_ptr<Core> core, std::vector<std::string> on_cpu)
+      : core_(std::move(core)),
+        weights_(core_),
+        target_(core_->capabilities().target()),
+        on_cpu_(std::move(on_cpu)) {}
 
   const GpuTarget& target() const override { return target_; }
+  bool leaves_to_cpu(std::string_view family) const override {
+    return std::ranges::find(on_cpu_, family) != on_cpu_.end();
+  }
   std::uint64_t alignment() const override { return core_->capabilities().alignment; }
   Result<std::shared_ptr<const void>> constant(const GpuConstant& c) override {
     QUERN_ASSIGN(std::shared_ptr<const Slice> slice, weights_.find_or_make(c));
@@ -35,16 +41,17 @@ class ModelBackend final : public Backend {
   std::shared_ptr<Core> core_;
   Weights weights_;
   GpuTarget target_;
+  std::vector<std::string> on_cpu_;
 };
 
 class VulkanDevice final : public BackendDevice {
  public:
-  VulkanDevice(DeviceInfo info, std::shared_ptr<Core> core)
-      : BackendDevice(std::move(info)), core_(std::move(core)) {}
+  VulkanDevice(DeviceInfo info, std::shared_ptr<Core> core, std::vector<std::string> on_cpu)
+      : BackendDevice(std::move(info)), core_(std::move(core)), on_cpu_(std::move(on_cpu)) {}
 
   Result<std::shared_ptr<Backend>> make_backend() override {
     if (core_->lost()) return core_->lost_error();
-    return std::shared_ptr<Backend>(std::make_shared<ModelBackend>(core_));
+    return std::shared_ptr<Backend>(std::make_shared<ModelBackend>(core_, on_cpu_));
   }
   DeviceCounters counters() const override {
     const Core::Counts& c = core_->counts;
@@ -54,6 +61,7 @@ class VulkanDevice final : public BackendDevice {
 
  private:
   std::shared_ptr<Core> core_;
+  std::vector<std::string> on_cpu_;
 };
 
 DeviceInfo info_of(const Capabilities& c, std::size_t index) {
@@ -69,6 +77,7 @@ struct Wish {
   std::string selection;
   bool validate = false;
   std::vector<bool Capabilities::*> off;
+  std::vector<std::string> on_cpu;
 };
 
 Result<Wish> parse(std::string_view name) {
@@ -86,11 +95,15 @@ Result<Wish> parse(std::string_view name) {
       wish.validate = true;
       continue;
     }
+    if (option.starts_with("cpu=")) {
+      wish.on_cpu.emplace_back(option.substr(4));
+      continue;
+    }
     const auto all = switches();
     const auto found =
         std::ranges::find_if(all, [&](const auto& s) { return option == cat("no-", s.first); });
     if (found == all.end()) {
-      std::string known = "validate";
+      std::string known = "validate, cpu=FAMILY";
       for (const auto& s : all) known += cat(", no-", s.first);
       return Status(Code::invalid_argument,
                     cat("no device option '", printable(option), "'; there is: ", known));
@@ -155,7 +168,8 @@ Result<std::shared_ptr<Device>> open(std::string_view name) {
   for (bool Capabilities::*off : wish.off) c.*off = false;
   const DeviceInfo info = info_of(c, *at);
   QUERN_ASSIGN(auto core, Core::create(std::move(instance), devices[*at], std::move(c)));
-  return std::shared_ptr<Device>(std::make_shared<VulkanDevice>(info, std::move(core)));
+  return std::shared_ptr<Device>(
+      std::make_shared<VulkanDevice>(info, std::move(core), wish.on_cpu));
 }
 
 }  // namespace quern::vulkan

@@ -13,7 +13,8 @@ namespace quern::vulkan {
 std::vector<DeviceInfo> list();
 
 // "vulkan", "vulkan:N", "vulkan:UUID" or "vulkan:PART OF THE NAME", then any of ",validate" and
-// ",no-FEATURE" for the features that `quern devices` lists.
+// ",no-FEATURE" for the features that `quern devices` lists and ",cpu=FAMILY" for a family of
+// operators (as `quern inspect` names them) that is to run on the CPU.
 Result<std::shared_ptr<Device>> open(std::string_view name);
 
 }  // namespace quern::vulkan

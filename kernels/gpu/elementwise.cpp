@@ -20,6 +20,7 @@ std::uint32_t type_code(DType t) {
     case DType::boolean:
     case DType::u8: return 3;
     case DType::i64: return 4;
+    case DType::f16: return 5;
     default: return 0;
   }
 }
@@ -91,7 +92,8 @@ Selection general(const KernelRequest& request, std::uint32_t code, std::size_t 
     choice.input_layouts[i] = is_full(request, i) ? layout : Layout::row_major(shape);
     strides[i] = broadcast_strides(shape, choice.input_layouts[i].strides, out.shape);
   }
-  if (integers && !request.gpu->int64) return not_for_me();
+  const bool halves = std::ranges::find(types, 5U) != types.end();
+  if (integers && (halves || !request.gpu->int64)) return not_for_me();
   const auto loop =
       make_loop(out.shape, std::array{strides[0], strides[1], strides[2], layout.strides},
                 memory_order(out.shape, layout.strides));

@@ -13,6 +13,19 @@ Selection select_cast(const KernelRequest& request);
 Selection select_matmul(const KernelRequest& request);
 Selection select_conv(const KernelRequest& request);
 Selection select_pool(const KernelRequest& request);
+Selection select_conv_transpose(const KernelRequest& request);
+Selection select_attention(const KernelRequest& request);
+Selection select_rnn(const KernelRequest& request);
 Selection select_concat(const KernelRequest& request);
+Selection select_softmax(const KernelRequest& request);
+Selection select_reduce(const KernelRequest& request);
+Selection select_arg_reduce(const KernelRequest& request);
+Selection select_layer_norm(const KernelRequest& request);
+Selection select_group_norm(const KernelRequest& request);
+Selection select_resize(const KernelRequest& request);
+Selection select_pad(const KernelRequest& request);
+Selection select_gather(const KernelRequest& request);
+Selection select_tile(const KernelRequest& request);
+Selection select_depth_space(const KernelRequest& request);
 
 }  // namespace quern::gpu

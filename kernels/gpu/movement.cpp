@@ -1,0 +1,187 @@
+// SPDX-License-Identifier: Apache-2.0
+// What moves elements and computes nothing: Pad, Gather, Tile, DepthSpace.
+#include <array>
+#include <cstring>
+
+#include "kernels/gpu/copy.h"
+#include "kernels/gpu/grid.h"
+#include "kernels/gpu/kernels.h"
+#include "kernels/iterate.h"
+#include "kernels/pad_copy.h"
+#include "kernels/rows.h"
+
+namespace quern::gpu {
+namespace {
+
+// One dispatch from input 0 to output 0; the other inputs are in the plan.
+Selection moved(const KernelRequest& request, std::string_view implementation, const Layout& in,
+                const Layout& out, Dispatch d) {
+  KernelChoice choice;
+  choice.implementation = implementation;
+  choice.input_layouts = {in};
+  choice.output_layouts = {out};
+  choice.packed_inputs.assign(request.inputs.size(), true);
+  choice.packed_inputs[0] = false;
+  choice.gpu.dispatches.push_back(std::move(d));
+  return std::optional<KernelChoice>(std::move(choice));
+}
+
+// What pads are filled with, as bits; nothing when it is not known.
+std::optional<std::uint32_t> pad_value(const KernelRequest& request) {
+  if (!request.has(2)) return 0;
+  if (!request.inputs[2].constant) return std::nullopt;
+  const auto t = request.inputs[2].constant->get();
+  if (!t || t->bytes() < 4) return std::nullopt;
+  std::uint32_t bits = 0;
+  std::memcpy(&bits, t->data(), 4);
+  return bits;
+}
+
+std::uint32_t mode_code(PadMode mode) {
+  switch (mode) {
+    case PadMode::constant: return 0;
+    case PadMode::reflect: return 1;
+    case PadMode::edge: return 2;
+    case PadMode::wrap: return 3;
+  }
+  return 0;
+}
+
+}  // namespace
+
+Selection select_pad(const KernelRequest& request) {
+  const auto& op = request.as<Pad>();
+  const Shape& x = request.shape(0);
+  const Shape& y = request.outputs[0].shape;
+  const auto pads = constant_pads(request);
+  const auto value = pad_value(request);
+  if (!pads || !value || size_of(request.dtype(0)) != 4 || x.rank() > Loop::max_rank ||
+      x.elements() == 0 || y.elements() == 0 || y.elements() >= (std::int64_t{1} << 31))
+    return not_for_me();
+  const bool last = is_channels_last(request.inputs[0].desc);
+  const Layout in = last ? Layout::channels_last(x) : Layout::row_major(x);
+  const Layout out = last ? Layout::channels_last(y) : Layout::row_major(y);
+  std::vector<std::int64_t> dims, sizes, begins, strides;
+  const auto order = memory_order(y, out.strides);
+  for (std::size_t n = order.size(); n-- > 0;) {
+    const std::size_t d = order[n];
+    if (y[d] == 1 && x[d] == 1) continue;
+    dims.push_back(y[d]);
+    sizes.push_back(x[d]);
+    begins.push_back(pads->begin[d]);
+    strides.push_back(in.strides[d]);
+  }
+  Dispatch d;
+  d.shader = "pad";
+  const std::uint32_t local = lanes(*request.gpu);
+  d.constants = {local, mode_code(op.mode)};
+  d.push = {word(y.elements()), *value};
+  append(d.push, dims, 1);
+  append(d.push, sizes, 1);
+  append(d.push, begins, 0);
+  append(d.push, strides, 0);
+  d.buffers = {BufferUse::input(0), BufferUse::output(0)};
+  d.groups = linear_groups(static_cast<std::uint64_t>(y.elements()), local, *request.gpu);
+  return moved(request, "pad", in, out, std::move(d));
+}
+
+Selection select_gather(const KernelRequest& request) {
+  const auto& op = request.as<Gather>();
+  const Shape& x = request.shape(0);
+  const Shape& indices = request.shape(1);
+  const Shape& y = request.outputs[0].shape;
+  const DType type = request.dtype(0);
+  std::size_t size = size_of(type);
+  if (op.kind == GatherKind::nd || type == DType::string || (size != 4 && size != 8) ||
+      x.elements() == 0 || y.elements() == 0 || y.elements() >= (std::int64_t{1} << 31) ||
+      x.elements() >= (std::int64_t{1} << 31))
+    return not_for_me();
+  const bool by_element = op.kind == GatherKind::elements;
+  const std::size_t axis = positive_axis(op.axis, x.rank());
+  if (by_element)
+    for (std::size_t d = 0; d < x.rank(); ++d)
+      if (d != axis && x[d] != indices[d]) return not_for_me();
+  std::int64_t inner = x.elements(axis + 1);
+  const std::int64_t count = by_element ? indices[axis] : indices.elements();
+  // Rows move in vectors.
+  while (!by_element && size < 16 && inner % 2 == 0) {
+    inner /= 2;
+    size *= 2;
+  }
+  const std::int64_t work = x.elements(0, axis) * count * inner;
+  Dispatch d;
+  d.shader = size == 4 ? "gather_32" : size == 8 ? "gather_64" : "gather_128";
+  const std::uint32_t local = lanes(*request.gpu);
+  d.constants = {local, by_element, request.dtype(1) == DType::i64 ? 2U : 1U};
+  for (std::int64_t v : {work, inner, count, x[axis], inner}) d.push.push_back(word(v));
+  d.buffers = {BufferUse::input(0), BufferUse::input(1), BufferUse::output(0)};
+  d.groups = linear_groups(static_cast<std::uint64_t>(work), local, *request.gpu);
+  KernelChoice choice;
+  choice.implementation = d.shader;
+  choice.gpu.dispatches.push_back(std::move(d));
+  return std::optional<KernelChoice>(std::move(choice));
+}
+
+Selection select_tile(const KernelRequest& request) {
+  const Shape& x = request.shape(0);
+  const Shape& y = request.outputs[0].shape;
+  if (x.elements() == 0 || y.elements() == 0 || request.dtype(0) == DType::string)
+    return not_for_me();
+  // A repeated dimension is two: the repeats, which stand still in x, and its own.
+  const Shape x_strides = row_major_strides(x);
+  const Shape y_strides = row_major_strides(y);
+  Shape dims;
+  Side from, to;
+  for (std::size_t d = 0; d < x.rank(); ++d) {
+    const std::int64_t repeats = y[d] / x[d];
+    if (repeats > 1) {
+      if (dims.rank() == Shape::max_rank) return not_for_me();
+      dims.push_back(repeats);
+      from.strides.push_back(0);
+      to.strides.push_back(x[d] * y_strides[d]);
+    }
+    if (dims.rank() == Shape::max_rank) return not_for_me();
+    dims.push_back(x[d]);
+    from.strides.push_back(x_strides[d]);
+    to.strides.push_back(y_strides[d]);
+  }
+  auto d = copy_dispatch(request.dtype(0), dims, from, to, *request.gpu);
+  if (!d) return not_for_me();
+  d->buffers = {BufferUse::input(0), BufferUse::output(0)};
+  return moved(request, "copy", Layout::row_major(x), Layout::row_major(y), std::move(*d));
+}
+
+Selection select_depth_space(const KernelRequest& request) {
+  const auto& op = request.as<DepthSpace>();
+  const Shape& x = request.shape(0);
+  const Shape& y = request.outputs[0].shape;
+  if (x.elements() == 0) return not_for_me();
+  const Layout in =
+      is_channels_last(request.inputs[0].desc) ? Layout::channels_last(x) : Layout::row_major(x);
+  const Layout out = Layout::row_major(y);
+  const bool to_space = op.kind != DepthSpaceKind::space_to_depth;
+  // The small side's channels are [block, block, c] (or [c, block, block]); the large side's height
+  // and width are [h, block] and [w, block].
+  const Shape& deep = to_space ? x : y;
+  const Shape& wide = to_space ? y : x;
+  const Shape& deep_strides = to_space ? in.strides : out.strides;
+  const Shape& wide_strides = to_space ? out.strides : in.strides;
+  const std::int64_t b = op.block;
+  const std::int64_t c = wide[1];
+  const bool channels_first = op.kind == DepthSpaceKind::depth_to_space_crd;
+  const std::int64_t of_c = channels_first ? b * b : 1;
+  const std::int64_t of_rows = channels_first ? b : b * c;
+  const std::int64_t of_columns = channels_first ? 1 : c;
+  const Shape dims = {deep[0], c, deep[2], b, deep[3], b};
+  const Side deep_side{{deep_strides[0], of_c * deep_strides[1], deep_strides[2],
+                        of_rows * deep_strides[1], deep_strides[3], of_columns * deep_strides[1]}};
+  const Side wide_side{{wide_strides[0], wide_strides[1], b * wide_strides[2], wide_strides[2],
+                        b * wide_strides[3], wide_strides[3]}};
+  auto d = copy_dispatch(request.dtype(0), dims, to_space ? deep_side : wide_side,
+                         to_space ? wide_side : deep_side, *request.gpu);
+  if (!d) return not_for_me();
+  d->buffers = {BufferUse::input(0), BufferUse::output(0)};
+  return moved(request, "copy", in, out, std::move(*d));
+}
+
+}  // namespace quern::gpu

@@ -1,0 +1,172 @@
+// SPDX-License-Identifier: Apache-2.0
+// What works on rows of neighbouring elements, one workgroup a row: Softmax, Reduce, ArgReduce,
+// LayerNorm and GroupNorm. Dimensions that are not innermost are put there by the layout that is
+// asked for.
+#include "kernels/gpu/rows.h"
+
+#include <algorithm>
+#include <bit>
+#include <numeric>
+
+#include "kernels/gpu/grid.h"
+#include "kernels/gpu/kernels.h"
+#include "kernels/iterate.h"
+#include "kernels/reduce_rows.h"
+
+namespace quern::gpu {
+namespace {
+
+// The dimensions of `mask` innermost, in order, the others before them, in order.
+Layout rows_of(const Shape& shape, std::uint32_t mask) {
+  std::vector<std::int64_t> order;
+  for (std::uint32_t in_row : {0U, 1U})
+    for (std::size_t d = 0; d < shape.rank(); ++d)
+      if ((mask >> d & 1) == in_row) order.push_back(static_cast<std::int64_t>(d));
+  return Layout::permuted(shape, order);
+}
+
+std::int64_t row_length(const Shape& shape, std::uint32_t mask) {
+  std::int64_t n = 1;
+  for (std::size_t d = 0; d < shape.rank(); ++d)
+    if (mask >> d & 1) n *= shape[d];
+  return n;
+}
+
+bool suits(const KernelRequest& request, const Shape& x) {
+  return request.dtype(0) == DType::f32 && x.elements() > 0 &&
+         x.elements() < (std::int64_t{1} << 31);
+}
+
+Selection answer(std::string_view implementation, Dispatch d, const Layout& in, const Layout& out,
+                 const KernelRequest& request) {
+  KernelChoice choice;
+  choice.implementation = implementation;
+  choice.input_layouts.resize(request.inputs.size());
+  choice.input_layouts[0] = in;
+  choice.output_layouts = {out};
+  choice.gpu.dispatches.push_back(std::move(d));
+  return std::optional<KernelChoice>(std::move(choice));
+}
+
+std::size_t axis_of(std::int64_t axis, const Shape& shape) {
+  return static_cast<std::size_t>(axis < 0 ? axis + static_cast<std::int64_t>(shape.rank()) : axis);
+}
+
+// Dimensions from `axis` on.
+std::uint32_t from_axis(std::size_t axis, const Shape& shape) {
+  return ((1U << shape.rank()) - 1) & ~((1U << axis) - 1);
+}
+
+}  // namespace
+
+Dispatch row_dispatch(std::string_view shader, const Rows& rows, const GpuTarget& target) {
+  const std::uint32_t most = target.software ? std::bit_floor(target.subgroup_size) : 256;
+  const auto useful =
+      std::bit_ceil(static_cast<std::uint32_t>(std::min<std::int64_t>(rows.length, 256)));
+  Dispatch d;
+  d.shader = shader;
+  d.constants = {std::clamp(useful, std::min(most, 32U), most)};
+  d.push = {word(rows.count), word(rows.length)};
+  d.groups = linear_groups(static_cast<std::uint64_t>(rows.count), 1, target);
+  return d;
+}
+
+Selection select_softmax(const KernelRequest& request) {
+  const auto& op = request.as<Softmax>();
+  const Shape& x = request.shape(0);
+  if (!suits(request, x) || op.kind == SoftmaxKind::hardmax || x.empty()) return not_for_me();
+  const std::size_t axis = axis_of(op.axis, x);
+  const std::uint32_t mask = op.flatten ? from_axis(axis, x) : 1U << axis;
+  const std::int64_t length = row_length(x, mask);
+  const Layout layout = rows_of(x, mask);
+  Dispatch d = row_dispatch("softmax", {x.elements() / length, length}, *request.gpu);
+  d.constants.push_back(op.kind == SoftmaxKind::log_softmax);
+  d.buffers = {BufferUse::input(0), BufferUse::output(0)};
+  return answer("rows", std::move(d), layout, layout, request);
+}
+
+Selection select_reduce(const KernelRequest& request) {
+  const Shape& x = request.shape(0);
+  const Shape& y = request.outputs[0].shape;
+  if (!suits(request, x) || x.empty()) return not_for_me();
+  const auto mask = folded_axes(request);
+  if (!mask || *mask == 0) return not_for_me();
+  const std::int64_t length = row_length(x, *mask);
+  Dispatch d = row_dispatch("reduce", {x.elements() / length, length}, *request.gpu);
+  d.constants.push_back(static_cast<std::uint32_t>(request.as<Reduce>().kind));
+  d.buffers = {BufferUse::input(0), BufferUse::output(0)};
+  auto choice = answer("rows", std::move(d), rows_of(x, *mask), Layout::row_major(y), request);
+  if (choice && *choice) {
+    (*choice)->packed_inputs.assign(request.inputs.size(), true);  // the axes are in the plan
+    (*choice)->packed_inputs[0] = false;
+  }
+  return choice;
+}
+
+Selection select_arg_reduce(const KernelRequest& request) {
+  const auto& op = request.as<ArgReduce>();
+  const Shape& x = request.shape(0);
+  const Shape& y = request.outputs[0].shape;
+  if (!suits(request, x) || x.empty()) return not_for_me();
+  const std::size_t axis = axis_of(op.axis, x);
+  constexpr std::int64_t exact_floats = 1 << 24;
+  if (x[axis] >= exact_floats) return not_for_me();
+  Dispatch d = row_dispatch("reduce", {x.elements() / x[axis], x[axis]}, *request.gpu);
+  d.constants.push_back(op.is_max ? 10 : 11);
+  d.constants.push_back(op.select_last_index);
+  d.buffers = {BufferUse::input(0), BufferUse::output(0)};
+  return answer("rows", std::move(d), rows_of(x, 1U << axis), Layout::row_major(y), request);
+}
+
+namespace {
+
+// The parameters of norm.comp: which scale belongs to which element.
+struct NormScale {
+  std::int64_t groups = 1, group_size = 0, inner = 1, size = 1;
+};
+
+Selection norm(const KernelRequest& request, const Rows& rows, bool center, const NormScale& scale,
+               float epsilon) {
+  const Shape& x = request.shape(0);
+  Dispatch d = row_dispatch("norm", rows, *request.gpu);
+  d.constants.insert(d.constants.end(), {center, request.has(1), request.has(2)});
+  for (std::int64_t v : {scale.groups, scale.group_size, scale.inner, scale.size})
+    d.push.push_back(word(v));
+  d.push.push_back(word(epsilon));
+  d.buffers = {BufferUse::input(0), BufferUse::output(0), BufferUse::input(request.has(1) ? 1 : 0),
+               BufferUse::input(request.has(2) ? 2 : 0)};
+  return answer("rows", std::move(d), Layout::row_major(x), Layout::row_major(x), request);
+}
+
+}  // namespace
+
+Selection select_layer_norm(const KernelRequest& request) {
+  const auto& op = request.as<LayerNorm>();
+  const Shape& x = request.shape(0);
+  if (!suits(request, x) || request.wants(1) || request.wants(2)) return not_for_me();
+  const std::size_t axis = axis_of(op.axis, x);
+  const std::int64_t length = x.elements(axis);
+  NormScale scale;
+  for (std::size_t i : {1U, 2U}) {
+    if (!request.has(i)) continue;
+    // One element for each of the row: or they would broadcast.
+    if (request.dtype(i) != DType::f32 || request.shape(i).elements() != length)
+      return not_for_me();
+    scale.size = length;
+  }
+  return norm(request, {x.elements() / length, length}, op.center, scale, op.epsilon);
+}
+
+Selection select_group_norm(const KernelRequest& request) {
+  const auto& op = request.as<GroupNorm>();
+  const Shape& x = request.shape(0);
+  if (!suits(request, x) || request.dtype(1) != DType::f32 || request.dtype(2) != DType::f32)
+    return not_for_me();
+  const std::int64_t groups = op.groups ? op.groups : x[1];
+  const std::int64_t channels = x[1] / groups;
+  const std::int64_t inner = x.elements(2);
+  return norm(request, {x[0] * groups, channels * inner}, true, {groups, channels, inner, channels},
+              op.epsilon);
+}
+
+}  // namespace quern::gpu

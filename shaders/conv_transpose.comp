@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: Apache-2.0
+// Transposed convolution over two dimensions, channels last, gathered: each output element sums the
+// taps that reach it. Weights as in conv.comp; four output channels of one pixel an invocation.
+#version 450
+#extension GL_GOOGLE_include_directive : require
+#include "common.glsl"
+#define FIRST_STEP_BINDING 3
+#define FEW_STEPS
+#include "steps.glsl"
+
+layout(constant_id = 1) const bool Y_VECTORS = false;  // output channels of a group: fours
+
+layout(std430, binding = 0) readonly buffer X { float x[]; };
+layout(std430, binding = 1) readonly buffer W { vec4 w[]; };
+layout(std430, binding = 2) writeonly buffer Y { float y[]; };
+layout(std430, binding = 2) writeonly buffer Yv { vec4 y_v[]; };
+layout(push_constant) uniform Push {
+  uint in_hw;  // height | width << 16
+  uint out_hw;
+  uint kernel_hw;
+  uint strides_hw;
+  uint pads_hw;
+  uint dilations_hw;
+  uint channels;
+  uint group_channels;
+  uint outputs;
+  uint group_outputs;
+  uint groups;
+  uint work;  // vectors of a group, by pixels, by images, by groups
+  Step steps[4];
+};
+
+void main() {
+  uint i = invocation_index();
+  if (i >= work) return;
+  const ivec2 in_size = ivec2(in_hw >> 16, in_hw & 0xffff);  // x, y
+  const ivec2 out_size = ivec2(out_hw >> 16, out_hw & 0xffff);
+  const ivec2 kernel = ivec2(kernel_hw >> 16, kernel_hw & 0xffff);
+  const ivec2 stride = ivec2(strides_hw >> 16, strides_hw & 0xffff);
+  const ivec2 pad = ivec2(pads_hw >> 16, pads_hw & 0xffff);
+  const ivec2 dilation = ivec2(dilations_hw >> 16, dilations_hw & 0xffff);
+  const uint vectors = (group_outputs + 3) / 4;
+  const uint vector = i % vectors;
+  i /= vectors;
+  const uint group = i % groups;
+  i /= groups;
+  const uint pixel = i;
+  const ivec2 at = ivec2(i % out_size.x, i / out_size.x % out_size.y);
+  const uint image = i / out_size.x / out_size.y;
+
+  vec4 sum = vec4(0.0);
+  for (int ky = 0; ky < kernel.y; ++ky) {
+    const int ny = at.y + pad.y - ky * dilation.y;
+    const int iy = ny / stride.y;
+    if (ny < 0 || ny % stride.y != 0 || iy >= in_size.y) continue;
+    for (int kx = 0; kx < kernel.x; ++kx) {
+      const int nx = at.x + pad.x - kx * dilation.x;
+      const int ix = nx / stride.x;
+      if (nx < 0 || nx % stride.x != 0 || ix >= in_size.x) continue;
+      const uint from = ((image * in_size.y + iy) * in_size.x + ix) * channels + group * group_channels;
+      const uint tap = ((group * kernel.y + ky) * kernel.x + kx) * group_channels * vectors + vector;
+      for (uint c = 0; c < group_channels; ++c) sum = fma(vec4(x[from + c]), w[tap + c * vectors], sum);
+    }
+  }
+  const uint n = 4 * vector;
+  const uint first = pixel * outputs + group * group_outputs + n;
+  APPLY_STEPS(sum, first)
+  if (Y_VECTORS) {
+    y_v[first / 4] = sum;
+  } else {
+    y[first] = sum.x;
+    if (n + 1 < group_outputs) y[first + 1] = sum.y;
+    if (n + 2 < group_outputs) y[first + 2] = sum.z;
+    if (n + 3 < group_outputs) y[first + 3] = sum.w;
+  }
+}

@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+// Padding (or cutting, where pads are negative) of elements of 32 bits.
+#version 450
+#extension GL_GOOGLE_include_directive : require
+#include "common.glsl"
+
+const uint CONSTANT = 0, REFLECT = 1, EDGE = 2, WRAP = 3;
+layout(constant_id = 1) const uint MODE = CONSTANT;
+
+layout(std430, binding = 0) readonly buffer X { uint x[]; };
+layout(std430, binding = 1) writeonly buffer Y { uint y[]; };
+layout(push_constant) uniform Push {
+  uint work;
+  uint value;
+  uint dims[6];  // of y, innermost first
+  uint sizes[6];  // of x
+  int begins[6];
+  uint strides[6];  // of x
+};
+
+void main() {
+  uint i = invocation_index();
+  if (i >= work) return;
+  const uint to = i;
+  uint from = 0;
+  bool inside = true;
+  [[unroll]] for (uint d = 0; d < 6; ++d) {
+    int at = int(i % dims[d]) - begins[d];
+    i /= dims[d];
+    const int size = int(sizes[d]);
+    if (MODE == CONSTANT) {
+      inside = inside && at >= 0 && at < size;
+    } else if (MODE == EDGE) {
+      at = clamp(at, 0, size - 1);
+    } else if (MODE == REFLECT) {
+      const int period = max(2 * (size - 1), 1);
+      at = ((at % period) + period) % period;
+      if (at >= size) at = period - at;
+    } else {
+      at = ((at % size) + size) % size;
+    }
+    from += uint(at) * strides[d];
+  }
+  y[to] = inside ? x[from] : value;
+}

@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: Apache-2.0
+// The steps of a recurrent layer in one direction, with the usual activations: a workgroup has one
+// sequence of the batch, its state in shared memory. What the input contributes is there already:
+// x_gates[step][batch][gate][unit].
+#version 450
+#extension GL_GOOGLE_include_directive : require
+#include "common.glsl"
+#include "scalar_ops.glsl"
+
+const uint RNN = 0, GRU = 1, LSTM = 2;
+layout(constant_id = 1) const uint KIND = LSTM;
+layout(constant_id = 2) const uint HIDDEN = 1;
+layout(constant_id = 3) const bool REVERSE = false;
+layout(constant_id = 4) const bool HAS_BIAS = false;
+layout(constant_id = 5) const bool HAS_H = false;
+layout(constant_id = 6) const bool HAS_C = false;
+layout(constant_id = 7) const bool GIVES_Y = false;
+layout(constant_id = 8) const bool GIVES_H = false;
+layout(constant_id = 9) const bool GIVES_C = false;
+layout(constant_id = 10) const bool RESETS_AFTER = false;  // linear_before_reset
+
+layout(std430, binding = 0) readonly buffer XGates { float x_gates[]; };
+layout(std430, binding = 1) readonly buffer Recurrent { float r[]; };  // [unit of h][gate][unit]
+layout(std430, binding = 2) readonly buffer Bias { float bias[]; };    // of W, then of R
+layout(std430, binding = 3) readonly buffer FirstH { float first_h[]; };
+layout(std430, binding = 4) readonly buffer FirstC { float first_c[]; };
+layout(std430, binding = 5) writeonly buffer Y { float y[]; };
+layout(std430, binding = 6) writeonly buffer LastH { float last_h[]; };
+layout(std430, binding = 7) writeonly buffer LastC { float last_c[]; };
+layout(push_constant) uniform Push {
+  uint steps;
+  uint batch;
+  uint r_base;      // of this direction, in elements
+  uint bias_base;
+  uint state_base;  // of first and last states
+  uint state_batch; // stride over the batch
+  uint y_base;
+  uint y_step;
+  uint y_batch;
+};
+
+shared float h[2][HIDDEN];
+shared float c[HIDDEN];
+shared float reset[HIDDEN];
+
+const uint GATES = KIND == RNN ? 1 : KIND == GRU ? 3 : 4;
+
+float squash(float v) {
+  return 1.0 / (1.0 + exp(-v));
+}
+float hyperbolic(float v) {
+  return safe_tanh(vec4(v)).x;
+}
+float recurrent(uint gate, uint unit, uint now) {
+  float sum = 0.0;
+  for (uint k = 0; k < HIDDEN; ++k)
+    sum = fma(h[now][k], r[r_base + (k * GATES + gate) * HIDDEN + unit], sum);
+  return sum;
+}
+float bias_w(uint gate, uint unit) {
+  return HAS_BIAS ? bias[bias_base + gate * HIDDEN + unit] : 0.0;
+}
+float bias_r(uint gate, uint unit) {
+  return HAS_BIAS ? bias[bias_base + (GATES + gate) * HIDDEN + unit] : 0.0;
+}
+
+void main() {
+  const uint b = workgroup_index();
+  const uint lane = gl_LocalInvocationID.x;
+  const uint lanes = gl_WorkGroupSize.x;
+  const uint state = state_base + b * state_batch;
+  for (uint j = lane; j < HIDDEN; j += lanes) {
+    h[0][j] = HAS_H ? first_h[state + j] : 0.0;
+    c[j] = HAS_C ? first_c[state + j] : 0.0;
+  }
+  barrier();
+  uint now = 0;
+  for (uint n = 0; n < steps; ++n) {
+    const uint t = REVERSE ? steps - 1 - n : n;
+    const uint x = (t * batch + b) * GATES * HIDDEN;
+    if (KIND == GRU && !RESETS_AFTER) {
+      for (uint j = lane; j < HIDDEN; j += lanes)
+        reset[j] = h[now][j] * squash(x_gates[x + HIDDEN + j] + bias_w(1, j) + bias_r(1, j) +
+                                      recurrent(1, j, now));
+      barrier();
+    }
+    for (uint j = lane; j < HIDDEN; j += lanes) {
+      float next = 0.0;
+      if (KIND == RNN) {
+        next = hyperbolic(x_gates[x + j] + bias_w(0, j) + bias_r(0, j) + recurrent(0, j, now));
+      } else if (KIND == GRU) {
+        const float z =
+            squash(x_gates[x + j] + bias_w(0, j) + bias_r(0, j) + recurrent(0, j, now));
+        float inner = 0.0;
+        if (RESETS_AFTER) {
+          const float gate =
+              squash(x_gates[x + HIDDEN + j] + bias_w(1, j) + bias_r(1, j) + recurrent(1, j, now));
+          inner = gate * (recurrent(2, j, now) + bias_r(2, j));
+        } else {
+          for (uint k = 0; k < HIDDEN; ++k)
+            inner = fma(reset[k], r[r_base + (k * GATES + 2) * HIDDEN + j], inner);
+          inner += bias_r(2, j);
+        }
+        const float candidate = hyperbolic(x_gates[x + 2 * HIDDEN + j] + bias_w(2, j) + inner);
+        next = (1.0 - z) * candidate + z * h[now][j];
+      } else {
+        float gates[4];
+        for (uint g = 0; g < 4; ++g)
+          gates[g] = x_gates[x + g * HIDDEN + j] + bias_w(g, j) + bias_r(g, j) + recurrent(g, j, now);
+        c[j] = squash(gates[2]) * c[j] + squash(gates[0]) * hyperbolic(gates[3]);
+        next = squash(gates[1]) * hyperbolic(c[j]);
+      }
+      h[1 - now][j] = next;
+      if (GIVES_Y) y[y_base + t * y_step + b * y_batch + j] = next;
+    }
+    barrier();
+    now = 1 - now;
+  }
+  for (uint j = lane; j < HIDDEN; j += lanes) {
+    if (GIVES_H) last_h[state + j] = h[now][j];
+    if (GIVES_C) last_c[state + j] = c[j];
+  }
+}
