@@ -24,6 +24,8 @@ class Backend {
   virtual const GpuTarget& target() const = 0;
   // Whether nodes of this family are to run on the CPU all the same; for bisecting.
   virtual bool leaves_to_cpu(std::string_view family) const = 0;
+  // Whether a node without a form for the device is an error.
+  virtual bool is_strict() const = 0;
   // Bytes that the offset of every operand is a multiple of.
   virtual std::uint64_t alignment() const = 0;
   // The constant of this key, made if it is not there.

@@ -71,7 +71,9 @@ COMPUTE evaluate(COMPUTE p, COMPUTE q, COMPUTE r) {
     case DIV: return quotient(p, q);
     case MOD: {
       const COMPUTE m = q == 0l ? 0l : remainder(p, q);
-      return m != 0l && (m < 0l) != (q < 0l) ? m + q : m;
+      // Of the divisor's sign.
+      if (m > 0l && q < 0l || m < 0l && q > 0l) return m + q;
+      return m;
     }
     case FMOD: return q == 0l ? 0l : remainder(p, q);
     case MIN: return min(p, q);

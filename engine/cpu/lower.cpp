@@ -86,6 +86,7 @@ class Lowering {
       QUERN_TRY(lower_node(id));
     }
     QUERN_TRY(bind_outputs());
+    QUERN_TRY(check_fallbacks());
     return plan_memory();
   }
 
@@ -477,6 +478,14 @@ class Lowering {
           cat("'", printable(request.name), "' (", request.def.name, ")"));
     }
     return select_cpu_kernel(request);
+  }
+
+  Status check_fallbacks() const {
+    if (program_->fallbacks.empty() || !options_.backend->is_strict()) return {};
+    std::string list;
+    for (const std::string& node : program_->fallbacks) list += cat(list.empty() ? "" : ", ", node);
+    return {Code::unsupported,
+            cat(program_->fallbacks.size(), " nodes have no form for the device: ", list)};
   }
 
   // Whether each operand fits a binding of the device.

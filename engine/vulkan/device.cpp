@@ -13,18 +13,29 @@
 namespace quern::vulkan {
 namespace {
 
+// What whoever opened the device asked for.
+struct Wish {
+  std::string selection;
+  bool validate = false;
+  bool strict = false;
+  std::vector<bool Capabilities::*> off;
+  std::vector<std::string> on_cpu;
+};
+
 class ModelBackend final : public Backend {
  public:
-  ModelBackend(std::shared_ptr<Core> core, std::vector<std::string> on_cpu)
+  ModelBackend(std::shared_ptr<Core> core, const Wish& wish)
       : core_(std::move(core)),
         weights_(core_),
         target_(core_->capabilities().target()),
-        on_cpu_(std::move(on_cpu)) {}
+        on_cpu_(wish.on_cpu),
+        strict_(wish.strict) {}
 
   const GpuTarget& target() const override { return target_; }
   bool leaves_to_cpu(std::string_view family) const override {
     return std::ranges::find(on_cpu_, family) != on_cpu_.end();
   }
+  bool is_strict() const override { return strict_; }
   std::uint64_t alignment() const override { return core_->capabilities().alignment; }
   Result<std::shared_ptr<const void>> constant(const GpuConstant& c) override {
     QUERN_ASSIGN(std::shared_ptr<const Slice> slice, weights_.find_or_make(c));
@@ -42,16 +53,17 @@ class ModelBackend final : public Backend {
   Weights weights_;
   GpuTarget target_;
   std::vector<std::string> on_cpu_;
+  bool strict_;
 };
 
 class VulkanDevice final : public BackendDevice {
  public:
-  VulkanDevice(DeviceInfo info, std::shared_ptr<Core> core, std::vector<std::string> on_cpu)
-      : BackendDevice(std::move(info)), core_(std::move(core)), on_cpu_(std::move(on_cpu)) {}
+  VulkanDevice(DeviceInfo info, std::shared_ptr<Core> core, Wish wish)
+      : BackendDevice(std::move(info)), core_(std::move(core)), wish_(std::move(wish)) {}
 
   Result<std::shared_ptr<Backend>> make_backend() override {
     if (core_->lost()) return core_->lost_error();
-    return std::shared_ptr<Backend>(std::make_shared<ModelBackend>(core_, on_cpu_));
+    return std::shared_ptr<Backend>(std::make_shared<ModelBackend>(core_, wish_));
   }
   DeviceCounters counters() const override {
     const Core::Counts& c = core_->counts;
@@ -61,7 +73,7 @@ class VulkanDevice final : public BackendDevice {
 
  private:
   std::shared_ptr<Core> core_;
-  std::vector<std::string> on_cpu_;
+  Wish wish_;
 };
 
 DeviceInfo info_of(const Capabilities& c, std::size_t index) {
@@ -72,13 +84,6 @@ DeviceInfo info_of(const Capabilities& c, std::size_t index) {
   info.properties = describe(c);
   return info;
 }
-
-struct Wish {
-  std::string selection;
-  bool validate = false;
-  std::vector<bool Capabilities::*> off;
-  std::vector<std::string> on_cpu;
-};
 
 Result<Wish> parse(std::string_view name) {
   Wish wish;
@@ -95,6 +100,10 @@ Result<Wish> parse(std::string_view name) {
       wish.validate = true;
       continue;
     }
+    if (option == "strict") {
+      wish.strict = true;
+      continue;
+    }
     if (option.starts_with("cpu=")) {
       wish.on_cpu.emplace_back(option.substr(4));
       continue;
@@ -103,7 +112,7 @@ Result<Wish> parse(std::string_view name) {
     const auto found =
         std::ranges::find_if(all, [&](const auto& s) { return option == cat("no-", s.first); });
     if (found == all.end()) {
-      std::string known = "validate, cpu=FAMILY";
+      std::string known = "validate, strict, cpu=FAMILY";
       for (const auto& s : all) known += cat(", no-", s.first);
       return Status(Code::invalid_argument,
                     cat("no device option '", printable(option), "'; there is: ", known));
@@ -168,8 +177,7 @@ Result<std::shared_ptr<Device>> open(std::string_view name) {
   for (bool Capabilities::*off : wish.off) c.*off = false;
   const DeviceInfo info = info_of(c, *at);
   QUERN_ASSIGN(auto core, Core::create(std::move(instance), devices[*at], std::move(c)));
-  return std::shared_ptr<Device>(
-      std::make_shared<VulkanDevice>(info, std::move(core), wish.on_cpu));
+  return std::shared_ptr<Device>(std::make_shared<VulkanDevice>(info, std::move(core), wish));
 }
 
 }  // namespace quern::vulkan

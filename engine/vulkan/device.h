@@ -12,7 +12,8 @@ namespace quern::vulkan {
 // GPUs of this machine, best first; empty where there is no Vulkan.
 std::vector<DeviceInfo> list();
 
-// "vulkan", "vulkan:N", "vulkan:UUID" or "vulkan:PART OF THE NAME", then any of ",validate" and
+// "vulkan", "vulkan:N", "vulkan:UUID" or "vulkan:PART OF THE NAME", then any of ",validate",
+// ",strict" (a node without a form for the device is an error) and
 // ",no-FEATURE" for the features that `quern devices` lists and ",cpu=FAMILY" for a family of
 // operators (as `quern inspect` names them) that is to run on the CPU.
 Result<std::shared_ptr<Device>> open(std::string_view name);

@@ -25,6 +25,14 @@ std::uint32_t type_code(DType t) {
   }
 }
 
+// The functions that broadcast.comp has for integers.
+bool takes_integers(std::uint32_t code) {
+  constexpr std::array codes = {1U,  2U,  3U,  25U, 40U, 45U, 64U,        65U,
+                                66U, 67U, 69U, 70U, 71U, 72U, 74U,        75U,
+                                76U, 80U, 81U, 82U, 83U, 84U, where_code, copy_code};
+  return std::ranges::find(codes, code) != codes.end();
+}
+
 bool is_full(const KernelRequest& r, std::size_t i) {
   return r.has(i) && r.shape(i) == r.outputs[0].shape && is_dense(r.inputs[i].desc) &&
          !r.inputs[i].desc.layout.block;
@@ -93,7 +101,7 @@ Selection general(const KernelRequest& request, std::uint32_t code, std::size_t 
     strides[i] = broadcast_strides(shape, choice.input_layouts[i].strides, out.shape);
   }
   const bool halves = std::ranges::find(types, 5U) != types.end();
-  if (integers && (halves || !request.gpu->int64)) return not_for_me();
+  if (integers && (halves || !request.gpu->int64 || !takes_integers(code))) return not_for_me();
   const auto loop =
       make_loop(out.shape, std::array{strides[0], strides[1], strides[2], layout.strides},
                 memory_order(out.shape, layout.strides));
@@ -157,9 +165,9 @@ Selection select_cast(const KernelRequest& request) {
   if (!has_work(request)) return not_for_me();
   const DType from = request.dtype(0);
   const DType to = request.outputs[0].dtype;
-  // A bool is whether the element is not zero: "not equal to nothing" of floats, and twice "not".
+  // The shader for integers keeps the low byte; a bool is whether the element is not zero.
   const bool to_bool = to == DType::boolean && from != DType::f32 && from != DType::boolean;
-  if (to_bool) return not_for_me();
+  if (to_bool || (from == DType::f16 && to != DType::f32)) return not_for_me();
   return general(request, copy_code, 1);
 }
 
