@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The steps of a recurrent layer in one direction, with the usual activations: a workgroup has one
-// sequence of the batch, its state in shared memory. What the input contributes is there already:
+// sequence of the batch, its state in shared memory; a long sequence takes several dispatches. What the input contributes is there already:
 // x_gates[step][batch][gate][unit].
 #version 450
 #extension GL_GOOGLE_include_directive : require
@@ -28,12 +28,14 @@ layout(std430, binding = 5) writeonly buffer Y { float y[]; };
 layout(std430, binding = 6) writeonly buffer LastH { float last_h[]; };
 layout(std430, binding = 7) writeonly buffer LastC { float last_c[]; };
 layout(push_constant) uniform Push {
-  uint steps;
+  uint first_step;
+  uint end_step;
+  uint all_steps;
   uint batch;
-  uint r_base;      // of this direction, in elements
+  uint r_base;  // of this direction, in elements
   uint bias_base;
-  uint state_base;  // of first and last states
-  uint state_batch; // stride over the batch
+  uint first_base;  // of the states that it starts from
+  uint last_base;   // ... and ends with
   uint y_base;
   uint y_step;
   uint y_batch;
@@ -51,11 +53,16 @@ float squash(float v) {
 float hyperbolic(float v) {
   return safe_tanh(vec4(v)).x;
 }
-float recurrent(uint gate, uint unit, uint now) {
-  float sum = 0.0;
-  for (uint k = 0; k < HIDDEN; ++k)
-    sum = fma(h[now][k], r[r_base + (k * GATES + gate) * HIDDEN + unit], sum);
-  return sum;
+// What h contributes to each gate of a unit. One loop for all gates: see can_loop() in
+// kernels/gpu/grid.h.
+vec4 recurrent(uint unit, uint now) {
+  vec4 sums = vec4(0.0);
+  for (uint k = 0; k < HIDDEN; ++k) {
+    const float v = h[now][k];
+    const uint at = r_base + k * GATES * HIDDEN + unit;
+    [[unroll]] for (uint g = 0; g < GATES; ++g) sums[g] = fma(v, r[at + g * HIDDEN], sums[g]);
+  }
+  return sums;
 }
 float bias_w(uint gate, uint unit) {
   return HAS_BIAS ? bias[bias_base + gate * HIDDEN + unit] : 0.0;
@@ -68,45 +75,45 @@ void main() {
   const uint b = workgroup_index();
   const uint lane = gl_LocalInvocationID.x;
   const uint lanes = gl_WorkGroupSize.x;
-  const uint state = state_base + b * state_batch;
+  const uint first = first_base + b * HIDDEN;
+  const uint last = last_base + b * HIDDEN;
   for (uint j = lane; j < HIDDEN; j += lanes) {
-    h[0][j] = HAS_H ? first_h[state + j] : 0.0;
-    c[j] = HAS_C ? first_c[state + j] : 0.0;
+    h[0][j] = HAS_H ? first_h[first + j] : 0.0;
+    c[j] = HAS_C ? first_c[first + j] : 0.0;
   }
   barrier();
   uint now = 0;
-  for (uint n = 0; n < steps; ++n) {
-    const uint t = REVERSE ? steps - 1 - n : n;
+  for (uint n = first_step; n < end_step; ++n) {
+    const uint t = REVERSE ? all_steps - 1 - n : n;
     const uint x = (t * batch + b) * GATES * HIDDEN;
     if (KIND == GRU && !RESETS_AFTER) {
       for (uint j = lane; j < HIDDEN; j += lanes)
-        reset[j] = h[now][j] * squash(x_gates[x + HIDDEN + j] + bias_w(1, j) + bias_r(1, j) +
-                                      recurrent(1, j, now));
+        reset[j] = h[now][j] *
+                   squash(x_gates[x + HIDDEN + j] + bias_w(1, j) + bias_r(1, j) + recurrent(j, now)[1]);
       barrier();
     }
     for (uint j = lane; j < HIDDEN; j += lanes) {
+      const vec4 from_h = recurrent(j, now);
       float next = 0.0;
       if (KIND == RNN) {
-        next = hyperbolic(x_gates[x + j] + bias_w(0, j) + bias_r(0, j) + recurrent(0, j, now));
+        next = hyperbolic(x_gates[x + j] + bias_w(0, j) + bias_r(0, j) + from_h[0]);
       } else if (KIND == GRU) {
-        const float z =
-            squash(x_gates[x + j] + bias_w(0, j) + bias_r(0, j) + recurrent(0, j, now));
-        float inner = 0.0;
+        const float z = squash(x_gates[x + j] + bias_w(0, j) + bias_r(0, j) + from_h[0]);
+        float inner = bias_r(2, j);
         if (RESETS_AFTER) {
           const float gate =
-              squash(x_gates[x + HIDDEN + j] + bias_w(1, j) + bias_r(1, j) + recurrent(1, j, now));
-          inner = gate * (recurrent(2, j, now) + bias_r(2, j));
+              squash(x_gates[x + HIDDEN + j] + bias_w(1, j) + bias_r(1, j) + from_h[1]);
+          inner = gate * (from_h[2] + inner);
         } else {
           for (uint k = 0; k < HIDDEN; ++k)
             inner = fma(reset[k], r[r_base + (k * GATES + 2) * HIDDEN + j], inner);
-          inner += bias_r(2, j);
         }
         const float candidate = hyperbolic(x_gates[x + 2 * HIDDEN + j] + bias_w(2, j) + inner);
         next = (1.0 - z) * candidate + z * h[now][j];
       } else {
-        float gates[4];
-        for (uint g = 0; g < 4; ++g)
-          gates[g] = x_gates[x + g * HIDDEN + j] + bias_w(g, j) + bias_r(g, j) + recurrent(g, j, now);
+        vec4 gates = from_h;
+        [[unroll]] for (uint g = 0; g < 4; ++g)
+          gates[g] += x_gates[x + g * HIDDEN + j] + bias_w(g, j) + bias_r(g, j);
         c[j] = squash(gates[2]) * c[j] + squash(gates[0]) * hyperbolic(gates[3]);
         next = squash(gates[1]) * hyperbolic(c[j]);
       }
@@ -117,7 +124,7 @@ void main() {
     now = 1 - now;
   }
   for (uint j = lane; j < HIDDEN; j += lanes) {
-    if (GIVES_H) last_h[state + j] = h[now][j];
-    if (GIVES_C) last_c[state + j] = c[j];
+    if (GIVES_H) last_h[last + j] = h[now][j];
+    if (GIVES_C) last_c[last + j] = c[j];
   }
 }

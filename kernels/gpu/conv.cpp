@@ -53,6 +53,10 @@ std::uint32_t pair(const std::array<std::int64_t, 2>& hw) {
   return word(hw[0]) | word(hw[1]) << 16;
 }
 
+std::int64_t taps_of(const Geometry& g) {
+  return g.kernel[0] * (g.kernel[1] + 1);  // and the loop around them
+}
+
 bool is_product(const Geometry& g) {
   const std::array<std::int64_t, 2> ones = {1, 1}, none = {0, 0};
   return g.kernel == ones && g.strides == ones && g.pads == none && g.groups == 1;
@@ -110,10 +114,12 @@ std::optional<Dispatch> general(const Geometry& g, const Steps& steps, const Gpu
       ceil_div(static_cast<std::uint64_t>(g.group_outputs()), std::uint64_t{4} * local * vectors),
       tiles * static_cast<std::uint64_t>(g.out[0]),
       static_cast<std::uint64_t>(g.images * g.groups)};
-  if (!fits(groups, target)) return std::nullopt;
+  const bool vectors_in = g.group_channels() % 4 == 0;
+  const std::int64_t depth = vectors_in ? g.group_channels() / 4 : g.group_channels();
+  if (!fits(groups, target) || !can_loop(taps_of(g) * (depth + 1), target)) return std::nullopt;
   Dispatch d;
   d.shader = "conv";
-  d.constants = {local, pixels, vectors, g.group_channels() % 4 == 0, g.group_outputs() % 4 == 0};
+  d.constants = {local, pixels, vectors, vectors_in, g.group_outputs() % 4 == 0};
   d.push = {pair(g.in),      pair(g.out),  pair(g.kernel),
             pair(g.strides), pair(g.pads), pair(g.dilations)};
   for (std::int64_t v : {g.channels, g.group_channels(), g.outputs, g.group_outputs(), g.groups})
@@ -133,7 +139,7 @@ std::optional<Dispatch> depthwise(const Geometry& g, const Steps& steps, const G
   const std::array<std::uint64_t, 3> groups = {ceil_div(vectors, local),
                                                tiles * static_cast<std::uint64_t>(g.out[0]),
                                                static_cast<std::uint64_t>(g.images)};
-  if (!fits(groups, target)) return std::nullopt;
+  if (!fits(groups, target) || !can_loop(taps_of(g), target)) return std::nullopt;
   Dispatch d;
   d.shader = "conv_depthwise";
   d.constants = {local, pixels};

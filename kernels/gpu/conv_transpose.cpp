@@ -64,7 +64,8 @@ Selection select_conv_transpose(const KernelRequest& request) {
                      push_pair([&](std::size_t s) { return window.strides[s]; }, 1) &&
                      push_pair([&](std::size_t s) { return window.pads_begin[s]; }, 0) &&
                      push_pair([&](std::size_t s) { return window.dilations[s]; }, 1);
-  if (!small) return not_for_me();
+  const std::int64_t iterations = w.elements(2) * (w[0] / op.group + 2);
+  if (!small || !can_loop(iterations, *request.gpu)) return not_for_me();
   const std::int64_t vectors = (w[1] + 3) / 4;
   const std::int64_t work = y.elements() / y[1] * op.group * vectors;
   for (std::int64_t v : {x[1], x[1] / op.group, y[1], w[1], op.group, work})

@@ -23,6 +23,11 @@ bool fits(const std::array<std::uint64_t, 3>& groups, const GpuTarget& target) {
   return std::ranges::all_of(groups, [&](std::uint64_t g) { return g <= target.max_groups; });
 }
 
+bool can_loop(std::int64_t iterations, const GpuTarget& target) {
+  constexpr std::int64_t software_limit = 60000;
+  return !target.software || iterations <= software_limit;
+}
+
 std::int64_t Loop::elements() const {
   return std::accumulate(dims.begin(), dims.end(), std::int64_t{1}, std::multiplies<>());
 }

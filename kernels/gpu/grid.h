@@ -33,6 +33,10 @@ std::array<std::uint32_t, 3> linear_groups(std::uint64_t n, std::uint32_t lanes,
 // Whether a grid of these many workgroups can be had.
 bool fits(const std::array<std::uint64_t, 3>& groups, const GpuTarget& target);
 
+// Whether an invocation may go round its loops so often. llvmpipe stops every loop, without a word,
+// once those of an invocation have gone round 65,535 times in all.
+bool can_loop(std::int64_t iterations, const GpuTarget& target);
+
 // Walking several tensors at once: dimensions innermost first, neighbours joined where all operands
 // allow it, those of 1 left out; strides in elements, by operand.
 struct Loop {

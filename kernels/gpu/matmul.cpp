@@ -89,7 +89,8 @@ std::optional<Dispatch> product_dispatch(const Product& p, BufferUse a, BufferUs
       ceil_div(static_cast<std::uint64_t>(p.columns), std::uint64_t{4} * local * vectors),
       ceil_div(static_cast<std::uint64_t>(p.rows), rows),
       static_cast<std::uint64_t>(p.batch[0] * p.batch[1])};
-  if (!fits(groups, target)) return std::nullopt;
+  const std::int64_t iterations = a_vectors ? p.depth / 4 + 4 : p.depth;
+  if (!fits(groups, target) || !can_loop(iterations, target)) return std::nullopt;
   Dispatch d;
   d.shader = "matmul";
   d.constants = {local, rows, vectors, a_vectors, w_vectors, multiple(p.columns)};

@@ -20,6 +20,7 @@ Selection select_pool(const KernelRequest& request) {
       x.elements() >= (std::int64_t{1} << 31))
     return not_for_me();
   const ResolvedWindow w = resolve_pool_window(op, x.dims().subspan(2));
+  if (!can_loop(w.kernel.elements() + w.kernel[0], *request.gpu)) return not_for_me();
   // Height and width, a height of one for one dimension.
   const auto pair = [&](const auto& value, std::int64_t missing) {
     std::array<std::int64_t, 2> hw = {missing, missing};

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Rnn: what the input contributes to all steps is one product, the steps one dispatch a direction.
+#include <algorithm>
 #include <array>
 
 #include "kernels/gpu/grid.h"
@@ -26,82 +27,134 @@ Layout units_innermost(const Shape& shape) {
   return Layout::permuted(shape, order);
 }
 
+// The layer as its dispatches see it.
+struct Layer {
+  std::int64_t steps, batch, input, directions, wide, hidden;
+  std::uint64_t gates_bytes, state_bytes;  // of the parts of scratch memory
+
+  std::uint64_t scratch_bytes() const { return gates_bytes + 2 * state_bytes; }
+  BufferUse gates(bool written) const { return BufferUse::scratch(0, gates_bytes, written); }
+  // h and c between two dispatches.
+  BufferUse state(int which, bool written) const {
+    return BufferUse::scratch(gates_bytes + static_cast<std::uint64_t>(which) * state_bytes,
+                              state_bytes, written);
+  }
+};
+
+Layer layer_of(const KernelRequest& request) {
+  const Shape& x = request.shape(in_x);
+  const Shape& r = request.shape(in_r);
+  Layer l{x[0], x[1], x[2], r[0], r[1], r[2], 0, 0};
+  const auto padded = [](std::int64_t floats) {
+    return (static_cast<std::uint64_t>(floats) * sizeof(float) + 255) / 256 * 256;
+  };
+  l.gates_bytes = padded(l.steps * l.batch * l.wide);
+  l.state_bytes = padded(l.batch * l.hidden);
+  return l;
+}
+
+// What the input contributes to the gates of all steps.
+std::optional<Dispatch> input_gates(const Layer& l, std::int64_t direction,
+                                    const GpuTarget& target) {
+  const Product p{.rows = l.steps * l.batch,
+                  .columns = l.wide,
+                  .depth = l.input,
+                  .a_row = l.input,
+                  .w_row = l.wide};
+  BufferUse w = BufferUse::input(in_w);
+  w.offset = static_cast<std::uint64_t>(direction * l.wide * l.input) * sizeof(float);
+  w.bytes = static_cast<std::uint64_t>(l.wide * l.input) * sizeof(float);
+  if (w.offset % 256 != 0) return std::nullopt;  // no binding begins there
+  const Shape shape = {p.rows, p.columns};
+  const Layout layout = Layout::row_major(shape);
+  const Steps none({shape, layout, l.wide % 4 == 0}, true);
+  return product_dispatch(p, BufferUse::input(in_x), w, l.gates(true), none, target);
+}
+
+// Steps [first, end) of one direction.
+Dispatch steps_dispatch(const KernelRequest& request, const Layer& l, std::int64_t direction,
+                        std::uint32_t local, std::int64_t first, std::int64_t end) {
+  const auto& op = request.as<Rnn>();
+  const bool starts = first == 0;
+  const bool ends = end == l.steps;
+  const bool reverse = op.direction == Direction::reverse || direction == 1;
+  const std::uint32_t kind = op.kind == RnnKind::rnn ? 0 : op.kind == RnnKind::gru ? 1 : 2;
+  Dispatch d;
+  d.shader = "rnn";
+  d.constants = {local,
+                 kind,
+                 word(l.hidden),
+                 reverse,
+                 request.has(in_b),
+                 !starts || request.has(in_h),
+                 !starts || request.has(in_c),
+                 request.wants(0),
+                 !ends || request.wants(1),
+                 !ends || request.wants(2),
+                 op.linear_before_reset};
+  const std::int64_t own = direction * l.batch * l.hidden;
+  for (std::int64_t v :
+       {first, end, l.steps, l.batch, direction * l.wide * l.hidden, direction * 2 * l.wide,
+        starts ? own : 0, ends ? own : 0, own, l.directions * l.batch * l.hidden, l.hidden})
+    d.push.push_back(word(v));
+  // What is not there is bound to something that is read anyway.
+  const BufferUse any = BufferUse::input(in_r);
+  const auto begin_state = [&](std::uint32_t i, int which) {
+    if (!starts) return l.state(which, false);
+    return request.has(i) ? BufferUse::input(i) : any;
+  };
+  const auto end_state = [&](std::uint32_t i, int which) {
+    if (!ends) return l.state(which, true);
+    return request.wants(i) ? BufferUse::output(i) : any;
+  };
+  d.buffers = {l.gates(false),
+               any,
+               request.has(in_b) ? BufferUse::input(in_b) : any,
+               begin_state(in_h, 0),
+               begin_state(in_c, 1),
+               request.wants(0) ? BufferUse::output(0) : any,
+               end_state(1, 0),
+               end_state(2, 1)};
+  d.groups = linear_groups(static_cast<std::uint64_t>(l.batch), 1, *request.gpu);
+  return d;
+}
+
+bool suits(const KernelRequest& request) {
+  const auto& op = request.as<Rnn>();
+  const Shape& x = request.shape(in_x);
+  const std::int64_t hidden = request.shape(in_r)[2];
+  constexpr std::int64_t most_hidden = 1024;  // of the shared memory that every device has
+  return request.dtype(in_x) == DType::f32 && !op.batch_first && op.clip == 0 && !op.input_forget &&
+         usual_activations(op) && !request.has(in_lengths) && !request.has(in_p) &&
+         x.elements() > 0 && hidden > 0 && hidden <= most_hidden &&
+         x[0] * x[1] * request.shape(in_r)[1] < (std::int64_t{1} << 31);
+}
+
 }  // namespace
 
 Selection select_rnn(const KernelRequest& request) {
-  const auto& op = request.as<Rnn>();
-  const Shape& x = request.shape(in_x);
-  const Shape& r = request.shape(in_r);
-  if (request.dtype(in_x) != DType::f32 || op.batch_first || op.clip != 0 || op.input_forget ||
-      !usual_activations(op) || request.has(in_lengths) || request.has(in_p) || x.elements() == 0)
-    return not_for_me();
-  const std::int64_t steps = x[0], batch = x[1], input = x[2];
-  const std::int64_t directions = r[0], wide = r[1], hidden = r[2];
-  constexpr std::int64_t most_hidden = 1024;  // of the shared memory that every device has
-  if (hidden == 0 || hidden > most_hidden || steps * batch * wide >= (std::int64_t{1} << 31))
-    return not_for_me();
+  if (!suits(request)) return not_for_me();
+  const Layer l = layer_of(request);
+  const GpuTarget& target = *request.gpu;
+  const std::uint32_t local = std::min(target.max_invocations, (word(l.hidden) + 7) / 8 * 8);
+  std::int64_t at_once = l.steps;  // of the steps, as many as the loops of an invocation allow
+  const std::int64_t each =
+      2 * (l.hidden + 2) * ceil_div(static_cast<std::uint64_t>(l.hidden), local);
+  while (at_once > 1 && !can_loop(at_once * each, target)) at_once = (at_once + 1) / 2;
   KernelChoice choice;
-  choice.input_layouts.resize(request.inputs.size());
-  choice.input_layouts[in_w] = units_innermost(request.shape(in_w));
-  choice.input_layouts[in_r] = units_innermost(r);
-  const std::uint64_t bytes = static_cast<std::uint64_t>(steps * batch * wide) * sizeof(float);
-  choice.scratch_bytes = bytes;
-  choice.implementation = "recurrent";
-  const Shape gates_shape = {steps * batch, wide};
-  const Layout gates_layout = Layout::row_major(gates_shape);
-  for (std::int64_t dir = 0; dir < directions; ++dir) {
-    const Product p{
-        .rows = steps * batch, .columns = wide, .depth = input, .a_row = input, .w_row = wide};
-    BufferUse w = BufferUse::input(in_w);
-    // Every direction's weights must begin where a binding may.
-    w.offset = static_cast<std::uint64_t>(dir * wide * input) * sizeof(float);
-    if (w.offset % 256 != 0) return not_for_me();
-    w.bytes = static_cast<std::uint64_t>(wide * input) * sizeof(float);
-    const Steps none({gates_shape, gates_layout, wide % 4 == 0}, true);
-    auto gates = product_dispatch(p, BufferUse::input(in_x), w, BufferUse::scratch(0, bytes, true),
-                                  none, *request.gpu);
+  for (std::int64_t direction = 0; direction < l.directions; ++direction) {
+    auto gates = input_gates(l, direction, target);
     if (!gates) return not_for_me();
     choice.gpu.dispatches.push_back(std::move(*gates));
-
-    const bool reverse = op.direction == Direction::reverse || dir == 1;
-    Dispatch d;
-    d.shader = "rnn";
-    const std::uint32_t local =
-        std::min(request.gpu->software ? 64U : 256U, (word(hidden) + 7) / 8 * 8);
-    d.constants = {local,
-                   op.kind == RnnKind::rnn   ? 0U
-                   : op.kind == RnnKind::gru ? 1U
-                                             : 2U,
-                   word(hidden),
-                   reverse,
-                   request.has(in_b),
-                   request.has(in_h),
-                   request.has(in_c),
-                   request.wants(0),
-                   request.wants(1),
-                   request.wants(2),
-                   op.linear_before_reset};
-    for (std::int64_t v : {steps, batch, dir * wide * hidden, dir * 2 * wide, dir * batch * hidden,
-                           hidden, dir * batch * hidden, directions * batch * hidden, hidden})
-      d.push.push_back(word(v));
-    const auto optional = [&](std::uint32_t i) {
-      return BufferUse::input(request.has(i) ? i : std::uint32_t{in_r});
-    };
-    // An output that nobody wants is bound to what is read anyway, and not written.
-    const auto wanted = [&](std::uint32_t i) {
-      return request.wants(i) ? BufferUse::output(i) : BufferUse::input(in_r);
-    };
-    d.buffers = {BufferUse::scratch(0, bytes, false),
-                 BufferUse::input(in_r),
-                 optional(in_b),
-                 optional(in_h),
-                 optional(in_c),
-                 wanted(0),
-                 wanted(1),
-                 wanted(2)};
-    d.groups = linear_groups(static_cast<std::uint64_t>(batch), 1, *request.gpu);
-    choice.gpu.dispatches.push_back(std::move(d));
+    for (std::int64_t first = 0; first < l.steps; first += at_once)
+      choice.gpu.dispatches.push_back(
+          steps_dispatch(request, l, direction, local, first, std::min(first + at_once, l.steps)));
   }
+  choice.input_layouts.resize(request.inputs.size());
+  choice.input_layouts[in_w] = units_innermost(request.shape(in_w));
+  choice.input_layouts[in_r] = units_innermost(request.shape(in_r));
+  choice.scratch_bytes = l.scratch_bytes();
+  choice.implementation = "recurrent";
   return std::optional<KernelChoice>(std::move(choice));
 }
 

@@ -32,9 +32,11 @@ std::int64_t row_length(const Shape& shape, std::uint32_t mask) {
   return n;
 }
 
+// Rows longer than any workgroup can walk over stay on the CPU, as do those of no elements.
 bool suits(const KernelRequest& request, const Shape& x) {
   return request.dtype(0) == DType::f32 && x.elements() > 0 &&
-         x.elements() < (std::int64_t{1} << 31);
+         x.elements() < (std::int64_t{1} << 31) &&
+         can_loop(4 * (x.elements() / request.gpu->max_invocations + 8), *request.gpu);
 }
 
 Selection answer(std::string_view implementation, Dispatch d, const Layout& in, const Layout& out,
@@ -60,7 +62,10 @@ std::uint32_t from_axis(std::size_t axis, const Shape& shape) {
 }  // namespace
 
 Dispatch row_dispatch(std::string_view shader, const Rows& rows, const GpuTarget& target) {
-  const std::uint32_t most = target.software ? std::bit_floor(target.subgroup_size) : 256;
+  std::uint32_t most = target.software ? std::bit_floor(target.subgroup_size) : 256;
+  // The shaders walk over a row at most four times.
+  while (!can_loop(4 * (rows.length / most + 8), target) && 2 * most <= target.max_invocations)
+    most *= 2;
   const auto useful =
       std::bit_ceil(static_cast<std::uint32_t>(std::min<std::int64_t>(rows.length, 256)));
   Dispatch d;
