@@ -266,12 +266,11 @@ class Lowering {
     return copy;
   }
 
-  // What the device cannot move, as elements of a type that it does not have.
+  // What the device cannot move, as elements of a type that it does not have: down, and up again.
   Result<Place> reorder_on_host(const Place& from, const TensorDesc& to, const std::string& name) {
-    if (!is_row_major(from.desc) || !is_row_major(to) || !is_aligned(from))
-      return Status(Code::unsupported,
-                    cat("no kernel of the device moves ", name_of(from.desc.dtype), " elements"));
-    return append_transfer(append_transfer(from, Space::host, name), Space::device, name);
+    QUERN_ASSIGN(const Place moved,
+                 append_reorder(append_transfer(from, Space::host, name), to, name));
+    return append_transfer(moved, Space::device, name);
   }
 
   // The work of a kernel becomes that of the step.
@@ -341,9 +340,21 @@ class Lowering {
     pending_.push_back(std::move(p));
   }
 
+  // Whether kernels, and not only whoever asked for outputs, see what the node makes.
+  bool feeds_nodes(const Node& n) const {
+    return std::ranges::any_of(
+        n.outputs, [&](ValueId v) { return v != no_value && !g_.value(v).uses.empty(); });
+  }
+
   Status lower_node(NodeId id) {
     const Node& n = g_.node(id);
     if (!n.inputs.empty() && n.inputs[0] != no_value && !constants_.find(n.inputs[0])) {
+      // What the device has a look at goes up once, as a whole.
+      const bool is_view = n.as<Identity>() || n.as<Transpose>() || n.as<Slice>() ||
+                           n.as<Split>() || n.as<Expand>() || g_.def(id).is(OpTrait::view);
+      if (is_view && native_ == Space::device && feeds_nodes(n) &&
+          !find_place(n.inputs[0], Space::device))
+        QUERN_TRY(transfer(n.inputs[0], Space::device));
       if (lower_view(id)) return {};
     }
     if (n.as<Identity>() || g_.def(id).is(OpTrait::view)) return lower_moved_view(id);
@@ -689,6 +700,9 @@ class Lowering {
 
   // Every output gets a row-major place of its own, which the run may bind elsewhere.
   Status bind_outputs() {
+    // All that comes down, before the host does anything: one submission.
+    for (ValueId v : g_.outputs())
+      if (!constants_.find(v) && !find_place(v, Space::host)) QUERN_TRY(transfer(v, Space::host));
     std::vector<bool> taken(buffers_.size(), false);
     for (std::uint32_t i = 0; i < g_.outputs().size(); ++i) {
       const ValueId v = g_.outputs()[i];

@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <cstring>
-#include <span>
 
 #include "graph/text_util.h"
 
@@ -76,13 +75,6 @@ std::string_view type_name(VkPhysicalDeviceType t) {
   }
 }
 
-std::string hex(std::span<const std::uint8_t> bytes) {
-  constexpr std::string_view digits = "0123456789abcdef";
-  std::string s;
-  for (std::uint8_t b : bytes) (s += digits[b >> 4]) += digits[b & 15];
-  return s;
-}
-
 }  // namespace
 
 Capabilities read_capabilities(const InstanceApi& api, VkPhysicalDevice device) {
@@ -143,7 +135,15 @@ std::vector<std::pair<std::string_view, bool Capabilities::*>> switches() {
           {"storage-8bit", &Capabilities::storage_8bit},
           {"storage-16bit", &Capabilities::storage_16bit},
           {"int64", &Capabilities::int64},
-          {"host-visible", &Capabilities::host_visible}};
+          {"host-visible", &Capabilities::host_visible},
+          {"barriers", &Capabilities::barriers}};
+}
+
+std::string uuid_text(const std::array<std::uint8_t, VK_UUID_SIZE>& uuid) {
+  constexpr std::string_view digits = "0123456789abcdef";
+  std::string s;
+  for (std::uint8_t b : uuid) (s += digits[b >> 4]) += digits[b & 15];
+  return s;
 }
 
 std::vector<std::pair<std::string, std::string>> describe(const Capabilities& c) {
@@ -155,7 +155,7 @@ std::vector<std::pair<std::string, std::string>> describe(const Capabilities& c)
       {"driver", c.driver},
       {"vulkan", cat(VK_API_VERSION_MAJOR(c.api_version), ".", VK_API_VERSION_MINOR(c.api_version),
                      ".", VK_API_VERSION_PATCH(c.api_version))},
-      {"uuid", hex(c.uuid)},
+      {"uuid", uuid_text(c.uuid)},
       {"memory", cat(c.device_memory >> 20, " MiB")},
       {"largest allocation", cat(c.max_allocation >> 20, " MiB")},
       {"largest binding", cat(c.max_range >> 20, " MiB")},

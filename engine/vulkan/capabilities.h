@@ -41,6 +41,8 @@ struct Capabilities {
   bool storage_16bit = false;
   bool int64 = false;
   bool host_visible = false;  // device memory that the host maps
+  // Off, results are wrong: for the test that the validation layer notices.
+  bool barriers = true;
 
   bool is_software() const { return type == VK_PHYSICAL_DEVICE_TYPE_CPU; }
   GpuTarget target() const;
@@ -50,6 +52,9 @@ Capabilities read_capabilities(const InstanceApi& api, VkPhysicalDevice device);
 
 // Names of the features that can be forced off, and whether they are on.
 std::vector<std::pair<std::string_view, bool Capabilities::*>> switches();
+
+// Lower-case hexadecimal.
+std::string uuid_text(const std::array<std::uint8_t, VK_UUID_SIZE>& uuid);
 
 // For `quern devices`.
 std::vector<std::pair<std::string, std::string>> describe(const Capabilities& c);

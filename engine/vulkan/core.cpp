@@ -5,6 +5,7 @@
 #include <array>
 #include <cstring>
 
+#include "engine/vulkan/pipeline_cache.h"
 #include "graph/text_util.h"
 
 #include "shaders/shaders.h"
@@ -267,14 +268,27 @@ Status Core::create_device() {
   VkPhysicalDeviceMemoryProperties2 memory{VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_MEMORY_PROPERTIES_2};
   api.vkGetPhysicalDeviceMemoryProperties2(physical_, &memory);
   memory_ = memory.memoryProperties;
-  const VkPipelineCacheCreateInfo cache{.sType = VK_STRUCTURE_TYPE_PIPELINE_CACHE_CREATE_INFO};
+  const std::vector<std::byte> stored = read_pipeline_cache(c);
+  const VkPipelineCacheCreateInfo cache{.sType = VK_STRUCTURE_TYPE_PIPELINE_CACHE_CREATE_INFO,
+                                        .initialDataSize = stored.size(),
+                                        .pInitialData = stored.data()};
   return check(api_.vkCreatePipelineCache(device_, &cache, nullptr, &cache_),
                "making a pipeline cache");
+}
+
+void Core::save_pipeline_cache() const {
+  if (!cache_ || counts.pipelines == 0 || lost()) return;
+  std::size_t size = 0;
+  if (api_.vkGetPipelineCacheData(device_, cache_, &size, nullptr) != VK_SUCCESS) return;
+  std::vector<std::byte> data(size);
+  if (api_.vkGetPipelineCacheData(device_, cache_, &size, data.data()) == VK_SUCCESS)
+    write_pipeline_cache(capabilities_, {data.data(), size});
 }
 
 Core::~Core() {
   if (!device_) return;
   if (api_.vkDeviceWaitIdle) api_.vkDeviceWaitIdle(device_);
+  save_pipeline_cache();
   for (const auto& [key, p] : pipelines_) api_.vkDestroyPipeline(device_, p.pipeline, nullptr);
   for (const auto& [name, m] : modules_) api_.vkDestroyShaderModule(device_, m, nullptr);
   for (const auto& [count, l] : layouts_) {
@@ -370,6 +384,11 @@ Result<Pipeline> Core::pipeline(std::string_view shader,
   ++counts.pipelines;
   pipelines_.emplace(key, p);
   return p;
+}
+
+void Core::mark_warm() {
+  const std::scoped_lock lock(pipelines_mutex_);
+  for (auto& [key, p] : pipelines_) p.is_fresh = false;
 }
 
 Status Core::lost_error() const {

@@ -75,6 +75,8 @@ struct Pipeline {
   VkPipeline pipeline = VK_NULL_HANDLE;
   VkPipelineLayout layout = VK_NULL_HANDLE;
   VkDescriptorSetLayout sets = VK_NULL_HANDLE;
+  // A driver may put off its code generation to the first dispatch: nobody has submitted one yet.
+  bool is_fresh = true;
 };
 
 class Core : public std::enable_shared_from_this<Core> {
@@ -90,6 +92,8 @@ class Core : public std::enable_shared_from_this<Core> {
   // Made once per shader and constants. Any thread.
   Result<Pipeline> pipeline(std::string_view shader, const std::vector<std::uint32_t>& constants,
                             std::uint32_t buffers);
+  // The pipelines that are there now have all been run.
+  void mark_warm();
   // One submission; returns when it is done.
   Status submit(VkCommandBuffer commands, VkFence fence);
   // Index of the best memory type that has `wanted` and is among `allowed`; -1: there is none.
@@ -113,6 +117,7 @@ class Core : public std::enable_shared_from_this<Core> {
  private:
   Core() = default;
   Status create_device();
+  void save_pipeline_cache() const;
   struct Layout {
     VkDescriptorSetLayout sets = VK_NULL_HANDLE;
     VkPipelineLayout pipeline = VK_NULL_HANDLE;

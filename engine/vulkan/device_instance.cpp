@@ -22,8 +22,22 @@ Result<std::unique_ptr<Instance>> DeviceInstance::create(
     if (d->program_->steps[b.first].kind == Step::Kind::host) continue;
     QUERN_ASSIGN(b.recorder, d->record(b, false));
   }
+  QUERN_TRY(d->warm_up());
   QUERN_TRY(d->core_->check_validation());
   return std::unique_ptr<Instance>(std::move(d));
+}
+
+// Runs what the driver has not generated code for yet, on zeros, so that the first run is a run.
+Status DeviceInstance::warm_up() {
+  const bool fresh = std::ranges::any_of(
+      batches_, [](const Batch& b) { return b.recorder && b.recorder->is_fresh(); });
+  if (!fresh) return {};
+  if (up_) std::memset(up_->mapped(), 0, up_->bytes());
+  if (up_) QUERN_TRY(up_->flush());
+  for (const Batch& b : batches_)
+    if (b.recorder) QUERN_TRY(b.recorder->submit());
+  core_->mark_warm();
+  return {};
 }
 
 void DeviceInstance::cut_batches() {

@@ -45,6 +45,7 @@ class DeviceInstance final : public Instance {
   Status record_step(const cpu::Step& step, Recorder& recorder) const;
   Range range(const cpu::Operand& operand, std::uint64_t bytes) const;
   Result<Binding> binding(const cpu::Step& step, const BufferUse& use) const;
+  Status warm_up();
   Status run_batch(const Batch& batch, Recorder& recorder) const;
   Status run_timed(const Batch& batch, StepListener& listener) const;
 

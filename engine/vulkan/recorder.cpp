@@ -79,6 +79,7 @@ void Recorder::order(Stage stage, std::span<const Binding> bindings) {
 }
 
 void Recorder::record(const Barrier& barrier, VkPipelineStageFlags to, VkAccessFlags access) {
+  if (!core_->capabilities().barriers) return;
   const VkMemoryBarrier memory{.sType = VK_STRUCTURE_TYPE_MEMORY_BARRIER,
                                .srcAccessMask = writes_of(barrier.writers),
                                .dstAccessMask = access};
@@ -93,7 +94,6 @@ void Recorder::copy(const Range& from, const Range& to) {
   order(Stage::transfer, bindings);
   const VkBufferCopy region{from.offset, to.offset, from.bytes};
   core_->api().vkCmdCopyBuffer(commands_, from.buffer, to.buffer, 1, &region);
-  ++copies_;
 }
 
 Status Recorder::dispatch(const Dispatch& work, std::span<const Binding> bindings) {
@@ -105,6 +105,7 @@ Status Recorder::dispatch(const Dispatch& work, std::span<const Binding> binding
   QUERN_ASSIGN(
       const Pipeline pipeline,
       core_->pipeline(work.shader, work.constants, static_cast<std::uint32_t>(bindings.size())));
+  is_fresh_ = is_fresh_ || pipeline.is_fresh;
   order(Stage::compute, bindings);
   const DeviceApi& vk = core_->api();
   if (bound_ != pipeline.pipeline)

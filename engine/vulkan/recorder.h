@@ -45,7 +45,8 @@ class Recorder {
 
   std::uint32_t dispatches() const { return dispatches_; }
   std::uint32_t barriers() const { return barriers_; }
-  bool empty() const { return dispatches_ == 0 && copies_ == 0; }
+  // Whether it has a pipeline that no submission has run yet.
+  bool is_fresh() const { return is_fresh_; }
 
  private:
   explicit Recorder(std::shared_ptr<Core> core) : core_(std::move(core)) {}
@@ -68,7 +69,7 @@ class Recorder {
   VkPipeline bound_ = VK_NULL_HANDLE;
   std::uint32_t dispatches_ = 0;
   std::uint32_t barriers_ = 0;
-  std::uint32_t copies_ = 0;
+  bool is_fresh_ = false;
 };
 
 }  // namespace quern::vulkan

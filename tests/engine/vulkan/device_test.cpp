@@ -1,0 +1,247 @@
+// SPDX-License-Identifier: Apache-2.0
+// The Vulkan device against the CPU, under the validation layer where it is installed: the same
+// numbers, one submission a run, nothing made by a run; with every feature forced off.
+#include <atomic>
+#include <cmath>
+#include <cstring>
+#include <thread>
+
+#include "tests/engine/vulkan/all_families.h"
+
+namespace quern {
+namespace {
+
+using testing::compile;
+using ::testing::HasSubstr;
+using testing::must;
+using testing::pattern;
+using testing::session_of;
+
+// The device's name with validation where the layer is installed; "" where there is no Vulkan.
+const std::string& device_name() {
+  static const std::string name = [] {
+    if (open_device("vulkan,validate")) return "vulkan,validate";
+    return open_device("vulkan") ? "vulkan" : "";
+  }();
+  return name;
+}
+
+class VulkanTest : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    if (device_name().empty())
+      GTEST_SKIP() << "no Vulkan device: install mesa-vulkan-drivers for one in software";
+  }
+};
+
+std::vector<Tensor> inputs_of(const Executable& e) {
+  std::vector<Tensor> inputs;
+  for (std::size_t i = 0; i < e.inputs().size(); ++i) {
+    Shape shape;
+    for (std::int64_t d : e.inputs()[i].dims) shape.push_back(d < 0 ? 8 : d);
+    inputs.push_back(pattern(shape, static_cast<int>(i) + 3));
+  }
+  return inputs;
+}
+
+std::vector<std::vector<std::byte>> run(Session& session, const std::vector<Tensor>& inputs) {
+  for (std::size_t i = 0; i < inputs.size(); ++i) must(session.set_input(i, inputs[i].view()));
+  must(session.run(), "run");
+  std::vector<std::vector<std::byte>> outputs;
+  for (std::size_t i = 0; i < session.executable().outputs().size(); ++i) {
+    const TensorView t = must(session.output(i));
+    outputs.emplace_back(t.data, t.data + t.type.bytes());
+  }
+  return outputs;
+}
+
+void expect_close(const std::vector<std::byte>& a, const std::vector<std::byte>& b, DType dtype) {
+  ASSERT_EQ(a.size(), b.size());
+  if (dtype != DType::f32) {
+    EXPECT_EQ(a, b);
+    return;
+  }
+  for (std::size_t i = 0; i < a.size(); i += 4) {
+    float x = 0, y = 0;
+    std::memcpy(&x, a.data() + i, 4);
+    std::memcpy(&y, b.data() + i, 4);
+    ASSERT_NEAR(x, y, 1e-5F + 2e-5F * std::abs(y)) << "element " << i / 4;
+  }
+}
+
+// On `device` as on the CPU.
+void expect_like_cpu(const testing::Family& family, const std::string& device) {
+  SCOPED_TRACE(std::string(family.name) + " on " + device);
+  const auto on_gpu = compile(family.make(), device);
+  const auto on_cpu = compile(family.make());
+  const auto inputs = inputs_of(*on_cpu);
+  const auto gpu = session_of(on_gpu);
+  const auto found = run(*gpu, inputs);
+  const auto wanted = run(*session_of(on_cpu), inputs);
+  for (std::size_t i = 0; i < wanted.size(); ++i) {
+    SCOPED_TRACE(on_cpu->outputs()[i].name);
+    expect_close(found[i], wanted[i], on_cpu->outputs()[i].dtype);
+  }
+}
+
+TEST_F(VulkanTest, EveryFamilyGivesTheNumbersOfTheCpu) {
+  for (const testing::Family& f : testing::all_families()) expect_like_cpu(f, device_name());
+}
+
+TEST_F(VulkanTest, WithoutAnyOfItsFeatures) {
+  for (const char* off :
+       {"push-descriptors", "storage-8bit", "storage-16bit", "int64", "host-visible"})
+    for (const testing::Family& f : testing::all_families())
+      expect_like_cpu(f, device_name() + ",no-" + off);
+}
+
+TEST_F(VulkanTest, OneSubmissionARunAndNothingMade) {
+  for (const testing::Family& f : testing::all_families()) {
+    SCOPED_TRACE(f.name);
+    const auto executable = compile(f.make(), device_name());
+    const auto session = session_of(executable);
+    const auto inputs = inputs_of(*executable);
+    const auto first = run(*session, inputs);
+    EXPECT_TRUE(session->plan_info().fallbacks.empty());
+    const DeviceCounters before = executable->device().counters();
+    const auto second = run(*session, inputs);
+    const DeviceCounters after = executable->device().counters();
+    EXPECT_EQ(after.submissions, before.submissions + 1);
+    EXPECT_EQ(after.pipelines, before.pipelines);
+    EXPECT_EQ(after.allocations, before.allocations);
+    // One before each dispatch at most, and around what goes up and down.
+    EXPECT_LE(after.barriers - before.barriers,
+              after.dispatches - before.dispatches + inputs.size() + second.size() + 1);
+    std::size_t up = 0, down = 0;
+    for (const Tensor& t : inputs) up += t.bytes();
+    for (const auto& o : second) down += o.size();
+    EXPECT_EQ(after.bytes_up - before.bytes_up, up);
+    EXPECT_EQ(after.bytes_down - before.bytes_down, down);
+    EXPECT_EQ(first, second) << "the same device twice: the same bits";
+  }
+}
+
+TEST_F(VulkanTest, FallsBackToTheCpuBetweenSubmissions) {
+  GraphBuilder g("fallback");
+  const Operand x = testing::floats(g, "x", {4, 4});
+  g.output("y", g.relu(g.add(g.cumsum(g.tanh(x), 0), x)));
+  Model model = must(g.build());
+  const auto executable = compile(std::move(model), device_name());
+  const auto session = session_of(executable);
+  const auto inputs = inputs_of(*executable);
+  const auto found = run(*session, inputs);
+  EXPECT_THAT(session->plan_info().fallbacks, ::testing::ElementsAre(HasSubstr("Cumulative")));
+  const DeviceCounters before = executable->device().counters();
+  run(*session, inputs);
+  EXPECT_EQ(executable->device().counters().submissions, before.submissions + 2);
+
+  GraphBuilder again("fallback");
+  const Operand z = testing::floats(again, "x", {4, 4});
+  again.output("y", again.relu(again.add(again.cumsum(again.tanh(z), 0), z)));
+  const auto refused = Executable::compile(must(again.build()), must(open_device("vulkan,strict")));
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().code(), Code::unsupported);
+  EXPECT_THAT(std::string(refused.error().message()), HasSubstr("(Cumulative)"));
+}
+
+TEST_F(VulkanTest, AnInputHandedOutNeverGoesUp) {
+  GraphBuilder g("through");
+  const Operand x = testing::floats(g, "x", {4, 6});
+  g.output("turned", g.transpose(x, {1, 0}));
+  g.output("y", g.relu(x));
+  const auto executable = compile(must(g.build()), device_name());
+  const auto session = session_of(executable);
+  const auto inputs = inputs_of(*executable);
+  run(*session, inputs);
+  const DeviceCounters before = executable->device().counters();
+  const auto outputs = run(*session, inputs);
+  const DeviceCounters after = executable->device().counters();
+  EXPECT_EQ(after.submissions, before.submissions + 1);
+  EXPECT_EQ(after.bytes_down - before.bytes_down, outputs[1].size());
+}
+
+TEST_F(VulkanTest, FreeDimensionsHaveAPlanEach) {
+  const auto gpu = session_of(compile(testing::conv_model(), device_name()));
+  const auto cpu = session_of(compile(testing::conv_model()));
+  for (const std::int64_t n : {1, 3, 1, 2}) {
+    const Tensor image = pattern({n, 3, 10, 12 + n});
+    const auto found = run(*gpu, {image});
+    const auto wanted = run(*cpu, {image});
+    for (std::size_t i = 0; i < wanted.size(); ++i) expect_close(found[i], wanted[i], DType::f32);
+  }
+}
+
+TEST_F(VulkanTest, ThreadsWithSessionsOfTheirOwn) {
+  const auto executable = compile(testing::transformer_model(), device_name());
+  const Tensor x = pattern({6, 32});
+  const auto wanted = run(*session_of(executable), {x});
+  std::atomic<int> wrong = 0;
+  std::vector<std::thread> threads;
+  for (int t = 0; t < 4; ++t)
+    threads.emplace_back([&] {
+      const auto session = session_of(executable);
+      for (int i = 0; i < 20; ++i) wrong += run(*session, {x}) != wanted;
+    });
+  for (std::thread& t : threads) t.join();
+  EXPECT_EQ(wrong, 0);
+}
+
+TEST_F(VulkanTest, ManyRunsLeaveDeviceMemoryAsItWas) {
+  const auto executable = compile(testing::conv_model(), device_name());
+  const auto session = session_of(executable);
+  const Tensor image = pattern({1, 3, 8, 8});
+  run(*session, {image});
+  const std::size_t resident = session->resident_bytes();
+  const DeviceCounters before = executable->device().counters();
+  for (int i = 0; i < 200; ++i) run(*session, {image});
+  EXPECT_EQ(executable->device().counters().allocations, before.allocations);
+  EXPECT_EQ(session->resident_bytes(), resident);
+}
+
+TEST_F(VulkanTest, ProfileTimesEveryStep) {
+  const auto executable = compile(testing::conv_model(), device_name());
+  const auto session = session_of(executable);
+  const Tensor image = pattern({1, 3, 8, 8});
+  must(session->set_input(0, image.view()));
+  const auto timings = must(session->profile());
+  EXPECT_EQ(timings.size(), session->plan_info().steps.size());
+  for (const auto& t : timings) EXPECT_LE(t.begin_us, t.end_us);
+}
+
+// A barrier left out on purpose: the layer sees it, and the run says so.
+TEST_F(VulkanTest, TheValidationLayerSeesAMissingBarrier) {
+  if (device_name() != "vulkan,validate")
+    GTEST_SKIP() << "the layer is not installed: vulkan-validationlayers";
+  const auto compiled =
+      Executable::compile(testing::conv_model(), must(open_device("vulkan,validate,no-barriers")));
+  ASSERT_TRUE(compiled);
+  const auto session = session_of(*compiled);
+  const Tensor image = pattern({1, 3, 8, 8});
+  must(session->set_input(0, image.view()));
+  const Status status = session->run();
+  EXPECT_EQ(status.code(), Code::internal);
+  EXPECT_THAT(std::string(status.message()), HasSubstr("SYNC-HAZARD"));
+}
+
+TEST_F(VulkanTest, IsFoundByIndexNameAndUuid) {
+  for (const DeviceInfo& d : list_devices()) {
+    if (d.kind != DeviceInfo::Kind::gpu) continue;
+    EXPECT_EQ(must(open_device(d.name))->info().title, d.title);
+    EXPECT_EQ(must(open_device("vulkan:" + d.title.substr(0, 6)))->info().name.substr(0, 7),
+              "vulkan:");
+    for (const auto& [key, value] : d.properties)
+      if (key == "uuid") EXPECT_EQ(must(open_device("vulkan:" + value))->info().title, d.title);
+  }
+}
+
+TEST(VulkanNames, ThatDoNotExistSayWhatThereIs) {
+  const auto none = open_device("vulkan:no such card");
+  ASSERT_FALSE(none);
+  EXPECT_EQ(none.error().code(), Code::not_found);
+  const auto option = open_device("vulkan,no-such-thing");
+  ASSERT_FALSE(option);
+  EXPECT_THAT(std::string(option.error().message()), HasSubstr("no-push-descriptors"));
+}
+
+}  // namespace
+}  // namespace quern

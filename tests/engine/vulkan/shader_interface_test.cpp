@@ -1,0 +1,160 @@
+// SPDX-License-Identifier: Apache-2.0
+// What kernels describe fits what the shaders declare: bindings, push constants, specialisation
+// constants. The dispatches come from lowering whole models for a device that is none.
+#include <algorithm>
+#include <map>
+#include <set>
+
+#include <gtest/gtest.h>
+
+#include "engine/backend.h"
+#include "engine/cpu/constants.h"
+#include "engine/cpu/lower.h"
+#include "graph/passes/pipeline.h"
+#include "kernels/gpu/kernels.h"
+#include "tests/engine/vulkan/all_families.h"
+
+#include "shaders/shaders.h"
+
+namespace quern {
+namespace {
+
+// What a SPIR-V module declares, as far as a dispatch must fit it.
+struct Interface {
+  std::set<std::uint32_t> bindings;
+  std::set<std::uint32_t> constants;
+  std::uint32_t push_bytes = 0;
+};
+
+// Sizes of types: scalars, vectors, arrays of a known length and structs with offsets.
+class Reader {
+ public:
+  explicit Reader(std::span<const std::uint32_t> words) : words_(words) {
+    each([&](std::uint32_t op, std::span<const std::uint32_t> w) { note(op, w); });
+    each([&](std::uint32_t op, std::span<const std::uint32_t> w) { read(op, w); });
+  }
+  Interface interface;
+
+ private:
+  enum : std::uint32_t {
+    op_type_int = 21,
+    op_type_float = 22,
+    op_type_vector = 23,
+    op_type_array = 28,
+    op_type_struct = 30,
+    op_type_pointer = 32,
+    op_constant = 43,
+    op_variable = 59,
+    op_decorate = 71,
+    op_member_decorate = 72,
+    spec_id = 1,
+    array_stride = 6,
+    binding = 33,
+    offset = 35,
+    push_constant = 9
+  };
+  template <class F>
+  void each(const F& f) {
+    for (std::size_t at = 5; at < words_.size();) {
+      const std::uint32_t count = words_[at] >> 16;
+      ASSERT_GT(count, 0U);
+      f(words_[at] & 0xffff, words_.subspan(at, count));
+      at += count;
+    }
+  }
+  void note(std::uint32_t op, std::span<const std::uint32_t> w) {
+    if (op == op_decorate && w[2] == spec_id) interface.constants.insert(w[3]);
+    if (op == op_decorate && w[2] == binding) interface.bindings.insert(w[3]);
+    if (op == op_decorate && w[2] == array_stride) strides_[w[1]] = w[3];
+    if (op == op_member_decorate && w[3] == offset) offsets_[w[1]][w[2]] = w[4];
+    if (op == op_type_int || op == op_type_float) sizes_[w[1]] = w[2] / 8;
+    if (op == op_type_vector) sizes_[w[1]] = sizes_[w[2]] * w[3];
+    if (op == op_constant) constants_[w[2]] = w[3];
+    if (op == op_type_array) sizes_[w[1]] = strides_[w[1]] * constants_[w[3]];
+    if (op == op_type_struct && w.size() > 2) {
+      const auto last = static_cast<std::uint32_t>(w.size() - 3);
+      sizes_[w[1]] = offsets_[w[1]][last] + sizes_[w[2 + last]];
+    }
+    if (op == op_type_pointer && w[2] == push_constant) push_pointers_[w[1]] = w[3];
+  }
+  void read(std::uint32_t op, std::span<const std::uint32_t> w) {
+    if (op == op_variable && w[3] == push_constant)
+      interface.push_bytes = sizes_[push_pointers_[w[1]]];
+  }
+
+  std::span<const std::uint32_t> words_;
+  std::map<std::uint32_t, std::uint32_t> strides_, sizes_, constants_, push_pointers_;
+  std::map<std::uint32_t, std::map<std::uint32_t, std::uint32_t>> offsets_;
+};
+
+// Compiles for a device without being one.
+class PaperBackend final : public Backend {
+ public:
+  explicit PaperBackend(GpuTarget target) : target_(target) {}
+  const GpuTarget& target() const override { return target_; }
+  bool leaves_to_cpu(std::string_view) const override { return false; }
+  bool is_strict() const override { return false; }
+  std::uint64_t alignment() const override { return 256; }
+  Result<std::shared_ptr<const void>> constant(const GpuConstant& c) override {
+    auto bytes = std::make_shared<std::vector<std::byte>>(c.bytes);
+    QUERN_TRY(c.fill(bytes->data()));
+    return std::shared_ptr<const void>(std::move(bytes));
+  }
+  std::size_t constant_bytes() const override { return 0; }
+  Result<std::unique_ptr<Instance>> instantiate(std::shared_ptr<const cpu::Program>) override {
+    return Status(Code::unsupported, "a device of paper runs nothing");
+  }
+
+ private:
+  GpuTarget target_;
+};
+
+GpuTarget full_target(bool software) {
+  GpuTarget t;
+  t.software = software;
+  t.subgroup_size = software ? 8 : 32;
+  t.storage_8bit = t.storage_16bit = t.int64 = true;
+  return t;
+}
+
+class ShaderInterface : public ::testing::TestWithParam<bool> {};
+
+TEST_P(ShaderInterface, FitsEveryDispatch) {
+  std::map<std::string_view, Interface> interfaces;
+  for (const Shader& s : shaders()) interfaces[s.name] = Reader(s.words()).interface;
+  PaperBackend backend(full_target(GetParam()));
+  cpu::SharedWeights weights;
+  std::set<std::string_view> used;
+  for (const testing::Family& family : testing::all_families()) {
+    SCOPED_TRACE(family.name);
+    Model model = family.make();
+    ASSERT_TRUE(run_passes(model.graph()).ok());
+    const auto program = cpu::lower(model.graph(), {.weights = &weights, .backend = &backend});
+    ASSERT_TRUE(program) << program.error().message();
+    EXPECT_TRUE((*program)->fallbacks.empty()) << (*program)->fallbacks.front();
+    for (const cpu::Step& step : (*program)->steps) {
+      for (const Dispatch& d : step.dispatches) {
+        SCOPED_TRACE(d.shader);
+        ASSERT_TRUE(interfaces.contains(d.shader));
+        const Interface& i = interfaces[d.shader];
+        used.insert(d.shader);
+        // Every binding has its buffer.
+        EXPECT_EQ(d.buffers.size(), i.bindings.size());
+        EXPECT_EQ(*i.bindings.rbegin() + 1, d.buffers.size());
+        EXPECT_EQ(d.push.size() * 4, i.push_bytes);
+        EXPECT_LE(d.push.size(), 32U);
+        ASSERT_FALSE(i.constants.empty());
+        EXPECT_LE(d.constants.size(), *i.constants.rbegin() + 1);
+        for (std::uint32_t g : d.groups) EXPECT_GT(g, 0U);
+        for (std::uint32_t g : d.groups) EXPECT_LE(g, backend.target().max_groups);
+      }
+    }
+  }
+  for (const Shader& s : shaders()) EXPECT_TRUE(used.contains(s.name)) << s.name << " has no test";
+}
+
+INSTANTIATE_TEST_SUITE_P(Targets, ShaderInterface, ::testing::Bool(),
+                         [](const auto& info) { return info.param ? "Software" : "Hardware"; });
+
+}  // namespace
+}  // namespace quern
