@@ -330,6 +330,22 @@ Verb profile_row(ProfileArgs& a) {
   return v;
 }
 
+Rows pool_rows(PlanArgs& a) {
+  return {{.names = "--pools",
+           .value = "NAME",
+           .help = "plays a trace to this pool, or to all; --capacity limits what it may reserve",
+           .target = &a.pools},
+          {.names = "--runs",
+           .value = "FILE",
+           .help = "CSV with the shape (or seq) of each run, for a CSV with buffers of each shape",
+           .target = &a.runs},
+          {.names = "--page",
+           .value = "N",
+           .help = "bytes of the system's pages under a pool; by default 64, so that only the "
+                   "pool's own rules count",
+           .target = &a.page}};
+}
+
 Verb plan_row(PlanArgs& a) {
   Verb v{.name = "plan",
          .summary = "compare placements of a model's buffers in memory",
@@ -378,6 +394,7 @@ Verb plan_row(PlanArgs& a) {
                        .value = "FILE",
                        .help = "the buffers with their offsets in the best plan",
                        .target = &a.csv});
+  append(v.options, pool_rows(a));
   append(v.options, input_rows(a.inputs));
   append(v.options, device_rows(a.device));
   v.options.push_back(json_row(a.json));

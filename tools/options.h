@@ -104,6 +104,9 @@ struct PlanArgs {
   std::string svg;
   std::string html;
   std::string csv;
+  std::string pools;       // for a trace; "": all
+  std::string runs;        // shapes of runs, for lifetimes by shape
+  std::uint64_t page = 0;  // of the system; 0: as small as blocks
   InputArgs inputs;
   DeviceArgs device;
   bool json = false;

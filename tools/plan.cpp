@@ -8,6 +8,7 @@
 #include "graph/text_util.h"
 #include "tools/opened.h"
 #include "tools/plan_picture.h"
+#include "tools/plan_pools.h"
 #include "tools/verbs.h"
 
 namespace quern::tools {
@@ -247,6 +248,7 @@ ExitCode verdict(const PlanArgs& args, const Row& best, const Console& console) 
 }  // namespace
 
 Result<ExitCode> plan_verb(const PlanArgs& args, const Console& console) {
+  if (wants_pools(args)) return plan_pools(args, console);
   QUERN_ASSIGN(const std::vector<const Strategy*> strategies, chosen(args.strategy));
   QUERN_ASSIGN(const Subject subject, subject_of(args, console));
   std::vector<Row> rows;

@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: Apache-2.0
+// Every pool: a file, a line here and a row in pool.cpp.
+#pragma once
+
+#include "graph/memory/pool.h"
+
+namespace quern {
+
+std::unique_ptr<Pool> make_best_fit_arena(PoolSource& source, const PoolOptions& options);
+std::unique_ptr<Pool> make_bfc(PoolSource& source, const PoolOptions& options);
+std::unique_ptr<Pool> make_bfc_as_requested(PoolSource& source, const PoolOptions& options);
+std::unique_ptr<Pool> make_tlsf(PoolSource& source, const PoolOptions& options);
+std::unique_ptr<Pool> make_size_classes(PoolSource& source, const PoolOptions& options);
+std::unique_ptr<Pool> make_power_of_two(PoolSource& source, const PoolOptions& options);
+std::unique_ptr<Pool> make_exact_shape_cache(PoolSource& source, const PoolOptions& options);
+std::unique_ptr<Pool> make_budget_list(PoolSource& source, const PoolOptions& options);
+
+}  // namespace quern
