@@ -15,10 +15,14 @@ using Clock = std::chrono::steady_clock;
 
 struct Session::Impl {
   Impl(std::shared_ptr<const Executable> e, int t)
-      : executable(std::move(e)), threads(t), runner(executable->impl().plans, t) {}
+      : executable(std::move(e)),
+        threads(t),
+        memory(executable->impl().pool),
+        runner(executable->impl().plans, t, memory, Runner::Graphs::session) {}
 
   std::shared_ptr<const Executable> executable;
   int threads;
+  RunMemory memory;
   Runner runner;
   std::vector<RuntimeValue> inputs;
   std::vector<bool> is_set;
@@ -210,7 +214,7 @@ Status Session::Impl::run(Clock::time_point deadline, cpu::StepListener* listene
   RunOptions options{{&cancelled, deadline}, listener};
   options.detach_results = true;
   if (const std::size_t limit = executable->impl().options.memory_limit)
-    options.memory_limit = limit;
+    options.memory_limit = limit - std::min(limit, executable->impl().weights->bytes());
   QUERN_TRY(runner.run(inputs, wanted, bound_wanted, options));
   has_run = true;
   return {};
@@ -294,11 +298,12 @@ PlanInfo Session::plan_info() const {
 }
 
 std::size_t Session::resident_bytes() const {
-  return impl_->runner.resident_bytes();
+  return impl_->runner.arena_bytes() + impl_->memory.reserved_bytes();
 }
 
 void Session::trim() {
   impl_->runner.trim();
+  impl_->memory.trim();
   impl_->has_run = false;
 }
 
@@ -325,6 +330,16 @@ Result<std::vector<Session::Timing>> Session::profile(Clock::time_point deadline
   Recorder recorder(Clock::now());
   QUERN_TRY(impl_->run(deadline, &recorder));
   return std::move(recorder.timings);
+}
+
+Result<std::vector<Session::MemoryEvent>> Session::trace_memory() {
+  trim();  // what is held would not be asked for
+  MemoryRecorder recorder;
+  impl_->memory.recorder = &recorder;
+  Status status = run();
+  impl_->memory.recorder = nullptr;
+  QUERN_TRY(std::move(status));
+  return recorder.finish();
 }
 
 }  // namespace quern

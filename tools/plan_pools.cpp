@@ -12,7 +12,7 @@ namespace quern::tools {
 namespace {
 
 struct PoolRow {
-  const PoolKind* pool = nullptr;
+  const MemoryPoolKind* pool = nullptr;
   Replay replay;
 };
 
@@ -24,13 +24,13 @@ bool is_trace_file(const std::string& path) {
   return file && is_trace_csv(header);
 }
 
-Result<std::vector<const PoolKind*>> chosen_pools(const std::string& name) {
-  std::vector<const PoolKind*> all;
-  for (const PoolKind& p : pools())
+Result<std::vector<const MemoryPoolKind*>> chosen_pools(const std::string& name) {
+  std::vector<const MemoryPoolKind*> all;
+  for (const MemoryPoolKind& p : pools())
     if (name.empty() || name == "all" || name == p.name) all.push_back(&p);
   if (!all.empty()) return all;
   std::string list;
-  for (const PoolKind& p : pools()) list += cat("\n  ", p.name, ": ", p.summary);
+  for (const MemoryPoolKind& p : pools()) list += cat("\n  ", p.name, ": ", p.summary);
   return Status(Code::invalid_argument, cat("no pool '", shown(name), "'; there is:", list));
 }
 
@@ -51,8 +51,8 @@ Result<const Strategy*> static_strategy(const PlanArgs& args) {
   return Status(Code::invalid_argument, cat("no strategy '", shown(args.strategy), "'"));
 }
 
-PoolRow play(const PoolKind& kind, const MemoryTrace& trace, const PlanArgs& args) {
-  InventedSource source(args.page ? args.page : Pool::granule);
+PoolRow play(const MemoryPoolKind& kind, const MemoryTrace& trace, const PlanArgs& args) {
+  InventedSource source(args.page ? args.page : MemoryPool::granule);
   PoolOptions options;
   if (args.capacity) options.limit = args.capacity;
   const auto pool = kind.make(source, options);
@@ -152,15 +152,15 @@ bool wants_pools(const PlanArgs& args) {
 }
 
 Result<ExitCode> plan_pools(const PlanArgs& args, const Console& console) {
-  if (args.page & (args.page - 1) || (args.page && args.page < Pool::granule))
+  if (args.page & (args.page - 1) || (args.page && args.page < MemoryPool::granule))
     return Status(Code::invalid_argument,
-                  cat("--page ", args.page, ": wanted a power of two from ", Pool::granule));
-  QUERN_ASSIGN(const std::vector<const PoolKind*> kinds, chosen_pools(args.pools));
+                  cat("--page ", args.page, ": wanted a power of two from ", MemoryPool::granule));
+  QUERN_ASSIGN(const std::vector<const MemoryPoolKind*> kinds, chosen_pools(args.pools));
   QUERN_ASSIGN(const Strategy* strategy, static_strategy(args));
   QUERN_ASSIGN(const MemoryTrace trace, read_trace(args));
   const StaticPeak peak = static_peak(trace, *strategy, {.seconds = args.time_limit});
   std::vector<PoolRow> rows;
-  for (const PoolKind* kind : kinds) rows.push_back(play(*kind, trace, args));
+  for (const MemoryPoolKind* kind : kinds) rows.push_back(play(*kind, trace, args));
   if (args.json)
     print(report_json(args, trace, peak, rows).dump());
   else

@@ -9,7 +9,7 @@ CachePool::Free::const_iterator CachePool::find(const Free& free, std::uint64_t 
   return at == free.end() || at->first == size ? at : free.end();
 }
 
-std::optional<Pool::Placed> CachePool::place(std::uint64_t bytes) {
+std::optional<MemoryPool::Placed> CachePool::place(std::uint64_t bytes) {
   if (const auto at = find(free_, bytes); at != free_.end()) {
     const std::uint32_t id = at->second;
     free_.erase(at);

@@ -10,9 +10,9 @@
 
 namespace quern {
 
-class CachePool : public Pool {
+class CachePool : public MemoryPool {
  protected:
-  using Pool::Pool;
+  using MemoryPool::MemoryPool;
 
   // Bytes of the region for a new block; at least `bytes`.
   virtual std::uint64_t region_bytes(std::uint64_t bytes) const { return bytes; }

@@ -10,7 +10,7 @@
 namespace quern {
 namespace {
 
-constexpr PoolKind table[] = {
+constexpr MemoryPoolKind table[] = {
     // the default first
     {"best-fit-arena", "one arena that grows in place, best fit; holes pay for its growth",
      make_best_fit_arena},
@@ -36,16 +36,16 @@ double share(std::uint64_t part, std::uint64_t whole) {
 
 }  // namespace
 
-std::span<const PoolKind> pools() {
+std::span<const MemoryPoolKind> pools() {
   return table;
 }
 
-const PoolKind& default_pool() {
+const MemoryPoolKind& default_pool() {
   return table[0];
 }
 
-const PoolKind* find_pool(std::string_view name) {
-  for (const PoolKind& p : table)
+const MemoryPoolKind* find_pool(std::string_view name) {
+  for (const MemoryPoolKind& p : table)
     if (p.name == name) return &p;
   return nullptr;
 }
@@ -69,16 +69,16 @@ double PoolStats::external_fragmentation() const {
   return share(fullest.reserved - fullest.used, fullest.reserved);
 }
 
-Pool::Pool(std::string_view name, PoolSource& source, const PoolOptions& options)
+MemoryPool::MemoryPool(std::string_view name, PoolSource& source, const PoolOptions& options)
     : name_(name), source_(source), options_(options), page_(source.page()) {}
 
-Pool::~Pool() {
+MemoryPool::~MemoryPool() {
   for (const auto& [address, bytes] : opened_) source_.close(address, bytes);
 }
 
 // ---- blocks ------------------------------------------------------------------------------------
 
-Result<PoolBlock> Pool::allocate(std::uint64_t bytes, std::uint64_t alignment) {
+Result<PoolBlock> MemoryPool::allocate(std::uint64_t bytes, std::uint64_t alignment) {
   if (alignment == 0 || (alignment & (alignment - 1)) != 0)
     return Status(Code::invalid_argument,
                   cat("pool ", name_, ": alignment ", alignment, " is no power of two"));
@@ -107,7 +107,7 @@ Result<PoolBlock> Pool::allocate(std::uint64_t bytes, std::uint64_t alignment) {
   return PoolBlock{rounded_up(placed->address, alignment), bytes, placed->used, placed->id};
 }
 
-bool Pool::extend(PoolBlock& block, std::uint64_t bytes) {
+bool MemoryPool::extend(PoolBlock& block, std::uint64_t bytes) {
   if (bytes <= block.bytes || bytes > largest) return bytes <= block.bytes;
   const std::uint64_t calls = stats_.system_allocations;
   // The padding before an aligned block is a part of it.
@@ -123,22 +123,22 @@ bool Pool::extend(PoolBlock& block, std::uint64_t bytes) {
   return true;
 }
 
-void Pool::free(const PoolBlock& block) {
+void MemoryPool::free(const PoolBlock& block) {
   remove(block.id);
   stats_.now.requested -= block.bytes;
   stats_.now.used -= block.used;
   --stats_.live;
 }
 
-void Pool::trim() {
+void MemoryPool::trim() {
   release_unused();
 }
 
-std::optional<std::uint64_t> Pool::stretch(std::uint32_t, std::uint64_t) {
+std::optional<std::uint64_t> MemoryPool::stretch(std::uint32_t, std::uint64_t) {
   return std::nullopt;
 }
 
-void Pool::note(std::uint64_t system_calls_before) {
+void MemoryPool::note(std::uint64_t system_calls_before) {
   if (stats_.system_allocations == system_calls_before) ++stats_.hits;
   stats_.most.requested = std::max(stats_.most.requested, stats_.now.requested);
   stats_.most.used = std::max(stats_.most.used, stats_.now.used);
@@ -149,19 +149,19 @@ void Pool::note(std::uint64_t system_calls_before) {
 
 // ---- the system --------------------------------------------------------------------------------
 
-std::optional<std::uint64_t> Pool::open(std::uint64_t bytes) {
+std::optional<std::uint64_t> MemoryPool::open(std::uint64_t bytes) {
   const auto address = source_.open(bytes);
   if (address) opened_.emplace(*address, bytes);
   return address;
 }
 
-void Pool::close(std::uint64_t address) {
+void MemoryPool::close(std::uint64_t address) {
   const auto at = opened_.find(address);
   source_.close(at->first, at->second);
   opened_.erase(at);
 }
 
-bool Pool::commit(std::uint64_t address, std::uint64_t bytes) {
+bool MemoryPool::commit(std::uint64_t address, std::uint64_t bytes) {
   if (!bytes) return true;
   if (bytes > options_.limit || stats_.now.reserved > options_.limit - bytes) return false;
   if (!source_.commit(address, bytes)) return false;
@@ -170,14 +170,14 @@ bool Pool::commit(std::uint64_t address, std::uint64_t bytes) {
   return true;
 }
 
-void Pool::decommit(std::uint64_t address, std::uint64_t bytes) {
+void MemoryPool::decommit(std::uint64_t address, std::uint64_t bytes) {
   if (!bytes) return;
   source_.decommit(address, bytes);
   stats_.now.reserved -= bytes;
   ++stats_.system_releases;
 }
 
-std::optional<Pool::Region> Pool::take_region(std::uint64_t bytes) {
+std::optional<MemoryPool::Region> MemoryPool::take_region(std::uint64_t bytes) {
   const Region region{0, rounded_up(bytes, page_)};
   const auto address = open(region.bytes);
   if (!address) return std::nullopt;
@@ -186,7 +186,7 @@ std::optional<Pool::Region> Pool::take_region(std::uint64_t bytes) {
   return std::nullopt;
 }
 
-void Pool::give_region(const Region& region) {
+void MemoryPool::give_region(const Region& region) {
   close(region.address);
   stats_.now.reserved -= region.bytes;
   ++stats_.system_releases;

@@ -23,7 +23,7 @@ namespace quern {
 class PoolSource {
  public:
   virtual ~PoolSource() = default;
-  // Everything below is in whole pages: a power of two, at least Pool::granule.
+  // Everything below is in whole pages: a power of two, at least MemoryPool::granule.
   virtual std::uint64_t page() const = 0;
   // Address space without memory, aligned to a page. Nothing: there is none.
   virtual std::optional<std::uint64_t> open(std::uint64_t bytes) = 0;
@@ -90,14 +90,14 @@ struct PoolBlock {
 
 // One thread at a time. After a while with requests that repeat, the books of a pool take nothing
 // from the heap.
-class Pool {
+class MemoryPool {
  public:
   // Blocks begin at its multiples.
   static constexpr std::uint64_t granule = 64;
 
-  virtual ~Pool();
-  Pool(const Pool&) = delete;
-  Pool& operator=(const Pool&) = delete;
+  virtual ~MemoryPool();
+  MemoryPool(const MemoryPool&) = delete;
+  MemoryPool& operator=(const MemoryPool&) = delete;
 
   // A block of no bytes has an address of its own too. Before it fails, the pool gives back what it
   // does not use. Errors: invalid_argument (an alignment that is no power of two), out_of_memory.
@@ -119,7 +119,7 @@ class Pool {
     std::uint32_t id = 0;
   };
 
-  Pool(std::string_view name, PoolSource& source, const PoolOptions& options);
+  MemoryPool(std::string_view name, PoolSource& source, const PoolOptions& options);
 
   // `bytes` is a positive multiple of the granule, here and below.
   virtual std::optional<Placed> place(std::uint64_t bytes) = 0;
@@ -158,14 +158,14 @@ class Pool {
   std::pmr::map<std::uint64_t, std::uint64_t> opened_{&nodes_};  // address, bytes
 };
 
-struct PoolKind {
+struct MemoryPoolKind {
   std::string_view name;
   std::string_view summary;
   // `source` outlives the pool.
-  std::unique_ptr<Pool> (*make)(PoolSource& source, const PoolOptions& options);
+  std::unique_ptr<MemoryPool> (*make)(PoolSource& source, const PoolOptions& options);
 };
-std::span<const PoolKind> pools();
-const PoolKind& default_pool();
-const PoolKind* find_pool(std::string_view name);  // null: no such one
+std::span<const MemoryPoolKind> pools();
+const MemoryPoolKind& default_pool();
+const MemoryPoolKind* find_pool(std::string_view name);  // null: no such one
 
 }  // namespace quern

@@ -22,10 +22,10 @@
 namespace quern {
 namespace {
 
-class BestFitArena final : public Pool {
+class BestFitArena final : public MemoryPool {
  public:
   BestFitArena(PoolSource& source, const PoolOptions& options)
-      : Pool("best-fit-arena", source, options) {}
+      : MemoryPool("best-fit-arena", source, options) {}
 
  private:
   std::optional<Placed> place(std::uint64_t bytes) override;
@@ -75,7 +75,7 @@ void BestFitArena::set_backed(std::uint32_t hole, std::uint64_t end) {
   backed_[hole] = end < bare_end(hole) ? end : chunks_[hole].end();
 }
 
-std::optional<Pool::Placed> BestFitArena::place(std::uint64_t bytes) {
+std::optional<MemoryPool::Placed> BestFitArena::place(std::uint64_t bytes) {
   std::uint32_t hole = find(bytes);
   if (hole == no_chunk) hole = find_to_grow(bytes);
   if (hole == no_chunk) hole = add_space(bytes);
@@ -234,7 +234,7 @@ void BestFitArena::release_unused() {
 
 }  // namespace
 
-std::unique_ptr<Pool> make_best_fit_arena(PoolSource& source, const PoolOptions& options) {
+std::unique_ptr<MemoryPool> make_best_fit_arena(PoolSource& source, const PoolOptions& options) {
   return std::make_unique<BestFitArena>(source, options);
 }
 

@@ -58,11 +58,11 @@ class Bfc final : public RegionPool {
 
 }  // namespace
 
-std::unique_ptr<Pool> make_bfc(PoolSource& source, const PoolOptions& options) {
+std::unique_ptr<MemoryPool> make_bfc(PoolSource& source, const PoolOptions& options) {
   return std::make_unique<Bfc>("bfc", Growth::next_power_of_two, source, options);
 }
 
-std::unique_ptr<Pool> make_bfc_as_requested(PoolSource& source, const PoolOptions& options) {
+std::unique_ptr<MemoryPool> make_bfc_as_requested(PoolSource& source, const PoolOptions& options) {
   return std::make_unique<Bfc>("bfc-as-requested", Growth::as_requested, source, options);
 }
 

@@ -36,7 +36,7 @@ class BudgetList final : public CachePool {
 
 }  // namespace
 
-std::unique_ptr<Pool> make_budget_list(PoolSource& source, const PoolOptions& options) {
+std::unique_ptr<MemoryPool> make_budget_list(PoolSource& source, const PoolOptions& options) {
   return std::make_unique<BudgetList>(source, options);
 }
 

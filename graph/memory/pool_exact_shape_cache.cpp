@@ -15,7 +15,7 @@ class ExactShapeCache final : public CachePool {
 
 }  // namespace
 
-std::unique_ptr<Pool> make_exact_shape_cache(PoolSource& source, const PoolOptions& options) {
+std::unique_ptr<MemoryPool> make_exact_shape_cache(PoolSource& source, const PoolOptions& options) {
   return std::make_unique<ExactShapeCache>(source, options);
 }
 

@@ -26,11 +26,11 @@ class SizeClasses final : public CachePool {
 
 }  // namespace
 
-std::unique_ptr<Pool> make_size_classes(PoolSource& source, const PoolOptions& options) {
+std::unique_ptr<MemoryPool> make_size_classes(PoolSource& source, const PoolOptions& options) {
   return std::make_unique<SizeClasses>("size-classes", 4, source, options);
 }
 
-std::unique_ptr<Pool> make_power_of_two(PoolSource& source, const PoolOptions& options) {
+std::unique_ptr<MemoryPool> make_power_of_two(PoolSource& source, const PoolOptions& options) {
   return std::make_unique<SizeClasses>("power-of-two", 1, source, options);
 }
 

@@ -89,7 +89,7 @@ class Tlsf final : public RegionPool {
 
 }  // namespace
 
-std::unique_ptr<Pool> make_tlsf(PoolSource& source, const PoolOptions& options) {
+std::unique_ptr<MemoryPool> make_tlsf(PoolSource& source, const PoolOptions& options) {
   return std::make_unique<Tlsf>(source, options);
 }
 

@@ -15,7 +15,7 @@ std::uint32_t RegionPool::add_region(std::uint64_t bytes) {
   return id;
 }
 
-std::optional<Pool::Placed> RegionPool::place(std::uint64_t bytes) {
+std::optional<MemoryPool::Placed> RegionPool::place(std::uint64_t bytes) {
   const std::uint64_t wanted = block_bytes(bytes);
   std::uint32_t id = find(wanted);
   if (id == no_chunk) id = add_region(wanted);

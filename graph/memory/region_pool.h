@@ -8,9 +8,9 @@
 
 namespace quern {
 
-class RegionPool : public Pool {
+class RegionPool : public MemoryPool {
  protected:
-  using Pool::Pool;
+  using MemoryPool::MemoryPool;
 
   // The index of free chunks.
   virtual void enter(std::uint32_t id) = 0;

@@ -78,7 +78,7 @@ StaticPeak static_peak(const MemoryTrace& trace, const Strategy& strategy,
   return peak;
 }
 
-Replay replay(const MemoryTrace& trace, Pool& pool, double seconds_limit) {
+Replay replay(const MemoryTrace& trace, MemoryPool& pool, double seconds_limit) {
   using Clock = std::chrono::steady_clock;
   constexpr std::size_t between_looks = 1024;
   const auto begin = Clock::now();

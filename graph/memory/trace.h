@@ -73,6 +73,6 @@ struct Replay {
   std::size_t events = 0;  // that were played
   Status status;           // out_of_memory, or busy: the time was up
 };
-Replay replay(const MemoryTrace& trace, Pool& pool, double seconds_limit);
+Replay replay(const MemoryTrace& trace, MemoryPool& pool, double seconds_limit);
 
 }  // namespace quern

@@ -18,6 +18,8 @@ struct CompileOptions {
   int threads = 0;
   // Memory strategy by name (`quern plan --strategy help` lists them); "" is the default.
   std::string strategy;
+  // Pool by name for what no plan knows (`quern plan --pools help` lists them); "" is the default.
+  std::string pool;
   // Plans kept per executable, one a set of input shapes; the least recently used goes first.
   std::size_t max_plans = 32;
   // Bytes that weights, arenas and plans of one session may take; 0: no limit.

@@ -101,7 +101,7 @@ class WatchedSource final : public PoolSource {
   Ranges memory_;
 };
 
-class EveryPool : public ::testing::TestWithParam<const PoolKind*> {
+class EveryPool : public ::testing::TestWithParam<const MemoryPoolKind*> {
  protected:
   void open(std::uint64_t page = 64, const PoolOptions& options = {}) {
     pool_.reset();
@@ -189,7 +189,7 @@ class EveryPool : public ::testing::TestWithParam<const PoolKind*> {
   }
 
   std::unique_ptr<WatchedSource> source_;
-  std::unique_ptr<Pool> pool_;
+  std::unique_ptr<MemoryPool> pool_;
   std::vector<PoolBlock> live_;
 };
 
@@ -285,8 +285,8 @@ TEST_P(EveryPool, UsesABlockAgain) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Pools, EveryPool, ::testing::ValuesIn([] {
-                           std::vector<const PoolKind*> all;
-                           for (const PoolKind& p : pools()) all.push_back(&p);
+                           std::vector<const MemoryPoolKind*> all;
+                           for (const MemoryPoolKind& p : pools()) all.push_back(&p);
                            return all;
                          }()),
                          [](const auto& info) {
@@ -299,7 +299,7 @@ TEST(Pools, AreFoundByName) {
   EXPECT_EQ(default_pool().name, "best-fit-arena");
   EXPECT_EQ(find_pool("bfc")->name, "bfc");
   EXPECT_EQ(find_pool("none"), nullptr);
-  for (const PoolKind& kind : pools()) {
+  for (const MemoryPoolKind& kind : pools()) {
     InventedSource source;
     EXPECT_EQ(kind.make(source, {})->name(), kind.name);
   }

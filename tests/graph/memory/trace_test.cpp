@@ -82,7 +82,7 @@ TEST(TraceCsv, SurvivesNoise) {
       EXPECT_THAT(std::string(trace.error().message()), HasSubstr("line "));
       continue;
     }
-    for (const PoolKind& kind : pools()) {
+    for (const MemoryPoolKind& kind : pools()) {
       InventedSource source;
       const auto pool = kind.make(source, {.limit = 1 << 30});
       const Replay r = replay(*trace, *pool, 10);
