@@ -5,6 +5,7 @@
 #include <quern/executable.h>
 
 #include "engine/executable_impl.h"
+#include "engine/memory_need.h"
 #include "graph/passes/pipeline.h"
 #include "graph/passes/precision.h"
 #include "graph/text_util.h"
@@ -79,6 +80,12 @@ Result<const MemoryPoolKind*> pool_named(const std::string& name) {
 }
 
 }  // namespace
+
+std::optional<MemoryNeed> Executable::memory_need() const {
+  if (!impl_->first_plan) return std::nullopt;
+  const auto inputs = declared_inputs(impl_->plans->graph());
+  return quern::memory_need({&impl_->first_plan, 1}, *inputs, impl_->weights->bytes(), impl_->pool);
+}
 
 Result<std::shared_ptr<const Executable>> Executable::compile(Model model,
                                                               std::shared_ptr<Device> device,

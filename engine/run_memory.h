@@ -31,7 +31,7 @@ class RunMemory {
   MemoryPool& pool();
 
   const MemoryPoolKind& kind_;
-  std::size_t limit_ = PoolOptions().limit;
+  std::size_t limit_ = MemoryPoolOptions().limit;
   MappedSource source_;
   std::unique_ptr<MemoryPool> pool_;  // made when it is needed: most sessions need none
 };

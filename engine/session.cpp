@@ -6,6 +6,7 @@
 #include <quern/session.h>
 
 #include "engine/executable_impl.h"
+#include "engine/memory_need.h"
 #include "engine/runner.h"
 #include "graph/text_util.h"
 
@@ -294,6 +295,9 @@ PlanInfo Session::plan_info() const {
     describe_buffers(p, segment++, info);
   }
   info.weight_bytes = impl_->executable->impl().weights->bytes();
+  info.memory = memory_need(impl_->runner.chain(), impl_->inputs, info.weight_bytes,
+                            impl_->executable->impl().pool);
+  info.memory.pool = std::max(info.memory.pool, impl_->memory.peak_bytes());
   return info;
 }
 

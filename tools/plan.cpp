@@ -156,6 +156,7 @@ Json report_json(const PlanArgs& args, const Subject& s, const std::vector<Row>&
   j["segments"] = s.problems.size();
   j["kernels"] = s.model.steps.size();
   j["compile_and_plan_ms"] = s.compile_ms;
+  if (!s.model.steps.empty()) j["memory"] = need_json(s.model.memory);
   j["lower_bound"] = best_bound(rows);
   j["best"] = best_of(rows).strategy;
   j["strategies"] = Json::array();
@@ -196,7 +197,8 @@ void show(const Subject& s, const std::vector<Row>& rows, const Console& console
       cat(t.text(console), "lower bound ", bytes(bound), ", unshared ", bytes(unshared_bytes(s)));
   if (!s.model.steps.empty())
     line += cat(", weights ", bytes(s.model.weight_bytes), "; ", s.model.steps.size(),
-                " kernels in ", s.model.segments, s.model.segments == 1 ? " segment" : " segments");
+                " kernels in ", s.model.segments, s.model.segments == 1 ? " segment" : " segments",
+                "\n", need_text(s.model.memory));
   print(line + "\n");
   show_peak(s.problems[s.largest], console);
 }

@@ -53,7 +53,7 @@ Result<const Strategy*> static_strategy(const PlanArgs& args) {
 
 PoolRow play(const MemoryPoolKind& kind, const MemoryTrace& trace, const PlanArgs& args) {
   InventedSource source(args.page ? args.page : MemoryPool::granule);
-  PoolOptions options;
+  MemoryPoolOptions options;
   if (args.capacity) options.limit = args.capacity;
   const auto pool = kind.make(source, options);
   return {&kind, replay(trace, *pool, std::max(args.time_limit, 1.0) * 10)};

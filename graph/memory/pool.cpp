@@ -69,7 +69,7 @@ double PoolStats::external_fragmentation() const {
   return share(fullest.reserved - fullest.used, fullest.reserved);
 }
 
-MemoryPool::MemoryPool(std::string_view name, PoolSource& source, const PoolOptions& options)
+MemoryPool::MemoryPool(std::string_view name, PoolSource& source, const MemoryPoolOptions& options)
     : name_(name), source_(source), options_(options), page_(source.page()) {}
 
 MemoryPool::~MemoryPool() {
@@ -94,11 +94,11 @@ Result<PoolBlock> MemoryPool::allocate(std::uint64_t bytes, std::uint64_t alignm
     }
   }
   if (!placed)
-    return Status(
-        Code::out_of_memory,
-        cat("pool ", name_, ": no ", bytes, " bytes: ", stats_.now.used, " are in use, ",
-            options_.limit == PoolOptions().limit ? std::string("and the system has no more")
-                                                  : cat("and the limit is ", options_.limit)));
+    return Status(Code::out_of_memory,
+                  cat("pool ", name_, ": no ", bytes, " bytes: ", stats_.now.used, " are in use, ",
+                      options_.limit == MemoryPoolOptions().limit
+                          ? std::string("and the system has no more")
+                          : cat("and the limit is ", options_.limit)));
   stats_.now.requested += bytes;
   stats_.now.used += placed->used;
   ++stats_.live;

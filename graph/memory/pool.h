@@ -75,7 +75,7 @@ struct PoolStats {
   double external_fragmentation() const;
 };
 
-struct PoolOptions {
+struct MemoryPoolOptions {
   std::uint64_t limit = std::numeric_limits<std::uint64_t>::max();  // of reserved bytes
   // Addresses that a pool which grows in place asks for; it takes less where there is less.
   std::uint64_t address_space = std::uint64_t{1} << 46;
@@ -119,7 +119,7 @@ class MemoryPool {
     std::uint32_t id = 0;
   };
 
-  MemoryPool(std::string_view name, PoolSource& source, const PoolOptions& options);
+  MemoryPool(std::string_view name, PoolSource& source, const MemoryPoolOptions& options);
 
   // `bytes` is a positive multiple of the granule, here and below.
   virtual std::optional<Placed> place(std::uint64_t bytes) = 0;
@@ -142,7 +142,7 @@ class MemoryPool {
   void give_region(const Region& region);
 
   std::uint64_t page() const { return page_; }
-  const PoolOptions& options() const { return options_; }
+  const MemoryPoolOptions& options() const { return options_; }
   // Nodes of books come from here and are used again.
   std::pmr::memory_resource* nodes() { return &nodes_; }
 
@@ -152,7 +152,7 @@ class MemoryPool {
   std::pmr::unsynchronized_pool_resource nodes_;
   std::string_view name_;
   PoolSource& source_;
-  PoolOptions options_;
+  MemoryPoolOptions options_;
   std::uint64_t page_;
   PoolStats stats_;
   std::pmr::map<std::uint64_t, std::uint64_t> opened_{&nodes_};  // address, bytes
@@ -162,7 +162,7 @@ struct MemoryPoolKind {
   std::string_view name;
   std::string_view summary;
   // `source` outlives the pool.
-  std::unique_ptr<MemoryPool> (*make)(PoolSource& source, const PoolOptions& options);
+  std::unique_ptr<MemoryPool> (*make)(PoolSource& source, const MemoryPoolOptions& options);
 };
 std::span<const MemoryPoolKind> pools();
 const MemoryPoolKind& default_pool();

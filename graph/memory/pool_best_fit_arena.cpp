@@ -4,8 +4,8 @@
 // Where none does, the arena grows, and that is where fragmentation would add up: the holes stay
 // reserved beside the new memory. So holes pay for growth: before memory is taken at one place,
 // free pages elsewhere are given back, as many as reserved memory would pass the most that blocks
-// have ever used at one time by more than a slack (a sixteenth, at least 1 MiB). Reserved memory is
-// thus bounded by what was live, whatever the order of requests (page borders of holes apart).
+// have ever used at one time by more than a slack (a sixteenth, at least 256 KiB). Reserved memory
+// is thus bounded by what was live, whatever the order of requests (page borders of holes apart).
 //
 // A hole has memory in its lower part, [address, backed), and none, "bare", in the rest, which is
 // in whole pages. The arena's top is the hole at the end of its address space. Where that is used
@@ -24,7 +24,7 @@ namespace {
 
 class BestFitArena final : public MemoryPool {
  public:
-  BestFitArena(PoolSource& source, const PoolOptions& options)
+  BestFitArena(PoolSource& source, const MemoryPoolOptions& options)
       : MemoryPool("best-fit-arena", source, options) {}
 
  private:
@@ -60,7 +60,7 @@ class BestFitArena final : public MemoryPool {
 
   // How many holes are looked at where the best one would take a search: bounds the time.
   static constexpr std::size_t most_looks = 64;
-  static constexpr std::uint64_t least_slack = 1 << 20;
+  static constexpr std::uint64_t least_slack = 256 << 10;
 
   Chunks chunks_;
   std::vector<std::uint64_t> backed_;  // by chunk; where a hole's memory ends
@@ -234,7 +234,8 @@ void BestFitArena::release_unused() {
 
 }  // namespace
 
-std::unique_ptr<MemoryPool> make_best_fit_arena(PoolSource& source, const PoolOptions& options) {
+std::unique_ptr<MemoryPool> make_best_fit_arena(PoolSource& source,
+                                                const MemoryPoolOptions& options) {
   return std::make_unique<BestFitArena>(source, options);
 }
 

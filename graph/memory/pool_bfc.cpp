@@ -14,7 +14,7 @@ enum class Growth : std::uint8_t { next_power_of_two, as_requested };
 
 class Bfc final : public RegionPool {
  public:
-  Bfc(std::string_view name, Growth growth, PoolSource& source, const PoolOptions& options)
+  Bfc(std::string_view name, Growth growth, PoolSource& source, const MemoryPoolOptions& options)
       : RegionPool(name, source, options), growth_(growth) {}
 
  private:
@@ -58,11 +58,12 @@ class Bfc final : public RegionPool {
 
 }  // namespace
 
-std::unique_ptr<MemoryPool> make_bfc(PoolSource& source, const PoolOptions& options) {
+std::unique_ptr<MemoryPool> make_bfc(PoolSource& source, const MemoryPoolOptions& options) {
   return std::make_unique<Bfc>("bfc", Growth::next_power_of_two, source, options);
 }
 
-std::unique_ptr<MemoryPool> make_bfc_as_requested(PoolSource& source, const PoolOptions& options) {
+std::unique_ptr<MemoryPool> make_bfc_as_requested(PoolSource& source,
+                                                  const MemoryPoolOptions& options) {
   return std::make_unique<Bfc>("bfc-as-requested", Growth::as_requested, source, options);
 }
 

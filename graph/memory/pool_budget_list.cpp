@@ -12,7 +12,7 @@ namespace {
 
 class BudgetList final : public CachePool {
  public:
-  BudgetList(PoolSource& source, const PoolOptions& options)
+  BudgetList(PoolSource& source, const MemoryPoolOptions& options)
       : CachePool("budget-list", source, options) {}
 
  private:
@@ -36,7 +36,7 @@ class BudgetList final : public CachePool {
 
 }  // namespace
 
-std::unique_ptr<MemoryPool> make_budget_list(PoolSource& source, const PoolOptions& options) {
+std::unique_ptr<MemoryPool> make_budget_list(PoolSource& source, const MemoryPoolOptions& options) {
   return std::make_unique<BudgetList>(source, options);
 }
 

@@ -9,13 +9,14 @@ namespace {
 
 class ExactShapeCache final : public CachePool {
  public:
-  ExactShapeCache(PoolSource& source, const PoolOptions& options)
+  ExactShapeCache(PoolSource& source, const MemoryPoolOptions& options)
       : CachePool("exact-shape-cache", source, options) {}
 };
 
 }  // namespace
 
-std::unique_ptr<MemoryPool> make_exact_shape_cache(PoolSource& source, const PoolOptions& options) {
+std::unique_ptr<MemoryPool> make_exact_shape_cache(PoolSource& source,
+                                                   const MemoryPoolOptions& options) {
   return std::make_unique<ExactShapeCache>(source, options);
 }
 

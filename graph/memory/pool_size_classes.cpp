@@ -12,7 +12,7 @@ namespace {
 class SizeClasses final : public CachePool {
  public:
   SizeClasses(std::string_view name, std::uint64_t steps, PoolSource& source,
-              const PoolOptions& options)
+              const MemoryPoolOptions& options)
       : CachePool(name, source, options), steps_(steps) {}
 
  private:
@@ -26,11 +26,13 @@ class SizeClasses final : public CachePool {
 
 }  // namespace
 
-std::unique_ptr<MemoryPool> make_size_classes(PoolSource& source, const PoolOptions& options) {
+std::unique_ptr<MemoryPool> make_size_classes(PoolSource& source,
+                                              const MemoryPoolOptions& options) {
   return std::make_unique<SizeClasses>("size-classes", 4, source, options);
 }
 
-std::unique_ptr<MemoryPool> make_power_of_two(PoolSource& source, const PoolOptions& options) {
+std::unique_ptr<MemoryPool> make_power_of_two(PoolSource& source,
+                                              const MemoryPoolOptions& options) {
   return std::make_unique<SizeClasses>("power-of-two", 1, source, options);
 }
 

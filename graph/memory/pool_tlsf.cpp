@@ -14,7 +14,7 @@ namespace {
 
 class Tlsf final : public RegionPool {
  public:
-  Tlsf(PoolSource& source, const PoolOptions& options) : RegionPool("tlsf", source, options) {
+  Tlsf(PoolSource& source, const MemoryPoolOptions& options) : RegionPool("tlsf", source, options) {
     for (auto& row : heads_) row.fill(no_chunk);
   }
 
@@ -89,7 +89,7 @@ class Tlsf final : public RegionPool {
 
 }  // namespace
 
-std::unique_ptr<MemoryPool> make_tlsf(PoolSource& source, const PoolOptions& options) {
+std::unique_ptr<MemoryPool> make_tlsf(PoolSource& source, const MemoryPoolOptions& options) {
   return std::make_unique<Tlsf>(source, options);
 }
 

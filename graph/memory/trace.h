@@ -29,9 +29,9 @@ struct MemoryTrace {
   std::vector<TraceBlock> blocks;  // in the order in which they are allocated
   std::vector<TraceEvent> events;  // a block is freed at most once, after it was allocated
   std::vector<std::size_t> runs;   // where each run begins in `events`
+  std::uint64_t last_run = 0;      // its number in the file
 
   std::span<const TraceEvent> run(std::size_t r) const;
-  bool operator==(const MemoryTrace&) const = default;
 };
 
 // Events that a trace may have.

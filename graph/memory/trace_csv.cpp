@@ -43,6 +43,7 @@ class TraceReader {
     if (run < last_run_) return rows_.wrong(cat("run ", run, " after run ", last_run_));
     if (run > last_run_) trace_.runs.push_back(trace_.events.size());
     last_run_ = run;
+    trace_.last_run = static_cast<std::uint64_t>(run);
     QUERN_ASSIGN(const std::int64_t id,
                  rows_.integer(id_, 0, std::numeric_limits<std::int64_t>::max()));
     const std::string_view event = rows_.cell(event_);
