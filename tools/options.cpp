@@ -350,7 +350,8 @@ Verb profile_row(ProfileArgs& a) {
 Rows trace_rows(PlanArgs& a) {
   return {{.names = "--pools",
            .value = "NAME",
-           .help = "plays a trace to this pool, or to all; --capacity limits what it may reserve",
+           .help = "plays a trace, or a run of the model, to this pool or to all; --capacity "
+                   "limits what a pool may reserve",
            .target = &a.pools},
           {.names = "--runs",
            .value = "FILE",

@@ -7,6 +7,8 @@
 #include "graph/memory/trace.h"
 #include "graph/text_util.h"
 #include "tools/json.h"
+#include "tools/opened.h"
+#include "tools/record_trace.h"
 
 namespace quern::tools {
 namespace {
@@ -34,7 +36,19 @@ Result<std::vector<const MemoryPoolKind*>> chosen_pools(const std::string& name)
   return Status(Code::invalid_argument, cat("no pool '", shown(name), "'; there is:", list));
 }
 
-Result<MemoryTrace> read_trace(const PlanArgs& args) {
+bool is_csv(const std::string& path) {
+  return path.ends_with(".csv") || path.ends_with(".CSV");
+}
+
+// Of a model: one run with the inputs of `args`.
+Result<MemoryTrace> trace_of_model(const PlanArgs& args, const Console& console) {
+  QUERN_ASSIGN(const Opened o, open_model(args.model, args.inputs, args.device));
+  note_generated(o, console);
+  return traced_run(*o.session);
+}
+
+Result<MemoryTrace> read_trace(const PlanArgs& args, const Console& console) {
+  if (!is_csv(args.model) && args.runs.empty()) return trace_of_model(args, console);
   QUERN_ASSIGN(const std::string text, read_file(args.model));
   if (args.runs.empty()) {
     auto trace = read_trace_csv(text);
@@ -157,7 +171,7 @@ Result<ExitCode> plan_pools(const PlanArgs& args, const Console& console) {
                   cat("--page ", args.page, ": wanted a power of two from ", MemoryPool::granule));
   QUERN_ASSIGN(const std::vector<const MemoryPoolKind*> kinds, chosen_pools(args.pools));
   QUERN_ASSIGN(const Strategy* strategy, static_strategy(args));
-  QUERN_ASSIGN(const MemoryTrace trace, read_trace(args));
+  QUERN_ASSIGN(const MemoryTrace trace, read_trace(args, console));
   const StaticPeak peak = static_peak(trace, *strategy, {.seconds = args.time_limit});
   std::vector<PoolRow> rows;
   for (const MemoryPoolKind* kind : kinds) rows.push_back(play(*kind, trace, args));

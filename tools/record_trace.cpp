@@ -4,26 +4,11 @@
 #include <filesystem>
 #include <fstream>
 
-#include "graph/memory/trace.h"
 #include "graph/text_util.h"
 #include "tools/json.h"
 
 namespace quern::tools {
 namespace {
-
-MemoryTrace trace_of(const std::vector<Session::MemoryEvent>& events) {
-  MemoryTrace trace{.runs = {0}};
-  for (const Session::MemoryEvent& e : events) {
-    const auto block = static_cast<std::uint32_t>(e.buffer);
-    if (e.kind == Session::MemoryEvent::Kind::free) {
-      trace.events.push_back({TraceEvent::Kind::free, block});
-      continue;
-    }
-    trace.blocks.push_back({e.bytes, e.alignment});
-    trace.events.push_back({TraceEvent::Kind::allocate, block});
-  }
-  return trace;
-}
 
 // The number of the run after the last one in the file; nothing: there is no file, or an empty one.
 Result<std::optional<std::uint64_t>> next_run(const std::string& path) {
@@ -39,15 +24,27 @@ Result<std::optional<std::uint64_t>> next_run(const std::string& path) {
 
 }  // namespace
 
+Result<MemoryTrace> traced_run(Session& session) {
+  QUERN_ASSIGN(const auto events, session.trace_memory());
+  MemoryTrace trace{.runs = {0}};
+  for (const Session::MemoryEvent& e : events) {
+    const bool begins = e.kind == Session::MemoryEvent::Kind::allocate;
+    if (begins) trace.blocks.push_back({e.bytes, e.alignment});
+    trace.events.push_back({begins ? TraceEvent::Kind::allocate : TraceEvent::Kind::free,
+                            static_cast<std::uint32_t>(e.buffer)});
+  }
+  return trace;
+}
+
 Status record_trace(Session& session, const std::string& path, const Console& console) {
   if (path.empty()) return {};
   QUERN_ASSIGN(const auto next, next_run(path));
-  QUERN_ASSIGN(const auto events, session.trace_memory());
+  QUERN_ASSIGN(const MemoryTrace trace, traced_run(session));
   std::ofstream file(path, std::ios::binary | std::ios::app);
-  file << write_trace_csv(trace_of(events), next.value_or(0), !next);
+  file << write_trace_csv(trace, next.value_or(0), !next);
   file.close();
   if (!file) return {Code::invalid_argument, cat("cannot write '", shown(path, 200), "'")};
-  console.note(cat("run ", next.value_or(0), " with ", events.size(), " events is in '",
+  console.note(cat("run ", next.value_or(0), " with ", trace.events.size(), " events is in '",
                    shown(path, 200), "'"));
   return {};
 }

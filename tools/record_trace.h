@@ -6,12 +6,15 @@
 
 #include <quern/session.h>
 
+#include "graph/memory/trace.h"
 #include "tools/console.h"
 
 namespace quern::tools {
 
-// Nothing when `path` is empty. Otherwise runs once more, as the run after those in the file; the
-// session's outputs are void afterwards.
+// What a run of the session allocates; its outputs are void afterwards.
+Result<MemoryTrace> traced_run(Session& session);
+
+// Nothing when `path` is empty. Otherwise a traced run, appended to those in the file.
 Status record_trace(Session& session, const std::string& path, const Console& console);
 
 }  // namespace quern::tools
