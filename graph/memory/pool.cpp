@@ -14,6 +14,7 @@ constexpr MemoryPoolKind table[] = {
     // the default first
     {"best-fit-arena", "one arena that grows in place, best fit; holes pay for its growth",
      make_best_fit_arena},
+    {"best-fit-arena-kept", "the same, but holes stay reserved", make_kept_best_fit_arena},
     {"bfc", "best fit in regions that grow to the next power of two", make_bfc},
     {"bfc-as-requested", "best fit in regions as large as the request", make_bfc_as_requested},
     {"tlsf", "two-level segregated fit: constant time", make_tlsf},

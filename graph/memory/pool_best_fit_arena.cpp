@@ -7,6 +7,9 @@
 // have ever used at one time by more than a slack (a sixteenth, at least 256 KiB). Reserved memory
 // is thus bounded by what was live, whatever the order of requests (page borders of holes apart).
 //
+// The kept arena, which is ggml's rule, does without: for memory of which no part can be given
+// back.
+//
 // A hole has memory in its lower part, [address, backed), and none, "bare", in the rest, which is
 // in whole pages. The arena's top is the hole at the end of its address space. Where that is used
 // up, or the system has no such stretch of addresses, there are several arenas.
@@ -22,10 +25,13 @@
 namespace quern {
 namespace {
 
+enum class Holes : std::uint8_t { pay, stay };
+
 class BestFitArena final : public MemoryPool {
  public:
-  BestFitArena(PoolSource& source, const MemoryPoolOptions& options)
-      : MemoryPool("best-fit-arena", source, options) {}
+  BestFitArena(std::string_view name, Holes holes, PoolSource& source,
+               const MemoryPoolOptions& options)
+      : MemoryPool(name, source, options), rule_(holes) {}
 
  private:
   std::optional<Placed> place(std::uint64_t bytes) override;
@@ -62,6 +68,7 @@ class BestFitArena final : public MemoryPool {
   static constexpr std::size_t most_looks = 64;
   static constexpr std::uint64_t least_slack = 256 << 10;
 
+  Holes rule_;
   Chunks chunks_;
   std::vector<std::uint64_t> backed_;  // by chunk; where a hole's memory ends
   std::vector<std::uint32_t> tops_;    // the last chunk of each address space
@@ -136,7 +143,7 @@ bool BestFitArena::back(std::uint32_t hole, std::uint64_t end) {
   const std::uint64_t to = std::min(page_up(end), bare_end(hole));
   if (end <= from || to <= from) return true;
   leave(hole);  // other holes pay
-  pay(to - from, end - chunks_[hole].address);
+  if (rule_ == Holes::pay) pay(to - from, end - chunks_[hole].address);
   const bool done = commit(from, to - from);
   if (done) set_backed(hole, to);
   enter(hole);
@@ -236,7 +243,12 @@ void BestFitArena::release_unused() {
 
 std::unique_ptr<MemoryPool> make_best_fit_arena(PoolSource& source,
                                                 const MemoryPoolOptions& options) {
-  return std::make_unique<BestFitArena>(source, options);
+  return std::make_unique<BestFitArena>("best-fit-arena", Holes::pay, source, options);
+}
+
+std::unique_ptr<MemoryPool> make_kept_best_fit_arena(PoolSource& source,
+                                                     const MemoryPoolOptions& options) {
+  return std::make_unique<BestFitArena>("best-fit-arena-kept", Holes::stay, source, options);
 }
 
 }  // namespace quern

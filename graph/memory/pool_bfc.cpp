@@ -2,6 +2,7 @@
 // Best fit with coalescing, after the rules of ONNX Runtime's and TensorFlow's arenas: a chunk is
 // cut when it is at least twice as large as the request or more than 128 MiB would be left over,
 // and a new region is the next power of two, or as large as the request.
+#include <algorithm>
 #include <set>
 
 #include "graph/memory/pools.h"
@@ -20,6 +21,7 @@ class Bfc final : public RegionPool {
  private:
   static constexpr std::uint64_t unit = 256;
   static constexpr std::uint64_t first_region = 1 << 20;
+  static constexpr std::uint64_t largest_region = std::uint64_t{1} << 60;
   static constexpr std::uint64_t worth_a_split = 128 << 20;
 
   void enter(std::uint32_t id) override { free_.emplace(chunks()[id].bytes, id); }
@@ -41,14 +43,14 @@ class Bfc final : public RegionPool {
   std::uint64_t region_bytes(std::uint64_t bytes) const override {
     if (growth_ == Growth::as_requested) return bytes;
     std::uint64_t size = next_region_;
-    while (size < bytes) size *= 2;
-    return size;
+    while (size < bytes && size < largest_region) size *= 2;
+    return std::max(size, bytes);
   }
 
   // One that had to be larger than its turn is a turn ahead.
   void on_region(std::uint64_t bytes) override {
     if (growth_ == Growth::next_power_of_two)
-      next_region_ = bytes == next_region_ ? 2 * bytes : bytes;
+      next_region_ = std::min(bytes == next_region_ ? 2 * bytes : bytes, largest_region);
   }
 
   Growth growth_;

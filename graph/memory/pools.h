@@ -8,6 +8,8 @@ namespace quern {
 
 std::unique_ptr<MemoryPool> make_best_fit_arena(PoolSource& source,
                                                 const MemoryPoolOptions& options);
+std::unique_ptr<MemoryPool> make_kept_best_fit_arena(PoolSource& source,
+                                                     const MemoryPoolOptions& options);
 std::unique_ptr<MemoryPool> make_bfc(PoolSource& source, const MemoryPoolOptions& options);
 std::unique_ptr<MemoryPool> make_bfc_as_requested(PoolSource& source,
                                                   const MemoryPoolOptions& options);

@@ -66,7 +66,8 @@ StaticPeak static_peak(const MemoryTrace& trace, const Strategy& strategy,
   each.seconds /= static_cast<double>(std::max<std::size_t>(distinct.size(), 1));
   for (const auto& [words, run] : distinct) {
     const MemoryProblem problem = problem_of_run(trace, run);
-    if (!check(problem).ok()) continue;  // more bytes than there are numbers: no plan has them
+    if (!check(problem).ok())  // more bytes than there are numbers
+      return {std::numeric_limits<std::uint64_t>::max(), distinct.size(), true};
     const std::uint64_t bound = lower_bound(problem);
     if (bound <= peak.bytes && problem.intervals.size() > most_planned) continue;
     const bool is_planned = problem.intervals.size() <= most_planned;

@@ -195,7 +195,7 @@ TEST(SessionPool, ThatIsUnknownIsNamed) {
   ASSERT_FALSE(compiled);
   EXPECT_EQ(compiled.error().code(), Code::not_found);
   EXPECT_THAT(std::string(compiled.error().message()),
-              AllOf(HasSubstr("no pool 'swimming'"), HasSubstr("best-fit-arena, bfc")));
+              AllOf(HasSubstr("no pool 'swimming'"), HasSubstr("best-fit-arena, best-fit-arena-kept, bfc")));
 }
 
 // The limit is met by what depends on data, too, and a smaller run goes on.

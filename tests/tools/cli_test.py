@@ -323,7 +323,7 @@ class Other(Cli):
         self.assertEqual(pathlib.Path(other).read_text(), "hello\n")
         self.assertIn("best-fit-arena:", self.quern("plan", trace, "--pools", "nope", code=2).stderr)
         self.assertIn("power of two", self.quern("plan", trace, "--page", "100", code=2).stderr)
-        self.assertIn("best-fit-arena, bfc", self.quern("run", path, "--pool", "nope", code=2).stderr)
+        self.assertIn("best-fit-arena, best-fit-arena-kept, bfc", self.quern("run", path, "--pool", "nope", code=2).stderr)
         self.quern("run", path, "--record-trace", self.folder / "none" / "t.csv", code=2)
 
     def test_plan_of_lifetimes_by_shape(self):

@@ -274,6 +274,23 @@ TEST_P(EveryPool, AnswersHostileRequests) {
   check_books();
 }
 
+// More than there are addresses, with every size on the way there.
+TEST_P(EveryPool, EndsWithTheAddresses) {
+  open(4096);
+  std::size_t got = 0;
+  for (int round = 0; round < 10; ++round) {
+    for (int log2 = 40; log2 <= 60; ++log2)
+      for (const std::uint64_t alignment : {std::uint64_t{64}, std::uint64_t{1} << (log2 - 1)})
+        got += allocate((std::uint64_t{1} << log2) - 64 * static_cast<unsigned>(round), alignment);
+    check_books();
+  }
+  EXPECT_GT(got, 20U);
+  EXPECT_LT(got, 420U);
+  while (!live_.empty()) free(0);
+  pool_->trim();
+  EXPECT_EQ(pool_->stats().now.reserved, 0U);
+}
+
 TEST_P(EveryPool, UsesABlockAgain) {
   open();
   for (int i = 0; i < 100; ++i) {

@@ -140,6 +140,14 @@ TEST(StaticPeak, TakesRunsByThemselves) {
   EXPECT_EQ(problem_of_run(trace, 2).intervals[0].first, 0);
 }
 
+TEST(StaticPeak, SaysWhenNothingCanHoldIt) {
+  std::string text = "run,event,id,bytes\n";
+  for (int i = 0; i < 20; ++i) text += cat("0,alloc,", i, ",", std::uint64_t{1} << 60, "\n");
+  const StaticPeak peak = static_peak(read_trace_csv(text).value(), default_strategy(), {});
+  EXPECT_TRUE(peak.is_bound);
+  EXPECT_EQ(peak.bytes, std::numeric_limits<std::uint64_t>::max());
+}
+
 TEST(Replay, CountsAndStops) {
   const MemoryTrace trace = read_trace_csv(two_runs).value();
   InventedSource source;
