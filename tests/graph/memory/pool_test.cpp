@@ -26,6 +26,7 @@ class WatchedSource final : public PoolSource {
     EXPECT_EQ(bytes % page_, 0U);
     if (bytes > most_addresses) return std::nullopt;
     const auto address = inventor_.open(bytes);
+    ++opened;
     if (address) open_[*address] = bytes;
     return address;
   }
@@ -76,6 +77,7 @@ class WatchedSource final : public PoolSource {
   }
   bool is_empty() const { return open_.empty() && memory_.empty(); }
 
+  int opened = 0;    // times
   int refusals = 0;  // the so-manieth commit from now on is refused
   std::uint64_t most_addresses = std::numeric_limits<std::uint64_t>::max();  // of one open()
 
@@ -362,6 +364,15 @@ TEST_P(BestFitArenaTest, GrowsTheLastBlockInPlace) {
   check_books();
 }
 
+// The top is found behind more holes than are looked at.
+TEST_P(BestFitArenaTest, KeepsToOneStretchOfAddresses) {
+  open(4096);
+  for (int i = 0; i < 600; ++i) ASSERT_TRUE(allocate(64 << 10));
+  for (std::size_t i = 0; i < 300; ++i) free(i);  // the last takes the place of the freed one
+  for (int i = 0; i < 10; ++i) ASSERT_TRUE(allocate(mib));
+  EXPECT_EQ(source_->opened, 1);
+}
+
 TEST(BfcPool, GrowsByPowersOfTwoAndCutsLargeChunks) {
   InventedSource source;
   const auto pool = find_pool("bfc")->make(source, {});
@@ -396,6 +407,16 @@ TEST(SizeClassPools, RoundUp) {
   EXPECT_EQ(used("size-classes", 1025), 1280U);
   EXPECT_EQ(used("power-of-two", 1025), 2048U);
   EXPECT_EQ(used("exact-shape-cache", 1025), 1088U);
+}
+
+TEST(ExactShapeCache, LeavesOtherSizesAlone) {
+  InventedSource source;
+  const auto pool = find_pool("exact-shape-cache")->make(source, {});
+  const PoolBlock large = pool->allocate(1024).value();
+  pool->free(large);
+  const PoolBlock small = pool->allocate(512).value();
+  EXPECT_EQ(small.used, 512U);
+  EXPECT_EQ(pool->allocate(1024).value().address, large.address);
 }
 
 TEST(BudgetListPool, HandsOutWholeBlocksAndDropsTheSmallest) {
