@@ -297,6 +297,8 @@ PlanInfo Session::plan_info() const {
   info.weight_bytes = impl_->executable->impl().weights->bytes();
   info.memory = memory_need(impl_->runner.chain(), impl_->inputs, info.weight_bytes,
                             impl_->executable->impl().pool);
+  // What earlier shapes needed stays until it is trimmed.
+  info.memory.arena = std::max(info.memory.arena, impl_->runner.arena_bytes());
   info.memory.pool = std::max(info.memory.pool, impl_->memory.peak_bytes());
   return info;
 }

@@ -91,6 +91,22 @@ TEST(MemoryContract, IsKnownWhenAModelIsCompiled) {
   EXPECT_FALSE(compile(testing::conv_model())->memory_need()) << "its dimensions are open";
 }
 
+TEST(MemoryContract, CountsWhatEarlierShapesNeeded) {
+  const auto session = session_of(compile(testing::conv_model()));
+  const Tensor large = pattern({4, 3, 64, 64});
+  const Tensor small = pattern({1, 3, 16, 16});
+  must(session->set_input(0, large.view()));
+  must(session->run());
+  must(session->set_input(0, small.view()));
+  must(session->run());
+  EXPECT_LE(held(*session), session->plan_info().memory.total());
+  const std::size_t before = session->plan_info().memory.total();
+  session->trim();
+  EXPECT_LT(session->plan_info().memory.total(), before);
+  must(session->run());
+  EXPECT_LE(held(*session), session->plan_info().memory.total());
+}
+
 // Loops and shapes of data say that they are not all known, and are afterwards.
 TEST(MemoryContract, OfWhatDependsOnDataHoldsAfterARun) {
   const Tensor x = pattern({64, 64});
@@ -195,7 +211,8 @@ TEST(SessionPool, ThatIsUnknownIsNamed) {
   ASSERT_FALSE(compiled);
   EXPECT_EQ(compiled.error().code(), Code::not_found);
   EXPECT_THAT(std::string(compiled.error().message()),
-              AllOf(HasSubstr("no pool 'swimming'"), HasSubstr("best-fit-arena, best-fit-arena-kept, bfc")));
+              AllOf(HasSubstr("no pool 'swimming'"),
+                    HasSubstr("best-fit-arena, best-fit-arena-kept, bfc")));
 }
 
 // The limit is met by what depends on data, too, and a smaller run goes on.
