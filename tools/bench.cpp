@@ -79,6 +79,8 @@ Result<Measurement> measure(const BenchArgs& args, const Console& console) {
 
 Result<ExitCode> bench_verb(const BenchArgs& args, const Console& console) {
   if (args.cold_sample) return cold_sample(args);
+  if (args.cold && !args.pool.record_trace.empty())
+    return Status(Code::invalid_argument, "--record-trace goes with warm runs, not with --cold");
   std::optional<Json> old_result;
   if (!args.compare.empty()) {
     QUERN_ASSIGN(old_result, read_json(args.compare));

@@ -23,7 +23,7 @@ struct CompileOptions {
   std::string pool;
   // Plans kept per executable, one a set of input shapes; the least recently used goes first.
   std::size_t max_plans = 32;
-  // Bytes that weights, arenas and plans of one session may take; 0: no limit.
+  // Bytes that weights, arena and pool of one session may take; 0: no limit.
   std::size_t memory_limit = 0;
   // Rewrites of the graph; off for bisecting.
   bool optimize = true;
