@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "engine/run_memory.h"
 
+#include <algorithm>
 #include <cstring>
 #include <unistd.h>
 
@@ -53,11 +54,9 @@ Status RunBlock::grow(std::size_t used, std::size_t bytes) {
   auto larger = pool.allocate(std::max(bytes, block_.bytes * 2));
   if (!larger) larger = pool.allocate(bytes);
   if (!larger) return std::move(larger).error();
-  RunBlock old = std::move(*this);
-  *this = RunBlock(*old.memory_, old.holds_);
-  block_ = *larger;
-  if (used) std::memcpy(data(), old.data(), used);
-  old.release();
+  const PoolBlock old = std::exchange(block_, *larger);
+  if (used) std::memcpy(data(), bytes_of(old), used);
+  pool.free(old);
   record();
   return {};
 }
@@ -70,12 +69,13 @@ void RunBlock::release() {
   recorded_ = MemoryRecorder::none;
 }
 
-// The block as it is now; what it was before has ended.
+// The block as it is now; what it was before ends.
 void RunBlock::record() {
   MemoryRecorder* const recorder = memory_->recorder;
   if (!recorder || holds_ == Holds::arena) return;
-  recorder->free(recorded_);
-  recorded_ = recorder->allocate(block_.bytes, MemoryPool::granule);
+  const MemoryRecorder::Id before =
+      std::exchange(recorded_, recorder->allocate(block_.bytes, MemoryPool::granule));
+  recorder->free(before);
 }
 
 }  // namespace quern

@@ -58,12 +58,13 @@ class RunBlock {
   Status grow(std::size_t used, std::size_t bytes);
   void release();
 
-  std::byte* data() const {
-    return reinterpret_cast<std::byte*>(block_.address);  // NOLINT: what a pool calls a number
-  }
+  std::byte* data() const { return bytes_of(block_); }
   std::size_t size() const { return block_.bytes; }
 
  private:
+  static std::byte* bytes_of(const PoolBlock& block) {
+    return reinterpret_cast<std::byte*>(block.address);  // NOLINT: what a pool calls a number
+  }
   bool holds_block() const { return block_.address != 0; }
   void swap(RunBlock& other) noexcept {
     std::swap(memory_, other.memory_);

@@ -14,7 +14,6 @@
 // in whole pages. The arena's top is the hole at the end of its address space. Where that is used
 // up, or the system has no such stretch of addresses, there are several arenas.
 #include <algorithm>
-#include <array>
 #include <set>
 #include <tuple>
 #include <vector>
@@ -158,12 +157,15 @@ void BestFitArena::pay(std::uint64_t bytes, std::uint64_t block_bytes) {
   const std::uint64_t most = most_used + std::max(most_used / 16, least_slack);
   const std::uint64_t wanted = s.now.reserved + bytes;
   std::uint64_t debt = wanted > most ? wanted - most : 0;
-  if (!debt) return;
-  std::array<std::uint32_t, most_looks> richest;
-  std::size_t count = 0;
-  for (auto at = holes_.rbegin(); at != holes_.rend() && count < richest.size(); ++at)
-    richest[count++] = std::get<2>(*at);
-  for (std::size_t i = 0; i < count && debt; ++i) debt -= std::min(debt, unback(richest[i], debt));
+  auto at = holes_.end();
+  for (std::size_t in_vain = 0; debt && at != holes_.begin() && in_vain < most_looks;) {
+    const std::uint64_t given = unback(std::get<2>(*--at), debt);
+    debt -= std::min(debt, given);
+    if (given)
+      at = holes_.end();  // the hole has moved
+    else
+      ++in_vain;
+  }
 }
 
 // Gives back whole pages from the end of the hole's backed part, at least `bytes` if there are so

@@ -331,18 +331,30 @@ INSTANTIATE_TEST_SUITE_P(Pools, BestFitArenaTest, ::testing::Values(find_pool("b
 
 // Whatever the requests are, reserved memory stays near the most that was in use.
 TEST_P(BestFitArenaTest, IsBoundedByWhatWasLive) {
-  for (unsigned seed = 0; seed < 20; ++seed) {
+  const auto play_bounded = [&](unsigned seed, int events, std::size_t live, std::uint64_t bytes) {
     open(64);
     std::mt19937 random(seed);
-    for (int i = 0; i < 3000; ++i) {
-      if (live_.size() > 30 || (random() % 2 && !live_.empty()))
+    for (int i = 0; i < events; ++i) {
+      if (live_.size() > live || (random() % 2 && !live_.empty()))
         free(random() % live_.size());
       else
-        ASSERT_TRUE(allocate(random() % (8 * mib)));
+        ASSERT_TRUE(allocate(random() % bytes));
       const PoolStats& s = pool_->stats();
       ASSERT_LE(s.most.reserved, s.most.used + std::max(s.most.used / 16, mib / 4));
     }
-  }
+  };
+  for (unsigned seed = 0; seed < 20; ++seed) play_bounded(seed, 3000, 30, 8 * mib);
+  play_bounded(1, 8000, 10'000, 64 << 10);
+}
+
+// Many small holes pay for a large block.
+TEST_P(BestFitArenaTest, EveryHolePays) {
+  open(4096);
+  for (int i = 0; i < 2000; ++i) ASSERT_TRUE(allocate(8192));
+  for (std::size_t i = 2000; i >= 2; i -= 2) free(i - 2);
+  ASSERT_TRUE(allocate(8 * mib));
+  const PoolStats& s = pool_->stats();
+  EXPECT_LE(s.most.reserved, s.most.used + s.most.used / 16 + 4096);
 }
 
 TEST_P(BestFitArenaTest, TrimLeavesWhatIsUsed) {
