@@ -33,7 +33,7 @@ bool MappedSource::commit(std::uint64_t address, std::uint64_t bytes) {
 
 // A new mapping in the old one's place also ends what the system counts as promised.
 void MappedSource::decommit(std::uint64_t address, std::uint64_t bytes) {
-  ::mmap(pointer(address), bytes, PROT_NONE, no_memory_behind | MAP_FIXED, -1, 0);
+  (void)::mmap(pointer(address), bytes, PROT_NONE, no_memory_behind | MAP_FIXED, -1, 0);
 }
 
 }  // namespace quern

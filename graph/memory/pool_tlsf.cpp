@@ -33,7 +33,7 @@ class Tlsf final : public RegionPool {
 
   // The list that a chunk of so many bytes, at least the granule, is in.
   static List list_of(std::uint64_t bytes) {
-    const int power = std::bit_width(bytes) - 1;
+    const int power = static_cast<int>(std::bit_width(bytes)) - 1;
     return {power, static_cast<int>(bytes >> (power - steps_log2)) - steps};
   }
 

@@ -6,8 +6,7 @@
 #include <sys/resource.h>
 #include <vector>
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
+#include "tests/engine/engine_test.h"
 
 namespace quern {
 namespace {
@@ -112,11 +111,8 @@ TEST(RunMemoryDeathTest, LivesWithFewAddresses) {
     const Status status = block.reserve(std::size_t{2} << 30);
     std::_Exit(fits && status.code() == Code::out_of_memory ? 0 : 1);
   };
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-  GTEST_SKIP() << "a sanitizer wants the addresses for itself";
-#else
+  if (testing::sanitized) GTEST_SKIP() << "a sanitizer wants the addresses for itself";
   EXPECT_EXIT(few_addresses(), ::testing::ExitedWithCode(0), "");
-#endif
 }
 
 }  // namespace
