@@ -70,10 +70,10 @@ COMPUTE evaluate(COMPUTE p, COMPUTE q, COMPUTE r) {
     case MUL: return p * q;
     case DIV: return quotient(p, q);
     case MOD: {
-      const COMPUTE m = q == 0l ? 0l : remainder(p, q);
+      if (q == 0l) return 0l;
       // Of the divisor's sign.
-      if (m > 0l && q < 0l || m < 0l && q > 0l) return m + q;
-      return m;
+      const COMPUTE m = remainder(p, q);
+      return m != 0l && (m ^ q) < 0l ? m + q : m;
     }
     case FMOD: return q == 0l ? 0l : remainder(p, q);
     case MIN: return min(p, q);
