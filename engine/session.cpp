@@ -287,6 +287,8 @@ PlanInfo Session::plan_info() const {
     for (const cpu::Step& s : p.steps) info.steps.push_back(describe(s));
     info.arena_bytes += p.arena_bytes;
     info.arena_lower_bound += lower_bound(p.memory_problem);
+    info.plain_lower_bound += p.plain_bound;
+    info.order_is_optimal &= p.order_is_optimal;
     describe_buffers(p, segment++, info);
   }
   info.weight_bytes = impl_->executable->impl().weights->bytes();

@@ -53,9 +53,13 @@ Result<Opened> open_model(const std::string& path, const InputArgs& inputs,
   QUERN_ASSIGN(o.inputs,
                make_inputs(model.inputs(), model.metadata(), inputs, options.default_crop));
   watch.lap();
+  CompileOptions compile;
+  compile.threads = device.threads;
+  compile.strategy = options.strategy;
+  compile.order = options.order;
+  compile.alias = options.alias;
   QUERN_ASSIGN(o.executable,
-               Executable::compile(std::move(model), std::move(opened_device),
-                                   {.threads = device.threads, .strategy = options.strategy}));
+               Executable::compile(std::move(model), std::move(opened_device), compile));
   o.phases.compile_ms = watch.lap();
   QUERN_ASSIGN(o.session, Session::create(o.executable));
   QUERN_ASSIGN(o.outputs, request_outputs(*o.session, options.outputs));

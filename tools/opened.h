@@ -43,6 +43,8 @@ struct OpenOptions {
   std::string strategy;
   std::vector<std::string> outputs;  // names; empty: all
   double default_crop = 1;
+  bool order = true;  // as in CompileOptions
+  bool alias = true;
 };
 
 // A model ready to run; `inputs` stay bound.

@@ -362,6 +362,18 @@ Verb plan_row(PlanArgs& a) {
                        .value = "N",
                        .help = "alignment of every buffer, in bytes",
                        .target = &a.align});
+  v.options.push_back({.names = "--order",
+                       .value = "on|off",
+                       .help = "whether a model's kernels may run in another order than its own, "
+                               "where that lowers the bound; by default on",
+                       .target = &a.order,
+                       .choices = {"on", "off"}});
+  v.options.push_back({.names = "--alias",
+                       .value = "on|off",
+                       .help = "whether results are made in their place in a larger tensor, where "
+                               "that does not raise the bound; by default on",
+                       .target = &a.alias,
+                       .choices = {"on", "off"}});
   v.options.push_back({.names = "--assert-peak",
                        .value = "B",
                        .help = "exit code 1 if the best plan takes more than B bytes",

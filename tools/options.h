@@ -101,6 +101,8 @@ struct PlanArgs {
   double time_limit = 1;       // seconds
   std::uint64_t align = 0;     // 0: as it is
   std::uint64_t assert_peak = 0;
+  std::string order = "on";
+  std::string alias = "on";
   std::string svg;
   std::string html;
   std::string csv;

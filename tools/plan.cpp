@@ -46,7 +46,8 @@ Result<Subject> read_subject(const PlanArgs& args) {
 }
 
 Result<Subject> compile_subject(const PlanArgs& args, const Console& console) {
-  QUERN_ASSIGN(Opened o, open_model(args.model, args.inputs, args.device));
+  QUERN_ASSIGN(Opened o, open_model(args.model, args.inputs, args.device,
+                                    {.order = args.order == "on", .alias = args.alias == "on"}));
   note_generated(o, console);
   // What depends on data is planned when a run gets there.
   if (const Status status = o.session->run(); !status.ok())
@@ -155,6 +156,8 @@ Json report_json(const PlanArgs& args, const Subject& s, const std::vector<Row>&
   j["segments"] = s.problems.size();
   j["kernels"] = s.model.steps.size();
   j["compile_and_plan_ms"] = s.compile_ms;
+  j["plain_lower_bound"] = s.model.plain_lower_bound;
+  j["order_is_optimal"] = s.model.order_is_optimal;
   j["lower_bound"] = best_bound(rows);
   j["best"] = best_of(rows).strategy;
   j["strategies"] = Json::array();

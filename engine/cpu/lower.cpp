@@ -6,6 +6,7 @@
 
 #include "engine/cpu/constants.h"
 #include "engine/cpu/views.h"
+#include "graph/memory/step_graph.h"
 #include "graph/text.h"
 #include "graph/text_util.h"
 #include "kernels/copy.h"
@@ -23,8 +24,6 @@ struct Buffer {
   const std::byte* constant = nullptr;
   std::size_t bytes = 0;
   std::int64_t readers = 0;  // uses still to come of all values that lie here
-  std::int64_t first = -1;   // steps
-  std::int64_t last = -1;
   std::string name;
 };
 
@@ -35,6 +34,14 @@ struct Place {
   TensorDesc desc;
 
   bool present() const { return buffer != no_buffer; }
+};
+
+// A step's operands and what its kernel allows of them, until buffers have places.
+struct Pending {
+  std::vector<Place> inputs;
+  std::vector<Place> outputs;
+  std::vector<StepGraph::Share> shares;
+  bool only_copies = false;
 };
 
 // "c16" for blocks of channels, "channels last", "" for row-major; for people.
@@ -81,7 +88,6 @@ class Lowering {
     return static_cast<BufferId>(buffers_.size() - 1);
   }
   std::vector<Place>& places(ValueId v) { return places_[index(v)]; }
-  std::int64_t step() const { return static_cast<std::int64_t>(program_->steps.size()); }
   TensorType type_of(ValueId v) const { return {g_.type(v).dtype, *g_.type(v).shape()}; }
 
   bool is_constant(NodeId id) const {
@@ -141,7 +147,7 @@ class Lowering {
     s.scratch_bytes = choice.scratch_bytes;
     const std::array inputs = {from};
     const std::array outputs = {copy};
-    append(std::move(s), inputs, outputs);
+    append(std::move(s), inputs, outputs, choice);
     places(v).push_back(copy);
     return copy;
   }
@@ -165,12 +171,6 @@ class Lowering {
 
   // ---- steps
 
-  void touch(BufferId b) {
-    Buffer& buffer = buffers_[b];
-    if (buffer.first < 0) buffer.first = step();
-    buffer.last = step();
-  }
-
   // Of the first operand and the first result, when one of them is not row-major.
   static std::string layouts_text(std::span<const Place> inputs, std::span<const Place> outputs) {
     const auto name = [](std::span<const Place> places) {
@@ -184,19 +184,34 @@ class Lowering {
   }
 
   // Buffers are resolved to operands once all are known; until then offsets wait in pending_.
-  void append(Step s, std::span<const Place> inputs, std::span<const Place> outputs) {
-    Pending p;
+  void append(Step s, std::span<const Place> inputs, std::span<const Place> outputs,
+              const KernelChoice& choice) {
     s.layouts = layouts_text(inputs, outputs);
-    for (const Place& place : inputs) {
-      p.inputs.push_back(place);
-      if (place.present()) touch(place.buffer);
-    }
-    for (const Place& place : outputs) {
-      p.outputs.push_back(place);
-      if (place.present()) touch(place.buffer);
-    }
+    Pending p{{inputs.begin(), inputs.end()}, {outputs.begin(), outputs.end()}, {}, false};
+    for (const Sharing& share : choice.sharing)
+      if (may_lie_over(p, share))
+        p.shares.push_back(
+            {p.inputs[share.input].buffer, p.outputs[share.output].buffer, false, 0});
+    for (const CopiedInput& copy : choice.copies)
+      if (is_whole(p.inputs[copy.input]))
+        p.shares.push_back({p.inputs[copy.input].buffer, p.outputs[0].buffer, true, copy.offset});
+    p.only_copies = !choice.copies.empty();
     program_->steps.push_back(std::move(s));
     pending_.push_back(std::move(p));
+  }
+
+  // The place is all of a buffer in the arena.
+  bool is_whole(const Place& place) const {
+    if (!place.present()) return false;
+    const Buffer& b = buffers_[place.buffer];
+    return b.base == Operand::Base::arena && place.offset == 0 && place.desc.bytes() == b.bytes;
+  }
+  // One buffer is both where the kernel demands it.
+  bool may_lie_over(const Pending& p, const Sharing& share) const {
+    const Place& in = p.inputs[share.input];
+    const Place& out = p.outputs[share.output];
+    return !share.required && out.present() && is_whole(in) && in.buffer != out.buffer &&
+           in.desc.bytes() == buffers_[out.buffer].bytes;
   }
 
   Status lower_node(NodeId id) {
@@ -370,13 +385,13 @@ class Lowering {
                          choice.output_layouts[i].strides.rank() == type.shape.rank();
       const TensorDesc desc{type.dtype, type.shape,
                             asked ? choice.output_layouts[i] : Layout::row_major(type.shape)};
-      outputs.push_back({output_buffer(id, request, choice, i, inputs, desc), 0, desc});
+      outputs.push_back({output_buffer(id, choice, i, inputs, desc), 0, desc});
     }
     Step s = describe(id, request, choice);
     s.kernel = std::move(choice.kernel);
     s.scratch_bytes = choice.scratch_bytes;
     if (g_.def(id).is(OpTrait::data_dependent)) mark_dynamic(n, s);
-    append(std::move(s), inputs, outputs);
+    append(std::move(s), inputs, outputs, choice);
     Place result = outputs.empty() ? Place() : outputs[0];
     for (std::size_t k = choice.post_ops_taken; k < n.post_ops.size(); ++k)
       QUERN_TRY(lower_post_op(id, n.post_ops[k], result));
@@ -408,20 +423,11 @@ class Lowering {
   // Whether anything but one operand of the current node still reads these bytes.
   bool read_elsewhere(const Place& place) const { return buffers_[place.buffer].readers > 1; }
 
-  // The bytes of an input that dies here, where the kernel allows or demands it; else new ones.
-  BufferId output_buffer(NodeId id, const KernelRequest& request, const KernelChoice& choice,
-                         std::size_t output, std::span<const Place> inputs,
-                         const TensorDesc& desc) {
-    for (const Sharing& s : choice.sharing) {
-      if (s.output != output) continue;
-      const Place& in = inputs[s.input];
-      if (s.required) return in.buffer;
-      if (!in.present() || !request.inputs[s.input].dies_here) continue;
-      const Buffer& buffer = buffers_[in.buffer];
-      if (buffer.base == Operand::Base::arena && in.offset == 0 && buffer.bytes == desc.bytes() &&
-          !read_elsewhere(in))
-        return in.buffer;
-    }
+  // The bytes of an input where the kernel demands it, else new ones.
+  BufferId output_buffer(NodeId id, const KernelChoice& choice, std::size_t output,
+                         std::span<const Place> inputs, const TensorDesc& desc) {
+    for (const Sharing& s : choice.sharing)
+      if (s.output == output && s.required) return inputs[s.input].buffer;
     return new_buffer(desc.bytes(), g_.value(g_.node(id).outputs[output]).name);
   }
 
@@ -466,12 +472,12 @@ class Lowering {
                        choice.output_layouts[0].strides.rank() == out.shape.rank();
     const TensorDesc desc{out.dtype, out.shape,
                           asked ? choice.output_layouts[0] : Layout::row_major(out.shape)};
-    const Place made{output_buffer(id, request, choice, 0, in, desc), 0, desc};
+    const Place made{output_buffer(id, choice, 0, in, desc), 0, desc};
     Step s = describe(id, request, choice);
     s.kernel = std::move(choice.kernel);
     s.scratch_bytes = choice.scratch_bytes;
     const std::array outputs = {made};
-    append(std::move(s), in, outputs);
+    append(std::move(s), in, outputs, choice);
     result = made;
     return {};
   }
@@ -489,7 +495,7 @@ class Lowering {
     s.scratch_bytes = choice.scratch_bytes;
     const std::array inputs = {from};
     const std::array outputs = {copy};
-    append(std::move(s), inputs, outputs);
+    append(std::move(s), inputs, outputs, choice);
     return copy;
   }
 
@@ -561,51 +567,67 @@ class Lowering {
     s.scratch_bytes = choice->scratch_bytes;
     const std::array inputs = {from};
     const std::array outputs = {to};
-    append(std::move(s), inputs, outputs);
+    append(std::move(s), inputs, outputs, *choice);
+  }
+
+  bool is_planned(BufferId b) const {
+    return buffers_[b].base == Operand::Base::arena || buffers_[b].base == Operand::Base::output;
+  }
+
+  // What the steps do with the buffers that are planned; other places are not its business.
+  StepGraph step_graph() const {
+    StepGraph g;
+    for (BufferId b = 0; b < buffers_.size(); ++b) {
+      StepGraph::Buffer& buffer = g.buffers.emplace_back();
+      if (!is_planned(b)) continue;
+      buffer.name = buffers_[b].name;
+      buffer.size = buffers_[b].bytes;
+      buffer.kept = buffers_[b].base == Operand::Base::output;
+    }
+    for (std::size_t i = 0; i < pending_.size(); ++i) {
+      StepGraph::Step& step = g.steps.emplace_back();
+      step.name = program_->steps[i].node;
+      step.scratch = program_->steps[i].scratch_bytes;
+      step.shares = pending_[i].shares;
+      step.only_copies = pending_[i].only_copies;
+      for (const Place& p : pending_[i].inputs)
+        if (p.present() && is_planned(p.buffer)) step.reads.push_back(p.buffer);
+      for (const Place& p : pending_[i].outputs)
+        if (p.present() && is_planned(p.buffer)) step.writes.push_back(p.buffer);
+      const auto operands = std::ranges::count_if(pending_[i].inputs, &Place::present);
+      if (static_cast<std::size_t>(operands) != step.reads.size()) step.only_copies = false;
+    }
+    return g;
   }
 
   Result<std::unique_ptr<Program>> plan_memory() {
-    MemoryProblem& problem = program_->memory_problem;
-    std::vector<std::size_t> interval_of(buffers_.size());
-    for (std::size_t i = 0; i < buffers_.size(); ++i) {
-      const Buffer& b = buffers_[i];
-      if (b.base != Operand::Base::arena && b.base != Operand::Base::output) continue;
-      interval_of[i] = problem.intervals.size();
-      const bool is_output = b.base == Operand::Base::output;
-      problem.intervals.push_back({.name = b.name,
-                                   .size = b.bytes,
-                                   .first = std::max<std::int64_t>(b.first, 0),
-                                   .end = is_output ? step() + 1 : b.last + 1});
-    }
-    std::vector<std::size_t> scratch_of(program_->steps.size());
-    for (std::size_t i = 0; i < program_->steps.size(); ++i) {
-      scratch_of[i] = problem.intervals.size();
-      const Step& s = program_->steps[i];
-      if (s.scratch_bytes)
-        problem.intervals.push_back({.name = "scratch of " + s.node,
-                                     .size = s.scratch_bytes,
-                                     .first = static_cast<std::int64_t>(i),
-                                     .end = static_cast<std::int64_t>(i) + 1});
-    }
+    const StepGraph graph = step_graph();
+    const ScheduleAnswer answer =
+        best_schedule(graph, {.order = options_.order, .alias = options_.alias});
+    const ScheduledMemory memory = memory_of(graph, answer.schedule);
+    program_->memory_problem = memory.problem;
+    program_->plain_bound = answer.plain_bound;
+    program_->order_is_optimal = answer.order_is_optimal;
+    QUERN_TRY(check(memory.problem));
     const Strategy& strategy = options_.strategy ? *options_.strategy : default_strategy();
-    QUERN_TRY(check(problem));
     // Steps, not time, end a search, so that a model has the same plan everywhere.
     constexpr PlanLimits limits{.seconds = 0.5, .steps = 20000};
-    program_->memory_plan = strategy.plan(problem, limits).plan;
-    QUERN_TRY(validate(problem, program_->memory_plan));
+    program_->memory_plan = strategy.plan(memory.problem, limits).plan;
+    QUERN_TRY(validate(memory.problem, program_->memory_plan));
     program_->arena_bytes = program_->memory_plan.size;
-    resolve_operands(interval_of, scratch_of);
+    resolve_operands(answer.schedule, memory);
+    keep_steps(memory.steps);
     return std::move(program_);
   }
 
-  void resolve_operands(std::span<const std::size_t> interval_of,
-                        std::span<const std::size_t> scratch_of) {
+  void resolve_operands(const Schedule& schedule, const ScheduledMemory& memory) {
     const auto& offsets = program_->memory_plan.offsets;
     const auto operand = [&](const Place& p) {
       if (!p.present()) return Operand{};
-      const Buffer& b = buffers_[p.buffer];
-      Operand o{b.base, b.index, p.offset, nullptr};
-      if (b.base == Operand::Base::arena) o.offset += offsets[interval_of[p.buffer]];
+      const Schedule::Lie lie = schedule.lies[p.buffer];
+      const Buffer& b = buffers_[lie.root];
+      Operand o{b.base, b.index, p.offset + lie.offset, nullptr};
+      if (b.base == Operand::Base::arena) o.offset += offsets[memory.interval_of[lie.root]];
       if (b.base == Operand::Base::constant) o.constant = b.constant + p.offset;
       return o;
     };
@@ -613,18 +635,20 @@ class Lowering {
       Step& s = program_->steps[i];
       for (const Place& p : pending_[i].inputs) s.inputs.push_back(operand(p));
       for (const Place& p : pending_[i].outputs) s.outputs.push_back(operand(p));
-      if (s.scratch_bytes) s.scratch_offset = offsets[scratch_of[i]];
+      if (s.scratch_bytes) s.scratch_offset = offsets[memory.scratch_of[i]];
     }
     program_->output_offsets.resize(g_.outputs().size());
     for (std::size_t i = 0; i < buffers_.size(); ++i)
       if (buffers_[i].base == Operand::Base::output)
-        program_->output_offsets[buffers_[i].index] = offsets[interval_of[i]];
+        program_->output_offsets[buffers_[i].index] = offsets[memory.interval_of[i]];
   }
 
-  struct Pending {
-    std::vector<Place> inputs;
-    std::vector<Place> outputs;
-  };
+  // In this order; the others have nothing to do.
+  void keep_steps(std::span<const std::uint32_t> order) {
+    std::vector<Step> steps;
+    for (std::uint32_t i : order) steps.push_back(std::move(program_->steps[i]));
+    program_->steps = std::move(steps);
+  }
 
   const Graph& g_;
   const LowerOptions& options_;
