@@ -272,7 +272,8 @@ void describe_buffers(const cpu::Program& p, std::size_t segment, PlanInfo& info
     const Interval& i = p.memory_problem.intervals[n];
     info.unshared_bytes += i.size;
     info.buffers.push_back(
-        {i.name, i.size, i.alignment, p.memory_plan.offsets[n], i.first, i.end, segment});
+        {i.name, i.size, i.alignment, p.memory_plan.offsets[n], i.first, i.end, segment, {}});
+    for (const Gap& g : i.gaps) info.buffers.back().gaps.push_back({g.first, g.end, g.from, g.to});
   }
 }
 

@@ -57,12 +57,15 @@ Result<Subject> compile_subject(const PlanArgs& args, const Console& console) {
   s.model = o.session->plan_info();
   s.compile_ms = o.phases.compile_ms + o.phases.plan_ms;
   s.problems.resize(std::max<std::size_t>(s.model.segments, 1));
-  for (const BufferInfo& b : s.model.buffers)
-    s.problems[b.segment].intervals.push_back({.name = b.name,
-                                               .size = b.bytes,
-                                               .alignment = b.alignment,
-                                               .first = b.first,
-                                               .end = b.end});
+  for (const BufferInfo& b : s.model.buffers) {
+    Interval i{.name = b.name,
+               .size = b.bytes,
+               .alignment = b.alignment,
+               .first = b.first,
+               .end = b.end};
+    for (const auto& g : b.gaps) i.gaps.push_back({g.first, g.end, g.from, g.to});
+    s.problems[b.segment].intervals.push_back(std::move(i));
+  }
   return s;
 }
 

@@ -525,7 +525,8 @@ class Orderer {
     consider(lists.greedy());
     consider(lists.cautious());
     consider(lists.depth_first());
-    for (unsigned seed = 1; seed <= 20 && answer_.peak > enough; ++seed)
+    const unsigned seeds = p_.nodes.size() > max_nodes ? 2 : 20;
+    for (unsigned seed = 1; seed <= seeds && answer_.peak > enough; ++seed)
       consider(lists.randomised(seed));
     return answer_;
   }

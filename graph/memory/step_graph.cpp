@@ -285,7 +285,8 @@ ScheduledMemory memory_of(const StepGraph& g, const Schedule& s, const Groups& g
   ScheduledMemory m;
   m.interval_of.resize(g.buffers.size());
   for (std::uint32_t b = 0; b < g.buffers.size(); ++b) {
-    if (s.lies[b].root != b) continue;
+    const bool unused = groups.members[b].size() == 1 && groups.uses[b].empty();
+    if (s.lies[b].root != b || (unused && !g.buffers[b].kept)) continue;
     m.interval_of[b] = m.problem.intervals.size();
     Interval i;
     if (with_names) i.name = g.buffers[b].name;

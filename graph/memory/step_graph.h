@@ -69,7 +69,7 @@ bool is_void(const StepGraph& graph, const Schedule& schedule, std::uint32_t ste
 struct ScheduledMemory {
   MemoryProblem problem;
   std::vector<std::uint32_t> steps;      // that are not void, in order
-  std::vector<std::size_t> interval_of;  // of a root
+  std::vector<std::size_t> interval_of;  // of a root that is used
   std::vector<std::size_t> scratch_of;   // interval, by step
 };
 ScheduledMemory memory_of(const StepGraph& graph, const Schedule& schedule);

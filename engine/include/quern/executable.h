@@ -47,6 +47,14 @@ struct BufferInfo {
   std::int64_t first = 0;  // live in the steps [first, end) of its segment
   std::int64_t end = 0;
   std::size_t segment = 0;  // each has an arena
+  // Steps [first, end) in which only its bytes [from, to) are in use.
+  struct Gap {
+    std::int64_t first = 0;
+    std::int64_t end = 0;
+    std::uint64_t from = 0;
+    std::uint64_t to = 0;
+  };
+  std::vector<Gap> gaps;
 };
 
 // What a plan for these shapes does and needs.
