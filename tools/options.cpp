@@ -362,6 +362,12 @@ Verb plan_row(PlanArgs& a) {
                        .value = "N",
                        .help = "alignment of every buffer, in bytes",
                        .target = &a.align});
+  v.options.push_back({.names = "--inflight",
+                       .value = "N",
+                       .help = "runs that share the arena, each a number of steps behind the one "
+                               "before: the number for which the bound is smallest",
+                       .target = &a.in_flight,
+                       .range = {{1, 64}}});
   v.options.push_back({.names = "--order",
                        .value = "on|off",
                        .help = "whether a model's kernels may run in another order than its own, "

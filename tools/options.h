@@ -101,6 +101,7 @@ struct PlanArgs {
   double time_limit = 1;       // seconds
   std::uint64_t align = 0;     // 0: as it is
   std::uint64_t assert_peak = 0;
+  int in_flight = 1;
   std::string order = "on";
   std::string alias = "on";
   std::string svg;

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "graph/memory/csv.h"
+#include "graph/memory/in_flight.h"
 #include "graph/text_util.h"
 #include "tools/opened.h"
 #include "tools/plan_picture.h"
@@ -18,6 +19,8 @@ struct Subject {
   std::vector<MemoryProblem> problems;
   PlanInfo model;  // of a file: empty
   double compile_ms = 0;
+  std::vector<InFlight> in_flight;  // of the problems, when there are several runs
+  std::uint64_t bound_of_one = 0;   // run
 
   std::size_t largest = 0;  // problem, the one that is drawn and written
 };
@@ -58,15 +61,20 @@ Result<Subject> compile_subject(const PlanArgs& args, const Console& console) {
   s.compile_ms = o.phases.compile_ms + o.phases.plan_ms;
   s.problems.resize(std::max<std::size_t>(s.model.segments, 1));
   for (const BufferInfo& b : s.model.buffers) {
-    Interval i{.name = b.name,
-               .size = b.bytes,
-               .alignment = b.alignment,
-               .first = b.first,
-               .end = b.end};
+    Interval i{
+        .name = b.name, .size = b.bytes, .alignment = b.alignment, .first = b.first, .end = b.end};
     for (const auto& g : b.gaps) i.gaps.push_back({g.first, g.end, g.from, g.to});
     s.problems[b.segment].intervals.push_back(std::move(i));
   }
   return s;
+}
+
+void put_in_flight(Subject& s, std::size_t runs) {
+  for (MemoryProblem& p : s.problems) {
+    s.bound_of_one += lower_bound(p);
+    s.in_flight.push_back(in_flight(p, runs));
+    p = s.in_flight.back().problem;
+  }
 }
 
 Result<Subject> subject_of(const PlanArgs& args, const Console& console) {
@@ -76,6 +84,7 @@ Result<Subject> subject_of(const PlanArgs& args, const Console& console) {
       if (args.align) i.alignment = args.align;
     QUERN_TRY(check(p));
   }
+  if (args.in_flight > 1) put_in_flight(s, static_cast<std::size_t>(args.in_flight));
   const auto bound = [](const MemoryProblem& p) { return lower_bound(p); };
   s.largest = static_cast<std::size_t>(std::ranges::max_element(s.problems, {}, bound) -
                                        s.problems.begin());
@@ -163,6 +172,11 @@ Json report_json(const PlanArgs& args, const Subject& s, const std::vector<Row>&
   j["order_is_optimal"] = s.model.order_is_optimal;
   j["lower_bound"] = best_bound(rows);
   j["best"] = best_of(rows).strategy;
+  if (!s.in_flight.empty()) {
+    j["lag"] = s.in_flight[s.largest].lag;
+    j["period"] = s.in_flight[s.largest].period;
+    j["bound_of_one_run"] = s.bound_of_one;
+  }
   j["strategies"] = Json::array();
   for (const Row& r : rows) j["strategies"].push(row_json(r, s));
   j["peak"] = peak_json(s.problems[s.largest]);
@@ -185,6 +199,13 @@ void show_peak(const MemoryProblem& problem, const Console& console) {
             peak.step, "\n"));
 }
 
+std::string in_flight_text(const Subject& s, const Row& best) {
+  const InFlight& f = s.in_flight[s.largest];
+  return cat("runs in flight, each ", f.lag, " of ", f.period,
+             " steps behind the one before, take ", fixed(ratio(best.size, s.bound_of_one), 3),
+             " of the bound of one");
+}
+
 void show(const Subject& s, const std::vector<Row>& rows, const Console& console) {
   const auto bytes = [](std::uint64_t n) { return bytes_text(static_cast<double>(n)); };
   const std::uint64_t bound = best_bound(rows);
@@ -203,6 +224,7 @@ void show(const Subject& s, const std::vector<Row>& rows, const Console& console
     line += cat(", weights ", bytes(s.model.weight_bytes), "; ", s.model.steps.size(),
                 " kernels in ", s.model.segments, s.model.segments == 1 ? " segment" : " segments");
   print(line + "\n");
+  if (!s.in_flight.empty()) print(in_flight_text(s, best_of(rows)) + "\n");
   show_peak(s.problems[s.largest], console);
 }
 
