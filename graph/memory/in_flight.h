@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Several runs of one program in one arena, each a constant number of steps behind the one before.
+// Several runs of one program in one arena, one behind the other, in turns: steps of this run and
+// of that, as a queue runs them.
 #pragma once
 
 #include "graph/memory/plan.h"
@@ -7,14 +8,16 @@
 namespace quern {
 
 struct InFlight {
-  MemoryProblem problem;  // the buffers of the first run, then those of the second, ...
-  std::int64_t lag = 0;   // steps between two runs
-  std::int64_t period = 0;
+  MemoryProblem problem;  // time is turns; the buffers of the first run, then the second's, ...
+  std::vector<std::uint32_t> turns;  // whose step is next, until it begins again
+  std::int64_t lag = 0;              // steps that each run is behind the one before when it does
+  std::int64_t period = 0;           // steps of one run
 };
 
-// Runs follow each other without end, so that time is a circle of `period` steps, as many as the
-// problem has: a life that reaches over its end goes on at its beginning. Runs that step together
-// would need n times the bytes; the lag is the one with the smallest bound.
+// Runs follow each other without end, so that time is a circle of runs x period turns: a life that
+// reaches over its end goes on at its beginning. The lag is the one with the smallest bound. Two
+// runs may wait for each other, up to an eighth of the period, where the other needs much; more
+// take turns strictly.
 InFlight in_flight(const MemoryProblem& problem, std::size_t runs);
 
 }  // namespace quern
