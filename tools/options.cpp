@@ -345,8 +345,10 @@ Verb plan_row(PlanArgs& a) {
                        .target = &a.model,
                        .required = true});
   v.options.push_back({.names = "--strategy",
-                       .value = "NAME",
-                       .help = "one strategy; by default all",
+                       .value = "NAMES",
+                       .help = "strategies, with commas between them; by default all. Also "
+                               "exec:PROGRAM, which reads the buffers as CSV and writes them with "
+                               "offsets, and so:FILE, a shared object (quern/c/strategy.h)",
                        .target = &a.strategy});
   v.options.push_back({.names = "--capacity",
                        .value = "B",

@@ -7,6 +7,7 @@
 #include "graph/memory/csv.h"
 #include "graph/memory/in_flight.h"
 #include "graph/text_util.h"
+#include "tools/external_strategy.h"
 #include "tools/opened.h"
 #include "tools/plan_picture.h"
 #include "tools/verbs.h"
@@ -26,7 +27,7 @@ struct Subject {
 };
 
 struct Row {
-  std::string_view strategy;
+  std::string strategy;
   std::vector<MemoryPlan> plans;  // of the problems
   std::uint64_t size = 0;         // of all arenas
   std::uint64_t bound = 0;
@@ -95,12 +96,12 @@ std::uint64_t capacity_of(const PlanArgs& args) {
   return args.capacity ? args.capacity : any_capacity;
 }
 
-Result<Row> plan_with(const Strategy& strategy, const PlanArgs& args, const Subject& subject) {
+Result<Row> plan_with(const NamedStrategy& strategy, const PlanArgs& args, const Subject& subject) {
   Row row{.strategy = strategy.name};
   Stopwatch watch;
   for (const MemoryProblem& p : subject.problems) {
-    PlanAnswer answer =
-        strategy.plan(p, {.capacity = capacity_of(args), .seconds = args.time_limit});
+    QUERN_ASSIGN(PlanAnswer answer,
+                 strategy.plan(p, {.capacity = capacity_of(args), .seconds = args.time_limit}));
     QUERN_TRY(validate(p, answer.plan));
     row.size += answer.plan.size;
     row.bound += answer.bound;
@@ -254,14 +255,35 @@ Status write_files(const PlanArgs& args, const Subject& s, const std::vector<Row
   return {};
 }
 
-Result<std::vector<const Strategy*>> chosen(const std::string& name) {
-  std::vector<const Strategy*> all;
-  for (const Strategy& s : strategies())
-    if (name == "all" || name == s.name) all.push_back(&s);
-  if (!all.empty()) return all;
-  std::string list;
-  for (const Strategy& s : strategies()) list += cat("\n  ", s.name, ": ", s.summary);
-  return Status(Code::invalid_argument, cat("no strategy '", shown(name), "'; there is:", list));
+// "all", or names with commas between them.
+Result<std::vector<NamedStrategy>> chosen(std::string_view names) {
+  const auto own = [](const Strategy& s) {
+    return NamedStrategy{
+        std::string(s.name),
+        [&s](const MemoryProblem& p, const PlanLimits& limits) -> Result<PlanAnswer> {
+          return s.plan(p, limits);
+        }};
+  };
+  std::vector<NamedStrategy> list;
+  while (!names.empty()) {
+    const std::size_t comma = names.find(',');
+    const std::string name(names.substr(0, comma));
+    names.remove_prefix(comma == names.npos ? names.size() : comma + 1);
+    if (is_external(name)) {
+      list.push_back(external_strategy(name));
+    } else if (const Strategy* s = find_strategy(name)) {
+      list.push_back(own(*s));
+    } else if (name == "all") {
+      for (const Strategy& s : strategies()) list.push_back(own(s));
+    } else {
+      std::string known;
+      for (const Strategy& s : strategies()) known += cat("\n  ", s.name, ": ", s.summary);
+      return Status(Code::invalid_argument, cat("no strategy '", shown(name),
+                                                "'; there is exec:PROGRAM, so:FILE and", known));
+    }
+  }
+  if (list.empty()) return Status(Code::invalid_argument, "no strategy is named");
+  return list;
 }
 
 ExitCode verdict(const PlanArgs& args, const Row& best, const Console& console) {
@@ -275,11 +297,11 @@ ExitCode verdict(const PlanArgs& args, const Row& best, const Console& console) 
 }  // namespace
 
 Result<ExitCode> plan_verb(const PlanArgs& args, const Console& console) {
-  QUERN_ASSIGN(const std::vector<const Strategy*> strategies, chosen(args.strategy));
+  QUERN_ASSIGN(const std::vector<NamedStrategy> strategies, chosen(args.strategy));
   QUERN_ASSIGN(const Subject subject, subject_of(args, console));
   std::vector<Row> rows;
-  for (const Strategy* s : strategies) {
-    QUERN_ASSIGN(rows.emplace_back(), plan_with(*s, args, subject));
+  for (const NamedStrategy& s : strategies) {
+    QUERN_ASSIGN(rows.emplace_back(), plan_with(s, args, subject));
   }
   QUERN_TRY(write_files(args, subject, rows, console));
   if (args.json)
