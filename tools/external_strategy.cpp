@@ -29,8 +29,7 @@ using Clock = std::chrono::steady_clock;
 
 constexpr std::string_view exec_prefix = "exec:";
 constexpr std::string_view so_prefix = "so:";
-constexpr double grace_s = 2;                             // beyond the time limit
-constexpr std::size_t max_answer = std::size_t{1} << 30;  // bytes
+constexpr double grace_s = 2;  // beyond the time limit
 
 std::vector<std::string> words_of(std::string_view text) {
   std::vector<std::string> words;
@@ -89,9 +88,10 @@ class Process {
     return {};
   }
 
-  // Feeds it `text` and reads until it closes its output.
+  // Feeds it `text` and reads until it closes its output, which may be four times as long.
   Result<std::string> talk(std::string_view text, Clock::time_point deadline) {
     std::string answer;
+    const std::size_t most = 4 * text.size() + (std::size_t{1} << 20);
     while (true) {
       if (text.empty()) close_input();
       const auto left = std::chrono::ceil<std::chrono::milliseconds>(deadline - Clock::now());
@@ -106,8 +106,8 @@ class Process {
       if (n == 0) return answer;
       if (n < 0) continue;
       answer.append(buffer, static_cast<std::size_t>(n));
-      if (answer.size() > max_answer)
-        return Status(Code::invalid_argument, cat("its answer is longer than ", max_answer));
+      if (answer.size() > most)
+        return Status(Code::invalid_argument, cat("its answer is longer than ", most, " bytes"));
     }
   }
 

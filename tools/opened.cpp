@@ -55,7 +55,7 @@ Result<Opened> open_model(const std::string& path, const InputArgs& inputs,
   watch.lap();
   CompileOptions compile;
   compile.threads = device.threads;
-  compile.strategy = options.strategy;
+  compile.strategy = device.strategy;
   compile.order = options.order;
   compile.alias = options.alias;
   QUERN_ASSIGN(o.executable,

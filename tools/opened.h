@@ -40,7 +40,6 @@ struct Phases {
 };
 
 struct OpenOptions {
-  std::string strategy;
   std::vector<std::string> outputs;  // names; empty: all
   double default_crop = 1;
   bool order = true;  // as in CompileOptions

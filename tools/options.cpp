@@ -34,6 +34,15 @@ Rows device_rows(DeviceArgs& a) {
        .range = {{1, 1024}}}};
 }
 
+OptionRow strategy_row(DeviceArgs& a) {
+  return {.names = "--strategy",
+          .value = "NAME",
+          .help =
+              "how buffers are placed in memory (`quern plan` compares strategies); none for "
+              "bisecting faults",
+          .target = &a.strategy};
+}
+
 Rows shape_rows(InputArgs& a) {
   return {{.names = "--shape",
            .value = "NAME=AxBxC",
@@ -135,6 +144,7 @@ Verb run_row(RunArgs& a) {
            .target = &a.format,
            .choices = {"pb", "npy"}}});
   append(v.options, device_rows(a.device));
+  v.options.push_back(strategy_row(a.device));
   v.options.push_back(json_row(a.json));
   v.examples = {
       {"quern run squeezenet.onnx --image cat.png --order bgr --range 0..255 --top 5 --labels "
@@ -253,6 +263,7 @@ Verb bench_row(BenchArgs& a) {
                       .target = &a.compare}});
   append(v.options, input_rows(a.inputs));
   append(v.options, device_rows(a.device));
+  v.options.push_back(strategy_row(a.device));
   v.options.push_back(json_row(a.json));
   v.examples = {
       {"quern bench model.onnx --threads 1", "two seconds of runs on one thread"},
@@ -340,10 +351,12 @@ Verb plan_row(PlanArgs& a) {
              "Instead of a model it takes a problem as CSV in the format of MiniMalloc: "
              "id,lower,upper,size and, if wanted, alignment, gaps, offset. Buffers live in the "
              "steps [lower, upper)."};
-  v.options.push_back({.names = "MODEL",
-                       .help = "an .onnx file, or a .csv file with buffers",
-                       .target = &a.model,
-                       .required = true});
+  v.options.push_back(
+      {.names = "MODEL",
+       .help = "an .onnx file, a .csv file with buffers, or planted:BUFFERS:SEED[:DROP]: "
+               "a problem whose optimum is known, 65536",
+       .target = &a.model,
+       .required = true});
   v.options.push_back({.names = "--strategy",
                        .value = "NAMES",
                        .help = "strategies, with commas between them; by default all. Also "
@@ -398,15 +411,34 @@ Verb plan_row(PlanArgs& a) {
                        .value = "FILE",
                        .help = "the buffers with their offsets in the best plan",
                        .target = &a.csv});
+  v.options.push_back({.names = "--problem",
+                       .value = "FILE",
+                       .help = "the buffers as CSV without offsets, for other solvers",
+                       .target = &a.problem});
   append(v.options, input_rows(a.inputs));
-  append(v.options, device_rows(a.device));
+  v.options.push_back({.names = "-d,--device",
+                       .value = "NAME",
+                       .help = "cpu, vulkan, webgpu, opencl or page: offsets are aligned as it "
+                               "needs them; a model is compiled for it where this machine has it",
+                       .target = &a.device.device});
+  v.options.push_back({.names = "-t,--threads",
+                       .value = "N",
+                       .help = "threads that a model is compiled for",
+                       .target = &a.device.threads,
+                       .range = {{1, 1024}}});
   v.options.push_back(json_row(a.json));
   v.examples = {
       {"quern plan model.onnx", "every strategy"},
       {"quern plan model.onnx --dim batch=8 --strategy auto", "one strategy, another batch"},
       {"quern plan buffers.csv --capacity 1048576 --strategy exact --time-limit 10",
        "do these buffers fit?"},
-      {"quern plan model.onnx --html plan.html", "to look at in a browser"}};
+      {"quern plan model.onnx --html plan.html", "to look at in a browser"},
+      {"quern plan model.onnx --strategy greedy-by-size,exact --html two.html",
+       "two plans and what they place differently"},
+      {"quern plan model.onnx --inflight 2", "two runs at once, one behind the other"},
+      {"quern plan model.onnx --order off --alias off", "what order and aliasing save"},
+      {"quern plan planted:400:1 --time-limit 5", "a problem whose optimum is known"},
+      {"quern plan buffers.csv --strategy auto,exec:./mine.py", "a strategy of your own"}};
   return v;
 }
 

@@ -20,7 +20,8 @@ namespace quern::tools {
 
 struct DeviceArgs {
   std::string device = "cpu";
-  int threads = 0;  // 0: all that the process may use
+  int threads = 0;       // 0: all that the process may use
+  std::string strategy;  // of memory; empty: the default
 };
 
 // Where the inputs of a model come from; see inputs.h.
@@ -107,8 +108,9 @@ struct PlanArgs {
   std::string svg;
   std::string html;
   std::string csv;
+  std::string problem;
   InputArgs inputs;
-  DeviceArgs device;
+  DeviceArgs device{.device = ""};
   bool json = false;
 };
 

@@ -3,9 +3,11 @@
 #include "graph/memory/plan.h"
 
 #include <algorithm>
+#include <charconv>
 
 #include "graph/memory/csv.h"
 #include "graph/memory/in_flight.h"
+#include "graph/memory/planted.h"
 #include "graph/text_util.h"
 #include "tools/external_strategy.h"
 #include "tools/opened.h"
@@ -23,7 +25,8 @@ struct Subject {
   std::vector<InFlight> in_flight;  // of the problems, when there are several runs
   std::uint64_t bound_of_one = 0;   // run
 
-  std::size_t largest = 0;  // problem, the one that is drawn and written
+  std::size_t largest = 0;              // problem, the one that is drawn and written
+  std::vector<std::string> step_names;  // of that one, where they are known
 };
 
 struct Row {
@@ -36,8 +39,72 @@ struct Row {
   double plan_ms = 0;
 };
 
+constexpr std::string_view planted_prefix = "planted:";
+
+// What places in one buffer of such a device must be multiples of.
+struct DeviceAlignment {
+  std::string_view name;
+  std::uint64_t bytes;
+};
+constexpr DeviceAlignment alignments[] = {
+    {"cpu", 64},      // a line of the cache
+    {"vulkan", 256},  // most that minStorageBufferOffsetAlignment may be
+    {"webgpu", 256},  // minStorageBufferOffsetAlignment, unless a device promises less
+    {"opencl", 128},  // least that CL_DEVICE_MEM_BASE_ADDR_ALIGN may be
+    {"page", 4096},
+};
+
+const DeviceAlignment* find_alignment(std::string_view device) {
+  const std::string_view name = device.substr(0, device.find(':'));
+  const auto at = std::ranges::find(alignments, name, &DeviceAlignment::name);
+  return at == std::end(alignments) ? nullptr : at;
+}
+
+// 0: as the buffers have it.
+Result<std::uint64_t> device_alignment(const std::string& device) {
+  if (device.empty() || device == "reference") return std::uint64_t{0};
+  if (const DeviceAlignment* a = find_alignment(device)) return a->bytes;
+  std::string names;
+  for (const DeviceAlignment& a : alignments) names += cat(names.empty() ? "" : ", ", a.name);
+  return Status(Code::invalid_argument,
+                cat("no device '", shown(device), "' whose alignment is known; there is: ", names));
+}
+
+// A model is compiled for the device if this machine may have it, else for the CPU.
+DeviceArgs compiled_for(DeviceArgs device) {
+  const std::vector<DeviceInfo> real = list_devices();
+  if (std::ranges::find(real, device.device, &DeviceInfo::name) == real.end() &&
+      device.device != "reference")
+    device.device = "cpu";
+  return device;
+}
+
 bool is_csv(const std::string& path) {
   return path.ends_with(".csv") || path.ends_with(".CSV");
+}
+
+// "planted:BUFFERS:SEED" or "planted:BUFFERS:SEED:DROP".
+Result<Subject> generate_subject(const std::string& text) {
+  std::vector<double> numbers;
+  std::string_view rest = std::string_view(text).substr(planted_prefix.size());
+  while (!rest.empty() && numbers.size() < 4) {
+    const std::string_view word = rest.substr(0, rest.find(':'));
+    double& n = numbers.emplace_back();
+    const auto [end, error] = std::from_chars(word.data(), word.data() + word.size(), n);
+    if (error != std::errc() || end != word.data() + word.size() || n < 0) numbers.resize(4);
+    rest.remove_prefix(std::min(word.size() + 1, rest.size()));
+  }
+  if (numbers.size() < 2 || numbers.size() > 3 || numbers[0] < 1 || numbers[0] > 1e6 ||
+      numbers[1] > 1e15 || (numbers.size() == 3 && numbers[2] > 1))
+    return Status(Code::invalid_argument,
+                  cat("'", shown(text),
+                      "': wanted planted:BUFFERS:SEED or planted:BUFFERS:SEED:DROP, "
+                      "with 1 to 1000000 buffers and a share of 0 to 1 to drop"));
+  Subject s;
+  s.problems.push_back(planted_problem({.buffers = static_cast<std::size_t>(numbers[0]),
+                                        .seed = static_cast<std::uint64_t>(numbers[1]),
+                                        .drop = numbers.size() == 3 ? numbers[2] : 0}));
+  return s;
 }
 
 Result<Subject> read_subject(const PlanArgs& args) {
@@ -50,7 +117,7 @@ Result<Subject> read_subject(const PlanArgs& args) {
 }
 
 Result<Subject> compile_subject(const PlanArgs& args, const Console& console) {
-  QUERN_ASSIGN(Opened o, open_model(args.model, args.inputs, args.device,
+  QUERN_ASSIGN(Opened o, open_model(args.model, args.inputs, compiled_for(args.device),
                                     {.order = args.order == "on", .alias = args.alias == "on"}));
   note_generated(o, console);
   // What depends on data is planned when a run gets there.
@@ -79,13 +146,22 @@ void put_in_flight(Subject& s, std::size_t runs) {
 }
 
 Result<Subject> subject_of(const PlanArgs& args, const Console& console) {
-  QUERN_ASSIGN(Subject s, is_csv(args.model) ? read_subject(args) : compile_subject(args, console));
+  QUERN_ASSIGN(Subject s, args.model.starts_with(planted_prefix) ? generate_subject(args.model)
+                          : is_csv(args.model)                   ? read_subject(args)
+                                                                 : compile_subject(args, console));
+  QUERN_ASSIGN(const std::uint64_t least, device_alignment(args.device.device));
   for (MemoryProblem& p : s.problems) {
-    for (Interval& i : p.intervals)
+    for (Interval& i : p.intervals) {
+      if (least) i.alignment = std::max(i.alignment, least);
       if (args.align) i.alignment = args.align;
+    }
     QUERN_TRY(check(p));
   }
-  if (args.in_flight > 1) put_in_flight(s, static_cast<std::size_t>(args.in_flight));
+  if (args.in_flight > 1)
+    put_in_flight(s, static_cast<std::size_t>(args.in_flight));
+  else if (s.problems.size() == 1)
+    for (const StepInfo& step : s.model.steps)
+      s.step_names.push_back(step.node.empty() ? step.op : step.node);
   const auto bound = [](const MemoryProblem& p) { return lower_bound(p); };
   s.largest = static_cast<std::size_t>(std::ranges::max_element(s.problems, {}, bound) -
                                        s.problems.begin());
@@ -145,7 +221,13 @@ Json row_json(const Row& r, const Subject& s) {
   return j;
 }
 
-Json peak_json(const MemoryProblem& problem) {
+// "conv1" of a model's step, else its number.
+std::string step_text(const std::vector<std::string>& names, std::int64_t step) {
+  const auto n = static_cast<std::size_t>(step);
+  return step >= 0 && n < names.size() ? cat(step, " ", shown(names[n], 40)) : cat(step);
+}
+
+Json peak_json(const MemoryProblem& problem, const std::vector<std::string>& names) {
   const Peak peak = peak_of(problem);
   Json j;
   j["bytes"] = peak.bytes;
@@ -155,6 +237,8 @@ Json peak_json(const MemoryProblem& problem) {
     Json b;
     b["name"] = problem.intervals[i].name;
     b["bytes"] = problem.intervals[i].size;
+    b["made_in"] = step_text(names, problem.intervals[i].first);
+    b["last_used_in"] = step_text(names, problem.intervals[i].end - 1);
     j["buffers"].push(std::move(b));
   }
   return j;
@@ -180,24 +264,30 @@ Json report_json(const PlanArgs& args, const Subject& s, const std::vector<Row>&
   }
   j["strategies"] = Json::array();
   for (const Row& r : rows) j["strategies"].push(row_json(r, s));
-  j["peak"] = peak_json(s.problems[s.largest]);
+  j["peak"] = peak_json(s.problems[s.largest], s.step_names);
   return j;
 }
 
-void show_peak(const MemoryProblem& problem, const Console& console) {
-  constexpr std::size_t most = 5;
+// Why so much is live at once: who made each buffer and who reads it last.
+void show_peak(const MemoryProblem& problem, const std::vector<std::string>& names,
+               const Console& console) {
+  constexpr std::size_t most = 8;
   const Peak peak = peak_of(problem);
   if (peak.intervals.empty()) return;
-  Table t(
-      {{"live at the peak"}, {"bytes", Table::Align::right}, {"of the peak", Table::Align::right}});
+  Table t({{"live at the peak"},
+           {"bytes", Table::Align::right},
+           {"of the peak", Table::Align::right},
+           {"made in step"},
+           {"last used in"}});
   for (std::size_t k = 0; k < std::min(most, peak.intervals.size()); ++k) {
     const Interval& i = problem.intervals[peak.intervals[k]];
     t.add({shown(i.name), bytes_text(static_cast<double>(i.size)),
-           percent_text(ratio(i.size, peak.bytes))});
+           percent_text(ratio(i.size, peak.bytes)), step_text(names, i.first),
+           step_text(names, i.end - 1)});
   }
   const std::size_t rest = peak.intervals.size() - std::min(most, peak.intervals.size());
   print(cat("\n", t.text(console), rest ? cat("and ", rest, " more") : "all", " in step ",
-            peak.step, "\n"));
+            step_text(names, peak.step), "\n"));
 }
 
 std::string in_flight_text(const Subject& s, const Row& best) {
@@ -226,12 +316,12 @@ void show(const Subject& s, const std::vector<Row>& rows, const Console& console
                 " kernels in ", s.model.segments, s.model.segments == 1 ? " segment" : " segments");
   print(line + "\n");
   if (!s.in_flight.empty()) print(in_flight_text(s, best_of(rows)) + "\n");
-  show_peak(s.problems[s.largest], console);
+  show_peak(s.problems[s.largest], s.step_names, console);
 }
 
 Status write_files(const PlanArgs& args, const Subject& s, const std::vector<Row>& rows,
                    const Console& console) {
-  if (args.svg.empty() && args.html.empty() && args.csv.empty()) return {};
+  if (args.svg.empty() && args.html.empty() && args.csv.empty() && args.problem.empty()) return {};
   if (s.problems.size() > 1)
     console.note(cat("the files show the largest of ", s.problems.size(), " arenas"));
   const MemoryProblem& problem = s.problems[s.largest];
@@ -246,12 +336,14 @@ Status write_files(const PlanArgs& args, const Subject& s, const std::vector<Row
   }
   const auto best = static_cast<std::size_t>(&best_of(rows) - rows.data());
   if (!args.svg.empty()) QUERN_TRY(write_file(args.svg, plan_svg(pictures[best])));
+  if (!args.problem.empty())
+    QUERN_TRY(write_file(args.problem, write_memory_csv(problem, nullptr)));
   if (!args.csv.empty())
     QUERN_TRY(write_file(args.csv, write_memory_csv(problem, pictures[best].plan)));
   std::rotate(pictures.begin(), pictures.begin() + static_cast<std::ptrdiff_t>(best),
               pictures.begin() + static_cast<std::ptrdiff_t>(best) + 1);
   if (!args.html.empty())
-    QUERN_TRY(write_file(args.html, plan_page(model_name(args.model), pictures)));
+    QUERN_TRY(write_file(args.html, plan_page(model_name(args.model), pictures, s.step_names)));
   return {};
 }
 

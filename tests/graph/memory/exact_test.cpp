@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include "graph/memory/planted.h"
 #include "graph/memory/strategies.h"
 #include "tests/graph/memory/problems.h"
 
@@ -123,7 +124,7 @@ TEST(Exact, KeepsWhatPartsOfBuffersAllow) {
 
 TEST(Exact, SolvesPlantedProblems) {
   for (unsigned seed = 0; seed < 10; ++seed) {
-    const MemoryProblem p = planted_problem(60, seed);
+    const MemoryProblem p = planted_problem({.buffers = 60, .seed = seed});
     ASSERT_EQ(lower_bound(p), 65536U);
     const PlanAnswer answer = plan_exact(p, {.seconds = 60, .steps = 2000000});
     EXPECT_EQ(answer.plan.size, 65536U) << "seed " << seed;
@@ -132,7 +133,7 @@ TEST(Exact, SolvesPlantedProblems) {
 }
 
 TEST(Exact, StopsAtItsSteps) {
-  const MemoryProblem p = planted_problem(400, 1);
+  const MemoryProblem p = planted_problem({.buffers = 400, .seed = 1});
   const PlanAnswer a = plan_exact(p, {.seconds = 60, .steps = 3000});
   const PlanAnswer b = plan_exact(p, {.seconds = 60, .steps = 3000});
   EXPECT_EQ(a.plan, b.plan);
