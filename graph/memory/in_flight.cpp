@@ -2,13 +2,15 @@
 #include "graph/memory/in_flight.h"
 
 #include <algorithm>
+#include <numeric>
 
 #include "graph/text_util.h"
 
 namespace quern {
 namespace {
 
-constexpr std::int64_t max_steps = 1 << 16;  // of a run; longer ones are not looked at
+constexpr std::int64_t max_steps = 1 << 16;  // of a run; of longer ones those that change something
+constexpr std::int64_t max_cells = 1 << 22;  // of the band
 constexpr std::int64_t max_work = 1 << 26;   // of the search for a lag
 
 using Turns = std::vector<std::uint32_t>;
@@ -33,16 +35,18 @@ Steps steps_of(const MemoryProblem& problem) {
   s.first = first;
   s.count = end - first;
   if (s.count > max_steps) return s;
-  const auto n = static_cast<std::size_t>(s.count);
-  s.busy.resize(n);
-  s.rest.resize(n);
+  const auto at = [&](std::int64_t time) { return static_cast<std::size_t>(time - first); };
+  s.busy.resize(at(end) + 1);  // at first how much it changes
+  s.rest.resize(at(end) + 1);
   for (const Piece& p : pieces_of(problem)) {
     const auto bytes = static_cast<std::int64_t>(p.to - p.from);
-    for (std::int64_t t = p.first - first; t < p.end - first; ++t) {
-      s.busy[static_cast<std::size_t>(t)] += bytes;
-      if (t > p.first - first) s.rest[static_cast<std::size_t>(t)] += bytes;
-    }
+    s.busy[at(p.first)] += bytes;
+    s.rest[at(p.first) + 1] += bytes;
+    s.busy[at(p.end)] -= bytes;
+    s.rest[at(p.end)] -= bytes;
   }
+  std::partial_sum(s.busy.begin(), s.busy.end(), s.busy.begin());
+  std::partial_sum(s.rest.begin(), s.rest.end(), s.rest.begin());
   return s;
 }
 
@@ -192,25 +196,55 @@ void choose_turns(InFlight& f, const Steps& s, std::size_t runs) {
   const auto n = static_cast<std::int64_t>(runs);
   f.lag = 0;
   f.turns = in_turn(s.count, runs);
-  if (runs < 2 || s.busy.empty()) return;
+  if (runs < 2 || s.busy.empty() || s.count > max_steps) return;
   if (runs > 2) {
     const std::int64_t stride = 1 + s.count * s.count * n * n / max_work;
     f.lag = best_lag(s, n, stride, [&](std::int64_t lag) { return peak_of_turns(s, n, lag); });
     return;
   }
-  TwoRuns two(s, std::max<std::int64_t>(s.count / 8, 1));
+  const std::int64_t room = max_cells / s.count / 2;
+  TwoRuns two(s, std::max<std::int64_t>(std::min(s.count / 8, room), 1));
   const std::int64_t stride = 1 + s.count * s.count * (s.count / 4 + 1) / max_work;
   f.lag = best_lag(s, n, stride, [&](std::int64_t lag) { return two.lowest_peak(lag); });
   f.turns = two.turns(f.lag);
 }
 
+// Without the steps in which nothing begins or ends, where there are very many.
+MemoryProblem without_idle_steps(const MemoryProblem& problem) {
+  std::vector<std::int64_t> times;
+  for (const Interval& i : problem.intervals) {
+    times.insert(times.end(), {i.first, i.end});
+    for (const Gap& g : i.gaps) times.insert(times.end(), {g.first, g.end});
+  }
+  std::ranges::sort(times);
+  times.erase(std::unique(times.begin(), times.end()), times.end());
+  const auto length = [](std::int64_t first, std::int64_t end) {
+    return static_cast<std::uint64_t>(end) - static_cast<std::uint64_t>(first);
+  };
+  if (times.empty() || length(times.front(), times.back()) <= std::uint64_t{max_steps})
+    return problem;
+  MemoryProblem shorter = problem;
+  const auto renumber = [&](std::int64_t& time) {
+    time = std::ranges::lower_bound(times, time) - times.begin();
+  };
+  for (Interval& i : shorter.intervals) {
+    renumber(i.first);
+    renumber(i.end);
+    for (Gap& g : i.gaps) {
+      renumber(g.first);
+      renumber(g.end);
+    }
+  }
+  return shorter;
+}
+
 }  // namespace
 
-InFlight in_flight(const MemoryProblem& problem, std::size_t runs) {
+InFlight in_flight(const MemoryProblem& given, std::size_t runs) {
+  const MemoryProblem problem = without_idle_steps(given);
   const Steps s = steps_of(problem);
   InFlight f;
   f.period = s.count;
-  if (s.count > max_steps) return f;
   choose_turns(f, s, runs);
   const auto circle = static_cast<std::int64_t>(f.turns.size());
   for (std::uint32_t run = 0; run < runs; ++run) {
