@@ -18,8 +18,8 @@ void assign(RuntimeValue& to, RuntimeValue::Kind kind, std::span<const TensorVie
 
 }  // namespace
 
-Runner::Runner(std::shared_ptr<PlanTree> tree, int threads)
-    : tree_(std::move(tree)), threads_(threads) {}
+Runner::Runner(std::shared_ptr<PlanTree> tree, int threads, std::vector<MemoryBlock>* arenas)
+    : tree_(std::move(tree)), threads_(threads), arenas_(arenas ? *arenas : own_arenas_) {}
 
 Runner::~Runner() = default;
 
@@ -219,7 +219,7 @@ Status Runner::detach_results(std::span<const RuntimeValue> inputs,
 
 std::size_t Runner::resident_bytes() const {
   std::size_t bytes = 0;
-  for (const MemoryBlock& a : arenas_) bytes += a.size();
+  for (const MemoryBlock& a : own_arenas_) bytes += a.size();
   for (const MemoryBlock& d : detached_) bytes += d.size();
   for (const auto& b : bounds_)
     for (const auto& c : b->controls) bytes += c->resident_bytes();
@@ -227,7 +227,7 @@ std::size_t Runner::resident_bytes() const {
 }
 
 void Runner::trim() {
-  for (MemoryBlock& a : arenas_) a.release();
+  for (MemoryBlock& a : own_arenas_) a.release();
   detached_.clear();
   bounds_.clear();
   slots_.clear();

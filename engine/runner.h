@@ -31,7 +31,8 @@ struct BoundOutput {
 
 class Runner {
  public:
-  Runner(std::shared_ptr<PlanTree> tree, int threads);
+  // `arenas`: blocks that others use, too, but never during a run; null: blocks of its own.
+  Runner(std::shared_ptr<PlanTree> tree, int threads, std::vector<MemoryBlock>* arenas = nullptr);
   ~Runner();
 
   // Inputs in the graph's order, row-major and aligned; borrowed until the next run. `bound` is
@@ -80,7 +81,8 @@ class Runner {
   std::vector<RuntimeValue> control_inputs_;
   std::vector<RuntimeValue> answers_;
   std::vector<std::unique_ptr<Bound>> bounds_;
-  std::vector<MemoryBlock> arenas_;  // by depth in the chain
+  std::vector<MemoryBlock> own_arenas_;
+  std::vector<MemoryBlock>& arenas_;  // by depth in the chain
   std::vector<MemoryBlock> detached_;
   std::vector<std::shared_ptr<const PlanNode>> chain_;
   PlanKey key_;       // under construction

@@ -7,6 +7,7 @@
 
 #include "engine/executable_impl.h"
 #include "engine/runner.h"
+#include "engine/shared_arena_impl.h"
 #include "graph/text_util.h"
 
 namespace quern {
@@ -14,11 +15,16 @@ namespace quern {
 using Clock = std::chrono::steady_clock;
 
 struct Session::Impl {
-  Impl(std::shared_ptr<const Executable> e, int t)
-      : executable(std::move(e)), threads(t), runner(executable->impl().plans, t) {}
+  Impl(std::shared_ptr<const Executable> e, int t, std::shared_ptr<SharedArena> a)
+      : executable(std::move(e)),
+        threads(t),
+        arena(std::move(a)),
+        runner(executable->impl().plans, t, arena ? &arena->impl().blocks : nullptr) {}
 
   std::shared_ptr<const Executable> executable;
   int threads;
+  std::shared_ptr<SharedArena> arena;
+  std::uint64_t run_in_arena = 0;  // its number among the arena's, of the last run
   Runner runner;
   std::vector<RuntimeValue> inputs;
   std::vector<bool> is_set;
@@ -30,6 +36,7 @@ struct Session::Impl {
 
   Status check_inputs() const;
   Status run(Clock::time_point deadline, cpu::StepListener* listener);
+  Status run_now(Clock::time_point deadline, cpu::StepListener* listener);
   Result<const RuntimeValue*> result(std::size_t index) const;
 };
 
@@ -97,7 +104,7 @@ Result<std::unique_ptr<Session>> Session::create(std::shared_ptr<const Executabl
                                                  const SessionOptions& options) {
   if (!executable) return Status(Code::invalid_argument, "a session wants an executable");
   const int threads = options.threads > 0 ? options.threads : executable->impl().threads;
-  auto impl = std::make_unique<Impl>(std::move(executable), threads);
+  auto impl = std::make_unique<Impl>(std::move(executable), threads, options.arena);
   impl->inputs.resize(impl->executable->inputs().size());
   impl->is_set.resize(impl->inputs.size());
   impl->bound.resize(impl->executable->outputs().size());
@@ -206,6 +213,15 @@ Status Session::Impl::check_inputs() const {
 Status Session::Impl::run(Clock::time_point deadline, cpu::StepListener* listener) {
   QUERN_TRY(check_inputs());
   has_run = false;
+  if (!arena) return run_now(deadline, listener);
+  const SharedArena::Impl::Use use(arena->impl());
+  if (!use.taken())
+    return {Code::busy, "another session runs in the arena that this one shares with it"};
+  run_in_arena = ++arena->impl().runs;
+  return run_now(deadline, listener);
+}
+
+Status Session::Impl::run_now(Clock::time_point deadline, cpu::StepListener* listener) {
   for (std::size_t i = 0; i < wanted.size(); ++i) bound_wanted[i] = bound[wanted[i]];
   RunOptions options{{&cancelled, deadline}, listener};
   options.detach_results = true;
@@ -242,6 +258,8 @@ Result<const RuntimeValue*> Session::Impl::result(std::size_t index) const {
   if (at == wanted.end() || *at != index)
     return Status(Code::not_found, cat("output ", index, " was not requested"));
   if (!has_run) return Status(Code::invalid_argument, "no run has given outputs yet");
+  if (arena && arena->impl().runs != run_in_arena)
+    return Status(Code::busy, "another session has run in the shared arena since");
   return &runner.results()[static_cast<std::size_t>(at - wanted.begin())];
 }
 
