@@ -6,6 +6,7 @@
 #include <quern/session.h>
 
 #include "engine/executable_impl.h"
+#include "engine/memory_need.h"
 #include "engine/runner.h"
 #include "engine/shared_arena_impl.h"
 #include "graph/text_util.h"
@@ -19,12 +20,15 @@ struct Session::Impl {
       : executable(std::move(e)),
         threads(t),
         arena(std::move(a)),
-        runner(executable->impl().plans, t, arena ? &arena->impl().blocks : nullptr) {}
+        memory(executable->impl().pool),
+        runner(executable->impl().plans, t, memory, Runner::Graphs::session,
+               arena ? &arena->impl().block : nullptr) {}
 
   std::shared_ptr<const Executable> executable;
   int threads;
   std::shared_ptr<SharedArena> arena;
   std::uint64_t run_in_arena = 0;  // its number among the arena's, of the last run
+  RunMemory memory;
   Runner runner;
   std::vector<RuntimeValue> inputs;
   std::vector<bool> is_set;
@@ -226,7 +230,7 @@ Status Session::Impl::run_now(Clock::time_point deadline, cpu::StepListener* lis
   RunOptions options{{&cancelled, deadline}, listener};
   options.detach_results = true;
   if (const std::size_t limit = executable->impl().options.memory_limit)
-    options.memory_limit = limit;
+    options.memory_limit = limit - std::min(limit, executable->impl().weights->bytes());
   QUERN_TRY(runner.run(inputs, wanted, bound_wanted, options));
   has_run = true;
   return {};
@@ -311,15 +315,21 @@ PlanInfo Session::plan_info() const {
     describe_buffers(p, segment++, info);
   }
   info.weight_bytes = impl_->executable->impl().weights->bytes();
+  info.memory = memory_need(impl_->runner.chain(), impl_->inputs, info.weight_bytes,
+                            impl_->executable->impl().pool);
+  // What earlier shapes needed stays until it is trimmed.
+  info.memory.arena = std::max(info.memory.arena, impl_->runner.arena_bytes());
+  info.memory.pool = std::max(info.memory.pool, impl_->memory.peak_bytes());
   return info;
 }
 
 std::size_t Session::resident_bytes() const {
-  return impl_->runner.resident_bytes();
+  return impl_->runner.arena_bytes() + impl_->memory.reserved_bytes();
 }
 
 void Session::trim() {
   impl_->runner.trim();
+  impl_->memory.trim();
   impl_->has_run = false;
 }
 
@@ -346,6 +356,16 @@ Result<std::vector<Session::Timing>> Session::profile(Clock::time_point deadline
   Recorder recorder(Clock::now());
   QUERN_TRY(impl_->run(deadline, &recorder));
   return std::move(recorder.timings);
+}
+
+Result<std::vector<Session::MemoryEvent>> Session::trace_memory() {
+  trim();  // what is held would not be asked for
+  MemoryRecorder recorder;
+  impl_->memory.recorder = &recorder;
+  Status status = run();
+  impl_->memory.recorder = nullptr;
+  QUERN_TRY(std::move(status));
+  return recorder.finish();
 }
 
 }  // namespace quern

@@ -3,7 +3,6 @@
 
 #include <atomic>
 #include <cstdint>
-#include <vector>
 
 #include <quern/shared_arena.h>
 
@@ -15,7 +14,7 @@ struct SharedArena::Impl {
   std::atomic<bool> in_use = false;
   std::atomic<std::uint64_t> runs = 0;  // that have begun: what lies here is of the last
   std::atomic<std::size_t> bytes = 0;
-  std::vector<MemoryBlock> blocks;  // of whoever uses it
+  MemoryBlock block;  // of whoever uses it
 
   // Uses the arena until the end of the scope, if nobody else does.
   class Use {
@@ -25,9 +24,7 @@ struct SharedArena::Impl {
     }
     ~Use() {
       if (!taken_) return;
-      std::size_t bytes = 0;
-      for (const MemoryBlock& b : arena_.blocks) bytes += b.size();
-      arena_.bytes.store(bytes, std::memory_order_relaxed);
+      arena_.bytes.store(arena_.block.size(), std::memory_order_relaxed);
       arena_.in_use.store(false, std::memory_order_release);
     }
     Use(const Use&) = delete;

@@ -45,7 +45,7 @@ Result<std::vector<std::size_t>> request_outputs(Session& session,
 
 Result<Opened> open_model(const std::string& path, const InputArgs& inputs,
                           const DeviceArgs& device, const OpenOptions& options) {
-  QUERN_ASSIGN(auto opened_device, device_named(device.device));
+  QUERN_ASSIGN(auto opened_device, device_named(device.device.empty() ? "cpu" : device.device));
   Stopwatch watch;
   Opened o;
   QUERN_ASSIGN(Model model, load_model(path));
@@ -56,6 +56,7 @@ Result<Opened> open_model(const std::string& path, const InputArgs& inputs,
   CompileOptions compile;
   compile.threads = device.threads;
   compile.strategy = device.strategy;
+  compile.pool = options.pool;
   compile.order = options.order;
   compile.alias = options.alias;
   QUERN_ASSIGN(o.executable,
@@ -105,6 +106,25 @@ Json memory_json(const Session& session) {
   j["session"] = held.session;
   j["process_peak"] = held.peak_process;
   return j;
+}
+
+Json need_json(const MemoryNeed& need) {
+  Json j;
+  j["weights"] = need.weights;
+  j["arena"] = need.arena;
+  j["scratch"] = need.scratch;
+  j["staging"] = need.staging;
+  j["pool"] = need.pool;
+  j["total"] = need.total();
+  j["is_complete"] = need.is_complete;
+  return j;
+}
+
+std::string need_text(const MemoryNeed& need) {
+  const auto bytes = [](std::size_t n) { return bytes_text(static_cast<double>(n)); };
+  return cat("a session holds at most ", bytes(need.total()), ": weights ", bytes(need.weights),
+             ", arena ", bytes(need.arena), ", pool ", bytes(need.pool),
+             need.is_complete ? "" : ", and what other data make of loops and shapes");
 }
 
 Json phases_json(const Phases& phases) {

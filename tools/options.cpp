@@ -43,6 +43,19 @@ OptionRow strategy_row(DeviceArgs& a) {
           .target = &a.strategy};
 }
 
+Rows pool_rows(PoolArgs& a) {
+  return {{.names = "--pool",
+           .value = "NAME",
+           .help = "pool for what no plan knows: loops, and segments whose shapes depend on data "
+                   "(`quern plan --pools help` lists them)",
+           .target = &a.pool},
+          {.names = "--record-trace",
+           .value = "FILE",
+           .help = "runs once more and appends to FILE, as CSV, what that run allocates if no "
+                   "buffer is planned; `quern plan FILE` plays it to every pool",
+           .target = &a.record_trace}};
+}
+
 Rows shape_rows(InputArgs& a) {
   return {{.names = "--shape",
            .value = "NAME=AxBxC",
@@ -145,6 +158,7 @@ Verb run_row(RunArgs& a) {
            .choices = {"pb", "npy"}}});
   append(v.options, device_rows(a.device));
   v.options.push_back(strategy_row(a.device));
+  append(v.options, pool_rows(a.pool));
   v.options.push_back(json_row(a.json));
   v.examples = {
       {"quern run squeezenet.onnx --image cat.png --order bgr --range 0..255 --top 5 --labels "
@@ -152,7 +166,9 @@ Verb run_row(RunArgs& a) {
        "classify a picture"},
       {"quern run model.onnx", "with generated inputs: does it run, how long does it take?"},
       {"quern run bert.onnx --dim batch=1 --dim sequence=64", "with free dimensions given by name"},
-      {"quern run model.onnx --input x=x.npy --out results --format npy", "files in, files out"}};
+      {"quern run model.onnx --input x=x.npy --out results --format npy", "files in, files out"},
+      {"for n in 57 198 68; do quern run bert.onnx --dim sequence=$n --record-trace bert.csv; done",
+       "a trace of changing shapes, for `quern plan bert.csv`"}};
   return v;
 }
 
@@ -264,6 +280,7 @@ Verb bench_row(BenchArgs& a) {
   append(v.options, input_rows(a.inputs));
   append(v.options, device_rows(a.device));
   v.options.push_back(strategy_row(a.device));
+  append(v.options, pool_rows(a.pool));
   v.options.push_back(json_row(a.json));
   v.examples = {
       {"quern bench model.onnx --threads 1", "two seconds of runs on one thread"},
@@ -341,6 +358,23 @@ Verb profile_row(ProfileArgs& a) {
   return v;
 }
 
+Rows trace_rows(PlanArgs& a) {
+  return {{.names = "--pools",
+           .value = "NAME",
+           .help = "plays a trace, or a run of the model, to this pool or to all; --capacity "
+                   "limits what a pool may reserve",
+           .target = &a.pools},
+          {.names = "--runs",
+           .value = "FILE",
+           .help = "CSV with the shape (or seq) of each run, for a CSV with buffers of each shape",
+           .target = &a.runs},
+          {.names = "--page",
+           .value = "N",
+           .help = "bytes of the system's pages under a pool; by default 64, so that only the "
+                   "pool's own rules count",
+           .target = &a.page}};
+}
+
 Verb plan_row(PlanArgs& a) {
   Verb v{.name = "plan",
          .summary = "compare placements of a model's buffers in memory",
@@ -350,13 +384,18 @@ Verb plan_row(PlanArgs& a) {
              "time), how long planning took and what is proven.\n\n"
              "Instead of a model it takes a problem as CSV in the format of MiniMalloc: "
              "id,lower,upper,size and, if wanted, alignment, gaps, offset. Buffers live in the "
-             "steps [lower, upper)."};
-  v.options.push_back(
-      {.names = "MODEL",
-       .help = "an .onnx file, a .csv file with buffers, or planted:BUFFERS:SEED[:DROP]: "
-               "a problem whose optimum is known, 65536",
-       .target = &a.model,
-       .required = true});
+             "steps [lower, upper).\n\n"
+             "Or a trace of --record-trace (run,event,id,bytes,alignment): it is played to every "
+             "pool, and what each reserves is shown against an arena that is planned for each run. "
+             "Hit rate: allocations that did not ask the system. Rounding and between blocks: the "
+             "shares of the blocks and of the reserved memory that were no request's, when most "
+             "was reserved."};
+  v.options.push_back({.names = "MODEL",
+                       .help =
+                           "an .onnx file, a .csv file with buffers or a trace, or "
+                           "planted:BUFFERS:SEED[:DROP]: a problem whose optimum is known, 65536",
+                       .target = &a.model,
+                       .required = true});
   v.options.push_back({.names = "--strategy",
                        .value = "NAMES",
                        .help = "strategies, with commas between them; by default all. Also "
@@ -415,6 +454,7 @@ Verb plan_row(PlanArgs& a) {
                        .value = "FILE",
                        .help = "the buffers as CSV without offsets, for other solvers",
                        .target = &a.problem});
+  append(v.options, trace_rows(a));
   append(v.options, input_rows(a.inputs));
   v.options.push_back({.names = "-d,--device",
                        .value = "NAME",
@@ -438,7 +478,10 @@ Verb plan_row(PlanArgs& a) {
       {"quern plan model.onnx --inflight 2", "two runs at once, one behind the other"},
       {"quern plan model.onnx --order off --alias off", "what order and aliasing save"},
       {"quern plan planted:400:1 --time-limit 5", "a problem whose optimum is known"},
-      {"quern plan buffers.csv --strategy auto,exec:./mine.py", "a strategy of your own"}};
+      {"quern plan buffers.csv --strategy auto,exec:./mine.py", "a strategy of your own"},
+      {"quern plan trace.csv --pools all", "every pool beside a static plan for each run"},
+      {"quern plan trace.csv --pools best-fit-arena --assert-peak 20000000",
+       "exit code 1 if the pool reserves more"}};
   return v;
 }
 

@@ -12,6 +12,7 @@
 #include "tools/external_strategy.h"
 #include "tools/opened.h"
 #include "tools/plan_picture.h"
+#include "tools/plan_pools.h"
 #include "tools/verbs.h"
 
 namespace quern::tools {
@@ -255,6 +256,7 @@ Json report_json(const PlanArgs& args, const Subject& s, const std::vector<Row>&
   j["compile_and_plan_ms"] = s.compile_ms;
   j["plain_lower_bound"] = s.model.plain_lower_bound;
   j["order_is_optimal"] = s.model.order_is_optimal;
+  if (!s.model.steps.empty()) j["memory"] = need_json(s.model.memory);
   j["lower_bound"] = best_bound(rows);
   j["best"] = best_of(rows).strategy;
   if (!s.in_flight.empty()) {
@@ -313,7 +315,8 @@ void show(const Subject& s, const std::vector<Row>& rows, const Console& console
       cat(t.text(console), "lower bound ", bytes(bound), ", unshared ", bytes(unshared_bytes(s)));
   if (!s.model.steps.empty())
     line += cat(", weights ", bytes(s.model.weight_bytes), "; ", s.model.steps.size(),
-                " kernels in ", s.model.segments, s.model.segments == 1 ? " segment" : " segments");
+                " kernels in ", s.model.segments, s.model.segments == 1 ? " segment" : " segments",
+                "\n", need_text(s.model.memory));
   print(line + "\n");
   if (!s.in_flight.empty()) print(in_flight_text(s, best_of(rows)) + "\n");
   show_peak(s.problems[s.largest], s.step_names, console);
@@ -389,6 +392,7 @@ ExitCode verdict(const PlanArgs& args, const Row& best, const Console& console) 
 }  // namespace
 
 Result<ExitCode> plan_verb(const PlanArgs& args, const Console& console) {
+  if (wants_pools(args)) return plan_pools(args, console);
   QUERN_ASSIGN(const std::vector<NamedStrategy> strategies, chosen(args.strategy));
   QUERN_ASSIGN(const Subject subject, subject_of(args, console));
   std::vector<Row> rows;
