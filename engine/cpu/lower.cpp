@@ -600,23 +600,40 @@ class Lowering {
     return g;
   }
 
-  Result<std::unique_ptr<Program>> plan_memory() {
-    const StepGraph graph = step_graph();
-    const ScheduleAnswer answer =
-        best_schedule(graph, {.order = options_.order, .alias = options_.alias});
-    const ScheduledMemory memory = memory_of(graph, answer.schedule);
-    program_->memory_problem = memory.problem;
-    program_->plain_bound = answer.plain_bound;
-    program_->order_is_optimal = answer.order_is_optimal;
-    QUERN_TRY(check(memory.problem));
+  struct Placed {
+    ScheduleAnswer answer;
+    ScheduledMemory memory;
+    MemoryPlan plan;
+  };
+
+  Result<Placed> place(const StepGraph& graph, bool alias) const {
+    Placed p;
+    p.answer = best_schedule(graph, {.order = options_.order, .alias = alias});
+    p.memory = memory_of(graph, p.answer.schedule);
+    QUERN_TRY(check(p.memory.problem));
     const Strategy& strategy = options_.strategy ? *options_.strategy : default_strategy();
     // Steps, not time, end a search, so that a model has the same plan everywhere.
     constexpr PlanLimits limits{.seconds = 0.5, .steps = 20000};
-    program_->memory_plan = strategy.plan(memory.problem, limits).plan;
-    QUERN_TRY(validate(memory.problem, program_->memory_plan));
-    program_->arena_bytes = program_->memory_plan.size;
-    resolve_operands(answer.schedule, memory);
-    keep_steps(memory.steps);
+    p.plan = strategy.plan(p.memory.problem, limits).plan;
+    QUERN_TRY(validate(p.memory.problem, p.plan));
+    return p;
+  }
+
+  Result<std::unique_ptr<Program>> plan_memory() {
+    const StepGraph graph = step_graph();
+    QUERN_ASSIGN(Placed p, place(graph, options_.alias));
+    // What has a smaller bound may be harder to place.
+    if (options_.alias && p.plan.size > p.answer.bound) {
+      QUERN_ASSIGN(Placed plain, place(graph, false));
+      if (plain.plan.size < p.plan.size) p = std::move(plain);
+    }
+    program_->memory_problem = p.memory.problem;
+    program_->memory_plan = p.plan;
+    program_->arena_bytes = p.plan.size;
+    program_->plain_bound = p.answer.plain_bound;
+    program_->order_is_optimal = p.answer.order_is_optimal;
+    resolve_operands(p.answer.schedule, p.memory);
+    keep_steps(p.memory.steps);
     return std::move(program_);
   }
 
