@@ -103,6 +103,8 @@ Result<std::shared_ptr<const Executable>> Executable::compile(Model model,
   plan.memory_limit = options.memory_limit;
   plan.reference_only = impl->device->info().name == "reference";
   plan.optimize = options.optimize && !plan.reference_only;
+  plan.order = options.order;
+  plan.alias = options.alias;
   if (!options.strategy.empty()) {
     plan.strategy = find_strategy(options.strategy);
     if (!plan.strategy) return none_of("memory strategy", options.strategy, strategies());

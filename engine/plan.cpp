@@ -94,6 +94,8 @@ PlanTree::Planned PlanTree::build(Segment segment, int threads) {
                  {.threads = threads,
                   .reference_only = options_.reference_only,
                   .strategy = options_.strategy,
+                  .order = options_.order,
+                  .alias = options_.alias,
                   .weights = weights_.get(),
                   .backend = backend_.get(),
                   .dynamic_outputs = {dynamic.get(), node->segment.dynamic_output.size()}}));

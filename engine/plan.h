@@ -49,6 +49,8 @@ struct PlanOptions {
   std::size_t memory_limit = 0;  // bytes of weights and one arena; 0: none
   bool reference_only = false;
   bool optimize = true;
+  bool order = true;
+  bool alias = true;
 };
 
 class PlanTree;

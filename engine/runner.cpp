@@ -18,8 +18,13 @@ void assign(RuntimeValue& to, RuntimeValue::Kind kind, std::span<const TensorVie
 
 }  // namespace
 
-Runner::Runner(std::shared_ptr<PlanTree> tree, int threads, RunMemory& memory, Graphs graph)
-    : tree_(std::move(tree)), threads_(threads), memory_(memory), graph_(graph) {}
+Runner::Runner(std::shared_ptr<PlanTree> tree, int threads, RunMemory& memory, Graphs graph,
+               MemoryBlock* arena)
+    : tree_(std::move(tree)),
+      threads_(threads),
+      memory_(memory),
+      graph_(graph),
+      arena_(arena ? *arena : own_arena_) {}
 
 Runner::~Runner() = default;
 
@@ -130,7 +135,8 @@ Result<std::byte*> Runner::arena_for(std::size_t depth, std::size_t bytes,
   if (graph_ == Graphs::session && depth == 0) {
     if (bytes > options.memory_limit || !arena_.reserve(bytes))
       return Status(Code::out_of_memory, cat("no ", bytes, " bytes for the arena"));
-    memory_.set_limit(options.memory_limit - std::min(options.memory_limit, arena_.size()));
+    const std::size_t taken = &arena_ == &own_arena_ ? arena_.size() : bytes;
+    memory_.set_limit(options.memory_limit - std::min(options.memory_limit, taken));
     return arena_.data();
   }
   while (arenas_.size() <= depth) arenas_.emplace_back(memory_, RunBlock::Holds::arena);
@@ -246,7 +252,7 @@ std::size_t Runner::device_bytes() const {
 }
 
 void Runner::trim() {
-  arena_.release();
+  own_arena_.release();
   arenas_.clear();
   detached_.clear();
   bounds_.clear();

@@ -32,10 +32,12 @@ struct BoundOutput {
 
 class Runner {
  public:
-  // The first segment of a session's graph has an arena of its own, planned; everything else takes
-  // from `memory`, which outlives the runner.
+  // The first segment of a session's graph has an arena, planned: `arena`, which others use, too,
+  // but never during a run, or one of its own. Everything else takes from `memory`, which outlives
+  // the runner.
   enum class Graphs : std::uint8_t { session, body };
-  Runner(std::shared_ptr<PlanTree> tree, int threads, RunMemory& memory, Graphs graph);
+  Runner(std::shared_ptr<PlanTree> tree, int threads, RunMemory& memory, Graphs graph,
+         MemoryBlock* arena = nullptr);
   ~Runner();
 
   // Inputs in the graph's order, row-major and aligned; borrowed until the next run. `bound` is
@@ -49,8 +51,8 @@ class Runner {
   std::span<const RuntimeValue> results() const { return results_; }
   // The plans that the last run went through.
   std::span<const std::shared_ptr<const PlanNode>> chain() const { return chain_; }
-  // Bytes of the planned arena.
-  std::size_t arena_bytes() const { return arena_.size(); }
+  // Bytes of the planned arena, if it is its own.
+  std::size_t arena_bytes() const { return own_arena_.size(); }
   // Of arenas and staging on a device, and between: not of the pool.
   std::size_t device_bytes() const;
   void trim();
@@ -90,7 +92,8 @@ class Runner {
   std::vector<std::unique_ptr<Bound>> bounds_;
   RunMemory& memory_;
   Graphs graph_;
-  MemoryBlock arena_;             // of a session's first segment
+  MemoryBlock own_arena_;
+  MemoryBlock& arena_;            // of a session's first segment
   std::vector<RunBlock> arenas_;  // of the other segments, by depth in the chain
   std::vector<RunBlock> detached_;
   std::vector<MemoryRecorder::Id> recorded_;  // buffers that live until the next run

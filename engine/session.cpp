@@ -8,6 +8,7 @@
 #include "engine/executable_impl.h"
 #include "engine/memory_need.h"
 #include "engine/runner.h"
+#include "engine/shared_arena_impl.h"
 #include "graph/text_util.h"
 
 namespace quern {
@@ -15,14 +16,18 @@ namespace quern {
 using Clock = std::chrono::steady_clock;
 
 struct Session::Impl {
-  Impl(std::shared_ptr<const Executable> e, int t)
+  Impl(std::shared_ptr<const Executable> e, int t, std::shared_ptr<SharedArena> a)
       : executable(std::move(e)),
         threads(t),
+        arena(std::move(a)),
         memory(executable->impl().pool),
-        runner(executable->impl().plans, t, memory, Runner::Graphs::session) {}
+        runner(executable->impl().plans, t, memory, Runner::Graphs::session,
+               arena ? &arena->impl().block : nullptr) {}
 
   std::shared_ptr<const Executable> executable;
   int threads;
+  std::shared_ptr<SharedArena> arena;
+  std::uint64_t run_in_arena = 0;  // its number among the arena's, of the last run
   RunMemory memory;
   Runner runner;
   std::vector<RuntimeValue> inputs;
@@ -35,6 +40,7 @@ struct Session::Impl {
 
   Status check_inputs() const;
   Status run(Clock::time_point deadline, StepListener* listener);
+  Status run_now(Clock::time_point deadline, StepListener* listener);
   Result<const RuntimeValue*> result(std::size_t index) const;
 };
 
@@ -102,7 +108,7 @@ Result<std::unique_ptr<Session>> Session::create(std::shared_ptr<const Executabl
                                                  const SessionOptions& options) {
   if (!executable) return Status(Code::invalid_argument, "a session wants an executable");
   const int threads = options.threads > 0 ? options.threads : executable->impl().threads;
-  auto impl = std::make_unique<Impl>(std::move(executable), threads);
+  auto impl = std::make_unique<Impl>(std::move(executable), threads, options.arena);
   impl->inputs.resize(impl->executable->inputs().size());
   impl->is_set.resize(impl->inputs.size());
   impl->bound.resize(impl->executable->outputs().size());
@@ -211,6 +217,15 @@ Status Session::Impl::check_inputs() const {
 Status Session::Impl::run(Clock::time_point deadline, StepListener* listener) {
   QUERN_TRY(check_inputs());
   has_run = false;
+  if (!arena) return run_now(deadline, listener);
+  const SharedArena::Impl::Use use(arena->impl());
+  if (!use.taken())
+    return {Code::busy, "another session runs in the arena that this one shares with it"};
+  run_in_arena = ++arena->impl().runs;
+  return run_now(deadline, listener);
+}
+
+Status Session::Impl::run_now(Clock::time_point deadline, StepListener* listener) {
   for (std::size_t i = 0; i < wanted.size(); ++i) bound_wanted[i] = bound[wanted[i]];
   RunOptions options{{&cancelled, deadline}, listener};
   options.detach_results = true;
@@ -247,6 +262,8 @@ Result<const RuntimeValue*> Session::Impl::result(std::size_t index) const {
   if (at == wanted.end() || *at != index)
     return Status(Code::not_found, cat("output ", index, " was not requested"));
   if (!has_run) return Status(Code::invalid_argument, "no run has given outputs yet");
+  if (arena && arena->impl().runs != run_in_arena)
+    return Status(Code::busy, "another session has run in the shared arena since");
   return &runner.results()[static_cast<std::size_t>(at - wanted.begin())];
 }
 
@@ -277,7 +294,9 @@ void describe_arena(const MemoryProblem& problem, const MemoryPlan& plan, std::s
   for (std::size_t n = 0; n < problem.intervals.size(); ++n) {
     const Interval& i = problem.intervals[n];
     info.unshared_bytes += i.size;
-    info.buffers.push_back({i.name, i.size, i.alignment, plan.offsets[n], i.first, i.end, segment});
+    info.buffers.push_back(
+        {i.name, i.size, i.alignment, plan.offsets[n], i.first, i.end, segment, {}});
+    for (const Gap& g : i.gaps) info.buffers.back().gaps.push_back({g.first, g.end, g.from, g.to});
   }
   info.arena_bytes += plan.size;
   info.arena_lower_bound += lower_bound(problem);
@@ -297,6 +316,8 @@ PlanInfo Session::plan_info() const {
     describe_arena(on_device ? p.device_problem : p.memory_problem,
                    on_device ? p.device_plan : p.memory_plan, segment++, info);
     info.fallbacks.insert(info.fallbacks.end(), p.fallbacks.begin(), p.fallbacks.end());
+    info.plain_lower_bound += p.plain_bound;
+    info.order_is_optimal &= p.order_is_optimal;
   }
   const auto& impl = impl_->executable->impl();
   info.weight_bytes = impl.weight_bytes();

@@ -21,7 +21,9 @@ class ConcatCopy final : public CpuKernel {
   explicit ConcatCopy(std::vector<Part> parts) : parts_(std::move(parts)) {}
 
   Status run(const KernelArgs& args, KernelState*, const Parallel& parallel) const override {
-    for (const Part& p : parts_) p.copy(args.inputs[p.input], args.outputs[0] + p.offset, parallel);
+    for (const Part& p : parts_)
+      if (args.inputs[p.input] != args.outputs[0] + p.offset)
+        p.copy(args.inputs[p.input], args.outputs[0] + p.offset, parallel);
     return {};
   }
 
@@ -68,10 +70,13 @@ Selection select_concat_copy(const KernelRequest& r) {
     const bool turns = r.inputs[i].desc.layout.block && !layout.block;
     choice.input_layouts.push_back(turns ? Layout::channels_last(shape) : r.inputs[i].desc.layout);
     const std::int64_t skipped = layout.block && axis == 1 ? before / layout.block : before;
+    const std::size_t offset =
+        static_cast<std::size_t>(skipped * layout.strides[axis]) * size_of(y.dtype);
+    const TensorDesc from{y.dtype, shape, choice.input_layouts[i]};
     if (shape.elements() > 0)
-      parts.push_back(
-          {i, ElementCopy({y.dtype, shape, choice.input_layouts[i]}, {y.dtype, shape, layout}),
-           static_cast<std::size_t>(skipped * layout.strides[axis]) * size_of(y.dtype)});
+      parts.push_back({i, ElementCopy(from, {y.dtype, shape, layout}), offset});
+    if (shape.elements() > 0 && is_dense(from) && same_placement(shape, from.layout, layout))
+      choice.copies.push_back({static_cast<std::uint32_t>(i), offset});
     before += shape[axis];
   }
   choice.implementation = "copy";

@@ -157,6 +157,13 @@ struct Sharing {
   bool required;  // the kernel reads its input there and nowhere else
 };
 
+// The first result holds this input's bytes, as they are, `offset` bytes in. A kernel that says so
+// skips the copy when it finds the input there.
+struct CopiedInput {
+  std::uint32_t input;
+  std::size_t offset;
+};
+
 // An implementation's answer. Layouts left empty mean dense row-major.
 struct KernelChoice {
   std::string implementation;         // "onednn brgconv:avx512_core": for profile and inspect
@@ -166,6 +173,7 @@ struct KernelChoice {
   std::vector<Layout> output_layouts;
   std::vector<bool> packed_inputs;  // true: the kernel holds it, the pointer is not needed
   std::vector<Sharing> sharing;     // outputs that may (must) be the bytes of an input
+  std::vector<CopiedInput> copies;  // not empty: copies are all that the kernel does
   std::size_t scratch_bytes = 0;
   std::size_t post_ops_taken = 0;  // a prefix; the rest runs as elementwise steps of its own
 };

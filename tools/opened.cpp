@@ -45,7 +45,7 @@ Result<std::vector<std::size_t>> request_outputs(Session& session,
 
 Result<Opened> open_model(const std::string& path, const InputArgs& inputs,
                           const DeviceArgs& device, const OpenOptions& options) {
-  QUERN_ASSIGN(auto opened_device, device_named(device.device));
+  QUERN_ASSIGN(auto opened_device, device_named(device.device.empty() ? "cpu" : device.device));
   Stopwatch watch;
   Opened o;
   QUERN_ASSIGN(Model model, load_model(path));
@@ -53,10 +53,14 @@ Result<Opened> open_model(const std::string& path, const InputArgs& inputs,
   QUERN_ASSIGN(o.inputs,
                make_inputs(model.inputs(), model.metadata(), inputs, options.default_crop));
   watch.lap();
-  QUERN_ASSIGN(o.executable, Executable::compile(std::move(model), std::move(opened_device),
-                                                 {.threads = device.threads,
-                                                  .strategy = options.strategy,
-                                                  .pool = options.pool}));
+  CompileOptions compile;
+  compile.threads = device.threads;
+  compile.strategy = device.strategy;
+  compile.pool = options.pool;
+  compile.order = options.order;
+  compile.alias = options.alias;
+  QUERN_ASSIGN(o.executable,
+               Executable::compile(std::move(model), std::move(opened_device), compile));
   o.phases.compile_ms = watch.lap();
   QUERN_ASSIGN(o.session, Session::create(o.executable));
   QUERN_ASSIGN(o.outputs, request_outputs(*o.session, options.outputs));

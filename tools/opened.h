@@ -40,10 +40,11 @@ struct Phases {
 };
 
 struct OpenOptions {
-  std::string strategy;
   std::string pool;
   std::vector<std::string> outputs;  // names; empty: all
   double default_crop = 1;
+  bool order = true;  // as in CompileOptions
+  bool alias = true;
 };
 
 // A model ready to run; `inputs` stay bound.

@@ -34,6 +34,15 @@ Rows device_rows(DeviceArgs& a) {
        .range = {{1, 1024}}}};
 }
 
+OptionRow strategy_row(DeviceArgs& a) {
+  return {.names = "--strategy",
+          .value = "NAME",
+          .help =
+              "how buffers are placed in memory (`quern plan` compares strategies); none for "
+              "bisecting faults",
+          .target = &a.strategy};
+}
+
 Rows pool_rows(PoolArgs& a) {
   return {{.names = "--pool",
            .value = "NAME",
@@ -148,6 +157,7 @@ Verb run_row(RunArgs& a) {
            .target = &a.format,
            .choices = {"pb", "npy"}}});
   append(v.options, device_rows(a.device));
+  v.options.push_back(strategy_row(a.device));
   append(v.options, pool_rows(a.pool));
   v.options.push_back(json_row(a.json));
   v.examples = {
@@ -269,6 +279,7 @@ Verb bench_row(BenchArgs& a) {
                       .target = &a.compare}});
   append(v.options, input_rows(a.inputs));
   append(v.options, device_rows(a.device));
+  v.options.push_back(strategy_row(a.device));
   append(v.options, pool_rows(a.pool));
   v.options.push_back(json_row(a.json));
   v.examples = {
@@ -380,12 +391,16 @@ Verb plan_row(PlanArgs& a) {
              "shares of the blocks and of the reserved memory that were no request's, when most "
              "was reserved."};
   v.options.push_back({.names = "MODEL",
-                       .help = "an .onnx file, or a .csv file with buffers or a trace",
+                       .help =
+                           "an .onnx file, a .csv file with buffers or a trace, or "
+                           "planted:BUFFERS:SEED[:DROP]: a problem whose optimum is known, 65536",
                        .target = &a.model,
                        .required = true});
   v.options.push_back({.names = "--strategy",
-                       .value = "NAME",
-                       .help = "one strategy; by default all",
+                       .value = "NAMES",
+                       .help = "strategies, with commas between them; by default all. Also "
+                               "exec:PROGRAM, which reads the buffers as CSV and writes them with "
+                               "offsets, and so:FILE, a shared object (quern/c/strategy.h)",
                        .target = &a.strategy});
   v.options.push_back({.names = "--capacity",
                        .value = "B",
@@ -401,6 +416,24 @@ Verb plan_row(PlanArgs& a) {
                        .value = "N",
                        .help = "alignment of every buffer, in bytes",
                        .target = &a.align});
+  v.options.push_back({.names = "--inflight",
+                       .value = "N",
+                       .help = "runs that share the arena, each a number of steps behind the one "
+                               "before: the number for which the bound is smallest",
+                       .target = &a.in_flight,
+                       .range = {{1, 64}}});
+  v.options.push_back({.names = "--order",
+                       .value = "on|off",
+                       .help = "whether a model's kernels may run in another order than its own, "
+                               "where that lowers the bound; by default on",
+                       .target = &a.order,
+                       .choices = {"on", "off"}});
+  v.options.push_back({.names = "--alias",
+                       .value = "on|off",
+                       .help = "whether results are made in their place in a larger tensor, where "
+                               "that does not raise the bound; by default on",
+                       .target = &a.alias,
+                       .choices = {"on", "off"}});
   v.options.push_back({.names = "--assert-peak",
                        .value = "B",
                        .help = "exit code 1 if the best plan takes more than B bytes",
@@ -417,9 +450,22 @@ Verb plan_row(PlanArgs& a) {
                        .value = "FILE",
                        .help = "the buffers with their offsets in the best plan",
                        .target = &a.csv});
+  v.options.push_back({.names = "--problem",
+                       .value = "FILE",
+                       .help = "the buffers as CSV without offsets, for other solvers",
+                       .target = &a.problem});
   append(v.options, trace_rows(a));
   append(v.options, input_rows(a.inputs));
-  append(v.options, device_rows(a.device));
+  v.options.push_back({.names = "-d,--device",
+                       .value = "NAME",
+                       .help = "cpu, vulkan, webgpu, opencl or page: offsets are aligned as it "
+                               "needs them; a model is compiled for it where this machine has it",
+                       .target = &a.device.device});
+  v.options.push_back({.names = "-t,--threads",
+                       .value = "N",
+                       .help = "threads that a model is compiled for",
+                       .target = &a.device.threads,
+                       .range = {{1, 1024}}});
   v.options.push_back(json_row(a.json));
   v.examples = {
       {"quern plan model.onnx", "every strategy"},
@@ -427,6 +473,12 @@ Verb plan_row(PlanArgs& a) {
       {"quern plan buffers.csv --capacity 1048576 --strategy exact --time-limit 10",
        "do these buffers fit?"},
       {"quern plan model.onnx --html plan.html", "to look at in a browser"},
+      {"quern plan model.onnx --strategy greedy-by-size,exact --html two.html",
+       "two plans and what they place differently"},
+      {"quern plan model.onnx --inflight 2", "two runs at once, one behind the other"},
+      {"quern plan model.onnx --order off --alias off", "what order and aliasing save"},
+      {"quern plan planted:400:1 --time-limit 5", "a problem whose optimum is known"},
+      {"quern plan buffers.csv --strategy auto,exec:./mine.py", "a strategy of your own"},
       {"quern plan trace.csv --pools all", "every pool beside a static plan for each run"},
       {"quern plan trace.csv --pools best-fit-arena --assert-peak 20000000",
        "exit code 1 if the pool reserves more"}};

@@ -20,7 +20,8 @@ namespace quern::tools {
 
 struct DeviceArgs {
   std::string device = "cpu";
-  int threads = 0;  // 0: all that the process may use
+  int threads = 0;       // 0: all that the process may use
+  std::string strategy;  // of memory; empty: the default
 };
 
 // Where the inputs of a model come from; see inputs.h.
@@ -109,14 +110,18 @@ struct PlanArgs {
   double time_limit = 1;       // seconds
   std::uint64_t align = 0;     // 0: as it is
   std::uint64_t assert_peak = 0;
+  int in_flight = 1;
+  std::string order = "on";
+  std::string alias = "on";
   std::string svg;
   std::string html;
   std::string csv;
+  std::string problem;
   std::string pools;       // for a trace; "": all
   std::string runs;        // shapes of runs, for lifetimes by shape
   std::uint64_t page = 0;  // of the system; 0: as small as blocks
   InputArgs inputs;
-  DeviceArgs device;
+  DeviceArgs device{.device = ""};
   bool json = false;
 };
 

@@ -3,9 +3,13 @@
 #include "graph/memory/plan.h"
 
 #include <algorithm>
+#include <charconv>
 
 #include "graph/memory/csv.h"
+#include "graph/memory/in_flight.h"
+#include "graph/memory/planted.h"
 #include "graph/text_util.h"
+#include "tools/external_strategy.h"
 #include "tools/opened.h"
 #include "tools/plan_picture.h"
 #include "tools/plan_pools.h"
@@ -19,12 +23,15 @@ struct Subject {
   std::vector<MemoryProblem> problems;
   PlanInfo model;  // of a file: empty
   double compile_ms = 0;
+  std::vector<InFlight> in_flight;  // of the problems, when there are several runs
+  std::uint64_t bound_of_one = 0;   // run
 
-  std::size_t largest = 0;  // problem, the one that is drawn and written
+  std::size_t largest = 0;              // problem, the one that is drawn and written
+  std::vector<std::string> step_names;  // of that one, where they are known
 };
 
 struct Row {
-  std::string_view strategy;
+  std::string strategy;
   std::vector<MemoryPlan> plans;  // of the problems
   std::uint64_t size = 0;         // of all arenas
   std::uint64_t bound = 0;
@@ -33,8 +40,72 @@ struct Row {
   double plan_ms = 0;
 };
 
+constexpr std::string_view planted_prefix = "planted:";
+
+// What places in one buffer of such a device must be multiples of.
+struct DeviceAlignment {
+  std::string_view name;
+  std::uint64_t bytes;
+};
+constexpr DeviceAlignment alignments[] = {
+    {"cpu", 64},      // a line of the cache
+    {"vulkan", 256},  // most that minStorageBufferOffsetAlignment may be
+    {"webgpu", 256},  // minStorageBufferOffsetAlignment, unless a device promises less
+    {"opencl", 128},  // least that CL_DEVICE_MEM_BASE_ADDR_ALIGN may be
+    {"page", 4096},
+};
+
+const DeviceAlignment* find_alignment(std::string_view device) {
+  const std::string_view name = device.substr(0, device.find(':'));
+  const auto at = std::ranges::find(alignments, name, &DeviceAlignment::name);
+  return at == std::end(alignments) ? nullptr : at;
+}
+
+// 0: as the buffers have it.
+Result<std::uint64_t> device_alignment(const std::string& device) {
+  if (device.empty() || device == "reference") return std::uint64_t{0};
+  if (const DeviceAlignment* a = find_alignment(device)) return a->bytes;
+  std::string names;
+  for (const DeviceAlignment& a : alignments) names += cat(names.empty() ? "" : ", ", a.name);
+  return Status(Code::invalid_argument,
+                cat("no device '", shown(device), "' whose alignment is known; there is: ", names));
+}
+
+// A model is compiled for the device if this machine may have it, else for the CPU.
+DeviceArgs compiled_for(DeviceArgs device) {
+  const std::vector<DeviceInfo> real = list_devices();
+  if (std::ranges::find(real, device.device, &DeviceInfo::name) == real.end() &&
+      device.device != "reference")
+    device.device = "cpu";
+  return device;
+}
+
 bool is_csv(const std::string& path) {
   return path.ends_with(".csv") || path.ends_with(".CSV");
+}
+
+// "planted:BUFFERS:SEED" or "planted:BUFFERS:SEED:DROP".
+Result<Subject> generate_subject(const std::string& text) {
+  std::vector<double> numbers;
+  std::string_view rest = std::string_view(text).substr(planted_prefix.size());
+  while (!rest.empty() && numbers.size() < 4) {
+    const std::string_view word = rest.substr(0, rest.find(':'));
+    double& n = numbers.emplace_back();
+    const auto [end, error] = std::from_chars(word.data(), word.data() + word.size(), n);
+    if (error != std::errc() || end != word.data() + word.size() || n < 0) numbers.resize(4);
+    rest.remove_prefix(std::min(word.size() + 1, rest.size()));
+  }
+  if (numbers.size() < 2 || numbers.size() > 3 || numbers[0] < 1 || numbers[0] > 1e6 ||
+      numbers[1] > 1e15 || (numbers.size() == 3 && numbers[2] > 1))
+    return Status(Code::invalid_argument,
+                  cat("'", shown(text),
+                      "': wanted planted:BUFFERS:SEED or planted:BUFFERS:SEED:DROP, "
+                      "with 1 to 1000000 buffers and a share of 0 to 1 to drop"));
+  Subject s;
+  s.problems.push_back(planted_problem({.buffers = static_cast<std::size_t>(numbers[0]),
+                                        .seed = static_cast<std::uint64_t>(numbers[1]),
+                                        .drop = numbers.size() == 3 ? numbers[2] : 0}));
+  return s;
 }
 
 Result<Subject> read_subject(const PlanArgs& args) {
@@ -47,7 +118,8 @@ Result<Subject> read_subject(const PlanArgs& args) {
 }
 
 Result<Subject> compile_subject(const PlanArgs& args, const Console& console) {
-  QUERN_ASSIGN(Opened o, open_model(args.model, args.inputs, args.device));
+  QUERN_ASSIGN(Opened o, open_model(args.model, args.inputs, compiled_for(args.device),
+                                    {.order = args.order == "on", .alias = args.alias == "on"}));
   note_generated(o, console);
   // What depends on data is planned when a run gets there.
   if (const Status status = o.session->run(); !status.ok())
@@ -57,22 +129,40 @@ Result<Subject> compile_subject(const PlanArgs& args, const Console& console) {
   s.model = o.session->plan_info();
   s.compile_ms = o.phases.compile_ms + o.phases.plan_ms;
   s.problems.resize(std::max<std::size_t>(s.model.segments, 1));
-  for (const BufferInfo& b : s.model.buffers)
-    s.problems[b.segment].intervals.push_back({.name = b.name,
-                                               .size = b.bytes,
-                                               .alignment = b.alignment,
-                                               .first = b.first,
-                                               .end = b.end});
+  for (const BufferInfo& b : s.model.buffers) {
+    Interval i{
+        .name = b.name, .size = b.bytes, .alignment = b.alignment, .first = b.first, .end = b.end};
+    for (const auto& g : b.gaps) i.gaps.push_back({g.first, g.end, g.from, g.to});
+    s.problems[b.segment].intervals.push_back(std::move(i));
+  }
   return s;
 }
 
-Result<Subject> subject_of(const PlanArgs& args, const Console& console) {
-  QUERN_ASSIGN(Subject s, is_csv(args.model) ? read_subject(args) : compile_subject(args, console));
+void put_in_flight(Subject& s, std::size_t runs) {
   for (MemoryProblem& p : s.problems) {
-    for (Interval& i : p.intervals)
+    s.bound_of_one += lower_bound(p);
+    s.in_flight.push_back(in_flight(p, runs));
+    p = s.in_flight.back().problem;
+  }
+}
+
+Result<Subject> subject_of(const PlanArgs& args, const Console& console) {
+  QUERN_ASSIGN(Subject s, args.model.starts_with(planted_prefix) ? generate_subject(args.model)
+                          : is_csv(args.model)                   ? read_subject(args)
+                                                                 : compile_subject(args, console));
+  QUERN_ASSIGN(const std::uint64_t least, device_alignment(args.device.device));
+  for (MemoryProblem& p : s.problems) {
+    for (Interval& i : p.intervals) {
+      if (least) i.alignment = std::max(i.alignment, least);
       if (args.align) i.alignment = args.align;
+    }
     QUERN_TRY(check(p));
   }
+  if (args.in_flight > 1)
+    put_in_flight(s, static_cast<std::size_t>(args.in_flight));
+  else if (s.problems.size() == 1)
+    for (const StepInfo& step : s.model.steps)
+      s.step_names.push_back(step.node.empty() ? step.op : step.node);
   const auto bound = [](const MemoryProblem& p) { return lower_bound(p); };
   s.largest = static_cast<std::size_t>(std::ranges::max_element(s.problems, {}, bound) -
                                        s.problems.begin());
@@ -83,12 +173,12 @@ std::uint64_t capacity_of(const PlanArgs& args) {
   return args.capacity ? args.capacity : any_capacity;
 }
 
-Result<Row> plan_with(const Strategy& strategy, const PlanArgs& args, const Subject& subject) {
+Result<Row> plan_with(const NamedStrategy& strategy, const PlanArgs& args, const Subject& subject) {
   Row row{.strategy = strategy.name};
   Stopwatch watch;
   for (const MemoryProblem& p : subject.problems) {
-    PlanAnswer answer =
-        strategy.plan(p, {.capacity = capacity_of(args), .seconds = args.time_limit});
+    QUERN_ASSIGN(PlanAnswer answer,
+                 strategy.plan(p, {.capacity = capacity_of(args), .seconds = args.time_limit}));
     QUERN_TRY(validate(p, answer.plan));
     row.size += answer.plan.size;
     row.bound += answer.bound;
@@ -132,7 +222,13 @@ Json row_json(const Row& r, const Subject& s) {
   return j;
 }
 
-Json peak_json(const MemoryProblem& problem) {
+// "conv1" of a model's step, else its number.
+std::string step_text(const std::vector<std::string>& names, std::int64_t step) {
+  const auto n = static_cast<std::size_t>(step);
+  return step >= 0 && n < names.size() ? cat(step, " ", shown(names[n], 40)) : cat(step);
+}
+
+Json peak_json(const MemoryProblem& problem, const std::vector<std::string>& names) {
   const Peak peak = peak_of(problem);
   Json j;
   j["bytes"] = peak.bytes;
@@ -142,6 +238,8 @@ Json peak_json(const MemoryProblem& problem) {
     Json b;
     b["name"] = problem.intervals[i].name;
     b["bytes"] = problem.intervals[i].size;
+    b["made_in"] = step_text(names, problem.intervals[i].first);
+    b["last_used_in"] = step_text(names, problem.intervals[i].end - 1);
     j["buffers"].push(std::move(b));
   }
   return j;
@@ -156,29 +254,49 @@ Json report_json(const PlanArgs& args, const Subject& s, const std::vector<Row>&
   j["segments"] = s.problems.size();
   j["kernels"] = s.model.steps.size();
   j["compile_and_plan_ms"] = s.compile_ms;
+  j["plain_lower_bound"] = s.model.plain_lower_bound;
+  j["order_is_optimal"] = s.model.order_is_optimal;
   if (!s.model.steps.empty()) j["memory"] = need_json(s.model.memory);
   j["lower_bound"] = best_bound(rows);
   j["best"] = best_of(rows).strategy;
+  if (!s.in_flight.empty()) {
+    j["lag"] = s.in_flight[s.largest].lag;
+    j["period"] = s.in_flight[s.largest].period;
+    j["bound_of_one_run"] = s.bound_of_one;
+  }
   j["strategies"] = Json::array();
   for (const Row& r : rows) j["strategies"].push(row_json(r, s));
-  j["peak"] = peak_json(s.problems[s.largest]);
+  j["peak"] = peak_json(s.problems[s.largest], s.step_names);
   return j;
 }
 
-void show_peak(const MemoryProblem& problem, const Console& console) {
-  constexpr std::size_t most = 5;
+// Why so much is live at once: who made each buffer and who reads it last.
+void show_peak(const MemoryProblem& problem, const std::vector<std::string>& names,
+               const Console& console) {
+  constexpr std::size_t most = 8;
   const Peak peak = peak_of(problem);
   if (peak.intervals.empty()) return;
-  Table t(
-      {{"live at the peak"}, {"bytes", Table::Align::right}, {"of the peak", Table::Align::right}});
+  Table t({{"live at the peak"},
+           {"bytes", Table::Align::right},
+           {"of the peak", Table::Align::right},
+           {"made in step"},
+           {"last used in"}});
   for (std::size_t k = 0; k < std::min(most, peak.intervals.size()); ++k) {
     const Interval& i = problem.intervals[peak.intervals[k]];
     t.add({shown(i.name), bytes_text(static_cast<double>(i.size)),
-           percent_text(ratio(i.size, peak.bytes))});
+           percent_text(ratio(i.size, peak.bytes)), step_text(names, i.first),
+           step_text(names, i.end - 1)});
   }
   const std::size_t rest = peak.intervals.size() - std::min(most, peak.intervals.size());
   print(cat("\n", t.text(console), rest ? cat("and ", rest, " more") : "all", " in step ",
-            peak.step, "\n"));
+            step_text(names, peak.step), "\n"));
+}
+
+std::string in_flight_text(const Subject& s, const Row& best) {
+  const InFlight& f = s.in_flight[s.largest];
+  return cat("runs in flight, each ", f.lag, " of ", f.period,
+             " steps behind the one before, take ", fixed(ratio(best.size, s.bound_of_one), 3),
+             " of the bound of one");
 }
 
 void show(const Subject& s, const std::vector<Row>& rows, const Console& console) {
@@ -200,12 +318,13 @@ void show(const Subject& s, const std::vector<Row>& rows, const Console& console
                 " kernels in ", s.model.segments, s.model.segments == 1 ? " segment" : " segments",
                 "\n", need_text(s.model.memory));
   print(line + "\n");
-  show_peak(s.problems[s.largest], console);
+  if (!s.in_flight.empty()) print(in_flight_text(s, best_of(rows)) + "\n");
+  show_peak(s.problems[s.largest], s.step_names, console);
 }
 
 Status write_files(const PlanArgs& args, const Subject& s, const std::vector<Row>& rows,
                    const Console& console) {
-  if (args.svg.empty() && args.html.empty() && args.csv.empty()) return {};
+  if (args.svg.empty() && args.html.empty() && args.csv.empty() && args.problem.empty()) return {};
   if (s.problems.size() > 1)
     console.note(cat("the files show the largest of ", s.problems.size(), " arenas"));
   const MemoryProblem& problem = s.problems[s.largest];
@@ -220,23 +339,46 @@ Status write_files(const PlanArgs& args, const Subject& s, const std::vector<Row
   }
   const auto best = static_cast<std::size_t>(&best_of(rows) - rows.data());
   if (!args.svg.empty()) QUERN_TRY(write_file(args.svg, plan_svg(pictures[best])));
+  if (!args.problem.empty())
+    QUERN_TRY(write_file(args.problem, write_memory_csv(problem, nullptr)));
   if (!args.csv.empty())
     QUERN_TRY(write_file(args.csv, write_memory_csv(problem, pictures[best].plan)));
   std::rotate(pictures.begin(), pictures.begin() + static_cast<std::ptrdiff_t>(best),
               pictures.begin() + static_cast<std::ptrdiff_t>(best) + 1);
   if (!args.html.empty())
-    QUERN_TRY(write_file(args.html, plan_page(model_name(args.model), pictures)));
+    QUERN_TRY(write_file(args.html, plan_page(model_name(args.model), pictures, s.step_names)));
   return {};
 }
 
-Result<std::vector<const Strategy*>> chosen(const std::string& name) {
-  std::vector<const Strategy*> all;
-  for (const Strategy& s : strategies())
-    if (name == "all" || name == s.name) all.push_back(&s);
-  if (!all.empty()) return all;
-  std::string list;
-  for (const Strategy& s : strategies()) list += cat("\n  ", s.name, ": ", s.summary);
-  return Status(Code::invalid_argument, cat("no strategy '", shown(name), "'; there is:", list));
+// "all", or names with commas between them.
+Result<std::vector<NamedStrategy>> chosen(std::string_view names) {
+  const auto own = [](const Strategy& s) {
+    return NamedStrategy{
+        std::string(s.name),
+        [&s](const MemoryProblem& p, const PlanLimits& limits) -> Result<PlanAnswer> {
+          return s.plan(p, limits);
+        }};
+  };
+  std::vector<NamedStrategy> list;
+  while (!names.empty()) {
+    const std::size_t comma = names.find(',');
+    const std::string name(names.substr(0, comma));
+    names.remove_prefix(comma == names.npos ? names.size() : comma + 1);
+    if (is_external(name)) {
+      list.push_back(external_strategy(name));
+    } else if (const Strategy* s = find_strategy(name)) {
+      list.push_back(own(*s));
+    } else if (name == "all") {
+      for (const Strategy& s : strategies()) list.push_back(own(s));
+    } else {
+      std::string known;
+      for (const Strategy& s : strategies()) known += cat("\n  ", s.name, ": ", s.summary);
+      return Status(Code::invalid_argument, cat("no strategy '", shown(name),
+                                                "'; there is exec:PROGRAM, so:FILE and", known));
+    }
+  }
+  if (list.empty()) return Status(Code::invalid_argument, "no strategy is named");
+  return list;
 }
 
 ExitCode verdict(const PlanArgs& args, const Row& best, const Console& console) {
@@ -251,11 +393,11 @@ ExitCode verdict(const PlanArgs& args, const Row& best, const Console& console) 
 
 Result<ExitCode> plan_verb(const PlanArgs& args, const Console& console) {
   if (wants_pools(args)) return plan_pools(args, console);
-  QUERN_ASSIGN(const std::vector<const Strategy*> strategies, chosen(args.strategy));
+  QUERN_ASSIGN(const std::vector<NamedStrategy> strategies, chosen(args.strategy));
   QUERN_ASSIGN(const Subject subject, subject_of(args, console));
   std::vector<Row> rows;
-  for (const Strategy* s : strategies) {
-    QUERN_ASSIGN(rows.emplace_back(), plan_with(*s, args, subject));
+  for (const NamedStrategy& s : strategies) {
+    QUERN_ASSIGN(rows.emplace_back(), plan_with(s, args, subject));
   }
   QUERN_TRY(write_files(args, subject, rows, console));
   if (args.json)

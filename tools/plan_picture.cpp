@@ -20,8 +20,10 @@ constexpr double bottom = 44;
 constexpr std::string_view style = R"css(
 .plan { font: 12px system-ui, sans-serif; background: #fff; }
 .plan text { fill: #333; } .plan .title { font-size: 14px; font-weight: 600; }
-.plan rect.b { stroke: #fff; stroke-width: .4; } .plan rect.b:hover { stroke: #000; stroke-width: 1.5; }
+.plan rect.b { stroke: #fff; stroke-width: .4; } .plan rect.b:hover, .plan rect.same { stroke: #000; stroke-width: 1.5; }
+.plan rect.stays { fill-opacity: .25; }
 .plan .grid { stroke: #ddd; } .plan .bound { stroke: #c22; stroke-dasharray: 6 4; }
+.plan .name { font-size: 10px; fill: #222; pointer-events: none; }
 .plan .live { fill: none; stroke: #222; stroke-width: 1.2; stroke-opacity: .8; }
 )css";
 
@@ -54,7 +56,7 @@ class Chart {
     most_ = static_cast<double>(std::max<std::uint64_t>({plan.size, bound_, 1}));
   }
 
-  std::string draw() const { return cat(grid(), buffers(), live_line(), bound_line()); }
+  std::string draw() const { return cat(grid(), buffers(), live_line(), bound_line(), legend()); }
 
  private:
   double x(std::size_t step) const {
@@ -96,14 +98,37 @@ class Chart {
       const auto to = static_cast<double>(plan_.offsets[p.interval] + p.to);
       // Neighbours get hues far apart.
       const double hue = std::fmod(static_cast<double>(p.interval) * 137.508, 360);
-      s += cat("<rect class=\"b\" x=\"", fixed(x(step(p.first)), 2), "\" y=\"", fixed(y(to), 2),
-               "\" width=\"", fixed(x(step(p.end)) - x(step(p.first)), 2), "\" height=\"",
+      s += cat("<rect class=\"b\" data-i=\"", p.interval, "\" data-o=\"", plan_.offsets[p.interval],
+               "\" x=\"", fixed(x(step(p.first)), 2), "\" y=\"", fixed(y(to), 2), "\" width=\"",
+               fixed(x(step(p.end)) - x(step(p.first)), 2), "\" height=\"",
                fixed(y(from) - y(to), 2), "\" fill=\"hsl(", fixed(hue, 0), ",55%,",
                p.interval % 2 ? "62" : "70", "%)\"><title>", escaped(i.name), ": ", i.size,
                " bytes at ", plan_.offsets[p.interval], ", steps ", i.first, " to ", i.end,
                "</title></rect>\n");
+      s += label(i.name, x(step(p.first)), x(step(p.end)), y(to), y(from));
     }
     return s;
+  }
+
+  // The name, where the box has room for some letters of it.
+  static std::string label(const std::string& name, double first, double end, double over,
+                           double under) {
+    constexpr double letter = 6;
+    constexpr double line = 12;
+    const double room = end - first - letter;
+    if (under - over < line || room < 4 * letter) return "";
+    const std::string text = shown(name, static_cast<std::size_t>(room / letter));
+    return cat("<text class=\"name\" x=\"", fixed(first + 3, 1), "\" y=\"",
+               fixed((over + under) / 2 + 3.5, 1), "\">", escaped(text), "</text>\n");
+  }
+
+  static std::string legend() {
+    const double at = width - right;
+    return cat("<line class=\"live\" x1=\"", fixed(at - 210, 0), "\" x2=\"", fixed(at - 180, 0),
+               "\" y1=\"20\" y2=\"20\"/><text x=\"", fixed(at - 175, 0),
+               "\" y=\"24\">live</text><line class=\"bound\" x1=\"", fixed(at - 130, 0), "\" x2=\"",
+               fixed(at - 100, 0), "\" y1=\"20\" y2=\"20\"/><text x=\"", fixed(at - 95, 0),
+               "\" y=\"24\">lower bound</text>\n");
   }
 
   std::string live_line() const {
@@ -145,16 +170,82 @@ std::string svg_element(const PlanPicture& p) {
              Chart(*p.problem, *p.plan).draw(), "</svg>\n");
 }
 
+constexpr std::string_view page_style = R"css(
+body { font: 14px system-ui, sans-serif; margin: 1rem; color: #222; }
+svg.plan { width: 100%; height: auto; max-height: 80vh; display: none; } .two svg.plan { max-height: 46vh; }
+svg.shown { display: block; } #hint { min-height: 1.5em; font-weight: 600; }
+select { max-width: 45%; } table { border-collapse: collapse; margin-top: 1rem; }
+td, th { padding: 2px 8px; text-align: left; vertical-align: top; border-top: 1px solid #eee; }
+td.n { text-align: right; white-space: nowrap; } td.bar { width: 180px; } tr.peak { background: #fee; }
+td.bar div { background: #68a; height: 10px; margin-top: 4px; }
+)css";
+
 constexpr std::string_view page_script = R"html(<script>
-const plans = [...document.querySelectorAll('svg.plan')], choice = document.getElementById('choice');
-const show = () => plans.forEach((p, i) => { p.style.display = i === choice.selectedIndex ? '' : 'none'; });
-choice.onchange = show;
+const plans = [...document.querySelectorAll('svg.plan')], one = document.getElementById('one'),
+      other = document.getElementById('other'), moved = document.getElementById('moved');
+const boxes = plan => [...plan.querySelectorAll('rect.b')];
+const show = () => {
+  const shown = [plans[one.selectedIndex], plans[other.selectedIndex - 1]].filter(p => p);
+  plans.forEach(p => p.classList.toggle('shown', shown.includes(p)));
+  document.body.classList.toggle('two', shown.length === 2 && shown[0] !== shown[1]);
+  if (shown.length === 2) shown[0].parentNode.append(shown[0], shown[1]);
+  const places = shown.map(p => new Map(boxes(p).map(b => [b.dataset.i, b.dataset.o])));
+  shown.forEach((p, k) => boxes(p).forEach(b => b.classList.toggle('stays',
+    moved.checked && shown.length === 2 && places[1 - k].get(b.dataset.i) === b.dataset.o)));
+};
+one.onchange = other.onchange = moved.onchange = show;
 show();
 document.onmouseover = e => {
-  const title = e.target.querySelector && e.target.closest('svg.plan') && e.target.querySelector(':scope > title');
-  document.getElementById('hint').textContent = title ? title.textContent : '';
+  const box = e.target.closest && e.target.closest('svg.plan') && e.target.querySelector(':scope > title');
+  document.getElementById('hint').textContent = box ? box.textContent : '';
+  document.querySelectorAll('rect.same').forEach(b => b.classList.remove('same'));
+  if (box && e.target.dataset.i)
+    document.querySelectorAll(`rect.b[data-i="${e.target.dataset.i}"]`).forEach(b => b.classList.add('same'));
 };
 </script>)html";
+
+// What begins, ends and lives in every step, the fullest marked.
+std::string steps_table(const MemoryProblem& problem, const std::vector<std::string>& names) {
+  constexpr std::int64_t most_steps = 5000;
+  struct Row {
+    std::string begins, ends;
+    std::uint64_t live = 0;
+  };
+  const Peak peak = peak_of(problem);
+  std::int64_t first = std::numeric_limits<std::int64_t>::max();
+  std::int64_t end = std::numeric_limits<std::int64_t>::min();
+  for (const Interval& i : problem.intervals) {
+    first = std::min(first, i.first);
+    end = std::max(end, i.end);
+  }
+  if (first >= end || end - first > most_steps) return "";
+  std::vector<Row> rows(static_cast<std::size_t>(end - first));
+  const auto row = [&](std::int64_t step) -> Row& {
+    return rows[static_cast<std::size_t>(step - first)];
+  };
+  for (const Interval& i : problem.intervals) {
+    if (i.first >= i.end) continue;
+    const std::string text =
+        cat(escaped(i.name), " (", bytes_text(static_cast<double>(i.size)), ")<br>");
+    row(i.first).begins += text;
+    row(i.end - 1).ends += text;
+  }
+  for (const Piece& p : pieces_of(problem))
+    for (std::int64_t t = p.first; t < p.end; ++t) row(t).live += p.to - p.from;
+  std::string s =
+      "<table><tr><th>step</th><th></th><th>live</th><th></th><th>begins</th><th>ends</th></tr>\n";
+  for (std::int64_t t = first; t < end; ++t) {
+    const auto n = static_cast<std::size_t>(t);
+    const double share = static_cast<double>(row(t).live) /
+                         static_cast<double>(std::max<std::uint64_t>(peak.bytes, 1));
+    s += cat("<tr", t == peak.step ? " class=\"peak\"" : "", "><td class=\"n\">", t, "</td><td>",
+             t >= 0 && n < names.size() ? escaped(names[n]) : "", "</td><td class=\"n\">",
+             bytes_text(static_cast<double>(row(t).live)),
+             "</td><td class=\"bar\"><div style=\"width:", fixed(100 * share, 1),
+             "%\"></div></td><td>", row(t).begins, "</td><td>", row(t).ends, "</td></tr>\n");
+  }
+  return s + "</table>\n";
+}
 
 }  // namespace
 
@@ -162,19 +253,25 @@ std::string plan_svg(const PlanPicture& picture) {
   return svg_element(picture);
 }
 
-std::string plan_page(const std::string& title, const std::vector<PlanPicture>& pictures) {
+std::string plan_page(const std::string& title, const std::vector<PlanPicture>& pictures,
+                      const std::vector<std::string>& steps) {
   std::string options;
+  std::string second = "<option>no second plan</option>";
   std::string plans;
   for (const PlanPicture& p : pictures) {
     options += cat("<option>", escaped(p.title), "</option>");
+    const bool chosen = pictures.size() == 2 && &p == &pictures[1];
+    second += cat("<option", chosen ? " selected" : "", ">", escaped(p.title), "</option>");
     plans += svg_element(p);
   }
-  return cat(
-      "<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\"><title>", escaped(title),
-      "</title>\n<style>body { font: 14px system-ui, sans-serif; margin: 1rem; } svg { width: "
-      "100%; height: auto; max-height: 85vh; } #hint { min-height: 1.5em; }</style></head>"
-      "<body>\n<select id=\"choice\">",
-      options, "</select>\n<div id=\"hint\"></div>\n", plans, page_script, "</body></html>\n");
+  return cat("<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\"><title>",
+             escaped(title), "</title>\n<style>", page_style,
+             "</style></head><body>\n<select id=\"one\">", options,
+             "</select> <select id=\"other\">", second,
+             "</select> <label><input type=\"checkbox\" id=\"moved\" checked> fade what lies where "
+             "it does in the other</label>\n<div id=\"hint\"></div>\n<div>",
+             plans, "</div>\n", pictures.empty() ? "" : steps_table(*pictures[0].problem, steps),
+             page_script, "</body></html>\n");
 }
 
 }  // namespace quern::tools

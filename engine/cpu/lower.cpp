@@ -8,6 +8,7 @@
 #include "engine/backend.h"
 #include "engine/cpu/constants.h"
 #include "engine/cpu/views.h"
+#include "graph/memory/step_graph.h"
 #include "graph/text.h"
 #include "graph/text_util.h"
 #include "kernels/copy.h"
@@ -29,8 +30,6 @@ struct Buffer {
   const std::byte* constant = nullptr;
   std::size_t bytes = 0;
   std::int64_t readers = 0;  // uses still to come of all values that lie here
-  std::int64_t first = -1;   // steps
-  std::int64_t last = -1;
   std::string name;
 
   Space space() const {
@@ -50,6 +49,14 @@ struct Place {
   TensorDesc desc;
 
   bool present() const { return buffer != no_buffer; }
+};
+
+// A step's operands and what its kernel allows of them, until buffers have places.
+struct Pending {
+  std::vector<Place> inputs;
+  std::vector<Place> outputs;
+  std::vector<StepGraph::Share> shares;
+  bool only_copies = false;
 };
 
 // "c16" for blocks of channels, "channels last", "" for row-major; for people.
@@ -113,7 +120,6 @@ class Lowering {
     return p ? *p : places_[index(v)].front();
   }
   std::vector<Place>& places(ValueId v) { return places_[index(v)]; }
-  std::int64_t step() const { return static_cast<std::int64_t>(program_->steps.size()); }
   TensorType type_of(ValueId v) const { return {g_.type(v).dtype, *g_.type(v).shape()}; }
 
   bool is_constant(NodeId id) const {
@@ -236,7 +242,7 @@ class Lowering {
     s.cost.bytes = static_cast<double>(from.desc.bytes());
     const std::array inputs = {from};
     const std::array outputs = {copy};
-    append(std::move(s), inputs, outputs);
+    append(std::move(s), inputs, outputs, {});
     return copy;
   }
 
@@ -261,8 +267,8 @@ class Lowering {
     s.cost.bytes = 2.0 * static_cast<double>(to.bytes());
     const std::array inputs = {from};
     const std::array outputs = {copy};
-    QUERN_TRY(take(std::move(choice), s));
-    append(std::move(s), inputs, outputs);
+    QUERN_TRY(take(choice, s));
+    append(std::move(s), inputs, outputs, choice);
     return copy;
   }
 
@@ -274,7 +280,7 @@ class Lowering {
   }
 
   // The work of a kernel becomes that of the step.
-  Status take(KernelChoice choice, Step& s) {
+  Status take(KernelChoice& choice, Step& s) {
     s.implementation = std::move(choice.implementation);
     s.kernel = std::move(choice.kernel);
     s.scratch_bytes = choice.scratch_bytes;
@@ -306,12 +312,6 @@ class Lowering {
 
   // ---- steps
 
-  void touch(BufferId b) {
-    Buffer& buffer = buffers_[b];
-    if (buffer.first < 0) buffer.first = step();
-    buffer.last = step();
-  }
-
   // Of the first operand and the first result, when one of them is not row-major.
   static std::string layouts_text(std::span<const Place> inputs, std::span<const Place> outputs) {
     const auto name = [](std::span<const Place> places) {
@@ -325,19 +325,34 @@ class Lowering {
   }
 
   // Buffers are resolved to operands once all are known; until then offsets wait in pending_.
-  void append(Step s, std::span<const Place> inputs, std::span<const Place> outputs) {
-    Pending p;
+  void append(Step s, std::span<const Place> inputs, std::span<const Place> outputs,
+              const KernelChoice& choice) {
     s.layouts = layouts_text(inputs, outputs);
-    for (const Place& place : inputs) {
-      p.inputs.push_back(place);
-      if (place.present()) touch(place.buffer);
-    }
-    for (const Place& place : outputs) {
-      p.outputs.push_back(place);
-      if (place.present()) touch(place.buffer);
-    }
+    Pending p{{inputs.begin(), inputs.end()}, {outputs.begin(), outputs.end()}, {}, false};
+    for (const Sharing& share : choice.sharing)
+      if (may_lie_over(p, share))
+        p.shares.push_back(
+            {p.inputs[share.input].buffer, p.outputs[share.output].buffer, false, 0});
+    for (const CopiedInput& copy : choice.copies)
+      if (is_whole(p.inputs[copy.input]))
+        p.shares.push_back({p.inputs[copy.input].buffer, p.outputs[0].buffer, true, copy.offset});
+    p.only_copies = !choice.copies.empty();
     program_->steps.push_back(std::move(s));
     pending_.push_back(std::move(p));
+  }
+
+  // The place is all of a buffer in the arena.
+  bool is_whole(const Place& place) const {
+    if (!place.present()) return false;
+    const Buffer& b = buffers_[place.buffer];
+    return b.in_arena() && place.offset == 0 && place.desc.bytes() == b.bytes;
+  }
+  // One buffer is both where the kernel demands it.
+  bool may_lie_over(const Pending& p, const Sharing& share) const {
+    const Place& in = p.inputs[share.input];
+    const Place& out = p.outputs[share.output];
+    return !share.required && out.present() && is_whole(in) && in.buffer != out.buffer &&
+           in.desc.bytes() == buffers_[out.buffer].bytes;
   }
 
   // Whether kernels, and not only whoever asked for outputs, see what the node makes.
@@ -549,13 +564,13 @@ class Lowering {
                          choice.output_layouts[i].strides.rank() == type.shape.rank();
       const TensorDesc desc{type.dtype, type.shape,
                             asked ? choice.output_layouts[i] : Layout::row_major(type.shape)};
-      outputs.push_back({output_buffer(id, request, choice, i, inputs, desc), 0, desc});
+      outputs.push_back({output_buffer(id, choice, i, inputs, desc), 0, desc});
     }
     const std::size_t post_ops_taken = choice.post_ops_taken;
     Step s = describe(id, request);
-    QUERN_TRY(take(std::move(choice), s));
+    QUERN_TRY(take(choice, s));
     if (g_.def(id).is(OpTrait::data_dependent)) mark_dynamic(n, s);
-    append(std::move(s), inputs, outputs);
+    append(std::move(s), inputs, outputs, choice);
     Place result = outputs.empty() ? Place() : outputs[0];
     for (std::size_t k = post_ops_taken; k < n.post_ops.size(); ++k)
       QUERN_TRY(lower_post_op(id, n.post_ops[k], result));
@@ -587,20 +602,11 @@ class Lowering {
   // Whether anything but one operand of the current node still reads these bytes.
   bool read_elsewhere(const Place& place) const { return buffers_[place.buffer].readers > 1; }
 
-  // The bytes of an input that dies here, where the kernel allows or demands it; else new ones.
-  BufferId output_buffer(NodeId id, const KernelRequest& request, const KernelChoice& choice,
-                         std::size_t output, std::span<const Place> inputs,
-                         const TensorDesc& desc) {
-    for (const Sharing& s : choice.sharing) {
-      if (s.output != output) continue;
-      const Place& in = inputs[s.input];
-      if (s.required) return in.buffer;
-      if (!in.present() || !request.inputs[s.input].dies_here) continue;
-      const Buffer& buffer = buffers_[in.buffer];
-      if (buffer.in_arena() && in.offset == 0 && buffer.bytes == desc.bytes() &&
-          !read_elsewhere(in))
-        return in.buffer;
-    }
+  // The bytes of an input where the kernel demands it, else new ones.
+  BufferId output_buffer(NodeId id, const KernelChoice& choice, std::size_t output,
+                         std::span<const Place> inputs, const TensorDesc& desc) {
+    for (const Sharing& s : choice.sharing)
+      if (s.output == output && s.required) return inputs[s.input].buffer;
     return new_buffer(desc.bytes(), g_.value(g_.node(id).outputs[output]).name,
                       choice.kernel ? Space::host : Space::device);
   }
@@ -646,11 +652,11 @@ class Lowering {
                        choice.output_layouts[0].strides.rank() == out.shape.rank();
     const TensorDesc desc{out.dtype, out.shape,
                           asked ? choice.output_layouts[0] : Layout::row_major(out.shape)};
-    const Place made{output_buffer(id, request, choice, 0, in, desc), 0, desc};
+    const Place made{output_buffer(id, choice, 0, in, desc), 0, desc};
     Step s = describe(id, request);
-    QUERN_TRY(take(std::move(choice), s));
+    QUERN_TRY(take(choice, s));
     const std::array outputs = {made};
-    append(std::move(s), in, outputs);
+    append(std::move(s), in, outputs, choice);
     result = made;
     return {};
   }
@@ -732,107 +738,147 @@ class Lowering {
     return copy;
   }
 
-  Result<std::unique_ptr<Program>> plan_memory() {
-    std::vector<std::size_t> interval_of(buffers_.size());
-    std::vector<std::size_t> scratch_of(program_->steps.size());
-    add_intervals(interval_of);
-    add_scratch(scratch_of);
-    QUERN_ASSIGN(program_->memory_plan, plan(program_->memory_problem));
-    QUERN_ASSIGN(program_->device_plan, plan(program_->device_problem));
-    program_->arena_bytes = program_->memory_plan.size;
-    resolve_operands(interval_of, scratch_of);
-    return std::move(program_);
+  bool is_planned(BufferId b, Space space) const {
+    const Buffer& buffer = buffers_[b];
+    return buffer.space() == space && (buffer.in_arena() || buffer.base == Operand::Base::output);
   }
 
-  MemoryProblem& problem_of(Space space) {
-    return space == Space::host ? program_->memory_problem : program_->device_problem;
-  }
-
-  // A device's kernels write whole vectors: the last may be partly padding.
-  std::uint64_t padded(std::uint64_t bytes, Space space) const {
-    if (space == Space::host) return bytes;
-    const std::uint64_t step = options_.backend->alignment();
-    return (bytes + step - 1) / step * step;
-  }
   std::uint64_t alignment(Space space) const {
     return space == Space::host ? 64 : options_.backend->alignment();
   }
-
-  void add_intervals(std::span<std::size_t> interval_of) {
-    for (std::size_t i = 0; i < buffers_.size(); ++i) {
-      const Buffer& b = buffers_[i];
-      const bool is_output = b.base == Operand::Base::output;
-      if (!b.in_arena() && !is_output) continue;
-      auto& intervals = problem_of(b.space()).intervals;
-      interval_of[i] = intervals.size();
-      intervals.push_back({.name = b.name,
-                           .size = padded(b.bytes, b.space()),
-                           .alignment = alignment(b.space()),
-                           .first = std::max<std::int64_t>(b.first, 0),
-                           .end = is_output ? step() + 1 : b.last + 1});
-    }
+  // A device's kernels write whole vectors: the last may be partly padding.
+  std::uint64_t padded(std::uint64_t bytes, Space space) const {
+    if (space == Space::host) return bytes;
+    const std::uint64_t step = alignment(space);
+    return (bytes + step - 1) / step * step;
+  }
+  static Space scratch_space(const Step& s) {
+    return s.kind == Step::Kind::device ? Space::device : Space::host;
   }
 
-  void add_scratch(std::span<std::size_t> scratch_of) {
-    for (std::size_t i = 0; i < program_->steps.size(); ++i) {
-      const Step& s = program_->steps[i];
-      const Space space = s.kind == Step::Kind::device ? Space::device : Space::host;
-      auto& intervals = problem_of(space).intervals;
-      scratch_of[i] = intervals.size();
-      if (s.scratch_bytes)
-        intervals.push_back({.name = "scratch of " + s.node,
-                             .size = padded(s.scratch_bytes, space),
-                             .alignment = alignment(space),
-                             .first = static_cast<std::int64_t>(i),
-                             .end = static_cast<std::int64_t>(i) + 1});
+  // What the steps do with the buffers that are planned in this space; other places are not its
+  // business.
+  StepGraph step_graph(Space space) const {
+    StepGraph g;
+    g.scratch_alignment = alignment(space);
+    for (BufferId b = 0; b < buffers_.size(); ++b) {
+      StepGraph::Buffer& buffer = g.buffers.emplace_back();
+      if (!is_planned(b, space)) continue;
+      buffer.name = buffers_[b].name;
+      buffer.size = padded(buffers_[b].bytes, space);
+      buffer.alignment = alignment(space);
+      buffer.kept = buffers_[b].base == Operand::Base::output;
     }
+    for (std::size_t i = 0; i < pending_.size(); ++i) {
+      const Step& own = program_->steps[i];
+      StepGraph::Step& step = g.steps.emplace_back();
+      step.name = own.node;
+      if (scratch_space(own) == space) step.scratch = padded(own.scratch_bytes, space);
+      for (const StepGraph::Share& share : pending_[i].shares)
+        if (is_planned(share.operand, space) && is_planned(share.result, space))
+          step.shares.push_back(share);
+      step.only_copies = pending_[i].only_copies;
+      for (const Place& p : pending_[i].inputs)
+        if (p.present() && is_planned(p.buffer, space)) step.reads.push_back(p.buffer);
+      for (const Place& p : pending_[i].outputs)
+        if (p.present() && is_planned(p.buffer, space)) step.writes.push_back(p.buffer);
+      const auto operands = std::ranges::count_if(pending_[i].inputs, &Place::present);
+      if (static_cast<std::size_t>(operands) != step.reads.size()) step.only_copies = false;
+    }
+    return g;
   }
 
-  Result<MemoryPlan> plan(const MemoryProblem& problem) const {
+  struct Placed {
+    ScheduleAnswer answer;
+    ScheduledMemory memory;
+    MemoryPlan plan;
+  };
+
+  Result<Placed> place(const StepGraph& graph, const ScheduleOptions& options) const {
+    Placed p;
+    p.answer = best_schedule(graph, options);
+    p.memory = memory_of(graph, p.answer.schedule);
+    QUERN_TRY(check(p.memory.problem));
     const Strategy& strategy = options_.strategy ? *options_.strategy : default_strategy();
-    QUERN_TRY(check(problem));
     // Steps, not time, end a search, so that a model has the same plan everywhere.
     constexpr PlanLimits limits{.seconds = 0.5, .steps = 20000};
-    MemoryPlan plan = strategy.plan(problem, limits).plan;
-    QUERN_TRY(validate(problem, plan));
-    return plan;
+    p.plan = strategy.plan(p.memory.problem, limits).plan;
+    QUERN_TRY(validate(p.memory.problem, p.plan));
+    return p;
   }
 
-  void resolve_operands(std::span<const std::size_t> interval_of,
-                        std::span<const std::size_t> scratch_of) {
-    const auto offset_of = [&](Space space, std::size_t interval) {
-      return (space == Space::host ? program_->memory_plan : program_->device_plan)
-          .offsets[interval];
+  Result<std::unique_ptr<Program>> plan_memory() {
+    if (options_.backend) return plan_both_memories();
+    const StepGraph graph = step_graph(Space::host);
+    QUERN_ASSIGN(Placed p, place(graph, {.order = options_.order, .alias = options_.alias}));
+    // What has a smaller bound may be harder to place.
+    if (options_.alias && p.plan.size > p.answer.bound) {
+      QUERN_ASSIGN(Placed plain, place(graph, {.order = options_.order, .alias = false}));
+      if (plain.plan.size < p.plan.size) p = std::move(plain);
+    }
+    keep_plan(p);
+    resolve_operands(p, p);
+    keep_steps(p.memory.steps);
+    return std::move(program_);
+  }
+
+  // Both memories see the steps in one order, that of the graph, and all of them: results in place,
+  // no copies spared.
+  Result<std::unique_ptr<Program>> plan_both_memories() {
+    constexpr ScheduleOptions in_order{.order = false, .alias = false};
+    QUERN_ASSIGN(Placed host, place(step_graph(Space::host), in_order));
+    QUERN_ASSIGN(Placed device, place(step_graph(Space::device), in_order));
+    keep_plan(host);
+    program_->plain_bound = device.answer.plain_bound;
+    program_->order_is_optimal = device.answer.order_is_optimal;
+    program_->device_problem = device.memory.problem;
+    program_->device_plan = device.plan;
+    resolve_operands(host, device);
+    return std::move(program_);
+  }
+
+  void keep_plan(const Placed& p) {
+    program_->memory_problem = p.memory.problem;
+    program_->memory_plan = p.plan;
+    program_->arena_bytes = p.plan.size;
+    program_->plain_bound = p.answer.plain_bound;
+    program_->order_is_optimal = p.answer.order_is_optimal;
+  }
+
+  void resolve_operands(const Placed& host, const Placed& device) {
+    const auto placed = [&](Space space) -> const Placed& {
+      return space == Space::host ? host : device;
     };
     const auto operand = [&](const Place& p) {
       if (!p.present()) return Operand{};
-      const Buffer& b = buffers_[p.buffer];
-      Operand o{b.base, b.index, p.offset, nullptr};
-      if (b.in_arena()) o.offset += offset_of(b.space(), interval_of[p.buffer]);
+      const Placed& in = placed(space_of(p));
+      const Schedule::Lie lie = in.answer.schedule.lies[p.buffer];
+      const Buffer& b = buffers_[lie.root];
+      Operand o{b.base, b.index, p.offset + lie.offset, nullptr};
+      if (b.in_arena()) o.offset += in.plan.offsets[in.memory.interval_of[lie.root]];
       if (b.base == Operand::Base::constant) o.constant = b.constant + p.offset;
       return o;
     };
     const auto bytes = [&](const Place& p) { return p.present() ? p.desc.bytes() : 0; };
     for (std::size_t i = 0; i < pending_.size(); ++i) {
       Step& s = program_->steps[i];
-      const bool host = s.kind == Step::Kind::host;
+      const bool on_host = s.kind == Step::Kind::host;
       for (const Place& p : pending_[i].inputs) {
         s.inputs.push_back(operand(p));
-        if (!host) s.input_bytes.push_back(bytes(p));
+        if (!on_host) s.input_bytes.push_back(bytes(p));
         if (s.kind == Step::Kind::device) align_down(s.inputs.back(), s.input_bytes.back());
       }
       for (const Place& p : pending_[i].outputs) {
         s.outputs.push_back(operand(p));
-        if (!host) s.output_bytes.push_back(bytes(p));
+        if (!on_host) s.output_bytes.push_back(bytes(p));
       }
-      if (s.scratch_bytes)
-        s.scratch_offset =
-            offset_of(s.kind == Step::Kind::device ? Space::device : Space::host, scratch_of[i]);
+      const Placed& in = placed(scratch_space(s));
+      if (s.scratch_bytes) s.scratch_offset = in.plan.offsets[in.memory.scratch_of[i]];
     }
     program_->output_offsets.resize(g_.outputs().size());
     for (std::size_t i = 0; i < buffers_.size(); ++i)
       if (buffers_[i].base == Operand::Base::output)
-        program_->output_offsets[buffers_[i].index] = offset_of(Space::host, interval_of[i]);
+        program_->output_offsets[buffers_[i].index] = host.plan.offsets[host.memory.interval_of[i]];
   }
 
   // To where a binding may begin.
@@ -842,10 +888,12 @@ class Lowering {
     bytes += skipped;
   }
 
-  struct Pending {
-    std::vector<Place> inputs;
-    std::vector<Place> outputs;
-  };
+  // In this order; the others have nothing to do.
+  void keep_steps(std::span<const std::uint32_t> order) {
+    std::vector<Step> steps;
+    for (std::uint32_t i : order) steps.push_back(std::move(program_->steps[i]));
+    program_->steps = std::move(steps);
+  }
 
   const Graph& g_;
   const LowerOptions& options_;

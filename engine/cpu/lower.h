@@ -15,6 +15,8 @@ struct LowerOptions {
   bool use_onednn = true;
   bool reference_only = false;  // the oracle: every node by its reference
   const Strategy* strategy = nullptr;
+  bool order = true;  // steps may run in another order than the graph's
+  bool alias = true;  // results may be made in their place in another, which spares copies
   WeightStore* weights = nullptr;
   Backend* backend = nullptr;             // the device's, unless it is the CPU
   std::span<const bool> dynamic_outputs;  // of the graph

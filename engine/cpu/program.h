@@ -70,6 +70,8 @@ struct Program {
   std::uint64_t arena_bytes = 0;
   MemoryProblem memory_problem;
   MemoryPlan memory_plan;
+  std::uint64_t plain_bound = 0;  // lower bound in the graph's own order, without spared copies
+  bool order_is_optimal = false;  // proven
   int threads = 1;
   std::vector<std::shared_ptr<const void>> kept;  // constants that kernels point at
   // Of a device with memory of its own.

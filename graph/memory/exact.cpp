@@ -23,8 +23,20 @@ using Clock = std::chrono::steady_clock;
 
 constexpr std::int64_t max_budget = std::int64_t{1} << 40;
 constexpr std::size_t max_buffers = 4096;  // of a part: the search goes as deep
-// Together they solve what no single one does; see ExactSearch for the letters.
-constexpr std::array<std::string_view, 3> orders = {"TLA", "TBL", "CTB"};
+// Together they solve what no single one does: some need one order for long, some the right one of
+// many.
+constexpr SearchStyle by_offset{Branching::by_offset, false, "TLA"};
+constexpr SearchStyle by_offset_again{Branching::by_offset, true, "TLABCS"};
+constexpr SearchStyle by_section_again{Branching::by_section, true, "SLACBT"};
+using Styles = std::array<SearchStyle, 2>;
+constexpr Styles at_bound = {by_offset, by_section_again};
+constexpr Styles above_bound = {by_offset_again, by_section_again};
+
+// Capacities above the bound that are asked for, as shares of it.
+constexpr std::array levels = {0.2, 0.14, 0.1, 0.07, 0.05, 0.035, 0.025, 0.017, 0.012, 0.005};
+std::uint64_t level_above(std::uint64_t bound, double share) {
+  return bound + static_cast<std::uint64_t>(static_cast<double>(bound) * share);
+}
 
 bool has_parts(const Interval& i) {
   return std::ranges::any_of(i.gaps, [](const Gap& g) { return g.from < g.to; });
@@ -50,10 +62,10 @@ std::uint64_t unit_of(const MemoryProblem& problem, std::uint64_t granularity) {
   return unit;
 }
 
-// Whether a capacity can be met: a search per order, which goes on from round to round.
+// Whether a capacity can be met: a search per style, which goes on from round to round.
 struct Question {
   std::uint64_t capacity = any_capacity;
-  std::array<std::unique_ptr<ExactSearch>, orders.size()> searches;
+  std::array<std::unique_ptr<ExactSearch>, std::tuple_size_v<Styles>> searches;
   bool closed = false;  // it cannot, by rules that are stricter than the problem's
 };
 
@@ -65,7 +77,7 @@ struct Part {
   std::uint64_t size = 0;   // of the best plan
   std::uint64_t bound = 0;  // beyond the bound of the problem
   Question at_bound;
-  std::array<Question, 3> above;  // nearer to the bound, nearer to the best plan
+  std::array<Question, levels.size()> above;
 };
 
 class Improver {
@@ -81,12 +93,12 @@ class Improver {
   PlanAnswer run() {
     if (done()) return std::move(answer_);
     split();
-    std::int64_t budget = 256;
+    std::int64_t budget = 1;  // in attempts
     for (searched_ = true; searched_ && !done() && !out_of_time();) {
       searched_ = false;
       for (Part& p : parts_) search(p, budget);
       settle();
-      budget = std::min(2 * budget, max_budget);
+      budget = std::min(2 * budget, max_budget >> 20);
     }
     return std::move(answer_);
   }
@@ -196,7 +208,7 @@ class Improver {
   }
 
   std::unique_ptr<ExactSearch> make_search(Part& part, std::uint64_t capacity,
-                                           std::string_view order) const {
+                                           const SearchStyle& style) const {
     std::int64_t units = 0;
     for (std::size_t k = 0; k < part.members.size(); ++k) {
       SearchBuffer& b = part.buffers[k];
@@ -204,7 +216,7 @@ class Improver {
           static_cast<std::int64_t>((capacity - problem_.intervals[part.members[k]].size) / unit_);
       units = std::max(units, b.highest + b.size);
     }
-    return make_exact_search(part.buffers, part.sections, units, order);
+    return make_exact_search(part.buffers, part.sections, units, style);
   }
 
   // The least capacity above `capacity` that makes a difference.
@@ -228,12 +240,13 @@ class Improver {
   }
 
   // Adopts a plan that is found, raises the part's bound where there is none.
-  SearchResult ask(Part& part, Question& question, std::uint64_t capacity, std::int64_t budget) {
+  SearchResult ask(Part& part, Question& question, const Styles& styles, std::uint64_t capacity,
+                   std::int64_t budget) {
     if (question.capacity != capacity) question = {capacity, {}, false};
     if (question.closed) return SearchResult::out_of_budget;
-    for (std::size_t k = 0; k < orders.size() && !out_of_time(); ++k) {
+    for (std::size_t k = 0; k < styles.size() && !out_of_time(); ++k) {
       auto& search = question.searches[k];
-      if (!search) search = make_search(part, capacity, orders[k]);
+      if (!search) search = make_search(part, capacity, styles[k]);
       searched_ = true;
       const std::int64_t before = search->steps();
       const SearchResult result = search->run({std::min(budget, left_), deadline_});
@@ -257,24 +270,30 @@ class Improver {
     const std::uint64_t enough =
         limits_.capacity == any_capacity ? goal(part) : std::max(goal(part), limits_.capacity);
     if (part.size <= enough) return;
-    ask(part, part.at_bound, goal(part), budget);
-    search_above(part, budget);
+    const auto attempt = static_cast<std::int64_t>(3 * part.members.size() + 200);
+    const std::int64_t steps = std::min(attempt * budget, max_budget);
+    // At first something much better than lists find, which takes few steps.
+    if (budget == 1) search_above(part, steps);
+    if (ask(part, part.at_bound, at_bound, goal(part), 2 * steps) != SearchResult::out_of_budget)
+      return;
+    if (budget > 1) search_above(part, steps);
   }
 
   std::uint64_t goal(const Part& part) const { return std::max(answer_.bound, part.bound); }
 
-  // Halves the distance to the bound as long as that succeeds within the budget.
+  // From far above the bound towards it, until two questions in a row stay open.
   void search_above(Part& part, std::int64_t budget) {
-    constexpr std::array shares = {0.5, 0.75, 0.9};
-    for (std::size_t s = 0; s < shares.size() && !out_of_time();) {
-      const std::uint64_t low = goal(part);
-      if (part.size <= low) return;
-      std::uint64_t capacity =
-          low + static_cast<std::uint64_t>(static_cast<double>(part.size - low) * shares[s]);
-      if (limits_.capacity > low && limits_.capacity < part.size) capacity = limits_.capacity;
-      if (capacity <= low || capacity >= part.size) return;
-      if (ask(part, part.above[s], capacity, budget) == SearchResult::out_of_budget) ++s;
-      if (limits_.capacity != any_capacity) return;
+    const std::uint64_t low = goal(part);
+    if (limits_.capacity > low && limits_.capacity < part.size) {
+      ask(part, part.above[0], above_bound, limits_.capacity, budget);
+      return;
+    }
+    int open = 0;
+    for (std::size_t level = 0; level < levels.size() && open < 2 && !out_of_time(); ++level) {
+      const std::uint64_t capacity = level_above(low, levels[level]);
+      if (capacity >= part.size || capacity <= low) continue;
+      const SearchResult result = ask(part, part.above[level], above_bound, capacity, budget);
+      open = result == SearchResult::out_of_budget ? open + 1 : 0;
     }
   }
 

@@ -89,8 +89,11 @@ template <class T>
 class Search final : public ExactSearch {
  public:
   Search(std::span<const SearchBuffer> buffers, std::int32_t sections, std::int64_t capacity,
-         std::string_view order)
-      : order_(order), sections_(sections), capacity_(static_cast<T>(capacity)) {
+         SearchStyle style)
+      : style_(style),
+        by_section_(style.branching == Branching::by_section),
+        sections_(sections),
+        capacity_(static_cast<T>(capacity)) {
     read_buffers(buffers);
     find_neighbours();
     whole_.resize(buffers_.size());
@@ -102,8 +105,17 @@ class Search final : public ExactSearch {
     left_ = budget.steps;
     reset();
     if (impossible()) return SearchResult::infeasible;
-    pool_ = whole_;
-    return solve_part(0, pool_.size(), 0, sections_);
+    if (!style_.restarts) return search_all();
+    // Some orders find in hundreds of steps what others do not in millions: many short attempts,
+    // which share what has failed.
+    for (std::int64_t rest = budget.steps;;) {
+      left_ = std::min(rest, luby(++attempts_) * attempt_steps());
+      rest -= left_;
+      const SearchResult result = search_all();
+      rest += left_;
+      const bool late = std::chrono::steady_clock::now() > budget.deadline;
+      if (result != SearchResult::out_of_budget || rest <= 0 || late) return result;
+    }
   }
 
   std::int64_t steps() const override { return steps_; }
@@ -134,6 +146,27 @@ class Search final : public ExactSearch {
     std::int32_t first, end;
   };
   using Key = typename FailedStates<T>::Key;
+
+  SearchResult search_all() {
+    pool_ = whole_;
+    return solve_part(0, pool_.size(), 0, sections_);
+  }
+
+  std::int64_t attempt_steps() const {
+    return 2 * static_cast<std::int64_t>(buffers_.size()) + 100;
+  }
+
+  // 1 1 2 1 1 2 4 1 1 2 1 1 2 4 8 ... (Luby, Sinclair, Zuckerman, 1993), from k = 1.
+  static std::int64_t luby(std::int64_t k) {
+    std::int64_t size = 1;
+    while (size < k) size = 2 * size + 1;
+    while (size != k) {
+      size /= 2;
+      if (k > size) k -= size;
+      while (size / 2 >= k) size /= 2;
+    }
+    return (size + 1) / 2;
+  }
 
   void read_buffers(std::span<const SearchBuffer> buffers) {
     for (const SearchBuffer& b : buffers) {
@@ -189,8 +222,10 @@ class Search final : public ExactSearch {
     found_.assign(n, 0);
     hash_.assign(n, {});
     reach_.assign(n, 0);
+    inside_.assign(n, 0);
     live_.assign(m, 0);
     lowest_.assign(m, 0);
+    on_floor_.assign(m, 0);
     crossing_.assign(m, 0);
     moved_.clear();
     for (std::size_t i = 0; i < n; ++i) {
@@ -216,12 +251,14 @@ class Search final : public ExactSearch {
   }
 
   Cursor<T> cursor_of(std::int32_t i) const { return {least_[at(i)], rank_[at(i)]}; }
+  // From where on the order goes; branching by section keeps none.
+  Cursor<T> cursor_after(std::int32_t i) const { return by_section_ ? Cursor<T>{} : cursor_of(i); }
 
   void update_hash(std::int32_t i) {
     const std::uint64_t low =
         mixed(static_cast<std::uint64_t>(i) * 0x9e3779b97f4a7c15U +
               static_cast<std::uint64_t>(least_[at(i)]) * 0xd1b54a32d192ed03U +
-              (static_cast<std::uint64_t>(rank_[at(i)]) << 40) + 1);
+              (static_cast<std::uint64_t>(by_section_ ? 0 : rank_[at(i)]) << 40) + 1);
     hash_[at(i)] = {low, mixed(low + 0x632be59bd9b4e019U)};
   }
 
@@ -240,6 +277,15 @@ class Search final : public ExactSearch {
     return static_cast<double>(most);
   }
 
+  // A factor for a buffer in an attempt.
+  double noise(std::int32_t i) const {
+    if (!style_.restarts || attempts_ == 1) return 1;
+    const std::uint64_t bits = mixed(static_cast<std::uint64_t>(attempts_) * 0x9e3779b97f4a7c15U +
+                                     static_cast<std::uint64_t>(i));
+    const double share = static_cast<double>(bits >> 11) * 0x1p-53;
+    return 1 + (attempts_ % 2 ? 0.1 : 0.5) * share;
+  }
+
   // Ranks of the buffers of a part follow from what is still live in its sections.
   void rank(std::size_t begin, std::size_t end) {
     struct Ranked {
@@ -247,12 +293,14 @@ class Search final : public ExactSearch {
       std::int32_t buffer;
       auto operator<=>(const Ranked&) const = default;
     };
+    const std::size_t shift = style_.restarts ? static_cast<std::size_t>(attempts_ - 1) : 0;
     std::vector<Ranked> ranked(end - begin);
     for (std::size_t k = begin; k < end; ++k) {
       Ranked& r = ranked[k - begin];
       r.buffer = pool_[k];
-      for (std::size_t c = 0; c < std::min(order_.size(), r.keys.size()); ++c)
-        r.keys[c] = -key(order_[c], buffers_[at(r.buffer)]);
+      for (std::size_t c = 0; c < std::min(style_.order.size(), r.keys.size()); ++c)
+        r.keys[c] = -noise(r.buffer) *
+                    key(style_.order[(c + shift) % style_.order.size()], buffers_[at(r.buffer)]);
     }
     std::ranges::sort(ranked, std::less<>());
     for (std::size_t k = begin; k < end; ++k) {
@@ -301,7 +349,8 @@ class Search final : public ExactSearch {
       result = SearchResult::feasible;
     } else if (!failed_.contains(key, cursor)) {
       if (can_fit(top, pool_.size(), first, last, cursor))
-        result = branch(top, pool_.size(), first, last, cursor);
+        result = by_section_ ? branch_by_section(top, pool_.size(), first, last)
+                             : branch(top, pool_.size(), first, last, cursor);
       if (result == SearchResult::infeasible) failed_.add(key, cursor);
     }
     pool_.resize(top);
@@ -378,22 +427,137 @@ class Search final : public ExactSearch {
     return result;
   }
 
+  // Of the sections with the lowest floor one is chosen, that has no room to waste if there is one,
+  // then that in which the fewest buffers may lie on the floor. One of them does, or, where there
+  // is room to waste, none: no packing is met twice.
+  SearchResult branch_by_section(std::size_t begin, std::size_t end, std::int32_t first,
+                                 std::int32_t last) {
+    T floor = std::numeric_limits<T>::max();
+    for (std::int32_t s = first; s < last; ++s)
+      if (live_[at(s)] > 0) floor = std::min(floor, lowest_[at(s)]);
+    const std::int32_t chosen = tightest_section(begin, end, first, last, floor);
+    const T slack = capacity_ - floor - live_[at(chosen)];
+    const std::size_t candidates = pool_.size();
+    for (std::size_t k = begin; k < end; ++k)
+      if (least_[at(pool_[k])] == floor && lives_in(pool_[k], chosen)) pool_.push_back(pool_[k]);
+    const std::size_t candidates_end = pool_.size();
+    SearchResult result = SearchResult::infeasible;
+    bool covered = true;
+    for (std::size_t k = candidates; k < candidates_end; ++k) {
+      const auto tried = pool_.begin() + static_cast<std::ptrdiff_t>(candidates);
+      if (std::any_of(tried, pool_.begin() + static_cast<std::ptrdiff_t>(k),
+                      [&](std::int32_t other) { return are_twins(other, pool_[k]); }))
+        continue;
+      covered = false;
+      result = try_place(pool_[k], begin, end, first, last, covered);
+      if (result != SearchResult::infeasible || !covered) break;
+    }
+    pool_.resize(candidates);
+    if (result == SearchResult::infeasible && covered && slack > 0)
+      result = leave_floor(begin, end, first, last, chosen, floor);
+    return result;
+  }
+
+  std::int32_t tightest_section(std::size_t begin, std::size_t end, std::int32_t first,
+                                std::int32_t last, T floor) {
+    std::fill(on_floor_.begin() + first, on_floor_.begin() + last, 0);
+    for (std::size_t k = begin; k < end; ++k) {
+      if (least_[at(pool_[k])] != floor) continue;
+      for (const Range& r : ranges(buffers_[at(pool_[k])]))
+        for (std::int32_t s = r.first; s < r.end; ++s) ++on_floor_[at(s)];
+    }
+    std::int32_t chosen = -1;
+    std::pair<bool, std::int32_t> least;
+    for (std::int32_t s = first; s < last; ++s) {
+      if (live_[at(s)] <= 0 || lowest_[at(s)] != floor) continue;
+      const std::pair<bool, std::int32_t> key = {capacity_ - floor > live_[at(s)],
+                                                 on_floor_[at(s)]};
+      if (chosen >= 0 && least <= key) continue;
+      least = key;
+      chosen = s;
+    }
+    return chosen;
+  }
+
+  bool lives_in(std::int32_t i, std::int32_t section) const {
+    for (const Range& r : ranges(buffers_[at(i)]))
+      if (r.first <= section && section < r.end) return true;
+    return false;
+  }
+
+  // Either may stand for the other.
+  bool are_twins(std::int32_t i, std::int32_t j) const {
+    const Buffer& a = buffers_[at(i)];
+    const Buffer& b = buffers_[at(j)];
+    const auto same = [](const Range& x, const Range& y) {
+      return x.first == y.first && x.end == y.end;
+    };
+    return a.size == b.size && a.alignment == b.alignment && a.highest == b.highest &&
+           a.fixed == b.fixed && least_[at(i)] == least_[at(j)] &&
+           std::ranges::equal(ranges(a), ranges(b), same);
+  }
+
+  // No buffer lies on the floor of the section: the lowest of them will rest on one that is not in
+  // the section, or is fixed.
+  SearchResult leave_floor(std::size_t begin, std::size_t end, std::int32_t first,
+                           std::int32_t last, std::int32_t section, T floor) {
+    const std::size_t top = pool_.size();
+    for (std::size_t k = begin; k < end; ++k)
+      if (lives_in(pool_[k], section)) pool_.push_back(pool_[k]);
+    const std::span inside(pool_.data() + top, pool_.size() - top);
+    for (std::int32_t i : inside) inside_[at(i)] = 1;
+    const T next = lowest_rest(inside, floor);
+    for (std::int32_t i : inside) inside_[at(i)] = 0;
+    const std::size_t undo = moved_.size();
+    for (std::int32_t i : inside) {
+      if (least_[at(i)] >= next) continue;
+      moved_.push_back({i, least_[at(i)]});
+      least_[at(i)] = align_up(next, buffers_[at(i)].alignment);
+      update_hash(i);
+    }
+    pool_.resize(top);
+    const SearchResult result = visit(begin, end, first, last, {});
+    take_moves_back(undo);
+    return result;
+  }
+
+  // The lowest offset above the floor that one of these can have, when none of them carries it.
+  T lowest_rest(std::span<const std::int32_t> inside, T floor) const {
+    T next = std::numeric_limits<T>::max() / 2;
+    for (std::int32_t i : inside) {
+      const Buffer& b = buffers_[at(i)];
+      if (b.fixed > floor) next = std::min(next, b.fixed);
+      if (b.fixed >= 0) continue;
+      for (std::int32_t j : neighbours(b)) {
+        if (placed_[at(j)] || inside_[at(j)]) continue;
+        const T rest = align_up(least_[at(j)] + buffers_[at(j)].size, b.alignment);
+        next = std::min(next, std::max(rest, least_[at(i)]));
+      }
+    }
+    return next;
+  }
+
+  void take_moves_back(std::size_t undo) {
+    for (; moved_.size() > undo; moved_.pop_back()) {
+      least_[at(moved_.back().buffer)] = moved_.back().least;
+      update_hash(moved_.back().buffer);
+    }
+  }
+
   // Places buffer i at its lowest offset, searches on, and takes it back. `covered`: something
   // unplaced will lie above it.
   SearchResult try_place(std::int32_t i, std::size_t begin, std::size_t end, std::int32_t first,
                          std::int32_t last, bool& covered) {
-    const Cursor<T> cursor = cursor_of(i);
+    const T offset = least_[at(i)];
+    const Cursor<T> cursor = cursor_after(i);
     const std::size_t undo = moved_.size();
     placed_[at(i)] = 1;
     const bool fits = push_neighbours(i, covered) & take_sections(i);
     SearchResult result = SearchResult::infeasible;
     if (fits) result = search_rest(i, begin, end, first, last, cursor);
-    if (result == SearchResult::feasible) found_[at(i)] = cursor.offset;
+    if (result == SearchResult::feasible) found_[at(i)] = offset;
     give_sections_back(i);
-    for (; moved_.size() > undo; moved_.pop_back()) {
-      least_[at(moved_.back().buffer)] = moved_.back().least;
-      update_hash(moved_.back().buffer);
-    }
+    take_moves_back(undo);
     placed_[at(i)] = 0;
     return result;
   }
@@ -494,7 +658,8 @@ class Search final : public ExactSearch {
     return parts;
   }
 
-  std::string order_;
+  SearchStyle style_;
+  bool by_section_;
   std::int32_t sections_;
   T capacity_;
   std::vector<Buffer> buffers_;
@@ -513,26 +678,29 @@ class Search final : public ExactSearch {
   std::vector<std::int32_t> pool_;  // stack of lists of buffers
   std::vector<T> found_;
 
-  std::vector<T> reach_;   // scratch: lowest end of each buffer
-  std::vector<T> lowest_;  // scratch: lowest offset in each section
+  std::vector<char> inside_;            // scratch: buffers that live in one section
+  std::vector<T> reach_;                // scratch: lowest end of each buffer
+  std::vector<T> lowest_;               // scratch: lowest offset in each section
+  std::vector<std::int32_t> on_floor_;  // scratch: buffers that may lie on the floor of each
 
   FailedStates<T> failed_;
   SearchBudget budget_;
   std::int64_t left_ = 0;
   std::int64_t steps_ = 0;
+  std::int64_t attempts_ = 0;
 };
 
 }  // namespace
 
 std::unique_ptr<ExactSearch> make_exact_search(std::span<const SearchBuffer> buffers,
                                                std::int32_t sections, std::int64_t capacity,
-                                               std::string_view order) {
+                                               SearchStyle style) {
   std::int64_t largest = capacity;
   for (const SearchBuffer& b : buffers)
     largest = std::max({largest, b.size, b.alignment, b.fixed + b.size});
   if (largest < (std::int64_t{1} << 28))
-    return std::make_unique<Search<std::int32_t>>(buffers, sections, capacity, order);
-  return std::make_unique<Search<std::int64_t>>(buffers, sections, capacity, order);
+    return std::make_unique<Search<std::int32_t>>(buffers, sections, capacity, style);
+  return std::make_unique<Search<std::int64_t>>(buffers, sections, capacity, style);
 }
 
 }  // namespace quern

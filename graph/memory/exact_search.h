@@ -35,8 +35,8 @@ struct SearchBudget {
   std::chrono::steady_clock::time_point deadline;
 };
 
-// One order of ranks at one capacity. A search that ran out of budget can go on: what failed before
-// is remembered.
+// One style of search at one capacity. A search that ran out of budget can go on: what failed
+// before is remembered.
 class ExactSearch {
  public:
   virtual ~ExactSearch() = default;
@@ -45,11 +45,22 @@ class ExactSearch {
   virtual std::vector<std::int64_t> offsets() const = 0;  // after `feasible`
 };
 
-// `order` names the keys of ranks, the most significant first, each descending:
-// L life, S size, A size x life, T fullest section of the buffer's, C number of sections, B size x
-// sections.
+enum class Branching : std::uint8_t {
+  by_offset,   // what is placed next, of all that may be
+  by_section,  // what lies on the floor of one section
+};
+
+struct SearchStyle {
+  Branching branching = Branching::by_offset;
+  // Short attempts, each with ranks of its own: the keys in turn, and some noise.
+  bool restarts = false;
+  // The keys of ranks, the most significant first, each descending: L life, S size, A size x life,
+  // T fullest section of the buffer's, C number of sections, B size x sections.
+  std::string_view order;
+};
+
 std::unique_ptr<ExactSearch> make_exact_search(std::span<const SearchBuffer> buffers,
                                                std::int32_t sections, std::int64_t capacity,
-                                               std::string_view order);
+                                               SearchStyle style);
 
 }  // namespace quern

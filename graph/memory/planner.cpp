@@ -13,6 +13,7 @@ constexpr Strategy table[] = {
      plan_exact},
     {"annealing", "random changes of the order, at first also for the worse", plan_annealing},
     {"hill-climb", "random changes of the order, none for the worse", plan_hill_climb},
+    {"skyline", "the lowest free place next, by what lives longest", plan_skyline},
     {"greedy-by-size", "largest first, each into the smallest gap", plan_greedy_by_size},
     {"greedy-by-breadth", "the fullest step first, each into the smallest gap",
      plan_greedy_by_breadth},

@@ -15,7 +15,10 @@ PlanAnswer plan_auto(const MemoryProblem& problem, const PlanLimits& limits) {
     return std::chrono::duration<double>(Clock::now() - begin).count();
   };
   Placer placer(problem);
-  MemoryPlan best = placer.place(by_size(problem), Fit::tightest);
+  // Of very many buffers only what is tried first is sure to be.
+  constexpr std::size_t many = 5000;
+  MemoryPlan best = problem.intervals.size() > many ? placer.place(by_life(problem), Fit::lowest)
+                                                    : placer.place(by_size(problem), Fit::tightest);
   using MakeOrder = Order (*)(const Placer&);
   constexpr MakeOrder orders[] = {
       [](const Placer& p) { return by_area(p.problem()); },
@@ -31,6 +34,10 @@ PlanAnswer plan_auto(const MemoryProblem& problem, const PlanLimits& limits) {
       MemoryPlan plan = placer.place(order(placer), fit);
       if (plan.size < best.size) best = std::move(plan);
     }
+  }
+  if (best.size > placer.bound() && spent() < limits.seconds) {
+    MemoryPlan plan = plan_skyline(problem, limits).plan;
+    if (plan.size < best.size) best = std::move(plan);
   }
   if (best.size <= placer.bound()) return answered(placer, std::move(best));
   PlanLimits rest = limits;

@@ -7,6 +7,7 @@
 
 namespace quern {
 
+PlanAnswer plan_skyline(const MemoryProblem& problem, const PlanLimits& limits);
 PlanAnswer plan_none(const MemoryProblem& problem, const PlanLimits& limits);
 PlanAnswer plan_hill_climb(const MemoryProblem& problem, const PlanLimits& limits);
 PlanAnswer plan_annealing(const MemoryProblem& problem, const PlanLimits& limits);

@@ -45,6 +45,19 @@ inline Model transformer_model() {
   return must(g.build());
 }
 
+// x [1, 3, 16, 16] -> y [1, 9, 16, 16]: three branches that are wide in the middle, listed breadth
+// first, so that all three are wide at one time.
+inline Model branches_model() {
+  GraphBuilder g("branches");
+  const Operand x = g.input("x", DType::f32, {1, 3, 16, 16});
+  Operands wide;
+  Operands narrow;
+  for (int k = 0; k < 3; ++k) wide.push_back(g.softmax(g.matmul(x, weights(g, {16, 256}, k))));
+  for (int k = 0; k < 3; ++k) narrow.push_back(g.matmul(wide[k], weights(g, {256, 16}, 3 + k)));
+  g.output("y", g.softmax(g.concat(narrow, 1)));
+  return must(g.build());
+}
+
 // x [T, 1, 16] -> y [T, 1, 1, 24] and the last h and c
 inline Model lstm_model() {
   GraphBuilder g("lstm");

@@ -6,6 +6,7 @@
 import json
 import os
 import pathlib
+import shutil
 import struct
 import subprocess
 import sys
@@ -96,7 +97,8 @@ class Cli(unittest.TestCase):
     def quern(self, *words, code=0, environment=None):
         done = subprocess.run([QUERN, *map(str, words)], capture_output=True, text=True, timeout=300,
                               env={**os.environ, **(environment or {})}, check=False)
-        self.assertEqual(done.returncode, code, f"{words}\n{done.stdout}\n{done.stderr}")
+        if code is not None:
+            self.assertEqual(done.returncode, code, f"{words}\n{done.stdout}\n{done.stderr}")
         return done
 
     def json(self, *words, code=0):
@@ -355,6 +357,92 @@ class Other(Cli):
         self.assertIn("infeasible", self.quern("plan", path, "--capacity", "15", code=1).stdout)
         broken = self.write("broken.csv", b"id,lower,upper,size\na,2,1,8\n")
         self.assertIn("line 2", self.quern("plan", broken, code=2).stderr)
+
+    def program(self, name, text):
+        path = self.write(name, text.encode())
+        pathlib.Path(path).chmod(0o755)
+        return "exec:" + str(path)
+
+    def test_plan_by_a_program(self):
+        path = self.write("buffers.csv", b"id,lower,upper,size,alignment\na,0,2,8,4\nb,1,3,9,16\nc,2,4,8,1\n")
+        mine = "exec:" + str(SOURCE / "examples/planning/first_fit.py")
+        rows = self.json("plan", path, "--strategy", "auto," + mine)["strategies"]
+        self.assertEqual([r["strategy"] for r in rows], ["auto", mine])
+        self.assertEqual(rows[1]["arena_bytes"], 20)
+        head = "#!/bin/sh\ncat > /dev/null\n"
+        faults = {
+            "echo id,lower,upper,size,offset; echo 0,0,2,8,0; echo 1,1,3,9,0; echo 2,2,4,8,0": "overlap",
+            "echo id,lower,upper,size,offset; echo 0,0,2,8,0": "no buffer 1",
+            "echo id,lower,upper,size; echo 0,0,2,8; echo 1,1,3,9; echo 2,2,4,8": "no offset for buffer 0",
+            "echo id,lower,upper,size,offset; echo 7,0,2,8,0": "was not asked for",
+            "echo id,lower,upper,size,offset; echo 0,0,2,8,x": "line 2",
+            "exit 3": "exit code 3",
+            "kill -SEGV $$": "ended by",
+            "yes": "longer than",
+            "exec sleep 60": "its time is over",
+        }
+        for script, sentence in faults.items():
+            done = self.quern("plan", path, "--time-limit", "0.1", "--strategy",
+                              self.program("mine.sh", head + script), code=None)
+            self.assertIn(done.returncode, (1, 2))
+            self.assertIn(sentence, done.stderr)
+        self.assertIn("could not be started", self.quern("plan", path, "--strategy", "exec:/none", code=2).stderr)
+        # No shell sees the words.
+        marker = self.folder / "marker"
+        self.quern("plan", path, "--strategy", f"exec:/none;touch {marker}", code=2)
+        self.assertFalse(marker.exists())
+
+    def test_plan_by_a_shared_object(self):
+        path = self.write("buffers.csv", b"id,lower,upper,size\na,0,2,8\nb,1,3,9\nc,2,4,8\n")
+        compiler = shutil.which("cc")
+        if not compiler:
+            self.skipTest("no C compiler")
+        library = self.folder / "first_fit.so"
+
+        def build(code):
+            subprocess.run([compiler, "-shared", "-fPIC", "-std=c99", "-I", str(SOURCE / "engine/include"), code,
+                            "-o", str(library)], check=True)
+
+        build(str(SOURCE / "examples/planning/first_fit.c"))
+        row = self.json("plan", path, "--strategy", f"so:{library}")["strategies"][0]
+        self.assertEqual(row["arena_bytes"], 17)
+        head = "#include <quern/c/strategy.h>\nint quern_plan(const quern_plan_buffer* b, size_t n, " \
+               "uint64_t c, double s, uint64_t* o) { (void)b; (void)n; (void)c; (void)s; (void)o; "
+        faults = {"*(volatile int*)0 = 0; return 0; }": "SIGSEGV", "for (;;) {} }": "its time is over",
+                  "return 5; }": "returned 5", "o[0] = o[1] = o[2] = 0; return 0; }": "overlap"}
+        for body, sentence in faults.items():
+            build(str(self.write("bad.c", (head + body).encode())))
+            done = self.quern("plan", path, "--time-limit", "0.1", "--strategy", f"so:{library}", code=None)
+            self.assertIn(done.returncode, (1, 2))
+            self.assertIn(sentence, done.stderr)
+        self.assertIn("cannot be loaded", self.quern("plan", path, "--strategy", "so:/none.so", code=2).stderr)
+
+    def test_plan_of_a_planted_problem(self):
+        one, two = str(self.folder / "one.csv"), str(self.folder / "two.csv")
+        j = self.json("plan", "planted:60:3:0.1", "--problem", one)
+        self.json("plan", "planted:60:3:0.1", "--strategy", "none", "--problem", two)
+        self.assertEqual(pathlib.Path(one).read_text(), pathlib.Path(two).read_text())
+        self.assertEqual(j["lower_bound"], 65536)
+        self.assertEqual(self.json("plan", one, "--strategy", "none")["lower_bound"], 65536)
+        for wrong in ("planted:", "planted:0:1", "planted:10", "planted:10:1:2", "planted:x:1", "planted:9:1:0:0"):
+            self.assertIn("wanted planted", self.quern("plan", wrong, code=2).stderr)
+
+    def test_plan_levers(self):
+        path = self.write("m.onnx", add_relu())
+        for words in (["--order", "off"], ["--alias", "off"], ["--inflight", "2"], ["--device", "page"]):
+            self.json("plan", path, "--strategy", "auto", *words)
+        self.assertIn("in flight", self.quern("plan", path, "--inflight", "2", "--strategy", "auto").stdout)
+        self.assertIn("vulkan", self.quern("plan", path, "--device", "toaster", code=2).stderr)
+        csv = self.write("b.csv", b"id,lower,upper,size\na,0,2,8\nb,1,3,8\n")
+        wanted = {"cpu": 72, "vulkan": 264, "page": 4104}
+        for device, size in wanted.items():
+            self.assertEqual(self.json("plan", csv, "--device", device, "--strategy", "auto")["lower_bound"], size)
+        page = self.folder / "two.html"
+        self.quern("plan", csv, "--strategy", "auto,none", "--html", page)
+        html = page.read_text()
+        self.assertEqual(html.count("<svg class"), 2)
+        self.assertIn("<option selected>", html)
+        self.assertIn("<th>begins</th>", html)
 
     def test_devices_and_version(self):
         names = [d["name"] for d in self.json("devices")["devices"]]

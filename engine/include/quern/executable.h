@@ -27,6 +27,10 @@ struct CompileOptions {
   std::size_t memory_limit = 0;
   // Rewrites of the graph; off for bisecting.
   bool optimize = true;
+  // Kernels may run in another order than the model's, and write their results straight into the
+  // tensor that a later Concat would copy them to, where that needs no more memory.
+  bool order = true;
+  bool alias = true;
 };
 
 // One kernel of a plan, in the order of execution.
@@ -46,6 +50,14 @@ struct BufferInfo {
   std::int64_t first = 0;  // live in the steps [first, end) of its segment
   std::int64_t end = 0;
   std::size_t segment = 0;  // each has an arena
+  // Steps [first, end) in which only its bytes [from, to) are in use.
+  struct Gap {
+    std::int64_t first = 0;
+    std::int64_t end = 0;
+    std::uint64_t from = 0;
+    std::uint64_t to = 0;
+  };
+  std::vector<Gap> gaps;
 };
 
 // Bytes that a session takes at most for inputs of these shapes; the text of strings is not
@@ -70,6 +82,8 @@ struct PlanInfo {
   std::size_t segments = 1;
   std::size_t arena_bytes = 0;
   std::size_t arena_lower_bound = 0;   // no placement of these buffers is smaller
+  std::size_t plain_lower_bound = 0;   // the same in the model's order, without spared copies
+  bool order_is_optimal = true;        // no order of these kernels has a smaller bound: proven
   std::size_t unshared_bytes = 0;      // if no two buffers shared memory
   std::size_t weight_bytes = 0;        // packed
   std::vector<std::string> fallbacks;  // nodes that run on the CPU although the device is none

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include <quern/executable.h>
+#include <quern/shared_arena.h>
 #include <quern/status.h>
 #include <quern/tensor.h>
 
@@ -17,6 +18,9 @@ namespace quern {
 
 struct SessionOptions {
   int threads = 0;  // 0: as the executable was compiled
+  // Where intermediate results and outputs lie; null: in the session's own memory. A run while
+  // another session runs in it is refused (busy), and outputs are valid until the next run of any.
+  std::shared_ptr<SharedArena> arena;
 };
 
 // One line of computation over an executable: bound inputs, an arena, outputs. Cheap to make; used

@@ -88,6 +88,22 @@ TEST(Csv, KeepsNamesApart) {
   EXPECT_EQ(again->intervals.at(2).fixed_offset, 2U);
 }
 
+// A million rows are read, and so is a fault in the last of them.
+TEST(Csv, TakesAMillionRows) {
+  std::string text = "id,lower,upper,size\n";
+  for (int i = 0; i < 1000000; ++i) {
+    const std::string n = std::to_string(i);
+    text += n + "," + n + "," + std::to_string(i + 3) + ",64\n";
+  }
+  auto p = read_memory_csv(text);
+  ASSERT_TRUE(p) << p.error().message();
+  EXPECT_EQ(p->intervals.size(), 1000000U);
+  EXPECT_EQ(lower_bound(*p), 192U);
+  p = read_memory_csv(text + "999999,1,2,64\n");
+  ASSERT_FALSE(p);
+  EXPECT_THAT(p.error().message(), HasSubstr("line 1000002"));
+}
+
 // Bytes of a good file changed, dropped and doubled: an answer or an error with a line, no crash.
 TEST(Csv, SurvivesMutations) {
   const std::string good = write_memory_csv(

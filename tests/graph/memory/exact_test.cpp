@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include "graph/memory/planted.h"
 #include "graph/memory/strategies.h"
 #include "tests/graph/memory/problems.h"
 
@@ -24,6 +25,7 @@ class EveryPlacement {
   }
 
   std::uint64_t smallest() {
+    bound_ = lower_bound(p_);
     place(0, 0);
     return best_;
   }
@@ -32,7 +34,7 @@ class EveryPlacement {
   static constexpr std::uint64_t absent = any_capacity;
 
   void place(std::size_t count, std::uint64_t size) {
-    if (size >= best_) return;
+    if (size >= best_ || best_ == bound_) return;
     if (count == offsets_.size()) best_ = size;
     for (std::size_t i = 0; i < offsets_.size(); ++i) {
       if (offsets_[i] != absent) continue;
@@ -52,6 +54,7 @@ class EveryPlacement {
   const MemoryProblem& p_;
   std::vector<std::uint64_t> offsets_;
   std::vector<std::vector<char>> meet_;
+  std::uint64_t bound_ = 0;
   std::uint64_t best_ = any_capacity;
 };
 
@@ -112,6 +115,26 @@ TEST(Exact, ProvesThatACapacityIsTooSmall) {
   EXPECT_GT(infeasible_above_bound, 50U);
 }
 
+// Ten thousand problems of up to eight buffers: one byte less than the smallest of all placements
+// is "infeasible", and no byte less than that is claimed to be.
+TEST(Exact, SaysInfeasibleWhereNothingFits) {
+  std::size_t above_bound = 0;
+  for (unsigned seed = 0; seed < 10000; ++seed) {
+    const MemoryProblem p = random_problem(
+        1 + seed % 8, seed + 100000, {.alignments = seed % 4 == 1, .gaps = seed % 5 == 1}, 9, 4);
+    const std::uint64_t optimum = EveryPlacement(p).smallest();
+    if (optimum == 0 || optimum == any_capacity) continue;
+    const PlanAnswer below = plan_exact(p, {.capacity = optimum - 1, .seconds = 60});
+    ASSERT_EQ(status_of(below, optimum - 1), PlanStatus::infeasible) << "seed " << seed;
+    ASSERT_LE(below.bound, optimum) << "seed " << seed;
+    const PlanAnswer at = plan_exact(p, {.capacity = optimum, .seconds = 60});
+    ASSERT_LE(at.plan.size, optimum) << "seed " << seed;
+    ASSERT_TRUE(validate(p, at.plan).ok()) << "seed " << seed;
+    above_bound += optimum > lower_bound(p) ? 1 : 0;
+  }
+  EXPECT_GT(above_bound, 300U);
+}
+
 TEST(Exact, KeepsWhatPartsOfBuffersAllow) {
   for (unsigned seed = 0; seed < 500; ++seed) {
     const MemoryProblem p = random_problem(3 + seed % 8, seed, {.gaps = true, .parts = true});
@@ -123,7 +146,7 @@ TEST(Exact, KeepsWhatPartsOfBuffersAllow) {
 
 TEST(Exact, SolvesPlantedProblems) {
   for (unsigned seed = 0; seed < 10; ++seed) {
-    const MemoryProblem p = planted_problem(60, seed);
+    const MemoryProblem p = planted_problem({.buffers = 60, .seed = seed});
     ASSERT_EQ(lower_bound(p), 65536U);
     const PlanAnswer answer = plan_exact(p, {.seconds = 60, .steps = 2000000});
     EXPECT_EQ(answer.plan.size, 65536U) << "seed " << seed;
@@ -132,7 +155,7 @@ TEST(Exact, SolvesPlantedProblems) {
 }
 
 TEST(Exact, StopsAtItsSteps) {
-  const MemoryProblem p = planted_problem(400, 1);
+  const MemoryProblem p = planted_problem({.buffers = 400, .seed = 1});
   const PlanAnswer a = plan_exact(p, {.seconds = 60, .steps = 3000});
   const PlanAnswer b = plan_exact(p, {.seconds = 60, .steps = 3000});
   EXPECT_EQ(a.plan, b.plan);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Random problems, and problems whose optimum is known.
+// Random problems.
 #pragma once
 
 #include <algorithm>
@@ -68,48 +68,6 @@ inline MemoryProblem random_problem(std::size_t buffers, unsigned seed, const Fe
   // Two of the buffers are fixed, far enough apart.
   p.intervals[0].fixed_offset = p.intervals[0].alignment * random.below(3);
   if (buffers > 1) p.intervals[1].fixed_offset = p.intervals[1].alignment * (40 + random.below(3));
-  return p;
-}
-
-// A rectangle of time x capacity, cut right through one piece after the other: the pieces fill it,
-// so that `capacity` is both the bound and the optimum.
-inline MemoryProblem planted_problem(std::size_t buffers, unsigned seed, std::int64_t steps = 200,
-                                     std::uint64_t capacity = 65536) {
-  struct Area {
-    std::int64_t first, end;
-    std::uint64_t size;
-  };
-  Random random(seed);
-  std::vector<Area> areas = {{0, steps, capacity}};
-  while (areas.size() < buffers) {
-    // The larger of two is cut.
-    std::size_t at = random.below(areas.size());
-    const std::size_t other = random.below(areas.size());
-    const auto extent = [](const Area& a) {
-      return static_cast<double>(a.end - a.first) * static_cast<double>(a.size);
-    };
-    if (extent(areas[other]) > extent(areas[at])) at = other;
-    Area& a = areas[at];
-    const auto life = static_cast<std::uint64_t>(a.end - a.first);
-    Area rest = a;
-    if (random.one_in(2) && life > 1) {
-      rest.first = a.end = a.first + 1 + static_cast<std::int64_t>(random.below(life - 1));
-    } else if (a.size > 1) {
-      const std::uint64_t cut = 1 + random.below(a.size - 1);
-      rest.size = a.size - cut;
-      a.size = cut;
-    } else {
-      continue;
-    }
-    areas.push_back(rest);
-  }
-  MemoryProblem p;
-  while (!areas.empty()) {
-    const std::size_t at = random.below(areas.size());
-    p.intervals.push_back(interval(areas[at].first, areas[at].end, areas[at].size));
-    p.intervals.back().name = std::to_string(p.intervals.size());
-    areas.erase(areas.begin() + static_cast<std::ptrdiff_t>(at));
-  }
   return p;
 }
 

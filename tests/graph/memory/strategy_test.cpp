@@ -2,6 +2,7 @@
 // Every strategy on every kind of problem.
 #include <gtest/gtest.h>
 
+#include "graph/memory/planted.h"
 #include "tests/graph/memory/problems.h"
 
 namespace quern {
@@ -43,7 +44,7 @@ TEST_P(EveryStrategy, AnswersRandomProblems) {
 
 TEST_P(EveryStrategy, AnswersPlantedProblems) {
   for (const std::size_t n : {2, 10, 50, 200})
-    expect_valid(planted_problem(n, 7), std::to_string(n));
+    expect_valid(planted_problem({.buffers = n, .seed = 7}), std::to_string(n));
 }
 
 INSTANTIATE_TEST_SUITE_P(Strategies, EveryStrategy, ::testing::ValuesIn([] {

@@ -1,0 +1,208 @@
+// SPDX-License-Identifier: Apache-2.0
+// Schedules of random programs: run over shared bytes, they give what they give when nothing is
+// shared.
+#include "graph/memory/step_graph.h"
+
+#include <numeric>
+
+#include <gtest/gtest.h>
+
+#include "tests/graph/memory/problems.h"
+
+namespace quern {
+namespace {
+
+constexpr std::uint64_t unit = 64;
+
+// Buffers of one to four units; steps are elementwise, or concatenate.
+StepGraph random_program(unsigned seed, std::size_t steps) {
+  Random random(seed);
+  StepGraph g;
+  const auto make = [&](std::uint64_t units) {
+    g.buffers.push_back({.name = std::to_string(g.buffers.size()), .size = units * unit});
+    return static_cast<std::uint32_t>(g.buffers.size() - 1);
+  };
+  const auto any = [&] { return static_cast<std::uint32_t>(random.below(g.buffers.size())); };
+  for (std::size_t n = 0; n < steps; ++n) {
+    StepGraph::Step step;
+    step.name = std::to_string(n);
+    if (random.one_in(5)) step.scratch = 1 + random.below(200);
+    if (g.buffers.size() > 1 && random.one_in(3)) {
+      step.only_copies = true;
+      std::uint64_t at = 0;
+      for (std::size_t k = 2 + random.below(2); k-- > 0;) {
+        step.reads.push_back(any());
+        step.shares.push_back({step.reads.back(), 0, true, at});
+        at += g.buffers[step.reads.back()].size;
+      }
+      const std::uint32_t result = make(at / unit);
+      for (auto& share : step.shares) share.result = result;
+      step.writes = {result};
+    } else {
+      for (std::size_t k = g.buffers.empty() ? 0 : random.below(3); k-- > 0;)
+        step.reads.push_back(any());
+      const bool same = !step.reads.empty() && !random.one_in(3);
+      const std::uint32_t result =
+          make(same ? g.buffers[step.reads[0]].size / unit : 1 + random.below(4));
+      for (std::uint32_t r : step.reads)
+        if (g.buffers[r].size == g.buffers[result].size)
+          step.shares.push_back({r, result, false, 0});
+      step.writes = {result};
+    }
+    g.steps.push_back(std::move(step));
+  }
+  for (auto& b : g.buffers) b.kept = random.one_in(6);
+  if (!g.buffers.empty()) g.buffers.back().kept = true;
+  return g;
+}
+
+using Bytes = std::vector<std::uint64_t>;  // a number for each unit
+
+// Runs the steps that are not void in an arena of units. What nobody has written is noise.
+std::vector<Bytes> run(const StepGraph& g, const Schedule& s) {
+  const ScheduledMemory memory = memory_of(g, s);
+  EXPECT_TRUE(check(memory.problem).ok());
+  const MemoryPlan plan = default_strategy().plan(memory.problem, {.steps = 2000}).plan;
+  EXPECT_TRUE(validate(memory.problem, plan).ok());
+  Bytes arena(plan.size / unit + 1, 0xdead);
+  const auto at = [&](std::uint32_t b) {
+    const Schedule::Lie lie = s.lies[b];
+    return (plan.offsets[memory.interval_of[lie.root]] + lie.offset) / unit;
+  };
+  const auto read = [&](std::uint32_t b) {
+    const auto first = arena.begin() + static_cast<std::ptrdiff_t>(at(b));
+    return Bytes(first, first + static_cast<std::ptrdiff_t>(g.buffers[b].size / unit));
+  };
+  for (std::uint32_t n : memory.steps) {
+    const StepGraph::Step& step = g.steps[n];
+    if (step.only_copies) {
+      for (const auto& share : step.shares) {
+        const Bytes bytes = read(share.operand);
+        const std::uint64_t to = at(share.result) + share.offset / unit;
+        if (to != at(share.operand))
+          std::ranges::copy(bytes, arena.begin() + static_cast<std::ptrdiff_t>(to));
+      }
+      continue;
+    }
+    // Unit by unit, as a kernel that works in place must: later reads see earlier writes.
+    const std::uint32_t result = step.writes[0];
+    for (std::uint64_t u = 0; u < g.buffers[result].size / unit; ++u) {
+      std::uint64_t sum = n + 1;
+      for (std::uint32_t r : step.reads) {
+        if (g.buffers[r].size == g.buffers[result].size) {
+          sum = sum * 31 + arena[at(r) + u];
+        } else {
+          for (std::uint64_t v : read(r)) sum = sum * 31 + v;
+        }
+      }
+      arena[at(result) + u] = sum;
+    }
+    // Scratch is anything afterwards.
+    if (step.scratch > 0)
+      for (std::uint64_t u = 0; u < step.scratch / unit; ++u)
+        arena[plan.offsets[memory.scratch_of[n]] / unit + u] = 0xbad;
+  }
+  std::vector<Bytes> results;
+  for (std::uint32_t b = 0; b < g.buffers.size(); ++b)
+    if (g.buffers[b].kept) results.push_back(read(b));
+  return results;
+}
+
+std::uint64_t bound(const StepGraph& g, const Schedule& s) {
+  return lower_bound(memory_of(g, s).problem);
+}
+
+TEST(Schedule, GivesTheSameResultsInLessMemory) {
+  std::size_t by_order = 0;
+  std::size_t by_alias = 0;
+  std::size_t spared = 0;
+  for (unsigned seed = 0; seed < 400; ++seed) {
+    const StepGraph g = random_program(seed, 2 + seed % 40);
+    const auto wanted = run(g, plain_schedule(g));
+    const std::uint64_t plain = best_schedule(g, {.order = false, .alias = false}).bound;
+    ASSERT_LE(plain, bound(g, plain_schedule(g))) << "seed " << seed;
+    for (const ScheduleOptions options : {ScheduleOptions{.order = false, .alias = false},
+                                          ScheduleOptions{.order = true, .alias = false},
+                                          ScheduleOptions{.order = false, .alias = true},
+                                          ScheduleOptions{.order = true, .alias = true}}) {
+      const ScheduleAnswer answer = best_schedule(g, options);
+      ASSERT_TRUE(holds(g, answer.schedule)) << "seed " << seed;
+      ASSERT_EQ(answer.plain_bound, plain) << "seed " << seed;
+      ASSERT_LE(answer.bound, plain) << "seed " << seed;
+      ASSERT_EQ(bound(g, answer.schedule), answer.bound) << "seed " << seed;
+      ASSERT_EQ(run(g, answer.schedule), wanted)
+          << "seed " << seed << " order " << options.order << " alias " << options.alias;
+      by_order += options.order && !options.alias && answer.bound < plain ? 1 : 0;
+      by_alias += options.alias && !options.order && answer.bound < plain ? 1 : 0;
+      for (std::uint32_t n = 0; n < g.steps.size(); ++n)
+        spared += is_void(g, answer.schedule, n) ? 1 : 0;
+    }
+  }
+  EXPECT_GT(by_order, 50U);
+  EXPECT_GT(by_alias, 20U);
+  EXPECT_GT(spared, 50U);
+}
+
+// What holds() refuses gives wrong results, but for values that happen to be equal.
+TEST(Schedule, ThatSharesAtRandomIsSeenThrough) {
+  std::size_t wrong = 0;
+  for (unsigned seed = 0; seed < 400; ++seed) {
+    const StepGraph g = random_program(seed, 12);
+    const auto wanted = run(g, plain_schedule(g));
+    Random random(seed);
+    Schedule s = plain_schedule(g);
+    for (const auto& step : g.steps)
+      for (const auto& share : step.shares) {
+        if (!random.one_in(2) || s.lies[share.operand].root != share.operand) continue;
+        if (s.lies[share.result].root == share.operand) continue;
+        const Schedule::Lie to = s.lies[share.result];
+        for (auto& lie : s.lies)
+          if (lie.root == share.operand) lie = {to.root, lie.offset + to.offset + share.offset};
+      }
+    if (holds(g, s)) {
+      ASSERT_EQ(run(g, s), wanted) << "seed " << seed;
+    } else {
+      ++wrong;
+    }
+  }
+  EXPECT_GT(wrong, 50U);
+}
+
+// x0 and x1 are made in their places of y, whose first half rests until then.
+TEST(Schedule, SparesACopy) {
+  StepGraph g;
+  for (const std::uint64_t size : {unit, unit, 2 * unit, unit})
+    g.buffers.push_back({.name = std::to_string(g.buffers.size()), .size = size});
+  g.buffers[3].kept = true;
+  g.steps = {{.name = "a", .writes = {0}},
+             {.name = "b", .writes = {1}, .scratch = unit},
+             {.name = "concat",
+              .reads = {0, 1},
+              .writes = {2},
+              .shares = {{0, 2, true, 0}, {1, 2, true, unit}},
+              .only_copies = true},
+             {.name = "use", .reads = {2}, .writes = {3}}};
+  const ScheduleAnswer answer = best_schedule(g);
+  EXPECT_EQ(answer.plain_bound, 4 * unit);
+  EXPECT_EQ(answer.bound, 3 * unit);
+  EXPECT_TRUE(is_void(g, answer.schedule, 2));
+  EXPECT_EQ(memory_of(g, answer.schedule).steps, (std::vector<std::uint32_t>{0, 1, 3}));
+}
+
+// Two readers: the one that comes last may write over it.
+TEST(Schedule, TakesTheOperandThatDies) {
+  StepGraph g;
+  for (int n = 0; n < 4; ++n)
+    g.buffers.push_back({.name = std::to_string(n), .size = unit, .kept = n == 3});
+  g.steps = {{.name = "x", .writes = {0}},
+             {.name = "f", .reads = {0}, .writes = {1}, .shares = {{0, 1}}},
+             {.name = "g", .reads = {0}, .writes = {2}, .shares = {{0, 2}}},
+             {.name = "add", .reads = {1, 2}, .writes = {3}, .shares = {{1, 3}, {2, 3}}}};
+  const Schedule s = best_schedule(g).schedule;
+  EXPECT_NE(s.lies[1].root, s.lies[0].root);
+  EXPECT_EQ(s.lies[2].root, s.lies[0].root);
+  EXPECT_EQ(s.lies[3].root, s.lies[1].root);
+}
+
+}  // namespace
+}  // namespace quern

@@ -1,0 +1,284 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tools/external_strategy.h"
+
+#include <algorithm>
+#include <cerrno>
+#include <charconv>
+#include <chrono>
+#include <csignal>
+#include <cstring>
+#include <dlfcn.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+#include <unordered_map>
+
+#include <quern/c/strategy.h>
+
+#include "graph/memory/csv.h"
+#include "graph/text_util.h"
+#include "tools/children.h"
+#include "tools/console.h"
+
+namespace quern::tools {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+constexpr std::string_view exec_prefix = "exec:";
+constexpr std::string_view so_prefix = "so:";
+constexpr double grace_s = 2;  // beyond the time limit
+
+std::vector<std::string> words_of(std::string_view text) {
+  std::vector<std::string> words;
+  while (!text.empty()) {
+    const std::size_t space = text.find(' ');
+    if (space != 0) words.emplace_back(text.substr(0, space));
+    if (space == text.npos) break;
+    text.remove_prefix(space + 1);
+  }
+  return words;
+}
+
+// ---- a program ---------------------------------------------------------------------------------
+
+// A child with both ends of its standard streams; killed when this goes.
+class Process {
+ public:
+  Process() = default;
+  Process(const Process&) = delete;
+  Process& operator=(const Process&) = delete;
+  ~Process() {
+    close_input();
+    if (output_ >= 0) close(output_);
+    if (pid_ <= 0) return;
+    kill(pid_, SIGKILL);
+    wait();
+  }
+
+  Status start(const std::vector<std::string>& words) {
+    int in[2];
+    int out[2];
+    if (pipe2(in, O_CLOEXEC) != 0) return {Code::internal, "no pipe could be made"};
+    if (pipe2(out, O_CLOEXEC) != 0) {
+      close(in[0]);
+      close(in[1]);
+      return {Code::internal, "no pipe could be made"};
+    }
+    std::vector<char*> arguments;
+    for (const std::string& w : words) arguments.push_back(const_cast<char*>(w.c_str()));
+    arguments.push_back(nullptr);
+    pid_ = fork();
+    if (pid_ == 0) {
+      prctl(PR_SET_PDEATHSIG, SIGKILL);
+      dup2(in[0], STDIN_FILENO);
+      dup2(out[1], STDOUT_FILENO);
+      execvp(arguments[0], arguments.data());
+      _exit(not_started);
+    }
+    close(in[0]);
+    close(out[1]);
+    input_ = in[1];
+    output_ = out[0];
+    if (pid_ < 0) return {Code::internal, "no process could be started"};
+    fcntl(input_, F_SETFL, O_NONBLOCK);
+    fcntl(output_, F_SETFL, O_NONBLOCK);
+    return {};
+  }
+
+  // Feeds it `text` and reads until it closes its output, which may be four times as long.
+  Result<std::string> talk(std::string_view text, Clock::time_point deadline) {
+    std::string answer;
+    const std::size_t most = 4 * text.size() + (std::size_t{1} << 20);
+    while (true) {
+      if (text.empty()) close_input();
+      const auto left = std::chrono::ceil<std::chrono::milliseconds>(deadline - Clock::now());
+      if (left.count() <= 0) return Status(Code::busy, "it was stopped: its time is over");
+      pollfd ends[2] = {{output_, POLLIN, 0}, {input_, POLLOUT, 0}};
+      poll(ends, input_ >= 0 ? 2 : 1,
+           static_cast<int>(std::min<std::int64_t>(left.count(), 60'000)));
+      if (input_ >= 0 && ends[1].revents != 0) feed(text);
+      if (ends[0].revents == 0) continue;
+      char buffer[65536];
+      const ssize_t n = read(output_, buffer, sizeof buffer);
+      if (n == 0) return answer;
+      if (n < 0) continue;
+      answer.append(buffer, static_cast<std::size_t>(n));
+      if (answer.size() > most)
+        return Status(Code::invalid_argument, cat("its answer is longer than ", most, " bytes"));
+    }
+  }
+
+  // After talk().
+  Status finish(Clock::time_point deadline) {
+    int status = 0;
+    while (waitpid(pid_, &status, WNOHANG) == 0) {
+      if (Clock::now() > deadline) return {Code::busy, "it was stopped: its time is over"};
+      usleep(1000);
+    }
+    pid_ = -1;
+    if (WIFSIGNALED(status))
+      return {Code::invalid_argument, cat("it ended by ", strsignal(WTERMSIG(status)))};
+    if (WEXITSTATUS(status) == not_started)
+      return {Code::not_found, "it could not be started: is it there, and executable?"};
+    if (WEXITSTATUS(status) != 0)
+      return {Code::invalid_argument, cat("it ended with exit code ", WEXITSTATUS(status))};
+    return {};
+  }
+
+ private:
+  static constexpr int not_started = 127;  // as shells have it
+
+  void feed(std::string_view& text) {
+    const ssize_t n = write(input_, text.data(), text.size());
+    if (n > 0) text.remove_prefix(static_cast<std::size_t>(n));
+    if (n < 0 && errno != EAGAIN && errno != EINTR) text = {};  // it does not read on
+  }
+  void close_input() {
+    if (input_ >= 0) close(input_);
+    input_ = -1;
+  }
+  void wait() {
+    while (waitpid(pid_, nullptr, 0) < 0 && errno == EINTR) {
+    }
+  }
+
+  pid_t pid_ = -1;
+  int input_ = -1;
+  int output_ = -1;
+};
+
+// Ids are numbers, as names need not be unique.
+std::string csv_of(MemoryProblem problem) {
+  for (std::size_t i = 0; i < problem.intervals.size(); ++i)
+    problem.intervals[i].name = std::to_string(i);
+  return write_memory_csv(problem, nullptr);
+}
+
+Result<MemoryPlan> plan_from_csv(const MemoryProblem& problem, std::string_view text) {
+  QUERN_ASSIGN(const MemoryProblem answer, read_memory_csv(text));
+  MemoryPlan plan{std::vector<std::uint64_t>(problem.intervals.size()), 0};
+  std::vector<char> placed(plan.offsets.size());
+  for (const Interval& i : answer.intervals) {
+    std::size_t n = 0;
+    const auto [end, error] = std::from_chars(i.name.data(), i.name.data() + i.name.size(), n);
+    if (error != std::errc() || end != i.name.data() + i.name.size() || n >= placed.size())
+      return Status(Code::invalid_argument, cat("its answer has a buffer '", printable(i.name),
+                                                "' that was not asked for"));
+    if (!i.fixed_offset)
+      return Status(Code::invalid_argument, cat("its answer has no offset for buffer ", i.name));
+    plan.offsets[n] = *i.fixed_offset;
+    placed[n] = 1;
+  }
+  const auto missing = std::ranges::find(placed, 0);
+  if (missing != placed.end())
+    return Status(Code::invalid_argument,
+                  cat("its answer has no buffer ", missing - placed.begin()));
+  return plan;
+}
+
+Result<MemoryPlan> run_program(const std::string& command, const MemoryProblem& problem,
+                               const PlanLimits& limits) {
+  std::vector<std::string> words = words_of(command);
+  if (words.empty()) return Status(Code::invalid_argument, "no program is named");
+  words.push_back(std::to_string(limits.capacity == any_capacity ? 0 : limits.capacity));
+  words.push_back(fixed(limits.seconds, 3));
+  signal(SIGPIPE, SIG_IGN);  // a program that does not read to the end is no end of ours
+  const auto deadline = Clock::now() + std::chrono::duration_cast<Clock::duration>(
+                                           std::chrono::duration<double>(limits.seconds + grace_s));
+  Process process;
+  QUERN_TRY(process.start(words));
+  QUERN_ASSIGN(const std::string answer, process.talk(csv_of(problem), deadline));
+  QUERN_TRY(process.finish(deadline));
+  return plan_from_csv(problem, answer);
+}
+
+// ---- a shared object ---------------------------------------------------------------------------
+
+struct ForeignProblem {
+  std::vector<quern_plan_buffer> buffers;
+  std::vector<std::vector<quern_plan_gap>> gaps;
+
+  explicit ForeignProblem(const MemoryProblem& problem) {
+    for (const Interval& i : problem.intervals) {
+      auto& own = gaps.emplace_back();
+      for (const Gap& g : i.gaps) own.push_back({g.first, g.end, g.from, g.to});
+      buffers.push_back({i.size, i.alignment, i.first, i.end,
+                         i.fixed_offset.value_or(QUERN_PLAN_ANYWHERE), i.must_be_zero ? 1 : 0,
+                         own.data(), own.size()});
+    }
+  }
+};
+
+// In the child: the offsets as bytes, or a sentence behind a zero byte.
+std::string call(const std::string& file, const MemoryProblem& problem, const PlanLimits& limits) {
+  const std::string path = file.find('/') == file.npos ? "./" + file : file;
+  void* const library = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
+  if (!library) return cat('\0', "it cannot be loaded: ", dlerror());
+  const auto plan = reinterpret_cast<decltype(&quern_plan)>(dlsym(library, "quern_plan"));
+  if (!plan) return cat('\0', "it has no function quern_plan");
+  const ForeignProblem foreign(problem);
+  std::vector<std::uint64_t> offsets(foreign.buffers.size());
+  const int code = plan(foreign.buffers.data(), foreign.buffers.size(), limits.capacity,
+                        limits.seconds, offsets.data());
+  if (code != 0) return cat('\0', "quern_plan returned ", code);
+  std::string answer = "+";
+  answer.append(reinterpret_cast<const char*>(offsets.data()), offsets.size() * 8);
+  return answer;
+}
+
+Result<MemoryPlan> run_object(const std::string& file, const MemoryProblem& problem,
+                              const PlanLimits& limits) {
+  ChildResult result;
+  run_in_children(
+      1, {.jobs = 1, .timeout_s = limits.seconds + grace_s},
+      [&](std::size_t) { return call(file, problem, limits); },
+      [&](std::size_t, const ChildResult& r) { result = r; });
+  if (result.how == ChildResult::How::timed_out)
+    return Status(Code::busy, "it was stopped: its time is over");
+  if (result.how == ChildResult::How::crashed)
+    return Status(Code::invalid_argument, cat("it ended by ", result.why));
+  const std::size_t bytes = problem.intervals.size() * 8;
+  if (result.answer.empty() || result.answer[0] != '+' || result.answer.size() != 1 + bytes)
+    return Status(Code::invalid_argument, result.answer.size() < 2 ? "it ended without an answer"
+                                                                   : result.answer.substr(1));
+  MemoryPlan plan{std::vector<std::uint64_t>(problem.intervals.size()), 0};
+  std::memcpy(plan.offsets.data(), result.answer.data() + 1, bytes);
+  return plan;
+}
+
+// The arena that the offsets need, if they are a plan.
+Result<PlanAnswer> judged(const MemoryProblem& problem, MemoryPlan plan) {
+  for (std::size_t i = 0; i < plan.offsets.size(); ++i) {
+    if (plan.offsets[i] > std::uint64_t{1} << 60)
+      return Status(Code::invalid_argument,
+                    cat("buffer ", i, " at ", plan.offsets[i], ": too high"));
+    plan.size = std::max(plan.size, plan.offsets[i] + problem.intervals[i].size);
+  }
+  QUERN_TRY(validate(problem, plan));
+  return PlanAnswer{std::move(plan), lower_bound(problem)};
+}
+
+}  // namespace
+
+bool is_external(const std::string& name) {
+  return name.starts_with(exec_prefix) || name.starts_with(so_prefix);
+}
+
+NamedStrategy external_strategy(const std::string& name) {
+  const bool program = name.starts_with(exec_prefix);
+  const std::string what = name.substr(program ? exec_prefix.size() : so_prefix.size());
+  return {name, [=](const MemoryProblem& p, const PlanLimits& limits) -> Result<PlanAnswer> {
+            auto plan = program ? run_program(what, p, limits) : run_object(what, p, limits);
+            if (plan) {
+              auto answer = judged(p, *std::move(plan));
+              if (answer) return answer;
+              return std::move(answer).error().in(cat("strategy ", shown(name)));
+            }
+            return std::move(plan).error().in(cat("strategy ", shown(name)));
+          }};
+}
+
+}  // namespace quern::tools
