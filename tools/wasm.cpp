@@ -109,8 +109,8 @@ wasm::HostFunction host_function(const Import& row, Instance& instance) {
     std::array<std::uint32_t, 8> words{};
     for (unsigned i = 0; i < row.parameters; ++i)
       words[i] = static_cast<std::uint32_t>(arguments[i]);
-    const Memory view{reinterpret_cast<std::byte*>(memory.base), memory.size};
-    return wasm::HostAnswer{row.call(instance, view, words.data()), false};
+    Guest guest{{reinterpret_cast<std::byte*>(memory.base), memory.size}};
+    return wasm::HostAnswer{row.call(instance, guest, words.data()), false};
   };
   return {std::string(row.parameters, 'i') + ":i", call};
 }

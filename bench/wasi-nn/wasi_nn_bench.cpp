@@ -27,7 +27,7 @@ Shape input_shape(const ValueSpec& spec) {
 }
 
 // A guest that has loaded the model by its name; its memory holds one tensor of zeros.
-struct Guest {
+struct BenchGuest {
   enum : std::uint32_t {
     name_at = 64,
     out_at = 128,
@@ -36,7 +36,7 @@ struct Guest {
     data_at = 4096
   };
 
-  explicit Guest(const std::shared_ptr<Tenant>& tenant) : instance(Instance::create(tenant)) {
+  explicit BenchGuest(const std::shared_ptr<Tenant>& tenant) : instance(Instance::create(tenant)) {
     memory.resize(data_at);
     std::memcpy(memory.data() + name_at, "model", 5);
     call("load_by_name", {name_at, 5, out_at});
@@ -61,9 +61,9 @@ struct Guest {
   void put(std::uint32_t at, std::uint32_t value) { std::memcpy(memory.data() + at, &value, 4); }
 
   std::uint32_t call(std::string_view name, std::initializer_list<std::uint32_t> arguments) {
+    Guest guest{{memory.data(), memory.size()}};
     for (const Import& row : witx_imports())
-      if (name == row.name)
-        return row.call(*instance, {memory.data(), memory.size()}, arguments.begin());
+      if (name == row.name) return row.call(*instance, guest, arguments.begin());
     return 0xffffffff;
   }
   std::uint32_t infer() {
@@ -85,13 +85,13 @@ std::shared_ptr<Tenant> tenant_with_model() {
 }
 
 void rejected_call(benchmark::State& state) {
-  Guest guest(tenant_with_model());
+  BenchGuest guest(tenant_with_model());
   for (auto _ : state) benchmark::DoNotOptimize(guest.call("compute", {77}));
 }
 BENCHMARK(rejected_call);
 
 void rejected_pointer(benchmark::State& state) {
-  Guest guest(tenant_with_model());
+  BenchGuest guest(tenant_with_model());
   for (auto _ : state) benchmark::DoNotOptimize(guest.call("set_input", {2, 0, 0xfffffff0}));
 }
 BENCHMARK(rejected_pointer);
@@ -111,10 +111,10 @@ void memcpy_602112_bytes(benchmark::State& state) {
 BENCHMARK(memcpy_602112_bytes);
 
 void set_input_602112_bytes(benchmark::State& state) {
-  Guest guest(tenant_with_model());
+  BenchGuest guest(tenant_with_model());
   guest.place_tensor(DType::f32, pictures);
-  if (guest.call("set_input", {2, 0, Guest::record_at}) != 0) state.SkipWithError("refused");
-  for (auto _ : state) guest.call("set_input", {2, 0, Guest::record_at});
+  if (guest.call("set_input", {2, 0, BenchGuest::record_at}) != 0) state.SkipWithError("refused");
+  for (auto _ : state) guest.call("set_input", {2, 0, BenchGuest::record_at});
 }
 BENCHMARK(set_input_602112_bytes);
 
@@ -130,7 +130,7 @@ void inference_of_session(benchmark::State& state) {
 BENCHMARK(inference_of_session);
 
 void inference_of_guest(benchmark::State& state) {
-  Guest guest(tenant_with_model());
+  BenchGuest guest(tenant_with_model());
   for (auto _ : state)
     if (guest.infer() != 0) state.SkipWithError(guest.instance->last_error().c_str());
 }
@@ -149,8 +149,8 @@ void load_by_name_of_next_instance(benchmark::State& state) {
   const Import& row = witx_imports()[1];
   for (auto _ : state) {
     const auto instance = Instance::create(tenant);
-    if (row.call(*instance, {memory.data(), memory.size()}, arguments) != 0)
-      state.SkipWithError("refused");
+    Guest guest{{memory.data(), memory.size()}};
+    if (row.call(*instance, guest, arguments) != 0) state.SkipWithError("refused");
   }
 }
 BENCHMARK(load_by_name_of_next_instance);
