@@ -466,7 +466,7 @@ constexpr std::array table = {
 
 }  // namespace
 
-std::span<const Import> wit_imports() {
+std::span<const Import, 14> wit_imports() {
   return table;
 }
 

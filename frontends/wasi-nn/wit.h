@@ -14,6 +14,6 @@
 
 namespace quern::wasi_nn {
 
-std::span<const Import> wit_imports();
+std::span<const Import, 14> wit_imports();
 
 }  // namespace quern::wasi_nn

@@ -200,7 +200,7 @@ constexpr std::array table = {
 
 }  // namespace
 
-std::span<const Import> witx_imports() {
+std::span<const Import, 9> witx_imports() {
   return table;
 }
 

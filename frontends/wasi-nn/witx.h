@@ -8,6 +8,6 @@
 
 namespace quern::wasi_nn {
 
-std::span<const Import> witx_imports();
+std::span<const Import, 9> witx_imports();
 
 }  // namespace quern::wasi_nn
