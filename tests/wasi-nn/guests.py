@@ -4,12 +4,13 @@ import pathlib
 import subprocess
 
 BUILD = ["clang", "--target=wasm32-wasi", "-O2", "-Wall", "-Wextra", "-isystem", "/usr/include/stb"]
+EXAMPLES = pathlib.Path(__file__).parents[2] / "examples/wasi-nn"
 SKIPPED = 77
 
 
 def compiled(source, folder):
     target = pathlib.Path(folder) / (source.stem + ".wasm")
-    subprocess.run([*BUILD, str(source), "-o", str(target)], check=True)
+    subprocess.run([*BUILD, f"-I{EXAMPLES}", str(source), "-o", str(target)], check=True)
     return target
 
 
@@ -50,9 +51,43 @@ def check_digits(runner, source, guest):
         assert int(first[0]) == digit and float(first[1]) > 90, (name, first)
 
 
+WIT_TEXT = """load-by-name: 6, 1 bytes of text
+type 1, 1x10, 40 bytes, sum 1.000
+wrong shape: 0, 1 bytes of text
+wrong name: 6, 1 bytes of text
+no tensor: 0, 1 bytes of text
+no context: 0, 1 bytes of text
+PASS wit
+"""
+
+
+def check_wit(runner, source, guest):
+    """A guest of the lowered imports of wasi:nn."""
+    text = runner.text(guest, "--model", f"digits={source}/examples/digits/digits.onnx", "--",
+                       "digits", "image")
+    assert text == WIT_TEXT, text
+
+
 CLASSIFY, MULTI, IMAGE = "models/classify.onnx", "models/multi.onnx", "models/image.ppm"
 REFERENCE = {"classify": [CLASSIFY, IMAGE], "byname": ["clf", IMAGE],
-             "contexts": [CLASSIFY, MULTI], "lifecycle": [CLASSIFY]}
+             "contexts": [WIT_TEXT = """load-by-name: 6, 1 bytes of text
+type 1, 1x10, 40 bytes, sum 1.000
+wrong shape: 0, 1 bytes of text
+wrong name: 6, 1 bytes of text
+no tensor: 0, 1 bytes of text
+no context: 0, 1 bytes of text
+PASS wit
+"""
+
+
+def check_wit(runner, source, guest):
+    """A guest of the lowered imports of wasi:nn."""
+    text = runner.text(guest, "--model", f"digits={source}/examples/digits/digits.onnx", "--",
+                       "digits", "image")
+    assert text == WIT_TEXT, text
+
+
+CLASSIFY, MULTI], "lifecycle": [CLASSIFY]}
 
 
 def check_reference_guests(runner, guests, prepared):

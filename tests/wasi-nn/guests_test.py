@@ -5,7 +5,7 @@ import pathlib
 import sys
 import tempfile
 
-from guests import SKIPPED, Runner, can_build, check_digits, check_reference_guests, compiled
+from guests import SKIPPED, Runner, can_build, check_digits, check_reference_guests, check_wit, compiled
 
 
 def check_example(runner, source, folder):
@@ -49,6 +49,7 @@ def main():
             return SKIPPED
         check_example(runner, source, folder)
         check_folders(runner, source, folder)
+        check_wit(runner, source, compiled(source / "tests/wasi-nn/wit_guest.c", folder))
         for guests in sys.argv[3:]:
             check_reference_guests(runner, pathlib.Path(guests), lambda s: compiled(s, folder))
     return 0

@@ -75,9 +75,9 @@ int main(int argc, char** argv) {
   GUEST guest;
   struct WASI wasi;
   quern_nn_wasm2c nn;
+  wasm_rt_init(); /* before the engine asks for AMX, after which its signal stack is too small */
   quern_nn_instance* instance = host_start(argc, argv);
   if (!instance) return 1;
-  wasm_rt_init();
 #ifdef WASM_RT_UNWIND_TARGET
   Z_guest_init_module();
 #endif

@@ -14,6 +14,14 @@ using quern::wasm::Wasi;
 
 std::unique_ptr<Wasi> wasi;
 
+struct Caller final : quern::wasm::Caller {
+  explicit Caller(quern::wasm::LinearMemory m) : view(m) {}
+  quern::wasm::LinearMemory memory() override { return view; }
+  bool make_room(std::uint32_t, std::uint32_t, std::uint32_t*) override { return false; }
+
+  quern::wasm::LinearMemory view;
+};
+
 bool add_model(quern_nn_tenant* tenant, const std::string& word) {
   const std::size_t equals = word.find('=');
   return quern_nn_tenant_add_file(tenant, word.substr(0, equals).c_str(),
@@ -49,8 +57,8 @@ quern_nn_instance* host_start(int argc, char** argv) {
 }
 
 uint32_t host_wasi(const char* name, void* memory, uint64_t bytes, const uint64_t* arguments) {
-  const auto answer =
-      wasi->resolve(name)->call({static_cast<std::uint8_t*>(memory), bytes}, arguments);
+  Caller caller({static_cast<std::uint8_t*>(memory), bytes});
+  const auto answer = wasi->resolve(name)->call(caller, arguments);
   if (answer.ends_guest) std::exit(static_cast<int>(answer.value));
   return answer.value;
 }
