@@ -10,8 +10,8 @@
  *   quern_nn_wasm2c_init(&nn, instance, w2c_guest_memory(&guest));
  *   wasm2c_guest_instantiate(&guest, &nn, &wasi);
  *
- * wasm_rt_init() comes before the first model is loaded: on CPUs with AMX the engine asks for it, and
- * the signal stack of wasm2c is then too small for the kernel.
+ * wasm_rt_init() comes before the first model is loaded: on CPUs with AMX the engine asks for it,
+ * and the signal stack of wasm2c is then too small for the kernel.
  *
  * A bad pointer is an errno, not a trap. Run with wasm2c 1.0.32 (Debian 12) and 1.0.36 (Debian 13),
  * whose names differ: `w2c_guest_memory` and `wasm2c_guest_instantiate` are `Z_guestZ_memory` and

@@ -5,14 +5,18 @@
  *   quern_nn_wasmedge binding;
  *   quern_nn_wasmedge_create(&binding, instance);
  *   for (size_t i = 0; i < binding.count; i++)
- *     WasmEdge_VMRegisterModuleFromImport(vm, binding.modules[i]);
- *   ... run ...
- *   WasmEdge_VMDelete(vm);
+ *     WasmEdge_ExecutorRegisterImport(executor, store, binding.modules[i]);
+ *   ... instantiate, run, delete the guest's module and the store ...
  *   quern_nn_wasmedge_delete(&binding);
  *   quern_nn_instance_destroy(instance);
  *
- * Each wasm instance wants a VM and a binding of its own. A bad pointer is an errno, not a trap.
+ * With an executor and a store, since a WasmEdge_VM brings a wasi_ephemeral_nn of its own, an empty
+ * one where no plug-in is installed, and takes no second one.
+ *
+ * Each wasm instance wants a store and a binding of its own. A bad pointer is an errno, not a trap.
  * Needs WasmEdge 0.14 (0.13 names types otherwise).
+ *
+ * Run with WasmEdge 0.14.1 as Debian 13 packages it.
  */
 #ifndef QUERN_C_WASI_NN_WASMEDGE_H
 #define QUERN_C_WASI_NN_WASMEDGE_H

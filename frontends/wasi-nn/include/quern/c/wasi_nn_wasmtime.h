@@ -6,6 +6,9 @@
  *
  * `instance` outlives the linker and what it instantiates; each wasm instance wants a linker and an
  * instance of its own. A bad pointer is an errno, not a trap.
+ *
+ * Compiled against the headers of wasmtime 49; its calls were run on a stand-in of our own
+ * (tests/wasi-nn/bindings), not on wasmtime itself.
  */
 #ifndef QUERN_C_WASI_NN_WASMTIME_H
 #define QUERN_C_WASI_NN_WASMTIME_H
