@@ -8,9 +8,9 @@ EXAMPLES = pathlib.Path(__file__).parents[2] / "examples/wasi-nn"
 SKIPPED = 77
 
 
-def compiled(source, folder):
+def compiled(source, folder, *flags):
     target = pathlib.Path(folder) / (source.stem + ".wasm")
-    subprocess.run([*BUILD, f"-I{EXAMPLES}", str(source), "-o", str(target)], check=True)
+    subprocess.run([*BUILD, *flags, f"-I{EXAMPLES}", str(source), "-o", str(target)], check=True)
     return target
 
 

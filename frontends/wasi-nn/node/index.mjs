@@ -178,12 +178,14 @@ function componentOf(instance) {
   const load = (parts, encoding, target) => new Graph(attempt(
       () => addon.load(instance, parts, encodings.indexOf(encoding), targets.indexOf(target))));
   const loadByName = (name) => new Graph(attempt(() => addon.loadByName(instance, name)));
-  return {
-    [`wasi:nn/graph${version}`]: {Graph, load, loadByName},
-    [`wasi:nn/tensor${version}`]: {Tensor},
-    [`wasi:nn/inference${version}`]: {GraphExecutionContext},
-    [`wasi:nn/errors${version}`]: {Error: NnError},
+  const interfaces = {
+    'wasi:nn/graph': {Graph, load, loadByName},
+    'wasi:nn/tensor': {Tensor},
+    'wasi:nn/inference': {GraphExecutionContext},
+    'wasi:nn/errors': {Error: NnError},
   };
+  const versioned = Object.entries(interfaces).map(([name, i]) => [name + version, i]);
+  return {...interfaces, ...Object.fromEntries(versioned)};  // jco asks without a version
 }
 
 function carried(type) {
