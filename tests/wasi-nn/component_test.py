@@ -9,7 +9,7 @@ import subprocess
 import sys
 import tempfile
 
-from guests import SKIPPED, can_build, compiled
+from guests import SKIPPED, can_build, compiled, node_version
 
 PACKAGE, VERSION = "@bytecodealliance/jco-transpile", "0.15.0"  # as in jco 1.35
 
@@ -38,8 +38,8 @@ def jco_folder():
 def main():
     addon, source = (pathlib.Path(a) for a in sys.argv[1:3])
     with tempfile.TemporaryDirectory() as folder:
-        if not shutil.which("node") or not can_build(folder):
-            print("there is no node, or clang cannot build for wasm32-wasi")
+        if node_version() < 20 or not can_build(folder):
+            print("there is no Node 20, or clang cannot build for wasm32-wasi")
             return SKIPPED
         jco = jco_folder()
         if not jco:

@@ -24,6 +24,21 @@ def can_build(folder):
         return False
 
 
+def node_version():
+    """The first number; 0 where there is no Node."""
+    try:
+        done = subprocess.run(["node", "--version"], capture_output=True, text=True, check=False)
+        return int(done.stdout.lstrip("v").split(".")[0])
+    except (FileNotFoundError, ValueError):
+        return 0
+
+
+def node_flags():
+    """Node before 20 has WASI behind a flag."""
+    before_20 = ["--experimental-wasi-unstable-preview1"] if node_version() < 20 else []
+    return ["--no-warnings", *before_20]
+
+
 class Runner:
     """A command that takes GUEST [--model NAME=FILE] [--dir HOST::GUEST] -- ARGUMENTS."""
 

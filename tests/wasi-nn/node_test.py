@@ -2,19 +2,19 @@
 """Guests in Node, whose WASI calls are Node's own: node_test.py FOLDER SOURCE [GUESTS], where FOLDER
 has the addon with its JavaScript. Exits with 77 where there is no Node or no guest can be built."""
 import pathlib
-import shutil
 import sys
 import tempfile
 
-from guests import SKIPPED, Runner, can_build, check_digits, check_reference_guests, compiled
+from guests import (SKIPPED, Runner, can_build, check_digits, check_reference_guests, compiled,
+                    node_flags, node_version)
 
 
 def main():
     addon, source = (pathlib.Path(a) for a in sys.argv[1:3])
-    if not shutil.which("node"):
-        print("there is no node")
+    if node_version() < 18:
+        print("there is no Node 18")
         return SKIPPED
-    runner = Runner("node", "--no-warnings", addon / "run.mjs")
+    runner = Runner("node", *node_flags(), addon / "run.mjs")
     with tempfile.TemporaryDirectory() as folder:
         if not can_build(folder):
             print("clang cannot build for wasm32-wasi here")
