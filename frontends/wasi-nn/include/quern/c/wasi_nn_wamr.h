@@ -12,7 +12,7 @@
  * must be built without wasi-nn of its own (WAMR_BUILD_WASI_NN), which has the same module name;
  * for an iwasm that has it there is libwasi_nn_onnx.so.
  *
- * Run with WAMR 2.4.5 (fast interpreter, with and without hardware bound checks).
+ * Run with WAMR 2.4.3 (fast interpreter, with and without hardware bound checks).
  */
 #ifndef QUERN_C_WASI_NN_WAMR_H
 #define QUERN_C_WASI_NN_WAMR_H
