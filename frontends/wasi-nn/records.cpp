@@ -7,6 +7,16 @@ Error out_of_bounds(std::string_view what) {
   return {Errno::invalid_argument, sentence(what, " does not lie in the guest's memory")};
 }
 
+Error read_encoding(std::uint32_t number, std::uint32_t first_autodetect, Encoding* encoding) {
+  if (number > 6)
+    return {Errno::invalid_encoding,
+            sentence("encoding ", number, "; onnx is 1, autodetect ", first_autodetect)};
+  *encoding = number == 1                  ? Encoding::onnx
+              : number >= first_autodetect ? Encoding::autodetect
+                                           : Encoding::other;
+  return {};
+}
+
 Error read_target(std::uint32_t number, Target* target) {
   if (number > 2)
     return {Errno::invalid_argument, sentence("target ", number, "; cpu is 0, gpu 1, tpu 2")};

@@ -14,6 +14,9 @@ namespace quern::wasi_nn {
 
 Error out_of_bounds(std::string_view what);
 
+// Hosts disagree about autodetect: 5 in witx, 6 in WIT and WAMR; what is below and not onnx is of
+// other engines. Errors: invalid_encoding for a number that is none.
+Error read_encoding(std::uint32_t number, std::uint32_t first_autodetect, Encoding* encoding);
 // Errors: unsupported_operation for a tpu.
 Error read_target(std::uint32_t number, Target* target);
 // `rank` u32 numbers.

@@ -54,13 +54,6 @@ Error carrier_of(DType dtype, DType* carrier) {
   return {Errno::unsupported_operation, sentence("WIT has no tensor of ", name_of(dtype))};
 }
 
-Error read_encoding(std::uint32_t number, Encoding* encoding) {
-  if (number > 6)
-    return {Errno::invalid_encoding, sentence("encoding ", number, "; onnx is 1, autodetect 6")};
-  *encoding = number == 1 ? Encoding::onnx : number == 6 ? Encoding::autodetect : Encoding::other;
-  return {};
-}
-
 // A WIT string is UTF-8; names in a model may be anything. What is not ASCII after a byte that
 // starts no sequence becomes a question mark.
 std::string valid_utf8(std::string_view text) {
@@ -160,7 +153,7 @@ Error load(Instance& instance, const GuestMemory& memory, Arguments a, Handle* g
   Encoding encoding{};
   Target target{};
   std::vector<Bytes> parts;
-  QUERN_NN_TRY(read_encoding(a[2], &encoding));
+  QUERN_NN_TRY(read_encoding(a[2], 6, &encoding));
   QUERN_NN_TRY(read_target(a[3], &target));
   QUERN_NN_TRY(read_parts(memory, a[0], a[1], &parts));
   return instance.load(parts, encoding, target, graph);

@@ -13,14 +13,6 @@ using Arguments = const std::uint32_t*;
 
 // ---- numbers of the ABI ------------------------------------------------------------------------
 
-// Hosts disagree about autodetect: 5 in witx, 6 in WIT and WAMR.
-Error read_encoding(std::uint32_t number, Encoding* encoding) {
-  if (number > 6)
-    return {Errno::invalid_encoding, sentence("encoding ", number, "; onnx is 1, autodetect 5")};
-  *encoding = number == 1 ? Encoding::onnx : number > 4 ? Encoding::autodetect : Encoding::other;
-  return {};
-}
-
 Error read_dtype(std::uint8_t number, DType* dtype) {
   constexpr std::array dtypes = {DType::f16, DType::f32, DType::f64,
                                  DType::u8,  DType::i32, DType::i64};
@@ -65,7 +57,7 @@ Error load(Instance& instance, const GuestMemory& memory, Arguments a) {
   Target target{};
   std::vector<Bytes> parts;
   QUERN_NN_TRY(out_handle(memory, a[4], &out));
-  QUERN_NN_TRY(read_encoding(a[2], &encoding));
+  QUERN_NN_TRY(read_encoding(a[2], 5, &encoding));
   QUERN_NN_TRY(read_target(a[3], &target));
   QUERN_NN_TRY(read_parts(memory, a[0], a[1], &parts));
   Handle graph = 0;

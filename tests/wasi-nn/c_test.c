@@ -64,7 +64,8 @@ static void check_tenants(const char* model) {
   CHECK(quern_nn_tenant_add_file(tenant, "none", "/nowhere.onnx", 0) == QUERN_NN_NOT_FOUND);
   CHECK(strstr(quern_nn_last_error(), "/nowhere.onnx") != NULL);
   CHECK(quern_nn_tenant_add_bytes(tenant, "bad", "rubbish", 7, 0) == QUERN_NN_INVALID_ENCODING);
-  CHECK(quern_nn_tenant_add_file(tenant, "tpu", model, 2) == QUERN_NN_INVALID_ARGUMENT);
+  CHECK(quern_nn_tenant_add_file(tenant, "tpu", model, 2) == QUERN_NN_UNSUPPORTED_OPERATION);
+  CHECK(quern_nn_tenant_add_file(tenant, "what", model, 3) == QUERN_NN_INVALID_ARGUMENT);
   OK(quern_nn_tenant_share(other, "theirs", tenant, "digits"));
   CHECK(quern_nn_tenant_share(other, "x", tenant, "none") == QUERN_NN_NOT_FOUND);
   char names[256] = "";

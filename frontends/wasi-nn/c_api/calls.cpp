@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "frontends/wasi-nn/c_api/handles.h"
+#include "frontends/wasi-nn/records.h"
 
 using namespace quern;
 using namespace quern::wasi_nn;
@@ -111,16 +112,14 @@ quern_nn_errno quern_nn_load(quern_nn_instance* instance, const quern_nn_part* p
   return with(instance, [&](Instance& i) -> Error {
     QUERN_NN_NOT_NULL(parts);
     QUERN_NN_NOT_NULL(graph);
-    if (encoding > 6)
-      return {Errno::invalid_encoding, sentence("encoding ", encoding, "; onnx is 1")};
-    if (target > 1) return {Errno::unsupported_operation, sentence("there is no target ", target)};
+    Encoding read_as{};
+    Target wanted{};
+    QUERN_NN_TRY(read_encoding(encoding, 5, &read_as));
+    QUERN_NN_TRY(read_target(target, &wanted));
     std::vector<Bytes> views;
     for (const quern_nn_part& part : std::span(parts, count))
       views.emplace_back(static_cast<const std::byte*>(part.data), part.data ? part.bytes : 0);
-    const Encoding read = encoding == 1   ? Encoding::onnx
-                          : encoding >= 5 ? Encoding::autodetect
-                                          : Encoding::other;
-    return i.load(views, read, static_cast<Target>(target), graph);
+    return i.load(views, read_as, wanted, graph);
   });
 }
 
@@ -167,9 +166,8 @@ quern_nn_errno quern_nn_init_execution_context(quern_nn_instance* instance, uint
                                                const quern_nn_target* target, uint32_t* context) {
   return with(instance, [&](Instance& i) -> Error {
     QUERN_NN_NOT_NULL(context);
-    if (target && *target != QUERN_NN_CPU && *target != QUERN_NN_GPU)
-      return {Errno::unsupported_operation, sentence("there is no target ", *target)};
-    const auto wanted = target ? std::optional(static_cast<Target>(*target)) : std::nullopt;
+    std::optional<Target> wanted;
+    if (target) QUERN_NN_TRY(read_target(static_cast<std::uint32_t>(*target), &wanted.emplace()));
     return i.init_execution_context(graph, wanted, context);
   });
 }

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "frontends/wasi-nn/c_api/handles.h"
+#include "frontends/wasi-nn/records.h"
 #include "frontends/wasi-nn/wit.h"
 #include "frontends/wasi-nn/witx.h"
 
@@ -37,13 +38,6 @@ const char* quern_nn_errno_name(quern_nn_errno code) {
 // ---- options -----------------------------------------------------------------------------------
 
 namespace {
-
-Error read_target(quern_nn_target number, Target* target) {
-  if (number != QUERN_NN_CPU && number != QUERN_NN_GPU)
-    return {Errno::invalid_argument, sentence("target ", number, "; cpu is 0, gpu 1")};
-  *target = static_cast<Target>(number);
-  return {};
-}
 
 Error read_limits(const quern_nn_limits* given, Limits* limits) {
   quern_nn_limits value = QUERN_NN_LIMITS_INIT;
@@ -102,7 +96,7 @@ quern_nn_errno quern_nn_tenant_add_file(quern_nn_tenant* tenant, const char* nam
     QUERN_NN_NOT_NULL(name);
     QUERN_NN_NOT_NULL(path);
     Target read{};
-    QUERN_NN_TRY(read_target(target, &read));
+    QUERN_NN_TRY(read_target(static_cast<std::uint32_t>(target), &read));
     return tenant->tenant->add_file(name, path, read);
   });
 }
@@ -114,7 +108,7 @@ quern_nn_errno quern_nn_tenant_add_bytes(quern_nn_tenant* tenant, const char* na
     QUERN_NN_NOT_NULL(name);
     QUERN_NN_NOT_NULL(data);
     Target read{};
-    QUERN_NN_TRY(read_target(target, &read));
+    QUERN_NN_TRY(read_target(static_cast<std::uint32_t>(target), &read));
     return tenant->tenant->add_bytes(name, {static_cast<const std::byte*>(data), bytes}, read);
   });
 }

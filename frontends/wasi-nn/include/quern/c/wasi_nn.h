@@ -235,7 +235,7 @@ QUERN_EXPORT quern_nn_errno quern_nn_get_output(quern_nn_instance* instance, uin
                                                 size_t index, void* buffer, size_t capacity,
                                                 size_t* written);
 
-/* A context for one thread: until quern_nn_use_end() others get busy. */
+/* A context for one thread: until quern_nn_use_end() others get busy. Ends before its instance. */
 typedef struct quern_nn_use quern_nn_use;
 
 QUERN_EXPORT quern_nn_errno quern_nn_use_begin(quern_nn_instance* instance, uint32_t context,
