@@ -36,8 +36,8 @@ class Wit : public testing::Test {
  protected:
   Wit() { guest_.table = wit_imports(); }
   // Another guest, within limits.
-  void restart(const Limits& limits) {
-    guest_ = FakeGuest(Instance::create(tenant_, limits), 4 << 20);
+  void restart(const Limits& limits, std::size_t bytes = 1 << 16) {
+    guest_ = FakeGuest(Instance::create(tenant_, limits), bytes);
     guest_.table = wit_imports();
   }
 
@@ -125,7 +125,7 @@ class Wit : public testing::Test {
   std::uint32_t code(Answer a) { return error(a).first; }
 
   std::shared_ptr<Tenant> tenant_ = Tenant::create();
-  FakeGuest guest_{Instance::create(tenant_), 1 << 20};
+  FakeGuest guest_{Instance::create(tenant_)};
   std::uint32_t ret_ = 0;
 };
 
@@ -327,7 +327,7 @@ TEST_F(Wit, ContextsOutliveTheirGraphsHandle) {
 TEST_F(Wit, SaysTimeoutAndBusy) {
   Limits limits;
   limits.deadline = std::chrono::milliseconds(2);
-  restart(limits);
+  restart(limits, 4 << 20);
   const std::uint32_t context = init(load(slow_model()));
   EXPECT_EQ(code(compute(context, {{"x", tensor({512, 512}, std::vector<float>(512 * 512))}})),
             timeout);
