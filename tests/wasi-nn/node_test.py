@@ -2,6 +2,7 @@
 """Guests in Node, whose WASI calls are Node's own: node_test.py FOLDER SOURCE [GUESTS], where FOLDER
 has the addon with its JavaScript. Exits with 77 where there is no Node or no guest can be built."""
 import pathlib
+import subprocess
 import sys
 import tempfile
 
@@ -14,6 +15,8 @@ def main():
     if node_version() < 18:
         print("there is no Node 18")
         return SKIPPED
+    subprocess.run(["node", "--no-warnings", source / "tests/wasi-nn/addon_test.mjs", addon,
+                    source / "examples/digits/digits.onnx"], check=True, timeout=60)
     runner = Runner("node", *node_flags(), addon / "run.mjs")
     with tempfile.TemporaryDirectory() as folder:
         if not can_build(folder):

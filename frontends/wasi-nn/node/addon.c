@@ -259,7 +259,7 @@ static napi_value load(napi_env env, napi_callback_info info) {
   uint32_t count = 0, graph = 0;
   napi_get_array_length(env, c.values[1], &count);
   for (uint32_t i = 0; i < count && i < MAX_LIST; i++) {
-    napi_value part;
+    napi_value part = NULL;
     napi_get_element(env, c.values[1], i, &part);
     parts[i] = to_bytes(env, part);
   }
@@ -315,7 +315,7 @@ typedef struct inputs {
 static void read_tensor(napi_env env, napi_value value, quern_nn_named_tensor* named,
                         quern_tensor* tensor) {
   static const quern_tensor empty = QUERN_TENSOR_INIT;
-  napi_value fields[4];
+  napi_value fields[4] = {NULL};
   *tensor = empty;
   for (uint32_t i = 0; i < 4; i++) napi_get_element(env, value, i, &fields[i]);
   named->name = to_text(env, fields[0], NULL);
@@ -323,7 +323,7 @@ static void read_tensor(napi_env env, napi_value value, quern_nn_named_tensor* n
   tensor->dtype = (quern_dtype)to_u32(env, fields[1]);
   napi_get_array_length(env, fields[2], &tensor->rank);
   for (uint32_t i = 0; i < tensor->rank && i < QUERN_MAX_RANK; i++) {
-    napi_value dim;
+    napi_value dim = NULL;
     napi_get_element(env, fields[2], i, &dim);
     tensor->dims[i] = to_u32(env, dim);
   }
@@ -360,7 +360,7 @@ static napi_value compute_named(napi_env env, napi_callback_info info) {
   napi_get_array_length(env, c.values[2], &given->count);
   if (given->count > MAX_LIST) given->count = MAX_LIST;
   for (uint32_t i = 0; i < given->count; i++) {
-    napi_value tensor;
+    napi_value tensor = NULL;
     napi_get_element(env, c.values[2], i, &tensor);
     read_tensor(env, tensor, &given->named[i], &given->tensors[i]);
   }
