@@ -19,15 +19,16 @@ using Kind = RuntimeValue::Kind;
 // changes.
 class Kept {
  public:
+  explicit Kept(RunMemory& memory) : memory_(&memory) {}
+
   Status stage(const RuntimeValue& v) {
     next_.value.kind = v.kind;
     next_.value.tensors.resize(v.tensors.size());
-    if (next_.blocks.size() < v.tensors.size()) next_.blocks.resize(v.tensors.size());
+    while (next_.blocks.size() < v.tensors.size()) next_.blocks.emplace_back(*memory_);
     for (std::size_t i = 0; i < v.tensors.size(); ++i) {
       const std::size_t bytes = v.tensors[i].type.bytes();
-      MemoryBlock& block = next_.blocks[i];
-      if (!block.reserve(bytes))
-        return {Code::out_of_memory, cat("no ", bytes, " bytes for a carried value")};
+      RunBlock& block = next_.blocks[i];
+      if (Status s = block.reserve(bytes); !s.ok()) return std::move(s).in("a carried value");
       if (bytes) std::memcpy(block.data(), v.tensors[i].data, bytes);
       next_.value.tensors[i] = {v.tensors[i].type, block.data()};
     }
@@ -39,18 +40,13 @@ class Kept {
     return now_.value;
   }
   const RuntimeValue& value() const { return now_.value; }
-  std::size_t bytes() const {
-    std::size_t n = 0;
-    for (const Copy* c : {&now_, &next_})
-      for (const MemoryBlock& b : c->blocks) n += b.size();
-    return n;
-  }
 
  private:
   struct Copy {
     RuntimeValue value;
-    std::vector<MemoryBlock> blocks;
+    std::vector<RunBlock> blocks;
   };
+  RunMemory* memory_;
   Copy now_;
   Copy next_;
 };
@@ -69,13 +65,14 @@ Status carry(std::span<Kept> kept, std::span<const RuntimeValue> from, std::span
 // Tensors of one type, one behind the other, that become one with a leading dimension.
 class Stacked {
  public:
+  explicit Stacked(RunMemory& memory) : block_(memory) {}
+
   void clear(DType dtype, std::optional<Shape> element) {
     type_ = {dtype, element.value_or(Shape())};
     known_ = element.has_value();
     count_ = 0;
   }
-  // `limit`: bytes that all may take.
-  Status push(const TensorView& t, std::string_view node, std::size_t limit) {
+  Status push(const TensorView& t, std::string_view node) {
     if (count_ == 0 && !known_) type_ = t.type;
     if (count_ == 0) type_.dtype = t.type.dtype;
     if (count_ == 0) type_.shape = t.type.shape;
@@ -86,30 +83,29 @@ class Stacked {
       return {Code::unsupported, cat("node '", printable(node), "': result of rank 9")};
     const std::size_t bytes = type_.bytes();
     const std::size_t wanted = (count_ + 1) * bytes;
-    if (wanted > limit || !block_.grow(count_ * bytes, wanted))
-      return {Code::out_of_memory, cat("node '", printable(node), "': no ", wanted,
-                                       " bytes for the results of ", count_ + 1, " iterations")};
+    if (Status s = block_.grow(count_ * bytes, wanted); !s.ok())
+      return std::move(s).in(
+          cat("node '", printable(node), "': the results of ", count_ + 1, " iterations"));
     if (bytes) std::memcpy(block_.data() + count_ * bytes, t.data, bytes);
     ++count_;
     return {};
   }
-  TensorView view() {
-    block_.reserve(1);
+  Result<TensorView> view() {
+    QUERN_TRY(block_.grow(count_ * type_.bytes(), 1));
     TensorType type = type_;
     type.shape.insert(0, static_cast<std::int64_t>(count_));
-    return {type, block_.data()};
+    return TensorView{type, block_.data()};
   }
   // Tensors in the order in which they came.
   std::size_t count() const { return count_; }
   const TensorType& element() const { return type_; }
   std::byte* data() const { return block_.data(); }
-  std::size_t bytes() const { return block_.size(); }
 
  private:
   TensorType type_;
   bool known_ = false;
   std::size_t count_ = 0;
-  MemoryBlock block_;
+  RunBlock block_;
 };
 
 // What an iteration's result looks like when there was none.
@@ -119,6 +115,14 @@ std::optional<Shape> declared_shape(const Graph& body, std::size_t output) {
   Shape s;
   for (Dim d : *type.dims) s.push_back(d.known() ? d.value() : 0);
   return s;
+}
+
+// As many of them, over one memory.
+template <class T>
+std::vector<T> several(std::size_t count, RunMemory& memory) {
+  std::vector<T> all;
+  for (std::size_t i = 0; i < count; ++i) all.emplace_back(memory);
+  return all;
 }
 
 // Without giving up the memory of `to`.
@@ -131,13 +135,13 @@ void set_tensor(RuntimeValue& to, const TensorView& t) {
 
 class LoopRunner final : public ControlRunner {
  public:
-  LoopRunner(const ControlOp& op, const ControlPlan& plan, int threads)
+  LoopRunner(const ControlOp& op, const ControlPlan& plan, int threads, RunMemory& memory)
       : body_graph_(*op.body),
         name_(op.name),
         carried_(static_cast<std::size_t>(std::get<Loop>(op.op).carried)),
-        body_(plan.body, threads),
-        kept_(carried_),
-        scanned_(op.body->outputs().size() - 1 - carried_) {
+        body_(plan.body, threads, memory, Runner::Graphs::body),
+        kept_(several<Kept>(carried_, memory)),
+        scanned_(several<Stacked>(op.body->outputs().size() - 1 - carried_, memory)) {
     wanted_.resize(op.body->outputs().size());
     std::iota(wanted_.begin(), wanted_.end(), 0);
     outputs_.resize(carried_ + scanned_.size());
@@ -162,30 +166,25 @@ class LoopRunner final : public ControlRunner {
       condition_ = go_on;
       QUERN_TRY(options.stop.check());
       QUERN_TRY(body_.run(body_inputs_, wanted_, {}, options));
-      QUERN_TRY(take(body_.results(), go_on, options));
+      QUERN_TRY(take(body_.results(), go_on));
     }
     for (std::size_t i = 0; i < carried_; ++i) outputs_[i] = kept_[i].value();
-    for (std::size_t i = 0; i < scanned_.size(); ++i)
-      set_tensor(outputs_[carried_ + i], scanned_[i].view());
+    for (std::size_t i = 0; i < scanned_.size(); ++i) {
+      QUERN_ASSIGN(const TensorView all, scanned_[i].view());
+      set_tensor(outputs_[carried_ + i], all);
+    }
     return {};
   }
 
-  std::size_t resident_bytes() const override {
-    std::size_t bytes = body_.resident_bytes();
-    for (const Kept& k : kept_) bytes += k.bytes();
-    for (const Stacked& s : scanned_) bytes += s.bytes();
-    return bytes;
-  }
-
  private:
-  Status take(std::span<const RuntimeValue> results, bool& go_on, const RunOptions& options) {
+  Status take(std::span<const RuntimeValue> results, bool& go_on) {
     if (results[0].tensor().type.shape.elements() != 1 ||
         results[0].tensor().type.dtype != DType::boolean)
       return {Code::invalid_model,
               cat("node '", printable(name_), "' (Loop): the condition is not one bool")};
     go_on = *results[0].tensor().as<bool>();
     for (std::size_t i = 0; i < scanned_.size(); ++i)
-      QUERN_TRY(scanned_[i].push(results[1 + carried_ + i].tensor(), name_, options.memory_limit));
+      QUERN_TRY(scanned_[i].push(results[1 + carried_ + i].tensor(), name_));
     return carry(kept_, results.subspan(1), std::span(body_inputs_).subspan(2));
   }
 
@@ -205,17 +204,17 @@ class LoopRunner final : public ControlRunner {
 
 class ScanRunner final : public ControlRunner {
  public:
-  ScanRunner(const ControlOp& op, const ControlPlan& plan, int threads)
+  ScanRunner(const ControlOp& op, const ControlPlan& plan, int threads, RunMemory& memory)
       : op_(std::get<Scan>(op.op)),
         body_graph_(*op.body),
         name_(op.name),
         states_(static_cast<std::size_t>(op_.states)),
         sequences_(static_cast<std::size_t>(op_.scanned_inputs)),
-        body_(plan.body, threads),
-        kept_(states_),
-        slices_(sequences_),
-        collected_(op.body->outputs().size() - states_),
-        joined_(collected_.size()) {
+        body_(plan.body, threads, memory, Runner::Graphs::body),
+        kept_(several<Kept>(states_, memory)),
+        slices_(several<RunBlock>(sequences_, memory)),
+        collected_(several<Stacked>(op.body->outputs().size() - states_, memory)),
+        joined_(several<RunBlock>(collected_.size(), memory)) {
     wanted_.resize(op.body->outputs().size());
     std::iota(wanted_.begin(), wanted_.end(), 0);
     outputs_.resize(wanted_.size());
@@ -235,21 +234,12 @@ class ScanRunner final : public ControlRunner {
       QUERN_TRY(body_.run(body_inputs_, wanted_, {}, options));
       const auto results = body_.results();
       for (std::size_t i = 0; i < collected_.size(); ++i)
-        QUERN_TRY(collected_[i].push(results[states_ + i].tensor(), name_, options.memory_limit));
+        QUERN_TRY(collected_[i].push(results[states_ + i].tensor(), name_));
       QUERN_TRY(carry(kept_, results, body_inputs_));
     }
     for (std::size_t i = 0; i < states_; ++i) outputs_[i] = kept_[i].value();
     for (std::size_t i = 0; i < collected_.size(); ++i) QUERN_TRY(join(i));
     return {};
-  }
-
-  std::size_t resident_bytes() const override {
-    std::size_t bytes = body_.resident_bytes();
-    for (const Kept& k : kept_) bytes += k.bytes();
-    for (const Stacked& s : collected_) bytes += s.bytes();
-    for (const MemoryBlock& b : slices_) bytes += b.size();
-    for (const MemoryBlock& b : joined_) bytes += b.size();
-    return bytes;
   }
 
  private:
@@ -291,7 +281,7 @@ class ScanRunner final : public ControlRunner {
     const std::byte* from = whole.data + static_cast<std::size_t>(offset) * size_of(type.dtype);
     const TensorDesc source{type.dtype, type.shape, layout};
     if (!is_row_major(source)) {
-      if (!slices_[i].reserve(type.bytes())) return {Code::out_of_memory, "no memory for a slice"};
+      if (Status s = slices_[i].reserve(type.bytes()); !s.ok()) return std::move(s).in("a slice");
       copy_elements(source, from, TensorDesc::row_major(type.dtype, type.shape), slices_[i].data());
       from = slices_[i].data();
     }
@@ -301,7 +291,7 @@ class ScanRunner final : public ControlRunner {
 
   // The collected elements along their axis, in their direction.
   Status join(std::size_t i) {
-    const TensorView stacked = collected_[i].view();
+    QUERN_ASSIGN(const TensorView stacked, collected_[i].view());
     QUERN_ASSIGN(const std::size_t axis, axis_of(op_.output_axes, i, stacked.type.shape.rank()));
     const bool reversed = entry(op_.output_directions, i) != 0;
     if (axis == 0 && !reversed) {
@@ -311,8 +301,8 @@ class ScanRunner final : public ControlRunner {
     const TensorType element = collected_[i].element();
     TensorType type = element;
     type.shape.insert(axis, length_);
-    if (!joined_[i].reserve(type.bytes()))
-      return {Code::out_of_memory, "no memory for a result of Scan"};
+    if (Status s = joined_[i].reserve(type.bytes()); !s.ok())
+      return std::move(s).in("a result of Scan");
     Layout layout = Layout::row_major(type.shape);
     const std::int64_t stride = layout.strides[axis];
     layout.strides.erase(axis);
@@ -337,18 +327,19 @@ class ScanRunner final : public ControlRunner {
   std::vector<std::size_t> wanted_;
   std::vector<RuntimeValue> body_inputs_;
   std::vector<Kept> kept_;
-  std::vector<MemoryBlock> slices_;
+  std::vector<RunBlock> slices_;
   std::vector<Stacked> collected_;
-  std::vector<MemoryBlock> joined_;
+  std::vector<RunBlock> joined_;
   std::int64_t length_ = 0;
 };
 
 }  // namespace
 
 std::unique_ptr<ControlRunner> ControlRunner::create(const ControlOp& op, const ControlPlan& plan,
-                                                     int threads) {
-  if (std::holds_alternative<Loop>(op.op)) return std::make_unique<LoopRunner>(op, plan, threads);
-  return std::make_unique<ScanRunner>(op, plan, threads);
+                                                     int threads, RunMemory& memory) {
+  if (std::holds_alternative<Loop>(op.op))
+    return std::make_unique<LoopRunner>(op, plan, threads, memory);
+  return std::make_unique<ScanRunner>(op, plan, threads, memory);
 }
 
 }  // namespace quern

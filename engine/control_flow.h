@@ -10,7 +10,7 @@
 namespace quern {
 
 // Executes one Loop or Scan: its body by a runner of its own, carried values and collected results
-// in buffers that are kept between runs.
+// in blocks of the session's memory that are kept between runs.
 class ControlRunner {
  public:
   virtual ~ControlRunner() = default;
@@ -18,10 +18,9 @@ class ControlRunner {
   // run.
   virtual Status run(std::span<const RuntimeValue> inputs, const RunOptions& options) = 0;
   std::span<const RuntimeValue> outputs() const { return outputs_; }
-  virtual std::size_t resident_bytes() const = 0;
 
   static std::unique_ptr<ControlRunner> create(const ControlOp& op, const ControlPlan& plan,
-                                               int threads);
+                                               int threads, RunMemory& memory);
 
  protected:
   std::vector<RuntimeValue> outputs_;

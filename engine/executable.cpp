@@ -5,6 +5,7 @@
 #include <quern/executable.h>
 
 #include "engine/executable_impl.h"
+#include "engine/memory_need.h"
 #include "graph/passes/pipeline.h"
 #include "graph/passes/precision.h"
 #include "graph/text_util.h"
@@ -65,7 +66,26 @@ Status plan_declared_shapes(Executable::Impl& impl) {
   return {};
 }
 
+template <class Rows>
+Status none_of(std::string_view what, std::string_view name, const Rows& rows) {
+  std::string names;
+  for (const auto& row : rows) names += cat(names.empty() ? "" : ", ", row.name);
+  return {Code::not_found, cat("no ", what, " '", printable(name), "'; there is: ", names)};
+}
+
+Result<const MemoryPoolKind*> pool_named(const std::string& name) {
+  if (name.empty()) return &default_pool();
+  if (const MemoryPoolKind* pool = find_pool(name)) return pool;
+  return none_of("pool", name, pools());
+}
+
 }  // namespace
+
+std::optional<MemoryNeed> Executable::memory_need() const {
+  if (!impl_->first_plan) return std::nullopt;
+  const auto inputs = declared_inputs(impl_->plans->graph());
+  return quern::memory_need({&impl_->first_plan, 1}, *inputs, impl_->weights->bytes(), impl_->pool);
+}
 
 Result<std::shared_ptr<const Executable>> Executable::compile(Model model,
                                                               std::shared_ptr<Device> device,
@@ -73,7 +93,8 @@ Result<std::shared_ptr<const Executable>> Executable::compile(Model model,
   if (!device) {
     QUERN_ASSIGN(device, open_device("cpu"));
   }
-  auto impl = std::make_unique<Impl>(std::move(model), std::move(device));
+  QUERN_ASSIGN(const MemoryPoolKind* pool, pool_named(options.pool));
+  auto impl = std::make_unique<Impl>(std::move(model), std::move(device), *pool);
   impl->options = options;
   impl->threads = options.threads > 0 ? options.threads : default_threads();
   PlanOptions plan;
@@ -83,12 +104,7 @@ Result<std::shared_ptr<const Executable>> Executable::compile(Model model,
   plan.optimize = options.optimize && !plan.reference_only;
   if (!options.strategy.empty()) {
     plan.strategy = find_strategy(options.strategy);
-    if (!plan.strategy) {
-      std::string names;
-      for (const Strategy& s : strategies()) names += cat(names.empty() ? "" : ", ", s.name);
-      return Status(Code::not_found, cat("no memory strategy '", printable(options.strategy),
-                                         "'; there is: ", names));
-    }
+    if (!plan.strategy) return none_of("memory strategy", options.strategy, strategies());
   }
   impl->inputs = impl->model.inputs();
   impl->outputs = impl->model.outputs();

@@ -8,14 +8,17 @@
 
 #include "engine/plan.h"
 #include "graph/graph.h"
+#include "graph/memory/pool.h"
 
 namespace quern {
 
 struct Executable::Impl {
-  Impl(Model m, std::shared_ptr<Device> d) : model(std::move(m)), device(std::move(d)) {}
+  Impl(Model m, std::shared_ptr<Device> d, const MemoryPoolKind& p)
+      : model(std::move(m)), device(std::move(d)), pool(p) {}
 
   Model model;  // after the passes
   std::shared_ptr<Device> device;
+  const MemoryPoolKind& pool;
   CompileOptions options;
   int threads = 1;
   std::vector<ValueSpec> inputs;

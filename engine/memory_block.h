@@ -8,21 +8,22 @@
 
 namespace quern {
 
-// Bytes that only ever grow, aligned to 64; the contents are lost when they do.
+// Bytes that only ever grow, aligned to 64; the contents are lost when they do. The old ones are
+// given back before more are taken.
 class MemoryBlock {
  public:
   // False: the system refused.
   bool reserve(std::size_t bytes) {
     if (bytes <= size_ && data_) return true;
-    const std::size_t rounded = (bytes / alignment + 1) * alignment;
-    std::byte* fresh = static_cast<std::byte*>(std::aligned_alloc(alignment, rounded));
-    if (!fresh) return false;
-    data_.reset(fresh);
-    size_ = rounded;
-    return true;
+    release();
+    data_.reset(static_cast<std::byte*>(std::aligned_alloc(alignment, size_for(bytes))));
+    if (data_) size_ = size_for(bytes);
+    return data_ != nullptr;
   }
-  // Keeps the first `used` bytes.
-  bool grow(std::size_t used, std::size_t bytes);
+  // What a reserve() of so many bytes takes.
+  static constexpr std::size_t size_for(std::size_t bytes) {
+    return (bytes / alignment + 1) * alignment;
+  }
   void release() {
     data_.reset();
     size_ = 0;

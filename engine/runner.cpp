@@ -18,8 +18,8 @@ void assign(RuntimeValue& to, RuntimeValue::Kind kind, std::span<const TensorVie
 
 }  // namespace
 
-Runner::Runner(std::shared_ptr<PlanTree> tree, int threads)
-    : tree_(std::move(tree)), threads_(threads) {}
+Runner::Runner(std::shared_ptr<PlanTree> tree, int threads, RunMemory& memory, Graphs graph)
+    : tree_(std::move(tree)), threads_(threads), memory_(memory), graph_(graph) {}
 
 Runner::~Runner() = default;
 
@@ -82,7 +82,7 @@ Result<Runner::Bound*> Runner::bound_for(const std::shared_ptr<const PlanNode>& 
   fresh->outputs.resize(node->program->outputs.size());
   for (std::size_t i = 0; i < node->controls.size(); ++i)
     fresh->controls.push_back(
-        ControlRunner::create(node->segment.controls[i], node->controls[i], threads_));
+        ControlRunner::create(node->segment.controls[i], node->controls[i], threads_, memory_));
   // One state a plan of the cache. The plans of the chain in progress were used later than any
   // other.
   longest_chain_ = std::max(longest_chain_, chain_.size());
@@ -105,6 +105,9 @@ Status Runner::run(std::span<const RuntimeValue> inputs, std::span<const std::si
                    std::span<const BoundOutput> outputs, const RunOptions& options) {
   QUERN_ASSIGN(auto node, first(inputs, wanted));
   chain_.clear();
+  if (graph_ == Graphs::session)  // the last run's results have had their time
+    for (RunBlock& a : arenas_) a.release();
+  if (memory_.recorder) memory_.recorder->free_all(recorded_);
   for (Slot i = 0; i < inputs.size(); ++i) assign(slot(i), inputs[i].kind, inputs[i].tensors);
   for (std::size_t depth = 0;; ++depth) {
     chain_.push_back(node);
@@ -117,13 +120,26 @@ Status Runner::run(std::span<const RuntimeValue> inputs, std::span<const std::si
   return options.detach_results ? detach_results(inputs, outputs) : Status();
 }
 
+// A session's first arena counts against the limit before the pool does.
+Result<std::byte*> Runner::arena_for(std::size_t depth, std::size_t bytes,
+                                     const RunOptions& options) {
+  if (graph_ == Graphs::session && depth == 0) {
+    if (bytes > options.memory_limit || !arena_.reserve(bytes))
+      return Status(Code::out_of_memory, cat("no ", bytes, " bytes for the arena"));
+    memory_.set_limit(options.memory_limit - std::min(options.memory_limit, arena_.size()));
+    return arena_.data();
+  }
+  while (arenas_.size() <= depth) arenas_.emplace_back(memory_, RunBlock::Holds::arena);
+  if (Status s = arenas_[depth].reserve(bytes); !s.ok()) return std::move(s).in("an arena");
+  return arenas_[depth].data();
+}
+
 Status Runner::run_segment(Bound& bound, std::size_t depth, std::span<const BoundOutput> outputs,
                            const RunOptions& options) {
   const PlanNode& node = *bound.node;
-  if (arenas_.size() <= depth) arenas_.resize(depth + 1);
-  if (node.program->arena_bytes > options.memory_limit ||
-      !arenas_[depth].reserve(node.program->arena_bytes))
-    return {Code::out_of_memory, cat("no ", node.program->arena_bytes, " bytes for the arena")};
+  QUERN_ASSIGN(std::byte* const arena, arena_for(depth, node.program->arena_bytes, options));
+  if (memory_.recorder)
+    memory_.recorder->play(node.program->memory_problem, node.program->steps.size(), recorded_);
   if (node.segment.slot_count > slots_.size()) slots_.resize(node.segment.slot_count);
   for (std::size_t i = 0; i < bound.inputs.size(); ++i) {
     const SlotRef ref = node.segment.inputs[i];
@@ -131,8 +147,8 @@ Status Runner::run_segment(Bound& bound, std::size_t depth, std::span<const Boun
   }
   std::ranges::fill(bound.outputs, nullptr);
   bind_results(node, outputs, bound);
-  QUERN_TRY(bound.instance->run(
-      {arenas_[depth].data(), bound.inputs, bound.outputs, options.stop, options.listener}));
+  QUERN_TRY(
+      bound.instance->run({arena, bound.inputs, bound.outputs, options.stop, options.listener}));
   for (std::size_t i = 0; i < node.segment.outputs.size(); ++i) {
     const TensorView view = bound.instance->output(i);
     assign(slots_[node.segment.outputs[i]], RuntimeValue::Kind::tensor, {&view, 1});
@@ -203,11 +219,10 @@ Status Runner::detach_results(std::span<const RuntimeValue> inputs,
     for (TensorView& t : results_[i].tensors) {
       const bool is_bound = i < outputs.size() && outputs[i].data == t.data;
       if (is_bound || !is_input(t)) continue;
-      if (detached_.size() <= count) detached_.emplace_back();
-      MemoryBlock& block = detached_[count++];
+      if (detached_.size() <= count) detached_.emplace_back(memory_);
+      RunBlock& block = detached_[count++];
       const std::size_t bytes = t.type.bytes();
-      if (!block.reserve(bytes))
-        return {Code::out_of_memory, cat("no ", bytes, " bytes for an output")};
+      if (Status s = block.reserve(bytes); !s.ok()) return std::move(s).in("an output");
       if (bytes) std::memcpy(block.data(), t.data, bytes);
       t.data = block.data();
     }
@@ -217,17 +232,9 @@ Status Runner::detach_results(std::span<const RuntimeValue> inputs,
 
 // ---- memory ------------------------------------------------------------------------------------
 
-std::size_t Runner::resident_bytes() const {
-  std::size_t bytes = 0;
-  for (const MemoryBlock& a : arenas_) bytes += a.size();
-  for (const MemoryBlock& d : detached_) bytes += d.size();
-  for (const auto& b : bounds_)
-    for (const auto& c : b->controls) bytes += c->resident_bytes();
-  return bytes;
-}
-
 void Runner::trim() {
-  for (MemoryBlock& a : arenas_) a.release();
+  arena_.release();
+  arenas_.clear();
   detached_.clear();
   bounds_.clear();
   slots_.clear();

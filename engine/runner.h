@@ -10,6 +10,7 @@
 #include "engine/cpu/instance.h"
 #include "engine/memory_block.h"
 #include "engine/plan.h"
+#include "engine/run_memory.h"
 
 namespace quern {
 
@@ -18,7 +19,7 @@ class ControlRunner;
 struct RunOptions {
   cpu::StopSignals stop;
   cpu::StepListener* listener = nullptr;
-  std::size_t memory_limit = std::numeric_limits<std::size_t>::max();  // bytes
+  std::size_t memory_limit = std::numeric_limits<std::size_t>::max();  // bytes of a session
   // A result that is an input as it came is copied, so that it outlives the caller's bytes.
   bool detach_results = false;
 };
@@ -31,7 +32,10 @@ struct BoundOutput {
 
 class Runner {
  public:
-  Runner(std::shared_ptr<PlanTree> tree, int threads);
+  // The first segment of a session's graph has an arena of its own, planned; everything else takes
+  // from `memory`, which outlives the runner.
+  enum class Graphs : std::uint8_t { session, body };
+  Runner(std::shared_ptr<PlanTree> tree, int threads, RunMemory& memory, Graphs graph);
   ~Runner();
 
   // Inputs in the graph's order, row-major and aligned; borrowed until the next run. `bound` is
@@ -45,7 +49,8 @@ class Runner {
   std::span<const RuntimeValue> results() const { return results_; }
   // The plans that the last run went through.
   std::span<const std::shared_ptr<const PlanNode>> chain() const { return chain_; }
-  std::size_t resident_bytes() const;
+  // Bytes of the planned arena.
+  std::size_t arena_bytes() const { return arena_.size(); }
   void trim();
 
  private:
@@ -64,6 +69,7 @@ class Runner {
   Result<std::shared_ptr<const PlanNode>> first(std::span<const RuntimeValue> inputs,
                                                 std::span<const std::size_t> wanted);
   Result<std::shared_ptr<const PlanNode>> following(Bound& bound);
+  Result<std::byte*> arena_for(std::size_t depth, std::size_t bytes, const RunOptions& options);
   Result<Bound*> bound_for(const std::shared_ptr<const PlanNode>& node);
   Status run_segment(Bound& bound, std::size_t depth, std::span<const BoundOutput> outputs,
                      const RunOptions& options);
@@ -80,8 +86,12 @@ class Runner {
   std::vector<RuntimeValue> control_inputs_;
   std::vector<RuntimeValue> answers_;
   std::vector<std::unique_ptr<Bound>> bounds_;
-  std::vector<MemoryBlock> arenas_;  // by depth in the chain
-  std::vector<MemoryBlock> detached_;
+  RunMemory& memory_;
+  Graphs graph_;
+  MemoryBlock arena_;             // of a session's first segment
+  std::vector<RunBlock> arenas_;  // of the other segments, by depth in the chain
+  std::vector<RunBlock> detached_;
+  std::vector<MemoryRecorder::Id> recorded_;  // buffers that live until the next run
   std::vector<std::shared_ptr<const PlanNode>> chain_;
   PlanKey key_;       // under construction
   PlanKey root_key_;  // of root_

@@ -6,6 +6,7 @@
 #include <quern/session.h>
 
 #include "engine/executable_impl.h"
+#include "engine/memory_need.h"
 #include "engine/runner.h"
 #include "graph/text_util.h"
 
@@ -15,10 +16,14 @@ using Clock = std::chrono::steady_clock;
 
 struct Session::Impl {
   Impl(std::shared_ptr<const Executable> e, int t)
-      : executable(std::move(e)), threads(t), runner(executable->impl().plans, t) {}
+      : executable(std::move(e)),
+        threads(t),
+        memory(executable->impl().pool),
+        runner(executable->impl().plans, t, memory, Runner::Graphs::session) {}
 
   std::shared_ptr<const Executable> executable;
   int threads;
+  RunMemory memory;
   Runner runner;
   std::vector<RuntimeValue> inputs;
   std::vector<bool> is_set;
@@ -210,7 +215,7 @@ Status Session::Impl::run(Clock::time_point deadline, cpu::StepListener* listene
   RunOptions options{{&cancelled, deadline}, listener};
   options.detach_results = true;
   if (const std::size_t limit = executable->impl().options.memory_limit)
-    options.memory_limit = limit;
+    options.memory_limit = limit - std::min(limit, executable->impl().weights->bytes());
   QUERN_TRY(runner.run(inputs, wanted, bound_wanted, options));
   has_run = true;
   return {};
@@ -290,15 +295,21 @@ PlanInfo Session::plan_info() const {
     describe_buffers(p, segment++, info);
   }
   info.weight_bytes = impl_->executable->impl().weights->bytes();
+  info.memory = memory_need(impl_->runner.chain(), impl_->inputs, info.weight_bytes,
+                            impl_->executable->impl().pool);
+  // What earlier shapes needed stays until it is trimmed.
+  info.memory.arena = std::max(info.memory.arena, impl_->runner.arena_bytes());
+  info.memory.pool = std::max(info.memory.pool, impl_->memory.peak_bytes());
   return info;
 }
 
 std::size_t Session::resident_bytes() const {
-  return impl_->runner.resident_bytes();
+  return impl_->runner.arena_bytes() + impl_->memory.reserved_bytes();
 }
 
 void Session::trim() {
   impl_->runner.trim();
+  impl_->memory.trim();
   impl_->has_run = false;
 }
 
@@ -325,6 +336,16 @@ Result<std::vector<Session::Timing>> Session::profile(Clock::time_point deadline
   Recorder recorder(Clock::now());
   QUERN_TRY(impl_->run(deadline, &recorder));
   return std::move(recorder.timings);
+}
+
+Result<std::vector<Session::MemoryEvent>> Session::trace_memory() {
+  trim();  // what is held would not be asked for
+  MemoryRecorder recorder;
+  impl_->memory.recorder = &recorder;
+  Status status = run();
+  impl_->memory.recorder = nullptr;
+  QUERN_TRY(std::move(status));
+  return recorder.finish();
 }
 
 }  // namespace quern

@@ -8,6 +8,7 @@
 #include "tools/bench_cold.h"
 #include "tools/measurement.h"
 #include "tools/opened.h"
+#include "tools/record_trace.h"
 #include "tools/verbs.h"
 
 namespace quern::tools {
@@ -53,7 +54,8 @@ Status time_runs(Session& session, const BenchArgs& args, const Console& console
 }
 
 Result<Measurement> measure(const BenchArgs& args, const Console& console) {
-  QUERN_ASSIGN(Opened o, open_model(args.model, args.inputs, args.device));
+  QUERN_ASSIGN(Opened o,
+               open_model(args.model, args.inputs, args.device, {.pool = args.pool.pool}));
   note_generated(o, console);
   Measurement m{.model = model_name(args.model), .device = args.device.device, .phases = o.phases};
   QUERN_TRY(time_runs(*o.session, args, console, m));
@@ -68,6 +70,7 @@ Result<Measurement> measure(const BenchArgs& args, const Console& console) {
   }
   m.memory = held_bytes(*o.session);
   m.threads = o.session->threads();
+  QUERN_TRY(record_trace(*o.session, args.pool.record_trace, console));
   m.roof = measure_roof(m.threads);  // last: its buffers are not the model's memory
   return m;
 }
@@ -76,6 +79,8 @@ Result<Measurement> measure(const BenchArgs& args, const Console& console) {
 
 Result<ExitCode> bench_verb(const BenchArgs& args, const Console& console) {
   if (args.cold_sample) return cold_sample(args);
+  if (args.cold && !args.pool.record_trace.empty())
+    return Status(Code::invalid_argument, "--record-trace goes with warm runs, not with --cold");
   std::optional<Json> old_result;
   if (!args.compare.empty()) {
     QUERN_ASSIGN(old_result, read_json(args.compare));

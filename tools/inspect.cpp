@@ -180,7 +180,7 @@ void show_plan(const PlanInfo& plan, const Console& console) {
           is_fallback(s) ? Colour::yellow : Colour::none);
   }
   const bool any = std::ranges::any_of(plan.steps, is_fallback);
-  print(cat("\n", t.text(console), "\n", memory_line(plan), "\n",
+  print(cat("\n", t.text(console), "\n", memory_line(plan), "\n", need_text(plan.memory), "\n",
             console.paint(any ? Colour::yellow : Colour::green, fallback_line(plan)), "\n"));
 }
 
@@ -191,6 +191,7 @@ Json plan_json(const PlanInfo& plan) {
   j["arena_lower_bound"] = plan.arena_lower_bound;
   j["unshared_bytes"] = plan.unshared_bytes;
   j["weight_bytes"] = plan.weight_bytes;
+  j["memory"] = need_json(plan.memory);
   j["fallbacks"] = std::ranges::count_if(plan.steps, is_fallback);
   j["summary"] = fallback_line(plan);
   j["steps"] = Json::array();

@@ -53,9 +53,10 @@ Result<Opened> open_model(const std::string& path, const InputArgs& inputs,
   QUERN_ASSIGN(o.inputs,
                make_inputs(model.inputs(), model.metadata(), inputs, options.default_crop));
   watch.lap();
-  QUERN_ASSIGN(o.executable,
-               Executable::compile(std::move(model), std::move(opened_device),
-                                   {.threads = device.threads, .strategy = options.strategy}));
+  QUERN_ASSIGN(o.executable, Executable::compile(std::move(model), std::move(opened_device),
+                                                 {.threads = device.threads,
+                                                  .strategy = options.strategy,
+                                                  .pool = options.pool}));
   o.phases.compile_ms = watch.lap();
   QUERN_ASSIGN(o.session, Session::create(o.executable));
   QUERN_ASSIGN(o.outputs, request_outputs(*o.session, options.outputs));
@@ -101,6 +102,25 @@ Json memory_json(const Session& session) {
   j["session"] = held.session;
   j["process_peak"] = held.peak_process;
   return j;
+}
+
+Json need_json(const MemoryNeed& need) {
+  Json j;
+  j["weights"] = need.weights;
+  j["arena"] = need.arena;
+  j["scratch"] = need.scratch;
+  j["staging"] = need.staging;
+  j["pool"] = need.pool;
+  j["total"] = need.total();
+  j["is_complete"] = need.is_complete;
+  return j;
+}
+
+std::string need_text(const MemoryNeed& need) {
+  const auto bytes = [](std::size_t n) { return bytes_text(static_cast<double>(n)); };
+  return cat("a session holds at most ", bytes(need.total()), ": weights ", bytes(need.weights),
+             ", arena ", bytes(need.arena), ", pool ", bytes(need.pool),
+             need.is_complete ? "" : ", and what other data make of loops and shapes");
 }
 
 Json phases_json(const Phases& phases) {

@@ -41,6 +41,7 @@ struct Phases {
 
 struct OpenOptions {
   std::string strategy;
+  std::string pool;
   std::vector<std::string> outputs;  // names; empty: all
   double default_crop = 1;
 };
@@ -67,6 +68,9 @@ std::size_t peak_resident_bytes();
 // "weights 4.9 MB, arena 3.2 MB, process 60 MB"
 std::string memory_text(const Session& session);
 Json memory_json(const Session& session);
+// What a session takes at most, as predicted.
+Json need_json(const MemoryNeed& need);
+std::string need_text(const MemoryNeed& need);
 Json phases_json(const Phases& phases);
 Json inputs_json(const Opened& opened);
 

@@ -34,6 +34,19 @@ Rows device_rows(DeviceArgs& a) {
        .range = {{1, 1024}}}};
 }
 
+Rows pool_rows(PoolArgs& a) {
+  return {{.names = "--pool",
+           .value = "NAME",
+           .help = "pool for what no plan knows: loops, and segments whose shapes depend on data "
+                   "(`quern plan --pools help` lists them)",
+           .target = &a.pool},
+          {.names = "--record-trace",
+           .value = "FILE",
+           .help = "runs once more and appends to FILE, as CSV, what that run allocates if no "
+                   "buffer is planned; `quern plan FILE` plays it to every pool",
+           .target = &a.record_trace}};
+}
+
 Rows shape_rows(InputArgs& a) {
   return {{.names = "--shape",
            .value = "NAME=AxBxC",
@@ -135,6 +148,7 @@ Verb run_row(RunArgs& a) {
            .target = &a.format,
            .choices = {"pb", "npy"}}});
   append(v.options, device_rows(a.device));
+  append(v.options, pool_rows(a.pool));
   v.options.push_back(json_row(a.json));
   v.examples = {
       {"quern run squeezenet.onnx --image cat.png --order bgr --range 0..255 --top 5 --labels "
@@ -142,7 +156,9 @@ Verb run_row(RunArgs& a) {
        "classify a picture"},
       {"quern run model.onnx", "with generated inputs: does it run, how long does it take?"},
       {"quern run bert.onnx --dim batch=1 --dim sequence=64", "with free dimensions given by name"},
-      {"quern run model.onnx --input x=x.npy --out results --format npy", "files in, files out"}};
+      {"quern run model.onnx --input x=x.npy --out results --format npy", "files in, files out"},
+      {"for n in 57 198 68; do quern run bert.onnx --dim sequence=$n --record-trace bert.csv; done",
+       "a trace of changing shapes, for `quern plan bert.csv`"}};
   return v;
 }
 
@@ -253,6 +269,7 @@ Verb bench_row(BenchArgs& a) {
                       .target = &a.compare}});
   append(v.options, input_rows(a.inputs));
   append(v.options, device_rows(a.device));
+  append(v.options, pool_rows(a.pool));
   v.options.push_back(json_row(a.json));
   v.examples = {
       {"quern bench model.onnx --threads 1", "two seconds of runs on one thread"},
@@ -330,6 +347,23 @@ Verb profile_row(ProfileArgs& a) {
   return v;
 }
 
+Rows trace_rows(PlanArgs& a) {
+  return {{.names = "--pools",
+           .value = "NAME",
+           .help = "plays a trace, or a run of the model, to this pool or to all; --capacity "
+                   "limits what a pool may reserve",
+           .target = &a.pools},
+          {.names = "--runs",
+           .value = "FILE",
+           .help = "CSV with the shape (or seq) of each run, for a CSV with buffers of each shape",
+           .target = &a.runs},
+          {.names = "--page",
+           .value = "N",
+           .help = "bytes of the system's pages under a pool; by default 64, so that only the "
+                   "pool's own rules count",
+           .target = &a.page}};
+}
+
 Verb plan_row(PlanArgs& a) {
   Verb v{.name = "plan",
          .summary = "compare placements of a model's buffers in memory",
@@ -339,9 +373,14 @@ Verb plan_row(PlanArgs& a) {
              "time), how long planning took and what is proven.\n\n"
              "Instead of a model it takes a problem as CSV in the format of MiniMalloc: "
              "id,lower,upper,size and, if wanted, alignment, gaps, offset. Buffers live in the "
-             "steps [lower, upper)."};
+             "steps [lower, upper).\n\n"
+             "Or a trace of --record-trace (run,event,id,bytes,alignment): it is played to every "
+             "pool, and what each reserves is shown against an arena that is planned for each run. "
+             "Hit rate: allocations that did not ask the system. Rounding and between blocks: the "
+             "shares of the blocks and of the reserved memory that were no request's, when most "
+             "was reserved."};
   v.options.push_back({.names = "MODEL",
-                       .help = "an .onnx file, or a .csv file with buffers",
+                       .help = "an .onnx file, or a .csv file with buffers or a trace",
                        .target = &a.model,
                        .required = true});
   v.options.push_back({.names = "--strategy",
@@ -378,6 +417,7 @@ Verb plan_row(PlanArgs& a) {
                        .value = "FILE",
                        .help = "the buffers with their offsets in the best plan",
                        .target = &a.csv});
+  append(v.options, trace_rows(a));
   append(v.options, input_rows(a.inputs));
   append(v.options, device_rows(a.device));
   v.options.push_back(json_row(a.json));
@@ -386,7 +426,10 @@ Verb plan_row(PlanArgs& a) {
       {"quern plan model.onnx --dim batch=8 --strategy auto", "one strategy, another batch"},
       {"quern plan buffers.csv --capacity 1048576 --strategy exact --time-limit 10",
        "do these buffers fit?"},
-      {"quern plan model.onnx --html plan.html", "to look at in a browser"}};
+      {"quern plan model.onnx --html plan.html", "to look at in a browser"},
+      {"quern plan trace.csv --pools all", "every pool beside a static plan for each run"},
+      {"quern plan trace.csv --pools best-fit-arena --assert-peak 20000000",
+       "exit code 1 if the pool reserves more"}};
   return v;
 }
 

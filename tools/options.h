@@ -34,10 +34,17 @@ struct InputArgs {
   ImageTexts preparation;
 };
 
+// What runs take for what no plan knows, and a record of it.
+struct PoolArgs {
+  std::string pool;          // "": the default
+  std::string record_trace;  // a file; "": none
+};
+
 struct RunArgs {
   std::string model;
   InputArgs inputs;
   DeviceArgs device;
+  PoolArgs pool;
   int top = 0;
   std::string labels;
   std::string outputs;
@@ -64,6 +71,7 @@ struct BenchArgs {
   std::string model;
   InputArgs inputs;
   DeviceArgs device;
+  PoolArgs pool;
   int runs = 0;  // 0: as many as `time_s` allows
   double time_s = 2;
   int warmup = 3;
@@ -104,6 +112,9 @@ struct PlanArgs {
   std::string svg;
   std::string html;
   std::string csv;
+  std::string pools;       // for a trace; "": all
+  std::string runs;        // shapes of runs, for lifetimes by shape
+  std::uint64_t page = 0;  // of the system; 0: as small as blocks
   InputArgs inputs;
   DeviceArgs device;
   bool json = false;

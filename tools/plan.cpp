@@ -8,6 +8,7 @@
 #include "graph/text_util.h"
 #include "tools/opened.h"
 #include "tools/plan_picture.h"
+#include "tools/plan_pools.h"
 #include "tools/verbs.h"
 
 namespace quern::tools {
@@ -155,6 +156,7 @@ Json report_json(const PlanArgs& args, const Subject& s, const std::vector<Row>&
   j["segments"] = s.problems.size();
   j["kernels"] = s.model.steps.size();
   j["compile_and_plan_ms"] = s.compile_ms;
+  if (!s.model.steps.empty()) j["memory"] = need_json(s.model.memory);
   j["lower_bound"] = best_bound(rows);
   j["best"] = best_of(rows).strategy;
   j["strategies"] = Json::array();
@@ -195,7 +197,8 @@ void show(const Subject& s, const std::vector<Row>& rows, const Console& console
       cat(t.text(console), "lower bound ", bytes(bound), ", unshared ", bytes(unshared_bytes(s)));
   if (!s.model.steps.empty())
     line += cat(", weights ", bytes(s.model.weight_bytes), "; ", s.model.steps.size(),
-                " kernels in ", s.model.segments, s.model.segments == 1 ? " segment" : " segments");
+                " kernels in ", s.model.segments, s.model.segments == 1 ? " segment" : " segments",
+                "\n", need_text(s.model.memory));
   print(line + "\n");
   show_peak(s.problems[s.largest], console);
 }
@@ -247,6 +250,7 @@ ExitCode verdict(const PlanArgs& args, const Row& best, const Console& console) 
 }  // namespace
 
 Result<ExitCode> plan_verb(const PlanArgs& args, const Console& console) {
+  if (wants_pools(args)) return plan_pools(args, console);
   QUERN_ASSIGN(const std::vector<const Strategy*> strategies, chosen(args.strategy));
   QUERN_ASSIGN(const Subject subject, subject_of(args, console));
   std::vector<Row> rows;

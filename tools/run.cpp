@@ -8,6 +8,7 @@
 #include "tools/npy.h"
 #include "tools/opened.h"
 #include "tools/parse.h"
+#include "tools/record_trace.h"
 #include "tools/summary.h"
 #include "tools/verbs.h"
 
@@ -181,7 +182,8 @@ std::string time_line(const Opened& o, double run_ms) {
 
 Result<ExitCode> run_verb(const RunArgs& args, const Console& console) {
   QUERN_ASSIGN(Opened o, open_model(args.model, args.inputs, args.device,
-                                    {.outputs = split_list(args.outputs),
+                                    {.pool = args.pool.pool,
+                                     .outputs = split_list(args.outputs),
                                      .default_crop = args.top ? 0.875 : 1.0}));
   note_generated(o, console);
   QUERN_ASSIGN(const auto labels, read_labels(args, o.executable->metadata()));
@@ -198,6 +200,7 @@ Result<ExitCode> run_verb(const RunArgs& args, const Console& console) {
   }
   if (!args.json) {
     print(console.paint(Colour::dim, time_line(o, run_ms)) + "\n");
+    QUERN_TRY(record_trace(*o.session, args.pool.record_trace, console));
     return ExitCode::ok;
   }
   Json j;
@@ -210,6 +213,7 @@ Result<ExitCode> run_verb(const RunArgs& args, const Console& console) {
   j["milliseconds"]["run"] = run_ms;
   j["bytes"] = memory_json(*o.session);
   print(j.dump());
+  QUERN_TRY(record_trace(*o.session, args.pool.record_trace, console));
   return ExitCode::ok;
 }
 

@@ -142,6 +142,7 @@ quern_status quern_executable_compile(const quern_model* model,
     CompileOptions compile;
     compile.threads = o.threads;
     compile.strategy = o.strategy ? o.strategy : "";
+    compile.pool = o.pool ? o.pool : "";
     if (o.max_plans) compile.max_plans = o.max_plans;
     compile.memory_limit = o.memory_limit;
     compile.optimize = !o.no_rewrites;

@@ -207,6 +207,8 @@ quern_status quern_session_plan_info(const quern_session* session, quern_plan_in
     value.unshared_bytes = plan.unshared_bytes;
     value.weight_bytes = plan.weight_bytes;
     value.resident_bytes = session->session->resident_bytes();
+    value.session_bytes = plan.memory.total() - plan.memory.weights;
+    value.is_complete = plan.memory.is_complete;
     return write_struct(info, value);
   });
 }

@@ -3,9 +3,9 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <unordered_map>
 
+#include "graph/memory/csv_rows.h"
 #include "graph/text_util.h"
 
 namespace quern {
@@ -23,39 +23,6 @@ struct Synonym {
 constexpr std::array synonyms = {Synonym{"buffer", Field::id}, Synonym{"buffer_id", Field::id},
                                  Synonym{"start", Field::lower}, Synonym{"begin", Field::lower},
                                  Synonym{"end", Field::upper}};
-
-constexpr std::size_t max_columns = 64;
-
-std::string_view trimmed(std::string_view s) {
-  constexpr std::string_view blank = " \t\r";
-  const std::size_t first = s.find_first_not_of(blank);
-  if (first == s.npos) return {};
-  return s.substr(first, s.find_last_not_of(blank) - first + 1);
-}
-
-// Cuts the text before `separator` off `rest`.
-std::string_view take(std::string_view& rest, char separator) {
-  const std::size_t at = rest.find(separator);
-  const std::string_view head = rest.substr(0, at);
-  rest = at == rest.npos ? std::string_view() : rest.substr(at + 1);
-  return head;
-}
-
-std::vector<std::string_view> split(std::string_view line) {
-  std::vector<std::string_view> cells;
-  const auto count = static_cast<std::size_t>(std::ranges::count(line, ',')) + 1;
-  cells.reserve(std::min(count, max_columns + 1));
-  for (std::size_t i = 0; i < count && i <= max_columns; ++i)
-    cells.push_back(trimmed(take(line, ',')));
-  return cells;
-}
-
-std::optional<std::int64_t> number(std::string_view text) {
-  std::int64_t value = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error != std::errc() || end != text.data() + text.size()) return std::nullopt;
-  return value;
-}
 
 class Reader {
  public:
@@ -92,8 +59,8 @@ class Reader {
 
   Status read_header(std::string_view line) {
     if (line.starts_with("\xef\xbb\xbf")) line.remove_prefix(3);  // byte order mark
-    const std::vector<std::string_view> names = split(line);
-    if (names.size() > max_columns) return wrong("more than 64 columns");
+    const std::vector<std::string_view> names = split_cells(line);
+    if (names.size() > max_csv_columns) return wrong("more than 64 columns");
     columns_ = names.size();
     for (std::size_t c = 0; c < names.size(); ++c) {
       const std::optional<Field> field = field_named(names[c]);
@@ -109,7 +76,7 @@ class Reader {
   }
 
   Status read_row(std::string_view line) {
-    const std::vector<std::string_view> cells = split(line);
+    const std::vector<std::string_view> cells = split_cells(line);
     if (cells.size() != columns_)
       return wrong(cat(cells.size(), " cells, the header has ", columns_));
     Interval i{.alignment = 1};
@@ -141,7 +108,7 @@ class Reader {
                                std::int64_t least, std::int64_t otherwise) {
     const std::size_t column = column_of(field);
     if (column == none || (cells[column].empty() && field > Field::size)) return otherwise;
-    const std::optional<std::int64_t> value = number(cells[column]);
+    const std::optional<std::int64_t> value = integer_of(cells[column]);
     if (!value || *value < least || *value > highest)
       return wrong(cat(name_of(field), " is ", quoted(printable(cells[column], 40)),
                        ", wanted an integer from ", least, " to ", highest));
@@ -156,15 +123,15 @@ class Reader {
       const std::string_view times = take(bytes, '@');
       // A minus sign can begin either number.
       const std::size_t dash = times.find('-', 1);
-      const auto first = number(times.substr(0, dash));
-      const auto end = number(dash == times.npos ? times : times.substr(dash + 1));
+      const auto first = integer_of(times.substr(0, dash));
+      const auto end = integer_of(dash == times.npos ? times : times.substr(dash + 1));
       bool good = dash != times.npos && first && end && *first >= lowest_time &&
                   *end >= lowest_time && *end <= highest;
       Gap gap;
       if (good && word.size() > times.size()) {
         const std::size_t colon = bytes.find(':');
-        const auto from = number(bytes.substr(0, colon));
-        const auto to = number(colon == bytes.npos ? bytes : bytes.substr(colon + 1));
+        const auto from = integer_of(bytes.substr(0, colon));
+        const auto to = integer_of(colon == bytes.npos ? bytes : bytes.substr(colon + 1));
         good = colon != bytes.npos && from && to && *from >= 0 && *to >= 0;
         if (good) {
           gap.from = static_cast<std::uint64_t>(*from);

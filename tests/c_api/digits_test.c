@@ -171,6 +171,8 @@ static void test_run(quern_session* session, const float* input, const float* ex
   CHECK(plan.segments == 1 && plan.steps > 0 && plan.weight_bytes > 0);
   CHECK(plan.arena_bytes >= plan.arena_lower_bound && plan.arena_lower_bound > 0);
   CHECK(plan.unshared_bytes >= plan.arena_bytes && plan.resident_bytes >= plan.arena_bytes);
+  CHECK(plan.is_complete && plan.session_bytes >= plan.resident_bytes);
+  CHECK((double)plan.resident_bytes >= 0.9 * (double)plan.session_bytes);
   CHECK(quern_session_trim(session) == QUERN_OK);
   CHECK(quern_session_plan_info(session, &plan) == QUERN_OK && plan.resident_bytes == 0);
   CHECK(quern_session_output(session, 0, &out) == QUERN_INVALID_ARGUMENT);
@@ -285,6 +287,10 @@ static void test_loading(const char* path) {
   compile.strategy = "wishful";
   CHECK(quern_executable_compile(model, &compile, &executable) == QUERN_NOT_FOUND);
   compile.strategy = "greedy-by-size";
+  compile.pool = "swimming";
+  CHECK(quern_executable_compile(model, &compile, &executable) == QUERN_NOT_FOUND);
+  CHECK(strstr(quern_last_error(), "best-fit-arena") != NULL);
+  compile.pool = "tlsf";
   compile.threads = 1;
   compile.no_rewrites = 1;
   compile.max_plans = 2;

@@ -90,4 +90,22 @@ inline Model endless_model() {
   return must(g.build());
 }
 
+// x [n, 64], keep [n] -> y [k, 256]: the rows that are kept decide every shape behind them.
+inline Model chosen_rows_model() {
+  GraphBuilder g("chosen");
+  const Operand x = g.input("x", DType::f32, {"n", 64});
+  const Operand keep = g.input("keep", DType::boolean, {"n"});
+  const Operand rows = g.compress(x, keep, 0);
+  const Operand wide = g.tanh(g.matmul(rows, weights(g, {64, 256}, 1)));
+  g.output("y", g.softmax(g.matmul(wide, weights(g, {256, 256}, 2))));
+  return must(g.build());
+}
+
+// keep [rows]: the first n.
+inline Tensor first_rows(std::int64_t rows, std::int64_t n) {
+  Tensor keep = must(Tensor::zeros({DType::boolean, {rows}}));
+  for (std::int64_t i = 0; i < n; ++i) keep.mutable_data()[i] = std::byte{1};
+  return keep;
+}
+
 }  // namespace quern::testing

@@ -23,7 +23,10 @@ namespace quern::testing {
 
 // A sanitizer keeps what is freed: the process' memory says nothing of ours.
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-inline constexpr bool sanitized = true;
+inline constexpr bool sanitized = true;  // gcc
+#elif defined(__has_feature)
+inline constexpr bool sanitized = __has_feature(address_sanitizer) ||  // clang
+                                  __has_feature(thread_sanitizer);
 #else
 inline constexpr bool sanitized = false;
 #endif

@@ -243,6 +243,10 @@ class Other(Cli):
         j = self.json("inspect", path, "--plan", "--dim", "batch=2")
         self.assertEqual(j["parameters"], 3)
         self.assertTrue(j["plan"]["steps"])
+        memory = j["plan"]["memory"]
+        self.assertEqual(memory["total"], memory["weights"] + memory["arena"] + memory["staging"] + memory["pool"])
+        self.assertTrue(memory["is_complete"])
+        self.assertIn("a session holds at most", self.quern("inspect", path, "--plan", "--dim", "batch=2").stdout)
         self.assertIn("Relu", self.quern("inspect", path, "--text").stdout + "Relu")
 
     def test_inspect_lists_all_problems(self):
@@ -287,6 +291,48 @@ class Other(Cli):
         j = self.json("plan", path, "--strategy", "none")
         self.assertEqual(len(j["strategies"]), 1)
         self.assertIn("greedy-by-size", self.quern("plan", path, "--strategy", "nope", code=2).stderr)
+
+    def test_traces_and_pools(self):
+        path, trace = self.write("m.onnx", add_relu(("batch", 3))), self.folder / "trace.csv"
+        for n in (2, 5, 2):
+            self.assertIn("trace.csv", self.quern("run", path, "--dim", f"batch={n}", "--record-trace", trace).stderr)
+        self.json("bench", path, "--runs", 1, "--dim", "batch=3", "--record-trace", trace)
+        lines = trace.read_text().splitlines()
+        self.assertEqual(lines[0], "run,event,id,bytes,alignment")
+        self.assertEqual(sorted({line.split(",")[0] for line in lines[1:]}), ["0", "1", "2", "3"])
+        text = self.quern("plan", trace).stdout
+        self.assertIn("4 runs, 3 different", text)
+        table = [line for line in text.splitlines() if " x " in line]
+        self.assertEqual(len({line.index(" x ") for line in table}), 1, "columns line up")
+        j = self.json("plan", trace, "--pools", "all")
+        self.assertEqual([p["completed"] for p in j["pools"]], [True] * len(table))
+        self.assertEqual(j["pools"][0]["pool"], "best-fit-arena")
+        self.assertGreaterEqual(j["pools"][0]["peak_reserved"], j["static_bytes"])
+        self.assertEqual(len(self.json("plan", trace, "--pools", "bfc")["pools"]), 1)
+        self.quern("plan", trace, "--pools", "best-fit-arena", "--assert-peak", "100000")
+        self.assertIn("wanted at most 9", self.quern("plan", trace, "--assert-peak", 9, code=1).stderr)
+        self.assertIn("stopped at event", self.quern("plan", trace, "--capacity", 9, code=1).stdout)
+        self.assertEqual(self.json("plan", path, "--pools", "tlsf", "--dim", "batch=2")["runs"], 1)
+
+    def test_faults_of_traces_and_pools(self):
+        path, trace = self.write("m.onnx", add_relu()), self.write("t.csv", "run,event,id,bytes\n0,alloc,1,x\n")
+        self.assertIn("trace line 2", self.quern("plan", trace, code=2).stderr)
+        self.assertIn("trace line 2", self.quern("run", path, "--record-trace", trace, code=2).stderr)
+        other = self.write("other.csv", "hello\n")
+        self.assertIn("is no trace", self.quern("run", path, "--record-trace", other, code=2).stderr)
+        self.assertEqual(pathlib.Path(other).read_text(), "hello\n")
+        self.assertIn("best-fit-arena:", self.quern("plan", trace, "--pools", "nope", code=2).stderr)
+        self.assertIn("power of two", self.quern("plan", trace, "--page", "100", code=2).stderr)
+        self.assertIn("best-fit-arena, best-fit-arena-kept, bfc", self.quern("run", path, "--pool", "nope", code=2).stderr)
+        self.quern("run", path, "--record-trace", self.folder / "none" / "t.csv", code=2)
+
+    def test_plan_of_lifetimes_by_shape(self):
+        lives = self.write("lives.csv", "seq,id,lower,upper,size\n8,a,0,2,64\n8,b,1,3,64\n9,a,0,2,128\n9,b,1,3,64\n")
+        runs = self.write("runs.csv", "run,seq\n0,8\n1,9\n2,8\n")
+        j = self.json("plan", lives, "--runs", runs)
+        self.assertEqual((j["runs"], j["static_plans"], j["static_bytes"]), (3, 2, 192))
+        unknown = self.write("unknown.csv", "run,seq\n0,7\n")
+        self.assertIn("runs line 2", self.quern("plan", lives, "--runs", unknown, code=2).stderr)
 
     def test_plan_of_csv(self):
         path = self.write("buffers.csv", b"id,lower,upper,size\na,0,2,8\nb,1,3,8\nc&<,2,4,8\n")

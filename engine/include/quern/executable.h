@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -18,9 +19,11 @@ struct CompileOptions {
   int threads = 0;
   // Memory strategy by name (`quern plan --strategy help` lists them); "" is the default.
   std::string strategy;
+  // Pool by name for what no plan knows (`quern plan --pools help` lists them); "" is the default.
+  std::string pool;
   // Plans kept per executable, one a set of input shapes; the least recently used goes first.
   std::size_t max_plans = 32;
-  // Bytes that weights, arenas and plans of one session may take; 0: no limit.
+  // Bytes that weights, arena and pool of one session may take; 0: no limit.
   std::size_t memory_limit = 0;
   // Rewrites of the graph; off for bisecting.
   bool optimize = true;
@@ -45,6 +48,21 @@ struct BufferInfo {
   std::size_t segment = 0;  // each has an arena
 };
 
+// Bytes that a session takes at most for inputs of these shapes; the text of strings is not
+// counted.
+struct MemoryNeed {
+  std::size_t weights = 0;  // packed: once, however many sessions there are
+  std::size_t arena = 0;    // intermediate results, outputs and scratch, planned
+  std::size_t scratch = 0;  // the most that a kernel takes of the arena
+  std::size_t staging = 0;  // copies on the way to a device and back: none on the CPU
+  std::size_t pool = 0;     // what no plan knows: so far, where it is not all known
+  // All is known before a run. Otherwise the graph has loops, or shapes that depend on data: their
+  // part of the pool shows when they ran.
+  bool is_complete = true;
+
+  std::size_t total() const { return weights + arena + staging + pool; }
+};
+
 // What a plan for these shapes does and needs.
 struct PlanInfo {
   std::vector<StepInfo> steps;
@@ -54,6 +72,7 @@ struct PlanInfo {
   std::size_t arena_lower_bound = 0;  // no placement of these buffers is smaller
   std::size_t unshared_bytes = 0;     // if no two buffers shared memory
   std::size_t weight_bytes = 0;       // packed
+  MemoryNeed memory;
 };
 
 // A model bound to a device: immutable, shared by any number of threads and sessions.
@@ -72,6 +91,8 @@ class Executable {
   const std::vector<ValueSpec>& outputs() const;
   const ModelMetadata& metadata() const;
   const Device& device() const;
+  // Of a session for the declared shapes; nothing when they leave a dimension open.
+  std::optional<MemoryNeed> memory_need() const;
   // The graph after the passes.
   std::string text(std::size_t max_elements = 16) const;
 

@@ -3,6 +3,7 @@
 
 #include <chrono>
 #include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <span>
 #include <string_view>
@@ -83,6 +84,17 @@ class Session {
   // iteration.
   Result<std::vector<Timing>> profile(std::chrono::steady_clock::time_point deadline =
                                           std::chrono::steady_clock::time_point::max());
+
+  // A buffer of a run that begins or ends to live.
+  struct MemoryEvent {
+    enum class Kind : std::uint8_t { allocate, free };
+    Kind kind;
+    std::uint64_t buffer;
+    std::size_t bytes, alignment;  // of what begins
+  };
+  // Trims, runs once and tells what the run would have asked a system for that knows no plan: every
+  // intermediate result, output, scratch and carried value by itself, all freed in the end.
+  Result<std::vector<MemoryEvent>> trace_memory();
 
   struct Impl;
 

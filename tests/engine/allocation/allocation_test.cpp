@@ -3,16 +3,12 @@
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
-#include <filesystem>
-#include <fstream>
 #include <map>
 
-#include <quern/onnx.h>
-
-#include "frontends/onnx-parser/onnx_parser.h"
-#include "graph/graph.h"
+#include "graph/memory/pool.h"
 #include "tests/engine/allocation/counter.h"
 #include "tests/engine/engine_models.h"
+#include "tests/engine/test_models.h"
 
 namespace quern {
 namespace {
@@ -107,6 +103,31 @@ TEST_P(AllocationTest, BoundOutputsAndDeadlines) {
   must(status);
 }
 
+// Shapes that depend on data: every segment was planned, and the pool has what they take.
+TEST_P(AllocationTest, ShapesOfData) {
+  for (const MemoryPoolKind& pool : pools()) {
+    CompileOptions options;
+    options.pool = pool.name;
+    const auto executable = testing::compile(testing::chosen_rows_model(), "cpu", options);
+    const auto session = testing::session_of(executable, GetParam());
+    const Tensor x = pattern({64, 64});
+    must(session->set_input(0, x.view()));
+    std::vector<Tensor> choices;
+    for (const std::int64_t n : {3, 40, 17}) choices.push_back(testing::first_rows(64, n));
+    const auto run_all = [&] {
+      for (const Tensor& choice : choices) {
+        must(session->set_input(1, choice.view()));
+        must(session->run());
+      }
+    };
+    run_all();
+    run_all();
+    AllocationCounter counter;
+    run_all();
+    EXPECT_EQ(counter.stop().ours, 0U) << pool.name << counter.first_caller();
+  }
+}
+
 // The iterations of a loop have plans as well.
 TEST_P(AllocationTest, Loop) {
   GraphBuilder g;
@@ -126,47 +147,14 @@ TEST_P(AllocationTest, Loop) {
 // What they may allocate, with the reason. Nothing may stand here that does not.
 const std::map<std::string, std::string> exempt = {};
 
-fs::path models_folder() {
-  const char* given = std::getenv("QUERN_TEST_MODELS");
-  return given ? fs::path(given) : fs::path(QUERN_SOURCE_DIR) / ".." / "shared" / "models";
-}
-
-std::vector<fs::path> model_folders() {
-  std::vector<fs::path> folders;
-  std::error_code ignored;
-  for (const auto& entry : fs::directory_iterator(models_folder(), ignored))
-    if (fs::exists(entry.path() / "test_data_set_0")) folders.push_back(entry.path());
-  std::ranges::sort(folders);
-  return folders;
-}
-
-Status set_inputs(Session& session, const Graph& graph, const fs::path& set,
-                  std::vector<OnnxValue>& values) {
-  for (std::size_t i = 0; i < graph.inputs().size(); ++i) {
-    const fs::path file = set / ("input_" + std::to_string(i) + ".pb");
-    QUERN_ASSIGN(values.emplace_back(),
-                 read_tensor_file(file.string(), graph.type(graph.inputs()[i])));
-  }
-  for (std::size_t i = 0; i < values.size(); ++i) {
-    Tensor& t = values[i].tensors.at(0);
-    QUERN_ASSIGN(t, Tensor::copy_of(t.type(), {t.data(), t.bytes()}));  // a file aligns nothing
-    QUERN_TRY(session.set_input(i, t.view()));
-  }
-  return {};
-}
-
 TEST_P(AllocationTest, ModelsOfTheTestData) {
-  const auto folders = model_folders();
-  if (folders.empty()) GTEST_SKIP() << "no models in " << models_folder();
+  const auto folders = testing::model_folders();
+  if (folders.empty()) GTEST_SKIP() << "no models in " << testing::models_folder();
   for (const fs::path& folder : folders) {
     const std::string name = folder.filename().string();
     if (exempt.contains(name)) continue;
-    Model model = must(load_onnx((folder / "model.onnx").string()), name.c_str());
-    const Model declared = model.clone();
-    const auto session = testing::session_of(testing::compile(std::move(model)), GetParam());
-    std::vector<OnnxValue> values;
-    must(set_inputs(*session, declared.graph(), folder / "test_data_set_0", values), name.c_str());
-    expect_none(*session, name);
+    testing::OpenedModel opened = testing::open_test_model(folder, GetParam());
+    expect_none(*opened.session, name);
   }
 }
 

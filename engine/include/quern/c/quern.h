@@ -210,13 +210,14 @@ typedef struct quern_compile_options {
   int32_t threads;      /* of a run; 0: as many CPUs as the process may use */
   int32_t no_rewrites;  /* leaves the graph as it is, for bisecting */
   size_t max_plans;     /* kept, one a set of input shapes; 0: 32 */
-  size_t memory_limit;  /* bytes that weights, arenas and plans of a session may take; 0: none */
+  size_t memory_limit;  /* bytes that weights, arena and pool of a session may take; 0: none */
+  const char* pool;     /* for what no plan knows, by name; NULL: the default */
 } quern_compile_options;
 #define QUERN_COMPILE_OPTIONS_INIT \
-  { sizeof(quern_compile_options), NULL, NULL, 0, 0, 0, 0 }
+  { sizeof(quern_compile_options), NULL, NULL, 0, 0, 0, 0, NULL }
 
 /* Binds the model to a device. The model stays as it is. `options` may be NULL.
- * Errors: not_found (device, strategy), invalid_model, unsupported, out_of_memory. */
+ * Errors: not_found (device, strategy, pool), invalid_model, unsupported, out_of_memory. */
 QUERN_EXPORT quern_status quern_executable_compile(const quern_model* model,
                                                    const quern_compile_options* options,
                                                    quern_executable** executable);
@@ -317,9 +318,11 @@ typedef struct quern_plan_info {
   size_t unshared_bytes;    /* if no two buffers shared memory */
   size_t weight_bytes;      /* packed */
   size_t resident_bytes;    /* that the session holds */
+  size_t session_bytes;     /* that it holds at most for these shapes, weights apart... */
+  int32_t is_complete;      /* ...unless this is 0: loops and shapes of data take more as they run */
 } quern_plan_info;
 #define QUERN_PLAN_INFO_INIT \
-  { sizeof(quern_plan_info), 0, 0, 0, 0, 0, 0, 0 }
+  { sizeof(quern_plan_info), 0, 0, 0, 0, 0, 0, 0, 0, 0 }
 
 /* Of the last run or prepare. */
 QUERN_EXPORT quern_status quern_session_plan_info(const quern_session* session,

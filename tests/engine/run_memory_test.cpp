@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: Apache-2.0
+// Blocks of a session's memory, over real pages.
+#include "engine/run_memory.h"
+
+#include <cstring>
+#include <sys/resource.h>
+#include <vector>
+
+#include "tests/engine/engine_test.h"
+
+namespace quern {
+namespace {
+
+using ::testing::HasSubstr;
+constexpr std::size_t mib = 1 << 20;
+
+void fill(const RunBlock& block, std::size_t from, std::size_t to) {
+  for (std::size_t i = from; i < to; ++i) block.data()[i] = static_cast<std::byte>(i * 7 % 251);
+}
+
+bool holds(const RunBlock& block, std::size_t bytes) {
+  for (std::size_t i = 0; i < bytes; ++i)
+    if (block.data()[i] != static_cast<std::byte>(i * 7 % 251)) return false;
+  return true;
+}
+
+// Two that grow in turn are in each other's way: some growth is in place, some moves.
+TEST(RunMemory, KeepsWhatIsUsedWhenABlockGrows) {
+  for (const MemoryPoolKind& kind : pools()) {
+    RunMemory memory(kind);
+    RunBlock a(memory);
+    RunBlock b(memory);
+    std::size_t used = 0;
+    for (std::size_t bytes = 100; bytes < mib; bytes += bytes / 2) {
+      for (RunBlock* block : {&a, &b}) {
+        const Status status = block->grow(used, bytes);
+        ASSERT_TRUE(status.ok()) << kind.name << ": " << status.message();
+        fill(*block, used, bytes);
+        ASSERT_GE(block->size(), bytes);
+        ASSERT_TRUE(holds(*block, bytes)) << kind.name << " at " << bytes;
+      }
+      used = bytes;
+    }
+  }
+}
+
+TEST(RunMemory, GivesPagesBack) {
+  for (const MemoryPoolKind& kind : pools()) {
+    RunMemory memory(kind);
+    EXPECT_EQ(memory.reserved_bytes(), 0U) << "nothing before the first block";
+    RunBlock small(memory);
+    ASSERT_TRUE(small.reserve(1000).ok());
+    fill(small, 0, 1000);
+    {
+      RunBlock large(memory);
+      ASSERT_TRUE(large.reserve(16 * mib).ok());
+      std::memset(large.data(), 1, large.size());
+    }
+    EXPECT_GE(memory.reserved_bytes(), 16 * mib);
+    memory.trim();
+    // The region that the small one lives in stays where regions are not cut.
+    if (kind.name == default_pool().name) {
+      EXPECT_EQ(memory.reserved_bytes(), 4096U);
+    }
+    EXPECT_TRUE(holds(small, 1000)) << kind.name;
+    small.release();
+    memory.trim();
+    EXPECT_EQ(memory.reserved_bytes(), 0U) << kind.name;
+  }
+}
+
+TEST(RunMemory, KeepsItsLimit) {
+  RunMemory memory(default_pool());
+  memory.set_limit(2 * mib);
+  RunBlock block(memory);
+  ASSERT_TRUE(block.reserve(mib).ok());
+  const Status status = block.reserve(3 * mib);
+  EXPECT_EQ(status.code(), Code::out_of_memory);
+  EXPECT_THAT(std::string(status.message()), HasSubstr("the limit is 2097152"));
+  EXPECT_TRUE(block.reserve(2 * mib).ok());
+  memory.set_limit(mib);
+  RunBlock another(memory);
+  EXPECT_FALSE(another.reserve(1).ok()) << "more is held than the new limit allows";
+}
+
+TEST(RunMemory, MovesItsBlocks) {
+  RunMemory memory(default_pool());
+  std::vector<RunBlock> blocks;
+  for (int i = 0; i < 100; ++i) {
+    blocks.emplace_back(memory);
+    ASSERT_TRUE(blocks.back().reserve(1000).ok());
+    fill(blocks.back(), 0, 1000);
+  }
+  for (const RunBlock& b : blocks) EXPECT_TRUE(holds(b, 1000));
+  blocks.erase(blocks.begin(), blocks.begin() + 50);
+  for (const RunBlock& b : blocks) EXPECT_TRUE(holds(b, 1000));
+  blocks.clear();
+  memory.trim();
+  EXPECT_EQ(memory.reserved_bytes(), 0U);
+}
+
+// A process that may have few addresses: a smaller stretch will do, and then an error.
+TEST(RunMemoryDeathTest, LivesWithFewAddresses) {
+  const auto few_addresses = [] {
+    const rlimit few{std::size_t{1} << 30, std::size_t{1} << 30};
+    setrlimit(RLIMIT_AS, &few);
+    RunMemory memory(default_pool());
+    RunBlock block(memory);
+    const bool fits = block.reserve(32 * mib).ok();
+    if (fits) fill(block, 0, 32 * mib);
+    const Status status = block.reserve(std::size_t{2} << 30);
+    std::_Exit(fits && status.code() == Code::out_of_memory ? 0 : 1);
+  };
+  if (testing::sanitized) GTEST_SKIP() << "a sanitizer wants the addresses for itself";
+  EXPECT_EXIT(few_addresses(), ::testing::ExitedWithCode(0), "");
+}
+
+}  // namespace
+}  // namespace quern

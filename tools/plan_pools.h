@@ -1,0 +1,14 @@
+// SPDX-License-Identifier: Apache-2.0
+// quern plan --pools: a trace played to every pool, beside a static plan for each run.
+#pragma once
+
+#include "tools/console.h"
+#include "tools/options.h"
+
+namespace quern::tools {
+
+// Whether `args` ask for pools: by option, or by a file that is a trace.
+bool wants_pools(const PlanArgs& args);
+Result<ExitCode> plan_pools(const PlanArgs& args, const Console& console);
+
+}  // namespace quern::tools
