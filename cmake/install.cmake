@@ -1,14 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
 # `cmake --install`: headers, libraries, a CMake package (find_package(quern): quern::quern for C++,
-# quern::shared for C) and pkg-config files (quern for C, quern-cpp for C++). Component: sdk.
+# quern::shared for C, quern::wasi_nn for hosts of WebAssembly) and pkg-config files (quern for C,
+# quern-cpp for C++, quern-wasi-nn). Component: sdk.
 include(CMakePackageConfigHelpers)
 
 set(libraries quern_engine quern_onnx_parser quern_kernels quern_graph quern_vocabulary)
 if(QUERN_VULKAN)
   list(APPEND libraries quern_shaders)
 endif()
-install(TARGETS quern ${libraries} quern_c_api quern_shared EXPORT quern COMPONENT sdk)
-install(DIRECTORY engine/include/quern TYPE INCLUDE COMPONENT sdk)
+install(TARGETS quern ${libraries} quern_c_api quern_shared quern_wasi_nn_shared
+        EXPORT quern COMPONENT sdk)
+install(DIRECTORY engine/include/quern frontends/wasi-nn/include/quern TYPE INCLUDE COMPONENT sdk)
 set(package "${CMAKE_INSTALL_LIBDIR}/cmake/quern")
 install(EXPORT quern NAMESPACE quern:: DESTINATION "${package}" FILE quern-config.cmake
         COMPONENT sdk)
@@ -19,7 +21,7 @@ install(FILES "${CMAKE_CURRENT_BINARY_DIR}/quern-config-version.cmake" DESTINATI
 
 list(TRANSFORM libraries PREPEND -l OUTPUT_VARIABLE quern_static_libraries)
 list(JOIN quern_static_libraries " " quern_static_libraries)
-foreach(name quern quern-cpp)
+foreach(name quern quern-cpp quern-wasi-nn)
   configure_file("cmake/${name}.pc.in" "${name}.pc" @ONLY)
   install(FILES "${CMAKE_CURRENT_BINARY_DIR}/${name}.pc"
           DESTINATION "${CMAKE_INSTALL_LIBDIR}/pkgconfig" COMPONENT sdk)

@@ -26,3 +26,9 @@ function(quern_warnings target)
   target_compile_options(${target} PRIVATE -Wall -Wextra -Wno-missing-field-initializers
                                            $<$<CXX_COMPILER_ID:GNU>:-Wno-restrict>)
 endfunction()
+
+# A shared library or module shows what the map names and nothing else.
+function(quern_hide target map)
+  target_link_options(${target} PRIVATE "LINKER:--version-script=${map}" LINKER:--gc-sections)
+  set_target_properties(${target} PROPERTIES LINK_DEPENDS "${map}" CXX_VISIBILITY_PRESET hidden)
+endfunction()

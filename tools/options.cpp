@@ -490,11 +490,11 @@ Verb wasm_row(WasmArgs& a) {
       .name = "wasm",
       .summary = "run a WebAssembly guest that uses wasi-nn",
       .about =
-          "The guest finds the functions of wasi_ephemeral_nn and the part of WASI preview 1 that "
-          "C "
-          "and Rust programs need: arguments, standard streams, clocks, and files to be read in "
-          "the "
-          "folders of --dir. It runs in an interpreter, which is no sandbox for hostile programs; "
+          "The guest finds the functions of wasi_ephemeral_nn, those that the core module of a "
+          "component imports of wasi:nn, and the part of WASI preview 1 that C and Rust programs "
+          "need: arguments, standard streams, clocks, and files to be read in the folders of "
+          "--dir. "
+          "It runs in an interpreter, which is no sandbox for hostile programs; "
           "its exit status is that of the command.\n\n"
           "--limits takes a list of graphs=N, contexts=N, model-bytes=N, tensor-bytes=N, "
           "resident-bytes=N, parallel=N, deadline-ms=N and names-only.",

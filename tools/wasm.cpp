@@ -3,11 +3,13 @@
 #include "tools/verbs.h"
 
 #ifdef QUERN_WASM
+#include <algorithm>
 #include <array>
 #include <charconv>
 #include <filesystem>
 #include <map>
 
+#include "frontends/wasi-nn/wit.h"
 #include "frontends/wasi-nn/witx.h"
 #include "graph/text_util.h"
 #include "tools/json.h"
@@ -104,21 +106,36 @@ Status open_folders(const WasmArgs& args, wasm::Wasi& wasi) {
 
 // ---- the guest ---------------------------------------------------------------------------------
 
+Memory memory_of(wasm::Caller& caller) {
+  const wasm::LinearMemory memory = caller.memory();
+  return {reinterpret_cast<std::byte*>(memory.base), memory.size};
+}
+
+bool make_room(Guest& guest, std::uint32_t alignment, std::uint32_t bytes, std::uint32_t* at) {
+  auto& caller = *static_cast<wasm::Caller*>(guest.host);
+  const bool made = caller.make_room(alignment, bytes, at);
+  guest.memory = memory_of(caller);
+  return made;
+}
+
 wasm::HostFunction host_function(const Import& row, Instance& instance) {
-  const auto call = [&row, &instance](wasm::LinearMemory memory, const std::uint64_t* arguments) {
+  const auto call = [&row, &instance](wasm::Caller& caller, const std::uint64_t* arguments) {
     std::array<std::uint32_t, 8> words{};
     for (unsigned i = 0; i < row.parameters; ++i)
       words[i] = static_cast<std::uint32_t>(arguments[i]);
-    const Memory view{reinterpret_cast<std::byte*>(memory.base), memory.size};
-    return wasm::HostAnswer{row.call(instance, view, words.data()), false};
+    Guest guest{memory_of(caller), &make_room, &caller};
+    return wasm::HostAnswer{row.call(instance, guest, words.data()), false};
   };
-  return {std::string(row.parameters, 'i') + ":i", call};
+  return {std::string(row.parameters, 'i') + ":" + std::string(row.results, 'i'), call};
 }
 
 wasm::GuestEnd run_guest(const std::string& module, Instance& instance, wasm::Wasi& wasi) {
   std::map<std::string, wasm::HostFunction> functions;
-  for (const Import& row : witx_imports())
+  const auto add = [&](const Import& row) {
     functions.emplace(cat(row.module, ".", row.name), host_function(row, instance));
+  };
+  std::ranges::for_each(witx_imports(), add);
+  std::ranges::for_each(wit_imports(), add);
   return wasm::run_guest(
       module, [&](const std::string& from, const std::string& name) -> const wasm::HostFunction* {
         if (from == wasm::wasi_module) return wasi.resolve(name);

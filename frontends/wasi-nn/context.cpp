@@ -2,15 +2,10 @@
 #include "frontends/wasi-nn/context.h"
 
 #include <algorithm>
+#include <utility>
 
 namespace quern::wasi_nn {
 namespace {
-
-constexpr std::size_t alignment = 64;
-
-std::size_t rounded(std::size_t bytes) {
-  return std::max((bytes + alignment - 1) / alignment, std::size_t{1}) * alignment;
-}
 
 bool is_sequence(const ValueSpec& spec) {
   return spec.kind == ValueSpec::Kind::sequence || spec.kind == ValueSpec::Kind::optional_sequence;
@@ -100,33 +95,36 @@ Error Context::place_input(std::size_t index, TensorType type, std::byte** place
 
   Input& input = inputs_[index];
   const std::uint64_t tensors = tensor_bytes_.amount();
-  const std::size_t before = input.is_set ? input.type.bytes() : 0;
+  const std::size_t before = input.is_set && !input.adopted ? input.type.bytes() : 0;
   QUERN_NN_TRY(tensor_bytes_.set(tensors - before + type.bytes()));
   if (Error error = exchange(input, index, type); !error.ok()) {
     (void)tensor_bytes_.set(tensors);
     return error;
   }
+  input.adopted.reset();
+  take_over(input, type);
+  *place = input.place.get();
+  return {};
+}
+
+void Context::take_over(Input& input, const TensorType& type) {
   if (!input.is_set || input.type != type) is_planned_ = false;
   input.type = type;
   input.is_set = true;
-  *place = input.place.get();
-  return {};
 }
 
 // A place that is too small, or four times too large, gives way to one that fits. The session lets
 // go of the old one before it is freed.
 Error Context::exchange(Input& input, std::size_t index, const TensorType& type) {
-  const std::size_t wanted = rounded(type.bytes());
+  const std::size_t wanted = place_bytes(type.bytes());
   if (input.place && wanted <= input.capacity && input.capacity / 4 <= wanted)
     return Error(session_->set_input(index, {type, input.place.get()}));
 
   const std::uint64_t charged = resident_bytes_.amount();
   QUERN_NN_TRY(resident_bytes_.set(charged - input.capacity + wanted));
-  std::unique_ptr<std::byte, Free> place(
-      static_cast<std::byte*>(std::aligned_alloc(alignment, wanted)));
-  Error error = place ? Error(session_->set_input(index, {type, place.get()}))
-                      : Error(Errno::too_large,
-                              sentence("no memory for an input of ", type.bytes(), " bytes"));
+  Place place;
+  Error error = make_place(type.bytes(), &place);
+  if (error.ok()) error = Error(session_->set_input(index, {type, place.get()}));
   if (!error.ok()) {
     (void)resident_bytes_.set(charged);
     return error;
@@ -135,6 +133,31 @@ Error Context::exchange(Input& input, std::size_t index, const TensorType& type)
   input.place = std::move(place);
   input.capacity = wanted;
   return {};
+}
+
+Error Context::adopt_input(std::size_t index, std::shared_ptr<const HeldTensor> tensor) {
+  const std::vector<ValueSpec>& specs = executable().inputs();
+  if (index >= specs.size())
+    return {Errno::invalid_argument, sentence("input ", index, ": the model has ", specs.size())};
+  TensorType type = tensor->type();
+  adopt_scalar(specs[index], type.shape);
+  QUERN_NN_TRY(check_input(specs[index], type));
+  QUERN_NN_TRY(Error(session_->set_input(index, {type, tensor->bytes().data()})));
+  Input& input = inputs_[index];
+  if (input.is_set && !input.adopted)
+    QUERN_NN_TRY(tensor_bytes_.set(tensor_bytes_.amount() - input.type.bytes()));
+  take_over(input, type);
+  input.adopted = std::move(tensor);
+  return {};
+}
+
+void Context::forget_inputs() {
+  for (Input& input : inputs_) {
+    input.is_set = false;
+    input.adopted.reset();
+  }
+  (void)tensor_bytes_.set(0);
+  is_planned_ = is_computed_ = false;
 }
 
 // An optional input that the guest leaves out is an empty optional.

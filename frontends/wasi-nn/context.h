@@ -5,7 +5,6 @@
 
 #include <chrono>
 #include <cstddef>
-#include <cstdlib>
 #include <memory>
 #include <span>
 #include <string_view>
@@ -13,7 +12,7 @@
 
 #include <quern/session.h>
 
-#include "frontends/wasi-nn/account.h"
+#include "frontends/wasi-nn/tensor.h"
 
 namespace quern::wasi_nn {
 
@@ -30,6 +29,12 @@ class Context {
   // writes all of them at once, and the input is set. On an error it is what it was. Errors:
   // invalid_argument when index, type or shape are not the model's; too_large.
   Error place_input(std::size_t index, TensorType type, std::byte** place);
+  // A tensor that the context takes as it is, without a copy, until forget_inputs(). Errors:
+  // invalid_argument as above.
+  Error adopt_input(std::size_t index, std::shared_ptr<const HeldTensor> tensor);
+  // None is set from here on; the outputs of the last compute go with them.
+  void forget_inputs();
+  bool has_input(std::size_t index) const { return inputs_[index].is_set; }
   // Makes the plan for the inputs as they are and charges its memory, if that is not done yet.
   // `packed_bytes`: of the weights as the plan holds them, which belong to the graph.
   // Errors: invalid_argument (an input is not set), too_large, unsupported_operation,
@@ -42,18 +47,17 @@ class Context {
   Error output(std::size_t index, TensorView* view) const;
 
  private:
-  struct Free {
-    void operator()(std::byte* p) const { std::free(p); }
-  };
   struct Input {
-    std::unique_ptr<std::byte, Free> place;
+    Place place;
     std::size_t capacity = 0;
+    std::shared_ptr<const HeldTensor> adopted;  // in place of `place`
     TensorType type;
     bool is_set = false;
   };
 
   Context(std::unique_ptr<Session> session, const std::shared_ptr<Account>& account);
   Error exchange(Input& input, std::size_t index, const TensorType& type);
+  void take_over(Input& input, const TensorType& type);
   Error charge_memory(std::uint64_t arena_bytes);
   Error settle_optional_inputs();
 

@@ -21,6 +21,16 @@ struct Memory {
   std::uint64_t size = 0;
 };
 
+// The guest that makes a call.
+struct Guest {
+  Memory memory;
+  // WIT: has the guest's cabi_realloc(0, 0, alignment, bytes) make room, says where, and takes
+  // `memory` anew. False when that trapped, or is not there. Null: the guest has no such function.
+  bool (*make_room)(Guest& guest, std::uint32_t alignment, std::uint32_t bytes,
+                    std::uint32_t* at) = nullptr;
+  void* host = nullptr;  // for make_room
+};
+
 class GuestMemory {
  public:
   explicit GuestMemory(Memory memory) : memory_(memory) {}

@@ -65,11 +65,18 @@ Error ContextUse::output(std::size_t index, TensorView* view) const {
 }
 
 Error ContextUse::compute(std::span<const NamedTensor> inputs, std::vector<NamedOutput>* outputs) {
-  for (const NamedTensor& input : inputs) {
+  forget_inputs();
+  Error error = compute_copies(inputs, outputs);
+  forget_inputs();
+  return error;
+}
+
+Error ContextUse::compute_copies(std::span<const NamedTensor> inputs,
+                                 std::vector<NamedOutput>* outputs) {
+  for (const auto& [name, tensor] : inputs) {
     std::size_t index = 0;
-    QUERN_NN_TRY(input_index(input.name, &index));
-    QUERN_NN_TRY(
-        set_input(index, input.tensor.type, {input.tensor.data, input.tensor.type.bytes()}));
+    QUERN_NN_TRY(new_input_index(name, &index));
+    QUERN_NN_TRY(set_input(index, tensor.type, {tensor.data, tensor.type.bytes()}));
   }
   QUERN_NN_TRY(compute());
   std::vector<NamedOutput> made;
@@ -82,6 +89,19 @@ Error ContextUse::compute(std::span<const NamedTensor> inputs, std::vector<Named
   }
   *outputs = std::move(made);
   return {};
+}
+
+Error ContextUse::adopt_input(std::string_view name, std::shared_ptr<const HeldTensor> tensor) {
+  std::size_t index = 0;
+  QUERN_NN_TRY(check_loaded());
+  QUERN_NN_TRY(new_input_index(name, &index));
+  return handle_->context->adopt_input(index, std::move(tensor));
+}
+
+Error ContextUse::new_input_index(std::string_view name, std::size_t* index) const {
+  QUERN_NN_TRY(input_index(name, index));
+  if (!handle_->context->has_input(*index)) return {};
+  return {Errno::invalid_argument, sentence("input ", quoted_name(name), " is there twice")};
 }
 
 Error ContextUse::input_index(std::string_view name, std::size_t* index) const {
@@ -110,6 +130,14 @@ Error Instance::find(Handle handle, std::shared_ptr<T>* entry) const {
   if (!held) return {Errno::invalid_argument, sentence("no ", what(*entry), " ", handle)};
   *entry = *held;
   return {};
+}
+
+template <class T>
+Error Instance::take(Handle handle, std::shared_ptr<T>* entry) {
+  QUERN_NN_TRY(find(handle, entry));
+  const std::lock_guard lock(mutex_);
+  if (entries_.erase(handle) > 0) return {};
+  return {Errno::invalid_argument, sentence("no ", what(*entry), " ", handle)};
 }
 
 Error Instance::insert(Entry entry, Handle* handle) {
@@ -162,13 +190,20 @@ Error Instance::load_by_name(std::string_view name, Handle* graph) {
 
 Error Instance::unload(Handle graph) {
   std::shared_ptr<GraphHandle> entry;
-  QUERN_NN_TRY(find(graph, &entry));
-  if (entry->is_unloaded.exchange(true))
-    return {Errno::invalid_argument, sentence("no graph ", graph)};
-  QUERN_NN_TRY(entry->count.set(0));
-  const std::lock_guard lock(mutex_);
-  entries_.erase(graph);
-  return {};
+  QUERN_NN_TRY(take(graph, &entry));
+  entry->is_unloaded = true;
+  return entry->count.set(0);
+}
+
+Error Instance::drop_graph(Handle graph) {
+  std::shared_ptr<GraphHandle> entry;
+  QUERN_NN_TRY(take(graph, &entry));
+  return entry->count.set(0);
+}
+
+Error Instance::drop_context(Handle context) {
+  std::shared_ptr<ContextHandle> entry;
+  return take(context, &entry);
 }
 
 Error Instance::graph(Handle handle, std::shared_ptr<ChargedGraph>* graph) const {

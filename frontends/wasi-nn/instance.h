@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "frontends/wasi-nn/context.h"
+#include "frontends/wasi-nn/resources.h"
 #include "frontends/wasi-nn/tenant.h"
 
 namespace quern::wasi_nn {
@@ -64,8 +65,13 @@ class ContextUse {
   Error compute();
   // Borrowed until the next compute.
   Error output(std::size_t index, TensorView* view) const;
-  // All inputs and all outputs at once, by name.
+  // All inputs and all outputs at once, by name; inputs of earlier calls do not count, and none is
+  // kept. Errors: those of set_input(), not_found.
   Error compute(std::span<const NamedTensor> inputs, std::vector<NamedOutput>* outputs);
+
+  // Steps of the same for tensors that the context takes over instead of a copy.
+  Error adopt_input(std::string_view name, std::shared_ptr<const HeldTensor> tensor);
+  void forget_inputs() { handle_->context->forget_inputs(); }
 
   const std::vector<ValueSpec>& inputs() const { return handle_->context->executable().inputs(); }
   const std::vector<ValueSpec>& outputs() const { return handle_->context->executable().outputs(); }
@@ -76,6 +82,8 @@ class ContextUse {
  private:
   friend class Instance;
   Error check_loaded() const;
+  Error new_input_index(std::string_view name, std::size_t* index) const;
+  Error compute_copies(std::span<const NamedTensor> inputs, std::vector<NamedOutput>* outputs);
 
   std::shared_ptr<Account> account_;
   std::shared_ptr<ContextHandle> handle_;
@@ -90,7 +98,11 @@ class Instance {
 
   Error load(std::span<const Bytes> parts, Encoding encoding, Target target, Handle* graph);
   Error load_by_name(std::string_view name, Handle* graph);
+  // Its contexts compute no more.
   Error unload(Handle graph);
+  // Without that: only the handle goes. A context may be in use.
+  Error drop_graph(Handle graph);
+  Error drop_context(Handle context);
   // By the graph's target, or another one.
   Error init_execution_context(Handle graph, std::optional<Target> target, Handle* context);
   Error finalize_execution_context(Handle context);
@@ -102,6 +114,8 @@ class Instance {
   Error graph(Handle handle, std::shared_ptr<ChargedGraph>* graph) const;
 
   Counts usage() const { return account_->usage(); }
+  const std::shared_ptr<Account>& account() const { return account_; }
+  Resources& resources() { return resources_; }
   Tenant& tenant() const { return *tenant_; }
 
   // Keeps the sentence for last_error(), tells the log, returns the number.
@@ -114,6 +128,9 @@ class Instance {
   Instance(std::shared_ptr<Tenant> tenant, const Limits& limits);
   template <class T>
   Error find(Handle handle, std::shared_ptr<T>* entry) const;
+  // The handle is none from here on.
+  template <class T>
+  Error take(Handle handle, std::shared_ptr<T>* entry);
   Error insert(Entry entry, Handle* handle);
   Error insert_graph(std::shared_ptr<ChargedGraph> graph, Handle* handle);
   Error make_context(std::shared_ptr<GraphHandle> graph, std::optional<Target> target,
@@ -124,6 +141,7 @@ class Instance {
   mutable std::mutex mutex_;
   std::uint64_t next_ = 1;
   std::map<Handle, Entry> entries_;
+  Resources resources_;
   std::string last_error_;
 };
 

@@ -23,6 +23,7 @@ class ChargedGraph {
                       std::shared_ptr<ChargedGraph>* charged);
 
   SharedGraph& graph() const { return *graph_; }
+  const std::shared_ptr<SharedGraph>& shared() const { return graph_; }
   // Weights are packed when a context first runs; later ones share them.
   Error charge_packed(std::uint64_t bytes);
 

@@ -4,32 +4,14 @@
 #include <array>
 #include <limits>
 
+#include "frontends/wasi-nn/records.h"
+
 namespace quern::wasi_nn {
 namespace {
 
 using Arguments = const std::uint32_t*;
 
-Error out_of_bounds(std::string_view what) {
-  return {Errno::invalid_argument, sentence(what, " does not lie in the guest's memory")};
-}
-
 // ---- numbers of the ABI ------------------------------------------------------------------------
-
-// Hosts disagree about autodetect: 5 in witx, 6 in WIT and WAMR.
-Error read_encoding(std::uint32_t number, Encoding* encoding) {
-  if (number > 6)
-    return {Errno::invalid_encoding, sentence("encoding ", number, "; onnx is 1, autodetect 5")};
-  *encoding = number == 1 ? Encoding::onnx : number > 4 ? Encoding::autodetect : Encoding::other;
-  return {};
-}
-
-Error read_target(std::uint32_t number, Target* target) {
-  if (number > 2)
-    return {Errno::invalid_argument, sentence("target ", number, "; cpu is 0, gpu 1, tpu 2")};
-  if (number == 2) return {Errno::unsupported_operation, "there is no device of kind tpu"};
-  *target = static_cast<Target>(number);
-  return {};
-}
 
 Error read_dtype(std::uint8_t number, DType* dtype) {
   constexpr std::array dtypes = {DType::f16, DType::f32, DType::f64,
@@ -52,47 +34,10 @@ Error read_tensor(const GuestMemory& memory, std::uint32_t at, TensorType* type,
   const auto data_at = GuestMemory::read<std::uint32_t>(*record, 12);
   const auto bytes = GuestMemory::read<std::uint32_t>(*record, 16);
 
-  if (rank > Shape::max_rank)
-    return {Errno::invalid_argument,
-            sentence("a tensor of rank ", rank, ", at most ", Shape::max_rank, " is possible")};
-  const auto dims = memory.range(dims_at, rank, 4);
-  if (!dims) return out_of_bounds("the list of dimensions");
-  for (std::uint32_t i = 0; i < rank; ++i)
-    type->shape.push_back(GuestMemory::read<std::uint32_t>(*dims, std::size_t{4} * i));
+  QUERN_NN_TRY(read_shape(memory, dims_at, rank, &type->shape));
   const auto range = memory.range(data_at, bytes);
   if (!range) return out_of_bounds("the tensor's data");
   *data = *range;
-  return {};
-}
-
-// A list of {ptr @0, len @4}. Parts that together exceed the memory overlap, and nobody needs more
-// than a few.
-Error read_parts(const GuestMemory& memory, std::uint32_t at, std::uint32_t count,
-                 std::vector<Bytes>* parts) {
-  constexpr std::uint32_t most = 64;
-  if (count == 0 || count > most)
-    return {Errno::invalid_argument,
-            sentence("a model in ", count, " parts; 1 to ", most, " are possible")};
-  const auto list = memory.range(at, count, 8);
-  if (!list) return out_of_bounds("the list of graph builders");
-  for (std::uint32_t i = 0; i < count; ++i) {
-    const auto part = memory.range(GuestMemory::read<std::uint32_t>(*list, std::size_t{8} * i),
-                                   GuestMemory::read<std::uint32_t>(*list, std::size_t{8} * i + 4));
-    if (!part) return out_of_bounds("a graph builder");
-    parts->push_back(*part);
-  }
-  return {};
-}
-
-Error read_name(const GuestMemory& memory, std::uint32_t at, std::uint32_t size,
-                std::string* name) {
-  constexpr std::uint32_t longest = 256;  // of any model's name
-  const auto range = memory.range(at, size);
-  if (!range) return out_of_bounds("the name");
-  if (size > longest)
-    return {Errno::not_found, sentence("no model with a name of ", size, " bytes")};
-  name->resize(size);
-  if (size > 0) std::memcpy(name->data(), range->data(), size);
   return {};
 }
 
@@ -112,7 +57,7 @@ Error load(Instance& instance, const GuestMemory& memory, Arguments a) {
   Target target{};
   std::vector<Bytes> parts;
   QUERN_NN_TRY(out_handle(memory, a[4], &out));
-  QUERN_NN_TRY(read_encoding(a[2], &encoding));
+  QUERN_NN_TRY(read_encoding(a[2], 5, &encoding));
   QUERN_NN_TRY(read_target(a[3], &target));
   QUERN_NN_TRY(read_parts(memory, a[0], a[1], &parts));
   Handle graph = 0;
@@ -217,12 +162,12 @@ std::uint32_t number_of(Errno code) {
 
 // Small allocations may throw, and so may the host's log.
 template <Function function>
-std::uint32_t guarded(Instance& instance, Memory memory, Arguments arguments) noexcept {
+std::uint32_t guarded(Instance& instance, Guest& guest, Arguments arguments) noexcept {
   try {
-    if (!memory.base)
+    if (!guest.memory.base)
       return number_of(
           instance.report({Errno::missing_memory, "the guest exports no memory named 'memory'"}));
-    return number_of(instance.report(function(instance, GuestMemory(memory), arguments)));
+    return number_of(instance.report(function(instance, GuestMemory(guest.memory), arguments)));
   } catch (...) {
     return number_of(Errno::runtime_error);
   }
@@ -230,7 +175,7 @@ std::uint32_t guarded(Instance& instance, Memory memory, Arguments arguments) no
 
 template <Function function>
 constexpr Import row(const char* name, unsigned parameters) {
-  return {"wasi_ephemeral_nn", name, parameters, &guarded<function>};
+  return {"wasi_ephemeral_nn", name, parameters, 1, &guarded<function>};
 }
 
 constexpr std::array table = {
@@ -247,7 +192,7 @@ constexpr std::array table = {
 
 }  // namespace
 
-std::span<const Import> witx_imports() {
+std::span<const Import, 9> witx_imports() {
   return table;
 }
 

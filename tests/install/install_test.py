@@ -29,6 +29,7 @@ def with_cmake(prefix, work, source, digits):
     run("cmake", "--build", work)
     reads_a_seven(run(work / "with_c", digits))
     assert run(work / "with_cpp", digits) == "1 input\n"
+    assert run(work / "with_wasi_nn", digits) == "ok\n"
 
 
 def with_pkg_config(prefix, work, source, digits):
@@ -44,13 +45,17 @@ def with_pkg_config(prefix, work, source, digits):
     run("c++", "-std=c++20", "-fno-exceptions", "-fno-rtti", "-o", work / "cpp",
         HERE / "consumer/with_cpp.cpp", *flags("quern-cpp"), env=env)
     assert run(work / "cpp", digits, env=env) == "1 input\n"
+    run("cc", "-std=c99", "-o", work / "nn", source / "tests/wasi-nn/c_test.c", *flags("quern-wasi-nn"),
+        env=env)
+    assert run(work / "nn", digits, env=env) == "ok\n"
 
 
 def only_the_c_api(prefix):
-    library = next(prefix.rglob("libquern.so"))
-    names = [line.split()[-1] for line in run("nm", "-D", "--defined-only", library).splitlines()]
-    strangers = [n for n in names if not n.startswith(("quern_", "QUERN_"))]
-    assert names and not strangers, strangers
+    for library, shown in (("libquern.so", "quern_"), ("libquern_wasi_nn.so", "quern_nn_")):
+        path = next(prefix.rglob(library))
+        names = [line.split()[-1] for line in run("nm", "-D", "--defined-only", path).splitlines()]
+        strangers = [n for n in names if not n.startswith((shown, "QUERN_"))]
+        assert names and not strangers, strangers
 
 
 def main():

@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <fstream>
 #include <thread>
+#include <unistd.h>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -461,6 +462,53 @@ TEST(Limits, EverythingIsGivenBack) {
   instance.reset();
   ASSERT_TRUE(tenant->remove("add").ok());
   EXPECT_EQ(tenant->usage(), Counts());
+}
+
+// Of this process, in bytes.
+std::uint64_t resident_set() {
+  std::ifstream statm("/proc/self/statm");
+  std::uint64_t total = 0, resident = 0;
+  statm >> total >> resident;
+  return resident * static_cast<std::uint64_t>(::sysconf(_SC_PAGESIZE));
+}
+
+#if defined(__has_feature)  // clang's way to say it
+#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
+#define __SANITIZE_ADDRESS__ 1
+#endif
+#endif
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+constexpr bool keeps_freed_memory = true;
+#else
+constexpr bool keeps_freed_memory = false;
+#endif
+
+TEST(Limits, TwentyThousandContextsAndFiveHundredGraphsLeaveNoTrace) {
+  const auto instance = instance_with({});
+  const std::string model = add_model();
+  const Handle kept = must_load(*instance, model);
+  const auto churn = [&](int contexts, int graphs) {
+    for (int i = 0; i < contexts; ++i) {
+      const Handle context = must_init(*instance, kept);
+      if (i % 20 == 0) {
+        EXPECT_EQ(set(*instance, context, 0, {1, 2, 3, 4}, {1, 4}), Errno::success);
+        EXPECT_EQ(set(*instance, context, 1, {1, 2, 3, 4}, {4}), Errno::success);
+        EXPECT_EQ(compute(*instance, context), Errno::success);
+      }
+      EXPECT_TRUE(instance->finalize_execution_context(context).ok());
+    }
+    for (int i = 0; i < graphs; ++i)
+      EXPECT_TRUE(instance->unload(must_load(*instance, model)).ok());
+  };
+  churn(1000, 50);
+  const Counts before = instance->usage();
+  const std::uint64_t resident = resident_set();
+  churn(20000, 500);
+  EXPECT_EQ(instance->usage(), before);
+  EXPECT_EQ(instance->tenant().usage(), before);
+  if (!keeps_freed_memory) {
+    EXPECT_LT(resident_set(), resident + (1 << 20));
+  }
 }
 
 }  // namespace

@@ -60,7 +60,7 @@ class Witx : public testing::Test {
   }
 
   std::shared_ptr<Tenant> tenant_ = Tenant::create();
-  Guest guest_{Instance::create(tenant_)};
+  FakeGuest guest_{Instance::create(tenant_)};
   std::string model_;
   std::uint32_t builder_ = 0, out_ = 0, graph_ = 0, context_ = 0;
 };
@@ -129,7 +129,7 @@ TEST_F(Witx, LoadAnswersWithTheRightNumber) {
 TEST_F(Witx, TakesAnyEncodingWhereTheHostAllowsIt) {
   TenantOptions options;
   options.any_encoding = true;
-  Guest guest(Instance::create(Tenant::create(options)));
+  FakeGuest guest(Instance::create(Tenant::create(options)));
   const std::uint32_t builder =
       guest.put_words({guest.put(as_bytes(model_)), std::uint32_t(model_.size())});
   for (std::uint32_t encoding : {0, 3, 4})
@@ -245,7 +245,7 @@ TEST_F(Witx, SaysBusyAndTimedOutAsWitxDoes) {
 
   TenantOptions options;
   options.limits.deadline = std::chrono::milliseconds(2);
-  Guest late(Instance::create(Tenant::create(options)), 2 << 20);
+  FakeGuest late(Instance::create(Tenant::create(options)), 2 << 20);
   const std::string slow = slow_model();
   const std::uint32_t builder =
       late.put_words({late.put(as_bytes(slow)), std::uint32_t(slow.size())});
@@ -259,8 +259,9 @@ TEST_F(Witx, SaysBusyAndTimedOutAsWitxDoes) {
 
 TEST_F(Witx, MissesAMemoryThatIsNotExported) {
   const std::array<std::uint32_t, 8> arguments{};
+  Guest nobody;
   for (const Import& row : witx_imports())
-    EXPECT_EQ(row.call(guest_.instance(), {}, arguments.data()), missing_memory) << row.name;
+    EXPECT_EQ(row.call(guest_.instance(), nobody, arguments.data()), missing_memory) << row.name;
 }
 
 }  // namespace

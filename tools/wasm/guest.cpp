@@ -15,13 +15,28 @@ namespace {
 namespace interp = wabt::interp;
 
 // What host functions share during a run.
-struct Running {
-  interp::Memory::Ptr memory;
-  std::optional<std::uint32_t> exit_status;
+struct Running final : Caller {
+  explicit Running(interp::Store& s) : store(s) {}
 
-  LinearMemory view() const {
-    return memory ? LinearMemory{memory->UnsafeData(), memory->ByteSize()} : LinearMemory{};
+  LinearMemory memory() override {
+    return exported ? LinearMemory{exported->UnsafeData(), exported->ByteSize()} : LinearMemory{};
   }
+  bool make_room(std::uint32_t alignment, std::uint32_t bytes, std::uint32_t* at) override {
+    interp::Values results;
+    if (!reallocate || trap) return false;
+    const interp::Values arguments = {interp::Value::Make(interp::u32{0}),
+                                      interp::Value::Make(interp::u32{0}),
+                                      interp::Value::Make(alignment), interp::Value::Make(bytes)};
+    if (wabt::Failed(reallocate->Call(store, arguments, results, &trap))) return false;
+    *at = results[0].Get<interp::u32>();
+    return true;
+  }
+
+  interp::Store& store;
+  interp::Memory::Ptr exported;
+  interp::Func::Ptr reallocate;  // (i32 x 4) -> i32
+  interp::Trap::Ptr trap;        // of reallocate; ends the guest once its call is answered
+  std::optional<std::uint32_t> exit_status;
 };
 
 std::string signature_of(const interp::FuncType& type) {
@@ -50,10 +65,14 @@ interp::HostFunc::Callback callback(const HostFunction& host, const interp::Func
       arguments[i] = params[i] == wabt::Type::I64   ? values[i].Get<interp::u64>()
                      : params[i] == wabt::Type::I32 ? values[i].Get<interp::u32>()
                                                     : 0;
-    const HostAnswer answer = host.call(running.view(), arguments.data());
+    const HostAnswer answer = host.call(running, arguments.data());
     if (answer.ends_guest) {
       running.exit_status = answer.value;
       *trap = interp::Trap::New(thread.store(), "the guest has ended");
+      return wabt::Result::Error;
+    }
+    if (running.trap) {
+      *trap = running.trap;
       return wabt::Result::Error;
     }
     if (!results.empty()) results[0].Set<interp::u32>(answer.value);
@@ -99,7 +118,7 @@ GuestEnd run_guest(const std::string& module_bytes, const Resolver& resolve) {
 
   interp::Store store(features);
   const auto module = interp::Module::New(store, std::move(desc));
-  Running running;
+  Running running(store);
   interp::RefVec imports;
   if (const std::string error = bind(store, module->desc(), resolve, running, imports);
       !error.empty())
@@ -110,10 +129,14 @@ GuestEnd run_guest(const std::string& module_bytes, const Resolver& resolve) {
 
   interp::Func::Ptr start;
   for (const interp::ExportDesc& e : module->desc().exports) {
-    if (e.type.name == "_start" && e.type.type->kind == wabt::ExternalKind::Func)
+    const bool is_function = e.type.type->kind == wabt::ExternalKind::Func;
+    if (is_function && e.type.name == "_start")
       start = store.UnsafeGet<interp::Func>(instance->funcs()[e.index]);
+    if (is_function && e.type.name == "cabi_realloc" &&
+        signature_of(*wabt::cast<interp::FuncType>(e.type.type.get())) == "iiii:i")
+      running.reallocate = store.UnsafeGet<interp::Func>(instance->funcs()[e.index]);
     if (e.type.name == "memory" && e.type.type->kind == wabt::ExternalKind::Memory)
-      running.memory = store.UnsafeGet<interp::Memory>(instance->memories()[e.index]);
+      running.exported = store.UnsafeGet<interp::Memory>(instance->memories()[e.index]);
   }
   if (!start) return {1, "the guest exports no _start"};
   interp::Values results;

@@ -15,6 +15,17 @@ struct LinearMemory {
   std::uint64_t size = 0;
 };
 
+// The guest that makes a call.
+class Caller {
+ public:
+  virtual LinearMemory memory() = 0;
+  // Calls the guest's cabi_realloc(0, 0, alignment, bytes). False: it trapped, or there is none.
+  virtual bool make_room(std::uint32_t alignment, std::uint32_t bytes, std::uint32_t* at) = 0;
+
+ protected:
+  ~Caller() = default;
+};
+
 struct HostAnswer {
   std::uint32_t value = 0;
   bool ends_guest = false;  // `value` is its exit status
@@ -24,7 +35,7 @@ struct HostFunction {
   // A letter a parameter, i for i32 and I for i64, and the result after a colon: "iI:i", "i:". "":
   // any parameters, and an i32 as the result.
   std::string signature;
-  std::function<HostAnswer(LinearMemory, const std::uint64_t*)> call;
+  std::function<HostAnswer(Caller&, const std::uint64_t*)> call;
 };
 
 // Null: there is no such import.
@@ -36,7 +47,7 @@ struct GuestEnd {
   std::string error;  // "": it ended by itself; else why it could not run or trapped
 };
 
-// Instantiates the module and calls _start.
+// Instantiates the module and calls its _start.
 GuestEnd run_guest(const std::string& module_bytes, const Resolver& resolve);
 
 }  // namespace quern::wasm

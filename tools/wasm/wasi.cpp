@@ -379,15 +379,15 @@ const Wasi::Row Wasi::rows[] = {
 };
 
 const HostFunction* Wasi::resolve(const std::string& name) {
-  HostFunction function{"", [](LinearMemory, Arguments) { return HostAnswer{nosys, false}; }};
+  HostFunction function{"", [](Caller&, Arguments) { return HostAnswer{nosys, false}; }};
   if (name == "proc_exit")
-    function = {"i:", [](LinearMemory, Arguments a) {
+    function = {"i:", [](Caller&, Arguments a) {
                   return HostAnswer{static_cast<std::uint32_t>(a[0]), true};
                 }};
   for (const Row& row : rows)
     if (name == row.name)
-      function = {row.signature, [this, call = row.function](LinearMemory memory, Arguments a) {
-                    return HostAnswer{(this->*call)(View(memory), a), false};
+      function = {row.signature, [this, call = row.function](Caller& caller, Arguments a) {
+                    return HostAnswer{(this->*call)(View(caller.memory()), a), false};
                   }};
   return &resolved_.insert_or_assign(name, std::move(function)).first->second;
 }

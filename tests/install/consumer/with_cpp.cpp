@@ -5,6 +5,7 @@
 #include <vector>
 
 #include <quern/c/quern.h>
+#include <quern/c/wasi_nn.h>
 #include <quern/device.h>
 #include <quern/dtype.h>
 #include <quern/executable.h>

@@ -1,0 +1,281 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * wasi-nn for hosts of WebAssembly: guests load and run ONNX models, within limits. Any runtime can
+ * be bound, in one loop over a table of functions:
+ *
+ *   quern_nn_tenant* tenant;      quern_nn_tenant_create(NULL, &tenant);
+ *   quern_nn_tenant_add_file(tenant, "digits", "digits.onnx", QUERN_NN_CPU);
+ *   quern_nn_instance* instance;  quern_nn_instance_create(tenant, NULL, &instance);
+ *
+ *   const quern_nn_import* import;
+ *   for (size_t i = 0; (import = quern_nn_witx_import(i)) != NULL; i++)
+ *     ... define import->name in import->module: it calls import->call()
+ *
+ * quern/c/wasi_nn_*.h are such loops for some runtimes.
+ *
+ * Errors. Calls return a quern_nn_errno. Those of the host leave a sentence in
+ * quern_nn_last_error(), per thread; those that act for an instance leave it in the instance too.
+ * Out-parameters are written on success only. No call throws, exits or writes to the standard
+ * streams. A null handle or out-parameter is QUERN_NN_INVALID_ARGUMENT; destroying NULL does
+ * nothing.
+ *
+ * Threads. Any, for all handles but quern_nn_use. A handle is destroyed after the last call with
+ * it. Instances keep their tenant alive.
+ *
+ * Compatibility. As in quern.h: structures begin with their size and may grow.
+ */
+#ifndef QUERN_C_WASI_NN_H
+#define QUERN_C_WASI_NN_H
+
+#include <quern/c/quern.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* The numbers of witx, and a deadline that passed, which guests of witx see as a runtime error. */
+typedef int32_t quern_nn_errno;
+enum {
+  QUERN_NN_SUCCESS = 0,
+  QUERN_NN_INVALID_ARGUMENT = 1,
+  QUERN_NN_INVALID_ENCODING = 2,
+  QUERN_NN_MISSING_MEMORY = 3,
+  QUERN_NN_BUSY = 4,
+  QUERN_NN_RUNTIME_ERROR = 5,
+  QUERN_NN_UNSUPPORTED_OPERATION = 6,
+  QUERN_NN_TOO_LARGE = 7,
+  QUERN_NN_NOT_FOUND = 8,
+  QUERN_NN_TIMED_OUT = 256
+};
+/* "invalid_argument"; "unknown" for a number that is none. Static. */
+QUERN_EXPORT const char* quern_nn_errno_name(quern_nn_errno code);
+/* Of this thread's last failing call; "" when there was none. Valid until the next one fails. */
+QUERN_EXPORT const char* quern_nn_last_error(void);
+
+typedef int32_t quern_nn_target;
+enum { QUERN_NN_CPU = 0, QUERN_NN_GPU = 1 };
+
+/* ---- tenants ------------------------------------------------------------------------------- */
+
+/* What is used. Bytes but where said otherwise. */
+typedef struct quern_nn_counts {
+  size_t struct_size;
+  uint64_t graphs;   /* handles of graphs, and the named models of a tenant */
+  uint64_t contexts; /* handles of contexts */
+  uint64_t model_bytes;
+  uint64_t tensor_bytes;   /* inputs that contexts hold, and tensors of WIT */
+  uint64_t resident_bytes; /* models, packed weights, arenas and tensors */
+  uint64_t parallel_computes;
+} quern_nn_counts;
+#define QUERN_NN_COUNTS_INIT \
+  { sizeof(quern_nn_counts), 0, 0, 0, 0, 0, 0 }
+
+/* The most of each that may be used, and what may be done. */
+typedef struct quern_nn_limits {
+  size_t struct_size;
+  uint64_t graphs;
+  uint64_t contexts;
+  uint64_t model_bytes;
+  uint64_t tensor_bytes;
+  uint64_t resident_bytes;
+  uint64_t parallel_computes;
+  uint64_t deadline_us; /* of one compute, looked at between kernels; 0: none */
+  uint32_t targets;     /* 1 << QUERN_NN_CPU | 1 << QUERN_NN_GPU */
+  int32_t names_only;   /* guests bring no models of their own */
+} quern_nn_limits;
+/* No limits at all; 0 allows nothing. */
+#define QUERN_NN_NO_LIMIT UINT64_MAX
+#define QUERN_NN_LIMITS_INIT                                                          \
+  {                                                                                   \
+    sizeof(quern_nn_limits), QUERN_NN_NO_LIMIT, QUERN_NN_NO_LIMIT, QUERN_NN_NO_LIMIT, \
+        QUERN_NN_NO_LIMIT, QUERN_NN_NO_LIMIT, QUERN_NN_NO_LIMIT, 0,                   \
+        1 << QUERN_NN_CPU | 1 << QUERN_NN_GPU, 0                                      \
+  }
+
+typedef struct quern_nn_tenant_options {
+  size_t struct_size;
+  const quern_nn_limits* limits; /* NULL: none */
+  int32_t threads;               /* of a compute; 0: as many CPUs as the process may use */
+  int32_t any_encoding;          /* take ONNX bytes whatever encoding the guest names */
+  int32_t gpu_or_nothing;        /* else the CPU is used where there is no GPU */
+  void (*log)(void* user, const char* text); /* from any thread; NULL: silent */
+  void* log_user;
+} quern_nn_tenant_options;
+#define QUERN_NN_TENANT_OPTIONS_INIT \
+  { sizeof(quern_nn_tenant_options), NULL, 0, 0, 0, NULL, NULL }
+
+/* One customer of a host: named models, limits, what is used of them. */
+typedef struct quern_nn_tenant quern_nn_tenant;
+
+/* `options` may be NULL. */
+QUERN_EXPORT quern_nn_errno quern_nn_tenant_create(const quern_nn_tenant_options* options,
+                                                   quern_nn_tenant** tenant);
+QUERN_EXPORT void quern_nn_tenant_destroy(quern_nn_tenant* tenant);
+
+/* A model under a name of 1 to 256 bytes, compiled at once, for the instances of this tenant.
+ * Errors: invalid_argument (also when the name is taken), too_large, not_found (the file), and
+ * those of the model. */
+QUERN_EXPORT quern_nn_errno quern_nn_tenant_add_file(quern_nn_tenant* tenant, const char* name,
+                                                     const char* path, quern_nn_target target);
+QUERN_EXPORT quern_nn_errno quern_nn_tenant_add_bytes(quern_nn_tenant* tenant, const char* name,
+                                                      const void* data, size_t bytes,
+                                                      quern_nn_target target);
+/* The same graph under a name of another tenant, without a second copy. */
+QUERN_EXPORT quern_nn_errno quern_nn_tenant_share(quern_nn_tenant* tenant, const char* name,
+                                                  quern_nn_tenant* owner, const char* owners_name);
+/* Handles that guests hold go on working. Errors: not_found. */
+QUERN_EXPORT quern_nn_errno quern_nn_tenant_remove(quern_nn_tenant* tenant, const char* name);
+/* Calls `name` for each, in the order of the alphabet. */
+QUERN_EXPORT quern_nn_errno quern_nn_tenant_names(const quern_nn_tenant* tenant,
+                                                  void (*name)(void* user, const char* name),
+                                                  void* user);
+QUERN_EXPORT quern_nn_errno quern_nn_tenant_usage(const quern_nn_tenant* tenant,
+                                                  quern_nn_counts* counts);
+
+/* ---- instances ----------------------------------------------------------------------------- */
+
+/* What one wasm instance holds of a tenant. Everything ends with it. */
+typedef struct quern_nn_instance quern_nn_instance;
+
+/* Limits in addition to the tenant's; `limits` may be NULL. */
+QUERN_EXPORT quern_nn_errno quern_nn_instance_create(quern_nn_tenant* tenant,
+                                                     const quern_nn_limits* limits,
+                                                     quern_nn_instance** instance);
+QUERN_EXPORT void quern_nn_instance_destroy(quern_nn_instance* instance);
+QUERN_EXPORT quern_nn_errno quern_nn_instance_usage(const quern_nn_instance* instance,
+                                                    quern_nn_counts* counts);
+/* The sentence of the last call that went wrong, on whatever thread: copied to `text`, cut to
+ * `capacity` bytes with the zero at its end. Returns its whole length. */
+QUERN_EXPORT size_t quern_nn_instance_last_error(const quern_nn_instance* instance, char* text,
+                                                 size_t capacity);
+
+/* ---- tables for guests --------------------------------------------------------------------- */
+
+/* The guest that makes a call; set up anew for each. */
+typedef struct quern_nn_guest {
+  size_t struct_size;
+  void* memory; /* NULL: the guest exports none */
+  uint64_t memory_bytes;
+  /* Only for WIT: calls the guest's cabi_realloc(0, 0, alignment, bytes), sets `memory` and
+   * `memory_bytes` anew, for they may have changed, and writes where the room is. Anything but 0:
+   * it failed. */
+  int32_t (*make_room)(struct quern_nn_guest* guest, uint32_t alignment, uint32_t bytes,
+                       uint32_t* at);
+  void* host; /* for make_room */
+} quern_nn_guest;
+#define QUERN_NN_GUEST_INIT \
+  { sizeof(quern_nn_guest), NULL, 0, NULL, NULL }
+
+/* A function that guests import. All its parameters and results are i32. */
+typedef struct quern_nn_import {
+  const char* module;
+  const char* name;
+  uint32_t parameters; /* at most QUERN_NN_MAX_PARAMETERS */
+  uint32_t results;    /* 0 or 1 */
+  /* Takes any bytes of memory and any arguments; keeps no pointer. */
+  uint32_t (*call)(quern_nn_instance* instance, quern_nn_guest* guest, const uint32_t* arguments);
+} quern_nn_import;
+#define QUERN_NN_MAX_PARAMETERS 5
+
+/* Row `index` of the module wasi_ephemeral_nn, whose functions return the errno; NULL after the
+ * last one. Static; so is the next one. */
+QUERN_EXPORT const quern_nn_import* quern_nn_witx_import(size_t index);
+/* What the core module of a component imports of wasi:nn@0.2.0-rc-2024-10-28. Where a function has
+ * no way to say that it failed it returns 0, and the instance has the sentence. */
+QUERN_EXPORT const quern_nn_import* quern_nn_wit_import(size_t index);
+
+/* ---- the same, typed ----------------------------------------------------------------------- */
+
+/* For hosts that have a form of their own for these calls. Handles of graphs and contexts are
+ * numbers from 1, as guests see them; none is given twice. */
+
+typedef struct quern_nn_part {
+  const void* data;
+  size_t bytes;
+} quern_nn_part;
+
+/* An ONNX model in parts. `encoding` as in witx: onnx 1, autodetect 5 (or 6). */
+QUERN_EXPORT quern_nn_errno quern_nn_load(quern_nn_instance* instance, const quern_nn_part* parts,
+                                          size_t count, uint32_t encoding, uint32_t target,
+                                          uint32_t* graph);
+/* `name` need not be terminated. Errors: not_found. */
+QUERN_EXPORT quern_nn_errno quern_nn_load_by_name(quern_nn_instance* instance, const char* name,
+                                                  size_t bytes, uint32_t* graph);
+/* Contexts of the graph compute no more. */
+QUERN_EXPORT quern_nn_errno quern_nn_unload(quern_nn_instance* instance, uint32_t graph);
+/* Contexts of the graph go on. */
+QUERN_EXPORT quern_nn_errno quern_nn_drop_graph(quern_nn_instance* instance, uint32_t graph);
+
+QUERN_EXPORT quern_nn_errno quern_nn_graph_input_count(quern_nn_instance* instance, uint32_t graph,
+                                                       size_t* count);
+QUERN_EXPORT quern_nn_errno quern_nn_graph_output_count(quern_nn_instance* instance, uint32_t graph,
+                                                        size_t* count);
+/* Name and dimensions belong to the graph: they are valid until it is unloaded and the last of its
+ * contexts is gone, or as long as a named model has its name. `symbols` is NULL. */
+QUERN_EXPORT quern_nn_errno quern_nn_graph_input_info(quern_nn_instance* instance, uint32_t graph,
+                                                      size_t index, quern_value_info* info);
+QUERN_EXPORT quern_nn_errno quern_nn_graph_output_info(quern_nn_instance* instance, uint32_t graph,
+                                                       size_t index, quern_value_info* info);
+
+/* `target`: NULL for the one that load said. */
+QUERN_EXPORT quern_nn_errno quern_nn_init_execution_context(quern_nn_instance* instance,
+                                                            uint32_t graph,
+                                                            const quern_nn_target* target,
+                                                            uint32_t* context);
+QUERN_EXPORT quern_nn_errno quern_nn_finalize_execution_context(quern_nn_instance* instance,
+                                                                uint32_t context);
+
+/* The elements are copied, once. Errors: invalid_argument when type, rank, a fixed dimension or the
+ * number of bytes is not the model's; too_large; busy. */
+QUERN_EXPORT quern_nn_errno quern_nn_set_input(quern_nn_instance* instance, uint32_t context,
+                                               size_t index, const quern_tensor* tensor);
+QUERN_EXPORT quern_nn_errno quern_nn_compute(quern_nn_instance* instance, uint32_t context);
+/* `*written` is the size needed also when that is more than `capacity`, which is too_large. */
+QUERN_EXPORT quern_nn_errno quern_nn_get_output(quern_nn_instance* instance, uint32_t context,
+                                                size_t index, void* buffer, size_t capacity,
+                                                size_t* written);
+
+/* A context for one thread: until quern_nn_use_end() others get busy. Ends before its instance. */
+typedef struct quern_nn_use quern_nn_use;
+
+QUERN_EXPORT quern_nn_errno quern_nn_use_begin(quern_nn_instance* instance, uint32_t context,
+                                               quern_nn_use** use);
+QUERN_EXPORT void quern_nn_use_end(quern_nn_use* use);
+/* Where the elements of an input are to be written before the compute; aligned to 64. Of `type`
+ * only dtype, rank and dims count. */
+QUERN_EXPORT quern_nn_errno quern_nn_use_place_input(quern_nn_use* use, size_t index,
+                                                     const quern_tensor* type, void** place);
+QUERN_EXPORT quern_nn_errno quern_nn_use_compute(quern_nn_use* use);
+/* Borrowed until the next compute or the end of the use. */
+QUERN_EXPORT quern_nn_errno quern_nn_use_output(const quern_nn_use* use, size_t index,
+                                                quern_tensor* tensor);
+/* Errors: not_found. */
+QUERN_EXPORT quern_nn_errno quern_nn_use_input_index(const quern_nn_use* use, const char* name,
+                                                     size_t* index);
+QUERN_EXPORT quern_nn_errno quern_nn_use_output_index(const quern_nn_use* use, const char* name,
+                                                      size_t* index);
+
+typedef struct quern_nn_named_tensor {
+  const char* name;
+  const quern_tensor* tensor;
+} quern_nn_named_tensor;
+
+/* All outputs of a compute. */
+typedef struct quern_nn_outputs quern_nn_outputs;
+
+/* All inputs and all outputs at once, by name; no inputs are kept. `handle` is a context, or a
+ * graph, which takes a context for as long. */
+QUERN_EXPORT quern_nn_errno quern_nn_compute_named(quern_nn_instance* instance, uint32_t handle,
+                                                   const quern_nn_named_tensor* inputs,
+                                                   size_t count, quern_nn_outputs** outputs);
+QUERN_EXPORT void quern_nn_outputs_destroy(quern_nn_outputs* outputs);
+QUERN_EXPORT size_t quern_nn_outputs_count(const quern_nn_outputs* outputs);
+/* Name and elements belong to `outputs`. */
+QUERN_EXPORT quern_nn_errno quern_nn_outputs_get(const quern_nn_outputs* outputs, size_t index,
+                                                 quern_nn_named_tensor* output);
+
+#ifdef __cplusplus
+} /* extern "C" */
+#endif
+
+#endif

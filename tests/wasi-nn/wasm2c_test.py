@@ -1,0 +1,44 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Guests that wasm2c made C of, linked with a host: wasm2c_test.py SOURCE BUILD_FLAGS... -- [GUESTS],
+where the flags name the host's libraries. Exits with 77 where a tool is missing."""
+import pathlib
+import shutil
+import subprocess
+import sys
+import tempfile
+
+from guests import SKIPPED, Runner, can_build, check_digits, check_reference_guests, compiled
+
+
+class Wasm2c:
+    def __init__(self, source, flags, folder):
+        self.glue = source / "tests/wasi-nn/bindings/wasm2c_guest.c"
+        self.flags, self.folder = flags, pathlib.Path(folder)
+
+    def program(self, guest_source):
+        """The guest as a native program."""
+        module = compiled(guest_source, self.folder)
+        written = self.folder / "guest.c"
+        subprocess.run(["wasm2c", module, "-n", "guest", "-o", written], check=True)
+        target = self.folder / guest_source.stem
+        subprocess.run(["cc", "-O1", "-w", f"-I{self.folder}", "-o", target, self.glue, written,
+                        *self.flags], check=True)
+        return target
+
+
+def main():
+    split = sys.argv.index("--")
+    source, flags = pathlib.Path(sys.argv[1]), sys.argv[2:split]
+    with tempfile.TemporaryDirectory() as folder:
+        if not shutil.which("wasm2c") or not can_build(folder):
+            print("there is no wasm2c, or clang cannot build for wasm32-wasi")
+            return SKIPPED
+        wasm2c, runner = Wasm2c(source, flags, folder), Runner()
+        check_digits(runner, source, wasm2c.program(source / "examples/wasi-nn/read_digit.c"))
+        for guests in sys.argv[split + 1:]:
+            check_reference_guests(runner, pathlib.Path(guests), wasm2c.program)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,168 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the public discussions of WebAssembly/wasi-nn ask for, a test for each.
+#include <chrono>
+#include <mutex>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "tests/wasi-nn/guest.h"
+
+namespace quern::wasi_nn_test {
+namespace {
+
+using namespace quern::wasi_nn;  // NOLINT
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+Handle must_load(Instance& instance, const std::string& model, Target target = Target::cpu) {
+  Handle graph = 0;
+  const Bytes part = as_bytes(model);
+  const Error error = instance.load({&part, 1}, Encoding::onnx, target, &graph);
+  EXPECT_TRUE(error.ok()) << error.text;
+  return graph;
+}
+
+std::vector<float> run(Instance& instance, Handle context, const std::vector<float>& x) {
+  ContextUse use;
+  TensorView y;
+  EXPECT_TRUE(instance.use(context, &use).ok());
+  const Shape shape{static_cast<std::int64_t>(x.size())};
+  EXPECT_TRUE(use.set_input(0, {DType::f32, shape}, as_bytes(x)).ok());
+  EXPECT_TRUE(use.compute().ok());
+  const Error error = use.output(0, &y);
+  if (!error.ok()) return {};
+  return {y.span<float>().begin(), y.span<float>().end()};
+}
+
+bool has_gpu() {
+  const std::string model = identity_model();
+  const Bytes part = as_bytes(model);
+  auto graph = SharedGraph::load({&part, 1});
+  return graph && (*graph)->executable(Target::gpu);
+}
+
+// "Should the target be given to load, or to the context?" Both: load's is a hint, compiled when
+// the first context wants it, and a context may say otherwise.
+TEST(Issue31, TheTargetIsLoadsOrTheContexts) {
+  std::mutex mutex;
+  std::string log;
+  TenantOptions options;
+  options.log = [&](std::string_view text) {
+    const std::lock_guard lock(mutex);
+    log += text;
+  };
+  const auto lenient = Instance::create(Tenant::create(options));
+  options.gpu_or_nothing = true;
+  const auto strict = Instance::create(Tenant::create(options));
+
+  Handle context = 0;
+  const Handle anywhere = must_load(*lenient, identity_model(), Target::gpu);
+  ASSERT_TRUE(lenient->init_execution_context(anywhere, std::nullopt, &context).ok());
+  EXPECT_THAT(run(*lenient, context, {1, 2}), ElementsAre(1, 2));
+  EXPECT_EQ(log.find("the GPU was wanted") == std::string::npos, has_gpu());
+
+  const Handle graph = must_load(*strict, identity_model(), Target::gpu);
+  const Error error = strict->init_execution_context(graph, std::nullopt, &context);
+  EXPECT_EQ(error.code, has_gpu() ? Errno::success : Errno::unsupported_operation);
+  ASSERT_TRUE(strict->init_execution_context(graph, Target::cpu, &context).ok());
+  EXPECT_THAT(run(*strict, context, {3, 4}), ElementsAre(3, 4));
+}
+
+// "Preloaded models under names": in a registry that the host attaches, loaded and compiled once.
+TEST(Issue36, NamedModelsAreCompiledOnceForAllInstances) {
+  using Clock = std::chrono::steady_clock;
+  const std::string model = slow_model();
+  const auto tenant = Tenant::create();
+  const auto start = Clock::now();
+  ASSERT_TRUE(tenant->add_bytes("model", as_bytes(model)).ok());
+  const auto first = Clock::now() - start;
+
+  auto next = Clock::duration::max();
+  for (int i = 0; i < 20; ++i) {
+    const auto before = Clock::now();
+    const auto instance = Instance::create(tenant);
+    Handle graph = 0;
+    ASSERT_TRUE(instance->load_by_name("model", &graph).ok());
+    next = std::min(next, Clock::now() - before);
+  }
+  const double share = double(next.count()) / double(first.count());
+  std::printf("load: %.0f us for the first, %.2f us for the next instance\n",
+              std::chrono::duration<double, std::micro>(first).count(),
+              std::chrono::duration<double, std::micro>(next).count());
+  EXPECT_LT(share, 0.01);
+
+  Handle graph = 0;
+  EXPECT_EQ(Instance::create(Tenant::create())->load_by_name("model", &graph).code,
+            Errno::not_found);
+}
+
+// "Unload graphs, end contexts, address tensors by name."
+TEST(Issue41, WhatWasMadeCanBeGivenBack) {
+  const auto tenant = Tenant::create();
+  FakeGuest guest(Instance::create(tenant));
+  const std::string model = identity_model();
+  const std::uint32_t builder =
+      guest.put_words({guest.put(as_bytes(model)), std::uint32_t(model.size())});
+  ASSERT_EQ(guest.call("load", {builder, 1, 1, 0, 0}), 0u);
+  ASSERT_EQ(guest.call("init_execution_context", {1, 0}), 0u);
+  EXPECT_THAT(run(guest.instance(), 2, {7}), ElementsAre(7));
+  EXPECT_GT(tenant->usage().resident_bytes, 0u);
+  EXPECT_EQ(guest.call("finalize_execution_context", {2}), 0u);
+  EXPECT_EQ(guest.call("unload", {1}), 0u);
+  EXPECT_EQ(tenant->usage(), Counts());
+}
+
+TEST(Issue41, InputsAndOutputsHaveNames) {
+  const auto instance = Instance::create(Tenant::create());
+  const Handle graph = must_load(*instance, add_model());
+  Handle context = 0;
+  ASSERT_TRUE(instance->init_execution_context(graph, std::nullopt, &context).ok());
+  ContextUse use;
+  ASSERT_TRUE(instance->use(context, &use).ok());
+  std::size_t index = 9;
+  EXPECT_TRUE(use.input_index("b", &index).ok());
+  EXPECT_EQ(index, 1u);
+  EXPECT_TRUE(use.output_index("sum", &index).ok());
+  EXPECT_EQ(index, 0u);
+  EXPECT_EQ(use.input_index("sum", &index).code, Errno::not_found);
+}
+
+// "Drop set-input and get-output": named tensors in, named tensors out, and no context to care for.
+TEST(Issue43, ComputesWithoutAContext) {
+  const auto instance = Instance::create(Tenant::create());
+  const Handle graph = must_load(*instance, scale_model(3));
+  const float two = 2;
+  const std::vector<NamedTensor> inputs = {
+      {"x", {{DType::f32, {}}, reinterpret_cast<const std::byte*>(&two)}}};
+  std::vector<NamedOutput> outputs;
+  const Counts before = instance->usage();
+  for (int i = 0; i < 3; ++i) {
+    ASSERT_TRUE(instance->compute(graph, inputs, &outputs).ok());
+    EXPECT_EQ(outputs.at(0).name, "y");
+    EXPECT_THAT(outputs.at(0).tensor.span<float>(), ElementsAre(6));
+  }
+  EXPECT_EQ(instance->usage().contexts, before.contexts);
+  EXPECT_EQ(instance->usage().tensor_bytes, before.tensor_bytes);
+}
+
+TEST(Issue43, AComputeByNamesRemembersNoInputs) {
+  const auto instance = Instance::create(Tenant::create());
+  const Handle graph = must_load(*instance, add_model());
+  Handle context = 0;
+  ASSERT_TRUE(instance->init_execution_context(graph, std::nullopt, &context).ok());
+  const std::vector<float> row = {1, 2, 3, 4};
+  const NamedTensor a = {"a", {{DType::f32, {1, 4}}, as_bytes(row).data()}};
+  const NamedTensor b = {"b", {{DType::f32, {4}}, as_bytes(row).data()}};
+  const std::vector<NamedTensor> both = {a, b}, half = {a}, twice = {a, b, b};
+  std::vector<NamedOutput> outputs;
+  ContextUse use;
+  ASSERT_TRUE(instance->use(context, &use).ok());
+  ASSERT_TRUE(use.compute(both, &outputs).ok());
+  EXPECT_EQ(use.compute(half, &outputs).code, Errno::invalid_argument);
+  EXPECT_EQ(use.compute(twice, &outputs).code, Errno::invalid_argument);
+  EXPECT_TRUE(use.compute(both, &outputs).ok());
+}
+
+}  // namespace
+}  // namespace quern::wasi_nn_test
