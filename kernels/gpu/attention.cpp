@@ -3,10 +3,12 @@
 #include <algorithm>
 #include <array>
 
+#include "kernels/gpu/copy.h"
 #include "kernels/gpu/grid.h"
 #include "kernels/gpu/kernels.h"
 #include "kernels/gpu/matmul.h"
 #include "kernels/gpu/rows.h"
+#include "kernels/iterate.h"
 
 namespace quern::gpu {
 namespace {
@@ -52,9 +54,21 @@ Selection select_attention(const KernelRequest& request) {
   choice.output_layouts = {Layout::row_major(y)};
   Steps weigh({scores, scores_layout, keys % 4 == 0}, true);
   if (op.scale != 1) (void)weigh.add(Unary{UnaryKind::affine, op.scale, 0});
-  if (request.has(3) && !weigh.add(BinaryKind::add, false, request.inputs[3], 3))
-    return not_for_me();
+  choice.scratch_bytes = scores_bytes;
   choice.input_layouts.resize(request.inputs.size());
+  if (request.has(3) && !weigh.add(BinaryKind::add, false, request.inputs[3], 3)) {
+    // A mask that broadcasts otherwise than steps can read it is written out first.
+    if (request.dtype(3) != DType::f32) return not_for_me();
+    const std::uint64_t at = (scores_bytes + 255) / 256 * 256;
+    auto mask = copy_dispatch(DType::f32, scores, {broadcast_strides(request.shape(3), scores)},
+                              {scores_layout.strides}, *request.gpu);
+    if (!mask) return not_for_me();
+    choice.input_layouts[3] = Layout::row_major(request.shape(3));
+    choice.scratch_bytes = at + scores_bytes;
+    mask->buffers = {BufferUse::input(3), BufferUse::scratch(at, scores_bytes, true)};
+    choice.gpu.dispatches.push_back(std::move(*mask));
+    (void)weigh.add_flat(BufferUse::scratch(at, scores_bytes, false));
+  }
   weigh.ask_layouts(choice.input_layouts);
 
   const std::int64_t width = q[rank - 1];
@@ -86,7 +100,6 @@ Selection select_attention(const KernelRequest& request) {
   softmax.buffers = {BufferUse::scratch(0, scores_bytes, false),
                      BufferUse::scratch(0, scores_bytes, true)};
   choice.implementation = "products";
-  choice.scratch_bytes = scores_bytes;
   choice.gpu.dispatches.push_back(std::move(*first));
   choice.gpu.dispatches.push_back(std::move(softmax));
   choice.gpu.dispatches.push_back(std::move(*last));

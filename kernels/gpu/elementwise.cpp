@@ -165,9 +165,11 @@ Selection select_cast(const KernelRequest& request) {
   if (!has_work(request)) return not_for_me();
   const DType from = request.dtype(0);
   const DType to = request.outputs[0].dtype;
-  // The shader for integers keeps the low byte; a bool is whether the element is not zero.
+  if (from == DType::f16 && to != DType::f32) return not_for_me();
+  // A bool is whether the element is not zero, which "or nothing" tells of integers; the shader for
+  // floats stores bytes like that anyway.
   const bool to_bool = to == DType::boolean && from != DType::f32 && from != DType::boolean;
-  if (to_bool || (from == DType::f16 && to != DType::f32)) return not_for_me();
+  if (to_bool) return general(request, *code_of(BinaryKind::logical_or), 1);
   return general(request, copy_code, 1);
 }
 

@@ -122,9 +122,18 @@ bool Steps::add(BinaryKind kind, bool swapped, const KernelInput& operand, std::
   if (!code || steps_.size() == max) return false;
   if (swapped && !commutes(kind)) *code += swapped_code;
   if (few_ && !is_few(*code)) return false;
-  Step step{.code = *code, .input = input};
+  Step step{.code = *code, .operand = BufferUse::input(input)};
   if (!place_operand(operand, step)) return false;
   steps_.push_back(std::move(step));
+  return true;
+}
+
+bool Steps::add_flat(BufferUse operand) {
+  if (steps_.size() == max) return false;
+  steps_.push_back({.code = *code_of(BinaryKind::add),
+                    .read = target_.vectors ? read_flat : read_scalars,
+                    .operand = operand,
+                    .period = word(target_.shape.elements())});
   return true;
 }
 
@@ -133,7 +142,7 @@ bool Steps::add_bias(std::uint32_t input, std::int64_t channels) {
   const bool aligned = target_.vectors && channels % 4 == 0;
   steps_.push_back({.code = *code_of(BinaryKind::add),
                     .read = aligned ? read_vectors : read_scalars,
-                    .input = input,
+                    .operand = BufferUse::input(input),
                     .period = word(channels),
                     .layout = Layout::row_major({channels})});
   return true;
@@ -161,15 +170,15 @@ void Steps::finish(Dispatch& d) const {
     const Step s = i < size() ? steps_[i] : Step();
     d.push.insert(d.push.end(), {word(s.alpha), word(s.beta), s.period, s.inner});
     // A binding that nobody reads still wants a buffer.
-    d.buffers.push_back(s.read ? BufferUse::input(s.input) : d.buffers.front());
+    d.buffers.push_back(s.read ? s.operand : d.buffers.front());
   }
 }
 
 void Steps::ask_layouts(std::vector<Layout>& input_layouts) const {
   for (const Step& s : steps_) {
-    if (!s.read) continue;
-    if (input_layouts.size() <= s.input) input_layouts.resize(s.input + 1);
-    input_layouts[s.input] = s.layout;
+    if (!s.read || s.operand.of != BufferUse::Of::input) continue;
+    if (input_layouts.size() <= s.operand.index) input_layouts.resize(s.operand.index + 1);
+    input_layouts[s.operand.index] = s.layout;
   }
 }
 

@@ -35,6 +35,8 @@ class Steps {
   // has changed.
   bool add(const Unary& op);
   bool add(BinaryKind kind, bool swapped, const KernelInput& operand, std::uint32_t input);
+  // Adds floats that lie as the result does.
+  bool add_flat(BufferUse operand);
   // Adds input `input`, one element a channel, to results whose channels lie innermost.
   bool add_bias(std::uint32_t input, std::int64_t channels);
   // As many of the node's post-ops as go, in order; says how many.
@@ -51,7 +53,7 @@ class Steps {
   struct Step {
     std::uint32_t code = 0;
     std::uint32_t read = 0;  // 0: no operand
-    std::uint32_t input = 0;
+    BufferUse operand;
     float alpha = 0, beta = 0;
     std::uint32_t period = 1, inner = 1;
     Layout layout;

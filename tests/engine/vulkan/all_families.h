@@ -102,6 +102,7 @@ inline std::vector<Family> all_families() {
          g.output("i", g.add(g.mul(i, i), g.scalar(3, DType::i64)));
          g.output("j", g.cast(i, DType::i32));
          g.output("f", g.cast(g.cast(x, DType::i32), DType::f32));
+         g.output("any", g.cast(i, DType::boolean));
          g.output("same", g.equal(i, g.scalar(2, DType::i64)));
          g.output("narrow", g.cast(g.cast(x, DType::f16), DType::f32));
        }},
@@ -193,6 +194,10 @@ inline std::vector<Family> all_families() {
          const Operand k = floats(g, "k", {1, 2, 7, 8});
          const Operand v = floats(g, "v", {1, 2, 7, 12});
          g.output("shared", g.attention(q, k, v, {.scale = 0.3F}));
+         g.output(
+             "padded",
+             g.attention(floats(g, "q2", {2, 3, 5, 8}), floats(g, "k2", {2, 3, 6, 8}),
+                         floats(g, "v2", {2, 3, 6, 4}), {.mask = floats(g, "m2", {2, 1, 1, 6})}));
          g.output("masked",
                   g.attention(q, floats(g, "k4", {1, 4, 7, 8}), floats(g, "v4", {1, 4, 7, 5}),
                               {.mask = floats(g, "mask", {6, 7})}));
