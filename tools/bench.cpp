@@ -23,7 +23,8 @@ double processor_ms() {
   return ms(usage.ru_utime) + ms(usage.ru_stime);
 }
 
-DeviceCounters per_run(const DeviceCounters& before, const DeviceCounters& after, std::size_t runs) {
+DeviceCounters per_run(const DeviceCounters& before, const DeviceCounters& after,
+                       std::size_t runs) {
   DeviceCounters c;
   for (std::uint64_t DeviceCounters::*count :
        {&DeviceCounters::submissions, &DeviceCounters::dispatches, &DeviceCounters::barriers,

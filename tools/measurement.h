@@ -33,8 +33,8 @@ struct Measurement {
   double flops = 0;  // of one run
   double bytes = 0;  // inputs, weights and outputs of every kernel once
   Roof roof;
-  // Of a device with memory of its own: what one run does there, and the nodes that it leaves to the
-  // CPU.
+  // Of a device with memory of its own: what one run does there, and the nodes that it leaves to
+  // the CPU.
   bool on_gpu = false;
   DeviceCounters per_run;
   std::vector<std::string> fallbacks;

@@ -149,7 +149,8 @@ std::string uuid_text(const std::array<std::uint8_t, VK_UUID_SIZE>& uuid) {
 std::vector<std::pair<std::string, std::string>> describe(const Capabilities& c) {
   std::string features;
   for (const auto& [name, member] : switches())
-    if (c.*member) features += cat(features.empty() ? "" : ", ", name);
+    if (c.*member && member != &Capabilities::barriers)
+      features += cat(features.empty() ? "" : ", ", name);
   return {
       {"type", std::string(type_name(c.type))},
       {"driver", c.driver},

@@ -7,7 +7,8 @@ namespace quern::vulkan {
 namespace {
 
 bool overlap(const Access& a, const Access& b) {
-  return a.buffer == b.buffer && a.bytes && b.bytes && a.offset < b.offset + b.bytes && b.offset < a.offset + a.bytes;
+  return a.buffer == b.buffer && a.bytes && b.bytes && a.offset < b.offset + b.bytes &&
+         b.offset < a.offset + a.bytes;
 }
 
 }  // namespace

@@ -4,8 +4,8 @@
  *     cc -O2 -shared -fPIC first_fit.c -o first_fit.so
  *     quern plan buffers.csv --strategy so:./first_fit.so
  *
- * In the order given, each buffer at the lowest address that is free. Gaps and fixed offsets are not
- * looked at. */
+ * In the order given, each buffer at the lowest address that is free. Gaps and fixed offsets are
+ * not looked at. */
 #include <quern/c/strategy.h>
 
 static int meet(const quern_plan_buffer* a, const quern_plan_buffer* b) {

@@ -11,19 +11,6 @@
 #include "kernels/iterate.h"
 
 namespace quern::gpu {
-namespace {
-
-// The last two dimensions exchanged in memory, or not.
-Layout matrix_layout(const Shape& shape, bool exchanged) {
-  if (!exchanged) return Layout::row_major(shape);
-  std::vector<std::int64_t> order;
-  for (std::size_t d = 0; d < shape.rank(); ++d) order.push_back(static_cast<std::int64_t>(d));
-  std::swap(order[order.size() - 2], order[order.size() - 1]);
-  return Layout::permuted(shape, order);
-}
-
-}  // namespace
-
 Selection select_attention(const KernelRequest& request) {
   const auto& op = request.as<Attention>();
   const Shape& q = request.shape(0);

@@ -2,14 +2,14 @@
 // Concat: a copy an operand, each to its part of the result.
 #include "kernels/gpu/copy.h"
 #include "kernels/gpu/kernels.h"
+#include "kernels/iterate.h"
 
 namespace quern::gpu {
 
 Selection select_concat(const KernelRequest& request) {
   const TensorType& out = request.outputs[0];
   const std::size_t rank = out.shape.rank();
-  const std::int64_t axis = request.as<Concat>().axis;
-  const auto d = static_cast<std::size_t>(axis < 0 ? axis + static_cast<std::int64_t>(rank) : axis);
+  const std::size_t d = positive_axis(request.as<Concat>().axis, rank);
   const TensorDesc& first = request.inputs[0].desc;
   const Layout layout = is_channels_last(first) && !is_row_major(first)
                             ? Layout::channels_last(out.shape)

@@ -49,10 +49,6 @@ bool read_geometry(const KernelRequest& request, Geometry& g) {
          y.elements() < (std::int64_t{1} << 31);
 }
 
-std::uint32_t pair(const std::array<std::int64_t, 2>& hw) {
-  return word(hw[0]) | word(hw[1]) << 16;
-}
-
 std::int64_t taps_of(const Geometry& g) {
   return g.kernel[0] * (g.kernel[1] + 1);  // and the loop around them
 }
@@ -106,7 +102,7 @@ std::uint32_t pixels_for(std::int64_t width, std::uint32_t most) {
 }
 
 std::optional<Dispatch> general(const Geometry& g, const Steps& steps, const GpuTarget& target) {
-  const std::uint32_t local = target.software ? target.subgroup_size : 64;
+  const std::uint32_t local = side_by_side(target);
   const std::uint32_t vectors = g.group_outputs() > 4 * local ? 2 : 1;
   const std::uint32_t pixels = pixels_for(g.out[1], target.software ? 14 : 8);
   const std::uint64_t tiles = ceil_div(static_cast<std::uint64_t>(g.out[1]), pixels);
@@ -120,8 +116,8 @@ std::optional<Dispatch> general(const Geometry& g, const Steps& steps, const Gpu
   Dispatch d;
   d.shader = "conv";
   d.constants = {local, pixels, vectors, vectors_in, g.group_outputs() % 4 == 0};
-  d.push = {pair(g.in),      pair(g.out),  pair(g.kernel),
-            pair(g.strides), pair(g.pads), pair(g.dilations)};
+  d.push = {hw_word(g.in),      hw_word(g.out),  hw_word(g.kernel),
+            hw_word(g.strides), hw_word(g.pads), hw_word(g.dilations)};
   for (std::int64_t v : {g.channels, g.group_channels(), g.outputs, g.group_outputs(), g.groups})
     d.push.push_back(word(v));
   d.push.push_back(static_cast<std::uint32_t>(tiles));
@@ -132,7 +128,7 @@ std::optional<Dispatch> general(const Geometry& g, const Steps& steps, const Gpu
 }
 
 std::optional<Dispatch> depthwise(const Geometry& g, const Steps& steps, const GpuTarget& target) {
-  const std::uint32_t local = target.software ? target.subgroup_size : 64;
+  const std::uint32_t local = side_by_side(target);
   const std::uint32_t pixels = pixels_for(g.out[1], 8);
   const std::uint64_t tiles = ceil_div(static_cast<std::uint64_t>(g.out[1]), pixels);
   const auto vectors = static_cast<std::uint64_t>(g.channels / 4);
@@ -143,12 +139,12 @@ std::optional<Dispatch> depthwise(const Geometry& g, const Steps& steps, const G
   Dispatch d;
   d.shader = "conv_depthwise";
   d.constants = {local, pixels};
-  d.push = {pair(g.in),
-            pair(g.out),
-            pair(g.kernel),
-            pair(g.strides),
-            pair(g.pads),
-            pair(g.dilations),
+  d.push = {hw_word(g.in),
+            hw_word(g.out),
+            hw_word(g.kernel),
+            hw_word(g.strides),
+            hw_word(g.pads),
+            hw_word(g.dilations),
             static_cast<std::uint32_t>(vectors),
             static_cast<std::uint32_t>(tiles)};
   d.buffers = {BufferUse::input(0), BufferUse::constant(0), BufferUse::output(0)};

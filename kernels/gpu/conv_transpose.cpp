@@ -55,7 +55,7 @@ Selection select_conv_transpose(const KernelRequest& request) {
   const auto push_pair = [&](const auto& value, std::int64_t missing) {
     std::array<std::int64_t, 2> hw = {missing, missing};
     for (std::size_t s = 0; s < spatial; ++s) hw[s + 2 - spatial] = value(s);
-    d.push.push_back(word(hw[0]) | word(hw[1]) << 16);
+    d.push.push_back(hw_word(hw));
     return std::ranges::all_of(hw, [](std::int64_t v) { return v >= 0 && v < 65536; });
   };
   const bool small = push_pair([&](std::size_t s) { return x[s + 2]; }, 1) &&

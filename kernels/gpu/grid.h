@@ -25,6 +25,14 @@ inline std::uint32_t word(float v) {
   return std::bit_cast<std::uint32_t>(v);
 }
 
+// A pair of height and width, each below 65,536, in one push word.
+constexpr std::uint32_t hw_word(const std::array<std::int64_t, 2>& hw) {
+  return word(hw[0]) | word(hw[1]) << 16;
+}
+// Invocations that stand side by side and read the same elements: one subgroup in software.
+inline std::uint32_t side_by_side(const GpuTarget& target) {
+  return target.software ? target.subgroup_size : 64;
+}
 // Invocations of a workgroup where nothing is shared between them.
 std::uint32_t lanes(const GpuTarget& target);
 // Workgroups of `lanes` invocations for n of them, as invocation_index() in common.glsl counts.

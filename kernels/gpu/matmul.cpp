@@ -15,18 +15,6 @@
 namespace quern::gpu {
 namespace {
 
-// The last two dimensions exchanged in memory.
-Layout columns_innermost(const Shape& shape) {
-  std::vector<std::int64_t> order(shape.rank());
-  std::iota(order.begin(), order.end(), 0);
-  std::swap(order[order.size() - 2], order[order.size() - 1]);
-  return Layout::permuted(shape, order);
-}
-
-Layout operand_layout(const Shape& shape, bool transposed) {
-  return transposed && shape.rank() > 1 ? columns_innermost(shape) : Layout::row_major(shape);
-}
-
 // [k][n, padded to four], from a constant of two dimensions.
 GpuConstant pack(const ConstantSource& source, bool transposed, std::int64_t depth,
                  std::int64_t columns) {
@@ -77,10 +65,18 @@ void fold_batch_into_rows(Product& p) {
 
 }  // namespace
 
+Layout matrix_layout(const Shape& shape, bool exchanged) {
+  if (!exchanged || shape.rank() < 2) return Layout::row_major(shape);
+  std::vector<std::int64_t> order(shape.rank());
+  std::iota(order.begin(), order.end(), 0);
+  std::swap(order[order.size() - 2], order[order.size() - 1]);
+  return Layout::permuted(shape, order);
+}
+
 std::optional<Dispatch> product_dispatch(const Product& p, BufferUse a, BufferUse w, BufferUse y,
                                          const Steps& steps, const GpuTarget& target) {
   const auto multiple = [](std::int64_t v) { return v % 4 == 0; };
-  const std::uint32_t local = target.software ? target.subgroup_size : 64;
+  const std::uint32_t local = side_by_side(target);
   const auto rows = static_cast<std::uint32_t>(std::min<std::int64_t>(p.rows, 8));
   const std::uint32_t vectors = p.columns > 4 * local ? 2 : 1;
   const bool a_vectors = multiple(p.a_row) && multiple(p.a_batch[0]) && multiple(p.a_batch[1]);
@@ -117,7 +113,7 @@ Selection select_matmul(const KernelRequest& request) {
   p.w_row = b.rank() > 1 ? p.columns : 1;
   if (!join_batch(s, p)) return not_for_me();
   KernelChoice choice;
-  choice.input_layouts = {operand_layout(a, op.transpose_a), operand_layout(b, op.transpose_b)};
+  choice.input_layouts = {matrix_layout(a, op.transpose_a), matrix_layout(b, op.transpose_b)};
   choice.input_layouts.resize(request.inputs.size());
   choice.output_layouts = {Layout::row_major(out.shape)};
   BufferUse w = BufferUse::input(1);

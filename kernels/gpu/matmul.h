@@ -14,6 +14,8 @@ struct Product {
   // At most two batch dimensions, innermost first.
   std::int64_t batch[2] = {1, 1}, a_batch[2] = {0, 0}, w_batch[2] = {0, 0};
 };
+// Row-major, or with the last two dimensions exchanged in memory.
+Layout matrix_layout(const Shape& shape, bool exchanged);
 // Input a, w and output 0 are `buffers`. Nothing when the grid is too large for the device.
 std::optional<Dispatch> product_dispatch(const Product& p, BufferUse a, BufferUse w, BufferUse y,
                                          const Steps& steps, const GpuTarget& target);

@@ -44,7 +44,7 @@ Selection select_pool(const KernelRequest& request) {
   for (const auto& hw : pairs) {
     if (std::ranges::any_of(hw, [](std::int64_t v) { return v < 0 || v > 65535; }))
       return not_for_me();
-    d.push.push_back(word(hw[0]) | word(hw[1]) << 16);
+    d.push.push_back(hw_word(hw));
   }
   d.push.push_back(word(x[1]));
   d.buffers = {BufferUse::input(0), BufferUse::output(0)};

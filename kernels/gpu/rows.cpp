@@ -50,10 +50,6 @@ Selection answer(std::string_view implementation, Dispatch d, const Layout& in, 
   return std::optional<KernelChoice>(std::move(choice));
 }
 
-std::size_t axis_of(std::int64_t axis, const Shape& shape) {
-  return static_cast<std::size_t>(axis < 0 ? axis + static_cast<std::int64_t>(shape.rank()) : axis);
-}
-
 // Dimensions from `axis` on.
 std::uint32_t from_axis(std::size_t axis, const Shape& shape) {
   return ((1U << shape.rank()) - 1) & ~((1U << axis) - 1);
@@ -80,7 +76,7 @@ Selection select_softmax(const KernelRequest& request) {
   const auto& op = request.as<Softmax>();
   const Shape& x = request.shape(0);
   if (!suits(request, x) || op.kind == SoftmaxKind::hardmax || x.empty()) return not_for_me();
-  const std::size_t axis = axis_of(op.axis, x);
+  const std::size_t axis = positive_axis(op.axis, x.rank());
   const std::uint32_t mask = op.flatten ? from_axis(axis, x) : 1U << axis;
   const std::int64_t length = row_length(x, mask);
   const Layout layout = rows_of(x, mask);
@@ -113,7 +109,7 @@ Selection select_arg_reduce(const KernelRequest& request) {
   const Shape& x = request.shape(0);
   const Shape& y = request.outputs[0].shape;
   if (!suits(request, x) || x.empty()) return not_for_me();
-  const std::size_t axis = axis_of(op.axis, x);
+  const std::size_t axis = positive_axis(op.axis, x.rank());
   constexpr std::int64_t exact_floats = 1 << 24;
   if (x[axis] >= exact_floats) return not_for_me();
   Dispatch d = row_dispatch("reduce", {x.elements() / x[axis], x[axis]}, *request.gpu);
@@ -149,7 +145,7 @@ Selection select_layer_norm(const KernelRequest& request) {
   const auto& op = request.as<LayerNorm>();
   const Shape& x = request.shape(0);
   if (!suits(request, x) || request.wants(1) || request.wants(2)) return not_for_me();
-  const std::size_t axis = axis_of(op.axis, x);
+  const std::size_t axis = positive_axis(op.axis, x.rank());
   const std::int64_t length = x.elements(axis);
   NormScale scale;
   for (std::size_t i : {1U, 2U}) {

@@ -11,8 +11,8 @@
 namespace quern {
 namespace {
 
-using testing::compile;
 using ::testing::AnyOf;
+using testing::compile;
 using ::testing::HasSubstr;
 using testing::must;
 using testing::pattern;

@@ -319,7 +319,7 @@ typedef struct quern_plan_info {
   size_t weight_bytes;      /* packed */
   size_t resident_bytes;    /* that the session holds */
   size_t session_bytes;     /* that it holds at most for these shapes, weights apart... */
-  int32_t is_complete;      /* ...unless this is 0: loops and shapes of data take more as they run */
+  int32_t is_complete; /* ...unless this is 0: loops and shapes of data take more as they run */
 } quern_plan_info;
 #define QUERN_PLAN_INFO_INIT \
   { sizeof(quern_plan_info), 0, 0, 0, 0, 0, 0, 0, 0, 0 }
