@@ -18,6 +18,17 @@ function(quern_library name)
            $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>)
   target_link_libraries(quern_${name} PUBLIC ${arg_LINK})
   quern_warnings(quern_${name})
+  quern_standard_headers(quern_${name})
+endfunction()
+
+# The headers of the standard library that most files read (half of what a small file costs), and any
+# that are named. A file that is built for another instruction set reads them itself.
+function(quern_standard_headers target)
+  if(QUERN_PRECOMPILED_HEADERS)
+    target_precompile_headers(${target} PRIVATE
+      <algorithm> <array> <cmath> <cstring> <functional> <limits> <map> <memory> <numeric> <optional>
+      <span> <string> <string_view> <unordered_map> <variant> <vector> ${ARGN})
+  endif()
 endfunction()
 
 # Designated initialisers leave fields out on purpose; gcc 12 warns of overlaps in std::string that

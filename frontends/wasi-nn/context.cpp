@@ -20,9 +20,11 @@ std::string wanted_text(const ValueSpec& spec) {
   std::string s(name_of(spec.dtype));
   if (!spec.has_rank) return s + " of any shape";
   s += '[';
-  for (std::size_t i = 0; i < spec.dims.size(); ++i)
-    s += (i ? "," : "") + (spec.dims[i] < 0 ? "?" : std::to_string(spec.dims[i]));
-  return s + "]";
+  for (std::size_t i = 0; i < spec.dims.size(); ++i) {
+    if (i) s += ',';
+    s += spec.dims[i] < 0 ? "?" : std::to_string(spec.dims[i]);
+  }
+  return s += ']';
 }
 
 bool fits(const ValueSpec& spec, const Shape& shape) {
