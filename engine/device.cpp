@@ -56,8 +56,10 @@ Result<std::shared_ptr<Device>> open_device(std::string_view name) {
 #ifdef QUERN_VULKAN
   if (name.starts_with("vulkan")) return vulkan::open(name);
 #endif
-  std::string names = "reference";
-  for (const DeviceInfo& d : list_devices()) names += cat(", ", d.name);
+  const std::vector<DeviceInfo> devices = list_devices();
+  if (const auto choice = choose_device(devices, name)) return open_device(choice->name);
+  std::string names = "automatic, high-performance, low-power, reference";
+  for (const DeviceInfo& d : devices) names += cat(", ", d.name);
   return Status(Code::not_found, cat("no device '", printable(name), "'; there is: ", names));
 }
 

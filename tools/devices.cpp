@@ -27,7 +27,8 @@ std::vector<DeviceInfo> all_devices() {
 Result<ExitCode> devices_verb(const DevicesArgs& args, const Console& console) {
   Table t({{"name"}, {"device", Table::Align::left, 100}});
   Json list = Json::array();
-  for (const DeviceInfo& d : all_devices()) {
+  const std::vector<DeviceInfo> devices = all_devices();
+  for (const DeviceInfo& d : devices) {
     t.add({d.name, d.title});
     Json j;
     j["name"] = d.name;
@@ -40,8 +41,15 @@ Result<ExitCode> devices_verb(const DevicesArgs& args, const Console& console) {
     }
     list.push(std::move(j));
   }
+  Json chosen = Json::object();
+  for (const std::string_view preference : device_preferences()) {
+    const DeviceChoice choice = *choose_device(devices, preference);
+    t.add({std::string(preference), cat(choice.name, ": ", choice.reason)});
+    chosen[std::string(preference)] = choice.name;
+  }
   Json j;
   j["devices"] = std::move(list);
+  j["preferences"] = std::move(chosen);
   print(args.json ? j.dump() : t.text(console));
   return ExitCode::ok;
 }

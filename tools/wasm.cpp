@@ -8,6 +8,9 @@
 #include <charconv>
 #include <filesystem>
 #include <map>
+#include <optional>
+
+#include <quern/device.h>
 
 #include "frontends/wasi-nn/wit.h"
 #include "frontends/wasi-nn/witx.h"
@@ -83,13 +86,21 @@ Status as_status(const Error& error, std::string_view where) {
   return Status(code, error.text).in(where);
 }
 
+// Where models run; nothing: where the guest says.
+Result<std::optional<Target>> parse_target(const std::string& word) {
+  if (word.empty()) return std::optional<Target>();
+  if (word != "auto") return std::optional(word == "gpu" ? Target::gpu : Target::cpu);
+  QUERN_ASSIGN(const auto device, open_device("automatic"));
+  const bool on_gpu = device->info().kind == DeviceInfo::Kind::gpu;
+  return std::optional(on_gpu ? Target::gpu : Target::cpu);
+}
+
 Status add_models(const WasmArgs& args, Tenant& tenant) {
   for (const std::string& word : args.models) {
     const std::size_t equals = word.find('=');
     if (equals == std::string::npos)
       return {Code::invalid_argument, cat("--model wants NAME=FILE, not '", printable(word), "'")};
-    const Target target = args.target == "gpu" ? Target::gpu : Target::cpu;
-    QUERN_TRY(as_status(tenant.add_file(word.substr(0, equals), word.substr(equals + 1), target),
+    QUERN_TRY(as_status(tenant.add_file(word.substr(0, equals), word.substr(equals + 1)),
                         word.substr(equals + 1)));
   }
   return {};
@@ -150,6 +161,9 @@ Result<ExitCode> wasm_verb(const WasmArgs& args, const Console& console) {
   TenantOptions options;
   QUERN_ASSIGN(options.limits, parse_limits(args.limits));
   options.threads = args.threads;
+  QUERN_ASSIGN(options.everywhere, parse_target(args.target));
+  options.gpu = args.gpu;
+  options.gpu_or_nothing = args.target == "gpu";
   if (args.log) options.log = [&console](std::string_view text) { console.note(shown(text, 400)); };
   QUERN_ASSIGN(const std::string module, read_file(args.guest));
   const auto tenant = Tenant::create(options);

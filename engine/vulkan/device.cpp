@@ -70,15 +70,26 @@ class VulkanDevice final : public BackendDevice {
     return {c.submissions, c.dispatches, c.barriers,  c.pipelines,
             c.allocations, c.bytes_up,   c.bytes_down};
   }
+  bool is_lost() const override { return core_->lost(); }
 
  private:
   std::shared_ptr<Core> core_;
   Wish wish_;
 };
 
+DeviceInfo::Build build_of(VkPhysicalDeviceType type) {
+  switch (type) {
+    case VK_PHYSICAL_DEVICE_TYPE_DISCRETE_GPU: return DeviceInfo::Build::discrete;
+    case VK_PHYSICAL_DEVICE_TYPE_INTEGRATED_GPU: return DeviceInfo::Build::integrated;
+    case VK_PHYSICAL_DEVICE_TYPE_VIRTUAL_GPU: return DeviceInfo::Build::virtualized;
+    default: return DeviceInfo::Build::software;
+  }
+}
+
 DeviceInfo info_of(const Capabilities& c, std::size_t index) {
   DeviceInfo info;
   info.kind = DeviceInfo::Kind::gpu;
+  info.build = build_of(c.type);
   info.name = cat("vulkan:", index);
   info.title = c.title;
   info.properties = describe(c);

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <map>
 #include <new>
 
 #include <quern/device.h>
@@ -11,14 +12,22 @@
 namespace quern::wasi_nn {
 namespace {
 
-Result<std::shared_ptr<Device>> device_for(Target target) {
+// Graphs on one GPU share its device while any of them lives; one that was lost is opened anew.
+Result<std::shared_ptr<Device>> shared_device(const std::string& name) {
+  static std::mutex mutex;
+  static std::map<std::string, std::weak_ptr<Device>> opened;
+  const std::lock_guard lock(mutex);
+  std::weak_ptr<Device>& known = opened[name];
+  if (std::shared_ptr<Device> device = known.lock(); device && !device->is_lost()) return device;
+  QUERN_ASSIGN(std::shared_ptr<Device> device, open_device(name));
+  known = device;
+  return device;
+}
+
+Result<std::shared_ptr<Device>> device_for(Target target, const std::string& gpu) {
   if (target == Target::cpu) return open_device("cpu");
-  if (target == Target::gpu)
-    for (const DeviceInfo& d : list_devices())
-      if (d.kind == DeviceInfo::Kind::gpu) return open_device(d.name);
-  return Status(Code::unsupported, target == Target::gpu
-                                       ? "this machine has no GPU that can be used"
-                                       : "there is no device of kind tpu");
+  if (target == Target::gpu) return shared_device(gpu);
+  return Status(Code::unsupported, "there is no device of kind tpu");
 }
 
 }  // namespace
@@ -55,10 +64,10 @@ Result<std::shared_ptr<SharedGraph>> SharedGraph::open(const std::string& path,
 
 Result<std::shared_ptr<const Executable>> SharedGraph::executable(Target target) {
   const auto index = static_cast<std::size_t>(target);
-  if (index >= executables_.size()) return std::move(device_for(target)).status();
+  if (index >= executables_.size()) return std::move(device_for(target, options_.gpu)).status();
   const std::lock_guard lock(mutex_);
   if (executables_[index]) return executables_[index];
-  QUERN_ASSIGN(std::shared_ptr<Device> device, device_for(target));
+  QUERN_ASSIGN(std::shared_ptr<Device> device, device_for(target, options_.gpu));
   CompileOptions compile;
   compile.threads = options_.threads;
   compile.memory_limit = static_cast<std::size_t>(options_.memory_limit);

@@ -25,6 +25,7 @@ struct GraphOptions {
   Target target = Target::cpu;     // unless the context says otherwise
   int threads = 0;                 // of a run; 0: as many CPUs as the process may use
   std::uint64_t memory_limit = 0;  // weights, arena and plan of one context; 0: none
+  std::string gpu = "vulkan";      // the device of target gpu, as open_device() names it
 };
 
 class SharedGraph {

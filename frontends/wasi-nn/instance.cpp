@@ -159,8 +159,9 @@ Error Instance::insert_graph(std::shared_ptr<ChargedGraph> graph, Handle* handle
 
 // ---- graphs ------------------------------------------------------------------------------------
 
-Error Instance::load(std::span<const Bytes> parts, Encoding encoding, Target target,
+Error Instance::load(std::span<const Bytes> parts, Encoding encoding, Target wanted,
                      Handle* graph) {
+  const Target target = tenant_->target(wanted);
   if (encoding == Encoding::other && !tenant_->options().any_encoding)
     return {Errno::invalid_encoding, "the encoding is not onnx"};
   if (account_->names_only())
@@ -173,9 +174,8 @@ Error Instance::load(std::span<const Bytes> parts, Encoding encoding, Target tar
   if (size > most)
     return {Errno::too_large, sentence("a model of ", size, " bytes, the limit is ", most)};
 
-  const std::uint64_t memory = account_->most(&Counts::resident_bytes);
   auto loaded = SharedGraph::load(
-      parts, {target, tenant_->options().threads, memory == no_limit ? 0 : memory});
+      parts, tenant_->graph_options(target, account_->most(&Counts::resident_bytes)));
   if (!loaded) return Error(loaded.error());
   std::shared_ptr<ChargedGraph> charged;
   QUERN_NN_TRY(ChargedGraph::create(std::move(*loaded), account_, &charged));
@@ -217,7 +217,8 @@ Error Instance::graph(Handle handle, std::shared_ptr<ChargedGraph>* graph) const
 
 Error Instance::make_context(std::shared_ptr<GraphHandle> graph, std::optional<Target> target,
                              std::shared_ptr<ContextHandle>* context) {
-  const Target wanted = target.value_or(graph->charged->graph().target());
+  const Target wanted =
+      tenant_->target(target.value_or(graph->charged->graph().target()));
   if (!account_->allows(wanted))
     return {Errno::unsupported_operation, "this target may not be used here"};
   Charge count(account_, &Counts::contexts);

@@ -47,18 +47,17 @@ std::shared_ptr<Tenant> Tenant::create(TenantOptions options) {
   return std::shared_ptr<Tenant>(new Tenant(std::move(options)));
 }
 
-GraphOptions Tenant::graph_options(Target target) const {
-  const std::uint64_t most = options_.limits.most.resident_bytes;
-  return {target, options_.threads, most == no_limit ? 0 : most};
+GraphOptions Tenant::graph_options(Target wanted, std::uint64_t memory) const {
+  return {target(wanted), options_.threads, memory == no_limit ? 0 : memory, options_.gpu};
 }
 
 Error Tenant::add_file(const std::string& name, const std::string& path, Target target) {
-  auto graph = SharedGraph::open(path, graph_options(target));
+  auto graph = SharedGraph::open(path, graph_options(target, options_.limits.most.resident_bytes));
   return graph ? add(name, std::move(*graph)) : Error(graph.error());
 }
 
 Error Tenant::add_bytes(const std::string& name, Bytes bytes, Target target) {
-  auto graph = SharedGraph::load({&bytes, 1}, graph_options(target));
+  auto graph = SharedGraph::load({&bytes, 1}, graph_options(target, options_.limits.most.resident_bytes));
   return graph ? add(name, std::move(*graph)) : Error(graph.error());
 }
 
@@ -69,7 +68,7 @@ Error Tenant::add(const std::string& name, std::shared_ptr<SharedGraph> graph) {
   QUERN_NN_TRY(entry.count.set(1));
   QUERN_NN_TRY(ChargedGraph::create(graph, account_, &entry.graph));
   std::shared_ptr<const Executable> compiled;
-  QUERN_NN_TRY(compile(*graph, graph->target(), &compiled));
+  QUERN_NN_TRY(compile(*graph, target(graph->target()), &compiled));
   const std::lock_guard lock(mutex_);
   if (!named_.try_emplace(name, std::move(entry)).second)
     return {Errno::invalid_argument, sentence("there is a model ", quoted_name(name), " already")};

@@ -7,6 +7,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -40,6 +41,8 @@ struct TenantOptions {
   int threads = 0;              // of a compute; 0: as many CPUs as the process may use
   bool any_encoding = false;    // take ONNX bytes whatever encoding the guest names
   bool gpu_or_nothing = false;  // else a guest that wants a GPU gets the CPU where there is none
+  std::optional<Target> everywhere;  // where models run, whatever a guest asks for
+  std::string gpu = "vulkan";        // the device of target gpu, as open_device() names it
   std::function<void(std::string_view)> log;  // called from any thread
 };
 
@@ -62,6 +65,9 @@ class Tenant {
 
   const TenantOptions& options() const { return options_; }
   const std::shared_ptr<Account>& account() const { return account_; }
+  // Of a graph that wants to run on `target`, packed into at most `memory` bytes.
+  GraphOptions graph_options(Target target, std::uint64_t memory) const;
+  Target target(Target wanted) const { return options_.everywhere.value_or(wanted); }
   // Errors: not_found.
   Error find(std::string_view name, std::shared_ptr<ChargedGraph>* graph) const;
   // Compiled for `target`, or for the CPU where the host allows that instead.
@@ -71,8 +77,6 @@ class Tenant {
 
  private:
   explicit Tenant(TenantOptions options);
-  GraphOptions graph_options(Target target) const;
-
   struct Named {
     std::shared_ptr<ChargedGraph> graph;
     Charge count;

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Guests in C built with clang for wasm32-wasi, and what every runner must make of them."""
+import json
+import os
 import pathlib
 import subprocess
 
@@ -39,15 +41,29 @@ def node_flags():
     return ["--no-warnings", *before_20]
 
 
-class Runner:
-    """A command that takes GUEST [--model NAME=FILE] [--dir HOST::GUEST] -- ARGUMENTS."""
+def has_gpu():
+    """Whether quern (by the environment) finds one, if only in software."""
+    if "QUERN" not in os.environ:
+        return False
+    devices = subprocess.run([os.environ["QUERN"], "devices", "--json"], capture_output=True,
+                             text=True, check=True).stdout
+    return any(d["kind"] == "gpu" for d in json.loads(devices)["devices"])
 
-    def __init__(self, *command):
+
+class Runner:
+    """A command that takes GUEST [--model NAME=FILE] [--dir HOST::GUEST] [--target cpu|gpu]
+    -- ARGUMENTS. `options` are put before those of each call."""
+
+    def __init__(self, *command, options=()):
         self.command = [str(c) for c in command]
+        self.options = options
+
+    def on_gpu(self, *more):
+        return Runner(*self.command, options=("--target", "gpu", *more))
 
     def run(self, guest, *words):
-        return subprocess.run([*self.command, str(guest), *map(str, words)], capture_output=True,
-                              text=True, timeout=120, check=False)
+        return subprocess.run([*self.command, str(guest), *self.options, *map(str, words)],
+                              capture_output=True, text=True, timeout=240, check=False)
 
     def text(self, guest, *words):
         done = self.run(guest, *words)
@@ -64,6 +80,21 @@ def check_digits(runner, source, guest):
                            f"{digits}::.", "--", "digits", f"{name}.png")
         first = text.splitlines()[0].split()
         assert int(first[0]) == digit and float(first[1]) > 90, (name, first)
+
+
+def check_all(runner, source, reference_guests, prepared):
+    """The example and the reference guests, on the CPU and on a GPU."""
+    runners = [runner]
+    if has_gpu():
+        runners.append(runner.on_gpu())
+    else:
+        print("there is no GPU: guests ran on the CPU only")
+    guest = prepared(source / "examples/wasi-nn/read_digit.c")
+    for each in runners:
+        check_digits(each, source, guest)
+    for folder in reference_guests:
+        for each in runners:
+            check_reference_guests(each, pathlib.Path(folder), prepared)
 
 
 WIT_TEXT = """load-by-name: 6, 1 bytes of text

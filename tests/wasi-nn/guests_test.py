@@ -5,12 +5,11 @@ import pathlib
 import sys
 import tempfile
 
-from guests import SKIPPED, Runner, can_build, check_digits, check_reference_guests, check_wit, compiled
+from guests import SKIPPED, Runner, can_build, check_all, check_wit, compiled, has_gpu
 
 
 def check_example(runner, source, folder):
     guest = compiled(source / "examples/wasi-nn/read_digit.c", folder)
-    check_digits(runner, source, guest)
     digits = source / "examples/digits"
     host = ["--model", f"digits={digits}/digits.onnx", "--dir", f"{digits}::."]
     refused = runner.run(guest, *host, "--log", "--", "none", "seven.png")
@@ -21,6 +20,20 @@ def check_example(runner, source, folder):
     assert limited.returncode == 1 and "error 7" in limited.stderr, limited
     assert runner.run(guest, "--limits", "cats=1").returncode == 2
     assert runner.run(source / "README.md").returncode == 1  # no module
+
+
+def check_targets(runner, source, folder):
+    """A GPU that is asked for and is not there is an error; auto takes what there is."""
+    guest = compiled(source / "examples/wasi-nn/read_digit.c", folder)
+    digits = source / "examples/digits"
+    words = ["--model", f"digits={digits}/digits.onnx", "--dir", f"{digits}::.", "--", "digits",
+             "seven.png"]
+    none = runner.run(guest, "--target", "gpu", "--gpu", "vulkan:none such", *words)
+    assert none.returncode != 0 and "none such" in none.stderr, none
+    assert runner.text(guest, "--target", "auto", *words).startswith("7")
+    if has_gpu():
+        validated = runner.on_gpu("--gpu", "vulkan,validate")
+        assert validated.text(guest, *words).startswith("7")
 
 
 def check_folders(runner, source, folder):
@@ -50,8 +63,8 @@ def main():
         check_example(runner, source, folder)
         check_folders(runner, source, folder)
         check_wit(runner, source, compiled(source / "tests/wasi-nn/wit_guest.c", folder))
-        for guests in sys.argv[3:]:
-            check_reference_guests(runner, pathlib.Path(guests), lambda s: compiled(s, folder))
+        check_targets(runner, source, folder)
+        check_all(runner, source, sys.argv[3:], lambda s: compiled(s, folder))
     return 0
 
 

@@ -7,7 +7,7 @@ import subprocess
 import sys
 import tempfile
 
-from guests import SKIPPED, Runner, can_build, check_digits, check_reference_guests, compiled
+from guests import SKIPPED, Runner, can_build, check_all, compiled
 
 
 class Wasm2c:
@@ -34,9 +34,7 @@ def main():
             print("there is no wasm2c, or clang cannot build for wasm32-wasi")
             return SKIPPED
         wasm2c, runner = Wasm2c(source, flags, folder), Runner()
-        check_digits(runner, source, wasm2c.program(source / "examples/wasi-nn/read_digit.c"))
-        for guests in sys.argv[split + 1:]:
-            check_reference_guests(runner, pathlib.Path(guests), wasm2c.program)
+        check_all(runner, source, sys.argv[split + 1:], wasm2c.program)
     return 0
 
 

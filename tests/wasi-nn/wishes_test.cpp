@@ -69,6 +69,27 @@ TEST(Issue31, TheTargetIsLoadsOrTheContexts) {
   EXPECT_THAT(run(*strict, context, {3, 4}), ElementsAre(3, 4));
 }
 
+// The host may have the last word.
+TEST(Issue31, TheHostSaysWhereModelsRunWhateverGuestsAskFor) {
+  TenantOptions options;
+  options.everywhere = Target::cpu;
+  options.gpu = "vulkan:none such";
+  options.gpu_or_nothing = true;
+  const auto on_cpu = Instance::create(Tenant::create(options));
+  options.everywhere = Target::gpu;
+  const auto on_gpu = Instance::create(Tenant::create(options));
+
+  Handle context = 0;
+  const Handle wants_gpu = must_load(*on_cpu, identity_model(), Target::gpu);
+  ASSERT_TRUE(on_cpu->init_execution_context(wants_gpu, Target::gpu, &context).ok());
+  EXPECT_THAT(run(*on_cpu, context, {1, 2}), ElementsAre(1, 2));
+
+  const Handle wants_cpu = must_load(*on_gpu, identity_model(), Target::cpu);
+  const Error error = on_gpu->init_execution_context(wants_cpu, Target::cpu, &context);
+  EXPECT_FALSE(error.ok()) << "the GPU of this tenant does not exist";
+  EXPECT_NE(error.text.find("none such"), std::string::npos) << error.text;
+}
+
 // "Preloaded models under names": in a registry that the host attaches, loaded and compiled once.
 TEST(Issue36, NamedModelsAreCompiledOnceForAllInstances) {
   using Clock = std::chrono::steady_clock;

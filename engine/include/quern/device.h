@@ -3,6 +3,8 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -15,8 +17,10 @@ namespace quern {
 // What a device is, for choosing and for people.
 struct DeviceInfo {
   enum class Kind : std::uint8_t { cpu, gpu };
+  enum class Build : std::uint8_t { host, discrete, integrated, virtualized, software };
 
   Kind kind = Kind::cpu;
+  Build build = Build::host;
   std::string name;   // "cpu", "vulkan:0": what open_device() takes
   std::string title;  // "AMD EPYC 9654, AVX-512"
   std::vector<std::pair<std::string, std::string>> properties;
@@ -42,16 +46,31 @@ class Device {
   virtual ~Device() = default;
   const DeviceInfo& info() const { return info_; }
   virtual DeviceCounters counters() const { return {}; }
+  // Whether it has stopped for good: what was compiled on it fails with device_lost, a new one can
+  // be opened.
+  virtual bool is_lost() const { return false; }
 
  private:
   DeviceInfo info_;
 };
 
+// What a preference comes to.
+struct DeviceChoice {
+  std::string name;    // of the device, as open_device() takes it
+  std::string reason;  // half a sentence
+};
+
+// Nothing when `preference` is none of those that open_device() takes.
+std::optional<DeviceChoice> choose_device(std::span<const DeviceInfo> devices,
+                                          std::string_view preference);
+std::vector<std::string_view> device_preferences();
+
 // All devices of this machine, best first in each kind. A missing driver is no error.
 std::vector<DeviceInfo> list_devices();
 // "cpu", "reference" (the CPU, every operator by its plainest form), or a GPU: "vulkan" (the best),
-// "vulkan:N", "vulkan:UUID" or "vulkan:PART OF ITS NAME", and after that any of ",validate" (the
-// Khronos validation layer, whose messages become errors) and ",no-FEATURE" (does without it).
+// "vulkan:N", "vulkan:UUID" or "vulkan:PART OF ITS NAME", and after that options (docs/vulkan.md).
+// Or a preference: "automatic" (a discrete GPU, else the CPU), "high-performance" (any GPU that is
+// none in software, discrete before integrated) or "low-power" (an integrated GPU, else the CPU).
 // Errors: not_found, with what there is.
 Result<std::shared_ptr<Device>> open_device(std::string_view name = "cpu");
 

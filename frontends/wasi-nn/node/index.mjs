@@ -25,7 +25,8 @@ export class Tenant {
   #tenant;
 
   // Limits (graphs, contexts, modelBytes, tensorBytes, residentBytes, parallelComputes, deadlineMs,
-  // namesOnly, targets as an array) and threads, anyEncoding, gpuOrNothing.
+  // namesOnly, targets as an array), threads, anyEncoding, gpuOrNothing, and everywhere: the target
+  // on which models run whatever guests ask for.
   constructor(options = {}) {
     this.#tenant = addon.tenantCreate(plain(options));
   }
@@ -79,9 +80,10 @@ export class Instance {
 function plain(options) {
   const numbers = {};
   for (const [name, value] of Object.entries(options)) {
-    numbers[name] = name === 'targets' ?
-        value.reduce((mask, target) => mask | 1 << targets.indexOf(target), 0) :
-        Number(value);
+    if (name === 'targets')
+      numbers[name] = value.reduce((mask, target) => mask | 1 << targets.indexOf(target), 0);
+    else
+      numbers[name] = name === 'everywhere' ? targets.indexOf(value) : Number(value);
   }
   return numbers;
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Runs a guest of wasi-nn in Node:
-//   node run.mjs GUEST.wasm [--model NAME=FILE]... [--dir HOST::GUEST]... [-- ARGUMENTS...]
+//   node run.mjs GUEST.wasm [--model NAME=FILE]... [--dir HOST::GUEST]... [--target cpu|gpu]
+//     [-- ARGUMENTS...]
 import {readFile} from 'node:fs/promises';
 import {basename} from 'node:path';
 import process from 'node:process';
@@ -12,9 +13,10 @@ import {Instance, Tenant} from './index.mjs';
 const {values, positionals: [guest, ...words]} = parseArgs({
   allowPositionals: true,
   options: {model: {type: 'string', multiple: true, default: []},
-            dir: {type: 'string', multiple: true, default: []}},
+            dir: {type: 'string', multiple: true, default: []},
+            target: {type: 'string'}},
 });
-const tenant = new Tenant();
+const tenant = new Tenant(values.target ? {everywhere: values.target, gpuOrNothing: true} : {});
 for (const word of values.model) {
   const [name, ...file] = word.split('=');
   tenant.add(name, file.join('='));

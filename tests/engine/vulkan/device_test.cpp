@@ -231,8 +231,11 @@ TEST_F(VulkanTest, IsFoundByIndexNameAndUuid) {
     EXPECT_EQ(must(open_device(d.name))->info().title, d.title);
     EXPECT_EQ(must(open_device("vulkan:" + d.title.substr(0, 6)))->info().name.substr(0, 7),
               "vulkan:");
-    for (const auto& [key, value] : d.properties)
-      if (key == "uuid") EXPECT_EQ(must(open_device("vulkan:" + value))->info().title, d.title);
+    for (const auto& [key, value] : d.properties) {
+      if (key == "uuid") {
+        EXPECT_EQ(must(open_device("vulkan:" + value))->info().title, d.title);
+      }
+    }
   }
 }
 

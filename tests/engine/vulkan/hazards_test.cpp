@@ -81,7 +81,7 @@ TEST(Hazards, TheEndWaitsForWhatWasWritten) {
 // barrier stands where the commands since the last one have no such pair with the next.
 TEST(Hazards, RandomCommandsHaveTheBarriersThatTheyNeedAndNoMore) {
   std::mt19937 random(7);
-  const auto below = [&](std::uint32_t n) { return random() % n; };
+  const auto below = [&](std::uint32_t n) { return static_cast<std::uint32_t>(random() % n); };
   for (int round = 0; round < 200; ++round) {
     HazardTracker t;
     std::vector<std::vector<Access>> since;

@@ -34,14 +34,19 @@ bool add_model(quern_nn_tenant* tenant, const std::string& word) {
 quern_nn_instance* host_start(int argc, char** argv) {
   quern_nn_tenant* tenant = nullptr;
   quern_nn_instance* instance = nullptr;
-  if (quern_nn_tenant_create(nullptr, &tenant) != QUERN_NN_SUCCESS) return nullptr;
+  quern_nn_tenant_options options = QUERN_NN_TENANT_OPTIONS_INIT;
+  options.gpu_or_nothing = 1;
+  for (int i = 1; i + 1 < argc && argv[i] != std::string("--"); i += 2)
+    if (argv[i] == std::string("--target"))
+      options.everywhere = argv[i + 1] == std::string("gpu") ? QUERN_NN_GPU : QUERN_NN_CPU;
+  if (quern_nn_tenant_create(&options, &tenant) != QUERN_NN_SUCCESS) return nullptr;
   int i = 1;
   std::vector<std::string> words = {argv[0]}, folders;
   for (; i + 1 < argc && argv[i] != std::string("--"); i += 2) {
     const std::string value = argv[i + 1];
     if (argv[i] == std::string("--dir"))
       folders.push_back(value);
-    else if (!add_model(tenant, value))
+    else if (argv[i] == std::string("--model") && !add_model(tenant, value))
       std::fprintf(stderr, "%s\n", quern_nn_last_error());
   }
   words.insert(words.end(), argv + i + 1, argv + argc);

@@ -53,7 +53,7 @@ QUERN_EXPORT const char* quern_nn_errno_name(quern_nn_errno code);
 QUERN_EXPORT const char* quern_nn_last_error(void);
 
 typedef int32_t quern_nn_target;
-enum { QUERN_NN_CPU = 0, QUERN_NN_GPU = 1 };
+enum { QUERN_NN_CPU = 0, QUERN_NN_GPU = 1, QUERN_NN_AS_ASKED = -1 };
 
 /* ---- tenants ------------------------------------------------------------------------------- */
 
@@ -100,9 +100,11 @@ typedef struct quern_nn_tenant_options {
   int32_t gpu_or_nothing;        /* else the CPU is used where there is no GPU */
   void (*log)(void* user, const char* text); /* from any thread; NULL: silent */
   void* log_user;
+  quern_nn_target everywhere; /* where models run whatever a guest asks for; or AS_ASKED */
+  const char* gpu; /* the device of target GPU, as `quern devices` names it; NULL: the best */
 } quern_nn_tenant_options;
 #define QUERN_NN_TENANT_OPTIONS_INIT \
-  { sizeof(quern_nn_tenant_options), NULL, 0, 0, 0, NULL, NULL }
+  { sizeof(quern_nn_tenant_options), NULL, 0, 0, 0, NULL, NULL, QUERN_NN_AS_ASKED, NULL }
 
 /* One customer of a host: named models, limits, what is used of them. */
 typedef struct quern_nn_tenant quern_nn_tenant;
