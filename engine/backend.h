@@ -11,6 +11,7 @@
 #include <quern/status.h>
 
 #include "engine/cpu/program.h"
+#include "engine/device_tensor_impl.h"
 #include "engine/instance.h"
 #include "kernels/gpu.h"
 
@@ -42,6 +43,7 @@ class BackendDevice : public Device {
  public:
   using Device::Device;
   virtual Result<std::shared_ptr<Backend>> make_backend() = 0;
+  virtual Result<std::unique_ptr<TensorMemory>> make_tensor_memory(std::size_t bytes) = 0;
 };
 
 }  // namespace quern

@@ -39,19 +39,32 @@ class StepListener {
                        std::chrono::steady_clock::time_point end) = 0;
 };
 
-// run() allocates nothing.
+class TensorMemory;
+
+// run() allocates nothing, once it has seen the tensors of a device that it is called with.
 class Instance {
  public:
   struct Call {
     std::byte* arena;                          // program.arena_bytes, aligned to 64
     std::span<const std::byte* const> inputs;  // of the program, in order
     std::span<std::byte* const> outputs;       // null: in the arena
+    // Inputs and outputs that are bound to tensors of the device; null, or no entries: to the host.
+    // Their bytes above are the tensors' copies on the host.
+    std::span<TensorMemory* const> device_inputs;
+    std::span<TensorMemory* const> device_outputs;
     StopSignals stop;
     StepListener* listener = nullptr;
   };
 
   virtual ~Instance() = default;
   virtual Status run(const Call& call) = 0;
+  // Whether the device runs all of it without the host: then start() hands it over and finish()
+  // waits. What the call points at stays until then.
+  virtual bool can_start() const { return false; }
+  virtual Status start(const Call&) { return {Code::internal, "the host is needed"}; }
+  // Whether finish() would not wait, after waiting for that at most so long.
+  virtual bool is_done_within(std::chrono::nanoseconds) { return true; }
+  virtual Status finish(const Call&) { return {Code::internal, "nothing was started"}; }
   // Valid after run(), until the arena is used for something else.
   virtual MutableTensorView output(std::size_t i) const = 0;
   // Bytes of device memory and of staging that it holds itself.

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <utility>
 
 #include "engine/control_flow.h"
 #include "graph/text_util.h"
@@ -89,6 +90,8 @@ Result<Runner::Bound*> Runner::bound_for(const std::shared_ptr<const PlanNode>& 
   }
   fresh->inputs.resize(node->program->inputs.size());
   fresh->outputs.resize(node->program->outputs.size());
+  fresh->device_inputs.resize(fresh->inputs.size());
+  fresh->device_outputs.resize(fresh->outputs.size());
   for (std::size_t i = 0; i < node->controls.size(); ++i)
     fresh->controls.push_back(
         ControlRunner::create(node->segment.controls[i], node->controls[i], threads_, memory_));
@@ -110,14 +113,18 @@ Status Runner::prepare(std::span<const RuntimeValue> inputs, std::span<const std
   return {};
 }
 
-Status Runner::run(std::span<const RuntimeValue> inputs, std::span<const std::size_t> wanted,
-                   std::span<const BoundOutput> outputs, const RunOptions& options) {
-  QUERN_ASSIGN(auto node, first(inputs, wanted));
+void Runner::begin(std::span<const RuntimeValue> inputs) {
   chain_.clear();
   if (graph_ == Graphs::session)  // the last run's results have had their time
     for (RunBlock& a : arenas_) a.release();
   if (memory_.recorder) memory_.recorder->free_all(recorded_);
   for (Slot i = 0; i < inputs.size(); ++i) assign(slot(i), inputs[i].kind, inputs[i].tensors);
+}
+
+Status Runner::run(std::span<const RuntimeValue> inputs, std::span<const std::size_t> wanted,
+                   std::span<const BoundOutput> outputs, const RunOptions& options) {
+  QUERN_ASSIGN(auto node, first(inputs, wanted));
+  begin(inputs);
   for (std::size_t depth = 0;; ++depth) {
     chain_.push_back(node);
     QUERN_ASSIGN(Bound* const bound, bound_for(node));
@@ -125,9 +132,66 @@ Status Runner::run(std::span<const RuntimeValue> inputs, std::span<const std::si
     if (!node->segment.rest) break;
     QUERN_ASSIGN(node, following(*bound));
   }
-  QUERN_TRY(collect_results(*node, outputs));
-  return options.detach_results ? detach_results(inputs, outputs) : Status();
+  return end(inputs, outputs, options);
 }
+
+Status Runner::end(std::span<const RuntimeValue> inputs, std::span<const BoundOutput> outputs,
+                   const RunOptions& options) {
+  QUERN_TRY(fetch_passed_inputs(options));
+  QUERN_TRY(collect_results(*chain_.back(), outputs));
+  if (options.detach_results) QUERN_TRY(detach_results(inputs, outputs));
+  return send_results(options);
+}
+
+// ---- running without waiting -------------------------------------------------------------------
+
+Result<bool> Runner::start(std::span<const RuntimeValue> inputs,
+                           std::span<const std::size_t> wanted,
+                           std::span<const BoundOutput> outputs, const RunOptions& options) {
+  QUERN_ASSIGN(auto node, first(inputs, wanted));
+  QUERN_ASSIGN(Bound* const bound, bound_for(node));
+  if (node->segment.rest || !bound->controls.empty() || !bound->instance->can_start()) {
+    chain_.assign(1, node);
+    return false;
+  }
+  begin(inputs);
+  chain_.push_back(node);
+  QUERN_ASSIGN(started_call_, bind_segment(*bound, 0, outputs, options));
+  QUERN_TRY(bound->instance->start(started_call_));
+  started_ = bound;
+  return true;
+}
+
+bool Runner::is_done_within(std::chrono::nanoseconds time) {
+  return !started_ || started_->instance->is_done_within(time);
+}
+
+Status Runner::finish(std::span<const RuntimeValue> inputs, std::span<const BoundOutput> outputs,
+                      const RunOptions& options) {
+  if (!started_) return {Code::internal, "no run was started"};
+  Bound& bound = *std::exchange(started_, nullptr);
+  QUERN_TRY(bound.instance->finish(started_call_));
+  take_outputs(bound);
+  return end(inputs, outputs, options);
+}
+
+std::optional<TensorType> Runner::planned_type(std::size_t i) const {
+  if (chain_.empty() || chain_.front()->segment.rest) return std::nullopt;
+  const PlanNode& node = *chain_.front();
+  const ResultRef& result = node.segment.results.at(i);
+  if (result.whole_slot || result.tensors.size() != 1) return std::nullopt;
+  const Slot wanted = result.tensors[0].slot;
+  for (std::size_t k = 0; k < node.segment.inputs.size(); ++k)
+    if (node.segment.inputs[k].slot == wanted) return node.program->inputs[k];
+  const auto at = std::ranges::find(node.segment.outputs, wanted);
+  if (at == node.segment.outputs.end()) return std::nullopt;
+  const auto k = static_cast<std::int32_t>(at - node.segment.outputs.begin());
+  for (const cpu::Step& s : node.program->steps)
+    if (std::ranges::find(s.dynamic_outputs, k) != s.dynamic_outputs.end()) return std::nullopt;
+  return node.program->outputs[static_cast<std::size_t>(k)];
+}
+
+// ---- segments ----------------------------------------------------------------------------------
 
 // A session's first arena counts against the limit before the pool does.
 Result<std::byte*> Runner::arena_for(std::size_t depth, std::size_t bytes,
@@ -144,8 +208,9 @@ Result<std::byte*> Runner::arena_for(std::size_t depth, std::size_t bytes,
   return arenas_[depth].data();
 }
 
-Status Runner::run_segment(Bound& bound, std::size_t depth, std::span<const BoundOutput> outputs,
-                           const RunOptions& options) {
+Result<Instance::Call> Runner::bind_segment(Bound& bound, std::size_t depth,
+                                            std::span<const BoundOutput> outputs,
+                                            const RunOptions& options) {
   const PlanNode& node = *bound.node;
   QUERN_ASSIGN(std::byte* const arena, arena_for(depth, node.program->arena_bytes, options));
   if (memory_.recorder)
@@ -154,20 +219,49 @@ Status Runner::run_segment(Bound& bound, std::size_t depth, std::span<const Boun
   for (std::size_t i = 0; i < bound.inputs.size(); ++i) {
     const SlotRef ref = node.segment.inputs[i];
     bound.inputs[i] = slots_[ref.slot].tensors[ref.element].data;
+    bound.device_inputs[i] =
+        ref.slot < options.device_inputs.size() ? options.device_inputs[ref.slot] : nullptr;
   }
   std::ranges::fill(bound.outputs, nullptr);
-  bind_results(node, outputs, bound);
-  QUERN_TRY(
-      bound.instance->run({arena, bound.inputs, bound.outputs, options.stop, options.listener}));
-  for (std::size_t i = 0; i < node.segment.outputs.size(); ++i) {
+  std::ranges::fill(bound.device_outputs, nullptr);
+  bind_results(node, outputs, options, bound);
+  return Instance::Call{
+      arena,        bound.inputs,    bound.outputs, bound.device_inputs, bound.device_outputs,
+      options.stop, options.listener};
+}
+
+void Runner::take_outputs(const Bound& bound) {
+  const Segment& segment = bound.node->segment;
+  for (std::size_t i = 0; i < segment.outputs.size(); ++i) {
     const TensorView view = bound.instance->output(i);
-    assign(slots_[node.segment.outputs[i]], RuntimeValue::Kind::tensor, {&view, 1});
+    assign(slots_[segment.outputs[i]], RuntimeValue::Kind::tensor, {&view, 1});
   }
+}
+
+Status Runner::run_segment(Bound& bound, std::size_t depth, std::span<const BoundOutput> outputs,
+                           const RunOptions& options) {
+  QUERN_ASSIGN(const Instance::Call call, bind_segment(bound, depth, outputs, options));
+  QUERN_TRY(bound.instance->run(call));
+  take_outputs(bound);
+  if (bound.controls.empty() && !bound.node->segment.rest) return {};
+  // Bodies and questions read on the host.
+  for (TensorMemory* t : options.device_inputs)
+    if (t) QUERN_TRY(t->fetch());
+  for (TensorMemory* t : bound.device_outputs)
+    if (t) QUERN_TRY(t->fetch());
+  return run_controls(bound, options);
+}
+
+Status Runner::run_controls(Bound& bound, const RunOptions& options) {
+  const PlanNode& node = *bound.node;
+  RunOptions inside = options;
+  inside.device_inputs = {};
+  inside.device_outputs = {};
   for (std::size_t i = 0; i < bound.controls.size(); ++i) {
     const ControlOp& c = node.segment.controls[i];
     if (control_inputs_.size() < c.inputs.size()) control_inputs_.resize(c.inputs.size());
     for (std::size_t k = 0; k < c.inputs.size(); ++k) read(c.inputs[k], control_inputs_[k]);
-    QUERN_TRY(bound.controls[i]->run({control_inputs_.data(), c.inputs.size()}, options));
+    QUERN_TRY(bound.controls[i]->run({control_inputs_.data(), c.inputs.size()}, inside));
     const auto results = bound.controls[i]->outputs();
     for (std::size_t k = 0; k < c.outputs.size(); ++k)
       assign(slots_[c.outputs[k]], results[k].kind, results[k].tensors);
@@ -177,15 +271,22 @@ Status Runner::run_segment(Bound& bound, std::size_t depth, std::span<const Boun
 
 // A result whose type is known before the run is written where the caller wants it.
 void Runner::bind_results(const PlanNode& node, std::span<const BoundOutput> outputs,
-                          Bound& bound) const {
+                          const RunOptions& options, Bound& bound) const {
   const Segment& s = node.segment;
+  const auto is_of = [](const ResultRef& result, Slot slot) {
+    return !result.whole_slot && result.tensors.size() == 1 && result.tensors[0].slot == slot;
+  };
   for (std::size_t r = 0; r < std::min(outputs.size(), s.results.size()); ++r) {
     const ResultRef& result = s.results[r];
     if (!outputs[r].data || result.whole_slot || result.tensors.size() != 1) continue;
     for (std::size_t i = 0; i < s.outputs.size(); ++i) {
       const bool fits = node.program->outputs[i].bytes() <= outputs[r].capacity;
-      if (s.outputs[i] == result.tensors[0].slot && fits && !bound.outputs[i])
-        bound.outputs[i] = outputs[r].data;
+      if (s.outputs[i] != result.tensors[0].slot || !fits || bound.outputs[i]) continue;
+      bound.outputs[i] = outputs[r].data;
+      // What is a result twice is copied on the host.
+      const auto same = [&](const ResultRef& other) { return is_of(other, s.outputs[i]); };
+      if (r < options.device_outputs.size() && std::ranges::count_if(s.results, same) == 1)
+        bound.device_outputs[i] = options.device_outputs[r];
     }
   }
 }
@@ -214,6 +315,22 @@ Status Runner::collect_results(const PlanNode& node, std::span<const BoundOutput
     std::memcpy(outputs[i].data, t.data, t.type.bytes());
     t.data = outputs[i].data;
   }
+  return {};
+}
+
+// A result that is an input as it came is read on the host.
+Status Runner::fetch_passed_inputs(const RunOptions& options) {
+  for (const ResultRef& result : chain_.back()->segment.results)
+    for (const SlotRef& t : result.tensors)
+      if (t.slot < options.device_inputs.size() && options.device_inputs[t.slot])
+        QUERN_TRY(options.device_inputs[t.slot]->fetch());
+  return {};
+}
+
+// What was written to the host's copies of tensors, because the host made it, goes to the device.
+Status Runner::send_results(const RunOptions& options) {
+  for (TensorMemory* t : options.device_outputs)
+    if (t) QUERN_TRY(t->send());
   return {};
 }
 
@@ -252,6 +369,7 @@ std::size_t Runner::device_bytes() const {
 }
 
 void Runner::trim() {
+  started_ = nullptr;
   own_arena_.release();
   arenas_.clear();
   detached_.clear();

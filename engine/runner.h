@@ -4,10 +4,12 @@
 
 #include <limits>
 #include <memory>
+#include <optional>
 #include <span>
 #include <vector>
 
 #include "engine/cpu/instance.h"
+#include "engine/device_tensor_impl.h"
 #include "engine/memory_block.h"
 #include "engine/plan.h"
 #include "engine/run_memory.h"
@@ -22,6 +24,10 @@ struct RunOptions {
   std::size_t memory_limit = std::numeric_limits<std::size_t>::max();  // bytes of a session
   // A result that is an input as it came is copied, so that it outlives the caller's bytes.
   bool detach_results = false;
+  // Tensors of the device that inputs of the graph, and wanted outputs, are bound to; empty, or
+  // null where they lie on the host. The views and places given beside them are their copies there.
+  std::span<TensorMemory* const> device_inputs;
+  std::span<TensorMemory* const> device_outputs;
 };
 
 // A place that the caller wants a result written to.
@@ -44,6 +50,15 @@ class Runner {
   // empty or has an entry per wanted output. Allocates nothing on the plan of an earlier run.
   Status run(std::span<const RuntimeValue> inputs, std::span<const std::size_t> wanted,
              std::span<const BoundOutput> bound, const RunOptions& options);
+  // Hands a run to the device and does not wait: is_done_within() and finish() do, called with what
+  // this was called with. False: it takes the host too, and nothing has begun.
+  Result<bool> start(std::span<const RuntimeValue> inputs, std::span<const std::size_t> wanted,
+                     std::span<const BoundOutput> bound, const RunOptions& options);
+  bool is_done_within(std::chrono::nanoseconds time);
+  Status finish(std::span<const RuntimeValue> inputs, std::span<const BoundOutput> bound,
+                const RunOptions& options);
+  // The type of the i-th wanted output, where the plan of prepare() or start() knows it.
+  std::optional<TensorType> planned_type(std::size_t i) const;
   // The first plan only, without running.
   Status prepare(std::span<const RuntimeValue> inputs, std::span<const std::size_t> wanted);
 
@@ -65,6 +80,8 @@ class Runner {
     std::vector<std::unique_ptr<ControlRunner>> controls;
     std::vector<const std::byte*> inputs;  // room for a call's pointers
     std::vector<std::byte*> outputs;
+    std::vector<TensorMemory*> device_inputs;
+    std::vector<TensorMemory*> device_outputs;
     PlanKey key;  // of the child that followed last time
     const PlanNode* child = nullptr;
     std::uint64_t used = 0;
@@ -75,10 +92,21 @@ class Runner {
   Result<std::shared_ptr<const PlanNode>> following(Bound& bound);
   Result<std::byte*> arena_for(std::size_t depth, std::size_t bytes, const RunOptions& options);
   Result<Bound*> bound_for(const std::shared_ptr<const PlanNode>& node);
+  void begin(std::span<const RuntimeValue> inputs);
+  Result<Instance::Call> bind_segment(Bound& bound, std::size_t depth,
+                                      std::span<const BoundOutput> outputs,
+                                      const RunOptions& options);
+  void take_outputs(const Bound& bound);
   Status run_segment(Bound& bound, std::size_t depth, std::span<const BoundOutput> outputs,
                      const RunOptions& options);
-  void bind_results(const PlanNode& node, std::span<const BoundOutput> outputs, Bound& bound) const;
+  Status run_controls(Bound& bound, const RunOptions& options);
+  void bind_results(const PlanNode& node, std::span<const BoundOutput> outputs,
+                    const RunOptions& options, Bound& bound) const;
+  Status end(std::span<const RuntimeValue> inputs, std::span<const BoundOutput> outputs,
+             const RunOptions& options);
   Status collect_results(const PlanNode& node, std::span<const BoundOutput> outputs);
+  Status fetch_passed_inputs(const RunOptions& options);
+  Status send_results(const RunOptions& options);
   Status detach_results(std::span<const RuntimeValue> inputs, std::span<const BoundOutput> outputs);
   RuntimeValue& slot(Slot s);
   void read(const ResultRef& ref, RuntimeValue& into);
@@ -101,6 +129,8 @@ class Runner {
   PlanKey key_;       // under construction
   PlanKey root_key_;  // of root_
   std::shared_ptr<const PlanNode> root_;
+  Bound* started_ = nullptr;
+  Instance::Call started_call_{};
   std::uint64_t clock_ = 0;
   std::size_t longest_chain_ = 0;
 };

@@ -9,6 +9,7 @@
 #include "engine/memory_need.h"
 #include "engine/runner.h"
 #include "engine/shared_arena_impl.h"
+#include "engine/worker.h"
 #include "graph/text_util.h"
 
 namespace quern {
@@ -35,12 +36,45 @@ struct Session::Impl {
   std::vector<BoundOutput> bound;   // by output of the model
   std::vector<std::size_t> wanted;  // ascending
   std::vector<BoundOutput> bound_wanted;
+  std::vector<std::shared_ptr<DeviceTensor>> input_tensors;   // by input; null: on the host
+  std::vector<std::shared_ptr<DeviceTensor>> output_tensors;  // by output of the model
+  std::vector<TensorMemory*> device_inputs, device_outputs;   // of a run
   std::atomic<bool> cancelled = false;
   bool has_run = false;
 
+  // A run that was submitted: on the device, or on the worker.
+  enum class Flight : std::uint8_t { none, device, worker };
+  Flight flight = Flight::none;
+  std::optional<SharedArena::Impl::Use> use_of_arena;  // of the run in progress
+  RunOptions flight_options;
+  std::vector<std::optional<TensorType>> planned_types;  // of wanted outputs
+  // A run on the device, for the tensors that are bound to it.
+  struct DeviceRun final : PendingRun {
+    explicit DeviceRun(Runner& r) : runner(&r) {}
+    void join() override { (void)runner->is_done_within(std::chrono::nanoseconds::max()); }
+    bool is_in_order() const override { return true; }
+    Runner* runner;
+  };
+  std::shared_ptr<DeviceRun> device_run;
+  std::shared_ptr<Worker> worker;
+
+  Status check_idle() const;
   Status check_inputs() const;
+  Status take_device_inputs();
+  void take_device_outputs();
+  void join_tensors();
+  void set_pending(const std::shared_ptr<PendingRun>& run);
+  void clear_pending(const PendingRun* run);
+  void set_types();
+  Status run_on_worker();
+  Status begin();
+  RunOptions options(Clock::time_point deadline, StepListener* listener);
+  Status end(Status status);
   Status run(Clock::time_point deadline, StepListener* listener);
-  Status run_now(Clock::time_point deadline, StepListener* listener);
+  Status submit();
+  Status wait();
+  bool is_done_by(Clock::time_point deadline);
+  Result<std::size_t> wanted_index(std::size_t index) const;
   Result<const RuntimeValue*> result(std::size_t index) const;
 };
 
@@ -102,7 +136,9 @@ TensorView with_address(TensorView t) {
 }  // namespace
 
 Session::Session(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
-Session::~Session() = default;
+Session::~Session() {
+  if (impl_->flight != Impl::Flight::none) (void)impl_->wait();
+}
 
 Result<std::unique_ptr<Session>> Session::create(std::shared_ptr<const Executable> executable,
                                                  const SessionOptions& options) {
@@ -112,6 +148,8 @@ Result<std::unique_ptr<Session>> Session::create(std::shared_ptr<const Executabl
   impl->inputs.resize(impl->executable->inputs().size());
   impl->is_set.resize(impl->inputs.size());
   impl->bound.resize(impl->executable->outputs().size());
+  impl->input_tensors.resize(impl->inputs.size());
+  impl->output_tensors.resize(impl->bound.size());
   std::unique_ptr<Session> session(new Session(std::move(impl)));
   QUERN_TRY(session->request_outputs({}));
   return session;
@@ -145,6 +183,7 @@ Result<const ValueSpec*> spec_of(const std::vector<ValueSpec>& specs, std::size_
 }  // namespace
 
 Status Session::set_input(std::size_t index, const TensorView& tensor) {
+  QUERN_TRY(impl_->check_idle());
   QUERN_ASSIGN(const ValueSpec* spec, spec_of(impl_->executable->inputs(), index, "input"));
   if (spec->kind == ValueSpec::Kind::sequence || spec->kind == ValueSpec::Kind::optional_sequence)
     return {Code::invalid_argument, cat("input '", printable(spec->name), "' is a sequence")};
@@ -152,10 +191,32 @@ Status Session::set_input(std::size_t index, const TensorView& tensor) {
   impl_->inputs[index].kind = RuntimeValue::Kind::tensor;
   impl_->inputs[index].tensors.assign(1, with_address(tensor));
   impl_->is_set[index] = true;
+  impl_->input_tensors[index] = nullptr;
+  return {};
+}
+
+namespace {
+
+Status check_same_device(const Device& tensors, const Device& ours, std::string_view what) {
+  const bool both_on_host =
+      tensors.info().kind == DeviceInfo::Kind::cpu && ours.info().kind == DeviceInfo::Kind::cpu;
+  if (&tensors == &ours || both_on_host) return {};
+  return {Code::invalid_argument, cat("the tensor for ", what, " was made on ", tensors.info().name,
+                                      ", the executable on another device, ", ours.info().name)};
+}
+
+}  // namespace
+
+Status Session::set_input(std::size_t index, std::shared_ptr<DeviceTensor> tensor) {
+  if (!tensor) return {Code::invalid_argument, cat("input ", index, ": no tensor")};
+  QUERN_TRY(check_same_device(tensor->device(), impl_->executable->device(), "an input"));
+  QUERN_TRY(set_input(index, TensorView{tensor->type(), tensor->impl().memory->host()}));
+  impl_->input_tensors[index] = std::move(tensor);
   return {};
 }
 
 Status Session::set_input_sequence(std::size_t index, std::span<const TensorView> tensors) {
+  QUERN_TRY(impl_->check_idle());
   QUERN_ASSIGN(const ValueSpec* spec, spec_of(impl_->executable->inputs(), index, "input"));
   if (spec->kind != ValueSpec::Kind::sequence && spec->kind != ValueSpec::Kind::optional_sequence)
     return {Code::invalid_argument, cat("input '", printable(spec->name), "' is no sequence")};
@@ -164,10 +225,12 @@ Status Session::set_input_sequence(std::size_t index, std::span<const TensorView
   impl_->inputs[index].tensors.clear();
   for (const TensorView& t : tensors) impl_->inputs[index].tensors.push_back(with_address(t));
   impl_->is_set[index] = true;
+  impl_->input_tensors[index] = nullptr;
   return {};
 }
 
 Status Session::set_input_none(std::size_t index) {
+  QUERN_TRY(impl_->check_idle());
   QUERN_ASSIGN(const ValueSpec* spec, spec_of(impl_->executable->inputs(), index, "input"));
   if (spec->kind != ValueSpec::Kind::optional_tensor &&
       spec->kind != ValueSpec::Kind::optional_sequence)
@@ -175,19 +238,31 @@ Status Session::set_input_none(std::size_t index) {
   impl_->inputs[index].kind = RuntimeValue::Kind::none;
   impl_->inputs[index].tensors.clear();
   impl_->is_set[index] = true;
+  impl_->input_tensors[index] = nullptr;
   return {};
 }
 
 Status Session::bind_output(std::size_t index, std::byte* data, std::size_t capacity) {
+  QUERN_TRY(impl_->check_idle());
   QUERN_ASSIGN(const ValueSpec* spec, spec_of(impl_->executable->outputs(), index, "output"));
   if (reinterpret_cast<std::uintptr_t>(data) % std::min<std::size_t>(size_of(spec->dtype), 8) != 0)
     return {Code::invalid_argument,
             cat("the place for output '", printable(spec->name), "' is not aligned")};
   impl_->bound[index] = {data, data ? capacity : 0};
+  impl_->output_tensors[index] = nullptr;
+  return {};
+}
+
+Status Session::bind_output(std::size_t index, std::shared_ptr<DeviceTensor> tensor) {
+  if (!tensor) return bind_output(index, nullptr, 0);
+  QUERN_TRY(check_same_device(tensor->device(), impl_->executable->device(), "an output"));
+  QUERN_TRY(bind_output(index, tensor->impl().memory->host(), tensor->capacity()));
+  impl_->output_tensors[index] = std::move(tensor);
   return {};
 }
 
 Status Session::request_outputs(std::span<const std::size_t> indices) {
+  QUERN_TRY(impl_->check_idle());
   const std::size_t count = impl_->executable->outputs().size();
   std::vector<std::size_t> wanted(indices.begin(), indices.end());
   for (std::size_t i : wanted)
@@ -200,6 +275,8 @@ Status Session::request_outputs(std::span<const std::size_t> indices) {
   wanted.erase(std::unique(wanted.begin(), wanted.end()), wanted.end());
   impl_->wanted = std::move(wanted);
   impl_->bound_wanted.resize(impl_->wanted.size());
+  impl_->device_outputs.resize(impl_->wanted.size());
+  impl_->planned_types.resize(impl_->wanted.size());
   impl_->has_run = false;
   return {};
 }
@@ -214,26 +291,166 @@ Status Session::Impl::check_inputs() const {
   return {};
 }
 
-Status Session::Impl::run(Clock::time_point deadline, StepListener* listener) {
-  QUERN_TRY(check_inputs());
-  has_run = false;
-  if (!arena) return run_now(deadline, listener);
-  const SharedArena::Impl::Use use(arena->impl());
-  if (!use.taken())
-    return {Code::busy, "another session runs in the arena that this one shares with it"};
-  run_in_arena = ++arena->impl().runs;
-  return run_now(deadline, listener);
+Status Session::Impl::check_idle() const {
+  if (flight == Flight::none) return {};
+  return {Code::busy, "a run was submitted; wait() for it first"};
 }
 
-Status Session::Impl::run_now(Clock::time_point deadline, StepListener* listener) {
+// Tensors of a device hold what was last written to them, of whatever shape.
+Status Session::Impl::take_device_inputs() {
+  device_inputs.assign(inputs.size(), nullptr);
+  for (std::size_t i = 0; i < inputs.size(); ++i) {
+    DeviceTensor* tensor = input_tensors[i].get();
+    if (!tensor) continue;
+    if (std::ranges::find(output_tensors, input_tensors[i]) != output_tensors.end())
+      return {Code::invalid_argument, cat("input '", printable(executable->inputs()[i].name),
+                                          "' is a tensor that an output is bound to")};
+    const TensorView view{tensor->type(), tensor->impl().memory->host()};
+    QUERN_TRY(check_tensor(executable->inputs()[i], view));
+    inputs[i].tensors.assign(1, view);
+    device_inputs[i] = tensor->impl().memory.get();
+  }
+  return {};
+}
+
+void Session::Impl::take_device_outputs() {
+  for (std::size_t i = 0; i < wanted.size(); ++i) {
+    const auto& tensor = output_tensors[wanted[i]];
+    device_outputs[i] = tensor ? tensor->impl().memory.get() : nullptr;
+    if (tensor) device_outputs[i]->written_on_host();  // unless the device will
+  }
+}
+
+// Runs of other sessions that the tensors are bound to come first. Those on the device do anyway,
+// if this one runs there too: what it needs the host for waits by itself.
+void Session::Impl::join_tensors() {
+  for (const auto* tensors : {&input_tensors, &output_tensors})
+    for (const auto& t : *tensors)
+      if (t) t->impl().memory->join_pending(true);
+}
+
+void Session::Impl::set_pending(const std::shared_ptr<PendingRun>& run) {
+  for (const auto* tensors : {&input_tensors, &output_tensors})
+    for (const auto& t : *tensors)
+      if (t) t->impl().memory->set_pending(run);
+}
+
+void Session::Impl::clear_pending(const PendingRun* run) {
+  for (const auto* tensors : {&input_tensors, &output_tensors})
+    for (const auto& t : *tensors)
+      if (t) t->impl().memory->clear_pending(run);
+}
+
+Status Session::Impl::begin() {
+  QUERN_TRY(check_idle());
+  QUERN_TRY(check_inputs());
+  join_tensors();
+  QUERN_TRY(take_device_inputs());
+  has_run = false;
+  if (arena) {
+    use_of_arena.emplace(arena->impl());
+    if (!use_of_arena->taken()) {
+      use_of_arena.reset();
+      return {Code::busy, "another session runs in the arena that this one shares with it"};
+    }
+    run_in_arena = ++arena->impl().runs;
+  }
+  take_device_outputs();
   for (std::size_t i = 0; i < wanted.size(); ++i) bound_wanted[i] = bound[wanted[i]];
-  RunOptions options{{&cancelled, deadline}, listener};
-  options.detach_results = true;
+  return {};
+}
+
+RunOptions Session::Impl::options(Clock::time_point deadline, StepListener* listener) {
+  RunOptions o{{&cancelled, deadline}, listener};
+  o.detach_results = true;
+  o.device_inputs = device_inputs;
+  o.device_outputs = device_outputs;
   if (const std::size_t limit = executable->impl().options.memory_limit)
-    options.memory_limit = limit - std::min(limit, executable->impl().weights->bytes());
-  QUERN_TRY(runner.run(inputs, wanted, bound_wanted, options));
+    o.memory_limit = limit - std::min(limit, executable->impl().weights->bytes());
+  return o;
+}
+
+Status Session::Impl::end(Status status) {
+  use_of_arena.reset();
+  QUERN_TRY(std::move(status));
   has_run = true;
   return {};
+}
+
+// Of the tensors that outputs are bound to.
+void Session::Impl::set_types() {
+  for (std::size_t i = 0; i < wanted.size(); ++i)
+    if (const auto& t = output_tensors[wanted[i]]; t && runner.results()[i].tensors.size() == 1)
+      t->impl().type = runner.results()[i].tensor().type;
+}
+
+Status Session::Impl::run(Clock::time_point deadline, StepListener* listener) {
+  QUERN_TRY(begin());
+  QUERN_TRY(end(runner.run(inputs, wanted, bound_wanted, options(deadline, listener))));
+  set_types();
+  return {};
+}
+
+// ---- running without waiting -------------------------------------------------------------------
+
+Status Session::Impl::submit() {
+  QUERN_TRY(begin());
+  flight_options = options(Clock::time_point::max(), nullptr);
+  auto started = runner.start(inputs, wanted, bound_wanted, flight_options);
+  if (!started) return end(std::move(started).status());
+  for (std::size_t i = 0; i < wanted.size(); ++i) planned_types[i] = runner.planned_type(i);
+  flight = *started ? Flight::device : Flight::worker;
+  if (flight == Flight::device) {
+    for (std::size_t i = 0; i < wanted.size(); ++i)
+      if (const auto& t = output_tensors[wanted[i]]; t && planned_types[i])
+        t->impl().type = *planned_types[i];
+    if (!device_run) device_run = std::make_shared<DeviceRun>(runner);
+    set_pending(device_run);
+    return {};
+  }
+  // What it reads on the host may still be written on the device.
+  for (TensorMemory* t : device_inputs)
+    if (t) t->join_pending();
+  if (!worker) worker = std::make_shared<Worker>([this] { return run_on_worker(); });
+  set_pending(worker);
+  worker->start();
+  return {};
+}
+
+Status Session::Impl::run_on_worker() {
+  QUERN_TRY(runner.run(inputs, wanted, bound_wanted, flight_options));
+  set_types();
+  return {};
+}
+
+Status Session::Impl::wait() {
+  const Flight was = flight;
+  if (was == Flight::none) return {Code::invalid_argument, "no run was submitted"};
+  Status status =
+      was == Flight::worker ? worker->wait() : runner.finish(inputs, bound_wanted, flight_options);
+  flight = Flight::none;
+  clear_pending(was == Flight::worker ? static_cast<PendingRun*>(worker.get()) : device_run.get());
+  return end(std::move(status));
+}
+
+bool Session::Impl::is_done_by(Clock::time_point deadline) {
+  if (flight == Flight::none) return true;
+  if (flight == Flight::worker) return worker->is_done_by(deadline);
+  return runner.is_done_within(deadline - Clock::now());
+}
+
+Status Session::submit() {
+  return impl_->submit();
+}
+Status Session::wait() {
+  return impl_->wait();
+}
+Status Session::wait_until(Clock::time_point deadline) {
+  if (!impl_->is_done_by(deadline)) return {Code::busy, "the run is not done yet"};
+  return impl_->wait();
+}
+bool Session::is_done() const {
+  return impl_->is_done_by(Clock::now());
 }
 
 Status Session::run() {
@@ -244,7 +461,9 @@ Status Session::run_until(Clock::time_point deadline) {
 }
 
 Status Session::prepare() {
+  QUERN_TRY(impl_->check_idle());
   QUERN_TRY(impl_->check_inputs());
+  QUERN_TRY(impl_->take_device_inputs());
   return impl_->runner.prepare(impl_->inputs, impl_->wanted);
 }
 
@@ -257,14 +476,31 @@ void Session::clear_cancel() {
 
 // ---- results -----------------------------------------------------------------------------------
 
-Result<const RuntimeValue*> Session::Impl::result(std::size_t index) const {
+Result<std::size_t> Session::Impl::wanted_index(std::size_t index) const {
   const auto at = std::ranges::lower_bound(wanted, index);
   if (at == wanted.end() || *at != index)
     return Status(Code::not_found, cat("output ", index, " was not requested"));
+  return static_cast<std::size_t>(at - wanted.begin());
+}
+
+Result<const RuntimeValue*> Session::Impl::result(std::size_t index) const {
+  QUERN_ASSIGN(const std::size_t at, wanted_index(index));
+  QUERN_TRY(check_idle());
   if (!has_run) return Status(Code::invalid_argument, "no run has given outputs yet");
   if (arena && arena->impl().runs != run_in_arena)
     return Status(Code::busy, "another session has run in the shared arena since");
-  return &runner.results()[static_cast<std::size_t>(at - wanted.begin())];
+  return &runner.results()[at];
+}
+
+Result<TensorType> Session::output_type(std::size_t index) const {
+  QUERN_ASSIGN(const std::size_t at, impl_->wanted_index(index));
+  if (impl_->flight == Impl::Flight::none) {
+    QUERN_ASSIGN(const TensorView view, output(index));
+    return view.type;
+  }
+  if (const auto& type = impl_->planned_types[at]) return *type;
+  return Status(Code::busy,
+                cat("the shape of output ", index, " depends on data: the run tells it"));
 }
 
 Result<TensorView> Session::output(std::size_t index) const {
@@ -280,6 +516,7 @@ Result<TensorView> Session::output_element(std::size_t index, std::size_t elemen
   QUERN_ASSIGN(const RuntimeValue* v, impl_->result(index));
   if (element >= v->tensors.size())
     return Status(Code::not_found, cat("output ", index, " holds ", v->tensors.size(), " tensors"));
+  if (const auto& tensor = impl_->output_tensors[index]) return tensor->read();
   return v->tensors[element];
 }
 
@@ -334,6 +571,7 @@ std::size_t Session::resident_bytes() const {
 }
 
 void Session::trim() {
+  if (impl_->flight != Impl::Flight::none) (void)impl_->wait();
   impl_->runner.trim();
   impl_->memory.trim();
   impl_->has_run = false;
@@ -365,6 +603,7 @@ Result<std::vector<Session::Timing>> Session::profile(Clock::time_point deadline
 }
 
 Result<std::vector<Session::MemoryEvent>> Session::trace_memory() {
+  QUERN_TRY(impl_->check_idle());
   trim();  // what is held would not be asked for
   MemoryRecorder recorder;
   impl_->memory.recorder = &recorder;

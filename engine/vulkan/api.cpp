@@ -50,6 +50,8 @@ bool DeviceApi::load(const InstanceApi& instance, VkDevice device) {
 #undef LOAD
   vkCmdPushDescriptorSetKHR = reinterpret_cast<PFN_vkCmdPushDescriptorSetKHR>(
       instance.vkGetDeviceProcAddr(device, "vkCmdPushDescriptorSetKHR"));
+  vkWaitSemaphoresKHR = reinterpret_cast<PFN_vkWaitSemaphoresKHR>(
+      instance.vkGetDeviceProcAddr(device, "vkWaitSemaphoresKHR"));
   return all;
 }
 

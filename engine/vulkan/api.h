@@ -67,6 +67,8 @@ namespace quern::vulkan {
   X(vkCreateQueryPool)              \
   X(vkDestroyQueryPool)             \
   X(vkGetQueryPoolResults)          \
+  X(vkCreateSemaphore)              \
+  X(vkDestroySemaphore)             \
   X(vkCreateFence)                  \
   X(vkDestroyFence)                 \
   X(vkResetFences)                  \
@@ -94,7 +96,9 @@ struct InstanceApi {
 };
 struct DeviceApi {
   QUERN_VK_DEVICE(QUERN_VK_MEMBER)
-  PFN_vkCmdPushDescriptorSetKHR vkCmdPushDescriptorSetKHR = nullptr;  // where it is enabled
+  // Where they are enabled.
+  PFN_vkCmdPushDescriptorSetKHR vkCmdPushDescriptorSetKHR = nullptr;
+  PFN_vkWaitSemaphoresKHR vkWaitSemaphoresKHR = nullptr;
 
   bool load(const InstanceApi& instance, VkDevice device);
 };

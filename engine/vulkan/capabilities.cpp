@@ -20,14 +20,18 @@ std::vector<std::string> extensions_of(const InstanceApi& api, VkPhysicalDevice 
 }
 
 void read_features(const InstanceApi& api, VkPhysicalDevice device, bool has_8bit,
-                   Capabilities& c) {
+                   bool has_timeline, Capabilities& c) {
   VkPhysicalDevice8BitStorageFeatures bits8{
       VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_8BIT_STORAGE_FEATURES};
   VkPhysicalDevice16BitStorageFeatures bits16{
       VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_16BIT_STORAGE_FEATURES};
+  VkPhysicalDeviceTimelineSemaphoreFeatures timeline{
+      VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_TIMELINE_SEMAPHORE_FEATURES, &bits16};
   VkPhysicalDeviceFeatures2 features{VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_FEATURES_2, &bits16};
   if (has_8bit) bits16.pNext = &bits8;
+  if (has_timeline) features.pNext = &timeline;
   api.vkGetPhysicalDeviceFeatures2(device, &features);
+  c.timeline = timeline.timelineSemaphore == VK_TRUE;
   c.storage_8bit = bits8.storageBuffer8BitAccess == VK_TRUE;
   // The shaders compute with the types too.
   c.storage_16bit = bits16.storageBuffer16BitAccess == VK_TRUE && features.features.shaderInt16;
@@ -110,7 +114,8 @@ Capabilities read_capabilities(const InstanceApi& api, VkPhysicalDevice device) 
   c.max_allocation = maintenance.maxMemoryAllocationSize;
   c.alignment = std::max<std::uint64_t>(
       {256, p.limits.minStorageBufferOffsetAlignment, p.limits.nonCoherentAtomSize});
-  read_features(api, device, has(VK_KHR_8BIT_STORAGE_EXTENSION_NAME), c);
+  read_features(api, device, has(VK_KHR_8BIT_STORAGE_EXTENSION_NAME),
+                has(VK_KHR_TIMELINE_SEMAPHORE_EXTENSION_NAME), c);
   read_memory(api, device, c);
   read_queues(api, device, p.limits.timestampPeriod, c);
   c.push_descriptors = has(VK_KHR_PUSH_DESCRIPTOR_EXTENSION_NAME);
@@ -132,6 +137,7 @@ GpuTarget Capabilities::target() const {
 
 std::vector<std::pair<std::string_view, bool Capabilities::*>> switches() {
   return {{"push-descriptors", &Capabilities::push_descriptors},
+          {"timeline", &Capabilities::timeline},
           {"storage-8bit", &Capabilities::storage_8bit},
           {"storage-16bit", &Capabilities::storage_16bit},
           {"int64", &Capabilities::int64},

@@ -37,6 +37,7 @@ struct Capabilities {
 
   // Each can be forced off, so that the way without it is tested.
   bool push_descriptors = false;
+  bool timeline = false;  // semaphores that count; else each list of commands has a fence
   bool storage_8bit = false;
   bool storage_16bit = false;
   bool int64 = false;

@@ -223,11 +223,13 @@ Status Buffer::invalidate() const {
 // ---- the device --------------------------------------------------------------------------------
 
 Result<std::shared_ptr<Core>> Core::create(std::shared_ptr<ApiInstance> instance,
-                                           VkPhysicalDevice physical, Capabilities capabilities) {
+                                           VkPhysicalDevice physical, Capabilities capabilities,
+                                           const CoreOptions& options) {
   std::shared_ptr<Core> core(new Core);
   core->instance_ = std::move(instance);
   core->physical_ = physical;
   core->capabilities_ = std::move(capabilities);
+  core->options_ = options;
   QUERN_TRY(core->create_device());
   return core;
 }
@@ -246,12 +248,17 @@ Status Core::create_device() {
       .sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_16BIT_STORAGE_FEATURES,
       .pNext = c.storage_8bit ? &bits8 : nullptr,
       .storageBuffer16BitAccess = c.storage_16bit};
-  VkPhysicalDeviceFeatures2 features{.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_FEATURES_2,
-                                     .pNext = &bits16};
+  VkPhysicalDeviceTimelineSemaphoreFeatures timeline{
+      .sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_TIMELINE_SEMAPHORE_FEATURES,
+      .pNext = &bits16,
+      .timelineSemaphore = VK_TRUE};
+  VkPhysicalDeviceFeatures2 features{.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_FEATURES_2};
+  features.pNext = c.timeline ? static_cast<void*>(&timeline) : &bits16;
   features.features.shaderInt16 = c.storage_16bit;
   features.features.shaderInt64 = c.int64;
   std::vector<const char*> extensions;
   if (c.push_descriptors) extensions.push_back(VK_KHR_PUSH_DESCRIPTOR_EXTENSION_NAME);
+  if (c.timeline) extensions.push_back(VK_KHR_TIMELINE_SEMAPHORE_EXTENSION_NAME);
   if (c.storage_8bit) extensions.push_back(VK_KHR_8BIT_STORAGE_EXTENSION_NAME);
   const VkDeviceCreateInfo info{
       .sType = VK_STRUCTURE_TYPE_DEVICE_CREATE_INFO,
@@ -268,12 +275,22 @@ Status Core::create_device() {
   VkPhysicalDeviceMemoryProperties2 memory{VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_MEMORY_PROPERTIES_2};
   api.vkGetPhysicalDeviceMemoryProperties2(physical_, &memory);
   memory_ = memory.memoryProperties;
-  const std::vector<std::byte> stored = read_pipeline_cache(c);
+  QUERN_TRY(create_timeline());
+  stored_cache_ = read_pipeline_cache(c);
   const VkPipelineCacheCreateInfo cache{.sType = VK_STRUCTURE_TYPE_PIPELINE_CACHE_CREATE_INFO,
-                                        .initialDataSize = stored.size(),
-                                        .pInitialData = stored.data()};
+                                        .initialDataSize = stored_cache_.size(),
+                                        .pInitialData = stored_cache_.data()};
   return check(api_.vkCreatePipelineCache(device_, &cache, nullptr, &cache_),
                "making a pipeline cache");
+}
+
+Status Core::create_timeline() {
+  if (!capabilities_.timeline) return {};
+  const VkSemaphoreTypeCreateInfo type{.sType = VK_STRUCTURE_TYPE_SEMAPHORE_TYPE_CREATE_INFO,
+                                       .semaphoreType = VK_SEMAPHORE_TYPE_TIMELINE};
+  const VkSemaphoreCreateInfo info{.sType = VK_STRUCTURE_TYPE_SEMAPHORE_CREATE_INFO,
+                                   .pNext = &type};
+  return check(api_.vkCreateSemaphore(device_, &info, nullptr, &timeline_), "making a semaphore");
 }
 
 void Core::save_pipeline_cache() const {
@@ -281,7 +298,9 @@ void Core::save_pipeline_cache() const {
   std::size_t size = 0;
   if (api_.vkGetPipelineCacheData(device_, cache_, &size, nullptr) != VK_SUCCESS) return;
   std::vector<std::byte> data(size);
-  if (api_.vkGetPipelineCacheData(device_, cache_, &size, data.data()) == VK_SUCCESS)
+  const VkResult got = api_.vkGetPipelineCacheData(device_, cache_, &size, data.data());
+  data.resize(size);
+  if (got == VK_SUCCESS && data != stored_cache_)
     write_pipeline_cache(capabilities_, {data.data(), size});
 }
 
@@ -295,6 +314,7 @@ Core::~Core() {
     api_.vkDestroyPipelineLayout(device_, l.pipeline, nullptr);
     api_.vkDestroyDescriptorSetLayout(device_, l.sets, nullptr);
   }
+  if (timeline_) api_.vkDestroySemaphore(device_, timeline_, nullptr);
   if (cache_) api_.vkDestroyPipelineCache(device_, cache_, nullptr);
   if (api_.vkDestroyDevice) api_.vkDestroyDevice(device_, nullptr);
 }
@@ -396,25 +416,54 @@ Status Core::lost_error() const {
           cat(capabilities_.title, " has stopped; open it again, its sessions are gone")};
 }
 
-Status Core::submit(VkCommandBuffer commands, VkFence fence) {
+Status Core::outcome(VkResult result) {
+  if (result != VK_ERROR_DEVICE_LOST) return check(result, "running on the device");
+  lost_ = true;
+  return lost_error();
+}
+
+Status Core::start(std::span<const VkCommandBuffer> commands, Submission& s) {
+  if (options_.lose_after && counts.submissions >= options_.lose_after) lost_ = true;
   if (lost()) return lost_error();
-  const VkSubmitInfo info{.sType = VK_STRUCTURE_TYPE_SUBMIT_INFO,
-                          .commandBufferCount = 1,
-                          .pCommandBuffers = &commands};
+  const std::scoped_lock lock(queue_mutex_);
+  s.value = timeline_value_ + 1;
+  const VkTimelineSemaphoreSubmitInfo value{
+      .sType = VK_STRUCTURE_TYPE_TIMELINE_SEMAPHORE_SUBMIT_INFO,
+      .signalSemaphoreValueCount = 1,
+      .pSignalSemaphoreValues = &s.value};
+  for (const VkCommandBuffer& c : commands) {
+    const bool signals = timeline_ && &c == &commands.back();
+    const VkSubmitInfo info{.sType = VK_STRUCTURE_TYPE_SUBMIT_INFO,
+                            .pNext = signals ? &value : nullptr,
+                            .commandBufferCount = 1,
+                            .pCommandBuffers = &c,
+                            .signalSemaphoreCount = signals ? 1u : 0u,
+                            .pSignalSemaphores = &timeline_};
+    QUERN_TRY(outcome(
+        api_.vkQueueSubmit(queue_, 1, &info, &c == &commands.back() ? s.fence : VK_NULL_HANDLE)));
+    ++counts.submissions;
+  }
+  timeline_value_ = s.value;
+  s.is_pending = true;
+  return {};
+}
+
+Status Core::wait(Submission& s, std::uint64_t nanoseconds) {
+  if (!s.is_pending) return lost() ? lost_error() : Status();
   VkResult result = VK_SUCCESS;
-  {
-    const std::scoped_lock lock(queue_mutex_);
-    result = api_.vkQueueSubmit(queue_, 1, &info, fence);
+  if (timeline_) {
+    const VkSemaphoreWaitInfo info{.sType = VK_STRUCTURE_TYPE_SEMAPHORE_WAIT_INFO,
+                                   .semaphoreCount = 1,
+                                   .pSemaphores = &timeline_,
+                                   .pValues = &s.value};
+    result = api_.vkWaitSemaphoresKHR(device_, &info, nanoseconds);
+  } else {
+    result = api_.vkWaitForFences(device_, 1, &s.fence, VK_TRUE, nanoseconds);
   }
-  ++counts.submissions;
-  if (result == VK_SUCCESS)
-    result = api_.vkWaitForFences(device_, 1, &fence, VK_TRUE, ~std::uint64_t{0});
-  if (result == VK_SUCCESS) result = api_.vkResetFences(device_, 1, &fence);
-  if (result == VK_ERROR_DEVICE_LOST) {
-    lost_ = true;
-    return lost_error();
-  }
-  return check(result, "running on the device");
+  if (result == VK_TIMEOUT) return {Code::busy, "the device is still running"};
+  s.is_pending = false;
+  if (result == VK_SUCCESS && !timeline_) result = api_.vkResetFences(device_, 1, &s.fence);
+  return outcome(result);
 }
 
 Status Core::check_validation() const {

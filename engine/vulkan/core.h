@@ -6,6 +6,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -70,6 +71,19 @@ class Buffer {
   bool coherent_ = true;
 };
 
+// Commands that were handed to the queue, and how to know that they are done.
+struct Submission {
+  std::uint64_t value = 0;         // of the device's timeline...
+  VkFence fence = VK_NULL_HANDLE;  // ...or, without one, its own
+  bool is_pending = false;
+};
+
+// What whoever opened the device wants of it.
+struct CoreOptions {
+  std::uint32_t split = 0;       // dispatches that a submission has at most; 0: any number
+  std::uint64_t lose_after = 0;  // submissions after which it counts as lost, for tests; 0: never
+};
+
 // A compute pipeline; the layout depends only on how many buffers it has.
 struct Pipeline {
   VkPipeline pipeline = VK_NULL_HANDLE;
@@ -82,7 +96,8 @@ struct Pipeline {
 class Core : public std::enable_shared_from_this<Core> {
  public:
   static Result<std::shared_ptr<Core>> create(std::shared_ptr<ApiInstance> instance,
-                                              VkPhysicalDevice physical, Capabilities capabilities);
+                                              VkPhysicalDevice physical, Capabilities capabilities,
+                                              const CoreOptions& options = {});
   ~Core();
 
   const Capabilities& capabilities() const { return capabilities_; }
@@ -94,8 +109,11 @@ class Core : public std::enable_shared_from_this<Core> {
                             std::uint32_t buffers);
   // The pipelines that are there now have all been run.
   void mark_warm();
-  // One submission; returns when it is done.
-  Status submit(VkCommandBuffer commands, VkFence fence);
+  const CoreOptions& options() const { return options_; }
+  // Hands each of them to the queue, in this order, without waiting.
+  Status start(std::span<const VkCommandBuffer> commands, Submission& submission);
+  // Until it is done. Errors: busy when that is not so after `nanoseconds`; it goes on then.
+  Status wait(Submission& submission, std::uint64_t nanoseconds = ~std::uint64_t{0});
   // Index of the best memory type that has `wanted` and is among `allowed`; -1: there is none.
   int memory_type(std::uint32_t allowed, VkMemoryPropertyFlags wanted,
                   VkMemoryPropertyFlags liked) const;
@@ -117,6 +135,8 @@ class Core : public std::enable_shared_from_this<Core> {
  private:
   Core() = default;
   Status create_device();
+  Status create_timeline();
+  Status outcome(VkResult result);
   void save_pipeline_cache() const;
   struct Layout {
     VkDescriptorSetLayout sets = VK_NULL_HANDLE;
@@ -133,6 +153,10 @@ class Core : public std::enable_shared_from_this<Core> {
   VkQueue queue_ = VK_NULL_HANDLE;
   VkPhysicalDeviceMemoryProperties memory_{};
   VkPipelineCache cache_ = VK_NULL_HANDLE;
+  std::vector<std::byte> stored_cache_;  // as it was on disk
+  CoreOptions options_;
+  VkSemaphore timeline_ = VK_NULL_HANDLE;
+  std::uint64_t timeline_value_ = 0;  // of the last submission; under queue_mutex_
   std::mutex queue_mutex_;
   std::mutex pipelines_mutex_;
   std::map<std::uint32_t, Layout> layouts_;

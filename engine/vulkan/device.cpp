@@ -7,6 +7,7 @@
 #include "engine/backend.h"
 #include "engine/vulkan/core.h"
 #include "engine/vulkan/device_instance.h"
+#include "engine/vulkan/tensor_memory.h"
 #include "engine/vulkan/weights.h"
 #include "graph/text_util.h"
 
@@ -18,6 +19,7 @@ struct Wish {
   std::string selection;
   bool validate = false;
   bool strict = false;
+  CoreOptions core;
   std::vector<bool Capabilities::*> off;
   std::vector<std::string> on_cpu;
 };
@@ -65,6 +67,9 @@ class VulkanDevice final : public BackendDevice {
     if (core_->lost()) return core_->lost_error();
     return std::shared_ptr<Backend>(std::make_shared<ModelBackend>(core_, wish_));
   }
+  Result<std::unique_ptr<TensorMemory>> make_tensor_memory(std::size_t bytes) override {
+    return BufferTensorMemory::create(core_, bytes);
+  }
   DeviceCounters counters() const override {
     const Core::Counts& c = core_->counts;
     return {c.submissions, c.dispatches, c.barriers,  c.pipelines,
@@ -96,6 +101,18 @@ DeviceInfo info_of(const Capabilities& c, std::size_t index) {
   return info;
 }
 
+// The N of "name=N".
+template <class Number>
+Result<Number> number_after(std::string_view option) {
+  const char* begin = option.data() + option.find('=') + 1;
+  const char* end = option.data() + option.size();
+  Number n = 0;
+  const auto [at, error] = std::from_chars(begin, end, n);
+  if (error == std::errc() && at == end && n > 0) return n;
+  return Status(Code::invalid_argument,
+                cat("device option '", printable(option), "' wants a number from 1 on"));
+}
+
 Result<Wish> parse(std::string_view name) {
   Wish wish;
   std::string_view rest = name.substr(std::min<std::size_t>(name.size(), 6));
@@ -115,6 +132,14 @@ Result<Wish> parse(std::string_view name) {
       wish.strict = true;
       continue;
     }
+    if (option.starts_with("split=")) {
+      QUERN_ASSIGN(wish.core.split, number_after<std::uint32_t>(option));
+      continue;
+    }
+    if (option.starts_with("lose-after=")) {
+      QUERN_ASSIGN(wish.core.lose_after, number_after<std::uint64_t>(option));
+      continue;
+    }
     if (option.starts_with("cpu=")) {
       wish.on_cpu.emplace_back(option.substr(4));
       continue;
@@ -123,7 +148,7 @@ Result<Wish> parse(std::string_view name) {
     const auto found =
         std::ranges::find_if(all, [&](const auto& s) { return option == cat("no-", s.first); });
     if (found == all.end()) {
-      std::string known = "validate, strict, cpu=FAMILY";
+      std::string known = "validate, strict, split=N, cpu=FAMILY";
       for (const auto& s : all) known += cat(", no-", s.first);
       return Status(Code::invalid_argument,
                     cat("no device option '", printable(option), "'; there is: ", known));
@@ -187,7 +212,7 @@ Result<std::shared_ptr<Device>> open(std::string_view name) {
   Capabilities c = all[*at];
   for (bool Capabilities::*off : wish.off) c.*off = false;
   const DeviceInfo info = info_of(c, *at);
-  QUERN_ASSIGN(auto core, Core::create(std::move(instance), devices[*at], std::move(c)));
+  QUERN_ASSIGN(auto core, Core::create(std::move(instance), devices[*at], std::move(c), wish.core));
   return std::shared_ptr<Device>(std::make_shared<VulkanDevice>(info, std::move(core), wish));
 }
 

@@ -11,17 +11,20 @@ namespace quern::vulkan {
 using cpu::Operand;
 using cpu::Step;
 
+namespace {
+// Sets of tensors whose commands are kept: ping-pong of a few.
+constexpr std::size_t most_recordings = 8;
+}  // namespace
+
 Result<std::unique_ptr<Instance>> DeviceInstance::create(
     std::shared_ptr<Core> core, std::shared_ptr<const cpu::Program> program) {
   std::unique_ptr<DeviceInstance> d(new DeviceInstance(std::move(core), std::move(program)));
   QUERN_ASSIGN(d->host_, cpu::HostInstance::create(d->program_));
   d->cut_batches();
   d->place_transfers();
+  d->find_direct_operands();
   QUERN_TRY(d->allocate());
-  for (Batch& b : d->batches_) {
-    if (d->program_->steps[b.first].kind == Step::Kind::host) continue;
-    QUERN_ASSIGN(b.recorder, d->record(b, false));
-  }
+  QUERN_TRY(d->use_recording());
   QUERN_TRY(d->warm_up());
   QUERN_TRY(d->core_->check_validation());
   return std::unique_ptr<Instance>(std::move(d));
@@ -29,13 +32,14 @@ Result<std::unique_ptr<Instance>> DeviceInstance::create(
 
 // Runs what the driver has not generated code for yet, on zeros, so that the first run is a run.
 Status DeviceInstance::warm_up() {
-  const bool fresh = std::ranges::any_of(
-      batches_, [](const Batch& b) { return b.recorder && b.recorder->is_fresh(); });
+  const auto& commands = recordings_[current_].commands;
+  const bool fresh =
+      std::ranges::any_of(commands, [](const auto& c) { return c && c->is_fresh(); });
   if (!fresh) return {};
   if (up_) std::memset(up_->mapped(), 0, up_->bytes());
   if (up_) QUERN_TRY(up_->flush());
-  for (const Batch& b : batches_)
-    if (b.recorder) QUERN_TRY(b.recorder->submit());
+  for (const auto& c : commands)
+    if (c) QUERN_TRY(c->submit());
   core_->mark_warm();
   return {};
 }
@@ -44,7 +48,8 @@ void DeviceInstance::cut_batches() {
   const auto& steps = program_->steps;
   const auto on_host = [&](std::size_t i) { return steps[i].kind == Step::Kind::host; };
   for (std::size_t i = 0; i < steps.size(); ++i) {
-    if (i == 0 || on_host(i) != on_host(i - 1)) batches_.push_back({.first = i});
+    if (i == 0 || on_host(i) != on_host(i - 1))
+      batches_.push_back({.first = i, .on_host = on_host(i)});
     batches_.back().end = i + 1;
   }
 }
@@ -63,6 +68,31 @@ void DeviceInstance::place_transfers() {
       if (s.kind == Step::Kind::download) place(b.down, i, down_bytes_, s.output_bytes[0]);
     }
   }
+}
+
+// Which operands may be tensors of the device and never come to the host.
+void DeviceInstance::find_direct_operands() {
+  host_reads_.resize(program_->inputs.size());
+  is_sent_.resize(program_->inputs.size());
+  comes_from_device_.resize(program_->outputs.size());
+  tensors_.resize(program_->inputs.size() + program_->outputs.size());
+  std::vector<bool> on_host(program_->outputs.size());
+  for (const Step& s : program_->steps) {
+    for (const Operand& o : s.inputs) {
+      if (o.base == Operand::Base::input)
+        (s.kind == Step::Kind::upload ? is_sent_ : host_reads_)[o.index] = true;
+      if (o.base == Operand::Base::output) on_host[o.index] = true;
+    }
+    for (std::size_t i = 0; i < s.outputs.size(); ++i) {
+      const Operand& o = s.outputs[i];
+      if (o.base != Operand::Base::output) continue;
+      const bool whole = s.kind == Step::Kind::download && o.offset == 0 &&
+                         s.output_bytes[i] == program_->outputs[o.index].bytes();
+      (whole ? comes_from_device_ : on_host)[o.index] = true;
+    }
+  }
+  for (std::size_t i = 0; i < on_host.size(); ++i)
+    comes_from_device_[i] = comes_from_device_[i] && !on_host[i];
 }
 
 Status DeviceInstance::allocate() {
@@ -125,22 +155,38 @@ Status DeviceInstance::record_step(const Step& s, Recorder& recorder) const {
   return {};
 }
 
+BufferTensorMemory* DeviceInstance::tensor_of(const Transfer& t) const {
+  const Step& s = program_->steps[t.step];
+  if (s.kind == Step::Kind::upload)
+    return s.inputs[0].base == Operand::Base::input ? tensors_[s.inputs[0].index] : nullptr;
+  const Operand& o = s.outputs[0];
+  const bool direct = o.base == Operand::Base::output && comes_from_device_[o.index];
+  return direct ? tensors_[program_->inputs.size() + o.index] : nullptr;
+}
+
 Result<std::unique_ptr<Recorder>> DeviceInstance::record(const Batch& batch, bool timed) const {
   QUERN_ASSIGN(auto recorder, Recorder::create(core_));
   auto up = batch.up.begin();
   auto down = batch.down.begin();
   if (timed) recorder->timestamp();
+  if (std::ranges::any_of(tensors_, [](const auto* t) { return t != nullptr; }))
+    recorder->acquire();  // other runs wrote them, or still read them
   for (std::size_t i = batch.first; i < batch.end; ++i) {
     const Step& s = program_->steps[i];
     if (s.kind == Step::Kind::upload) {
       Range to = range(s.outputs[0], up->bytes);
       to.bytes = up->bytes;
-      recorder->copy({up_->handle(), up->staging, up->bytes}, to);
+      const auto* tensor = tensor_of(*up);
+      recorder->copy(tensor ? Range{tensor->buffer().handle(), s.inputs[0].offset, up->bytes}
+                            : Range{up_->handle(), up->staging, up->bytes},
+                     to);
       ++up;
     } else if (s.kind == Step::Kind::download) {
       Range from = range(s.inputs[0], down->bytes);
       from.bytes = down->bytes;
-      recorder->copy(from, {down_->handle(), down->staging, down->bytes});
+      const auto* tensor = tensor_of(*down);
+      recorder->copy(from, tensor ? Range{tensor->buffer().handle(), 0, down->bytes}
+                                  : Range{down_->handle(), down->staging, down->bytes});
       ++down;
     } else {
       QUERN_TRY(record_step(s, *recorder));
@@ -151,23 +197,85 @@ Result<std::unique_ptr<Recorder>> DeviceInstance::record(const Batch& batch, boo
   return recorder;
 }
 
+// The commands for the tensors at hand, recorded if they have not been met before.
+Status DeviceInstance::use_recording() {
+  key_.clear();
+  for (const auto* t : tensors_) key_.push_back(t ? t->id() : 0);
+  const auto known = std::ranges::find(recordings_, key_, &Recording::key);
+  current_ = static_cast<std::size_t>(known - recordings_.begin());
+  if (known == recordings_.end()) {
+    Recording made{key_, {}, 0};
+    for (const Batch& b : batches_) {
+      made.commands.emplace_back();
+      if (b.on_host) continue;
+      QUERN_ASSIGN(made.commands.back(), record(b, false));
+    }
+    if (recordings_.size() < most_recordings) {
+      recordings_.push_back(std::move(made));
+    } else {
+      const auto oldest = std::ranges::min_element(recordings_, {}, &Recording::used);
+      current_ = static_cast<std::size_t>(oldest - recordings_.begin());
+      *oldest = std::move(made);
+    }
+  }
+  recordings_[current_].used = ++clock_;
+  return {};
+}
+
 // ---- running -----------------------------------------------------------------------------------
 
-Status DeviceInstance::run_batch(const Batch& batch, Recorder& recorder) const {
+void DeviceInstance::take_tensors(const Call& call) {
+  std::ranges::fill(tensors_, nullptr);
+  const auto take = [&](std::span<TensorMemory* const> from, std::size_t first) {
+    for (std::size_t i = 0; i < from.size(); ++i)
+      tensors_[first + i] = static_cast<BufferTensorMemory*>(from[i]);
+  };
+  take(call.device_inputs, 0);
+  take(call.device_outputs, program_->inputs.size());
+}
+
+// Every tensor is where it is read, and the commands for them are at hand.
+Status DeviceInstance::prepare(const Call& call) {
+  host_->begin(call);
+  take_tensors(call);
+  for (std::size_t i = 0; i < program_->inputs.size(); ++i) {
+    if (!tensors_[i]) continue;
+    if (host_reads_[i]) QUERN_TRY(tensors_[i]->fetch());
+    if (is_sent_[i]) QUERN_TRY(tensors_[i]->send());
+  }
+  return use_recording();
+}
+
+// Outputs that the device did not write were written to the tensor's copy on the host.
+void DeviceInstance::mark_written() {
+  for (std::size_t i = 0; i < program_->outputs.size(); ++i)
+    if (auto* tensor = tensors_[program_->inputs.size() + i]; tensor && comes_from_device_[i])
+      tensor->written_on_device();
+}
+
+Status DeviceInstance::fill_staging(const Batch& batch) const {
   for (const Transfer& t : batch.up) {
-    if (!t.bytes) continue;
+    if (!t.bytes || tensor_of(t)) continue;
     std::memcpy(up_->mapped() + t.staging, host_->input(t.step, 0), t.bytes);
     core_->counts.bytes_up += t.bytes;
   }
-  if (up_) QUERN_TRY(up_->flush());
-  QUERN_TRY(recorder.submit());
+  return up_ ? up_->flush() : Status();
+}
+
+Status DeviceInstance::empty_staging(const Batch& batch) const {
   if (down_) QUERN_TRY(down_->invalidate());
   for (const Transfer& t : batch.down) {
-    if (!t.bytes) continue;
+    if (!t.bytes || tensor_of(t)) continue;
     std::memcpy(host_->output(t.step, 0), down_->mapped() + t.staging, t.bytes);
     core_->counts.bytes_down += t.bytes;
   }
   return core_->check_validation();
+}
+
+Status DeviceInstance::run_batch(const Batch& batch, Recorder& recorder) const {
+  QUERN_TRY(fill_staging(batch));
+  QUERN_TRY(recorder.submit());
+  return empty_staging(batch);
 }
 
 // The same commands with a timestamp after each; recorded anew, for profiles are rare.
@@ -187,16 +295,44 @@ Status DeviceInstance::run_timed(const Batch& batch, StepListener& listener) con
 }
 
 Status DeviceInstance::run(const Call& call) {
-  host_->begin(call);
-  for (const Batch& b : batches_) {
-    if (!b.recorder) {
+  QUERN_TRY(prepare(call));
+  for (std::size_t i = 0; i < batches_.size(); ++i) {
+    const Batch& b = batches_[i];
+    if (b.on_host) {
       QUERN_TRY(host_->run_steps(call, b.first, b.end));
       continue;
     }
     QUERN_TRY(call.stop.check());
-    QUERN_TRY(call.listener ? run_timed(b, *call.listener) : run_batch(b, *b.recorder));
+    QUERN_TRY(call.listener ? run_timed(b, *call.listener)
+                            : run_batch(b, *recordings_[current_].commands[i]));
   }
+  mark_written();
   return {};
+}
+
+// ---- without waiting ---------------------------------------------------------------------------
+
+bool DeviceInstance::can_start() const {
+  return batches_.size() == 1 && !batches_[0].on_host;
+}
+
+Status DeviceInstance::start(const Call& call) {
+  QUERN_TRY(prepare(call));
+  QUERN_TRY(call.stop.check());
+  QUERN_TRY(fill_staging(batches_[0]));
+  QUERN_TRY(recordings_[current_].commands[0]->start());
+  mark_written();  // for whatever is handed to the device from now on
+  return {};
+}
+
+bool DeviceInstance::is_done_within(std::chrono::nanoseconds time) {
+  const auto ns = static_cast<std::uint64_t>(std::max<std::int64_t>(time.count(), 0));
+  return recordings_[current_].commands[0]->wait(ns).code() != Code::busy;
+}
+
+Status DeviceInstance::finish(const Call&) {
+  QUERN_TRY(recordings_[current_].commands[0]->wait());
+  return empty_staging(batches_[0]);
 }
 
 }  // namespace quern::vulkan

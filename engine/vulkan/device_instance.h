@@ -7,6 +7,7 @@
 
 #include "engine/cpu/instance.h"
 #include "engine/vulkan/recorder.h"
+#include "engine/vulkan/tensor_memory.h"
 #include "engine/vulkan/weights.h"
 
 namespace quern::vulkan {
@@ -17,6 +18,10 @@ class DeviceInstance final : public Instance {
                                                   std::shared_ptr<const cpu::Program> program);
 
   Status run(const Call& call) override;
+  bool can_start() const override;
+  Status start(const Call& call) override;
+  bool is_done_within(std::chrono::nanoseconds time) override;
+  Status finish(const Call& call) override;
   MutableTensorView output(std::size_t i) const override { return host_->output(i); }
   std::size_t resident_bytes() const override;
 
@@ -27,13 +32,21 @@ class DeviceInstance final : public Instance {
     std::uint64_t staging = 0;  // offset
     std::uint64_t bytes = 0;
   };
-  // Steps [first, end) that run in one submission, or on the host (no recorder).
+  // Steps [first, end) that run in one submission, or on the host.
   struct Batch {
     std::size_t first = 0;
     std::size_t end = 0;
-    std::unique_ptr<Recorder> recorder;
+    bool on_host = false;
     std::vector<Transfer> up;
     std::vector<Transfer> down;
+  };
+  // The tensors of the device that a call is bound to, inputs before outputs; null: the host.
+  using Tensors = std::vector<BufferTensorMemory*>;
+  // The commands of all batches, for one set of such tensors.
+  struct Recording {
+    std::vector<std::uint64_t> key;                   // ids of the tensors
+    std::vector<std::unique_ptr<Recorder>> commands;  // null: a batch of the host
+    std::uint64_t used = 0;
   };
 
   DeviceInstance(std::shared_ptr<Core> core, std::shared_ptr<const cpu::Program> program)
@@ -41,12 +54,21 @@ class DeviceInstance final : public Instance {
   void cut_batches();
   void place_transfers();
   Status allocate();
+  void find_direct_operands();
+  void take_tensors(const Call& call);
+  Status use_recording();
   Result<std::unique_ptr<Recorder>> record(const Batch& batch, bool timed) const;
+  // The tensor that a transfer goes to or comes from; null: staging.
+  BufferTensorMemory* tensor_of(const Transfer& transfer) const;
   Status record_step(const cpu::Step& step, Recorder& recorder) const;
   Range range(const cpu::Operand& operand, std::uint64_t bytes) const;
   Result<Binding> binding(const cpu::Step& step, const BufferUse& use) const;
   Status warm_up();
+  Status fill_staging(const Batch& batch) const;
+  Status empty_staging(const Batch& batch) const;
   Status run_batch(const Batch& batch, Recorder& recorder) const;
+  Status prepare(const Call& call);
+  void mark_written();
   Status run_timed(const Batch& batch, StepListener& listener) const;
 
   std::shared_ptr<Core> core_;
@@ -55,6 +77,15 @@ class DeviceInstance final : public Instance {
   std::shared_ptr<Buffer> arena_, up_, down_;
   std::uint64_t up_bytes_ = 0, down_bytes_ = 0;
   std::vector<Batch> batches_;
+  std::vector<bool> host_reads_;  // by input: some step of the host does
+  std::vector<bool> is_sent_;     // by input: some step takes it to the device
+  std::vector<bool>
+      comes_from_device_;           // by output: a transfer writes it, and the host reads it not
+  Tensors tensors_;                 // of the call in progress
+  std::vector<std::uint64_t> key_;  // under construction
+  std::vector<Recording> recordings_;
+  std::size_t current_ = 0;
+  std::uint64_t clock_ = 0;
 };
 
 }  // namespace quern::vulkan

@@ -40,24 +40,43 @@ Status Recorder::begin() {
   const VkCommandPoolCreateInfo pool{.sType = VK_STRUCTURE_TYPE_COMMAND_POOL_CREATE_INFO,
                                      .queueFamilyIndex = core_->capabilities().queue_family};
   QUERN_VK(vk.vkCreateCommandPool(device, &pool, nullptr, &pool_), "making a command pool");
+  if (!core_->capabilities().timeline) {
+    const VkFenceCreateInfo fence{.sType = VK_STRUCTURE_TYPE_FENCE_CREATE_INFO};
+    QUERN_VK(vk.vkCreateFence(device, &fence, nullptr, &submission_.fence), "making a fence");
+  }
+  return begin_commands();
+}
+
+Status Recorder::begin_commands() {
+  const DeviceApi& vk = core_->api();
   const VkCommandBufferAllocateInfo allocate{
       .sType = VK_STRUCTURE_TYPE_COMMAND_BUFFER_ALLOCATE_INFO,
       .commandPool = pool_,
       .level = VK_COMMAND_BUFFER_LEVEL_PRIMARY,
       .commandBufferCount = 1};
-  QUERN_VK(vk.vkAllocateCommandBuffers(device, &allocate, &commands_), "making a command buffer");
-  const VkFenceCreateInfo fence{.sType = VK_STRUCTURE_TYPE_FENCE_CREATE_INFO};
-  QUERN_VK(vk.vkCreateFence(device, &fence, nullptr, &fence_), "making a fence");
+  VkCommandBuffer made = VK_NULL_HANDLE;
+  QUERN_VK(vk.vkAllocateCommandBuffers(core_->device(), &allocate, &made),
+           "making a command buffer");
+  commands_.push_back(made);
   const VkCommandBufferBeginInfo info{.sType = VK_STRUCTURE_TYPE_COMMAND_BUFFER_BEGIN_INFO};
-  return check(vk.vkBeginCommandBuffer(commands_, &info), "recording commands");
+  return check(vk.vkBeginCommandBuffer(made, &info), "recording commands");
+}
+
+// What is recorded so far becomes a submission of its own. Barriers hold across them: all commands
+// of a queue are in one order.
+Status Recorder::cut() {
+  QUERN_VK(core_->api().vkEndCommandBuffer(commands()), "recording commands");
+  bound_ = VK_NULL_HANDLE;
+  return begin_commands();
 }
 
 Recorder::~Recorder() {
   const DeviceApi& vk = core_->api();
   const VkDevice device = core_->device();
+  if (submission_.is_pending) (void)wait();
   for (VkDescriptorPool p : descriptor_pools_) vk.vkDestroyDescriptorPool(device, p, nullptr);
   if (queries_) vk.vkDestroyQueryPool(device, queries_, nullptr);
-  if (fence_) vk.vkDestroyFence(device, fence_, nullptr);
+  if (submission_.fence) vk.vkDestroyFence(device, submission_.fence, nullptr);
   if (pool_) vk.vkDestroyCommandPool(device, pool_, nullptr);
 }
 
@@ -83,9 +102,17 @@ void Recorder::record(const Barrier& barrier, VkPipelineStageFlags to, VkAccessF
   const VkMemoryBarrier memory{.sType = VK_STRUCTURE_TYPE_MEMORY_BARRIER,
                                .srcAccessMask = writes_of(barrier.writers),
                                .dstAccessMask = access};
-  core_->api().vkCmdPipelineBarrier(commands_, stages_of(barrier.stages), to, 0, 1, &memory, 0,
+  core_->api().vkCmdPipelineBarrier(commands(), stages_of(barrier.stages), to, 0, 1, &memory, 0,
                                     nullptr, 0, nullptr);
   ++barriers_;
+}
+
+void Recorder::acquire() {
+  record({static_cast<std::uint8_t>(Stage::transfer) | static_cast<std::uint8_t>(Stage::compute),
+          static_cast<std::uint8_t>(Stage::transfer) | static_cast<std::uint8_t>(Stage::compute)},
+         VK_PIPELINE_STAGE_TRANSFER_BIT | VK_PIPELINE_STAGE_COMPUTE_SHADER_BIT,
+         VK_ACCESS_SHADER_READ_BIT | VK_ACCESS_SHADER_WRITE_BIT | VK_ACCESS_TRANSFER_READ_BIT |
+             VK_ACCESS_TRANSFER_WRITE_BIT);
 }
 
 void Recorder::copy(const Range& from, const Range& to) {
@@ -93,7 +120,7 @@ void Recorder::copy(const Range& from, const Range& to) {
   const Binding bindings[] = {{from, false}, {to, true}};
   order(Stage::transfer, bindings);
   const VkBufferCopy region{from.offset, to.offset, from.bytes};
-  core_->api().vkCmdCopyBuffer(commands_, from.buffer, to.buffer, 1, &region);
+  core_->api().vkCmdCopyBuffer(commands(), from.buffer, to.buffer, 1, &region);
 }
 
 Status Recorder::dispatch(const Dispatch& work, std::span<const Binding> bindings) {
@@ -106,16 +133,18 @@ Status Recorder::dispatch(const Dispatch& work, std::span<const Binding> binding
       const Pipeline pipeline,
       core_->pipeline(work.shader, work.constants, static_cast<std::uint32_t>(bindings.size())));
   is_fresh_ = is_fresh_ || pipeline.is_fresh;
+  const std::uint32_t split = core_->options().split;
+  if (split && dispatches_ && dispatches_ % split == 0) QUERN_TRY(cut());
   order(Stage::compute, bindings);
   const DeviceApi& vk = core_->api();
   if (bound_ != pipeline.pipeline)
-    vk.vkCmdBindPipeline(commands_, VK_PIPELINE_BIND_POINT_COMPUTE, pipeline.pipeline);
+    vk.vkCmdBindPipeline(commands(), VK_PIPELINE_BIND_POINT_COMPUTE, pipeline.pipeline);
   bound_ = pipeline.pipeline;
   QUERN_TRY(bind(pipeline, bindings));
   if (!work.push.empty())
-    vk.vkCmdPushConstants(commands_, pipeline.layout, VK_SHADER_STAGE_COMPUTE_BIT, 0,
+    vk.vkCmdPushConstants(commands(), pipeline.layout, VK_SHADER_STAGE_COMPUTE_BIT, 0,
                           static_cast<std::uint32_t>(4 * work.push.size()), work.push.data());
-  vk.vkCmdDispatch(commands_, work.groups[0], work.groups[1], work.groups[2]);
+  vk.vkCmdDispatch(commands(), work.groups[0], work.groups[1], work.groups[2]);
   ++dispatches_;
   return {};
 }
@@ -134,7 +163,7 @@ Status Recorder::bind(const Pipeline& pipeline, std::span<const Binding> binding
                       .pBufferInfo = &buffers[i]});
   const auto count = static_cast<std::uint32_t>(writes.size());
   if (core_->capabilities().push_descriptors) {
-    vk.vkCmdPushDescriptorSetKHR(commands_, VK_PIPELINE_BIND_POINT_COMPUTE, pipeline.layout, 0,
+    vk.vkCmdPushDescriptorSetKHR(commands(), VK_PIPELINE_BIND_POINT_COMPUTE, pipeline.layout, 0,
                                  count, writes.data());
     return {};
   }
@@ -157,8 +186,8 @@ Status Recorder::bind(const Pipeline& pipeline, std::span<const Binding> binding
   QUERN_VK(vk.vkAllocateDescriptorSets(core_->device(), &allocate, &set), "making descriptors");
   for (VkWriteDescriptorSet& w : writes) w.dstSet = set;
   vk.vkUpdateDescriptorSets(core_->device(), count, writes.data(), 0, nullptr);
-  vk.vkCmdBindDescriptorSets(commands_, VK_PIPELINE_BIND_POINT_COMPUTE, pipeline.layout, 0, 1, &set,
-                             0, nullptr);
+  vk.vkCmdBindDescriptorSets(commands(), VK_PIPELINE_BIND_POINT_COMPUTE, pipeline.layout, 0, 1,
+                             &set, 0, nullptr);
   return {};
 }
 
@@ -170,22 +199,26 @@ void Recorder::timestamp() {
                                      .queryType = VK_QUERY_TYPE_TIMESTAMP,
                                      .queryCount = max_timestamps};
     if (vk.vkCreateQueryPool(core_->device(), &info, nullptr, &queries_) != VK_SUCCESS) return;
-    vk.vkCmdResetQueryPool(commands_, queries_, 0, max_timestamps);
+    vk.vkCmdResetQueryPool(commands(), queries_, 0, max_timestamps);
   }
-  vk.vkCmdWriteTimestamp(commands_, VK_PIPELINE_STAGE_BOTTOM_OF_PIPE_BIT, queries_, timestamps_++);
+  vk.vkCmdWriteTimestamp(commands(), VK_PIPELINE_STAGE_BOTTOM_OF_PIPE_BIT, queries_, timestamps_++);
 }
 
 Status Recorder::finish() {
   if (const auto barrier = hazards_.finish())
     record(*barrier, VK_PIPELINE_STAGE_HOST_BIT, VK_ACCESS_HOST_READ_BIT);
-  return check(core_->api().vkEndCommandBuffer(commands_), "recording commands");
+  return check(core_->api().vkEndCommandBuffer(commands()), "recording commands");
 }
 
-Status Recorder::submit() {
-  QUERN_TRY(core_->submit(commands_, fence_));
+Status Recorder::start() {
+  QUERN_TRY(core_->start(commands_, submission_));
   core_->counts.dispatches += dispatches_;
   core_->counts.barriers += barriers_;
   return {};
+}
+
+Status Recorder::wait(std::uint64_t nanoseconds) {
+  return core_->wait(submission_, nanoseconds);
 }
 
 Result<std::vector<double>> Recorder::timestamps() const {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// One command buffer: copies and dispatches in order, with the barriers that they need between
-// them, recorded once and submitted any number of times.
+// Copies and dispatches in order, with the barriers that they need between them, recorded once and
+// submitted any number of times: in one command buffer, unless the device wants short ones.
 #pragma once
 
 #include <memory>
@@ -30,6 +30,8 @@ class Recorder {
   Recorder(const Recorder&) = delete;
   Recorder& operator=(const Recorder&) = delete;
 
+  // What follows sees whatever earlier submissions wrote; they are done with what it writes.
+  void acquire();
   void copy(const Range& from, const Range& to);
   // `work.buffers` are already resolved to `bindings`, by binding.
   Status dispatch(const Dispatch& work, std::span<const Binding> bindings);
@@ -38,8 +40,14 @@ class Recorder {
   // The last command: whatever was written is there for the host.
   Status finish();
 
-  // Runs all of it and waits.
-  Status submit();
+  // Hands all of it to the device; once at a time.
+  Status start();
+  // Until it is done. Errors: busy when that is not so after `nanoseconds`; it goes on then.
+  Status wait(std::uint64_t nanoseconds = ~std::uint64_t{0});
+  Status submit() {
+    QUERN_TRY(start());
+    return wait();
+  }
   // Nanoseconds of every timestamp() in the last submission, in order, from any zero.
   Result<std::vector<double>> timestamps() const;
 
@@ -51,6 +59,9 @@ class Recorder {
  private:
   explicit Recorder(std::shared_ptr<Core> core) : core_(std::move(core)) {}
   Status begin();
+  Status begin_commands();
+  Status cut();
+  VkCommandBuffer commands() const { return commands_.back(); }
   std::uint32_t number_of(VkBuffer buffer);
   void order(Stage stage, std::span<const Binding> bindings);
   void record(const Barrier& barrier, VkPipelineStageFlags to, VkAccessFlags access);
@@ -58,8 +69,8 @@ class Recorder {
 
   std::shared_ptr<Core> core_;
   VkCommandPool pool_ = VK_NULL_HANDLE;
-  VkCommandBuffer commands_ = VK_NULL_HANDLE;
-  VkFence fence_ = VK_NULL_HANDLE;
+  std::vector<VkCommandBuffer> commands_;
+  Submission submission_;
   std::vector<VkDescriptorPool> descriptor_pools_;
   VkQueryPool queries_ = VK_NULL_HANDLE;
   std::uint32_t timestamps_ = 0;

@@ -217,8 +217,7 @@ Error Instance::graph(Handle handle, std::shared_ptr<ChargedGraph>* graph) const
 
 Error Instance::make_context(std::shared_ptr<GraphHandle> graph, std::optional<Target> target,
                              std::shared_ptr<ContextHandle>* context) {
-  const Target wanted =
-      tenant_->target(target.value_or(graph->charged->graph().target()));
+  const Target wanted = tenant_->target(target.value_or(graph->charged->graph().target()));
   if (!account_->allows(wanted))
     return {Errno::unsupported_operation, "this target may not be used here"};
   Charge count(account_, &Counts::contexts);

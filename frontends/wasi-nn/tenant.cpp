@@ -57,7 +57,8 @@ Error Tenant::add_file(const std::string& name, const std::string& path, Target 
 }
 
 Error Tenant::add_bytes(const std::string& name, Bytes bytes, Target target) {
-  auto graph = SharedGraph::load({&bytes, 1}, graph_options(target, options_.limits.most.resident_bytes));
+  auto graph =
+      SharedGraph::load({&bytes, 1}, graph_options(target, options_.limits.most.resident_bytes));
   return graph ? add(name, std::move(*graph)) : Error(graph.error());
 }
 

@@ -41,8 +41,8 @@ struct TenantOptions {
   int threads = 0;              // of a compute; 0: as many CPUs as the process may use
   bool any_encoding = false;    // take ONNX bytes whatever encoding the guest names
   bool gpu_or_nothing = false;  // else a guest that wants a GPU gets the CPU where there is none
-  std::optional<Target> everywhere;  // where models run, whatever a guest asks for
-  std::string gpu = "vulkan";        // the device of target gpu, as open_device() names it
+  std::optional<Target> everywhere;           // where models run, whatever a guest asks for
+  std::string gpu = "vulkan";                 // the device of target gpu, as open_device() names it
   std::function<void(std::string_view)> log;  // called from any thread
 };
 

@@ -15,10 +15,9 @@ DeviceInfo gpu(const char* name, DeviceInfo::Build build) {
 }
 
 TEST(DeviceChoice, EachPreferenceTakesItsKindOfGpuAndElseTheCpu) {
-  const std::vector<DeviceInfo> all = {DeviceInfo{.name = "cpu"},
-                                       gpu("big", DeviceInfo::Build::discrete),
-                                       gpu("small", DeviceInfo::Build::integrated),
-                                       gpu("soft", DeviceInfo::Build::software)};
+  const std::vector<DeviceInfo> all = {
+      DeviceInfo{.name = "cpu"}, gpu("big", DeviceInfo::Build::discrete),
+      gpu("small", DeviceInfo::Build::integrated), gpu("soft", DeviceInfo::Build::software)};
   EXPECT_EQ(choose_device(all, "automatic")->name, "big");
   EXPECT_EQ(choose_device(all, "high-performance")->name, "big");
   EXPECT_EQ(choose_device(all, "low-power")->name, "small");

@@ -5,10 +5,12 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string_view>
 #include <vector>
 
+#include <quern/device_tensor.h>
 #include <quern/executable.h>
 #include <quern/shared_arena.h>
 #include <quern/status.h>
@@ -48,9 +50,17 @@ class Session {
   // An empty optional.
   Status set_input_none(std::size_t index);
 
+  // A tensor of the executable's device, whose elements at the time of each run are read where they
+  // lie. The session keeps it; another set_input() lets it go.
+  // Errors: invalid_argument, also for a tensor of another device.
+  Status set_input(std::size_t index, std::shared_ptr<DeviceTensor> tensor);
+
   // Where run() writes this output instead of its own memory: `capacity` bytes, aligned to the
   // element. A null `data` undoes it. run() fails when the output turns out to be larger.
   Status bind_output(std::size_t index, std::byte* data, std::size_t capacity);
+  // The same for a tensor of the executable's device: nothing comes to the host, and the tensor has
+  // the type of the output after the run. It cannot be an input of the same run.
+  Status bind_output(std::size_t index, std::shared_ptr<DeviceTensor> tensor);
   // Only these outputs are computed; empty: all.
   Status request_outputs(std::span<const std::size_t> indices);
 
@@ -59,6 +69,21 @@ class Session {
   // allocated, but for some hundred bytes that each call of oneDNN takes for itself.
   Status run();
   Status run_until(std::chrono::steady_clock::time_point deadline);
+
+  // A run that this thread does not wait for: on a device, when it can do all of it by itself, and
+  // otherwise on a thread of the session. Until wait() has returned, only it, wait_until(),
+  // is_done(), output_type() and cancel() may be called; others answer busy or wait. Any number of
+  // sessions may have a run under way. What is bound stays bound and unchanged meanwhile.
+  // Errors of the run come from wait().
+  Status submit();
+  Status wait();
+  // Errors: busy when the run is not done by then; it goes on.
+  Status wait_until(std::chrono::steady_clock::time_point deadline);
+  bool is_done() const;
+  // Of an output after submit(), before wait(), and later. Errors: busy when only the run will
+  // tell.
+  Result<TensorType> output_type(std::size_t index) const;
+
   // Makes the plan for the bound inputs' shapes without running.
   Status prepare();
   // From any thread: a run in progress stops between two kernels; so does the next one, unless

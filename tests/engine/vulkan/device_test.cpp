@@ -4,6 +4,7 @@
 #include <atomic>
 #include <cmath>
 #include <cstring>
+#include <fstream>
 #include <thread>
 
 #include "tests/engine/vulkan/all_families.h"
@@ -68,6 +69,13 @@ void expect_close(const std::vector<std::byte>& a, const std::vector<std::byte>&
     std::memcpy(&y, b.data() + i, 4);
     ASSERT_NEAR(x, y, 1e-5F + 2e-5F * std::abs(y)) << "element " << i / 4;
   }
+}
+
+// Of this process, in memory.
+long resident_pages() {
+  long all = 0, resident = 0;
+  std::ifstream("/proc/self/statm") >> all >> resident;
+  return resident;
 }
 
 // On `device` as on the CPU.
@@ -197,6 +205,67 @@ TEST_F(VulkanTest, ManyRunsLeaveDeviceMemoryAsItWas) {
   for (int i = 0; i < 200; ++i) run(*session, {image});
   EXPECT_EQ(executable->device().counters().allocations, before.allocations);
   EXPECT_EQ(session->resident_bytes(), resident);
+}
+
+TEST_F(VulkanTest, LongGraphsAreSplitWithoutWaiting) {
+  const Tensor x = pattern({6, 32});
+  const auto whole = compile(testing::transformer_model(), device_name());
+  const auto wanted = run(*session_of(whole), {x});
+  const std::uint64_t dispatches = whole->device().counters().dispatches;
+
+  const auto split = compile(testing::transformer_model(), device_name() + ",split=3");
+  const auto session = session_of(split);
+  run(*session, {x});
+  const DeviceCounters before = split->device().counters();
+  EXPECT_EQ(run(*session, {x}), wanted);
+  const DeviceCounters after = split->device().counters();
+  EXPECT_EQ(after.submissions - before.submissions, (after.dispatches - before.dispatches + 2) / 3);
+  EXPECT_GT(after.submissions - before.submissions, 1U);
+  EXPECT_GE(dispatches, after.dispatches - before.dispatches);
+}
+
+// A driver's loss of the device, as far as it can be had: its own error code goes the same way.
+TEST_F(VulkanTest, ALostDeviceTakesItsSessionsAndNothingElse) {
+  const Tensor x = pattern({6, 32});
+  const auto on_cpu = compile(testing::transformer_model());
+  const auto survivor = session_of(compile(testing::transformer_model(), device_name()));
+  const std::shared_ptr<Device> device = must(open_device(device_name() + ",lose-after=12"));
+  const auto executable = must(Executable::compile(testing::transformer_model(), device));
+  const auto first = session_of(executable);
+  const auto second = session_of(executable);
+  const auto tensor = must(DeviceTensor::create(device, {DType::f32, {6, 32}}));
+  must(first->set_input(0, x.view()));
+  must(second->set_input(0, x.view()));
+  Status status;
+  for (int i = 0; i < 20 && status.ok(); ++i) status = first->run();
+  EXPECT_EQ(status.code(), Code::device_lost) << status.message();
+  EXPECT_TRUE(device->is_lost());
+  EXPECT_EQ(first->run().code(), Code::device_lost);
+  EXPECT_EQ(second->run().code(), Code::device_lost);
+  EXPECT_EQ(second->submit().code(), Code::device_lost);
+  EXPECT_EQ(Executable::compile(testing::transformer_model(), device).error().code(),
+            Code::device_lost);
+  EXPECT_EQ(DeviceTensor::create(device, {DType::f32, {1}}).error().code(), Code::device_lost);
+
+  const auto again = session_of(compile(testing::transformer_model(), device_name()));
+  EXPECT_EQ(run(*again, {x}), run(*survivor, {x})) << "other devices go on";
+  run(*session_of(on_cpu), {x});
+}
+
+TEST_F(VulkanTest, TenThousandRunsLeaveTheHostsMemoryAsItWas) {
+  if (testing::sanitized) GTEST_SKIP() << "a sanitizer keeps what is freed";
+  GraphBuilder g("small");
+  const Operand x = g.input("x", DType::f32, {1, 8});
+  g.output("y", g.softmax(g.matmul(x, testing::weights(g, {8, 8}, 1))));
+  const auto session = session_of(compile(must(g.build()), "vulkan"));
+  const Tensor input = pattern({1, 8});
+  must(session->set_input(0, input.view()));
+  for (int i = 0; i < 2500; ++i) must(session->run());  // the driver's threads fill their heaps
+  const long before = resident_pages();
+  const DeviceCounters made = session->executable().device().counters();
+  for (int i = 0; i < 10000; ++i) must(session->run());
+  EXPECT_LE(resident_pages() - before, 64) << "pages";
+  EXPECT_EQ(session->executable().device().counters().allocations, made.allocations);
 }
 
 TEST_F(VulkanTest, ProfileTimesEveryStep) {
