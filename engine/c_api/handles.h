@@ -15,6 +15,7 @@
 #include <vector>
 
 #include <quern/c/quern.h>
+#include <quern/device_tensor.h>
 #include <quern/executable.h>
 #include <quern/model.h>
 #include <quern/session.h>
@@ -69,6 +70,10 @@ Status write_struct(T* to, T value) {
   return {};
 }
 
+// Type and shape of what C describes, with every check; and the reverse.
+Result<TensorType> type_of(const quern_tensor* tensor);
+void write_type(const TensorType& type, quern_tensor* value);
+
 // Inputs or outputs with what C wants to see of them.
 class ValueTable {
  public:
@@ -91,6 +96,14 @@ struct quern_model {
 
   quern::Model model;
   quern::c_api::ValueTable inputs, outputs;
+};
+
+struct quern_device {
+  std::shared_ptr<quern::Device> device;
+};
+
+struct quern_device_tensor {
+  std::shared_ptr<quern::DeviceTensor> tensor;
 };
 
 struct quern_executable {

@@ -70,6 +70,53 @@ size_t quern_dtype_size(quern_dtype dtype) {
   return is_dtype(dtype) ? size_of(static_cast<DType>(dtype)) : 0;
 }
 
+// ---- devices -----------------------------------------------------------------------------------
+
+namespace {
+
+Status write_info(const DeviceInfo& d, quern_device_info* info) {
+  return write_struct(
+      info, {0, d.name.c_str(), d.title.c_str(), d.kind == DeviceInfo::Kind::gpu ? 1 : 0});
+}
+
+}  // namespace
+
+quern_status quern_device_open(const char* name, quern_device** device) {
+  return guarded([&]() -> Status {
+    QUERN_NOT_NULL(device);
+    QUERN_ASSIGN(auto opened, open_device(name ? name : "cpu"));
+    *device = new quern_device{std::move(opened)};
+    return {};
+  });
+}
+
+void quern_device_destroy(quern_device* device) {
+  delete device;
+}
+
+quern_status quern_device_get_info(const quern_device* device, quern_device_info* info) {
+  return guarded([&]() -> Status {
+    QUERN_NOT_NULL(device);
+    QUERN_NOT_NULL(info);
+    return write_info(device->device->info(), info);
+  });
+}
+
+int32_t quern_device_is_lost(const quern_device* device) {
+  return device && device->device->is_lost() ? 1 : 0;
+}
+
+quern_status quern_device_get_counters(const quern_device* device,
+                                       quern_device_counters* counters) {
+  return guarded([&]() -> Status {
+    QUERN_NOT_NULL(device);
+    QUERN_NOT_NULL(counters);
+    const DeviceCounters c = device->device->counters();
+    return write_struct(counters, {0, c.submissions, c.dispatches, c.barriers, c.pipelines,
+                                   c.allocations, c.bytes_up, c.bytes_down});
+  });
+}
+
 quern_status quern_devices_list(quern_devices** devices) {
   return guarded([&]() -> Status {
     QUERN_NOT_NULL(devices);
@@ -93,8 +140,6 @@ quern_status quern_devices_info(const quern_devices* devices, size_t index,
     if (index >= devices->list.size())
       return {Code::invalid_argument, "device " + std::to_string(index) + ": there are " +
                                           std::to_string(devices->list.size())};
-    const DeviceInfo& d = devices->list[index];
-    return write_struct(
-        info, {0, d.name.c_str(), d.title.c_str(), d.kind == DeviceInfo::Kind::gpu ? 1 : 0});
+    return write_info(devices->list[index], info);
   });
 }

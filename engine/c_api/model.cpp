@@ -138,7 +138,10 @@ quern_status quern_executable_compile(const quern_model* model,
     QUERN_NOT_NULL(model);
     QUERN_NOT_NULL(executable);
     QUERN_ASSIGN(const quern_compile_options o, read_struct(options));
-    QUERN_ASSIGN(auto device, open_device(o.device ? o.device : "cpu"));
+    std::shared_ptr<Device> device = o.opened ? o.opened->device : nullptr;
+    if (!device) {
+      QUERN_ASSIGN(device, open_device(o.device ? o.device : "cpu"));
+    }
     CompileOptions compile;
     compile.threads = o.threads;
     compile.strategy = o.strategy ? o.strategy : "";

@@ -25,9 +25,7 @@ void quern_session_destroy(quern_session* session) {
 
 // ---- inputs ------------------------------------------------------------------------------------
 
-namespace {
-
-Result<TensorView> view_of(const quern_tensor* tensor) {
+Result<TensorType> quern::c_api::type_of(const quern_tensor* tensor) {
   QUERN_ASSIGN(const quern_tensor t, read_struct(tensor));
   if (t.rank > QUERN_MAX_RANK)
     return Status(Code::invalid_argument,
@@ -40,6 +38,21 @@ Result<TensorView> view_of(const quern_tensor* tensor) {
   if (t.bytes != type.bytes())
     return Status(Code::invalid_argument, type.text() + " takes " + std::to_string(type.bytes()) +
                                               " bytes, not " + std::to_string(t.bytes));
+  return type;
+}
+
+void quern::c_api::write_type(const TensorType& type, quern_tensor* value) {
+  value->dtype = static_cast<quern_dtype>(type.dtype);
+  value->rank = static_cast<std::uint32_t>(type.shape.rank());
+  std::copy(type.shape.begin(), type.shape.end(), value->dims);
+  value->bytes = type.bytes();
+}
+
+namespace {
+
+Result<TensorView> view_of(const quern_tensor* tensor) {
+  QUERN_ASSIGN(const TensorType type, type_of(tensor));
+  QUERN_ASSIGN(const quern_tensor t, read_struct(tensor));
   return TensorView{type, static_cast<const std::byte*>(t.data)};
 }
 
@@ -145,6 +158,40 @@ quern_status quern_session_run_within(quern_session* session, uint64_t microseco
   });
 }
 
+quern_status quern_session_submit(quern_session* session) {
+  return guarded([&]() -> Status {
+    QUERN_NOT_NULL(session);
+    session->profile.clear();
+    return session->session->submit();
+  });
+}
+
+quern_status quern_session_wait(quern_session* session) {
+  return guarded([&]() -> Status {
+    QUERN_NOT_NULL(session);
+    return session->session->wait();
+  });
+}
+
+quern_status quern_session_wait_within(quern_session* session, uint64_t microseconds) {
+  return guarded([&]() -> Status {
+    QUERN_NOT_NULL(session);
+    return session->session->wait_until(deadline_in(microseconds));
+  });
+}
+
+quern_status quern_session_output_type(const quern_session* session, size_t index,
+                                       quern_tensor* tensor) {
+  return guarded([&]() -> Status {
+    QUERN_NOT_NULL(session);
+    QUERN_NOT_NULL(tensor);
+    QUERN_ASSIGN(const TensorType type, session->session->output_type(index));
+    quern_tensor value{};
+    write_type(type, &value);
+    return write_struct(tensor, value);
+  });
+}
+
 quern_status quern_session_prepare(quern_session* session) {
   return guarded([&]() -> Status {
     QUERN_NOT_NULL(session);
@@ -157,6 +204,62 @@ void quern_session_cancel(quern_session* session) {
 }
 void quern_session_clear_cancel(quern_session* session) {
   if (session) session->session->clear_cancel();
+}
+
+// ---- tensors of a device -----------------------------------------------------------------------
+
+quern_status quern_device_tensor_create(const quern_device* device, const quern_tensor* type,
+                                        quern_device_tensor** tensor) {
+  return guarded([&]() -> Status {
+    QUERN_NOT_NULL(type);
+    QUERN_NOT_NULL(tensor);
+    QUERN_ASSIGN(const TensorType wanted, type_of(type));
+    QUERN_ASSIGN(auto made, DeviceTensor::create(device ? device->device : nullptr, wanted));
+    *tensor = new quern_device_tensor{std::move(made)};
+    return {};
+  });
+}
+
+void quern_device_tensor_destroy(quern_device_tensor* tensor) {
+  delete tensor;
+}
+
+quern_status quern_device_tensor_write(quern_device_tensor* tensor, const quern_tensor* from) {
+  return guarded([&]() -> Status {
+    QUERN_NOT_NULL(tensor);
+    QUERN_NOT_NULL(from);
+    QUERN_ASSIGN(const TensorView view, view_of(from));
+    return tensor->tensor->write(view);
+  });
+}
+
+quern_status quern_device_tensor_read(quern_device_tensor* tensor, quern_tensor* to) {
+  return guarded([&]() -> Status {
+    QUERN_NOT_NULL(tensor);
+    QUERN_NOT_NULL(to);
+    QUERN_ASSIGN(const TensorView view, tensor->tensor->read());
+    quern_tensor value{};
+    write_type(view.type, &value);
+    value.data = view.data;
+    return write_struct(to, value);
+  });
+}
+
+quern_status quern_session_set_input_device(quern_session* session, size_t index,
+                                            quern_device_tensor* tensor) {
+  return guarded([&]() -> Status {
+    QUERN_NOT_NULL(session);
+    QUERN_NOT_NULL(tensor);
+    return session->session->set_input(index, tensor->tensor);
+  });
+}
+
+quern_status quern_session_bind_output_device(quern_session* session, size_t index,
+                                              quern_device_tensor* tensor) {
+  return guarded([&]() -> Status {
+    QUERN_NOT_NULL(session);
+    return session->session->bind_output(index, tensor ? tensor->tensor : nullptr);
+  });
 }
 
 // ---- outputs -----------------------------------------------------------------------------------
@@ -183,11 +286,8 @@ quern_status quern_session_output_element(const quern_session* session, size_t i
     QUERN_NOT_NULL(tensor);
     QUERN_ASSIGN(const TensorView view, session->session->output_element(index, element));
     quern_tensor value{};
-    value.dtype = static_cast<quern_dtype>(view.type.dtype);
-    value.rank = static_cast<std::uint32_t>(view.type.shape.rank());
-    std::copy(view.type.shape.begin(), view.type.shape.end(), value.dims);
+    write_type(view.type, &value);
     value.data = view.data;
-    value.bytes = view.type.bytes();
     return write_struct(tensor, value);
   });
 }

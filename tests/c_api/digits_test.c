@@ -236,6 +236,66 @@ static void test_requests_and_profile(quern_session* session) {
   CHECK(quern_session_profile_count(session) == 0);
 }
 
+/* A run that is not waited for, between tensors of the device. */
+static void test_device(const quern_model* model, const char* name, const float* input,
+                        const float* expected) {
+  quern_compile_options options = QUERN_COMPILE_OPTIONS_INIT;
+  quern_device_info info = QUERN_DEVICE_INFO_INIT;
+  quern_device_counters before = QUERN_DEVICE_COUNTERS_INIT;
+  quern_device_counters after = QUERN_DEVICE_COUNTERS_INIT;
+  quern_device* device = NULL;
+  quern_executable* executable = NULL;
+  quern_session* session = NULL;
+  quern_device_tensor* from = NULL;
+  quern_device_tensor* to = NULL;
+  quern_tensor in = images(input, 1);
+  quern_tensor out = QUERN_TENSOR_INIT;
+  int i;
+  if (quern_device_open(name, &device) != QUERN_OK) {
+    printf("not on %s: %s\n", name, quern_last_error());
+    return;
+  }
+  options.opened = device;
+  CHECK(quern_device_get_info(device, &info) == QUERN_OK && strlen(info.title) > 0);
+  REQUIRE(quern_executable_compile(model, &options, &executable) == QUERN_OK);
+  REQUIRE(quern_session_create(executable, 0, &session) == QUERN_OK);
+  REQUIRE(quern_device_tensor_create(device, &in, &from) == QUERN_OK);
+  out.rank = 2;
+  out.dims[0] = 1;
+  out.dims[1] = digits;
+  CHECK(quern_device_tensor_create(device, &out, &to) == QUERN_INVALID_ARGUMENT); /* 0 bytes */
+  out.bytes = digits * sizeof(float);
+  REQUIRE(quern_device_tensor_create(device, &out, &to) == QUERN_OK);
+  REQUIRE(quern_device_tensor_write(from, &in) == QUERN_OK);
+  REQUIRE(quern_session_set_input_device(session, 0, from) == QUERN_OK);
+  REQUIRE(quern_session_bind_output_device(session, 0, to) == QUERN_OK);
+  CHECK(quern_session_wait(session) == QUERN_INVALID_ARGUMENT); /* nothing was submitted */
+  REQUIRE(quern_session_run(session) == QUERN_OK);
+
+  CHECK(quern_device_get_counters(device, &before) == QUERN_OK);
+  REQUIRE(quern_session_submit(session) == QUERN_OK);
+  CHECK(quern_session_run(session) == QUERN_BUSY);
+  CHECK(quern_session_output_type(session, 0, &out) == QUERN_OK);
+  CHECK(out.rank == 2 && out.dims[0] == 1 && out.dims[1] == digits && out.data == NULL);
+  while (quern_session_wait_within(session, 1000) == QUERN_BUSY) {
+  }
+  CHECK(quern_device_get_counters(device, &after) == QUERN_OK);
+  CHECK(after.bytes_up == before.bytes_up && after.bytes_down == before.bytes_down);
+  CHECK(after.submissions == before.submissions + (info.is_gpu ? 1 : 0));
+  CHECK(quern_device_is_lost(device) == 0);
+  quern_device_destroy(device); /* the others keep it */
+  REQUIRE(quern_device_tensor_read(to, &out) == QUERN_OK);
+  for (i = 0; i < digits; ++i) CHECK(fabsf(((const float*)out.data)[i] - expected[i]) < 1e-4F);
+  CHECK(quern_session_bind_output_device(session, 0, NULL) == QUERN_OK);
+  CHECK(quern_session_set_input_device(session, 0, NULL) == QUERN_INVALID_ARGUMENT);
+  quern_session_destroy(session);
+  quern_executable_destroy(executable);
+  quern_device_tensor_destroy(from);
+  quern_device_tensor_destroy(to);
+  quern_device_tensor_destroy(NULL);
+  quern_device_destroy(NULL);
+}
+
 static void* cancel(void* session) {
   quern_session_cancel(session);
   return NULL;
@@ -336,6 +396,9 @@ int main(int argc, char** argv) {
   test_short_struct(model);
   test_memory_limit(model, input);
   REQUIRE(quern_executable_compile(model, NULL, &executable) == QUERN_OK);
+  test_device(model, "cpu", input, expected);
+  test_device(model, "vulkan", input, expected);
+  test_device(model, "automatic", input, expected);
   quern_model_destroy(model);
   CHECK(quern_executable_input_count(executable) == 1);
   CHECK(quern_executable_output_info(executable, 0, &value) == QUERN_OK && value.rank == 2);

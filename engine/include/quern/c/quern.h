@@ -45,7 +45,7 @@ extern "C" {
 /* ---- library ------------------------------------------------------------------------------- */
 
 /* Goes up when a structure or a function is added; programs need a library of at least theirs. */
-#define QUERN_API_VERSION 1
+#define QUERN_API_VERSION 2
 
 QUERN_EXPORT uint32_t quern_api_version(void);
 /* "0.1.0" */
@@ -122,6 +122,35 @@ QUERN_EXPORT void quern_devices_destroy(quern_devices* devices);
 QUERN_EXPORT size_t quern_devices_count(const quern_devices* devices);
 QUERN_EXPORT quern_status quern_devices_info(const quern_devices* devices, size_t index,
                                              quern_device_info* info);
+
+typedef struct quern_device quern_device;
+
+/* What quern_compile_options.device opens by itself; to be opened here by those whose executables
+ * are to share tensors. NULL: "cpu". Or a preference: "automatic", "high-performance", "low-power".
+ * Any thread. Errors: not_found, with what there is. */
+QUERN_EXPORT quern_status quern_device_open(const char* name, quern_device** device);
+QUERN_EXPORT void quern_device_destroy(quern_device* device);
+QUERN_EXPORT quern_status quern_device_get_info(const quern_device* device,
+                                                quern_device_info* info);
+/* 1: it has stopped for good. What was compiled on it answers device_lost; another can be opened. */
+QUERN_EXPORT int32_t quern_device_is_lost(const quern_device* device);
+
+/* What a device has done since it was opened. All 0 on the CPU. */
+typedef struct quern_device_counters {
+  size_t struct_size;
+  uint64_t submissions;
+  uint64_t dispatches;
+  uint64_t barriers;
+  uint64_t pipelines;   /* made, not used */
+  uint64_t allocations; /* of device memory */
+  uint64_t bytes_up;
+  uint64_t bytes_down;
+} quern_device_counters;
+#define QUERN_DEVICE_COUNTERS_INIT \
+  { sizeof(quern_device_counters), 0, 0, 0, 0, 0, 0, 0 }
+
+QUERN_EXPORT quern_status quern_device_get_counters(const quern_device* device,
+                                                    quern_device_counters* counters);
 
 /* ---- models -------------------------------------------------------------------------------- */
 
@@ -212,9 +241,10 @@ typedef struct quern_compile_options {
   size_t max_plans;     /* kept, one a set of input shapes; 0: 32 */
   size_t memory_limit;  /* bytes that weights, arena and pool of a session may take; 0: none */
   const char* pool;     /* for what no plan knows, by name; NULL: the default */
+  const quern_device* opened; /* the device, instead of its name */
 } quern_compile_options;
 #define QUERN_COMPILE_OPTIONS_INIT \
-  { sizeof(quern_compile_options), NULL, NULL, 0, 0, 0, 0, NULL }
+  { sizeof(quern_compile_options), NULL, NULL, 0, 0, 0, 0, NULL, NULL }
 
 /* Binds the model to a device. The model stays as it is. `options` may be NULL.
  * Errors: not_found (device, strategy, pool), invalid_model, unsupported, out_of_memory. */
@@ -289,6 +319,20 @@ QUERN_EXPORT quern_status quern_session_request_outputs(quern_session* session,
 QUERN_EXPORT quern_status quern_session_run(quern_session* session);
 /* Gives up with busy once `microseconds` have passed, between two kernels. */
 QUERN_EXPORT quern_status quern_session_run_within(quern_session* session, uint64_t microseconds);
+
+/* A run that the caller does not wait for: on the device, or on a thread of the session where the
+ * host is needed. Until quern_session_wait() has returned, only it, its relatives below and
+ * quern_session_cancel() may be called; the others answer busy or wait. Any number of sessions may
+ * have a run under way. Errors of the run come from the wait. */
+QUERN_EXPORT quern_status quern_session_submit(quern_session* session);
+QUERN_EXPORT quern_status quern_session_wait(quern_session* session);
+/* Errors: busy when the run is not done so soon; it goes on. */
+QUERN_EXPORT quern_status quern_session_wait_within(quern_session* session, uint64_t microseconds);
+/* dtype, rank, dims and bytes of an output, already before the wait; `data` becomes NULL.
+ * Errors: busy when only the run will tell. */
+QUERN_EXPORT quern_status quern_session_output_type(const quern_session* session, size_t index,
+                                                    quern_tensor* tensor);
+
 /* Makes the plan for the shapes of the inputs, without running. */
 QUERN_EXPORT quern_status quern_session_prepare(quern_session* session);
 /* From any thread: a run in progress stops between two kernels; so do the next ones, until
@@ -305,6 +349,36 @@ QUERN_EXPORT quern_status quern_session_output_length(const quern_session* sessi
                                                       size_t* length);
 QUERN_EXPORT quern_status quern_session_output_element(const quern_session* session, size_t index,
                                                        size_t element, quern_tensor* tensor);
+
+/* ---- tensors of a device ------------------------------------------------------------------- */
+
+/* Bytes of a device that are an output of one run and an input of another without coming to the
+ * host. Used by one thread at a time, the sessions that it is bound to included. Submitted runs that
+ * share tensors take effect in the order of their submission. */
+typedef struct quern_device_tensor quern_device_tensor;
+
+/* Room for what `type` describes; its `data` is not looked at. `device` NULL: the CPU.
+ * Errors: invalid_argument (strings, bytes that are not those of dtype and dims), out_of_memory,
+ * device_lost. */
+QUERN_EXPORT quern_status quern_device_tensor_create(const quern_device* device,
+                                                     const quern_tensor* type,
+                                                     quern_device_tensor** tensor);
+QUERN_EXPORT void quern_device_tensor_destroy(quern_device_tensor* tensor);
+/* From the host, of any shape that fits. Waits for submitted runs that it is bound to. */
+QUERN_EXPORT quern_status quern_device_tensor_write(quern_device_tensor* tensor,
+                                                    const quern_tensor* from);
+/* Type and elements, fetched from the device; they stay until the next write or run. Waits for
+ * submitted runs that it is bound to. */
+QUERN_EXPORT quern_status quern_device_tensor_read(quern_device_tensor* tensor, quern_tensor* to);
+
+/* What the tensor holds at each run is its input. Errors: invalid_argument, also for a tensor of
+ * another device. */
+QUERN_EXPORT quern_status quern_session_set_input_device(quern_session* session, size_t index,
+                                                         quern_device_tensor* tensor);
+/* Runs write the output to the tensor, which takes its type; NULL undoes it. It cannot be an input
+ * of the same run. */
+QUERN_EXPORT quern_status quern_session_bind_output_device(quern_session* session, size_t index,
+                                                           quern_device_tensor* tensor);
 
 /* ---- plans and profiles -------------------------------------------------------------------- */
 
