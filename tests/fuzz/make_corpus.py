@@ -482,6 +482,8 @@ def control():
 
 def main():
     data = pathlib.Path(sys.argv[1] if len(sys.argv) > 1 else TEST_DATA)
+    if not data.is_dir():
+        sys.exit(f"no folder {data}: nothing was changed\n{__doc__}")
     for folder in ("conformance", "hostile"):
         shutil.rmtree(CORPUS / folder, ignore_errors=True)
         (CORPUS / folder).mkdir(parents=True)
