@@ -3,8 +3,14 @@
 
 #include <array>
 #include <cerrno>
+#include <cstdlib>
+#include <filesystem>
+#include <optional>
 #include <sys/wait.h>
 #include <unistd.h>
+#include <utility>
+
+#include <quern/device.h>
 
 #include "graph/text_util.h"
 #include "tools/opened.h"
@@ -34,6 +40,30 @@ std::vector<std::string> sample_words(const BenchArgs& args) {
   append(words, "--seed", std::to_string(args.inputs.seed));
   return words;
 }
+
+// A folder for caches, and the variables by which quern and drivers find it; gone in the end.
+class CacheFolder {
+ public:
+  static Result<CacheFolder> create() {
+    std::string name = std::filesystem::temp_directory_path() / "quern-cold-XXXXXX";
+    if (!mkdtemp(name.data())) return Status(Code::internal, "no folder for caches");
+    return CacheFolder(std::move(name));
+  }
+  CacheFolder(CacheFolder&& other) noexcept : path_(std::exchange(other.path_, {})) {}
+  CacheFolder& operator=(CacheFolder&&) = delete;
+  ~CacheFolder() {
+    std::error_code ignored;
+    if (!path_.empty()) std::filesystem::remove_all(path_, ignored);
+  }
+
+ private:
+  explicit CacheFolder(std::string path) : path_(std::move(path)) {
+    for (const char* name :
+         {"XDG_CACHE_HOME", "MESA_SHADER_CACHE_DIR", "__GL_SHADER_DISK_CACHE_PATH"})
+      setenv(name, path_.c_str(), 1);
+  }
+  std::string path_;
+};
 
 std::string read_all(int descriptor) {
   std::string text;
@@ -87,6 +117,13 @@ double number(const Json& j, std::string_view key) {
 
 constexpr std::array<const char*, 5> keys = {"load", "compile", "plan", "first_run", "second_run"};
 
+Result<std::optional<CacheFolder>> caches_for(const std::string& device) {
+  QUERN_ASSIGN(const auto opened, open_device(device));
+  if (opened->info().kind == DeviceInfo::Kind::cpu) return std::optional<CacheFolder>();
+  QUERN_ASSIGN(CacheFolder folder, CacheFolder::create());
+  return std::optional<CacheFolder>(std::move(folder));
+}
+
 }  // namespace
 
 Result<ExitCode> cold_sample(const BenchArgs& args) {
@@ -111,7 +148,14 @@ Result<ColdMeasurement> measure_cold(const BenchArgs& args, const Console& conso
   std::array<std::vector<double>, keys.size()> samples;
   std::vector<double> totals;
   ColdMeasurement m{.model = model_name(args.model), .device = args.device.device};
+  QUERN_ASSIGN(const std::optional<CacheFolder> caches, caches_for(args.device.device));
   Progress progress(console);
+  if (caches) {
+    progress.update("a process without caches");
+    QUERN_ASSIGN(const Sample s, take_sample(words));
+    for (const char* key : keys) m.empty_caches.push_back(number(s.numbers, key));
+    m.empty_caches.push_back(s.total_ms);
+  }
   for (int i = 0; i < count; ++i) {
     progress.update(cat("process ", i + 1, " of ", count));
     QUERN_ASSIGN(const Sample s, take_sample(words));
@@ -131,9 +175,12 @@ std::string cold_text(const ColdMeasurement& m, const Console& console) {
   Table t({{"phase"},
            {"median", Table::Align::right},
            {"min", Table::Align::right},
-           {"p90", Table::Align::right}});
+           {"p90", Table::Align::right},
+           {m.empty_caches.empty() ? "" : "caches empty", Table::Align::right}});
+  std::size_t phase = 0;
   const auto row = [&](const char* name, const Distribution& d, Colour colour = Colour::none) {
-    t.add({name, time_text(d.median), time_text(d.min), time_text(d.p90)}, colour);
+    const std::string empty = m.empty_caches.empty() ? "" : time_text(m.empty_caches[phase++]);
+    t.add({name, time_text(d.median), time_text(d.min), time_text(d.p90), empty}, colour);
   };
   row("load", m.load);
   row("compile", m.compile);
@@ -161,6 +208,8 @@ Json cold_json(const ColdMeasurement& m) {
   run["second_run_ms"] = m.second_run.median;
   run["total_ms"] = m.total.median;
   run["peak_process_bytes"] = m.peak_process_bytes;
+  for (std::size_t k = 0; k < m.empty_caches.size(); ++k)
+    run["empty_caches"][k < keys.size() ? cat(keys[k], "_ms") : "total_ms"] = m.empty_caches[k];
   Json j;
   j["context"]["executable"] = "quern";
   j["context"]["num_threads"] = m.threads;

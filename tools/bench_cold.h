@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // quern bench --cold: every sample is a process of its own, so that nothing is loaded, packed or
-// cached.
+// cached. On a GPU the driver's caches on disk are a folder of the measurement's: one process more
+// finds it empty, the others find what that one left.
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "tools/json.h"
 #include "tools/measurement.h"
@@ -16,6 +18,8 @@ struct ColdMeasurement {
   int threads = 0;
   Distribution load, compile, plan, first_run, second_run;
   Distribution total;  // of the process, from its start to its end
+  // Milliseconds of the process that found no caches, in the order above; empty on the CPU.
+  std::vector<double> empty_caches;
   double peak_process_bytes = 0;
 };
 

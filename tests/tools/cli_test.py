@@ -273,6 +273,10 @@ class Other(Cli):
         self.assertIn("run, median", text)
         cold = self.json("bench", path, "--cold", "--runs", 2)
         self.assertGreater(cold["benchmarks"][0]["total_ms"], 0)
+        self.assertNotIn("empty_caches", cold["benchmarks"][0])
+        if any(d["kind"] == "gpu" for d in self.json("devices")["devices"]):
+            cold = self.json("bench", path, "--cold", "--runs", 1, "--device", "vulkan")
+            self.assertGreater(cold["benchmarks"][0]["empty_caches"]["plan_ms"], 0)
         self.quern("bench", path, "--runs", 1, "--compare", self.write("x.json", "{}"), code=2)
 
     def test_profile(self):
