@@ -35,14 +35,6 @@ std::vector<std::string> symbols_of(const std::vector<ValueSpec>& specs) {
   return symbols;
 }
 
-// Session wants elements aligned; those of a mapped file may not be. Strings are never in one.
-Result<Tensor> aligned(Tensor t) {
-  const std::size_t alignment = std::min<std::size_t>(size_of(t.dtype()), 8);
-  if (t.dtype() == DType::string || reinterpret_cast<std::uintptr_t>(t.data()) % alignment == 0)
-    return t;
-  return Tensor::copy_of(t.type(), {t.data(), t.bytes()});
-}
-
 }  // namespace
 
 ValueType value_type(const ValueSpec& spec) {
@@ -349,10 +341,7 @@ Result<InputValue> read_value(const std::string& path, const ValueSpec& spec) {
   if (v.kind == InputValue::Kind::tensor && value.tensors.size() != 1)
     return Status(Code::invalid_argument,
                   cat(shown(path, 200), ": holds ", value.tensors.size(), " tensors, not one"));
-  for (Tensor& t : value.tensors) {
-    QUERN_ASSIGN(Tensor fit, aligned(std::move(t)));
-    v.tensors.push_back(std::move(fit));
-  }
+  v.tensors = std::move(value.tensors);
   return v;
 }
 

@@ -67,7 +67,8 @@ struct OnnxValue {
 };
 
 // Only the declared type tells which message the file holds. A tensor declared as a 16-bit float
-// but stored as UINT16 (bfloat16 in the data of ONNX 1.12) is taken for its bits.
+// but stored as UINT16 (bfloat16 in the data of ONNX 1.12) is taken for its bits. Elements are
+// aligned, as a session wants its inputs.
 Result<OnnxValue> read_tensor_file(const std::string& path, const ValueType& declared);
 Result<OnnxValue> parse_tensor_file(std::span<const std::byte> bytes,
                                     std::shared_ptr<const void> owner, const ValueType& declared);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // input_K.pb and output_K.pb: values outside of models.
+#include <algorithm>
 #include <cstdio>
 #include <cstring>
 
@@ -21,6 +22,15 @@ Tensor relabelled(Tensor t, DType declared) {
   const bool half = declared == DType::bf16 || declared == DType::f16;
   if (!half || t.dtype() != DType::u16) return t;
   return {{declared, t.shape()}, t.owner(), t.data()};
+}
+
+// Those of the file may lie anywhere; a session wants its inputs aligned. Text is never in the
+// file's own bytes.
+Result<Tensor> aligned(Tensor t) {
+  const std::size_t alignment = std::min<std::size_t>(size_of(t.dtype()), 8);
+  if (t.dtype() == DType::string || reinterpret_cast<std::uintptr_t>(t.data()) % alignment == 0)
+    return t;
+  return Tensor::copy_of(t.type(), {t.data(), t.bytes()});
 }
 
 class ValueReader {
@@ -54,7 +64,7 @@ class ValueReader {
  private:
   Status add(OnnxValue& value, const onnx::TensorProto& proto) {
     QUERN_ASSIGN(Tensor t, decoder_.decode(proto));
-    value.tensors.push_back(relabelled(std::move(t), declared_.dtype));
+    QUERN_ASSIGN(value.tensors.emplace_back(), aligned(relabelled(std::move(t), declared_.dtype)));
     return {};
   }
   Status add(OnnxValue& value, const onnx::SequenceProto& proto) {

@@ -19,17 +19,9 @@
 #include <quern/graph_builder.h>
 #include <quern/session.h>
 
-namespace quern::testing {
+#include "tests/sanitized.h"
 
-// A sanitizer keeps what is freed: the process' memory says nothing of ours.
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-inline constexpr bool sanitized = true;  // gcc
-#elif defined(__has_feature)
-inline constexpr bool sanitized = __has_feature(address_sanitizer) ||  // clang
-                                  __has_feature(thread_sanitizer);
-#else
-inline constexpr bool sanitized = false;
-#endif
+namespace quern::testing {
 
 // The value, or the end of the test with the error's sentence.
 template <class T>
