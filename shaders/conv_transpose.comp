@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Transposed convolution over two dimensions, channels last, gathered: each output element sums the
+// Transposed convolution over two dimensions, or with DEPTH over three, channels last, gathered: each output element sums the
 // taps that reach it. Weights as in conv.comp; four output channels of one pixel an invocation.
 #version 450
 #extension GL_GOOGLE_include_directive : require
@@ -27,6 +27,11 @@ layout(push_constant) uniform Push {
   uint group_outputs;
   uint groups;
   uint work;  // vectors of a group, by pixels, by images, by groups
+#ifdef DEPTH
+  uint in_out_depth;         // in | out << 16
+  uint kernel_stride_depth;
+  uint pad_dilation_depth;
+#endif
   Step steps[4];
 };
 
@@ -46,9 +51,27 @@ void main() {
   i /= groups;
   const uint pixel = i;
   const ivec2 at = ivec2(i % out_size.x, i / out_size.x % out_size.y);
-  const uint image = i / out_size.x / out_size.y;
+  i = i / out_size.x / out_size.y;
+#ifdef DEPTH
+  const int oz = int(i % (in_out_depth >> 16));
+  const uint image = i / (in_out_depth >> 16);
+  const int in_depth = int(in_out_depth & 0xffff);
+  const int kernel_depth = int(kernel_stride_depth & 0xffff);
+  const int stride_depth = int(kernel_stride_depth >> 16);
+#else
+  const uint plane = i;
+  const uint slice = group;
+#endif
 
   vec4 sum = vec4(0.0);
+#ifdef DEPTH
+  for (int kz = 0; kz < kernel_depth; ++kz) {
+  const int nz = oz + int(pad_dilation_depth & 0xffff) - kz * int(pad_dilation_depth >> 16);
+  const int iz = nz / stride_depth;
+  if (nz < 0 || nz % stride_depth != 0 || iz >= in_depth) continue;
+  const uint plane = image * in_depth + iz;
+  const uint slice = group * kernel_depth + kz;
+#endif
   for (int ky = 0; ky < kernel.y; ++ky) {
     const int ny = at.y + pad.y - ky * dilation.y;
     const int iy = ny / stride.y;
@@ -57,11 +80,14 @@ void main() {
       const int nx = at.x + pad.x - kx * dilation.x;
       const int ix = nx / stride.x;
       if (nx < 0 || nx % stride.x != 0 || ix >= in_size.x) continue;
-      const uint from = ((image * in_size.y + iy) * in_size.x + ix) * channels + group * group_channels;
-      const uint tap = ((group * kernel.y + ky) * kernel.x + kx) * group_channels * vectors + vector;
+      const uint from = ((plane * in_size.y + iy) * in_size.x + ix) * channels + group * group_channels;
+      const uint tap = ((slice * kernel.y + ky) * kernel.x + kx) * group_channels * vectors + vector;
       for (uint c = 0; c < group_channels; ++c) sum = fma(vec4(x[from + c]), w[tap + c * vectors], sum);
     }
   }
+#ifdef DEPTH
+  }
+#endif
   const uint n = 4 * vector;
   const uint first = pixel * outputs + group * group_outputs + n;
   APPLY_STEPS(sum, first)

@@ -27,5 +27,16 @@ Selection select_pad(const KernelRequest& request);
 Selection select_gather(const KernelRequest& request);
 Selection select_tile(const KernelRequest& request);
 Selection select_depth_space(const KernelRequest& request);
+Selection select_quantize(const KernelRequest& request);
+Selection select_dequantize(const KernelRequest& request);
+Selection select_dynamic_quantize(const KernelRequest& request);
+Selection select_conv_integer(const KernelRequest& request);
+Selection select_qlinear_conv(const KernelRequest& request);
+Selection select_matmul_integer(const KernelRequest& request);
+Selection select_qlinear_matmul(const KernelRequest& request);
+Selection select_scatter(const KernelRequest& request);
+Selection select_gather_nd(const KernelRequest& request);
+Selection select_top_k(const KernelRequest& request);
+Selection select_grid_sample(const KernelRequest& request);
 
 }  // namespace quern::gpu

@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "kernels/gpu/copy.h"
+#include "kernels/gpu/gather.h"
 #include "kernels/gpu/grid.h"
 #include "kernels/gpu/kernels.h"
 #include "kernels/iterate.h"
@@ -85,40 +86,51 @@ Selection select_pad(const KernelRequest& request) {
   return moved(request, "pad", in, out, std::move(d));
 }
 
+Dispatch gather_rows(GatherRows rows, std::size_t element_size, std::array<BufferUse, 3> buffers,
+                     const GpuTarget& target) {
+  // Rows move in vectors.
+  while (!rows.by_element && element_size < 16 && rows.inner % 2 == 0) {
+    rows.inner /= 2;
+    element_size *= 2;
+  }
+  const std::int64_t work = rows.outer * rows.count * rows.inner;
+  Dispatch d;
+  d.shader = element_size == 4 ? "gather_32" : element_size == 8 ? "gather_64" : "gather_128";
+  const std::uint32_t local = lanes(target);
+  d.constants = {local, rows.by_element, rows.index_words};
+  for (std::int64_t v : {work, rows.inner, rows.count, rows.size, rows.inner})
+    d.push.push_back(word(v));
+  d.buffers.assign(buffers.begin(), buffers.end());
+  d.groups = linear_groups(static_cast<std::uint64_t>(work), local, target);
+  return d;
+}
+
 Selection select_gather(const KernelRequest& request) {
   const auto& op = request.as<Gather>();
+  if (op.kind == GatherKind::nd) return select_gather_nd(request);
   const Shape& x = request.shape(0);
   const Shape& indices = request.shape(1);
   const Shape& y = request.outputs[0].shape;
   const DType type = request.dtype(0);
-  std::size_t size = size_of(type);
-  if (op.kind == GatherKind::nd || type == DType::string || (size != 4 && size != 8) ||
-      x.elements() == 0 || y.elements() == 0 || y.elements() >= (std::int64_t{1} << 31) ||
-      x.elements() >= (std::int64_t{1} << 31))
+  const std::size_t size = size_of(type);
+  if (type == DType::string || (size != 4 && size != 8) || x.elements() == 0 || y.elements() == 0 ||
+      y.elements() >= (std::int64_t{1} << 31) || x.elements() >= (std::int64_t{1} << 31))
     return not_for_me();
   const bool by_element = op.kind == GatherKind::elements;
   const std::size_t axis = positive_axis(op.axis, x.rank());
   if (by_element)
     for (std::size_t d = 0; d < x.rank(); ++d)
       if (d != axis && x[d] != indices[d]) return not_for_me();
-  std::int64_t inner = x.elements(axis + 1);
-  const std::int64_t count = by_element ? indices[axis] : indices.elements();
-  // Rows move in vectors.
-  while (!by_element && size < 16 && inner % 2 == 0) {
-    inner /= 2;
-    size *= 2;
-  }
-  const std::int64_t work = x.elements(0, axis) * count * inner;
-  Dispatch d;
-  d.shader = size == 4 ? "gather_32" : size == 8 ? "gather_64" : "gather_128";
-  const std::uint32_t local = lanes(*request.gpu);
-  d.constants = {local, by_element, request.dtype(1) == DType::i64 ? 2U : 1U};
-  for (std::int64_t v : {work, inner, count, x[axis], inner}) d.push.push_back(word(v));
-  d.buffers = {BufferUse::input(0), BufferUse::input(1), BufferUse::output(0)};
-  d.groups = linear_groups(static_cast<std::uint64_t>(work), local, *request.gpu);
   KernelChoice choice;
-  choice.implementation = d.shader;
-  choice.gpu.dispatches.push_back(std::move(d));
+  choice.gpu.dispatches.push_back(gather_rows(
+      {.outer = x.elements(0, axis),
+       .count = by_element ? indices[axis] : indices.elements(),
+       .size = x[axis],
+       .inner = x.elements(axis + 1),
+       .by_element = by_element,
+       .index_words = request.dtype(1) == DType::i64 ? 2U : 1U},
+      size, {BufferUse::input(0), BufferUse::input(1), BufferUse::output(0)}, *request.gpu));
+  choice.implementation = choice.gpu.dispatches[0].shader;
   return std::optional<KernelChoice>(std::move(choice));
 }
 

@@ -60,15 +60,13 @@ std::optional<Dispatch> input_gates(const Layer& l, std::int64_t direction,
                   .columns = l.wide,
                   .depth = l.input,
                   .a_row = l.input,
-                  .w_row = l.wide};
-  BufferUse w = BufferUse::input(in_w);
-  w.offset = static_cast<std::uint64_t>(direction * l.wide * l.input) * sizeof(float);
-  w.bytes = static_cast<std::uint64_t>(l.wide * l.input) * sizeof(float);
-  if (w.offset % 256 != 0) return std::nullopt;  // no binding begins there
+                  .w_row = l.wide,
+                  .w_first = direction * l.wide * l.input};
   const Shape shape = {p.rows, p.columns};
   const Layout layout = Layout::row_major(shape);
   const Steps none({shape, layout, l.wide % 4 == 0}, true);
-  return product_dispatch(p, BufferUse::input(in_x), w, l.gates(true), none, target);
+  return product_dispatch(p, BufferUse::input(in_x), BufferUse::input(in_w), l.gates(true), none,
+                          target);
 }
 
 // Steps [first, end) of one direction.

@@ -119,6 +119,36 @@ Selection select_arg_reduce(const KernelRequest& request) {
   return answer("rows", std::move(d), rows_of(x, 1U << axis), Layout::row_major(y), request);
 }
 
+// Rounds of a search each, so that k rows' worth of loops must be had.
+Selection select_top_k(const KernelRequest& request) {
+  const auto& op = request.as<TopK>();
+  const Shape& x = request.shape(0);
+  const Shape& y = request.outputs[0].shape;
+  const DType type = request.dtype(0);
+  if ((type != DType::f32 && type != DType::i32) || x.elements() == 0 || y.elements() == 0 ||
+      x.elements() >= (std::int64_t{1} << 31))
+    return not_for_me();
+  const std::size_t axis = positive_axis(op.axis, x.rank());
+  const std::int64_t k = y[axis];
+  Dispatch d = row_dispatch("top_k", {x.elements() / x[axis], x[axis]}, *request.gpu);
+  const auto fits = [&] {
+    const std::int64_t lanes = d.constants[0];
+    return can_loop(k * (x[axis] / lanes + 3 + std::bit_width(d.constants[0])), *request.gpu);
+  };
+  while (!fits() && 2 * d.constants[0] <= request.gpu->max_invocations) d.constants[0] *= 2;
+  if (!fits()) return not_for_me();
+  d.constants.insert(d.constants.end(),
+                     {op.largest, type == DType::i32, request.wants(0), request.wants(1)});
+  d.push.push_back(word(k));
+  d.buffers = {BufferUse::input(0), BufferUse::output(request.wants(0) ? 0 : 1),
+               BufferUse::output(request.wants(1) ? 1 : 0)};
+  auto choice =
+      answer("rows", std::move(d), rows_of(x, 1U << axis), rows_of(y, 1U << axis), request);
+  (*choice)->output_layouts.resize(request.outputs.size(), rows_of(y, 1U << axis));
+  (*choice)->packed_inputs = {false, true};
+  return choice;
+}
+
 namespace {
 
 // The parameters of norm.comp: which scale belongs to which element.
