@@ -38,5 +38,16 @@ Selection select_scatter(const KernelRequest& request);
 Selection select_gather_nd(const KernelRequest& request);
 Selection select_top_k(const KernelRequest& request);
 Selection select_grid_sample(const KernelRequest& request);
+Selection select_lp_norm(const KernelRequest& request);
+Selection select_batch_norm(const KernelRequest& request);
+Selection select_lrn(const KernelRequest& request);
+Selection select_cumulative(const KernelRequest& request);
+Selection select_trilu(const KernelRequest& request);
+Selection select_eye_like(const KernelRequest& request);
+Selection select_one_hot(const KernelRequest& request);
+Selection select_reverse_sequence(const KernelRequest& request);
+Selection select_slice(const KernelRequest& request);
+Selection select_dft(const KernelRequest& request);
+Selection select_stft(const KernelRequest& request);
 
 }  // namespace quern::gpu

@@ -14,8 +14,7 @@ Selection select_pool(const KernelRequest& request) {
   const auto& op = request.as<Pool>();
   const Shape& x = request.shape(0);
   const Shape& y = request.outputs[0].shape;
-  if (request.dtype(0) != DType::f32 || y.elements() == 0 || x.elements() == 0 || x.rank() < 3 ||
-      !request.wants(0))
+  if (request.dtype(0) != DType::f32 || y.elements() == 0 || x.elements() == 0 || x.rank() < 3)
     return not_for_me();
   const auto g = geometry_of(x, y, resolve_pool_window(op, x.dims().subspan(2)));
   const auto small = [](std::int64_t v) { return v >= 0 && v < 65536; };
@@ -37,10 +36,14 @@ Selection select_pool(const KernelRequest& request) {
   d.push.push_back(word(g->end_pads[0]));
   d.push.push_back(word(x[1]));
   d.push.push_back(word(static_cast<float>(op.p)));
-  d.buffers = {BufferUse::input(0), BufferUse::output(0),
-               BufferUse::output(request.wants(1) ? 1 : 0)};
-  d.groups = linear_groups(static_cast<std::uint64_t>(work), local, *request.gpu);
   KernelChoice choice;
+  BufferUse values = BufferUse::output(0);
+  if (!request.wants(0)) {
+    choice.scratch_bytes = static_cast<std::size_t>(y.elements()) * sizeof(float);
+    values = BufferUse::scratch(0, choice.scratch_bytes, true);
+  }
+  d.buffers = {BufferUse::input(0), values, request.wants(1) ? BufferUse::output(1) : values};
+  d.groups = linear_groups(static_cast<std::uint64_t>(work), local, *request.gpu);
   choice.implementation = "pool";
   choice.input_layouts = {Layout::channels_last(x)};
   choice.output_layouts.resize(request.outputs.size(), Layout::channels_last(y));

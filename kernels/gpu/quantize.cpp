@@ -90,7 +90,7 @@ Selection select_dynamic_quantize(const KernelRequest& request) {
   const TensorDesc& x = request.inputs[0].desc;
   const GpuTarget& target = *request.gpu;
   const std::int64_t n = x.shape.elements();
-  if (n == 0 || n >= most_elements || !request.wants(0)) return not_for_me();
+  if (n == 0 || n >= most_elements) return not_for_me();
   const Layout layout = is_dense(x) && !x.layout.block ? x.layout : Layout::row_major(x.shape);
   // Parts long enough to keep a workgroup busy, few enough for one to put them together.
   const std::int64_t part =
@@ -125,6 +125,7 @@ Selection select_dynamic_quantize(const KernelRequest& request) {
   const BufferUse all_pairs = BufferUse::scratch(0, pairs, true);
   work.push_back(pass(false, BufferUse::input(0), all_pairs, all_pairs));
   work.push_back(pass(true, BufferUse::scratch(0, pairs, false), result(1, true), result(2, true)));
+  if (!request.wants(0)) return std::optional<KernelChoice>(std::move(choice));
   work.push_back(quantize_dispatch(
       {.mode = QuantizeMode::quantize, .small = DType::u8, .elements = n, .has_zero = true},
       {BufferUse::input(0), result(1, false), result(2, false), BufferUse::output(0)}, target));

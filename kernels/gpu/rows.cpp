@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What works on rows of neighbouring elements, one workgroup a row: Softmax, Reduce, ArgReduce,
-// LayerNorm and GroupNorm. Dimensions that are not innermost are put there by the layout that is
+// LayerNorm, GroupNorm,
+// LpNorm and TopK. Dimensions that are not innermost are put there by the layout that is
 // asked for.
 #include "kernels/gpu/rows.h"
 
@@ -31,6 +32,9 @@ std::int64_t row_length(const Shape& shape, std::uint32_t mask) {
     if (mask >> d & 1) n *= shape[d];
   return n;
 }
+
+// The shaders reduce indices as floats.
+constexpr std::int64_t exact_floats = 1 << 24;
 
 // Rows longer than any workgroup can walk over stay on the CPU, as do those of no elements.
 bool suits(const KernelRequest& request, const Shape& x) {
@@ -75,13 +79,14 @@ Dispatch row_dispatch(std::string_view shader, const Rows& rows, const GpuTarget
 Selection select_softmax(const KernelRequest& request) {
   const auto& op = request.as<Softmax>();
   const Shape& x = request.shape(0);
-  if (!suits(request, x) || op.kind == SoftmaxKind::hardmax || x.empty()) return not_for_me();
+  if (!suits(request, x) || x.empty()) return not_for_me();
   const std::size_t axis = positive_axis(op.axis, x.rank());
   const std::uint32_t mask = op.flatten ? from_axis(axis, x) : 1U << axis;
   const std::int64_t length = row_length(x, mask);
+  if (op.kind == SoftmaxKind::hardmax && length >= exact_floats) return not_for_me();
   const Layout layout = rows_of(x, mask);
   Dispatch d = row_dispatch("softmax", {x.elements() / length, length}, *request.gpu);
-  d.constants.push_back(op.kind == SoftmaxKind::log_softmax);
+  d.constants.push_back(static_cast<std::uint32_t>(op.kind));
   d.buffers = {BufferUse::input(0), BufferUse::output(0)};
   return answer("rows", std::move(d), layout, layout, request);
 }
@@ -91,7 +96,8 @@ Selection select_reduce(const KernelRequest& request) {
   const Shape& y = request.outputs[0].shape;
   if (!suits(request, x) || x.empty()) return not_for_me();
   const auto mask = folded_axes(request);
-  if (!mask || *mask == 0) return not_for_me();
+  if (!mask) return not_for_me();
+  // Of no axes each element is a row.
   const std::int64_t length = row_length(x, *mask);
   Dispatch d = row_dispatch("reduce", {x.elements() / length, length}, *request.gpu);
   d.constants.push_back(static_cast<std::uint32_t>(request.as<Reduce>().kind));
@@ -110,7 +116,6 @@ Selection select_arg_reduce(const KernelRequest& request) {
   const Shape& y = request.outputs[0].shape;
   if (!suits(request, x) || x.empty()) return not_for_me();
   const std::size_t axis = positive_axis(op.axis, x.rank());
-  constexpr std::int64_t exact_floats = 1 << 24;
   if (x[axis] >= exact_floats) return not_for_me();
   Dispatch d = row_dispatch("reduce", {x.elements() / x[axis], x[axis]}, *request.gpu);
   d.constants.push_back(op.is_max ? 10 : 11);
@@ -160,13 +165,23 @@ Selection norm(const KernelRequest& request, const Rows& rows, bool center, cons
                float epsilon) {
   const Shape& x = request.shape(0);
   Dispatch d = row_dispatch("norm", rows, *request.gpu);
-  d.constants.insert(d.constants.end(), {center, request.has(1), request.has(2)});
+  d.constants.insert(d.constants.end(),
+                     {center, request.has(1), request.has(2), request.wants(1), request.wants(2)});
   for (std::int64_t v : {scale.groups, scale.group_size, scale.inner, scale.size})
     d.push.push_back(word(v));
   d.push.push_back(word(epsilon));
-  d.buffers = {BufferUse::input(0), BufferUse::output(0), BufferUse::input(request.has(1) ? 1 : 0),
-               BufferUse::input(request.has(2) ? 2 : 0)};
-  return answer("rows", std::move(d), Layout::row_major(x), Layout::row_major(x), request);
+  // Rows that nobody wants, only what they are like, lie in scratch memory.
+  const auto bytes = static_cast<std::uint64_t>(x.elements()) * sizeof(float);
+  const BufferUse y = request.wants(0) ? BufferUse::output(0) : BufferUse::scratch(0, bytes, true);
+  d.buffers = {BufferUse::input(0),
+               y,
+               BufferUse::input(request.has(1) ? 1 : 0),
+               BufferUse::input(request.has(2) ? 2 : 0),
+               request.wants(1) ? BufferUse::output(1) : y,
+               request.wants(2) ? BufferUse::output(2) : y};
+  auto choice = answer("rows", std::move(d), Layout::row_major(x), Layout::row_major(x), request);
+  if (!request.wants(0)) (*choice)->scratch_bytes = bytes;
+  return choice;
 }
 
 }  // namespace
@@ -174,7 +189,7 @@ Selection norm(const KernelRequest& request, const Rows& rows, bool center, cons
 Selection select_layer_norm(const KernelRequest& request) {
   const auto& op = request.as<LayerNorm>();
   const Shape& x = request.shape(0);
-  if (!suits(request, x) || request.wants(1) || request.wants(2)) return not_for_me();
+  if (!suits(request, x) || !request.wants(0)) return not_for_me();
   const std::size_t axis = positive_axis(op.axis, x.rank());
   const std::int64_t length = x.elements(axis);
   NormScale scale;
@@ -198,6 +213,19 @@ Selection select_group_norm(const KernelRequest& request) {
   const std::int64_t inner = x.elements(2);
   return norm(request, {x[0] * groups, channels * inner}, true, {groups, channels, inner, channels},
               op.epsilon);
+}
+
+Selection select_lp_norm(const KernelRequest& request) {
+  const auto& op = request.as<LpNorm>();
+  const Shape& x = request.shape(0);
+  if (!suits(request, x) || x.empty()) return not_for_me();
+  const std::size_t axis = positive_axis(op.axis, x.rank());
+  const Layout layout = rows_of(x, 1U << axis);
+  Dispatch d = row_dispatch("lp_norm", {x.elements() / x[axis], x[axis]}, *request.gpu);
+  d.constants.push_back(op.p == 2);
+  d.push.push_back(word(op.epsilon));
+  d.buffers = {BufferUse::input(0), BufferUse::output(0)};
+  return answer("rows", std::move(d), layout, layout, request);
 }
 
 }  // namespace quern::gpu
