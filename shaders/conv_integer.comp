@@ -5,6 +5,7 @@
 #version 450
 #extension GL_GOOGLE_include_directive : require
 #include "common.glsl"
+#include "window.glsl"
 #include "bytes.glsl"
 
 layout(constant_id = 1) const uint PIXELS = 8;
@@ -20,12 +21,7 @@ layout(std430, binding = 2) readonly buffer Zero { uint zero[]; };  // of x
 layout(std430, binding = 3) writeonly buffer Y { int y[]; };
 layout(std430, binding = 3) writeonly buffer Yv { ivec4 y_v[]; };
 layout(push_constant) uniform Push {
-  uint in_hw;  // height | width << 16
-  uint out_hw;
-  uint kernel_hw;
-  uint strides_hw;
-  uint pads_hw;
-  uint dilations_hw;
+  WINDOW_WORDS
   uint channels;
   uint group_channels;
   uint outputs;
@@ -41,12 +37,12 @@ ivec4 four_at(uint i) {
 }
 
 void main() {
-  const ivec2 in_size = ivec2(in_hw >> 16, in_hw & 0xffff);  // x, y
-  const ivec2 out_size = ivec2(out_hw >> 16, out_hw & 0xffff);
-  const ivec2 kernel = ivec2(kernel_hw >> 16, kernel_hw & 0xffff);
-  const ivec2 stride = ivec2(strides_hw >> 16, strides_hw & 0xffff);
-  const ivec2 pad = ivec2(pads_hw >> 16, pads_hw & 0xffff);
-  const ivec2 dilation = ivec2(dilations_hw >> 16, dilations_hw & 0xffff);
+  const ivec2 in_size = IN_SIZE;  // x, y
+  const ivec2 out_size = OUT_SIZE;
+  const ivec2 kernel = xy(kernel_hw);
+  const ivec2 stride = xy(strides_hw);
+  const ivec2 pad = xy(pads_hw);
+  const ivec2 dilation = xy(dilations_hw);
   const int x_zero = HAS_ZERO ? byte_of(zero[0], 0, X_SIGNED) : 0;
 
   const uint vectors = (group_outputs + 3) / 4;

@@ -4,6 +4,7 @@
 #version 450
 #extension GL_GOOGLE_include_directive : require
 #include "common.glsl"
+#include "window.glsl"
 #define FIRST_STEP_BINDING 3
 #define FEW_STEPS
 #include "steps.glsl"
@@ -15,35 +16,26 @@ layout(std430, binding = 1) readonly buffer W { vec4 w[]; };
 layout(std430, binding = 2) writeonly buffer Y { float y[]; };
 layout(std430, binding = 2) writeonly buffer Yv { vec4 y_v[]; };
 layout(push_constant) uniform Push {
-  uint in_hw;  // height | width << 16
-  uint out_hw;
-  uint kernel_hw;
-  uint strides_hw;
-  uint pads_hw;
-  uint dilations_hw;
+  WINDOW_WORDS
   uint channels;
   uint group_channels;
   uint outputs;
   uint group_outputs;
   uint groups;
   uint work;  // vectors of a group, by pixels, by images, by groups
-#ifdef DEPTH
-  uint in_out_depth;         // in | out << 16
-  uint kernel_stride_depth;
-  uint pad_dilation_depth;
-#endif
+  DEPTH_WORDS
   Step steps[4];
 };
 
 void main() {
   uint i = invocation_index();
   if (i >= work) return;
-  const ivec2 in_size = ivec2(in_hw >> 16, in_hw & 0xffff);  // x, y
-  const ivec2 out_size = ivec2(out_hw >> 16, out_hw & 0xffff);
-  const ivec2 kernel = ivec2(kernel_hw >> 16, kernel_hw & 0xffff);
-  const ivec2 stride = ivec2(strides_hw >> 16, strides_hw & 0xffff);
-  const ivec2 pad = ivec2(pads_hw >> 16, pads_hw & 0xffff);
-  const ivec2 dilation = ivec2(dilations_hw >> 16, dilations_hw & 0xffff);
+  const ivec2 in_size = IN_SIZE;  // x, y
+  const ivec2 out_size = OUT_SIZE;
+  const ivec2 kernel = xy(kernel_hw);
+  const ivec2 stride = xy(strides_hw);
+  const ivec2 pad = xy(pads_hw);
+  const ivec2 dilation = xy(dilations_hw);
   const uint vectors = (group_outputs + 3) / 4;
   const uint vector = i % vectors;
   i /= vectors;

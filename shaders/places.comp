@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Coordinates that are data to numbers of slices: a coordinate outside is moved to the end of its
-// dimension. For scattering, a tuple whose slice a later one names too has none.
+// dimension.
 #version 450
 #extension GL_GOOGLE_include_directive : require
 #include "common.glsl"
 
 layout(constant_id = 1) const uint INDEX_WORDS = 2;  // 1: of i32
-layout(constant_id = 2) const bool LAST_STAYS = false;
 
 layout(std430, binding = 0) readonly buffer Indices { int indices[]; };
 layout(std430, binding = 1) writeonly buffer Places { uint places[]; };
@@ -19,26 +18,16 @@ layout(push_constant) uniform Push {
   uint strides[6];  // in slices
 };
 
-uint place(uint tuple) {
-  uint at = tuple / batch_tuples * batch_slices;
+void main() {
+  const uint i = invocation_index();
+  if (i >= tuples) return;
+  uint at = i / batch_tuples * batch_slices;
   [[unroll]] for (uint d = 0; d < 6; ++d) {
     if (d < depth) {
-      int index = indices[(tuple * depth + d) * INDEX_WORDS];
+      int index = indices[(i * depth + d) * INDEX_WORDS];
       if (index < 0) index += int(sizes[d]);
       at += uint(clamp(index, 0, int(sizes[d]) - 1)) * strides[d];
     }
   }
-  return at;
-}
-
-void main() {
-  const uint i = invocation_index();
-  if (i >= tuples) return;
-  uint own = place(i);
-  if (LAST_STAYS) {
-    bool stays = true;
-    for (uint later = i + 1; later < tuples && stays; ++later) stays = place(later) != own;
-    if (!stays) own = 0xffffffffu;
-  }
-  places[i] = own;
+  places[i] = at;
 }

@@ -18,21 +18,20 @@ layout(std430, binding = 1) writeonly buffer Yv { vec4 y_v[]; };
 layout(std430, binding = 2) writeonly buffer Indices { ivec2 indices[]; };
 layout(push_constant) uniform Push {
   uint work;
-  uint in_hw;  // height | width << 16
-  uint out_hw;
-  uint kernel_hw;
-  uint strides_hw;
-  uint pads_hw;
-  uint dilations_hw;
-  uint in_out_depth;  // in | out << 16
-  uint kernel_stride_depth;
-  uint pad_dilation_depth;
-  uint end_pads_hw;
-  uint end_pad_depth;
+  int in_size_zyx[3];
+  int out_size_zyx[3];
+  int kernel_zyx[3];
+  int strides_zyx[3];
+  int pads_zyx[3];
+  int end_pads_zyx[3];
+  int dilations_zyx[3];
   uint channels;
   float power;  // of a norm
 };
 
+ivec3 xyz(int zyx[3]) {
+  return ivec3(zyx[2], zyx[1], zyx[0]);
+}
 vec4 load(uint at, uint c) {
   if (VECTORS) return x_v[(at + c) / 4];
   const uint last = channels - 1;
@@ -52,15 +51,14 @@ vec4 root(vec4 v) {
 void main() {
   uint i = invocation_index();
   if (i >= work) return;
-  const ivec3 in_size = ivec3(in_hw >> 16, in_hw & 0xffff, in_out_depth & 0xffff);
-  const ivec3 out_size = ivec3(out_hw >> 16, out_hw & 0xffff, in_out_depth >> 16);
-  const ivec3 kernel = ivec3(kernel_hw >> 16, kernel_hw & 0xffff, kernel_stride_depth & 0xffff);
-  const ivec3 stride = ivec3(strides_hw >> 16, strides_hw & 0xffff, kernel_stride_depth >> 16);
-  const ivec3 pad = ivec3(pads_hw >> 16, pads_hw & 0xffff, pad_dilation_depth & 0xffff);
-  const ivec3 dilation =
-      ivec3(dilations_hw >> 16, dilations_hw & 0xffff, pad_dilation_depth >> 16);
+  const ivec3 in_size = xyz(in_size_zyx);
+  const ivec3 out_size = xyz(out_size_zyx);
+  const ivec3 kernel = xyz(kernel_zyx);
+  const ivec3 stride = xyz(strides_zyx);
+  const ivec3 pad = xyz(pads_zyx);
+  const ivec3 dilation = xyz(dilations_zyx);
   // What hangs over the padded input in ceil mode never counts.
-  const ivec3 end = in_size + ivec3(end_pads_hw >> 16, end_pads_hw & 0xffff, end_pad_depth);
+  const ivec3 end = in_size + xyz(end_pads_zyx);
   const uint vectors = (channels + 3) / 4;
   const uint c = i % vectors * 4;
   i /= vectors;

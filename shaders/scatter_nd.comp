@@ -8,10 +8,12 @@
 
 layout(constant_id = 1) const uint REDUCTION = UPDATE_NONE;
 layout(constant_id = 2) const bool INTEGERS = false;
+layout(constant_id = 3) const bool HAS_OWNERS = false;  // else a place is in one tuple's name
 
 layout(std430, binding = 0) readonly buffer Places { uint places[]; };
 layout(std430, binding = 1) readonly buffer Updates { uint updates[]; };
 layout(std430, binding = 2) buffer Y { uint y[]; };
+layout(std430, binding = 3) readonly buffer Owners { uint owners[]; };
 layout(push_constant) uniform Push {
   uint work;
   uint tuples;
@@ -22,8 +24,10 @@ void main() {
   const uint i = invocation_index();
   if (i >= work) return;
   if (REDUCTION == UPDATE_NONE) {
-    const uint place = places[i / run];
-    if (place != 0xffffffffu) y[place * run + i % run] = updates[i];
+    const uint k = i / run;
+    const uint place = places[k];
+    const bool owns = HAS_OWNERS ? owners[place] == k + 1 : place != 0xffffffffu;
+    if (owns) y[place * run + i % run] = updates[i];
     return;
   }
   for (uint k = 0; k < tuples; ++k) {

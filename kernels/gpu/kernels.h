@@ -47,6 +47,8 @@ Selection select_eye_like(const KernelRequest& request);
 Selection select_one_hot(const KernelRequest& request);
 Selection select_reverse_sequence(const KernelRequest& request);
 Selection select_slice(const KernelRequest& request);
+Selection select_max_unpool(const KernelRequest& request);
+Selection select_roi_pool(const KernelRequest& request);
 Selection select_dft(const KernelRequest& request);
 Selection select_stft(const KernelRequest& request);
 

@@ -30,10 +30,9 @@ Selection select_pool(const KernelRequest& request) {
   d.constants = {
       local, kind, x[1] % 4 == 0, op.count_include_pad, request.wants(1), op.column_major_indices};
   d.push = {word(work)};
-  push_window(d, *g);
-  push_depths(d, *g);
-  d.push.push_back(hw_word({g->end_pads[1], g->end_pads[2]}));
-  d.push.push_back(word(g->end_pads[0]));
+  for (const auto* t :
+       {&g->in, &g->out, &g->kernel, &g->strides, &g->pads, &g->end_pads, &g->dilations})
+    for (std::int64_t v : *t) d.push.push_back(word(v));
   d.push.push_back(word(x[1]));
   d.push.push_back(word(static_cast<float>(op.p)));
   KernelChoice choice;

@@ -1,15 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
-// Scatter and GatherND: what goes where is data. Results do not depend on who comes first: of
-// several updates to one place without reduction only the last is written, and with one they apply
-// in order.
+// Scatter, GatherND and MaxUnpool: what goes where is data. Results do not depend on who comes
+// first: of several updates to one place without reduction only the last is written, and with one
+// they apply in order.
 #include <algorithm>
 #include <array>
+#include <cstring>
+#include <unordered_set>
 
+#include "graph/text_util.h"
 #include "kernels/gpu/copy.h"
 #include "kernels/gpu/gather.h"
 #include "kernels/gpu/grid.h"
 #include "kernels/gpu/kernels.h"
 #include "kernels/iterate.h"
+#include "kernels/max_unpool.h"
+#include "kernels/movement.h"
+#include "kernels/rows.h"
 
 namespace quern::gpu {
 namespace {
@@ -33,17 +39,15 @@ Tuples tuples_of(const Shape& data, const Shape& indices, std::int64_t batch_dim
           data.elements(0, b + depth), data.elements(b + depth)};
 }
 
-// Their numbers, as words; nothing when there are too many coordinates or tuples.
+// Their numbers, as words; nothing when there are too many coordinates.
 std::optional<Dispatch> places_dispatch(const KernelRequest& request, const Tuples& t,
-                                        std::int64_t batch_dims, bool last_stays, BufferUse to) {
+                                        std::int64_t batch_dims, BufferUse to) {
   const Shape& data = request.shape(0);
-  if (t.depth < 1 || t.depth > 6 || t.slices >= 0xffffffffLL ||
-      (last_stays && !can_loop(t.count, *request.gpu)))
-    return std::nullopt;
+  if (t.depth < 1 || t.depth > 6 || t.slices >= 0xffffffffLL) return std::nullopt;
   Dispatch d;
   d.shader = "places";
   const std::uint32_t local = lanes(*request.gpu);
-  d.constants = {local, index_words(request.dtype(1)), last_stays};
+  d.constants = {local, index_words(request.dtype(1))};
   d.push = {word(t.count), word(t.depth), word(t.count / t.batches), word(t.slices / t.batches)};
   std::vector<std::int64_t> sizes, strides;
   const auto first = static_cast<std::size_t>(batch_dims);
@@ -59,8 +63,28 @@ std::optional<Dispatch> places_dispatch(const KernelRequest& request, const Tupl
   return d;
 }
 
-std::uint64_t bytes_of(const Tuples& t) {
-  return static_cast<std::uint64_t>(t.count) * 4;
+// Room for n words in scratch memory, where a binding may begin.
+std::uint64_t words(std::int64_t n) {
+  return (static_cast<std::uint64_t>(n) * 4 + 255) / 256 * 256;
+}
+
+// The last tuple of each place is its owner: places in the first words of scratch memory, owners
+// behind them.
+void push_owners(KernelChoice& choice, std::int64_t tuples, std::int64_t places,
+                 const GpuTarget& target) {
+  const std::uint64_t first = words(tuples);
+  choice.scratch_bytes = first + words(places);
+  const std::uint32_t local = lanes(target);
+  for (const bool claim : {false, true}) {
+    Dispatch d;
+    d.shader = "owners";
+    d.constants = {local, claim};
+    d.push = {word(claim ? tuples : places)};
+    const BufferUse owners = BufferUse::scratch(first, words(places), true);
+    d.buffers = {claim ? BufferUse::scratch(0, first, false) : owners, owners};
+    d.groups = linear_groups(d.push[0], local, target);
+    choice.gpu.dispatches.push_back(std::move(d));
+  }
 }
 
 // Data to the result, whole.
@@ -72,26 +96,68 @@ std::optional<Dispatch> copy_data(const KernelRequest& request) {
   return d;
 }
 
+// The places of constant tuples, 0xffffffff for those that a later one overwrites; nothing when
+// they are not constant, or one lies outside: the CPU says so.
+std::optional<GpuConstant> known_places(const KernelRequest& request, const Tuples& t) {
+  const Shape& data = request.shape(0);
+  const auto indices = constant_ints(request, 1);
+  if (!indices) return std::nullopt;
+  const auto depth = static_cast<std::size_t>(t.depth);
+  std::vector<std::uint32_t> places;
+  for (std::size_t i = 0; i < indices->size(); i += depth) {
+    std::int64_t place = 0;
+    for (std::size_t d = 0; d < depth; ++d) {
+      const std::int64_t at = wrapped_index((*indices)[i + d], data[d]);
+      if (at < 0) return std::nullopt;
+      place = place * data[d] + at;
+    }
+    places.push_back(word(place));
+  }
+  std::unordered_set<std::uint32_t> later;
+  for (std::size_t k = places.size(); k-- > 0;)
+    if (!later.insert(places[k]).second) places[k] = 0xffffffffU;
+  GpuConstant c;
+  c.key = cat("gpu-places|", data.text(), "|", request.inputs[1].constant->key());
+  c.bytes = places.size() * sizeof(std::uint32_t);
+  c.fill = [places = std::move(places)](std::byte* to) -> Status {
+    std::memcpy(to, places.data(), places.size() * sizeof(std::uint32_t));
+    return {};
+  };
+  return c;
+}
+
 bool scatter_nd(const KernelRequest& request, KernelChoice& choice) {
   const auto& op = request.as<Scatter>();
+  const GpuTarget& target = *request.gpu;
   const bool reduces = op.reduction != ScatterReduction::none;
   const Tuples t = tuples_of(request.shape(0), request.shape(1), 0);
-  choice.scratch_bytes = bytes_of(t);
-  auto places =
-      places_dispatch(request, t, 0, !reduces, BufferUse::scratch(0, choice.scratch_bytes, true));
-  if (!places || (reduces && !can_loop(t.count, *request.gpu))) return false;
-  choice.gpu.dispatches.push_back(std::move(*places));
+  if (reduces && !can_loop(t.count, target)) return false;
+  auto known = reduces ? std::nullopt : known_places(request, t);
+  const bool has_owners = !reduces && !known;
+  BufferUse places = BufferUse::constant(0);
+  if (known) {
+    choice.gpu.constants.push_back(*std::move(known));
+    choice.packed_inputs = {false, true, false};
+  } else {
+    choice.scratch_bytes = words(t.count);
+    auto find = places_dispatch(request, t, 0, BufferUse::scratch(0, words(t.count), true));
+    if (!find) return false;
+    choice.gpu.dispatches.push_back(std::move(*find));
+    if (has_owners) push_owners(choice, t.count, t.slices, target);
+    places = BufferUse::scratch(0, words(t.count), false);
+  }
   // Slices move as words.
   const std::int64_t run = t.run * static_cast<std::int64_t>(size_of(request.dtype(0)) / 4);
   const std::int64_t work = reduces ? run : t.count * run;
   Dispatch d;
   d.shader = "scatter_nd";
-  const std::uint32_t local = lanes(*request.gpu);
-  d.constants = {local, static_cast<std::uint32_t>(op.reduction), request.dtype(0) == DType::i32};
+  const std::uint32_t local = lanes(target);
+  d.constants = {local, static_cast<std::uint32_t>(op.reduction), request.dtype(0) == DType::i32,
+                 has_owners};
   d.push = {word(work), word(t.count), word(run)};
-  d.buffers = {BufferUse::scratch(0, choice.scratch_bytes, false), BufferUse::input(2),
-               BufferUse::output(0)};
-  d.groups = linear_groups(static_cast<std::uint64_t>(work), local, *request.gpu);
+  d.buffers = {places, BufferUse::input(2), BufferUse::output(0),
+               has_owners ? BufferUse::scratch(words(t.count), words(t.slices), false) : places};
+  d.groups = linear_groups(static_cast<std::uint64_t>(work), local, target);
   choice.gpu.dispatches.push_back(std::move(d));
   return true;
 }
@@ -155,9 +221,9 @@ Selection select_gather_nd(const KernelRequest& request) {
     return not_for_me();
   const Tuples t = tuples_of(request.shape(0), request.shape(1), op.batch_dims);
   KernelChoice choice;
-  choice.scratch_bytes = bytes_of(t);
-  auto places = places_dispatch(request, t, op.batch_dims, false,
-                                BufferUse::scratch(0, choice.scratch_bytes, true));
+  choice.scratch_bytes = words(t.count);
+  auto places =
+      places_dispatch(request, t, op.batch_dims, BufferUse::scratch(0, choice.scratch_bytes, true));
   if (!places) return not_for_me();
   choice.gpu.dispatches.push_back(std::move(*places));
   choice.gpu.dispatches.push_back(
@@ -166,6 +232,43 @@ Selection select_gather_nd(const KernelRequest& request) {
                    BufferUse::output(0)},
                   *request.gpu));
   choice.implementation = "gather nd";
+  return std::optional<KernelChoice>(std::move(choice));
+}
+
+Selection select_max_unpool(const KernelRequest& request) {
+  const TensorType& y = request.outputs[0];
+  const Shape& x = request.shape(0);
+  const Shape pooled = unpooled_shape(request.as<MaxUnpool>(), x);
+  const auto elements = pooled.checked_elements();
+  if (request.dtype(0) == DType::string || size_of(y.dtype) != 4 || x.elements() == 0 ||
+      y.shape.elements() == 0 || !is_small(x) || !is_small(y.shape) || !elements ||
+      !is_small(pooled) || x.rank() > Loop::max_rank)
+    return not_for_me();
+  const GpuTarget& target = *request.gpu;
+  const std::int64_t n = x.elements();
+  KernelChoice choice;
+  const auto pass = [&](bool last, std::array<BufferUse, 3> buffers) {
+    Dispatch d;
+    d.shader = "max_unpool";
+    const std::uint32_t local = lanes(target);
+    d.constants = {local, last};
+    d.push = {word(last ? y.shape.elements() : n), word(*elements)};
+    for (const Shape* s : {&pooled, &y.shape}) {
+      std::vector<std::int64_t> dims(s->begin(), s->end());
+      std::ranges::reverse(dims);
+      append(d.push, dims, 1);
+    }
+    d.buffers.assign(buffers.begin(), buffers.end());
+    d.groups = linear_groups(d.push[0], local, target);
+    choice.gpu.dispatches.push_back(std::move(d));
+  };
+  pass(false, {BufferUse::input(0), BufferUse::input(1), BufferUse::scratch(0, words(n), true)});
+  push_owners(choice, n, y.shape.elements(), target);
+  pass(true, {BufferUse::scratch(words(n), words(y.shape.elements()), false), BufferUse::input(0),
+              BufferUse::output(0)});
+  choice.packed_inputs = {false, false, true};
+  choice.packed_inputs.resize(request.inputs.size());
+  choice.implementation = "owners";
   return std::optional<KernelChoice>(std::move(choice));
 }
 

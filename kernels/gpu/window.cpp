@@ -29,9 +29,12 @@ std::optional<Geometry> geometry_of(const Shape& x, const Shape& y, const Resolv
     g.end_pads[at] = w.pads_end[d];
     g.dilations[at] = w.dilations[d];
   }
-  for (const auto* t : {&g.in, &g.out, &g.kernel, &g.strides, &g.pads, &g.dilations})
-    if (std::ranges::any_of(*t, [](std::int64_t v) { return v < 0 || v > 65535; }))
-      return std::nullopt;
+  // Halves of words; so are the sizes where there are three of them.
+  constexpr auto is_small = [](std::int64_t v) { return v >= 0 && v < 65536; };
+  for (const auto* t : {&g.kernel, &g.strides, &g.pads, &g.dilations})
+    if (!std::ranges::all_of(*t, is_small)) return std::nullopt;
+  for (const auto* t : {&g.in, &g.out})
+    if (g.deep && !std::ranges::all_of(*t, is_small)) return std::nullopt;
   return g;
 }
 
@@ -44,8 +47,15 @@ std::uint32_t hw(const Geometry::Triple& t) {
 }  // namespace
 
 void push_window(Dispatch& d, const Geometry& g) {
-  d.push.insert(d.push.end(),
-                {hw(g.in), hw(g.out), hw(g.kernel), hw(g.strides), hw(g.pads), hw(g.dilations)});
+  for (const auto* size : {&g.in, &g.out}) {
+    if (g.deep) {
+      d.push.push_back(hw(*size));
+    } else {
+      d.push.push_back(word((*size)[1]));
+      d.push.push_back(word((*size)[2]));
+    }
+  }
+  for (const auto* t : {&g.kernel, &g.strides, &g.pads, &g.dilations}) d.push.push_back(hw(*t));
 }
 
 void push_depths(Dispatch& d, const Geometry& g) {

@@ -27,9 +27,10 @@ struct Geometry {
 // number that the shaders have no room for.
 std::optional<Geometry> geometry_of(const Shape& x, const Shape& y, const ResolvedWindow& w);
 
-// Heights and widths: of in, out, kernel, strides, pads and dilations.
+// Heights and widths of in, out, kernel, strides, pads and dilations: WINDOW_WORDS of
+// shaders/window.glsl.
 void push_window(Dispatch& d, const Geometry& g);
-// Depths: of in and out, kernel and strides, pads and dilations.
+// Depths of in and out, kernel and strides, pads and dilations: DEPTH_WORDS.
 void push_depths(Dispatch& d, const Geometry& g);
 
 }  // namespace quern::gpu

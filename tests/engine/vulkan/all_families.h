@@ -386,6 +386,36 @@ inline std::vector<Family> all_families() {
                                              small({10, 12}, 8, DType::u8, 128), g.scalar(0.004),
                                              byte(128), g.scalar(0.02), byte(128)}));
        }},
+      {"regions and places",
+       [](G& g) {
+         const Operand x = floats(g, "x", {2, 3, 10, 12});
+         const Operand boxes = g.mul(g.abs(floats(g, "boxes", {5, 4})), g.scalar(22));
+         const Operand images = g.argmax(floats(g, "images", {5, 2}), 1, false);
+         g.output("mean", g.roi_align(x, boxes, images, {.height = 3, .width = 2}));
+         g.output("points", g.roi_align(x, boxes, images,
+                                        {.height = 2,
+                                         .width = 3,
+                                         .sampling_ratio = 2,
+                                         .spatial_scale = 0.5F,
+                                         .half_pixel = false}));
+         g.output("most", g.roi_align(x, boxes, images, {.height = 2, .width = 2, .max = true}));
+         const Operand regions = g.concat({g.cast(g.unsqueeze(images, {1}), DType::f32), boxes}, 1);
+         g.output("pooled", g.max_roi_pool(x, regions, 2, 3, 0.7F));
+         // Windows that overlap name places twice.
+         const Operands top =
+             g.max_pool_indices(floats(g, "z", {2, 3, 9, 11}), {3, 3}, {.strides = {2, 2}});
+         g.output("back", g.max_unpool(top[0], top[1], {3, 3}, {.strides = {2, 2}}));
+         g.output("cut", g.max_unpool(g.neg(top[0]), top[1], {3, 3},
+                                      {.strides = {2, 2}, .output_shape = {2, 3, 9, 12}}));
+         const Operand known = g.constant(tensor<std::int64_t>({3, 1}, {1, -1, 1}));
+         g.output("known", g.scatter_nd(floats(g, "data", {3, 4}), known, floats(g, "u", {3, 4})));
+       }},
+      {"long lines",
+       [](G& g) {
+         const Operand x = floats(g, "x", {1, 1, 70001});
+         g.output("conv", g.conv(x, weights(g, {2, 1, 10}, 1), {}, {.strides = {5}}));
+         g.output("pool", g.max_pool(x, {200}, {.strides = {100}, .dilations = {3}}));
+       }},
       {"spectra",
        [](G& g) {
          const Operand x = floats(g, "x", {2, 15, 3, 1});
