@@ -49,6 +49,7 @@ Selection select_reverse_sequence(const KernelRequest& request);
 Selection select_slice(const KernelRequest& request);
 Selection select_max_unpool(const KernelRequest& request);
 Selection select_roi_pool(const KernelRequest& request);
+Selection select_einsum(const KernelRequest& request);
 Selection select_dft(const KernelRequest& request);
 Selection select_stft(const KernelRequest& request);
 

@@ -416,6 +416,20 @@ inline std::vector<Family> all_families() {
          g.output("conv", g.conv(x, weights(g, {2, 1, 10}, 1), {}, {.strides = {5}}));
          g.output("pool", g.max_pool(x, {200}, {.strides = {100}, .dilations = {3}}));
        }},
+      {"sums over labels",
+       [](G& g) {
+         const Operand q = floats(g, "q", {2, 5, 3, 6});
+         const Operand k = floats(g, "k", {2, 7, 3, 6});
+         const Operand v = floats(g, "v", {2, 7, 3, 4});
+         g.output("scores", g.einsum("bihd,bjhd->bhij", {q, k}));
+         g.output("mixed", g.einsum("bhij,bjhd->bihd", {floats(g, "w", {2, 3, 5, 7}), v}));
+         g.output("dense", g.einsum("bihd,dhe->bie", {q, weights(g, {6, 3, 8}, 1)}));
+         g.output("outer", g.einsum("i,j->ji", {floats(g, "i", {5}), floats(g, "j", {9})}));
+         g.output("diagonal", g.einsum("...ii->...i", {floats(g, "square", {3, 4, 4})}));
+         g.output("broadcast", g.einsum("bihd,bihd->bi", {q, floats(g, "one", {1, 5, 3, 1})}));
+         g.output("sum", g.einsum("bihd,bjhd->bh", {q, k}));
+         g.output("trace", g.einsum("ii", {floats(g, "trace", {6, 6})}));
+       }},
       {"spectra",
        [](G& g) {
          const Operand x = floats(g, "x", {2, 15, 3, 1});
