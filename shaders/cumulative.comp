@@ -8,6 +8,7 @@ layout(constant_id = 1) const bool PRODUCTS = false;
 layout(constant_id = 2) const bool EXCLUSIVE = false;
 layout(constant_id = 3) const bool REVERSE = false;
 layout(constant_id = 4) const bool INTEGERS = false;
+layout(constant_id = 5) const bool LONGS = false;  // sums of integers of two words
 
 layout(std430, binding = 0) readonly buffer X { uint x[]; };
 layout(std430, binding = 1) writeonly buffer Y { uint y[]; };
@@ -21,6 +22,19 @@ void main() {
   const uint line = invocation_index();
   if (line >= lines) return;
   const uint base = line / stride * stride * length + line % stride;
+  if (LONGS) {
+    uvec2 sum = uvec2(0);
+    for (uint k = 0; k < length; ++k) {
+      const uint at = 2 * (base + (REVERSE ? length - 1 - k : k) * stride);
+      const uvec2 before = sum;
+      uint carry;
+      sum.x = uaddCarry(sum.x, x[at], carry);
+      sum.y += x[at + 1] + carry;
+      y[at] = EXCLUSIVE ? before.x : sum.x;
+      y[at + 1] = EXCLUSIVE ? before.y : sum.y;
+    }
+    return;
+  }
   // A float sum carries what its last digit has lost.
   precise float total = PRODUCTS ? 1.0 : 0.0;
   precise float lost = 0.0;

@@ -41,14 +41,16 @@ Selection select_cumulative(const KernelRequest& request) {
   const DType type = request.dtype(0);
   const auto axis = constant_ints(request, 1);
   const auto rank = static_cast<std::int64_t>(x.rank());
-  if ((type != DType::f32 && type != DType::i32) || !has_words(request.outputs[0]) || !axis ||
-      axis->size() != 1 || (*axis)[0] < -rank || (*axis)[0] >= rank)
+  const bool longs = type == DType::i64 && op.kind == CumulativeKind::sum;
+  if ((type != DType::f32 && type != DType::i32 && !longs) || !has_words(request.outputs[0]) ||
+      !axis || axis->size() != 1 || (*axis)[0] < -rank || (*axis)[0] >= rank)
     return not_for_me();
   const AxisSplit s = split_at(x, positive_axis((*axis)[0], x.rank()));
   if (!can_loop(s.axis, *request.gpu)) return not_for_me();
   Dispatch d;
   d.shader = "cumulative";
-  d.constants = {op.kind == CumulativeKind::prod, op.exclusive, op.reverse, type == DType::i32};
+  d.constants = {op.kind == CumulativeKind::prod, op.exclusive, op.reverse, type == DType::i32,
+                 longs};
   d.push = {word(s.outer * s.inner), word(s.axis), word(s.inner)};
   d.buffers = {BufferUse::input(0), BufferUse::output(0)};
   auto choice = over(request, std::move(d));

@@ -131,6 +131,35 @@ Dispatch gather_rows(GatherRows rows, std::size_t element_size, std::array<Buffe
   return d;
 }
 
+namespace {
+
+Selection gather_elements(const KernelRequest& request, std::size_t axis) {
+  const Shape& x = request.shape(0);
+  const Shape& y = request.outputs[0].shape;
+  Shape from = row_major_strides(x);
+  const std::int64_t along = from[axis];
+  from[axis] = 0;
+  const Shape to = row_major_strides(y);
+  const auto loop = make_loop(y, std::array{from, to}, memory_order(y, to));
+  if (!loop) return not_for_me();
+  Dispatch d;
+  d.shader = "gather_elements";
+  const std::uint32_t local = lanes(*request.gpu);
+  d.constants = {local, static_cast<std::uint32_t>(size_of(request.dtype(0)) / 4),
+                 request.dtype(1) == DType::i64 ? 2U : 1U};
+  d.push = {word(y.elements()), word(x[axis]), word(along)};
+  append(d.push, loop->dims, 1);
+  append(d.push, loop->strides[0], 0);
+  d.buffers = {BufferUse::input(0), BufferUse::input(1), BufferUse::output(0)};
+  d.groups = linear_groups(d.push[0], local, *request.gpu);
+  KernelChoice choice;
+  choice.implementation = d.shader;
+  choice.gpu.dispatches.push_back(std::move(d));
+  return std::optional<KernelChoice>(std::move(choice));
+}
+
+}  // namespace
+
 Selection select_gather(const KernelRequest& request) {
   const auto& op = request.as<Gather>();
   if (op.kind == GatherKind::nd) return select_gather_nd(request);
@@ -146,7 +175,7 @@ Selection select_gather(const KernelRequest& request) {
   const std::size_t axis = positive_axis(op.axis, x.rank());
   if (by_element)
     for (std::size_t d = 0; d < x.rank(); ++d)
-      if (d != axis && x[d] != indices[d]) return not_for_me();
+      if (d != axis && x[d] != indices[d]) return gather_elements(request, axis);
   KernelChoice choice;
   choice.gpu.dispatches.push_back(gather_rows(
       {.outer = x.elements(0, axis),

@@ -37,10 +37,43 @@ std::int64_t row_length(const Shape& shape, std::uint32_t mask) {
 constexpr std::int64_t exact_floats = 1 << 24;
 
 // Rows longer than any workgroup can walk over stay on the CPU, as do those of no elements.
-bool suits(const KernelRequest& request, const Shape& x) {
-  return request.dtype(0) == DType::f32 && x.elements() > 0 &&
-         x.elements() < (std::int64_t{1} << 31) &&
+bool can_walk(const KernelRequest& request, const Shape& x) {
+  return x.elements() > 0 && x.elements() < (std::int64_t{1} << 31) &&
          can_loop(4 * (x.elements() / request.gpu->max_invocations + 8), *request.gpu);
+}
+
+bool suits(const KernelRequest& request, const Shape& x) {
+  return request.dtype(0) == DType::f32 && can_walk(request, x);
+}
+
+// Of integers, where the device has them.
+bool suits_integers(const KernelRequest& request, const Shape& x) {
+  const DType type = request.dtype(0);
+  return (type == DType::i32 || type == DType::i64) && request.gpu->int64 && can_walk(request, x);
+}
+
+// Of reduce.comp: ReduceKind, then these.
+constexpr std::uint32_t arg_max = 10, arg_min = 11;
+
+bool takes_integers(ReduceKind kind) {
+  switch (kind) {
+    case ReduceKind::sum:
+    case ReduceKind::max:
+    case ReduceKind::min:
+    case ReduceKind::prod:
+    case ReduceKind::l1:
+    case ReduceKind::sum_square: return true;
+    default: return false;
+  }
+}
+
+Dispatch reduction(const KernelRequest& request, const Rows& rows, std::uint32_t kind, bool last) {
+  const bool floats = request.dtype(0) == DType::f32;
+  Dispatch d = row_dispatch(floats ? "reduce" : "reduce_integers", rows, *request.gpu);
+  d.constants.insert(d.constants.end(), {kind, last});
+  if (!floats) d.constants.push_back(request.dtype(0) == DType::i64 ? 2 : 1);
+  d.buffers = {BufferUse::input(0), BufferUse::output(0)};
+  return d;
 }
 
 Selection answer(std::string_view implementation, Dispatch d, const Layout& in, const Layout& out,
@@ -92,21 +125,20 @@ Selection select_softmax(const KernelRequest& request) {
 }
 
 Selection select_reduce(const KernelRequest& request) {
+  const ReduceKind kind = request.as<Reduce>().kind;
   const Shape& x = request.shape(0);
   const Shape& y = request.outputs[0].shape;
-  if (!suits(request, x) || x.empty()) return not_for_me();
+  const bool can = suits(request, x) || (takes_integers(kind) && suits_integers(request, x));
+  if (!can || x.empty()) return not_for_me();
   const auto mask = folded_axes(request);
   if (!mask) return not_for_me();
   // Of no axes each element is a row.
   const std::int64_t length = row_length(x, *mask);
-  Dispatch d = row_dispatch("reduce", {x.elements() / length, length}, *request.gpu);
-  d.constants.push_back(static_cast<std::uint32_t>(request.as<Reduce>().kind));
-  d.buffers = {BufferUse::input(0), BufferUse::output(0)};
+  Dispatch d =
+      reduction(request, {x.elements() / length, length}, static_cast<std::uint32_t>(kind), false);
   auto choice = answer("rows", std::move(d), rows_of(x, *mask), Layout::row_major(y), request);
-  if (choice && *choice) {
-    (*choice)->packed_inputs.assign(request.inputs.size(), true);  // the axes are in the plan
-    (*choice)->packed_inputs[0] = false;
-  }
+  (*choice)->packed_inputs.assign(request.inputs.size(), true);  // the axes are in the plan
+  (*choice)->packed_inputs[0] = false;
   return choice;
 }
 
@@ -114,13 +146,11 @@ Selection select_arg_reduce(const KernelRequest& request) {
   const auto& op = request.as<ArgReduce>();
   const Shape& x = request.shape(0);
   const Shape& y = request.outputs[0].shape;
-  if (!suits(request, x) || x.empty()) return not_for_me();
+  if ((!suits(request, x) && !suits_integers(request, x)) || x.empty()) return not_for_me();
   const std::size_t axis = positive_axis(op.axis, x.rank());
   if (x[axis] >= exact_floats) return not_for_me();
-  Dispatch d = row_dispatch("reduce", {x.elements() / x[axis], x[axis]}, *request.gpu);
-  d.constants.push_back(op.is_max ? 10 : 11);
-  d.constants.push_back(op.select_last_index);
-  d.buffers = {BufferUse::input(0), BufferUse::output(0)};
+  Dispatch d = reduction(request, {x.elements() / x[axis], x[axis]}, op.is_max ? arg_max : arg_min,
+                         op.select_last_index);
   return answer("rows", std::move(d), rows_of(x, 1U << axis), Layout::row_major(y), request);
 }
 

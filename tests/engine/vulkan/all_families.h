@@ -416,6 +416,31 @@ inline std::vector<Family> all_families() {
          g.output("conv", g.conv(x, weights(g, {2, 1, 10}, 1), {}, {.strides = {5}}));
          g.output("pool", g.max_pool(x, {200}, {.strides = {100}, .dilations = {3}}));
        }},
+      {"integers",
+       [](G& g) {
+         const Operand x = g.mul(floats(g, "x", {3, 5, 4}), g.scalar(9));
+         for (const DType t : {DType::i32, DType::i64}) {
+           const Operand i = g.cast(x, t);
+           const std::string bits = t == DType::i32 ? " 32" : " 64";
+           for (const char* kind : {"sum", "max", "min", "prod", "l1", "sum_square"})
+             g.output(kind + bits, g.reduce(kind, i, {0, 2}));
+           g.output("most" + bits, g.argmax(i, 1));
+           g.output("size" + bits, g.abs(i));
+           g.output("sign" + bits, g.sign(i));
+           g.output("minus" + bits, g.neg(i));
+           g.output("quotient" + bits, g.div(i, g.scalar(-3, t)));
+           g.output("modulo" + bits, g.mod(i, g.scalar(3, t)));
+           g.output("remainder" + bits, g.fmod(i, g.scalar(-3, t)));
+           g.output("less" + bits, g.less(i, g.scalar(0, t)));
+           g.output("chosen" + bits, g.where(g.greater(i, g.neg(i)), i, g.scalar(-7, t)));
+           g.output("least" + bits, g.argmin(i, 2, false));
+           g.output("last" + bits, g.op("ArgReduce", {i}, "axis=0 select_last_index=true"));
+           g.output("so far" + bits, g.cumsum(i, 1, t == DType::i64));
+         }
+         const Operand few = g.argmax(floats(g, "few", {2, 3, 4}), 2, false);
+         g.output("few", g.gather_elements(floats(g, "of", {4, 6}), few, 0));
+         g.output("long", g.gather_elements(g.cast(floats(g, "long", {7, 5}), DType::i64), few, 1));
+       }},
       {"sums over labels",
        [](G& g) {
          const Operand q = floats(g, "q", {2, 5, 3, 6});
