@@ -29,6 +29,7 @@ layout(push_constant) uniform Push {
 };
 
 #ifdef INTEGERS
+#include "integers.glsl"
 #define COMPUTE int64_t
 COMPUTE from_word(uint type, uint word, uint high, uint i) {
   if (type == F32) {
@@ -39,9 +40,9 @@ COMPUTE from_word(uint type, uint word, uint high, uint i) {
     if (f <= -9.2233720368547758e18) return -0x7fffffffffffffffl - 1l;
     return int64_t(f);
   }
-  if (type == I32) return int64_t(int(word));
+  if (type == I32) return widened(word);
   if (type == BYTE) return int64_t(word >> (i % 4 * 8) & 0xffu);
-  return int64_t(uint64_t(word) | uint64_t(high) << 32);
+  return of_words(uvec2(word, high));
 }
 uvec2 to_words(uint type, COMPUTE v) {
   if (type == F32) return uvec2(floatBitsToUint(float(v)), 0);

@@ -4,6 +4,7 @@
 #extension GL_GOOGLE_include_directive : require
 #extension GL_EXT_shader_explicit_arithmetic_types_int64 : require
 #include "common.glsl"
+#include "integers.glsl"
 
 // ReduceKind, as far as it goes for integers, then the two of ArgReduce.
 const uint SUM = 0, MAX = 2, MIN = 3, PROD = 4, L1 = 5, SUM_SQUARE = 9, ARG_MAX = 10, ARG_MIN = 11;
@@ -24,10 +25,7 @@ shared uint places[gl_WorkGroupSize.x];
 const bool FINDS = KIND == ARG_MAX || KIND == ARG_MIN;
 
 int64_t element(uint i) {
-  // Sizes in 32 bits, where the least number is its own: those of widened ones come out wrong on
-  // llvmpipe 22.3.
-  if (WORDS == 1) return int64_t(KIND == L1 ? abs(int(x[i])) : int(x[i]));
-  return int64_t(uint64_t(x[2 * i]) | uint64_t(x[2 * i + 1]) << 32);
+  return WORDS == 1 ? widened(x[i]) : of_words(uvec2(x[2 * i], x[2 * i + 1]));
 }
 // Puts b, which stood at `place`, together with what lane has.
 void combine(uint lane, int64_t b, uint place) {
@@ -57,7 +55,7 @@ void main() {
   places[lane] = 0;
   for (uint i = lane; i < length; i += gl_WorkGroupSize.x) {
     int64_t v = element(row * length + i);
-    if (KIND == L1 && WORDS == 2) v = v < 0l ? -v : v;
+    if (KIND == L1) v = v < 0l ? -v : v;
     if (KIND == SUM_SQUARE) v *= v;
     combine(lane, v, i);
   }

@@ -135,6 +135,13 @@ inline std::vector<Family> all_families() {
          g.output("linear", g.resize(image(g, 3), {.sizes = {2, 3, 5, 30}, .mode = "linear"}));
          g.output("cubic", g.resize(x, {.sizes = {2, 4, 13, 7}, .mode = "cubic"}));
        }},
+      {"resampling of any dimensions",
+       [](G& g) {
+         const Operand x = floats(g, "x", {1, 2, 3, 4, 5});
+         g.output("deep", g.resize(x, {.sizes = {1, 2, 6, 3, 7}, .mode = "linear"}));
+         g.output("channels", g.resize(floats(g, "z", {2, 3, 4, 4}), {.sizes = {2, 6, 2, 8}}));
+         g.output("flat", g.resize(floats(g, "flat", {6, 7}), {.sizes = {9, 5}, .mode = "cubic"}));
+       }},
       {"padding",
        [=](G& g) {
          const Operand x = image(g, 3);
