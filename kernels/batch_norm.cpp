@@ -10,6 +10,7 @@
 
 #include "graph/numeric.h"
 #include "graph/text_util.h"
+#include "kernels/gpu/kernels.h"
 #include "kernels/infer.h"
 #include "kernels/kernel.h"
 #include "kernels/operands.h"
@@ -118,7 +119,7 @@ Cost flops(const Op&, std::span<const TensorType> inputs, std::span<const Tensor
   return cost;
 }
 
-constexpr OpKernels kernels{.cpu = {}, .flops = flops};
+constexpr OpKernels kernels{.cpu = {}, .flops = flops, .gpu = gpu::select_batch_norm};
 
 }  // namespace
 

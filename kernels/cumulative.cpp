@@ -6,6 +6,7 @@
 // once; integers wrap.
 #include "graph/numeric.h"
 #include "graph/text_util.h"
+#include "kernels/gpu/kernels.h"
 #include "kernels/infer.h"
 #include "kernels/iterate.h"
 #include "kernels/kernel.h"
@@ -57,6 +58,8 @@ Status reference(const ReferenceCall& call) {
   return {};
 }
 
+constexpr OpKernels kernels{.gpu = gpu::select_cumulative};
+
 }  // namespace
 
 const OpDef& Cumulative::def() {
@@ -65,7 +68,8 @@ const OpDef& Cumulative::def() {
                              .outputs = {1, 1},
                              .plan_operands = 1u << 1,
                              .infer = infer,
-                             .reference = reference};
+                             .reference = reference,
+                             .kernels = &kernels};
   return def;
 }
 

@@ -8,6 +8,7 @@
 #include "graph/numeric.h"
 #include "graph/text_util.h"
 #include "kernels/fourier.h"
+#include "kernels/gpu/kernels.h"
 #include "kernels/infer.h"
 #include "kernels/iterate.h"
 #include "kernels/kernel.h"
@@ -141,6 +142,8 @@ std::size_t scratch(const Op&, std::span<const TensorType>, std::span<const Tens
   return FourierTransform::scratch_bytes(2 * longest);
 }
 
+constexpr OpKernels kernels{.gpu = gpu::select_dft};
+
 }  // namespace
 
 const OpDef& Dft::def() {
@@ -150,7 +153,8 @@ const OpDef& Dft::def() {
                              .plan_operands = 0b110,
                              .infer = infer,
                              .reference = reference,
-                             .scratch = scratch};
+                             .scratch = scratch,
+                             .kernels = &kernels};
   return def;
 }
 

@@ -7,6 +7,7 @@
 // and zero point 0, as in ONNX Runtime (the specification divides 0 by 0).
 #include <algorithm>
 
+#include "kernels/gpu/kernels.h"
 #include "kernels/infer.h"
 #include "kernels/kernel.h"
 #include "kernels/quantize_rows.h"
@@ -44,7 +45,7 @@ Status reference(const ReferenceCall& call) {
 }
 
 constexpr CpuImplementation implementations[] = {{"rows", select_dynamic_quantize_rows}};
-constexpr OpKernels kernels{.cpu = implementations};
+constexpr OpKernels kernels{.cpu = implementations, .gpu = gpu::select_dynamic_quantize};
 
 }  // namespace
 

@@ -9,11 +9,14 @@
 //
 // Dimensions are numbered: 0 to 51 for A-Z and a-z, 52 to 59 for those under "...", which end
 // at 59.
+#include "kernels/einsum.h"
+
 #include <algorithm>
 #include <array>
 
 #include "graph/numeric.h"
 #include "graph/text_util.h"
+#include "kernels/gpu/kernels.h"
 #include "kernels/infer.h"
 #include "kernels/iterate.h"
 #include "kernels/kernel.h"
@@ -189,6 +192,43 @@ Status infer(InferContext& c) {
   return {};
 }
 
+}  // namespace
+
+EinsumLoops einsum_loops(const Einsum& op, std::span<const Shape> operands) {
+  const Equation equation(op.equation);
+  std::array<EinsumLoops::Label, id_count> all;
+  for (EinsumLoops::Label& l : all) l.strides.assign(operands.size(), 0);
+  Occurrences seen{};
+  for (std::size_t k = 0; k < operands.size(); ++k) {
+    const Shape& x = operands[k];
+    const Term term = *parse_term(equation.operand(k));
+    const Shape strides = row_major_strides(x);
+    for (std::size_t d = 0; d < x.rank(); ++d) {
+      EinsumLoops::Label& l = all[term.id(d, x.rank())];
+      ++seen[term.id(d, x.rank())];
+      if (x[d] == 1) continue;
+      l.size = x[d];
+      l.strides[k] += strides[d];
+    }
+  }
+  const Order order = *make_order(equation, seen);
+  EinsumLoops loops;
+  for (std::size_t i = 0; i < order.total; ++i)
+    (i < order.outer ? loops.outer : loops.summed).push_back(all[order.ids[i]]);
+  for (std::size_t k = 0; k < operands.size(); ++k) {
+    const Term term = *parse_term(equation.operand(k));
+    loops.labels.emplace_back();
+    for (std::size_t d = 0; d < operands[k].rank(); ++d) {
+      const auto* at = std::find(order.ids.begin(), order.ids.begin() + order.total,
+                                 term.id(d, operands[k].rank()));
+      loops.labels[k].push_back(static_cast<std::size_t>(at - order.ids.begin()));
+    }
+  }
+  return loops;
+}
+
+namespace {
+
 // ---- reference
 
 // Everything that the loops need. The tables of operand k begin at k * id_count.
@@ -288,7 +328,7 @@ Cost flops(const Op& op, std::span<const TensorType> inputs, std::span<const Ten
   return cost;
 }
 
-constexpr OpKernels kernels{.cpu = {}, .flops = flops};
+constexpr OpKernels kernels{.cpu = {}, .flops = flops, .gpu = gpu::select_einsum};
 
 }  // namespace
 

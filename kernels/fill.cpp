@@ -10,6 +10,7 @@
 
 #include "graph/numeric.h"
 #include "graph/text_util.h"
+#include "kernels/gpu/kernels.h"
 #include "kernels/kernel.h"
 #include "kernels/movement.h"
 
@@ -146,6 +147,8 @@ Status eye_reference(const ReferenceCall& call) {
   return {};
 }
 
+constexpr OpKernels eye_kernels{.gpu = gpu::select_eye_like};
+
 }  // namespace
 
 const OpDef& ConstantOfShape::def() {
@@ -166,7 +169,8 @@ const OpDef& Range::def() {
 }
 
 const OpDef& EyeLike::def() {
-  static constexpr OpDef def{.name = "EyeLike", .infer = infer_eye, .reference = eye_reference};
+  static constexpr OpDef def{
+      .name = "EyeLike", .infer = infer_eye, .reference = eye_reference, .kernels = &eye_kernels};
   return def;
 }
 

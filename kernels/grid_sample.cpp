@@ -13,6 +13,7 @@
 #include "graph/numeric.h"
 #include "graph/op_fields.h"
 #include "graph/text_util.h"
+#include "kernels/gpu/kernels.h"
 #include "kernels/infer.h"
 #include "kernels/kernel.h"
 #include "kernels/window.h"
@@ -164,6 +165,8 @@ Status reference(const ReferenceCall& call) {
   return {};
 }
 
+constexpr OpKernels kernels{.gpu = gpu::select_grid_sample};
+
 }  // namespace
 
 const OpDef& GridSample::def() {
@@ -171,7 +174,8 @@ const OpDef& GridSample::def() {
                              .inputs = {2, 2},
                              .outputs = {1, 1},
                              .infer = infer,
-                             .reference = reference};
+                             .reference = reference,
+                             .kernels = &kernels};
   return def;
 }
 

@@ -7,6 +7,7 @@
 
 #include "graph/numeric.h"
 #include "graph/text_util.h"
+#include "kernels/gpu/kernels.h"
 #include "kernels/infer.h"
 #include "kernels/kernel.h"
 
@@ -64,7 +65,7 @@ Cost flops(const Op& op, std::span<const TensorType> inputs, std::span<const Ten
   return cost;
 }
 
-constexpr OpKernels kernels{.cpu = {}, .flops = flops};
+constexpr OpKernels kernels{.cpu = {}, .flops = flops, .gpu = gpu::select_lrn};
 
 }  // namespace
 

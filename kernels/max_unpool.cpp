@@ -5,10 +5,13 @@
 // ONNX MaxUnpool, opsets 9 to 22. The indices count in the tensor that kernel, strides and pads say
 // was pooled; a given output_shape is that tensor with rows and columns added or cut off at the
 // end. Of elements with one index the last one wins.
+#include "kernels/max_unpool.h"
+
 #include <cstring>
 
 #include "graph/numeric.h"
 #include "graph/text_util.h"
+#include "kernels/gpu/kernels.h"
 #include "kernels/infer.h"
 #include "kernels/kernel.h"
 
@@ -23,12 +26,17 @@ Dim unpooled_size(const ResolvedWindow& w, std::size_t d, Dim in) {
 ResolvedWindow window_of(const MaxUnpool& op) {
   return explicit_window(op.window.kernel, op.window.strides, {}, op.window.pads);
 }
+
+}  // namespace
+
 Shape unpooled_shape(const MaxUnpool& op, const Shape& x) {
   const ResolvedWindow w = window_of(op);
   Shape s = x;
   for (std::size_t d = 0; d < w.rank(); ++d) s[d + 2] = unpooled_size(w, d, x[d + 2]).value();
   return s;
 }
+
+namespace {
 
 Status check_output_shape(const InferContext& c, const Dims& x, const Ints& shape) {
   if (shape.size() != x.size() || !meet({shape[0], shape[1]}, {x[0], x[1]}))
@@ -98,6 +106,8 @@ Status reference(const ReferenceCall& call) {
   return {};
 }
 
+constexpr OpKernels kernels{.gpu = gpu::select_max_unpool};
+
 }  // namespace
 
 const OpDef& MaxUnpool::def() {
@@ -106,7 +116,8 @@ const OpDef& MaxUnpool::def() {
                              .outputs = {1, 1},
                              .plan_operands = 0b100,
                              .infer = infer,
-                             .reference = reference};
+                             .reference = reference,
+                             .kernels = &kernels};
   return def;
 }
 

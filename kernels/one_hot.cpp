@@ -5,6 +5,7 @@
 // ONNX: OneHot (opsets 9, 11). Indices and depth may be floats: they truncate to i64.
 #include "graph/numeric.h"
 #include "graph/text_util.h"
+#include "kernels/gpu/kernels.h"
 #include "kernels/kernel.h"
 #include "kernels/movement.h"
 
@@ -70,6 +71,8 @@ Status reference(const ReferenceCall& call) {
   return {};
 }
 
+constexpr OpKernels kernels{.gpu = gpu::select_one_hot};
+
 }  // namespace
 
 const OpDef& OneHot::def() {
@@ -77,7 +80,8 @@ const OpDef& OneHot::def() {
                              .inputs = {3, 3},
                              .plan_operands = 1u << 1,
                              .infer = infer,
-                             .reference = reference};
+                             .reference = reference,
+                             .kernels = &kernels};
   return def;
 }
 

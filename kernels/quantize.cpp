@@ -8,6 +8,7 @@
 // gives 0. Dequantising happens in double, rounded once to the type of scale.
 #include "graph/numeric.h"
 #include "graph/text_util.h"
+#include "kernels/gpu/kernels.h"
 #include "kernels/infer.h"
 #include "kernels/iterate.h"
 #include "kernels/kernel.h"
@@ -172,8 +173,9 @@ Status reference_dequantize(const ReferenceCall& call) {
 
 constexpr CpuImplementation quantize_implementations[] = {{"rows", select_quantize_rows}};
 constexpr CpuImplementation dequantize_implementations[] = {{"rows", select_dequantize_rows}};
-constexpr OpKernels quantize_kernels{.cpu = quantize_implementations};
-constexpr OpKernels dequantize_kernels{.cpu = dequantize_implementations};
+constexpr OpKernels quantize_kernels{.cpu = quantize_implementations, .gpu = gpu::select_quantize};
+constexpr OpKernels dequantize_kernels{.cpu = dequantize_implementations,
+                                       .gpu = gpu::select_dequantize};
 
 }  // namespace
 

@@ -7,6 +7,7 @@
 // one for each output channel. Elements outside of x count as its zero point: they add nothing.
 #include "graph/numeric.h"
 #include "graph/text_util.h"
+#include "kernels/gpu/kernels.h"
 #include "kernels/infer.h"
 #include "kernels/int8_conv.h"
 #include "kernels/kernel.h"
@@ -217,9 +218,11 @@ Selection select_qlinear(const KernelRequest& r) {
 constexpr CpuImplementation integer_implementations[] = {{"int8", select_integer}};
 constexpr CpuImplementation qlinear_implementations[] = {{"int8", select_qlinear}};
 constexpr OpKernels integer_kernels{.cpu = integer_implementations,
-                                    .flops = flops<integer_roles.w>};
+                                    .flops = flops<integer_roles.w>,
+                                    .gpu = gpu::select_conv_integer};
 constexpr OpKernels qlinear_kernels{.cpu = qlinear_implementations,
-                                    .flops = flops<qlinear_roles.w>};
+                                    .flops = flops<qlinear_roles.w>,
+                                    .gpu = gpu::select_qlinear_conv};
 
 }  // namespace
 

@@ -8,6 +8,7 @@
 // list with one for each column, or [..., 1, columns]; those of y one for all.
 #include "graph/numeric.h"
 #include "graph/text_util.h"
+#include "kernels/gpu/kernels.h"
 #include "kernels/infer.h"
 #include "kernels/int8_conv.h"
 #include "kernels/iterate.h"
@@ -206,9 +207,11 @@ Selection select_qlinear(const KernelRequest& r) {
 constexpr CpuImplementation integer_implementations[] = {{"int8", select_integer}};
 constexpr CpuImplementation qlinear_implementations[] = {{"int8", select_qlinear}};
 constexpr OpKernels integer_kernels{.cpu = integer_implementations,
-                                    .flops = flops<integer_roles.b>};
+                                    .flops = flops<integer_roles.b>,
+                                    .gpu = gpu::select_matmul_integer};
 constexpr OpKernels qlinear_kernels{.cpu = qlinear_implementations,
-                                    .flops = flops<qlinear_roles.b>};
+                                    .flops = flops<qlinear_roles.b>,
+                                    .gpu = gpu::select_qlinear_matmul};
 
 }  // namespace
 

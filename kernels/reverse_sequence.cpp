@@ -5,6 +5,7 @@
 // ONNX: ReverseSequence (opset 10): batch and time are the first two dimensions, in either order. A
 // length outside of [0, time] is an error of the run.
 #include "graph/text_util.h"
+#include "kernels/gpu/kernels.h"
 #include "kernels/infer.h"
 #include "kernels/kernel.h"
 #include "kernels/movement.h"
@@ -53,11 +54,16 @@ Status reference(const ReferenceCall& call) {
   return {};
 }
 
+constexpr OpKernels kernels{.gpu = gpu::select_reverse_sequence};
+
 }  // namespace
 
 const OpDef& ReverseSequence::def() {
-  static constexpr OpDef def{
-      .name = "ReverseSequence", .inputs = {2, 2}, .infer = infer, .reference = reference};
+  static constexpr OpDef def{.name = "ReverseSequence",
+                             .inputs = {2, 2},
+                             .infer = infer,
+                             .reference = reference,
+                             .kernels = &kernels};
   return def;
 }
 

@@ -14,6 +14,7 @@
 #include "graph/numeric.h"
 #include "graph/op_fields.h"
 #include "graph/text_util.h"
+#include "kernels/gpu/kernels.h"
 #include "kernels/infer.h"
 #include "kernels/kernel.h"
 #include "kernels/scalar_math.h"
@@ -235,6 +236,8 @@ Status reference(const ReferenceCall& call) {
   return status;
 }
 
+constexpr OpKernels kernels{.gpu = gpu::select_roi_pool};
+
 }  // namespace
 
 const OpDef& RoiPool::def() {
@@ -242,7 +245,8 @@ const OpDef& RoiPool::def() {
                              .inputs = {2, 3},
                              .outputs = {1, 1},
                              .infer = infer,
-                             .reference = reference};
+                             .reference = reference,
+                             .kernels = &kernels};
   return def;
 }
 

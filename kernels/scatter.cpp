@@ -10,6 +10,7 @@
 #include "graph/numeric.h"
 #include "graph/op_fields.h"
 #include "graph/text_util.h"
+#include "kernels/gpu/kernels.h"
 #include "kernels/kernel.h"
 #include "kernels/movement.h"
 #include "kernels/scalar_math.h"
@@ -194,7 +195,7 @@ std::size_t scratch(const Op& op, std::span<const TensorType> inputs, std::span<
 }
 
 constexpr CpuImplementation implementations[] = {{"copy", select_scatter_copy}};
-constexpr OpKernels kernels{.cpu = implementations};
+constexpr OpKernels kernels{.cpu = implementations, .gpu = gpu::select_scatter};
 
 }  // namespace
 

@@ -12,6 +12,7 @@
 #include <numeric>
 
 #include "graph/text_util.h"
+#include "kernels/gpu/kernels.h"
 #include "kernels/infer.h"
 #include "kernels/kernel.h"
 #include "kernels/movement.h"
@@ -140,6 +141,8 @@ Status reference(const ReferenceCall& call) {
   return {};
 }
 
+constexpr OpKernels kernels{.gpu = gpu::select_slice};
+
 }  // namespace
 
 std::array<SliceStep, Shape::max_rank> slice_steps(const Shape& x,
@@ -163,7 +166,8 @@ const OpDef& Slice::def() {
                              .inputs = {3, 5},
                              .plan_operands = 0b11110,
                              .infer = infer,
-                             .reference = reference};
+                             .reference = reference,
+                             .kernels = &kernels};
   return def;
 }
 

@@ -7,6 +7,7 @@
 #include "graph/numeric.h"
 #include "graph/text_util.h"
 #include "kernels/fourier.h"
+#include "kernels/gpu/kernels.h"
 #include "kernels/infer.h"
 #include "kernels/kernel.h"
 #include "kernels/operands.h"
@@ -119,6 +120,8 @@ std::size_t scratch(const Op&, std::span<const TensorType>, std::span<const Tens
   return FourierTransform::scratch_bytes(2 * outputs[0].shape[2]);
 }
 
+constexpr OpKernels kernels{.gpu = gpu::select_stft};
+
 }  // namespace
 
 const OpDef& Stft::def() {
@@ -128,7 +131,8 @@ const OpDef& Stft::def() {
                              .plan_operands = 0b1010,
                              .infer = infer,
                              .reference = reference,
-                             .scratch = scratch};
+                             .scratch = scratch,
+                             .kernels = &kernels};
   return def;
 }
 

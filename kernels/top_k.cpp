@@ -8,6 +8,7 @@
 #include <numeric>
 
 #include "graph/text_util.h"
+#include "kernels/gpu/kernels.h"
 #include "kernels/kernel.h"
 #include "kernels/movement.h"
 
@@ -82,6 +83,8 @@ std::size_t scratch(const Op& op, std::span<const TensorType> inputs, std::span<
   return Scratch::bytes_for<std::int64_t>(static_cast<std::size_t>(shape[axis]));
 }
 
+constexpr OpKernels kernels{.gpu = gpu::select_top_k};
+
 }  // namespace
 
 const OpDef& TopK::def() {
@@ -91,7 +94,8 @@ const OpDef& TopK::def() {
                              .plan_operands = 1u << 1,
                              .infer = infer,
                              .reference = reference,
-                             .scratch = scratch};
+                             .scratch = scratch,
+                             .kernels = &kernels};
   return def;
 }
 

@@ -3,6 +3,7 @@
 //
 // ONNX: Trilu (opset 14).
 #include "graph/text_util.h"
+#include "kernels/gpu/kernels.h"
 #include "kernels/infer.h"
 #include "kernels/kernel.h"
 #include "kernels/movement.h"
@@ -42,11 +43,16 @@ Status reference(const ReferenceCall& call) {
   return {};
 }
 
+constexpr OpKernels kernels{.gpu = gpu::select_trilu};
+
 }  // namespace
 
 const OpDef& Trilu::def() {
-  static constexpr OpDef def{
-      .name = "Trilu", .inputs = {1, 2}, .infer = infer, .reference = reference};
+  static constexpr OpDef def{.name = "Trilu",
+                             .inputs = {1, 2},
+                             .infer = infer,
+                             .reference = reference,
+                             .kernels = &kernels};
   return def;
 }
 

@@ -7,7 +7,7 @@
 #include "common.glsl"
 #include "scalar_ops.glsl"
 
-const uint F32 = 1, I32 = 2, BYTE = 3, I64 = 4, F16 = 5;
+const uint F32 = 1, I32 = 2, BYTE = 3, I64 = 4, F16 = 5, U32 = 6, U64 = 7;
 layout(constant_id = 1) const uint OP = 0;
 layout(constant_id = 2) const uint TYPE_A = 0;
 layout(constant_id = 3) const uint TYPE_B = 0;  // 0: there is none
@@ -29,6 +29,7 @@ layout(push_constant) uniform Push {
 };
 
 #ifdef INTEGERS
+#include "integers.glsl"
 #define COMPUTE int64_t
 COMPUTE from_word(uint type, uint word, uint high, uint i) {
   if (type == F32) {
@@ -39,9 +40,9 @@ COMPUTE from_word(uint type, uint word, uint high, uint i) {
     if (f <= -9.2233720368547758e18) return -0x7fffffffffffffffl - 1l;
     return int64_t(f);
   }
-  if (type == I32) return int64_t(int(word));
+  if (type == I32) return widened(word);
   if (type == BYTE) return int64_t(word >> (i % 4 * 8) & 0xffu);
-  return int64_t(uint64_t(word) | uint64_t(high) << 32);
+  return of_words(uvec2(word, high));
 }
 uvec2 to_words(uint type, COMPUTE v) {
   if (type == F32) return uvec2(floatBitsToUint(float(v)), 0);
@@ -95,6 +96,10 @@ COMPUTE evaluate(COMPUTE p, COMPUTE q, COMPUTE r) {
 COMPUTE from_word(uint type, uint word, uint high, uint i) {
   if (type == F32) return uintBitsToFloat(word);
   if (type == I32) return float(int(word));
+  if (type == U32) return float(word);
+  if (type == I64 && int(high) == int(word) >> 31) return float(int(word));
+  if (type == I64) return float(int(high)) * 4294967296.0 + float(word);
+  if (type == U64) return float(high) * 4294967296.0 + float(word);
   if (type == F16) return unpackHalf2x16(word)[i % 2];
   return float(word >> (i % 4 * 8) & 0xffu);
 }
@@ -111,7 +116,8 @@ COMPUTE evaluate(COMPUTE p, COMPUTE q, COMPUTE r) {
   COMPUTE name(uint type, uint i) {                                              \
     if (type == BYTE) return from_word(type, words[i / 4], 0, i);                \
     if (type == F16) return from_word(type, words[i / 2], 0, i);                 \
-    if (type == I64) return from_word(type, words[2 * i], words[2 * i + 1], i);  \
+    if (type == I64 || type == U64)                                              \
+      return from_word(type, words[2 * i], words[2 * i + 1], i);                 \
     return from_word(type, words[i], 0, i);                                      \
   }
 READ(read_a, a)

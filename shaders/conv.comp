@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Convolution over two dimensions, channels last, as a product without its matrix in memory:
-// x [n, h, w, c], weights [group][ky][kx][c of the group][o of the group, padded to four].
+// Convolution over two dimensions, or with DEPTH over three, channels last, as a product without its
+// matrix in memory:
+// x [n, (d,) h, w, c], weights [group][(kz)][ky][kx][c of the group][o of the group, padded to four].
 //
 // An invocation has PIXELS neighbours of one row x VECTORS_EACH vectors of four output channels in
 // registers; those of a workgroup stand side by side along the channels, so that all of them read
@@ -8,6 +9,7 @@
 #version 450
 #extension GL_GOOGLE_include_directive : require
 #include "common.glsl"
+#include "window.glsl"
 #define FIRST_STEP_BINDING 3
 #define FEW_STEPS
 #include "steps.glsl"
@@ -23,33 +25,29 @@ layout(std430, binding = 1) readonly buffer W { vec4 w[]; };
 layout(std430, binding = 2) writeonly buffer Y { float y[]; };
 layout(std430, binding = 2) writeonly buffer Yv { vec4 y_v[]; };
 layout(push_constant) uniform Push {
-  uint in_hw;        // height | width << 16
-  uint out_hw;
-  uint kernel_hw;
-  uint strides_hw;
-  uint pads_hw;      // at the begin
-  uint dilations_hw;
+  WINDOW_WORDS
   uint channels;     // of x
   uint group_channels;
   uint outputs;      // channels of y
   uint group_outputs;
   uint groups;
   uint row_tiles;    // of PIXELS in a row of y
+  DEPTH_WORDS
   Step steps[4];
 };
 
 void main() {
-  const ivec2 in_size = ivec2(in_hw >> 16, in_hw & 0xffff);  // x, y
-  const ivec2 out_size = ivec2(out_hw >> 16, out_hw & 0xffff);
-  const ivec2 kernel = ivec2(kernel_hw >> 16, kernel_hw & 0xffff);
-  const ivec2 stride = ivec2(strides_hw >> 16, strides_hw & 0xffff);
-  const ivec2 pad = ivec2(pads_hw >> 16, pads_hw & 0xffff);
-  const ivec2 dilation = ivec2(dilations_hw >> 16, dilations_hw & 0xffff);
+  const ivec2 in_size = IN_SIZE;  // x, y
+  const ivec2 out_size = OUT_SIZE;
+  const ivec2 kernel = xy(kernel_hw);
+  const ivec2 stride = xy(strides_hw);
+  const ivec2 pad = xy(pads_hw);
+  const ivec2 dilation = xy(dilations_hw);
 
   const uint lanes = gl_WorkGroupSize.x;
   const uint vector = gl_WorkGroupID.x * lanes * VECTORS_EACH + gl_LocalInvocationID.x;
   const uint ox = gl_WorkGroupID.y % row_tiles * PIXELS;
-  const uint oy = gl_WorkGroupID.y / row_tiles;
+  const uint out_row = gl_WorkGroupID.y / row_tiles;  // of all planes
   const uint group = gl_WorkGroupID.z % groups;
   const uint image = gl_WorkGroupID.z / groups;
 
@@ -60,11 +58,31 @@ void main() {
     column[j] = min(vector + j * lanes, weight_vectors - 1);
     [[unroll]] for (uint i = 0; i < PIXELS; ++i) sums[i][j] = vec4(0.0);
   }
+#ifdef DEPTH
+  const uint oy = out_row % out_size.y;
+  const uint oz = out_row / out_size.y;
+  const int in_depth = int(in_out_depth & 0xffff);
+  const int kernel_depth = int(kernel_stride_depth & 0xffff);
+  const int first_z = int(oz * (kernel_stride_depth >> 16)) - int(pad_dilation_depth & 0xffff);
+  const uint out_rows = (in_out_depth >> 16) * out_size.y;
+#else
+  const uint oy = out_row;
+  const uint out_rows = out_size.y;
+  const uint plane = image;
+  const uint slice = group;
+#endif
   const ivec2 origin = ivec2(ox, oy) * stride - pad;
+#ifdef DEPTH
+  for (int kz = 0; kz < kernel_depth; ++kz) {
+  const int iz = first_z + kz * int(pad_dilation_depth >> 16);
+  if (iz < 0 || iz >= in_depth) continue;
+  const uint plane = image * in_depth + iz;
+  const uint slice = group * kernel_depth + kz;
+#endif
   for (int ky = 0; ky < kernel.y; ++ky) {
     const int iy = origin.y + ky * dilation.y;
     if (iy < 0 || iy >= in_size.y) continue;
-    const uint row = (image * in_size.y + iy) * in_size.x;
+    const uint row = (plane * in_size.y + iy) * in_size.x;
     for (int kx = 0; kx < kernel.x; ++kx) {
       uint from[PIXELS];
       float inside[PIXELS];
@@ -73,7 +91,7 @@ void main() {
         inside[i] = ix >= 0 && ix < in_size.x ? 1.0 : 0.0;
         from[i] = (row + clamp(ix, 0, in_size.x - 1)) * channels + group * group_channels;
       }
-      const uint tap = ((group * kernel.y + ky) * kernel.x + kx) * group_channels * weight_vectors;
+      const uint tap = ((slice * kernel.y + ky) * kernel.x + kx) * group_channels * weight_vectors;
       uint c = 0;
       if (X_VECTORS) {
         for (; c < group_channels; c += 4) {
@@ -97,10 +115,13 @@ void main() {
       }
     }
   }
+#ifdef DEPTH
+  }
+#endif
 
   [[unroll]] for (uint i = 0; i < PIXELS; ++i) {
     if (ox + i < out_size.x) {
-      const uint pixel = ((image * out_size.y + oy) * out_size.x + ox + i) * outputs;
+      const uint pixel = ((image * out_rows + out_row) * out_size.x + ox + i) * outputs;
       [[unroll]] for (uint j = 0; j < VECTORS_EACH; ++j) {
         const uint n = 4 * (vector + j * lanes);
         if (n < group_outputs) {

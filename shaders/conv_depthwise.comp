@@ -4,6 +4,7 @@
 #version 450
 #extension GL_GOOGLE_include_directive : require
 #include "common.glsl"
+#include "window.glsl"
 #define FIRST_STEP_BINDING 3
 #define FEW_STEPS
 #include "steps.glsl"
@@ -14,24 +15,19 @@ layout(std430, binding = 0) readonly buffer X { vec4 x[]; };
 layout(std430, binding = 1) readonly buffer W { vec4 w[]; };
 layout(std430, binding = 2) writeonly buffer Y { vec4 y[]; };
 layout(push_constant) uniform Push {
-  uint in_hw;  // height | width << 16
-  uint out_hw;
-  uint kernel_hw;
-  uint strides_hw;
-  uint pads_hw;
-  uint dilations_hw;
+  WINDOW_WORDS
   uint vectors;    // of four channels
   uint row_tiles;  // of PIXELS in a row of y
   Step steps[4];
 };
 
 void main() {
-  const ivec2 in_size = ivec2(in_hw >> 16, in_hw & 0xffff);
-  const ivec2 out_size = ivec2(out_hw >> 16, out_hw & 0xffff);
-  const ivec2 kernel = ivec2(kernel_hw >> 16, kernel_hw & 0xffff);
-  const ivec2 stride = ivec2(strides_hw >> 16, strides_hw & 0xffff);
-  const ivec2 pad = ivec2(pads_hw >> 16, pads_hw & 0xffff);
-  const ivec2 dilation = ivec2(dilations_hw >> 16, dilations_hw & 0xffff);
+  const ivec2 in_size = IN_SIZE;
+  const ivec2 out_size = OUT_SIZE;
+  const ivec2 kernel = xy(kernel_hw);
+  const ivec2 stride = xy(strides_hw);
+  const ivec2 pad = xy(pads_hw);
+  const ivec2 dilation = xy(dilations_hw);
 
   const uint c = gl_WorkGroupID.x * gl_WorkGroupSize.x + gl_LocalInvocationID.x;
   const uint ox = gl_WorkGroupID.y % row_tiles * PIXELS;

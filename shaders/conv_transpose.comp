@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Transposed convolution over two dimensions, channels last, gathered: each output element sums the
+// Transposed convolution over two dimensions, or with DEPTH over three, channels last, gathered: each output element sums the
 // taps that reach it. Weights as in conv.comp; four output channels of one pixel an invocation.
 #version 450
 #extension GL_GOOGLE_include_directive : require
 #include "common.glsl"
+#include "window.glsl"
 #define FIRST_STEP_BINDING 3
 #define FEW_STEPS
 #include "steps.glsl"
@@ -15,30 +16,26 @@ layout(std430, binding = 1) readonly buffer W { vec4 w[]; };
 layout(std430, binding = 2) writeonly buffer Y { float y[]; };
 layout(std430, binding = 2) writeonly buffer Yv { vec4 y_v[]; };
 layout(push_constant) uniform Push {
-  uint in_hw;  // height | width << 16
-  uint out_hw;
-  uint kernel_hw;
-  uint strides_hw;
-  uint pads_hw;
-  uint dilations_hw;
+  WINDOW_WORDS
   uint channels;
   uint group_channels;
   uint outputs;
   uint group_outputs;
   uint groups;
   uint work;  // vectors of a group, by pixels, by images, by groups
+  DEPTH_WORDS
   Step steps[4];
 };
 
 void main() {
   uint i = invocation_index();
   if (i >= work) return;
-  const ivec2 in_size = ivec2(in_hw >> 16, in_hw & 0xffff);  // x, y
-  const ivec2 out_size = ivec2(out_hw >> 16, out_hw & 0xffff);
-  const ivec2 kernel = ivec2(kernel_hw >> 16, kernel_hw & 0xffff);
-  const ivec2 stride = ivec2(strides_hw >> 16, strides_hw & 0xffff);
-  const ivec2 pad = ivec2(pads_hw >> 16, pads_hw & 0xffff);
-  const ivec2 dilation = ivec2(dilations_hw >> 16, dilations_hw & 0xffff);
+  const ivec2 in_size = IN_SIZE;  // x, y
+  const ivec2 out_size = OUT_SIZE;
+  const ivec2 kernel = xy(kernel_hw);
+  const ivec2 stride = xy(strides_hw);
+  const ivec2 pad = xy(pads_hw);
+  const ivec2 dilation = xy(dilations_hw);
   const uint vectors = (group_outputs + 3) / 4;
   const uint vector = i % vectors;
   i /= vectors;
@@ -46,9 +43,27 @@ void main() {
   i /= groups;
   const uint pixel = i;
   const ivec2 at = ivec2(i % out_size.x, i / out_size.x % out_size.y);
-  const uint image = i / out_size.x / out_size.y;
+  i = i / out_size.x / out_size.y;
+#ifdef DEPTH
+  const int oz = int(i % (in_out_depth >> 16));
+  const uint image = i / (in_out_depth >> 16);
+  const int in_depth = int(in_out_depth & 0xffff);
+  const int kernel_depth = int(kernel_stride_depth & 0xffff);
+  const int stride_depth = int(kernel_stride_depth >> 16);
+#else
+  const uint plane = i;
+  const uint slice = group;
+#endif
 
   vec4 sum = vec4(0.0);
+#ifdef DEPTH
+  for (int kz = 0; kz < kernel_depth; ++kz) {
+  const int nz = oz + int(pad_dilation_depth & 0xffff) - kz * int(pad_dilation_depth >> 16);
+  const int iz = nz / stride_depth;
+  if (nz < 0 || nz % stride_depth != 0 || iz >= in_depth) continue;
+  const uint plane = image * in_depth + iz;
+  const uint slice = group * kernel_depth + kz;
+#endif
   for (int ky = 0; ky < kernel.y; ++ky) {
     const int ny = at.y + pad.y - ky * dilation.y;
     const int iy = ny / stride.y;
@@ -57,11 +72,14 @@ void main() {
       const int nx = at.x + pad.x - kx * dilation.x;
       const int ix = nx / stride.x;
       if (nx < 0 || nx % stride.x != 0 || ix >= in_size.x) continue;
-      const uint from = ((image * in_size.y + iy) * in_size.x + ix) * channels + group * group_channels;
-      const uint tap = ((group * kernel.y + ky) * kernel.x + kx) * group_channels * vectors + vector;
+      const uint from = ((plane * in_size.y + iy) * in_size.x + ix) * channels + group * group_channels;
+      const uint tap = ((slice * kernel.y + ky) * kernel.x + kx) * group_channels * vectors + vector;
       for (uint c = 0; c < group_channels; ++c) sum = fma(vec4(x[from + c]), w[tap + c * vectors], sum);
     }
   }
+#ifdef DEPTH
+  }
+#endif
   const uint n = 4 * vector;
   const uint first = pixel * outputs + group * group_outputs + n;
   APPLY_STEPS(sum, first)

@@ -31,6 +31,7 @@ layout(push_constant) uniform Push {
   uint batch[2];  // dimensions, innermost first: the last is what the grid has
   uint a_batch[2];
   uint w_batch[2];
+  uint w_first;
   Step steps[4];
 };
 
@@ -41,7 +42,7 @@ void main() {
   const uint inner = gl_WorkGroupID.z % batch[0];
   const uint outer = gl_WorkGroupID.z / batch[0];
   const uint a_base = inner * a_batch[0] + outer * a_batch[1];
-  const uint w_base = inner * w_batch[0] + outer * w_batch[1];
+  const uint w_base = w_first + inner * w_batch[0] + outer * w_batch[1];
   const uint y_base = gl_WorkGroupID.z * rows * columns;
 
   vec4 sums[ROWS][VECTORS_EACH];

@@ -6,9 +6,11 @@
 
 const uint CONSTANT = 0, REFLECT = 1, EDGE = 2, WRAP = 3;
 layout(constant_id = 1) const uint MODE = CONSTANT;
+layout(constant_id = 2) const bool VALUE_IS_DATA = false;
 
 layout(std430, binding = 0) readonly buffer X { uint x[]; };
 layout(std430, binding = 1) writeonly buffer Y { uint y[]; };
+layout(std430, binding = 2) readonly buffer Value { uint value_data[]; };
 layout(push_constant) uniform Push {
   uint work;
   uint value;
@@ -41,5 +43,5 @@ void main() {
     }
     from += uint(at) * strides[d];
   }
-  y[to] = inside ? x[from] : value;
+  y[to] = inside ? x[from] : VALUE_IS_DATA ? value_data[0] : value;
 }

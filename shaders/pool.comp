@@ -1,82 +1,118 @@
 // SPDX-License-Identifier: Apache-2.0
-// Pooling over two dimensions, channels last; four neighbouring channels an invocation.
+// Pooling over three dimensions, channels last; four neighbouring channels an invocation.
 #version 450
 #extension GL_GOOGLE_include_directive : require
 #include "common.glsl"
 
-const uint POOL_MAX = 0, POOL_AVERAGE = 1;
+const uint POOL_MAX = 0, POOL_AVERAGE = 1, POOL_NORM = 2;  // PoolKind
 layout(constant_id = 1) const uint KIND = POOL_MAX;
 layout(constant_id = 2) const bool VECTORS = true;       // channels is a multiple of four
 layout(constant_id = 3) const bool COUNT_PADS = false;   // an average divides by padding too
+layout(constant_id = 4) const bool GIVES_INDICES = false;
+layout(constant_id = 5) const bool COLUMN_MAJOR = false;  // as those count
 
 layout(std430, binding = 0) readonly buffer X { float x[]; };
 layout(std430, binding = 0) readonly buffer Xv { vec4 x_v[]; };
 layout(std430, binding = 1) writeonly buffer Y { float y[]; };
 layout(std430, binding = 1) writeonly buffer Yv { vec4 y_v[]; };
+layout(std430, binding = 2) writeonly buffer Indices { ivec2 indices[]; };
 layout(push_constant) uniform Push {
   uint work;
-  uint in_hw;  // height | width << 16
-  uint out_hw;
-  uint kernel_hw;
-  uint strides_hw;
-  uint pads_hw;
-  uint end_pads_hw;
-  uint dilations_hw;
+  int in_size_zyx[3];
+  int out_size_zyx[3];
+  int kernel_zyx[3];
+  int strides_zyx[3];
+  int pads_zyx[3];
+  int end_pads_zyx[3];
+  int dilations_zyx[3];
   uint channels;
+  float power;  // of a norm
 };
 
+ivec3 xyz(int zyx[3]) {
+  return ivec3(zyx[2], zyx[1], zyx[0]);
+}
 vec4 load(uint at, uint c) {
   if (VECTORS) return x_v[(at + c) / 4];
   const uint last = channels - 1;
   return vec4(x[at + c], x[at + min(c + 1, last)], x[at + min(c + 2, last)],
               x[at + min(c + 3, last)]);
 }
+vec4 raised(vec4 v) {
+  v = abs(v);
+  if (power == 1.0) return v;
+  return power == 2.0 ? v * v : mix(pow(v, vec4(power)), vec4(0.0), equal(v, vec4(0.0)));
+}
+vec4 root(vec4 v) {
+  if (power == 1.0) return v;
+  return power == 2.0 ? sqrt(v) : mix(pow(v, vec4(1.0 / power)), vec4(0.0), equal(v, vec4(0.0)));
+}
 
 void main() {
   uint i = invocation_index();
   if (i >= work) return;
-  const ivec2 in_size = ivec2(in_hw >> 16, in_hw & 0xffff);
-  const ivec2 out_size = ivec2(out_hw >> 16, out_hw & 0xffff);
-  const ivec2 kernel = ivec2(kernel_hw >> 16, kernel_hw & 0xffff);
-  const ivec2 stride = ivec2(strides_hw >> 16, strides_hw & 0xffff);
-  const ivec2 pad = ivec2(pads_hw >> 16, pads_hw & 0xffff);
-  const ivec2 end_pad = ivec2(end_pads_hw >> 16, end_pads_hw & 0xffff);
-  const ivec2 dilation = ivec2(dilations_hw >> 16, dilations_hw & 0xffff);
+  const ivec3 in_size = xyz(in_size_zyx);
+  const ivec3 out_size = xyz(out_size_zyx);
+  const ivec3 kernel = xyz(kernel_zyx);
+  const ivec3 stride = xyz(strides_zyx);
+  const ivec3 pad = xyz(pads_zyx);
+  const ivec3 dilation = xyz(dilations_zyx);
+  // What hangs over the padded input in ceil mode never counts.
+  const ivec3 end = in_size + xyz(end_pads_zyx);
   const uint vectors = (channels + 3) / 4;
   const uint c = i % vectors * 4;
   i /= vectors;
-  const int ox = int(i % out_size.x);
-  const int oy = int(i / out_size.x % out_size.y);
-  const uint image = i / out_size.x / out_size.y;
-  const ivec2 origin = ivec2(ox, oy) * stride - pad;
+  const uvec3 at = uvec3(i % out_size.x, i / out_size.x % out_size.y,
+                         i / out_size.x / out_size.y % out_size.z);
+  const uint image = i / out_size.x / out_size.y / out_size.z;
+  const ivec3 origin = ivec3(at) * stride - pad;
 
   vec4 r = KIND == POOL_MAX ? vec4(uintBitsToFloat(0xff800000u)) : vec4(0.0);
+  ivec4 best = ivec4(-1);
   int count = 0;
-  for (int ky = 0; ky < kernel.y; ++ky) {
-    const int iy = origin.y + ky * dilation.y;
-    for (int kx = 0; kx < kernel.x; ++kx) {
-      const int ix = origin.x + kx * dilation.x;
-      // What hangs over the padded input in ceil mode never counts.
-      if (COUNT_PADS && iy < in_size.y + end_pad.y && ix < in_size.x + end_pad.x) ++count;
-      if (iy < 0 || ix < 0 || iy >= in_size.y || ix >= in_size.x) continue;
-      if (!COUNT_PADS) ++count;
-      const vec4 v = load(((image * in_size.y + iy) * in_size.x + ix) * channels, c);
-      if (KIND == POOL_MAX) {
-        // A NaN wins and stays.
-        r = mix(mix(r, v, greaterThan(v, r)), v, notEqual(v, v));
-      } else {
-        r += v;
+  for (int kz = 0; kz < kernel.z; ++kz) {
+    const int iz = origin.z + kz * dilation.z;
+    for (int ky = 0; ky < kernel.y; ++ky) {
+      const int iy = origin.y + ky * dilation.y;
+      for (int kx = 0; kx < kernel.x; ++kx) {
+        const int ix = origin.x + kx * dilation.x;
+        if (COUNT_PADS && iz < end.z && iy < end.y && ix < end.x) ++count;
+        if (iz < 0 || iy < 0 || ix < 0 || iz >= in_size.z || iy >= in_size.y || ix >= in_size.x)
+          continue;
+        if (!COUNT_PADS) ++count;
+        const uint row = (image * in_size.z + iz) * in_size.y + iy;
+        const vec4 v = load((row * in_size.x + ix) * channels, c);
+        if (KIND == POOL_MAX && !GIVES_INDICES) {
+          // A NaN wins and stays.
+          r = mix(mix(r, v, greaterThan(v, r)), v, notEqual(v, v));
+        } else if (KIND == POOL_MAX) {
+          // Of equal elements, and of those that are NaN, the first.
+          const bvec4 is_nan = greaterThan(floatBitsToUint(v) & 0x7fffffffu, uvec4(0x7f800000u));
+          const bvec4 was_nan = greaterThan(floatBitsToUint(r) & 0x7fffffffu, uvec4(0x7f800000u));
+          const int element = COLUMN_MAJOR ? (ix * in_size.y + iy) * in_size.z + iz
+                                           : (iz * in_size.y + iy) * in_size.x + ix;
+          [[unroll]] for (uint k = 0; k < 4; ++k) {
+            if (was_nan[k] || !(is_nan[k] || v[k] > r[k] || best[k] < 0)) continue;
+            r[k] = v[k];
+            best[k] = element;
+          }
+        } else {
+          r += KIND == POOL_NORM ? raised(v) : v;
+        }
       }
     }
   }
-  if (KIND == POOL_AVERAGE) r /= float(max(count, 1));
-  const uint at = i * channels + c;
-  if (VECTORS) {
-    y_v[at / 4] = r;
-  } else {
-    y[at] = r.x;
-    if (c + 1 < channels) y[at + 1] = r.y;
-    if (c + 2 < channels) y[at + 2] = r.z;
-    if (c + 3 < channels) y[at + 3] = r.w;
+  if (KIND == POOL_AVERAGE) r = count == 0 ? vec4(uintBitsToFloat(0x7fc00000u)) : r / float(count);
+  if (KIND == POOL_NORM) r = root(r);
+  const uint first = i * channels + c;
+  if (VECTORS) y_v[first / 4] = r;
+  [[unroll]] for (uint k = 0; k < 4; ++k) {
+    if (c + k >= channels) break;
+    if (!VECTORS) y[first + k] = r[k];
+    if (GIVES_INDICES) {
+      const int channel = int((image * channels + c + k) * in_size.x * in_size.y * in_size.z);
+      const int index = best[k] < 0 ? -1 : channel + best[k];
+      indices[first + k] = ivec2(index, index >> 31);
+    }
   }
 }

@@ -18,17 +18,7 @@ layout(push_constant) uniform Push {
   uint length;
 };
 
-// Of ARG_*: the index of the best element, all of them with it known; a NaN is the greatest.
-uint best_index(uint base, float best) {
-  const uint lanes = gl_WorkGroupSize.x;
-  // Indices are exact as floats up to 2^24; longer rows stay on the CPU.
-  float mine = LAST ? -1.0 : 16777216.0;
-  for (uint i = gl_LocalInvocationID.x; i < length; i += lanes) {
-    const bool same = is_nan_bits(best) ? is_nan_bits(x[base + i]) : x[base + i] == best;
-    if (same) mine = LAST ? max(mine, float(i)) : min(mine, float(i));
-  }
-  return uint(LAST ? row_max(mine) : row_min(mine));
-}
+#include "best_index.glsl"
 
 void main() {
   const uint row = workgroup_index();
@@ -45,7 +35,7 @@ void main() {
       best = greatest ? max_with_nan(best, x[base + i]) : min_with_nan(best, x[base + i]);
     best = greatest ? row_max(best) : row_min(best);
     if (KIND == ARG_MAX || KIND == ARG_MIN) {
-      const uint index = best_index(base, best);
+      const uint index = best_index(base, best, LAST);
       if (gl_LocalInvocationID.x == 0) {
         y[2 * row] = index;
         y[2 * row + 1] = 0;

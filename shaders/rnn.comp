@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The steps of a recurrent layer in one direction, with the usual activations: a workgroup has one
-// sequence of the batch, its state in shared memory; a long sequence takes several dispatches. What the input contributes is there already:
-// x_gates[step][batch][gate][unit].
+// sequence of the batch, its state in shared memory; a long sequence takes several dispatches. What
+// the input contributes is there already: x_gates[step and batch][gate][unit].
 #version 450
 #extension GL_GOOGLE_include_directive : require
 #include "common.glsl"
@@ -31,11 +31,14 @@ layout(push_constant) uniform Push {
   uint first_step;
   uint end_step;
   uint all_steps;
-  uint batch;
+  uint x_step;  // in rows of gates
+  uint x_batch;
   uint r_base;  // of this direction, in elements
   uint bias_base;
   uint first_base;  // of the states that it starts from
+  uint first_batch;
   uint last_base;   // ... and ends with
+  uint last_batch;
   uint y_base;
   uint y_step;
   uint y_batch;
@@ -75,8 +78,8 @@ void main() {
   const uint b = workgroup_index();
   const uint lane = gl_LocalInvocationID.x;
   const uint lanes = gl_WorkGroupSize.x;
-  const uint first = first_base + b * HIDDEN;
-  const uint last = last_base + b * HIDDEN;
+  const uint first = first_base + b * first_batch;
+  const uint last = last_base + b * last_batch;
   for (uint j = lane; j < HIDDEN; j += lanes) {
     h[0][j] = HAS_H ? first_h[first + j] : 0.0;
     c[j] = HAS_C ? first_c[first + j] : 0.0;
@@ -85,7 +88,7 @@ void main() {
   uint now = 0;
   for (uint n = first_step; n < end_step; ++n) {
     const uint t = REVERSE ? all_steps - 1 - n : n;
-    const uint x = (t * batch + b) * GATES * HIDDEN;
+    const uint x = (t * x_step + b * x_batch) * GATES * HIDDEN;
     if (KIND == GRU && !RESETS_AFTER) {
       for (uint j = lane; j < HIDDEN; j += lanes)
         reset[j] = h[now][j] *

@@ -66,6 +66,16 @@ vec4 expm1(vec4 x) {
       x * (1.0 + x * (0.5 + x * (1.0 / 6.0 + x * (1.0 / 24.0 + x * (1.0 / 120.0)))));
   return mix(exp(x) - 1.0, series, lessThan(abs(x), vec4(0.1)));
 }
+// x^n by squaring, which keeps more digits than a logarithm does.
+float whole_power(float x, int n) {
+  float result = 1.0;
+  float square = x;
+  for (uint left = uint(abs(n)); left != 0; left >>= 1) {
+    if ((left & 1) != 0) result *= square;
+    square *= square;
+  }
+  return n < 0 ? 1.0 / result : result;
+}
 vec4 power(vec4 x, vec4 y) {
   const vec4 magnitude = exp2(y * log2(abs(x)));
   const vec4 half_y = y * 0.5;
@@ -79,7 +89,7 @@ vec4 power(vec4 x, vec4 y) {
     if (x[i] == 0.0) r[i] = y[i] > 0.0 ? 0.0 : uintBitsToFloat(0x7f800000u);
     if (y[i] == 0.0 || x[i] == 1.0) r[i] = 1.0;
     if (y[i] == 1.0) r[i] = x[i];
-    if (y[i] == 2.0) r[i] = x[i] * x[i];
+    if (integral[i] && abs(y[i]) <= 64.0) r[i] = whole_power(x[i], int(y[i]));
     if (y[i] == 0.5) r[i] = sqrt(x[i]);
   }
   return r;

@@ -1,90 +1,72 @@
 // SPDX-License-Identifier: Apache-2.0
-// Conv over one or two dimensions, channels last: as a plain product where it is one, by channel
+// Conv over one to three dimensions, channels last: as a plain product where it is one, by channel
 // where no two mix, else conv.comp.
 #include <algorithm>
 #include <array>
 #include <cstring>
 
 #include "graph/text_util.h"
+#include "kernels/gpu/copy.h"
 #include "kernels/gpu/grid.h"
 #include "kernels/gpu/kernels.h"
 #include "kernels/gpu/matmul.h"
-#include "kernels/infer.h"
+#include "kernels/gpu/window.h"
+#include "kernels/iterate.h"
 
 namespace quern::gpu {
 namespace {
 
-struct Geometry {
+struct Filter : Geometry {
   std::int64_t images, channels, outputs, groups;
-  // Height and width; a convolution over one dimension has a height of one.
-  std::array<std::int64_t, 2> in, out, kernel, strides, pads, dilations;
 
   std::int64_t group_channels() const { return channels / groups; }
   std::int64_t group_outputs() const { return outputs / groups; }
+  std::int64_t padded_outputs() const { return (group_outputs() + 3) / 4 * 4; }
+  // Every channel by itself, four at a time.
+  bool is_depthwise() const {
+    return !deep && groups == channels && outputs == channels && channels % 4 == 0;
+  }
+  bool is_product() const { return is_point() && groups == 1; }
+  std::int64_t weight_elements() const {
+    return groups * taps() * group_channels() * (is_depthwise() ? 1 : padded_outputs());
+  }
 };
 
-bool read_geometry(const KernelRequest& request, Geometry& g) {
-  const auto& op = request.as<Conv>();
-  const Shape& x = request.shape(0);
-  const Shape& w = request.shape(1);
-  const Shape& y = request.outputs[0].shape;
-  const std::size_t spatial = x.rank() - 2;
-  if (spatial < 1 || spatial > 2) return false;
-  const ResolvedWindow window = resolve_window(op.window, x.dims().subspan(2), w.dims().subspan(2));
-  g = {x[0], x[1], y[1], op.group, {1, 1}, {1, 1}, {1, 1}, {1, 1}, {0, 0}, {1, 1}};
-  for (std::size_t d = 0; d < spatial; ++d) {
-    const std::size_t at = d + 2 - spatial;
-    g.in[at] = x[d + 2];
-    g.out[at] = y[d + 2];
-    g.kernel[at] = window.kernel[d];
-    g.strides[at] = window.strides[d];
-    g.pads[at] = window.pads_begin[d];
-    g.dilations[at] = window.dilations[d];
-  }
-  const auto small = [](const auto& pair) {
-    return std::ranges::all_of(pair, [](std::int64_t v) { return v >= 0 && v < 65536; });
-  };
-  return small(g.in) && small(g.out) && small(g.kernel) && small(g.strides) && small(g.pads) &&
-         small(g.dilations) && x.elements() < (std::int64_t{1} << 31) &&
-         y.elements() < (std::int64_t{1} << 31);
-}
-
-std::int64_t taps_of(const Geometry& g) {
-  return g.kernel[0] * (g.kernel[1] + 1);  // and the loop around them
-}
-
-bool is_product(const Geometry& g) {
-  const std::array<std::int64_t, 2> ones = {1, 1}, none = {0, 0};
-  return g.kernel == ones && g.strides == ones && g.pads == none && g.groups == 1;
-}
-
-bool is_depthwise(const Geometry& g) {
-  return g.groups == g.channels && g.outputs == g.channels && g.channels % 4 == 0;
-}
-
-// [group][ky][kx][channel of the group][output of the group, padded to four]
-GpuConstant pack(const ConstantSource& source, const Geometry& g, bool depthwise) {
-  const std::int64_t taps = g.kernel[0] * g.kernel[1];
+// Where the weights [group][output of the group][channel of the group][tap] go:
+// [group][tap][channel][output, padded to four], or [tap][group] by channel.
+struct Packing {
+  Shape dims, strides;
+};
+Packing packing_of(const Filter& g) {
   const std::int64_t ci = g.group_channels();
-  const std::int64_t co = g.group_outputs();
-  const std::int64_t padded = depthwise ? 1 : (co + 3) / 4 * 4;
+  const std::int64_t padded = g.padded_outputs();
+  const Shape dims = {g.groups, g.group_outputs(), ci, g.taps()};
+  if (g.is_depthwise()) return {dims, {1, 0, 0, g.groups}};
+  return {dims, {g.taps() * ci * padded, 1, padded, ci * padded}};
+}
+
+GpuConstant pack(const ConstantSource& source, const Filter& g) {
   GpuConstant c;
-  c.key = cat(depthwise ? "gpu-dw|" : "gpu-conv|", g.groups, "|", source.key());
-  c.bytes = static_cast<std::size_t>(g.groups * taps * ci * padded) * sizeof(float);
-  c.fill = [&source, g, taps, ci, co, padded, depthwise](std::byte* to) -> Status {
+  c.key = cat(g.is_depthwise() ? "gpu-dw|" : "gpu-conv|", g.groups, "|", source.key());
+  c.bytes = static_cast<std::size_t>(g.weight_elements()) * sizeof(float);
+  c.fill = [&source, p = packing_of(g)](std::byte* to) -> Status {
     QUERN_ASSIGN(const Tensor t, source.get());
     const std::byte* from = t.data();
-    for (std::int64_t group = 0; group < g.groups; ++group)
-      for (std::int64_t o = 0; o < co; ++o)
-        for (std::int64_t i = 0; i < ci; ++i)
-          for (std::int64_t tap = 0; tap < taps; ++tap, from += 4) {
-            const std::int64_t at =
-                depthwise ? tap * g.groups + group : ((group * taps + tap) * ci + i) * padded + o;
-            std::memcpy(to + at * 4, from, 4);
-          }
+    for_each_offset(p.dims, std::array{p.strides}, [&](const auto& at) {
+      std::memcpy(to + at[0] * 4, from, 4);
+      from += 4;
+    });
     return {};
   };
   return c;
+}
+
+// The same in every run, for weights that are data: into scratch memory.
+std::optional<Dispatch> pack_dispatch(const Filter& g, BufferUse to, const GpuTarget& target) {
+  const Packing p = packing_of(g);
+  auto d = copy_dispatch(DType::f32, p.dims, {row_major_strides(p.dims)}, {p.strides}, target);
+  if (d) d->buffers = {BufferUse::input(1), to};
+  return d;
 }
 
 // Neighbours of a row that an invocation has: few at its end are left over, many share the weights.
@@ -101,93 +83,112 @@ std::uint32_t pixels_for(std::int64_t width, std::uint32_t most) {
   return best;
 }
 
-std::optional<Dispatch> general(const Geometry& g, const Steps& steps, const GpuTarget& target) {
+std::optional<Dispatch> general(const Filter& g, BufferUse w, const Steps& steps,
+                                const GpuTarget& target) {
   const std::uint32_t local = side_by_side(target);
   const std::uint32_t vectors = g.group_outputs() > 4 * local ? 2 : 1;
-  const std::uint32_t pixels = pixels_for(g.out[1], target.software ? 14 : 8);
-  const std::uint64_t tiles = ceil_div(static_cast<std::uint64_t>(g.out[1]), pixels);
+  const std::uint32_t pixels = pixels_for(g.out[2], target.software ? 14 : 8);
+  const std::uint64_t tiles = ceil_div(static_cast<std::uint64_t>(g.out[2]), pixels);
   const std::array<std::uint64_t, 3> groups = {
       ceil_div(static_cast<std::uint64_t>(g.group_outputs()), std::uint64_t{4} * local * vectors),
-      tiles * static_cast<std::uint64_t>(g.out[0]),
+      tiles * static_cast<std::uint64_t>(g.out[0] * g.out[1]),
       static_cast<std::uint64_t>(g.images * g.groups)};
   const bool vectors_in = g.group_channels() % 4 == 0;
   const std::int64_t depth = vectors_in ? g.group_channels() / 4 : g.group_channels();
-  if (!fits(groups, target) || !can_loop(taps_of(g) * (depth + 1), target)) return std::nullopt;
+  if (!fits(groups, target) || !can_loop(g.iterations() * (depth + 1), target)) return std::nullopt;
   Dispatch d;
-  d.shader = "conv";
+  d.shader = g.deep ? "conv_3d" : "conv";
   d.constants = {local, pixels, vectors, vectors_in, g.group_outputs() % 4 == 0};
-  d.push = {hw_word(g.in),      hw_word(g.out),  hw_word(g.kernel),
-            hw_word(g.strides), hw_word(g.pads), hw_word(g.dilations)};
+  push_window(d, g);
   for (std::int64_t v : {g.channels, g.group_channels(), g.outputs, g.group_outputs(), g.groups})
     d.push.push_back(word(v));
   d.push.push_back(static_cast<std::uint32_t>(tiles));
-  d.buffers = {BufferUse::input(0), BufferUse::constant(0), BufferUse::output(0)};
+  if (g.deep) push_depths(d, g);
+  d.buffers = {BufferUse::input(0), w, BufferUse::output(0)};
   for (std::size_t i = 0; i < 3; ++i) d.groups[i] = static_cast<std::uint32_t>(groups[i]);
   steps.finish(d);
   return d;
 }
 
-std::optional<Dispatch> depthwise(const Geometry& g, const Steps& steps, const GpuTarget& target) {
+std::optional<Dispatch> depthwise(const Filter& g, BufferUse w, const Steps& steps,
+                                  const GpuTarget& target) {
   const std::uint32_t local = side_by_side(target);
-  const std::uint32_t pixels = pixels_for(g.out[1], 8);
-  const std::uint64_t tiles = ceil_div(static_cast<std::uint64_t>(g.out[1]), pixels);
+  const std::uint32_t pixels = pixels_for(g.out[2], 8);
+  const std::uint64_t tiles = ceil_div(static_cast<std::uint64_t>(g.out[2]), pixels);
   const auto vectors = static_cast<std::uint64_t>(g.channels / 4);
   const std::array<std::uint64_t, 3> groups = {ceil_div(vectors, local),
-                                               tiles * static_cast<std::uint64_t>(g.out[0]),
+                                               tiles * static_cast<std::uint64_t>(g.out[1]),
                                                static_cast<std::uint64_t>(g.images)};
-  if (!fits(groups, target) || !can_loop(taps_of(g), target)) return std::nullopt;
+  if (!fits(groups, target) || !can_loop(g.iterations(), target)) return std::nullopt;
   Dispatch d;
   d.shader = "conv_depthwise";
   d.constants = {local, pixels};
-  d.push = {hw_word(g.in),
-            hw_word(g.out),
-            hw_word(g.kernel),
-            hw_word(g.strides),
-            hw_word(g.pads),
-            hw_word(g.dilations),
-            static_cast<std::uint32_t>(vectors),
-            static_cast<std::uint32_t>(tiles)};
-  d.buffers = {BufferUse::input(0), BufferUse::constant(0), BufferUse::output(0)};
+  push_window(d, g);
+  d.push.insert(d.push.end(),
+                {static_cast<std::uint32_t>(vectors), static_cast<std::uint32_t>(tiles)});
+  d.buffers = {BufferUse::input(0), w, BufferUse::output(0)};
   for (std::size_t i = 0; i < 3; ++i) d.groups[i] = static_cast<std::uint32_t>(groups[i]);
   steps.finish(d);
   return d;
 }
 
-std::optional<Dispatch> product(const Geometry& g, const Steps& steps, const GpuTarget& target) {
-  const Product p{.rows = g.images * g.out[0] * g.out[1],
+std::optional<Dispatch> product(const Filter& g, BufferUse w, const Steps& steps,
+                                const GpuTarget& target) {
+  const Product p{.rows = g.images * g.out[0] * g.out[1] * g.out[2],
                   .columns = g.outputs,
                   .depth = g.channels,
                   .a_row = g.channels,
-                  .w_row = (g.outputs + 3) / 4 * 4};
-  return product_dispatch(p, BufferUse::input(0), BufferUse::constant(0), BufferUse::output(0),
-                          steps, target);
+                  .w_row = g.padded_outputs()};
+  return product_dispatch(p, BufferUse::input(0), w, BufferUse::output(0), steps, target);
+}
+
+std::optional<Filter> filter_of(const KernelRequest& request) {
+  const auto& op = request.as<Conv>();
+  const Shape& x = request.shape(0);
+  const Shape& w = request.shape(1);
+  const Shape& y = request.outputs[0].shape;
+  if (request.dtype(0) != DType::f32 || y.elements() == 0 || x.elements() == 0) return std::nullopt;
+  const auto geometry =
+      geometry_of(x, y, resolve_window(op.window, x.dims().subspan(2), w.dims().subspan(2)));
+  if (!geometry) return std::nullopt;
+  return Filter{*geometry, x[0], x[1], y[1], op.group};
 }
 
 }  // namespace
 
 Selection select_conv(const KernelRequest& request) {
-  Geometry g{};
+  const auto filter = filter_of(request);
+  if (!filter) return not_for_me();
+  const Filter& g = *filter;
   const TensorType& out = request.outputs[0];
-  if (request.dtype(0) != DType::f32 || !request.inputs[1].constant || out.shape.elements() == 0 ||
-      request.shape(0).elements() == 0 || !read_geometry(request, g))
-    return not_for_me();
-  const bool by_channel = is_depthwise(g);
   KernelChoice choice;
   choice.input_layouts.resize(request.inputs.size());
   choice.input_layouts[0] = Layout::channels_last(request.shape(0));
   choice.output_layouts = {Layout::channels_last(out.shape)};
-  choice.packed_inputs = {false, true};
-  choice.gpu.constants.push_back(pack(*request.inputs[1].constant, g, by_channel));
-  Steps steps({out.shape, choice.output_layouts[0], by_channel || g.group_outputs() % 4 == 0},
+  BufferUse w = BufferUse::constant(0);
+  if (request.inputs[1].constant) {
+    choice.packed_inputs = {false, true};
+    choice.gpu.constants.push_back(pack(*request.inputs[1].constant, g));
+  } else {
+    choice.scratch_bytes = static_cast<std::size_t>(g.weight_elements()) * sizeof(float);
+    auto packing =
+        pack_dispatch(g, BufferUse::scratch(0, choice.scratch_bytes, true), *request.gpu);
+    if (!packing) return not_for_me();
+    choice.gpu.dispatches.push_back(std::move(*packing));
+    w = BufferUse::scratch(0, choice.scratch_bytes, false);
+  }
+  Steps steps({out.shape, choice.output_layouts[0], g.is_depthwise() || g.group_outputs() % 4 == 0},
               true);
   if (request.has(2)) (void)steps.add_bias(2, g.outputs);
   choice.post_ops_taken = steps.add_post_ops(request);
   steps.ask_layouts(choice.input_layouts);
-  auto d = by_channel      ? depthwise(g, steps, *request.gpu)
-           : is_product(g) ? product(g, steps, *request.gpu)
-                           : general(g, steps, *request.gpu);
+  auto d = g.is_depthwise() ? depthwise(g, w, steps, *request.gpu)
+           : g.is_product() ? product(g, w, steps, *request.gpu)
+                            : general(g, w, steps, *request.gpu);
   if (!d) return not_for_me();
-  choice.implementation = cat(by_channel ? "depthwise" : is_product(g) ? "product" : "direct");
+  choice.implementation = cat(g.is_depthwise() ? "depthwise"
+                              : g.is_product() ? "product"
+                                               : "direct");
   choice.gpu.dispatches.push_back(std::move(*d));
   return std::optional<KernelChoice>(std::move(choice));
 }

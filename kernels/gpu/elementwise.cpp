@@ -21,6 +21,8 @@ std::uint32_t type_code(DType t) {
     case DType::u8: return 3;
     case DType::i64: return 4;
     case DType::f16: return 5;
+    case DType::u32: return 6;
+    case DType::u64: return 7;
     default: return 0;
   }
 }
@@ -100,7 +102,14 @@ Selection general(const KernelRequest& request, std::uint32_t code, std::size_t 
     choice.input_layouts[i] = is_full(request, i) ? layout : Layout::row_major(shape);
     strides[i] = broadcast_strides(shape, choice.input_layouts[i].strides, out.shape);
   }
-  const bool halves = std::ranges::find(types, 5U) != types.end();
+  const auto has = [&](std::uint32_t type) {
+    return std::ranges::find(types, type) != types.end();
+  };
+  // A power of floats takes exponents of any type, as floats; nothing else takes unsigned words.
+  const bool powers = code == *code_of(BinaryKind::pow) && out.dtype == DType::f32;
+  if (powers) integers = false;
+  if (!powers && (has(6) || has(7))) return not_for_me();
+  const bool halves = has(5);
   if (integers && (halves || !request.gpu->int64 || !takes_integers(code))) return not_for_me();
   const auto loop =
       make_loop(out.shape, std::array{strides[0], strides[1], strides[2], layout.strides},

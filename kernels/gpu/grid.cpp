@@ -58,12 +58,10 @@ std::optional<Loop> make_loop(const Shape& shape, std::span<const Shape> strides
   constexpr std::int64_t limit = std::numeric_limits<std::int32_t>::max();
   if (loop.dims.size() > Loop::max_rank || loop.elements() > limit) return std::nullopt;
   for (const auto& s : loop.strides) {
-    std::int64_t last = 0;
-    for (std::size_t d = 0; d < s.size(); ++d) {
-      if (s[d] < 0) return std::nullopt;
-      last += (loop.dims[d] - 1) * s[d];
-    }
-    if (last > limit) return std::nullopt;
+    std::int64_t first = 0, last = 0;
+    for (std::size_t d = 0; d < s.size(); ++d)
+      (s[d] < 0 ? first : last) += (loop.dims[d] - 1) * s[d];
+    if (first < -limit || last > limit) return std::nullopt;
   }
   return loop;
 }

@@ -55,7 +55,8 @@ struct Loop {
   std::int64_t elements() const;
 };
 // `strides[k]` are those of operand k over `shape`; `order` lists the dimensions, outermost first.
-// Nothing when too many dimensions stay, a stride is negative or an offset needs more than 31 bits.
+// Nothing when too many dimensions stay or an offset needs more than 31 bits. Strides may be
+// negative: what a shader adds up of words comes out right.
 std::optional<Loop> make_loop(const Shape& shape, std::span<const Shape> strides,
                               std::span<const std::size_t> order);
 // The dimensions of a layout, that of the largest stride first.

@@ -80,7 +80,8 @@ std::optional<Dispatch> product_dispatch(const Product& p, BufferUse a, BufferUs
   const auto rows = static_cast<std::uint32_t>(std::min<std::int64_t>(p.rows, 8));
   const std::uint32_t vectors = p.columns > 4 * local ? 2 : 1;
   const bool a_vectors = multiple(p.a_row) && multiple(p.a_batch[0]) && multiple(p.a_batch[1]);
-  const bool w_vectors = multiple(p.w_row) && multiple(p.w_batch[0]) && multiple(p.w_batch[1]);
+  const bool w_vectors =
+      multiple(p.w_row) && multiple(p.w_first) && multiple(p.w_batch[0]) && multiple(p.w_batch[1]);
   const std::array<std::uint64_t, 3> groups = {
       ceil_div(static_cast<std::uint64_t>(p.columns), std::uint64_t{4} * local * vectors),
       ceil_div(static_cast<std::uint64_t>(p.rows), rows),
@@ -93,6 +94,7 @@ std::optional<Dispatch> product_dispatch(const Product& p, BufferUse a, BufferUs
   for (std::int64_t v : {p.rows, p.columns, p.depth, p.a_row, p.w_row}) d.push.push_back(word(v));
   for (const auto* pair : {p.batch, p.a_batch, p.w_batch})
     for (int i = 0; i < 2; ++i) d.push.push_back(word(pair[i]));
+  d.push.push_back(word(p.w_first));
   d.buffers = {a, w, y};
   for (std::size_t i = 0; i < 3; ++i) d.groups[i] = static_cast<std::uint32_t>(groups[i]);
   steps.finish(d);

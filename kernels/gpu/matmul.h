@@ -11,6 +11,7 @@ namespace quern::gpu {
 struct Product {
   std::int64_t rows = 1, columns = 1, depth = 1;
   std::int64_t a_row = 0, w_row = 0;  // strides
+  std::int64_t w_first = 0;           // element of w: bindings begin only at some
   // At most two batch dimensions, innermost first.
   std::int64_t batch[2] = {1, 1}, a_batch[2] = {0, 0}, w_batch[2] = {0, 0};
 };

@@ -1,14 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-// What moves elements and computes nothing: Pad, Gather, Tile, DepthSpace.
+// What moves elements and computes nothing: Pad, Gather, Tile, Slice, DepthSpace.
 #include <array>
 #include <cstring>
 
 #include "kernels/gpu/copy.h"
+#include "kernels/gpu/gather.h"
 #include "kernels/gpu/grid.h"
 #include "kernels/gpu/kernels.h"
 #include "kernels/iterate.h"
 #include "kernels/pad_copy.h"
 #include "kernels/rows.h"
+#include "kernels/slice.h"
 
 namespace quern::gpu {
 namespace {
@@ -26,15 +28,14 @@ Selection moved(const KernelRequest& request, std::string_view implementation, c
   return std::optional<KernelChoice>(std::move(choice));
 }
 
-// What pads are filled with, as bits; nothing when it is not known.
-std::optional<std::uint32_t> pad_value(const KernelRequest& request) {
-  if (!request.has(2)) return 0;
-  if (!request.inputs[2].constant) return std::nullopt;
-  const auto t = request.inputs[2].constant->get();
-  if (!t || t->bytes() < 4) return std::nullopt;
+// What pads are filled with, as bits; nothing when it is data.
+Result<std::optional<std::uint32_t>> pad_value(const KernelRequest& request) {
   std::uint32_t bits = 0;
-  std::memcpy(&bits, t->data(), 4);
-  return bits;
+  if (!request.has(2)) return std::optional(bits);
+  if (!request.inputs[2].constant) return std::optional<std::uint32_t>();
+  QUERN_ASSIGN(const Tensor t, request.inputs[2].constant->get());
+  if (t.bytes() >= sizeof bits) std::memcpy(&bits, t.data(), sizeof bits);
+  return std::optional(bits);
 }
 
 std::uint32_t mode_code(PadMode mode) {
@@ -47,20 +48,9 @@ std::uint32_t mode_code(PadMode mode) {
   return 0;
 }
 
-}  // namespace
-
-Selection select_pad(const KernelRequest& request) {
-  const auto& op = request.as<Pad>();
-  const Shape& x = request.shape(0);
-  const Shape& y = request.outputs[0].shape;
-  const auto pads = constant_pads(request);
-  const auto value = pad_value(request);
-  if (!pads || !value || size_of(request.dtype(0)) != 4 || x.rank() > Loop::max_rank ||
-      x.elements() == 0 || y.elements() == 0 || y.elements() >= (std::int64_t{1} << 31))
-    return not_for_me();
-  const bool last = is_channels_last(request.inputs[0].desc);
-  const Layout in = last ? Layout::channels_last(x) : Layout::row_major(x);
-  const Layout out = last ? Layout::channels_last(y) : Layout::row_major(y);
+// pad.comp from x to y of at most six dimensions; mode and value are for the caller to fill in.
+Dispatch padding(const Shape& y, const Shape& x, std::span<const std::int64_t> first,
+                 const Layout& out, const Layout& in, const GpuTarget& target) {
   std::vector<std::int64_t> dims, sizes, begins, strides;
   const auto order = memory_order(y, out.strides);
   for (std::size_t n = order.size(); n-- > 0;) {
@@ -68,57 +58,134 @@ Selection select_pad(const KernelRequest& request) {
     if (y[d] == 1 && x[d] == 1) continue;
     dims.push_back(y[d]);
     sizes.push_back(x[d]);
-    begins.push_back(pads->begin[d]);
+    begins.push_back(first[d]);
     strides.push_back(in.strides[d]);
   }
   Dispatch d;
   d.shader = "pad";
-  const std::uint32_t local = lanes(*request.gpu);
-  d.constants = {local, mode_code(op.mode)};
-  d.push = {word(y.elements()), *value};
+  const std::uint32_t local = lanes(target);
+  d.constants = {local};
+  d.push = {word(y.elements()), 0};
   append(d.push, dims, 1);
   append(d.push, sizes, 1);
   append(d.push, begins, 0);
   append(d.push, strides, 0);
-  d.buffers = {BufferUse::input(0), BufferUse::output(0)};
-  d.groups = linear_groups(static_cast<std::uint64_t>(y.elements()), local, *request.gpu);
-  return moved(request, "pad", in, out, std::move(d));
+  d.groups = linear_groups(static_cast<std::uint64_t>(y.elements()), local, target);
+  return d;
 }
+
+// Tile as a pad that begins nowhere and wraps.
+Selection wrapped(const KernelRequest& request) {
+  const Shape& x = request.shape(0);
+  const Shape& y = request.outputs[0].shape;
+  if (size_of(request.dtype(0)) != 4 || y.rank() > Loop::max_rank ||
+      y.elements() >= (std::int64_t{1} << 31))
+    return not_for_me();
+  const Layout in = Layout::row_major(x);
+  const Layout out = Layout::row_major(y);
+  Dispatch d = padding(y, x, Shape::filled(y.rank(), 0).dims(), out, in, *request.gpu);
+  d.constants = {d.constants[0], mode_code(PadMode::wrap), false};
+  d.buffers = {BufferUse::input(0), BufferUse::output(0), BufferUse::input(0)};
+  return moved(request, "wrap", in, out, std::move(d));
+}
+
+}  // namespace
+
+Selection select_pad(const KernelRequest& request) {
+  const auto& op = request.as<Pad>();
+  const Shape& x = request.shape(0);
+  const Shape& y = request.outputs[0].shape;
+  const auto pads = constant_pads(request);
+  QUERN_ASSIGN(const std::optional<std::uint32_t> value, pad_value(request));
+  if (!pads || size_of(request.dtype(0)) != 4 || x.rank() > Loop::max_rank || x.elements() == 0 ||
+      y.elements() == 0 || y.elements() >= (std::int64_t{1} << 31))
+    return not_for_me();
+  const bool last = is_channels_last(request.inputs[0].desc);
+  const Layout in = last ? Layout::channels_last(x) : Layout::row_major(x);
+  const Layout out = last ? Layout::channels_last(y) : Layout::row_major(y);
+  Dispatch d = padding(y, x, pads->begin, out, in, *request.gpu);
+  d.constants = {d.constants[0], mode_code(op.mode), !value};
+  d.push[1] = value.value_or(0);
+  d.buffers = {BufferUse::input(0), BufferUse::output(0), BufferUse::input(value ? 0 : 2)};
+  auto choice = moved(request, "pad", in, out, std::move(d));
+  if (!value) (*choice)->packed_inputs[2] = false;
+  return choice;
+}
+
+Dispatch gather_rows(GatherRows rows, std::size_t element_size, std::array<BufferUse, 3> buffers,
+                     const GpuTarget& target) {
+  // Rows move in vectors.
+  while (!rows.by_element && element_size < 16 && rows.inner % 2 == 0) {
+    rows.inner /= 2;
+    element_size *= 2;
+  }
+  const std::int64_t work = rows.outer * rows.count * rows.inner;
+  Dispatch d;
+  d.shader = element_size == 4 ? "gather_32" : element_size == 8 ? "gather_64" : "gather_128";
+  const std::uint32_t local = lanes(target);
+  d.constants = {local, rows.by_element, rows.index_words};
+  for (std::int64_t v : {work, rows.inner, rows.count, rows.size, rows.inner})
+    d.push.push_back(word(v));
+  d.buffers.assign(buffers.begin(), buffers.end());
+  d.groups = linear_groups(static_cast<std::uint64_t>(work), local, target);
+  return d;
+}
+
+namespace {
+
+Selection gather_elements(const KernelRequest& request, std::size_t axis) {
+  const Shape& x = request.shape(0);
+  const Shape& y = request.outputs[0].shape;
+  Shape from = row_major_strides(x);
+  const std::int64_t along = from[axis];
+  from[axis] = 0;
+  const Shape to = row_major_strides(y);
+  const auto loop = make_loop(y, std::array{from, to}, memory_order(y, to));
+  if (!loop) return not_for_me();
+  Dispatch d;
+  d.shader = "gather_elements";
+  const std::uint32_t local = lanes(*request.gpu);
+  d.constants = {local, static_cast<std::uint32_t>(size_of(request.dtype(0)) / 4),
+                 request.dtype(1) == DType::i64 ? 2U : 1U};
+  d.push = {word(y.elements()), word(x[axis]), word(along)};
+  append(d.push, loop->dims, 1);
+  append(d.push, loop->strides[0], 0);
+  d.buffers = {BufferUse::input(0), BufferUse::input(1), BufferUse::output(0)};
+  d.groups = linear_groups(d.push[0], local, *request.gpu);
+  KernelChoice choice;
+  choice.implementation = d.shader;
+  choice.gpu.dispatches.push_back(std::move(d));
+  return std::optional<KernelChoice>(std::move(choice));
+}
+
+}  // namespace
 
 Selection select_gather(const KernelRequest& request) {
   const auto& op = request.as<Gather>();
+  if (op.kind == GatherKind::nd) return select_gather_nd(request);
   const Shape& x = request.shape(0);
   const Shape& indices = request.shape(1);
   const Shape& y = request.outputs[0].shape;
   const DType type = request.dtype(0);
-  std::size_t size = size_of(type);
-  if (op.kind == GatherKind::nd || type == DType::string || (size != 4 && size != 8) ||
-      x.elements() == 0 || y.elements() == 0 || y.elements() >= (std::int64_t{1} << 31) ||
-      x.elements() >= (std::int64_t{1} << 31))
+  const std::size_t size = size_of(type);
+  if (type == DType::string || (size != 4 && size != 8) || x.elements() == 0 || y.elements() == 0 ||
+      y.elements() >= (std::int64_t{1} << 31) || x.elements() >= (std::int64_t{1} << 31))
     return not_for_me();
   const bool by_element = op.kind == GatherKind::elements;
   const std::size_t axis = positive_axis(op.axis, x.rank());
   if (by_element)
     for (std::size_t d = 0; d < x.rank(); ++d)
-      if (d != axis && x[d] != indices[d]) return not_for_me();
-  std::int64_t inner = x.elements(axis + 1);
-  const std::int64_t count = by_element ? indices[axis] : indices.elements();
-  // Rows move in vectors.
-  while (!by_element && size < 16 && inner % 2 == 0) {
-    inner /= 2;
-    size *= 2;
-  }
-  const std::int64_t work = x.elements(0, axis) * count * inner;
-  Dispatch d;
-  d.shader = size == 4 ? "gather_32" : size == 8 ? "gather_64" : "gather_128";
-  const std::uint32_t local = lanes(*request.gpu);
-  d.constants = {local, by_element, request.dtype(1) == DType::i64 ? 2U : 1U};
-  for (std::int64_t v : {work, inner, count, x[axis], inner}) d.push.push_back(word(v));
-  d.buffers = {BufferUse::input(0), BufferUse::input(1), BufferUse::output(0)};
-  d.groups = linear_groups(static_cast<std::uint64_t>(work), local, *request.gpu);
+      if (d != axis && x[d] != indices[d]) return gather_elements(request, axis);
   KernelChoice choice;
-  choice.implementation = d.shader;
-  choice.gpu.dispatches.push_back(std::move(d));
+  choice.gpu.dispatches.push_back(gather_rows(
+      {.outer = x.elements(0, axis),
+       .count = by_element ? indices[axis] : indices.elements(),
+       .size = x[axis],
+       .inner = x.elements(axis + 1),
+       .by_element = by_element,
+       .index_words = request.dtype(1) == DType::i64 ? 2U : 1U},
+      size, {BufferUse::input(0), BufferUse::input(1), BufferUse::output(0)}, *request.gpu));
+  choice.implementation = choice.gpu.dispatches[0].shader;
   return std::optional<KernelChoice>(std::move(choice));
 }
 
@@ -135,17 +202,43 @@ Selection select_tile(const KernelRequest& request) {
   for (std::size_t d = 0; d < x.rank(); ++d) {
     const std::int64_t repeats = y[d] / x[d];
     if (repeats > 1) {
-      if (dims.rank() == Shape::max_rank) return not_for_me();
+      if (dims.rank() == Shape::max_rank) return wrapped(request);
       dims.push_back(repeats);
       from.strides.push_back(0);
       to.strides.push_back(x[d] * y_strides[d]);
     }
-    if (dims.rank() == Shape::max_rank) return not_for_me();
+    if (dims.rank() == Shape::max_rank) return wrapped(request);
     dims.push_back(x[d]);
     from.strides.push_back(x_strides[d]);
     to.strides.push_back(y_strides[d]);
   }
   auto d = copy_dispatch(request.dtype(0), dims, from, to, *request.gpu);
+  if (!d) return wrapped(request);
+  d->buffers = {BufferUse::input(0), BufferUse::output(0)};
+  return moved(request, "copy", Layout::row_major(x), Layout::row_major(y), std::move(*d));
+}
+
+// What no view shows: steps backwards.
+Selection select_slice(const KernelRequest& request) {
+  const Shape& x = request.shape(0);
+  const Shape& y = request.outputs[0].shape;
+  if (x.elements() == 0 || y.elements() == 0) return not_for_me();
+  std::vector<Tensor> held(request.inputs.size());
+  std::vector<TensorView> operands(request.inputs.size());
+  for (std::size_t i = 1; i < request.inputs.size(); ++i) {
+    if (!request.has(i)) continue;
+    if (!request.inputs[i].constant) return not_for_me();
+    QUERN_ASSIGN(held[i], request.inputs[i].constant->get());
+    operands[i] = held[i].view();
+  }
+  const auto steps = slice_steps(x, operands);
+  Side from{row_major_strides(x)};
+  for (std::size_t d = 0; d < y.rank(); ++d) {
+    from.offset += steps[d].start * from.strides[d];
+    // With one element the step leads nowhere, and may be too large to multiply.
+    from.strides[d] = y[d] == 1 ? 0 : steps[d].step * from.strides[d];
+  }
+  auto d = copy_dispatch(request.dtype(0), y, from, {row_major_strides(y)}, *request.gpu);
   if (!d) return not_for_me();
   d->buffers = {BufferUse::input(0), BufferUse::output(0)};
   return moved(request, "copy", Layout::row_major(x), Layout::row_major(y), std::move(*d));

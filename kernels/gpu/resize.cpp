@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Resize over the last two dimensions (or the last one), channels last, on resize.comp.
+// Resize on resize.comp: over the last two dimensions (or the last one) with channels last, over
+// others one dimension after the other.
+#include <algorithm>
+#include <array>
 #include <bit>
 #include <cmath>
 #include <cstring>
@@ -52,45 +55,113 @@ GpuConstant constant_of(TapTable table) {
   return c;
 }
 
+// One dispatch: `images` of height x width x channels.
+struct Picture {
+  std::int64_t images, channels;
+  ResizeAxis height, width;
+};
+Dispatch resample(const Picture& p, std::size_t row_taps, std::size_t column_taps,
+                  std::array<BufferUse, 4> buffers, const GpuTarget& target) {
+  const bool vectors = p.channels % 4 == 0;
+  const std::int64_t work = p.images * p.height.out * p.width.out * p.channels / (vectors ? 4 : 1);
+  Dispatch d;
+  d.shader = "resize";
+  const std::uint32_t local = lanes(target);
+  d.constants = {local, vectors};
+  for (std::int64_t v :
+       {work, p.height.in, p.width.in, p.height.out, p.width.out, p.channels,
+        static_cast<std::int64_t>(row_taps), static_cast<std::int64_t>(column_taps)})
+    d.push.push_back(word(v));
+  d.buffers.assign(buffers.begin(), buffers.end());
+  d.groups = linear_groups(static_cast<std::uint64_t>(work), local, target);
+  return d;
+}
+
+// Any dimensions, one after the other, those that shrink most first: what lies behind a dimension
+// counts as channels of a picture one wide.
+Selection by_dimension(const KernelRequest& request, std::span<const ResizeAxis> axes) {
+  const auto& op = request.as<Resize>();
+  constexpr std::int64_t limit = std::int64_t{1} << 31;
+  std::vector<std::size_t> order;
+  for (std::size_t d = 0; d < axes.size(); ++d)
+    if (!axes[d].is_identity()) order.push_back(d);
+  std::ranges::stable_sort(order, [&](std::size_t a, std::size_t b) {
+    return axes[a].out * axes[b].in < axes[b].out * axes[a].in;
+  });
+  Shape now = request.shape(0);
+  std::vector<Shape> between = {now};
+  std::int64_t largest = 0;
+  for (std::size_t d : order) {
+    now[d] = axes[d].out;
+    between.push_back(now);
+    const auto elements = now.checked_elements();
+    if (!elements || *elements >= limit) return not_for_me();
+    largest = std::max(largest, *elements);
+  }
+  if (order.empty()) return not_for_me();
+  const std::uint64_t half = (static_cast<std::uint64_t>(largest) * 4 + 255) / 256 * 256;
+  KernelChoice choice;
+  if (order.size() > 1) choice.scratch_bytes = 2 * half;
+  auto one = tap_table(op, ResizeAxis{});
+  if (!one) return not_for_me();
+  choice.gpu.constants.push_back(constant_of(*std::move(one)));
+  const auto place = [&](std::size_t pass, bool written) {
+    if (pass == 0) return BufferUse::input(0);
+    if (pass == order.size()) return BufferUse::output(0);
+    return BufferUse::scratch(pass % 2 * half, half, written);
+  };
+  for (std::size_t i = 0; i < order.size(); ++i) {
+    const std::size_t d = order[i];
+    auto table = tap_table(op, axes[d]);
+    if (!table || !can_loop(2 * static_cast<std::int64_t>(table->taps), *request.gpu))
+      return not_for_me();
+    const Picture p{between[i].elements(0, d), between[i].elements(d + 1), axes[d], {}};
+    choice.gpu.dispatches.push_back(
+        resample(p, table->taps, 1,
+                 {place(i, false), place(i + 1, true),
+                  BufferUse::constant(static_cast<std::uint32_t>(i + 1)), BufferUse::constant(0)},
+                 *request.gpu));
+    choice.gpu.constants.push_back(constant_of(*std::move(table)));
+  }
+  choice.implementation = "by dimension";
+  choice.packed_inputs.assign(request.inputs.size(), true);
+  choice.packed_inputs[0] = false;
+  return std::optional<KernelChoice>(std::move(choice));
+}
+
 }  // namespace
 
 Selection select_resize(const KernelRequest& request) {
   const auto& op = request.as<Resize>();
   const Shape& x = request.shape(0);
   const Shape& y = request.outputs[0].shape;
-  const std::size_t spatial = x.rank() - 2;
-  if (request.dtype(0) != DType::f32 || x.rank() < 3 || x.rank() > 4 || y.elements() == 0 ||
-      x.elements() == 0 || op.coordinates == CoordinateMode::tf_crop_and_resize)
+  if (request.dtype(0) != DType::f32 || x.empty() || y.elements() == 0 || x.elements() == 0 ||
+      x.elements() >= (std::int64_t{1} << 31) || y.elements() >= (std::int64_t{1} << 31) ||
+      op.coordinates == CoordinateMode::tf_crop_and_resize)
     return not_for_me();
   const auto axes = constant_resize_axes(request);
-  if (!axes || !(*axes)[0].is_identity() || !(*axes)[1].is_identity()) return not_for_me();
-  const ResizeAxis& width = (*axes)[x.rank() - 1];
-  const ResizeAxis height = spatial == 2 ? (*axes)[2] : ResizeAxis{};
+  if (!axes) return not_for_me();
+  const std::span<const ResizeAxis> all(axes->data(), x.rank());
+  const bool is_picture = x.rank() == 3 || x.rank() == 4;
+  if (!is_picture || !all[0].is_identity() || !all[1].is_identity())
+    return by_dimension(request, all);
+  const ResizeAxis& width = all[x.rank() - 1];
+  const ResizeAxis height = x.rank() == 4 ? all[2] : ResizeAxis{};
   auto rows = tap_table(op, height);
   auto columns = tap_table(op, width);
   if (!rows || !columns) return not_for_me();
-  const bool vectors = x[1] % 4 == 0;
-  const std::int64_t work = y.elements() / (vectors ? 4 : 1);
-  Dispatch d;
-  d.shader = "resize";
-  const std::uint32_t local = lanes(*request.gpu);
-  d.constants = {local, vectors};
-  for (std::int64_t v :
-       {work, height.in, width.in, height.out, width.out, x[1],
-        static_cast<std::int64_t>(rows->taps), static_cast<std::int64_t>(columns->taps)})
-    d.push.push_back(word(v));
-  d.buffers = {BufferUse::input(0), BufferUse::output(0), BufferUse::constant(0),
-               BufferUse::constant(1)};
-  d.groups = linear_groups(static_cast<std::uint64_t>(work), local, *request.gpu);
   KernelChoice choice;
   choice.implementation = "taps";
   choice.input_layouts = {Layout::channels_last(x)};
   choice.output_layouts = {Layout::channels_last(y)};
   choice.packed_inputs.assign(request.inputs.size(), true);
   choice.packed_inputs[0] = false;
+  choice.gpu.dispatches.push_back(resample(
+      {x[0], x[1], height, width}, rows->taps, columns->taps,
+      {BufferUse::input(0), BufferUse::output(0), BufferUse::constant(0), BufferUse::constant(1)},
+      *request.gpu));
   choice.gpu.constants.push_back(constant_of(*std::move(rows)));
   choice.gpu.constants.push_back(constant_of(*std::move(columns)));
-  choice.gpu.dispatches.push_back(std::move(d));
   return std::optional<KernelChoice>(std::move(choice));
 }
 

@@ -44,7 +44,8 @@ struct Layer {
 Layer layer_of(const KernelRequest& request) {
   const Shape& x = request.shape(in_x);
   const Shape& r = request.shape(in_r);
-  Layer l{x[0], x[1], x[2], r[0], r[1], r[2], 0, 0};
+  const bool batch_first = request.as<Rnn>().batch_first;
+  Layer l{x[batch_first ? 1 : 0], x[batch_first ? 0 : 1], x[2], r[0], r[1], r[2], 0, 0};
   const auto padded = [](std::int64_t floats) {
     return (static_cast<std::uint64_t>(floats) * sizeof(float) + 255) / 256 * 256;
   };
@@ -60,15 +61,13 @@ std::optional<Dispatch> input_gates(const Layer& l, std::int64_t direction,
                   .columns = l.wide,
                   .depth = l.input,
                   .a_row = l.input,
-                  .w_row = l.wide};
-  BufferUse w = BufferUse::input(in_w);
-  w.offset = static_cast<std::uint64_t>(direction * l.wide * l.input) * sizeof(float);
-  w.bytes = static_cast<std::uint64_t>(l.wide * l.input) * sizeof(float);
-  if (w.offset % 256 != 0) return std::nullopt;  // no binding begins there
+                  .w_row = l.wide,
+                  .w_first = direction * l.wide * l.input};
   const Shape shape = {p.rows, p.columns};
   const Layout layout = Layout::row_major(shape);
   const Steps none({shape, layout, l.wide % 4 == 0}, true);
-  return product_dispatch(p, BufferUse::input(in_x), w, l.gates(true), none, target);
+  return product_dispatch(p, BufferUse::input(in_x), BufferUse::input(in_w), l.gates(true), none,
+                          target);
 }
 
 // Steps [first, end) of one direction.
@@ -92,10 +91,17 @@ Dispatch steps_dispatch(const KernelRequest& request, const Layer& l, std::int64
                  !ends || request.wants(1),
                  !ends || request.wants(2),
                  op.linear_before_reset};
-  const std::int64_t own = direction * l.batch * l.hidden;
-  for (std::int64_t v :
-       {first, end, l.steps, l.batch, direction * l.wide * l.hidden, direction * 2 * l.wide,
-        starts ? own : 0, ends ? own : 0, own, l.directions * l.batch * l.hidden, l.hidden})
+  // Where this direction begins in the states and in y, and what lies between two sequences of the
+  // batch; between two dispatches the states lie alone.
+  const bool batch_first = op.batch_first;
+  const std::int64_t own = direction * l.hidden * (batch_first ? 1 : l.batch);
+  const std::int64_t each = l.hidden * (batch_first ? l.directions : 1);
+  const std::int64_t y_step = l.directions * l.hidden * (batch_first ? 1 : l.batch);
+  const std::int64_t y_batch = batch_first ? l.steps * l.directions * l.hidden : l.hidden;
+  for (std::int64_t v : {first, end, l.steps, batch_first ? std::int64_t{1} : l.batch,
+                         batch_first ? l.steps : std::int64_t{1}, direction * l.wide * l.hidden,
+                         direction * 2 * l.wide, starts ? own : 0, starts ? each : l.hidden,
+                         ends ? own : 0, ends ? each : l.hidden, own, y_step, y_batch})
     d.push.push_back(word(v));
   // What is not there is bound to something that is read anyway.
   const BufferUse any = BufferUse::input(in_r);
@@ -124,7 +130,7 @@ bool suits(const KernelRequest& request) {
   const Shape& x = request.shape(in_x);
   const std::int64_t hidden = request.shape(in_r)[2];
   constexpr std::int64_t most_hidden = 1024;  // of the shared memory that every device has
-  return request.dtype(in_x) == DType::f32 && !op.batch_first && op.clip == 0 && !op.input_forget &&
+  return request.dtype(in_x) == DType::f32 && op.clip == 0 && !op.input_forget &&
          usual_activations(op) && !request.has(in_lengths) && !request.has(in_p) &&
          x.elements() > 0 && hidden > 0 && hidden <= most_hidden &&
          x[0] * x[1] * request.shape(in_r)[1] < (std::int64_t{1} << 31);

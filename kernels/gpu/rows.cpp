@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What works on rows of neighbouring elements, one workgroup a row: Softmax, Reduce, ArgReduce,
-// LayerNorm and GroupNorm. Dimensions that are not innermost are put there by the layout that is
+// LayerNorm, GroupNorm,
+// LpNorm and TopK. Dimensions that are not innermost are put there by the layout that is
 // asked for.
 #include "kernels/gpu/rows.h"
 
@@ -32,11 +33,47 @@ std::int64_t row_length(const Shape& shape, std::uint32_t mask) {
   return n;
 }
 
+// The shaders reduce indices as floats.
+constexpr std::int64_t exact_floats = 1 << 24;
+
 // Rows longer than any workgroup can walk over stay on the CPU, as do those of no elements.
-bool suits(const KernelRequest& request, const Shape& x) {
-  return request.dtype(0) == DType::f32 && x.elements() > 0 &&
-         x.elements() < (std::int64_t{1} << 31) &&
+bool can_walk(const KernelRequest& request, const Shape& x) {
+  return x.elements() > 0 && x.elements() < (std::int64_t{1} << 31) &&
          can_loop(4 * (x.elements() / request.gpu->max_invocations + 8), *request.gpu);
+}
+
+bool suits(const KernelRequest& request, const Shape& x) {
+  return request.dtype(0) == DType::f32 && can_walk(request, x);
+}
+
+// Of integers, where the device has them.
+bool suits_integers(const KernelRequest& request, const Shape& x) {
+  const DType type = request.dtype(0);
+  return (type == DType::i32 || type == DType::i64) && request.gpu->int64 && can_walk(request, x);
+}
+
+// Of reduce.comp: ReduceKind, then these.
+constexpr std::uint32_t arg_max = 10, arg_min = 11;
+
+bool takes_integers(ReduceKind kind) {
+  switch (kind) {
+    case ReduceKind::sum:
+    case ReduceKind::max:
+    case ReduceKind::min:
+    case ReduceKind::prod:
+    case ReduceKind::l1:
+    case ReduceKind::sum_square: return true;
+    default: return false;
+  }
+}
+
+Dispatch reduction(const KernelRequest& request, const Rows& rows, std::uint32_t kind, bool last) {
+  const bool floats = request.dtype(0) == DType::f32;
+  Dispatch d = row_dispatch(floats ? "reduce" : "reduce_integers", rows, *request.gpu);
+  d.constants.insert(d.constants.end(), {kind, last});
+  if (!floats) d.constants.push_back(request.dtype(0) == DType::i64 ? 2 : 1);
+  d.buffers = {BufferUse::input(0), BufferUse::output(0)};
+  return d;
 }
 
 Selection answer(std::string_view implementation, Dispatch d, const Layout& in, const Layout& out,
@@ -75,32 +112,33 @@ Dispatch row_dispatch(std::string_view shader, const Rows& rows, const GpuTarget
 Selection select_softmax(const KernelRequest& request) {
   const auto& op = request.as<Softmax>();
   const Shape& x = request.shape(0);
-  if (!suits(request, x) || op.kind == SoftmaxKind::hardmax || x.empty()) return not_for_me();
+  if (!suits(request, x) || x.empty()) return not_for_me();
   const std::size_t axis = positive_axis(op.axis, x.rank());
   const std::uint32_t mask = op.flatten ? from_axis(axis, x) : 1U << axis;
   const std::int64_t length = row_length(x, mask);
+  if (op.kind == SoftmaxKind::hardmax && length >= exact_floats) return not_for_me();
   const Layout layout = rows_of(x, mask);
   Dispatch d = row_dispatch("softmax", {x.elements() / length, length}, *request.gpu);
-  d.constants.push_back(op.kind == SoftmaxKind::log_softmax);
+  d.constants.push_back(static_cast<std::uint32_t>(op.kind));
   d.buffers = {BufferUse::input(0), BufferUse::output(0)};
   return answer("rows", std::move(d), layout, layout, request);
 }
 
 Selection select_reduce(const KernelRequest& request) {
+  const ReduceKind kind = request.as<Reduce>().kind;
   const Shape& x = request.shape(0);
   const Shape& y = request.outputs[0].shape;
-  if (!suits(request, x) || x.empty()) return not_for_me();
+  const bool can = suits(request, x) || (takes_integers(kind) && suits_integers(request, x));
+  if (!can || x.empty()) return not_for_me();
   const auto mask = folded_axes(request);
-  if (!mask || *mask == 0) return not_for_me();
+  if (!mask) return not_for_me();
+  // Of no axes each element is a row.
   const std::int64_t length = row_length(x, *mask);
-  Dispatch d = row_dispatch("reduce", {x.elements() / length, length}, *request.gpu);
-  d.constants.push_back(static_cast<std::uint32_t>(request.as<Reduce>().kind));
-  d.buffers = {BufferUse::input(0), BufferUse::output(0)};
+  Dispatch d =
+      reduction(request, {x.elements() / length, length}, static_cast<std::uint32_t>(kind), false);
   auto choice = answer("rows", std::move(d), rows_of(x, *mask), Layout::row_major(y), request);
-  if (choice && *choice) {
-    (*choice)->packed_inputs.assign(request.inputs.size(), true);  // the axes are in the plan
-    (*choice)->packed_inputs[0] = false;
-  }
+  (*choice)->packed_inputs.assign(request.inputs.size(), true);  // the axes are in the plan
+  (*choice)->packed_inputs[0] = false;
   return choice;
 }
 
@@ -108,15 +146,42 @@ Selection select_arg_reduce(const KernelRequest& request) {
   const auto& op = request.as<ArgReduce>();
   const Shape& x = request.shape(0);
   const Shape& y = request.outputs[0].shape;
-  if (!suits(request, x) || x.empty()) return not_for_me();
+  if ((!suits(request, x) && !suits_integers(request, x)) || x.empty()) return not_for_me();
   const std::size_t axis = positive_axis(op.axis, x.rank());
-  constexpr std::int64_t exact_floats = 1 << 24;
   if (x[axis] >= exact_floats) return not_for_me();
-  Dispatch d = row_dispatch("reduce", {x.elements() / x[axis], x[axis]}, *request.gpu);
-  d.constants.push_back(op.is_max ? 10 : 11);
-  d.constants.push_back(op.select_last_index);
-  d.buffers = {BufferUse::input(0), BufferUse::output(0)};
+  Dispatch d = reduction(request, {x.elements() / x[axis], x[axis]}, op.is_max ? arg_max : arg_min,
+                         op.select_last_index);
   return answer("rows", std::move(d), rows_of(x, 1U << axis), Layout::row_major(y), request);
+}
+
+// Rounds of a search each, so that k rows' worth of loops must be had.
+Selection select_top_k(const KernelRequest& request) {
+  const auto& op = request.as<TopK>();
+  const Shape& x = request.shape(0);
+  const Shape& y = request.outputs[0].shape;
+  const DType type = request.dtype(0);
+  if ((type != DType::f32 && type != DType::i32) || x.elements() == 0 || y.elements() == 0 ||
+      x.elements() >= (std::int64_t{1} << 31))
+    return not_for_me();
+  const std::size_t axis = positive_axis(op.axis, x.rank());
+  const std::int64_t k = y[axis];
+  Dispatch d = row_dispatch("top_k", {x.elements() / x[axis], x[axis]}, *request.gpu);
+  const auto fits = [&] {
+    const std::int64_t lanes = d.constants[0];
+    return can_loop(k * (x[axis] / lanes + 3 + std::bit_width(d.constants[0])), *request.gpu);
+  };
+  while (!fits() && 2 * d.constants[0] <= request.gpu->max_invocations) d.constants[0] *= 2;
+  if (!fits()) return not_for_me();
+  d.constants.insert(d.constants.end(),
+                     {op.largest, type == DType::i32, request.wants(0), request.wants(1)});
+  d.push.push_back(word(k));
+  d.buffers = {BufferUse::input(0), BufferUse::output(request.wants(0) ? 0 : 1),
+               BufferUse::output(request.wants(1) ? 1 : 0)};
+  auto choice =
+      answer("rows", std::move(d), rows_of(x, 1U << axis), rows_of(y, 1U << axis), request);
+  (*choice)->output_layouts.resize(request.outputs.size(), rows_of(y, 1U << axis));
+  (*choice)->packed_inputs = {false, true};
+  return choice;
 }
 
 namespace {
@@ -130,13 +195,23 @@ Selection norm(const KernelRequest& request, const Rows& rows, bool center, cons
                float epsilon) {
   const Shape& x = request.shape(0);
   Dispatch d = row_dispatch("norm", rows, *request.gpu);
-  d.constants.insert(d.constants.end(), {center, request.has(1), request.has(2)});
+  d.constants.insert(d.constants.end(),
+                     {center, request.has(1), request.has(2), request.wants(1), request.wants(2)});
   for (std::int64_t v : {scale.groups, scale.group_size, scale.inner, scale.size})
     d.push.push_back(word(v));
   d.push.push_back(word(epsilon));
-  d.buffers = {BufferUse::input(0), BufferUse::output(0), BufferUse::input(request.has(1) ? 1 : 0),
-               BufferUse::input(request.has(2) ? 2 : 0)};
-  return answer("rows", std::move(d), Layout::row_major(x), Layout::row_major(x), request);
+  // Rows that nobody wants, only what they are like, lie in scratch memory.
+  const auto bytes = static_cast<std::uint64_t>(x.elements()) * sizeof(float);
+  const BufferUse y = request.wants(0) ? BufferUse::output(0) : BufferUse::scratch(0, bytes, true);
+  d.buffers = {BufferUse::input(0),
+               y,
+               BufferUse::input(request.has(1) ? 1 : 0),
+               BufferUse::input(request.has(2) ? 2 : 0),
+               request.wants(1) ? BufferUse::output(1) : y,
+               request.wants(2) ? BufferUse::output(2) : y};
+  auto choice = answer("rows", std::move(d), Layout::row_major(x), Layout::row_major(x), request);
+  if (!request.wants(0)) (*choice)->scratch_bytes = bytes;
+  return choice;
 }
 
 }  // namespace
@@ -144,7 +219,7 @@ Selection norm(const KernelRequest& request, const Rows& rows, bool center, cons
 Selection select_layer_norm(const KernelRequest& request) {
   const auto& op = request.as<LayerNorm>();
   const Shape& x = request.shape(0);
-  if (!suits(request, x) || request.wants(1) || request.wants(2)) return not_for_me();
+  if (!suits(request, x) || !request.wants(0)) return not_for_me();
   const std::size_t axis = positive_axis(op.axis, x.rank());
   const std::int64_t length = x.elements(axis);
   NormScale scale;
@@ -168,6 +243,19 @@ Selection select_group_norm(const KernelRequest& request) {
   const std::int64_t inner = x.elements(2);
   return norm(request, {x[0] * groups, channels * inner}, true, {groups, channels, inner, channels},
               op.epsilon);
+}
+
+Selection select_lp_norm(const KernelRequest& request) {
+  const auto& op = request.as<LpNorm>();
+  const Shape& x = request.shape(0);
+  if (!suits(request, x) || x.empty()) return not_for_me();
+  const std::size_t axis = positive_axis(op.axis, x.rank());
+  const Layout layout = rows_of(x, 1U << axis);
+  Dispatch d = row_dispatch("lp_norm", {x.elements() / x[axis], x[axis]}, *request.gpu);
+  d.constants.push_back(op.p == 2);
+  d.push.push_back(word(op.epsilon));
+  d.buffers = {BufferUse::input(0), BufferUse::output(0)};
+  return answer("rows", std::move(d), layout, layout, request);
 }
 
 }  // namespace quern::gpu

@@ -135,6 +135,13 @@ inline std::vector<Family> all_families() {
          g.output("linear", g.resize(image(g, 3), {.sizes = {2, 3, 5, 30}, .mode = "linear"}));
          g.output("cubic", g.resize(x, {.sizes = {2, 4, 13, 7}, .mode = "cubic"}));
        }},
+      {"resampling of any dimensions",
+       [](G& g) {
+         const Operand x = floats(g, "x", {1, 2, 3, 4, 5});
+         g.output("deep", g.resize(x, {.sizes = {1, 2, 6, 3, 7}, .mode = "linear"}));
+         g.output("channels", g.resize(floats(g, "z", {2, 3, 4, 4}), {.sizes = {2, 6, 2, 8}}));
+         g.output("flat", g.resize(floats(g, "flat", {6, 7}), {.sizes = {9, 5}, .mode = "cubic"}));
+       }},
       {"padding",
        [=](G& g) {
          const Operand x = image(g, 3);
@@ -201,6 +208,293 @@ inline std::vector<Family> all_families() {
          g.output("masked",
                   g.attention(q, floats(g, "k4", {1, 4, 7, 8}), floats(g, "v4", {1, 4, 7, 5}),
                               {.mask = floats(g, "mask", {6, 7})}));
+       }},
+      {"conv over three dimensions",
+       [](G& g) {
+         const Operand x = floats(g, "x", {2, 3, 5, 6, 7});
+         g.output("y", g.relu(g.conv(x, weights(g, {6, 3, 2, 3, 3}, 1), weights(g, {6}, 2),
+                                     {.strides = {1, 2, 1}, .pads = {1, 0, 1, 0, 1, 2}})));
+         g.output("groups", g.conv(floats(g, "z", {1, 8, 4, 5, 6}), weights(g, {8, 4, 3, 1, 2}, 3),
+                                   {}, {.dilations = {1, 2, 2}, .group = 2}));
+         g.output("back", g.conv_transpose(x, weights(g, {3, 5, 2, 3, 2}, 4), weights(g, {5}, 5),
+                                           {.strides = {2, 1, 3}, .pads = {1, 0, 1, 0, 1, 0}}));
+       }},
+      {"conv with weights that are data",
+       [=](G& g) {
+         const Operand x = image(g, 8);
+         const Operand bias = floats(g, "bias", {8});
+         g.output("y", g.conv(x, floats(g, "w", {8, 8, 3, 3}), bias, {.pads = {1, 1, 1, 1}}));
+         g.output("odd", g.conv(image(g, 6), floats(g, "odd", {4, 3, 2, 2}), {}, {.group = 2}));
+         g.output("channels", g.conv(x, floats(g, "each", {8, 1, 3, 3}), bias, {.group = 8}));
+         g.output("points", g.conv(x, floats(g, "points", {5, 8, 1, 1})));
+         // Points with padding at one end are no product.
+         g.output("ends", g.conv(x, weights(g, {5, 8, 1, 1}, 1), {}, {.pads = {0, 0, 1, 2}}));
+         g.output("back", g.conv_transpose(x, floats(g, "back", {8, 3, 3, 2}), {},
+                                           {.strides = {2, 1}, .group = 2}));
+       }},
+      {"pooling of all kinds",
+       [=](G& g) {
+         const Operand deep = floats(g, "deep", {1, 5, 6, 7, 8});
+         g.output("max", g.max_pool(deep, {2, 3, 2}, {.strides = {2, 1, 3}}));
+         g.output("mean", g.average_pool(deep, {3, 2, 2}, {.pads = {1, 0, 1, 1, 1, 0}}));
+         const Operands found = g.max_pool_indices(image(g, 6), {3, 3}, {.pads = {1, 1, 1, 1}});
+         g.output("values", found[0]);
+         g.output("indices", found[1]);
+         g.output("columns",
+                  g.ops("Pool", {image(g, 8)},
+                        "kind=max kernel=[2,3] strides=[2,2] column_major_indices=true", 2)[1]);
+         const Operand x = image(g, 4);
+         for (std::int64_t p : {1, 2, 3})
+           g.output("norm" + std::to_string(p), g.lp_pool(x, {2, 2}, p));
+         g.output("line", g.average_pool(floats(g, "line", {2, 3, 17}), {4}, {.strides = {3}}));
+       }},
+      {"norms",
+       [=](G& g) {
+         const Operand x = floats(g, "x", {2, 6, 5, 4});
+         const Operand spread = floats(g, "spread", {6});
+         const Operand variance = g.mul(spread, spread);
+         g.output("batch", g.batch_norm(x, floats(g, "s", {6}), floats(g, "b", {6}),
+                                        floats(g, "m", {6}), variance, 0.01F));
+         g.output("local", g.lrn(x, 4, {.alpha = 0.5F, .beta = 0.6F, .bias = 1.5F}));
+         g.output("sizes", g.lp_norm(x, 1, 1));
+         g.output("squares", g.lp_norm(x, 2, 2));
+         g.output("hard", g.hardmax(x, 1));
+         const Operands layer = g.ops("LayerNorm", {x, weights(g, {5, 4}, 1)}, "axis=2", 3);
+         g.output("layer", layer[0]);
+         g.output("mean", layer[1]);
+         g.output("inverse", layer[2]);
+         g.output("same", g.reduce("sum", x, IntList{}));
+       }},
+      {"lines and diagonals",
+       [](G& g) {
+         const Operand x = floats(g, "x", {3, 7, 5});
+         const Operand whole = g.cast(g.mul(x, g.scalar(9)), DType::i32);
+         g.output("sum", g.cumsum(x, 1));
+         g.output("before", g.cumsum(x, 0, true, true));
+         g.output("product", g.cumprod(x, 2, false, true));
+         g.output("whole", g.cumsum(whole, 2, true));
+         g.output("upper", g.triu(x, -1));
+         g.output("lower", g.tril(g.cast(whole, DType::i64), 1));
+         const Operand shift = g.argmax(floats(g, "shift", {3}), 0);
+         g.output("shifted", g.op("Trilu", {x, shift}, "upper=false"));
+         g.output("eye", g.eye_like(floats(g, "square", {4, 6}), 1));
+         const Operand indices = g.argmax(x, 2, false);
+         const Operand values = floats(g, "values", {2});
+         g.output("hot", g.one_hot(indices, g.scalar(5, DType::i64), values, 1));
+         g.output("cold", g.one_hot(g.mul(floats(g, "i", {6}), g.scalar(11)),
+                                    g.scalar(4, DType::i64), values, -1));
+         const Operand lengths = g.argmax(floats(g, "lengths", {7, 6}), 1, false);
+         g.output("turned", g.reverse_sequence(floats(g, "times", {5, 7, 3}), lengths));
+         g.output("batches", g.reverse_sequence(floats(g, "batches", {7, 5}), lengths, 0, 1));
+       }},
+      {"the best",
+       [](G& g) {
+         const Operand x = floats(g, "x", {3, 130, 2});
+         const auto most = g.top_k(x, {7}, 1);
+         g.output("most", most[0]);
+         g.output("where", most[1]);
+         g.output("least", g.top_k(x, {2}, 2, false)[1]);
+         // Many equal ones.
+         const Operand whole = g.cast(g.mul(x, g.scalar(4)), DType::i32);
+         g.output("first", g.top_k(whole, {40}, 1)[1]);
+         g.output("zeros", g.top_k(g.mul(g.round(x), g.scalar(-1)), {9}, 1, false)[1]);
+       }},
+      {"scattering",
+       [](G& g) {
+         const Operand x = floats(g, "x", {5, 4, 6});
+         // Places that several updates name.
+         const Operand at = g.argmax(floats(g, "at", {3, 4, 6, 5}), 3, false);
+         const Operand updates = floats(g, "u", {3, 4, 6});
+         for (const char* reduction : {"none", "add", "mul", "max", "min"})
+           g.output(reduction, g.scatter_elements(x, at, updates, 0, reduction));
+         g.output("middle",
+                  g.scatter_elements(g.cast(g.mul(x, g.scalar(9)), DType::i32),
+                                     g.argmax(floats(g, "m", {5, 3, 6, 4}), 3, false),
+                                     g.cast(floats(g, "n", {5, 3, 6}), DType::i32), 1, "add"));
+         const Operand tuples = g.argmax(floats(g, "tuples", {9, 2, 4}), 2, false);
+         const Operand slices = floats(g, "slices", {9, 6});
+         for (const char* reduction : {"none", "add", "mul", "max", "min"})
+           g.output(std::string("nd ") + reduction, g.scatter_nd(x, tuples, slices, reduction));
+         const Operand longs = g.cast(g.mul(x, g.scalar(9)), DType::i64);
+         g.output("longs", g.scatter_nd(longs, tuples, g.cast(slices, DType::i64)));
+         g.output("gathered", g.gather_nd(x, tuples));
+         g.output("batches", g.gather_nd(x, g.argmax(floats(g, "b", {5, 3, 1, 4}), 3, false), 1));
+       }},
+      {"sampling at a grid",
+       [=](G& g) {
+         const Operand x = image(g, 3);
+         const Operand grid = g.mul(floats(g, "grid", {2, 5, 6, 2}), g.scalar(3.1));
+         for (const char* mode : {"nearest", "linear", "cubic"})
+           for (const char* padding : {"zeros", "border", "reflection"})
+             for (const bool corners : {false, true})
+               g.output(std::string(mode) + padding + (corners ? "1" : "0"),
+                        g.grid_sample(
+                            x, grid, {.mode = mode, .padding = padding, .align_corners = corners}));
+         g.output("deep", g.grid_sample(floats(g, "deep", {1, 2, 4, 5, 6}),
+                                        g.mul(floats(g, "g3", {1, 2, 3, 4, 3}), g.scalar(2))));
+         g.output("line", g.grid_sample(floats(g, "line", {1, 2, 9}), floats(g, "g1", {1, 7, 1})));
+       }},
+      {"quantised elements",
+       [=](G& g) {
+         const Operand x = g.mul(image(g, 6), g.scalar(3));
+         const auto bytes = [&](DType t, std::initializer_list<double> v) {
+           Operands parts;
+           for (double p : v) parts.push_back(g.unsqueeze(g.scalar(p, t), {0}));
+           return g.concat(parts, 0);
+         };
+         const Operand q = g.quantize(x, g.scalar(0.011), g.scalar(120, DType::u8));
+         g.output("q", q);
+         g.output("x", g.dequantize(q, g.scalar(0.011), g.scalar(120, DType::u8)));
+         const Operand scales =
+             g.constant(tensor<float>({6}, {0.01F, 0.02F, 0.013F, 0.007F, 0.5F, 0.001F}));
+         const Operand zeros = bytes(DType::i8, {0, 1, -2, 3, -128, 127});
+         const Operand signed_q = g.quantize(x, scales, zeros);
+         g.output("channels", signed_q);
+         g.output("back", g.dequantize(signed_q, scales, zeros));
+         g.output("words", g.dequantize(g.cast(x, DType::i32), g.scalar(0.25)));
+         const auto dynamic = g.dynamic_quantize(g.add(x, g.scalar(0.25)));
+         g.output("values", dynamic[0]);
+         g.output("scale", dynamic[1]);
+         g.output("zero", dynamic[2]);
+         g.output("alone", g.dynamic_quantize(floats(g, "long", {5000, 3}))[0]);
+       }},
+      {"quantised products",
+       [=](G& g) {
+         const auto small = [&](const Shape& shape, int seed, DType t, double zero) {
+           return g.quantize(weights(g, shape, seed), g.scalar(0.004), g.scalar(zero, t));
+         };
+         const auto byte = [&](double v) { return g.scalar(v, DType::u8); };
+         const Operand x = image(g, 8);
+         const Operand eight = g.quantize(x, g.scalar(0.005), byte(100));
+         const Operand six = g.quantize(image(g, 6), g.scalar(0.005), byte(100));
+         const Operand z = g.dynamic_quantize(x)[2];
+         g.output("sums", g.conv_integer(eight, small({5, 8, 3, 3}, 1, DType::i8, 0), byte(100), {},
+                                         {.strides = {2, 1}, .pads = {1, 1, 0, 1}}));
+         g.output("groups", g.conv_integer(six, small({4, 3, 3, 2}, 2, DType::u8, 128), z,
+                                           byte(128), {.dilations = {1, 2}, .group = 2}));
+         g.output("channels", g.conv_integer(eight, small({8, 1, 3, 3}, 3, DType::i8, 1), byte(100),
+                                             g.scalar(1, DType::i8), {.group = 8}));
+         Operands o = {eight,
+                       g.scalar(0.005),
+                       byte(100),
+                       small({12, 8, 3, 3}, 4, DType::i8, 0),
+                       g.constant(pattern({12}, 5)),
+                       g.scalar(0, DType::i8),
+                       g.scalar(0.03),
+                       byte(7)};
+         g.output("bytes", g.qlinear_conv(o, {.pads = {1, 1, 1, 1}}));
+         o.push_back(g.cast(g.mul(weights(g, {12}, 6), g.scalar(2000)), DType::i32));
+         o[7] = g.scalar(-7, DType::i8);
+         g.output("biased", g.qlinear_conv(o));
+         const Operand rows = g.quantize(floats(g, "rows", {2, 7, 10}), g.scalar(0.004), byte(90));
+         g.output("product", g.matmul_integer(rows, small({10, 9}, 7, DType::i8, 3), byte(90),
+                                              g.scalar(3, DType::i8)));
+         g.output("short", g.qlinear_matmul({rows, g.scalar(0.004), byte(90),
+                                             small({10, 12}, 8, DType::u8, 128), g.scalar(0.004),
+                                             byte(128), g.scalar(0.02), byte(128)}));
+       }},
+      {"regions and places",
+       [](G& g) {
+         const Operand x = floats(g, "x", {2, 3, 10, 12});
+         const Operand boxes = g.mul(g.abs(floats(g, "boxes", {5, 4})), g.scalar(22));
+         const Operand images = g.argmax(floats(g, "images", {5, 2}), 1, false);
+         g.output("mean", g.roi_align(x, boxes, images, {.height = 3, .width = 2}));
+         g.output("points", g.roi_align(x, boxes, images,
+                                        {.height = 2,
+                                         .width = 3,
+                                         .sampling_ratio = 2,
+                                         .spatial_scale = 0.5F,
+                                         .half_pixel = false}));
+         g.output("most", g.roi_align(x, boxes, images, {.height = 2, .width = 2, .max = true}));
+         const Operand regions = g.concat({g.cast(g.unsqueeze(images, {1}), DType::f32), boxes}, 1);
+         g.output("pooled", g.max_roi_pool(x, regions, 2, 3, 0.7F));
+         // Windows that overlap name places twice.
+         const Operands top =
+             g.max_pool_indices(floats(g, "z", {2, 3, 9, 11}), {3, 3}, {.strides = {2, 2}});
+         g.output("back", g.max_unpool(top[0], top[1], {3, 3}, {.strides = {2, 2}}));
+         g.output("cut", g.max_unpool(g.neg(top[0]), top[1], {3, 3},
+                                      {.strides = {2, 2}, .output_shape = {2, 3, 9, 12}}));
+         const Operand known = g.constant(tensor<std::int64_t>({3, 1}, {1, -1, 1}));
+         g.output("known", g.scatter_nd(floats(g, "data", {3, 4}), known, floats(g, "u", {3, 4})));
+       }},
+      {"long lines",
+       [](G& g) {
+         const Operand x = floats(g, "x", {1, 1, 70001});
+         g.output("conv", g.conv(x, weights(g, {2, 1, 10}, 1), {}, {.strides = {5}}));
+         g.output("pool", g.max_pool(x, {200}, {.strides = {100}, .dilations = {3}}));
+       }},
+      {"integers",
+       [](G& g) {
+         const Operand x = g.mul(floats(g, "x", {3, 5, 4}), g.scalar(9));
+         for (const DType t : {DType::i32, DType::i64}) {
+           const Operand i = g.cast(x, t);
+           const std::string bits = t == DType::i32 ? " 32" : " 64";
+           for (const char* kind : {"sum", "max", "min", "prod", "l1", "sum_square"})
+             g.output(kind + bits, g.reduce(kind, i, {0, 2}));
+           g.output("most" + bits, g.argmax(i, 1));
+           g.output("size" + bits, g.abs(i));
+           g.output("sign" + bits, g.sign(i));
+           g.output("minus" + bits, g.neg(i));
+           g.output("quotient" + bits, g.div(i, g.scalar(-3, t)));
+           g.output("modulo" + bits, g.mod(i, g.scalar(3, t)));
+           g.output("remainder" + bits, g.fmod(i, g.scalar(-3, t)));
+           g.output("less" + bits, g.less(i, g.scalar(0, t)));
+           g.output("chosen" + bits, g.where(g.greater(i, g.neg(i)), i, g.scalar(-7, t)));
+           g.output("least" + bits, g.argmin(i, 2, false));
+           g.output("last" + bits, g.op("ArgReduce", {i}, "axis=0 select_last_index=true"));
+           g.output("so far" + bits, g.cumsum(i, 1, t == DType::i64));
+         }
+         const Operand few = g.argmax(floats(g, "few", {2, 3, 4}), 2, false);
+         g.output("few", g.gather_elements(floats(g, "of", {4, 6}), few, 0));
+         g.output("long", g.gather_elements(g.cast(floats(g, "long", {7, 5}), DType::i64), few, 1));
+       }},
+      {"sums over labels",
+       [](G& g) {
+         const Operand q = floats(g, "q", {2, 5, 3, 6});
+         const Operand k = floats(g, "k", {2, 7, 3, 6});
+         const Operand v = floats(g, "v", {2, 7, 3, 4});
+         g.output("scores", g.einsum("bihd,bjhd->bhij", {q, k}));
+         g.output("mixed", g.einsum("bhij,bjhd->bihd", {floats(g, "w", {2, 3, 5, 7}), v}));
+         g.output("dense", g.einsum("bihd,dhe->bie", {q, weights(g, {6, 3, 8}, 1)}));
+         g.output("outer", g.einsum("i,j->ji", {floats(g, "i", {5}), floats(g, "j", {9})}));
+         g.output("diagonal", g.einsum("...ii->...i", {floats(g, "square", {3, 4, 4})}));
+         g.output("broadcast", g.einsum("bihd,bihd->bi", {q, floats(g, "one", {1, 5, 3, 1})}));
+         g.output("sum", g.einsum("bihd,bjhd->bh", {q, k}));
+         g.output("trace", g.einsum("ii", {floats(g, "trace", {6, 6})}));
+       }},
+      {"spectra",
+       [](G& g) {
+         const Operand x = floats(g, "x", {2, 15, 3, 1});
+         g.output("all", g.dft(x, {}, 1));
+         g.output("half", g.dft(x, {20}, 1, false, true));
+         g.output("back", g.dft(floats(g, "z", {2, 9, 2}), {}, 1, true));
+         g.output("real", g.dft(floats(g, "h", {2, 9, 2}), {}, 1, true, true));
+         const Operand signal = floats(g, "signal", {2, 40});
+         g.output("frames", g.stft(signal, g.scalar(5, DType::i64), floats(g, "window", {12})));
+         g.output("plain",
+                  g.stft(signal, g.scalar(8, DType::i64), {}, g.scalar(10, DType::i64), false));
+       }},
+      {"backwards and around",
+       [](G& g) {
+         const Operand x = floats(g, "x", {2, 3, 4, 5});
+         g.output("back", g.slice(x, {1, -1}, {-9, -9}, {.axes = {0, 3}, .steps = {-1, -2}}));
+         g.output("around", g.tile(x, {3, 2, 2, 3}));
+         const Operand value = g.reduce("max", x, {0, 1, 2, 3}, false);
+         g.output("padded", g.pad(x, {0, 1, 0, 2, 1, 0, 3, 0}, {.value = value}));
+         g.output("power", g.pow(g.mul(x, g.scalar(3)), g.cast(g.mul(x, g.scalar(9)), DType::i64)));
+         g.output("root", g.pow(g.abs(x), g.abs(x)));
+       }},
+      {"recurrent, batch first",
+       [](G& g) {
+         const Operand x = floats(g, "x", {3, 6, 7});
+         // Weights of the second direction begin where no binding may.
+         const auto y = g.gru(x, weights(g, {2, 15, 7}, 1), weights(g, {2, 15, 5}, 2), 5,
+                              {.bias = weights(g, {2, 30}, 3),
+                               .initial_h = floats(g, "h", {3, 2, 5}),
+                               .direction = "bidirectional",
+                               .batch_first = true});
+         g.output("y", y[0]);
+         g.output("last", y[1]);
        }},
   };
 }

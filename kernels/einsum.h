@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <span>
+#include <vector>
+
+#include <quern/shape.h>
+
+#include "graph/ops.h"
+
+namespace quern {
+
+// An equation over concrete operands as loops: a dimension for each label.
+struct EinsumLoops {
+  struct Label {
+    std::int64_t size = 1;
+    std::vector<std::int64_t> strides;  // by operand, in elements; 0: it has no such label
+  };
+  std::vector<Label> outer;   // the dimensions of the result, in order
+  std::vector<Label> summed;  // the others
+  // labels[k][d]: which label dimension d of operand k is, counted over outer, then summed.
+  std::vector<std::vector<std::size_t>> labels;
+};
+// For shapes that inference has accepted.
+EinsumLoops einsum_loops(const Einsum& op, std::span<const Shape> operands);
+
+}  // namespace quern

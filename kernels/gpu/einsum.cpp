@@ -1,0 +1,177 @@
+// SPDX-License-Identifier: Apache-2.0
+// Einsum of one or two operands: as a product of matrices where the labels fall into those of a
+// batch, rows, columns and a sum, with layouts that put them in this order; else on einsum.comp.
+#include "kernels/einsum.h"
+
+#include <algorithm>
+#include <array>
+
+#include "kernels/gpu/grid.h"
+#include "kernels/gpu/kernels.h"
+#include "kernels/gpu/matmul.h"
+#include "kernels/iterate.h"
+
+namespace quern::gpu {
+namespace {
+
+// What a label is to a product.
+enum class Role { batch, row, column, sum };
+
+std::optional<Role> role_of(const EinsumLoops::Label& l, bool is_outer) {
+  const bool in_a = l.strides[0] != 0;
+  const bool in_b = l.strides[1] != 0;
+  if (in_a && in_b) return is_outer ? Role::batch : Role::sum;
+  if (!is_outer) return std::nullopt;
+  return in_a ? Role::row : in_b ? Role::column : std::optional<Role>();
+}
+
+struct Contraction {
+  std::array<std::int64_t, 4> sizes = {1, 1, 1, 1};  // by role
+  std::array<Layout, 2> operands;
+  Layout result;
+};
+
+// Dimensions in the order of the roles of their labels; those of one element stand last.
+Layout in_order(const Shape& shape, std::span<const std::size_t> labels,
+                std::span<const std::optional<Role>> roles, std::array<Role, 3> order) {
+  std::vector<std::int64_t> dims;
+  const auto append_if = [&](const auto& wanted) {
+    // Labels of one role in one order, that of their numbers, for both operands and the result.
+    std::vector<std::pair<std::size_t, std::int64_t>> found;
+    for (std::size_t d = 0; d < labels.size(); ++d)
+      if (wanted(roles[labels[d]])) found.emplace_back(labels[d], static_cast<std::int64_t>(d));
+    std::ranges::sort(found);
+    for (const auto& [label, d] : found) dims.push_back(d);
+  };
+  for (Role r : order) append_if([&](const auto& role) { return role == r; });
+  append_if([](const auto& role) { return !role; });
+  return Layout::permuted(shape, dims);
+}
+
+// Nothing: a label stands in one operand alone and is summed, broadcasts, or is a diagonal.
+std::optional<Contraction> contraction_of(const KernelRequest& request, const EinsumLoops& loops) {
+  std::vector<std::optional<Role>> roles;
+  std::vector<std::int64_t> sizes;
+  Contraction c;
+  for (const auto* list : {&loops.outer, &loops.summed})
+    for (const EinsumLoops::Label& l : *list) {
+      roles.push_back(l.size == 1 ? std::nullopt : role_of(l, list == &loops.outer));
+      if (!roles.back() && l.size != 1) return std::nullopt;
+      if (roles.back()) c.sizes[static_cast<std::size_t>(*roles.back())] *= l.size;
+      sizes.push_back(l.size);
+    }
+  constexpr std::array<std::array<Role, 3>, 2> orders = {
+      {{Role::batch, Role::row, Role::sum}, {Role::batch, Role::sum, Role::column}}};
+  for (std::size_t k = 0; k < 2; ++k) {
+    const Shape& x = request.shape(k);
+    std::vector<bool> seen(roles.size(), false);
+    for (std::size_t d = 0; d < x.rank(); ++d) {
+      const std::size_t label = loops.labels[k][d];
+      if (x[d] != sizes[label] || (x[d] != 1 && seen[label])) return std::nullopt;
+      seen[label] = true;
+    }
+    c.operands[k] = in_order(x, loops.labels[k], roles, orders[k]);
+  }
+  std::vector<std::size_t> outer(loops.outer.size());
+  for (std::size_t i = 0; i < outer.size(); ++i) outer[i] = i;
+  c.result =
+      in_order(request.outputs[0].shape, outer, roles, {Role::batch, Role::row, Role::column});
+  return c;
+}
+
+Selection as_product(const KernelRequest& request, const Contraction& c) {
+  const auto size = [&](Role r) { return c.sizes[static_cast<std::size_t>(r)]; };
+  const std::int64_t rows = size(Role::row);
+  const std::int64_t columns = size(Role::column);
+  const std::int64_t depth = size(Role::sum);
+  const Product p{.rows = rows,
+                  .columns = columns,
+                  .depth = depth,
+                  .a_row = depth,
+                  .w_row = columns,
+                  .batch = {size(Role::batch), 1},
+                  .a_batch = {rows * depth, 0},
+                  .w_batch = {depth * columns, 0}};
+  const Steps none({request.outputs[0].shape, c.result, columns % 4 == 0}, true);
+  auto d = product_dispatch(p, BufferUse::input(0), BufferUse::input(1), BufferUse::output(0), none,
+                            *request.gpu);
+  if (!d) return not_for_me();
+  KernelChoice choice;
+  choice.implementation = "product";
+  choice.input_layouts = {c.operands[0], c.operands[1]};
+  choice.output_layouts = {c.result};
+  choice.gpu.dispatches.push_back(std::move(*d));
+  return std::optional<KernelChoice>(std::move(choice));
+}
+
+// Sizes and strides of labels as make_loop() takes them.
+std::optional<Loop> loop_of(const std::vector<EinsumLoops::Label>& labels, bool is_result) {
+  if (labels.size() > Shape::max_rank) return std::nullopt;
+  Shape sizes;
+  std::array<Shape, 3> strides;
+  std::vector<std::size_t> order;
+  for (const EinsumLoops::Label& l : labels) {
+    order.push_back(sizes.rank());
+    sizes.push_back(l.size);
+    strides[0].push_back(l.strides[0]);
+    strides[1].push_back(l.strides.size() > 1 ? l.strides[1] : 0);
+  }
+  strides[2] = is_result ? row_major_strides(sizes) : strides[0];
+  return make_loop(sizes, strides, order);
+}
+
+Selection as_loops(const KernelRequest& request, const EinsumLoops& loops) {
+  const auto outer = loop_of(loops.outer, true);
+  const auto summed = loop_of(loops.summed, false);
+  constexpr std::size_t most_summed = 3;
+  if (!outer || !summed || summed->dims.size() > most_summed ||
+      !can_loop(summed->elements() + summed->elements() / summed->dims[0] * 2, *request.gpu))
+    return not_for_me();
+  const bool has_b = request.inputs.size() > 1;
+  Dispatch d;
+  d.shader = "einsum";
+  const std::uint32_t local = lanes(*request.gpu);
+  d.constants = {local, has_b};
+  d.push = {word(outer->elements())};
+  append(d.push, outer->dims, 1);
+  append(d.push, outer->strides[0], 0);
+  append(d.push, outer->strides[1], 0);
+  const auto append_summed = [&](const std::vector<std::int64_t>& values, std::int64_t fill) {
+    for (std::size_t i = 0; i < most_summed; ++i)
+      d.push.push_back(word(i < values.size() ? values[i] : fill));
+  };
+  append_summed(summed->dims, 1);
+  append_summed(summed->strides[0], 0);
+  append_summed(summed->strides[1], 0);
+  d.buffers = {BufferUse::input(0), BufferUse::input(has_b ? 1 : 0), BufferUse::output(0)};
+  d.groups = linear_groups(d.push[0], local, *request.gpu);
+  KernelChoice choice;
+  choice.implementation = "loops";
+  choice.gpu.dispatches.push_back(std::move(d));
+  return std::optional<KernelChoice>(std::move(choice));
+}
+
+}  // namespace
+
+Selection select_einsum(const KernelRequest& request) {
+  const Shape& y = request.outputs[0].shape;
+  if (request.inputs.size() > 2 || request.dtype(0) != DType::f32 || y.elements() == 0 ||
+      y.elements() >= (std::int64_t{1} << 31))
+    return not_for_me();
+  std::vector<Shape> operands;
+  for (std::size_t k = 0; k < request.inputs.size(); ++k) {
+    operands.push_back(request.shape(k));
+    if (operands[k].elements() == 0 || operands[k].elements() >= (std::int64_t{1} << 31))
+      return not_for_me();
+  }
+  const EinsumLoops loops = einsum_loops(request.as<Einsum>(), operands);
+  if (operands.size() == 2) {
+    if (const auto c = contraction_of(request, loops)) {
+      auto choice = as_product(request, *c);
+      if (!choice || *choice) return choice;
+    }
+  }
+  return as_loops(request, loops);
+}
+
+}  // namespace quern::gpu

@@ -1,0 +1,135 @@
+// SPDX-License-Identifier: Apache-2.0
+// Quantize, Dequantize and DynamicQuantize: bytes move as words, so that no device needs storage of
+// eight bits.
+#include "kernels/gpu/quantize.h"
+
+#include <algorithm>
+
+#include "kernels/gpu/grid.h"
+#include "kernels/gpu/kernels.h"
+#include "kernels/gpu/rows.h"
+#include "kernels/iterate.h"
+#include "kernels/quantized.h"
+
+namespace quern::gpu {
+namespace {
+
+constexpr std::int64_t most_elements = std::int64_t{1} << 31;
+
+// Which element of the scale goes with an element of `shape` that lies in `layout`; false: no
+// period tells that.
+bool place_scale(const KernelRequest& request, const Layout& layout, std::int64_t axis,
+                 std::int64_t block_size, QuantizeWork& work) {
+  const Shape& x = request.shape(0);
+  if (request.has(2) && request.shape(2).elements() != request.shape(1).elements()) return false;
+  if (request.shape(1).elements() == 1) return true;
+  if (block_size > 0 || x.empty()) return false;
+  const std::size_t d = positive_axis(axis, x.rank());
+  if (request.shape(1).elements() != x[d]) return false;
+  work.stride = layout.strides[d];
+  work.count = x[d];
+  return true;
+}
+
+// One dispatch over all elements in the layout that they have.
+Selection elementwise(const KernelRequest& request, QuantizeWork work, std::int64_t axis,
+                      std::int64_t block_size) {
+  const TensorDesc& x = request.inputs[0].desc;
+  work.elements = x.shape.elements();
+  work.has_zero = request.has(2);
+  const Layout layout = is_dense(x) && !x.layout.block ? x.layout : Layout::row_major(x.shape);
+  if (work.elements == 0 || work.elements >= most_elements || request.dtype(1) != DType::f32 ||
+      !place_scale(request, layout, axis, block_size, work))
+    return not_for_me();
+  KernelChoice choice;
+  choice.implementation = "quantize";
+  choice.input_layouts.resize(request.inputs.size());
+  choice.input_layouts[0] = layout;
+  choice.output_layouts = {layout};
+  choice.gpu.dispatches.push_back(
+      quantize_dispatch(work,
+                        {BufferUse::input(0), BufferUse::input(1),
+                         BufferUse::input(work.has_zero ? 2 : 1), BufferUse::output(0)},
+                        *request.gpu));
+  return std::optional<KernelChoice>(std::move(choice));
+}
+
+}  // namespace
+
+Dispatch quantize_dispatch(const QuantizeWork& work, std::array<BufferUse, 4> buffers,
+                           const GpuTarget& target) {
+  Dispatch d;
+  d.shader = "quantize";
+  const std::uint32_t local = lanes(target);
+  d.constants = {local, static_cast<std::uint32_t>(work.mode),
+                 work.mode == QuantizeMode::dequantize && work.small == DType::i32,
+                 work.small == DType::i8, work.has_zero};
+  d.push = {word(work.elements), word(work.stride), word(work.count),
+            static_cast<std::uint32_t>(work.y_zero)};
+  d.buffers.assign(buffers.begin(), buffers.end());
+  d.groups = linear_groups(ceil_div(static_cast<std::uint64_t>(work.elements), 4), local, target);
+  return d;
+}
+
+Selection select_quantize(const KernelRequest& request) {
+  const auto& op = request.as<Quantize>();
+  const DType to = request.outputs[0].dtype;
+  if (request.dtype(0) != DType::f32 || !is_8bit(to)) return not_for_me();
+  return elementwise(request, {QuantizeMode::quantize, to, 0}, op.axis, op.block_size);
+}
+
+Selection select_dequantize(const KernelRequest& request) {
+  const auto& op = request.as<Dequantize>();
+  const DType from = request.dtype(0);
+  if (!is_8bit(from) && from != DType::i32) return not_for_me();
+  return elementwise(request, {QuantizeMode::dequantize, from, 0}, op.axis, op.block_size);
+}
+
+// The range in two passes, then the elements.
+Selection select_dynamic_quantize(const KernelRequest& request) {
+  const TensorDesc& x = request.inputs[0].desc;
+  const GpuTarget& target = *request.gpu;
+  const std::int64_t n = x.shape.elements();
+  if (n == 0 || n >= most_elements) return not_for_me();
+  const Layout layout = is_dense(x) && !x.layout.block ? x.layout : Layout::row_major(x.shape);
+  // Parts long enough to keep a workgroup busy, few enough for one to put them together.
+  const std::int64_t part =
+      std::max<std::int64_t>(4096, ceil_div(static_cast<std::uint64_t>(n), 1024));
+  const std::int64_t parts =
+      ceil_div(static_cast<std::uint64_t>(n), static_cast<std::uint64_t>(part));
+  if (!can_loop(2 * part, target)) return not_for_me();
+  constexpr std::uint64_t small = 256;
+  const std::uint64_t pairs = (static_cast<std::uint64_t>(parts) * 8 + small - 1) / small * small;
+  // A result that nobody wants lies in scratch memory.
+  const auto result = [&](std::uint32_t i, bool written) {
+    BufferUse use = request.wants(i) ? BufferUse::output(i)
+                                     : BufferUse::scratch(pairs + (i - 1) * small, small, written);
+    use.written = written;
+    return use;
+  };
+  const auto pass = [&](bool last, BufferUse from, BufferUse to, BufferUse zero) {
+    const std::int64_t elements = last ? 2 * parts : n;
+    Dispatch d = row_dispatch("dynamic_range", {last ? 1 : parts, last ? 2 * parts : part}, target);
+    d.constants.push_back(last);
+    d.push = {word(elements), word(last ? elements : part)};
+    d.buffers = {from, to, zero};
+    return d;
+  };
+  KernelChoice choice;
+  choice.implementation = "range";
+  choice.input_layouts = {layout};
+  choice.output_layouts = {layout};
+  choice.output_layouts.resize(request.outputs.size());
+  choice.scratch_bytes = pairs + 2 * small;
+  auto& work = choice.gpu.dispatches;
+  const BufferUse all_pairs = BufferUse::scratch(0, pairs, true);
+  work.push_back(pass(false, BufferUse::input(0), all_pairs, all_pairs));
+  work.push_back(pass(true, BufferUse::scratch(0, pairs, false), result(1, true), result(2, true)));
+  if (!request.wants(0)) return std::optional<KernelChoice>(std::move(choice));
+  work.push_back(quantize_dispatch(
+      {.mode = QuantizeMode::quantize, .small = DType::u8, .elements = n, .has_zero = true},
+      {BufferUse::input(0), result(1, false), result(2, false), BufferUse::output(0)}, target));
+  return std::optional<KernelChoice>(std::move(choice));
+}
+
+}  // namespace quern::gpu
