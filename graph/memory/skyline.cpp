@@ -12,7 +12,7 @@
 namespace quern {
 namespace {
 
-constexpr std::size_t most_cells = std::size_t{1} << 18;  // sections of all buffers together
+constexpr std::size_t most_cells = std::size_t{1} << 24;  // sections of all buffers together
 constexpr std::size_t most_level = 64;                    // places as low that are compared
 
 class Skyline {

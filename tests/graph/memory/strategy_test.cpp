@@ -63,6 +63,14 @@ TEST(Strategies, AreFoundByName) {
   EXPECT_EQ(find_strategy("none of these"), nullptr);
 }
 
+// A rectangle of 25,000 pieces: seconds, and little is wasted.
+TEST(Strategies, PlanTwentyFiveThousandBuffers) {
+  const MemoryProblem p = planted_problem({.buffers = 25000, .seed = 1});
+  const PlanAnswer answer = default_strategy().plan(p, {.seconds = 20});
+  EXPECT_TRUE(validate(p, answer.plan).ok());
+  EXPECT_LE(static_cast<double>(answer.plan.size), 1.01 * 65536);
+}
+
 // So many conflicts that they are not listed: bounded time all the same.
 TEST(Strategies, TakeAHundredThousandBuffersThatAreLiveAtOnce) {
   MemoryProblem p;
