@@ -11,24 +11,51 @@
 #include "graph/memory/local_search.h"
 #include "graph/memory/orders.h"
 #include "graph/memory/sand.h"
+#include "graph/memory/skyline.h"
 #include "graph/memory/strategies.h"
 
 namespace quern {
 namespace {
 
-// Of so many buffers no search of any other kind makes more.
-constexpr std::size_t many = 5000;
-constexpr Sand sands[] = {{0.2, true},   {0.05, false}, {0.3, true},  {0.02, false},
-                          {0.1, false},  {0.1, true},   {0.5, true},  {0.03, false},
-                          {0.25, false}, {0.4, true},   {0.15, true}, {0.07, false}};
+// Keeps the best of the plans that are tried, until one is small enough or time is over.
+class Best {
+ public:
+  Best(MemoryPlan first, std::uint64_t enough, const SearchEnds& ends)
+      : plan_(std::move(first)), enough_(enough), ends_(ends) {}
+
+  // False: there was none.
+  template <class MakePlan>
+  bool attempt(MakePlan make) {
+    if (plan_.size <= enough_ || ends_.reached()) return false;
+    std::optional<MemoryPlan> plan = make();
+    if (plan && plan->size < plan_.size) plan_ = *std::move(plan);
+    return plan.has_value();
+  }
+  MemoryPlan take() { return std::move(plan_); }
+
+ private:
+  MemoryPlan plan_;
+  std::uint64_t enough_;
+  const SearchEnds& ends_;
+};
+
+constexpr Sand sands[] = {{0.2, true}, {0.05, false}, {0.3, true},   {0.02, false},
+                          {0.1, true}, {0.1, false},  {0.15, true},  {0.03, false},
+                          {0.4, true}, {0.07, false}, {0.25, false}, {0.5, true}};
 
 // The best of the list strategies. `enough`: a size that ends the search for a better one.
 MemoryPlan best_of_lists(const MemoryProblem& problem, std::uint64_t enough,
                          const SearchEnds& ends) {
+  // Of so many buffers what is tried first is all that is sure to be, and no search makes more.
+  constexpr std::size_t many = 5000;
+  const bool is_large = problem.intervals.size() > many;
   Placer placer(problem);
-  enough = std::max(enough, placer.bound());
-  MemoryPlan best = problem.intervals.size() > many ? placer.place(by_life(problem), Fit::lowest)
-                                                    : placer.place(by_size(problem), Fit::tightest);
+  Best best(is_large ? placer.place(by_life(problem), Fit::lowest)
+                     : placer.place(by_size(problem), Fit::tightest),
+            std::max(enough, placer.bound()), ends);
+  if (is_large) best.attempt([&] { return skyline_plan(problem); });
+  for (const Sand& sand : sands)
+    if (!is_large || !best.attempt([&] { return place_rocks_first(placer, sand); })) break;
   using MakeOrder = Order (*)(const Placer&);
   constexpr MakeOrder orders[] = {
       [](const Placer& p) { return by_area(p.problem()); },
@@ -38,25 +65,11 @@ MemoryPlan best_of_lists(const MemoryProblem& problem, std::uint64_t enough,
       [](const Placer& p) { return by_start(p.problem()); },
       [](const Placer& p) { return by_size(p.problem()); },
   };
-  for (const Fit fit : {Fit::lowest, Fit::tightest}) {
-    for (const MakeOrder order : orders) {
-      if (best.size <= enough || ends.reached()) break;
-      MemoryPlan plan = placer.place(order(placer), fit);
-      if (plan.size < best.size) best = std::move(plan);
-    }
-  }
-  if (best.size > enough && !ends.reached()) {
-    MemoryPlan plan = plan_skyline(problem, {}).plan;
-    if (plan.size < best.size) best = std::move(plan);
-  }
-  const bool free = std::ranges::none_of(
-      problem.intervals, [](const Interval& i) { return i.fixed_offset.has_value(); });
-  for (const Sand& sand : sands) {
-    if (problem.intervals.size() <= many || !free || best.size <= enough || ends.reached()) break;
-    MemoryPlan plan = place_rocks_first(placer, sand);
-    if (plan.size < best.size) best = std::move(plan);
-  }
-  return best;
+  for (const Fit fit : {Fit::lowest, Fit::tightest})
+    for (const MakeOrder order : orders)
+      best.attempt([&] { return placer.place(order(placer), fit); });
+  if (!is_large) best.attempt([&] { return skyline_plan(problem); });
+  return best.take();
 }
 
 // A search over the buffers, joined in some way or as they are.

@@ -2,7 +2,7 @@
 #include "graph/memory/sand.h"
 
 #include "graph/memory/orders.h"
-#include "graph/memory/strategies.h"
+#include "graph/memory/skyline.h"
 
 namespace quern {
 namespace {
@@ -13,7 +13,7 @@ double extent(const Interval& i) {
 
 }  // namespace
 
-MemoryPlan place_rocks_first(Placer& placer, const Sand& sand) {
+std::optional<MemoryPlan> place_rocks_first(Placer& placer, const Sand& sand) {
   const auto& intervals = placer.problem().intervals;
   const Order order = sand.by_life ? by_life(placer.problem()) : by_area(placer.problem());
   double all = 0;
@@ -25,8 +25,9 @@ MemoryPlan place_rocks_first(Placer& placer, const Sand& sand) {
     taken += extent(intervals[i]);
     rocks.intervals.push_back(intervals[i]);
   }
-  const MemoryPlan plan = plan_skyline(rocks, {}).plan;
-  return placer.place(order, Fit::lowest, plan.offsets);
+  const std::optional<MemoryPlan> plan = skyline_plan(rocks);
+  if (!plan) return std::nullopt;
+  return placer.place(order, Fit::lowest, plan->offsets);
 }
 
 }  // namespace quern

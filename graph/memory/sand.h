@@ -5,6 +5,8 @@
 // kept back for the end fits into holes that the skyline has left below.
 #pragma once
 
+#include <optional>
+
 #include "graph/memory/placer.h"
 
 namespace quern {
@@ -14,6 +16,7 @@ struct Sand {
   bool by_life = false;  // what lives the shortest is, else what has the least of size x life
 };
 
-MemoryPlan place_rocks_first(Placer& placer, const Sand& sand);
+// Empty where there is no skyline.
+std::optional<MemoryPlan> place_rocks_first(Placer& placer, const Sand& sand);
 
 }  // namespace quern

