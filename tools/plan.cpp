@@ -8,6 +8,7 @@
 #include "graph/memory/csv.h"
 #include "graph/memory/in_flight.h"
 #include "graph/memory/planted.h"
+#include "graph/memory/step_graph.h"
 #include "graph/text_util.h"
 #include "tools/external_strategy.h"
 #include "tools/opened.h"
@@ -190,6 +191,16 @@ Result<Row> plan_with(const NamedStrategy& strategy, const PlanArgs& args, const
   return row;
 }
 
+// What would be enough if no kernel took memory to work in.
+std::uint64_t bound_without_scratch(const Subject& s) {
+  std::uint64_t bound = 0;
+  for (MemoryProblem p : s.problems) {
+    std::erase_if(p.intervals, [](const Interval& i) { return i.name.starts_with(scratch_name); });
+    bound += lower_bound(p);
+  }
+  return bound;
+}
+
 double ratio(std::uint64_t a, std::uint64_t b) {
   return b ? static_cast<double>(a) / static_cast<double>(b) : 1;
 }
@@ -258,6 +269,7 @@ Json report_json(const PlanArgs& args, const Subject& s, const std::vector<Row>&
   j["order_is_optimal"] = s.model.order_is_optimal;
   if (!s.model.steps.empty()) j["memory"] = need_json(s.model.memory);
   j["lower_bound"] = best_bound(rows);
+  j["bound_without_scratch"] = bound_without_scratch(s);
   j["best"] = best_of(rows).strategy;
   if (!s.in_flight.empty()) {
     j["lag"] = s.in_flight[s.largest].lag;
@@ -311,8 +323,11 @@ void show(const Subject& s, const std::vector<Row>& rows, const Console& console
   for (const Row& r : rows)
     t.add({std::string(r.strategy), bytes(r.size), percent_text(ratio(r.size, bound) - 1),
            percent_text(r.fragmentation), time_text(r.plan_ms), std::string(name_of(r.status))});
-  std::string line =
-      cat(t.text(console), "lower bound ", bytes(bound), ", unshared ", bytes(unshared_bytes(s)));
+  std::string line = cat(t.text(console), "lower bound ", bytes(bound));
+  const std::uint64_t without_scratch = bound_without_scratch(s);
+  if (without_scratch < bound)
+    line += cat(" (", bytes(without_scratch), " without the scratch of kernels)");
+  line += cat(", unshared ", bytes(unshared_bytes(s)));
   if (!s.model.steps.empty())
     line += cat(", weights ", bytes(s.model.weight_bytes), "; ", s.model.steps.size(),
                 " kernels in ", s.model.segments, s.model.segments == 1 ? " segment" : " segments",

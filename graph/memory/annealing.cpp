@@ -8,10 +8,10 @@
 
 namespace quern {
 
-PlanAnswer plan_annealing(const MemoryProblem& problem, const PlanLimits& limits) {
+PlanAnswer anneal(const MemoryProblem& problem, const PlanLimits& limits, std::uint64_t seed) {
   constexpr double hottest = 0.02;  // losses as shares of the arena
   constexpr double coldest = 0.0005;
-  LocalSearch search(problem, limits);
+  LocalSearch search(problem, limits, seed);
   while (!search.finished()) {
     Order order = search.neighbour();
     MemoryPlan plan = search.place(order);
@@ -22,6 +22,10 @@ PlanAnswer plan_annealing(const MemoryProblem& problem, const PlanLimits& limits
       search.accept(std::move(order), std::move(plan));
   }
   return search.answer();
+}
+
+PlanAnswer plan_annealing(const MemoryProblem& problem, const PlanLimits& limits) {
+  return anneal(problem, limits, 1);
 }
 
 }  // namespace quern

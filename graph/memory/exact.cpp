@@ -11,6 +11,7 @@
 #include <memory>
 #include <numeric>
 
+#include "graph/memory/beam_search.h"
 #include "graph/memory/exact_search.h"
 #include "graph/memory/orders.h"
 #include "graph/memory/strategies.h"
@@ -34,6 +35,10 @@ constexpr Styles above_bound = {by_offset_again, by_section_again};
 
 // Capacities above the bound that are asked for, as shares of it.
 constexpr std::array levels = {0.2, 0.14, 0.1, 0.07, 0.05, 0.035, 0.025, 0.017, 0.012, 0.005};
+// And by the beam, the narrowest of which is this wide.
+constexpr std::array beam_levels = {0.0, 0.01, 0.025};
+constexpr std::int64_t beam_width = 64;
+constexpr std::int64_t max_width = 1 << 20;
 std::uint64_t level_above(std::uint64_t bound, double share) {
   return bound + static_cast<std::uint64_t>(static_cast<double>(bound) * share);
 }
@@ -78,38 +83,38 @@ struct Part {
   std::uint64_t bound = 0;  // beyond the bound of the problem
   Question at_bound;
   std::array<Question, levels.size()> above;
+  std::unique_ptr<BeamSearch> beam;
+  bool beam_fits = true;  // no buffer has a fixed offset
 };
 
-class Improver {
+class Improver final : public PlanSearch {
  public:
-  Improver(const MemoryProblem& problem, MemoryPlan plan, const PlanLimits& limits)
+  Improver(const MemoryProblem& problem, MemoryPlan plan, std::uint64_t capacity, SearchEnds& ends)
       : problem_(problem),
-        limits_(limits),
-        deadline_(Clock::now() + std::chrono::duration_cast<Clock::duration>(
-                                     std::chrono::duration<double>(std::min(limits.seconds, 1e6)))),
-        left_(static_cast<std::int64_t>(std::min<std::uint64_t>(limits.steps, 1ULL << 62))),
-        answer_{std::move(plan), lower_bound(problem)} {}
-
-  PlanAnswer run() {
-    if (done()) return std::move(answer_);
-    split();
-    std::int64_t budget = 1;  // in attempts
-    for (searched_ = true; searched_ && !done() && !out_of_time();) {
-      searched_ = false;
-      for (Part& p : parts_) search(p, budget);
-      settle();
-      budget = std::min(2 * budget, max_budget >> 20);
-    }
-    return std::move(answer_);
+        capacity_(capacity),
+        ends_(ends),
+        answer_{std::move(plan), lower_bound(problem)} {
+    if (!done()) split();
   }
+
+  bool round(std::uint64_t below) override {
+    if (done() || ends_.reached()) return false;
+    below_ = below;
+    searched_ = false;
+    for (Part& p : parts_) search(p);
+    settle();
+    budget_ = std::min(2 * budget_, max_budget >> 20);
+    return searched_ && !done();
+  }
+
+  const PlanAnswer& answer() const override { return answer_; }
 
  private:
   bool done() const {
-    const PlanStatus status = status_of(answer_, limits_.capacity);
+    const PlanStatus status = status_of(answer_, capacity_);
     return answer_.plan.size <= answer_.bound || status == PlanStatus::infeasible ||
-           (limits_.capacity != any_capacity && status == PlanStatus::feasible);
+           (capacity_ != any_capacity && status == PlanStatus::feasible);
   }
-  bool out_of_time() const { return left_ <= 0 || Clock::now() > deadline_; }
 
   // Size and bound of the whole from those of the parts.
   void settle() {
@@ -207,16 +212,25 @@ class Improver {
     return b;
   }
 
+  // The highest offset at which a buffer keeps the capacity.
+  std::int64_t highest(const Part& part, std::size_t k, std::uint64_t capacity) const {
+    const std::uint64_t size = problem_.intervals[part.members[k]].size;
+    return static_cast<std::int64_t>((capacity - size) / unit_);
+  }
+
+  // The capacity, in which what is padded may end above it.
+  std::int64_t units(const Part& part, std::uint64_t capacity) const {
+    std::int64_t most = 0;
+    for (std::size_t k = 0; k < part.members.size(); ++k)
+      most = std::max(most, highest(part, k, capacity) + part.buffers[k].size);
+    return most;
+  }
+
   std::unique_ptr<ExactSearch> make_search(Part& part, std::uint64_t capacity,
                                            const SearchStyle& style) const {
-    std::int64_t units = 0;
-    for (std::size_t k = 0; k < part.members.size(); ++k) {
-      SearchBuffer& b = part.buffers[k];
-      b.highest =
-          static_cast<std::int64_t>((capacity - problem_.intervals[part.members[k]].size) / unit_);
-      units = std::max(units, b.highest + b.size);
-    }
-    return make_exact_search(part.buffers, part.sections, units, style);
+    for (std::size_t k = 0; k < part.members.size(); ++k)
+      part.buffers[k].highest = highest(part, k, capacity);
+    return make_exact_search(part.buffers, part.sections, units(part, capacity), style);
   }
 
   // The least capacity above `capacity` that makes a difference.
@@ -229,14 +243,17 @@ class Improver {
     return next;
   }
 
-  void adopt(Part& part, const ExactSearch& search) {
-    const std::vector<std::int64_t> offsets = search.offsets();
-    part.size = 0;
-    for (std::size_t k = 0; k < offsets.size(); ++k) {
-      const std::uint32_t i = part.members[k];
-      answer_.plan.offsets[i] = static_cast<std::uint64_t>(offsets[k]) * unit_;
-      part.size = std::max(part.size, answer_.plan.offsets[i] + problem_.intervals[i].size);
-    }
+  // False: it is no better.
+  bool adopt(Part& part, const std::vector<std::int64_t>& offsets) {
+    std::uint64_t size = 0;
+    for (std::size_t k = 0; k < offsets.size(); ++k)
+      size = std::max(size, static_cast<std::uint64_t>(offsets[k]) * unit_ +
+                                problem_.intervals[part.members[k]].size);
+    if (size >= part.size) return false;
+    part.size = size;
+    for (std::size_t k = 0; k < offsets.size(); ++k)
+      answer_.plan.offsets[part.members[k]] = static_cast<std::uint64_t>(offsets[k]) * unit_;
+    return true;
   }
 
   // Adopts a plan that is found, raises the part's bound where there is none.
@@ -244,16 +261,16 @@ class Improver {
                    std::int64_t budget) {
     if (question.capacity != capacity) question = {capacity, {}, false};
     if (question.closed) return SearchResult::out_of_budget;
-    for (std::size_t k = 0; k < styles.size() && !out_of_time(); ++k) {
+    for (std::size_t k = 0; k < styles.size() && !ends_.reached(); ++k) {
       auto& search = question.searches[k];
       if (!search) search = make_search(part, capacity, styles[k]);
       searched_ = true;
       const std::int64_t before = search->steps();
-      const SearchResult result = search->run({std::min(budget, left_), deadline_});
-      left_ -= search->steps() - before;
+      const SearchResult result = search->run({std::min(budget, ends_.steps), ends_.deadline});
+      ends_.steps -= search->steps() - before;
       if (result == SearchResult::out_of_budget) continue;
       if (result == SearchResult::feasible) {
-        adopt(part, *search);
+        adopt(part, search->offsets());
         return result;
       }
       question.closed = !complete_;
@@ -265,43 +282,72 @@ class Improver {
   }
 
   // One round.
-  void search(Part& part, std::int64_t budget) {
+  void search(Part& part) {
     if (part.members.size() > max_buffers) return;
     const std::uint64_t enough =
-        limits_.capacity == any_capacity ? goal(part) : std::max(goal(part), limits_.capacity);
-    if (part.size <= enough) return;
+        capacity_ == any_capacity ? goal(part) : std::max(goal(part), capacity_);
+    if (ceiling(part) <= enough) return;
     const auto attempt = static_cast<std::int64_t>(3 * part.members.size() + 200);
-    const std::int64_t steps = std::min(attempt * budget, max_budget);
+    const std::int64_t steps = std::min(attempt * budget_, max_budget);
+    const std::int64_t before = ends_.steps;
     // At first something much better than lists find, which takes few steps.
-    if (budget == 1) search_above(part, steps);
+    if (budget_ == 1) search_above(part, steps);
     if (ask(part, part.at_bound, at_bound, goal(part), 2 * steps) != SearchResult::out_of_budget)
       return;
-    if (budget > 1) search_above(part, steps);
+    if (budget_ == 1) return;
+    search_above(part, steps);
+    if (ends_.steps < before) search_beam(part);  // there are open questions
+  }
+
+  // At the bound, then with more and more room: much is found near the bound that is not below the
+  // best plan, as what leads nowhere is seen early.
+  void search_beam(Part& part) {
+    if (!part.beam && part.beam_fits) {
+      part.beam = make_beam_search(part.buffers, part.sections);
+      part.beam_fits = part.beam != nullptr;
+    }
+    if (!part.beam_fits || ceiling(part) <= goal(part)) return;
+    for (const double share : beam_levels) {
+      const std::uint64_t capacity = level_above(goal(part), share);
+      if (capacity >= ceiling(part) || ends_.reached()) return;
+      searched_ = true;
+      const std::int64_t before = part.beam->steps();
+      const SearchResult result = part.beam->run(
+          {.width = static_cast<std::size_t>(std::min(beam_width * budget_, max_width)),
+           .bound = units(part, goal(part)),
+           .capacity = units(part, capacity)},
+          {ends_.steps, ends_.deadline});
+      ends_.steps -= part.beam->steps() - before;
+      if (result == SearchResult::feasible && adopt(part, part.beam->offsets())) return;
+    }
   }
 
   std::uint64_t goal(const Part& part) const { return std::max(answer_.bound, part.bound); }
+  // What a better plan stays below.
+  std::uint64_t ceiling(const Part& part) const { return std::min(part.size, below_); }
 
   // From far above the bound towards it, until two questions in a row stay open.
   void search_above(Part& part, std::int64_t budget) {
     const std::uint64_t low = goal(part);
-    if (limits_.capacity > low && limits_.capacity < part.size) {
-      ask(part, part.above[0], above_bound, limits_.capacity, budget);
+    if (capacity_ > low && capacity_ < ceiling(part)) {
+      ask(part, part.above[0], above_bound, capacity_, budget);
       return;
     }
     int open = 0;
-    for (std::size_t level = 0; level < levels.size() && open < 2 && !out_of_time(); ++level) {
+    for (std::size_t level = 0; level < levels.size() && open < 2 && !ends_.reached(); ++level) {
       const std::uint64_t capacity = level_above(low, levels[level]);
-      if (capacity >= part.size || capacity <= low) continue;
+      if (capacity >= ceiling(part) || capacity <= low) continue;
       const SearchResult result = ask(part, part.above[level], above_bound, capacity, budget);
       open = result == SearchResult::out_of_budget ? open + 1 : 0;
     }
   }
 
   const MemoryProblem& problem_;
-  PlanLimits limits_;
-  Clock::time_point deadline_;
-  std::int64_t left_;  // steps
+  std::uint64_t capacity_;
+  SearchEnds& ends_;
   PlanAnswer answer_;
+  std::int64_t budget_ = 1;             // of this round, in attempts
+  std::uint64_t below_ = any_capacity;  // what is wanted, in this round
   std::vector<Part> parts_;
   std::uint64_t granularity_ = 1;
   std::uint64_t unit_ = 1;
@@ -312,8 +358,30 @@ class Improver {
 
 }  // namespace
 
+SearchEnds::SearchEnds(const PlanLimits& limits)
+    : deadline(Clock::now() + std::chrono::duration_cast<Clock::duration>(
+                                  std::chrono::duration<double>(std::min(limits.seconds, 1e6)))),
+      steps(static_cast<std::int64_t>(std::min<std::uint64_t>(limits.steps, 1ULL << 62))) {}
+
+bool SearchEnds::reached() const {
+  return steps <= 0 || Clock::now() > deadline;
+}
+
+double SearchEnds::seconds() const {
+  return std::max(std::chrono::duration<double>(deadline - Clock::now()).count(), 0.0);
+}
+
+std::unique_ptr<PlanSearch> make_plan_search(const MemoryProblem& problem, MemoryPlan plan,
+                                             std::uint64_t capacity, SearchEnds& ends) {
+  return std::make_unique<Improver>(problem, std::move(plan), capacity, ends);
+}
+
 PlanAnswer improved(const MemoryProblem& problem, MemoryPlan plan, const PlanLimits& limits) {
-  return Improver(problem, std::move(plan), limits).run();
+  SearchEnds ends(limits);
+  Improver search(problem, std::move(plan), limits.capacity, ends);
+  while (search.round(any_capacity)) {
+  }
+  return search.answer();
 }
 
 PlanAnswer plan_exact(const MemoryProblem& problem, const PlanLimits& limits) {

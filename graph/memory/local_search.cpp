@@ -7,8 +7,8 @@
 
 namespace quern {
 
-LocalSearch::LocalSearch(const MemoryProblem& problem, const PlanLimits& limits)
-    : placer_(problem), limits_(limits) {
+LocalSearch::LocalSearch(const MemoryProblem& problem, const PlanLimits& limits, std::uint64_t seed)
+    : placer_(problem), limits_(limits), random_(seed) {
   accept(by_area(problem), place(by_area(problem)));
   Order start = by_size(problem);
   MemoryPlan plan = place(start);

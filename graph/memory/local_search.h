@@ -11,7 +11,7 @@ namespace quern {
 
 class LocalSearch {
  public:
-  LocalSearch(const MemoryProblem& problem, const PlanLimits& limits);
+  LocalSearch(const MemoryProblem& problem, const PlanLimits& limits, std::uint64_t seed = 1);
 
   bool finished();  // counts a step
   // The current order with one buffer, of those that end highest, moved in front of another.
@@ -31,10 +31,12 @@ class LocalSearch {
   PlanLimits limits_;
   Clock::time_point begin_ = Clock::now();
   std::uint64_t steps_ = 0;
-  std::mt19937_64 random_{1};  // the same plan every time, if steps end the search
+  std::mt19937_64 random_;  // the same plan every time, if steps end the search
   Order order_;
   MemoryPlan current_;
   MemoryPlan best_;
 };
+
+PlanAnswer anneal(const MemoryProblem& problem, const PlanLimits& limits, std::uint64_t seed);
 
 }  // namespace quern

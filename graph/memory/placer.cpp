@@ -192,8 +192,9 @@ std::int64_t Placer::offset_in_gap(std::uint32_t i, Fit fit, const MemoryPlan& p
   return best >= 0 ? best : at;
 }
 
-MemoryPlan Placer::place(std::span<const std::uint32_t> order, Fit fit) {
-  if (!conflicts_.listed()) return place_on_top(order);
+MemoryPlan Placer::place(std::span<const std::uint32_t> order, Fit fit,
+                         std::span<const std::uint64_t> offsets) {
+  if (!conflicts_.listed()) return place_on_top(order, offsets);
   const auto& intervals = problem_.intervals;
   MemoryPlan plan{std::vector<std::uint64_t>(intervals.size(), 0), 0};
   const auto put = [&](std::uint32_t i, std::uint64_t offset) {
@@ -204,12 +205,14 @@ MemoryPlan Placer::place(std::span<const std::uint32_t> order, Fit fit) {
   std::ranges::fill(placed_, 0);
   for (std::uint32_t i : order)
     if (intervals[i].fixed_offset) put(i, *intervals[i].fixed_offset);
+  for (std::size_t k = 0; k < offsets.size(); ++k) put(order[k], offsets[k]);
   for (std::uint32_t i : order)
     if (!placed_[i]) put(i, static_cast<std::uint64_t>(offset_in_gap(i, fit, plan)));
   return plan;
 }
 
-MemoryPlan Placer::place_on_top(std::span<const std::uint32_t> order) const {
+MemoryPlan Placer::place_on_top(std::span<const std::uint32_t> order,
+                                std::span<const std::uint64_t> offsets) const {
   std::vector<std::int64_t> times;
   for (const Piece& p : pieces_) {
     times.push_back(p.first);
@@ -223,22 +226,23 @@ MemoryPlan Placer::place_on_top(std::span<const std::uint32_t> order) const {
   Skyline skyline(times.size());
   const auto& intervals = problem_.intervals;
   MemoryPlan plan{std::vector<std::uint64_t>(intervals.size(), 0), 0};
-  const auto put = [&](std::uint32_t i) {
+  const auto put = [&](std::uint32_t i, std::optional<std::uint64_t> offset) {
     std::uint64_t at = 0;
     for (std::size_t p = first_piece_[i]; p < first_piece_[i + 1]; ++p)
       at = std::max(at, skyline.highest(step(pieces_[p].first), step(pieces_[p].end)));
     const Interval& interval = intervals[i];
     at = static_cast<std::uint64_t>(align_up(static_cast<std::int64_t>(at), interval.alignment));
-    plan.offsets[i] = interval.fixed_offset.value_or(at);
+    plan.offsets[i] = offset.value_or(at);
     const std::uint64_t end = plan.offsets[i] + interval.size;
     plan.size = std::max(plan.size, end);
     for (std::size_t p = first_piece_[i]; p < first_piece_[i + 1]; ++p)
       skyline.raise(step(pieces_[p].first), step(pieces_[p].end), end);
   };
   for (std::uint32_t i : order)
-    if (intervals[i].fixed_offset) put(i);
-  for (std::uint32_t i : order)
-    if (!intervals[i].fixed_offset) put(i);
+    if (intervals[i].fixed_offset) put(i, intervals[i].fixed_offset);
+  for (std::size_t k = 0; k < offsets.size(); ++k) put(order[k], offsets[k]);
+  for (std::uint32_t i : order.subspan(offsets.size()))
+    if (!intervals[i].fixed_offset) put(i, std::nullopt);
   return plan;
 }
 

@@ -42,7 +42,12 @@ class Placer {
 
   // Buffers with fixed offsets come first, whatever `order` (all buffers, once each) says. Where
   // conflicts are not listed, gaps are not looked for: each buffer goes on top of the others.
-  MemoryPlan place(std::span<const std::uint32_t> order, Fit fit);
+  // The first of `order` have places already where `offsets` gives them.
+  MemoryPlan place(std::span<const std::uint32_t> order, Fit fit,
+                   std::span<const std::uint64_t> offsets = {});
+
+  // How far the offset of `above` must lie over the one of `below`, which is live with it.
+  std::int64_t separation(std::uint32_t below, std::uint32_t above) const;
 
  private:
   struct Range {
@@ -51,9 +56,8 @@ class Placer {
   };
 
   std::int64_t offset_in_gap(std::uint32_t i, Fit fit, const MemoryPlan& plan);
-  // How far the offset of `above` must lie over the one of `below`.
-  std::int64_t separation(std::uint32_t below, std::uint32_t above) const;
-  MemoryPlan place_on_top(std::span<const std::uint32_t> order) const;
+  MemoryPlan place_on_top(std::span<const std::uint32_t> order,
+                          std::span<const std::uint64_t> offsets) const;
 
   const MemoryProblem& problem_;
   std::vector<Piece> pieces_;

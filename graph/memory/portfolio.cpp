@@ -1,24 +1,61 @@
 // SPDX-License-Identifier: Apache-2.0
-// The default: list strategies until one reaches the bound, then the exact search.
+// The default: list strategies until one reaches the bound, then the exact search, of the buffers
+// as they are and of boxes that they are joined to (boxes.h), in turns.
 #include <algorithm>
-#include <chrono>
+#include <memory>
+#include <vector>
 
+#include "graph/memory/boxes.h"
+#include "graph/memory/by_time.h"
 #include "graph/memory/exact.h"
+#include "graph/memory/local_search.h"
 #include "graph/memory/orders.h"
+#include "graph/memory/sand.h"
+#include "graph/memory/skyline.h"
 #include "graph/memory/strategies.h"
 
 namespace quern {
+namespace {
 
-PlanAnswer plan_auto(const MemoryProblem& problem, const PlanLimits& limits) {
-  using Clock = std::chrono::steady_clock;
-  const auto spent = [begin = Clock::now()] {
-    return std::chrono::duration<double>(Clock::now() - begin).count();
-  };
-  Placer placer(problem);
-  // Of very many buffers only what is tried first is sure to be.
+// Keeps the best of the plans that are tried, until one is small enough or time is over.
+class Best {
+ public:
+  Best(MemoryPlan first, std::uint64_t enough, const SearchEnds& ends)
+      : plan_(std::move(first)), enough_(enough), ends_(ends) {}
+
+  // False: there was none.
+  template <class MakePlan>
+  bool attempt(MakePlan make) {
+    if (plan_.size <= enough_ || ends_.reached()) return false;
+    std::optional<MemoryPlan> plan = make();
+    if (plan && plan->size < plan_.size) plan_ = *std::move(plan);
+    return plan.has_value();
+  }
+  MemoryPlan take() { return std::move(plan_); }
+
+ private:
+  MemoryPlan plan_;
+  std::uint64_t enough_;
+  const SearchEnds& ends_;
+};
+
+constexpr Sand sands[] = {{0.2, true}, {0.05, false}, {0.3, true},   {0.02, false},
+                          {0.1, true}, {0.1, false},  {0.15, true},  {0.03, false},
+                          {0.4, true}, {0.07, false}, {0.25, false}, {0.5, true}};
+
+// The best of the list strategies. `enough`: a size that ends the search for a better one.
+MemoryPlan best_of_lists(const MemoryProblem& problem, std::uint64_t enough,
+                         const SearchEnds& ends) {
+  // Of so many buffers what is tried first is all that is sure to be, and no search makes more.
   constexpr std::size_t many = 5000;
-  MemoryPlan best = problem.intervals.size() > many ? placer.place(by_life(problem), Fit::lowest)
-                                                    : placer.place(by_size(problem), Fit::tightest);
+  const bool is_large = problem.intervals.size() > many;
+  Placer placer(problem);
+  Best best(is_large ? placer.place(by_life(problem), Fit::lowest)
+                     : placer.place(by_size(problem), Fit::tightest),
+            std::max(enough, placer.bound()), ends);
+  if (is_large) best.attempt([&] { return skyline_plan(problem); });
+  for (const Sand& sand : sands)
+    if (!is_large || !best.attempt([&] { return place_rocks_first(placer, sand); })) break;
   using MakeOrder = Order (*)(const Placer&);
   constexpr MakeOrder orders[] = {
       [](const Placer& p) { return by_area(p.problem()); },
@@ -28,21 +65,101 @@ PlanAnswer plan_auto(const MemoryProblem& problem, const PlanLimits& limits) {
       [](const Placer& p) { return by_start(p.problem()); },
       [](const Placer& p) { return by_size(p.problem()); },
   };
-  for (const Fit fit : {Fit::lowest, Fit::tightest}) {
-    for (const MakeOrder order : orders) {
-      if (best.size <= placer.bound() || spent() > limits.seconds) break;
-      MemoryPlan plan = placer.place(order(placer), fit);
-      if (plan.size < best.size) best = std::move(plan);
+  for (const Fit fit : {Fit::lowest, Fit::tightest})
+    for (const MakeOrder order : orders)
+      best.attempt([&] { return placer.place(order(placer), fit); });
+  if (!is_large) best.attempt([&] { return skyline_plan(problem); });
+  return best.take();
+}
+
+// A search over the buffers, joined in some way or as they are.
+struct Racer {
+  Boxes boxes;
+  std::unique_ptr<PlanSearch> search;
+  bool runs = true;
+};
+
+class Race {
+ public:
+  Race(const MemoryProblem& problem, const PlanLimits& limits)
+      : problem_(problem), limits_(limits), ends_(limits) {
+    answer_ = {best_of_lists(problem, 0, ends_), lower_bound(problem)};
+  }
+
+  PlanAnswer run() {
+    if (done()) return std::move(answer_);
+    enter_boxes(Joining::all);
+    enter_boxes(Joining::filling);
+    enter_boxes(Joining::matching);
+    auto whole = make_plan_search(problem_, answer_.plan, limits_.capacity, ends_);
+    for (bool runs = true; runs && !done() && !ends_.reached();) {
+      for (const auto& r : racers_) {
+        if (done()) break;
+        if (r->runs) r->runs = r->search->round(answer_.plan.size);
+        adopt(unpacked(problem_, r->boxes, r->search->answer().plan));
+      }
+      if (done()) break;
+      runs = whole->round(answer_.plan.size);
+      adopt(whole->answer().plan);
+      answer_.bound = std::max(answer_.bound, whole->answer().bound);
+      for (const auto& r : racers_) runs = runs || r->runs;
+    }
+    search_parts();
+    return std::move(answer_);
+  }
+
+ private:
+  // What the exact search takes for more than it is: buffers of which at times only a part is live.
+  void search_parts() {
+    const std::size_t n = problem_.intervals.size();
+    if (done() || n > 4096) return;
+    if (n <= 1024) {
+      SearchEnds half = ends_;
+      half.steps = std::min<std::int64_t>(ends_.steps / 2, 200000);
+      ends_.steps -= half.steps;
+      if (auto plan = fit_by_time(problem_, answer_.bound, half)) adopt(std::move(*plan));
+    }
+    for (std::uint64_t seed = 1; !done() && !ends_.reached(); ++seed) {
+      const std::int64_t steps = std::min<std::int64_t>(1000, ends_.steps);
+      ends_.steps -= steps;
+      adopt(anneal(problem_, {limits_.capacity, ends_.seconds(), static_cast<std::uint64_t>(steps)},
+                   seed)
+                .plan);
     }
   }
-  if (best.size > placer.bound() && spent() < limits.seconds) {
-    MemoryPlan plan = plan_skyline(problem, limits).plan;
-    if (plan.size < best.size) best = std::move(plan);
+
+  bool done() const {
+    return status_of(answer_, limits_.capacity) != PlanStatus::unknown &&
+           (limits_.capacity != any_capacity || answer_.plan.size <= answer_.bound);
   }
-  if (best.size <= placer.bound()) return answered(placer, std::move(best));
-  PlanLimits rest = limits;
-  rest.seconds = std::max(limits.seconds - spent(), 0.0);
-  return improved(problem, std::move(best), rest);
+
+  void adopt(MemoryPlan plan) {
+    if (plan.size < answer_.plan.size) answer_.plan = std::move(plan);
+  }
+
+  void enter_boxes(Joining joining) {
+    if (done() || ends_.reached()) return;
+    auto racer = std::make_unique<Racer>();
+    racer->boxes = boxes_of(problem_, joining);
+    const MemoryProblem& boxed = racer->boxes.problem;
+    if (boxed.intervals.size() == problem_.intervals.size()) return;
+    MemoryPlan plan = best_of_lists(boxed, answer_.bound, ends_);
+    adopt(unpacked(problem_, racer->boxes, plan));
+    racer->search = make_plan_search(boxed, std::move(plan), limits_.capacity, ends_);
+    racers_.push_back(std::move(racer));
+  }
+
+  const MemoryProblem& problem_;
+  const PlanLimits& limits_;
+  SearchEnds ends_;
+  PlanAnswer answer_;
+  std::vector<std::unique_ptr<Racer>> racers_;
+};
+
+}  // namespace
+
+PlanAnswer plan_auto(const MemoryProblem& problem, const PlanLimits& limits) {
+  return Race(problem, limits).run();
 }
 
 }  // namespace quern

@@ -2,6 +2,8 @@
 // Skyline: the lowest place that is free is filled next, by what lives longest of all that fits
 // there; where nothing does, its floor is raised to the lowest that will. Of places as low, the one
 // with the most still to carry comes first.
+#include "graph/memory/skyline.h"
+
 #include <algorithm>
 #include <set>
 
@@ -12,7 +14,8 @@
 namespace quern {
 namespace {
 
-constexpr std::size_t most_cells = std::size_t{1} << 18;  // sections of all buffers together
+constexpr std::size_t most_cells = std::size_t{1} << 24;  // sections of all buffers together
+constexpr std::size_t most_work = std::size_t{1} << 31;   // sections that are looked at, in all
 constexpr std::size_t most_level = 64;                    // places as low that are compared
 
 class Skyline {
@@ -46,7 +49,8 @@ class Skyline {
            });
   }
 
-  MemoryPlan run() {
+  // Empty: it takes too long.
+  std::optional<MemoryPlan> run() {
     MemoryPlan plan{std::vector<std::uint64_t>(spans_.size(), 0), 0};
     for (std::uint32_t i = 0; i < spans_.size(); ++i) {
       plan.size = std::max(plan.size, problem_.intervals[i].size);
@@ -58,7 +62,10 @@ class Skyline {
     for (std::size_t s = 0; s < floor_.size(); ++s)
       if (!waiting_[s].empty()) lowest_.insert({0, s});
     std::vector<char> placed(spans_.size());
-    while (!lowest_.empty()) fill(fullest_of_lowest(), plan, placed);
+    while (!lowest_.empty()) {
+      if (work_ > most_work) return std::nullopt;
+      fill(fullest_of_lowest(), plan, placed);
+    }
     return plan;
   }
 
@@ -87,6 +94,7 @@ class Skyline {
     for (std::uint32_t i : waiting) {
       const std::uint64_t offset = lowest_offset(i);
       const Span& span = spans_[i];
+      work_ += span.end - span.first;
       const std::pair key(span.end - span.first, problem_.intervals[i].size);
       if (offset > next || (offset == next && key <= most)) continue;
       next = offset;
@@ -133,6 +141,7 @@ class Skyline {
   const MemoryProblem& problem_;
   std::vector<Span> spans_;  // sections of each buffer; none: it is never live
   std::size_t cells_ = 0;
+  std::size_t work_ = 0;
   std::vector<std::uint64_t> floor_;
   std::vector<std::uint64_t> live_;                  // bytes still to be placed
   std::vector<std::vector<std::uint32_t>> waiting_;  // buffers still to be placed, and some others
@@ -141,9 +150,14 @@ class Skyline {
 
 }  // namespace
 
-PlanAnswer plan_skyline(const MemoryProblem& problem, const PlanLimits&) {
+std::optional<MemoryPlan> skyline_plan(const MemoryProblem& problem) {
   Skyline skyline(problem);
-  if (skyline.suits()) return {skyline.run(), lower_bound(problem)};
+  if (!skyline.suits()) return std::nullopt;
+  return skyline.run();
+}
+
+PlanAnswer plan_skyline(const MemoryProblem& problem, const PlanLimits&) {
+  if (auto plan = skyline_plan(problem)) return {*std::move(plan), lower_bound(problem)};
   Placer placer(problem);
   return answered(placer, placer.place(by_life(problem), Fit::lowest));
 }

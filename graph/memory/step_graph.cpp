@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <numeric>
 
+#include "graph/text_util.h"
+
 namespace quern {
 namespace {
 
@@ -308,7 +310,7 @@ ScheduledMemory memory_of(const StepGraph& g, const Schedule& s, const Groups& g
     m.scratch_of[s.order[k]] = m.problem.intervals.size();
     if (step.scratch == 0) continue;
     Interval i;
-    if (with_names) i.name = "scratch of " + step.name;
+    if (with_names) i.name = cat(scratch_name, step.name);
     i.size = step.scratch;
     i.alignment = g.scratch_alignment;
     i.first = times.of[k];

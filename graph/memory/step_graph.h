@@ -65,6 +65,9 @@ bool holds(const StepGraph& graph, const Schedule& schedule);
 // Whether the step has nothing to do.
 bool is_void(const StepGraph& graph, const Schedule& schedule, std::uint32_t step);
 
+// What the names of intervals that are scratch begin with.
+inline constexpr std::string_view scratch_name = "scratch of ";
+
 // The intervals of roots and of scratch over the steps that have something to do. A root of which
 // at times only a part is in use has gaps.
 struct ScheduledMemory {

@@ -431,6 +431,12 @@ class Other(Cli):
         for wrong in ("planted:", "planted:0:1", "planted:10", "planted:10:1:2", "planted:x:1", "planted:9:1:0:0"):
             self.assertIn("wanted planted", self.quern("plan", wrong, code=2).stderr)
 
+    def test_plan_tells_scratch_apart(self):
+        path = self.write("b.csv", b"id,lower,upper,size\na,0,2,8\nscratch of k,1,2,5\nb,1,3,8\n")
+        j = self.json("plan", path, "--strategy", "auto")
+        self.assertEqual((j["lower_bound"], j["bound_without_scratch"]), (21, 16))
+        self.assertIn("(16 B without the scratch of kernels)", self.quern("plan", path).stdout)
+
     def test_plan_levers(self):
         path = self.write("m.onnx", add_relu())
         for words in (["--order", "off"], ["--alias", "off"], ["--inflight", "2"], ["--device", "page"]):

@@ -3,6 +3,8 @@
 #include <gtest/gtest.h>
 
 #include "graph/memory/planted.h"
+#include "graph/memory/sand.h"
+#include "graph/memory/strategies.h"
 #include "tests/graph/memory/problems.h"
 
 namespace quern {
@@ -61,6 +63,36 @@ INSTANTIATE_TEST_SUITE_P(Strategies, EveryStrategy, ::testing::ValuesIn([] {
 TEST(Strategies, AreFoundByName) {
   for (const Strategy& s : strategies()) EXPECT_EQ(find_strategy(s.name), &s);
   EXPECT_EQ(find_strategy("none of these"), nullptr);
+}
+
+// By steps, not time: the same on every machine.
+TEST(Strategies, SolveMostPlantedProblems) {
+  std::size_t solved = 0;
+  std::size_t all = 0;
+  for (std::uint64_t seed = 1; seed <= 5; ++seed) {
+    for (const double drop : {0.0, 0.1, 0.2}) {
+      for (const std::size_t n : {200, 400}) {
+        const MemoryProblem p = planted_problem({.buffers = n, .seed = seed, .drop = drop});
+        const PlanAnswer answer = default_strategy().plan(p, {.seconds = 60, .steps = 200000});
+        ASSERT_TRUE(validate(p, answer.plan).ok());
+        EXPECT_LE(static_cast<double>(answer.plan.size), 1.1 * 65536) << n << ":" << seed;
+        solved += answer.plan.size == 65536 ? 1 : 0;
+        ++all;
+      }
+    }
+  }
+  EXPECT_GE(solved * 10, all * 8);
+}
+
+// A rectangle of 25,000 pieces: what was kept back lies where the skyline has wasted memory.
+TEST(Strategies, FillASkylineWithSand) {
+  const MemoryProblem p = planted_problem({.buffers = 25000, .seed = 1});
+  Placer placer(p);
+  const auto plan = place_rocks_first(placer, {.share = 0.2, .by_life = true});
+  ASSERT_TRUE(plan);
+  EXPECT_TRUE(validate(p, *plan).ok());
+  EXPECT_LE(static_cast<double>(plan->size), 1.01 * 65536);
+  EXPECT_GT(static_cast<double>(plan_skyline(p, {}).plan.size), 1.03 * 65536);
 }
 
 // So many conflicts that they are not listed: bounded time all the same.
