@@ -61,6 +61,8 @@ struct Dispatch {
   std::vector<std::uint32_t> push;       // at most 32 words
   std::vector<BufferUse> buffers;        // by binding
   std::array<std::uint32_t, 3> groups = {1, 1, 1};
+  // Other ways to the same bytes, with the same buffers: which is fastest, a device measures.
+  std::vector<Dispatch> forms;
   bool operator==(const Dispatch&) const = default;
 };
 

@@ -276,6 +276,7 @@ Status Core::create_device() {
   api.vkGetPhysicalDeviceMemoryProperties2(physical_, &memory);
   memory_ = memory.memoryProperties;
   QUERN_TRY(create_timeline());
+  tuning_.load(c);
   stored_cache_ = read_pipeline_cache(c);
   const VkPipelineCacheCreateInfo cache{.sType = VK_STRUCTURE_TYPE_PIPELINE_CACHE_CREATE_INFO,
                                         .initialDataSize = stored_cache_.size(),
@@ -308,6 +309,7 @@ Core::~Core() {
   if (!device_) return;
   if (api_.vkDeviceWaitIdle) api_.vkDeviceWaitIdle(device_);
   save_pipeline_cache();
+  tuning_.save(capabilities_);
   for (const auto& [key, p] : pipelines_) api_.vkDestroyPipeline(device_, p.pipeline, nullptr);
   for (const auto& [name, m] : modules_) api_.vkDestroyShaderModule(device_, m, nullptr);
   for (const auto& [count, l] : layouts_) {

@@ -14,6 +14,7 @@
 
 #include "engine/vulkan/api.h"
 #include "engine/vulkan/capabilities.h"
+#include "engine/vulkan/tuning.h"
 
 namespace quern::vulkan {
 
@@ -80,6 +81,7 @@ struct Submission {
 
 // What whoever opened the device wants of it.
 struct CoreOptions {
+  std::uint32_t tune_ms = 0;     // time to measure forms of dispatches in, a plan; 0: none
   std::uint32_t split = 0;       // dispatches that a submission has at most; 0: any number
   std::uint64_t lose_after = 0;  // submissions after which it counts as lost, for tests; 0: never
 };
@@ -126,6 +128,8 @@ class Core : public std::enable_shared_from_this<Core> {
   // An error when the validation layer has complained.
   Status check_validation() const;
 
+  Tuning& tuning() { return tuning_; }
+
   struct Counts {
     std::atomic<std::uint64_t> submissions, dispatches, barriers, pipelines, allocations, bytes_up,
         bytes_down;
@@ -157,6 +161,7 @@ class Core : public std::enable_shared_from_this<Core> {
   CoreOptions options_;
   VkSemaphore timeline_ = VK_NULL_HANDLE;
   std::uint64_t timeline_value_ = 0;  // of the last submission; under queue_mutex_
+  Tuning tuning_;
   std::mutex queue_mutex_;
   std::mutex pipelines_mutex_;
   std::map<std::uint32_t, Layout> layouts_;

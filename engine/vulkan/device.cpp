@@ -101,6 +101,8 @@ DeviceInfo info_of(const Capabilities& c, std::size_t index) {
   return info;
 }
 
+constexpr std::uint32_t usual_tune_ms = 20'000;
+
 // The N of "name=N".
 template <class Number>
 Result<Number> number_after(std::string_view option) {
@@ -132,6 +134,14 @@ Result<Wish> parse(std::string_view name) {
       wish.strict = true;
       continue;
     }
+    if (option == "tune") {
+      wish.core.tune_ms = usual_tune_ms;
+      continue;
+    }
+    if (option.starts_with("tune=")) {
+      QUERN_ASSIGN(wish.core.tune_ms, number_after<std::uint32_t>(option));
+      continue;
+    }
     if (option.starts_with("split=")) {
       QUERN_ASSIGN(wish.core.split, number_after<std::uint32_t>(option));
       continue;
@@ -148,7 +158,7 @@ Result<Wish> parse(std::string_view name) {
     const auto found =
         std::ranges::find_if(all, [&](const auto& s) { return option == cat("no-", s.first); });
     if (found == all.end()) {
-      std::string known = "validate, strict, split=N, cpu=FAMILY";
+      std::string known = "validate, strict, tune, tune=MS, split=N, cpu=FAMILY";
       for (const auto& s : all) known += cat(", no-", s.first);
       return Status(Code::invalid_argument,
                     cat("no device option '", printable(option), "'; there is: ", known));

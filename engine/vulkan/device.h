@@ -14,9 +14,11 @@ std::vector<DeviceInfo> list();
 
 // "vulkan", "vulkan:N", "vulkan:UUID" or "vulkan:PART OF THE NAME", then any of ",validate",
 // ",strict" (a node without a form for the device is an error), ",split=N" (at most N dispatches a
-// submission, for systems that stop long ones), ",no-FEATURE" for the features that `quern devices`
-// lists, ",cpu=FAMILY" for a family of operators (as `quern inspect` names them) that is to run on
-// the CPU and, for tests, ",lose-after=N" (counts as lost after N submissions).
+// submission, for systems that stop long ones), ",tune" or ",tune=MS" (measures which forms of
+// kernels are fastest, that long at most for each plan, and keeps the answer on disk),
+// ",no-FEATURE" for the features that `quern devices` lists, ",cpu=FAMILY" for a family of
+// operators (as `quern inspect` names them) that is to run on the CPU and, for tests,
+// ",lose-after=N" (counts as lost after N submissions).
 Result<std::shared_ptr<Device>> open(std::string_view name);
 
 }  // namespace quern::vulkan

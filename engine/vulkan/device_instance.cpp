@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <limits>
 
 #include "graph/text_util.h"
 
@@ -24,6 +25,7 @@ Result<std::unique_ptr<Instance>> DeviceInstance::create(
   d->place_transfers();
   d->find_direct_operands();
   QUERN_TRY(d->allocate());
+  if (d->core_->options().tune_ms) QUERN_TRY(d->tune());
   QUERN_TRY(d->use_recording());
   QUERN_TRY(d->warm_up());
   QUERN_TRY(d->core_->check_validation());
@@ -142,13 +144,18 @@ Result<Binding> DeviceInstance::binding(const Step& s, const BufferUse& use) con
   return Status(Code::internal, "a buffer of no kind");
 }
 
+Result<std::vector<Binding>> DeviceInstance::bindings_of(const Step& s, const Dispatch& d) const {
+  std::vector<Binding> bindings;
+  for (const BufferUse& use : d.buffers) {
+    QUERN_ASSIGN(bindings.emplace_back(), binding(s, use));
+  }
+  return bindings;
+}
+
 Status DeviceInstance::record_step(const Step& s, Recorder& recorder) const {
   for (const Dispatch& d : s.dispatches) {
-    std::vector<Binding> bindings;
-    for (const BufferUse& use : d.buffers) {
-      QUERN_ASSIGN(bindings.emplace_back(), binding(s, use));
-    }
-    Status recorded = recorder.dispatch(d, bindings);
+    QUERN_ASSIGN(const std::vector<Binding> bindings, bindings_of(s, d));
+    Status recorded = recorder.dispatch(core_->tuning().best(d), bindings);
     if (!recorded.ok())
       return std::move(recorded).in(cat("node '", printable(s.node), "' (", s.op, ")"));
   }
@@ -220,6 +227,63 @@ Status DeviceInstance::use_recording() {
   }
   recordings_[current_].used = ++clock_;
   return {};
+}
+
+// ---- tuning ------------------------------------------------------------------------------------
+
+// Measures dispatches that have forms and have not been measured, until the time is over.
+Status DeviceInstance::tune() const {
+  const auto end =
+      std::chrono::steady_clock::now() + std::chrono::milliseconds(core_->options().tune_ms);
+  for (const Step& s : program_->steps) {
+    for (const Dispatch& d : s.dispatches) {
+      if (d.forms.empty() || core_->tuning().knows(d)) continue;
+      if (std::chrono::steady_clock::now() > end) return {};
+      QUERN_ASSIGN(const std::uint32_t form, fastest_form(s, d));
+      core_->tuning().learn(d, form);
+    }
+  }
+  return {};
+}
+
+Result<std::uint32_t> DeviceInstance::fastest_form(const Step& s, const Dispatch& d) const {
+  // Another form has to be faster by more than measurements vary.
+  constexpr double gain = 0.97;
+  QUERN_ASSIGN(double best_time, time_of(s, d, d));
+  std::uint32_t best = 0;
+  for (std::uint32_t i = 0; i < d.forms.size(); ++i) {
+    QUERN_ASSIGN(const double time, time_of(s, d, d.forms[i]));
+    if (time >= gain * best_time) continue;
+    best_time = time;
+    best = i + 1;
+  }
+  return best;
+}
+
+// Nanoseconds of one dispatch on whatever the buffers hold: the least of several.
+Result<double> DeviceInstance::time_of(const Step& s, const Dispatch& d,
+                                       const Dispatch& form) const {
+  constexpr int repeats = 4;
+  QUERN_ASSIGN(const std::vector<Binding> bindings, bindings_of(s, d));
+  QUERN_ASSIGN(const auto recorder, Recorder::create(core_));
+  recorder->acquire();
+  recorder->timestamp();
+  for (int i = 0; i < repeats; ++i) {
+    QUERN_TRY(recorder->dispatch(form, bindings));
+    recorder->timestamp();
+  }
+  QUERN_TRY(recorder->finish());
+  QUERN_TRY(recorder->submit());  // generates the code
+  double least = std::numeric_limits<double>::infinity();
+  for (int round = 0; round < 2; ++round) {
+    const auto begin = std::chrono::steady_clock::now();
+    QUERN_TRY(recorder->submit());
+    const std::chrono::duration<double, std::nano> all = std::chrono::steady_clock::now() - begin;
+    QUERN_ASSIGN(const std::vector<double> at, recorder->timestamps());
+    if (at.size() <= repeats) least = std::min(least, all.count() / repeats);  // it has no clock
+    for (std::size_t i = 1; i < at.size(); ++i) least = std::min(least, at[i] - at[i - 1]);
+  }
+  return least;
 }
 
 // ---- running -----------------------------------------------------------------------------------

@@ -63,6 +63,10 @@ class DeviceInstance final : public Instance {
   Status record_step(const cpu::Step& step, Recorder& recorder) const;
   Range range(const cpu::Operand& operand, std::uint64_t bytes) const;
   Result<Binding> binding(const cpu::Step& step, const BufferUse& use) const;
+  Status tune() const;
+  Result<std::uint32_t> fastest_form(const cpu::Step& step, const Dispatch& work) const;
+  Result<double> time_of(const cpu::Step& step, const Dispatch& work, const Dispatch& form) const;
+  Result<std::vector<Binding>> bindings_of(const cpu::Step& step, const Dispatch& work) const;
   Status warm_up();
   Status fill_staging(const Batch& batch) const;
   Status empty_staging(const Batch& batch) const;

@@ -29,19 +29,6 @@ std::uint64_t checksum_of(std::span<const std::byte> data) {
   return h;
 }
 
-// Empty: there is no place for caches.
-fs::path path_of(const Capabilities& device) {
-  fs::path base;
-  if (const char* cache = std::getenv("XDG_CACHE_HOME"); cache && *cache == '/') {
-    base = cache;
-  } else if (const char* home = std::getenv("HOME"); home && *home == '/') {
-    base = fs::path(home) / ".cache";
-  } else {
-    return {};
-  }
-  return base / "quern" / cat("pipelines-", uuid_text(device.cache_uuid), ".bin");
-}
-
 Header header_of(const Capabilities& device, std::span<const std::byte> data) {
   Header h;
   h.device = device.uuid;
@@ -51,7 +38,42 @@ Header header_of(const Capabilities& device, std::span<const std::byte> data) {
   return h;
 }
 
+fs::path path_of(const Capabilities& device) {
+  return cache_path(device, "pipelines", ".bin");
+}
+
 }  // namespace
+
+fs::path cache_path(const Capabilities& device, std::string_view what, std::string_view extension) {
+  fs::path base;
+  if (const char* cache = std::getenv("XDG_CACHE_HOME"); cache && *cache == '/') {
+    base = cache;
+  } else if (const char* home = std::getenv("HOME"); home && *home == '/') {
+    base = fs::path(home) / ".cache";
+  } else {
+    return {};
+  }
+  return base / "quern" / cat(what, "-", uuid_text(device.cache_uuid), extension);
+}
+
+void write_cache_file(const fs::path& path, std::span<const std::byte> data) {
+  if (path.empty()) return;
+  std::error_code error;
+  fs::create_directories(path.parent_path(), error);
+  const fs::path fresh = path.string() + cat(".", ::getpid());
+  {
+    std::ofstream file(fresh, std::ios::binary);
+    file.write(reinterpret_cast<const char*>(data.data()),
+               static_cast<std::streamsize>(data.size()));
+    if (!file.flush()) {
+      file.close();
+      fs::remove(fresh, error);
+      return;
+    }
+  }
+  fs::rename(fresh, path, error);
+  if (error) fs::remove(fresh, error);
+}
 
 std::vector<std::byte> read_pipeline_cache(const Capabilities& device) {
   std::ifstream file(path_of(device), std::ios::binary);
@@ -65,25 +87,12 @@ std::vector<std::byte> read_pipeline_cache(const Capabilities& device) {
 }
 
 void write_pipeline_cache(const Capabilities& device, std::span<const std::byte> data) {
-  const fs::path path = path_of(device);
-  if (path.empty() || data.size() > most_bytes) return;
-  std::error_code error;
-  fs::create_directories(path.parent_path(), error);
-  const fs::path fresh = path.string() + cat(".", ::getpid());
-  {
-    std::ofstream file(fresh, std::ios::binary);
-    const Header h = header_of(device, data);
-    file.write(reinterpret_cast<const char*>(&h), sizeof h);
-    file.write(reinterpret_cast<const char*>(data.data()),
-               static_cast<std::streamsize>(data.size()));
-    if (!file.flush()) {
-      file.close();
-      fs::remove(fresh, error);
-      return;
-    }
-  }
-  fs::rename(fresh, path, error);
-  if (error) fs::remove(fresh, error);
+  if (data.size() > most_bytes) return;
+  const Header h = header_of(device, data);
+  const auto* begin = reinterpret_cast<const std::byte*>(&h);
+  std::vector<std::byte> file(begin, begin + sizeof h);
+  file.insert(file.end(), data.begin(), data.end());
+  write_cache_file(path_of(device), file);
 }
 
 }  // namespace quern::vulkan

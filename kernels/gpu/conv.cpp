@@ -83,53 +83,74 @@ std::uint32_t pixels_for(std::int64_t width, std::uint32_t most) {
   return best;
 }
 
+// Neighbours of a row and vectors of four channels that an invocation has.
+struct ConvTile {
+  std::uint32_t pixels, vectors;
+};
+
+std::vector<ConvTile> conv_tiles(const Filter& g, const GpuTarget& target) {
+  const std::uint32_t vectors = g.group_outputs() > 4 * side_by_side(target) ? 2 : 1;
+  const auto pixels = [&](std::uint32_t most) { return pixels_for(g.out[2], most); };
+  std::vector<ConvTile> tiles = {{pixels(target.software ? 14 : 8), vectors}};
+  for (const std::uint32_t most : {4, 6, 8, 11, 14}) tiles.push_back({pixels(most), vectors});
+  for (const std::uint32_t most : {5, 8, 14}) tiles.push_back({pixels(most), 3 - vectors});
+  return tiles;
+}
+
 std::optional<Dispatch> general(const Filter& g, BufferUse w, const Steps& steps,
                                 const GpuTarget& target) {
   const std::uint32_t local = side_by_side(target);
-  const std::uint32_t vectors = g.group_outputs() > 4 * local ? 2 : 1;
-  const std::uint32_t pixels = pixels_for(g.out[2], target.software ? 14 : 8);
-  const std::uint64_t tiles = ceil_div(static_cast<std::uint64_t>(g.out[2]), pixels);
-  const std::array<std::uint64_t, 3> groups = {
-      ceil_div(static_cast<std::uint64_t>(g.group_outputs()), std::uint64_t{4} * local * vectors),
-      tiles * static_cast<std::uint64_t>(g.out[0] * g.out[1]),
-      static_cast<std::uint64_t>(g.images * g.groups)};
   const bool vectors_in = g.group_channels() % 4 == 0;
   const std::int64_t depth = vectors_in ? g.group_channels() / 4 : g.group_channels();
-  if (!fits(groups, target) || !can_loop(g.iterations() * (depth + 1), target)) return std::nullopt;
-  Dispatch d;
-  d.shader = g.deep ? "conv_3d" : "conv";
-  d.constants = {local, pixels, vectors, vectors_in, g.group_outputs() % 4 == 0};
-  push_window(d, g);
-  for (std::int64_t v : {g.channels, g.group_channels(), g.outputs, g.group_outputs(), g.groups})
-    d.push.push_back(word(v));
-  d.push.push_back(static_cast<std::uint32_t>(tiles));
-  if (g.deep) push_depths(d, g);
-  d.buffers = {BufferUse::input(0), w, BufferUse::output(0)};
-  for (std::size_t i = 0; i < 3; ++i) d.groups[i] = static_cast<std::uint32_t>(groups[i]);
-  steps.finish(d);
-  return d;
+  if (!can_loop(g.iterations() * (depth + 1), target)) return std::nullopt;
+  const auto build = [&](const ConvTile& t) -> std::optional<Dispatch> {
+    const std::uint64_t tiles = ceil_div(static_cast<std::uint64_t>(g.out[2]), t.pixels);
+    const std::array<std::uint64_t, 3> groups = {
+        ceil_div(static_cast<std::uint64_t>(g.group_outputs()),
+                 std::uint64_t{4} * local * t.vectors),
+        tiles * static_cast<std::uint64_t>(g.out[0] * g.out[1]),
+        static_cast<std::uint64_t>(g.images * g.groups)};
+    if (!fits(groups, target)) return std::nullopt;
+    Dispatch d;
+    d.shader = g.deep ? "conv_3d" : "conv";
+    d.constants = {local, t.pixels, t.vectors, vectors_in, g.group_outputs() % 4 == 0};
+    push_window(d, g);
+    for (std::int64_t v : {g.channels, g.group_channels(), g.outputs, g.group_outputs(), g.groups})
+      d.push.push_back(word(v));
+    d.push.push_back(static_cast<std::uint32_t>(tiles));
+    if (g.deep) push_depths(d, g);
+    d.buffers = {BufferUse::input(0), w, BufferUse::output(0)};
+    for (std::size_t i = 0; i < 3; ++i) d.groups[i] = static_cast<std::uint32_t>(groups[i]);
+    steps.finish(d);
+    return d;
+  };
+  return with_forms<ConvTile>(conv_tiles(g, target), build);
 }
 
 std::optional<Dispatch> depthwise(const Filter& g, BufferUse w, const Steps& steps,
                                   const GpuTarget& target) {
   const std::uint32_t local = side_by_side(target);
-  const std::uint32_t pixels = pixels_for(g.out[2], 8);
-  const std::uint64_t tiles = ceil_div(static_cast<std::uint64_t>(g.out[2]), pixels);
   const auto vectors = static_cast<std::uint64_t>(g.channels / 4);
-  const std::array<std::uint64_t, 3> groups = {ceil_div(vectors, local),
-                                               tiles * static_cast<std::uint64_t>(g.out[1]),
-                                               static_cast<std::uint64_t>(g.images)};
-  if (!fits(groups, target) || !can_loop(g.iterations(), target)) return std::nullopt;
-  Dispatch d;
-  d.shader = "conv_depthwise";
-  d.constants = {local, pixels};
-  push_window(d, g);
-  d.push.insert(d.push.end(),
-                {static_cast<std::uint32_t>(vectors), static_cast<std::uint32_t>(tiles)});
-  d.buffers = {BufferUse::input(0), w, BufferUse::output(0)};
-  for (std::size_t i = 0; i < 3; ++i) d.groups[i] = static_cast<std::uint32_t>(groups[i]);
-  steps.finish(d);
-  return d;
+  if (!can_loop(g.iterations(), target)) return std::nullopt;
+  const auto build = [&](std::uint32_t most) -> std::optional<Dispatch> {
+    const std::uint32_t pixels = pixels_for(g.out[2], most);
+    const std::uint64_t tiles = ceil_div(static_cast<std::uint64_t>(g.out[2]), pixels);
+    const std::array<std::uint64_t, 3> groups = {ceil_div(vectors, local),
+                                                 tiles * static_cast<std::uint64_t>(g.out[1]),
+                                                 static_cast<std::uint64_t>(g.images)};
+    if (!fits(groups, target)) return std::nullopt;
+    Dispatch d;
+    d.shader = "conv_depthwise";
+    d.constants = {local, pixels};
+    push_window(d, g);
+    d.push.insert(d.push.end(),
+                  {static_cast<std::uint32_t>(vectors), static_cast<std::uint32_t>(tiles)});
+    d.buffers = {BufferUse::input(0), w, BufferUse::output(0)};
+    for (std::size_t i = 0; i < 3; ++i) d.groups[i] = static_cast<std::uint32_t>(groups[i]);
+    steps.finish(d);
+    return d;
+  };
+  return with_forms<std::uint32_t>(std::array<std::uint32_t, 5>{8, 4, 6, 11, 14}, build);
 }
 
 std::optional<Dispatch> product(const Filter& g, BufferUse w, const Steps& steps,

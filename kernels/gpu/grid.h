@@ -2,11 +2,13 @@
 // Work as the shaders want it: grids that fit the device, dimensions that are few.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <bit>
 #include <cstdint>
 #include <optional>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include <quern/shape.h>
@@ -38,6 +40,22 @@ std::uint32_t lanes(const GpuTarget& target);
 // Workgroups of `lanes` invocations for n of them, as invocation_index() in common.glsl counts.
 std::array<std::uint32_t, 3> linear_groups(std::uint64_t n, std::uint32_t lanes,
                                            const GpuTarget& target);
+// What `build` makes of each tile: a dispatch by the first that the device can run, with the others
+// as its forms. Nothing when it can run none.
+template <class Tile, class Build>
+std::optional<Dispatch> with_forms(std::span<const Tile> tiles, const Build& build) {
+  std::optional<Dispatch> first;
+  for (const Tile& tile : tiles) {
+    std::optional<Dispatch> d = build(tile);
+    if (!d) continue;
+    if (!first) {
+      first = std::move(d);
+    } else if (*d != *first && std::ranges::find(first->forms, *d) == first->forms.end()) {
+      first->forms.push_back(std::move(*d));
+    }
+  }
+  return first;
+}
 // Whether a grid of these many workgroups can be had.
 bool fits(const std::array<std::uint64_t, 3>& groups, const GpuTarget& target);
 

@@ -73,32 +73,55 @@ Layout matrix_layout(const Shape& shape, bool exchanged) {
   return Layout::permuted(shape, order);
 }
 
+namespace {
+
+// Rows and vectors of four columns that an invocation has, and invocations side by side.
+struct ProductTile {
+  std::uint32_t local, rows, vectors;
+};
+
+std::vector<ProductTile> product_tiles(const Product& p, const GpuTarget& target) {
+  const auto most_rows = static_cast<std::uint32_t>(std::min<std::int64_t>(p.rows, 14));
+  const auto rows = [&](std::uint32_t wanted) { return std::min(wanted, most_rows); };
+  const std::uint32_t local = side_by_side(target);
+  const std::uint32_t vectors = p.columns > 4 * local ? 2 : 1;
+  std::vector<ProductTile> tiles = {{local, rows(8), vectors}};
+  for (const std::uint32_t r : {4, 6, 12, 14}) tiles.push_back({local, rows(r), vectors});
+  for (const std::uint32_t r : {4, 8, 14}) tiles.push_back({local, rows(r), 3 - vectors});
+  if (!target.software)
+    for (const std::uint32_t l : {local / 2, 2 * local}) tiles.push_back({l, rows(8), vectors});
+  return tiles;
+}
+
+}  // namespace
+
 std::optional<Dispatch> product_dispatch(const Product& p, BufferUse a, BufferUse w, BufferUse y,
                                          const Steps& steps, const GpuTarget& target) {
   const auto multiple = [](std::int64_t v) { return v % 4 == 0; };
-  const std::uint32_t local = side_by_side(target);
-  const auto rows = static_cast<std::uint32_t>(std::min<std::int64_t>(p.rows, 8));
-  const std::uint32_t vectors = p.columns > 4 * local ? 2 : 1;
   const bool a_vectors = multiple(p.a_row) && multiple(p.a_batch[0]) && multiple(p.a_batch[1]);
   const bool w_vectors =
       multiple(p.w_row) && multiple(p.w_first) && multiple(p.w_batch[0]) && multiple(p.w_batch[1]);
-  const std::array<std::uint64_t, 3> groups = {
-      ceil_div(static_cast<std::uint64_t>(p.columns), std::uint64_t{4} * local * vectors),
-      ceil_div(static_cast<std::uint64_t>(p.rows), rows),
-      static_cast<std::uint64_t>(p.batch[0] * p.batch[1])};
   const std::int64_t iterations = a_vectors ? p.depth / 4 + 4 : p.depth;
-  if (!fits(groups, target) || !can_loop(iterations, target)) return std::nullopt;
-  Dispatch d;
-  d.shader = "matmul";
-  d.constants = {local, rows, vectors, a_vectors, w_vectors, multiple(p.columns)};
-  for (std::int64_t v : {p.rows, p.columns, p.depth, p.a_row, p.w_row}) d.push.push_back(word(v));
-  for (const auto* pair : {p.batch, p.a_batch, p.w_batch})
-    for (int i = 0; i < 2; ++i) d.push.push_back(word(pair[i]));
-  d.push.push_back(word(p.w_first));
-  d.buffers = {a, w, y};
-  for (std::size_t i = 0; i < 3; ++i) d.groups[i] = static_cast<std::uint32_t>(groups[i]);
-  steps.finish(d);
-  return d;
+  if (!can_loop(iterations, target)) return std::nullopt;
+  const auto build = [&](const ProductTile& t) -> std::optional<Dispatch> {
+    const std::array<std::uint64_t, 3> groups = {
+        ceil_div(static_cast<std::uint64_t>(p.columns), std::uint64_t{4} * t.local * t.vectors),
+        ceil_div(static_cast<std::uint64_t>(p.rows), t.rows),
+        static_cast<std::uint64_t>(p.batch[0] * p.batch[1])};
+    if (!fits(groups, target)) return std::nullopt;
+    Dispatch d;
+    d.shader = "matmul";
+    d.constants = {t.local, t.rows, t.vectors, a_vectors, w_vectors, multiple(p.columns)};
+    for (std::int64_t v : {p.rows, p.columns, p.depth, p.a_row, p.w_row}) d.push.push_back(word(v));
+    for (const auto* pair : {p.batch, p.a_batch, p.w_batch})
+      for (int i = 0; i < 2; ++i) d.push.push_back(word(pair[i]));
+    d.push.push_back(word(p.w_first));
+    d.buffers = {a, w, y};
+    for (std::size_t i = 0; i < 3; ++i) d.groups[i] = static_cast<std::uint32_t>(groups[i]);
+    steps.finish(d);
+    return d;
+  };
+  return with_forms<ProductTile>(product_tiles(p, target), build);
 }
 
 Selection select_matmul(const KernelRequest& request) {

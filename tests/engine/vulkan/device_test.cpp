@@ -3,10 +3,15 @@
 // numbers, one submission a run, nothing made by a run; with every feature forced off.
 #include <atomic>
 #include <cmath>
+#include <cstdlib>
 #include <cstring>
+#include <filesystem>
 #include <fstream>
+#include <iterator>
+#include <malloc.h>
 #include <thread>
 
+#include "engine/vulkan/tuning.h"
 #include "tests/engine/vulkan/all_families.h"
 
 namespace quern {
@@ -71,11 +76,11 @@ void expect_close(const std::vector<std::byte>& a, const std::vector<std::byte>&
   }
 }
 
-// Of this process, in memory.
-long resident_pages() {
-  long all = 0, resident = 0;
-  std::ifstream("/proc/self/statm") >> all >> resident;
-  return resident;
+// Bytes that this process, driver included, has from its heap. (Pages in memory say less: one that
+// the system makes huge is worth 512 of them.)
+std::int64_t bytes_in_use() {
+  const struct mallinfo2 info = ::mallinfo2();
+  return static_cast<std::int64_t>(info.uordblks + info.hblkhd);
 }
 
 // On `device` as on the CPU.
@@ -207,6 +212,50 @@ TEST_F(VulkanTest, ManyRunsLeaveDeviceMemoryAsItWas) {
   EXPECT_EQ(session->resident_bytes(), resident);
 }
 
+TEST_F(VulkanTest, TuningChangesNoBitAndIsKept) {
+  std::string folder = ::testing::TempDir() + "quern-tuning-XXXXXX";
+  ASSERT_NE(mkdtemp(folder.data()), nullptr);
+  const char* before = std::getenv("XDG_CACHE_HOME");
+  const std::string kept = before ? before : "";
+  setenv("XDG_CACHE_HOME", folder.c_str(), 1);
+  const Tensor image = pattern({2, 3, 12, 16});
+  const auto wanted = run(*session_of(compile(testing::conv_model(), device_name())), {image});
+  const auto files = [&] {
+    std::string text;
+    for (const auto& f : std::filesystem::directory_iterator(folder + "/quern"))
+      if (f.path().filename().string().starts_with("tuning-"))
+        text.assign(std::istreambuf_iterator<char>(std::ifstream(f.path()).rdbuf()), {});
+    return text;
+  };
+  EXPECT_EQ(files(), "") << "nothing is measured without being asked for";
+  EXPECT_EQ(run(*session_of(compile(testing::conv_model(), device_name() + ",tune")), {image}),
+            wanted);
+  const std::string measured = files();
+  EXPECT_GT(std::ranges::count(measured, '\n'), 2) << measured;
+  EXPECT_EQ(run(*session_of(compile(testing::conv_model(), device_name())), {image}), wanted)
+      << "by what was kept";
+  EXPECT_EQ(files(), measured) << "known dispatches are not measured again";
+  if (before)
+    setenv("XDG_CACHE_HOME", kept.c_str(), 1);
+  else
+    unsetenv("XDG_CACHE_HOME");
+  std::filesystem::remove_all(folder);
+}
+
+TEST(VulkanTuning, AnyFormIsTakenThatExistsAndNoOther) {
+  Dispatch d{.shader = "conv", .constants = {1}};
+  d.forms = {{.shader = "conv", .constants = {2}}, {.shader = "conv", .constants = {3}}};
+  vulkan::Tuning tuning;
+  EXPECT_FALSE(tuning.knows(d));
+  EXPECT_EQ(tuning.best(d), d);
+  tuning.learn(d, 2);
+  EXPECT_EQ(tuning.best(d), d.forms[1]);
+  tuning.learn(d, 77);  // a file may say so
+  EXPECT_EQ(tuning.best(d), d);
+  d.forms.pop_back();
+  EXPECT_FALSE(tuning.knows(d)) << "with other forms it is another question";
+}
+
 TEST_F(VulkanTest, LongGraphsAreSplitWithoutWaiting) {
   const Tensor x = pattern({6, 32});
   const auto whole = compile(testing::transformer_model(), device_name());
@@ -261,10 +310,10 @@ TEST_F(VulkanTest, TenThousandRunsLeaveTheHostsMemoryAsItWas) {
   const Tensor input = pattern({1, 8});
   must(session->set_input(0, input.view()));
   for (int i = 0; i < 2500; ++i) must(session->run());  // the driver's threads fill their heaps
-  const long before = resident_pages();
+  const std::int64_t before = bytes_in_use();
   const DeviceCounters made = session->executable().device().counters();
   for (int i = 0; i < 10000; ++i) must(session->run());
-  EXPECT_LE(resident_pages() - before, 64) << "pages";
+  EXPECT_LE(bytes_in_use() - before, 64 << 10);
   EXPECT_EQ(session->executable().device().counters().allocations, made.allocations);
 }
 
