@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 # One static library per folder, from every .cpp in it (and in the sub-folders that it names).
 #   quern_library(graph SUBDIRECTORIES passes memory LINK quern_vocabulary)
+# Files that match COLD run once a model at most: they are built in half the time instead.
 function(quern_library name)
-  cmake_parse_arguments(arg "" "" "SUBDIRECTORIES;LINK;EXCLUDE" ${ARGN})
+  cmake_parse_arguments(arg "" "" "SUBDIRECTORIES;LINK;EXCLUDE;COLD" ${ARGN})
   set(globs "*.cpp")
   foreach(directory IN LISTS arg_SUBDIRECTORIES)
     list(APPEND globs "${directory}/*.cpp")
@@ -10,6 +11,11 @@ function(quern_library name)
   file(GLOB sources CONFIGURE_DEPENDS ${globs})
   foreach(pattern IN LISTS arg_EXCLUDE)
     list(FILTER sources EXCLUDE REGEX "${pattern}")
+  endforeach()
+  foreach(pattern IN LISTS arg_COLD)
+    set(cold ${sources})
+    list(FILTER cold INCLUDE REGEX "${pattern}")
+    set_source_files_properties(${cold} PROPERTIES COMPILE_OPTIONS "$<$<CONFIG:Release>:-O1>")
   endforeach()
   add_library(quern_${name} STATIC ${sources})
   target_include_directories(quern_${name}
