@@ -61,6 +61,8 @@ class Instance {
   // Whether the device runs all of it without the host: then start() hands it over and finish()
   // waits. What the call points at stays until then.
   virtual bool can_start() const { return false; }
+  // Whether this output, bound to a tensor of the device, is written there without the host.
+  virtual bool writes_on_device(std::size_t) const { return false; }
   virtual Status start(const Call&) { return {Code::internal, "the host is needed"}; }
   // Whether finish() would not wait, after waiting for that at most so long.
   virtual bool is_done_within(std::chrono::nanoseconds) { return true; }

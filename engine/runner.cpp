@@ -19,6 +19,23 @@ void assign(RuntimeValue& to, RuntimeValue::Kind kind, std::span<const TensorVie
 
 }  // namespace
 
+namespace {
+
+bool is_of(const ResultRef& result, Slot slot) {
+  return !result.whole_slot && result.tensors.size() == 1 && result.tensors[0].slot == slot;
+}
+
+// The output of the segment's program that is result r, and no other; nothing: it is not one.
+std::optional<std::size_t> output_of(const Segment& s, std::size_t r) {
+  for (std::size_t i = 0; i < s.outputs.size(); ++i) {
+    const auto same = [&](const ResultRef& other) { return is_of(other, s.outputs[i]); };
+    if (same(s.results[r]) && std::ranges::count_if(s.results, same) == 1) return i;
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
 Runner::Runner(std::shared_ptr<PlanTree> tree, int threads, RunMemory& memory, Graphs graph,
                MemoryBlock* arena)
     : tree_(std::move(tree)),
@@ -150,7 +167,7 @@ Result<bool> Runner::start(std::span<const RuntimeValue> inputs,
                            std::span<const BoundOutput> outputs, const RunOptions& options) {
   QUERN_ASSIGN(auto node, first(inputs, wanted));
   QUERN_ASSIGN(Bound* const bound, bound_for(node));
-  if (node->segment.rest || !bound->controls.empty() || !bound->instance->can_start()) {
+  if (!is_device_alone(*bound, outputs, options)) {
     chain_.assign(1, node);
     return false;
   }
@@ -159,6 +176,24 @@ Result<bool> Runner::start(std::span<const RuntimeValue> inputs,
   QUERN_ASSIGN(started_call_, bind_segment(*bound, 0, outputs, options));
   QUERN_TRY(bound->instance->start(started_call_));
   started_ = bound;
+  return true;
+}
+
+// Whether all that a run does is done when the device is: nothing is left for the host but to copy
+// what lies in staging to places of its own. Runs that follow on the device count on that.
+bool Runner::is_device_alone(const Bound& bound, std::span<const BoundOutput> outputs,
+                             const RunOptions& options) const {
+  const Segment& s = bound.node->segment;
+  if (s.rest || !bound.controls.empty() || !bound.instance->can_start()) return false;
+  for (std::size_t r = 0; r < s.results.size(); ++r) {
+    for (const SlotRef& t : s.results[r].tensors)  // an input as it came
+      if (t.slot < options.device_inputs.size() && options.device_inputs[t.slot]) return false;
+    if (r >= options.device_outputs.size() || !options.device_outputs[r]) continue;
+    const auto output = output_of(s, r);
+    if (!output || !bound.instance->writes_on_device(*output) ||
+        bound.node->program->outputs[*output].bytes() > outputs[r].capacity)
+      return false;
+  }
   return true;
 }
 
@@ -273,9 +308,6 @@ Status Runner::run_controls(Bound& bound, const RunOptions& options) {
 void Runner::bind_results(const PlanNode& node, std::span<const BoundOutput> outputs,
                           const RunOptions& options, Bound& bound) const {
   const Segment& s = node.segment;
-  const auto is_of = [](const ResultRef& result, Slot slot) {
-    return !result.whole_slot && result.tensors.size() == 1 && result.tensors[0].slot == slot;
-  };
   for (std::size_t r = 0; r < std::min(outputs.size(), s.results.size()); ++r) {
     const ResultRef& result = s.results[r];
     if (!outputs[r].data || result.whole_slot || result.tensors.size() != 1) continue;
@@ -284,8 +316,7 @@ void Runner::bind_results(const PlanNode& node, std::span<const BoundOutput> out
       if (s.outputs[i] != result.tensors[0].slot || !fits || bound.outputs[i]) continue;
       bound.outputs[i] = outputs[r].data;
       // What is a result twice is copied on the host.
-      const auto same = [&](const ResultRef& other) { return is_of(other, s.outputs[i]); };
-      if (r < options.device_outputs.size() && std::ranges::count_if(s.results, same) == 1)
+      if (r < options.device_outputs.size() && output_of(s, r) == i)
         bound.device_outputs[i] = options.device_outputs[r];
     }
   }

@@ -92,6 +92,8 @@ class Runner {
   Result<std::shared_ptr<const PlanNode>> following(Bound& bound);
   Result<std::byte*> arena_for(std::size_t depth, std::size_t bytes, const RunOptions& options);
   Result<Bound*> bound_for(const std::shared_ptr<const PlanNode>& node);
+  bool is_device_alone(const Bound& bound, std::span<const BoundOutput> outputs,
+                       const RunOptions& options) const;
   void begin(std::span<const RuntimeValue> inputs);
   Result<Instance::Call> bind_segment(Bound& bound, std::size_t depth,
                                       std::span<const BoundOutput> outputs,

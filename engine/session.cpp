@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <atomic>
 #include <numeric>
+#include <system_error>
 
 #include <quern/session.h>
 
@@ -62,17 +63,21 @@ struct Session::Impl {
   Status check_inputs() const;
   Status take_device_inputs();
   void take_device_outputs();
-  void join_tensors();
+  void join_tensors(bool in_order);
   void set_pending(const std::shared_ptr<PendingRun>& run);
   void clear_pending(const PendingRun* run);
   void set_types();
   Status run_on_worker();
-  Status begin();
+  Status begin(bool in_order);
   RunOptions options(Clock::time_point deadline, StepListener* listener);
   Status end(Status status);
   Status run(Clock::time_point deadline, StepListener* listener);
   Status submit();
+  Status follow_device();
+  Status start_worker();
   Status wait();
+  // Returns when no run is under way, so that what it leaves can be looked at.
+  void settle() { (void)is_done_by(Clock::time_point::max()); }
   bool is_done_by(Clock::time_point deadline);
   Result<std::size_t> wanted_index(std::size_t index) const;
   Result<const RuntimeValue*> result(std::size_t index) const;
@@ -321,12 +326,12 @@ void Session::Impl::take_device_outputs() {
   }
 }
 
-// Runs of other sessions that the tensors are bound to come first. Those on the device do anyway,
-// if this one runs there too: what it needs the host for waits by itself.
-void Session::Impl::join_tensors() {
+// Runs of other sessions that the tensors are bound to come first. `in_order`: those on the device
+// do so anyway, for this one runs there too.
+void Session::Impl::join_tensors(bool in_order) {
   for (const auto* tensors : {&input_tensors, &output_tensors})
     for (const auto& t : *tensors)
-      if (t) t->impl().memory->join_pending(true);
+      if (t) t->impl().memory->join_pending(in_order);
 }
 
 void Session::Impl::set_pending(const std::shared_ptr<PendingRun>& run) {
@@ -341,10 +346,10 @@ void Session::Impl::clear_pending(const PendingRun* run) {
       if (t) t->impl().memory->clear_pending(run);
 }
 
-Status Session::Impl::begin() {
+Status Session::Impl::begin(bool in_order) {
   QUERN_TRY(check_idle());
   QUERN_TRY(check_inputs());
-  join_tensors();
+  join_tensors(in_order);
   QUERN_TRY(take_device_inputs());
   has_run = false;
   if (arena) {
@@ -385,7 +390,7 @@ void Session::Impl::set_types() {
 }
 
 Status Session::Impl::run(Clock::time_point deadline, StepListener* listener) {
-  QUERN_TRY(begin());
+  QUERN_TRY(begin(false));
   QUERN_TRY(end(runner.run(inputs, wanted, bound_wanted, options(deadline, listener))));
   set_types();
   return {};
@@ -394,25 +399,33 @@ Status Session::Impl::run(Clock::time_point deadline, StepListener* listener) {
 // ---- running without waiting -------------------------------------------------------------------
 
 Status Session::Impl::submit() {
-  QUERN_TRY(begin());
+  QUERN_TRY(begin(true));
   flight_options = options(Clock::time_point::max(), nullptr);
   auto started = runner.start(inputs, wanted, bound_wanted, flight_options);
   if (!started) return end(std::move(started).status());
   for (std::size_t i = 0; i < wanted.size(); ++i) planned_types[i] = runner.planned_type(i);
-  flight = *started ? Flight::device : Flight::worker;
-  if (flight == Flight::device) {
-    for (std::size_t i = 0; i < wanted.size(); ++i)
-      if (const auto& t = output_tensors[wanted[i]]; t && planned_types[i])
-        t->impl().type = *planned_types[i];
-    if (!device_run) device_run = std::make_shared<DeviceRun>(runner);
-    set_pending(device_run);
-    return {};
+  return *started ? follow_device() : start_worker();
+}
+
+Status Session::Impl::follow_device() {
+  for (std::size_t i = 0; i < wanted.size(); ++i)
+    if (const auto& t = output_tensors[wanted[i]]; t && planned_types[i])
+      t->impl().type = *planned_types[i];
+  if (!device_run) device_run = std::make_shared<DeviceRun>(runner);
+  set_pending(device_run);
+  flight = Flight::device;
+  return {};
+}
+
+Status Session::Impl::start_worker() {
+  join_tensors(false);
+  try {
+    if (!worker) worker = std::make_shared<Worker>([this] { return run_on_worker(); });
+  } catch (const std::system_error& e) {
+    return end({Code::out_of_memory, cat("no thread for a submitted run: ", e.what())});
   }
-  // What it reads on the host may still be written on the device.
-  for (TensorMemory* t : device_inputs)
-    if (t) t->join_pending();
-  if (!worker) worker = std::make_shared<Worker>([this] { return run_on_worker(); });
   set_pending(worker);
+  flight = Flight::worker;
   worker->start();
   return {};
 }
@@ -542,6 +555,7 @@ void describe_arena(const MemoryProblem& problem, const MemoryPlan& plan, std::s
 }  // namespace
 
 PlanInfo Session::plan_info() const {
+  impl_->settle();
   PlanInfo info;
   info.segments = impl_->runner.chain().size();
   std::size_t segment = 0;
@@ -566,6 +580,7 @@ PlanInfo Session::plan_info() const {
 }
 
 std::size_t Session::resident_bytes() const {
+  impl_->settle();
   return impl_->runner.arena_bytes() + impl_->runner.device_bytes() +
          impl_->memory.reserved_bytes();
 }

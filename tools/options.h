@@ -129,7 +129,7 @@ struct WasmArgs {
   std::string guest;
   std::vector<std::string> models;   // NAME=FILE
   std::vector<std::string> folders;  // HOST::GUEST
-  std::string target;  // "": where the guest says
+  std::string target;                // "": where the guest says
   std::string gpu = "vulkan";
   std::string limits;
   int threads = 0;

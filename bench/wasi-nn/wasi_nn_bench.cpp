@@ -97,8 +97,8 @@ void rejected_pointer(benchmark::State& state) {
 }
 BENCHMARK(rejected_pointer);
 
-// 1x3x224x224 floats, into a model (the digits) whose input takes any number of pictures of 28 x 28:
-// 192 of them.
+// 1x3x224x224 floats, into a model (the digits) whose input takes any number of pictures of 28 x
+// 28: 192 of them.
 constexpr Shape pictures = {192, 1, 28, 28};
 
 void memcpy_602112_bytes(benchmark::State& state) {

@@ -19,6 +19,7 @@ class DeviceInstance final : public Instance {
 
   Status run(const Call& call) override;
   bool can_start() const override;
+  bool writes_on_device(std::size_t i) const override { return comes_from_device_[i]; }
   Status start(const Call& call) override;
   bool is_done_within(std::chrono::nanoseconds time) override;
   Status finish(const Call& call) override;
@@ -83,8 +84,8 @@ class DeviceInstance final : public Instance {
   std::vector<Batch> batches_;
   std::vector<bool> host_reads_;  // by input: some step of the host does
   std::vector<bool> is_sent_;     // by input: some step takes it to the device
-  std::vector<bool>
-      comes_from_device_;           // by output: a transfer writes it, and the host reads it not
+  // By output: a transfer writes all of it, and the host does not read it.
+  std::vector<bool> comes_from_device_;
   Tensors tensors_;                 // of the call in progress
   std::vector<std::uint64_t> key_;  // under construction
   std::vector<Recording> recordings_;

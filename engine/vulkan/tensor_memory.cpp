@@ -17,6 +17,15 @@ Result<std::unique_ptr<TensorMemory>> BufferTensorMemory::create(std::shared_ptr
   return std::unique_ptr<TensorMemory>(std::move(m));
 }
 
+Result<std::unique_ptr<Recorder>> BufferTensorMemory::record_copy(const Buffer& from,
+                                                                  const Buffer& to) const {
+  QUERN_ASSIGN(auto recorder, Recorder::create(core_));
+  recorder->acquire();
+  recorder->copy({from.handle(), 0, bytes_}, {to.handle(), 0, bytes_});
+  QUERN_TRY(recorder->finish());
+  return recorder;
+}
+
 Status BufferTensorMemory::copy_to_device() {
   if (!bytes_) return {};
   core_->counts.bytes_up += bytes_;
@@ -26,11 +35,7 @@ Status BufferTensorMemory::copy_to_device() {
   }
   if (!up_commands_) {
     QUERN_ASSIGN(up_, Buffer::create(core_, bytes_, Buffer::Use::upload));
-    QUERN_ASSIGN(auto recorder, Recorder::create(core_));
-    recorder->acquire();
-    recorder->copy({up_->handle(), 0, bytes_}, {buffer_->handle(), 0, bytes_});
-    QUERN_TRY(recorder->finish());
-    up_commands_ = std::move(recorder);
+    QUERN_ASSIGN(up_commands_, record_copy(*up_, *buffer_));
   }
   std::memcpy(up_->mapped(), host_.data(), bytes_);
   QUERN_TRY(up_->flush());
@@ -42,11 +47,7 @@ Status BufferTensorMemory::copy_to_host() {
   if (!bytes_) return {};
   if (!down_commands_) {
     QUERN_ASSIGN(down_, Buffer::create(core_, bytes_, Buffer::Use::download));
-    QUERN_ASSIGN(auto recorder, Recorder::create(core_));
-    recorder->acquire();
-    recorder->copy({buffer_->handle(), 0, bytes_}, {down_->handle(), 0, bytes_});
-    QUERN_TRY(recorder->finish());
-    down_commands_ = std::move(recorder);
+    QUERN_ASSIGN(down_commands_, record_copy(*buffer_, *down_));
   }
   QUERN_TRY(down_commands_->submit());
   QUERN_TRY(down_->invalidate());

@@ -22,6 +22,7 @@ class BufferTensorMemory final : public TensorMemory {
       : core_(std::move(core)), bytes_(bytes) {}
   Status copy_to_host() override;
   Status copy_to_device() override;
+  Result<std::unique_ptr<Recorder>> record_copy(const Buffer& from, const Buffer& to) const;
 
   std::shared_ptr<Core> core_;
   std::uint64_t bytes_;

@@ -320,6 +320,40 @@ TEST_P(EachDevice, AnInputHandedOutAndAnOutputTwice) {
       << "asked for on the host, it is fetched";
 }
 
+TEST_P(EachDevice, WhatTheHostCopiesIsThereForTheNextRun) {
+  GraphBuilder g("same");
+  const Operand x = g.input("x", DType::f32, {2, 4});
+  const Operand y = g.relu(x);
+  g.output("passed", x);
+  g.output("once", y);
+  g.output("twice", g.named("second", g.identity(y)));
+  const auto first = session_of(compile(must(g.build())));
+  const auto executable = compile(affine_model(2, 1));
+  const auto in = make({DType::f32, {2, 4}});
+  must(first->set_input(0, in));
+  std::vector<std::shared_ptr<DeviceTensor>> between, out;
+  std::vector<std::unique_ptr<Session>> next;
+  for (std::size_t i = 0; i < 3; ++i) {
+    between.push_back(make({DType::f32, {2, 4}}));
+    out.push_back(make({DType::f32, {2, 4}}));
+    must(first->bind_output(i, between[i]));
+    next.push_back(session_of(executable));
+    must(next[i]->set_input(0, between[i]));
+    must(next[i]->bind_output(0, out[i]));
+  }
+  for (const float v : {-3.F, 5.F}) {
+    const Tensor values_in = tensor<float>({2, 4}, {v, v, v, v, v, v, v, v});
+    must(in->write(values_in.view()));
+    must(first->submit());
+    for (auto& s : next) must(s->submit());
+    for (auto& s : next) must(s->wait());
+    must(first->wait());
+    EXPECT_EQ(values(must(out[0]->read())), std::vector<float>(8, 2 * v + 1));
+    for (std::size_t i : {1, 2})
+      EXPECT_EQ(values(must(out[i]->read())), std::vector<float>(8, 2 * std::max(v, 0.F) + 1));
+  }
+}
+
 TEST_P(EachDevice, TensorsThatDoNotFitAreRefused) {
   const auto session = session_of(compile(affine_model(1, 1)));
   const auto right = make({DType::f32, {2, 4}});

@@ -72,7 +72,7 @@ class Session {
 
   // A run that this thread does not wait for: on a device, when it can do all of it by itself, and
   // otherwise on a thread of the session. Until wait() has returned, only it, wait_until(),
-  // is_done(), output_type() and cancel() may be called; others answer busy or wait. Any number of
+  // is_done(), output_type() and cancel() may be called; others answer busy, or wait. Any number of
   // sessions may have a run under way. What is bound stays bound and unchanged meanwhile.
   // Errors of the run come from wait().
   Status submit();

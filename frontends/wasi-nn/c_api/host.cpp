@@ -60,8 +60,8 @@ Error read_options(const quern_nn_tenant_options* given, TenantOptions* options)
   options->gpu_or_nothing = value.gpu_or_nothing != 0;
   if (value.gpu) options->gpu = value.gpu;
   if (value.everywhere != QUERN_NN_AS_ASKED)
-    QUERN_NN_TRY(read_target(static_cast<std::uint32_t>(value.everywhere),
-                             &options->everywhere.emplace()));
+    QUERN_NN_TRY(
+        read_target(static_cast<std::uint32_t>(value.everywhere), &options->everywhere.emplace()));
   if (value.log)
     options->log = [log = value.log, user = value.log_user](std::string_view text) {
       log(user, std::string(text).c_str());

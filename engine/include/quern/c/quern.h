@@ -132,7 +132,8 @@ QUERN_EXPORT quern_status quern_device_open(const char* name, quern_device** dev
 QUERN_EXPORT void quern_device_destroy(quern_device* device);
 QUERN_EXPORT quern_status quern_device_get_info(const quern_device* device,
                                                 quern_device_info* info);
-/* 1: it has stopped for good. What was compiled on it answers device_lost; another can be opened. */
+/* 1: it has stopped for good. What was compiled on it answers device_lost; another can be opened.
+ */
 QUERN_EXPORT int32_t quern_device_is_lost(const quern_device* device);
 
 /* What a device has done since it was opened. All 0 on the CPU. */
@@ -353,8 +354,8 @@ QUERN_EXPORT quern_status quern_session_output_element(const quern_session* sess
 /* ---- tensors of a device ------------------------------------------------------------------- */
 
 /* Bytes of a device that are an output of one run and an input of another without coming to the
- * host. Used by one thread at a time, the sessions that it is bound to included. Submitted runs that
- * share tensors take effect in the order of their submission. */
+ * host. Used by one thread at a time, the sessions that it is bound to included. Submitted runs
+ * that share tensors take effect in the order of their submission. */
 typedef struct quern_device_tensor quern_device_tensor;
 
 /* Room for what `type` describes; its `data` is not looked at. `device` NULL: the CPU.
