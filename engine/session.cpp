@@ -535,8 +535,19 @@ Result<TensorView> Session::output_element(std::size_t index, std::size_t elemen
 
 namespace {
 
+StepInfo::Lane lane_of(cpu::Step::Kind kind) {
+  switch (kind) {
+    case cpu::Step::Kind::host: return StepInfo::Lane::host;
+    case cpu::Step::Kind::device: return StepInfo::Lane::device;
+    case cpu::Step::Kind::upload: return StepInfo::Lane::upload;
+    case cpu::Step::Kind::download: return StepInfo::Lane::download;
+  }
+  return StepInfo::Lane::host;
+}
+
 StepInfo describe(const cpu::Step& s) {
-  return {s.node, s.op, s.shapes, s.implementation, s.cost.flops, s.cost.bytes, s.layouts};
+  return {s.node,       s.op,         s.shapes,  s.implementation,
+          s.cost.flops, s.cost.bytes, s.layouts, lane_of(s.kind)};
 }
 
 void describe_arena(const MemoryProblem& problem, const MemoryPlan& plan, std::size_t segment,

@@ -86,7 +86,8 @@ Result<Measurement> measure(const BenchArgs& args, const Console& console) {
   m.memory = held_bytes(*o.session);
   m.threads = o.session->threads();
   QUERN_TRY(record_trace(*o.session, args.pool.record_trace, console));
-  m.roof = measure_roof(m.threads);  // last: its buffers are not the model's memory
+  // Last: its buffers are not the model's memory.
+  QUERN_ASSIGN(m.roof, measure_roof(o.executable->device(), m.threads));
   return m;
 }
 

@@ -12,17 +12,20 @@ namespace {
 
 using Align = Table::Align;
 
-std::vector<std::string> number_cells(const ProfiledStep& s, double total_ms) {
+std::vector<std::string> number_cells(const ProfiledStep& s, const Profile& p) {
+  const double total_ms = p.kernel_ms();
+  const double share = p.roof_share(s);
   return {time_text(s.ms),
           percent_text(total_ms > 0 ? s.ms / total_ms : 0),
           bytes_text(s.bytes()),
           s.flops() > 0 ? count_text(s.flops()) : "",
           s.flops() > 0 ? fixed(s.gflops(), 1) : "",
-          fixed(s.gbytes(), 1)};
+          fixed(s.gbytes(), 1),
+          share > 0 ? percent_text(share) : ""};
 }
 
 std::vector<Table::Column> with_numbers(std::vector<Table::Column> columns) {
-  for (const char* title : {"time", "share", "bytes", "FLOP", "GFLOP/s", "GB/s"})
+  for (const char* title : {"time", "share", "bytes", "FLOP", "GFLOP/s", "GB/s", "of roof"})
     columns.push_back({title, Align::right});
   return columns;
 }
@@ -46,7 +49,7 @@ void show_steps(const Profile& p, int rows, const Console& console) {
     const ProfiledStep& s = steps[i];
     std::vector<std::string> cells = {shown(s.step.node, 28), s.step.op, s.step.shapes,
                                       cat(s.calls)};
-    for (std::string& c : number_cells(s, p.kernel_ms())) cells.push_back(std::move(c));
+    for (std::string& c : number_cells(s, p)) cells.push_back(std::move(c));
     cells.push_back(s.step.implementation);
     t.add(std::move(cells), colour_of(s.step));
   }
@@ -61,19 +64,34 @@ void show_operators(const Profile& p, const Console& console) {
   Table t(with_numbers({{"operator"}, {"calls", Align::right}}));
   for (const ProfiledStep& s : by_operator(p)) {
     std::vector<std::string> cells = {s.step.op, cat(s.calls)};
-    for (std::string& c : number_cells(s, p.kernel_ms())) cells.push_back(std::move(c));
+    for (std::string& c : number_cells(s, p)) cells.push_back(std::move(c));
     t.add(std::move(cells));
   }
   print("\n" + t.text(console));
 }
 
+// Where the time of a run goes that is not in kernels.
+std::string rest_text(const Profile& p) {
+  const double rest = std::max(p.run_ms - p.kernel_ms(), 0.0);
+  if (p.lane_ms(StepInfo::Lane::device) <= 0) return cat("between them ", time_text(rest));
+  std::string text;
+  const auto add = [&](std::string_view name, double ms) {
+    if (ms > 0) text += cat(text.empty() ? "" : ", ", name, " ", time_text(ms));
+  };
+  add("of them on the device", p.lane_ms(StepInfo::Lane::device));
+  add("up", p.lane_ms(StepInfo::Lane::upload));
+  add("down", p.lane_ms(StepInfo::Lane::download));
+  add("on the host", p.lane_ms(StepInfo::Lane::host));
+  add("gaps of the device", p.gaps_ms());
+  add("else", rest - p.gaps_ms());
+  return text;
+}
+
 std::string total_line(const Profile& p) {
-  const double kernels = p.kernel_ms();
   return cat("run ", time_text(p.run_ms), " (median of ", p.runs, ", ", p.threads,
-             p.threads == 1 ? " thread" : " threads", "), kernels ", time_text(kernels),
-             ", between them ", time_text(std::max(p.run_ms - kernels, 0.0)), "; roof ",
-             fixed(p.roof.gflops, 1), " GFLOP/s (", p.roof.instructions, "), copy ",
-             fixed(p.roof.copy_gbytes, 1), " GB/s\n");
+             p.threads == 1 ? " thread" : " threads", "), kernels ", time_text(p.kernel_ms()), ", ",
+             rest_text(p), "\nroof ", fixed(p.roof.gflops, 1), " GFLOP/s (", p.roof.instructions,
+             "), copy ", fixed(p.roof.copy_gbytes, 1), " GB/s\n");
 }
 
 }  // namespace
@@ -84,7 +102,7 @@ Result<ExitCode> profile_verb(const ProfileArgs& args, const Console& console) {
   QUERN_ASSIGN(Profile p, take_profile(*o.session, args.runs));
   p.model = model_name(args.model);
   p.device = args.device.device;
-  p.roof = measure_roof(p.threads);
+  QUERN_ASSIGN(p.roof, measure_roof(o.executable->device(), p.threads));
   if (!args.trace.empty()) QUERN_TRY(write_file(args.trace, chrome_trace(p)));
   if (!args.html.empty()) QUERN_TRY(write_file(args.html, html_page(p)));
   if (args.json) {

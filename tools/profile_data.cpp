@@ -2,6 +2,7 @@
 #include "tools/profile_data.h"
 
 #include <algorithm>
+#include <array>
 #include <map>
 #include <numeric>
 #include <tuple>
@@ -50,6 +51,30 @@ std::map<Key, Sum> sums_of(const Run& run) {
 double Profile::kernel_ms() const {
   return std::accumulate(steps.begin(), steps.end(), 0.0,
                          [](double n, const ProfiledStep& s) { return n + s.ms; });
+}
+
+double Profile::lane_ms(StepInfo::Lane lane) const {
+  double ms = 0;
+  for (const Session::Timing& t : timeline)
+    if (t.step.lane == lane) ms += 1e-3 * (t.end_us - t.begin_us);
+  return ms;
+}
+
+double Profile::gaps_ms() const {
+  double ms = 0;
+  for (std::size_t i = 1; i < timeline.size(); ++i) {
+    const auto on_device = [&](std::size_t k) {
+      return timeline[k].step.lane == StepInfo::Lane::device;
+    };
+    if (on_device(i - 1) && on_device(i))
+      ms += 1e-3 * std::max(timeline[i].begin_us - timeline[i - 1].end_us, 0.0);
+  }
+  return ms;
+}
+
+double Profile::roof_share(const ProfiledStep& s) const {
+  if (roof.gflops <= 0 || roof.copy_gbytes <= 0) return 0;
+  return std::max(s.gflops() / roof.gflops, s.gbytes() / roof.copy_gbytes);
 }
 
 Result<Profile> take_profile(Session& session, int runs) {
@@ -102,6 +127,19 @@ std::vector<ProfiledStep> by_operator(const Profile& profile) {
 
 namespace {
 
+constexpr std::array all_lanes = {StepInfo::Lane::host, StepInfo::Lane::device,
+                                  StepInfo::Lane::upload, StepInfo::Lane::download};
+
+const char* lane_name(StepInfo::Lane lane) {
+  switch (lane) {
+    case StepInfo::Lane::host: return "host";
+    case StepInfo::Lane::device: return "device";
+    case StepInfo::Lane::upload: return "upload";
+    case StepInfo::Lane::download: return "download";
+  }
+  return "";
+}
+
 Json step_json(const ProfiledStep& s) {
   Json j;
   j["node"] = s.step.node;
@@ -109,6 +147,7 @@ Json step_json(const ProfiledStep& s) {
   j["shapes"] = s.step.shapes;
   j["layouts"] = s.step.layouts;
   j["implementation"] = s.step.implementation;
+  j["lane"] = lane_name(s.step.lane);
   j["calls"] = s.calls;
   j["ms"] = s.ms;
   j["begin_ms"] = s.begin_ms;
@@ -129,12 +168,19 @@ Json profile_json(const Profile& profile) {
   j["runs"] = profile.runs;
   j["run_ms"] = profile.run_ms;
   j["kernels_ms"] = profile.kernel_ms();
+  for (const StepInfo::Lane lane : all_lanes)
+    j["lanes_ms"][lane_name(lane)] = profile.lane_ms(lane);
+  j["gaps_ms"] = profile.gaps_ms();
   j["roof"]["gflops_per_second"] = profile.roof.gflops;
   j["roof"]["copy_gbytes_per_second"] = profile.roof.copy_gbytes;
   j["roof"]["cache_gbytes_per_second"] = profile.roof.cache_gbytes;
   j["roof"]["instructions"] = profile.roof.instructions;
   j["steps"] = Json::array();
-  for (const ProfiledStep& s : profile.steps) j["steps"].push(step_json(s));
+  for (const ProfiledStep& s : profile.steps) {
+    Json step = step_json(s);
+    step["roof_share"] = profile.roof_share(s);
+    j["steps"].push(std::move(step));
+  }
   j["operators"] = Json::array();
   for (const ProfiledStep& s : by_operator(profile)) {
     Json o;
@@ -158,6 +204,16 @@ std::string chrome_trace(const Profile& profile) {
   name["args"]["name"] =
       cat("quern ", profile.model, " on ", profile.device, ", ", profile.threads, " threads");
   events.push(std::move(name));
+  for (const StepInfo::Lane lane : all_lanes) {
+    if (profile.lane_ms(lane) <= 0) continue;
+    Json thread;
+    thread["name"] = "thread_name";
+    thread["ph"] = "M";
+    thread["pid"] = 1;
+    thread["tid"] = static_cast<int>(lane) + 1;
+    thread["args"]["name"] = lane_name(lane);
+    events.push(std::move(thread));
+  }
   for (const Session::Timing& t : profile.timeline) {
     const double us = t.end_us - t.begin_us;
     Json e;
@@ -167,7 +223,7 @@ std::string chrome_trace(const Profile& profile) {
     e["ts"] = t.begin_us;
     e["dur"] = us;
     e["pid"] = 1;
-    e["tid"] = 1;
+    e["tid"] = static_cast<int>(t.step.lane) + 1;
     e["args"]["node"] = t.step.node;
     e["args"]["kernel"] = t.step.implementation;
     e["args"]["inputs"] = t.step.shapes;

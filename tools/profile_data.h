@@ -35,6 +35,11 @@ struct Profile {
   Roof roof;
 
   double kernel_ms() const;
+  // Of the timeline, by lane; between kernels and copies of a device that follow each other.
+  double lane_ms(StepInfo::Lane lane) const;
+  double gaps_ms() const;
+  // How near a step comes to what the roof allows, by its arithmetic or its bytes; 0: not known.
+  double roof_share(const ProfiledStep& step) const;
 };
 
 // Errors: those of Session::profile().

@@ -21,7 +21,7 @@ tr.reference td { color: var(--accent); }
 svg { width: 100%; height: auto; } svg text { font-size: 11px; fill: CanvasText; }
 .grid { stroke: var(--line); } .roof { stroke: CanvasText; stroke-width: 1.5; }
 circle { fill: var(--accent); fill-opacity: .45; stroke: var(--accent); }
-#timeline { width: 100%; height: 96px; display: block; border: 1px solid var(--line); }
+#timeline { width: 100%; height: 112px; display: block; border: 1px solid var(--line); }
 #hint { min-height: 1.5em; color: GrayText; }
 </style>
 )html";
@@ -32,7 +32,8 @@ constexpr std::string_view body = R"html(
 <p>The wheel zooms, dragging moves.</p>
 <canvas id="timeline"></canvas><p id="hint"></p>
 <h2>Roofline</h2>
-<p>A dot is a kernel, its area the share of the time.</p>
+<p>A dot is a kernel, its area the share of the time. "of roof" below: how near a kernel comes to what the
+arithmetic or a copy of its bytes would take at least; in a cache it may pass 100 %.</p>
 )html";
 
 constexpr std::string_view tables = R"html(
@@ -48,10 +49,14 @@ const total = data.steps.reduce((n, s) => n + s.ms, 0);
 document.getElementById('total').textContent = `${data.device}, ${data.threads} thread(s): ${time(data.run_ms)} a run ` +
   `(median of ${data.runs}), ${time(total)} of it in kernels.`;
 
+const roof = data.roof;
+const roofShare = s => s.ms && roof.gflops_per_second && roof.copy_gbytes_per_second ?
+  100 * Math.max(s.flops / roof.gflops_per_second, s.bytes / roof.copy_gbytes_per_second) / s.ms * 1e-6 : 0;
 const numbers = [
   ['calls', s => s.calls, si], ['time', s => s.ms, time], ['share', s => 100 * s.ms / total, v => text(v) + ' %'],
   ['bytes', s => s.bytes, si], ['FLOP', s => s.flops, si],
-  ['GFLOP/s', s => s.ms ? s.flops / s.ms * 1e-6 : 0, text], ['GB/s', s => s.ms ? s.bytes / s.ms * 1e-6 : 0, text]];
+  ['GFLOP/s', s => s.ms ? s.flops / s.ms * 1e-6 : 0, text], ['GB/s', s => s.ms ? s.bytes / s.ms * 1e-6 : 0, text],
+  ['of roof', roofShare, v => v ? text(v) + ' %' : '']];
 const label = (name, key) => [name, s => s[key], null];
 
 function table(id, rows, columns) {
@@ -88,6 +93,7 @@ table('kernels', data.steps, [label('node', 'node'), label('operator', 'op'), ..
 const canvas = document.getElementById('timeline'), hint = document.getElementById('hint');
 const end = data.timeline.length ? data.timeline[data.timeline.length - 1][1] : 1;
 let from = 0, span = end;
+const lanes = [...new Set(data.timeline.map(t => t[4]))], names = ['host', 'device', 'up', 'down'];
 const hue = op => { let h = 7; for (const c of op) h = (h * 31 + c.charCodeAt(0)) % 360; return h; };
 function paint() {
   const scale = window.devicePixelRatio || 1, w = canvas.clientWidth, h = canvas.clientHeight;
@@ -95,15 +101,18 @@ function paint() {
   const g = canvas.getContext('2d');
   g.scale(scale, scale);
   g.font = '11px system-ui';
-  for (const [begin, stop, op] of data.timeline) {
+  const tall = (h - 32) / Math.max(lanes.length, 1);
+  for (const [begin, stop, op, , lane] of data.timeline) {
+    const y = 16 + tall * lanes.indexOf(lane);
     const x = (begin - from) / span * w, width = (stop - begin) / span * w;
     if (x + width < 0 || x > w) continue;
     g.fillStyle = `hsl(${hue(op.split('.')[0])} 55% 55%)`;
-    g.fillRect(x, 16, Math.max(width, .5), h - 32);
-    if (width > 40) { g.fillStyle = '#fff'; g.fillText(op, Math.max(x, 0) + 4, h / 2 + 4, width - 8); }
+    g.fillRect(x, y, Math.max(width, .5), tall - 1);
+    if (width > 40) { g.fillStyle = '#fff'; g.fillText(op, Math.max(x, 0) + 4, y + tall / 2 + 4, width - 8); }
   }
   g.fillStyle = getComputedStyle(document.body).color;
   g.fillText(time(from / 1000), 2, 12);
+  if (lanes.length > 1) lanes.forEach((lane, i) => g.fillText(names[lane], 2, 16 + tall * i + 12));
   g.textAlign = 'right';
   g.fillText(time((from + span) / 1000), w - 2, 12);
 }
@@ -116,7 +125,8 @@ canvas.onwheel = e => {
 canvas.onmousemove = e => {
   if (e.buttons) { from -= e.movementX / canvas.clientWidth * span; keep(); }
   const at = from + e.offsetX / canvas.clientWidth * span;
-  const hit = data.timeline.find(([begin, stop]) => begin <= at && at < stop);
+  const row = Math.floor((e.offsetY - 16) / (canvas.clientHeight - 32) * Math.max(lanes.length, 1));
+  const hit = data.timeline.find(([begin, stop, , , lane]) => begin <= at && at < stop && lane === lanes[row]);
   hint.textContent = hit ? `${hit[2]} ${hit[3]}: ${time((hit[1] - hit[0]) / 1000)}` : '';
 };
 window.onresize = paint;
@@ -141,6 +151,7 @@ std::string html_page(const Profile& profile) {
     row.push(t.end_us);
     row.push(t.step.op);
     row.push(t.step.node);
+    row.push(static_cast<int>(t.step.lane));
     timeline.push(std::move(row));
   }
   data["timeline"] = std::move(timeline);

@@ -139,4 +139,13 @@ Roof measure_roof(int threads) {
   return roof;
 }
 
+Result<Roof> measure_roof(const Device& device, int threads) {
+  if (device.info().kind == DeviceInfo::Kind::cpu) return measure_roof(threads);
+  QUERN_ASSIGN(const DeviceRoof measured, device.measure_roof());
+  return Roof{.gflops = measured.gflops,
+              .copy_gbytes = measured.copy_gbytes,
+              .threads = threads,
+              .instructions = device.info().title};
+}
+
 }  // namespace quern::tools

@@ -5,17 +5,21 @@
 
 #include <string>
 
+#include <quern/device.h>
+
 namespace quern::tools {
 
 struct Roof {
   double gflops = 0;        // fused multiply-adds in registers, two operations each, all threads
   double copy_gbytes = 0;   // memory copied between buffers larger than the caches: read + written
-  double cache_gbytes = 0;  // the same within the second-level cache
+  double cache_gbytes = 0;  // the same within the second-level cache; 0: not measured
   int threads = 1;
-  std::string instructions;  // "AVX-512", "AVX2 + FMA", "portable"
+  std::string instructions;  // "AVX-512", "AVX2 + FMA", "portable"; of a device its title
 };
 
-// Takes about a quarter of a second.
+// Of this machine's CPUs. Takes about a quarter of a second.
 Roof measure_roof(int threads);
+// Of what runs on `device`: its own, or the CPUs' when it has none. Errors: those of the device.
+Result<Roof> measure_roof(const Device& device, int threads);
 
 }  // namespace quern::tools

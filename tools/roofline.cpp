@@ -106,8 +106,7 @@ std::string roofline_svg(const Profile& profile) {
   if (roof.gflops > 0) {
     s += line(x.from, y.at(roof.gflops), x.to, y.at(roof.gflops), "roof");
     s += label(x.to - 4, y.at(roof.gflops) - 6, "end",
-               cat(fixed(roof.gflops, 1), " GFLOP/s (", roof.instructions, ", ", roof.threads,
-                   " threads)"));
+               cat(fixed(roof.gflops, 1), " GFLOP/s (", roof.instructions, ")"));
   }
   const double total = std::max(profile.kernel_ms(), 1e-9);
   for (const ProfiledStep& p : profile.steps) {

@@ -71,10 +71,12 @@ Result<Work> run_once(Session& session, Kernel::Timed timed) {
   return work;
 }
 
-const tools::Roof& roof(int threads) {
-  static std::map<int, tools::Roof> roofs;
-  const auto [it, is_new] = roofs.try_emplace(threads);
-  if (is_new) it->second = tools::measure_roof(threads);
+// Nothing known (zeros) where it cannot be measured.
+const tools::Roof& roof(const Device& device, int threads) {
+  static std::map<std::pair<std::string, int>, tools::Roof> roofs;
+  const auto [it, is_new] = roofs.try_emplace({device.info().name, threads});
+  if (is_new)
+    if (auto measured = tools::measure_roof(device, threads)) it->second = *measured;
   return it->second;
 }
 
@@ -85,16 +87,18 @@ double second_level_bytes() {
 
 // The time that nobody could beat who computes and moves this much, by the rates measured.
 double least_seconds(const Work& work, const tools::Roof& roof) {
-  const double gbytes = work.bytes > second_level_bytes() ? roof.copy_gbytes : roof.cache_gbytes;
+  const bool in_cache = roof.cache_gbytes > 0 && work.bytes <= second_level_bytes();
+  const double gbytes = in_cache ? roof.cache_gbytes : roof.copy_gbytes;
   return 1e-9 * std::max(work.flops / roof.gflops, work.bytes / gbytes);
 }
 
-void report(benchmark::State& state, const Work& once, double mean_seconds, const Place& place) {
+void report(benchmark::State& state, const Work& once, double mean_seconds,
+            const tools::Roof& roof) {
   using benchmark::Counter;
   state.counters["FLOP/s"] = Counter(once.flops, Counter::kIsIterationInvariantRate);
   state.counters["B/s"] = Counter(once.bytes, Counter::kIsIterationInvariantRate);
-  if (place.device == "cpu" && mean_seconds > 0)
-    state.counters["roof"] = least_seconds(once, roof(place.threads)) / mean_seconds;
+  if (roof.gflops > 0 && mean_seconds > 0)
+    state.counters["roof"] = least_seconds(once, roof) / mean_seconds;
 }
 
 void time_kernel(benchmark::State& state, const Kernel& kernel, const Place& place) {
@@ -110,7 +114,8 @@ void time_kernel(benchmark::State& state, const Kernel& kernel, const Place& pla
     seconds += work->seconds;
     once = *work;
   }
-  report(state, once, seconds / static_cast<double>(state.iterations()), place);
+  report(state, once, seconds / static_cast<double>(state.iterations()),
+         roof(prepared->session->executable().device(), place.threads));
 }
 
 void copy_memory(benchmark::State& state, std::size_t bytes) {

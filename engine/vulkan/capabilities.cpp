@@ -64,7 +64,9 @@ void read_queues(const InstanceApi& api, VkPhysicalDevice device, float period, 
     if (!(flags & VK_QUEUE_COMPUTE_BIT)) continue;
     if (found && (flags & VK_QUEUE_GRAPHICS_BIT)) continue;
     c.queue_family = i;
-    c.timestamp_ns = families[i].timestampValidBits ? static_cast<double>(period) : 0;
+    const std::uint32_t bits = families[i].timestampValidBits;
+    c.timestamp_ns = bits ? static_cast<double>(period) : 0;
+    c.timestamp_mask = bits < 64 ? (std::uint64_t{1} << bits) - 1 : ~std::uint64_t{0};
     found = true;
   }
 }

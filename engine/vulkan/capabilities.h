@@ -31,9 +31,10 @@ struct Capabilities {
   std::uint32_t push_bytes = 0;
   std::uint64_t max_range = 0;  // of one binding
   std::uint64_t max_allocation = 0;
-  std::uint64_t alignment = 256;    // of every binding
-  std::uint64_t device_memory = 0;  // bytes of the largest device-local heap
-  double timestamp_ns = 0;          // a tick; 0: the queue has no timestamps
+  std::uint64_t alignment = 256;     // of every binding
+  std::uint64_t device_memory = 0;   // bytes of the largest device-local heap
+  double timestamp_ns = 0;           // a tick; 0: the queue has no timestamps
+  std::uint64_t timestamp_mask = 0;  // bits of one that count
 
   // Each can be forced off, so that the way without it is tested.
   bool push_descriptors = false;

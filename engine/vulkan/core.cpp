@@ -142,6 +142,12 @@ std::string ApiInstance::take_messages() {
 
 // ---- buffers -----------------------------------------------------------------------------------
 
+namespace {
+bool is_out_of_memory(VkResult result) {
+  return result == VK_ERROR_OUT_OF_DEVICE_MEMORY || result == VK_ERROR_OUT_OF_HOST_MEMORY;
+}
+}  // namespace
+
 Result<std::shared_ptr<Buffer>> Buffer::create(std::shared_ptr<Core> core, std::uint64_t bytes,
                                                Use use) {
   const DeviceApi& vk = core->api();
@@ -169,23 +175,35 @@ Result<std::shared_ptr<Buffer>> Buffer::create(std::shared_ptr<Core> core, std::
   constexpr VkMemoryPropertyFlags coherent = VK_MEMORY_PROPERTY_HOST_COHERENT_BIT;
   constexpr VkMemoryPropertyFlags cached = VK_MEMORY_PROPERTY_HOST_CACHED_BIT;
   const bool map_device = core->capabilities().host_visible;
-  const int type =
-      use == Use::device
-          ? core->memory_type(wants.memoryTypeBits, local, map_device ? visible | coherent : 0)
-      : use == Use::upload ? core->memory_type(wants.memoryTypeBits, visible, coherent)
-                           : core->memory_type(wants.memoryTypeBits, visible, cached | coherent);
+  const auto pick = [&](std::uint32_t allowed) {
+    switch (use) {
+      case Use::device:
+        return core->memory_type(allowed, local, map_device ? visible | coherent : 0);
+      case Use::upload: return core->memory_type(allowed, visible, coherent);
+      default: return core->memory_type(allowed, visible, cached | coherent);
+    }
+  };
+  std::uint32_t allowed = wants.memoryTypeBits;
+  int type = pick(allowed);
   if (type < 0) return Status(Code::unsupported, "the device has no memory of the kind we need");
-  const VkMemoryAllocateInfo allocate{.sType = VK_STRUCTURE_TYPE_MEMORY_ALLOCATE_INFO,
-                                      .allocationSize = wants.size,
-                                      .memoryTypeIndex = static_cast<std::uint32_t>(type)};
-  const VkResult allocated = vk.vkAllocateMemory(device, &allocate, nullptr, &b->memory_);
-  if (allocated == VK_ERROR_OUT_OF_DEVICE_MEMORY || allocated == VK_ERROR_OUT_OF_HOST_MEMORY)
-    return no_memory();
+  VkResult allocated = VK_SUCCESS;
+  // What the host sees of a device's memory is often a small part of it: then the rest will do.
+  for (int next = type; next >= 0; next = pick(allowed)) {
+    type = next;
+    const VkMemoryAllocateInfo allocate{.sType = VK_STRUCTURE_TYPE_MEMORY_ALLOCATE_INFO,
+                                        .allocationSize = wants.size,
+                                        .memoryTypeIndex = static_cast<std::uint32_t>(type)};
+    allocated = vk.vkAllocateMemory(device, &allocate, nullptr, &b->memory_);
+    if (!is_out_of_memory(allocated)) break;
+    allowed &= ~(1u << type);
+  }
+  if (is_out_of_memory(allocated)) return no_memory();
   QUERN_VK(allocated, "allocating device memory");
   ++core->counts.allocations;
   QUERN_VK(vk.vkBindBufferMemory(device, b->buffer_, b->memory_, 0), "binding device memory");
   const VkMemoryPropertyFlags flags = core->memory_flags(type);
   b->coherent_ = (flags & coherent) != 0;
+  b->cached_ = (flags & cached) != 0;
   const bool map = use == Use::device ? map_device && (flags & visible) && b->coherent_ : true;
   if (map) {
     void* p = nullptr;

@@ -58,6 +58,7 @@ class Buffer {
   VkBuffer handle() const { return buffer_; }
   std::uint64_t bytes() const { return bytes_; }
   std::byte* mapped() const { return mapped_; }  // null: the host cannot see it
+  bool is_cached() const { return cached_; }     // the host reads it as fast as its own
   // Around the host's writes and reads where the memory is not coherent.
   Status flush() const;
   Status invalidate() const;
@@ -70,6 +71,7 @@ class Buffer {
   std::uint64_t bytes_ = 0;
   std::byte* mapped_ = nullptr;
   bool coherent_ = true;
+  bool cached_ = false;
 };
 
 // Commands that were handed to the queue, and how to know that they are done.

@@ -7,6 +7,7 @@
 #include "engine/backend.h"
 #include "engine/vulkan/core.h"
 #include "engine/vulkan/device_instance.h"
+#include "engine/vulkan/roof.h"
 #include "engine/vulkan/tensor_memory.h"
 #include "engine/vulkan/weights.h"
 #include "graph/text_util.h"
@@ -76,6 +77,7 @@ class VulkanDevice final : public BackendDevice {
             c.allocations, c.bytes_up,   c.bytes_down};
   }
   bool is_lost() const override { return core_->lost(); }
+  Result<DeviceRoof> measure_roof() const override { return vulkan::measure_roof(core_); }
 
  private:
   std::shared_ptr<Core> core_;

@@ -22,7 +22,6 @@ Result<std::unique_ptr<Instance>> DeviceInstance::create(
   std::unique_ptr<DeviceInstance> d(new DeviceInstance(std::move(core), std::move(program)));
   QUERN_ASSIGN(d->host_, cpu::HostInstance::create(d->program_));
   d->cut_batches();
-  d->place_transfers();
   d->find_direct_operands();
   QUERN_TRY(d->allocate());
   if (d->core_->options().tune_ms) QUERN_TRY(d->tune());
@@ -38,7 +37,8 @@ Status DeviceInstance::warm_up() {
   const bool fresh =
       std::ranges::any_of(commands, [](const auto& c) { return c && c->is_fresh(); });
   if (!fresh) return {};
-  if (up_) std::memset(up_->mapped(), 0, up_->bytes());
+  for (const Batch& b : batches_)
+    for (const Transfer& t : b.up) std::memset(host_place(t), 0, t.bytes);
   if (up_) QUERN_TRY(up_->flush());
   for (const auto& c : commands)
     if (c) QUERN_TRY(c->submit());
@@ -58,18 +58,61 @@ void DeviceInstance::cut_batches() {
 
 void DeviceInstance::place_transfers() {
   const std::uint64_t alignment = core_->capabilities().alignment;
-  const auto place = [&](std::vector<Transfer>& list, std::size_t step, std::uint64_t& end,
-                         std::uint64_t bytes) {
-    list.push_back({step, end, bytes});
-    end += (bytes + alignment - 1) / alignment * alignment;
-  };
   for (Batch& b : batches_) {
+    const auto place = [&](std::vector<Transfer>& list, std::size_t step, std::uint64_t& end,
+                           std::uint64_t bytes) {
+      list.push_back({step, bytes, std::nullopt});
+      if (is_reached_by_host(b, step)) return;
+      list.back().staging = end;
+      end += (bytes + alignment - 1) / alignment * alignment;
+    };
     for (std::size_t i = b.first; i < b.end; ++i) {
       const Step& s = program_->steps[i];
       if (s.kind == Step::Kind::upload) place(b.up, i, up_bytes_, s.input_bytes[0]);
       if (s.kind == Step::Kind::download) place(b.down, i, down_bytes_, s.output_bytes[0]);
     }
   }
+}
+
+// Whether the host may write what an upload brings before the batch, or read what a download takes
+// after it, in the arena: it is mapped, and no step in between uses those bytes for something else.
+bool DeviceInstance::is_reached_by_host(const Batch& batch, std::size_t step) const {
+  if (!arena_->mapped()) return false;
+  const Step& s = program_->steps[step];
+  if (s.kind == Step::Kind::upload)
+    return !is_touched(batch.first, step, range(s.outputs[0], s.input_bytes[0]));
+  return arena_->is_cached() && s.inputs[0].base == Operand::Base::device_arena &&
+         !is_touched(step + 1, batch.end, range(s.inputs[0], s.output_bytes[0]));
+}
+
+// Whether a step of [first, end) has to do with this part of the arena.
+bool DeviceInstance::is_touched(std::size_t first, std::size_t end, const Range& part) const {
+  const auto meets = [&](std::uint64_t offset, std::uint64_t bytes) {
+    return offset < part.offset + part.bytes && part.offset < offset + bytes;
+  };
+  const auto any = [&](std::span<const Operand> operands, std::span<const std::uint64_t> bytes) {
+    for (std::size_t i = 0; i < operands.size(); ++i) {
+      if (operands[i].base != Operand::Base::device_arena) continue;
+      const Range r = range(operands[i], bytes[i]);
+      if (meets(r.offset, r.bytes)) return true;
+    }
+    return false;
+  };
+  for (std::size_t i = first; i < end; ++i) {
+    const Step& s = program_->steps[i];
+    if (any(s.inputs, s.input_bytes) || any(s.outputs, s.output_bytes) ||
+        (s.scratch_bytes && meets(s.scratch_offset, s.scratch_bytes)))
+      return true;
+  }
+  return false;
+}
+
+// Where the host writes what goes up, or reads what came down.
+std::byte* DeviceInstance::host_place(const Transfer& t) const {
+  const Step& s = program_->steps[t.step];
+  const bool up = s.kind == Step::Kind::upload;
+  if (t.staging) return (up ? up_ : down_)->mapped() + *t.staging;
+  return arena_->mapped() + (up ? s.outputs[0] : s.inputs[0]).offset;
 }
 
 // Which operands may be tensors of the device and never come to the host.
@@ -99,6 +142,7 @@ void DeviceInstance::find_direct_operands() {
 
 Status DeviceInstance::allocate() {
   QUERN_ASSIGN(arena_, Buffer::create(core_, program_->device_plan.size, Buffer::Use::device));
+  place_transfers();
   if (up_bytes_) {
     QUERN_ASSIGN(up_, Buffer::create(core_, up_bytes_, Buffer::Use::upload));
   }
@@ -171,11 +215,14 @@ BufferTensorMemory* DeviceInstance::tensor_of(const Transfer& t) const {
   return direct ? tensors_[program_->inputs.size() + o.index] : nullptr;
 }
 
-Result<std::unique_ptr<Recorder>> DeviceInstance::record(const Batch& batch, bool timed) const {
-  QUERN_ASSIGN(auto recorder, Recorder::create(core_));
+Result<std::unique_ptr<Recorder>> DeviceInstance::record(const Batch& batch,
+                                                         std::vector<std::uint32_t>* ends) const {
+  std::size_t most = 0;
+  for (std::size_t i = batch.first; ends && i < batch.end; ++i)
+    most += std::max<std::size_t>(program_->steps[i].dispatches.size(), 1);
+  QUERN_ASSIGN(auto recorder, Recorder::create(core_, static_cast<std::uint32_t>(most)));
   auto up = batch.up.begin();
   auto down = batch.down.begin();
-  if (timed) recorder->timestamp();
   if (std::ranges::any_of(tensors_, [](const auto* t) { return t != nullptr; }))
     recorder->acquire();  // other runs wrote them, or still read them
   for (std::size_t i = batch.first; i < batch.end; ++i) {
@@ -183,22 +230,23 @@ Result<std::unique_ptr<Recorder>> DeviceInstance::record(const Batch& batch, boo
     if (s.kind == Step::Kind::upload) {
       Range to = range(s.outputs[0], up->bytes);
       to.bytes = up->bytes;
-      const auto* tensor = tensor_of(*up);
-      recorder->copy(tensor ? Range{tensor->buffer().handle(), s.inputs[0].offset, up->bytes}
-                            : Range{up_->handle(), up->staging, up->bytes},
-                     to);
+      if (const auto* tensor = tensor_of(*up))
+        recorder->copy({tensor->buffer().handle(), s.inputs[0].offset, up->bytes}, to);
+      else if (up->staging)
+        recorder->copy({up_->handle(), *up->staging, up->bytes}, to);
       ++up;
     } else if (s.kind == Step::Kind::download) {
       Range from = range(s.inputs[0], down->bytes);
       from.bytes = down->bytes;
-      const auto* tensor = tensor_of(*down);
-      recorder->copy(from, tensor ? Range{tensor->buffer().handle(), 0, down->bytes}
-                                  : Range{down_->handle(), down->staging, down->bytes});
+      if (const auto* tensor = tensor_of(*down))
+        recorder->copy(from, {tensor->buffer().handle(), 0, down->bytes});
+      else if (down->staging)
+        recorder->copy(from, {down_->handle(), *down->staging, down->bytes});
       ++down;
     } else {
       QUERN_TRY(record_step(s, *recorder));
     }
-    if (timed) recorder->timestamp();
+    if (ends) ends->push_back(recorder->commands_recorded());
   }
   QUERN_TRY(recorder->finish());
   return recorder;
@@ -215,7 +263,7 @@ Status DeviceInstance::use_recording() {
     for (const Batch& b : batches_) {
       made.commands.emplace_back();
       if (b.on_host) continue;
-      QUERN_ASSIGN(made.commands.back(), record(b, false));
+      QUERN_ASSIGN(made.commands.back(), record(b));
     }
     if (recordings_.size() < most_recordings) {
       recordings_.push_back(std::move(made));
@@ -265,13 +313,9 @@ Result<double> DeviceInstance::time_of(const Step& s, const Dispatch& d,
                                        const Dispatch& form) const {
   constexpr int repeats = 4;
   QUERN_ASSIGN(const std::vector<Binding> bindings, bindings_of(s, d));
-  QUERN_ASSIGN(const auto recorder, Recorder::create(core_));
+  QUERN_ASSIGN(const auto recorder, Recorder::create(core_, repeats));
   recorder->acquire();
-  recorder->timestamp();
-  for (int i = 0; i < repeats; ++i) {
-    QUERN_TRY(recorder->dispatch(form, bindings));
-    recorder->timestamp();
-  }
+  for (int i = 0; i < repeats; ++i) QUERN_TRY(recorder->dispatch(form, bindings));
   QUERN_TRY(recorder->finish());
   QUERN_TRY(recorder->submit());  // generates the code
   double least = std::numeric_limits<double>::infinity();
@@ -279,9 +323,9 @@ Result<double> DeviceInstance::time_of(const Step& s, const Dispatch& d,
     const auto begin = std::chrono::steady_clock::now();
     QUERN_TRY(recorder->submit());
     const std::chrono::duration<double, std::nano> all = std::chrono::steady_clock::now() - begin;
-    QUERN_ASSIGN(const std::vector<double> at, recorder->timestamps());
-    if (at.size() <= repeats) least = std::min(least, all.count() / repeats);  // it has no clock
-    for (std::size_t i = 1; i < at.size(); ++i) least = std::min(least, at[i] - at[i - 1]);
+    QUERN_ASSIGN(const auto intervals, recorder->intervals());
+    if (intervals.empty()) least = std::min(least, all.count() / repeats);  // it has no clock
+    for (const auto& i : intervals) least = std::min(least, i.end - i.begin);
   }
   return least;
 }
@@ -317,44 +361,79 @@ void DeviceInstance::mark_written() {
       tensor->written_on_device();
 }
 
-Status DeviceInstance::fill_staging(const Batch& batch) const {
+// Notes when the host copies what needs no copy of the device.
+class DeviceInstance::HostCopy {
+ public:
+  HostCopy(const Transfer& transfer, HostCopies* copies)
+      : step_(transfer.step), copies_(transfer.staging ? nullptr : copies) {
+    if (copies_) begin_ = Clock::now();
+  }
+  ~HostCopy() {
+    if (copies_) copies_->push_back({step_, begin_, Clock::now()});
+  }
+
+ private:
+  std::size_t step_;
+  HostCopies* copies_;
+  Clock::time_point begin_;
+};
+
+Status DeviceInstance::send(const Batch& batch, HostCopies* copies) const {
   for (const Transfer& t : batch.up) {
     if (!t.bytes || tensor_of(t)) continue;
-    std::memcpy(up_->mapped() + t.staging, host_->input(t.step, 0), t.bytes);
+    const HostCopy copy(t, copies);
+    std::memcpy(host_place(t), host_->input(t.step, 0), t.bytes);
     core_->counts.bytes_up += t.bytes;
   }
   return up_ ? up_->flush() : Status();
 }
 
-Status DeviceInstance::empty_staging(const Batch& batch) const {
+Status DeviceInstance::fetch(const Batch& batch, HostCopies* copies) const {
   if (down_) QUERN_TRY(down_->invalidate());
   for (const Transfer& t : batch.down) {
     if (!t.bytes || tensor_of(t)) continue;
-    std::memcpy(host_->output(t.step, 0), down_->mapped() + t.staging, t.bytes);
+    const HostCopy copy(t, copies);
+    std::memcpy(host_->output(t.step, 0), host_place(t), t.bytes);
     core_->counts.bytes_down += t.bytes;
   }
   return core_->check_validation();
 }
 
 Status DeviceInstance::run_batch(const Batch& batch, Recorder& recorder) const {
-  QUERN_TRY(fill_staging(batch));
+  QUERN_TRY(send(batch));
   QUERN_TRY(recorder.submit());
-  return empty_staging(batch);
+  return fetch(batch);
 }
 
-// The same commands with a timestamp after each; recorded anew, for profiles are rare.
+// The same commands with the device's clock around each; recorded anew, for profiles are rare.
 Status DeviceInstance::run_timed(const Batch& batch, StepListener& listener) const {
-  QUERN_ASSIGN(const auto recorder, record(batch, true));
-  const auto begin = std::chrono::steady_clock::now();
-  QUERN_TRY(run_batch(batch, *recorder));
-  QUERN_ASSIGN(const std::vector<double> ns, recorder->timestamps());
-  const auto at = [&](std::size_t i) {
-    const double t = i < ns.size() ? ns[i] : 0;
-    return begin + std::chrono::duration_cast<std::chrono::steady_clock::duration>(
-                       std::chrono::duration<double, std::nano>(t));
+  std::vector<std::uint32_t> ends;
+  QUERN_ASSIGN(const auto recorder, record(batch, &ends));
+  HostCopies copies;
+  QUERN_TRY(send(batch, &copies));
+  // The device's clock is another one: it is taken to begin when the commands are handed over.
+  const auto begin = Clock::now();
+  QUERN_TRY(recorder->submit());
+  QUERN_TRY(fetch(batch, &copies));
+  QUERN_ASSIGN(const auto intervals, recorder->intervals());
+  const auto at = [&](double ns) {
+    return begin + std::chrono::duration_cast<Clock::duration>(
+                       std::chrono::duration<double, std::nano>(ns));
   };
-  for (std::size_t i = batch.first; i < batch.end; ++i)
-    listener.on_step(program_->steps[i], at(i - batch.first), at(i - batch.first + 1));
+  double last = 0;  // where a step without commands stands
+  std::size_t first = 0;
+  for (std::size_t i = 0; i < ends.size(); ++i) {
+    const Step& s = program_->steps[batch.first + i];
+    const std::size_t end = std::min<std::size_t>(ends[i], intervals.size());
+    const double from = first < end ? intervals[first].begin : last;
+    if (first < end) last = intervals[end - 1].end;
+    first = end;
+    const auto copied = std::ranges::find(copies, batch.first + i, &Copied::step);
+    if (copied != copies.end())
+      listener.on_step(s, copied->begin, copied->end);
+    else
+      listener.on_step(s, at(from), at(last));
+  }
   return {};
 }
 
@@ -383,7 +462,7 @@ bool DeviceInstance::can_start() const {
 Status DeviceInstance::start(const Call& call) {
   QUERN_TRY(prepare(call));
   QUERN_TRY(call.stop.check());
-  QUERN_TRY(fill_staging(batches_[0]));
+  QUERN_TRY(send(batches_[0]));
   QUERN_TRY(recordings_[current_].commands[0]->start());
   mark_written();  // for whatever is handed to the device from now on
   return {};
@@ -396,7 +475,7 @@ bool DeviceInstance::is_done_within(std::chrono::nanoseconds time) {
 
 Status DeviceInstance::finish(const Call&) {
   QUERN_TRY(recordings_[current_].commands[0]->wait());
-  return empty_staging(batches_[0]);
+  return fetch(batches_[0]);
 }
 
 }  // namespace quern::vulkan

@@ -2,7 +2,10 @@
 // What one session keeps for one program on the device: its arena, staging and recorded commands.
 #pragma once
 
+#include <chrono>
+#include <cstdint>
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "engine/cpu/instance.h"
@@ -30,8 +33,9 @@ class DeviceInstance final : public Instance {
   // Bytes that go up before, or come down after, a submission.
   struct Transfer {
     std::size_t step = 0;
-    std::uint64_t staging = 0;  // offset
     std::uint64_t bytes = 0;
+    // Where in staging memory; null: the host reaches its place in the arena by itself.
+    std::optional<std::uint64_t> staging;
   };
   // Steps [first, end) that run in one submission, or on the host.
   struct Batch {
@@ -41,6 +45,14 @@ class DeviceInstance final : public Instance {
     std::vector<Transfer> up;
     std::vector<Transfer> down;
   };
+  using Clock = std::chrono::steady_clock;
+  // A transfer without commands, as a profile shows it.
+  struct Copied {
+    std::size_t step;
+    Clock::time_point begin, end;
+  };
+  using HostCopies = std::vector<Copied>;
+  class HostCopy;
   // The tensors of the device that a call is bound to, inputs before outputs; null: the host.
   using Tensors = std::vector<BufferTensorMemory*>;
   // The commands of all batches, for one set of such tensors.
@@ -54,11 +66,16 @@ class DeviceInstance final : public Instance {
       : core_(std::move(core)), program_(std::move(program)) {}
   void cut_batches();
   void place_transfers();
+  bool is_reached_by_host(const Batch& batch, std::size_t step) const;
+  bool is_touched(std::size_t first, std::size_t end, const Range& range) const;
+  std::byte* host_place(const Transfer& transfer) const;
   Status allocate();
   void find_direct_operands();
   void take_tensors(const Call& call);
   Status use_recording();
-  Result<std::unique_ptr<Recorder>> record(const Batch& batch, bool timed) const;
+  // `ends`: timed, and for each step the number of commands up to its end.
+  Result<std::unique_ptr<Recorder>> record(const Batch& batch,
+                                           std::vector<std::uint32_t>* ends = nullptr) const;
   // The tensor that a transfer goes to or comes from; null: staging.
   BufferTensorMemory* tensor_of(const Transfer& transfer) const;
   Status record_step(const cpu::Step& step, Recorder& recorder) const;
@@ -69,8 +86,9 @@ class DeviceInstance final : public Instance {
   Result<double> time_of(const cpu::Step& step, const Dispatch& work, const Dispatch& form) const;
   Result<std::vector<Binding>> bindings_of(const cpu::Step& step, const Dispatch& work) const;
   Status warm_up();
-  Status fill_staging(const Batch& batch) const;
-  Status empty_staging(const Batch& batch) const;
+  // The host's part of the transfers, before and after the commands.
+  Status send(const Batch& batch, HostCopies* copies = nullptr) const;
+  Status fetch(const Batch& batch, HostCopies* copies = nullptr) const;
   Status run_batch(const Batch& batch, Recorder& recorder) const;
   Status prepare(const Call& call);
   void mark_written();

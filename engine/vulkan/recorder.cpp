@@ -8,7 +8,6 @@
 namespace quern::vulkan {
 namespace {
 
-constexpr std::uint32_t max_timestamps = 16384;
 constexpr std::uint32_t sets_a_pool = 256;
 
 VkPipelineStageFlags stages_of(std::uint8_t stages) {
@@ -28,13 +27,14 @@ VkAccessFlags writes_of(std::uint8_t writers) {
 
 }  // namespace
 
-Result<std::unique_ptr<Recorder>> Recorder::create(std::shared_ptr<Core> core) {
+Result<std::unique_ptr<Recorder>> Recorder::create(std::shared_ptr<Core> core,
+                                                   std::uint32_t timed) {
   std::unique_ptr<Recorder> r(new Recorder(std::move(core)));
-  QUERN_TRY(r->begin());
+  QUERN_TRY(r->begin(timed));
   return r;
 }
 
-Status Recorder::begin() {
+Status Recorder::begin(std::uint32_t timed) {
   const DeviceApi& vk = core_->api();
   const VkDevice device = core_->device();
   const VkCommandPoolCreateInfo pool{.sType = VK_STRUCTURE_TYPE_COMMAND_POOL_CREATE_INFO,
@@ -44,7 +44,15 @@ Status Recorder::begin() {
     const VkFenceCreateInfo fence{.sType = VK_STRUCTURE_TYPE_FENCE_CREATE_INFO};
     QUERN_VK(vk.vkCreateFence(device, &fence, nullptr, &submission_.fence), "making a fence");
   }
-  return begin_commands();
+  QUERN_TRY(begin_commands());
+  if (!timed || core_->capabilities().timestamp_ns <= 0) return {};
+  most_timestamps_ = 2 * timed;
+  const VkQueryPoolCreateInfo info{.sType = VK_STRUCTURE_TYPE_QUERY_POOL_CREATE_INFO,
+                                   .queryType = VK_QUERY_TYPE_TIMESTAMP,
+                                   .queryCount = most_timestamps_};
+  QUERN_VK(vk.vkCreateQueryPool(device, &info, nullptr, &queries_), "making a query pool");
+  vk.vkCmdResetQueryPool(commands(), queries_, 0, most_timestamps_);
+  return {};
 }
 
 Status Recorder::begin_commands() {
@@ -120,7 +128,10 @@ void Recorder::copy(const Range& from, const Range& to) {
   const Binding bindings[] = {{from, false}, {to, true}};
   order(Stage::transfer, bindings);
   const VkBufferCopy region{from.offset, to.offset, from.bytes};
+  timestamp();
   core_->api().vkCmdCopyBuffer(commands(), from.buffer, to.buffer, 1, &region);
+  timestamp();
+  ++copies_;
 }
 
 Status Recorder::dispatch(const Dispatch& work, std::span<const Binding> bindings) {
@@ -144,7 +155,9 @@ Status Recorder::dispatch(const Dispatch& work, std::span<const Binding> binding
   if (!work.push.empty())
     vk.vkCmdPushConstants(commands(), pipeline.layout, VK_SHADER_STAGE_COMPUTE_BIT, 0,
                           static_cast<std::uint32_t>(4 * work.push.size()), work.push.data());
+  timestamp();
   vk.vkCmdDispatch(commands(), work.groups[0], work.groups[1], work.groups[2]);
+  timestamp();
   ++dispatches_;
   return {};
 }
@@ -191,17 +204,11 @@ Status Recorder::bind(const Pipeline& pipeline, std::span<const Binding> binding
   return {};
 }
 
+// After everything before it, a barrier as well: what lies between two commands is neither's time.
 void Recorder::timestamp() {
-  if (core_->capabilities().timestamp_ns <= 0 || timestamps_ == max_timestamps) return;
-  const DeviceApi& vk = core_->api();
-  if (!queries_) {
-    const VkQueryPoolCreateInfo info{.sType = VK_STRUCTURE_TYPE_QUERY_POOL_CREATE_INFO,
-                                     .queryType = VK_QUERY_TYPE_TIMESTAMP,
-                                     .queryCount = max_timestamps};
-    if (vk.vkCreateQueryPool(core_->device(), &info, nullptr, &queries_) != VK_SUCCESS) return;
-    vk.vkCmdResetQueryPool(commands(), queries_, 0, max_timestamps);
-  }
-  vk.vkCmdWriteTimestamp(commands(), VK_PIPELINE_STAGE_BOTTOM_OF_PIPE_BIT, queries_, timestamps_++);
+  if (timestamps_ < most_timestamps_)
+    core_->api().vkCmdWriteTimestamp(commands(), VK_PIPELINE_STAGE_BOTTOM_OF_PIPE_BIT, queries_,
+                                     timestamps_++);
 }
 
 Status Recorder::finish() {
@@ -221,17 +228,21 @@ Status Recorder::wait(std::uint64_t nanoseconds) {
   return core_->wait(submission_, nanoseconds);
 }
 
-Result<std::vector<double>> Recorder::timestamps() const {
+Result<std::vector<Recorder::Interval>> Recorder::intervals() const {
   std::vector<std::uint64_t> ticks(timestamps_);
-  std::vector<double> ns;
-  if (ticks.empty()) return ns;
+  std::vector<Interval> intervals;
+  if (ticks.empty()) return intervals;
   QUERN_VK(core_->api().vkGetQueryPoolResults(core_->device(), queries_, 0, timestamps_,
                                               8 * ticks.size(), ticks.data(), 8,
                                               VK_QUERY_RESULT_64_BIT | VK_QUERY_RESULT_WAIT_BIT),
            "reading timestamps");
-  for (std::uint64_t t : ticks)
-    ns.push_back(static_cast<double>(t - ticks[0]) * core_->capabilities().timestamp_ns);
-  return ns;
+  const auto ns = [&](std::uint64_t tick) {
+    const Capabilities& c = core_->capabilities();
+    return static_cast<double>((tick - ticks[0]) & c.timestamp_mask) * c.timestamp_ns;
+  };
+  for (std::size_t i = 0; i + 1 < ticks.size(); i += 2)
+    intervals.push_back({ns(ticks[i]), ns(ticks[i + 1])});
+  return intervals;
 }
 
 }  // namespace quern::vulkan

@@ -25,7 +25,14 @@ struct Binding {
 
 class Recorder {
  public:
-  static Result<std::unique_ptr<Recorder>> create(std::shared_ptr<Core> core);
+  // What the device's clock says at both ends of a command, in nanoseconds from any zero.
+  struct Interval {
+    double begin = 0, end = 0;
+  };
+
+  // The first `timed` commands are timed, one after the other, if the device has a clock.
+  static Result<std::unique_ptr<Recorder>> create(std::shared_ptr<Core> core,
+                                                  std::uint32_t timed = 0);
   ~Recorder();
   Recorder(const Recorder&) = delete;
   Recorder& operator=(const Recorder&) = delete;
@@ -35,8 +42,6 @@ class Recorder {
   void copy(const Range& from, const Range& to);
   // `work.buffers` are already resolved to `bindings`, by binding.
   Status dispatch(const Dispatch& work, std::span<const Binding> bindings);
-  // What stands before and after is timed; nothing unless the device has timestamps.
-  void timestamp();
   // The last command: whatever was written is there for the host.
   Status finish();
 
@@ -48,9 +53,11 @@ class Recorder {
     QUERN_TRY(start());
     return wait();
   }
-  // Nanoseconds of every timestamp() in the last submission, in order, from any zero.
-  Result<std::vector<double>> timestamps() const;
+  // Of the timed commands in the last submission, in order.
+  Result<std::vector<Interval>> intervals() const;
 
+  // Recorded so far: copies (none of no bytes) and dispatches.
+  std::uint32_t commands_recorded() const { return copies_ + dispatches_; }
   std::uint32_t dispatches() const { return dispatches_; }
   std::uint32_t barriers() const { return barriers_; }
   // Whether it has a pipeline that no submission has run yet.
@@ -58,7 +65,7 @@ class Recorder {
 
  private:
   explicit Recorder(std::shared_ptr<Core> core) : core_(std::move(core)) {}
-  Status begin();
+  Status begin(std::uint32_t timed);
   Status begin_commands();
   Status cut();
   VkCommandBuffer commands() const { return commands_.back(); }
@@ -66,6 +73,7 @@ class Recorder {
   void order(Stage stage, std::span<const Binding> bindings);
   void record(const Barrier& barrier, VkPipelineStageFlags to, VkAccessFlags access);
   Status bind(const Pipeline& pipeline, std::span<const Binding> bindings);
+  void timestamp();
 
   std::shared_ptr<Core> core_;
   VkCommandPool pool_ = VK_NULL_HANDLE;
@@ -73,11 +81,12 @@ class Recorder {
   Submission submission_;
   std::vector<VkDescriptorPool> descriptor_pools_;
   VkQueryPool queries_ = VK_NULL_HANDLE;
-  std::uint32_t timestamps_ = 0;
+  std::uint32_t timestamps_ = 0, most_timestamps_ = 0;
   HazardTracker hazards_;
   std::vector<VkBuffer> buffers_;  // by the number that hazards know them by
   std::vector<Access> accesses_;
   VkPipeline bound_ = VK_NULL_HANDLE;
+  std::uint32_t copies_ = 0;
   std::uint32_t dispatches_ = 0;
   std::uint32_t barriers_ = 0;
   bool is_fresh_ = false;

@@ -290,6 +290,19 @@ class Other(Cli):
         self.assertIn("<svg", html)
         for outside in ("src=", "href=", "@import", "fetch("):
             self.assertNotIn(outside, html)
+        j = self.json("profile", path, "--runs", 2)
+        self.assertEqual({s["lane"] for s in j["steps"]}, {"host"})
+        self.assertGreater(j["steps"][0]["roof_share"], 0)
+        if any(d["kind"] == "gpu" for d in self.json("devices")["devices"]):
+            j = self.json("profile", path, "--runs", 2, "--device", "vulkan", "--trace", trace)
+            self.assertEqual([s["lane"] for s in j["steps"]], ["upload", "device", "download"])
+            self.assertGreater(j["lanes_ms"]["device"], 0)
+            self.assertGreater(j["roof"]["gflops_per_second"], 0)
+            self.assertGreater(j["roof"]["copy_gbytes_per_second"], 0)
+            events = json.loads(trace.read_text())["traceEvents"]
+            named = {e["tid"]: e["args"]["name"] for e in events if e["name"] == "thread_name"}
+            shown = [named[e["tid"]] for e in events if e["ph"] == "X"]
+            self.assertEqual(shown, ["upload", "device", "download"])
 
     def test_plan(self):
         path = self.write("m.onnx", add_relu())

@@ -39,6 +39,12 @@ struct DeviceCounters {
   bool operator==(const DeviceCounters&) const = default;
 };
 
+// The most that a device does, as measured on it.
+struct DeviceRoof {
+  double gflops = 0;       // fused multiply-adds of f32 in registers, two operations each
+  double copy_gbytes = 0;  // copies from its memory to its memory: read + written
+};
+
 // Where executables run. Shared; outlives what was compiled on it; any thread.
 class Device {
  public:
@@ -49,6 +55,9 @@ class Device {
   // Whether it has stopped for good: what was compiled on it fails with device_lost, a new one can
   // be opened.
   virtual bool is_lost() const { return false; }
+  // Measures it now, in a fraction of a second, with device memory of its own while it does.
+  // Errors: unsupported on the CPU, out_of_memory, device_lost.
+  virtual Result<DeviceRoof> measure_roof() const;
 
  private:
   DeviceInfo info_;

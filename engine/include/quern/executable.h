@@ -35,10 +35,14 @@ struct CompileOptions {
 
 // One kernel of a plan, in the order of execution.
 struct StepInfo {
+  // A kernel of the CPU; one of a device; bytes that go to a device, or come from it.
+  enum class Lane : std::uint8_t { host, device, upload, download };
+
   std::string node, op, shapes, implementation;
   double flops = 0;     // multiply and add are two
   double bytes = 0;     // inputs, weights and outputs, each once
   std::string layouts;  // "row-major -> c16"; empty: all row-major
+  Lane lane = Lane::host;
 };
 
 // A stretch of a plan's arena: an intermediate result, an output or the scratch of a kernel.

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The Vulkan device against the CPU, under the validation layer where it is installed: the same
 // numbers, one submission a run, nothing made by a run; with every feature forced off.
+#include <algorithm>
 #include <atomic>
 #include <cmath>
 #include <cstdlib>
@@ -328,6 +329,33 @@ TEST_F(VulkanTest, ProfileTimesEveryStep) {
 }
 
 // A barrier left out on purpose: the layer sees it, and the run says so.
+TEST_F(VulkanTest, TheRoofIsThatOfTheDevice) {
+  const auto device = must(open_device(device_name()));
+  const std::uint64_t submissions = device->counters().submissions;
+  const DeviceRoof roof = must(device->measure_roof());
+  EXPECT_GT(device->counters().submissions, submissions);
+  EXPECT_GT(roof.gflops, 0.01);
+  EXPECT_GT(roof.copy_gbytes, 0.01);
+  EXPECT_EQ(must(open_device("cpu"))->measure_roof().error().code(), Code::unsupported);
+}
+
+// Where the host reaches the device's memory, inputs and outputs need no staging in between.
+TEST_F(VulkanTest, TheHostWritesWhereTheDeviceReads) {
+  const auto resident = [](const std::string& name) {
+    const auto session = session_of(compile(testing::all_families()[0].make(), name));
+    (void)run(*session, inputs_of(session->executable()));
+    return session->resident_bytes();
+  };
+  const std::string staged = device_name() + ",no-host-visible";
+  const auto features = must(open_device(device_name()))->info().properties;
+  const auto has = std::ranges::find(features, "features", [](const auto& p) { return p.first; });
+  ASSERT_NE(has, features.end());
+  if (has->second.find("host-visible") == std::string::npos)
+    EXPECT_EQ(resident(device_name()), resident(staged));
+  else
+    EXPECT_LT(resident(device_name()), resident(staged));
+}
+
 TEST_F(VulkanTest, TheValidationLayerSeesAMissingBarrier) {
   if (device_name() != "vulkan,validate")
     GTEST_SKIP() << "the layer is not installed: vulkan-validationlayers";

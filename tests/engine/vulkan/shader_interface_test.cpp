@@ -10,6 +10,7 @@
 #include "engine/backend.h"
 #include "engine/cpu/constants.h"
 #include "engine/cpu/lower.h"
+#include "engine/vulkan/roof.h"
 #include "graph/passes/pipeline.h"
 #include "kernels/gpu/kernels.h"
 #include "tests/engine/vulkan/all_families.h"
@@ -117,6 +118,19 @@ GpuTarget full_target(bool software) {
   return t;
 }
 
+void expect_fit(const Dispatch& d, const Interface& i, const GpuTarget& target) {
+  SCOPED_TRACE(d.shader);
+  // Every binding has its buffer.
+  EXPECT_EQ(d.buffers.size(), i.bindings.size());
+  EXPECT_EQ(*i.bindings.rbegin() + 1, d.buffers.size());
+  EXPECT_EQ(d.push.size() * 4, i.push_bytes);
+  EXPECT_LE(d.push.size(), 32U);
+  ASSERT_FALSE(i.constants.empty());
+  EXPECT_LE(d.constants.size(), *i.constants.rbegin() + 1);
+  for (std::uint32_t g : d.groups) EXPECT_GT(g, 0U);
+  for (std::uint32_t g : d.groups) EXPECT_LE(g, target.max_groups);
+}
+
 class ShaderInterface : public ::testing::TestWithParam<bool> {};
 
 TEST_P(ShaderInterface, FitsEveryDispatch) {
@@ -134,22 +148,15 @@ TEST_P(ShaderInterface, FitsEveryDispatch) {
     EXPECT_TRUE((*program)->fallbacks.empty()) << (*program)->fallbacks.front();
     for (const cpu::Step& step : (*program)->steps) {
       for (const Dispatch& d : step.dispatches) {
-        SCOPED_TRACE(d.shader);
-        ASSERT_TRUE(interfaces.contains(d.shader));
-        const Interface& i = interfaces[d.shader];
+        ASSERT_TRUE(interfaces.contains(d.shader)) << d.shader;
         used.insert(d.shader);
-        // Every binding has its buffer.
-        EXPECT_EQ(d.buffers.size(), i.bindings.size());
-        EXPECT_EQ(*i.bindings.rbegin() + 1, d.buffers.size());
-        EXPECT_EQ(d.push.size() * 4, i.push_bytes);
-        EXPECT_LE(d.push.size(), 32U);
-        ASSERT_FALSE(i.constants.empty());
-        EXPECT_LE(d.constants.size(), *i.constants.rbegin() + 1);
-        for (std::uint32_t g : d.groups) EXPECT_GT(g, 0U);
-        for (std::uint32_t g : d.groups) EXPECT_LE(g, backend.target().max_groups);
+        expect_fit(d, interfaces[d.shader], backend.target());
       }
     }
   }
+  const Dispatch roof = vulkan::roof_dispatch(64, backend.target());
+  used.insert(roof.shader);
+  expect_fit(roof, interfaces[roof.shader], backend.target());
   for (const Shader& s : shaders()) EXPECT_TRUE(used.contains(s.name)) << s.name << " has no test";
 }
 
