@@ -26,6 +26,7 @@ struct GpuTarget {
   bool storage_8bit = false;
   bool storage_16bit = false;
   bool int64 = false;
+  bool integer_dot = false;  // products of four bytes each, summed, are an instruction
 };
 
 // A constant operand in the form that a shader wants: made once per executable, on the device.

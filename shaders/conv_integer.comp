@@ -2,11 +2,22 @@
 // Convolution of bytes over two dimensions, channels last, in sums of 32 bits; products of matrices
 // as convolutions of points. Weights are words less their zero points, packed as for conv.comp, or
 // [ky][kx][c] by channel. An invocation has PIXELS neighbours of a row x four output channels.
+//
+// With DOT four channels are a word of bytes and one instruction: x has them so (X_FOURS), weights are
+// [group][ky][kx][1 + c / 4][o of the group, padded to four], less their zero points in a byte each. In
+// front of them stand their sums over c, by which x's zero point is taken off. The instructions are
+// SPV_KHR_integer_dot_product's OpSDot and OpSUDot; glslang 12 has no extension of GLSL for them.
 #version 450
 #extension GL_GOOGLE_include_directive : require
 #include "common.glsl"
 #include "window.glsl"
 #include "bytes.glsl"
+#ifdef DOT
+#extension GL_EXT_spirv_intrinsics : require
+#define DOT_PRODUCT extensions = ["SPV_KHR_integer_dot_product"], capabilities = [6018, 6019]
+spirv_instruction(DOT_PRODUCT, id = 4450) int dot_signed(int w, int x, spirv_literal int format);
+spirv_instruction(DOT_PRODUCT, id = 4452) int dot_mixed(int w, int x, spirv_literal int format);
+#endif
 
 layout(constant_id = 1) const uint PIXELS = 8;
 layout(constant_id = 2) const bool BY_CHANNEL = false;  // channels is a multiple of four
@@ -53,6 +64,10 @@ void main() {
   const uint group = gl_WorkGroupID.z % groups;
   const uint image = gl_WorkGroupID.z / groups;
 
+#ifdef DOT
+  const uint steps = group_channels / 4;
+  const uint rows_a_tap = 1 + steps;
+#endif
   ivec4 sums[PIXELS];
   [[unroll]] for (uint i = 0; i < PIXELS; ++i) sums[i] = ivec4(0);
   const ivec2 origin = ivec2(ox, oy) * stride - pad;
@@ -75,6 +90,21 @@ void main() {
           sums[i] += inside[i] * (four_at(from[i] + 4 * column) - x_zero) * k;
         continue;
       }
+#ifdef DOT
+      const uint first = tap * rows_a_tap * vectors + column;
+      if (HAS_ZERO) {
+        const ivec4 off = x_zero * w[first];
+        [[unroll]] for (uint i = 0; i < PIXELS; ++i) sums[i] -= inside[i] * off;
+      }
+      for (uint c = 0; c < steps; ++c) {
+        const ivec4 k = w[first + (c + 1) * vectors];
+        [[unroll]] for (uint i = 0; i < PIXELS; ++i) {
+          const int four = -inside[i] & int(x[from[i] / 4 + c]);
+          [[unroll]] for (uint q = 0; q < 4; ++q)
+            sums[i][q] += X_SIGNED ? dot_signed(k[q], four, 0) : dot_mixed(k[q], four, 0);
+        }
+      }
+#else
       const uint first = tap * group_channels * vectors + column;
       for (uint c = 0; c < group_channels; c += X_FOURS ? 4 : 1) {
         ivec4 v[PIXELS];
@@ -88,6 +118,7 @@ void main() {
           [[unroll]] for (uint i = 0; i < PIXELS; ++i) sums[i] += v[i][q] * k;
         }
       }
+#endif
     }
   }
   if (vector >= vectors) return;

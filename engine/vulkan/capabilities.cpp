@@ -19,18 +19,32 @@ std::vector<std::string> extensions_of(const InstanceApi& api, VkPhysicalDevice 
   return names;
 }
 
-void read_features(const InstanceApi& api, VkPhysicalDevice device, bool has_8bit,
-                   bool has_timeline, Capabilities& c) {
+// Which structures of features a device knows.
+struct Known {
+  bool storage_8bit, timeline, integer_dot;
+};
+
+void read_features(const InstanceApi& api, VkPhysicalDevice device, const Known& known,
+                   Capabilities& c) {
   VkPhysicalDevice8BitStorageFeatures bits8{
       VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_8BIT_STORAGE_FEATURES};
   VkPhysicalDevice16BitStorageFeatures bits16{
       VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_16BIT_STORAGE_FEATURES};
   VkPhysicalDeviceTimelineSemaphoreFeatures timeline{
-      VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_TIMELINE_SEMAPHORE_FEATURES, &bits16};
+      VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_TIMELINE_SEMAPHORE_FEATURES};
+  VkPhysicalDeviceShaderIntegerDotProductFeatures dot{
+      VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SHADER_INTEGER_DOT_PRODUCT_FEATURES};
   VkPhysicalDeviceFeatures2 features{VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_FEATURES_2, &bits16};
-  if (has_8bit) bits16.pNext = &bits8;
-  if (has_timeline) features.pNext = &timeline;
+  const auto ask = [&](bool known_here, auto& structure) {
+    if (!known_here) return;
+    structure.pNext = features.pNext;
+    features.pNext = &structure;
+  };
+  ask(known.storage_8bit, bits8);
+  ask(known.timeline, timeline);
+  ask(known.integer_dot, dot);
   api.vkGetPhysicalDeviceFeatures2(device, &features);
+  c.integer_dot = dot.shaderIntegerDotProduct == VK_TRUE;
   c.timeline = timeline.timelineSemaphore == VK_TRUE;
   c.storage_8bit = bits8.storageBuffer8BitAccess == VK_TRUE;
   // The shaders compute with the types too.
@@ -116,8 +130,11 @@ Capabilities read_capabilities(const InstanceApi& api, VkPhysicalDevice device) 
   c.max_allocation = maintenance.maxMemoryAllocationSize;
   c.alignment = std::max<std::uint64_t>(
       {256, p.limits.minStorageBufferOffsetAlignment, p.limits.nonCoherentAtomSize});
-  read_features(api, device, has(VK_KHR_8BIT_STORAGE_EXTENSION_NAME),
-                has(VK_KHR_TIMELINE_SEMAPHORE_EXTENSION_NAME), c);
+  read_features(api, device,
+                {.storage_8bit = has(VK_KHR_8BIT_STORAGE_EXTENSION_NAME),
+                 .timeline = has(VK_KHR_TIMELINE_SEMAPHORE_EXTENSION_NAME),
+                 .integer_dot = has(VK_KHR_SHADER_INTEGER_DOT_PRODUCT_EXTENSION_NAME)},
+                c);
   read_memory(api, device, c);
   read_queues(api, device, p.limits.timestampPeriod, c);
   c.push_descriptors = has(VK_KHR_PUSH_DESCRIPTOR_EXTENSION_NAME);
@@ -134,6 +151,7 @@ GpuTarget Capabilities::target() const {
   t.storage_8bit = storage_8bit;
   t.storage_16bit = storage_16bit;
   t.int64 = int64;
+  t.integer_dot = integer_dot;
   return t;
 }
 
@@ -143,6 +161,7 @@ std::vector<std::pair<std::string_view, bool Capabilities::*>> switches() {
           {"storage-8bit", &Capabilities::storage_8bit},
           {"storage-16bit", &Capabilities::storage_16bit},
           {"int64", &Capabilities::int64},
+          {"integer-dot", &Capabilities::integer_dot},
           {"host-visible", &Capabilities::host_visible},
           {"barriers", &Capabilities::barriers}};
 }

@@ -42,6 +42,7 @@ struct Capabilities {
   bool storage_8bit = false;
   bool storage_16bit = false;
   bool int64 = false;
+  bool integer_dot = false;   // VK_KHR_shader_integer_dot_product
   bool host_visible = false;  // device memory that the host maps
   // Off, results are wrong: for the test that the validation layer notices.
   bool barriers = true;

@@ -264,20 +264,28 @@ Status Core::create_device() {
       .storageBuffer8BitAccess = VK_TRUE};
   VkPhysicalDevice16BitStorageFeatures bits16{
       .sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_16BIT_STORAGE_FEATURES,
-      .pNext = c.storage_8bit ? &bits8 : nullptr,
       .storageBuffer16BitAccess = c.storage_16bit};
   VkPhysicalDeviceTimelineSemaphoreFeatures timeline{
       .sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_TIMELINE_SEMAPHORE_FEATURES,
-      .pNext = &bits16,
       .timelineSemaphore = VK_TRUE};
-  VkPhysicalDeviceFeatures2 features{.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_FEATURES_2};
-  features.pNext = c.timeline ? static_cast<void*>(&timeline) : &bits16;
+  VkPhysicalDeviceShaderIntegerDotProductFeatures dot{
+      .sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SHADER_INTEGER_DOT_PRODUCT_FEATURES,
+      .shaderIntegerDotProduct = VK_TRUE};
+  VkPhysicalDeviceFeatures2 features{.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_FEATURES_2,
+                                     .pNext = &bits16};
   features.features.shaderInt16 = c.storage_16bit;
   features.features.shaderInt64 = c.int64;
   std::vector<const char*> extensions;
   if (c.push_descriptors) extensions.push_back(VK_KHR_PUSH_DESCRIPTOR_EXTENSION_NAME);
-  if (c.timeline) extensions.push_back(VK_KHR_TIMELINE_SEMAPHORE_EXTENSION_NAME);
-  if (c.storage_8bit) extensions.push_back(VK_KHR_8BIT_STORAGE_EXTENSION_NAME);
+  const auto ask = [&](bool wanted, const char* extension, auto& structure) {
+    if (!wanted) return;
+    extensions.push_back(extension);
+    structure.pNext = const_cast<void*>(features.pNext);
+    features.pNext = &structure;
+  };
+  ask(c.storage_8bit, VK_KHR_8BIT_STORAGE_EXTENSION_NAME, bits8);
+  ask(c.timeline, VK_KHR_TIMELINE_SEMAPHORE_EXTENSION_NAME, timeline);
+  ask(c.integer_dot, VK_KHR_SHADER_INTEGER_DOT_PRODUCT_EXTENSION_NAME, dot);
   const VkDeviceCreateInfo info{
       .sType = VK_STRUCTURE_TYPE_DEVICE_CREATE_INFO,
       .pNext = &features,

@@ -98,6 +98,46 @@ Result<GpuConstant> pack(const KernelRequest& r, const Integers& c) {
   return made;
 }
 
+// Whether weights less their zero points are bytes, and channels come in fours: a word of x is then
+// multiplied with a word of weights.
+Result<bool> takes_dots(const KernelRequest& r, const Integers& c) {
+  if (!r.gpu->integer_dot || c.by_channel() || c.group_channels() % 4 != 0) return false;
+  QUERN_ASSIGN(const auto zeros, list_of<std::int32_t>(r, c.operands.w_zero, c.outputs, 0));
+  const auto same = [&](std::int32_t zero) { return std::ranges::count(zeros, zero) == c.outputs; };
+  return r.dtype(c.operands.w) == DType::i8 ? same(0) : same(128);
+}
+
+// Bytes less their zero points, four channels a word, after their sums over the channels:
+// [group][tap][1 + channel / 4][output, padded to four].
+GpuConstant pack_for_dots(const KernelRequest& r, const Integers& c) {
+  const std::int64_t padded = (c.group_outputs() + 3) / 4 * 4;
+  const std::int64_t rows = 1 + c.group_channels() / 4;
+  const Shape dims = {c.groups, c.group_outputs(), c.group_channels(), c.window.taps()};
+  const std::int32_t zero = r.dtype(c.operands.w) == DType::i8 ? 0 : 128;
+  const ConstantSource& source = *r.inputs[c.operands.w].constant;
+  GpuConstant made;
+  made.key = cat("gpu-int-dot|", c.groups, "|", c.weight_strides.text(), "|", source.key());
+  made.bytes = static_cast<std::size_t>(c.groups * c.window.taps() * rows * padded) * 4;
+  made.fill = [&source, dims, zero, rows, padded,
+               from = c.weight_strides](std::byte* to) -> Status {
+    QUERN_ASSIGN(const Tensor t, source.get());
+    // By element: its column of words, the channel, and the tap's first row.
+    const Shape column = {dims[3] * rows * padded, 1, 0, rows * padded};
+    const Shape channel = {0, 0, 1, 0};
+    for_each_offset(dims, std::array{from, column, channel}, [&](const auto& at) {
+      const std::int32_t v = element_as<std::int32_t>(t.view(), at[0]) - zero;
+      std::byte* const sum_at = to + at[1] * 4;
+      std::int32_t sum = 0;
+      std::memcpy(&sum, sum_at, 4);
+      sum += v;
+      std::memcpy(sum_at, &sum, 4);
+      sum_at[(1 + at[2] / 4) * padded * 4 + at[2] % 4] = static_cast<std::byte>(v);
+    });
+    return {};
+  };
+  return made;
+}
+
 // What a sum is multiplied with, by output channel.
 Result<GpuConstant> multipliers(const KernelRequest& r, const Integers& c) {
   const Int8Operands& o = c.operands;
@@ -116,7 +156,7 @@ Result<GpuConstant> multipliers(const KernelRequest& r, const Integers& c) {
   return made;
 }
 
-std::optional<Dispatch> sums(const KernelRequest& r, const Integers& c, BufferUse to) {
+std::optional<Dispatch> sums(const KernelRequest& r, const Integers& c, bool dots, BufferUse to) {
   const GpuTarget& target = *r.gpu;
   const Geometry& g = c.window;
   const bool by_channel = c.by_channel();
@@ -131,7 +171,7 @@ std::optional<Dispatch> sums(const KernelRequest& r, const Integers& c, BufferUs
       tiles * static_cast<std::uint64_t>(g.out[1]), static_cast<std::uint64_t>(c.images * groups)};
   if (!fits(grid, target) || !can_loop(g.iterations() * (depth + 1), target)) return std::nullopt;
   Dispatch d;
-  d.shader = "conv_integer";
+  d.shader = dots ? "conv_integer_dot" : "conv_integer";
   const bool has_zero = r.has(c.operands.x_zero);
   d.constants = {local,
                  pixels,
@@ -155,17 +195,23 @@ std::optional<Dispatch> sums(const KernelRequest& r, const Integers& c, BufferUs
 Selection select_sums(const KernelRequest& r, const Integers& c) {
   const Int8Operands& o = c.operands;
   KernelChoice choice;
-  choice.implementation = c.by_channel() ? "int8 depthwise" : "int8";
+  QUERN_ASSIGN(const bool dots, takes_dots(r, c));
+  choice.implementation = c.by_channel() ? "int8 depthwise" : dots ? "int8 dot" : "int8";
   choice.input_layouts.resize(r.inputs.size());
   choice.output_layouts.resize(1);
   choice.packed_inputs.assign(r.inputs.size(), false);
   for (std::size_t i : {o.w, o.w_zero, o.x_scale, o.w_scale, o.y_scale, o.y_zero})
     if (r.has(i)) choice.packed_inputs[i] = true;
-  QUERN_ASSIGN(GpuConstant weights, pack(r, c));
-  choice.gpu.constants.push_back(std::move(weights));
+  if (dots) {
+    choice.gpu.constants.push_back(pack_for_dots(r, c));
+  } else {
+    QUERN_ASSIGN(GpuConstant weights, pack(r, c));
+    choice.gpu.constants.push_back(std::move(weights));
+  }
   const std::int64_t elements = r.outputs[0].shape.elements();
   const auto bytes = static_cast<std::uint64_t>(elements) * 4;
-  auto d = sums(r, c, c.gives_bytes() ? BufferUse::scratch(0, bytes, true) : BufferUse::output(0));
+  auto d =
+      sums(r, c, dots, c.gives_bytes() ? BufferUse::scratch(0, bytes, true) : BufferUse::output(0));
   if (!d) return not_for_me();
   choice.gpu.dispatches.push_back(std::move(*d));
   if (!c.gives_bytes()) return std::optional<KernelChoice>(std::move(choice));

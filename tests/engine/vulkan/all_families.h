@@ -374,6 +374,13 @@ inline std::vector<Family> all_families() {
                                            byte(128), {.dilations = {1, 2}, .group = 2}));
          g.output("channels", g.conv_integer(eight, small({8, 1, 3, 3}, 3, DType::i8, 1), byte(100),
                                              g.scalar(1, DType::i8), {.group = 8}));
+         const Operand signed_bytes = g.quantize(x, g.scalar(0.005), g.scalar(-20, DType::i8));
+         g.output("fours of signed bytes",
+                  g.conv_integer(signed_bytes, small({6, 4, 3, 3}, 9, DType::i8, 0),
+                                 g.scalar(-20, DType::i8), {},
+                                 {.pads = {1, 2, 1, 0}, .dilations = {2, 1}, .group = 2}));
+         g.output("fours of bytes", g.conv_integer(eight, small({7, 8, 2, 2}, 10, DType::u8, 128),
+                                                   z, byte(128), {.pads = {0, 0, 1, 1}}));
          Operands o = {eight,
                        g.scalar(0.005),
                        byte(100),
@@ -389,6 +396,9 @@ inline std::vector<Family> all_families() {
          const Operand rows = g.quantize(floats(g, "rows", {2, 7, 10}), g.scalar(0.004), byte(90));
          g.output("product", g.matmul_integer(rows, small({10, 9}, 7, DType::i8, 3), byte(90),
                                               g.scalar(3, DType::i8)));
+         const Operand wide = g.quantize(floats(g, "wide", {3, 5, 12}), g.scalar(0.004), byte(90));
+         g.output("product of fours",
+                  g.matmul_integer(wide, small({12, 9}, 11, DType::i8, 0), byte(90)));
          g.output("short", g.qlinear_matmul({rows, g.scalar(0.004), byte(90),
                                              small({10, 12}, 8, DType::u8, 128), g.scalar(0.004),
                                              byte(128), g.scalar(0.02), byte(128)}));

@@ -104,8 +104,8 @@ TEST_F(VulkanTest, EveryFamilyGivesTheNumbersOfTheCpu) {
 }
 
 TEST_F(VulkanTest, WithoutAnyOfItsFeatures) {
-  for (const char* off :
-       {"push-descriptors", "storage-8bit", "storage-16bit", "int64", "host-visible"})
+  for (const char* off : {"push-descriptors", "storage-8bit", "storage-16bit", "int64",
+                          "integer-dot", "host-visible"})
     for (const testing::Family& f : testing::all_families())
       expect_like_cpu(f, device_name() + ",no-" + off);
 }

@@ -114,7 +114,7 @@ GpuTarget full_target(bool software) {
   GpuTarget t;
   t.software = software;
   t.subgroup_size = software ? 8 : 32;
-  t.storage_8bit = t.storage_16bit = t.int64 = true;
+  t.storage_8bit = t.storage_16bit = t.int64 = t.integer_dot = true;
   return t;
 }
 
