@@ -205,15 +205,17 @@ class Match {
 
 }  // namespace
 
-std::vector<Contestant> contestants(const std::string& only, const std::string& ort_library,
-                                    int threads) {
+std::vector<Contestant> contestants(const Engines& engines, int threads) {
   std::vector<Contestant> all;
-  if (only != "ort") all.push_back({"quern", {.engine = "quern"}});
-  if (only == "quern") return all;
-  all.push_back({"ort", {.engine = "ort", .library = ort_library}});
-  if (threads > 1)
-    all.push_back(
-        {"ort-no-spinning", {.engine = "ort", .library = ort_library, .spinning = false}});
+  if (engines.only != "ort")
+    all.push_back({"quern", {.engine = "quern", .device = engines.device}});
+  if (engines.only == "quern") return all;
+  const EngineOptions ort = {.engine = "ort", .library = engines.ort_library};
+  all.push_back({"ort", ort});
+  if (threads > 1) {
+    all.push_back({"ort-no-spinning", ort});
+    all.back().engine.spinning = false;
+  }
   return all;
 }
 

@@ -19,10 +19,14 @@ struct Contestant {
   std::string label;     // "quern", "ort", "ort-no-spinning"
   EngineOptions engine;  // model and threads are filled in per comparison
 };
+struct Engines {
+  std::string only;            // "quern" or "ort"; empty: both
+  std::string ort_library;     // where it lies
+  std::string device = "cpu";  // that quern runs on
+};
 // Those that run with so many threads. With more than one thread ONNX Runtime takes part twice,
 // with and without spinning threads: which is faster depends on the model and the machine.
-std::vector<Contestant> contestants(const std::string& only, const std::string& ort_library,
-                                    int threads);
+std::vector<Contestant> contestants(const Engines& engines, int threads);
 
 struct Plan {
   int rounds = 15;

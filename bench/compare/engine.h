@@ -24,6 +24,7 @@ struct TensorFile {
 struct EngineOptions {
   std::string engine = "quern";  // or "ort"
   std::string library;           // ONNX Runtime's
+  std::string device = "cpu";    // quern's; ONNX Runtime runs on the CPU
   std::string model;
   int threads = 1;
   bool spinning = true;  // ONNX Runtime's pool

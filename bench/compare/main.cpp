@@ -25,8 +25,7 @@ struct CompareArgs {
   std::vector<std::string> models;
   std::vector<std::string> folders;
   std::string list = QUERN_COMPARE_LIST;
-  std::string ort;
-  std::string only;
+  Engines engines;
   std::string threads = "1";
   Plan plan;
   std::string by = "median";
@@ -64,12 +63,16 @@ tools::Verb compare_row(CompareArgs& a) {
            {.names = "--ort",
             .value = "LIBRARY",
             .help = "libonnxruntime.so.1; by default what QUERN_ORT_LIBRARY says",
-            .target = &a.ort},
+            .target = &a.engines.ort_library},
            {.names = "--only",
             .value = "ENGINE",
             .help = "only quern, or only ort",
-            .target = &a.only,
+            .target = &a.engines.only,
             .choices = {"quern", "ort"}},
+           {.names = "-d,--device",
+            .value = "NAME",
+            .help = "what quern runs on: cpu, or vulkan to hold a GPU to ONNX Runtime on the CPU",
+            .target = &a.engines.device},
            {.names = "-t,--threads",
             .value = "LIST",
             .help = "numbers of threads: 1,2. By default 1",
@@ -105,9 +108,11 @@ tools::Verb compare_row(CompareArgs& a) {
            {.names = "--json",
             .help = "one JSON object on stdout instead of text",
             .target = &a.json}},
-      .examples = {{"quern-compare --ort $(bench/compare/get-ort) models/yolox-nano", "one model"},
-                   {"quern-compare --ort LIB --threads 1,2 --models models", "the standard set"},
-                   {"quern-compare --only quern --rounds 3 model.onnx", "without ONNX Runtime"}}};
+      .examples = {
+          {"quern-compare --ort $(bench/compare/get-ort) models/yolox-nano", "one model"},
+          {"quern-compare --ort LIB --threads 1,2 --models models", "the standard set"},
+          {"quern-compare --ort LIB --device vulkan models/squeezenet", "a GPU against the CPU"},
+          {"quern-compare --only quern --rounds 3 model.onnx", "without ONNX Runtime"}}};
 }
 
 Result<std::vector<int>> thread_counts(const std::string& text) {
@@ -149,14 +154,15 @@ Plan::By statistic(const std::string& name) {
 
 // Opened here too, for its version and so that a mistake is told once.
 Result<std::string> ort_version(CompareArgs& args) {
-  if (args.only == "quern") return std::string("-");
-  if (const char* path = std::getenv("QUERN_ORT_LIBRARY"); path && *path && args.ort.empty())
-    args.ort = path;
-  if (args.ort.empty())
+  Engines& e = args.engines;
+  if (e.only == "quern") return std::string("-");
+  if (const char* path = std::getenv("QUERN_ORT_LIBRARY"); path && *path && e.ort_library.empty())
+    e.ort_library = path;
+  if (e.ort_library.empty())
     return Status(Code::invalid_argument,
                   "where is ONNX Runtime? Give --ort LIBRARY (bench/compare/get-ort fetches one), "
                   "or --only quern");
-  QUERN_ASSIGN(const OrtLibrary library, OrtLibrary::open(args.ort));
+  QUERN_ASSIGN(const OrtLibrary library, OrtLibrary::open(e.ort_library));
   return library.version();
 }
 
@@ -169,8 +175,8 @@ std::vector<Comparison> compare_models(const CompareArgs& args, const std::vecto
   tools::Progress progress(console);
   for (const int threads : counts)
     for (const std::string& model : args.models) {
-      Comparison c = compare_engines(model, threads, contestants(args.only, args.ort, threads),
-                                     args.plan, [&](std::string_view text) {
+      Comparison c = compare_engines(model, threads, contestants(args.engines, threads), args.plan,
+                                     [&](std::string_view text) {
                                        progress.update(text);
                                        return !interrupted;
                                      });
@@ -188,7 +194,8 @@ Result<ExitCode> compare_all(CompareArgs& args, const Console& console) {
     QUERN_ASSIGN(args.models, listed_models(args, console));
   }
   const std::vector<Comparison> comparisons = compare_models(args, counts, console);
-  const std::string json = report_json(comparisons, {version, args.plan}).dump();
+  const std::string json =
+      report_json(comparisons, {version, args.engines.device, args.plan}).dump();
   tools::print(args.json ? json : report_text(comparisons, console));
   if (!args.out.empty()) QUERN_TRY(tools::write_file(args.out, json));
   const bool good = std::ranges::all_of(

@@ -188,6 +188,7 @@ Json report_json(std::span<const Comparison> comparisons, const Circumstances& c
   context["processors"] = std::thread::hardware_concurrency();
   context["quern_version"] = QUERN_VERSION;
   context["quern_build_type"] = QUERN_BUILD_TYPE;
+  context["device"] = circumstances.device;
   context["ort_version"] = circumstances.ort_version;
   context["rounds"] = circumstances.plan.rounds;
   context["cold_starts"] = circumstances.plan.cold;

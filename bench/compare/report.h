@@ -17,6 +17,7 @@ std::string report_text(std::span<const Comparison> comparisons, const tools::Co
 
 struct Circumstances {
   std::string ort_version;
+  std::string device;  // quern's
   Plan plan;
 };
 tools::Json report_json(std::span<const Comparison> comparisons,

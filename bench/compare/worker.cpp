@@ -93,6 +93,7 @@ Result<Opening> Worker::open(const EngineOptions& options, const std::vector<Ten
   command["engine"] = options.engine;
   command["library"] = options.library;
   command["model"] = options.model;
+  command["device"] = options.device;
   command["threads"] = options.threads;
   command["spinning"] = options.spinning;
   command["inputs"] = Json::array();

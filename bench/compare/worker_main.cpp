@@ -60,6 +60,7 @@ class Server {
     const Json* spinning = command.find("spinning");
     const EngineOptions options{.engine = text_of(command, "engine"),
                                 .library = text_of(command, "library"),
+                                .device = text_of(command, "device"),
                                 .model = text_of(command, "model"),
                                 .threads = static_cast<int>(command.find("threads")->number()),
                                 .spinning = std::get<bool>(spinning->value())};
