@@ -122,6 +122,7 @@ std::int64_t usual_dim(const std::vector<std::int64_t>& dims, std::size_t axis) 
 struct GuessedShape {
   Shape shape;
   bool guessed = false;
+  std::map<std::string, std::int64_t> symbols;
 };
 
 Result<GuessedShape> complete_shape(const ValueSpec& spec, const Dimensions& dimensions) {
@@ -136,8 +137,15 @@ Result<GuessedShape> complete_shape(const ValueSpec& spec, const Dimensions& dim
                       Shape::max_rank, " are supported"));
   GuessedShape result;
   for (std::size_t i = 0; i < dims.size(); ++i) {
-    result.guessed |= dims[i] < 0;
-    result.shape.push_back(dims[i] < 0 ? usual_dim(dims, i) : dims[i]);
+    if (dims[i] >= 0) {
+      result.shape.push_back(dims[i]);
+      continue;
+    }
+    result.guessed = true;
+    const auto guess = dimensions.guesses.find(spec.symbols[i]);
+    const bool is_named = guess != dimensions.guesses.end();
+    result.shape.push_back(is_named ? guess->second : usual_dim(dims, i));
+    if (is_named) result.symbols.insert(*guess);
   }
   return result;
 }
@@ -225,6 +233,7 @@ Result<InputValue> generate(const ValueSpec& spec, const Dimensions& dimensions,
   QUERN_ASSIGN(Tensor t, generate_tensor({spec.dtype, shape.shape}, spec.name, seed));
   v.tensors.push_back(std::move(t));
   v.guessed_shape = shape.guessed;
+  v.guesses = shape.symbols;
   return v;
 }
 
@@ -261,9 +270,10 @@ class InputMaker {
     if (!args_.data_set.empty()) QUERN_TRY(from_data_set());
     for (const std::string& text : args_.inputs) QUERN_TRY(from_flag(text));
     if (!args_.image.empty()) QUERN_TRY(from_image());
+    const Dimensions dimensions = all_dimensions();
     for (std::size_t i = 0; i < specs_.size(); ++i) {
       if (done_[i]) continue;
-      QUERN_ASSIGN(values_[i], generate(specs_[i], preparation_.dimensions, args_.seed + i));
+      QUERN_ASSIGN(values_[i], generate(specs_[i], dimensions, args_.seed + i));
     }
     return std::move(values_);
   }
@@ -272,6 +282,27 @@ class InputMaker {
   void set(std::size_t i, InputValue value) {
     values_[i] = std::move(value);
     done_[i] = true;
+  }
+
+  // What was said, what the inputs at hand say, and a guess for every other name: a name stands for
+  // one number wherever it appears.
+  Dimensions all_dimensions() const {
+    Dimensions d = preparation_.dimensions;
+    for (std::size_t i = 0; i < specs_.size(); ++i) {
+      if (!done_[i] || values_[i].kind != InputValue::Kind::tensor) continue;
+      const Shape& shape = values_[i].tensors[0].view().type.shape;
+      for (std::size_t k = 0; k < std::min(shape.rank(), specs_[i].dims.size()); ++k)
+        if (specs_[i].dims[k] < 0 && !specs_[i].symbols[k].empty())
+          d.symbols.emplace(specs_[i].symbols[k], shape[k]);
+    }
+    for (std::size_t i = 0; i < specs_.size(); ++i) {
+      if (done_[i]) continue;
+      const std::vector<std::int64_t> dims = known_dims(specs_[i], d);
+      for (std::size_t k = 0; k < std::min(dims.size(), specs_[i].symbols.size()); ++k)
+        if (dims[k] < 0 && !specs_[i].symbols[k].empty())
+          d.guesses.emplace(specs_[i].symbols[k], usual_dim(dims, k));
+    }
+    return d;
   }
 
   Status from_data_set() {
@@ -353,6 +384,29 @@ Result<std::vector<InputValue>> make_inputs(const std::vector<ValueSpec>& specs,
                parse_image_options(with_metadata(args.preparation, metadata)));
   const Preparation preparation{dimensions, options, default_crop};
   return InputMaker(specs, args, preparation).run();
+}
+
+std::vector<std::vector<std::string>> other_guesses(const std::vector<InputValue>& inputs) {
+  constexpr std::size_t most = 64;
+  std::map<std::string, std::int64_t> guesses;
+  for (const InputValue& v : inputs) guesses.insert(v.guesses.begin(), v.guesses.end());
+  std::vector<std::vector<std::string>> others;
+  const auto add = [&](const auto& number_of) {
+    std::vector<std::string> texts;
+    for (const auto& [name, guess] : guesses)
+      texts.push_back(cat(name, "=", number_of(name, guess)));
+    if (others.size() < most && std::ranges::find(others, texts) == others.end())
+      others.push_back(std::move(texts));
+  };
+  for (const auto& [sum, unused] : guesses)
+    for (auto a = guesses.begin(); a != guesses.end(); ++a)
+      for (auto b = std::next(a); b != guesses.end(); ++b)
+        if (a->first != sum && b->first != sum)
+          add([&](const std::string& name, std::int64_t guess) {
+            return name == sum ? a->second + b->second : guess;
+          });
+  if (!guesses.empty()) add([](const std::string&, std::int64_t) { return std::int64_t{1}; });
+  return others;
 }
 
 Status bind_inputs(Session& session, std::span<const InputValue> values) {

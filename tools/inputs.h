@@ -24,8 +24,9 @@ struct InputValue {
 
   Kind kind = Kind::tensor;
   std::vector<Tensor> tensors;
-  std::string origin;          // "generated", or the file
-  bool guessed_shape = false;  // free dimensions were filled in
+  std::string origin;                           // "generated", or the file
+  bool guessed_shape = false;                   // free dimensions were filled in
+  std::map<std::string, std::int64_t> guesses;  // ... those that have names
 
   bool generated() const { return origin == "generated"; }
   std::string text() const;  // "f32[1,3,224,224]", "sequence of 2"
@@ -35,6 +36,7 @@ struct InputValue {
 struct Dimensions {
   std::map<std::string, Shape> shapes;          // by input
   std::map<std::string, std::int64_t> symbols;  // by name
+  std::map<std::string, std::int64_t> guesses;  // by name, where nobody said anything
 };
 // Errors: invalid_argument for unknown names, with those there are.
 Result<Dimensions> parse_dimensions(const InputArgs& args, const std::vector<ValueSpec>& specs);
@@ -47,6 +49,10 @@ std::vector<std::int64_t> known_dims(const ValueSpec& spec, const Dimensions& di
 Result<std::vector<InputValue>> make_inputs(const std::vector<ValueSpec>& specs,
                                             const ModelMetadata& metadata, const InputArgs& args,
                                             double default_crop = 1);
+
+// Other numbers for what was guessed, each a set of texts as --dim takes them, for models that the
+// first guess does not fit: one dimension the sum of two others (past and new tokens), all ones.
+std::vector<std::vector<std::string>> other_guesses(const std::vector<InputValue>& inputs);
 
 // Elements of `type` for an input called `name`.
 Result<Tensor> generate_tensor(const TensorType& type, std::string_view name, std::uint64_t seed);

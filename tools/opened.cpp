@@ -41,6 +41,41 @@ Result<std::vector<std::size_t>> request_outputs(Session& session,
   return indices;
 }
 
+std::string guesses_text(const std::vector<InputValue>& inputs) {
+  std::map<std::string, std::int64_t> guesses;
+  for (const InputValue& v : inputs) guesses.insert(v.guesses.begin(), v.guesses.end());
+  std::string text;
+  for (const auto& [name, number] : guesses)
+    text += cat(text.empty() ? "" : ", ", shown(name), "=", number);
+  return text;
+}
+
+// With other guesses where the first ones do not fit the model.
+Status prepare(Opened& o, const ModelMetadata& metadata, const InputArgs& inputs, double crop) {
+  const auto attempt = [&]() -> Status {
+    QUERN_TRY(bind_inputs(*o.session, o.inputs));
+    return o.session->prepare();
+  };
+  Status first = attempt();
+  if (first.code() != Code::invalid_argument && first.code() != Code::invalid_model) return first;
+  const std::vector<InputValue> guessed = o.inputs;
+  for (const std::vector<std::string>& dims : other_guesses(guessed)) {
+    InputArgs other = inputs;
+    other.dims.insert(other.dims.end(), dims.begin(), dims.end());
+    auto made = make_inputs(o.executable->inputs(), metadata, other, crop);
+    if (!made) continue;
+    o.inputs = std::move(*made);
+    if (!attempt().ok()) continue;
+    for (std::size_t i = 0; i < guessed.size(); ++i)
+      o.inputs[i].guessed_shape = guessed[i].guessed_shape;
+    return {};
+  }
+  const std::string text = guesses_text(guessed);
+  if (text.empty()) return first;
+  return {first.code(),
+          cat(first.message(), " (with ", text, ", which are guesses: --dim decides)")};
+}
+
 }  // namespace
 
 Result<Opened> open_model(const std::string& path, const InputArgs& inputs,
@@ -52,6 +87,7 @@ Result<Opened> open_model(const std::string& path, const InputArgs& inputs,
   o.phases.load_ms = watch.lap();
   QUERN_ASSIGN(o.inputs,
                make_inputs(model.inputs(), model.metadata(), inputs, options.default_crop));
+  const ModelMetadata metadata = model.metadata();
   watch.lap();
   CompileOptions compile;
   compile.threads = device.threads;
@@ -64,8 +100,7 @@ Result<Opened> open_model(const std::string& path, const InputArgs& inputs,
   o.phases.compile_ms = watch.lap();
   QUERN_ASSIGN(o.session, Session::create(o.executable));
   QUERN_ASSIGN(o.outputs, request_outputs(*o.session, options.outputs));
-  QUERN_TRY(bind_inputs(*o.session, o.inputs));
-  QUERN_TRY(o.session->prepare());
+  QUERN_TRY(prepare(o, metadata, inputs, options.default_crop));
   o.phases.plan_ms = watch.lap();
   return o;
 }

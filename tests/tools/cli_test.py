@@ -50,9 +50,10 @@ def value_info(name, dims, dtype=FLOAT):
     return block(1, name) + block(2, block(1, number(1, dtype) + block(2, shape)))
 
 
-def node(op, inputs, outputs, domain=""):
+def node(op, inputs, outputs, domain="", **integers):
+    attributes = b"".join(block(5, block(1, k) + number(3, v) + number(20, 2)) for k, v in integers.items())
     return (b"".join(block(1, i) for i in inputs) + b"".join(block(2, o) for o in outputs) + block(3, f"n_{op}")
-            + block(4, op) + block(7, domain))
+            + block(4, op) + attributes + block(7, domain))
 
 
 def model(nodes, inputs, outputs, constants=(), opset=13, metadata=()):
@@ -278,6 +279,22 @@ class Other(Cli):
             cold = self.json("bench", path, "--cold", "--runs", 1, "--device", "vulkan")
             self.assertGreater(cold["benchmarks"][0]["empty_caches"]["plan_ms"], 0)
         self.quern("bench", path, "--runs", 1, "--compare", self.write("x.json", "{}"), code=2)
+
+    def test_guessed_dimensions(self):
+        # Two lengths, and what holds both: no single number for all three fits.
+        free = [value_info(n, [1, n + "_len"]) for n in ("past", "now", "both")]
+        path = self.write("m.onnx", model([node("Concat", ["past", "now"], ["c"], axis=1), node("Add", ["c", "both"], ["y"])],
+                                          free, [value_info("y", [1, "y_len"])]))
+        self.assertIn("both f32[1,32]", self.quern("bench", path, "--runs", 1).stdout.replace("  ", " "))
+        self.json("plan", path, "--dim", "now_len=3")
+        failed = self.quern("plan", path, "--dim", "now_len=3", "--dim", "both_len=5", code=3).stderr
+        self.assertIn("past_len=16, which are guesses: --dim decides", failed)
+        # A name is one number wherever it appears, also where one input is given.
+        path = self.write("n.onnx", model([node("MatMul", ["a", "b"], ["y"])],
+                                          [value_info("a", ["m", "k"]), value_info("b", ["k", "n"])],
+                                          [value_info("y", ["m", "n"])]))
+        self.quern("run", path)
+        self.quern("run", path, "--input", "b=ones", "--shape", "b=5x2")
 
     def test_profile(self):
         path = self.write("m.onnx", add_relu())
