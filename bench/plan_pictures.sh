@@ -6,5 +6,5 @@ set -e
 quern=$1 k=$2 resnet50=$3 folder=${4:-$(dirname "$0")/../docs/pictures}
 "$quern" plan "$k" --capacity 1048576 --strategy greedy-by-size,auto --time-limit 60 \
   --svg "$folder/plan-k.svg" --html "$folder/plan-k.html" || [ $? = 1 ]
-"$quern" plan "$resnet50" --strategy greedy-by-size,auto \
+"$quern" plan "$resnet50" --strategy first-fit,auto \
   --svg "$folder/plan-resnet50.svg" --html "$folder/plan-resnet50.html"

@@ -94,6 +94,8 @@ const canvas = document.getElementById('timeline'), hint = document.getElementBy
 const end = data.timeline.length ? data.timeline[data.timeline.length - 1][1] : 1;
 let from = 0, span = end;
 const lanes = [...new Set(data.timeline.map(t => t[4]))], names = ['host', 'device', 'up', 'down'];
+const gutter = lanes.length > 1 ? 48 : 0;  // for their names
+const timeAt = e => from + Math.max(e.offsetX - gutter, 0) / (canvas.clientWidth - gutter) * span;
 const hue = op => { let h = 7; for (const c of op) h = (h * 31 + c.charCodeAt(0)) % 360; return h; };
 function paint() {
   const scale = window.devicePixelRatio || 1, w = canvas.clientWidth, h = canvas.clientHeight;
@@ -104,27 +106,29 @@ function paint() {
   const tall = (h - 32) / Math.max(lanes.length, 1);
   for (const [begin, stop, op, , lane] of data.timeline) {
     const y = 16 + tall * lanes.indexOf(lane);
-    const x = (begin - from) / span * w, width = (stop - begin) / span * w;
-    if (x + width < 0 || x > w) continue;
+    const scaled = (w - gutter) / span, left = gutter + (begin - from) * scaled;
+    const x = Math.max(left, gutter), width = left + (stop - begin) * scaled - x;
+    if (width < 0 || x > w) continue;
     g.fillStyle = `hsl(${hue(op.split('.')[0])} 55% 55%)`;
     g.fillRect(x, y, Math.max(width, .5), tall - 1);
-    if (width > 40) { g.fillStyle = '#fff'; g.fillText(op, Math.max(x, 0) + 4, y + tall / 2 + 4, width - 8); }
+    if (width > 40) { g.fillStyle = '#fff'; g.fillText(op, x + 4, y + tall / 2 + 4, width - 8); }
   }
   g.fillStyle = getComputedStyle(document.body).color;
-  g.fillText(time(from / 1000), 2, 12);
-  if (lanes.length > 1) lanes.forEach((lane, i) => g.fillText(names[lane], 2, 16 + tall * i + 12));
+  g.fillText(time(from / 1000), gutter + 2, 12);
+  if (lanes.length > 1) lanes.forEach((lane, i) => g.fillText(names[lane], 2, 16 + tall * (i + .5) + 4));
   g.textAlign = 'right';
   g.fillText(time((from + span) / 1000), w - 2, 12);
 }
 function keep() { span = Math.min(span, end); from = Math.min(Math.max(from, 0), end - span); paint(); }
 canvas.onwheel = e => {
   e.preventDefault();
-  const at = from + e.offsetX / canvas.clientWidth * span, factor = e.deltaY > 0 ? 1.25 : 0.8;
-  span = Math.max(span * factor, 1); from = at - e.offsetX / canvas.clientWidth * span; keep();
+  const at = timeAt(e), factor = e.deltaY > 0 ? 1.25 : 0.8;
+  const share = (at - from) / span;
+  span = Math.max(span * factor, 1); from = at - share * span; keep();
 };
 canvas.onmousemove = e => {
-  if (e.buttons) { from -= e.movementX / canvas.clientWidth * span; keep(); }
-  const at = from + e.offsetX / canvas.clientWidth * span;
+  if (e.buttons) { from -= e.movementX / (canvas.clientWidth - gutter) * span; keep(); }
+  const at = timeAt(e);
   const row = Math.floor((e.offsetY - 16) / (canvas.clientHeight - 32) * Math.max(lanes.length, 1));
   const hit = data.timeline.find(([begin, stop, , , lane]) => begin <= at && at < stop && lane === lanes[row]);
   hint.textContent = hit ? `${hit[2]} ${hit[3]}: ${time((hit[1] - hit[0]) / 1000)}` : '';

@@ -90,6 +90,19 @@ def judge_models(quern, folder):
     return "; ".join(wrong) or None
 
 
+PICTURES = pathlib.Path(__file__).resolve().parents[2] / "docs" / "pictures"
+
+
+def judge_picture(quern, folder, scratch):
+    """Whether the picture in docs/ is what is drawn now: the searches take turns by steps, not by time."""
+    drawn = scratch / "plan-k.svg"
+    plan(quern, str(folder / "minimalloc" / "K.1048576.csv"), "--capacity", "1048576", "--strategy",
+         "greedy-by-size,auto", "--time-limit", "60", "--svg", str(drawn))
+    if drawn.read_text() != (PICTURES / drawn.name).read_text():
+        return f"docs/pictures/{drawn.name} is not what is drawn now: bench/plan_pictures.sh"
+    return None
+
+
 def main():
     quern, folder = sys.argv[1], pathlib.Path(sys.argv[2])
     paths = [p for f in ("minimalloc", "idealloc", "lifetimes") for p in sorted((folder / f).glob("*.csv"))]
@@ -97,6 +110,7 @@ def main():
         sys.exit(f"no instances in {folder}")
     with tempfile.TemporaryDirectory() as scratch:
         faults = {p.name: judge(quern, p, pathlib.Path(scratch)) for p in paths}
+        faults["picture"] = judge_picture(quern, folder, pathlib.Path(scratch))
     faults["trace"] = judge_pools(quern, folder / "trace")
     if len(sys.argv) > 3:
         faults["models"] = judge_models(quern, pathlib.Path(sys.argv[3]))
