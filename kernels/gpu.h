@@ -22,6 +22,9 @@ struct GpuTarget {
   std::uint32_t subgroup_size = 8;
   std::uint32_t max_groups = 65535;      // along each axis
   std::uint32_t max_invocations = 1024;  // of a workgroup
+  std::uint32_t shared_bytes = 16384;    // of a workgroup
+  std::uint32_t units = 1;  // that each run a few workgroups at a time; perhaps a guess
+  std::uint32_t max_iterations = 60000;  // of all loops of an invocation; 0: any number
   std::uint64_t max_range = 128u << 20;  // bytes that one binding may see
   bool storage_8bit = false;
   bool storage_16bit = false;
@@ -62,7 +65,8 @@ struct Dispatch {
   std::vector<std::uint32_t> push;       // at most 32 words
   std::vector<BufferUse> buffers;        // by binding
   std::array<std::uint32_t, 3> groups = {1, 1, 1};
-  // Other ways to the same bytes, with the same buffers: which is fastest, a device measures.
+  // Other ways to the same bytes, with the same buffers: which is fastest, a device measures. Sums
+  // are made in one order; only a sum that has underflowed to zero may have another sign.
   std::vector<Dispatch> forms;
   bool operator==(const Dispatch&) const = default;
 };

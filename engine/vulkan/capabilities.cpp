@@ -85,6 +85,29 @@ void read_queues(const InstanceApi& api, VkPhysicalDevice device, float period, 
   }
 }
 
+// Multiprocessors or compute units. Vulkan itself does not say, and for most devices it is enough
+// to know whether they are large.
+std::uint32_t units_of(const InstanceApi& api, VkPhysicalDevice device, VkPhysicalDeviceType type,
+                       bool is_nvidia, bool is_amd) {
+  VkPhysicalDeviceShaderSMBuiltinsPropertiesNV nvidia{
+      VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SHADER_SM_BUILTINS_PROPERTIES_NV};
+  VkPhysicalDeviceShaderCorePropertiesAMD amd{
+      VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SHADER_CORE_PROPERTIES_AMD};
+  VkPhysicalDeviceProperties2 properties{VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_PROPERTIES_2};
+  if (is_nvidia) properties.pNext = &nvidia;
+  if (is_amd) properties.pNext = &amd;
+  if (is_nvidia || is_amd) api.vkGetPhysicalDeviceProperties2(device, &properties);
+  const std::uint32_t said = nvidia.shaderSMCount + amd.shaderEngineCount *
+                                                        amd.shaderArraysPerEngineCount *
+                                                        amd.computeUnitsPerShaderArray;
+  if (said > 0) return said;
+  switch (type) {
+    case VK_PHYSICAL_DEVICE_TYPE_DISCRETE_GPU: return 64;
+    case VK_PHYSICAL_DEVICE_TYPE_CPU: return 1;
+    default: return 16;
+  }
+}
+
 std::string_view type_name(VkPhysicalDeviceType t) {
   switch (t) {
     case VK_PHYSICAL_DEVICE_TYPE_INTEGRATED_GPU: return "integrated";
@@ -137,16 +160,22 @@ Capabilities read_capabilities(const InstanceApi& api, VkPhysicalDevice device) 
                 c);
   read_memory(api, device, c);
   read_queues(api, device, p.limits.timestampPeriod, c);
+  c.units = units_of(api, device, c.type, has(VK_NV_SHADER_SM_BUILTINS_EXTENSION_NAME),
+                     has(VK_AMD_SHADER_CORE_PROPERTIES_EXTENSION_NAME));
   c.push_descriptors = has(VK_KHR_PUSH_DESCRIPTOR_EXTENSION_NAME);
   return c;
 }
 
 GpuTarget Capabilities::target() const {
   GpuTarget t;
-  t.software = is_software();
+  t.software = is_software() && !as_hardware;
   t.subgroup_size = subgroup_size;
   t.max_groups = std::min({max_groups[0], max_groups[1], max_groups[2]});
   t.max_invocations = max_invocations;
+  t.shared_bytes = shared_bytes;
+  t.units = units;
+  // llvmpipe ends all loops after 65,535 rounds, without a word.
+  t.max_iterations = is_software() ? 60'000 : 0;
   t.max_range = max_range;
   t.storage_8bit = storage_8bit;
   t.storage_16bit = storage_16bit;
@@ -192,6 +221,7 @@ std::vector<std::pair<std::string, std::string>> describe(const Capabilities& c)
       {"push constants", cat(c.push_bytes, " B")},
       {"subgroup", cat(c.subgroup_size)},
       {"workgroup", cat("up to ", c.max_invocations)},
+      {"units", cat(c.units)},
       {"timestamps", c.timestamp_ns > 0 ? cat(c.timestamp_ns, " ns a tick") : "none"},
       {"features", features}};
 }

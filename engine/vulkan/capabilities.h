@@ -31,9 +31,10 @@ struct Capabilities {
   std::uint32_t push_bytes = 0;
   std::uint64_t max_range = 0;  // of one binding
   std::uint64_t max_allocation = 0;
-  std::uint64_t alignment = 256;     // of every binding
-  std::uint64_t device_memory = 0;   // bytes of the largest device-local heap
-  double timestamp_ns = 0;           // a tick; 0: the queue has no timestamps
+  std::uint64_t alignment = 256;    // of every binding
+  std::uint64_t device_memory = 0;  // bytes of the largest device-local heap
+  std::uint32_t units = 1;  // that run workgroups side by side; a guess where it is not said
+  double timestamp_ns = 0;  // a tick; 0: the queue has no timestamps
   std::uint64_t timestamp_mask = 0;  // bits of one that count
 
   // Each can be forced off, so that the way without it is tested.
@@ -46,6 +47,8 @@ struct Capabilities {
   bool host_visible = false;  // device memory that the host maps
   // Off, results are wrong: for the test that the validation layer notices.
   bool barriers = true;
+  // A device in software gets what kernels choose for hardware, for tests.
+  bool as_hardware = false;
 
   bool is_software() const { return type == VK_PHYSICAL_DEVICE_TYPE_CPU; }
   GpuTarget target() const;

@@ -439,6 +439,12 @@ void Core::mark_warm() {
   for (auto& [key, p] : pipelines_) p.is_fresh = false;
 }
 
+const Dispatch& Core::form_of(const Dispatch& work) const {
+  const std::uint32_t form = options_.form;
+  if (form == 0) return tuning_.best(work);
+  return form <= work.forms.size() ? work.forms[form - 1] : work;
+}
+
 Status Core::lost_error() const {
   return {Code::device_lost,
           cat(capabilities_.title, " has stopped; open it again, its sessions are gone")};

@@ -83,8 +83,9 @@ struct Submission {
 
 // What whoever opened the device wants of it.
 struct CoreOptions {
-  std::uint32_t tune_ms = 0;     // time to measure forms of dispatches in, a plan; 0: none
-  std::uint32_t split = 0;       // dispatches that a submission has at most; 0: any number
+  std::uint32_t tune_ms = 0;  // time to measure forms of dispatches in, a plan; 0: none
+  std::uint32_t split = 0;    // dispatches that a submission has at most; 0: any number
+  std::uint32_t form = 0;     // of dispatches that have so many, this one, for tests; 0: the best
   std::uint64_t lose_after = 0;  // submissions after which it counts as lost, for tests; 0: never
 };
 
@@ -131,6 +132,8 @@ class Core : public std::enable_shared_from_this<Core> {
   Status check_validation() const;
 
   Tuning& tuning() { return tuning_; }
+  // `work`, or the one of its forms that is to run in its place.
+  const Dispatch& form_of(const Dispatch& work) const;
 
   struct Counts {
     std::atomic<std::uint64_t> submissions, dispatches, barriers, pipelines, allocations, bytes_up,

@@ -20,6 +20,7 @@ struct Wish {
   std::string selection;
   bool validate = false;
   bool strict = false;
+  bool as_hardware = false;
   CoreOptions core;
   std::vector<bool Capabilities::*> off;
   std::vector<std::string> on_cpu;
@@ -136,6 +137,10 @@ Result<Wish> parse(std::string_view name) {
       wish.strict = true;
       continue;
     }
+    if (option == "as-hardware") {
+      wish.as_hardware = true;
+      continue;
+    }
     if (option == "tune") {
       wish.core.tune_ms = usual_tune_ms;
       continue;
@@ -146,6 +151,10 @@ Result<Wish> parse(std::string_view name) {
     }
     if (option.starts_with("split=")) {
       QUERN_ASSIGN(wish.core.split, number_after<std::uint32_t>(option));
+      continue;
+    }
+    if (option.starts_with("form=")) {
+      QUERN_ASSIGN(wish.core.form, number_after<std::uint32_t>(option));
       continue;
     }
     if (option.starts_with("lose-after=")) {
@@ -223,6 +232,7 @@ Result<std::shared_ptr<Device>> open(std::string_view name) {
   }
   Capabilities c = all[*at];
   for (bool Capabilities::*off : wish.off) c.*off = false;
+  c.as_hardware = wish.as_hardware;
   const DeviceInfo info = info_of(c, *at);
   QUERN_ASSIGN(auto core, Core::create(std::move(instance), devices[*at], std::move(c), wish.core));
   return std::shared_ptr<Device>(std::make_shared<VulkanDevice>(info, std::move(core), wish));

@@ -18,7 +18,8 @@ std::vector<DeviceInfo> list();
 // kernels are fastest, that long at most for each plan, and keeps the answer on disk),
 // ",no-FEATURE" for the features that `quern devices` lists, ",cpu=FAMILY" for a family of
 // operators (as `quern inspect` names them) that is to run on the CPU and, for tests,
-// ",lose-after=N" (counts as lost after N submissions).
+// ",lose-after=N" (counts as lost after N submissions), ",as-hardware" (a device in software gets
+// what kernels choose for GPUs) and ",form=N" (the Nth form of dispatches that have so many).
 Result<std::shared_ptr<Device>> open(std::string_view name);
 
 }  // namespace quern::vulkan

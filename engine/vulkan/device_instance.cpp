@@ -199,7 +199,7 @@ Result<std::vector<Binding>> DeviceInstance::bindings_of(const Step& s, const Di
 Status DeviceInstance::record_step(const Step& s, Recorder& recorder) const {
   for (const Dispatch& d : s.dispatches) {
     QUERN_ASSIGN(const std::vector<Binding> bindings, bindings_of(s, d));
-    Status recorded = recorder.dispatch(core_->tuning().best(d), bindings);
+    Status recorded = recorder.dispatch(core_->form_of(d), bindings);
     if (!recorded.ok())
       return std::move(recorded).in(cat("node '", printable(s.node), "' (", s.op, ")"));
   }

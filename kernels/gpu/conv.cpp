@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Conv over one to three dimensions, channels last: as a plain product where it is one, by channel
-// where no two mix, else conv.comp.
+// where no two mix, else conv.comp and on GPUs product_tiled.comp.
 #include <algorithm>
 #include <array>
 #include <cstring>
@@ -10,6 +10,7 @@
 #include "kernels/gpu/grid.h"
 #include "kernels/gpu/kernels.h"
 #include "kernels/gpu/matmul.h"
+#include "kernels/gpu/tiles.h"
 #include "kernels/gpu/window.h"
 #include "kernels/iterate.h"
 
@@ -97,12 +98,12 @@ std::vector<ConvTile> conv_tiles(const Filter& g, const GpuTarget& target) {
   return tiles;
 }
 
-std::optional<Dispatch> general(const Filter& g, BufferUse w, const Steps& steps,
-                                const GpuTarget& target) {
+// On conv.comp.
+std::vector<Dispatch> in_registers(const Filter& g, const GpuTarget& target) {
   const std::uint32_t local = side_by_side(target);
   const bool vectors_in = g.group_channels() % 4 == 0;
   const std::int64_t depth = vectors_in ? g.group_channels() / 4 : g.group_channels();
-  if (!can_loop(g.iterations() * (depth + 1), target)) return std::nullopt;
+  if (!can_loop(g.iterations() * (depth + 1), target)) return {};
   const auto build = [&](const ConvTile& t) -> std::optional<Dispatch> {
     const std::uint64_t tiles = ceil_div(static_cast<std::uint64_t>(g.out[2]), t.pixels);
     const std::array<std::uint64_t, 3> groups = {
@@ -118,13 +119,51 @@ std::optional<Dispatch> general(const Filter& g, BufferUse w, const Steps& steps
     for (std::int64_t v : {g.channels, g.group_channels(), g.outputs, g.group_outputs(), g.groups})
       d.push.push_back(word(v));
     d.push.push_back(static_cast<std::uint32_t>(tiles));
-    if (g.deep) push_depths(d, g);
-    d.buffers = {BufferUse::input(0), w, BufferUse::output(0)};
     for (std::size_t i = 0; i < 3; ++i) d.groups[i] = static_cast<std::uint32_t>(groups[i]);
-    steps.finish(d);
     return d;
   };
-  return with_forms<ConvTile>(conv_tiles(g, target), build);
+  std::vector<Dispatch> forms;
+  append_forms<ConvTile>(forms, conv_tiles(g, target), build);
+  return forms;
+}
+
+// As a product of what the windows see with the weights of each group.
+ProductSize size_of(const Filter& g) {
+  ProductSize size{.of = g.deep ? ProductSize::Of::conv_3d : ProductSize::Of::conv};
+  size.rows = g.images * g.out[0] * g.out[1] * g.out[2];
+  size.columns = g.group_outputs();
+  size.depth = g.taps() * g.group_channels();
+  size.batch = g.groups;
+  size.a_vectors = g.group_channels() % 4 == 0;
+  size.w_vectors = true;
+  size.y_vectors = g.group_outputs() % 4 == 0;
+  return size;
+}
+
+// On product_tiled.comp.
+Tiling in_tiles(const Filter& g, const GpuTarget& target) {
+  const ProductSize size = size_of(g);
+  Tiling tiling = tiles_of(size, target);
+  for (Dispatch& d : tiling.forms) {
+    push_window(d, g);
+    for (std::int64_t v : {g.channels, g.group_channels(), g.outputs, g.group_outputs(), size.rows})
+      d.push.push_back(word(v));
+  }
+  return tiling;
+}
+
+std::optional<Dispatch> general(const Filter& g, BufferUse w, const Steps& steps,
+                                const GpuTarget& target) {
+  std::vector<Dispatch> forms = in_registers(g, target);
+  const Tiling tiling = in_tiles(g, target);
+  forms.insert(tiling.is_best ? forms.begin() : forms.end(), tiling.forms.begin(),
+               tiling.forms.end());
+  for (Dispatch& d : forms) {
+    if (g.deep) push_depths(d, g);
+    d.buffers = {BufferUse::input(0), w, BufferUse::output(0)};
+    steps.finish(d);
+  }
+  return with_forms(std::move(forms));
 }
 
 std::optional<Dispatch> depthwise(const Filter& g, BufferUse w, const Steps& steps,

@@ -19,13 +19,21 @@ std::array<std::uint32_t, 3> linear_groups(std::uint64_t n, std::uint32_t lanes,
   return {x, ceil_div(groups, x), 1};
 }
 
+std::optional<Dispatch> with_forms(std::vector<Dispatch> forms) {
+  if (forms.empty()) return std::nullopt;
+  Dispatch first = std::move(forms.front());
+  for (std::size_t i = 1; i < forms.size(); ++i)
+    if (forms[i] != first && std::ranges::find(first.forms, forms[i]) == first.forms.end())
+      first.forms.push_back(std::move(forms[i]));
+  return first;
+}
+
 bool fits(const std::array<std::uint64_t, 3>& groups, const GpuTarget& target) {
   return std::ranges::all_of(groups, [&](std::uint64_t g) { return g <= target.max_groups; });
 }
 
 bool can_loop(std::int64_t iterations, const GpuTarget& target) {
-  constexpr std::int64_t software_limit = 60000;
-  return !target.software || iterations <= software_limit;
+  return target.max_iterations == 0 || iterations <= target.max_iterations;
 }
 
 std::int64_t Loop::elements() const {

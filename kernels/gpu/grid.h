@@ -40,21 +40,19 @@ std::uint32_t lanes(const GpuTarget& target);
 // Workgroups of `lanes` invocations for n of them, as invocation_index() in common.glsl counts.
 std::array<std::uint32_t, 3> linear_groups(std::uint64_t n, std::uint32_t lanes,
                                            const GpuTarget& target);
-// What `build` makes of each tile: a dispatch by the first that the device can run, with the others
-// as its forms. Nothing when it can run none.
+// What `build` makes of each tile that the device can run.
+template <class Tile, class Build>
+void append_forms(std::vector<Dispatch>& forms, std::span<const Tile> tiles, const Build& build) {
+  for (const Tile& tile : tiles)
+    if (std::optional<Dispatch> d = build(tile)) forms.push_back(std::move(*d));
+}
+// The first of them, with the others as its forms; nothing when there is none.
+std::optional<Dispatch> with_forms(std::vector<Dispatch> forms);
 template <class Tile, class Build>
 std::optional<Dispatch> with_forms(std::span<const Tile> tiles, const Build& build) {
-  std::optional<Dispatch> first;
-  for (const Tile& tile : tiles) {
-    std::optional<Dispatch> d = build(tile);
-    if (!d) continue;
-    if (!first) {
-      first = std::move(d);
-    } else if (*d != *first && std::ranges::find(first->forms, *d) == first->forms.end()) {
-      first->forms.push_back(std::move(*d));
-    }
-  }
-  return first;
+  std::vector<Dispatch> forms;
+  append_forms(forms, tiles, build);
+  return with_forms(std::move(forms));
 }
 // Whether a grid of these many workgroups can be had.
 bool fits(const std::array<std::uint64_t, 3>& groups, const GpuTarget& target);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// MatMul on matmul.comp.
+// MatMul on matmul.comp, and on GPUs where it is large on product_tiled.comp.
 #include "kernels/gpu/matmul.h"
 
 #include <algorithm>
@@ -10,6 +10,7 @@
 #include "graph/text_util.h"
 #include "kernels/gpu/grid.h"
 #include "kernels/gpu/kernels.h"
+#include "kernels/gpu/tiles.h"
 #include "kernels/matmul_shape.h"
 
 namespace quern::gpu {
@@ -93,35 +94,60 @@ std::vector<ProductTile> product_tiles(const Product& p, const GpuTarget& target
   return tiles;
 }
 
+// How the operands lie.
+ProductSize size_of(const Product& p) {
+  const auto multiple = [](std::int64_t v) { return v % 4 == 0; };
+  ProductSize size{.rows = p.rows, .columns = p.columns, .depth = p.depth};
+  size.batch = p.batch[0] * p.batch[1];
+  size.a_vectors = multiple(p.a_row) && multiple(p.a_batch[0]) && multiple(p.a_batch[1]);
+  size.w_vectors =
+      multiple(p.w_row) && multiple(p.w_first) && multiple(p.w_batch[0]) && multiple(p.w_batch[1]);
+  size.y_vectors = multiple(p.columns);
+  return size;
+}
+
+std::optional<Dispatch> in_registers(const ProductTile& t, const ProductSize& size,
+                                     const GpuTarget& target) {
+  const std::array<std::uint64_t, 3> groups = {
+      ceil_div(static_cast<std::uint64_t>(size.columns), std::uint64_t{4} * t.local * t.vectors),
+      ceil_div(static_cast<std::uint64_t>(size.rows), t.rows),
+      static_cast<std::uint64_t>(size.batch)};
+  if (!fits(groups, target)) return std::nullopt;
+  Dispatch d;
+  d.shader = "matmul";
+  d.constants = {t.local, t.rows, t.vectors, size.a_vectors, size.w_vectors, size.y_vectors};
+  for (std::size_t i = 0; i < 3; ++i) d.groups[i] = static_cast<std::uint32_t>(groups[i]);
+  return d;
+}
+
+std::vector<Dispatch> product_forms(const Product& p, const GpuTarget& target) {
+  ProductSize size = size_of(p);
+  std::vector<Dispatch> forms;
+  if (can_loop(size.a_vectors ? p.depth / 4 + 4 : p.depth, target))
+    append_forms<ProductTile>(forms, product_tiles(p, target),
+                              [&](const ProductTile& t) { return in_registers(t, size, target); });
+  // Tiles have no tail of single elements.
+  size.a_vectors = size.a_vectors && p.depth % 4 == 0;
+  const Tiling tiling = tiles_of(size, target);
+  forms.insert(tiling.is_best ? forms.begin() : forms.end(), tiling.forms.begin(),
+               tiling.forms.end());
+  return forms;
+}
+
 }  // namespace
 
 std::optional<Dispatch> product_dispatch(const Product& p, BufferUse a, BufferUse w, BufferUse y,
                                          const Steps& steps, const GpuTarget& target) {
-  const auto multiple = [](std::int64_t v) { return v % 4 == 0; };
-  const bool a_vectors = multiple(p.a_row) && multiple(p.a_batch[0]) && multiple(p.a_batch[1]);
-  const bool w_vectors =
-      multiple(p.w_row) && multiple(p.w_first) && multiple(p.w_batch[0]) && multiple(p.w_batch[1]);
-  const std::int64_t iterations = a_vectors ? p.depth / 4 + 4 : p.depth;
-  if (!can_loop(iterations, target)) return std::nullopt;
-  const auto build = [&](const ProductTile& t) -> std::optional<Dispatch> {
-    const std::array<std::uint64_t, 3> groups = {
-        ceil_div(static_cast<std::uint64_t>(p.columns), std::uint64_t{4} * t.local * t.vectors),
-        ceil_div(static_cast<std::uint64_t>(p.rows), t.rows),
-        static_cast<std::uint64_t>(p.batch[0] * p.batch[1])};
-    if (!fits(groups, target)) return std::nullopt;
-    Dispatch d;
-    d.shader = "matmul";
-    d.constants = {t.local, t.rows, t.vectors, a_vectors, w_vectors, multiple(p.columns)};
+  std::vector<Dispatch> forms = product_forms(p, target);
+  for (Dispatch& d : forms) {
     for (std::int64_t v : {p.rows, p.columns, p.depth, p.a_row, p.w_row}) d.push.push_back(word(v));
     for (const auto* pair : {p.batch, p.a_batch, p.w_batch})
       for (int i = 0; i < 2; ++i) d.push.push_back(word(pair[i]));
     d.push.push_back(word(p.w_first));
     d.buffers = {a, w, y};
-    for (std::size_t i = 0; i < 3; ++i) d.groups[i] = static_cast<std::uint32_t>(groups[i]);
     steps.finish(d);
-    return d;
-  };
-  return with_forms<ProductTile>(product_tiles(p, target), build);
+  }
+  return with_forms(std::move(forms));
 }
 
 Selection select_matmul(const KernelRequest& request) {

@@ -81,6 +81,34 @@ inline std::vector<Family> all_families() {
          g.output("vector", g.matmul(x, floats(g, "v", {10})));
          g.output("heads", g.matmul(floats(g, "q", {2, 1, 5, 6}), floats(g, "k", {1, 4, 6, 12})));
        }},
+      {"products of many tiles",
+       [](G& g) {
+         const Operand x = floats(g, "x", {150, 70});
+         const Operand bias = weights(g, {130}, 2);
+         g.output("constant", g.relu(g.add(g.matmul(x, weights(g, {70, 130}, 1)), bias)));
+         g.output("odd", g.matmul(floats(g, "o", {37, 33}), weights(g, {33, 41}, 3)));
+         g.output("turned", g.matmul(floats(g, "t", {2, 3, 40, 17}), floats(g, "u", {3, 52, 17}),
+                                     {.transpose_b = true}));
+         // All fours begin where they may, and the last one is cut.
+         const Operand q = g.slice(floats(g, "q", {3, 20, 24}), {0, 0, 0}, {3, 20, 22});
+         g.output("heads", g.matmul(q, floats(g, "k", {3, 22, 64})));
+         g.output("one", g.matmul(floats(g, "row", {1, 600}), weights(g, {600, 100}, 4)));
+       }},
+      {"convolutions of many tiles",
+       [=](G& g) {
+         const Operand x = image(g, 12);
+         const Operand y = g.conv(x, weights(g, {40, 12, 3, 3}, 1), weights(g, {40}, 2),
+                                  {.strides = {2, 1}, .pads = {1, 1, 1, 1}});
+         g.output("y", g.hard_swish(g.add(y, floats(g, "z", {2, 40, 5, 11}))));
+         g.output("first",
+                  g.conv(image(g, 3), weights(g, {33, 3, 5, 4}, 3), {}, {.pads = {2, 0, 2, 3}}));
+         g.output("groups", g.conv(image(g, 20), weights(g, {36, 10, 2, 3}, 4), weights(g, {36}, 5),
+                                   {.dilations = {3, 2}, .group = 2}));
+         g.output("data", g.conv(image(g, 8), floats(g, "w", {10, 8, 3, 3}), {}));
+         g.output("deep",
+                  g.conv(floats(g, "deep", {2, 4, 5, 6, 7}), weights(g, {18, 4, 2, 3, 3}, 6), {},
+                         {.strides = {1, 2, 1}, .pads = {1, 0, 1, 0, 1, 2}}));
+       }},
       {"chain of elements",
        [=](G& g) {
          const Operand x = image(g, 5);

@@ -110,6 +110,25 @@ TEST_F(VulkanTest, WithoutAnyOfItsFeatures) {
       expect_like_cpu(f, device_name() + ",no-" + off);
 }
 
+TEST_F(VulkanTest, WithTheKernelsOfHardware) {
+  for (const testing::Family& f : testing::all_families())
+    expect_like_cpu(f, device_name() + ",as-hardware");
+}
+
+TEST_F(VulkanTest, EveryFormOfAProductGivesTheSameBytes) {
+  for (const testing::Family& f : testing::all_families()) {
+    if (!f.name.ends_with("of many tiles")) continue;
+    const auto session = session_of(compile(f.make(), device_name() + ",as-hardware"));
+    const auto inputs = inputs_of(session->executable());
+    const auto wanted = run(*session, inputs);
+    for (int form = 1; form <= 13; ++form) {
+      SCOPED_TRACE(std::string(f.name) + ", form " + std::to_string(form));
+      const std::string device = device_name() + ",as-hardware,form=" + std::to_string(form);
+      EXPECT_EQ(run(*session_of(compile(f.make(), device)), inputs), wanted);
+    }
+  }
+}
+
 TEST_F(VulkanTest, OneSubmissionARunAndNothingMade) {
   for (const testing::Family& f : testing::all_families()) {
     SCOPED_TRACE(f.name);

@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+// How products are cut for GPUs: tiles whose operands go through shared memory.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "kernels/gpu.h"
+
+namespace quern::gpu {
+
+// A product of matrices, or a convolution that is one, and how its operands lie.
+struct ProductSize {
+  enum class Of : std::uint8_t { matmul, conv, conv_3d };
+  Of of = Of::matmul;
+  std::int64_t rows = 1, columns = 1, depth = 1, batch = 1;
+  // Rows begin at multiples of four elements, and all of each four is there.
+  bool a_vectors = false, w_vectors = false, y_vectors = false;
+};
+
+// Dispatches for it, the one that should be fastest first: shader, constants below ten and grid.
+// Buffers, push words and steps are the caller's to add.
+struct Tiling {
+  std::vector<Dispatch> forms;
+  // There is enough to do for a GPU to be faster so than with operands in registers alone.
+  bool is_best = false;
+};
+// No forms for software, and for products too narrow for any tile.
+Tiling tiles_of(const ProductSize& size, const GpuTarget& target);
+
+}  // namespace quern::gpu

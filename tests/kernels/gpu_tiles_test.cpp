@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0
+// Which tiles a product is cut into, for devices that are none.
+#include <gtest/gtest.h>
+
+#include "kernels/gpu/tiles.h"
+
+namespace quern::gpu {
+namespace {
+
+GpuTarget large_gpu() {
+  GpuTarget t;
+  t.software = false;
+  t.subgroup_size = 32;
+  t.shared_bytes = 48 << 10;
+  t.units = 132;
+  t.max_iterations = 0;
+  return t;
+}
+
+// Rows and columns of what a workgroup of product_tiled.comp makes.
+std::array<std::uint32_t, 2> tile_of(const Dispatch& d) {
+  return {d.constants[0] / d.constants[1] * d.constants[2], d.constants[1] * d.constants[3] * 4};
+}
+
+TEST(GpuTiles, LargeProductsHaveLargeTilesAndSmallOnesMany) {
+  const Tiling large = tiles_of({.rows = 4096, .columns = 4096, .depth = 4096}, large_gpu());
+  ASSERT_FALSE(large.forms.empty());
+  EXPECT_TRUE(large.is_best);
+  EXPECT_EQ(tile_of(large.forms[0]), (std::array{128U, 128U}));
+  const Tiling middle = tiles_of({.rows = 512, .columns = 512, .depth = 4096}, large_gpu());
+  ASSERT_FALSE(middle.forms.empty());
+  const auto tile = tile_of(middle.forms[0]);
+  EXPECT_LT(tile[0] * tile[1], 128U * 128U) << "sixteen workgroups for 132 units";
+  const Tiling few = tiles_of({.rows = 3136, .columns = 24, .depth = 144}, large_gpu());
+  ASSERT_FALSE(few.forms.empty());
+  EXPECT_EQ(tile_of(few.forms[0])[1], 32U) << "no more columns than there are";
+}
+
+TEST(GpuTiles, AreNotForWhatDoesNotFillTheDevice) {
+  const Tiling small = tiles_of({.rows = 64, .columns = 64, .depth = 64}, large_gpu());
+  EXPECT_FALSE(small.is_best) << "four workgroups at the most";
+  EXPECT_FALSE(small.forms.empty()) << "but may be measured";
+  EXPECT_TRUE(tiles_of({.rows = 1, .columns = 4096, .depth = 4096}, large_gpu()).forms.empty());
+  EXPECT_TRUE(tiles_of({.rows = 4096, .columns = 1, .depth = 64}, large_gpu()).forms.empty());
+  GpuTarget software = large_gpu();
+  software.software = true;
+  EXPECT_TRUE(tiles_of({.rows = 512, .columns = 512, .depth = 512}, software).forms.empty());
+}
+
+TEST(GpuTiles, CoverTheProductWithinTheLimits) {
+  for (const std::uint32_t shared : {8U << 10, 16U << 10, 48U << 10})
+    for (const std::uint32_t invocations : {64U, 128U, 1024U})
+      for (const std::int64_t rows : {8, 33, 200, 70'000}) {
+        GpuTarget target = large_gpu();
+        target.shared_bytes = shared;
+        target.max_invocations = invocations;
+        const ProductSize size{.rows = rows, .columns = 130, .depth = 50, .batch = 3};
+        const Tiling tiling = tiles_of(size, target);
+        ASSERT_FALSE(tiling.forms.empty());
+        for (const Dispatch& d : tiling.forms) {
+          const auto tile = tile_of(d);
+          EXPECT_GE(std::int64_t{d.groups[0]} * tile[1], size.columns);
+          EXPECT_GE(std::int64_t{d.groups[1]} * tile[0], size.rows);
+          EXPECT_LT(std::int64_t{d.groups[1]} * tile[0] - size.rows, tile[0]);
+          EXPECT_EQ(d.groups[2], 3U);
+          EXPECT_LE(d.constants[0], invocations);
+          EXPECT_LE(16 * (tile[0] + 4 + tile[1]) * sizeof(float), shared);
+        }
+      }
+}
+
+}  // namespace
+}  // namespace quern::gpu
