@@ -112,6 +112,7 @@ Result<std::shared_ptr<const Executable>> Executable::compile(Model model,
   impl->inputs = impl->model.inputs();
   impl->outputs = impl->model.outputs();
   if (plan.optimize) {
+    plan.half_products = multiplies_f16(impl->model.graph());
     QUERN_TRY(widen_f16(impl->model.graph()));  // the kernels are f32
     // Plans fuse, once their shapes show every pattern.
     QUERN_TRY(run_passes(impl->model.graph(), {.fuse = false}));

@@ -98,6 +98,7 @@ PlanTree::Planned PlanTree::build(Segment segment, int threads) {
                   .alias = options_.alias,
                   .weights = weights_.get(),
                   .backend = backend_.get(),
+                  .half_products = options_.half_products,
                   .dynamic_outputs = {dynamic.get(), node->segment.dynamic_output.size()}}));
   QUERN_TRY(check_memory(*node->program));
   node->segment.graph = Graph(graph_.ops());

@@ -51,6 +51,7 @@ struct PlanOptions {
   bool optimize = true;
   bool order = true;
   bool alias = true;
+  bool half_products = false;  // operands of products may be rounded to f16
 };
 
 class PlanTree;

@@ -15,6 +15,12 @@
 
 namespace quern {
 
+// Matrices of f16 that the invocations of a subgroup multiply together, with sums in f32.
+struct MatrixUnit {
+  std::uint32_t m = 0, n = 0, k = 0;  // rows, columns, terms; 0: the device has none
+  bool emulated = false;              // by loops, for tests
+};
+
 // What a kernel may count on, from the device's capabilities.
 struct GpuTarget {
   // Wants one subgroup a workgroup, operands in registers and no shared memory: a CPU in disguise.
@@ -30,6 +36,9 @@ struct GpuTarget {
   bool storage_16bit = false;
   bool int64 = false;
   bool integer_dot = false;  // products of four bytes each, summed, are an instruction
+  MatrixUnit matrices;
+  // Whoever opened the device lets operands of products be rounded to f16.
+  bool half_products = false;
 };
 
 // A constant operand in the form that a shader wants: made once per executable, on the device.
@@ -65,6 +74,7 @@ struct Dispatch {
   std::vector<std::uint32_t> push;       // at most 32 words
   std::vector<BufferUse> buffers;        // by binding
   std::array<std::uint32_t, 3> groups = {1, 1, 1};
+  std::uint32_t subgroup = 0;  // invocations that every subgroup has; 0: whatever the device likes
   // Other ways to the same bytes, with the same buffers: which is fastest, a device measures. Sums
   // are made in one order; only a sum that has underflowed to zero may have another sign.
   std::vector<Dispatch> forms;

@@ -132,6 +132,7 @@ struct KernelRequest {
   const PostOps& post_ops;
   const CpuTarget& target;
   const GpuTarget* gpu = nullptr;  // for the implementations of OpKernels::gpu
+  bool half_products = false;      // operands of products may be rounded to f16, sums may not
 
   template <class T>
   const T& as() const {

@@ -10,6 +10,11 @@
 //
 // Needs TILE_ROWS, TILE_COLUMNS and TILE_DEPTH, multiples of four. An invocation fetches A_EACH
 // vectors along k, of rows A_STEP apart, and W_EACH vectors along n, of rows W_STEP apart.
+#ifdef EMULATED
+#define UNROLL  // for tests: compiled in a fraction of the time
+#else
+#define UNROLL [[unroll]]
+#endif
 #define FIRST_STEP_BINDING 3
 #define FEW_STEPS
 #include "steps.glsl"
@@ -92,7 +97,7 @@ void find_operands() {
   w_base = group * depth * w_row;
   x_channel = group * group_channels;
   y_base = group * columns;
-  [[unroll]] for (uint i = 0; i < A_EACH; ++i) {
+  UNROLL for (uint i = 0; i < A_EACH; ++i) {
     // Rows past the end are like the last one and are not written.
     const uint row = min(first_row() + row_of_a() + i * A_STEP, rows - 1);
     const uint line = row / out_size.x;
@@ -144,7 +149,7 @@ void find_operands() {
   const uint outer = gl_WorkGroupID.z / batch[0];
   w_base = w_first + inner * w_batch[0] + outer * w_batch[1];
   y_base = gl_WorkGroupID.z * rows * columns;
-  [[unroll]] for (uint i = 0; i < A_EACH; ++i)
+  UNROLL for (uint i = 0; i < A_EACH; ++i)
     // Rows past the end are like the last one and are not written.
     a_from[i] = inner * a_batch[0] + outer * a_batch[1] +
                 min(first_row() + row_of_a() + i * A_STEP, rows - 1) * a_row;

@@ -496,6 +496,7 @@ class Lowering {
     if (options_.reference_only) return reference(request);
     if (options_.backend) {
       request.gpu = &options_.backend->target();
+      request.half_products = options_.half_products || request.gpu->half_products;
       if (!options_.backend->leaves_to_cpu(request.def.name) && can_bind(request)) {
         QUERN_ASSIGN(auto choice, select_gpu_kernel(request));
         if (choice && choice->scratch_bytes <= request.gpu->max_range) return std::move(*choice);

@@ -19,6 +19,7 @@ struct LowerOptions {
   bool alias = true;  // results may be made in their place in another, which spares copies
   WeightStore* weights = nullptr;
   Backend* backend = nullptr;             // the device's, unless it is the CPU
+  bool half_products = false;             // operands of products may be rounded to f16
   std::span<const bool> dynamic_outputs;  // of the graph
 };
 

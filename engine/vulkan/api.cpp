@@ -38,6 +38,10 @@ bool InstanceApi::load(const Loader& loader, VkInstance instance) {
       loader.vkGetInstanceProcAddr(instance, "vkCreateDebugUtilsMessengerEXT"));
   vkDestroyDebugUtilsMessengerEXT = reinterpret_cast<PFN_vkDestroyDebugUtilsMessengerEXT>(
       loader.vkGetInstanceProcAddr(instance, "vkDestroyDebugUtilsMessengerEXT"));
+  vkGetPhysicalDeviceCooperativeMatrixPropertiesKHR =
+      reinterpret_cast<PFN_vkGetPhysicalDeviceCooperativeMatrixPropertiesKHR>(
+          loader.vkGetInstanceProcAddr(instance,
+                                       "vkGetPhysicalDeviceCooperativeMatrixPropertiesKHR"));
   return all;
 }
 

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "engine/vulkan/cooperative_matrix.h"
 #include "graph/text_util.h"
 
 namespace quern::vulkan {
@@ -162,6 +163,8 @@ Capabilities read_capabilities(const InstanceApi& api, VkPhysicalDevice device) 
   read_queues(api, device, p.limits.timestampPeriod, c);
   c.units = units_of(api, device, c.type, has(VK_NV_SHADER_SM_BUILTINS_EXTENSION_NAME),
                      has(VK_AMD_SHADER_CORE_PROPERTIES_EXTENSION_NAME));
+  if (std::ranges::all_of(matrix_extensions(), has)) c.matrices = read_matrices(api, device);
+  c.cooperative_matrix = c.matrices.m > 0;
   c.push_descriptors = has(VK_KHR_PUSH_DESCRIPTOR_EXTENSION_NAME);
   return c;
 }
@@ -181,6 +184,9 @@ GpuTarget Capabilities::target() const {
   t.storage_16bit = storage_16bit;
   t.int64 = int64;
   t.integer_dot = integer_dot;
+  if (cooperative_matrix) t.matrices = matrices;
+  if (emulate_matrices) t.matrices = {.m = 16, .n = 16, .k = 16, .emulated = true};
+  t.half_products = half_products;
   return t;
 }
 
@@ -192,6 +198,7 @@ std::vector<std::pair<std::string_view, bool Capabilities::*>> switches() {
           {"int64", &Capabilities::int64},
           {"integer-dot", &Capabilities::integer_dot},
           {"host-visible", &Capabilities::host_visible},
+          {"cooperative-matrix", &Capabilities::cooperative_matrix},
           {"barriers", &Capabilities::barriers}};
 }
 
@@ -222,6 +229,9 @@ std::vector<std::pair<std::string, std::string>> describe(const Capabilities& c)
       {"subgroup", cat(c.subgroup_size)},
       {"workgroup", cat("up to ", c.max_invocations)},
       {"units", cat(c.units)},
+      {"matrices", c.matrices.m == 0
+                       ? "none"
+                       : cat(c.matrices.m, "x", c.matrices.n, "x", c.matrices.k, " of f16")},
       {"timestamps", c.timestamp_ns > 0 ? cat(c.timestamp_ns, " ns a tick") : "none"},
       {"features", features}};
 }

@@ -34,7 +34,8 @@ struct Capabilities {
   std::uint64_t alignment = 256;    // of every binding
   std::uint64_t device_memory = 0;  // bytes of the largest device-local heap
   std::uint32_t units = 1;  // that run workgroups side by side; a guess where it is not said
-  double timestamp_ns = 0;  // a tick; 0: the queue has no timestamps
+  MatrixUnit matrices;
+  double timestamp_ns = 0;           // a tick; 0: the queue has no timestamps
   std::uint64_t timestamp_mask = 0;  // bits of one that count
 
   // Each can be forced off, so that the way without it is tested.
@@ -43,12 +44,16 @@ struct Capabilities {
   bool storage_8bit = false;
   bool storage_16bit = false;
   bool int64 = false;
-  bool integer_dot = false;   // VK_KHR_shader_integer_dot_product
-  bool host_visible = false;  // device memory that the host maps
+  bool integer_dot = false;         // VK_KHR_shader_integer_dot_product
+  bool host_visible = false;        // device memory that the host maps
+  bool cooperative_matrix = false;  // `matrices`, and all that pipelines with them need
   // Off, results are wrong: for the test that the validation layer notices.
   bool barriers = true;
   // A device in software gets what kernels choose for hardware, for tests.
   bool as_hardware = false;
+  // Kernels with matrices of f16 run loops in their place, for tests.
+  bool emulate_matrices = false;
+  bool half_products = false;  // as GpuTarget has it
 
   bool is_software() const { return type == VK_PHYSICAL_DEVICE_TYPE_CPU; }
   GpuTarget target() const;

@@ -5,6 +5,7 @@
 #include <array>
 #include <cstring>
 
+#include "engine/vulkan/cooperative_matrix.h"
 #include "engine/vulkan/pipeline_cache.h"
 #include "graph/text_util.h"
 
@@ -286,6 +287,13 @@ Status Core::create_device() {
   ask(c.storage_8bit, VK_KHR_8BIT_STORAGE_EXTENSION_NAME, bits8);
   ask(c.timeline, VK_KHR_TIMELINE_SEMAPHORE_EXTENSION_NAME, timeline);
   ask(c.integer_dot, VK_KHR_SHADER_INTEGER_DOT_PRODUCT_EXTENSION_NAME, dot);
+  MatrixFeatures matrices(VK_TRUE);
+  matrices.end_with(features.pNext);
+  const auto for_matrices = matrix_extensions();
+  if (c.cooperative_matrix) {
+    features.pNext = matrices.chain();
+    extensions.insert(extensions.end(), for_matrices.begin(), for_matrices.end());
+  }
   const VkDeviceCreateInfo info{
       .sType = VK_STRUCTURE_TYPE_DEVICE_CREATE_INFO,
       .pNext = &features,
@@ -404,23 +412,30 @@ Result<VkShaderModule> Core::module(std::string_view name) {
   return m;
 }
 
-Result<Pipeline> Core::pipeline(std::string_view shader,
-                                const std::vector<std::uint32_t>& constants,
-                                std::uint32_t buffers) {
+Result<Pipeline> Core::pipeline(const Dispatch& work) {
+  const std::vector<std::uint32_t>& constants = work.constants;
+  const auto buffers = static_cast<std::uint32_t>(work.buffers.size());
   const std::scoped_lock lock(pipelines_mutex_);
-  const PipelineKey key{shader, constants};
+  const PipelineKey key{work.shader, constants};
   if (const auto found = pipelines_.find(key); found != pipelines_.end()) return found->second;
   QUERN_ASSIGN(const Layout l, layout(buffers));
-  QUERN_ASSIGN(const VkShaderModule code, module(shader));
+  QUERN_ASSIGN(const VkShaderModule code, module(work.shader));
   std::vector<VkSpecializationMapEntry> entries;
   for (std::uint32_t i = 0; i < constants.size(); ++i) entries.push_back({i, 4 * i, 4});
   const VkSpecializationInfo values{.mapEntryCount = static_cast<std::uint32_t>(entries.size()),
                                     .pMapEntries = entries.data(),
                                     .dataSize = 4 * constants.size(),
                                     .pData = constants.data()};
+  const VkPipelineShaderStageRequiredSubgroupSizeCreateInfoEXT subgroups{
+      .sType = VK_STRUCTURE_TYPE_PIPELINE_SHADER_STAGE_REQUIRED_SUBGROUP_SIZE_CREATE_INFO_EXT,
+      .requiredSubgroupSize = work.subgroup};
+  constexpr VkPipelineShaderStageCreateFlags full =
+      VK_PIPELINE_SHADER_STAGE_CREATE_REQUIRE_FULL_SUBGROUPS_BIT_EXT;
   const VkComputePipelineCreateInfo info{
       .sType = VK_STRUCTURE_TYPE_COMPUTE_PIPELINE_CREATE_INFO,
       .stage = {.sType = VK_STRUCTURE_TYPE_PIPELINE_SHADER_STAGE_CREATE_INFO,
+                .pNext = work.subgroup ? &subgroups : nullptr,
+                .flags = work.subgroup ? full : 0,
                 .stage = VK_SHADER_STAGE_COMPUTE_BIT,
                 .module = code,
                 .pName = "main",

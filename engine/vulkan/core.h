@@ -110,8 +110,7 @@ class Core : public std::enable_shared_from_this<Core> {
   VkDevice device() const { return device_; }
 
   // Made once per shader and constants. Any thread.
-  Result<Pipeline> pipeline(std::string_view shader, const std::vector<std::uint32_t>& constants,
-                            std::uint32_t buffers);
+  Result<Pipeline> pipeline(const Dispatch& work);
   // The pipelines that are there now have all been run.
   void mark_warm();
   const CoreOptions& options() const { return options_; }
@@ -171,6 +170,7 @@ class Core : public std::enable_shared_from_this<Core> {
   std::mutex pipelines_mutex_;
   std::map<std::uint32_t, Layout> layouts_;
   std::map<std::string, VkShaderModule, std::less<>> modules_;
+  // The size of subgroups is a shader's and the device's.
   using PipelineKey = std::pair<std::string, std::vector<std::uint32_t>>;
   std::map<PipelineKey, Pipeline> pipelines_;
   std::atomic<bool> lost_ = false;

@@ -21,6 +21,8 @@ struct Wish {
   bool validate = false;
   bool strict = false;
   bool as_hardware = false;
+  bool emulate_matrices = false;
+  bool half_products = false;
   CoreOptions core;
   std::vector<bool Capabilities::*> off;
   std::vector<std::string> on_cpu;
@@ -141,6 +143,14 @@ Result<Wish> parse(std::string_view name) {
       wish.as_hardware = true;
       continue;
     }
+    if (option == "emulate-matrices") {
+      wish.emulate_matrices = true;
+      continue;
+    }
+    if (option == "f16") {
+      wish.half_products = true;
+      continue;
+    }
     if (option == "tune") {
       wish.core.tune_ms = usual_tune_ms;
       continue;
@@ -169,7 +179,7 @@ Result<Wish> parse(std::string_view name) {
     const auto found =
         std::ranges::find_if(all, [&](const auto& s) { return option == cat("no-", s.first); });
     if (found == all.end()) {
-      std::string known = "validate, strict, tune, tune=MS, split=N, cpu=FAMILY";
+      std::string known = "validate, strict, f16, tune, tune=MS, split=N, cpu=FAMILY";
       for (const auto& s : all) known += cat(", no-", s.first);
       return Status(Code::invalid_argument,
                     cat("no device option '", printable(option), "'; there is: ", known));
@@ -233,6 +243,8 @@ Result<std::shared_ptr<Device>> open(std::string_view name) {
   Capabilities c = all[*at];
   for (bool Capabilities::*off : wish.off) c.*off = false;
   c.as_hardware = wish.as_hardware;
+  c.emulate_matrices = wish.emulate_matrices;
+  c.half_products = wish.half_products;
   const DeviceInfo info = info_of(c, *at);
   QUERN_ASSIGN(auto core, Core::create(std::move(instance), devices[*at], std::move(c), wish.core));
   return std::shared_ptr<Device>(std::make_shared<VulkanDevice>(info, std::move(core), wish));

@@ -140,9 +140,7 @@ Status Recorder::dispatch(const Dispatch& work, std::span<const Binding> binding
     if (b.range.bytes > c.max_range)
       return {Code::unsupported, cat("a tensor of ", b.range.bytes, " bytes; ", c.title,
                                      " binds at most ", c.max_range)};
-  QUERN_ASSIGN(
-      const Pipeline pipeline,
-      core_->pipeline(work.shader, work.constants, static_cast<std::uint32_t>(bindings.size())));
+  QUERN_ASSIGN(const Pipeline pipeline, core_->pipeline(work));
   is_fresh_ = is_fresh_ || pipeline.is_fresh;
   const std::uint32_t split = core_->options().split;
   if (split && dispatches_ && dispatches_ % split == 0) QUERN_TRY(cut());

@@ -24,6 +24,7 @@ class Hash {
     add(d.push.size());
     for (const std::uint32_t v : d.push) add(v);
     for (const std::uint32_t v : d.groups) add(v);
+    add(d.subgroup);
     add(d.forms.size());
     for (const Dispatch& form : d.forms) add(form);
   }

@@ -131,6 +131,19 @@ class Widening {
   std::vector<Forms> forms_;
 };
 
+// The types of floats that products of matrices, and what is made of them, read.
+void find_products(const Graph& g, std::vector<DType>& types) {
+  for (NodeId id : g.order()) {
+    const Node& n = g.node(id);
+    for (const Graph& body : n.bodies) find_products(body, types);
+    if (!n.as<MatMul>() && !n.as<Conv>() && !n.as<Einsum>() && !n.as<Attention>() && !n.as<Rnn>())
+      continue;
+    for (ValueId v : n.inputs)
+      if (v != no_value && g.type(v).is_tensor() && is_float(g.type(v).dtype))
+        types.push_back(g.type(v).dtype);
+  }
+}
+
 bool has_16bit(const Graph& g) {
   for (std::uint32_t i = 0; i < g.value_count(); ++i)
     if (is_16bit(g.type(ValueId{i}))) return true;
@@ -139,6 +152,12 @@ bool has_16bit(const Graph& g) {
 }
 
 }  // namespace
+
+bool multiplies_f16(const Graph& graph) {
+  std::vector<DType> types;
+  find_products(graph, types);
+  return !types.empty() && std::ranges::all_of(types, [](DType t) { return t == DType::f16; });
+}
 
 Status widen_f16(Graph& graph) {
   if (!has_16bit(graph)) return {};

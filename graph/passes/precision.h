@@ -12,5 +12,8 @@ namespace quern {
 // later. Inputs and outputs keep their types; constants are cast by nodes, so that large ones are
 // never held twice. A Cast of the model from another type to a 16-bit float still rounds.
 Status widen_f16(Graph& graph);
+// Whether all that multiplies matrices in the graph, not yet widened, and in its bodies does so in
+// f16, so that rounding operands to it takes nothing from them. False where nothing does.
+bool multiplies_f16(const Graph& graph);
 
 }  // namespace quern

@@ -67,7 +67,8 @@ Selection select_attention(const KernelRequest& request) {
                    .w_row = keys,
                    .batch = {heads, 1},
                    .a_batch = {shared * rows * width, 0},
-                   .w_batch = {width * keys, 0}};
+                   .w_batch = {width * keys, 0},
+                   .may_round = request.half_products};
   const Product pv{.rows = shared * rows,
                    .columns = values,
                    .depth = keys,
@@ -75,7 +76,8 @@ Selection select_attention(const KernelRequest& request) {
                    .w_row = values,
                    .batch = {heads, 1},
                    .a_batch = {shared * rows * keys, 0},
-                   .w_batch = {keys * values, 0}};
+                   .w_batch = {keys * values, 0},
+                   .may_round = request.half_products};
   const Steps none({y, choice.output_layouts[0], values % 4 == 0}, true);
   auto first = product_dispatch(qk, BufferUse::input(0), BufferUse::input(1),
                                 BufferUse::scratch(0, scores_bytes, true), weigh, *request.gpu);

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Conv over one to three dimensions, channels last: as a plain product where it is one, by channel
-// where no two mix, else conv.comp and on GPUs product_tiled.comp.
+// where no two mix, else conv.comp and on GPUs product_tiled.comp or product_cooperative.comp.
 #include <algorithm>
 #include <array>
-#include <cstring>
 
 #include "graph/text_util.h"
 #include "kernels/gpu/copy.h"
@@ -19,6 +18,7 @@ namespace {
 
 struct Filter : Geometry {
   std::int64_t images, channels, outputs, groups;
+  bool may_round = false;  // operands to f16
 
   std::int64_t group_channels() const { return channels / groups; }
   std::int64_t group_outputs() const { return outputs / groups; }
@@ -46,15 +46,16 @@ Packing packing_of(const Filter& g) {
   return {dims, {g.taps() * ci * padded, 1, padded, ci * padded}};
 }
 
-GpuConstant pack(const ConstantSource& source, const Filter& g) {
+GpuConstant pack(const ConstantSource& source, const Filter& g, bool halves) {
   GpuConstant c;
-  c.key = cat(g.is_depthwise() ? "gpu-dw|" : "gpu-conv|", g.groups, "|", source.key());
-  c.bytes = static_cast<std::size_t>(g.weight_elements()) * sizeof(float);
-  c.fill = [&source, p = packing_of(g)](std::byte* to) -> Status {
+  c.key = cat(g.is_depthwise() ? "gpu-dw|" : "gpu-conv|", halves ? "f16|" : "", g.groups, "|",
+              source.key());
+  c.bytes = static_cast<std::size_t>(g.weight_elements()) * weight_bytes(halves);
+  c.fill = [&source, p = packing_of(g), halves](std::byte* to) -> Status {
     QUERN_ASSIGN(const Tensor t, source.get());
     const std::byte* from = t.data();
     for_each_offset(p.dims, std::array{p.strides}, [&](const auto& at) {
-      std::memcpy(to + at[0] * 4, from, 4);
+      write_weight(to, at[0], from, halves);
       from += 4;
     });
     return {};
@@ -128,7 +129,7 @@ std::vector<Dispatch> in_registers(const Filter& g, const GpuTarget& target) {
 }
 
 // As a product of what the windows see with the weights of each group.
-ProductSize size_of(const Filter& g) {
+ProductSize size_of(const Filter& g, bool w_halves) {
   ProductSize size{.of = g.deep ? ProductSize::Of::conv_3d : ProductSize::Of::conv};
   size.rows = g.images * g.out[0] * g.out[1] * g.out[2];
   size.columns = g.group_outputs();
@@ -137,13 +138,32 @@ ProductSize size_of(const Filter& g) {
   size.a_vectors = g.group_channels() % 4 == 0;
   size.w_vectors = true;
   size.y_vectors = g.group_outputs() % 4 == 0;
+  size.may_round = g.may_round;
+  size.w_halves = w_halves;
   return size;
 }
 
-// On product_tiled.comp.
-Tiling in_tiles(const Filter& g, const GpuTarget& target) {
-  const ProductSize size = size_of(g);
-  Tiling tiling = tiles_of(size, target);
+Product product_of(const Filter& g) {
+  return {.rows = g.images * g.out[0] * g.out[1] * g.out[2],
+          .columns = g.outputs,
+          .depth = g.channels,
+          .a_row = g.channels,
+          .w_row = g.padded_outputs(),
+          .may_round = g.may_round};
+}
+
+// Whether it is best with matrices of f16.
+bool rounds(const Filter& g, const GpuTarget& target) {
+  if (g.is_depthwise()) return false;
+  return g.is_product() ? wants_halves(product_of(g), target)
+                        : !matrix_tiles_of(size_of(g, false), target).forms.empty();
+}
+
+// On product_cooperative.comp or product_tiled.comp.
+Tiling in_tiles(const Filter& g, bool w_halves, const GpuTarget& target) {
+  const ProductSize size = size_of(g, w_halves);
+  Tiling tiling = matrix_tiles_of(size, target);
+  if (tiling.forms.empty()) tiling = tiles_of(size, target);
   for (Dispatch& d : tiling.forms) {
     push_window(d, g);
     for (std::int64_t v : {g.channels, g.group_channels(), g.outputs, g.group_outputs(), size.rows})
@@ -152,12 +172,14 @@ Tiling in_tiles(const Filter& g, const GpuTarget& target) {
   return tiling;
 }
 
-std::optional<Dispatch> general(const Filter& g, BufferUse w, const Steps& steps,
+std::optional<Dispatch> general(const Filter& g, BufferUse w, bool w_halves, const Steps& steps,
                                 const GpuTarget& target) {
-  std::vector<Dispatch> forms = in_registers(g, target);
-  const Tiling tiling = in_tiles(g, target);
-  forms.insert(tiling.is_best ? forms.begin() : forms.end(), tiling.forms.begin(),
-               tiling.forms.end());
+  Tiling tiling = in_tiles(g, w_halves, target);
+  std::vector<Dispatch> forms = std::move(tiling.forms);
+  if (!rounds(g, target)) {
+    const std::vector<Dispatch> others = in_registers(g, target);
+    forms.insert(tiling.is_best ? forms.end() : forms.begin(), others.begin(), others.end());
+  }
   for (Dispatch& d : forms) {
     if (g.deep) push_depths(d, g);
     d.buffers = {BufferUse::input(0), w, BufferUse::output(0)};
@@ -192,16 +214,6 @@ std::optional<Dispatch> depthwise(const Filter& g, BufferUse w, const Steps& ste
   return with_forms<std::uint32_t>(std::array<std::uint32_t, 5>{8, 4, 6, 11, 14}, build);
 }
 
-std::optional<Dispatch> product(const Filter& g, BufferUse w, const Steps& steps,
-                                const GpuTarget& target) {
-  const Product p{.rows = g.images * g.out[0] * g.out[1] * g.out[2],
-                  .columns = g.outputs,
-                  .depth = g.channels,
-                  .a_row = g.channels,
-                  .w_row = g.padded_outputs()};
-  return product_dispatch(p, BufferUse::input(0), w, BufferUse::output(0), steps, target);
-}
-
 std::optional<Filter> filter_of(const KernelRequest& request) {
   const auto& op = request.as<Conv>();
   const Shape& x = request.shape(0);
@@ -211,7 +223,7 @@ std::optional<Filter> filter_of(const KernelRequest& request) {
   const auto geometry =
       geometry_of(x, y, resolve_window(op.window, x.dims().subspan(2), w.dims().subspan(2)));
   if (!geometry) return std::nullopt;
-  return Filter{*geometry, x[0], x[1], y[1], op.group};
+  return Filter{*geometry, x[0], x[1], y[1], op.group, request.half_products};
 }
 
 }  // namespace
@@ -226,9 +238,10 @@ Selection select_conv(const KernelRequest& request) {
   choice.input_layouts[0] = Layout::channels_last(request.shape(0));
   choice.output_layouts = {Layout::channels_last(out.shape)};
   BufferUse w = BufferUse::constant(0);
+  const bool w_halves = request.inputs[1].constant && rounds(g, *request.gpu);
   if (request.inputs[1].constant) {
     choice.packed_inputs = {false, true};
-    choice.gpu.constants.push_back(pack(*request.inputs[1].constant, g));
+    choice.gpu.constants.push_back(pack(*request.inputs[1].constant, g, w_halves));
   } else {
     choice.scratch_bytes = static_cast<std::size_t>(g.weight_elements()) * sizeof(float);
     auto packing =
@@ -242,13 +255,14 @@ Selection select_conv(const KernelRequest& request) {
   if (request.has(2)) (void)steps.add_bias(2, g.outputs);
   choice.post_ops_taken = steps.add_post_ops(request);
   steps.ask_layouts(choice.input_layouts);
+  Product p = product_of(g);
+  p.w_halves = w_halves;
   auto d = g.is_depthwise() ? depthwise(g, w, steps, *request.gpu)
-           : g.is_product() ? product(g, w, steps, *request.gpu)
-                            : general(g, w, steps, *request.gpu);
+           : g.is_product() ? product_dispatch(p, BufferUse::input(0), w, BufferUse::output(0),
+                                               steps, *request.gpu)
+                            : general(g, w, w_halves, steps, *request.gpu);
   if (!d) return not_for_me();
-  choice.implementation = cat(g.is_depthwise() ? "depthwise"
-                              : g.is_product() ? "product"
-                                               : "direct");
+  choice.implementation = d->shader;
   choice.gpu.dispatches.push_back(std::move(*d));
   return std::optional<KernelChoice>(std::move(choice));
 }

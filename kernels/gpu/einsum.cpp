@@ -91,7 +91,8 @@ Selection as_product(const KernelRequest& request, const Contraction& c) {
                   .w_row = columns,
                   .batch = {size(Role::batch), 1},
                   .a_batch = {rows * depth, 0},
-                  .w_batch = {depth * columns, 0}};
+                  .w_batch = {depth * columns, 0},
+                  .may_round = request.half_products};
   const Steps none({request.outputs[0].shape, c.result, columns % 4 == 0}, true);
   auto d = product_dispatch(p, BufferUse::input(0), BufferUse::input(1), BufferUse::output(0), none,
                             *request.gpu);

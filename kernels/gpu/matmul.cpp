@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// MatMul on matmul.comp, and on GPUs where it is large on product_tiled.comp.
+// MatMul on matmul.comp, and on GPUs where it is large on product_tiled.comp or
+// product_cooperative.comp.
 #include "kernels/gpu/matmul.h"
 
 #include <algorithm>
@@ -7,6 +8,7 @@
 #include <cstring>
 #include <numeric>
 
+#include "graph/numeric.h"
 #include "graph/text_util.h"
 #include "kernels/gpu/grid.h"
 #include "kernels/gpu/kernels.h"
@@ -17,18 +19,16 @@ namespace quern::gpu {
 namespace {
 
 // [k][n, padded to four], from a constant of two dimensions.
-GpuConstant pack(const ConstantSource& source, bool transposed, std::int64_t depth,
-                 std::int64_t columns) {
-  const std::int64_t padded = (columns + 3) / 4 * 4;
+GpuConstant pack(const ConstantSource& source, bool transposed, const Product& p) {
   GpuConstant c;
-  c.key = cat(transposed ? "gpu-wt|" : "gpu-w|", source.key());
-  c.bytes = static_cast<std::size_t>(depth * padded) * sizeof(float);
-  c.fill = [&source, transposed, depth, columns, padded](std::byte* to) -> Status {
+  c.key = cat(transposed ? "gpu-wt|" : "gpu-w|", p.w_halves ? "f16|" : "", source.key());
+  c.bytes = static_cast<std::size_t>(p.depth * p.w_row) * weight_bytes(p.w_halves);
+  c.fill = [&source, transposed, p](std::byte* to) -> Status {
     QUERN_ASSIGN(const Tensor t, source.get());
-    for (std::int64_t k = 0; k < depth; ++k) {
-      for (std::int64_t n = 0; n < columns; ++n) {
-        const std::int64_t at = transposed ? n * depth + k : k * columns + n;
-        std::memcpy(to + (k * padded + n) * 4, t.data() + at * 4, 4);
+    for (std::int64_t k = 0; k < p.depth; ++k) {
+      for (std::int64_t n = 0; n < p.columns; ++n) {
+        const std::int64_t at = transposed ? n * p.depth + k : k * p.columns + n;
+        write_weight(to, k * p.w_row + n, t.data() + at * 4, p.w_halves);
       }
     }
     return {};
@@ -103,6 +103,8 @@ ProductSize size_of(const Product& p) {
   size.w_vectors =
       multiple(p.w_row) && multiple(p.w_first) && multiple(p.w_batch[0]) && multiple(p.w_batch[1]);
   size.y_vectors = multiple(p.columns);
+  size.may_round = p.may_round;
+  size.w_halves = p.w_halves;
   return size;
 }
 
@@ -120,21 +122,42 @@ std::optional<Dispatch> in_registers(const ProductTile& t, const ProductSize& si
   return d;
 }
 
-std::vector<Dispatch> product_forms(const Product& p, const GpuTarget& target) {
+// As tiles see it, which have no tail of single elements.
+ProductSize tiled_size_of(const Product& p) {
   ProductSize size = size_of(p);
-  std::vector<Dispatch> forms;
+  size.a_vectors = size.a_vectors && p.depth % 4 == 0;
+  return size;
+}
+
+std::vector<Dispatch> product_forms(const Product& p, const GpuTarget& target) {
+  std::vector<Dispatch> forms = matrix_tiles_of(tiled_size_of(p), target).forms;
+  if (!forms.empty()) return forms;
+  const ProductSize size = size_of(p);
   if (can_loop(size.a_vectors ? p.depth / 4 + 4 : p.depth, target))
     append_forms<ProductTile>(forms, product_tiles(p, target),
                               [&](const ProductTile& t) { return in_registers(t, size, target); });
-  // Tiles have no tail of single elements.
-  size.a_vectors = size.a_vectors && p.depth % 4 == 0;
-  const Tiling tiling = tiles_of(size, target);
+  const Tiling tiling = tiles_of(tiled_size_of(p), target);
   forms.insert(tiling.is_best ? forms.begin() : forms.end(), tiling.forms.begin(),
                tiling.forms.end());
   return forms;
 }
 
 }  // namespace
+
+bool wants_halves(const Product& p, const GpuTarget& target) {
+  return !matrix_tiles_of(tiled_size_of(p), target).forms.empty();
+}
+
+void write_weight(std::byte* weights, std::int64_t at, const std::byte* element, bool halves) {
+  if (!halves) {
+    std::memcpy(weights + at * 4, element, 4);
+    return;
+  }
+  float value = 0;
+  std::memcpy(&value, element, 4);
+  const std::uint16_t half = float_to_half(value);
+  std::memcpy(weights + at * 2, &half, 2);
+}
 
 std::optional<Dispatch> product_dispatch(const Product& p, BufferUse a, BufferUse w, BufferUse y,
                                          const Steps& steps, const GpuTarget& target) {
@@ -160,6 +183,7 @@ Selection select_matmul(const KernelRequest& request) {
     return not_for_me();
   const ProductShape s = product_shape(a, b, op.transpose_a, op.transpose_b);
   Product p{.rows = s.rows, .columns = s.columns, .depth = s.depth};
+  p.may_round = request.half_products;
   p.a_row = a.rank() > 1 ? p.depth : 0;
   p.w_row = b.rank() > 1 ? p.columns : 1;
   if (!join_batch(s, p)) return not_for_me();
@@ -168,21 +192,22 @@ Selection select_matmul(const KernelRequest& request) {
   choice.input_layouts.resize(request.inputs.size());
   choice.output_layouts = {Layout::row_major(out.shape)};
   BufferUse w = BufferUse::input(1);
-  if (request.inputs[1].constant && b.rank() == 2) {
-    choice.gpu.constants.push_back(
-        pack(*request.inputs[1].constant, op.transpose_b, p.depth, p.columns));
+  const bool is_packed = request.inputs[1].constant && b.rank() == 2;
+  if (is_packed) p.w_row = (p.columns + 3) / 4 * 4;
+  fold_batch_into_rows(p);
+  if (is_packed) {
+    p.w_halves = wants_halves(p, *request.gpu);
+    choice.gpu.constants.push_back(pack(*request.inputs[1].constant, op.transpose_b, p));
     choice.packed_inputs = {false, true};
-    p.w_row = (p.columns + 3) / 4 * 4;
     w = BufferUse::constant(0);
   }
-  fold_batch_into_rows(p);
   Steps steps({out.shape, choice.output_layouts[0], p.columns % 4 == 0}, true);
   if (op.alpha != 1) (void)steps.add(Unary{UnaryKind::affine, op.alpha, 0});
   choice.post_ops_taken = steps.add_post_ops(request);
   steps.ask_layouts(choice.input_layouts);
   auto d = product_dispatch(p, BufferUse::input(0), w, BufferUse::output(0), steps, *request.gpu);
   if (!d) return not_for_me();
-  choice.implementation = "matmul";
+  choice.implementation = d->shader;
   choice.gpu.dispatches.push_back(std::move(*d));
   return std::optional<KernelChoice>(std::move(choice));
 }

@@ -14,7 +14,16 @@ struct Product {
   std::int64_t w_first = 0;           // element of w: bindings begin only at some
   // At most two batch dimensions, innermost first.
   std::int64_t batch[2] = {1, 1}, a_batch[2] = {0, 0}, w_batch[2] = {0, 0};
+  bool may_round = false;  // operands to f16
+  bool w_halves = false;   // w is f16 in memory, which wants_halves() has to be true for
 };
+// Whether a product is best with matrices of f16, so that constant weights had better be f16.
+bool wants_halves(const Product& p, const GpuTarget& target);
+// Bytes of an element of constant weights, and how one is written.
+constexpr std::size_t weight_bytes(bool halves) {
+  return halves ? 2 : 4;
+}
+void write_weight(std::byte* weights, std::int64_t at, const std::byte* element, bool halves);
 // Row-major, or with the last two dimensions exchanged in memory.
 Layout matrix_layout(const Shape& shape, bool exchanged);
 // Input a, w and output 0 are `buffers`. Nothing when the grid is too large for the device.

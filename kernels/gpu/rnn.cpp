@@ -55,19 +55,20 @@ Layer layer_of(const KernelRequest& request) {
 }
 
 // What the input contributes to the gates of all steps.
-std::optional<Dispatch> input_gates(const Layer& l, std::int64_t direction,
-                                    const GpuTarget& target) {
+std::optional<Dispatch> input_gates(const KernelRequest& request, const Layer& l,
+                                    std::int64_t direction) {
   const Product p{.rows = l.steps * l.batch,
                   .columns = l.wide,
                   .depth = l.input,
                   .a_row = l.input,
                   .w_row = l.wide,
-                  .w_first = direction * l.wide * l.input};
+                  .w_first = direction * l.wide * l.input,
+                  .may_round = request.half_products};
   const Shape shape = {p.rows, p.columns};
   const Layout layout = Layout::row_major(shape);
   const Steps none({shape, layout, l.wide % 4 == 0}, true);
   return product_dispatch(p, BufferUse::input(in_x), BufferUse::input(in_w), l.gates(true), none,
-                          target);
+                          *request.gpu);
 }
 
 // Steps [first, end) of one direction.
@@ -149,7 +150,7 @@ Selection select_rnn(const KernelRequest& request) {
   while (at_once > 1 && !can_loop(at_once * each, target)) at_once = (at_once + 1) / 2;
   KernelChoice choice;
   for (std::int64_t direction = 0; direction < l.directions; ++direction) {
-    auto gates = input_gates(l, direction, target);
+    auto gates = input_gates(request, l, direction);
     if (!gates) return not_for_me();
     choice.gpu.dispatches.push_back(std::move(*gates));
     for (std::int64_t first = 0; first < l.steps; first += at_once)

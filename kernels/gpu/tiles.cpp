@@ -35,6 +35,18 @@ constexpr std::array<RegisterTile, 7> register_tiles = {{{16, 8, 2, 256},
                                                          {8, 4, 1, 64}}};
 constexpr std::uint32_t register_depth = 16;
 
+// Subgroups side by side and below each other, rows and columns that each has.
+struct MatrixTile {
+  std::uint32_t across, down, rows, columns;
+};
+constexpr std::array<MatrixTile, 6> matrix_tiles = {{{2, 4, 32, 64},
+                                                     {2, 4, 32, 32},
+                                                     {4, 2, 32, 32},
+                                                     {2, 2, 32, 32},
+                                                     {2, 1, 32, 32},
+                                                     {2, 1, 32, 16}}};
+constexpr std::uint32_t matrix_depth = 32;
+
 // Whether the invocations fetch all of a tile's operands in whole rounds (product.glsl).
 constexpr bool divides(std::uint32_t rows, std::uint32_t columns, std::uint32_t depth,
                        std::uint32_t local) {
@@ -48,7 +60,7 @@ static_assert(std::ranges::all_of(register_tiles, [](const RegisterTile& t) {
 
 std::uint32_t flags_of(const ProductSize& s) {
   return std::uint32_t{s.a_vectors} | std::uint32_t{s.w_vectors} << 1 |
-         std::uint32_t{s.y_vectors} << 2;
+         std::uint32_t{s.y_vectors} << 2 | std::uint32_t{s.w_halves} << 3;
 }
 
 std::string_view tiled_name(ProductSize::Of of) {
@@ -67,6 +79,46 @@ Tile tile_of(const RegisterTile& t, const ProductSize& size) {
   tile.shared = std::uint64_t{register_depth} * (tile.rows + 4 + tile.columns) * sizeof(float);
   tile.form.shader = tiled_name(size.of);
   tile.form.constants = {t.local, t.across, t.rows, t.vectors, register_depth, flags_of(size)};
+  return tile;
+}
+
+std::string_view matrix_name(ProductSize::Of of, bool emulated) {
+  switch (of) {
+    case ProductSize::Of::conv: return emulated ? "conv_cooperative_emulated" : "conv_cooperative";
+    case ProductSize::Of::conv_3d:
+      return emulated ? "conv_3d_cooperative_emulated" : "conv_3d_cooperative";
+    default: return emulated ? "matmul_cooperative_emulated" : "matmul_cooperative";
+  }
+}
+
+// Whether every invocation has as many sums, and may go round for all of their terms.
+bool can_emulate(const MatrixTile& t, const ProductSize& size, const GpuTarget& target) {
+  const std::uint32_t sums = t.rows * t.columns;
+  return target.matrices.m * target.matrices.n % target.subgroup_size == 0 &&
+         can_loop((size.depth + 2 * matrix_depth) * (sums / target.subgroup_size + 8), target);
+}
+
+// Nothing where the device's matrices do not fill it.
+std::optional<Tile> tile_of(const MatrixTile& t, const ProductSize& size, const GpuTarget& target) {
+  const MatrixUnit& unit = target.matrices;
+  Tile tile{.rows = t.down * t.rows, .columns = t.across * t.columns};
+  tile.local = t.across * t.down * target.subgroup_size;
+  if (t.rows % unit.m || t.columns % unit.n || matrix_depth % unit.k || unit.n % 4 || unit.k % 4 ||
+      !divides(tile.rows, tile.columns, matrix_depth, tile.local) ||
+      (unit.emulated && !can_emulate(t, size, target)))
+    return std::nullopt;
+  // The matrices are so fast that memory counts more.
+  tile.cost = 1 + 32.0 / tile.rows + 32.0 / tile.columns;
+  constexpr std::uint64_t half = 2;
+  constexpr std::uint32_t apart = 8;  // halves between rows
+  tile.shared = half * tile.rows * (matrix_depth + apart) +
+                half * matrix_depth * (tile.columns + apart) +
+                std::uint64_t{t.across * t.down} * unit.m * unit.n * sizeof(float);
+  tile.form.shader = matrix_name(size.of, unit.emulated);
+  tile.form.constants = {
+      tile.local, t.across, t.rows / unit.m, t.columns / unit.n,  matrix_depth, flags_of(size),
+      unit.m,     unit.n,   unit.k,          target.subgroup_size};
+  tile.form.subgroup = unit.emulated ? 0 : target.subgroup_size;
   return tile;
 }
 
@@ -120,6 +172,18 @@ Tiling tiles_of(const ProductSize& size, const GpuTarget& target) {
   std::vector<Tile> tiles;
   for (const RegisterTile& t : register_tiles) tiles.push_back(tile_of(t, size));
   return ranked(std::move(tiles), size, target);
+}
+
+Tiling matrix_tiles_of(const ProductSize& size, const GpuTarget& target) {
+  if (!size.may_round || target.matrices.m == 0 || target.software || is_narrow(size) ||
+      !can_loop(2 * size.depth, target))
+    return {};
+  std::vector<Tile> tiles;
+  for (const MatrixTile& t : matrix_tiles)
+    if (auto tile = tile_of(t, size, target)) tiles.push_back(std::move(*tile));
+  Tiling tiling = ranked(std::move(tiles), size, target);
+  if (!tiling.is_best) tiling.forms.clear();
+  return tiling;
 }
 
 }  // namespace quern::gpu

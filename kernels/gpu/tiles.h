@@ -16,6 +16,8 @@ struct ProductSize {
   std::int64_t rows = 1, columns = 1, depth = 1, batch = 1;
   // Rows begin at multiples of four elements, and all of each four is there.
   bool a_vectors = false, w_vectors = false, y_vectors = false;
+  bool may_round = false;  // operands to f16
+  bool w_halves = false;   // w is f16 in memory
 };
 
 // Dispatches for it, the one that should be fastest first: shader, constants below ten and grid.
@@ -25,7 +27,10 @@ struct Tiling {
   // There is enough to do for a GPU to be faster so than with operands in registers alone.
   bool is_best = false;
 };
-// No forms for software, and for products too narrow for any tile.
+// In f32. No forms for software, and for products too narrow for any tile.
 Tiling tiles_of(const ProductSize& size, const GpuTarget& target);
+// By matrices of f16. No forms where operands may not be rounded, for devices without such
+// matrices, and for products too small for them.
+Tiling matrix_tiles_of(const ProductSize& size, const GpuTarget& target);
 
 }  // namespace quern::gpu

@@ -69,5 +69,35 @@ TEST(GpuTiles, CoverTheProductWithinTheLimits) {
       }
 }
 
+TEST(GpuTiles, AreOfMatricesWhereOperandsMayBeRounded) {
+  ProductSize size{.rows = 2048, .columns = 2048, .depth = 512, .may_round = true};
+  GpuTarget target = large_gpu();
+  EXPECT_TRUE(matrix_tiles_of(size, target).forms.empty()) << "the device has none";
+  for (const MatrixUnit unit : {MatrixUnit{16, 16, 16}, MatrixUnit{16, 8, 8}, MatrixUnit{8, 8, 16}})
+    for (const std::uint32_t subgroup : {8U, 16U, 32U, 64U}) {
+      target.matrices = unit;
+      target.subgroup_size = subgroup;
+      const Tiling tiling = matrix_tiles_of(size, target);
+      ASSERT_FALSE(tiling.forms.empty());
+      for (const Dispatch& d : tiling.forms) {
+        EXPECT_EQ(d.shader, "matmul_cooperative");
+        EXPECT_EQ(d.subgroup, subgroup);
+        const std::uint32_t subgroups = d.constants[0] / subgroup;
+        EXPECT_EQ(d.constants[0] % subgroup, 0U);
+        EXPECT_EQ(subgroups / d.constants[1] * d.constants[2] * unit.m * d.groups[1], size.rows);
+        EXPECT_EQ(d.constants[1] * d.constants[3] * unit.n * d.groups[0], size.columns);
+        EXPECT_EQ(d.constants[4] % unit.k, 0U);
+      }
+    }
+  target.matrices = {24, 16, 16};
+  EXPECT_TRUE(matrix_tiles_of(size, target).forms.empty()) << "no tile is made of these";
+  target.matrices = {16, 16, 16};
+  size.rows = size.columns = 64;
+  EXPECT_TRUE(matrix_tiles_of(size, target).forms.empty()) << "four workgroups at the most";
+  size.rows = size.columns = 2048;
+  size.may_round = false;
+  EXPECT_TRUE(matrix_tiles_of(size, target).forms.empty());
+}
+
 }  // namespace
 }  // namespace quern::gpu

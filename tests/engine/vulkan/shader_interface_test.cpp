@@ -2,8 +2,10 @@
 // What kernels describe fits what the shaders declare: bindings, push constants, specialisation
 // constants. The dispatches come from lowering whole models for a device that is none.
 #include <algorithm>
+#include <array>
 #include <map>
 #include <set>
+#include <string>
 
 #include <gtest/gtest.h>
 
@@ -110,12 +112,30 @@ class PaperBackend final : public Backend {
   GpuTarget target_;
 };
 
-GpuTarget full_target(bool software) {
-  GpuTarget t;
-  t.software = software;
-  t.subgroup_size = software ? 8 : 32;
-  t.storage_8bit = t.storage_16bit = t.int64 = t.integer_dot = true;
-  return t;
+// What a device is, and the ending of the shaders that it alone runs.
+struct Kind {
+  const char* name;
+  std::string_view ending;
+
+  GpuTarget target() const {
+    GpuTarget t;
+    t.software = ending.empty();
+    t.subgroup_size = t.software ? 8 : 32;
+    t.shared_bytes = 32 << 10;
+    t.storage_8bit = t.storage_16bit = t.int64 = t.integer_dot = true;
+    t.half_products = name != std::string_view("Hardware");
+    if (t.half_products) t.matrices = {16, 16, 16, ending.ends_with("emulated")};
+    return t;
+  }
+};
+constexpr std::array kinds = {Kind{"Software", ""}, Kind{"Hardware", "_tiled"},
+                              Kind{"Matrices", "_cooperative"},
+                              Kind{"Emulation", "_cooperative_emulated"}};
+
+bool runs(const Kind& kind, std::string_view shader) {
+  return std::ranges::none_of(kinds, [&](const Kind& k) {
+    return !k.ending.empty() && k.ending != kind.ending && shader.ends_with(k.ending);
+  });
 }
 
 void expect_fit(const Dispatch& d, const Interface& i, const GpuTarget& target) {
@@ -131,11 +151,6 @@ void expect_fit(const Dispatch& d, const Interface& i, const GpuTarget& target) 
   for (std::uint32_t g : d.groups) EXPECT_LE(g, target.max_groups);
 }
 
-// Shaders that share operands between invocations, which software never does.
-bool is_for_hardware(std::string_view shader) {
-  return shader.ends_with("_tiled");
-}
-
 // With those that may run in their place.
 std::vector<Dispatch> forms_of(const std::vector<Dispatch>& dispatches) {
   std::vector<Dispatch> all;
@@ -146,12 +161,12 @@ std::vector<Dispatch> forms_of(const std::vector<Dispatch>& dispatches) {
   return all;
 }
 
-class ShaderInterface : public ::testing::TestWithParam<bool> {};
+class ShaderInterface : public ::testing::TestWithParam<Kind> {};
 
 TEST_P(ShaderInterface, FitsEveryDispatch) {
   std::map<std::string_view, Interface> interfaces;
   for (const Shader& s : shaders()) interfaces[s.name] = Reader(s.words()).interface;
-  PaperBackend backend(full_target(GetParam()));
+  PaperBackend backend(GetParam().target());
   cpu::SharedWeights weights;
   std::set<std::string_view> used;
   for (const testing::Family& family : testing::all_families()) {
@@ -173,11 +188,11 @@ TEST_P(ShaderInterface, FitsEveryDispatch) {
   used.insert(roof.shader);
   expect_fit(roof, interfaces[roof.shader], backend.target());
   for (const Shader& s : shaders())
-    EXPECT_EQ(used.contains(s.name), !GetParam() || !is_for_hardware(s.name)) << s.name;
+    EXPECT_EQ(used.contains(s.name), runs(GetParam(), s.name)) << s.name;
 }
 
-INSTANTIATE_TEST_SUITE_P(Targets, ShaderInterface, ::testing::Bool(),
-                         [](const auto& info) { return info.param ? "Software" : "Hardware"; });
+INSTANTIATE_TEST_SUITE_P(Targets, ShaderInterface, ::testing::ValuesIn(kinds),
+                         [](const auto& info) { return std::string(info.param.name); });
 
 }  // namespace
 }  // namespace quern

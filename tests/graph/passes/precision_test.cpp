@@ -148,5 +148,31 @@ TEST(WidenF16, LeavesOtherGraphsAlone) {
   EXPECT_EQ(plain_text(g), before);
 }
 
+TEST(MultipliesF16, OnlyWhereAllProductsDo) {
+  const auto multiplies = [](std::string_view text) { return multiplies_f16(graph_of(text)); };
+  EXPECT_TRUE(multiplies(R"(
+    input %0 "x": f32[2,3]
+    %1: f16[2,3] = Cast(%0) to=f16
+    const %2: f16[3,2] = {1, 2, 3, 4, 5, 6}
+    %3: f16[2,2] = MatMul(%1, %2)
+    output %3 "y")"));
+  EXPECT_FALSE(multiplies(R"(
+    input %0 "x": f16[2,3]
+    const %1: f16[3,2] = {1, 2, 3, 4, 5, 6}
+    %2: f16[2,2] = MatMul(%0, %1)
+    %3: f32[2,2] = Cast(%2) to=f32
+    %4: f32[2,2] = MatMul(%3, %3)
+    output %4 "y")"));
+  EXPECT_FALSE(multiplies(R"(
+    input %0 "x": bf16[2,3]
+    const %1: bf16[3,2] = {1, 2, 3, 4, 5, 6}
+    %2: bf16[2,2] = MatMul(%0, %1)
+    output %2 "y")"));
+  EXPECT_FALSE(multiplies(R"(
+    input %0 "x": f16[2,3]
+    %1: f16[2,3] = Unary(%0) kind=relu
+    output %1 "y")"));
+}
+
 }  // namespace
 }  // namespace quern::testing
