@@ -37,7 +37,7 @@ def minimalloc(binary, instance, capacity, seconds):
         taken = time.monotonic() - begin
     if done.returncode != 0:
         return None
-    told = re.search(r"[Ee]lapsed time: ([0-9.e-]+)", done.stdout + done.stderr)
+    told = re.search(r"[Ee]lapsed time:? ([0-9.e-]+)", done.stdout + done.stderr)
     return float(told[1]) if told else taken
 
 
