@@ -107,15 +107,17 @@ std::vector<Dispatch> in_registers(const Filter& g, const GpuTarget& target) {
   if (!can_loop(g.iterations() * (depth + 1), target)) return {};
   const auto build = [&](const ConvTile& t) -> std::optional<Dispatch> {
     const std::uint64_t tiles = ceil_div(static_cast<std::uint64_t>(g.out[2]), t.pixels);
+    const auto outputs = static_cast<std::uint64_t>(g.group_outputs());
+    const std::uint32_t line = across(local, ceil_div(outputs, 4 * t.vectors), target);
     const std::array<std::uint64_t, 3> groups = {
-        ceil_div(static_cast<std::uint64_t>(g.group_outputs()),
-                 std::uint64_t{4} * local * t.vectors),
-        tiles * static_cast<std::uint64_t>(g.out[0] * g.out[1]),
+        ceil_div(outputs, std::uint64_t{4} * line * t.vectors),
+        ceil_div(tiles * static_cast<std::uint64_t>(g.out[0] * g.out[1]), local / line),
         static_cast<std::uint64_t>(g.images * g.groups)};
     if (!fits(groups, target)) return std::nullopt;
     Dispatch d;
     d.shader = g.deep ? "conv_3d" : "conv";
     d.constants = {local, t.pixels, t.vectors, vectors_in, g.group_outputs() % 4 == 0};
+    set_across(d, line);
     push_window(d, g);
     for (std::int64_t v : {g.channels, g.group_channels(), g.outputs, g.group_outputs(), g.groups})
       d.push.push_back(word(v));
@@ -196,13 +198,16 @@ std::optional<Dispatch> depthwise(const Filter& g, BufferUse w, const Steps& ste
   const auto build = [&](std::uint32_t most) -> std::optional<Dispatch> {
     const std::uint32_t pixels = pixels_for(g.out[2], most);
     const std::uint64_t tiles = ceil_div(static_cast<std::uint64_t>(g.out[2]), pixels);
-    const std::array<std::uint64_t, 3> groups = {ceil_div(vectors, local),
-                                                 tiles * static_cast<std::uint64_t>(g.out[1]),
-                                                 static_cast<std::uint64_t>(g.images)};
+    const std::uint32_t line = across(local, vectors, target);
+    const std::array<std::uint64_t, 3> groups = {
+        ceil_div(vectors, line),
+        ceil_div(tiles * static_cast<std::uint64_t>(g.out[1]), local / line),
+        static_cast<std::uint64_t>(g.images)};
     if (!fits(groups, target)) return std::nullopt;
     Dispatch d;
     d.shader = "conv_depthwise";
     d.constants = {local, pixels};
+    set_across(d, line);
     push_window(d, g);
     d.push.insert(d.push.end(),
                   {static_cast<std::uint32_t>(vectors), static_cast<std::uint32_t>(tiles)});

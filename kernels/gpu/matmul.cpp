@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // MatMul on matmul.comp, and on GPUs where it is large on product_tiled.comp or
-// product_cooperative.comp.
+// product_cooperative.comp; few rows there on matmul_few.comp.
 #include "kernels/gpu/matmul.h"
 
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <cstring>
 #include <numeric>
 
@@ -110,14 +111,39 @@ ProductSize size_of(const Product& p) {
 
 std::optional<Dispatch> in_registers(const ProductTile& t, const ProductSize& size,
                                      const GpuTarget& target) {
+  const auto columns = static_cast<std::uint64_t>(size.columns);
+  const std::uint32_t line = across(t.local, ceil_div(columns, 4 * t.vectors), target);
   const std::array<std::uint64_t, 3> groups = {
-      ceil_div(static_cast<std::uint64_t>(size.columns), std::uint64_t{4} * t.local * t.vectors),
-      ceil_div(static_cast<std::uint64_t>(size.rows), t.rows),
+      ceil_div(columns, std::uint64_t{4} * line * t.vectors),
+      ceil_div(static_cast<std::uint64_t>(size.rows), std::uint64_t{t.rows} * (t.local / line)),
       static_cast<std::uint64_t>(size.batch)};
   if (!fits(groups, target)) return std::nullopt;
   Dispatch d;
   d.shader = "matmul";
   d.constants = {t.local, t.rows, t.vectors, size.a_vectors, size.w_vectors, size.y_vectors};
+  set_across(d, line);
+  for (std::size_t i = 0; i < 3; ++i) d.groups[i] = static_cast<std::uint32_t>(groups[i]);
+  return d;
+}
+
+// Few rows on a GPU, where the invocations share the terms of sums: in another order than
+// elsewhere, so that there are no other forms.
+std::optional<Dispatch> with_few_rows(const ProductSize& size, const GpuTarget& target) {
+  constexpr std::int64_t most_rows = 8, least_depth = 64;
+  const std::uint32_t local = std::min(std::bit_floor(target.max_invocations), 256U);
+  if (target.software || size.rows > most_rows || size.depth < least_depth ||
+      local * 4 * sizeof(float) > target.shared_bytes || !can_loop(size.depth, target))
+    return std::nullopt;
+  const auto columns = static_cast<std::uint64_t>(size.columns);
+  const auto batch = static_cast<std::uint64_t>(size.batch);
+  // Long lines read the weights best, short ones are more workgroups.
+  std::uint32_t line = 16;
+  while (line > 4 && ceil_div(columns, 4 * line) * batch < target.units) line /= 2;
+  const std::array<std::uint64_t, 3> groups = {ceil_div(columns, 4 * line), 1, batch};
+  if (local < line || !fits(groups, target)) return std::nullopt;
+  Dispatch d;
+  d.shader = "matmul_few";
+  d.constants = {local, word(size.rows), line, size.w_vectors, size.y_vectors};
   for (std::size_t i = 0; i < 3; ++i) d.groups[i] = static_cast<std::uint32_t>(groups[i]);
   return d;
 }
@@ -133,6 +159,7 @@ std::vector<Dispatch> product_forms(const Product& p, const GpuTarget& target) {
   std::vector<Dispatch> forms = matrix_tiles_of(tiled_size_of(p), target).forms;
   if (!forms.empty()) return forms;
   const ProductSize size = size_of(p);
+  if (auto few = with_few_rows(size, target)) return {std::move(*few)};
   if (can_loop(size.a_vectors ? p.depth / 4 + 4 : p.depth, target))
     append_forms<ProductTile>(forms, product_tiles(p, target),
                               [&](const ProductTile& t) { return in_registers(t, size, target); });

@@ -92,7 +92,18 @@ inline std::vector<Family> all_families() {
          // All fours begin where they may, and the last one is cut.
          const Operand q = g.slice(floats(g, "q", {3, 20, 24}), {0, 0, 0}, {3, 20, 22});
          g.output("heads", g.matmul(q, floats(g, "k", {3, 22, 64})));
+       }},
+      {"products of few rows",
+       [](G& g) {
          g.output("one", g.matmul(floats(g, "row", {1, 600}), weights(g, {600, 100}, 4)));
+         const Operand bias = weights(g, {37}, 2);
+         g.output("odd",
+                  g.relu(g.add(g.matmul(floats(g, "o", {3, 70}), weights(g, {70, 37}, 3)), bias)));
+         g.output("batch",
+                  g.matmul(floats(g, "q", {2, 3, 5, 129}), floats(g, "k", {2, 3, 129, 20})));
+         g.output("column", g.matmul(floats(g, "m", {90, 65}), floats(g, "v", {65})));
+         g.output("points", g.conv(floats(g, "p", {2, 96, 1, 1}), weights(g, {24, 96, 1, 1}, 5),
+                                   weights(g, {24}, 6)));
        }},
       {"convolutions of many tiles",
        [=](G& g) {
