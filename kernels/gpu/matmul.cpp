@@ -106,6 +106,7 @@ ProductSize size_of(const Product& p) {
   size.y_vectors = multiple(p.columns);
   size.may_round = p.may_round;
   size.w_halves = p.w_halves;
+  size.may_split = p.may_split;
   return size;
 }
 
@@ -155,18 +156,30 @@ ProductSize tiled_size_of(const Product& p) {
   return size;
 }
 
-std::vector<Dispatch> product_forms(const Product& p, const GpuTarget& target) {
-  std::vector<Dispatch> forms = matrix_tiles_of(tiled_size_of(p), target).forms;
-  if (!forms.empty()) return forms;
+Tiling product_forms(const Product& p, const GpuTarget& target) {
+  Tiling tiling = matrix_tiles_of(tiled_size_of(p), target);
+  if (!tiling.forms.empty()) return tiling;
   const ProductSize size = size_of(p);
-  if (auto few = with_few_rows(size, target)) return {std::move(*few)};
+  if (auto few = with_few_rows(size, target)) return {.forms = {std::move(*few)}};
+  tiling = tiles_of(tiled_size_of(p), target);
+  // Split sums are made in another order than others.
+  if (tiling.is_best && tiling.parts > 1) return tiling;
+  std::vector<Dispatch> forms;
   if (can_loop(size.a_vectors ? p.depth / 4 + 4 : p.depth, target))
     append_forms<ProductTile>(forms, product_tiles(p, target),
                               [&](const ProductTile& t) { return in_registers(t, size, target); });
-  const Tiling tiling = tiles_of(tiled_size_of(p), target);
-  forms.insert(tiling.is_best ? forms.begin() : forms.end(), tiling.forms.begin(),
-               tiling.forms.end());
-  return forms;
+  if (tiling.parts == 1)
+    forms.insert(tiling.is_best ? forms.begin() : forms.end(), tiling.forms.begin(),
+                 tiling.forms.end());
+  return {.forms = std::move(forms)};
+}
+
+void push_product(Dispatch& d, const Product& p, std::uint32_t parts) {
+  for (std::int64_t v : {p.rows, p.columns, p.depth, p.a_row, p.w_row}) d.push.push_back(word(v));
+  for (const auto* pair : {p.batch, p.a_batch, p.w_batch})
+    for (int i = 0; i < 2; ++i) d.push.push_back(word(pair[i]));
+  d.push.push_back(word(p.w_first));
+  if (is_tiled(d)) d.push.push_back(parts);
 }
 
 }  // namespace
@@ -186,14 +199,59 @@ void write_weight(std::byte* weights, std::int64_t at, const std::byte* element,
   std::memcpy(weights + at * 2, &half, 2);
 }
 
+bool has_room_to_split(std::int64_t results, std::uint64_t scratch_bytes, const GpuTarget& target) {
+  constexpr std::int64_t most_parts = 16;
+  const std::int64_t partial = most_parts * results;
+  return partial < (std::int64_t{1} << 31) &&
+         scratch_bytes + static_cast<std::uint64_t>(partial) * sizeof(float) + 256 <=
+             target.max_range;
+}
+
+bool add_forms(KernelChoice& choice, std::vector<Dispatch> forms, std::uint32_t parts,
+               std::int64_t results, const Steps& steps, const GpuTarget& target) {
+  if (forms.empty()) return false;
+  choice.implementation = forms.front().shader;
+  BufferUse to = BufferUse::output(0);
+  const std::uint64_t offset = (choice.scratch_bytes + 255) / 256 * 256;
+  const std::uint64_t bytes = parts * static_cast<std::uint64_t>(results) * sizeof(float);
+  if (parts > 1) {
+    to = BufferUse::scratch(offset, bytes, true);
+    choice.scratch_bytes = offset + bytes;
+  }
+  for (Dispatch& d : forms) {
+    d.buffers.push_back(to);
+    (parts > 1 ? steps.none() : steps).finish(d);
+  }
+  choice.gpu.dispatches.push_back(*with_forms(std::move(forms)));
+  if (parts == 1) return true;
+  Dispatch sum;
+  sum.shader = "product_sum";
+  const std::uint32_t local = lanes(target);
+  sum.constants = {local, results % 4 == 0};
+  sum.push = {word(results), parts};
+  sum.buffers = {BufferUse::scratch(offset, bytes, false), BufferUse::output(0)};
+  sum.groups = linear_groups(ceil_div(static_cast<std::uint64_t>(results), 4), local, target);
+  steps.finish(sum);
+  choice.gpu.dispatches.push_back(std::move(sum));
+  return true;
+}
+
+bool add_product(KernelChoice& choice, const Product& p, BufferUse a, BufferUse w,
+                 const Steps& steps, const GpuTarget& target) {
+  Tiling tiling = product_forms(p, target);
+  for (Dispatch& d : tiling.forms) {
+    push_product(d, p, tiling.parts);
+    d.buffers = {a, w};
+  }
+  return add_forms(choice, std::move(tiling.forms), tiling.parts,
+                   p.batch[0] * p.batch[1] * p.rows * p.columns, steps, target);
+}
+
 std::optional<Dispatch> product_dispatch(const Product& p, BufferUse a, BufferUse w, BufferUse y,
                                          const Steps& steps, const GpuTarget& target) {
-  std::vector<Dispatch> forms = product_forms(p, target);
+  std::vector<Dispatch> forms = product_forms(p, target).forms;
   for (Dispatch& d : forms) {
-    for (std::int64_t v : {p.rows, p.columns, p.depth, p.a_row, p.w_row}) d.push.push_back(word(v));
-    for (const auto* pair : {p.batch, p.a_batch, p.w_batch})
-      for (int i = 0; i < 2; ++i) d.push.push_back(word(pair[i]));
-    d.push.push_back(word(p.w_first));
+    push_product(d, p, 1);
     d.buffers = {a, w, y};
     steps.finish(d);
   }
@@ -222,6 +280,7 @@ Selection select_matmul(const KernelRequest& request) {
   const bool is_packed = request.inputs[1].constant && b.rank() == 2;
   if (is_packed) p.w_row = (p.columns + 3) / 4 * 4;
   fold_batch_into_rows(p);
+  p.may_split = has_room_to_split(out.shape.elements(), 0, *request.gpu);
   if (is_packed) {
     p.w_halves = wants_halves(p, *request.gpu);
     choice.gpu.constants.push_back(pack(*request.inputs[1].constant, op.transpose_b, p));
@@ -232,10 +291,7 @@ Selection select_matmul(const KernelRequest& request) {
   if (op.alpha != 1) (void)steps.add(Unary{UnaryKind::affine, op.alpha, 0});
   choice.post_ops_taken = steps.add_post_ops(request);
   steps.ask_layouts(choice.input_layouts);
-  auto d = product_dispatch(p, BufferUse::input(0), w, BufferUse::output(0), steps, *request.gpu);
-  if (!d) return not_for_me();
-  choice.implementation = d->shader;
-  choice.gpu.dispatches.push_back(std::move(*d));
+  if (!add_product(choice, p, BufferUse::input(0), w, steps, *request.gpu)) return not_for_me();
   return std::optional<KernelChoice>(std::move(choice));
 }
 

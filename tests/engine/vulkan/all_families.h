@@ -105,6 +105,19 @@ inline std::vector<Family> all_families() {
          g.output("points", g.conv(floats(g, "p", {2, 96, 1, 1}), weights(g, {24, 96, 1, 1}, 5),
                                    weights(g, {24}, 6)));
        }},
+      {"products of many tiles and terms",
+       [](G& g) {
+         const Operand bias = weights(g, {36}, 2);
+         const Operand x = floats(g, "x", {40, 1100});
+         g.output("y", g.relu(g.add(g.matmul(x, weights(g, {1100, 36}, 1)), bias)));
+         g.output("odd", g.matmul(floats(g, "o", {2, 9, 513}), floats(g, "p", {2, 513, 11})));
+         const Operand image = floats(g, "image", {1, 64, 6, 5});
+         g.output("conv", g.relu(g.conv(image, weights(g, {33, 64, 3, 3}, 3), weights(g, {33}, 4),
+                                        {.pads = {1, 1, 1, 1}})));
+         g.output("data", g.conv(image, floats(g, "w", {12, 64, 3, 3})));
+         g.output("points",
+                  g.conv(floats(g, "wide", {1, 520, 5, 4}), weights(g, {24, 520, 1, 1}, 5)));
+       }},
       {"convolutions of many tiles",
        [=](G& g) {
          const Operand x = image(g, 12);

@@ -69,7 +69,7 @@ TEST_F(VulkanTest, WithTheKernelsOfHardware) {
 
 TEST_F(VulkanTest, EveryFormOfAProductGivesTheSameBytes) {
   for (const testing::Family& f : testing::all_families()) {
-    if (!f.name.ends_with("of many tiles")) continue;
+    if (f.name.find("of many tiles") == f.name.npos) continue;
     const auto session = session_of(compile(f.make(), device_name() + ",as-hardware"));
     const auto inputs = inputs_of(session->executable());
     const auto wanted = run(*session, inputs);
