@@ -140,13 +140,13 @@ std::array<std::uint64_t, 3> grid_of(const Tile& tile, const ProductSize& size,
 
 bool can_run(const Tile& tile, const ProductSize& size, const GpuTarget& target) {
   return tile.local <= target.max_invocations && tile.shared <= target.shared_bytes &&
-         fits(grid_of(tile, size, most_parts), target);
+         fits(grid_of(tile, size, 1), target);
 }
 
 // As many as give every unit two workgroups, of enough terms each to be worth their sum.
 std::uint32_t parts_of(const Tile& tile, const ProductSize& size, const GpuTarget& target) {
   constexpr std::int64_t least_terms = 256;
-  if (!size.may_split) return 1;
+  if (!size.may_split || !fits(grid_of(tile, size, most_parts), target)) return 1;
   const std::uint64_t wanted = 2 * target.units / groups_of(tile, size);
   const auto most =
       std::min<std::uint64_t>(static_cast<std::uint64_t>(size.depth / least_terms), most_parts);

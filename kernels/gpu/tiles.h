@@ -29,7 +29,7 @@ struct Tiling {
   // There is enough to do for a GPU to be faster so than with operands in registers alone.
   bool is_best = false;
 };
-// Whether a dispatch is a form of a tiling.
+// Whether a dispatch is a form of a tiling, whose push words end with the number of parts.
 bool is_tiled(const Dispatch& d);
 // In f32. No forms for software, and for products too narrow for any tile.
 Tiling tiles_of(const ProductSize& size, const GpuTarget& target);

@@ -60,6 +60,13 @@ TEST(GpuTiles, SplitLongSumsWhereTilesAreFew) {
     EXPECT_EQ(d.groups[2], split.parts) << "all forms, or bytes would differ";
     EXPECT_TRUE(is_tiled(d));
   }
+  size.batch = 30'000;
+  size.rows = size.columns = 8;
+  GpuTarget huge = large_gpu();
+  huge.units = 1'000'000;
+  EXPECT_EQ(tiles_of(size, huge).parts, 1U) << "the grid would be too large";
+  size.rows = size.columns = 256;
+  size.batch = 1;
   size.depth = 300;
   EXPECT_EQ(tiles_of(size, large_gpu()).parts, 1U);
   size = {.rows = 4096, .columns = 4096, .depth = 4096, .may_split = true};
