@@ -85,10 +85,10 @@ void main() {
     const uint row = (plane * in_size.y + iy) * in_size.x;
     for (int kx = 0; kx < kernel.x; ++kx) {
       uint from[PIXELS];
-      float inside[PIXELS];
+      bool inside[PIXELS];
       [[unroll]] for (uint i = 0; i < PIXELS; ++i) {
         const int ix = origin.x + int(i) * stride.x + kx * dilation.x;
-        inside[i] = ix >= 0 && ix < in_size.x ? 1.0 : 0.0;
+        inside[i] = ix >= 0 && ix < in_size.x;
         from[i] = (row + clamp(ix, 0, in_size.x - 1)) * channels + group * group_channels;
       }
       const uint tap = ((slice * kernel.y + ky) * kernel.x + kx) * group_channels * weight_vectors;
@@ -96,7 +96,8 @@ void main() {
       if (X_VECTORS) {
         for (; c < group_channels; c += 4) {
           vec4 v[PIXELS];
-          [[unroll]] for (uint i = 0; i < PIXELS; ++i) v[i] = inside[i] * x_v[(from[i] + c) / 4];
+          [[unroll]] for (uint i = 0; i < PIXELS; ++i)
+            v[i] = mix(vec4(0.0), x_v[(from[i] + c) / 4], bvec4(inside[i]));
           [[unroll]] for (uint q = 0; q < 4; ++q)
             [[unroll]] for (uint j = 0; j < VECTORS_EACH; ++j) {
               const vec4 k = w[tap + (c + q) * weight_vectors + column[j]];
@@ -109,7 +110,7 @@ void main() {
           [[unroll]] for (uint j = 0; j < VECTORS_EACH; ++j) {
             const vec4 k = w[tap + c * weight_vectors + column[j]];
             [[unroll]] for (uint i = 0; i < PIXELS; ++i)
-              sums[i][j] = fma(vec4(inside[i] * x[from[i] + c]), k, sums[i][j]);
+              sums[i][j] = fma(vec4(mix(0.0, x[from[i] + c], inside[i])), k, sums[i][j]);
           }
         }
       }
