@@ -4,11 +4,12 @@
 // x [n, (d,) h, w, c], weights [group][(kz)][ky][kx][c of the group][o of the group, padded to four].
 //
 // An invocation has PIXELS neighbours of one row x VECTORS_EACH vectors of four output channels in
-// registers; those of a workgroup stand side by side along the channels, so that all of them read
-// the same elements of x and branch alike.
+// registers; those of a line stand side by side along the channels, so that all of them read the
+// same elements of x and branch alike.
 #version 450
 #extension GL_GOOGLE_include_directive : require
 #include "common.glsl"
+#include "lines.glsl"
 #include "window.glsl"
 #define FIRST_STEP_BINDING 3
 #define FEW_STEPS
@@ -44,10 +45,9 @@ void main() {
   const ivec2 pad = xy(pads_hw);
   const ivec2 dilation = xy(dilations_hw);
 
-  const uint lanes = gl_WorkGroupSize.x;
-  const uint vector = gl_WorkGroupID.x * lanes * VECTORS_EACH + gl_LocalInvocationID.x;
-  const uint ox = gl_WorkGroupID.y % row_tiles * PIXELS;
-  const uint out_row = gl_WorkGroupID.y / row_tiles;  // of all planes
+  const uint vector = gl_WorkGroupID.x * ACROSS * VECTORS_EACH + place_in_line();
+  const uint ox = line_index() % row_tiles * PIXELS;
+  const uint out_row = line_index() / row_tiles;  // of all planes; the last line may have none
   const uint group = gl_WorkGroupID.z % groups;
   const uint image = gl_WorkGroupID.z / groups;
 
@@ -55,7 +55,7 @@ void main() {
   uint column[VECTORS_EACH];
   vec4 sums[PIXELS][VECTORS_EACH];
   [[unroll]] for (uint j = 0; j < VECTORS_EACH; ++j) {
-    column[j] = min(vector + j * lanes, weight_vectors - 1);
+    column[j] = min(vector + j * ACROSS, weight_vectors - 1);
     [[unroll]] for (uint i = 0; i < PIXELS; ++i) sums[i][j] = vec4(0.0);
   }
 #ifdef DEPTH
@@ -85,10 +85,10 @@ void main() {
     const uint row = (plane * in_size.y + iy) * in_size.x;
     for (int kx = 0; kx < kernel.x; ++kx) {
       uint from[PIXELS];
-      float inside[PIXELS];
+      bool inside[PIXELS];
       [[unroll]] for (uint i = 0; i < PIXELS; ++i) {
         const int ix = origin.x + int(i) * stride.x + kx * dilation.x;
-        inside[i] = ix >= 0 && ix < in_size.x ? 1.0 : 0.0;
+        inside[i] = ix >= 0 && ix < in_size.x;
         from[i] = (row + clamp(ix, 0, in_size.x - 1)) * channels + group * group_channels;
       }
       const uint tap = ((slice * kernel.y + ky) * kernel.x + kx) * group_channels * weight_vectors;
@@ -96,7 +96,8 @@ void main() {
       if (X_VECTORS) {
         for (; c < group_channels; c += 4) {
           vec4 v[PIXELS];
-          [[unroll]] for (uint i = 0; i < PIXELS; ++i) v[i] = inside[i] * x_v[(from[i] + c) / 4];
+          [[unroll]] for (uint i = 0; i < PIXELS; ++i)
+            v[i] = mix(vec4(0.0), x_v[(from[i] + c) / 4], bvec4(inside[i]));
           [[unroll]] for (uint q = 0; q < 4; ++q)
             [[unroll]] for (uint j = 0; j < VECTORS_EACH; ++j) {
               const vec4 k = w[tap + (c + q) * weight_vectors + column[j]];
@@ -109,7 +110,7 @@ void main() {
           [[unroll]] for (uint j = 0; j < VECTORS_EACH; ++j) {
             const vec4 k = w[tap + c * weight_vectors + column[j]];
             [[unroll]] for (uint i = 0; i < PIXELS; ++i)
-              sums[i][j] = fma(vec4(inside[i] * x[from[i] + c]), k, sums[i][j]);
+              sums[i][j] = fma(vec4(mix(0.0, x[from[i] + c], inside[i])), k, sums[i][j]);
           }
         }
       }
@@ -120,10 +121,10 @@ void main() {
 #endif
 
   [[unroll]] for (uint i = 0; i < PIXELS; ++i) {
-    if (ox + i < out_size.x) {
+    if (ox + i < out_size.x && (ONE_LINE || out_row < out_rows)) {
       const uint pixel = ((image * out_rows + out_row) * out_size.x + ox + i) * outputs;
       [[unroll]] for (uint j = 0; j < VECTORS_EACH; ++j) {
-        const uint n = 4 * (vector + j * lanes);
+        const uint n = 4 * (vector + j * ACROSS);
         if (n < group_outputs) {
           vec4 v = sums[i][j];
           const uint at = pixel + group * group_outputs + n;

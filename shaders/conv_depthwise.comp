@@ -4,6 +4,7 @@
 #version 450
 #extension GL_GOOGLE_include_directive : require
 #include "common.glsl"
+#include "lines.glsl"
 #include "window.glsl"
 #define FIRST_STEP_BINDING 3
 #define FEW_STEPS
@@ -29,11 +30,11 @@ void main() {
   const ivec2 pad = xy(pads_hw);
   const ivec2 dilation = xy(dilations_hw);
 
-  const uint c = gl_WorkGroupID.x * gl_WorkGroupSize.x + gl_LocalInvocationID.x;
-  const uint ox = gl_WorkGroupID.y % row_tiles * PIXELS;
-  const uint oy = gl_WorkGroupID.y / row_tiles;
+  const uint c = gl_WorkGroupID.x * ACROSS + place_in_line();
+  const uint ox = line_index() % row_tiles * PIXELS;
+  const uint oy = line_index() / row_tiles;
   const uint image = gl_WorkGroupID.z;
-  if (c >= vectors) return;
+  if (c >= vectors || oy >= out_size.y) return;
 
   vec4 sums[PIXELS];
   [[unroll]] for (uint i = 0; i < PIXELS; ++i) sums[i] = vec4(0.0);

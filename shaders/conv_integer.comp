@@ -10,6 +10,7 @@
 #version 450
 #extension GL_GOOGLE_include_directive : require
 #include "common.glsl"
+#include "lines.glsl"
 #include "window.glsl"
 #include "bytes.glsl"
 #ifdef DOT
@@ -57,10 +58,10 @@ void main() {
   const int x_zero = HAS_ZERO ? byte_of(zero[0], 0, X_SIGNED) : 0;
 
   const uint vectors = (group_outputs + 3) / 4;
-  const uint vector = gl_WorkGroupID.x * gl_WorkGroupSize.x + gl_LocalInvocationID.x;
+  const uint vector = gl_WorkGroupID.x * ACROSS + place_in_line();
   const uint column = min(vector, vectors - 1);
-  const uint ox = gl_WorkGroupID.y % row_tiles * PIXELS;
-  const uint oy = gl_WorkGroupID.y / row_tiles;
+  const uint ox = line_index() % row_tiles * PIXELS;
+  const uint oy = line_index() / row_tiles;
   const uint group = gl_WorkGroupID.z % groups;
   const uint image = gl_WorkGroupID.z / groups;
 
@@ -121,7 +122,7 @@ void main() {
 #endif
     }
   }
-  if (vector >= vectors) return;
+  if (vector >= vectors || oy >= out_size.y) return;
   [[unroll]] for (uint i = 0; i < PIXELS; ++i) {
     if (ox + i >= out_size.x) break;
     const uint n = 4 * vector;

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // Products of matrices: y[b, m, n] = sum over k of a[b, m, k] * w[b, k, n], then steps.
 //
-// An invocation has ROWS x VECTORS vectors of four columns in registers. The invocations of a
-// workgroup stand side by side along the columns, so that all of them read the same elements of a.
+// An invocation has ROWS x VECTORS vectors of four columns in registers. The invocations of a line
+// stand side by side along the columns, so that all of them read the same elements of a.
 #version 450
 #extension GL_GOOGLE_include_directive : require
 #include "common.glsl"
+#include "lines.glsl"
 #define FIRST_STEP_BINDING 3
 #define FEW_STEPS
 #include "steps.glsl"
@@ -36,9 +37,8 @@ layout(push_constant) uniform Push {
 };
 
 void main() {
-  const uint lanes = gl_WorkGroupSize.x;
-  const uint first_column = 4 * (gl_WorkGroupID.x * lanes * VECTORS_EACH + gl_LocalInvocationID.x);
-  const uint first_row = gl_WorkGroupID.y * ROWS;
+  const uint first_column = 4 * (gl_WorkGroupID.x * ACROSS * VECTORS_EACH + place_in_line());
+  const uint first_row = line_index() * ROWS;
   const uint inner = gl_WorkGroupID.z % batch[0];
   const uint outer = gl_WorkGroupID.z / batch[0];
   const uint a_base = inner * a_batch[0] + outer * a_batch[1];
@@ -54,7 +54,7 @@ void main() {
   // Columns past the end read the last ones and are not written.
   uint column[VECTORS_EACH];
   [[unroll]] for (uint j = 0; j < VECTORS_EACH; ++j)
-    column[j] = min(first_column + 4 * lanes * j, W_VECTORS ? w_row - 4 : columns - 1);
+    column[j] = min(first_column + 4 * ACROSS * j, W_VECTORS ? w_row - 4 : columns - 1);
 
 #define LOAD_W(k)                                                                    \
   W_VECTORS ? w_v[(w_base + (k) * w_row + column[j]) / 4]                            \
@@ -88,7 +88,7 @@ void main() {
     const uint row = first_row + i;
     if (row < rows) {
       [[unroll]] for (uint j = 0; j < VECTORS_EACH; ++j) {
-        const uint n = first_column + 4 * lanes * j;
+        const uint n = first_column + 4 * ACROSS * j;
         if (n < columns) {
           vec4 v = sums[i][j];
           const uint at = y_base + row * columns + n;

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Products whose operands go through shared memory, tile by tile: what the elements of a tile are,
 // wherever they lie, and where results go. y[m, n] = sum over k of a[m, k] * w[k, n] for each of a
-// batch, then steps.
+// batch, then steps. Where there are few tiles, the terms of the sums are cut into parts, whose sums
+// are results of their own (product_sum.comp).
 //
 // With CONV, over two dimensions or with DEPTH over three, a is what windows see, a matrix that
 // nobody makes: x [n, (d,) h, w, c], a row of a for each pixel of y, along it the taps and in each of
@@ -49,6 +50,7 @@ layout(push_constant) uniform Push {
   uint outputs;         // channels of y
   uint columns;         // those of a group
   uint rows;            // pixels of y in all images
+  uint parts;
   DEPTH_WORDS
   Step steps[4];
 };
@@ -63,6 +65,7 @@ layout(push_constant) uniform Push {
   uint a_batch[2];
   uint w_batch[2];
   uint w_first;
+  uint parts;
   Step steps[4];
 };
 #endif
@@ -74,6 +77,10 @@ uint row_of_w() { return gl_LocalInvocationID.x / W_ROW; }
 uint four_of_w() { return gl_LocalInvocationID.x % W_ROW; }
 uint first_row() { return gl_WorkGroupID.y * TILE_ROWS; }
 uint first_column() { return gl_WorkGroupID.x * TILE_COLUMNS; }
+
+// Of the batch, and its part of the terms.
+uint entry() { return gl_WorkGroupID.z / parts; }
+uint part() { return gl_WorkGroupID.z % parts; }
 
 uint w_base, w_column, y_base;
 #ifdef CONV
@@ -92,11 +99,11 @@ void find_operands() {
 #ifdef DEPTH
   depth *= kernel_stride_depth & 0xffff;
 #endif
-  const uint group = gl_WorkGroupID.z;
+  const uint group = entry();
   w_row = (columns + 3) / 4 * 4;
   w_base = group * depth * w_row;
   x_channel = group * group_channels;
-  y_base = group * columns;
+  y_base = part() * rows * outputs + group * columns;
   UNROLL for (uint i = 0; i < A_EACH; ++i) {
     // Rows past the end are like the last one and are not written.
     const uint row = min(first_row() + row_of_a() + i * A_STEP, rows - 1);
@@ -145,10 +152,10 @@ vec4 vector_of_a(uint i, uint k) {
 uint a_from[A_EACH];  // where a row that is fetched begins
 
 void find_operands() {
-  const uint inner = gl_WorkGroupID.z % batch[0];
-  const uint outer = gl_WorkGroupID.z / batch[0];
+  const uint inner = entry() % batch[0];
+  const uint outer = entry() / batch[0];
   w_base = w_first + inner * w_batch[0] + outer * w_batch[1];
-  y_base = gl_WorkGroupID.z * rows * columns;
+  y_base = (part() * (gl_NumWorkGroups.z / parts) + entry()) * rows * columns;
   UNROLL for (uint i = 0; i < A_EACH; ++i)
     // Rows past the end are like the last one and are not written.
     a_from[i] = inner * a_batch[0] + outer * a_batch[1] +
@@ -164,6 +171,12 @@ vec4 vector_of_a(uint i, uint k) {
 }
 #endif
 
+// Terms of the part, in whole tiles but for the last one.
+uint terms_of_part() {
+  return ((depth + TILE_DEPTH - 1) / TILE_DEPTH + parts - 1) / parts * TILE_DEPTH;
+}
+uint first_term() { return part() * terms_of_part(); }
+uint end_term() { return min(depth, first_term() + terms_of_part()); }
 // Columns past the end are like the last ones and are not written.
 void find_columns() {
   w_column = min(first_column() + 4 * four_of_w(), W_VECTORS ? w_row - 4 : columns - 1);

@@ -120,17 +120,18 @@ void main() {
     UNROLL for (uint j = 0; j < ALONG; ++j) CLEAR(sums[i][j]);
   uvec2 next_a[A_EACH];
   uvec2 next_w[W_EACH];
-  UNROLL for (uint i = 0; i < A_EACH; ++i) next_a[i] = packed(fetch_a(i, 0));
-  UNROLL for (uint i = 0; i < W_EACH; ++i) next_w[i] = fetch_w_halves(i, 0);
+  UNROLL for (uint i = 0; i < A_EACH; ++i) next_a[i] = packed(fetch_a(i, first_term()));
+  UNROLL for (uint i = 0; i < W_EACH; ++i) next_w[i] = fetch_w_halves(i, first_term());
 
-  for (uint first = 0; first < depth; first += TILE_DEPTH) {
+  const uint end = end_term();
+  for (uint first = first_term(); first < end; first += TILE_DEPTH) {
     barrier();
     UNROLL for (uint i = 0; i < A_EACH; ++i)
       a_tile[(row_of_a() + i * A_STEP) * A_TILE_ROW + four_of_a()] = next_a[i];
     UNROLL for (uint i = 0; i < W_EACH; ++i)
       w_tile[(row_of_w() + i * W_STEP) * W_TILE_ROW + four_of_w()] = next_w[i];
     barrier();
-    if (first + TILE_DEPTH < depth) {
+    if (first + TILE_DEPTH < end) {
       const uint next = first + TILE_DEPTH;
       UNROLL for (uint i = 0; i < A_EACH; ++i) next_a[i] = packed(fetch_a(i, next));
       UNROLL for (uint i = 0; i < W_EACH; ++i) next_w[i] = fetch_w_halves(i, next);

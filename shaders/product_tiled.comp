@@ -33,10 +33,11 @@ void main() {
     [[unroll]] for (uint j = 0; j < VECTORS_EACH; ++j) sums[i][j] = vec4(0.0);
   vec4 next_a[A_EACH];
   vec4 next_w[W_EACH];
-  [[unroll]] for (uint i = 0; i < A_EACH; ++i) next_a[i] = fetch_a(i, 0);
-  [[unroll]] for (uint i = 0; i < W_EACH; ++i) next_w[i] = fetch_w(i, 0);
+  [[unroll]] for (uint i = 0; i < A_EACH; ++i) next_a[i] = fetch_a(i, first_term());
+  [[unroll]] for (uint i = 0; i < W_EACH; ++i) next_w[i] = fetch_w(i, first_term());
 
-  for (uint first = 0; first < depth; first += TILE_DEPTH) {
+  const uint end = end_term();
+  for (uint first = first_term(); first < end; first += TILE_DEPTH) {
     barrier();
     [[unroll]] for (uint i = 0; i < A_EACH; ++i) {
       const uint m = row_of_a() + i * A_STEP;
@@ -46,7 +47,7 @@ void main() {
     [[unroll]] for (uint i = 0; i < W_EACH; ++i)
       w_tile[(row_of_w() + i * W_STEP) * W_ROW + four_of_w()] = next_w[i];
     barrier();
-    if (first + TILE_DEPTH < depth) {
+    if (first + TILE_DEPTH < end) {
       [[unroll]] for (uint i = 0; i < A_EACH; ++i) next_a[i] = fetch_a(i, first + TILE_DEPTH);
       [[unroll]] for (uint i = 0; i < W_EACH; ++i) next_w[i] = fetch_w(i, first + TILE_DEPTH);
     }

@@ -127,8 +127,6 @@ class Rewriting {
           // come before it.
           if (w.size() >= 2 && matrices_.contains(w[0])) type_of_[w[1]] = w[0];
       }
-      if (i.op == op_load_nv || i.op == op_product_nv)
-        if (has(i, 5)) type_of_[w[1]] = w[0];
     }
   }
 

@@ -104,7 +104,7 @@ std::uint32_t units_of(const InstanceApi& api, VkPhysicalDevice device, VkPhysic
   if (said > 0) return said;
   switch (type) {
     case VK_PHYSICAL_DEVICE_TYPE_DISCRETE_GPU: return 64;
-    case VK_PHYSICAL_DEVICE_TYPE_CPU: return 1;
+    case VK_PHYSICAL_DEVICE_TYPE_CPU: return 8;
     default: return 16;
   }
 }

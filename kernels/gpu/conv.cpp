@@ -19,6 +19,7 @@ namespace {
 struct Filter : Geometry {
   std::int64_t images, channels, outputs, groups;
   bool may_round = false;  // operands to f16
+  bool may_split = false;  // terms of sums
 
   std::int64_t group_channels() const { return channels / groups; }
   std::int64_t group_outputs() const { return outputs / groups; }
@@ -107,15 +108,17 @@ std::vector<Dispatch> in_registers(const Filter& g, const GpuTarget& target) {
   if (!can_loop(g.iterations() * (depth + 1), target)) return {};
   const auto build = [&](const ConvTile& t) -> std::optional<Dispatch> {
     const std::uint64_t tiles = ceil_div(static_cast<std::uint64_t>(g.out[2]), t.pixels);
+    const auto outputs = static_cast<std::uint64_t>(g.group_outputs());
+    const std::uint32_t line = across(local, ceil_div(outputs, 4 * t.vectors), target);
     const std::array<std::uint64_t, 3> groups = {
-        ceil_div(static_cast<std::uint64_t>(g.group_outputs()),
-                 std::uint64_t{4} * local * t.vectors),
-        tiles * static_cast<std::uint64_t>(g.out[0] * g.out[1]),
+        ceil_div(outputs, std::uint64_t{4} * line * t.vectors),
+        ceil_div(tiles * static_cast<std::uint64_t>(g.out[0] * g.out[1]), local / line),
         static_cast<std::uint64_t>(g.images * g.groups)};
     if (!fits(groups, target)) return std::nullopt;
     Dispatch d;
     d.shader = g.deep ? "conv_3d" : "conv";
     d.constants = {local, t.pixels, t.vectors, vectors_in, g.group_outputs() % 4 == 0};
+    set_across(d, line);
     push_window(d, g);
     for (std::int64_t v : {g.channels, g.group_channels(), g.outputs, g.group_outputs(), g.groups})
       d.push.push_back(word(v));
@@ -140,6 +143,7 @@ ProductSize size_of(const Filter& g, bool w_halves) {
   size.y_vectors = g.group_outputs() % 4 == 0;
   size.may_round = g.may_round;
   size.w_halves = w_halves;
+  size.may_split = g.may_split;
   return size;
 }
 
@@ -149,7 +153,8 @@ Product product_of(const Filter& g) {
           .depth = g.channels,
           .a_row = g.channels,
           .w_row = g.padded_outputs(),
-          .may_round = g.may_round};
+          .may_round = g.may_round,
+          .may_split = g.may_split};
 }
 
 // Whether it is best with matrices of f16.
@@ -168,24 +173,30 @@ Tiling in_tiles(const Filter& g, bool w_halves, const GpuTarget& target) {
     push_window(d, g);
     for (std::int64_t v : {g.channels, g.group_channels(), g.outputs, g.group_outputs(), size.rows})
       d.push.push_back(word(v));
+    d.push.push_back(tiling.parts);
   }
   return tiling;
 }
 
-std::optional<Dispatch> general(const Filter& g, BufferUse w, bool w_halves, const Steps& steps,
-                                const GpuTarget& target) {
+bool add_general(KernelChoice& choice, const Filter& g, BufferUse w, bool w_halves,
+                 const Steps& steps, const GpuTarget& target) {
   Tiling tiling = in_tiles(g, w_halves, target);
   std::vector<Dispatch> forms = std::move(tiling.forms);
-  if (!rounds(g, target)) {
+  // Split sums and rounded operands have no other forms.
+  if (!tiling.is_best && tiling.parts > 1) {
+    forms.clear();
+    tiling.parts = 1;
+  }
+  if (tiling.parts == 1 && !rounds(g, target)) {
     const std::vector<Dispatch> others = in_registers(g, target);
     forms.insert(tiling.is_best ? forms.end() : forms.begin(), others.begin(), others.end());
   }
   for (Dispatch& d : forms) {
     if (g.deep) push_depths(d, g);
-    d.buffers = {BufferUse::input(0), w, BufferUse::output(0)};
-    steps.finish(d);
+    d.buffers = {BufferUse::input(0), w};
   }
-  return with_forms(std::move(forms));
+  return add_forms(choice, std::move(forms), tiling.parts,
+                   g.images * g.out[0] * g.out[1] * g.out[2] * g.outputs, steps, target);
 }
 
 std::optional<Dispatch> depthwise(const Filter& g, BufferUse w, const Steps& steps,
@@ -196,13 +207,16 @@ std::optional<Dispatch> depthwise(const Filter& g, BufferUse w, const Steps& ste
   const auto build = [&](std::uint32_t most) -> std::optional<Dispatch> {
     const std::uint32_t pixels = pixels_for(g.out[2], most);
     const std::uint64_t tiles = ceil_div(static_cast<std::uint64_t>(g.out[2]), pixels);
-    const std::array<std::uint64_t, 3> groups = {ceil_div(vectors, local),
-                                                 tiles * static_cast<std::uint64_t>(g.out[1]),
-                                                 static_cast<std::uint64_t>(g.images)};
+    const std::uint32_t line = across(local, vectors, target);
+    const std::array<std::uint64_t, 3> groups = {
+        ceil_div(vectors, line),
+        ceil_div(tiles * static_cast<std::uint64_t>(g.out[1]), local / line),
+        static_cast<std::uint64_t>(g.images)};
     if (!fits(groups, target)) return std::nullopt;
     Dispatch d;
     d.shader = "conv_depthwise";
     d.constants = {local, pixels};
+    set_across(d, line);
     push_window(d, g);
     d.push.insert(d.push.end(),
                   {static_cast<std::uint32_t>(vectors), static_cast<std::uint32_t>(tiles)});
@@ -223,7 +237,11 @@ std::optional<Filter> filter_of(const KernelRequest& request) {
   const auto geometry =
       geometry_of(x, y, resolve_window(op.window, x.dims().subspan(2), w.dims().subspan(2)));
   if (!geometry) return std::nullopt;
-  return Filter{*geometry, x[0], x[1], y[1], op.group, request.half_products};
+  Filter g{*geometry, x[0], x[1], y[1], op.group, request.half_products};
+  const auto packed = static_cast<std::uint64_t>(g.weight_elements()) * sizeof(float);
+  g.may_split =
+      has_room_to_split(y.elements(), request.inputs[1].constant ? 0 : packed, *request.gpu);
+  return g;
 }
 
 }  // namespace
@@ -257,13 +275,15 @@ Selection select_conv(const KernelRequest& request) {
   steps.ask_layouts(choice.input_layouts);
   Product p = product_of(g);
   p.w_halves = w_halves;
-  auto d = g.is_depthwise() ? depthwise(g, w, steps, *request.gpu)
-           : g.is_product() ? product_dispatch(p, BufferUse::input(0), w, BufferUse::output(0),
-                                               steps, *request.gpu)
-                            : general(g, w, w_halves, steps, *request.gpu);
-  if (!d) return not_for_me();
-  choice.implementation = d->shader;
-  choice.gpu.dispatches.push_back(std::move(*d));
+  if (g.is_depthwise()) {
+    auto d = depthwise(g, w, steps, *request.gpu);
+    if (!d) return not_for_me();
+    choice.implementation = d->shader;
+    choice.gpu.dispatches.push_back(std::move(*d));
+  } else if (!(g.is_product() ? add_product(choice, p, BufferUse::input(0), w, steps, *request.gpu)
+                              : add_general(choice, g, w, w_halves, steps, *request.gpu))) {
+    return not_for_me();
+  }
   return std::optional<KernelChoice>(std::move(choice));
 }
 

@@ -166,9 +166,11 @@ std::optional<Dispatch> sums(const KernelRequest& r, const Integers& c, bool dot
   const auto pixels = static_cast<std::uint32_t>(std::min<std::int64_t>(g.out[2], 8));
   const std::uint64_t tiles = ceil_div(static_cast<std::uint64_t>(g.out[2]), pixels);
   const std::int64_t groups = by_channel ? 1 : c.groups;
+  const std::uint32_t vectors = ceil_div(static_cast<std::uint64_t>(columns), 4);
+  const std::uint32_t line = across(local, vectors, target);
   const std::array<std::uint64_t, 3> grid = {
-      ceil_div(static_cast<std::uint64_t>(columns), std::uint64_t{4} * local),
-      tiles * static_cast<std::uint64_t>(g.out[1]), static_cast<std::uint64_t>(c.images * groups)};
+      ceil_div(vectors, line), ceil_div(tiles * static_cast<std::uint64_t>(g.out[1]), local / line),
+      static_cast<std::uint64_t>(c.images * groups)};
   if (!fits(grid, target) || !can_loop(g.iterations() * (depth + 1), target)) return std::nullopt;
   Dispatch d;
   d.shader = dots ? "conv_integer_dot" : "conv_integer";
@@ -180,6 +182,7 @@ std::optional<Dispatch> sums(const KernelRequest& r, const Integers& c, bool dot
                  columns % 4 == 0,
                  r.dtype(0) == DType::i8,
                  has_zero};
+  set_across(d, line);
   push_window(d, g);
   for (std::int64_t v : {c.channels, by_channel ? c.channels : c.group_channels(), c.outputs,
                          columns, groups, static_cast<std::int64_t>(tiles)})

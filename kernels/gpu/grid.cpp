@@ -11,6 +11,17 @@ std::uint32_t lanes(const GpuTarget& target) {
   return std::min(target.software ? 64U : 256U, target.max_invocations);
 }
 
+std::uint32_t across(std::uint32_t local, std::uint64_t wanted, const GpuTarget& target) {
+  if (target.software || wanted >= local) return local;
+  return static_cast<std::uint32_t>(std::bit_ceil(std::max<std::uint64_t>(wanted, 1)));
+}
+
+void set_across(Dispatch& d, std::uint32_t across) {
+  constexpr std::size_t id = 9;
+  d.constants.resize(id + 1, 0);
+  d.constants[id] = across;
+}
+
 std::array<std::uint32_t, 3> linear_groups(std::uint64_t n, std::uint32_t lanes,
                                            const GpuTarget& target) {
   const std::uint64_t groups = std::max<std::uint64_t>(ceil_div(n, lanes), 1);

@@ -35,6 +35,11 @@ constexpr std::uint32_t hw_word(const std::array<std::int64_t, 2>& hw) {
 inline std::uint32_t side_by_side(const GpuTarget& target) {
   return target.software ? target.subgroup_size : 64;
 }
+// Of `local` invocations, those that stand side by side where there is work for `wanted`: the
+// others make further lines (lines.glsl). Software has one.
+std::uint32_t across(std::uint32_t local, std::uint64_t wanted, const GpuTarget& target);
+// Lines of that length for the constants of a dispatch.
+void set_across(Dispatch& d, std::uint32_t across);
 // Invocations of a workgroup where nothing is shared between them.
 std::uint32_t lanes(const GpuTarget& target);
 // Workgroups of `lanes` invocations for n of them, as invocation_index() in common.glsl counts.

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // MatMul on matmul.comp, and on GPUs where it is large on product_tiled.comp or
-// product_cooperative.comp.
+// product_cooperative.comp; few rows there on matmul_few.comp.
 #include "kernels/gpu/matmul.h"
 
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <cstring>
 #include <numeric>
 
@@ -105,19 +106,45 @@ ProductSize size_of(const Product& p) {
   size.y_vectors = multiple(p.columns);
   size.may_round = p.may_round;
   size.w_halves = p.w_halves;
+  size.may_split = p.may_split;
   return size;
 }
 
 std::optional<Dispatch> in_registers(const ProductTile& t, const ProductSize& size,
                                      const GpuTarget& target) {
+  const auto columns = static_cast<std::uint64_t>(size.columns);
+  const std::uint32_t line = across(t.local, ceil_div(columns, 4 * t.vectors), target);
   const std::array<std::uint64_t, 3> groups = {
-      ceil_div(static_cast<std::uint64_t>(size.columns), std::uint64_t{4} * t.local * t.vectors),
-      ceil_div(static_cast<std::uint64_t>(size.rows), t.rows),
+      ceil_div(columns, std::uint64_t{4} * line * t.vectors),
+      ceil_div(static_cast<std::uint64_t>(size.rows), std::uint64_t{t.rows} * (t.local / line)),
       static_cast<std::uint64_t>(size.batch)};
   if (!fits(groups, target)) return std::nullopt;
   Dispatch d;
   d.shader = "matmul";
   d.constants = {t.local, t.rows, t.vectors, size.a_vectors, size.w_vectors, size.y_vectors};
+  set_across(d, line);
+  for (std::size_t i = 0; i < 3; ++i) d.groups[i] = static_cast<std::uint32_t>(groups[i]);
+  return d;
+}
+
+// Few rows on a GPU, where the invocations share the terms of sums: in another order than
+// elsewhere, so that there are no other forms.
+std::optional<Dispatch> with_few_rows(const ProductSize& size, const GpuTarget& target) {
+  constexpr std::int64_t most_rows = 8, least_depth = 64;
+  const std::uint32_t local = std::min(std::bit_floor(target.max_invocations), 256U);
+  if (target.software || size.rows > most_rows || size.depth < least_depth ||
+      local * 4 * sizeof(float) > target.shared_bytes || !can_loop(size.depth, target))
+    return std::nullopt;
+  const auto columns = static_cast<std::uint64_t>(size.columns);
+  const auto batch = static_cast<std::uint64_t>(size.batch);
+  // Long lines read the weights best, short ones are more workgroups.
+  std::uint32_t line = 16;
+  while (line > 4 && ceil_div(columns, 4 * line) * batch < target.units) line /= 2;
+  const std::array<std::uint64_t, 3> groups = {ceil_div(columns, 4 * line), 1, batch};
+  if (local < line || !fits(groups, target)) return std::nullopt;
+  Dispatch d;
+  d.shader = "matmul_few";
+  d.constants = {local, word(size.rows), line, size.w_vectors, size.y_vectors};
   for (std::size_t i = 0; i < 3; ++i) d.groups[i] = static_cast<std::uint32_t>(groups[i]);
   return d;
 }
@@ -129,17 +156,30 @@ ProductSize tiled_size_of(const Product& p) {
   return size;
 }
 
-std::vector<Dispatch> product_forms(const Product& p, const GpuTarget& target) {
-  std::vector<Dispatch> forms = matrix_tiles_of(tiled_size_of(p), target).forms;
-  if (!forms.empty()) return forms;
+Tiling product_forms(const Product& p, const GpuTarget& target) {
+  Tiling tiling = matrix_tiles_of(tiled_size_of(p), target);
+  if (!tiling.forms.empty()) return tiling;
   const ProductSize size = size_of(p);
+  if (auto few = with_few_rows(size, target)) return {.forms = {std::move(*few)}};
+  tiling = tiles_of(tiled_size_of(p), target);
+  // Split sums are made in another order than others.
+  if (tiling.is_best && tiling.parts > 1) return tiling;
+  std::vector<Dispatch> forms;
   if (can_loop(size.a_vectors ? p.depth / 4 + 4 : p.depth, target))
     append_forms<ProductTile>(forms, product_tiles(p, target),
                               [&](const ProductTile& t) { return in_registers(t, size, target); });
-  const Tiling tiling = tiles_of(tiled_size_of(p), target);
-  forms.insert(tiling.is_best ? forms.begin() : forms.end(), tiling.forms.begin(),
-               tiling.forms.end());
-  return forms;
+  if (tiling.parts == 1)
+    forms.insert(tiling.is_best ? forms.begin() : forms.end(), tiling.forms.begin(),
+                 tiling.forms.end());
+  return {.forms = std::move(forms)};
+}
+
+void push_product(Dispatch& d, const Product& p, std::uint32_t parts) {
+  for (std::int64_t v : {p.rows, p.columns, p.depth, p.a_row, p.w_row}) d.push.push_back(word(v));
+  for (const auto* pair : {p.batch, p.a_batch, p.w_batch})
+    for (int i = 0; i < 2; ++i) d.push.push_back(word(pair[i]));
+  d.push.push_back(word(p.w_first));
+  if (is_tiled(d)) d.push.push_back(parts);
 }
 
 }  // namespace
@@ -159,14 +199,59 @@ void write_weight(std::byte* weights, std::int64_t at, const std::byte* element,
   std::memcpy(weights + at * 2, &half, 2);
 }
 
+bool has_room_to_split(std::int64_t results, std::uint64_t scratch_bytes, const GpuTarget& target) {
+  constexpr std::int64_t most_parts = 16;
+  const std::int64_t partial = most_parts * results;
+  return partial < (std::int64_t{1} << 31) &&
+         scratch_bytes + static_cast<std::uint64_t>(partial) * sizeof(float) + 256 <=
+             target.max_range;
+}
+
+bool add_forms(KernelChoice& choice, std::vector<Dispatch> forms, std::uint32_t parts,
+               std::int64_t results, const Steps& steps, const GpuTarget& target) {
+  if (forms.empty()) return false;
+  choice.implementation = forms.front().shader;
+  BufferUse to = BufferUse::output(0);
+  const std::uint64_t offset = (choice.scratch_bytes + 255) / 256 * 256;
+  const std::uint64_t bytes = parts * static_cast<std::uint64_t>(results) * sizeof(float);
+  if (parts > 1) {
+    to = BufferUse::scratch(offset, bytes, true);
+    choice.scratch_bytes = offset + bytes;
+  }
+  for (Dispatch& d : forms) {
+    d.buffers.push_back(to);
+    (parts > 1 ? steps.none() : steps).finish(d);
+  }
+  choice.gpu.dispatches.push_back(*with_forms(std::move(forms)));
+  if (parts == 1) return true;
+  Dispatch sum;
+  sum.shader = "product_sum";
+  const std::uint32_t local = lanes(target);
+  sum.constants = {local, results % 4 == 0};
+  sum.push = {word(results), parts};
+  sum.buffers = {BufferUse::scratch(offset, bytes, false), BufferUse::output(0)};
+  sum.groups = linear_groups(ceil_div(static_cast<std::uint64_t>(results), 4), local, target);
+  steps.finish(sum);
+  choice.gpu.dispatches.push_back(std::move(sum));
+  return true;
+}
+
+bool add_product(KernelChoice& choice, const Product& p, BufferUse a, BufferUse w,
+                 const Steps& steps, const GpuTarget& target) {
+  Tiling tiling = product_forms(p, target);
+  for (Dispatch& d : tiling.forms) {
+    push_product(d, p, tiling.parts);
+    d.buffers = {a, w};
+  }
+  return add_forms(choice, std::move(tiling.forms), tiling.parts,
+                   p.batch[0] * p.batch[1] * p.rows * p.columns, steps, target);
+}
+
 std::optional<Dispatch> product_dispatch(const Product& p, BufferUse a, BufferUse w, BufferUse y,
                                          const Steps& steps, const GpuTarget& target) {
-  std::vector<Dispatch> forms = product_forms(p, target);
+  std::vector<Dispatch> forms = product_forms(p, target).forms;
   for (Dispatch& d : forms) {
-    for (std::int64_t v : {p.rows, p.columns, p.depth, p.a_row, p.w_row}) d.push.push_back(word(v));
-    for (const auto* pair : {p.batch, p.a_batch, p.w_batch})
-      for (int i = 0; i < 2; ++i) d.push.push_back(word(pair[i]));
-    d.push.push_back(word(p.w_first));
+    push_product(d, p, 1);
     d.buffers = {a, w, y};
     steps.finish(d);
   }
@@ -195,6 +280,7 @@ Selection select_matmul(const KernelRequest& request) {
   const bool is_packed = request.inputs[1].constant && b.rank() == 2;
   if (is_packed) p.w_row = (p.columns + 3) / 4 * 4;
   fold_batch_into_rows(p);
+  p.may_split = has_room_to_split(out.shape.elements(), 0, *request.gpu);
   if (is_packed) {
     p.w_halves = wants_halves(p, *request.gpu);
     choice.gpu.constants.push_back(pack(*request.inputs[1].constant, op.transpose_b, p));
@@ -205,10 +291,7 @@ Selection select_matmul(const KernelRequest& request) {
   if (op.alpha != 1) (void)steps.add(Unary{UnaryKind::affine, op.alpha, 0});
   choice.post_ops_taken = steps.add_post_ops(request);
   steps.ask_layouts(choice.input_layouts);
-  auto d = product_dispatch(p, BufferUse::input(0), w, BufferUse::output(0), steps, *request.gpu);
-  if (!d) return not_for_me();
-  choice.implementation = d->shader;
-  choice.gpu.dispatches.push_back(std::move(*d));
+  if (!add_product(choice, p, BufferUse::input(0), w, steps, *request.gpu)) return not_for_me();
   return std::optional<KernelChoice>(std::move(choice));
 }
 

@@ -16,6 +16,7 @@ struct Product {
   std::int64_t batch[2] = {1, 1}, a_batch[2] = {0, 0}, w_batch[2] = {0, 0};
   bool may_round = false;  // operands to f16
   bool w_halves = false;   // w is f16 in memory, which wants_halves() has to be true for
+  bool may_split = false;  // the terms of sums, with scratch memory for the parts
 };
 // Whether a product is best with matrices of f16, so that constant weights had better be f16.
 bool wants_halves(const Product& p, const GpuTarget& target);
@@ -26,7 +27,16 @@ constexpr std::size_t weight_bytes(bool halves) {
 void write_weight(std::byte* weights, std::int64_t at, const std::byte* element, bool halves);
 // Row-major, or with the last two dimensions exchanged in memory.
 Layout matrix_layout(const Shape& shape, bool exchanged);
-// Input a, w and output 0 are `buffers`. Nothing when the grid is too large for the device.
+// Whether parts of the sums of so many results have room, on top of other scratch memory.
+bool has_room_to_split(std::int64_t results, std::uint64_t scratch_bytes, const GpuTarget& target);
+// Adds a product to a kernel's work, in two dispatches where its sums are split. False: no form has
+// a grid that the device can run.
+bool add_product(KernelChoice& choice, const Product& p, BufferUse a, BufferUse w,
+                 const Steps& steps, const GpuTarget& target);
+// The same of forms that lack the result's buffer and the steps.
+bool add_forms(KernelChoice& choice, std::vector<Dispatch> forms, std::uint32_t parts,
+               std::int64_t results, const Steps& steps, const GpuTarget& target);
+// In one dispatch. Nothing when the grid is too large for the device.
 std::optional<Dispatch> product_dispatch(const Product& p, BufferUse a, BufferUse w, BufferUse y,
                                          const Steps& steps, const GpuTarget& target);
 

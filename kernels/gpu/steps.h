@@ -42,6 +42,8 @@ class Steps {
   // As many of the node's post-ops as go, in order; says how many.
   std::size_t add_post_ops(const KernelRequest& request);
   std::size_t size() const { return steps_.size(); }
+  // None of them, of the same result.
+  Steps none() const { return Steps(target_, few_); }
 
   // Puts the steps at the end of a dispatch whose own buffers, push words and constants (at most
   // ten) are complete.

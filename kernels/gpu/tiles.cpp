@@ -46,6 +46,8 @@ constexpr std::array<MatrixTile, 6> matrix_tiles = {{{2, 4, 32, 64},
                                                      {2, 1, 32, 32},
                                                      {2, 1, 32, 16}}};
 constexpr std::uint32_t matrix_depth = 32;
+// That the terms of sums are cut into.
+constexpr std::uint32_t most_parts = 16;
 
 // Whether the invocations fetch all of a tile's operands in whole rounds (product.glsl).
 constexpr bool divides(std::uint32_t rows, std::uint32_t columns, std::uint32_t depth,
@@ -128,32 +130,53 @@ std::uint64_t groups_of(const Tile& tile, const ProductSize& size) {
          static_cast<std::uint64_t>(size.batch);
 }
 
-bool can_run(const Tile& tile, const ProductSize& size, const GpuTarget& target) {
-  const std::array<std::uint64_t, 3> groups = {
-      ceil_div(static_cast<std::uint64_t>(size.columns), tile.columns),
-      ceil_div(static_cast<std::uint64_t>(size.rows), tile.rows),
-      static_cast<std::uint64_t>(size.batch)};
-  return tile.local <= target.max_invocations && tile.shared <= target.shared_bytes &&
-         fits(groups, target);
+// Workgroups along columns, rows and the batch with its parts.
+std::array<std::uint64_t, 3> grid_of(const Tile& tile, const ProductSize& size,
+                                     std::uint32_t parts) {
+  return {ceil_div(static_cast<std::uint64_t>(size.columns), tile.columns),
+          ceil_div(static_cast<std::uint64_t>(size.rows), tile.rows),
+          static_cast<std::uint64_t>(size.batch) * parts};
 }
 
-// Those that the device can run, by what they should cost: rounds of workgroups over its units, in
-// each of which a unit makes a tile.
+bool can_run(const Tile& tile, const ProductSize& size, const GpuTarget& target) {
+  return tile.local <= target.max_invocations && tile.shared <= target.shared_bytes &&
+         fits(grid_of(tile, size, 1), target);
+}
+
+// As many as give every unit two workgroups, of enough terms each to be worth their sum.
+std::uint32_t parts_of(const Tile& tile, const ProductSize& size, const GpuTarget& target) {
+  constexpr std::int64_t least_terms = 256;
+  if (!size.may_split || !fits(grid_of(tile, size, most_parts), target)) return 1;
+  const std::uint64_t wanted = 2 * target.units / groups_of(tile, size);
+  const auto most =
+      std::min<std::uint64_t>(static_cast<std::uint64_t>(size.depth / least_terms), most_parts);
+  return static_cast<std::uint32_t>(std::max<std::uint64_t>(std::min(wanted, most), 1));
+}
+
+// Rounds of workgroups over the units, in each of which a unit makes a tile, or a part of one.
+double cost_of(const Tile& tile, const ProductSize& size, std::uint32_t parts,
+               const GpuTarget& target) {
+  const double rounds = ceil_div(groups_of(tile, size) * parts, std::max(target.units, 1U));
+  return rounds * tile.rows * tile.columns * tile.cost * (parts > 1 ? 1.1 : 1.0) / parts;
+}
+
+// Those that the device can run, by what they should cost, all in the parts of the best one.
 Tiling ranked(std::vector<Tile> tiles, const ProductSize& size, const GpuTarget& target) {
   constexpr std::size_t most = 4;
   std::erase_if(tiles, [&](const Tile& t) { return !can_run(t, size, target); });
-  const auto cost = [&](const Tile& t) {
-    const double rounds = ceil_div(groups_of(t, size), std::max(target.units, 1U));
-    return rounds * t.rows * t.columns * t.cost;
-  };
-  std::ranges::stable_sort(tiles, {}, cost);
+  if (tiles.empty()) return {};
+  const Tile& best = *std::ranges::min_element(tiles, {}, [&](const Tile& t) {
+    return cost_of(t, size, parts_of(t, size, target), target);
+  });
+  Tiling tiling{.parts = parts_of(best, size, target)};
+  std::ranges::stable_sort(tiles, {},
+                           [&](const Tile& t) { return cost_of(t, size, tiling.parts, target); });
   tiles.resize(std::min(tiles.size(), most));
-  Tiling tiling;
   for (Tile& t : tiles) {
-    t.form.groups = {ceil_div(static_cast<std::uint64_t>(size.columns), t.columns),
-                     ceil_div(static_cast<std::uint64_t>(size.rows), t.rows), word(size.batch)};
+    const auto grid = grid_of(t, size, tiling.parts);
+    for (std::size_t i = 0; i < 3; ++i) t.form.groups[i] = static_cast<std::uint32_t>(grid[i]);
     // Fewer than a workgroup for every fourth unit, and waiting for memory is all that it does.
-    tiling.is_best = tiling.is_best || 4 * groups_of(t, size) >= target.units;
+    tiling.is_best = tiling.is_best || 4 * groups_of(t, size) * tiling.parts >= target.units;
     tiling.forms.push_back(std::move(t.form));
   }
   return tiling;
@@ -166,6 +189,10 @@ bool is_narrow(const ProductSize& size) {
 }
 
 }  // namespace
+
+bool is_tiled(const Dispatch& d) {
+  return d.shader.find("_tiled") != d.shader.npos || d.shader.find("_cooperative") != d.shader.npos;
+}
 
 Tiling tiles_of(const ProductSize& size, const GpuTarget& target) {
   if (target.software || is_narrow(size) || !can_loop(2 * size.depth, target)) return {};

@@ -47,6 +47,32 @@ TEST(GpuTiles, AreNotForWhatDoesNotFillTheDevice) {
   EXPECT_TRUE(tiles_of({.rows = 512, .columns = 512, .depth = 512}, software).forms.empty());
 }
 
+TEST(GpuTiles, SplitLongSumsWhereTilesAreFew) {
+  ProductSize size{.rows = 196, .columns = 256, .depth = 2304};
+  const Tiling whole = tiles_of(size, large_gpu());
+  EXPECT_EQ(whole.parts, 1U) << "there is no room for parts";
+  size.may_split = true;
+  const Tiling split = tiles_of(size, large_gpu());
+  ASSERT_FALSE(split.forms.empty());
+  EXPECT_GT(split.parts, 1U);
+  EXPECT_LE(split.parts * 256, 2304U) << "parts are worth their sum";
+  for (const Dispatch& d : split.forms) {
+    EXPECT_EQ(d.groups[2], split.parts) << "all forms, or bytes would differ";
+    EXPECT_TRUE(is_tiled(d));
+  }
+  size.batch = 30'000;
+  size.rows = size.columns = 8;
+  GpuTarget huge = large_gpu();
+  huge.units = 1'000'000;
+  EXPECT_EQ(tiles_of(size, huge).parts, 1U) << "the grid would be too large";
+  size.rows = size.columns = 256;
+  size.batch = 1;
+  size.depth = 300;
+  EXPECT_EQ(tiles_of(size, large_gpu()).parts, 1U);
+  size = {.rows = 4096, .columns = 4096, .depth = 4096, .may_split = true};
+  EXPECT_EQ(tiles_of(size, large_gpu()).parts, 1U);
+}
+
 TEST(GpuTiles, CoverTheProductWithinTheLimits) {
   for (const std::uint32_t shared : {8U << 10, 16U << 10, 48U << 10})
     for (const std::uint32_t invocations : {64U, 128U, 1024U})

@@ -92,7 +92,31 @@ inline std::vector<Family> all_families() {
          // All fours begin where they may, and the last one is cut.
          const Operand q = g.slice(floats(g, "q", {3, 20, 24}), {0, 0, 0}, {3, 20, 22});
          g.output("heads", g.matmul(q, floats(g, "k", {3, 22, 64})));
+       }},
+      {"products of few rows",
+       [](G& g) {
          g.output("one", g.matmul(floats(g, "row", {1, 600}), weights(g, {600, 100}, 4)));
+         const Operand bias = weights(g, {37}, 2);
+         g.output("odd",
+                  g.relu(g.add(g.matmul(floats(g, "o", {3, 70}), weights(g, {70, 37}, 3)), bias)));
+         g.output("batch",
+                  g.matmul(floats(g, "q", {2, 3, 5, 129}), floats(g, "k", {2, 3, 129, 20})));
+         g.output("column", g.matmul(floats(g, "m", {90, 65}), floats(g, "v", {65})));
+         g.output("points", g.conv(floats(g, "p", {2, 96, 1, 1}), weights(g, {24, 96, 1, 1}, 5),
+                                   weights(g, {24}, 6)));
+       }},
+      {"products of many tiles and terms",
+       [](G& g) {
+         const Operand bias = weights(g, {36}, 2);
+         const Operand x = floats(g, "x", {40, 1100});
+         g.output("y", g.relu(g.add(g.matmul(x, weights(g, {1100, 36}, 1)), bias)));
+         g.output("odd", g.matmul(floats(g, "o", {2, 9, 513}), floats(g, "p", {2, 513, 11})));
+         const Operand image = floats(g, "image", {1, 64, 6, 5});
+         g.output("conv", g.relu(g.conv(image, weights(g, {33, 64, 3, 3}, 3), weights(g, {33}, 4),
+                                        {.pads = {1, 1, 1, 1}})));
+         g.output("data", g.conv(image, floats(g, "w", {12, 64, 3, 3})));
+         g.output("points",
+                  g.conv(floats(g, "wide", {1, 520, 5, 4}), weights(g, {24, 520, 1, 1}, 5)));
        }},
       {"convolutions of many tiles",
        [=](G& g) {

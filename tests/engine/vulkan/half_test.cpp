@@ -34,6 +34,7 @@ Model products() {
   };
   const Operand x = data("x", {150, 72});
   g.output("constant", g.relu(g.add(g.matmul(x, weights({72, 130}, 1)), weights({130}, 2))));
+  g.output("long", g.matmul(data("l", {33, 700}), weights({700, 40}, 11)));
   g.output("odd", g.matmul(data("o", {37, 33}), weights({33, 41}, 3)));
   g.output("turned",
            g.matmul(data("t", {2, 3, 40, 17}), data("u", {3, 52, 17}), {.transpose_b = true}));
@@ -87,7 +88,7 @@ void expect_exact(const std::string& options, std::string_view shader, std::size
     SCOPED_TRACE(device);
     const auto session = session_of(compile(products(), device));
     const auto found = run(*session, inputs);
-    EXPECT_EQ(count(*session, shader), 9U);
+    EXPECT_EQ(count(*session, shader), 10U);
     for (std::size_t k = 0; k < wanted.size(); ++k)
       EXPECT_EQ(found[k], wanted[k]) << session->executable().outputs()[k].name;
   }

@@ -124,15 +124,20 @@ struct Kind {
     t.shared_bytes = 32 << 10;
     t.storage_8bit = t.storage_16bit = t.int64 = t.integer_dot = true;
     t.half_products = name != std::string_view("Hardware");
+    t.units = t.half_products ? 1 : 8;  // of one, no product is too small
     if (t.half_products) t.matrices = {16, 16, 16, ending.ends_with("emulated")};
     return t;
   }
 };
+void PrintTo(const Kind& kind, std::ostream* to) {
+  *to << kind.name;
+}
 constexpr std::array kinds = {Kind{"Software", ""}, Kind{"Hardware", "_tiled"},
                               Kind{"Matrices", "_cooperative"},
                               Kind{"Emulation", "_cooperative_emulated"}};
 
 bool runs(const Kind& kind, std::string_view shader) {
+  if (shader == "matmul_few" || shader == "product_sum") return !kind.ending.empty();
   return std::ranges::none_of(kinds, [&](const Kind& k) {
     return !k.ending.empty() && k.ending != kind.ending && shader.ends_with(k.ending);
   });
