@@ -52,7 +52,7 @@ MemoryPlan best_of_lists(const MemoryProblem& problem, std::uint64_t enough,
                          const SearchEnds& ends) {
   const bool is_large = problem.intervals.size() > many;
   Placer placer(problem);
-  Best best(is_large ? placer.place(by_life(problem), Fit::lowest)
+  Best best(is_large ? placer.place(by_size(problem), Fit::lowest)
                      : placer.place(by_size(problem), Fit::tightest),
             std::max(enough, placer.bound()), ends);
   using MakeOrder = Order (*)(const Placer&);
@@ -84,8 +84,11 @@ class Race {
       : problem_(problem), limits_(limits), ends_(limits) {
     answer_ = {{{}, any_capacity}, lower_bound(problem)};
     if (problem.intervals.size() > many) start_valleys();
-    if (answer_.plan.size == any_capacity || !(done() || ends_.reached()))
-      adopt(best_of_lists(problem, 0, ends_));
+    if (!near() || !(done() || ends_.reached())) adopt(best_of_lists(problem, 0, ends_));
+    // Here the time does not matter.
+    while (valleys_ && problem.intervals.size() > very_many && !done() && !near() &&
+           valleys_->work() + valleys_->next_work() <= most_work && beam_fits())
+      attempt_valleys(nullptr);
   }
 
   PlanAnswer run() {
@@ -143,18 +146,15 @@ class Race {
     if (plan.size < answer_.plan.size) answer_.plan = std::move(plan);
   }
 
-  // Simple attempts are sure to be made, and beams where there are very many buffers.
+  bool near() const {
+    return static_cast<double>(answer_.plan.size) <=
+           (1 + near_enough) * static_cast<double>(answer_.bound);
+  }
+
   void start_valleys() {
     valleys_ = std::make_unique<ValleySearch>(problem_);
-    if (!valleys_->suits()) {
-      valleys_.reset();
-      return;
-    }
-    while (valleys_->simple() && !done()) attempt_valleys(nullptr);
-    if (problem_.intervals.size() <= very_many) return;
-    const auto size = [&] { return static_cast<double>(answer_.plan.size); };
-    while (!done() && size() > (1 + near_enough) * static_cast<double>(answer_.bound) &&
-           valleys_->work() < most_work && beam_fits())
+    if (!valleys_->suits()) valleys_.reset();
+    while (valleys_ && valleys_->simple() && !done() && !(near() && ends_.reached()))
       attempt_valleys(nullptr);
   }
 

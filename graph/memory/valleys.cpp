@@ -104,10 +104,13 @@ class ValleySearch::Impl {
   std::optional<MemoryPlan> attempt(std::uint64_t below, const SearchEnds* ends) {
     if (simple()) return simple_attempt();
     if (below == 0 || usable_ways() == 0) return std::nullopt;
-    if (beams_ == 0) std::ranges::stable_sort(order_, {}, [&](std::size_t w) { return sizes_[w]; });
     return beam(beams_++, below - 1, ends);
   }
 
+  std::uint64_t next_work() const {
+    if (simple() || usable_ways() == 0) return 0;
+    return works_[order_[beams_ % usable_ways()]] * children * width_of(beams_);
+  }
   std::int64_t next_steps() const {
     if (simple() || usable_ways() == 0) return 0;
     return static_cast<std::int64_t>(ground_.lives.count() * children * width_of(beams_));
@@ -133,6 +136,7 @@ class ValleySearch::Impl {
   // Not below the best: how far above it tells which ways are good.
   std::optional<MemoryPlan> simple_attempt() {
     const std::size_t way = attempts_++;
+    const std::uint64_t before = ground_.work;
     Filling filling(ground_, tiers_of(ground_.lives, ways[way]));
     if (!filling.run(any, any_height, most_work * ground_.lives.count())) {
       ++cut_;
@@ -140,6 +144,8 @@ class ValleySearch::Impl {
     }
     MemoryPlan plan = plan_of(filling);
     sizes_[way] = plan.size;
+    works_[way] = ground_.work - before;
+    std::ranges::stable_sort(order_, {}, [&](std::size_t w) { return sizes_[w]; });
     return plan;
   }
 
@@ -210,7 +216,8 @@ class ValleySearch::Impl {
   std::size_t cut_ = 0;       // of them, as they took too long
   std::size_t beams_ = 0;
   std::array<std::uint64_t, ways.size()> sizes_;  // that simple attempts came to
-  std::vector<std::size_t> order_;                // of ways, the best first
+  std::array<std::uint64_t, ways.size()> works_{};
+  std::vector<std::size_t> order_;  // of ways, the best first
 };
 
 ValleySearch::ValleySearch(const MemoryProblem& problem) : impl_(std::make_unique<Impl>(problem)) {}
@@ -223,6 +230,9 @@ bool ValleySearch::simple() const {
 }
 std::int64_t ValleySearch::next_steps() const {
   return impl_->next_steps();
+}
+std::uint64_t ValleySearch::next_work() const {
+  return impl_->next_work();
 }
 std::uint64_t ValleySearch::work() const {
   return impl_->work();

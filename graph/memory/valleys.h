@@ -32,7 +32,8 @@ class ValleySearch {
   bool simple() const;  // the next attempt is
   // Buffers that the next attempt places, in all skylines; 0: it is simple, or there is no use.
   std::int64_t next_steps() const;
-  std::uint64_t work() const;  // of all attempts; some ten nanoseconds each
+  std::uint64_t next_work() const;  // of the next attempt, about, if it is a beam
+  std::uint64_t work() const;       // of all attempts; some ten nanoseconds each
 
  private:
   class Impl;
