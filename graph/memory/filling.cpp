@@ -17,7 +17,9 @@ constexpr int most_walls = 32;                // that are climbed to see how hig
 // Sections this near to the bound count in a loss.
 constexpr double near_bound = 0.05;
 constexpr double wall_loss = 10;
-constexpr std::uint64_t raise_work = 16;  // as much as looking at so many buffers
+// As much as looking at so many buffers.
+constexpr std::uint64_t step_work = 30;
+constexpr std::uint64_t raise_work = 16;
 
 std::vector<std::uint32_t> all_of(const Lives& lives) {
   std::vector<std::uint32_t> all(lives.count());
@@ -140,7 +142,7 @@ bool Filling::run(std::size_t until, std::uint64_t most, std::uint64_t most_work
 
 // False: all are placed, or it failed.
 bool Filling::step() {
-  ++ground_->work;
+  ground_->work += step_work;
   if (failed_) return false;
   while (low_.lowest() == no_wall || (!fillers_.empty() && main_area_ < tier_end * ground_->area))
     if (!next_tier()) return false;

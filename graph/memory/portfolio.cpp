@@ -13,6 +13,7 @@
 #include "graph/memory/skyline.h"
 #include "graph/memory/strategies.h"
 #include "graph/memory/valleys.h"
+#include "graph/memory/windows.h"
 
 namespace quern {
 namespace {
@@ -45,7 +46,8 @@ constexpr std::size_t many = 5000;
 // other search is of use.
 constexpr std::size_t very_many = 20000;
 constexpr double near_enough = 0.01;
-constexpr std::uint64_t most_work = 250'000'000;  // some seconds
+constexpr std::uint64_t most_work = 500'000'000;  // some seconds
+constexpr std::int64_t window_steps = 1'000'000;
 
 // The best of the list strategies. `enough`: a size that ends the search for a better one.
 MemoryPlan best_of_lists(const MemoryProblem& problem, std::uint64_t enough,
@@ -85,8 +87,10 @@ class Race {
     answer_ = {{{}, any_capacity}, lower_bound(problem)};
     if (problem.intervals.size() > many) start_valleys();
     if (!near() || !(done() || ends_.reached())) adopt(best_of_lists(problem, 0, ends_));
+    if (problem.intervals.size() <= very_many) return;
     // Here the time does not matter.
-    while (valleys_ && problem.intervals.size() > very_many && !done() && !near() &&
+    if (!done() && !near()) lower();
+    while (valleys_ && !done() && !near() &&
            valleys_->work() + valleys_->next_work() <= most_work && beam_fits())
       attempt_valleys(nullptr);
   }
@@ -144,6 +148,16 @@ class Race {
 
   void adopt(MemoryPlan plan) {
     if (plan.size < answer_.plan.size) answer_.plan = std::move(plan);
+  }
+
+  void lower() {
+    const std::int64_t steps = std::min(ends_.steps, window_steps);
+    SearchEnds windows = ends_;
+    windows.steps = steps;
+    const auto target =
+        static_cast<std::uint64_t>((1 + near_enough) * static_cast<double>(answer_.bound));
+    adopt(lowered(problem_, answer_.plan, target, windows));
+    ends_.steps -= steps - windows.steps;
   }
 
   bool near() const {
