@@ -10,9 +10,10 @@
 #include "graph/memory/exact.h"
 #include "graph/memory/local_search.h"
 #include "graph/memory/orders.h"
-#include "graph/memory/sand.h"
 #include "graph/memory/skyline.h"
 #include "graph/memory/strategies.h"
+#include "graph/memory/valleys.h"
+#include "graph/memory/windows.h"
 
 namespace quern {
 namespace {
@@ -39,23 +40,23 @@ class Best {
   const SearchEnds& ends_;
 };
 
-constexpr Sand sands[] = {{0.2, true}, {0.05, false}, {0.3, true},   {0.02, false},
-                          {0.1, true}, {0.1, false},  {0.15, true},  {0.03, false},
-                          {0.4, true}, {0.07, false}, {0.25, false}, {0.5, true}};
+// Of more buffers skylines by valleys come first: each list takes long.
+constexpr std::size_t many = 5000;
+// And of more than these the time does not matter until the plan is this near to the bound: no
+// other search is of use.
+constexpr std::size_t very_many = 20000;
+constexpr double near_enough = 0.01;
+constexpr std::uint64_t most_work = 500'000'000;  // some seconds
+constexpr std::int64_t window_steps = 1'000'000;
 
 // The best of the list strategies. `enough`: a size that ends the search for a better one.
 MemoryPlan best_of_lists(const MemoryProblem& problem, std::uint64_t enough,
                          const SearchEnds& ends) {
-  // Of so many buffers what is tried first is all that is sure to be, and no search makes more.
-  constexpr std::size_t many = 5000;
   const bool is_large = problem.intervals.size() > many;
   Placer placer(problem);
-  Best best(is_large ? placer.place(by_life(problem), Fit::lowest)
+  Best best(is_large ? placer.place(by_size(problem), Fit::lowest)
                      : placer.place(by_size(problem), Fit::tightest),
             std::max(enough, placer.bound()), ends);
-  if (is_large) best.attempt([&] { return skyline_plan(problem); });
-  for (const Sand& sand : sands)
-    if (!is_large || !best.attempt([&] { return place_rocks_first(placer, sand); })) break;
   using MakeOrder = Order (*)(const Placer&);
   constexpr MakeOrder orders[] = {
       [](const Placer& p) { return by_area(p.problem()); },
@@ -83,7 +84,15 @@ class Race {
  public:
   Race(const MemoryProblem& problem, const PlanLimits& limits)
       : problem_(problem), limits_(limits), ends_(limits) {
-    answer_ = {best_of_lists(problem, 0, ends_), lower_bound(problem)};
+    answer_ = {{{}, any_capacity}, lower_bound(problem)};
+    if (problem.intervals.size() > many) start_valleys();
+    if (!near() || !(done() || ends_.reached())) adopt(best_of_lists(problem, 0, ends_));
+    if (problem.intervals.size() <= very_many) return;
+    // Here the time does not matter.
+    if (!done() && !near()) lower();
+    while (valleys_ && !done() && !near() &&
+           valleys_->work() + valleys_->next_work() <= most_work && beam_fits())
+      attempt_valleys(nullptr);
   }
 
   PlanAnswer run() {
@@ -101,6 +110,10 @@ class Race {
       if (done()) break;
       runs = whole->round(answer_.plan.size);
       adopt(whole->answer().plan);
+      if (valleys_ && !done() && beam_fits()) {
+        attempt_valleys(&ends_);
+        runs = true;
+      }
       answer_.bound = std::max(answer_.bound, whole->answer().bound);
       for (const auto& r : racers_) runs = runs || r->runs;
     }
@@ -137,6 +150,38 @@ class Race {
     if (plan.size < answer_.plan.size) answer_.plan = std::move(plan);
   }
 
+  void lower() {
+    const std::int64_t steps = std::min(ends_.steps, window_steps);
+    SearchEnds windows = ends_;
+    windows.steps = steps;
+    const auto target =
+        static_cast<std::uint64_t>((1 + near_enough) * static_cast<double>(answer_.bound));
+    adopt(lowered(problem_, answer_.plan, target, windows));
+    ends_.steps -= steps - windows.steps;
+  }
+
+  bool near() const {
+    return static_cast<double>(answer_.plan.size) <=
+           (1 + near_enough) * static_cast<double>(answer_.bound);
+  }
+
+  void start_valleys() {
+    valleys_ = std::make_unique<ValleySearch>(problem_);
+    if (!valleys_->suits()) valleys_.reset();
+    while (valleys_ && valleys_->simple() && !done() && !(near() && ends_.reached()))
+      attempt_valleys(nullptr);
+  }
+
+  // A step is a buffer that is placed; simple attempts are none.
+  bool beam_fits() const {
+    return valleys_->next_steps() > 0 && valleys_->next_steps() <= ends_.steps;
+  }
+
+  void attempt_valleys(const SearchEnds* ends) {
+    ends_.steps -= valleys_->next_steps();
+    if (auto plan = valleys_->attempt(answer_.plan.size, ends)) adopt(*std::move(plan));
+  }
+
   void enter_boxes(Joining joining) {
     if (done() || ends_.reached()) return;
     auto racer = std::make_unique<Racer>();
@@ -153,6 +198,7 @@ class Race {
   const PlanLimits& limits_;
   SearchEnds ends_;
   PlanAnswer answer_;
+  std::unique_ptr<ValleySearch> valleys_;
   std::vector<std::unique_ptr<Racer>> racers_;
 };
 
