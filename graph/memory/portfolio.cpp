@@ -46,7 +46,7 @@ constexpr std::size_t many = 5000;
 // other search is of use.
 constexpr std::size_t very_many = 20000;
 constexpr double near_enough = 0.01;
-constexpr std::uint64_t most_work = 500'000'000;  // some seconds
+constexpr std::uint64_t most_work = 600'000'000;  // some seconds
 constexpr std::int64_t window_steps = 1'000'000;
 
 // The best of the list strategies. `enough`: a size that ends the search for a better one.
@@ -87,9 +87,9 @@ class Race {
     answer_ = {{{}, any_capacity}, lower_bound(problem)};
     if (problem.intervals.size() > many) start_valleys();
     if (!near() || !(done() || ends_.reached())) adopt(best_of_lists(problem, 0, ends_));
-    if (problem.intervals.size() <= very_many) return;
     // Here the time does not matter.
-    if (!done() && !near()) lower();
+    if (valleys_ && !done() && !near()) lower();
+    if (problem.intervals.size() <= very_many) return;
     while (valleys_ && !done() && !near() &&
            valleys_->work() + valleys_->next_work() <= most_work && beam_fits())
       attempt_valleys(nullptr);
@@ -151,7 +151,8 @@ class Race {
   }
 
   void lower() {
-    const std::int64_t steps = std::min(ends_.steps, window_steps);
+    const std::int64_t steps = std::min(
+        ends_.steps, problem_.intervals.size() > very_many ? window_steps : window_steps / 5);
     SearchEnds windows = ends_;
     windows.steps = steps;
     const auto target =

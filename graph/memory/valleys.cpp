@@ -29,10 +29,10 @@ constexpr std::array ways = {
 };
 constexpr std::size_t ways_of_beams = 3;  // those whose simple attempts were the best
 
-// Of a simple attempt: what takes more suits others.
-constexpr std::uint64_t most_work = 120'000'000;
-constexpr std::uint64_t most_work_each = 1000;  // and in addition, for each buffer
-constexpr std::size_t most_cut = 2;             // then the others are not tried
+// Of a simple attempt, for each buffer and at most: what takes more suits others.
+constexpr std::uint64_t most_work_each = 5000;
+constexpr std::uint64_t most_work = 200'000'000;
+constexpr std::size_t most_cut = 2;  // then the others are not tried
 constexpr std::size_t most_levels = 300;
 constexpr std::size_t children = 8;  // of each skyline that is kept
 constexpr std::size_t most_kept = 16;
@@ -118,6 +118,9 @@ class ValleySearch::Impl {
   }
 
  private:
+  std::uint64_t most_simple_work() const {
+    return std::min(most_work, most_work_each * ground_.lives.count());
+  }
   std::size_t usable_ways() const {
     const auto usable = std::ranges::count_if(sizes_, [](auto s) { return s != any_capacity; });
     return std::min(static_cast<std::size_t>(usable), ways_of_beams);
@@ -139,7 +142,7 @@ class ValleySearch::Impl {
     const std::size_t way = attempts_++;
     const std::uint64_t before = ground_.work;
     Filling filling(ground_, tiers_of(ground_.lives, ways[way]));
-    if (!filling.run(any, any_height, most_work + most_work_each * ground_.lives.count())) {
+    if (!filling.run(any, any_height, most_simple_work())) {
       ++cut_;
       return std::nullopt;
     }
@@ -194,9 +197,7 @@ class ValleySearch::Impl {
         Filling filling = kept[k];
         const std::uint64_t lot = mixed(seed + 1000003 * k + child);
         filling.set_taste(taste_of(child, lot), lot);
-        if (!filling.run(level.until, level.most,
-                         most_work + most_work_each * ground_.lives.count()))
-          continue;
+        if (!filling.run(level.until, level.most, most_simple_work())) continue;
         const double loss = filling.loss();
         candidates.push_back({loss, std::move(filling)});
       }

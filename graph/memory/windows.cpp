@@ -9,6 +9,7 @@ namespace {
 // Buffers that a window has at least, in turns.
 constexpr std::size_t fewest[] = {24, 60, 150, 400};
 constexpr std::size_t most_buffers = 1500;
+constexpr std::size_t most_looks = 200'000'000;  // at buffers, to find those of a window
 constexpr std::int64_t first_steps = 20000;
 constexpr double window_seconds = 10;  // steps end it before
 
@@ -19,9 +20,10 @@ class Windows {
 
   MemoryPlan run() {
     // In each round for longer.
-    for (steps_ = first_steps; is_high() && ends_.steps > 0; steps_ *= 4) {
+    for (steps_ = first_steps; is_high() && ends_.steps > 0 && looks_ < most_looks; steps_ *= 4) {
       const std::int64_t before = ends_.steps;
-      for (std::size_t i = 0; i < problem_.intervals.size() && ends_.steps > 0; ++i)
+      for (std::size_t i = 0;
+           i < problem_.intervals.size() && ends_.steps > 0 && looks_ < most_looks; ++i)
         if (end(i) > target_ && !problem_.intervals[i].fixed_offset) lower(i);
       if (ends_.steps == before) break;  // all windows are too full
     }
@@ -61,8 +63,9 @@ class Windows {
     }
   }
 
-  std::vector<std::uint32_t> meeting(const Window& w) const {
+  std::vector<std::uint32_t> meeting(const Window& w) {
     std::vector<std::uint32_t> members;
+    looks_ += problem_.intervals.size();
     for (std::uint32_t i = 0; i < problem_.intervals.size(); ++i) {
       const Interval& b = problem_.intervals[i];
       if (b.size > 0 && b.first < b.end && b.first < w.end && w.first < b.end) members.push_back(i);
@@ -100,6 +103,7 @@ class Windows {
   MemoryPlan plan_;
   std::uint64_t target_;
   SearchEnds& ends_;
+  std::size_t looks_ = 0;
   std::int64_t steps_ = first_steps;  // of a window
 };
 

@@ -114,6 +114,14 @@ TEST(Valleys, LeaveFixedPlacesToOthers) {
   EXPECT_FALSE(ValleySearch(p).suits());
 }
 
+TEST(Valleys, TakeBuffersThatNeverLive) {
+  MemoryProblem p;
+  for (std::int64_t i = 0; i < 6000; ++i) p.intervals.push_back(interval(i, i, 8));
+  EXPECT_EQ(default_strategy().plan(p, {.seconds = 0.1}).plan.size, 8U);
+  for (Interval& i : p.intervals) i.size = 0;
+  EXPECT_EQ(default_strategy().plan(p, {.seconds = 0.1}).plan.size, 0U);
+}
+
 // A beam that cannot pass what is there stops; one that finds something is below it.
 TEST(Valleys, BeamsStayBelowWhatIsThere) {
   const MemoryProblem p = planted_problem({.buffers = 12000, .seed = 2});
