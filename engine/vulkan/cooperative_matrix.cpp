@@ -12,7 +12,8 @@ MatrixFeatures::MatrixFeatures(VkBool32 wanted) {
                .cooperativeMatrix = wanted};
   memory_model_ = {.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_MEMORY_MODEL_FEATURES,
                    .pNext = &halves_,
-                   .vulkanMemoryModel = wanted};
+                   .vulkanMemoryModel = wanted,
+                   .vulkanMemoryModelDeviceScope = wanted};  // for atomics of all other shaders
   halves_ = {.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SHADER_FLOAT16_INT8_FEATURES,
              .pNext = &subgroups_,
              .shaderFloat16 = wanted};
@@ -22,7 +23,8 @@ MatrixFeatures::MatrixFeatures(VkBool32 wanted) {
 }
 
 bool MatrixFeatures::are_all_there() const {
-  return matrices_.cooperativeMatrix && memory_model_.vulkanMemoryModel && halves_.shaderFloat16 &&
+  return matrices_.cooperativeMatrix && memory_model_.vulkanMemoryModel &&
+         memory_model_.vulkanMemoryModelDeviceScope && halves_.shaderFloat16 &&
          subgroups_.subgroupSizeControl && subgroups_.computeFullSubgroups;
 }
 
