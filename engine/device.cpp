@@ -44,8 +44,8 @@ DeviceInfo cpu_info(std::string_view name) {
 }  // namespace
 
 Result<DeviceRoof> Device::measure_roof() const {
-  return Status(Code::unsupported,
-                cat("the roof of device '", info_.name, "' is that of the machine, not of a device"));
+  return Status(Code::unsupported, cat("the roof of device '", info_.name,
+                                       "' is that of the machine, not of a device"));
 }
 
 std::vector<DeviceInfo> list_devices() {
