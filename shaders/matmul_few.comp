@@ -13,11 +13,13 @@ layout(constant_id = 1) const uint ROWS = 1;
 layout(constant_id = 2) const uint ACROSS = 16;
 layout(constant_id = 3) const bool W_VECTORS = false;  // rows of w begin at fours and are padded
 layout(constant_id = 4) const bool Y_VECTORS = false;  // columns is a multiple of four
+layout(constant_id = 5) const bool W_HALVES = false;   // W_VECTORS, and f16 in memory
 const uint PARTS = gl_WorkGroupSize.x / ACROSS;        // a power of two
 
 layout(std430, binding = 0) readonly buffer A { float a[]; };
 layout(std430, binding = 1) readonly buffer W { float w[]; };
 layout(std430, binding = 1) readonly buffer Wv { vec4 w_v[]; };
+layout(std430, binding = 1) readonly buffer Wh { uvec2 w_h[]; };
 layout(std430, binding = 2) writeonly buffer Y { float y[]; };
 layout(std430, binding = 2) writeonly buffer Yv { vec4 y_v[]; };
 layout(push_constant) uniform Push {
@@ -39,6 +41,10 @@ uint w_base, column;
 
 vec4 load_w(uint k) {
   const uint from = w_base + k * w_row;
+  if (W_HALVES) {
+    const uvec2 v = w_h[(from + column) / 4];
+    return vec4(unpackHalf2x16(v.x), unpackHalf2x16(v.y));
+  }
   if (W_VECTORS) return w_v[(from + column) / 4];
   const uint last = columns - 1;
   return vec4(w[from + column], w[from + min(column + 1, last)], w[from + min(column + 2, last)],

@@ -65,6 +65,16 @@ void read_memory(const InstanceApi& api, VkPhysicalDevice device, Capabilities& 
         VK_MEMORY_PROPERTY_HOST_VISIBLE_BIT | VK_MEMORY_PROPERTY_HOST_COHERENT_BIT;
     c.host_visible = c.host_visible || (t.propertyFlags & both) == both;
   }
+  for (std::uint32_t h = 0; h < m.memoryHeapCount; ++h) {
+    VkMemoryPropertyFlags flags = 0;
+    for (std::uint32_t i = 0; i < m.memoryTypeCount; ++i)
+      if (m.memoryTypes[i].heapIndex == h) flags |= m.memoryTypes[i].propertyFlags;
+    const bool local = m.memoryHeaps[h].flags & VK_MEMORY_HEAP_DEVICE_LOCAL_BIT;
+    c.heaps += cat(h ? "; " : "", m.memoryHeaps[h].size >> 20, " MiB ",
+                   local ? "of the device" : "of the host",
+                   flags & VK_MEMORY_PROPERTY_HOST_VISIBLE_BIT ? ", mapped" : "",
+                   flags & VK_MEMORY_PROPERTY_HOST_CACHED_BIT ? ", cached" : "");
+  }
 }
 
 // The first family that computes; one without graphics where there is one, for it runs beside them.
@@ -221,6 +231,7 @@ std::vector<std::pair<std::string, std::string>> describe(const Capabilities& c)
                      ".", VK_API_VERSION_PATCH(c.api_version))},
       {"uuid", uuid_text(c.uuid)},
       {"memory", cat(c.device_memory >> 20, " MiB")},
+      {"heaps", c.heaps},
       {"largest allocation", cat(c.max_allocation >> 20, " MiB")},
       {"largest binding", cat(c.max_range >> 20, " MiB")},
       {"binding alignment", cat(c.alignment, " B")},

@@ -33,6 +33,7 @@ struct Capabilities {
   std::uint64_t max_allocation = 0;
   std::uint64_t alignment = 256;    // of every binding
   std::uint64_t device_memory = 0;  // bytes of the largest device-local heap
+  std::string heaps;                // what they are, for people
   std::uint32_t units = 1;  // that run workgroups side by side; a guess where it is not said
   MatrixUnit matrices;
   double timestamp_ns = 0;           // a tick; 0: the queue has no timestamps

@@ -144,7 +144,7 @@ std::optional<Dispatch> with_few_rows(const ProductSize& size, const GpuTarget& 
   if (local < line || !fits(groups, target)) return std::nullopt;
   Dispatch d;
   d.shader = "matmul_few";
-  d.constants = {local, word(size.rows), line, size.w_vectors, size.y_vectors};
+  d.constants = {local, word(size.rows), line, size.w_vectors, size.y_vectors, size.w_halves};
   for (std::size_t i = 0; i < 3; ++i) d.groups[i] = static_cast<std::uint32_t>(groups[i]);
   return d;
 }
@@ -185,7 +185,9 @@ void push_product(Dispatch& d, const Product& p, std::uint32_t parts) {
 }  // namespace
 
 bool wants_halves(const Product& p, const GpuTarget& target) {
-  return !matrix_tiles_of(tiled_size_of(p), target).forms.empty();
+  if (!matrix_tiles_of(tiled_size_of(p), target).forms.empty()) return true;
+  const ProductSize size = size_of(p);
+  return p.may_round && size.w_vectors && with_few_rows(size, target);
 }
 
 void write_weight(std::byte* weights, std::int64_t at, const std::byte* element, bool halves) {

@@ -18,7 +18,8 @@ struct Product {
   bool w_halves = false;   // w is f16 in memory, which wants_halves() has to be true for
   bool may_split = false;  // the terms of sums, with scratch memory for the parts
 };
-// Whether a product is best with matrices of f16, so that constant weights had better be f16.
+// Whether constant weights had better be f16: for matrices of them, or because to read them is what
+// takes the time.
 bool wants_halves(const Product& p, const GpuTarget& target);
 // Bytes of an element of constant weights, and how one is written.
 constexpr std::size_t weight_bytes(bool halves) {

@@ -109,6 +109,25 @@ TEST_F(VulkanTest, MatricesOfTheDeviceMultiplyExactly) {
   EXPECT_EQ(count(*without, "cooperative"), 0U);
 }
 
+// Few rows: what takes time is to read the weights, with or without matrices of the device.
+TEST_F(VulkanTest, WeightsOfFewRowsAreHalves) {
+  const auto few = [](const std::string& options) {
+    GraphBuilder g("few");
+    g.output("y",
+             g.relu(g.matmul(g.input("x", DType::f32, {3, 200}), g.constant(exact({200, 42}, 1)))));
+    g.output("z",
+             g.conv(g.input("p", DType::f32, {1, 96, 1, 2}), g.constant(exact({24, 96, 1, 1}, 2))));
+    return session_of(compile(must(g.build()), device_name() + ",as-hardware" + options));
+  };
+  const auto whole = few("");
+  const auto halves = few(",f16,no-cooperative-matrix");
+  const auto inputs = exact_inputs(whole->executable());
+  const auto wanted = run(*whole, inputs);
+  EXPECT_EQ(run(*halves, inputs), wanted) << "they lose nothing";
+  for (const auto* s : {whole.get(), halves.get()}) EXPECT_EQ(count(*s, "few"), 2U);
+  EXPECT_EQ(2 * halves->plan_info().weight_bytes, whole->plan_info().weight_bytes);
+}
+
 // x [80, 48] -> y [80, 40], computed in `type`.
 Model dense(DType type) {
   GraphBuilder g("dense");
