@@ -10,6 +10,7 @@
 #include "graph/memory/exact.h"
 #include "graph/memory/local_search.h"
 #include "graph/memory/orders.h"
+#include "graph/memory/sand.h"
 #include "graph/memory/skyline.h"
 #include "graph/memory/strategies.h"
 #include "graph/memory/valleys.h"
@@ -49,6 +50,10 @@ constexpr double near_enough = 0.01;
 constexpr std::uint64_t most_work = 600'000'000;  // some seconds
 constexpr std::int64_t window_steps = 1'000'000;
 
+constexpr Sand sands[] = {{0.2, true}, {0.05, false}, {0.3, true},   {0.02, false},
+                          {0.1, true}, {0.1, false},  {0.15, true},  {0.03, false},
+                          {0.4, true}, {0.07, false}, {0.25, false}, {0.5, true}};
+
 // The best of the list strategies. `enough`: a size that ends the search for a better one.
 MemoryPlan best_of_lists(const MemoryProblem& problem, std::uint64_t enough,
                          const SearchEnds& ends) {
@@ -57,6 +62,11 @@ MemoryPlan best_of_lists(const MemoryProblem& problem, std::uint64_t enough,
   Best best(is_large ? placer.place(by_size(problem), Fit::lowest)
                      : placer.place(by_size(problem), Fit::tightest),
             std::max(enough, placer.bound()), ends);
+  // Better than lists where long lives leave much room, which valleys do not fill well.
+  for (const Sand& sand : sands)
+    if (problem.intervals.size() <= very_many ||
+        !best.attempt([&] { return place_rocks_first(placer, sand); }))
+      break;
   using MakeOrder = Order (*)(const Placer&);
   constexpr MakeOrder orders[] = {
       [](const Placer& p) { return by_area(p.problem()); },

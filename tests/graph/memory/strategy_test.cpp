@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "graph/memory/planted.h"
+#include "graph/memory/sand.h"
 #include "graph/memory/strategies.h"
 #include "tests/graph/memory/problems.h"
 
@@ -81,6 +82,17 @@ TEST(Strategies, SolveMostPlantedProblems) {
     }
   }
   EXPECT_GE(solved * 10, all * 8);
+}
+
+// A rectangle of 25,000 pieces: what was kept back lies where the skyline has wasted memory.
+TEST(Strategies, FillASkylineWithSand) {
+  const MemoryProblem p = planted_problem({.buffers = 25000, .seed = 1});
+  Placer placer(p);
+  const auto plan = place_rocks_first(placer, {.share = 0.2, .by_life = true});
+  ASSERT_TRUE(plan);
+  EXPECT_TRUE(validate(p, *plan).ok());
+  EXPECT_LE(static_cast<double>(plan->size), 1.01 * 65536);
+  EXPECT_GT(static_cast<double>(plan_skyline(p, {}).plan.size), 1.03 * 65536);
 }
 
 // So many conflicts that they are not listed: bounded time all the same.
