@@ -357,8 +357,9 @@ TEST_F(VulkanTest, TheHostWritesWhereTheDeviceReads) {
 TEST_F(VulkanTest, TheValidationLayerSeesAMissingBarrier) {
   if (device_name() != "vulkan,validate")
     GTEST_SKIP() << "the layer is not installed: vulkan-validationlayers";
-  const auto compiled =
-      Executable::compile(testing::conv_model(), must(open_device("vulkan,validate,no-barriers")));
+  // Layers of 1.4 are sure of copies only, not of what shaders read: inputs are to be copied.
+  const auto compiled = Executable::compile(
+      testing::conv_model(), must(open_device("vulkan,validate,no-barriers,no-host-visible")));
   ASSERT_TRUE(compiled);
   const auto session = session_of(*compiled);
   const Tensor image = pattern({1, 3, 8, 8});
