@@ -22,6 +22,16 @@ struct Int8Operands {
   std::size_t bias = none;
 };
 
+constexpr Int8Operands conv_integer_operands{.w = 1, .x_zero = 2, .w_zero = 3};
+constexpr Int8Operands qlinear_conv_operands{.w = 3,
+                                             .x_zero = 2,
+                                             .w_zero = 5,
+                                             .x_scale = 1,
+                                             .w_scale = 4,
+                                             .y_scale = 6,
+                                             .y_zero = 7,
+                                             .bias = 8};
+
 // x[images][positions in][groups * depth] and weights[groups][columns][depth][taps] with any
 // strides to y[images][positions out][groups * columns].
 struct Int8Conv {

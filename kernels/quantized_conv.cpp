@@ -198,21 +198,12 @@ Selection select_channels_last(const KernelRequest& r, const Int8Operands& opera
 
 Selection select_integer(const KernelRequest& r) {
   const auto& op = r.as<ConvInteger>();
-  const Int8Operands operands{.w = 1, .x_zero = 2, .w_zero = 3};
-  return select_channels_last(r, operands, op.window, op.group);
+  return select_channels_last(r, conv_integer_operands, op.window, op.group);
 }
 
 Selection select_qlinear(const KernelRequest& r) {
   const auto& op = r.as<QLinearConv>();
-  const Int8Operands operands{.w = 3,
-                              .x_zero = 2,
-                              .w_zero = 5,
-                              .x_scale = 1,
-                              .w_scale = 4,
-                              .y_scale = 6,
-                              .y_zero = 7,
-                              .bias = 8};
-  return select_channels_last(r, operands, op.window, op.group);
+  return select_channels_last(r, qlinear_conv_operands, op.window, op.group);
 }
 
 constexpr CpuImplementation integer_implementations[] = {{"int8", select_integer}};

@@ -63,10 +63,9 @@ MemoryPlan best_of_lists(const MemoryProblem& problem, std::uint64_t enough,
                      : placer.place(by_size(problem), Fit::tightest),
             std::max(enough, placer.bound()), ends);
   // Better than lists where long lives leave much room, which valleys do not fill well.
-  for (const Sand& sand : sands)
-    if (problem.intervals.size() <= very_many ||
-        !best.attempt([&] { return place_rocks_first(placer, sand); }))
-      break;
+  if (problem.intervals.size() > very_many)
+    for (const Sand& sand : sands)
+      if (!best.attempt([&] { return place_rocks_first(placer, sand); })) break;
   using MakeOrder = Order (*)(const Placer&);
   constexpr MakeOrder orders[] = {
       [](const Placer& p) { return by_area(p.problem()); },

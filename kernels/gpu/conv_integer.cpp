@@ -289,21 +289,12 @@ Selection select_product_of(const KernelRequest& r, const Int8Operands& o) {
 
 Selection select_conv_integer(const KernelRequest& r) {
   const auto& op = r.as<ConvInteger>();
-  return select_conv_of(r, {.w = 1, .x_zero = 2, .w_zero = 3}, op.window, op.group);
+  return select_conv_of(r, conv_integer_operands, op.window, op.group);
 }
 
 Selection select_qlinear_conv(const KernelRequest& r) {
   const auto& op = r.as<QLinearConv>();
-  return select_conv_of(r,
-                        {.w = 3,
-                         .x_zero = 2,
-                         .w_zero = 5,
-                         .x_scale = 1,
-                         .w_scale = 4,
-                         .y_scale = 6,
-                         .y_zero = 7,
-                         .bias = 8},
-                        op.window, op.group);
+  return select_conv_of(r, qlinear_conv_operands, op.window, op.group);
 }
 
 Selection select_matmul_integer(const KernelRequest& r) {

@@ -202,7 +202,6 @@ void write_weight(std::byte* weights, std::int64_t at, const std::byte* element,
 }
 
 bool has_room_to_split(std::int64_t results, std::uint64_t scratch_bytes, const GpuTarget& target) {
-  constexpr std::int64_t most_parts = 16;
   const std::int64_t partial = most_parts * results;
   return partial < (std::int64_t{1} << 31) &&
          scratch_bytes + static_cast<std::uint64_t>(partial) * sizeof(float) + 256 <=

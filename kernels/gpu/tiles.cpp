@@ -46,8 +46,6 @@ constexpr std::array<MatrixTile, 6> matrix_tiles = {{{2, 4, 32, 64},
                                                      {2, 1, 32, 32},
                                                      {2, 1, 32, 16}}};
 constexpr std::uint32_t matrix_depth = 32;
-// That the terms of sums are cut into.
-constexpr std::uint32_t most_parts = 16;
 
 // Whether the invocations fetch all of a tile's operands in whole rounds (product.glsl).
 constexpr bool divides(std::uint32_t rows, std::uint32_t columns, std::uint32_t depth,

@@ -9,6 +9,9 @@
 
 namespace quern::gpu {
 
+// That the terms of sums are cut into.
+constexpr std::uint32_t most_parts = 16;
+
 // A product of matrices, or a convolution that is one, and how its operands lie.
 struct ProductSize {
   enum class Of : std::uint8_t { matmul, conv, conv_3d };
