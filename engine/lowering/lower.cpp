@@ -1,21 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "engine/cpu/lower.h"
+#include "engine/lowering/lower.h"
 
 #include <algorithm>
 #include <array>
 #include <cstring>
 
 #include "engine/backend.h"
-#include "engine/cpu/constants.h"
-#include "engine/cpu/views.h"
+#include "engine/lowering/constants.h"
+#include "engine/lowering/views.h"
 #include "graph/memory/step_graph.h"
 #include "graph/text.h"
 #include "graph/text_util.h"
 #include "kernels/copy.h"
 #include "kernels/gpu/copy.h"
 
-namespace quern::cpu {
+namespace quern {
 namespace {
+
+using namespace lowering;
 
 using BufferId = std::uint32_t;
 constexpr BufferId no_buffer = 0xffffffff;
@@ -25,7 +27,7 @@ enum class Space : std::uint8_t { host, device };
 
 // Bytes with one owner: a piece of an arena, an input, or a constant.
 struct Buffer {
-  Operand::Base base = Operand::Base::arena;
+  Step::Operand::Base base = Step::Operand::Base::arena;
   std::uint32_t index = 0;  // of an input, an output or a device constant
   const std::byte* constant = nullptr;
   std::size_t bytes = 0;
@@ -33,12 +35,12 @@ struct Buffer {
   std::string name;
 
   Space space() const {
-    return base == Operand::Base::device_arena || base == Operand::Base::device_constant
+    return base == Step::Operand::Base::device_arena || base == Step::Operand::Base::device_constant
                ? Space::device
                : Space::host;
   }
   bool in_arena() const {
-    return base == Operand::Base::arena || base == Operand::Base::device_arena;
+    return base == Step::Operand::Base::arena || base == Step::Operand::Base::device_arena;
   }
 };
 
@@ -101,10 +103,10 @@ class Lowering {
   // ---- buffers and places
 
   BufferId new_buffer(std::size_t bytes, std::string name, Space space = Space::host) {
-    buffers_.push_back(
-        {.base = space == Space::host ? Operand::Base::arena : Operand::Base::device_arena,
-         .bytes = bytes,
-         .name = std::move(name)});
+    buffers_.push_back({.base = space == Space::host ? Step::Operand::Base::arena
+                                                     : Step::Operand::Base::device_arena,
+                        .bytes = bytes,
+                        .name = std::move(name)});
     return static_cast<BufferId>(buffers_.size() - 1);
   }
   Space space_of(const Place& p) const { return buffers_[p.buffer].space(); }
@@ -133,7 +135,7 @@ class Lowering {
       const ValueId v = g_.inputs()[i];
       const TensorType type = type_of(v);
       program_->inputs.push_back(type);
-      buffers_.push_back({.base = Operand::Base::input,
+      buffers_.push_back({.base = Step::Operand::Base::input,
                           .index = i,
                           .bytes = type.bytes(),
                           .readers = readers_[index(v)],
@@ -148,7 +150,7 @@ class Lowering {
     if (find_place(v, Space::host)) return {};
     QUERN_ASSIGN(auto pinned, constants_.pin(v, *options_.weights, at_any_address));
     const TensorType type = type_of(v);
-    buffers_.push_back({.base = Operand::Base::constant,
+    buffers_.push_back({.base = Step::Operand::Base::constant,
                         .constant = pinned.data,
                         .bytes = type.bytes(),
                         .readers = 1 << 30});
@@ -174,7 +176,7 @@ class Lowering {
           return {};
         }};
     QUERN_ASSIGN(const std::uint32_t number, device_constant(constant));
-    buffers_.push_back({.base = Operand::Base::device_constant,
+    buffers_.push_back({.base = Step::Operand::Base::device_constant,
                         .index = number,
                         .bytes = to.bytes(),
                         .readers = 1 << 30});
@@ -301,7 +303,7 @@ class Lowering {
                                    copy_elements(from.desc, source, to, dst);
                                    return {};
                                  }));
-    buffers_.push_back({.base = Operand::Base::constant,
+    buffers_.push_back({.base = Step::Operand::Base::constant,
                         .constant = bytes.get(),
                         .bytes = to.bytes(),
                         .readers = 1 << 30});
@@ -718,14 +720,14 @@ class Lowering {
       QUERN_ASSIGN(Place p, place_in(v, Layout::row_major(type.shape), Space::host));
       taken.resize(buffers_.size(), false);
       const Buffer& buffer = buffers_[p.buffer];
-      const bool own = buffer.base == Operand::Base::arena && !taken[p.buffer] && p.offset == 0 &&
-                       buffer.bytes == type.bytes();
+      const bool own = buffer.base == Step::Operand::Base::arena && !taken[p.buffer] &&
+                       p.offset == 0 && buffer.bytes == type.bytes();
       if (!own) {
         QUERN_ASSIGN(p, append_copy(p, g_.output_names()[i]));
         taken.resize(buffers_.size(), false);
       }
       taken[p.buffer] = true;
-      buffers_[p.buffer].base = Operand::Base::output;
+      buffers_[p.buffer].base = Step::Operand::Base::output;
       buffers_[p.buffer].index = i;
     }
     return {};
@@ -741,7 +743,8 @@ class Lowering {
 
   bool is_planned(BufferId b, Space space) const {
     const Buffer& buffer = buffers_[b];
-    return buffer.space() == space && (buffer.in_arena() || buffer.base == Operand::Base::output);
+    return buffer.space() == space &&
+           (buffer.in_arena() || buffer.base == Step::Operand::Base::output);
   }
 
   std::uint64_t alignment(Space space) const {
@@ -768,7 +771,7 @@ class Lowering {
       buffer.name = buffers_[b].name;
       buffer.size = padded(buffers_[b].bytes, space);
       buffer.alignment = alignment(space);
-      buffer.kept = buffers_[b].base == Operand::Base::output;
+      buffer.kept = buffers_[b].base == Step::Operand::Base::output;
     }
     for (std::size_t i = 0; i < pending_.size(); ++i) {
       const Step& own = program_->steps[i];
@@ -851,13 +854,13 @@ class Lowering {
       return space == Space::host ? host : device;
     };
     const auto operand = [&](const Place& p) {
-      if (!p.present()) return Operand{};
+      if (!p.present()) return Step::Operand{};
       const Placed& in = placed(space_of(p));
       const Schedule::Lie lie = in.answer.schedule.lies[p.buffer];
       const Buffer& b = buffers_[lie.root];
-      Operand o{b.base, b.index, p.offset + lie.offset, nullptr};
+      Step::Operand o{b.base, b.index, p.offset + lie.offset, nullptr};
       if (b.in_arena()) o.offset += in.plan.offsets[in.memory.interval_of[lie.root]];
-      if (b.base == Operand::Base::constant) o.constant = b.constant + p.offset;
+      if (b.base == Step::Operand::Base::constant) o.constant = b.constant + p.offset;
       return o;
     };
     const auto bytes = [&](const Place& p) { return p.present() ? p.desc.bytes() : 0; };
@@ -878,12 +881,12 @@ class Lowering {
     }
     program_->output_offsets.resize(g_.outputs().size());
     for (std::size_t i = 0; i < buffers_.size(); ++i)
-      if (buffers_[i].base == Operand::Base::output)
+      if (buffers_[i].base == Step::Operand::Base::output)
         program_->output_offsets[buffers_[i].index] = host.plan.offsets[host.memory.interval_of[i]];
   }
 
   // To where a binding may begin.
-  void align_down(Operand& o, std::uint64_t& bytes) const {
+  void align_down(Step::Operand& o, std::uint64_t& bytes) const {
     const std::uint64_t skipped = o.offset % options_.backend->alignment();
     o.offset -= skipped;
     bytes += skipped;
@@ -914,4 +917,4 @@ Result<std::unique_ptr<Program>> lower(const Graph& graph, const LowerOptions& o
   return Lowering(graph, options).run();
 }
 
-}  // namespace quern::cpu
+}  // namespace quern
