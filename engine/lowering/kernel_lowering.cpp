@@ -117,7 +117,7 @@ Result<std::vector<Place>> KernelLowering::add_step(const Node& node, const Kern
   for (std::size_t i = 0; i < node.outputs.size(); ++i)
     outputs.push_back(node.outputs[i] == no_value
                           ? Place()
-                          : result(node, i, request.outputs[i], choice, inputs));
+                          : result_place(node, i, request.outputs[i], choice, inputs));
   QUERN_TRY(append(node, request, choice, inputs, outputs));
   return outputs;
 }
@@ -150,8 +150,8 @@ Status KernelLowering::make_own(const KernelChoice& choice, std::vector<Place>& 
 }
 
 // In the bytes of an input where the kernel demands it, else in new ones.
-Place KernelLowering::result(const Node& node, std::size_t output, const TensorType& type,
-                             const KernelChoice& choice, std::span<const Place> inputs) {
+Place KernelLowering::result_place(const Node& node, std::size_t output, const TensorType& type,
+                                   const KernelChoice& choice, std::span<const Place> inputs) {
   const TensorDesc desc{type.dtype, type.shape,
                         layout_asked(choice.output_layouts, output, type.shape)};
   for (const Sharing& s : choice.sharing)
@@ -195,7 +195,7 @@ Status KernelLowering::add_post_op(const Node& node, const PostOp& post_op, Plac
                               {&out, 1}, {&wanted, 1},        none,      target_};
   QUERN_ASSIGN(KernelChoice choice, selector_.select(request));
   QUERN_ASSIGN(const std::vector<Place> inputs, operands(work, choice, result));
-  const std::array outputs = {this->result(node, 0, out, choice, inputs)};
+  const std::array outputs = {result_place(node, 0, out, choice, inputs)};
   QUERN_TRY(append(node, request, choice, inputs, outputs));
   result = outputs[0];
   return {};

@@ -44,8 +44,8 @@ class KernelLowering {
   Result<std::vector<Place>> operands(const Node& node, const KernelRequest& request,
                                       const KernelChoice& choice);
   Status make_own(const KernelChoice& choice, std::vector<Place>& inputs);
-  Place result(const Node& node, std::size_t output, const TensorType& type,
-               const KernelChoice& choice, std::span<const Place> inputs);
+  Place result_place(const Node& node, std::size_t output, const TensorType& type,
+                     const KernelChoice& choice, std::span<const Place> inputs);
   Status append(const Node& node, const KernelRequest& request, KernelChoice& choice,
                 std::span<const Place> inputs, std::span<const Place> outputs);
   std::vector<std::int32_t> dynamic_outputs(const Node& node) const;
