@@ -38,7 +38,7 @@ void ValuePlaces::consume(const Node& node) {
 
 bool ValuePlaces::is_read_last(ValueId v) const {
   const Place& p = best(v);
-  return draft_.buffer(p).in_arena() && readers_of(p.buffer) == 1 && readers_[index(v)] == 1;
+  return draft_.buffer(p).in_arena() && readers_of(p.buffer) == 1;
 }
 
 }  // namespace quern::lowering

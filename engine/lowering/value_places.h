@@ -33,8 +33,8 @@ class ValuePlaces {
   // The node has read its inputs.
   void consume(const Node& node);
 
-  // Whether one operand is the last to read the bytes of `v`. A value that a node reads twice does
-  // not die there: in place over one operand would be seen through the other.
+  // Whether one operand of the current node, `v`, is the last to read its bytes. A value that a
+  // node reads twice does not die there: in place over one operand would be seen through the other.
   bool is_read_last(ValueId v) const;
   // Whether anything but one operand of the current node still reads these bytes.
   bool is_read_elsewhere(const Place& place) const { return readers_of(place.buffer) > 1; }
