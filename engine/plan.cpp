@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <cstring>
 
-#include "engine/cpu/lower.h"
+#include "engine/lowering/lower.h"
 #include "graph/passes/pipeline.h"
 #include "graph/text_util.h"
 #include "graph/verify.h"
@@ -73,7 +73,7 @@ PlanTree::Planned PlanTree::next(const PlanNode& node, const PlanKey& key,
                        [&] { return continue_chain(*node.segment.rest, answers); });
 }
 
-Status PlanTree::check_memory(const cpu::Program& program) const {
+Status PlanTree::check_memory(const Program& program) const {
   const std::size_t weights = weights_->bytes() + (backend_ ? backend_->constant_bytes() : 0);
   const std::uint64_t arena = program.arena_bytes + program.device_plan.size;
   if (options_.memory_limit == 0 || weights + arena <= options_.memory_limit) return {};
@@ -88,18 +88,17 @@ PlanTree::Planned PlanTree::build(Segment segment, int threads) {
   const std::unique_ptr<bool[]> dynamic(new bool[segment.dynamic_output.size()]);
   std::ranges::copy(segment.dynamic_output, dynamic.get());
   auto node = std::make_shared<PlanNode>(std::move(segment), options_.max_plans);
-  QUERN_ASSIGN(
-      node->program,
-      cpu::lower(node->segment.graph,
-                 {.threads = threads,
-                  .reference_only = options_.reference_only,
-                  .strategy = options_.strategy,
-                  .order = options_.order,
-                  .alias = options_.alias,
-                  .weights = weights_.get(),
-                  .backend = backend_.get(),
-                  .half_products = options_.half_products,
-                  .dynamic_outputs = {dynamic.get(), node->segment.dynamic_output.size()}}));
+  QUERN_ASSIGN(node->program,
+               lower(node->segment.graph,
+                     {.threads = threads,
+                      .reference_only = options_.reference_only,
+                      .strategy = options_.strategy,
+                      .order = options_.order,
+                      .alias = options_.alias,
+                      .weights = weights_.get(),
+                      .backend = backend_.get(),
+                      .half_products = options_.half_products,
+                      .dynamic_outputs = {dynamic.get(), node->segment.dynamic_output.size()}}));
   QUERN_TRY(check_memory(*node->program));
   node->segment.graph = Graph(graph_.ops());
   for (const ControlOp& c : node->segment.controls)

@@ -10,8 +10,8 @@
 #include <vector>
 
 #include "engine/backend.h"
-#include "engine/cpu/constants.h"
-#include "engine/cpu/program.h"
+#include "engine/cpu/weights.h"
+#include "engine/program.h"
 #include "engine/specialize.h"
 #include "engine/value.h"
 #include "graph/graph.h"
@@ -67,7 +67,7 @@ class PlanNode {
   PlanNode(Segment s, std::size_t max_children) : segment(std::move(s)), children_(max_children) {}
 
   Segment segment;  // its graph is consumed by lowering
-  std::shared_ptr<const cpu::Program> program;
+  std::shared_ptr<const Program> program;
   std::vector<ControlPlan> controls;
 
  private:
@@ -106,7 +106,7 @@ class PlanTree {
   template <class F>
   Planned find_or_build(PlanCache& cache, const PlanKey& key, int threads, const F& specialize);
   Planned build(Segment segment, int threads);
-  Status check_memory(const cpu::Program& program) const;
+  Status check_memory(const Program& program) const;
 
   const Graph& graph_;
   std::shared_ptr<cpu::SharedWeights> weights_;

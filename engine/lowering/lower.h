@@ -1,14 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "engine/cpu/program.h"
+#include "engine/program.h"
 #include "graph/graph.h"
 
 namespace quern {
-class Backend;
-}
 
-namespace quern::cpu {
+class Backend;
 
 struct LowerOptions {
   int threads = 1;
@@ -28,4 +26,4 @@ struct LowerOptions {
 // others on the CPU between its submissions.
 Result<std::unique_ptr<Program>> lower(const Graph& graph, const LowerOptions& options);
 
-}  // namespace quern::cpu
+}  // namespace quern
