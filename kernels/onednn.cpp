@@ -417,8 +417,8 @@ namespace {
 
 constexpr auto inference = dnnl::prop_kind::forward_inference;
 
-// Those for SSE4.1 and those in plain C++ need several times as long as the best does, and those by
-// GEMM take memory from the heap where they have no scratchpad.
+// Implementations for SSE4.1 and in plain C++ need several times as long as the best, those by GEMM
+// take memory from the heap where they have no scratchpad.
 bool may_stand_for(const std::string& name, const std::string& best) {
   const auto has = [&](std::string_view part) { return name.find(part) != name.npos; };
   return name == best || !(is_reference_implementation(name) || has("simple") || has("sse41") ||
@@ -454,7 +454,8 @@ typename Primitive::primitive_desc make_pd(const Attributes& a, const Args&... a
   const typename Primitive::desc desc(args...);  // read by each step to the next implementation
   Pd pd(desc, a.attr, engine(), true);
 #endif
-  return a.scratch || !pd ? pd : with_least_scratch(std::move(pd));
+  if (a.scratch || !pd) return pd;
+  return with_least_scratch(std::move(pd));
 }
 
 }  // namespace
