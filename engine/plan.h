@@ -51,6 +51,7 @@ struct PlanOptions {
   bool optimize = true;
   bool order = true;
   bool alias = true;
+  bool scratch = true;         // ... unless `memory_limit` is met in no other way
   bool half_products = false;  // operands of products may be rounded to f16
 };
 
@@ -106,6 +107,8 @@ class PlanTree {
   template <class F>
   Planned find_or_build(PlanCache& cache, const PlanKey& key, int threads, const F& specialize);
   Planned build(Segment segment, int threads);
+  // A program within the limit: where it takes that, of kernels that work in less memory.
+  Result<std::unique_ptr<Program>> lower_within_limit(const Segment& segment, int threads) const;
   Status check_memory(const Program& program) const;
 
   const Graph& graph_;

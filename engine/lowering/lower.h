@@ -13,8 +13,9 @@ struct LowerOptions {
   bool use_onednn = true;
   bool reference_only = false;  // the oracle: every node by its reference
   const Strategy* strategy = nullptr;
-  bool order = true;  // steps may run in another order than the graph's
-  bool alias = true;  // results may be made in their place in another, which spares copies
+  bool order = true;    // steps may run in another order than the graph's
+  bool alias = true;    // results may be made in their place in another, which spares copies
+  bool scratch = true;  // kernels may take memory to work in where that makes them faster
   WeightStore* weights = nullptr;
   Backend* backend = nullptr;             // the device's, unless it is the CPU
   bool half_products = false;             // operands of products may be rounded to f16

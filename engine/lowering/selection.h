@@ -11,7 +11,8 @@ namespace quern::lowering {
 
 // What kernels of the CPU may count on.
 inline CpuTarget cpu_target(const LowerOptions& options) {
-  return {options.threads, options.use_onednn && !options.reference_only, options.weights};
+  return {options.threads, options.use_onednn && !options.reference_only, options.weights,
+          options.scratch};
 }
 
 class KernelSelector {
