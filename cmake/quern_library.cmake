@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # One static library per folder, from every .cpp in it (and in the sub-folders that it names).
 #   quern_library(graph SUBDIRECTORIES passes memory LINK quern_vocabulary)
-# Files that match COLD run once a model at most: they are built in half the time instead.
+# Files that match COLD run once a model or a plan at most: they are built in half the time instead.
 function(quern_library name)
   cmake_parse_arguments(arg "" "" "SUBDIRECTORIES;LINK;EXCLUDE;COLD" ${ARGN})
   set(globs "*.cpp")

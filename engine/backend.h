@@ -10,9 +10,9 @@
 #include <quern/device.h>
 #include <quern/status.h>
 
-#include "engine/cpu/program.h"
 #include "engine/device_tensor_impl.h"
 #include "engine/instance.h"
+#include "engine/program.h"
 #include "kernels/gpu.h"
 
 namespace quern {
@@ -34,8 +34,7 @@ class Backend {
   // Bytes of constants that are held now.
   virtual std::size_t constant_bytes() const = 0;
   // Everything that running the program takes: memory, pipelines, recorded commands.
-  virtual Result<std::unique_ptr<Instance>> instantiate(
-      std::shared_ptr<const cpu::Program> program) = 0;
+  virtual Result<std::unique_ptr<Instance>> instantiate(std::shared_ptr<const Program> program) = 0;
 };
 
 // A device that makes backends.

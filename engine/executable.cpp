@@ -105,6 +105,7 @@ Result<std::shared_ptr<const Executable>> Executable::compile(Model model,
   plan.optimize = options.optimize && !plan.reference_only;
   plan.order = options.order;
   plan.alias = options.alias;
+  plan.scratch = options.scratch;
   if (!options.strategy.empty()) {
     plan.strategy = find_strategy(options.strategy);
     if (!plan.strategy) return none_of("memory strategy", options.strategy, strategies());

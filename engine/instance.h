@@ -12,9 +12,7 @@
 
 namespace quern {
 
-namespace cpu {
 struct Step;
-}
 
 // When a run must stop early: looked at between two kernels.
 struct StopSignals {
@@ -35,7 +33,7 @@ struct StopSignals {
 class StepListener {
  public:
   virtual ~StepListener() = default;
-  virtual void on_step(const cpu::Step& step, std::chrono::steady_clock::time_point begin,
+  virtual void on_step(const Step& step, std::chrono::steady_clock::time_point begin,
                        std::chrono::steady_clock::time_point end) = 0;
 };
 

@@ -52,10 +52,10 @@ MemoryNeed memory_need(std::span<const std::shared_ptr<const PlanNode>> chain,
   for (const auto& node : chain) {
     if (node != chain[0]) pooled.push_back(node->program->arena_bytes);
     need.arena += padded(node->program->device_plan.size);
-    for (const cpu::Step& s : node->program->steps) {
+    for (const Step& s : node->program->steps) {
       need.scratch = std::max(need.scratch, s.scratch_bytes);
-      if (s.kind == cpu::Step::Kind::upload) need.staging += padded(s.input_bytes[0]);
-      if (s.kind == cpu::Step::Kind::download) need.staging += padded(s.output_bytes[0]);
+      if (s.kind == Step::Kind::upload) need.staging += padded(s.input_bytes[0]);
+      if (s.kind == Step::Kind::download) need.staging += padded(s.output_bytes[0]);
     }
     need.is_complete = need.is_complete && !node->segment.rest && node->controls.empty();
   }

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <cstring>
 
-#include "engine/cpu/lower.h"
+#include "engine/lowering/lower.h"
 #include "graph/passes/pipeline.h"
 #include "graph/text_util.h"
 #include "graph/verify.h"
@@ -73,7 +73,7 @@ PlanTree::Planned PlanTree::next(const PlanNode& node, const PlanKey& key,
                        [&] { return continue_chain(*node.segment.rest, answers); });
 }
 
-Status PlanTree::check_memory(const cpu::Program& program) const {
+Status PlanTree::check_memory(const Program& program) const {
   const std::size_t weights = weights_->bytes() + (backend_ ? backend_->constant_bytes() : 0);
   const std::uint64_t arena = program.arena_bytes + program.device_plan.size;
   if (options_.memory_limit == 0 || weights + arena <= options_.memory_limit) return {};
@@ -81,26 +81,38 @@ Status PlanTree::check_memory(const cpu::Program& program) const {
                                    " of arena, the limit is ", options_.memory_limit)};
 }
 
-PlanTree::Planned PlanTree::build(Segment segment, int threads) {
-  segment.graph.erase_dead();
-  if (options_.optimize) QUERN_TRY(run_passes(segment.graph));
+Result<std::unique_ptr<Program>> PlanTree::lower_within_limit(const Segment& segment,
+                                                              int threads) const {
   // A vector<bool> has no bytes to point at.
   const std::unique_ptr<bool[]> dynamic(new bool[segment.dynamic_output.size()]);
   std::ranges::copy(segment.dynamic_output, dynamic.get());
+  LowerOptions lowering{.threads = threads,
+                        .reference_only = options_.reference_only,
+                        .strategy = options_.strategy,
+                        .order = options_.order,
+                        .alias = options_.alias,
+                        .scratch = options_.scratch,
+                        .weights = weights_.get(),
+                        .backend = backend_.get(),
+                        .half_products = options_.half_products,
+                        .dynamic_outputs = {dynamic.get(), segment.dynamic_output.size()}};
+  QUERN_ASSIGN(auto program, lower(segment.graph, lowering));
+  Status fits = check_memory(*program);
+  if (!fits.ok() && lowering.scratch) {
+    program.reset();  // and with it the weights that it alone has packed
+    lowering.scratch = false;
+    QUERN_ASSIGN(program, lower(segment.graph, lowering));
+    fits = check_memory(*program);
+  }
+  if (!fits.ok()) return fits;
+  return program;
+}
+
+PlanTree::Planned PlanTree::build(Segment segment, int threads) {
+  segment.graph.erase_dead();
+  if (options_.optimize) QUERN_TRY(run_passes(segment.graph));
   auto node = std::make_shared<PlanNode>(std::move(segment), options_.max_plans);
-  QUERN_ASSIGN(
-      node->program,
-      cpu::lower(node->segment.graph,
-                 {.threads = threads,
-                  .reference_only = options_.reference_only,
-                  .strategy = options_.strategy,
-                  .order = options_.order,
-                  .alias = options_.alias,
-                  .weights = weights_.get(),
-                  .backend = backend_.get(),
-                  .half_products = options_.half_products,
-                  .dynamic_outputs = {dynamic.get(), node->segment.dynamic_output.size()}}));
-  QUERN_TRY(check_memory(*node->program));
+  QUERN_ASSIGN(node->program, lower_within_limit(node->segment, threads));
   node->segment.graph = Graph(graph_.ops());
   for (const ControlOp& c : node->segment.controls)
     node->controls.push_back({std::make_shared<PlanTree>(*c.body, weights_, options_, backend_)});

@@ -10,8 +10,8 @@
 #include <vector>
 
 #include "engine/backend.h"
-#include "engine/cpu/constants.h"
-#include "engine/cpu/program.h"
+#include "engine/cpu/weights.h"
+#include "engine/program.h"
 #include "engine/specialize.h"
 #include "engine/value.h"
 #include "graph/graph.h"
@@ -51,6 +51,7 @@ struct PlanOptions {
   bool optimize = true;
   bool order = true;
   bool alias = true;
+  bool scratch = true;         // ... unless `memory_limit` is met in no other way
   bool half_products = false;  // operands of products may be rounded to f16
 };
 
@@ -67,7 +68,7 @@ class PlanNode {
   PlanNode(Segment s, std::size_t max_children) : segment(std::move(s)), children_(max_children) {}
 
   Segment segment;  // its graph is consumed by lowering
-  std::shared_ptr<const cpu::Program> program;
+  std::shared_ptr<const Program> program;
   std::vector<ControlPlan> controls;
 
  private:
@@ -106,7 +107,9 @@ class PlanTree {
   template <class F>
   Planned find_or_build(PlanCache& cache, const PlanKey& key, int threads, const F& specialize);
   Planned build(Segment segment, int threads);
-  Status check_memory(const cpu::Program& program) const;
+  // A program within the limit: where it takes that, of kernels that work in less memory.
+  Result<std::unique_ptr<Program>> lower_within_limit(const Segment& segment, int threads) const;
+  Status check_memory(const Program& program) const;
 
   const Graph& graph_;
   std::shared_ptr<cpu::SharedWeights> weights_;

@@ -221,7 +221,7 @@ std::optional<TensorType> Runner::planned_type(std::size_t i) const {
   const auto at = std::ranges::find(node.segment.outputs, wanted);
   if (at == node.segment.outputs.end()) return std::nullopt;
   const auto k = static_cast<std::int32_t>(at - node.segment.outputs.begin());
-  for (const cpu::Step& s : node.program->steps)
+  for (const Step& s : node.program->steps)
     if (std::ranges::find(s.dynamic_outputs, k) != s.dynamic_outputs.end()) return std::nullopt;
   return node.program->outputs[static_cast<std::size_t>(k)];
 }

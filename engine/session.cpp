@@ -535,17 +535,17 @@ Result<TensorView> Session::output_element(std::size_t index, std::size_t elemen
 
 namespace {
 
-StepInfo::Lane lane_of(cpu::Step::Kind kind) {
+StepInfo::Lane lane_of(Step::Kind kind) {
   switch (kind) {
-    case cpu::Step::Kind::host: return StepInfo::Lane::host;
-    case cpu::Step::Kind::device: return StepInfo::Lane::device;
-    case cpu::Step::Kind::upload: return StepInfo::Lane::upload;
-    case cpu::Step::Kind::download: return StepInfo::Lane::download;
+    case Step::Kind::host: return StepInfo::Lane::host;
+    case Step::Kind::device: return StepInfo::Lane::device;
+    case Step::Kind::upload: return StepInfo::Lane::upload;
+    case Step::Kind::download: return StepInfo::Lane::download;
   }
   return StepInfo::Lane::host;
 }
 
-StepInfo describe(const cpu::Step& s) {
+StepInfo describe(const Step& s) {
   return {s.node,       s.op,         s.shapes,  s.implementation,
           s.cost.flops, s.cost.bytes, s.layouts, lane_of(s.kind)};
 }
@@ -571,8 +571,8 @@ PlanInfo Session::plan_info() const {
   info.segments = impl_->runner.chain().size();
   std::size_t segment = 0;
   for (const auto& node : impl_->runner.chain()) {
-    const cpu::Program& p = *node->program;
-    for (const cpu::Step& s : p.steps) info.steps.push_back(describe(s));
+    const Program& p = *node->program;
+    for (const Step& s : p.steps) info.steps.push_back(describe(s));
     // Of a device the arena that counts is its own; the host's has but what goes up and down.
     const bool on_device = impl_->executable->impl().backend != nullptr;
     describe_arena(on_device ? p.device_problem : p.memory_problem,
@@ -608,7 +608,7 @@ namespace {
 class Recorder final : public StepListener {
  public:
   explicit Recorder(Clock::time_point begin) : begin_(begin) {}
-  void on_step(const cpu::Step& step, Clock::time_point begin, Clock::time_point end) override {
+  void on_step(const Step& step, Clock::time_point begin, Clock::time_point end) override {
     const auto us = [&](Clock::time_point t) {
       return std::chrono::duration<double, std::micro>(t - begin_).count();
     };

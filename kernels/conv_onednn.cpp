@@ -168,9 +168,8 @@ Md weights_for(const KernelRequest& r, const Md& plain) {
 Selection build_conv(const KernelRequest& r, const ConvShapes& shapes,
                      const onednn::ConvGeometry& g, const Md& plain, dnnl::algorithm algorithm) {
   const Md weights = weights_for(r, plain);
-  const auto make = [&](const Md& src, const Md& dst, const onednn::FusedPostOps& fused) {
-    return onednn::conv_pd(algorithm, src, weights, bias_of(r), dst, g,
-                           onednn::make_attr(fused.ops));
+  const auto make = [&](const Md& src, const Md& dst, const onednn::Attributes& attr) {
+    return onednn::conv_pd(algorithm, src, weights, bias_of(r), dst, g, attr);
   };
   const auto usable = [&](const dnnl::convolution_forward::primitive_desc& pd) {
     if (!pd || onednn::is_reference_implementation(pd.impl_info_str())) return false;
@@ -181,8 +180,11 @@ Selection build_conv(const KernelRequest& r, const ConvShapes& shapes,
   // Operands of full shape must lie as the destination will, which oneDNN has yet to choose: ask
   // once without them, then with them.
   constexpr auto f32 = onednn::DataType::f32;
-  const auto first = make(onednn::any(f32, onednn::dims_of(shapes.src)),
-                          onednn::any(f32, onednn::dims_of(shapes.dst)), {});
+  auto first = make(onednn::any(f32, onednn::dims_of(shapes.src)),
+                    onednn::any(f32, onednn::dims_of(shapes.dst)), onednn::fastest_attr());
+  // What needs less scratch does so in the same layouts, which the neighbours like, too.
+  if (first && !r.target.scratch)
+    first = make(first.src_desc(), first.dst_desc(), onednn::make_attr(r));
   if (!usable(first)) return not_for_me();
   const auto dst_layout = onednn::layout_of(first.dst_desc(), shapes.dst);
   if (!dst_layout) return not_for_me();
@@ -191,13 +193,14 @@ Selection build_conv(const KernelRequest& r, const ConvShapes& shapes,
   const bool operands = shapes.dropped.empty();
   const auto fused = onednn::fuse_post_ops(
       r, shapes.dst, {.allow_sum = operands, .allow_binary = operands, .dst_layout = dst_layout});
-  const auto pd = make(first.src_desc(), first.dst_desc(), fused);
+  const auto pd = make(first.src_desc(), first.dst_desc(), onednn::make_attr(r, fused.ops));
   if (usable(pd)) return build<dnnl::convolution_forward>(r, shapes, pd, plain, fused);
   return build<dnnl::convolution_forward>(r, shapes, first, plain, {});
 }
 
 // 3x3 over many channels, where Winograd needs half of the time (measured on AVX-512, which alone
-// oneDNN has it for, and only before 3.0), unless its larger weights would be the cost.
+// oneDNN has it for, and only before 3.0), unless its larger weights would be the cost. It works in
+// memory of several times the operands.
 bool wins_by_winograd(const Window& window, const ConvShapes& s, std::int64_t group) {
   constexpr std::int64_t most_weights = 256 * 256 * 9;
   if (QUERN_ONEDNN_3 || group != 1 || s.src.rank() != 4) return false;
@@ -219,7 +222,7 @@ Selection select_conv_onednn(const KernelRequest& r) {
     const ConvShapes shapes = without_ones(r, window);
     const auto g = geometry(window, shapes.src, shapes.dst, shapes.weights.dims().subspan(2));
     const Md plain = row_major(grouped(shapes.weights, op.group));
-    if (wins_by_winograd(window, shapes, op.group)) {
+    if (r.target.scratch && wins_by_winograd(window, shapes, op.group)) {
       QUERN_ASSIGN(auto choice,
                    build_conv(r, shapes, g, plain, dnnl::algorithm::convolution_winograd));
       if (choice) return std::optional<KernelChoice>(std::move(*choice));
@@ -250,7 +253,7 @@ Selection select_conv_transpose_onednn(const KernelRequest& r) {
     const auto pd = onednn::deconv_pd(
         onednn::any(onednn::DataType::f32, onednn::dims_of(r.shape(0))), weights_for(r, plain),
         bias_of(r), onednn::any(onednn::DataType::f32, onednn::dims_of(dst_shape)), g,
-        onednn::make_attr());
+        onednn::make_attr(r));
     if (!pd || onednn::is_reference_implementation(pd.impl_info_str())) return not_for_me();
     return build<dnnl::deconvolution_forward>(r, all_dimensions(r), pd, plain, {});
   });

@@ -120,6 +120,8 @@ struct CpuTarget {
   int threads = 1;
   bool use_onednn = true;
   WeightStore* weights = nullptr;
+  // Memory to work in is taken where that is faster; else the least that about as fast forms need.
+  bool scratch = true;
 };
 
 struct KernelRequest {

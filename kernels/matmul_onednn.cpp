@@ -181,7 +181,7 @@ Selection build(const KernelRequest& r, const Problem& p) {
   const Md plain_b = md_of(p.b);
   const Md dst = *onednn::md_of(TensorDesc::row_major(DType::f32, p.dst));
   const Md b = r.inputs[1].constant ? onednn::any(f32, onednn::dims_of(p.b.dims)) : plain_b;
-  const auto pd = onednn::matmul_pd(a, b, bias_md, dst, onednn::make_attr(fused.ops));
+  const auto pd = onednn::matmul_pd(a, b, bias_md, dst, onednn::make_attr(r, fused.ops));
   if (!pd || onednn::is_reference_implementation(pd.impl_info_str())) return not_for_me();
   onednn::KernelBuilder builder(r);
   const double flops = 2.0 * static_cast<double>(p.dst.elements()) *

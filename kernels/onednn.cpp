@@ -3,6 +3,8 @@
 
 #include <algorithm>
 #include <cstring>
+#include <limits>
+#include <string_view>
 
 #include "graph/numeric.h"
 #include "graph/text_util.h"
@@ -351,11 +353,17 @@ Selection KernelBuilder::finish(const std::string& implementation, const Md& scr
   return std::optional<KernelChoice>(std::move(choice_));
 }
 
-dnnl::primitive_attr make_attr(const dnnl::post_ops& ops) {
-  dnnl::primitive_attr attr;
-  attr.set_scratchpad_mode(dnnl::scratchpad_mode::user);
-  if (ops.len() > 0) attr.set_post_ops(ops);
-  return attr;
+Attributes fastest_attr(const dnnl::post_ops& ops) {
+  Attributes a;
+  a.attr.set_scratchpad_mode(dnnl::scratchpad_mode::user);
+  if (ops.len() > 0) a.attr.set_post_ops(ops);
+  return a;
+}
+
+Attributes make_attr(const KernelRequest& request, const dnnl::post_ops& ops) {
+  Attributes a = fastest_attr(ops);
+  a.scratch = request.target.scratch;
+  return a;
 }
 
 // ---- constants ---------------------------------------------------------------------------------
@@ -406,67 +414,82 @@ int threads_for(const KernelRequest& request, double flops) {
 // ---- primitive descriptors ---------------------------------------------------------------------
 
 namespace {
+
 constexpr auto inference = dnnl::prop_kind::forward_inference;
+
+// Implementations for SSE4.1 and in plain C++ need several times as long as the best, those by GEMM
+// take memory from the heap where they have no scratchpad.
+bool may_stand_for(const std::string& name, const std::string& best) {
+  const auto has = [&](std::string_view part) { return name.find(part) != name.npos; };
+  return name == best || !(is_reference_implementation(name) || has("simple") || has("sse41") ||
+                           has(":gemm:") || name.starts_with("gemm:"));
 }
+
+// Of the implementations from `pd` on the best that needs no scratchpad, or else the least.
+template <class PrimitiveDesc>
+PrimitiveDesc with_least_scratch(PrimitiveDesc pd) {
+  const std::string best = pd.impl_info_str();
+  PrimitiveDesc chosen;
+  std::size_t least = std::numeric_limits<std::size_t>::max();
+  do {
+    const std::size_t bytes = pd.scratchpad_desc().get_size();
+    if (bytes >= least || !may_stand_for(pd.impl_info_str(), best)) continue;
+    least = bytes;
+    // Going on to the next changes this one, of which 3.x makes no copy by itself.
+    dnnl_primitive_desc_t copy = nullptr;
+    dnnl::error::wrap_c_api(dnnl_primitive_desc_clone(&copy, pd.get()), "no memory");
+    chosen = pd;
+    chosen.reset(copy);
+  } while (least > 0 && pd.next_impl());
+  return chosen;
+}
+
+// By the arguments that a descriptor of 2.x and a primitive descriptor of 3.x have in common.
+template <class Primitive, class... Args>
+typename Primitive::primitive_desc make_pd(const Attributes& a, const Args&... args) {
+  using Pd = typename Primitive::primitive_desc;
+#if QUERN_ONEDNN_3
+  Pd pd(engine(), args..., a.attr, true);
+#else
+  const typename Primitive::desc desc(args...);  // read by each step to the next implementation
+  Pd pd(desc, a.attr, engine(), true);
+#endif
+  if (a.scratch || !pd) return pd;
+  return with_least_scratch(std::move(pd));
+}
+
+}  // namespace
 
 dnnl::convolution_forward::primitive_desc conv_pd(algorithm a, const Md& src, const Md& weights,
                                                   const std::optional<Md>& bias, const Md& dst,
-                                                  const ConvGeometry& g,
-                                                  const dnnl::primitive_attr& attr) {
-  using P = dnnl::convolution_forward;
-#if QUERN_ONEDNN_3
-  return P::primitive_desc(engine(), inference, a, src, weights, bias.value_or(Md()), dst,
-                           g.strides, g.dilations, g.pads_begin, g.pads_end, attr, true);
-#else
-  return P::primitive_desc({inference, a, src, weights, bias.value_or(Md()), dst, g.strides,
-                            g.dilations, g.pads_begin, g.pads_end},
-                           attr, engine(), true);
-#endif
+                                                  const ConvGeometry& g, const Attributes& attr) {
+  return make_pd<dnnl::convolution_forward>(attr, inference, a, src, weights, bias.value_or(Md()),
+                                            dst, g.strides, g.dilations, g.pads_begin, g.pads_end);
 }
 
 dnnl::deconvolution_forward::primitive_desc deconv_pd(const Md& src, const Md& weights,
                                                       const std::optional<Md>& bias, const Md& dst,
                                                       const ConvGeometry& g,
-                                                      const dnnl::primitive_attr& attr) {
-  using P = dnnl::deconvolution_forward;
-  constexpr auto a = algorithm::deconvolution_direct;
-#if QUERN_ONEDNN_3
-  return P::primitive_desc(engine(), inference, a, src, weights, bias.value_or(Md()), dst,
-                           g.strides, g.dilations, g.pads_begin, g.pads_end, attr, true);
-#else
-  return P::primitive_desc({inference, a, src, weights, bias.value_or(Md()), dst, g.strides,
-                            g.dilations, g.pads_begin, g.pads_end},
-                           attr, engine(), true);
-#endif
+                                                      const Attributes& attr) {
+  return make_pd<dnnl::deconvolution_forward>(attr, inference, algorithm::deconvolution_direct, src,
+                                              weights, bias.value_or(Md()), dst, g.strides,
+                                              g.dilations, g.pads_begin, g.pads_end);
 }
 
 dnnl::matmul::primitive_desc matmul_pd(const Md& a, const Md& b, const std::optional<Md>& bias,
-                                       const Md& dst, const dnnl::primitive_attr& attr) {
-  using P = dnnl::matmul;
-#if QUERN_ONEDNN_3
-  if (!bias) return P::primitive_desc(engine(), a, b, dst, attr, true);
-  return P::primitive_desc(engine(), a, b, *bias, dst, attr, true);
-#else
-  if (!bias) return P::primitive_desc({a, b, dst}, attr, engine(), true);
-  return P::primitive_desc({a, b, *bias, dst}, attr, engine(), true);
-#endif
+                                       const Md& dst, const Attributes& attr) {
+  return bias ? make_pd<dnnl::matmul>(attr, a, b, *bias, dst)
+              : make_pd<dnnl::matmul>(attr, a, b, dst);
 }
 
 PoolPrimitive::primitive_desc pool_pd(algorithm a, const Md& src, const Md& dst, const Dims& kernel,
-                                      const ConvGeometry& g, const dnnl::primitive_attr& attr) {
-#if QUERN_ONEDNN_3
-  return PoolPrimitive::primitive_desc(engine(), inference, a, src, dst, g.strides, kernel,
-                                       g.dilations, g.pads_begin, g.pads_end, attr, true);
-#else
-  return PoolPrimitive::primitive_desc(
-      {inference, a, src, dst, g.strides, kernel, g.dilations, g.pads_begin, g.pads_end}, attr,
-      engine(), true);
-#endif
+                                      const ConvGeometry& g, const Attributes& attr) {
+  return make_pd<PoolPrimitive>(attr, inference, a, src, dst, g.strides, kernel, g.dilations,
+                                g.pads_begin, g.pads_end);
 }
 
-dnnl::reorder::primitive_desc reorder_pd(const Md& from, const Md& to,
-                                         const dnnl::primitive_attr& attr) {
-  return dnnl::reorder::primitive_desc(engine(), from, engine(), to, attr, true);
+dnnl::reorder::primitive_desc reorder_pd(const Md& from, const Md& to, const Attributes& attr) {
+  return dnnl::reorder::primitive_desc(engine(), from, engine(), to, attr.attr, true);
 }
 
 }  // namespace quern::onednn

@@ -124,8 +124,15 @@ class KernelBuilder {
   int threads_;
 };
 
-// An attribute with the scratchpad in our arena and these post-ops.
-dnnl::primitive_attr make_attr(const dnnl::post_ops& ops = {});
+// What a primitive is asked for beside its tensors.
+struct Attributes {
+  dnnl::primitive_attr attr;
+  bool scratch = true;  // as CpuTarget
+};
+// The scratchpad in our arena, however large it is.
+Attributes fastest_attr(const dnnl::post_ops& ops = {});
+// The same as large as the target allows.
+Attributes make_attr(const KernelRequest& request, const dnnl::post_ops& ops = {});
 
 // The constant `source`, seen as `from` (row-major elements of its own dtype, or f32 when it is a
 // 16-bit float), in the format `to`: from the WeightStore or packed now.
@@ -144,13 +151,13 @@ struct ConvGeometry {
 dnnl::convolution_forward::primitive_desc conv_pd(dnnl::algorithm algorithm, const Md& src,
                                                   const Md& weights, const std::optional<Md>& bias,
                                                   const Md& dst, const ConvGeometry& g,
-                                                  const dnnl::primitive_attr& attr);
+                                                  const Attributes& attr);
 dnnl::deconvolution_forward::primitive_desc deconv_pd(const Md& src, const Md& weights,
                                                       const std::optional<Md>& bias, const Md& dst,
                                                       const ConvGeometry& g,
-                                                      const dnnl::primitive_attr& attr);
+                                                      const Attributes& attr);
 dnnl::matmul::primitive_desc matmul_pd(const Md& a, const Md& b, const std::optional<Md>& bias,
-                                       const Md& dst, const dnnl::primitive_attr& attr);
+                                       const Md& dst, const Attributes& attr);
 #if QUERN_ONEDNN_3
 using PoolPrimitive = dnnl::pooling_forward;
 using SoftmaxPrimitive = dnnl::softmax_forward;
@@ -160,8 +167,7 @@ using SoftmaxPrimitive = dnnl::softmax_v2_forward;
 #endif
 PoolPrimitive::primitive_desc pool_pd(dnnl::algorithm algorithm, const Md& src, const Md& dst,
                                       const Dims& kernel, const ConvGeometry& g,
-                                      const dnnl::primitive_attr& attr);
-dnnl::reorder::primitive_desc reorder_pd(const Md& from, const Md& to,
-                                         const dnnl::primitive_attr& attr);
+                                      const Attributes& attr);
+dnnl::reorder::primitive_desc reorder_pd(const Md& from, const Md& to, const Attributes& attr);
 
 }  // namespace quern::onednn

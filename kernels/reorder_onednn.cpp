@@ -10,7 +10,7 @@ Selection select_reorder(const KernelRequest& request, const TensorDesc& from,
     const auto src = md_of(from);
     const auto dst = md_of(to);
     if (!src || !dst) return not_for_me();
-    const auto pd = reorder_pd(*src, *dst, make_attr());
+    const auto pd = reorder_pd(*src, *dst, make_attr(request));
     if (!pd) return not_for_me();
     KernelBuilder builder(request);
     builder.input(DNNL_ARG_FROM, 0, *src, from.layout);

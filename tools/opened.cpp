@@ -95,6 +95,7 @@ Result<Opened> open_model(const std::string& path, const InputArgs& inputs,
   compile.pool = options.pool;
   compile.order = options.order;
   compile.alias = options.alias;
+  compile.scratch = device.scratch == "on";
   QUERN_ASSIGN(o.executable,
                Executable::compile(std::move(model), std::move(opened_device), compile));
   o.phases.compile_ms = watch.lap();

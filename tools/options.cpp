@@ -43,6 +43,16 @@ OptionRow strategy_row(DeviceArgs& a) {
           .target = &a.strategy};
 }
 
+OptionRow scratch_row(DeviceArgs& a) {
+  return {.names = "--scratch",
+          .value = "on|off",
+          .help =
+              "whether kernels may take memory to work in, where that makes them faster; by "
+              "default on",
+          .target = &a.scratch,
+          .choices = {"on", "off"}};
+}
+
 Rows pool_rows(PoolArgs& a) {
   return {{.names = "--pool",
            .value = "NAME",
@@ -158,6 +168,7 @@ Verb run_row(RunArgs& a) {
            .choices = {"pb", "npy"}}});
   append(v.options, device_rows(a.device));
   v.options.push_back(strategy_row(a.device));
+  v.options.push_back(scratch_row(a.device));
   append(v.options, pool_rows(a.pool));
   v.options.push_back(json_row(a.json));
   v.examples = {
@@ -280,6 +291,7 @@ Verb bench_row(BenchArgs& a) {
   append(v.options, input_rows(a.inputs));
   append(v.options, device_rows(a.device));
   v.options.push_back(strategy_row(a.device));
+  v.options.push_back(scratch_row(a.device));
   append(v.options, pool_rows(a.pool));
   v.options.push_back(json_row(a.json));
   v.examples = {
@@ -434,6 +446,7 @@ Verb plan_row(PlanArgs& a) {
                                "that does not raise the bound; by default on",
                        .target = &a.alias,
                        .choices = {"on", "off"}});
+  v.options.push_back(scratch_row(a.device));
   v.options.push_back({.names = "--assert-peak",
                        .value = "B",
                        .help = "exit code 1 if the best plan takes more than B bytes",
@@ -477,6 +490,7 @@ Verb plan_row(PlanArgs& a) {
        "two plans and what they place differently"},
       {"quern plan model.onnx --inflight 2", "two runs at once, one behind the other"},
       {"quern plan model.onnx --order off --alias off", "what order and aliasing save"},
+      {"quern plan model.onnx --scratch off", "what is left without the scratch of kernels"},
       {"quern plan planted:400:1 --time-limit 5", "a problem whose optimum is known"},
       {"quern plan buffers.csv --strategy auto,exec:./mine.py", "a strategy of your own"},
       {"quern plan trace.csv --pools all", "every pool beside a static plan for each run"},

@@ -22,6 +22,7 @@ struct DeviceArgs {
   std::string device = "cpu";
   int threads = 0;       // 0: all that the process may use
   std::string strategy;  // of memory; empty: the default
+  std::string scratch = "on";
 };
 
 // Where the inputs of a model come from; see inputs.h.

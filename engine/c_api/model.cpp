@@ -149,6 +149,7 @@ quern_status quern_executable_compile(const quern_model* model,
     if (o.max_plans) compile.max_plans = o.max_plans;
     compile.memory_limit = o.memory_limit;
     compile.optimize = !o.no_rewrites;
+    compile.scratch = !o.no_scratch;
     QUERN_ASSIGN(auto compiled,
                  Executable::compile(model->model.clone(), std::move(device), compile));
     *executable = new quern_executable(std::move(compiled));

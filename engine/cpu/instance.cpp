@@ -42,6 +42,7 @@ void HostInstance::bind(const Call& call) {
   std::ranges::copy(call.outputs, bound_outputs_.begin());
   for (std::size_t i = 0; i < output_data_.size(); ++i)
     output_data_[i] = call.outputs[i] ? call.outputs[i] : arena_ + program_->output_offsets[i];
+  using Operand = Step::Operand;
   const auto pointer = [&](const Operand& o) -> const std::byte* {
     switch (o.base) {
       case Operand::Base::none: return nullptr;

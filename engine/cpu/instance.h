@@ -5,8 +5,8 @@
 #include <span>
 #include <vector>
 
-#include "engine/cpu/program.h"
 #include "engine/instance.h"
+#include "engine/program.h"
 
 namespace quern::cpu {
 

@@ -48,8 +48,7 @@ class ModelBackend final : public Backend {
     return std::shared_ptr<const void>(std::move(slice));
   }
   std::size_t constant_bytes() const override { return weights_.bytes(); }
-  Result<std::unique_ptr<Instance>> instantiate(
-      std::shared_ptr<const cpu::Program> program) override {
+  Result<std::unique_ptr<Instance>> instantiate(std::shared_ptr<const Program> program) override {
     QUERN_TRY(weights_.upload());
     return DeviceInstance::create(core_, std::move(program));
   }

@@ -9,16 +9,15 @@
 
 namespace quern::vulkan {
 
-using cpu::Operand;
-using cpu::Step;
+using Operand = Step::Operand;
 
 namespace {
 // Sets of tensors whose commands are kept: ping-pong of a few.
 constexpr std::size_t most_recordings = 8;
 }  // namespace
 
-Result<std::unique_ptr<Instance>> DeviceInstance::create(
-    std::shared_ptr<Core> core, std::shared_ptr<const cpu::Program> program) {
+Result<std::unique_ptr<Instance>> DeviceInstance::create(std::shared_ptr<Core> core,
+                                                         std::shared_ptr<const Program> program) {
   std::unique_ptr<DeviceInstance> d(new DeviceInstance(std::move(core), std::move(program)));
   QUERN_ASSIGN(d->host_, cpu::HostInstance::create(d->program_));
   d->cut_batches();

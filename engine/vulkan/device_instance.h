@@ -18,7 +18,7 @@ namespace quern::vulkan {
 class DeviceInstance final : public Instance {
  public:
   static Result<std::unique_ptr<Instance>> create(std::shared_ptr<Core> core,
-                                                  std::shared_ptr<const cpu::Program> program);
+                                                  std::shared_ptr<const Program> program);
 
   Status run(const Call& call) override;
   bool can_start() const override;
@@ -62,7 +62,7 @@ class DeviceInstance final : public Instance {
     std::uint64_t used = 0;
   };
 
-  DeviceInstance(std::shared_ptr<Core> core, std::shared_ptr<const cpu::Program> program)
+  DeviceInstance(std::shared_ptr<Core> core, std::shared_ptr<const Program> program)
       : core_(std::move(core)), program_(std::move(program)) {}
   void cut_batches();
   void place_transfers();
@@ -78,13 +78,13 @@ class DeviceInstance final : public Instance {
                                            std::vector<std::uint32_t>* ends = nullptr) const;
   // The tensor that a transfer goes to or comes from; null: staging.
   BufferTensorMemory* tensor_of(const Transfer& transfer) const;
-  Status record_step(const cpu::Step& step, Recorder& recorder) const;
-  Range range(const cpu::Operand& operand, std::uint64_t bytes) const;
-  Result<Binding> binding(const cpu::Step& step, const BufferUse& use) const;
+  Status record_step(const Step& step, Recorder& recorder) const;
+  Range range(const Step::Operand& operand, std::uint64_t bytes) const;
+  Result<Binding> binding(const Step& step, const BufferUse& use) const;
   Status tune() const;
-  Result<std::uint32_t> fastest_form(const cpu::Step& step, const Dispatch& work) const;
-  Result<double> time_of(const cpu::Step& step, const Dispatch& work, const Dispatch& form) const;
-  Result<std::vector<Binding>> bindings_of(const cpu::Step& step, const Dispatch& work) const;
+  Result<std::uint32_t> fastest_form(const Step& step, const Dispatch& work) const;
+  Result<double> time_of(const Step& step, const Dispatch& work, const Dispatch& form) const;
+  Result<std::vector<Binding>> bindings_of(const Step& step, const Dispatch& work) const;
   Status warm_up();
   // The host's part of the transfers, before and after the commands.
   Status send(const Batch& batch, HostCopies* copies = nullptr) const;
@@ -95,7 +95,7 @@ class DeviceInstance final : public Instance {
   Status run_timed(const Batch& batch, StepListener& listener) const;
 
   std::shared_ptr<Core> core_;
-  std::shared_ptr<const cpu::Program> program_;
+  std::shared_ptr<const Program> program_;
   std::unique_ptr<cpu::HostInstance> host_;
   std::shared_ptr<Buffer> arena_, up_, down_;
   std::uint64_t up_bytes_ = 0, down_bytes_ = 0;

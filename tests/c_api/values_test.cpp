@@ -1,16 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
-// The C API over values that are no plain tensors, and over models that never end.
+// The C API over values that are no plain tensors, over models that never end, and beside the C++
+// one.
+#include <algorithm>
+#include <array>
 #include <chrono>
 #include <cstring>
 #include <string>
 #include <string_view>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <quern/c/quern.h>
+#include <quern/executable.h>
+#include <quern/onnx.h>
+#include <quern/session.h>
 
 #include "tests/onnx-parser/onnx_writer.h"
 
@@ -158,6 +165,36 @@ TEST_F(CApi, EndlessLoopEndsByDeadlineAndByCancel) {
   EXPECT_EQ(quern_session_run(session), QUERN_BUSY);
   other.join();
   EXPECT_STREQ(quern_last_error(), "the run was cancelled");
+}
+
+// A plan is the one that the C++ API makes, with the scratch of kernels and without.
+TEST_F(CApi, NoScratch) {
+  const std::string path = QUERN_SOURCE_DIR "/examples/digits/digits.onnx";
+  const std::vector<float> image(28 * 28);
+  ASSERT_EQ(quern_model_load(path.c_str(), nullptr, &model), QUERN_OK) << quern_last_error();
+  for (const bool scratch : {true, false}) {
+    quern_compile_options options = QUERN_COMPILE_OPTIONS_INIT;
+    options.threads = 1;
+    options.no_scratch = scratch ? 0 : 1;
+    ASSERT_EQ(quern_executable_compile(model, &options, &executable), QUERN_OK);
+    ASSERT_EQ(quern_session_create(executable, 0, &session), QUERN_OK);
+    quern_tensor in = vector_of(image);
+    in.rank = 4;
+    std::ranges::copy(std::array{1, 1, 28, 28}, in.dims);
+    ASSERT_EQ(quern_session_set_input(session, 0, &in, QUERN_BORROW), QUERN_OK);
+    ASSERT_EQ(quern_session_prepare(session), QUERN_OK) << quern_last_error();
+    quern_plan_info plan = QUERN_PLAN_INFO_INIT;
+    ASSERT_EQ(quern_session_plan_info(session, &plan), QUERN_OK);
+    quern_session_destroy(std::exchange(session, nullptr));
+    quern_executable_destroy(std::exchange(executable, nullptr));
+
+    const auto same =
+        Executable::compile(load_onnx(path).value(), nullptr, {.threads = 1, .scratch = scratch});
+    const auto wanted = Session::create(same.value()).value();
+    ASSERT_TRUE(wanted->set_input(0, Tensor::zeros({DType::f32, {1, 1, 28, 28}})->view()).ok());
+    ASSERT_TRUE(wanted->prepare().ok());
+    EXPECT_EQ(plan.unshared_bytes, wanted->plan_info().unshared_bytes) << scratch;
+  }
 }
 
 TEST_F(CApi, NullHandles) {

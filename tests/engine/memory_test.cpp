@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What a session takes: as predicted, from the pool that was chosen, within its limit.
+#include <algorithm>
+#include <cmath>
 #include <map>
 #include <set>
 
@@ -15,9 +17,11 @@ namespace quern {
 namespace {
 
 using testing::compile;
+using ::testing::FloatNear;
 using ::testing::HasSubstr;
 using testing::must;
 using testing::pattern;
+using ::testing::Pointwise;
 using testing::session_of;
 
 std::size_t held(const Session& session) {
@@ -242,6 +246,86 @@ TEST(SessionPool, HoldsTheLargestRunOnly) {
   for (const std::int64_t n : {1, 999, 500, 750, 1000, 20})
     answer_of(*session, x, testing::first_rows(1000, n));
   EXPECT_EQ(session->resident_bytes(), largest);
+}
+
+// ---- scratch -----------------------------------------------------------------------------------
+
+// Convolutions that work in memory of their own on many CPUs: 3x3 over many channels, of which one
+// adds its residual, and 1x1 with strides.
+Model three_by_three() {
+  GraphBuilder g;
+  const Operand x = g.input("x", DType::f32, {1, 64, 28, 28});
+  const auto conv = [&](Operand from, int seed) {
+    return g.conv(from, g.constant(pattern({64, 64, 3, 3}, seed)), {}, {.pads = {1, 1, 1, 1}});
+  };
+  g.output("y", g.relu(g.add(conv(g.relu(conv(x, 1)), 2), x)));
+  return must(g.build());
+}
+
+Model with_strides() {
+  GraphBuilder g;
+  const Operand x = g.input("x", DType::f32, {1, 64, 28, 28});
+  g.output("y", g.conv(x, g.constant(pattern({128, 64, 1, 1})), {}, {.strides = {2, 2}}));
+  return must(g.build());
+}
+
+struct Measured {
+  std::size_t arena = 0;
+  std::size_t scratch = 0;
+  std::size_t limited = 0;  // what counts against the limit
+  std::vector<float> result;
+};
+
+Measured measure(Model model, const CompileOptions& options) {
+  const auto session = session_of(compile(std::move(model), "cpu", options));
+  const Tensor x = pattern({1, 64, 28, 28});
+  must(session->set_input(0, x.view()));
+  must(session->run());
+  const PlanInfo info = session->plan_info();
+  return {info.arena_bytes, info.memory.scratch, info.weight_bytes + info.arena_bytes,
+          testing::values(must(session->output(0)))};
+}
+
+TEST(Scratch, IsNotTakenWhereItIsOff) {
+  for (const auto& model : {three_by_three, with_strides}) {
+    const Measured on = measure(model(), {});
+    const Measured off = measure(model(), {.scratch = false});
+    EXPECT_EQ(off.scratch, 0U);
+    EXPECT_LE(off.arena, on.arena);
+    float largest = 0;
+    for (const float f : on.result) largest = std::max(largest, std::abs(f));
+    EXPECT_THAT(off.result, Pointwise(FloatNear(1e-5F * largest), on.result));
+  }
+}
+
+// What fits a limit without scratch alone is compiled without.
+TEST(Scratch, GivesWayToTheMemoryLimit) {
+  int different = 0;
+  for (const auto& model : {three_by_three, with_strides}) {
+    const Measured on = measure(model(), {});
+    const Measured off = measure(model(), {.scratch = false});
+    if (on.limited == off.limited) continue;
+    ++different;
+    const std::size_t limit = (off.limited + on.limited) / 2;
+    const Measured between = measure(model(), {.memory_limit = limit});
+    EXPECT_LE(between.limited, limit);
+    EXPECT_EQ(between.result, off.result);
+  }
+  if (!different) GTEST_SKIP() << "no kernel here wants scratch";
+}
+
+// The error says what it takes at least, whether scratch was wanted or not.
+TEST(Scratch, IsNotInTheErrorOfTheMemoryLimit) {
+  const Measured off = measure(three_by_three(), {.scratch = false});
+  for (const bool scratch : {true, false}) {
+    const auto refused = Executable::compile(three_by_three(), nullptr,
+                                             {.memory_limit = off.limited - 1, .scratch = scratch});
+    ASSERT_FALSE(refused);
+    EXPECT_EQ(refused.error().code(), Code::out_of_memory);
+    EXPECT_THAT(std::string(refused.error().message()),
+                HasSubstr(" and " + std::to_string(off.arena) + " of arena, the limit is " +
+                          std::to_string(off.limited - 1)));
+  }
 }
 
 // ---- traces ------------------------------------------------------------------------------------

@@ -66,15 +66,17 @@ class TestWeights final : public WeightStore {
 struct SelectedRun {
   std::string implementation;
   std::vector<Tensor> outputs;
+  std::size_t scratch_bytes = 0;
 };
 
 // Inputs listed in `constants` are known when the kernel is made. `layout` is how input 0 lies;
-// `select` one implementation to ask instead of all.
+// `select` one implementation to ask instead of all; `scratch` as CpuTarget.
 inline SelectedRun run_selected(const Op& op, const std::vector<Tensor>& inputs,
                                 const std::vector<std::size_t>& constants = {},
                                 std::size_t output_count = 1, int threads = 2,
                                 const std::optional<Layout>& layout = {},
-                                Selection (*select)(const KernelRequest&) = nullptr) {
+                                Selection (*select)(const KernelRequest&) = nullptr,
+                                bool scratch = true) {
   const OpDef& def = *builtin_ops()[op.index()];
   const auto types = infer(op, inputs, output_count).value();
   std::vector<std::unique_ptr<HeldConstant>> held;
@@ -95,7 +97,7 @@ inline SelectedRun run_selected(const Op& op, const std::vector<Tensor>& inputs,
   for (const ValueType& t : types) out_types.push_back({t.dtype, *t.shape()});
   const bool wanted[8] = {true, true, true, true, true, true, true, true};
   TestWeights weights;
-  const CpuTarget target{.threads = threads, .weights = &weights};
+  const CpuTarget target{.threads = threads, .weights = &weights, .scratch = scratch};
   const PostOps none;
   const KernelRequest request{op, def, "test", in, out_types, {wanted, output_count}, none, target};
   KernelChoice choice =
@@ -123,12 +125,12 @@ inline SelectedRun run_selected(const Op& op, const std::vector<Tensor>& inputs,
   std::vector<std::byte*> out_pointers;
   for (std::size_t i = 0; i < output_count; ++i)
     out_pointers.push_back(guarded(asked(choice.output_layouts, i, out_types[i]).bytes()));
-  std::byte* scratch = guarded(choice.scratch_bytes);
+  std::byte* work = guarded(choice.scratch_bytes);
   static StringPool strings;
   std::vector<Shape> shapes(output_count);
   const auto state = choice.kernel->make_state().value();
-  const KernelArgs args{in_pointers, out_pointers, scratch, shapes.data(), &strings};
-  SelectedRun result{choice.implementation, {}};
+  const KernelArgs args{in_pointers, out_pointers, work, shapes.data(), &strings};
+  SelectedRun result{choice.implementation, {}, choice.scratch_bytes};
   for (int repeat = 0; repeat < 2; ++repeat) {  // what a run leaves in scratch must not matter
     const Status status = choice.kernel->run(args, state.get(), Parallel(threads));
     EXPECT_TRUE(status.ok()) << status.message();

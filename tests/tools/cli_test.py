@@ -469,7 +469,8 @@ class Other(Cli):
 
     def test_plan_levers(self):
         path = self.write("m.onnx", add_relu())
-        for words in (["--order", "off"], ["--alias", "off"], ["--inflight", "2"], ["--device", "page"]):
+        for words in (["--order", "off"], ["--alias", "off"], ["--scratch", "off"], ["--inflight", "2"],
+                      ["--device", "page"]):
             self.json("plan", path, "--strategy", "auto", *words)
         self.assertIn("in flight", self.quern("plan", path, "--inflight", "2", "--strategy", "auto").stdout)
         self.assertIn("vulkan", self.quern("plan", path, "--device", "toaster", code=2).stderr)
@@ -483,6 +484,18 @@ class Other(Cli):
         self.assertEqual(html.count("<svg class"), 2)
         self.assertIn("<option selected>", html)
         self.assertIn("<th>begins</th>", html)
+
+    def test_scratch(self):
+        digits = SOURCE / "examples/digits/digits.onnx"
+        arenas = []
+        for scratch in ("on", "off"):
+            planned = self.json("plan", digits, "--strategy", "auto", "--scratch", scratch)
+            measured = self.json("bench", digits, "--runs", 1, "--scratch", scratch)["benchmarks"][0]
+            self.assertEqual(planned["strategies"][0]["arena_bytes"], measured["arena_bytes"])
+            arenas.append(measured["arena_bytes"])
+        self.assertLessEqual(arenas[1], arenas[0])
+        self.quern("run", digits, "--scratch", "off")
+        self.assertIn("not in {on,off}", self.quern("run", digits, "--scratch", "maybe", code=2).stderr)
 
     def test_devices_and_version(self):
         names = [d["name"] for d in self.json("devices")["devices"]]

@@ -31,6 +31,9 @@ struct CompileOptions {
   // tensor that a later Concat would copy them to, where that needs no more memory.
   bool order = true;
   bool alias = true;
+  // Kernels may take memory to work in where that makes them faster. Off, and where `memory_limit`
+  // is met in no other way, they take the least that forms of about the same speed need.
+  bool scratch = true;
 };
 
 // One kernel of a plan, in the order of execution.

@@ -10,8 +10,8 @@
 #include <gtest/gtest.h>
 
 #include "engine/backend.h"
-#include "engine/cpu/constants.h"
-#include "engine/cpu/lower.h"
+#include "engine/cpu/weights.h"
+#include "engine/lowering/lower.h"
 #include "engine/vulkan/roof.h"
 #include "graph/passes/pipeline.h"
 #include "kernels/gpu/kernels.h"
@@ -104,7 +104,7 @@ class PaperBackend final : public Backend {
     return std::shared_ptr<const void>(std::move(bytes));
   }
   std::size_t constant_bytes() const override { return 0; }
-  Result<std::unique_ptr<Instance>> instantiate(std::shared_ptr<const cpu::Program>) override {
+  Result<std::unique_ptr<Instance>> instantiate(std::shared_ptr<const Program>) override {
     return Status(Code::unsupported, "a device of paper runs nothing");
   }
 
@@ -178,10 +178,10 @@ TEST_P(ShaderInterface, FitsEveryDispatch) {
     SCOPED_TRACE(family.name);
     Model model = family.make();
     ASSERT_TRUE(run_passes(model.graph()).ok());
-    const auto program = cpu::lower(model.graph(), {.weights = &weights, .backend = &backend});
+    const auto program = lower(model.graph(), {.weights = &weights, .backend = &backend});
     ASSERT_TRUE(program) << program.error().message();
     EXPECT_TRUE((*program)->fallbacks.empty()) << (*program)->fallbacks.front();
-    for (const cpu::Step& step : (*program)->steps) {
+    for (const Step& step : (*program)->steps) {
       for (const Dispatch& d : forms_of(step.dispatches)) {
         ASSERT_TRUE(interfaces.contains(d.shader)) << d.shader;
         used.insert(d.shader);

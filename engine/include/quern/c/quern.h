@@ -243,9 +243,10 @@ typedef struct quern_compile_options {
   size_t memory_limit;  /* bytes that weights, arena and pool of a session may take; 0: none */
   const char* pool;     /* for what no plan knows, by name; NULL: the default */
   const quern_device* opened; /* the device, instead of its name */
+  int32_t no_scratch; /* kernels take as little memory to work in as they can without being slow */
 } quern_compile_options;
 #define QUERN_COMPILE_OPTIONS_INIT \
-  { sizeof(quern_compile_options), NULL, NULL, 0, 0, 0, 0, NULL, NULL }
+  { sizeof(quern_compile_options), NULL, NULL, 0, 0, 0, 0, NULL, NULL, 0 }
 
 /* Binds the model to a device. The model stays as it is. `options` may be NULL.
  * Errors: not_found (device, strategy, pool), invalid_model, unsupported, out_of_memory. */

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "engine/cpu/views.h"
+#include "engine/lowering/views.h"
 
 #include "kernels/iterate.h"
 #include "kernels/slice.h"
 
-namespace quern::cpu {
+namespace quern::lowering {
 namespace {
 
 using Views = std::optional<std::vector<View>>;
@@ -91,4 +91,4 @@ Views views_of(const Graph& g, NodeId id, const TensorDesc& input) {
   return std::nullopt;
 }
 
-}  // namespace quern::cpu
+}  // namespace quern::lowering

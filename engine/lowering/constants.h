@@ -4,35 +4,12 @@
 #pragma once
 
 #include <memory>
-#include <mutex>
-#include <string>
-#include <unordered_map>
 #include <vector>
 
 #include "graph/graph.h"
 #include "kernels/kernel.h"
 
-namespace quern::cpu {
-
-// Packed weights by key, kept alive by the programs that use them. Any thread.
-class SharedWeights final : public WeightStore {
- public:
-  Result<std::shared_ptr<const std::byte>> find_or_make(const std::string& key, std::size_t bytes,
-                                                        const Fill& fill) override;
-  // Bytes that are held now.
-  std::size_t bytes() const;
-
- private:
-  struct Entry {
-    std::weak_ptr<const std::byte> packed;
-    std::size_t bytes = 0;
-  };
-  void forget_released();
-
-  mutable std::mutex mutex_;
-  std::unordered_map<std::string, Entry> entries_;
-  std::size_t next_sweep_ = 64;  // entries at which the released ones are dropped
-};
+namespace quern::lowering {
 
 // The constants and constant expressions of one graph.
 class GraphConstants {
@@ -55,4 +32,4 @@ class GraphConstants {
   std::vector<std::unique_ptr<Source>> sources_;  // by value
 };
 
-}  // namespace quern::cpu
+}  // namespace quern::lowering

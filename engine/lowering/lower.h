@@ -1,22 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "engine/cpu/program.h"
+#include "engine/program.h"
 #include "graph/graph.h"
 
 namespace quern {
-class Backend;
-}
 
-namespace quern::cpu {
+class Backend;
 
 struct LowerOptions {
   int threads = 1;
   bool use_onednn = true;
   bool reference_only = false;  // the oracle: every node by its reference
   const Strategy* strategy = nullptr;
-  bool order = true;  // steps may run in another order than the graph's
-  bool alias = true;  // results may be made in their place in another, which spares copies
+  bool order = true;    // steps may run in another order than the graph's
+  bool alias = true;    // results may be made in their place in another, which spares copies
+  bool scratch = true;  // kernels may take memory to work in where that makes them faster
   WeightStore* weights = nullptr;
   Backend* backend = nullptr;             // the device's, unless it is the CPU
   bool half_products = false;             // operands of products may be rounded to f16
@@ -28,4 +27,4 @@ struct LowerOptions {
 // others on the CPU between its submissions.
 Result<std::unique_ptr<Program>> lower(const Graph& graph, const LowerOptions& options);
 
-}  // namespace quern::cpu
+}  // namespace quern

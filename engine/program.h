@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A static graph as the CPU runs it: kernels in order over one arena.
+// A static graph as it runs: kernels in order over one arena, or over one of the host and one of a
+// device.
 #pragma once
 
 #include <cstddef>
@@ -15,30 +16,29 @@
 #include "graph/memory/plan.h"
 #include "kernels/kernel.h"
 
-namespace quern::cpu {
-
-// Where an operand lies: an offset from one of the places that a run binds, or a constant's
-// address.
-struct Operand {
-  enum class Base : std::uint8_t {
-    none,
-    arena,
-    input,
-    output,
-    constant,
-    device_arena,
-    device_constant
-  };
-
-  Base base = Base::none;
-  std::uint32_t index = 0;   // of the input, output or device constant
-  std::uint64_t offset = 0;  // bytes
-  const std::byte* constant = nullptr;
-};
+namespace quern {
 
 // A kernel on the host, dispatches on the device, or bytes that go from one to the other.
 struct Step {
   enum class Kind : std::uint8_t { host, device, upload, download };
+  // Where an operand lies: an offset from one of the places that a run binds, or a constant's
+  // address.
+  struct Operand {
+    enum class Base : std::uint8_t {
+      none,
+      arena,
+      input,
+      output,
+      constant,
+      device_arena,
+      device_constant
+    };
+
+    Base base = Base::none;
+    std::uint32_t index = 0;   // of the input, output or device constant
+    std::uint64_t offset = 0;  // bytes
+    const std::byte* constant = nullptr;
+  };
 
   Kind kind = Kind::host;
   std::unique_ptr<CpuKernel> kernel;         // of host
@@ -81,4 +81,4 @@ struct Program {
   std::vector<std::string> fallbacks;  // nodes that have no form for the device
 };
 
-}  // namespace quern::cpu
+}  // namespace quern

@@ -8,7 +8,7 @@
 #include "graph/graph.h"
 #include "kernels/layout.h"
 
-namespace quern::cpu {
+namespace quern::lowering {
 
 // Operators that only look at their first input anew: Reshape and its kin, Transpose, Slice, Split,
 // Expand. Each output as a layout over the input's bytes, or nothing where the elements must move.
@@ -18,4 +18,4 @@ struct View {
 };
 std::optional<std::vector<View>> views_of(const Graph& graph, NodeId node, const TensorDesc& input);
 
-}  // namespace quern::cpu
+}  // namespace quern::lowering

@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+// Constants of a graph as operands: where they stand, or in another layout or memory, made once for
+// all plans and kept for as long as a program points at them.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "engine/lowering/constants.h"
+#include "engine/lowering/value_places.h"
+
+namespace quern {
+class Backend;
+}
+
+namespace quern::lowering {
+
+class ConstantPlaces {
+ public:
+  // `backend` may be null; all others outlive this.
+  ConstantPlaces(const Graph& graph, WeightStore* weights, Backend* backend, Draft& draft,
+                 ValuePlaces& places)
+      : constants_(graph), weights_(weights), backend_(backend), draft_(draft), places_(places) {}
+
+  // Null: depends on inputs.
+  const ConstantSource* find(ValueId v) const { return constants_.find(v); }
+
+  // A constant in this layout and memory. `at_any_address`: its only reader does not need its
+  // elements aligned.
+  Result<Place> bring(ValueId v, const Layout& layout, Space space, bool at_any_address);
+  // The forms of constants that a kernel of the device asks for: their numbers among those that the
+  // program keeps.
+  Result<std::vector<std::uint32_t>> on_device(std::span<const GpuConstant> constants);
+
+  // What the program has to keep.
+  void hand_over(Program& program);
+
+ private:
+  const Place* find_place(ValueId v, const Layout& layout, Space space) const;
+  Result<Place> on_host(ValueId v, const Layout& layout, bool at_any_address);
+  Result<Place> on_device(ValueId v, const Layout& layout);
+  Status pin(ValueId v, bool at_any_address);
+  Result<Place> copy(ValueId v, const Place& from, const TensorDesc& to);
+  Result<std::uint32_t> on_device(const GpuConstant& constant);
+  Place keep(ValueId v, std::shared_ptr<const void> owner, const std::byte* data,
+             const TensorDesc& desc);
+
+  GraphConstants constants_;
+  WeightStore* weights_;
+  Backend* backend_;
+  Draft& draft_;
+  ValuePlaces& places_;
+  std::vector<std::shared_ptr<const void>> kept_;
+  std::vector<std::shared_ptr<const void>> device_constants_;
+};
+
+}  // namespace quern::lowering

@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "engine/lowering/draft.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "graph/text_util.h"
+
+namespace quern::lowering {
+namespace {
+
+// "c16" for blocks of channels, "channels last", "" for row-major; for people.
+std::string layout_name(const TensorDesc& t) {
+  if (is_row_major(t)) return "";
+  if (t.layout.block) return cat("c", static_cast<int>(t.layout.block));
+  const std::size_t rank = t.shape.rank();
+  const bool last =
+      rank >= 3 && t.layout.strides[1] == 1 && t.layout.strides[rank - 1] == t.shape[1];
+  return last ? std::string("channels last") : cat("strides ", t.layout.strides.text());
+}
+
+std::string first_layout_name(std::span<const Place> places) {
+  const auto first = std::ranges::find_if(places, &Place::present);
+  return first == places.end() ? std::string() : layout_name(first->desc);
+}
+
+// Of the first operand and the first result, when one of them is not row-major.
+std::string layouts_text(std::span<const Place> inputs, std::span<const Place> outputs) {
+  const std::string in = first_layout_name(inputs);
+  const std::string out = first_layout_name(outputs);
+  if (in.empty() && out.empty()) return "";
+  return cat(in.empty() ? "row-major" : in, " -> ", out.empty() ? "row-major" : out);
+}
+
+// The place is all of a buffer in an arena.
+bool is_whole(const Draft& draft, const Place& place) {
+  if (!place.present()) return false;
+  const Buffer& b = draft.buffer(place);
+  return b.in_arena() && place.offset == 0 && place.desc.bytes() == b.bytes;
+}
+
+// One buffer is both where the kernel demands it.
+bool may_lie_over(const Draft& draft, const DraftStep& step, const Sharing& share) {
+  const Place& in = step.inputs[share.input];
+  const Place& out = step.outputs[share.output];
+  return !share.required && out.present() && is_whole(draft, in) && in.buffer != out.buffer &&
+         in.desc.bytes() == draft.buffer(out).bytes;
+}
+
+}  // namespace
+
+BufferId Draft::add(Buffer buffer) {
+  buffers.push_back(std::move(buffer));
+  return static_cast<BufferId>(buffers.size() - 1);
+}
+
+BufferId Draft::add(Space space, std::size_t bytes, std::string name) {
+  using Base = Buffer::Base;
+  return add({.base = space == Space::host ? Base::arena : Base::device_arena,
+              .bytes = bytes,
+              .name = std::move(name)});
+}
+
+void Draft::append(Step step, std::span<const Place> inputs, std::span<const Place> outputs,
+                   const KernelChoice& choice) {
+  step.layouts = layouts_text(inputs, outputs);
+  DraftStep s{std::move(step), {inputs.begin(), inputs.end()}, {outputs.begin(), outputs.end()}};
+  for (const Sharing& share : choice.sharing)
+    if (may_lie_over(*this, s, share))
+      s.shares.push_back({s.inputs[share.input].buffer, s.outputs[share.output].buffer, false, 0});
+  for (const CopiedInput& copy : choice.copies)
+    if (is_whole(*this, s.inputs[copy.input]))
+      s.shares.push_back({s.inputs[copy.input].buffer, s.outputs[0].buffer, true, copy.offset});
+  s.only_copies = !choice.copies.empty();
+  steps.push_back(std::move(s));
+}
+
+Step step_of(KernelChoice& choice) {
+  Step s;
+  s.implementation = std::move(choice.implementation);
+  s.kernel = std::move(choice.kernel);
+  s.scratch_bytes = choice.scratch_bytes;
+  if (s.kernel) return s;
+  s.kind = Step::Kind::device;
+  s.dispatches = std::move(choice.gpu.dispatches);
+  return s;
+}
+
+}  // namespace quern::lowering

@@ -1,0 +1,233 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "engine/lowering/kernel_lowering.h"
+
+#include <algorithm>
+#include <array>
+#include <memory>
+#include <utility>
+
+#include "graph/text.h"
+#include "graph/text_util.h"
+
+namespace quern::lowering {
+namespace {
+
+// Operands of post-ops come last.
+std::span<const ValueId> own_inputs(const Node& n) {
+  std::size_t own = n.inputs.size();
+  for (const PostOp& p : n.post_ops)
+    if (const auto* b = std::get_if<BinaryPostOp>(&p)) own = std::min<std::size_t>(own, b->operand);
+  return {n.inputs.data(), own};
+}
+
+// Operands of post-ops that the kernel has not taken are read by steps of their own.
+bool is_later_operand(const Node& n, const KernelChoice& choice, std::size_t input) {
+  for (std::size_t k = 0; k < n.post_ops.size(); ++k)
+    if (const auto* b = std::get_if<BinaryPostOp>(&n.post_ops[k]); b && b->operand == input)
+      return k >= choice.post_ops_taken;
+  return false;
+}
+
+// Whether a constant may be read where the model's file has it: nobody else reads it, who could
+// need its elements aligned.
+bool may_lie_anywhere(const Graph& g, const Node& n, std::size_t input) {
+  if (input != 0 || !g.def(n.op).is(OpTrait::any_address)) return false;
+  const Value& v = g.value(n.inputs[0]);
+  return v.uses.size() + v.handed_out == 1;
+}
+
+// What a kernel asks for, which is row-major where it says nothing.
+Layout layout_asked(const std::vector<Layout>& layouts, std::size_t i, const Shape& shape) {
+  const bool asked = i < layouts.size() && layouts[i].strides.rank() == shape.rank();
+  return asked ? layouts[i] : Layout::row_major(shape);
+}
+
+void describe(const Node& node, const KernelRequest& request, Step& s) {
+  s.node = node.name;
+  s.op = std::string(request.def.name);
+  if (const std::string attributes = attributes_text(request.op); attributes.starts_with("kind="))
+    s.op = cat(s.op, ".", attributes.substr(5, attributes.find(' ') - 5));
+  std::vector<TensorType> inputs;
+  for (const KernelInput& in : request.inputs) {
+    inputs.push_back({in.desc.dtype, in.desc.shape});
+    if (!in.present) inputs.back().shape = {0};
+    if (in.present && !in.constant)
+      s.shapes += cat(s.shapes.empty() ? "" : " ", inputs.back().text());
+  }
+  s.cost = cost_of(request.def, request.op, inputs, request.outputs);
+}
+
+}  // namespace
+
+Status KernelLowering::lower(NodeId id) {
+  const Node& n = graph_.node(id);
+  std::vector<KernelInput> inputs;
+  for (ValueId v : n.inputs) inputs.push_back(input_of(v));
+  QUERN_ASSIGN(const std::vector<TensorType> outputs, output_types(n));
+  // A vector<bool> has no bytes to point at.
+  const std::unique_ptr<bool[]> wanted(new bool[outputs.size()]);
+  for (std::size_t i = 0; i < outputs.size(); ++i) wanted[i] = n.outputs[i] != no_value;
+  const KernelRequest request{n.op,       graph_.def(id), n.name,
+                              inputs,     outputs,        {wanted.get(), outputs.size()},
+                              n.post_ops, target_};
+  QUERN_ASSIGN(KernelChoice choice, selector_.select(request));
+  QUERN_ASSIGN(std::vector<Place> results, add_step(n, request, choice));
+  for (std::size_t k = choice.post_ops_taken; k < n.post_ops.size(); ++k)
+    QUERN_TRY(add_post_op(n, n.post_ops[k], results[0]));
+  places_.consume(n);
+  for (std::size_t i = 0; i < results.size(); ++i)
+    if (results[i].present()) places_.put(n.outputs[i], results[i]);
+  return {};
+}
+
+KernelInput KernelLowering::input_of(ValueId v) const {
+  if (v == no_value) return {};
+  KernelInput in{.present = true, .constant = constants_.find(v)};
+  if (places_.of(v).empty()) {  // a constant that nobody has asked for yet
+    const TensorType type = places_.type(v);
+    in.desc = TensorDesc::row_major(type.dtype, type.shape);
+  } else {
+    in.desc = places_.best(v).desc;
+    in.dies_here = places_.is_read_last(v);
+  }
+  return in;
+}
+
+// An output that nobody wants has its type all the same: kernels read the shapes of their work off
+// any of them.
+Result<std::vector<TensorType>> KernelLowering::output_types(const Node& node) const {
+  std::vector<TensorType> types;
+  for (ValueId v : node.outputs)
+    types.push_back(v == no_value ? TensorType{DType::f32, {0}} : places_.type(v));
+  if (std::ranges::find(node.outputs, no_value) == node.outputs.end()) return types;
+  QUERN_ASSIGN(const auto inferred,
+               graph_.infer(node.op, own_inputs(node), node.outputs.size(), node.name));
+  for (std::size_t i = 0; i < types.size(); ++i)
+    if (node.outputs[i] == no_value)
+      types[i] = {inferred[i].dtype, inferred[i].shape().value_or(Shape{0})};
+  return types;
+}
+
+// Says where the results lie, before post-ops that the kernel has not taken.
+Result<std::vector<Place>> KernelLowering::add_step(const Node& node, const KernelRequest& request,
+                                                    KernelChoice& choice) {
+  QUERN_ASSIGN(std::vector<Place> inputs, operands(node, request, choice));
+  QUERN_TRY(make_own(choice, inputs));
+  std::vector<Place> outputs;
+  for (std::size_t i = 0; i < node.outputs.size(); ++i)
+    outputs.push_back(node.outputs[i] == no_value
+                          ? Place()
+                          : result_place(node, i, request.outputs[i], choice, inputs));
+  QUERN_TRY(append(node, request, choice, inputs, outputs));
+  return outputs;
+}
+
+Result<std::vector<Place>> KernelLowering::operands(const Node& node, const KernelRequest& request,
+                                                    const KernelChoice& choice) {
+  std::vector<Place> places;
+  for (std::size_t i = 0; i < node.inputs.size(); ++i) {
+    Place& place = places.emplace_back();
+    const bool packed = i < choice.packed_inputs.size() && choice.packed_inputs[i];
+    if (node.inputs[i] == no_value || packed || is_later_operand(node, choice, i)) continue;
+    const Layout layout = layout_asked(choice.input_layouts, i, request.inputs[i].desc.shape);
+    QUERN_ASSIGN(place, moves_.bring(node.inputs[i], layout, space_of(choice),
+                                     may_lie_anywhere(graph_, node, i)));
+  }
+  return places;
+}
+
+// An input whose bytes the kernel demands for a result: nobody else may need them.
+Status KernelLowering::make_own(const KernelChoice& choice, std::vector<Place>& inputs) {
+  for (const Sharing& s : choice.sharing) {
+    Place& in = inputs[s.input];
+    if (!s.required) continue;
+    const Buffer& buffer = draft_.buffer(in);
+    if (buffer.in_arena() && in.offset == 0 && !places_.is_read_elsewhere(in)) continue;
+    const std::string name = buffer.name;  // buffers move when there are more
+    QUERN_ASSIGN(in, moves_.reorder(in, in.desc, name));
+  }
+  return {};
+}
+
+// In the bytes of an input where the kernel demands it, else in new ones.
+Place KernelLowering::result_place(const Node& node, std::size_t output, const TensorType& type,
+                                   const KernelChoice& choice, std::span<const Place> inputs) {
+  const TensorDesc desc{type.dtype, type.shape,
+                        layout_asked(choice.output_layouts, output, type.shape)};
+  for (const Sharing& s : choice.sharing)
+    if (s.output == output && s.required) return {inputs[s.input].buffer, 0, desc};
+  const std::string& name = graph_.value(node.outputs[output]).name;
+  return {draft_.add(space_of(choice), desc.bytes(), name), 0, desc};
+}
+
+Status KernelLowering::append(const Node& node, const KernelRequest& request, KernelChoice& choice,
+                              std::span<const Place> inputs, std::span<const Place> outputs) {
+  QUERN_ASSIGN(auto gpu_constants, constants_.on_device(choice.gpu.constants));
+  Step s = step_of(choice);
+  s.gpu_constants = std::move(gpu_constants);
+  describe(node, request, s);
+  if (request.def.is(OpTrait::data_dependent)) s.dynamic_outputs = dynamic_outputs(node);
+  draft_.append(std::move(s), inputs, outputs, choice);
+  return {};
+}
+
+std::vector<std::int32_t> KernelLowering::dynamic_outputs(const Node& node) const {
+  std::vector<std::int32_t> outputs;
+  for (ValueId v : node.outputs) {
+    std::int32_t at = -1;
+    for (std::size_t i = 0; i < graph_.outputs().size(); ++i)
+      if (graph_.outputs()[i] == v && i < dynamic_outputs_.size() && dynamic_outputs_[i])
+        at = static_cast<std::int32_t>(i);
+    outputs.push_back(at);
+  }
+  return outputs;
+}
+
+// ---- post-ops ----------------------------------------------------------------------------------
+
+// y = f(y) or y = f(y, operand) on the result of the kernel, in place where it can be.
+Status KernelLowering::add_post_op(const Node& node, const PostOp& post_op, Place& result) {
+  const PostOpWork work = work_of(node, post_op, result);
+  const TensorType out{result.desc.dtype, result.desc.shape};
+  const bool wanted = true;
+  const PostOps none;
+  const KernelRequest request{work.op,   graph_.def(work.op), node.name, work.inputs,
+                              {&out, 1}, {&wanted, 1},        none,      target_};
+  QUERN_ASSIGN(KernelChoice choice, selector_.select(request));
+  QUERN_ASSIGN(const std::vector<Place> inputs, operands(work, choice, result));
+  const std::array outputs = {result_place(node, 0, out, choice, inputs)};
+  QUERN_TRY(append(node, request, choice, inputs, outputs));
+  result = outputs[0];
+  return {};
+}
+
+KernelLowering::PostOpWork KernelLowering::work_of(const Node& node, const PostOp& post_op,
+                                                   const Place& result) const {
+  const KernelInput self{.present = true, .desc = result.desc, .dies_here = true};
+  const auto* binary = std::get_if<BinaryPostOp>(&post_op);
+  if (!binary) return {.op = *std::get_if<Unary>(&post_op), .inputs = {self}};
+  const ValueId operand = node.inputs[binary->operand];
+  KernelInput other = input_of(operand);
+  other.dies_here = false;  // the node reads it until its last post-op
+  PostOpWork work{.op = Binary{binary->kind}, .inputs = {self, other}, .operand = operand};
+  if (binary->swapped) {
+    std::swap(work.inputs[0], work.inputs[1]);
+    work.self = 1;
+  }
+  return work;
+}
+
+Result<std::vector<Place>> KernelLowering::operands(const PostOpWork& work,
+                                                    const KernelChoice& choice,
+                                                    const Place& result) {
+  std::vector<Place> places;
+  for (std::size_t i = 0; i < work.inputs.size(); ++i) {
+    const Layout layout = layout_asked(choice.input_layouts, i, work.inputs[i].desc.shape);
+    const Space space = space_of(choice);
+    QUERN_ASSIGN(places.emplace_back(), i == work.self ? moves_.bring(result, layout, space)
+                                                       : moves_.bring(work.operand, layout, space));
+  }
+  return places;
+}
+
+}  // namespace quern::lowering

@@ -1,0 +1,174 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "engine/lowering/lower.h"
+
+#include <algorithm>
+#include <memory>
+#include <span>
+#include <utility>
+
+#include "engine/backend.h"
+#include "engine/lowering/arenas.h"
+#include "engine/lowering/kernel_lowering.h"
+#include "engine/lowering/views.h"
+
+namespace quern {
+namespace lowering {
+namespace {
+
+// Walks the graph once: inputs, nodes as views or as steps, outputs. Then all that they lie in gets
+// its place.
+class Lowering {
+ public:
+  Lowering(const Graph& g, const LowerOptions& options)
+      : g_(g),
+        options_(options),
+        places_(g, draft_, options.backend ? Space::device : Space::host),
+        constants_(g, options.weights, options.backend, draft_, places_),
+        moves_(g, cpu_target(options), options.backend, draft_, places_, constants_),
+        kernels_(g, options, draft_, places_, constants_, moves_) {}
+
+  Result<std::unique_ptr<Program>> run() {
+    bind_inputs();
+    for (NodeId id : g_.order())
+      if (!is_constant(id)) QUERN_TRY(lower_node(id));
+    QUERN_TRY(bind_outputs());
+    QUERN_TRY(kernels_.selector().check_fallbacks());
+    return finish();
+  }
+
+ private:
+  bool is_constant(NodeId id) const {
+    return std::ranges::all_of(g_.node(id).outputs,
+                               [&](ValueId v) { return v != no_value && constants_.find(v); });
+  }
+
+  void bind_inputs() {
+    for (std::uint32_t i = 0; i < g_.inputs().size(); ++i) {
+      const ValueId v = g_.inputs()[i];
+      const TensorType type = places_.type(v);
+      const BufferId buffer = draft_.add({.base = Buffer::Base::input,
+                                          .index = i,
+                                          .bytes = type.bytes(),
+                                          .name = g_.value(v).name});
+      places_.put(v, {buffer, 0, TensorDesc::row_major(type.dtype, type.shape)});
+    }
+  }
+
+  Status lower_node(NodeId id) {
+    const Node& n = g_.node(id);
+    const bool is_moved = n.as<Identity>() || g_.def(id).is(OpTrait::view);
+    if (!n.inputs.empty() && n.inputs[0] != no_value && !constants_.find(n.inputs[0])) {
+      // What the device has a look at goes up once, as a whole.
+      const bool is_view =
+          is_moved || n.as<Transpose>() || n.as<Slice>() || n.as<Split>() || n.as<Expand>();
+      if (is_view && places_.native() == Space::device && feeds_nodes(n) &&
+          !places_.find(n.inputs[0], Space::device))
+        QUERN_TRY(moves_.transfer(n.inputs[0], Space::device));
+      if (lower_view(id)) return {};
+    }
+    return is_moved ? lower_moved_view(n) : kernels_.lower(id);
+  }
+
+  // Whether kernels, and not only whoever asked for outputs, see what the node makes.
+  bool feeds_nodes(const Node& n) const {
+    return std::ranges::any_of(
+        n.outputs, [&](ValueId v) { return v != no_value && !g_.value(v).uses.empty(); });
+  }
+
+  // True when the outputs are just other looks at the first input.
+  bool lower_view(NodeId id) {
+    const ValueId in = g_.node(id).inputs[0];
+    const bool is_native = places_.find(in, places_.native());
+    for (const Place& p : places_.of(in)) {
+      if (is_native && draft_.space_of(p) != places_.native()) continue;
+      const auto views = views_of(g_, id, p.desc);
+      if (!views) continue;
+      put_views(g_.node(id), p, *views);
+      return true;
+    }
+    return false;
+  }
+
+  void put_views(const Node& n, const Place& from, std::span<const View> views) {
+    places_.consume(n);
+    for (std::size_t i = 0; i < n.outputs.size(); ++i) {
+      if (n.outputs[i] == no_value) continue;
+      const TensorType type = places_.type(n.outputs[i]);
+      const auto skip = static_cast<std::uint64_t>(views[i].offset) * size_of(type.dtype);
+      places_.put(n.outputs[i],
+                  {from.buffer, from.offset + skip, {type.dtype, type.shape, views[i].layout}});
+    }
+  }
+
+  // A reshape that the layout does not allow: through a row-major copy.
+  Status lower_moved_view(const Node& n) {
+    const ValueId in = n.inputs[0];
+    const Space space = constants_.find(in) ? places_.native() : draft_.space_of(places_.best(in));
+    const Layout row_major = Layout::row_major(places_.type(in).shape);
+    QUERN_ASSIGN(const Place p, moves_.bring(in, row_major, space));
+    places_.consume(n);
+    const TensorType type = places_.type(n.outputs[0]);
+    places_.put(n.outputs[0], {p.buffer, p.offset, TensorDesc::row_major(type.dtype, type.shape)});
+    return {};
+  }
+
+  // Every output gets a row-major place of its own, which the run may bind elsewhere.
+  Status bind_outputs() {
+    // All that comes down, before the host does anything: one submission.
+    for (ValueId v : g_.outputs())
+      if (!constants_.find(v) && !places_.find(v, Space::host))
+        QUERN_TRY(moves_.transfer(v, Space::host));
+    for (std::uint32_t i = 0; i < g_.outputs().size(); ++i) QUERN_TRY(bind_output(i));
+    return {};
+  }
+
+  Status bind_output(std::uint32_t i) {
+    const ValueId v = g_.outputs()[i];
+    const TensorType type = places_.type(v);
+    QUERN_ASSIGN(Place p, moves_.bring(v, Layout::row_major(type.shape), Space::host));
+    const Buffer& buffer = draft_.buffer(p);
+    // An output that the value is already has another base.
+    const bool own =
+        buffer.base == Buffer::Base::arena && p.offset == 0 && buffer.bytes == type.bytes();
+    if (!own) {
+      QUERN_ASSIGN(p, moves_.copy(p, g_.output_names()[i]));
+    }
+    draft_.buffers[p.buffer].base = Buffer::Base::output;
+    draft_.buffers[p.buffer].index = i;
+    return {};
+  }
+
+  Result<std::unique_ptr<Program>> finish() {
+    auto program = std::make_unique<Program>();
+    program->threads = options_.threads;
+    for (ValueId v : g_.inputs()) program->inputs.push_back(places_.type(v));
+    for (ValueId v : g_.outputs()) program->outputs.push_back(places_.type(v));
+    program->fallbacks = kernels_.selector().fallbacks();
+    constants_.hand_over(*program);
+    const Backend* backend = options_.backend;
+    QUERN_TRY(place_in_arenas(std::move(draft_),
+                              {.strategy = options_.strategy,
+                               .order = options_.order,
+                               .alias = options_.alias,
+                               .device_alignment = backend ? backend->alignment() : 0},
+                              *program));
+    return program;
+  }
+
+  const Graph& g_;
+  const LowerOptions& options_;
+  Draft draft_;
+  ValuePlaces places_;
+  ConstantPlaces constants_;
+  Moves moves_;
+  KernelLowering kernels_;
+};
+
+}  // namespace
+}  // namespace lowering
+
+Result<std::unique_ptr<Program>> lower(const Graph& graph, const LowerOptions& options) {
+  return lowering::Lowering(graph, options).run();
+}
+
+}  // namespace quern

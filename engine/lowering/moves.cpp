@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "engine/lowering/moves.h"
+
+#include <array>
+
+#include "engine/backend.h"
+#include "graph/text_util.h"
+#include "kernels/copy.h"
+#include "kernels/gpu/copy.h"
+
+namespace quern::lowering {
+
+Result<Place> Moves::bring(ValueId v, const Layout& layout, Space space, bool at_any_address) {
+  if (constants_.find(v)) return constants_.bring(v, layout, space, at_any_address);
+  const auto fits = [&](const Place& p) {
+    return same_placement(p.desc.shape, p.desc.layout, layout) && is_aligned(p);
+  };
+  for (const Place& p : places_.of(v))
+    if (draft_.space_of(p) == space && fits(p)) return p;
+  if (!places_.find(v, space)) QUERN_TRY(transfer(v, space));
+  const Place from = *places_.find(v, space);
+  if (fits(from)) return from;
+  QUERN_ASSIGN(const Place made,
+               reorder(from, {from.desc.dtype, from.desc.shape, layout}, graph_.value(v).name));
+  places_.put(v, made);
+  return made;
+}
+
+Result<Place> Moves::bring(Place from, const Layout& layout, Space space) {
+  constexpr auto name = "intermediate";
+  if (draft_.space_of(from) != space) {
+    QUERN_ASSIGN(from, bring(from, Layout::row_major(from.desc.shape), draft_.space_of(from)));
+    from = append_transfer(from, space, name);
+  }
+  if (same_placement(from.desc.shape, from.desc.layout, layout)) return from;
+  return reorder(from, {from.desc.dtype, from.desc.shape, layout}, name);
+}
+
+Status Moves::transfer(ValueId v, Space space) {
+  const Space other = space == Space::host ? Space::device : Space::host;
+  QUERN_ASSIGN(const Place from, bring(v, Layout::row_major(places_.type(v).shape), other));
+  places_.put(v, append_transfer(from, space, graph_.value(v).name));
+  return {};
+}
+
+Result<Place> Moves::copy(const Place& from, const std::string& name) {
+  QUERN_ASSIGN(KernelChoice choice, select_copy(from.desc, from.desc, target_));
+  return append_copy(from, from.desc, std::move(choice), {"Copy", name, name});
+}
+
+Result<Place> Moves::reorder(const Place& from, const TensorDesc& to, const std::string& node) {
+  const Names names{"Reorder", node, node + " (reordered)"};
+  if (draft_.space_of(from) == Space::host) {
+    QUERN_ASSIGN(KernelChoice choice, select_copy(from.desc, to, target_));
+    return append_copy(from, to, std::move(choice), names);
+  }
+  const auto skipped =
+      static_cast<std::int64_t>(from.offset % backend_->alignment() / size_of(from.desc.dtype));
+  QUERN_ASSIGN(auto choice, select_gpu_copy(from.desc, skipped, to, backend_->target()));
+  if (choice) return append_copy(from, to, std::move(*choice), names);
+  // What the device cannot move, as elements of a type that it does not have: down, and up again.
+  const Place below = append_transfer(from, Space::host, node);
+  QUERN_ASSIGN(const Place moved, reorder(below, to, node));
+  return append_transfer(moved, Space::device, node);
+}
+
+// Kernels of a device read and write where bindings may begin.
+bool Moves::is_aligned(const Place& place) const {
+  return draft_.space_of(place) == Space::host || place.offset % backend_->alignment() == 0;
+}
+
+Result<Place> Moves::append_copy(const Place& from, const TensorDesc& to, KernelChoice choice,
+                                 const Names& names) {
+  const Place made{draft_.add(space_of(choice), to.bytes(), names.result), 0, to};
+  QUERN_ASSIGN(auto gpu_constants, constants_.on_device(choice.gpu.constants));
+  Step s = step_of(choice);
+  s.gpu_constants = std::move(gpu_constants);
+  s.op = names.op;
+  s.node = names.node;
+  s.shapes = cat(to.shape.text(), " ", from.desc.layout.text(), " -> ", to.layout.text());
+  s.cost.bytes = 2.0 * static_cast<double>(to.bytes());
+  const std::array inputs = {from};
+  const std::array outputs = {made};
+  draft_.append(std::move(s), inputs, outputs, choice);
+  return made;
+}
+
+Place Moves::append_transfer(const Place& from, Space space, const std::string& name) {
+  const Place made{draft_.add(space, from.desc.bytes(), name), 0, from.desc};
+  Step s;
+  s.kind = space == Space::host ? Step::Kind::download : Step::Kind::upload;
+  s.op = space == Space::host ? "Download" : "Upload";
+  s.node = name;
+  s.shapes = TensorType{from.desc.dtype, from.desc.shape}.text();
+  s.implementation = "copy";
+  s.cost.bytes = static_cast<double>(from.desc.bytes());
+  const std::array inputs = {from};
+  const std::array outputs = {made};
+  draft_.append(std::move(s), inputs, outputs);
+  return made;
+}
+
+}  // namespace quern::lowering

@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "engine/lowering/selection.h"
+
+#include <algorithm>
+
+#include "engine/backend.h"
+#include "graph/text_util.h"
+
+namespace quern::lowering {
+namespace {
+
+// Whether each operand fits a binding of the device.
+bool can_bind(const KernelRequest& request) {
+  const auto fits = [&](std::size_t bytes) { return bytes <= request.gpu->max_range; };
+  return std::ranges::all_of(request.inputs,
+                             [&](const KernelInput& i) { return fits(i.desc.bytes()); }) &&
+         std::ranges::all_of(request.outputs, [&](const TensorType& t) { return fits(t.bytes()); });
+}
+
+Result<KernelChoice> reference(const KernelRequest& request) {
+  QUERN_ASSIGN(std::optional<KernelChoice> choice, select_reference(request));
+  if (choice) return std::move(*choice);
+  return Status(Code::unsupported, cat(request.def.name, " has no reference"));
+}
+
+}  // namespace
+
+Result<KernelChoice> KernelSelector::select(KernelRequest request) {
+  if (reference_only_) return reference(request);
+  if (backend_) {
+    request.gpu = &backend_->target();
+    request.half_products = half_products_ || request.gpu->half_products;
+    if (!backend_->leaves_to_cpu(request.def.name) && can_bind(request)) {
+      QUERN_ASSIGN(auto choice, select_gpu_kernel(request));
+      if (choice && choice->scratch_bytes <= request.gpu->max_range) return std::move(*choice);
+    }
+    fallbacks_.push_back(cat("'", printable(request.name), "' (", request.def.name, ")"));
+  }
+  return select_cpu_kernel(request);
+}
+
+Status KernelSelector::check_fallbacks() const {
+  if (fallbacks_.empty() || !backend_->is_strict()) return {};
+  std::string list;
+  for (const std::string& node : fallbacks_) list += cat(list.empty() ? "" : ", ", node);
+  return {Code::unsupported, cat(fallbacks_.size(), " nodes have no form for the device: ", list)};
+}
+
+}  // namespace quern::lowering

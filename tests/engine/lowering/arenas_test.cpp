@@ -1,0 +1,176 @@
+// SPDX-License-Identifier: Apache-2.0
+// From a draft to the addresses of its operands.
+#include "engine/lowering/arenas.h"
+
+#include <array>
+#include <string>
+#include <tuple>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "tests/engine/lowering/drafts.h"
+
+namespace quern::lowering {
+namespace {
+
+using testing::Base;
+using testing::floats;
+using testing::piece;
+using testing::step;
+
+Program placed(Draft draft, std::size_t outputs, const ArenaOptions& options = {}) {
+  Program program;
+  program.outputs.resize(outputs, {DType::f32, {64}});
+  const Status status = place_in_arenas(std::move(draft), options, program);
+  EXPECT_TRUE(status.ok()) << status.message();
+  return program;
+}
+
+// Whether so many bytes at one place and at the other have none in common.
+bool are_apart(std::uint64_t a, std::uint64_t b, std::uint64_t bytes) {
+  return a + bytes <= b || b + bytes <= a;
+}
+
+std::vector<std::string> nodes_of(const Program& program) {
+  std::vector<std::string> nodes;
+  for (const Step& s : program.steps) nodes.push_back(s.node);
+  return nodes;
+}
+
+TEST(Arenas, OperandsAreWhereTheirBuffersLie) {
+  const std::array<std::byte, 256> weights{};
+  Draft d;
+  const Place x = piece(d, Base::input, 64, "x");
+  const Place w =
+      floats(d.add({.base = Base::constant, .constant = weights.data(), .bytes = 256}), 16, 64);
+  const Place a = piece(d, Space::host, 64, "a");
+  const Place y = piece(d, Base::output, 64, "y");
+  step(d, "first", {x, w, Place()}, {a});
+  step(d, "second", {a, floats(a.buffer, 16, 128)}, {y});
+  const Program p = placed(std::move(d), 1);
+  ASSERT_EQ(p.steps.size(), 2U);
+  const auto& [first_in, first_out] = std::tie(p.steps[0].inputs, p.steps[0].outputs);
+  EXPECT_EQ(first_in[0].base, Base::input);
+  EXPECT_EQ(first_in[1].base, Base::constant);
+  EXPECT_EQ(first_in[1].constant, weights.data() + 64);
+  EXPECT_EQ(first_in[2].base, Base::none);
+  ASSERT_EQ(first_out[0].base, Base::arena);
+  EXPECT_EQ(p.steps[1].inputs[0].offset, first_out[0].offset);
+  EXPECT_EQ(p.steps[1].inputs[1].offset, first_out[0].offset + 128);
+  // A run may bind outputs elsewhere: they are no offsets, but have one.
+  EXPECT_EQ(p.steps[1].outputs[0].base, Base::output);
+  EXPECT_EQ(p.steps[1].outputs[0].offset, 0U);
+  ASSERT_EQ(p.output_offsets.size(), 1U);
+  EXPECT_TRUE(are_apart(p.output_offsets[0], first_out[0].offset, 256));
+  EXPECT_EQ(p.arena_bytes, 512U);
+}
+
+TEST(Arenas, AResultLiesOverAnOperandThatDies) {
+  Draft d;
+  const Place x = piece(d, Base::input, 64, "x");
+  const Place a = piece(d, Space::host, 64, "a");
+  const Place b = piece(d, Space::host, 64, "b");
+  const Place y = piece(d, Base::output, 64, "y");
+  step(d, "makes a", {x}, {a});
+  step(d, "may be in place", {a}, {b}, {.sharing = {{0, 0, false}}});
+  step(d, "ends", {b}, {y});
+  const Program p = placed(std::move(d), 1);
+  ASSERT_EQ(p.steps.size(), 3U);
+  EXPECT_EQ(p.steps[1].outputs[0].offset, p.steps[1].inputs[0].offset);
+  EXPECT_EQ(p.arena_bytes, 512U);
+}
+
+TEST(Arenas, AResultLiesOverNoPartOfABuffer) {
+  Draft d;
+  const Place a = piece(d, Space::host, 128, "a");
+  const Place b = piece(d, Space::host, 64, "b");
+  const KernelChoice in_place{.sharing = {{0, 0, false}}};
+  step(d, "of a half", {floats(a.buffer, 64, 256)}, {b}, in_place);
+  step(d, "of all", {a}, {piece(d, Space::host, 128, "c")}, in_place);
+  EXPECT_TRUE(d.steps[0].shares.empty());
+  EXPECT_EQ(d.steps[1].shares.size(), 1U);
+}
+
+// y = [a, b], each made by a step.
+Draft concatenation() {
+  Draft d;
+  const Place x = piece(d, Base::input, 64, "x");
+  const Place a = piece(d, Space::host, 64, "a");
+  const Place b = piece(d, Space::host, 64, "b");
+  const Place y = piece(d, Base::output, 128, "y");
+  step(d, "makes a", {x}, {a});
+  step(d, "makes b", {x}, {b});
+  step(d, "joins", {a, b}, {y}, {.copies = {{0, 0}, {1, 256}}});
+  return d;
+}
+
+TEST(Arenas, WhatIsMadeInItsPlaceIsNotCopied) {
+  const Program p = placed(concatenation(), 1);
+  EXPECT_EQ(nodes_of(p), (std::vector<std::string>{"makes a", "makes b"}));
+  EXPECT_EQ(p.steps[0].outputs[0].base, Base::output);
+  EXPECT_EQ(p.steps[0].outputs[0].offset, 0U);
+  EXPECT_EQ(p.steps[1].outputs[0].base, Base::output);
+  EXPECT_EQ(p.steps[1].outputs[0].offset, 256U);
+  EXPECT_EQ(p.arena_bytes, 512U);
+}
+
+TEST(Arenas, WithoutAliasesCopiesRemain) {
+  const Program p = placed(concatenation(), 1, {.alias = false});
+  EXPECT_EQ(p.steps.size(), 3U);
+  EXPECT_EQ(p.steps[2].inputs[1].base, Base::arena);
+  EXPECT_EQ(p.arena_bytes, 1024U);
+}
+
+TEST(Arenas, ScratchIsApartFromOperands) {
+  Draft d;
+  const Place x = piece(d, Base::input, 64, "x");
+  const Place a = piece(d, Space::host, 64, "a");
+  const Place y = piece(d, Base::output, 64, "y");
+  step(d, "first", {x}, {a});
+  step(d, "second", {a}, {y}, {.scratch_bytes = 256});
+  const Program p = placed(std::move(d), 1);
+  const Step& s = p.steps[1];
+  EXPECT_TRUE(are_apart(s.scratch_offset, s.inputs[0].offset, 256));
+  EXPECT_TRUE(are_apart(s.scratch_offset, p.output_offsets[0], 256));
+  EXPECT_EQ(p.arena_bytes, 768U);
+}
+
+// x goes up, a part of it is worked on, the result comes down.
+Draft round_trip() {
+  Draft d;
+  const Place x = piece(d, Base::input, 100, "x");
+  const Place up = piece(d, Space::device, 100, "x");
+  const Place made = piece(d, Space::device, 16, "y");
+  const Place y = piece(d, Base::output, 16, "y");
+  step(d, "up", {x}, {up}, {}, Step::Kind::upload);
+  step(d, "work", {floats(up.buffer, 16, 260)}, {made}, {.scratch_bytes = 20}, Step::Kind::device);
+  step(d, "down", {made}, {y}, {}, Step::Kind::download);
+  return d;
+}
+
+TEST(Arenas, EachMemoryHasItsOwnArena) {
+  const Program p = placed(round_trip(), 1, {.device_alignment = 256});
+  ASSERT_EQ(nodes_of(p), (std::vector<std::string>{"up", "work", "down"}));
+  EXPECT_EQ(p.steps[0].inputs[0].base, Base::input);
+  EXPECT_EQ(p.steps[0].outputs[0].base, Base::device_arena);
+  EXPECT_EQ(p.steps[0].output_bytes[0], 400U);
+  EXPECT_EQ(p.steps[2].inputs[0].offset, p.steps[1].outputs[0].offset);
+  EXPECT_EQ(p.steps[2].outputs[0].base, Base::output);
+  EXPECT_EQ(p.arena_bytes, 64U);
+  // Whole vectors: 512 bytes for the 400 of x, and 256 each for the result and the scratch.
+  EXPECT_EQ(p.device_plan.size, 1024U);
+  for (std::uint64_t offset : p.device_plan.offsets) EXPECT_EQ(offset % 256, 0U);
+  EXPECT_EQ(p.steps[1].scratch_offset % 256, 0U);
+}
+
+TEST(Arenas, AnOperandOnADeviceBeginsWhereABindingMay) {
+  const Program p = placed(round_trip(), 1, {.device_alignment = 256});
+  const Step& work = p.steps[1];
+  EXPECT_EQ(work.inputs[0].offset, p.steps[0].outputs[0].offset + 256);
+  EXPECT_EQ(work.input_bytes[0], 4U + 64U);
+  EXPECT_EQ(work.output_bytes[0], 64U);
+}
+
+}  // namespace
+}  // namespace quern::lowering

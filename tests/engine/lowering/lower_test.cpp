@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+// Whole graphs.
+#include "engine/lowering/lower.h"
+
+#include <malloc.h>
+#include <set>
+#include <string>
+
+#include "engine/cpu/weights.h"
+#include "graph/passes/pipeline.h"
+#include "tests/engine/engine_models.h"
+
+namespace quern {
+namespace {
+
+using testing::must;
+using testing::weights;
+
+// The result of a convolution of which only the second image is read, added to another, so that
+// oneDNN would sum in its place: a copy is made for it. Before them `more` convolutions.
+Model sum_over_a_part(int more) {
+  GraphBuilder g("sums");
+  const ConvOptions same{.pads = {1, 1, 1, 1}};
+  const Operand w = weights(g, {16, 16, 3, 3}, 1);
+  Operand pair = g.input("pair", DType::f32, {2, 16, 8, 8});
+  for (int k = 0; k < more; ++k)
+    pair = g.named("one of a row of results " + std::to_string(k), g.conv(pair, w, {}, same));
+  const Operand both = g.named("the result of two images", g.conv(pair, w, {}, same));
+  const Operand one = g.conv(g.input("image", DType::f32, {1, 16, 8, 8}), w, {}, same);
+  g.output("sum", g.named("sum", g.add(one, g.slice(both, {1}, {2}))));
+  return must(g.build());
+}
+
+// Buffers move when there is no room for another, and with them their names, of which a copy's step
+// has one: for some number of convolutions just then. What was freed is overwritten here.
+TEST(Lower, StepsAreNamedByTheGraph) {
+  ::mallopt(M_PERTURB, 0xa5);
+  for (int more = 0; more < 40; ++more) {
+    SCOPED_TRACE(more);
+    Model model = sum_over_a_part(more);
+    must(run_passes(model.graph()));
+    const Graph& graph = model.graph();
+    std::set<std::string> names;
+    for (NodeId id : graph.order()) {
+      names.insert(graph.node(id).name);
+      for (ValueId v : graph.node(id).outputs) names.insert(graph.value(v).name);
+    }
+    for (ValueId v : graph.inputs()) names.insert(graph.value(v).name);
+    cpu::SharedWeights packed;
+    const auto program = must(lower(graph, {.weights = &packed}));
+    for (const Step& s : program->steps)
+      EXPECT_TRUE(names.contains(s.node)) << s.op << " " << s.node;
+  }
+  ::mallopt(M_PERTURB, 0);
+}
+
+}  // namespace
+}  // namespace quern

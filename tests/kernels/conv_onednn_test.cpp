@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+// Convolutions with memory to work in and without, against the reference.
+#include "tests/kernels/kernel_test.h"
+
+namespace quern::testing {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::FloatNear;
+using ::testing::HasSubstr;
+using ::testing::Not;
+using ::testing::Pointwise;
+using ::testing::StartsWith;
+
+struct Case {
+  const char* what;
+  Shape x, w;
+  Conv op;
+};
+
+const Case cases[] = {
+    {"what Winograd wins", {1, 64, 28, 28}, {64, 64, 3, 3}, {.window = {.pads = {1, 1, 1, 1}}}},
+    {"1x1 with strides, whose source is gathered",
+     {1, 96, 28, 28},
+     {64, 96, 1, 1},
+     {.window = {.strides = {2, 2}}}},
+    {"depthwise", {1, 32, 20, 20}, {32, 1, 3, 3}, {.window = {.pads = {1, 1, 1, 1}}, .group = 32}},
+};
+
+TEST(ConvOneDnn, NoScratchWhereItIsNotWanted) {
+  Random random(1);
+  for (const Case& c : cases) {
+    const std::vector<Tensor> inputs = {random.floats(c.x), random.floats(c.w),
+                                        random.floats({c.w[0]})};
+    const auto reference = values<float>(run(c.op, inputs));
+    for (const bool scratch : {true, false}) {
+      const SelectedRun got = run_selected(c.op, inputs, {1, 2}, 1, 2, {}, nullptr, scratch);
+      EXPECT_THAT(values<float>(got.outputs[0]), Pointwise(FloatNear(1e-4F), reference))
+          << c.what << " by " << got.implementation;
+      EXPECT_THAT(got.implementation, Not(StartsWith("reference"))) << c.what;
+      if (scratch) continue;
+      EXPECT_EQ(got.scratch_bytes, 0U) << c.what << " by " << got.implementation;
+      EXPECT_THAT(got.implementation, AllOf(Not(HasSubstr("wino")), Not(HasSubstr("gemm:"))));
+    }
+  }
+}
+
+}  // namespace
+}  // namespace quern::testing
