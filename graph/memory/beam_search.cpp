@@ -5,6 +5,8 @@
 #include <limits>
 #include <unordered_set>
 
+#include "graph/memory/lots.h"
+
 namespace quern {
 namespace {
 
@@ -15,12 +17,6 @@ constexpr std::size_t most_nodes = std::size_t{1} << 22;  // buffers in all that
 constexpr double step_loss = 3e-5;
 // Sections this near to the bound count, and the more so the higher they are.
 constexpr double near_bound = 0.05;
-
-std::uint64_t mixed(std::uint64_t x) {
-  x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9U;
-  x = (x ^ (x >> 27)) * 0x94d049bb133111ebU;
-  return x ^ (x >> 31);
-}
 
 // T holds twice the capacity.
 template <class T>

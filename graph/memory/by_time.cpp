@@ -4,16 +4,11 @@
 #include <algorithm>
 #include <unordered_set>
 
+#include "graph/memory/lots.h"
 #include "graph/memory/orders.h"
 
 namespace quern {
 namespace {
-
-std::uint64_t mixed(std::uint64_t x) {
-  x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9U;
-  x = (x ^ (x >> 27)) * 0x94d049bb133111ebU;
-  return x ^ (x >> 31);
-}
 
 class ByTime {
  public:

@@ -6,14 +6,10 @@
 #include <limits>
 #include <string>
 
+#include "graph/memory/lots.h"
+
 namespace quern {
 namespace {
-
-std::uint64_t mixed(std::uint64_t x) {
-  x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9U;
-  x = (x ^ (x >> 27)) * 0x94d049bb133111ebU;
-  return x ^ (x >> 31);
-}
 
 // Where the canonical order stands: what is placed next has no smaller (offset, rank).
 template <class T>

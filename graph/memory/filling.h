@@ -29,11 +29,6 @@ struct Taste {
   double base = 0.1;      // and how little what walls gain
 };
 
-struct Place {
-  std::uint32_t id = 0;  // in `Lives`
-  std::uint64_t offset = 0;
-};
-
 class Filling {
  public:
   Filling(Ground& ground, const Tiers& tiers);

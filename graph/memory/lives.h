@@ -32,6 +32,11 @@ struct Lives {
   std::vector<std::uint32_t> group;  // the first of the same life
 };
 
+struct Place {
+  std::uint32_t id = 0;  // in `Lives`
+  std::uint64_t offset = 0;
+};
+
 constexpr std::uint64_t any_height = std::numeric_limits<std::uint64_t>::max();
 
 // A set of them: a value that is quick to copy.

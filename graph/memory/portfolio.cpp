@@ -10,6 +10,8 @@
 #include "graph/memory/exact.h"
 #include "graph/memory/local_search.h"
 #include "graph/memory/orders.h"
+#include "graph/memory/packing_search.h"
+#include "graph/memory/peaks.h"
 #include "graph/memory/sand.h"
 #include "graph/memory/skyline.h"
 #include "graph/memory/strategies.h"
@@ -47,8 +49,11 @@ constexpr std::size_t many = 5000;
 // other search is of use.
 constexpr std::size_t very_many = 20000;
 constexpr double near_enough = 0.01;
-constexpr std::uint64_t most_work = 600'000'000;  // some seconds
+constexpr std::uint64_t most_work = 1'000'000'000;  // some seconds
 constexpr std::int64_t window_steps = 1'000'000;
+constexpr double peak_seconds = 10;  // steps end it before
+constexpr std::uint64_t peak_steps = 100'000;
+constexpr double promising = 3;  // a packing so many times as far above the bound as the best plan
 
 constexpr Sand sands[] = {{0.2, true}, {0.05, false}, {0.3, true},   {0.02, false},
                           {0.1, true}, {0.1, false},  {0.15, true},  {0.03, false},
@@ -94,14 +99,14 @@ class Race {
   Race(const MemoryProblem& problem, const PlanLimits& limits)
       : problem_(problem), limits_(limits), ends_(limits) {
     answer_ = {{{}, any_capacity}, lower_bound(problem)};
-    if (problem.intervals.size() > many) start_valleys();
+    const std::size_t n = problem.intervals.size();
+    if (n > many) start_many();
     if (!near() || !(done() || ends_.reached())) adopt(best_of_lists(problem, 0, ends_));
-    // Here the time does not matter.
-    if (valleys_ && !done() && !near()) lower();
-    if (problem.intervals.size() <= very_many) return;
-    while (valleys_ && !done() && !near() &&
-           valleys_->work() + valleys_->next_work() <= most_work && beam_fits())
-      attempt_valleys(nullptr);
+    if (n > many) search_peaks();
+    if (n > very_many)
+      search_far();
+    else if (valleys_ && !done() && !near())
+      lower();
   }
 
   PlanAnswer run() {
@@ -119,6 +124,10 @@ class Race {
       if (done()) break;
       runs = whole->round(answer_.plan.size);
       adopt(whole->answer().plan);
+      if (packing_ && !done() && packing_fits()) {
+        attempt_packing(&ends_);
+        runs = true;
+      }
       if (valleys_ && !done() && beam_fits()) {
         attempt_valleys(&ends_);
         runs = true;
@@ -150,6 +159,43 @@ class Race {
     }
   }
 
+  void search_peaks() {
+    if (done() || near()) return;
+    PeakSearch search(problem_);
+    const auto plan_peaks = [&](const MemoryProblem& peaks) {
+      return plan_auto(peaks, {any_capacity, peak_seconds, peak_steps}).plan;
+    };
+    while (!done() && !near()) {
+      std::optional<MemoryPlan> plan = search.attempt(plan_peaks);
+      if (!plan) return;
+      adopt(*std::move(plan));
+    }
+  }
+
+  // Whatever the time, as long as the best plan is far from the bound.
+  void search_far() {
+    const bool packing_leads = packing_size_ <= answer_.plan.size;
+    if (packing_leads) search_beams();
+    if (valleys_ && !done() && !near()) lower();
+    if (!packing_leads) search_beams();
+  }
+
+  // Of what has made the best plan.
+  void search_beams() {
+    for (std::uint64_t work = 0; !done() && !near();) {
+      const bool can_pack = packing_fits() && work + packing_->next_work() <= most_work;
+      const bool can_fill = valleys_ && beam_fits() && work + valleys_->next_work() <= most_work;
+      if (!can_pack && !can_fill) return;
+      if (can_pack && (!can_fill || packing_size_ <= answer_.plan.size)) {
+        work += packing_->next_work();
+        attempt_packing(nullptr);
+      } else {
+        work += valleys_->next_work();
+        attempt_valleys(nullptr);
+      }
+    }
+  }
+
   bool done() const {
     return status_of(answer_, limits_.capacity) != PlanStatus::unknown &&
            (limits_.capacity != any_capacity || answer_.plan.size <= answer_.bound);
@@ -175,11 +221,37 @@ class Race {
            (1 + near_enough) * static_cast<double>(answer_.bound);
   }
 
-  void start_valleys() {
+  // Simple attempts of valleys and packings, in turns.
+  void start_many() {
     valleys_ = std::make_unique<ValleySearch>(problem_);
     if (!valleys_->suits()) valleys_.reset();
-    while (valleys_ && valleys_->simple() && !done() && !(near() && ends_.reached()))
-      attempt_valleys(nullptr);
+    packing_ = std::make_unique<PackingSearch>(problem_);
+    if (!packing_->suits()) packing_.reset();
+    const auto goes_on = [&] { return !done() && !(near() && ends_.reached()); };
+    for (bool fills = true, packs = true; (fills || packs) && goes_on();) {
+      fills = valleys_ && valleys_->simple();
+      if (fills) attempt_valleys(nullptr);
+      packs = packing_ && packing_->simple() && goes_on();
+      if (packs) attempt_packing(nullptr);
+    }
+  }
+
+  // It is not far behind the best plan. A step is a buffer that is placed; simple attempts are
+  // none.
+  bool packing_fits() const {
+    const auto above = [&](std::uint64_t size) {
+      return static_cast<double>(size) - static_cast<double>(answer_.bound);
+    };
+    return packing_ && above(packing_size_) <= promising * above(answer_.plan.size) &&
+           packing_->next_steps() <= ends_.steps;
+  }
+
+  void attempt_packing(const SearchEnds* ends) {
+    if (!packing_->simple()) ends_.steps -= packing_->next_steps();
+    auto plan = packing_->attempt(answer_.plan.size, ends);
+    if (!plan) return;
+    packing_size_ = std::min(packing_size_, plan->size);
+    adopt(*std::move(plan));
   }
 
   // A step is a buffer that is placed; simple attempts are none.
@@ -209,6 +281,8 @@ class Race {
   SearchEnds ends_;
   PlanAnswer answer_;
   std::unique_ptr<ValleySearch> valleys_;
+  std::unique_ptr<PackingSearch> packing_;
+  std::uint64_t packing_size_ = any_capacity;  // of the smallest of its plans
   std::vector<std::unique_ptr<Racer>> racers_;
 };
 

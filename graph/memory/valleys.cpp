@@ -7,6 +7,7 @@
 #include <numeric>
 
 #include "graph/memory/filling.h"
+#include "graph/memory/lots.h"
 
 namespace quern {
 namespace {
@@ -77,12 +78,6 @@ Taste taste_of(std::size_t child, std::uint64_t seed) {
   return {.noise = noises[seed % noises.size()],
           .life_power = powers[seed / 8 % powers.size()],
           .base = bases[seed / 64 % bases.size()]};
-}
-
-std::uint64_t mixed(std::uint64_t x) {
-  x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9U;
-  x = (x ^ (x >> 27)) * 0x94d049bb133111ebU;
-  return x ^ (x >> 31);
 }
 
 }  // namespace

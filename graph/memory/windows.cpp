@@ -11,6 +11,7 @@ constexpr std::size_t fewest[] = {24, 60, 150, 400};
 constexpr std::size_t most_buffers = 1500;
 constexpr std::size_t most_looks = 200'000'000;  // at buffers, to find those of a window
 constexpr std::int64_t first_steps = 20000;
+constexpr std::size_t members_of_a_step = 200;
 constexpr double window_seconds = 10;  // steps end it before
 
 class Windows {
@@ -88,8 +89,11 @@ class Windows {
       part.intervals.push_back(std::move(b));
     }
     if (!check(part).ok()) return false;  // buffers that lie in gaps of each other
-    const std::int64_t steps = std::min(steps_, ends_.steps);
-    ends_.steps -= steps;
+    // A step among many takes longer.
+    const auto price = static_cast<std::int64_t>(1 + members.size() / members_of_a_step);
+    const std::int64_t steps = std::min(steps_, ends_.steps / price);
+    ends_.steps -= steps * price;
+    if (steps == 0) return false;
     const std::uint64_t before = now.size;
     const PlanAnswer answer = improved(
         part, std::move(now), {target_, window_seconds, static_cast<std::uint64_t>(steps)});

@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+// Peaks first: buffers that are live where nearly as much is live as ever are a problem by
+// themselves, small enough for a search. The others go into what its plan leaves, which is much of
+// the arena wherever they are live.
+#pragma once
+
+#include <functional>
+#include <optional>
+
+#include "graph/memory/lives.h"
+#include "graph/memory/placer.h"
+
+namespace quern {
+
+class PeakSearch {
+ public:
+  // Plans a problem of a few thousand buffers at most.
+  using PlanPeaks = std::function<MemoryPlan(const MemoryProblem&)>;
+
+  explicit PeakSearch(const MemoryProblem& problem);
+
+  // The next attempt counts lower sections among the peaks. Empty: too many buffers are live there,
+  // or fewer could not be planned well.
+  std::optional<MemoryPlan> attempt(const PlanPeaks& plan_peaks);
+
+ private:
+  // Buffers that are live where so much of the bound is, and all with fixed places.
+  std::vector<char> at_peaks(double share) const;
+
+  bool next_level();  // false: there is none
+  MemoryPlan planned(bool around_settled, const PlanPeaks& plan_peaks);
+  MemoryPlan with_rest(const Order& first, const MemoryPlan& plan);
+
+  Placer placer_;
+  Lives lives_;
+  std::vector<std::uint64_t> totals_;                  // bytes live in each section
+  std::size_t level_ = 0;                              // the next one
+  std::vector<char> chosen_;                           // buffers at the peaks of this level
+  std::ptrdiff_t count_ = 0;                           // of them
+  bool is_good_ = true;                                // a plan of them
+  bool around_settled_ = false;                        // is the next attempt
+  std::vector<std::optional<std::uint64_t>> settled_;  // offsets of the last good plan of peaks
+};
+
+}  // namespace quern
