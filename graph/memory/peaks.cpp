@@ -30,14 +30,17 @@ std::vector<std::uint32_t> all_of(const Lives& lives) {
 }  // namespace
 
 PeakSearch::PeakSearch(const MemoryProblem& problem)
-    : placer_(problem), lives_(problem), totals_(lives_.totals(all_of(lives_))) {}
+    : problem_(problem),
+      bound_(lower_bound(problem)),
+      lives_(problem),
+      totals_(lives_.totals(all_of(lives_))) {}
 
 std::vector<char> PeakSearch::at_peaks(double share) const {
-  const double height = share * static_cast<double>(placer_.bound());
+  const double height = share * static_cast<double>(bound_);
   std::vector<std::uint32_t> peaks(totals_.size() + 1);  // up to each section
   for (std::size_t s = 0; s < totals_.size(); ++s)
     peaks[s + 1] = peaks[s] + (static_cast<double>(totals_[s]) >= height ? 1 : 0);
-  const auto& intervals = placer_.problem().intervals;
+  const auto& intervals = problem_.intervals;
   std::vector<char> chosen(intervals.size());
   for (std::size_t i = 0; i < intervals.size(); ++i)
     chosen[i] = intervals[i].fixed_offset.has_value() ? 1 : 0;
@@ -66,12 +69,14 @@ bool PeakSearch::next_level() {
     chosen_ = at_peaks(levels[level_]);
     count_ = std::ranges::count(chosen_, 1);
   }
-  if (count_ > most_buffers) level_ = levels.size();
-  return count_ <= most_buffers;
+  // A part of the problem, or no easier than it.
+  const std::ptrdiff_t all = std::ssize(chosen_);
+  if (count_ > most_buffers || count_ == all) level_ = levels.size();
+  return count_ <= most_buffers && count_ < all;
 }
 
 MemoryPlan PeakSearch::planned(bool around_settled, const PlanPeaks& plan_peaks) {
-  const auto& intervals = placer_.problem().intervals;
+  const auto& intervals = problem_.intervals;
   MemoryProblem peaks;
   Order first;
   for (std::uint32_t i = 0; i < intervals.size(); ++i) {
@@ -81,7 +86,7 @@ MemoryPlan PeakSearch::planned(bool around_settled, const PlanPeaks& plan_peaks)
     if (around_settled && settled_[i]) peaks.intervals.back().fixed_offset = settled_[i];
   }
   const MemoryPlan plan = plan_peaks(peaks);
-  if (static_cast<double>(plan.size) <= well * static_cast<double>(placer_.bound())) {
+  if (static_cast<double>(plan.size) <= well * static_cast<double>(bound_)) {
     is_good_ = true;
     settled_.assign(intervals.size(), std::nullopt);
     for (std::size_t k = 0; k < first.size(); ++k) settled_[first[k]] = plan.offsets[k];
@@ -91,14 +96,15 @@ MemoryPlan PeakSearch::planned(bool around_settled, const PlanPeaks& plan_peaks)
 
 // The best of some orders of all that is not at the peaks.
 MemoryPlan PeakSearch::with_rest(const Order& first, const MemoryPlan& plan) {
+  if (!placer_) placer_ = std::make_unique<Placer>(problem_);
   MemoryPlan best{{}, any_capacity};
   for (const Rest& rest : rests) {
     Order order = first;
-    for (std::uint32_t i : rest.order(placer_.problem()))
+    for (std::uint32_t i : rest.order(problem_))
       if (!chosen_[i]) order.push_back(i);
-    MemoryPlan whole = placer_.place(order, rest.fit, plan.offsets);
+    MemoryPlan whole = placer_->place(order, rest.fit, plan.offsets);
     if (whole.size < best.size) best = std::move(whole);
-    if (best.size <= std::max(plan.size, placer_.bound())) break;  // no rest makes it smaller
+    if (best.size <= std::max(plan.size, bound_)) break;  // no rest makes it smaller
   }
   return best;
 }

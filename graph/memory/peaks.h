@@ -5,6 +5,7 @@
 #pragma once
 
 #include <functional>
+#include <memory>
 #include <optional>
 
 #include "graph/memory/lives.h"
@@ -17,7 +18,7 @@ class PeakSearch {
   // Plans a problem of a few thousand buffers at most.
   using PlanPeaks = std::function<MemoryPlan(const MemoryProblem&)>;
 
-  explicit PeakSearch(const MemoryProblem& problem);
+  explicit PeakSearch(const MemoryProblem& problem);  // which outlives it
 
   // The next attempt counts lower sections among the peaks. Empty: too many buffers are live there,
   // or fewer could not be planned well.
@@ -31,7 +32,9 @@ class PeakSearch {
   MemoryPlan planned(bool around_settled, const PlanPeaks& plan_peaks);
   MemoryPlan with_rest(const Order& first, const MemoryPlan& plan);
 
-  Placer placer_;
+  const MemoryProblem& problem_;
+  std::uint64_t bound_;
+  std::unique_ptr<Placer> placer_;  // when it is needed: it takes long
   Lives lives_;
   std::vector<std::uint64_t> totals_;                  // bytes live in each section
   std::size_t level_ = 0;                              // the next one

@@ -43,7 +43,7 @@ class Best {
   const SearchEnds& ends_;
 };
 
-// Of more buffers skylines by valleys come first: each list takes long.
+// Of more buffers peaks, valleys and packings come first: each list takes long.
 constexpr std::size_t many = 5000;
 // And of more than these the time does not matter until the plan is this near to the bound: no
 // other search is of use.
@@ -51,7 +51,7 @@ constexpr std::size_t very_many = 20000;
 constexpr double near_enough = 0.01;
 constexpr std::uint64_t most_work = 1'000'000'000;  // some seconds
 constexpr std::int64_t window_steps = 1'000'000;
-constexpr double peak_seconds = 10;  // steps end it before
+constexpr double peak_seconds = 10;  // most often steps end it before
 constexpr std::uint64_t peak_steps = 100'000;
 constexpr double promising = 3;  // a packing so many times as far above the bound as the best plan
 
@@ -100,9 +100,9 @@ class Race {
       : problem_(problem), limits_(limits), ends_(limits) {
     answer_ = {{{}, any_capacity}, lower_bound(problem)};
     const std::size_t n = problem.intervals.size();
+    if (n > many) search_peaks();
     if (n > many) start_many();
     if (!near() || !(done() || ends_.reached())) adopt(best_of_lists(problem, 0, ends_));
-    if (n > many) search_peaks();
     if (n > very_many)
       search_far();
     else if (valleys_ && !done() && !near())
@@ -159,13 +159,15 @@ class Race {
     }
   }
 
+  // Of very many buffers whatever the time, else for a share of it.
   void search_peaks() {
-    if (done() || near()) return;
+    const bool is_far = problem_.intervals.size() > very_many;
+    const SearchEnds ends({.seconds = is_far ? peak_seconds : limits_.seconds / 4});
     PeakSearch search(problem_);
     const auto plan_peaks = [&](const MemoryProblem& peaks) {
-      return plan_auto(peaks, {any_capacity, peak_seconds, peak_steps}).plan;
+      return plan_auto(peaks, {any_capacity, ends.seconds(), peak_steps}).plan;
     };
-    while (!done() && !near()) {
+    while (!done() && !near() && !ends.reached()) {
       std::optional<MemoryPlan> plan = search.attempt(plan_peaks);
       if (!plan) return;
       adopt(*std::move(plan));
