@@ -51,6 +51,7 @@ constexpr std::size_t very_many = 20000;
 constexpr double near_enough = 0.01;
 constexpr std::uint64_t most_work = 1'000'000'000;  // some seconds
 constexpr std::int64_t window_steps = 1'000'000;
+constexpr int rounds_before_peaks = 2;
 constexpr double peak_seconds = 10;  // most often steps end it before
 constexpr std::uint64_t peak_steps = 100'000;
 constexpr double promising = 3;  // a packing so many times as far above the bound as the best plan
@@ -100,7 +101,6 @@ class Race {
       : problem_(problem), limits_(limits), ends_(limits) {
     answer_ = {{{}, any_capacity}, lower_bound(problem)};
     const std::size_t n = problem.intervals.size();
-    if (n > many) search_peaks();
     if (n > many) start_many();
     if (!near() || !(done() || ends_.reached())) adopt(best_of_lists(problem, 0, ends_));
     if (n > very_many)
@@ -223,18 +223,20 @@ class Race {
            (1 + near_enough) * static_cast<double>(answer_.bound);
   }
 
-  // Simple attempts of valleys and packings, in turns.
+  // Simple attempts of valleys and packings, in turns; peaks where the first of them fail.
   void start_many() {
     valleys_ = std::make_unique<ValleySearch>(problem_);
     if (!valleys_->suits()) valleys_.reset();
     packing_ = std::make_unique<PackingSearch>(problem_);
     if (!packing_->suits()) packing_.reset();
     const auto goes_on = [&] { return !done() && !(near() && ends_.reached()); };
-    for (bool fills = true, packs = true; (fills || packs) && goes_on();) {
-      fills = valleys_ && valleys_->simple();
+    for (int round = 0; goes_on(); ++round) {
+      if (round == rounds_before_peaks) search_peaks();
+      const bool fills = valleys_ && valleys_->simple() && goes_on();
       if (fills) attempt_valleys(nullptr);
-      packs = packing_ && packing_->simple() && goes_on();
+      const bool packs = packing_ && packing_->simple() && goes_on();
       if (packs) attempt_packing(nullptr);
+      if (!fills && !packs && round > rounds_before_peaks) return;
     }
   }
 
