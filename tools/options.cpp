@@ -43,14 +43,16 @@ OptionRow strategy_row(DeviceArgs& a) {
           .target = &a.strategy};
 }
 
+OptionRow switch_row(const char* name, const char* help, std::string& target) {
+  return {
+      .names = name, .value = "on|off", .help = help, .target = &target, .choices = {"on", "off"}};
+}
+
 OptionRow scratch_row(DeviceArgs& a) {
-  return {.names = "--scratch",
-          .value = "on|off",
-          .help =
-              "whether kernels may take memory to work in, where that makes them faster; by "
-              "default on",
-          .target = &a.scratch,
-          .choices = {"on", "off"}};
+  return switch_row("--scratch",
+                    "whether kernels may take memory to work in, where that makes them faster; by "
+                    "default on",
+                    a.scratch);
 }
 
 Rows pool_rows(PoolArgs& a) {
@@ -434,18 +436,14 @@ Verb plan_row(PlanArgs& a) {
                                "before: the number for which the bound is smallest",
                        .target = &a.in_flight,
                        .range = {{1, 64}}});
-  v.options.push_back({.names = "--order",
-                       .value = "on|off",
-                       .help = "whether a model's kernels may run in another order than its own, "
-                               "where that lowers the bound; by default on",
-                       .target = &a.order,
-                       .choices = {"on", "off"}});
-  v.options.push_back({.names = "--alias",
-                       .value = "on|off",
-                       .help = "whether results are made in their place in a larger tensor, where "
-                               "that does not raise the bound; by default on",
-                       .target = &a.alias,
-                       .choices = {"on", "off"}});
+  v.options.push_back(switch_row("--order",
+                                 "whether a model's kernels may run in another order than its "
+                                 "own, where that lowers the bound; by default on",
+                                 a.order));
+  v.options.push_back(switch_row("--alias",
+                                 "whether results are made in their place in a larger tensor, "
+                                 "where that does not raise the bound; by default on",
+                                 a.alias));
   v.options.push_back(scratch_row(a.device));
   v.options.push_back({.names = "--assert-peak",
                        .value = "B",

@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <bit>
 #include <cmath>
-#include <numeric>
 
 namespace quern {
 namespace {
@@ -21,15 +20,9 @@ constexpr double wall_loss = 10;
 constexpr std::uint64_t step_work = 30;
 constexpr std::uint64_t raise_work = 16;
 
-std::vector<std::uint32_t> all_of(const Lives& lives) {
-  std::vector<std::uint32_t> all(lives.count());
-  std::iota(all.begin(), all.end(), 0);
-  return all;
-}
-
 }  // namespace
 
-Ground::Ground(const MemoryProblem& problem) : lives(problem), total(lives.totals(all_of(lives))) {
+Ground::Ground(const MemoryProblem& problem) : lives(problem), total(lives.totals()) {
   for (std::uint32_t i = 0; i < lives.count(); ++i) area += lives.area(i);
   bound = static_cast<double>(std::max<std::uint64_t>(lower_bound(problem), 1));
 }

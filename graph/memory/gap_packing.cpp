@@ -8,9 +8,8 @@
 namespace quern {
 namespace {
 
-constexpr std::size_t most_in_pairs = 256;  // buffers of a section, evenly drawn from all
-constexpr int most_subsets = 3;             // that fill a gap, one after the other
-constexpr int most_singles = 12;            // looked at, from the one that fits best
+constexpr int most_subsets = 3;   // that fill a gap, one after the other
+constexpr int most_singles = 12;  // looked at, from the one that fits best
 constexpr int most_pairs = 24;
 constexpr int most_pairs_of_triple = 6;
 constexpr std::size_t most_firsts = 64;  // of triples
@@ -25,7 +24,8 @@ std::uint32_t distance(std::uint32_t a, std::uint32_t b) {
 
 }  // namespace
 
-Arrivals::Arrivals(std::vector<Buffer> buffers) : buffers_(std::move(buffers)) {
+Arrivals::Arrivals(std::vector<Buffer> buffers, std::size_t most_in_pairs)
+    : buffers_(std::move(buffers)) {
   std::ranges::sort(buffers_, {}, &Buffer::end);
   for (std::size_t i = 0; i < buffers_.size(); ++i) {
     if (i == 0 || buffers_[i].end != ends_.back()) ends_.push_back(buffers_[i].end);

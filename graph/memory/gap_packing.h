@@ -30,7 +30,8 @@ class Arrivals {
     std::uint32_t one, other;
   };
 
-  explicit Arrivals(std::vector<Buffer> buffers);
+  // Pairs of so many buffers, evenly drawn from all, are listed.
+  explicit Arrivals(std::vector<Buffer> buffers, std::size_t most_in_pairs = 256);
 
   std::span<const Buffer> buffers() const { return buffers_; }  // in order of size
   std::span<const Pair> pairs() const { return pairs_; }        // likewise; not all of very many
@@ -80,6 +81,7 @@ class GapPacker {
   void pack(Packing& packing, const Arrivals& arrivals, std::uint32_t section);
   // What was packed since it did is not whole.
   bool failed() const { return work_ > most_work_; }
+  std::uint64_t work() const { return work_; }
   // How ragged the gaps of later sections will be, and how much lies in gaps that nothing fills.
   double loss(const Packing& packing, std::uint32_t section) const;
 

@@ -61,6 +61,12 @@ std::vector<std::uint64_t> Lives::totals(std::span<const std::uint32_t> some) co
   return total;
 }
 
+std::vector<std::uint64_t> Lives::totals() const {
+  std::vector<std::uint32_t> all(count());
+  std::iota(all.begin(), all.end(), 0);
+  return totals(all);
+}
+
 Waiting::Waiting(const Lives& lives, std::span<const std::uint32_t> some, std::uint64_t& work)
     : lives_(&lives),
       work_(&work),

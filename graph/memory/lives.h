@@ -19,8 +19,9 @@ struct Lives {
   std::size_t count() const { return buffer.size(); }
   std::uint32_t life(std::uint32_t i) const { return span[i].end - span[i].first; }
   double area(std::uint32_t i) const { return static_cast<double>(size[i]) * life(i); }
-  // Bytes of some of them in each section.
+  // Bytes of some of them, or of all, in each section.
   std::vector<std::uint64_t> totals(std::span<const std::uint32_t> some) const;
+  std::vector<std::uint64_t> totals() const;
 
   std::uint32_t sections = 0;
   std::uint64_t unit = 1;             // of offsets and sizes

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <numeric>
 #include <tuple>
 
@@ -26,6 +27,10 @@ constexpr std::uint64_t most_looks = 300'000'000;  // of a packing at buffers an
 // lives.
 constexpr double buffer_work = 100;
 constexpr double live_work = 2;
+constexpr double look_work = 0.1;  // for each look, where there are far more of them
+// What packings side by side, and lists of pairs, may hold: some hundred MiB.
+constexpr std::size_t most_blocks = 8'000'000;
+constexpr double most_pairs = 8e6;
 // Attempts aim at so much above the bound until there is such a plan, then at half of what the best
 // has: with less room packings fail early, as with more they do late.
 constexpr double first_aim = 0.008;
@@ -54,17 +59,20 @@ class PackingSearch::Impl {
  public:
   explicit Impl(const MemoryProblem& problem)
       : problem_(problem), lives_(problem), bound_(lower_bound(problem)) {
-    std::vector<std::uint32_t> all(lives_.count());
-    std::iota(all.begin(), all.end(), 0);
-    const std::vector<std::uint64_t> totals = lives_.totals(all);
+    const std::vector<std::uint64_t> totals = lives_.totals();
     // The last of several: attempts from the first section are others.
     fullest_ = static_cast<std::uint32_t>(totals.rend() -
                                           std::max_element(totals.rbegin(), totals.rend()) - 1);
-    double live = 0;
-    for (std::uint32_t i : all) live += lives_.life(i);
+    std::vector<std::int64_t> counts(totals.size() + 1);  // of what begins, less what ends
+    for (const Lives::Span& span : lives_.span) {
+      live_ += span.end - span.first;
+      ++counts[span.first];
+      --counts[span.end];
+    }
+    std::partial_sum(counts.begin(), counts.end(), counts.begin());
+    most_live_ = static_cast<std::size_t>(*std::ranges::max_element(counts));
     const double bytes = std::accumulate(totals.begin(), totals.end(), 0.0);
-    mean_size_ = live > 0 ? std::max(bytes / live, 1.0) : 1;
-    live_ = live;
+    mean_size_ = live_ > 0 ? std::max(bytes / live_, 1.0) : 1;
   }
 
   bool suits() const {
@@ -93,7 +101,9 @@ class PackingSearch::Impl {
   bool simple() const { return attempts_ < attempts_of_width; }
   std::uint64_t next_work() const {
     const Width w = width_of(attempts_);
-    const double each = buffer_work * static_cast<double>(lives_.count()) + live_work * live_;
+    const double each =
+        std::max(buffer_work * static_cast<double>(lives_.count()) + live_work * live_,
+                 look_work * static_cast<double>(looks_));
     return static_cast<std::uint64_t>(each) * w.kept * w.children;
   }
   std::int64_t next_steps() const {
@@ -120,8 +130,10 @@ class PackingSearch::Impl {
     std::size_t levels;  // so far
   };
 
-  static Width width_of(std::size_t number) {
-    return widths[std::min(number / attempts_of_width, widths.size() - 1)];
+  Width width_of(std::size_t number) const {
+    std::size_t k = std::min(number / attempts_of_width, widths.size() - 1);
+    while (k > 0 && widths[k].kept * widths[k].children * most_live_ > most_blocks) --k;
+    return widths[k];
   }
 
   std::uint64_t aim(std::uint64_t best) const {
@@ -148,10 +160,12 @@ class PackingSearch::Impl {
         begins[start - end].push_back({lives_.size[i], lives_.sections - first, i});
     return arrivals_of(begins);
   }
-  static std::vector<Arrivals> arrivals_of(std::vector<std::vector<Arrivals::Buffer>>& begins) {
+  std::vector<Arrivals> arrivals_of(std::vector<std::vector<Arrivals::Buffer>>& begins) const {
+    const double in_pairs = std::sqrt(2 * most_pairs / lives_.sections);
+    const auto most_in_pairs = static_cast<std::size_t>(std::clamp(in_pairs, 1.0, 256.0));
     std::vector<Arrivals> arrivals;
     arrivals.reserve(begins.size());
-    for (auto& buffers : begins) arrivals.emplace_back(std::move(buffers));
+    for (auto& buffers : begins) arrivals.emplace_back(std::move(buffers), most_in_pairs);
     return arrivals;
   }
 
@@ -176,19 +190,20 @@ class PackingSearch::Impl {
     const std::size_t each = std::max<std::size_t>(lives_.count() / most_levels, 1);
     GapPacker packer(height_, mean_size_, most_looks * beam.width.kept * beam.width.children);
     for (std::size_t from = 0; from < arrivals.size();) {
-      if (beam.ends != nullptr && beam.ends->reached()) return false;
       std::size_t count = 0;
       std::size_t end = from;
       while (end < arrivals.size() && (end == from || count < each))
         count += arrivals[end++].buffers().size();
       std::vector<State> candidates = grown(beam, packer, first, arrivals, from, end);
-      if (packer.failed()) return false;
+      if (packer.failed() || candidates.empty()) return false;
       keep_best(beam, std::move(candidates));
       from = end;
     }
+    looks_ = packer.work() / (beam.width.kept * beam.width.children);
     return true;
   }
 
+  // Empty: ends were reached.
   std::vector<State> grown(Beam& beam, GapPacker& packer, std::uint32_t first,
                            const std::vector<Arrivals>& arrivals, std::size_t from,
                            std::size_t end) const {
@@ -197,6 +212,7 @@ class PackingSearch::Impl {
     const std::size_t each = beam.width.kept * beam.width.children / beam.kept.size();
     for (std::size_t k = 0; k < beam.kept.size(); ++k) {
       for (std::size_t child = 0; child < each; ++child) {
+        if (beam.ends != nullptr && beam.ends->reached()) return {};
         State s = beam.kept[k];
         packer.set_taste(taste_of(child, mixed(seed + 1'000'003 * k + child)));
         for (std::size_t i = from; i < end; ++i)
@@ -236,9 +252,11 @@ class PackingSearch::Impl {
   Lives lives_;
   std::uint64_t bound_;
   std::uint32_t fullest_ = 0;
-  double mean_size_ = 1;      // of what is live, on average
-  double live_ = 0;           // sum of lives
-  std::uint64_t height_ = 0;  // of the attempt
+  double mean_size_ = 1;       // of what is live, on average
+  double live_ = 0;            // sum of lives
+  std::size_t most_live_ = 0;  // buffers in one section
+  std::uint64_t looks_ = 0;    // of one of the packings of the last attempt
+  std::uint64_t height_ = 0;   // of the attempt
   std::size_t attempts_ = 0;
   // What begins in each section, for attempts from the first one, and from the fullest.
   std::vector<Arrivals> all_, from_fullest_, to_fullest_;

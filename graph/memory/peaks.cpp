@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <array>
-#include <numeric>
 
 #include "graph/memory/orders.h"
 
@@ -11,6 +10,7 @@ namespace quern {
 namespace {
 
 constexpr std::array levels = {0.95, 0.9, 0.85, 0.8, 0.75, 0.7, 0.6, 0.5};
+// So many at most are planned as smaller problems are, without peaks of their own.
 constexpr std::ptrdiff_t most_buffers = 5000;
 constexpr double well = 1.005;  // times the bound: a plan that others are built around
 
@@ -21,19 +21,10 @@ struct Rest {
 constexpr std::array rests = {Rest{by_size, Fit::lowest}, Rest{by_area, Fit::lowest},
                               Rest{by_size, Fit::tightest}, Rest{by_life, Fit::tightest}};
 
-std::vector<std::uint32_t> all_of(const Lives& lives) {
-  std::vector<std::uint32_t> all(lives.count());
-  std::iota(all.begin(), all.end(), 0);
-  return all;
-}
-
 }  // namespace
 
 PeakSearch::PeakSearch(const MemoryProblem& problem)
-    : problem_(problem),
-      bound_(lower_bound(problem)),
-      lives_(problem),
-      totals_(lives_.totals(all_of(lives_))) {}
+    : problem_(problem), bound_(lower_bound(problem)), lives_(problem), totals_(lives_.totals()) {}
 
 std::vector<char> PeakSearch::at_peaks(double share) const {
   const double height = share * static_cast<double>(bound_);
