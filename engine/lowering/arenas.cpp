@@ -80,50 +80,63 @@ void keep_output_offsets(std::span<const Buffer> buffers, const PlacedMemory& ho
       program.output_offsets[buffers[b].index] = host.offset_of_root(b);
 }
 
+StepMeaning meaning_of(DraftStep& step) {
+  StepMeaning meaning = std::move(step.meaning);
+  for (const Place& p : step.inputs) meaning.inputs.push_back(p.desc);
+  for (const Place& p : step.outputs) meaning.outputs.push_back(p.desc);
+  return meaning;
+}
+
 // In this order; those that are not in it have nothing to do.
-void keep_steps(std::span<DraftStep> steps, std::span<const std::uint32_t> order,
-                const Operands& operands, Program& program) {
+std::vector<StepMeaning> keep_steps(std::span<DraftStep> steps,
+                                    std::span<const std::uint32_t> order, const Operands& operands,
+                                    Program& program) {
+  std::vector<StepMeaning> meanings;
   for (std::uint32_t i : order) {
     operands.resolve(steps[i], i);
     program.steps.push_back(std::move(steps[i].step));
+    meanings.push_back(meaning_of(steps[i]));
   }
+  return meanings;
 }
 
-Status place_on_host(Draft& draft, const ArenaOptions& options, const Strategy& strategy,
-                     Program& program) {
+Result<std::vector<StepMeaning>> place_on_host(Draft& draft, const ArenaOptions& options,
+                                               const Strategy& strategy, Program& program) {
   const StepGraph graph = step_graph(draft, Space::host, host_alignment);
   QUERN_ASSIGN(const PlacedMemory host,
                place(graph, {.order = options.order, .alias = options.alias}, strategy));
-  keep_steps(draft.steps, host.memory.steps, {draft.buffers, host, host, 0}, program);
+  auto meanings =
+      keep_steps(draft.steps, host.memory.steps, {draft.buffers, host, host, 0}, program);
   keep_output_offsets(draft.buffers, host, program);
   keep_plan(host, program);
-  return {};
+  return meanings;
 }
 
 // Both memories see the steps in one order, that of the graph, and all of them: results in place,
 // no copies spared.
-Status place_in_both(Draft& draft, const ArenaOptions& options, const Strategy& strategy,
-                     Program& program) {
+Result<std::vector<StepMeaning>> place_in_both(Draft& draft, const ArenaOptions& options,
+                                               const Strategy& strategy, Program& program) {
   constexpr ScheduleOptions in_order{.order = false, .alias = false};
   const std::uint64_t alignment = options.device_alignment;
   QUERN_ASSIGN(const PlacedMemory host,
                place(step_graph(draft, Space::host, host_alignment), in_order, strategy));
   QUERN_ASSIGN(const PlacedMemory device,
                place(step_graph(draft, Space::device, alignment), in_order, strategy));
-  keep_steps(draft.steps, host.answer.schedule.order, {draft.buffers, host, device, alignment},
-             program);
+  auto meanings = keep_steps(draft.steps, host.answer.schedule.order,
+                             {draft.buffers, host, device, alignment}, program);
   keep_output_offsets(draft.buffers, host, program);
   keep_plan(host, program);
   program.plain_bound = device.answer.plain_bound;
   program.order_is_optimal = device.answer.order_is_optimal;
   program.device_problem = device.memory.problem;
   program.device_plan = device.plan;
-  return {};
+  return meanings;
 }
 
 }  // namespace
 
-Status place_in_arenas(Draft draft, const ArenaOptions& options, Program& program) {
+Result<std::vector<StepMeaning>> place_in_arenas(Draft draft, const ArenaOptions& options,
+                                                 Program& program) {
   const Strategy& strategy = options.strategy ? *options.strategy : default_strategy();
   return options.device_alignment ? place_in_both(draft, options, strategy, program)
                                   : place_on_host(draft, options, strategy, program);

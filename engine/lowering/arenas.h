@@ -15,7 +15,8 @@ struct ArenaOptions {
 };
 
 // The steps of the draft that have something to do become those of `program`, and all that it says
-// of memory is set; its outputs are known.
-Status place_in_arenas(Draft draft, const ArenaOptions& options, Program& program);
+// of memory is set; its outputs are known. Says what each step is for.
+Result<std::vector<StepMeaning>> place_in_arenas(Draft draft, const ArenaOptions& options,
+                                                 Program& program);
 
 }  // namespace quern::lowering

@@ -62,7 +62,7 @@ BufferId Draft::add(Space space, std::size_t bytes, std::string name) {
 }
 
 void Draft::append(Step step, std::span<const Place> inputs, std::span<const Place> outputs,
-                   const KernelChoice& choice) {
+                   const KernelChoice& choice, StepMeaning meaning) {
   step.layouts = layouts_text(inputs, outputs);
   DraftStep s{std::move(step), {inputs.begin(), inputs.end()}, {outputs.begin(), outputs.end()}};
   for (const Sharing& share : choice.sharing)
@@ -72,6 +72,9 @@ void Draft::append(Step step, std::span<const Place> inputs, std::span<const Pla
     if (is_whole(*this, s.inputs[copy.input]))
       s.shares.push_back({s.inputs[copy.input].buffer, s.outputs[0].buffer, true, copy.offset});
   s.only_copies = !choice.copies.empty();
+  s.meaning = std::move(meaning);
+  s.meaning.sharing = choice.sharing;
+  s.meaning.copies = choice.copies;
   steps.push_back(std::move(s));
 }
 

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "engine/program.h"
+#include "engine/program_check.h"
 #include "graph/memory/step_graph.h"
 #include "kernels/kernel.h"
 
@@ -53,6 +54,7 @@ struct DraftStep {
   // What may lie in the place of what, and whether that leaves it nothing to do.
   std::vector<StepGraph::Share> shares;
   bool only_copies = false;
+  StepMeaning meaning;  // operands are added with the addresses
 };
 
 struct Draft {
@@ -64,9 +66,9 @@ struct Draft {
   BufferId add(Space space, std::size_t bytes, std::string name);
   const Buffer& buffer(const Place& place) const { return buffers[place.buffer]; }
   Space space_of(const Place& place) const { return buffer(place).space(); }
-  // The operands are those of `choice`, which says what may share bytes.
+  // The operands are those of `choice`, which says what may share bytes. `meaning` has no operands.
   void append(Step step, std::span<const Place> inputs, std::span<const Place> outputs,
-              const KernelChoice& choice = {});
+              const KernelChoice& choice = {}, StepMeaning meaning = {});
 };
 
 // Where a step takes memory for the length of its work.

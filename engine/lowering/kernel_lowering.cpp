@@ -71,9 +71,9 @@ Status KernelLowering::lower(NodeId id) {
                               inputs,     outputs,        {wanted.get(), outputs.size()},
                               n.post_ops, target_};
   QUERN_ASSIGN(KernelChoice choice, selector_.select(request));
-  QUERN_ASSIGN(std::vector<Place> results, add_step(n, request, choice));
+  QUERN_ASSIGN(std::vector<Place> results, add_step(id, request, choice));
   for (std::size_t k = choice.post_ops_taken; k < n.post_ops.size(); ++k)
-    QUERN_TRY(add_post_op(n, n.post_ops[k], results[0]));
+    QUERN_TRY(add_post_op(id, k, results[0]));
   places_.consume(n);
   for (std::size_t i = 0; i < results.size(); ++i)
     if (results[i].present()) places_.put(n.outputs[i], results[i]);
@@ -109,16 +109,19 @@ Result<std::vector<TensorType>> KernelLowering::output_types(const Node& node) c
 }
 
 // Says where the results lie, before post-ops that the kernel has not taken.
-Result<std::vector<Place>> KernelLowering::add_step(const Node& node, const KernelRequest& request,
+Result<std::vector<Place>> KernelLowering::add_step(NodeId id, const KernelRequest& request,
                                                     KernelChoice& choice) {
+  const Node& node = graph_.node(id);
   QUERN_ASSIGN(std::vector<Place> inputs, operands(node, request, choice));
-  QUERN_TRY(make_own(choice, inputs));
+  QUERN_TRY(make_own(node, choice, inputs));
   std::vector<Place> outputs;
   for (std::size_t i = 0; i < node.outputs.size(); ++i)
     outputs.push_back(node.outputs[i] == no_value
                           ? Place()
                           : result_place(node, i, request.outputs[i], choice, inputs));
-  QUERN_TRY(append(node, request, choice, inputs, outputs));
+  StepMeaning meaning = StepMeaning::of_kernel(id, choice.post_ops_taken);
+  meaning.packed_inputs = choice.packed_inputs;
+  QUERN_TRY(append(node, request, choice, inputs, outputs, std::move(meaning)));
   return outputs;
 }
 
@@ -137,14 +140,16 @@ Result<std::vector<Place>> KernelLowering::operands(const Node& node, const Kern
 }
 
 // An input whose bytes the kernel demands for a result: nobody else may need them.
-Status KernelLowering::make_own(const KernelChoice& choice, std::vector<Place>& inputs) {
+Status KernelLowering::make_own(const Node& node, const KernelChoice& choice,
+                                std::vector<Place>& inputs) {
   for (const Sharing& s : choice.sharing) {
     Place& in = inputs[s.input];
     if (!s.required) continue;
     const Buffer& buffer = draft_.buffer(in);
     if (buffer.in_arena() && in.offset == 0 && !places_.is_read_elsewhere(in)) continue;
     const std::string name = buffer.name;  // buffers move when there are more
-    QUERN_ASSIGN(in, moves_.reorder(in, in.desc, name));
+    const HeldValue held = moves_.whole(node.inputs[s.input]);
+    QUERN_ASSIGN(in, moves_.reorder(in, held, in.desc, name));
   }
   return {};
 }
@@ -161,13 +166,14 @@ Place KernelLowering::result_place(const Node& node, std::size_t output, const T
 }
 
 Status KernelLowering::append(const Node& node, const KernelRequest& request, KernelChoice& choice,
-                              std::span<const Place> inputs, std::span<const Place> outputs) {
+                              std::span<const Place> inputs, std::span<const Place> outputs,
+                              StepMeaning meaning) {
   QUERN_ASSIGN(auto gpu_constants, constants_.on_device(choice.gpu.constants));
   Step s = step_of(choice);
   s.gpu_constants = std::move(gpu_constants);
   describe(node, request, s);
   if (request.def.is(OpTrait::data_dependent)) s.dynamic_outputs = dynamic_outputs(node);
-  draft_.append(std::move(s), inputs, outputs, choice);
+  draft_.append(std::move(s), inputs, outputs, choice, std::move(meaning));
   return {};
 }
 
@@ -186,17 +192,19 @@ std::vector<std::int32_t> KernelLowering::dynamic_outputs(const Node& node) cons
 // ---- post-ops ----------------------------------------------------------------------------------
 
 // y = f(y) or y = f(y, operand) on the result of the kernel, in place where it can be.
-Status KernelLowering::add_post_op(const Node& node, const PostOp& post_op, Place& result) {
-  const PostOpWork work = work_of(node, post_op, result);
+Status KernelLowering::add_post_op(NodeId id, std::size_t number, Place& result) {
+  const Node& node = graph_.node(id);
+  const PostOpWork work = work_of(node, node.post_ops[number], result);
   const TensorType out{result.desc.dtype, result.desc.shape};
   const bool wanted = true;
   const PostOps none;
   const KernelRequest request{work.op,   graph_.def(work.op), node.name, work.inputs,
                               {&out, 1}, {&wanted, 1},        none,      target_};
   QUERN_ASSIGN(KernelChoice choice, selector_.select(request));
-  QUERN_ASSIGN(const std::vector<Place> inputs, operands(work, choice, result));
+  QUERN_ASSIGN(const std::vector<Place> inputs,
+               operands(work, choice, result, {node.outputs[0], number}));
   const std::array outputs = {result_place(node, 0, out, choice, inputs)};
-  QUERN_TRY(append(node, request, choice, inputs, outputs));
+  QUERN_TRY(append(node, request, choice, inputs, outputs, StepMeaning::of_post_op(id, number)));
   result = outputs[0];
   return {};
 }
@@ -218,13 +226,13 @@ KernelLowering::PostOpWork KernelLowering::work_of(const Node& node, const PostO
 }
 
 Result<std::vector<Place>> KernelLowering::operands(const PostOpWork& work,
-                                                    const KernelChoice& choice,
-                                                    const Place& result) {
+                                                    const KernelChoice& choice, const Place& result,
+                                                    const HeldValue& held) {
   std::vector<Place> places;
   for (std::size_t i = 0; i < work.inputs.size(); ++i) {
     const Layout layout = layout_asked(choice.input_layouts, i, work.inputs[i].desc.shape);
     const Space space = space_of(choice);
-    QUERN_ASSIGN(places.emplace_back(), i == work.self ? moves_.bring(result, layout, space)
+    QUERN_ASSIGN(places.emplace_back(), i == work.self ? moves_.bring(result, held, layout, space)
                                                        : moves_.bring(work.operand, layout, space));
   }
   return places;

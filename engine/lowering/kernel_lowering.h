@@ -39,20 +39,21 @@ class KernelLowering {
 
   KernelInput input_of(ValueId v) const;
   Result<std::vector<TensorType>> output_types(const Node& node) const;
-  Result<std::vector<Place>> add_step(const Node& node, const KernelRequest& request,
+  Result<std::vector<Place>> add_step(NodeId id, const KernelRequest& request,
                                       KernelChoice& choice);
   Result<std::vector<Place>> operands(const Node& node, const KernelRequest& request,
                                       const KernelChoice& choice);
-  Status make_own(const KernelChoice& choice, std::vector<Place>& inputs);
+  Status make_own(const Node& node, const KernelChoice& choice, std::vector<Place>& inputs);
   Place result_place(const Node& node, std::size_t output, const TensorType& type,
                      const KernelChoice& choice, std::span<const Place> inputs);
   Status append(const Node& node, const KernelRequest& request, KernelChoice& choice,
-                std::span<const Place> inputs, std::span<const Place> outputs);
+                std::span<const Place> inputs, std::span<const Place> outputs, StepMeaning meaning);
   std::vector<std::int32_t> dynamic_outputs(const Node& node) const;
-  Status add_post_op(const Node& node, const PostOp& post_op, Place& result);
+  Status add_post_op(NodeId id, std::size_t number, Place& result);
   PostOpWork work_of(const Node& node, const PostOp& post_op, const Place& result) const;
+  // `held`: what `result` holds.
   Result<std::vector<Place>> operands(const PostOpWork& work, const KernelChoice& choice,
-                                      const Place& result);
+                                      const Place& result, const HeldValue& held);
 
   const Graph& graph_;
   std::span<const bool> dynamic_outputs_;  // of the graph

@@ -131,7 +131,7 @@ class Lowering {
     const bool own =
         buffer.base == Buffer::Base::arena && p.offset == 0 && buffer.bytes == type.bytes();
     if (!own) {
-      QUERN_ASSIGN(p, moves_.copy(p, g_.output_names()[i]));
+      QUERN_ASSIGN(p, moves_.copy(p, v, g_.output_names()[i]));
     }
     draft_.buffers[p.buffer].base = Buffer::Base::output;
     draft_.buffers[p.buffer].index = i;
@@ -146,12 +146,14 @@ class Lowering {
     program->fallbacks = kernels_.selector().fallbacks();
     constants_.hand_over(*program);
     const Backend* backend = options_.backend;
-    QUERN_TRY(place_in_arenas(std::move(draft_),
-                              {.strategy = options_.strategy,
-                               .order = options_.order,
-                               .alias = options_.alias,
-                               .device_alignment = backend ? backend->alignment() : 0},
-                              *program));
+    const ArenaOptions arenas{.strategy = options_.strategy,
+                              .order = options_.order,
+                              .alias = options_.alias,
+                              .device_alignment = backend ? backend->alignment() : 0};
+    QUERN_ASSIGN(std::vector<StepMeaning> meanings,
+                 place_in_arenas(std::move(draft_), arenas, *program));
+    QUERN_TRY(check_program(g_, *program, meanings));
+    if (options_.meanings) *options_.meanings = std::move(meanings);
     return program;
   }
 

@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <vector>
+
 #include "engine/program.h"
+#include "engine/program_check.h"
 #include "graph/graph.h"
 
 namespace quern {
@@ -20,11 +23,13 @@ struct LowerOptions {
   Backend* backend = nullptr;             // the device's, unless it is the CPU
   bool half_products = false;             // operands of products may be rounded to f16
   std::span<const bool> dynamic_outputs;  // of the graph
+  // Not null: gets what each step of the program is for.
+  std::vector<StepMeaning>* meanings = nullptr;
 };
 
 // Chooses a kernel per node, layouts between them, and a place for every buffer. All dimensions of
 // the graph are numbers. With a backend every node that has a kernel for the device runs there, the
-// others on the CPU between its submissions.
+// others on the CPU between its submissions. The program has passed check_program().
 Result<std::unique_ptr<Program>> lower(const Graph& graph, const LowerOptions& options);
 
 }  // namespace quern

@@ -20,48 +20,56 @@ Result<Place> Moves::bring(ValueId v, const Layout& layout, Space space, bool at
   if (!places_.find(v, space)) QUERN_TRY(transfer(v, space));
   const Place from = *places_.find(v, space);
   if (fits(from)) return from;
-  QUERN_ASSIGN(const Place made,
-               reorder(from, {from.desc.dtype, from.desc.shape, layout}, graph_.value(v).name));
+  QUERN_ASSIGN(const Place made, reorder(from, whole(v), {from.desc.dtype, from.desc.shape, layout},
+                                         graph_.value(v).name));
   places_.put(v, made);
   return made;
 }
 
-Result<Place> Moves::bring(Place from, const Layout& layout, Space space) {
+Result<Place> Moves::bring(Place from, const HeldValue& held, const Layout& layout, Space space) {
   constexpr auto name = "intermediate";
   if (draft_.space_of(from) != space) {
-    QUERN_ASSIGN(from, bring(from, Layout::row_major(from.desc.shape), draft_.space_of(from)));
-    from = append_transfer(from, space, name);
+    QUERN_ASSIGN(from,
+                 bring(from, held, Layout::row_major(from.desc.shape), draft_.space_of(from)));
+    from = append_transfer(from, held, space, name);
   }
   if (same_placement(from.desc.shape, from.desc.layout, layout)) return from;
-  return reorder(from, {from.desc.dtype, from.desc.shape, layout}, name);
+  return reorder(from, held, {from.desc.dtype, from.desc.shape, layout}, name);
 }
 
 Status Moves::transfer(ValueId v, Space space) {
   const Space other = space == Space::host ? Space::device : Space::host;
   QUERN_ASSIGN(const Place from, bring(v, Layout::row_major(places_.type(v).shape), other));
-  places_.put(v, append_transfer(from, space, graph_.value(v).name));
+  places_.put(v, append_transfer(from, whole(v), space, graph_.value(v).name));
   return {};
 }
 
-Result<Place> Moves::copy(const Place& from, const std::string& name) {
-  QUERN_ASSIGN(KernelChoice choice, select_copy(from.desc, from.desc, target_));
-  return append_copy(from, from.desc, std::move(choice), {"Copy", name, name});
+HeldValue Moves::whole(ValueId v) const {
+  const NodeId producer = graph_.value(v).producer;
+  const bool is_made = producer != no_node && graph_.value(v).producer_output == 0;
+  return {v, is_made ? graph_.node(producer).post_ops.size() : 0};
 }
 
-Result<Place> Moves::reorder(const Place& from, const TensorDesc& to, const std::string& node) {
+Result<Place> Moves::copy(const Place& from, ValueId v, const std::string& name) {
+  QUERN_ASSIGN(KernelChoice choice, select_copy(from.desc, from.desc, target_));
+  return append_copy(from, whole(v), from.desc, std::move(choice), {"Copy", name, name});
+}
+
+Result<Place> Moves::reorder(const Place& from, const HeldValue& held, const TensorDesc& to,
+                             const std::string& node) {
   const Names names{"Reorder", node, node + " (reordered)"};
   if (draft_.space_of(from) == Space::host) {
     QUERN_ASSIGN(KernelChoice choice, select_copy(from.desc, to, target_));
-    return append_copy(from, to, std::move(choice), names);
+    return append_copy(from, held, to, std::move(choice), names);
   }
   const auto skipped =
       static_cast<std::int64_t>(from.offset % backend_->alignment() / size_of(from.desc.dtype));
   QUERN_ASSIGN(auto choice, select_gpu_copy(from.desc, skipped, to, backend_->target()));
-  if (choice) return append_copy(from, to, std::move(*choice), names);
+  if (choice) return append_copy(from, held, to, std::move(*choice), names);
   // What the device cannot move, as elements of a type that it does not have: down, and up again.
-  const Place below = append_transfer(from, Space::host, node);
-  QUERN_ASSIGN(const Place moved, reorder(below, to, node));
-  return append_transfer(moved, Space::device, node);
+  const Place below = append_transfer(from, held, Space::host, node);
+  QUERN_ASSIGN(const Place moved, reorder(below, held, to, node));
+  return append_transfer(moved, held, Space::device, node);
 }
 
 // Kernels of a device read and write where bindings may begin.
@@ -69,8 +77,8 @@ bool Moves::is_aligned(const Place& place) const {
   return draft_.space_of(place) == Space::host || place.offset % backend_->alignment() == 0;
 }
 
-Result<Place> Moves::append_copy(const Place& from, const TensorDesc& to, KernelChoice choice,
-                                 const Names& names) {
+Result<Place> Moves::append_copy(const Place& from, const HeldValue& held, const TensorDesc& to,
+                                 KernelChoice choice, const Names& names) {
   const Place made{draft_.add(space_of(choice), to.bytes(), names.result), 0, to};
   QUERN_ASSIGN(auto gpu_constants, constants_.on_device(choice.gpu.constants));
   Step s = step_of(choice);
@@ -81,11 +89,12 @@ Result<Place> Moves::append_copy(const Place& from, const TensorDesc& to, Kernel
   s.cost.bytes = 2.0 * static_cast<double>(to.bytes());
   const std::array inputs = {from};
   const std::array outputs = {made};
-  draft_.append(std::move(s), inputs, outputs, choice);
+  draft_.append(std::move(s), inputs, outputs, choice, StepMeaning::of_move(held));
   return made;
 }
 
-Place Moves::append_transfer(const Place& from, Space space, const std::string& name) {
+Place Moves::append_transfer(const Place& from, const HeldValue& held, Space space,
+                             const std::string& name) {
   const Place made{draft_.add(space, from.desc.bytes(), name), 0, from.desc};
   Step s;
   s.kind = space == Space::host ? Step::Kind::download : Step::Kind::upload;
@@ -96,7 +105,7 @@ Place Moves::append_transfer(const Place& from, Space space, const std::string& 
   s.cost.bytes = static_cast<double>(from.desc.bytes());
   const std::array inputs = {from};
   const std::array outputs = {made};
-  draft_.append(std::move(s), inputs, outputs);
+  draft_.append(std::move(s), inputs, outputs, {}, StepMeaning::of_move(held));
   return made;
 }
 

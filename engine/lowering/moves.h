@@ -24,15 +24,18 @@ class Moves {
   // The value in this layout and memory: a place that it has, or a new copy, which is one of its
   // places from then on. `at_any_address`: see ConstantPlaces.
   Result<Place> bring(ValueId v, const Layout& layout, Space space, bool at_any_address = false);
-  // An intermediate result that no value names.
-  Result<Place> bring(Place from, const Layout& layout, Space space);
+  // An intermediate result, which is `held`.
+  Result<Place> bring(Place from, const HeldValue& held, const Layout& layout, Space space);
   // The bytes of a value that depends on inputs to this memory, where it has no place, row-major.
   Status transfer(ValueId v, Space space);
   // New bytes in the same memory with the same elements, in the layout of `to`. `node` is for
   // people.
-  Result<Place> reorder(const Place& from, const TensorDesc& to, const std::string& node);
-  // The same in the layout that it has, of what lies on the host; its buffer has the name, too.
-  Result<Place> copy(const Place& from, const std::string& name);
+  Result<Place> reorder(const Place& from, const HeldValue& held, const TensorDesc& to,
+                        const std::string& node);
+  // A value in the layout that it has, of what lies on the host; its buffer has the name, too.
+  Result<Place> copy(const Place& from, ValueId v, const std::string& name);
+  // The value as its readers see it.
+  HeldValue whole(ValueId v) const;
 
  private:
   // What a step and its result are called.
@@ -43,9 +46,10 @@ class Moves {
   };
 
   bool is_aligned(const Place& place) const;
-  Result<Place> append_copy(const Place& from, const TensorDesc& to, KernelChoice choice,
-                            const Names& names);
-  Place append_transfer(const Place& from, Space space, const std::string& name);
+  Result<Place> append_copy(const Place& from, const HeldValue& held, const TensorDesc& to,
+                            KernelChoice choice, const Names& names);
+  Place append_transfer(const Place& from, const HeldValue& held, Space space,
+                        const std::string& name);
 
   const Graph& graph_;
   CpuTarget target_;

@@ -407,7 +407,8 @@ OrderProblem order_problem(const StepGraph& g, const Schedule& s) {
     std::ranges::sort(node.before);
     node.before.erase(std::unique(node.before.begin(), node.before.end()), node.before.end());
     for (const Share& share : g.steps[s.order[k]].shares) {
-      const bool plain = !share.is_copy && s.lies[share.operand].root == share.operand &&
+      const bool plain = !share.is_copy && !g.buffers[share.operand].kept &&
+                         s.lies[share.operand].root == share.operand &&
                          s.lies[share.result].root == share.result &&
                          groups.members[share.operand].size() == 1 &&
                          groups.members[share.result].size() == 1 &&
@@ -507,12 +508,13 @@ class Scheduler {
     return false;
   }
 
-  // The operand is all of its root, and aligned where it would lie.
+  // The operand is all of its root, may leave it, and is aligned where it would lie.
   bool may_join(const Schedule& s, const Share& share) const {
     const std::uint32_t from = s.lies[share.operand].root;
     const StepGraph::Buffer& operand = g_.buffers[share.operand];
     const StepGraph::Buffer& result = g_.buffers[share.result];
     const std::uint64_t at = s.lies[share.result].offset + share.offset;
+    if (g_.buffers[from].kept) return false;
     if (s.lies[share.operand].offset != 0 || g_.buffers[from].size != operand.size) return false;
     if (operand.size == 0 || at % operand.alignment != 0) return false;
     return share.is_copy ? share.offset + operand.size <= result.size : operand.size == result.size;
@@ -536,6 +538,8 @@ Schedule plain_schedule(const StepGraph& graph) {
 
 bool holds(const StepGraph& graph, const Schedule& schedule) {
   const Groups groups(graph, schedule);
+  for (std::uint32_t b = 0; b < graph.buffers.size(); ++b)
+    if (graph.buffers[b].kept && schedule.lies[b].root != b) return false;
   for (std::uint32_t root = 0; root < graph.buffers.size(); ++root)
     if (groups.members[root].size() > 1 && !group_holds(graph, schedule, groups, root))
       return false;

@@ -17,7 +17,8 @@ struct StepGraph {
     std::string name;
     std::uint64_t size = 0;
     std::uint64_t alignment = 64;
-    bool kept = false;  // read after the last step
+    // Read after the last step, where a run has bound it: others may lie in it, it lies in none.
+    bool kept = false;
   };
   // What a step allows: its result may lie where an operand lies.
   struct Share {
@@ -58,8 +59,8 @@ struct Schedule {
 // The order of the list, every buffer for itself.
 Schedule plain_schedule(const StepGraph& graph);
 
-// Whether every step finds in its operands what it would find if no two buffers shared bytes. Of
-// the group of one root, or of all.
+// Whether every step finds in its operands what it would find if no two buffers shared bytes, and
+// every buffer that is kept is a root.
 bool holds(const StepGraph& graph, const Schedule& schedule);
 
 // Whether the step has nothing to do.

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What sessions promise: bindings, outputs, requests, errors, stopping, sharing, memory.
 #include <atomic>
+#include <cmath>
 #include <cstring>
 #include <fstream>
 #include <set>
@@ -178,6 +179,37 @@ TEST(SessionOutputs, AreWrittenWhereTheyAreBound) {
   must(session->run());
   EXPECT_EQ(place, std::vector<float>(20));
   EXPECT_EQ(values(must(session->output(1))), probabilities);
+}
+
+// A result is also a part of a larger one, directly or by way of a view: each has its own bytes.
+TEST(SessionOutputs, ThatArePartsOfOthers) {
+  GraphBuilder g("parts");
+  const Operand x = g.input("x", DType::f32, {1, 16});
+  const Operand a = g.exp(x);
+  const Operand b = g.tanh(x);
+  const Operand all = g.concat({a, b}, 0);
+  g.output("all", g.relu(all));
+  g.output("part", g.reshape(b, {4, 4}));
+  g.output("other", a);
+  const auto session = session_of(compile(must(g.build())));
+  const Tensor given = pattern({1, 16}, 1);
+  const auto in = values(given.view());
+  must(session->set_input(0, given.view()));
+  std::vector<float> bound(16);
+  for (int round = 0; round < 2; ++round) {
+    SCOPED_TRACE(round == 0 ? "in the arena" : "bound elsewhere");
+    must(session->run());
+    const auto wanted = values(must(session->output(0)));
+    const auto part = values(must(session->output(1)));
+    const auto other = round == 0 ? values(must(session->output(2))) : bound;
+    for (std::size_t i = 0; i < in.size(); ++i) {
+      EXPECT_NEAR(other[i], std::exp(in[i]), 1e-6F);
+      EXPECT_NEAR(part[i], std::tanh(in[i]), 1e-6F);
+      EXPECT_EQ(wanted[i], other[i]);
+      EXPECT_EQ(wanted[16 + i], std::max(part[i], 0.0F));
+    }
+    must(session->bind_output(2, reinterpret_cast<std::byte*>(bound.data()), 64));
+  }
 }
 
 TEST(SessionOutputs, ShapesAreKnownAfterTheRun) {

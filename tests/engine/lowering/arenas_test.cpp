@@ -22,8 +22,8 @@ using testing::step;
 Program placed(Draft draft, std::size_t outputs, const ArenaOptions& options = {}) {
   Program program;
   program.outputs.resize(outputs, {DType::f32, {64}});
-  const Status status = place_in_arenas(std::move(draft), options, program);
-  EXPECT_TRUE(status.ok()) << status.message();
+  auto meanings = place_in_arenas(std::move(draft), options, program);
+  EXPECT_TRUE(meanings.has_value()) << std::move(meanings).status().message();
   return program;
 }
 

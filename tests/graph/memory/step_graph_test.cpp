@@ -127,6 +127,10 @@ TEST(Schedule, GivesTheSameResultsInLessMemory) {
                                           ScheduleOptions{.order = true, .alias = true}}) {
       const ScheduleAnswer answer = best_schedule(g, options);
       ASSERT_TRUE(holds(g, answer.schedule)) << "seed " << seed;
+      for (std::uint32_t b = 0; b < g.buffers.size(); ++b) {
+        if (!g.buffers[b].kept) continue;
+        ASSERT_EQ(answer.schedule.lies[b].root, b) << "seed " << seed;
+      }
       ASSERT_EQ(answer.plain_bound, plain) << "seed " << seed;
       ASSERT_LE(answer.bound, plain) << "seed " << seed;
       ASSERT_EQ(bound(g, answer.schedule), answer.bound) << "seed " << seed;
@@ -187,6 +191,30 @@ TEST(Schedule, SparesACopy) {
   EXPECT_EQ(answer.bound, 3 * unit);
   EXPECT_TRUE(is_void(g, answer.schedule, 2));
   EXPECT_EQ(memory_of(g, answer.schedule).steps, (std::vector<std::uint32_t>{0, 1, 3}));
+}
+
+// A run may bind a result anywhere: it is copied into a larger one, and written over by none.
+TEST(Schedule, LeavesAResultWhereItIsBound) {
+  StepGraph g;
+  for (const std::uint64_t size : {unit, unit, 2 * unit, unit})
+    g.buffers.push_back({.name = std::to_string(g.buffers.size()), .size = size});
+  g.buffers[0].kept = g.buffers[2].kept = true;
+  g.steps = {{.name = "a", .writes = {0}},
+             {.name = "b", .writes = {1}},
+             {.name = "concat",
+              .reads = {0, 1},
+              .writes = {2},
+              .shares = {{0, 2, true, 0}, {1, 2, true, unit}},
+              .only_copies = true},
+             {.name = "use", .reads = {0}, .writes = {3}, .shares = {{0, 3}}}};
+  const Schedule s = best_schedule(g).schedule;
+  EXPECT_EQ(s.lies[0].root, 0U);
+  EXPECT_EQ(s.lies[1].root, 2U);
+  EXPECT_EQ(s.lies[3].root, 3U);
+  EXPECT_FALSE(is_void(g, s, 2));
+  Schedule wrong = plain_schedule(g);
+  wrong.lies[0] = {2, 0};
+  EXPECT_FALSE(holds(g, wrong));
 }
 
 // Two readers: the one that comes last may write over it.
