@@ -553,6 +553,29 @@ TEST_P(SessionMemory, StaysFlatOverManyShapes) {
   EXPECT_EQ(session->resident_bytes(), held);
 }
 
+// A chain of segments whose answers are more than plans are kept, at both of its places: what is
+// forgotten is planned again, and a run that holds a plan keeps it.
+TEST(SessionPlans, MoreThanAreKept) {
+  CompileOptions few;
+  few.max_plans = 2;
+  const auto session = session_of(compile(testing::chosen_rows_model(), "cpu", few));
+  const auto plenty = session_of(compile(testing::chosen_rows_model()));
+  for (int round = 0; round < 2; ++round)
+    for (std::int64_t rows = 3; rows < 7; ++rows)
+      for (std::int64_t kept = 0; kept <= rows; ++kept) {
+        const Tensor x = pattern({rows, 64}, static_cast<int>(rows));
+        const Tensor keep = testing::first_rows(rows, kept);
+        for (Session* s : {session.get(), plenty.get()}) {
+          must(s->set_input(0, x.view()));
+          must(s->set_input(1, keep.view()));
+          must(s->run());
+        }
+        EXPECT_EQ(must(session->output(0)).type.shape, Shape({kept, 256}));
+        EXPECT_EQ(bytes_of(must(session->output(0))), bytes_of(must(plenty->output(0))))
+            << kept << " of " << rows;
+      }
+}
+
 TEST(SessionWeights, ArePackedOnceForAllShapes) {
   const auto session = session_of(compile(testing::conv_model()));
   const Tensor first = pattern({1, 3, 16, 16});

@@ -2,7 +2,7 @@
 #include <cmath>
 #include <limits>
 
-#include "tests/kernels/op_test.h"
+#include "tests/kernels/kernel_test.h"
 
 namespace quern::testing {
 namespace {
@@ -100,6 +100,38 @@ TEST(Reduce, NanGoesThrough) {
   for (const ReduceKind kind : all_kinds)
     for (const auto& x : {std::initializer_list<float>{1, nan, 3}, {nan, 1, 3}, {1, 3, nan}})
       EXPECT_THAT(of(kind, x), IsNan()) << static_cast<int>(kind);
+}
+
+// One NaN at every place of a tensor: it is in the element that its place goes into, and in no
+// other, by the reference and by the kernel, whichever runs and rows the axes leave behind.
+TEST(Reduce, NanGoesWhereItsPlaceDoes) {
+  const Shape shape{3, 2, 5};
+  for (const ReduceKind kind : {ReduceKind::max, ReduceKind::min, ReduceKind::sum})
+    for (unsigned mask = 1; mask < 8; ++mask) {
+      std::vector<std::int64_t> folded;
+      for (unsigned d = 0; d < 3; ++d)
+        if (mask >> d & 1) folded.push_back(d);
+      const Tensor axes = Tensor::from_values<std::int64_t>(
+          DType::i64, {static_cast<std::int64_t>(folded.size())}, folded);
+      for (std::int64_t at = 0; at < shape.elements(); ++at) {
+        Tensor x = Tensor::zeros({DType::f32, shape}).value();
+        auto* elements = reinterpret_cast<float*>(x.mutable_data());
+        for (std::int64_t i = 0; i < shape.elements(); ++i)
+          elements[i] = static_cast<float>((i * 7) % 11) - 5;
+        elements[at] = nan;
+        const Reduce op{.kind = kind};
+        const Tensor wanted = run(op, {x, axes});
+        const SelectedRun got = run_selected(op, {x, axes}, {1});
+        EXPECT_THAT(got.implementation, ::testing::StartsWith("rows"));
+        const auto w = values<float>(wanted);
+        const auto g = values<float>(got.outputs[0]);
+        EXPECT_EQ(std::ranges::count_if(w, [](float v) { return v != v; }), 1);
+        for (std::size_t i = 0; i < w.size(); ++i)
+          EXPECT_TRUE(w[i] != w[i] ? g[i] != g[i] : g[i] == w[i])
+              << static_cast<int>(kind) << " axes " << mask << " NaN at " << at << ": " << g[i]
+              << " where the reference has " << w[i];
+      }
+    }
 }
 
 TEST(Reduce, Infinities) {

@@ -354,6 +354,28 @@ TEST(Limits, CountResidentBytesToTheByte) {
   EXPECT_LT(tight->usage().resident_bytes, needed);
 }
 
+// What was refused is charged to nobody, and what had been charged before still is.
+TEST(Limits, ARefusalChangesNoCharge) {
+  for (const Resource resource : {&Counts::tensor_bytes, &Counts::resident_bytes}) {
+    const auto free = instance_with({});
+    const Handle first = must_init(*free, must_load(*free, identity_model()));
+    ASSERT_EQ(set(*free, first, 0, {1, 2}, {2}), Errno::success);
+    const auto tight = instance_with(at_most(resource, free->usage().*resource + 64));
+    const Handle context = must_init(*tight, must_load(*tight, identity_model()));
+    ASSERT_EQ(set(*tight, context, 0, {1, 2}, {2}), Errno::success);
+    const Counts before = tight->usage();
+    for (int round = 0; round < 3; ++round) {
+      EXPECT_EQ(set(*tight, context, 0, std::vector<float>(1000), {1000}), Errno::too_large);
+      EXPECT_EQ(tight->usage(), before);
+      EXPECT_EQ(tight->tenant().usage(), before);
+    }
+    EXPECT_EQ(set(*tight, context, 0, {3, 4}, {2}), Errno::success);
+    EXPECT_EQ(tight->usage(), before);
+    EXPECT_TRUE(tight->finalize_execution_context(context).ok());
+    EXPECT_EQ(tight->usage().tensor_bytes, 0u);
+  }
+}
+
 TEST(Limits, CountHandles) {
   const auto graphs = instance_with(at_most(&Counts::graphs, 2));
   Handle graph = 0;

@@ -96,6 +96,14 @@ TEST_F(Witx, GivesEachHandleOnce) {
   EXPECT_EQ(handle("load", {builder_, 1, 1, 0, out_}), 3u);
 }
 
+TEST_F(Witx, LoadTakesUpTo64Parts) {
+  std::vector<std::uint32_t> parts = {guest_.word(builder_), guest_.word(builder_ + 4)};
+  parts.resize(2 * 65);  // the others are empty
+  const std::uint32_t list = guest_.put(std::as_bytes(std::span(parts)));
+  EXPECT_EQ(guest_.call("load", {list, 64, 1, 0, out_}), success);
+  EXPECT_EQ(guest_.call("load", {list, 65, 1, 0, out_}), invalid_argument);
+}
+
 TEST_F(Witx, LoadAnswersWithTheRightNumber) {
   const std::uint32_t rubbish = guest_.put_words({guest_.put_words({1, 2, 3}), 12});
   const std::uint32_t empty = guest_.put_words({0, 0});

@@ -115,6 +115,23 @@ TEST(Arenas, WhatIsMadeInItsPlaceIsNotCopied) {
   EXPECT_EQ(p.arena_bytes, 512U);
 }
 
+// The second part would begin 60 bytes in, where no kernel may write a result of its own.
+TEST(Arenas, APartThatIsNotAlignedIsCopied) {
+  Draft d;
+  const Place x = piece(d, Base::input, 15, "x");
+  const Place a = piece(d, Space::host, 15, "a");
+  const Place b = piece(d, Space::host, 15, "b");
+  const Place y = piece(d, Base::output, 30, "y");
+  step(d, "makes a", {x}, {a});
+  step(d, "makes b", {x}, {b});
+  step(d, "joins", {a, b}, {y}, {.copies = {{0, 0}, {1, 60}}});
+  const Program p = placed(std::move(d), 1);
+  ASSERT_EQ(nodes_of(p), (std::vector<std::string>{"makes a", "makes b", "joins"}));
+  EXPECT_EQ(p.steps[0].outputs[0].base, Base::output);
+  EXPECT_EQ(p.steps[1].outputs[0].base, Base::arena);
+  EXPECT_EQ(p.steps[1].outputs[0].offset % 64, 0U);
+}
+
 TEST(Arenas, WithoutAliasesCopiesRemain) {
   const Program p = placed(concatenation(), 1, {.alias = false});
   EXPECT_EQ(p.steps.size(), 3U);

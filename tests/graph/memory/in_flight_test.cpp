@@ -72,6 +72,19 @@ TEST(InFlight, BoundsWhatRunsInTurnHaveLive) {
   }
 }
 
+// One place holds one run's buffer at a time: those of the other runs lie elsewhere.
+TEST(InFlight, OnlyTheFirstRunHasAFixedPlace) {
+  MemoryProblem p{{interval(0, 4, 128), interval(0, 4, 64)}};
+  p.intervals[0].fixed_offset = 256;
+  const MemoryProblem two = in_flight(p, 2).problem;
+  ASSERT_EQ(two.intervals.size(), 4U);
+  EXPECT_EQ(two.intervals[0].fixed_offset, 256U);
+  EXPECT_EQ(two.intervals[2].fixed_offset, std::nullopt);
+  ASSERT_TRUE(check(two).ok()) << check(two).message();
+  const MemoryPlan plan = default_strategy().plan(two, {.steps = 1000}).plan;
+  EXPECT_TRUE(validate(two, plan).ok());
+}
+
 TEST(InFlight, OfNothing) {
   EXPECT_TRUE(in_flight({}, 2).problem.intervals.empty());
 }

@@ -141,6 +141,16 @@ TEST(FoldSlicedShape, BecomesAPartOfTheShape) {
     %4: i64[3] = ShapeOf(%0)
     %5: i64[2] = Slice(%4, %1, %2, %1, %3)
     output %5 "y")");
+  // Backwards: the same elements in another order.
+  expect_stays({"fold_sliced_shape"}, R"(
+    input %0 "x": f32[N,3,?]
+    const %1: i64[1] = {2}
+    const %2: i64[1] = {-9223372036854775808}
+    const %3: i64[1] = {0}
+    const %4: i64[1] = {-1}
+    %5: i64[3] = ShapeOf(%0)
+    %6: i64[3] = Slice(%5, %1, %2, %3, %4)
+    output %6 "y")");
 }
 
 // A shape that becomes known makes known what depends on it.
