@@ -39,8 +39,10 @@ class SoftmaxRows final : public CpuKernel {
     float part[256];
     for (std::int64_t i = 0; i < n_; i += 256)
       sum += s.exp_sum(x + i, largest, part, std::min<std::int64_t>(256, n_ - i));
-    const float shift = largest + std::log(sum);
-    s.binary(BinaryKind::sub, {x, false}, {&shift, true}, y, n_);
+    // One after the other: of a large x, the sum of both would lose the digits of the logarithm.
+    const float log_sum = std::log(sum);
+    s.binary(BinaryKind::sub, {x, false}, {&largest, true}, y, n_);
+    s.binary(BinaryKind::sub, {y, false}, {&log_sum, true}, y, n_);
   }
 
   SoftmaxKind kind_;

@@ -41,7 +41,7 @@ void main() {
   for (uint i = gl_LocalInvocationID.x; i < length; i += lanes) sum += exp(x[base + i] - most);
   sum = row_sum(sum);
   const float scale = 1.0 / sum;
-  const float shift = most + log(sum);
+  const float log_sum = log(sum);  // not added to `most`, whose digits would swallow its own
   for (uint i = gl_LocalInvocationID.x; i < length; i += lanes)
-    y[base + i] = KIND == LOG_SOFTMAX ? x[base + i] - shift : exp(x[base + i] - most) * scale;
+    y[base + i] = KIND == LOG_SOFTMAX ? x[base + i] - most - log_sum : exp(x[base + i] - most) * scale;
 }

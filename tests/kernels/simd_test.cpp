@@ -83,6 +83,8 @@ TEST(Simd, UnaryFunctionsAreWithinAFewUlps) {
       {{UnaryKind::thresholded_relu, 1}, 0},
       {{UnaryKind::shrink, 0.5, 0.1}, 1},
       {{UnaryKind::clip, -1, 6}, 0},
+      {{UnaryKind::affine, 1.5, -0.25}, 2, 1e-7},
+      {{UnaryKind::scaled_tanh, 1.7, 0.66}, 6},
   };
   const std::vector<float> xs = samples();
   for (const Simd* set : all_sets()) {

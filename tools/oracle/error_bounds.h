@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: Apache-2.0
+// The right answer of a graph, evaluated in f64 without any pass, and for each element a bound on
+// how far a correct run may be from it. docs/error-bounds.md derives the bounds.
+//
+// The bound is a running error analysis: every operator turns the bounds of its operands into one
+// of its results and adds the roundings of its own. Nothing in it is fitted to what was observed.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include <quern/status.h>
+#include <quern/tensor.h>
+
+#include "graph/graph.h"
+
+namespace quern::tools {
+
+// What the functions of a run (exp, tanh, division, ...) may be off by.
+enum class Arithmetic : std::uint8_t {
+  cpu,     // what kernels/simd, libm and oneDNN keep
+  vulkan,  // what Vulkan's specification asks for; denormals may be flushed
+};
+
+struct BoundOptions {
+  Arithmetic arithmetic = Arithmetic::cpu;
+  // Of loops, together: a graph that wants more is refused.
+  std::int64_t max_iterations = 100'000;
+};
+
+// One tensor: what is right, and how far off is still right.
+struct BoundedTensor {
+  Tensor value;  // floats of 16 and 32 bits as f64; other types as they are
+  // By element, absolute; 0 for what must be exact. Infinity: undetermined, anything is right,
+  // since a discontinuity, an overflow or an invalid operation lies within reach of the error.
+  std::vector<double> bound;
+  DType type = DType::f32;  // of the graph's value
+};
+
+// A value of the graph.
+struct BoundedValue {
+  enum class Kind : std::uint8_t {
+    tensor,        // one tensor
+    sequence,      // any number of them
+    none,          // an empty optional
+    undetermined,  // the shape, or which of the above it is, depends on what is within an error
+  };
+
+  Kind kind = Kind::tensor;
+  std::vector<BoundedTensor> tensors;
+};
+
+// What a graph input is given: one tensor, those of a sequence, or an empty optional.
+struct OracleInput {
+  BoundedValue::Kind kind = BoundedValue::Kind::tensor;
+  std::vector<Tensor> tensors;
+};
+
+// One value for each output of `graph`, which has seen no pass. Inputs are exact.
+// Errors: those of inference and of references (an index out of range, shapes that clash), and
+// unsupported for nodes that carry post-ops: passes make those.
+Result<std::vector<BoundedValue>> evaluate_with_bounds(const Graph& graph,
+                                                       std::span<const OracleInput> inputs,
+                                                       const BoundOptions& options = {});
+
+// ---- the judge ---------------------------------------------------------------------------------
+
+// Where `got` is further from what is right than its bound, at the element that is worst in terms
+// of it.
+struct Difference {
+  std::int64_t element = -1;  // -1: type or shape differ
+  double got = 0;
+  double wanted = 0;
+  double bound = 0;
+  std::int64_t outside = 0;  // how many elements are
+  std::string text;          // a sentence
+
+  // How many bounds it is off; infinity where the bound is 0.
+  double excess() const;
+};
+
+// Nothing: `got` is right. NaN is right only where NaN is wanted, an infinity likewise.
+std::optional<Difference> compare(const BoundedTensor& wanted, const TensorView& got);
+
+// How much of a result was judged at all.
+struct Share {
+  std::int64_t elements = 0;
+  std::int64_t undetermined = 0;
+
+  double judged() const {
+    return elements == 0 ? 1
+                         : 1 - static_cast<double>(undetermined) / static_cast<double>(elements);
+  }
+  Share& operator+=(const Share& o) {
+    elements += o.elements, undetermined += o.undetermined;
+    return *this;
+  }
+};
+// An undetermined value counts as one element.
+Share judged_share(const BoundedValue& value);
+
+}  // namespace quern::tools
