@@ -502,17 +502,19 @@ class Specializer {
     return error(scope, id, Code::internal, "unknown structural operator");
   }
 
-  // The position operand of at, insert and erase, made non-negative. Only
-  // insert may name the position past the end.
+  // Which positions an operator may name: those of elements, or the one past the end too.
+  enum class Positions : std::uint8_t { of_elements, and_past_end };
+
+  // The position operand of at, insert and erase, made non-negative.
   Result<std::size_t> position(std::uint32_t scope, NodeId id, std::size_t operand,
-                               std::size_t sequence_size, bool past_end = false) {
+                               std::size_t sequence_size, Positions allowed) {
     const Node& n = s_.scopes[scope].graph->node(id);
     const auto values = int_elements(resolve(scope, n.inputs[operand]).constant);
     if (!values || values->size() != 1)
       return error(scope, id, Code::invalid_model, "the position must be one integer");
     const std::int64_t size = static_cast<std::int64_t>(sequence_size);
     const std::int64_t p = (*values)[0] < 0 ? (*values)[0] + size : (*values)[0];
-    if (p < 0 || p >= size + (past_end ? 1 : 0))
+    if (p < 0 || p >= size + (allowed == Positions::and_past_end ? 1 : 0))
       return error(scope, id, Code::invalid_argument,
                    cat("position ", (*values)[0], " in a sequence of ", size));
     return static_cast<std::size_t>(p);
@@ -539,19 +541,19 @@ class Specializer {
       result = Abstract::known(
           Tensor::scalar<std::int64_t>(DType::i64, static_cast<std::int64_t>(size)));
     } else if (kind == SequenceKind::at) {
-      QUERN_ASSIGN(const std::size_t p, position(scope, id, 1, size, size));
+      QUERN_ASSIGN(const std::size_t p, position(scope, id, 1, size, Positions::of_elements));
       result = Abstract(sequence.elements[p]);
     } else if (kind == SequenceKind::insert) {
       std::size_t p = size;
       if (n.inputs.size() > 2 && n.inputs[2] != no_value) {
-        QUERN_ASSIGN(p, position(scope, id, 2, size, true));
+        QUERN_ASSIGN(p, position(scope, id, 2, size, Positions::and_past_end));
       }
       result.elements.insert(result.elements.begin() + static_cast<long>(p),
                              Abstract::forward(scope, n.inputs[1]));
     } else {
       std::size_t p = size - 1;
       if (n.inputs.size() > 1 && n.inputs[1] != no_value) {
-        QUERN_ASSIGN(p, position(scope, id, 1, size, size));
+        QUERN_ASSIGN(p, position(scope, id, 1, size, Positions::of_elements));
       } else if (size == 0) {
         return error(scope, id, Code::invalid_argument, "erases from an empty sequence");
       }
