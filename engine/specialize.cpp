@@ -5,6 +5,7 @@
 #include <deque>
 #include <optional>
 
+#include "engine/declared_types.h"
 #include "graph/evaluate.h"
 #include "graph/text.h"
 #include "graph/text_util.h"
@@ -257,6 +258,10 @@ class Specializer {
     if (n.as<Loop>() || n.as<Scan>()) return visit_loop(scope, id);
     if (n.as<SequenceMap>()) return visit_sequence_map(scope, id);
     if (def.is(OpTrait::structural)) return visit_sequence_op(scope, id);
+    if (n.as<Identity>() && resolve(scope, n.inputs[0]).kind != Abstract::Kind::tensor) {
+      define(scope, n.outputs[0], Abstract::forward(scope, n.inputs[0]));
+      return {};
+    }
     return visit_tensor_op(scope, id);
   }
 
@@ -753,6 +758,7 @@ const std::byte* const Specializer::unread = unread_bytes;
 
 Result<Segment> begin_chain(const Graph& graph, std::span<const RuntimeValue> inputs,
                             std::span<const std::size_t> wanted) {
+  QUERN_TRY(check_declared_types(graph, inputs));
   State state;
   state.scopes.push_back({&graph, std::vector<Abstract>(graph.value_count()), 0});
   for (Slot i = 0; i < inputs.size(); ++i) {
