@@ -403,7 +403,7 @@ class Specializer {
 
   Slot new_dynamic_slot(ValueId out) {
     const Slot slot = new_slot(Abstract());
-    add_output(out, slot, true);
+    add_output(out, slot, OutputShape::from_run);
     s_.asked.push_back({Question::About::structure, slot});
     return slot;
   }
@@ -413,10 +413,12 @@ class Specializer {
     return static_cast<Slot>(s_.slots.size() - 1);
   }
 
-  void add_output(ValueId v, Slot slot, bool dynamic) {
+  enum class OutputShape : std::uint8_t { planned, from_run };
+
+  void add_output(ValueId v, Slot slot, OutputShape shape) {
     segment_.graph.add_output(v, segment_.graph.value(v).name);
     segment_.outputs.push_back(slot);
-    segment_.dynamic_output.push_back(dynamic);
+    segment_.dynamic_output.push_back(shape == OutputShape::from_run);
   }
 
   // ---- control flow
@@ -711,7 +713,7 @@ class Specializer {
     const Slot slot = new_slot(a);
     s_.slots[slot].slot = SlotRef{slot, 0};
     a = Abstract::in_slot(slot);
-    add_output(v, slot, false);
+    add_output(v, slot, OutputShape::planned);
     return {slot, 0};
   }
 
