@@ -157,8 +157,9 @@ class LoopRunner final : public ControlRunner {
     body_inputs_.resize(inputs.size());
     set_tensor(body_inputs_[0],
                {{DType::i64, {}}, reinterpret_cast<const std::byte*>(&iteration_)});
+    const Shape condition = inputs[1].kind == Kind::none ? Shape() : inputs[1].tensor().type.shape;
     set_tensor(body_inputs_[1],
-               {{DType::boolean, {}}, reinterpret_cast<const std::byte*>(&condition_)});
+               {{DType::boolean, condition}, reinterpret_cast<const std::byte*>(&condition_)});
     for (std::size_t i = 2; i < inputs.size(); ++i) body_inputs_[i] = inputs[i];
     for (std::size_t i = 0; i < scanned_.size(); ++i)
       scanned_[i].clear(body_graph_.type(body_graph_.outputs()[1 + carried_ + i]).dtype,

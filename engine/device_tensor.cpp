@@ -93,7 +93,7 @@ Status DeviceTensor::write(const TensorView& from) {
     return {Code::invalid_argument, cat("the tensor has room for ", impl_->capacity,
                                         " bytes, what is written is ", from.type.text())};
   if (!from.data && *elements > 0) return {Code::invalid_argument, "what is written has no data"};
-  impl_->memory->join_pending();
+  impl_->memory->join_pending(NextUser::host);
   if (*elements > 0) std::memcpy(impl_->memory->host(), from.data, from.type.bytes());
   impl_->type = from.type;
   impl_->memory->written_on_host();
@@ -101,7 +101,7 @@ Status DeviceTensor::write(const TensorView& from) {
 }
 
 Result<TensorView> DeviceTensor::read() {
-  impl_->memory->join_pending();
+  impl_->memory->join_pending(NextUser::host);
   QUERN_TRY(impl_->memory->fetch());
   return TensorView{impl_->type, impl_->memory->host()};
 }

@@ -9,6 +9,10 @@
 
 namespace quern {
 
+// Who is about to read or write what a submitted run may still write: a run that the same device
+// takes up after it, or the host, and runs that are not in order with it.
+enum class NextUser : std::uint8_t { same_device, host };
+
 // A submitted run that tensors are bound to.
 class PendingRun {
  public:
@@ -42,9 +46,9 @@ class TensorMemory {
   void clear_pending(const PendingRun* run) {
     if (pending_.get() == run) pending_ = nullptr;
   }
-  // Before the host, or a run that is not `in_order` with it, reads or writes it.
-  void join_pending(bool in_order = false) {
-    if (!pending_ || (in_order && pending_->is_in_order())) return;
+  // Before `next` reads or writes it.
+  void join_pending(NextUser next) {
+    if (!pending_ || (next == NextUser::same_device && pending_->is_in_order())) return;
     pending_->join();
     pending_ = nullptr;
   }

@@ -63,12 +63,12 @@ struct Session::Impl {
   Status check_inputs() const;
   Status take_device_inputs();
   void take_device_outputs();
-  void join_tensors(bool in_order);
+  void join_tensors(NextUser next);
   void set_pending(const std::shared_ptr<PendingRun>& run);
   void clear_pending(const PendingRun* run);
   void set_types();
   Status run_on_worker();
-  Status begin(bool in_order);
+  Status begin(NextUser next);
   RunOptions options(Clock::time_point deadline, StepListener* listener);
   Status end(Status status);
   Status run(Clock::time_point deadline, StepListener* listener);
@@ -326,12 +326,12 @@ void Session::Impl::take_device_outputs() {
   }
 }
 
-// Runs of other sessions that the tensors are bound to come first. `in_order`: those on the device
-// do so anyway, for this one runs there too.
-void Session::Impl::join_tensors(bool in_order) {
+// Runs of other sessions that the tensors are bound to come first. Those on the device do so
+// anyway where this one runs there too.
+void Session::Impl::join_tensors(NextUser next) {
   for (const auto* tensors : {&input_tensors, &output_tensors})
     for (const auto& t : *tensors)
-      if (t) t->impl().memory->join_pending(in_order);
+      if (t) t->impl().memory->join_pending(next);
 }
 
 void Session::Impl::set_pending(const std::shared_ptr<PendingRun>& run) {
@@ -346,10 +346,10 @@ void Session::Impl::clear_pending(const PendingRun* run) {
       if (t) t->impl().memory->clear_pending(run);
 }
 
-Status Session::Impl::begin(bool in_order) {
+Status Session::Impl::begin(NextUser next) {
   QUERN_TRY(check_idle());
   QUERN_TRY(check_inputs());
-  join_tensors(in_order);
+  join_tensors(next);
   QUERN_TRY(take_device_inputs());
   has_run = false;
   if (arena) {
@@ -390,7 +390,7 @@ void Session::Impl::set_types() {
 }
 
 Status Session::Impl::run(Clock::time_point deadline, StepListener* listener) {
-  QUERN_TRY(begin(false));
+  QUERN_TRY(begin(NextUser::host));
   QUERN_TRY(end(runner.run(inputs, wanted, bound_wanted, options(deadline, listener))));
   set_types();
   return {};
@@ -399,7 +399,7 @@ Status Session::Impl::run(Clock::time_point deadline, StepListener* listener) {
 // ---- running without waiting -------------------------------------------------------------------
 
 Status Session::Impl::submit() {
-  QUERN_TRY(begin(true));
+  QUERN_TRY(begin(NextUser::same_device));
   flight_options = options(Clock::time_point::max(), nullptr);
   auto started = runner.start(inputs, wanted, bound_wanted, flight_options);
   if (!started) return end(std::move(started).status());
@@ -418,7 +418,7 @@ Status Session::Impl::follow_device() {
 }
 
 Status Session::Impl::start_worker() {
-  join_tensors(false);
+  join_tensors(NextUser::host);
   try {
     if (!worker) worker = std::make_shared<Worker>([this] { return run_on_worker(); });
   } catch (const std::system_error& e) {

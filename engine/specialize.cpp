@@ -5,6 +5,7 @@
 #include <deque>
 #include <optional>
 
+#include "engine/declared_types.h"
 #include "graph/evaluate.h"
 #include "graph/text.h"
 #include "graph/text_util.h"
@@ -257,6 +258,10 @@ class Specializer {
     if (n.as<Loop>() || n.as<Scan>()) return visit_loop(scope, id);
     if (n.as<SequenceMap>()) return visit_sequence_map(scope, id);
     if (def.is(OpTrait::structural)) return visit_sequence_op(scope, id);
+    if (n.as<Identity>() && resolve(scope, n.inputs[0]).kind != Abstract::Kind::tensor) {
+      define(scope, n.outputs[0], Abstract::forward(scope, n.inputs[0]));
+      return {};
+    }
     return visit_tensor_op(scope, id);
   }
 
@@ -398,7 +403,7 @@ class Specializer {
 
   Slot new_dynamic_slot(ValueId out) {
     const Slot slot = new_slot(Abstract());
-    add_output(out, slot, true);
+    add_output(out, slot, OutputShape::from_run);
     s_.asked.push_back({Question::About::structure, slot});
     return slot;
   }
@@ -408,10 +413,12 @@ class Specializer {
     return static_cast<Slot>(s_.slots.size() - 1);
   }
 
-  void add_output(ValueId v, Slot slot, bool dynamic) {
+  enum class OutputShape : std::uint8_t { planned, from_run };
+
+  void add_output(ValueId v, Slot slot, OutputShape shape) {
     segment_.graph.add_output(v, segment_.graph.value(v).name);
     segment_.outputs.push_back(slot);
-    segment_.dynamic_output.push_back(dynamic);
+    segment_.dynamic_output.push_back(shape == OutputShape::from_run);
   }
 
   // ---- control flow
@@ -502,17 +509,19 @@ class Specializer {
     return error(scope, id, Code::internal, "unknown structural operator");
   }
 
-  // The position operand of at, insert and erase, made non-negative. Only
-  // insert may name the position past the end.
+  // Which positions an operator may name: those of elements, or the one past the end too.
+  enum class Positions : std::uint8_t { of_elements, and_past_end };
+
+  // The position operand of at, insert and erase, made non-negative.
   Result<std::size_t> position(std::uint32_t scope, NodeId id, std::size_t operand,
-                               std::size_t sequence_size, bool past_end = false) {
+                               std::size_t sequence_size, Positions allowed) {
     const Node& n = s_.scopes[scope].graph->node(id);
     const auto values = int_elements(resolve(scope, n.inputs[operand]).constant);
     if (!values || values->size() != 1)
       return error(scope, id, Code::invalid_model, "the position must be one integer");
     const std::int64_t size = static_cast<std::int64_t>(sequence_size);
     const std::int64_t p = (*values)[0] < 0 ? (*values)[0] + size : (*values)[0];
-    if (p < 0 || p >= size + (past_end ? 1 : 0))
+    if (p < 0 || p >= size + (allowed == Positions::and_past_end ? 1 : 0))
       return error(scope, id, Code::invalid_argument,
                    cat("position ", (*values)[0], " in a sequence of ", size));
     return static_cast<std::size_t>(p);
@@ -539,19 +548,19 @@ class Specializer {
       result = Abstract::known(
           Tensor::scalar<std::int64_t>(DType::i64, static_cast<std::int64_t>(size)));
     } else if (kind == SequenceKind::at) {
-      QUERN_ASSIGN(const std::size_t p, position(scope, id, 1, size, size));
+      QUERN_ASSIGN(const std::size_t p, position(scope, id, 1, size, Positions::of_elements));
       result = Abstract(sequence.elements[p]);
     } else if (kind == SequenceKind::insert) {
       std::size_t p = size;
       if (n.inputs.size() > 2 && n.inputs[2] != no_value) {
-        QUERN_ASSIGN(p, position(scope, id, 2, size, true));
+        QUERN_ASSIGN(p, position(scope, id, 2, size, Positions::and_past_end));
       }
       result.elements.insert(result.elements.begin() + static_cast<long>(p),
                              Abstract::forward(scope, n.inputs[1]));
     } else {
       std::size_t p = size - 1;
       if (n.inputs.size() > 1 && n.inputs[1] != no_value) {
-        QUERN_ASSIGN(p, position(scope, id, 1, size, size));
+        QUERN_ASSIGN(p, position(scope, id, 1, size, Positions::of_elements));
       } else if (size == 0) {
         return error(scope, id, Code::invalid_argument, "erases from an empty sequence");
       }
@@ -704,7 +713,7 @@ class Specializer {
     const Slot slot = new_slot(a);
     s_.slots[slot].slot = SlotRef{slot, 0};
     a = Abstract::in_slot(slot);
-    add_output(v, slot, false);
+    add_output(v, slot, OutputShape::planned);
     return {slot, 0};
   }
 
@@ -751,6 +760,7 @@ const std::byte* const Specializer::unread = unread_bytes;
 
 Result<Segment> begin_chain(const Graph& graph, std::span<const RuntimeValue> inputs,
                             std::span<const std::size_t> wanted) {
+  QUERN_TRY(check_declared_types(graph, inputs));
   State state;
   state.scopes.push_back({&graph, std::vector<Abstract>(graph.value_count()), 0});
   for (Slot i = 0; i < inputs.size(); ++i) {

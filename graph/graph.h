@@ -47,8 +47,9 @@ struct Use {
 };
 
 struct Value {
-  std::string name;  // as in the model; may be empty, need not be unique
-  ValueType type;
+  std::string name;           // as in the model; may be empty, need not be unique
+  ValueType type;             // what is certain: inference says so, or whoever gives an input
+  std::optional<Dims> claim;  // what the model says of it beyond that: nothing may rest on it
   NodeId producer = no_node;  // no_node: an input or a constant
   std::uint32_t producer_output = 0;
   Tensor constant;               // valid() for constants only
@@ -150,6 +151,9 @@ class Graph {
   // A producer loses the output that it makes: no_value stands there.
   void drop_output(NodeId id, std::size_t output);
   void set_type(ValueId id, ValueType type);
+  // What a model declares and inference does not confirm. Shown to users and asked for where an
+  // importer cannot do without; what rests on it is checked by an Identity of that rank.
+  void set_claim(ValueId id, Dims dims) { values_[index(id)].claim = std::move(dims); }
   void set_name(ValueId id, std::string name) { values_[index(id)].name = std::move(name); }
   void set_node_name(NodeId id, std::string name) { nodes_[index(id)].name = std::move(name); }
   void set_output(std::size_t i, ValueId value);

@@ -14,8 +14,20 @@ Model::~Model() = default;
 
 namespace {
 
+// With what the model claims where no number is known: its names are those that users know.
+ValueType shown_type(const Value& v) {
+  ValueType type = v.type;
+  if (!v.claim) return type;
+  if (!type.dims) {
+    type.dims = v.claim;
+  } else if (auto both = meet(*v.claim, *type.dims)) {
+    type.dims = std::move(both);
+  }
+  return type;
+}
+
 ValueSpec spec_of(const Graph& g, ValueId id, std::string name) {
-  const ValueType& type = g.type(id);
+  const ValueType type = shown_type(g.value(id));
   ValueSpec spec;
   spec.name = std::move(name);
   spec.kind = static_cast<ValueSpec::Kind>(type.kind);

@@ -518,9 +518,14 @@ struct QLinearMatMul {
 
 // ---- shape and movement ------------------------------------------------------------------------
 
+// The same value. With a rank, a check: a tensor of another rank is an error.
 struct Identity {
+  std::int64_t rank = -1;
+
   template <class S, class F>
-  static void fields(S&, F&&) {}
+  static void fields(S& s, F&& f) {
+    f("rank", s.rank);
+  }
   static const OpDef& def();
   bool operator==(const Identity&) const = default;
 };

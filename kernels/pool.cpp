@@ -175,7 +175,24 @@ Cost flops(const Op& op, std::span<const TensorType> inputs, std::span<const Ten
 }
 
 #ifdef QUERN_ONEDNN
-constexpr CpuImplementation cpu[] = {{"onednn", select_pool_onednn}};
+// Some window holds padding alone: at an edge, or between two elements that a dilation steps over.
+bool has_empty_window(const ResolvedWindow& w, const Shape& in, const Shape& out) {
+  for (std::size_t d = 0; d < in.rank(); ++d)
+    for (std::int64_t position = 0; position < out[d]; ++position)
+      if (taps_between(w, d, position, 0, in[d]).size() == 0) return true;
+  return false;
+}
+
+// oneDNN begins a maximum with the lowest finite number, which is what such a window would give.
+Selection select_onednn(const KernelRequest& r) {
+  const Shape in = spatial_of(r.shape(0));
+  const Shape out = spatial_of(r.outputs[0].shape);
+  if (r.shape(0).rank() < 3 || r.outputs[0].shape.elements() == 0) return not_for_me();
+  if (has_empty_window(resolve_pool_window(r.as<Pool>(), in), in, out)) return not_for_me();
+  return select_pool_onednn(r);
+}
+
+constexpr CpuImplementation cpu[] = {{"onednn", select_onednn}};
 constexpr OpKernels kernels{.cpu = cpu, .flops = flops, .gpu = gpu::select_pool};
 #else
 constexpr OpKernels kernels{.cpu = {}, .flops = flops};

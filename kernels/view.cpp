@@ -13,6 +13,23 @@
 namespace quern {
 namespace {
 
+// ---- Identity
+
+Status infer_identity(InferContext& c) {
+  const std::int64_t rank = c.op<Identity>().rank;
+  ValueType type = c.type(0);
+  if (rank >= 0) {
+    if (!type.is_tensor() || rank > static_cast<std::int64_t>(Shape::max_rank))
+      return c.error(cat(c.describe(0), " cannot be of rank ", rank));
+    if (!type.dims) type.dims = Dims(static_cast<std::size_t>(rank));
+    if (type.dims->size() != static_cast<std::size_t>(rank))
+      return c.error(cat("the model declares a value of rank ", rank, ", but ", c.describe(0),
+                         " is what it gets"));
+  }
+  c.set(0, std::move(type));
+  return {};
+}
+
 // ---- Reshape
 
 std::string element_text(const Dims& dims) {
@@ -199,7 +216,7 @@ Status infer_flatten(InferContext& c) {
 const OpDef& Identity::def() {
   static constexpr OpDef def{.name = "Identity",
                              .traits = OpTrait::view,
-                             .infer = infer_like_input,
+                             .infer = infer_identity,
                              .reference = copy_reference};
   return def;
 }

@@ -242,9 +242,11 @@ Result<ExitCode> inspect_verb(const InspectArgs& args, const Console& console) {
   if (args.model.empty())
     return Status(Code::invalid_argument, "which model? `quern inspect MODEL`");
   std::vector<std::string> problems;
-  auto model = load_onnx(model_path(args.model), {.problems = &problems});
+  std::vector<std::string> warnings;
+  auto model = load_onnx(model_path(args.model), {.problems = &problems, .warnings = &warnings});
   if (!model && model.error().code() == Code::not_found) return std::move(model).error();
   if (!model) return report_problems(args, model.error(), std::move(problems), console);
+  for (const std::string& w : warnings) console.warn(w);
   if (args.text && !args.plan) {
     print(model->text());
     return ExitCode::ok;

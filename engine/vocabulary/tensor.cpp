@@ -66,4 +66,10 @@ Result<Tensor> Tensor::copy_of(TensorType type, std::span<const std::byte> bytes
   return t;
 }
 
+Tensor Tensor::reshaped(const Shape& shape) const {
+  const auto elements = shape.checked_elements(size_of(type_.dtype));
+  if (!valid() || !elements || *elements != type_.shape.elements()) return {};
+  return {{type_.dtype, shape}, owner_, data_};
+}
+
 }  // namespace quern

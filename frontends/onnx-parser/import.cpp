@@ -34,6 +34,15 @@ bool is_harmless(std::string_view name) {
   return name == "consumed_inputs";
 }
 
+// A symbol that the graph has not seen yet, of a name like `name`; the search begins at `number`.
+Dim fresh_symbol(Graph& graph, std::string_view name, std::size_t number) {
+  for (std::size_t i = number;; ++i) {
+    const std::size_t known = graph.symbols().size();
+    const Dim d = graph.symbol(cat(name, "_", i));
+    if (graph.symbols().size() > known) return d;
+  }
+}
+
 std::set<std::string_view> initializer_names(const GraphProto& proto) {
   std::set<std::string_view> names;
   for (const TensorProto& t : proto.initializers) names.insert(t.name);
@@ -55,6 +64,11 @@ void Importer::problem(const Status& status) {
   if (status.code() == Code::out_of_memory) gave_up_ = true;
   if (options_.problems && options_.problems->size() < options_.max_problems)
     options_.problems->emplace_back(status.message());
+}
+
+void Importer::warn(std::string text) {
+  if (options_.warnings && options_.warnings->size() < options_.max_problems)
+    options_.warnings->push_back(std::move(text));
 }
 
 Status Importer::status() const {
@@ -119,9 +133,29 @@ void Importer::import_inputs(Scope& scope, const GraphProto& proto) {
       define(scope, input.name, poisoned_value);
       continue;
     }
-    define(scope, input.name,
-           scope.graph().add_input(std::string(input.name), std::move(type).value()));
+    define(scope, input.name, add_input(scope.graph(), input.name, *type));
   }
+}
+
+// That dimensions of one name are equal is a claim, and often a wrong one: exporters call whatever
+// they do not know by one name. What is certain is that a dimension is itself, so each gets a
+// symbol of its own; those of a sequence's elements not even that, since the elements may differ.
+ValueId Importer::add_input(Graph& graph, std::string_view name, ValueType type) {
+  const std::optional<Dims> declared = type.dims;
+  if (type.dims)
+    for (Dim& d : *type.dims) {
+      if (!d.is_symbol()) continue;
+      if (type.is_sequence()) {
+        d = Dim();
+      } else if (!input_symbols_.insert(d.symbol_id()).second) {
+        d = fresh_symbol(graph, graph.symbols()[d.symbol_id()], input_symbols_.size() + 1);
+        input_symbols_.insert(d.symbol_id());
+      }
+    }
+  const bool is_claimed = type.dims != declared;
+  const ValueId value = graph.add_input(std::string(name), std::move(type));
+  if (is_claimed) graph.set_claim(value, *declared);
+  return value;
 }
 
 void Importer::import_initializers(Scope& scope, const GraphProto& proto) {
@@ -145,38 +179,39 @@ void Importer::import_outputs(Scope& scope, const GraphProto& proto) {
       continue;
     }
     if (*value == poisoned_value) continue;
-    refine_output(scope.graph(), *value, output);
+    claim_output(scope.graph(), *value, output);
     scope.graph().add_output(*value, std::string(output.name));
   }
 }
 
-// The declared type must agree; it tells dimensions that inference left open.
-void Importer::refine_output(Graph& graph, ValueId value, const ValueInfo& declared) {
+// Of what kind the output is must be right. Its dimensions are shown where inference leaves them
+// open; where it contradicts them they are somebody's mistake, as ONNX Runtime takes it.
+void Importer::claim_output(Graph& graph, ValueId value, const ValueInfo& declared) {
   if (declared.type.kind == TypeProto::Kind::none) return;
   auto type = value_type(declared.type, &graph);
   if (!type) return problem(std::move(type).error().in(cat("output ", quote(declared.name))));
-  ValueType refined = graph.type(value);
-  if (type->dtype != refined.dtype || type->kind != refined.kind)
+  const ValueType& is = graph.type(value);
+  if (type->dtype != is.dtype || type->kind != is.kind)
     return problem(Code::invalid_model,
                    cat("output ", quote(declared.name), " is declared ", type_text(*type, &graph),
-                       ", but is ", type_text(refined, &graph)));
-  if (!refined.dims) refined.dims = type->dims;
-  if (!type->dims || refined.dims->size() != type->dims->size()) return;
-  for (std::size_t i = 0; i < refined.dims->size(); ++i)
-    if ((*refined.dims)[i].unknown()) (*refined.dims)[i] = (*type->dims)[i];
-  // What nodes of the graph read has to agree with what they give: a declaration may be wrong.
-  if (graph.value(value).uses.empty()) graph.set_type(value, std::move(refined));
+                       ", but is ", type_text(is, &graph)));
+  if (!type->dims) return;
+  if (is.dims && !meet(*is.dims, *type->dims)) {
+    warn(cat("output ", quote(declared.name), " is declared ", type_text(*type, &graph),
+             ", but is ", type_text(is, &graph)));
+  } else {
+    graph.set_claim(value, *type->dims);
+  }
 }
 
-// Where inference does not even know the rank, value_info may. Its dimensions are not trusted:
+// Where inference does not even know the rank, value_info may. Its dimensions are not even claimed:
 // tools leave old ones behind.
-void Importer::refine_rank(Scope& scope, ValueId value, std::string_view name) {
-  ValueType type = scope.graph().type(value);
+void Importer::claim_rank(Scope& scope, ValueId value, std::string_view name) {
+  const ValueType& type = scope.graph().type(value);
   const ValueInfo* declared = type.dims ? nullptr : scope.declaration(name);
   if (!declared || declared->type.kind != TypeProto::Kind::tensor || !type.is_tensor()) return;
   if (!declared->type.has_shape || declared->type.dims.size() > Shape::max_rank) return;
-  type.dims = Dims(declared->type.dims.size());
-  scope.graph().set_type(value, std::move(type));
+  scope.graph().set_claim(value, Dims(declared->type.dims.size()));
 }
 
 Result<ValueType> Importer::value_type(const TypeProto& proto, Graph* symbols) const {
@@ -295,7 +330,26 @@ void Importer::import_with(NodeImport& n, const OpRow& row) {
   for (std::size_t i = 0; i < row.inputs.min; ++i)
     if (!n.has(i)) return n.fail(cat("input ", i, " is left out, but it is not optional"));
   row.import(n);
+  if (n.wants_rank_ && claim_ranks(n)) row.import(n);
   check_attributes(n);
+}
+
+// What the operator becomes depends on a rank that inference does not know: where the model
+// declares one, the node starts again from a value that is checked to be of that rank. False when
+// it declares none.
+bool Importer::claim_ranks(NodeImport& n) {
+  Graph& graph = n.scope_.graph();
+  const auto is_open = [&](ValueId v) {
+    return v != no_value && !graph.type(v).dims && graph.value(v).claim;
+  };
+  if (std::ranges::none_of(n.inputs_, is_open)) return false;
+  n.restart();
+  for (ValueId& v : n.inputs_) {
+    if (!is_open(v) || !n.charge(node_cost)) continue;
+    const auto rank = static_cast<std::int64_t>(graph.value(v).claim->size());
+    if (auto checked = graph.add(Identity{.rank = rank}, {v}, graph.value(v).name)) v = *checked;
+  }
+  return n.ok();
 }
 
 void Importer::check_attributes(NodeImport& n) {
@@ -316,7 +370,7 @@ void Importer::finish(NodeImport& n) {
     if (name.empty()) continue;
     const ValueId value = n.ok() ? n.results_[i] : poisoned_value;
     if (n.ok()) {
-      refine_rank(n.scope_, value, name);
+      claim_rank(n.scope_, value, name);
       if (graph.value(value).name.empty())
         graph.set_name(value, n.scope_.environment().prefix + short_name(name));
     }
@@ -337,9 +391,15 @@ std::optional<Graph> Importer::import_body(Scope& outer, const GraphProto& proto
   std::size_t formal = 0;
   for (const ValueInfo& input : proto.inputs) {
     if (defaults.contains(input.name)) continue;
-    if (formal < inputs.size())
-      define(scope, input.name,
-             graph.add_input(short_name(input.name), graph.adopt(inputs[formal], outer.graph())));
+    if (formal < inputs.size()) {
+      const ValueId value =
+          graph.add_input(short_name(input.name), graph.adopt(inputs[formal], outer.graph()));
+      define(scope, input.name, value);
+      const TypeProto& declared = input.type;
+      if (!inputs[formal].dims && inputs[formal].is_tensor() && declared.has_shape &&
+          declared.kind == TypeProto::Kind::tensor && declared.dims.size() <= Shape::max_rank)
+        graph.set_claim(value, Dims(declared.dims.size()));
+    }
     ++formal;
   }
   if (formal != inputs.size())

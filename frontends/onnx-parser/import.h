@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <map>
 #include <optional>
+#include <set>
 #include <span>
 #include <string>
 #include <string_view>
@@ -98,16 +99,19 @@ class Importer {
 
   void problem(const Status& status);
   void problem(Code code, std::string message) { problem(Status(code, std::move(message))); }
+  void warn(std::string text);
   void define(Scope& scope, std::string_view name, ValueId value);
 
   void check_opsets();
   void index_functions();
   void import_inputs(Scope& scope, const GraphProto& proto);
+  ValueId add_input(Graph& graph, std::string_view name, ValueType type);
   void import_initializers(Scope& scope, const GraphProto& proto);
   void import_nodes(Scope& scope, std::span<const NodeProto> nodes);
   void import_outputs(Scope& scope, const GraphProto& proto);
-  void refine_output(Graph& graph, ValueId value, const ValueInfo& declared);
-  void refine_rank(Scope& scope, ValueId value, std::string_view name);
+  void claim_output(Graph& graph, ValueId value, const ValueInfo& declared);
+  void claim_rank(Scope& scope, ValueId value, std::string_view name);
+  bool claim_ranks(NodeImport& n);
 
   void import_node(Scope& scope, const NodeProto& proto);
   bool resolve_inputs(NodeImport& n);
@@ -139,6 +143,7 @@ class Importer {
   int depth_ = 0;
   std::uint64_t random_seeds_ = 0;  // handed out so far
   std::size_t captured_bytes_ = 0;  // not charged yet
+  std::set<std::uint32_t> input_symbols_;
 };
 
 }  // namespace quern::onnx

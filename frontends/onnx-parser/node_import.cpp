@@ -96,6 +96,7 @@ std::optional<std::int64_t> NodeImport::rank(ValueId v) const {
 
 std::int64_t NodeImport::known_rank(ValueId v) {
   if (const auto r = rank(v)) return *r;
+  if (ok()) wants_rank_ = true;
   unsupported("needs to know the rank of its input, which only the data tells");
   return 0;
 }
@@ -368,10 +369,23 @@ ValueType NodeImport::type_in(Graph& body, ValueId v) const {
   return body.adopt(type(v), target());
 }
 
+ValueType NodeImport::output_type(const Graph& body, std::size_t output) const {
+  return target().adopt(body.type(body.outputs()[output]), body);
+}
+
 // ---- errors ------------------------------------------------------------------------------------
 
 void NodeImport::fail(std::string_view what, Code code) {
   fail_with(Status(code, std::string(what)));
+}
+
+// As it was before the importer of its operator ran.
+void NodeImport::restart() {
+  status_ = {};
+  poisoned_ = false;
+  wants_rank_ = false;
+  results_.assign(results_.size(), no_value);
+  for (Attribute& a : attributes_) a.read = false;
 }
 
 void NodeImport::fail_with(Status status) {

@@ -118,6 +118,8 @@ class NodeImport {
   std::optional<ValueType> declared_input(const GraphProto& proto, std::size_t i);
   // A type of this node's graph in terms of `body`, whose symbols are other numbers.
   ValueType type_in(Graph& body, ValueId v) const;
+  // The reverse, of what `body` hands out.
+  ValueType output_type(const Graph& body, std::size_t output) const;
 
   // ---- errors
   bool ok() const { return status_.ok() && !poisoned_; }
@@ -139,6 +141,7 @@ class NodeImport {
   void bad_choice(std::string_view name, std::string_view found, std::string_view wanted);
   void fail_as_node(Status status, std::string_view op_name);
   void fail_with(Status status);
+  void restart();
   bool charge(std::size_t bytes);
   std::size_t node_bytes(std::size_t outputs, std::size_t inputs) const;
   Graph& target() const;
@@ -153,6 +156,7 @@ class NodeImport {
   std::vector<Attribute> attributes_;
   Status status_;
   bool poisoned_ = false;
+  bool wants_rank_ = false;  // failed, since it has to know the rank of an input
 };
 
 }  // namespace quern::onnx

@@ -34,6 +34,8 @@ struct ImportOptions {
   // A sentence for everything that keeps the model from being imported, at most `max_problems`.
   std::vector<std::string>* problems = nullptr;
   std::size_t max_problems = 100;
+  // A sentence for every declaration that is not true and not needed either, as many at most.
+  std::vector<std::string>* warnings = nullptr;
 };
 
 struct OnnxModel {

@@ -60,6 +60,44 @@ ValueType carried_type(NodeImport& n, const GraphProto& body, std::size_t input)
   return {declared->dtype, common(declared->dims, initial.dims), declared->kind};
 }
 
+// Where a body takes what it hands on to its next run.
+struct CarriedValues {
+  std::size_t input = 0;
+  std::size_t output = 0;
+  std::size_t count = 0;
+};
+
+constexpr int max_rounds = 3;
+
+// Leaves open what the body does not certainly keep of the types that it was given; false when it
+// keeps all. After some rounds nothing is expected of any value.
+bool leave_open(NodeImport& n, const Graph& body, const CarriedValues& carried, int round,
+                std::vector<ValueType>& types) {
+  bool changed = false;
+  for (std::size_t i = 0; i < carried.count; ++i) {
+    if (carried.output + i >= body.outputs().size()) return false;  // inference says so
+    ValueType& type = types[carried.input + i];
+    const auto kept = round < max_rounds
+                          ? common(type.dims, n.output_type(body, carried.output + i).dims)
+                          : std::nullopt;
+    changed = changed || kept != type.dims;
+    type.dims = kept;
+  }
+  return changed;
+}
+
+// The body over inputs of `types`, which are true in every iteration: by induction, whatever the
+// model declares.
+std::optional<Graph> steady_body(NodeImport& n, const GraphProto& proto,
+                                 const CarriedValues& carried, std::vector<ValueType> types,
+                                 std::vector<ValueId>& captures) {
+  for (int round = 1;; ++round) {
+    captures.clear();
+    auto body = n.body(proto, types, captures);
+    if (!body || !leave_open(n, *body, carried, round, types)) return body;
+  }
+}
+
 void import_loop(NodeImport& n) {
   const GraphProto* proto = n.graph("body");
   if (!proto) return;
@@ -68,7 +106,7 @@ void import_loop(NodeImport& n) {
   if (n.has(1)) types[1].dims = n.type(n.in(1)).dims;
   for (std::size_t i = 0; i < carried; ++i) types.push_back(carried_type(n, *proto, i + 2));
   std::vector<ValueId> captures;
-  auto body = n.body(*proto, types, captures);
+  auto body = steady_body(n, *proto, {2, 1, carried}, std::move(types), captures);
   if (!body) return;
   const std::size_t outputs = body->outputs().size();
   if (outputs < 1) return n.fail("its body hands out no condition");
@@ -119,7 +157,7 @@ void import_scan(NodeImport& n) {
     types.push_back(i < states ? n.type(n.in(i)) : slice_type(n, n.type(n.in(i)), axis));
   }
   std::vector<ValueId> captures;
-  auto body = n.body(*proto, types, captures);
+  auto body = steady_body(n, *proto, {0, 0, states}, std::move(types), captures);
   if (!body) return;
   const std::size_t outputs = body->outputs().size();
   std::vector<ValueId> inputs(n.inputs().begin(), n.inputs().end());
@@ -147,7 +185,7 @@ void import_scan_8(NodeImport& n) {
     inner_types.push_back(i < states ? outer_types[i] : slice_type(n, outer_types[i], 0));
   }
   std::vector<ValueId> captures;
-  auto inner = n.body(*proto, inner_types, captures);
+  auto inner = steady_body(n, *proto, {0, 0, states}, std::move(inner_types), captures);
   if (!inner) return;
   append(inputs, captures);
   for (ValueId v : captures) outer_types.push_back(n.type(v));

@@ -12,6 +12,7 @@ ImportOptions import_options(const OnnxOptions& options) {
   o.max_message_bytes = options.max_bytes;
   o.max_import_bytes = options.max_bytes;
   o.problems = options.problems;
+  o.warnings = options.warnings;
   return o;
 }
 

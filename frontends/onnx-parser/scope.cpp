@@ -35,6 +35,7 @@ ValueId Scope::capture(ValueId outer) {
     inner = graph_.add_constant(v.constant, short_name(v.name));
   } else {
     inner = graph_.add_input(short_name(v.name), graph_.adopt(v.type, outer_->graph()));
+    if (v.claim) graph_.set_claim(inner, Dims(v.claim->size()));
     captures_.push_back(outer);
   }
   captured_.emplace(outer, inner);

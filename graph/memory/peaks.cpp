@@ -44,11 +44,11 @@ std::vector<char> PeakSearch::at_peaks(double share) const {
 std::optional<MemoryPlan> PeakSearch::attempt(const PlanPeaks& plan_peaks) {
   if (around_settled_ && !settled_.empty()) {
     around_settled_ = false;
-    return planned(true, plan_peaks);
+    return planned(Around::settled, plan_peaks);
   }
   if (!next_level()) return std::nullopt;
   around_settled_ = !settled_.empty();
-  return planned(false, plan_peaks);
+  return planned(Around::nothing, plan_peaks);
 }
 
 // More buffers are not planned better than fewer of them.
@@ -66,7 +66,7 @@ bool PeakSearch::next_level() {
   return count_ <= most_buffers && count_ < all;
 }
 
-MemoryPlan PeakSearch::planned(bool around_settled, const PlanPeaks& plan_peaks) {
+MemoryPlan PeakSearch::planned(Around around, const PlanPeaks& plan_peaks) {
   const auto& intervals = problem_.intervals;
   MemoryProblem peaks;
   Order first;
@@ -74,7 +74,7 @@ MemoryPlan PeakSearch::planned(bool around_settled, const PlanPeaks& plan_peaks)
     if (!chosen_[i]) continue;
     first.push_back(i);
     peaks.intervals.push_back(intervals[i]);
-    if (around_settled && settled_[i]) peaks.intervals.back().fixed_offset = settled_[i];
+    if (around == Around::settled && settled_[i]) peaks.intervals.back().fixed_offset = settled_[i];
   }
   const MemoryPlan plan = plan_peaks(peaks);
   if (static_cast<double>(plan.size) <= well * static_cast<double>(bound_)) {

@@ -29,7 +29,8 @@ class PeakSearch {
   std::vector<char> at_peaks(double share) const;
 
   bool next_level();  // false: there is none
-  MemoryPlan planned(bool around_settled, const PlanPeaks& plan_peaks);
+  enum class Around : std::uint8_t { nothing, settled };
+  MemoryPlan planned(Around around, const PlanPeaks& plan_peaks);
   MemoryPlan with_rest(const Order& first, const MemoryPlan& plan);
 
   const MemoryProblem& problem_;

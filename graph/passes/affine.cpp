@@ -115,23 +115,28 @@ std::optional<Tensor> grouped_table(const Linear& l, const Tensor& v) {
   return number_tensor(l.dtype, s, table);
 }
 
-// `c` as it broadcasts over the weights. `first`: its channels are the weights' first dimension.
-std::optional<Tensor> over_weights(const Linear& l, const PerChannel& c, bool first) {
+// Where the weights have the channels that a factor is for.
+enum class ChannelsAt : std::uint8_t { first_dimension, second_dimension };
+
+// `c` as it broadcasts over the weights.
+std::optional<Tensor> over_weights(const Linear& l, const PerChannel& c, ChannelsAt channels) {
   if (c.is_one()) return c.values;
   const std::size_t rank = l.weights.rank();
-  if (first) return with_trailing_ones(c.values, rank - 1);
+  if (channels == ChannelsAt::first_dimension) return with_trailing_ones(c.values, rank - 1);
   if (l.group() != 1) return grouped_table(l, c.values);
   return with_trailing_ones(c.values, rank - 2);
 }
 
 std::optional<Tensor> output_factor(const Linear& l, const PerChannel& c) {
   const auto* m = l.node->as<MatMul>();
-  return over_weights(l, c, m ? m->transpose_b : l.is_conv());
+  const bool is_first = m ? m->transpose_b : l.is_conv();
+  return over_weights(l, c, is_first ? ChannelsAt::first_dimension : ChannelsAt::second_dimension);
 }
 
 std::optional<Tensor> input_factor(const Linear& l, const PerChannel& c) {
   const auto* m = l.node->as<MatMul>();
-  return over_weights(l, c, m ? !m->transpose_b : !l.is_conv());
+  const bool is_first = m ? !m->transpose_b : !l.is_conv();
+  return over_weights(l, c, is_first ? ChannelsAt::first_dimension : ChannelsAt::second_dimension);
 }
 
 // A bias of one entry a channel.

@@ -118,7 +118,8 @@ Result<bool> fold_constants(Graph& g, NodeId id) {
   const auto types = output_types(g, n);
   if (!types) return false;
   if (def.is(OpTrait::view) && n.post_ops.empty())
-    return settle(g, n.outputs[0], (*inputs)[0].reshaped((*types)[0].shape));
+    return settle(g, n.outputs[0],
+                  (*inputs)[0].reshaped((*types)[0].shape));  // or the run says why
   if (!is_small_work(g, n, *inputs, *types)) return false;
   auto outputs = evaluate(g.ops(), n.op, n.post_ops, *inputs, *types);
   if (!outputs) return false;  // the run will say why

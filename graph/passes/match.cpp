@@ -219,11 +219,7 @@ Result<bool> bypass(Graph& g, NodeId id, ValueId value) {
   const ValueType& type = g.type(output);
   const ValueType& other = g.type(value);
   if (output == value || type.dtype != other.dtype || type.kind != other.kind) return false;
-  if (type.dims && g.value(value).producer != no_node) {
-    const auto both = other.dims ? meet(*type.dims, *other.dims) : type.dims;
-    if (!both) return false;
-    if (both != other.dims) g.set_type(value, ValueType(type.dtype, both, type.kind));
-  }
+  if (type.dims && (!other.dims || meet(*other.dims, *type.dims) != other.dims)) return false;
   g.replace_uses(output, value);
   return true;
 }

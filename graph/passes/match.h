@@ -94,7 +94,8 @@ std::optional<ReshapeTarget> reshape_target(const Dims& dims);
 // The node becomes another op; its outputs stay.
 Result<bool> become(Graph& g, NodeId id, Op op, std::vector<ValueId> inputs, PostOps post_ops = {});
 // Whoever reads the node's first output reads `value` from now on. The rule has made sure that both
-// are equal.
+// are equal. Not done where the type of the output says more than that of `value`: it is the node
+// that checks what is said.
 Result<bool> bypass(Graph& g, NodeId id, ValueId value);
 // The output becomes a constant.
 Result<bool> settle(Graph& g, ValueId output, Tensor tensor);

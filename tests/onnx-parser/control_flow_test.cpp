@@ -23,27 +23,27 @@ TEST(If, BothBranchesTakeWhatEitherOfThemReads) {
       imported(make_model(GraphParts{
           .nodes = {node("If", {"p"}, {"y"},
                          {graph("then_branch", then_branch), graph("else_branch", else_branch)})},
-          .inputs = {value("p", boolean, {}), value("a", f32, {"N"}), value("b", f32, {"N"}),
-                     value("c", f32, {"N"})},
+          .inputs = {value("p", boolean, {}), value("a", f32, {2}), value("b", f32, {2}),
+                     value("c", f32, {2})},
           .outputs = {y_any}})),
       R"(graph "g" {
   input %0: bool[]
-  input %1: f32[N]
-  input %2: f32[N]
-  input %3: f32[N]
-  %4: f32[N] = If(%0, %1, %2, %3) {
+  input %1: f32[2]
+  input %2: f32[2]
+  input %3: f32[2]
+  %4: f32[2] = If(%0, %1, %2, %3) {
     graph "b" {
-      input %0: f32[N]
-      input %1: f32[N]
-      input %2: f32[N]
-      %3: f32[N] = Binary(%0, %1) kind=add
+      input %0: f32[2]
+      input %1: f32[2]
+      input %2: f32[2]
+      %3: f32[2] = Binary(%0, %1) kind=add
       output %3 "t"
     }
     graph "b" {
-      input %0: f32[N]
-      input %1: f32[N]
-      input %2: f32[N]
-      %3: f32[N] = Binary(%1, %2) kind=mul
+      input %0: f32[2]
+      input %1: f32[2]
+      input %2: f32[2]
+      %3: f32[2] = Binary(%1, %2) kind=mul
       output %3 "e"
     }
   }
@@ -233,7 +233,7 @@ TEST(Scan, OfOpset8IsAScanOverTheBatchAroundOne) {
       8));
   EXPECT_EQ(text, R"(graph "g" {
   input %0: f32[B,2]
-  input %1: f32[B,T,2]
+  input %1: f32[B_2,T,2]
   %2: f32[B,2], %3: f32[B,T,2] = Scan(%0, %1) scanned_inputs=2 {
     graph "" {
       input %0: f32[2]

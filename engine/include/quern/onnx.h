@@ -17,6 +17,9 @@ struct OnnxOptions {
   std::size_t max_bytes = 0;
   // Collects a sentence for everything that keeps the model from being read.
   std::vector<std::string>* problems = nullptr;
+  // Collects a sentence for every output whose declared shape is not the one that it has: the
+  // latter is what runs give.
+  std::vector<std::string>* warnings = nullptr;
 };
 
 // Reads a model; the file stays mapped, unchanged by anybody, as long as the model or what was

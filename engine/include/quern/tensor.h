@@ -97,8 +97,8 @@ class Tensor {
   std::span<const T> span() const {
     return view().span<T>();
   }
-  // The same bytes under another shape of as many elements.
-  Tensor reshaped(const Shape& shape) const { return {{type_.dtype, shape}, owner_, data_}; }
+  // The same bytes under another shape of as many elements; not valid() if it has more or fewer.
+  Tensor reshaped(const Shape& shape) const;
   const std::shared_ptr<const void>& owner() const { return owner_; }
   // Only for a tensor fresh from zeros() that nobody else has seen.
   std::byte* mutable_data() { return const_cast<std::byte*>(data_); }

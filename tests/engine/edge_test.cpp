@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: Apache-2.0
+// Cases at the edge of what operators take, on which all devices must agree: found by changing
+// attributes, dimensions and edges of ONNX's own cases one by one.
+#include "tests/engine/engine_test.h"
+#include "tests/engine/onnx_run.h"
+
+namespace quern {
+namespace {
+
+using namespace onnx_test;  // NOLINT: the words of the writer
+using testing::expect_everywhere;
+using ::testing::HasSubstr;
+using ::testing::StrEq;
+using testing::tensor;
+
+const Message y_any = Message().text(1, "y");
+
+std::string max_pool(std::int64_t kernel, std::initializer_list<std::int64_t> pads,
+                     std::int64_t dilation = 1) {
+  return make_model(
+      GraphParts{.nodes = {node("MaxPool", {"x"}, {"y"},
+                                {integers("kernel_shape", {kernel}), integers("pads", pads),
+                                 integers("dilations", {dilation})})},
+                 .inputs = {value("x", f32, {1, 1, "W"})},
+                 .outputs = {y_any}});
+}
+
+TEST(MaxPoolEdge, AWindowOfPaddingAloneIsMinusInfinity) {
+  const Tensor x = tensor<float>({1, 1, 3}, {1, 2, 3});
+  expect_everywhere(max_pool(1, {1, 1}), {x}, StrEq("f32[1,1,5] -inf 1 2 3 -inf"));
+  expect_everywhere(max_pool(2, {2, 0}), {x}, StrEq("f32[1,1,4] -inf 1 2 3"));
+  // Between the taps.
+  const Tensor one = tensor<float>({1, 1, 1}, {7});
+  expect_everywhere(max_pool(2, {1, 1}, 2), {one}, StrEq("f32[1,1,1] -inf"));
+}
+
+// ---- sequences and optionals
+// ---------------------------------------------------------------------
+
+TEST(IdentityEdge, HandsOnSequences) {
+  const std::string model = make_model(GraphParts{
+      .nodes = {node("SequenceConstruct", {"x", "x"}, {"s"}), node("Identity", {"s"}, {"t"}),
+                node("ConcatFromSequence", {"t"}, {"y"}, {integer("axis", 0)})},
+      .inputs = {value("x", f32, {1})},
+      .outputs = {y_any}});
+  expect_everywhere(model, {tensor<float>({1}, {5})}, StrEq("f32[2] 5 5"));
+}
+
+TEST(IdentityEdge, HandsOnOptionals) {
+  const std::string model = make_model(
+      GraphParts{.nodes = {node("Optional", {"x"}, {"o"}), node("Identity", {"o"}, {"p"}),
+                           node("OptionalGetElement", {"p"}, {"y"}),
+                           node("OptionalHasElement", {"p"}, {"has"})},
+                 .inputs = {value("x", f32, {1})},
+                 .outputs = {y_any, Message().text(1, "has")}},
+      18);
+  expect_everywhere(model, {tensor<float>({1}, {5})}, StrEq("f32[1] 5; bool[] 1"));
+}
+
+// ---- axes
+// ----------------------------------------------------------------------------------------
+
+std::string unsqueeze(const Message& y) {
+  return make_model(GraphParts{.nodes = {node("Unsqueeze", {"x", "axes"}, {"y"})},
+                               .inputs = {value("x", f32, {2}), value("axes", i64, {2})},
+                               .outputs = {y}});
+}
+
+TEST(AxesEdge, ThatAreGivenTwiceAreRefused) {
+  const Tensor x = tensor<float>({2}, {1, 2});
+  const Message declared = value("y", f32, {1, 1, 2});
+  for (const Message& y : {y_any, declared}) {
+    expect_everywhere(unsqueeze(y), {x, tensor<std::int64_t>({2}, {0, 0})},
+                      HasSubstr("axis 0 is given twice"));
+    expect_everywhere(unsqueeze(y), {x, tensor<std::int64_t>({2}, {0, -3})},
+                      HasSubstr("axis -3 is given twice"));
+    expect_everywhere(unsqueeze(y), {x, tensor<std::int64_t>({2}, {0, 3})},
+                      HasSubstr("axis 3 is outside of rank 3"));
+    expect_everywhere(unsqueeze(y), {x, tensor<std::int64_t>({2}, {0, 2})},
+                      StrEq("f32[1,2,1] 1 2"));
+  }
+}
+
+}  // namespace
+}  // namespace quern
