@@ -3,6 +3,9 @@
 
 #include <array>
 
+#include "graph/text_util.h"
+#include "tools/dress/dress.h"
+
 namespace quern::tools {
 namespace {
 
@@ -185,6 +188,14 @@ Verb run_row(RunArgs& a) {
   return v;
 }
 
+std::string dress_help() {
+  std::string text =
+      "after a case has passed as it is, also in other dress, with the first data set: ";
+  for (const Dress& d : dresses())
+    text += cat(&d == dresses().data() ? "" : "; ", d.name, " (", d.sentence, ")");
+  return text + ". By default none";
+}
+
 Verb verify_row(VerifyArgs& a) {
   Verb v{.name = "verify",
          .summary = "compare a model's outputs with expected ones",
@@ -229,6 +240,10 @@ Verb verify_row(VerifyArgs& a) {
                       .value = "FILE",
                       .help = "criteria per model; by default index.json beside the case",
                       .target = &a.index},
+                     {.names = "--dress",
+                      .value = "NAME,...|all|none",
+                      .help = dress_help(),
+                      .target = &a.dress},
                      {.names = "--timeout",
                       .value = "S",
                       .help = "seconds that a case may take; by default 120",
@@ -247,7 +262,9 @@ Verb verify_row(VerifyArgs& a) {
                       {"quern verify models --threads 1,2 --filter '*conv*'",
                        "some of them, with one and two threads"},
                       {"quern verify onnx/data/node --gaps tests/gaps/node.txt -j 4",
-                       "against a list of known gaps"}}};
+                       "against a list of known gaps"},
+                      {"quern verify models --dress all",
+                       "the same models told to the engine in other ways"}}};
   return v;
 }
 

@@ -63,6 +63,7 @@ struct VerifyArgs {
   std::string gaps;
   bool update_gaps = false;
   std::string index;
+  std::string dress;  // a list; "": none
   double timeout_s = 120;
   int jobs = 1;
   bool verbose = false;
