@@ -6,6 +6,7 @@
 #include <optional>
 
 #include "graph/text_util.h"
+#include "tools/against/against.h"
 #include "tools/cases.h"
 #include "tools/children.h"
 #include "tools/compare.h"
@@ -281,6 +282,7 @@ class Verification {
 }  // namespace
 
 Result<ExitCode> verify_verb(const VerifyArgs& args, const Console& console) {
+  if (!args.against.empty()) return verify_against(args, console);
   QUERN_ASSIGN(std::vector<Case> cases, find_cases(args.paths));
   if (!args.filter.empty())
     std::erase_if(cases, [&](const Case& c) {
