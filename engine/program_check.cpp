@@ -359,10 +359,14 @@ class Checker {
     return {};
   }
 
-  // The kernel would copy it there.
+  // The kernel would copy it there; or the same bytes as another operand, which stays.
   bool may_stay(std::size_t o, std::size_t i, const Range& result, const Range& input) const {
     return o == 0 && std::ranges::any_of(meaning().copies, [&](const CopiedInput& c) {
-             return c.input == i && result.at.begin + c.offset == input.at.begin;
+             if (result.at.begin + c.offset != input.at.begin) return false;
+             if (c.input == i) return true;
+             return lies_in_memory(step().inputs[c.input]) &&
+                    input_address(c.input).begin == input.at.begin &&
+                    meaning().inputs[c.input].bytes() >= input.bytes;
            });
   }
   bool may_share(std::size_t o, std::size_t i, const Range& result, const Range& input) const {

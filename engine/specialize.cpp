@@ -282,6 +282,10 @@ class Specializer {
     const Graph& g = *s_.scopes[scope].graph;
     const Node& n = g.node(id);
     const OpDef& def = g.def(id);
+    if (n.as<Identity>() && resolve(scope, n.inputs[0]).kind != Abstract::Kind::tensor) {
+      define(scope, n.outputs[0], resolve(scope, n.inputs[0]));  // hands on whatever it is
+      return {};
+    }
     if (std::any_of(n.inputs.begin(), n.inputs.end(), [&](ValueId v) {
           return v != no_value && resolve(scope, v).kind != Abstract::Kind::tensor;
         }))

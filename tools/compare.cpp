@@ -34,16 +34,6 @@ std::string element_text(const T& v) {
   }
 }
 
-// "[0,3,17]"
-std::string position(const Shape& shape, std::int64_t element) {
-  Shape at = shape;
-  for (std::size_t d = shape.rank(); d-- > 0;) {
-    at[d] = element % shape[d];
-    element /= shape[d];
-  }
-  return at.text();
-}
-
 // What one pass over the elements finds.
 struct Differences {
   std::int64_t outside = 0;
@@ -97,14 +87,28 @@ double tolerance(const T& wanted, const Criterion& c) {
   }
 }
 
+// The largest magnitude of the elements that are finite.
+template <class T>
+double largest_of(const T* elements, std::int64_t count) {
+  double largest = 0;
+  if constexpr (!is_exact<T>) {
+    for (std::int64_t i = 0; i < count; ++i) {
+      const double magnitude = std::abs(static_cast<double>(elements[i]));
+      if (std::isfinite(magnitude)) largest = std::max(largest, magnitude);
+    }
+  }
+  return largest;
+}
+
 template <class T>
 Comparison judge(const TensorView& got, const TensorView& wanted, const Criterion& criterion) {
   const T* a = got.as<T>();
   const T* b = wanted.as<T>();
   const std::int64_t n = wanted.type.shape.elements();
+  Criterion c = criterion;
+  c.atol += c.of_largest * largest_of(b, c.of_largest > 0 ? n : 0);
   Differences d;
-  for (std::int64_t i = 0; i < n; ++i)
-    add(d, i, difference(a[i], b[i]), tolerance(b[i], criterion));
+  for (std::int64_t i = 0; i < n; ++i) add(d, i, difference(a[i], b[i]), tolerance(b[i], c));
   const double count = static_cast<double>(std::max<std::int64_t>(n, 1));
   Comparison result{true, "", d.outside, d.max_abs, d.sum / count};
   const bool statistical = criterion.kind == Criterion::Kind::statistical;
@@ -113,7 +117,7 @@ Comparison judge(const TensorView& got, const TensorView& wanted, const Criterio
   result.ok = mean_ok && outside <= (statistical ? criterion.max_outside : 0);
   if (result.ok) return result;
   if (d.worst >= 0)
-    result.reason = cat("at ", position(wanted.type.shape, d.worst), " got ",
+    result.reason = cat("at ", position_text(wanted.type.shape, d.worst), " got ",
                         element_text(a[d.worst]), ", wanted ", element_text(b[d.worst]), "; ");
   result.reason +=
       cat(d.outside, " of ", n, " elements differ, by at most ", number_text(d.max_abs), ", by ",
@@ -138,6 +142,28 @@ bool identical(const TensorView& a, const TensorView& b) {
   if (a.type != b.type) return false;
   if (a.type.dtype == DType::string) return compare(a, b, {}).ok;
   return a.type.bytes() == 0 || std::memcmp(a.data, b.data, a.type.bytes()) == 0;
+}
+
+double largest_magnitude(const TensorView& tensor) {
+  return visit_dtype(tensor.type.dtype, [&](auto tag) {
+    using T = typename decltype(tag)::type;
+    return largest_of(tensor.as<T>(), tensor.type.shape.elements());
+  });
+}
+
+std::string position_text(const Shape& shape, std::int64_t element) {
+  Shape at = shape;
+  for (std::size_t d = shape.rank(); d-- > 0;) {
+    at[d] = element % shape[d];
+    element /= shape[d];
+  }
+  return at.text();
+}
+
+std::string element_text(const TensorView& tensor, std::int64_t element) {
+  return visit_dtype(tensor.type.dtype, [&](auto tag) {
+    return element_text(tensor.as<typename decltype(tag)::type>()[element]);
+  });
 }
 
 std::string elements_text(const TensorView& tensor, std::int64_t max) {

@@ -28,6 +28,9 @@ struct Criterion {
   double atol = 1e-7;
   double mean_abs = 0;
   double max_outside = 0;
+  // Elementwise: besides, so much of the largest |wanted| of the tensor. What is nearly 0 because
+  // large numbers cancelled has their rounding.
+  double of_largest = 0;
 
   bool operator==(const Criterion&) const = default;
 };
@@ -44,6 +47,11 @@ Comparison compare(const TensorView& got, const TensorView& wanted, const Criter
 // Byte for byte; strings by their text.
 bool identical(const TensorView& a, const TensorView& b);
 
+// Of the elements that are finite; 0 where the type has no rounding.
+double largest_magnitude(const TensorView& tensor);
+std::string element_text(const TensorView& tensor, std::int64_t element);
+// "[0,3,17]"
+std::string position_text(const Shape& shape, std::int64_t element);
 // "f32[3] = {1, 2, 3}", at most `max` elements.
 std::string elements_text(const TensorView& tensor, std::int64_t max);
 

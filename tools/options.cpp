@@ -3,6 +3,9 @@
 
 #include <array>
 
+#include "graph/text_util.h"
+#include "tools/dress/dress.h"
+
 namespace quern::tools {
 namespace {
 
@@ -185,6 +188,49 @@ Verb run_row(RunArgs& a) {
   return v;
 }
 
+std::string dress_help() {
+  std::string text =
+      "after a case has passed as it is, also in other dress, with the first data set: ";
+  for (const Dress& d : dresses())
+    text += cat(&d == dresses().data() ? "" : "; ", d.name, " (", d.sentence, ")");
+  return text + ". By default none";
+}
+
+Rows against_rows(VerifyArgs& a) {
+  return {{.names = "--against",
+           .value = "NAME",
+           .help = "no expected outputs: PATH is one model, which runs on --device and "
+                   "on this device (reference runs it without rewrites); says at which "
+                   "node they part first, and by how much",
+           .target = &a.against},
+          {.names = "--bisect",
+           .help = "with --against: cuts the model down to the node, or to the fewest "
+                   "nodes, that show the difference",
+           .target = &a.bisect},
+          {.names = "--write",
+           .value = "DIR",
+           .help = "with --bisect: writes that part there as a case, with its inputs "
+                   "and what they should give",
+           .target = &a.write},
+          {.names = "--rtol",
+           .value = "X",
+           .help = "with --against: relative part of what an element may differ by; by "
+                   "default 0.001",
+           .target = &a.rtol,
+           .range = {{0, 1e9}}},
+          {.names = "--atol",
+           .value = "X",
+           .help = "with --against: the absolute part; by default 1e-7",
+           .target = &a.atol,
+           .range = {{0, 1e30}}},
+          {.names = "--mtol",
+           .value = "X",
+           .help = "with --against: and so much of the largest magnitude in the "
+                   "tensor; by default 1e-5",
+           .target = &a.mtol,
+           .range = {{0, 1e9}}}};
+}
+
 Verb verify_row(VerifyArgs& a) {
   Verb v{.name = "verify",
          .summary = "compare a model's outputs with expected ones",
@@ -197,7 +243,9 @@ Verb verify_row(VerifyArgs& a) {
              "An element may differ by 1e-7 + 0.001 |wanted|, integers, types and shapes not at "
              "all; an index.json "
              "beside the case may say otherwise for its model. The last line is always "
-             "\"N passed, M failed, K skipped\".",
+             "\"N passed, M failed, K skipped\".\n\n"
+             "With --against there are no expected outputs: one model runs on two devices, and the "
+             "first node where they part is named, with the difference and its kernel.",
          .options = {{.names = "PATH",
                       .help = "folders to search for cases",
                       .target = &a.paths,
@@ -229,6 +277,10 @@ Verb verify_row(VerifyArgs& a) {
                       .value = "FILE",
                       .help = "criteria per model; by default index.json beside the case",
                       .target = &a.index},
+                     {.names = "--dress",
+                      .value = "NAME,...|all|none",
+                      .help = dress_help(),
+                      .target = &a.dress},
                      {.names = "--timeout",
                       .value = "S",
                       .help = "seconds that a case may take; by default 120",
@@ -247,7 +299,13 @@ Verb verify_row(VerifyArgs& a) {
                       {"quern verify models --threads 1,2 --filter '*conv*'",
                        "some of them, with one and two threads"},
                       {"quern verify onnx/data/node --gaps tests/gaps/node.txt -j 4",
-                       "against a list of known gaps"}}};
+                       "against a list of known gaps"},
+                      {"quern verify models --dress all",
+                       "the same models told to the engine in other ways"},
+                      {"quern verify model.onnx --against reference --bisect --write part",
+                       "which node does a device get wrong?"}}};
+  append(v.options, against_rows(a));
+  append(v.options, input_rows(a.inputs));
   return v;
 }
 

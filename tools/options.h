@@ -63,6 +63,15 @@ struct VerifyArgs {
   std::string gaps;
   bool update_gaps = false;
   std::string index;
+  std::string dress;  // a list; "": none
+  // The model on two devices instead of expected outputs.
+  std::string against;  // a device; "": no
+  bool bisect = false;
+  std::string write;
+  double rtol = 1e-3;
+  double atol = 1e-7;
+  double mtol = 1e-5;
+  InputArgs inputs;
   double timeout_s = 120;
   int jobs = 1;
   bool verbose = false;

@@ -6,6 +6,7 @@
 #include <optional>
 
 #include "graph/text_util.h"
+#include "tools/against/against.h"
 #include "tools/cases.h"
 #include "tools/children.h"
 #include "tools/compare.h"
@@ -84,6 +85,7 @@ class Verification {
 
   Status prepare() {
     QUERN_ASSIGN(threads_, parse_threads(args_.threads));
+    QUERN_ASSIGN(dresses_, dresses_named(args_.dress));
     Indexes indexes(args_.index);
     for (const Case& c : cases_) {
       QUERN_ASSIGN(const Json* index, indexes.of(c));
@@ -107,9 +109,7 @@ class Verification {
   Result<ExitCode> run() {
     run_in_children(
         cases_.size(), {.jobs = args_.jobs, .timeout_s = args_.timeout_s},
-        [&](std::size_t i) {
-          return run_case(cases_[i], {args_.device, threads_, &indexes_[i]}).serialise();
-        },
+        [&](std::size_t i) { return run_case(cases_[i], options_of(i, dresses_)).serialise(); },
         [&](std::size_t i, const ChildResult& child) { finish(i, child); });
     progress_.clear();
     QUERN_TRY(write_gaps());
@@ -118,16 +118,51 @@ class Verification {
   }
 
  private:
+  CaseOptions options_of(std::size_t i, std::vector<const Dress*> dresses) const {
+    return {args_.device, threads_, &indexes_[i], std::move(dresses)};
+  }
+
+  CaseResult result_of(const ChildResult& child) const {
+    if (child.how == ChildResult::How::finished) return CaseResult::parse(child.answer);
+    return {.outcome = Outcome::failed,
+            .ms = child.ms,
+            .reason = child.how == ChildResult::How::timed_out
+                          ? cat("timed out after ", number_text(args_.timeout_s), " s")
+                          : "crashed: " + child.why};
+  }
+
+  // Each dress by itself, since one of them has taken the others along.
+  CaseResult find_deadly_dress(std::size_t i, CaseResult together) const {
+    const ChildOptions alone{.timeout_s = args_.timeout_s};
+    bool is_plain = false;
+    run_in_children(
+        1, alone, [&](std::size_t) { return run_case(cases_[i], options_of(i, {})).serialise(); },
+        [&](std::size_t, const ChildResult& child) {
+          is_plain = result_of(child).outcome == Outcome::failed;
+        });
+    if (is_plain) return together;
+    run_in_children(
+        dresses_.size(), alone,
+        [&](std::size_t k) {
+          return run_case(cases_[i], options_of(i, {dresses_[k]})).serialise();
+        },
+        [&](std::size_t k, const ChildResult& child) {
+          const CaseResult r = result_of(child);
+          if (r.outcome != Outcome::failed) return;
+          const bool told = child.how == ChildResult::How::finished;
+          const std::string reason =
+              told ? r.reason : cat("dressed '", dresses_[k]->name, "': ", r.reason);
+          if (together.dresses.empty()) together.reason = reason;
+          together.dresses.emplace_back(dresses_[k]->name);
+          together.details.push_back(reason);
+        });
+    return together;
+  }
+
   void finish(std::size_t i, const ChildResult& child) {
-    CaseResult r =
-        child.how == ChildResult::How::finished ? CaseResult::parse(child.answer) : CaseResult();
-    if (child.how != ChildResult::How::finished) {
-      r.outcome = Outcome::failed;
-      r.ms = child.ms;
-      r.reason = child.how == ChildResult::How::timed_out
-                     ? cat("timed out after ", number_text(args_.timeout_s), " s")
-                     : "crashed: " + child.why;
-    }
+    CaseResult r = result_of(child);
+    if (child.how != ChildResult::How::finished && !dresses_.empty())
+      r = find_deadly_dress(i, std::move(r));
     apply_gaps(cases_[i], r);
     results_[i] = std::move(r);
     // Lines come in the order of the cases, however many run at once.
@@ -159,6 +194,8 @@ class Verification {
 
   void tell(const Case& c, const CaseResult& r) {
     (r.outcome == Outcome::passed ? passed_ : r.outcome == Outcome::failed ? failed_ : skipped_)++;
+    if (r.outcome == Outcome::failed)
+      for (const std::string& dress : r.dresses) ++failed_in_[dress];
     if (args_.json) return;
     const std::string word = r.outcome == Outcome::passed ? console_.paint(Colour::green, "ok  ")
                              : r.outcome == Outcome::failed
@@ -171,6 +208,7 @@ class Verification {
     const std::string time = time_text(r.ms);
     line += cat(std::string(11 - std::min<std::size_t>(width_of(time), 11), ' '), time);
     if (!r.reason.empty()) line += "  " + r.reason;
+    if (r.dresses.size() > 1) line += cat(" (and in ", r.dresses.size() - 1, " other dresses)");
     print(line + "\n");
     if (args_.verbose)
       for (const std::string& detail : r.details)
@@ -191,6 +229,8 @@ class Verification {
   void report() const {
     const std::string last = cat(passed_, " passed, ", failed_, " failed, ", skipped_, " skipped");
     if (!args_.json) {
+      for (const auto& [dress, count] : failed_in_)
+        print(cat("dressed '", dress, "': ", count, " failed\n"));
       print(last + "\n");
       return;
     }
@@ -210,6 +250,7 @@ class Verification {
                                                     : "skipped";
       c["milliseconds"] = r.ms;
       if (!r.reason.empty()) c["reason"] = r.reason;
+      if (!r.dresses.empty()) c["dresses"] = Json::array_of(r.dresses);
       if (args_.verbose) c["details"] = Json::array_of(r.details);
       list.push(std::move(c));
     }
@@ -223,6 +264,8 @@ class Verification {
   std::vector<Json> indexes_;
   std::vector<std::optional<CaseResult>> results_;
   std::vector<int> threads_;
+  std::vector<const Dress*> dresses_;
+  std::map<std::string, int> failed_in_;  // cases by dress
   Gaps gaps_;
   bool new_gaps_ = false;
   std::string added_;
@@ -239,6 +282,7 @@ class Verification {
 }  // namespace
 
 Result<ExitCode> verify_verb(const VerifyArgs& args, const Console& console) {
+  if (!args.against.empty()) return verify_against(args, console);
   QUERN_ASSIGN(std::vector<Case> cases, find_cases(args.paths));
   if (!args.filter.empty())
     std::erase_if(cases, [&](const Case& c) {

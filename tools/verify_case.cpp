@@ -6,53 +6,16 @@
 
 #include <quern/onnx.h>
 
-#include "frontends/onnx-parser/onnx_parser.h"
 #include "graph/text_util.h"
 #include "tools/compare.h"
 #include "tools/console.h"
-#include "tools/inputs.h"
+#include "tools/data_set.h"
+#include "tools/dressed_case.h"
 #include "tools/opened.h"
+#include "tools/parse.h"
 
 namespace quern::tools {
 namespace {
-
-struct Expected {
-  bool given = false;
-  InputValue value;  // the same forms as an input has
-};
-
-// One test_data_set_N, read before anything runs.
-struct DataSet {
-  std::string name;
-  std::vector<InputValue> inputs;
-  std::vector<Expected> outputs;
-};
-
-bool exists(const std::string& path) {
-  std::error_code ignored;
-  return std::filesystem::exists(path, ignored);
-}
-
-Result<DataSet> read_set(const std::string& folder, const Executable& executable) {
-  DataSet set{.name = std::filesystem::path(folder).filename().string()};
-  for (std::size_t i = 0; i < executable.inputs().size(); ++i) {
-    const std::string path = cat(folder, "/input_", i, ".pb");
-    if (!exists(path))
-      return Status(Code::not_found, cat("no input_", i, ".pb for input '",
-                                         shown(executable.inputs()[i].name), "'"));
-    QUERN_ASSIGN(set.inputs.emplace_back(), read_value(path, executable.inputs()[i]));
-  }
-  bool any = false;
-  for (std::size_t i = 0; i < executable.outputs().size(); ++i) {
-    const std::string path = cat(folder, "/output_", i, ".pb");
-    Expected& e = set.outputs.emplace_back();
-    if (!exists(path)) continue;
-    QUERN_ASSIGN(e.value, read_value(path, executable.outputs()[i]));
-    any = e.given = true;
-  }
-  if (!any) return Status(Code::not_found, "no output_0.pb: nothing to compare with");
-  return set;
-}
 
 class CaseRun {
  public:
@@ -64,6 +27,7 @@ class CaseRun {
     QUERN_ASSIGN(const Model model, load_onnx(c.folder + "/model.onnx"));
     for (int threads : options_.threads) {
       Status status = run_with(c, model, device, threads);
+      if (status.ok()) status = run_dresses(c, model, device, threads);
       if (!status.ok() && options_.threads.size() > 1)
         return std::move(status).in(cat(threads, " threads"));
       QUERN_TRY(std::move(status));
@@ -79,7 +43,7 @@ class CaseRun {
     QUERN_ASSIGN(const auto session, Session::create(executable));
     std::vector<DataSet> sets;
     for (const std::string& folder : c.sets) {
-      auto set = read_set(folder, *executable);
+      auto set = read_set(folder, executable->inputs(), executable->outputs());
       if (!set) return std::move(set).error().in(std::filesystem::path(folder).filename().string());
       sets.push_back(std::move(*set));
     }
@@ -93,11 +57,34 @@ class CaseRun {
     return again(*session, sets[0], first).in(cat(sets[0].name, " again"));
   }
 
+  // All of them, so that the report names each that fails; with the first data set.
+  Status run_dresses(const Case& c, const Model& model, const std::shared_ptr<Device>& device,
+                     int threads) {
+    if (options_.dresses.empty()) return {};
+    QUERN_ASSIGN(const DataSet set, read_set(c.sets[0], model.inputs(), model.outputs()));
+    DressedCase dressed{model, set, device, threads, {}};
+    for (std::size_t i = 0; i < set.outputs.size(); ++i)
+      dressed.criteria.push_back(criterion(0, i));
+    Status first;
+    for (const Dress* dress : options_.dresses) {
+      Status status = run_dressed(*dress, dressed).in(cat("dressed '", dress->name, "'"));
+      if (status.ok()) continue;
+      result_.dresses.emplace_back(dress->name);
+      result_.details.emplace_back(printable(status.message(), 600));
+      if (first.ok()) first = std::move(status);
+    }
+    return first;
+  }
+
+  Criterion criterion(std::size_t set, std::size_t output) const {
+    return model_ ? criterion_of(*model_, set, output) : Criterion();
+  }
+
   Status run_set(Session& session, const DataSet& set, std::size_t number) {
     QUERN_TRY(bind_inputs(session, set.inputs));
     QUERN_TRY(session.run());
     for (std::size_t i = 0; i < set.outputs.size(); ++i) {
-      if (!set.outputs[i].given) continue;
+      if (!set.outputs[i]) continue;
       Status status = check_output(session, i, set, number);
       if (!status.ok())
         return std::move(status).in(
@@ -108,22 +95,15 @@ class CaseRun {
 
   Status check_output(const Session& session, std::size_t output, const DataSet& set,
                       std::size_t number) {
-    const std::vector<Tensor>& wanted = set.outputs[output].value.tensors;
-    QUERN_ASSIGN(const std::size_t count, session.output_count(output));
-    if (count != wanted.size())
-      return {Code::invalid_argument, cat("got ", count, " tensors, wanted ", wanted.size())};
-    const Criterion criterion = model_ ? criterion_of(*model_, number, output) : Criterion();
-    for (std::size_t k = 0; k < count; ++k) {
-      QUERN_ASSIGN(const TensorView got, session.output_element(output, k));
-      const Comparison c = compare(got, wanted[k].view(), criterion);
-      result_.details.push_back(
-          cat(set.name, " ", shown(session.executable().outputs()[output].name),
-              count > 1 ? cat("[", k, "]") : "", " ", got.type.text(), ": largest difference ",
-              number_text(c.max_abs), ", mean ", number_text(c.mean_abs), ", outside ", c.outside));
-      if (!c.ok)
-        return {Code::invalid_argument, count > 1 ? cat("element ", k, ": ", c.reason) : c.reason};
-    }
-    return {};
+    QUERN_ASSIGN(const auto got, output_views(session, output));
+    const Comparison c =
+        compare_lists(got, views_of(set.outputs[output]->tensors), criterion(number, output));
+    result_.details.push_back(
+        cat(set.name, " ", shown(session.executable().outputs()[output].name), " ",
+            got.size() == 1 ? got[0].type.text() : cat("of ", got.size(), " tensors"),
+            ": largest difference ", number_text(c.max_abs), ", mean ", number_text(c.mean_abs),
+            ", outside ", c.outside));
+    return c.ok ? Status() : Status(Code::invalid_argument, c.reason);
   }
 
   static Status keep_outputs(const Session& session, std::vector<std::vector<Tensor>>& kept) {
@@ -168,7 +148,8 @@ class CaseRun {
 
 CaseResult run_case(const Case& c, const CaseOptions& options) {
   CaseResult result;
-  if (c.sets.empty()) return {CaseResult::Outcome::skipped, 0, "no test_data_set_0", {}};
+  if (c.sets.empty())
+    return {.outcome = CaseResult::Outcome::skipped, .reason = "no test_data_set_0"};
   Stopwatch watch;
   const Json* model =
       options.index
@@ -186,6 +167,8 @@ CaseResult run_case(const Case& c, const CaseOptions& options) {
 
 std::string CaseResult::serialise() const {
   std::string s = cat(static_cast<int>(outcome), "\n", ms, "\n", printable(reason, 4000), "\n");
+  for (const std::string& dress : dresses) s += dress + ",";
+  s += "\n";
   for (const std::string& line : details) s += line + "\n";
   return s;
 }
@@ -198,11 +181,12 @@ CaseResult CaseResult::parse(const std::string& text) {
     lines.push_back(text.substr(at, end - at));
     at = end + 1;
   }
-  if (lines.size() < 3 || lines[0].size() != 1) return r;
+  if (lines.size() < 4 || lines[0].size() != 1) return r;
   r.outcome = static_cast<Outcome>(lines[0][0] - '0');
   r.ms = std::strtod(lines[1].c_str(), nullptr);
   r.reason = lines[2];
-  r.details.assign(lines.begin() + 3, lines.end());
+  r.dresses = split_list(lines[3]);
+  r.details.assign(lines.begin() + 4, lines.end());
   return r;
 }
 

@@ -8,6 +8,7 @@
 #include <quern/status.h>
 
 #include "tools/cases.h"
+#include "tools/dress/dress.h"
 #include "tools/json.h"
 
 namespace quern::tools {
@@ -16,6 +17,8 @@ struct CaseOptions {
   std::string device = "cpu";
   std::vector<int> threads = {0};  // one session each
   const Json* index = nullptr;     // of index.json; null: the usual criterion
+  // Tried once the case has passed as it is.
+  std::vector<const Dress*> dresses;
 };
 
 struct CaseResult {
@@ -24,6 +27,7 @@ struct CaseResult {
   Outcome outcome = Outcome::passed;
   double ms = 0;
   std::string reason;                // why not
+  std::vector<std::string> dresses;  // names of those in which it fails
   std::vector<std::string> details;  // a line per output and data set
 
   // For the pipe between a child process and its parent.

@@ -61,7 +61,7 @@ void DeviceInstance::place_transfers() {
     const auto place = [&](std::vector<Transfer>& list, std::size_t step, std::uint64_t& end,
                            std::uint64_t bytes) {
       list.push_back({step, bytes, std::nullopt});
-      if (is_reached_by_host(b, step)) return;
+      if (bytes == 0 || is_reached_by_host(b, step)) return;  // there may be no staging buffer
       list.back().staging = end;
       end += (bytes + alignment - 1) / alignment * alignment;
     };

@@ -83,6 +83,8 @@ class Scope {
 // Nodes so that each stands after what it reads, else as they stood. An error names a value that is
 // defined twice or nodes that depend on each other in a circle.
 Result<std::vector<std::uint32_t>> execution_order(std::span<const NodeProto> nodes);
+// Names that the node reads of the graph in which it stands, those that its bodies read among them.
+std::set<std::string_view> names_read(const NodeProto& node);
 
 class Importer {
  public:

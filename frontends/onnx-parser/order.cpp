@@ -35,6 +35,16 @@ void add_free_names(const GraphProto& graph, Names& names) {
   names.merge(read);
 }
 
+}  // namespace
+
+std::set<std::string_view> names_read(const NodeProto& node) {
+  Names names;
+  add_names_read(node, names);
+  return names;
+}
+
+namespace {
+
 std::string label(const NodeProto& node) {
   std::string_view name = node.name;
   for (std::string_view output : node.outputs)

@@ -229,6 +229,20 @@ TEST_P(GraphBuilderTest, SequencesAndTheirMap) {
   EXPECT_THAT(r.values<std::int64_t>(1), ElementsAre(2));
 }
 
+// The passes take Identity away; without them it hands on what is no tensor, too.
+TEST_P(GraphBuilderTest, IdentityOfASequenceWithoutPasses) {
+  GraphBuilder g("sequences");
+  const Operand x = g.input("x", DType::f32, {2});
+  const Operand s = g.identity(g.sequence({x, g.neg(x)}));
+  g.output("joined", g.concat_from_sequence(s, 0));
+  const auto session = testing::session_of(
+      testing::compile(must(g.build(), "build"), GetParam(), {.optimize = false}));
+  const Tensor given = tensor<float>({2}, {1, 2});
+  must(session->set_input(0, given.view()));
+  must(session->run(), "run");
+  EXPECT_THAT(values<float>(must(session->output(0), "output")), ElementsAre(1, 2, -1, -2));
+}
+
 // ---- operators ---------------------------------------------------------------------------------
 
 TEST_P(GraphBuilderTest, ElementwiseAndComparison) {

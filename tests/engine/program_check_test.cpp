@@ -65,10 +65,21 @@ Model concatenation() {
   return must(g.build());
 }
 
+// A part that is joined with itself: it is made in one place and copied to the other.
+Model joined_with_itself() {
+  GraphBuilder g("twice");
+  const Operand x = g.input("x", DType::f32, {2, 24});
+  const Operand a = g.tanh(x);
+  g.output("twice", g.concat({a, a}, 0));
+  g.output("both", g.concat({g.exp(a), a}, 0));
+  return must(g.build());
+}
+
 std::vector<Model> models() {
   std::vector<Model> all;
   all.push_back(residual());
   all.push_back(concatenation());
+  all.push_back(joined_with_itself());
   return all;
 }
 

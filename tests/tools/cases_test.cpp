@@ -82,10 +82,11 @@ TEST_F(Cases, GapsWantAReason) {
 }
 
 TEST(CaseResult, SurvivesThePipe) {
-  const CaseResult r{CaseResult::Outcome::failed, 1.5, "line\nbreak", {"a", "b"}};
+  const CaseResult r{CaseResult::Outcome::failed, 1.5, "line\nbreak", {"concat"}, {"a", "b"}};
   const CaseResult back = CaseResult::parse(r.serialise());
   EXPECT_EQ(back.outcome, r.outcome);
   EXPECT_EQ(back.ms, 1.5);
+  EXPECT_EQ(back.dresses, r.dresses);
   EXPECT_EQ(back.details.size(), 2U);
   EXPECT_EQ(CaseResult::parse("").outcome, CaseResult::Outcome::failed);
 }

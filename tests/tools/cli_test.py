@@ -220,6 +220,48 @@ class Verify(Cli):
         self.write("all/index.json", json.dumps({"models": [entry]}))
         self.quern("verify", self.folder / "all")
 
+    def test_dresses(self):
+        self.case("all/a", add_relu(), [0, 0, 2, 1, 3, 5])
+        self.case("all/b", add_relu(), [0, 0, 2, 1, 3, 6])
+        done = self.quern("verify", self.folder / "all/a", "--dress", "all", "--threads", "1,2")
+        self.assertIn("1 passed, 0 failed", done.stdout)
+        # A case that fails as it is is not dressed.
+        done = self.quern("verify", self.folder / "all", "--dress", "handed-out", code=1)
+        self.assertIn("1 passed, 1 failed", done.stdout)
+        self.assertNotIn("dressed", done.stdout)
+        self.assertIn("handed-out", self.quern("verify", self.folder / "all", "--dress", "no", code=2).stderr)
+        self.assertIn("stepped-out", self.quern("verify", "--help").stdout)
+
+    def test_against(self):
+        m = self.write("m/model.onnx", model(
+            [node("Add", ["x", "c"], ["s"]), node("Exp", ["s"], ["e"]), node("Tanh", ["e"], ["y"])],
+            [value_info("x", [2, 300])], [value_info("y", [2, 300])], [tensor("c", [1], [-1])]))
+        done = self.quern("verify", m, "--against", "reference", "--seed", "3")
+        self.assertIn("cpu against reference, generated inputs, seed 3", done.stdout)
+        self.assertIn("3 values agree", done.stdout)
+        # Held to the last bit, a kernel for vectors and the plain one part.
+        exact = ("--rtol", "0", "--atol", "0", "--mtol", "0")
+        part = self.folder / "part"
+        done = self.quern("verify", m, "--against", "reference", *exact, "--bisect", "--write", part, code=1)
+        self.assertIn("node 2 of 3: 'n_Exp' (Exp)", done.stdout)
+        self.assertIn("this node by itself shows it", done.stdout)
+        self.assertIn("kernel ", done.stdout)
+        j = self.json("verify", m, "--against", "reference", *exact, "--bisect", code=1)
+        self.assertFalse(j["agree"])
+        first = j["data_sets"][0]["first"]
+        self.assertEqual((first["name"], first["difference"]["value"]), ("n_Exp", "e"))
+        self.assertEqual([n["op"] for n in j["data_sets"][0]["bisect"]["nodes"]], ["Exp"])
+        # What was written is a case, whose expected outputs are the reference's.
+        self.assertIn("1 passed", self.quern("verify", part, "--device", "reference").stdout)
+
+    def test_against_with_data_sets(self):
+        self.case("a", add_relu(), [0, 0, 0, 0, 0, 0], sets=2)
+        done = self.quern("verify", self.folder / "a", "--against", "reference")
+        self.assertIn("test_data_set_1", done.stdout)
+        self.quern("verify", self.folder / "a", self.folder / "a", "--against", "reference", code=2)
+        self.quern("verify", self.folder / "a", "--against", "reference", "--write", "x", code=2)
+        self.quern("verify", self.folder / "a", "--against", "warp", code=4)
+
     def test_nothing_to_do(self):
         self.quern("verify", self.folder, code=2)
         self.write("c/model.onnx", add_relu())

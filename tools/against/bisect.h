@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: Apache-2.0
+// Which part of a model an evaluator computes otherwise than it should.
+//
+// What is wrong may show in one node by itself, or only where several nodes run together: fusion,
+// layouts and memory need neighbours. So parts of the graph are run with the values that are known
+// to be right before them, and a part that still goes wrong is made smaller.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include <quern/status.h>
+
+#include "tools/against/difference.h"
+#include "tools/against/evaluate.h"
+#include "tools/against/source.h"
+
+namespace quern::tools {
+
+struct PartingValue {
+  std::string name;
+  Difference difference;
+};
+
+// A cut, run by what is tested.
+struct Trial {
+  std::vector<PartingValue> values;  // all that it hands out, in the order of cut.outputs
+  std::vector<StepInfo> steps;
+
+  // The first that parts, in that order; null: none.
+  const PartingValue* first() const;
+  std::size_t parted() const;
+};
+
+class Bisection {
+ public:
+  struct Limits {
+    std::size_t runs_max = 2000;
+    double seconds_max = 600;
+  };
+
+  // `known`: what every value should be.
+  Bisection(const SourceModel& model, Evaluator tested, const KnownValues& known,
+            const Criterion& criterion, const Limits& limits);
+  Bisection(const SourceModel& model, Evaluator tested, const KnownValues& known,
+            const Criterion& criterion)
+      : Bisection(model, std::move(tested), known, criterion, Limits()) {}
+
+  // Errors: what is tested refuses the cut, or a value is not known.
+  Result<Trial> run(const Cut& cut);
+
+  // The cut made smaller as long as a difference stays; nothing where there is none to begin with.
+  std::optional<Cut> smallest(const Cut& start);
+  // The node by itself.
+  Cut alone(std::uint32_t node) const;
+  std::size_t runs() const { return runs_; }
+  bool out_of_time() const;  // what smallest() gave could be smaller
+
+ private:
+  bool parts(const Cut& cut);
+  bool parts_somehow(Cut& cut);
+  Cut front_of(const Cut& cut, std::size_t count) const;
+  Cut back_of(const Cut& cut, std::size_t first) const;
+  Cut without(const Cut& cut, std::size_t first, std::size_t count) const;
+  Cut shorter_behind(Cut cut);
+  Cut shorter_before(Cut cut);
+  Cut fewer_outputs(Cut cut);
+  Cut fewer_nodes(Cut cut);
+
+  const SourceModel& model_;
+  Evaluator tested_;
+  const KnownValues& known_;
+  Criterion criterion_;
+  Limits limits_;
+  std::size_t runs_ = 0;
+  double begin_s_;
+};
+
+}  // namespace quern::tools

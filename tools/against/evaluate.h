@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+// One run of a model in memory, on whatever is to be compared.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include <quern/executable.h>
+#include <quern/status.h>
+
+#include "tools/inputs.h"
+
+namespace quern::tools {
+
+struct Evaluated {
+  std::vector<InputValue> outputs;  // owned, in the model's order
+  std::vector<StepInfo> steps;
+};
+
+// `folder` is where external data lies.
+using Evaluator = std::function<Result<Evaluated>(
+    const std::string& model_bytes, const std::string& folder, std::span<const InputValue> inputs)>;
+
+Evaluator device_evaluator(std::shared_ptr<Device> device, const CompileOptions& options);
+// How a device runs when it says what is right: `reference` without rewrites, others as always.
+CompileOptions options_of_judge(std::string_view device);
+
+}  // namespace quern::tools
