@@ -155,6 +155,15 @@ inline void move_elements(const TensorDesc& from, const std::byte* src, const Te
   EXPECT_TRUE(status.ok()) << status.message();
 }
 
+// Operands of post-ops that the kernel has not taken are for the steps behind it: it gets null.
+inline bool is_later_operand(const KernelRequest& r, const KernelChoice& choice,
+                             std::size_t input) {
+  for (std::size_t k = choice.post_ops_taken; k < r.post_ops.size(); ++k)
+    if (const auto* b = std::get_if<BinaryPostOp>(&r.post_ops[k]); b && b->operand == input)
+      return true;
+  return false;
+}
+
 // Memory for the operands of one kernel, in the layouts that it asks for.
 struct KernelMemory {
   std::vector<std::unique_ptr<GuardedBytes>> all;
@@ -165,7 +174,8 @@ struct KernelMemory {
     for (std::size_t i = 0; i < r.inputs.size(); ++i) {
       const bool packed = i < choice.packed_inputs.size() && choice.packed_inputs[i];
       const TensorDesc desc = asked(choice.input_layouts, i, {r.dtype(i), r.shape(i)});
-      in.push_back(r.inputs[i].present && !packed ? take(desc.bytes()) : nullptr);
+      const bool read = r.inputs[i].present && !packed && !is_later_operand(r, choice, i);
+      in.push_back(read ? take(desc.bytes()) : nullptr);
     }
     for (std::size_t i = 0; i < r.outputs.size(); ++i) {
       out.push_back(nullptr);

@@ -536,7 +536,10 @@ TEST(OneDnnSweep, Reorders) {
     const std::size_t rank = point.of(ranks);
     Shape s = {point.of(sizes), point.of(channels)};
     while (s.rank() < rank) s.push_back(point.of(sizes));
+    // Only oneDNN asks for blocks that channels do not fill, and only it can move them.
+    const bool partial = onednn_of(Conv{}) != nullptr;
     const auto layout_at = [&](int block) {
+      if (block > 1 && s[1] % block != 0 && !partial) block = 0;
       return block == 0   ? Layout::row_major(s)
              : block == 1 ? Layout::channels_last(s)
                           : Layout::channel_blocked(s, static_cast<std::uint8_t>(block));
