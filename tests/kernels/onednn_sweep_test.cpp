@@ -336,16 +336,18 @@ TEST(OneDnnSweep, ChainsBehindConvolutions) {
 TEST(OneDnnSweep, EveryOperandBehindAConvolution) {
   Random random(7);
   Tally tally("every operand");
-  const Shape x = {2, 3, 8, 12};
-  const Shape w = {16, 3, 4, 4};
-  for (const Step& s : binary_steps(4)) {
-    const Problem p{.op = Conv{.window = {.strides = {4, 4}}},
-                    .inputs = {random.floats(x), random.floats(w), absent()},
-                    .constants = {1},
-                    .length = w.elements(1),
-                    .text = "patches"};
-    expect_right(p, {s}, random, tally, {.op = p.op, .inputs = p.inputs});
-  }
+  // Patches, and groups for which GEMM is the best that there is.
+  const std::vector<ConvCase> cases = {{{2, 3, 8, 12}, {16, 3, 4, 4}, {.strides = {4, 4}}},
+                                       {{2, 8, 4, 5}, {6, 4, 3, 3}, {}, 2}};
+  for (const ConvCase& c : cases)
+    for (const Step& s : binary_steps(4)) {
+      const Problem p{.op = Conv{.window = c.window, .group = c.group},
+                      .inputs = {random.floats(c.x), random.floats(c.w), absent()},
+                      .constants = {1},
+                      .length = c.w.elements(1),
+                      .text = cat(c.x.text(), " by ", c.w.text())};
+      expect_right(p, {s}, random, tally, {.op = p.op, .inputs = p.inputs});
+    }
 }
 
 // The only row of taps reads the padding above, never the only row of the picture.
