@@ -14,22 +14,6 @@ namespace {
 using onednn::Dims;
 using onednn::Md;
 
-// Positions, steps and pads in oneDNN's terms, where a dilation of 0 is dense and the end padding
-// is whatever makes the output come out.
-onednn::ConvGeometry geometry(const Window& window, const Shape& src, const Shape& dst,
-                              std::span<const std::int64_t> kernel) {
-  const ResolvedWindow w = resolve_window(window, src.dims().subspan(2), kernel);
-  onednn::ConvGeometry g;
-  for (std::size_t i = 0; i < w.rank(); ++i) {
-    g.strides.push_back(w.strides[i]);
-    g.dilations.push_back(w.dilations[i] - 1);
-    g.pads_begin.push_back(w.pads_begin[i]);
-    g.pads_end.push_back((dst[2 + i] - 1) * w.strides[i] + w.extent(i) - src[2 + i] -
-                         w.pads_begin[i]);
-  }
-  return g;
-}
-
 double conv_flops(const Shape& dst, const Shape& weights) {
   return 2.0 * static_cast<double>(dst.elements()) * static_cast<double>(weights.elements(1));
 }
@@ -96,7 +80,8 @@ ConvShapes all_dimensions(const KernelRequest& r) {
 }
 
 // Without spatial dimensions that are 1 everywhere: a row of 512 pixels, written as a column, would
-// go through the primitive pixel by pixel.
+// go through the primitive pixel by pixel. With padding in front the only tap misses the only
+// element: such a dimension stays.
 ConvShapes without_ones(const KernelRequest& r, Window& window) {
   const ConvShapes all = all_dimensions(r);
   const ResolvedWindow w =
@@ -106,7 +91,8 @@ ConvShapes without_ones(const KernelRequest& r, Window& window) {
   window = {};
   const std::size_t rank = all.src.rank();
   for (std::size_t d = 0; d < rank; ++d) {
-    const bool one = d >= 2 && all.src[d] == 1 && all.weights[d] == 1 && all.dst[d] == 1;
+    const bool one = d >= 2 && all.src[d] == 1 && all.weights[d] == 1 && all.dst[d] == 1 &&
+                     w.pads_begin[d - 2] == 0;
     if (one && d - s.dropped.size() + (rank - 1 - d) > 2) {
       s.dropped.push_back(d);
       continue;
@@ -123,6 +109,27 @@ ConvShapes without_ones(const KernelRequest& r, Window& window) {
     window.pads.push_back(w.pads_end[d - 2]);
   }
   return s;
+}
+
+struct ConvWork {
+  onednn::ConvGeometry geometry;
+  onednn::Traits traits;
+};
+
+// Positions, steps and pads in oneDNN's terms, where a dilation of 0 is dense and the end padding
+// is whatever makes the output come out.
+ConvWork conv_work(const Window& window, const ConvShapes& s) {
+  const ResolvedWindow w =
+      resolve_window(window, s.src.dims().subspan(2), s.weights.dims().subspan(2));
+  onednn::ConvGeometry g;
+  for (std::size_t i = 0; i < w.rank(); ++i) {
+    g.strides.push_back(w.strides[i]);
+    g.dilations.push_back(w.dilations[i] - 1);
+    g.pads_begin.push_back(w.pads_begin[i]);
+    g.pads_end.push_back((s.dst[2 + i] - 1) * w.strides[i] + w.extent(i) - s.src[2 + i] -
+                         w.pads_begin[i]);
+  }
+  return {g, onednn::window_traits(w, s.src, s.dst, s.weights[1])};
 }
 
 // The parts that Conv and ConvTranspose share: from a primitive descriptor to a kernel.
@@ -165,37 +172,41 @@ Md weights_for(const KernelRequest& r, const Md& plain) {
   return onednn::any(onednn::DataType::f32, onednn::md_dims(plain));
 }
 
-Selection build_conv(const KernelRequest& r, const ConvShapes& shapes,
-                     const onednn::ConvGeometry& g, const Md& plain, dnnl::algorithm algorithm) {
+Selection build_conv(const KernelRequest& r, const ConvShapes& shapes, const ConvWork& work,
+                     const Md& plain, dnnl::algorithm algorithm) {
   const Md weights = weights_for(r, plain);
   const auto make = [&](const Md& src, const Md& dst, const onednn::Attributes& attr) {
-    return onednn::conv_pd(algorithm, src, weights, bias_of(r), dst, g, attr);
-  };
-  const auto usable = [&](const dnnl::convolution_forward::primitive_desc& pd) {
-    if (!pd || onednn::is_reference_implementation(pd.impl_info_str())) return false;
+    auto pd = onednn::conv_pd(algorithm, src, weights, bias_of(r), dst, work.geometry, attr);
     // Where oneDNN has no Winograd it takes what it has.
-    return algorithm != dnnl::algorithm::convolution_winograd ||
-           std::string_view(pd.impl_info_str()).find("wino") != std::string_view::npos;
+    const bool other = pd && algorithm == dnnl::algorithm::convolution_winograd &&
+                       std::string_view(pd.impl_info_str()).find("wino") == std::string_view::npos;
+    return other ? dnnl::convolution_forward::primitive_desc() : pd;
   };
   // Operands of full shape must lie as the destination will, which oneDNN has yet to choose: ask
   // once without them, then with them.
   constexpr auto f32 = onednn::DataType::f32;
-  auto first = make(onednn::any(f32, onednn::dims_of(shapes.src)),
-                    onednn::any(f32, onednn::dims_of(shapes.dst)), onednn::fastest_attr());
+  auto first =
+      make(onednn::any(f32, onednn::dims_of(shapes.src)),
+           onednn::any(f32, onednn::dims_of(shapes.dst)), onednn::fastest_attr(work.traits));
   // What needs less scratch does so in the same layouts, which the neighbours like, too.
   if (first && !r.target.scratch)
-    first = make(first.src_desc(), first.dst_desc(), onednn::make_attr(r));
-  if (!usable(first)) return not_for_me();
+    first = make(first.src_desc(), first.dst_desc(), onednn::make_attr(r, work.traits));
+  if (!first) return not_for_me();
   const auto dst_layout = onednn::layout_of(first.dst_desc(), shapes.dst);
   if (!dst_layout) return not_for_me();
   if (r.post_ops.empty()) return build<dnnl::convolution_forward>(r, shapes, first, plain, {});
   // Operands have the dimensions that were dropped.
   const bool operands = shapes.dropped.empty();
-  const auto fused = onednn::fuse_post_ops(
-      r, shapes.dst, {.allow_sum = operands, .allow_binary = operands, .dst_layout = dst_layout});
-  const auto pd = make(first.src_desc(), first.dst_desc(), onednn::make_attr(r, fused.ops));
-  if (usable(pd)) return build<dnnl::convolution_forward>(r, shapes, pd, plain, fused);
-  return build<dnnl::convolution_forward>(r, shapes, first, plain, {});
+  const std::string best = first.impl_info_str();
+  const auto fused = onednn::fuse_trusted(
+      r, shapes.dst, {.allow_sum = operands, .allow_binary = operands, .dst_layout = dst_layout},
+      [&](const onednn::FusedPostOps& f) {
+        if (f.taken == 0) return first;
+        auto pd = make(first.src_desc(), first.dst_desc(), onednn::make_attr(r, work.traits, f));
+        const bool slow = pd && !onednn::may_stand_for(pd.impl_info_str(), best);
+        return slow ? dnnl::convolution_forward::primitive_desc() : pd;
+      });
+  return build<dnnl::convolution_forward>(r, shapes, fused.pd, plain, fused.post_ops);
 }
 
 // 3x3 over many channels, where Winograd needs half of the time (measured on AVX-512, which alone
@@ -220,14 +231,14 @@ Selection select_conv_onednn(const KernelRequest& r) {
   return onednn::guard(r, [&]() -> Selection {
     Window window = op.window;
     const ConvShapes shapes = without_ones(r, window);
-    const auto g = geometry(window, shapes.src, shapes.dst, shapes.weights.dims().subspan(2));
+    const ConvWork work = conv_work(window, shapes);
     const Md plain = row_major(grouped(shapes.weights, op.group));
     if (r.target.scratch && wins_by_winograd(window, shapes, op.group)) {
       QUERN_ASSIGN(auto choice,
-                   build_conv(r, shapes, g, plain, dnnl::algorithm::convolution_winograd));
+                   build_conv(r, shapes, work, plain, dnnl::algorithm::convolution_winograd));
       if (choice) return std::optional<KernelChoice>(std::move(*choice));
     }
-    return build_conv(r, shapes, g, plain, dnnl::algorithm::convolution_direct);
+    return build_conv(r, shapes, work, plain, dnnl::algorithm::convolution_direct);
   });
 }
 
@@ -254,7 +265,7 @@ Selection select_conv_transpose_onednn(const KernelRequest& r) {
         onednn::any(onednn::DataType::f32, onednn::dims_of(r.shape(0))), weights_for(r, plain),
         bias_of(r), onednn::any(onednn::DataType::f32, onednn::dims_of(dst_shape)), g,
         onednn::make_attr(r));
-    if (!pd || onednn::is_reference_implementation(pd.impl_info_str())) return not_for_me();
+    if (!pd) return not_for_me();
     return build<dnnl::deconvolution_forward>(r, all_dimensions(r), pd, plain, {});
   });
 }

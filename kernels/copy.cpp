@@ -254,9 +254,11 @@ class CopyKernel final : public CpuKernel {
 };
 
 // Channels that a block does not divide: two copies, whole blocks and the tail, would be needed.
+#ifdef QUERN_ONEDNN
 bool has_partial_block(const TensorDesc& t) {
   return t.layout.block && t.shape[1] % t.layout.block != 0;
 }
+#endif
 
 }  // namespace
 

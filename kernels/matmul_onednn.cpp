@@ -158,13 +158,13 @@ bool suits(const KernelRequest& r) {
   return r.shape(0).elements() > 0 && r.shape(1).elements() > 0;
 }
 
-onednn::FusedPostOps fuse(const KernelRequest& r, const Problem& p, bool has_bias) {
+onednn::PostOpRules rules_for(const KernelRequest& r, const Problem& p, bool has_bias) {
   onednn::PostOpRules rules{
       .as_matrix = p.as_matrix, .scale = r.as<MatMul>().alpha, .skip = has_bias ? 1U : 0U};
   const Shape& shape = r.outputs[0].shape;
   const bool same_rank = shape.rank() == p.dst.rank();
-  if (!same_rank && (!p.as_matrix || shape.rank() < 2)) rules.skip = r.post_ops.size();
-  return onednn::fuse_post_ops(r, shape, rules);
+  if (!same_rank && (!p.as_matrix || shape.rank() < 2)) rules.at_most = 0;
+  return rules;
 }
 
 Selection build(const KernelRequest& r, const Problem& p) {
@@ -176,13 +176,15 @@ Selection build(const KernelRequest& r, const Problem& p) {
     s[p.dst.rank() - 1] = columns;
     bias_md = onednn::md_of(TensorDesc::row_major(DType::f32, s));
   }
-  const onednn::FusedPostOps fused = fuse(r, p, bias.has_value());
   const Md a = md_of(p.a);
   const Md plain_b = md_of(p.b);
   const Md dst = *onednn::md_of(TensorDesc::row_major(DType::f32, p.dst));
   const Md b = r.inputs[1].constant ? onednn::any(f32, onednn::dims_of(p.b.dims)) : plain_b;
-  const auto pd = onednn::matmul_pd(a, b, bias_md, dst, onednn::make_attr(r, fused.ops));
-  if (!pd || onednn::is_reference_implementation(pd.impl_info_str())) return not_for_me();
+  const auto [fused, pd] = onednn::fuse_trusted(
+      r, r.outputs[0].shape, rules_for(r, p, bias.has_value()), [&](const onednn::FusedPostOps& f) {
+        return onednn::matmul_pd(a, b, bias_md, dst, onednn::make_attr(r, {}, f));
+      });
+  if (!pd) return not_for_me();
   onednn::KernelBuilder builder(r);
   const double flops = 2.0 * static_cast<double>(p.dst.elements()) *
                        static_cast<double>(p.a.dims[p.a.dims.rank() - 1]);

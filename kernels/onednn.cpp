@@ -137,120 +137,6 @@ std::string format_key(const Md& m) {
 #endif
 }
 
-// ---- post-ops ----------------------------------------------------------------------------------
-
-namespace {
-
-void append_eltwise(dnnl::post_ops& ops, algorithm a, float alpha, float beta) {
-#if QUERN_ONEDNN_3
-  ops.append_eltwise(a, alpha, beta);
-#else
-  ops.append_eltwise(1.0f, a, alpha, beta);
-#endif
-}
-
-// False: no form that keeps our rules.
-bool append_unary(dnnl::post_ops& ops, const Unary& u) {
-  const auto alpha = static_cast<float>(u.alpha);
-  const auto beta = static_cast<float>(u.beta);
-  const auto add = [&](algorithm a, float x = 0, float y = 0) {
-    append_eltwise(ops, a, x, y);
-    return true;
-  };
-  switch (u.kind) {
-    case UnaryKind::relu: return add(algorithm::eltwise_relu);
-    case UnaryKind::leaky_relu: return add(algorithm::eltwise_relu, alpha);
-    case UnaryKind::elu: return add(algorithm::eltwise_elu, alpha);
-    case UnaryKind::tanh: return add(algorithm::eltwise_tanh);
-    case UnaryKind::sigmoid: return add(algorithm::eltwise_logistic);
-    case UnaryKind::abs: return add(algorithm::eltwise_abs);
-    case UnaryKind::sqrt: return add(algorithm::eltwise_sqrt);
-    case UnaryKind::exp: return add(algorithm::eltwise_exp);
-    case UnaryKind::gelu: return add(algorithm::eltwise_gelu_erf);
-    case UnaryKind::gelu_tanh: return add(algorithm::eltwise_gelu_tanh);
-    case UnaryKind::swish: return add(algorithm::eltwise_swish, alpha);
-    case UnaryKind::clip: return add(algorithm::eltwise_clip, alpha, beta);
-    case UnaryKind::neg: return add(algorithm::eltwise_linear, -1);
-    case UnaryKind::affine: return add(algorithm::eltwise_linear, alpha, beta);
-    case UnaryKind::mish: return add(algorithm::eltwise_mish);
-    case UnaryKind::hard_sigmoid:
-      return add(algorithm::eltwise_linear, alpha, beta) && add(algorithm::eltwise_clip, 0, 1);
-    case UnaryKind::hard_swish:
-#if QUERN_ONEDNN_3
-      return add(algorithm::eltwise_hardswish, 1.0f / 6, 0.5f);
-#else
-      return add(algorithm::eltwise_hardswish);
-#endif
-    default: return false;
-  }
-}
-
-std::optional<algorithm> binary_algorithm(const BinaryPostOp& b) {
-  switch (b.kind) {
-    case BinaryKind::add: return algorithm::binary_add;
-    case BinaryKind::mul: return algorithm::binary_mul;
-    case BinaryKind::min: return algorithm::binary_min;
-    case BinaryKind::max: return algorithm::binary_max;
-    case BinaryKind::sub: return b.swapped ? std::nullopt : std::optional(algorithm::binary_sub);
-    case BinaryKind::div: return b.swapped ? std::nullopt : std::optional(algorithm::binary_div);
-    default: return std::nullopt;
-  }
-}
-
-// The operand with the destination's rank, ones in front.
-Shape pad_rank(const Shape& shape, std::size_t rank) {
-  Shape s = shape;
-  while (s.rank() < rank) s.insert(0, 1);
-  return s;
-}
-
-bool append_binary(FusedPostOps& fused, const KernelRequest& request, const Shape& dst,
-                   const PostOpRules& rules, const BinaryPostOp& b) {
-  const KernelInput& in = request.inputs[b.operand];
-  const auto algorithm = binary_algorithm(b);
-  if (!algorithm || in.desc.dtype != DType::f32 || in.desc.shape.rank() > dst.rank()) return false;
-  const Shape shape = pad_rank(in.desc.shape, dst.rank());
-  const Layout dst_layout = rules.dst_layout.value_or(Layout::row_major(dst));
-  const bool full = shape == dst;
-  const bool row = shape.elements(0, dst.rank() - 1) == 1;  // one for each of the last dimension
-  if (rules.as_matrix && !full && !row) return false;
-  if (full && b.kind == BinaryKind::add && rules.allow_sum && in.dies_here && !in.constant &&
-      !fused.sum_input) {
-    fused.ops.append_sum(1.0f);
-    fused.sum_input = b.operand;
-    fused.operands.push_back({-1, b.operand, Md(), dst_layout});
-    return true;
-  }
-  if (!rules.allow_binary) return false;
-  const Layout layout = full ? dst_layout : Layout::row_major(shape);
-  const Shape matrix = {full ? dst.elements(0, dst.rank() - 1) : 1, shape.back()};
-  const auto operand = rules.as_matrix ? md_of(TensorDesc::row_major(DType::f32, matrix))
-                                       : md_of({DType::f32, shape, layout});
-  if (!operand) return false;
-  fused.ops.append_binary(*algorithm, *operand);
-  const Layout asked = full ? dst_layout : Layout::row_major(in.desc.shape);
-  fused.operands.push_back({fused.ops.len() - 1, b.operand, *operand, asked});
-  return true;
-}
-
-}  // namespace
-
-FusedPostOps fuse_post_ops(const KernelRequest& request, const Shape& dst_shape,
-                           const PostOpRules& rules) {
-  FusedPostOps fused;
-  if (rules.scale != 1) append_eltwise(fused.ops, algorithm::eltwise_linear, rules.scale, 0);
-  for (std::size_t i = rules.skip; i < request.post_ops.size(); ++i) {
-    const PostOp& p = request.post_ops[i];
-    const auto* unary = std::get_if<Unary>(&p);
-    const bool ok =
-        unary ? append_unary(fused.ops, *unary)
-              : append_binary(fused, request, dst_shape, rules, *std::get_if<BinaryPostOp>(&p));
-    if (!ok) break;
-    ++fused.taken;
-  }
-  return fused;
-}
-
 // ---- the kernel --------------------------------------------------------------------------------
 
 class OneDnnKernel final : public CpuKernel {
@@ -353,15 +239,17 @@ Selection KernelBuilder::finish(const std::string& implementation, const Md& scr
   return std::optional<KernelChoice>(std::move(choice_));
 }
 
-Attributes fastest_attr(const dnnl::post_ops& ops) {
+Attributes fastest_attr(Traits traits, const FusedPostOps& fused) {
   Attributes a;
   a.attr.set_scratchpad_mode(dnnl::scratchpad_mode::user);
-  if (ops.len() > 0) a.attr.set_post_ops(ops);
+  if (fused.ops.len() > 0) a.attr.set_post_ops(fused.ops);
+  a.traits = traits;
+  a.traits.add(fused.traits);
   return a;
 }
 
-Attributes make_attr(const KernelRequest& request, const dnnl::post_ops& ops) {
-  Attributes a = fastest_attr(ops);
+Attributes make_attr(const KernelRequest& request, Traits traits, const FusedPostOps& fused) {
+  Attributes a = fastest_attr(traits, fused);
   a.scratch = request.target.scratch;
   return a;
 }
@@ -413,27 +301,37 @@ int threads_for(const KernelRequest& request, double flops) {
 
 // ---- primitive descriptors ---------------------------------------------------------------------
 
+// Implementations for SSE4.1 and in plain C++ need several times as long as the best, those by GEMM
+// take memory from the heap where they have no scratchpad.
+bool may_stand_for(std::string_view name, std::string_view best) {
+  const auto has = [&](std::string_view part) { return name.find(part) != name.npos; };
+  return name == best ||
+         !(has("simple") || has("sse41") || has(":gemm:") || name.starts_with("gemm:"));
+}
+
 namespace {
 
 constexpr auto inference = dnnl::prop_kind::forward_inference;
 
-// Implementations for SSE4.1 and in plain C++ need several times as long as the best, those by GEMM
-// take memory from the heap where they have no scratchpad.
-bool may_stand_for(const std::string& name, const std::string& best) {
-  const auto has = [&](std::string_view part) { return name.find(part) != name.npos; };
-  return name == best || !(is_reference_implementation(name) || has("simple") || has("sse41") ||
-                           has(":gemm:") || name.starts_with("gemm:"));
+// On to the first implementation that the table trusts, from the one at hand. An empty descriptor
+// where there is none.
+template <class PrimitiveDesc>
+PrimitiveDesc first_trusted(PrimitiveDesc pd, Work work, Traits traits) {
+  while (pd && !is_trusted(work, pd.impl_info_str(), traits))
+    if (!pd.next_impl()) return {};
+  return pd;
 }
 
-// Of the implementations from `pd` on the best that needs no scratchpad, or else the least.
+// Of the trusted implementations from `pd` on the best that needs no scratchpad, or else the least.
 template <class PrimitiveDesc>
-PrimitiveDesc with_least_scratch(PrimitiveDesc pd) {
+PrimitiveDesc with_least_scratch(PrimitiveDesc pd, Work work, Traits traits) {
   const std::string best = pd.impl_info_str();
   PrimitiveDesc chosen;
   std::size_t least = std::numeric_limits<std::size_t>::max();
   do {
     const std::size_t bytes = pd.scratchpad_desc().get_size();
-    if (bytes >= least || !may_stand_for(pd.impl_info_str(), best)) continue;
+    const std::string name = pd.impl_info_str();
+    if (bytes >= least || !is_trusted(work, name, traits) || !may_stand_for(name, best)) continue;
     least = bytes;
     // Going on to the next changes this one, of which 3.x makes no copy by itself.
     dnnl_primitive_desc_t copy = nullptr;
@@ -446,7 +344,7 @@ PrimitiveDesc with_least_scratch(PrimitiveDesc pd) {
 
 // By the arguments that a descriptor of 2.x and a primitive descriptor of 3.x have in common.
 template <class Primitive, class... Args>
-typename Primitive::primitive_desc make_pd(const Attributes& a, const Args&... args) {
+typename Primitive::primitive_desc make_pd(Work work, const Attributes& a, const Args&... args) {
   using Pd = typename Primitive::primitive_desc;
 #if QUERN_ONEDNN_3
   Pd pd(engine(), args..., a.attr, true);
@@ -454,8 +352,9 @@ typename Primitive::primitive_desc make_pd(const Attributes& a, const Args&... a
   const typename Primitive::desc desc(args...);  // read by each step to the next implementation
   Pd pd(desc, a.attr, engine(), true);
 #endif
+  pd = first_trusted(std::move(pd), work, a.traits);
   if (a.scratch || !pd) return pd;
-  return with_least_scratch(std::move(pd));
+  return with_least_scratch(std::move(pd), work, a.traits);
 }
 
 }  // namespace
@@ -463,33 +362,36 @@ typename Primitive::primitive_desc make_pd(const Attributes& a, const Args&... a
 dnnl::convolution_forward::primitive_desc conv_pd(algorithm a, const Md& src, const Md& weights,
                                                   const std::optional<Md>& bias, const Md& dst,
                                                   const ConvGeometry& g, const Attributes& attr) {
-  return make_pd<dnnl::convolution_forward>(attr, inference, a, src, weights, bias.value_or(Md()),
-                                            dst, g.strides, g.dilations, g.pads_begin, g.pads_end);
+  return make_pd<dnnl::convolution_forward>(Work::convolution, attr, inference, a, src, weights,
+                                            bias.value_or(Md()), dst, g.strides, g.dilations,
+                                            g.pads_begin, g.pads_end);
 }
 
 dnnl::deconvolution_forward::primitive_desc deconv_pd(const Md& src, const Md& weights,
                                                       const std::optional<Md>& bias, const Md& dst,
                                                       const ConvGeometry& g,
                                                       const Attributes& attr) {
-  return make_pd<dnnl::deconvolution_forward>(attr, inference, algorithm::deconvolution_direct, src,
-                                              weights, bias.value_or(Md()), dst, g.strides,
-                                              g.dilations, g.pads_begin, g.pads_end);
+  return make_pd<dnnl::deconvolution_forward>(
+      Work::deconvolution, attr, inference, algorithm::deconvolution_direct, src, weights,
+      bias.value_or(Md()), dst, g.strides, g.dilations, g.pads_begin, g.pads_end);
 }
 
 dnnl::matmul::primitive_desc matmul_pd(const Md& a, const Md& b, const std::optional<Md>& bias,
                                        const Md& dst, const Attributes& attr) {
-  return bias ? make_pd<dnnl::matmul>(attr, a, b, *bias, dst)
-              : make_pd<dnnl::matmul>(attr, a, b, dst);
+  return bias ? make_pd<dnnl::matmul>(Work::matmul, attr, a, b, *bias, dst)
+              : make_pd<dnnl::matmul>(Work::matmul, attr, a, b, dst);
 }
 
 PoolPrimitive::primitive_desc pool_pd(algorithm a, const Md& src, const Md& dst, const Dims& kernel,
                                       const ConvGeometry& g, const Attributes& attr) {
-  return make_pd<PoolPrimitive>(attr, inference, a, src, dst, g.strides, kernel, g.dilations,
-                                g.pads_begin, g.pads_end);
+  return make_pd<PoolPrimitive>(Work::pooling, attr, inference, a, src, dst, g.strides, kernel,
+                                g.dilations, g.pads_begin, g.pads_end);
 }
 
 dnnl::reorder::primitive_desc reorder_pd(const Md& from, const Md& to, const Attributes& attr) {
-  return dnnl::reorder::primitive_desc(engine(), from, engine(), to, attr.attr, true);
+  dnnl::reorder::primitive_desc pd(engine(), from, engine(), to, attr.attr, true);
+  if (pd && !is_trusted(Work::reorder, pd.impl_info_str(), attr.traits)) return {};
+  return pd;
 }
 
 }  // namespace quern::onednn

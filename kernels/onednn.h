@@ -5,9 +5,11 @@
 
 #include "onednn_dispatch.h"  // generated: before dnnl.hpp, which it redirects
 
+#include <limits>
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -15,6 +17,7 @@
 #include <oneapi/dnnl/dnnl_version.h>
 
 #include "kernels/kernel.h"
+#include "kernels/onednn_trust.h"
 
 #define QUERN_ONEDNN_3 (DNNL_VERSION_MAJOR >= 3)
 
@@ -48,14 +51,11 @@ std::optional<Layout> layout_of(const Md& md, const Shape& shape);
 // Names the format in keys of packed weights.
 std::string format_key(const Md& md);
 Dims md_dims(const Md& md);
-inline bool is_reference_implementation(const std::string& name) {
-  return name.find("ref") != std::string::npos;
-}
 
 // ---- post-ops
 
-// Takes the longest prefix of request.post_ops that oneDNN can fuse. The operands are inputs of the
-// node; a residual that may be overwritten becomes a sum into the destination.
+// Takes the longest prefix of request.post_ops that oneDNN has names for. The operands are inputs
+// of the node; a residual that may be overwritten becomes a sum into the destination.
 struct FusedPostOps {
   dnnl::post_ops ops;
   std::size_t taken = 0;
@@ -67,6 +67,7 @@ struct FusedPostOps {
   };
   std::vector<Operand> operands;
   std::optional<std::uint32_t> sum_input;
+  Traits traits;
 };
 struct PostOpRules {
   bool allow_sum = true;
@@ -79,9 +80,29 @@ struct PostOpRules {
   float scale = 1;
   // Post-ops of the node that are taken care of otherwise.
   std::size_t skip = 0;
+  // No more post-ops than these.
+  std::size_t at_most = std::numeric_limits<std::size_t>::max();
 };
 FusedPostOps fuse_post_ops(const KernelRequest& request, const Shape& dst_shape,
                            const PostOpRules& rules);
+
+template <class PrimitiveDesc>
+struct FusedPrimitive {
+  FusedPostOps post_ops;
+  PrimitiveDesc pd;  // empty: none is trusted, even without post-ops
+};
+// The same, cut down to what make(FusedPostOps) has a primitive descriptor for.
+template <class Make>
+auto fuse_trusted(const KernelRequest& request, const Shape& dst_shape, PostOpRules rules,
+                  const Make& make) {
+  for (;;) {
+    FusedPostOps fused = fuse_post_ops(request, dst_shape, rules);
+    auto pd = make(std::as_const(fused));
+    if (pd || fused.taken == 0)
+      return FusedPrimitive<decltype(pd)>{std::move(fused), std::move(pd)};
+    rules.at_most = fused.taken - 1;
+  }
+}
 
 // ---- building a kernel
 
@@ -128,11 +149,15 @@ class KernelBuilder {
 struct Attributes {
   dnnl::primitive_attr attr;
   bool scratch = true;  // as CpuTarget
+  Traits traits;        // of the work: only what is trusted with them is taken
 };
 // The scratchpad in our arena, however large it is.
-Attributes fastest_attr(const dnnl::post_ops& ops = {});
+Attributes fastest_attr(Traits traits = {}, const FusedPostOps& fused = {});
 // The same as large as the target allows.
-Attributes make_attr(const KernelRequest& request, const dnnl::post_ops& ops = {});
+Attributes make_attr(const KernelRequest& request, Traits traits = {},
+                     const FusedPostOps& fused = {});
+// Whether an implementation is about as fast as the best may be.
+bool may_stand_for(std::string_view name, std::string_view best);
 
 // The constant `source`, seen as `from` (row-major elements of its own dtype, or f32 when it is a
 // 16-bit float), in the format `to`: from the WeightStore or packed now.
@@ -143,7 +168,8 @@ Result<std::shared_ptr<const std::byte>> pack_constant(const KernelRequest& requ
 // Threads for work of this size: one for small work, where waking a team costs more than it gives.
 int threads_for(const KernelRequest& request, double flops);
 
-// ---- primitive descriptors, in one form for both generations
+// ---- primitive descriptors, in one form for both generations; empty where no implementation is
+// trusted
 
 struct ConvGeometry {
   Dims strides, dilations, pads_begin, pads_end;  // dilations: 0 is dense

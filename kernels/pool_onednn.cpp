@@ -57,10 +57,10 @@ Selection select_pool_onednn(const KernelRequest& r) {
       layout = Layout::channels_last(src);
       src_md = onednn::md_of({DType::f32, src, layout});
     }
-    const auto pd = onednn::pool_pd(algorithm_of(op), *src_md,
-                                    onednn::any(onednn::DataType::f32, onednn::dims_of(dst)),
-                                    onednn::dims_of(w.kernel), g, onednn::make_attr(r));
-    if (!pd || onednn::is_reference_implementation(pd.impl_info_str())) return not_for_me();
+    const auto pd = onednn::pool_pd(
+        algorithm_of(op), *src_md, onednn::any(onednn::DataType::f32, onednn::dims_of(dst)),
+        onednn::dims_of(w.kernel), g, onednn::make_attr(r, onednn::window_traits(w, src, dst, 1)));
+    if (!pd) return not_for_me();
     const auto dst_layout = onednn::layout_of(pd.dst_desc(), dst);
     if (!dst_layout) return not_for_me();
     onednn::KernelBuilder b(r);

@@ -64,10 +64,170 @@ class TestWeights final : public WeightStore {
 };
 
 struct SelectedRun {
-  std::string implementation;
+  std::string implementation;  // empty: the one that was asked said "not for me"
   std::vector<Tensor> outputs;
   std::size_t scratch_bytes = 0;
+  std::size_t post_ops_taken = 0;
 };
+
+// One call of one kernel. Operands of post-ops stand behind the op's own inputs.
+struct SelectedCase {
+  const Op& op;
+  const std::vector<Tensor>& inputs;
+  PostOps post_ops;
+  std::vector<std::size_t> constants;  // inputs that are known when the kernel is made
+  std::vector<std::size_t> dying;      // inputs that may be overwritten
+  std::size_t output_count = 1;
+  int threads = 2;
+  std::optional<Layout> layout;                         // of input 0
+  Selection (*select)(const KernelRequest&) = nullptr;  // one implementation instead of all
+  bool scratch = true;
+  bool use_onednn = true;
+};
+
+namespace detail {
+
+// The request that a case describes, with all that it points at.
+class HeldRequest {
+ public:
+  explicit HeldRequest(const SelectedCase& c)
+      : post_ops_(c.post_ops),
+        target_{.threads = c.threads,
+                .use_onednn = c.use_onednn,
+                .weights = &weights_,
+                .scratch = c.scratch},
+        request_{c.op, *builtin_ops()[c.op.index()], "test", {}, {}, {}, post_ops_, target_} {
+    for (std::size_t i = 0; i < c.inputs.size(); ++i) add_input(c, i);
+    if (c.layout) in_[0].desc.layout = *c.layout;
+    request_.inputs = in_;
+    const std::vector<Tensor> own(c.inputs.begin(),
+                                  c.inputs.begin() + static_cast<long>(request_.own_inputs()));
+    const auto types = infer(c.op, own, c.output_count).value();
+    for (const ValueType& t : types) out_.push_back({t.dtype, *t.shape()});
+    request_.outputs = out_;
+    request_.wanted = {wanted_, c.output_count};
+  }
+  const KernelRequest& operator*() const { return request_; }
+  const KernelRequest* operator->() const { return &request_; }
+
+ private:
+  void add_input(const SelectedCase& c, std::size_t i) {
+    const Tensor& t = c.inputs[i];
+    in_.emplace_back();
+    if (!t.valid()) return;
+    const auto lists = [&](const std::vector<std::size_t>& list) {
+      return std::ranges::find(list, i) != list.end();
+    };
+    in_.back() = {.present = true,
+                  .desc = TensorDesc::row_major(t.dtype(), t.shape()),
+                  .dies_here = lists(c.dying)};
+    if (!lists(c.constants)) return;
+    held_.push_back(std::make_unique<HeldConstant>(t, std::to_string(i)));
+    in_.back().constant = held_.back().get();
+  }
+
+  PostOps post_ops_;
+  TestWeights weights_;
+  CpuTarget target_;
+  KernelRequest request_;
+  std::vector<std::unique_ptr<HeldConstant>> held_;
+  std::vector<KernelInput> in_;
+  std::vector<TensorType> out_;
+  static constexpr bool wanted_[8] = {true, true, true, true, true, true, true, true};
+};
+
+// What an answer asks for, which is row-major where it says nothing.
+inline TensorDesc asked(const std::vector<Layout>& layouts, std::size_t i, const TensorType& t) {
+  const bool given = i < layouts.size() && layouts[i].strides.rank() > 0;
+  EXPECT_TRUE(!given || layouts[i].strides.rank() == t.shape.rank()) << "a layout of another rank";
+  return TensorDesc{t.dtype, t.shape, given ? layouts[i] : Layout::row_major(t.shape)};
+}
+
+// Elements from one layout to another, as a plan moves them: a partial block is filled with zeros.
+inline void move_elements(const TensorDesc& from, const std::byte* src, const TensorDesc& to,
+                          std::byte* dst) {
+  const KernelChoice copy = select_copy(from, to, {}).value();
+  GuardedBytes work(copy.scratch_bytes);
+  const auto state = copy.kernel->make_state().value();
+  const Status status =
+      copy.kernel->run({.inputs = {&src, 1}, .outputs = {&dst, 1}, .scratch = work.data()},
+                       state.get(), Parallel(1));
+  EXPECT_TRUE(status.ok()) << status.message();
+}
+
+// Operands of post-ops that the kernel has not taken are for the steps behind it: it gets null.
+inline bool is_later_operand(const KernelRequest& r, const KernelChoice& choice,
+                             std::size_t input) {
+  for (std::size_t k = choice.post_ops_taken; k < r.post_ops.size(); ++k)
+    if (const auto* b = std::get_if<BinaryPostOp>(&r.post_ops[k]); b && b->operand == input)
+      return true;
+  return false;
+}
+
+// Memory for the operands of one kernel, in the layouts that it asks for.
+struct KernelMemory {
+  std::vector<std::unique_ptr<GuardedBytes>> all;
+  std::vector<std::byte*> in, out;  // null: absent, or packed
+  std::byte* work;
+
+  KernelMemory(const KernelRequest& r, const KernelChoice& choice) {
+    for (std::size_t i = 0; i < r.inputs.size(); ++i) {
+      const bool packed = i < choice.packed_inputs.size() && choice.packed_inputs[i];
+      const TensorDesc desc = asked(choice.input_layouts, i, {r.dtype(i), r.shape(i)});
+      const bool read = r.inputs[i].present && !packed && !is_later_operand(r, choice, i);
+      in.push_back(read ? take(desc.bytes()) : nullptr);
+    }
+    for (std::size_t i = 0; i < r.outputs.size(); ++i) {
+      out.push_back(nullptr);
+      for (const Sharing& s : choice.sharing)
+        if (s.required && s.output == i) out[i] = in[s.input];
+      if (!out[i]) out[i] = take(asked(choice.output_layouts, i, r.outputs[i]).bytes());
+    }
+    work = take(choice.scratch_bytes);
+  }
+  void fill(const KernelChoice& choice, const std::vector<Tensor>& inputs) {
+    for (std::size_t i = 0; i < inputs.size(); ++i) {
+      if (!in[i]) continue;
+      const TensorDesc desc = asked(choice.input_layouts, i, inputs[i].type());
+      move_elements(TensorDesc::row_major(desc.dtype, desc.shape), inputs[i].data(), desc, in[i]);
+    }
+  }
+
+ private:
+  std::byte* take(std::size_t bytes) {
+    all.push_back(std::make_unique<GuardedBytes>(bytes));
+    return all.back()->data();
+  }
+};
+
+}  // namespace detail
+
+inline SelectedRun run_selected(const SelectedCase& c) {
+  const detail::HeldRequest request(c);
+  std::optional<KernelChoice> choice =
+      c.select ? c.select(*request).value() : select_cpu_kernel(*request).value();
+  if (!choice) return {};
+  detail::KernelMemory memory(*request, *choice);
+  static StringPool strings;
+  std::vector<Shape> shapes(c.output_count);
+  const auto state = choice->kernel->make_state().value();
+  const std::vector<const std::byte*> in(memory.in.begin(), memory.in.end());
+  const KernelArgs args{in, memory.out, memory.work, shapes.data(), &strings};
+  for (int repeat = 0; repeat < 2; ++repeat) {  // what a run leaves in scratch must not matter
+    memory.fill(*choice, c.inputs);
+    const Status status = choice->kernel->run(args, state.get(), Parallel(c.threads));
+    EXPECT_TRUE(status.ok()) << status.message();
+  }
+  for (const auto& m : memory.all) EXPECT_TRUE(m->is_intact()) << "wrote outside of its memory";
+  SelectedRun result{choice->implementation, {}, choice->scratch_bytes, choice->post_ops_taken};
+  for (std::size_t i = 0; i < c.output_count; ++i) {
+    const TensorDesc desc = detail::asked(choice->output_layouts, i, request->outputs[i]);
+    result.outputs.push_back(Tensor::zeros(request->outputs[i]).value());
+    detail::move_elements(desc, memory.out[i], TensorDesc::row_major(desc.dtype, desc.shape),
+                          result.outputs.back().mutable_data());
+  }
+  return result;
+}
 
 // Inputs listed in `constants` are known when the kernel is made. `layout` is how input 0 lies;
 // `select` one implementation to ask instead of all; `scratch` as CpuTarget.
@@ -77,72 +237,16 @@ inline SelectedRun run_selected(const Op& op, const std::vector<Tensor>& inputs,
                                 const std::optional<Layout>& layout = {},
                                 Selection (*select)(const KernelRequest&) = nullptr,
                                 bool scratch = true) {
-  const OpDef& def = *builtin_ops()[op.index()];
-  const auto types = infer(op, inputs, output_count).value();
-  std::vector<std::unique_ptr<HeldConstant>> held;
-  std::vector<KernelInput> in;
-  for (std::size_t i = 0; i < inputs.size(); ++i) {
-    const Tensor& t = inputs[i];
-    if (!t.valid()) {
-      in.emplace_back();
-      continue;
-    }
-    in.push_back({.present = true, .desc = TensorDesc::row_major(t.dtype(), t.shape())});
-    if (std::ranges::find(constants, i) == constants.end()) continue;
-    held.push_back(std::make_unique<HeldConstant>(t, std::to_string(i)));
-    in.back().constant = held.back().get();
-  }
-  if (layout) in[0].desc.layout = *layout;
-  std::vector<TensorType> out_types;
-  for (const ValueType& t : types) out_types.push_back({t.dtype, *t.shape()});
-  const bool wanted[8] = {true, true, true, true, true, true, true, true};
-  TestWeights weights;
-  const CpuTarget target{.threads = threads, .weights = &weights, .scratch = scratch};
-  const PostOps none;
-  const KernelRequest request{op, def, "test", in, out_types, {wanted, output_count}, none, target};
-  KernelChoice choice =
-      select ? std::move(select(request).value().value()) : select_cpu_kernel(request).value();
-
-  const auto asked = [](const std::vector<Layout>& layouts, std::size_t i, const TensorType& t) {
-    const bool given = i < layouts.size() && layouts[i].strides.rank() == t.shape.rank();
-    return TensorDesc{t.dtype, t.shape, given ? layouts[i] : Layout::row_major(t.shape)};
-  };
-  std::vector<std::unique_ptr<GuardedBytes>> memory;
-  const auto guarded = [&](std::size_t bytes) {
-    memory.push_back(std::make_unique<GuardedBytes>(bytes));
-    return memory.back()->data();
-  };
-  std::vector<const std::byte*> in_pointers;
-  for (std::size_t i = 0; i < inputs.size(); ++i) {
-    const bool packed = i < choice.packed_inputs.size() && choice.packed_inputs[i];
-    in_pointers.push_back(nullptr);
-    if (!inputs[i].valid() || packed) continue;
-    const TensorDesc desc = asked(choice.input_layouts, i, inputs[i].type());
-    std::byte* copy = guarded(desc.bytes());
-    copy_elements(TensorDesc::row_major(desc.dtype, desc.shape), inputs[i].data(), desc, copy);
-    in_pointers.back() = copy;
-  }
-  std::vector<std::byte*> out_pointers;
-  for (std::size_t i = 0; i < output_count; ++i)
-    out_pointers.push_back(guarded(asked(choice.output_layouts, i, out_types[i]).bytes()));
-  std::byte* work = guarded(choice.scratch_bytes);
-  static StringPool strings;
-  std::vector<Shape> shapes(output_count);
-  const auto state = choice.kernel->make_state().value();
-  const KernelArgs args{in_pointers, out_pointers, work, shapes.data(), &strings};
-  SelectedRun result{choice.implementation, {}, choice.scratch_bytes};
-  for (int repeat = 0; repeat < 2; ++repeat) {  // what a run leaves in scratch must not matter
-    const Status status = choice.kernel->run(args, state.get(), Parallel(threads));
-    EXPECT_TRUE(status.ok()) << status.message();
-  }
-  for (const auto& m : memory) EXPECT_TRUE(m->is_intact()) << "wrote outside of its memory";
-  for (std::size_t i = 0; i < output_count; ++i) {
-    const TensorDesc desc = asked(choice.output_layouts, i, out_types[i]);
-    result.outputs.push_back(Tensor::zeros(out_types[i]).value());
-    copy_elements(desc, out_pointers[i], TensorDesc::row_major(desc.dtype, desc.shape),
-                  result.outputs.back().mutable_data());
-  }
-  return result;
+  SelectedRun run = run_selected(SelectedCase{.op = op,
+                                              .inputs = inputs,
+                                              .constants = constants,
+                                              .output_count = output_count,
+                                              .threads = threads,
+                                              .layout = layout,
+                                              .select = select,
+                                              .scratch = scratch});
+  EXPECT_FALSE(run.implementation.empty()) << "not for this implementation";
+  return run;
 }
 
 inline bool same_bytes(const Tensor& a, const Tensor& b) {

@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+// Which of oneDNN's implementations may compute what: a table (onednn_trust.cpp) that
+// tests/kernels/onednn_sweep_test.cpp proves right, on both generations of the library.
+//
+// oneDNN offers implementations in an order of its own, and some of them accept what they compute
+// wrongly. Every primitive descriptor is therefore the first offered that this table trusts with
+// the work at hand; where there is none, the answer is "not for me".
+#pragma once
+
+#include <cstdint>
+#include <initializer_list>
+#include <string_view>
+
+#include <quern/shape.h>
+
+#include "kernels/infer.h"
+
+namespace quern::onednn {
+
+enum class Work : std::uint8_t { convolution, deconvolution, matmul, pooling, reorder };
+
+// What there is about some work that an implementation may not be up to.
+enum class Trait : std::uint8_t {
+  empty_window,    // some position of the window covers padding alone
+  narrow_column,   // one channel goes into each sum, and the last dimension of the result is 1
+  sum,             // the result is added to what lies in the destination
+  full_operand,    // a post-op reads an operand of the destination's shape
+  spread_operand,  // one that is neither of that shape, nor one number, nor one for each channel
+};
+
+class Traits {
+ public:
+  constexpr Traits() = default;
+  constexpr Traits(std::initializer_list<Trait> traits) {
+    for (Trait t : traits) add(t);
+  }
+  constexpr void add(Trait t) { bits_ |= 1U << static_cast<unsigned>(t); }
+  constexpr void add(Traits other) { bits_ |= other.bits_; }
+  constexpr bool meets(Traits other) const { return (bits_ & other.bits_) != 0; }
+
+ private:
+  std::uint32_t bits_ = 0;
+};
+
+// Of a window over `src` that gives `dst`, both with batch and channels in front.
+Traits window_traits(const ResolvedWindow& window, const Shape& src, const Shape& dst,
+                     std::int64_t channels_per_sum);
+// Of an operand that a post-op broadcasts to `dst`. Of one rank, of which `operand` has ones where
+// it is broadcast.
+Traits operand_traits(const Shape& operand, const Shape& dst);
+
+// `implementation` as oneDNN names it: "brgconv:avx512_core".
+bool is_trusted(Work work, std::string_view implementation, Traits traits);
+
+// Whether this generation of oneDNN keeps the parameters of two elementwise post-ops of one
+// algorithm apart.
+bool tells_repeated_eltwise_apart();
+
+}  // namespace quern::onednn
