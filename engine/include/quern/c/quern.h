@@ -289,8 +289,8 @@ typedef struct quern_tensor {
 /* `threads` 0: as the executable was compiled. */
 QUERN_EXPORT quern_status quern_session_create(const quern_executable* executable, int32_t threads,
                                                quern_session** session);
-/* Waits for a run that was submitted and is under way; quern_session_cancel() makes that short. What
- * it borrows must stay until then. */
+/* Waits for a run that was submitted and is under way; quern_session_cancel() makes that short.
+ * What it borrows must stay until then. */
 QUERN_EXPORT void quern_session_destroy(quern_session* session);
 
 typedef int32_t quern_input_mode;
