@@ -56,8 +56,11 @@ void fill_numbers(Tensor& t, int round, Inputs inputs) {
   constexpr std::array<std::uint16_t, 5> brains = {0x3f80, 0xbf80, 0x3f00, 0, 0x4000};
   std::byte* data = t.mutable_data();
   const auto count = static_cast<std::size_t>(t.shape().elements());
-  const double factor = inputs == Inputs::moved ? 1 + 0x1p-17 : 1;
-  const auto real = [&](std::size_t i) { return number_at(i, round) * factor; };
+  // Each by another factor, so that what cancels in sums moves too.
+  const double step = inputs == Inputs::moved ? 0x1p-18 : 0;
+  const auto real = [&](std::size_t i) {
+    return number_at(i, round) * (1 + static_cast<double>(i % 7 + 1) * step);
+  };
   const auto integer = [&](std::size_t i) { return integer_at(i, count, round); };
   const auto natural = [&](std::size_t i) { return integer_at(i, count, round) + 1; };
   switch (t.dtype()) {
