@@ -88,13 +88,14 @@ void normalise(const ReferenceCall& call) {
   const Channels s(call.inputs[0].type.shape);
   for (std::int64_t c = 0; c < s.count; ++c) {
     const T* x = call.inputs[0].as<T>() + c * s.inner;
-    T* y = call.outputs[0].as<T>() + c * s.inner;
     Moments m = {float_element(call.inputs[3], c), float_element(call.inputs[4], c)};
     if (op.training) {
       m = moments(s, x);
       set_running(call, 1, c, m.mean);
       set_running(call, 2, c, m.variance);
     }
+    if (!call.wants(0)) continue;
+    T* y = call.outputs[0].as<T>() + c * s.inner;
     const double factor =
         float_element(call.inputs[1], c) / std::sqrt(m.variance + static_cast<double>(op.epsilon));
     const double bias = float_element(call.inputs[2], c);

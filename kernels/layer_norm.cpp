@@ -93,7 +93,8 @@ void normalise(const ReferenceCall& call, std::int64_t n) {
                     double v = (static_cast<double>(x[i]) - m.mean) * m.inverse_deviation;
                     if (call.has(1)) v *= float_element(call.inputs[1], at[0]);
                     if (call.has(2)) v += float_element(call.inputs[2], at[1]);
-                    y[i++] = T(v);
+                    if (call.wants(0)) y[i] = T(v);
+                    ++i;
                   });
 }
 

@@ -19,6 +19,7 @@ ALLOWED = {
     "engine/c_api": ["engine/include"],
     "frontends/onnx-parser": ["engine/include", "graph"],
     "frontends/wasi-nn": ["engine/include", "frontends/onnx-parser"],
+    "frontends/wasi-nn/c_api": ["engine/include", "engine/c_api", "frontends/wasi-nn"],
     "tools": ["engine/include", "graph", "frontends/onnx-parser", "frontends/wasi-nn"],
     "examples": ["engine/include", "frontends/onnx-parser"],
 }

@@ -21,6 +21,8 @@
 #include <quern/session.h>
 #include <quern/status.h>
 
+#include "engine/c_api/struct_sizes.h"
+
 namespace quern::c_api {
 
 // Keeps the sentence for quern_last_error(); allocates nothing.
@@ -48,26 +50,24 @@ inline Status null_argument(std::string_view name) {
 #define QUERN_NOT_NULL(argument) \
   if (!(argument)) return null_argument(#argument)
 
-// A structure that begins with its size, as the caller knows it: fields that the caller's lacks are
-// zero. A null pointer gives all defaults.
+QUERN_STRUCT_SIZES(quern_device_info);
+QUERN_STRUCT_SIZES(quern_device_counters);
+QUERN_STRUCT_SIZES(quern_load_options);
+QUERN_STRUCT_SIZES(quern_model_info);
+QUERN_STRUCT_SIZES(quern_value_info);
+QUERN_STRUCT_SIZES(quern_compile_options, offsetof(quern_compile_options, pool),
+                   offsetof(quern_compile_options, opened),
+                   offsetof(quern_compile_options, no_scratch));
+QUERN_STRUCT_SIZES(quern_tensor);
+QUERN_STRUCT_SIZES(quern_plan_info, offsetof(quern_plan_info, session_bytes));
+QUERN_STRUCT_SIZES(quern_profile_entry);
+
+// What the caller gives, with zero in the fields that it lacks. A null pointer gives all defaults.
 template <class T>
 Result<T> read_struct(const T* given) {
   T value{};
-  if (!given) return value;
-  if (given->struct_size < sizeof given->struct_size)
-    return Status(Code::invalid_argument, "struct_size is not set");
-  std::memcpy(&value, given, std::min(given->struct_size, sizeof value));
+  QUERN_TRY(read_fields(given, &value));
   return value;
-}
-
-// The reverse: fields that the caller's structure lacks are left out.
-template <class T>
-Status write_struct(T* to, T value) {
-  if (to->struct_size < sizeof to->struct_size)
-    return {Code::invalid_argument, "struct_size is not set"};
-  value.struct_size = to->struct_size;
-  std::memcpy(to, &value, std::min(to->struct_size, sizeof value));
-  return {};
 }
 
 // Type and shape of what C describes, with every check; and the reverse.
@@ -118,11 +118,12 @@ struct quern_executable {
 
 struct quern_session {
   explicit quern_session(std::unique_ptr<quern::Session> s)
-      : session(std::move(s)), copies(session->executable().inputs().size()) {}
+      : copies(s->executable().inputs().size()), session(std::move(s)) {}
 
-  std::unique_ptr<quern::Session> session;
   // Of each input, the copy that is bound and a spare one, so that a refused input changes nothing.
+  // They outlive the session, which waits at its end for a run that reads them.
   std::vector<std::array<std::vector<std::byte>, 2>> copies;
+  std::unique_ptr<quern::Session> session;
   bool profiling = false;
   std::vector<quern::Session::Timing> profile;  // of the last run
 };

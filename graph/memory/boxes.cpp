@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <numeric>
+#include <span>
 #include <tuple>
 
 #include "graph/memory/sweep.h"
@@ -107,9 +108,13 @@ class Joiner {
     work_ += open_.size();
     return order;
   }
-  template <class Order, class K>
-  static auto equal(const Order& order, const K& key) {
-    return std::ranges::equal_range(order, key, {}, [](const auto& p) { return p.first; });
+  // Those of them with this key. Not by equal_range: clang 14 cannot read gcc 12's subranges.
+  template <class Pair>
+  static std::span<const Pair> equal(const std::vector<Pair>& order, const auto& key) {
+    const auto key_of = [](const Pair& p) { return p.first; };
+    const auto begin = std::ranges::lower_bound(order, key, {}, key_of);
+    const auto end = std::ranges::upper_bound(order, key, {}, key_of);
+    return {order.data() + (begin - order.begin()), order.data() + (end - order.begin())};
   }
 
   std::uint32_t add(Box b) {
@@ -142,7 +147,7 @@ class Joiner {
       const Box b = boxes_[i];
       const auto after = equal(firsts, Key{at_end(b)});
       if (after.size() != 1 || equal(ends, Key{at_end(b)}).size() != 1) continue;
-      const std::uint32_t j = after.begin()->second;
+      const std::uint32_t j = after.front().second;
       if (used_[j]) continue;
       used_[i] = used_[j] = 1;
       made.push_back(add({b.first, boxes_[j].end, b.size, b.alignment, i, j, 0}));

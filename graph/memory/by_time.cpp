@@ -20,8 +20,10 @@ class ByTime {
     Placer placer(problem);
     if (!placer.conflicts().listed()) return;
     order_ = by_start(problem);
-    std::ranges::stable_partition(
-        order_, [&](std::uint32_t i) { return problem.intervals[i].fixed_offset.has_value(); });
+    // Not of std::ranges: clang 14 cannot read gcc 12's subranges.
+    std::stable_partition(order_.begin(), order_.end(), [&](std::uint32_t i) {
+      return problem.intervals[i].fixed_offset.has_value();
+    });
     find_neighbours(placer);
   }
 

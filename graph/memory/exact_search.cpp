@@ -548,7 +548,8 @@ class Search final : public ExactSearch {
     const Cursor<T> cursor = cursor_after(i);
     const std::size_t undo = moved_.size();
     placed_[at(i)] = 1;
-    const bool fits = push_neighbours(i, covered) & take_sections(i);
+    const bool pushed = push_neighbours(i, covered);
+    const bool fits = take_sections(i) && pushed;  // in any case: both are given back
     SearchResult result = SearchResult::infeasible;
     if (fits) result = search_rest(i, begin, end, first, last, cursor);
     if (result == SearchResult::feasible) found_[at(i)] = offset;

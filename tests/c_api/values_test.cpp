@@ -5,6 +5,9 @@
 #include <array>
 #include <chrono>
 #include <cstring>
+#include <functional>
+#include <memory>
+#include <span>
 #include <string>
 #include <string_view>
 #include <thread>
@@ -195,6 +198,141 @@ TEST_F(CApi, NoScratch) {
     ASSERT_TRUE(wanted->prepare().ok());
     EXPECT_EQ(plan.unshared_bytes, wanted->plan_info().unshared_bytes) << scratch;
   }
+}
+
+// ---- what goes while a run is under way ---------------------------------------------------------
+
+// y = x + x + ..., as often as `n` says, from the caller's memory in each round.
+GraphParts long_sum() {
+  const Message body =
+      make_graph({.nodes = {node("Identity", {"c"}, {"c2"}), node("Add", {"v", "x"}, {"v2"})},
+                  .inputs = {value("i", i64, {}), value("c", boolean, {}), value("v", f32, {""})},
+                  .outputs = {value("c2", boolean, {}), value("v2", f32, {""})}});
+  return {.nodes = {node("Sub", {"x", "x"}, {"zero"}),
+                    node("Loop", {"n", "", "zero"}, {"y"}, {graph("body", body)})},
+          .inputs = {value("x", f32, {""}), value("n", i64, {})},
+          .outputs = {value("y", f32, {""})}};
+}
+
+// Large enough to have pages of its own, which are gone once it is freed.
+const std::vector<float> many(std::size_t{1} << 20, 2.0F);
+constexpr std::int64_t rounds = 10;
+
+quern_tensor scalar_of(const std::int64_t& n) {
+  quern_tensor t = QUERN_TENSOR_INIT;
+  t.dtype = QUERN_I64;
+  t.data = &n;
+  t.bytes = sizeof n;
+  return t;
+}
+
+TEST_F(CApi, CopiedInputsOutliveARunThatIsUnderWay) {
+  open(long_sum());
+  std::vector<float> y(many.size());
+  const quern_tensor in = vector_of(many);
+  const quern_tensor n = scalar_of(rounds);
+  ASSERT_EQ(quern_session_set_input(session, 0, &in, QUERN_COPY), QUERN_OK) << quern_last_error();
+  ASSERT_EQ(quern_session_set_input(session, 1, &n, QUERN_COPY), QUERN_OK) << quern_last_error();
+  ASSERT_EQ(quern_session_bind_output(session, 0, y.data(), y.size() * sizeof(float)), QUERN_OK);
+  ASSERT_EQ(quern_session_submit(session), QUERN_OK) << quern_last_error();
+  quern_session_destroy(std::exchange(session, nullptr));
+  EXPECT_THAT(y, ::testing::Each(2.0F * rounds));
+}
+
+TEST_F(CApi, EveryOtherHandleMayGoWhileARunIsUnderWay) {
+  open(long_sum());
+  const quern_tensor in = vector_of(many);
+  const quern_tensor n = scalar_of(rounds);
+  quern_device_tensor *x = nullptr, *y = nullptr;
+  ASSERT_EQ(quern_device_tensor_create(nullptr, &in, &x), QUERN_OK) << quern_last_error();
+  ASSERT_EQ(quern_device_tensor_create(nullptr, &in, &y), QUERN_OK) << quern_last_error();
+  ASSERT_EQ(quern_device_tensor_write(x, &in), QUERN_OK) << quern_last_error();
+  ASSERT_EQ(quern_session_set_input_device(session, 0, x), QUERN_OK) << quern_last_error();
+  ASSERT_EQ(quern_session_set_input(session, 1, &n, QUERN_COPY), QUERN_OK) << quern_last_error();
+  ASSERT_EQ(quern_session_bind_output_device(session, 0, y), QUERN_OK) << quern_last_error();
+  ASSERT_EQ(quern_session_submit(session), QUERN_OK) << quern_last_error();
+  quern_device_tensor_destroy(x);
+  quern_executable_destroy(std::exchange(executable, nullptr));
+  quern_model_destroy(std::exchange(model, nullptr));
+  quern_session_destroy(std::exchange(session, nullptr));
+  quern_tensor out = QUERN_TENSOR_INIT;
+  ASSERT_EQ(quern_device_tensor_read(y, &out), QUERN_OK) << quern_last_error();
+  EXPECT_THAT(std::span(static_cast<const float*>(out.data), many.size()),
+              ::testing::Each(2.0F * rounds));
+  quern_device_tensor_destroy(y);
+}
+
+// ---- sizes of structures ------------------------------------------------------------------------
+
+// The sizes up to `most` that a call takes for the structure, each in memory of just that size.
+template <class T>
+std::vector<std::size_t> sizes_taken(const T& init, std::size_t most,
+                                     const std::function<quern_status(T*)>& call) {
+  std::vector<std::size_t> taken;
+  for (std::size_t size = 0; size <= most; ++size) {
+    const std::size_t room = std::max(size, sizeof(std::size_t));
+    const std::unique_ptr<std::byte[]> bytes(new std::byte[room]());
+    std::memcpy(bytes.get(), &init, std::min(room, sizeof init));
+    std::memcpy(bytes.get(), &size, sizeof size);
+    const quern_status status = call(reinterpret_cast<T*>(bytes.get()));
+    if (status == QUERN_OK) taken.push_back(size);
+    EXPECT_TRUE(status == QUERN_OK || status == QUERN_INVALID_ARGUMENT) << size;
+    std::size_t after = 0;
+    std::memcpy(&after, bytes.get(), sizeof after);
+    EXPECT_EQ(after, size);
+  }
+  return taken;
+}
+
+TEST_F(CApi, StructuresHaveASizeOfSomeVersion) {
+  open({.nodes = {node("Neg", {"x"}, {"y"})},
+        .inputs = {value("x", f32, {""})},
+        .outputs = {value("y", f32, {""})}});
+  const quern_compile_options compile = QUERN_COMPILE_OPTIONS_INIT;
+  EXPECT_THAT(sizes_taken<quern_compile_options>(
+                  compile, 200,
+                  [&](auto* options) {
+                    quern_executable* made = nullptr;
+                    const quern_status status = quern_executable_compile(model, options, &made);
+                    quern_executable_destroy(made);
+                    return status;
+                  }),
+              ElementsAre(48, 56, 64, 72));
+  EXPECT_THAT(quern_last_error(),
+              HasSubstr("struct_size of quern_compile_options is 200, not 48 or 56 or 64 or 72"));
+  const std::vector<float> x = {1, 2};
+  EXPECT_THAT(sizes_taken<quern_tensor>(
+                  vector_of(x), 200,
+                  [&](auto* t) { return quern_session_set_input(session, 0, t, QUERN_COPY); }),
+              ElementsAre(sizeof(quern_tensor)));
+  ASSERT_EQ(quern_session_run(session), QUERN_OK);
+  EXPECT_THAT(
+      sizes_taken<quern_tensor>(QUERN_TENSOR_INIT, 200,
+                                [&](auto* t) { return quern_session_output(session, 0, t); }),
+      ElementsAre(sizeof(quern_tensor)));
+  EXPECT_THAT(sizes_taken<quern_plan_info>(
+                  QUERN_PLAN_INFO_INIT, 200,
+                  [&](auto* info) { return quern_session_plan_info(session, info); }),
+              ElementsAre(64, 80));
+  EXPECT_THAT(
+      sizes_taken<quern_model_info>(QUERN_MODEL_INFO_INIT, 200,
+                                    [&](auto* info) { return quern_model_get_info(model, info); }),
+      ElementsAre(sizeof(quern_model_info)));
+  EXPECT_THAT(sizes_taken<quern_value_info>(
+                  QUERN_VALUE_INFO_INIT, 200,
+                  [&](auto* info) { return quern_model_input_info(model, 0, info); }),
+              ElementsAre(sizeof(quern_value_info)));
+  EXPECT_THAT(sizes_taken<quern_load_options>(QUERN_LOAD_OPTIONS_INIT, 200,
+                                              [&](auto* options) {
+                                                quern_model* made = nullptr;
+                                                const std::string path =
+                                                    QUERN_SOURCE_DIR "/examples/digits/digits.onnx";
+                                                const quern_status status =
+                                                    quern_model_load(path.c_str(), options, &made);
+                                                quern_model_destroy(made);
+                                                return status;
+                                              }),
+              ElementsAre(sizeof(quern_load_options)));
 }
 
 TEST_F(CApi, NullHandles) {

@@ -1,16 +1,19 @@
 # SPDX-License-Identifier: Apache-2.0
 """Makes corpus/onnx again: models of the ONNX test data without names and comments, and files that
-mean harm. corpus/onnx/found, what fuzzing has found, stays.
+mean harm. corpus/onnx/found, what fuzzing has found, stays. corpus/calls: bytes that c_api_fuzz reads
+as calls, from a generator with a fixed seed.
 
 Usage: make_corpus.py [TEST_DATA]     (default: where Debian's libonnx-testdata puts it)
 """
 import pathlib
+import random
 import shutil
 import struct
 import sys
 
 TEST_DATA = "/usr/share/libonnx-testdata/data"
 CORPUS = pathlib.Path(__file__).parent / "corpus" / "onnx"
+CALLS = CORPUS.parent / "calls"
 
 # Diverse by operator, type and form: control flow, functions, sequences, optionals, sparse tensors,
 # strings, every family of kernels.
@@ -480,7 +483,16 @@ def control():
     yield "split-to-sequence-0", one("SplitToSequence", "x p", [ints("p", [0], [])])
 
 
+def calls():
+    shutil.rmtree(CALLS, ignore_errors=True)
+    CALLS.mkdir()
+    numbers = random.Random(13)
+    for i in range(24):
+        (CALLS / f"{i:02}").write_bytes(bytes([i]) + numbers.randbytes(40 * (1 + i % 12)))
+
+
 def main():
+    calls()
     data = pathlib.Path(sys.argv[1] if len(sys.argv) > 1 else TEST_DATA)
     if not data.is_dir():
         sys.exit(f"no folder {data}: nothing was changed\n{__doc__}")

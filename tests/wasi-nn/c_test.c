@@ -286,6 +286,13 @@ static void check_nulls(void) {
   unset.struct_size = 0;
   CHECK(quern_nn_tenant_create(NULL, NULL) == QUERN_NN_INVALID_ARGUMENT);
   CHECK(quern_nn_tenant_create(&unset, &tenant) == QUERN_NN_INVALID_ARGUMENT);
+  /* Half of the pointer to the limits. */
+  unset.struct_size = offsetof(quern_nn_tenant_options, limits) + 4;
+  CHECK(quern_nn_tenant_create(&unset, &tenant) == QUERN_NN_INVALID_ARGUMENT);
+  /* As it was before a host could say where models run. */
+  unset.struct_size = offsetof(quern_nn_tenant_options, everywhere);
+  OK(quern_nn_tenant_create(&unset, &tenant));
+  quern_nn_tenant_destroy(tenant);
   CHECK(quern_nn_tenant_usage(NULL, &usage) == QUERN_NN_INVALID_ARGUMENT);
   CHECK(quern_nn_instance_create(NULL, NULL, NULL) == QUERN_NN_INVALID_ARGUMENT);
   CHECK(quern_nn_load(NULL, NULL, 0, 1, 0, &handle) == QUERN_NN_INVALID_ARGUMENT);

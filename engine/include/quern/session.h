@@ -32,6 +32,7 @@ class Session {
  public:
   static Result<std::unique_ptr<Session>> create(std::shared_ptr<const Executable> executable,
                                                  const SessionOptions& options = {});
+  // Waits for a submitted run that is under way, which reads and writes what is bound until then.
   ~Session();
   Session(const Session&) = delete;
   Session& operator=(const Session&) = delete;

@@ -213,7 +213,7 @@ namespace {
 
 template <class F>
 quern_nn_errno with_use(const quern_nn_use* use, const F& body) noexcept {
-  return guarded(use ? &use->instance : nullptr, [&]() -> Error {
+  return guarded(use ? use->instance.get() : nullptr, [&]() -> Error {
     QUERN_NN_NOT_NULL(use);
     return body();
   });
@@ -225,7 +225,7 @@ quern_nn_errno quern_nn_use_begin(quern_nn_instance* instance, uint32_t context,
                                   quern_nn_use** use) {
   return with(instance, [&](Instance& i) -> Error {
     QUERN_NN_NOT_NULL(use);
-    auto made = std::unique_ptr<quern_nn_use>(new quern_nn_use{i, {}});
+    auto made = std::unique_ptr<quern_nn_use>(new quern_nn_use{instance->instance, {}});
     QUERN_NN_TRY(i.use(context, &made->use));
     *use = made.release();
     return {};

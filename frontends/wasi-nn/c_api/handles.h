@@ -3,6 +3,7 @@
 #pragma once
 
 #include <algorithm>
+#include <cstddef>
 #include <cstring>
 #include <deque>
 #include <exception>
@@ -14,6 +15,7 @@
 
 #include <quern/c/wasi_nn.h>
 
+#include "engine/c_api/struct_sizes.h"
 #include "frontends/wasi-nn/instance.h"
 
 struct quern_nn_tenant {
@@ -25,7 +27,7 @@ struct quern_nn_instance {
 };
 
 struct quern_nn_use {
-  quern::wasi_nn::Instance& instance;
+  std::shared_ptr<quern::wasi_nn::Instance> instance;
   quern::wasi_nn::ContextUse use;
 };
 
@@ -33,6 +35,17 @@ struct quern_nn_outputs {
   std::vector<quern::wasi_nn::NamedOutput> outputs;
   std::vector<quern_tensor> tensors;
 };
+
+namespace quern::c_api {
+
+QUERN_STRUCT_SIZES(quern_tensor);
+QUERN_STRUCT_SIZES(quern_value_info);
+QUERN_STRUCT_SIZES(quern_nn_counts);
+QUERN_STRUCT_SIZES(quern_nn_limits);
+QUERN_STRUCT_SIZES(quern_nn_tenant_options, offsetof(quern_nn_tenant_options, everywhere));
+QUERN_STRUCT_SIZES(quern_nn_guest);
+
+}  // namespace quern::c_api
 
 namespace quern::wasi_nn::c_api {
 
@@ -68,28 +81,14 @@ inline Error null_argument(std::string_view name) {
 #define QUERN_NN_NOT_NULL(argument) \
   if (!(argument)) return null_argument(#argument)
 
-inline Error check_size(std::size_t struct_size) {
-  if (struct_size >= sizeof struct_size) return {};
-  return {Errno::invalid_argument, "struct_size is not set"};
-}
-
-// A structure that begins with its size, as the caller knows it: fields that the caller's lacks
-// stay as they are in `value`, and so do all where none is given.
+// As quern::c_api::read_fields() and write_struct(), with the errors of this API.
 template <class T>
 Error read_struct(const T* given, T* value) {
-  if (!given) return {};
-  QUERN_NN_TRY(check_size(given->struct_size));
-  std::memcpy(value, given, std::min(given->struct_size, sizeof *value));
-  return {};
+  return Error(quern::c_api::read_fields(given, value));
 }
-
-// The reverse: fields that the caller's structure lacks are left out.
 template <class T>
 Error write_struct(T* to, T value) {
-  QUERN_NN_TRY(check_size(to->struct_size));
-  value.struct_size = to->struct_size;
-  std::memcpy(to, &value, std::min(to->struct_size, sizeof value));
-  return {};
+  return Error(quern::c_api::write_struct(to, std::move(value)));
 }
 
 }  // namespace quern::wasi_nn::c_api

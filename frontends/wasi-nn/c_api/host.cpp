@@ -224,6 +224,8 @@ template <auto table, std::size_t index>
 std::uint32_t call(quern_nn_instance* instance, quern_nn_guest* guest,
                    const std::uint32_t* arguments) noexcept {
   if (!instance || !guest || !arguments) return QUERN_NN_INVALID_ARGUMENT;
+  if (!quern::c_api::is_struct_size<quern_nn_guest>(guest->struct_size))
+    return QUERN_NN_INVALID_ARGUMENT;
   ForeignGuest here(*guest);
   return table()[index].call(*instance->instance, here, arguments);
 }

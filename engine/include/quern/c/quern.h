@@ -24,7 +24,9 @@
  *
  * Compatibility. Structures begin with their size, which the caller sets (the _INIT macros do):
  * they may grow at the end, and callers that were built with a shorter one go on working. Zero in
- * any further field means the default. Enumerations may grow at the end.
+ * any further field means the default. A size is that of the whole structure, as it is here or was
+ * in an earlier version of this header; any other, a larger one too, is QUERN_INVALID_ARGUMENT.
+ * Enumerations may grow at the end.
  */
 #ifndef QUERN_C_QUERN_H
 #define QUERN_C_QUERN_H
@@ -287,6 +289,8 @@ typedef struct quern_tensor {
 /* `threads` 0: as the executable was compiled. */
 QUERN_EXPORT quern_status quern_session_create(const quern_executable* executable, int32_t threads,
                                                quern_session** session);
+/* Waits for a run that was submitted and is under way; quern_session_cancel() makes that short.
+ * What it borrows must stay until then. */
 QUERN_EXPORT void quern_session_destroy(quern_session* session);
 
 typedef int32_t quern_input_mode;
@@ -300,7 +304,7 @@ enum {
 QUERN_EXPORT quern_status quern_session_set_input(quern_session* session, size_t index,
                                                   const quern_tensor* tensor,
                                                   quern_input_mode mode);
-/* A sequence of borrowed tensors. */
+/* A sequence of borrowed tensors, all of one struct_size. */
 QUERN_EXPORT quern_status quern_session_set_input_sequence(quern_session* session, size_t index,
                                                            const quern_tensor* tensors,
                                                            size_t count);

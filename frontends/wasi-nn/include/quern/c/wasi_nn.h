@@ -22,7 +22,8 @@
  * Threads. Any, for all handles but quern_nn_use. A handle is destroyed after the last call with
  * it. Instances keep their tenant alive.
  *
- * Compatibility. As in quern.h: structures begin with their size and may grow.
+ * Compatibility. As in quern.h: structures begin with their size, one that this header gives or
+ * gave them, and may grow.
  */
 #ifndef QUERN_C_WASI_NN_H
 #define QUERN_C_WASI_NN_H
@@ -237,7 +238,7 @@ QUERN_EXPORT quern_nn_errno quern_nn_get_output(quern_nn_instance* instance, uin
                                                 size_t index, void* buffer, size_t capacity,
                                                 size_t* written);
 
-/* A context for one thread: until quern_nn_use_end() others get busy. Ends before its instance. */
+/* A context for one thread: until quern_nn_use_end() others get busy. Keeps its instance alive. */
 typedef struct quern_nn_use quern_nn_use;
 
 QUERN_EXPORT quern_nn_errno quern_nn_use_begin(quern_nn_instance* instance, uint32_t context,

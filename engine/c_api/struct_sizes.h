@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0
+// The sizes that structures of the C API may say that they have: today's, and each that they had
+// before they grew. Any other would end inside a field, or holds fields that this library does not
+// know. Both C APIs read and write their structures by what stands here.
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <cstring>
+#include <string>
+
+#include <quern/status.h>
+
+namespace quern::c_api {
+
+template <class T>
+struct StructSizes;
+
+// One row a structure, after its name the first field of each time that it grew. Such a field has
+// to begin where the structure ended, padding included: in the padding it would not change the
+// size.
+#define QUERN_STRUCT_SIZES(type, ...)                                                 \
+  template <>                                                                         \
+  struct StructSizes<type> {                                                          \
+    static constexpr const char* name = #type;                                        \
+    static constexpr std::array sizes = {__VA_ARGS__ __VA_OPT__(, ) sizeof(type)};    \
+    static_assert(std::ranges::is_sorted(sizes) && offsetof(type, struct_size) == 0); \
+  }
+
+template <class T>
+bool is_struct_size(std::size_t size) {
+  const auto& sizes = StructSizes<T>::sizes;
+  return std::ranges::find(sizes, size) != sizes.end();
+}
+
+template <class T>
+Status check_struct_size(std::size_t size) {
+  if (is_struct_size<T>(size)) return {};
+  std::string known;
+  for (std::size_t s : StructSizes<T>::sizes)
+    known += (known.empty() ? "" : " or ") + std::to_string(s);
+  return {Code::invalid_argument, std::string("struct_size of ") + StructSizes<T>::name +
+                                      (size == 0 ? " is not set" : " is " + std::to_string(size)) +
+                                      ", not " + known};
+}
+
+// Reads a structure as long as the caller knows it: fields that the caller's lacks stay as they are
+// in `value`, and so do all where none is given.
+template <class T>
+Status read_fields(const T* given, T* value) {
+  if (!given) return {};
+  QUERN_TRY(check_struct_size<T>(given->struct_size));
+  std::memcpy(value, given, given->struct_size);
+  return {};
+}
+
+// The reverse: fields that the caller's structure lacks are left out.
+template <class T>
+Status write_struct(T* to, T value) {
+  QUERN_TRY(check_struct_size<T>(to->struct_size));
+  value.struct_size = to->struct_size;
+  std::memcpy(to, &value, value.struct_size);
+  return {};
+}
+
+}  // namespace quern::c_api
