@@ -2,12 +2,12 @@
 // input_K.pb and output_K.pb: values outside of models.
 #include <algorithm>
 #include <cstdio>
-#include <cstring>
 
 #include "frontends/onnx-parser/file.h"
 #include "frontends/onnx-parser/onnx_parser.h"
 #include "frontends/onnx-parser/proto.h"
 #include "frontends/onnx-parser/tensor.h"
+#include "frontends/onnx-parser/write.h"
 #include "graph/text_util.h"
 
 namespace quern {
@@ -80,71 +80,28 @@ class ValueReader {
 
 // ---- writing
 
-void put_varint(std::string& out, std::uint64_t v) {
-  for (; v >= 128; v >>= 7) out += static_cast<char>(v | 128);
-  out += static_cast<char>(v);
-}
-void put_number(std::string& out, std::uint32_t field, std::uint64_t v) {
-  put_varint(out, field << 3);
-  put_varint(out, v);
-}
-void put_bytes(std::string& out, std::uint32_t field, std::string_view bytes) {
-  put_varint(out, field << 3 | 2);
-  put_varint(out, bytes.size());
-  out += bytes;
-}
-
-std::string pack_four_bits(const Tensor& t) {
-  const auto values = t.span<std::uint8_t>();
-  std::string packed((values.size() + 1) / 2, '\0');
-  for (std::size_t i = 0; i < values.size(); ++i)
-    packed[i / 2] = static_cast<char>(packed[i / 2] | (values[i] & 15) << (i % 2 * 4));
-  return packed;
-}
-
-std::string encode(const Tensor& t, std::string_view name) {
-  std::string out;
-  for (std::int64_t d : t.shape()) put_number(out, 1, static_cast<std::uint64_t>(d));
-  put_number(out, 2, static_cast<std::uint64_t>(onnx::onnx_type_of(t.dtype())));
-  if (!name.empty()) put_bytes(out, 8, name);
-  if (t.dtype() == DType::string) {
-    for (std::size_t i = 0; i < t.span<StringRef>().size(); ++i) {
-      StringRef s;
-      std::memcpy(&s, t.data() + i * sizeof s, sizeof s);
-      put_bytes(out, 6, s.view());
-    }
-  } else if (t.dtype() == DType::i4 || t.dtype() == DType::u4) {
-    put_bytes(out, 9, pack_four_bits(t));
-  } else {
-    put_bytes(out, 9, {reinterpret_cast<const char*>(t.data()), t.bytes()});
-  }
-  return out;
-}
-
-// Numbers of SequenceProto.DataType and OptionalProto.DataType.
-constexpr std::uint64_t of_tensors = 1;
-constexpr std::uint64_t of_sequences = 3;
-
 std::string encode(const OnnxValue& value) {
-  std::string sequence;
-  put_number(sequence, 2, of_tensors);
-  for (const Tensor& t : value.tensors) put_bytes(sequence, 3, encode(t, ""));
-  std::string out;
+  onnx::TextPool pool;
+  onnx::SequenceProto sequence;
+  for (const Tensor& t : value.tensors)
+    sequence.tensors.push_back(onnx::tensor_message(t, "", pool));
+  onnx::OptionalProto optional;
+  optional.name = value.name;
   switch (value.kind) {
-    case ValueType::Kind::tensor: return encode(value.tensors.front(), value.name);
-    case ValueType::Kind::sequence: put_bytes(out, 1, value.name); return out + sequence;
+    case ValueType::Kind::tensor:
+      sequence.tensors.front().name = value.name;
+      return onnx::write_tensor(sequence.tensors.front());
+    case ValueType::Kind::sequence:
+      sequence.name = value.name;
+      return onnx::write_sequence(sequence);
     case ValueType::Kind::optional_tensor:
-      put_bytes(out, 1, value.name);
-      put_number(out, 2, value.present ? of_tensors : 0);
-      if (value.present) put_bytes(out, 3, encode(value.tensors.front(), ""));
-      return out;
+      if (value.present) optional.tensor = std::move(sequence.tensors);
+      return onnx::write_optional(optional);
     case ValueType::Kind::optional_sequence:
-      put_bytes(out, 1, value.name);
-      put_number(out, 2, value.present ? of_sequences : 0);
-      if (value.present) put_bytes(out, 5, sequence);
-      return out;
+      if (value.present) optional.sequence.push_back(std::move(sequence));
+      return onnx::write_optional(optional);
   }
-  return out;
+  return {};
 }
 
 bool holds_one_tensor(const OnnxValue& value) {
