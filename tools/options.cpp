@@ -194,12 +194,14 @@ Verb verify_row(VerifyArgs& a) {
              "which must give the same bits. A case that crashes or hangs fails alone.\n\n"
              "An element may differ by 1e-7 + 0.001 |wanted|, integers, types and shapes not at "
              "all; an index.json "
-             "beside the case may say otherwise for its model. The last line is always "
+             "beside the case may say otherwise for its model.\n\n"
+             "--random makes up valid models of 20 to 60 nodes with inputs of one to three shapes "
+             "and runs each in several ways, in processes of their own. Integers, and floats that "
+             "no rounding has touched, must be equal to the reference's; the others may differ by "
+             "what a few units in the last place of the inputs do to them.\n\n"
+             "The last line is always "
              "\"N passed, M failed, K skipped\".",
-         .options = {{.names = "PATH",
-                      .help = "folders to search for cases",
-                      .target = &a.paths,
-                      .required = true},
+         .options = {{.names = "PATH", .help = "folders to search for cases", .target = &a.paths},
                      {.names = "-d,--device",
                       .value = "NAME",
                       .help = "cpu or reference",
@@ -240,12 +242,47 @@ Verb verify_row(VerifyArgs& a) {
                      {.names = "--verbose",
                       .help = "the largest difference of every output",
                       .target = &a.verbose},
+                     {.names = "--levers",
+                      .value = "LIST",
+                      .help = "another way to compute the same: onednn, scratch, order, alias, "
+                              "optimize=on|off, simd=avx2|baseline, threads=N, strategy=NAME. With "
+                              "--random also drawn (some for each model; the default) or all",
+                      .target = &a.levers},
+                     {.names = "--random",
+                      .value = "N",
+                      .help = "N made-up models instead of cases, held to the reference on the "
+                              "graph without passes",
+                      .target = &a.random,
+                      .range = {{1, 1e9}}},
+                     {.names = "--seed",
+                      .value = "S",
+                      .help = "of the first random model; the next has S + 1",
+                      .target = &a.seed},
+                     {.names = "--nodes",
+                      .value = "A..B",
+                      .help = "size of random models; by default 20..60",
+                      .target = &a.nodes},
+                     {.names = "--write",
+                      .value = "DIR",
+                      .help = "the smallest model that shows the same as a random one that failed, "
+                              "as a case in DIR/seed_S",
+                      .target = &a.write},
+                     {.names = "--shrink-time",
+                      .value = "S",
+                      .help = "seconds for making one model smaller; by default 120",
+                      .target = &a.shrink_s,
+                      .range = {{0, 1e6}}},
                      json_row(a.json)},
          .examples = {{"quern verify models", "every case below models/"},
                       {"quern verify models --threads 1,2 --filter '*conv*'",
                        "some of them, with one and two threads"},
                       {"quern verify onnx/data/node --gaps tests/gaps/node.txt -j 4",
-                       "against a list of known gaps"}}};
+                       "against a list of known gaps"},
+                      {"quern verify --random 1000 --seed 7 -j 2 --write found",
+                       "1,000 random models; what fails is made small"},
+                      {"quern verify --random 100 --device vulkan,validate", "the same on a GPU"},
+                      {"quern verify --random 1 --seed 12 --levers onednn=off,threads=2",
+                       "one of them again, in one way"}}};
   return v;
 }
 

@@ -65,6 +65,12 @@ struct VerifyArgs {
   std::string index;
   double timeout_s = 120;
   int jobs = 1;
+  std::string levers;  // of cases: "" as usual
+  int random = 0;      // models to make up instead of cases
+  std::uint64_t seed = 0;
+  std::string nodes = "20..60";
+  std::string write;  // a folder for what random models show, shrunk; "": none
+  double shrink_s = 120;
   bool verbose = false;
   bool json = false;
 };

@@ -13,6 +13,7 @@
 #include "tools/parse.h"
 #include "tools/verbs.h"
 #include "tools/verify_case.h"
+#include "tools/verify_random.h"
 
 namespace quern::tools {
 namespace {
@@ -83,7 +84,9 @@ class Verification {
   }
 
   Status prepare() {
+    QUERN_ASSIGN(levers_, parse_levers(args_.levers.empty() ? "default" : args_.levers));
     QUERN_ASSIGN(threads_, parse_threads(args_.threads));
+    if (levers_.threads != 0) threads_ = {levers_.threads};
     Indexes indexes(args_.index);
     for (const Case& c : cases_) {
       QUERN_ASSIGN(const Json* index, indexes.of(c));
@@ -108,7 +111,8 @@ class Verification {
     run_in_children(
         cases_.size(), {.jobs = args_.jobs, .timeout_s = args_.timeout_s},
         [&](std::size_t i) {
-          return run_case(cases_[i], {args_.device, threads_, &indexes_[i]}).serialise();
+          levers_.apply_to_process();
+          return run_case(cases_[i], {args_.device, threads_, levers_, &indexes_[i]}).serialise();
         },
         [&](std::size_t i, const ChildResult& child) { finish(i, child); });
     progress_.clear();
@@ -223,6 +227,7 @@ class Verification {
   std::vector<Json> indexes_;
   std::vector<std::optional<CaseResult>> results_;
   std::vector<int> threads_;
+  Levers levers_;
   Gaps gaps_;
   bool new_gaps_ = false;
   std::string added_;
@@ -239,6 +244,12 @@ class Verification {
 }  // namespace
 
 Result<ExitCode> verify_verb(const VerifyArgs& args, const Console& console) {
+  if (args.random > 0) {
+    if (!args.paths.empty())
+      return Status(Code::invalid_argument, "--random makes its models up: no PATH beside it");
+    return verify_random(args, console);
+  }
+  if (args.paths.empty()) return Status(Code::invalid_argument, "PATH is required, or --random N");
   QUERN_ASSIGN(std::vector<Case> cases, find_cases(args.paths));
   if (!args.filter.empty())
     std::erase_if(cases, [&](const Case& c) {
