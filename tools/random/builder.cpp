@@ -361,6 +361,7 @@ Values Builder::add_many(std::string_view op, const Values& in, const Attributes
     node.outputs.push_back(v.name);
     made.jumps = e.jumps;
     made_[v.name] = made;
+    if (!v.exact && is_float(v.dtype)) out_.rounded[v.name] = v.dtype;
     note(v);
     out.push_back(v);
   }

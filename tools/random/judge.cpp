@@ -12,6 +12,7 @@
 #include "graph/text_util.h"
 #include "tools/compare.h"
 #include "tools/console.h"
+#include "tools/random/fill.h"
 #include "tools/random/rng.h"
 
 namespace quern::tools {
@@ -68,7 +69,35 @@ class Mover {
                   rng_);
     t.raw = model_.pool->keep({reinterpret_cast<const char*>(bytes), t.raw.size()});
   }
+  // What nodes compute is moved as well: a result times a number close to 1.
+  void move_results(onnx::GraphProto& graph) {
+    std::vector<onnx::NodeProto> nodes;
+    for (onnx::NodeProto& node : graph.nodes) {
+      std::vector<onnx::NodeProto> after;
+      for (std::string_view& name : node.outputs) {
+        const auto type = model_.rounded.find(name);
+        if (type == model_.rounded.end()) continue;
+        onnx::NodeProto& mul = after.emplace_back();
+        mul.op_type = "Mul";
+        mul.outputs = {name};
+        name = model_.pool->keep(cat(name, "_raw"));
+        mul.inputs = {name, factor(graph, type->second)};
+      }
+      nodes.push_back(std::move(node));
+      for (onnx::NodeProto& n : after) nodes.push_back(std::move(n));
+    }
+    graph.nodes = std::move(nodes);
+  }
+  std::string_view factor(onnx::GraphProto& graph, DType dtype) {
+    const std::string_view name = model_.pool->keep(cat("move_", count_++));
+    const double x = 1 + rng_.real(-by_, by_);
+    const Tensor& t =
+        model_.tensors->emplace_back(tensor_of(dtype, {}, [&](std::int64_t) { return x; }));
+    graph.initializers.push_back(onnx::tensor_message(t, name, *model_.pool));
+    return name;
+  }
   void move(onnx::GraphProto& graph) {
+    move_results(graph);
     for (onnx::TensorProto& t : graph.initializers) move(t, t.name);
     for (onnx::NodeProto& node : graph.nodes) {
       for (onnx::AttributeProto& a : node.attributes) {
@@ -81,6 +110,7 @@ class Mover {
   RandomModel& model_;
   double by_;
   Rng& rng_;
+  int count_ = 0;
 };
 
 std::vector<double> numbers_of(const Tensor& t) {

@@ -3,9 +3,9 @@
 //
 // The oracle is the reference on the graph without passes. Integers, truth values, and floats that
 // no rounding has touched must have its bits (both zeros are equal, and all NaN are). Other floats
-// may differ by a bound that the model itself gives: the reference runs again with every input and
-// constant moved by some units in the last place (64 of f32, 4 of f16 and bf16), and what that does
-// to an element is what rounding may do to it.
+// may differ by a bound that the model itself gives: the reference runs again with every input,
+// constant and result of a node moved by some units in the last place (64 of f32, 4 of f16 and
+// bf16), and what that does to an element is what rounding may do to it.
 #pragma once
 
 #include <memory>

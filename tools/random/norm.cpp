@@ -36,14 +36,22 @@ bool hardmax(Builder& b) {
   return true;
 }
 
+// A scale and a shift that are not the same value: s n + s would cancel where n is near -1.
+void add_scale_and_shift(Builder& b, DType type, const Extents& dims, Values& in) {
+  in.push_back(b.take_like(type, dims));
+  const Value shift = b.take_like(type, dims);
+  in.push_back(shift.name == in.back().name ? b.root(type, dims) : shift);
+}
+
 bool layer_norm(Builder& b) {
   const Value x = b.take({.types = {some_float(b)}, .least_rank = 1, .nonempty = true});
   const std::int64_t axis = b.rng.chance(0.6) ? -1 : some_axis(b, x);
   const Extents tail(x.dims.begin() + static_cast<std::ptrdiff_t>(place(axis, x)), x.dims.end());
   if (least(product(tail)) < 2) return false;
   const bool rms = b.opset() >= 23 && b.rng.chance(0.4);
-  Values in = {x, b.take_like(x.dtype, tail)};
-  if (!rms && b.rng.chance(0.7)) in.push_back(b.take_like(x.dtype, tail));
+  Values in = {x};
+  add_scale_and_shift(b, x.dtype, tail, in);
+  if (rms || b.rng.chance(0.3)) in.pop_back();
   Attributes a = {Builder::integer("axis", axis)};
   if (b.rng.chance(0.7)) a.push_back(b.number("epsilon", 0.01));
   b.add(rms ? "RMSNormalization" : "LayerNormalization", in, a, {x.dtype, x.dims, 16});
@@ -82,9 +90,9 @@ bool instance_norm(Builder& b) {
   const auto x = with_channels(b, 3, b.rng.pick(ordinary_floats()));
   if (!x) return false;
   if (least(product(Extents(x->dims.begin() + 2, x->dims.end()))) < 2) return false;
-  b.add("InstanceNormalization",
-        {*x, b.take_like(x->dtype, {x->dims[1]}), b.take_like(x->dtype, {x->dims[1]})},
-        {b.number("epsilon", 0.01)}, {x->dtype, x->dims, 16});
+  Values in = {*x};
+  add_scale_and_shift(b, x->dtype, {x->dims[1]}, in);
+  b.add("InstanceNormalization", in, {b.number("epsilon", 0.01)}, {x->dtype, x->dims, 16});
   return true;
 }
 
@@ -96,7 +104,9 @@ bool group_norm(Builder& b) {
   if (least(product(Extents(x->dims.begin() + 2, x->dims.end()))) * (channels / groups) < 2)
     return false;
   const Extents scale = {fixed(b.opset() < 21 ? groups : channels)};
-  b.add("GroupNormalization", {*x, b.take_like(x->dtype, scale), b.take_like(x->dtype, scale)},
+  Values in = {*x};
+  add_scale_and_shift(b, x->dtype, scale, in);
+  b.add("GroupNormalization", in,
         {Builder::integer("num_groups", groups), b.number("epsilon", 0.01)},
         {x->dtype, x->dims, 16});
   return true;

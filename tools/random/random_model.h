@@ -44,8 +44,9 @@ struct RandomModel {
   std::vector<std::vector<RandomInput>> runs;  // the inputs of each, in the order of the model's
   std::vector<std::string_view> exact;         // values whose bits no rounding touches
   std::vector<std::string_view> steady;  // inputs and constants that something discontinuous reads
-  std::map<std::string_view, Grain> grains;  // of outputs
-  std::vector<std::string> families;         // that took part
+  std::map<std::string_view, DType> rounded;  // floats that nodes make and that rounding touches
+  std::map<std::string_view, Grain> grains;   // of outputs
+  std::vector<std::string> families;          // that took part
 
   const onnx::GraphProto& graph() const { return model.graph.front(); }
   onnx::GraphProto& graph() { return model.graph.front(); }

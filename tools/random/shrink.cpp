@@ -102,18 +102,23 @@ class Shrinker {
   }
 
   void fewer_outputs() {
-    // One alone first, then without one each.
+    // One alone first, then without halves, quarters, ... one each.
     const std::size_t n = best_.graph().outputs.size();
     for (std::size_t i = 0; n > 1 && i < n; ++i) {
       RandomModel c = best_;
       c.graph().outputs = {best_.graph().outputs[i]};
       if (accept(std::move(c))) return;
     }
-    for (std::size_t i = best_.graph().outputs.size();
-         i-- > 0 && best_.graph().outputs.size() > 1;) {
-      RandomModel c = best_;
-      c.graph().outputs.erase(c.graph().outputs.begin() + static_cast<std::ptrdiff_t>(i));
-      accept(std::move(c));
+    for (std::size_t size = n / 2; size > 0; size /= 2) {
+      for (std::size_t at = 0; at < best_.graph().outputs.size();) {
+        if (size >= best_.graph().outputs.size()) break;
+        RandomModel c = best_;
+        auto& outputs = c.graph().outputs;
+        const auto from = static_cast<std::ptrdiff_t>(at);
+        const auto to = static_cast<std::ptrdiff_t>(std::min(at + size, outputs.size()));
+        outputs.erase(outputs.begin() + from, outputs.begin() + to);
+        if (!accept(std::move(c))) at += size;
+      }
     }
   }
 
