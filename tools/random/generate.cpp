@@ -82,6 +82,7 @@ void Builder::choose_outputs() {
   const auto hand_out = [&](const Value& v) {
     outputs.push_back({v.name, declared(v.dtype, v.dims, true)});
     if (rng.chance(0.2)) outputs.back().type.has_shape = false, outputs.back().type.dims.clear();
+    if (rng.chance(0.02)) outputs.push_back(onnx::ValueInfo(outputs.back()));  // named twice
     if (v.exact) out_.exact.push_back(v.name);
     out_.grains[v.name] = v.grain;
   };
