@@ -4,7 +4,9 @@
 #define QUERN_ONEDNN_NO_DISPATCH
 #include "onednn_dispatch.h"
 
+#include <cstdlib>
 #include <dlfcn.h>
+#include <string_view>
 
 #include "kernels/openmp.h"
 
@@ -14,10 +16,12 @@ bool available() noexcept;  // onednn.h, which cannot be included here
 }
 namespace {
 
-// All functions, or none.
+// All functions, or none: QUERN_ONEDNN=off in the environment is as if it were not installed.
 OneDnnApi load() noexcept {
   open_openmp();
   OneDnnApi api;
+  const char* wanted = std::getenv("QUERN_ONEDNN");
+  if (wanted && wanted == std::string_view("off")) return api;
   void* library = dlopen(QUERN_ONEDNN_SONAME, RTLD_NOW | RTLD_LOCAL);
   if (!library) return api;
 #define QUERN_FIND(name)                                                  \

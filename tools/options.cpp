@@ -210,7 +210,8 @@ Rows against_rows(VerifyArgs& a) {
           {.names = "--write",
            .value = "DIR",
            .help = "with --bisect: writes that part there as a case, with its inputs "
-                   "and what they should give",
+                   "and what they should give; with --random: the smallest model that shows "
+                   "the same as one that failed, in DIR/seed_S",
            .target = &a.write},
           {.names = "--rtol",
            .value = "X",
@@ -242,14 +243,16 @@ Verb verify_row(VerifyArgs& a) {
              "which must give the same bits. A case that crashes or hangs fails alone.\n\n"
              "An element may differ by 1e-7 + 0.001 |wanted|, integers, types and shapes not at "
              "all; an index.json "
-             "beside the case may say otherwise for its model. The last line is always "
-             "\"N passed, M failed, K skipped\".\n\n"
+             "beside the case may say otherwise for its model.\n\n"
              "With --against there are no expected outputs: one model runs on two devices, and the "
-             "first node where they part is named, with the difference and its kernel.",
-         .options = {{.names = "PATH",
-                      .help = "folders to search for cases",
-                      .target = &a.paths,
-                      .required = true},
+             "first node where they part is named, with the difference and its kernel.\n\n"
+             "--random makes up valid models of 20 to 60 nodes with inputs of one to three shapes "
+             "and runs each in several ways, in processes of their own. Integers, and floats that "
+             "no rounding has touched, must be equal to the reference's; the others may differ by "
+             "what a few units in the last place of the inputs do to them.\n\n"
+             "The last line is always "
+             "\"N passed, M failed, K skipped\".",
+         .options = {{.names = "PATH", .help = "folders to search for cases", .target = &a.paths},
                      {.names = "-d,--device",
                       .value = "NAME",
                       .help = "cpu or reference",
@@ -294,6 +297,28 @@ Verb verify_row(VerifyArgs& a) {
                      {.names = "--verbose",
                       .help = "the largest difference of every output",
                       .target = &a.verbose},
+                     {.names = "--levers",
+                      .value = "LIST",
+                      .help = "another way to compute the same: onednn, scratch, order, alias, "
+                              "optimize=on|off, simd=avx2|baseline, threads=N, strategy=NAME. With "
+                              "--random also drawn (some for each model; the default) or all",
+                      .target = &a.levers},
+                     {.names = "--random",
+                      .value = "N",
+                      .help = "N made-up models instead of cases, held to the reference on the "
+                              "graph without passes; the first is that of --seed S, the next that "
+                              "of S + 1",
+                      .target = &a.random,
+                      .range = {{1, 1e9}}},
+                     {.names = "--nodes",
+                      .value = "A..B",
+                      .help = "size of random models; by default 20..60",
+                      .target = &a.nodes},
+                     {.names = "--shrink-time",
+                      .value = "S",
+                      .help = "seconds for making one model smaller; by default 120",
+                      .target = &a.shrink_s,
+                      .range = {{0, 1e6}}},
                      json_row(a.json)},
          .examples = {{"quern verify models", "every case below models/"},
                       {"quern verify models --threads 1,2 --filter '*conv*'",
@@ -303,7 +328,12 @@ Verb verify_row(VerifyArgs& a) {
                       {"quern verify models --dress all",
                        "the same models told to the engine in other ways"},
                       {"quern verify model.onnx --against reference --bisect --write part",
-                       "which node does a device get wrong?"}}};
+                       "which node does a device get wrong?"},
+                      {"quern verify --random 1000 --seed 7 -j 2 --write found",
+                       "1,000 random models; what fails is made small"},
+                      {"quern verify --random 100 --device vulkan,validate", "the same on a GPU"},
+                      {"quern verify --random 1 --seed 12 --levers onednn=off,threads=2",
+                       "one of them again, in one way"}}};
   append(v.options, against_rows(a));
   append(v.options, input_rows(a.inputs));
   return v;

@@ -64,16 +64,21 @@ struct VerifyArgs {
   bool update_gaps = false;
   std::string index;
   std::string dress;  // a list; "": none
+  // The folder for the smallest model that shows what was found; "": none.
+  std::string write;
   // The model on two devices instead of expected outputs.
   std::string against;  // a device; "": no
   bool bisect = false;
-  std::string write;
   double rtol = 1e-3;
   double atol = 1e-7;
   double mtol = 1e-5;
   InputArgs inputs;
   double timeout_s = 120;
   int jobs = 1;
+  std::string levers;  // of cases: "" as usual
+  int random = 0;      // models to make up instead of cases
+  std::string nodes = "20..60";
+  double shrink_s = 120;
   bool verbose = false;
   bool json = false;
 };

@@ -14,6 +14,7 @@
 #include "tools/parse.h"
 #include "tools/verbs.h"
 #include "tools/verify_case.h"
+#include "tools/verify_random.h"
 
 namespace quern::tools {
 namespace {
@@ -84,8 +85,10 @@ class Verification {
   }
 
   Status prepare() {
+    QUERN_ASSIGN(levers_, parse_levers(args_.levers.empty() ? "default" : args_.levers));
     QUERN_ASSIGN(threads_, parse_threads(args_.threads));
     QUERN_ASSIGN(dresses_, dresses_named(args_.dress));
+    if (levers_.threads != 0) threads_ = {levers_.threads};
     Indexes indexes(args_.index);
     for (const Case& c : cases_) {
       QUERN_ASSIGN(const Json* index, indexes.of(c));
@@ -109,7 +112,10 @@ class Verification {
   Result<ExitCode> run() {
     run_in_children(
         cases_.size(), {.jobs = args_.jobs, .timeout_s = args_.timeout_s},
-        [&](std::size_t i) { return run_case(cases_[i], options_of(i, dresses_)).serialise(); },
+        [&](std::size_t i) {
+          levers_.apply_to_process();
+          return run_case(cases_[i], options_of(i, dresses_)).serialise();
+        },
         [&](std::size_t i, const ChildResult& child) { finish(i, child); });
     progress_.clear();
     QUERN_TRY(write_gaps());
@@ -119,7 +125,7 @@ class Verification {
 
  private:
   CaseOptions options_of(std::size_t i, std::vector<const Dress*> dresses) const {
-    return {args_.device, threads_, &indexes_[i], std::move(dresses)};
+    return {args_.device, threads_, levers_, &indexes_[i], std::move(dresses)};
   }
 
   CaseResult result_of(const ChildResult& child) const {
@@ -264,6 +270,7 @@ class Verification {
   std::vector<Json> indexes_;
   std::vector<std::optional<CaseResult>> results_;
   std::vector<int> threads_;
+  Levers levers_;
   std::vector<const Dress*> dresses_;
   std::map<std::string, int> failed_in_;  // cases by dress
   Gaps gaps_;
@@ -283,6 +290,12 @@ class Verification {
 
 Result<ExitCode> verify_verb(const VerifyArgs& args, const Console& console) {
   if (!args.against.empty()) return verify_against(args, console);
+  if (args.random > 0) {
+    if (!args.paths.empty())
+      return Status(Code::invalid_argument, "--random makes its models up: no PATH beside it");
+    return verify_random(args, console);
+  }
+  if (args.paths.empty()) return Status(Code::invalid_argument, "PATH is required, or --random N");
   QUERN_ASSIGN(std::vector<Case> cases, find_cases(args.paths));
   if (!args.filter.empty())
     std::erase_if(cases, [&](const Case& c) {

@@ -38,8 +38,10 @@ class CaseRun {
  private:
   Status run_with(const Case& c, const Model& model, const std::shared_ptr<Device>& device,
                   int threads) {
+    CompileOptions compile_options = options_.levers.options();
+    compile_options.threads = threads;
     QUERN_ASSIGN(const auto executable,
-                 Executable::compile(model.clone(), device, {.threads = threads}));
+                 Executable::compile(model.clone(), device, compile_options));
     QUERN_ASSIGN(const auto session, Session::create(executable));
     std::vector<DataSet> sets;
     for (const std::string& folder : c.sets) {

@@ -10,12 +10,14 @@
 #include "tools/cases.h"
 #include "tools/dress/dress.h"
 #include "tools/json.h"
+#include "tools/levers.h"
 
 namespace quern::tools {
 
 struct CaseOptions {
   std::string device = "cpu";
   std::vector<int> threads = {0};  // one session each
+  Levers levers;                   // but for threads
   const Json* index = nullptr;     // of index.json; null: the usual criterion
   // Tried once the case has passed as it is.
   std::vector<const Dress*> dresses;

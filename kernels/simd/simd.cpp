@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "kernels/simd/simd.h"
 
+#include <cstdlib>
+#include <string_view>
+
 namespace quern {
 
 #if defined(__x86_64__)
@@ -25,10 +28,18 @@ const Simd* simd_avx2() noexcept {
 }
 #endif
 
+bool simd_allows(const char* level) noexcept {
+  const char* wanted = std::getenv("QUERN_SIMD");
+  if (!wanted) return true;
+  const std::string_view most = wanted;
+  if (most == "baseline") return false;
+  return most != "avx2" || level == std::string_view("avx2");
+}
+
 const Simd& simd() noexcept {
-  static const Simd& best = simd_avx512() ? *simd_avx512()
-                            : simd_avx2() ? *simd_avx2()
-                                          : simd_baseline();
+  static const Simd& best = simd_avx512() && simd_allows("avx512") ? *simd_avx512()
+                            : simd_avx2() && simd_allows("avx2")   ? *simd_avx2()
+                                                                   : simd_baseline();
   return best;
 }
 

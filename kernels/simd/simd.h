@@ -98,7 +98,10 @@ struct Simd {
   void (*int_to_float)(const std::int32_t* x, float* y, std::int64_t n);
 };
 
-// The best for this CPU.
+// Whether the environment lets loops be of this level ("avx512", "avx2"): QUERN_SIMD=avx2 or
+// QUERN_SIMD=baseline, read when the first kernel is chosen, takes what is above away.
+bool simd_allows(const char* level) noexcept;
+// The best for this CPU that is allowed.
 const Simd& simd() noexcept;
 
 // All that this CPU can run, for tests.

@@ -268,6 +268,22 @@ class Verify(Cli):
         self.assertIn("0 passed, 0 failed, 1 skipped", self.quern("verify", self.folder / "c").stdout)
         self.quern("verify", self.folder / "c", "--device", "warp", code=4)
 
+    def test_random_models(self):
+        done = self.quern("verify", "--random", "3", "--seed", "5", "--device", "reference")
+        self.assertEqual(done.stdout.splitlines()[-1], "3 passed, 0 failed, 0 skipped")
+        j = self.json("verify", "--random", "2", "--nodes", "3..5", "--device", "reference")
+        self.assertEqual((j["summary"], len(j["models"])), ("2 passed, 0 failed, 0 skipped", 2))
+        self.quern("verify", code=2)
+        self.quern("verify", self.folder, "--random", "1", code=2)
+        self.quern("verify", "--random", "1", "--nodes", "9..3", code=2)
+        self.assertIn("there is", self.quern("verify", "--random", "1", "--levers", "warp=on", code=2).stderr)
+
+    def test_levers_of_cases(self):
+        self.case("all/a", add_relu(), self.good)
+        levers = "onednn=off,simd=baseline,order=off,alias=off,optimize=off,threads=2"
+        self.quern("verify", self.folder / "all", "--levers", levers)
+        self.quern("verify", self.folder / "all", "--levers", "order=maybe", code=2)
+
     def test_broken_model_is_a_failure(self):
         self.case("all/a", b"junk", self.good)
         j = self.json("verify", self.folder / "all", code=1)

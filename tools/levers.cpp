@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tools/levers.h"
+
+#include <cstdlib>
+
+#include "graph/text_util.h"
+#include "tools/parse.h"
+
+namespace quern::tools {
+namespace {
+
+struct SwitchRow {
+  std::string_view name;
+  bool Levers::*value;
+};
+constexpr SwitchRow switches[] = {{"onednn", &Levers::onednn},
+                                  {"scratch", &Levers::scratch},
+                                  {"order", &Levers::order},
+                                  {"alias", &Levers::alias},
+                                  {"optimize", &Levers::optimize}};
+
+Status parse_one(std::string_view name, std::string_view value, Levers& levers) {
+  for (const SwitchRow& row : switches) {
+    if (row.name != name) continue;
+    if (value != "on" && value != "off")
+      return {Code::invalid_argument, cat("lever ", name, " is on or off, not '", value, "'")};
+    levers.*row.value = value == "on";
+    return {};
+  }
+  if (name == "simd" && (value == "avx2" || value == "baseline")) {
+    levers.simd = value;
+    return {};
+  }
+  if (name == "strategy") {
+    levers.strategy = value;
+    return {};
+  }
+  const auto n = parse_integer(std::string(value));
+  if (name == "threads" && n && *n >= 1 && *n <= 1024) {
+    levers.threads = static_cast<int>(*n);
+    return {};
+  }
+  return {Code::invalid_argument,
+          cat("no lever '", printable(name), "=", printable(value),
+              "'; there is onednn, scratch, order, alias, optimize=on|off, simd=avx2|baseline, "
+              "threads=N, strategy=NAME")};
+}
+
+}  // namespace
+
+std::string Levers::text() const {
+  std::string s;
+  const auto add = [&](std::string_view name, std::string_view value) {
+    s += cat(s.empty() ? "" : ",", name, "=", value);
+  };
+  if (!simd.empty()) add("simd", simd);
+  for (const SwitchRow& row : switches)
+    if (!(this->*row.value)) add(row.name, "off");
+  if (threads != 0) add("threads", std::to_string(threads));
+  if (!strategy.empty()) add("strategy", strategy);
+  return s.empty() ? "default" : s;
+}
+
+CompileOptions Levers::options() const {
+  return {.threads = threads,
+          .strategy = strategy,
+          .optimize = optimize,
+          .order = order,
+          .alias = alias,
+          .scratch = scratch};
+}
+
+void Levers::apply_to_process() const {
+  if (!onednn) setenv("QUERN_ONEDNN", "off", 1);
+  if (simd.empty()) return;
+  setenv("QUERN_SIMD", simd.c_str(), 1);
+  // oneDNN's own, under the names of both generations.
+  const char* isa = simd == "avx2" ? "AVX2" : "SSE41";
+  setenv("ONEDNN_MAX_CPU_ISA", isa, 1);
+  setenv("DNNL_MAX_CPU_ISA", isa, 1);
+}
+
+Result<Levers> parse_levers(std::string_view text) {
+  Levers levers;
+  if (text == "default") return levers;
+  for (const std::string& part : split_list(std::string(text))) {
+    const std::size_t at = part.find('=');
+    const std::string_view whole = part;
+    QUERN_TRY(parse_one(whole.substr(0, at), at == part.npos ? "" : whole.substr(at + 1), levers));
+  }
+  return levers;
+}
+
+std::vector<std::string> lower_simd_levels() {
+#if defined(__x86_64__)
+  if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw"))
+    return {"avx2", "baseline"};
+  if (__builtin_cpu_supports("avx2")) return {"baseline"};
+#endif
+  return {};
+}
+
+}  // namespace quern::tools

@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+// Ways for an engine to compute the same: what `quern verify --levers` turns.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <quern/executable.h>
+#include <quern/status.h>
+
+namespace quern::tools {
+
+struct Levers {
+  bool onednn = true;
+  std::string simd;  // "": the best that this CPU has
+  int threads = 0;
+  std::string strategy;
+  bool scratch = true;
+  bool order = true;
+  bool alias = true;
+  bool optimize = true;
+
+  // "onednn=off,threads=2": those that are not as usual; "default" when all are.
+  std::string text() const;
+  CompileOptions options() const;
+  // Those that only a fresh process can turn, by the environment (docs/adding-an-operator.md).
+  void apply_to_process() const;
+  // Whether two can be tried in one process.
+  bool same_process(const Levers& other) const {
+    return onednn == other.onednn && simd == other.simd;
+  }
+};
+
+// Errors: invalid_argument.
+Result<Levers> parse_levers(std::string_view text);
+// Levels of QUERN_SIMD below the best of this CPU.
+std::vector<std::string> lower_simd_levels();
+
+}  // namespace quern::tools

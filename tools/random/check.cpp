@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tools/random/check.h"
+
+#include "graph/text_util.h"
+#include "tools/children.h"
+#include "tools/compare.h"
+#include "tools/console.h"
+#include "tools/opened.h"
+#include "tools/random/judge.h"
+
+namespace quern::tools {
+namespace {
+
+using Kind = Verdict::Kind;
+constexpr std::string_view names[] = {"right",    "refused", "error", "wrong",
+                                      "unstable", "crashed", "hung"};
+
+Verdict failure(Kind kind, const Levers& way, std::string reason, std::string_view output = "") {
+  return {kind, way.text(), std::string(output), std::move(reason)};
+}
+
+// The runs in turn, and the first one again.
+Verdict check_session(const RandomModel& model, const Judge& judge, Session& session,
+                      const Levers& way) {
+  RunOutputs first;
+  for (std::size_t run = 0; run <= model.runs.size(); ++run) {
+    const bool again = run == model.runs.size();
+    const std::size_t inputs = again ? 0 : run;
+    auto got = run_once(session, model.runs[inputs]);
+    if (!got) return failure(Kind::error, way, cat("run ", run, ": ", got.error().message()));
+    for (std::size_t i = 0; i < got->size(); ++i) {
+      const std::string_view name = model.graph().outputs[i].name;
+      const std::string wrong = judge.verdict(inputs, i, (*got)[i]);
+      if (!wrong.empty()) return failure(Kind::wrong, way, cat("run ", run, ": ", wrong), name);
+      for (std::size_t k = 0; again && k < (*got)[i].size(); ++k)
+        if (!identical((*got)[i][k].view(), first[i][k].view()))
+          return failure(Kind::unstable, way, "other bits than the first time", name);
+    }
+    if (run == 0) first = std::move(*got);
+  }
+  return {};
+}
+
+}  // namespace
+
+std::string_view name_of(Kind kind) {
+  return names[static_cast<int>(kind)];
+}
+
+std::string Verdict::text() const {
+  if (ok()) return "right";
+  std::string s = cat(name_of(kind), " (", levers, ")");
+  if (!output.empty()) s += cat(" output '", shown(output), "'");
+  return cat(s, ": ", reason);
+}
+
+bool Verdict::same_failure(const Verdict& other) const {
+  if (kind != other.kind) return false;
+  if (kind != Kind::refused && kind != Kind::error) return true;
+  const auto words = [](std::string s) {
+    std::erase_if(s, [](char c) { return (c >= '0' && c <= '9') || c == ','; });
+    return s.substr(0, 60);
+  };
+  return words(reason) == words(other.reason);
+}
+
+std::string Verdict::serialise() const {
+  return cat(static_cast<int>(kind), "\n", levers, "\n", output, "\n", printable(reason, 600),
+             "\n");
+}
+
+Verdict Verdict::parse(const std::string& text) {
+  std::vector<std::string> lines;
+  for (std::size_t at = 0; at < text.size();) {
+    const std::size_t end = std::min(text.find('\n', at), text.size());
+    lines.push_back(text.substr(at, end - at));
+    at = end + 1;
+  }
+  if (lines.size() < 4 || lines[0].size() != 1)
+    return {Kind::crashed, "", "", "the process ended without an answer"};
+  return {static_cast<Kind>(lines[0][0] - '0'), lines[1], lines[2], lines[3]};
+}
+
+Verdict check_here(const RandomModel& model, const std::string& device_name,
+                   std::span<const Levers> ways) {
+  const auto judge = Judge::make(model);
+  if (!judge) return failure(Kind::refused, {}, std::string(judge.error().message()));
+  const auto device = device_named(device_name);
+  if (!device) return failure(Kind::error, {}, std::string(device.error().message()));
+  for (const Levers& way : ways) {
+    const auto executable = compile_random(model, *device, way.options());
+    if (!executable) return failure(Kind::error, way, std::string(executable.error().message()));
+    const auto session = Session::create(*executable);
+    if (!session) return failure(Kind::error, way, std::string(session.error().message()));
+    Verdict v = check_session(model, *judge, **session, way);
+    if (!v.ok()) return v;
+  }
+  return {};
+}
+
+Verdict check_apart(const RandomModel& model, const std::string& device, const Levers& way,
+                    double timeout_s) {
+  Verdict verdict;
+  run_in_children(
+      1, {.jobs = 1, .timeout_s = timeout_s},
+      [&](std::size_t) {
+        way.apply_to_process();
+        return check_here(model, device, std::span(&way, 1)).serialise();
+      },
+      [&](std::size_t, const ChildResult& r) {
+        verdict = r.how == ChildResult::How::finished  ? Verdict::parse(r.answer)
+                  : r.how == ChildResult::How::crashed ? failure(Kind::crashed, way, r.why)
+                                                       : failure(Kind::hung, way, "timed out");
+      });
+  return verdict;
+}
+
+}  // namespace quern::tools

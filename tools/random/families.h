@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a random model is made of: each function adds one node or a few that go together, and says
+// whether it found operands. A new operator that quern learns gets a row in one of the tables.
+#pragma once
+
+#include <span>
+
+#include "tools/random/builder.h"
+
+namespace quern::tools {
+
+struct Family {
+  std::string_view name;
+  double weight;
+  bool (*grow)(Builder&);
+};
+
+std::span<const Family> elementwise_families();
+std::span<const Family> matrix_families();
+std::span<const Family> window_families();
+std::span<const Family> norm_families();
+std::span<const Family> movement_families();
+std::span<const Family> index_families();
+std::span<const Family> shape_families();
+std::span<const Family> quantised_families();
+std::span<const Family> control_families();
+std::span<const Family> pattern_families();
+
+// All tables in one.
+std::vector<Family> all_families();
+
+// Floats that most operators are defined for, and all of them.
+const std::vector<DType>& ordinary_floats();  // f16 f32 f64
+const std::vector<DType>& all_floats();       // and bf16
+const std::vector<DType>& all_integers();
+const std::vector<DType>& all_numbers();
+const std::vector<DType>& all_types();  // and bool
+// A float type for the next node: the model's own most of the time.
+DType some_float(Builder& b);
+// An activation or another elementwise function that keeps numbers small.
+Value activated(Builder& b, const Value& x);
+
+}  // namespace quern::tools

@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: Apache-2.0
+// From a seed to a model: which families take part, and what is handed out in the end.
+#include <algorithm>
+
+#include "frontends/onnx-parser/tensor.h"
+#include "graph/text_util.h"
+#include "tools/random/builder.h"
+#include "tools/random/families.h"
+
+namespace quern::tools {
+namespace {
+
+// A family drawn by weight.
+const Family& draw(Rng& rng, const std::vector<Family>& families) {
+  double total = 0;
+  for (const Family& f : families) total += f.weight;
+  double at = rng.unit() * total;
+  for (const Family& f : families) {
+    if (at < f.weight) return f;
+    at -= f.weight;
+  }
+  return families.back();
+}
+
+}  // namespace
+
+std::vector<Family> all_families() {
+  std::vector<Family> all;
+  for (const auto& table :
+       {elementwise_families(), matrix_families(), window_families(), norm_families(),
+        movement_families(), index_families(), shape_families(), quantised_families(),
+        control_families(), pattern_families()})
+    all.insert(all.end(), table.begin(), table.end());
+  return all;
+}
+
+std::vector<std::string> random_families() {
+  std::vector<std::string> names;
+  for (const Family& f : all_families()) names.emplace_back(f.name);
+  return names;
+}
+
+std::size_t count_nodes(const onnx::GraphProto& graph) {
+  std::size_t n = graph.nodes.size();
+  for (const onnx::NodeProto& node : graph.nodes)
+    for (const onnx::AttributeProto& a : node.attributes)
+      for (const onnx::GraphProto& g : a.g) n += count_nodes(g);
+  return n;
+}
+
+void Builder::grow(int nodes) {
+  static const std::vector<Family> families = all_families();
+  const int end = nodes_ + nodes;
+  for (int tries = 0; nodes_ < end && tries < 4 * nodes + 20; ++tries) {
+    const Family& f = draw(rng, families);
+    if (f.grow(*this)) out_.families.emplace_back(f.name);
+  }
+}
+
+// Backwards from what something discontinuous reads to the inputs and constants.
+void Builder::mark_steady() {
+  std::vector<std::string_view> open;
+  for (const auto& [name, made] : made_)
+    if (made.jumps) open.insert(open.end(), made.in.begin(), made.in.end());
+  std::set<std::string_view> seen;
+  while (!open.empty()) {
+    const std::string_view name = open.back();
+    open.pop_back();
+    if (!seen.insert(name).second) continue;
+    const auto made = made_.find(name);
+    if (made == made_.end()) {
+      out_.steady.push_back(name);
+    } else {
+      open.insert(open.end(), made->second.in.begin(), made->second.in.end());
+    }
+  }
+  std::sort(out_.steady.begin(), out_.steady.end());
+}
+
+void Builder::choose_outputs() {
+  std::vector<onnx::ValueInfo>& outputs = out_.graph().outputs;
+  const auto hand_out = [&](const Value& v) {
+    outputs.push_back({v.name, declared(v.dtype, v.dims, true)});
+    if (rng.chance(0.2)) outputs.back().type.has_shape = false, outputs.back().type.dims.clear();
+    if (rng.chance(0.02)) outputs.push_back(onnx::ValueInfo(outputs.back()));  // named twice
+    if (v.exact) out_.exact.push_back(v.name);
+    out_.grains[v.name] = v.grain;
+  };
+  const bool everything = rng.chance(0.1);
+  for (const Value& v : top_) {
+    const bool is_input = !made_.contains(v.name);
+    const double share = is_input ? 0.03 : !used_.contains(v.name) ? 0.95 : everything ? 1.0 : 0.12;
+    if (!rng.chance(share)) continue;
+    hand_out(v);
+  }
+  for (const auto& [name, dtype] : sequences_) {
+    onnx::TypeProto type;
+    type.kind = onnx::TypeProto::Kind::sequence;
+    onnx::TypeProto element;
+    element.kind = onnx::TypeProto::Kind::tensor;
+    element.elem_type = onnx::onnx_type_of(dtype);
+    type.element.push_back(element);
+    outputs.push_back({name, type});
+    out_.grains[name] = main_ == DType::f16    ? Grain::f16
+                        : main_ == DType::bf16 ? Grain::bf16
+                                               : Grain::f32;
+  }
+  if (outputs.empty()) hand_out(top_.back());
+}
+
+RandomModel Builder::finish(const std::vector<std::string>& families) {
+  for (const std::string& f : families) out_.families.push_back(f);
+  choose_outputs();
+  mark_steady();
+  std::sort(out_.families.begin(), out_.families.end());
+  out_.families.erase(std::unique(out_.families.begin(), out_.families.end()), out_.families.end());
+  return std::move(out_);
+}
+
+RandomModel make_random_model(const RandomOptions& options) {
+  Builder b(options);
+  const int nodes = static_cast<int>(b.rng.between(options.min_nodes, options.max_nodes));
+  b.grow(nodes);
+  return b.finish({});
+}
+
+}  // namespace quern::tools

@@ -1,0 +1,281 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tools/random/judge.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+
+#include <quern/onnx.h>
+
+#include "frontends/onnx-parser/tensor.h"
+#include "graph/numeric.h"
+#include "graph/text_util.h"
+#include "tools/compare.h"
+#include "tools/console.h"
+#include "tools/random/fill.h"
+#include "tools/random/rng.h"
+
+namespace quern::tools {
+namespace {
+
+constexpr std::size_t moves = 3;
+
+double unit_of(Grain grain) {
+  return grain == Grain::f16 ? 0x1p-11 : grain == Grain::bf16 ? 0x1p-8 : 0x1p-24;
+}
+double move_of(Grain grain) {
+  return unit_of(grain) * (grain == Grain::f32 ? 64 : 4);
+}
+
+// Every float times 1 + e, |e| <= `by`.
+void move_elements(DType dtype, std::byte* data, std::int64_t count, double by, Rng& rng) {
+  visit_float(dtype, [&](auto tag) {
+    using T = typename decltype(tag)::type;
+    T* v = reinterpret_cast<T*>(data);
+    for (std::int64_t i = 0; i < count; ++i)
+      v[i] = static_cast<T>(static_cast<double>(v[i]) * (1 + rng.real(-by, by)));
+  });
+}
+
+class Mover {
+ public:
+  Mover(RandomModel& model, double by, Rng& rng) : model_(model), by_(by), rng_(rng) {}
+
+  void move_all() {
+    move(model_.graph());
+    for (auto& run : model_.runs)
+      for (RandomInput& in : run)
+        if (!is_steady(in.name)) in.tensor = moved(in.tensor);
+  }
+
+ private:
+  bool is_steady(std::string_view name) const {
+    return std::find(model_.steady.begin(), model_.steady.end(), name) != model_.steady.end();
+  }
+  Tensor moved(const Tensor& t) {
+    if (!is_number_float(t.dtype())) return t;
+    Tensor copy = Tensor::copy_of(t.type(), {t.data(), t.bytes()}).value();
+    move_elements(t.dtype(), copy.mutable_data(), t.shape().elements(), by_, rng_);
+    return copy;
+  }
+  void move(onnx::TensorProto& t, std::string_view name) {
+    const auto dtype = onnx::dtype_of(t.data_type);
+    if (!dtype || !is_number_float(*dtype) || !t.has_raw || is_steady(name)) return;
+    // Copied to where elements are aligned, and from there to text.
+    std::vector<double> aligned(t.raw.size() / sizeof(double) + 1);
+    auto* bytes = reinterpret_cast<std::byte*>(aligned.data());
+    if (!t.raw.empty()) std::memcpy(bytes, t.raw.data(), t.raw.size());
+    move_elements(*dtype, bytes, static_cast<std::int64_t>(t.raw.size() / size_of(*dtype)), by_,
+                  rng_);
+    t.raw = model_.pool->keep({reinterpret_cast<const char*>(bytes), t.raw.size()});
+  }
+  // What nodes compute is moved as well: a result times a number close to 1.
+  void move_results(onnx::GraphProto& graph) {
+    std::vector<onnx::NodeProto> nodes;
+    for (onnx::NodeProto& node : graph.nodes) {
+      std::vector<onnx::NodeProto> after;
+      for (std::string_view& name : node.outputs) {
+        const auto type = model_.rounded.find(name);
+        if (type == model_.rounded.end()) continue;
+        onnx::NodeProto& mul = after.emplace_back();
+        mul.op_type = "Mul";
+        mul.outputs = {name};
+        name = model_.pool->keep(cat(name, "_raw"));
+        mul.inputs = {name, factor(graph, type->second)};
+      }
+      nodes.push_back(std::move(node));
+      for (onnx::NodeProto& n : after) nodes.push_back(std::move(n));
+    }
+    graph.nodes = std::move(nodes);
+  }
+  std::string_view factor(onnx::GraphProto& graph, DType dtype) {
+    const std::string_view name = model_.pool->keep(cat("move_", count_++));
+    const double x = 1 + rng_.real(-by_, by_);
+    const Tensor& t =
+        model_.tensors->emplace_back(tensor_of(dtype, {}, [&](std::int64_t) { return x; }));
+    graph.initializers.push_back(onnx::tensor_message(t, name, *model_.pool));
+    return name;
+  }
+  void move(onnx::GraphProto& graph) {
+    move_results(graph);
+    for (onnx::TensorProto& t : graph.initializers) move(t, t.name);
+    for (onnx::NodeProto& node : graph.nodes) {
+      for (onnx::AttributeProto& a : node.attributes) {
+        for (onnx::GraphProto& g : a.g) move(g);
+        if (node.op_type == "Constant" && !a.t.empty()) move(a.t[0], node.outputs[0]);
+      }
+    }
+  }
+
+  RandomModel& model_;
+  double by_;
+  Rng& rng_;
+  int count_ = 0;
+};
+
+std::vector<double> numbers_of(const Tensor& t) {
+  std::vector<double> v(static_cast<std::size_t>(t.shape().elements()));
+  visit_float(t.dtype(), [&](auto tag) {
+    const auto* from = t.view().as<typename decltype(tag)::type>();
+    for (std::size_t i = 0; i < v.size(); ++i) v[i] = static_cast<double>(from[i]);
+  });
+  return v;
+}
+
+bool same_class(double a, double b) {
+  if (std::isnan(a) || std::isnan(b)) return std::isnan(a) && std::isnan(b);
+  return std::isfinite(a) ? std::isfinite(b) : a == b;
+}
+
+std::string at_text(const Shape& shape, std::size_t i) {
+  Shape at = shape;
+  auto rest = static_cast<std::int64_t>(i);
+  for (std::size_t d = shape.rank(); d-- > 0;) {
+    at[d] = rest % shape[d];
+    rest /= shape[d];
+  }
+  return at.text();
+}
+
+}  // namespace
+
+Result<std::shared_ptr<const Executable>> compile_random(const RandomModel& model,
+                                                         const std::shared_ptr<Device>& device,
+                                                         const CompileOptions& options) {
+  auto bytes = std::make_shared<const std::string>(onnx::write_model(model.model));
+  const std::span<const std::byte> view(reinterpret_cast<const std::byte*>(bytes->data()),
+                                        bytes->size());
+  QUERN_ASSIGN(Model parsed, parse_onnx(view, bytes));
+  return Executable::compile(std::move(parsed), device, options);
+}
+
+Result<RunOutputs> run_once(Session& session, const std::vector<RandomInput>& inputs) {
+  for (const RandomInput& in : inputs) {
+    QUERN_ASSIGN(const std::size_t i, session.input_index(in.name));
+    QUERN_TRY(session.set_input(i, in.tensor.view()).in(cat("input '", in.name, "'")));
+  }
+  QUERN_TRY(session.run());
+  RunOutputs outputs;
+  for (std::size_t i = 0; i < session.executable().outputs().size(); ++i) {
+    QUERN_ASSIGN(const std::size_t count, session.output_count(i));
+    std::vector<Tensor>& tensors = outputs.emplace_back();
+    for (std::size_t k = 0; k < count; ++k) {
+      QUERN_ASSIGN(const TensorView view, session.output_element(i, k));
+      QUERN_ASSIGN(tensors.emplace_back(),
+                   Tensor::copy_of(view.type, {view.data, view.type.bytes()}));
+    }
+  }
+  return outputs;
+}
+
+Result<std::vector<RunOutputs>> reference_outputs(const RandomModel& model) {
+  QUERN_ASSIGN(const auto device, open_device("reference"));
+  QUERN_ASSIGN(const auto executable,
+               compile_random(model, device, {.threads = 1, .optimize = false}));
+  QUERN_ASSIGN(const auto session, Session::create(executable));
+  std::vector<RunOutputs> all;
+  for (const auto& inputs : model.runs) {
+    QUERN_ASSIGN(all.emplace_back(), run_once(*session, inputs));
+  }
+  return all;
+}
+
+Result<Judge> Judge::make(const RandomModel& model) {
+  Judge judge;
+  QUERN_ASSIGN(judge.wanted_, reference_outputs(model));
+  bool needed[3] = {};
+  for (const onnx::ValueInfo& o : model.graph().outputs) {
+    Rule& rule = judge.rules_.emplace_back();
+    rule.exact = std::find(model.exact.begin(), model.exact.end(), o.name) != model.exact.end();
+    const auto grain = model.grains.find(o.name);
+    if (grain != model.grains.end()) rule.grain = grain->second;
+    needed[static_cast<int>(rule.grain)] |= !rule.exact;
+  }
+  for (int g = 0; g < 3; ++g) {
+    for (std::size_t k = 0; needed[g] && k < moves; ++k) {
+      RandomModel moved = model;
+      Rng rng(k * 3 + static_cast<std::size_t>(g));
+      Mover(moved, move_of(static_cast<Grain>(g)), rng).move_all();
+      // Where an index or a shape depends on what was moved there is nothing to learn from it.
+      if (auto outputs = reference_outputs(moved)) judge.moved_[g].push_back(std::move(*outputs));
+    }
+  }
+  return judge;
+}
+
+std::string Judge::verdict(std::size_t run, std::size_t output,
+                           const std::vector<Tensor>& got) const {
+  const std::vector<Tensor>& wanted = wanted_[run][output];
+  if (got.size() != wanted.size())
+    return cat("got ", got.size(), " tensors, wanted ", wanted.size());
+  for (std::size_t k = 0; k < got.size(); ++k) {
+    if (got[k].type() != wanted[k].type())
+      return cat("got ", got[k].type().text(), ", wanted ", wanted[k].type().text());
+    const bool exact = rules_[output].exact || !is_number_float(got[k].dtype());
+    std::string wrong =
+        exact ? compare_exact(got[k], wanted[k]) : compare_rounded(run, output, k, got[k]);
+    if (!wrong.empty()) return wrong;
+  }
+  return {};
+}
+
+std::string Judge::compare_exact(const Tensor& got, const Tensor& wanted) const {
+  return compare(got.view(), wanted.view(), {.rtol = 0, .atol = 0}).reason;
+}
+
+std::string Judge::compare_rounded(std::size_t run, std::size_t output, std::size_t element,
+                                   const Tensor& got) const {
+  const Rule& rule = rules_[output];
+  const Tensor& wanted = wanted_[run][output][element];
+  const std::vector<double> a = numbers_of(got);
+  const std::vector<double> b = numbers_of(wanted);
+  std::vector<double> shift(b.size(), 0);
+  std::vector<bool> any(b.size(), false);  // moved from finite to not, or back: anything goes
+  for (const auto& outputs : moved_[static_cast<int>(rule.grain)]) {
+    if (outputs[run][output].size() <= element) continue;
+    const Tensor& t = outputs[run][output][element];
+    if (t.type() != wanted.type()) continue;
+    const std::vector<double> m = numbers_of(t);
+    for (std::size_t i = 0; i < b.size(); ++i) {
+      if (!same_class(m[i], b[i]))
+        any[i] = true;
+      else if (std::isfinite(b[i]))
+        shift[i] = std::max(shift[i], std::abs(m[i] - b[i]));
+    }
+  }
+  // A typical shift of the tensor, for elements that three moves happened to leave alone.
+  double squares = 0;
+  double largest = 0;
+  for (std::size_t i = 0; i < b.size(); ++i) {
+    squares += shift[i] * shift[i];
+    if (std::isfinite(b[i])) largest = std::max(largest, std::abs(b[i]));
+  }
+  const double typical =
+      std::sqrt(squares / static_cast<double>(std::max<std::size_t>(b.size(), 1)));
+  const double unit = unit_of(rule.grain);
+  double worst = 0;
+  std::size_t place = 0;
+  std::size_t outside = 0;
+  for (std::size_t i = 0; i < b.size(); ++i) {
+    if (any[i]) continue;
+    const double allowed =
+        4 * shift[i] + typical + 8 * unit * std::abs(b[i]) + 2 * unit * largest + 1e-37;
+    double excess = 0;
+    if (!same_class(a[i], b[i])) {
+      excess = INFINITY;
+    } else if (std::isfinite(b[i])) {
+      excess = std::abs(a[i] - b[i]) / allowed;
+    }
+    outside += excess > 1;
+    if (excess > worst) {
+      worst = excess;
+      place = i;
+    }
+  }
+  if (outside == 0) return {};
+  return cat("at ", at_text(wanted.shape(), place), " got ", number_text(a[place]), ", wanted ",
+             number_text(b[place]), ", ", number_text(worst), " times what rounding explains; ",
+             outside, " of ", b.size(), " elements differ");
+}
+
+}  // namespace quern::tools

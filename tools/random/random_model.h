@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+// Random valid ONNX models with inputs, the same for a seed on every machine.
+//
+// What a model does not contain, because two right answers to it may differ by more than rounding:
+// ties, comparisons, rounding to integers and casts to them only ever see values that no rounding
+// has touched (`exact`), denominators and logarithms stay away from 0, and values that hold NaN,
+// infinities or extreme numbers go into elementwise operators, movement and extrema only.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include <quern/status.h>
+#include <quern/tensor.h>
+
+#include "frontends/onnx-parser/write.h"
+
+namespace quern::tools {
+
+struct RandomOptions {
+  std::uint64_t seed = 0;
+  int min_nodes = 20;
+  int max_nodes = 60;
+};
+
+// What an input is bound to in one run.
+struct RandomInput {
+  std::string name;
+  Tensor tensor;
+};
+
+// What the coarsest floats behind a value are.
+enum class Grain : std::uint8_t { f32, f16, bf16 };
+
+// A model and the runs that a session makes of it. Copies share the texts.
+struct RandomModel {
+  std::shared_ptr<onnx::TextPool> pool = std::make_shared<onnx::TextPool>();
+  std::shared_ptr<std::deque<Tensor>> tensors = std::make_shared<std::deque<Tensor>>();
+  onnx::ModelProto model;
+  std::vector<std::vector<RandomInput>> runs;  // the inputs of each, in the order of the model's
+  std::vector<std::string_view> exact;         // values whose bits no rounding touches
+  std::vector<std::string_view> steady;  // inputs and constants that something discontinuous reads
+  std::map<std::string_view, DType> rounded;  // floats that nodes make and that rounding touches
+  std::map<std::string_view, Grain> grains;   // of outputs
+  std::vector<std::string> families;          // that took part
+
+  const onnx::GraphProto& graph() const { return model.graph.front(); }
+  onnx::GraphProto& graph() { return model.graph.front(); }
+};
+
+RandomModel make_random_model(const RandomOptions& options);
+
+// Names of everything that make_random_model() may draw from.
+std::vector<std::string> random_families();
+
+// Nodes of the graph and of the graphs inside.
+std::size_t count_nodes(const onnx::GraphProto& graph);
+
+}  // namespace quern::tools

@@ -1,0 +1,258 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tools/verify_random.h"
+
+#include <algorithm>
+
+#include "graph/memory/plan.h"
+#include "graph/text_util.h"
+#include "tools/children.h"
+#include "tools/json.h"
+#include "tools/parse.h"
+#include "tools/random/check.h"
+#include "tools/random/rng.h"
+#include "tools/random/shrink.h"
+
+namespace quern::tools {
+namespace {
+
+using Kind = Verdict::Kind;
+
+// "20..60" or "30".
+Status parse_nodes(const std::string& text, RandomOptions& options) {
+  const std::size_t dots = text.find("..");
+  const auto from = parse_integer(text.substr(0, dots));
+  const auto to = dots == text.npos ? from : parse_integer(text.substr(dots + 2));
+  if (!from || !to || *from < 1 || *to < *from || *to > 100000)
+    return {Code::invalid_argument, cat("--nodes ", shown(text), ": write a range such as 20..60")};
+  options.min_nodes = static_cast<int>(*from);
+  options.max_nodes = static_cast<int>(*to);
+  return {};
+}
+
+// Ways that one process can try.
+using Group = std::vector<Levers>;
+
+Levers drawn_in_process(Rng& rng) {
+  Levers way;
+  if (rng.chance(0.5)) way.threads = static_cast<int>(rng.between(1, 2));
+  if (rng.chance(0.25)) way.scratch = false;
+  if (rng.chance(0.25)) way.order = false;
+  if (rng.chance(0.25)) way.alias = false;
+  if (rng.chance(0.15)) way.optimize = false;
+  if (rng.chance(0.2)) {
+    const auto all = strategies();
+    way.strategy =
+        all[static_cast<std::size_t>(rng.below(static_cast<std::int64_t>(all.size())))].name;
+    if (way.strategy == "exact") way.strategy.clear();
+  }
+  return way;
+}
+
+// As usual and two ways more, and in a second process with oneDNN or vectors taken away.
+std::vector<Group> drawn_groups(std::uint64_t seed, bool cpu) {
+  Rng rng(seed ^ 0x6c65766572u);
+  std::vector<Group> groups = {{Levers{}, drawn_in_process(rng), drawn_in_process(rng)}};
+  if (!cpu) return {{Levers{}, drawn_in_process(rng)}};
+  Levers base = drawn_in_process(rng);
+  base.onednn = rng.chance(0.4);
+  const std::vector<std::string> levels = lower_simd_levels();
+  if (!levels.empty() && (base.onednn || rng.chance(0.6))) base.simd = rng.pick(levels);
+  groups.push_back({base});
+  return groups;
+}
+
+std::vector<Group> all_groups(bool cpu) {
+  Group each = {Levers{},
+                {.threads = 1},
+                {.threads = 2},
+                {.scratch = false},
+                {.order = false},
+                {.alias = false},
+                {.optimize = false},
+                {.threads = 2, .scratch = false, .order = false, .alias = false}};
+  for (const Strategy& s : strategies())
+    if (s.name != "exact") each.push_back({.strategy = std::string(s.name)});
+  std::vector<Group> groups = {each};
+  std::vector<std::string> levels = lower_simd_levels();
+  levels.insert(levels.begin(), "");
+  for (const std::string& level : levels) {
+    for (const bool onednn : {true, false}) {
+      if (!cpu || (onednn && level.empty())) continue;
+      Group g = each;
+      for (Levers& way : g) {
+        way.onednn = onednn;
+        way.simd = level;
+      }
+      groups.push_back(std::move(g));
+    }
+  }
+  return groups;
+}
+
+class RandomVerification {
+ public:
+  RandomVerification(const VerifyArgs& args, const Console& console)
+      : args_(args), console_(console), progress_(console) {}
+
+  Status prepare() {
+    QUERN_TRY(parse_nodes(args_.nodes, options_));
+    const bool drawn = args_.levers.empty() || args_.levers == "drawn";
+    if (!drawn && args_.levers != "all") {
+      QUERN_ASSIGN(only_, parse_levers(args_.levers));
+    }
+    const bool cpu = args_.device == "cpu";
+    const auto models = static_cast<std::size_t>(args_.random);
+    results_.resize(models);
+    left_.resize(models);
+    for (std::size_t m = 0; m < models; ++m) {
+      const std::vector<Group> groups = drawn                   ? drawn_groups(seed_of(m), cpu)
+                                        : args_.levers == "all" ? all_groups(cpu)
+                                                                : std::vector<Group>{{only_}};
+      left_[m] = groups.size();
+      for (const Group& g : groups) tasks_.push_back({m, g});
+    }
+    return {};
+  }
+
+  Result<ExitCode> run() {
+    run_in_children(
+        tasks_.size(), {.jobs = args_.jobs, .timeout_s = args_.timeout_s},
+        [&](std::size_t i) {
+          const Task& task = tasks_[i];
+          task.ways[0].apply_to_process();
+          return check_here(model_of(task.model), args_.device, task.ways).serialise();
+        },
+        [&](std::size_t i, const ChildResult& child) { finish(tasks_[i], child); });
+    progress_.clear();
+    report();
+    if (!args_.write.empty()) QUERN_TRY(shrink_failures());
+    print_summary();
+    return failed_ ? ExitCode::failed : ExitCode::ok;
+  }
+
+ private:
+  struct Task {
+    std::size_t model;
+    Group ways;
+  };
+
+  std::uint64_t seed_of(std::size_t m) const { return args_.inputs.seed + m; }
+  RandomModel model_of(std::size_t m) const {
+    RandomOptions o = options_;
+    o.seed = seed_of(m);
+    return make_random_model(o);
+  }
+  std::string replay(std::size_t m, const Verdict& v) const {
+    std::string s = cat("quern verify --random 1 --seed ", seed_of(m));
+    if (args_.nodes != "20..60") s += cat(" --nodes ", args_.nodes);
+    if (args_.device != "cpu") s += cat(" --device ", args_.device);
+    if (!v.levers.empty() && v.levers != "default") s += cat(" --levers ", v.levers);
+    return s;
+  }
+
+  void finish(const Task& task, const ChildResult& child) {
+    Verdict v = Verdict::parse(child.answer);
+    if (child.how != ChildResult::How::finished) {
+      const bool hung = child.how == ChildResult::How::timed_out;
+      v = {hung ? Kind::hung : Kind::crashed, task.ways[0].text(), "",
+           hung ? cat("timed out after ", number_text(args_.timeout_s), " s") : child.why};
+    }
+    Verdict& known = results_[task.model];
+    if (known.ok()) known = v;
+    if (--left_[task.model] > 0) return;
+    known.ok() ? ++passed_ : ++failed_;
+    if (!known.ok() && !args_.json) {
+      progress_.clear();
+      tell(task.model, known);
+    }
+    progress_.update(cat("[", passed_ + failed_, "/", results_.size(), "] ", failed_, " failed"));
+  }
+
+  void tell(std::size_t m, const Verdict& v) const {
+    print(cat(console_.paint(Colour::red, "FAIL"), "  seed ", seed_of(m), "  ", v.text(),
+              "\n        ", replay(m, v), "\n"));
+    std::fflush(stdout);
+  }
+
+  Status shrink_failures() {
+    for (std::size_t m = 0; m < results_.size(); ++m) {
+      if (results_[m].ok()) continue;
+      const std::string folder = cat(args_.write, "/seed_", seed_of(m));
+      QUERN_TRY(shrink_one(m, folder));
+    }
+    return {};
+  }
+
+  Status shrink_one(std::size_t m, const std::string& folder) {
+    const Verdict& v = results_[m];
+    QUERN_ASSIGN(const Levers way, parse_levers(v.levers.empty() ? "default" : v.levers));
+    const double limit = std::min(args_.timeout_s, 20.0);
+    const RandomModel small = shrink(
+        model_of(m),
+        [&](const RandomModel& c) {
+          return check_apart(c, args_.device, way, limit).same_failure(v);
+        },
+        args_.shrink_s);
+    QUERN_TRY(write_case(small, folder));
+    QUERN_TRY(write_file(folder + "/reason.txt",
+                         cat(v.text(), "\n", replay(m, v), "\n",
+                             check_apart(small, args_.device, way, limit).text(), "\n")));
+    const std::string levers = v.levers == "default" ? "" : cat(" --levers ", v.levers);
+    if (!args_.json)
+      print(cat("      seed ", seed_of(m), ": ", count_nodes(small.graph()), " nodes in ", folder,
+                "\n        quern verify ", folder, " --device ", args_.device, levers, "\n"));
+    return {};
+  }
+
+  void report() const {
+    if (!args_.json) return;
+    Json list = Json::array();
+    for (std::size_t m = 0; m < results_.size(); ++m) {
+      const Verdict& v = results_[m];
+      Json one;
+      one["seed"] = static_cast<std::int64_t>(seed_of(m));
+      one["outcome"] = v.ok() ? "passed" : "failed";
+      if (!v.ok()) {
+        one["kind"] = name_of(v.kind);
+        one["levers"] = v.levers;
+        one["output"] = v.output;
+        one["reason"] = v.reason;
+        one["replay"] = replay(m, v);
+      }
+      list.push(std::move(one));
+    }
+    Json j;
+    j["summary"] = summary();
+    j["passed"] = passed_;
+    j["failed"] = failed_;
+    j["skipped"] = 0;
+    j["models"] = std::move(list);
+    print(j.dump());
+  }
+
+  std::string summary() const { return cat(passed_, " passed, ", failed_, " failed, 0 skipped"); }
+  void print_summary() const {
+    if (!args_.json) print(summary() + "\n");
+  }
+
+  const VerifyArgs& args_;
+  const Console& console_;
+  RandomOptions options_;
+  Levers only_;
+  std::vector<Task> tasks_;
+  std::vector<Verdict> results_;
+  std::vector<std::size_t> left_;  // tasks of a model
+  Progress progress_;
+  int passed_ = 0;
+  int failed_ = 0;
+};
+
+}  // namespace
+
+Result<ExitCode> verify_random(const VerifyArgs& args, const Console& console) {
+  RandomVerification v(args, console);
+  QUERN_TRY(v.prepare());
+  return v.run();
+}
+
+}  // namespace quern::tools
