@@ -27,10 +27,9 @@ const SimdInt8* int8_avx2() noexcept {
 #endif
 
 const SimdInt8& simd_int8() noexcept {
-  static const SimdInt8& best =
-      int8_avx512_vnni() && simd_allows("avx512") ? *int8_avx512_vnni()
-      : int8_avx2() && simd_allows("avx2")        ? *int8_avx2()
-                                                  : int8_baseline();
+  static const SimdInt8& best = int8_avx512_vnni() && simd_allows("avx512") ? *int8_avx512_vnni()
+                                : int8_avx2() && simd_allows("avx2")        ? *int8_avx2()
+                                                                            : int8_baseline();
   return best;
 }
 
