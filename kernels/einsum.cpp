@@ -160,7 +160,10 @@ Status infer(InferContext& c) {
   const std::string& text = c.op<Einsum>().equation;
   const Equation equation(text);
   if (!is_number(c.dtype(0))) return c.error(cat(c.describe(0), " must be of numbers"));
-  for (std::size_t i = 1; i < c.input_count(); ++i) QUERN_TRY(c.want_same_dtype(0, i));
+  for (std::size_t i = 1; i < c.input_count(); ++i) {
+    if (!c.has(i)) return c.error(cat("input ", i, " is left out, but every term has an operand"));
+    QUERN_TRY(c.want_same_dtype(0, i));
+  }
   if (equation.size() != c.input_count())
     return c.error(cat("equation '", printable(text), "' has ", equation.size(),
                        " operands, the node has ", c.input_count()));

@@ -105,6 +105,8 @@ TEST(Einsum, RefusesMalformedEquations) {
   EXPECT_THAT(message("ijk...", {m22}), HasSubstr("does not have the rank of its subscripts"));
   EXPECT_THAT(message("ii", {m23}), HasSubstr("has 3 in dimension 1, another operand has 2"));
   EXPECT_THAT(message("abcdefghi", {m22}), HasSubstr("malformed operand 0"));
+  const Tensor one = tensor<float>({1}, {1});
+  EXPECT_THAT(error_of(Einsum{"a,b,c->"}, {one, absent(), one}), HasSubstr("input 1 is left out"));
   EXPECT_THAT(error_of(Einsum{"abcde,fghij"},
                        {tensor<float>({1, 1, 1, 1, 1}, {1}), tensor<float>({1, 1, 1, 1, 1}, {1})}),
               HasSubstr("gives 10 dimensions"));

@@ -48,7 +48,8 @@ Result<std::optional<Dressed>> with_erased(const Plain& plain, Erased what) {
   QUERN_TRY(remake.run([&](Graph& into, std::size_t i) -> Result<ValueId> {
     const Value& v = old.value(old.inputs()[i]);
     ValueType type = erased_type(v.type, what);
-    if (what == Erased::symbols && type.dims)
+    // The elements of a sequence may differ: a name in their type would say that they do not.
+    if (what == Erased::symbols && type.dims && !type.is_sequence())
       for (std::size_t d = 0; d < type.dims->size(); ++d)
         (*type.dims)[d] = into.symbol(cat("input", i, "_dim", d));
     return into.add_input(v.name, std::move(type));
