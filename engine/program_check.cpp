@@ -409,6 +409,15 @@ class Checker {
   std::size_t step_ = 0;
 };
 
+// Byte offsets in a tensor can be counted.
+Status check_sizes(std::span<const TensorType> types, std::string_view what) {
+  for (const TensorType& t : types)
+    if (!t.shape.checked_elements(size_of(t.dtype)))
+      return {Code::out_of_memory,
+              cat("an ", what, " of type ", t.text(), " is larger than memory")};
+  return {};
+}
+
 // By value: whether it is the same in every run, as no input of the graph is behind it.
 std::vector<bool> constants_of(const Graph& graph) {
   std::vector<bool> constants(graph.value_count());
@@ -430,6 +439,8 @@ Status check_program(const Graph& graph, const Program& program,
                      std::span<const StepMeaning> meanings) {
   if (meanings.size() != program.steps.size())
     return {Code::internal, "a plan does not say what each of its steps is for"};
+  QUERN_TRY(check_sizes(program.inputs, "input"));
+  QUERN_TRY(check_sizes(program.outputs, "output"));
   const std::vector<bool> constants = constants_of(graph);
   ElementSources sources(graph);
   for (const auto outputs : {Checker::Outputs::in_arena, Checker::Outputs::bound})

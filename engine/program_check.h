@@ -59,7 +59,8 @@ struct StepMeaning {
 // of the graph are numbers; `meanings` are those of the steps, in their order.
 // Which bytes a step wrote is followed exactly; of the elements of an operand those at the edges of
 // what was written by different steps, at the ends of each dimension, and some between are
-// compared. Errors: internal, with the step, the operand and what lies there instead.
+// compared. Errors: internal, with the step, the operand and what lies there instead; out_of_memory
+// for an input or output whose bytes have no number.
 Status check_program(const Graph& graph, const Program& program,
                      std::span<const StepMeaning> meanings);
 

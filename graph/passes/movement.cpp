@@ -28,12 +28,18 @@ bool is_plain_resize(const Graph& g, const Node& n) {
   return has_input(n, 3) || (has_input(n, 2) && is_splat(g, n.inputs[2], 1));
 }
 
+// A shape or repeats that only a run knows may not fit the input at all, which is then an error.
+bool has_constant_target(const Graph& g, const Node& n) {
+  return g.value(n.inputs[1]).is_constant();
+}
+
 bool moves_nothing(const Graph& g, const Node& n) {
   if (n.as<Identity>()) return true;
-  if (n.as<Reshape>() || n.as<Squeeze>() || n.as<Unsqueeze>() || n.as<Flatten>() ||
-      n.as<Expand>() || n.as<Split>())
+  if (n.as<Reshape>() || n.as<Squeeze>() || n.as<Unsqueeze>() || n.as<Flatten>() || n.as<Split>())
     return keeps_all(g, n);
-  if (n.as<Tile>()) return keeps_all(g, n) || all_are(ints(g, n.inputs[1]), 1);
+  if (n.as<Expand>()) return has_constant_target(g, n) && keeps_all(g, n);
+  if (n.as<Tile>())
+    return has_constant_target(g, n) && (keeps_all(g, n) || all_are(ints(g, n.inputs[1]), 1));
   if (n.as<Pad>()) return all_are(ints(g, n.inputs[1]), 0);
   if (n.as<Slice>()) return is_whole_slice(g, n);
   if (n.as<Resize>()) return is_plain_resize(g, n);

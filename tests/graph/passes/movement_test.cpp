@@ -4,6 +4,15 @@
 namespace quern::testing {
 namespace {
 
+// Its result has the shape of its input, or there is none.
+TEST(DropMovement, KeepsWhatOnlyARunCanCheck) {
+  expect_stays({"drop_movement"}, R"(
+    input %0 "x": f32[2,3,4]
+    input %1 "shape": i64[2]
+    %2: f32[2,3,4] = Expand(%0, %1)
+    output %2 "y")");
+}
+
 TEST(DropMovement, OfWhatMovesNothing) {
   expect_becomes({"drop_movement"}, R"(
     input %0 "x": f32[1,2,4,4]
