@@ -30,23 +30,57 @@ std::int64_t channel_step(const Layout& layout, std::int64_t group) {
   return group < block ? group : layout.strides[1] * (group / block);
 }
 
-// Splits dimension 1 where one of the sides blocks it. Of two block sizes one divides the other.
-Physical physical_dims(const TensorDesc& from, const TensorDesc& to) {
+// Channels that are copied at once: whole groups of `group` channels, of which each lies in the
+// same way on both sides.
+struct ChannelRange {
+  std::int64_t begin, count, group;
+};
+
+// Block sizes of both sides, of which one divides the other; 1: no blocks.
+struct BlockSizes {
+  std::int64_t small, large;
+};
+
+BlockSizes block_sizes(const TensorDesc& from, const TensorDesc& to) {
+  const auto [small, large] = std::minmax<std::int64_t>(
+      {std::max<std::int64_t>(from.layout.block, 1), std::max<std::int64_t>(to.layout.block, 1)});
+  return {small, large};
+}
+
+// What fills large blocks, what fills small ones within the last large one, and the rest.
+std::vector<ChannelRange> channel_ranges(std::int64_t channels, const BlockSizes& blocks) {
+  std::vector<ChannelRange> ranges;
+  std::int64_t begin = 0;
+  for (const std::int64_t group : {blocks.large, blocks.small, std::int64_t{1}}) {
+    const std::int64_t count = (channels - begin) / group * group;
+    if (count > 0) ranges.push_back({begin, count, group});
+    begin += count;
+  }
+  return ranges;
+}
+
+std::int64_t channel_offset(const Layout& layout, std::int64_t channel) {
+  const std::int64_t block = layout.block ? layout.block : 1;
+  return channel / block * layout.strides[1] + channel % block;
+}
+
+// Splits dimension 1 where one of the sides blocks it.
+Physical physical_dims(const TensorDesc& from, const TensorDesc& to, const BlockSizes& blocks,
+                       const ChannelRange& channels) {
   Physical p{};
   const auto add = [&](std::int64_t n, std::int64_t s, std::int64_t d) {
     p.dims[p.rank] = n;
     p.src[p.rank] = s;
     p.dst[p.rank++] = d;
   };
-  const auto [small, large] = std::minmax<std::int64_t>(
-      {std::max<std::int64_t>(from.layout.block, 1), std::max<std::int64_t>(to.layout.block, 1)});
   for (std::size_t i = 0; i < from.shape.rank(); ++i) {
-    if (i != 1 || large == 1) {
+    if (i != 1 || blocks.large == 1) {
       add(from.shape[i], from.layout.strides[i], to.layout.strides[i]);
       continue;
     }
-    std::int64_t rest = from.shape[1];
-    for (const std::int64_t group : {large, small, std::int64_t{1}}) {
+    std::int64_t rest = channels.count;
+    for (const std::int64_t group : {blocks.large, blocks.small, std::int64_t{1}}) {
+      if (group > channels.group) continue;
       add(rest / group, channel_step(from.layout, group), channel_step(to.layout, group));
       rest = group;
     }
@@ -55,8 +89,7 @@ Physical physical_dims(const TensorDesc& from, const TensorDesc& to) {
 }
 
 // Sorted by the destination's strides, merged where both sides allow it.
-CopyLoop plan_loop(const TensorDesc& from, const TensorDesc& to) {
-  const Physical p = physical_dims(from, to);
+CopyLoop plan_loop(const Physical& p) {
   std::array<std::size_t, Shape::max_rank + 2> order{};
   std::size_t n = 0;
   for (std::size_t i = 0; i < p.rank; ++i)
@@ -253,7 +286,7 @@ class CopyKernel final : public CpuKernel {
   bool pads_;
 };
 
-// Channels that a block does not divide: two copies, whole blocks and the tail, would be needed.
+// Channels that a block does not divide.
 #ifdef QUERN_ONEDNN
 bool has_partial_block(const TensorDesc& t) {
   return t.layout.block && t.shape[1] % t.layout.block != 0;
@@ -263,25 +296,41 @@ bool has_partial_block(const TensorDesc& t) {
 }  // namespace
 
 ElementCopy::ElementCopy(const TensorDesc& from, const TensorDesc& to)
-    : loop_(plan_loop(from, to)),
-      element_size_(size_of(from.dtype)),
-      elements_(from.shape.elements()) {}
+    : element_size_(size_of(from.dtype)) {
+  const std::int64_t elements = from.shape.elements();
+  if (elements == 0) return;
+  const BlockSizes blocks = block_sizes(from, to);
+  if (blocks.large == 1) {
+    parts_.push_back({plan_loop(physical_dims(from, to, blocks, {})), 0, 0, elements});
+    return;
+  }
+  for (const ChannelRange& r : channel_ranges(from.shape[1], blocks))
+    parts_.push_back({plan_loop(physical_dims(from, to, blocks, r)),
+                      channel_offset(from.layout, r.begin), channel_offset(to.layout, r.begin),
+                      elements / from.shape[1] * r.count});
+}
 
-void ElementCopy::operator()(const std::byte* src_bytes, std::byte* dst_bytes,
-                             const Parallel& parallel) const {
+void ElementCopy::operator()(const std::byte* src, std::byte* dst, const Parallel& parallel) const {
+  for (const Part& p : parts_) {
+    const auto size = static_cast<std::int64_t>(element_size_);
+    copy(p, src + p.src * size, dst + p.dst * size, parallel);
+  }
+}
+
+void ElementCopy::copy(const Part& part, const std::byte* src_bytes, std::byte* dst_bytes,
+                       const Parallel& parallel) const {
   constexpr std::int64_t min_part = 16384;  // elements that make another thread worth waking
-  if (elements_ == 0) return;
-  if (loop_.dims.empty()) {
+  const Loop& loop = part.loop;
+  if (loop.dims.empty()) {
     std::memcpy(dst_bytes, src_bytes, element_size_);
     return;
   }
   with_size(element_size_, [&]<class T>(T) {
     const auto* src = reinterpret_cast<const T*>(src_bytes);
     auto* dst = reinterpret_cast<T*>(dst_bytes);
-    const std::int64_t rows = outer_count(loop_);
-    const std::int64_t grain = std::max<std::int64_t>(1, rows * min_part / elements_);
-    parallel(rows, grain,
-             [&](std::int64_t b, std::int64_t e) { copy_part(loop_, src, dst, b, e); });
+    const std::int64_t rows = outer_count(loop);
+    const std::int64_t grain = std::max<std::int64_t>(1, rows * min_part / part.elements);
+    parallel(rows, grain, [&](std::int64_t b, std::int64_t e) { copy_part(loop, src, dst, b, e); });
   });
 }
 
@@ -307,7 +356,6 @@ Result<KernelChoice> select_copy(const TensorDesc& from, const TensorDesc& to,
                                 none, target};
     QUERN_ASSIGN(auto reorder, onednn::select_reorder(request, from, to));
     if (reorder) return std::move(*reorder);
-    return Status(Code::internal, "no way between two layouts");
   }
 #endif
   (void)target;

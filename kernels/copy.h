@@ -1,12 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <vector>
+
 #include "kernels/kernel.h"
 
 namespace quern {
 
 // Moves all elements of a tensor to other places; either side may be a part of something larger.
-// Of two block sizes one divides the other, and there is no partial block.
+// Of two block sizes one divides the other. Channels may fill the last block in part; what lies in
+// the rest of it is left alone.
 class ElementCopy {
  public:
   ElementCopy(const TensorDesc& from, const TensorDesc& to);
@@ -20,9 +23,15 @@ class ElementCopy {
   };
 
  private:
-  Loop loop_;
+  // Channels that blocks hold in the same way, and where the first of them is, in elements.
+  struct Part {
+    Loop loop;
+    std::int64_t src, dst, elements;
+  };
+  void copy(const Part& part, const std::byte* src, std::byte* dst, const Parallel& parallel) const;
+
+  std::vector<Part> parts_;
   std::size_t element_size_;
-  std::int64_t elements_;
 };
 
 // A kernel with one input and one output of the same shape and dtype that moves the elements from

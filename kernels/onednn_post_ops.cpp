@@ -17,7 +17,9 @@ struct Eltwise {
   bool operator==(const Eltwise&) const = default;
 };
 
-// Nothing where there is no form that keeps our rules.
+// Nothing where there is no form that keeps our rules; exp of NaN would be +inf. Of relu, clip and
+// the hard sigmoid a step of their own would be dear, so that they lose NaN (see
+// docs/adding-an-operator.md, Numbers).
 std::vector<Eltwise> eltwise_of(const Unary& u) {
   const auto alpha = static_cast<float>(u.alpha);
   const auto beta = static_cast<float>(u.beta);
@@ -29,7 +31,6 @@ std::vector<Eltwise> eltwise_of(const Unary& u) {
     case UnaryKind::sigmoid: return {{algorithm::eltwise_logistic}};
     case UnaryKind::abs: return {{algorithm::eltwise_abs}};
     case UnaryKind::sqrt: return {{algorithm::eltwise_sqrt}};
-    case UnaryKind::exp: return {{algorithm::eltwise_exp}};
     case UnaryKind::gelu: return {{algorithm::eltwise_gelu_erf}};
     case UnaryKind::gelu_tanh: return {{algorithm::eltwise_gelu_tanh}};
     case UnaryKind::swish: return {{algorithm::eltwise_swish, alpha}};
@@ -49,12 +50,11 @@ std::vector<Eltwise> eltwise_of(const Unary& u) {
   }
 }
 
+// min and max would give the operand where the other one is NaN.
 std::optional<algorithm> binary_algorithm(const BinaryPostOp& b) {
   switch (b.kind) {
     case BinaryKind::add: return algorithm::binary_add;
     case BinaryKind::mul: return algorithm::binary_mul;
-    case BinaryKind::min: return algorithm::binary_min;
-    case BinaryKind::max: return algorithm::binary_max;
     case BinaryKind::sub: return b.swapped ? std::nullopt : std::optional(algorithm::binary_sub);
     case BinaryKind::div: return b.swapped ? std::nullopt : std::optional(algorithm::binary_div);
     default: return std::nullopt;

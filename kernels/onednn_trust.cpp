@@ -31,7 +31,12 @@ constexpr std::string_view finite_least =
 
 constexpr Row rows[] = {
     // ---- convolution
-    {Work::convolution, "brgconv:", jit, {}, ""},
+    {Work::convolution,
+     "brgconv:",
+     jit,
+     {Trait::empty_window},
+     "where a window covers padding alone it computes an activation before a sum without loading "
+     "the table of its numbers, and dies (2.6)"},
     {Work::convolution, "brgconv_1x1:", jit, {}, ""},
     {Work::convolution, "brdgmm_dw:", jit, {}, ""},
     {Work::convolution,

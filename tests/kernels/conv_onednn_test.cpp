@@ -1,5 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Convolutions with memory to work in and without, against the reference.
+#include <cmath>
+#include <limits>
+
+#include "graph/text_util.h"
 #include "tests/kernels/kernel_test.h"
 
 namespace quern::testing {
@@ -43,6 +47,29 @@ TEST(ConvOneDnn, NoScratchWhereItIsNotWanted) {
       EXPECT_THAT(got.implementation, AllOf(Not(HasSubstr("wino")), Not(HasSubstr("gemm:"))));
     }
   }
+}
+
+// What is fused lets NaN through; relu, clip and the hard sigmoid, which docs/adding-an-operator.md
+// exempts, are not here.
+TEST(ConvOneDnn, PostOpsKeepNan) {
+  const float nan = std::numeric_limits<float>::quiet_NaN();
+  const Op op = Conv{};
+  const std::vector<Tensor> inputs = {tensor<float>({1, 1, 1, 4}, {nan, nan, nan, nan}),
+                                      tensor<float>({2, 1, 1, 1}, {1, 1}), absent(),
+                                      tensor<float>({1}, {2})};
+  const auto expect_nan = [&](const PostOp& p, const std::string& text) {
+    const SelectedRun got =
+        run_selected({.op = op, .inputs = inputs, .post_ops = {p}, .constants = {1}});
+    for (const float v : got.outputs[0].span<float>()) EXPECT_TRUE(std::isnan(v)) << text;
+  };
+  for (const UnaryKind kind :
+       {UnaryKind::leaky_relu, UnaryKind::elu, UnaryKind::tanh, UnaryKind::sigmoid, UnaryKind::abs,
+        UnaryKind::sqrt, UnaryKind::exp, UnaryKind::gelu, UnaryKind::gelu_tanh, UnaryKind::swish,
+        UnaryKind::neg, UnaryKind::affine, UnaryKind::mish, UnaryKind::hard_swish})
+    expect_nan(Unary{kind, 0.5, 0.25}, cat("unary ", static_cast<int>(kind)));
+  for (const BinaryKind kind : {BinaryKind::add, BinaryKind::sub, BinaryKind::mul, BinaryKind::div,
+                                BinaryKind::min, BinaryKind::max})
+    expect_nan(BinaryPostOp{kind, 3, false}, cat("binary ", static_cast<int>(kind)));
 }
 
 }  // namespace

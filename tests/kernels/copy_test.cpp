@@ -36,28 +36,36 @@ std::vector<std::int64_t> places(const Shape& s, const Layout& l) {
   return all;
 }
 
+// What fills up the last block is 0, whatever it is in the source.
 void expect_copies(const Shape& shape, const std::vector<Layout>& layouts) {
   for (const Layout& from : layouts)
     for (const Layout& to : layouts) {
       const std::vector<std::int64_t> source = places(shape, from);
       const std::vector<std::int64_t> target = places(shape, to);
-      std::vector<float> src(source.size());
-      std::vector<float> dst(target.size(), -1);
+      const TensorDesc before{DType::f32, shape, from};
+      const TensorDesc after{DType::f32, shape, to};
+      std::vector<float> src(before.bytes() / sizeof(float), -2);
+      std::vector<float> dst(after.bytes() / sizeof(float), -1);
+      std::vector<float> want(dst.size(), 0);
       for (std::size_t i = 0; i < source.size(); ++i)
         src[static_cast<std::size_t>(source[i])] = static_cast<float>(i);
-      copy_elements({DType::f32, shape, from}, reinterpret_cast<const std::byte*>(src.data()),
-                    {DType::f32, shape, to}, reinterpret_cast<std::byte*>(dst.data()));
       for (std::size_t i = 0; i < target.size(); ++i)
-        ASSERT_EQ(dst[static_cast<std::size_t>(target[i])], static_cast<float>(i))
-            << shape.text() << ", " << from.text() << " to " << to.text();
+        want[static_cast<std::size_t>(target[i])] = static_cast<float>(i);
+      copy_elements(before, reinterpret_cast<const std::byte*>(src.data()), after,
+                    reinterpret_cast<std::byte*>(dst.data()));
+      ASSERT_EQ(dst, want) << shape.text() << ", " << from.text() << " to " << to.text();
     }
 }
 
-// Every pair of layouts that kernels ask for, both ways: a block of 8 into one of 16 as well.
+// Every pair of layouts that kernels ask for, both ways: a block of 8 into one of 16 as
+// well, and channels that fill the last block in part.
 TEST(CopyElements, BetweenAllLayouts) {
-  const Shape shape = {2, 32, 3, 5};
-  expect_copies(shape, {Layout::row_major(shape), channels_last(shape),
-                        Layout::channel_blocked(shape, 8), Layout::channel_blocked(shape, 16)});
+  for (const std::int64_t channels : {32, 1, 3, 8, 15, 17, 23, 24, 25, 40, 44}) {
+    const Shape shape = {2, channels, 3, 5};
+    expect_copies(
+        shape, {Layout::row_major(shape), channels_last(shape), Layout::channel_blocked(shape, 4),
+                Layout::channel_blocked(shape, 8), Layout::channel_blocked(shape, 16)});
+  }
 }
 
 TEST(CopyElements, PlanesOfAPicture) {

@@ -166,6 +166,7 @@ std::vector<Step> common_steps(std::size_t rank) {
   add(BinaryKind::add, channel);
   add(BinaryKind::mul, channel);
   add(BinaryKind::mul, 0);
+  add(BinaryKind::add, 0);
   add(BinaryKind::add, 1);
   add(BinaryKind::add, full >> 1);
   for (const std::size_t i : {0, 1, 2, 6, 14, 15, 18, 19, 21}) steps.push_back(unary_steps()[i]);
@@ -222,17 +223,19 @@ std::optional<Problem> convolution_at(Point& point, bool transposed) {
   static const std::vector<std::int64_t> steps = {1, 2, 1, 3};
   static const std::vector<std::int64_t> dilations = {1, 1, 2};
   static const std::vector<bool> yes_no = {true, false};
+  static const std::vector<bool> kinds = {true, false, false};
   const std::size_t rank = point.of(ranks);
   const Channels c = point.of(all_channels);
   Shape x = {point.of(batches), c.in * c.group};
   Shape w = transposed ? Shape{c.in * c.group, c.out} : Shape{c.out * c.group, c.in};
   Window window;
   window.pads.resize(2 * rank);
+  const bool pointwise = point.of(kinds);
   for (std::size_t d = 0; d < rank; ++d) {
     const Axis axis = point.of(all_axes);
-    const Pads pads = point.of(all_pads);
+    const Pads pads = pointwise ? Pads{0, 0} : point.of(all_pads);
     x.push_back(axis.size);
-    w.push_back(axis.kernel);
+    w.push_back(pointwise ? 1 : axis.kernel);
     window.pads[d] = pads.begin;
     window.pads[rank + d] = pads.end;
   }
@@ -330,6 +333,53 @@ TEST(OneDnnSweep, ChainsBehindConvolutions) {
       expect_right(p, chain, random, tally,
                    {.op = p.op, .inputs = p.inputs, .threads = n, .scratch = scratch});
     });
+}
+
+// Any geometry: which implementation it gets, and how that lays out its destination, decides what
+// becomes of an operand.
+TEST(OneDnnSweep, ChainsBehindAnyConvolution) {
+  Random random(10);
+  Tally tally("chains behind any convolution");
+  static const std::vector<bool> yes_no = {true, false};
+  sweep(2000, [&](Point& point) {
+    const auto p = convolution_at(point, false);
+    if (!p) return;
+    const std::vector<Step> chain = chain_at(point, p->inputs[0].shape().rank());
+    const bool scratch = point.of(yes_no);
+    expect_right(*p, chain, random, tally, {.op = p->op, .inputs = p->inputs, .scratch = scratch});
+  });
+}
+
+// Few channels, of which an implementation may compute a whole block, and operands of any two
+// shapes, without their leading ones: of one number as [1, 1] and as [].
+TEST(OneDnnSweep, PairsOfOperandsBehindAPointwiseConvolution) {
+  Random random(11);
+  Tally tally("pairs of operands");
+  static const std::vector<std::int64_t> outs = {1, 2, 5, 8, 9};
+  static const std::vector<std::int64_t> ins = {1, 3, 8};
+  static const std::vector<Shape> spatial = {{16}, {3, 5}};
+  static const std::vector<std::int64_t> strides = {1, 2};
+  static const std::vector<bool> yes_no = {true, false};
+  sweep(1500, [&](Point& point) {
+    Shape x = {4, point.of(ins)};
+    Shape w = {point.of(outs), x[1]};
+    Window window;
+    for (const std::int64_t size : point.of(spatial).dims()) {
+      x.push_back(size);
+      w.push_back(1);
+      window.strides.push_back(point.of(strides));
+    }
+    const Problem p{.op = Conv{.window = window},
+                    .inputs = {random.floats(x), random.floats(w), random.floats({w[0]})},
+                    .constants = {1},
+                    .length = x[1],
+                    .text = cat(x.text(), " by ", w.text(), " ", Shape(window.strides).text())};
+    const std::vector<Step> steps = binary_steps(x.rank());
+    const std::vector<Step> chain = {point.of(steps), point.of(steps)};
+    if (chain[0].overwritten && chain[1].overwritten) return;
+    const bool scratch = point.of(yes_no);
+    expect_right(p, chain, random, tally, {.op = p.op, .inputs = p.inputs, .scratch = scratch});
+  });
 }
 
 // Every kind and every shape of one operand; an implementation by GEMM reads most of them wrongly.
@@ -538,10 +588,7 @@ TEST(OneDnnSweep, Reorders) {
     const std::size_t rank = point.of(ranks);
     Shape s = {point.of(sizes), point.of(channels)};
     while (s.rank() < rank) s.push_back(point.of(sizes));
-    // Only oneDNN asks for blocks that channels do not fill, and only it can move them.
-    const bool partial = onednn_of(Conv{}) != nullptr;
     const auto layout_at = [&](int block) {
-      if (block > 1 && s[1] % block != 0 && !partial) block = 0;
       return block == 0   ? Layout::row_major(s)
              : block == 1 ? Layout::channels_last(s)
                           : Layout::channel_blocked(s, static_cast<std::uint8_t>(block));
