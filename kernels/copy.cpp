@@ -236,29 +236,66 @@ void with_size(std::size_t element_size, F&& f) {
   }
 }
 
+// Padding that elements do not cover holds 0.
+void clear_padding(const TensorDesc& to, std::byte* dst) {
+  if (!is_dense(to) && to.layout.block) std::memset(dst, 0, to.bytes());
+}
+
 class CopyKernel final : public CpuKernel {
  public:
-  CopyKernel(const TensorDesc& from, const TensorDesc& to)
-      : copy_(from, to), bytes_(to.bytes()), pads_(!is_dense(to) && to.layout.block) {}
+  CopyKernel(const TensorDesc& from, const TensorDesc& to) : copy_(from, to), to_(to) {}
 
   Status run(const KernelArgs& args, KernelState*, const Parallel& parallel) const override {
-    if (pads_) std::memset(args.outputs[0], 0, bytes_);
+    clear_padding(to_, args.outputs[0]);
     copy_(args.inputs[0], args.outputs[0], parallel);
     return {};
   }
 
  private:
   ElementCopy copy_;
-  std::size_t bytes_;
-  bool pads_;
+  TensorDesc to_;
 };
 
-// Channels that a block does not divide: two copies, whole blocks and the tail, would be needed.
+// Channels that a block does not divide.
 #ifdef QUERN_ONEDNN
 bool has_partial_block(const TensorDesc& t) {
   return t.layout.block && t.shape[1] % t.layout.block != 0;
 }
 #endif
+
+// Channels [begin, end), from the start of a block of `largest` on. Fewer than that lie behind each
+// other within one.
+TensorDesc some_channels(const TensorDesc& t, std::int64_t begin, std::int64_t end,
+                         std::int64_t largest) {
+  TensorDesc part = t;
+  part.shape[1] = end - begin;
+  if (part.shape[1] < largest && t.layout.block == largest) {
+    part.layout.block = 0;
+    part.layout.strides[1] = 1;
+  }
+  return part;
+}
+
+const std::byte* channel(const TensorDesc& t, const std::byte* data, std::int64_t c) {
+  const std::int64_t at = c / std::max<std::int64_t>(t.layout.block, 1) * t.layout.strides[1];
+  return data + static_cast<std::size_t>(at) * size_of(t.dtype);
+}
+
+// Whole blocks of the larger size first, then what is left, which may fill blocks of the smaller.
+void copy_by_blocks(const TensorDesc& from, const std::byte* src, const TensorDesc& to,
+                    std::byte* dst) {
+  const std::int64_t largest = std::max(from.layout.block, to.layout.block);
+  if (largest == 0 || from.shape[1] % largest == 0)
+    return ElementCopy(from, to)(src, dst, Parallel(1));
+  const std::int64_t channels = from.shape[1];
+  const std::int64_t whole = channels / largest * largest;
+  if (whole > 0)
+    ElementCopy(some_channels(from, 0, whole, largest), some_channels(to, 0, whole, largest))(
+        src, dst, Parallel(1));
+  copy_by_blocks(some_channels(from, whole, channels, largest), channel(from, src, whole),
+                 some_channels(to, whole, channels, largest),
+                 dst + (channel(to, dst, whole) - dst));
+}
 
 }  // namespace
 
@@ -318,10 +355,8 @@ Result<KernelChoice> select_copy(const TensorDesc& from, const TensorDesc& to,
 
 void copy_elements(const TensorDesc& from, const std::byte* src, const TensorDesc& to,
                    std::byte* dst) {
-  const CopyKernel kernel(from, to);
-  const std::byte* inputs[] = {src};
-  std::byte* outputs[] = {dst};
-  (void)kernel.run({.inputs = inputs, .outputs = outputs}, nullptr, Parallel(1));
+  clear_padding(to, dst);
+  copy_by_blocks(from, src, to, dst);
 }
 
 }  // namespace quern

@@ -30,7 +30,7 @@ class ElementCopy {
 Result<KernelChoice> select_copy(const TensorDesc& from, const TensorDesc& to,
                                  const CpuTarget& target);
 
-// The same at once, for constants.
+// The same at once, for constants; blocks may be partial. The padding of `to` gets zeros.
 void copy_elements(const TensorDesc& from, const std::byte* src, const TensorDesc& to,
                    std::byte* dst);
 

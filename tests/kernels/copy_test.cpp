@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "kernels/copy.h"
 
+#include <algorithm>
 #include <cstdint>
 #include <vector>
 
@@ -41,8 +42,11 @@ void expect_copies(const Shape& shape, const std::vector<Layout>& layouts) {
     for (const Layout& to : layouts) {
       const std::vector<std::int64_t> source = places(shape, from);
       const std::vector<std::int64_t> target = places(shape, to);
-      std::vector<float> src(source.size());
-      std::vector<float> dst(target.size(), -1);
+      const auto room = [&](const Layout& l) {
+        return TensorDesc{DType::f32, shape, l}.bytes() / sizeof(float);
+      };
+      std::vector<float> src(room(from));
+      std::vector<float> dst(room(to), -1);
       for (std::size_t i = 0; i < source.size(); ++i)
         src[static_cast<std::size_t>(source[i])] = static_cast<float>(i);
       copy_elements({DType::f32, shape, from}, reinterpret_cast<const std::byte*>(src.data()),
@@ -50,6 +54,7 @@ void expect_copies(const Shape& shape, const std::vector<Layout>& layouts) {
       for (std::size_t i = 0; i < target.size(); ++i)
         ASSERT_EQ(dst[static_cast<std::size_t>(target[i])], static_cast<float>(i))
             << shape.text() << ", " << from.text() << " to " << to.text();
+      ASSERT_EQ(std::ranges::count(dst, -1.0F), 0) << "padding is not cleared";
     }
 }
 
@@ -58,6 +63,15 @@ TEST(CopyElements, BetweenAllLayouts) {
   const Shape shape = {2, 32, 3, 5};
   expect_copies(shape, {Layout::row_major(shape), channels_last(shape),
                         Layout::channel_blocked(shape, 8), Layout::channel_blocked(shape, 16)});
+}
+
+// As constants of full shape behind a convolution are brought to its layout.
+TEST(CopyElements, OfChannelsThatBlocksDoNotDivide) {
+  for (const std::int64_t channels : {1, 5, 7, 8, 9, 15, 17, 24, 25, 31, 40}) {
+    const Shape shape = {2, channels, 3, 5};
+    expect_copies(shape, {Layout::row_major(shape), channels_last(shape),
+                          Layout::channel_blocked(shape, 8), Layout::channel_blocked(shape, 16)});
+  }
 }
 
 TEST(CopyElements, PlanesOfAPicture) {
