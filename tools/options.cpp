@@ -248,8 +248,10 @@ Verb verify_row(VerifyArgs& a) {
              "first node where they part is named, with the difference and its kernel.\n\n"
              "--random makes up valid models of 20 to 60 nodes with inputs of one to three shapes "
              "and runs each in several ways, in processes of their own. Integers, and floats that "
-             "no rounding has touched, must be equal to the reference's; the others may differ by "
-             "what a few units in the last place of the inputs do to them.\n\n"
+             "no rounding has touched, must be equal to the reference's; the others may differ from "
+             "the right answer in f64 by a bound that is derived from the operations. Where there "
+             "is no bound they may differ from the reference by what a few units in the last place "
+             "of the inputs do to them.\n\n"
              "The last line is always "
              "\"N passed, M failed, K skipped\".",
          .options = {{.names = "PATH", .help = "folders to search for cases", .target = &a.paths},

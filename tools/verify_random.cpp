@@ -104,6 +104,7 @@ class RandomVerification {
     const auto models = static_cast<std::size_t>(args_.random);
     results_.resize(models);
     left_.resize(models);
+    shares_.resize(models);
     for (std::size_t m = 0; m < models; ++m) {
       const std::vector<Group> groups = drawn                   ? drawn_groups(seed_of(m), cpu)
                                         : args_.levers == "all" ? all_groups(cpu)
@@ -154,8 +155,13 @@ class RandomVerification {
     Verdict v = Verdict::parse(child.answer);
     if (child.how != ChildResult::How::finished) {
       const bool hung = child.how == ChildResult::How::timed_out;
-      v = {hung ? Kind::hung : Kind::crashed, task.ways[0].text(), "",
-           hung ? cat("timed out after ", number_text(args_.timeout_s), " s") : child.why};
+      v = {hung ? Kind::hung : Kind::crashed,
+           task.ways[0].text(),
+           "",
+           hung ? cat("timed out after ", number_text(args_.timeout_s), " s") : child.why,
+           {}};
+    } else {
+      shares_[task.model] = v.share;  // the same in every group
     }
     Verdict& known = results_[task.model];
     if (known.ok()) known = v;
@@ -226,13 +232,24 @@ class RandomVerification {
     j["passed"] = passed_;
     j["failed"] = failed_;
     j["skipped"] = 0;
+    const Share share = total_share();
+    j["oracle"]["elements"] = share.elements;
+    j["oracle"]["judged"] = share.elements - share.undetermined;
     j["models"] = std::move(list);
     print(j.dump());
   }
 
   std::string summary() const { return cat(passed_, " passed, ", failed_, " failed, 0 skipped"); }
   void print_summary() const {
-    if (!args_.json) print(summary() + "\n");
+    if (args_.json) return;
+    const Share share = total_share();
+    print(cat("the oracle judged ", share.elements - share.undetermined, " of ", share.elements,
+              " rounded elements (", percent_text(share.judged(), 2), ")\n", summary(), "\n"));
+  }
+  Share total_share() const {
+    Share total;
+    for (const Share& s : shares_) total += s;
+    return total;
   }
 
   const VerifyArgs& args_;
@@ -242,6 +259,7 @@ class RandomVerification {
   std::vector<Task> tasks_;
   std::vector<Verdict> results_;
   std::vector<std::size_t> left_;  // tasks of a model
+  std::vector<Share> shares_;
   Progress progress_;
   int passed_ = 0;
   int failed_ = 0;

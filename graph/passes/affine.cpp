@@ -233,7 +233,7 @@ Result<bool> fold_alpha(Graph& g, NodeId id) {
   const auto c = splat(g, n.inputs[1]);
   if (!product || !c || !g.used_once(n.inputs[0])) return false;
   if (product->as<MatMul>()->alpha != 1 || !keeps_shape(g, n.inputs[0], n.inputs[1])) return false;
-  if (static_cast<double>(static_cast<float>(*c)) != *c) return false;
+  if (!fits_float(g, n.outputs[0], *c)) return false;
   MatMul op = *product->as<MatMul>();
   op.alpha = static_cast<float>(*c);
   return become(g, id, op, std::vector<ValueId>(product->inputs));

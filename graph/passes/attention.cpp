@@ -122,6 +122,7 @@ Result<bool> recognise_attention(Graph& g, NodeId id) {
   const auto scores = input ? scores_of(g, *input) : std::nullopt;
   const ValueId v = n.inputs[1];
   if (!scores || !fit(g, scores->q, scores->k, v)) return false;
+  if (!fits_float(g, n.outputs[0], scores->scale)) return false;
   const Attention op{.scale = static_cast<float>(scores->scale),
                      .k_transposed = scores->k_transposed};
   std::vector<ValueId> inputs = {scores->q, scores->k, v};

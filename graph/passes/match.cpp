@@ -97,6 +97,10 @@ bool is_number_float(const Graph& g, ValueId v) {
   return g.type(v).is_tensor() && quern::is_number_float(g.type(v).dtype);
 }
 
+bool fits_float(const Graph& g, ValueId v, double x) {
+  return g.type(v).dtype != DType::f64 || static_cast<double>(static_cast<float>(x)) == x;
+}
+
 bool known_same(const ValueType& a, const ValueType& b) {
   if (a.dtype != b.dtype || a.kind != b.kind || !a.dims || !b.dims) return false;
   return std::equal(a.dims->begin(), a.dims->end(), b.dims->begin(), b.dims->end(),

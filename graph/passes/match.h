@@ -55,6 +55,9 @@ bool is_constant_expression(const Graph& g, ValueId v, int depth = 8);
 // ---- types -------------------------------------------------------------------------------------
 
 bool is_number_float(const Graph& g, ValueId v);
+// Whether an operator on values of `v`'s type may hold `x`, one of its numbers, as float: always
+// but in f64, where the digits that a float leaves out count.
+bool fits_float(const Graph& g, ValueId v, double x);
 // All dimensions and the element type are known to be equal.
 bool known_same(const ValueType& a, const ValueType& b);
 bool known_same(const Graph& g, ValueId a, ValueId b);

@@ -129,6 +129,7 @@ Result<bool> recognise_rms_norm(Graph& g, NodeId id) {
   const auto quotient = over_root(g, n);
   const auto square = quotient ? mean_square(g, quotient->v) : std::nullopt;
   if (!square || square->x != quotient->x) return false;
+  if (!fits_float(g, square->x, square->epsilon)) return false;
   return become(
       g, id,
       LayerNorm{
@@ -251,6 +252,7 @@ Result<bool> recognise_vector_norm(Graph& g, NodeId id) {
   const Node* clip = unary(g, n.inputs[1], UnaryKind::clip);
   if (!clip || !(clip->as<Unary>()->alpha > 0)) return false;
   if (clip->as<Unary>()->beta != std::numeric_limits<double>::infinity()) return false;
+  if (!fits_float(g, n.inputs[0], clip->as<Unary>()->alpha)) return false;
   for (std::int64_t p : {1, 2}) {
     const auto norm = reduction(g, clip->inputs[0], p == 1 ? ReduceKind::l1 : ReduceKind::l2);
     if (!norm || norm->x != n.inputs[0] || norm->axes.size() != 1) continue;

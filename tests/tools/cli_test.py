@@ -271,8 +271,11 @@ class Verify(Cli):
     def test_random_models(self):
         done = self.quern("verify", "--random", "3", "--seed", "5", "--device", "reference")
         self.assertEqual(done.stdout.splitlines()[-1], "3 passed, 0 failed, 0 skipped")
+        self.assertRegex(done.stdout, r"the oracle judged \d+ of \d+ rounded elements \(\d+\.\d\d %\)")
         j = self.json("verify", "--random", "2", "--nodes", "3..5", "--device", "reference")
         self.assertEqual((j["summary"], len(j["models"])), ("2 passed, 0 failed, 0 skipped", 2))
+        self.assertGreater(j["oracle"]["judged"], 0)
+        self.assertLessEqual(j["oracle"]["judged"], j["oracle"]["elements"])
         self.quern("verify", code=2)
         self.quern("verify", self.folder, "--random", "1", code=2)
         self.quern("verify", "--random", "1", "--nodes", "9..3", code=2)

@@ -6,17 +6,18 @@
 #include "tools/compare.h"
 #include "tools/console.h"
 #include "tools/opened.h"
-#include "tools/random/judge.h"
+#include "tools/parse.h"
 
 namespace quern::tools {
 namespace {
 
 using Kind = Verdict::Kind;
-constexpr std::string_view names[] = {"right",    "refused", "error", "wrong",
-                                      "unstable", "crashed", "hung"};
+constexpr std::string_view names[] = {
+    "right",    "refused", "error", "wrong",
+    "unstable", "crashed", "hung",  "reference outside of the bound"};
 
 Verdict failure(Kind kind, const Levers& way, std::string reason, std::string_view output = "") {
-  return {kind, way.text(), std::string(output), std::move(reason)};
+  return {kind, way.text(), std::string(output), std::move(reason), {}};
 }
 
 // The runs in turn, and the first one again.
@@ -37,6 +38,21 @@ Verdict check_session(const RandomModel& model, const Judge& judge, Session& ses
           return failure(Kind::unstable, way, "other bits than the first time", name);
     }
     if (run == 0) first = std::move(*got);
+  }
+  return {};
+}
+
+Verdict check_ways(const RandomModel& model, const Judge& judge, const std::string& device_name,
+                   std::span<const Levers> ways) {
+  const auto device = device_named(device_name);
+  if (!device) return failure(Kind::error, {}, std::string(device.error().message()));
+  for (const Levers& way : ways) {
+    const auto executable = compile_random(model, *device, way.options());
+    if (!executable) return failure(Kind::error, way, std::string(executable.error().message()));
+    const auto session = Session::create(*executable);
+    if (!session) return failure(Kind::error, way, std::string(session.error().message()));
+    Verdict v = check_session(model, judge, **session, way);
+    if (!v.ok()) return v;
   }
   return {};
 }
@@ -65,8 +81,8 @@ bool Verdict::same_failure(const Verdict& other) const {
 }
 
 std::string Verdict::serialise() const {
-  return cat(static_cast<int>(kind), "\n", levers, "\n", output, "\n", printable(reason, 600),
-             "\n");
+  return cat(static_cast<int>(kind), "\n", levers, "\n", output, "\n", printable(reason, 600), "\n",
+             share.elements, "\n", share.undetermined, "\n");
 }
 
 Verdict Verdict::parse(const std::string& text) {
@@ -76,26 +92,27 @@ Verdict Verdict::parse(const std::string& text) {
     lines.push_back(text.substr(at, end - at));
     at = end + 1;
   }
-  if (lines.size() < 4 || lines[0].size() != 1)
-    return {Kind::crashed, "", "", "the process ended without an answer"};
-  return {static_cast<Kind>(lines[0][0] - '0'), lines[1], lines[2], lines[3]};
+  if (lines.size() < 6 || lines[0].size() != 1)
+    return {Kind::crashed, "", "", "the process ended without an answer", {}};
+  const Share share{parse_integer(lines[4]).value_or(0), parse_integer(lines[5]).value_or(0)};
+  return {static_cast<Kind>(lines[0][0] - '0'), lines[1], lines[2], lines[3], share};
 }
 
-Verdict check_here(const RandomModel& model, const std::string& device_name,
-                   std::span<const Levers> ways) {
-  const auto judge = Judge::make(model);
-  if (!judge) return failure(Kind::refused, {}, std::string(judge.error().message()));
-  const auto device = device_named(device_name);
-  if (!device) return failure(Kind::error, {}, std::string(device.error().message()));
-  for (const Levers& way : ways) {
-    const auto executable = compile_random(model, *device, way.options());
-    if (!executable) return failure(Kind::error, way, std::string(executable.error().message()));
-    const auto session = Session::create(*executable);
-    if (!session) return failure(Kind::error, way, std::string(session.error().message()));
-    Verdict v = check_session(model, *judge, **session, way);
-    if (!v.ok()) return v;
+Verdict blamed(Verdict verdict, const Judge& judge) {
+  for (const Judge::Fault& fault : judge.faults()) {
+    const bool is_same = verdict.kind == Kind::wrong && verdict.output == fault.output;
+    if (verdict.ok() || is_same)
+      verdict = failure(Kind::reference_outside, {}, fault.reason, fault.output);
   }
-  return {};
+  verdict.share = judge.share();
+  return verdict;
+}
+
+Verdict check_here(const RandomModel& model, const std::string& device,
+                   std::span<const Levers> ways) {
+  const auto judge = Judge::make(model, device);
+  if (!judge) return failure(Kind::refused, {}, std::string(judge.error().message()));
+  return blamed(check_ways(model, *judge, device, ways), *judge);
 }
 
 Verdict check_apart(const RandomModel& model, const std::string& device, const Levers& way,

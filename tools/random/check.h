@@ -7,7 +7,7 @@
 #include <string>
 
 #include "tools/levers.h"
-#include "tools/random/random_model.h"
+#include "tools/random/judge.h"
 
 namespace quern::tools {
 
@@ -20,11 +20,13 @@ struct Verdict {
     unstable,  // the same inputs gave other bits later in the session
     crashed,
     hung,
+    reference_outside,  // of the oracle's bound: one of those two is wrong
   };
   Kind kind = Kind::right;
   std::string levers;
   std::string output;
   std::string reason;
+  Share share;  // of the floats that rounding touches: what the oracle judges
 
   bool ok() const { return kind == Kind::right; }
   std::string text() const;  // one line
@@ -35,6 +37,9 @@ struct Verdict {
 };
 std::string_view name_of(Verdict::Kind kind);
 
+// `verdict`, unless it is right or about an output for which the reference itself is outside of the
+// oracle's bound: then that is what there is to tell.
+Verdict blamed(Verdict verdict, const Judge& judge);
 // All ways must be for the same process. What turns the process must have been applied to it.
 Verdict check_here(const RandomModel& model, const std::string& device,
                    std::span<const Levers> ways);

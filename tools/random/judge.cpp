@@ -137,15 +137,40 @@ std::string at_text(const Shape& shape, std::size_t i) {
   return at.text();
 }
 
+Result<Model> parsed_model(const RandomModel& model) {
+  auto bytes = std::make_shared<const std::string>(onnx::write_model(model.model));
+  const std::span<const std::byte> view(reinterpret_cast<const std::byte*>(bytes->data()),
+                                        bytes->size());
+  return parse_onnx(view, bytes);
+}
+
+Arithmetic arithmetic_of(std::string_view device) {
+  return device.starts_with("vulkan") ? Arithmetic::vulkan : Arithmetic::cpu;
+}
+
+// Whether every element of the tensor has a bound.
+bool is_determined(const BoundedValue* value, std::size_t element) {
+  if (!value || element >= value->tensors.size()) return false;
+  const std::vector<double>& bound = value->tensors[element].bound;
+  return std::ranges::none_of(bound, [](double b) { return std::isinf(b); });
+}
+
+// What is wrong with the tensors of an output, going by the oracle alone.
+std::string against_bounds(const BoundedValue& bounds, const std::vector<Tensor>& got) {
+  if (bounds.kind == BoundedValue::Kind::undetermined) return {};
+  if (bounds.tensors.size() != got.size())
+    return cat("got ", got.size(), " tensors, wanted ", bounds.tensors.size());
+  for (std::size_t k = 0; k < got.size(); ++k)
+    if (const auto difference = compare(bounds.tensors[k], got[k].view())) return difference->text;
+  return {};
+}
+
 }  // namespace
 
 Result<std::shared_ptr<const Executable>> compile_random(const RandomModel& model,
                                                          const std::shared_ptr<Device>& device,
                                                          const CompileOptions& options) {
-  auto bytes = std::make_shared<const std::string>(onnx::write_model(model.model));
-  const std::span<const std::byte> view(reinterpret_cast<const std::byte*>(bytes->data()),
-                                        bytes->size());
-  QUERN_ASSIGN(Model parsed, parse_onnx(view, bytes));
+  QUERN_ASSIGN(Model parsed, parsed_model(model));
   return Executable::compile(std::move(parsed), device, options);
 }
 
@@ -180,16 +205,70 @@ Result<std::vector<RunOutputs>> reference_outputs(const RandomModel& model) {
   return all;
 }
 
-Result<Judge> Judge::make(const RandomModel& model) {
+Result<Judge> Judge::make(const RandomModel& model, std::string_view device) {
+  QUERN_ASSIGN(std::vector<RunOutputs> wanted, reference_outputs(model));
+  return make(model, std::move(wanted), device);
+}
+
+Result<Judge> Judge::make(const RandomModel& model, std::vector<RunOutputs> wanted,
+                          std::string_view device) {
   Judge judge;
-  QUERN_ASSIGN(judge.wanted_, reference_outputs(model));
-  bool needed[3] = {};
+  judge.wanted_ = std::move(wanted);
   for (const onnx::ValueInfo& o : model.graph().outputs) {
     Rule& rule = judge.rules_.emplace_back();
     rule.exact = std::find(model.exact.begin(), model.exact.end(), o.name) != model.exact.end();
     const auto grain = model.grains.find(o.name);
     if (grain != model.grains.end()) rule.grain = grain->second;
-    needed[static_cast<int>(rule.grain)] |= !rule.exact;
+  }
+  QUERN_ASSIGN(const Model parsed, parsed_model(model));
+  judge.ask_oracle(model, parsed, arithmetic_of(device));
+  judge.check_reference(model);
+  judge.count_and_move(model);
+  return judge;
+}
+
+void Judge::ask_oracle(const RandomModel& model, const Model& parsed, Arithmetic arithmetic) {
+  const std::vector<ValueSpec> specs = parsed.inputs();
+  for (const auto& run : model.runs) {
+    std::vector<OracleInput> inputs;
+    for (const ValueSpec& spec : specs)
+      for (const RandomInput& in : run)
+        if (in.name == spec.name) inputs.push_back({.tensors = {in.tensor}});
+    auto bounds = evaluate_with_bounds(parsed.graph(), inputs, {.arithmetic = arithmetic});
+    bounds_.push_back(bounds ? std::move(*bounds) : std::vector<BoundedValue>());
+  }
+}
+
+const BoundedValue* Judge::bounds(std::size_t run, std::size_t output) const {
+  return output < bounds_[run].size() ? &bounds_[run][output] : nullptr;
+}
+
+void Judge::check_reference(const RandomModel& model) {
+  for (std::size_t run = 0; run < wanted_.size(); ++run) {
+    for (std::size_t i = 0; i < wanted_[run].size(); ++i) {
+      const BoundedValue* b = bounds(run, i);
+      std::string wrong = b ? against_bounds(*b, wanted_[run][i]) : "";
+      if (wrong.empty()) continue;
+      faults_.push_back({std::string(model.graph().outputs[i].name),
+                         cat("run ", run, ": the reference itself: ", wrong)});
+    }
+  }
+}
+
+void Judge::count_and_move(const RandomModel& model) {
+  bool needed[3] = {};
+  for (std::size_t run = 0; run < wanted_.size(); ++run) {
+    for (std::size_t i = 0; i < wanted_[run].size(); ++i) {
+      const BoundedValue* b = bounds(run, i);
+      for (std::size_t k = 0; k < wanted_[run][i].size(); ++k) {
+        const Tensor& t = wanted_[run][i][k];
+        if (rules_[i].exact || !is_number_float(t.dtype())) continue;
+        const std::int64_t n = t.shape().elements();
+        const bool is_bounded = b && k < b->tensors.size();
+        share_ += {n, is_bounded ? std::ranges::count(b->tensors[k].bound, INFINITY) : n};
+        needed[static_cast<int>(rules_[i].grain)] |= !is_determined(b, k);
+      }
+    }
   }
   for (int g = 0; g < 3; ++g) {
     for (std::size_t k = 0; needed[g] && k < moves; ++k) {
@@ -197,10 +276,9 @@ Result<Judge> Judge::make(const RandomModel& model) {
       Rng rng(k * 3 + static_cast<std::size_t>(g));
       Mover(moved, move_of(static_cast<Grain>(g)), rng).move_all();
       // Where an index or a shape depends on what was moved there is nothing to learn from it.
-      if (auto outputs = reference_outputs(moved)) judge.moved_[g].push_back(std::move(*outputs));
+      if (auto outputs = reference_outputs(moved)) moved_[g].push_back(std::move(*outputs));
     }
   }
-  return judge;
 }
 
 std::string Judge::verdict(std::size_t run, std::size_t output,
@@ -208,12 +286,18 @@ std::string Judge::verdict(std::size_t run, std::size_t output,
   const std::vector<Tensor>& wanted = wanted_[run][output];
   if (got.size() != wanted.size())
     return cat("got ", got.size(), " tensors, wanted ", wanted.size());
+  const BoundedValue* b = bounds(run, output);
   for (std::size_t k = 0; k < got.size(); ++k) {
     if (got[k].type() != wanted[k].type())
       return cat("got ", got[k].type().text(), ", wanted ", wanted[k].type().text());
-    const bool exact = rules_[output].exact || !is_number_float(got[k].dtype());
-    std::string wrong =
-        exact ? compare_exact(got[k], wanted[k]) : compare_rounded(run, output, k, got[k]);
+    if (rules_[output].exact || !is_number_float(got[k].dtype())) {
+      std::string wrong = compare_exact(got[k], wanted[k]);
+      if (!wrong.empty()) return wrong;
+      continue;
+    }
+    if (b && k < b->tensors.size())
+      if (const auto difference = compare(b->tensors[k], got[k].view())) return difference->text;
+    std::string wrong = is_determined(b, k) ? "" : compare_moved(run, output, k, got[k]);
     if (!wrong.empty()) return wrong;
   }
   return {};
@@ -223,14 +307,18 @@ std::string Judge::compare_exact(const Tensor& got, const Tensor& wanted) const 
   return compare(got.view(), wanted.view(), {.rtol = 0, .atol = 0}).reason;
 }
 
-std::string Judge::compare_rounded(std::size_t run, std::size_t output, std::size_t element,
-                                   const Tensor& got) const {
+std::string Judge::compare_moved(std::size_t run, std::size_t output, std::size_t element,
+                                 const Tensor& got) const {
   const Rule& rule = rules_[output];
   const Tensor& wanted = wanted_[run][output][element];
   const std::vector<double> a = numbers_of(got);
   const std::vector<double> b = numbers_of(wanted);
   std::vector<double> shift(b.size(), 0);
-  std::vector<bool> any(b.size(), false);  // moved from finite to not, or back: anything goes
+  // The oracle's, or moved from finite to not, or back: anything goes.
+  std::vector<bool> any(b.size(), false);
+  const BoundedValue* bounded = bounds(run, output);
+  for (std::size_t i = 0; bounded && element < bounded->tensors.size() && i < b.size(); ++i)
+    any[i] = std::isfinite(bounded->tensors[element].bound[i]);
   for (const auto& outputs : moved_[static_cast<int>(rule.grain)]) {
     if (outputs[run][output].size() <= element) continue;
     const Tensor& t = outputs[run][output][element];

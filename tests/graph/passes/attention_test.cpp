@@ -27,6 +27,19 @@ TEST(Attention, WithScaleAndMask) {
     output %4 "y")");
 }
 
+TEST(Attention, StaysWhereItsScaleWouldLoseDigits) {
+  expect_stays({"recognise_attention"}, R"(
+    input %0 "q": f64[2,3,4,8]
+    input %1 "k": f64[2,3,8,5]
+    input %2 "v": f64[2,3,5,6]
+    const %3: f64[] = {0.1}
+    %4: f64[2,3,4,5] = MatMul(%0, %1)
+    %5: f64[2,3,4,5] = Binary(%4, %3) kind=mul
+    %6: f64[2,3,4,5] = Softmax(%5) kind=softmax
+    %7: f64[2,3,4,6] = MatMul(%6, %2)
+    output %7 "y")");
+}
+
 // Keys turned by a transpose that does more, scaled query and key, dimensions that are symbols.
 TEST(Attention, OfSymbolicShapes) {
   expect_becomes({"recognise_attention", "move_constant_right"}, R"(

@@ -96,6 +96,37 @@ TEST(RmsNorm, WithoutMean) {
     output %2 "y")");
 }
 
+// 0.01 as float is off by 2e-10 of it: a thousand thousand units in the last place of f64.
+TEST(RmsNorm, StaysWhereItsEpsilonWouldLoseDigits) {
+  expect_stays({"recognise_rms_norm"}, R"(
+    input %0 "x": f64[2,8]
+    const %1: i64[1] = {-1}
+    const %2: f64[] = {0.01}
+    %3: f64[2,8] = Binary(%0, %0) kind=mul
+    %4: f64[2,1] = Reduce(%3, %1) kind=mean
+    %5: f64[2,1] = Binary(%4, %2) kind=add
+    %6: f64[2,1] = Unary(%5) kind=sqrt
+    %7: f64[2,8] = Binary(%0, %6) kind=div
+    output %7 "y")");
+}
+
+TEST(RmsNorm, OfDoublesWhoseEpsilonIsAFloat) {
+  expect_becomes({"recognise_rms_norm"}, R"(
+    input %0 "x": f64[2,8]
+    const %1: i64[1] = {-1}
+    const %2: f64[] = {0.0078125}
+    %3: f64[2,8] = Binary(%0, %0) kind=mul
+    %4: f64[2,1] = Reduce(%3, %1) kind=mean
+    %5: f64[2,1] = Binary(%4, %2) kind=add
+    %6: f64[2,1] = Unary(%5) kind=sqrt
+    %7: f64[2,8] = Binary(%0, %6) kind=div
+    output %7 "y")",
+                 R"(
+    input %0 "x": f64[2,8]
+    %1: f64[2,8] = LayerNorm(%0) epsilon=0.0078125 center=false
+    output %1 "y")");
+}
+
 TEST(LayerNorm, StaysOverChannelsAndOfOtherValues) {
   expect_stays({"recognise_rms_norm", "center_layer_norm"}, R"(
     input %0 "x": f32[2,3,4,4]
@@ -222,6 +253,16 @@ TEST(Reductions, SpelledOut) {
     output %4 "a"
     output %5 "b"
     output %6 "c")");
+}
+
+TEST(VectorNorm, StaysWhereItsLeastNormWouldLoseDigits) {
+  expect_stays({"recognise_vector_norm"}, R"(
+    input %0 "x": f64[2,3]
+    const %1: i64[1] = {1}
+    %2: f64[2,1] = Reduce(%0, %1) kind=l2
+    %3: f64[2,1] = Unary(%2) kind=clip alpha=0.01 beta=inf
+    %4: f64[2,3] = Binary(%0, %3) kind=div
+    output %4 "y")");
 }
 
 TEST(VectorNorm, WithALeastNorm) {
