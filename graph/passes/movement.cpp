@@ -33,9 +33,16 @@ bool has_constant_target(const Graph& g, const Node& n) {
   return g.value(n.inputs[1]).is_constant();
 }
 
+// All elements of the input are in its one dimension, whatever it is asked to be.
+bool is_vector(const Graph& g, const Node& reshape) {
+  const auto& dims = g.type(reshape.outputs[0]).dims;
+  return dims && dims->size() == 1;
+}
+
 bool moves_nothing(const Graph& g, const Node& n) {
   if (n.as<Identity>()) return true;
-  if (n.as<Reshape>() || n.as<Squeeze>() || n.as<Unsqueeze>() || n.as<Flatten>() || n.as<Split>())
+  if (n.as<Reshape>()) return (has_constant_target(g, n) || !is_vector(g, n)) && keeps_all(g, n);
+  if (n.as<Squeeze>() || n.as<Unsqueeze>() || n.as<Flatten>() || n.as<Split>())
     return keeps_all(g, n);
   if (n.as<Expand>()) return has_constant_target(g, n) && keeps_all(g, n);
   if (n.as<Tile>())

@@ -11,6 +11,11 @@ TEST(DropMovement, KeepsWhatOnlyARunCanCheck) {
     input %1 "shape": i64[2]
     %2: f32[2,3,4] = Expand(%0, %1)
     output %2 "y")");
+  expect_stays({"drop_movement"}, R"(
+    input %0 "x": f32[2]
+    input %1 "shape": i64[1]
+    %2: f32[2] = Reshape(%0, %1)
+    output %2 "y")");
 }
 
 TEST(DropMovement, OfWhatMovesNothing) {
