@@ -110,15 +110,24 @@ static void test_model(const quern_model* model) {
   CHECK(quern_model_output_info(model, 1, &value) == QUERN_INVALID_ARGUMENT);
 }
 
-/* A caller that was built with a shorter structure gets what it knows, and no byte more. */
-static void test_short_struct(const quern_model* model) {
+/* A size that no version of a structure had would end inside a field. */
+static void test_foreign_struct_size(const quern_model* model) {
   quern_value_info value = QUERN_VALUE_INFO_INIT;
   value.struct_size = offsetof(quern_value_info, kind);
   value.kind = 77;
-  value.rank = 88;
-  CHECK(quern_model_input_info(model, 0, &value) == QUERN_OK);
-  CHECK(value.dtype == QUERN_F32 && value.kind == 77 && value.rank == 88);
-  CHECK(value.struct_size == offsetof(quern_value_info, kind));
+  CHECK(quern_model_input_info(model, 0, &value) == QUERN_INVALID_ARGUMENT);
+  CHECK(strstr(quern_last_error(), "struct_size of quern_value_info is ") != NULL);
+  CHECK(value.kind == 77);
+}
+
+/* A caller that was built with an older structure gets what it knows, and no byte more. */
+static void test_older_struct(quern_session* session) {
+  quern_plan_info plan = QUERN_PLAN_INFO_INIT;
+  plan.struct_size = offsetof(quern_plan_info, session_bytes);
+  plan.session_bytes = 77;
+  CHECK(quern_session_plan_info(session, &plan) == QUERN_OK);
+  CHECK(plan.steps > 0 && plan.session_bytes == 77);
+  CHECK(plan.struct_size == offsetof(quern_plan_info, session_bytes));
 }
 
 static void test_run(quern_session* session, const float* input, const float* expected) {
@@ -173,6 +182,7 @@ static void test_run(quern_session* session, const float* input, const float* ex
   CHECK(plan.unshared_bytes >= plan.arena_bytes && plan.resident_bytes >= plan.arena_bytes);
   CHECK(plan.is_complete && plan.session_bytes >= plan.resident_bytes);
   CHECK((double)plan.resident_bytes >= 0.9 * (double)plan.session_bytes);
+  test_older_struct(session);
   CHECK(quern_session_trim(session) == QUERN_OK);
   CHECK(quern_session_plan_info(session, &plan) == QUERN_OK && plan.resident_bytes == 0);
   CHECK(quern_session_output(session, 0, &out) == QUERN_INVALID_ARGUMENT);
@@ -393,7 +403,7 @@ int main(int argc, char** argv) {
   test_loading(argv[1]);
   REQUIRE(quern_model_load(argv[1], NULL, &model) == QUERN_OK);
   test_model(model);
-  test_short_struct(model);
+  test_foreign_struct_size(model);
   test_memory_limit(model, input);
   REQUIRE(quern_executable_compile(model, NULL, &executable) == QUERN_OK);
   test_device(model, "cpu", input, expected);
