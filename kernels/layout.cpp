@@ -68,9 +68,32 @@ bool same_placement(const Shape& shape, const Layout& a, const Layout& b) {
   return true;
 }
 
+namespace {
+
+// Of a dimension: its blocks, where it is cut into blocks that it fills.
+std::int64_t length(const TensorDesc& t, std::size_t i) {
+  return t.layout.block && i == 1 ? t.shape[1] / t.layout.block : t.shape[i];
+}
+
+}  // namespace
+
 bool is_dense(const TensorDesc& t) {
   if (t.layout.block && t.shape[1] % t.layout.block != 0) return false;
-  return t.bytes() == static_cast<std::size_t>(t.shape.elements()) * size_of(t.dtype);
+  // That the bytes are as many as the elements want does not suffice: a broadcast dimension and a
+  // hole make up for each other. Of dimensions that are dense each begins where those within end.
+  if (t.shape.elements() == 0) return true;
+  std::int64_t end = std::max<std::int64_t>(t.layout.block, 1);
+  unsigned left = 0;  // dimensions that are not 1, as bits
+  for (std::size_t i = 0; i < t.shape.rank(); ++i) left |= (length(t, i) != 1 ? 1U : 0U) << i;
+  while (left != 0) {
+    std::size_t next = 0;
+    while (next < t.shape.rank() && ((left >> next & 1) == 0 || t.layout.strides[next] != end))
+      ++next;
+    if (next == t.shape.rank()) return false;
+    left &= ~(1U << next);
+    end *= length(t, next);
+  }
+  return true;
 }
 
 // As numpy does it: dimensions that lie behind each other without a gap merge into one run, and a
