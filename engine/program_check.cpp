@@ -352,21 +352,22 @@ class Checker {
       if (!lies_in_memory(step().inputs[i])) continue;
       const Range input{input_address(i), m.inputs[i].bytes()};
       if (!result.meets(input)) continue;
-      if (may_stay(o, i, result, input)) continue;
+      if (may_stay(o, result, input)) continue;
       if (++under > 1 || !may_share(o, i, result, input))
         return wrong(cat("writes result ", o, " where its operand ", i, " lies"));
     }
     return {};
   }
 
-  // The kernel would copy it there; or the same bytes as another operand, which stays.
-  bool may_stay(std::size_t o, std::size_t i, const Range& result, const Range& input) const {
+  // All of it lies in an operand that the kernel finds in its place and leaves there: in itself, or
+  // in one that it is a copy or a part of.
+  bool may_stay(std::size_t o, const Range& result, const Range& input) const {
     return o == 0 && std::ranges::any_of(meaning().copies, [&](const CopiedInput& c) {
-             if (result.at.begin + c.offset != input.at.begin) return false;
-             if (c.input == i) return true;
-             return lies_in_memory(step().inputs[c.input]) &&
-                    input_address(c.input).begin == input.at.begin &&
-                    meaning().inputs[c.input].bytes() >= input.bytes;
+             if (!lies_in_memory(step().inputs[c.input])) return false;
+             const Address at = input_address(c.input);
+             const std::uint64_t end = at.begin + meaning().inputs[c.input].bytes();
+             return at.region == result.at.region && at.begin == result.at.begin + c.offset &&
+                    at.begin <= input.at.begin && input.at.begin + input.bytes <= end;
            });
   }
   bool may_share(std::size_t o, std::size_t i, const Range& result, const Range& input) const {

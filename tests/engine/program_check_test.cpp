@@ -72,6 +72,8 @@ Model joined_with_itself() {
   const Operand a = g.tanh(x);
   g.output("twice", g.concat({a, a}, 0));
   g.output("both", g.concat({g.exp(a), a}, 0));
+  const Operand b = g.exp(x);
+  g.output("parts", g.concat({b, g.slice(b, {1}, {2}, {.axes = {0}})}, 0));
   return must(g.build());
 }
 
