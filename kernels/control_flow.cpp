@@ -79,6 +79,9 @@ Status infer_loop(InferContext& c) {
   QUERN_TRY(want_single(c, 0));
   QUERN_TRY(want_condition(c, 1));
   QUERN_ASSIGN(const auto* body, body_types(c, 0, c.output_count() + 1));
+  const ValueType& goes_on = body->front();
+  if (!goes_on.is_tensor() || goes_on.dtype != DType::boolean)
+    return c.error(cat("the body's condition is ", type_text(goes_on), ", wants one bool"));
   for (std::size_t i = 0; i < c.output_count(); ++i) {
     const ValueType& type = (*body)[i + 1];
     if (i < carried) {

@@ -67,6 +67,11 @@ TEST(Loop, Refuses) {
   EXPECT_THAT(infer_text(Loop{}, {trips, condition}, 1,
                          {{condition, sequence_of(DType::f32, std::nullopt)}}),
               HasSubstr("cannot stack"));
+  EXPECT_THAT(infer_text(op, {trips, condition, f32({})}, 1,
+                         {{sequence_of(DType::boolean, std::nullopt), f32({})}}),
+              HasSubstr("the body's condition is seq(bool[*]), wants one bool"));
+  EXPECT_THAT(infer_text(op, {trips, condition, f32({})}, 1, {{i64({}), f32({})}}),
+              HasSubstr("the body's condition is i64[], wants one bool"));
 }
 
 TEST(Scan, StatesAndScannedValues) {
