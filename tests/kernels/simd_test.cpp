@@ -72,6 +72,7 @@ TEST(Simd, UnaryFunctionsAreWithinAFewUlps) {
       {{UnaryKind::elu, 1.3}, 6},
       {{UnaryKind::selu, 1.67, 1.05}, 6},
       {{UnaryKind::celu, 0.7}, 6},
+      {{UnaryKind::celu, -1}, 6},
       {{UnaryKind::hard_sigmoid, 0.2, 0.5}, 2, 1e-7},
       {{UnaryKind::hard_swish}, 4, 1e-6},
       {{UnaryKind::softplus}, 4},
