@@ -136,6 +136,25 @@ void allow_whole_bias(Evaluated& e) {
   for (double& b : e.bound()) b += step * 0.5001;
 }
 
+// Whether a kernel multiplies the zeros of the padding or leaves them out is its own business, and
+// not the same where a weight is an infinity or NaN.
+void allow_padding(Evaluated& e) {
+  const Numbers weights = as_numbers(e.in[1]->value);
+  const auto channels = static_cast<std::size_t>(e.in[1]->value.shape()[0]);
+  if (channels == 0 || std::ranges::all_of(weights, [](double w) { return std::isfinite(w); }))
+    return;
+  const std::size_t taps = weights.size() / channels;
+  const Shape& y = e.out[0].value.shape();
+  const auto image =
+      static_cast<std::size_t>(y.elements() / std::max<std::int64_t>(1, y[0] * y[1]));
+  for (std::size_t i = 0; i < e.bound().size(); ++i) {
+    const std::size_t m = i / image % channels;
+    const auto own = std::span(weights).subspan(m * taps, taps);
+    if (std::ranges::any_of(own, [](double w) { return !std::isfinite(w); }))
+      e.bound()[i] = infinity;
+  }
+}
+
 double terms_of_weights(const Shape& w) {
   return static_cast<double>(w.elements()) / static_cast<double>(std::max<std::int64_t>(1, w[0]));
 }
@@ -146,6 +165,9 @@ Status bound(const Conv& op, Evaluated& e) {
   const Shape& w = e.in[1]->value.shape();
   QUERN_TRY(linear(e, op, {0, 1}, 2, terms_of_weights(w) + 1 + folded_roundings));
   if (may_be_winograd(op, w, e.out[0].value.shape())) allow_winograd(e);
+  const Ints& pads = op.window.pads;
+  if (op.window.auto_pad != AutoPad::notset || std::ranges::count(pads, 0) != std::ssize(pads))
+    allow_padding(e);
   allow_whole_bias(e);
   return {};
 }

@@ -5,6 +5,7 @@
 #include <limits>
 
 #include "graph/numeric.h"
+#include "graph/text_util.h"
 #include "tests/tools/oracle/families.h"
 #include "tools/oracle/values.h"
 
@@ -206,6 +207,27 @@ TEST(OracleJudge, WantsNaNAndInfinityWhereTheyAreRight) {
   EXPECT_TRUE(compare(wanted, floats({0, -inf, 0}).view()));
   EXPECT_TRUE(compare(wanted, floats({nan, inf, 0}).view()));
   EXPECT_TRUE(compare(wanted, floats({nan, -inf, nan}).view()));
+}
+
+TEST(OracleJudge, LeavesOpenWhetherPaddingIsMultiplied) {
+  const float nan = std::numeric_limits<float>::quiet_NaN();
+  const std::vector<Tensor> inputs = {floats({1, 2, 3}).reshaped({1, 1, 3}),
+                                      floats({nan, 1, 1, 1, 1, 1}).reshaped({2, 1, 3})};
+  const auto conv = [&](std::string_view statement) {
+    return result_of(cat(R"(
+      input %0 "x": f32[1,1,3]
+      input %1 "w": f32[2,1,3]
+      )",
+                         statement, R"(
+      output %2 "y")"),
+                     inputs)
+        .bound;
+  };
+  const auto padded = conv("%2: f32[1,2,3] = Conv(%0, %1) kernel=[3] pads=[1,1]");
+  ASSERT_EQ(padded.size(), 6U);
+  for (const std::size_t i : {0, 1, 2}) EXPECT_EQ(padded[i], infinity);
+  for (const std::size_t i : {3, 4, 5}) EXPECT_LT(padded[i], 1e-5);
+  EXPECT_EQ(conv("%2: f32[1,2,1] = Conv(%0, %1) kernel=[3]")[0], 0);
 }
 
 TEST(OracleJudge, ComparesIntegersOf64BitsExactly) {
