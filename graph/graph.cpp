@@ -228,8 +228,9 @@ bool Graph::refine_types(NodeId id) {
   std::vector<ValueType> before;
   for (ValueId v : node(id).outputs) before.push_back(v == no_value ? ValueType() : type(v));
   auto types = infer_node(id);
-  // What inference refuses now is refused with its reason when a plan is made.
-  if (!types || !take_types(id, std::move(*types)).ok()) return false;
+  const bool is_refused = !types || !take_types(id, std::move(*types)).ok();
+  nodes_[index(id)].is_refused = is_refused;
+  if (is_refused) return false;
   for (std::size_t i = 0; i < before.size(); ++i)
     if (ValueId v = node(id).outputs[i]; v != no_value && type(v) != before[i]) return true;
   return false;
@@ -349,7 +350,7 @@ Status Graph::replace(NodeId id, Op op, std::vector<ValueId> inputs, PostOps pos
     swap_in();
     return s;
   }
-  n.stale_types = false;
+  n.stale_types = n.is_refused = false;
   order_is_stale_ = true;
   touch(id);
   for (ValueId v : n.outputs)

@@ -70,6 +70,7 @@ struct Node {
   // Kept by Graph.
   std::vector<std::uint32_t> use_slots;  // where each input stands in Value::uses
   bool stale_types = false;  // what inference knows of an input has changed: see refine_types
+  bool is_refused = false;   // by inference, for what it knows now: a run will say why
 
   template <class T>
   const T* as() const {

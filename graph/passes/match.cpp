@@ -42,7 +42,52 @@ double epsilon(DType dtype) {
 
 const Node* producer(const Graph& g, ValueId v) {
   if (v == no_value || g.value(v).producer == no_node) return nullptr;
-  return &g.node(g.value(v).producer);
+  const Node& n = g.node(g.value(v).producer);
+  return n.is_refused ? nullptr : &n;
+}
+
+namespace {
+
+// Squeeze drops dimensions that are known to be 1.
+bool drops_ones(const Graph& g, const Node& squeeze) {
+  const ValueType& x = g.type(squeeze.inputs[0]);
+  if (squeeze.inputs.size() < 2 || squeeze.inputs[1] == no_value) return x.fully_known();
+  const auto axes = ints(g, squeeze.inputs[1]);
+  if (!axes || !x.dims) return false;
+  const auto rank = static_cast<std::int64_t>(x.dims->size());
+  return std::ranges::all_of(*axes, [&](std::int64_t a) {
+    return (*x.dims)[static_cast<std::size_t>(a < 0 ? a + rank : a)].is(1);
+  });
+}
+
+// Two tensors of these dimensions have as many elements, whatever the symbols stand for.
+bool have_as_many(const std::optional<Dims>& a, const std::optional<Dims>& b) {
+  if (!a || !b) return false;
+  std::vector<std::uint32_t> symbols[2];
+  Dim known[2] = {Dim(1), Dim(1)};
+  for (const std::size_t side : {0, 1}) {
+    Dims numbers;
+    for (const Dim d : side == 0 ? *a : *b) {
+      if (d.unknown()) return false;
+      if (d.is_symbol())
+        symbols[side].push_back(d.symbol_id());
+      else
+        numbers.push_back(d);
+    }
+    std::ranges::sort(symbols[side]);
+    known[side] = product(numbers);
+  }
+  return symbols[0] == symbols[1] && known[0].same(known[1]);
+}
+
+}  // namespace
+
+bool always_fits(const Graph& g, const Node& n) {
+  if (n.as<Flatten>()) return g.type(n.inputs[0]).dims.has_value();
+  if (n.as<Squeeze>()) return drops_ones(g, n);
+  if (n.as<Unsqueeze>()) return g.value(n.inputs[1]).is_constant();
+  return g.value(n.inputs[1]).is_constant() &&
+         have_as_many(g.type(n.inputs[0]).dims, g.type(n.outputs[0]).dims);
 }
 
 bool is_unary(const Node& n, UnaryKind kind) {

@@ -16,7 +16,7 @@ namespace quern::passes {
 
 // ---- nodes -------------------------------------------------------------------------------------
 
-// The node that makes `v`, or null.
+// The node that makes `v`, or null; also null for one that inference refuses, which stays as it is.
 const Node* producer(const Graph& g, ValueId v);
 // The node that makes `v` when it is a T and nothing more: a node with post-ops is more.
 template <class T>
@@ -30,6 +30,9 @@ const T* bare(const Node& n) {
 }
 const Node* unary(const Graph& g, ValueId v, UnaryKind kind);
 const Node* binary(const Graph& g, ValueId v, BinaryKind kind);
+// Whether a Reshape, Squeeze, Unsqueeze or Flatten without post-ops fits what it takes in every
+// run. Of one that only a run can check nothing may be dropped: the run would no longer refuse.
+bool always_fits(const Graph& g, const Node& n);
 bool is_unary(const Node& n, UnaryKind kind);
 bool is_binary(const Node& n, BinaryKind kind);
 // (f(x), g) of a commutative node over (a, b): the operands with the one that `is_first` likes in

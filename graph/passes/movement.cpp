@@ -42,8 +42,9 @@ bool is_vector(const Graph& g, const Node& reshape) {
 bool moves_nothing(const Graph& g, const Node& n) {
   if (n.as<Identity>()) return true;
   if (n.as<Reshape>()) return (has_constant_target(g, n) || !is_vector(g, n)) && keeps_all(g, n);
-  if (n.as<Squeeze>() || n.as<Unsqueeze>() || n.as<Flatten>() || n.as<Split>())
-    return keeps_all(g, n);
+  if (n.as<Squeeze>() || n.as<Unsqueeze>() || n.as<Flatten>())
+    return keeps_all(g, n) && always_fits(g, n);
+  if (n.as<Split>()) return keeps_all(g, n);
   if (n.as<Expand>()) return has_constant_target(g, n) && keeps_all(g, n);
   if (n.as<Tile>())
     return has_constant_target(g, n) && (keeps_all(g, n) || all_are(ints(g, n.inputs[1]), 1));

@@ -115,7 +115,8 @@ class Fixpoint {
   }
 
   Result<bool> apply_first(Graph& g, std::size_t stage, NodeId id) {
-    if (total_ >= options_.max_rewrites) return false;
+    // What a run will refuse stays, so that it does.
+    if (total_ >= options_.max_rewrites || g.node(id).is_refused) return false;
     for (std::size_t rule : at_node_[stage][g.node(id).op.index()]) {
       QUERN_ASSIGN(const bool changed, table_[rule].at_node(g, id));
       if (!changed) continue;

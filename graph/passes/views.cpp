@@ -99,6 +99,9 @@ Result<bool> merge_reshapes(Graph& g, NodeId id) {
   const Node& n = g.node(id);
   const Node* inner = producer(g, n.inputs[0]);
   if (!is_reshape(n) || !inner || !is_reshape(*inner) || !g.type(n.outputs[0]).dims) return false;
+  // The outer one may be left to the run, which refuses the same shape of both.
+  const bool is_left = n.as<Reshape>() && g.value(n.inputs[1]).is_constant();
+  if (!always_fits(g, *inner) || !(is_left || always_fits(g, n))) return false;
   const auto target = reshape_target(*g.type(n.outputs[0]).dims);
   if (!target) return false;
   const ValueId x = inner->inputs[0];
@@ -108,7 +111,8 @@ Result<bool> merge_reshapes(Graph& g, NodeId id) {
 // squeeze(x), unsqueeze(x), flatten(x)  =>  reshape(x), of known shape
 Result<bool> to_reshape(Graph& g, NodeId id) {
   const Node& n = g.node(id);
-  if (!n.post_ops.empty() || !g.type(n.outputs[0]).fully_known()) return false;
+  if (!n.post_ops.empty() || !g.type(n.outputs[0]).fully_known() || !always_fits(g, n))
+    return false;
   const auto target = reshape_target(*g.type(n.outputs[0]).dims);
   const ValueId x = n.inputs[0];
   return become(g, id, target->op, {x, add_ints(g, target->shape)});

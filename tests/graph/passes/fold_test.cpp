@@ -64,6 +64,19 @@ TEST(FoldConstants, StaysWhereItIsAnErrorOfTheRun) {
     output %2 "y")");
 }
 
+// Once the shape is a constant, the two no longer broadcast; the type of the sum is known before.
+TEST(FoldConstants, StaysWhereInferenceNowRefuses) {
+  Graph g = graph_of(R"(
+    const %0: f32[2,3] = {0, 1, 2, 3, 4, 5}
+    const %1: f32[3,2] = {0, 1, 2, 3, 4, 5}
+    %2: i64[2] = ShapeOf(%1)
+    %3: f32[?,?] = Reshape(%1, %2)
+    %4: f32[2,3] = Binary(%0, %3) kind=mod
+    output %4 "y")");
+  apply(g);
+  EXPECT_THAT(plain_text(g), ::testing::HasSubstr("kind=mod"));
+}
+
 TEST(FoldConstants, StaysForShapesThatDependOnData) {
   expect_stays({"fold_constants"}, R"(
     const %0: f32[2] = {1, 0}

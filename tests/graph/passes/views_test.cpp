@@ -43,6 +43,38 @@ TEST(MergeReshapes, WithOneOpenDimension) {
     output %4 "y")");
 }
 
+// What only a run can refuse it still refuses.
+TEST(MergeReshapes, StaysWhereTheInnerOneMayNotFit) {
+  expect_stays({"merge_reshapes"}, R"(
+    input %0 "x": f32[N,M]
+    const %1: i64[1] = {1}
+    %2: f32[N] = Squeeze(%0, %1)
+    const %3: i64[2] = {-1, 1}
+    %4: f32[N,1] = Reshape(%2, %3)
+    output %4 "y")");
+  expect_stays({"merge_reshapes"}, R"(
+    input %0 "x": f32[N,3]
+    const %1: i64[2] = {2, -1}
+    %2: f32[2,?] = Reshape(%0, %1)
+    const %3: i64[1] = {-1}
+    %4: f32[?] = Reshape(%2, %3)
+    output %4 "y")");
+  expect_stays({"merge_reshapes"}, R"(
+    input %0 "x": f32[6]
+    input %1 "target": i64[2]
+    %2: f32[?,?] = Reshape(%0, %1)
+    const %3: i64[1] = {6}
+    %4: f32[6] = Reshape(%2, %3)
+    output %4 "y")");
+}
+
+TEST(ToReshape, StaysWhereARunSaysWhichAxes) {
+  expect_stays({"to_reshape", "drop_movement"}, R"(
+    input %0 "x": i64[1]
+    %1: i64[] = Squeeze(%0, %0)
+    output %1 "y")");
+}
+
 TEST(ToReshape, OfKnownShape) {
   expect_becomes({"to_reshape"}, R"(
     input %0 "x": f32[2,1,0]
