@@ -123,4 +123,40 @@ std::string difference(const Answer& wanted, const Answer& given, const Answer* 
   return {};
 }
 
+bool is_same(const Answer& wanted, const Answer& given) {
+  const auto same_element = [](const Element& a, const Element& b) {
+    return a.type == b.type && a.bytes == b.bytes && a.texts == b.texts;
+  };
+  const auto same_output = [&](const auto& a, const auto& b) {
+    return std::ranges::equal(a, b, same_element);
+  };
+  return std::ranges::equal(wanted.outputs, given.outputs, same_output);
+}
+
+std::optional<std::string> outside_of_bounds(const Model& model, int round, const Answer& given) {
+  using Kind = tools::BoundedValue::Kind;
+  const auto inputs = make_inputs(model.inputs(), round, Inputs::plain);
+  if (!inputs) return std::nullopt;
+  const auto wanted = tools::evaluate_with_bounds(model.graph(), *inputs);
+  if (!wanted) return std::nullopt;
+  for (std::size_t i = 0; i < wanted->size(); ++i) {
+    const tools::BoundedValue& value = (*wanted)[i];
+    if (value.kind == Kind::undetermined) continue;
+    const std::string output = "output " + std::to_string(i) + " of cpu: ";
+    const auto& got = given.outputs[i];
+    if (got.size() != value.tensors.size())
+      return output + std::to_string(got.size()) + " tensors, not " +
+             std::to_string(value.tensors.size());
+    for (std::size_t k = 0; k < got.size(); ++k) {
+      std::vector<StringRef> refs;
+      for (const std::string& s : got[k].texts) refs.push_back({s.data(), s.size()});
+      const auto* data =
+          refs.empty() ? got[k].bytes.data() : reinterpret_cast<const std::byte*>(refs.data());
+      if (const auto d = tools::compare(value.tensors[k], {got[k].type, data}))
+        return output + d->text;
+    }
+  }
+  return "";
+}
+
 }  // namespace quern::fuzz

@@ -3,6 +3,7 @@
 // within what rounding can do.
 #pragma once
 
+#include <optional>
 #include <string>
 
 #include "tests/fuzz/model_run.h"
@@ -16,5 +17,12 @@ double coarsest_rounding(const Model& model);
 // inputs are changed a little. Elements that follow such a change may differ as far again.
 std::string difference(const Answer& wanted, const Answer& given, const Answer* moved,
                        double rounding);
+
+// Whether every bit is the same.
+bool is_same(const Answer& wanted, const Answer& given);
+
+// What is outside of the bounds that tools/oracle derives for this round, in a sentence; "":
+// nothing. No value: the oracle refuses the model.
+std::optional<std::string> outside_of_bounds(const Model& model, int round, const Answer& given);
 
 }  // namespace quern::fuzz

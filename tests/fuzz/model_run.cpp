@@ -7,7 +7,6 @@
 #include <cmath>
 #include <cstdlib>
 #include <cstring>
-#include <deque>
 #include <memory>
 #include <optional>
 
@@ -90,27 +89,18 @@ void fill_numbers(Tensor& t, int round, Inputs inputs) {
   }
 }
 
-Status bind(Session& session, int round, Inputs inputs, std::deque<Tensor>& keep) {
-  const std::vector<ValueSpec>& specs = session.executable().inputs();
-  for (std::size_t i = 0; i < specs.size(); ++i) {
-    using Kind = ValueSpec::Kind;
-    const Kind kind = specs[i].kind;
-    const bool is_optional = kind == Kind::optional_tensor || kind == Kind::optional_sequence;
-    if (is_optional && round == 1) {
+Status bind(Session& session, std::span<const OracleInput> inputs) {
+  using Kind = tools::BoundedValue::Kind;
+  for (std::size_t i = 0; i < inputs.size(); ++i) {
+    const OracleInput& in = inputs[i];
+    if (in.kind == Kind::none) {
       QUERN_TRY(session.set_input_none(i));
-      continue;
-    }
-    const auto type = concrete(specs[i], round);
-    if (!type) return {Code::busy, "an input is too large"};
-    QUERN_ASSIGN(Tensor made, Tensor::zeros(*type));
-    fill_numbers(made, round, inputs);
-    keep.push_back(std::move(made));
-    const TensorView view = keep.back().view();
-    if (kind == Kind::sequence || kind == Kind::optional_sequence) {
-      const std::array<TensorView, 2> both = {view, view};
-      QUERN_TRY(session.set_input_sequence(i, both));
+    } else if (in.kind == Kind::sequence) {
+      std::vector<TensorView> views;
+      for (const Tensor& t : in.tensors) views.push_back(t.view());
+      QUERN_TRY(session.set_input_sequence(i, views));
     } else {
-      QUERN_TRY(session.set_input(i, view));
+      QUERN_TRY(session.set_input(i, in.tensors[0].view()));
     }
   }
   return {};
@@ -155,10 +145,11 @@ Answer refusal(const Status& status) {
 }
 
 Answer run_round(Session& session, int round, Inputs inputs) {
-  std::deque<Tensor> keep;
+  std::vector<OracleInput> given;
   Answer answer;
   const auto all = [&]() -> Status {
-    QUERN_TRY(bind(session, round, inputs, keep));
+    QUERN_ASSIGN(given, make_inputs(session.executable().inputs(), round, inputs));
+    QUERN_TRY(bind(session, given));
     QUERN_TRY(session.prepare());
     QUERN_TRY(check_work(session));
     QUERN_TRY(session.run_until(std::chrono::steady_clock::now() + time_limit));
@@ -169,6 +160,29 @@ Answer run_round(Session& session, int round, Inputs inputs) {
 }
 
 }  // namespace
+
+Result<std::vector<OracleInput>> make_inputs(const std::vector<ValueSpec>& specs, int round,
+                                             Inputs inputs) {
+  using Kind = ValueSpec::Kind;
+  std::vector<OracleInput> all;
+  for (const ValueSpec& spec : specs) {
+    OracleInput& in = all.emplace_back();
+    const bool is_optional =
+        spec.kind == Kind::optional_tensor || spec.kind == Kind::optional_sequence;
+    if (is_optional && round == 1) {
+      in.kind = tools::BoundedValue::Kind::none;
+      continue;
+    }
+    const auto type = concrete(spec, round);
+    if (!type) return Status(Code::busy, "an input is too large");
+    QUERN_ASSIGN(in.tensors.emplace_back(), Tensor::zeros(*type));
+    fill_numbers(in.tensors[0], round, inputs);
+    if (spec.kind != Kind::sequence && spec.kind != Kind::optional_sequence) continue;
+    in.kind = tools::BoundedValue::Kind::sequence;
+    in.tensors.push_back(in.tensors[0]);
+  }
+  return all;
+}
 
 std::vector<Answer> run_model(const Model& model, const std::string& device_name,
                               CompileOptions options, Inputs inputs) {

@@ -11,7 +11,11 @@
 #include <quern/model.h>
 #include <quern/tensor.h>
 
+#include "tools/oracle/error_bounds.h"
+
 namespace quern::fuzz {
+
+using tools::OracleInput;
 
 // One run's answer: an error, or every byte of every output.
 struct Answer {
@@ -33,6 +37,11 @@ enum class Inputs : std::uint8_t {
 };
 
 constexpr int rounds = 2;  // in one session: other sizes, other numbers, optionals that are empty
+
+// What a round gives to the inputs: free dimensions are 2, then 3; optionals are there, then not.
+// Errors: Code::busy where a tensor is too large for a fuzzer, or none can have its shape.
+Result<std::vector<OracleInput>> make_inputs(const std::vector<ValueSpec>& specs, int round,
+                                             Inputs inputs);
 
 // What each of the rounds answers. Code::busy and out_of_memory: it was too much for a fuzzer.
 std::vector<Answer> run_model(const Model& model, const std::string& device, CompileOptions options,
