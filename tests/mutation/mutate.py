@@ -4,7 +4,8 @@
 
 A copy of the tree is built once with every change in it, each behind a number (QUERN_MUTANT in the
 environment chooses one), so that a change costs a run of the tests and no build; changes of shaders
-are built one by one. Changes are drawn in turn from the areas below, always the same for one seed.
+are built one by one. Each suite first runs without a change and notes which changes it reaches: only
+those are tried on it. Changes are drawn in turn from the areas below, always the same for one seed.
 
   tests/mutation/mutate.py --count 200 --seed 1            all areas
   tests/mutation/mutate.py --count 20 --area engine -v     one area, with what each test said
@@ -13,6 +14,7 @@ are built one by one. Changes are drawn in turn from the areas below, always the
 Survivors that change nothing that can be seen are listed in equivalent.txt with the reason.
 """
 import argparse
+import concurrent.futures
 import hashlib
 import json
 import os
@@ -24,19 +26,40 @@ import sys
 import time
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
+# A change is on where its number is the chosen one. What processes come by is marked in the file
+# QUERN_REACHED, a byte a change; it is shared, so that it does not matter how they end.
+MOST = 4096
+TOO_LATE = "too late"
 HEADER = """#pragma once
+#include <fcntl.h>
+#include <sys/mman.h>
+
 #include <cstdlib>
 namespace quern_mutation {
-inline int chosen() {
-  static const int number = [] {
-    const char* text = std::getenv("QUERN_MUTANT");
-    return text ? std::atoi(text) : 0;
-  }();
-  return number;
+struct Changes {
+  int chosen = 0;
+  char* reached = nullptr;
+
+  Changes() {
+    if (const char* text = std::getenv("QUERN_MUTANT")) chosen = std::atoi(text);
+    const char* path = std::getenv("QUERN_REACHED");
+    const int file = path ? open(path, O_RDWR) : -1;
+    if (file < 0) return;
+    void* map = mmap(nullptr, MOST, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
+    if (map != MAP_FAILED) reached = static_cast<char*>(map);
+  }
+  bool is_on(int n) {
+    if (reached && !reached[n]) reached[n] = 1;
+    return chosen == n;
+  }
+};
+inline Changes& changes() {
+  static Changes all;
+  return all;
 }
 }  // namespace quern_mutation
-#define QUERN_MUTANT(n) (::quern_mutation::chosen() == (n))
-"""
+#define QUERN_MUTANT(n) (::quern_mutation::changes().is_on(n))
+""".replace("MOST", str(MOST))
 
 # Area -> its sources. The longest folder wins.
 AREAS = {
@@ -66,19 +89,21 @@ FIRST = {
     "wasi-nn": ["wasi-nn"],
     "shaders": ["vulkan", "conformance-vulkan"],
 }
-# What an area cannot break is not run for it.
+VULKAN = ["vulkan", "conformance-vulkan", "random-vulkan"]
+# What an area cannot break, or another suite sees sooner, is not run for it.
 WITHOUT = {
-    "wasi-nn": ["kernels", "passes", "planner", "vulkan", "conformance-vulkan", "random"],
-    "planner": ["kernels", "vulkan", "conformance-vulkan", "parser"],
-    "kernels": ["planner"],
-    "parser": ["planner", "vulkan", "conformance-vulkan"],
-    "passes": ["planner"],
-    "shaders": ["kernels", "planner", "parser", "passes", "graph", "random", "conformance"],
+    "wasi-nn": VULKAN,
+    "planner": VULKAN,
+    "kernels": VULKAN,
+    "passes": VULKAN,
+    "graph": VULKAN,
+    "parser": VULKAN,
+    "shaders": ["planner", "parser", "passes", "graph", "random", "conformance", "dressed", "lowering"],
 }
 
 
 def suites(build):
-    """Name -> command, for what was built."""
+    """Name -> command, for what was built: those of ctest, each on one processor."""
     binary = build / "bin"
     cases = pathlib.Path("/usr/share/libonnx-testdata/data")
     release = "1.17" if (cases / "node/test_string_concat").exists() else "1.12"
@@ -92,10 +117,16 @@ def suites(build):
     found = {name: [binary / program, "--gtest_brief=1"] for name, program in tests.items()}
     quern = binary / "quern"
     if cases.exists():
-        found["conformance"] = [quern, "verify", cases, "-j", "2", "--gaps", gaps]
+        found["conformance"] = [quern, "verify", cases, "-j", "1", "--gaps", gaps]
+        found["dressed"] = found["conformance"] + ["--dress", "all"]
         found["conformance-vulkan"] = found["conformance"] + ["--device", "vulkan"]
     found["digits"] = [quern, "verify", ROOT / "examples/digits", "--threads", "1,2"]
-    found["random"] = [quern, "verify", "--random", "300", "--seed", "1", "-j", "2"]
+    random_models = [quern, "verify", "-j", "1", "--random"]
+    found["random"] = random_models + ["150", "--seed", "1000000"]
+    found["random-vulkan"] = random_models + ["25", "--seed", "2000000", "--device", "vulkan"]
+    for target in ("onnx", "run", "c_api", "wasi_nn", "plan", "trace"):
+        corpus = run([ROOT / "tests/fuzz/corpus_of", target]).stdout.strip()
+        found[f"fuzz-{target}"] = [binary / f"{target}_fuzz_replay", corpus]
     return {name: [str(part) for part in command] for name, command in found.items()}
 
 
@@ -236,7 +267,8 @@ class Tree:
     """A copy of the sources with the changes in it, and its build."""
 
     def __init__(self, folder, jobs):
-        self.source, self.build, self.jobs = folder / "tree", folder / "build", jobs
+        # Where the presets build too: for a compiler's cache, the same commands.
+        self.source, self.build, self.jobs = folder / "tree", folder / "tree/build/release", jobs
         self.source.mkdir(parents=True, exist_ok=True)
 
     def write(self, changes):
@@ -257,6 +289,9 @@ class Tree:
             lines = data.decode().split("\n")
             lines[c.line] = c.after.replace("@", str(c.number))
             data = "\n".join(lines).encode()
+        if any(c.area != "shaders" for c in changes):
+            # Not by -include: what is not changed may come from the compiler's cache.
+            data = b'#include "mutant.h"\n#line 1\n' + data
         target = self.source / path
         if target.exists() and target.read_bytes() == data:
             return
@@ -266,11 +301,11 @@ class Tree:
 
     def configure(self):
         launcher = run(["sh", "-c", "command -v ccache"]).stdout.strip()
-        command = ["cmake", "-S", self.source, "-B", self.build, "-G", "Ninja", "-DCMAKE_BUILD_TYPE=Release",
-                   "-DQUERN_BENCH=OFF", f"-DCMAKE_CXX_FLAGS=-include {self.source}/mutant.h"]
+        command = ["cmake", "--preset", "release", "-DQUERN_TESTS=ON", "-DQUERN_BENCH=ON"]
         if launcher:
-            command += [f"-DCMAKE_CXX_COMPILER_LAUNCHER={launcher}", f"-DCMAKE_C_COMPILER_LAUNCHER={launcher}"]
-        done = run(command)
+            command += [f"-DCMAKE_CXX_COMPILER_LAUNCHER={launcher}", f"-DCMAKE_C_COMPILER_LAUNCHER={launcher}",
+                        "-DQUERN_PRECOMPILED_HEADERS=OFF"]
+        done = run(command, cwd=self.source)
         if done.returncode:
             sys.exit(done.stdout + done.stderr)
 
@@ -303,13 +338,14 @@ class Runner:
     def __init__(self, tree, names, verbose):
         self.commands = {n: c for n, c in suites(tree.build).items()
                          if pathlib.Path(c[0]).exists() and (not names or n in names)}
-        self.seconds, self.verbose = {}, verbose
+        self.seconds, self.reached, self.verbose = {}, {}, verbose
+        self.marks = tree.source.parent / "reached"
 
-    def one(self, name, number, limit):
+    def one(self, name, number, limit, **environment):
         began = time.monotonic()
         try:
-            done = run(self.commands[name], env=dict(os.environ, QUERN_MUTANT=str(number)), timeout=limit,
-                       cwd=ROOT, stdin=subprocess.DEVNULL)
+            done = run(self.commands[name], env=dict(os.environ, QUERN_MUTANT=str(number), **environment),
+                       timeout=limit, cwd=ROOT, stdin=subprocess.DEVNULL)
             code, text = done.returncode, done.stdout + done.stderr
         except subprocess.TimeoutExpired:
             code, text = "timeout", ""
@@ -318,10 +354,12 @@ class Runner:
     def baseline(self):
         """The tests without a change: what fails is no measure and stays out."""
         for name in list(self.commands):
-            code, text, seconds = self.one(name, 0, 1800)
+            self.marks.write_bytes(bytes(MOST))
+            code, text, seconds = self.one(name, 0, 1800, QUERN_REACHED=str(self.marks))
             self.seconds[name] = seconds
-            print(f"  {name:20} {seconds:7.1f} s  {'ok' if code == 0 else 'fails without a change: left out'}",
-                  flush=True)
+            self.reached[name] = {n for n, mark in enumerate(self.marks.read_bytes()) if mark}
+            print(f"  {name:20} {seconds:7.1f} s  reaches {len(self.reached[name]):4}  "
+                  f"{'ok' if code == 0 else 'fails without a change: left out'}", flush=True)
             if code != 0:
                 if self.verbose:
                     print(text[-1500:])
@@ -336,7 +374,9 @@ class Runner:
     def try_change(self, change):
         """The suite that sees the change; None: none does."""
         for name in self.order(change.area):
-            code, text, _ = self.one(name, change.number, 30 + 6 * self.seconds[name])
+            if change.area != "shaders" and change.number not in self.reached[name]:
+                continue
+            code, text, _ = self.one(name, change.number, 20 + 4 * self.seconds[name])
             if code != 0:
                 if self.verbose:
                     print("    " + "\n    ".join(text.splitlines()[-3:]))
@@ -391,26 +431,31 @@ def main():
     runner.baseline()
     equivalents, rows = known_equivalents(), []
     end = time.monotonic() + 60 * args.minutes if args.minutes else float("inf")
-    for k, change in enumerate(alive):
-        if time.monotonic() > end:
-            print(f"stopped after {args.minutes:g} minutes: {len(alive) - k} changes were not tried")
-            break
-        if change.area == "shaders":
-            tree.put(change.path, [change])
-            built = tree.make().returncode == 0
-            seen = runner.try_change(change) if built else "does not compile"
-            tree.put(change.path, [])
-            if not built:
-                continue
-        else:
-            seen = runner.try_change(change)
+
+    def tell(change, seen):
+        equal = equivalents.get(change.key())
         rows.append({"area": change.area, "change": str(change), "key": change.key(), "seen": seen,
-                     "equivalent": equivalents.get(change.key())})
-        mark = f"seen by {seen}" if seen else f"equivalent: {rows[-1]['equivalent']}" if rows[-1]["equivalent"] else "MISSED"
-        print(f"[{k + 1}/{len(alive)}] {change.key()} {change}\n    {mark}", flush=True)
+                     "equivalent": equal})
+        mark = f"seen by {seen}" if seen else f"equivalent: {equal}" if equal else "MISSED"
+        print(f"[{len(rows)}/{len(alive)}] {change.key()} {change}\n    {mark}", flush=True)
         if args.out:
             with args.out.open("a") as out:
                 out.write(json.dumps(rows[-1]) + "\n")
+
+    compiled = [c for c in alive if c.area != "shaders"]
+    with concurrent.futures.ThreadPoolExecutor(args.jobs) as workers:
+        waiting = {workers.submit(lambda c: runner.try_change(c) if time.monotonic() < end else TOO_LATE, c): c
+                   for c in compiled}
+        for done in concurrent.futures.as_completed(waiting):
+            if done.result() != TOO_LATE:
+                tell(waiting[done], done.result())
+    for change in (c for c in alive if c.area == "shaders" and time.monotonic() < end):
+        tree.put(change.path, [change])
+        if tree.make().returncode == 0:
+            tell(change, runner.try_change(change))
+        tree.put(change.path, [])
+    if len(rows) < len(alive):
+        print(f"{len(alive) - len(rows)} changes were not tried: out of time, or shaders that do not compile")
     summary(rows)
 
 
