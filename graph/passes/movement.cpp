@@ -80,15 +80,30 @@ Result<bool> drop_movement(Graph& g, NodeId id) {
   return bypass(g, id, n.inputs[0]);
 }
 
+namespace {
+
+// All dimensions but that of `axis` are known to be the same: Concat takes both in every run.
+bool fit_beside(const std::optional<Dims>& a, const std::optional<Dims>& b, std::size_t axis) {
+  if (!a || !b || a->size() != b->size()) return false;
+  for (std::size_t d = 0; d < a->size(); ++d)
+    if (d != axis && !(*a)[d].same((*b)[d])) return false;
+  return true;
+}
+
+}  // namespace
+
 // concat(.., empty, ..)  =>  concat without it
 Result<bool> drop_empty_parts(Graph& g, NodeId id) {
   const Node& n = g.node(id);
   const auto axis = positive_axis(g, n.outputs[0], n.as<Concat>()->axis);
   if (!axis) return false;
+  const auto is_empty = [&](ValueId v) { return g.type(v).dims && (*g.type(v).dims)[*axis].is(0); };
+  const auto kept = std::ranges::find_if_not(n.inputs, is_empty);
+  if (kept == n.inputs.end()) return false;
   std::vector<ValueId> parts;
   for (ValueId v : n.inputs)
-    if (!g.type(v).dims || !(*g.type(v).dims)[*axis].is(0)) parts.push_back(v);
-  if (parts.empty() || parts.size() == n.inputs.size()) return false;
+    if (!is_empty(v) || !fit_beside(g.type(v).dims, g.type(*kept).dims, *axis)) parts.push_back(v);
+  if (parts.size() == n.inputs.size()) return false;
   return become(g, id, Concat(*n.as<Concat>()), std::move(parts));
 }
 

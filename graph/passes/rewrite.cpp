@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "graph/passes/match.h"
 #include "graph/text_util.h"
 #include "graph/verify.h"
 
@@ -41,8 +42,10 @@ class Fixpoint {
     for (NodeId id : g.order())
       if (!g.node(id).bodies.empty()) with_bodies.push_back(id);
     const std::size_t before = total_ + erased_;
+    ++depth_;
     for (NodeId id : with_bodies)
       for (std::size_t i = 0; i < g.node(id).bodies.size(); ++i) QUERN_TRY(run(g.body(id, i)));
+    --depth_;
     return total_ + erased_ == before ? Status() : run_stages(g);
   }
 
@@ -53,6 +56,9 @@ class Fixpoint {
 
  private:
   Status run_stages(Graph& g) {
+    // First, so that nothing is asked of what nobody wants.
+    const std::vector<NodeId> nodes(g.order().begin(), g.order().end());
+    for (auto id = nodes.rbegin(); id != nodes.rend(); ++id) erase_if_dead(g, *id);
     const std::size_t end = options_.fuse ? stage_count : 1;
     for (std::size_t stage = 0; stage < end; ++stage) {
       bool changed = true;
@@ -106,6 +112,8 @@ class Fixpoint {
   // Rules in their order, from the first one again after each that fires.
   Status visit(Graph& g, std::size_t stage, NodeId id) {
     for (std::size_t left = rewrites_per_node; left > 0 && g.alive(id); --left) {
+      // A body may never run.
+      if (depth_ == 0 && g.node(id).is_refused && is_dead(g, id)) return refusal(g, id);
       if (erase_if_dead(g, id)) return {};
       g.refine_types(id);
       QUERN_ASSIGN(const bool changed, apply_first(g, stage, id));
@@ -126,10 +134,25 @@ class Fixpoint {
     return false;
   }
 
+  // Of what only the type was read, but which no run could have computed.
+  static Status refusal(const Graph& g, NodeId id) {
+    const Node& n = g.node(id);
+    const auto own = std::span(n.inputs).first(own_inputs(n));
+    auto types = g.infer(n.op, own, n.outputs.size(), n.name);
+    if (!types) return std::move(types).error();
+    return {Code::invalid_model, cat("node '", printable(n.name), "' (", g.def(id).name,
+                                     "): its inputs do not go with the type of its result")};
+  }
+
+  static bool is_dead(const Graph& g, NodeId id) {
+    return std::ranges::all_of(g.node(id).outputs, [&](ValueId v) {
+      return v == no_value || (g.value(v).uses.empty() && !g.is_output(v));
+    });
+  }
+
   // Every rule leaves dead nodes behind, so this is no rule.
   bool erase_if_dead(Graph& g, NodeId id) {
-    for (ValueId v : g.node(id).outputs)
-      if (v != no_value && (!g.value(v).uses.empty() || g.is_output(v))) return false;
+    if (!is_dead(g, id)) return false;
     g.erase(id);
     ++erased_;
     return true;
@@ -148,6 +171,7 @@ class Fixpoint {
   std::vector<std::size_t> fired_;
   std::size_t total_ = 0;
   std::size_t erased_ = 0;
+  int depth_ = 0;  // of bodies
 };
 
 }  // namespace

@@ -3,6 +3,7 @@
 #include <ctime>
 #include <random>
 
+#include "graph/text_util.h"
 #include "graph/verify.h"
 #include "kernels/kernel.h"
 #include "tests/graph/passes/golden.h"
@@ -30,6 +31,24 @@ TEST(RunPasses, CountsWhatFired) {
   const auto counts = apply(g);
   EXPECT_EQ(count_of(counts, "drop_movement"), 3U);
   EXPECT_EQ(counts.size(), pass_names().size());
+}
+
+// The Squeeze by axes 3 and 4 is refused once its axes are known; of its result only the rank is
+// read.
+TEST(RunPasses, RefusesWhatNoRunCouldCompute) {
+  constexpr std::string_view statements = R"(
+    input %0 "x": f32[3,4,5]
+    %1: i64[2] = ShapeOf(%0) end=-1
+    %2: f32[?] = Squeeze(%0, %1)
+    %3: i64[0] = ShapeOf(%2) end=-1
+    output )";
+  Graph g = graph_of(cat(statements, R"(%3 "y")"));
+  const Status s = run_passes(g);
+  EXPECT_EQ(s.code(), Code::invalid_model);
+  EXPECT_THAT(s.message(), HasSubstr("axis 3 is outside of rank 3"));
+  // Nobody wants it: it does no harm.
+  Graph without = graph_of(cat(statements, R"(%0 "y")"));
+  EXPECT_TRUE(run_passes(without).ok());
 }
 
 TEST(RunPasses, LeavesOutWhatIsDisabled) {
