@@ -51,7 +51,7 @@ bool moves_nothing(const Graph& g, const Node& n) {
   if (n.as<Pad>()) return all_are(ints(g, n.inputs[1]), 0);
   if (n.as<Slice>()) return is_whole_slice(g, n);
   if (n.as<Resize>()) return is_plain_resize(g, n);
-  if (n.as<Concat>()) return n.inputs.size() == 1;
+  if (n.as<Concat>()) return n.inputs.size() == 1 && g.type(n.inputs[0]).dims;
   if (const auto* d = n.as<DepthSpace>()) return d->block == 1;
   return false;
 }

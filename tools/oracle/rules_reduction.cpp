@@ -112,12 +112,14 @@ Status bound(const Reduce& op, Evaluated& e) {
   for (std::size_t i = 0; i < e.bound().size(); ++i) {
     const double y = e.out[0].value.span<double>()[i];
     const double error = s.error[i] + r.gamma(k) * s.magnitude[i] + k * r.tiny();
-    const bool is_special = !std::isfinite(y) && std::isfinite(s.error[i]);
+    // An infinity or NaN that operands hold, or the logarithm of a sum that is 0 without an error.
+    const bool is_special = !std::isfinite(y) && std::isfinite(s.error[i]) &&
+                            (!std::isfinite(s.magnitude[i]) || s.magnitude[i] == 0);
     double bound = error;
     if (op.kind == ReduceKind::l2) bound = r.square_root({y * y, error}).e;
     if (op.kind == ReduceKind::l2 && y * y <= error) bound = std::sqrt(y * y + error) + r.tiny();
-    if (op.kind == ReduceKind::log_sum)
-      bound = r.unary({.kind = UnaryKind::log}, {std::exp(y), error}).e;
+    if (op.kind == ReduceKind::log_sum)  // of a sum below 0: how far below is not known here
+      bound = std::isnan(y) ? infinity : r.unary({.kind = UnaryKind::log}, {std::exp(y), error}).e;
     e.bound()[i] = is_special ? 0 : bound;
   }
   if (sum == op.kind) e.out[0].roundings = k;

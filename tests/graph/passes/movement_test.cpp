@@ -92,6 +92,13 @@ TEST(DropMovement, ResizeToTheSameSizeOnly) {
     output %2 "y")");
 }
 
+TEST(DropMovement, StaysWhereOnlyARunKnowsTheRank) {
+  expect_stays({"drop_movement"}, R"(
+    input %0 "x": f32[*]
+    %1: f32[*] = Concat(%0) axis=3
+    output %1 "y")");
+}
+
 TEST(DropEmptyParts, OfConcat) {
   expect_becomes({"drop_empty_parts", "drop_movement"}, R"(
     input %0 "x": f32[2,3]

@@ -230,6 +230,22 @@ TEST(OracleJudge, LeavesOpenWhetherPaddingIsMultiplied) {
   EXPECT_EQ(conv("%2: f32[1,2,1] = Conv(%0, %1) kernel=[3]")[0], 0);
 }
 
+TEST(OracleJudge, DoesNotKnowTheLogarithmOfASumThatMayBe0) {
+  const auto bound = [](const Tensor& x, std::string_view kind = "softsign") {
+    return result_of(cat(R"(
+      input %0 "x": f32[3]
+      %1: f32[3] = Unary(%0) kind=)",
+                         kind, R"(
+      %2: f32[1] = Reduce(%1) kind=log_sum
+      output %2 "y")"),
+                     {x})
+        .bound[0];
+  };
+  EXPECT_EQ(bound(floats({1, -2, 0.2F})), infinity);  // 1/2 - 2/3 + 1/6
+  EXPECT_EQ(bound(floats({0, 0, 0}), "relu"), 0);
+  EXPECT_LT(bound(floats({1, 2, 3})), 1e-5);
+}
+
 TEST(OracleJudge, ComparesIntegersOf64BitsExactly) {
   const std::vector<std::int64_t> x = {(std::int64_t{1} << 60) + 1, 5};
   const auto input = Tensor::from_values<std::int64_t>(DType::i64, {2}, x);
