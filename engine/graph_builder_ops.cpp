@@ -111,9 +111,9 @@ Operand GraphBuilder::shrink(Operand x, double lambd, double bias) {
 Operand GraphBuilder::clip(Operand x, double low, double high) {
   return impl_->emit(Unary{UnaryKind::clip, low, high}, {x});
 }
-Operand GraphBuilder::is_inf(Operand x, bool detect_negative, bool detect_positive) {
+Operand GraphBuilder::is_inf(Operand x, const IsInfOptions& o) {
   return impl_->emit(
-      Unary{UnaryKind::is_inf, detect_negative ? 1.0 : 0.0, detect_positive ? 1.0 : 0.0}, {x});
+      Unary{UnaryKind::is_inf, o.detect_negative ? 1.0 : 0.0, o.detect_positive ? 1.0 : 0.0}, {x});
 }
 Operand GraphBuilder::where(Operand condition, Operand x, Operand y) {
   return impl_->emit(Where{}, {condition, x, y});
@@ -127,22 +127,23 @@ Operand GraphBuilder::bit_cast(Operand x, DType to) {
 
 // ---- reduction ---------------------------------------------------------------------------------
 
-Operand GraphBuilder::reduce(std::string_view kind, Operand x, Integers axes, bool keepdims) {
+Operand GraphBuilder::reduce(std::string_view kind, Operand x, Integers axes,
+                             const ReduceOptions& o) {
   const auto k = named_kind<ReduceKind>(*impl_, "reduce", kind);
-  return impl_->emit(Reduce{.kind = k, .keepdims = keepdims}, {x, impl_->integers(axes)});
+  return impl_->emit(Reduce{.kind = k, .keepdims = o.keepdims}, {x, impl_->integers(axes)});
 }
-Operand GraphBuilder::argmax(Operand x, std::int64_t axis, bool keepdims) {
-  return impl_->emit(ArgReduce{.is_max = true, .axis = axis, .keepdims = keepdims}, {x});
+Operand GraphBuilder::argmax(Operand x, std::int64_t axis, const ReduceOptions& o) {
+  return impl_->emit(ArgReduce{.is_max = true, .axis = axis, .keepdims = o.keepdims}, {x});
 }
-Operand GraphBuilder::argmin(Operand x, std::int64_t axis, bool keepdims) {
-  return impl_->emit(ArgReduce{.is_max = false, .axis = axis, .keepdims = keepdims}, {x});
+Operand GraphBuilder::argmin(Operand x, std::int64_t axis, const ReduceOptions& o) {
+  return impl_->emit(ArgReduce{.is_max = false, .axis = axis, .keepdims = o.keepdims}, {x});
 }
-Operand GraphBuilder::cumsum(Operand x, std::int64_t axis, bool exclusive, bool reverse) {
-  return impl_->emit(Cumulative{CumulativeKind::sum, exclusive, reverse},
+Operand GraphBuilder::cumsum(Operand x, std::int64_t axis, const CumulativeOptions& o) {
+  return impl_->emit(Cumulative{CumulativeKind::sum, o.exclusive, o.reverse},
                      {x, scalar(static_cast<double>(axis), DType::i64)});
 }
-Operand GraphBuilder::cumprod(Operand x, std::int64_t axis, bool exclusive, bool reverse) {
-  return impl_->emit(Cumulative{CumulativeKind::prod, exclusive, reverse},
+Operand GraphBuilder::cumprod(Operand x, std::int64_t axis, const CumulativeOptions& o) {
+  return impl_->emit(Cumulative{CumulativeKind::prod, o.exclusive, o.reverse},
                      {x, scalar(static_cast<double>(axis), DType::i64)});
 }
 
@@ -312,9 +313,9 @@ Operand GraphBuilder::qlinear_matmul(Operands operands) {
 Operand GraphBuilder::identity(Operand x) {
   return impl_->emit(Identity{}, {x});
 }
-Operand GraphBuilder::reshape(Operand x, Integers shape, bool allow_zero) {
+Operand GraphBuilder::reshape(Operand x, Integers shape, const ReshapeOptions& o) {
   shape.given = true;
-  return impl_->emit(Reshape{allow_zero}, {x, impl_->integers(shape)});
+  return impl_->emit(Reshape{o.allow_zero}, {x, impl_->integers(shape)});
 }
 Operand GraphBuilder::squeeze(Operand x, Integers axes) {
   return impl_->emit(Squeeze{}, {x, impl_->integers(axes)});
@@ -385,9 +386,9 @@ Operand GraphBuilder::scatter_nd(Operand x, Operand indices, Operand updates,
   const auto r = named_kind<ScatterReduction>(*impl_, "scatter_nd", reduction);
   return impl_->emit(Scatter{ScatterKind::nd, 0, r}, {x, indices, updates});
 }
-Operand GraphBuilder::depth_to_space(Operand x, std::int64_t block, bool column_row_depth) {
-  return impl_->emit(DepthSpace{column_row_depth ? DepthSpaceKind::depth_to_space_crd
-                                                 : DepthSpaceKind::depth_to_space_dcr,
+Operand GraphBuilder::depth_to_space(Operand x, std::int64_t block, const DepthToSpaceOptions& o) {
+  return impl_->emit(DepthSpace{o.column_row_depth ? DepthSpaceKind::depth_to_space_crd
+                                                   : DepthSpaceKind::depth_to_space_dcr,
                                 block},
                      {x});
 }
@@ -434,8 +435,8 @@ Operand GraphBuilder::grid_sample(Operand x, Operand grid, const GridSampleOptio
                  named_kind<GridPadding>(*impl_, "grid_sample", o.padding), o.align_corners},
       {x, grid});
 }
-Operand GraphBuilder::affine_grid(Operand theta, Integers size, bool align_corners) {
-  return impl_->emit(AffineGrid{align_corners}, {theta, impl_->integers(size)});
+Operand GraphBuilder::affine_grid(Operand theta, Integers size, const AffineGridOptions& o) {
+  return impl_->emit(AffineGrid{o.align_corners}, {theta, impl_->integers(size)});
 }
 
 // ---- recurrent ---------------------------------------------------------------------------------
@@ -474,9 +475,9 @@ std::array<Operand, 3> GraphBuilder::lstm(Operand x, Operand w, Operand r, std::
 
 // ---- search, random, spectral ------------------------------------------------------------------
 
-std::array<Operand, 2> GraphBuilder::top_k(Operand x, Integers k, std::int64_t axis, bool largest,
-                                           bool sorted) {
-  const Operands y = impl_->emit(TopK{axis, largest, sorted}, {x, impl_->integers(k)}, 2);
+std::array<Operand, 2> GraphBuilder::top_k(Operand x, Integers k, std::int64_t axis,
+                                           const TopKOptions& o) {
+  const Operands y = impl_->emit(TopK{axis, o.largest, o.sorted}, {x, impl_->integers(k)}, 2);
   return {y[0], y[1]};
 }
 Operand GraphBuilder::non_zero(Operand x) {
@@ -513,17 +514,17 @@ Operand GraphBuilder::multinomial(Operand log_probabilities, std::int64_t sample
                                   std::uint64_t seed) {
   return impl_->emit(Multinomial{.sample_size = samples, .seed = seed}, {log_probabilities});
 }
-Operand GraphBuilder::dft(Operand x, Integers length, std::int64_t axis, bool inverse,
-                          bool onesided) {
+Operand GraphBuilder::dft(Operand x, Integers length, std::int64_t axis, const DftOptions& o) {
   // ONNX wants the length as a scalar.
   const Operand n = length.operand.present() || length.list.size() != 1
                         ? impl_->integers(length)
                         : scalar(static_cast<double>(length.list[0]), DType::i64);
-  return impl_->emit(Dft{inverse, onesided}, {x, n, scalar(static_cast<double>(axis), DType::i64)});
+  return impl_->emit(Dft{o.inverse, o.onesided},
+                     {x, n, scalar(static_cast<double>(axis), DType::i64)});
 }
 Operand GraphBuilder::stft(Operand signal, Operand frame_step, Operand window, Operand frame_length,
-                           bool onesided) {
-  return impl_->emit(Stft{onesided}, {signal, frame_step, window, frame_length});
+                           const StftOptions& o) {
+  return impl_->emit(Stft{o.onesided}, {signal, frame_step, window, frame_length});
 }
 Operand GraphBuilder::mel_weight_matrix(Operand bins, Operand dft_length, Operand sample_rate,
                                         Operand lower_hertz, Operand upper_hertz) {
@@ -672,11 +673,12 @@ Operand GraphBuilder::sequence_length(Operand sequence) {
   return impl_->emit(Sequence{SequenceKind::length}, {sequence});
 }
 Operand GraphBuilder::split_to_sequence(Operand x, Operand split, std::int64_t axis,
-                                        bool keepdims) {
-  return impl_->emit(SplitToSequence{axis, keepdims}, {x, split});
+                                        const SplitToSequenceOptions& o) {
+  return impl_->emit(SplitToSequence{axis, o.keepdims}, {x, split});
 }
-Operand GraphBuilder::concat_from_sequence(Operand sequence, std::int64_t axis, bool new_axis) {
-  return impl_->emit(ConcatFromSequence{axis, new_axis}, {sequence});
+Operand GraphBuilder::concat_from_sequence(Operand sequence, std::int64_t axis,
+                                           const ConcatFromSequenceOptions& o) {
+  return impl_->emit(ConcatFromSequence{axis, o.new_axis}, {sequence});
 }
 Operands GraphBuilder::sequence_map(Operands inputs, const Body& body, Operands captures) {
   std::vector<ValueType> types = impl_->types("sequence_map", inputs);

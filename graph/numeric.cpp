@@ -99,14 +99,16 @@ float float8_to_float(Float8 format, std::uint8_t bits) noexcept {
   return sign * finite_float8(f, magnitude);
 }
 
-std::uint8_t float_to_float8(Float8 format, float value, bool saturate) noexcept {
+std::uint8_t float_to_float8(Float8 format, float value, Overflow overflow) noexcept {
   const Float8Format& f = formats[static_cast<int>(format)];
   const std::uint8_t sign = std::signbit(value) ? 0x80 : 0;
   if (std::isnan(value)) return f.unsigned_zero ? f.nan : static_cast<std::uint8_t>(sign | f.nan);
   const float magnitude = std::fabs(value);
-  const auto overflow = static_cast<std::uint8_t>(
-      saturate ? sign | f.largest : (f.unsigned_zero ? f.infinity : sign | f.infinity));
-  if (std::isinf(value)) return overflow;
+  const auto too_large =
+      static_cast<std::uint8_t>(overflow == Overflow::to_largest ? sign | f.largest
+                                : f.unsigned_zero                ? f.infinity
+                                                                 : sign | f.infinity);
+  if (std::isinf(value)) return too_large;
   // Scale so that one unit in the last place is 1, let the FPU round to even, scale back.
   int exponent = 0;
   std::frexp(magnitude, &exponent);  // magnitude in [2^(e-1), 2^e)
@@ -114,7 +116,7 @@ std::uint8_t float_to_float8(Float8 format, float value, bool saturate) noexcept
   const int unit = std::max(exponent - 1, lowest) - f.mantissa_bits;
   const float digits = std::nearbyint(std::ldexp(magnitude, -unit));
   const float rounded = std::ldexp(digits, unit);
-  if (rounded > finite_float8(f, f.largest)) return overflow;
+  if (rounded > finite_float8(f, f.largest)) return too_large;
   if (rounded == 0) return f.unsigned_zero ? 0 : sign;
   std::frexp(rounded, &exponent);
   const int biased = std::max(exponent - 1 + f.bias, 0);

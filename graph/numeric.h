@@ -26,8 +26,10 @@ float round_to_odd(double value) noexcept;
 // The four 8-bit floats of ONNX: exponent and mantissa bits, FN: no infinity, UZ: no negative zero.
 enum class Float8 : std::uint8_t { e4m3fn, e4m3fnuz, e5m2, e5m2fnuz };
 float float8_to_float(Float8 format, std::uint8_t bits) noexcept;
-// Out of range: the largest number with `saturate`, else infinity or NaN.
-std::uint8_t float_to_float8(Float8 format, float value, bool saturate = true) noexcept;
+// What a number out of range becomes: the largest one, or infinity (NaN where there is none).
+enum class Overflow : std::uint8_t { to_largest, to_infinity };
+std::uint8_t float_to_float8(Float8 format, float value,
+                             Overflow overflow = Overflow::to_largest) noexcept;
 
 // Storage types that compute as float.
 struct Half {

@@ -4,6 +4,7 @@
 
 #include <bit>
 #include <cctype>
+#include <concepts>
 #include <map>
 
 #include "graph/numeric.h"
@@ -30,7 +31,7 @@ std::string dim_text(Dim d, const Graph* graph) {
 
 // ---- attribute values
 
-std::string field_text(bool v) {
+std::string field_text(std::same_as<bool> auto v) {
   return v ? "true" : "false";
 }
 std::string field_text(std::int64_t v) {

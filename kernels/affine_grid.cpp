@@ -56,8 +56,8 @@ Status infer(InferContext& c) {
 
 // ---- reference
 
-double coordinate(bool align_corners, std::int64_t i, std::int64_t n) {
-  const auto length = static_cast<double>(align_corners ? n - 1 : n);
+double coordinate(const AffineGrid& op, std::int64_t i, std::int64_t n) {
+  const auto length = static_cast<double>(op.align_corners ? n - 1 : n);
   return n == 1 ? 0 : static_cast<double>(2 * i + 1 - n) / length;
 }
 
@@ -66,7 +66,7 @@ void make_grid(const ReferenceCall& call) {
   const Shape& ys = call.outputs[0].type.shape;
   const std::size_t r = ys.rank() - 2;
   const Shape size(ys.dims().subspan(1, r));
-  const bool align_corners = call.as<AffineGrid>().align_corners;
+  const auto& op = call.as<AffineGrid>();
   T* y = call.outputs[0].as<T>();
   for (std::int64_t n = 0; n < ys[0]; ++n)
     for_each_index(size, [&](const Shape& at) {
@@ -74,8 +74,7 @@ void make_grid(const ReferenceCall& call) {
       for (std::size_t i = 0; i < r; ++i, row += r + 1) {
         auto sum = static_cast<double>(row[r]);
         for (std::size_t j = 0; j < r; ++j)  // x first: the innermost dimension
-          sum += static_cast<double>(row[j]) *
-                 coordinate(align_corners, at[r - 1 - j], size[r - 1 - j]);
+          sum += static_cast<double>(row[j]) * coordinate(op, at[r - 1 - j], size[r - 1 - j]);
         *y++ = T(sum);
       }
     });

@@ -36,10 +36,10 @@ Status infer(InferContext& c) {
 // ---- reference
 
 template <class C>
-bool beyond(bool is_max, C a, C b) {
+bool beyond(const ArgReduce& op, C a, C b) {
   if constexpr (std::is_floating_point_v<C>)
     if (std::isnan(a) || std::isnan(b)) return std::isnan(a) && !std::isnan(b);
-  return is_max ? a > b : a < b;
+  return op.is_max ? a > b : a < b;
 }
 
 template <class T>
@@ -49,8 +49,7 @@ std::int64_t position(const ArgReduce& op, const T* x, std::int64_t n, std::int6
   for (std::int64_t i = 1; i < n; ++i) {
     const C v = x[i * stride];
     const C held = x[best * stride];
-    const bool better =
-        op.select_last_index ? !beyond(op.is_max, held, v) : beyond(op.is_max, v, held);
+    const bool better = op.select_last_index ? !beyond(op, held, v) : beyond(op, v, held);
     if (better) best = i;
   }
   return best;

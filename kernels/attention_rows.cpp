@@ -187,11 +187,15 @@ class AttentionRows final : public CpuKernel {
   std::int64_t tasks_;
 };
 
-// As it lies, if the elements of a row (of a row or of a column, for k) lie behind each other.
-Layout layout_of(const TensorDesc& t, bool is_key) {
+// What has to lie behind each other: the elements of a row, or those of a row or of a column.
+enum class Lines : std::uint8_t { rows, rows_or_columns };
+
+// As it lies, if its elements lie as wanted.
+Layout layout_of(const TensorDesc& t, Lines wanted) {
   const std::size_t r = t.shape.rank();
   const auto is_unit = [&](std::size_t d) { return t.layout.strides[d] == 1; };
-  const bool fits = !t.layout.block && (is_unit(r - 1) || (is_key && is_unit(r - 2)));
+  const bool by_column = wanted == Lines::rows_or_columns && is_unit(r - 2);
+  const bool fits = !t.layout.block && (is_unit(r - 1) || by_column);
   return fits ? t.layout : Layout::row_major(t.shape);
 }
 
@@ -257,7 +261,8 @@ Selection select_attention_rows(const KernelRequest& r) {
   if (!suits(r)) return not_for_me();
   KernelChoice choice;
   for (std::size_t i : {0, 1, 2})
-    choice.input_layouts.push_back(layout_of(r.inputs[i].desc, i == 1));
+    choice.input_layouts.push_back(
+        layout_of(r.inputs[i].desc, i == 1 ? Lines::rows_or_columns : Lines::rows));
   choice.input_layouts.resize(r.inputs.size());
   choice.output_layouts = {ordered_like(r.outputs[0].shape, choice.input_layouts[0])};
   auto kernel = std::make_unique<AttentionRows>(

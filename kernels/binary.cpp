@@ -4,6 +4,8 @@
 // ONNX: Add, Sub, Mul, Div, Pow, Mod, Min, Max, PRelu, the comparisons, logical and bitwise
 // operators, BitShift, opsets 1 to 18; Sum, Mean and variadic Min and Max import as chains. Pow
 // takes an exponent of another type. Fast form: elementwise.cpp.
+#include <concepts>
+
 #include "graph/op_fields.h"
 #include "graph/text_util.h"
 #include "kernels/elementwise.h"
@@ -153,7 +155,7 @@ Status reference(const ReferenceCall& call) {
   } else if (t == DType::string) {
     typed_loop<StringRef, bool>(call, [](auto a, auto b) { return a.view() == b.view(); });
   } else if (t == DType::boolean) {
-    typed_loop<bool, bool>(call, [&](bool a, bool b) {
+    typed_loop<bool, bool>(call, [&](std::same_as<bool> auto a, std::same_as<bool> auto b) {
       return kind == BinaryKind::logical_and  ? a && b
              : kind == BinaryKind::logical_or ? a || b
              : kind == BinaryKind::equal      ? a == b

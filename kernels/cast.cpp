@@ -62,14 +62,14 @@ double sticky_double(double v) {
 }
 
 template <class To, class From>
-To narrow(From v, bool saturate) {
+To narrow(From v, Overflow overflow) {
   if constexpr (std::is_same_v<To, Int4>) {
     return Int4(low_nibble(convert<std::int64_t>(v)));
   } else if constexpr (std::is_same_v<To, UInt4>) {
     return UInt4(convert<std::int64_t>(v) & 15);
   } else if constexpr (IsFloat8<To>::value) {
     To y;
-    y.bits = float_to_float8(IsFloat8<To>::format, round_to_odd(sticky_double(v)), saturate);
+    y.bits = float_to_float8(IsFloat8<To>::format, round_to_odd(sticky_double(v)), overflow);
     return y;
   } else if constexpr (std::is_same_v<To, Half> || std::is_same_v<To, BFloat16>) {
     return To(sticky_double(v));
@@ -90,13 +90,17 @@ void in_pieces(const From* x, std::int64_t n, F&& write) {
   }
 }
 
+Overflow overflow_of(const Cast& op) {
+  return op.saturate ? Overflow::to_largest : Overflow::to_infinity;
+}
+
 template <class From>
 void cast_piece(const ReferenceCall& call, std::int64_t begin, std::int64_t count, const From* x) {
-  const bool saturate = call.as<Cast>().saturate;
+  const Overflow overflow = overflow_of(call.as<Cast>());
   visit_dtype(call.outputs[0].type.dtype, [&]<class To>(TypeTag<To>) {
     if constexpr (!std::is_same_v<To, StringRef>) {
       To* y = call.outputs[0].as<To>() + begin;
-      for (std::int64_t i = 0; i < count; ++i) y[i] = narrow<To>(x[i], saturate);
+      for (std::int64_t i = 0; i < count; ++i) y[i] = narrow<To>(x[i], overflow);
     }
   });
 }
@@ -110,6 +114,7 @@ void print_piece(const ReferenceCall& call, std::int64_t begin, std::int64_t cou
 
 Status parse_strings(const ReferenceCall& call) {
   const std::span<const StringRef> x = call.inputs[0].span<StringRef>();
+  const Overflow overflow = overflow_of(call.as<Cast>());
   return visit_dtype(call.outputs[0].type.dtype, [&]<class To>(TypeTag<To>) -> Status {
     To* y = call.outputs[0].as<To>();
     if constexpr (std::is_same_v<To, StringRef>) {
@@ -119,7 +124,7 @@ Status parse_strings(const ReferenceCall& call) {
         const auto number = parse_number(s.view(), call.outputs[0].type.dtype);
         if (!number)
           return {Code::invalid_argument, cat("'", printable(s.view(), 40), "' is not a number")};
-        *y++ = std::visit([&](auto v) { return narrow<To>(v, call.as<Cast>().saturate); }, *number);
+        *y++ = std::visit([&](auto v) { return narrow<To>(v, overflow); }, *number);
       }
     }
     return {};

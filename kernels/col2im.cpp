@@ -75,7 +75,8 @@ void fold(const ReferenceCall& call) {
   Shape counts;
   for (std::size_t d = 0; d < image.rank(); ++d)
     counts.push_back(window_count(image[d], block[d], window.strides[d], window.dilations[d],
-                                  window.pads_begin[d], window.pads_end[d], false));
+                                  window.pads_begin[d], window.pads_end[d],
+                                  PartialWindow::dropped));
   auto* sums = call.scratch.take<Sum<T>>(static_cast<std::size_t>(image.elements()));
   const T* columns = call.inputs[0].as<T>();
   T* y = call.outputs[0].as<T>();

@@ -7,6 +7,7 @@
 #include <algorithm>
 
 #include "graph/text_util.h"
+#include "kernels/infer.h"
 #include "kernels/kernel.h"
 #include "kernels/movement.h"
 
@@ -18,8 +19,8 @@ Dim smaller(Dim a, Dim b) {
   return std::min(a.value(), b.value());
 }
 
-// With `most` every condition is true.
-Status infer_with(InferContext& c, bool most) {
+// At most as many as if every condition were true.
+Status infer_with(InferContext& c, DataSize size) {
   QUERN_TRY(c.want_dtype(1, DType::boolean));
   QUERN_TRY(want_rank(c, 1, 1));
   const Dims* x = c.dims(0);
@@ -34,16 +35,16 @@ Status infer_with(InferContext& c, bool most) {
     QUERN_ASSIGN(axis, c.axis(*op.axis, x->size()));
   }
   const Dim conditions = c.dims(1) ? c.dims(1)->front() : Dim();
-  out[axis] = most ? smaller(out[axis], conditions) : Dim();
+  out[axis] = size == DataSize::at_most ? smaller(out[axis], conditions) : Dim();
   c.set(0, c.dtype(0), std::move(out));
   return {};
 }
 
 Status infer(InferContext& c) {
-  return infer_with(c, false);
+  return infer_with(c, DataSize::unknown);
 }
 Status bound(InferContext& c) {
-  return infer_with(c, true);
+  return infer_with(c, DataSize::at_most);
 }
 
 Status reference(const ReferenceCall& call) {

@@ -191,8 +191,12 @@ bool suits(const KernelRequest& r) {
          r.outputs[0].shape.elements() > 0;
 }
 
+// How weights are wanted: as they are, a row of taps at a time, or as panels of products.
+enum class Form : std::uint8_t { rows, products };
+
 Result<std::shared_ptr<const std::byte>> packed_weights(const KernelRequest& r, const ConvPlane& g,
-                                                        bool by_products) {
+                                                        Form form) {
+  const bool by_products = form == Form::products;
   const std::size_t size =
       static_cast<std::size_t>(by_products ? g.packed_floats() : r.shape(1).elements());
   const ConstantSource& source = *r.inputs[1].constant;
@@ -213,8 +217,8 @@ Result<std::shared_ptr<const std::byte>> packed_weights(const KernelRequest& r, 
            });
     return {};
   };
-  const std::string form = by_products ? cat("products|", g.groups) : std::string("rows");
-  return r.target.weights->find_or_make(cat("conv transpose|", form, "|", source.key()),
+  const std::string name = by_products ? cat("products|", g.groups) : std::string("rows");
+  return r.target.weights->find_or_make(cat("conv transpose|", name, "|", source.key()),
                                         size * sizeof(float), fill);
 }
 
@@ -225,7 +229,7 @@ Selection select_conv_transpose_direct(const KernelRequest& r) {
   const ConvPlane g = geometry(r);
   // Panels would be filled with zeros for fewer channels.
   const bool by_products = g.out_channels >= 8;
-  QUERN_ASSIGN(auto weights, packed_weights(r, g, by_products));
+  QUERN_ASSIGN(auto weights, packed_weights(r, g, by_products ? Form::products : Form::rows));
   KernelChoice choice;
   choice.implementation = cat(by_products ? "products " : "rows ", simd().name);
   choice.packed_inputs = {false, true, false};

@@ -112,7 +112,7 @@ void transform_lines(const ReferenceCall& call, std::size_t axis, FourierTransfo
     for (std::int64_t i = 0; i < to.inner / ys.back(); ++i) {
       const T* x = call.inputs[0].as<T>() + o * from.axis * from.inner + i * xs.back();
       load(op, Line<T>{x, from.axis, from.inner, xs.back()}, f);
-      f.transform(op.inverse);
+      op.inverse ? f.inverse() : f.forward();
       T* y = call.outputs[0].as<T>() + o * to.axis * to.inner + i * ys.back();
       for (std::int64_t k = 0; k < to.axis; ++k, y += to.inner) {
         y[0] = T(f.output()[k].re);

@@ -50,11 +50,13 @@ std::size_t FourierTransform::scratch_bytes(std::int64_t length) {
   return 4 * Scratch::bytes_for<Complex>(static_cast<std::size_t>(length));
 }
 
-void FourierTransform::transform(bool inverse) {
-  if (inverse)
-    for (std::int64_t i = 0; i < length_; ++i) input_[i] = conjugate(input_[i]);
+void FourierTransform::forward() {
   transform(input_, 1, output_, length_);
-  if (!inverse) return;
+}
+
+void FourierTransform::inverse() {
+  for (std::int64_t i = 0; i < length_; ++i) input_[i] = conjugate(input_[i]);
+  forward();
   const auto n = static_cast<double>(length_);
   for (std::int64_t i = 0; i < length_; ++i) output_[i] = {output_[i].re / n, -output_[i].im / n};
 }

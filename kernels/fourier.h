@@ -35,11 +35,12 @@ class FourierTransform {
   static std::size_t scratch_bytes(std::int64_t length);
 
   std::int64_t length() const { return length_; }
-  // To be filled; what transform() made of it.
+  // To be filled; what forward() or inverse() made of it.
   Complex* input() { return input_; }
   const Complex* output() const { return output_; }
-  // Forwards, or backwards with the factor 1 / length. input() is lost.
-  void transform(bool inverse);
+  void forward();
+  // With the factor 1 / length. input() is lost.
+  void inverse();
 
  private:
   void transform(const Complex* in, std::int64_t stride, Complex* out, std::int64_t n);

@@ -48,6 +48,9 @@ struct GpuConstant {
   std::function<Status(std::byte*)> fill;  // gets zeroed bytes aligned to 64
 };
 
+// What a dispatch does with a part of an operand.
+enum class BufferAccess : std::uint8_t { read, write };
+
 // A part of an operand as a dispatch sees it.
 struct BufferUse {
   enum class Of : std::uint8_t { input, output, scratch, constant };
@@ -62,8 +65,8 @@ struct BufferUse {
   static BufferUse output(std::uint32_t i) { return {Of::output, i, true}; }
   static BufferUse constant(std::uint32_t i) { return {Of::constant, i}; }
   // What an earlier dispatch of the same node has written, or this one writes.
-  static BufferUse scratch(std::uint64_t offset, std::uint64_t bytes, bool written) {
-    return {Of::scratch, 0, written, offset, bytes};
+  static BufferUse scratch(std::uint64_t offset, std::uint64_t bytes, BufferAccess access) {
+    return {Of::scratch, 0, access == BufferAccess::write, offset, bytes};
   }
   bool operator==(const BufferUse&) const = default;
 };

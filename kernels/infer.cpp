@@ -141,14 +141,15 @@ Result<ResolvedWindow> resolve_window(const InferContext& c, const Window& windo
 
 std::int64_t window_count(std::int64_t in, std::int64_t kernel, std::int64_t stride,
                           std::int64_t dilation, std::int64_t pad_begin, std::int64_t pad_end,
-                          bool ceil_mode) {
+                          PartialWindow partial) {
+  const bool keeps = partial == PartialWindow::kept;
   in = std::min(in, std::int64_t{1} << 48);  // absurd, but then no sum below overflows
   const std::int64_t extent = (kernel - 1) * dilation + 1;
-  const std::int64_t room = in + pad_begin + pad_end - extent + (ceil_mode ? stride - 1 : 0);
+  const std::int64_t room = in + pad_begin + pad_end - extent + (keeps ? stride - 1 : 0);
   if (room < 0) return 0;
   std::int64_t count = room / stride + 1;
   // A last window that would begin in the end padding is dropped.
-  if (ceil_mode && (count - 1) * stride >= in + pad_begin) --count;
+  if (keeps && (count - 1) * stride >= in + pad_begin) --count;
   return count;
 }
 
@@ -164,26 +165,26 @@ std::optional<Shape> known_kernel(const Window& window, std::span<const Dim> ker
   return s;
 }
 
-Dim positions(const ResolvedWindow& w, AutoPad mode, std::size_t d, Dim in, bool ceil_mode) {
+Dim positions(const ResolvedWindow& w, AutoPad mode, std::size_t d, Dim in, PartialWindow partial) {
   if (is_same(mode)) return ceil_div(in, w.strides[d]);
   const std::int64_t pads = w.pads_begin[d] + w.pads_end[d];
   if (in.known())
     return window_count(in.value(), w.kernel[d], w.strides[d], w.dilations[d], w.pads_begin[d],
-                        w.pads_end[d], ceil_mode);
+                        w.pads_end[d], partial);
   return w.strides[d] == 1 && pads == w.extent(d) - 1 ? in : Dim();
 }
 
 }  // namespace
 
 Result<Dims> infer_window(const InferContext& c, const Window& window, std::span<const Dim> in,
-                          std::span<const Dim> kernel, bool ceil_mode) {
+                          std::span<const Dim> kernel, PartialWindow partial) {
   QUERN_TRY(check_window(c, window, in.size()));
   const auto known = known_kernel(window, kernel);
   if (!known) return Dims(in.size());
   QUERN_ASSIGN(const ResolvedWindow w, resolve_window(c, window, in, *known));
   Dims out;
   for (std::size_t d = 0; d < in.size(); ++d)
-    out.push_back(positions(w, window.auto_pad, d, in[d], ceil_mode));
+    out.push_back(positions(w, window.auto_pad, d, in[d], partial));
   return out;
 }
 

@@ -2,6 +2,8 @@
 // Shape inference that several families share.
 #pragma once
 
+#include <cstdint>
+
 #include "graph/op_def.h"
 
 namespace quern {
@@ -14,6 +16,9 @@ Status infer_broadcast(InferContext& c, DType dtype);
 // the input is absent (`has(i)` tells which).
 Result<std::optional<std::vector<std::size_t>>> axes_operand(const InferContext& c, std::size_t i,
                                                              std::size_t rank);
+
+// What is said of a size that depends on data: nothing, or the most that it can be (OpDef::bound).
+enum class DataSize : std::uint8_t { unknown, at_most };
 
 // Refuses an input that is known not to be of f32, f64, f16 or bf16.
 Status want_floats(const InferContext& c, std::size_t i);
@@ -57,13 +62,16 @@ ResolvedWindow explicit_window(std::span<const std::int64_t> kernel,
                                std::span<const std::int64_t> strides,
                                std::span<const std::int64_t> dilations,
                                std::span<const std::int64_t> pads);
-// Positions of the window along one dimension. `ceil_mode` as in pooling.
+// What becomes of a last window that the input does not fill; kept in the ceil_mode of pooling.
+enum class PartialWindow : std::uint8_t { dropped, kept };
+// Positions of the window along one dimension.
 std::int64_t window_count(std::int64_t in, std::int64_t kernel, std::int64_t stride,
                           std::int64_t dilation, std::int64_t pad_begin, std::int64_t pad_end,
-                          bool ceil_mode);
+                          PartialWindow partial);
 // Positions along every dimension, with all checks; unknown where they cannot be told yet. Of the
 // kernel too, dimensions may be unknown: those of weights whose shape nobody knows.
 Result<Dims> infer_window(const InferContext& c, const Window& window, std::span<const Dim> in,
-                          std::span<const Dim> kernel, bool ceil_mode = false);
+                          std::span<const Dim> kernel,
+                          PartialWindow partial = PartialWindow::dropped);
 
 }  // namespace quern

@@ -42,10 +42,13 @@ class Parts {
 
 // ---- weights -----------------------------------------------------------------------------------
 
+// What multiplies: products of matrices, or kernels of one channel each.
+enum class Form : std::uint8_t { products, depthwise };
+
 // How weights are packed: the elements, then the i32 sum of every column.
 struct PackedWeights {
-  PackedWeights(const Int8Conv& c, bool depthwise)
-      : is_depthwise(depthwise),
+  PackedWeights(const Int8Conv& c, Form form)
+      : is_depthwise(form == Form::depthwise),
         inner(round_up(c.depth * c.taps(), simd_int8().group)),
         panels((c.columns + int8_panel_columns - 1) / int8_panel_columns) {
     const SimdInt8& s = simd_int8();
@@ -85,10 +88,10 @@ struct PackedWeights {
   std::size_t bytes = 0;
 };
 
-// Into zeroed bytes.
-void pack(const Int8Conv& c, const PackedWeights& packed, const std::byte* w, bool is_signed,
+// Elements of `type`, i8 or u8, into zeroed bytes.
+void pack(const Int8Conv& c, const PackedWeights& packed, DType type, const std::byte* w,
           std::byte* to) {
-  const std::uint8_t flip = is_signed ? 0 : 0x80;
+  const std::uint8_t flip = type == DType::i8 ? 0 : 0x80;
   auto* sums = reinterpret_cast<std::int32_t*>(to + packed.sums);
   for (std::int64_t channel = 0; channel < c.channels(); ++channel) {
     const std::byte* from = w + channel * c.column_stride;
@@ -128,7 +131,7 @@ struct Parameter {
 
 class Int8ConvKernel final : public CpuKernel {
  public:
-  Int8ConvKernel(const KernelRequest& r, const Int8Conv& c, bool depthwise,
+  Int8ConvKernel(const KernelRequest& r, const Int8Conv& c, Form form,
                  std::shared_ptr<const std::byte> weights);
 
   std::size_t scratch_bytes() const { return scratch_.size(); }
@@ -180,7 +183,8 @@ class Int8ConvKernel final : public CpuKernel {
   PackedWeights packed_;
   std::shared_ptr<const std::byte> weights_;  // null: packed in every run
   Parameter x_zero_, w_zero_, x_scale_, w_scale_, y_scale_, y_zero_, bias_;
-  bool x_signed_, w_signed_, y_signed_;
+  DType w_type_;
+  bool x_signed_, y_signed_;
   bool is_pointwise_ = false;
   Index in_{}, out_{}, kernel_{};
   std::array<std::vector<std::int32_t>, spatial_rank> taps_at_;  // [out][kernel]; -1: outside
@@ -195,10 +199,10 @@ Parameter parameter(const KernelRequest& r, std::size_t i) {
   return {i, r.shape(i).elements() != 1, r.dtype(i)};
 }
 
-Int8ConvKernel::Int8ConvKernel(const KernelRequest& r, const Int8Conv& c, bool depthwise,
+Int8ConvKernel::Int8ConvKernel(const KernelRequest& r, const Int8Conv& c, Form form,
                                std::shared_ptr<const std::byte> weights)
     : conv_(c),
-      packed_(c, depthwise),
+      packed_(c, form),
       weights_(std::move(weights)),
       x_zero_(parameter(r, c.operands.x_zero)),
       w_zero_(parameter(r, c.operands.w_zero)),
@@ -207,8 +211,8 @@ Int8ConvKernel::Int8ConvKernel(const KernelRequest& r, const Int8Conv& c, bool d
       y_scale_(parameter(r, c.operands.y_scale)),
       y_zero_(parameter(r, c.operands.y_zero)),
       bias_(parameter(r, c.operands.bias)),
+      w_type_(r.dtype(c.operands.w)),
       x_signed_(r.dtype(c.operands.x) == DType::i8),
-      w_signed_(r.dtype(c.operands.w) == DType::i8),
       y_signed_(r.outputs[0].dtype == DType::i8),
       positions_(c.images * c.out.elements()) {
   plan_taps();
@@ -283,7 +287,7 @@ Int8ConvKernel::Run Int8ConvKernel::prepare(const KernelArgs& args) const {
   if (!run.weights) {
     std::byte* packed = args.scratch + weights_at_;
     std::memset(packed, 0, packed_.bytes);
-    pack(conv_, packed_, args.inputs[conv_.operands.w], w_signed_, packed);
+    pack(conv_, packed_, w_type_, args.inputs[conv_.operands.w], packed);
     run.weights = packed;
   }
   fill_columns(args, x_zero, run);
@@ -300,7 +304,7 @@ void Int8ConvKernel::fill_columns(const KernelArgs& args, std::int32_t x_zero, R
   std::memset(run.offsets, 0, static_cast<std::size_t>(packed_.parameters(conv_)) * 4);
   for (std::int64_t m = 0; m < conv_.channels(); ++m) {
     const std::int64_t at = packed_.parameter_at(conv_, m);
-    const std::int32_t w_zero = w_zero_.zero_point(args, m) - (w_signed_ ? 0 : 128);
+    const std::int32_t w_zero = w_zero_.zero_point(args, m) - (w_type_ == DType::i8 ? 0 : 128);
     const std::uint32_t sum =
         static_cast<std::uint32_t>(sums[m]) - depth * static_cast<std::uint32_t>(w_zero);
     const std::uint32_t bias = bias_ ? bias_.get<std::uint32_t>(args, m) : 0;
@@ -513,15 +517,16 @@ Result<KernelChoice> make_int8_conv(const KernelRequest& r, const Int8Conv& c) {
   const std::size_t w = c.operands.w;
   const bool depthwise =
       c.depth == 1 && c.columns == 1 && c.taps() > 1 && has_no_w_zero(r, c.operands);
+  const Form form = depthwise ? Form::depthwise : Form::products;
   KernelChoice choice;
   choice.input_layouts.resize(r.inputs.size());
   choice.output_layouts.resize(1);
   std::shared_ptr<const std::byte> weights;
   if (const ConstantSource* source = r.inputs[w].constant) {
-    const PackedWeights packed(c, depthwise);
+    const PackedWeights packed(c, form);
     const auto fill = [&](std::byte* to) -> Status {
       QUERN_ASSIGN(const Tensor t, source->get());
-      pack(c, packed, t.data(), t.dtype() == DType::i8, to);
+      pack(c, packed, t.dtype(), t.data(), to);
       return {};
     };
     const std::string key =
@@ -531,7 +536,7 @@ Result<KernelChoice> make_int8_conv(const KernelRequest& r, const Int8Conv& c) {
     choice.packed_inputs.resize(r.inputs.size());
     choice.packed_inputs[w] = true;
   }
-  auto kernel = std::make_unique<Int8ConvKernel>(r, c, depthwise, std::move(weights));
+  auto kernel = std::make_unique<Int8ConvKernel>(r, c, form, std::move(weights));
   choice.implementation = cat("int8 ", depthwise ? "depthwise " : "", simd_int8().name);
   choice.scratch_bytes = kernel->scratch_bytes();
   choice.kernel = std::move(kernel);

@@ -28,7 +28,7 @@ Status infer(InferContext& c) {
   if (!takes(c.dtype(0)))
     return c.error(cat(c.describe(0), " must be of floats or of 32 or 64-bit integers"));
   QUERN_TRY(c.want_same_dtype(0, 1));
-  QUERN_ASSIGN(auto dims, infer_product(c, 0, 1, op.transpose_a, op.transpose_b));
+  QUERN_ASSIGN(auto dims, infer_product(c, 0, 1, transposed_in(op)));
   c.set(0, c.dtype(0), std::move(dims));
   return {};
 }
@@ -60,8 +60,8 @@ void multiply(const ProductShape& p, const T* a, const T* b, T* y, float alpha) 
 Status reference(const ReferenceCall& call) {
   const auto& op = call.as<MatMul>();
   if (call.outputs[0].type.shape.elements() == 0) return {};
-  const ProductShape p = product_shape(call.inputs[0].type.shape, call.inputs[1].type.shape,
-                                       op.transpose_a, op.transpose_b);
+  const ProductShape p =
+      product_shape(call.inputs[0].type.shape, call.inputs[1].type.shape, transposed_in(op));
   visit_number(call.inputs[0].type.dtype, [&]<class T>(TypeTag<T>) {
     if constexpr (sizeof(T) >= 4 || is_float_type<T>) {
       T* y = call.outputs[0].as<T>();
@@ -77,8 +77,8 @@ Status reference(const ReferenceCall& call) {
 Cost flops(const Op& op, std::span<const TensorType> inputs, std::span<const TensorType> outputs) {
   const auto& m = *std::get_if<MatMul>(&op);
   Cost cost = traffic(inputs, outputs);
-  cost.flops = 2 * product_shape(inputs[0].shape, inputs[1].shape, m.transpose_a, m.transpose_b)
-                       .multiplications();
+  cost.flops =
+      2 * product_shape(inputs[0].shape, inputs[1].shape, transposed_in(m)).multiplications();
   return cost;
 }
 

@@ -5,6 +5,7 @@
 #include "kernels/matmul_onednn.h"
 
 #include "kernels/iterate.h"
+#include "kernels/matmul_shape.h"
 #include "kernels/onednn.h"
 
 namespace quern {
@@ -22,17 +23,18 @@ struct Side {
   Shape strides;
 };
 
-// A vector becomes a row on the left and a column on the right; a flag transposes the last two.
-Side side_of(const TensorDesc& t, bool transposed, bool is_left) {
+// A vector becomes a row on the left and a column on the right.
+Side side_of(const TensorDesc& t, Factor factor, Transposed transposed) {
   Side s{t.shape, t.layout.strides};
   if (s.dims.rank() == 1) {
+    const bool is_left = factor == Factor::left;
     const std::size_t at = is_left ? 0 : 1;
     s.dims.insert(at, 1);
     s.strides.insert(at, is_left ? s.dims[1] * s.strides[0] : 1);
     return s;
   }
   const std::size_t r = s.dims.rank();
-  if (transposed) {
+  if (transposed.of(factor)) {
     std::swap(s.dims[r - 2], s.dims[r - 1]);
     std::swap(s.strides[r - 2], s.strides[r - 1]);
   }
@@ -100,21 +102,21 @@ struct Problem {
 
 // With `dense`, the sides are asked for row-major instead of where they lie.
 std::optional<Problem> describe(const KernelRequest& r) {
-  const auto& op = r.as<MatMul>();
+  const Transposed transposed = transposed_in(r.as<MatMul>());
   Problem p;
-  const auto take = [&](std::size_t i, bool transposed, bool is_left, Layout& layout) {
+  const auto take = [&](std::size_t i, Factor factor, Layout& layout) {
     const TensorDesc& lies = r.inputs[i].desc;
-    Side s = side_of(lies, transposed, is_left);
+    Side s = side_of(lies, factor, transposed);
     if (is_readable(lies, s)) {
       layout = lies.layout;
       return s;
     }
     const TensorDesc dense = TensorDesc::row_major(lies.dtype, lies.shape);
     layout = dense.layout;
-    return side_of(dense, transposed, is_left);
+    return side_of(dense, factor, transposed);
   };
-  p.a = take(0, op.transpose_a, true, p.a_layout);
-  p.b = take(1, op.transpose_b, false, p.b_layout);
+  p.a = take(0, Factor::left, p.a_layout);
+  p.b = take(1, Factor::right, p.b_layout);
   const std::size_t rank = std::max(p.a.dims.rank(), p.b.dims.rank());
   pad_rank(p.a, rank);
   pad_rank(p.b, rank);
@@ -130,7 +132,7 @@ std::optional<Problem> describe(const KernelRequest& r) {
   if (!fold_rows(folded)) {
     const TensorDesc dense = TensorDesc::row_major(r.dtype(0), r.shape(0));
     p.a_layout = dense.layout;
-    folded = side_of(dense, op.transpose_a, true);
+    folded = side_of(dense, Factor::left, transposed);
     pad_rank(folded, rank);
     if (!fold_rows(folded)) return p;  // transposed matrices of a batch
   }
@@ -158,9 +160,9 @@ bool suits(const KernelRequest& r) {
   return r.shape(0).elements() > 0 && r.shape(1).elements() > 0;
 }
 
-onednn::PostOpRules rules_for(const KernelRequest& r, const Problem& p, bool has_bias) {
-  onednn::PostOpRules rules{
-      .as_matrix = p.as_matrix, .scale = r.as<MatMul>().alpha, .skip = has_bias ? 1U : 0U};
+// The first `skip` post-ops are taken care of otherwise.
+onednn::PostOpRules rules_for(const KernelRequest& r, const Problem& p, std::size_t skip) {
+  onednn::PostOpRules rules{.as_matrix = p.as_matrix, .scale = r.as<MatMul>().alpha, .skip = skip};
   const Shape& shape = r.outputs[0].shape;
   const bool same_rank = shape.rank() == p.dst.rank();
   if (!same_rank && (!p.as_matrix || shape.rank() < 2)) rules.at_most = 0;
@@ -181,7 +183,7 @@ Selection build(const KernelRequest& r, const Problem& p) {
   const Md dst = *onednn::md_of(TensorDesc::row_major(DType::f32, p.dst));
   const Md b = r.inputs[1].constant ? onednn::any(f32, onednn::dims_of(p.b.dims)) : plain_b;
   const auto [fused, pd] = onednn::fuse_trusted(
-      r, r.outputs[0].shape, rules_for(r, p, bias.has_value()), [&](const onednn::FusedPostOps& f) {
+      r, r.outputs[0].shape, rules_for(r, p, bias ? 1 : 0), [&](const onednn::FusedPostOps& f) {
         return onednn::matmul_pd(a, b, bias_md, dst, onednn::make_attr(r, {}, f));
       });
   if (!pd) return not_for_me();

@@ -10,10 +10,10 @@ namespace quern {
 namespace {
 
 // An operand with its two matrix dimensions at the end, added where it is a vector.
-Dims as_matrix(Dims dims, bool is_left, bool transpose) {
+Dims as_matrix(Dims dims, Factor factor, Transposed transposed) {
   if (dims.size() == 1) {
-    dims.insert(is_left ? dims.begin() : dims.end(), Dim(1));
-  } else if (transpose) {
+    dims.insert(factor == Factor::left ? dims.begin() : dims.end(), Dim(1));
+  } else if (transposed.of(factor)) {
     std::swap(dims[dims.size() - 2], dims[dims.size() - 1]);
   }
   return dims;
@@ -22,12 +22,12 @@ Dims as_matrix(Dims dims, bool is_left, bool transpose) {
 }  // namespace
 
 Result<std::optional<Dims>> infer_product(const InferContext& c, std::size_t i, std::size_t j,
-                                          bool transpose_a, bool transpose_b) {
+                                          Transposed transposed) {
   for (std::size_t k : {i, j})
     if (c.dims(k) && c.dims(k)->empty()) return c.error(cat(c.describe(k), " is not a matrix"));
   if (!c.dims(i) || !c.dims(j)) return std::optional<Dims>();
-  const Dims a = as_matrix(*c.dims(i), true, transpose_a);
-  const Dims b = as_matrix(*c.dims(j), false, transpose_b);
+  const Dims a = as_matrix(*c.dims(i), Factor::left, transposed);
+  const Dims b = as_matrix(*c.dims(j), Factor::right, transposed);
   const Dim depth = a.back();
   const Dim rows = b[b.size() - 2];
   if (depth.known() && rows.known() && depth != rows)
@@ -41,20 +41,20 @@ Result<std::optional<Dims>> infer_product(const InferContext& c, std::size_t i, 
   return y;
 }
 
-ProductShape product_shape(const Shape& a, const Shape& b, bool transpose_a, bool transpose_b) {
+ProductShape product_shape(const Shape& a, const Shape& b, Transposed transposed) {
   ProductShape p;
   const std::size_t a_batch = a.rank() > 1 ? a.rank() - 2 : 0;
   const std::size_t b_batch = b.rank() > 1 ? b.rank() - 2 : 0;
-  p.depth = a.rank() > 1 && transpose_a ? a[a_batch] : a.back();
+  p.depth = a.rank() > 1 && transposed.left ? a[a_batch] : a.back();
   if (a.rank() > 1) {
-    p.rows = transpose_a ? a.back() : a[a_batch];
-    p.a_row = transpose_a ? 1 : a.back();
-    p.a_column = transpose_a ? a.back() : 1;
+    p.rows = transposed.left ? a.back() : a[a_batch];
+    p.a_row = transposed.left ? 1 : a.back();
+    p.a_column = transposed.left ? a.back() : 1;
   }
   if (b.rank() > 1) {
-    p.columns = transpose_b ? b[b_batch] : b.back();
-    p.b_row = transpose_b ? 1 : b.back();
-    p.b_column = transpose_b ? b.back() : 1;
+    p.columns = transposed.right ? b[b_batch] : b.back();
+    p.b_row = transposed.right ? 1 : b.back();
+    p.b_column = transposed.right ? b.back() : 1;
   }
   const Shape a_outer(a.dims().first(a_batch));
   const Shape b_outer(b.dims().first(b_batch));

@@ -12,10 +12,22 @@
 
 namespace quern {
 
-// The product of inputs i and j, each transposed in its last two dimensions or not; nothing while a
-// rank is unknown.
+// The two factors of a product.
+enum class Factor : std::uint8_t { left, right };
+
+// Which factors are transposed in their last two dimensions.
+struct Transposed {
+  bool left = false, right = false;
+
+  bool of(Factor f) const { return f == Factor::left ? left : right; }
+};
+inline Transposed transposed_in(const MatMul& op) {
+  return {op.transpose_a, op.transpose_b};
+}
+
+// The product of inputs i and j; nothing while a rank is unknown.
 Result<std::optional<Dims>> infer_product(const InferContext& c, std::size_t i, std::size_t j,
-                                          bool transpose_a = false, bool transpose_b = false);
+                                          Transposed transposed = {});
 
 // How concrete operands lie: element (m, k) of a at a_batch . index + m * a_row + k * a_column.
 struct ProductShape {
@@ -30,7 +42,6 @@ struct ProductShape {
            static_cast<double>(columns) * static_cast<double>(depth);
   }
 };
-ProductShape product_shape(const Shape& a, const Shape& b, bool transpose_a = false,
-                           bool transpose_b = false);
+ProductShape product_shape(const Shape& a, const Shape& b, Transposed transposed = {});
 
 }  // namespace quern

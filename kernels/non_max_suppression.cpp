@@ -60,8 +60,11 @@ struct Box {
   float area() const { return (high_y - low_y) * (high_x - low_x); }
 };
 
-Box box_at(const float* b, bool center) {
-  if (center) {  // x, y, width, height
+// What the four numbers of a box are: two corners (y, x), or the middle (x, y), width and height.
+enum class BoxForm : std::uint8_t { corners, center };
+
+Box box_at(const float* b, BoxForm form) {
+  if (form == BoxForm::center) {
     const float x = b[2] / 2;
     const float y = b[3] / 2;
     return {b[1] - y, b[0] - x, b[1] + y, b[0] + x};
@@ -82,7 +85,7 @@ struct Limits {
   std::int64_t per_class;
   float overlap;
   const float* score;  // null: none
-  bool center;
+  BoxForm form;
 };
 
 // The candidates' indices, best first; says how many.
@@ -102,9 +105,9 @@ std::int64_t select(const float* boxes, const Limits& limits, std::int64_t candi
                     std::int64_t* order) {
   std::int64_t selected = 0;
   for (std::int64_t i = 0; i < candidates && selected < limits.per_class; ++i) {
-    const Box box = box_at(boxes + 4 * order[i], limits.center);
+    const Box box = box_at(boxes + 4 * order[i], limits.form);
     const bool goes = std::any_of(order, order + selected, [&](std::int64_t earlier) {
-      return overlap(box_at(boxes + 4 * earlier, limits.center), box, limits.overlap);
+      return overlap(box_at(boxes + 4 * earlier, limits.form), box, limits.overlap);
     });
     if (!goes) order[selected++] = order[i];
   }
@@ -115,7 +118,7 @@ Limits limits_of(const ReferenceCall& call) {
   return {call.has(2) ? index_at(call.inputs[2], 0) : 0,
           call.has(3) ? *call.inputs[3].as<float>() : 0.0f,
           call.has(4) ? call.inputs[4].as<float>() : nullptr,
-          call.as<NonMaxSuppression>().center_point_box};
+          call.as<NonMaxSuppression>().center_point_box ? BoxForm::center : BoxForm::corners};
 }
 
 Status reference(const ReferenceCall& call) {

@@ -52,8 +52,9 @@ Result<std::optional<Dims>> infer_dims(const InferContext& c, const Pool& op) {
   if (op.global) {
     std::fill(spatial.begin(), spatial.end(), Dim(1));
   } else {
-    QUERN_ASSIGN(const Dims out, infer_window(c, op.window, spatial,
-                                              to_dims(Shape(op.window.kernel)), op.ceil_mode));
+    const auto partial = op.ceil_mode ? PartialWindow::kept : PartialWindow::dropped;
+    QUERN_ASSIGN(const Dims out,
+                 infer_window(c, op.window, spatial, to_dims(Shape(op.window.kernel)), partial));
     std::copy(out.begin(), out.end(), spatial.begin());
   }
   return std::optional<Dims>(std::move(dims));

@@ -125,18 +125,18 @@ double rounded_like(DType t, double v) {
 }
 
 template <class T>
-T quantized(double quotient, double zero, bool saturate) {
+T quantized(double quotient, double zero, Overflow overflow) {
   if constexpr (requires(T t) { t.bits; }) {
     T y;
     const float v = round_to_odd(quotient + zero);
     if constexpr (std::is_same_v<T, Float8Of<Float8::e4m3fn>>)
-      y.bits = float_to_float8(Float8::e4m3fn, v, saturate);
+      y.bits = float_to_float8(Float8::e4m3fn, v, overflow);
     if constexpr (std::is_same_v<T, Float8Of<Float8::e4m3fnuz>>)
-      y.bits = float_to_float8(Float8::e4m3fnuz, v, saturate);
+      y.bits = float_to_float8(Float8::e4m3fnuz, v, overflow);
     if constexpr (std::is_same_v<T, Float8Of<Float8::e5m2>>)
-      y.bits = float_to_float8(Float8::e5m2, v, saturate);
+      y.bits = float_to_float8(Float8::e5m2, v, overflow);
     if constexpr (std::is_same_v<T, Float8Of<Float8::e5m2fnuz>>)
-      y.bits = float_to_float8(Float8::e5m2fnuz, v, saturate);
+      y.bits = float_to_float8(Float8::e5m2fnuz, v, overflow);
     return y;
   } else {
     return saturated<T>(std::nearbyint(quotient) + zero);
@@ -146,13 +146,14 @@ T quantized(double quotient, double zero, bool saturate) {
 Status reference_quantize(const ReferenceCall& call) {
   const auto& op = call.as<Quantize>();
   const DType precision = call.inputs[1].type.dtype;
+  const Overflow overflow = op.saturate ? Overflow::to_largest : Overflow::to_infinity;
   visit_dtype(call.outputs[0].type.dtype, [&]<class T>(TypeTag<T>) {
     if constexpr (sizeof(T) <= 2 && !std::is_same_v<T, bool>) {
       T* y = call.outputs[0].as<T>();
       for_each_scaled(call, {op.axis, op.block_size}, [&](std::int64_t i, std::int64_t k) {
         const double quotient = float_element(call.inputs[0], i) / float_element(call.inputs[1], k);
         const double zero = call.has(2) ? quantized_element(call.inputs[2], k) : 0;
-        y[i] = quantized<T>(rounded_like(precision, quotient), zero, op.saturate);
+        y[i] = quantized<T>(rounded_like(precision, quotient), zero, overflow);
       });
     }
   });

@@ -23,7 +23,8 @@ namespace {
 // ---- inference
 
 // Of scale or zero point i of operand `matrix`: per row on the left side, per column on the right.
-Status check_parameter(const InferContext& c, std::size_t i, std::size_t matrix, bool is_left) {
+Status check_parameter(const InferContext& c, std::size_t i, std::size_t matrix, Factor factor) {
+  const bool is_left = factor == Factor::left;
   if (!c.dims(i) || !c.dims(matrix) || may_be_one_element(*c.dims(i))) return {};
   const Dims& x = *c.dims(matrix);
   const Dims& p = *c.dims(i);
@@ -42,7 +43,7 @@ Status infer_integer(InferContext& c) {
   for (std::size_t i : {0, 1}) {
     QUERN_TRY(want_8bit(c, i));
     QUERN_TRY(c.want_same_dtype(i, i + 2));
-    QUERN_TRY(check_parameter(c, i + 2, i, i == 0));
+    QUERN_TRY(check_parameter(c, i + 2, i, i == 0 ? Factor::left : Factor::right));
   }
   QUERN_ASSIGN(auto dims, infer_product(c, 0, 1));
   c.set(0, DType::i32, std::move(dims));
@@ -58,8 +59,8 @@ Status infer_qlinear(InferContext& c) {
   for (std::size_t i : {1, 4, 6}) QUERN_TRY(want_floats(c, i));
   for (std::size_t i : {0, 3}) {
     QUERN_TRY(c.want_same_dtype(i, i + 2));
-    QUERN_TRY(check_parameter(c, i + 1, i, i == 0));
-    QUERN_TRY(check_parameter(c, i + 2, i, i == 0));
+    QUERN_TRY(check_parameter(c, i + 1, i, i == 0 ? Factor::left : Factor::right));
+    QUERN_TRY(check_parameter(c, i + 2, i, i == 0 ? Factor::left : Factor::right));
   }
   for (std::size_t i : {6, 7}) QUERN_TRY(want_parameter(c, i));
   QUERN_ASSIGN(auto dims, infer_product(c, 0, 3));
@@ -75,14 +76,15 @@ struct Parameter {
   std::int64_t step = 0;  // over rows or columns
 };
 
-Parameter parameter(const ReferenceCall& call, std::size_t i, const ProductShape& p, bool is_left) {
+Parameter parameter(const ReferenceCall& call, std::size_t i, const ProductShape& p,
+                    Factor factor) {
   Parameter q{Shape::filled(p.batch.rank(), 0), 0};
   if (!call.has(i)) return q;
   const Shape& shape = call.inputs[i].type.shape;
   if (shape.elements() == 1) return q;
   if (shape.rank() == 1) return {q.batch, 1};
   const Shape strides = row_major_strides(shape);
-  const std::size_t along = shape.rank() - (is_left ? 2 : 1);
+  const std::size_t along = shape.rank() - (factor == Factor::left ? 2 : 1);
   q.batch = broadcast_strides(Shape(shape.dims().first(shape.rank() - 2)), strides, p.batch);
   q.step = shape[along] == 1 ? 0 : strides[along];
   return q;
@@ -101,10 +103,10 @@ constexpr Roles qlinear_roles = {3, 2, 5, 1, 4};
 template <class A, class B, class F>
 void multiply(const ReferenceCall& call, const Roles& r, F finish) {
   const ProductShape p = product_shape(call.inputs[0].type.shape, call.inputs[r.b].type.shape);
-  const Parameter a_zero = parameter(call, r.a_zero, p, true);
-  const Parameter b_zero = parameter(call, r.b_zero, p, false);
-  const Parameter a_scale = parameter(call, r.a_scale, p, true);
-  const Parameter b_scale = parameter(call, r.b_scale, p, false);
+  const Parameter a_zero = parameter(call, r.a_zero, p, Factor::left);
+  const Parameter b_zero = parameter(call, r.b_zero, p, Factor::right);
+  const Parameter a_scale = parameter(call, r.a_scale, p, Factor::left);
+  const Parameter b_scale = parameter(call, r.b_scale, p, Factor::right);
   const auto zero = [&](std::size_t i, std::int64_t at) {
     return call.has(i) ? int_element(call.inputs[i], at) : 0;
   };

@@ -10,6 +10,7 @@
 //
 // Floats fold in double and round once. Integers wrap; their mean, roots and logs truncate.
 #include <bit>
+#include <functional>
 
 #include "graph/op_fields.h"
 #include "graph/text_util.h"
@@ -195,8 +196,8 @@ T reduce(ReduceKind kind, const Split& s, const T* x) {
 }
 
 bool any_or_all(ReduceKind kind, const Split& s, const bool* x) {
-  return kind == ReduceKind::max ? fold(s, x, false, [](bool a, bool v) { return a || v; })
-                                 : fold(s, x, true, [](bool a, bool v) { return a && v; });
+  return kind == ReduceKind::max ? fold(s, x, false, std::logical_or<bool>())
+                                 : fold(s, x, true, std::logical_and<bool>());
 }
 
 template <class T, class F>

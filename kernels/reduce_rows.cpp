@@ -92,8 +92,7 @@ std::optional<Steps> steps_of(ReduceKind kind, std::int64_t folded) {
 
 class ReduceRows final : public CpuKernel {
  public:
-  ReduceRows(const Folding& f, const Steps& s, bool in_chunks)
-      : f_(f), steps_(s), in_chunks_(in_chunks) {}
+  ReduceRows(const Folding& f, const Steps& s) : f_(f), steps_(s), in_chunks_(!f.run_folds) {}
 
   Status run(const KernelArgs& args, KernelState*, const Parallel& parallel) const override {
     const auto* x = reinterpret_cast<const float*>(args.inputs[0]);
@@ -241,7 +240,7 @@ Selection select_reduce_rows(const KernelRequest& r) {
   choice.input_layouts[0] = source.layout;
   choice.packed_inputs = {false, true};
   choice.packed_inputs.resize(r.inputs.size());
-  choice.kernel = std::make_unique<ReduceRows>(f, *steps, !f.run_folds);
+  choice.kernel = std::make_unique<ReduceRows>(f, *steps);
   return std::optional<KernelChoice>(std::move(choice));
 }
 

@@ -51,9 +51,11 @@ bool is_unknown(const InferContext& c, std::size_t i) {
   return c.has(i) && !c.value(i);
 }
 
-// The output size of an axis whose input size is not a number yet.
-Dim open_size(const Resize& op, Dim in, const ResizeAxis& as_if_one, bool by_sizes) {
-  if (by_sizes) return op.aspect == AspectPolicy::stretch ? Dim(as_if_one.out) : Dim();
+// Output sizes of an axis whose input size is not a number yet.
+Dim size_by_sizes(const Resize& op, const ResizeAxis& as_if_one) {
+  return op.aspect == AspectPolicy::stretch ? Dim(as_if_one.out) : Dim();
+}
+Dim size_by_scale(Dim in, const ResizeAxis& as_if_one) {
   return as_if_one.scale == 1 ? in : Dim();
 }
 
@@ -83,7 +85,9 @@ Status infer(InferContext& c) {
     if (unknown || (open && by_sizes && op.aspect != AspectPolicy::stretch)) {
       y[d] = Dim();
     } else {
-      y[d] = y[d].known() ? Dim(axes[d].out) : open_size(op, y[d], axes[d], by_sizes);
+      y[d] = y[d].known() ? Dim(axes[d].out)
+             : by_sizes   ? size_by_sizes(op, axes[d])
+                          : size_by_scale(y[d], axes[d]);
     }
   }
   c.set(0, c.dtype(0), std::move(y));

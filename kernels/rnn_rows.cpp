@@ -123,8 +123,8 @@ struct Weights {
 
 class RnnRows final : public CpuKernel {
  public:
-  RnnRows(const Sizes& s, bool has_h, bool has_c, std::shared_ptr<const std::byte> packed)
-      : s_(s), has_h_(has_h), has_c_(has_c), packed_(std::move(packed)) {}
+  RnnRows(const KernelRequest& r, const Sizes& s, std::shared_ptr<const std::byte> packed)
+      : s_(s), has_h_(r.has(in_h)), has_c_(r.has(in_c)), packed_(std::move(packed)) {}
 
   std::size_t scratch_bytes() const {
     return static_cast<std::size_t>(s_.directions * direction_floats()) * sizeof(float);
@@ -183,8 +183,8 @@ class RnnRows final : public CpuKernel {
     States states{gates + s_.steps * s_.batch * s_.row(), nullptr, nullptr};
     states.c = states.h + state;
     states.apart = states.c + state;
-    load(args, in_h, has_h_, d, states.h);
-    if (s_.is_lstm) load(args, in_c, has_c_, d, states.c);
+    load(has_h_ ? args.inputs[in_h] : nullptr, d, states.h);
+    if (s_.is_lstm) load(has_c_ ? args.inputs[in_c] : nullptr, d, states.c);
     const bool backwards = s_.is_reverse || d == 1;
     for (std::int64_t i = 0; i < s_.steps; ++i) {
       const std::int64_t t = backwards ? s_.steps - 1 - i : i;
@@ -202,13 +202,13 @@ class RnnRows final : public CpuKernel {
 
   // c += h b, of the whole batch.
   void add_product(const float* h, const float* b, std::int64_t columns, float* c,
-                   std::int64_t stride, bool accumulate) const {
+                   std::int64_t stride) const {
     simd().multiply({h, s_.gate(), b, simd_panel, simd_panel * s_.hidden, c, stride, s_.batch,
-                     s_.hidden, columns, accumulate});
+                     s_.hidden, columns, true});
   }
 
   void step_lstm(const Weights& w, float* rows, std::int64_t stride, const States& s) const {
-    add_product(s.h, w.r, s_.from_state().columns(), rows, stride, true);
+    add_product(s.h, w.r, s_.from_state().columns(), rows, stride);
     for (std::int64_t b = 0; b < s_.batch; ++b)
       simd().lstm_cell(rows + b * stride, s_.gate(), s.c + b * s_.gate(), s.h + b * s_.gate(),
                        s_.gate());
@@ -218,18 +218,18 @@ class RnnRows final : public CpuKernel {
     constexpr Unary sigmoid{.kind = UnaryKind::sigmoid};
     const std::int64_t gate = s_.gate();
     const std::int64_t last = s_.last_from_state().columns();
-    add_product(s.h, w.r, round_up(2 * gate, lanes), rows, stride, true);
+    add_product(s.h, w.r, round_up(2 * gate, lanes), rows, stride);
     for (std::int64_t b = 0; b < s_.batch; ++b)
       simd().unary(sigmoid, rows + b * stride, rows + b * stride, 2 * gate);
     if (s_.resets_after) {
       for (std::int64_t b = 0; b < s_.batch; ++b)
         std::copy_n(w.last_bias, gate, s.apart + b * last);
-      add_product(s.h, w.last, gate, s.apart, last, true);
+      add_product(s.h, w.last, gate, s.apart, last);
     } else {
       for (std::int64_t b = 0; b < s_.batch; ++b)
         simd().binary(BinaryKind::mul, {rows + b * stride + gate, false}, {s.h + b * gate, false},
                       s.c + b * gate, gate);
-      add_product(s.c, w.last, gate, rows + 2 * gate, stride, true);
+      add_product(s.c, w.last, gate, rows + 2 * gate, stride);
     }
     for (std::int64_t b = 0; b < s_.batch; ++b) {
       const float* z = rows + b * stride;
@@ -238,10 +238,11 @@ class RnnRows final : public CpuKernel {
     }
   }
 
-  void load(const KernelArgs& args, std::size_t i, bool present, std::int64_t d, float* to) const {
+  // A null input is zeros.
+  void load(const std::byte* input, std::int64_t d, float* to) const {
     std::fill_n(to, s_.batch * s_.gate(), 0.0f);
-    if (!present) return;
-    const auto* from = reinterpret_cast<const float*>(args.inputs[i]);
+    if (!input) return;
+    const auto* from = reinterpret_cast<const float*>(input);
     for (std::int64_t b = 0; b < s_.batch; ++b)
       std::copy_n(from + state_row(d, b) * s_.hidden, s_.hidden, to + b * s_.gate());
   }
@@ -323,7 +324,7 @@ Selection select_rnn_rows(const KernelRequest& r) {
   choice.packed_inputs.resize(r.inputs.size());
   for (std::size_t i : {in_w, in_r, in_b})
     if (r.has(i)) choice.packed_inputs[i] = true;
-  auto kernel = std::make_unique<RnnRows>(s, r.has(in_h), r.has(in_c), std::move(packed));
+  auto kernel = std::make_unique<RnnRows>(r, s, std::move(packed));
   choice.scratch_bytes = kernel->scratch_bytes();
   choice.kernel = std::move(kernel);
   return std::optional<KernelChoice>(std::move(choice));

@@ -96,7 +96,7 @@ void transform_frames(const ReferenceCall& call, FourierTransform& f) {
   for (std::int64_t b = 0; b < ys[0]; ++b)
     for (std::int64_t i = 0; i < ys[1]; ++i) {
       load_frame<T>(call, b, i * step, f);
-      f.transform(false);
+      f.forward();
       for (std::int64_t k = 0; k < ys[2]; ++k) {
         *y++ = T(f.output()[k].re);
         *y++ = T(f.output()[k].im);

@@ -81,8 +81,8 @@ std::string changed(std::string_view text, CaseAction action) {
   return s;
 }
 
-bool less(std::string_view a, std::string_view b, bool case_sensitive) {
-  if (case_sensitive) return a < b;
+bool less(const StringNormalizer& op, std::string_view a, std::string_view b) {
+  if (op.case_sensitive) return a < b;
   std::size_t i = 0, j = 0;
   while (i < a.size() && j < b.size()) {
     const Character x = character_at(a, i);
@@ -128,15 +128,14 @@ class StopWords {
     order_ = {call.scratch.take<std::uint32_t>(op_.stopwords.size()), op_.stopwords.size()};
     std::iota(order_.begin(), order_.end(), 0u);
     std::sort(order_.begin(), order_.end(), [this](std::uint32_t a, std::uint32_t b) {
-      return less(op_.stopwords[a], op_.stopwords[b], op_.case_sensitive);
+      return less(op_, op_.stopwords[a], op_.stopwords[b]);
     });
   }
   bool holds(std::string_view word) const {
-    const auto at = std::lower_bound(order_.begin(), order_.end(), word,
-                                     [this](std::uint32_t a, std::string_view w) {
-                                       return less(op_.stopwords[a], w, op_.case_sensitive);
-                                     });
-    return at != order_.end() && !less(word, op_.stopwords[*at], op_.case_sensitive);
+    const auto at = std::lower_bound(
+        order_.begin(), order_.end(), word,
+        [this](std::uint32_t a, std::string_view w) { return less(op_, op_.stopwords[a], w); });
+    return at != order_.end() && !less(op_, word, op_.stopwords[*at]);
   }
 
  private:

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <numeric>
 
+#include "kernels/infer.h"
 #include "kernels/kernel.h"
 #include "kernels/movement.h"
 
@@ -21,13 +22,13 @@ Result<std::optional<std::size_t>> axis_of(const InferContext& c) {
   return std::optional(a);
 }
 
-// With `most` as many different ones as there are.
-Status infer_with(InferContext& c, bool most) {
+// At most as many different ones as there are.
+Status infer_with(InferContext& c, DataSize size) {
   QUERN_ASSIGN(const auto axis, axis_of(c));
   const Dims* x = c.dims(0);
   const bool flat = !c.op<Unique>().axis;
   const Dim all = !x ? Dim() : flat ? product(*x) : (*x)[*axis];
-  const Dim different = most ? all : Dim();
+  const Dim different = size == DataSize::at_most ? all : Dim();
   std::optional<Dims> values;
   if (flat) {
     values = Dims{different};
@@ -42,10 +43,10 @@ Status infer_with(InferContext& c, bool most) {
 }
 
 Status infer(InferContext& c) {
-  return infer_with(c, false);
+  return infer_with(c, DataSize::unknown);
 }
 Status bound(InferContext& c) {
-  return infer_with(c, true);
+  return infer_with(c, DataSize::at_most);
 }
 
 // ---- reference
@@ -80,7 +81,7 @@ struct Groups {
 };
 
 template <class T>
-void find_groups(const T* x, const AxisSplit& s, bool sorted, Groups& g) {
+void find_groups(const Unique& op, const T* x, const AxisSplit& s, Groups& g) {
   std::iota(g.order, g.order + s.axis, std::int64_t{0});
   std::sort(g.order, g.order + s.axis, [&](std::int64_t i, std::int64_t j) {
     const int way = compare(x, s, i, j);
@@ -90,7 +91,7 @@ void find_groups(const T* x, const AxisSplit& s, bool sorted, Groups& g) {
     if (p == 0 || compare(x, s, g.order[p - 1], g.order[p]) != 0) g.begins[g.count++] = p;
   g.begins[g.count] = s.axis;
   std::iota(g.shown, g.shown + g.count, std::int64_t{0});
-  if (sorted) return;
+  if (op.sorted) return;
   std::sort(g.shown, g.shown + g.count,
             [&](std::int64_t a, std::int64_t b) { return g.first(a) < g.first(b); });
 }
@@ -135,7 +136,7 @@ Status reference(const ReferenceCall& call) {
   Groups g{call.scratch.take<std::int64_t>(n), call.scratch.take<std::int64_t>(n + 1),
            call.scratch.take<std::int64_t>(n)};
   visit_dtype(stored_as(x.type.dtype),
-              [&]<class T>(TypeTag<T>) { find_groups(x.as<T>(), s, op.sorted, g); });
+              [&]<class T>(TypeTag<T>) { find_groups(op, x.as<T>(), s, g); });
   write_values(call, s, g);
   write_indices(call, g);
   return {};

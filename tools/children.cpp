@@ -102,7 +102,11 @@ bool read_answer(Child& c) {
   }
 }
 
-ChildResult end(Child& c, bool timed_out) {
+// Why a child is done: it has closed its pipe, or its time is over.
+enum class Ended : std::uint8_t { by_itself, by_time };
+
+ChildResult end(Child& c, Ended why) {
+  const bool timed_out = why == Ended::by_time;
   if (timed_out) kill(c.pid, SIGKILL);
   int status = 0;
   while (waitpid(c.pid, &status, 0) < 0 && errno == EINTR) {
@@ -150,7 +154,7 @@ void run_in_children(std::size_t count, const ChildOptions& options,
       }
       Child ended = std::move(running[i]);
       running.erase(running.begin() + static_cast<std::ptrdiff_t>(i));
-      done(ended.index, end(ended, timed_out));
+      done(ended.index, end(ended, timed_out ? Ended::by_time : Ended::by_itself));
     }
   }
 }

@@ -30,13 +30,13 @@ std::string_view escape(Colour colour) {
   return "";
 }
 
-std::string painted(bool on, Colour colour, std::string_view text) {
-  if (!on || colour == Colour::none || text.empty()) return std::string(text);
+std::string painted(Colour colour, std::string_view text) {
+  if (colour == Colour::none || text.empty()) return std::string(text);
   return std::string(escape(colour)) + std::string(text) + "\x1b[0m";
 }
 
-void say(bool on, Colour colour, std::string_view label, std::string_view text) {
-  const std::string line = painted(on, colour, label) + std::string(text) + "\n";
+void say(Colour colour, std::string_view label, std::string_view text) {
+  const std::string line = painted(colour, label) + std::string(text) + "\n";
   std::fflush(stdout);
   std::fwrite(line.data(), 1, line.size(), stderr);
 }
@@ -90,16 +90,16 @@ Console Console::detect() {
 }
 
 std::string Console::paint(Colour colour, std::string_view text) const {
-  return painted(colour_out, colour, text);
+  return painted(colour_out ? colour : Colour::none, text);
 }
 void Console::note(std::string_view text) const {
-  say(colour_err, Colour::dim, "note: ", text);
+  say(colour_err ? Colour::dim : Colour::none, "note: ", text);
 }
 void Console::warn(std::string_view text) const {
-  say(colour_err, Colour::yellow, "warning: ", text);
+  say(colour_err ? Colour::yellow : Colour::none, "warning: ", text);
 }
 void Console::error(std::string_view text) const {
-  say(colour_err, Colour::red, "", text);
+  say(colour_err ? Colour::red : Colour::none, "", text);
 }
 
 void print(std::string_view text) {

@@ -25,8 +25,12 @@ Tensor random_strings(const Shape& shape, std::mt19937_64& random) {
   return {{DType::string, shape}, refs, data};
 }
 
+// What an input means to a model, by its name; masks are all ones.
+enum class Meaning : std::uint8_t { numbers, mask };
+
 template <class T>
-T random_element(std::mt19937_64& random, bool mask) {
+T random_element(std::mt19937_64& random, Meaning meaning) {
+  const bool mask = meaning == Meaning::mask;
   const std::uint64_t bits = random() >> 11;
   if constexpr (std::is_same_v<T, bool>) {
     return mask || (bits & 1) != 0;
@@ -52,13 +56,14 @@ Result<Tensor> generate_tensor(const TensorType& type, std::string_view name, st
                   cat(type.text(), " is not a size that a tensor can have"));
   if (type.dtype == DType::string) return random_strings(type.shape, random);
   QUERN_ASSIGN(Tensor t, Tensor::zeros(type));
-  const bool mask = name.find("mask") != std::string_view::npos;
+  const Meaning meaning =
+      name.find("mask") != std::string_view::npos ? Meaning::mask : Meaning::numbers;
   visit_dtype(type.dtype, [&](auto tag) {
     using T = typename decltype(tag)::type;
     if constexpr (!std::is_same_v<T, StringRef>) {
       T* data = reinterpret_cast<T*>(t.mutable_data());
       for (std::int64_t i = 0; i < type.shape.elements(); ++i)
-        data[i] = random_element<T>(random, mask);
+        data[i] = random_element<T>(random, meaning);
     }
   });
   return t;

@@ -44,7 +44,7 @@ struct Writer {
 
   void new_line() const { (out += '\n').append(static_cast<std::size_t>(depth), ' '); }
   void operator()(std::monostate) const { out += "null"; }
-  void operator()(bool v) const { out += v ? "true" : "false"; }
+  void operator()(std::same_as<bool> auto v) const { out += v ? "true" : "false"; }
   void operator()(std::int64_t v) const { out += std::to_string(v); }
   void operator()(double v) const { out += std::isfinite(v) ? shortest(v) : "null"; }
   void operator()(const std::string& v) const { append_string(out, v); }

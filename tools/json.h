@@ -2,6 +2,7 @@
 // JSON as a value: what --json prints and what index.json and old benchmarks hold.
 #pragma once
 
+#include <concepts>
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -20,7 +21,7 @@ class Json {
   using Object = std::vector<std::pair<std::string, Json>>;  // in the order of insertion
 
   Json() = default;
-  Json(bool v) : v_(v) {}  // NOLINT: values convert
+  Json(std::same_as<bool> auto v) : v_(v) {}  // NOLINT: values convert
   template <class T>
   requires(std::is_integral_v<T> && !std::is_same_v<T, bool>) Json(T v)
       : v_(static_cast<std::int64_t>(v)) {}         // NOLINT

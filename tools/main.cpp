@@ -53,9 +53,12 @@ std::string hint_for(Code code, std::string_view verb) {
   }
 }
 
-ExitCode report(const Status& error, std::string_view verb, bool json, const Console& console) {
+// How stdout says what went wrong.
+enum class Format : std::uint8_t { text, json };
+
+ExitCode report(const Status& error, std::string_view verb, Format format, const Console& console) {
   const ExitCode exit = exit_code_of(error.code());
-  if (json) {
+  if (format == Format::json) {
     Json j;
     j["error"] = error.message();
     j["code"] = code_name(error.code());
@@ -106,13 +109,13 @@ ExitCode run_main(std::vector<std::string> words) {
     print(help_text(*verb));
     return ExitCode::ok;
   }
-  const bool json = std::ranges::count(own, "--json") > 0;
+  const Format format = std::ranges::count(own, "--json") > 0 ? Format::json : Format::text;
   if (const Status status = parse_arguments(*verb, rest); !status.ok())
-    return report(status, verb->name, json, console);
+    return report(status, verb->name, format, console);
   const auto command =
       std::ranges::find(commands, verb->name, &std::pair<std::string_view, Call>::first);
   const auto result = command->second(args, console);
-  return result ? *result : report(result.error(), verb->name, json, console);
+  return result ? *result : report(result.error(), verb->name, format, console);
 }
 
 }  // namespace

@@ -102,11 +102,14 @@ std::string families_table() {
   return s;
 }
 
+// Whether a table says since which opsets an operator has its forms.
+enum class Versions : std::uint8_t { hidden, shown };
+
 // Rows of one domain, the opsets of an operator joined.
-std::string onnx_table(std::string_view domain, bool versions) {
-  std::string s = versions
-                      ? "| operator | forms since opset | inputs | outputs |\n|---|---|---|---|\n"
-                      : "| operator | inputs | outputs |\n|---|---|---|\n";
+std::string onnx_table(std::string_view domain, Versions versions) {
+  const bool shows = versions == Versions::shown;
+  std::string s = shows ? "| operator | forms since opset | inputs | outputs |\n|---|---|---|---|\n"
+                        : "| operator | inputs | outputs |\n|---|---|---|\n";
   const auto all = onnx::all_ops();
   for (std::size_t i = 0; i < all.size();) {
     const std::size_t first = i;
@@ -117,7 +120,7 @@ std::string onnx_table(std::string_view domain, bool versions) {
       since += cat(since.empty() ? "" : ", ", all[i].row->since);
     if (all[first].domain != domain) continue;
     const onnx::OpRow& last = *all[i - 1].row;
-    s += cat("| ", last.name, " | ", versions ? since + " | " : "", arity_text(last.inputs), " | ",
+    s += cat("| ", last.name, " | ", shows ? since + " | " : "", arity_text(last.inputs), " | ",
              arity_text(last.outputs), " |\n");
   }
   return s;
@@ -156,8 +159,9 @@ std::string operators_markdown() {
       ". A form serves the opsets from its number up to the next one. Numbers of inputs and "
       "outputs are those of the "
       "newest form.\n\n",
-      onnx_table("", true), "\n## com.microsoft\n\n", onnx_table("com.microsoft", false),
-      "\n## ai.onnx.preview.training\n\n", onnx_table("ai.onnx.preview.training", false),
+      onnx_table("", Versions::shown), "\n## com.microsoft\n\n",
+      onnx_table("com.microsoft", Versions::hidden), "\n## ai.onnx.preview.training\n\n",
+      onnx_table("ai.onnx.preview.training", Versions::hidden),
       "\n## Families of the graph\n\nWhat ONNX operators become. A member is a value of the "
       "family's `kind`.\n\n",
       families_table());

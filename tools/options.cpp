@@ -15,8 +15,14 @@ void append(Rows& rows, Rows more) {
   for (OptionRow& row : more) rows.push_back(std::move(row));
 }
 
-OptionRow model_row(std::string& model, bool required = true) {
-  return {.names = "MODEL", .help = "an .onnx file", .target = &model, .required = required};
+OptionRow optional_model_row(std::string& model) {
+  return {.names = "MODEL", .help = "an .onnx file", .target = &model};
+}
+
+OptionRow model_row(std::string& model) {
+  OptionRow row = optional_model_row(model);
+  row.required = true;
+  return row;
 }
 
 OptionRow json_row(bool& json) {
@@ -406,7 +412,7 @@ Verb inspect_row(InspectArgs& a) {
              "everything that is in the way, not just the first problem.\n\n"
              "With --plan: the kernel of every node, memory, and what falls back to reference "
              "kernels."};
-  v.options.push_back(model_row(a.model, false));
+  v.options.push_back(optional_model_row(a.model));
   append(
       v.options,
       {{.names = "--text",

@@ -41,7 +41,7 @@ Status record_trace(Session& session, const std::string& path, const Console& co
   QUERN_ASSIGN(const auto next, next_run(path));
   QUERN_ASSIGN(const MemoryTrace trace, traced_run(session));
   std::ofstream file(path, std::ios::binary | std::ios::app);
-  file << write_trace_csv(trace, next.value_or(0), !next);
+  file << write_trace_csv(trace, next.value_or(0), next ? CsvHeader::no : CsvHeader::yes);
   file.close();
   if (!file) return {Code::invalid_argument, cat("cannot write '", shown(path, 200), "'")};
   console.note(cat("run ", next.value_or(0), " with ", trace.events.size(), " events is in '",

@@ -48,11 +48,14 @@ Levers drawn_in_process(Rng& rng) {
   return way;
 }
 
+// Whether a process can have less than another: oneDNN and vectors, which only the CPU has.
+enum class Processes : std::uint8_t { alike, with_less };
+
 // As usual and two ways more, and in a second process with oneDNN or vectors taken away.
-std::vector<Group> drawn_groups(std::uint64_t seed, bool cpu) {
+std::vector<Group> drawn_groups(std::uint64_t seed, Processes processes) {
   Rng rng(seed ^ 0x6c65766572u);
   std::vector<Group> groups = {{Levers{}, drawn_in_process(rng), drawn_in_process(rng)}};
-  if (!cpu) return {{Levers{}, drawn_in_process(rng)}};
+  if (processes == Processes::alike) return {{Levers{}, drawn_in_process(rng)}};
   Levers base = drawn_in_process(rng);
   base.onednn = rng.chance(0.4);
   const std::vector<std::string> levels = lower_simd_levels();
@@ -61,7 +64,7 @@ std::vector<Group> drawn_groups(std::uint64_t seed, bool cpu) {
   return groups;
 }
 
-std::vector<Group> all_groups(bool cpu) {
+std::vector<Group> all_groups(Processes processes) {
   Group each = {Levers{},
                 {.threads = 1},
                 {.threads = 2},
@@ -77,7 +80,7 @@ std::vector<Group> all_groups(bool cpu) {
   levels.insert(levels.begin(), "");
   for (const std::string& level : levels) {
     for (const bool onednn : {true, false}) {
-      if (!cpu || (onednn && level.empty())) continue;
+      if (processes == Processes::alike || (onednn && level.empty())) continue;
       Group g = each;
       for (Levers& way : g) {
         way.onednn = onednn;
@@ -100,14 +103,14 @@ class RandomVerification {
     if (!drawn && args_.levers != "all") {
       QUERN_ASSIGN(only_, parse_levers(args_.levers));
     }
-    const bool cpu = args_.device == "cpu";
+    const Processes processes = args_.device == "cpu" ? Processes::with_less : Processes::alike;
     const auto models = static_cast<std::size_t>(args_.random);
     results_.resize(models);
     left_.resize(models);
     shares_.resize(models);
     for (std::size_t m = 0; m < models; ++m) {
-      const std::vector<Group> groups = drawn                   ? drawn_groups(seed_of(m), cpu)
-                                        : args_.levers == "all" ? all_groups(cpu)
+      const std::vector<Group> groups = drawn ? drawn_groups(seed_of(m), processes)
+                                        : args_.levers == "all" ? all_groups(processes)
                                                                 : std::vector<Group>{{only_}};
       left_[m] = groups.size();
       for (const Group& g : groups) tasks_.push_back({m, g});

@@ -7,9 +7,8 @@
 
 namespace quern::lowering {
 
-Result<Place> ConstantPlaces::bring(ValueId v, const Layout& layout, Space space,
-                                    bool at_any_address) {
-  return space == Space::host ? on_host(v, layout, at_any_address) : on_device(v, layout);
+Result<Place> ConstantPlaces::bring(ValueId v, const Layout& layout, Space space, Address address) {
+  return space == Space::host ? on_host(v, layout, address) : on_device(v, layout);
 }
 
 const Place* ConstantPlaces::find_place(ValueId v, const Layout& layout, Space space) const {
@@ -19,17 +18,17 @@ const Place* ConstantPlaces::find_place(ValueId v, const Layout& layout, Space s
   return nullptr;
 }
 
-Result<Place> ConstantPlaces::on_host(ValueId v, const Layout& layout, bool at_any_address) {
-  QUERN_TRY(pin(v, at_any_address));
+Result<Place> ConstantPlaces::on_host(ValueId v, const Layout& layout, Address address) {
+  QUERN_TRY(pin(v, address));
   if (const Place* p = find_place(v, layout, Space::host)) return *p;
   const Place from = *places_.find(v, Space::host);
   return copy(v, from, {from.desc.dtype, from.desc.shape, layout});
 }
 
 // Row-major elements, which stay where they are.
-Status ConstantPlaces::pin(ValueId v, bool at_any_address) {
+Status ConstantPlaces::pin(ValueId v, Address address) {
   if (places_.find(v, Space::host)) return {};
-  QUERN_ASSIGN(auto pinned, constants_.pin(v, *weights_, at_any_address));
+  QUERN_ASSIGN(auto pinned, constants_.pin(v, *weights_, address));
   const TensorType type = places_.type(v);
   keep(v, std::move(pinned.owner), pinned.data, TensorDesc::row_major(type.dtype, type.shape));
   return {};

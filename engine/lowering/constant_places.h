@@ -27,9 +27,8 @@ class ConstantPlaces {
   // Null: depends on inputs.
   const ConstantSource* find(ValueId v) const { return constants_.find(v); }
 
-  // A constant in this layout and memory. `at_any_address`: its only reader does not need its
-  // elements aligned.
-  Result<Place> bring(ValueId v, const Layout& layout, Space space, bool at_any_address);
+  // A constant in this layout and memory; at any address only for its only reader.
+  Result<Place> bring(ValueId v, const Layout& layout, Space space, Address address);
   // The forms of constants that a kernel of the device asks for: their numbers among those that the
   // program keeps.
   Result<std::vector<std::uint32_t>> on_device(std::span<const GpuConstant> constants);
@@ -39,9 +38,9 @@ class ConstantPlaces {
 
  private:
   const Place* find_place(ValueId v, const Layout& layout, Space space) const;
-  Result<Place> on_host(ValueId v, const Layout& layout, bool at_any_address);
+  Result<Place> on_host(ValueId v, const Layout& layout, Address address);
   Result<Place> on_device(ValueId v, const Layout& layout);
-  Status pin(ValueId v, bool at_any_address);
+  Status pin(ValueId v, Address address);
   Result<Place> copy(ValueId v, const Place& from, const TensorDesc& to);
   Result<std::uint32_t> on_device(const GpuConstant& constant);
   Place keep(ValueId v, std::shared_ptr<const void> owner, const std::byte* data,

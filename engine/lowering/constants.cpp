@@ -131,11 +131,11 @@ const ConstantSource* GraphConstants::find(ValueId v) const {
 }
 
 Result<GraphConstants::Pinned> GraphConstants::pin(ValueId v, WeightStore& weights,
-                                                   bool at_any_address) const {
+                                                   Address address) const {
   const Source& s = *sources_[index(v)];
   if (const Tensor& t = s.plain(); t.valid()) {
     const bool aligned = reinterpret_cast<std::uintptr_t>(t.data()) % size_of(t.dtype()) == 0;
-    if (aligned || at_any_address) return Pinned{t.owner(), t.data()};
+    if (aligned || address == Address::any) return Pinned{t.owner(), t.data()};
   }
   QUERN_ASSIGN(auto packed, weights.find_or_make("plain|" + s.key(), s.type().bytes(),
                                                  [&](std::byte* to) -> Status {

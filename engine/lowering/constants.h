@@ -3,6 +3,7 @@
 // constants that is evaluated while somebody packs it.
 #pragma once
 
+#include <cstdint>
 #include <memory>
 #include <vector>
 
@@ -10,6 +11,9 @@
 #include "kernels/kernel.h"
 
 namespace quern::lowering {
+
+// Where a constant's reader may find it: its elements aligned to their size, or not.
+enum class Address : std::uint8_t { aligned, any };
 
 // The constants and constant expressions of one graph.
 class GraphConstants {
@@ -19,13 +23,12 @@ class GraphConstants {
 
   // Null: depends on inputs.
   const ConstantSource* find(ValueId v) const;
-  // Aligned row-major elements that stay where they are while the owner is held.
+  // Row-major elements that stay where they are while the owner is held.
   struct Pinned {
     std::shared_ptr<const void> owner;
     const std::byte* data = nullptr;
   };
-  // `at_any_address`: the reader does not need its elements aligned.
-  Result<Pinned> pin(ValueId v, WeightStore& weights, bool at_any_address = false) const;
+  Result<Pinned> pin(ValueId v, WeightStore& weights, Address address) const;
 
  private:
   class Source;

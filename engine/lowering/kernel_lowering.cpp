@@ -28,12 +28,12 @@ bool is_later_operand(const Node& n, const KernelChoice& choice, std::size_t inp
   return false;
 }
 
-// Whether a constant may be read where the model's file has it: nobody else reads it, who could
-// need its elements aligned.
-bool may_lie_anywhere(const Graph& g, const Node& n, std::size_t input) {
-  if (input != 0 || !g.def(n.op).is(OpTrait::any_address)) return false;
+// A constant may be read where the model's file has it if nobody else reads it, who could need its
+// elements aligned.
+Address address_for(const Graph& g, const Node& n, std::size_t input) {
+  if (input != 0 || !g.def(n.op).is(OpTrait::any_address)) return Address::aligned;
   const Value& v = g.value(n.inputs[0]);
-  return v.uses.size() + v.handed_out == 1;
+  return v.uses.size() + v.handed_out == 1 ? Address::any : Address::aligned;
 }
 
 // What a kernel asks for, which is row-major where it says nothing.
@@ -134,7 +134,7 @@ Result<std::vector<Place>> KernelLowering::operands(const Node& node, const Kern
     if (node.inputs[i] == no_value || packed || is_later_operand(node, choice, i)) continue;
     const Layout layout = layout_asked(choice.input_layouts, i, request.inputs[i].desc.shape);
     QUERN_ASSIGN(place, moves_.bring(node.inputs[i], layout, space_of(choice),
-                                     may_lie_anywhere(graph_, node, i)));
+                                     address_for(graph_, node, i)));
   }
   return places;
 }

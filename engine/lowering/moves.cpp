@@ -10,8 +10,8 @@
 
 namespace quern::lowering {
 
-Result<Place> Moves::bring(ValueId v, const Layout& layout, Space space, bool at_any_address) {
-  if (constants_.find(v)) return constants_.bring(v, layout, space, at_any_address);
+Result<Place> Moves::bring(ValueId v, const Layout& layout, Space space, Address address) {
+  if (constants_.find(v)) return constants_.bring(v, layout, space, address);
   const auto fits = [&](const Place& p) {
     return same_placement(p.desc.shape, p.desc.layout, layout) && is_aligned(p);
   };

@@ -22,8 +22,9 @@ class Moves {
         constants_(constants) {}
 
   // The value in this layout and memory: a place that it has, or a new copy, which is one of its
-  // places from then on. `at_any_address`: see ConstantPlaces.
-  Result<Place> bring(ValueId v, const Layout& layout, Space space, bool at_any_address = false);
+  // places from then on. `address`: see ConstantPlaces.
+  Result<Place> bring(ValueId v, const Layout& layout, Space space,
+                      Address address = Address::aligned);
   // An intermediate result, which is `held`.
   Result<Place> bring(Place from, const HeldValue& held, const Layout& layout, Space space);
   // The bytes of a value that depends on inputs to this memory, where it has no place, row-major.

@@ -20,9 +20,9 @@ std::vector<std::string> extensions_of(const InstanceApi& api, VkPhysicalDevice 
   return names;
 }
 
-// Which structures of features a device knows.
+// Which structures of features and properties a device knows.
 struct Known {
-  bool storage_8bit, timeline, integer_dot;
+  bool storage_8bit, timeline, integer_dot, nvidia_units, amd_units;
 };
 
 void read_features(const InstanceApi& api, VkPhysicalDevice device, const Known& known,
@@ -36,14 +36,13 @@ void read_features(const InstanceApi& api, VkPhysicalDevice device, const Known&
   VkPhysicalDeviceShaderIntegerDotProductFeatures dot{
       VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SHADER_INTEGER_DOT_PRODUCT_FEATURES};
   VkPhysicalDeviceFeatures2 features{VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_FEATURES_2, &bits16};
-  const auto ask = [&](bool known_here, auto& structure) {
-    if (!known_here) return;
+  const auto ask = [&](auto& structure) {
     structure.pNext = features.pNext;
     features.pNext = &structure;
   };
-  ask(known.storage_8bit, bits8);
-  ask(known.timeline, timeline);
-  ask(known.integer_dot, dot);
+  if (known.storage_8bit) ask(bits8);
+  if (known.timeline) ask(timeline);
+  if (known.integer_dot) ask(dot);
   api.vkGetPhysicalDeviceFeatures2(device, &features);
   c.integer_dot = dot.shaderIntegerDotProduct == VK_TRUE;
   c.timeline = timeline.timelineSemaphore == VK_TRUE;
@@ -99,15 +98,16 @@ void read_queues(const InstanceApi& api, VkPhysicalDevice device, float period, 
 // Multiprocessors or compute units. Vulkan itself does not say, and for most devices it is enough
 // to know whether they are large.
 std::uint32_t units_of(const InstanceApi& api, VkPhysicalDevice device, VkPhysicalDeviceType type,
-                       bool is_nvidia, bool is_amd) {
+                       const Known& known) {
   VkPhysicalDeviceShaderSMBuiltinsPropertiesNV nvidia{
       VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SHADER_SM_BUILTINS_PROPERTIES_NV};
   VkPhysicalDeviceShaderCorePropertiesAMD amd{
       VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SHADER_CORE_PROPERTIES_AMD};
   VkPhysicalDeviceProperties2 properties{VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_PROPERTIES_2};
-  if (is_nvidia) properties.pNext = &nvidia;
-  if (is_amd) properties.pNext = &amd;
-  if (is_nvidia || is_amd) api.vkGetPhysicalDeviceProperties2(device, &properties);
+  if (known.nvidia_units) properties.pNext = &nvidia;
+  if (known.amd_units) properties.pNext = &amd;
+  if (known.nvidia_units || known.amd_units)
+    api.vkGetPhysicalDeviceProperties2(device, &properties);
   const std::uint32_t said = nvidia.shaderSMCount + amd.shaderEngineCount *
                                                         amd.shaderArraysPerEngineCount *
                                                         amd.computeUnitsPerShaderArray;
@@ -164,15 +164,15 @@ Capabilities read_capabilities(const InstanceApi& api, VkPhysicalDevice device) 
   c.max_allocation = maintenance.maxMemoryAllocationSize;
   c.alignment = std::max<std::uint64_t>(
       {256, p.limits.minStorageBufferOffsetAlignment, p.limits.nonCoherentAtomSize});
-  read_features(api, device,
-                {.storage_8bit = has(VK_KHR_8BIT_STORAGE_EXTENSION_NAME),
-                 .timeline = has(VK_KHR_TIMELINE_SEMAPHORE_EXTENSION_NAME),
-                 .integer_dot = has(VK_KHR_SHADER_INTEGER_DOT_PRODUCT_EXTENSION_NAME)},
-                c);
+  const Known known{.storage_8bit = has(VK_KHR_8BIT_STORAGE_EXTENSION_NAME),
+                    .timeline = has(VK_KHR_TIMELINE_SEMAPHORE_EXTENSION_NAME),
+                    .integer_dot = has(VK_KHR_SHADER_INTEGER_DOT_PRODUCT_EXTENSION_NAME),
+                    .nvidia_units = has(VK_NV_SHADER_SM_BUILTINS_EXTENSION_NAME),
+                    .amd_units = has(VK_AMD_SHADER_CORE_PROPERTIES_EXTENSION_NAME)};
+  read_features(api, device, known, c);
   read_memory(api, device, c);
   read_queues(api, device, p.limits.timestampPeriod, c);
-  c.units = units_of(api, device, c.type, has(VK_NV_SHADER_SM_BUILTINS_EXTENSION_NAME),
-                     has(VK_AMD_SHADER_CORE_PROPERTIES_EXTENSION_NAME));
+  c.units = units_of(api, device, c.type, known);
   if (std::ranges::all_of(matrix_extensions(), has)) c.matrices = read_matrices(api, device);
   c.cooperative_matrix = c.matrices.m > 0;
   c.push_descriptors = has(VK_KHR_PUSH_DESCRIPTOR_EXTENSION_NAME);

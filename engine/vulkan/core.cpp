@@ -47,20 +47,22 @@ int preference(VkPhysicalDeviceType t) {
 
 }  // namespace
 
-Result<std::shared_ptr<ApiInstance>> ApiInstance::get(bool validate) {
+Result<std::shared_ptr<ApiInstance>> ApiInstance::get(Validation validation) {
   static std::mutex mutex;
   static std::array<std::weak_ptr<ApiInstance>, 2> made;
   const std::scoped_lock lock(mutex);
-  if (auto instance = made[validate].lock()) return instance;
+  auto& held = made[static_cast<std::size_t>(validation)];
+  if (auto instance = held.lock()) return instance;
   const Loader* l = loader();
   if (!l) return Status(Code::not_found, "no Vulkan: libvulkan.so.1 is not installed");
   std::shared_ptr<ApiInstance> instance(new ApiInstance);
-  QUERN_TRY(instance->create(*l, validate));
-  made[validate] = instance;
+  QUERN_TRY(instance->create(*l, validation));
+  held = instance;
   return instance;
 }
 
-Status ApiInstance::create(const Loader& l, bool validate) {
+Status ApiInstance::create(const Loader& l, Validation validation) {
+  const bool validate = validation == Validation::on;
   std::uint32_t version = VK_API_VERSION_1_0;
   l.vkEnumerateInstanceVersion(&version);
   if (version < VK_API_VERSION_1_1)
@@ -72,15 +74,15 @@ Status ApiInstance::create(const Loader& l, bool validate) {
                                       .pEngineName = "quern",
                                       .apiVersion = VK_API_VERSION_1_1};
   const std::array features = {VK_VALIDATION_FEATURE_ENABLE_SYNCHRONIZATION_VALIDATION_EXT};
-  const VkValidationFeaturesEXT validation{.sType = VK_STRUCTURE_TYPE_VALIDATION_FEATURES_EXT,
-                                           .enabledValidationFeatureCount = features.size(),
-                                           .pEnabledValidationFeatures = features.data()};
+  const VkValidationFeaturesEXT checks{.sType = VK_STRUCTURE_TYPE_VALIDATION_FEATURES_EXT,
+                                       .enabledValidationFeatureCount = features.size(),
+                                       .pEnabledValidationFeatures = features.data()};
   const std::array extensions = {VK_EXT_DEBUG_UTILS_EXTENSION_NAME,
                                  VK_EXT_VALIDATION_FEATURES_EXTENSION_NAME};
   VkInstanceCreateInfo info{.sType = VK_STRUCTURE_TYPE_INSTANCE_CREATE_INFO,
                             .pApplicationInfo = &application};
   if (validate) {
-    info.pNext = &validation;
+    info.pNext = &checks;
     info.enabledLayerCount = 1;
     info.ppEnabledLayerNames = &validation_layer;
     info.enabledExtensionCount = extensions.size();
@@ -278,15 +280,14 @@ Status Core::create_device() {
   features.features.shaderInt64 = c.int64;
   std::vector<const char*> extensions;
   if (c.push_descriptors) extensions.push_back(VK_KHR_PUSH_DESCRIPTOR_EXTENSION_NAME);
-  const auto ask = [&](bool wanted, const char* extension, auto& structure) {
-    if (!wanted) return;
+  const auto ask = [&](const char* extension, auto& structure) {
     extensions.push_back(extension);
     structure.pNext = const_cast<void*>(features.pNext);
     features.pNext = &structure;
   };
-  ask(c.storage_8bit, VK_KHR_8BIT_STORAGE_EXTENSION_NAME, bits8);
-  ask(c.timeline, VK_KHR_TIMELINE_SEMAPHORE_EXTENSION_NAME, timeline);
-  ask(c.integer_dot, VK_KHR_SHADER_INTEGER_DOT_PRODUCT_EXTENSION_NAME, dot);
+  if (c.storage_8bit) ask(VK_KHR_8BIT_STORAGE_EXTENSION_NAME, bits8);
+  if (c.timeline) ask(VK_KHR_TIMELINE_SEMAPHORE_EXTENSION_NAME, timeline);
+  if (c.integer_dot) ask(VK_KHR_SHADER_INTEGER_DOT_PRODUCT_EXTENSION_NAME, dot);
   MatrixFeatures matrices(VK_TRUE);
   matrices.end_with(features.pNext);
   const auto for_matrices = matrix_extensions();

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <atomic>
+#include <cstdint>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -18,11 +19,13 @@
 
 namespace quern::vulkan {
 
+// Whether the Khronos layer watches, with core and synchronization validation.
+enum class Validation : std::uint8_t { off, on };
+
 // The VkInstance of the process: made on first use, gone with its last device.
 class ApiInstance {
  public:
-  // With the Khronos layer, core and synchronization validation, when `validate`.
-  static Result<std::shared_ptr<ApiInstance>> get(bool validate);
+  static Result<std::shared_ptr<ApiInstance>> get(Validation validation);
   ~ApiInstance();
 
   const InstanceApi& api() const { return api_; }
@@ -34,7 +37,7 @@ class ApiInstance {
 
  private:
   ApiInstance() = default;
-  Status create(const Loader& loader, bool validate);
+  Status create(const Loader& loader, Validation validation);
 
   VkInstance instance_ = VK_NULL_HANDLE;
   InstanceApi api_;

@@ -218,7 +218,7 @@ std::optional<std::size_t> select(const std::vector<Capabilities>& all,
 
 std::vector<DeviceInfo> list() {
   std::vector<DeviceInfo> infos;
-  const auto instance = ApiInstance::get(false);
+  const auto instance = ApiInstance::get(Validation::off);
   if (!instance) return infos;
   for (VkPhysicalDevice d : (*instance)->devices())
     infos.push_back(info_of(read_capabilities((*instance)->api(), d), infos.size()));
@@ -227,7 +227,7 @@ std::vector<DeviceInfo> list() {
 
 Result<std::shared_ptr<Device>> open(std::string_view name) {
   QUERN_ASSIGN(const Wish wish, parse(name));
-  QUERN_ASSIGN(auto instance, ApiInstance::get(wish.validate));
+  QUERN_ASSIGN(auto instance, ApiInstance::get(wish.validate ? Validation::on : Validation::off));
   const auto devices = instance->devices();
   std::vector<Capabilities> all;
   for (VkPhysicalDevice d : devices) all.push_back(read_capabilities(instance->api(), d));

@@ -66,8 +66,8 @@ ValueId cast(NodeImport& n, ValueId x, DType to) {
   return n.dtype(x) == to ? x : n.add(Cast{.to = to}, {x});
 }
 
-ValueId reduce(NodeImport& n, ReduceKind kind, ValueId x, const Ints& axes, bool keepdims) {
-  return n.add(Reduce{.kind = kind, .keepdims = keepdims}, {x, n.ints_constant(axes)});
+ValueId reduce(NodeImport& n, ReduceKind kind, ValueId x, const Ints& axes) {
+  return n.add(Reduce{.kind = kind, .keepdims = true}, {x, n.ints_constant(axes)});
 }
 
 ValueId shape_of(NodeImport& n, ValueId x) {

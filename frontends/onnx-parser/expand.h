@@ -31,7 +31,7 @@ ValueId add(NodeImport& n, ValueId a, double b);
 ValueId mul(NodeImport& n, ValueId a, double b);
 ValueId where(NodeImport& n, ValueId condition, ValueId x, ValueId y);
 ValueId cast(NodeImport& n, ValueId x, DType to);  // x itself when it is `to` already
-ValueId reduce(NodeImport& n, ReduceKind kind, ValueId x, const Ints& axes, bool keepdims = true);
+ValueId reduce(NodeImport& n, ReduceKind kind, ValueId x, const Ints& axes);
 
 // ---- shapes
 // Constants where the dimensions are known: i64 [rank], i64 [end - start], i64 [].

@@ -160,8 +160,8 @@ std::int64_t NodeImport::integer(std::string_view name) {
   return a ? a->i : 0;
 }
 
-bool NodeImport::flag(std::string_view name, bool fallback) {
-  return integer(name, fallback ? 1 : 0) != 0;
+bool NodeImport::flag(std::string_view name, Flag fallback) {
+  return integer(name, fallback == Flag::on ? 1 : 0) != 0;
 }
 
 float NodeImport::number(std::string_view name, float fallback) {

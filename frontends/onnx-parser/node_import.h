@@ -23,6 +23,9 @@ namespace quern::onnx {
 class Importer;
 class Scope;
 
+// What an attribute that is 0 or 1 says, or is taken for where a node lacks it.
+enum class Flag : std::uint8_t { off, on };
+
 // Errors stick: after the first one every attribute reads as its default and no op is added any
 // more, so an importer is written as if all went well. Its driver asks for the error at the end,
 // and refuses attributes that nobody has read.
@@ -59,7 +62,7 @@ class NodeImport {
   bool has_attribute(std::string_view name) const;
   std::int64_t integer(std::string_view name, std::int64_t fallback);
   std::int64_t integer(std::string_view name);
-  bool flag(std::string_view name, bool fallback);
+  bool flag(std::string_view name, Flag fallback);
   float number(std::string_view name, float fallback);
   float number(std::string_view name);
   std::string text(std::string_view name, std::string_view fallback);

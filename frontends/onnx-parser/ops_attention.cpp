@@ -62,7 +62,7 @@ struct WindowLimits {
 };
 
 WindowLimits read_limits(NodeImport& n) {
-  return {.causal = n.flag("is_causal", false),
+  return {.causal = n.flag("is_causal", Flag::off),
           .left = n.integer("left_window_size", -1),
           .right = n.integer("right_window_size", -1)};
 }
@@ -224,22 +224,24 @@ struct Halves {
   ValueId second;
 };
 
-// The pairs that are turned: neighbours when interleaved, else one of each half.
-Halves split_pairs(NodeImport& n, ValueId x, bool interleaved) {
-  if (interleaved) return {every_second(n, x, 0), every_second(n, x, 1)};
+// The pairs that are turned: neighbours, or one of each half.
+enum class Pairs : std::uint8_t { neighbours, of_halves };
+
+Halves split_pairs(NodeImport& n, ValueId x, Pairs pairs) {
+  if (pairs == Pairs::neighbours) return {every_second(n, x, 0), every_second(n, x, 1)};
   const auto halves = n.add_many(Split{.axis = -1}, {x}, 2);
   return {halves[0], halves[1]};
 }
 
-ValueId join_pairs(NodeImport& n, const Halves& h, ValueId like, bool interleaved) {
-  if (!interleaved) return concat(n, {h.first, h.second}, -1);
-  const ValueId pairs = concat(n, {unsqueeze(n, h.first, {-1}), unsqueeze(n, h.second, {-1})}, -1);
-  return reshape(n, pairs, shape_of(n, like));
+ValueId join_pairs(NodeImport& n, const Halves& h, ValueId like, Pairs pairs) {
+  if (pairs == Pairs::of_halves) return concat(n, {h.first, h.second}, -1);
+  const ValueId all = concat(n, {unsqueeze(n, h.first, {-1}), unsqueeze(n, h.second, {-1})}, -1);
+  return reshape(n, all, shape_of(n, like));
 }
 
 // (first, second) turned by the angle whose cosine and sine the caches hold.
 void import_rotary_embedding(NodeImport& n) {
-  const bool interleaved = n.flag("interleaved", false);
+  const Pairs pairs = n.flag("interleaved", Flag::off) ? Pairs::neighbours : Pairs::of_halves;
   const std::int64_t turned = n.integer("rotary_embedding_dim", 0);
   const bool packed = n.known_rank(n.in(0)) == 3;
   if (turned < 0 || turned % 2 != 0)
@@ -256,12 +258,12 @@ void import_rotary_embedding(NodeImport& n) {
   const ValueId cos = cache(1);
   const ValueId sin = cache(2);
   const ValueId part = turned > 0 ? slice(n, x, 0, turned, -1) : x;
-  const Halves h = split_pairs(n, part, interleaved);
+  const Halves h = split_pairs(n, part, pairs);
   const ValueId real = mul(n, cos, h.first);
   const ValueId first = sub(n, real, mul(n, sin, h.second));
   const ValueId imaginary = mul(n, sin, h.first);
   const ValueId second = add(n, imaginary, mul(n, cos, h.second));
-  ValueId y = join_pairs(n, {first, second}, part, interleaved);
+  ValueId y = join_pairs(n, {first, second}, part, pairs);
   if (turned > 0) y = concat(n, {y, slice(n, x, turned, to_end, -1)}, -1);
   n.set(0, packed ? reshape(n, y, shape_of(n, n.in(0))) : y);
 }

@@ -15,7 +15,7 @@ void plain(NodeImport& n) {
 // Below opset 7 broadcasting was asked for by an attribute, and b's dimensions stood at `axis` of
 // a's instead of at their end.
 ValueId legacy_operand(NodeImport& n) {
-  const bool broadcast = n.flag("broadcast", false);
+  const bool broadcast = n.flag("broadcast", Flag::off);
   const bool at_end = !n.has_attribute("axis");
   std::int64_t axis = n.integer("axis", 0);
   if (!broadcast || at_end) return n.in(1);
@@ -34,7 +34,7 @@ void legacy(NodeImport& n) {
 }
 
 void import_mod(NodeImport& n) {
-  const bool fmod = n.flag("fmod", false);
+  const bool fmod = n.flag("fmod", Flag::off);
   n.emit(Binary{.kind = fmod ? BinaryKind::fmod : BinaryKind::mod}, {n.in(0), n.in(1)});
 }
 

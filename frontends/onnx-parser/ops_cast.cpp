@@ -28,7 +28,7 @@ void import_cast_1(NodeImport& n) {
 // `round_mode` is about an 8-bit float that we do not have.
 bool saturate(NodeImport& n) {
   n.ignore("round_mode");
-  return n.flag("saturate", true);
+  return n.flag("saturate", Flag::on);
 }
 
 DType required_type(NodeImport& n) {

@@ -13,8 +13,8 @@ void import_top_k_1(NodeImport& n) {
 
 void import_top_k(NodeImport& n) {
   n.emit(TopK{.axis = n.integer("axis", -1),
-              .largest = n.flag("largest", true),
-              .sorted = n.flag("sorted", true)},
+              .largest = n.flag("largest", Flag::on),
+              .sorted = n.flag("sorted", Flag::on)},
          {n.in(0), n.in(1)});
 }
 
@@ -23,7 +23,7 @@ void import_non_zero(NodeImport& n) {
 }
 
 void import_unique(NodeImport& n) {
-  Unique op{.sorted = n.flag("sorted", true)};
+  Unique op{.sorted = n.flag("sorted", Flag::on)};
   if (n.has_attribute("axis")) op.axis = n.integer("axis");
   n.emit(op, {n.in(0)});
 }
@@ -35,7 +35,7 @@ void import_compress(NodeImport& n) {
 }
 
 void import_non_max_suppression(NodeImport& n) {
-  n.emit(NonMaxSuppression{.center_point_box = n.flag("center_point_box", false)},
+  n.emit(NonMaxSuppression{.center_point_box = n.flag("center_point_box", Flag::off)},
          {n.inputs().begin(), n.inputs().end()});
 }
 

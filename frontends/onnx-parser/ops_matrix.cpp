@@ -15,8 +15,8 @@ void import_matmul(NodeImport& n) {
 // broadcasts.
 void import_gemm(NodeImport& n) {
   n.ignore("broadcast");
-  const MatMul product{.transpose_a = n.flag("transA", false),
-                       .transpose_b = n.flag("transB", false),
+  const MatMul product{.transpose_a = n.flag("transA", Flag::off),
+                       .transpose_b = n.flag("transB", Flag::off),
                        .alpha = n.number("alpha", 1)};
   const float beta = n.number("beta", 1);
   for (std::size_t i = 0; i < 2; ++i)

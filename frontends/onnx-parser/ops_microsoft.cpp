@@ -83,8 +83,8 @@ void import_fused_conv(NodeImport& n) {
 // ---- matrix products
 
 MatMul product_op(NodeImport& n) {
-  return {.transpose_a = n.flag("transA", false),
-          .transpose_b = n.flag("transB", false),
+  return {.transpose_a = n.flag("transA", Flag::off),
+          .transpose_b = n.flag("transB", Flag::off),
           .alpha = n.number("alpha", 1)};
 }
 
@@ -102,7 +102,7 @@ void import_fused_gemm(NodeImport& n) {
 
 void import_fused_matmul(NodeImport& n) {
   const MatMul op = product_op(n);
-  if (n.flag("transBatchA", false) || n.flag("transBatchB", false))
+  if (n.flag("transBatchA", Flag::off) || n.flag("transBatchB", Flag::off))
     return n.unsupported("transposed batch dimensions are not supported");
   n.emit(op, {n.in(0), n.in(1)});
 }

@@ -53,7 +53,7 @@ void import_softmax(NodeImport& n) {
 }
 
 void refuse_channels_last(NodeImport& n) {
-  if (n.flag("channels_last", false)) n.unsupported("channels_last is not supported");
+  if (n.flag("channels_last", Flag::off)) n.unsupported("channels_last is not supported");
 }
 
 void import_global_average_pool(NodeImport& n) {
@@ -66,8 +66,8 @@ void import_average_pool(NodeImport& n) {
   refuse_channels_last(n);
   const Pool op{.kind = PoolKind::average,
                 .window = read_window_with_kernel(n),
-                .ceil_mode = n.flag("ceil_mode", false),
-                .count_include_pad = n.flag("count_include_pad", false)};
+                .ceil_mode = n.flag("ceil_mode", Flag::off),
+                .count_include_pad = n.flag("count_include_pad", Flag::off)};
   quantise_result(n, n.add(op, {dequantised(n, 0)}));
 }
 
@@ -105,8 +105,8 @@ void import_dynamic_quantize_matmul(NodeImport& n) {
 // (a, a_scale, a_zero, b, b_scale, b_zero, c in i32?, y_scale?, y_zero?); c has the scale of the
 // product. Without y_scale the result stays in float.
 void import_qgemm(NodeImport& n) {
-  const MatMul op{.transpose_a = n.flag("transA", false),
-                  .transpose_b = n.flag("transB", false),
+  const MatMul op{.transpose_a = n.flag("transA", Flag::off),
+                  .transpose_b = n.flag("transB", Flag::off),
                   .alpha = n.number("alpha", 1)};
   const std::int64_t column = op.transpose_b ? 0 : 1;
   ValueId y = n.add(op, {dequantised(n, 0), dequantised(n, 3, column)});

@@ -23,7 +23,7 @@ void import_expand(NodeImport& n) {
 }
 
 void import_trilu(NodeImport& n) {
-  n.emit(Trilu{.upper = n.flag("upper", true)}, {n.inputs().begin(), n.inputs().end()});
+  n.emit(Trilu{.upper = n.flag("upper", Flag::on)}, {n.inputs().begin(), n.inputs().end()});
 }
 
 void import_reverse_sequence(NodeImport& n) {

@@ -19,7 +19,7 @@ void import_batch_norm_1(NodeImport& n) {
   const float epsilon = n.number("epsilon", 1e-5f);
   const float momentum = n.number("momentum", 0.9f);
   n.ignore("is_test");
-  if (!n.flag("spatial", true)) return n.set(0, normalise_elements(n, epsilon));
+  if (!n.flag("spatial", Flag::on)) return n.set(0, normalise_elements(n, epsilon));
   n.set(0, n.add(BatchNorm{.epsilon = epsilon, .momentum = momentum},
                  {n.in(0), n.in(1), n.in(2), n.in(3), n.in(4)}));
 }
@@ -27,7 +27,7 @@ void import_batch_norm_1(NodeImport& n) {
 void import_batch_norm(NodeImport& n) {
   n.emit(BatchNorm{.epsilon = n.number("epsilon", 1e-5f),
                    .momentum = n.number("momentum", 0.9f),
-                   .training = n.flag("training_mode", false)},
+                   .training = n.flag("training_mode", Flag::off)},
          {n.in(0), n.in(1), n.in(2), n.in(3), n.in(4)});
 }
 

@@ -20,23 +20,23 @@ std::int64_t read_p(NodeImport& n) {
 void import_max_pool(NodeImport& n) {
   n.emit(Pool{.kind = PoolKind::max,
               .window = read_window_with_kernel(n),
-              .ceil_mode = n.flag("ceil_mode", false),
-              .column_major_indices = n.flag("storage_order", false)},
+              .ceil_mode = n.flag("ceil_mode", Flag::off),
+              .column_major_indices = n.flag("storage_order", Flag::off)},
          {n.in(0)});
 }
 
 void import_average_pool(NodeImport& n) {
   n.emit(Pool{.kind = PoolKind::average,
               .window = read_window_with_kernel(n),
-              .ceil_mode = n.flag("ceil_mode", false),
-              .count_include_pad = n.flag("count_include_pad", false)},
+              .ceil_mode = n.flag("ceil_mode", Flag::off),
+              .count_include_pad = n.flag("count_include_pad", Flag::off)},
          {n.in(0)});
 }
 
 void import_lp_pool(NodeImport& n) {
   n.emit(Pool{.kind = PoolKind::lp,
               .window = read_window_with_kernel(n),
-              .ceil_mode = n.flag("ceil_mode", false),
+              .ceil_mode = n.flag("ceil_mode", Flag::off),
               .p = read_p(n)},
          {n.in(0)});
 }

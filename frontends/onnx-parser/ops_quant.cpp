@@ -18,7 +18,7 @@ void import_quantize(NodeImport& n) {
   n.ignore("precision");  // of the division; ours is never less precise
   Quantize op{.axis = n.integer("axis", 1),
               .block_size = n.integer("block_size", 0),
-              .saturate = n.flag("saturate", true)};
+              .saturate = n.flag("saturate", Flag::on)};
   const auto wanted = output_type(n);
   op.to = n.has(2) ? n.dtype(n.in(2)) : wanted.value_or(DType::u8);
   if (wanted && op.to != *wanted)

@@ -10,7 +10,7 @@ namespace {
 // The axes were an attribute: of ReduceSum up to opset 12, of the others up to 17.
 template <ReduceKind Kind>
 void with_attribute(NodeImport& n) {
-  const Reduce op{.kind = Kind, .keepdims = n.flag("keepdims", true)};
+  const Reduce op{.kind = Kind, .keepdims = n.flag("keepdims", Flag::on)};
   const Ints axes = n.ints("axes");
   if (axes.empty()) return n.emit(op, {n.in(0)});
   n.emit(op, {n.in(0), n.ints_constant(axes)});
@@ -19,8 +19,8 @@ void with_attribute(NodeImport& n) {
 template <ReduceKind Kind>
 void with_input(NodeImport& n) {
   const Reduce op{.kind = Kind,
-                  .keepdims = n.flag("keepdims", true),
-                  .noop_with_empty_axes = n.flag("noop_with_empty_axes", false)};
+                  .keepdims = n.flag("keepdims", Flag::on),
+                  .noop_with_empty_axes = n.flag("noop_with_empty_axes", Flag::off)};
   if (!n.has(1)) return n.emit(op, {n.in(0)});
   n.emit(op, {n.in(0), n.in(1)});
 }
@@ -29,16 +29,16 @@ template <bool IsMax>
 void import_arg_reduce(NodeImport& n) {
   n.emit(ArgReduce{.is_max = IsMax,
                    .axis = n.integer("axis", 0),
-                   .keepdims = n.flag("keepdims", true),
-                   .select_last_index = n.flag("select_last_index", false)},
+                   .keepdims = n.flag("keepdims", Flag::on),
+                   .select_last_index = n.flag("select_last_index", Flag::off)},
          {n.in(0)});
 }
 
 template <CumulativeKind Kind>
 void import_cumulative(NodeImport& n) {
   n.emit(Cumulative{.kind = Kind,
-                    .exclusive = n.flag("exclusive", false),
-                    .reverse = n.flag("reverse", false)},
+                    .exclusive = n.flag("exclusive", Flag::off),
+                    .reverse = n.flag("reverse", Flag::off)},
          {n.in(0), n.in(1)});
 }
 

@@ -80,8 +80,8 @@ Resize resize_op(NodeImport& n) {
                                  {"not_smaller", A::not_smaller}}),
           .cubic_coeff_a = n.number("cubic_coeff_a", -0.75f),
           .extrapolation_value = n.number("extrapolation_value", 0),
-          .exclude_outside = n.flag("exclude_outside", false),
-          .antialias = n.flag("antialias", false),
+          .exclude_outside = n.flag("exclude_outside", Flag::off),
+          .antialias = n.flag("antialias", Flag::off),
           .axes = n.ints("axes")};
 }
 
@@ -109,12 +109,12 @@ void import_grid_sample(NodeImport& n) {
                                                      {{"zeros", GridPadding::zeros},
                                                       {"border", GridPadding::border},
                                                       {"reflection", GridPadding::reflection}}),
-                    .align_corners = n.flag("align_corners", false)},
+                    .align_corners = n.flag("align_corners", Flag::off)},
          {n.in(0), n.in(1)});
 }
 
 void import_affine_grid(NodeImport& n) {
-  n.emit(AffineGrid{.align_corners = n.flag("align_corners", false)}, {n.in(0), n.in(1)});
+  n.emit(AffineGrid{.align_corners = n.flag("align_corners", Flag::off)}, {n.in(0), n.in(1)});
 }
 
 constexpr Arity two{2, 2};

@@ -95,9 +95,9 @@ void import_rnn(NodeImport& n) {
   if (names.size() > defaults.size()) names.resize(defaults.size());
   op.activations = named_activations(n, names);
   op.clip = n.number("clip", 0);
-  if (Kind == RnnKind::lstm) op.input_forget = n.flag("input_forget", false);
-  if (Kind == RnnKind::gru) op.linear_before_reset = n.flag("linear_before_reset", false);
-  op.batch_first = n.flag("layout", false);
+  if (Kind == RnnKind::lstm) op.input_forget = n.flag("input_forget", Flag::off);
+  if (Kind == RnnKind::gru) op.linear_before_reset = n.flag("linear_before_reset", Flag::off);
+  op.batch_first = n.flag("layout", Flag::off);
   n.ignore("output_sequence");  // of opset 1 to 6: the listed outputs say it
   n.emit(op, {n.inputs().begin(), n.inputs().end()});
 }

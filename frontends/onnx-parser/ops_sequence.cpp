@@ -17,12 +17,12 @@ void import_sequence_empty(NodeImport& n) {
 }
 
 void import_split_to_sequence(NodeImport& n) {
-  n.emit(SplitToSequence{.axis = n.integer("axis", 0), .keepdims = n.flag("keepdims", true)},
+  n.emit(SplitToSequence{.axis = n.integer("axis", 0), .keepdims = n.flag("keepdims", Flag::on)},
          {n.inputs().begin(), n.inputs().end()});
 }
 
 void import_concat_from_sequence(NodeImport& n) {
-  n.emit(ConcatFromSequence{.axis = n.integer("axis"), .new_axis = n.flag("new_axis", false)},
+  n.emit(ConcatFromSequence{.axis = n.integer("axis"), .new_axis = n.flag("new_axis", Flag::off)},
          {n.in(0)});
 }
 

@@ -120,7 +120,7 @@ void import_reshape_1(NodeImport& n) {
 }
 
 void import_reshape(NodeImport& n) {
-  n.emit(Reshape{.allow_zero = n.flag("allowzero", false)}, {n.in(0), n.in(1)});
+  n.emit(Reshape{.allow_zero = n.flag("allowzero", Flag::off)}, {n.in(0), n.in(1)});
 }
 
 void import_shape(NodeImport& n) {

@@ -10,7 +10,7 @@ namespace quern::onnx {
 namespace {
 
 Dft dft_op(NodeImport& n) {
-  return {.inverse = n.flag("inverse", false), .onesided = n.flag("onesided", false)};
+  return {.inverse = n.flag("inverse", Flag::off), .onesided = n.flag("onesided", Flag::off)};
 }
 
 // The axis became an input at opset 20.
@@ -24,7 +24,7 @@ void import_dft(NodeImport& n) {
 }
 
 void import_stft(NodeImport& n) {
-  n.emit(Stft{.onesided = n.flag("onesided", true)}, {n.inputs().begin(), n.inputs().end()});
+  n.emit(Stft{.onesided = n.flag("onesided", Flag::on)}, {n.inputs().begin(), n.inputs().end()});
 }
 
 void import_mel_weight_matrix(NodeImport& n) {
@@ -36,7 +36,7 @@ void import_mel_weight_matrix(NodeImport& n) {
 // f64, so that the ends are as near to zero as they should be.
 void cosine_window(NodeImport& n, double a0, double a1, double a2) {
   const DType dtype = n.dtype_attribute("output_datatype", DType::f32);
-  const bool periodic = n.flag("periodic", true);
+  const bool periodic = n.flag("periodic", Flag::on);
   const ValueId size = reshape(n, cast(n, n.in(0), DType::i64), Ints{});
   const ValueId position = cast(n, counting(n, size), DType::f64);
   const ValueId period = add(n, cast(n, size, DType::f64), periodic ? 0 : -1);

@@ -13,7 +13,7 @@ void import_string_normalizer(NodeImport& n) {
                                                               {{"NONE", CaseAction::none},
                                                                {"LOWER", CaseAction::lower},
                                                                {"UPPER", CaseAction::upper}}),
-                          .case_sensitive = n.flag("is_case_sensitive", false),
+                          .case_sensitive = n.flag("is_case_sensitive", Flag::off),
                           .stopwords = n.texts("stopwords")},
          {n.in(0)});
 }

@@ -41,7 +41,8 @@ void import_hard_sigmoid(NodeImport& n) {
   emit(n, UnaryKind::hard_sigmoid, n.number("alpha", 0.2f), n.number("beta", 0.5f));
 }
 void import_is_inf(NodeImport& n) {
-  emit(n, UnaryKind::is_inf, n.flag("detect_negative", true), n.flag("detect_positive", true));
+  emit(n, UnaryKind::is_inf, n.flag("detect_negative", Flag::on),
+       n.flag("detect_positive", Flag::on));
 }
 
 void import_selu(NodeImport& n) {

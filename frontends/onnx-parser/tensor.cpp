@@ -59,9 +59,10 @@ bool is_four_bit(DType t) {
   return t == DType::i4 || t == DType::u4;
 }
 
-// One of the two 4-bit integers of a byte, the low one first, sign-extended if signed.
-std::uint8_t nibble(std::uint8_t byte, bool high, DType dtype) {
-  const auto v = static_cast<std::uint8_t>(high ? byte >> 4 : byte & 15);
+// One of the two 4-bit integers of a byte, sign-extended if signed.
+enum class Nibble : std::uint8_t { low, high };
+std::uint8_t nibble(std::uint8_t byte, Nibble which, DType dtype) {
+  const auto v = static_cast<std::uint8_t>(which == Nibble::high ? byte >> 4 : byte & 15);
   return dtype == DType::i4 && (v & 8) != 0 ? static_cast<std::uint8_t>(v | 0xf0) : v;
 }
 
@@ -109,8 +110,8 @@ class ElementWriter {
   bool write(std::uint64_t v) {
     if (left_ <= 0 || !fits(v)) return false;
     if (is_four_bit(dtype_)) {
-      put(nibble(static_cast<std::uint8_t>(v), false, dtype_));
-      if (left_ > 0) put(nibble(static_cast<std::uint8_t>(v), true, dtype_));
+      put(nibble(static_cast<std::uint8_t>(v), Nibble::low, dtype_));
+      if (left_ > 0) put(nibble(static_cast<std::uint8_t>(v), Nibble::high, dtype_));
       return true;
     }
     put(dtype_ == DType::boolean ? static_cast<std::uint64_t>(v != 0) : v);
@@ -319,7 +320,8 @@ Result<Tensor> TensorDecoder::decode_bytes(const Header& h, std::string_view byt
     const auto at = static_cast<std::size_t>(i);
     dst[at] = h.type.dtype == DType::boolean
                   ? static_cast<std::uint8_t>(bytes[at] != 0)
-                  : nibble(static_cast<std::uint8_t>(bytes[at / 2]), at % 2 != 0, h.type.dtype);
+                  : nibble(static_cast<std::uint8_t>(bytes[at / 2]),
+                           at % 2 == 0 ? Nibble::low : Nibble::high, h.type.dtype);
   }
   return t;
 }

@@ -116,16 +116,17 @@ Error put_list(Guest& guest, std::uint32_t ret, std::uint32_t element_size, Byte
 
 // ---- results -----------------------------------------------------------------------------------
 
-// {discriminant u8 @0: 0 ok, 1 error; handle u32 @4}
-void put_result(std::span<std::byte> place, bool is_error, std::uint32_t word) {
-  place[0] = std::byte{is_error};
+// {discriminant u8 @0; handle u32 @4}
+enum class Outcome : std::uint8_t { ok = 0, error = 1 };
+void put_result(std::span<std::byte> place, Outcome outcome, std::uint32_t word) {
+  place[0] = static_cast<std::byte>(outcome);
   GuestMemory::write(place.subspan(4), word);
 }
 
 // An error resource, and the sentence for the host. Looks the place up anew.
 void put_error(Instance& instance, Guest& guest, std::uint32_t ret, Error error) {
   const auto place = GuestMemory(guest.memory).range(ret, 8);
-  if (place) put_result(*place, true, instance.resources().insert(error));
+  if (place) put_result(*place, Outcome::error, instance.resources().insert(error));
   (void)instance.report(std::move(error));
 }
 
@@ -142,7 +143,7 @@ std::uint32_t making(Instance& instance, Guest& guest, Arguments a) {
   Error error =
       place ? make(instance, memory, a, &handle) : out_of_bounds("the place for a result");
   if (error.ok())
-    put_result(*place, false, handle);
+    put_result(*place, Outcome::ok, handle);
   else
     put_error(instance, guest, a[ret], std::move(error));
   return 0;
@@ -372,7 +373,7 @@ Error put_outputs(Instance& instance, Guest& guest, std::uint32_t ret,
   QUERN_NN_TRY(put_bytes(guest, 4, std::as_bytes(std::span(words)), &list));
   const auto place = GuestMemory(guest.memory).range(ret, 12);
   if (!place) return out_of_bounds("the place for a result");
-  put_result(*place, false, list);
+  put_result(*place, Outcome::ok, list);
   GuestMemory::write(place->subspan(8), static_cast<std::uint32_t>(outputs.size()));
   handles.keep();
   return {};

@@ -226,8 +226,7 @@ std::uint32_t Filling::section_of(Valley v) {
 double Filling::cost(std::uint32_t id, Valley v, std::uint64_t floor, const Walls& w) const {
   const auto [first, end] = ground_->lives.span[id];
   const auto size = static_cast<double>(std::max<std::uint64_t>(ground_->lives.size[id], 1));
-  const auto side = [&](bool touches, std::uint64_t wall) {
-    if (!touches) return 1.0;
+  const auto side = [&](std::uint64_t wall) {
     if (wall == no_wall) return 0.0;
     const auto height = static_cast<double>(wall - floor);
     return (std::abs(height - size) - height) / size;
@@ -237,7 +236,9 @@ double Filling::cost(std::uint32_t id, Valley v, std::uint64_t floor, const Wall
                        : taste_.life_power == 1.5 ? life * std::sqrt(life)
                        : taste_.life_power == 2   ? life * life
                                                   : life;
-  return (2 + taste_.base + side(first == v.first, w.left) + side(end == v.end, w.right)) / worth;
+  const double left = first == v.first ? side(w.left) : 1;
+  const double right = end == v.end ? side(w.right) : 1;
+  return (2 + taste_.base + left + right) / worth;
 }
 
 Filling::Found Filling::choose(Valley v, std::uint32_t section, std::uint64_t floor) const {

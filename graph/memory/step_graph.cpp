@@ -2,6 +2,7 @@
 #include "graph/memory/step_graph.h"
 
 #include <algorithm>
+#include <cstdint>
 #include <numeric>
 
 #include "graph/text_util.h"
@@ -281,8 +282,11 @@ void set_plain_life(Interval& interval, const StepGraph::Buffer& buffer,
   interval.end = buffer.kept ? times.end + 1 : times.of[uses.back()] + 1;
 }
 
+// Whether intervals carry the names of their buffers, which no planner reads.
+enum class Named : std::uint8_t { no, yes };
+
 ScheduledMemory memory_of(const StepGraph& g, const Schedule& s, const Groups& groups,
-                          bool with_names) {
+                          Named named) {
   const Times times(g, s);
   ScheduledMemory m;
   m.interval_of.resize(g.buffers.size());
@@ -291,7 +295,7 @@ ScheduledMemory memory_of(const StepGraph& g, const Schedule& s, const Groups& g
     if (s.lies[b].root != b || (unused && !g.buffers[b].kept)) continue;
     m.interval_of[b] = m.problem.intervals.size();
     Interval i;
-    if (with_names) i.name = g.buffers[b].name;
+    if (named == Named::yes) i.name = g.buffers[b].name;
     i.size = g.buffers[b].size;
     i.alignment = g.buffers[b].alignment;
     if (groups.members[b].size() == 1) {
@@ -310,7 +314,7 @@ ScheduledMemory memory_of(const StepGraph& g, const Schedule& s, const Groups& g
     m.scratch_of[s.order[k]] = m.problem.intervals.size();
     if (step.scratch == 0) continue;
     Interval i;
-    if (with_names) i.name = cat(scratch_name, step.name);
+    if (named == Named::yes) i.name = cat(scratch_name, step.name);
     i.size = step.scratch;
     i.alignment = g.scratch_alignment;
     i.first = times.of[k];
@@ -438,7 +442,7 @@ class Scheduler {
 
  private:
   std::uint64_t bound_of(const Schedule& s) const {
-    return lower_bound(memory_of(g_, s, Groups(g_, s), false).problem);
+    return lower_bound(memory_of(g_, s, Groups(g_, s), Named::no).problem);
   }
 
   // Steps in another order, with what `from` shares, and more where it can be had.
@@ -480,7 +484,7 @@ class Scheduler {
     for (const Share& share : shares)
       if (share.is_copy) taken |= take(s, groups, share);
     if (!taken) return false;
-    const std::uint64_t bound = lower_bound(memory_of(g_, s, groups, false).problem);
+    const std::uint64_t bound = lower_bound(memory_of(g_, s, groups, Named::no).problem);
     if (bound > answer_.bound) return false;
     answer_.schedule = std::move(s);
     answer_.bound = bound;
@@ -555,7 +559,7 @@ bool is_void(const StepGraph& graph, const Schedule& schedule, std::uint32_t ste
 }
 
 ScheduledMemory memory_of(const StepGraph& graph, const Schedule& schedule) {
-  ScheduledMemory m = memory_of(graph, schedule, Groups(graph, schedule), true);
+  ScheduledMemory m = memory_of(graph, schedule, Groups(graph, schedule), Named::yes);
   drop_idle_gaps(m.problem, lower_bound(m.problem));
   return m;
 }

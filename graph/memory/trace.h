@@ -2,6 +2,7 @@
 // Traces: what runs asked memory for, block by block, to be played to any pool.
 #pragma once
 
+#include <cstdint>
 #include <string>
 
 #include "graph/memory/plan.h"
@@ -44,8 +45,9 @@ inline constexpr std::size_t max_trace_events = std::size_t{1} << 24;
 bool is_trace_csv(std::string_view text);
 Result<MemoryTrace> read_trace_csv(std::string_view text);
 // Runs are numbered from `first_run`; without a header, to be appended to a file that has one.
+enum class CsvHeader : std::uint8_t { no, yes };
 std::string write_trace_csv(const MemoryTrace& trace, std::uint64_t first_run = 0,
-                            bool header = true);
+                            CsvHeader header = CsvHeader::yes);
 
 // A trace from lifetimes for each shape, a CSV of problems with a column `shape` or `seq` in
 // addition, and the shape of each run, a CSV of run and shape or seq. Buffers are allocated and

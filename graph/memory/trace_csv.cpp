@@ -96,8 +96,8 @@ Result<MemoryTrace> read_trace_csv(std::string_view text) {
   return TraceReader(text).read();
 }
 
-std::string write_trace_csv(const MemoryTrace& trace, std::uint64_t first_run, bool header) {
-  std::string text(header ? header_line : "");
+std::string write_trace_csv(const MemoryTrace& trace, std::uint64_t first_run, CsvHeader header) {
+  std::string text(header == CsvHeader::yes ? header_line : "");
   for (std::size_t r = 0; r < trace.runs.size(); ++r) {
     for (const TraceEvent& e : trace.run(r)) {
       const TraceBlock& b = trace.blocks[e.block];

@@ -90,18 +90,18 @@ class Fixpoint {
     std::vector<NodeId> queue(g.order().begin(), g.order().end());
     const std::size_t budget = total_ + rewrites_per_node * (queue.size() + 16);
     std::vector<bool> waits(queue.size(), false);
-    const auto set_waiting = [&](NodeId id, bool value) {
+    const auto set_waiting = [&](NodeId id) {
       if (index(id) >= waits.size()) waits.resize(index(id) + 1, false);
-      waits[index(id)] = value;
+      waits[index(id)] = true;
     };
-    for (NodeId id : queue) set_waiting(id, true);
+    for (NodeId id : queue) set_waiting(id);
     for (std::size_t next = 0; next < queue.size() && total_ < budget; ++next) {
       const NodeId id = queue[next];
-      set_waiting(id, false);
+      waits[index(id)] = false;
       QUERN_TRY(visit(g, stage, id));
       for (NodeId t : touched) {
         if (t == id || (index(t) < waits.size() && waits[index(t)])) continue;
-        set_waiting(t, true);
+        set_waiting(t);
         queue.push_back(t);
       }
       touched.clear();

@@ -36,14 +36,15 @@ Selection select_attention(const KernelRequest& request) {
   if (scores.elements() >= (std::int64_t{1} << 31)) return not_for_me();
 
   KernelChoice choice;
-  choice.input_layouts = {Layout::row_major(q), matrix_layout(k, !op.k_transposed),
+  choice.input_layouts = {Layout::row_major(q),
+                          op.k_transposed ? Layout::row_major(k) : columns_first(k),
                           Layout::row_major(v)};
   choice.output_layouts = {Layout::row_major(y)};
-  Steps weigh({scores, scores_layout, keys % 4 == 0}, true);
+  Steps weigh({scores, scores_layout, keys % 4 == 0}, StepSet::few);
   if (op.scale != 1) (void)weigh.add(Unary{UnaryKind::affine, op.scale, 0});
   choice.scratch_bytes = scores_bytes;
   choice.input_layouts.resize(request.inputs.size());
-  if (request.has(3) && !weigh.add(BinaryKind::add, false, request.inputs[3], 3)) {
+  if (request.has(3) && !weigh.add({.kind = BinaryKind::add, .operand = 3}, request.inputs[3])) {
     // A mask that broadcasts otherwise than steps can read it is written out first.
     if (request.dtype(3) != DType::f32) return not_for_me();
     const std::uint64_t at = (scores_bytes + 255) / 256 * 256;
@@ -52,9 +53,10 @@ Selection select_attention(const KernelRequest& request) {
     if (!mask) return not_for_me();
     choice.input_layouts[3] = Layout::row_major(request.shape(3));
     choice.scratch_bytes = at + scores_bytes;
-    mask->buffers = {BufferUse::input(3), BufferUse::scratch(at, scores_bytes, true)};
+    mask->buffers = {BufferUse::input(3),
+                     BufferUse::scratch(at, scores_bytes, BufferAccess::write)};
     choice.gpu.dispatches.push_back(std::move(*mask));
-    (void)weigh.add_flat(BufferUse::scratch(at, scores_bytes, false));
+    (void)weigh.add_flat(BufferUse::scratch(at, scores_bytes, BufferAccess::read));
   }
   weigh.ask_layouts(choice.input_layouts);
 
@@ -78,16 +80,17 @@ Selection select_attention(const KernelRequest& request) {
                    .a_batch = {shared * rows * keys, 0},
                    .w_batch = {keys * values, 0},
                    .may_round = request.half_products};
-  const Steps none({y, choice.output_layouts[0], values % 4 == 0}, true);
+  const Steps none({y, choice.output_layouts[0], values % 4 == 0}, StepSet::few);
   auto first = product_dispatch(qk, BufferUse::input(0), BufferUse::input(1),
-                                BufferUse::scratch(0, scores_bytes, true), weigh, *request.gpu);
-  auto last = product_dispatch(pv, BufferUse::scratch(0, scores_bytes, false), BufferUse::input(2),
-                               BufferUse::output(0), none, *request.gpu);
+                                BufferUse::scratch(0, scores_bytes, BufferAccess::write), weigh,
+                                *request.gpu);
+  auto last = product_dispatch(pv, BufferUse::scratch(0, scores_bytes, BufferAccess::read),
+                               BufferUse::input(2), BufferUse::output(0), none, *request.gpu);
   if (!first || !last) return not_for_me();
   Dispatch softmax = row_dispatch("softmax", {heads * shared * rows, keys}, *request.gpu);
   softmax.constants.insert(softmax.constants.end(), {0, 1});  // a row without keys gives zeros
-  softmax.buffers = {BufferUse::scratch(0, scores_bytes, false),
-                     BufferUse::scratch(0, scores_bytes, true)};
+  softmax.buffers = {BufferUse::scratch(0, scores_bytes, BufferAccess::read),
+                     BufferUse::scratch(0, scores_bytes, BufferAccess::write)};
   choice.implementation = "products";
   choice.gpu.dispatches.push_back(std::move(*first));
   choice.gpu.dispatches.push_back(std::move(softmax));

@@ -47,16 +47,16 @@ Packing packing_of(const Filter& g) {
   return {dims, {g.taps() * ci * padded, 1, padded, ci * padded}};
 }
 
-GpuConstant pack(const ConstantSource& source, const Filter& g, bool halves) {
+GpuConstant pack(const ConstantSource& source, const Filter& g, DType type) {
   GpuConstant c;
-  c.key = cat(g.is_depthwise() ? "gpu-dw|" : "gpu-conv|", halves ? "f16|" : "", g.groups, "|",
-              source.key());
-  c.bytes = static_cast<std::size_t>(g.weight_elements()) * weight_bytes(halves);
-  c.fill = [&source, p = packing_of(g), halves](std::byte* to) -> Status {
+  c.key = cat(g.is_depthwise() ? "gpu-dw|" : "gpu-conv|", type == DType::f16 ? "f16|" : "",
+              g.groups, "|", source.key());
+  c.bytes = static_cast<std::size_t>(g.weight_elements()) * size_of(type);
+  c.fill = [&source, p = packing_of(g), type](std::byte* to) -> Status {
     QUERN_ASSIGN(const Tensor t, source.get());
     const std::byte* from = t.data();
     for_each_offset(p.dims, std::array{p.strides}, [&](const auto& at) {
-      write_weight(to, at[0], from, halves);
+      write_weight(type, to, at[0], from);
       from += 4;
     });
     return {};
@@ -132,7 +132,7 @@ std::vector<Dispatch> in_registers(const Filter& g, const GpuTarget& target) {
 }
 
 // As a product of what the windows see with the weights of each group.
-ProductSize size_of(const Filter& g, bool w_halves) {
+ProductSize size_of(const Filter& g, DType w_type) {
   ProductSize size{.of = g.deep ? ProductSize::Of::conv_3d : ProductSize::Of::conv};
   size.rows = g.images * g.out[0] * g.out[1] * g.out[2];
   size.columns = g.group_outputs();
@@ -142,7 +142,7 @@ ProductSize size_of(const Filter& g, bool w_halves) {
   size.w_vectors = true;
   size.y_vectors = g.group_outputs() % 4 == 0;
   size.may_round = g.may_round;
-  size.w_halves = w_halves;
+  size.w_type = w_type;
   size.may_split = g.may_split;
   return size;
 }
@@ -161,12 +161,12 @@ Product product_of(const Filter& g) {
 bool rounds(const Filter& g, const GpuTarget& target) {
   if (g.is_depthwise()) return false;
   return g.is_product() ? wants_halves(product_of(g), target)
-                        : !matrix_tiles_of(size_of(g, false), target).forms.empty();
+                        : !matrix_tiles_of(size_of(g, DType::f32), target).forms.empty();
 }
 
 // On product_cooperative.comp or product_tiled.comp.
-Tiling in_tiles(const Filter& g, bool w_halves, const GpuTarget& target) {
-  const ProductSize size = size_of(g, w_halves);
+Tiling in_tiles(const Filter& g, DType w_type, const GpuTarget& target) {
+  const ProductSize size = size_of(g, w_type);
   Tiling tiling = matrix_tiles_of(size, target);
   if (tiling.forms.empty()) tiling = tiles_of(size, target);
   for (Dispatch& d : tiling.forms) {
@@ -178,9 +178,9 @@ Tiling in_tiles(const Filter& g, bool w_halves, const GpuTarget& target) {
   return tiling;
 }
 
-bool add_general(KernelChoice& choice, const Filter& g, BufferUse w, bool w_halves,
+bool add_general(KernelChoice& choice, const Filter& g, BufferUse w, DType w_type,
                  const Steps& steps, const GpuTarget& target) {
-  Tiling tiling = in_tiles(g, w_halves, target);
+  Tiling tiling = in_tiles(g, w_type, target);
   std::vector<Dispatch> forms = std::move(tiling.forms);
   // Split sums and rounded operands have no other forms.
   if (!tiling.is_best && tiling.parts > 1) {
@@ -256,32 +256,33 @@ Selection select_conv(const KernelRequest& request) {
   choice.input_layouts[0] = Layout::channels_last(request.shape(0));
   choice.output_layouts = {Layout::channels_last(out.shape)};
   BufferUse w = BufferUse::constant(0);
-  const bool w_halves = request.inputs[1].constant && rounds(g, *request.gpu);
+  const DType w_type =
+      request.inputs[1].constant && rounds(g, *request.gpu) ? DType::f16 : DType::f32;
   if (request.inputs[1].constant) {
     choice.packed_inputs = {false, true};
-    choice.gpu.constants.push_back(pack(*request.inputs[1].constant, g, w_halves));
+    choice.gpu.constants.push_back(pack(*request.inputs[1].constant, g, w_type));
   } else {
     choice.scratch_bytes = static_cast<std::size_t>(g.weight_elements()) * sizeof(float);
-    auto packing =
-        pack_dispatch(g, BufferUse::scratch(0, choice.scratch_bytes, true), *request.gpu);
+    auto packing = pack_dispatch(
+        g, BufferUse::scratch(0, choice.scratch_bytes, BufferAccess::write), *request.gpu);
     if (!packing) return not_for_me();
     choice.gpu.dispatches.push_back(std::move(*packing));
-    w = BufferUse::scratch(0, choice.scratch_bytes, false);
+    w = BufferUse::scratch(0, choice.scratch_bytes, BufferAccess::read);
   }
   Steps steps({out.shape, choice.output_layouts[0], g.is_depthwise() || g.group_outputs() % 4 == 0},
-              true);
+              StepSet::few);
   if (request.has(2)) (void)steps.add_bias(2, g.outputs);
   choice.post_ops_taken = steps.add_post_ops(request);
   steps.ask_layouts(choice.input_layouts);
   Product p = product_of(g);
-  p.w_halves = w_halves;
+  p.w_type = w_type;
   if (g.is_depthwise()) {
     auto d = depthwise(g, w, steps, *request.gpu);
     if (!d) return not_for_me();
     choice.implementation = d->shader;
     choice.gpu.dispatches.push_back(std::move(*d));
   } else if (!(g.is_product() ? add_product(choice, p, BufferUse::input(0), w, steps, *request.gpu)
-                              : add_general(choice, g, w, w_halves, steps, *request.gpu))) {
+                              : add_general(choice, g, w, w_type, steps, *request.gpu))) {
     return not_for_me();
   }
   return std::optional<KernelChoice>(std::move(choice));

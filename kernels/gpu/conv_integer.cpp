@@ -156,7 +156,8 @@ Result<GpuConstant> multipliers(const KernelRequest& r, const Integers& c) {
   return made;
 }
 
-std::optional<Dispatch> sums(const KernelRequest& r, const Integers& c, bool dots, BufferUse to) {
+std::optional<Dispatch> sums(const KernelRequest& r, const Integers& c, std::string_view shader,
+                             BufferUse to) {
   const GpuTarget& target = *r.gpu;
   const Geometry& g = c.window;
   const bool by_channel = c.by_channel();
@@ -173,7 +174,7 @@ std::optional<Dispatch> sums(const KernelRequest& r, const Integers& c, bool dot
       static_cast<std::uint64_t>(c.images * groups)};
   if (!fits(grid, target) || !can_loop(g.iterations() * (depth + 1), target)) return std::nullopt;
   Dispatch d;
-  d.shader = dots ? "conv_integer_dot" : "conv_integer";
+  d.shader = shader;
   const bool has_zero = r.has(c.operands.x_zero);
   d.constants = {local,
                  pixels,
@@ -213,8 +214,9 @@ Selection select_sums(const KernelRequest& r, const Integers& c) {
   }
   const std::int64_t elements = r.outputs[0].shape.elements();
   const auto bytes = static_cast<std::uint64_t>(elements) * 4;
-  auto d =
-      sums(r, c, dots, c.gives_bytes() ? BufferUse::scratch(0, bytes, true) : BufferUse::output(0));
+  auto d = sums(
+      r, c, dots ? "conv_integer_dot" : "conv_integer",
+      c.gives_bytes() ? BufferUse::scratch(0, bytes, BufferAccess::write) : BufferUse::output(0));
   if (!d) return not_for_me();
   choice.gpu.dispatches.push_back(std::move(*d));
   if (!c.gives_bytes()) return std::optional<KernelChoice>(std::move(choice));
@@ -231,7 +233,7 @@ Selection select_sums(const KernelRequest& r, const Integers& c) {
        .count = c.outputs,
        .has_zero = r.has(o.bias),
        .y_zero = y_zero[0]},
-      {BufferUse::scratch(0, bytes, false), BufferUse::constant(1),
+      {BufferUse::scratch(0, bytes, BufferAccess::read), BufferUse::constant(1),
        r.has(o.bias) ? BufferUse::input(bias) : BufferUse::constant(1), BufferUse::output(0)},
       *r.gpu));
   return std::optional<KernelChoice>(std::move(choice));

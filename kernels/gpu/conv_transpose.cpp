@@ -75,9 +75,10 @@ Selection select_conv_transpose(const KernelRequest& request) {
     auto d = copy_dispatch(DType::f32, packing.dims, {row_major_strides(packing.dims)},
                            {packing.strides}, target);
     if (!d) return not_for_me();
-    d->buffers = {BufferUse::input(1), BufferUse::scratch(0, choice.scratch_bytes, true)};
+    d->buffers = {BufferUse::input(1),
+                  BufferUse::scratch(0, choice.scratch_bytes, BufferAccess::write)};
     choice.gpu.dispatches.push_back(std::move(*d));
-    weights = BufferUse::scratch(0, choice.scratch_bytes, false);
+    weights = BufferUse::scratch(0, choice.scratch_bytes, BufferAccess::read);
   }
 
   Dispatch d;
@@ -92,7 +93,7 @@ Selection select_conv_transpose(const KernelRequest& request) {
   d.constants = {local, w[1] % 4 == 0};
   d.buffers = {BufferUse::input(0), weights, BufferUse::output(0)};
   d.groups = linear_groups(static_cast<std::uint64_t>(work), local, target);
-  Steps steps({y, choice.output_layouts[0], w[1] % 4 == 0}, true);
+  Steps steps({y, choice.output_layouts[0], w[1] % 4 == 0}, StepSet::few);
   if (request.has(2)) (void)steps.add_bias(2, y[1]);
   choice.post_ops_taken = steps.add_post_ops(request);
   steps.ask_layouts(choice.input_layouts);

@@ -17,7 +17,11 @@ namespace {
 // What a label is to a product.
 enum class Role { batch, row, column, sum };
 
-std::optional<Role> role_of(const EinsumLoops::Label& l, bool is_outer) {
+// What becomes of labels: dimensions of the result, or terms of its sums.
+enum class Labels : std::uint8_t { of_result, summed };
+
+std::optional<Role> role_of(const EinsumLoops::Label& l, Labels labels) {
+  const bool is_outer = labels == Labels::of_result;
   const bool in_a = l.strides[0] != 0;
   const bool in_b = l.strides[1] != 0;
   if (in_a && in_b) return is_outer ? Role::batch : Role::sum;
@@ -53,9 +57,9 @@ std::optional<Contraction> contraction_of(const KernelRequest& request, const Ei
   std::vector<std::optional<Role>> roles;
   std::vector<std::int64_t> sizes;
   Contraction c;
-  for (const auto* list : {&loops.outer, &loops.summed})
-    for (const EinsumLoops::Label& l : *list) {
-      roles.push_back(l.size == 1 ? std::nullopt : role_of(l, list == &loops.outer));
+  for (const Labels kind : {Labels::of_result, Labels::summed})
+    for (const EinsumLoops::Label& l : kind == Labels::of_result ? loops.outer : loops.summed) {
+      roles.push_back(l.size == 1 ? std::nullopt : role_of(l, kind));
       if (!roles.back() && l.size != 1) return std::nullopt;
       if (roles.back()) c.sizes[static_cast<std::size_t>(*roles.back())] *= l.size;
       sizes.push_back(l.size);
@@ -93,7 +97,7 @@ Selection as_product(const KernelRequest& request, const Contraction& c) {
                   .a_batch = {rows * depth, 0},
                   .w_batch = {depth * columns, 0},
                   .may_round = request.half_products};
-  const Steps none({request.outputs[0].shape, c.result, columns % 4 == 0}, true);
+  const Steps none({request.outputs[0].shape, c.result, columns % 4 == 0}, StepSet::few);
   auto d = product_dispatch(p, BufferUse::input(0), BufferUse::input(1), BufferUse::output(0), none,
                             *request.gpu);
   if (!d) return not_for_me();
@@ -106,7 +110,7 @@ Selection as_product(const KernelRequest& request, const Contraction& c) {
 }
 
 // Sizes and strides of labels as make_loop() takes them.
-std::optional<Loop> loop_of(const std::vector<EinsumLoops::Label>& labels, bool is_result) {
+std::optional<Loop> loop_of(const std::vector<EinsumLoops::Label>& labels, Labels kind) {
   if (labels.size() > Shape::max_rank) return std::nullopt;
   Shape sizes;
   std::array<Shape, 3> strides;
@@ -117,13 +121,13 @@ std::optional<Loop> loop_of(const std::vector<EinsumLoops::Label>& labels, bool 
     strides[0].push_back(l.strides[0]);
     strides[1].push_back(l.strides.size() > 1 ? l.strides[1] : 0);
   }
-  strides[2] = is_result ? row_major_strides(sizes) : strides[0];
+  strides[2] = kind == Labels::of_result ? row_major_strides(sizes) : strides[0];
   return make_loop(sizes, strides, order);
 }
 
 Selection as_loops(const KernelRequest& request, const EinsumLoops& loops) {
-  const auto outer = loop_of(loops.outer, true);
-  const auto summed = loop_of(loops.summed, false);
+  const auto outer = loop_of(loops.outer, Labels::of_result);
+  const auto summed = loop_of(loops.summed, Labels::summed);
   constexpr std::size_t most_summed = 3;
   if (!outer || !summed || summed->dims.size() > most_summed ||
       !can_loop(summed->elements() + summed->elements() / summed->dims[0] * 2, *request.gpu))

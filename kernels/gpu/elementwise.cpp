@@ -141,7 +141,7 @@ Selection select_unary(const KernelRequest& request) {
   if (!has_work(request)) return not_for_me();
   const bool floats = request.dtype(0) == DType::f32 && request.outputs[0].dtype == DType::f32;
   if (floats && is_full(request, 0)) {
-    Steps steps(step_target(request, 0), false);
+    Steps steps(step_target(request, 0), StepSet::all);
     if (steps.add(op)) return chain(request, 0, std::move(steps));
   }
   const auto code = code_of(op.kind);
@@ -157,8 +157,9 @@ Selection select_binary(const KernelRequest& request) {
     for (std::uint32_t main : {0U, 1U}) {
       const std::uint32_t other = 1 - main;
       if (!is_full(request, main) || request.inputs[main].constant) continue;
-      Steps steps(step_target(request, main), false);
-      if (steps.add(op.kind, main == 1, request.inputs[other], other))
+      Steps steps(step_target(request, main), StepSet::all);
+      if (steps.add({.kind = op.kind, .operand = other, .swapped = main == 1},
+                    request.inputs[other]))
         return chain(request, main, std::move(steps));
     }
   }

@@ -35,10 +35,11 @@ struct Lines {
   std::int64_t count, inner, length, size, bins;
   std::int64_t x_outer, x_inner, x_stride;
   std::int64_t y_outer, y_inner, y_stride;
+  bool inverse = false, gives_real = false;  // the transform of each
 };
 
-Selection transform(const KernelRequest& request, const Lines& l, bool inverse, bool gives_real,
-                    std::int64_t parts, const BufferUse* window) {
+Selection transform(const KernelRequest& request, const Lines& l, std::int64_t parts,
+                    const BufferUse* window) {
   constexpr std::int64_t limit = std::int64_t{1} << 31;
   const Shape& x = request.shape(0);
   const Shape& y = request.outputs[0].shape;
@@ -48,7 +49,7 @@ Selection transform(const KernelRequest& request, const Lines& l, bool inverse, 
   Dispatch d;
   d.shader = "fourier";
   const std::uint32_t local = lanes(*request.gpu);
-  d.constants = {local, inverse, gives_real, word(parts), window != nullptr};
+  d.constants = {local, l.inverse, l.gives_real, word(parts), window != nullptr};
   const std::int64_t windowed = window ? request.shape(2).elements() : 0;
   for (std::int64_t v : {l.count * l.bins, l.bins, l.length, l.size, windowed, l.inner, l.x_outer,
                          l.x_inner, l.x_stride, l.y_outer, l.y_inner, l.y_stride})
@@ -99,8 +100,10 @@ Selection select_dft(const KernelRequest& request) {
                     .x_stride = from.inner,
                     .y_outer = to.axis * to.inner,
                     .y_inner = y.back(),
-                    .y_stride = to.inner},
-                   op.inverse, gives_real, x.back(), nullptr);
+                    .y_stride = to.inner,
+                    .inverse = op.inverse,
+                    .gives_real = gives_real},
+                   x.back(), nullptr);
 }
 
 Selection select_stft(const KernelRequest& request) {
@@ -125,7 +128,7 @@ Selection select_stft(const KernelRequest& request) {
                     .y_outer = y[1] * y[2] * 2,
                     .y_inner = y[2] * 2,
                     .y_stride = 2},
-                   false, false, parts, request.has(2) ? &window : nullptr);
+                   parts, request.has(2) ? &window : nullptr);
 }
 
 }  // namespace quern::gpu

@@ -20,16 +20,18 @@ namespace quern::gpu {
 namespace {
 
 // [k][n, padded to four], from a constant of two dimensions.
-GpuConstant pack(const ConstantSource& source, bool transposed, const Product& p) {
+GpuConstant pack(const ConstantSource& source, Transposed factors, const Product& p) {
+  const bool transposed = factors.right;
   GpuConstant c;
-  c.key = cat(transposed ? "gpu-wt|" : "gpu-w|", p.w_halves ? "f16|" : "", source.key());
-  c.bytes = static_cast<std::size_t>(p.depth * p.w_row) * weight_bytes(p.w_halves);
+  c.key =
+      cat(transposed ? "gpu-wt|" : "gpu-w|", p.w_type == DType::f16 ? "f16|" : "", source.key());
+  c.bytes = static_cast<std::size_t>(p.depth * p.w_row) * size_of(p.w_type);
   c.fill = [&source, transposed, p](std::byte* to) -> Status {
     QUERN_ASSIGN(const Tensor t, source.get());
     for (std::int64_t k = 0; k < p.depth; ++k) {
       for (std::int64_t n = 0; n < p.columns; ++n) {
         const std::int64_t at = transposed ? n * p.depth + k : k * p.columns + n;
-        write_weight(to, k * p.w_row + n, t.data() + at * 4, p.w_halves);
+        write_weight(p.w_type, to, k * p.w_row + n, t.data() + at * 4);
       }
     }
     return {};
@@ -67,8 +69,8 @@ void fold_batch_into_rows(Product& p) {
 
 }  // namespace
 
-Layout matrix_layout(const Shape& shape, bool exchanged) {
-  if (!exchanged || shape.rank() < 2) return Layout::row_major(shape);
+Layout columns_first(const Shape& shape) {
+  if (shape.rank() < 2) return Layout::row_major(shape);
   std::vector<std::int64_t> order(shape.rank());
   std::iota(order.begin(), order.end(), 0);
   std::swap(order[order.size() - 2], order[order.size() - 1]);
@@ -105,7 +107,7 @@ ProductSize size_of(const Product& p) {
       multiple(p.w_row) && multiple(p.w_first) && multiple(p.w_batch[0]) && multiple(p.w_batch[1]);
   size.y_vectors = multiple(p.columns);
   size.may_round = p.may_round;
-  size.w_halves = p.w_halves;
+  size.w_type = p.w_type;
   size.may_split = p.may_split;
   return size;
 }
@@ -144,7 +146,8 @@ std::optional<Dispatch> with_few_rows(const ProductSize& size, const GpuTarget& 
   if (local < line || !fits(groups, target)) return std::nullopt;
   Dispatch d;
   d.shader = "matmul_few";
-  d.constants = {local, word(size.rows), line, size.w_vectors, size.y_vectors, size.w_halves};
+  d.constants = {local,          word(size.rows), line,
+                 size.w_vectors, size.y_vectors,  size.w_type == DType::f16};
   for (std::size_t i = 0; i < 3; ++i) d.groups[i] = static_cast<std::uint32_t>(groups[i]);
   return d;
 }
@@ -190,8 +193,8 @@ bool wants_halves(const Product& p, const GpuTarget& target) {
   return p.may_round && size.w_vectors && with_few_rows(size, target);
 }
 
-void write_weight(std::byte* weights, std::int64_t at, const std::byte* element, bool halves) {
-  if (!halves) {
+void write_weight(DType type, std::byte* weights, std::int64_t at, const std::byte* element) {
+  if (type != DType::f16) {
     std::memcpy(weights + at * 4, element, 4);
     return;
   }
@@ -216,7 +219,7 @@ bool add_forms(KernelChoice& choice, std::vector<Dispatch> forms, std::uint32_t 
   const std::uint64_t offset = (choice.scratch_bytes + 255) / 256 * 256;
   const std::uint64_t bytes = parts * static_cast<std::uint64_t>(results) * sizeof(float);
   if (parts > 1) {
-    to = BufferUse::scratch(offset, bytes, true);
+    to = BufferUse::scratch(offset, bytes, BufferAccess::write);
     choice.scratch_bytes = offset + bytes;
   }
   for (Dispatch& d : forms) {
@@ -230,7 +233,7 @@ bool add_forms(KernelChoice& choice, std::vector<Dispatch> forms, std::uint32_t 
   const std::uint32_t local = lanes(target);
   sum.constants = {local, results % 4 == 0};
   sum.push = {word(results), parts};
-  sum.buffers = {BufferUse::scratch(offset, bytes, false), BufferUse::output(0)};
+  sum.buffers = {BufferUse::scratch(offset, bytes, BufferAccess::read), BufferUse::output(0)};
   sum.groups = linear_groups(ceil_div(static_cast<std::uint64_t>(results), 4), local, target);
   steps.finish(sum);
   choice.gpu.dispatches.push_back(std::move(sum));
@@ -267,14 +270,16 @@ Selection select_matmul(const KernelRequest& request) {
   if (request.dtype(0) != DType::f32 || request.dtype(1) != DType::f32 ||
       out.shape.elements() == 0 || a.elements() == 0)
     return not_for_me();
-  const ProductShape s = product_shape(a, b, op.transpose_a, op.transpose_b);
+  const Transposed transposed = transposed_in(op);
+  const ProductShape s = product_shape(a, b, transposed);
   Product p{.rows = s.rows, .columns = s.columns, .depth = s.depth};
   p.may_round = request.half_products;
   p.a_row = a.rank() > 1 ? p.depth : 0;
   p.w_row = b.rank() > 1 ? p.columns : 1;
   if (!join_batch(s, p)) return not_for_me();
   KernelChoice choice;
-  choice.input_layouts = {matrix_layout(a, op.transpose_a), matrix_layout(b, op.transpose_b)};
+  choice.input_layouts = {transposed.left ? columns_first(a) : Layout::row_major(a),
+                          transposed.right ? columns_first(b) : Layout::row_major(b)};
   choice.input_layouts.resize(request.inputs.size());
   choice.output_layouts = {Layout::row_major(out.shape)};
   BufferUse w = BufferUse::input(1);
@@ -283,12 +288,12 @@ Selection select_matmul(const KernelRequest& request) {
   fold_batch_into_rows(p);
   p.may_split = has_room_to_split(out.shape.elements(), 0, *request.gpu);
   if (is_packed) {
-    p.w_halves = wants_halves(p, *request.gpu);
-    choice.gpu.constants.push_back(pack(*request.inputs[1].constant, op.transpose_b, p));
+    if (wants_halves(p, *request.gpu)) p.w_type = DType::f16;
+    choice.gpu.constants.push_back(pack(*request.inputs[1].constant, transposed, p));
     choice.packed_inputs = {false, true};
     w = BufferUse::constant(0);
   }
-  Steps steps({out.shape, choice.output_layouts[0], p.columns % 4 == 0}, true);
+  Steps steps({out.shape, choice.output_layouts[0], p.columns % 4 == 0}, StepSet::few);
   if (op.alpha != 1) (void)steps.add(Unary{UnaryKind::affine, op.alpha, 0});
   choice.post_ops_taken = steps.add_post_ops(request);
   steps.ask_layouts(choice.input_layouts);

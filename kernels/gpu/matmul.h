@@ -14,20 +14,17 @@ struct Product {
   std::int64_t w_first = 0;           // element of w: bindings begin only at some
   // At most two batch dimensions, innermost first.
   std::int64_t batch[2] = {1, 1}, a_batch[2] = {0, 0}, w_batch[2] = {0, 0};
-  bool may_round = false;  // operands to f16
-  bool w_halves = false;   // w is f16 in memory, which wants_halves() has to be true for
-  bool may_split = false;  // the terms of sums, with scratch memory for the parts
+  DType w_type = DType::f32;  // of constant weights in memory; f16 where wants_halves() is true
+  bool may_round = false;     // operands to f16
+  bool may_split = false;     // the terms of sums, with scratch memory for the parts
 };
 // Whether constant weights had better be f16: for matrices of them, or because to read them is what
 // takes the time.
 bool wants_halves(const Product& p, const GpuTarget& target);
-// Bytes of an element of constant weights, and how one is written.
-constexpr std::size_t weight_bytes(bool halves) {
-  return halves ? 2 : 4;
-}
-void write_weight(std::byte* weights, std::int64_t at, const std::byte* element, bool halves);
-// Row-major, or with the last two dimensions exchanged in memory.
-Layout matrix_layout(const Shape& shape, bool exchanged);
+// Writes an element of f32 to constant weights of `type`, f32 or f16.
+void write_weight(DType type, std::byte* weights, std::int64_t at, const std::byte* element);
+// Row-major, but with the last two dimensions exchanged in memory.
+Layout columns_first(const Shape& shape);
 // Whether parts of the sums of so many results have room, on top of other scratch memory.
 bool has_room_to_split(std::int64_t results, std::uint64_t scratch_bytes, const GpuTarget& target);
 // Adds a product to a kernel's work, in two dispatches where its sums are split. False: no form has

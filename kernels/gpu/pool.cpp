@@ -39,7 +39,7 @@ Selection select_pool(const KernelRequest& request) {
   BufferUse values = BufferUse::output(0);
   if (!request.wants(0)) {
     choice.scratch_bytes = static_cast<std::size_t>(y.elements()) * sizeof(float);
-    values = BufferUse::scratch(0, choice.scratch_bytes, true);
+    values = BufferUse::scratch(0, choice.scratch_bytes, BufferAccess::write);
   }
   d.buffers = {BufferUse::input(0), values, request.wants(1) ? BufferUse::output(1) : values};
   d.groups = linear_groups(static_cast<std::uint64_t>(work), local, *request.gpu);

@@ -101,13 +101,15 @@ Selection select_dynamic_quantize(const KernelRequest& request) {
   constexpr std::uint64_t small = 256;
   const std::uint64_t pairs = (static_cast<std::uint64_t>(parts) * 8 + small - 1) / small * small;
   // A result that nobody wants lies in scratch memory.
-  const auto result = [&](std::uint32_t i, bool written) {
+  const auto result = [&](std::uint32_t i, BufferAccess access) {
     BufferUse use = request.wants(i) ? BufferUse::output(i)
-                                     : BufferUse::scratch(pairs + (i - 1) * small, small, written);
-    use.written = written;
+                                     : BufferUse::scratch(pairs + (i - 1) * small, small, access);
+    use.written = access == BufferAccess::write;
     return use;
   };
-  const auto pass = [&](bool last, BufferUse from, BufferUse to, BufferUse zero) {
+  enum class Pass : std::uint8_t { of_parts, of_their_ranges };
+  const auto range = [&](Pass pass, BufferUse from, BufferUse to, BufferUse zero) {
+    const bool last = pass == Pass::of_their_ranges;
     const std::int64_t elements = last ? 2 * parts : n;
     Dispatch d = row_dispatch("dynamic_range", {last ? 1 : parts, last ? 2 * parts : part}, target);
     d.constants.push_back(last);
@@ -122,13 +124,16 @@ Selection select_dynamic_quantize(const KernelRequest& request) {
   choice.output_layouts.resize(request.outputs.size());
   choice.scratch_bytes = pairs + 2 * small;
   auto& work = choice.gpu.dispatches;
-  const BufferUse all_pairs = BufferUse::scratch(0, pairs, true);
-  work.push_back(pass(false, BufferUse::input(0), all_pairs, all_pairs));
-  work.push_back(pass(true, BufferUse::scratch(0, pairs, false), result(1, true), result(2, true)));
+  const BufferUse all_pairs = BufferUse::scratch(0, pairs, BufferAccess::write);
+  work.push_back(range(Pass::of_parts, BufferUse::input(0), all_pairs, all_pairs));
+  work.push_back(range(Pass::of_their_ranges, BufferUse::scratch(0, pairs, BufferAccess::read),
+                       result(1, BufferAccess::write), result(2, BufferAccess::write)));
   if (!request.wants(0)) return std::optional<KernelChoice>(std::move(choice));
   work.push_back(quantize_dispatch(
       {.mode = QuantizeMode::quantize, .small = DType::u8, .elements = n, .has_zero = true},
-      {BufferUse::input(0), result(1, false), result(2, false), BufferUse::output(0)}, target));
+      {BufferUse::input(0), result(1, BufferAccess::read), result(2, BufferAccess::read),
+       BufferUse::output(0)},
+      target));
   return std::optional<KernelChoice>(std::move(choice));
 }
 

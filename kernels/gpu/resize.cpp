@@ -105,10 +105,10 @@ Selection by_dimension(const KernelRequest& request, std::span<const ResizeAxis>
   auto one = tap_table(op, ResizeAxis{});
   if (!one) return not_for_me();
   choice.gpu.constants.push_back(constant_of(*std::move(one)));
-  const auto place = [&](std::size_t pass, bool written) {
+  const auto place = [&](std::size_t pass, BufferAccess access) {
     if (pass == 0) return BufferUse::input(0);
     if (pass == order.size()) return BufferUse::output(0);
-    return BufferUse::scratch(pass % 2 * half, half, written);
+    return BufferUse::scratch(pass % 2 * half, half, access);
   };
   for (std::size_t i = 0; i < order.size(); ++i) {
     const std::size_t d = order[i];
@@ -118,7 +118,7 @@ Selection by_dimension(const KernelRequest& request, std::span<const ResizeAxis>
     const Picture p{between[i].elements(0, d), between[i].elements(d + 1), axes[d], {}};
     choice.gpu.dispatches.push_back(
         resample(p, table->taps, 1,
-                 {place(i, false), place(i + 1, true),
+                 {place(i, BufferAccess::read), place(i + 1, BufferAccess::write),
                   BufferUse::constant(static_cast<std::uint32_t>(i + 1)), BufferUse::constant(0)},
                  *request.gpu));
     choice.gpu.constants.push_back(constant_of(*std::move(table)));

@@ -33,11 +33,11 @@ struct Layer {
   std::uint64_t gates_bytes, state_bytes;  // of the parts of scratch memory
 
   std::uint64_t scratch_bytes() const { return gates_bytes + 2 * state_bytes; }
-  BufferUse gates(bool written) const { return BufferUse::scratch(0, gates_bytes, written); }
+  BufferUse gates(BufferAccess access) const { return BufferUse::scratch(0, gates_bytes, access); }
   // h and c between two dispatches.
-  BufferUse state(int which, bool written) const {
+  BufferUse state(int which, BufferAccess access) const {
     return BufferUse::scratch(gates_bytes + static_cast<std::uint64_t>(which) * state_bytes,
-                              state_bytes, written);
+                              state_bytes, access);
   }
 };
 
@@ -66,9 +66,9 @@ std::optional<Dispatch> input_gates(const KernelRequest& request, const Layer& l
                   .may_round = request.half_products};
   const Shape shape = {p.rows, p.columns};
   const Layout layout = Layout::row_major(shape);
-  const Steps none({shape, layout, l.wide % 4 == 0}, true);
-  return product_dispatch(p, BufferUse::input(in_x), BufferUse::input(in_w), l.gates(true), none,
-                          *request.gpu);
+  const Steps none({shape, layout, l.wide % 4 == 0}, StepSet::few);
+  return product_dispatch(p, BufferUse::input(in_x), BufferUse::input(in_w),
+                          l.gates(BufferAccess::write), none, *request.gpu);
 }
 
 // Steps [first, end) of one direction.
@@ -107,14 +107,14 @@ Dispatch steps_dispatch(const KernelRequest& request, const Layer& l, std::int64
   // What is not there is bound to something that is read anyway.
   const BufferUse any = BufferUse::input(in_r);
   const auto begin_state = [&](std::uint32_t i, int which) {
-    if (!starts) return l.state(which, false);
+    if (!starts) return l.state(which, BufferAccess::read);
     return request.has(i) ? BufferUse::input(i) : any;
   };
   const auto end_state = [&](std::uint32_t i, int which) {
-    if (!ends) return l.state(which, true);
+    if (!ends) return l.state(which, BufferAccess::write);
     return request.wants(i) ? BufferUse::output(i) : any;
   };
-  d.buffers = {l.gates(false),
+  d.buffers = {l.gates(BufferAccess::read),
                any,
                request.has(in_b) ? BufferUse::input(in_b) : any,
                begin_state(in_h, 0),

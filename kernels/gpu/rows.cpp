@@ -67,10 +67,13 @@ bool takes_integers(ReduceKind kind) {
   }
 }
 
-Dispatch reduction(const KernelRequest& request, const Rows& rows, std::uint32_t kind, bool last) {
+// Which of equal elements a search finds.
+enum class Tie : std::uint32_t { first, last };
+
+Dispatch reduction(const KernelRequest& request, const Rows& rows, std::uint32_t kind, Tie tie) {
   const bool floats = request.dtype(0) == DType::f32;
   Dispatch d = row_dispatch(floats ? "reduce" : "reduce_integers", rows, *request.gpu);
-  d.constants.insert(d.constants.end(), {kind, last});
+  d.constants.insert(d.constants.end(), {kind, static_cast<std::uint32_t>(tie)});
   if (!floats) d.constants.push_back(request.dtype(0) == DType::i64 ? 2 : 1);
   d.buffers = {BufferUse::input(0), BufferUse::output(0)};
   return d;
@@ -134,8 +137,8 @@ Selection select_reduce(const KernelRequest& request) {
   if (!mask) return not_for_me();
   // Of no axes each element is a row.
   const std::int64_t length = row_length(x, *mask);
-  Dispatch d =
-      reduction(request, {x.elements() / length, length}, static_cast<std::uint32_t>(kind), false);
+  Dispatch d = reduction(request, {x.elements() / length, length}, static_cast<std::uint32_t>(kind),
+                         Tie::first);
   auto choice = answer("rows", std::move(d), rows_of(x, *mask), Layout::row_major(y), request);
   (*choice)->packed_inputs.assign(request.inputs.size(), true);  // the axes are in the plan
   (*choice)->packed_inputs[0] = false;
@@ -150,7 +153,7 @@ Selection select_arg_reduce(const KernelRequest& request) {
   const std::size_t axis = positive_axis(op.axis, x.rank());
   if (x[axis] >= exact_floats) return not_for_me();
   Dispatch d = reduction(request, {x.elements() / x[axis], x[axis]}, op.is_max ? arg_max : arg_min,
-                         op.select_last_index);
+                         op.select_last_index ? Tie::last : Tie::first);
   return answer("rows", std::move(d), rows_of(x, 1U << axis), Layout::row_major(y), request);
 }
 
@@ -186,23 +189,25 @@ Selection select_top_k(const KernelRequest& request) {
 
 namespace {
 
-// The parameters of norm.comp: which scale belongs to which element.
+// The parameters of norm.comp: which scale belongs to which element, and whether the mean goes.
 struct NormScale {
   std::int64_t groups = 1, group_size = 0, inner = 1, size = 1;
+  bool center = true;
 };
 
-Selection norm(const KernelRequest& request, const Rows& rows, bool center, const NormScale& scale,
+Selection norm(const KernelRequest& request, const Rows& rows, const NormScale& scale,
                float epsilon) {
   const Shape& x = request.shape(0);
   Dispatch d = row_dispatch("norm", rows, *request.gpu);
-  d.constants.insert(d.constants.end(),
-                     {center, request.has(1), request.has(2), request.wants(1), request.wants(2)});
+  d.constants.insert(d.constants.end(), {scale.center, request.has(1), request.has(2),
+                                         request.wants(1), request.wants(2)});
   for (std::int64_t v : {scale.groups, scale.group_size, scale.inner, scale.size})
     d.push.push_back(word(v));
   d.push.push_back(word(epsilon));
   // Rows that nobody wants, only what they are like, lie in scratch memory.
   const auto bytes = static_cast<std::uint64_t>(x.elements()) * sizeof(float);
-  const BufferUse y = request.wants(0) ? BufferUse::output(0) : BufferUse::scratch(0, bytes, true);
+  const BufferUse y =
+      request.wants(0) ? BufferUse::output(0) : BufferUse::scratch(0, bytes, BufferAccess::write);
   d.buffers = {BufferUse::input(0),
                y,
                BufferUse::input(request.has(1) ? 1 : 0),
@@ -222,7 +227,7 @@ Selection select_layer_norm(const KernelRequest& request) {
   if (!suits(request, x) || !request.wants(0)) return not_for_me();
   const std::size_t axis = positive_axis(op.axis, x.rank());
   const std::int64_t length = x.elements(axis);
-  NormScale scale;
+  NormScale scale{.center = op.center};
   for (std::size_t i : {1U, 2U}) {
     if (!request.has(i)) continue;
     // One element for each of the row: or they would broadcast.
@@ -230,7 +235,7 @@ Selection select_layer_norm(const KernelRequest& request) {
       return not_for_me();
     scale.size = length;
   }
-  return norm(request, {x.elements() / length, length}, op.center, scale, op.epsilon);
+  return norm(request, {x.elements() / length, length}, scale, op.epsilon);
 }
 
 Selection select_group_norm(const KernelRequest& request) {
@@ -241,7 +246,7 @@ Selection select_group_norm(const KernelRequest& request) {
   const std::int64_t groups = op.groups ? op.groups : x[1];
   const std::int64_t channels = x[1] / groups;
   const std::int64_t inner = x.elements(2);
-  return norm(request, {x[0] * groups, channels * inner}, true, {groups, channels, inner, channels},
+  return norm(request, {x[0] * groups, channels * inner}, {groups, channels, inner, channels},
               op.epsilon);
 }
 

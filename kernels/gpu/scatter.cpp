@@ -80,8 +80,8 @@ void push_owners(KernelChoice& choice, std::int64_t tuples, std::int64_t places,
     d.shader = "owners";
     d.constants = {local, claim};
     d.push = {word(claim ? tuples : places)};
-    const BufferUse owners = BufferUse::scratch(first, words(places), true);
-    d.buffers = {claim ? BufferUse::scratch(0, first, false) : owners, owners};
+    const BufferUse owners = BufferUse::scratch(first, words(places), BufferAccess::write);
+    d.buffers = {claim ? BufferUse::scratch(0, first, BufferAccess::read) : owners, owners};
     d.groups = linear_groups(d.push[0], local, target);
     choice.gpu.dispatches.push_back(std::move(d));
   }
@@ -140,11 +140,12 @@ bool scatter_nd(const KernelRequest& request, KernelChoice& choice) {
     choice.packed_inputs = {false, true, false};
   } else {
     choice.scratch_bytes = words(t.count);
-    auto find = places_dispatch(request, t, 0, BufferUse::scratch(0, words(t.count), true));
+    auto find =
+        places_dispatch(request, t, 0, BufferUse::scratch(0, words(t.count), BufferAccess::write));
     if (!find) return false;
     choice.gpu.dispatches.push_back(std::move(*find));
     if (has_owners) push_owners(choice, t.count, t.slices, target);
-    places = BufferUse::scratch(0, words(t.count), false);
+    places = BufferUse::scratch(0, words(t.count), BufferAccess::read);
   }
   // Slices move as words.
   const std::int64_t run = t.run * static_cast<std::int64_t>(size_of(request.dtype(0)) / 4);
@@ -156,7 +157,8 @@ bool scatter_nd(const KernelRequest& request, KernelChoice& choice) {
                  has_owners};
   d.push = {word(work), word(t.count), word(run)};
   d.buffers = {places, BufferUse::input(2), BufferUse::output(0),
-               has_owners ? BufferUse::scratch(words(t.count), words(t.slices), false) : places};
+               has_owners ? BufferUse::scratch(words(t.count), words(t.slices), BufferAccess::read)
+                          : places};
   d.groups = linear_groups(static_cast<std::uint64_t>(work), local, target);
   choice.gpu.dispatches.push_back(std::move(d));
   return true;
@@ -222,15 +224,15 @@ Selection select_gather_nd(const KernelRequest& request) {
   const Tuples t = tuples_of(request.shape(0), request.shape(1), op.batch_dims);
   KernelChoice choice;
   choice.scratch_bytes = words(t.count);
-  auto places =
-      places_dispatch(request, t, op.batch_dims, BufferUse::scratch(0, choice.scratch_bytes, true));
+  auto places = places_dispatch(request, t, op.batch_dims,
+                                BufferUse::scratch(0, choice.scratch_bytes, BufferAccess::write));
   if (!places) return not_for_me();
   choice.gpu.dispatches.push_back(std::move(*places));
-  choice.gpu.dispatches.push_back(
-      gather_rows({.outer = 1, .count = t.count, .size = t.slices, .inner = t.run}, size,
-                  {BufferUse::input(0), BufferUse::scratch(0, choice.scratch_bytes, false),
-                   BufferUse::output(0)},
-                  *request.gpu));
+  choice.gpu.dispatches.push_back(gather_rows(
+      {.outer = 1, .count = t.count, .size = t.slices, .inner = t.run}, size,
+      {BufferUse::input(0), BufferUse::scratch(0, choice.scratch_bytes, BufferAccess::read),
+       BufferUse::output(0)},
+      *request.gpu));
   choice.implementation = "gather nd";
   return std::optional<KernelChoice>(std::move(choice));
 }
@@ -247,7 +249,9 @@ Selection select_max_unpool(const KernelRequest& request) {
   const GpuTarget& target = *request.gpu;
   const std::int64_t n = x.elements();
   KernelChoice choice;
-  const auto pass = [&](bool last, std::array<BufferUse, 3> buffers) {
+  enum class Pass : std::uint8_t { places, values };
+  const auto add = [&](Pass pass, std::array<BufferUse, 3> buffers) {
+    const bool last = pass == Pass::values;
     Dispatch d;
     d.shader = "max_unpool";
     const std::uint32_t local = lanes(target);
@@ -262,10 +266,11 @@ Selection select_max_unpool(const KernelRequest& request) {
     d.groups = linear_groups(d.push[0], local, target);
     choice.gpu.dispatches.push_back(std::move(d));
   };
-  pass(false, {BufferUse::input(0), BufferUse::input(1), BufferUse::scratch(0, words(n), true)});
+  add(Pass::places, {BufferUse::input(0), BufferUse::input(1),
+                     BufferUse::scratch(0, words(n), BufferAccess::write)});
   push_owners(choice, n, y.shape.elements(), target);
-  pass(true, {BufferUse::scratch(words(n), words(y.shape.elements()), false), BufferUse::input(0),
-              BufferUse::output(0)});
+  add(Pass::values, {BufferUse::scratch(words(n), words(y.shape.elements()), BufferAccess::read),
+                     BufferUse::input(0), BufferUse::output(0)});
   choice.packed_inputs = {false, false, true};
   choice.packed_inputs.resize(request.inputs.size());
   choice.implementation = "owners";

@@ -77,7 +77,7 @@ std::optional<std::uint32_t> code_of(BinaryKind kind) {
 
 bool Steps::add(const Unary& op) {
   const auto code = code_of(op.kind);
-  if (!code || steps_.size() == max || (few_ && !is_few(*code))) return false;
+  if (!code || steps_.size() == max || (set_ == StepSet::few && !is_few(*code))) return false;
   steps_.push_back(
       {.code = *code, .alpha = static_cast<float>(op.alpha), .beta = static_cast<float>(op.beta)});
   return true;
@@ -117,12 +117,12 @@ bool Steps::place_operand(const KernelInput& operand, Step& step) const {
   return true;
 }
 
-bool Steps::add(BinaryKind kind, bool swapped, const KernelInput& operand, std::uint32_t input) {
-  auto code = code_of(kind);
+bool Steps::add(const BinaryPostOp& op, const KernelInput& operand) {
+  auto code = code_of(op.kind);
   if (!code || steps_.size() == max) return false;
-  if (swapped && !commutes(kind)) *code += swapped_code;
-  if (few_ && !is_few(*code)) return false;
-  Step step{.code = *code, .operand = BufferUse::input(input)};
+  if (op.swapped && !commutes(op.kind)) *code += swapped_code;
+  if (set_ == StepSet::few && !is_few(*code)) return false;
+  Step step{.code = *code, .operand = BufferUse::input(op.operand)};
   if (!place_operand(operand, step)) return false;
   steps_.push_back(std::move(step));
   return true;
@@ -153,10 +153,7 @@ std::size_t Steps::add_post_ops(const KernelRequest& request) {
   for (const PostOp& p : request.post_ops) {
     const auto* unary = std::get_if<Unary>(&p);
     const auto* binary = std::get_if<BinaryPostOp>(&p);
-    if (!(unary ? add(*unary)
-                : add(binary->kind, binary->swapped, request.inputs[binary->operand],
-                      binary->operand)))
-      break;
+    if (!(unary ? add(*unary) : add(*binary, request.inputs[binary->operand]))) break;
     ++taken;
   }
   return taken;

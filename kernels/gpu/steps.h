@@ -25,16 +25,19 @@ struct StepTarget {
   bool vectors;          // results come in fours that begin at multiples of four
 };
 
+// The functions that a shader has: all, or those of FEW_STEPS in steps.glsl.
+enum class StepSet : std::uint8_t { all, few };
+
 // Up to four steps of a dispatch, to be built one by one.
 class Steps {
  public:
   static constexpr std::size_t max = 4;
-  explicit Steps(StepTarget target, bool few) : target_(target), few_(few) {}
+  explicit Steps(StepTarget target, StepSet set) : target_(target), set_(set) {}
 
   // False: the shader does not have it, or the operand lies in a way that it cannot read; nothing
   // has changed.
   bool add(const Unary& op);
-  bool add(BinaryKind kind, bool swapped, const KernelInput& operand, std::uint32_t input);
+  bool add(const BinaryPostOp& op, const KernelInput& operand);
   // Adds floats that lie as the result does.
   bool add_flat(BufferUse operand);
   // Adds input `input`, one element a channel, to results whose channels lie innermost.
@@ -43,7 +46,7 @@ class Steps {
   std::size_t add_post_ops(const KernelRequest& request);
   std::size_t size() const { return steps_.size(); }
   // None of them, of the same result.
-  Steps none() const { return Steps(target_, few_); }
+  Steps none() const { return Steps(target_, set_); }
 
   // Puts the steps at the end of a dispatch whose own buffers, push words and constants (at most
   // ten) are complete.
@@ -63,7 +66,7 @@ class Steps {
   bool place_operand(const KernelInput& operand, Step& step) const;
 
   StepTarget target_;
-  bool few_;
+  StepSet set_;
   std::vector<Step> steps_;
 };
 

@@ -60,7 +60,7 @@ static_assert(std::ranges::all_of(register_tiles, [](const RegisterTile& t) {
 
 std::uint32_t flags_of(const ProductSize& s) {
   return std::uint32_t{s.a_vectors} | std::uint32_t{s.w_vectors} << 1 |
-         std::uint32_t{s.y_vectors} << 2 | std::uint32_t{s.w_halves} << 3;
+         std::uint32_t{s.y_vectors} << 2 | std::uint32_t{s.w_type == DType::f16} << 3;
 }
 
 std::string_view tiled_name(ProductSize::Of of) {
@@ -82,7 +82,8 @@ Tile tile_of(const RegisterTile& t, const ProductSize& size) {
   return tile;
 }
 
-std::string_view matrix_name(ProductSize::Of of, bool emulated) {
+std::string_view matrix_name(ProductSize::Of of, const MatrixUnit& unit) {
+  const bool emulated = unit.emulated;
   switch (of) {
     case ProductSize::Of::conv: return emulated ? "conv_cooperative_emulated" : "conv_cooperative";
     case ProductSize::Of::conv_3d:
@@ -114,7 +115,7 @@ std::optional<Tile> tile_of(const MatrixTile& t, const ProductSize& size, const 
   tile.shared = half * tile.rows * (matrix_depth + apart) +
                 half * matrix_depth * (tile.columns + apart) +
                 std::uint64_t{t.across * t.down} * unit.m * unit.n * sizeof(float);
-  tile.form.shader = matrix_name(size.of, unit.emulated);
+  tile.form.shader = matrix_name(size.of, unit);
   tile.form.constants = {
       tile.local, t.across, t.rows / unit.m, t.columns / unit.n,  matrix_depth, flags_of(size),
       unit.m,     unit.n,   unit.k,          target.subgroup_size};

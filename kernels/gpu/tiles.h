@@ -5,6 +5,8 @@
 #include <cstdint>
 #include <vector>
 
+#include <quern/dtype.h>
+
 #include "kernels/gpu.h"
 
 namespace quern::gpu {
@@ -19,9 +21,9 @@ struct ProductSize {
   std::int64_t rows = 1, columns = 1, depth = 1, batch = 1;
   // Rows begin at multiples of four elements, and all of each four is there.
   bool a_vectors = false, w_vectors = false, y_vectors = false;
-  bool may_round = false;  // operands to f16
-  bool w_halves = false;   // w is f16 in memory
-  bool may_split = false;  // the terms of sums, into parts with results of their own
+  DType w_type = DType::f32;  // of w in memory, or f16
+  bool may_round = false;     // operands to f16
+  bool may_split = false;     // the terms of sums, into parts with results of their own
 };
 
 // Dispatches for it, the one that should be fastest first: shader, constants below ten and grid.

@@ -20,6 +20,13 @@ using ::testing::Pointwise;
 using testing::tensor;
 using testing::values;
 
+// A number is no option: it would be taken for one if that were a bool.
+template <class Builder>
+concept TakesNumbers = requires(Builder& g, Operand x, std::int64_t n) {
+  g.argmax(x, 1, n);
+};
+static_assert(!TakesNumbers<GraphBuilder>);
+
 struct Ran {
   std::unique_ptr<Session> session;
 
@@ -262,9 +269,9 @@ TEST_P(GraphBuilderTest, ElementwiseAndComparison) {
 TEST_P(GraphBuilderTest, MovementAndReduction) {
   GraphBuilder g("movement");
   const Operand x = g.input("x", DType::f32, {2, 3});
-  g.output("sum", g.reduce("sum", x, {1}, false));
+  g.output("sum", g.reduce("sum", x, {1}, {.keepdims = false}));
   g.output("max", g.reduce("max", x));
-  g.output("best", g.argmax(x, 1, false));
+  g.output("best", g.argmax(x, 1, {.keepdims = false}));
   g.output("column", g.slice(x, {1}, {2}, {.axes = {1}}));
   g.output("padded", g.pad(x, {0, 1, 0, 0}));
   g.output("turned", g.transpose(x));
@@ -385,7 +392,7 @@ TEST_P(GraphBuilderTest, NormAndMathMethods) {
   c.add("matmul_t", g.matmul(x, x, {.transpose_b = true}), {2, 4, 4});
   c.add("argmin", g.argmin(x, 1), {2, 1, 4});
   c.add("cumsum", g.cumsum(x, 1), {2, 4, 4});
-  c.add("cumprod", g.cumprod(x, -1, true, true), {2, 4, 4});
+  c.add("cumprod", g.cumprod(x, -1, {.exclusive = true, .reverse = true}), {2, 4, 4});
   c.add("bit_cast", g.bit_cast(x, DType::i32), {2, 4, 4});
   c.add("selu", g.selu(g.shrink(g.hard_sigmoid(x))), {2, 4, 4});
   c.add("is_inf", g.is_inf(g.celu(g.elu(g.swish(g.thresholded_relu(x))))), {2, 4, 4});
@@ -426,7 +433,8 @@ TEST_P(GraphBuilderTest, MovementMethods) {
   c.add("gather_nd", g.gather_nd(x, i), {1});
   c.add("scatter_elements", g.scatter_elements(x, i, updates, 1, "add"), {2, 3});
   c.add("scatter_nd", g.scatter_nd(x, i, g.fill({1}, 9)), {2, 3});
-  c.add("depth_to_space", g.depth_to_space(g.fill({1, 4, 2, 2}, 1), 2, true), {1, 1, 4, 4});
+  c.add("depth_to_space", g.depth_to_space(g.fill({1, 4, 2, 2}, 1), 2, {.column_row_depth = true}),
+        {1, 1, 4, 4});
   c.add("eye_like", g.eye_like(x, 1), {2, 3});
   c.add("one_hot", g.one_hot(i, g.scalar(4, DType::i64), g.constant(tensor<float>({2}, {0, 1}))),
         {1, 2, 4});
@@ -465,7 +473,7 @@ TEST_P(GraphBuilderTest, RecurrentSearchAndSpectralMethods) {
   c.add("random_uniform", g.random_uniform({2, 5}, -1, 1, 7), {2, 5});
   c.add("random_normal", g.random_normal({3}), {3});
   c.add("multinomial", g.multinomial(g.fill({2, 4}, 0), 3), {2, 3});
-  c.add("dft", g.dft(g.fill({1, 8, 1}, 1), {8}, 1, false, true), {1, 5, 2});
+  c.add("dft", g.dft(g.fill({1, 8, 1}, 1), {8}, 1, {.onesided = true}), {1, 5, 2});
   c.add("stft", g.stft(g.fill({1, 16, 1}, 1), g.scalar(4, DType::i64), {}, g.scalar(8, DType::i64)),
         {1, 3, 5, 2});
   c.add("mel_weight_matrix",
@@ -476,7 +484,8 @@ TEST_P(GraphBuilderTest, RecurrentSearchAndSpectralMethods) {
   const Operand parts = g.split_to_sequence(flat, g.scalar(2, DType::i64));
   const Operand more = g.sequence_insert(g.sequence_erase(parts), flat, g.scalar(0, DType::i64));
   c.add("sequence_at", g.sequence_at(more, g.scalar(0, DType::i64)), {6});
-  c.add("joined", g.concat_from_sequence(g.sequence_insert(g.sequence_empty(), flat), 0, true),
+  c.add("joined",
+        g.concat_from_sequence(g.sequence_insert(g.sequence_empty(), flat), 0, {.new_axis = true}),
         {1, 6});
   c.expect_shapes(run(g, {pattern({3, 1, 2})}));
 }

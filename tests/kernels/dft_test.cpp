@@ -45,7 +45,7 @@ TEST(Fourier, AnyLengthAgreesWithTheDefinition) {
     for (std::int64_t i = 0; i < n; ++i)
       x.push_back({static_cast<double>(i * i % 17) - 8, static_cast<double>(i * 5 % 11)});
     std::copy(x.begin(), x.end(), f.input());
-    f.transform(false);
+    f.forward();
     for (std::int64_t k = 0; k < n; ++k) {
       Complex sum;
       for (std::int64_t i = 0; i < n; ++i)
@@ -54,7 +54,7 @@ TEST(Fourier, AnyLengthAgreesWithTheDefinition) {
       EXPECT_NEAR(f.output()[k].im, sum.im, 1e-11) << n;
     }
     std::copy_n(f.output(), n, f.input());
-    f.transform(true);
+    f.inverse();
     for (std::int64_t i = 0; i < n; ++i)
       EXPECT_NEAR(f.output()[i].re, x[static_cast<std::size_t>(i)].re, 1e-13);
   }

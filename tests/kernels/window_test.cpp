@@ -9,37 +9,40 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::Pair;
 
+using enum PartialWindow;
+
 Ints list(const Shape& s) {
   return {s.begin(), s.end()};
 }
 
 TEST(Window, CountsPositions) {
-  const auto count = [](std::int64_t in, std::int64_t kernel, std::int64_t stride, bool ceil) {
-    return window_count(in, kernel, stride, 1, 0, 0, ceil);
+  const auto count = [](std::int64_t in, std::int64_t kernel, std::int64_t stride,
+                        PartialWindow partial) {
+    return window_count(in, kernel, stride, 1, 0, 0, partial);
   };
-  EXPECT_EQ(count(5, 3, 1, false), 3);
-  EXPECT_EQ(count(6, 3, 2, false), 2);
-  EXPECT_EQ(count(6, 3, 2, true), 3);
-  EXPECT_EQ(count(2, 3, 1, false), 0);
-  EXPECT_EQ(count(0, 1, 1, false), 0);
-  EXPECT_EQ(count(0, 1, 4, true), 0);
-  EXPECT_EQ(window_count(5, 3, 1, 2, 1, 1, false), 3);  // extent 5 in 7
+  EXPECT_EQ(count(5, 3, 1, dropped), 3);
+  EXPECT_EQ(count(6, 3, 2, dropped), 2);
+  EXPECT_EQ(count(6, 3, 2, kept), 3);
+  EXPECT_EQ(count(2, 3, 1, dropped), 0);
+  EXPECT_EQ(count(0, 1, 1, dropped), 0);
+  EXPECT_EQ(count(0, 1, 4, kept), 0);
+  EXPECT_EQ(window_count(5, 3, 1, 2, 1, 1, dropped), 3);  // extent 5 in 7
 }
 
 TEST(Window, CeilModeHasAPositionForWhatIsLeft) {
-  EXPECT_EQ(window_count(5, 3, 3, 3, 0, 0, true), 1);  // extent 7 in 5: one that hangs over
-  EXPECT_EQ(window_count(5, 3, 3, 3, 0, 0, false), 0);
+  EXPECT_EQ(window_count(5, 3, 3, 3, 0, 0, kept), 1);  // extent 7 in 5: one that hangs over
+  EXPECT_EQ(window_count(5, 3, 3, 3, 0, 0, dropped), 0);
 }
 
 TEST(Window, CeilModeDropsAPositionInTheEndPadding) {
-  EXPECT_EQ(window_count(1, 1, 2, 1, 0, 1, true), 1);
-  EXPECT_EQ(window_count(3, 2, 2, 1, 0, 1, true), 2);
+  EXPECT_EQ(window_count(1, 1, 2, 1, 0, 1, kept), 1);
+  EXPECT_EQ(window_count(3, 2, 2, 1, 0, 1, kept), 2);
 }
 
 TEST(Window, AbsurdSizesDoNotOverflow) {
   const std::int64_t huge = std::numeric_limits<std::int64_t>::max();
-  EXPECT_GT(window_count(huge, max_extent, 1, 1, max_extent, max_extent, true), 0);
-  EXPECT_EQ(window_count(huge, max_extent, 1, max_extent, 0, 0, true), 0);
+  EXPECT_GT(window_count(huge, max_extent, 1, 1, max_extent, max_extent, kept), 0);
+  EXPECT_EQ(window_count(huge, max_extent, 1, max_extent, 0, 0, kept), 0);
   const ResolvedWindow w =
       resolve_window(Window{.auto_pad = AutoPad::same_upper}, Ints{huge}, Ints{max_extent});
   EXPECT_EQ(w.pads_begin[0] + w.pads_end[0], max_extent - 1);

@@ -18,7 +18,7 @@ bool is_narrow_float(DType t) {
 
 // The op over f64 operands: what names a type of floats names f64, and numbers that kernels hold as
 // float are those floats.
-Op widened_op(const Op& op, bool is_f64) {
+Op widened_op(const Op& op, Width width) {
   Op wide = op;
   if (auto* cast = std::get_if<Cast>(&wide); cast && is_narrow_float(cast->to))
     cast->to = DType::f64;
@@ -26,7 +26,7 @@ Op widened_op(const Op& op, bool is_f64) {
     u.alpha = static_cast<double>(static_cast<float>(u.alpha));
     u.beta = static_cast<double>(static_cast<float>(u.beta));
   };
-  if (is_f64) return wide;
+  if (width == Width::f64) return wide;
   if (auto* unary = std::get_if<Unary>(&wide)) as_float(*unary);
   if (auto* rnn = std::get_if<Rnn>(&wide))
     for (Unary& u : rnn->activations) as_float(u);
@@ -117,7 +117,7 @@ Result<std::vector<Traces>> Walk::plain(const Op& op, std::span<const Traces> in
       QUERN_ASSIGN(values.back(), narrowed(t->value, t->type));
     }
   }
-  const Op wide = widened_op(op, is_f64);
+  const Op wide = widened_op(op, is_f64 ? Width::f64 : Width::narrow);
   Evaluated e{wide, operands, values, out, run, options_.arithmetic};
   auto results = run(wide, values);
   if (!results && !e.exact()) return open;  // another value within the errors may be valid

@@ -89,9 +89,13 @@ struct Moments {
   Ball inverse;  // 1 / sqrt(variance + epsilon)
 };
 
+// What the second moment is taken around.
+enum class Around : std::uint8_t { zero, mean };
+
 // Of the elements that `at` hands out.
 template <class At>
-Moments moments(const Rounding& r, std::size_t n, double epsilon, bool center, At&& at) {
+Moments moments(const Rounding& r, std::size_t n, double epsilon, Around around, At&& at) {
+  const bool center = around == Around::mean;
   Moments m;
   const double count = static_cast<double>(n);
   if (center) {
@@ -170,7 +174,8 @@ Status bound(const BatchNorm& op, Evaluated& e) {
     const double epsilon = static_cast<double>(op.epsilon);
     if (op.training) {
       const Ball old[] = {m.mean, m.variance};
-      m = moments(r, batch * image, epsilon, true, [&](std::size_t i) { return x.at(at(i)); });
+      m = moments(r, batch * image, epsilon, Around::mean,
+                  [&](std::size_t i) { return x.at(at(i)); });
       const Ball now[] = {m.mean, m.variance};
       for (std::size_t k = 1; k < e.out.size() && k < 3; ++k)
         e.bound(k)[c] = 2 * r.add(r.mul(old[k - 1], scalar(static_cast<double>(op.momentum))),
@@ -209,8 +214,9 @@ Status bound(const LayerNorm& op, Evaluated& e) {
   const auto shifts =
       e.has(2) ? broadcast_indices(e.in[2]->value.shape(), tail) : std::vector<std::size_t>(n);
   for (std::size_t row = 0; row < rows; ++row) {
-    const Moments m = moments(r, n, static_cast<double>(op.epsilon), op.center,
-                              [&](std::size_t i) { return x.at(row * n + i); });
+    const Moments m =
+        moments(r, n, static_cast<double>(op.epsilon), op.center ? Around::mean : Around::zero,
+                [&](std::size_t i) { return x.at(row * n + i); });
     for (std::size_t i = 0; i < n; ++i)
       e.bound()[row * n + i] = normalised(r, x.at(row * n + i), m, parameter(e, 1, scales[i], 1),
                                           parameter(e, 2, shifts[i], 0))
@@ -232,7 +238,7 @@ Status bound(const GroupNorm& op, Evaluated& e) {
   const std::size_t channels = static_cast<std::size_t>(shape[1]) / groups;
   const std::size_t n = channels * image;
   for (std::size_t g = 0; g < static_cast<std::size_t>(shape[0]) * groups; ++g) {
-    const Moments m = moments(r, n, static_cast<double>(op.epsilon), true,
+    const Moments m = moments(r, n, static_cast<double>(op.epsilon), Around::mean,
                               [&](std::size_t i) { return x.at(g * n + i); });
     for (std::size_t i = 0; i < n; ++i) {
       const std::size_t c = g % groups * channels + i / image;

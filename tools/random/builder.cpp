@@ -110,7 +110,7 @@ Shape Builder::shape_of(const Extents& dims, std::size_t run) const {
   return s;
 }
 
-onnx::TypeProto Builder::declared(DType dtype, const Extents& dims, bool erase) {
+onnx::TypeProto Builder::declared(DType dtype, const Extents& dims, Fixed fixed) {
   onnx::TypeProto t;
   t.kind = onnx::TypeProto::Kind::tensor;
   t.elem_type = onnx::onnx_type_of(dtype);
@@ -118,7 +118,7 @@ onnx::TypeProto Builder::declared(DType dtype, const Extents& dims, bool erase) 
   for (const Extent& e : dims) {
     onnx::Dimension& d = t.dims.emplace_back();
     const auto symbol = std::find(symbols_.begin(), symbols_.end(), e);
-    if (is_fixed(e) && !(erase && rng.chance(0.5))) {
+    if (is_fixed(e) && !(fixed == Fixed::some && rng.chance(0.5))) {
       d.has_value = true;
       d.value = e[0];
     } else if (symbol != symbols_.end()) {
@@ -131,7 +131,8 @@ onnx::TypeProto Builder::declared(DType dtype, const Extents& dims, bool erase) 
 Value Builder::input_of(DType dtype, const Extents& dims,
                         const std::function<Tensor(std::size_t, const Shape&)>& make) {
   Value v{.name = fresh("x"), .dtype = dtype, .dims = dims};
-  out_.graph().inputs.push_back({v.name, declared(dtype, dims, rng.chance(0.15))});
+  out_.graph().inputs.push_back(
+      {v.name, declared(dtype, dims, rng.chance(0.15) ? Fixed::some : Fixed::all)});
   for (std::size_t k = 0; k < runs_; ++k)
     out_.runs[k].push_back({std::string(v.name), make(k, shape_of(dims, k))});
   return v;
@@ -417,7 +418,8 @@ void Builder::begin_body() {
 }
 
 void Builder::body_input(const Value& v) {
-  scopes_.back().graph.inputs.push_back({v.name, declared(v.dtype, v.dims, rng.chance(0.3))});
+  scopes_.back().graph.inputs.push_back(
+      {v.name, declared(v.dtype, v.dims, rng.chance(0.3) ? Fixed::some : Fixed::all)});
   note(v);
 }
 

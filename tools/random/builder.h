@@ -70,6 +70,9 @@ struct Effect {
   bool positive = false;
 };
 
+// Whether a declared type says all dimensions that are the same in every run.
+enum class Fixed : std::uint8_t { all, some };
+
 // Whether a shape operand may say -1, "whatever is left", for one dimension.
 enum class Missing : std::uint8_t { allowed, never };
 
@@ -155,7 +158,7 @@ class Builder {
   Value local(DType dtype, const Extents& dims, const Value& facts);
   onnx::GraphProto end_body(const std::vector<std::string_view>& outputs,
                             const std::vector<onnx::TypeProto>& types);
-  onnx::TypeProto declared(DType dtype, const Extents& dims, bool erase);
+  onnx::TypeProto declared(DType dtype, const Extents& dims, Fixed fixed);
   // Any few nodes, in the scope that is open.
   void grow(int nodes);
 

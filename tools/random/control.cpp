@@ -32,7 +32,7 @@ bool branch(Builder& b) {
   for (std::int64_t i = 0; i < outputs; ++i) {
     const Value like = b.take({.types = {body_type(b)}, .most_rank = 4});
     effects.push_back({like.dtype, like.dims, 2});
-    types.push_back(b.declared(like.dtype, like.dims, true));
+    types.push_back(b.declared(like.dtype, like.dims, Fixed::some));
   }
   std::vector<onnx::GraphProto> bodies;
   for (int i = 0; i < 2; ++i) {
@@ -95,18 +95,18 @@ bool loop(Builder& b) {
                     {DType::boolean, {}, 1, false})
             : b.add("Identity", {alive}, {}, {DType::boolean, {}, 1, false});
   std::vector<std::string_view> names = {goes_on.name};
-  std::vector<onnx::TypeProto> types = {b.declared(DType::boolean, {}, false)};
+  std::vector<onnx::TypeProto> types = {b.declared(DType::boolean, {}, Fixed::all)};
   std::vector<Effect> effects;
   for (const Value& s : starts) {
     names.push_back(body_result(b, s.dtype, s.dims).name);
-    types.push_back(b.declared(s.dtype, s.dims, true));
+    types.push_back(b.declared(s.dtype, s.dims, Fixed::some));
     effects.push_back({s.dtype, s.dims, std::max(s.most, 2.0)});
   }
   for (std::int64_t i = 0; i < scanned; ++i) {
     const Value each = b.take({.types = {b.main_type()}, .most_rank = 3});
     const Value y = body_result(b, each.dtype, each.dims);
     names.push_back(y.name);
-    types.push_back(b.declared(y.dtype, y.dims, true));
+    types.push_back(b.declared(y.dtype, y.dims, Fixed::some));
     Extents dims = y.dims;
     // The condition of the last trip is known beforehand: trip i goes on while i < trips - 2.
     dims.insert(dims.begin(), fixed(stops ? std::clamp<std::int64_t>(trips - 1, 1, trips) : trips));
@@ -131,8 +131,8 @@ bool scan(Builder& b) {
   b.grow(static_cast<int>(b.rng.between(1, 3)));
   const Value next = body_result(b, state.dtype, state.dims);
   const Value out = body_result(b, step.dtype, step.dims);
-  const std::vector<onnx::TypeProto> types = {b.declared(next.dtype, next.dims, true),
-                                              b.declared(out.dtype, out.dims, true)};
+  const std::vector<onnx::TypeProto> types = {b.declared(next.dtype, next.dims, Fixed::some),
+                                              b.declared(out.dtype, out.dims, Fixed::some)};
   Attributes a = {onnx::graph_attribute("body", b.end_body({next.name, out.name}, types)),
                   Builder::integer("num_scan_inputs", 1)};
   if (b.rng.chance(0.3)) a.push_back(Builder::integers("scan_input_directions", {1}));

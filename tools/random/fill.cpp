@@ -22,8 +22,11 @@ T wild_float(Rng& rng) {
   }
 }
 
-// Half of them on a coarse grid, so that equal elements occur.
-double tame_number(Rng& rng, Numbers numbers, bool grid) {
+// On a coarse grid equal elements occur.
+enum class Spread : std::uint8_t { anywhere, on_grid };
+
+double tame_number(Rng& rng, Numbers numbers, Spread spread) {
+  const bool grid = spread == Spread::on_grid;
   if (numbers == Numbers::positive)
     return grid ? 0.25 + static_cast<double>(rng.between(0, 12)) / 8 : rng.real(0.25, 1.75);
   return grid ? static_cast<double>(rng.between(-8, 8)) / 8 : rng.real(-1, 1);
@@ -42,7 +45,7 @@ T wild_integer(Rng& rng) {
 }
 
 template <class T>
-T random_element(Rng& rng, Numbers numbers, bool grid) {
+T random_element(Rng& rng, Numbers numbers, Spread spread) {
   if constexpr (std::is_same_v<T, StringRef>) {
     return {};
   } else if constexpr (std::is_same_v<T, bool>) {
@@ -55,7 +58,7 @@ T random_element(Rng& rng, Numbers numbers, bool grid) {
     return static_cast<T>(above_zero ? rng.between(1, 9) : rng.between(-9, 9));
   } else {
     if (numbers == Numbers::wild) return wild_float<T>(rng);
-    return T(static_cast<float>(tame_number(rng, numbers, grid)));
+    return T(static_cast<float>(tame_number(rng, numbers, spread)));
   }
 }
 
@@ -63,12 +66,12 @@ T random_element(Rng& rng, Numbers numbers, bool grid) {
 
 Tensor random_tensor(Rng& rng, DType dtype, const Shape& shape, Numbers numbers) {
   Tensor t = Tensor::zeros({dtype, shape}).value();
-  const bool grid = rng.chance(0.4);
+  const Spread spread = rng.chance(0.4) ? Spread::on_grid : Spread::anywhere;
   visit_dtype(dtype, [&](auto tag) {
     using T = typename decltype(tag)::type;
     T* to = reinterpret_cast<T*>(t.mutable_data());
     for (std::int64_t i = 0; i < shape.elements(); ++i)
-      to[i] = random_element<T>(rng, numbers, grid);
+      to[i] = random_element<T>(rng, numbers, spread);
   });
   return t;
 }

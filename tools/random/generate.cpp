@@ -80,7 +80,7 @@ void Builder::mark_steady() {
 void Builder::choose_outputs() {
   std::vector<onnx::ValueInfo>& outputs = out_.graph().outputs;
   const auto hand_out = [&](const Value& v) {
-    outputs.push_back({v.name, declared(v.dtype, v.dims, true)});
+    outputs.push_back({v.name, declared(v.dtype, v.dims, Fixed::some)});
     if (rng.chance(0.2)) outputs.back().type.has_shape = false, outputs.back().type.dims.clear();
     if (rng.chance(0.02)) outputs.push_back(onnx::ValueInfo(outputs.back()));  // named twice
     if (v.exact) out_.exact.push_back(v.name);

@@ -52,15 +52,18 @@ void drop_dead(RandomModel& m) {
     std::erase_if(run, [&](const RandomInput& in) { return !needed.contains(in.name); });
 }
 
-onnx::TypeProto type_of(const Tensor& t, bool known_dims) {
+// Of the dimensions of a type, which stand in it with or without their numbers.
+enum class Sizes : std::uint8_t { known, open };
+
+onnx::TypeProto type_of(const Tensor& t, Sizes sizes) {
   onnx::TypeProto type;
   type.kind = onnx::TypeProto::Kind::tensor;
   type.elem_type = onnx::onnx_type_of(t.dtype());
   type.has_shape = true;
   for (const std::int64_t d : t.shape()) {
     onnx::Dimension& dim = type.dims.emplace_back();
-    dim.has_value = known_dims;
-    dim.value = known_dims ? d : 0;
+    dim.has_value = sizes == Sizes::known;
+    dim.value = dim.has_value ? d : 0;
   }
   return type;
 }
@@ -151,7 +154,7 @@ class Shrinker {
       if (o.empty()) continue;
       bool same = true;
       for (const auto& run : known) same = same && run.at(o).shape() == known[0].at(o).shape();
-      g.inputs.push_back({o, type_of(known[0].at(o), same)});
+      g.inputs.push_back({o, type_of(known[0].at(o), same ? Sizes::known : Sizes::open)});
       for (std::size_t k = 0; k < known.size(); ++k)
         m.runs[k].push_back({std::string(o), known[k].at(o)});
     }
@@ -264,7 +267,8 @@ class Shrinker {
     }
     for (std::size_t i = 0; i < c.graph().inputs.size(); ++i) {
       for (auto& run : c.runs) run[i].tensor = leading(run[i].tensor, from, to);
-      c.graph().inputs[i].type = type_of(c.runs[0][i].tensor, c.runs.size() == 1);
+      c.graph().inputs[i].type =
+          type_of(c.runs[0][i].tensor, c.runs.size() == 1 ? Sizes::known : Sizes::open);
     }
     for (onnx::ValueInfo& o : c.graph().outputs) {
       o.type.has_shape = false;

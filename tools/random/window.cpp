@@ -38,15 +38,19 @@ struct Geometry {
 };
 
 Extent window_out(const Extent& in, std::int64_t kernel, std::int64_t stride, std::int64_t dilation,
-                  std::int64_t pads, bool ceil) {
+                  std::int64_t pads) {
   return map_extent(in, [&](std::int64_t n) {
     const std::int64_t room = n + pads - dilation * (kernel - 1) - 1;
-    return room < 0 ? std::int64_t{0} : (room + (ceil ? stride - 1 : 0)) / stride + 1;
+    return room < 0 ? std::int64_t{0} : room / stride + 1;
   });
 }
 
+// What slides; it says where pads may lie and whether taps have gaps.
+enum class WindowOf : std::uint8_t { conv, pool };
+
 // Nothing when a window does not fit in one of the runs.
-std::optional<Geometry> geometry(Builder& b, const Extents& space, bool pool) {
+std::optional<Geometry> geometry(Builder& b, const Extents& space, WindowOf what) {
+  const bool pool = what == WindowOf::pool;
   Geometry g;
   const bool odd = b.rng.chance(0.5);
   for (const Extent& e : space) {
@@ -61,8 +65,8 @@ std::optional<Geometry> geometry(Builder& b, const Extents& space, bool pool) {
     if (b.rng.chance(0.3)) g.begin.back() = g.end.back() = 0;
   }
   for (std::size_t i = 0; i < space.size(); ++i) {
-    g.out.push_back(window_out(space[i], g.kernel[i], g.strides[i], g.dilations[i],
-                               g.begin[i] + g.end[i], false));
+    g.out.push_back(
+        window_out(space[i], g.kernel[i], g.strides[i], g.dilations[i], g.begin[i] + g.end[i]));
     if (least(g.out.back()) == 0) return std::nullopt;
   }
   const auto is_all = [](const std::vector<std::int64_t>& v, std::int64_t x) {
@@ -98,7 +102,7 @@ std::int64_t some_group(Builder& b, std::int64_t channels) {
 
 bool conv(Builder& b) {
   const Value x = image(b, ordinary_floats());
-  auto g = geometry(b, space_of(x), false);
+  auto g = geometry(b, space_of(x), WindowOf::conv);
   if (!g) return false;
   const std::int64_t channels = x.dims[1][0];
   const std::int64_t group = some_group(b, channels);
@@ -120,7 +124,7 @@ bool conv(Builder& b) {
 
 bool conv_transpose(Builder& b) {
   const Value x = image(b, ordinary_floats());
-  auto g = geometry(b, space_of(x), false);
+  auto g = geometry(b, space_of(x), WindowOf::conv);
   if (!g) return false;
   const std::int64_t channels = x.dims[1][0];
   const std::int64_t group = some_group(b, channels);
@@ -151,7 +155,7 @@ bool conv_transpose(Builder& b) {
 
 bool pool(Builder& b) {
   const Value x = image(b, ordinary_floats());
-  auto g = geometry(b, space_of(x), true);
+  auto g = geometry(b, space_of(x), WindowOf::pool);
   if (!g) return false;
   const bool is_max = b.rng.chance(0.5);
   const bool has_dilations =
@@ -172,7 +176,7 @@ bool pool(Builder& b) {
 
 bool lp_pool(Builder& b) {
   const Value x = image(b, {DType::f32});
-  const auto g = geometry(b, space_of(x), true);
+  const auto g = geometry(b, space_of(x), WindowOf::pool);
   if (!g) return false;
   const Extents dims = with_space(x.dims[0], x.dims[1], g->out);
   if (!b.fits(dims)) return false;

@@ -203,7 +203,8 @@ std::uint32_t Wasi::fd_prestat_dir_name(const View& memory, Arguments a) {
 // ---- reading and writing -----------------------------------------------------------------------
 
 // fd, list of {pointer, bytes}, its length, out: bytes
-std::uint32_t Wasi::transfer(const View& memory, Arguments a, bool writes) {
+std::uint32_t Wasi::transfer(const View& memory, Arguments a, Way way) {
+  const bool writes = way == Way::out;
   const File* f = file(a[0]);
   if (!f || f->is_folder) return badf;
   if (writes && a[0] != 1 && a[0] != 2) return rofs;
@@ -224,10 +225,10 @@ std::uint32_t Wasi::transfer(const View& memory, Arguments a, bool writes) {
 }
 
 std::uint32_t Wasi::fd_read(const View& memory, Arguments a) {
-  return transfer(memory, a, false);
+  return transfer(memory, a, Way::in);
 }
 std::uint32_t Wasi::fd_write(const View& memory, Arguments a) {
-  return transfer(memory, a, true);
+  return transfer(memory, a, Way::out);
 }
 
 // fd, offset, whence, out: position

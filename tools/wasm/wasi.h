@@ -63,7 +63,8 @@ class Wasi {
   // Null: the guest has no such descriptor.
   File* file(std::uint64_t number);
   std::uint32_t insert(File file, std::uint32_t* number);
-  std::uint32_t transfer(const View& memory, Arguments a, bool writes);
+  enum class Way : std::uint8_t { in, out };
+  std::uint32_t transfer(const View& memory, Arguments a, Way way);
   std::uint32_t put_stat(const View& memory, std::uint64_t at, int fd);
 
   std::uint32_t args_sizes_get(const View& memory, Arguments a);

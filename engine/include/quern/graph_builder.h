@@ -77,7 +77,7 @@ class GraphBuilder {
   Operand hard_sigmoid(Operand x, double slope = 0.2, double offset = 0.5);
   Operand shrink(Operand x, double lambd = 0.5, double bias = 0);
   Operand clip(Operand x, double low, double high);
-  Operand is_inf(Operand x, bool detect_negative = true, bool detect_positive = true);
+  Operand is_inf(Operand x, const IsInfOptions& options = {});
   // numpy broadcasting.
   Operand add(Operand a, Operand b), sub(Operand a, Operand b), mul(Operand a, Operand b),
       div(Operand a, Operand b), pow(Operand a, Operand b), mod(Operand a, Operand b),
@@ -95,11 +95,12 @@ class GraphBuilder {
 
   // ---- reduction
   // sum, mean, max, min, prod, l1, l2, log_sum, log_sum_exp, sum_square. No axes: over all.
-  Operand reduce(std::string_view kind, Operand x, Integers axes = {}, bool keepdims = true);
-  Operand argmax(Operand x, std::int64_t axis = 0, bool keepdims = true);
-  Operand argmin(Operand x, std::int64_t axis = 0, bool keepdims = true);
-  Operand cumsum(Operand x, std::int64_t axis, bool exclusive = false, bool reverse = false);
-  Operand cumprod(Operand x, std::int64_t axis, bool exclusive = false, bool reverse = false);
+  Operand reduce(std::string_view kind, Operand x, Integers axes = {},
+                 const ReduceOptions& options = {});
+  Operand argmax(Operand x, std::int64_t axis = 0, const ReduceOptions& options = {});
+  Operand argmin(Operand x, std::int64_t axis = 0, const ReduceOptions& options = {});
+  Operand cumsum(Operand x, std::int64_t axis, const CumulativeOptions& options = {});
+  Operand cumprod(Operand x, std::int64_t axis, const CumulativeOptions& options = {});
 
   // ---- matrix products
   Operand matmul(Operand a, Operand b, const MatMulOptions& options = {});
@@ -159,7 +160,7 @@ class GraphBuilder {
 
   // ---- shape and movement
   Operand identity(Operand x);
-  Operand reshape(Operand x, Integers shape, bool allow_zero = false);
+  Operand reshape(Operand x, Integers shape, const ReshapeOptions& options = {});
   Operand squeeze(Operand x, Integers axes = {});
   Operand unsqueeze(Operand x, Integers axes);
   Operand flatten(Operand x, std::int64_t axis = 1);
@@ -184,7 +185,7 @@ class GraphBuilder {
                            std::string_view reduction = "none");
   Operand scatter_nd(Operand x, Operand indices, Operand updates,
                      std::string_view reduction = "none");
-  Operand depth_to_space(Operand x, std::int64_t block, bool column_row_depth = false);
+  Operand depth_to_space(Operand x, std::int64_t block, const DepthToSpaceOptions& options = {});
   Operand space_to_depth(Operand x, std::int64_t block);
   Operand eye_like(Operand x, std::int64_t k = 0);
   Operand one_hot(Operand indices, Operand depth, Operand off_on, std::int64_t axis = -1);
@@ -195,7 +196,7 @@ class GraphBuilder {
   // ---- resampling
   Operand resize(Operand x, const ResizeOptions& options);
   Operand grid_sample(Operand x, Operand grid, const GridSampleOptions& options = {});
-  Operand affine_grid(Operand theta, Integers size, bool align_corners = false);
+  Operand affine_grid(Operand theta, Integers size, const AffineGridOptions& options = {});
 
   // ---- recurrent: x [time, batch, in], w [directions, gates * hidden, in], r [directions,
   // gates * hidden, hidden]; y [time, directions, batch, hidden], the last h, the last c (LSTM)
@@ -207,8 +208,9 @@ class GraphBuilder {
                               const RnnOptions& options = {});
 
   // ---- search, random, spectral
-  std::array<Operand, 2> top_k(Operand x, Integers k, std::int64_t axis = -1, bool largest = true,
-                               bool sorted = true);  // values, indices
+  // Values, indices.
+  std::array<Operand, 2> top_k(Operand x, Integers k, std::int64_t axis = -1,
+                               const TopKOptions& options = {});
   Operand non_zero(Operand x);
   std::array<Operand, 4> unique(Operand x, const UniqueOptions& options = {});
   Operand compress(Operand x, Operand condition);
@@ -218,10 +220,10 @@ class GraphBuilder {
   Operand random_uniform(Integers shape, float low = 0, float high = 1, std::uint64_t seed = 0);
   Operand random_normal(Integers shape, float mean = 0, float scale = 1, std::uint64_t seed = 0);
   Operand multinomial(Operand log_probabilities, std::int64_t samples, std::uint64_t seed = 0);
-  Operand dft(Operand x, Integers length = {}, std::int64_t axis = -2, bool inverse = false,
-              bool onesided = false);
+  Operand dft(Operand x, Integers length = {}, std::int64_t axis = -2,
+              const DftOptions& options = {});
   Operand stft(Operand signal, Operand frame_step, Operand window = {}, Operand frame_length = {},
-               bool onesided = true);
+               const StftOptions& options = {});
   Operand mel_weight_matrix(Operand bins, Operand dft_length, Operand sample_rate,
                             Operand lower_hertz, Operand upper_hertz);
 
@@ -248,8 +250,9 @@ class GraphBuilder {
   Operand sequence_erase(Operand sequence, Operand position = {});
   Operand sequence_length(Operand sequence);
   Operand split_to_sequence(Operand x, Operand split = {}, std::int64_t axis = 0,
-                            bool keepdims = true);
-  Operand concat_from_sequence(Operand sequence, std::int64_t axis, bool new_axis = false);
+                            const SplitToSequenceOptions& options = {});
+  Operand concat_from_sequence(Operand sequence, std::int64_t axis,
+                               const ConcatFromSequenceOptions& options = {});
   // Body: (elements of each sequence or a tensor..., captures...) -> (results...); gives sequences.
   Operands sequence_map(Operands inputs, const Body& body, Operands captures = {});
   Operand optional(Operand x);

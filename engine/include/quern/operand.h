@@ -57,6 +57,16 @@ class Integers {
   bool given = false;
 };
 
+struct IsInfOptions {
+  bool detect_negative = true, detect_positive = true;
+};
+// Of argmax and argmin, too.
+struct ReduceOptions {
+  bool keepdims = true;  // as dimensions of 1
+};
+struct CumulativeOptions {
+  bool exclusive = false, reverse = false;
+};
 // Lists over the spatial dimensions; empty: strides and dilations 1, pads 0. pads: all begins, then
 // all ends. auto_pad: notset, same_upper, same_lower, valid.
 struct ConvOptions {
@@ -99,6 +109,12 @@ struct AttentionOptions {
 struct LrnOptions {
   float alpha = 1e-4F, beta = 0.75F, bias = 1;
 };
+struct ReshapeOptions {
+  bool allow_zero = false;  // a 0 of the shape is one, not "as before"
+};
+struct DepthToSpaceOptions {
+  bool column_row_depth = false;  // CRD instead of DCR
+};
 struct SliceOptions {
   Integers axes, steps;
 };
@@ -126,11 +142,17 @@ struct GridSampleOptions {
   std::string_view padding = "zeros";  // border, reflection
   bool align_corners = false;
 };
+struct AffineGridOptions {
+  bool align_corners = false;
+};
 struct RnnOptions {
   Operand bias, sequence_lengths, initial_h, initial_c, peepholes;
   std::string_view direction = "forward";  // reverse, bidirectional
   bool linear_before_reset = false;        // of a GRU
   bool batch_first = false;
+};
+struct TopKOptions {
+  bool largest = true, sorted = true;
 };
 struct UniqueOptions {
   bool sorted = true, flat = true;  // flat: over all elements, not along `axis`
@@ -140,9 +162,22 @@ struct NonMaxSuppressionOptions {
   Operand max_output_boxes, iou_threshold, score_threshold;
   bool center_point_box = false;
 };
+struct DftOptions {
+  bool inverse = false;
+  bool onesided = false;  // half of the bins of a real signal
+};
+struct StftOptions {
+  bool onesided = true;
+};
 struct QuantizeOptions {
   std::int64_t axis = 1, block_size = 0;
   DType to = DType::u8;  // without a zero point
+};
+struct SplitToSequenceOptions {
+  bool keepdims = true;  // of pieces of one, where no sizes are given
+};
+struct ConcatFromSequenceOptions {
+  bool new_axis = false;  // stacks
 };
 // Empty lists: axis 0, forwards.
 struct ScanOptions {

@@ -175,7 +175,7 @@ inline std::vector<Family> all_families() {
          for (const char* kind : {"sum", "mean", "max", "min", "prod", "l1", "l2", "log_sum_exp"})
            g.output(kind, g.reduce(kind, x, {1, 3}));
          g.output("argmax", g.argmax(x, 2));
-         g.output("argmin", g.argmin(x, 1, false));
+         g.output("argmin", g.argmin(x, 1, {.keepdims = false}));
          g.output("layer", g.layer_norm(x, weights(g, {6}, 1), weights(g, {6}, 2)));
          g.output("rms", g.rms_norm(x, weights(g, {6}, 1)));
          g.output("instance", g.instance_norm(x, weights(g, {5}, 1), weights(g, {5}, 2)));
@@ -214,7 +214,7 @@ inline std::vector<Family> all_families() {
          g.output("longs", g.transpose(g.cast(floats(g, "odd", {3, 5, 7}), DType::i64), {2, 0, 1}));
          g.output("tiled", g.tile(floats(g, "t", {2, 3, 5}), {1, 2, 3}));
          g.output("deep", g.depth_to_space(x, 2));
-         g.output("deeper", g.depth_to_space(x, 2, true));
+         g.output("deeper", g.depth_to_space(x, 2, {.column_row_depth = true}));
          g.output("wide", g.space_to_depth(floats(g, "s", {1, 3, 4, 6}), 2));
          const Operand middle = g.slice(x, {0, 1, 2, 3}, {2, 3, 9, 9}, {.steps = {1, 1, 3, 2}});
          g.output("middle", g.neg(middle));
@@ -228,8 +228,9 @@ inline std::vector<Family> all_families() {
          g.output("odd", g.gather(x, indices(3, -1), 2));
          g.output("rows", g.gather(floats(g, "even", {7, 8}), indices(6, 0), 0));
          g.output("pairs", g.gather(floats(g, "two", {7, 2}), indices(1, -7), 0));
-         g.output("each", g.gather_elements(floats(g, "e", {2, 4}),
-                                            g.argmax(floats(g, "i", {2, 4, 3}), 2, false), 1));
+         g.output("each", g.gather_elements(
+                              floats(g, "e", {2, 4}),
+                              g.argmax(floats(g, "i", {2, 4, 3}), 2, {.keepdims = false}), 1));
        }},
       {"recurrent",
        [](G& g) {
@@ -322,20 +323,20 @@ inline std::vector<Family> all_families() {
          const Operand x = floats(g, "x", {3, 7, 5});
          const Operand whole = g.cast(g.mul(x, g.scalar(9)), DType::i32);
          g.output("sum", g.cumsum(x, 1));
-         g.output("before", g.cumsum(x, 0, true, true));
-         g.output("product", g.cumprod(x, 2, false, true));
-         g.output("whole", g.cumsum(whole, 2, true));
+         g.output("before", g.cumsum(x, 0, {.exclusive = true, .reverse = true}));
+         g.output("product", g.cumprod(x, 2, {.reverse = true}));
+         g.output("whole", g.cumsum(whole, 2, {.exclusive = true}));
          g.output("upper", g.triu(x, -1));
          g.output("lower", g.tril(g.cast(whole, DType::i64), 1));
          const Operand shift = g.argmax(floats(g, "shift", {3}), 0);
          g.output("shifted", g.op("Trilu", {x, shift}, "upper=false"));
          g.output("eye", g.eye_like(floats(g, "square", {4, 6}), 1));
-         const Operand indices = g.argmax(x, 2, false);
+         const Operand indices = g.argmax(x, 2, {.keepdims = false});
          const Operand values = floats(g, "values", {2});
          g.output("hot", g.one_hot(indices, g.scalar(5, DType::i64), values, 1));
          g.output("cold", g.one_hot(g.mul(floats(g, "i", {6}), g.scalar(11)),
                                     g.scalar(4, DType::i64), values, -1));
-         const Operand lengths = g.argmax(floats(g, "lengths", {7, 6}), 1, false);
+         const Operand lengths = g.argmax(floats(g, "lengths", {7, 6}), 1, {.keepdims = false});
          g.output("turned", g.reverse_sequence(floats(g, "times", {5, 7, 3}), lengths));
          g.output("batches", g.reverse_sequence(floats(g, "batches", {7, 5}), lengths, 0, 1));
        }},
@@ -345,32 +346,34 @@ inline std::vector<Family> all_families() {
          const auto most = g.top_k(x, {7}, 1);
          g.output("most", most[0]);
          g.output("where", most[1]);
-         g.output("least", g.top_k(x, {2}, 2, false)[1]);
+         g.output("least", g.top_k(x, {2}, 2, {.largest = false})[1]);
          // Many equal ones.
          const Operand whole = g.cast(g.mul(x, g.scalar(4)), DType::i32);
          g.output("first", g.top_k(whole, {40}, 1)[1]);
-         g.output("zeros", g.top_k(g.mul(g.round(x), g.scalar(-1)), {9}, 1, false)[1]);
+         g.output("zeros", g.top_k(g.mul(g.round(x), g.scalar(-1)), {9}, 1, {.largest = false})[1]);
        }},
       {"scattering",
        [](G& g) {
          const Operand x = floats(g, "x", {5, 4, 6});
          // Places that several updates name.
-         const Operand at = g.argmax(floats(g, "at", {3, 4, 6, 5}), 3, false);
+         const Operand at = g.argmax(floats(g, "at", {3, 4, 6, 5}), 3, {.keepdims = false});
          const Operand updates = floats(g, "u", {3, 4, 6});
          for (const char* reduction : {"none", "add", "mul", "max", "min"})
            g.output(reduction, g.scatter_elements(x, at, updates, 0, reduction));
          g.output("middle",
                   g.scatter_elements(g.cast(g.mul(x, g.scalar(9)), DType::i32),
-                                     g.argmax(floats(g, "m", {5, 3, 6, 4}), 3, false),
+                                     g.argmax(floats(g, "m", {5, 3, 6, 4}), 3, {.keepdims = false}),
                                      g.cast(floats(g, "n", {5, 3, 6}), DType::i32), 1, "add"));
-         const Operand tuples = g.argmax(floats(g, "tuples", {9, 2, 4}), 2, false);
+         const Operand tuples = g.argmax(floats(g, "tuples", {9, 2, 4}), 2, {.keepdims = false});
          const Operand slices = floats(g, "slices", {9, 6});
          for (const char* reduction : {"none", "add", "mul", "max", "min"})
            g.output(std::string("nd ") + reduction, g.scatter_nd(x, tuples, slices, reduction));
          const Operand longs = g.cast(g.mul(x, g.scalar(9)), DType::i64);
          g.output("longs", g.scatter_nd(longs, tuples, g.cast(slices, DType::i64)));
          g.output("gathered", g.gather_nd(x, tuples));
-         g.output("batches", g.gather_nd(x, g.argmax(floats(g, "b", {5, 3, 1, 4}), 3, false), 1));
+         g.output(
+             "batches",
+             g.gather_nd(x, g.argmax(floats(g, "b", {5, 3, 1, 4}), 3, {.keepdims = false}), 1));
        }},
       {"sampling at a grid",
        [=](G& g) {
@@ -459,7 +462,7 @@ inline std::vector<Family> all_families() {
        [](G& g) {
          const Operand x = floats(g, "x", {2, 3, 10, 12});
          const Operand boxes = g.mul(g.abs(floats(g, "boxes", {5, 4})), g.scalar(22));
-         const Operand images = g.argmax(floats(g, "images", {5, 2}), 1, false);
+         const Operand images = g.argmax(floats(g, "images", {5, 2}), 1, {.keepdims = false});
          g.output("mean", g.roi_align(x, boxes, images, {.height = 3, .width = 2}));
          g.output("points", g.roi_align(x, boxes, images,
                                         {.height = 2,
@@ -502,11 +505,11 @@ inline std::vector<Family> all_families() {
            g.output("remainder" + bits, g.fmod(i, g.scalar(-3, t)));
            g.output("less" + bits, g.less(i, g.scalar(0, t)));
            g.output("chosen" + bits, g.where(g.greater(i, g.neg(i)), i, g.scalar(-7, t)));
-           g.output("least" + bits, g.argmin(i, 2, false));
+           g.output("least" + bits, g.argmin(i, 2, {.keepdims = false}));
            g.output("last" + bits, g.op("ArgReduce", {i}, "axis=0 select_last_index=true"));
-           g.output("so far" + bits, g.cumsum(i, 1, t == DType::i64));
+           g.output("so far" + bits, g.cumsum(i, 1, {.exclusive = t == DType::i64}));
          }
-         const Operand few = g.argmax(floats(g, "few", {2, 3, 4}), 2, false);
+         const Operand few = g.argmax(floats(g, "few", {2, 3, 4}), 2, {.keepdims = false});
          g.output("few", g.gather_elements(floats(g, "of", {4, 6}), few, 0));
          g.output("long", g.gather_elements(g.cast(floats(g, "long", {7, 5}), DType::i64), few, 1));
        }},
@@ -528,20 +531,21 @@ inline std::vector<Family> all_families() {
        [](G& g) {
          const Operand x = floats(g, "x", {2, 15, 3, 1});
          g.output("all", g.dft(x, {}, 1));
-         g.output("half", g.dft(x, {20}, 1, false, true));
-         g.output("back", g.dft(floats(g, "z", {2, 9, 2}), {}, 1, true));
-         g.output("real", g.dft(floats(g, "h", {2, 9, 2}), {}, 1, true, true));
+         g.output("half", g.dft(x, {20}, 1, {.onesided = true}));
+         g.output("back", g.dft(floats(g, "z", {2, 9, 2}), {}, 1, {.inverse = true}));
+         g.output("real",
+                  g.dft(floats(g, "h", {2, 9, 2}), {}, 1, {.inverse = true, .onesided = true}));
          const Operand signal = floats(g, "signal", {2, 40});
          g.output("frames", g.stft(signal, g.scalar(5, DType::i64), floats(g, "window", {12})));
-         g.output("plain",
-                  g.stft(signal, g.scalar(8, DType::i64), {}, g.scalar(10, DType::i64), false));
+         g.output("plain", g.stft(signal, g.scalar(8, DType::i64), {}, g.scalar(10, DType::i64),
+                                  {.onesided = false}));
        }},
       {"backwards and around",
        [](G& g) {
          const Operand x = floats(g, "x", {2, 3, 4, 5});
          g.output("back", g.slice(x, {1, -1}, {-9, -9}, {.axes = {0, 3}, .steps = {-1, -2}}));
          g.output("around", g.tile(x, {3, 2, 2, 3}));
-         const Operand value = g.reduce("max", x, {0, 1, 2, 3}, false);
+         const Operand value = g.reduce("max", x, {0, 1, 2, 3}, {.keepdims = false});
          g.output("padded", g.pad(x, {0, 1, 0, 2, 1, 0, 3, 0}, {.value = value}));
          g.output("power", g.pow(g.mul(x, g.scalar(3)), g.cast(g.mul(x, g.scalar(9)), DType::i64)));
          g.output("root", g.pow(g.abs(x), g.abs(x)));

@@ -41,7 +41,7 @@ TEST(TraceCsv, ReadsWhatItWrote) {
   EXPECT_EQ(again.events, trace.events);
   EXPECT_EQ(again.runs, trace.runs);
   EXPECT_EQ(again.last_run, 5U);
-  const std::string twice = write_trace_csv(trace) + write_trace_csv(trace, 2, false);
+  const std::string twice = write_trace_csv(trace) + write_trace_csv(trace, 2, CsvHeader::no);
   EXPECT_EQ(read_trace_csv(twice).value().runs.size(), 4U);
 }
 
