@@ -176,11 +176,13 @@ Cost flops(const Op& op, std::span<const TensorType> inputs, std::span<const Ten
 }
 
 #ifdef QUERN_ONEDNN
-// Some window holds padding alone: at an edge, or between two elements that a dilation steps over.
-bool has_empty_window(const ResolvedWindow& w, const Shape& in, const Shape& out) {
-  for (std::size_t d = 0; d < in.rank(); ++d)
-    for (std::int64_t position = 0; position < out[d]; ++position)
-      if (taps_between(w, d, position, 0, in[d]).size() == 0) return true;
+// Whether some window may hold padding alone: the first or the last one, or one whose dilation steps
+// over the whole input.
+bool may_have_empty_window(const ResolvedWindow& w, const Shape& in, const Shape& out) {
+  for (std::size_t d = 0; d < in.rank(); ++d) {
+    const std::int64_t last = (out[d] - 1) * w.strides[d] - w.pads_begin[d];
+    if (w.dilations[d] > in[d] || w.pads_begin[d] >= w.extent(d) || last >= in[d]) return true;
+  }
   return false;
 }
 
@@ -189,7 +191,7 @@ Selection select_onednn(const KernelRequest& r) {
   const Shape in = spatial_of(r.shape(0));
   const Shape out = spatial_of(r.outputs[0].shape);
   if (r.shape(0).rank() < 3 || r.outputs[0].shape.elements() == 0) return not_for_me();
-  if (has_empty_window(resolve_pool_window(r.as<Pool>(), in), in, out)) return not_for_me();
+  if (may_have_empty_window(resolve_pool_window(r.as<Pool>(), in), in, out)) return not_for_me();
   return select_pool_onednn(r);
 }
 
