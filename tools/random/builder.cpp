@@ -65,7 +65,7 @@ std::int64_t most(const Extent& e) {
 // ---- set-up
 
 Builder::Builder(const RandomOptions& options) : rng(options.seed), options_(options) {
-  opset_ = rng.pick(std::vector<std::int64_t>{18, 20, 21, 23});
+  opset_ = rng.pick(std::vector<std::int64_t>{18, 20, 21, 23, 24, 26, 28});
   main_ = rng.pick(std::vector<DType>{DType::f32, DType::f32, DType::f32, DType::f32, DType::f32,
                                       DType::f32, DType::f32, DType::f32, DType::f16, DType::f64,
                                       DType::bf16, DType::f32});
@@ -344,6 +344,7 @@ Value Builder::take_broadcast(DType dtype, const Extents& dims, const Want& want
 
 Values Builder::add_many(std::string_view op, const Values& in, const Attributes& attributes,
                          const std::vector<Effect>& effects, std::string_view domain) {
+  use_domain(domain);
   onnx::NodeProto node;
   node.op_type = op;
   node.domain = domain;
@@ -375,7 +376,7 @@ Value Builder::add(std::string_view op, const Values& in, const Attributes& attr
   return add_many(op, in, attributes, {effect}).front();
 }
 
-std::string_view Builder::add_untyped(std::string_view op, const std::vector<std::string_view>& in,
+std::string_view Builder::add_unsized(std::string_view op, const std::vector<std::string_view>& in,
                                       const Attributes& attributes) {
   onnx::NodeProto& node = graph().nodes.emplace_back();
   node.op_type = op;
@@ -388,6 +389,17 @@ std::string_view Builder::add_untyped(std::string_view op, const std::vector<std
   made_[name] = made;
   ++nodes_;
   return name;
+}
+
+std::string_view Builder::add_structured(std::string_view op,
+                                         const std::vector<std::string_view>& in,
+                                         const Attributes& attributes) {
+  return *out_.structured.insert(add_unsized(op, in, attributes)).first;
+}
+
+Value Builder::add_of(std::string_view domain, std::string_view op, const Values& in,
+                      const Attributes& attributes, const Effect& effect) {
+  return add_many(op, in, attributes, {effect}, domain).front();
 }
 
 Value Builder::typed(std::string_view name, const Effect& e, const Values& from) {
@@ -405,8 +417,37 @@ Value Builder::typed(std::string_view name, const Effect& e, const Values& from)
   return v;
 }
 
-void Builder::output_sequence(std::string_view name, DType dtype) {
-  if (scopes_.empty()) sequences_.emplace_back(name, dtype);
+void Builder::use_domain(std::string_view domain) {
+  for (const onnx::OperatorSetId& set : out_.model.opsets)
+    if (set.domain == domain) return;
+  out_.model.opsets.push_back({domain, 1});
+}
+
+onnx::TypeProto Builder::structured_type(onnx::TypeProto::Kind kind, DType dtype) {
+  onnx::TypeProto type;
+  type.kind = kind;
+  onnx::TypeProto& element = type.element.emplace_back();
+  element.kind = onnx::TypeProto::Kind::tensor;
+  element.elem_type = onnx::onnx_type_of(dtype);
+  return type;
+}
+
+void Builder::output_structured(std::string_view name, onnx::TypeProto::Kind kind, DType dtype) {
+  if (scopes_.empty()) structured_.push_back({name, structured_type(kind, dtype)});
+}
+
+Builder::OptionalInput Builder::optional_input(DType dtype, const Extents& dims) {
+  OptionalInput in{.name = fresh("x"), .present = {}};
+  out_.graph().inputs.push_back({in.name, structured_type(onnx::TypeProto::Kind::optional, dtype)});
+  for (std::size_t k = 0; k < runs_; ++k) {
+    in.present[k] = rng.chance(0.6);
+    out_.runs[k].push_back({std::string(in.name), {}});
+    if (in.present[k])
+      out_.runs[k].back().tensor =
+          random_tensor(rng, dtype, shape_of(dims, k), Numbers::around_zero);
+  }
+  for (std::size_t k = runs_; k < most_runs; ++k) in.present[k] = in.present[0];
+  return in;
 }
 
 // ---- bodies

@@ -119,6 +119,8 @@ class Builder {
   // Elements given run by run.
   Value input_of(DType dtype, const Extents& dims,
                  const std::function<Tensor(std::size_t run, const Shape& shape)>& make);
+  // A value that no node has made is there for the nodes that follow.
+  void note(const Value& v);
   // A shape as an operand: a constant, an input, or computed from shapes of other values.
   Value shape_operand(const Extents& dims, Missing missing);
 
@@ -139,11 +141,26 @@ class Builder {
             const Effect& effect);
   Values add_many(std::string_view op, const Values& in, const Attributes& attributes,
                   const std::vector<Effect>& effects, std::string_view domain = "");
-  // Sequences and the like: the name alone.
-  std::string_view add_untyped(std::string_view op, const std::vector<std::string_view>& in,
+  // The operator of another domain than ai.onnx.
+  Value add_of(std::string_view domain, std::string_view op, const Values& in,
+               const Attributes& attributes, const Effect& effect);
+  // Sequences and optionals: the name alone.
+  std::string_view add_structured(std::string_view op, const std::vector<std::string_view>& in,
+                                  const Attributes& attributes);
+  // A tensor whose shape only its readers know.
+  std::string_view add_unsized(std::string_view op, const std::vector<std::string_view>& in,
                                const Attributes& attributes);
   Value typed(std::string_view name, const Effect& effect, const Values& from);
-  void output_sequence(std::string_view name, DType dtype);
+  // Hands out a sequence or an optional. `kind`: which of them.
+  void output_structured(std::string_view name, onnx::TypeProto::Kind kind, DType dtype);
+  // The type of one, without a shape.
+  static onnx::TypeProto structured_type(onnx::TypeProto::Kind kind, DType dtype);
+  // An input that is a tensor in some runs and absent in others; presence by run.
+  struct OptionalInput {
+    std::string_view name;
+    std::array<bool, most_runs> present;
+  };
+  OptionalInput optional_input(DType dtype, const Extents& dims);
   bool fits(const Extents& dims) const;
   int nodes() const { return nodes_; }
   // The share of nodes that may still be made inside of a body.
@@ -173,9 +190,11 @@ class Builder {
   };
 
   std::string_view fresh(std::string_view prefix);
+  void use_domain(std::string_view domain);
   Shape shape_of(const Extents& dims, std::size_t run) const;
-  void note(const Value& v);
   void mark_steady();
+  void add_claims();
+  onnx::TypeProto vague(onnx::TypeProto type);
   void choose_outputs();
 
   onnx::GraphProto& graph() { return scopes_.empty() ? out_.graph() : scopes_.back().graph; }
@@ -190,7 +209,11 @@ class Builder {
   std::map<std::string_view, Made> made_;
   std::set<std::string_view> used_;
   Values top_;  // everything made in the main graph
-  std::vector<std::pair<std::string_view, DType>> sequences_;
+  struct Structured {
+    std::string_view name;
+    onnx::TypeProto type;
+  };
+  std::vector<Structured> structured_;  // outputs
   std::vector<Scope> scopes_;
   int nodes_ = 0;
   int names_ = 0;

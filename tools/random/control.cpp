@@ -19,6 +19,7 @@ Value body_result(Builder& b, DType type, const Extents& dims) {
 }
 
 DType body_type(Builder& b) {
+  if (b.rng.chance(0.05)) return DType::string;
   return b.rng.chance(0.85) ? b.main_type() : DType::i64;
 }
 
@@ -155,7 +156,7 @@ bool sequence(Builder& b) {
     held.push_back(b.take_like(type, first.dims));
     names.push_back(held.back().name);
   }
-  std::string_view s = b.add_untyped("SequenceConstruct", names, {});
+  std::string_view s = b.add_structured("SequenceConstruct", names, {});
   const auto place = [&](std::int64_t n) {
     const std::int64_t at = b.rng.below(n);
     return std::pair(at,
@@ -167,15 +168,15 @@ bool sequence(Builder& b) {
       const Value v = b.take_like(type, first.dims);
       if (b.rng.chance(0.5)) {
         const auto [at, index] = place(size);
-        s = b.add_untyped("SequenceInsert", {s, v.name, index.name}, {});
+        s = b.add_structured("SequenceInsert", {s, v.name, index.name}, {});
         held.insert(held.begin() + at, v);
       } else {
-        s = b.add_untyped("SequenceInsert", {s, v.name}, {});
+        s = b.add_structured("SequenceInsert", {s, v.name}, {});
         held.push_back(v);
       }
     } else {
       const auto [at, index] = place(size);
-      s = b.add_untyped("SequenceErase", {s, index.name}, {});
+      s = b.add_structured("SequenceErase", {s, index.name}, {});
       held.erase(held.begin() + at);
     }
   }
@@ -196,7 +197,7 @@ bool sequence(Builder& b) {
       b.add("ConcatFromSequence", {whole}, {Builder::integer("axis", 0)}, {type, dims, most, true});
   }
   if (b.rng.chance(0.3)) b.add("SequenceLength", {whole}, {}, {DType::i64, {}, 9, false});
-  if (b.rng.chance(0.3)) b.output_sequence(s, type);
+  if (b.rng.chance(0.3)) b.output_structured(s, onnx::TypeProto::Kind::sequence, type);
   return true;
 }
 
@@ -206,7 +207,7 @@ bool split_to_sequence(Builder& b) {
   if (!is_fixed(x.dims[0])) return false;
   const std::int64_t n = x.dims[0][0];
   const std::int64_t size = b.rng.between(1, n);
-  const std::string_view s = b.add_untyped(
+  const std::string_view s = b.add_structured(
       "SplitToSequence", {x.name, b.scalar(DType::i64, static_cast<double>(size)).name},
       {Builder::integer("axis", 0)});
   Extents dims = x.dims;

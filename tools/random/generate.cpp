@@ -29,7 +29,9 @@ std::vector<Family> all_families() {
   for (const auto& table :
        {elementwise_families(), matrix_families(), window_families(), norm_families(),
         movement_families(), index_families(), shape_families(), quantised_families(),
-        control_families(), pattern_families()})
+        control_families(), pattern_families(), text_families(), data_dependent_families(),
+        sampling_families(), spectral_families(), narrow_families(), layer_families(),
+        contrib_families(), contrib_quantised_families(), optional_families()})
     all.insert(all.end(), table.begin(), table.end());
   return all;
 }
@@ -77,11 +79,38 @@ void Builder::mark_steady() {
   std::sort(out_.steady.begin(), out_.steady.end());
 }
 
+// What files say of values that nodes make is a claim: missing, vague or wrong.
+onnx::TypeProto Builder::vague(onnx::TypeProto type) {
+  if (rng.chance(0.2)) {
+    type.has_shape = false;
+    type.dims.clear();
+  }
+  for (onnx::Dimension& d : type.dims) {
+    if (!rng.chance(0.06)) continue;
+    d = {};
+    if (rng.chance(0.5)) {
+      d.has_value = true;
+      d.value = rng.between(0, 9);
+    } else {
+      d.param = rng.chance(0.5) ? "N" : "claimed";
+    }
+  }
+  return type;
+}
+
+// In value_info the rank is right: an operator that cannot do without one may ask for it.
+void Builder::add_claims() {
+  if (!rng.chance(0.3)) return;
+  const double share = rng.real(0.1, 1);
+  for (const Value& v : top_)
+    if (made_.contains(v.name) && rng.chance(share))
+      out_.graph().value_info.push_back({v.name, vague(declared(v.dtype, v.dims, true))});
+}
+
 void Builder::choose_outputs() {
   std::vector<onnx::ValueInfo>& outputs = out_.graph().outputs;
   const auto hand_out = [&](const Value& v) {
-    outputs.push_back({v.name, declared(v.dtype, v.dims, true)});
-    if (rng.chance(0.2)) outputs.back().type.has_shape = false, outputs.back().type.dims.clear();
+    outputs.push_back({v.name, vague(declared(v.dtype, v.dims, true))});
     if (rng.chance(0.02)) outputs.push_back(onnx::ValueInfo(outputs.back()));  // named twice
     if (v.exact) out_.exact.push_back(v.name);
     out_.grains[v.name] = v.grain;
@@ -93,13 +122,7 @@ void Builder::choose_outputs() {
     if (!rng.chance(share)) continue;
     hand_out(v);
   }
-  for (const auto& [name, dtype] : sequences_) {
-    onnx::TypeProto type;
-    type.kind = onnx::TypeProto::Kind::sequence;
-    onnx::TypeProto element;
-    element.kind = onnx::TypeProto::Kind::tensor;
-    element.elem_type = onnx::onnx_type_of(dtype);
-    type.element.push_back(element);
+  for (const auto& [name, type] : structured_) {
     outputs.push_back({name, type});
     out_.grains[name] = main_ == DType::f16    ? Grain::f16
                         : main_ == DType::bf16 ? Grain::bf16
@@ -111,6 +134,7 @@ void Builder::choose_outputs() {
 RandomModel Builder::finish(const std::vector<std::string>& families) {
   for (const std::string& f : families) out_.families.push_back(f);
   choose_outputs();
+  add_claims();
   mark_steady();
   std::sort(out_.families.begin(), out_.families.end());
   out_.families.erase(std::unique(out_.families.begin(), out_.families.end()), out_.families.end());

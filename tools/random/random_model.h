@@ -11,6 +11,7 @@
 #include <deque>
 #include <map>
 #include <memory>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -30,7 +31,7 @@ struct RandomOptions {
 // What an input is bound to in one run.
 struct RandomInput {
   std::string name;
-  Tensor tensor;
+  Tensor tensor;  // of an optional: not valid() where it is empty
 };
 
 // What the coarsest floats behind a value are.
@@ -46,6 +47,7 @@ struct RandomModel {
   std::vector<std::string_view> steady;  // inputs and constants that something discontinuous reads
   std::map<std::string_view, DType> rounded;  // floats that nodes make and that rounding touches
   std::map<std::string_view, Grain> grains;   // of outputs
+  std::set<std::string_view> structured;      // what nodes make that is no tensor
   std::vector<std::string> families;          // that took part
 
   const onnx::GraphProto& graph() const { return model.graph.front(); }
