@@ -65,7 +65,8 @@ std::int64_t most(const Extent& e) {
 // ---- set-up
 
 Builder::Builder(const RandomOptions& options) : rng(options.seed), options_(options) {
-  opset_ = rng.pick(std::vector<std::int64_t>{18, 20, 21, 23, 24, 26, 28});
+  opset_ =
+      std::min(rng.pick(std::vector<std::int64_t>{18, 20, 21, 23, 24, 26, 28}), options.most_opset);
   main_ = rng.pick(std::vector<DType>{DType::f32, DType::f32, DType::f32, DType::f32, DType::f32,
                                       DType::f32, DType::f32, DType::f32, DType::f16, DType::f64,
                                       DType::bf16, DType::f32});
@@ -391,10 +392,19 @@ std::string_view Builder::add_unsized(std::string_view op, const std::vector<std
   return name;
 }
 
-std::string_view Builder::add_structured(std::string_view op,
-                                         const std::vector<std::string_view>& in,
-                                         const Attributes& attributes) {
-  return *out_.structured.insert(add_unsized(op, in, attributes)).first;
+void Builder::add_some(std::string_view op, const Values& in, const Attributes& attributes,
+                       const std::vector<Effect>& effects, std::size_t first,
+                       std::string_view domain) {
+  const Values out = add_many(op, in, attributes, effects, domain);
+  const auto kept = rng.below(static_cast<std::int64_t>(out.size()));
+  for (std::size_t i = first; i < out.size(); ++i) {
+    if (static_cast<std::int64_t>(i) == kept || rng.chance(0.7)) continue;
+    graph().nodes.back().outputs[i] = "";
+    const auto is_it = [&](const Value& v) { return v.name == out[i].name; };
+    std::erase_if(values_, is_it);
+    std::erase_if(top_, is_it);
+    out_.rounded.erase(out[i].name);
+  }
 }
 
 Value Builder::add_of(std::string_view domain, std::string_view op, const Values& in,
@@ -423,33 +433,6 @@ void Builder::use_domain(std::string_view domain) {
   out_.model.opsets.push_back({domain, 1});
 }
 
-onnx::TypeProto Builder::structured_type(onnx::TypeProto::Kind kind, DType dtype) {
-  onnx::TypeProto type;
-  type.kind = kind;
-  onnx::TypeProto& element = type.element.emplace_back();
-  element.kind = onnx::TypeProto::Kind::tensor;
-  element.elem_type = onnx::onnx_type_of(dtype);
-  return type;
-}
-
-void Builder::output_structured(std::string_view name, onnx::TypeProto::Kind kind, DType dtype) {
-  if (scopes_.empty()) structured_.push_back({name, structured_type(kind, dtype)});
-}
-
-Builder::OptionalInput Builder::optional_input(DType dtype, const Extents& dims) {
-  OptionalInput in{.name = fresh("x"), .present = {}};
-  out_.graph().inputs.push_back({in.name, structured_type(onnx::TypeProto::Kind::optional, dtype)});
-  for (std::size_t k = 0; k < runs_; ++k) {
-    in.present[k] = rng.chance(0.6);
-    out_.runs[k].push_back({std::string(in.name), {}});
-    if (in.present[k])
-      out_.runs[k].back().tensor =
-          random_tensor(rng, dtype, shape_of(dims, k), Numbers::around_zero);
-  }
-  for (std::size_t k = runs_; k < most_runs; ++k) in.present[k] = in.present[0];
-  return in;
-}
-
 // ---- bodies
 
 void Builder::begin_body() {
@@ -458,7 +441,7 @@ void Builder::begin_body() {
 }
 
 void Builder::body_input(const Value& v) {
-  scopes_.back().graph.inputs.push_back({v.name, declared(v.dtype, v.dims, rng.chance(0.3))});
+  scopes_.back().graph.inputs.push_back({v.name, vague(declared(v.dtype, v.dims, false))});
   note(v);
 }
 
@@ -479,7 +462,7 @@ onnx::GraphProto Builder::end_body(const std::vector<std::string_view>& outputs,
   scopes_.pop_back();
   values_.resize(scope.values);
   for (std::size_t i = 0; i < outputs.size(); ++i) {
-    scope.graph.outputs.push_back({outputs[i], types[i]});
+    scope.graph.outputs.push_back({outputs[i], vague(types[i])});
     used_.insert(outputs[i]);
   }
   return std::move(scope.graph);

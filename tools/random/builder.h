@@ -11,6 +11,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "tools/random/random_model.h"
@@ -141,12 +142,19 @@ class Builder {
             const Effect& effect);
   Values add_many(std::string_view op, const Values& in, const Attributes& attributes,
                   const std::vector<Effect>& effects, std::string_view domain = "");
+  // The same where outputs from `first` on are optional: some are left out, though not all.
+  void add_some(std::string_view op, const Values& in, const Attributes& attributes,
+                const std::vector<Effect>& effects, std::size_t first,
+                std::string_view domain = "");
   // The operator of another domain than ai.onnx.
   Value add_of(std::string_view domain, std::string_view op, const Values& in,
                const Attributes& attributes, const Effect& effect);
   // Sequences and optionals: the name alone.
   std::string_view add_structured(std::string_view op, const std::vector<std::string_view>& in,
                                   const Attributes& attributes);
+  // A Loop that carries a sequence and a tensor: their names behind it.
+  std::pair<std::string_view, std::string_view> add_loop_of_sequence(
+      const std::vector<std::string_view>& in, const onnx::AttributeProto& body);
   // A tensor whose shape only its readers know.
   std::string_view add_unsized(std::string_view op, const std::vector<std::string_view>& in,
                                const Attributes& attributes);
@@ -169,6 +177,7 @@ class Builder {
   // ---- bodies
   void begin_body();
   void body_input(const Value& v);
+  std::string_view body_sequence(DType dtype);
   Value local(DType dtype, const Extents& dims, const Value& facts);
   onnx::GraphProto end_body(const std::vector<std::string_view>& outputs,
                             const std::vector<onnx::TypeProto>& types);

@@ -143,8 +143,8 @@ bool skip_norm(Builder& b) {
     one.back() = fixed(1);
     out.insert(out.end(), {{x.dtype, one, sum}, {x.dtype, one, 10}, same(x, sum)});
   }
-  b.add_many(simplified ? "SkipSimplifiedLayerNormalization" : "SkipLayerNormalization", in,
-             {b.number("epsilon", 0.01)}, out, domain);
+  b.add_some(simplified ? "SkipSimplifiedLayerNormalization" : "SkipLayerNormalization", in,
+             {b.number("epsilon", 0.01)}, out, 1, domain);
   return true;
 }
 

@@ -133,7 +133,7 @@ bool unique(Builder& b) {
   std::vector<Effect> out = {
       {type, dims, 9, false, true}, list, {DType::i64, {length}, 100, false, true}, list};
   out.resize(static_cast<std::size_t>(b.rng.between(1, 4)));
-  b.add_many("Unique", {x}, a, out);
+  b.add_some("Unique", {x}, a, out, 1);
   return true;
 }
 

@@ -4,6 +4,8 @@
 
 #include "frontends/onnx-parser/tensor.h"
 #include "graph/text_util.h"
+#include "tools/console.h"
+#include "tools/parse.h"
 #include "tools/random/builder.h"
 #include "tools/random/families.h"
 
@@ -40,6 +42,17 @@ std::vector<std::string> random_families() {
   std::vector<std::string> names;
   for (const Family& f : all_families()) names.emplace_back(f.name);
   return names;
+}
+
+Status parse_node_range(const std::string& text, RandomOptions& options) {
+  const std::size_t dots = text.find("..");
+  const auto from = parse_integer(text.substr(0, dots));
+  const auto to = dots == text.npos ? from : parse_integer(text.substr(dots + 2));
+  if (!from || !to || *from < 1 || *to < *from || *to > 100000)
+    return {Code::invalid_argument, cat("--nodes ", shown(text), ": write a range such as 20..60")};
+  options.min_nodes = static_cast<int>(*from);
+  options.max_nodes = static_cast<int>(*to);
+  return {};
 }
 
 std::size_t count_nodes(const onnx::GraphProto& graph) {
@@ -81,7 +94,8 @@ void Builder::mark_steady() {
 
 // What files say of values that nodes make is a claim: missing, vague or wrong.
 onnx::TypeProto Builder::vague(onnx::TypeProto type) {
-  if (rng.chance(0.2)) {
+  if (options_.claims == RandomOptions::Claims::true_ones) return type;
+  if (type.kind == onnx::TypeProto::Kind::tensor && rng.chance(0.2)) {
     type.has_shape = false;
     type.dims.clear();
   }

@@ -96,7 +96,7 @@ bool attention(Builder& b) {
       out.push_back({h.type, {h.batch, fixed(h.q), h.rows, h.all_keys()}, 300});
     }
   }
-  b.add_many("Attention", in, a, out);
+  b.add_some("Attention", in, a, out, 1);
   return true;
 }
 
@@ -201,7 +201,7 @@ bool causal_conv(Builder& b) {
   if (b.rng.chance(0.5)) a.push_back(Builder::text("activation", "silu"));
   std::vector<Effect> out = {same(x, before * 8 + in[2].most)};
   if (kernel[0] > 1) out.push_back({x.dtype, kept, before, false});
-  b.add_many("CausalConvWithState", in, a, out);
+  b.add_some("CausalConvWithState", in, a, out, 1);
   return true;
 }
 

@@ -85,6 +85,50 @@ bool grown(Builder& b) {
   return true;
 }
 
+// A loop that carries a sequence and puts something into it each time; what went in may be read, or
+// all of it be joined.
+bool collected(Builder& b) {
+  if (b.depth() > 0) return false;
+  const DType type = b.main_type();
+  const std::int64_t trips = b.rng.between(1, 4);
+  const Value first = b.take({.types = {type}, .least_rank = 1, .most_rank = 3});
+  const std::string_view start = b.add_structured("SequenceConstruct", {first.name}, {});
+  Value carried = b.take_like(type, first.dims);
+  const double most = std::max({carried.most, first.most, 2.0});
+  const Value count = b.scalar(DType::i64, static_cast<double>(trips));
+  b.begin_body();
+  const Value number = b.local(DType::i64, {}, {.most = 9});
+  const Value alive = b.local(DType::boolean, {}, {});
+  b.body_input(number);
+  b.body_input(alive);
+  const std::string_view held = b.body_sequence(type);
+  const Value x = b.local(type, first.dims, {.most = most});
+  b.body_input(x);
+  b.grow(static_cast<int>(b.rng.between(0, 2)));
+  const Value y = b.rng.chance(0.3) ? x : b.add("Tanh", {x}, {}, {type, x.dims, 1});
+  const bool in_front = b.rng.chance(0.3);
+  std::vector<std::string_view> in = {held, b.rng.chance(0.5) ? x.name : y.name};
+  if (in_front) in.push_back(b.scalar(DType::i64, 0).name);
+  const std::string_view more = b.add_structured("SequenceInsert", in, {});
+  const Value on = b.add("Identity", {alive}, {}, {DType::boolean, {}, 1, false});
+  for (const Value& v : b.values()) carried.grain = std::max(carried.grain, v.grain);
+  const std::vector<onnx::TypeProto> types = {b.declared(DType::boolean, {}, false),
+                                              Builder::structured_type(Kind::sequence, type),
+                                              b.declared(type, first.dims, true)};
+  const auto body = onnx::graph_attribute("body", b.end_body({on.name, more, y.name}, types));
+  const auto [s, last] = b.add_loop_of_sequence({count.name, "", start, carried.name}, body);
+  Value whole{.name = s, .dtype = type, .grain = carried.grain};
+  b.note(b.typed(last, {type, first.dims, most}, {carried}));
+  Extents dims = first.dims;
+  dims[0] = map_extent(dims[0], [&](auto n) { return n * (trips + 1); });
+  if (b.fits(dims) && b.rng.chance(0.7))
+    b.add("ConcatFromSequence", {whole}, {Builder::integer("axis", 0)}, {type, dims, most, true});
+  b.add("SequenceAt", {whole, b.scalar(DType::i64, static_cast<double>(b.rng.between(0, trips)))},
+        {}, {type, first.dims, most, true});
+  if (b.rng.chance(0.4)) b.output_structured(s, Kind::sequence, type);
+  return true;
+}
+
 bool mapped(Builder& b) {
   if (b.depth() > 0) return false;
   const DType type = b.main_type();
@@ -118,8 +162,11 @@ bool mapped(Builder& b) {
 }
 
 constexpr std::array families = {
-    Family{"optional", 0.7, wrapped},           Family{"optional-empty", 0.3, empty},
-    Family{"optional-input", 0.7, maybe_given}, Family{"sequence-grown", 0.4, grown},
+    Family{"optional", 0.7, wrapped},
+    Family{"optional-empty", 0.3, empty},
+    Family{"optional-input", 0.7, maybe_given},
+    Family{"sequence-grown", 0.4, grown},
+    Family{"sequence-in-a-loop", 0.7, collected},
     Family{"sequence-map", 0.6, mapped},
 };
 

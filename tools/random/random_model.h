@@ -26,6 +26,10 @@ struct RandomOptions {
   std::uint64_t seed = 0;
   int min_nodes = 20;
   int max_nodes = 60;
+  std::int64_t most_opset = 28;
+  // What is said of shapes that nodes make: also what is wrong, or only what is true.
+  enum class Claims : std::uint8_t { any, true_ones };
+  Claims claims = Claims::any;
 };
 
 // What an input is bound to in one run.
@@ -53,6 +57,9 @@ struct RandomModel {
   const onnx::GraphProto& graph() const { return model.graph.front(); }
   onnx::GraphProto& graph() { return model.graph.front(); }
 };
+
+// "20..60" or "30": how many nodes.
+Status parse_node_range(const std::string& text, RandomOptions& options);
 
 RandomModel make_random_model(const RandomOptions& options);
 
