@@ -224,6 +224,7 @@ class Builder {
   };
   std::vector<Structured> structured_;  // outputs
   std::vector<Scope> scopes_;
+  std::vector<double> weights_;  // of the families of this model
   int nodes_ = 0;
   int names_ = 0;
 };

@@ -11,12 +11,14 @@
 namespace quern::tools {
 namespace {
 
+enum class Elements : std::uint8_t { any, exact };
+
 // [n, c, h, w] with a fixed number of channels.
-Value image(Builder& b, const std::vector<DType>& types, bool exact = false) {
+Value image(Builder& b, const std::vector<DType>& types, Elements elements = Elements::any) {
   const auto suits = [&](const Value& v) {
     return std::find(types.begin(), types.end(), v.dtype) != types.end() && !v.wild &&
-           v.most <= 64 && v.rank() == 4 && is_fixed(v.dims[1]) && (v.exact || !exact) &&
-           least(product(v.dims)) > 0;
+           v.most <= 64 && v.rank() == 4 && is_fixed(v.dims[1]) &&
+           (v.exact || elements == Elements::any) && least(product(v.dims)) > 0;
   };
   if (b.rng.chance(0.75))
     if (const auto v = b.find(suits)) return *v;
@@ -112,10 +114,12 @@ bool deform_conv(Builder& b) {
 
 // ---- regions
 
-// Regions within the image, at least one pixel in each direction: [count, 4] as x1, y1, x2, y2,
-// with the image in front where `leading`.
-Value regions(Builder& b, const Value& x, std::int64_t count, bool leading) {
-  const std::size_t columns = leading ? 5 : 4;
+enum class Leading : std::uint8_t { nothing, image };
+
+// Regions within the image, at least one pixel in each direction: [count, 4] as x1, y1, x2, y2, or
+// with the number of the image in front.
+Value regions(Builder& b, const Value& x, std::int64_t count, Leading leading) {
+  const std::size_t columns = leading == Leading::image ? 5 : 4;
   return b.steady(b.input_of(
       x.dtype, fixed_dims(std::array{count, static_cast<std::int64_t>(columns)}),
       [&](std::size_t run, const Shape& shape) {
@@ -124,7 +128,8 @@ Value regions(Builder& b, const Value& x, std::int64_t count, bool leading) {
           const auto low = [&](std::size_t d) { return b.rng.below(x.dims[d][run]); };
           const std::int64_t left = low(3);
           const std::int64_t top = low(2);
-          if (leading) all.push_back(static_cast<double>(b.rng.below(x.dims[0][run])));
+          if (leading == Leading::image)
+            all.push_back(static_cast<double>(b.rng.below(x.dims[0][run])));
           all.push_back(static_cast<double>(left));
           all.push_back(static_cast<double>(top));
           all.push_back(static_cast<double>(b.rng.between(left, x.dims[3][run] - 1)));
@@ -151,7 +156,7 @@ bool roi_align(Builder& b) {
     a.push_back(Builder::text("coordinate_transformation_mode", "output_half_pixel"));
   if (b.rng.chance(0.4)) a.push_back(b.number("spatial_scale", 0.5));
   const Value which = b.indices(DType::i64, {fixed(count)}, fixed(0), x.dims[0]);
-  b.add("RoiAlign", {x, regions(b, x, count, false), which}, a, {x.dtype, dims, x.most});
+  b.add("RoiAlign", {x, regions(b, x, count, Leading::nothing), which}, a, {x.dtype, dims, x.most});
   return true;
 }
 
@@ -162,7 +167,7 @@ bool max_roi_pool(Builder& b) {
   const std::int64_t width = b.rng.between(1, 3);
   const Extents dims = {fixed(count), x.dims[1], fixed(height), fixed(width)};
   if (!b.fits(dims)) return false;
-  b.add("MaxRoiPool", {x, regions(b, x, count, true)},
+  b.add("MaxRoiPool", {x, regions(b, x, count, Leading::image)},
         {Builder::integers("pooled_shape", {height, width})}, {x.dtype, dims, x.most, false});
   return true;
 }
@@ -171,7 +176,7 @@ bool max_roi_pool(Builder& b) {
 
 // Places are those of an image that the windows fill; one that is larger has zeros behind it.
 bool max_unpool(Builder& b) {
-  const Value x = image(b, {DType::f32, DType::f64, DType::f16}, true);
+  const Value x = image(b, {DType::f32, DType::f64, DType::f16}, Elements::exact);
   const auto is_even = [](const Extent& e) {
     return e[0] % 2 == 0 && e[1] % 2 == 0 && e[2] % 2 == 0;
   };
