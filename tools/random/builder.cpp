@@ -11,7 +11,8 @@
 namespace quern::tools {
 namespace {
 
-constexpr std::int64_t most_elements = 3000;
+// Of a tensor in some models: work is shared among threads only where there is more of it.
+constexpr std::int64_t many_elements = 40'000;
 constexpr double most_magnitude = 64;
 
 Grain grain_of(DType dtype) {
@@ -70,6 +71,8 @@ Builder::Builder(const RandomOptions& options) : rng(options.seed), options_(opt
   main_ = rng.pick(std::vector<DType>{DType::f32, DType::f32, DType::f32, DType::f32, DType::f32,
                                       DType::f32, DType::f32, DType::f32, DType::f16, DType::f64,
                                       DType::bf16, DType::f32});
+  if (rng.chance(0.12)) most_elements_ = many_elements;
+  if (rng.chance(0.08)) empty_share_ = 0.12;
   runs_ = rng.chance(0.5) ? 1 : static_cast<std::size_t>(rng.between(2, most_runs));
   for (int i = 0; runs_ > 1 && i < 2; ++i) {
     Extent e = {rng.between(1, 4), rng.between(1, 9), rng.between(1, 6)};
@@ -288,7 +291,9 @@ std::optional<Value> Builder::find(const std::function<bool(const Value&)>& suit
 
 Extent Builder::random_extent() {
   if (!symbols_.empty() && rng.chance(0.25)) return rng.pick(symbols_);
-  if (rng.chance(0.02)) return fixed(0);
+  if (rng.chance(empty_share_)) return fixed(0);
+  if (most_elements_ == many_elements && rng.chance(0.3))
+    return fixed(rng.pick(std::vector<std::int64_t>{32, 33, 48, 64, 65, 100}));
   return fixed(rng.pick(std::vector<std::int64_t>{1, 1, 2, 3, 4, 5, 6, 7, 8, 9, 16, 17}));
 }
 
@@ -301,7 +306,7 @@ Extents Builder::random_dims(std::size_t rank) {
 }
 
 bool Builder::fits(const Extents& dims) const {
-  return tools::most(product(dims)) <= most_elements;
+  return tools::most(product(dims)) <= most_elements_;
 }
 
 Value Builder::take(const Want& want) {

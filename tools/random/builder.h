@@ -213,6 +213,8 @@ class Builder {
   std::int64_t opset_ = 20;
   DType main_ = DType::f32;
   std::size_t runs_ = 1;
+  std::int64_t most_elements_ = 3000;  // of a tensor
+  double empty_share_ = 0.02;          // of the dimensions that are new
   std::vector<Extent> symbols_;
   Values values_;  // in scope
   std::map<std::string_view, Made> made_;
