@@ -17,18 +17,6 @@ namespace {
 
 using Kind = Verdict::Kind;
 
-// "20..60" or "30".
-Status parse_nodes(const std::string& text, RandomOptions& options) {
-  const std::size_t dots = text.find("..");
-  const auto from = parse_integer(text.substr(0, dots));
-  const auto to = dots == text.npos ? from : parse_integer(text.substr(dots + 2));
-  if (!from || !to || *from < 1 || *to < *from || *to > 100000)
-    return {Code::invalid_argument, cat("--nodes ", shown(text), ": write a range such as 20..60")};
-  options.min_nodes = static_cast<int>(*from);
-  options.max_nodes = static_cast<int>(*to);
-  return {};
-}
-
 // Ways that one process can try.
 using Group = std::vector<Levers>;
 
@@ -98,7 +86,7 @@ class RandomVerification {
       : args_(args), console_(console), progress_(console) {}
 
   Status prepare() {
-    QUERN_TRY(parse_nodes(args_.nodes, options_));
+    QUERN_TRY(parse_node_range(args_.nodes, options_));
     const bool drawn = args_.levers.empty() || args_.levers == "drawn";
     if (!drawn && args_.levers != "all") {
       QUERN_ASSIGN(only_, parse_levers(args_.levers));

@@ -9,6 +9,7 @@
 
 #include "bench/compare/comparison.h"
 #include "bench/compare/ort.h"
+#include "bench/compare/random.h"
 #include "bench/compare/report.h"
 #include "graph/text_util.h"
 #include "tools/options.h"
@@ -31,6 +32,11 @@ struct CompareArgs {
   std::string by = "median";
   std::string out;
   bool json = false;
+  int random = 0;  // made-up models instead
+  std::uint64_t seed = 0;
+  std::string nodes = "4..12";
+  int jobs = 1;
+  std::string write;
 };
 
 tools::Verb compare_row(CompareArgs& a) {
@@ -47,6 +53,9 @@ tools::Verb compare_row(CompareArgs& a) {
           "Inputs are those of test_data_set_0 beside the model, or generated; outputs are "
           "compared. ONNX Runtime uses all graph optimisations; with more than one thread it runs "
           "with and without spinning threads, and the faster counts.\n\n"
+          "--random compares answers instead: made-up models, which both engines run on all their "
+          "inputs, ONNX Runtime without its optimisations, and both are held to the right answer "
+          "as `quern verify --random` does it. Models that ONNX Runtime refuses are counted.\n\n"
           "bench/README.md says more on the method, bench/compare/get-ort fetches ONNX Runtime.",
       .options =
           {{.names = "MODEL",
@@ -101,6 +110,28 @@ tools::Verb compare_row(CompareArgs& a) {
                 "only makes sense with one thread",
             .target = &a.by,
             .choices = {"median", "least", "processor"}},
+           {.names = "--random",
+            .value = "N",
+            .help = "compares the answers to N made-up models; the first is that of --seed S, the "
+                    "next that of S + 1",
+            .target = &a.random,
+            .range = {{1, 1e9}}},
+           {.names = "--seed", .value = "S", .help = "of --random", .target = &a.seed},
+           {.names = "--nodes",
+            .value = "A..B",
+            .help = "size of random models; by default 4..12: one operator that ONNX Runtime lacks "
+                    "makes it refuse all of the model",
+            .target = &a.nodes},
+           {.names = "-j,--jobs",
+            .value = "N",
+            .help = "random models at the same time; by default 1",
+            .target = &a.jobs,
+            .range = {{1, 1024}}},
+           {.names = "--write",
+            .value = "DIR",
+            .help = "with --random: the smallest model that shows the same as one that failed, in "
+                    "DIR/seed_S",
+            .target = &a.write},
            {.names = "--out",
             .value = "FILE",
             .help = "writes the JSON here as well",
@@ -112,6 +143,7 @@ tools::Verb compare_row(CompareArgs& a) {
           {"quern-compare --ort $(bench/compare/get-ort) models/yolox-nano", "one model"},
           {"quern-compare --ort LIB --threads 1,2 --models models", "the standard set"},
           {"quern-compare --ort LIB --device vulkan models/squeezenet", "a GPU against the CPU"},
+          {"quern-compare --ort LIB --random 1000 --seed 7 -j 2", "answers to made-up models"},
           {"quern-compare --only quern --rounds 3 model.onnx", "without ONNX Runtime"}}};
 }
 
@@ -186,8 +218,27 @@ std::vector<Comparison> compare_models(const CompareArgs& args, const std::vecto
   return comparisons;
 }
 
+// Of random models: what is newer is refused, and what a runtime makes of wrong claims about shapes
+// is its own affair.
+constexpr std::int64_t newest_opset_of_ort = 24;
+
 Result<ExitCode> compare_all(CompareArgs& args, const Console& console) {
   QUERN_ASSIGN(const std::string version, ort_version(args));
+  if (args.random > 0) {
+    if (!args.engines.only.empty())
+      return Status(Code::invalid_argument, "--random compares two engines: leave out --only");
+    RandomPlan plan{.library = args.engines.ort_library,
+                    .models = args.random,
+                    .options = {.seed = args.seed,
+                                .most_opset = newest_opset_of_ort,
+                                .claims = tools::RandomOptions::Claims::true_ones},
+                    .nodes = args.nodes,
+                    .jobs = args.jobs,
+                    .json = args.json,
+                    .write = args.write};
+    QUERN_TRY(tools::parse_node_range(args.nodes, plan.options));
+    return compare_random(plan, console);
+  }
   args.plan.by = statistic(args.by);
   QUERN_ASSIGN(const std::vector<int> counts, thread_counts(args.threads));
   if (args.models.empty()) {

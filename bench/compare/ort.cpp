@@ -22,6 +22,7 @@ enum class Function : std::size_t {
   get_error_message = 2,
   create_env = 3,
   create_session = 7,
+  create_session_from_array = 8,
   run = 9,
   create_session_options = 10,
   set_session_graph_optimization_level = 23,
@@ -29,9 +30,13 @@ enum class Function : std::size_t {
   set_inter_op_num_threads = 25,
   session_get_output_count = 31,
   session_get_output_name = 37,
+  create_tensor = 48,
   create_tensor_with_data = 49,
   is_tensor = 50,
   get_tensor_mutable_data = 51,
+  fill_string_tensor = 52,
+  get_string_tensor_data_length = 53,
+  get_string_tensor_content = 54,
   get_tensor_element_type = 60,
   get_dimensions_count = 61,
   get_dimensions = 62,
@@ -50,24 +55,30 @@ enum class Function : std::size_t {
 };
 
 constexpr int log_errors_only = 3;
+constexpr int no_optimisation = 0;
 constexpr int all_optimisations = 99;
 constexpr int arena_allocator = 1;
 constexpr int default_memory = 0;
 
 // Its numbers for element types are those of TensorProto.
-constexpr std::array<std::pair<DType, int>, 13> element_types = {{{DType::f32, 1},
+constexpr std::array<std::pair<DType, int>, 18> element_types = {{{DType::f32, 1},
                                                                   {DType::u8, 2},
                                                                   {DType::i8, 3},
                                                                   {DType::u16, 4},
                                                                   {DType::i16, 5},
                                                                   {DType::i32, 6},
                                                                   {DType::i64, 7},
+                                                                  {DType::string, 8},
                                                                   {DType::boolean, 9},
                                                                   {DType::f16, 10},
                                                                   {DType::f64, 11},
                                                                   {DType::u32, 12},
                                                                   {DType::u64, 13},
-                                                                  {DType::bf16, 16}}};
+                                                                  {DType::bf16, 16},
+                                                                  {DType::f8e4m3fn, 17},
+                                                                  {DType::f8e4m3fnuz, 18},
+                                                                  {DType::f8e5m2, 19},
+                                                                  {DType::f8e5m2fnuz, 20}}};
 
 Result<int> element_type(DType dtype) {
   for (const auto& [ours, theirs] : element_types)
@@ -109,7 +120,7 @@ struct OrtSession::Impl {
   std::vector<void*> values, results;
 
   ~Impl() {
-    for (void* value : values) release(Function::release_value, value);
+    drop_inputs();
     for (void* result : results) release(Function::release_value, result);
     for (const char* name : output_names) free_name(name);
     release(Function::release_session, session);
@@ -139,22 +150,105 @@ struct OrtSession::Impl {
     if (call(Function::get_allocator_with_default_options, &allocator).ok())
       (void)call(Function::allocator_free, allocator, const_cast<char*>(name));
   }
-  Status open(const std::string& model, const OrtOptions& o);
+  Status configure(const OrtOptions& o);
+  Status open_file(const std::string& model, const OrtOptions& o);
+  Status open_bytes(std::string_view bytes, const OrtOptions& o);
+  Status bind(const Tensor& tensor);
+  Result<Tensor> copy_of(void* value) const;
+  void drop_inputs();
   Status find_outputs();
   Result<TensorType> type_of(void* value) const;
 };
 
-Status OrtSession::Impl::open(const std::string& model, const OrtOptions& o) {
+Status OrtSession::Impl::configure(const OrtOptions& o) {
   QUERN_TRY(call(Function::create_env, log_errors_only, "quern-compare", &env));
   QUERN_TRY(call(Function::create_session_options, &options));
   QUERN_TRY(call(Function::set_intra_op_num_threads, options, o.threads));
   QUERN_TRY(call(Function::set_inter_op_num_threads, options, 1));
-  QUERN_TRY(call(Function::set_session_graph_optimization_level, options, all_optimisations));
+  const int level =
+      o.optimisations == OrtOptions::Optimisations::all ? all_optimisations : no_optimisation;
+  QUERN_TRY(call(Function::set_session_graph_optimization_level, options, level));
   QUERN_TRY(call(Function::add_session_config_entry, options, "session.intra_op.allow_spinning",
                  o.spinning ? "1" : "0"));
+  return call(Function::create_cpu_memory_info, arena_allocator, default_memory, &memory_info);
+}
+
+Status OrtSession::Impl::open_file(const std::string& model, const OrtOptions& o) {
+  QUERN_TRY(configure(o));
   QUERN_TRY(call(Function::create_session, env, model.c_str(), options, &session));
-  QUERN_TRY(call(Function::create_cpu_memory_info, arena_allocator, default_memory, &memory_info));
   return find_outputs();
+}
+
+Status OrtSession::Impl::open_bytes(std::string_view bytes, const OrtOptions& o) {
+  QUERN_TRY(configure(o));
+  const void* data = bytes.data();
+  QUERN_TRY(call(Function::create_session_from_array, env, data, bytes.size(), options, &session));
+  return find_outputs();
+}
+
+// Appends a value that borrows the tensor's bytes, or holds its strings.
+Status OrtSession::Impl::bind(const Tensor& t) {
+  QUERN_ASSIGN(const int type, element_type(t.dtype()));
+  void*& value = values.emplace_back(nullptr);
+  const std::int64_t* dims = t.shape().begin();
+  if (t.dtype() != DType::string)
+    return call(Function::create_tensor_with_data, memory_info, const_cast<std::byte*>(t.data()),
+                t.bytes(), dims, t.shape().rank(), type, &value);
+  void* allocator = nullptr;
+  QUERN_TRY(call(Function::get_allocator_with_default_options, &allocator));
+  QUERN_TRY(call(Function::create_tensor, allocator, dims, t.shape().rank(), type, &value));
+  std::vector<std::string> texts;  // that end where C ends them
+  for (const StringRef& s : t.span<StringRef>()) texts.emplace_back(s.view());
+  std::vector<const char*> pointers;
+  for (const std::string& s : texts) pointers.push_back(s.c_str());
+  const char* const* first = pointers.data();
+  return call(Function::fill_string_tensor, value, first, pointers.size());
+}
+
+namespace {
+
+// The strings that begin at `offsets` of `bytes`, which they are.
+Tensor strings_of(const Shape& shape, std::shared_ptr<const std::string> bytes,
+                  const std::vector<std::size_t>& offsets) {
+  struct Storage {
+    std::shared_ptr<const std::string> bytes;
+    std::vector<StringRef> refs;
+  };
+  auto storage = std::make_shared<Storage>();
+  storage->bytes = std::move(bytes);
+  storage->refs.reserve(offsets.size() + 1);
+  for (std::size_t i = 0; i < offsets.size(); ++i) {
+    const std::size_t end = i + 1 < offsets.size() ? offsets[i + 1] : storage->bytes->size();
+    storage->refs.push_back({storage->bytes->data() + offsets[i], end - offsets[i]});
+  }
+  const auto* data = reinterpret_cast<const std::byte*>(storage->refs.data());
+  return {{DType::string, shape}, std::move(storage), data};
+}
+
+}  // namespace
+
+Result<Tensor> OrtSession::Impl::copy_of(void* value) const {
+  QUERN_ASSIGN(const TensorType type, type_of(value));
+  if (type.dtype != DType::string) {
+    void* data = nullptr;
+    QUERN_TRY(call(Function::get_tensor_mutable_data, value, &data));
+    return Tensor::copy_of(type, {static_cast<const std::byte*>(data), type.bytes()});
+  }
+  std::size_t length = 0;
+  QUERN_TRY(call(Function::get_string_tensor_data_length, value, &length));
+  auto bytes = std::make_shared<std::string>(length, '\0');
+  std::vector<std::size_t> offsets(static_cast<std::size_t>(type.shape.elements()));
+  void* to = bytes->data();
+  QUERN_TRY(
+      call(Function::get_string_tensor_content, value, to, length, offsets.data(), offsets.size()));
+  return strings_of(type.shape, std::move(bytes), offsets);
+}
+
+void OrtSession::Impl::drop_inputs() {
+  for (void* value : values) release(Function::release_value, value);
+  values.clear();
+  input_names.clear();
+  inputs.clear();
 }
 
 Status OrtSession::Impl::find_outputs() {
@@ -198,19 +292,25 @@ Result<std::unique_ptr<OrtSession>> OrtSession::create(const OrtLibrary& library
                                                        const OrtOptions& options) {
   std::unique_ptr<OrtSession> session(new OrtSession());
   session->impl_->api = library.api();
-  QUERN_TRY(session->impl_->open(model, options));
+  QUERN_TRY(session->impl_->open_file(model, options));
+  return session;
+}
+
+Result<std::unique_ptr<OrtSession>> OrtSession::create_from_bytes(const OrtLibrary& library,
+                                                                  std::string_view bytes,
+                                                                  const OrtOptions& options) {
+  std::unique_ptr<OrtSession> session(new OrtSession());
+  session->impl_->api = library.api();
+  QUERN_TRY(session->impl_->open_bytes(bytes, options));
   return session;
 }
 
 Status OrtSession::set_inputs(std::vector<NamedTensor> inputs) {
   Impl& i = *impl_;
+  i.drop_inputs();
   i.inputs = std::move(inputs);
   for (const NamedTensor& input : i.inputs) {
-    const Tensor& t = input.tensor;
-    QUERN_ASSIGN(const int type, element_type(t.dtype()));
-    QUERN_TRY(i.call(Function::create_tensor_with_data, i.memory_info,
-                     const_cast<std::byte*>(t.data()), t.bytes(), t.shape().begin(),
-                     t.shape().rank(), type, &i.values.emplace_back()));
+    QUERN_TRY(i.bind(input.tensor));
     i.input_names.push_back(input.name.c_str());
   }
   return {};
@@ -229,11 +329,7 @@ Status OrtSession::run() {
 Result<std::vector<NamedTensor>> OrtSession::outputs() const {
   std::vector<NamedTensor> outputs;
   for (std::size_t k = 0; k < impl_->results.size(); ++k) {
-    QUERN_ASSIGN(const TensorType type, impl_->type_of(impl_->results[k]));
-    void* data = nullptr;
-    QUERN_TRY(impl_->call(Function::get_tensor_mutable_data, impl_->results[k], &data));
-    QUERN_ASSIGN(Tensor t,
-                 Tensor::copy_of(type, {static_cast<const std::byte*>(data), type.bytes()}));
+    QUERN_ASSIGN(Tensor t, impl_->copy_of(impl_->results[k]));
     outputs.push_back({impl_->output_names[k], std::move(t)});
   }
   return outputs;

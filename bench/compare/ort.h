@@ -4,8 +4,10 @@
 // grows at the end: a position, once given, stays.
 #pragma once
 
+#include <cstdint>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include <quern/status.h>
@@ -27,21 +29,30 @@ class OrtLibrary {
 };
 
 struct OrtOptions {
+  enum class Optimisations : std::uint8_t { none, all };
+
   int threads = 1;
   bool spinning = true;  // idle threads of the pool wait actively, as by default
+  Optimisations optimisations = Optimisations::all;
 };
 
-// A model with all graph optimisations on; one thread between operators, `threads` within.
+// One thread between operators, `threads` within.
 class OrtSession {
  public:
+  // `model` is a file.
   static Result<std::unique_ptr<OrtSession>> create(const OrtLibrary& library,
                                                     const std::string& model,
                                                     const OrtOptions& options);
+  static Result<std::unique_ptr<OrtSession>> create_from_bytes(const OrtLibrary& library,
+                                                               std::string_view bytes,
+                                                               const OrtOptions& options);
   ~OrtSession();
 
+  // In place of those of the run before.
   Status set_inputs(std::vector<NamedTensor> inputs);
   Status run();
-  // Copies of what the last run gave. Errors: unsupported, for what is no tensor of numbers.
+  // Copies of what the last run gave. Errors: unsupported, for what is no tensor of a type that
+  // both hold alike.
   Result<std::vector<NamedTensor>> outputs() const;
 
  private:

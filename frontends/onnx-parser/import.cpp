@@ -199,8 +199,8 @@ void Importer::claim_output(Graph& graph, ValueId value, const ValueInfo& declar
   if (is.dims && !meet(*is.dims, *type->dims)) {
     warn(cat("output ", quote(declared.name), " is declared ", type_text(*type, &graph),
              ", but is ", type_text(is, &graph)));
-  } else {
-    graph.set_claim(value, *type->dims);
+  } else if (graph.value(value).producer != no_node) {
+    graph.set_claim(value, *type->dims);  // of an input: what it is declared as an input
   }
 }
 

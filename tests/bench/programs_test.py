@@ -64,7 +64,20 @@ class Compare(unittest.TestCase):
             words = ("--only", "quern", "--by", by, "--json", "--rounds", 1, "--cold", 1, MODEL)
             self.assertEqual(json.loads(run(COMPARE, *words).stdout)["context"]["warm_runs_by"], by)
 
+    @unittest.skipUnless(ORT, "QUERN_ORT_LIBRARY is not set")
+    def test_random_models(self):
+        words = (COMPARE, "--random", "20", "--seed", "1", "--nodes", "1..3", "--json")
+        done = subprocess.run(words, capture_output=True, text=True, timeout=100, check=False)
+        result = json.loads(done.stdout)
+        outcomes = [m["outcome"] for m in result["models"]]
+        self.assertEqual(result["agree"] + result["failed"] + result["refused"], len(outcomes))
+        self.assertEqual([m["seed"] for m in result["models"]], list(range(1, 21)))
+        self.assertGreater(outcomes.count("agree"), 8)
+        self.assertEqual(done.returncode, 1 if result["failed"] else 0)
+        self.assertFalse({"quern is wrong", "refused by the reference", "crashed"} & set(outcomes))
+
     def test_errors(self):
+        self.assertIn("--only", run(COMPARE, "--only", "quern", "--random", 3, code=2).stderr)
         self.assertIn("none.onnx", run(COMPARE, "--only", "quern", "none.onnx", code=1).stdout)
         self.assertIn("none.so", run(COMPARE, "--ort", "none.so", MODEL, code=2).stderr)
         self.assertIn("--models", run(COMPARE, "--only", "quern", code=2).stderr)

@@ -84,6 +84,16 @@ TEST(DeclaredOutput, ThatInferenceContradictsIsAWarning) {
   expect_everywhere(bytes, {count_to(6)}, StartsWith("f32[2,3] 0 1 2"));
 }
 
+// The input that it is takes what it is declared to take as an input, and is shown as that.
+TEST(DeclaredOutput, SaysNothingOfAnInput) {
+  const std::string bytes =
+      make_model(GraphParts{.inputs = {value("x", f32, {"N"})}, .outputs = {value("x", f32, {3})}});
+  expect_everywhere(bytes, {count_to(2)}, ::testing::StrEq("f32[2] 0 1"));
+  const Model model = testing::must(parse_onnx(std::as_bytes(std::span(bytes)), nullptr));
+  EXPECT_EQ(model.inputs()[0].dims, (std::vector<std::int64_t>{-1}));
+  EXPECT_EQ(model.inputs()[0].symbols[0], "N");
+}
+
 // ---- inputs ------------------------------------------------------------------------------------
 
 TEST(DeclaredInput, OneNameMayBeTwoNumbers) {

@@ -65,6 +65,7 @@ Status bound(const QLinearMatMul& op, Evaluated& e);
 Status bound(const Resize& op, Evaluated& e);
 Status bound(const GridSample& op, Evaluated& e);
 Status bound(const AffineGrid& op, Evaluated& e);
+Status bound(const DeformConv& op, Evaluated& e);
 Status bound(const RoiPool& op, Evaluated& e);
 Status bound(const Random& op, Evaluated& e);
 Status bound(const MelWeightMatrix& op, Evaluated& e);

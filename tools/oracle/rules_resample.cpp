@@ -151,6 +151,86 @@ Status bound(const GridSample& op, Evaluated& e) {
   return {};
 }
 
+namespace {
+
+// One deformed sum: sample c, k is within the largest element of its plane, wherever it is read,
+// and moves by at most its distance to a neighbour for each pixel that its position is off.
+class DeformedSum {
+ public:
+  DeformedSum(const DeformConv& op, const Evaluated& e)
+      : op_(op),
+        e_(e),
+        x_(e.in[0]->value.shape()),
+        w_(e.in[1]->value.shape()),
+        out_(e.out[0].value.shape()),
+        taps_(static_cast<std::size_t>(w_.elements(2))),
+        positions_(static_cast<std::size_t>(out_.elements(2))),
+        planes_(planes(*e.in[0], static_cast<std::size_t>(x_.elements(2)))) {}
+
+  // Of image n, output channel m, position o.
+  double bound(std::size_t n, std::size_t m, std::size_t o, const Rounding& r) const {
+    const auto channels = static_cast<std::size_t>(w_[1]);
+    const std::size_t per_group = static_cast<std::size_t>(out_[1] / op_.group);
+    double error = 0;
+    double size = 0;
+    for (std::size_t c = 0; c < channels; ++c)
+      for (std::size_t k = 0; k < taps_; ++k) {
+        const std::size_t channel = m / per_group * channels + c;
+        const Plane& p = planes_[n * static_cast<std::size_t>(x_[1]) + channel];
+        const Ball weight = e_.in[1]->at((m * channels + c) * taps_ + k);
+        const std::size_t tap = tap_of(n, channel, k);
+        const Ball mask = e_.has(4) ? e_.in[4]->at(tap * positions_ + o) : Ball{1, 0};
+        const double factor = weight.size() * mask.size();
+        error += factor * (p.error + 4 * off(tap, o, r) * p.greatest) +
+                 Rounding::product_error(weight, mask) * p.greatest;
+        size += factor * p.greatest;
+      }
+    const Ball bias = e_.has(3) ? e_.in[3]->at(m) : Ball{};
+    const double terms = static_cast<double>(channels * taps_);
+    return error + bias.e + r.gamma(terms + 32) * (size + bias.size()) + (terms + 1) * r.tiny();
+  }
+
+ private:
+  std::size_t tap_of(std::size_t n, std::size_t channel, std::size_t k) const {
+    const std::size_t group = channel / static_cast<std::size_t>(x_[1] / op_.offset_group);
+    return (n * static_cast<std::size_t>(op_.offset_group) + group) * taps_ + k;
+  }
+  // In pixels, of all dimensions together.
+  double off(std::size_t tap, std::size_t o, const Rounding& r) const {
+    const std::size_t dims = x_.rank() - 2;
+    double sum = 0;
+    for (std::size_t d = 0; d < dims; ++d) {
+      const Ball at = e_.in[2]->at((tap * dims + d) * positions_ + o);
+      sum += at.e + position_roundings * r.unit() * (spatial_extent(x_) + at.size());
+    }
+    return sum;
+  }
+
+  const DeformConv& op_;
+  const Evaluated& e_;
+  const Shape& x_;
+  const Shape& w_;
+  const Shape& out_;
+  std::size_t taps_;
+  std::size_t positions_;
+  std::vector<Plane> planes_;
+};
+
+}  // namespace
+
+Status bound(const DeformConv& op, Evaluated& e) {
+  const DeformedSum sums(op, e);
+  const Rounding r = e.rounding();
+  const Shape& out = e.out[0].value.shape();
+  const auto channels = static_cast<std::size_t>(out[1]);
+  const auto positions = static_cast<std::size_t>(out.elements(2));
+  Numbers& bound = e.bound();
+  for (std::size_t i = 0; i < bound.size(); ++i)
+    bound[i] = or_infinite(
+        sums.bound(i / positions / channels, i / positions % channels, i % positions, r));
+  return {};
+}
+
 // theta times coordinates within [-1, 1] and 1.
 Status bound(const AffineGrid&, Evaluated& e) {
   const Traced& theta = *e.in[0];

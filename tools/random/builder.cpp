@@ -11,7 +11,8 @@
 namespace quern::tools {
 namespace {
 
-constexpr std::int64_t most_elements = 3000;
+// Of a tensor in some models: work is shared among threads only where there is more of it.
+constexpr std::int64_t many_elements = 40'000;
 constexpr double most_magnitude = 64;
 
 Grain grain_of(DType dtype) {
@@ -65,10 +66,13 @@ std::int64_t most(const Extent& e) {
 // ---- set-up
 
 Builder::Builder(const RandomOptions& options) : rng(options.seed), options_(options) {
-  opset_ = rng.pick(std::vector<std::int64_t>{18, 20, 21, 23});
+  opset_ =
+      std::min(rng.pick(std::vector<std::int64_t>{18, 20, 21, 23, 24, 26, 28}), options.most_opset);
   main_ = rng.pick(std::vector<DType>{DType::f32, DType::f32, DType::f32, DType::f32, DType::f32,
                                       DType::f32, DType::f32, DType::f32, DType::f16, DType::f64,
                                       DType::bf16, DType::f32});
+  if (rng.chance(0.12)) most_elements_ = many_elements;
+  if (rng.chance(0.08)) empty_share_ = 0.12;
   runs_ = rng.chance(0.5) ? 1 : static_cast<std::size_t>(rng.between(2, most_runs));
   for (int i = 0; runs_ > 1 && i < 2; ++i) {
     Extent e = {rng.between(1, 4), rng.between(1, 9), rng.between(1, 6)};
@@ -288,7 +292,9 @@ std::optional<Value> Builder::find(const std::function<bool(const Value&)>& suit
 
 Extent Builder::random_extent() {
   if (!symbols_.empty() && rng.chance(0.25)) return rng.pick(symbols_);
-  if (rng.chance(0.02)) return fixed(0);
+  if (rng.chance(empty_share_)) return fixed(0);
+  if (most_elements_ == many_elements && rng.chance(0.3))
+    return fixed(rng.pick(std::vector<std::int64_t>{32, 33, 48, 64, 65, 100}));
   return fixed(rng.pick(std::vector<std::int64_t>{1, 1, 2, 3, 4, 5, 6, 7, 8, 9, 16, 17}));
 }
 
@@ -301,7 +307,7 @@ Extents Builder::random_dims(std::size_t rank) {
 }
 
 bool Builder::fits(const Extents& dims) const {
-  return tools::most(product(dims)) <= most_elements;
+  return tools::most(product(dims)) <= most_elements_;
 }
 
 Value Builder::take(const Want& want) {
@@ -345,6 +351,7 @@ Value Builder::take_broadcast(DType dtype, const Extents& dims, const Want& want
 
 Values Builder::add_many(std::string_view op, const Values& in, const Attributes& attributes,
                          const std::vector<Effect>& effects, std::string_view domain) {
+  use_domain(domain);
   onnx::NodeProto node;
   node.op_type = op;
   node.domain = domain;
@@ -376,7 +383,7 @@ Value Builder::add(std::string_view op, const Values& in, const Attributes& attr
   return add_many(op, in, attributes, {effect}).front();
 }
 
-std::string_view Builder::add_untyped(std::string_view op, const std::vector<std::string_view>& in,
+std::string_view Builder::add_unsized(std::string_view op, const std::vector<std::string_view>& in,
                                       const Attributes& attributes) {
   onnx::NodeProto& node = graph().nodes.emplace_back();
   node.op_type = op;
@@ -389,6 +396,26 @@ std::string_view Builder::add_untyped(std::string_view op, const std::vector<std
   made_[name] = made;
   ++nodes_;
   return name;
+}
+
+void Builder::add_some(std::string_view op, const Values& in, const Attributes& attributes,
+                       const std::vector<Effect>& effects, std::size_t first,
+                       std::string_view domain) {
+  const Values out = add_many(op, in, attributes, effects, domain);
+  const auto kept = rng.below(static_cast<std::int64_t>(out.size()));
+  for (std::size_t i = first; i < out.size(); ++i) {
+    if (static_cast<std::int64_t>(i) == kept || rng.chance(0.7)) continue;
+    graph().nodes.back().outputs[i] = "";
+    const auto is_it = [&](const Value& v) { return v.name == out[i].name; };
+    std::erase_if(values_, is_it);
+    std::erase_if(top_, is_it);
+    out_.rounded.erase(out[i].name);
+  }
+}
+
+Value Builder::add_of(std::string_view domain, std::string_view op, const Values& in,
+                      const Attributes& attributes, const Effect& effect) {
+  return add_many(op, in, attributes, {effect}, domain).front();
 }
 
 Value Builder::typed(std::string_view name, const Effect& e, const Values& from) {
@@ -406,8 +433,10 @@ Value Builder::typed(std::string_view name, const Effect& e, const Values& from)
   return v;
 }
 
-void Builder::output_sequence(std::string_view name, DType dtype) {
-  if (scopes_.empty()) sequences_.emplace_back(name, dtype);
+void Builder::use_domain(std::string_view domain) {
+  for (const onnx::OperatorSetId& set : out_.model.opsets)
+    if (set.domain == domain) return;
+  out_.model.opsets.push_back({domain, 1});
 }
 
 // ---- bodies
@@ -418,8 +447,7 @@ void Builder::begin_body() {
 }
 
 void Builder::body_input(const Value& v) {
-  scopes_.back().graph.inputs.push_back(
-      {v.name, declared(v.dtype, v.dims, rng.chance(0.3) ? Fixed::some : Fixed::all)});
+  scopes_.back().graph.inputs.push_back({v.name, vague(declared(v.dtype, v.dims, Fixed::all))});
   note(v);
 }
 
@@ -440,7 +468,7 @@ onnx::GraphProto Builder::end_body(const std::vector<std::string_view>& outputs,
   scopes_.pop_back();
   values_.resize(scope.values);
   for (std::size_t i = 0; i < outputs.size(); ++i) {
-    scope.graph.outputs.push_back({outputs[i], types[i]});
+    scope.graph.outputs.push_back({outputs[i], vague(types[i])});
     used_.insert(outputs[i]);
   }
   return std::move(scope.graph);

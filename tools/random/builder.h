@@ -11,6 +11,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "tools/random/random_model.h"
@@ -122,6 +123,8 @@ class Builder {
   // Elements given run by run.
   Value input_of(DType dtype, const Extents& dims,
                  const std::function<Tensor(std::size_t run, const Shape& shape)>& make);
+  // A value that no node has made is there for the nodes that follow.
+  void note(const Value& v);
   // A shape as an operand: a constant, an input, or computed from shapes of other values.
   Value shape_operand(const Extents& dims, Missing missing);
 
@@ -142,11 +145,33 @@ class Builder {
             const Effect& effect);
   Values add_many(std::string_view op, const Values& in, const Attributes& attributes,
                   const std::vector<Effect>& effects, std::string_view domain = "");
-  // Sequences and the like: the name alone.
-  std::string_view add_untyped(std::string_view op, const std::vector<std::string_view>& in,
+  // The same where outputs from `first` on are optional: some are left out, though not all.
+  void add_some(std::string_view op, const Values& in, const Attributes& attributes,
+                const std::vector<Effect>& effects, std::size_t first,
+                std::string_view domain = "");
+  // The operator of another domain than ai.onnx.
+  Value add_of(std::string_view domain, std::string_view op, const Values& in,
+               const Attributes& attributes, const Effect& effect);
+  // Sequences and optionals: the name alone.
+  std::string_view add_structured(std::string_view op, const std::vector<std::string_view>& in,
+                                  const Attributes& attributes);
+  // A Loop that carries a sequence and a tensor: their names behind it.
+  std::pair<std::string_view, std::string_view> add_loop_of_sequence(
+      const std::vector<std::string_view>& in, const onnx::AttributeProto& body);
+  // A tensor whose shape only its readers know.
+  std::string_view add_unsized(std::string_view op, const std::vector<std::string_view>& in,
                                const Attributes& attributes);
   Value typed(std::string_view name, const Effect& effect, const Values& from);
-  void output_sequence(std::string_view name, DType dtype);
+  // Hands out a sequence or an optional. `kind`: which of them.
+  void output_structured(std::string_view name, onnx::TypeProto::Kind kind, DType dtype);
+  // The type of one, without a shape.
+  static onnx::TypeProto structured_type(onnx::TypeProto::Kind kind, DType dtype);
+  // An input that is a tensor in some runs and absent in others; presence by run.
+  struct OptionalInput {
+    std::string_view name;
+    std::array<bool, most_runs> present;
+  };
+  OptionalInput optional_input(DType dtype, const Extents& dims);
   bool fits(const Extents& dims) const;
   int nodes() const { return nodes_; }
   // The share of nodes that may still be made inside of a body.
@@ -155,6 +180,7 @@ class Builder {
   // ---- bodies
   void begin_body();
   void body_input(const Value& v);
+  std::string_view body_sequence(DType dtype);
   Value local(DType dtype, const Extents& dims, const Value& facts);
   onnx::GraphProto end_body(const std::vector<std::string_view>& outputs,
                             const std::vector<onnx::TypeProto>& types);
@@ -176,9 +202,11 @@ class Builder {
   };
 
   std::string_view fresh(std::string_view prefix);
+  void use_domain(std::string_view domain);
   Shape shape_of(const Extents& dims, std::size_t run) const;
-  void note(const Value& v);
   void mark_steady();
+  void add_claims();
+  onnx::TypeProto vague(onnx::TypeProto type);
   void choose_outputs();
 
   onnx::GraphProto& graph() { return scopes_.empty() ? out_.graph() : scopes_.back().graph; }
@@ -188,13 +216,20 @@ class Builder {
   std::int64_t opset_ = 20;
   DType main_ = DType::f32;
   std::size_t runs_ = 1;
+  std::int64_t most_elements_ = 3000;  // of a tensor
+  double empty_share_ = 0.02;          // of the dimensions that are new
   std::vector<Extent> symbols_;
   Values values_;  // in scope
   std::map<std::string_view, Made> made_;
   std::set<std::string_view> used_;
   Values top_;  // everything made in the main graph
-  std::vector<std::pair<std::string_view, DType>> sequences_;
+  struct Structured {
+    std::string_view name;
+    onnx::TypeProto type;
+  };
+  std::vector<Structured> structured_;  // outputs
   std::vector<Scope> scopes_;
+  std::vector<double> weights_;  // of the families of this model
   int nodes_ = 0;
   int names_ = 0;
 };

@@ -18,7 +18,23 @@ Value body_result(Builder& b, DType type, const Extents& dims) {
   return b.add(b.rng.chance(0.7) ? "Tanh" : "Sigmoid", {x}, {}, {type, dims, 1});
 }
 
+// What a body hands out without having made it: what it was handed in, perhaps in place of another
+// one, or a value from outside. Those lie where others still read them.
+std::optional<Value> passed_on(Builder& b, const Value& like) {
+  return b.find([&](const Value& v) {
+    return v.dtype == like.dtype && v.dims == like.dims && v.most <= std::max(like.most, 2.0) &&
+           !v.wild && !v.name.empty();
+  });
+}
+// The next value of something that a loop carries, within the size that it had.
+Value next_value(Builder& b, const Value& carried) {
+  if (b.rng.chance(0.3))
+    if (const auto v = passed_on(b, carried)) return *v;
+  return body_result(b, carried.dtype, carried.dims);
+}
+
 DType body_type(Builder& b) {
+  if (b.rng.chance(0.05)) return DType::string;
   return b.rng.chance(0.85) ? b.main_type() : DType::i64;
 }
 
@@ -85,8 +101,10 @@ bool loop(Builder& b) {
   b.body_input(number);
   b.body_input(alive);
   Values locals;
+  double largest = 2;
+  for (const Value& s : starts) largest = std::max(largest, s.most);
   for (const Value& s : starts) {
-    locals.push_back(b.local(s.dtype, s.dims, {.most = std::max(s.most, 2.0)}));
+    locals.push_back(b.local(s.dtype, s.dims, {.most = largest}));
     b.body_input(locals.back());
   }
   b.grow(static_cast<int>(b.rng.between(1, 4)));
@@ -97,14 +115,19 @@ bool loop(Builder& b) {
   std::vector<std::string_view> names = {goes_on.name};
   std::vector<onnx::TypeProto> types = {b.declared(DType::boolean, {}, Fixed::all)};
   std::vector<Effect> effects;
-  for (const Value& s : starts) {
-    names.push_back(body_result(b, s.dtype, s.dims).name);
+  const bool swaps = locals.size() == 2 && locals[0].dtype == locals[1].dtype &&
+                     locals[0].dims == locals[1].dims && b.rng.chance(0.4);
+  for (std::size_t i = 0; i < starts.size(); ++i) {
+    const Value& s = starts[i];
+    names.push_back(swaps ? locals[1 - i].name : next_value(b, locals[i]).name);
     types.push_back(b.declared(s.dtype, s.dims, Fixed::some));
-    effects.push_back({s.dtype, s.dims, std::max(s.most, 2.0)});
+    effects.push_back({s.dtype, s.dims, largest});
   }
   for (std::int64_t i = 0; i < scanned; ++i) {
     const Value each = b.take({.types = {b.main_type()}, .most_rank = 3});
-    const Value y = body_result(b, each.dtype, each.dims);
+    const Value y = b.rng.chance(0.25) && each.most <= 2 && !each.name.empty()
+                        ? each
+                        : body_result(b, each.dtype, each.dims);
     names.push_back(y.name);
     types.push_back(b.declared(y.dtype, y.dims, Fixed::some));
     Extents dims = y.dims;
@@ -129,8 +152,8 @@ bool scan(Builder& b) {
   b.body_input(state);
   b.body_input(step);
   b.grow(static_cast<int>(b.rng.between(1, 3)));
-  const Value next = body_result(b, state.dtype, state.dims);
-  const Value out = body_result(b, step.dtype, step.dims);
+  const Value next = next_value(b, state);
+  const Value out = b.rng.chance(0.2) ? step : body_result(b, step.dtype, step.dims);
   const std::vector<onnx::TypeProto> types = {b.declared(next.dtype, next.dims, Fixed::some),
                                               b.declared(out.dtype, out.dims, Fixed::some)};
   Attributes a = {onnx::graph_attribute("body", b.end_body({next.name, out.name}, types)),
@@ -139,9 +162,9 @@ bool scan(Builder& b) {
   if (b.rng.chance(0.3)) a.push_back(Builder::integers("scan_output_directions", {1}));
   Value all = start;
   for (const Value& v : b.values()) all.grain = std::max(all.grain, v.grain);
-  b.add_many(
-      "Scan", {all, sequence}, a,
-      {{start.dtype, start.dims, std::max(start.most, 2.0)}, {sequence.dtype, sequence.dims, 2}});
+  b.add_many("Scan", {all, sequence}, a,
+             {{start.dtype, start.dims, std::max(start.most, 2.0)},
+              {sequence.dtype, sequence.dims, std::max(sequence.most, 2.0)}});
   return true;
 }
 
@@ -155,7 +178,7 @@ bool sequence(Builder& b) {
     held.push_back(b.take_like(type, first.dims));
     names.push_back(held.back().name);
   }
-  std::string_view s = b.add_untyped("SequenceConstruct", names, {});
+  std::string_view s = b.add_structured("SequenceConstruct", names, {});
   const auto place = [&](std::int64_t n) {
     const std::int64_t at = b.rng.below(n);
     return std::pair(at,
@@ -167,15 +190,15 @@ bool sequence(Builder& b) {
       const Value v = b.take_like(type, first.dims);
       if (b.rng.chance(0.5)) {
         const auto [at, index] = place(size);
-        s = b.add_untyped("SequenceInsert", {s, v.name, index.name}, {});
+        s = b.add_structured("SequenceInsert", {s, v.name, index.name}, {});
         held.insert(held.begin() + at, v);
       } else {
-        s = b.add_untyped("SequenceInsert", {s, v.name}, {});
+        s = b.add_structured("SequenceInsert", {s, v.name}, {});
         held.push_back(v);
       }
     } else {
       const auto [at, index] = place(size);
-      s = b.add_untyped("SequenceErase", {s, index.name}, {});
+      s = b.add_structured("SequenceErase", {s, index.name}, {});
       held.erase(held.begin() + at);
     }
   }
@@ -196,7 +219,7 @@ bool sequence(Builder& b) {
       b.add("ConcatFromSequence", {whole}, {Builder::integer("axis", 0)}, {type, dims, most, true});
   }
   if (b.rng.chance(0.3)) b.add("SequenceLength", {whole}, {}, {DType::i64, {}, 9, false});
-  if (b.rng.chance(0.3)) b.output_sequence(s, type);
+  if (b.rng.chance(0.3)) b.output_structured(s, onnx::TypeProto::Kind::sequence, type);
   return true;
 }
 
@@ -206,7 +229,7 @@ bool split_to_sequence(Builder& b) {
   if (!is_fixed(x.dims[0])) return false;
   const std::int64_t n = x.dims[0][0];
   const std::int64_t size = b.rng.between(1, n);
-  const std::string_view s = b.add_untyped(
+  const std::string_view s = b.add_structured(
       "SplitToSequence", {x.name, b.scalar(DType::i64, static_cast<double>(size)).name},
       {Builder::integer("axis", 0)});
   Extents dims = x.dims;

@@ -39,6 +39,15 @@ const std::vector<DType>& all_types() {
   return t;
 }
 
+const std::vector<DType>& movable_types() {
+  static const std::vector<DType> t = [] {
+    std::vector<DType> all = all_types();
+    all.insert(all.end(), {DType::string, DType::string});
+    return all;
+  }();
+  return t;
+}
+
 DType some_float(Builder& b) {
   return b.rng.chance(0.9) ? b.main_type() : b.rng.pick(all_floats());
 }
@@ -318,7 +327,7 @@ bool logic(Builder& b) {
 }
 
 bool where(Builder& b) {
-  const auto p = two_operands(b, {.types = all_types(), .tame = b.rng.chance(0.7)});
+  const auto p = two_operands(b, {.types = movable_types(), .tame = b.rng.chance(0.7)});
   if (!p) return false;
   const Value condition = b.take_broadcast(DType::boolean, p->dims);
   b.add("Where", {condition, p->a, p->b}, {},

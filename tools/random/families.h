@@ -25,6 +25,15 @@ std::span<const Family> shape_families();
 std::span<const Family> quantised_families();
 std::span<const Family> control_families();
 std::span<const Family> pattern_families();
+std::span<const Family> text_families();
+std::span<const Family> data_dependent_families();
+std::span<const Family> sampling_families();
+std::span<const Family> spectral_families();
+std::span<const Family> narrow_families();
+std::span<const Family> layer_families();
+std::span<const Family> contrib_families();
+std::span<const Family> contrib_quantised_families();
+std::span<const Family> optional_families();
 
 // All tables in one.
 std::vector<Family> all_families();
@@ -34,7 +43,8 @@ const std::vector<DType>& ordinary_floats();  // f16 f32 f64
 const std::vector<DType>& all_floats();       // and bf16
 const std::vector<DType>& all_integers();
 const std::vector<DType>& all_numbers();
-const std::vector<DType>& all_types();  // and bool
+const std::vector<DType>& all_types();      // and bool
+const std::vector<DType>& movable_types();  // and strings
 // A float type for the next node: the model's own most of the time.
 DType some_float(Builder& b);
 // An activation or another elementwise function that keeps numbers small.

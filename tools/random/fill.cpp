@@ -2,6 +2,8 @@
 #include "tools/random/fill.h"
 
 #include <limits>
+#include <memory>
+#include <utility>
 
 #include "graph/numeric.h"
 
@@ -62,9 +64,40 @@ T random_element(Rng& rng, Numbers numbers, Spread spread) {
   }
 }
 
+// Empty, short and long ones, with equal ones among them.
+Tensor random_strings(Rng& rng, const Shape& shape) {
+  static const std::vector<std::string> words = {
+      "", "a", "B", "quern", "Quern", "m\u00fchle", "a stone that turns upon another one"};
+  std::vector<std::string> texts(static_cast<std::size_t>(shape.elements()));
+  for (std::string& s : texts) s = rng.pick(words);
+  return string_tensor(shape, std::move(texts));
+}
+
 }  // namespace
 
+Tensor string_tensor(const Shape& shape, std::vector<std::string> texts) {
+  struct Storage {
+    std::vector<std::string> texts;
+    std::vector<StringRef> refs;
+  };
+  auto storage = std::make_shared<Storage>();
+  storage->texts = std::move(texts);
+  for (const std::string& s : storage->texts) storage->refs.push_back({s.data(), s.size()});
+  storage->refs.reserve(1);  // so that no elements are somewhere, too
+  const auto* data = reinterpret_cast<const std::byte*>(storage->refs.data());
+  return {{DType::string, shape}, std::move(storage), data};
+}
+
+Result<Tensor> owned_copy(const TensorView& from) {
+  if (from.type.dtype != DType::string)
+    return Tensor::copy_of(from.type, {from.data, from.type.bytes()});
+  std::vector<std::string> texts;
+  for (const StringRef& s : from.span<StringRef>()) texts.emplace_back(s.view());
+  return string_tensor(from.type.shape, std::move(texts));
+}
+
 Tensor random_tensor(Rng& rng, DType dtype, const Shape& shape, Numbers numbers) {
+  if (dtype == DType::string) return random_strings(rng, shape);
   Tensor t = Tensor::zeros({dtype, shape}).value();
   const Spread spread = rng.chance(0.4) ? Spread::on_grid : Spread::anywhere;
   visit_dtype(dtype, [&](auto tag) {

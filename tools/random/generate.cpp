@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // From a seed to a model: which families take part, and what is handed out in the end.
 #include <algorithm>
+#include <numeric>
 
 #include "frontends/onnx-parser/tensor.h"
 #include "graph/text_util.h"
+#include "tools/console.h"
+#include "tools/parse.h"
 #include "tools/random/builder.h"
 #include "tools/random/families.h"
 
@@ -11,15 +14,29 @@ namespace quern::tools {
 namespace {
 
 // A family drawn by weight.
-const Family& draw(Rng& rng, const std::vector<Family>& families) {
-  double total = 0;
-  for (const Family& f : families) total += f.weight;
-  double at = rng.unit() * total;
-  for (const Family& f : families) {
-    if (at < f.weight) return f;
-    at -= f.weight;
+const Family& draw(Rng& rng, const std::vector<Family>& families,
+                   const std::vector<double>& weights) {
+  double at = rng.unit() * std::accumulate(weights.begin(), weights.end(), 0.0);
+  for (std::size_t i = 0; i < families.size(); ++i) {
+    if (at < weights[i]) return families[i];
+    at -= weights[i];
   }
   return families.back();
+}
+
+// Most models are of some families only, and of a few of them above all: what meets rarely where
+// everything does meets often there (Groce et al.: Swarm testing, 2012).
+std::vector<double> drawn_weights(Rng& rng, const std::vector<Family>& families) {
+  const bool is_mixed = rng.chance(0.4);
+  std::vector<double> weights;
+  for (const Family& f : families) {
+    const double factor = rng.pick(std::vector<double>{0, 0, 1, 1, 1, 8});
+    weights.push_back(is_mixed ? f.weight : f.weight * factor);
+  }
+  const bool is_empty =
+      std::all_of(weights.begin(), weights.end(), [](double w) { return w == 0; });
+  if (is_empty) weights.front() = 1;
+  return weights;
 }
 
 }  // namespace
@@ -29,7 +46,9 @@ std::vector<Family> all_families() {
   for (const auto& table :
        {elementwise_families(), matrix_families(), window_families(), norm_families(),
         movement_families(), index_families(), shape_families(), quantised_families(),
-        control_families(), pattern_families()})
+        control_families(), pattern_families(), text_families(), data_dependent_families(),
+        sampling_families(), spectral_families(), narrow_families(), layer_families(),
+        contrib_families(), contrib_quantised_families(), optional_families()})
     all.insert(all.end(), table.begin(), table.end());
   return all;
 }
@@ -38,6 +57,17 @@ std::vector<std::string> random_families() {
   std::vector<std::string> names;
   for (const Family& f : all_families()) names.emplace_back(f.name);
   return names;
+}
+
+Status parse_node_range(const std::string& text, RandomOptions& options) {
+  const std::size_t dots = text.find("..");
+  const auto from = parse_integer(text.substr(0, dots));
+  const auto to = dots == text.npos ? from : parse_integer(text.substr(dots + 2));
+  if (!from || !to || *from < 1 || *to < *from || *to > 100000)
+    return {Code::invalid_argument, cat("--nodes ", shown(text), ": write a range such as 20..60")};
+  options.min_nodes = static_cast<int>(*from);
+  options.max_nodes = static_cast<int>(*to);
+  return {};
 }
 
 std::size_t count_nodes(const onnx::GraphProto& graph) {
@@ -50,9 +80,10 @@ std::size_t count_nodes(const onnx::GraphProto& graph) {
 
 void Builder::grow(int nodes) {
   static const std::vector<Family> families = all_families();
+  if (weights_.empty()) weights_ = drawn_weights(rng, families);
   const int end = nodes_ + nodes;
   for (int tries = 0; nodes_ < end && tries < 4 * nodes + 20; ++tries) {
-    const Family& f = draw(rng, families);
+    const Family& f = draw(rng, families, weights_);
     if (f.grow(*this)) out_.families.emplace_back(f.name);
   }
 }
@@ -77,11 +108,39 @@ void Builder::mark_steady() {
   std::sort(out_.steady.begin(), out_.steady.end());
 }
 
+// What files say of values that nodes make is a claim: missing, vague or wrong.
+onnx::TypeProto Builder::vague(onnx::TypeProto type) {
+  if (options_.claims == RandomOptions::Claims::true_ones) return type;
+  if (type.kind == onnx::TypeProto::Kind::tensor && rng.chance(0.2)) {
+    type.has_shape = false;
+    type.dims.clear();
+  }
+  for (onnx::Dimension& d : type.dims) {
+    if (!rng.chance(0.06)) continue;
+    d = {};
+    if (rng.chance(0.5)) {
+      d.has_value = true;
+      d.value = rng.between(0, 9);
+    } else {
+      d.param = rng.chance(0.5) ? "N" : "claimed";
+    }
+  }
+  return type;
+}
+
+// In value_info the rank is right: an operator that cannot do without one may ask for it.
+void Builder::add_claims() {
+  if (!rng.chance(0.3)) return;
+  const double share = rng.real(0.1, 1);
+  for (const Value& v : top_)
+    if (made_.contains(v.name) && rng.chance(share))
+      out_.graph().value_info.push_back({v.name, vague(declared(v.dtype, v.dims, Fixed::some))});
+}
+
 void Builder::choose_outputs() {
   std::vector<onnx::ValueInfo>& outputs = out_.graph().outputs;
   const auto hand_out = [&](const Value& v) {
-    outputs.push_back({v.name, declared(v.dtype, v.dims, Fixed::some)});
-    if (rng.chance(0.2)) outputs.back().type.has_shape = false, outputs.back().type.dims.clear();
+    outputs.push_back({v.name, vague(declared(v.dtype, v.dims, Fixed::some))});
     if (rng.chance(0.02)) outputs.push_back(onnx::ValueInfo(outputs.back()));  // named twice
     if (v.exact) out_.exact.push_back(v.name);
     out_.grains[v.name] = v.grain;
@@ -93,13 +152,7 @@ void Builder::choose_outputs() {
     if (!rng.chance(share)) continue;
     hand_out(v);
   }
-  for (const auto& [name, dtype] : sequences_) {
-    onnx::TypeProto type;
-    type.kind = onnx::TypeProto::Kind::sequence;
-    onnx::TypeProto element;
-    element.kind = onnx::TypeProto::Kind::tensor;
-    element.elem_type = onnx::onnx_type_of(dtype);
-    type.element.push_back(element);
+  for (const auto& [name, type] : structured_) {
     outputs.push_back({name, type});
     out_.grains[name] = main_ == DType::f16    ? Grain::f16
                         : main_ == DType::bf16 ? Grain::bf16
@@ -111,6 +164,7 @@ void Builder::choose_outputs() {
 RandomModel Builder::finish(const std::vector<std::string>& families) {
   for (const std::string& f : families) out_.families.push_back(f);
   choose_outputs();
+  add_claims();
   mark_steady();
   std::sort(out_.families.begin(), out_.families.end());
   out_.families.erase(std::unique(out_.families.begin(), out_.families.end()), out_.families.end());

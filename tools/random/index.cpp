@@ -10,7 +10,7 @@ namespace quern::tools {
 namespace {
 
 Value anything(Builder& b, std::size_t least_rank) {
-  return b.take({.types = b.rng.chance(0.7) ? std::vector<DType>{b.main_type()} : all_types(),
+  return b.take({.types = b.rng.chance(0.7) ? std::vector<DType>{b.main_type()} : movable_types(),
                  .least_rank = least_rank,
                  .most_rank = 4,
                  .nonempty = true});
@@ -77,7 +77,7 @@ bool scatter(Builder& b) {
   Extents dims = x.dims;
   dims[0] = fixed(rows);
   const Value updates = b.take_like(x.dtype, dims);
-  const bool sums = b.rng.chance(0.3);
+  const bool sums = x.dtype != DType::string && b.rng.chance(0.3);
   Attributes a;
   if (sums) a.push_back(Builder::text("reduction", b.rng.chance(0.5) ? "add" : "max"));
   const Effect effect{x.dtype, x.dims, x.most + updates.most, sums};
@@ -145,7 +145,7 @@ bool non_zero(Builder& b) {
   if (!x.exact) return false;
   // How many there are only the data say, so the result goes into a sum at once.
   const auto rank = static_cast<std::int64_t>(x.rank());
-  const std::string_view found = b.add_untyped("NonZero", {x.name}, {});
+  const std::string_view found = b.add_unsized("NonZero", {x.name}, {});
   const Value open{.name = found, .dtype = DType::i64};
   b.add("ReduceSum", {open, b.numbers_constant({1})}, {Builder::integer("keepdims", 0)},
         {DType::i64, {fixed(rank)}, 1e6, false, true});

@@ -53,7 +53,7 @@ class Mover {
     return std::find(model_.steady.begin(), model_.steady.end(), name) != model_.steady.end();
   }
   Tensor moved(const Tensor& t) {
-    if (!is_number_float(t.dtype())) return t;
+    if (!t.valid() || !is_number_float(t.dtype())) return t;
     Tensor copy = Tensor::copy_of(t.type(), {t.data(), t.bytes()}).value();
     move_elements(t.dtype(), copy.mutable_data(), t.shape().elements(), by_, rng_);
     return copy;
@@ -177,7 +177,9 @@ Result<std::shared_ptr<const Executable>> compile_random(const RandomModel& mode
 Result<RunOutputs> run_once(Session& session, const std::vector<RandomInput>& inputs) {
   for (const RandomInput& in : inputs) {
     QUERN_ASSIGN(const std::size_t i, session.input_index(in.name));
-    QUERN_TRY(session.set_input(i, in.tensor.view()).in(cat("input '", in.name, "'")));
+    Status bound =
+        in.tensor.valid() ? session.set_input(i, in.tensor.view()) : session.set_input_none(i);
+    QUERN_TRY(std::move(bound).in(cat("input '", in.name, "'")));
   }
   QUERN_TRY(session.run());
   RunOutputs outputs;
@@ -186,8 +188,7 @@ Result<RunOutputs> run_once(Session& session, const std::vector<RandomInput>& in
     std::vector<Tensor>& tensors = outputs.emplace_back();
     for (std::size_t k = 0; k < count; ++k) {
       QUERN_ASSIGN(const TensorView view, session.output_element(i, k));
-      QUERN_ASSIGN(tensors.emplace_back(),
-                   Tensor::copy_of(view.type, {view.data, view.type.bytes()}));
+      QUERN_ASSIGN(tensors.emplace_back(), owned_copy(view));
     }
   }
   return outputs;
@@ -233,7 +234,9 @@ void Judge::ask_oracle(const RandomModel& model, const Model& parsed, Arithmetic
     std::vector<OracleInput> inputs;
     for (const ValueSpec& spec : specs)
       for (const RandomInput& in : run)
-        if (in.name == spec.name) inputs.push_back({.tensors = {in.tensor}});
+        if (in.name == spec.name)
+          inputs.push_back(in.tensor.valid() ? OracleInput{.tensors = {in.tensor}}
+                                             : OracleInput{.kind = BoundedValue::Kind::none});
     auto bounds = evaluate_with_bounds(parsed.graph(), inputs, {.arithmetic = arithmetic});
     bounds_.push_back(bounds ? std::move(*bounds) : std::vector<BoundedValue>());
   }

@@ -10,7 +10,7 @@ namespace quern::tools {
 namespace {
 
 Value anything(Builder& b, std::size_t least_rank = 0, std::size_t most_rank = 5) {
-  return b.take({.types = b.rng.chance(0.7) ? std::vector<DType>{b.main_type()} : all_types(),
+  return b.take({.types = b.rng.chance(0.7) ? std::vector<DType>{b.main_type()} : movable_types(),
                  .least_rank = least_rank,
                  .most_rank = most_rank,
                  .tame = b.rng.chance(0.9)});
@@ -300,7 +300,8 @@ bool pad(Builder& b) {
     end.push_back(b.rng.chance(0.5) ? b.rng.between(0, most) : 0);
     for (std::int64_t& m : e) m += begin.back() + end.back();
   }
-  if (!b.fits(dims) || (mode != "constant" && x.dtype == DType::boolean)) return false;
+  if (!b.fits(dims) || (mode != "constant" && !is_float(x.dtype) && !is_integer(x.dtype)))
+    return false;
   std::vector<std::int64_t> pads = begin;
   pads.insert(pads.end(), end.begin(), end.end());
   Values in = {x, b.numbers_operand(pads)};
@@ -333,6 +334,7 @@ bool depth_space(Builder& b) {
 
 bool trilu(Builder& b) {
   const Value x = anything(b, 2);
+  if (x.dtype == DType::string) return false;
   Values in = {x};
   if (b.rng.chance(0.6))
     in.push_back(b.scalar(DType::i64, static_cast<double>(b.rng.between(-4, 4))));

@@ -263,7 +263,7 @@ bool recurrent(Builder& b) {
   std::vector<Effect> out = {{x.dtype, {x.dims[0], fixed(directions), x.dims[1], fixed(hidden)}, 2},
                              {x.dtype, state, 2}};
   if (row.op == "LSTM") out.push_back({x.dtype, state, 8});
-  b.add_many(row.op, in, a, out);
+  b.add_some(row.op, in, a, out, 0);
   return true;
 }
 

@@ -11,6 +11,7 @@
 #include <deque>
 #include <map>
 #include <memory>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -25,12 +26,16 @@ struct RandomOptions {
   std::uint64_t seed = 0;
   int min_nodes = 20;
   int max_nodes = 60;
+  std::int64_t most_opset = 28;
+  // What is said of shapes that nodes make: also what is wrong, or only what is true.
+  enum class Claims : std::uint8_t { any, true_ones };
+  Claims claims = Claims::any;
 };
 
 // What an input is bound to in one run.
 struct RandomInput {
   std::string name;
-  Tensor tensor;
+  Tensor tensor;  // of an optional: not valid() where it is empty
 };
 
 // What the coarsest floats behind a value are.
@@ -46,11 +51,15 @@ struct RandomModel {
   std::vector<std::string_view> steady;  // inputs and constants that something discontinuous reads
   std::map<std::string_view, DType> rounded;  // floats that nodes make and that rounding touches
   std::map<std::string_view, Grain> grains;   // of outputs
+  std::set<std::string_view> structured;      // what nodes make that is no tensor
   std::vector<std::string> families;          // that took part
 
   const onnx::GraphProto& graph() const { return model.graph.front(); }
   onnx::GraphProto& graph() { return model.graph.front(); }
 };
+
+// "20..60" or "30": how many nodes.
+Status parse_node_range(const std::string& text, RandomOptions& options);
 
 RandomModel make_random_model(const RandomOptions& options);
 

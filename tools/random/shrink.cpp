@@ -12,6 +12,7 @@
 #include "graph/numeric.h"
 #include "graph/text_util.h"
 #include "tools/json.h"
+#include "tools/random/fill.h"
 #include "tools/random/judge.h"
 
 namespace quern::tools {
@@ -168,10 +169,7 @@ class Shrinker {
     m.graph().outputs.clear();
     for (const onnx::NodeProto& node : m.graph().nodes)
       for (const std::string_view o : node.outputs) {
-        const bool untyped = node.op_type.starts_with("Sequence") && node.op_type != "SequenceAt" &&
-                             node.op_type != "SequenceLength";
-        if (!o.empty() && !untyped && node.op_type != "SplitToSequence")
-          m.graph().outputs.push_back({o, {}});
+        if (!o.empty() && !m.structured.contains(o)) m.graph().outputs.push_back({o, {}});
       }
     const auto outputs = reference_outputs(m);
     std::vector<std::map<std::string_view, Tensor>> known(best_.runs.size());
@@ -216,6 +214,7 @@ class Shrinker {
     if (best_.runs.size() != 1) return;
     for (std::size_t i = best_.graph().inputs.size(); i-- > 0 && progress();) {
       if (best_.graph().inputs.size() == 1) return;
+      if (best_.graph().inputs[i].type.kind != onnx::TypeProto::Kind::tensor) continue;
       RandomModel c = best_;
       const Tensor& t = c.tensors->emplace_back(c.runs[0][i].tensor);
       c.graph().initializers.push_back(onnx::tensor_message(t, c.graph().inputs[i].name, *c.pool));
@@ -228,6 +227,7 @@ class Shrinker {
   // ---- dimensions: everywhere that a size occurs in inputs and constants, the first elements stay
 
   static Tensor leading(const Tensor& t, std::int64_t from, std::int64_t to) {
+    if (!t.valid()) return t;
     Shape shape = t.shape();
     for (std::size_t d = 0; d < shape.rank(); ++d)
       if (shape[d] == from) shape[d] = to;
@@ -251,7 +251,7 @@ class Shrinker {
       for (std::int64_t i = 0; i < shape.elements(); ++i)
         if (v[i] == from) v[i] = to;
     }
-    return out;
+    return t.dtype() == DType::string ? owned_copy(out.view()).value() : out;
   }
 
   bool with_size(std::int64_t from, std::int64_t to) {
@@ -267,8 +267,9 @@ class Shrinker {
     }
     for (std::size_t i = 0; i < c.graph().inputs.size(); ++i) {
       for (auto& run : c.runs) run[i].tensor = leading(run[i].tensor, from, to);
-      c.graph().inputs[i].type =
-          type_of(c.runs[0][i].tensor, c.runs.size() == 1 ? Sizes::known : Sizes::open);
+      if (c.graph().inputs[i].type.kind == onnx::TypeProto::Kind::tensor)
+        c.graph().inputs[i].type =
+            type_of(c.runs[0][i].tensor, c.runs.size() == 1 ? Sizes::known : Sizes::open);
     }
     for (onnx::ValueInfo& o : c.graph().outputs) {
       o.type.has_shape = false;
@@ -298,9 +299,24 @@ class Shrinker {
   bool changed_ = false;
 };
 
-Status write_value(const std::string& path, std::string_view name,
-                   const std::vector<Tensor>& tensors, ValueType::Kind kind) {
-  return write_tensor_file(path, {.name = std::string(name), .kind = kind, .tensors = tensors});
+ValueType::Kind kind_of(const onnx::TypeProto& type) {
+  using Kind = onnx::TypeProto::Kind;
+  if (type.kind == Kind::sequence) return ValueType::Kind::sequence;
+  return type.kind == Kind::optional ? ValueType::Kind::optional_tensor : ValueType::Kind::tensor;
+}
+
+Status write_value(const std::string& path, const onnx::ValueInfo& declared,
+                   const std::vector<Tensor>& tensors) {
+  const ValueType::Kind kind = kind_of(declared.type);
+  return write_tensor_file(path, {.name = std::string(declared.name),
+                                  .kind = kind,
+                                  .present = kind == ValueType::Kind::sequence || !tensors.empty(),
+                                  .tensors = tensors});
+}
+
+std::vector<Tensor> present(const RandomInput& in) {
+  if (!in.tensor.valid()) return {};
+  return {in.tensor};
 }
 
 }  // namespace
@@ -320,14 +336,12 @@ Status write_case(const RandomModel& model, const std::string& folder) {
       const std::string_view name = model.graph().inputs[i].name;
       for (const RandomInput& in : model.runs[k])
         if (in.name == name)
-          QUERN_TRY(write_value(cat(set, "/input_", i, ".pb"), name, {in.tensor},
-                                ValueType::Kind::tensor));
+          QUERN_TRY(
+              write_value(cat(set, "/input_", i, ".pb"), model.graph().inputs[i], present(in)));
     }
     for (std::size_t i = 0; outputs && i < model.graph().outputs.size(); ++i) {
-      const onnx::ValueInfo& o = model.graph().outputs[i];
-      const bool sequence = o.type.kind == onnx::TypeProto::Kind::sequence;
-      QUERN_TRY(write_value(cat(set, "/output_", i, ".pb"), o.name, (*outputs)[k][i],
-                            sequence ? ValueType::Kind::sequence : ValueType::Kind::tensor));
+      QUERN_TRY(
+          write_value(cat(set, "/output_", i, ".pb"), model.graph().outputs[i], (*outputs)[k][i]));
     }
   }
   return write_file(folder + "/model.onnx", onnx::write_model(model.model));

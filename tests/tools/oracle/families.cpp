@@ -605,6 +605,16 @@ input %1 "g": f32[1,4,4,2]
 output %2 "y")",
        {-1, 1, 0},
        0.0005},
+      {"deform conv",
+       R"(input %0 "x": f32[2,4,5,6]
+input %1 "w": f32[6,2,3,3]
+input %2 "o": f32[2,36,3,4]
+input %3 "b": f32[6]
+input %4 "m": f32[2,18,3,4]
+%5: f32[2,6,3,4] = DeformConv(%0, %1, %2, %3, %4) group=2 offset_group=2
+output %5 "y")",
+       {-1, 1, 0},
+       0.0001},
       {"affine grid",
        R"(input %0 "t": f32[2,2,3]
 const %1: i64[4] = {2, 3, 4, 5}

@@ -1,0 +1,165 @@
+// SPDX-License-Identifier: Apache-2.0
+// com.microsoft: what ONNX Runtime's optimiser writes into files.
+#include <algorithm>
+#include <array>
+#include <cmath>
+
+#include "tools/random/families.h"
+
+namespace quern::tools {
+namespace {
+
+constexpr std::string_view domain = "com.microsoft";
+
+Effect same(const Value& x, double most) {
+  return {x.dtype, x.dims, most};
+}
+
+bool gelus(Builder& b) {
+  const Value x = b.take({.types = {b.rng.pick(ordinary_floats())}, .least_rank = 1});
+  switch (b.rng.below(4)) {
+    case 0: b.add_of(domain, "Gelu", {x}, {}, same(x, x.most)); return true;
+    case 1: {
+      Attributes a;
+      if (b.rng.chance(0.5)) a.push_back(b.number("alpha", b.rng.real(0.5, 2)));
+      b.add_of(domain, "QuickGelu", {x}, a, same(x, x.most));
+      return true;
+    }
+    case 2: {
+      Values in = {x};
+      if (b.rng.chance(0.6)) in.push_back(b.take_like(x.dtype, {x.dims.back()}));
+      b.add_of(domain, "FastGelu", in, {}, same(x, x.most + in.back().most));
+      return true;
+    }
+    default: {
+      const Value bias = b.take_like(x.dtype, {x.dims.back()});
+      b.add_of(domain, "BiasGelu", {x, bias}, {}, same(x, x.most + bias.most));
+      return true;
+    }
+  }
+}
+
+// What closes a fused operator.
+struct Closing {
+  std::string_view name;
+  std::vector<float> parameters;
+};
+Closing some_closing(Builder& b) {
+  return b.rng.pick(std::vector<Closing>{{"Relu", {}},
+                                         {"Tanh", {}},
+                                         {"Sigmoid", {}},
+                                         {"LeakyRelu", {0.125F}},
+                                         {"Clip", {-1, 2}},
+                                         {"HardSigmoid", {0.25F, 0.5F}}});
+}
+
+bool fused_conv(Builder& b) {
+  const Value x =
+      b.take({.types = {DType::f32}, .least_rank = 4, .most_rank = 4, .nonempty = true});
+  if (!is_fixed(x.dims[1])) return false;
+  const std::int64_t out = b.rng.between(1, 8);
+  const std::int64_t k = b.rng.pick(std::vector<std::int64_t>{1, 3});
+  const Extents wd = fixed_dims(std::array{out, x.dims[1][0], k, k});
+  const Extents dims = {x.dims[0], fixed(out), x.dims[2], x.dims[3]};
+  if (!b.fits(wd) || !b.fits(dims)) return false;
+  Values in = {x, b.constant(x.dtype, wd),
+               b.rng.chance(0.6) ? b.take_like(x.dtype, {fixed(out)}) : Builder::none()};
+  if (b.rng.chance(0.4)) in.push_back(b.take_like(x.dtype, dims));
+  Attributes a = {Builder::integers("kernel_shape", {k, k}),
+                  Builder::integers("pads", std::vector<std::int64_t>(4, k / 2))};
+  if (b.rng.chance(0.8)) {
+    const Closing c = some_closing(b);
+    a.push_back(Builder::text("activation", c.name));
+    if (!c.parameters.empty())
+      a.push_back(onnx::numbers_attribute("activation_params", c.parameters));
+  }
+  const double taps = std::sqrt(static_cast<double>(product(wd)[0]));
+  b.add_of(domain, "FusedConv", in, a, {x.dtype, dims, x.most * 4 * taps + 70});
+  return true;
+}
+
+bool fused_gemm(Builder& b) {
+  const Value x = b.take({.types = {DType::f32}, .least_rank = 2, .most_rank = 2});
+  const bool ta = b.rng.chance(0.3);
+  const bool tb = b.rng.chance(0.5);
+  const Extent rows = x.dims[ta ? 1 : 0];
+  const Extent depth = x.dims[ta ? 0 : 1];
+  const Extent columns = fixed(b.rng.between(1, 12));
+  if (!b.fits({depth, columns}) || !b.fits({rows, columns})) return false;
+  Values in = {x, b.take_like(x.dtype, tb ? Extents{columns, depth} : Extents{depth, columns})};
+  Attributes a = {Builder::integer("transA", ta), Builder::integer("transB", tb)};
+  if (b.rng.chance(0.4)) a.push_back(b.number("alpha", b.rng.real(-1, 1)));
+  if (b.rng.chance(0.6)) {
+    in.push_back(b.take_like(x.dtype, {columns}));
+    if (b.rng.chance(0.4)) a.push_back(b.number("beta", b.rng.real(-1, 1)));
+  }
+  const Closing c = some_closing(b);
+  a.push_back(Builder::text("activation", c.name));
+  if (!c.parameters.empty()) a.push_back(b.number("activation_alpha", c.parameters[0]));
+  if (c.parameters.size() > 1) a.push_back(b.number("activation_beta", c.parameters[1]));
+  b.add_of(
+      domain, "FusedGemm", in, a,
+      {x.dtype, {rows, columns}, x.most * in[1].most * static_cast<double>(most(depth) + 1) + 64});
+  return true;
+}
+
+bool fused_matmul(Builder& b) {
+  const Value x = b.take({.types = {b.rng.pick(ordinary_floats())}, .least_rank = 2});
+  const bool ta = b.rng.chance(0.4);
+  const bool tb = b.rng.chance(0.5);
+  const std::size_t rank = x.rank();
+  const Extent rows = x.dims[rank - (ta ? 1 : 2)];
+  const Extent depth = x.dims[rank - (ta ? 2 : 1)];
+  const Extent columns = fixed(b.rng.between(1, 12));
+  Extents wd(x.dims.begin(), x.dims.end() - 2);
+  if (b.rng.chance(0.5)) wd.clear();
+  Extents dims(x.dims.begin(), x.dims.end() - 2);
+  dims.insert(dims.end(), {rows, columns});
+  wd.insert(wd.end(), {tb ? columns : depth, tb ? depth : columns});
+  if (!b.fits(wd) || !b.fits(dims)) return false;
+  const Value w = b.take_like(x.dtype, wd);
+  Attributes a = {Builder::integer("transA", ta), Builder::integer("transB", tb)};
+  if (b.rng.chance(0.5)) a.push_back(b.number("alpha", b.rng.real(-1, 1)));
+  b.add_of(domain, b.rng.chance(0.2) ? "TransposeMatMul" : "FusedMatMul", {x, w}, a,
+           {x.dtype, dims, x.most * w.most * static_cast<double>(most(depth) + 1)});
+  return true;
+}
+
+bool skip_norm(Builder& b) {
+  const Value x =
+      b.take({.types = {DType::f32}, .least_rank = 3, .most_rank = 3, .nonempty = true});
+  if (least(x.dims.back()) < 2) return false;
+  const bool simplified = b.rng.chance(0.4);
+  const Extents row = {x.dims.back()};
+  const Value skip = b.take_like(x.dtype, x.dims);
+  Values in = {x, skip, b.root(x.dtype, row)};
+  if (!simplified) in.push_back(b.rng.chance(0.7) ? b.root(x.dtype, row) : Builder::none());
+  if (b.rng.chance(0.5)) in.push_back(b.take_like(x.dtype, row));
+  const double sum = x.most + skip.most + in.back().most;
+  std::vector<Effect> out = {same(x, 32)};
+  // The sum is the fourth result; that of the mean and the deviation ask for the others.
+  if (b.rng.chance(0.5)) {
+    Extents one = x.dims;
+    one.back() = fixed(1);
+    out.insert(out.end(), {{x.dtype, one, sum}, {x.dtype, one, 10}, same(x, sum)});
+  }
+  b.add_some(simplified ? "SkipSimplifiedLayerNormalization" : "SkipLayerNormalization", in,
+             {b.number("epsilon", 0.01)}, out, 1, domain);
+  return true;
+}
+
+constexpr std::array families = {
+    Family{"contrib-gelus", 0.8, gelus},
+    Family{"contrib-fused-conv", 0.6, fused_conv},
+    Family{"contrib-fused-gemm", 0.6, fused_gemm},
+    Family{"contrib-fused-matmul", 0.6, fused_matmul},
+    Family{"contrib-skip-norm", 0.6, skip_norm},
+};
+
+}  // namespace
+
+std::span<const Family> contrib_families() {
+  return families;
+}
+
+}  // namespace quern::tools
