@@ -17,6 +17,7 @@
 #include "kernels/gpu/kernels.h"
 #include "kernels/kernel.h"
 #include "kernels/pool_onednn.h"
+#include "kernels/pool_rows.h"
 #include "kernels/window.h"
 
 namespace quern {
@@ -26,15 +27,11 @@ ResolvedWindow resolve_pool_window(const Pool& op, std::span<const std::int64_t>
                    : resolve_window(op.window, in, op.window.kernel);
 }
 
-double pool_divisor(const Pool& op, const ResolvedWindow& w, const Shape& in,
-                    const Shape& position) {
-  double count = 1;
-  for (std::size_t d = 0; d < in.rank(); ++d) {
-    const std::int64_t low = op.count_include_pad ? -w.pads_begin[d] : 0;
-    const std::int64_t high = op.count_include_pad ? in[d] + w.pads_end[d] : in[d];
-    count *= static_cast<double>(taps_between(w, d, position[d], low, high).size());
-  }
-  return count;
+std::int64_t counted_taps(const Pool& op, const ResolvedWindow& w, const Shape& in, std::size_t d,
+                          std::int64_t position) {
+  const std::int64_t low = op.count_include_pad ? -w.pads_begin[d] : 0;
+  const std::int64_t high = op.count_include_pad ? in[d] + w.pads_end[d] : in[d];
+  return taps_between(w, d, position, low, high).size();
 }
 
 namespace {
@@ -127,6 +124,13 @@ void max_pool(const ReferenceCall& call, const ResolvedWindow& w) {
     });
 }
 
+double divisor_at(const Pool& op, const ResolvedWindow& w, const Shape& in, const Shape& position) {
+  double count = 1;
+  for (std::size_t d = 0; d < in.rank(); ++d)
+    count *= static_cast<double>(counted_taps(op, w, in, d, position[d]));
+  return count;
+}
+
 double power(double x, std::int64_t p) {
   return p == 1 ? std::fabs(x) : p == 2 ? x * x : std::pow(std::fabs(x), static_cast<double>(p));
 }
@@ -149,7 +153,7 @@ void sum_pool(const ReferenceCall& call, const ResolvedWindow& w) {
         const auto v = static_cast<double>(x[e]);
         sum += average ? v : power(v, op.p);
       });
-      *y++ = T(average ? sum / pool_divisor(op, w, in, at) : root(sum, op.p));
+      *y++ = T(average ? sum / divisor_at(op, w, in, at) : root(sum, op.p));
     });
 }
 
@@ -176,29 +180,22 @@ Cost flops(const Op& op, std::span<const TensorType> inputs, std::span<const Ten
 }
 
 #ifdef QUERN_ONEDNN
-// Whether some window may hold padding alone: the first or the last one, or one whose dilation steps
-// over the whole input.
-bool may_have_empty_window(const ResolvedWindow& w, const Shape& in, const Shape& out) {
-  for (std::size_t d = 0; d < in.rank(); ++d) {
-    const std::int64_t last = (out[d] - 1) * w.strides[d] - w.pads_begin[d];
-    if (w.dilations[d] > in[d] || w.pads_begin[d] >= w.extent(d) || last >= in[d]) return true;
-  }
-  return false;
+// oneDNN is up to an eighth faster at averages over channels last whose windows move by one.
+Selection select_fast_rows(const KernelRequest& r) {
+  const auto& op = r.as<Pool>();
+  const TensorDesc& x = r.inputs[0].desc;
+  const bool moves_by_one = op.global || op.window.strides.empty() || op.window.strides.back() == 1;
+  if (op.kind == PoolKind::average && moves_by_one && is_channels_last(x) && !is_row_major(x))
+    return not_for_me();
+  return select_pool_rows(r);
 }
 
-// oneDNN begins a maximum with the lowest finite number, which is what such a window would give.
-Selection select_onednn(const KernelRequest& r) {
-  const Shape in = spatial_of(r.shape(0));
-  const Shape out = spatial_of(r.outputs[0].shape);
-  if (r.shape(0).rank() < 3 || r.outputs[0].shape.elements() == 0) return not_for_me();
-  if (may_have_empty_window(resolve_pool_window(r.as<Pool>(), in), in, out)) return not_for_me();
-  return select_pool_onednn(r);
-}
-
-constexpr CpuImplementation cpu[] = {{"onednn", select_onednn}};
+constexpr CpuImplementation cpu[] = {
+    {"rows", select_fast_rows}, {"onednn", select_pool_onednn}, {"rows", select_pool_rows}};
 constexpr OpKernels kernels{.cpu = cpu, .flops = flops, .gpu = gpu::select_pool};
 #else
-constexpr OpKernels kernels{.cpu = {}, .flops = flops};
+constexpr CpuImplementation cpu[] = {{"rows", select_pool_rows}};
+constexpr OpKernels kernels{.cpu = cpu, .flops = flops, .gpu = gpu::select_pool};
 #endif
 
 }  // namespace

@@ -8,9 +8,9 @@ namespace quern {
 
 // For spatial sizes that inference has accepted; of a global pool the whole of them.
 ResolvedWindow resolve_pool_window(const Pool& op, std::span<const std::int64_t> in);
-// What an average divides by at `position`: the taps inside of the input or, with
-// count_include_pad, inside of the padded input (what hangs over in ceil_mode never counts).
-double pool_divisor(const Pool& op, const ResolvedWindow& w, const Shape& in,
-                    const Shape& position);
+// How many taps along dimension d an average counts at `position`: those inside of the input or,
+// with count_include_pad, of the padded input (what hangs over in ceil_mode never counts).
+std::int64_t counted_taps(const Pool& op, const ResolvedWindow& w, const Shape& in, std::size_t d,
+                          std::int64_t position);
 
 }  // namespace quern

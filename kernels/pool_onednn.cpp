@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Pool by oneDNN, in the layout that the source has.
+// Averages by oneDNN, in the layout that the source has. Its maxima lose NaN.
 #include "kernels/pool_onednn.h"
 
 #include "kernels/onednn.h"
@@ -11,7 +11,7 @@ namespace {
 // Average over what lies inside of the input, or of the padded input: oneDNN's two divisors. Ours
 // differs where a window of ceil_mode hangs over the padding.
 bool hangs_over(const Pool& op, const ResolvedWindow& w, const Shape& src, const Shape& dst) {
-  if (op.kind != PoolKind::average || !op.count_include_pad) return false;
+  if (!op.count_include_pad) return false;
   for (std::size_t i = 0; i < w.rank(); ++i) {
     const std::int64_t end = (dst[2 + i] - 1) * w.strides[i] + w.extent(i);
     if (end > src[2 + i] + w.pads_begin[i] + w.pads_end[i]) return true;
@@ -23,12 +23,11 @@ bool suits(const KernelRequest& r) {
   const auto& op = r.as<Pool>();
   const std::size_t rank = r.shape(0).rank();
   if (!r.target.use_onednn || !onednn::available() || rank < 3 || rank > 5) return false;
-  if (r.dtype(0) != DType::f32 || op.kind == PoolKind::lp || r.wants(1)) return false;
+  if (r.dtype(0) != DType::f32 || op.kind != PoolKind::average) return false;
   return r.shape(0).elements() > 0 && r.outputs[0].shape.elements() > 0;
 }
 
 dnnl::algorithm algorithm_of(const Pool& op) {
-  if (op.kind == PoolKind::max) return dnnl::algorithm::pooling_max;
   return op.count_include_pad ? dnnl::algorithm::pooling_avg_include_padding
                               : dnnl::algorithm::pooling_avg_exclude_padding;
 }

@@ -38,6 +38,23 @@ struct SimdProduct {
   bool accumulate;
 };
 
+// Lane i of y at (line, position) is the fold over all rows and taps of
+// x[row][line * line_stride + position * stride + tap * dilation + i]. Lanes are channels, or
+// neighbours in a plane. No rows: the fold of nothing.
+struct SimdWindow {
+  const float* const* x;  // `rows` of them
+  std::int64_t rows;
+  std::int64_t taps = 1;  // at least 1
+  std::int64_t dilation = 0;
+  float* y;
+  std::int64_t lanes;
+  std::int64_t positions = 1, stride = 0, y_stride = 0;
+  std::int64_t lines = 1, line_stride = 0, y_line_stride = 0;
+  float divisor = 1;                // of a sum, unless
+  const float* divisors = nullptr;  // there is one for each element, as they lie in y
+  bool accumulate = false;  // onto what y holds
+};
+
 // Row-wise functions take rows of n contiguous elements. Any function may work in place. Relative
 // errors are a few units in the last place; NaN comes out as NaN.
 struct Simd {
@@ -70,6 +87,13 @@ struct Simd {
                          std::int64_t taps, float* y, std::int64_t n);
 
   void (*multiply)(const SimdProduct& product);
+
+  // Of nothing -inf; NaN sticks.
+  void (*max_windows)(const SimdWindow& window);
+  // Of nothing 0. Taps are summed first, then rows.
+  void (*sum_windows)(const SimdWindow& window);
+  // y[way * n + i] = x[i * ways + way], i < n
+  void (*deinterleave)(const float* x, std::int64_t ways, float* y, std::int64_t n);
 
   // y[i] = start[i] + sum over t < terms of a[t][i] * b[t][i]; start may be null.
   void (*sum_products)(const float* const* a, const float* const* b, std::int64_t terms,

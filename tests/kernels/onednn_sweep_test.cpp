@@ -521,9 +521,8 @@ TEST(OneDnnSweep, ProductsAndTheirChains) {
 
 // ---- pooling
 
-TEST(OneDnnSweep, Pools) {
+TEST(OneDnnSweep, AveragePools) {
   static const std::vector<bool> yes_no = {true, false};
-  static const std::vector<PoolKind> kinds = {PoolKind::max, PoolKind::average};
   static const std::vector<std::size_t> ranks = {2, 1, 3};
   static const std::vector<std::int64_t> channels = {1, 3, 8, 16, 17, 32};
   static const std::vector<std::int64_t> steps = {1, 2, 3};
@@ -532,7 +531,7 @@ TEST(OneDnnSweep, Pools) {
   Tally tally("pools");
   sweep(2000, [&](Point& point) {
     const std::size_t rank = point.of(ranks);
-    Pool op{.kind = point.of(kinds)};
+    Pool op{.kind = PoolKind::average};
     Shape x = {2, point.of(channels)};
     op.window.pads.resize(2 * rank);
     for (std::size_t d = 0; d < rank; ++d) {
@@ -552,25 +551,26 @@ TEST(OneDnnSweep, Pools) {
     const auto types = infer(op, inputs);
     if (!types || (*types)[0].shape()->elements() == 0) return;
     const Op as_op = op;
-    SelectedCase asked{.op = as_op, .inputs = inputs};
+    SelectedCase asked{.op = as_op, .inputs = inputs, .select = onednn_of(as_op)};
     if (layout == 1) asked.layout = Layout::channels_last(x);
     if (layout > 1) asked.layout = Layout::channel_blocked(x, layout == 2 ? 16 : 8);
     const SelectedRun got = run_selected(asked);
     tally.add(got);
+    if (got.implementation.empty()) return;
     const Tensor want = run(as_op, inputs);
     std::size_t wrong = 0;
     for (std::size_t i = 0; i < want.span<float>().size(); ++i) {
       const float a = got.outputs[0].span<float>()[i];
       const float b = want.span<float>()[i];
-      const double bound = op.kind == PoolKind::max ? 0 : 64 * float_step;
-      const bool same = a == b || (std::isnan(a) && std::isnan(b)) || std::fabs(a - b) <= bound;
+      const bool same =
+          a == b || (std::isnan(a) && std::isnan(b)) || std::fabs(a - b) <= 64 * float_step;
       wrong += same ? 0 : 1;
     }
     const auto ints = [](const Ints& list) { return Shape(list).text(); };
-    EXPECT_EQ(wrong, 0U) << (op.kind == PoolKind::max ? "max " : "average ") << x.text()
-                         << " kernel " << ints(op.window.kernel) << " strides "
-                         << ints(op.window.strides) << " dilations " << ints(op.window.dilations)
-                         << " pads " << ints(op.window.pads) << (op.ceil_mode ? " ceil" : "")
+    EXPECT_EQ(wrong, 0U) << "average " << x.text() << " kernel " << ints(op.window.kernel)
+                         << " strides " << ints(op.window.strides) << " dilations "
+                         << ints(op.window.dilations) << " pads " << ints(op.window.pads)
+                         << (op.ceil_mode ? " ceil" : "")
                          << (op.count_include_pad ? " with pads" : "") << " layout " << layout
                          << " by " << got.implementation;
   });
