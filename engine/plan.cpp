@@ -92,7 +92,6 @@ Result<std::unique_ptr<Program>> PlanTree::lower_within_limit(const Segment& seg
                         .order = options_.order,
                         .alias = options_.alias,
                         .scratch = options_.scratch,
-                        .memory_limit = options_.memory_limit,
                         .weights = weights_.get(),
                         .backend = backend_.get(),
                         .half_products = options_.half_products,

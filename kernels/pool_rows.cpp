@@ -55,23 +55,33 @@ std::optional<PoolSource> source_of(const TensorDesc& x) {
 
 // ---- the window
 
-// Positions of one divisor each.
+// Positions of one divisor each. All that are not at an edge have one.
 std::vector<PoolSpan> divisors_along(const Pool& op, const PoolGeometry& g, std::size_t d) {
   if (op.kind == PoolKind::max) return {{0, g.out[d]}};
+  const PoolSpan interior = g.interior(d);
   std::vector<PoolSpan> spans;
-  for (std::int64_t at = 0; at < g.out[d]; ++at) {
+  for (std::int64_t at = 0; at < g.out[d]; at = spans.back().end) {
     const auto divisor = static_cast<double>(counted_taps(op, g.window, g.in, d, at));
     if (spans.empty() || spans.back().divisor != divisor) spans.push_back({at, at, divisor});
-    spans.back().end = at + 1;
+    spans.back().end = at >= interior.begin && at < interior.end ? interior.end : at + 1;
   }
   return spans;
 }
 
+// Each position at an edge is looked at when a plan is made; of more than these the reference takes
+// care.
+constexpr std::int64_t most_at_edges = 1 << 16;
+
+bool has_long_edges(const PoolGeometry& g) {
+  for (std::size_t d = 0; d < g.in.rank(); ++d) {
+    const PoolSpan interior = g.interior(d);
+    if (g.out[d] - (interior.end - interior.begin) > most_at_edges) return true;
+  }
+  return false;
+}
+
 PoolGeometry geometry_of(const Pool& op, const Shape& in, const Shape& out) {
-  PoolGeometry g{
-      .window = resolve_pool_window(op, in.dims()), .in = in, .out = out, .divisors = {}};
-  for (std::size_t d = 0; d < in.rank(); ++d) g.divisors.push_back(divisors_along(op, g, d));
-  return g;
+  return {.window = resolve_pool_window(op, in.dims()), .in = in, .out = out, .divisors = {}};
 }
 
 // One position, and all elements under it.
@@ -122,9 +132,13 @@ void simplify(PoolGeometry& g, const PoolSource& source) {
 
 // Some window holds padding alone: at an edge, or between two elements that a dilation steps over.
 bool has_empty_window(const PoolGeometry& g) {
-  for (std::size_t d = 0; d < g.in.rank(); ++d)
-    for (std::int64_t at = 0; at < g.out[d]; ++at)
-      if (g.taps(d, at).size() == 0) return true;
+  for (std::size_t d = 0; d < g.in.rank(); ++d) {
+    const PoolSpan interior = g.interior(d);
+    for (std::int64_t at = 0; at < g.out[d]; ++at) {
+      if (at == interior.begin) at = interior.end;
+      if (at < g.out[d] && g.taps(d, at).size() == 0) return true;
+    }
+  }
   return false;
 }
 
@@ -154,6 +168,8 @@ Selection select_pool_rows(const KernelRequest& r) {
       x.elements() == 0 || y.elements() == 0)
     return not_for_me();
   PoolGeometry g = geometry_of(op, spatial_of(x), spatial_of(y));
+  if (has_long_edges(g)) return not_for_me();
+  for (std::size_t d = 0; d < g.in.rank(); ++d) g.divisors.push_back(divisors_along(op, g, d));
   const TensorDesc in = readable(r.inputs[0].desc, g);
   const PoolSource source = *source_of(in);
   simplify(g, source);

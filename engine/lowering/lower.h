@@ -19,7 +19,6 @@ struct LowerOptions {
   bool order = true;    // steps may run in another order than the graph's
   bool alias = true;    // results may be made in their place in another, which spares copies
   bool scratch = true;  // kernels may take memory to work in where that makes them faster
-  std::size_t memory_limit = 0;  // bytes; a larger result of a kernel is refused; 0: none
   WeightStore* weights = nullptr;
   Backend* backend = nullptr;             // the device's, unless it is the CPU
   bool half_products = false;             // operands of products may be rounded to f16
