@@ -180,14 +180,15 @@ Cost flops(const Op& op, std::span<const TensorType> inputs, std::span<const Ten
 }
 
 #ifdef QUERN_ONEDNN
-// oneDNN is up to an eighth faster at averages over channels last whose windows move by one.
+// Maxima, of which oneDNN's lose NaN, and averages but those at which oneDNN may be faster: over
+// channels side by side in windows that overlap, or (channels last) that cover all.
 Selection select_fast_rows(const KernelRequest& r) {
   const auto& op = r.as<Pool>();
   const TensorDesc& x = r.inputs[0].desc;
-  const bool moves_by_one = op.global || op.window.strides.empty() || op.window.strides.back() == 1;
-  if (op.kind == PoolKind::average && moves_by_one && is_channels_last(x) && !is_row_major(x))
-    return not_for_me();
-  return select_pool_rows(r);
+  if (op.kind == PoolKind::max || is_row_major(x)) return select_pool_rows(r);
+  const ResolvedWindow w = resolve_pool_window(op, x.shape.dims().subspan(2));
+  const bool overlaps = w.strides.back() < w.extent(w.rank() - 1);
+  return (op.global ? !x.layout.block : overlaps) ? not_for_me() : select_pool_rows(r);
 }
 
 constexpr CpuImplementation cpu[] = {

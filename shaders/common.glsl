@@ -11,3 +11,7 @@ uint workgroup_index() {
 uint invocation_index() {
   return workgroup_index() * gl_WorkGroupSize.x + gl_LocalInvocationID.x;
 }
+// Bits, which no optimiser takes for a promise that there are no NaNs.
+bvec4 is_nan(vec4 x) {
+  return greaterThan(floatBitsToUint(x) & 0x7fffffffu, uvec4(0x7f800000u));
+}

@@ -48,6 +48,15 @@ vec4 root(vec4 v) {
   return power == 2.0 ? sqrt(v) : mix(pow(v, vec4(1.0 / power)), vec4(0.0), equal(v, vec4(0.0)));
 }
 
+// The elements of v that take the place of those of r: the larger ones, and any NaN, which stays.
+bvec4 wins(vec4 v, vec4 r) {
+  const bvec4 v_nan = is_nan(v);
+  const bvec4 r_nan = is_nan(r);
+  bvec4 won;
+  [[unroll]] for (uint k = 0; k < 4; ++k) won[k] = v_nan[k] || (!r_nan[k] && v[k] > r[k]);
+  return won;
+}
+
 void main() {
   uint i = invocation_index();
   if (i >= work) return;
@@ -83,16 +92,15 @@ void main() {
         const uint row = (image * in_size.z + iz) * in_size.y + iy;
         const vec4 v = load((row * in_size.x + ix) * channels, c);
         if (KIND == POOL_MAX && !GIVES_INDICES) {
-          // A NaN wins and stays.
-          r = mix(mix(r, v, greaterThan(v, r)), v, notEqual(v, v));
+          r = mix(r, v, wins(v, r));
         } else if (KIND == POOL_MAX) {
           // Of equal elements, and of those that are NaN, the first.
-          const bvec4 is_nan = greaterThan(floatBitsToUint(v) & 0x7fffffffu, uvec4(0x7f800000u));
-          const bvec4 was_nan = greaterThan(floatBitsToUint(r) & 0x7fffffffu, uvec4(0x7f800000u));
+          const bvec4 better = wins(v, r);
+          const bvec4 was_nan = is_nan(r);
           const int element = COLUMN_MAJOR ? (ix * in_size.y + iy) * in_size.z + iz
                                            : (iz * in_size.y + iy) * in_size.x + ix;
           [[unroll]] for (uint k = 0; k < 4; ++k) {
-            if (was_nan[k] || !(is_nan[k] || v[k] > r[k] || best[k] < 0)) continue;
+            if (was_nan[k] || !(better[k] || best[k] < 0)) continue;
             r[k] = v[k];
             best[k] = element;
           }

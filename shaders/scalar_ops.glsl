@@ -13,10 +13,6 @@ const uint ADD = 64, SUB = 65, MUL = 66, DIV = 67, POW = 68, MOD = 69, FMOD = 70
            LESS_EQUAL = 82, GREATER = 83, GREATER_EQUAL = 84, WHERE = 96, COPY = 97;
 const uint SWAPPED = 128;  // the operand stands on the left
 
-// Bits, which no optimiser takes for a promise that there are no NaNs.
-bvec4 is_nan(vec4 x) {
-  return greaterThan(floatBitsToUint(x) & 0x7fffffffu, uvec4(0x7f800000u));
-}
 bvec4 is_inf(vec4 x) {
   return equal(floatBitsToUint(x) & 0x7fffffffu, uvec4(0x7f800000u));
 }

@@ -191,5 +191,109 @@ TEST(Simd, HalvesConvertAsTheScalarFunctionsDo) {
   }
 }
 
+// ---- windows
+
+enum class Fold : std::uint8_t { greatest, sum };
+enum class Onto : std::uint8_t { nothing, quarter };  // what y holds before
+
+struct WindowCase {
+  std::int64_t rows, taps, dilation, lanes, positions, stride, lines;
+};
+
+// What an element of y folds, `at` elements behind the beginnings of the rows.
+double fold_of(const std::vector<float>& x, const WindowCase& c, const SimdWindow& w, Fold fold,
+               std::int64_t at) {
+  double folded = fold == Fold::greatest ? -infinity : 0;
+  for (std::int64_t r = 0; r < c.rows; ++r)
+    for (std::int64_t t = 0; t < c.taps; ++t) {
+      const double v = x[static_cast<std::size_t>(w.x[r] - x.data() + at + t * c.dilation)];
+      if (fold == Fold::sum)
+        folded += v;
+      else if (std::isnan(v) || v > folded)
+        folded = v;
+    }
+  return folded;
+}
+
+void expect_windows(const Simd& s, const WindowCase& c, const std::vector<float>& x,
+                    std::initializer_list<Fold> folds, Onto onto) {
+  std::vector<const float*> rows;
+  for (std::int64_t r = 0; r < c.rows; ++r) rows.push_back(x.data() + r * 401);
+  const auto size = static_cast<std::size_t>(c.lanes * c.positions * c.lines);
+  std::vector<float> divisors(size);
+  for (std::size_t i = 0; i < size; ++i) divisors[i] = static_cast<float>(i % 5 + 1);
+  for (const Fold kind : folds) {
+    const bool greatest = kind == Fold::greatest;
+    std::vector<float> y(size + 1, 0.25F);
+    const SimdWindow w{.x = rows.data(),
+                       .rows = c.rows,
+                       .taps = c.taps,
+                       .dilation = c.dilation,
+                       .y = y.data(),
+                       .lanes = c.lanes,
+                       .positions = c.positions,
+                       .stride = c.stride,
+                       .y_stride = c.lanes,
+                       .lines = c.lines,
+                       .line_stride = 211,
+                       .y_line_stride = c.lanes * c.positions,
+                       .divisors = divisors.data(),
+                       .accumulate = onto == Onto::quarter};
+    greatest ? s.max_windows(w) : s.sum_windows(w);
+    EXPECT_EQ(y[size], 0.25F) << s.name << " wrote behind the last lane";
+    for (std::size_t i = 0; i < size; ++i) {
+      const auto at = static_cast<std::int64_t>(i);
+      const std::int64_t from =
+          at / (c.lanes * c.positions) * 211 + at / c.lanes % c.positions * c.stride + at % c.lanes;
+      double want = fold_of(x, c, w, kind, from);
+      if (w.accumulate)
+        want = !greatest ? want + 0.25 : std::isnan(want) ? want : std::fmax(want, 0.25);
+      if (!greatest) want /= divisors[i];
+      if (std::isnan(want)) {
+        EXPECT_TRUE(std::isnan(y[i])) << s.name;
+      } else if (greatest) {
+        EXPECT_EQ(y[i], want) << s.name << " lanes " << c.lanes;
+      } else {
+        EXPECT_NEAR(y[i], want, 2e-5) << s.name << " lanes " << c.lanes;
+      }
+    }
+  }
+}
+
+TEST(Simd, WindowsOfRowsAndTaps) {
+  std::vector<float> x(4000);
+  std::uint32_t state = 1;
+  for (float& v : x) {
+    state = state * 1664525 + 1013904223;
+    v = static_cast<float>(state >> 8) / 8388608.0F - 1;
+  }
+  std::vector<float> special = x;
+  for (std::size_t i = 0; i < special.size(); i += 23) special[i] = i % 2 ? nan : -infinity;
+  for (const Simd* s : all_sets())
+    for (const std::int64_t lanes : {1, 3, 8, 16, 17, 31, 64, 70, 131})
+      for (const WindowCase& c : {WindowCase{3, 3, lanes, lanes, 5, 2 * lanes, 2},
+                                  {1, 1, 0, lanes, 1, 0, 6},
+                                  {2, 2, 1, lanes, 9, 1, 1},
+                                  {5, 4, 3, lanes, 1, 0, 3},
+                                  {0, 1, 0, lanes, 3, 1, 2}})
+        for (const Onto onto : {Onto::nothing, Onto::quarter}) {
+          expect_windows(*s, c, x, {Fold::greatest, Fold::sum}, onto);
+          expect_windows(*s, c, special, {Fold::greatest}, onto);
+        }
+}
+
+TEST(Simd, Deinterleaves) {
+  std::vector<float> x(5 * 37);
+  for (std::size_t i = 0; i < x.size(); ++i) x[i] = static_cast<float>(i);
+  for (const Simd* s : all_sets())
+    for (const std::size_t ways : {1, 2, 3, 5}) {
+      std::vector<float> y(ways * 37 + 1, -1.0F);
+      s->deinterleave(x.data(), static_cast<std::int64_t>(ways), y.data(), 37);
+      for (std::size_t i = 0; i < ways * 37; ++i)
+        EXPECT_EQ(y[i], x[i % 37 * ways + i / 37]) << s->name << " of " << ways;
+      EXPECT_EQ(y.back(), -1);
+    }
+}
+
 }  // namespace
 }  // namespace quern::testing

@@ -84,6 +84,50 @@ TEST_F(VulkanTest, EveryFormOfAProductGivesTheSameBytes) {
   }
 }
 
+// Channels in fours and not, with indices and without: a NaN stays, be it the first under a window
+// or the last, and -inf is a maximum of its own.
+TEST_F(VulkanTest, AMaxPoolKeepsNanAndInfinities) {
+  const auto make = [] {
+    GraphBuilder g("specials");
+    for (const std::int64_t channels : {8, 5}) {
+      const std::string name = "x" + std::to_string(channels);
+      const Operand x = g.input(name, DType::f32, {1, channels, 9, 10});
+      g.output(name + " max", g.max_pool(x, {3, 3}, {.strides = {2, 1}, .pads = {1, 1, 1, 1}}));
+      const Operands found = g.max_pool_indices(x, {2, 2}, {.strides = {2, 2}});
+      g.output(name + " values", found[0]);
+      g.output(name + " indices", found[1]);
+      g.output(name + " all", g.global_max_pool(x));
+    }
+    return must(g.build());
+  };
+  std::vector<Tensor> inputs = {pattern({1, 8, 9, 10}), pattern({1, 5, 9, 10})};
+  for (Tensor& t : inputs) {
+    auto* x = reinterpret_cast<float*>(t.mutable_data());
+    for (std::int64_t i = 0; i < t.shape().elements(); ++i) {
+      if (i % 17 == 3) x[i] = i < 360 ? std::numeric_limits<float>::quiet_NaN() : x[i];
+      if (i % 7 < 4) x[i] = -std::numeric_limits<float>::infinity();
+    }
+  }
+  const auto wanted = run(*session_of(compile(make(), "reference")), inputs);
+  for (const std::string& device : {std::string("cpu"), device_name()}) {
+    const auto found = run(*session_of(compile(make(), device)), inputs);
+    ASSERT_EQ(found.size(), wanted.size());
+    for (std::size_t i = 0; i < found.size(); ++i) {
+      SCOPED_TRACE(device + ", output " + std::to_string(i));
+      if (i % 4 == 2) {  // indices
+        EXPECT_EQ(found[i], wanted[i]);
+        continue;
+      }
+      for (std::size_t at = 0; at < wanted[i].size(); at += sizeof(float)) {
+        float a = 0, b = 0;
+        std::memcpy(&a, wanted[i].data() + at, sizeof(a));
+        std::memcpy(&b, found[i].data() + at, sizeof(b));
+        EXPECT_TRUE(a == b || (std::isnan(a) && std::isnan(b))) << a << " and " << b;
+      }
+    }
+  }
+}
+
 TEST_F(VulkanTest, PaddingIsNothingBesideInfinity) {
   const auto make = [] {
     GraphBuilder g("corner");
