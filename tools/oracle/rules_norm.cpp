@@ -208,19 +208,18 @@ Status bound(const LayerNorm& op, Evaluated& e) {
   const auto n = static_cast<std::size_t>(shape.elements(axis));
   const auto rows = static_cast<std::size_t>(shape.elements(0, axis));
   for (std::size_t i = 0; i < e.out.size(); ++i) e.bound(i);
-  const Shape tail(std::span(shape.begin() + axis, shape.end()));
-  const auto scales =
-      e.has(1) ? broadcast_indices(e.in[1]->value.shape(), tail) : std::vector<std::size_t>(n);
-  const auto shifts =
-      e.has(2) ? broadcast_indices(e.in[2]->value.shape(), tail) : std::vector<std::size_t>(n);
+  // Scale and bias may differ from row to row.
+  const auto scales = e.has(1) ? broadcast_indices(e.in[1]->value.shape(), shape)
+                               : std::vector<std::size_t>(rows * n);
+  const auto shifts = e.has(2) ? broadcast_indices(e.in[2]->value.shape(), shape)
+                               : std::vector<std::size_t>(rows * n);
   for (std::size_t row = 0; row < rows; ++row) {
     const Moments m =
         moments(r, n, static_cast<double>(op.epsilon), op.center ? Around::mean : Around::zero,
                 [&](std::size_t i) { return x.at(row * n + i); });
-    for (std::size_t i = 0; i < n; ++i)
-      e.bound()[row * n + i] = normalised(r, x.at(row * n + i), m, parameter(e, 1, scales[i], 1),
-                                          parameter(e, 2, shifts[i], 0))
-                                   .e;
+    for (std::size_t i = row * n; i < (row + 1) * n; ++i)
+      e.bound()[i] =
+          normalised(r, x.at(i), m, parameter(e, 1, scales[i], 1), parameter(e, 2, shifts[i], 0)).e;
     // The reference stores these as f32.
     if (e.out.size() > 1) e.bound(1)[row] = m.mean.e + 0x1p-23 * m.mean.size();
     if (e.out.size() > 2) e.bound(2)[row] = m.inverse.e + 0x1p-23 * m.inverse.size();

@@ -502,6 +502,14 @@ input %2 "b": f32[24]
 output %3 "y")",
        {-2, 2, 0},
        0.0005},
+      {"layer norm with a scale for each row",
+       R"(input %0 "x": f32[5,24]
+input %1 "s": f32[5,24]
+input %2 "b": f32[5,1]
+%3: f32[5,24] = LayerNorm(%0, %1, %2)
+output %3 "y")",
+       {-2, 2, 0},
+       0.0005},
       {"rms norm",
        R"(input %0 "x": f32[5,24]
 input %1 "s": f32[24]
