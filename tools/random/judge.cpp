@@ -69,7 +69,7 @@ class Mover {
                   rng_);
     t.raw = model_.pool->keep({reinterpret_cast<const char*>(bytes), t.raw.size()});
   }
-  // What nodes compute is moved as well: a result times a number close to 1.
+  // What nodes compute is moved as well: each element times a number close to 1.
   void move_results(onnx::GraphProto& graph) {
     std::vector<onnx::NodeProto> nodes;
     for (onnx::NodeProto& node : graph.nodes) {
@@ -77,17 +77,32 @@ class Mover {
       for (std::string_view& name : node.outputs) {
         const auto type = model_.rounded.find(name);
         if (type == model_.rounded.end()) continue;
-        onnx::NodeProto& mul = after.emplace_back();
+        onnx::NodeProto mul;
         mul.op_type = "Mul";
         mul.outputs = {name};
         name = model_.pool->keep(cat(name, "_raw"));
-        mul.inputs = {name, factor(graph, type->second)};
+        mul.inputs = {
+            name, type->second == DType::bf16 ? factor(graph, type->second) : factors(after, name)};
+        after.push_back(std::move(mul));
       }
       nodes.push_back(std::move(node));
       for (onnx::NodeProto& n : after) nodes.push_back(std::move(n));
     }
     graph.nodes = std::move(nodes);
   }
+  // One for each element of `x`: equal elements, such as those of a pool, are moved apart.
+  std::string_view factors(std::vector<onnx::NodeProto>& nodes, std::string_view x) {
+    const std::string_view name = model_.pool->keep(cat("move_", count_++));
+    onnx::NodeProto& n = nodes.emplace_back();
+    n.op_type = "RandomUniformLike";
+    n.inputs = {x};
+    n.outputs = {name};
+    n.attributes = {onnx::number_attribute("low", static_cast<float>(1 - by_)),
+                    onnx::number_attribute("high", static_cast<float>(1 + by_)),
+                    onnx::number_attribute("seed", static_cast<float>(rng_.between(1, 1 << 20)))};
+    return name;
+  }
+  // One for all: RandomUniformLike knows no bf16.
   std::string_view factor(onnx::GraphProto& graph, DType dtype) {
     const std::string_view name = model_.pool->keep(cat("move_", count_++));
     const double x = 1 + rng_.real(-by_, by_);

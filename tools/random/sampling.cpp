@@ -168,7 +168,7 @@ bool max_roi_pool(Builder& b) {
   const Extents dims = {fixed(count), x.dims[1], fixed(height), fixed(width)};
   if (!b.fits(dims)) return false;
   b.add("MaxRoiPool", {x, regions(b, x, count, Leading::image)},
-        {Builder::integers("pooled_shape", {height, width})}, {x.dtype, dims, x.most, false});
+        {Builder::integers("pooled_shape", {height, width})}, {x.dtype, dims, x.most});
   return true;
 }
 
