@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "engine/lowering/constants.h"
 
+#include <bit>
 #include <cstring>
 
 #include "graph/evaluate.h"
@@ -18,11 +19,16 @@ constexpr std::size_t named_by_bytes = 64 << 10;
 std::string content_key(const Tensor& t) {
   std::uint64_t a = 0xcbf29ce484222325;
   std::uint64_t b = 0x9e3779b97f4a7c15;
-  for (std::size_t i = 0; i < t.bytes(); ++i) {
-    const auto byte = static_cast<std::uint64_t>(t.data()[i]);
-    a = (a ^ byte) * 0x100000001b3;
-    b = ((b << 7 | b >> 57) ^ byte) * 0xff51afd7ed558ccd;
+  const auto take = [&](std::uint64_t word) {
+    a = (a ^ word ^ a >> 32) * 0x100000001b3;
+    b = (std::rotl(b, 7) ^ word) * 0xff51afd7ed558ccd;
+  };
+  std::size_t i = 0;
+  for (std::uint64_t word; i + sizeof word <= t.bytes(); i += sizeof word) {
+    std::memcpy(&word, t.data() + i, sizeof word);
+    take(word);
   }
+  for (; i < t.bytes(); ++i) take(static_cast<std::uint64_t>(t.data()[i]));
   return cat("#", a, ".", b);
 }
 

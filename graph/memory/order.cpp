@@ -274,9 +274,14 @@ class Search {
       : part_(part), enough_(enough), steps_(steps), words_((part.nodes.size() + 63) / 64) {
     const std::size_t n = part.nodes.size();
     before_.assign(n * words_, 0);
+    behind_.resize(n);
     users_.assign(part.problem.buffers.size() * words_, 0);
-    for (std::size_t i = 0; i < n; ++i)
-      for (std::uint32_t b : part.problem.nodes[i].before) add(&before_[i * words_], b);
+    for (std::uint32_t i = 0; i < n; ++i) {
+      for (std::uint32_t b : part.problem.nodes[i].before) {
+        add(&before_[i * words_], b);
+        behind_[b].push_back(i);
+      }
+    }
     for (std::size_t b = 0; b < part.problem.buffers.size(); ++b)
       for (std::uint32_t u : part.problem.buffers[b].users) add(&users_[b * words_], u);
   }
@@ -366,6 +371,7 @@ class Search {
     s.live = part_.live;
     s.peak = part_.live;
     scratch_.assign(words_, 0);
+    ready_ = ready_behind(scratch_);
     path_.clear();
     take_free(s);
     return *store(s);
@@ -390,34 +396,53 @@ class Search {
     return effect_of(part_.problem, node, part_.buffers[node], begins, ends);
   }
 
-  bool ready(std::uint32_t node, const std::uint64_t* done) const {
-    if (has(done, node)) return false;
+  bool ready(std::uint32_t node, const Words& done) const {
+    if (has(done.data(), node)) return false;
     for (std::size_t w = 0; w < words_; ++w)
       if ((before_[node * words_ + w] & ~done[w]) != 0) return false;
     return true;
   }
+  Words ready_behind(const Words& done) const {
+    Words all(words_, 0);
+    for (std::uint32_t n = 0; n < part_.nodes.size(); ++n)
+      if (ready(n, done)) add(all.data(), n);
+    return all;
+  }
+  // f(n) for each n of a set in ascending order, also for those above n that f itself adds.
+  template <class F>
+  void each(const Words& set, F&& f) const {
+    for (std::uint32_t w = 0; w < words_; ++w) {
+      for (std::uint64_t left = set[w]; left != 0;) {
+        const auto bit = static_cast<std::uint32_t>(std::countr_zero(left));
+        f(w * 64 + bit);
+        left = bit == 63 ? 0 : set[w] & ~std::uint64_t{0} << (bit + 1);
+      }
+    }
+  }
 
-  // Adds nodes to scratch_ and path_.
+  // Adds nodes to scratch_ and path_, and to ready_ those that wait for nothing else.
   void run(State& s, std::uint32_t node, const Effect& e) {
     s.peak = std::max(s.peak, e.transient(s.live, part_.problem.nodes[node].scratch));
     s.live = e.after(s.live);
     ++s.count;
     add(scratch_.data(), node);
+    ready_[node / 64] &= ~(std::uint64_t{1} << (node % 64));
+    for (std::uint32_t n : behind_[node])
+      if (ready(n, scratch_)) add(ready_.data(), n);
     path_.push_back(node);
   }
 
   void take_free(State& s) {
     for (bool found = true; found;) {
       found = false;
-      for (std::uint32_t n = 0; n < part_.nodes.size(); ++n) {
-        if (!ready(n, scratch_.data())) continue;
+      each(ready_, [&](std::uint32_t n) {
         const Effect e = effect(n, scratch_.data());
         if (e.begun > e.ended ||
             e.transient(s.live, part_.problem.nodes[n].scratch) > std::max(s.peak, enough_))
-          continue;
+          return;
         run(s, n, e);
         found = true;
-      }
+      });
     }
   }
 
@@ -440,17 +465,18 @@ class Search {
   std::vector<std::uint32_t> expand(std::uint32_t parent, std::uint64_t limit) {
     std::vector<std::uint32_t> children;
     const Words done(set(parent), set(parent) + words_);
-    for (std::uint32_t n = 0; n < part_.nodes.size(); ++n) {
-      if (!ready(n, done.data())) continue;
+    const Words open = ready_behind(done);
+    each(open, [&](std::uint32_t n) {
       State s = states_[parent];
       s.parent = parent;
       scratch_ = done;
+      ready_ = open;
       path_.clear();
       run(s, n, effect(n, done.data()));
-      if (s.peak >= limit) continue;
+      if (s.peak >= limit) return;
       take_free(s);
       if (const auto child = store(s)) children.push_back(*child);
-    }
+    });
     return children;
   }
 
@@ -491,12 +517,14 @@ class Search {
   std::size_t& steps_;
   std::size_t words_;
   Words before_;
+  std::vector<std::vector<std::uint32_t>> behind_;  // of each node, those that name it in `before`
   Words users_;
   std::vector<State> states_;
   Words sets_;
   std::vector<std::uint32_t> paths_;
   std::unordered_map<Key, std::uint32_t, KeyHash> known_;
   Words scratch_;                    // the set that is being made
+  Words ready_;                      // what may follow it
   std::vector<std::uint32_t> path_;  // ... and the nodes that made it
 };
 
