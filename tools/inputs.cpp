@@ -398,12 +398,12 @@ std::vector<std::vector<std::string>> other_guesses(const std::vector<InputValue
     if (others.size() < most && std::ranges::find(others, texts) == others.end())
       others.push_back(std::move(texts));
   };
-  for (const auto& [sum, unused] : guesses)
+  for (auto sum = guesses.begin(); sum != guesses.end(); ++sum)
     for (auto a = guesses.begin(); a != guesses.end(); ++a)
       for (auto b = std::next(a); b != guesses.end(); ++b)
-        if (a->first != sum && b->first != sum)
+        if (a != sum && b != sum)
           add([&](const std::string& name, std::int64_t guess) {
-            return name == sum ? a->second + b->second : guess;
+            return name == sum->first ? a->second + b->second : guess;
           });
   if (!guesses.empty()) add([](const std::string&, std::int64_t) { return std::int64_t{1}; });
   return others;
