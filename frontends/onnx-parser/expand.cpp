@@ -18,6 +18,8 @@ struct ScalarOf {
       return {};
     } else if constexpr (std::is_arithmetic_v<T>) {
       return Tensor::scalar<T>(dtype, convert<T>(value));
+    } else if constexpr (requires(T t) { t.v; }) {  // integers of 4 bits, one a byte
+      return Tensor::scalar<T>(dtype, T(convert<decltype(T::v)>(value)));
     } else {
       return Tensor::scalar<T>(dtype, T(value));
     }

@@ -7,6 +7,7 @@
 #include <array>
 #include <string_view>
 
+#include "graph/graph.h"
 #include "tests/fuzz/model_run.h"
 
 namespace quern::fuzz {
@@ -20,6 +21,24 @@ struct KnownRefusal {
 };
 
 inline constexpr std::array<KnownRefusal, 0> known_refusals = {};
+
+// The message names a node of whose results nobody reads more than the type. The passes know that
+// type and leave the node out; whether a run could have computed it nobody asks.
+inline bool is_of_a_type_alone(const Graph& graph, std::string_view message) {
+  const auto reads_type = [&](const Use& u) {
+    const Node& user = graph.node(u.node);
+    return user.as<ShapeOf>() || user.as<SizeOf>();
+  };
+  const auto is_left_out = [&](ValueId v) {
+    return v == no_value ||
+           (!graph.is_output(v) && std::ranges::all_of(graph.value(v).uses, reads_type));
+  };
+  return std::ranges::any_of(graph.order(), [&](NodeId id) {
+    const Node& n = graph.node(id);
+    return !n.name.empty() && message.starts_with("node '" + n.name + "'") &&
+           std::ranges::all_of(n.outputs, is_left_out);
+  });
+}
 
 // Of the two, one refused.
 inline bool is_known_refusal(const Answer& reference, const Answer& cpu) {
