@@ -9,6 +9,7 @@
 #include "engine/memory_need.h"
 #include "graph/passes/pipeline.h"
 #include "graph/passes/precision.h"
+#include "graph/text.h"
 #include "graph/text_util.h"
 #include "kernels/openmp.h"
 
@@ -80,6 +81,18 @@ Result<const MemoryPoolKind*> pool_named(const std::string& name) {
   return none_of("pool", name, pools());
 }
 
+// Of results inference says as much; of what is given, only whoever declares it.
+Status check_sizes(const Graph& graph) {
+  for (ValueId v : graph.inputs()) {
+    const ValueType& type = graph.type(v);
+    const auto shape = type.shape();
+    if (type.is_tensor() && shape && !shape->checked_elements(size_of(type.dtype)))
+      return {Code::invalid_model, cat("input '", printable(graph.value(v).name), "' of ",
+                                       type_text(type, &graph), " is too large")};
+  }
+  return {};
+}
+
 }  // namespace
 
 std::optional<MemoryNeed> Executable::memory_need() const {
@@ -112,6 +125,7 @@ Result<std::shared_ptr<const Executable>> Executable::compile(Model model,
   }
   impl->inputs = impl->model.inputs();
   impl->outputs = impl->model.outputs();
+  QUERN_TRY(check_sizes(impl->model.graph()));
   if (plan.optimize) {
     plan.half_products = multiplies_f16(impl->model.graph());
     QUERN_TRY(widen_f16(impl->model.graph()));  // the kernels are f32

@@ -70,6 +70,10 @@ TEST_P(HostileRun, SizesThatNoMachineHas) {
   expect(one("Tile", {"x", "s"}, {sized(most, most)}), Code::invalid_model,
          "node 'y' (Tile): output of f32[9223372036854775807,9223372036854775807] is too large");
   expect(one("ConstantOfShape", {"s"}, {sized(huge, huge)}), Code::invalid_model, "is too large");
+  expect(make_model(GraphParts{.nodes = {node("ReduceMax", {"x"}, {"y"})},
+                               .inputs = {value("x", f32, {3, 2, most})},
+                               .outputs = {y_any}}),
+         Code::invalid_model, "input 'x' of f32[3,2,9223372036854775807] is too large");
 }
 
 TEST_P(HostileRun, SizesBeyondTheMemoryLimit) {

@@ -121,6 +121,7 @@ TEST_P(EachDevice, BetweenSubmitAndWaitASessionIsBusy) {
     EXPECT_EQ(s.code(), Code::busy) << s.message();
   }
   EXPECT_EQ(session->output(0).error().code(), Code::busy);
+  EXPECT_EQ(session->trace_memory().error().code(), Code::busy);
   must(session->wait());
   EXPECT_TRUE(session->is_done());
   EXPECT_TRUE(session->output(0));

@@ -77,6 +77,9 @@ TEST(DeformConv, RefusesWhatDoesNotFit) {
               HasSubstr("does not fit the input and the weights"));
   EXPECT_THAT(error_of(padless, {x, w, counting<float>({1, 8, 3, 2})}), HasSubstr("does not fit"));
   const Tensor offset = counting<float>({1, 8, 2, 2});
+  EXPECT_THAT(error_of(padless, {x, counting<float>({1, 2, 2}), offset}), HasSubstr("one rank"));
+  EXPECT_THAT(error_of(padless, {counting<float>({1, 2}), counting<float>({1, 2}), offset}),
+              HasSubstr("one rank"));
   EXPECT_THAT(error_of(padless, {x, w, offset, counting<float>({2})}), HasSubstr("input 3"));
   EXPECT_THAT(error_of(padless, {x, w, offset, absent(), counting<float>({1, 8, 2, 2})}),
               HasSubstr("input 4"));

@@ -83,6 +83,10 @@ static void check_tenants(const char* model) {
   char sentence[16];
   CHECK(quern_nn_instance_last_error(instance, sentence, sizeof sentence) > 15);
   CHECK(strlen(sentence) == 15);
+  sentence[0] = '?';
+  CHECK(quern_nn_instance_last_error(instance, sentence, 0) > 15);
+  CHECK(sentence[0] == '?');
+  CHECK(quern_nn_instance_last_error(instance, NULL, sizeof sentence) > 15);
   CHECK(graph == 77);
   OK(quern_nn_load_by_name(instance, "digits and more", 6, &graph));
   OK(quern_nn_init_execution_context(instance, graph, NULL, &context));

@@ -152,6 +152,9 @@ TEST(Instance, TakesOneElementForAScalar) {
     ASSERT_EQ(compute(*instance, context), Errno::success);
     EXPECT_THAT(floats(*instance, context), ElementsAre(6));
   }
+  const Handle vector = must_init(*instance, must_load(*instance, identity_model()));
+  EXPECT_EQ(set(*instance, vector, 0, {2}, Shape{1, 1}), Errno::invalid_argument);
+  EXPECT_EQ(set(*instance, vector, 0, {2}, Shape{}), Errno::success);
 }
 
 TEST(Instance, TellsRunTimeFailuresFromMissingInputs) {

@@ -92,6 +92,20 @@ TEST(DropMovement, ResizeToTheSameSizeOnly) {
     output %2 "y")");
 }
 
+TEST(DropMovement, ASplitIntoOnePart) {
+  expect_becomes({"drop_movement"}, R"(
+    input %0 "x": f32[4,3]
+    const %1: i64[1] = {4}
+    %2: f32[4,3] = Split(%0, %1)
+    %3: f32[4,3] = Unary(%2) kind=neg
+    output %3 "y")",
+                 R"(
+    input %0 "x": f32[4,3]
+    %1: f32[4,3] = Unary(%0) kind=neg
+    output %1 "y")",
+                 0);
+}
+
 TEST(DropMovement, StaysWhereOnlyARunKnowsTheRank) {
   expect_stays({"drop_movement"}, R"(
     input %0 "x": f32[*]

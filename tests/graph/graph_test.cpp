@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "graph/graph.h"
+
+#include <gtest/gtest.h>
+
+#include "graph/text.h"
+#include "kernels/kernel.h"
+
+namespace quern {
+namespace {
+
+TEST(Graph, IsAsBeforeWhereANodeIsRefused) {
+  Graph g(builtin_ops());
+  const ValueId x = g.add_input("x", {DType::f32, Dims{2, 3}});
+  const ValueId y = g.add_input("y", {DType::f32, Dims{3, 2}});
+  const std::string before = to_text(g);
+  EXPECT_FALSE(g.add_node(Binary{BinaryKind::add}, {x, y}));
+  EXPECT_EQ(to_text(g), before);
+  EXPECT_EQ(g.value_count(), 2U);
+  EXPECT_TRUE(g.value(x).uses.empty());
+  const auto node = g.add_node(Binary{BinaryKind::add}, {x, x});
+  ASSERT_TRUE(node);
+  EXPECT_EQ(index(*node), 0U) << "the number of the refused one";
+  EXPECT_EQ(g.node(*node).outputs, (std::vector<ValueId>{ValueId{2}}));
+}
+
+}  // namespace
+}  // namespace quern
