@@ -207,6 +207,10 @@ TEST_F(Witx, RejectsInputsThatAreNotTheModels) {
     EXPECT_EQ(
         guest_.call("set_input", {context_, 0, guest_.put_words({r[0], r[1], r[2], r[3], r[4]})}),
         invalid_argument);
+  const std::uint32_t dims = guest_.put_words({1, 4});
+  EXPECT_EQ(guest_.call("set_input", {context_, 0, guest_.put_words({dims, 2, f32, beyond(), 16})}),
+            invalid_argument);
+  EXPECT_THAT(guest_.instance().last_error(), HasSubstr("the tensor's data"));
   EXPECT_EQ(guest_.call("compute", {context_}), invalid_argument);
   EXPECT_THAT(guest_.instance().last_error(), HasSubstr("'a'"));
   run();
