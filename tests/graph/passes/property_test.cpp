@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Random graphs give the same results before and after all rewrites, with shapes that are numbers,
 // symbols or unknown; every graph in between is valid, and a second run finds nothing to do.
+#include <algorithm>
 #include <limits>
 #include <numeric>
 #include <random>
@@ -553,7 +554,14 @@ INSTANTIATE_TEST_SUITE_P(Seeds, RandomGraph, ::testing::Range(0, 12));
 // difference.
 TEST(RandomGraphs, ExerciseTheRules) {
   std::vector<PassCount> all;
-  for (std::uint64_t seed = 0; seed < 150; ++seed) {
+  const auto waits = [](const PassCount& c) {
+    const bool is_of_integers =
+        c.pass.find("quanti") != c.pass.npos || c.pass.find("qlinear") != c.pass.npos;
+    return c.fired == 0 && !is_of_integers;
+  };
+  // Which graph a seed gives hangs on the order in which a compiler evaluates arguments.
+  for (std::uint64_t seed = 0; seed < 1000; ++seed) {
+    if (!all.empty() && std::ranges::none_of(all, waits)) break;
     const Graph original = Generator(seed).grow(25);
     for (Blur blur : {Blur::none, Blur::batch}) {
       Graph g = blurred(original, blur);
@@ -563,11 +571,7 @@ TEST(RandomGraphs, ExerciseTheRules) {
         all[i] = {counts[i].pass, all[i].fired + counts[i].fired};
     }
   }
-  for (const PassCount& c : all) {
-    const bool is_of_integers =
-        c.pass.find("quanti") != c.pass.npos || c.pass.find("qlinear") != c.pass.npos;
-    EXPECT_TRUE(c.fired > 0 || is_of_integers) << c.pass;
-  }
+  for (const PassCount& c : all) EXPECT_FALSE(waits(c)) << c.pass;
 }
 
 }  // namespace
