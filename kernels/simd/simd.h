@@ -52,7 +52,7 @@ struct SimdWindow {
   std::int64_t lines = 1, line_stride = 0, y_line_stride = 0;
   float divisor = 1;                // of a sum, unless
   const float* divisors = nullptr;  // there is one for each element, as they lie in y
-  bool accumulate = false;  // onto what y holds
+  bool accumulate = false;          // onto what y holds
 };
 
 // Row-wise functions take rows of n contiguous elements. Any function may work in place. Relative
