@@ -19,6 +19,9 @@ T element_at(const std::byte* data, std::size_t i) {
 }  // namespace
 
 Result<Tensor> widened(const Tensor& t) {
+  // A constant may lie anywhere in a model's bytes.
+  if (t.dtype() == DType::f64 && reinterpret_cast<std::uintptr_t>(t.data()) % sizeof(double) != 0)
+    return Tensor::copy_of(t.type(), {t.data(), t.bytes()});
   if (t.dtype() != DType::f32 && t.dtype() != DType::f16 && t.dtype() != DType::bf16) return t;
   return number_tensor(t.shape(), as_numbers(t));
 }
