@@ -1,0 +1,185 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The tests in pieces, each a process: what they come by, and which of them see a change."""
+import concurrent.futures
+import os
+import pathlib
+import shutil
+import subprocess
+import time
+
+from changes import ROOT
+from trees import run
+
+MOST = 4096
+
+# Suites in the order in which they are tried, those of an area first.
+FIRST = {
+    "kernels": ["kernels", "random", "conformance"],
+    "gpu": ["vulkan", "conformance-vulkan"],
+    "passes": ["passes", "random", "conformance"],
+    "graph": ["graph", "passes", "parser"],
+    "planner": ["planner"],
+    "lowering": ["lowering", "engine", "random"],
+    "engine": ["engine", "allocation", "c_api"],
+    "vulkan": ["vulkan", "conformance-vulkan"],
+    "parser": ["parser", "conformance"],
+    "wasi-nn": ["wasi-nn"],
+    "shaders": ["vulkan", "conformance-vulkan", "hardware", "random-vulkan"],
+}
+VULKAN = ["vulkan", "conformance-vulkan", "random-vulkan", "hardware"]
+# What an area cannot break, or another suite sees sooner, is not run for it.
+WITHOUT = {area: VULKAN for area in ("wasi-nn", "planner", "kernels", "passes", "graph", "parser")}
+
+PROGRAMS = {
+    "graph": "graph_tests", "passes": "graph_passes_tests", "planner": "graph_memory_tests",
+    "kernels": "kernels_tests", "parser": "onnx-parser_tests", "lowering": "engine_lowering_tests",
+    "engine": "engine_tests", "allocation": "engine_allocation_tests", "c_api": "c_api_tests",
+    "wasi-nn": "wasi-nn_tests", "vulkan": "engine_vulkan_tests", "tools": "tools_tests",
+}
+# What .ci/sanitizers runs.
+SANITIZED = [suite for suite in PROGRAMS if suite != "vulkan"] + [
+    "conformance", "digits", "random", "fuzz-onnx", "fuzz-run", "fuzz-c_api", "fuzz-wasi_nn", "fuzz-plan",
+    "fuzz-trace"]
+
+
+class Piece:
+    def __init__(self, suite, name, command):
+        self.suite, self.name, self.command = suite, name, [str(part) for part in command]
+        self.seconds, self.reached, self.shaders = 0.0, set(), set()
+
+
+def pieces_of_program(suite, program):
+    """One for each test suite of GoogleTest in it."""
+    listed = run([program, "--gtest_list_tests"]).stdout.splitlines()
+    names = [line.split("#")[0].strip() for line in listed if line[:1].isalnum() and "." in line]
+    return [Piece(suite, name, [program, "--gtest_brief=1", "--gtest_fail_fast", f"--gtest_filter={name}*"])
+            for name in names]
+
+
+def pieces_of_cases(suite, command, folder, size):
+    """So many cases of the ONNX data each: neighbours by name test one operator."""
+    cases = sorted(path.parent for path in folder.glob("*/*/model.onnx"))
+    return [Piece(suite, cases[at].name, [*command, *cases[at:at + size]]) for at in range(0, len(cases), size)]
+
+
+def pieces_of_random(suite, command, seed, count, size):
+    return [Piece(suite, str(seed + at), [*command, "--random", size, "--seed", seed + at])
+            for at in range(0, count, size)]
+
+
+def all_pieces(build, names):
+    """Those of the suites that were built, of all where no names are given."""
+    binary = build / "bin"
+    quern = binary / "quern"
+    verify = [quern, "verify", "-j", "1"]
+    found = []
+    for suite, program in PROGRAMS.items():
+        if (binary / program).exists():
+            found += pieces_of_program(suite, binary / program)
+    cases = pathlib.Path("/usr/share/libonnx-testdata/data")
+    if cases.exists():
+        release = "1.17" if (cases / "node/test_string_concat").exists() else "1.12"
+        command = verify + ["--gaps", ROOT / f"tests/conformance/gaps-{release}.txt"]
+        found += pieces_of_cases("conformance", command, cases, 40)
+        found += pieces_of_cases("dressed", command + ["--dress", "all"], cases, 40)
+        found += pieces_of_cases("conformance-vulkan", command + ["--device", "vulkan"], cases, 20)
+        found += pieces_of_cases("hardware", command + ["--device", "vulkan,as-hardware"], cases, 20)
+    found.append(Piece("digits", "digits", verify + [ROOT / "examples/digits", "--threads", "1,2"]))
+    found += pieces_of_random("random", verify, 1000000, 150, 10)
+    found += pieces_of_random("random-vulkan", verify + ["--device", "vulkan"], 2000000, 25, 5)
+    for target in ("onnx", "run", "c_api", "wasi_nn", "plan", "trace"):
+        if (binary / f"{target}_fuzz_replay").exists():
+            corpus = run([ROOT / "tests/fuzz/corpus_of", target]).stdout.strip()
+            found.append(Piece(f"fuzz-{target}", target, [binary / f"{target}_fuzz_replay", corpus]))
+    return [piece for piece in found if not names or piece.suite in names]
+
+
+class Runner:
+    def __init__(self, tree, names, jobs, verbose):
+        self.folder, self.jobs, self.verbose = tree.source.parent, jobs, verbose
+        self.variants = tree.variants()
+        self.pieces = all_pieces(tree.build, names)
+        self.unproven = set()
+
+    def one(self, piece, number, limit, **environment):
+        """Exit status, what was written, seconds."""
+        began = time.monotonic()
+        environment = dict(os.environ, QUERN_MUTANT=str(number), ASAN_OPTIONS="allocator_may_return_null=1",
+                           **environment)
+        try:
+            done = run(piece.command, env=environment, timeout=limit, cwd=ROOT, stdin=subprocess.DEVNULL)
+            code, text = done.returncode, done.stdout + done.stderr
+        except subprocess.TimeoutExpired:
+            code, text = "timeout", ""
+        return code, text, time.monotonic() - began
+
+    def measure(self, numbered):
+        """A piece without a change; answers whether it passes."""
+        index, piece = numbered
+        marks, used = self.folder / f"reached-{index}", self.folder / f"used-{index}"
+        marks.write_bytes(bytes(MOST))
+        used.mkdir(exist_ok=True)
+        code, text, piece.seconds = self.one(piece, 0, 1800, QUERN_REACHED=str(marks), QUERN_SHADERS=str(used))
+        piece.reached = {n for n, mark in enumerate(marks.read_bytes()) if mark}
+        piece.shaders = {path.name for path in used.iterdir()}
+        marks.unlink()
+        shutil.rmtree(used)
+        if code != 0:
+            print(f"  {piece.suite} {piece.name} fails without a change: left out", flush=True)
+            if self.verbose:
+                print(text[-1500:])
+        return code == 0
+
+    def baseline(self):
+        with concurrent.futures.ThreadPoolExecutor(self.jobs) as workers:
+            passes = list(workers.map(self.measure, enumerate(self.pieces)))
+        self.pieces = [piece for piece, passed in zip(self.pieces, passes) if passed]
+        for suite in dict.fromkeys(piece.suite for piece in self.pieces):
+            mine = [piece for piece in self.pieces if piece.suite == suite]
+            reached = set().union(*(piece.reached for piece in mine))
+            print(f"  {suite:20} {len(mine):4} pieces {sum(p.seconds for p in mine):7.1f} s  "
+                  f"reaches {len(reached):4}", flush=True)
+
+    def take_over(self, other):
+        """What the pieces of another build of the same tree came by. Whether one passes without a change
+        is seen when it first fails with one."""
+        known = {(piece.suite, piece.name): piece for piece in other.pieces}
+        self.pieces = [p for p in self.pieces if (p.suite, p.name) in known]
+        for piece in self.pieces:
+            like = known[piece.suite, piece.name]
+            piece.seconds, piece.reached = 10 * like.seconds, like.reached
+        self.unproven = set(self.pieces)
+
+    def is_sound(self, piece):
+        if piece in self.unproven:
+            if self.one(piece, 0, 1800)[0] != 0:
+                print(f"  {piece.suite} {piece.name} fails without a change: left out", flush=True)
+                self.pieces = [p for p in self.pieces if p is not piece]
+                return False
+            self.unproven.discard(piece)
+        return True
+
+    def order(self, change):
+        """The pieces that come by a change: its area's first, then short ones."""
+        first, without = FIRST[change.area], WITHOUT.get(change.area, [])
+        if change.area == "shaders":
+            variants = self.variants_of(change)
+            pieces = [p for p in self.pieces if p.shaders & variants]
+        else:
+            pieces = [p for p in self.pieces if change.number in p.reached and p.suite not in without]
+        rank = {suite: n for n, suite in enumerate(first)}
+        return sorted(pieces, key=lambda p: (rank.get(p.suite, len(first)), p.seconds))
+
+    def variants_of(self, change):
+        used = set().union(*(piece.shaders for piece in self.pieces))
+        return {name for name, sources in self.variants.items() if change.path in sources and name in used}
+
+    def try_change(self, change, environment):
+        """The piece that sees the change; None: none does."""
+        for piece in self.order(change):
+            code, text, _ = self.one(piece, change.number, 20 + 4 * piece.seconds, **environment)
+            if code != 0 and self.is_sound(piece):
+                if self.verbose:
+                    print("    " + "\n    ".join(text.splitlines()[-3:]))
+                return f"{piece.suite} {piece.name}" + (" (time)" if code == "timeout" else "")
+        return None
