@@ -6,6 +6,7 @@
 #include <limits>
 #include <numeric>
 
+#include "graph/ops/control_flow.h"
 #include "graph/text_util.h"
 #include "kernels/copy.h"
 
@@ -138,7 +139,7 @@ class LoopRunner final : public ControlRunner {
   LoopRunner(const ControlOp& op, const ControlPlan& plan, int threads, RunMemory& memory)
       : body_graph_(*op.body),
         name_(op.name),
-        carried_(static_cast<std::size_t>(std::get<Loop>(op.op).carried)),
+        carried_(static_cast<std::size_t>(op.op.as<Loop>()->carried)),
         body_(plan.body, threads, memory, Runner::Graphs::body),
         kept_(several<Kept>(carried_, memory)),
         scanned_(several<Stacked>(op.body->outputs().size() - 1 - carried_, memory)) {
@@ -208,7 +209,7 @@ class LoopRunner final : public ControlRunner {
 class ScanRunner final : public ControlRunner {
  public:
   ScanRunner(const ControlOp& op, const ControlPlan& plan, int threads, RunMemory& memory)
-      : op_(std::get<Scan>(op.op)),
+      : op_(*op.op.as<Scan>()),
         body_graph_(*op.body),
         name_(op.name),
         states_(static_cast<std::size_t>(op_.states)),
@@ -342,8 +343,7 @@ class ScanRunner final : public ControlRunner {
 
 std::unique_ptr<ControlRunner> ControlRunner::create(const ControlOp& op, const ControlPlan& plan,
                                                      int threads, RunMemory& memory) {
-  if (std::holds_alternative<Loop>(op.op))
-    return std::make_unique<LoopRunner>(op, plan, threads, memory);
+  if (op.op.is<Loop>()) return std::make_unique<LoopRunner>(op, plan, threads, memory);
   return std::make_unique<ScanRunner>(op, plan, threads, memory);
 }
 

@@ -5,6 +5,8 @@
 #include <array>
 #include <utility>
 
+#include "graph/ops/movement.h"
+#include "graph/ops/shape.h"
 #include "kernels/iterate.h"
 #include "kernels/slice.h"
 
@@ -54,7 +56,7 @@ std::optional<Element> ElementSources::source(const Element& e) {
   const Node& n = graph_.node(v.producer);
   if (!n.post_ops.empty() || n.inputs.empty() || n.inputs[0] == no_value) return std::nullopt;
   const ValueId in = n.inputs[0];
-  if (n.as<Identity>() || graph_.def(n.op).is(OpTrait::view)) return Element{in, e.index};
+  if (n.as<Identity>() || n.op.def().is(OpTrait::view)) return Element{in, e.index};
   if (const auto* t = n.as<Transpose>())
     return Element{in, of_transpose(*t, shape(in), shape(e.value), e.index)};
   if (n.as<Expand>()) return Element{in, of_expand(shape(in), shape(e.value), e.index)};

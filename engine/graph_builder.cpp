@@ -23,14 +23,13 @@ std::uint64_t next_number() {
 
 // "conv_3", "relu_4": an operation is called after its kind and its place among all of them.
 std::string default_name(const Graph& g, const Op& op) {
-  std::string name(g.def(op).name);
+  std::string name(op.def().name);
   for (char& c : name) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
-  std::visit(
-      [&](const auto& o) {
-        if constexpr (requires { enum_names(o.kind); })
-          if (name == "unary" || name == "binary" || name == "rnn") name = enum_name(o.kind);
-      },
-      op);
+  if (name == "unary" || name == "binary" || name == "rnn")
+    for_each_field(op, [&](std::string_view field, const auto& v) {
+      if constexpr (requires { v.names; })
+        if (field == "kind") name = v.name();
+    });
   return cat(name, "_", g.node_count());
 }
 
@@ -220,13 +219,13 @@ Result<Model> GraphBuilder::build() {
 
 Operands GraphBuilder::ops(std::string_view family, Operands operands, std::string_view attributes,
                            std::size_t outputs) {
-  const OpSet known = impl_->graph.ops();
-  const auto row = std::ranges::find(known, family, [](const OpDef* d) { return d->name; });
+  const auto known = all_ops();
+  const auto row = std::ranges::find(known, family, &OpDef::name);
   if (row == known.end()) {
     impl_->fail(family, "there is no operator of this name");
     return Operands(outputs);
   }
-  Op op = default_op(static_cast<std::size_t>(row - known.begin()));
+  Op op = default_op(**row);
   if (Status s = parse_attributes(attributes, op); !s.ok()) impl_->fail(family, s.message());
   return impl_->emit(std::move(op), operands, outputs);
 }

@@ -6,6 +6,7 @@
 #include <string>
 
 #include "engine/element_source.h"
+#include "graph/ops/shape.h"
 #include "graph/text_util.h"
 
 namespace quern {

@@ -7,6 +7,10 @@
 
 #include "engine/declared_types.h"
 #include "graph/evaluate.h"
+#include "graph/ops/control_flow.h"
+#include "graph/ops/movement.h"
+#include "graph/ops/sequences.h"
+#include "graph/ops/shape.h"
 #include "graph/text.h"
 #include "graph/text_util.h"
 

@@ -5,6 +5,15 @@
 #include <cstdint>
 #include <memory>
 
+#include "graph/ops/elementwise.h"
+#include "graph/ops/indexing.h"
+#include "graph/ops/matrix.h"
+#include "graph/ops/movement.h"
+#include "graph/ops/normalisation.h"
+#include "graph/ops/quantised.h"
+#include "graph/ops/reduction.h"
+#include "graph/ops/shape.h"
+
 namespace quern {
 namespace {
 
@@ -21,7 +30,7 @@ struct StringOwners {
   std::shared_ptr<StringPool> strings;
 };
 
-Result<std::vector<Tensor>> run_reference(const OpDef& def, const Op& op,
+Result<std::vector<Tensor>> run_reference(const OpReference& reference, const Op& op,
                                           std::span<const Tensor> inputs,
                                           std::span<const TensorType> types) {
   std::vector<Tensor> in;
@@ -38,12 +47,12 @@ Result<std::vector<Tensor>> run_reference(const OpDef& def, const Op& op,
     QUERN_ASSIGN(out.emplace_back(), Tensor::zeros(t));
     out_views.push_back({t, out.back().mutable_data()});
   }
-  const std::size_t scratch_bytes = def.scratch ? def.scratch(op, in_types, types) : 0;
+  const std::size_t scratch_bytes = reference.scratch ? reference.scratch(op, in_types, types) : 0;
   QUERN_ASSIGN(Tensor memory,
                Tensor::zeros({DType::u8, {static_cast<std::int64_t>(scratch_bytes)}}));
   Scratch scratch(memory.mutable_data(), scratch_bytes);
   auto strings = std::make_shared<StringPool>();
-  QUERN_TRY(def.reference({op, in_views, out_views, scratch, *strings}));
+  QUERN_TRY(reference.run({op, in_views, out_views, scratch, *strings}));
   for (std::size_t i = 0; i < out.size(); ++i) {
     std::shared_ptr<const void> owner = out[i].owner();
     if (types[i].dtype == DType::string)
@@ -56,7 +65,7 @@ Result<std::vector<Tensor>> run_reference(const OpDef& def, const Op& op,
 }  // namespace
 
 bool can_evaluate(const OpDef& def) {
-  return def.reference && !def.is(OpTrait::random) && !def.is(OpTrait::data_dependent) &&
+  return !def.is(OpTrait::random) && !def.is(OpTrait::data_dependent) &&
          !def.is(OpTrait::structural);
 }
 
@@ -64,11 +73,10 @@ namespace {
 
 // Each element of an operand is read, each of a result is written, a few times.
 bool is_linear(const Op& op, const OpDef& def) {
-  const auto any_of = [&]<class... T>() { return (std::holds_alternative<T>(op) || ...); };
   return def.is(OpTrait::elementwise) || def.is(OpTrait::view) ||
-         any_of.operator()<Cast, BitCast, Identity, Transpose, Concat, Split, Slice, Pad, Expand,
-                           Tile, Gather, DepthSpace, Trilu, OneHot, ConstantOfShape, Range, ShapeOf,
-                           SizeOf, Quantize, Dequantize, Reduce, BatchNorm, Softmax>();
+         op.is_any_of<Cast, BitCast, Identity, Transpose, Concat, Split, Slice, Pad, Expand, Tile,
+                      Gather, DepthSpace, Trilu, OneHot, ConstantOfShape, Range, ShapeOf, SizeOf,
+                      Quantize, Dequantize, Reduce, BatchNorm, Softmax>();
 }
 
 double elements_of(std::span<const TensorType> types) {
@@ -83,7 +91,7 @@ double evaluation_work(const Op& op, const OpDef& def, std::span<const TensorTyp
                        std::span<const TensorType> outputs) {
   const double in = elements_of(inputs);
   const double out = elements_of(outputs);
-  if (std::holds_alternative<Einsum>(op)) {
+  if (op.is<Einsum>()) {
     double pairs = 256;  // what walking the indices of a pair costs
     for (const TensorType& t : inputs) pairs *= static_cast<double>(t.shape.elements());
     return pairs;
@@ -98,7 +106,7 @@ Result<std::vector<Tensor>> evaluate(OpSet ops, const Op& op, const PostOps& pos
   for (const PostOp& p : post_ops)
     if (const auto* b = std::get_if<BinaryPostOp>(&p)) own = std::min<std::size_t>(own, b->operand);
   QUERN_ASSIGN(std::vector<Tensor> out,
-               run_reference(*ops[op.index()], op, inputs.first(own), types));
+               run_reference(ops.reference_of(op.def()), op, inputs.first(own), types));
   for (const PostOp& p : post_ops) {
     std::vector<Tensor> step = {out[0]};
     Op step_op = Binary{};
@@ -108,7 +116,8 @@ Result<std::vector<Tensor>> evaluate(OpSet ops, const Op& op, const PostOps& pos
     } else {
       step_op = *std::get_if<Unary>(&p);
     }
-    QUERN_ASSIGN(auto y, run_reference(*ops[step_op.index()], step_op, step, types.first(1)));
+    QUERN_ASSIGN(auto y,
+                 run_reference(ops.reference_of(step_op.def()), step_op, step, types.first(1)));
     out[0] = std::move(y[0]);
   }
   return out;

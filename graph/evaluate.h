@@ -10,6 +10,8 @@
 #include <quern/tensor.h>
 
 #include "graph/op_def.h"
+#include "graph/post_ops.h"
+#include "graph/reference.h"
 
 namespace quern {
 

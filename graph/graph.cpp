@@ -5,6 +5,7 @@
 #include <functional>
 #include <queue>
 
+#include "graph/ops/shape.h"
 #include "graph/text.h"
 #include "graph/text_util.h"
 
@@ -146,7 +147,7 @@ namespace {
 
 // Sequences and optionals are for structural ops, and Identity hands on anything.
 Status run_infer(const OpDef& def, const Op& op, InferContext& c) {
-  if (!def.is(OpTrait::structural) && !std::get_if<Identity>(&op))
+  if (!def.is(OpTrait::structural) && !op.is<Identity>())
     for (std::size_t i = 0; i < c.input_count(); ++i)
       if (c.has(i) && !c.type(i).is_tensor())
         return c.error(cat(c.describe(i), " must be a tensor"));

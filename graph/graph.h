@@ -21,7 +21,8 @@
 #include <quern/tensor.h>
 
 #include "graph/op_def.h"
-#include "graph/ops.h"
+#include "graph/post_ops.h"
+#include "graph/reference.h"
 #include "graph/type.h"
 
 namespace quern {
@@ -74,7 +75,7 @@ struct Node {
 
   template <class T>
   const T* as() const {
-    return std::get_if<T>(&op);
+    return op.as<T>();
   }
 };
 
@@ -105,8 +106,8 @@ class Graph {
 
   // ---- reading
   OpSet ops() const { return ops_; }
-  const OpDef& def(const Op& op) const { return *ops_[op.index()]; }
-  const OpDef& def(NodeId id) const { return def(node(id).op); }
+  const OpDef& def(const Op& op) const { return op.def(); }
+  const OpDef& def(NodeId id) const { return node(id).op.def(); }
   std::span<const ValueId> inputs() const { return inputs_; }
   std::span<const ValueId> outputs() const { return outputs_; }
   std::span<const std::string> output_names() const { return output_names_; }

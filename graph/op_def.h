@@ -1,27 +1,25 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the graph needs to know about an operator: its contract with kernels/, which defines one
-// OpDef per struct of ops.h. A definition is constant data; leaving one out is a link error.
+// What the graph knows about an operator: how many operands it has, what its outputs are. Constant
+// data, one for each struct of graph/ops/, defined in the file of its family there.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
-#include <deque>
 #include <optional>
 #include <span>
 #include <string>
 #include <string_view>
-#include <type_traits>
 #include <vector>
 
 #include <quern/status.h>
 #include <quern/tensor.h>
 
-#include "graph/ops.h"
+#include "graph/op.h"
 #include "graph/type.h"
 
 namespace quern {
 
-struct OpKernels;  // kernels/kernel.h: the implementations, which the graph never looks at
+struct OpStruct;  // graph/op_fields.h: the attributes, for those who do not know the struct
 
 // What inference may know of one input: its type, and its elements where they are constant.
 struct InferInput {
@@ -46,7 +44,7 @@ class InferContext {
 
   template <class T>
   const T& op() const {
-    return *std::get_if<T>(&op_);
+    return *op_.as<T>();
   }
   std::size_t input_count() const { return inputs_.size(); }
   std::size_t output_count() const { return outputs_.size(); }
@@ -90,64 +88,7 @@ class InferContext {
   std::vector<ValueType> outputs_;
 };
 
-// Working memory of a reference: asked for in advance, handed out in pieces aligned to 64 bytes.
-class Scratch {
- public:
-  Scratch(std::byte* data, std::size_t size) : data_(data), size_(size) {}
-  // Uninitialised room for n elements. The caller's OpDef::scratch has counted it.
-  template <class T>
-  T* take(std::size_t n) {
-    std::byte* p = data_ + used_;
-    used_ += bytes_for<T>(n);
-    return used_ <= size_ ? reinterpret_cast<T*>(p) : nullptr;
-  }
-  template <class T>
-  static constexpr std::size_t bytes_for(std::size_t n) {
-    return (n * sizeof(T) + 63) / 64 * 64;
-  }
-
- private:
-  std::byte* data_;
-  std::size_t size_;
-  std::size_t used_ = 0;
-};
-
-// Bytes of the strings that a run makes; what it hands out stays until clear().
-class StringPool {
- public:
-  StringRef add(std::string_view text) {
-    const std::string& s = strings_.emplace_back(text);
-    return {s.data(), s.size()};
-  }
-  void clear() { strings_.clear(); }
-
- private:
-  std::deque<std::string> strings_;
-};
-
-// Dense row-major views; an absent input has no data. Output types come from infer; an op whose
-// output shape depends on data gets the largest shape and writes the real one into outputs[i].type.
-struct ReferenceCall {
-  const Op& op;
-  std::span<const TensorView> inputs;
-  std::span<MutableTensorView> outputs;  // no data: not asked for
-  Scratch& scratch;
-  StringPool& strings;
-
-  template <class T>
-  const T& as() const {
-    return *std::get_if<T>(&op);
-  }
-  bool has(std::size_t i) const { return i < inputs.size() && inputs[i].present(); }
-  bool wants(std::size_t i) const { return i < outputs.size() && outputs[i].present(); }
-};
-
-// The plainest correct loop: the oracle of the tests, the evaluator of constant folding and the end
-// of every list of implementations. Allocates nothing unless it fails or makes strings.
-using ReferenceFn = Status (*)(const ReferenceCall&);
 using InferFn = Status (*)(InferContext&);
-using ScratchFn = std::size_t (*)(const Op&, std::span<const TensorType> inputs,
-                                  std::span<const TensorType> outputs);
 
 struct Arity {
   std::uint16_t min = 1;
@@ -188,9 +129,7 @@ struct OpDef {
   InferFn infer = nullptr;
   // Of a data_dependent op: like infer, with the largest shapes that the data may lead to.
   InferFn bound = nullptr;
-  ReferenceFn reference = nullptr;
-  ScratchFn scratch = nullptr;
-  const OpKernels* kernels = nullptr;
+  const OpStruct* attributes = nullptr;
 
   bool is(OpTrait t) const {
     return (static_cast<std::uint32_t>(traits) & static_cast<std::uint32_t>(t)) != 0;
@@ -204,19 +143,7 @@ struct OpDef {
 // The integers of an i64 or i32 tensor, at whatever alignment; nothing for another type.
 std::optional<Ints> int_elements(const Tensor& t);
 
-// Rows in the order of the variant. Kept by every Graph, so that graph/ links without kernels/.
-using OpSet = std::span<const OpDef* const>;
-// Every operator. Defined by kernels/, which whoever calls it links.
-OpSet builtin_ops();
-
-// Position of struct T in the variant Op.
-template <class T, std::size_t I = 0>
-constexpr std::size_t op_index() {
-  if constexpr (std::is_same_v<std::variant_alternative_t<I, OpVariant>, T>) {
-    return I;
-  } else {
-    return op_index<T, I + 1>();
-  }
-}
+// Every operator, in the order of AllOps.
+std::span<const OpDef* const> all_ops();
 
 }  // namespace quern

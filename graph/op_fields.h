@@ -1,65 +1,112 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reflection over ops.h: names of enumerators, and ops by their position in the variant.
+// Reflection over attributes: each field of an Op by name, whatever struct it holds.
 #pragma once
 
 #include <array>
 #include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
 #include <span>
+#include <string>
 #include <string_view>
+#include <type_traits>
 #include <utility>
+#include <variant>
+#include <vector>
 
-#include "graph/ops.h"
+#include <quern/dtype.h>
+
+#include "graph/op.h"
+#include "graph/op_def.h"
+#include "graph/ops/elementwise.h"
 
 namespace quern {
 
-// The enumerators in order, as the text form and error messages call them.
-std::span<const std::string_view> enum_names(UnaryKind);
-std::span<const std::string_view> enum_names(BinaryKind);
-std::span<const std::string_view> enum_names(ReduceKind);
-std::span<const std::string_view> enum_names(CumulativeKind);
-std::span<const std::string_view> enum_names(AutoPad);
-std::span<const std::string_view> enum_names(PoolKind);
-std::span<const std::string_view> enum_names(RoiKind);
-std::span<const std::string_view> enum_names(SoftmaxKind);
-std::span<const std::string_view> enum_names(PadMode);
-std::span<const std::string_view> enum_names(GatherKind);
-std::span<const std::string_view> enum_names(ScatterKind);
-std::span<const std::string_view> enum_names(ScatterReduction);
-std::span<const std::string_view> enum_names(DepthSpaceKind);
-std::span<const std::string_view> enum_names(ResizeMode);
-std::span<const std::string_view> enum_names(CoordinateMode);
-std::span<const std::string_view> enum_names(NearestMode);
-std::span<const std::string_view> enum_names(AspectPolicy);
-std::span<const std::string_view> enum_names(GridPadding);
-std::span<const std::string_view> enum_names(RnnKind);
-std::span<const std::string_view> enum_names(Direction);
-std::span<const std::string_view> enum_names(RandomKind);
-std::span<const std::string_view> enum_names(CaseAction);
-std::span<const std::string_view> enum_names(TfIdfMode);
-std::span<const std::string_view> enum_names(SequenceKind);
-std::span<const std::string_view> enum_names(OptionalKind);
+// An enumerator as its place in the list of names, which text forms and messages call it by.
+struct EnumField {
+  std::uint8_t* value;
+  std::span<const std::string_view> names;
 
+  std::string_view name() const { return names[*value]; }
+};
+
+// Every type that a field may have.
+using FieldRef =
+    std::variant<bool*, std::int64_t*, std::uint64_t*, float*, double*, DType*, std::string*, Ints*,
+                 std::vector<float>*, std::vector<std::string>*, std::vector<Unary>*,
+                 std::optional<std::int64_t>*, std::optional<DType>*, EnumField>;
+using FieldFn = void (*)(void* context, std::string_view name, FieldRef field);
+
+// What is done with attributes by whoever does not know their struct. One for each struct.
+struct OpStruct {
+  bool (*equal)(const void*, const void*);
+  std::shared_ptr<void> (*make)();
+  std::shared_ptr<void> (*copy)(const void*);
+  void (*fields)(void* attributes, void* context, FieldFn f);
+};
+
+// The names of an enumeration with so many values.
+template <std::size_t N>
+using EnumNames = std::array<std::string_view, N>;
 template <class E>
 std::string_view enum_name(E e) {
   return enum_names(e)[static_cast<std::size_t>(e)];
 }
 
-// A default-constructed op of position `index` in the variant.
-template <std::size_t... I>
-Op default_op(std::size_t index, std::index_sequence<I...>) {
-  using Make = Op (*)();
-  static constexpr std::array<Make, sizeof...(I)> make = {
-      [] { return Op(std::variant_alternative_t<I, OpVariant>{}); }...};
-  return make[index]();
-}
-inline Op default_op(std::size_t index) {
-  return default_op(index, std::make_index_sequence<std::variant_size_v<OpVariant>>());
+template <class T>
+FieldRef field_ref(T& field) {
+  if constexpr (std::is_enum_v<T> && !std::is_same_v<T, DType>)
+    return EnumField{reinterpret_cast<std::uint8_t*>(&field), enum_names(field)};
+  else
+    return &field;
 }
 
-// f(name, field) for every attribute of the op.
-template <class O, class F>
-void for_each_field(O& op, F&& f) {
-  std::visit([&](auto& s) { s.fields(s, f); }, op);
+// For OpDef::attributes.
+template <class T>
+inline constexpr OpStruct op_struct = {
+    [](const void* a, const void* b) {
+      return *static_cast<const T*>(a) == *static_cast<const T*>(b);
+    },
+    []() -> std::shared_ptr<void> { return std::make_shared<T>(); },
+    [](const void* a) -> std::shared_ptr<void> {
+      return std::make_shared<T>(*static_cast<const T*>(a));
+    },
+    [](void* attributes, [[maybe_unused]] void* context, [[maybe_unused]] FieldFn f) {
+      T::fields(*static_cast<T*>(attributes),
+                [&](std::string_view name, auto& field) { f(context, name, field_ref(field)); });
+    }};
+
+// f(name, field) for every attribute; enumerations as EnumField.
+template <class F>
+void for_each_field(void* attributes, const OpDef& def, F&& f) {
+  def.attributes->fields(attributes, &f, [](void* context, std::string_view name, FieldRef field) {
+    std::visit(
+        [&]<class P>(P& p) {
+          if constexpr (std::is_pointer_v<P>)
+            (*static_cast<std::remove_reference_t<F>*>(context))(name, *p);
+          else
+            (*static_cast<std::remove_reference_t<F>*>(context))(name, p);
+        },
+        field);
+  });
+}
+template <class F>
+void for_each_field(const Op& op, F&& f) {
+  for_each_field(const_cast<void*>(op.attributes()), op.def(),
+                 [&](std::string_view name, const auto& field) { f(name, field); });
+}
+// The same, and what f writes is in the op then, and in no copy of it.
+template <class F>
+void edit_fields(Op& op, F&& f) {
+  std::shared_ptr<void> attributes = op.def().attributes->copy(op.attributes());
+  for_each_field(attributes.get(), op.def(), f);
+  op = Op(op.def(), std::move(attributes));
+}
+
+// With the attributes that its struct begins with.
+inline Op default_op(const OpDef& def) {
+  return Op(def, def.attributes->make());
 }
 
 }  // namespace quern

@@ -9,6 +9,7 @@
 
 #include "graph/numeric.h"
 #include "graph/op_fields.h"
+#include "graph/ops/elementwise.h"
 #include "graph/text_util.h"
 
 namespace quern {
@@ -58,6 +59,9 @@ std::string field_text(const Unary& v) {
 template <class E>
 requires std::is_enum_v<E> std::string field_text(E v) {
   return std::string(enum_name(v));
+}
+std::string field_text(const EnumField& e) {
+  return std::string(e.name());
 }
 template <class T>
 std::string field_text(const std::optional<T>& v) {
@@ -203,7 +207,7 @@ std::string post_ops_text(const PostOps& post_ops) {
 
 std::string attributes_text(const Op& op) {
   std::vector<std::string> defaults;
-  const Op plain = default_op(op.index());
+  const Op plain = default_op(op.def());
   for_each_field(plain,
                  [&](std::string_view, const auto& v) { defaults.push_back(field_text(v)); });
   std::string s;

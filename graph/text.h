@@ -19,6 +19,7 @@
 #include <quern/status.h>
 
 #include "graph/graph.h"
+#include "graph/ops/elementwise.h"
 
 namespace quern {
 

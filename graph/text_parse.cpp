@@ -7,6 +7,7 @@
 
 #include "graph/numeric.h"
 #include "graph/op_fields.h"
+#include "graph/ops/elementwise.h"
 #include "graph/text.h"
 #include "graph/text_util.h"
 
@@ -127,6 +128,13 @@ Status read(Scanner& s, DType& v) {
   v = *dtype;
   return {};
 }
+Status read(Scanner& s, EnumField& e) {
+  QUERN_ASSIGN(const std::string name, s.word());
+  const auto found = std::ranges::find(e.names, name);
+  if (found == e.names.end()) return s.error(cat("unknown name '", name, "'"));
+  *e.value = static_cast<std::uint8_t>(found - e.names.begin());
+  return {};
+}
 template <class E>
 requires std::is_enum_v<E> Status read(Scanner& s, E& v) {
   QUERN_ASSIGN(const std::string name, s.word());
@@ -164,7 +172,7 @@ Status read(Scanner& s, std::vector<T>& v) {
 
 Status read_attribute(Scanner& s, Op& op, std::string_view key) {
   Status status = s.error(cat("the operator has no attribute '", key, "'"));
-  for_each_field(op, [&](std::string_view name, auto& field) {
+  edit_fields(op, [&](std::string_view name, auto& field) {
     if (name == key) status = read(s, field);
   });
   return status;
@@ -279,10 +287,10 @@ class GraphReader {
       }
     }
     QUERN_ASSIGN(const std::string op_name, s_.word());
-    std::size_t op_index = 0;
-    while (op_index < ops_.size() && ops_[op_index]->name != op_name) ++op_index;
-    if (op_index == ops_.size()) return s_.error(cat("unknown operator '", op_name, "'"));
-    Op op = default_op(op_index);
+    const auto known = all_ops();
+    const auto def = std::ranges::find(known, op_name, &OpDef::name);
+    if (def == known.end()) return s_.error(cat("unknown operator '", op_name, "'"));
+    Op op = default_op(**def);
     QUERN_ASSIGN(std::vector<ValueId> inputs, references());
     while (std::isalpha(static_cast<unsigned char>(s_.peek())) != 0 && !at_statement()) {
       QUERN_ASSIGN(const std::string key, s_.word());

@@ -91,4 +91,8 @@ std::optional<Shape> broadcast(const Shape& a, const Shape& b);
 // Nothing when two numbers clash.
 std::optional<Dims> meet(const Dims& a, const Dims& b);
 
+inline std::size_t positive_axis(std::int64_t axis, std::size_t rank) {
+  return static_cast<std::size_t>(axis < 0 ? axis + static_cast<std::int64_t>(rank) : axis);
+}
+
 }  // namespace quern

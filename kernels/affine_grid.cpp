@@ -5,54 +5,14 @@
 // ONNX AffineGrid, opset 20; r is 2 or 3. -1 and 1 are the centres of the outermost elements with
 // align_corners (a single one lies at 0), else their outer edges. Sums in double.
 #include "graph/numeric.h"
+#include "graph/ops/infer.h"
+#include "graph/ops/resampling.h"
 #include "graph/text_util.h"
-#include "kernels/infer.h"
 #include "kernels/kernel.h"
 #include "kernels/window.h"
 
 namespace quern {
 namespace {
-
-Result<std::optional<std::int64_t>> spatial_rank(const InferContext& c) {
-  std::optional<std::int64_t> rank;
-  if (const Dims* theta = c.dims(0)) {
-    if (theta->size() != 3) return c.error(cat(c.describe(0), " must have rank 3"));
-    if ((*theta)[1].known()) rank = (*theta)[1].value();
-  }
-  if (const Dims* size = c.dims(1)) {
-    if (size->size() != 1) return c.error(cat(c.describe(1), " must have rank 1"));
-    if (!rank && (*size)[0].known()) rank = (*size)[0].value() - 2;
-  }
-  if (rank && *rank != 2 && *rank != 3)
-    return c.error(cat(*rank, " spatial dimensions, wants 2 or 3"));
-  return rank;
-}
-
-Status infer(InferContext& c) {
-  QUERN_TRY(want_floats(c, 0));
-  QUERN_TRY(c.want_dtype(1, DType::i64));
-  QUERN_ASSIGN(const std::optional<std::int64_t> rank, spatial_rank(c));
-  c.set(0, c.dtype(0), std::nullopt);
-  if (!rank) return {};
-  const auto r = static_cast<std::size_t>(*rank);
-  const Dims theta = c.dims(0) ? *c.dims(0) : Dims(3);
-  if (!meet({theta[1], theta[2]}, {*rank, *rank + 1}) ||
-      (c.dims(1) && !meet(*c.dims(1), {*rank + 2})))
-    return c.error(cat(c.describe(0), " must be of ", r, " x ", r + 1, " matrices and ",
-                       c.describe(1), " of ", r + 2, " sizes"));
-  Dims y(r + 2);
-  y[0] = theta[0];
-  y[r + 1] = *rank;
-  if (const auto size = c.ints(1)) {
-    QUERN_TRY(check_list(c, "size", *size, r + 2, 0));
-    if (size->empty() || !meet({theta[0]}, {size->front()}))
-      return c.error(cat("size is for another number of images than ", c.describe(0)));
-    y[0] = size->front();
-    std::copy(size->begin() + 2, size->end(), y.begin() + 1);
-  }
-  c.set(0, c.dtype(0), std::move(y));
-  return {};
-}
 
 // ---- reference
 
@@ -88,14 +48,9 @@ Status reference(const ReferenceCall& call) {
 
 }  // namespace
 
-const OpDef& AffineGrid::def() {
-  static constexpr OpDef def{.name = "AffineGrid",
-                             .inputs = {2, 2},
-                             .outputs = {1, 1},
-                             .plan_operands = 0b10,
-                             .infer = infer,
-                             .reference = reference};
-  return def;
+const OpKernels& AffineGrid::kernels() {
+  static constexpr OpKernels table{.reference = {reference}};
+  return table;
 }
 
 }  // namespace quern

@@ -6,32 +6,15 @@
 #include <cmath>
 
 #include "graph/numeric.h"
+#include "graph/ops/infer.h"
+#include "graph/ops/reduction.h"
 #include "graph/text_util.h"
 #include "kernels/gpu/kernels.h"
-#include "kernels/infer.h"
 #include "kernels/iterate.h"
 #include "kernels/kernel.h"
 
 namespace quern {
 namespace {
-
-Status infer(InferContext& c) {
-  const auto& op = c.op<ArgReduce>();
-  if (!is_number(c.dtype(0))) return c.error(cat(c.describe(0), " must be of numbers"));
-  if (!c.dims(0)) {
-    c.set(0, DType::i64, std::nullopt);
-    return {};
-  }
-  Dims y = *c.dims(0);
-  QUERN_ASSIGN(const std::size_t axis, c.axis(op.axis, std::max<std::size_t>(y.size(), 1)));
-  if (!y.empty()) {
-    if (y[axis].is(0)) return c.error(cat(c.describe(0), " has no elements along axis ", op.axis));
-    y[axis] = 1;
-    if (!op.keepdims) y.erase(y.begin() + static_cast<std::ptrdiff_t>(axis));
-  }
-  c.set(0, DType::i64, std::move(y));
-  return {};
-}
 
 // ---- reference
 
@@ -77,18 +60,12 @@ Cost flops(const Op&, std::span<const TensorType> inputs, std::span<const Tensor
   return cost;
 }
 
-constexpr OpKernels kernels{.cpu = {}, .flops = flops, .gpu = gpu::select_arg_reduce};
-
 }  // namespace
 
-const OpDef& ArgReduce::def() {
-  static constexpr OpDef def{.name = "ArgReduce",
-                             .inputs = {1, 1},
-                             .outputs = {1, 1},
-                             .infer = infer,
-                             .reference = reference,
-                             .kernels = &kernels};
-  return def;
+const OpKernels& ArgReduce::kernels() {
+  static constexpr OpKernels table{
+      .reference = {reference}, .flops = flops, .gpu = gpu::select_arg_reduce};
+  return table;
 }
 
 }  // namespace quern

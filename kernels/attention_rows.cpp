@@ -9,6 +9,8 @@
 #include <cmath>
 #include <limits>
 
+#include "graph/ops/elementwise.h"
+#include "graph/ops/matrix.h"
 #include "kernels/iterate.h"
 #include "kernels/simd/simd.h"
 

@@ -9,37 +9,15 @@
 #include <cmath>
 
 #include "graph/numeric.h"
+#include "graph/operands.h"
+#include "graph/ops/infer.h"
+#include "graph/ops/normalisation.h"
 #include "graph/text_util.h"
 #include "kernels/gpu/kernels.h"
-#include "kernels/infer.h"
 #include "kernels/kernel.h"
-#include "kernels/operands.h"
 
 namespace quern {
 namespace {
-
-Status check_parameters(const InferContext& c, Dim channels) {
-  for (std::size_t i = 1; i < 5; ++i) {
-    QUERN_TRY(want_floats(c, i));
-    if (c.dims(i) && !meet(*c.dims(i), {channels}))
-      return c.error(
-          cat(c.describe(i), " must have one element for each channel of ", c.describe(0)));
-  }
-  return {};
-}
-
-Status infer(InferContext& c) {
-  QUERN_TRY(want_floats(c, 0));
-  const Dims* x = c.dims(0);
-  if (x && x->empty()) return c.error(cat(c.describe(0), " must have at least one dimension"));
-  const Dim channels = !x ? Dim() : x->size() == 1 ? Dim(1) : (*x)[1];
-  QUERN_TRY(check_parameters(c, channels));
-  if (c.output_count() > 1 && !c.op<BatchNorm>().training)
-    return c.error("running mean and variance come out in training mode only");
-  c.set(0, c.type(0));
-  for (std::size_t i = 1; i < c.output_count(); ++i) c.set(i, c.dtype(i + 2), Dims{channels});
-  return {};
-}
 
 // ---- reference
 
@@ -120,18 +98,12 @@ Cost flops(const Op&, std::span<const TensorType> inputs, std::span<const Tensor
   return cost;
 }
 
-constexpr OpKernels kernels{.cpu = {}, .flops = flops, .gpu = gpu::select_batch_norm};
-
 }  // namespace
 
-const OpDef& BatchNorm::def() {
-  static constexpr OpDef def{.name = "BatchNorm",
-                             .inputs = {5, 5},
-                             .outputs = {1, 3},
-                             .infer = infer,
-                             .reference = reference,
-                             .kernels = &kernels};
-  return def;
+const OpKernels& BatchNorm::kernels() {
+  static constexpr OpKernels table{
+      .reference = {reference}, .flops = flops, .gpu = gpu::select_batch_norm};
+  return table;
 }
 
 }  // namespace quern

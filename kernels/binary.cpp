@@ -7,36 +7,18 @@
 #include <concepts>
 
 #include "graph/op_fields.h"
+#include "graph/operands.h"
+#include "graph/ops/elementwise.h"
+#include "graph/ops/infer.h"
 #include "graph/text_util.h"
 #include "kernels/elementwise.h"
 #include "kernels/gpu/kernels.h"
-#include "kernels/infer.h"
 #include "kernels/iterate.h"
 #include "kernels/kernel.h"
-#include "kernels/operands.h"
 #include "kernels/scalar_math.h"
 
 namespace quern {
 namespace {
-
-bool is_bitwise(BinaryKind k) {
-  return k >= BinaryKind::bitwise_and && k <= BinaryKind::shift_right;
-}
-
-Status infer(InferContext& c) {
-  const BinaryKind kind = c.op<Binary>().kind;
-  const DType t = c.dtype(0);
-  if (kind != BinaryKind::pow) QUERN_TRY(c.want_same_dtype(0, 1));
-  const bool equatable = is_number(t) || t == DType::boolean || t == DType::string;
-  const bool ok = kind == BinaryKind::equal ? equatable
-                  : is_logical(kind)        ? t == DType::boolean
-                  : is_bitwise(kind)        ? is_number_integer(t)
-                                            : is_number(t);
-  if (!ok || (kind == BinaryKind::pow && !is_number(c.dtype(1))))
-    return c.error(
-        cat(enum_name(kind), " does not take ", name_of(t), " and ", name_of(c.dtype(1))));
-  return infer_broadcast(c, is_comparison(kind) ? DType::boolean : t);
-}
 
 // ---- reference
 
@@ -183,19 +165,12 @@ Status reference(const ReferenceCall& call) {
 }
 
 constexpr CpuImplementation cpu[] = {{"elementwise", select_elementwise}};
-constexpr OpKernels kernels{.cpu = cpu, .gpu = gpu::select_binary};
 
 }  // namespace
 
-const OpDef& Binary::def() {
-  static constexpr OpDef def{.name = "Binary",
-                             .inputs = {2, 2},
-                             .outputs = {1, 1},
-                             .traits = OpTrait::elementwise | OpTrait::post_ops,
-                             .infer = infer,
-                             .reference = reference,
-                             .kernels = &kernels};
-  return def;
+const OpKernels& Binary::kernels() {
+  static constexpr OpKernels table{.reference = {reference}, .cpu = cpu, .gpu = gpu::select_binary};
+  return table;
 }
 
 }  // namespace quern

@@ -5,27 +5,13 @@
 // those two are brought into form, everything else is copied.
 #include <cstring>
 
+#include "graph/ops/elementwise.h"
+#include "graph/ops/infer.h"
 #include "graph/text_util.h"
-#include "kernels/infer.h"
 #include "kernels/kernel.h"
 
 namespace quern {
 namespace {
-
-std::size_t bit_width(DType t) {
-  return t == DType::i4 || t == DType::u4 ? 4 : 8 * size_of(t);
-}
-
-Status infer(InferContext& c) {
-  const DType from = c.dtype(0);
-  const DType to = c.op<BitCast>().to;
-  if (from == DType::string || to == DType::string) return c.error("strings have no bits to cast");
-  if (bit_width(from) != bit_width(to))
-    return c.error(cat(name_of(from), " has ", bit_width(from), " bits, ", name_of(to), " has ",
-                       bit_width(to)));
-  c.set(0, to, c.type(0).dims);
-  return {};
-}
 
 Status reference(const ReferenceCall& call) {
   const auto* x = call.inputs[0].as<std::uint8_t>();
@@ -46,14 +32,9 @@ Status reference(const ReferenceCall& call) {
 
 }  // namespace
 
-const OpDef& BitCast::def() {
-  static constexpr OpDef def{.name = "BitCast",
-                             .inputs = {1, 1},
-                             .outputs = {1, 1},
-                             .traits = OpTrait::elementwise,
-                             .infer = infer,
-                             .reference = reference};
-  return def;
+const OpKernels& BitCast::kernels() {
+  static constexpr OpKernels table{.reference = {reference}};
+  return table;
 }
 
 }  // namespace quern

@@ -4,6 +4,7 @@
 // ONNX: Expand (opsets 8, 13), Tile (1 to 13; below 6 the operands import as repeats).
 #include <algorithm>
 
+#include "graph/ops/movement.h"
 #include "graph/text_util.h"
 #include "kernels/gpu/kernels.h"
 #include "kernels/kernel.h"
@@ -12,53 +13,11 @@
 namespace quern {
 namespace {
 
-// The entries of a list as dimensions; while they are unknown, as many unknown ones.
-Result<std::optional<Dims>> counts_operand(const InferContext& c) {
-  QUERN_ASSIGN(const ListOperand list, shape_operand(c, 1));
-  if (!list.length) return std::optional<Dims>();
-  if (!list.values) return std::optional<Dims>(Dims(static_cast<std::size_t>(*list.length)));
-  Dims out;
-  for (std::int64_t v : *list.values) {
-    if (v < 0) return c.error(cat(list_text(*list.values), " has a negative entry"));
-    out.push_back(v);
-  }
-  return std::optional<Dims>(std::move(out));
-}
-
-// ---- Expand
-
-Status infer_expand(InferContext& c) {
-  QUERN_ASSIGN(const std::optional<Dims> shape, counts_operand(c));
-  std::optional<Dims> out;
-  if (shape && c.dims(0)) {
-    out = broadcast(*c.dims(0), *shape);
-    if (!out) return c.error(cat(c.describe(0), " does not broadcast to ", list_text(*c.ints(1))));
-  }
-  c.set(0, c.dtype(0), std::move(out));
-  return {};
-}
-
 Status expand_reference(const ReferenceCall& call) {
   const TensorView& x = call.inputs[0];
   const Shape& shape = call.outputs[0].type.shape;
   copy_strided(size_of(x.type.dtype), shape, broadcast_strides(x.type.shape, shape), x.data,
                call.outputs[0].data);
-  return {};
-}
-
-// ---- Tile
-
-Status infer_tile(InferContext& c) {
-  QUERN_ASSIGN(const std::optional<Dims> repeats, counts_operand(c));
-  if (!c.dims(0)) {
-    c.set(0, c.dtype(0), repeats ? std::optional(Dims(repeats->size())) : std::nullopt);
-    return {};
-  }
-  Dims dims = *c.dims(0);
-  if (repeats && repeats->size() != dims.size())
-    return c.error(cat(repeats->size(), " repeats for ", c.describe(0)));
-  for (std::size_t i = 0; i < dims.size(); ++i) dims[i] = repeats ? dims[i] * (*repeats)[i] : Dim();
-  c.set(0, c.dtype(0), std::move(dims));
   return {};
 }
 
@@ -84,27 +43,16 @@ Status tile_reference(const ReferenceCall& call) {
   return {};
 }
 
-constexpr OpKernels tile_kernels{.cpu = {}, .gpu = gpu::select_tile};
-
 }  // namespace
 
-const OpDef& Expand::def() {
-  static constexpr OpDef def{.name = "Expand",
-                             .inputs = {2, 2},
-                             .plan_operands = 1u << 1,
-                             .infer = infer_expand,
-                             .reference = expand_reference};
-  return def;
+const OpKernels& Expand::kernels() {
+  static constexpr OpKernels table{.reference = {expand_reference}};
+  return table;
 }
 
-const OpDef& Tile::def() {
-  static constexpr OpDef def{.name = "Tile",
-                             .inputs = {2, 2},
-                             .plan_operands = 1u << 1,
-                             .infer = infer_tile,
-                             .reference = tile_reference,
-                             .kernels = &tile_kernels};
-  return def;
+const OpKernels& Tile::kernels() {
+  static constexpr OpKernels table{.reference = {tile_reference}, .gpu = gpu::select_tile};
+  return table;
 }
 
 }  // namespace quern

@@ -11,20 +11,16 @@
 #include <algorithm>
 
 #include "graph/numeric.h"
+#include "graph/ops/elementwise.h"
+#include "graph/ops/infer.h"
 #include "graph/text_util.h"
 #include "kernels/cast_rows.h"
 #include "kernels/gpu/kernels.h"
-#include "kernels/infer.h"
 #include "kernels/kernel.h"
 #include "kernels/number_text.h"
 
 namespace quern {
 namespace {
-
-Status infer(InferContext& c) {
-  c.set(0, c.op<Cast>().to, c.type(0).dims);
-  return {};
-}
 
 // ---- reference
 
@@ -146,19 +142,13 @@ Status reference(const ReferenceCall& call) {
 }
 
 constexpr CpuImplementation implementations[] = {{"rows", select_cast_rows}};
-constexpr OpKernels kernels{.cpu = implementations, .gpu = gpu::select_cast};
 
 }  // namespace
 
-const OpDef& Cast::def() {
-  static constexpr OpDef def{.name = "Cast",
-                             .inputs = {1, 1},
-                             .outputs = {1, 1},
-                             .traits = OpTrait::elementwise,
-                             .infer = infer,
-                             .reference = reference,
-                             .kernels = &kernels};
-  return def;
+const OpKernels& Cast::kernels() {
+  static constexpr OpKernels table{
+      .reference = {reference}, .cpu = implementations, .gpu = gpu::select_cast};
+  return table;
 }
 
 }  // namespace quern

@@ -4,62 +4,16 @@
 //
 // ONNX Col2Im, opset 18: any number of spatial dimensions. Sums in double, integers wrap.
 #include "graph/numeric.h"
+#include "graph/operands.h"
+#include "graph/ops/convolution.h"
+#include "graph/ops/infer.h"
+#include "graph/ops/windows.h"
 #include "graph/text_util.h"
-#include "kernels/infer.h"
 #include "kernels/kernel.h"
-#include "kernels/operands.h"
 #include "kernels/window.h"
 
 namespace quern {
 namespace {
-
-Window window_of(const Col2Im& op) {
-  return {{}, op.strides, op.pads, op.dilations};
-}
-
-// The sizes in input i, where they are known.
-Result<std::optional<Ints>> sizes_operand(const InferContext& c, std::size_t i) {
-  const Dims* dims = c.dims(i);
-  if ((c.dtype(i) != DType::i64 && c.dtype(i) != DType::i32) || (dims && dims->size() != 1))
-    return c.error(cat(c.describe(i), " must be a list of i64 or i32"));
-  std::optional<Ints> sizes = c.ints(i);
-  if (sizes) QUERN_TRY(check_list(c, cat("input ", i), *sizes, sizes->size(), 0));
-  return sizes;
-}
-
-Status check_columns(const InferContext& c, const Dims& columns, const Ints& image,
-                     const Ints& block) {
-  QUERN_ASSIGN(const Dims counts, infer_window(c, window_of(c.op<Col2Im>()), to_dims(Shape(image)),
-                                               to_dims(Shape(block))));
-  if (!meet({columns[2]}, {product(counts)}))
-    return c.error(cat(c.describe(0), " does not have one column for each of ",
-                       product(counts).value(), " blocks"));
-  const std::int64_t taps = product(to_dims(Shape(block))).value();
-  if (columns[1].known() && columns[1].value() % taps != 0)
-    return c.error(cat(c.describe(0), " does not have a multiple of ", taps, " rows"));
-  return {};
-}
-
-Status infer(InferContext& c) {
-  if (!is_number(c.dtype(0))) return c.error(cat(c.describe(0), " must be of numbers"));
-  QUERN_ASSIGN(const std::optional<Ints> image, sizes_operand(c, 1));
-  QUERN_ASSIGN(const std::optional<Ints> block, sizes_operand(c, 2));
-  const Dims columns = c.dims(0) ? *c.dims(0) : Dims(3);
-  if (columns.size() != 3) return c.error(cat(c.describe(0), " must have rank 3"));
-  c.set(0, c.dtype(0), std::nullopt);
-  if (!image && (!c.dims(1) || !(*c.dims(1))[0].known())) return {};
-  const auto rank = static_cast<std::size_t>(image ? static_cast<std::int64_t>(image->size())
-                                                   : (*c.dims(1))[0].value());
-  if (rank < 1 || rank > max_spatial_rank)
-    return c.error(cat(rank, " spatial dimensions, wants 1 to ", max_spatial_rank));
-  Dims y(rank + 2);
-  y[0] = columns[0];
-  if (image) std::copy(image->begin(), image->end(), y.begin() + 2);
-  if (image && block) QUERN_TRY(check_columns(c, columns, *image, *block));
-  if (block) y[1] = div_exact(columns[1], product(to_dims(Shape(*block))).value());
-  c.set(0, c.dtype(0), std::move(y));
-  return {};
-}
 
 // ---- reference
 
@@ -106,15 +60,9 @@ std::size_t scratch(const Op&, std::span<const TensorType>, std::span<const Tens
 
 }  // namespace
 
-const OpDef& Col2Im::def() {
-  static constexpr OpDef def{.name = "Col2Im",
-                             .inputs = {3, 3},
-                             .outputs = {1, 1},
-                             .plan_operands = 0b110,
-                             .infer = infer,
-                             .reference = reference,
-                             .scratch = scratch};
-  return def;
+const OpKernels& Col2Im::kernels() {
+  static constexpr OpKernels table{.reference = {reference, scratch}};
+  return table;
 }
 
 }  // namespace quern

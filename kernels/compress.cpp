@@ -6,46 +6,14 @@
 // conditions beyond the end of x.
 #include <algorithm>
 
+#include "graph/ops/data_dependent.h"
+#include "graph/ops/infer.h"
 #include "graph/text_util.h"
-#include "kernels/infer.h"
 #include "kernels/kernel.h"
 #include "kernels/movement.h"
 
 namespace quern {
 namespace {
-
-Dim smaller(Dim a, Dim b) {
-  if (!a.known() || !b.known()) return a.known() ? a : b;
-  return std::min(a.value(), b.value());
-}
-
-// At most as many as if every condition were true.
-Status infer_with(InferContext& c, DataSize size) {
-  QUERN_TRY(c.want_dtype(1, DType::boolean));
-  QUERN_TRY(want_rank(c, 1, 1));
-  const Dims* x = c.dims(0);
-  const auto& op = c.op<Compress>();
-  if (!x) {
-    c.set(0, c.dtype(0), op.axis ? std::nullopt : std::optional(Dims(1)));
-    return {};
-  }
-  Dims out = op.axis ? *x : Dims{product(*x)};
-  std::size_t axis = 0;
-  if (op.axis) {
-    QUERN_ASSIGN(axis, c.axis(*op.axis, x->size()));
-  }
-  const Dim conditions = c.dims(1) ? c.dims(1)->front() : Dim();
-  out[axis] = size == DataSize::at_most ? smaller(out[axis], conditions) : Dim();
-  c.set(0, c.dtype(0), std::move(out));
-  return {};
-}
-
-Status infer(InferContext& c) {
-  return infer_with(c, DataSize::unknown);
-}
-Status bound(InferContext& c) {
-  return infer_with(c, DataSize::at_most);
-}
 
 Status reference(const ReferenceCall& call) {
   const auto& op = call.as<Compress>();
@@ -70,14 +38,9 @@ Status reference(const ReferenceCall& call) {
 
 }  // namespace
 
-const OpDef& Compress::def() {
-  static constexpr OpDef def{.name = "Compress",
-                             .inputs = {2, 2},
-                             .traits = OpTrait::data_dependent,
-                             .infer = infer,
-                             .bound = bound,
-                             .reference = reference};
-  return def;
+const OpKernels& Compress::kernels() {
+  static constexpr OpKernels table{.reference = {reference}};
+  return table;
 }
 
 }  // namespace quern

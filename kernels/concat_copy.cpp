@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "graph/ops/movement.h"
 #include "kernels/copy.h"
 #include "kernels/iterate.h"
 

@@ -5,62 +5,19 @@
 // ONNX Conv, opsets 1 to 22: one to six spatial dimensions, groups, dilations, asymmetric pads,
 // auto_pad. Sums in double, rounded once.
 #include "graph/numeric.h"
+#include "graph/ops/convolution.h"
+#include "graph/ops/infer.h"
+#include "graph/ops/windows.h"
 #include "graph/text_util.h"
 #include "kernels/conv_depthwise.h"
 #include "kernels/conv_onednn.h"
 #include "kernels/conv_rows.h"
 #include "kernels/gpu/kernels.h"
-#include "kernels/infer.h"
 #include "kernels/kernel.h"
 #include "kernels/window.h"
 
 namespace quern {
 namespace {
-
-// What is known of x and w together: the rank of the one gives the other's.
-Status infer_dims(const InferContext& c, Dims& x, Dims& w) {
-  const std::size_t rank = c.dims(0) ? c.dims(0)->size() : c.dims(1)->size();
-  x = c.dims(0) ? *c.dims(0) : Dims(rank);
-  w = c.dims(1) ? *c.dims(1) : Dims(rank);
-  if (rank < 3 || w.size() != rank)
-    return c.error(cat(c.describe(0), " and ", c.describe(1),
-                       " must have one rank: batch, channels and at least one spatial dimension"));
-  return {};
-}
-
-Status check_channels(const InferContext& c, const Dims& x, const Dims& w, std::int64_t group) {
-  if (group < 1) return c.error(cat("group is ", group, ", wants at least 1"));
-  if (x[1].known() && w[1].known() && !x[1].is((w[1] * group).value()))
-    return c.error(cat("weight has ", w[1].value(), " input channels for each of ", group,
-                       " groups, input has ", x[1].value()));
-  if (w[0].known() && w[0].value() % group != 0)
-    return c.error(cat(w[0].value(), " output channels do not fall into ", group, " groups"));
-  const Dims* bias = c.dims(2);
-  if (bias && (bias->size() != 1 || !meet(*bias, {w[0]})))
-    return c.error(cat(c.describe(2), " must have one element for each output channel"));
-  return {};
-}
-
-Status infer(InferContext& c) {
-  const auto& op = c.op<Conv>();
-  QUERN_TRY(want_floats(c, 0));
-  QUERN_TRY(c.want_same_dtype(0, 1));
-  QUERN_TRY(c.want_same_dtype(0, 2));
-  if (!c.dims(0) && !c.dims(1)) {
-    c.set(0, c.dtype(0), std::nullopt);
-    return {};
-  }
-  Dims x;
-  Dims w;
-  QUERN_TRY(infer_dims(c, x, w));
-  QUERN_TRY(check_channels(c, x, w, op.group));
-  QUERN_ASSIGN(const Dims spatial,
-               infer_window(c, op.window, std::span(x).subspan(2), std::span(w).subspan(2)));
-  Dims y = {x[0], w[0]};
-  y.insert(y.end(), spatial.begin(), spatial.end());
-  c.set(0, c.dtype(0), std::move(y));
-  return {};
-}
 
 // ---- reference
 
@@ -111,19 +68,13 @@ constexpr CpuImplementation cpu[] = {
     {"depthwise", select_conv_depthwise},
     {"rows", select_conv_rows},
 };
-constexpr OpKernels kernels{.cpu = cpu, .flops = flops, .gpu = gpu::select_conv};
 
 }  // namespace
 
-const OpDef& Conv::def() {
-  static constexpr OpDef def{.name = "Conv",
-                             .inputs = {2, 3},
-                             .outputs = {1, 1},
-                             .traits = OpTrait::post_ops,
-                             .infer = infer,
-                             .reference = reference,
-                             .kernels = &kernels};
-  return def;
+const OpKernels& Conv::kernels() {
+  static constexpr OpKernels table{
+      .reference = {reference}, .cpu = cpu, .flops = flops, .gpu = gpu::select_conv};
+  return table;
 }
 
 }  // namespace quern

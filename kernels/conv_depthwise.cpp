@@ -6,6 +6,8 @@
 #include <algorithm>
 #include <cstring>
 
+#include "graph/ops/convolution.h"
+#include "graph/ops/windows.h"
 #include "graph/text_util.h"
 #include "kernels/rows.h"
 #include "kernels/simd/simd.h"

@@ -3,9 +3,11 @@
 // packed once, bias and post-ops fused.
 #include "kernels/conv_onednn.h"
 
+#include "graph/ops/convolution.h"
+#include "graph/ops/infer.h"
+#include "graph/ops/windows.h"
 #include "graph/text_util.h"
 #include "kernels/conv_transpose.h"
-#include "kernels/infer.h"
 #include "kernels/onednn.h"
 
 namespace quern {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "kernels/infer.h"
+#include "graph/ops/infer.h"
 #include "kernels/kernel.h"
 
 namespace quern {

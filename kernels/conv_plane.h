@@ -6,7 +6,8 @@
 #include <array>
 #include <cstdint>
 
-#include "kernels/infer.h"
+#include "graph/ops/infer.h"
+#include "graph/ops/windows.h"
 #include "kernels/simd/simd.h"
 
 namespace quern {

@@ -10,6 +10,8 @@
 #include "kernels/conv_transpose.h"
 
 #include "graph/numeric.h"
+#include "graph/ops/convolution.h"
+#include "graph/ops/windows.h"
 #include "graph/text_util.h"
 #include "kernels/conv_onednn.h"
 #include "kernels/conv_transpose_rows.h"
@@ -19,92 +21,6 @@
 
 namespace quern {
 namespace {
-
-// The output of one dimension with nothing cut off, less `pads`.
-Dim full_size(const ConvTranspose& op, const ResolvedWindow& w, std::size_t d, Dim in,
-              std::int64_t pads) {
-  const std::int64_t padding = op.output_padding.empty() ? 0 : op.output_padding[d];
-  const std::int64_t more = w.extent(d) + padding - w.strides[d] - pads;
-  return more < 0 ? sub_clamped(in * w.strides[d], -more) : in * w.strides[d] + more;
-}
-
-Dim output_size(const ConvTranspose& op, const ResolvedWindow& w, std::size_t d, Dim in) {
-  if (!op.output_shape.empty()) return op.output_shape[d];
-  if (is_same(op.window.auto_pad)) return in * w.strides[d];
-  return full_size(op, w, d, in, w.pads_begin[d] + w.pads_end[d]);
-}
-
-}  // namespace
-
-ResolvedWindow resolve_transposed_window(const ConvTranspose& op, std::span<const std::int64_t> in,
-                                         std::span<const std::int64_t> kernel) {
-  ResolvedWindow w = resolve_window(op.window, in, kernel);
-  if (op.output_shape.empty() && !is_same(op.window.auto_pad)) return w;
-  for (std::size_t d = 0; d < kernel.size(); ++d) {
-    const std::int64_t full = full_size(op, w, d, in[d], 0).value();
-    const std::int64_t total =
-        std::max<std::int64_t>(full - output_size(op, w, d, in[d]).value(), 0);
-    w.pads_begin[d] = op.window.auto_pad == AutoPad::same_upper ? total / 2 : total - total / 2;
-    w.pads_end[d] = total - w.pads_begin[d];
-  }
-  return w;
-}
-
-namespace {
-
-Status check_channels(const InferContext& c, const Dims& x, const Dims& w, std::int64_t group) {
-  if (group < 1) return c.error(cat("group is ", group, ", wants at least 1"));
-  if (x[1].known() && w[0].known() && !x[1].same(w[0]))
-    return c.error(cat("weight has ", w[0].value(), " input channels, input has ", x[1].value()));
-  if (w[0].known() && w[0].value() % group != 0)
-    return c.error(cat(w[0].value(), " input channels do not fall into ", group, " groups"));
-  const Dims* bias = c.dims(2);
-  if (bias && (bias->size() != 1 || !meet(*bias, {w[1] * group})))
-    return c.error(cat(c.describe(2), " must have one element for each output channel"));
-  return {};
-}
-
-// The spatial output; what the kernel decides is unknown while the weights' shape is.
-Result<Dims> infer_spatial(const InferContext& c, const ConvTranspose& op, std::span<const Dim> in,
-                           std::span<const Dim> kernel) {
-  QUERN_TRY(infer_window(c, op.window, in, kernel).status());
-  QUERN_TRY(check_list(c, "output_padding", op.output_padding, in.size(), 0));
-  QUERN_TRY(check_list(c, "output_shape", op.output_shape, in.size(), 0));
-  Shape sizes;
-  for (std::size_t d = 0; d < in.size(); ++d) {
-    const std::int64_t attribute = op.window.kernel.empty() ? 0 : op.window.kernel[d];
-    sizes.push_back(kernel[d].known() ? kernel[d].value() : attribute);
-  }
-  const ResolvedWindow w = resolve_window(op.window, Shape::filled(in.size(), 0), sizes);
-  Dims out;
-  for (std::size_t d = 0; d < in.size(); ++d) {
-    const bool by_kernel = op.output_shape.empty() && !is_same(op.window.auto_pad);
-    out.push_back(by_kernel && sizes[d] == 0 ? Dim() : output_size(op, w, d, in[d]));
-  }
-  return out;
-}
-
-Status infer(InferContext& c) {
-  const auto& op = c.op<ConvTranspose>();
-  QUERN_TRY(want_floats(c, 0));
-  QUERN_TRY(c.want_same_dtype(0, 1));
-  QUERN_TRY(c.want_same_dtype(0, 2));
-  c.set(0, c.dtype(0), std::nullopt);
-  if (!c.dims(0) && !c.dims(1)) return {};
-  const std::size_t rank = c.dims(0) ? c.dims(0)->size() : c.dims(1)->size();
-  const Dims x = c.dims(0) ? *c.dims(0) : Dims(rank);
-  const Dims w = c.dims(1) ? *c.dims(1) : Dims(rank);
-  if (rank < 3 || w.size() != rank)
-    return c.error(cat(c.describe(0), " and ", c.describe(1),
-                       " must have one rank: batch, channels and at least one spatial dimension"));
-  QUERN_TRY(check_channels(c, x, w, op.group));
-  QUERN_ASSIGN(const Dims spatial,
-               infer_spatial(c, op, std::span(x).subspan(2), std::span(w).subspan(2)));
-  Dims y = {x[0], w[1] * op.group};
-  y.insert(y.end(), spatial.begin(), spatial.end());
-  c.set(0, c.dtype(0), std::move(y));
-  return {};
-}
 
 // ---- reference
 
@@ -173,20 +89,15 @@ constexpr CpuImplementation cpu[] = {
     {"onednn", select_conv_transpose_onednn},
 #endif
 };
-constexpr OpKernels kernels{.cpu = cpu, .flops = flops, .gpu = gpu::select_conv_transpose};
 
 }  // namespace
 
-const OpDef& ConvTranspose::def() {
-  static constexpr OpDef def{.name = "ConvTranspose",
-                             .inputs = {2, 3},
-                             .outputs = {1, 1},
-                             .traits = OpTrait::post_ops,
-                             .infer = infer,
-                             .reference = reference,
-                             .scratch = scratch,
-                             .kernels = &kernels};
-  return def;
+const OpKernels& ConvTranspose::kernels() {
+  static constexpr OpKernels table{.reference = {reference, scratch},
+                                   .cpu = cpu,
+                                   .flops = flops,
+                                   .gpu = gpu::select_conv_transpose};
+  return table;
 }
 
 }  // namespace quern

@@ -9,6 +9,8 @@
 #include <cstring>
 #include <vector>
 
+#include "graph/ops/convolution.h"
+#include "graph/ops/windows.h"
 #include "graph/text_util.h"
 #include "kernels/conv_plane.h"
 #include "kernels/conv_transpose.h"

@@ -7,6 +7,9 @@
 #include <algorithm>
 #include <cstring>
 
+#include "graph/ops/convolution.h"
+#include "graph/ops/elementwise.h"
+#include "graph/ops/windows.h"
 #include "graph/text_util.h"
 #include "kernels/conv_transpose.h"
 #include "kernels/rows.h"

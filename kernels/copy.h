@@ -3,6 +3,7 @@
 
 #include <vector>
 
+#include "graph/ops/control_flow.h"
 #include "kernels/kernel.h"
 
 namespace quern {

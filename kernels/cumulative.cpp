@@ -5,23 +5,16 @@
 // ONNX: CumSum, opsets 11 and 14; CumProd, opset 26. Floats add up in double, each result rounded
 // once; integers wrap.
 #include "graph/numeric.h"
+#include "graph/operands.h"
+#include "graph/ops/infer.h"
+#include "graph/ops/reduction.h"
 #include "graph/text_util.h"
 #include "kernels/gpu/kernels.h"
-#include "kernels/infer.h"
 #include "kernels/iterate.h"
 #include "kernels/kernel.h"
-#include "kernels/operands.h"
 
 namespace quern {
 namespace {
-
-Status infer(InferContext& c) {
-  if (!is_number(c.dtype(0))) return c.error(cat(c.describe(0), " must be of numbers"));
-  QUERN_ASSIGN(const auto axis, int_operand(c, 1));
-  if (axis && c.dims(0))
-    QUERN_TRY(c.axis(*axis, std::max<std::size_t>(c.dims(0)->size(), 1)).status());
-  return infer_like_input(c);
-}
 
 // ---- reference
 
@@ -58,19 +51,11 @@ Status reference(const ReferenceCall& call) {
   return {};
 }
 
-constexpr OpKernels kernels{.gpu = gpu::select_cumulative};
-
 }  // namespace
 
-const OpDef& Cumulative::def() {
-  static constexpr OpDef def{.name = "Cumulative",
-                             .inputs = {2, 2},
-                             .outputs = {1, 1},
-                             .plan_operands = 1u << 1,
-                             .infer = infer,
-                             .reference = reference,
-                             .kernels = &kernels};
-  return def;
+const OpKernels& Cumulative::kernels() {
+  static constexpr OpKernels table{.reference = {reference}, .gpu = gpu::select_cumulative};
+  return table;
 }
 
 }  // namespace quern

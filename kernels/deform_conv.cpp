@@ -10,61 +10,15 @@
 #include <cmath>
 
 #include "graph/numeric.h"
+#include "graph/ops/convolution.h"
+#include "graph/ops/infer.h"
+#include "graph/ops/windows.h"
 #include "graph/text_util.h"
-#include "kernels/infer.h"
 #include "kernels/kernel.h"
 #include "kernels/window.h"
 
 namespace quern {
 namespace {
-
-Status want_shape(const InferContext& c, std::size_t i, const Dims& wanted) {
-  if (!c.dims(i) || meet(*c.dims(i), wanted)) return {};
-  return c.error(cat(c.describe(i), " does not fit the input and the weights"));
-}
-
-Status check_groups(const InferContext& c, const DeformConv& op, const Dims& x, const Dims& w) {
-  if (op.group < 1 || op.offset_group < 1)
-    return c.error(cat("group is ", op.group, " and offset_group ", op.offset_group,
-                       ", both want at least 1"));
-  if (x[1].known() && w[1].known() && !x[1].same(w[1] * op.group))
-    return c.error(cat("weight has ", w[1].value(), " input channels for each of ", op.group,
-                       " groups, input has ", x[1].value()));
-  if (w[0].known() && w[0].value() % op.group != 0)
-    return c.error(cat(w[0].value(), " output channels do not fall into ", op.group, " groups"));
-  if (x[1].known() && x[1].value() % op.offset_group != 0)
-    return c.error(
-        cat(x[1].value(), " input channels do not fall into ", op.offset_group, " offset groups"));
-  return {};
-}
-
-Dims join(Dim batch, Dim channels, const Dims& spatial) {
-  Dims d = {batch, channels};
-  d.insert(d.end(), spatial.begin(), spatial.end());
-  return d;
-}
-
-Status infer(InferContext& c) {
-  const auto& op = c.op<DeformConv>();
-  QUERN_TRY(want_floats(c, 0));
-  for (std::size_t i = 1; i < c.input_count(); ++i) QUERN_TRY(c.want_same_dtype(0, i));
-  c.set(0, c.dtype(0), std::nullopt);
-  if (!c.dims(0) || !c.dims(1)) return {};
-  const Dims& x = *c.dims(0);
-  const Dims& w = *c.dims(1);
-  if (x.size() < 3 || w.size() != x.size())
-    return c.error(cat(c.describe(0), " and ", c.describe(1),
-                       " must have one rank: batch, channels and at least one spatial dimension"));
-  QUERN_TRY(check_groups(c, op, x, w));
-  QUERN_ASSIGN(const Dims out,
-               infer_window(c, op.window, std::span(x).subspan(2), std::span(w).subspan(2)));
-  const Dim taps = product(std::span(w).subspan(2)) * op.offset_group;
-  QUERN_TRY(want_shape(c, 2, join(x[0], taps * static_cast<std::int64_t>(out.size()), out)));
-  QUERN_TRY(want_shape(c, 3, {w[0]}));
-  QUERN_TRY(want_shape(c, 4, join(x[0], taps, out)));
-  c.set(0, c.dtype(0), join(x[0], w[0], out));
-  return {};
-}
 
 // ---- reference
 
@@ -165,18 +119,11 @@ Cost flops(const Op&, std::span<const TensorType> inputs, std::span<const Tensor
   return cost;
 }
 
-constexpr OpKernels kernels{.cpu = {}, .flops = flops};
-
 }  // namespace
 
-const OpDef& DeformConv::def() {
-  static constexpr OpDef def{.name = "DeformConv",
-                             .inputs = {3, 5},
-                             .outputs = {1, 1},
-                             .infer = infer,
-                             .reference = reference,
-                             .kernels = &kernels};
-  return def;
+const OpKernels& DeformConv::kernels() {
+  static constexpr OpKernels table{.reference = {reference}, .flops = flops};
+  return table;
 }
 
 }  // namespace quern

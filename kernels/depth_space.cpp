@@ -5,6 +5,7 @@
 //   space_to_depth:     y[n, (i*b + j)*C + c, h, w] = x[n, c, h*b + i, w*b + j], C channels of x
 //
 // ONNX: DepthToSpace (opsets 1 to 13), SpaceToDepth (1, 13).
+#include "graph/ops/movement.h"
 #include "graph/text_util.h"
 #include "kernels/gpu/kernels.h"
 #include "kernels/kernel.h"
@@ -12,31 +13,6 @@
 
 namespace quern {
 namespace {
-
-Status infer(InferContext& c) {
-  const auto& op = c.op<DepthSpace>();
-  constexpr std::int64_t largest_block = 1 << 20;  // its square is no overflow
-  if (op.block < 1 || op.block > largest_block) return c.error(cat("blocksize is ", op.block));
-  QUERN_TRY(want_rank(c, 0, 4));
-  if (!c.dims(0)) {
-    c.set(0, c.dtype(0), Dims(4));
-    return {};
-  }
-  const Dims& x = *c.dims(0);
-  const std::int64_t area = op.block * op.block;
-  const auto divides = [](Dim d, std::int64_t by) { return !d.known() || d.value() % by == 0; };
-  if (op.kind != DepthSpaceKind::space_to_depth) {
-    if (!divides(x[1], area))
-      return c.error(cat(c.describe(0), ": channels are no multiple of ", area));
-    c.set(0, c.dtype(0), Dims{x[0], div_exact(x[1], area), x[2] * op.block, x[3] * op.block});
-    return {};
-  }
-  if (!divides(x[2], op.block) || !divides(x[3], op.block))
-    return c.error(cat(c.describe(0), ": height or width is no multiple of ", op.block));
-  c.set(0, c.dtype(0),
-        Dims{x[0], x[1] * area, div_exact(x[2], op.block), div_exact(x[3], op.block)});
-  return {};
-}
 
 // The dimensions of y and the strides in x for a walk over y's elements in order.
 struct Walk {
@@ -62,14 +38,11 @@ Status reference(const ReferenceCall& call) {
   return {};
 }
 
-constexpr OpKernels kernels{.cpu = {}, .gpu = gpu::select_depth_space};
-
 }  // namespace
 
-const OpDef& DepthSpace::def() {
-  static constexpr OpDef def{
-      .name = "DepthSpace", .infer = infer, .reference = reference, .kernels = &kernels};
-  return def;
+const OpKernels& DepthSpace::kernels() {
+  static constexpr OpKernels table{.reference = {reference}, .gpu = gpu::select_depth_space};
+  return table;
 }
 
 }  // namespace quern

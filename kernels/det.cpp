@@ -6,27 +6,13 @@
 #include <utility>
 
 #include "graph/numeric.h"
+#include "graph/ops/infer.h"
+#include "graph/ops/matrix.h"
 #include "graph/text_util.h"
-#include "kernels/infer.h"
 #include "kernels/kernel.h"
 
 namespace quern {
 namespace {
-
-Status infer(InferContext& c) {
-  QUERN_TRY(want_floats(c, 0));
-  const Dims* x = c.dims(0);
-  if (!x) {
-    c.set(0, c.dtype(0), std::nullopt);
-    return {};
-  }
-  const std::size_t rank = x->size();
-  const bool square = rank >= 2 && (!(*x)[rank - 1].known() || !(*x)[rank - 2].known() ||
-                                    (*x)[rank - 1] == (*x)[rank - 2]);
-  if (!square) return c.error(cat(c.describe(0), " must hold square matrices"));
-  c.set(0, c.dtype(0), Dims(x->begin(), x->end() - 2));
-  return {};
-}
 
 // ---- reference
 
@@ -82,19 +68,11 @@ Cost flops(const Op&, std::span<const TensorType> inputs, std::span<const Tensor
   return cost;
 }
 
-constexpr OpKernels kernels{.cpu = {}, .flops = flops};
-
 }  // namespace
 
-const OpDef& Det::def() {
-  static constexpr OpDef def{.name = "Det",
-                             .inputs = {1, 1},
-                             .outputs = {1, 1},
-                             .infer = infer,
-                             .reference = reference,
-                             .scratch = scratch,
-                             .kernels = &kernels};
-  return def;
+const OpKernels& Det::kernels() {
+  static constexpr OpKernels table{.reference = {reference, scratch}, .flops = flops};
+  return table;
 }
 
 }  // namespace quern

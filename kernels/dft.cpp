@@ -6,70 +6,17 @@
 // zeros to the length. onesided gives the first length / 2 + 1 bins; onesided and inverse takes
 // these and gives the real signal, of the length 2 * (bins - 1) unless told. Computed in double.
 #include "graph/numeric.h"
+#include "graph/operands.h"
+#include "graph/ops/infer.h"
+#include "graph/ops/random.h"
 #include "graph/text_util.h"
 #include "kernels/fourier.h"
 #include "kernels/gpu/kernels.h"
-#include "kernels/infer.h"
 #include "kernels/iterate.h"
 #include "kernels/kernel.h"
-#include "kernels/operands.h"
 
 namespace quern {
 namespace {
-
-bool gives_real(const Dft& op) {
-  return op.inverse && op.onesided;
-}
-
-std::int64_t default_length(const Dft& op, std::int64_t size) {
-  return gives_real(op) ? 2 * (size - 1) : size;
-}
-std::int64_t bins(const Dft& op, std::int64_t length) {
-  return op.onesided && !op.inverse ? length / 2 + 1 : length;
-}
-
-Result<std::size_t> transformed_axis(const InferContext& c, std::int64_t axis, std::size_t rank) {
-  QUERN_ASSIGN(const std::size_t positive, c.axis(axis, rank));
-  if (positive == rank - 1)
-    return c.error(cat("axis ", axis, " is the one of real and imaginary parts"));
-  return positive;
-}
-
-Status check_input(const InferContext& c, const Dims& x) {
-  if (x.size() < 2 || x.size() > Shape::max_rank)
-    return c.error(cat(c.describe(0), " must have a rank of 2 to ", Shape::max_rank));
-  if (x.back().known() && !x.back().is(1) && !x.back().is(2))
-    return c.error(cat(c.describe(0), " must end in a dimension of 1 or 2"));
-  return {};
-}
-
-Status infer(InferContext& c) {
-  const auto& op = c.op<Dft>();
-  QUERN_TRY(want_floats(c, 0));
-  QUERN_ASSIGN(const std::optional<std::int64_t> given, int_operand(c, 1));
-  QUERN_ASSIGN(std::optional<std::int64_t> axis, int_operand(c, 2));
-  if (!c.has(2)) axis = -2;
-  if (given && (*given < 1 || *given > max_extent))
-    return c.error(cat("dft_length is ", *given, ", wants 1 to ", max_extent));
-  c.set(0, c.dtype(0), std::nullopt);
-  if (!c.dims(0)) return {};
-  Dims y = *c.dims(0);
-  QUERN_TRY(check_input(c, y));
-  y.back() = gives_real(op) ? 1 : 2;
-  if (!axis) {
-    std::fill(y.begin(), y.end() - 1, Dim());
-  } else {
-    QUERN_ASSIGN(const std::size_t at, transformed_axis(c, *axis, y.size()));
-    std::optional<std::int64_t> length = given;
-    if (!c.has(1) && y[at].known()) length = default_length(op, y[at].value());
-    if (length && (*length < 1 || *length > max_extent))
-      return c.error(cat(c.describe(0), " has ", y[at].or_minus_one(), " elements along axis ", at,
-                         ": none to transform, or too many"));
-    y[at] = length ? Dim(bins(op, *length)) : c.has(1) || op.onesided ? Dim() : y[at];
-  }
-  c.set(0, c.dtype(0), std::move(y));
-  return {};
-}
 
 // ---- reference
 
@@ -142,20 +89,11 @@ std::size_t scratch(const Op&, std::span<const TensorType>, std::span<const Tens
   return FourierTransform::scratch_bytes(2 * longest);
 }
 
-constexpr OpKernels kernels{.gpu = gpu::select_dft};
-
 }  // namespace
 
-const OpDef& Dft::def() {
-  static constexpr OpDef def{.name = "Dft",
-                             .inputs = {1, 3},
-                             .outputs = {1, 1},
-                             .plan_operands = 0b110,
-                             .infer = infer,
-                             .reference = reference,
-                             .scratch = scratch,
-                             .kernels = &kernels};
-  return def;
+const OpKernels& Dft::kernels() {
+  static constexpr OpKernels table{.reference = {reference, scratch}, .gpu = gpu::select_dft};
+  return table;
 }
 
 }  // namespace quern

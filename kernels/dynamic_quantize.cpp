@@ -7,8 +7,9 @@
 // and zero point 0, as in ONNX Runtime (the specification divides 0 by 0).
 #include <algorithm>
 
+#include "graph/ops/infer.h"
+#include "graph/ops/quantised.h"
 #include "kernels/gpu/kernels.h"
-#include "kernels/infer.h"
 #include "kernels/kernel.h"
 #include "kernels/quantize_rows.h"
 #include "kernels/quantized.h"
@@ -16,14 +17,6 @@
 
 namespace quern {
 namespace {
-
-Status infer(InferContext& c) {
-  QUERN_TRY(c.want_dtype(0, DType::f32));
-  c.set(0, DType::u8, c.type(0).dims);
-  if (c.output_count() > 1) c.set(1, DType::f32, Dims());
-  if (c.output_count() > 2) c.set(2, DType::u8, Dims());
-  return {};
-}
 
 Status reference(const ReferenceCall& call) {
   const std::span<const float> x = call.inputs[0].span<float>();
@@ -45,18 +38,13 @@ Status reference(const ReferenceCall& call) {
 }
 
 constexpr CpuImplementation implementations[] = {{"rows", select_dynamic_quantize_rows}};
-constexpr OpKernels kernels{.cpu = implementations, .gpu = gpu::select_dynamic_quantize};
 
 }  // namespace
 
-const OpDef& DynamicQuantize::def() {
-  static constexpr OpDef def{.name = "DynamicQuantize",
-                             .inputs = {1, 1},
-                             .outputs = {1, 3},
-                             .infer = infer,
-                             .reference = reference,
-                             .kernels = &kernels};
-  return def;
+const OpKernels& DynamicQuantize::kernels() {
+  static constexpr OpKernels table{
+      .reference = {reference}, .cpu = implementations, .gpu = gpu::select_dynamic_quantize};
+  return table;
 }
 
 }  // namespace quern

@@ -6,7 +6,7 @@
 
 #include <quern/shape.h>
 
-#include "graph/ops.h"
+#include "graph/ops/matrix.h"
 
 namespace quern {
 

@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <array>
 
+#include "graph/ops/elementwise.h"
 #include "kernels/iterate.h"
 #include "kernels/simd/simd.h"
 
@@ -165,7 +166,7 @@ std::optional<Chain> chain_of(const KernelRequest& r) {
   Chain chain;
   if (!is_f32(r, 0) || r.outputs[0].dtype != DType::f32) return std::nullopt;
   const std::uint8_t first = operand_for(chain, 0);
-  if (const auto* u = std::get_if<Unary>(&r.op)) {
+  if (const auto* u = r.op.as<Unary>()) {
     if (!simd().has_unary(u->kind)) return std::nullopt;
     chain.links.push_back({.unary = *u, .operand = first});
   } else {

@@ -5,7 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "graph/op_def.h"
+#include "graph/reference.h"
 
 namespace quern {
 

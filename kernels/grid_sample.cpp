@@ -12,37 +12,16 @@
 
 #include "graph/numeric.h"
 #include "graph/op_fields.h"
+#include "graph/ops/infer.h"
+#include "graph/ops/resampling.h"
+#include "graph/ops/windows.h"
 #include "graph/text_util.h"
 #include "kernels/gpu/kernels.h"
-#include "kernels/infer.h"
 #include "kernels/kernel.h"
 #include "kernels/window.h"
 
 namespace quern {
 namespace {
-
-Status infer(InferContext& c) {
-  if (!is_number(c.dtype(0))) return c.error(cat(c.describe(0), " must be of numbers"));
-  QUERN_TRY(want_floats(c, 1));
-  c.set(0, c.dtype(0), std::nullopt);
-  if (!c.dims(0) && !c.dims(1)) return {};
-  const std::size_t rank = c.dims(0) ? c.dims(0)->size() : c.dims(1)->size();
-  const Dims x = c.dims(0) ? *c.dims(0) : Dims(rank);
-  const Dims grid = c.dims(1) ? *c.dims(1) : Dims(rank);
-  if (rank < 3 || rank > Shape::max_rank || grid.size() != rank)
-    return c.error(cat(c.describe(0), " and ", c.describe(1), " must have one rank of 3 to ",
-                       Shape::max_rank));
-  const auto spatial = static_cast<std::int64_t>(rank - 2);
-  if (!meet({grid[0], grid.back()}, {x[0], spatial}))
-    return c.error(cat(c.describe(1), " must hold positions of ", spatial,
-                       " coordinates for each image of ", c.describe(0)));
-  if (std::any_of(x.begin() + 2, x.end(), [](Dim d) { return d.is(0); }))
-    return c.error(cat(c.describe(0), " has nothing to sample"));
-  Dims y = {x[0].known() ? x[0] : grid[0], x[1]};
-  y.insert(y.end(), grid.begin() + 1, grid.end() - 1);
-  c.set(0, c.dtype(0), std::move(y));
-  return {};
-}
 
 // ---- reference
 
@@ -165,18 +144,11 @@ Status reference(const ReferenceCall& call) {
   return {};
 }
 
-constexpr OpKernels kernels{.gpu = gpu::select_grid_sample};
-
 }  // namespace
 
-const OpDef& GridSample::def() {
-  static constexpr OpDef def{.name = "GridSample",
-                             .inputs = {2, 2},
-                             .outputs = {1, 1},
-                             .infer = infer,
-                             .reference = reference,
-                             .kernels = &kernels};
-  return def;
+const OpKernels& GridSample::kernels() {
+  static constexpr OpKernels table{.reference = {reference}, .gpu = gpu::select_grid_sample};
+  return table;
 }
 
 }  // namespace quern

@@ -8,31 +8,15 @@
 #include <cmath>
 
 #include "graph/numeric.h"
+#include "graph/operands.h"
+#include "graph/ops/infer.h"
+#include "graph/ops/normalisation.h"
 #include "graph/text_util.h"
 #include "kernels/gpu/kernels.h"
-#include "kernels/infer.h"
 #include "kernels/kernel.h"
-#include "kernels/operands.h"
 
 namespace quern {
 namespace {
-
-Status infer(InferContext& c) {
-  const std::int64_t groups = c.op<GroupNorm>().groups;
-  QUERN_TRY(want_floats(c, 0));
-  const Dims* x = c.dims(0);
-  if (x && x->size() < 2) return c.error(cat(c.describe(0), " must have batch and channels"));
-  const Dim channels = x ? (*x)[1] : Dim();
-  if (groups < 0 || (groups > 0 && channels.known() && channels.value() % groups != 0))
-    return c.error(cat(c.describe(0), " cannot be cut into ", groups, " groups of channels"));
-  for (std::size_t i : {1, 2}) {
-    QUERN_TRY(want_floats(c, i));
-    if (c.dims(i) && !meet(*c.dims(i), {channels}))
-      return c.error(
-          cat(c.describe(i), " must have one element for each channel of ", c.describe(0)));
-  }
-  return infer_like_input(c);
-}
 
 // ---- reference
 
@@ -81,18 +65,12 @@ Cost flops(const Op&, std::span<const TensorType> inputs, std::span<const Tensor
   return cost;
 }
 
-constexpr OpKernels kernels{.cpu = {}, .flops = flops, .gpu = gpu::select_group_norm};
-
 }  // namespace
 
-const OpDef& GroupNorm::def() {
-  static constexpr OpDef def{.name = "GroupNorm",
-                             .inputs = {3, 3},
-                             .outputs = {1, 1},
-                             .infer = infer,
-                             .reference = reference,
-                             .kernels = &kernels};
-  return def;
+const OpKernels& GroupNorm::kernels() {
+  static constexpr OpKernels table{
+      .reference = {reference}, .flops = flops, .gpu = gpu::select_group_norm};
+  return table;
 }
 
 }  // namespace quern

@@ -12,6 +12,7 @@
 #include <array>
 #include <cstring>
 
+#include "graph/ops/windows.h"
 #include "graph/text_util.h"
 #include "kernels/simd/int8.h"
 #include "kernels/simd/simd.h"

@@ -3,7 +3,8 @@
 // order. A product of matrices is a convolution of 1x1 over its rows.
 #pragma once
 
-#include "kernels/infer.h"
+#include "graph/ops/infer.h"
+#include "graph/ops/windows.h"
 #include "kernels/kernel.h"
 
 namespace quern {

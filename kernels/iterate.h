@@ -9,6 +9,7 @@
 #include <quern/shape.h>
 
 #include "kernels/layout.h"
+#include "graph/type.h"
 
 namespace quern {
 
@@ -65,8 +66,4 @@ struct AxisSplit {
 inline AxisSplit split_at(const Shape& shape, std::size_t axis) {
   return {shape.elements(0, axis), shape[axis], shape.elements(axis + 1)};
 }
-inline std::size_t positive_axis(std::int64_t axis, std::size_t rank) {
-  return static_cast<std::size_t>(axis < 0 ? axis + static_cast<std::int64_t>(rank) : axis);
-}
-
 }  // namespace quern

@@ -21,7 +21,8 @@
 #include <quern/tensor.h>
 
 #include "graph/op_def.h"
-#include "graph/ops.h"
+#include "graph/post_ops.h"
+#include "graph/reference.h"
 #include "kernels/gpu.h"
 #include "kernels/layout.h"
 
@@ -126,7 +127,6 @@ struct CpuTarget {
 
 struct KernelRequest {
   const Op& op;
-  const OpDef& def;
   std::string_view name;  // of the node, for messages
   std::span<const KernelInput> inputs;
   std::span<const TensorType> outputs;
@@ -136,9 +136,10 @@ struct KernelRequest {
   const GpuTarget* gpu = nullptr;  // for the implementations of OpKernels::gpu
   bool half_products = false;      // operands of products may be rounded to f16, sums may not
 
+  const OpDef& def() const { return op.def(); }
   template <class T>
   const T& as() const {
-    return *std::get_if<T>(&op);
+    return *op.as<T>();
   }
   // Operands of post-ops stand behind the op's own inputs and are none of them.
   std::size_t own_inputs() const {
@@ -201,13 +202,15 @@ struct Cost {
 using CostFn = Cost (*)(const Op&, std::span<const TensorType> inputs,
                         std::span<const TensorType> outputs);
 
-// What OpDef::kernels points at.
+// What T::kernels() gives.
 struct OpKernels {
+  OpReference reference;                   // none: planning resolves the op
   std::span<const CpuImplementation> cpu;  // best first; the reference follows by itself
   CostFn flops = nullptr;                  // null: one per output element
   GpuSelect gpu = nullptr;                 // null: none
 };
 
+const OpKernels& kernels_of(const OpDef& def);
 // The reference of `request.op` as a kernel; runs the post-ops too.
 Selection select_reference(const KernelRequest& request);
 // The first implementation of the list that answers.
@@ -216,7 +219,6 @@ Result<KernelChoice> select_cpu_kernel(const KernelRequest& request);
 Selection select_gpu_kernel(const KernelRequest& request);
 // Each tensor once, no arithmetic: what a CostFn starts from.
 Cost traffic(std::span<const TensorType> inputs, std::span<const TensorType> outputs);
-Cost cost_of(const OpDef& def, const Op& op, std::span<const TensorType> inputs,
-             std::span<const TensorType> outputs);
+Cost cost_of(const Op& op, std::span<const TensorType> inputs, std::span<const TensorType> outputs);
 
 }  // namespace quern

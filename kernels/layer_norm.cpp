@@ -10,41 +10,17 @@
 #include <limits>
 
 #include "graph/numeric.h"
+#include "graph/operands.h"
+#include "graph/ops/infer.h"
+#include "graph/ops/normalisation.h"
 #include "graph/text_util.h"
 #include "kernels/gpu/kernels.h"
-#include "kernels/infer.h"
 #include "kernels/iterate.h"
 #include "kernels/kernel.h"
 #include "kernels/layer_norm_rows.h"
-#include "kernels/operands.h"
 
 namespace quern {
 namespace {
-
-// Of scale and bias: broadcast to x, which keeps its shape.
-Status check_parameter(const InferContext& c, std::size_t i) {
-  QUERN_TRY(want_floats(c, i));
-  if (!c.dims(0) || !c.dims(i)) return {};
-  const auto both = broadcast(*c.dims(0), *c.dims(i));
-  if (both && meet(*both, *c.dims(0))) return {};
-  return c.error(cat(c.describe(i), " does not broadcast to ", c.describe(0)));
-}
-
-Status infer(InferContext& c) {
-  QUERN_TRY(want_floats(c, 0));
-  QUERN_TRY(check_parameter(c, 1));
-  QUERN_TRY(check_parameter(c, 2));
-  c.set(0, c.type(0));
-  std::optional<Dims> moments = c.type(0).dims;
-  if (moments) {
-    QUERN_ASSIGN(const std::size_t axis, c.axis(c.op<LayerNorm>().axis, moments->size()));
-    std::fill(moments->begin() + static_cast<std::ptrdiff_t>(axis), moments->end(), Dim(1));
-  }
-  for (std::size_t i = 1; i < c.output_count(); ++i) c.set(i, DType::f32, moments);
-  return {};
-}
-
-// ---- reference
 
 struct Moments {
   double mean = 0;
@@ -118,18 +94,13 @@ Cost flops(const Op&, std::span<const TensorType> inputs, std::span<const Tensor
 }
 
 constexpr CpuImplementation cpu[] = {{"rows", select_layer_norm_rows}};
-constexpr OpKernels kernels{.cpu = cpu, .flops = flops, .gpu = gpu::select_layer_norm};
 
 }  // namespace
 
-const OpDef& LayerNorm::def() {
-  static constexpr OpDef def{.name = "LayerNorm",
-                             .inputs = {1, 3},
-                             .outputs = {1, 3},
-                             .infer = infer,
-                             .reference = reference,
-                             .kernels = &kernels};
-  return def;
+const OpKernels& LayerNorm::kernels() {
+  static constexpr OpKernels table{
+      .reference = {reference}, .cpu = cpu, .flops = flops, .gpu = gpu::select_layer_norm};
+  return table;
 }
 
 }  // namespace quern

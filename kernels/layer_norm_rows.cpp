@@ -4,6 +4,7 @@
 
 #include <cmath>
 
+#include "graph/ops/normalisation.h"
 #include "kernels/iterate.h"
 #include "kernels/rows.h"
 #include "kernels/simd/simd.h"

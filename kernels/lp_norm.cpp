@@ -6,22 +6,15 @@
 #include <cmath>
 
 #include "graph/numeric.h"
+#include "graph/ops/infer.h"
+#include "graph/ops/normalisation.h"
 #include "graph/text_util.h"
 #include "kernels/gpu/kernels.h"
-#include "kernels/infer.h"
 #include "kernels/iterate.h"
 #include "kernels/kernel.h"
 
 namespace quern {
 namespace {
-
-Status infer(InferContext& c) {
-  QUERN_TRY(want_floats(c, 0));
-  const auto& op = c.op<LpNorm>();
-  if (op.p != 1 && op.p != 2) return c.error(cat("p is ", op.p, ", wants 1 or 2"));
-  if (c.dims(0)) QUERN_TRY(c.axis(op.axis, c.dims(0)->size()).status());
-  return infer_like_input(c);
-}
 
 // ---- reference
 
@@ -60,18 +53,12 @@ Cost flops(const Op&, std::span<const TensorType> inputs, std::span<const Tensor
   return cost;
 }
 
-constexpr OpKernels kernels{.cpu = {}, .flops = flops, .gpu = gpu::select_lp_norm};
-
 }  // namespace
 
-const OpDef& LpNorm::def() {
-  static constexpr OpDef def{.name = "LpNorm",
-                             .inputs = {1, 1},
-                             .outputs = {1, 1},
-                             .infer = infer,
-                             .reference = reference,
-                             .kernels = &kernels};
-  return def;
+const OpKernels& LpNorm::kernels() {
+  static constexpr OpKernels table{
+      .reference = {reference}, .flops = flops, .gpu = gpu::select_lp_norm};
+  return table;
 }
 
 }  // namespace quern

@@ -6,22 +6,14 @@
 #include <cmath>
 
 #include "graph/numeric.h"
+#include "graph/ops/infer.h"
+#include "graph/ops/normalisation.h"
 #include "graph/text_util.h"
 #include "kernels/gpu/kernels.h"
-#include "kernels/infer.h"
 #include "kernels/kernel.h"
 
 namespace quern {
 namespace {
-
-Status infer(InferContext& c) {
-  QUERN_TRY(want_floats(c, 0));
-  const auto& op = c.op<Lrn>();
-  if (op.size < 1) return c.error(cat("size is ", op.size, ", wants at least 1"));
-  if (c.dims(0) && c.dims(0)->size() < 2)
-    return c.error(cat(c.describe(0), " must have batch and channels"));
-  return infer_like_input(c);
-}
 
 // ---- reference
 
@@ -59,24 +51,18 @@ Status reference(const ReferenceCall& call) {
 
 Cost flops(const Op& op, std::span<const TensorType> inputs, std::span<const TensorType> outputs) {
   Cost cost = traffic(inputs, outputs);
-  const auto window = std::min(std::get_if<Lrn>(&op)->size, inputs[0].shape[1]);
+  const auto window = std::min(op.as<Lrn>()->size, inputs[0].shape[1]);
   cost.flops =
       static_cast<double>(inputs[0].shape.elements()) * (2 * static_cast<double>(window) + 3);
   return cost;
 }
 
-constexpr OpKernels kernels{.cpu = {}, .flops = flops, .gpu = gpu::select_lrn};
-
 }  // namespace
 
-const OpDef& Lrn::def() {
-  static constexpr OpDef def{.name = "Lrn",
-                             .inputs = {1, 1},
-                             .outputs = {1, 1},
-                             .infer = infer,
-                             .reference = reference,
-                             .kernels = &kernels};
-  return def;
+const OpKernels& Lrn::kernels() {
+  static constexpr OpKernels table{
+      .reference = {reference}, .flops = flops, .gpu = gpu::select_lrn};
+  return table;
 }
 
 }  // namespace quern

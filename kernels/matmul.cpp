@@ -6,9 +6,11 @@
 // Binary add. Sums in double, rounded once; integers wrap, and alpha scales their result in double
 // unless it is 1. A depth of zero gives zeros.
 #include "graph/numeric.h"
+#include "graph/ops/infer.h"
+#include "graph/ops/matrix.h"
+#include "graph/ops/products.h"
 #include "graph/text_util.h"
 #include "kernels/gpu/kernels.h"
-#include "kernels/infer.h"
 #include "kernels/iterate.h"
 #include "kernels/kernel.h"
 #include "kernels/matmul_onednn.h"
@@ -17,21 +19,6 @@
 
 namespace quern {
 namespace {
-
-bool takes(DType t) {
-  return is_number_float(t) || t == DType::i32 || t == DType::i64 || t == DType::u32 ||
-         t == DType::u64;
-}
-
-Status infer(InferContext& c) {
-  const auto& op = c.op<MatMul>();
-  if (!takes(c.dtype(0)))
-    return c.error(cat(c.describe(0), " must be of floats or of 32 or 64-bit integers"));
-  QUERN_TRY(c.want_same_dtype(0, 1));
-  QUERN_ASSIGN(auto dims, infer_product(c, 0, 1, transposed_in(op)));
-  c.set(0, c.dtype(0), std::move(dims));
-  return {};
-}
 
 // ---- reference
 
@@ -75,7 +62,7 @@ Status reference(const ReferenceCall& call) {
 }
 
 Cost flops(const Op& op, std::span<const TensorType> inputs, std::span<const TensorType> outputs) {
-  const auto& m = *std::get_if<MatMul>(&op);
+  const auto& m = *op.as<MatMul>();
   Cost cost = traffic(inputs, outputs);
   cost.flops =
       2 * product_shape(inputs[0].shape, inputs[1].shape, transposed_in(m)).multiplications();
@@ -88,19 +75,13 @@ constexpr CpuImplementation cpu[] = {
 #endif
     {"rows", select_matmul_rows},
 };
-constexpr OpKernels kernels{.cpu = cpu, .flops = flops, .gpu = gpu::select_matmul};
 
 }  // namespace
 
-const OpDef& MatMul::def() {
-  static constexpr OpDef def{.name = "MatMul",
-                             .inputs = {2, 2},
-                             .outputs = {1, 1},
-                             .traits = OpTrait::post_ops,
-                             .infer = infer,
-                             .reference = reference,
-                             .kernels = &kernels};
-  return def;
+const OpKernels& MatMul::kernels() {
+  static constexpr OpKernels table{
+      .reference = {reference}, .cpu = cpu, .flops = flops, .gpu = gpu::select_matmul};
+  return table;
 }
 
 }  // namespace quern

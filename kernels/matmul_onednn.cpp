@@ -4,6 +4,9 @@
 // its heads without a transposition). alpha, a bias and further post-ops are fused.
 #include "kernels/matmul_onednn.h"
 
+#include "graph/ops/elementwise.h"
+#include "graph/ops/matrix.h"
+#include "graph/ops/products.h"
 #include "kernels/iterate.h"
 #include "kernels/matmul_shape.h"
 #include "kernels/onednn.h"

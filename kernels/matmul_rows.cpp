@@ -8,6 +8,9 @@
 #include <array>
 #include <cstring>
 
+#include "graph/ops/elementwise.h"
+#include "graph/ops/matrix.h"
+#include "graph/ops/products.h"
 #include "graph/text_util.h"
 #include "kernels/iterate.h"
 #include "kernels/matmul_shape.h"

@@ -8,26 +8,9 @@
 
 #include <quern/shape.h>
 
-#include "graph/op_def.h"
+#include "graph/ops/products.h"
 
 namespace quern {
-
-// The two factors of a product.
-enum class Factor : std::uint8_t { left, right };
-
-// Which factors are transposed in their last two dimensions.
-struct Transposed {
-  bool left = false, right = false;
-
-  bool of(Factor f) const { return f == Factor::left ? left : right; }
-};
-inline Transposed transposed_in(const MatMul& op) {
-  return {op.transpose_a, op.transpose_b};
-}
-
-// The product of inputs i and j; nothing while a rank is unknown.
-Result<std::optional<Dims>> infer_product(const InferContext& c, std::size_t i, std::size_t j,
-                                          Transposed transposed = {});
 
 // How concrete operands lie: element (m, k) of a at a_batch . index + m * a_row + k * a_column.
 struct ProductShape {

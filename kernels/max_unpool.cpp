@@ -5,71 +5,17 @@
 // ONNX MaxUnpool, opsets 9 to 22. The indices count in the tensor that kernel, strides and pads say
 // was pooled; a given output_shape is that tensor with rows and columns added or cut off at the
 // end. Of elements with one index the last one wins.
-#include "kernels/max_unpool.h"
-
 #include <cstring>
 
 #include "graph/numeric.h"
+#include "graph/ops/convolution.h"
+#include "graph/ops/windows.h"
 #include "graph/text_util.h"
 #include "kernels/gpu/kernels.h"
-#include "kernels/infer.h"
 #include "kernels/kernel.h"
 
 namespace quern {
 namespace {
-
-// What was pooled, from what came of it.
-Dim unpooled_size(const ResolvedWindow& w, std::size_t d, Dim in) {
-  const std::int64_t more = w.kernel[d] - w.strides[d] - w.pads_begin[d] - w.pads_end[d];
-  return more < 0 ? sub_clamped(in * w.strides[d], -more) : in * w.strides[d] + more;
-}
-ResolvedWindow window_of(const MaxUnpool& op) {
-  return explicit_window(op.window.kernel, op.window.strides, {}, op.window.pads);
-}
-
-}  // namespace
-
-Shape unpooled_shape(const MaxUnpool& op, const Shape& x) {
-  const ResolvedWindow w = window_of(op);
-  Shape s = x;
-  for (std::size_t d = 0; d < w.rank(); ++d) s[d + 2] = unpooled_size(w, d, x[d + 2]).value();
-  return s;
-}
-
-namespace {
-
-Status check_output_shape(const InferContext& c, const Dims& x, const Ints& shape) {
-  if (shape.size() != x.size() || !meet({shape[0], shape[1]}, {x[0], x[1]}))
-    return c.error(
-        cat("output_shape does not have the rank, batch and channels of ", c.describe(0)));
-  return check_list(c, "output_shape", shape, shape.size(), 0);
-}
-
-Status infer(InferContext& c) {
-  const auto& op = c.op<MaxUnpool>();
-  QUERN_TRY(c.want_dtype(1, DType::i64));
-  QUERN_TRY(c.want_dtype(2, DType::i64));
-  if (!is_number(c.dtype(0))) return c.error(cat(c.describe(0), " must be of numbers"));
-  c.set(0, c.dtype(0), std::nullopt);
-  const Dims* dims = c.dims(0) ? c.dims(0) : c.dims(1);
-  if (!dims) return {};
-  if (c.dims(0) && c.dims(1) && !meet(*c.dims(0), *c.dims(1)))
-    return c.error(cat(c.describe(0), " and ", c.describe(1), " must have one shape"));
-  if (dims->size() < 3 || op.window.kernel.size() != dims->size() - 2)
-    return c.error(cat("kernel_shape has ", op.window.kernel.size(), " entries, input has rank ",
-                       dims->size()));
-  QUERN_TRY(check_window(c, op.window, dims->size() - 2));
-  Dims y = *dims;
-  if (const auto shape = c.ints(2)) {
-    QUERN_TRY(check_output_shape(c, *dims, *shape));
-    std::copy(shape->begin(), shape->end(), y.begin());
-  } else {
-    for (std::size_t d = 2; d < y.size(); ++d)
-      y[d] = c.has(2) ? Dim() : unpooled_size(window_of(op), d - 2, y[d]);
-  }
-  c.set(0, c.dtype(0), std::move(y));
-  return {};
-}
 
 // ---- reference
 
@@ -106,19 +52,11 @@ Status reference(const ReferenceCall& call) {
   return {};
 }
 
-constexpr OpKernels kernels{.gpu = gpu::select_max_unpool};
-
 }  // namespace
 
-const OpDef& MaxUnpool::def() {
-  static constexpr OpDef def{.name = "MaxUnpool",
-                             .inputs = {2, 3},
-                             .outputs = {1, 1},
-                             .plan_operands = 0b100,
-                             .infer = infer,
-                             .reference = reference,
-                             .kernels = &kernels};
-  return def;
+const OpKernels& MaxUnpool::kernels() {
+  static constexpr OpKernels table{.reference = {reference}, .gpu = gpu::select_max_unpool};
+  return table;
 }
 
 }  // namespace quern

@@ -9,31 +9,14 @@
 #include <cmath>
 
 #include "graph/numeric.h"
+#include "graph/operands.h"
+#include "graph/ops/infer.h"
+#include "graph/ops/random.h"
 #include "graph/text_util.h"
-#include "kernels/infer.h"
 #include "kernels/kernel.h"
-#include "kernels/operands.h"
 
 namespace quern {
 namespace {
-
-Status infer(InferContext& c) {
-  const DType dtype = c.op<MelWeightMatrix>().dtype;
-  if (!is_number(dtype)) return c.error(cat("cannot make a matrix of ", name_of(dtype)));
-  QUERN_ASSIGN(const std::optional<std::int64_t> mel_bins, int_operand(c, 0));
-  QUERN_ASSIGN(const std::optional<std::int64_t> length, int_operand(c, 1));
-  QUERN_TRY(int_operand(c, 2).status());
-  for (std::size_t i : {3, 4}) {
-    const Dim elements = c.dims(i) ? product(*c.dims(i)) : Dim();
-    if (!is_number_float(c.dtype(i)) || (elements.known() && !elements.is(1)))
-      return c.error(cat(c.describe(i), " must be one float"));
-  }
-  if ((mel_bins && (*mel_bins < 0 || *mel_bins > max_extent)) ||
-      (length && (*length < 0 || *length > max_extent)))
-    return c.error(cat("the sizes must be from 0 to ", max_extent));
-  c.set(0, dtype, Dims{length ? Dim(*length / 2 + 1) : Dim(), mel_bins ? Dim(*mel_bins) : Dim()});
-  return {};
-}
 
 // ---- reference
 
@@ -92,14 +75,9 @@ Status reference(const ReferenceCall& call) {
 
 }  // namespace
 
-const OpDef& MelWeightMatrix::def() {
-  static constexpr OpDef def{.name = "MelWeightMatrix",
-                             .inputs = {5, 5},
-                             .outputs = {1, 1},
-                             .plan_operands = 0b11,
-                             .infer = infer,
-                             .reference = reference};
-  return def;
+const OpKernels& MelWeightMatrix::kernels() {
+  static constexpr OpKernels table{.reference = {reference}};
+  return table;
 }
 
 }  // namespace quern

@@ -1,53 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the operators that move elements around share: operands that are lists of integers, types
-// that hold for several values, indices that data give, and copying by strides.
+// What the operators that move elements around share: indices that data give, and copying
+// by strides.
 #pragma once
 
 #include <cmath>
 #include <cstring>
-#include <optional>
-#include <string>
 #include <type_traits>
 
 #include "graph/numeric.h"
-#include "graph/op_def.h"
+#include "graph/reference.h"
 #include "kernels/iterate.h"
 
 namespace quern {
-
-// ---- inference
-
-// An operand that is a list of integers (a scalar counts as a list of one).
-struct ListOperand {
-  std::optional<Ints> values;          // nothing: absent, or not known yet
-  std::optional<std::int64_t> length;  // may be known before the values are
-};
-// Checks that input i, if there, is i32 or i64 and of rank 0 or 1.
-Result<ListOperand> list_operand(const InferContext& c, std::size_t i);
-// The same for a list with an entry per dimension of a result: at most Shape::max_rank long.
-Result<ListOperand> shape_operand(const InferContext& c, std::size_t i);
-// Of structural ops: the others get nothing but tensors.
-Status want_tensor(const InferContext& c, std::size_t i);
-Status want_index_dtype(const InferContext& c, std::size_t i);
-// Refuses input i when it is known not to have exactly one element.
-Status want_single(const InferContext& c, std::size_t i);
-Status want_rank(const InferContext& c, std::size_t i, std::size_t rank);
-// Refuses a result of more dimensions than a Shape has.
-Status check_result_rank(const InferContext& c, std::size_t rank);
-// "[4,-1]"
-std::string list_text(const Ints& values);
-// What holds of both: dimensions that differ are unknown, and so is the rank if the ranks differ.
-std::optional<Dims> generalise(const std::optional<Dims>& a, const std::optional<Dims>& b);
-
-// Element i of a constant; its bytes may be unaligned.
-template <class T>
-T element_of(const Tensor& t, std::size_t i = 0) {
-  T v;
-  std::memcpy(&v, t.data() + i * sizeof v, sizeof v);
-  return v;
-}
-
-// ---- references
 
 // Element i of a tensor of i32 or i64.
 inline std::int64_t index_at(const TensorView& t, std::int64_t i) {

@@ -8,27 +8,14 @@
 #include <limits>
 
 #include "graph/numeric.h"
+#include "graph/ops/infer.h"
+#include "graph/ops/random.h"
 #include "graph/text_util.h"
-#include "kernels/infer.h"
 #include "kernels/kernel.h"
 #include "kernels/philox.h"
 
 namespace quern {
 namespace {
-
-Status infer(InferContext& c) {
-  const auto& op = c.op<Multinomial>();
-  QUERN_TRY(want_floats(c, 0));
-  if (op.dtype != DType::i32 && op.dtype != DType::i64)
-    return c.error(cat("draws i32 or i64, not ", name_of(op.dtype)));
-  if (op.sample_size < 1 || op.sample_size > max_extent)
-    return c.error(cat("sample_size is ", op.sample_size, ", wants at least 1"));
-  const Dims* dims = c.dims(0);
-  if (dims && dims->size() != 2) return c.error(cat(c.describe(0), " must have rank 2"));
-  if (dims && dims->back().is(0)) return c.error(cat(c.describe(0), " has no classes"));
-  c.set(0, op.dtype, Dims{dims ? dims->front() : Dim(), op.sample_size});
-  return {};
-}
 
 // ---- reference
 
@@ -77,14 +64,9 @@ Status reference(const ReferenceCall& call) {
 
 }  // namespace
 
-const OpDef& Multinomial::def() {
-  static constexpr OpDef def{.name = "Multinomial",
-                             .inputs = {1, 1},
-                             .outputs = {1, 1},
-                             .traits = OpTrait::random,
-                             .infer = infer,
-                             .reference = reference};
-  return def;
+const OpKernels& Multinomial::kernels() {
+  static constexpr OpKernels table{.reference = {reference}};
+  return table;
 }
 
 }  // namespace quern

@@ -7,50 +7,13 @@
 // a selected one is above the threshold. No max_output_boxes_per_class selects nothing.
 #include <algorithm>
 
+#include "graph/ops/data_dependent.h"
 #include "graph/text_util.h"
 #include "kernels/kernel.h"
 #include "kernels/movement.h"
 
 namespace quern {
 namespace {
-
-// ---- inference
-
-Status check(const InferContext& c) {
-  for (std::size_t i : {0, 1, 3, 4}) QUERN_TRY(c.want_dtype(i, DType::f32));
-  QUERN_TRY(want_index_dtype(c, 2));
-  for (std::size_t i : {0, 1}) QUERN_TRY(want_rank(c, i, 3));
-  for (std::size_t i : {2, 3, 4}) QUERN_TRY(want_single(c, i));
-  if (c.dims(0) && c.dims(0)->back().known() && !c.dims(0)->back().is(4))
-    return c.error(cat(c.describe(0), " must hold 4 numbers a box"));
-  if (!c.dims(0) || !c.dims(1)) return {};
-  const Dims& boxes = *c.dims(0);
-  const Dims& scores = *c.dims(1);
-  if (!meet({boxes[0], boxes[1]}, {scores[0], scores[2]}))
-    return c.error(cat(c.describe(0), " and ", c.describe(1), " differ in batch or boxes"));
-  return {};
-}
-
-Status infer(InferContext& c) {
-  QUERN_TRY(check(c));
-  c.set(0, DType::i64, Dims{Dim(), 3});
-  return {};
-}
-
-Status bound(InferContext& c) {
-  QUERN_TRY(check(c));
-  Dim n;
-  if (const Dims* scores = c.dims(1)) {
-    Dim per_class = (*scores)[2];
-    const auto most = c.ints(2);
-    if (!c.has(2)) per_class = 0;
-    if (most && most->size() == 1 && per_class.known())
-      per_class = std::clamp<std::int64_t>(most->front(), 0, per_class.value());
-    n = (*scores)[0] * (*scores)[1] * per_class;
-  }
-  c.set(0, DType::i64, Dims{n, 3});
-  return {};
-}
 
 // ---- reference
 
@@ -150,15 +113,9 @@ std::size_t scratch(const Op&, std::span<const TensorType> inputs, std::span<con
 
 }  // namespace
 
-const OpDef& NonMaxSuppression::def() {
-  static constexpr OpDef def{.name = "NonMaxSuppression",
-                             .inputs = {2, 5},
-                             .traits = OpTrait::data_dependent,
-                             .infer = infer,
-                             .bound = bound,
-                             .reference = reference,
-                             .scratch = scratch};
-  return def;
+const OpKernels& NonMaxSuppression::kernels() {
+  static constexpr OpKernels table{.reference = {reference, scratch}};
+  return table;
 }
 
 }  // namespace quern

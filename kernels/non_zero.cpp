@@ -3,27 +3,12 @@
 //
 // ONNX: NonZero (opsets 9, 13). Of a scalar it is [0, n]; a string is zero when it is empty.
 #include "graph/numeric.h"
+#include "graph/ops/data_dependent.h"
 #include "kernels/kernel.h"
 #include "kernels/movement.h"
 
 namespace quern {
 namespace {
-
-void set_output(InferContext& c, Dim n) {
-  Dim rank;
-  if (c.dims(0)) rank = static_cast<std::int64_t>(c.dims(0)->size());
-  c.set(0, DType::i64, Dims{rank, n});
-}
-
-Status infer(InferContext& c) {
-  set_output(c, Dim());
-  return {};
-}
-
-Status bound(InferContext& c) {
-  set_output(c, c.dims(0) ? product(*c.dims(0)) : Dim());
-  return {};
-}
 
 template <class T>
 bool is_zero(const T& v) {
@@ -64,13 +49,9 @@ Status reference(const ReferenceCall& call) {
 
 }  // namespace
 
-const OpDef& NonZero::def() {
-  static constexpr OpDef def{.name = "NonZero",
-                             .traits = OpTrait::data_dependent,
-                             .infer = infer,
-                             .bound = bound,
-                             .reference = reference};
-  return def;
+const OpKernels& NonZero::kernels() {
+  static constexpr OpKernels table{.reference = {reference}};
+  return table;
 }
 
 }  // namespace quern

@@ -4,6 +4,8 @@
 //
 // ONNX: OneHot (opsets 9, 11). Indices and depth may be floats: they truncate to i64.
 #include "graph/numeric.h"
+#include "graph/ops/indexing.h"
+#include "graph/ops/infer.h"
 #include "graph/text_util.h"
 #include "kernels/gpu/kernels.h"
 #include "kernels/kernel.h"
@@ -11,46 +13,6 @@
 
 namespace quern {
 namespace {
-
-// Element i as i64, whatever number it is.
-std::int64_t number_at(DType dtype, const std::byte* data, std::int64_t i) {
-  return visit_dtype(dtype, [&]<class T>(TypeTag<T>) -> std::int64_t {
-    if constexpr (is_number_type<T>) {
-      T v;
-      std::memcpy(&v, data + static_cast<std::size_t>(i) * sizeof v, sizeof v);
-      return convert<std::int64_t>(static_cast<ComputeType<T>>(v));
-    }
-    return 0;
-  });
-}
-
-// The axis of the result at which the new dimension stands.
-std::size_t new_axis(const OneHot& op, std::size_t rank) {
-  return positive_axis(op.axis, rank + 1);
-}
-
-Status infer(InferContext& c) {
-  const auto& op = c.op<OneHot>();
-  for (std::size_t i : {std::size_t{0}, std::size_t{1}})
-    if (!is_number(c.dtype(i))) return c.error(cat(c.describe(i), " must be a number"));
-  QUERN_TRY(want_single(c, 1));
-  QUERN_TRY(want_rank(c, 2, 1));
-  if (c.dims(2) && c.dims(2)->front().known() && !c.dims(2)->front().is(2))
-    return c.error(cat(c.describe(2), " must be the two values off and on"));
-  Dim depth;
-  if (const Tensor* t = c.value(1); t && t->shape().elements() == 1) {
-    depth = number_at(t->dtype(), t->data(), 0);
-    if (!depth.known()) return c.error("depth is negative");
-  }
-  std::optional<Dims> out;
-  if (const Dims* indices = c.dims(0)) {
-    QUERN_TRY(c.axis(op.axis, indices->size() + 1).status());
-    out = *indices;
-    out->insert(out->begin() + static_cast<std::ptrdiff_t>(new_axis(op, indices->size())), depth);
-  }
-  c.set(0, c.dtype(2), std::move(out));
-  return {};
-}
 
 Status reference(const ReferenceCall& call) {
   const TensorView& indices = call.inputs[0];
@@ -71,18 +33,11 @@ Status reference(const ReferenceCall& call) {
   return {};
 }
 
-constexpr OpKernels kernels{.gpu = gpu::select_one_hot};
-
 }  // namespace
 
-const OpDef& OneHot::def() {
-  static constexpr OpDef def{.name = "OneHot",
-                             .inputs = {3, 3},
-                             .plan_operands = 1u << 1,
-                             .infer = infer,
-                             .reference = reference,
-                             .kernels = &kernels};
-  return def;
+const OpKernels& OneHot::kernels() {
+  static constexpr OpKernels table{.reference = {reference}, .gpu = gpu::select_one_hot};
+  return table;
 }
 
 }  // namespace quern

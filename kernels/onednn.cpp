@@ -26,7 +26,7 @@ Selection guard(const KernelRequest& request, const std::function<Selection()>& 
   } catch (const dnnl::error& e) {
     if (e.status == dnnl_unimplemented || e.status == dnnl_invalid_arguments) return not_for_me();
     const Code code = e.status == dnnl_out_of_memory ? Code::out_of_memory : Code::internal;
-    return Status(code, cat("node '", printable(request.name), "' (", request.def.name,
+    return Status(code, cat("node '", printable(request.name), "' (", request.def().name,
                             "): oneDNN: ", e.what()));
   } catch (const std::exception& e) {
     return Status(Code::out_of_memory, cat("node '", printable(request.name), "': ", e.what()));

@@ -2,6 +2,7 @@
 // From the post-ops of a node to those of a oneDNN primitive.
 #include <algorithm>
 
+#include "graph/ops/elementwise.h"
 #include "kernels/onednn.h"
 
 namespace quern::onednn {

@@ -6,6 +6,7 @@
 
 #include <oneapi/dnnl/dnnl_version.h>
 
+#include "graph/ops/windows.h"
 #include "kernels/window.h"
 
 namespace quern::onednn {

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "graph/ops/movement.h"
 #include "kernels/copy.h"
 #include "kernels/iterate.h"
 #include "kernels/movement.h"

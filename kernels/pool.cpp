@@ -13,6 +13,8 @@
 
 #include "graph/numeric.h"
 #include "graph/op_fields.h"
+#include "graph/ops/convolution.h"
+#include "graph/ops/windows.h"
 #include "graph/text_util.h"
 #include "kernels/gpu/kernels.h"
 #include "kernels/kernel.h"
@@ -21,54 +23,7 @@
 #include "kernels/window.h"
 
 namespace quern {
-
-ResolvedWindow resolve_pool_window(const Pool& op, std::span<const std::int64_t> in) {
-  return op.global ? explicit_window(in, {}, {}, {})
-                   : resolve_window(op.window, in, op.window.kernel);
-}
-
-std::int64_t counted_taps(const Pool& op, const ResolvedWindow& w, const Shape& in, std::size_t d,
-                          std::int64_t position) {
-  const std::int64_t low = op.count_include_pad ? -w.pads_begin[d] : 0;
-  const std::int64_t high = op.count_include_pad ? in[d] + w.pads_end[d] : in[d];
-  return taps_between(w, d, position, low, high).size();
-}
-
 namespace {
-
-Result<std::optional<Dims>> infer_dims(const InferContext& c, const Pool& op) {
-  if (!c.dims(0)) {
-    if (op.global || op.window.kernel.empty()) return std::optional<Dims>();
-    return std::optional<Dims>(Dims(op.window.kernel.size() + 2));
-  }
-  Dims dims = *c.dims(0);
-  if (dims.size() < (op.global ? 2 : 3) || dims.size() > Shape::max_rank)
-    return c.error(cat(c.describe(0), " must have a batch, channels and 1 to ", max_spatial_rank,
-                       " spatial dimensions"));
-  const std::span<Dim> spatial = std::span(dims).subspan(2);
-  if (op.global) {
-    std::fill(spatial.begin(), spatial.end(), Dim(1));
-  } else {
-    const auto partial = op.ceil_mode ? PartialWindow::kept : PartialWindow::dropped;
-    QUERN_ASSIGN(const Dims out,
-                 infer_window(c, op.window, spatial, to_dims(Shape(op.window.kernel)), partial));
-    std::copy(out.begin(), out.end(), spatial.begin());
-  }
-  return std::optional<Dims>(std::move(dims));
-}
-
-Status infer(InferContext& c) {
-  const auto& op = c.op<Pool>();
-  const bool ok = op.kind == PoolKind::max ? is_number(c.dtype(0)) : is_number_float(c.dtype(0));
-  if (!ok) return c.error(cat(enum_name(op.kind), " does not take ", name_of(c.dtype(0))));
-  if (op.kind == PoolKind::lp && op.p < 1) return c.error(cat("p is ", op.p, ", wants at least 1"));
-  if (op.kind != PoolKind::max && c.output_count() > 1)
-    return c.error(cat(enum_name(op.kind), " has no indices to give"));
-  QUERN_ASSIGN(const std::optional<Dims> dims, infer_dims(c, op));
-  c.set(0, c.dtype(0), dims);
-  if (c.output_count() > 1) c.set(1, DType::i64, dims);
-  return {};
-}
 
 // ---- reference
 
@@ -172,8 +127,7 @@ Status reference(const ReferenceCall& call) {
 
 Cost flops(const Op& op, std::span<const TensorType> inputs, std::span<const TensorType> outputs) {
   Cost cost = traffic(inputs, outputs);
-  const ResolvedWindow w =
-      resolve_pool_window(*std::get_if<Pool>(&op), spatial_of(inputs[0].shape));
+  const ResolvedWindow w = resolve_pool_window(*op.as<Pool>(), spatial_of(inputs[0].shape));
   cost.flops = static_cast<double>(outputs[0].shape.elements());
   for (std::int64_t taps : w.kernel) cost.flops *= static_cast<double>(taps);
   return cost;
@@ -193,22 +147,28 @@ Selection select_fast_rows(const KernelRequest& r) {
 
 constexpr CpuImplementation cpu[] = {
     {"rows", select_fast_rows}, {"onednn", select_pool_onednn}, {"rows", select_pool_rows}};
-constexpr OpKernels kernels{.cpu = cpu, .flops = flops, .gpu = gpu::select_pool};
 #else
 constexpr CpuImplementation cpu[] = {{"rows", select_pool_rows}};
-constexpr OpKernels kernels{.cpu = cpu, .flops = flops, .gpu = gpu::select_pool};
 #endif
 
 }  // namespace
 
-const OpDef& Pool::def() {
-  static constexpr OpDef def{.name = "Pool",
-                             .inputs = {1, 1},
-                             .outputs = {1, 2},
-                             .infer = infer,
-                             .reference = reference,
-                             .kernels = &kernels};
-  return def;
+ResolvedWindow resolve_pool_window(const Pool& op, std::span<const std::int64_t> in) {
+  return op.global ? explicit_window(in, {}, {}, {})
+                   : resolve_window(op.window, in, op.window.kernel);
+}
+
+std::int64_t counted_taps(const Pool& op, const ResolvedWindow& w, const Shape& in, std::size_t d,
+                          std::int64_t position) {
+  const std::int64_t low = op.count_include_pad ? -w.pads_begin[d] : 0;
+  const std::int64_t high = op.count_include_pad ? in[d] + w.pads_end[d] : in[d];
+  return taps_between(w, d, position, low, high).size();
+}
+
+const OpKernels& Pool::kernels() {
+  static constexpr OpKernels table{
+      .reference = {reference}, .cpu = cpu, .flops = flops, .gpu = gpu::select_pool};
+  return table;
 }
 
 }  // namespace quern

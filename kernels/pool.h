@@ -2,7 +2,9 @@
 // Geometry of pooling, for all of its implementations.
 #pragma once
 
-#include "kernels/infer.h"
+#include "graph/ops/convolution.h"
+#include "graph/ops/infer.h"
+#include "graph/ops/windows.h"
 
 namespace quern {
 

@@ -6,6 +6,9 @@
 #include <cmath>
 #include <utility>
 
+#include "graph/ops/convolution.h"
+#include "graph/ops/windows.h"
+
 namespace quern {
 namespace {
 

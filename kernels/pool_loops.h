@@ -5,7 +5,9 @@
 #include <limits>
 #include <vector>
 
-#include "kernels/infer.h"
+#include "graph/ops/convolution.h"
+#include "graph/ops/infer.h"
+#include "graph/ops/windows.h"
 #include "kernels/kernel.h"
 #include "kernels/simd/simd.h"
 #include "kernels/window.h"

@@ -2,6 +2,8 @@
 // Averages by oneDNN, in the layout that the source has. Its maxima lose NaN.
 #include "kernels/pool_onednn.h"
 
+#include "graph/ops/convolution.h"
+#include "graph/ops/windows.h"
 #include "kernels/onednn.h"
 #include "kernels/pool.h"
 

@@ -7,6 +7,8 @@
 #include <optional>
 #include <vector>
 
+#include "graph/ops/convolution.h"
+#include "graph/ops/windows.h"
 #include "kernels/pool.h"
 #include "kernels/pool_loops.h"
 #include "kernels/simd/simd.h"

@@ -5,6 +5,7 @@
 
 #include <cstring>
 
+#include "graph/ops/quantised.h"
 #include "kernels/iterate.h"
 #include "kernels/quantized.h"
 #include "kernels/rows.h"

@@ -8,8 +8,7 @@
 #include <limits>
 
 #include "graph/numeric.h"
-#include "graph/op_def.h"
-#include "graph/text_util.h"
+#include "graph/ops/infer.h"
 #include "kernels/scalar_math.h"
 
 namespace quern {
@@ -47,32 +46,10 @@ inline DynamicSteps dynamic_steps(float lowest, float highest) {
   return {scale, saturated<std::uint8_t>(static_cast<double>(zero))};
 }
 
-constexpr bool is_8bit(DType t) {
-  return t == DType::i8 || t == DType::u8;
-}
 // f(TypeTag<std::int8_t or std::uint8_t>)
 template <class F>
 void visit_8bit(DType t, F&& f) {
   t == DType::i8 ? f(TypeTag<std::int8_t>{}) : f(TypeTag<std::uint8_t>{});
-}
-
-inline Status want_8bit(const InferContext& c, std::size_t i) {
-  if (!c.has(i) || is_8bit(c.dtype(i))) return {};
-  return c.error(cat(c.describe(i), " must be of i8 or u8"));
-}
-// Not known to have any other number of elements than one.
-inline bool may_be_one_element(const Dims& d) {
-  return std::all_of(d.begin(), d.end(), [](Dim n) { return !n.known() || n.is(1); });
-}
-// One element (a scalar or a list of one), or with `length` also a list of that many.
-inline Status want_parameter(const InferContext& c, std::size_t i, const Dim* length = nullptr) {
-  const Dims* d = c.dims(i);
-  if (!d || (d->size() <= 1 && may_be_one_element(*d))) return {};
-  if (length && d->size() == 1 && meet(*d, {*length})) return {};
-  return c.error(cat(c.describe(i), " must be a scalar",
-                     length && length->known() ? cat(" or a list of ", length->value())
-                     : length                  ? std::string(" or a list")
-                                               : std::string()));
 }
 
 }  // namespace quern

@@ -7,66 +7,20 @@
 // of a are one for all, a list with one for each row, or [..., rows, 1]; those of b one for all, a
 // list with one for each column, or [..., 1, columns]; those of y one for all.
 #include "graph/numeric.h"
+#include "graph/operands.h"
+#include "graph/ops/infer.h"
+#include "graph/ops/products.h"
+#include "graph/ops/quantised.h"
 #include "graph/text_util.h"
 #include "kernels/gpu/kernels.h"
-#include "kernels/infer.h"
 #include "kernels/int8_conv.h"
 #include "kernels/iterate.h"
 #include "kernels/kernel.h"
 #include "kernels/matmul_shape.h"
-#include "kernels/operands.h"
 #include "kernels/quantized.h"
 
 namespace quern {
 namespace {
-
-// ---- inference
-
-// Of scale or zero point i of operand `matrix`: per row on the left side, per column on the right.
-Status check_parameter(const InferContext& c, std::size_t i, std::size_t matrix, Factor factor) {
-  const bool is_left = factor == Factor::left;
-  if (!c.dims(i) || !c.dims(matrix) || may_be_one_element(*c.dims(i))) return {};
-  const Dims& x = *c.dims(matrix);
-  const Dims& p = *c.dims(i);
-  if (x.size() > 1 && p.size() == 1 && meet(p, {x[x.size() - (is_left ? 2 : 1)]})) return {};
-  if (x.size() > 1 && p.size() == x.size()) {
-    Dims wanted = x;
-    wanted[x.size() - (is_left ? 1 : 2)] = 1;
-    const auto both = broadcast(p, wanted);
-    if (both && meet(*both, wanted)) return {};
-  }
-  return c.error(cat(c.describe(i), " must be a scalar or have one element for each ",
-                     is_left ? "row of " : "column of ", c.describe(matrix)));
-}
-
-Status infer_integer(InferContext& c) {
-  for (std::size_t i : {0, 1}) {
-    QUERN_TRY(want_8bit(c, i));
-    QUERN_TRY(c.want_same_dtype(i, i + 2));
-    QUERN_TRY(check_parameter(c, i + 2, i, i == 0 ? Factor::left : Factor::right));
-  }
-  QUERN_ASSIGN(auto dims, infer_product(c, 0, 1));
-  c.set(0, DType::i32, std::move(dims));
-  return {};
-}
-
-Status infer_qlinear(InferContext& c) {
-  for (std::size_t i : {0, 3, 7}) {
-    if (!is_8bit(c.dtype(i)) && is_float(c.dtype(i)) && size_of(c.dtype(i)) == 1)
-      return c.unsupported("products of 8-bit floats are not supported");
-    QUERN_TRY(want_8bit(c, i));
-  }
-  for (std::size_t i : {1, 4, 6}) QUERN_TRY(want_floats(c, i));
-  for (std::size_t i : {0, 3}) {
-    QUERN_TRY(c.want_same_dtype(i, i + 2));
-    QUERN_TRY(check_parameter(c, i + 1, i, i == 0 ? Factor::left : Factor::right));
-    QUERN_TRY(check_parameter(c, i + 2, i, i == 0 ? Factor::left : Factor::right));
-  }
-  for (std::size_t i : {6, 7}) QUERN_TRY(want_parameter(c, i));
-  QUERN_ASSIGN(auto dims, infer_product(c, 0, 3));
-  c.set(0, c.dtype(7), std::move(dims));
-  return {};
-}
 
 // ---- references
 
@@ -208,33 +162,23 @@ Selection select_qlinear(const KernelRequest& r) {
 
 constexpr CpuImplementation integer_implementations[] = {{"int8", select_integer}};
 constexpr CpuImplementation qlinear_implementations[] = {{"int8", select_qlinear}};
-constexpr OpKernels integer_kernels{.cpu = integer_implementations,
-                                    .flops = flops<integer_roles.b>,
-                                    .gpu = gpu::select_matmul_integer};
-constexpr OpKernels qlinear_kernels{.cpu = qlinear_implementations,
-                                    .flops = flops<qlinear_roles.b>,
-                                    .gpu = gpu::select_qlinear_matmul};
 
 }  // namespace
 
-const OpDef& MatMulInteger::def() {
-  static constexpr OpDef def{.name = "MatMulInteger",
-                             .inputs = {2, 4},
-                             .outputs = {1, 1},
-                             .infer = infer_integer,
-                             .reference = reference_integer,
-                             .kernels = &integer_kernels};
-  return def;
+const OpKernels& MatMulInteger::kernels() {
+  static constexpr OpKernels table{.reference = {reference_integer},
+                                   .cpu = integer_implementations,
+                                   .flops = flops<integer_roles.b>,
+                                   .gpu = gpu::select_matmul_integer};
+  return table;
 }
 
-const OpDef& QLinearMatMul::def() {
-  static constexpr OpDef def{.name = "QLinearMatMul",
-                             .inputs = {8, 8},
-                             .outputs = {1, 1},
-                             .infer = infer_qlinear,
-                             .reference = reference_qlinear,
-                             .kernels = &qlinear_kernels};
-  return def;
+const OpKernels& QLinearMatMul::kernels() {
+  static constexpr OpKernels table{.reference = {reference_qlinear},
+                                   .cpu = qlinear_implementations,
+                                   .flops = flops<qlinear_roles.b>,
+                                   .gpu = gpu::select_qlinear_matmul};
+  return table;
 }
 
 }  // namespace quern

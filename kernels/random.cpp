@@ -5,35 +5,19 @@
 // ONNX RandomUniform, RandomNormal and their Like forms, opsets 1 to 22; Bernoulli imports as a
 // comparison with uniform elements. The specification leaves the generator free. f32 and the 16-bit
 // types compute in float from 24 bits, f64 in double from 53.
+#include "graph/ops/random.h"
+
 #include <cmath>
 #include <numbers>
 
 #include "graph/numeric.h"
+#include "graph/ops/infer.h"
 #include "graph/text_util.h"
-#include "kernels/infer.h"
 #include "kernels/kernel.h"
 #include "kernels/philox.h"
 
 namespace quern {
 namespace {
-
-Status infer(InferContext& c) {
-  const auto& op = c.op<Random>();
-  if (!is_number_float(op.dtype)) return c.error(cat("makes no elements of ", name_of(op.dtype)));
-  const Dims* dims = c.dims(0);
-  if ((c.dtype(0) != DType::i64 && c.dtype(0) != DType::i32) || (dims && dims->size() != 1))
-    return c.error(cat(c.describe(0), " must be a list of i64 or i32"));
-  c.set(0, op.dtype, std::nullopt);
-  if (const auto shape = c.ints(0)) {
-    for (std::int64_t d : *shape)
-      if (d < 0) return c.error(cat("shape holds ", d));
-    c.set(0, op.dtype, Dims(shape->begin(), shape->end()));
-  } else if (dims && dims->front().known() &&
-             dims->front().value() <= static_cast<std::int64_t>(Shape::max_rank)) {
-    c.set(0, op.dtype, Dims(static_cast<std::size_t>(dims->front().value())));
-  }
-  return {};
-}
 
 // ---- reference
 
@@ -79,15 +63,9 @@ Status reference(const ReferenceCall& call) {
 
 }  // namespace
 
-const OpDef& Random::def() {
-  static constexpr OpDef def{.name = "Random",
-                             .inputs = {1, 1},
-                             .outputs = {1, 1},
-                             .traits = OpTrait::random,
-                             .plan_operands = 0b1,
-                             .infer = infer,
-                             .reference = reference};
-  return def;
+const OpKernels& Random::kernels() {
+  static constexpr OpKernels table{.reference = {reference}};
+  return table;
 }
 
 }  // namespace quern

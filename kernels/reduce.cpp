@@ -13,65 +13,19 @@
 #include <functional>
 
 #include "graph/op_fields.h"
+#include "graph/operands.h"
+#include "graph/ops/infer.h"
+#include "graph/ops/movement.h"
+#include "graph/ops/reduction.h"
 #include "graph/text_util.h"
 #include "kernels/gpu/kernels.h"
-#include "kernels/infer.h"
 #include "kernels/iterate.h"
 #include "kernels/kernel.h"
-#include "kernels/operands.h"
 #include "kernels/reduce_rows.h"
 #include "kernels/scalar_math.h"
 
 namespace quern {
 namespace {
-
-Status check_types(const InferContext& c) {
-  const ReduceKind kind = c.op<Reduce>().kind;
-  const DType t = c.dtype(0);
-  const bool orders = kind == ReduceKind::max || kind == ReduceKind::min;
-  if (!is_number(t) && !(orders && t == DType::boolean))
-    return c.error(cat(enum_name(kind), " does not take ", name_of(t)));
-  if (!c.has(1)) return {};
-  const bool is_list = !c.dims(1) || c.dims(1)->size() <= 1;
-  if (!is_list || (c.dtype(1) != DType::i64 && c.dtype(1) != DType::i32))
-    return c.error(cat(c.describe(1), " must be a list of axes, i64 or i32"));
-  return {};
-}
-
-// With axes that nobody knows yet the rank may still be told.
-std::optional<Dims> dims_for_unknown_axes(const InferContext& c, std::size_t rank) {
-  if (c.op<Reduce>().keepdims) return Dims(rank);
-  const Dims* axes = c.dims(1);
-  if (!axes || axes->size() != 1 || !(*axes)[0].known() || (*axes)[0].is(0)) return std::nullopt;
-  const auto count = static_cast<std::size_t>((*axes)[0].value());
-  return count <= rank ? std::optional(Dims(rank - count)) : std::nullopt;
-}
-
-Status infer(InferContext& c) {
-  const auto& op = c.op<Reduce>();
-  QUERN_TRY(check_types(c));
-  const Dims* x = c.dims(0);
-  if (!x) {
-    c.set(0, c.dtype(0), std::nullopt);
-    return {};
-  }
-  QUERN_ASSIGN(const auto axes, axes_operand(c, 1, x->size()));
-  if (c.has(1) && !axes) {
-    c.set(0, c.dtype(0), dims_for_unknown_axes(c, x->size()));
-    return {};
-  }
-  const bool none_given = !axes || axes->empty();
-  std::vector<bool> reduced(x->size(), none_given && !op.noop_with_empty_axes);
-  if (axes)
-    for (std::size_t axis : *axes) reduced[axis] = true;
-  Dims y;
-  for (std::size_t d = 0; d < x->size(); ++d) {
-    if (!reduced[d]) y.push_back((*x)[d]);
-    if (reduced[d] && op.keepdims) y.emplace_back(1);
-  }
-  c.set(0, c.dtype(0), std::move(y));
-  return {};
-}
 
 // ---- reference
 
@@ -225,19 +179,13 @@ Cost flops(const Op&, std::span<const TensorType> inputs, std::span<const Tensor
 }
 
 constexpr CpuImplementation cpu[] = {{"rows", select_reduce_rows}};
-constexpr OpKernels kernels{.cpu = cpu, .flops = flops, .gpu = gpu::select_reduce};
 
 }  // namespace
 
-const OpDef& Reduce::def() {
-  static constexpr OpDef def{.name = "Reduce",
-                             .inputs = {1, 2},
-                             .outputs = {1, 1},
-                             .plan_operands = 1u << 1,
-                             .infer = infer,
-                             .reference = reference,
-                             .kernels = &kernels};
-  return def;
+const OpKernels& Reduce::kernels() {
+  static constexpr OpKernels table{
+      .reference = {reference}, .cpu = cpu, .flops = flops, .gpu = gpu::select_reduce};
+  return table;
 }
 
 }  // namespace quern

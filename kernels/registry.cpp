@@ -1,23 +1,27 @@
 // SPDX-License-Identifier: Apache-2.0
-// The linker is the registry: a family without its file is an undefined T::def() here.
-#include <array>
-#include <type_traits>
+// The linker is the registry: an operator without kernels is an undefined T::kernels() here.
+#include <unordered_map>
 
+#include "graph/ops/all.h"
 #include "kernels/kernel.h"
 
 namespace quern {
 namespace {
 
-template <class... Ops>
-std::array<const OpDef*, sizeof...(Ops)> table(std::type_identity<std::variant<Ops...>>) {
-  return {&Ops::def()...};
+template <class... T>
+std::unordered_map<const OpDef*, const OpKernels*> table(OpList<T...>) {
+  return {{&T::def(), &T::kernels()}...};
 }
 
 }  // namespace
 
+const OpKernels& kernels_of(const OpDef& def) {
+  static const auto kernels = table(AllOps());
+  return *kernels.at(&def);
+}
+
 OpSet builtin_ops() {
-  static const auto ops = table(std::type_identity<OpVariant>{});
-  return ops;
+  return {[](const OpDef& def) -> const OpReference& { return kernels_of(def).reference; }};
 }
 
 }  // namespace quern

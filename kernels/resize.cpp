@@ -4,16 +4,16 @@
 //
 // ONNX Resize (opsets 10 to 19), Upsample (7 to 10); any rank. nearest moves elements of any type;
 // linear and cubic take numbers, sum in double, and round integers half to even, saturating.
-#include "kernels/resize.h"
-
 #include <cmath>
 #include <cstring>
 
 #include "graph/numeric.h"
 #include "graph/op_fields.h"
+#include "graph/ops/infer.h"
+#include "graph/ops/resampling.h"
+#include "graph/ops/resize_axes.h"
 #include "graph/text_util.h"
 #include "kernels/gpu/kernels.h"
-#include "kernels/infer.h"
 #include "kernels/iterate.h"
 #include "kernels/kernel.h"
 #include "kernels/resize_rows.h"
@@ -21,78 +21,6 @@
 
 namespace quern {
 namespace {
-
-Status check_types(const InferContext& c, const Resize& op) {
-  const bool any =
-      op.mode == ResizeMode::nearest && op.coordinates != CoordinateMode::tf_crop_and_resize;
-  if (!any && !is_number(c.dtype(0)))
-    return c.error(cat(enum_name(op.mode), " does not take ", name_of(c.dtype(0))));
-  for (std::size_t i : {1, 2})
-    if (c.has(i) && !is_number_float(c.dtype(i)))
-      return c.error(cat(c.describe(i), " must be of floats"));
-  return c.want_dtype(3, DType::i64);
-}
-
-// Which axes are resized, from the attribute.
-Result<std::vector<bool>> resized_axes(const InferContext& c, const Resize& op, std::size_t rank) {
-  std::vector<bool> resized(rank, op.axes.empty());
-  for (std::int64_t a : op.axes) {
-    QUERN_ASSIGN(const std::size_t axis, c.axis(a, rank));
-    if (resized[axis]) return c.error(cat("axis ", a, " is given twice"));
-    resized[axis] = true;
-  }
-  return resized;
-}
-
-TensorView view_of(const InferContext& c, std::size_t i) {
-  return c.value(i) ? c.value(i)->view() : TensorView{};
-}
-bool is_unknown(const InferContext& c, std::size_t i) {
-  return c.has(i) && !c.value(i);
-}
-
-// Output sizes of an axis whose input size is not a number yet.
-Dim size_by_sizes(const Resize& op, const ResizeAxis& as_if_one) {
-  return op.aspect == AspectPolicy::stretch ? Dim(as_if_one.out) : Dim();
-}
-Dim size_by_scale(Dim in, const ResizeAxis& as_if_one) {
-  return as_if_one.scale == 1 ? in : Dim();
-}
-
-Status infer(InferContext& c) {
-  const auto& op = c.op<Resize>();
-  QUERN_TRY(check_types(c, op));
-  c.set(0, c.dtype(0), std::nullopt);
-  if (!c.dims(0)) return {};
-  Dims y = *c.dims(0);
-  if (y.size() > Shape::max_rank) return c.unsupported(cat("rank ", y.size()));
-  QUERN_ASSIGN(const std::vector<bool> resized, resized_axes(c, op, y.size()));
-  Shape in;
-  bool open = false;
-  for (std::size_t d = 0; d < y.size(); ++d) {
-    open |= resized[d] && !y[d].known();
-    in.push_back(y[d].known() ? y[d].value() : 1);
-  }
-  ResizeAxes axes;
-  const bool unknown = is_unknown(c, 2) || is_unknown(c, 3) ||
-                       (is_unknown(c, 1) && op.coordinates == CoordinateMode::tf_crop_and_resize);
-  const ResizeOperands operands{view_of(c, 1), view_of(c, 2), view_of(c, 3)};
-  if (!unknown)
-    if (Status s = resolve_resize(op, in, operands, axes); !s.ok()) return c.error(s.message());
-  const bool by_sizes = operands.sizes.present() && operands.sizes.type.shape.elements() > 0;
-  for (std::size_t d = 0; d < y.size(); ++d) {
-    if (!resized[d]) continue;
-    if (unknown || (open && by_sizes && op.aspect != AspectPolicy::stretch)) {
-      y[d] = Dim();
-    } else {
-      y[d] = y[d].known() ? Dim(axes[d].out)
-             : by_sizes   ? size_by_sizes(op, axes[d])
-                          : size_by_scale(y[d], axes[d]);
-    }
-  }
-  c.set(0, c.dtype(0), std::move(y));
-  return {};
-}
 
 // ---- reference
 
@@ -192,26 +120,19 @@ std::size_t scratch(const Op& op, std::span<const TensorType> inputs,
     const auto n = static_cast<std::size_t>(outputs[0].shape[d]);
     bytes += Scratch::bytes_for<std::int64_t>(n);
     bytes += Scratch::bytes_for<ResizeTap>(
-        n * max_resize_taps(*std::get_if<Resize>(&op), inputs[0].shape[d], outputs[0].shape[d]));
+        n * max_resize_taps(*op.as<Resize>(), inputs[0].shape[d], outputs[0].shape[d]));
   }
   return bytes;
 }
 
 constexpr CpuImplementation implementations[] = {{"rows", select_resize_rows}};
-constexpr OpKernels kernels{.cpu = implementations, .gpu = gpu::select_resize};
 
 }  // namespace
 
-const OpDef& Resize::def() {
-  static constexpr OpDef def{.name = "Resize",
-                             .inputs = {1, 4},
-                             .outputs = {1, 1},
-                             .plan_operands = 0b1110,
-                             .infer = infer,
-                             .reference = reference,
-                             .scratch = scratch,
-                             .kernels = &kernels};
-  return def;
+const OpKernels& Resize::kernels() {
+  static constexpr OpKernels table{
+      .reference = {reference, scratch}, .cpu = implementations, .gpu = gpu::select_resize};
+  return table;
 }
 
 }  // namespace quern

@@ -7,8 +7,9 @@
 #include <algorithm>
 #include <cstring>
 
+#include "graph/ops/resampling.h"
+#include "graph/ops/resize_axes.h"
 #include "kernels/iterate.h"
-#include "kernels/resize.h"
 #include "kernels/rows.h"
 #include "kernels/simd/simd.h"
 

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "kernels/kernel.h"
-#include "kernels/resize.h"
+#include "graph/ops/resize_axes.h"
 
 namespace quern {
 

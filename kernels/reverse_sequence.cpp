@@ -4,33 +4,15 @@
 //
 // ONNX: ReverseSequence (opset 10): batch and time are the first two dimensions, in either order. A
 // length outside of [0, time] is an error of the run.
+#include "graph/ops/infer.h"
+#include "graph/ops/movement.h"
 #include "graph/text_util.h"
 #include "kernels/gpu/kernels.h"
-#include "kernels/infer.h"
 #include "kernels/kernel.h"
 #include "kernels/movement.h"
 
 namespace quern {
 namespace {
-
-Status infer(InferContext& c) {
-  const auto& op = c.op<ReverseSequence>();
-  const bool batch_first = op.batch_axis == 0 && op.time_axis == 1;
-  if (!batch_first && !(op.batch_axis == 1 && op.time_axis == 0))
-    return c.error(cat("batch_axis ", op.batch_axis, " and time_axis ", op.time_axis,
-                       ", wants 0 and 1 in either order"));
-  QUERN_TRY(want_index_dtype(c, 1));
-  QUERN_TRY(want_rank(c, 1, 1));
-  if (c.dims(0) && c.dims(0)->size() < 2)
-    return c.error(cat(c.describe(0), " must have rank 2 or more"));
-  if (c.dims(0) && c.dims(1)) {
-    const Dim batch = (*c.dims(0))[batch_first ? 0 : 1];
-    if (!meet({batch}, *c.dims(1)))
-      return c.error(
-          cat(c.describe(1), " must hold a length for each of ", batch.value(), " sequences"));
-  }
-  return infer_like_input(c);
-}
 
 Status reference(const ReferenceCall& call) {
   const TensorView& x = call.inputs[0];
@@ -54,17 +36,11 @@ Status reference(const ReferenceCall& call) {
   return {};
 }
 
-constexpr OpKernels kernels{.gpu = gpu::select_reverse_sequence};
-
 }  // namespace
 
-const OpDef& ReverseSequence::def() {
-  static constexpr OpDef def{.name = "ReverseSequence",
-                             .inputs = {2, 2},
-                             .infer = infer,
-                             .reference = reference,
-                             .kernels = &kernels};
-  return def;
+const OpKernels& ReverseSequence::kernels() {
+  static constexpr OpKernels table{.reference = {reference}, .gpu = gpu::select_reverse_sequence};
+  return table;
 }
 
 }  // namespace quern

@@ -16,95 +16,19 @@
 
 #include "graph/numeric.h"
 #include "graph/op_fields.h"
+#include "graph/operands.h"
+#include "graph/ops/elementwise.h"
+#include "graph/ops/infer.h"
+#include "graph/ops/recurrent.h"
 #include "graph/text.h"
 #include "graph/text_util.h"
 #include "kernels/gpu/kernels.h"
-#include "kernels/infer.h"
 #include "kernels/kernel.h"
-#include "kernels/operands.h"
 #include "kernels/rnn_rows.h"
 #include "kernels/scalar_math.h"
 
 namespace quern {
 namespace {
-
-enum Input : std::size_t { in_x, in_w, in_r, in_b, in_lengths, in_h, in_c, in_p };
-
-std::int64_t gates(RnnKind kind) {
-  return kind == RnnKind::rnn ? 1 : kind == RnnKind::gru ? 3 : 4;
-}
-std::int64_t directions(const Rnn& op) {
-  return op.direction == Direction::bidirectional ? 2 : 1;
-}
-std::size_t activations(RnnKind kind) {
-  return kind == RnnKind::rnn ? 1 : kind == RnnKind::gru ? 2 : 3;
-}
-
-bool is_activation(const Unary& u) {
-  return u.kind < UnaryKind::is_nan;
-}
-
-Status check_attributes(const InferContext& c, const Rnn& op) {
-  if (op.hidden_size < 0 || op.hidden_size > max_extent)
-    return c.error(cat("hidden_size is ", op.hidden_size));
-  const std::size_t wanted = activations(op.kind) * static_cast<std::size_t>(directions(op));
-  if (!op.activations.empty() && op.activations.size() < wanted)
-    return c.error(cat("has ", op.activations.size(), " activations, wants ", wanted));
-  for (const Unary& u : op.activations)
-    if (!is_activation(u)) return c.error(cat(unary_text(u), " is no activation"));
-  if (op.kind != RnnKind::lstm && (c.has(in_c) || c.has(in_p) || c.output_count() > 2))
-    return c.error(cat(enum_name(op.kind), " has no cell state"));
-  return {};
-}
-
-Status want_dims(const InferContext& c, std::size_t i, const Dims& wanted) {
-  if (!c.dims(i) || meet(*c.dims(i), wanted)) return {};
-  return c.error(
-      cat(c.describe(i), " does not fit, wants ", type_text(ValueType(c.dtype(i), wanted))));
-}
-
-struct Sizes {
-  Dim steps, batch, input, hidden;
-};
-
-Dims state_dims(const Rnn& op, const Sizes& s) {
-  if (op.batch_first) return {s.batch, directions(op), s.hidden};
-  return {directions(op), s.batch, s.hidden};
-}
-
-Status check_shapes(const InferContext& c, const Rnn& op, const Sizes& s) {
-  const Dim d = directions(op);
-  const Dim rows = s.hidden * gates(op.kind);
-  QUERN_TRY(want_dims(c, in_w, {d, rows, s.input}));
-  QUERN_TRY(want_dims(c, in_r, {d, rows, s.hidden}));
-  QUERN_TRY(want_dims(c, in_b, {d, rows * 2}));
-  QUERN_TRY(want_dims(c, in_lengths, {s.batch}));
-  QUERN_TRY(want_dims(c, in_h, state_dims(op, s)));
-  QUERN_TRY(want_dims(c, in_c, state_dims(op, s)));
-  return want_dims(c, in_p, {d, s.hidden * 3});
-}
-
-Status infer(InferContext& c) {
-  const auto& op = c.op<Rnn>();
-  QUERN_TRY(want_floats(c, in_x));
-  for (std::size_t i : {in_w, in_r, in_b, in_h, in_c, in_p}) QUERN_TRY(c.want_same_dtype(in_x, i));
-  if (c.has(in_lengths) && c.dtype(in_lengths) != DType::i64)
-    QUERN_TRY(c.want_dtype(in_lengths, DType::i32));
-  QUERN_TRY(check_attributes(c, op));
-  const Dims x = c.dims(in_x) ? *c.dims(in_x) : Dims(3);
-  if (x.size() != 3) return c.error(cat(c.describe(in_x), " must have rank 3"));
-  if (c.dims(in_r) && c.dims(in_r)->size() != 3)
-    return c.error(cat(c.describe(in_r), " must have rank 3"));
-  Sizes s{x[op.batch_first ? 1 : 0], x[op.batch_first ? 0 : 1], x[2], Dim()};
-  if (c.dims(in_r)) s.hidden = (*c.dims(in_r))[2];
-  if (op.hidden_size > 0) s.hidden = op.hidden_size;
-  QUERN_TRY(check_shapes(c, op, s));
-  const Dim d = directions(op);
-  c.set(0, c.dtype(in_x),
-        op.batch_first ? Dims{s.batch, s.steps, d, s.hidden} : Dims{s.steps, d, s.batch, s.hidden});
-  for (std::size_t i = 1; i < c.output_count(); ++i) c.set(i, c.dtype(in_x), state_dims(op, s));
-  return {};
-}
 
 // ---- reference
 
@@ -119,13 +43,13 @@ template <class T>
 struct Cell {
   Cell(const ReferenceCall& call, std::int64_t direction, double* state)
       : op(call.as<Rnn>()),
-        input(call.inputs[in_x].type.shape[2]),
-        hidden(call.inputs[in_r].type.shape[2]),
+        input(call.inputs[Rnn::in_x].type.shape[2]),
+        hidden(call.inputs[Rnn::in_r].type.shape[2]),
         dir(direction),
-        w(part(call, in_w, gates(op.kind) * hidden * input)),
-        r(part(call, in_r, gates(op.kind) * hidden * hidden)),
-        b(part(call, in_b, 2 * gates(op.kind) * hidden)),
-        p(part(call, in_p, 3 * hidden)),
+        w(part(call, Rnn::in_w, gates(op.kind) * hidden * input)),
+        r(part(call, Rnn::in_r, gates(op.kind) * hidden * hidden)),
+        b(part(call, Rnn::in_b, 2 * gates(op.kind) * hidden)),
+        p(part(call, Rnn::in_p, 3 * hidden)),
         h(state),
         c(state + hidden),
         next(state + 2 * hidden),
@@ -212,8 +136,8 @@ struct Places {
   Places(const ReferenceCall& call, std::int64_t b, std::int64_t dir)
       : batch_first(call.as<Rnn>().batch_first),
         dirs(directions(call.as<Rnn>())),
-        steps(call.inputs[in_x].type.shape[batch_first ? 1 : 0]),
-        batch(call.inputs[in_x].type.shape[batch_first ? 0 : 1]),
+        steps(call.inputs[Rnn::in_x].type.shape[batch_first ? 1 : 0]),
+        batch(call.inputs[Rnn::in_x].type.shape[batch_first ? 0 : 1]),
         b(b),
         dir(dir) {}
 
@@ -244,11 +168,11 @@ void store(const ReferenceCall& call, std::size_t output, std::int64_t at, const
 template <class T>
 void run_sequence(const ReferenceCall& call, Cell<T>& cell, const Places& at, std::int64_t length) {
   const bool backwards = cell.op.direction == Direction::reverse || at.dir == 1;
-  load_state<T>(call, in_h, at.state(), cell.h, cell.hidden);
-  load_state<T>(call, in_c, at.state(), cell.c, cell.hidden);
+  load_state<T>(call, Rnn::in_h, at.state(), cell.h, cell.hidden);
+  load_state<T>(call, Rnn::in_c, at.state(), cell.c, cell.hidden);
   for (std::int64_t i = 0; i < length; ++i) {
     const std::int64_t t = backwards ? length - 1 - i : i;
-    cell.step(call.inputs[in_x].as<T>() + at.x(t) * cell.input);
+    cell.step(call.inputs[Rnn::in_x].as<T>() + at.x(t) * cell.input);
     store<T>(call, 0, at.y(t), cell.h, cell.hidden);
   }
   store<T>(call, 1, at.state(), cell.h, cell.hidden);
@@ -261,12 +185,12 @@ void run_sequence(const ReferenceCall& call, Cell<T>& cell, const Places& at, st
 template <class T>
 Status run_all(const ReferenceCall& call) {
   const auto& op = call.as<Rnn>();
-  const auto hidden = static_cast<std::size_t>(call.inputs[in_r].type.shape[2]);
+  const auto hidden = static_cast<std::size_t>(call.inputs[Rnn::in_r].type.shape[2]);
   auto* state = call.scratch.take<double>(4 * hidden);
   const Places all(call, 0, 0);
   for (std::int64_t b = 0; b < all.batch; ++b) {
     const std::int64_t length =
-        call.has(in_lengths) ? int_element(call.inputs[in_lengths], b) : all.steps;
+        call.has(Rnn::in_lengths) ? int_element(call.inputs[Rnn::in_lengths], b) : all.steps;
     if (length < 0 || length > all.steps)
       return {Code::invalid_argument,
               cat("sequence ", b, " has the length ", length, " of ", all.steps)};
@@ -279,39 +203,37 @@ Status run_all(const ReferenceCall& call) {
 }
 
 Status reference(const ReferenceCall& call) {
-  if (call.inputs[in_r].type.shape[2] == 0) return {};
+  if (call.inputs[Rnn::in_r].type.shape[2] == 0) return {};
   Status status;
-  visit_float(call.inputs[in_x].type.dtype,
+  visit_float(call.inputs[Rnn::in_x].type.dtype,
               [&]<class T>(TypeTag<T>) { status = run_all<T>(call); });
   return status;
 }
 
 std::size_t scratch(const Op&, std::span<const TensorType> inputs, std::span<const TensorType>) {
-  return Scratch::bytes_for<double>(4 * static_cast<std::size_t>(inputs[in_r].shape[2]));
+  return Scratch::bytes_for<double>(4 * static_cast<std::size_t>(inputs[Rnn::in_r].shape[2]));
 }
 
 Cost flops(const Op&, std::span<const TensorType> inputs, std::span<const TensorType> outputs) {
   Cost cost = traffic(inputs, outputs);
-  const auto elements = [&](Input i) { return static_cast<double>(inputs[i].shape.elements()); };
-  const double sequence = static_cast<double>(inputs[in_x].shape.elements(0, 2));
-  cost.flops = 2 * sequence * (elements(in_w) + elements(in_r));
+  const auto elements = [&](Rnn::Input i) {
+    return static_cast<double>(inputs[i].shape.elements());
+  };
+  const double sequence = static_cast<double>(inputs[Rnn::in_x].shape.elements(0, 2));
+  cost.flops = 2 * sequence * (elements(Rnn::in_w) + elements(Rnn::in_r));
   return cost;
 }
 
 constexpr CpuImplementation implementations[] = {{"rows", select_rnn_rows}};
-constexpr OpKernels kernels{.cpu = implementations, .flops = flops, .gpu = gpu::select_rnn};
 
 }  // namespace
 
-const OpDef& Rnn::def() {
-  static constexpr OpDef def{.name = "Rnn",
-                             .inputs = {3, 8},
-                             .outputs = {1, 3},
-                             .infer = infer,
-                             .reference = reference,
-                             .scratch = scratch,
-                             .kernels = &kernels};
-  return def;
+const OpKernels& Rnn::kernels() {
+  static constexpr OpKernels table{.reference = {reference, scratch},
+                                   .cpu = implementations,
+                                   .flops = flops,
+                                   .gpu = gpu::select_rnn};
+  return table;
 }
 
 }  // namespace quern

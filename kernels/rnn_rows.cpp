@@ -10,6 +10,8 @@
 #include <algorithm>
 #include <cstring>
 
+#include "graph/ops/elementwise.h"
+#include "graph/ops/recurrent.h"
 #include "graph/text_util.h"
 #include "kernels/iterate.h"
 #include "kernels/simd/simd.h"

@@ -13,46 +13,15 @@
 
 #include "graph/numeric.h"
 #include "graph/op_fields.h"
+#include "graph/ops/convolution.h"
+#include "graph/ops/infer.h"
 #include "graph/text_util.h"
 #include "kernels/gpu/kernels.h"
-#include "kernels/infer.h"
 #include "kernels/kernel.h"
 #include "kernels/scalar_math.h"
 
 namespace quern {
 namespace {
-
-constexpr std::int64_t max_sampling_ratio = 4096;
-
-Status check_attributes(const InferContext& c, const RoiPool& op) {
-  if (op.height < 1 || op.width < 1 || op.height > max_extent || op.width > max_extent)
-    return c.error(cat("pooled size ", op.height, " x ", op.width, ", wants at least 1 x 1"));
-  if (op.sampling_ratio < 0 || op.sampling_ratio > max_sampling_ratio)
-    return c.error(
-        cat("sampling_ratio is ", op.sampling_ratio, ", wants 0 to ", max_sampling_ratio));
-  if ((op.kind == RoiKind::max) == c.has(2))
-    return c.error(cat(enum_name(op.kind), c.has(2) ? " takes no" : " wants", " batch indices"));
-  return {};
-}
-
-Status infer(InferContext& c) {
-  const auto& op = c.op<RoiPool>();
-  QUERN_TRY(want_floats(c, 0));
-  QUERN_TRY(c.want_same_dtype(0, 1));
-  QUERN_TRY(c.want_dtype(2, DType::i64));
-  QUERN_TRY(check_attributes(c, op));
-  const Dims x = c.dims(0) ? *c.dims(0) : Dims(4);
-  const Dims rois = c.dims(1) ? *c.dims(1) : Dims(2);
-  const std::int64_t columns = op.kind == RoiKind::max ? 5 : 4;
-  if (x.size() != 4) return c.error(cat(c.describe(0), " must have rank 4"));
-  if (rois.size() != 2 || !meet({rois[1]}, {columns}))
-    return c.error(cat(c.describe(1), " must have rank 2 and ", columns, " columns"));
-  if (c.dims(2) && !meet(*c.dims(2), {rois[0]}))
-    return c.error(cat(c.describe(2), " must have one element for each region"));
-  const Dim count = rois[0].known() || !c.dims(2) ? rois[0] : (*c.dims(2))[0];
-  c.set(0, c.dtype(0), Dims{count, x[1], op.height, op.width});
-  return {};
-}
 
 // ---- reference of RoiAlign
 
@@ -236,18 +205,11 @@ Status reference(const ReferenceCall& call) {
   return status;
 }
 
-constexpr OpKernels kernels{.gpu = gpu::select_roi_pool};
-
 }  // namespace
 
-const OpDef& RoiPool::def() {
-  static constexpr OpDef def{.name = "RoiPool",
-                             .inputs = {2, 3},
-                             .outputs = {1, 1},
-                             .infer = infer,
-                             .reference = reference,
-                             .kernels = &kernels};
-  return def;
+const OpKernels& RoiPool::kernels() {
+  static constexpr OpKernels table{.reference = {reference}, .gpu = gpu::select_roi_pool};
+  return table;
 }
 
 }  // namespace quern

@@ -10,7 +10,7 @@
 #include <type_traits>
 
 #include "graph/numeric.h"
-#include "graph/ops.h"
+#include "graph/ops/elementwise.h"
 
 namespace quern {
 
@@ -229,12 +229,5 @@ bool compare(BinaryKind kind, const T& a, const T& b) {
   }
 }
 
-constexpr bool is_comparison(BinaryKind k) {
-  return k >= BinaryKind::equal;
-}
-constexpr bool is_logical(BinaryKind k) {
-  return k == BinaryKind::logical_and || k == BinaryKind::logical_or ||
-         k == BinaryKind::logical_xor;
-}
 
 }  // namespace quern

@@ -9,6 +9,8 @@
 // rounded once; bool adds and takes the maximum by "or", multiplies and takes the minimum by "and".
 #include "graph/numeric.h"
 #include "graph/op_fields.h"
+#include "graph/ops/elementwise.h"
+#include "graph/ops/indexing.h"
 #include "graph/text_util.h"
 #include "kernels/gpu/kernels.h"
 #include "kernels/kernel.h"
@@ -18,58 +20,6 @@
 
 namespace quern {
 namespace {
-
-// ---- inference
-
-Status infer_elements(InferContext& c) {
-  for (std::size_t i : {std::size_t{1}, std::size_t{2}}) {
-    if (!c.dims(0) || !c.dims(i)) continue;
-    QUERN_TRY(want_rank(c, i, c.dims(0)->size()));
-  }
-  if (c.dims(1) && c.dims(2) && !meet(*c.dims(1), *c.dims(2)))
-    return c.error(cat(c.describe(1), " and ", c.describe(2), " must have one shape"));
-  if (!c.dims(0)) return {};
-  const Dims& data = *c.dims(0);
-  QUERN_ASSIGN(const std::size_t axis, c.axis(c.op<Scatter>().axis, data.size()));
-  for (std::size_t i = 0; c.dims(1) && i < data.size(); ++i) {
-    const Dim want = (*c.dims(1))[i];
-    if (i != axis && data[i].known() && want.known() && want.value() > data[i].value())
-      return c.error(cat(c.describe(1), " reaches beyond ", c.describe(0), " in dimension ", i));
-  }
-  return {};
-}
-
-Status infer_nd(InferContext& c) {
-  const Dims* data = c.dims(0);
-  const Dims* indices = c.dims(1);
-  if (data && data->empty()) return c.error(cat(c.describe(0), " is a scalar"));
-  if (indices && indices->empty()) return c.error(cat(c.describe(1), " is a scalar"));
-  if (!data || !indices || !indices->back().known()) return {};
-  const std::int64_t depth = indices->back().value();
-  if (depth < 1 || depth > static_cast<std::int64_t>(data->size()))
-    return c.error(cat("coordinates of ", depth, " numbers for ", c.describe(0)));
-  Dims wanted(indices->begin(), indices->end() - 1);
-  wanted.insert(wanted.end(), data->begin() + depth, data->end());
-  if (c.dims(2) && !meet(*c.dims(2), wanted))
-    return c.error(cat(c.describe(2), " does not suit ", c.describe(0), " and ", c.describe(1)));
-  return {};
-}
-
-bool reduces(DType t) {
-  return visit_dtype(stored_as(t), []<class T>(TypeTag<T>) { return is_number_type<T>; });
-}
-
-Status infer(InferContext& c) {
-  const auto& op = c.op<Scatter>();
-  QUERN_TRY(want_index_dtype(c, 1));
-  QUERN_TRY(c.want_same_dtype(0, 2));
-  if (op.reduction != ScatterReduction::none && !reduces(c.dtype(0)))
-    return c.error(
-        cat("reduction ", enum_name(op.reduction), " does not take ", name_of(c.dtype(0))));
-  QUERN_TRY(op.kind == ScatterKind::elements ? infer_elements(c) : infer_nd(c));
-  c.set(0, c.type(0));
-  return {};
-}
 
 // ---- reference
 
@@ -190,23 +140,18 @@ Status reference(const ReferenceCall& call) {
 
 std::size_t scratch(const Op& op, std::span<const TensorType> inputs, std::span<const TensorType>) {
   const bool is_16_bit = inputs[0].dtype == DType::f16 || inputs[0].dtype == DType::bf16;
-  if (!is_16_bit || std::get_if<Scatter>(&op)->reduction == ScatterReduction::none) return 0;
+  if (!is_16_bit || op.as<Scatter>()->reduction == ScatterReduction::none) return 0;
   return Scratch::bytes_for<float>(static_cast<std::size_t>(inputs[0].shape.elements()));
 }
 
 constexpr CpuImplementation implementations[] = {{"copy", select_scatter_copy}};
-constexpr OpKernels kernels{.cpu = implementations, .gpu = gpu::select_scatter};
 
 }  // namespace
 
-const OpDef& Scatter::def() {
-  static constexpr OpDef def{.name = "Scatter",
-                             .inputs = {3, 3},
-                             .infer = infer,
-                             .reference = reference,
-                             .scratch = scratch,
-                             .kernels = &kernels};
-  return def;
+const OpKernels& Scatter::kernels() {
+  static constexpr OpKernels table{
+      .reference = {reference, scratch}, .cpu = implementations, .gpu = gpu::select_scatter};
+  return table;
 }
 
 }  // namespace quern

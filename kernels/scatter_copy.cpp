@@ -5,6 +5,7 @@
 
 #include <cstring>
 
+#include "graph/ops/indexing.h"
 #include "kernels/iterate.h"
 #include "kernels/movement.h"
 #include "kernels/rows.h"

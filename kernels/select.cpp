@@ -12,8 +12,8 @@ class ReferenceKernel final : public CpuKernel {
  public:
   ReferenceKernel(const KernelRequest& request, std::size_t scratch_bytes)
       : op_(request.op),
-        reference_(request.def.reference),
-        name_(cat("node '", printable(request.name), "' (", request.def.name, ")")),
+        reference_(kernels_of(request.def()).reference.run),
+        name_(cat("node '", printable(request.name), "' (", request.def().name, ")")),
         scratch_bytes_(scratch_bytes),
         outputs_(request.outputs.begin(), request.outputs.end()) {
     for (const KernelInput& in : request.inputs) inputs_.push_back({in.desc.dtype, in.desc.shape});
@@ -57,33 +57,32 @@ class ReferenceKernel final : public CpuKernel {
 }  // namespace
 
 Selection select_reference(const KernelRequest& request) {
-  if (!request.def.reference) return not_for_me();
+  const OpReference& reference = kernels_of(request.def()).reference;
+  if (!reference.run) return not_for_me();
   std::vector<TensorType> inputs;
   for (const KernelInput& in : request.inputs) inputs.push_back({in.desc.dtype, in.desc.shape});
   KernelChoice choice;
   choice.implementation = "reference";
-  if (request.def.scratch)
-    choice.scratch_bytes = request.def.scratch(request.op, inputs, request.outputs);
+  if (reference.scratch)
+    choice.scratch_bytes = reference.scratch(request.op, inputs, request.outputs);
   choice.kernel = std::make_unique<ReferenceKernel>(request, choice.scratch_bytes);
   return std::optional<KernelChoice>(std::move(choice));
 }
 
 Result<KernelChoice> select_cpu_kernel(const KernelRequest& request) {
-  if (request.def.kernels) {
-    for (const CpuImplementation& implementation : request.def.kernels->cpu) {
-      QUERN_ASSIGN(std::optional<KernelChoice> choice, implementation.select(request));
-      if (choice) return std::move(*choice);
-    }
+  for (const CpuImplementation& implementation : kernels_of(request.def()).cpu) {
+    QUERN_ASSIGN(std::optional<KernelChoice> choice, implementation.select(request));
+    if (choice) return std::move(*choice);
   }
   QUERN_ASSIGN(std::optional<KernelChoice> choice, select_reference(request));
   if (choice) return std::move(*choice);
-  return Status(Code::unsupported, cat("node '", printable(request.name), "' (", request.def.name,
+  return Status(Code::unsupported, cat("node '", printable(request.name), "' (", request.def().name,
                                        "): no kernel for this device"));
 }
 
 Selection select_gpu_kernel(const KernelRequest& request) {
-  const OpKernels* kernels = request.def.kernels;
-  return kernels && kernels->gpu ? kernels->gpu(request) : not_for_me();
+  const GpuSelect select = kernels_of(request.def()).gpu;
+  return select ? select(request) : not_for_me();
 }
 
 Cost traffic(std::span<const TensorType> inputs, std::span<const TensorType> outputs) {
@@ -93,9 +92,9 @@ Cost traffic(std::span<const TensorType> inputs, std::span<const TensorType> out
   return cost;
 }
 
-Cost cost_of(const OpDef& def, const Op& op, std::span<const TensorType> inputs,
+Cost cost_of(const Op& op, std::span<const TensorType> inputs,
              std::span<const TensorType> outputs) {
-  if (def.kernels && def.kernels->flops) return def.kernels->flops(op, inputs, outputs);
+  if (const CostFn flops = kernels_of(op.def()).flops) return flops(op, inputs, outputs);
   Cost cost = traffic(inputs, outputs);
   for (const TensorType& t : outputs) cost.flops += static_cast<double>(t.shape.elements());
   return cost;

@@ -5,9 +5,10 @@
 // ONNX: Softmax, LogSoftmax, Hardmax. From opset 13 on along one axis, before over all dimensions
 // from the axis on (`flatten`). Sums in float (double for f64). A row that holds NaN, or nothing
 // but -inf, is NaN.
+#include "graph/ops/infer.h"
+#include "graph/ops/normalisation.h"
 #include "graph/text_util.h"
 #include "kernels/gpu/kernels.h"
-#include "kernels/infer.h"
 #include "kernels/iterate.h"
 #include "kernels/kernel.h"
 #include "kernels/scalar_math.h"
@@ -15,13 +16,6 @@
 
 namespace quern {
 namespace {
-
-Status infer(InferContext& c) {
-  QUERN_TRY(want_floats(c, 0));
-  if (const Dims* dims = c.dims(0))
-    QUERN_TRY(c.axis(c.op<Softmax>().axis, std::max<std::size_t>(dims->size(), 1)).status());
-  return infer_like_input(c);
-}
 
 // Rows as x[outer][axis][inner].
 AxisSplit rows_of(const Softmax& op, const Shape& shape) {
@@ -73,18 +67,13 @@ Status reference(const ReferenceCall& call) {
 }
 
 constexpr CpuImplementation cpu[] = {{"rows", select_softmax_rows}};
-constexpr OpKernels kernels{.cpu = cpu, .gpu = gpu::select_softmax};
 
 }  // namespace
 
-const OpDef& Softmax::def() {
-  static constexpr OpDef def{.name = "Softmax",
-                             .inputs = {1, 1},
-                             .outputs = {1, 1},
-                             .infer = infer,
-                             .reference = reference,
-                             .kernels = &kernels};
-  return def;
+const OpKernels& Softmax::kernels() {
+  static constexpr OpKernels table{
+      .reference = {reference}, .cpu = cpu, .gpu = gpu::select_softmax};
+  return table;
 }
 
 }  // namespace quern

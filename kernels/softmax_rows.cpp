@@ -4,6 +4,8 @@
 
 #include <cmath>
 
+#include "graph/ops/elementwise.h"
+#include "graph/ops/normalisation.h"
 #include "kernels/iterate.h"
 #include "kernels/rows.h"
 #include "kernels/simd/simd.h"

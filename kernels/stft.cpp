@@ -5,68 +5,16 @@
 // ONNX STFT, opset 17. The frame is as long as told, else as the window, else as the signal. A
 // window shorter than the frame leaves its end at 0. Only whole frames count. Computed in double.
 #include "graph/numeric.h"
+#include "graph/operands.h"
+#include "graph/ops/infer.h"
+#include "graph/ops/random.h"
 #include "graph/text_util.h"
 #include "kernels/fourier.h"
 #include "kernels/gpu/kernels.h"
-#include "kernels/infer.h"
 #include "kernels/kernel.h"
-#include "kernels/operands.h"
 
 namespace quern {
 namespace {
-
-std::int64_t bins(const Stft& op, std::int64_t frame) {
-  return op.onesided ? frame / 2 + 1 : frame;
-}
-
-std::int64_t frames(std::int64_t signal, std::int64_t frame, std::int64_t step) {
-  return signal < frame ? 0 : (signal - frame) / step + 1;
-}
-
-Status check_shapes(const InferContext& c) {
-  if (const Dims* x = c.dims(0)) {
-    if (x->size() != 2 && x->size() != 3)
-      return c.error(cat(c.describe(0), " must have rank 2 or 3"));
-    if (x->size() == 3 && x->back().known() && !x->back().is(1) && !x->back().is(2))
-      return c.error(cat(c.describe(0), " must end in a dimension of 1 or 2"));
-  }
-  if (c.dims(2) && c.dims(2)->size() != 1) return c.error(cat(c.describe(2), " must have rank 1"));
-  return {};
-}
-
-// The length of a frame, as far as it is known.
-Result<Dim> frame_size(const InferContext& c) {
-  QUERN_ASSIGN(const std::optional<std::int64_t> given, int_operand(c, 3));
-  Dim size;
-  if (c.has(3)) {
-    if (given) size = *given < 0 ? Dim(0) : Dim(*given);
-  } else if (c.has(2)) {
-    if (c.dims(2)) size = c.dims(2)->front();
-  } else if (c.dims(0)) {
-    size = (*c.dims(0))[1];
-  }
-  if (size.known() && (size.value() < 1 || size.value() > max_extent))
-    return c.error(cat("a frame has ", size.value(), " elements, wants 1 to ", max_extent));
-  return size;
-}
-
-Status infer(InferContext& c) {
-  QUERN_TRY(want_floats(c, 0));
-  QUERN_TRY(c.want_same_dtype(0, 2));
-  QUERN_TRY(check_shapes(c));
-  QUERN_ASSIGN(const std::optional<std::int64_t> step, int_operand(c, 1));
-  QUERN_ASSIGN(const Dim frame, frame_size(c));
-  if (step && (*step < 1 || *step > max_extent))
-    return c.error(cat("frame_step is ", *step, ", wants 1 to ", max_extent));
-  Dims y(4);
-  y[3] = 2;
-  if (c.dims(0)) y[0] = c.dims(0)->front();
-  if (c.dims(0) && (*c.dims(0))[1].known() && frame.known() && step)
-    y[1] = frames((*c.dims(0))[1].value(), frame.value(), *step);
-  if (frame.known()) y[2] = bins(c.op<Stft>(), frame.value());
-  c.set(0, c.dtype(0), std::move(y));
-  return {};
-}
 
 // ---- reference
 
@@ -120,20 +68,11 @@ std::size_t scratch(const Op&, std::span<const TensorType>, std::span<const Tens
   return FourierTransform::scratch_bytes(2 * outputs[0].shape[2]);
 }
 
-constexpr OpKernels kernels{.gpu = gpu::select_stft};
-
 }  // namespace
 
-const OpDef& Stft::def() {
-  static constexpr OpDef def{.name = "Stft",
-                             .inputs = {2, 4},
-                             .outputs = {1, 1},
-                             .plan_operands = 0b1010,
-                             .infer = infer,
-                             .reference = reference,
-                             .scratch = scratch,
-                             .kernels = &kernels};
-  return def;
+const OpKernels& Stft::kernels() {
+  static constexpr OpKernels table{.reference = {reference, scratch}, .gpu = gpu::select_stft};
+  return table;
 }
 
 }  // namespace quern

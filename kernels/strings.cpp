@@ -4,6 +4,8 @@
 // ONNX: StringNormalizer (opset 10), on [n] or [1, n]; when nothing is left, one empty string. Case
 // is ours, not the locale's: one to one within as many bytes of UTF-8 (Latin, Greek, Cyrillic,
 // Armenian, Vietnamese); other bytes, and bytes that are no UTF-8, stay as they are.
+#include "graph/ops/strings.h"
+
 #include <algorithm>
 #include <numeric>
 
@@ -96,29 +98,6 @@ bool less(const StringNormalizer& op, std::string_view a, std::string_view b) {
   return i == a.size() && j < b.size();
 }
 
-// ---- inference
-
-Status infer_with(InferContext& c, Dim n) {
-  QUERN_TRY(c.want_dtype(0, DType::string));
-  const Dims* x = c.dims(0);
-  if (x &&
-      (x->size() > 2 || x->empty() || (x->size() == 2 && x->front().known() && !x->front().is(1))))
-    return c.error(cat(c.describe(0), " must be [n] or [1,n]"));
-  std::optional<Dims> out;
-  if (x) out = x->size() == 2 ? Dims{1, n} : Dims{n};
-  c.set(0, DType::string, std::move(out));
-  return {};
-}
-
-Status infer(InferContext& c) {
-  return infer_with(c, Dim());
-}
-Status bound(InferContext& c) {
-  const Dims* x = c.dims(0);
-  const Dim n = x && !x->empty() ? x->back() : Dim();
-  return infer_with(c, n.is(0) ? Dim(1) : n);
-}
-
 // ---- reference
 
 // The stop words in scratch, sorted, so that looking one up does not walk over all of them.
@@ -161,19 +140,14 @@ Status reference(const ReferenceCall& call) {
 }
 
 std::size_t scratch(const Op& op, std::span<const TensorType>, std::span<const TensorType>) {
-  return Scratch::bytes_for<std::uint32_t>(std::get_if<StringNormalizer>(&op)->stopwords.size());
+  return Scratch::bytes_for<std::uint32_t>(op.as<StringNormalizer>()->stopwords.size());
 }
 
 }  // namespace
 
-const OpDef& StringNormalizer::def() {
-  static constexpr OpDef def{.name = "StringNormalizer",
-                             .traits = OpTrait::data_dependent,
-                             .infer = infer,
-                             .bound = bound,
-                             .reference = reference,
-                             .scratch = scratch};
-  return def;
+const OpKernels& StringNormalizer::kernels() {
+  static constexpr OpKernels table{.reference = {reference, scratch}};
+  return table;
 }
 
 }  // namespace quern

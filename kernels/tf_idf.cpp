@@ -9,86 +9,13 @@
 #include <algorithm>
 #include <numeric>
 
+#include "graph/ops/strings.h"
 #include "graph/text_util.h"
 #include "kernels/kernel.h"
 #include "kernels/movement.h"
 
 namespace quern {
 namespace {
-
-// ---- the pool
-
-std::size_t pool_size(const TfIdfVectorizer& op) {
-  return op.pool_strings.empty() ? op.pool_int64s.size() : op.pool_strings.size();
-}
-
-// Items [begin, end) of the pool are the n-grams of `length` items each.
-struct Section {
-  std::size_t begin, end, length;
-};
-Section section_of(const TfIdfVectorizer& op, std::size_t i) {
-  const std::size_t end = i + 1 < op.ngram_counts.size()
-                              ? static_cast<std::size_t>(op.ngram_counts[i + 1])
-                              : pool_size(op);
-  return {static_cast<std::size_t>(op.ngram_counts[i]), end, i + 1};
-}
-
-// ---- inference
-
-Status check_pool(const InferContext& c, const TfIdfVectorizer& op) {
-  std::int64_t last = 0;
-  for (std::int64_t v : op.ngram_counts) {
-    if (v < last || v > static_cast<std::int64_t>(pool_size(op)))
-      return c.error(cat("ngram_counts holds ", v, " after ", last, ", the pool has ",
-                         pool_size(op), " items"));
-    last = v;
-  }
-  std::size_t grams = 0;
-  for (std::size_t i = 0; i < op.ngram_counts.size(); ++i) {
-    const Section s = section_of(op, i);
-    if ((s.end - s.begin) % s.length != 0)
-      return c.error(cat(s.end - s.begin, " items of the pool are no n-grams of ", s.length));
-    grams += (s.end - s.begin) / s.length;
-  }
-  if (grams != op.ngram_indexes.size())
-    return c.error(
-        cat("ngram_indexes has ", op.ngram_indexes.size(), " entries for ", grams, " n-grams"));
-  return {};
-}
-
-Status check_op(const InferContext& c, const TfIdfVectorizer& op) {
-  if (op.min_gram_length < 1 || op.max_gram_length < op.min_gram_length ||
-      op.max_gram_length > static_cast<std::int64_t>(op.ngram_counts.size()))
-    return c.error(cat("n-grams of ", op.min_gram_length, " to ", op.max_gram_length,
-                       " items, ngram_counts has ", op.ngram_counts.size(), " entries"));
-  if (op.max_skip_count < 0) return c.error(cat("max_skip_count is ", op.max_skip_count));
-  if (!op.weights.empty() && op.weights.size() != op.ngram_indexes.size())
-    return c.error(cat(op.weights.size(), " weights for ", op.ngram_indexes.size(), " n-grams"));
-  if (std::any_of(op.ngram_indexes.begin(), op.ngram_indexes.end(),
-                  [](std::int64_t v) { return v < 0; }))
-    return c.error("ngram_indexes holds a negative number");
-  return check_pool(c, op);
-}
-
-Status infer(InferContext& c) {
-  const auto& op = c.op<TfIdfVectorizer>();
-  const DType t = c.dtype(0);
-  if (t != DType::i32 && t != DType::i64 && t != DType::string)
-    return c.error(cat(c.describe(0), " must be of i32, i64 or strings"));
-  if (t == DType::string ? !op.pool_int64s.empty() : !op.pool_strings.empty())
-    return c.error(cat(c.describe(0), " is not of the pool's type"));
-  QUERN_TRY(check_op(c, op));
-  Dim width = 0;
-  if (!op.ngram_indexes.empty())
-    width = Dim(*std::max_element(op.ngram_indexes.begin(), op.ngram_indexes.end())) + Dim(1);
-  const Dims* x = c.dims(0);
-  if (x && x->size() != 1 && x->size() != 2)
-    return c.error(cat(c.describe(0), " must have rank 1 or 2"));
-  std::optional<Dims> out;
-  if (x) out = x->size() == 2 ? Dims{x->front(), width} : Dims{width};
-  c.set(0, DType::f32, std::move(out));
-  return {};
-}
 
 // ---- reference
 
@@ -127,7 +54,7 @@ class Vectorizer {
     grams_ = {call.scratch.take<Gram>(op_.ngram_indexes.size()), op_.ngram_indexes.size()};
     std::size_t id = 0;
     for (std::size_t i = 0; i < op_.ngram_counts.size(); ++i) {
-      const Section s = section_of(op_, i);
+      const NgramSection s = section_of(op_, i);
       for (std::size_t at = s.begin; at < s.end; at += s.length, ++id)
         grams_[id] = {id, at, s.length};
     }
@@ -207,15 +134,14 @@ Status reference(const ReferenceCall& call) {
 }
 
 std::size_t scratch(const Op& op, std::span<const TensorType>, std::span<const TensorType>) {
-  return Scratch::bytes_for<Gram>(std::get_if<TfIdfVectorizer>(&op)->ngram_indexes.size());
+  return Scratch::bytes_for<Gram>(op.as<TfIdfVectorizer>()->ngram_indexes.size());
 }
 
 }  // namespace
 
-const OpDef& TfIdfVectorizer::def() {
-  static constexpr OpDef def{
-      .name = "TfIdfVectorizer", .infer = infer, .reference = reference, .scratch = scratch};
-  return def;
+const OpKernels& TfIdfVectorizer::kernels() {
+  static constexpr OpKernels table{.reference = {reference, scratch}};
+  return table;
 }
 
 }  // namespace quern

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <numeric>
 
+#include "graph/ops/data_dependent.h"
 #include "graph/text_util.h"
 #include "kernels/gpu/kernels.h"
 #include "kernels/kernel.h"
@@ -14,31 +15,6 @@
 
 namespace quern {
 namespace {
-
-Status infer(InferContext& c) {
-  const bool ok = visit_dtype(c.dtype(0), []<class T>(TypeTag<T>) { return is_number_type<T>; });
-  if (!ok) return c.error(cat(c.describe(0), " must be of numbers"));
-  QUERN_TRY(want_single(c, 1));
-  QUERN_ASSIGN(const ListOperand list, list_operand(c, 1));
-  std::optional<Dims> dims;
-  if (c.dims(0)) {
-    dims = *c.dims(0);
-    QUERN_ASSIGN(const std::size_t axis, c.axis(c.op<TopK>().axis, dims->size()));
-    Dim& d = (*dims)[axis];
-    Dim k;
-    if (list.values && list.values->size() == 1) {
-      const std::int64_t v = list.values->front();
-      if (v < 0 || (d.known() && v > d.value()))
-        return c.error(
-            cat("k is ", v, ", axis ", axis, " of ", c.describe(0), " does not have it"));
-      k = v;
-    }
-    d = k;
-  }
-  if (c.output_count() > 1) c.set(1, DType::i64, dims);
-  c.set(0, c.dtype(0), std::move(dims));
-  return {};
-}
 
 template <class T>
 void top_k_row(const TopK& op, const T* x, const AxisSplit& s, std::int64_t* order,
@@ -79,24 +55,15 @@ Status reference(const ReferenceCall& call) {
 
 std::size_t scratch(const Op& op, std::span<const TensorType> inputs, std::span<const TensorType>) {
   const Shape& shape = inputs[0].shape;
-  const std::size_t axis = positive_axis(std::get_if<TopK>(&op)->axis, shape.rank());
+  const std::size_t axis = positive_axis(op.as<TopK>()->axis, shape.rank());
   return Scratch::bytes_for<std::int64_t>(static_cast<std::size_t>(shape[axis]));
 }
 
-constexpr OpKernels kernels{.gpu = gpu::select_top_k};
-
 }  // namespace
 
-const OpDef& TopK::def() {
-  static constexpr OpDef def{.name = "TopK",
-                             .inputs = {2, 2},
-                             .outputs = {1, 2},
-                             .plan_operands = 1u << 1,
-                             .infer = infer,
-                             .reference = reference,
-                             .scratch = scratch,
-                             .kernels = &kernels};
-  return def;
+const OpKernels& TopK::kernels() {
+  static constexpr OpKernels table{.reference = {reference, scratch}, .gpu = gpu::select_top_k};
+  return table;
 }
 
 }  // namespace quern

@@ -2,46 +2,13 @@
 // Transpose: dimension i of y is dimension perm[i] of x; without perm the order is reversed.
 //
 // ONNX: Transpose, opsets 1 to 25.
+#include "graph/ops/movement.h"
 #include "graph/text_util.h"
 #include "kernels/kernel.h"
 #include "kernels/movement.h"
 
 namespace quern {
 namespace {
-
-Status check_perm(const InferContext& c, const Ints& perm) {
-  std::vector<bool> seen(perm.size(), false);
-  for (std::int64_t p : perm) {
-    const bool inside = p >= 0 && p < static_cast<std::int64_t>(perm.size());
-    if (!inside || seen[static_cast<std::size_t>(p)])
-      return c.error(cat("perm ", list_text(perm), " is no permutation"));
-    seen[static_cast<std::size_t>(p)] = true;
-  }
-  return {};
-}
-
-std::size_t source_of(const Transpose& op, std::size_t i, std::size_t rank) {
-  return op.perm.empty() ? rank - 1 - i : static_cast<std::size_t>(op.perm[i]);
-}
-
-Status infer(InferContext& c) {
-  const auto& op = c.op<Transpose>();
-  QUERN_TRY(check_result_rank(c, op.perm.size()));
-  QUERN_TRY(check_perm(c, op.perm));
-  const Dims* x = c.dims(0);
-  if (!x) {
-    std::optional<Dims> dims;
-    if (!op.perm.empty()) dims = Dims(op.perm.size());
-    c.set(0, c.dtype(0), std::move(dims));
-    return {};
-  }
-  if (!op.perm.empty() && op.perm.size() != x->size())
-    return c.error(cat("perm ", list_text(op.perm), " does not suit ", c.describe(0)));
-  Dims out;
-  for (std::size_t i = 0; i < x->size(); ++i) out.push_back((*x)[source_of(op, i, x->size())]);
-  c.set(0, c.dtype(0), std::move(out));
-  return {};
-}
 
 Status reference(const ReferenceCall& call) {
   const auto& op = call.as<Transpose>();
@@ -56,9 +23,9 @@ Status reference(const ReferenceCall& call) {
 
 }  // namespace
 
-const OpDef& Transpose::def() {
-  static constexpr OpDef def{.name = "Transpose", .infer = infer, .reference = reference};
-  return def;
+const OpKernels& Transpose::kernels() {
+  static constexpr OpKernels table{.reference = {reference}};
+  return table;
 }
 
 }  // namespace quern

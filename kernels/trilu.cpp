@@ -2,22 +2,15 @@
 // Trilu: keeps what lies on and above (below) the k-th diagonal of each matrix, zeroes the rest.
 //
 // ONNX: Trilu (opset 14).
+#include "graph/ops/infer.h"
+#include "graph/ops/movement.h"
 #include "graph/text_util.h"
 #include "kernels/gpu/kernels.h"
-#include "kernels/infer.h"
 #include "kernels/kernel.h"
 #include "kernels/movement.h"
 
 namespace quern {
 namespace {
-
-Status infer(InferContext& c) {
-  if (c.dims(0) && c.dims(0)->size() < 2)
-    return c.error(cat(c.describe(0), " must have rank 2 or more"));
-  QUERN_TRY(want_index_dtype(c, 1));
-  QUERN_TRY(want_single(c, 1));
-  return infer_like_input(c);
-}
 
 Status reference(const ReferenceCall& call) {
   const TensorView& x = call.inputs[0];
@@ -43,17 +36,11 @@ Status reference(const ReferenceCall& call) {
   return {};
 }
 
-constexpr OpKernels kernels{.gpu = gpu::select_trilu};
-
 }  // namespace
 
-const OpDef& Trilu::def() {
-  static constexpr OpDef def{.name = "Trilu",
-                             .inputs = {1, 2},
-                             .infer = infer,
-                             .reference = reference,
-                             .kernels = &kernels};
-  return def;
+const OpKernels& Trilu::kernels() {
+  static constexpr OpKernels table{.reference = {reference}, .gpu = gpu::select_trilu};
+  return table;
 }
 
 }  // namespace quern

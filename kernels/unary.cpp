@@ -3,47 +3,17 @@
 //
 // ONNX: the 43 operators of one input that work element by element, opsets 1 to 24, as enumerators
 // of UnaryKind. Floats of 16 bits compute in float and round once. Fast form: elementwise.cpp.
+#include "graph/ops/elementwise.h"
+#include "graph/ops/infer.h"
 #include "graph/text.h"
 #include "graph/text_util.h"
 #include "kernels/elementwise.h"
 #include "kernels/gpu/kernels.h"
-#include "kernels/infer.h"
 #include "kernels/kernel.h"
 #include "kernels/scalar_math.h"
 
 namespace quern {
 namespace {
-
-bool takes_integers(UnaryKind k) {
-  switch (k) {
-    case UnaryKind::abs:
-    case UnaryKind::neg:
-    case UnaryKind::sign:
-    case UnaryKind::relu:
-    case UnaryKind::clip:
-    case UnaryKind::shrink:
-    case UnaryKind::bitwise_not:
-    case UnaryKind::reciprocal: return true;
-    default: return false;
-  }
-}
-
-bool takes_floats(UnaryKind k) {
-  return k != UnaryKind::logical_not && k != UnaryKind::bitwise_not;
-}
-
-Status infer(InferContext& c) {
-  const auto& op = c.op<Unary>();
-  const DType t = c.dtype(0);
-  const bool ok = op.kind == UnaryKind::logical_not ? t == DType::boolean
-                  : is_number_float(t)              ? takes_floats(op.kind)
-                  : is_number_integer(t)            ? takes_integers(op.kind)
-                                                    : false;
-  if (!ok) return c.error(cat(unary_text(op), " does not take ", name_of(t)));
-  const bool is_predicate = op.kind == UnaryKind::is_nan || op.kind == UnaryKind::is_inf;
-  c.set(0, is_predicate ? DType::boolean : t, c.type(0).dims);
-  return {};
-}
 
 // ---- reference
 
@@ -80,19 +50,12 @@ Status reference(const ReferenceCall& call) {
 }
 
 constexpr CpuImplementation cpu[] = {{"elementwise", select_elementwise}};
-constexpr OpKernels kernels{.cpu = cpu, .gpu = gpu::select_unary};
 
 }  // namespace
 
-const OpDef& Unary::def() {
-  static constexpr OpDef def{.name = "Unary",
-                             .inputs = {1, 1},
-                             .outputs = {1, 1},
-                             .traits = OpTrait::elementwise | OpTrait::post_ops,
-                             .infer = infer,
-                             .reference = reference,
-                             .kernels = &kernels};
-  return def;
+const OpKernels& Unary::kernels() {
+  static constexpr OpKernels table{.reference = {reference}, .cpu = cpu, .gpu = gpu::select_unary};
+  return table;
 }
 
 }  // namespace quern

@@ -7,47 +7,13 @@
 #include <algorithm>
 #include <numeric>
 
-#include "kernels/infer.h"
+#include "graph/ops/data_dependent.h"
+#include "graph/ops/infer.h"
 #include "kernels/kernel.h"
 #include "kernels/movement.h"
 
 namespace quern {
 namespace {
-
-// Along an axis, or over all elements in row-major order.
-Result<std::optional<std::size_t>> axis_of(const InferContext& c) {
-  const auto& axis = c.op<Unique>().axis;
-  if (!axis || !c.dims(0)) return std::optional<std::size_t>();
-  QUERN_ASSIGN(const std::size_t a, c.axis(*axis, c.dims(0)->size()));
-  return std::optional(a);
-}
-
-// At most as many different ones as there are.
-Status infer_with(InferContext& c, DataSize size) {
-  QUERN_ASSIGN(const auto axis, axis_of(c));
-  const Dims* x = c.dims(0);
-  const bool flat = !c.op<Unique>().axis;
-  const Dim all = !x ? Dim() : flat ? product(*x) : (*x)[*axis];
-  const Dim different = size == DataSize::at_most ? all : Dim();
-  std::optional<Dims> values;
-  if (flat) {
-    values = Dims{different};
-  } else if (x) {
-    values = *x;
-    (*values)[*axis] = different;
-  }
-  c.set(0, c.dtype(0), std::move(values));
-  for (std::size_t i = 1; i < c.output_count(); ++i)
-    c.set(i, DType::i64, Dims{i == 2 ? all : different});
-  return {};
-}
-
-Status infer(InferContext& c) {
-  return infer_with(c, DataSize::unknown);
-}
-Status bound(InferContext& c) {
-  return infer_with(c, DataSize::at_most);
-}
 
 // ---- reference
 
@@ -143,22 +109,15 @@ Status reference(const ReferenceCall& call) {
 }
 
 std::size_t scratch(const Op& op, std::span<const TensorType> inputs, std::span<const TensorType>) {
-  const auto n =
-      static_cast<std::size_t>(split_of(*std::get_if<Unique>(&op), inputs[0].shape).axis);
+  const auto n = static_cast<std::size_t>(split_of(*op.as<Unique>(), inputs[0].shape).axis);
   return 2 * Scratch::bytes_for<std::int64_t>(n) + Scratch::bytes_for<std::int64_t>(n + 1);
 }
 
 }  // namespace
 
-const OpDef& Unique::def() {
-  static constexpr OpDef def{.name = "Unique",
-                             .outputs = {1, 4},
-                             .traits = OpTrait::data_dependent,
-                             .infer = infer,
-                             .bound = bound,
-                             .reference = reference,
-                             .scratch = scratch};
-  return def;
+const OpKernels& Unique::kernels() {
+  static constexpr OpKernels table{.reference = {reference, scratch}};
+  return table;
 }
 
 }  // namespace quern

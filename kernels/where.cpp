@@ -3,19 +3,14 @@
 //
 // ONNX: Where, opsets 9 and 16, and every element type. The reference copies elements of 1, 2, 4, 8
 // or 16 bytes without looking at them.
+#include "graph/ops/elementwise.h"
+#include "graph/ops/infer.h"
 #include "kernels/gpu/kernels.h"
-#include "kernels/infer.h"
 #include "kernels/iterate.h"
 #include "kernels/kernel.h"
 
 namespace quern {
 namespace {
-
-Status infer(InferContext& c) {
-  QUERN_TRY(c.want_dtype(0, DType::boolean));
-  QUERN_TRY(c.want_same_dtype(1, 2));
-  return infer_broadcast(c, c.dtype(1));
-}
 
 // ---- reference
 
@@ -44,19 +39,11 @@ Status reference(const ReferenceCall& call) {
   return {};
 }
 
-constexpr OpKernels kernels{.cpu = {}, .gpu = gpu::select_where};
-
 }  // namespace
 
-const OpDef& Where::def() {
-  static constexpr OpDef def{.name = "Where",
-                             .inputs = {3, 3},
-                             .outputs = {1, 1},
-                             .traits = OpTrait::elementwise,
-                             .infer = infer,
-                             .reference = reference,
-                             .kernels = &kernels};
-  return def;
+const OpKernels& Where::kernels() {
+  static constexpr OpKernels table{.reference = {reference}, .gpu = gpu::select_where};
+  return table;
 }
 
 }  // namespace quern

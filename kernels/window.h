@@ -8,7 +8,8 @@
 
 #include <quern/shape.h>
 
-#include "kernels/infer.h"
+#include "graph/ops/infer.h"
+#include "graph/ops/windows.h"
 
 namespace quern {
 

@@ -13,6 +13,8 @@
 
 #include <quern/status.h>
 
+#include "graph/ops/shape.h"
+
 namespace quern::tools {
 
 class Json {

@@ -24,10 +24,10 @@ struct FindKind {
 
   template <class T>
   void operator()(std::string_view name, const T& field) {
-    if constexpr (NamedEnum<T>) {
+    if constexpr (std::is_same_v<T, EnumField>) {
       if (name != "kind") return;
-      value = enum_name(field);
-      all = enum_names(field);
+      value = field.name();
+      all = field.names;
     }
   }
 };
@@ -87,17 +87,15 @@ std::string traits_text(const OpDef& def) {
 
 std::string families_table() {
   std::string s = "| family | members | inputs | outputs | traits |\n|---|---|---|---|---|\n";
-  const OpSet ops = builtin_ops();
-  std::map<std::string_view, std::size_t> by_name;
-  for (std::size_t i = 0; i < ops.size(); ++i) by_name.emplace(ops[i]->name, i);
-  for (const auto& [name, i] : by_name) {
-    const Op op = default_op(i);
+  std::map<std::string_view, const OpDef*> by_name;
+  for (const OpDef* def : all_ops()) by_name.emplace(def->name, def);
+  for (const auto& [name, def] : by_name) {
     FindKind kind;
-    for_each_field(op, kind);
+    for_each_field(default_op(*def), kind);
     std::string members;
     for (std::string_view m : kind.all) members += cat(members.empty() ? "" : " ", m);
-    s += cat("| ", name, " | ", members, " | ", arity_text(ops[i]->inputs), " | ",
-             arity_text(ops[i]->outputs), " | ", traits_text(*ops[i]), " |\n");
+    s += cat("| ", name, " | ", members, " | ", arity_text(def->inputs), " | ",
+             arity_text(def->outputs), " | ", traits_text(*def), " |\n");
   }
   return s;
 }
@@ -138,7 +136,7 @@ std::size_t operator_count(std::string_view domain) {
 std::string op_name(const Graph& graph, const Op& op) {
   FindKind kind;
   for_each_field(op, kind);
-  const std::string_view family = graph.def(op).name;
+  const std::string_view family = op.def().name;
   return kind.value.empty() ? std::string(family) : cat(family, ".", kind.value);
 }
 

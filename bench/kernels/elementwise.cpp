@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "graph/ops/elementwise.h"
+
 #include "bench/kernels/kernels.h"
 
 namespace quern::bench {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "bench/kernels/kernels.h"
+#include "graph/ops/matrix.h"
 #include "graph/text_util.h"
 
 namespace quern::bench {

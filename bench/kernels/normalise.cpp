@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Softmax, normalisation and reduction: rows that are read more than once.
 #include "bench/kernels/kernels.h"
+#include "graph/ops/normalisation.h"
+#include "graph/ops/reduction.h"
 
 namespace quern::bench {
 namespace {

@@ -6,6 +6,7 @@
 #include <memory>
 #include <utility>
 
+#include "graph/ops/elementwise.h"
 #include "graph/text.h"
 #include "graph/text_util.h"
 
@@ -31,7 +32,7 @@ bool is_later_operand(const Node& n, const KernelChoice& choice, std::size_t inp
 // A constant may be read where the model's file has it if nobody else reads it, who could need its
 // elements aligned.
 Address address_for(const Graph& g, const Node& n, std::size_t input) {
-  if (input != 0 || !g.def(n.op).is(OpTrait::any_address)) return Address::aligned;
+  if (input != 0 || !n.op.def().is(OpTrait::any_address)) return Address::aligned;
   const Value& v = g.value(n.inputs[0]);
   return v.uses.size() + v.handed_out == 1 ? Address::any : Address::aligned;
 }
@@ -44,7 +45,7 @@ Layout layout_asked(const std::vector<Layout>& layouts, std::size_t i, const Sha
 
 void describe(const Node& node, const KernelRequest& request, Step& s) {
   s.node = node.name;
-  s.op = std::string(request.def.name);
+  s.op = std::string(request.def().name);
   if (const std::string attributes = attributes_text(request.op); attributes.starts_with("kind="))
     s.op = cat(s.op, ".", attributes.substr(5, attributes.find(' ') - 5));
   std::vector<TensorType> inputs;
@@ -54,7 +55,7 @@ void describe(const Node& node, const KernelRequest& request, Step& s) {
     if (in.present && !in.constant)
       s.shapes += cat(s.shapes.empty() ? "" : " ", inputs.back().text());
   }
-  s.cost = cost_of(request.def, request.op, inputs, request.outputs);
+  s.cost = cost_of(request.op, inputs, request.outputs);
 }
 
 }  // namespace
@@ -67,8 +68,7 @@ Status KernelLowering::lower(NodeId id) {
   // A vector<bool> has no bytes to point at.
   const std::unique_ptr<bool[]> wanted(new bool[outputs.size()]);
   for (std::size_t i = 0; i < outputs.size(); ++i) wanted[i] = n.outputs[i] != no_value;
-  const KernelRequest request{n.op,       graph_.def(id), n.name,
-                              inputs,     outputs,        {wanted.get(), outputs.size()},
+  const KernelRequest request{n.op,       n.name, inputs, outputs, {wanted.get(), outputs.size()},
                               n.post_ops, target_};
   QUERN_ASSIGN(KernelChoice choice, selector_.select(request));
   QUERN_ASSIGN(std::vector<Place> results, add_step(id, request, choice));
@@ -172,7 +172,7 @@ Status KernelLowering::append(const Node& node, const KernelRequest& request, Ke
   Step s = step_of(choice);
   s.gpu_constants = std::move(gpu_constants);
   describe(node, request, s);
-  if (request.def.is(OpTrait::data_dependent)) s.dynamic_outputs = dynamic_outputs(node);
+  if (request.def().is(OpTrait::data_dependent)) s.dynamic_outputs = dynamic_outputs(node);
   draft_.append(std::move(s), inputs, outputs, choice, std::move(meaning));
   return {};
 }
@@ -198,8 +198,8 @@ Status KernelLowering::add_post_op(NodeId id, std::size_t number, Place& result)
   const TensorType out{result.desc.dtype, result.desc.shape};
   const bool wanted = true;
   const PostOps none;
-  const KernelRequest request{work.op,   graph_.def(work.op), node.name, work.inputs,
-                              {&out, 1}, {&wanted, 1},        none,      target_};
+  const KernelRequest request{work.op,      node.name, work.inputs, {&out, 1},
+                              {&wanted, 1}, none,      target_};
   QUERN_ASSIGN(KernelChoice choice, selector_.select(request));
   QUERN_ASSIGN(const std::vector<Place> inputs,
                operands(work, choice, result, {node.outputs[0], number}));

@@ -10,6 +10,8 @@
 #include "engine/lowering/arenas.h"
 #include "engine/lowering/kernel_lowering.h"
 #include "engine/lowering/views.h"
+#include "graph/ops/movement.h"
+#include "graph/ops/shape.h"
 
 namespace quern {
 namespace lowering {

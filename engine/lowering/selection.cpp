@@ -20,7 +20,7 @@ bool can_bind(const KernelRequest& request) {
 Result<KernelChoice> reference(const KernelRequest& request) {
   QUERN_ASSIGN(std::optional<KernelChoice> choice, select_reference(request));
   if (choice) return std::move(*choice);
-  return Status(Code::unsupported, cat(request.def.name, " has no reference"));
+  return Status(Code::unsupported, cat(request.def().name, " has no reference"));
 }
 
 }  // namespace
@@ -30,11 +30,11 @@ Result<KernelChoice> KernelSelector::select(KernelRequest request) {
   if (backend_) {
     request.gpu = &backend_->target();
     request.half_products = half_products_ || request.gpu->half_products;
-    if (!backend_->leaves_to_cpu(request.def.name) && can_bind(request)) {
+    if (!backend_->leaves_to_cpu(request.def().name) && can_bind(request)) {
       QUERN_ASSIGN(auto choice, select_gpu_kernel(request));
       if (choice && choice->scratch_bytes <= request.gpu->max_range) return std::move(*choice);
     }
-    fallbacks_.push_back(cat("'", printable(request.name), "' (", request.def.name, ")"));
+    fallbacks_.push_back(cat("'", printable(request.name), "' (", request.def().name, ")"));
   }
   return select_cpu_kernel(request);
 }

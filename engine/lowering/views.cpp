@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "engine/lowering/views.h"
 
+#include "graph/ops/movement.h"
+#include "graph/ops/shape.h"
 #include "kernels/iterate.h"
 #include "kernels/slice.h"
 

@@ -5,6 +5,7 @@
 #include <cstring>
 #include <limits>
 
+#include "graph/ops/shape.h"
 #include "graph/text_util.h"
 
 namespace quern::vulkan {

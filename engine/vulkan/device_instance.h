@@ -12,6 +12,7 @@
 #include "engine/vulkan/recorder.h"
 #include "engine/vulkan/tensor_memory.h"
 #include "engine/vulkan/weights.h"
+#include "graph/ops/shape.h"
 
 namespace quern::vulkan {
 

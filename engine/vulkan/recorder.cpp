@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "graph/ops/shape.h"
 #include "graph/text_util.h"
 
 namespace quern::vulkan {

@@ -10,6 +10,7 @@
 
 #include "engine/vulkan/core.h"
 #include "engine/vulkan/hazards.h"
+#include "graph/ops/shape.h"
 
 namespace quern::vulkan {
 

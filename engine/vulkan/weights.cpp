@@ -6,6 +6,7 @@
 #include <cstring>
 
 #include "engine/vulkan/recorder.h"
+#include "graph/ops/movement.h"
 
 namespace quern::vulkan {
 namespace {

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "engine/vulkan/core.h"
+#include "graph/ops/movement.h"
 
 namespace quern::vulkan {
 

@@ -5,6 +5,11 @@
 #include <cstring>
 
 #include "graph/numeric.h"
+#include "graph/ops/elementwise.h"
+#include "graph/ops/indexing.h"
+#include "graph/ops/movement.h"
+#include "graph/ops/reduction.h"
+#include "graph/ops/shape.h"
 
 namespace quern::onnx {
 namespace {

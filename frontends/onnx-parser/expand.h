@@ -8,6 +8,8 @@
 #include <vector>
 
 #include "frontends/onnx-parser/node_import.h"
+#include "graph/ops/elementwise.h"
+#include "graph/ops/reduction.h"
 
 namespace quern::onnx {
 

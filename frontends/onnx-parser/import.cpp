@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "frontends/onnx-parser/op_table.h"
+#include "graph/ops/shape.h"
 #include "graph/text.h"
 #include "graph/text_util.h"
 

@@ -6,6 +6,12 @@
 #include "frontends/onnx-parser/expand.h"
 #include "frontends/onnx-parser/node_import.h"
 #include "frontends/onnx-parser/op_table.h"
+#include "graph/ops/elementwise.h"
+#include "graph/ops/matrix.h"
+#include "graph/ops/movement.h"
+#include "graph/ops/normalisation.h"
+#include "graph/ops/reduction.h"
+#include "graph/ops/shape.h"
 #include "graph/text_util.h"
 
 namespace quern::onnx {

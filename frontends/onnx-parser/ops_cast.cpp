@@ -2,6 +2,7 @@
 // Changes of the element type.
 #include "frontends/onnx-parser/node_import.h"
 #include "frontends/onnx-parser/op_table.h"
+#include "graph/ops/elementwise.h"
 
 namespace quern::onnx {
 namespace {

@@ -3,6 +3,8 @@
 #include "frontends/onnx-parser/expand.h"
 #include "frontends/onnx-parser/node_import.h"
 #include "frontends/onnx-parser/op_table.h"
+#include "graph/ops/control_flow.h"
+#include "graph/ops/sequences.h"
 #include "graph/text_util.h"
 
 namespace quern::onnx {

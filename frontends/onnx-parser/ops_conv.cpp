@@ -4,6 +4,9 @@
 #include "frontends/onnx-parser/node_import.h"
 #include "frontends/onnx-parser/op_table.h"
 #include "frontends/onnx-parser/window.h"
+#include "graph/ops/convolution.h"
+#include "graph/ops/elementwise.h"
+#include "graph/ops/movement.h"
 
 namespace quern::onnx {
 namespace {

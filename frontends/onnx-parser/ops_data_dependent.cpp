@@ -2,6 +2,7 @@
 // Operators whose output shape depends on the data.
 #include "frontends/onnx-parser/node_import.h"
 #include "frontends/onnx-parser/op_table.h"
+#include "graph/ops/data_dependent.h"
 
 namespace quern::onnx {
 namespace {

@@ -5,6 +5,10 @@
 #include "frontends/onnx-parser/node_import.h"
 #include "frontends/onnx-parser/op_table.h"
 #include "frontends/onnx-parser/window.h"
+#include "graph/ops/convolution.h"
+#include "graph/ops/elementwise.h"
+#include "graph/ops/matrix.h"
+#include "graph/ops/normalisation.h"
 
 namespace quern::onnx {
 namespace {

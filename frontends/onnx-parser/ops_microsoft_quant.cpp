@@ -4,6 +4,12 @@
 #include "frontends/onnx-parser/node_import.h"
 #include "frontends/onnx-parser/op_table.h"
 #include "frontends/onnx-parser/window.h"
+#include "graph/ops/convolution.h"
+#include "graph/ops/elementwise.h"
+#include "graph/ops/matrix.h"
+#include "graph/ops/movement.h"
+#include "graph/ops/normalisation.h"
+#include "graph/ops/quantised.h"
 #include "graph/text_util.h"
 
 namespace quern::onnx {

@@ -4,6 +4,7 @@
 #include "frontends/onnx-parser/node_import.h"
 #include "frontends/onnx-parser/op_table.h"
 #include "frontends/onnx-parser/window.h"
+#include "graph/ops/quantised.h"
 
 namespace quern::onnx {
 namespace {

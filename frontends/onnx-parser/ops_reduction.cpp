@@ -3,6 +3,7 @@
 #include "frontends/onnx-parser/expand.h"
 #include "frontends/onnx-parser/node_import.h"
 #include "frontends/onnx-parser/op_table.h"
+#include "graph/ops/reduction.h"
 
 namespace quern::onnx {
 namespace {

@@ -2,6 +2,7 @@
 // Operators on strings.
 #include "frontends/onnx-parser/node_import.h"
 #include "frontends/onnx-parser/op_table.h"
+#include "graph/ops/strings.h"
 
 namespace quern::onnx {
 namespace {

@@ -7,6 +7,7 @@
 #include "frontends/onnx-parser/expand.h"
 #include "frontends/onnx-parser/node_import.h"
 #include "frontends/onnx-parser/op_table.h"
+#include "graph/ops/elementwise.h"
 #include "graph/text_util.h"
 
 namespace quern::onnx {

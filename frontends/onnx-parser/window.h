@@ -2,6 +2,7 @@
 #pragma once
 
 #include "frontends/onnx-parser/node_import.h"
+#include "graph/ops/convolution.h"
 
 namespace quern::onnx {
 

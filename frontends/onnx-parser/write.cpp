@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "frontends/onnx-parser/tensor.h"
+#include "graph/ops/shape.h"
 #include "graph/text_util.h"
 
 namespace quern::onnx {

@@ -7,6 +7,7 @@
 #include <cmath>
 #include <numbers>
 
+#include "graph/ops/elementwise.h"
 #include "graph/passes/match.h"
 #include "graph/passes/rules.h"
 #include "graph/passes/terms.h"

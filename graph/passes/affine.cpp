@@ -9,6 +9,12 @@
 #include <cmath>
 #include <numeric>
 
+#include "graph/ops/convolution.h"
+#include "graph/ops/elementwise.h"
+#include "graph/ops/matrix.h"
+#include "graph/ops/normalisation.h"
+#include "graph/ops/quantised.h"
+#include "graph/ops/reduction.h"
 #include "graph/passes/match.h"
 #include "graph/passes/rules.h"
 

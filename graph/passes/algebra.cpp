@@ -8,6 +8,7 @@
 #include <limits>
 
 #include "graph/numeric.h"
+#include "graph/ops/elementwise.h"
 #include "graph/passes/match.h"
 #include "graph/passes/rules.h"
 

@@ -6,6 +6,9 @@
 #include <cmath>
 #include <limits>
 
+#include "graph/ops/elementwise.h"
+#include "graph/ops/matrix.h"
+#include "graph/ops/normalisation.h"
 #include "graph/passes/match.h"
 #include "graph/passes/rules.h"
 

@@ -6,6 +6,7 @@
 #include <unordered_map>
 
 #include "graph/op_fields.h"
+#include "graph/ops/elementwise.h"
 #include "graph/passes/match.h"
 #include "graph/passes/rules.h"
 
@@ -36,6 +37,7 @@ class Hash {
     add(u.alpha);
     add(u.beta);
   }
+  void add(const EnumField& e) { add(*e.value); }
   void add(const BinaryPostOp& b) {
     add(b.kind);
     add(b.operand);
@@ -58,7 +60,7 @@ class Hash {
 
 std::uint64_t hash_of(const Node& n) {
   Hash h;
-  h.add(n.op.index());
+  h.add(n.op.def().name);
   for_each_field(n.op, [&](std::string_view, const auto& field) { h.add(field); });
   for (ValueId v : n.inputs) h.add(v);
   for (const PostOp& p : n.post_ops) std::visit([&](const auto& step) { h.add(step); }, p);

@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Branches that are known, and what bodies are given from outside.
+#include "graph/ops/control_flow.h"
+
 #include <algorithm>
 #include <unordered_map>
 
+#include "graph/ops/sequences.h"
 #include "graph/passes/match.h"
 #include "graph/passes/rules.h"
 

@@ -3,6 +3,11 @@
 #include <algorithm>
 
 #include "graph/evaluate.h"
+#include "graph/ops/convolution.h"
+#include "graph/ops/indexing.h"
+#include "graph/ops/matrix.h"
+#include "graph/ops/quantised.h"
+#include "graph/ops/shape.h"
 #include "graph/passes/match.h"
 #include "graph/passes/rules.h"
 
@@ -28,7 +33,7 @@ bool is_small_work(const Graph& g, const Node& n, std::span<const Tensor> inputs
   for (const TensorType& t : outputs) result += t.bytes();
   if (result > max_result || operands > max_operands) return false;
   if (result > always_small && result / max_growth > operands) return false;
-  return evaluation_work(n.op, g.def(n.op), types, outputs) <= quick_work;
+  return evaluation_work(n.op, n.op.def(), types, outputs) <= quick_work;
 }
 
 // Quantised weights stay what they are until the operators of integers have been recognised; what

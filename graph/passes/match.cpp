@@ -7,6 +7,8 @@
 
 #include "graph/evaluate.h"
 #include "graph/numeric.h"
+#include "graph/ops/elementwise.h"
+#include "graph/ops/shape.h"
 
 namespace quern::passes {
 namespace {
@@ -130,7 +132,7 @@ bool has_other_readers(const Graph& g, const Node& n) {
 bool is_constant_expression(const Graph& g, ValueId v, int depth) {
   if (g.value(v).is_constant()) return true;
   const Node* n = producer(g, v);
-  if (!n || depth == 0 || n->inputs.empty() || !can_evaluate(g.def(n->op))) return false;
+  if (!n || depth == 0 || n->inputs.empty() || !can_evaluate(n->op.def())) return false;
   return std::all_of(n->inputs.begin(), n->inputs.end(), [&](ValueId in) {
     return in == no_value || is_constant_expression(g, in, depth - 1);
   });

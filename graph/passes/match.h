@@ -11,6 +11,8 @@
 #include <quern/tensor.h>
 
 #include "graph/graph.h"
+#include "graph/ops/elementwise.h"
+#include "graph/ops/shape.h"
 
 namespace quern::passes {
 

@@ -1,7 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // Operators that move elements, where they move none.
+#include "graph/ops/movement.h"
+
 #include <algorithm>
 
+#include "graph/ops/matrix.h"
+#include "graph/ops/reduction.h"
+#include "graph/ops/resampling.h"
+#include "graph/ops/shape.h"
 #include "graph/passes/match.h"
 #include "graph/passes/rules.h"
 

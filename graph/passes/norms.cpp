@@ -5,6 +5,10 @@
 // image: those are not over the last dimensions, and stay as they are.
 #include <algorithm>
 
+#include "graph/ops/elementwise.h"
+#include "graph/ops/normalisation.h"
+#include "graph/ops/reduction.h"
+#include "graph/ops/shape.h"
 #include "graph/passes/match.h"
 #include "graph/passes/rules.h"
 #include "graph/passes/terms.h"

@@ -1,6 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "graph/passes/pipeline.h"
 
+#include "graph/ops/control_flow.h"
+#include "graph/ops/convolution.h"
+#include "graph/ops/elementwise.h"
+#include "graph/ops/indexing.h"
+#include "graph/ops/matrix.h"
+#include "graph/ops/movement.h"
+#include "graph/ops/normalisation.h"
+#include "graph/ops/quantised.h"
+#include "graph/ops/reduction.h"
+#include "graph/ops/resampling.h"
+#include "graph/ops/sequences.h"
+#include "graph/ops/shape.h"
 #include "graph/passes/rewrite.h"
 #include "graph/passes/rules.h"
 

@@ -6,6 +6,7 @@
 // it made, nothing that the other operand needs can depend on it: no circle can arise.
 #include <algorithm>
 
+#include "graph/ops/elementwise.h"
 #include "graph/passes/match.h"
 #include "graph/passes/rules.h"
 
@@ -34,7 +35,7 @@ bool is_elementwise(const Node& n) {
 // The node that makes `v` when what `reader` does to it can become its post-ops.
 const Node* host_of(const Graph& g, const Node& reader, ValueId v) {
   const Node* p = producer(g, v);
-  if (!p || !g.def(p->op).is(OpTrait::post_ops) || !g.used_once(v)) return nullptr;
+  if (!p || !p->op.def().is(OpTrait::post_ops) || !g.used_once(v)) return nullptr;
   if (p->outputs[0] != v || has_other_readers(g, *p)) return nullptr;
   if (!is_number_float(g, v) || !known_same(g, v, reader.outputs[0])) return nullptr;
   // An expression over constants is worth more on its own: it is computed once.

@@ -3,6 +3,14 @@
 
 #include <algorithm>
 
+#include "graph/ops/convolution.h"
+#include "graph/ops/elementwise.h"
+#include "graph/ops/indexing.h"
+#include "graph/ops/matrix.h"
+#include "graph/ops/movement.h"
+#include "graph/ops/random.h"
+#include "graph/ops/recurrent.h"
+#include "graph/ops/shape.h"
 #include "graph/passes/match.h"
 
 namespace quern {
@@ -14,16 +22,12 @@ bool is_16bit(const ValueType& t) {
 
 // What it gives depends on the type itself, not on the numbers.
 bool keeps_types(const Op& op) {
-  return std::get_if<BitCast>(&op) || std::get_if<Random>(&op) || std::get_if<Range>(&op) ||
-         std::get_if<ConstantOfShape>(&op);
+  return op.is_any_of<BitCast, Random, Range, ConstantOfShape>();
 }
 
 bool only_moves(const Op& op) {
-  return std::get_if<Identity>(&op) || std::get_if<Reshape>(&op) || std::get_if<Squeeze>(&op) ||
-         std::get_if<Unsqueeze>(&op) || std::get_if<Flatten>(&op) || std::get_if<Transpose>(&op) ||
-         std::get_if<Concat>(&op) || std::get_if<Split>(&op) || std::get_if<Slice>(&op) ||
-         std::get_if<Pad>(&op) || std::get_if<Expand>(&op) || std::get_if<Tile>(&op) ||
-         std::get_if<Gather>(&op) || std::get_if<DepthSpace>(&op);
+  return op.is_any_of<Identity, Reshape, Squeeze, Unsqueeze, Flatten, Transpose, Concat, Split,
+                      Slice, Pad, Expand, Tile, Gather, DepthSpace>();
 }
 
 // Builds the wide graph beside the old one.
@@ -77,7 +81,7 @@ class Widening {
 
   // Whether the node is to read its 16-bit operands as they are.
   bool stays_narrow(const Node& n) {
-    if (from_.def(n.op).is(OpTrait::structural) || keeps_types(n.op)) return true;
+    if (n.op.def().is(OpTrait::structural) || keeps_types(n.op)) return true;
     if (const auto* cast = n.as<Cast>()) return cast->to == DType::string;
     if (!only_moves(n.op)) return false;
     // Moving half the bytes, while nothing has been widened yet.

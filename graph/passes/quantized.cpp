@@ -10,6 +10,14 @@
 #include <cstring>
 #include <limits>
 
+#include "graph/ops/convolution.h"
+#include "graph/ops/elementwise.h"
+#include "graph/ops/indexing.h"
+#include "graph/ops/matrix.h"
+#include "graph/ops/movement.h"
+#include "graph/ops/quantised.h"
+#include "graph/ops/resampling.h"
+#include "graph/ops/shape.h"
 #include "graph/passes/match.h"
 #include "graph/passes/rules.h"
 

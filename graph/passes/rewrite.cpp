@@ -2,6 +2,7 @@
 #include "graph/passes/rewrite.h"
 
 #include <algorithm>
+#include <unordered_map>
 
 #include "graph/passes/match.h"
 #include "graph/text_util.h"
@@ -24,13 +25,12 @@ class Fixpoint {
     for (const std::string& name : options_.disabled)
       if (std::ranges::find(table_, name, &Pass::name) == table_.end())
         return {Code::not_found, cat("no pass is called '", printable(name), "'")};
-    for (auto& of_stage : at_node_) of_stage.resize(g.ops().size());
     for (std::size_t i = 0; i < table_.size(); ++i) {
       if (std::ranges::find(options_.disabled, table_[i].name) != options_.disabled.end()) continue;
       const auto stage = static_cast<std::size_t>(table_[i].stage);
       if (table_[i].over_graph) over_graph_[stage].push_back(i);
-      for (std::size_t op = 0; op < g.ops().size(); ++op)
-        if (table_[i].at_node && table_[i].roots.has(op)) at_node_[stage][op].push_back(i);
+      for (const OpDef* def : all_ops())
+        if (table_[i].at_node && table_[i].roots(*def)) at_node_[stage][def].push_back(i);
     }
     return {};
   }
@@ -125,7 +125,7 @@ class Fixpoint {
   Result<bool> apply_first(Graph& g, std::size_t stage, NodeId id) {
     // What a run will refuse stays, so that it does.
     if (total_ >= options_.max_rewrites || g.node(id).is_refused) return false;
-    for (std::size_t rule : at_node_[stage][g.node(id).op.index()]) {
+    for (std::size_t rule : at_node_[stage][&g.def(id)]) {
       QUERN_ASSIGN(const bool changed, table_[rule].at_node(g, id));
       if (!changed) continue;
       QUERN_TRY(count(g, rule));
@@ -166,7 +166,8 @@ class Fixpoint {
 
   std::span<const Pass> table_;
   const PassOptions& options_;
-  std::array<std::vector<std::vector<std::size_t>>, stage_count> at_node_;  // rules by operator
+  using Rules = std::vector<std::size_t>;
+  std::array<std::unordered_map<const OpDef*, Rules>, stage_count> at_node_;
   std::array<std::vector<std::size_t>, stage_count> over_graph_;
   std::vector<std::size_t> fired_;
   std::size_t total_ = 0;

@@ -23,19 +23,12 @@ using NodeRule = Result<bool> (*)(Graph&, NodeId);
 using GraphRule = Result<bool> (*)(Graph&);
 
 // The operators that a rule may begin at.
-struct Roots {
-  static_assert(std::variant_size_v<OpVariant> <= 128);
-  std::array<std::uint64_t, 2> bits{};
-
-  constexpr bool has(std::size_t op) const { return (bits[op / 64] >> op % 64 & 1) != 0; }
-};
+using Roots = bool (*)(const OpDef&);
 template <class... T>
 constexpr Roots roots() {
-  Roots r;
-  ((r.bits[op_index<T>() / 64] |= std::uint64_t{1} << op_index<T>() % 64), ...);
-  return r;
+  return [](const OpDef& def) { return ((&def == &T::def()) || ...); };
 }
-inline constexpr Roots any_root{{~std::uint64_t{0}, ~std::uint64_t{0}}};
+inline constexpr Roots any_root = [](const OpDef&) { return true; };
 
 // Patterns are recognised before elementwise nodes vanish into post-ops.
 enum class Stage : std::uint8_t { simplify, fuse };

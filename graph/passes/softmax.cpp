@@ -4,6 +4,9 @@
 // Whether the greatest element is taken off first or not, the result is the same number; only where
 // exp would have overflowed the whole gives a number instead of NaN. A row of nothing but -inf is
 // NaN before and after.
+#include "graph/ops/elementwise.h"
+#include "graph/ops/normalisation.h"
+#include "graph/ops/reduction.h"
 #include "graph/passes/match.h"
 #include "graph/passes/rules.h"
 

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "graph/ops/elementwise.h"
 #include "graph/passes/match.h"
 
 namespace quern::passes {

@@ -3,6 +3,11 @@
 #include <algorithm>
 #include <numeric>
 
+#include "graph/ops/elementwise.h"
+#include "graph/ops/matrix.h"
+#include "graph/ops/movement.h"
+#include "graph/ops/reduction.h"
+#include "graph/ops/shape.h"
 #include "graph/passes/match.h"
 #include "graph/passes/rules.h"
 

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <limits>
 
+#include "graph/ops/convolution.h"
+#include "graph/ops/movement.h"
 #include "graph/passes/match.h"
 #include "graph/passes/rules.h"
 

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <array>
 
+#include "graph/ops/elementwise.h"
+#include "graph/ops/matrix.h"
 #include "kernels/gpu/copy.h"
 #include "kernels/gpu/grid.h"
 #include "kernels/gpu/kernels.h"

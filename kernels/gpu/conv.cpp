@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <array>
 
+#include "graph/ops/convolution.h"
+#include "graph/ops/windows.h"
 #include "graph/text_util.h"
 #include "kernels/gpu/copy.h"
 #include "kernels/gpu/grid.h"

@@ -5,6 +5,9 @@
 #include <array>
 #include <cstring>
 
+#include "graph/ops/convolution.h"
+#include "graph/ops/quantised.h"
+#include "graph/ops/windows.h"
 #include "graph/text_util.h"
 #include "kernels/gpu/grid.h"
 #include "kernels/gpu/kernels.h"
@@ -12,7 +15,7 @@
 #include "kernels/gpu/window.h"
 #include "kernels/int8_conv.h"
 #include "kernels/iterate.h"
-#include "kernels/operands.h"
+#include "graph/operands.h"
 
 namespace quern::gpu {
 namespace {

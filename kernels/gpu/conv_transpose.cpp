@@ -6,6 +6,8 @@
 #include <array>
 #include <cstring>
 
+#include "graph/ops/convolution.h"
+#include "graph/ops/windows.h"
 #include "graph/text_util.h"
 #include "kernels/gpu/copy.h"
 #include "kernels/gpu/grid.h"

@@ -6,6 +6,8 @@
 #include <algorithm>
 #include <array>
 
+#include "graph/ops/control_flow.h"
+#include "graph/ops/matrix.h"
 #include "kernels/gpu/grid.h"
 #include "kernels/gpu/kernels.h"
 #include "kernels/gpu/matmul.h"

@@ -4,6 +4,7 @@
 #include <cstring>
 #include <numbers>
 
+#include "graph/ops/random.h"
 #include "graph/text_util.h"
 #include "kernels/gpu/grid.h"
 #include "kernels/gpu/kernels.h"

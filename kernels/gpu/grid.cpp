@@ -5,6 +5,8 @@
 #include <limits>
 #include <numeric>
 
+#include "graph/ops/control_flow.h"
+
 namespace quern::gpu {
 
 std::uint32_t lanes(const GpuTarget& target) {

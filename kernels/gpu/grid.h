@@ -13,6 +13,8 @@
 
 #include <quern/shape.h>
 
+#include "graph/ops/control_flow.h"
+#include "graph/ops/movement.h"
 #include "kernels/gpu.h"
 
 namespace quern::gpu {

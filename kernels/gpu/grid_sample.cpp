@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // GridSample over one to three dimensions on grid_sample.comp.
+#include "graph/ops/resampling.h"
 #include "kernels/gpu/grid.h"
 #include "kernels/gpu/kernels.h"
 

@@ -4,6 +4,10 @@
 #include <algorithm>
 #include <cstring>
 
+#include "graph/ops/indexing.h"
+#include "graph/ops/movement.h"
+#include "graph/ops/reduction.h"
+#include "graph/ops/shape.h"
 #include "kernels/gpu/grid.h"
 #include "kernels/gpu/kernels.h"
 #include "kernels/iterate.h"

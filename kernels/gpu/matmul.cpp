@@ -10,6 +10,9 @@
 #include <numeric>
 
 #include "graph/numeric.h"
+#include "graph/ops/elementwise.h"
+#include "graph/ops/matrix.h"
+#include "graph/ops/products.h"
 #include "graph/text_util.h"
 #include "kernels/gpu/grid.h"
 #include "kernels/gpu/kernels.h"

@@ -1,8 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // What moves elements and computes nothing: Pad, Gather, Tile, Slice, DepthSpace.
+#include "graph/ops/movement.h"
+
 #include <array>
 #include <cstring>
 
+#include "graph/ops/control_flow.h"
+#include "graph/ops/indexing.h"
 #include "kernels/gpu/copy.h"
 #include "kernels/gpu/gather.h"
 #include "kernels/gpu/grid.h"

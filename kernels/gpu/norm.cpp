@@ -2,6 +2,7 @@
 // Normalisations that need no rows: BatchNorm with parameters that are data, Lrn.
 #include <algorithm>
 
+#include "graph/ops/normalisation.h"
 #include "kernels/gpu/grid.h"
 #include "kernels/gpu/kernels.h"
 

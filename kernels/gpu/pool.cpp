@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "graph/ops/convolution.h"
 #include "kernels/gpu/grid.h"
 #include "kernels/gpu/kernels.h"
 #include "kernels/gpu/window.h"

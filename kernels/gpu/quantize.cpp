@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "graph/ops/quantised.h"
 #include "kernels/gpu/grid.h"
 #include "kernels/gpu/kernels.h"
 #include "kernels/gpu/rows.h"

@@ -7,6 +7,7 @@
 #include <cmath>
 #include <cstring>
 
+#include "graph/ops/resampling.h"
 #include "graph/text_util.h"
 #include "kernels/gpu/grid.h"
 #include "kernels/gpu/kernels.h"

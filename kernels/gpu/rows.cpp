@@ -9,6 +9,9 @@
 #include <bit>
 #include <numeric>
 
+#include "graph/ops/data_dependent.h"
+#include "graph/ops/normalisation.h"
+#include "graph/ops/reduction.h"
 #include "kernels/gpu/grid.h"
 #include "kernels/gpu/kernels.h"
 #include "kernels/iterate.h"

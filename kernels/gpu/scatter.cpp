@@ -7,13 +7,16 @@
 #include <cstring>
 #include <unordered_set>
 
+#include "graph/ops/control_flow.h"
+#include "graph/ops/convolution.h"
+#include "graph/ops/indexing.h"
+#include "graph/ops/windows.h"
 #include "graph/text_util.h"
 #include "kernels/gpu/copy.h"
 #include "kernels/gpu/gather.h"
 #include "kernels/gpu/grid.h"
 #include "kernels/gpu/kernels.h"
 #include "kernels/iterate.h"
-#include "kernels/max_unpool.h"
 #include "kernels/movement.h"
 #include "kernels/rows.h"
 

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 
+#include "graph/ops/elementwise.h"
 #include "kernels/gpu/grid.h"
 #include "kernels/iterate.h"
 

@@ -8,6 +8,7 @@
 #include <span>
 #include <vector>
 
+#include "graph/ops/elementwise.h"
 #include "kernels/kernel.h"
 
 namespace quern::gpu {

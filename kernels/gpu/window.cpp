@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "graph/ops/windows.h"
 #include "kernels/gpu/grid.h"
 
 namespace quern::gpu {

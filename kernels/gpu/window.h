@@ -5,8 +5,9 @@
 #include <array>
 #include <optional>
 
+#include "graph/ops/infer.h"
+#include "graph/ops/windows.h"
 #include "kernels/gpu.h"
-#include "kernels/infer.h"
 
 namespace quern::gpu {
 

@@ -4,7 +4,7 @@
 
 #include <cstdint>
 
-#include "graph/ops.h"
+#include "graph/ops/elementwise.h"
 
 namespace quern {
 

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "frontends/onnx-parser/write.h"
+#include "graph/ops/random.h"
 #include "tests/fuzz/random.h"
 
 namespace quern::fuzz {

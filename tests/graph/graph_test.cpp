@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include "graph/ops/elementwise.h"
 #include "graph/text.h"
 #include "kernels/kernel.h"
 

@@ -9,6 +9,7 @@
 #include <gtest/gtest.h>
 
 #include "graph/op_fields.h"
+#include "graph/ops/elementwise.h"
 #include "graph/text_util.h"
 #include "kernels/kernel.h"
 
@@ -16,26 +17,6 @@ namespace quern {
 namespace {
 
 using ::testing::HasSubstr;
-
-// Every operator by its name, with any number of operands of any type.
-OpSet lenient_ops() {
-  static const std::vector<OpDef> defs = [] {
-    std::vector<OpDef> all;
-    for (const OpDef* def : builtin_ops())
-      all.push_back({.name = def->name,
-                     .inputs = {0, any_number},
-                     .outputs = {0, any_number},
-                     .traits = OpTrait::post_ops | OpTrait::structural,
-                     .infer = [](InferContext&) { return Status(); }});
-    return all;
-  }();
-  static const std::vector<const OpDef*> set = [] {
-    std::vector<const OpDef*> all;
-    for (const OpDef& def : defs) all.push_back(&def);
-    return all;
-  }();
-  return set;
-}
 
 // Another value than the default.
 void change(bool& v) {
@@ -62,10 +43,8 @@ void change(DType& v) {
 void change(Unary& v) {
   v = {UnaryKind::bitwise_not, -std::numeric_limits<double>::infinity(), 2};
 }
-template <class E>
-requires std::is_enum_v<E>
-void change(E& v) {
-  v = static_cast<E>(enum_names(v).size() - 1);
+void change(EnumField& v) {
+  *v.value = static_cast<std::uint8_t>(v.names.size() - 1);
 }
 template <class T>
 void change(std::optional<T>& v) {
@@ -84,25 +63,22 @@ void expect_round_trip(const Graph& g) {
   EXPECT_EQ(to_text(*back), once);
 }
 
-TEST(Text, EveryOperatorWithItsDefaults) {
-  Graph g(lenient_ops());
-  const ValueId x = g.add_input("x", ValueType(DType::f32, std::nullopt));
-  for (std::size_t i = 0; i < g.ops().size(); ++i)
-    ASSERT_TRUE(g.add_node(default_op(i), {x, no_value, x}, "", 2));
-  expect_round_trip(g);
+TEST(Text, EveryAttributeOfEveryOperator) {
+  for (const OpDef* def : all_ops()) {
+    Op op = default_op(*def);
+    edit_fields(op, [](std::string_view, auto& field) { change(field); });
+    Op back = default_op(*def);
+    ASSERT_TRUE(parse_attributes(attributes_text(op), back).ok()) << def->name;
+    EXPECT_EQ(back, op) << def->name;
+  }
 }
 
-TEST(Text, EveryAttribute) {
-  for (std::size_t i = 0; i < lenient_ops().size(); ++i) {
-    Op op = default_op(i);
-    for_each_field(op, [](std::string_view, auto& field) { change(field); });
-    Graph g(lenient_ops());
-    const NodeId id = g.add_node(op, {}, "node \"x\"", 1).value();
-    expect_round_trip(g);
-    const auto back = parse_text(to_text(g), g.ops());
-    ASSERT_TRUE(back);
-    EXPECT_EQ(back->node(back->order()[0]).op, g.node(id).op) << lenient_ops()[i]->name;
-  }
+TEST(Text, AnEditIsSeenByNoCopy) {
+  Op op = Transpose{{1, 0}};
+  const Op copy = op;
+  edit_fields(op, [](std::string_view, auto& field) { change(field); });
+  EXPECT_NE(op, copy);
+  EXPECT_EQ(copy, Op(Transpose{{1, 0}}));
 }
 
 TEST(Text, TypesConstantsPostOpsAndBodies) {

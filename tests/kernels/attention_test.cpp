@@ -2,6 +2,7 @@
 #include <cmath>
 #include <limits>
 
+#include "graph/ops/matrix.h"
 #include "tests/kernels/op_test.h"
 
 namespace quern::testing {
@@ -94,7 +95,7 @@ TEST(Attention, CountsOperations) {
   const std::vector<TensorType> in = {
       {DType::f32, {2, 4, 3, 5}}, {DType::f32, {2, 4, 7, 5}}, {DType::f32, {2, 4, 7, 6}}};
   const std::vector<TensorType> out = {{DType::f32, {2, 4, 3, 6}}};
-  EXPECT_EQ(cost_of(Attention::def(), Attention{}, in, out).flops, 2.0 * 2 * 4 * 3 * 7 * (5 + 6));
+  EXPECT_EQ(cost_of(Attention{}, in, out).flops, 2.0 * 2 * 4 * 3 * 7 * (5 + 6));
 }
 
 TEST(Attention, RefusesWhatDoesNotFit) {

@@ -2,6 +2,7 @@
 #include <cmath>
 #include <limits>
 
+#include "graph/ops/elementwise.h"
 #include "tests/kernels/op_test.h"
 
 namespace quern::testing {

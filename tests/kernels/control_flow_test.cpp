@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "graph/ops/control_flow.h"
+
 #include "tests/kernels/movement_test.h"
 
 namespace quern::testing {

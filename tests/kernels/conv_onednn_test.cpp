@@ -3,6 +3,8 @@
 #include <cmath>
 #include <limits>
 
+#include "graph/ops/convolution.h"
+#include "graph/ops/elementwise.h"
 #include "graph/text_util.h"
 #include "tests/kernels/kernel_test.h"
 

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "graph/ops/convolution.h"
 #include "tests/kernels/spatial_test.h"
 
 namespace quern::testing {

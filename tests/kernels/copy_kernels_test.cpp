@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Concat, Pad, Cast and copies between layouts by the fast kernels, bit by bit as the references.
+#include "graph/ops/elementwise.h"
+#include "graph/ops/indexing.h"
+#include "graph/ops/movement.h"
 #include "tests/kernels/kernel_test.h"
 
 namespace quern::testing {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <limits>
 
+#include "graph/ops/reduction.h"
 #include "tests/kernels/op_test.h"
 
 namespace quern::testing {

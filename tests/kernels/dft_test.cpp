@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <numbers>
 
+#include "graph/ops/random.h"
 #include "kernels/fourier.h"
 #include "tests/kernels/spatial_test.h"
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <bit>
 
+#include "graph/ops/shape.h"
 #include "tests/kernels/movement_test.h"
 
 namespace quern::testing {

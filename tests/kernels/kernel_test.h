@@ -96,7 +96,7 @@ class HeldRequest {
                 .use_onednn = c.use_onednn,
                 .weights = &weights_,
                 .scratch = c.scratch},
-        request_{c.op, *builtin_ops()[c.op.index()], "test", {}, {}, {}, post_ops_, target_} {
+        request_{c.op, "test", {}, {}, {}, post_ops_, target_} {
     for (std::size_t i = 0; i < c.inputs.size(); ++i) add_input(c, i);
     if (c.layout) in_[0].desc.layout = *c.layout;
     request_.inputs = in_;

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "graph/ops/convolution.h"
+#include "graph/ops/windows.h"
 #include "tests/kernels/spatial_test.h"
 
 namespace quern::testing {

@@ -58,7 +58,7 @@ inline std::string types_text(InferFn fn, const Op& op, const std::vector<Arg>& 
                               std::size_t outputs, const Bodies& bodies) {
   std::vector<InferInput> in;
   for (const Arg& a : args) in.push_back({a.present, a.type, a.value.valid() ? &a.value : nullptr});
-  InferContext context(op, builtin_ops()[op.index()]->name, "test", in, outputs, bodies);
+  InferContext context(op, op.def().name, "test", in, outputs, bodies);
   if (Status s = fn(context); !s.ok()) return std::string(s.message());
   std::string text;
   for (const ValueType& t : context.outputs()) text += (text.empty() ? "" : "; ") + type_text(t);
@@ -67,11 +67,11 @@ inline std::string types_text(InferFn fn, const Op& op, const std::vector<Arg>& 
 // What infer says of the outputs: "f32[$0,?]; i64[2]", symbols by number; or the error's message.
 inline std::string infer_text(const Op& op, const std::vector<Arg>& args, std::size_t outputs = 1,
                               const Bodies& bodies = {}) {
-  return types_text(builtin_ops()[op.index()]->infer, op, args, outputs, bodies);
+  return types_text(op.def().infer, op, args, outputs, bodies);
 }
 // The same for the largest shapes that the data may lead to.
 inline std::string bound_text(const Op& op, const std::vector<Arg>& args, std::size_t outputs = 1) {
-  return types_text(builtin_ops()[op.index()]->bound, op, args, outputs, {});
+  return types_text(op.def().bound, op, args, outputs, {});
 }
 
 inline Tensor ints(std::initializer_list<std::int64_t> values) {

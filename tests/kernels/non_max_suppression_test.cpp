@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <cmath>
 
+#include "graph/ops/data_dependent.h"
 #include "tests/kernels/movement_test.h"
 
 namespace quern::testing {

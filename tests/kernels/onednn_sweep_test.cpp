@@ -9,6 +9,9 @@
 #include <array>
 #include <cstdio>
 
+#include "graph/ops/convolution.h"
+#include "graph/ops/elementwise.h"
+#include "graph/ops/matrix.h"
 #include "tests/kernels/sweep.h"
 
 namespace quern::testing {
@@ -86,7 +89,7 @@ void expect_right(const Problem& problem, const std::vector<Step>& steps, Random
 
 // The implementation of `op` that is oneDNN's; null without oneDNN.
 Selection (*onednn_of(const Op& op))(const KernelRequest&) {
-  for (const CpuImplementation& i : builtin_ops()[op.index()]->kernels->cpu)
+  for (const CpuImplementation& i : kernels_of(op.def()).cpu)
     if (i.name == "onednn") return i.select;
   return nullptr;
 }

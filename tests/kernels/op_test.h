@@ -63,7 +63,7 @@ inline Tensor absent() {
 // The types that inference gives for these inputs, with `known` telling whose elements it may see.
 inline Result<std::vector<ValueType>> infer(const Op& op, const std::vector<Tensor>& inputs,
                                             std::size_t outputs = 1, bool elements_known = true) {
-  const OpDef& def = *builtin_ops()[op.index()];
+  const OpDef& def = op.def();
   std::vector<InferInput> in;
   for (const Tensor& t : inputs)
     in.push_back(t.valid() ? InferInput{true, ValueType(t.type()), elements_known ? &t : nullptr}
@@ -77,7 +77,7 @@ inline Result<std::vector<ValueType>> infer(const Op& op, const std::vector<Tens
 // without the ranks, without the dimensions, without the elements.
 inline void expect_symbolic_inference(const Op& op, const std::vector<Tensor>& inputs,
                                       const std::vector<ValueType>& truth) {
-  const OpDef& def = *builtin_ops()[op.index()];
+  const OpDef& def = op.def();
   for (const char* unknown : {"ranks", "dimensions", "elements"}) {
     std::vector<InferInput> in;
     for (const Tensor& t : inputs) {
@@ -101,9 +101,9 @@ inline void expect_symbolic_inference(const Op& op, const std::vector<Tensor>& i
 // Inference, then the reference. An input made by absent() is left out.
 inline Result<std::vector<Tensor>> run_reference(const Op& op, const std::vector<Tensor>& inputs,
                                                  std::size_t outputs = 1) {
-  const OpDef& def = *builtin_ops()[op.index()];
+  const OpReference reference = builtin_ops().reference_of(op.def());
   QUERN_ASSIGN(const std::vector<ValueType> types, infer(op, inputs, outputs));
-  if (!def.bound) expect_symbolic_inference(op, inputs, types);
+  if (!op.def().bound) expect_symbolic_inference(op, inputs, types);
   std::vector<Tensor> out;
   std::vector<TensorView> in_views;
   std::vector<TensorType> in_types;
@@ -122,12 +122,13 @@ inline Result<std::vector<Tensor>> run_reference(const Op& op, const std::vector
     out_types.push_back(out.back().type());
     out_views.push_back({out.back().type(), out.back().mutable_data()});
   }
-  std::vector<std::byte> memory(def.scratch ? def.scratch(op, in_types, out_types) + 64 : 64);
+  std::vector<std::byte> memory(reference.scratch ? reference.scratch(op, in_types, out_types) + 64
+                                                  : 64);
   auto* aligned = reinterpret_cast<std::byte*>(
       (reinterpret_cast<std::uintptr_t>(memory.data()) + 63) & ~std::uintptr_t{63});
   Scratch scratch(aligned, memory.size() - 64);
   static StringPool strings;
-  QUERN_TRY(def.reference({op, in_views, out_views, scratch, strings}));
+  QUERN_TRY(reference.run({op, in_views, out_views, scratch, strings}));
   for (std::size_t i = 0; i < out.size(); ++i)  // shapes that depended on data
     out[i] = Tensor(out_views[i].type, out[i].owner(), out[i].data());
   return out;

@@ -3,6 +3,8 @@
 // Eigen's.
 #include <Eigen/Core>
 
+#include "graph/ops/convolution.h"
+#include "graph/ops/matrix.h"
 #include "graph/text_util.h"
 #include "kernels/conv_rows.h"
 #include "kernels/conv_transpose.h"

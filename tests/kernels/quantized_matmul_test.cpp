@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "graph/ops/quantised.h"
 #include "tests/kernels/op_test.h"
 
 namespace quern::testing {

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "graph/ops/random.h"
+
 #include "kernels/philox.h"
 #include "tests/kernels/spatial_test.h"
 

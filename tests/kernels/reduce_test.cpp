@@ -2,6 +2,7 @@
 #include <cmath>
 #include <limits>
 
+#include "graph/ops/reduction.h"
 #include "tests/kernels/kernel_test.h"
 
 namespace quern::testing {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The fast Resize against the reference, over modes, sizes and layouts.
+#include "graph/ops/resampling.h"
 #include "tests/kernels/kernel_test.h"
 
 namespace quern::testing {

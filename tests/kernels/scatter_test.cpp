@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <cmath>
 
+#include "graph/ops/indexing.h"
 #include "tests/kernels/movement_test.h"
 
 namespace quern::testing {

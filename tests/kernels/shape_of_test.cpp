@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "graph/ops/shape.h"
 #include "tests/kernels/movement_test.h"
 
 namespace quern::testing {

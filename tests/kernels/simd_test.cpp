@@ -11,6 +11,7 @@
 
 #include "graph/numeric.h"
 #include "graph/op_fields.h"
+#include "graph/ops/elementwise.h"
 #include "kernels/scalar_math.h"
 
 namespace quern::testing {

@@ -4,7 +4,7 @@
 
 #include <limits>
 
-#include "kernels/infer.h"
+#include "graph/ops/infer.h"
 #include "tests/kernels/op_test.h"
 
 namespace quern::testing {
@@ -27,7 +27,7 @@ Tensor filled(Shape shape, T value) {
 // What inference says of inputs whose elements nobody knows, and whose dimensions may be open.
 inline Result<ValueType> infer_type(const Op& op, const std::vector<ValueType>& types,
                                     std::size_t output = 0) {
-  const OpDef& def = *builtin_ops()[op.index()];
+  const OpDef& def = op.def();
   std::vector<InferInput> in;
   for (const ValueType& t : types) in.push_back({true, t, nullptr});
   InferContext context(op, def.name, "test", in, output + 1);
@@ -55,7 +55,7 @@ inline constexpr float nan = std::numeric_limits<float>::quiet_NaN();
 
 inline Cost cost(const Op& op, const std::vector<TensorType>& inputs,
                  const std::vector<TensorType>& outputs) {
-  return cost_of(*builtin_ops()[op.index()], op, inputs, outputs);
+  return cost_of(op, inputs, outputs);
 }
 
 }  // namespace quern::testing

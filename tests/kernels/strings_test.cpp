@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "graph/ops/strings.h"
+
 #include "tests/kernels/movement_test.h"
 
 namespace quern::testing {

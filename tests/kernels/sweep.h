@@ -12,6 +12,7 @@
 #include <string>
 #include <vector>
 
+#include "graph/ops/elementwise.h"
 #include "graph/text_util.h"
 #include "kernels/scalar_math.h"
 #include "tests/kernels/kernel_test.h"

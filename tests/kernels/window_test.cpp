@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "kernels/window.h"
 
+#include "graph/ops/convolution.h"
+#include "graph/ops/windows.h"
 #include "tests/kernels/spatial_test.h"
 
 namespace quern::testing {

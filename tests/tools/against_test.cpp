@@ -11,6 +11,7 @@
 
 #include "frontends/onnx-parser/proto.h"
 #include "frontends/onnx-parser/write.h"
+#include "graph/ops/movement.h"
 #include "tools/opened.h"
 #include "tools/verify_case.h"
 

@@ -7,6 +7,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "graph/ops/convolution.h"
 #include "graph/text.h"
 #include "graph/verify.h"
 #include "tools/dress/rearrange.h"

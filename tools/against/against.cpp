@@ -5,6 +5,7 @@
 #include <filesystem>
 
 #include "frontends/onnx-parser/onnx_parser.h"
+#include "graph/ops/movement.h"
 #include "graph/text_util.h"
 #include "tools/cases.h"
 #include "tools/children.h"

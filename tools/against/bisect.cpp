@@ -5,6 +5,7 @@
 #include <chrono>
 #include <set>
 
+#include "graph/ops/movement.h"
 #include "graph/text_util.h"
 #include "tools/console.h"
 

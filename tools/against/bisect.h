@@ -13,6 +13,7 @@
 
 #include <quern/status.h>
 
+#include "graph/ops/movement.h"
 #include "tools/against/difference.h"
 #include "tools/against/evaluate.h"
 #include "tools/against/source.h"

@@ -7,6 +7,7 @@
 #include "frontends/onnx-parser/file.h"
 #include "frontends/onnx-parser/import.h"
 #include "frontends/onnx-parser/tensor.h"
+#include "graph/ops/movement.h"
 #include "graph/text_util.h"
 #include "tools/console.h"
 

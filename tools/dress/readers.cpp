@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Dresses that give values more readers: outputs, and a Concat whose result is an output.
+#include "graph/ops/movement.h"
+#include "graph/ops/shape.h"
 #include "graph/text_util.h"
 #include "tools/dress/dress.h"
 

@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "graph/numeric.h"
+#include "graph/ops/convolution.h"
 #include "graph/text_util.h"
 
 namespace quern::tools {

@@ -6,7 +6,7 @@
 #include <quern/status.h>
 #include <quern/tensor.h>
 
-#include "graph/ops.h"
+#include "graph/ops/convolution.h"
 
 namespace quern::tools {
 

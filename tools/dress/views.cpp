@@ -3,6 +3,9 @@
 // and behind the outputs.
 #include <limits>
 
+#include "graph/ops/convolution.h"
+#include "graph/ops/movement.h"
+#include "graph/ops/shape.h"
 #include "graph/text_util.h"
 #include "tools/dress/dress.h"
 #include "tools/dress/rearrange.h"

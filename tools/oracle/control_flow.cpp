@@ -1,5 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // If, Loop, Scan and SequenceMap: bodies are walked as often as a run does it.
+#include "graph/ops/control_flow.h"
+
+#include "graph/ops/indexing.h"
+#include "graph/ops/movement.h"
+#include "graph/ops/sequences.h"
+#include "graph/ops/shape.h"
 #include "graph/text_util.h"
 #include "tools/oracle/walk.h"
 
@@ -60,7 +66,7 @@ Result<std::vector<Traces>> Walk::structural(const Graph& graph, const Node& n,
     if (n.as<SplitToSequence>()) return run_split(n, in);
     if (n.as<ConcatFromSequence>()) return run_concat(n, in);
     if (n.as<Optional>()) return run_optional(n, in);
-    return refused(n, cat(graph.def(n.op).name, " is not known here"));
+    return refused(n, cat(n.op.def().name, " is not known here"));
   }();
   if (!one) return one.error().copy();
   return std::vector<Traces>{*one};

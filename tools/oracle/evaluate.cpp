@@ -6,6 +6,9 @@
 #include <cstring>
 
 #include "graph/numeric.h"
+#include "graph/ops/elementwise.h"
+#include "graph/ops/recurrent.h"
+#include "graph/ops/shape.h"
 #include "graph/text_util.h"
 #include "tools/oracle/walk.h"
 
@@ -19,18 +22,27 @@ bool is_narrow_float(DType t) {
 // The op over f64 operands: what names a type of floats names f64, and numbers that kernels hold as
 // float are those floats.
 Op widened_op(const Op& op, Width width) {
-  Op wide = op;
-  if (auto* cast = std::get_if<Cast>(&wide); cast && is_narrow_float(cast->to))
-    cast->to = DType::f64;
+  if (const auto* cast = op.as<Cast>(); cast && is_narrow_float(cast->to)) {
+    Cast wide = *cast;
+    wide.to = DType::f64;
+    return wide;
+  }
+  if (width == Width::f64) return op;
   const auto as_float = [](Unary& u) {
     u.alpha = static_cast<double>(static_cast<float>(u.alpha));
     u.beta = static_cast<double>(static_cast<float>(u.beta));
   };
-  if (width == Width::f64) return wide;
-  if (auto* unary = std::get_if<Unary>(&wide)) as_float(*unary);
-  if (auto* rnn = std::get_if<Rnn>(&wide))
-    for (Unary& u : rnn->activations) as_float(u);
-  return wide;
+  if (const auto* unary = op.as<Unary>()) {
+    Unary wide = *unary;
+    as_float(wide);
+    return wide;
+  }
+  if (const auto* rnn = op.as<Rnn>()) {
+    Rnn wide = *rnn;
+    for (Unary& u : wide.activations) as_float(u);
+    return wide;
+  }
+  return op;
 }
 
 Result<Traces> traced_input(const OracleInput& input) {
@@ -75,7 +87,7 @@ void finish(Evaluated& e, std::size_t i) {
 
 Result<std::vector<Tensor>> Walk::evaluate_op(const Op& op, std::span<const Tensor> operands,
                                               std::size_t outputs, std::string_view name) {
-  const OpDef& def = *ops_[op.index()];
+  const OpDef& def = op.def();
   std::vector<InferInput> in;
   for (const Tensor& t : operands)
     in.push_back(t.valid() ? InferInput{true, ValueType(t.type()), &t} : InferInput{});
@@ -87,7 +99,7 @@ Result<std::vector<Tensor>> Walk::evaluate_op(const Op& op, std::span<const Tens
     if (!shape) return c.error("the shape of a result stays unknown");
     types.push_back({t.dtype, *shape});
   }
-  if (!def.reference) return c.unsupported("has no reference");
+  if (!ops_.reference_of(def).run) return c.unsupported("has no reference");
   auto out = evaluate(ops_, op, {}, operands, types);
   if (!out) return std::move(out.error()).in(cat("node '", name, "' (", def.name, ")"));
   for (Tensor& t : *out)
@@ -110,7 +122,7 @@ Result<std::vector<Traces>> Walk::plain(const Op& op, std::span<const Traces> in
   for (std::size_t i = 0; i < in.size(); ++i) {
     const Traced* t = in[i].tensor();
     operands.push_back(t);
-    if (t && !t->exact() && decides_structure(*ops_[op.index()], op, i)) return open;
+    if (t && !t->exact() && decides_structure(op.def(), op, i)) return open;
     is_f64 |= t && t->type == DType::f64;
     values.push_back(t ? t->value : Tensor());
     if (t && is_narrow_float(t->type) && width_of(op, i) == Width::narrow) {
@@ -139,7 +151,7 @@ Result<std::vector<Traces>> Walk::plain(const Op& op, std::span<const Traces> in
 
 Result<std::vector<Traces>> Walk::node(const Graph& graph, const Node& n,
                                        const std::vector<Traces>& in) {
-  const OpDef& def = graph.def(n.op);
+  const OpDef& def = n.op.def();
   if (!n.post_ops.empty())
     return Status(Code::unsupported, cat("node '", n.name, "' (", def.name,
                                          "): carries post-ops, which only passes make"));

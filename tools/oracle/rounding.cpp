@@ -4,6 +4,7 @@
 #include <array>
 
 #include "graph/numeric.h"
+#include "graph/ops/elementwise.h"
 
 namespace quern::tools {
 namespace {

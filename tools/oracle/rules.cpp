@@ -4,6 +4,9 @@
 
 #include <array>
 #include <numeric>
+#include <unordered_map>
+
+#include "graph/ops/all.h"
 
 namespace quern::tools {
 namespace rules {
@@ -34,32 +37,34 @@ Status dispatch(const T& op, Evaluated& e) {
   }
 }
 
+template <class... T>
+std::unordered_map<const OpDef*, Status (*)(Evaluated&)> table(OpList<T...>) {
+  return {{&T::def(), [](Evaluated& e) { return dispatch(e.as<T>(), e); }}...};
+}
+
 }  // namespace
 }  // namespace rules
 
 Status bound_errors(Evaluated& e) {
-  return std::visit([&](const auto& op) { return rules::dispatch(op, e); },
-                    static_cast<const OpVariant&>(e.op));
+  static const auto known = rules::table(AllOps());
+  return known.at(&e.op.def())(e);
 }
 
 Width width_of(const Op& op, std::size_t input) {
-  const auto any_of = [&]<class... T>() { return (std::holds_alternative<T>(op) || ...); };
-  if (any_of.operator()<Resize>()) return input == 0 ? Width::f64 : Width::narrow;
-  if (const auto* cast = std::get_if<Cast>(&op); cast && cast->to == DType::string)
-    return Width::narrow;
-  return any_of.operator()<BitCast, DynamicQuantize, Range, Random, Multinomial, MelWeightMatrix,
-                           NonMaxSuppression, QLinearConv, QLinearMatMul, TfIdfVectorizer,
-                           StringNormalizer>()
+  if (op.is<Resize>()) return input == 0 ? Width::f64 : Width::narrow;
+  if (const auto* cast = op.as<Cast>(); cast && cast->to == DType::string) return Width::narrow;
+  return op.is_any_of<BitCast, DynamicQuantize, Range, Random, Multinomial, MelWeightMatrix,
+                      NonMaxSuppression, QLinearConv, QLinearMatMul, TfIdfVectorizer,
+                      StringNormalizer>()
              ? Width::narrow
              : Width::f64;
 }
 
 bool decides_structure(const OpDef& def, const Op& op, std::size_t input) {
-  if (std::holds_alternative<Pad>(op) && input == 2) return false;
-  if (std::holds_alternative<Compress>(op)) return input == 1;
-  return def.needs_value(op, input) || std::holds_alternative<Unique>(op) ||
-         std::holds_alternative<NonMaxSuppression>(op) ||
-         std::holds_alternative<StringNormalizer>(op);
+  if (op.is<Pad>() && input == 2) return false;
+  if (op.is<Compress>()) return input == 1;
+  return def.needs_value(op, input) || op.is<Unique>() || op.is<NonMaxSuppression>() ||
+         op.is<StringNormalizer>();
 }
 
 namespace rules {

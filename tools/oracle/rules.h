@@ -4,6 +4,18 @@
 
 #include <initializer_list>
 
+#include "graph/ops/convolution.h"
+#include "graph/ops/data_dependent.h"
+#include "graph/ops/elementwise.h"
+#include "graph/ops/indexing.h"
+#include "graph/ops/matrix.h"
+#include "graph/ops/normalisation.h"
+#include "graph/ops/quantised.h"
+#include "graph/ops/random.h"
+#include "graph/ops/recurrent.h"
+#include "graph/ops/reduction.h"
+#include "graph/ops/resampling.h"
+#include "graph/ops/shape.h"
 #include "tools/oracle/values.h"
 
 namespace quern::tools::rules {

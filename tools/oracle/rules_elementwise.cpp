@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "graph/numeric.h"
+#include "graph/ops/elementwise.h"
 #include "tools/oracle/rules.h"
 
 namespace quern::tools::rules {
@@ -65,11 +66,6 @@ double logical_error(BinaryKind kind, Ball a, Ball b) {
   const bool decided = (a.exact() && (a.v != 0) == (kind == BinaryKind::logical_or)) ||
                        (b.exact() && (b.v != 0) == (kind == BinaryKind::logical_or));
   return decided && kind != BinaryKind::logical_xor ? 0 : infinity;
-}
-
-bool is_logical(BinaryKind kind) {
-  return kind == BinaryKind::logical_and || kind == BinaryKind::logical_or ||
-         kind == BinaryKind::logical_xor;
 }
 
 // ---- floats ------------------------------------------------------------------------------------

@@ -4,6 +4,9 @@
 #include <cmath>
 #include <set>
 
+#include "graph/ops/convolution.h"
+#include "graph/ops/matrix.h"
+#include "graph/ops/random.h"
 #include "tools/oracle/rules.h"
 
 namespace quern::tools::rules {

@@ -2,6 +2,9 @@
 // Operators that move elements: the bounds move with them.
 #include <cmath>
 
+#include "graph/ops/data_dependent.h"
+#include "graph/ops/indexing.h"
+#include "graph/ops/shape.h"
 #include "tools/oracle/rules.h"
 
 namespace quern::tools::rules {

@@ -2,6 +2,7 @@
 // Softmax and the normalisations, as the sums, roots and quotients that they are made of.
 #include <cmath>
 
+#include "graph/ops/normalisation.h"
 #include "tools/oracle/rules.h"
 
 namespace quern::tools::rules {

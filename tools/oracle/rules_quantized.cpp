@@ -4,6 +4,10 @@
 #include <cmath>
 
 #include "graph/numeric.h"
+#include "graph/ops/convolution.h"
+#include "graph/ops/elementwise.h"
+#include "graph/ops/matrix.h"
+#include "graph/ops/quantised.h"
 #include "tools/oracle/rules.h"
 
 namespace quern::tools::rules {

@@ -3,6 +3,8 @@
 // those on top of kernels/rnn.cpp.
 #include <cmath>
 
+#include "graph/ops/elementwise.h"
+#include "graph/ops/recurrent.h"
 #include "tools/oracle/rules.h"
 
 namespace quern::tools::rules {

@@ -3,6 +3,9 @@
 #include <cmath>
 #include <numeric>
 
+#include "graph/ops/data_dependent.h"
+#include "graph/ops/elementwise.h"
+#include "graph/ops/reduction.h"
 #include "tools/oracle/rules.h"
 
 namespace quern::tools::rules {

@@ -5,6 +5,9 @@
 // elements; positions are computed in f32 or f64, wherever a run likes.
 #include <cmath>
 
+#include "graph/ops/convolution.h"
+#include "graph/ops/random.h"
+#include "graph/ops/resampling.h"
 #include "tools/oracle/rules.h"
 
 namespace quern::tools::rules {

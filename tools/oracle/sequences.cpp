@@ -1,5 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Sequences and optionals: lists of tensors.
+#include "graph/ops/sequences.h"
+
+#include "graph/ops/movement.h"
+#include "graph/ops/shape.h"
 #include "graph/text_util.h"
 #include "tools/oracle/walk.h"
 

@@ -81,7 +81,7 @@ struct Evaluated {
   }
   template <class T>
   const T& as() const {
-    return *std::get_if<T>(&op);
+    return *op.as<T>();
   }
   Rounding rounding(std::size_t i = 0) const { return {out[i].type, arithmetic}; }
   Numbers& bound(std::size_t i = 0) {

@@ -7,6 +7,7 @@
 
 #include "graph/evaluate.h"
 #include "graph/numeric.h"
+#include "graph/ops/control_flow.h"
 #include "graph/text.h"
 #include "graph/text_util.h"
 #include "graph/verify.h"
@@ -157,7 +158,7 @@ class Interpreter {
   }
 
   Result<std::vector<Tensor>> compute(const Node& n, const std::vector<Tensor>& inputs) {
-    const OpDef& def = g_.def(n.op);
+    const OpDef& def = n.op.def();
     std::vector<InferInput> in;
     for (const Tensor& t : inputs)
       in.push_back(t.valid() ? InferInput{true, ValueType(t.type()), &t} : InferInput{});

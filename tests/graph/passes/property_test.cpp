@@ -6,6 +6,15 @@
 #include <numeric>
 #include <random>
 
+#include "graph/ops/control_flow.h"
+#include "graph/ops/convolution.h"
+#include "graph/ops/elementwise.h"
+#include "graph/ops/indexing.h"
+#include "graph/ops/matrix.h"
+#include "graph/ops/movement.h"
+#include "graph/ops/normalisation.h"
+#include "graph/ops/reduction.h"
+#include "graph/ops/shape.h"
 #include "graph/text.h"
 #include "graph/text_util.h"
 #include "kernels/kernel.h"

@@ -3,6 +3,11 @@
 #include <ctime>
 #include <random>
 
+#include "graph/ops/convolution.h"
+#include "graph/ops/elementwise.h"
+#include "graph/ops/movement.h"
+#include "graph/ops/normalisation.h"
+#include "graph/ops/shape.h"
 #include "graph/text_util.h"
 #include "graph/verify.h"
 #include "kernels/kernel.h"

@@ -6,6 +6,8 @@
 
 #include <quern/device.h>
 
+#include "graph/ops/elementwise.h"
+
 namespace quern::testing {
 namespace {
 

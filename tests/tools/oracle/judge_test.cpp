@@ -5,6 +5,8 @@
 #include <limits>
 
 #include "graph/numeric.h"
+#include "graph/ops/elementwise.h"
+#include "graph/ops/normalisation.h"
 #include "graph/text_util.h"
 #include "tests/tools/oracle/families.h"
 #include "tools/oracle/values.h"

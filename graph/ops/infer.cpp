@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "kernels/infer.h"
+#include "graph/ops/infer.h"
 
 #include <algorithm>
+#include <cstring>
 
 #include "graph/numeric.h"
+#include "graph/ops/convolution.h"
+#include "graph/ops/windows.h"
 #include "graph/text.h"
 #include "graph/text_util.h"
 

@@ -12,6 +12,7 @@
 #include <quern/status.h>
 
 #include "graph/op_def.h"
+#include "graph/ops/resampling.h"
 
 namespace quern {
 

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "graph/ops/resize_axes.h"
+
 #include <algorithm>
 #include <cmath>
 
+#include "graph/operands.h"
+#include "graph/ops/infer.h"
+#include "graph/ops/resampling.h"
 #include "graph/text_util.h"
-#include "kernels/infer.h"
-#include "kernels/iterate.h"
-#include "kernels/operands.h"
-#include "kernels/resize.h"
 
 namespace quern {
 namespace {

@@ -1,29 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
-// Shape inference that several families share.
+// The geometry of sliding windows: what convolutions and pools read and how many results there are.
 #pragma once
 
 #include <cstdint>
+#include <span>
+#include <string_view>
+
+#include <quern/shape.h>
+#include <quern/status.h>
 
 #include "graph/op_def.h"
+#include "graph/ops/convolution.h"
 
 namespace quern {
-
-// Output 0 is input 0's type.
-Status infer_like_input(InferContext& c);
-// Output 0: `dtype`, of the shape that all inputs broadcast to.
-Status infer_broadcast(InferContext& c, DType dtype);
-// The axes in input `i`, made non-negative and checked to be distinct; nothing while unknown, or
-// the input is absent (`has(i)` tells which).
-Result<std::optional<std::vector<std::size_t>>> axes_operand(const InferContext& c, std::size_t i,
-                                                             std::size_t rank);
-
-// What is said of a size that depends on data: nothing, or the most that it can be (OpDef::bound).
-enum class DataSize : std::uint8_t { unknown, at_most };
-
-// Refuses an input that is known not to be of f32, f64, f16 or bf16.
-Status want_floats(const InferContext& c, std::size_t i);
-// The one integer in input `i` (i32 or i64, one element); nothing while unknown or absent.
-Result<std::optional<std::int64_t>> int_operand(const InferContext& c, std::size_t i);
 
 // Sizes, strides and the like that come from a model: nothing above this is meant seriously, and
 // below it no sum or product of two can overflow.
@@ -73,5 +62,19 @@ std::int64_t window_count(std::int64_t in, std::int64_t kernel, std::int64_t str
 Result<Dims> infer_window(const InferContext& c, const Window& window, std::span<const Dim> in,
                           std::span<const Dim> kernel,
                           PartialWindow partial = PartialWindow::dropped);
+
+// The window of a transposed convolution as it slides over the *output*: at position i, an element
+// of the input, its taps lie on the output elements that the input element contributes to. Nothing
+// but concrete shapes that inference has accepted.
+ResolvedWindow resolve_transposed_window(const ConvTranspose& op, std::span<const std::int64_t> in,
+                                         std::span<const std::int64_t> kernel);
+// One dimension of a transposed convolution's output; `d` counts spatial dimensions.
+Dim transposed_size(const ConvTranspose& op, const ResolvedWindow& w, std::size_t d, Dim in);
+
+ResolvedWindow window_of(const MaxUnpool& op);
+// A dimension of what was pooled, from that of what came of it.
+Dim unpooled_size(const ResolvedWindow& w, std::size_t d, Dim in);
+// The shape of what was pooled, from that of what came of it: what indices count in.
+Shape unpooled_shape(const MaxUnpool& op, const Shape& x);
 
 }  // namespace quern

@@ -1,0 +1,389 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "graph/ops/shape.h"
+
+#include <algorithm>
+#include <cmath>
+#include <functional>
+#include <limits>
+
+#include "graph/numeric.h"
+#include "graph/op_fields.h"
+#include "graph/ops/infer.h"
+#include "graph/text_util.h"
+
+namespace quern {
+namespace {
+
+// ---- fill
+
+Status infer_constant(InferContext& c) {
+  const DType dtype = c.op<ConstantOfShape>().dtype;
+  if (dtype == DType::string) return c.error("cannot fill a tensor with strings");
+  QUERN_ASSIGN(const ListOperand shape, shape_operand(c, 0));
+  std::optional<Dims> dims;
+  if (shape.values) {
+    dims.emplace();
+    for (std::int64_t d : *shape.values) {
+      if (d < 0) return c.error(cat("shape ", list_text(*shape.values), " has a negative entry"));
+      dims->push_back(d);
+    }
+  } else if (shape.length) {
+    dims = Dims(static_cast<std::size_t>(*shape.length));
+  }
+  c.set(0, dtype, std::move(dims));
+  return {};
+}
+
+constexpr std::int64_t saturated = std::numeric_limits<std::int64_t>::max();
+
+// Elements between start and limit; nothing when there is no answer.
+template <class T>
+std::optional<std::int64_t> range_count(T start, T limit, T delta) {
+  if constexpr (is_integer_type<T>) {
+    if (delta == 0) return std::nullopt;
+    const bool up = delta > 0;
+    if (up ? start >= limit : start <= limit) return 0;
+    // Differences as unsigned numbers of 64 bits hold every case.
+    const auto from = static_cast<std::uint64_t>(up ? start : limit);
+    const auto to = static_cast<std::uint64_t>(up ? limit : start);
+    const auto step = up ? static_cast<std::uint64_t>(delta)
+                         : std::uint64_t{0} - static_cast<std::uint64_t>(delta);
+    const std::uint64_t n = (to - from - 1) / step + 1;
+    return n > std::uint64_t{saturated} ? saturated : static_cast<std::int64_t>(n);
+  } else {
+    const double from = static_cast<double>(start);
+    const double to = static_cast<double>(limit);
+    const double step = static_cast<double>(delta);
+    if (step == 0 || !std::isfinite(from) || !std::isfinite(to) || !std::isfinite(step))
+      return std::nullopt;
+    const double n = std::ceil((to - from) / step);
+    return n > 0 ? convert<std::int64_t>(n) : 0;
+  }
+}
+
+Result<Dim> range_dim(const InferContext& c) {
+  if (!c.value(0) || !c.value(1) || !c.value(2)) return Dim();
+  for (std::size_t i = 0; i < 3; ++i)
+    if (c.value(i)->shape().elements() != 1)
+      return c.error(cat(c.describe(i), " must have one element"));
+  return visit_dtype(c.dtype(0), [&]<class T>(TypeTag<T>) -> Result<Dim> {
+    if constexpr (is_number_type<T>) {
+      const auto n = range_count(element_of<T>(*c.value(0)), element_of<T>(*c.value(1)),
+                                 element_of<T>(*c.value(2)));
+      if (n) return Dim(*n);
+    }
+    return c.error("delta must not be 0, and all three must be finite");
+  });
+}
+
+Status infer_range(InferContext& c) {
+  if (!is_number(c.dtype(0))) return c.error(cat(c.describe(0), " must be a number"));
+  for (std::size_t i = 0; i < 3; ++i) {
+    QUERN_TRY(c.want_same_dtype(0, i));
+    QUERN_TRY(want_single(c, i));
+  }
+  QUERN_ASSIGN(const Dim n, range_dim(c));
+  c.set(0, c.dtype(0), Dims{n});
+  return {};
+}
+
+Status infer_eye(InferContext& c) {
+  const DType dtype = c.op<EyeLike>().dtype.value_or(c.dtype(0));
+  if (dtype == DType::string) return c.error("cannot make a diagonal of strings");
+  QUERN_TRY(want_rank(c, 0, 2));
+  c.set(0, dtype, c.dims(0) ? *c.dims(0) : Dims(2));
+  return {};
+}
+
+// ---- shape_of
+
+Status infer_shape_of(InferContext& c) {
+  Dim n;
+  if (const Dims* dims = c.dims(0))
+    n = static_cast<std::int64_t>(part_of(c.op<ShapeOf>(), dims->size()).count);
+  c.set(0, DType::i64, Dims{n});
+  return {};
+}
+
+Status infer_size_of(InferContext& c) {
+  c.set(0, DType::i64, Dims());
+  return {};
+}
+
+// ---- view
+
+Status infer_identity(InferContext& c) {
+  const std::int64_t rank = c.op<Identity>().rank;
+  ValueType type = c.type(0);
+  if (rank >= 0) {
+    if (!type.is_tensor() || rank > static_cast<std::int64_t>(Shape::max_rank))
+      return c.error(cat(c.describe(0), " cannot be of rank ", rank));
+    if (!type.dims) type.dims = Dims(static_cast<std::size_t>(rank));
+    if (type.dims->size() != static_cast<std::size_t>(rank))
+      return c.error(cat("the model declares a value of rank ", rank, ", but ", c.describe(0),
+                         " is what it gets"));
+  }
+  c.set(0, std::move(type));
+  return {};
+}
+
+std::string element_text(const Dims& dims) {
+  Ints numbers;
+  for (Dim d : dims) numbers.push_back(d.or_minus_one());
+  const Dim n = product(dims);
+  return list_text(numbers) + (n.known() ? cat(" (", n.value(), " elements)") : "");
+}
+
+Status cannot_reshape(const InferContext& c, const Ints& shape) {
+  return c.error(cat("cannot reshape ", element_text(*c.dims(0)), " to ", list_text(shape)));
+}
+
+// Entry i of the shape operand, when it copies a dimension of x.
+Result<Dim> copied_dim(const InferContext& c, std::size_t i) {
+  const Dims* x = c.dims(0);
+  if (!x) return Dim();
+  if (i < x->size()) return (*x)[i];
+  return c.error(cat("entry ", i, " of the shape is 0 and copies a dimension that ", c.describe(0),
+                     " does not have"));
+}
+
+struct Wanted {
+  Dims dims;
+  std::optional<std::size_t> open;  // where the shape says -1
+};
+
+Result<Wanted> wanted_dims(const InferContext& c, const Ints& shape) {
+  const bool allow_zero = c.op<Reshape>().allow_zero;
+  Wanted w;
+  for (std::size_t i = 0; i < shape.size(); ++i) {
+    Dim d = shape[i];
+    if (shape[i] == -1) {
+      if (w.open) return c.error(cat("shape ", list_text(shape), " has two entries of -1"));
+      w.open = i;
+    } else if (shape[i] < 0) {
+      return c.error(cat("shape ", list_text(shape), " has an entry below -1"));
+    } else if (shape[i] == 0 && !allow_zero) {
+      QUERN_ASSIGN(d, copied_dim(c, i));
+    }
+    w.dims.push_back(d);
+  }
+  if (w.open && allow_zero && std::find(shape.begin(), shape.end(), 0) != shape.end())
+    return c.error(cat("shape ", list_text(shape), " has both 0 and -1, which leaves -1 open"));
+  return w;
+}
+
+// Removes from both lists what stands in both: [N,4,5] to [N,-1] gives 20 though N is a symbol, and
+// the same works for a dimension of 0.
+void cancel(Dims& a, Dims& b) {
+  for (auto it = b.begin(); it != b.end();) {
+    const auto twin = std::find_if(a.begin(), a.end(), [&](Dim d) { return d.same(*it); });
+    if (twin == a.end()) {
+      ++it;
+    } else {
+      a.erase(twin);
+      it = b.erase(it);
+    }
+  }
+}
+
+// The dimension at -1: x's elements over those of the others.
+Result<Dim> open_dim(const InferContext& c, const Ints& shape, const Wanted& w) {
+  if (!c.dims(0)) return Dim();
+  Dims x = *c.dims(0);
+  Dims others = w.dims;
+  others.erase(others.begin() + static_cast<std::ptrdiff_t>(*w.open));
+  cancel(x, others);
+  const auto is_open = [](Dim d) { return !d.known(); };
+  const auto x_open = std::stable_partition(x.begin(), x.end(), std::not_fn(is_open));
+  const Dim n = product({x.begin(), x_open});
+  const Dim m = product(others);
+  if (!m.known()) return Dim();
+  if (x_open != x.end()) return x.end() - x_open == 1 && n == m && !m.is(0) ? *x_open : Dim();
+  if (m.is(0) || n.value() % m.value() != 0) return cannot_reshape(c, shape);
+  return div_exact(n, m.value());
+}
+
+Status infer_reshape(InferContext& c) {
+  QUERN_ASSIGN(const ListOperand shape, shape_operand(c, 1));
+  if (!shape.values) {
+    std::optional<Dims> dims;
+    if (shape.length) dims = Dims(static_cast<std::size_t>(*shape.length));
+    if (dims && dims->size() == 1 && c.dims(0)) dims->front() = product(*c.dims(0));
+    c.set(0, c.dtype(0), std::move(dims));
+    return {};
+  }
+  QUERN_ASSIGN(Wanted w, wanted_dims(c, *shape.values));
+  if (w.open) {
+    QUERN_ASSIGN(w.dims[*w.open], open_dim(c, *shape.values, w));
+  }
+  if (c.dims(0)) {
+    const Dim has = product(*c.dims(0));
+    const Dim wants = product(w.dims);
+    if (has.known() && wants.known() && has != wants) return cannot_reshape(c, *shape.values);
+  }
+  c.set(0, c.dtype(0), std::move(w.dims));
+  return {};
+}
+
+// Without axes every dimension of 1 goes: which ones is known only when all numbers are.
+std::optional<Dims> without_ones(const Dims& dims) {
+  Dims out;
+  for (Dim d : dims) {
+    if (!d.known()) return std::nullopt;
+    if (!d.is(1)) out.push_back(d);
+  }
+  return out;
+}
+
+Status squeeze_unknown(InferContext& c, std::optional<std::int64_t> length) {
+  std::optional<Dims> dims;
+  if (c.dims(0) && length) {
+    const auto rank = static_cast<std::int64_t>(c.dims(0)->size());
+    if (*length > rank) return c.error(cat(*length, " axes of ", c.describe(0)));
+    dims = Dims(static_cast<std::size_t>(rank - *length));
+  }
+  c.set(0, c.dtype(0), std::move(dims));
+  return {};
+}
+
+Status infer_squeeze(InferContext& c) {
+  QUERN_ASSIGN(const ListOperand list, list_operand(c, 1));
+  const Dims* x = c.dims(0);
+  if (!c.has(1)) {
+    c.set(0, c.dtype(0), x ? without_ones(*x) : std::nullopt);
+    return {};
+  }
+  if (!x || !list.values) return squeeze_unknown(c, list.length);
+  QUERN_ASSIGN(const auto axes, axes_operand(c, 1, x->size()));
+  std::vector<bool> gone(x->size(), false);
+  for (std::size_t axis : *axes) {
+    if ((*x)[axis].known() && !(*x)[axis].is(1))
+      return c.error(cat("dimension ", axis, " of ", c.describe(0), " is not 1"));
+    gone[axis] = true;
+  }
+  Dims out;
+  for (std::size_t i = 0; i < x->size(); ++i)
+    if (!gone[i]) out.push_back((*x)[i]);
+  c.set(0, c.dtype(0), std::move(out));
+  return {};
+}
+
+Status infer_unsqueeze(InferContext& c) {
+  QUERN_ASSIGN(const ListOperand list, shape_operand(c, 1));
+  const Dims* x = c.dims(0);
+  if (!x || !list.length) {
+    c.set(0, c.dtype(0), std::nullopt);
+    return {};
+  }
+  Dims out(x->size() + static_cast<std::size_t>(*list.length));
+  QUERN_TRY(check_result_rank(c, out.size()));
+  if (list.values) {
+    QUERN_ASSIGN(const auto axes, axes_operand(c, 1, out.size()));
+    for (std::size_t axis : *axes) out[axis] = 1;
+    std::size_t next = 0;
+    for (std::size_t i = 0; i < out.size(); ++i)
+      if (std::find(axes->begin(), axes->end(), i) == axes->end()) out[i] = (*x)[next++];
+  }
+  c.set(0, c.dtype(0), std::move(out));
+  return {};
+}
+
+Status infer_flatten(InferContext& c) {
+  const std::int64_t axis = c.op<Flatten>().axis;
+  const Dims* x = c.dims(0);
+  Dims out(2);
+  if (x) {
+    const auto rank = static_cast<std::int64_t>(x->size());
+    if (axis < -rank || axis > rank)
+      return c.error(cat("axis ", axis, " is outside of rank ", rank));
+    const auto cut = static_cast<std::size_t>(axis < 0 ? axis + rank : axis);
+    out = {product(std::span(*x).first(cut)), product(std::span(*x).subspan(cut))};
+  }
+  c.set(0, c.dtype(0), std::move(out));
+  return {};
+}
+
+}  // namespace
+
+const OpDef& ConstantOfShape::def() {
+  static constexpr OpDef def{.name = "ConstantOfShape",
+                             .plan_operands = 1u << 0,
+                             .infer = infer_constant,
+                             .attributes = &op_struct<ConstantOfShape>};
+  return def;
+}
+
+const OpDef& Range::def() {
+  static constexpr OpDef def{.name = "Range",
+                             .inputs = {3, 3},
+                             .plan_operands = 0b111,
+                             .infer = infer_range,
+                             .attributes = &op_struct<Range>};
+  return def;
+}
+
+const OpDef& EyeLike::def() {
+  static constexpr OpDef def{
+      .name = "EyeLike", .infer = infer_eye, .attributes = &op_struct<EyeLike>};
+  return def;
+}
+
+const OpDef& ShapeOf::def() {
+  static constexpr OpDef def{
+      .name = "ShapeOf", .infer = infer_shape_of, .attributes = &op_struct<ShapeOf>};
+  return def;
+}
+
+const OpDef& SizeOf::def() {
+  static constexpr OpDef def{
+      .name = "SizeOf", .infer = infer_size_of, .attributes = &op_struct<SizeOf>};
+  return def;
+}
+
+const OpDef& Identity::def() {
+  static constexpr OpDef def{.name = "Identity",
+                             .traits = OpTrait::view,
+                             .infer = infer_identity,
+                             .attributes = &op_struct<Identity>};
+  return def;
+}
+
+const OpDef& Reshape::def() {
+  static constexpr OpDef def{.name = "Reshape",
+                             .inputs = {2, 2},
+                             .traits = OpTrait::view,
+                             .plan_operands = 1u << 1,
+                             .infer = infer_reshape,
+                             .attributes = &op_struct<Reshape>};
+  return def;
+}
+
+const OpDef& Squeeze::def() {
+  static constexpr OpDef def{.name = "Squeeze",
+                             .inputs = {1, 2},
+                             .traits = OpTrait::view,
+                             .plan_operands = 1u << 1,
+                             .infer = infer_squeeze,
+                             .attributes = &op_struct<Squeeze>};
+  return def;
+}
+
+const OpDef& Unsqueeze::def() {
+  static constexpr OpDef def{.name = "Unsqueeze",
+                             .inputs = {2, 2},
+                             .traits = OpTrait::view,
+                             .plan_operands = 1u << 1,
+                             .infer = infer_unsqueeze,
+                             .attributes = &op_struct<Unsqueeze>};
+  return def;
+}
+
+const OpDef& Flatten::def() {
+  static constexpr OpDef def{.name = "Flatten",
+                             .traits = OpTrait::view,
+                             .infer = infer_flatten,
+                             .attributes = &op_struct<Flatten>};
+  return def;
+}
+
+}  // namespace quern

@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: Apache-2.0
+// Operators over strings.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "graph/op.h"
+
+namespace quern {
+
+enum class CaseAction : std::uint8_t { none, lower, upper };
+std::span<const std::string_view> enum_names(CaseAction);
+struct StringNormalizer {
+  CaseAction case_change = CaseAction::none;
+  bool case_sensitive = false;
+  std::vector<std::string> stopwords;
+
+  template <class S, class F>
+  static void fields(S& s, F&& f) {
+    f("case_change", s.case_change), f("case_sensitive", s.case_sensitive);
+    f("stopwords", s.stopwords);
+  }
+  static const OpDef& def();
+  static const OpKernels& kernels();
+  bool operator==(const StringNormalizer&) const = default;
+};
+
+enum class TfIdfMode : std::uint8_t { tf, idf, tfidf };
+std::span<const std::string_view> enum_names(TfIdfMode);
+struct TfIdfVectorizer {
+  TfIdfMode mode = TfIdfMode::tf;
+  std::int64_t min_gram_length = 1;
+  std::int64_t max_gram_length = 1;
+  std::int64_t max_skip_count = 0;
+  Ints ngram_counts;
+  Ints ngram_indexes;
+  Ints pool_int64s;
+  std::vector<std::string> pool_strings;
+  std::vector<float> weights;
+
+  template <class S, class F>
+  static void fields(S& s, F&& f) {
+    f("mode", s.mode), f("min_gram_length", s.min_gram_length);
+    f("max_gram_length", s.max_gram_length), f("max_skip_count", s.max_skip_count);
+    f("ngram_counts", s.ngram_counts), f("ngram_indexes", s.ngram_indexes);
+    f("pool_int64s", s.pool_int64s), f("pool_strings", s.pool_strings), f("weights", s.weights);
+  }
+  static const OpDef& def();
+  static const OpKernels& kernels();
+  bool operator==(const TfIdfVectorizer&) const = default;
+};
+
+inline std::size_t pool_size(const TfIdfVectorizer& op) {
+  return op.pool_strings.empty() ? op.pool_int64s.size() : op.pool_strings.size();
+}
+
+// Items [begin, end) of the pool are the n-grams of `length` items each.
+struct NgramSection {
+  std::size_t begin, end, length;
+};
+
+inline NgramSection section_of(const TfIdfVectorizer& op, std::size_t i) {
+  const std::size_t end = i + 1 < op.ngram_counts.size()
+                              ? static_cast<std::size_t>(op.ngram_counts[i + 1])
+                              : pool_size(op);
+  return {static_cast<std::size_t>(op.ngram_counts[i]), end, i + 1};
+}
+
+using StringsOps = OpList<StringNormalizer, TfIdfVectorizer>;
+
+}  // namespace quern

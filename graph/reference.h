@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: Apache-2.0
+// References: the plainest correct loop of each operator, which kernels/ defines. The graph
+// evaluates constants with them and links without them: whoever makes a Graph hands them in.
+#pragma once
+
+#include <cstddef>
+#include <deque>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include <quern/status.h>
+#include <quern/tensor.h>
+
+#include "graph/op.h"
+
+namespace quern {
+
+// Working memory of a reference: asked for in advance, handed out in pieces aligned to 64 bytes.
+class Scratch {
+ public:
+  Scratch(std::byte* data, std::size_t size) : data_(data), size_(size) {}
+  // Uninitialised room for n elements. The caller's OpDef::scratch has counted it.
+  template <class T>
+  T* take(std::size_t n) {
+    std::byte* p = data_ + used_;
+    used_ += bytes_for<T>(n);
+    return used_ <= size_ ? reinterpret_cast<T*>(p) : nullptr;
+  }
+  template <class T>
+  static constexpr std::size_t bytes_for(std::size_t n) {
+    return (n * sizeof(T) + 63) / 64 * 64;
+  }
+
+ private:
+  std::byte* data_;
+  std::size_t size_;
+  std::size_t used_ = 0;
+};
+
+// Bytes of the strings that a run makes; what it hands out stays until clear().
+class StringPool {
+ public:
+  StringRef add(std::string_view text) {
+    const std::string& s = strings_.emplace_back(text);
+    return {s.data(), s.size()};
+  }
+  void clear() { strings_.clear(); }
+
+ private:
+  std::deque<std::string> strings_;
+};
+
+// Dense row-major views; an absent input has no data. Output types come from infer; an op whose
+// output shape depends on data gets the largest shape and writes the real one into outputs[i].type.
+struct ReferenceCall {
+  const Op& op;
+  std::span<const TensorView> inputs;
+  std::span<MutableTensorView> outputs;  // no data: not asked for
+  Scratch& scratch;
+  StringPool& strings;
+
+  template <class T>
+  const T& as() const {
+    return *op.as<T>();
+  }
+  bool has(std::size_t i) const { return i < inputs.size() && inputs[i].present(); }
+  bool wants(std::size_t i) const { return i < outputs.size() && outputs[i].present(); }
+};
+
+// The plainest correct loop: the oracle of the tests, the evaluator of constant folding and the end
+// of every list of implementations. Allocates nothing unless it fails or makes strings.
+using ReferenceFn = Status (*)(const ReferenceCall&);
+using ScratchFn = std::size_t (*)(const Op&, std::span<const TensorType> inputs,
+                                  std::span<const TensorType> outputs);
+
+struct OpReference {
+  ReferenceFn run = nullptr;  // null: a structural operator, which planning resolves
+  ScratchFn scratch = nullptr;
+};
+// Kept by every Graph.
+struct OpSet {
+  const OpReference& (*reference_of)(const OpDef& def);
+};
+// Every operator's. Defined by kernels/, which whoever calls it links.
+OpSet builtin_ops();
+
+}  // namespace quern
