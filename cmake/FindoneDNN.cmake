@@ -2,7 +2,7 @@
 # oneDNN by header and library. Debian 12's own CMake configuration wants OpenCL development files and
 # fails on a clean machine.
 #
-# The target gives include paths only: the library is opened at run time (kernels/onednn.h), under
+# The target gives include paths only: the library is opened at run time (kernels/onednn/onednn.h), under
 # the name in oneDNN_SONAME.
 find_path(oneDNN_INCLUDE_DIR oneapi/dnnl/dnnl.hpp)
 find_library(oneDNN_LIBRARY NAMES dnnl)

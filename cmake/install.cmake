@@ -4,7 +4,7 @@
 # quern-cpp for C++, quern-wasi-nn). Component: sdk.
 include(CMakePackageConfigHelpers)
 
-set(libraries quern_engine quern_onnx_parser quern_kernels quern_graph quern_vocabulary)
+set(libraries quern_engine quern_onnx_parser quern_kernels quern_graph quern_memory quern_vocabulary)
 if(QUERN_VULKAN)
   list(APPEND libraries quern_shaders)
 endif()

@@ -5,9 +5,9 @@
 #include <functional>
 #include <queue>
 
+#include "engine/vocabulary/text_util.h"
 #include "graph/ops/shape.h"
 #include "graph/text.h"
-#include "graph/text_util.h"
 
 namespace quern {
 

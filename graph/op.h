@@ -17,7 +17,7 @@
 namespace quern {
 
 struct OpDef;      // graph/op_def.h: what the graph knows about an operator
-struct OpKernels;  // kernels/kernel.h: how it is computed
+struct OpKernels;  // kernels/contract/kernel.h: how it is computed
 
 using Ints = std::vector<std::int64_t>;
 

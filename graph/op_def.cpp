@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "graph/op_def.h"
 
+#include "engine/vocabulary/text_util.h"
 #include "graph/text.h"
-#include "graph/text_util.h"
 
 namespace quern {
 

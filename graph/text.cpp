@@ -7,10 +7,10 @@
 #include <concepts>
 #include <map>
 
+#include "engine/vocabulary/text_util.h"
 #include "graph/numeric.h"
 #include "graph/op_fields.h"
 #include "graph/ops/elementwise.h"
-#include "graph/text_util.h"
 
 namespace quern {
 namespace {

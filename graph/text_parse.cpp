@@ -5,11 +5,11 @@
 #include <map>
 #include <memory>
 
+#include "engine/vocabulary/text_util.h"
 #include "graph/numeric.h"
 #include "graph/op_fields.h"
 #include "graph/ops/elementwise.h"
 #include "graph/text.h"
-#include "graph/text_util.h"
 
 namespace quern {
 namespace {

@@ -3,8 +3,8 @@
 
 #include <algorithm>
 
+#include "engine/vocabulary/text_util.h"
 #include "graph/text.h"
-#include "graph/text_util.h"
 
 namespace quern {
 namespace {

@@ -4,7 +4,7 @@
 #include <sys/resource.h>
 #include <vector>
 
-#include "graph/text_util.h"
+#include "engine/vocabulary/text_util.h"
 #include "tools/bench_cold.h"
 #include "tools/measurement.h"
 #include "tools/opened.h"

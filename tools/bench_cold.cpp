@@ -12,7 +12,7 @@
 
 #include <quern/device.h>
 
-#include "graph/text_util.h"
+#include "engine/vocabulary/text_util.h"
 #include "tools/opened.h"
 
 extern char** environ;

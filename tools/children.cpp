@@ -13,7 +13,7 @@
 #include <unistd.h>
 #include <vector>
 
-#include "graph/text_util.h"
+#include "engine/vocabulary/text_util.h"
 
 namespace quern::tools {
 namespace {

@@ -4,7 +4,7 @@
 
 #include <CLI/CLI.hpp>
 
-#include "graph/text_util.h"
+#include "engine/vocabulary/text_util.h"
 #include "tools/options.h"
 
 namespace quern::tools {

@@ -6,8 +6,8 @@
 #include <cmath>
 #include <cstring>
 
+#include "engine/vocabulary/text_util.h"
 #include "graph/numeric.h"
-#include "graph/text_util.h"
 #include "tools/console.h"
 
 namespace quern::tools {

@@ -2,8 +2,8 @@
 // quern devices, quern version.
 #include <quern/device.h>
 
+#include "engine/vocabulary/text_util.h"
 #include "frontends/onnx-parser/op_table.h"
-#include "graph/text_util.h"
 #include "tools/json.h"
 #include "tools/verbs.h"
 

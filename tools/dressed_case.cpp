@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tools/dressed_case.h"
 
-#include "graph/text_util.h"
+#include "engine/vocabulary/text_util.h"
 #include "tools/console.h"
 #include "tools/opened.h"
 

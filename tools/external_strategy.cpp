@@ -17,8 +17,8 @@
 
 #include <quern/c/strategy.h>
 
-#include "graph/memory/csv.h"
-#include "graph/text_util.h"
+#include "engine/vocabulary/text_util.h"
+#include "graph/memory/problem/csv.h"
 #include "tools/children.h"
 #include "tools/console.h"
 

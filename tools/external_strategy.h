@@ -5,7 +5,7 @@
 #include <functional>
 #include <string>
 
-#include "graph/memory/plan.h"
+#include "graph/memory/problem/plan.h"
 
 namespace quern::tools {
 

@@ -3,8 +3,8 @@
 #include <array>
 #include <random>
 
+#include "engine/vocabulary/text_util.h"
 #include "graph/numeric.h"
-#include "graph/text_util.h"
 #include "tools/inputs.h"
 
 namespace quern::tools {

@@ -2,7 +2,7 @@
 // --help and the man page, from the table of options.
 #include <algorithm>
 
-#include "graph/text_util.h"
+#include "engine/vocabulary/text_util.h"
 #include "tools/console.h"
 #include "tools/options.h"
 

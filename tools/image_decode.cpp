@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The one place that knows stb_image. Its decoders have a history of flaws: this is a tool for the
 // user's own pictures, with limits, and no part of the library.
-#include "graph/text_util.h"
+#include "engine/vocabulary/text_util.h"
 #include "tools/image.h"
 #include "tools/json.h"
 

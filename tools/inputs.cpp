@@ -4,9 +4,9 @@
 #include <algorithm>
 #include <filesystem>
 
+#include "engine/vocabulary/text_util.h"
 #include "frontends/onnx-parser/onnx_parser.h"
 #include "graph/numeric.h"
-#include "graph/text_util.h"
 #include "tools/console.h"
 #include "tools/json.h"
 #include "tools/npy.h"

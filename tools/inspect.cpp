@@ -6,7 +6,7 @@
 
 #include <quern/onnx.h>
 
-#include "graph/text_util.h"
+#include "engine/vocabulary/text_util.h"
 #include "tools/opened.h"
 #include "tools/operators.h"
 #include "tools/verbs.h"

@@ -12,7 +12,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "graph/text_util.h"
+#include "engine/vocabulary/text_util.h"
 #include "tools/console.h"
 
 namespace quern::tools {

@@ -3,7 +3,7 @@
 
 #include <cstdlib>
 
-#include "graph/text_util.h"
+#include "engine/vocabulary/text_util.h"
 #include "tools/parse.h"
 
 namespace quern::tools {

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <array>
 
-#include "graph/text_util.h"
+#include "engine/vocabulary/text_util.h"
 #include "tools/json.h"
 #include "tools/options.h"
 #include "tools/verbs.h"

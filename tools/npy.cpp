@@ -7,7 +7,7 @@
 #include <optional>
 #include <string_view>
 
-#include "graph/text_util.h"
+#include "engine/vocabulary/text_util.h"
 #include "tools/json.h"
 
 namespace quern::tools {

@@ -6,7 +6,7 @@
 
 #include <quern/onnx.h>
 
-#include "graph/text_util.h"
+#include "engine/vocabulary/text_util.h"
 
 namespace quern::tools {
 

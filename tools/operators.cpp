@@ -5,9 +5,9 @@
 #include <map>
 #include <set>
 
+#include "engine/vocabulary/text_util.h"
 #include "frontends/onnx-parser/op_table.h"
 #include "graph/op_fields.h"
-#include "graph/text_util.h"
 
 namespace quern::tools {
 namespace {

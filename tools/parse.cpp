@@ -5,7 +5,7 @@
 #include <charconv>
 #include <cmath>
 
-#include "graph/text_util.h"
+#include "engine/vocabulary/text_util.h"
 
 namespace quern::tools {
 namespace {

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 // quern plan: strategies of placement side by side, for a model's buffers or for those of a file.
-#include "graph/memory/plan.h"
+#include "graph/memory/problem/plan.h"
 
 #include <algorithm>
 #include <charconv>
 
-#include "graph/memory/csv.h"
-#include "graph/memory/in_flight.h"
-#include "graph/memory/planted.h"
-#include "graph/memory/step_graph.h"
-#include "graph/text_util.h"
+#include "engine/vocabulary/text_util.h"
+#include "graph/memory/order/step_graph.h"
+#include "graph/memory/problem/csv.h"
+#include "graph/memory/problem/in_flight.h"
+#include "graph/memory/problem/planted.h"
 #include "tools/external_strategy.h"
 #include "tools/opened.h"
 #include "tools/plan_picture.h"

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "graph/memory/plan.h"
+#include "graph/memory/problem/plan.h"
 
 namespace quern::tools {
 

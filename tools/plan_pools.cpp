@@ -4,8 +4,8 @@
 #include <algorithm>
 #include <fstream>
 
-#include "graph/memory/trace.h"
-#include "graph/text_util.h"
+#include "engine/vocabulary/text_util.h"
+#include "graph/memory/problem/trace.h"
 #include "tools/json.h"
 #include "tools/opened.h"
 #include "tools/record_trace.h"

@@ -2,7 +2,7 @@
 // quern profile: where the time goes.
 #include <algorithm>
 
-#include "graph/text_util.h"
+#include "engine/vocabulary/text_util.h"
 #include "tools/opened.h"
 #include "tools/profile_data.h"
 #include "tools/verbs.h"

@@ -7,7 +7,7 @@
 #include <numeric>
 #include <tuple>
 
-#include "graph/text_util.h"
+#include "engine/vocabulary/text_util.h"
 #include "tools/opened.h"
 
 namespace quern::tools {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The HTML page of a profile: data as JSON, drawn by a script in the page.
-#include "graph/text_util.h"
+#include "engine/vocabulary/text_util.h"
 #include "tools/console.h"
 #include "tools/profile_data.h"
 

@@ -4,7 +4,7 @@
 #include <filesystem>
 #include <fstream>
 
-#include "graph/text_util.h"
+#include "engine/vocabulary/text_util.h"
 #include "tools/json.h"
 
 namespace quern::tools {

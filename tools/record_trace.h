@@ -6,7 +6,7 @@
 
 #include <quern/session.h>
 
-#include "graph/memory/trace.h"
+#include "graph/memory/problem/trace.h"
 #include "tools/console.h"
 
 namespace quern::tools {

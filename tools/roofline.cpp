@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "graph/text_util.h"
+#include "engine/vocabulary/text_util.h"
 #include "tools/console.h"
 #include "tools/profile_data.h"
 

@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <filesystem>
 
+#include "engine/vocabulary/text_util.h"
 #include "frontends/onnx-parser/onnx_parser.h"
-#include "graph/text_util.h"
 #include "tools/npy.h"
 #include "tools/opened.h"
 #include "tools/parse.h"

@@ -5,8 +5,8 @@
 #include <cmath>
 #include <numeric>
 
+#include "engine/vocabulary/text_util.h"
 #include "graph/numeric.h"
-#include "graph/text_util.h"
 #include "tools/compare.h"
 #include "tools/console.h"
 

@@ -5,7 +5,7 @@
 #include <map>
 #include <optional>
 
-#include "graph/text_util.h"
+#include "engine/vocabulary/text_util.h"
 #include "tools/against/against.h"
 #include "tools/cases.h"
 #include "tools/children.h"

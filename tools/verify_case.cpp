@@ -6,7 +6,7 @@
 
 #include <quern/onnx.h>
 
-#include "graph/text_util.h"
+#include "engine/vocabulary/text_util.h"
 #include "tools/compare.h"
 #include "tools/console.h"
 #include "tools/data_set.h"

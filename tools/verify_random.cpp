@@ -3,8 +3,8 @@
 
 #include <algorithm>
 
-#include "graph/memory/plan.h"
-#include "graph/text_util.h"
+#include "engine/vocabulary/text_util.h"
+#include "graph/memory/problem/plan.h"
 #include "tools/children.h"
 #include "tools/json.h"
 #include "tools/parse.h"

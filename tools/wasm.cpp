@@ -12,9 +12,9 @@
 
 #include <quern/device.h>
 
+#include "engine/vocabulary/text_util.h"
 #include "frontends/wasi-nn/wit.h"
 #include "frontends/wasi-nn/witx.h"
-#include "graph/text_util.h"
 #include "tools/json.h"
 #include "tools/parse.h"
 #include "tools/wasm/guest.h"

@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "graph/text_util.h"
+#include "engine/vocabulary/text_util.h"
 #include "tools/compare.h"
 
 namespace quern::bench {

@@ -8,7 +8,7 @@
 #include <utility>
 
 #include "bench/compare/agreement.h"
-#include "graph/text_util.h"
+#include "engine/vocabulary/text_util.h"
 #include "tools/opened.h"
 
 namespace quern::bench {

@@ -4,8 +4,8 @@
 #include <filesystem>
 
 #include "bench/compare/ort.h"
+#include "engine/vocabulary/text_util.h"
 #include "frontends/onnx-parser/onnx_parser.h"
-#include "graph/text_util.h"
 #include "tools/opened.h"
 
 namespace quern::bench {

@@ -11,7 +11,7 @@
 #include "bench/compare/ort.h"
 #include "bench/compare/random.h"
 #include "bench/compare/report.h"
-#include "graph/text_util.h"
+#include "engine/vocabulary/text_util.h"
 #include "tools/options.h"
 #include "tools/parse.h"
 #include "tools/summary.h"

@@ -6,7 +6,7 @@
 #include <dlfcn.h>
 #include <utility>
 
-#include "graph/text_util.h"
+#include "engine/vocabulary/text_util.h"
 
 namespace quern::bench {
 namespace {

@@ -9,7 +9,7 @@
 #include <quern/device.h>
 
 #include "bench/compare/ort.h"
-#include "graph/text_util.h"
+#include "engine/vocabulary/text_util.h"
 #include "tools/children.h"
 #include "tools/json.h"
 #include "tools/parse.h"

@@ -10,7 +10,7 @@
 
 #include <quern/device.h>
 
-#include "graph/text_util.h"
+#include "engine/vocabulary/text_util.h"
 
 namespace quern::bench {
 namespace {

@@ -7,7 +7,7 @@
 
 #include "bench/compare/message.h"
 #include "bench/compare/worker.h"
-#include "graph/text_util.h"
+#include "engine/vocabulary/text_util.h"
 #include "tools/opened.h"
 
 namespace quern::bench {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "bench/kernels/kernels.h"
+#include "engine/vocabulary/text_util.h"
 #include "graph/ops/convolution.h"
 #include "graph/ops/quantised.h"
-#include "graph/text_util.h"
 
 namespace quern::bench {
 namespace {

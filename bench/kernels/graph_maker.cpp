@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "bench/kernels/kernels.h"
-#include "graph/text_util.h"
-#include "kernels/kernel.h"
+#include "engine/vocabulary/text_util.h"
+#include "kernels/contract/kernel.h"
 #include "tools/inputs.h"
 
 namespace quern::bench {

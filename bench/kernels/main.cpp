@@ -17,7 +17,7 @@
 #include <quern/session.h>
 
 #include "bench/kernels/kernels.h"
-#include "graph/text_util.h"
+#include "engine/vocabulary/text_util.h"
 #include "tools/inputs.h"
 #include "tools/roof.h"
 

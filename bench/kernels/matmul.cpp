@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "bench/kernels/kernels.h"
+#include "engine/vocabulary/text_util.h"
 #include "graph/ops/matrix.h"
-#include "graph/text_util.h"
 
 namespace quern::bench {
 namespace {

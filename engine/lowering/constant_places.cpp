@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "engine/lowering/constant_places.h"
 
-#include "engine/backend.h"
-#include "graph/text_util.h"
-#include "kernels/copy.h"
+#include "engine/compile/backend.h"
+#include "engine/vocabulary/text_util.h"
+#include "kernels/contract/copy.h"
 
 namespace quern::lowering {
 

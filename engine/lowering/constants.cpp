@@ -4,10 +4,10 @@
 #include <bit>
 #include <cstring>
 
+#include "engine/vocabulary/text_util.h"
 #include "graph/evaluate.h"
 #include "graph/file_pages.h"
 #include "graph/text.h"
-#include "graph/text_util.h"
 
 namespace quern::lowering {
 namespace {

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "graph/graph.h"
-#include "kernels/kernel.h"
+#include "kernels/contract/kernel.h"
 
 namespace quern::lowering {
 

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "graph/text_util.h"
+#include "engine/vocabulary/text_util.h"
 
 namespace quern::lowering {
 namespace {

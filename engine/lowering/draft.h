@@ -8,10 +8,10 @@
 #include <string>
 #include <vector>
 
-#include "engine/program.h"
-#include "engine/program_check.h"
-#include "graph/memory/step_graph.h"
-#include "kernels/kernel.h"
+#include "engine/compile/program.h"
+#include "engine/compile/program_check.h"
+#include "graph/memory/order/step_graph.h"
+#include "kernels/contract/kernel.h"
 
 namespace quern::lowering {
 

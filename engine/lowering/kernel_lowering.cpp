@@ -6,9 +6,9 @@
 #include <memory>
 #include <utility>
 
+#include "engine/vocabulary/text_util.h"
 #include "graph/ops/elementwise.h"
 #include "graph/text.h"
-#include "graph/text_util.h"
 
 namespace quern::lowering {
 namespace {

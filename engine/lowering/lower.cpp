@@ -6,7 +6,7 @@
 #include <span>
 #include <utility>
 
-#include "engine/backend.h"
+#include "engine/compile/backend.h"
 #include "engine/lowering/arenas.h"
 #include "engine/lowering/kernel_lowering.h"
 #include "engine/lowering/views.h"

@@ -3,8 +3,8 @@
 
 #include <vector>
 
-#include "engine/program.h"
-#include "engine/program_check.h"
+#include "engine/compile/program.h"
+#include "engine/compile/program_check.h"
 #include "graph/graph.h"
 
 namespace quern {

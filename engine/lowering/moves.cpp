@@ -3,9 +3,9 @@
 
 #include <array>
 
-#include "engine/backend.h"
-#include "graph/text_util.h"
-#include "kernels/copy.h"
+#include "engine/compile/backend.h"
+#include "engine/vocabulary/text_util.h"
+#include "kernels/contract/copy.h"
 #include "kernels/gpu/copy.h"
 
 namespace quern::lowering {

@@ -4,8 +4,8 @@
 #pragma once
 
 #include "engine/lowering/draft.h"
-#include "graph/memory/plan.h"
-#include "graph/memory/step_graph.h"
+#include "graph/memory/order/step_graph.h"
+#include "graph/memory/problem/plan.h"
 
 namespace quern::lowering {
 

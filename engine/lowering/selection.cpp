@@ -3,8 +3,8 @@
 
 #include <algorithm>
 
-#include "engine/backend.h"
-#include "graph/text_util.h"
+#include "engine/compile/backend.h"
+#include "engine/vocabulary/text_util.h"
 
 namespace quern::lowering {
 namespace {

@@ -3,8 +3,8 @@
 
 #include "graph/ops/movement.h"
 #include "graph/ops/shape.h"
-#include "kernels/iterate.h"
-#include "kernels/slice.h"
+#include "kernels/contract/iterate.h"
+#include "kernels/contract/slice.h"
 
 namespace quern::lowering {
 namespace {

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "graph/graph.h"
-#include "kernels/layout.h"
+#include "kernels/contract/layout.h"
 
 namespace quern::lowering {
 

@@ -11,8 +11,8 @@
 #include <utility>
 #include <vector>
 
+#include "engine/vocabulary/text_util.h"
 #include "graph/file_pages.h"
-#include "graph/text_util.h"
 
 namespace quern::onnx {
 namespace {

@@ -5,10 +5,10 @@
 #include <set>
 #include <utility>
 
+#include "engine/vocabulary/text_util.h"
 #include "frontends/onnx-parser/op_table.h"
 #include "graph/ops/shape.h"
 #include "graph/text.h"
-#include "graph/text_util.h"
 
 namespace quern::onnx {
 namespace {

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // The calls of onnx_parser.h that give graphs.
+#include "engine/vocabulary/text_util.h"
 #include "frontends/onnx-parser/file.h"
 #include "frontends/onnx-parser/import.h"
 #include "frontends/onnx-parser/onnx_parser.h"
 #include "frontends/onnx-parser/proto.h"
 #include "frontends/onnx-parser/tensor.h"
-#include "graph/text_util.h"
 
 namespace quern {
 namespace {

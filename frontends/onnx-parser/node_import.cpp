@@ -5,11 +5,11 @@
 #include <cmath>
 #include <cstring>
 
+#include "engine/vocabulary/text_util.h"
 #include "frontends/onnx-parser/expand.h"
 #include "frontends/onnx-parser/import.h"
 #include "graph/numeric.h"
 #include "graph/text.h"
-#include "graph/text_util.h"
 
 namespace quern::onnx {
 namespace {

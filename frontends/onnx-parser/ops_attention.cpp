@@ -3,6 +3,7 @@
 #include <cmath>
 #include <limits>
 
+#include "engine/vocabulary/text_util.h"
 #include "frontends/onnx-parser/expand.h"
 #include "frontends/onnx-parser/node_import.h"
 #include "frontends/onnx-parser/op_table.h"
@@ -12,7 +13,6 @@
 #include "graph/ops/normalisation.h"
 #include "graph/ops/reduction.h"
 #include "graph/ops/shape.h"
-#include "graph/text_util.h"
 
 namespace quern::onnx {
 namespace {

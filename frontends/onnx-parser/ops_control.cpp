@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Control flow. What a body reads of the scope around it becomes inputs of node and body.
+#include "engine/vocabulary/text_util.h"
 #include "frontends/onnx-parser/expand.h"
 #include "frontends/onnx-parser/node_import.h"
 #include "frontends/onnx-parser/op_table.h"
 #include "graph/ops/control_flow.h"
 #include "graph/ops/sequences.h"
-#include "graph/text_util.h"
 
 namespace quern::onnx {
 namespace {

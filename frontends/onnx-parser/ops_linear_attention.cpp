@@ -6,6 +6,7 @@
 //   u = beta (v - k decayed S) for the delta rules, else v
 #include <cmath>
 
+#include "engine/vocabulary/text_util.h"
 #include "frontends/onnx-parser/expand.h"
 #include "frontends/onnx-parser/node_import.h"
 #include "frontends/onnx-parser/op_table.h"
@@ -13,7 +14,6 @@
 #include "graph/ops/elementwise.h"
 #include "graph/ops/matrix.h"
 #include "graph/ops/shape.h"
-#include "graph/text_util.h"
 
 namespace quern::onnx {
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // com.microsoft: quantised operators as dequantise, compute, quantise.
+#include "engine/vocabulary/text_util.h"
 #include "frontends/onnx-parser/expand.h"
 #include "frontends/onnx-parser/node_import.h"
 #include "frontends/onnx-parser/op_table.h"
@@ -10,7 +11,6 @@
 #include "graph/ops/movement.h"
 #include "graph/ops/normalisation.h"
 #include "graph/ops/quantised.h"
-#include "graph/text_util.h"
 
 namespace quern::onnx {
 namespace {

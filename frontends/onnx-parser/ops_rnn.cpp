@@ -2,11 +2,11 @@
 // Recurrent layers.
 #include <algorithm>
 
+#include "engine/vocabulary/text_util.h"
 #include "frontends/onnx-parser/node_import.h"
 #include "frontends/onnx-parser/op_table.h"
 #include "graph/ops/elementwise.h"
 #include "graph/ops/recurrent.h"
-#include "graph/text_util.h"
 
 namespace quern::onnx {
 namespace {

@@ -4,11 +4,11 @@
 // Inputs (R, T, X..., G..., states...): learning rate, update count, and for each optimised tensor
 // its value, its gradient and its states. Outputs: the new values, then the new states, grouped
 // alike.
+#include "engine/vocabulary/text_util.h"
 #include "frontends/onnx-parser/expand.h"
 #include "frontends/onnx-parser/node_import.h"
 #include "frontends/onnx-parser/op_table.h"
 #include "graph/ops/elementwise.h"
-#include "graph/text_util.h"
 
 namespace quern::onnx {
 namespace {

@@ -5,8 +5,8 @@
 #include <queue>
 #include <set>
 
+#include "engine/vocabulary/text_util.h"
 #include "frontends/onnx-parser/import.h"
-#include "graph/text_util.h"
 
 namespace quern::onnx {
 namespace {

@@ -3,7 +3,7 @@
 
 #include <array>
 
-#include "graph/text_util.h"
+#include "engine/vocabulary/text_util.h"
 
 namespace quern::onnx {
 namespace {

@@ -3,12 +3,12 @@
 #include <algorithm>
 #include <cstdio>
 
+#include "engine/vocabulary/text_util.h"
 #include "frontends/onnx-parser/file.h"
 #include "frontends/onnx-parser/onnx_parser.h"
 #include "frontends/onnx-parser/proto.h"
 #include "frontends/onnx-parser/tensor.h"
 #include "frontends/onnx-parser/write.h"
-#include "graph/text_util.h"
 
 namespace quern {
 namespace {

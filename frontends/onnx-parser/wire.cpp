@@ -5,7 +5,7 @@
 #include <limits>
 #include <utility>
 
-#include "graph/text_util.h"
+#include "engine/vocabulary/text_util.h"
 
 namespace quern::onnx {
 namespace {

@@ -3,9 +3,9 @@
 
 #include <cstring>
 
+#include "engine/vocabulary/text_util.h"
 #include "frontends/onnx-parser/tensor.h"
 #include "graph/ops/shape.h"
-#include "graph/text_util.h"
 
 namespace quern::onnx {
 namespace {

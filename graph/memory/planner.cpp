@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The table of strategies: a new one is a file and a row.
-#include "graph/memory/plan.h"
+#include "graph/memory/problem/plan.h"
 #include "graph/memory/strategies.h"
 
 namespace quern {

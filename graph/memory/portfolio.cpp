@@ -5,18 +5,18 @@
 #include <memory>
 #include <vector>
 
-#include "graph/memory/boxes.h"
-#include "graph/memory/by_time.h"
-#include "graph/memory/exact.h"
-#include "graph/memory/local_search.h"
-#include "graph/memory/orders.h"
-#include "graph/memory/packing_search.h"
-#include "graph/memory/peaks.h"
-#include "graph/memory/sand.h"
-#include "graph/memory/skyline.h"
+#include "graph/memory/offsets/local_search.h"
+#include "graph/memory/offsets/skyline.h"
+#include "graph/memory/order/orders.h"
+#include "graph/memory/packing/boxes.h"
+#include "graph/memory/packing/by_time.h"
+#include "graph/memory/packing/exact.h"
+#include "graph/memory/packing/packing_search.h"
+#include "graph/memory/packing/sand.h"
+#include "graph/memory/packing/valleys.h"
+#include "graph/memory/packing/windows.h"
+#include "graph/memory/problem/peaks.h"
 #include "graph/memory/strategies.h"
-#include "graph/memory/valleys.h"
-#include "graph/memory/windows.h"
 
 namespace quern {
 namespace {

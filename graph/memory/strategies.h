@@ -3,7 +3,7 @@
 // check() passes.
 #pragma once
 
-#include "graph/memory/plan.h"
+#include "graph/memory/problem/plan.h"
 
 namespace quern {
 

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "graph/ops/control_flow.h"
 
+#include "engine/vocabulary/text_util.h"
 #include "graph/op_fields.h"
 #include "graph/ops/infer.h"
 #include "graph/ops/windows.h"
 #include "graph/text.h"
-#include "graph/text_util.h"
 
 namespace quern {
 namespace {

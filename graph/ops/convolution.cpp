@@ -7,11 +7,11 @@
 #include <cstring>
 #include <limits>
 
+#include "engine/vocabulary/text_util.h"
 #include "graph/numeric.h"
 #include "graph/op_fields.h"
 #include "graph/ops/infer.h"
 #include "graph/ops/windows.h"
-#include "graph/text_util.h"
 
 namespace quern {
 namespace {

@@ -4,10 +4,10 @@
 #include <algorithm>
 #include <numeric>
 
+#include "engine/vocabulary/text_util.h"
 #include "graph/numeric.h"
 #include "graph/op_fields.h"
 #include "graph/ops/infer.h"
-#include "graph/text_util.h"
 
 namespace quern {
 namespace {

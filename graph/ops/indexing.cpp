@@ -3,10 +3,10 @@
 
 #include <array>
 
+#include "engine/vocabulary/text_util.h"
 #include "graph/numeric.h"
 #include "graph/op_fields.h"
 #include "graph/ops/infer.h"
-#include "graph/text_util.h"
 
 namespace quern {
 namespace {

@@ -4,11 +4,9 @@
 #include <algorithm>
 #include <cstring>
 
+#include "engine/vocabulary/text_util.h"
 #include "graph/numeric.h"
-#include "graph/ops/convolution.h"
-#include "graph/ops/windows.h"
 #include "graph/text.h"
-#include "graph/text_util.h"
 
 namespace quern {
 
@@ -66,129 +64,81 @@ Result<std::optional<std::int64_t>> int_operand(const InferContext& c, std::size
   return values && !values->empty() ? std::optional(values->front()) : std::nullopt;
 }
 
-// ---- windows -----------------------------------------------------------------------------------
+// ---- lists and single elements ------------------------------------------------------------------
 
-Status check_list(const InferContext& c, std::string_view name, std::span<const std::int64_t> list,
-                  std::size_t size, std::int64_t least) {
-  if (!list.empty() && list.size() != size)
-    return c.error(cat(name, " has ", list.size(), " entries, wants ", size));
-  for (std::int64_t v : list)
-    if (v < least || v > max_extent)
-      return c.error(cat(name, " holds ", v, ", wants ", least, " to ", max_extent));
-  return {};
+Status want_index_dtype(const InferContext& c, std::size_t i) {
+  if (!c.has(i) || c.dtype(i) == DType::i64 || c.dtype(i) == DType::i32) return {};
+  return c.error(cat(c.describe(i), " must be i64 or i32"));
 }
 
-namespace {
-
-Shape or_filled(std::span<const std::int64_t> list, std::size_t size, std::int64_t value) {
-  return list.empty() ? Shape::filled(size, value) : Shape(list);
+Status want_tensor(const InferContext& c, std::size_t i) {
+  if (!c.has(i) || c.type(i).is_tensor()) return {};
+  return c.error(cat(c.describe(i), " must be a tensor"));
 }
 
-// SAME: as many positions as ceil(in / stride), the odd pad at the end (upper) or the beginning.
-void same_pads(AutoPad mode, std::int64_t in, std::size_t d, ResolvedWindow& w) {
-  in = std::min(in, std::int64_t{1} << 48);
-  const std::int64_t out = (in + w.strides[d] - 1) / w.strides[d];
-  const std::int64_t total = std::max<std::int64_t>((out - 1) * w.strides[d] + w.extent(d) - in, 0);
-  w.pads_begin[d] = mode == AutoPad::same_upper ? total / 2 : total - total / 2;
-  w.pads_end[d] = total - w.pads_begin[d];
+Status want_single(const InferContext& c, std::size_t i) {
+  QUERN_TRY(want_tensor(c, i));
+  if (!c.dims(i)) return {};
+  const Dim n = product(*c.dims(i));
+  if (!n.known() || n.is(1)) return {};
+  return c.error(cat(c.describe(i), " must have one element"));
 }
 
-}  // namespace
-
-ResolvedWindow explicit_window(std::span<const std::int64_t> kernel,
-                               std::span<const std::int64_t> strides,
-                               std::span<const std::int64_t> dilations,
-                               std::span<const std::int64_t> pads) {
-  const std::size_t n = kernel.size();
-  return {Shape(kernel), or_filled(strides, n, 1), or_filled(dilations, n, 1),
-          or_filled(pads.first(std::min(n, pads.size())), n, 0),
-          or_filled(pads.last(std::min(n, pads.size())), n, 0)};
+Status want_rank(const InferContext& c, std::size_t i, std::size_t rank) {
+  if (!c.dims(i) || c.dims(i)->size() == rank) return {};
+  return c.error(cat(c.describe(i), " must have rank ", rank));
 }
 
-ResolvedWindow resolve_window(const Window& window, std::span<const std::int64_t> in,
-                              std::span<const std::int64_t> kernel) {
-  const bool has_pads = window.auto_pad == AutoPad::notset;
-  ResolvedWindow w =
-      explicit_window(kernel, window.strides, window.dilations,
-                      has_pads ? std::span(window.pads) : std::span<const std::int64_t>());
-  if (is_same(window.auto_pad))
-    for (std::size_t d = 0; d < kernel.size(); ++d) same_pads(window.auto_pad, in[d], d, w);
-  return w;
+Status check_result_rank(const InferContext& c, std::size_t rank) {
+  if (rank <= Shape::max_rank) return {};
+  return c.unsupported(
+      cat("the result has rank ", rank, ", ranks above ", Shape::max_rank, " are not supported"));
 }
 
-Status check_window(const InferContext& c, const Window& window, std::size_t rank) {
-  if (rank > max_spatial_rank)
-    return c.unsupported(cat(rank, " spatial dimensions, at most ", max_spatial_rank));
-  QUERN_TRY(check_list(c, "kernel_shape", window.kernel, rank, 1));
-  QUERN_TRY(check_list(c, "strides", window.strides, rank, 1));
-  QUERN_TRY(check_list(c, "dilations", window.dilations, rank, 1));
-  return check_list(c, "pads", window.pads, 2 * rank, 0);
-}
-
-Result<ResolvedWindow> resolve_window(const InferContext& c, const Window& window,
-                                      std::span<const Dim> in,
-                                      std::span<const std::int64_t> kernel) {
-  const std::size_t n = in.size();
-  if (kernel.size() != n)
-    return c.error(
-        cat("kernel has ", kernel.size(), " dimensions, input has ", n, " spatial ones"));
-  QUERN_TRY(check_window(c, window, n));
-  QUERN_TRY(check_list(c, "kernel", kernel, n, 1));
-  if (!window.kernel.empty() &&
-      !std::equal(kernel.begin(), kernel.end(), window.kernel.begin(), window.kernel.end()))
-    return c.error("kernel_shape differs from the shape of the weights");
-  Shape sizes;
-  for (Dim d : in) sizes.push_back(d.known() ? d.value() : 0);
-  return resolve_window(window, sizes, kernel);
-}
-
-std::int64_t window_count(std::int64_t in, std::int64_t kernel, std::int64_t stride,
-                          std::int64_t dilation, std::int64_t pad_begin, std::int64_t pad_end,
-                          PartialWindow partial) {
-  const bool keeps = partial == PartialWindow::kept;
-  in = std::min(in, std::int64_t{1} << 48);  // absurd, but then no sum below overflows
-  const std::int64_t extent = (kernel - 1) * dilation + 1;
-  const std::int64_t room = in + pad_begin + pad_end - extent + (keeps ? stride - 1 : 0);
-  if (room < 0) return 0;
-  std::int64_t count = room / stride + 1;
-  // A last window that would begin in the end padding is dropped.
-  if (keeps && (count - 1) * stride >= in + pad_begin) --count;
-  return count;
-}
-
-namespace {
-
-// The kernel in the attribute or of the weights; nothing while a dimension is unknown.
-std::optional<Shape> known_kernel(const Window& window, std::span<const Dim> kernel) {
-  Shape s;
-  for (std::size_t d = 0; d < kernel.size(); ++d) {
-    if (!kernel[d].known() && window.kernel.size() != kernel.size()) return std::nullopt;
-    s.push_back(kernel[d].known() ? kernel[d].value() : window.kernel[d]);
+Result<ListOperand> list_operand(const InferContext& c, std::size_t i) {
+  ListOperand list;
+  if (!c.has(i)) return list;
+  QUERN_TRY(want_tensor(c, i));
+  QUERN_TRY(want_index_dtype(c, i));
+  if (const Dims* dims = c.dims(i)) {
+    if (dims->size() > 1) return c.error(cat(c.describe(i), " must be a list"));
+    const Dim n = product(*dims);
+    if (n.known()) list.length = n.value();
   }
-  return s;
+  list.values = c.ints(i);
+  if (list.values) list.length = static_cast<std::int64_t>(list.values->size());
+  return list;
 }
 
-Dim positions(const ResolvedWindow& w, AutoPad mode, std::size_t d, Dim in, PartialWindow partial) {
-  if (is_same(mode)) return ceil_div(in, w.strides[d]);
-  const std::int64_t pads = w.pads_begin[d] + w.pads_end[d];
-  if (in.known())
-    return window_count(in.value(), w.kernel[d], w.strides[d], w.dilations[d], w.pads_begin[d],
-                        w.pads_end[d], partial);
-  return w.strides[d] == 1 && pads == w.extent(d) - 1 ? in : Dim();
+Result<ListOperand> shape_operand(const InferContext& c, std::size_t i) {
+  QUERN_ASSIGN(ListOperand list, list_operand(c, i));
+  if (list.length) QUERN_TRY(check_result_rank(c, static_cast<std::size_t>(*list.length)));
+  return list;
 }
 
-}  // namespace
+std::string list_text(const Ints& values) {
+  std::string s = "[";
+  for (std::size_t i = 0; i < values.size(); ++i) s += cat(i ? "," : "", values[i]);
+  return s + "]";
+}
 
-Result<Dims> infer_window(const InferContext& c, const Window& window, std::span<const Dim> in,
-                          std::span<const Dim> kernel, PartialWindow partial) {
-  QUERN_TRY(check_window(c, window, in.size()));
-  const auto known = known_kernel(window, kernel);
-  if (!known) return Dims(in.size());
-  QUERN_ASSIGN(const ResolvedWindow w, resolve_window(c, window, in, *known));
-  Dims out;
-  for (std::size_t d = 0; d < in.size(); ++d)
-    out.push_back(positions(w, window.auto_pad, d, in[d], partial));
+std::optional<Dims> generalise(const std::optional<Dims>& a, const std::optional<Dims>& b) {
+  if (!a || !b || a->size() != b->size()) return std::nullopt;
+  Dims out = *a;
+  for (std::size_t i = 0; i < out.size(); ++i)
+    if (!out[i].same((*b)[i])) out[i] = Dim();
   return out;
+}
+
+std::int64_t number_at(DType dtype, const std::byte* data, std::int64_t i) {
+  return visit_dtype(dtype, [&]<class T>(TypeTag<T>) -> std::int64_t {
+    if constexpr (is_number_type<T>) {
+      T v;
+      std::memcpy(&v, data + static_cast<std::size_t>(i) * sizeof v, sizeof v);
+      return convert<std::int64_t>(static_cast<ComputeType<T>>(v));
+    }
+    return 0;
+  });
 }
 
 }  // namespace quern

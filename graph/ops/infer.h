@@ -10,8 +10,8 @@
 #include <string>
 #include <vector>
 
+#include "engine/vocabulary/text_util.h"
 #include "graph/op_def.h"
-#include "graph/text_util.h"
 
 namespace quern {
 

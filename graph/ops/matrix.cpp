@@ -7,13 +7,13 @@
 #include <limits>
 #include <utility>
 
+#include "engine/vocabulary/text_util.h"
 #include "graph/numeric.h"
 #include "graph/op_fields.h"
 #include "graph/ops/einsum_equation.h"
 #include "graph/ops/infer.h"
 #include "graph/ops/products.h"
 #include "graph/text.h"
-#include "graph/text_util.h"
 
 namespace quern {
 namespace {

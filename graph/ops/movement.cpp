@@ -6,9 +6,9 @@
 #include <limits>
 #include <numeric>
 
+#include "engine/vocabulary/text_util.h"
 #include "graph/op_fields.h"
 #include "graph/ops/infer.h"
-#include "graph/text_util.h"
 
 namespace quern {
 namespace {

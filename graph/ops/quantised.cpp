@@ -3,13 +3,13 @@
 
 #include <algorithm>
 
+#include "engine/vocabulary/text_util.h"
 #include "graph/numeric.h"
 #include "graph/op_fields.h"
 #include "graph/ops/convolution.h"
 #include "graph/ops/infer.h"
 #include "graph/ops/products.h"
 #include "graph/ops/windows.h"
-#include "graph/text_util.h"
 
 namespace quern {
 namespace {

@@ -5,13 +5,13 @@
 #include <array>
 #include <cmath>
 
+#include "engine/vocabulary/text_util.h"
 #include "graph/numeric.h"
 #include "graph/op_fields.h"
 #include "graph/ops/elementwise.h"
 #include "graph/ops/infer.h"
 #include "graph/ops/windows.h"
 #include "graph/text.h"
-#include "graph/text_util.h"
 
 namespace quern {
 namespace {

@@ -6,12 +6,12 @@
 #include <cmath>
 #include <cstring>
 
+#include "engine/vocabulary/text_util.h"
 #include "graph/numeric.h"
 #include "graph/op_fields.h"
 #include "graph/ops/infer.h"
 #include "graph/ops/resize_axes.h"
 #include "graph/ops/windows.h"
-#include "graph/text_util.h"
 
 namespace quern {
 namespace {

@@ -4,10 +4,10 @@
 #include <algorithm>
 #include <cmath>
 
+#include "engine/vocabulary/text_util.h"
 #include "graph/operands.h"
 #include "graph/ops/infer.h"
 #include "graph/ops/resampling.h"
-#include "graph/text_util.h"
 
 namespace quern {
 namespace {

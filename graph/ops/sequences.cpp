@@ -4,9 +4,9 @@
 #include <algorithm>
 #include <array>
 
+#include "engine/vocabulary/text_util.h"
 #include "graph/op_fields.h"
 #include "graph/ops/infer.h"
-#include "graph/text_util.h"
 
 namespace quern {
 namespace {

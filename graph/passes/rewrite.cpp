@@ -4,8 +4,8 @@
 #include <algorithm>
 #include <unordered_map>
 
+#include "engine/vocabulary/text_util.h"
 #include "graph/passes/match.h"
-#include "graph/text_util.h"
 #include "graph/verify.h"
 
 namespace quern::passes {

@@ -5,12 +5,12 @@
 
 #include "graph/ops/elementwise.h"
 #include "graph/ops/matrix.h"
+#include "kernels/contract/iterate.h"
 #include "kernels/gpu/copy.h"
 #include "kernels/gpu/grid.h"
 #include "kernels/gpu/kernels.h"
 #include "kernels/gpu/matmul.h"
 #include "kernels/gpu/rows.h"
-#include "kernels/iterate.h"
 
 namespace quern::gpu {
 Selection select_attention(const KernelRequest& request) {

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Concat: a copy an operand, each to its part of the result.
 #include "graph/ops/movement.h"
+#include "kernels/contract/iterate.h"
 #include "kernels/gpu/copy.h"
 #include "kernels/gpu/kernels.h"
-#include "kernels/iterate.h"
 
 namespace quern::gpu {
 

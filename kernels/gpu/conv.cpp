@@ -4,16 +4,16 @@
 #include <algorithm>
 #include <array>
 
+#include "engine/vocabulary/text_util.h"
 #include "graph/ops/convolution.h"
 #include "graph/ops/windows.h"
-#include "graph/text_util.h"
+#include "kernels/contract/iterate.h"
 #include "kernels/gpu/copy.h"
 #include "kernels/gpu/grid.h"
 #include "kernels/gpu/kernels.h"
 #include "kernels/gpu/matmul.h"
 #include "kernels/gpu/tiles.h"
 #include "kernels/gpu/window.h"
-#include "kernels/iterate.h"
 
 namespace quern::gpu {
 namespace {

@@ -5,17 +5,17 @@
 #include <array>
 #include <cstring>
 
+#include "engine/vocabulary/text_util.h"
+#include "graph/operands.h"
 #include "graph/ops/convolution.h"
 #include "graph/ops/quantised.h"
 #include "graph/ops/windows.h"
-#include "graph/text_util.h"
+#include "kernels/contract/constant_operands.h"
+#include "kernels/contract/iterate.h"
 #include "kernels/gpu/grid.h"
 #include "kernels/gpu/kernels.h"
 #include "kernels/gpu/quantize.h"
 #include "kernels/gpu/window.h"
-#include "kernels/int8_conv.h"
-#include "kernels/iterate.h"
-#include "graph/operands.h"
 
 namespace quern::gpu {
 namespace {

@@ -1,20 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 // ConvTranspose over one to three dimensions, channels last, on conv_transpose.comp.
-#include "kernels/conv_transpose.h"
-
 #include <algorithm>
 #include <array>
 #include <cstring>
 
+#include "engine/vocabulary/text_util.h"
 #include "graph/ops/convolution.h"
 #include "graph/ops/windows.h"
-#include "graph/text_util.h"
+#include "kernels/contract/iterate.h"
 #include "kernels/gpu/copy.h"
 #include "kernels/gpu/grid.h"
 #include "kernels/gpu/kernels.h"
 #include "kernels/gpu/steps.h"
 #include "kernels/gpu/window.h"
-#include "kernels/iterate.h"
 
 namespace quern::gpu {
 namespace {

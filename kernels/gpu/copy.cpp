@@ -4,8 +4,8 @@
 #include <algorithm>
 #include <array>
 
+#include "kernels/contract/iterate.h"
 #include "kernels/gpu/grid.h"
-#include "kernels/iterate.h"
 
 namespace quern::gpu {
 namespace {

@@ -4,7 +4,7 @@
 
 #include <optional>
 
-#include "kernels/kernel.h"
+#include "kernels/contract/kernel.h"
 
 namespace quern::gpu {
 

@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 // Einsum of one or two operands: as a product of matrices where the labels fall into those of a
 // batch, rows, columns and a sum, with layouts that put them in this order; else on einsum.comp.
-#include "kernels/einsum.h"
+#include "kernels/contract/einsum.h"
 
 #include <algorithm>
 #include <array>
 
 #include "graph/ops/control_flow.h"
 #include "graph/ops/matrix.h"
+#include "kernels/contract/iterate.h"
 #include "kernels/gpu/grid.h"
 #include "kernels/gpu/kernels.h"
 #include "kernels/gpu/matmul.h"
-#include "kernels/iterate.h"
 
 namespace quern::gpu {
 namespace {

@@ -6,10 +6,10 @@
 #include <algorithm>
 #include <array>
 
+#include "kernels/contract/iterate.h"
 #include "kernels/gpu/grid.h"
 #include "kernels/gpu/kernels.h"
 #include "kernels/gpu/steps.h"
-#include "kernels/iterate.h"
 
 namespace quern::gpu {
 namespace {

@@ -4,12 +4,12 @@
 #include <cstring>
 #include <numbers>
 
+#include "engine/vocabulary/text_util.h"
 #include "graph/ops/random.h"
-#include "graph/text_util.h"
+#include "kernels/contract/iterate.h"
+#include "kernels/contract/rows.h"
 #include "kernels/gpu/grid.h"
 #include "kernels/gpu/kernels.h"
-#include "kernels/iterate.h"
-#include "kernels/rows.h"
 
 namespace quern::gpu {
 namespace {

@@ -15,7 +15,7 @@
 
 #include "graph/ops/control_flow.h"
 #include "graph/ops/movement.h"
-#include "kernels/gpu.h"
+#include "kernels/contract/gpu.h"
 
 namespace quern::gpu {
 

@@ -2,7 +2,7 @@
 // The device's form of every family that has one; each answers "not for me" to what it cannot do.
 #pragma once
 
-#include "kernels/kernel.h"
+#include "kernels/contract/kernel.h"
 
 namespace quern::gpu {
 

@@ -8,10 +8,10 @@
 #include "graph/ops/movement.h"
 #include "graph/ops/reduction.h"
 #include "graph/ops/shape.h"
+#include "kernels/contract/iterate.h"
+#include "kernels/contract/rows.h"
 #include "kernels/gpu/grid.h"
 #include "kernels/gpu/kernels.h"
-#include "kernels/iterate.h"
-#include "kernels/rows.h"
 
 namespace quern::gpu {
 namespace {

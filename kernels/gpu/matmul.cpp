@@ -9,15 +9,15 @@
 #include <cstring>
 #include <numeric>
 
+#include "engine/vocabulary/text_util.h"
 #include "graph/numeric.h"
 #include "graph/ops/elementwise.h"
 #include "graph/ops/matrix.h"
 #include "graph/ops/products.h"
-#include "graph/text_util.h"
+#include "kernels/contract/matmul_shape.h"
 #include "kernels/gpu/grid.h"
 #include "kernels/gpu/kernels.h"
 #include "kernels/gpu/tiles.h"
-#include "kernels/matmul_shape.h"
 
 namespace quern::gpu {
 namespace {

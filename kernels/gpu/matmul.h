@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include "kernels/contract/kernel.h"
 #include "kernels/gpu/steps.h"
-#include "kernels/kernel.h"
 
 namespace quern::gpu {
 

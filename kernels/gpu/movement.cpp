@@ -7,14 +7,14 @@
 
 #include "graph/ops/control_flow.h"
 #include "graph/ops/indexing.h"
+#include "kernels/contract/constant_operands.h"
+#include "kernels/contract/iterate.h"
+#include "kernels/contract/rows.h"
+#include "kernels/contract/slice.h"
 #include "kernels/gpu/copy.h"
 #include "kernels/gpu/gather.h"
 #include "kernels/gpu/grid.h"
 #include "kernels/gpu/kernels.h"
-#include "kernels/iterate.h"
-#include "kernels/pad_copy.h"
-#include "kernels/rows.h"
-#include "kernels/slice.h"
 
 namespace quern::gpu {
 namespace {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Pool over one to three dimensions, channels last, on pool.comp.
-#include "kernels/pool.h"
+#include "kernels/contract/pool.h"
 
 #include <algorithm>
 

@@ -6,11 +6,11 @@
 #include <algorithm>
 
 #include "graph/ops/quantised.h"
+#include "kernels/contract/iterate.h"
+#include "kernels/contract/quantized.h"
 #include "kernels/gpu/grid.h"
 #include "kernels/gpu/kernels.h"
 #include "kernels/gpu/rows.h"
-#include "kernels/iterate.h"
-#include "kernels/quantized.h"
 
 namespace quern::gpu {
 namespace {

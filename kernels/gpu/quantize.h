@@ -2,7 +2,7 @@
 // Dispatches of quantize.comp.
 #pragma once
 
-#include "kernels/kernel.h"
+#include "kernels/contract/kernel.h"
 
 namespace quern::gpu {
 

@@ -7,11 +7,11 @@
 #include <cmath>
 #include <cstring>
 
+#include "engine/vocabulary/text_util.h"
 #include "graph/ops/resampling.h"
-#include "graph/text_util.h"
+#include "kernels/contract/constant_operands.h"
 #include "kernels/gpu/grid.h"
 #include "kernels/gpu/kernels.h"
-#include "kernels/resize_rows.h"
 
 namespace quern::gpu {
 namespace {

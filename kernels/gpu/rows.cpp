@@ -12,10 +12,10 @@
 #include "graph/ops/data_dependent.h"
 #include "graph/ops/normalisation.h"
 #include "graph/ops/reduction.h"
+#include "kernels/contract/constant_operands.h"
+#include "kernels/contract/iterate.h"
 #include "kernels/gpu/grid.h"
 #include "kernels/gpu/kernels.h"
-#include "kernels/iterate.h"
-#include "kernels/reduce_rows.h"
 
 namespace quern::gpu {
 namespace {

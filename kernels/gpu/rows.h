@@ -3,7 +3,7 @@
 
 #include <string_view>
 
-#include "kernels/gpu.h"
+#include "kernels/contract/gpu.h"
 
 namespace quern::gpu {
 

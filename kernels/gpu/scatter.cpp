@@ -7,18 +7,18 @@
 #include <cstring>
 #include <unordered_set>
 
+#include "engine/vocabulary/text_util.h"
 #include "graph/ops/control_flow.h"
 #include "graph/ops/convolution.h"
 #include "graph/ops/indexing.h"
 #include "graph/ops/windows.h"
-#include "graph/text_util.h"
+#include "kernels/contract/iterate.h"
+#include "kernels/contract/movement.h"
+#include "kernels/contract/rows.h"
 #include "kernels/gpu/copy.h"
 #include "kernels/gpu/gather.h"
 #include "kernels/gpu/grid.h"
 #include "kernels/gpu/kernels.h"
-#include "kernels/iterate.h"
-#include "kernels/movement.h"
-#include "kernels/rows.h"
 
 namespace quern::gpu {
 namespace {

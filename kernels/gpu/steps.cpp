@@ -5,8 +5,8 @@
 #include <array>
 
 #include "graph/ops/elementwise.h"
+#include "kernels/contract/iterate.h"
 #include "kernels/gpu/grid.h"
-#include "kernels/iterate.h"
 
 namespace quern::gpu {
 namespace {

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "graph/ops/elementwise.h"
-#include "kernels/kernel.h"
+#include "kernels/contract/kernel.h"
 
 namespace quern::gpu {
 

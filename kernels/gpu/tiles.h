@@ -7,7 +7,7 @@
 
 #include <quern/dtype.h>
 
-#include "kernels/gpu.h"
+#include "kernels/contract/gpu.h"
 
 namespace quern::gpu {
 

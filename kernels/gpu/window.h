@@ -7,7 +7,7 @@
 
 #include "graph/ops/infer.h"
 #include "graph/ops/windows.h"
-#include "kernels/gpu.h"
+#include "kernels/contract/gpu.h"
 
 namespace quern::gpu {
 

@@ -4,7 +4,7 @@
 
 #include <gtest/gtest.h>
 
-#include "engine/plan.h"
+#include "engine/compile/plan.h"
 
 namespace quern {
 namespace {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Programs that lowering made pass; the same programs with one thing changed do not.
-#include "engine/program_check.h"
+#include "engine/compile/program_check.h"
 
 #include <functional>
 #include <string>
@@ -9,8 +9,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "engine/cpu/weights.h"
-#include "engine/element_source.h"
+#include "engine/compile/element_source.h"
+#include "engine/devices/cpu/weights.h"
 #include "engine/lowering/lower.h"
 #include "graph/passes/pipeline.h"
 #include "tests/engine/engine_models.h"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Blocks of a session's memory, over real pages.
-#include "engine/run_memory.h"
+#include "engine/run/run_memory.h"
 
 #include <cstring>
 #include <sys/resource.h>

@@ -11,7 +11,7 @@
 #include "graph/passes/pipeline.h"
 #include "graph/text.h"
 #include "graph/verify.h"
-#include "kernels/kernel.h"
+#include "kernels/contract/kernel.h"
 
 namespace {
 

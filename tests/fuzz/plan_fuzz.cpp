@@ -5,8 +5,8 @@
 #include <cstdlib>
 #include <string_view>
 
-#include "graph/memory/csv.h"
-#include "graph/memory/in_flight.h"
+#include "graph/memory/problem/csv.h"
+#include "graph/memory/problem/in_flight.h"
 
 namespace {
 

@@ -9,7 +9,7 @@
 #include <string>
 #include <string_view>
 
-#include "graph/memory/trace.h"
+#include "graph/memory/problem/trace.h"
 
 namespace {
 

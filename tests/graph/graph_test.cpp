@@ -5,7 +5,7 @@
 
 #include "graph/ops/elementwise.h"
 #include "graph/text.h"
-#include "kernels/kernel.h"
+#include "kernels/contract/kernel.h"
 
 namespace quern {
 namespace {

@@ -8,10 +8,11 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "engine/vocabulary/text_util.h"
 #include "graph/op_fields.h"
 #include "graph/ops/elementwise.h"
-#include "graph/text_util.h"
-#include "kernels/kernel.h"
+#include "graph/ops/movement.h"
+#include "kernels/contract/kernel.h"
 
 namespace quern {
 namespace {
@@ -87,13 +88,23 @@ TEST(Text, TypesConstantsPostOpsAndBodies) {
   input %1 "s": seq(i64[*])
   input %2 "o": opt(seq(f16[]))
   input %3 "c": bool[]
-  const %4: f32[2,2] = {1, -inf, nan, 0.1}
-  const %5 "t": string[2] = {"a\"b", ""}
-  const %6: i64[] = {-9223372036854775808}
-  const %7: u64[0] = {}
-  const %8: bf16[100] = ...
-  %9 "y": f32[N,"a b",?,3], _ = Binary(%0, _, %4, %5, %6, %7, %8) kind=add | clip(-1,6) | sub #2 swapped | relu @"n"
-  %10: f32[*] = If(%3, %9) {
+  const %4: f32[1] = {-inf}
+  const %5: f32[3] = {1, nan, 0.1}
+  %6 "y": f32[N,"a b",?,3] = Binary(%0, %4, %5) kind=add | clip(-1,6) | sub #2 swapped | relu @"n"
+  const %7 "t": string[2] = {"a\"b", ""}
+  %8: string[2] = Identity(%7)
+  const %9: i64[] = {-9223372036854775808}
+  %10: i64[] = Identity(%9)
+  const %11: u64[0] = {}
+  %12: u64[0] = Identity(%11)
+  const %13: bf16[100] = ...
+  %14: bf16[100] = Identity(%13)
+  const %15: i64[1] = {2}
+  %16: f32[N,"a b",?,2], _ = TopK(%0, %15)
+  const %17: i64[2] = {1, 1}
+  const %18: i64[1] = {3}
+  %19: f32[N,"a b",?,5] = Pad(%0, %17, _, %18)
+  %20: f32[*] = If(%3, %6) {
     graph "then" {
       input %0 "a": f32[*]
       %1: f32[*] = Unary(%0) kind=exp
@@ -104,18 +115,18 @@ TEST(Text, TypesConstantsPostOpsAndBodies) {
       output %0 "r"
     }
   }
-  output %10 "out"
+  output %20 "out"
   output %1 "s"
 }
 )";
-  const auto g = parse_text(text, lenient_ops());
+  const auto g = parse_text(text, builtin_ops());
   ASSERT_TRUE(g) << g.error().message();
   EXPECT_EQ(to_text(*g), text);
 }
 
 TEST(Text, ErrorsNameTheLine) {
   const auto error = [](std::string_view text) {
-    const auto g = parse_text(text, lenient_ops());
+    const auto g = parse_text(text, builtin_ops());
     return g ? std::string("none") : std::string(g.error().message());
   };
   EXPECT_THAT(error("graph \"\" {\n  input %0: f33[2]\n}"), HasSubstr("line 2: unknown element"));

@@ -3,9 +3,9 @@
 #include <cmath>
 #include <limits>
 
+#include "engine/vocabulary/text_util.h"
 #include "graph/ops/convolution.h"
 #include "graph/ops/elementwise.h"
-#include "graph/text_util.h"
 #include "tests/kernels/kernel_test.h"
 
 namespace quern::testing {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Convolutions by our own loops against the references.
 #include "graph/ops/convolution.h"
-#include "kernels/conv_depthwise.h"
+#include "kernels/cpu/conv_depthwise.h"
 #include "tests/kernels/kernel_test.h"
 
 namespace quern::testing {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "kernels/copy.h"
+#include "kernels/contract/copy.h"
 
 #include <cstdint>
 #include <vector>

@@ -2,7 +2,7 @@
 #include <numbers>
 
 #include "graph/ops/random.h"
-#include "kernels/fourier.h"
+#include "kernels/reference/fourier.h"
 #include "tests/kernels/spatial_test.h"
 
 namespace quern::testing {

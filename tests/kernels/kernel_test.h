@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "kernels/copy.h"
+#include "kernels/contract/copy.h"
 #include "tests/kernels/op_test.h"
 
 namespace quern::testing {

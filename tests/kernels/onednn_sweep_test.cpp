@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Everything that oneDNN is asked for, against the reference: products of geometries, operands and
-// chains of post-ops, by whatever implementation kernels/onednn_trust.cpp lets through.
+// chains of post-ops, by whatever implementation kernels/onednn/trust.cpp lets through.
 //
 // By default some thousand points of each product. QUERN_SWEEP=20 takes twenty times as many (some
 // minutes) and says who computed what; ONEDNN_MAX_CPU_ISA=SSE41, AVX, AVX2 sweeps what other

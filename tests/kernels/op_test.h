@@ -16,7 +16,7 @@
 #include "graph/numeric.h"
 #include "graph/op_def.h"
 #include "graph/text.h"
-#include "kernels/kernel.h"
+#include "kernels/contract/kernel.h"
 
 namespace quern::testing {
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Pooling by our own loops against the reference: random windows in every layout, NaN and
 // infinities among the elements, and the geometries at which the loops change their form.
-#include "kernels/pool_rows.h"
+#include "kernels/cpu/pool_rows.h"
 
 #include <cmath>
 #include <limits>

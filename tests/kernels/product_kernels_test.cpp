@@ -3,12 +3,12 @@
 // Eigen's.
 #include <Eigen/Core>
 
+#include "engine/vocabulary/text_util.h"
 #include "graph/ops/convolution.h"
 #include "graph/ops/matrix.h"
-#include "graph/text_util.h"
-#include "kernels/conv_rows.h"
-#include "kernels/conv_transpose.h"
-#include "kernels/matmul_rows.h"
+#include "kernels/cpu/conv_rows.h"
+#include "kernels/cpu/conv_transpose_direct.h"
+#include "kernels/cpu/matmul_rows.h"
 #include "kernels/simd/simd.h"
 #include "tests/kernels/kernel_test.h"
 

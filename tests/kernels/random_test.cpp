@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "graph/ops/random.h"
 
-#include "kernels/philox.h"
+#include "kernels/reference/philox.h"
 #include "tests/kernels/spatial_test.h"
 
 namespace quern::testing {

@@ -163,7 +163,6 @@ TEST(Lstm, GatesAreInOrderAndBiasesAreAdded) {
 }
 
 TEST(Rnn, OutputsNobodyWantsAreLeftAlone) {
-  const OpDef& def = Rnn::def();
   const Op op = adder;
   const Tensor x = sequence({1, 2, 3});
   const Tensor w = one({1});
@@ -174,7 +173,7 @@ TEST(Rnn, OutputsNobodyWantsAreLeftAlone) {
   alignas(64) std::byte memory[64];
   Scratch scratch(memory, sizeof memory);
   StringPool strings;
-  ASSERT_TRUE(def.reference({op, inputs, outputs, scratch, strings}).ok());
+  ASSERT_TRUE(Rnn::kernels().reference.run({op, inputs, outputs, scratch, strings}).ok());
   EXPECT_THAT(values<float>(h), ElementsAre(6));
 }
 

@@ -12,7 +12,7 @@
 #include "graph/numeric.h"
 #include "graph/op_fields.h"
 #include "graph/ops/elementwise.h"
-#include "kernels/scalar_math.h"
+#include "kernels/contract/scalar_math.h"
 
 namespace quern::testing {
 namespace {

@@ -12,9 +12,9 @@
 #include <string>
 #include <vector>
 
+#include "engine/vocabulary/text_util.h"
 #include "graph/ops/elementwise.h"
-#include "graph/text_util.h"
-#include "kernels/scalar_math.h"
+#include "kernels/contract/scalar_math.h"
 #include "tests/kernels/kernel_test.h"
 
 namespace quern::testing {

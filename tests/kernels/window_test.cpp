@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "kernels/window.h"
+#include "kernels/contract/window.h"
 
 #include "graph/ops/convolution.h"
 #include "graph/ops/windows.h"

@@ -1,21 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
 // What mutate.py builds into a tree with changes: which of them is on, and which a process came by.
 //   QUERN_MUTANT   the number of the change that is on; 0 or nothing: none
-//   QUERN_REACHED  a file of `most` bytes; that of each change that a process comes by becomes 1. It
+//   QUERN_REACHED  a file of `most` bytes; that of each change that a process comes by becomes 1.
+//   It
 //                  is mapped and shared, so that it does not matter how processes end
 //   QUERN_SHADERS  a folder with a file for each shader that is used, made here
 //   QUERN_SPIRV    a folder; NAME.spv in it takes the place of the shader of that name
 #pragma once
-#include <fcntl.h>
-#include <sys/mman.h>
-#include <unistd.h>
-
 #include <cstdint>
 #include <cstdlib>
+#include <fcntl.h>
 #include <fstream>
 #include <iterator>
 #include <string>
 #include <string_view>
+#include <sys/mman.h>
+#include <unistd.h>
 #include <vector>
 
 namespace quern_mutation {

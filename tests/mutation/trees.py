@@ -8,7 +8,7 @@ from changes import ROOT
 
 INCLUDE = b'#include "tests/mutation/mutant.h"\n#line 1\n'
 # Where a device takes its shaders from.
-LOOKUP = ("engine/vulkan/core.cpp", "const auto all = shaders();",
+LOOKUP = ("engine/devices/vulkan/core.cpp", "const auto all = shaders();",
           "const auto all = ::quern_mutation::shaders_for(shaders(), name);")
 
 

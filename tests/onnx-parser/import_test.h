@@ -13,7 +13,7 @@
 #include "frontends/onnx-parser/onnx_parser.h"
 #include "graph/text.h"
 #include "graph/verify.h"
-#include "kernels/kernel.h"
+#include "kernels/contract/kernel.h"
 #include "tests/onnx-parser/onnx_writer.h"
 
 namespace quern::onnx_test {

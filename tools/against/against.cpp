@@ -4,9 +4,9 @@
 #include <algorithm>
 #include <filesystem>
 
+#include "engine/vocabulary/text_util.h"
 #include "frontends/onnx-parser/onnx_parser.h"
 #include "graph/ops/movement.h"
-#include "graph/text_util.h"
 #include "tools/cases.h"
 #include "tools/children.h"
 #include "tools/data_set.h"

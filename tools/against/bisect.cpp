@@ -5,8 +5,8 @@
 #include <chrono>
 #include <set>
 
+#include "engine/vocabulary/text_util.h"
 #include "graph/ops/movement.h"
-#include "graph/text_util.h"
 #include "tools/console.h"
 
 namespace quern::tools {

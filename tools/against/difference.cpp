@@ -3,8 +3,8 @@
 
 #include <cmath>
 
+#include "engine/vocabulary/text_util.h"
 #include "graph/numeric.h"
-#include "graph/text_util.h"
 #include "tools/console.h"
 
 namespace quern::tools {

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "graph/text_util.h"
+#include "engine/vocabulary/text_util.h"
 #include "tools/against/against.h"
 
 namespace quern::tools {

@@ -4,11 +4,11 @@
 #include <algorithm>
 #include <filesystem>
 
+#include "engine/vocabulary/text_util.h"
 #include "frontends/onnx-parser/file.h"
 #include "frontends/onnx-parser/import.h"
 #include "frontends/onnx-parser/tensor.h"
 #include "graph/ops/movement.h"
-#include "graph/text_util.h"
 #include "tools/console.h"
 
 namespace quern::tools {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Dresses that change what is known of the inputs: more (they are constants), or less.
-#include "graph/text_util.h"
+#include "engine/vocabulary/text_util.h"
 #include "tools/dress/dress.h"
 #include "tools/dress/remake.h"
 

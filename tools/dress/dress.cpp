@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <array>
 
-#include "graph/text_util.h"
+#include "engine/vocabulary/text_util.h"
 #include "tools/console.h"
 #include "tools/parse.h"
 

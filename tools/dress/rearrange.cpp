@@ -3,9 +3,9 @@
 
 #include <cstring>
 
+#include "engine/vocabulary/text_util.h"
 #include "graph/numeric.h"
 #include "graph/ops/convolution.h"
-#include "graph/text_util.h"
 
 namespace quern::tools {
 namespace {

@@ -3,10 +3,10 @@
 // and behind the outputs.
 #include <limits>
 
+#include "engine/vocabulary/text_util.h"
 #include "graph/ops/convolution.h"
 #include "graph/ops/movement.h"
 #include "graph/ops/shape.h"
-#include "graph/text_util.h"
 #include "tools/dress/dress.h"
 #include "tools/dress/rearrange.h"
 #include "tools/dress/remake.h"

@@ -3,7 +3,7 @@
 #include <cmath>
 #include <cstring>
 
-#include "graph/text_util.h"
+#include "engine/vocabulary/text_util.h"
 #include "tools/oracle/rounding.h"
 #include "tools/oracle/values.h"
 

@@ -2,11 +2,11 @@
 // If, Loop, Scan and SequenceMap: bodies are walked as often as a run does it.
 #include "graph/ops/control_flow.h"
 
+#include "engine/vocabulary/text_util.h"
 #include "graph/ops/indexing.h"
 #include "graph/ops/movement.h"
 #include "graph/ops/sequences.h"
 #include "graph/ops/shape.h"
-#include "graph/text_util.h"
 #include "tools/oracle/walk.h"
 
 namespace quern::tools {

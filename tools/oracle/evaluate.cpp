@@ -5,11 +5,11 @@
 #include <algorithm>
 #include <cstring>
 
+#include "engine/vocabulary/text_util.h"
 #include "graph/numeric.h"
 #include "graph/ops/elementwise.h"
 #include "graph/ops/recurrent.h"
 #include "graph/ops/shape.h"
-#include "graph/text_util.h"
 #include "tools/oracle/walk.h"
 
 namespace quern::tools {

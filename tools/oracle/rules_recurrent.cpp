@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // RNN, GRU and LSTM over balls: the states carry their bounds from step to step. The formulas are
-// those on top of kernels/rnn.cpp.
+// those on top of kernels/reference/rnn.cpp.
 #include <cmath>
 
 #include "graph/ops/elementwise.h"

@@ -2,9 +2,9 @@
 // Sequences and optionals: lists of tensors.
 #include "graph/ops/sequences.h"
 
+#include "engine/vocabulary/text_util.h"
 #include "graph/ops/movement.h"
 #include "graph/ops/shape.h"
-#include "graph/text_util.h"
 #include "tools/oracle/walk.h"
 
 namespace quern::tools {

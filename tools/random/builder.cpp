@@ -3,8 +3,8 @@
 
 #include <algorithm>
 
+#include "engine/vocabulary/text_util.h"
 #include "frontends/onnx-parser/tensor.h"
-#include "graph/text_util.h"
 #include "tools/random/families.h"
 #include "tools/random/fill.h"
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tools/random/check.h"
 
-#include "graph/text_util.h"
+#include "engine/vocabulary/text_util.h"
 #include "tools/children.h"
 #include "tools/compare.h"
 #include "tools/console.h"

@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <numeric>
 
+#include "engine/vocabulary/text_util.h"
 #include "frontends/onnx-parser/tensor.h"
-#include "graph/text_util.h"
 #include "tools/console.h"
 #include "tools/parse.h"
 #include "tools/random/builder.h"

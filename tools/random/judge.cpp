@@ -7,9 +7,9 @@
 
 #include <quern/onnx.h>
 
+#include "engine/vocabulary/text_util.h"
 #include "frontends/onnx-parser/tensor.h"
 #include "graph/numeric.h"
-#include "graph/text_util.h"
 #include "tools/compare.h"
 #include "tools/console.h"
 #include "tools/random/fill.h"

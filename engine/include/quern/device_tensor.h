@@ -35,7 +35,7 @@ class DeviceTensor {
   // The elements on the host, fetched if they are not there; valid until the next write or run.
   Result<TensorView> read();
 
-  struct Impl;  // engine/device_tensor_impl.h
+  struct Impl;  // engine/devices/device_tensor_impl.h
   Impl& impl() const { return *impl_; }
 
  private:

@@ -118,7 +118,7 @@ class Executable {
   // The graph after the passes.
   std::string text(std::size_t max_elements = 16) const;
 
-  struct Impl;  // engine/executable_impl.h
+  struct Impl;  // engine/compile/executable_impl.h
   const Impl& impl() const { return *impl_; }
 
  private:

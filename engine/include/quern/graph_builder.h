@@ -258,7 +258,7 @@ class GraphBuilder {
   Operand optional(Operand x);
   Operand optional_has_element(Operand x), optional_get_element(Operand x);
 
-  struct Impl;  // engine/graph_builder_impl.h
+  struct Impl;  // engine/builder/graph_builder_impl.h
 
  private:
   std::unique_ptr<Impl> impl_;

@@ -5,7 +5,7 @@
 #include <cstdlib>
 #include <map>
 
-#include "graph/memory/pool.h"
+#include "graph/memory/pools/pool.h"
 #include "tests/engine/allocation/counter.h"
 #include "tests/engine/engine_models.h"
 #include "tests/engine/test_models.h"

@@ -6,7 +6,7 @@
 #include <set>
 #include <string>
 
-#include "engine/cpu/weights.h"
+#include "engine/devices/cpu/weights.h"
 #include "graph/passes/pipeline.h"
 #include "tests/engine/engine_models.h"
 

@@ -13,7 +13,7 @@
 #include <malloc.h>
 #include <thread>
 
-#include "engine/vulkan/tuning.h"
+#include "engine/devices/vulkan/tuning.h"
 #include "tests/engine/vulkan/all_families.h"
 #include "tests/engine/vulkan/vulkan_test.h"
 

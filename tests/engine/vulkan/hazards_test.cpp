@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Where barriers stand, from byte ranges alone: no GPU is asked.
-#include "engine/vulkan/hazards.h"
+#include "engine/devices/vulkan/hazards.h"
 
 #include <algorithm>
 #include <random>

@@ -9,10 +9,10 @@
 
 #include <gtest/gtest.h>
 
-#include "engine/backend.h"
-#include "engine/cpu/weights.h"
+#include "engine/compile/backend.h"
+#include "engine/devices/cpu/weights.h"
+#include "engine/devices/vulkan/roof.h"
 #include "engine/lowering/lower.h"
-#include "engine/vulkan/roof.h"
 #include "graph/passes/pipeline.h"
 #include "kernels/gpu/kernels.h"
 #include "tests/engine/vulkan/all_families.h"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The beam against the exact search: what it finds fits, and it finds much of what there is.
-#include "graph/memory/beam_search.h"
+#include "graph/memory/order/beam_search.h"
 
 #include <algorithm>
 

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Boxes: whatever is joined, a plan of the boxes is a plan of the buffers.
-#include "graph/memory/boxes.h"
+#include "graph/memory/packing/boxes.h"
 
 #include <gtest/gtest.h>
 
-#include "graph/memory/planted.h"
+#include "graph/memory/problem/planted.h"
 #include "graph/memory/strategies.h"
 #include "tests/graph/memory/problems.h"
 

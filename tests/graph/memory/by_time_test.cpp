@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The search in order of time, above all where parts of buffers lend their memory.
-#include "graph/memory/by_time.h"
+#include "graph/memory/packing/by_time.h"
 
 #include <gtest/gtest.h>
 

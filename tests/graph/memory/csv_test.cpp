@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "graph/memory/csv.h"
+#include "graph/memory/problem/csv.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

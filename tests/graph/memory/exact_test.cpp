@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // What the exact search proves, against every placement there is.
-#include "graph/memory/exact.h"
+#include "graph/memory/packing/exact.h"
 
 #include <gtest/gtest.h>
 
-#include "graph/memory/planted.h"
+#include "graph/memory/problem/planted.h"
 #include "graph/memory/strategies.h"
 #include "tests/graph/memory/problems.h"
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "graph/memory/in_flight.h"
+#include "graph/memory/problem/in_flight.h"
 
 #include <gtest/gtest.h>
 

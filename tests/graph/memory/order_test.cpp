@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Orders of random graphs, against every order there is.
-#include "graph/memory/order.h"
+#include "graph/memory/order/order.h"
 
 #include <gtest/gtest.h>
 

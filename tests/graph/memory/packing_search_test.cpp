@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Very many buffers of short lives: packings by sections.
-#include "graph/memory/packing_search.h"
+#include "graph/memory/packing/packing_search.h"
 
 #include <gtest/gtest.h>
 
-#include "graph/memory/gap_packing.h"
+#include "graph/memory/offsets/gap_packing.h"
 #include "graph/memory/strategies.h"
 #include "tests/graph/memory/problems.h"
 

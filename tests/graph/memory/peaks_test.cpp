@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "graph/memory/peaks.h"
+#include "graph/memory/problem/peaks.h"
 
 #include <gtest/gtest.h>
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Every pool, over a system that watches what it does with memory.
-#include "graph/memory/pool.h"
+#include "graph/memory/pools/pool.h"
 
 #include <algorithm>
 #include <map>

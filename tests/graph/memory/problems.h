@@ -6,7 +6,7 @@
 #include <random>
 #include <string>
 
-#include "graph/memory/plan.h"
+#include "graph/memory/problem/plan.h"
 
 namespace quern {
 

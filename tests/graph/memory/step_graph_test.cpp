@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Schedules of random programs: run over shared bytes, they give what they give when nothing is
 // shared.
-#include "graph/memory/step_graph.h"
+#include "graph/memory/order/step_graph.h"
 
 #include <numeric>
 

@@ -2,8 +2,8 @@
 // Every strategy on every kind of problem.
 #include <gtest/gtest.h>
 
-#include "graph/memory/planted.h"
-#include "graph/memory/sand.h"
+#include "graph/memory/packing/sand.h"
+#include "graph/memory/problem/planted.h"
 #include "graph/memory/strategies.h"
 #include "tests/graph/memory/problems.h"
 

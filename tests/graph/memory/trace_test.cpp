@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "graph/memory/trace.h"
+#include "graph/memory/problem/trace.h"
 
 #include <random>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "graph/text_util.h"
+#include "engine/vocabulary/text_util.h"
 
 namespace quern {
 namespace {

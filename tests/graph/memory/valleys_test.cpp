@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // Many buffers: what fits where, plans by valleys, and how near to the bound they are.
-#include "graph/memory/valleys.h"
+#include "graph/memory/packing/valleys.h"
 
 #include <cmath>
 #include <ctime>
 
 #include <gtest/gtest.h>
 
-#include "graph/memory/lives.h"
-#include "graph/memory/planted.h"
+#include "graph/memory/problem/lives.h"
+#include "graph/memory/problem/planted.h"
 #include "graph/memory/strategies.h"
 #include "tests/graph/memory/problems.h"
 

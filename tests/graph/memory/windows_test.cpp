@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "graph/memory/windows.h"
+#include "graph/memory/packing/windows.h"
 
 #include <gtest/gtest.h>
 
-#include "graph/memory/orders.h"
+#include "graph/memory/order/orders.h"
 #include "graph/memory/strategies.h"
 #include "tests/graph/memory/problems.h"
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "graph/text_util.h"
+#include "engine/vocabulary/text_util.h"
 #include "tests/graph/passes/golden.h"
 
 namespace quern::testing {

@@ -5,13 +5,13 @@
 #include <cmath>
 #include <random>
 
+#include "engine/vocabulary/text_util.h"
 #include "graph/evaluate.h"
 #include "graph/numeric.h"
 #include "graph/ops/control_flow.h"
 #include "graph/text.h"
-#include "graph/text_util.h"
 #include "graph/verify.h"
-#include "kernels/kernel.h"
+#include "kernels/contract/kernel.h"
 
 namespace quern::testing {
 

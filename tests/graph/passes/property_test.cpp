@@ -6,6 +6,7 @@
 #include <numeric>
 #include <random>
 
+#include "engine/vocabulary/text_util.h"
 #include "graph/ops/control_flow.h"
 #include "graph/ops/convolution.h"
 #include "graph/ops/elementwise.h"
@@ -16,8 +17,7 @@
 #include "graph/ops/reduction.h"
 #include "graph/ops/shape.h"
 #include "graph/text.h"
-#include "graph/text_util.h"
-#include "kernels/kernel.h"
+#include "kernels/contract/kernel.h"
 #include "tests/graph/passes/golden.h"
 
 namespace quern::testing {

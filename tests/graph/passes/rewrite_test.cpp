@@ -3,14 +3,14 @@
 #include <ctime>
 #include <random>
 
+#include "engine/vocabulary/text_util.h"
 #include "graph/ops/convolution.h"
 #include "graph/ops/elementwise.h"
 #include "graph/ops/movement.h"
 #include "graph/ops/normalisation.h"
 #include "graph/ops/shape.h"
-#include "graph/text_util.h"
 #include "graph/verify.h"
-#include "kernels/kernel.h"
+#include "kernels/contract/kernel.h"
 #include "tests/graph/passes/golden.h"
 
 namespace quern::testing {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What the passes fuse, fold and reorder stays within the bounds of the graph as it was written.
-#include "graph/text_util.h"
+#include "engine/vocabulary/text_util.h"
 #include "tests/tools/oracle/judging.h"
 
 namespace quern::testing {

@@ -4,10 +4,10 @@
 #include <cmath>
 #include <limits>
 
+#include "engine/vocabulary/text_util.h"
 #include "graph/numeric.h"
 #include "graph/ops/elementwise.h"
 #include "graph/ops/normalisation.h"
-#include "graph/text_util.h"
 #include "tests/tools/oracle/families.h"
 #include "tools/oracle/values.h"
 

@@ -9,9 +9,9 @@
 #include <quern/executable.h>
 #include <quern/session.h>
 
+#include "engine/vocabulary/text_util.h"
 #include "graph/numeric.h"
 #include "graph/text.h"
-#include "graph/text_util.h"
 #include "tools/oracle/values.h"
 
 namespace quern::testing {

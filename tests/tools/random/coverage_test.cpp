@@ -8,8 +8,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "engine/vocabulary/text_util.h"
 #include "frontends/onnx-parser/op_table.h"
-#include "graph/text_util.h"
 #include "tools/random/random_model.h"
 
 namespace quern::tools {

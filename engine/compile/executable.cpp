@@ -1,0 +1,145 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+#include <numeric>
+
+#include <quern/executable.h>
+
+#include "engine/compile/backend.h"
+#include "engine/compile/executable_impl.h"
+#include "engine/compile/memory_need.h"
+#include "engine/vocabulary/text_util.h"
+#include "graph/passes/pipeline.h"
+#include "graph/passes/precision.h"
+#include "graph/text.h"
+#include "kernels/contract/openmp.h"
+
+namespace quern {
+
+Executable::Executable(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
+Executable::~Executable() = default;
+
+const std::vector<ValueSpec>& Executable::inputs() const {
+  return impl_->inputs;
+}
+const std::vector<ValueSpec>& Executable::outputs() const {
+  return impl_->outputs;
+}
+const ModelMetadata& Executable::metadata() const {
+  return impl_->model.metadata();
+}
+const Device& Executable::device() const {
+  return *impl_->device;
+}
+std::string Executable::text(std::size_t max_elements) const {
+  return impl_->model.text(max_elements);
+}
+
+namespace {
+
+// Graphs put their nodes in order when they are first asked for it: done here, all the way down, so
+// that the threads that plan over them only read.
+void settle(const Graph& g) {
+  for (NodeId id : g.order())
+    for (const Graph& body : g.node(id).bodies) settle(body);
+}
+
+// The inputs as the model declares them, when that leaves nothing open.
+std::optional<std::vector<RuntimeValue>> declared_inputs(const Graph& g) {
+  static constexpr std::byte nothing{};  // shapes alone are read
+  std::vector<RuntimeValue> inputs;
+  for (ValueId v : g.inputs()) {
+    if (!g.type(v).fully_known()) return std::nullopt;
+    inputs.emplace_back().tensors.push_back({{g.type(v).dtype, *g.type(v).shape()}, &nothing});
+  }
+  return inputs;
+}
+
+// Plans for the declared shapes, so that what can fail fails here and the first run is a run.
+Status plan_declared_shapes(Executable::Impl& impl) {
+  const auto inputs = declared_inputs(impl.plans->graph());
+  if (!inputs) return {};
+  std::vector<std::size_t> wanted(impl.outputs.size());
+  std::iota(wanted.begin(), wanted.end(), 0);
+  PlanKey key = {impl.threads};
+  key.insert(key.end(), wanted.begin(), wanted.end());
+  key.push_back(-1);
+  for (const RuntimeValue& v : *inputs) append_structure(key, v);
+  QUERN_ASSIGN(impl.first_plan, impl.plans->root(key, *inputs, wanted, impl.threads));
+  return {};
+}
+
+template <class Rows>
+Status none_of(std::string_view what, std::string_view name, const Rows& rows) {
+  std::string names;
+  for (const auto& row : rows) names += cat(names.empty() ? "" : ", ", row.name);
+  return {Code::not_found, cat("no ", what, " '", printable(name), "'; there is: ", names)};
+}
+
+Result<const MemoryPoolKind*> pool_named(const std::string& name) {
+  if (name.empty()) return &default_pool();
+  if (const MemoryPoolKind* pool = find_pool(name)) return pool;
+  return none_of("pool", name, pools());
+}
+
+// Of results inference says as much; of what is given, only whoever declares it.
+Status check_sizes(const Graph& graph) {
+  for (ValueId v : graph.inputs()) {
+    const ValueType& type = graph.type(v);
+    const auto shape = type.shape();
+    if (type.is_tensor() && shape && !shape->checked_elements(size_of(type.dtype)))
+      return {Code::invalid_model, cat("input '", printable(graph.value(v).name), "' of ",
+                                       type_text(type, &graph), " is too large")};
+  }
+  return {};
+}
+
+}  // namespace
+
+std::optional<MemoryNeed> Executable::memory_need() const {
+  if (!impl_->first_plan) return std::nullopt;
+  const auto inputs = declared_inputs(impl_->plans->graph());
+  return quern::memory_need({&impl_->first_plan, 1}, *inputs, impl_->weight_bytes(), impl_->pool);
+}
+
+Result<std::shared_ptr<const Executable>> Executable::compile(Model model,
+                                                              std::shared_ptr<Device> device,
+                                                              const CompileOptions& options) {
+  if (!device) {
+    QUERN_ASSIGN(device, open_device("cpu"));
+  }
+  QUERN_ASSIGN(const MemoryPoolKind* pool, pool_named(options.pool));
+  auto impl = std::make_unique<Impl>(std::move(model), std::move(device), *pool);
+  impl->options = options;
+  impl->threads = options.threads > 0 ? options.threads : default_threads();
+  PlanOptions plan;
+  plan.max_plans = options.max_plans;
+  plan.memory_limit = options.memory_limit;
+  plan.reference_only = impl->device->info().name == "reference";
+  plan.optimize = options.optimize && !plan.reference_only;
+  plan.order = options.order;
+  plan.alias = options.alias;
+  plan.scratch = options.scratch;
+  if (!options.strategy.empty()) {
+    plan.strategy = find_strategy(options.strategy);
+    if (!plan.strategy) return none_of("memory strategy", options.strategy, strategies());
+  }
+  impl->inputs = impl->model.inputs();
+  impl->outputs = impl->model.outputs();
+  QUERN_TRY(check_sizes(impl->model.graph()));
+  if (plan.optimize) {
+    plan.half_products = multiplies_f16(impl->model.graph());
+    QUERN_TRY(widen_f16(impl->model.graph()));  // the kernels are f32
+    // Plans fuse, once their shapes show every pattern.
+    QUERN_TRY(run_passes(impl->model.graph(), {.fuse = false}));
+  }
+  settle(impl->model.graph());
+  impl->weights = std::make_shared<cpu::SharedWeights>();
+  if (auto* device_with_memory = dynamic_cast<BackendDevice*>(impl->device.get())) {
+    QUERN_ASSIGN(impl->backend, device_with_memory->make_backend());
+  }
+  impl->plans = std::make_shared<PlanTree>(impl->model.graph(), impl->weights, plan, impl->backend);
+  QUERN_TRY(plan_declared_shapes(*impl));
+  return std::shared_ptr<const Executable>(new Executable(std::move(impl)));
+}
+
+}  // namespace quern

@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "engine/compile/memory_need.h"
+
+#include <algorithm>
+
+#include "engine/compile/mapped_source.h"
+#include "engine/run/memory_block.h"
+
+namespace quern {
+namespace {
+
+// Outputs that are inputs as they came: a session copies them.
+std::vector<std::uint64_t> copied_outputs(const PlanNode& last,
+                                          std::span<const RuntimeValue> inputs) {
+  std::vector<std::uint64_t> sizes;
+  const auto add = [&](Slot slot, std::size_t element) {
+    if (slot < inputs.size() && element < inputs[slot].tensors.size())
+      sizes.push_back(inputs[slot].tensors[element].type.bytes());
+  };
+  for (const ResultRef& r : last.segment.results) {
+    for (const SlotRef& t : r.tensors) add(t.slot, t.element);
+    if (!r.whole_slot || *r.whole_slot >= inputs.size()) continue;
+    for (std::size_t i = 0; i < inputs[*r.whole_slot].tensors.size(); ++i) add(*r.whole_slot, i);
+  }
+  return sizes;
+}
+
+std::size_t reserved_for(std::span<const std::uint64_t> sizes, const MemoryPoolKind& kind) {
+  if (sizes.empty()) return 0;
+  InventedSource source(MappedSource().page());
+  const auto pool = kind.make(source, {});
+  for (const std::uint64_t bytes : sizes)
+    if (!pool->allocate(bytes)) return std::numeric_limits<std::size_t>::max() / 2;
+  return pool->stats().most.reserved;
+}
+
+// As device memory is handed out.
+std::size_t padded(std::size_t bytes) {
+  constexpr std::size_t alignment = 256;
+  return (bytes + alignment - 1) / alignment * alignment;
+}
+
+}  // namespace
+
+MemoryNeed memory_need(std::span<const std::shared_ptr<const PlanNode>> chain,
+                       std::span<const RuntimeValue> inputs, std::size_t weights,
+                       const MemoryPoolKind& pool) {
+  MemoryNeed need{.weights = weights, .is_complete = chain.size() == 1};
+  if (chain.empty()) return need;
+  need.arena = MemoryBlock::size_for(chain[0]->program->arena_bytes);
+  std::vector<std::uint64_t> pooled;
+  for (const auto& node : chain) {
+    if (node != chain[0]) pooled.push_back(node->program->arena_bytes);
+    need.arena += padded(node->program->device_plan.size);
+    for (const Step& s : node->program->steps) {
+      need.scratch = std::max(need.scratch, s.scratch_bytes);
+      if (s.kind == Step::Kind::upload) need.staging += padded(s.input_bytes[0]);
+      if (s.kind == Step::Kind::download) need.staging += padded(s.output_bytes[0]);
+    }
+    need.is_complete = need.is_complete && !node->segment.rest && node->controls.empty();
+  }
+  for (const std::uint64_t bytes : copied_outputs(*chain.back(), inputs)) pooled.push_back(bytes);
+  need.pool = reserved_for(pooled, pool);
+  return need;
+}
+
+}  // namespace quern

@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "engine/compile/plan.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "engine/lowering/lower.h"
+#include "engine/vocabulary/text_util.h"
+#include "graph/passes/pipeline.h"
+#include "graph/verify.h"
+
+namespace quern {
+
+void append_structure(PlanKey& key, const RuntimeValue& value) {
+  key.push_back(static_cast<std::int64_t>(value.kind));
+  key.push_back(static_cast<std::int64_t>(value.tensors.size()));
+  for (const TensorView& t : value.tensors) {
+    key.push_back(static_cast<std::int64_t>(t.type.dtype) << 8 |
+                  static_cast<std::int64_t>(t.type.shape.rank()));
+    key.insert(key.end(), t.type.shape.begin(), t.type.shape.end());
+  }
+}
+
+void append_elements(PlanKey& key, const TensorView& tensor) {
+  const std::size_t bytes = tensor.type.bytes();
+  for (std::size_t at = 0; at < bytes; at += sizeof(std::int64_t)) {
+    std::int64_t word = 0;
+    std::memcpy(&word, tensor.data + at, std::min(sizeof word, bytes - at));
+    key.push_back(word);
+  }
+}
+
+std::shared_ptr<const PlanNode> PlanCache::find(const PlanKey& key) {
+  for (Entry& e : entries_) {
+    if (e.key != key) continue;
+    e.used = ++clock_;
+    return e.plan;
+  }
+  return nullptr;
+}
+
+void PlanCache::insert(PlanKey key, std::shared_ptr<const PlanNode> plan) {
+  if (entries_.size() >= std::max<std::size_t>(capacity_, 1))
+    entries_.erase(std::ranges::min_element(entries_, {}, &Entry::used));
+  entries_.push_back({std::move(key), std::move(plan), ++clock_});
+}
+
+template <class F>
+PlanTree::Planned PlanTree::find_or_build(PlanCache& cache, const PlanKey& key, int threads,
+                                          const F& specialize) {
+  const auto find = [&] {
+    const std::scoped_lock lock(mutex_);
+    return cache.find(key);
+  };
+  if (auto found = find()) return found;
+  const std::scoped_lock build_lock(building_);
+  if (auto found = find()) return found;  // another thread has made it meanwhile
+  QUERN_ASSIGN(Segment segment, specialize());
+  QUERN_ASSIGN(auto node, build(std::move(segment), threads));
+  const std::scoped_lock lock(mutex_);
+  cache.insert(key, node);
+  return node;
+}
+
+PlanTree::Planned PlanTree::root(const PlanKey& key, std::span<const RuntimeValue> inputs,
+                                 std::span<const std::size_t> wanted, int threads) {
+  return find_or_build(roots_, key, threads, [&] { return begin_chain(graph_, inputs, wanted); });
+}
+
+PlanTree::Planned PlanTree::next(const PlanNode& node, const PlanKey& key,
+                                 std::span<const RuntimeValue> answers, int threads) {
+  return find_or_build(node.children_, key, threads,
+                       [&] { return continue_chain(*node.segment.rest, answers); });
+}
+
+Status PlanTree::check_memory(const Program& program) const {
+  const std::size_t weights = weights_->bytes() + (backend_ ? backend_->constant_bytes() : 0);
+  const std::uint64_t arena = program.arena_bytes + program.device_plan.size;
+  if (options_.memory_limit == 0 || weights + arena <= options_.memory_limit) return {};
+  return {Code::out_of_memory, cat("a plan wants ", weights, " bytes of weights and ", arena,
+                                   " of arena, the limit is ", options_.memory_limit)};
+}
+
+Result<std::unique_ptr<Program>> PlanTree::lower_within_limit(const Segment& segment,
+                                                              int threads) const {
+  // A vector<bool> has no bytes to point at.
+  const std::unique_ptr<bool[]> dynamic(new bool[segment.dynamic_output.size()]);
+  std::ranges::copy(segment.dynamic_output, dynamic.get());
+  LowerOptions lowering{.threads = threads,
+                        .reference_only = options_.reference_only,
+                        .strategy = options_.strategy,
+                        .order = options_.order,
+                        .alias = options_.alias,
+                        .scratch = options_.scratch,
+                        .weights = weights_.get(),
+                        .backend = backend_.get(),
+                        .half_products = options_.half_products,
+                        .dynamic_outputs = {dynamic.get(), segment.dynamic_output.size()}};
+  QUERN_ASSIGN(auto program, lower(segment.graph, lowering));
+  Status fits = check_memory(*program);
+  if (!fits.ok() && lowering.scratch) {
+    program.reset();  // and with it the weights that it alone has packed
+    lowering.scratch = false;
+    QUERN_ASSIGN(program, lower(segment.graph, lowering));
+    fits = check_memory(*program);
+  }
+  if (!fits.ok()) return fits;
+  return program;
+}
+
+PlanTree::Planned PlanTree::build(Segment segment, int threads) {
+  segment.graph.erase_dead();
+  if (options_.optimize) QUERN_TRY(run_passes(segment.graph));
+  auto node = std::make_shared<PlanNode>(std::move(segment), options_.max_plans);
+  QUERN_ASSIGN(node->program, lower_within_limit(node->segment, threads));
+  node->segment.graph = Graph(graph_.ops());
+  for (const ControlOp& c : node->segment.controls)
+    node->controls.push_back({std::make_shared<PlanTree>(*c.body, weights_, options_, backend_)});
+  return std::shared_ptr<const PlanNode>(std::move(node));
+}
+
+}  // namespace quern

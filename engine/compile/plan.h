@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: Apache-2.0
+// Plans of one graph: a tree of segments, each with its program, cached by what they depend on.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <span>
+#include <vector>
+
+#include "engine/compile/backend.h"
+#include "engine/compile/program.h"
+#include "engine/compile/specialize.h"
+#include "engine/compile/value.h"
+#include "engine/devices/cpu/weights.h"
+#include "graph/graph.h"
+
+namespace quern {
+
+// What a plan was made for: shapes, elements, options, as numbers.
+using PlanKey = std::vector<std::int64_t>;
+void append_structure(PlanKey& key, const RuntimeValue& value);
+void append_elements(PlanKey& key, const TensorView& tensor);
+
+class PlanNode;
+
+// A small map that forgets what was used longest ago.
+class PlanCache {
+ public:
+  explicit PlanCache(std::size_t capacity) : capacity_(capacity) {}
+  std::shared_ptr<const PlanNode> find(const PlanKey& key);
+  void insert(PlanKey key, std::shared_ptr<const PlanNode> plan);
+
+ private:
+  struct Entry {
+    PlanKey key;
+    std::shared_ptr<const PlanNode> plan;
+    std::uint64_t used = 0;
+  };
+  std::size_t capacity_;
+  std::uint64_t clock_ = 0;
+  std::vector<Entry> entries_;
+};
+
+struct PlanOptions {
+  const Strategy* strategy = nullptr;
+  std::size_t max_plans = 32;
+  std::size_t memory_limit = 0;  // bytes of weights and one arena; 0: none
+  bool reference_only = false;
+  bool optimize = true;
+  bool order = true;
+  bool alias = true;
+  bool scratch = true;         // ... unless `memory_limit` is met in no other way
+  bool half_products = false;  // operands of products may be rounded to f16
+};
+
+class PlanTree;
+
+// Loop or Scan of a segment: the plans of its body.
+struct ControlPlan {
+  std::shared_ptr<PlanTree> body;
+};
+
+// One segment, ready to run. Immutable but for the cache of its children.
+class PlanNode {
+ public:
+  PlanNode(Segment s, std::size_t max_children) : segment(std::move(s)), children_(max_children) {}
+
+  Segment segment;  // its graph is consumed by lowering
+  std::shared_ptr<const Program> program;
+  std::vector<ControlPlan> controls;
+
+ private:
+  friend class PlanTree;
+  mutable PlanCache children_;
+};
+
+// All plans of one graph. Any thread.
+class PlanTree {
+ public:
+  // `graph` and `weights` outlive the tree.
+  PlanTree(const Graph& graph, std::shared_ptr<cpu::SharedWeights> weights, PlanOptions options,
+           std::shared_ptr<Backend> backend = nullptr)
+      : graph_(graph),
+        weights_(std::move(weights)),
+        backend_(std::move(backend)),
+        options_(options),
+        roots_(options.max_plans) {}
+
+  const Graph& graph() const { return graph_; }
+  Backend* backend() const { return backend_.get(); }  // null: the CPU
+  std::size_t max_plans() const { return std::max<std::size_t>(options_.max_plans, 1); }
+
+  // The first segment for these inputs. `key` holds their structure, the wanted outputs and
+  // `threads`.
+  Result<std::shared_ptr<const PlanNode>> root(const PlanKey& key,
+                                               std::span<const RuntimeValue> inputs,
+                                               std::span<const std::size_t> wanted, int threads);
+  // The one after `node`, for these answers to its questions.
+  Result<std::shared_ptr<const PlanNode>> next(const PlanNode& node, const PlanKey& key,
+                                               std::span<const RuntimeValue> answers, int threads);
+
+ private:
+  using Planned = Result<std::shared_ptr<const PlanNode>>;
+  // The plan of this key in the cache, or a new one from the segment that `specialize` makes.
+  template <class F>
+  Planned find_or_build(PlanCache& cache, const PlanKey& key, int threads, const F& specialize);
+  Planned build(Segment segment, int threads);
+  // A program within the limit: where it takes that, of kernels that work in less memory.
+  Result<std::unique_ptr<Program>> lower_within_limit(const Segment& segment, int threads) const;
+  Status check_memory(const Program& program) const;
+
+  const Graph& graph_;
+  std::shared_ptr<cpu::SharedWeights> weights_;
+  std::shared_ptr<Backend> backend_;
+  PlanOptions options_;
+  std::mutex building_;  // one plan is made at a time, while others are found
+  std::mutex mutex_;     // of all caches
+  PlanCache roots_;
+};
+
+}  // namespace quern

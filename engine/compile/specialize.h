@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: Apache-2.0
+// From a graph with symbols to static segments.
+//
+// Given concrete inputs, a graph is executed abstractly: shapes are inferred, shape arithmetic is
+// evaluated, branches whose condition is known are inlined, sequences and optionals resolve to the
+// tensors that they hold. What is left is a static graph in which every dimension is a number.
+//
+// Where a shape or a plan-time operand depends on data that only running can give, the nodes that
+// need it wait: the segment ends with questions (the shape of this value, the elements of that
+// one), and the next segment is specialised from the answers. So plans form a tree: the children of
+// a plan are keyed by the answers. A model without such operators has exactly one segment.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include <quern/status.h>
+#include <quern/tensor.h>
+
+#include "engine/compile/value.h"
+#include "graph/graph.h"
+
+namespace quern {
+
+// Number of a RuntimeValue in one chain of segments: the graph's inputs first, then what segments
+// and control operators hand on.
+using Slot = std::uint32_t;
+
+// One tensor of a slot; element 0 unless the slot holds a sequence.
+struct SlotRef {
+  Slot slot = 0;
+  std::uint32_t element = 0;
+
+  bool operator==(const SlotRef&) const = default;
+};
+
+// What must be known of a slot before the next segment can be made.
+struct Question {
+  enum class About : std::uint8_t {
+    structure,
+    elements
+  };  // kind and shapes, or a tensor's elements
+
+  About about = About::structure;
+  Slot slot = 0;
+
+  bool operator==(const Question&) const = default;
+};
+
+// A value of the graph once its chain has run: tensors of slots, or all that one slot holds.
+struct ResultRef {
+  std::optional<Slot> whole_slot;
+  RuntimeValue::Kind kind = RuntimeValue::Kind::tensor;
+  std::vector<SlotRef> tensors;
+};
+
+// Loop or Scan, run by the host after the program of its segment.
+struct ControlOp {
+  Op op;
+  std::string name;
+  const Graph* body = nullptr;  // lives as long as the graph that was specialised
+  std::vector<ResultRef> inputs;
+  std::vector<bool> present;
+  std::vector<Slot> outputs;
+};
+
+class Continuation;
+
+struct Segment {
+  explicit Segment(OpSet ops) : graph(ops) {}
+
+  Graph graph;                       // static; inputs and outputs are tensors of slots
+  std::vector<SlotRef> inputs;       // of graph.inputs(), in order
+  std::vector<Slot> outputs;         // of graph.outputs(), in order
+  std::vector<bool> dynamic_output;  // the type is an upper bound, the run gives the real shape
+  std::vector<ControlOp> controls;
+  std::size_t slot_count = 0;  // that the chain has used so far
+  std::vector<Question> questions;
+  std::shared_ptr<const Continuation> rest;  // null: this is the last segment
+  std::vector<ResultRef> results;            // of the last segment, one a wanted output
+};
+
+// The first segment. Of `inputs` only kinds and types are read. `wanted`: indices of graph outputs.
+// The graph must outlive every segment of the chain.
+Result<Segment> begin_chain(const Graph& graph, std::span<const RuntimeValue> inputs,
+                            std::span<const std::size_t> wanted);
+// The next one, from the values that the questions asked for.
+Result<Segment> continue_chain(const Continuation& rest, std::span<const RuntimeValue> answers);
+
+}  // namespace quern

@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "engine/devices/cpu/instance.h"
+
+#include <algorithm>
+
+#include "kernels/contract/openmp.h"
+
+namespace quern::cpu {
+
+Result<std::unique_ptr<HostInstance>> HostInstance::create(std::shared_ptr<const Program> program) {
+  std::unique_ptr<HostInstance> instance(new HostInstance(std::move(program)));
+  const Program& p = *instance->program_;
+  std::size_t most_outputs = 0;
+  for (const Step& s : p.steps) {
+    BoundStep& b = instance->steps_.emplace_back();
+    b.inputs = static_cast<std::uint32_t>(instance->inputs_.size());
+    b.outputs = static_cast<std::uint32_t>(instance->outputs_.size());
+    if (s.kernel) {
+      QUERN_ASSIGN(b.state, s.kernel->make_state());
+    }
+    instance->inputs_.resize(b.inputs + s.inputs.size());
+    instance->outputs_.resize(b.outputs + s.outputs.size());
+    most_outputs = std::max(most_outputs, s.outputs.size());
+  }
+  instance->shapes_.resize(most_outputs);
+  instance->bound_inputs_.resize(p.inputs.size());
+  instance->bound_outputs_.resize(p.outputs.size());
+  instance->output_types_ = p.outputs;
+  instance->output_data_.resize(p.outputs.size());
+  return instance;
+}
+
+bool HostInstance::same_bindings(const Call& call) const {
+  return is_bound_ && arena_ == call.arena && std::ranges::equal(bound_inputs_, call.inputs) &&
+         std::ranges::equal(bound_outputs_, call.outputs);
+}
+
+// Turns operands into pointers: only when something lies elsewhere than in the run before.
+void HostInstance::bind(const Call& call) {
+  arena_ = call.arena;
+  std::ranges::copy(call.inputs, bound_inputs_.begin());
+  std::ranges::copy(call.outputs, bound_outputs_.begin());
+  for (std::size_t i = 0; i < output_data_.size(); ++i)
+    output_data_[i] = call.outputs[i] ? call.outputs[i] : arena_ + program_->output_offsets[i];
+  using Operand = Step::Operand;
+  const auto pointer = [&](const Operand& o) -> const std::byte* {
+    switch (o.base) {
+      case Operand::Base::none: return nullptr;
+      case Operand::Base::arena: return arena_ + o.offset;
+      case Operand::Base::input: return bound_inputs_[o.index] + o.offset;
+      case Operand::Base::output: return output_data_[o.index] + o.offset;
+      case Operand::Base::constant: return o.constant;
+      case Operand::Base::device_arena:
+      case Operand::Base::device_constant: return nullptr;
+    }
+    return nullptr;
+  };
+  for (std::size_t i = 0; i < steps_.size(); ++i) {
+    const Step& s = program_->steps[i];
+    for (std::size_t k = 0; k < s.inputs.size(); ++k)
+      inputs_[steps_[i].inputs + k] = pointer(s.inputs[k]);
+    for (std::size_t k = 0; k < s.outputs.size(); ++k)
+      outputs_[steps_[i].outputs + k] = const_cast<std::byte*>(pointer(s.outputs[k]));
+  }
+  is_bound_ = true;
+}
+
+Status HostInstance::run(const Call& call) {
+  begin(call);
+  return run_steps(call, 0, steps_.size());
+}
+
+void HostInstance::begin(const Call& call) {
+  if (!same_bindings(call)) bind(call);
+  strings_.clear();
+}
+
+Status HostInstance::run_steps(const Call& call, std::size_t first, std::size_t end_step) {
+  const OpenMpThreads threads(program_->threads);
+  const Parallel parallel(program_->threads);
+  for (std::size_t i = first; i < end_step; ++i) {
+    QUERN_TRY(call.stop.check());
+    const Step& s = program_->steps[i];
+    const bool dynamic = !s.dynamic_outputs.empty();
+    const KernelArgs args{{inputs_.data() + steps_[i].inputs, s.inputs.size()},
+                          {outputs_.data() + steps_[i].outputs, s.outputs.size()},
+                          arena_ + s.scratch_offset,
+                          dynamic ? shapes_.data() : nullptr,
+                          &strings_};
+    const auto begin =
+        call.listener ? std::chrono::steady_clock::now() : std::chrono::steady_clock::time_point();
+    QUERN_TRY(s.kernel->run(args, steps_[i].state.get(), parallel));
+    if (call.listener) call.listener->on_step(s, begin, std::chrono::steady_clock::now());
+    for (std::size_t k = 0; k < s.dynamic_outputs.size(); ++k)
+      if (s.dynamic_outputs[k] >= 0)
+        output_types_[static_cast<std::size_t>(s.dynamic_outputs[k])].shape = shapes_[k];
+  }
+  return {};
+}
+
+}  // namespace quern::cpu

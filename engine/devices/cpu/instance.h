@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "engine/compile/program.h"
+#include "engine/run/instance.h"
+
+namespace quern::cpu {
+
+// The steps of a program in order, on the CPU; those of another device are left to whoever knows
+// it.
+class HostInstance final : public Instance {
+ public:
+  static Result<std::unique_ptr<HostInstance>> create(std::shared_ptr<const Program> program);
+
+  Status run(const Call& call) override;
+
+  // The parts of run(): once begin(), then steps [first, end), in order.
+  void begin(const Call& call);
+  Status run_steps(const Call& call, std::size_t first, std::size_t end);
+  // Between begin() and the next: where operands of a step lie; null: on the device.
+  const std::byte* input(std::size_t step, std::size_t i) const {
+    return inputs_[steps_[step].inputs + i];
+  }
+  std::byte* output(std::size_t step, std::size_t i) const {
+    return outputs_[steps_[step].outputs + i];
+  }
+
+  MutableTensorView output(std::size_t i) const override {
+    return {output_types_[i], output_data_[i]};
+  }
+
+ private:
+  explicit HostInstance(std::shared_ptr<const Program> program) : program_(std::move(program)) {}
+  void bind(const Call& call);
+  bool same_bindings(const Call& call) const;
+
+  struct BoundStep {
+    std::uint32_t inputs;   // where its pointers begin in inputs_
+    std::uint32_t outputs;  // ... and in outputs_
+    std::unique_ptr<KernelState> state;
+  };
+
+  std::shared_ptr<const Program> program_;
+  std::vector<BoundStep> steps_;
+  std::vector<const std::byte*> inputs_;
+  std::vector<std::byte*> outputs_;
+  std::vector<Shape> shapes_;  // of one data-dependent step
+  StringPool strings_;
+  std::byte* arena_ = nullptr;
+  std::vector<const std::byte*> bound_inputs_;
+  std::vector<std::byte*> bound_outputs_;
+  std::vector<TensorType> output_types_;
+  std::vector<std::byte*> output_data_;
+  bool is_bound_ = false;
+};
+
+}  // namespace quern::cpu

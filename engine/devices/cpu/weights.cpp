@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "engine/devices/cpu/weights.h"
+
+#include <cstdlib>
+#include <cstring>
+#include <sys/mman.h>
+
+#include "engine/vocabulary/text_util.h"
+
+namespace quern::cpu {
+namespace {
+
+// Zeroed. Large blocks come from the system, which has zeroed them, and go back there.
+std::shared_ptr<std::byte> allocate(std::size_t bytes) {
+  constexpr std::size_t alignment = 64;
+  constexpr std::size_t large = 1 << 20;
+  const std::size_t rounded = (bytes / alignment + 1) * alignment;
+  if (rounded >= large) {
+    void* p = ::mmap(nullptr, rounded, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (p == MAP_FAILED) return nullptr;
+    return {static_cast<std::byte*>(p), [rounded](std::byte* q) { ::munmap(q, rounded); }};
+  }
+  auto* p = static_cast<std::byte*>(std::aligned_alloc(alignment, rounded));
+  if (p) std::memset(p, 0, rounded);
+  return {p, [](std::byte* q) { std::free(q); }};
+}
+
+}  // namespace
+
+Result<std::shared_ptr<const std::byte>> SharedWeights::find_or_make(const std::string& key,
+                                                                     std::size_t bytes,
+                                                                     const Fill& fill) {
+  const std::scoped_lock lock(mutex_);
+  forget_released();
+  Entry& entry = entries_[key];
+  if (auto packed = entry.packed.lock()) return packed;
+  std::shared_ptr<std::byte> fresh = allocate(bytes);
+  if (!fresh) return Status(Code::out_of_memory, cat("no ", bytes, " bytes for packed weights"));
+  QUERN_TRY(fill(fresh.get()));
+  std::shared_ptr<const std::byte> packed = std::move(fresh);
+  entry = {packed, bytes};
+  return packed;
+}
+
+// Plans come and go with the shapes of inputs, and each may have had small constants of its own.
+void SharedWeights::forget_released() {
+  if (entries_.size() < next_sweep_) return;
+  std::erase_if(entries_, [](const auto& e) { return e.second.packed.expired(); });
+  next_sweep_ = 2 * entries_.size() + 64;
+}
+
+std::size_t SharedWeights::bytes() const {
+  const std::scoped_lock lock(mutex_);
+  std::size_t sum = 0;
+  for (const auto& [key, entry] : entries_)
+    if (!entry.packed.expired()) sum += entry.bytes;
+  return sum;
+}
+
+}  // namespace quern::cpu

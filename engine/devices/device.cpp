@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <fstream>
+#include <thread>
+
+#include <quern/device.h>
+
+#ifdef QUERN_VULKAN
+#include "engine/devices/vulkan/device.h"
+#endif
+#include "engine/vocabulary/text_util.h"
+#include "kernels/contract/openmp.h"
+
+namespace quern {
+namespace {
+
+std::string cpu_model() {
+  std::ifstream f("/proc/cpuinfo");
+  for (std::string line; std::getline(f, line);)
+    if (line.rfind("model name", 0) == 0) return line.substr(line.find(':') + 2);
+  return "CPU";
+}
+
+std::string instruction_set() {
+#if defined(__x86_64__)
+  if (__builtin_cpu_supports("avx512f")) return "AVX-512";
+  if (__builtin_cpu_supports("avx2")) return "AVX2";
+  return "SSE2";
+#else
+  return "baseline";
+#endif
+}
+
+DeviceInfo cpu_info(std::string_view name) {
+  DeviceInfo info;
+  info.kind = DeviceInfo::Kind::cpu;
+  info.name = name;
+  info.title = cat(cpu_model(), ", ", instruction_set());
+  info.properties = {{"threads", cat(default_threads())},
+                     {"instructions", instruction_set()},
+                     {"openmp", open_openmp() ? "libgomp" : "none"}};
+  return info;
+}
+
+}  // namespace
+
+Result<DeviceRoof> Device::measure_roof() const {
+  return Status(Code::unsupported, cat("the roof of device '", info_.name,
+                                       "' is that of the machine, not of a device"));
+}
+
+std::vector<DeviceInfo> list_devices() {
+  std::vector<DeviceInfo> devices = {cpu_info("cpu")};
+#ifdef QUERN_VULKAN
+  for (DeviceInfo& gpu : vulkan::list()) devices.push_back(std::move(gpu));
+#endif
+  return devices;
+}
+
+Result<std::shared_ptr<Device>> open_device(std::string_view name) {
+  if (name == "cpu" || name == "reference") return std::make_shared<Device>(cpu_info(name));
+#ifdef QUERN_VULKAN
+  if (name.starts_with("vulkan")) return vulkan::open(name);
+#endif
+  const std::vector<DeviceInfo> devices = list_devices();
+  if (const auto choice = choose_device(devices, name)) return open_device(choice->name);
+  std::string names = "automatic, high-performance, low-power, reference";
+  for (const DeviceInfo& d : devices) names += cat(", ", d.name);
+  return Status(Code::not_found, cat("no device '", printable(name), "'; there is: ", names));
+}
+
+}  // namespace quern

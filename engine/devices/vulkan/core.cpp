@@ -1,0 +1,525 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "engine/devices/vulkan/core.h"
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+
+#include "engine/devices/vulkan/cooperative_matrix.h"
+#include "engine/devices/vulkan/pipeline_cache.h"
+#include "engine/vocabulary/text_util.h"
+
+#include "shaders/shaders.h"
+
+namespace quern::vulkan {
+
+// ---- the instance ------------------------------------------------------------------------------
+
+namespace {
+
+constexpr const char* validation_layer = "VK_LAYER_KHRONOS_validation";
+
+VKAPI_ATTR VkBool32 VKAPI_CALL on_message(VkDebugUtilsMessageSeverityFlagBitsEXT,
+                                          VkDebugUtilsMessageTypeFlagsEXT,
+                                          const VkDebugUtilsMessengerCallbackDataEXT* data,
+                                          void* instance) {
+  static_cast<ApiInstance*>(instance)->add_message(data->pMessage);
+  return VK_FALSE;
+}
+
+bool has_layer(const Loader& l, std::string_view name) {
+  std::uint32_t count = 0;
+  l.vkEnumerateInstanceLayerProperties(&count, nullptr);
+  std::vector<VkLayerProperties> layers(count);
+  l.vkEnumerateInstanceLayerProperties(&count, layers.data());
+  return std::ranges::any_of(layers, [&](const auto& p) { return p.layerName == name; });
+}
+
+int preference(VkPhysicalDeviceType t) {
+  switch (t) {
+    case VK_PHYSICAL_DEVICE_TYPE_DISCRETE_GPU: return 0;
+    case VK_PHYSICAL_DEVICE_TYPE_INTEGRATED_GPU: return 1;
+    case VK_PHYSICAL_DEVICE_TYPE_VIRTUAL_GPU: return 2;
+    case VK_PHYSICAL_DEVICE_TYPE_CPU: return 4;
+    default: return 3;
+  }
+}
+
+}  // namespace
+
+Result<std::shared_ptr<ApiInstance>> ApiInstance::get(Validation validation) {
+  static std::mutex mutex;
+  static std::array<std::weak_ptr<ApiInstance>, 2> made;
+  const std::scoped_lock lock(mutex);
+  auto& held = made[static_cast<std::size_t>(validation)];
+  if (auto instance = held.lock()) return instance;
+  const Loader* l = loader();
+  if (!l) return Status(Code::not_found, "no Vulkan: libvulkan.so.1 is not installed");
+  std::shared_ptr<ApiInstance> instance(new ApiInstance);
+  QUERN_TRY(instance->create(*l, validation));
+  held = instance;
+  return instance;
+}
+
+Status ApiInstance::create(const Loader& l, Validation validation) {
+  const bool validate = validation == Validation::on;
+  std::uint32_t version = VK_API_VERSION_1_0;
+  l.vkEnumerateInstanceVersion(&version);
+  if (version < VK_API_VERSION_1_1)
+    return {Code::unsupported, "the Vulkan loader is older than 1.1"};
+  if (validate && !has_layer(l, validation_layer))
+    return {Code::not_found, cat("no ", validation_layer,
+                                 ": install vulkan-validationlayers, or open without 'validate'")};
+  const VkApplicationInfo application{.sType = VK_STRUCTURE_TYPE_APPLICATION_INFO,
+                                      .pEngineName = "quern",
+                                      .apiVersion = VK_API_VERSION_1_1};
+  const std::array features = {VK_VALIDATION_FEATURE_ENABLE_SYNCHRONIZATION_VALIDATION_EXT};
+  const VkValidationFeaturesEXT checks{.sType = VK_STRUCTURE_TYPE_VALIDATION_FEATURES_EXT,
+                                       .enabledValidationFeatureCount = features.size(),
+                                       .pEnabledValidationFeatures = features.data()};
+  const std::array extensions = {VK_EXT_DEBUG_UTILS_EXTENSION_NAME,
+                                 VK_EXT_VALIDATION_FEATURES_EXTENSION_NAME};
+  VkInstanceCreateInfo info{.sType = VK_STRUCTURE_TYPE_INSTANCE_CREATE_INFO,
+                            .pApplicationInfo = &application};
+  if (validate) {
+    info.pNext = &checks;
+    info.enabledLayerCount = 1;
+    info.ppEnabledLayerNames = &validation_layer;
+    info.enabledExtensionCount = extensions.size();
+    info.ppEnabledExtensionNames = extensions.data();
+  }
+  QUERN_VK(l.vkCreateInstance(&info, nullptr, &instance_), "making a Vulkan instance");
+  if (!api_.load(l, instance_))
+    return {Code::unsupported, "the Vulkan loader lacks functions of Vulkan 1.1"};
+  if (!validate || !api_.vkCreateDebugUtilsMessengerEXT) return {};
+  const VkDebugUtilsMessengerCreateInfoEXT messages{
+      .sType = VK_STRUCTURE_TYPE_DEBUG_UTILS_MESSENGER_CREATE_INFO_EXT,
+      .messageSeverity = VK_DEBUG_UTILS_MESSAGE_SEVERITY_WARNING_BIT_EXT |
+                         VK_DEBUG_UTILS_MESSAGE_SEVERITY_ERROR_BIT_EXT,
+      .messageType = VK_DEBUG_UTILS_MESSAGE_TYPE_VALIDATION_BIT_EXT |
+                     VK_DEBUG_UTILS_MESSAGE_TYPE_PERFORMANCE_BIT_EXT,
+      .pfnUserCallback = on_message,
+      .pUserData = this};
+  QUERN_VK(api_.vkCreateDebugUtilsMessengerEXT(instance_, &messages, nullptr, &messenger_),
+           "listening to the validation layer");
+  return {};
+}
+
+ApiInstance::~ApiInstance() {
+  if (messenger_) api_.vkDestroyDebugUtilsMessengerEXT(instance_, messenger_, nullptr);
+  if (instance_ && api_.vkDestroyInstance) api_.vkDestroyInstance(instance_, nullptr);
+}
+
+std::vector<VkPhysicalDevice> ApiInstance::devices() const {
+  std::uint32_t count = 0;
+  api_.vkEnumeratePhysicalDevices(instance_, &count, nullptr);
+  std::vector<VkPhysicalDevice> all(count);
+  if (count) api_.vkEnumeratePhysicalDevices(instance_, &count, all.data());
+  struct Found {
+    VkPhysicalDevice device;
+    Capabilities capabilities;
+  };
+  std::vector<Found> found;
+  for (VkPhysicalDevice d : all) {
+    Capabilities c = read_capabilities(api_, d);
+    const bool doubled =
+        std::ranges::any_of(found, [&](const Found& f) { return f.capabilities.uuid == c.uuid; });
+    if (c.api_version >= VK_API_VERSION_1_1 && !doubled) found.push_back({d, std::move(c)});
+  }
+  std::ranges::stable_sort(found, {},
+                           [](const Found& f) { return preference(f.capabilities.type); });
+  std::vector<VkPhysicalDevice> devices;
+  for (const Found& f : found) devices.push_back(f.device);
+  return devices;
+}
+
+void ApiInstance::add_message(std::string text) {
+  const std::scoped_lock lock(mutex_);
+  if (messages_.size() < 4096) messages_ += text + '\n';
+}
+
+std::string ApiInstance::take_messages() {
+  const std::scoped_lock lock(mutex_);
+  return std::exchange(messages_, {});
+}
+
+// ---- buffers -----------------------------------------------------------------------------------
+
+namespace {
+bool is_out_of_memory(VkResult result) {
+  return result == VK_ERROR_OUT_OF_DEVICE_MEMORY || result == VK_ERROR_OUT_OF_HOST_MEMORY;
+}
+}  // namespace
+
+Result<std::shared_ptr<Buffer>> Buffer::create(std::shared_ptr<Core> core, std::uint64_t bytes,
+                                               Use use) {
+  const DeviceApi& vk = core->api();
+  const VkDevice device = core->device();
+  std::shared_ptr<Buffer> b(new Buffer);
+  b->core_ = core;
+  b->bytes_ = std::max<std::uint64_t>((bytes + 255) / 256 * 256, 256);
+  const VkBufferCreateInfo info{.sType = VK_STRUCTURE_TYPE_BUFFER_CREATE_INFO,
+                                .size = b->bytes_,
+                                .usage = VK_BUFFER_USAGE_STORAGE_BUFFER_BIT |
+                                         VK_BUFFER_USAGE_TRANSFER_SRC_BIT |
+                                         VK_BUFFER_USAGE_TRANSFER_DST_BIT};
+  const auto no_memory = [&] {
+    const Capabilities& c = core->capabilities();
+    return Status(Code::out_of_memory,
+                  cat("no ", b->bytes_, " bytes of device memory on ", c.title, ", which has ",
+                      c.device_memory, " and gives at most ", c.max_allocation, " at a time"));
+  };
+  if (b->bytes_ > core->capabilities().max_allocation) return no_memory();
+  QUERN_VK(vk.vkCreateBuffer(device, &info, nullptr, &b->buffer_), "making a buffer");
+  VkMemoryRequirements wants{};
+  vk.vkGetBufferMemoryRequirements(device, b->buffer_, &wants);
+  constexpr VkMemoryPropertyFlags local = VK_MEMORY_PROPERTY_DEVICE_LOCAL_BIT;
+  constexpr VkMemoryPropertyFlags visible = VK_MEMORY_PROPERTY_HOST_VISIBLE_BIT;
+  constexpr VkMemoryPropertyFlags coherent = VK_MEMORY_PROPERTY_HOST_COHERENT_BIT;
+  constexpr VkMemoryPropertyFlags cached = VK_MEMORY_PROPERTY_HOST_CACHED_BIT;
+  const bool map_device = core->capabilities().host_visible;
+  const auto pick = [&](std::uint32_t allowed) {
+    switch (use) {
+      case Use::device:
+        return core->memory_type(allowed, local, map_device ? visible | coherent : 0);
+      case Use::upload: return core->memory_type(allowed, visible, coherent);
+      default: return core->memory_type(allowed, visible, cached | coherent);
+    }
+  };
+  std::uint32_t allowed = wants.memoryTypeBits;
+  int type = pick(allowed);
+  if (type < 0) return Status(Code::unsupported, "the device has no memory of the kind we need");
+  VkResult allocated = VK_SUCCESS;
+  // What the host sees of a device's memory is often a small part of it: then the rest will do.
+  for (int next = type; next >= 0; next = pick(allowed)) {
+    type = next;
+    const VkMemoryAllocateInfo allocate{.sType = VK_STRUCTURE_TYPE_MEMORY_ALLOCATE_INFO,
+                                        .allocationSize = wants.size,
+                                        .memoryTypeIndex = static_cast<std::uint32_t>(type)};
+    allocated = vk.vkAllocateMemory(device, &allocate, nullptr, &b->memory_);
+    if (!is_out_of_memory(allocated)) break;
+    allowed &= ~(1u << type);
+  }
+  if (is_out_of_memory(allocated)) return no_memory();
+  QUERN_VK(allocated, "allocating device memory");
+  ++core->counts.allocations;
+  QUERN_VK(vk.vkBindBufferMemory(device, b->buffer_, b->memory_, 0), "binding device memory");
+  const VkMemoryPropertyFlags flags = core->memory_flags(type);
+  b->coherent_ = (flags & coherent) != 0;
+  b->cached_ = (flags & cached) != 0;
+  const bool map = use == Use::device ? map_device && (flags & visible) && b->coherent_ : true;
+  if (map) {
+    void* p = nullptr;
+    QUERN_VK(vk.vkMapMemory(device, b->memory_, 0, VK_WHOLE_SIZE, 0, &p), "mapping device memory");
+    b->mapped_ = static_cast<std::byte*>(p);
+  }
+  return b;
+}
+
+Buffer::~Buffer() {
+  if (!core_) return;
+  if (buffer_) core_->api().vkDestroyBuffer(core_->device(), buffer_, nullptr);
+  if (memory_) core_->api().vkFreeMemory(core_->device(), memory_, nullptr);
+}
+
+namespace {
+VkMappedMemoryRange whole(VkDeviceMemory memory) {
+  return {VK_STRUCTURE_TYPE_MAPPED_MEMORY_RANGE, nullptr, memory, 0, VK_WHOLE_SIZE};
+}
+}  // namespace
+
+Status Buffer::flush() const {
+  if (coherent_) return {};
+  const VkMappedMemoryRange range = whole(memory_);
+  return check(core_->api().vkFlushMappedMemoryRanges(core_->device(), 1, &range),
+               "flushing memory");
+}
+Status Buffer::invalidate() const {
+  if (coherent_) return {};
+  const VkMappedMemoryRange range = whole(memory_);
+  return check(core_->api().vkInvalidateMappedMemoryRanges(core_->device(), 1, &range),
+               "reading memory");
+}
+
+// ---- the device --------------------------------------------------------------------------------
+
+Result<std::shared_ptr<Core>> Core::create(std::shared_ptr<ApiInstance> instance,
+                                           VkPhysicalDevice physical, Capabilities capabilities,
+                                           const CoreOptions& options) {
+  std::shared_ptr<Core> core(new Core);
+  core->instance_ = std::move(instance);
+  core->physical_ = physical;
+  core->capabilities_ = std::move(capabilities);
+  core->options_ = options;
+  QUERN_TRY(core->create_device());
+  return core;
+}
+
+Status Core::create_device() {
+  const Capabilities& c = capabilities_;
+  const float priority = 1;
+  const VkDeviceQueueCreateInfo queue{.sType = VK_STRUCTURE_TYPE_DEVICE_QUEUE_CREATE_INFO,
+                                      .queueFamilyIndex = c.queue_family,
+                                      .queueCount = 1,
+                                      .pQueuePriorities = &priority};
+  VkPhysicalDevice8BitStorageFeatures bits8{
+      .sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_8BIT_STORAGE_FEATURES,
+      .storageBuffer8BitAccess = VK_TRUE};
+  VkPhysicalDevice16BitStorageFeatures bits16{
+      .sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_16BIT_STORAGE_FEATURES,
+      .storageBuffer16BitAccess = c.storage_16bit};
+  VkPhysicalDeviceTimelineSemaphoreFeatures timeline{
+      .sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_TIMELINE_SEMAPHORE_FEATURES,
+      .timelineSemaphore = VK_TRUE};
+  VkPhysicalDeviceShaderIntegerDotProductFeatures dot{
+      .sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SHADER_INTEGER_DOT_PRODUCT_FEATURES,
+      .shaderIntegerDotProduct = VK_TRUE};
+  VkPhysicalDeviceFeatures2 features{.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_FEATURES_2,
+                                     .pNext = &bits16};
+  features.features.shaderInt16 = c.storage_16bit;
+  features.features.shaderInt64 = c.int64;
+  std::vector<const char*> extensions;
+  if (c.push_descriptors) extensions.push_back(VK_KHR_PUSH_DESCRIPTOR_EXTENSION_NAME);
+  const auto ask = [&](const char* extension, auto& structure) {
+    extensions.push_back(extension);
+    structure.pNext = const_cast<void*>(features.pNext);
+    features.pNext = &structure;
+  };
+  if (c.storage_8bit) ask(VK_KHR_8BIT_STORAGE_EXTENSION_NAME, bits8);
+  if (c.timeline) ask(VK_KHR_TIMELINE_SEMAPHORE_EXTENSION_NAME, timeline);
+  if (c.integer_dot) ask(VK_KHR_SHADER_INTEGER_DOT_PRODUCT_EXTENSION_NAME, dot);
+  MatrixFeatures matrices(VK_TRUE);
+  matrices.end_with(features.pNext);
+  const auto for_matrices = matrix_extensions();
+  if (c.cooperative_matrix) {
+    features.pNext = matrices.chain();
+    extensions.insert(extensions.end(), for_matrices.begin(), for_matrices.end());
+  }
+  const VkDeviceCreateInfo info{
+      .sType = VK_STRUCTURE_TYPE_DEVICE_CREATE_INFO,
+      .pNext = &features,
+      .queueCreateInfoCount = 1,
+      .pQueueCreateInfos = &queue,
+      .enabledExtensionCount = static_cast<std::uint32_t>(extensions.size()),
+      .ppEnabledExtensionNames = extensions.data()};
+  const InstanceApi& api = instance_->api();
+  QUERN_VK(api.vkCreateDevice(physical_, &info, nullptr, &device_), "opening the device");
+  if (!api_.load(api, device_))
+    return {Code::unsupported, "the driver lacks functions of Vulkan 1.1"};
+  api_.vkGetDeviceQueue(device_, c.queue_family, 0, &queue_);
+  VkPhysicalDeviceMemoryProperties2 memory{VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_MEMORY_PROPERTIES_2};
+  api.vkGetPhysicalDeviceMemoryProperties2(physical_, &memory);
+  memory_ = memory.memoryProperties;
+  QUERN_TRY(create_timeline());
+  tuning_.load(c);
+  stored_cache_ = read_pipeline_cache(c);
+  const VkPipelineCacheCreateInfo cache{.sType = VK_STRUCTURE_TYPE_PIPELINE_CACHE_CREATE_INFO,
+                                        .initialDataSize = stored_cache_.size(),
+                                        .pInitialData = stored_cache_.data()};
+  return check(api_.vkCreatePipelineCache(device_, &cache, nullptr, &cache_),
+               "making a pipeline cache");
+}
+
+Status Core::create_timeline() {
+  if (!capabilities_.timeline) return {};
+  const VkSemaphoreTypeCreateInfo type{.sType = VK_STRUCTURE_TYPE_SEMAPHORE_TYPE_CREATE_INFO,
+                                       .semaphoreType = VK_SEMAPHORE_TYPE_TIMELINE};
+  const VkSemaphoreCreateInfo info{.sType = VK_STRUCTURE_TYPE_SEMAPHORE_CREATE_INFO,
+                                   .pNext = &type};
+  return check(api_.vkCreateSemaphore(device_, &info, nullptr, &timeline_), "making a semaphore");
+}
+
+void Core::save_pipeline_cache() const {
+  if (!cache_ || counts.pipelines == 0 || lost()) return;
+  std::size_t size = 0;
+  if (api_.vkGetPipelineCacheData(device_, cache_, &size, nullptr) != VK_SUCCESS) return;
+  std::vector<std::byte> data(size);
+  const VkResult got = api_.vkGetPipelineCacheData(device_, cache_, &size, data.data());
+  data.resize(size);
+  if (got == VK_SUCCESS && data != stored_cache_)
+    write_pipeline_cache(capabilities_, {data.data(), size});
+}
+
+Core::~Core() {
+  if (!device_) return;
+  if (api_.vkDeviceWaitIdle) api_.vkDeviceWaitIdle(device_);
+  save_pipeline_cache();
+  tuning_.save(capabilities_);
+  for (const auto& [key, p] : pipelines_) api_.vkDestroyPipeline(device_, p.pipeline, nullptr);
+  for (const auto& [name, m] : modules_) api_.vkDestroyShaderModule(device_, m, nullptr);
+  for (const auto& [count, l] : layouts_) {
+    api_.vkDestroyPipelineLayout(device_, l.pipeline, nullptr);
+    api_.vkDestroyDescriptorSetLayout(device_, l.sets, nullptr);
+  }
+  if (timeline_) api_.vkDestroySemaphore(device_, timeline_, nullptr);
+  if (cache_) api_.vkDestroyPipelineCache(device_, cache_, nullptr);
+  if (api_.vkDestroyDevice) api_.vkDestroyDevice(device_, nullptr);
+}
+
+int Core::memory_type(std::uint32_t allowed, VkMemoryPropertyFlags wanted,
+                      VkMemoryPropertyFlags liked) const {
+  int best = -1;
+  int best_score = -1;
+  for (std::uint32_t i = 0; i < memory_.memoryTypeCount; ++i) {
+    const VkMemoryPropertyFlags flags = memory_.memoryTypes[i].propertyFlags;
+    if (!(allowed >> i & 1) || (flags & wanted) != wanted) continue;
+    const int score = __builtin_popcount(flags & liked);
+    if (score <= best_score) continue;
+    best = static_cast<int>(i);
+    best_score = score;
+  }
+  return best;
+}
+
+Result<Core::Layout> Core::layout(std::uint32_t buffers) {
+  Layout& l = layouts_[buffers];
+  if (l.pipeline) return l;
+  std::vector<VkDescriptorSetLayoutBinding> bindings;
+  for (std::uint32_t i = 0; i < buffers; ++i)
+    bindings.push_back(
+        {i, VK_DESCRIPTOR_TYPE_STORAGE_BUFFER, 1, VK_SHADER_STAGE_COMPUTE_BIT, nullptr});
+  const VkDescriptorSetLayoutCreateInfo sets{
+      .sType = VK_STRUCTURE_TYPE_DESCRIPTOR_SET_LAYOUT_CREATE_INFO,
+      .flags =
+          capabilities_.push_descriptors
+              ? VkDescriptorSetLayoutCreateFlags{VK_DESCRIPTOR_SET_LAYOUT_CREATE_PUSH_DESCRIPTOR_BIT_KHR}
+              : 0,
+      .bindingCount = buffers,
+      .pBindings = bindings.data()};
+  QUERN_VK(api_.vkCreateDescriptorSetLayout(device_, &sets, nullptr, &l.sets),
+           "making a descriptor layout");
+  const VkPushConstantRange push{VK_SHADER_STAGE_COMPUTE_BIT, 0, 128};
+  const VkPipelineLayoutCreateInfo info{.sType = VK_STRUCTURE_TYPE_PIPELINE_LAYOUT_CREATE_INFO,
+                                        .setLayoutCount = 1,
+                                        .pSetLayouts = &l.sets,
+                                        .pushConstantRangeCount = 1,
+                                        .pPushConstantRanges = &push};
+  QUERN_VK(api_.vkCreatePipelineLayout(device_, &info, nullptr, &l.pipeline),
+           "making a pipeline layout");
+  return l;
+}
+
+Result<VkShaderModule> Core::module(std::string_view name) {
+  if (const auto found = modules_.find(name); found != modules_.end()) return found->second;
+  const auto all = shaders();
+  const auto shader = std::ranges::find(all, name, &Shader::name);
+  if (shader == all.end()) return Status(Code::internal, cat("no shader '", name, "'"));
+  const VkShaderModuleCreateInfo info{.sType = VK_STRUCTURE_TYPE_SHADER_MODULE_CREATE_INFO,
+                                      .codeSize = shader->words().size_bytes(),
+                                      .pCode = shader->begin};
+  VkShaderModule m = VK_NULL_HANDLE;
+  QUERN_VK(api_.vkCreateShaderModule(device_, &info, nullptr, &m), "loading a shader");
+  modules_.emplace(name, m);
+  return m;
+}
+
+Result<Pipeline> Core::pipeline(const Dispatch& work) {
+  const std::vector<std::uint32_t>& constants = work.constants;
+  const auto buffers = static_cast<std::uint32_t>(work.buffers.size());
+  const std::scoped_lock lock(pipelines_mutex_);
+  const PipelineKey key{work.shader, constants};
+  if (const auto found = pipelines_.find(key); found != pipelines_.end()) return found->second;
+  QUERN_ASSIGN(const Layout l, layout(buffers));
+  QUERN_ASSIGN(const VkShaderModule code, module(work.shader));
+  std::vector<VkSpecializationMapEntry> entries;
+  for (std::uint32_t i = 0; i < constants.size(); ++i) entries.push_back({i, 4 * i, 4});
+  const VkSpecializationInfo values{.mapEntryCount = static_cast<std::uint32_t>(entries.size()),
+                                    .pMapEntries = entries.data(),
+                                    .dataSize = 4 * constants.size(),
+                                    .pData = constants.data()};
+  const VkPipelineShaderStageRequiredSubgroupSizeCreateInfoEXT subgroups{
+      .sType = VK_STRUCTURE_TYPE_PIPELINE_SHADER_STAGE_REQUIRED_SUBGROUP_SIZE_CREATE_INFO_EXT,
+      .requiredSubgroupSize = work.subgroup};
+  constexpr VkPipelineShaderStageCreateFlags full =
+      VK_PIPELINE_SHADER_STAGE_CREATE_REQUIRE_FULL_SUBGROUPS_BIT_EXT;
+  const VkComputePipelineCreateInfo info{
+      .sType = VK_STRUCTURE_TYPE_COMPUTE_PIPELINE_CREATE_INFO,
+      .stage = {.sType = VK_STRUCTURE_TYPE_PIPELINE_SHADER_STAGE_CREATE_INFO,
+                .pNext = work.subgroup ? &subgroups : nullptr,
+                .flags = work.subgroup ? full : 0,
+                .stage = VK_SHADER_STAGE_COMPUTE_BIT,
+                .module = code,
+                .pName = "main",
+                .pSpecializationInfo = &values},
+      .layout = l.pipeline};
+  Pipeline p{.layout = l.pipeline, .sets = l.sets};
+  QUERN_VK(api_.vkCreateComputePipelines(device_, cache_, 1, &info, nullptr, &p.pipeline),
+           "making a pipeline");
+  ++counts.pipelines;
+  pipelines_.emplace(key, p);
+  return p;
+}
+
+void Core::mark_warm() {
+  const std::scoped_lock lock(pipelines_mutex_);
+  for (auto& [key, p] : pipelines_) p.is_fresh = false;
+}
+
+const Dispatch& Core::form_of(const Dispatch& work) const {
+  const std::uint32_t form = options_.form;
+  if (form == 0) return tuning_.best(work);
+  return form <= work.forms.size() ? work.forms[form - 1] : work;
+}
+
+Status Core::lost_error() const {
+  return {Code::device_lost,
+          cat(capabilities_.title, " has stopped; open it again, its sessions are gone")};
+}
+
+Status Core::outcome(VkResult result) {
+  if (result != VK_ERROR_DEVICE_LOST) return check(result, "running on the device");
+  lost_ = true;
+  return lost_error();
+}
+
+Status Core::start(std::span<const VkCommandBuffer> commands, Submission& s) {
+  if (options_.lose_after && counts.submissions >= options_.lose_after) lost_ = true;
+  if (lost()) return lost_error();
+  const std::scoped_lock lock(queue_mutex_);
+  s.value = timeline_value_ + 1;
+  const VkTimelineSemaphoreSubmitInfo value{
+      .sType = VK_STRUCTURE_TYPE_TIMELINE_SEMAPHORE_SUBMIT_INFO,
+      .signalSemaphoreValueCount = 1,
+      .pSignalSemaphoreValues = &s.value};
+  for (const VkCommandBuffer& c : commands) {
+    const bool signals = timeline_ && &c == &commands.back();
+    const VkSubmitInfo info{.sType = VK_STRUCTURE_TYPE_SUBMIT_INFO,
+                            .pNext = signals ? &value : nullptr,
+                            .commandBufferCount = 1,
+                            .pCommandBuffers = &c,
+                            .signalSemaphoreCount = signals ? 1u : 0u,
+                            .pSignalSemaphores = &timeline_};
+    QUERN_TRY(outcome(
+        api_.vkQueueSubmit(queue_, 1, &info, &c == &commands.back() ? s.fence : VK_NULL_HANDLE)));
+    ++counts.submissions;
+  }
+  timeline_value_ = s.value;
+  s.is_pending = true;
+  return {};
+}
+
+Status Core::wait(Submission& s, std::uint64_t nanoseconds) {
+  if (!s.is_pending) return lost() ? lost_error() : Status();
+  VkResult result = VK_SUCCESS;
+  if (timeline_) {
+    const VkSemaphoreWaitInfo info{.sType = VK_STRUCTURE_TYPE_SEMAPHORE_WAIT_INFO,
+                                   .semaphoreCount = 1,
+                                   .pSemaphores = &timeline_,
+                                   .pValues = &s.value};
+    result = api_.vkWaitSemaphoresKHR(device_, &info, nanoseconds);
+  } else {
+    result = api_.vkWaitForFences(device_, 1, &s.fence, VK_TRUE, nanoseconds);
+  }
+  if (result == VK_TIMEOUT) return {Code::busy, "the device is still running"};
+  s.is_pending = false;
+  if (result == VK_SUCCESS && !timeline_) result = api_.vkResetFences(device_, 1, &s.fence);
+  return outcome(result);
+}
+
+Status Core::check_validation() const {
+  const std::string messages = instance_->take_messages();
+  if (messages.empty()) return {};
+  return {Code::internal, cat("Vulkan validation: ", messages)};
+}
+
+}  // namespace quern::vulkan

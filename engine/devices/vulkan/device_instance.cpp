@@ -1,0 +1,481 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "engine/devices/vulkan/device_instance.h"
+
+#include <algorithm>
+#include <cstring>
+#include <limits>
+
+#include "engine/vocabulary/text_util.h"
+#include "graph/ops/shape.h"
+
+namespace quern::vulkan {
+
+using Operand = Step::Operand;
+
+namespace {
+// Sets of tensors whose commands are kept: ping-pong of a few.
+constexpr std::size_t most_recordings = 8;
+}  // namespace
+
+Result<std::unique_ptr<Instance>> DeviceInstance::create(std::shared_ptr<Core> core,
+                                                         std::shared_ptr<const Program> program) {
+  std::unique_ptr<DeviceInstance> d(new DeviceInstance(std::move(core), std::move(program)));
+  QUERN_ASSIGN(d->host_, cpu::HostInstance::create(d->program_));
+  d->cut_batches();
+  d->find_direct_operands();
+  QUERN_TRY(d->allocate());
+  if (d->core_->options().tune_ms) QUERN_TRY(d->tune());
+  QUERN_TRY(d->use_recording());
+  QUERN_TRY(d->warm_up());
+  QUERN_TRY(d->core_->check_validation());
+  return std::unique_ptr<Instance>(std::move(d));
+}
+
+// Runs what the driver has not generated code for yet, on zeros, so that the first run is a run.
+Status DeviceInstance::warm_up() {
+  const auto& commands = recordings_[current_].commands;
+  const bool fresh =
+      std::ranges::any_of(commands, [](const auto& c) { return c && c->is_fresh(); });
+  if (!fresh) return {};
+  for (const Batch& b : batches_)
+    for (const Transfer& t : b.up) std::memset(host_place(t), 0, t.bytes);
+  if (up_) QUERN_TRY(up_->flush());
+  for (const auto& c : commands)
+    if (c) QUERN_TRY(c->submit());
+  core_->mark_warm();
+  return {};
+}
+
+void DeviceInstance::cut_batches() {
+  const auto& steps = program_->steps;
+  const auto on_host = [&](std::size_t i) { return steps[i].kind == Step::Kind::host; };
+  for (std::size_t i = 0; i < steps.size(); ++i) {
+    if (i == 0 || on_host(i) != on_host(i - 1))
+      batches_.push_back({.first = i, .on_host = on_host(i)});
+    batches_.back().end = i + 1;
+  }
+}
+
+void DeviceInstance::place_transfers() {
+  const std::uint64_t alignment = core_->capabilities().alignment;
+  for (Batch& b : batches_) {
+    const auto place = [&](std::vector<Transfer>& list, std::size_t step, std::uint64_t& end,
+                           std::uint64_t bytes) {
+      list.push_back({step, bytes, std::nullopt});
+      if (bytes == 0 || is_reached_by_host(b, step)) return;  // there may be no staging buffer
+      list.back().staging = end;
+      end += (bytes + alignment - 1) / alignment * alignment;
+    };
+    for (std::size_t i = b.first; i < b.end; ++i) {
+      const Step& s = program_->steps[i];
+      if (s.kind == Step::Kind::upload) place(b.up, i, up_bytes_, s.input_bytes[0]);
+      if (s.kind == Step::Kind::download) place(b.down, i, down_bytes_, s.output_bytes[0]);
+    }
+  }
+}
+
+// Whether the host may write what an upload brings before the batch, or read what a download takes
+// after it, in the arena: it is mapped, and no step in between uses those bytes for something else.
+bool DeviceInstance::is_reached_by_host(const Batch& batch, std::size_t step) const {
+  if (!arena_->mapped()) return false;
+  const Step& s = program_->steps[step];
+  if (s.kind == Step::Kind::upload)
+    return !is_touched(batch.first, step, range(s.outputs[0], s.input_bytes[0]));
+  return arena_->is_cached() && s.inputs[0].base == Operand::Base::device_arena &&
+         !is_touched(step + 1, batch.end, range(s.inputs[0], s.output_bytes[0]));
+}
+
+// Whether a step of [first, end) has to do with this part of the arena.
+bool DeviceInstance::is_touched(std::size_t first, std::size_t end, const Range& part) const {
+  const auto meets = [&](std::uint64_t offset, std::uint64_t bytes) {
+    return offset < part.offset + part.bytes && part.offset < offset + bytes;
+  };
+  const auto any = [&](std::span<const Operand> operands, std::span<const std::uint64_t> bytes) {
+    for (std::size_t i = 0; i < operands.size(); ++i) {
+      if (operands[i].base != Operand::Base::device_arena) continue;
+      const Range r = range(operands[i], bytes[i]);
+      if (meets(r.offset, r.bytes)) return true;
+    }
+    return false;
+  };
+  for (std::size_t i = first; i < end; ++i) {
+    const Step& s = program_->steps[i];
+    if (any(s.inputs, s.input_bytes) || any(s.outputs, s.output_bytes) ||
+        (s.scratch_bytes && meets(s.scratch_offset, s.scratch_bytes)))
+      return true;
+  }
+  return false;
+}
+
+// Where the host writes what goes up, or reads what came down.
+std::byte* DeviceInstance::host_place(const Transfer& t) const {
+  const Step& s = program_->steps[t.step];
+  const bool up = s.kind == Step::Kind::upload;
+  if (t.staging) return (up ? up_ : down_)->mapped() + *t.staging;
+  return arena_->mapped() + (up ? s.outputs[0] : s.inputs[0]).offset;
+}
+
+// Which operands may be tensors of the device and never come to the host.
+void DeviceInstance::find_direct_operands() {
+  host_reads_.resize(program_->inputs.size());
+  is_sent_.resize(program_->inputs.size());
+  comes_from_device_.resize(program_->outputs.size());
+  tensors_.resize(program_->inputs.size() + program_->outputs.size());
+  std::vector<bool> on_host(program_->outputs.size());
+  for (const Step& s : program_->steps) {
+    for (const Operand& o : s.inputs) {
+      if (o.base == Operand::Base::input)
+        (s.kind == Step::Kind::upload ? is_sent_ : host_reads_)[o.index] = true;
+      if (o.base == Operand::Base::output) on_host[o.index] = true;
+    }
+    for (std::size_t i = 0; i < s.outputs.size(); ++i) {
+      const Operand& o = s.outputs[i];
+      if (o.base != Operand::Base::output) continue;
+      const bool whole = s.kind == Step::Kind::download && o.offset == 0 &&
+                         s.output_bytes[i] == program_->outputs[o.index].bytes();
+      (whole ? comes_from_device_ : on_host)[o.index] = true;
+    }
+  }
+  for (std::size_t i = 0; i < on_host.size(); ++i)
+    comes_from_device_[i] = comes_from_device_[i] && !on_host[i];
+}
+
+Status DeviceInstance::allocate() {
+  QUERN_ASSIGN(arena_, Buffer::create(core_, program_->device_plan.size, Buffer::Use::device));
+  place_transfers();
+  if (up_bytes_) {
+    QUERN_ASSIGN(up_, Buffer::create(core_, up_bytes_, Buffer::Use::upload));
+  }
+  if (down_bytes_) {
+    QUERN_ASSIGN(down_, Buffer::create(core_, down_bytes_, Buffer::Use::download));
+  }
+  return {};
+}
+
+std::size_t DeviceInstance::resident_bytes() const {
+  std::size_t bytes = 0;
+  for (const auto* b : {&arena_, &up_, &down_})
+    if (*b) bytes += (*b)->bytes();
+  return bytes;
+}
+
+// ---- recording ---------------------------------------------------------------------------------
+
+Range DeviceInstance::range(const Operand& o, std::uint64_t bytes) const {
+  // Shaders read and write in vectors of 16 bytes; every place is padded to more than that.
+  const std::uint64_t rounded = std::max<std::uint64_t>((bytes + 15) / 16 * 16, 16);
+  if (o.base == Operand::Base::device_arena) return {arena_->handle(), o.offset, rounded};
+  const auto* slice = static_cast<const Slice*>(program_->device_constants[o.index].get());
+  return {slice->block->handle(), slice->offset + o.offset, rounded};
+}
+
+Result<Binding> DeviceInstance::binding(const Step& s, const BufferUse& use) const {
+  const auto part = [&](Range whole) {
+    whole.offset += use.offset;
+    whole.bytes = use.bytes ? (use.bytes + 15) / 16 * 16 : whole.bytes - use.offset;
+    return Binding{whole, use.written};
+  };
+  switch (use.of) {
+    case BufferUse::Of::input: return part(range(s.inputs[use.index], s.input_bytes[use.index]));
+    case BufferUse::Of::output: return part(range(s.outputs[use.index], s.output_bytes[use.index]));
+    case BufferUse::Of::scratch: return part({arena_->handle(), s.scratch_offset, s.scratch_bytes});
+    case BufferUse::Of::constant: {
+      const auto* slice =
+          static_cast<const Slice*>(program_->device_constants[s.gpu_constants[use.index]].get());
+      return part({slice->block->handle(), slice->offset, slice->bytes});
+    }
+  }
+  return Status(Code::internal, "a buffer of no kind");
+}
+
+Result<std::vector<Binding>> DeviceInstance::bindings_of(const Step& s, const Dispatch& d) const {
+  std::vector<Binding> bindings;
+  for (const BufferUse& use : d.buffers) {
+    QUERN_ASSIGN(bindings.emplace_back(), binding(s, use));
+  }
+  return bindings;
+}
+
+Status DeviceInstance::record_step(const Step& s, Recorder& recorder) const {
+  for (const Dispatch& d : s.dispatches) {
+    QUERN_ASSIGN(const std::vector<Binding> bindings, bindings_of(s, d));
+    Status recorded = recorder.dispatch(core_->form_of(d), bindings);
+    if (!recorded.ok())
+      return std::move(recorded).in(cat("node '", printable(s.node), "' (", s.op, ")"));
+  }
+  return {};
+}
+
+BufferTensorMemory* DeviceInstance::tensor_of(const Transfer& t) const {
+  const Step& s = program_->steps[t.step];
+  if (s.kind == Step::Kind::upload)
+    return s.inputs[0].base == Operand::Base::input ? tensors_[s.inputs[0].index] : nullptr;
+  const Operand& o = s.outputs[0];
+  const bool direct = o.base == Operand::Base::output && comes_from_device_[o.index];
+  return direct ? tensors_[program_->inputs.size() + o.index] : nullptr;
+}
+
+Result<std::unique_ptr<Recorder>> DeviceInstance::record(const Batch& batch,
+                                                         std::vector<std::uint32_t>* ends) const {
+  std::size_t most = 0;
+  for (std::size_t i = batch.first; ends && i < batch.end; ++i)
+    most += std::max<std::size_t>(program_->steps[i].dispatches.size(), 1);
+  QUERN_ASSIGN(auto recorder, Recorder::create(core_, static_cast<std::uint32_t>(most)));
+  auto up = batch.up.begin();
+  auto down = batch.down.begin();
+  if (std::ranges::any_of(tensors_, [](const auto* t) { return t != nullptr; }))
+    recorder->acquire();  // other runs wrote them, or still read them
+  for (std::size_t i = batch.first; i < batch.end; ++i) {
+    const Step& s = program_->steps[i];
+    if (s.kind == Step::Kind::upload) {
+      Range to = range(s.outputs[0], up->bytes);
+      to.bytes = up->bytes;
+      if (const auto* tensor = tensor_of(*up))
+        recorder->copy({tensor->buffer().handle(), s.inputs[0].offset, up->bytes}, to);
+      else if (up->staging)
+        recorder->copy({up_->handle(), *up->staging, up->bytes}, to);
+      ++up;
+    } else if (s.kind == Step::Kind::download) {
+      Range from = range(s.inputs[0], down->bytes);
+      from.bytes = down->bytes;
+      if (const auto* tensor = tensor_of(*down))
+        recorder->copy(from, {tensor->buffer().handle(), 0, down->bytes});
+      else if (down->staging)
+        recorder->copy(from, {down_->handle(), *down->staging, down->bytes});
+      ++down;
+    } else {
+      QUERN_TRY(record_step(s, *recorder));
+    }
+    if (ends) ends->push_back(recorder->commands_recorded());
+  }
+  QUERN_TRY(recorder->finish());
+  return recorder;
+}
+
+// The commands for the tensors at hand, recorded if they have not been met before.
+Status DeviceInstance::use_recording() {
+  key_.clear();
+  for (const auto* t : tensors_) key_.push_back(t ? t->id() : 0);
+  const auto known = std::ranges::find(recordings_, key_, &Recording::key);
+  current_ = static_cast<std::size_t>(known - recordings_.begin());
+  if (known == recordings_.end()) {
+    Recording made{key_, {}, 0};
+    for (const Batch& b : batches_) {
+      made.commands.emplace_back();
+      if (b.on_host) continue;
+      QUERN_ASSIGN(made.commands.back(), record(b));
+    }
+    if (recordings_.size() < most_recordings) {
+      recordings_.push_back(std::move(made));
+    } else {
+      const auto oldest = std::ranges::min_element(recordings_, {}, &Recording::used);
+      current_ = static_cast<std::size_t>(oldest - recordings_.begin());
+      *oldest = std::move(made);
+    }
+  }
+  recordings_[current_].used = ++clock_;
+  return {};
+}
+
+// ---- tuning ------------------------------------------------------------------------------------
+
+// Measures dispatches that have forms and have not been measured, until the time is over.
+Status DeviceInstance::tune() const {
+  const auto end =
+      std::chrono::steady_clock::now() + std::chrono::milliseconds(core_->options().tune_ms);
+  for (const Step& s : program_->steps) {
+    for (const Dispatch& d : s.dispatches) {
+      if (d.forms.empty() || core_->tuning().knows(d)) continue;
+      if (std::chrono::steady_clock::now() > end) return {};
+      QUERN_ASSIGN(const std::uint32_t form, fastest_form(s, d));
+      core_->tuning().learn(d, form);
+    }
+  }
+  return {};
+}
+
+Result<std::uint32_t> DeviceInstance::fastest_form(const Step& s, const Dispatch& d) const {
+  // Another form has to be faster by more than measurements vary.
+  constexpr double gain = 0.97;
+  QUERN_ASSIGN(double best_time, time_of(s, d, d));
+  std::uint32_t best = 0;
+  for (std::uint32_t i = 0; i < d.forms.size(); ++i) {
+    QUERN_ASSIGN(const double time, time_of(s, d, d.forms[i]));
+    if (time >= gain * best_time) continue;
+    best_time = time;
+    best = i + 1;
+  }
+  return best;
+}
+
+// Nanoseconds of one dispatch on whatever the buffers hold: the least of several.
+Result<double> DeviceInstance::time_of(const Step& s, const Dispatch& d,
+                                       const Dispatch& form) const {
+  constexpr int repeats = 4;
+  QUERN_ASSIGN(const std::vector<Binding> bindings, bindings_of(s, d));
+  QUERN_ASSIGN(const auto recorder, Recorder::create(core_, repeats));
+  recorder->acquire();
+  for (int i = 0; i < repeats; ++i) QUERN_TRY(recorder->dispatch(form, bindings));
+  QUERN_TRY(recorder->finish());
+  QUERN_TRY(recorder->submit());  // generates the code
+  double least = std::numeric_limits<double>::infinity();
+  for (int round = 0; round < 2; ++round) {
+    const auto begin = std::chrono::steady_clock::now();
+    QUERN_TRY(recorder->submit());
+    const std::chrono::duration<double, std::nano> all = std::chrono::steady_clock::now() - begin;
+    QUERN_ASSIGN(const auto intervals, recorder->intervals());
+    if (intervals.empty()) least = std::min(least, all.count() / repeats);  // it has no clock
+    for (const auto& i : intervals) least = std::min(least, i.end - i.begin);
+  }
+  return least;
+}
+
+// ---- running -----------------------------------------------------------------------------------
+
+void DeviceInstance::take_tensors(const Call& call) {
+  std::ranges::fill(tensors_, nullptr);
+  const auto take = [&](std::span<TensorMemory* const> from, std::size_t first) {
+    for (std::size_t i = 0; i < from.size(); ++i)
+      tensors_[first + i] = static_cast<BufferTensorMemory*>(from[i]);
+  };
+  take(call.device_inputs, 0);
+  take(call.device_outputs, program_->inputs.size());
+}
+
+// Every tensor is where it is read, and the commands for them are at hand.
+Status DeviceInstance::prepare(const Call& call) {
+  host_->begin(call);
+  take_tensors(call);
+  for (std::size_t i = 0; i < program_->inputs.size(); ++i) {
+    if (!tensors_[i]) continue;
+    if (host_reads_[i]) QUERN_TRY(tensors_[i]->fetch());
+    if (is_sent_[i]) QUERN_TRY(tensors_[i]->send());
+  }
+  return use_recording();
+}
+
+// Outputs that the device did not write were written to the tensor's copy on the host.
+void DeviceInstance::mark_written() {
+  for (std::size_t i = 0; i < program_->outputs.size(); ++i)
+    if (auto* tensor = tensors_[program_->inputs.size() + i]; tensor && comes_from_device_[i])
+      tensor->written_on_device();
+}
+
+// Notes when the host copies what needs no copy of the device.
+class DeviceInstance::HostCopy {
+ public:
+  HostCopy(const Transfer& transfer, HostCopies* copies)
+      : step_(transfer.step), copies_(transfer.staging ? nullptr : copies) {
+    if (copies_) begin_ = Clock::now();
+  }
+  ~HostCopy() {
+    if (copies_) copies_->push_back({step_, begin_, Clock::now()});
+  }
+
+ private:
+  std::size_t step_;
+  HostCopies* copies_;
+  Clock::time_point begin_;
+};
+
+Status DeviceInstance::send(const Batch& batch, HostCopies* copies) const {
+  for (const Transfer& t : batch.up) {
+    if (!t.bytes || tensor_of(t)) continue;
+    const HostCopy copy(t, copies);
+    std::memcpy(host_place(t), host_->input(t.step, 0), t.bytes);
+    core_->counts.bytes_up += t.bytes;
+  }
+  return up_ ? up_->flush() : Status();
+}
+
+Status DeviceInstance::fetch(const Batch& batch, HostCopies* copies) const {
+  if (down_) QUERN_TRY(down_->invalidate());
+  for (const Transfer& t : batch.down) {
+    if (!t.bytes || tensor_of(t)) continue;
+    const HostCopy copy(t, copies);
+    std::memcpy(host_->output(t.step, 0), host_place(t), t.bytes);
+    core_->counts.bytes_down += t.bytes;
+  }
+  return core_->check_validation();
+}
+
+Status DeviceInstance::run_batch(const Batch& batch, Recorder& recorder) const {
+  QUERN_TRY(send(batch));
+  QUERN_TRY(recorder.submit());
+  return fetch(batch);
+}
+
+// The same commands with the device's clock around each; recorded anew, for profiles are rare.
+Status DeviceInstance::run_timed(const Batch& batch, StepListener& listener) const {
+  std::vector<std::uint32_t> ends;
+  QUERN_ASSIGN(const auto recorder, record(batch, &ends));
+  HostCopies copies;
+  QUERN_TRY(send(batch, &copies));
+  // The device's clock is another one: it is taken to begin when the commands are handed over.
+  const auto begin = Clock::now();
+  QUERN_TRY(recorder->submit());
+  QUERN_TRY(fetch(batch, &copies));
+  QUERN_ASSIGN(const auto intervals, recorder->intervals());
+  const auto at = [&](double ns) {
+    return begin + std::chrono::duration_cast<Clock::duration>(
+                       std::chrono::duration<double, std::nano>(ns));
+  };
+  double last = 0;  // where a step without commands stands
+  std::size_t first = 0;
+  for (std::size_t i = 0; i < ends.size(); ++i) {
+    const Step& s = program_->steps[batch.first + i];
+    const std::size_t end = std::min<std::size_t>(ends[i], intervals.size());
+    const double from = first < end ? intervals[first].begin : last;
+    if (first < end) last = intervals[end - 1].end;
+    first = end;
+    const auto copied = std::ranges::find(copies, batch.first + i, &Copied::step);
+    if (copied != copies.end())
+      listener.on_step(s, copied->begin, copied->end);
+    else
+      listener.on_step(s, at(from), at(last));
+  }
+  return {};
+}
+
+Status DeviceInstance::run(const Call& call) {
+  QUERN_TRY(prepare(call));
+  for (std::size_t i = 0; i < batches_.size(); ++i) {
+    const Batch& b = batches_[i];
+    if (b.on_host) {
+      QUERN_TRY(host_->run_steps(call, b.first, b.end));
+      continue;
+    }
+    QUERN_TRY(call.stop.check());
+    QUERN_TRY(call.listener ? run_timed(b, *call.listener)
+                            : run_batch(b, *recordings_[current_].commands[i]));
+  }
+  mark_written();
+  return {};
+}
+
+// ---- without waiting ---------------------------------------------------------------------------
+
+bool DeviceInstance::can_start() const {
+  return batches_.size() == 1 && !batches_[0].on_host;
+}
+
+Status DeviceInstance::start(const Call& call) {
+  QUERN_TRY(prepare(call));
+  QUERN_TRY(call.stop.check());
+  QUERN_TRY(send(batches_[0]));
+  QUERN_TRY(recordings_[current_].commands[0]->start());
+  mark_written();  // for whatever is handed to the device from now on
+  return {};
+}
+
+bool DeviceInstance::is_done_within(std::chrono::nanoseconds time) {
+  const auto ns = static_cast<std::uint64_t>(std::max<std::int64_t>(time.count(), 0));
+  return recordings_[current_].commands[0]->wait(ns).code() != Code::busy;
+}
+
+Status DeviceInstance::finish(const Call&) {
+  QUERN_TRY(recordings_[current_].commands[0]->wait());
+  return fetch(batches_[0]);
+}
+
+}  // namespace quern::vulkan

@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: Apache-2.0
+// What one session keeps for one program on the device: its arena, staging and recorded commands.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "engine/devices/cpu/instance.h"
+#include "engine/devices/vulkan/recorder.h"
+#include "engine/devices/vulkan/tensor_memory.h"
+#include "engine/devices/vulkan/weights.h"
+#include "graph/ops/shape.h"
+
+namespace quern::vulkan {
+
+class DeviceInstance final : public Instance {
+ public:
+  static Result<std::unique_ptr<Instance>> create(std::shared_ptr<Core> core,
+                                                  std::shared_ptr<const Program> program);
+
+  Status run(const Call& call) override;
+  bool can_start() const override;
+  bool writes_on_device(std::size_t i) const override { return comes_from_device_[i]; }
+  Status start(const Call& call) override;
+  bool is_done_within(std::chrono::nanoseconds time) override;
+  Status finish(const Call& call) override;
+  MutableTensorView output(std::size_t i) const override { return host_->output(i); }
+  std::size_t resident_bytes() const override;
+
+ private:
+  // Bytes that go up before, or come down after, a submission.
+  struct Transfer {
+    std::size_t step = 0;
+    std::uint64_t bytes = 0;
+    // Where in staging memory; null: the host reaches its place in the arena by itself.
+    std::optional<std::uint64_t> staging;
+  };
+  // Steps [first, end) that run in one submission, or on the host.
+  struct Batch {
+    std::size_t first = 0;
+    std::size_t end = 0;
+    bool on_host = false;
+    std::vector<Transfer> up;
+    std::vector<Transfer> down;
+  };
+  using Clock = std::chrono::steady_clock;
+  // A transfer without commands, as a profile shows it.
+  struct Copied {
+    std::size_t step;
+    Clock::time_point begin, end;
+  };
+  using HostCopies = std::vector<Copied>;
+  class HostCopy;
+  // The tensors of the device that a call is bound to, inputs before outputs; null: the host.
+  using Tensors = std::vector<BufferTensorMemory*>;
+  // The commands of all batches, for one set of such tensors.
+  struct Recording {
+    std::vector<std::uint64_t> key;                   // ids of the tensors
+    std::vector<std::unique_ptr<Recorder>> commands;  // null: a batch of the host
+    std::uint64_t used = 0;
+  };
+
+  DeviceInstance(std::shared_ptr<Core> core, std::shared_ptr<const Program> program)
+      : core_(std::move(core)), program_(std::move(program)) {}
+  void cut_batches();
+  void place_transfers();
+  bool is_reached_by_host(const Batch& batch, std::size_t step) const;
+  bool is_touched(std::size_t first, std::size_t end, const Range& range) const;
+  std::byte* host_place(const Transfer& transfer) const;
+  Status allocate();
+  void find_direct_operands();
+  void take_tensors(const Call& call);
+  Status use_recording();
+  // `ends`: timed, and for each step the number of commands up to its end.
+  Result<std::unique_ptr<Recorder>> record(const Batch& batch,
+                                           std::vector<std::uint32_t>* ends = nullptr) const;
+  // The tensor that a transfer goes to or comes from; null: staging.
+  BufferTensorMemory* tensor_of(const Transfer& transfer) const;
+  Status record_step(const Step& step, Recorder& recorder) const;
+  Range range(const Step::Operand& operand, std::uint64_t bytes) const;
+  Result<Binding> binding(const Step& step, const BufferUse& use) const;
+  Status tune() const;
+  Result<std::uint32_t> fastest_form(const Step& step, const Dispatch& work) const;
+  Result<double> time_of(const Step& step, const Dispatch& work, const Dispatch& form) const;
+  Result<std::vector<Binding>> bindings_of(const Step& step, const Dispatch& work) const;
+  Status warm_up();
+  // The host's part of the transfers, before and after the commands.
+  Status send(const Batch& batch, HostCopies* copies = nullptr) const;
+  Status fetch(const Batch& batch, HostCopies* copies = nullptr) const;
+  Status run_batch(const Batch& batch, Recorder& recorder) const;
+  Status prepare(const Call& call);
+  void mark_written();
+  Status run_timed(const Batch& batch, StepListener& listener) const;
+
+  std::shared_ptr<Core> core_;
+  std::shared_ptr<const Program> program_;
+  std::unique_ptr<cpu::HostInstance> host_;
+  std::shared_ptr<Buffer> arena_, up_, down_;
+  std::uint64_t up_bytes_ = 0, down_bytes_ = 0;
+  std::vector<Batch> batches_;
+  std::vector<bool> host_reads_;  // by input: some step of the host does
+  std::vector<bool> is_sent_;     // by input: some step takes it to the device
+  // By output: a transfer writes all of it, and the host does not read it.
+  std::vector<bool> comes_from_device_;
+  Tensors tensors_;                 // of the call in progress
+  std::vector<std::uint64_t> key_;  // under construction
+  std::vector<Recording> recordings_;
+  std::size_t current_ = 0;
+  std::uint64_t clock_ = 0;
+};
+
+}  // namespace quern::vulkan

@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "engine/run/runner.h"
+
+namespace quern {
+
+// Executes one Loop or Scan: its body by a runner of its own, carried values and collected results
+// in blocks of the session's memory that are kept between runs.
+class ControlRunner {
+ public:
+  virtual ~ControlRunner() = default;
+  // Inputs as the operator has them; an absent one is kind none. Results are valid until the next
+  // run.
+  virtual Status run(std::span<const RuntimeValue> inputs, const RunOptions& options) = 0;
+  std::span<const RuntimeValue> outputs() const { return outputs_; }
+  virtual std::size_t device_bytes() const = 0;  // Runner::device_bytes() of the body
+
+  static std::unique_ptr<ControlRunner> create(const ControlOp& op, const ControlPlan& plan,
+                                               int threads, RunMemory& memory);
+
+ protected:
+  std::vector<RuntimeValue> outputs_;
+};
+
+}  // namespace quern

@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "engine/run/run_memory.h"
+
+#include <algorithm>
+#include <cstring>
+#include <unistd.h>
+
+namespace quern {
+namespace {
+
+// A stretch of addresses as long as the machine has memory; they cost nothing.
+std::uint64_t address_space() {
+  const auto pages = ::sysconf(_SC_PHYS_PAGES);
+  const auto bytes = ::sysconf(_SC_PAGESIZE);
+  if (pages <= 0 || bytes <= 0) return std::uint64_t{1} << 34;
+  return static_cast<std::uint64_t>(pages) * static_cast<std::uint64_t>(bytes);
+}
+
+}  // namespace
+
+MemoryPool& RunMemory::pool() {
+  if (!pool_) pool_ = kind_.make(source_, {.limit = limit_, .address_space = address_space()});
+  return *pool_;
+}
+
+void RunMemory::set_limit(std::size_t bytes) {
+  limit_ = bytes;
+  if (pool_) pool_->set_limit(bytes);
+}
+
+void RunMemory::trim() {
+  if (!pool_) return;
+  pool_->trim();
+  if (pool_->stats().live == 0) pool_.reset();  // its addresses too
+}
+
+Status RunBlock::reserve(std::size_t bytes) {
+  if (holds_block() && bytes <= block_.bytes) return {};
+  release();
+  QUERN_ASSIGN(block_, memory_->pool().allocate(bytes));
+  record();
+  return {};
+}
+
+Status RunBlock::grow(std::size_t used, std::size_t bytes) {
+  if (holds_block() && bytes <= block_.bytes) return {};
+  if (!holds_block()) return reserve(bytes);
+  MemoryPool& pool = memory_->pool();
+  if (pool.extend(block_, bytes + bytes / 8) || pool.extend(block_, bytes)) {
+    record();
+    return {};
+  }
+  // Twice as much, so that copying stays rare.
+  auto larger = pool.allocate(std::max(bytes, block_.bytes * 2));
+  if (!larger) larger = pool.allocate(bytes);
+  if (!larger) return std::move(larger).error();
+  const PoolBlock old = std::exchange(block_, *larger);
+  if (used) std::memcpy(data(), bytes_of(old), used);
+  pool.free(old);
+  record();
+  return {};
+}
+
+void RunBlock::release() {
+  if (!holds_block()) return;
+  if (memory_->recorder) memory_->recorder->free(recorded_);
+  memory_->pool().free(block_);
+  block_ = {};
+  recorded_ = MemoryRecorder::none;
+}
+
+// The block as it is now; what it was before ends.
+void RunBlock::record() {
+  MemoryRecorder* const recorder = memory_->recorder;
+  if (!recorder || holds_ == Holds::arena) return;
+  const MemoryRecorder::Id before =
+      std::exchange(recorded_, recorder->allocate(block_.bytes, MemoryPool::granule));
+  recorder->free(before);
+}
+
+}  // namespace quern

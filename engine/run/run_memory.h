@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: Apache-2.0
+// What runs of one session take for what no plan knows: a pool, and blocks of it.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <utility>
+
+#include "engine/compile/mapped_source.h"
+#include "engine/run/memory_recorder.h"
+#include "graph/memory/pools/pool.h"
+
+namespace quern {
+
+class RunMemory {
+ public:
+  explicit RunMemory(const MemoryPoolKind& kind) : kind_(kind) {}
+
+  // Of all blocks together, as the pool reserves them.
+  void set_limit(std::size_t bytes);
+  std::size_t reserved_bytes() const { return pool_ ? pool_->stats().now.reserved : 0; }
+  std::size_t peak_bytes() const { return pool_ ? pool_->stats().most.reserved : 0; }
+  void trim();
+
+  // Hears of blocks from now on; null: nobody does.
+  MemoryRecorder* recorder = nullptr;
+
+ private:
+  friend class RunBlock;
+  MemoryPool& pool();
+
+  const MemoryPoolKind& kind_;
+  std::size_t limit_ = MemoryPoolOptions().limit;
+  MappedSource source_;
+  std::unique_ptr<MemoryPool> pool_;  // made when it is needed: most sessions need none
+};
+
+// A block that only grows, aligned to 64, or none yet. Outlived by its memory.
+class RunBlock {
+ public:
+  // An arena's buffers are recorded, not the arena.
+  enum class Holds : std::uint8_t { value, arena };
+
+  explicit RunBlock(RunMemory& memory, Holds holds = Holds::value)
+      : memory_(&memory), holds_(holds) {}
+  ~RunBlock() { release(); }
+  RunBlock(RunBlock&& other) noexcept { swap(other); }
+  RunBlock& operator=(RunBlock&& other) noexcept {
+    swap(other);
+    return *this;
+  }
+
+  // Room for `bytes`, at an address even for none; the contents are lost when it had less. Errors:
+  // out_of_memory.
+  Status reserve(std::size_t bytes);
+  // Keeps the first `used` bytes.
+  Status grow(std::size_t used, std::size_t bytes);
+  void release();
+
+  std::byte* data() const { return bytes_of(block_); }
+  std::size_t size() const { return block_.bytes; }
+
+ private:
+  static std::byte* bytes_of(const PoolBlock& block) {
+    return reinterpret_cast<std::byte*>(block.address);  // NOLINT: what a pool calls a number
+  }
+  bool holds_block() const { return block_.address != 0; }
+  void swap(RunBlock& other) noexcept {
+    std::swap(memory_, other.memory_);
+    std::swap(holds_, other.holds_);
+    std::swap(block_, other.block_);
+    std::swap(recorded_, other.recorded_);
+  }
+  void record();
+
+  RunMemory* memory_ = nullptr;
+  Holds holds_ = Holds::value;
+  PoolBlock block_;
+  MemoryRecorder::Id recorded_ = MemoryRecorder::none;
+};
+
+}  // namespace quern

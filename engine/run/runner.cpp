@@ -1,0 +1,412 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "engine/run/runner.h"
+
+#include <algorithm>
+#include <cstring>
+#include <utility>
+
+#include "engine/run/control_flow.h"
+#include "engine/vocabulary/text_util.h"
+
+namespace quern {
+namespace {
+
+// Assigns without giving up the memory of `to`.
+void assign(RuntimeValue& to, RuntimeValue::Kind kind, std::span<const TensorView> tensors) {
+  to.kind = kind;
+  to.tensors.assign(tensors.begin(), tensors.end());
+}
+
+}  // namespace
+
+namespace {
+
+bool is_of(const ResultRef& result, Slot slot) {
+  return !result.whole_slot && result.tensors.size() == 1 && result.tensors[0].slot == slot;
+}
+
+// The output of the segment's program that is result r, and no other; nothing: it is not one.
+std::optional<std::size_t> output_of(const Segment& s, std::size_t r) {
+  for (std::size_t i = 0; i < s.outputs.size(); ++i) {
+    const auto same = [&](const ResultRef& other) { return is_of(other, s.outputs[i]); };
+    if (same(s.results[r]) && std::ranges::count_if(s.results, same) == 1) return i;
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+Runner::Runner(std::shared_ptr<PlanTree> tree, int threads, RunMemory& memory, Graphs graph,
+               MemoryBlock* arena)
+    : tree_(std::move(tree)),
+      threads_(threads),
+      memory_(memory),
+      graph_(graph),
+      arena_(arena ? *arena : own_arena_) {}
+
+Runner::~Runner() = default;
+
+RuntimeValue& Runner::slot(Slot s) {
+  if (s >= slots_.size()) slots_.resize(s + 1);
+  return slots_[s];
+}
+
+// ---- finding plans -----------------------------------------------------------------------------
+
+Result<std::shared_ptr<const PlanNode>> Runner::first(std::span<const RuntimeValue> inputs,
+                                                      std::span<const std::size_t> wanted) {
+  key_.clear();
+  key_.push_back(threads_);
+  for (std::size_t w : wanted) key_.push_back(static_cast<std::int64_t>(w));
+  key_.push_back(-1);
+  for (const RuntimeValue& v : inputs) append_structure(key_, v);
+  if (root_ && key_ == root_key_) return root_;
+  QUERN_ASSIGN(root_, tree_->root(key_, inputs, wanted, threads_));
+  root_key_ = key_;
+  return root_;
+}
+
+Result<std::shared_ptr<const PlanNode>> Runner::following(Bound& bound) {
+  const PlanNode& node = *bound.node;
+  key_.clear();
+  for (const Question& q : node.segment.questions) {
+    if (q.about == Question::About::structure) {
+      append_structure(key_, slot(q.slot));
+    } else {
+      append_elements(key_, slot(q.slot).tensor());
+    }
+  }
+  if (bound.child && key_ == bound.key) {
+    for (const auto& b : bounds_)
+      if (b->node.get() == bound.child) return b->node;
+  }
+  answers_.resize(node.segment.questions.size());
+  for (std::size_t i = 0; i < answers_.size(); ++i) {
+    const RuntimeValue& v = slot(node.segment.questions[i].slot);
+    assign(answers_[i], v.kind, v.tensors);
+  }
+  QUERN_ASSIGN(auto child, tree_->next(node, key_, answers_, threads_));
+  bound.key = key_;
+  bound.child = child.get();
+  return child;
+}
+
+Result<Runner::Bound*> Runner::bound_for(const std::shared_ptr<const PlanNode>& node) {
+  for (const auto& b : bounds_) {
+    if (b->node != node) continue;
+    b->used = ++clock_;
+    return b.get();
+  }
+  auto fresh = std::make_unique<Bound>();
+  fresh->node = node;
+  fresh->used = ++clock_;
+  if (Backend* backend = tree_->backend()) {
+    QUERN_ASSIGN(fresh->instance, backend->instantiate(node->program));
+  } else {
+    QUERN_ASSIGN(fresh->instance, cpu::HostInstance::create(node->program));
+  }
+  fresh->inputs.resize(node->program->inputs.size());
+  fresh->outputs.resize(node->program->outputs.size());
+  fresh->device_inputs.resize(fresh->inputs.size());
+  fresh->device_outputs.resize(fresh->outputs.size());
+  for (std::size_t i = 0; i < node->controls.size(); ++i)
+    fresh->controls.push_back(
+        ControlRunner::create(node->segment.controls[i], node->controls[i], threads_, memory_));
+  // One state a plan of the cache. The plans of the chain in progress were used later than any
+  // other.
+  longest_chain_ = std::max(longest_chain_, chain_.size());
+  if (bounds_.size() >= tree_->max_plans() * std::max<std::size_t>(longest_chain_, 1))
+    bounds_.erase(std::ranges::min_element(bounds_, {}, [](const auto& b) { return b->used; }));
+  bounds_.push_back(std::move(fresh));
+  return bounds_.back().get();
+}
+
+// ---- running -----------------------------------------------------------------------------------
+
+Status Runner::prepare(std::span<const RuntimeValue> inputs, std::span<const std::size_t> wanted) {
+  QUERN_ASSIGN(const auto node, first(inputs, wanted));
+  QUERN_TRY(bound_for(node).status());
+  chain_.assign(1, node);
+  return {};
+}
+
+void Runner::begin(std::span<const RuntimeValue> inputs) {
+  chain_.clear();
+  if (graph_ == Graphs::session)  // the last run's results have had their time
+    for (RunBlock& a : arenas_) a.release();
+  if (memory_.recorder) memory_.recorder->free_all(recorded_);
+  for (Slot i = 0; i < inputs.size(); ++i) assign(slot(i), inputs[i].kind, inputs[i].tensors);
+}
+
+Status Runner::run(std::span<const RuntimeValue> inputs, std::span<const std::size_t> wanted,
+                   std::span<const BoundOutput> outputs, const RunOptions& options) {
+  QUERN_ASSIGN(auto node, first(inputs, wanted));
+  begin(inputs);
+  for (std::size_t depth = 0;; ++depth) {
+    chain_.push_back(node);
+    QUERN_ASSIGN(Bound* const bound, bound_for(node));
+    QUERN_TRY(run_segment(*bound, depth, outputs, options));
+    if (!node->segment.rest) break;
+    QUERN_ASSIGN(node, following(*bound));
+  }
+  return end(inputs, outputs, options);
+}
+
+Status Runner::end(std::span<const RuntimeValue> inputs, std::span<const BoundOutput> outputs,
+                   const RunOptions& options) {
+  QUERN_TRY(fetch_passed_inputs(options));
+  QUERN_TRY(collect_results(*chain_.back(), outputs));
+  if (options.detach_results) QUERN_TRY(detach_results(inputs, outputs));
+  return send_results(options);
+}
+
+// ---- running without waiting -------------------------------------------------------------------
+
+Result<bool> Runner::start(std::span<const RuntimeValue> inputs,
+                           std::span<const std::size_t> wanted,
+                           std::span<const BoundOutput> outputs, const RunOptions& options) {
+  QUERN_ASSIGN(auto node, first(inputs, wanted));
+  QUERN_ASSIGN(Bound* const bound, bound_for(node));
+  if (!is_device_alone(*bound, outputs, options)) {
+    chain_.assign(1, node);
+    return false;
+  }
+  begin(inputs);
+  chain_.push_back(node);
+  QUERN_ASSIGN(started_call_, bind_segment(*bound, 0, outputs, options));
+  QUERN_TRY(bound->instance->start(started_call_));
+  started_ = bound;
+  return true;
+}
+
+// Whether all that a run does is done when the device is: nothing is left for the host but to copy
+// what lies in staging to places of its own. Runs that follow on the device count on that.
+bool Runner::is_device_alone(const Bound& bound, std::span<const BoundOutput> outputs,
+                             const RunOptions& options) const {
+  const Segment& s = bound.node->segment;
+  if (s.rest || !bound.controls.empty() || !bound.instance->can_start()) return false;
+  for (std::size_t r = 0; r < s.results.size(); ++r) {
+    for (const SlotRef& t : s.results[r].tensors)  // an input as it came
+      if (t.slot < options.device_inputs.size() && options.device_inputs[t.slot]) return false;
+    if (r >= options.device_outputs.size() || !options.device_outputs[r]) continue;
+    const auto output = output_of(s, r);
+    if (!output || !bound.instance->writes_on_device(*output) ||
+        bound.node->program->outputs[*output].bytes() > outputs[r].capacity)
+      return false;
+  }
+  return true;
+}
+
+bool Runner::is_done_within(std::chrono::nanoseconds time) {
+  return !started_ || started_->instance->is_done_within(time);
+}
+
+Status Runner::finish(std::span<const RuntimeValue> inputs, std::span<const BoundOutput> outputs,
+                      const RunOptions& options) {
+  if (!started_) return {Code::internal, "no run was started"};
+  Bound& bound = *std::exchange(started_, nullptr);
+  QUERN_TRY(bound.instance->finish(started_call_));
+  take_outputs(bound);
+  return end(inputs, outputs, options);
+}
+
+std::optional<TensorType> Runner::planned_type(std::size_t i) const {
+  if (chain_.empty() || chain_.front()->segment.rest) return std::nullopt;
+  const PlanNode& node = *chain_.front();
+  const ResultRef& result = node.segment.results.at(i);
+  if (result.whole_slot || result.tensors.size() != 1) return std::nullopt;
+  const Slot wanted = result.tensors[0].slot;
+  for (std::size_t k = 0; k < node.segment.inputs.size(); ++k)
+    if (node.segment.inputs[k].slot == wanted) return node.program->inputs[k];
+  const auto at = std::ranges::find(node.segment.outputs, wanted);
+  if (at == node.segment.outputs.end()) return std::nullopt;
+  const auto k = static_cast<std::int32_t>(at - node.segment.outputs.begin());
+  for (const Step& s : node.program->steps)
+    if (std::ranges::find(s.dynamic_outputs, k) != s.dynamic_outputs.end()) return std::nullopt;
+  return node.program->outputs[static_cast<std::size_t>(k)];
+}
+
+// ---- segments ----------------------------------------------------------------------------------
+
+// A session's first arena counts against the limit before the pool does.
+Result<std::byte*> Runner::arena_for(std::size_t depth, std::size_t bytes,
+                                     const RunOptions& options) {
+  if (graph_ == Graphs::session && depth == 0) {
+    if (bytes > options.memory_limit || !arena_.reserve(bytes))
+      return Status(Code::out_of_memory, cat("no ", bytes, " bytes for the arena"));
+    const std::size_t taken = &arena_ == &own_arena_ ? arena_.size() : bytes;
+    memory_.set_limit(options.memory_limit - std::min(options.memory_limit, taken));
+    return arena_.data();
+  }
+  while (arenas_.size() <= depth) arenas_.emplace_back(memory_, RunBlock::Holds::arena);
+  if (Status s = arenas_[depth].reserve(bytes); !s.ok()) return std::move(s).in("an arena");
+  return arenas_[depth].data();
+}
+
+Result<Instance::Call> Runner::bind_segment(Bound& bound, std::size_t depth,
+                                            std::span<const BoundOutput> outputs,
+                                            const RunOptions& options) {
+  const PlanNode& node = *bound.node;
+  QUERN_ASSIGN(std::byte* const arena, arena_for(depth, node.program->arena_bytes, options));
+  if (memory_.recorder)
+    memory_.recorder->play(node.program->memory_problem, node.program->steps.size(), recorded_);
+  if (node.segment.slot_count > slots_.size()) slots_.resize(node.segment.slot_count);
+  for (std::size_t i = 0; i < bound.inputs.size(); ++i) {
+    const SlotRef ref = node.segment.inputs[i];
+    bound.inputs[i] = slots_[ref.slot].tensors[ref.element].data;
+    bound.device_inputs[i] =
+        ref.slot < options.device_inputs.size() ? options.device_inputs[ref.slot] : nullptr;
+  }
+  std::ranges::fill(bound.outputs, nullptr);
+  std::ranges::fill(bound.device_outputs, nullptr);
+  bind_results(node, outputs, options, bound);
+  return Instance::Call{
+      arena,        bound.inputs,    bound.outputs, bound.device_inputs, bound.device_outputs,
+      options.stop, options.listener};
+}
+
+void Runner::take_outputs(const Bound& bound) {
+  const Segment& segment = bound.node->segment;
+  for (std::size_t i = 0; i < segment.outputs.size(); ++i) {
+    const TensorView view = bound.instance->output(i);
+    assign(slots_[segment.outputs[i]], RuntimeValue::Kind::tensor, {&view, 1});
+  }
+}
+
+Status Runner::run_segment(Bound& bound, std::size_t depth, std::span<const BoundOutput> outputs,
+                           const RunOptions& options) {
+  QUERN_ASSIGN(const Instance::Call call, bind_segment(bound, depth, outputs, options));
+  QUERN_TRY(bound.instance->run(call));
+  take_outputs(bound);
+  if (bound.controls.empty() && !bound.node->segment.rest) return {};
+  // Bodies and questions read on the host.
+  for (TensorMemory* t : options.device_inputs)
+    if (t) QUERN_TRY(t->fetch());
+  for (TensorMemory* t : bound.device_outputs)
+    if (t) QUERN_TRY(t->fetch());
+  return run_controls(bound, options);
+}
+
+Status Runner::run_controls(Bound& bound, const RunOptions& options) {
+  const PlanNode& node = *bound.node;
+  RunOptions inside = options;
+  inside.device_inputs = {};
+  inside.device_outputs = {};
+  for (std::size_t i = 0; i < bound.controls.size(); ++i) {
+    const ControlOp& c = node.segment.controls[i];
+    if (control_inputs_.size() < c.inputs.size()) control_inputs_.resize(c.inputs.size());
+    for (std::size_t k = 0; k < c.inputs.size(); ++k) read(c.inputs[k], control_inputs_[k]);
+    QUERN_TRY(bound.controls[i]->run({control_inputs_.data(), c.inputs.size()}, inside));
+    const auto results = bound.controls[i]->outputs();
+    for (std::size_t k = 0; k < c.outputs.size(); ++k)
+      assign(slots_[c.outputs[k]], results[k].kind, results[k].tensors);
+  }
+  return {};
+}
+
+// A result whose type is known before the run is written where the caller wants it.
+void Runner::bind_results(const PlanNode& node, std::span<const BoundOutput> outputs,
+                          const RunOptions& options, Bound& bound) const {
+  const Segment& s = node.segment;
+  for (std::size_t r = 0; r < std::min(outputs.size(), s.results.size()); ++r) {
+    const ResultRef& result = s.results[r];
+    if (!outputs[r].data || result.whole_slot || result.tensors.size() != 1) continue;
+    for (std::size_t i = 0; i < s.outputs.size(); ++i) {
+      const bool fits = node.program->outputs[i].bytes() <= outputs[r].capacity;
+      if (s.outputs[i] != result.tensors[0].slot || !fits || bound.outputs[i]) continue;
+      bound.outputs[i] = outputs[r].data;
+      // What is a result twice is copied on the host.
+      if (r < options.device_outputs.size() && output_of(s, r) == i)
+        bound.device_outputs[i] = options.device_outputs[r];
+    }
+  }
+}
+
+void Runner::read(const ResultRef& ref, RuntimeValue& into) {
+  if (ref.whole_slot) {
+    const RuntimeValue& v = slot(*ref.whole_slot);
+    assign(into, v.kind, v.tensors);
+    return;
+  }
+  into.kind = ref.kind;
+  into.tensors.clear();
+  for (const SlotRef& t : ref.tensors) into.tensors.push_back(slot(t.slot).tensors[t.element]);
+}
+
+Status Runner::collect_results(const PlanNode& node, std::span<const BoundOutput> outputs) {
+  results_.resize(node.segment.results.size());
+  for (std::size_t i = 0; i < results_.size(); ++i) {
+    read(node.segment.results[i], results_[i]);
+    if (i >= outputs.size() || !outputs[i].data || results_[i].tensors.empty()) continue;
+    TensorView& t = results_[i].tensors[0];
+    if (t.data == outputs[i].data) continue;
+    if (t.type.bytes() > outputs[i].capacity)
+      return {Code::invalid_argument, cat("output ", i, " is ", t.type.text(), ", ", t.type.bytes(),
+                                          " bytes; its place has ", outputs[i].capacity)};
+    std::memcpy(outputs[i].data, t.data, t.type.bytes());
+    t.data = outputs[i].data;
+  }
+  return {};
+}
+
+// A result that is an input as it came is read on the host.
+Status Runner::fetch_passed_inputs(const RunOptions& options) {
+  for (const ResultRef& result : chain_.back()->segment.results)
+    for (const SlotRef& t : result.tensors)
+      if (t.slot < options.device_inputs.size() && options.device_inputs[t.slot])
+        QUERN_TRY(options.device_inputs[t.slot]->fetch());
+  return {};
+}
+
+// What was written to the host's copies of tensors, because the host made it, goes to the device.
+Status Runner::send_results(const RunOptions& options) {
+  for (TensorMemory* t : options.device_outputs)
+    if (t) QUERN_TRY(t->send());
+  return {};
+}
+
+Status Runner::detach_results(std::span<const RuntimeValue> inputs,
+                              std::span<const BoundOutput> outputs) {
+  const auto is_input = [&](const TensorView& t) {
+    return std::ranges::any_of(inputs, [&](const RuntimeValue& v) {
+      return std::ranges::find(v.tensors, t.data, &TensorView::data) != v.tensors.end();
+    });
+  };
+  std::size_t count = 0;
+  for (std::size_t i = 0; i < results_.size(); ++i) {
+    for (TensorView& t : results_[i].tensors) {
+      const bool is_bound = i < outputs.size() && outputs[i].data == t.data;
+      if (is_bound || !is_input(t)) continue;
+      if (detached_.size() <= count) detached_.emplace_back(memory_);
+      RunBlock& block = detached_[count++];
+      const std::size_t bytes = t.type.bytes();
+      if (Status s = block.reserve(bytes); !s.ok()) return std::move(s).in("an output");
+      if (bytes) std::memcpy(block.data(), t.data, bytes);
+      t.data = block.data();
+    }
+  }
+  return {};
+}
+
+// ---- memory ------------------------------------------------------------------------------------
+
+std::size_t Runner::device_bytes() const {
+  std::size_t bytes = 0;
+  for (const auto& b : bounds_) {
+    bytes += b->instance->resident_bytes();
+    for (const auto& c : b->controls) bytes += c->device_bytes();
+  }
+  return bytes;
+}
+
+void Runner::trim() {
+  started_ = nullptr;
+  own_arena_.release();
+  arenas_.clear();
+  detached_.clear();
+  bounds_.clear();
+  slots_.clear();
+  results_.clear();
+}
+
+}  // namespace quern

@@ -1,0 +1,642 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+#include <atomic>
+#include <numeric>
+#include <system_error>
+
+#include <quern/session.h>
+
+#include "engine/compile/executable_impl.h"
+#include "engine/compile/memory_need.h"
+#include "engine/run/runner.h"
+#include "engine/run/shared_arena_impl.h"
+#include "engine/run/worker.h"
+#include "engine/vocabulary/text_util.h"
+
+namespace quern {
+
+using Clock = std::chrono::steady_clock;
+
+struct Session::Impl {
+  Impl(std::shared_ptr<const Executable> e, int t, std::shared_ptr<SharedArena> a)
+      : executable(std::move(e)),
+        threads(t),
+        arena(std::move(a)),
+        memory(executable->impl().pool),
+        runner(executable->impl().plans, t, memory, Runner::Graphs::session,
+               arena ? &arena->impl().block : nullptr) {}
+
+  std::shared_ptr<const Executable> executable;
+  int threads;
+  std::shared_ptr<SharedArena> arena;
+  std::uint64_t run_in_arena = 0;  // its number among the arena's, of the last run
+  RunMemory memory;
+  Runner runner;
+  std::vector<RuntimeValue> inputs;
+  std::vector<bool> is_set;
+  std::vector<BoundOutput> bound;   // by output of the model
+  std::vector<std::size_t> wanted;  // ascending
+  std::vector<BoundOutput> bound_wanted;
+  std::vector<std::shared_ptr<DeviceTensor>> input_tensors;   // by input; null: on the host
+  std::vector<std::shared_ptr<DeviceTensor>> output_tensors;  // by output of the model
+  std::vector<TensorMemory*> device_inputs, device_outputs;   // of a run
+  std::atomic<bool> cancelled = false;
+  bool has_run = false;
+
+  // A run that was submitted: on the device, or on the worker.
+  enum class Flight : std::uint8_t { none, device, worker };
+  Flight flight = Flight::none;
+  std::optional<SharedArena::Impl::Use> use_of_arena;  // of the run in progress
+  RunOptions flight_options;
+  std::vector<std::optional<TensorType>> planned_types;  // of wanted outputs
+  // A run on the device, for the tensors that are bound to it.
+  struct DeviceRun final : PendingRun {
+    explicit DeviceRun(Runner& r) : runner(&r) {}
+    void join() override { (void)runner->is_done_within(std::chrono::nanoseconds::max()); }
+    bool is_in_order() const override { return true; }
+    Runner* runner;
+  };
+  std::shared_ptr<DeviceRun> device_run;
+  std::shared_ptr<Worker> worker;
+
+  Status check_idle() const;
+  Status check_inputs() const;
+  Status take_device_inputs();
+  void take_device_outputs();
+  void join_tensors(NextUser next);
+  void set_pending(const std::shared_ptr<PendingRun>& run);
+  void clear_pending(const PendingRun* run);
+  void set_types();
+  Status run_on_worker();
+  Status begin(NextUser next);
+  RunOptions options(Clock::time_point deadline, StepListener* listener);
+  Status end(Status status);
+  Status run(Clock::time_point deadline, StepListener* listener);
+  Status submit();
+  Status follow_device();
+  Status start_worker();
+  Status wait();
+  // Returns when no run is under way, so that what it leaves can be looked at.
+  void settle() { (void)is_done_by(Clock::time_point::max()); }
+  bool is_done_by(Clock::time_point deadline);
+  Result<std::size_t> wanted_index(std::size_t index) const;
+  Result<const RuntimeValue*> result(std::size_t index) const;
+};
+
+namespace {
+
+constexpr std::byte empty_tensor[64] = {};  // where a tensor without elements may point
+
+std::string name_list(const std::vector<ValueSpec>& specs) {
+  std::string s;
+  for (const ValueSpec& v : specs) s += cat(s.empty() ? "'" : ", '", printable(v.name, 60), "'");
+  return s.empty() ? "none" : s.substr(0, 1000);
+}
+
+Result<std::size_t> find(const std::vector<ValueSpec>& specs, std::string_view name,
+                         std::string_view what) {
+  for (std::size_t i = 0; i < specs.size(); ++i)
+    if (specs[i].name == name) return i;
+  return Status(Code::not_found,
+                cat("no ", what, " '", printable(name), "'; the model has: ", name_list(specs)));
+}
+
+std::string wanted_text(const ValueSpec& spec) {
+  std::string s(name_of(spec.dtype));
+  if (!spec.has_rank) return s + " of any shape";
+  s += '[';
+  for (std::size_t i = 0; i < spec.dims.size(); ++i)
+    s += cat(i ? "," : "", spec.dims[i] >= 0         ? cat(spec.dims[i])
+                           : spec.symbols[i].empty() ? std::string("?")
+                                                     : printable(spec.symbols[i], 40));
+  return s + "]";
+}
+
+Status check_tensor(const ValueSpec& spec, const TensorView& t) {
+  const auto elements = t.type.shape.checked_elements(size_of(t.type.dtype));
+  bool fits = elements && spec.dtype == t.type.dtype;
+  if (spec.has_rank) {
+    fits = fits && spec.dims.size() == t.type.shape.rank();
+    for (std::size_t i = 0; fits && i < spec.dims.size(); ++i)
+      fits = spec.dims[i] < 0 || spec.dims[i] == t.type.shape[i];
+  }
+  if (!fits)
+    return {Code::invalid_argument, cat("input '", printable(spec.name), "' is ", t.type.text(),
+                                        ", the model wants ", wanted_text(spec))};
+  if (!t.data && *elements > 0)
+    return {Code::invalid_argument, cat("input '", printable(spec.name), "' has no data")};
+  if (reinterpret_cast<std::uintptr_t>(t.data) % std::min<std::size_t>(size_of(t.type.dtype), 8) !=
+      0)
+    return {Code::invalid_argument,
+            cat("input '", printable(spec.name), "' is not aligned to its element, ",
+                size_of(t.type.dtype), " bytes")};
+  return {};
+}
+
+TensorView with_address(TensorView t) {
+  if (!t.data) t.data = empty_tensor;
+  return t;
+}
+
+}  // namespace
+
+Session::Session(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
+Session::~Session() {
+  if (impl_->flight != Impl::Flight::none) (void)impl_->wait();
+}
+
+Result<std::unique_ptr<Session>> Session::create(std::shared_ptr<const Executable> executable,
+                                                 const SessionOptions& options) {
+  if (!executable) return Status(Code::invalid_argument, "a session wants an executable");
+  const int threads = options.threads > 0 ? options.threads : executable->impl().threads;
+  auto impl = std::make_unique<Impl>(std::move(executable), threads, options.arena);
+  impl->inputs.resize(impl->executable->inputs().size());
+  impl->is_set.resize(impl->inputs.size());
+  impl->bound.resize(impl->executable->outputs().size());
+  impl->input_tensors.resize(impl->inputs.size());
+  impl->output_tensors.resize(impl->bound.size());
+  std::unique_ptr<Session> session(new Session(std::move(impl)));
+  QUERN_TRY(session->request_outputs({}));
+  return session;
+}
+
+const Executable& Session::executable() const {
+  return *impl_->executable;
+}
+
+int Session::threads() const {
+  return impl_->threads;
+}
+
+Result<std::size_t> Session::input_index(std::string_view name) const {
+  return find(impl_->executable->inputs(), name, "input");
+}
+Result<std::size_t> Session::output_index(std::string_view name) const {
+  return find(impl_->executable->outputs(), name, "output");
+}
+
+// ---- binding -----------------------------------------------------------------------------------
+
+namespace {
+
+Result<const ValueSpec*> spec_of(const std::vector<ValueSpec>& specs, std::size_t index,
+                                 std::string_view what) {
+  if (index < specs.size()) return &specs[index];
+  return Status(Code::invalid_argument, cat(what, " ", index, ": the model has ", specs.size()));
+}
+
+}  // namespace
+
+Status Session::set_input(std::size_t index, const TensorView& tensor) {
+  QUERN_TRY(impl_->check_idle());
+  QUERN_ASSIGN(const ValueSpec* spec, spec_of(impl_->executable->inputs(), index, "input"));
+  if (spec->kind == ValueSpec::Kind::sequence || spec->kind == ValueSpec::Kind::optional_sequence)
+    return {Code::invalid_argument, cat("input '", printable(spec->name), "' is a sequence")};
+  QUERN_TRY(check_tensor(*spec, tensor));
+  impl_->inputs[index].kind = RuntimeValue::Kind::tensor;
+  impl_->inputs[index].tensors.assign(1, with_address(tensor));
+  impl_->is_set[index] = true;
+  impl_->input_tensors[index] = nullptr;
+  return {};
+}
+
+namespace {
+
+Status check_same_device(const Device& tensors, const Device& ours, std::string_view what) {
+  const bool both_on_host =
+      tensors.info().kind == DeviceInfo::Kind::cpu && ours.info().kind == DeviceInfo::Kind::cpu;
+  if (&tensors == &ours || both_on_host) return {};
+  return {Code::invalid_argument, cat("the tensor for ", what, " was made on ", tensors.info().name,
+                                      ", the executable on another device, ", ours.info().name)};
+}
+
+}  // namespace
+
+Status Session::set_input(std::size_t index, std::shared_ptr<DeviceTensor> tensor) {
+  if (!tensor) return {Code::invalid_argument, cat("input ", index, ": no tensor")};
+  QUERN_TRY(check_same_device(tensor->device(), impl_->executable->device(), "an input"));
+  QUERN_TRY(set_input(index, TensorView{tensor->type(), tensor->impl().memory->host()}));
+  impl_->input_tensors[index] = std::move(tensor);
+  return {};
+}
+
+Status Session::set_input_sequence(std::size_t index, std::span<const TensorView> tensors) {
+  QUERN_TRY(impl_->check_idle());
+  QUERN_ASSIGN(const ValueSpec* spec, spec_of(impl_->executable->inputs(), index, "input"));
+  if (spec->kind != ValueSpec::Kind::sequence && spec->kind != ValueSpec::Kind::optional_sequence)
+    return {Code::invalid_argument, cat("input '", printable(spec->name), "' is no sequence")};
+  for (const TensorView& t : tensors) QUERN_TRY(check_tensor(*spec, t));
+  impl_->inputs[index].kind = RuntimeValue::Kind::sequence;
+  impl_->inputs[index].tensors.clear();
+  for (const TensorView& t : tensors) impl_->inputs[index].tensors.push_back(with_address(t));
+  impl_->is_set[index] = true;
+  impl_->input_tensors[index] = nullptr;
+  return {};
+}
+
+Status Session::set_input_none(std::size_t index) {
+  QUERN_TRY(impl_->check_idle());
+  QUERN_ASSIGN(const ValueSpec* spec, spec_of(impl_->executable->inputs(), index, "input"));
+  if (spec->kind != ValueSpec::Kind::optional_tensor &&
+      spec->kind != ValueSpec::Kind::optional_sequence)
+    return {Code::invalid_argument, cat("input '", printable(spec->name), "' is not optional")};
+  impl_->inputs[index].kind = RuntimeValue::Kind::none;
+  impl_->inputs[index].tensors.clear();
+  impl_->is_set[index] = true;
+  impl_->input_tensors[index] = nullptr;
+  return {};
+}
+
+Status Session::bind_output(std::size_t index, std::byte* data, std::size_t capacity) {
+  QUERN_TRY(impl_->check_idle());
+  QUERN_ASSIGN(const ValueSpec* spec, spec_of(impl_->executable->outputs(), index, "output"));
+  if (reinterpret_cast<std::uintptr_t>(data) % std::min<std::size_t>(size_of(spec->dtype), 8) != 0)
+    return {Code::invalid_argument,
+            cat("the place for output '", printable(spec->name), "' is not aligned")};
+  impl_->bound[index] = {data, data ? capacity : 0};
+  impl_->output_tensors[index] = nullptr;
+  return {};
+}
+
+Status Session::bind_output(std::size_t index, std::shared_ptr<DeviceTensor> tensor) {
+  if (!tensor) return bind_output(index, nullptr, 0);
+  QUERN_TRY(check_same_device(tensor->device(), impl_->executable->device(), "an output"));
+  QUERN_TRY(bind_output(index, tensor->impl().memory->host(), tensor->capacity()));
+  impl_->output_tensors[index] = std::move(tensor);
+  return {};
+}
+
+Status Session::request_outputs(std::span<const std::size_t> indices) {
+  QUERN_TRY(impl_->check_idle());
+  const std::size_t count = impl_->executable->outputs().size();
+  std::vector<std::size_t> wanted(indices.begin(), indices.end());
+  for (std::size_t i : wanted)
+    QUERN_TRY(spec_of(impl_->executable->outputs(), i, "output").status());
+  if (wanted.empty()) {
+    wanted.resize(count);
+    std::iota(wanted.begin(), wanted.end(), 0);
+  }
+  std::ranges::sort(wanted);
+  wanted.erase(std::unique(wanted.begin(), wanted.end()), wanted.end());
+  impl_->wanted = std::move(wanted);
+  impl_->bound_wanted.resize(impl_->wanted.size());
+  impl_->device_outputs.resize(impl_->wanted.size());
+  impl_->planned_types.resize(impl_->wanted.size());
+  impl_->has_run = false;
+  return {};
+}
+
+// ---- running -----------------------------------------------------------------------------------
+
+Status Session::Impl::check_inputs() const {
+  for (std::size_t i = 0; i < is_set.size(); ++i)
+    if (!is_set[i])
+      return {Code::invalid_argument,
+              cat("input '", printable(executable->inputs()[i].name), "' is not set")};
+  return {};
+}
+
+Status Session::Impl::check_idle() const {
+  if (flight == Flight::none) return {};
+  return {Code::busy, "a run was submitted; wait() for it first"};
+}
+
+// Tensors of a device hold what was last written to them, of whatever shape.
+Status Session::Impl::take_device_inputs() {
+  device_inputs.assign(inputs.size(), nullptr);
+  for (std::size_t i = 0; i < inputs.size(); ++i) {
+    DeviceTensor* tensor = input_tensors[i].get();
+    if (!tensor) continue;
+    if (std::ranges::find(output_tensors, input_tensors[i]) != output_tensors.end())
+      return {Code::invalid_argument, cat("input '", printable(executable->inputs()[i].name),
+                                          "' is a tensor that an output is bound to")};
+    const TensorView view{tensor->type(), tensor->impl().memory->host()};
+    QUERN_TRY(check_tensor(executable->inputs()[i], view));
+    inputs[i].tensors.assign(1, view);
+    device_inputs[i] = tensor->impl().memory.get();
+  }
+  return {};
+}
+
+void Session::Impl::take_device_outputs() {
+  for (std::size_t i = 0; i < wanted.size(); ++i) {
+    const auto& tensor = output_tensors[wanted[i]];
+    device_outputs[i] = tensor ? tensor->impl().memory.get() : nullptr;
+    if (tensor) device_outputs[i]->written_on_host();  // unless the device will
+  }
+}
+
+// Runs of other sessions that the tensors are bound to come first. Those on the device do so
+// anyway where this one runs there too.
+void Session::Impl::join_tensors(NextUser next) {
+  for (const auto* tensors : {&input_tensors, &output_tensors})
+    for (const auto& t : *tensors)
+      if (t) t->impl().memory->join_pending(next);
+}
+
+void Session::Impl::set_pending(const std::shared_ptr<PendingRun>& run) {
+  for (const auto* tensors : {&input_tensors, &output_tensors})
+    for (const auto& t : *tensors)
+      if (t) t->impl().memory->set_pending(run);
+}
+
+void Session::Impl::clear_pending(const PendingRun* run) {
+  for (const auto* tensors : {&input_tensors, &output_tensors})
+    for (const auto& t : *tensors)
+      if (t) t->impl().memory->clear_pending(run);
+}
+
+Status Session::Impl::begin(NextUser next) {
+  QUERN_TRY(check_idle());
+  QUERN_TRY(check_inputs());
+  join_tensors(next);
+  QUERN_TRY(take_device_inputs());
+  has_run = false;
+  if (arena) {
+    use_of_arena.emplace(arena->impl());
+    if (!use_of_arena->taken()) {
+      use_of_arena.reset();
+      return {Code::busy, "another session runs in the arena that this one shares with it"};
+    }
+    run_in_arena = ++arena->impl().runs;
+  }
+  take_device_outputs();
+  for (std::size_t i = 0; i < wanted.size(); ++i) bound_wanted[i] = bound[wanted[i]];
+  return {};
+}
+
+RunOptions Session::Impl::options(Clock::time_point deadline, StepListener* listener) {
+  RunOptions o{{&cancelled, deadline}, listener};
+  o.detach_results = true;
+  o.device_inputs = device_inputs;
+  o.device_outputs = device_outputs;
+  if (const std::size_t limit = executable->impl().options.memory_limit)
+    o.memory_limit = limit - std::min(limit, executable->impl().weights->bytes());
+  return o;
+}
+
+Status Session::Impl::end(Status status) {
+  use_of_arena.reset();
+  QUERN_TRY(std::move(status));
+  has_run = true;
+  return {};
+}
+
+// Of the tensors that outputs are bound to.
+void Session::Impl::set_types() {
+  for (std::size_t i = 0; i < wanted.size(); ++i)
+    if (const auto& t = output_tensors[wanted[i]]; t && runner.results()[i].tensors.size() == 1)
+      t->impl().type = runner.results()[i].tensor().type;
+}
+
+Status Session::Impl::run(Clock::time_point deadline, StepListener* listener) {
+  QUERN_TRY(begin(NextUser::host));
+  QUERN_TRY(end(runner.run(inputs, wanted, bound_wanted, options(deadline, listener))));
+  set_types();
+  return {};
+}
+
+// ---- running without waiting -------------------------------------------------------------------
+
+Status Session::Impl::submit() {
+  QUERN_TRY(begin(NextUser::same_device));
+  flight_options = options(Clock::time_point::max(), nullptr);
+  auto started = runner.start(inputs, wanted, bound_wanted, flight_options);
+  if (!started) return end(std::move(started).status());
+  for (std::size_t i = 0; i < wanted.size(); ++i) planned_types[i] = runner.planned_type(i);
+  return *started ? follow_device() : start_worker();
+}
+
+Status Session::Impl::follow_device() {
+  for (std::size_t i = 0; i < wanted.size(); ++i)
+    if (const auto& t = output_tensors[wanted[i]]; t && planned_types[i])
+      t->impl().type = *planned_types[i];
+  if (!device_run) device_run = std::make_shared<DeviceRun>(runner);
+  set_pending(device_run);
+  flight = Flight::device;
+  return {};
+}
+
+Status Session::Impl::start_worker() {
+  join_tensors(NextUser::host);
+  try {
+    if (!worker) worker = std::make_shared<Worker>([this] { return run_on_worker(); });
+  } catch (const std::system_error& e) {
+    return end({Code::out_of_memory, cat("no thread for a submitted run: ", e.what())});
+  }
+  set_pending(worker);
+  flight = Flight::worker;
+  worker->start();
+  return {};
+}
+
+Status Session::Impl::run_on_worker() {
+  QUERN_TRY(runner.run(inputs, wanted, bound_wanted, flight_options));
+  set_types();
+  return {};
+}
+
+Status Session::Impl::wait() {
+  const Flight was = flight;
+  if (was == Flight::none) return {Code::invalid_argument, "no run was submitted"};
+  Status status =
+      was == Flight::worker ? worker->wait() : runner.finish(inputs, bound_wanted, flight_options);
+  flight = Flight::none;
+  clear_pending(was == Flight::worker ? static_cast<PendingRun*>(worker.get()) : device_run.get());
+  return end(std::move(status));
+}
+
+bool Session::Impl::is_done_by(Clock::time_point deadline) {
+  if (flight == Flight::none) return true;
+  if (flight == Flight::worker) return worker->is_done_by(deadline);
+  return runner.is_done_within(deadline - Clock::now());
+}
+
+Status Session::submit() {
+  return impl_->submit();
+}
+Status Session::wait() {
+  return impl_->wait();
+}
+Status Session::wait_until(Clock::time_point deadline) {
+  if (!impl_->is_done_by(deadline)) return {Code::busy, "the run is not done yet"};
+  return impl_->wait();
+}
+bool Session::is_done() const {
+  return impl_->is_done_by(Clock::now());
+}
+
+Status Session::run() {
+  return impl_->run(Clock::time_point::max(), nullptr);
+}
+Status Session::run_until(Clock::time_point deadline) {
+  return impl_->run(deadline, nullptr);
+}
+
+Status Session::prepare() {
+  QUERN_TRY(impl_->check_idle());
+  QUERN_TRY(impl_->check_inputs());
+  QUERN_TRY(impl_->take_device_inputs());
+  return impl_->runner.prepare(impl_->inputs, impl_->wanted);
+}
+
+void Session::cancel() {
+  impl_->cancelled.store(true, std::memory_order_relaxed);
+}
+void Session::clear_cancel() {
+  impl_->cancelled.store(false, std::memory_order_relaxed);
+}
+
+// ---- results -----------------------------------------------------------------------------------
+
+Result<std::size_t> Session::Impl::wanted_index(std::size_t index) const {
+  const auto at = std::ranges::lower_bound(wanted, index);
+  if (at == wanted.end() || *at != index)
+    return Status(Code::not_found, cat("output ", index, " was not requested"));
+  return static_cast<std::size_t>(at - wanted.begin());
+}
+
+Result<const RuntimeValue*> Session::Impl::result(std::size_t index) const {
+  QUERN_ASSIGN(const std::size_t at, wanted_index(index));
+  QUERN_TRY(check_idle());
+  if (!has_run) return Status(Code::invalid_argument, "no run has given outputs yet");
+  if (arena && arena->impl().runs != run_in_arena)
+    return Status(Code::busy, "another session has run in the shared arena since");
+  return &runner.results()[at];
+}
+
+Result<TensorType> Session::output_type(std::size_t index) const {
+  QUERN_ASSIGN(const std::size_t at, impl_->wanted_index(index));
+  if (impl_->flight == Impl::Flight::none) {
+    QUERN_ASSIGN(const TensorView view, output(index));
+    return view.type;
+  }
+  if (const auto& type = impl_->planned_types[at]) return *type;
+  return Status(Code::busy,
+                cat("the shape of output ", index, " depends on data: the run tells it"));
+}
+
+Result<TensorView> Session::output(std::size_t index) const {
+  return output_element(index, 0);
+}
+
+Result<std::size_t> Session::output_count(std::size_t index) const {
+  QUERN_ASSIGN(const RuntimeValue* v, impl_->result(index));
+  return v->tensors.size();
+}
+
+Result<TensorView> Session::output_element(std::size_t index, std::size_t element) const {
+  QUERN_ASSIGN(const RuntimeValue* v, impl_->result(index));
+  if (element >= v->tensors.size())
+    return Status(Code::not_found, cat("output ", index, " holds ", v->tensors.size(), " tensors"));
+  if (const auto& tensor = impl_->output_tensors[index]) return tensor->read();
+  return v->tensors[element];
+}
+
+namespace {
+
+StepInfo::Lane lane_of(Step::Kind kind) {
+  switch (kind) {
+    case Step::Kind::host: return StepInfo::Lane::host;
+    case Step::Kind::device: return StepInfo::Lane::device;
+    case Step::Kind::upload: return StepInfo::Lane::upload;
+    case Step::Kind::download: return StepInfo::Lane::download;
+  }
+  return StepInfo::Lane::host;
+}
+
+StepInfo describe(const Step& s) {
+  return {s.node,       s.op,         s.shapes,  s.implementation,
+          s.cost.flops, s.cost.bytes, s.layouts, lane_of(s.kind)};
+}
+
+void describe_arena(const MemoryProblem& problem, const MemoryPlan& plan, std::size_t segment,
+                    PlanInfo& info) {
+  for (std::size_t n = 0; n < problem.intervals.size(); ++n) {
+    const Interval& i = problem.intervals[n];
+    info.unshared_bytes += i.size;
+    info.buffers.push_back(
+        {i.name, i.size, i.alignment, plan.offsets[n], i.first, i.end, segment, {}});
+    for (const Gap& g : i.gaps) info.buffers.back().gaps.push_back({g.first, g.end, g.from, g.to});
+  }
+  info.arena_bytes += plan.size;
+  info.arena_lower_bound += lower_bound(problem);
+}
+
+}  // namespace
+
+PlanInfo Session::plan_info() const {
+  impl_->settle();
+  PlanInfo info;
+  info.segments = impl_->runner.chain().size();
+  std::size_t segment = 0;
+  for (const auto& node : impl_->runner.chain()) {
+    const Program& p = *node->program;
+    for (const Step& s : p.steps) info.steps.push_back(describe(s));
+    // Of a device the arena that counts is its own; the host's has but what goes up and down.
+    const bool on_device = impl_->executable->impl().backend != nullptr;
+    describe_arena(on_device ? p.device_problem : p.memory_problem,
+                   on_device ? p.device_plan : p.memory_plan, segment++, info);
+    info.fallbacks.insert(info.fallbacks.end(), p.fallbacks.begin(), p.fallbacks.end());
+    info.plain_lower_bound += p.plain_bound;
+    info.order_is_optimal &= p.order_is_optimal;
+  }
+  const auto& impl = impl_->executable->impl();
+  info.weight_bytes = impl.weight_bytes();
+  info.memory = memory_need(impl_->runner.chain(), impl_->inputs, info.weight_bytes, impl.pool);
+  // What earlier shapes needed stays until it is trimmed.
+  info.memory.arena = std::max(info.memory.arena, impl_->runner.arena_bytes());
+  info.memory.pool = std::max(info.memory.pool, impl_->memory.peak_bytes());
+  return info;
+}
+
+std::size_t Session::resident_bytes() const {
+  impl_->settle();
+  return impl_->runner.arena_bytes() + impl_->runner.device_bytes() +
+         impl_->memory.reserved_bytes();
+}
+
+void Session::trim() {
+  if (impl_->flight != Impl::Flight::none) (void)impl_->wait();
+  impl_->runner.trim();
+  impl_->memory.trim();
+  impl_->has_run = false;
+}
+
+namespace {
+
+class Recorder final : public StepListener {
+ public:
+  explicit Recorder(Clock::time_point begin) : begin_(begin) {}
+  void on_step(const Step& step, Clock::time_point begin, Clock::time_point end) override {
+    const auto us = [&](Clock::time_point t) {
+      return std::chrono::duration<double, std::micro>(t - begin_).count();
+    };
+    timings.push_back({describe(step), us(begin), us(end)});
+  }
+  std::vector<Session::Timing> timings;
+
+ private:
+  Clock::time_point begin_;
+};
+
+}  // namespace
+
+Result<std::vector<Session::Timing>> Session::profile(Clock::time_point deadline) {
+  Recorder recorder(Clock::now());
+  QUERN_TRY(impl_->run(deadline, &recorder));
+  return std::move(recorder.timings);
+}
+
+Result<std::vector<Session::MemoryEvent>> Session::trace_memory() {
+  QUERN_TRY(impl_->check_idle());
+  trim();  // what is held would not be asked for
+  MemoryRecorder recorder;
+  impl_->memory.recorder = &recorder;
+  Status status = run();
+  impl_->memory.recorder = nullptr;
+  QUERN_TRY(std::move(status));
+  return recorder.finish();
+}
+
+}  // namespace quern

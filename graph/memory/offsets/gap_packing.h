@@ -1,0 +1,138 @@
+// SPDX-License-Identifier: Apache-2.0
+// A plan that is made section by section: what begins in one is packed into the gaps between the
+// buffers that are still live there, by bytes that fit together (subset sums) and by ends that do.
+//
+// A gap comes back when what was put there ends, and joins what is free beside it. So buffers rest
+// against others that end with them, or not much later: then gaps stay few and large, and with
+// many buffers to choose from they can be filled to the last byte.
+#pragma once
+
+#include <cstdint>
+#include <limits>
+#include <span>
+#include <vector>
+
+#include "graph/memory/problem/lives.h"
+
+namespace quern {
+
+// The buffers that begin in a section, with what all packings of them share.
+class Arrivals {
+ public:
+  struct Buffer {
+    std::uint64_t size;
+    std::uint32_t end;        // of its life: a section
+    std::uint32_t id;         // in `Lives`
+    std::uint32_t group = 0;  // of those that end with it
+  };
+  struct Pair {
+    std::uint64_t size;  // of both
+    std::uint32_t one, other;
+  };
+
+  // Pairs of so many buffers, evenly drawn from all, are listed.
+  explicit Arrivals(std::vector<Buffer> buffers, std::size_t most_in_pairs = 256);
+
+  std::span<const Buffer> buffers() const { return buffers_; }  // in order of size
+  std::span<const Pair> pairs() const { return pairs_; }        // likewise; not all of very many
+  // Of groups, in ascending order.
+  std::span<const std::uint32_t> ends() const { return ends_; }
+  // Those that are not larger than `size`.
+  std::size_t count_up_to(std::uint64_t size) const;
+  std::size_t count_pairs_up_to(std::uint64_t size) const;
+
+ private:
+  std::vector<Buffer> buffers_;
+  std::vector<Pair> pairs_;
+  std::vector<std::uint32_t> ends_;
+};
+
+// How buffers are chosen for a gap. Sizes are in mean sizes of what is live.
+struct PackingTaste {
+  enum class Distance : std::uint8_t { logarithm, share_of_life, none };
+
+  double mismatch = 0.33;  // what an end that differs from its neighbour's is worth
+  Distance distance = Distance::logarithm;  // how that depends on the difference
+  double wall = 1;   // times that, for what ends after both neighbours and parts a gap for long
+  double small = 4;  // a gap of so many buffers is filled by the best subset of few
+  double large = 0;  // buffers of so many mean sizes choose their gaps first; 0: none do
+};
+
+// A packing up to some section: a value, of which copies go on in different ways.
+struct Packing {
+  struct Block {
+    std::uint64_t begin, end;
+    std::uint32_t until;  // section in which it is free
+  };
+  std::vector<Block> live;    // in order of address
+  std::vector<Place> placed;  // since this was emptied
+  std::uint64_t size = 0;     // of the arena
+  std::uint64_t excess = 0;   // sizes of buffers that found no gap below the height
+};
+
+class GapPacker {
+ public:
+  // `mean_size`: of what is live, on average. After `most_work` looks at buffers and gaps it fails.
+  GapPacker(std::uint64_t height, double mean_size, std::uint64_t most_work)
+      : height_(height), mean_size_(mean_size), most_work_(most_work) {}
+
+  void set_taste(const PackingTaste& taste) { taste_ = taste; }
+  // What ends before is gone. What finds no gap below the height lies in the lowest above it.
+  void pack(Packing& packing, const Arrivals& arrivals, std::uint32_t section);
+  // What was packed since it did is not whole.
+  bool failed() const { return work_ > most_work_; }
+  std::uint64_t work() const { return work_; }
+  // How ragged the gaps of later sections will be, and how much lies in gaps that nothing fills.
+  double loss(const Packing& packing, std::uint32_t section) const;
+
+ private:
+  static constexpr std::uint32_t nobody = std::numeric_limits<std::uint32_t>::max();
+  struct Gap {
+    std::uint64_t begin, end;
+    std::uint32_t left, right;  // ends of the neighbours
+    std::uint64_t size() const { return end - begin; }
+  };
+  struct Subset {
+    double cost;
+    std::uint64_t size = 0;
+    std::uint32_t count = 0;
+    std::uint32_t members[3] = {};
+  };
+
+  void collect_gaps(const Packing& packing);
+  void place_large(Packing& packing);
+  void fill(const Gap& gap, Packing& packing);
+  void fill_with_rest(const Gap& gap, Packing& packing);
+  std::uint64_t take_groups(const Gap& gap, std::uint64_t room);
+  std::uint32_t preferred_group(const Gap& gap, std::uint64_t room);
+  Subset best_subset(std::uint64_t room) const;
+  void try_singles(std::uint64_t room, Subset& best) const;
+  void try_pairs(std::uint64_t room, Subset& best) const;
+  void try_triples(std::uint64_t room, Subset& best) const;
+  void consider(std::uint64_t room, std::span<const std::uint32_t> members, Subset& best) const;
+  double mismatch(std::uint32_t end, const Gap& gap) const;
+  void lay_out(const Gap& gap, Packing& packing);
+  void put(std::uint32_t member, std::uint64_t at, Packing& packing);
+  void place_above(std::uint32_t member, Packing& packing);
+  void choose(std::uint32_t member);
+
+  std::uint64_t height_;
+  double mean_size_;
+  std::uint64_t most_work_;
+  std::uint64_t work_ = 0;
+  PackingTaste taste_;
+  // Of the section that is packed.
+  const Arrivals* arrivals_ = nullptr;
+  std::uint32_t section_ = 0;
+  std::vector<char> taken_;
+  std::size_t waiting_ = 0;  // how many are not taken
+  std::uint64_t waiting_bytes_ = 0;
+  std::vector<Gap> gaps_;
+  std::vector<Packing::Block> added_;
+  std::vector<std::uint32_t> chosen_;  // for the gap that is filled
+  std::uint32_t preferred_ = nobody;   // end of what most of it is filled with
+  std::vector<std::uint64_t> sums_;    // of groups
+  std::vector<double> mismatches_;     // likewise, in the gap that is filled
+};
+
+}  // namespace quern

@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+// Places buffers one after the other, each into a gap between those that are placed.
+#pragma once
+
+#include <utility>
+
+#include "graph/memory/problem/plan.h"
+
+namespace quern {
+
+// Buffers that are live at one time, as sorted lists of neighbours.
+class Conflicts {
+ public:
+  explicit Conflicts(const MemoryProblem& problem);
+
+  // False: there are so many that they are not listed.
+  bool listed() const { return !begins_.empty(); }
+  std::span<const std::uint32_t> operator[](std::size_t i) const {
+    return {neighbours_.data() + begins_[i], neighbours_.data() + begins_[i + 1]};
+  }
+
+ private:
+  std::vector<std::size_t> begins_;
+  std::vector<std::uint32_t> neighbours_;
+};
+
+enum class Fit : std::uint8_t {
+  lowest,      // the gap with the lowest address
+  tightest,    // the smallest gap
+  size_class,  // the smallest class of sizes whose every gap holds the buffer: "good fit" of TLSF
+};
+
+using Order = std::vector<std::uint32_t>;
+
+class Placer {
+ public:
+  explicit Placer(const MemoryProblem& problem);
+
+  const MemoryProblem& problem() const { return problem_; }
+  const Conflicts& conflicts() const { return conflicts_; }
+  std::uint64_t bound() const { return bound_; }
+
+  // Buffers with fixed offsets come first, whatever `order` (all buffers, once each) says. Where
+  // conflicts are not listed, gaps are not looked for: each buffer goes on top of the others.
+  // The first of `order` have places already where `offsets` gives them.
+  MemoryPlan place(std::span<const std::uint32_t> order, Fit fit,
+                   std::span<const std::uint64_t> offsets = {});
+
+  // How far the offset of `above` must lie over the one of `below`, which is live with it.
+  std::int64_t separation(std::uint32_t below, std::uint32_t above) const;
+
+ private:
+  struct Range {
+    std::int64_t first;  // offsets after it and before `end` would overlap
+    std::int64_t end;
+  };
+
+  std::int64_t offset_in_gap(std::uint32_t i, Fit fit, const MemoryPlan& plan);
+  MemoryPlan place_on_top(std::span<const std::uint32_t> order,
+                          std::span<const std::uint64_t> offsets) const;
+
+  const MemoryProblem& problem_;
+  std::vector<Piece> pieces_;
+  std::vector<std::size_t> first_piece_;  // of each buffer, and one past the last
+  std::vector<char> partial_;             // buffers of which at times only a part is live
+  Conflicts conflicts_;
+  std::uint64_t bound_;
+  std::vector<char> placed_;
+  std::vector<Range> ranges_;
+};
+
+// A finished plan and the bound that it is judged by.
+inline PlanAnswer answered(const Placer& placer, MemoryPlan plan) {
+  return {std::move(plan), placer.bound()};
+}
+
+}  // namespace quern

@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "graph/memory/packing/sand.h"
+
+#include "graph/memory/offsets/skyline.h"
+#include "graph/memory/order/orders.h"
+
+namespace quern {
+namespace {
+
+double extent(const Interval& i) {
+  return static_cast<double>(i.size) * (static_cast<double>(i.end) - static_cast<double>(i.first));
+}
+
+}  // namespace
+
+std::optional<MemoryPlan> place_rocks_first(Placer& placer, const Sand& sand) {
+  const auto& intervals = placer.problem().intervals;
+  const Order order = sand.by_life ? by_life(placer.problem()) : by_area(placer.problem());
+  double all = 0;
+  for (const Interval& i : intervals) all += extent(i);
+  MemoryProblem rocks;
+  double taken = 0;
+  for (std::uint32_t i : order) {
+    if (taken > (1 - sand.share) * all) break;
+    taken += extent(intervals[i]);
+    rocks.intervals.push_back(intervals[i]);
+  }
+  const std::optional<MemoryPlan> plan = skyline_plan(rocks);
+  if (!plan) return std::nullopt;
+  return placer.place(order, Fit::lowest, plan->offsets);
+}
+
+}  // namespace quern

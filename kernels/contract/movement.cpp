@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "kernels/contract/movement.h"
+
+#include "engine/vocabulary/text_util.h"
+
+namespace quern {
+
+Status index_error(std::int64_t index, std::int64_t size) {
+  return {Code::invalid_argument,
+          cat("index ", index, " is outside of a dimension of ", size, " elements")};
+}
+
+void copy_strided(std::size_t size, const Shape& shape, const Shape& strides, const std::byte* src,
+                  std::byte* dst) {
+  visit_element_size(size, [&](auto width) {
+    constexpr std::size_t n = decltype(width)::value;
+    for_each_offset(shape, std::array<Shape, 1>{strides}, [&](const auto& at) {
+      std::memcpy(dst, src + at[0] * static_cast<std::int64_t>(n), n);
+      dst += n;
+    });
+  });
+}
+
+void fill(std::size_t size, const std::byte* value, std::int64_t n, std::byte* dst) {
+  visit_element_size(size, [&](auto width) {
+    constexpr std::size_t bytes = decltype(width)::value;
+    for (std::int64_t i = 0; i < n; ++i) std::memcpy(dst + i * std::int64_t{bytes}, value, bytes);
+  });
+}
+
+Status copy_reference(const ReferenceCall& call) {
+  const TensorView& x = call.inputs[0];
+  std::byte* dst = call.outputs[0].data;
+  if (dst != x.data) std::memcpy(dst, x.data, x.type.bytes());
+  return {};
+}
+
+}  // namespace quern

@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the operators that move elements around share: indices that data give, and copying
+// by strides.
+#pragma once
+
+#include <cmath>
+#include <cstring>
+#include <type_traits>
+
+#include "graph/numeric.h"
+#include "graph/reference.h"
+#include "kernels/contract/iterate.h"
+
+namespace quern {
+
+// Element i of a tensor of i32 or i64.
+inline std::int64_t index_at(const TensorView& t, std::int64_t i) {
+  return t.type.dtype == DType::i32 ? t.as<std::int32_t>()[i] : t.as<std::int64_t>()[i];
+}
+// `index`, counted from the end when negative; -1 when it is outside of [-size, size).
+inline std::int64_t wrapped_index(std::int64_t index, std::int64_t size) {
+  if (index < -size || index >= size) return -1;
+  return index < 0 ? index + size : index;
+}
+Status index_error(std::int64_t index, std::int64_t size);
+
+// For what reads bool as a number: a byte that is neither 0 nor 1 does no harm as u8.
+inline DType stored_as(DType dtype) {
+  return dtype == DType::boolean ? DType::u8 : dtype;
+}
+// a < b for the elements of any type, with NaN as the greatest and equal to itself: a strict weak
+// ordering. Strings by their bytes.
+template <class T>
+bool ordered_less(const T& a, const T& b) {
+  if constexpr (std::is_same_v<T, StringRef>) {
+    return a.view() < b.view();
+  } else if constexpr (std::is_integral_v<T>) {
+    return a < b;
+  } else if constexpr (std::is_convertible_v<T, float> && !std::is_same_v<T, double>) {
+    const float x = a, y = b;
+    return x < y || (std::isnan(y) && !std::isnan(x));
+  } else {
+    return a < b || (std::isnan(b) && !std::isnan(a));
+  }
+}
+
+// f(std::integral_constant<std::size_t, size>) for the size of an element, so that copying one is
+// a single move: elements are copied by their bytes, whatever their type.
+template <class F>
+void visit_element_size(std::size_t size, F&& f) {
+  switch (size) {
+    case 1: return f(std::integral_constant<std::size_t, 1>{});
+    case 2: return f(std::integral_constant<std::size_t, 2>{});
+    case 4: return f(std::integral_constant<std::size_t, 4>{});
+    case 8: return f(std::integral_constant<std::size_t, 8>{});
+    default: return f(std::integral_constant<std::size_t, sizeof(StringRef)>{});
+  }
+}
+// Writes `shape` dense to dst; the element at an index comes from src + index . strides (which may
+// be zero or negative), in elements of `size` bytes.
+void copy_strided(std::size_t size, const Shape& shape, const Shape& strides, const std::byte* src,
+                  std::byte* dst);
+// n times the element of `size` bytes at `value`.
+void fill(std::size_t size, const std::byte* value, std::int64_t n, std::byte* dst);
+// The reference of views: output 0 gets the bytes of input 0.
+Status copy_reference(const ReferenceCall& call);
+
+}  // namespace quern

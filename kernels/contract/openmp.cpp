@@ -1,0 +1,133 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "kernels/contract/openmp.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+#include <cstdlib>
+#include <dlfcn.h>
+#include <fstream>
+#include <sched.h>
+#include <string>
+
+#include "kernels/contract/kernel.h"
+
+#if defined(__SANITIZE_THREAD__)
+#define QUERN_TSAN 1
+#elif defined(__has_feature)
+#if __has_feature(thread_sanitizer)
+#define QUERN_TSAN 1
+#endif
+#endif
+#ifdef QUERN_TSAN
+// libgomp is not instrumented: tell the sanitizer where its barriers are.
+extern "C" void __tsan_acquire(void*);
+extern "C" void __tsan_release(void*);
+#define QUERN_TSAN_ACQUIRE(p) __tsan_acquire(p)
+#define QUERN_TSAN_RELEASE(p) __tsan_release(p)
+#else
+#define QUERN_TSAN_ACQUIRE(p) (void)(p)
+#define QUERN_TSAN_RELEASE(p) (void)(p)
+#endif
+
+namespace quern {
+namespace {
+
+// The part of GCC's stable OpenMP interface that we call.
+struct OpenMp {
+  void (*parallel)(void (*)(void*), void*, unsigned threads, unsigned flags) = nullptr;
+  int (*thread_num)() = nullptr;
+  int (*num_threads)() = nullptr;
+  int (*max_threads)() = nullptr;
+  void (*set_num_threads)(int) = nullptr;
+
+  explicit operator bool() const { return set_num_threads != nullptr; }
+};
+
+template <class F>
+bool find(void* library, const char* name, F& function) {
+  function = reinterpret_cast<F>(dlsym(library, name));
+  return function != nullptr;
+}
+
+OpenMp load() noexcept {
+  const bool chosen = std::getenv("GOMP_SPINCOUNT") || std::getenv("OMP_WAIT_POLICY");
+  if (!chosen) setenv("GOMP_SPINCOUNT", "300", 0);
+  void* library = dlopen("libgomp.so.1", RTLD_NOW | RTLD_GLOBAL);
+  if (!chosen) unsetenv("GOMP_SPINCOUNT");  // our children choose for themselves
+  OpenMp m;
+  if (!library || !find(library, "GOMP_parallel", m.parallel) ||
+      !find(library, "omp_get_thread_num", m.thread_num) ||
+      !find(library, "omp_get_num_threads", m.num_threads) ||
+      !find(library, "omp_get_max_threads", m.max_threads) ||
+      !find(library, "omp_set_num_threads", m.set_num_threads))
+    return {};
+  return m;
+}
+
+const OpenMp& openmp() noexcept {
+  static const OpenMp m = load();
+  return m;
+}
+
+struct Work {
+  const void* context;
+  void (*body)(const void*, std::int64_t, std::int64_t);
+  std::int64_t n;
+};
+
+void run_part(void* data) {
+  QUERN_TSAN_ACQUIRE(data);
+  const Work& w = *static_cast<const Work*>(data);
+  const std::int64_t team = openmp().num_threads();
+  const std::int64_t me = openmp().thread_num();
+  const std::int64_t begin = w.n * me / team;
+  const std::int64_t end = w.n * (me + 1) / team;
+  if (begin < end) w.body(w.context, begin, end);
+  QUERN_TSAN_RELEASE(data);
+}
+
+// CPUs by the cgroup's quota (version 2, then version 1); 0 when there is none.
+double cgroup_quota() {
+  std::string quota;
+  double period = 0;
+  if (std::ifstream f("/sys/fs/cgroup/cpu.max"); f >> quota >> period && quota != "max")
+    return period > 0 ? std::atof(quota.c_str()) / period : 0;
+  double q = 0;
+  std::ifstream q1("/sys/fs/cgroup/cpu/cpu.cfs_quota_us");
+  std::ifstream p1("/sys/fs/cgroup/cpu/cpu.cfs_period_us");
+  if (q1 >> q && p1 >> period && q > 0 && period > 0) return q / period;
+  return 0;
+}
+
+}  // namespace
+
+bool open_openmp() noexcept {
+  return static_cast<bool>(openmp());
+}
+
+int set_openmp_threads(int threads) noexcept {
+  if (!openmp()) return 1;
+  const int before = openmp().max_threads();
+  if (before != threads) openmp().set_num_threads(threads);
+  return before;
+}
+
+int default_threads() noexcept {
+  cpu_set_t set;
+  CPU_ZERO(&set);
+  const int allowed = sched_getaffinity(0, sizeof set, &set) == 0 ? CPU_COUNT(&set) : 1;
+  const double quota = cgroup_quota();
+  const int by_quota = quota > 0 ? static_cast<int>(std::ceil(quota)) : allowed;
+  return std::max(1, std::min(allowed, by_quota));
+}
+
+void Parallel::run(int parts, std::int64_t n, const void* context, Body body) {
+  if (!openmp()) return body(context, 0, n);
+  Work work{context, body, n};
+  QUERN_TSAN_RELEASE(&work);
+  openmp().parallel(run_part, &work, static_cast<unsigned>(parts), 0);
+  QUERN_TSAN_ACQUIRE(&work);
+}
+
+}  // namespace quern

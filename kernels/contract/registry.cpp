@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0
+// The linker is the registry: an operator without kernels is an undefined T::kernels() here.
+#include <unordered_map>
+
+#include "graph/ops/all.h"
+#include "kernels/contract/kernel.h"
+
+namespace quern {
+namespace {
+
+template <class... T>
+std::unordered_map<const OpDef*, const OpKernels*> table(OpList<T...>) {
+  return {{&T::def(), &T::kernels()}...};
+}
+
+}  // namespace
+
+const OpKernels& kernels_of(const OpDef& def) {
+  static const auto kernels = table(AllOps());
+  return *kernels.at(&def);
+}
+
+OpSet builtin_ops() {
+  return {[](const OpDef& def) -> const OpReference& { return kernels_of(def).reference; }};
+}
+
+}  // namespace quern

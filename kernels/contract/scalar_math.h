@@ -1,0 +1,232 @@
+// SPDX-License-Identifier: Apache-2.0
+// One element of the elementwise families: the definition that references compute by and that every
+// fast form is tested against.
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <limits>
+#include <type_traits>
+
+#include "graph/numeric.h"
+#include "graph/ops/elementwise.h"
+
+namespace quern {
+
+// ---- unary -------------------------------------------------------------------------------------
+
+template <class T>
+T gelu_erf(T x) {
+  return T(0.5) * x * (1 + std::erf(x * T(0.70710678118654752440)));
+}
+template <class T>
+T gelu_tanh(T x) {
+  return T(0.5) * x * (1 + std::tanh(T(0.79788456080286535588) * (x + T(0.044715) * x * x * x)));
+}
+template <class T>
+T logistic(T x) {
+  return 1 / (1 + std::exp(-x));
+}
+template <class T>
+T softplus(T x) {  // log(1 + e^x) without overflow
+  return x > 0 ? x + std::log1p(std::exp(-x)) : std::log1p(std::exp(x));
+}
+
+// T: float or double. Comparisons are written so that NaN comes out as NaN.
+template <class T>
+T apply_float(const Unary& u, T x) {
+  const T a = static_cast<T>(u.alpha);
+  const T b = static_cast<T>(u.beta);
+  switch (u.kind) {
+    case UnaryKind::abs: return std::fabs(x);
+    case UnaryKind::neg: return -x;
+    case UnaryKind::sign: return x > 0 ? T(1) : x < 0 ? T(-1) : x;
+    case UnaryKind::ceil: return std::ceil(x);
+    case UnaryKind::floor: return std::floor(x);
+    case UnaryKind::round: return std::nearbyint(x);
+    case UnaryKind::sqrt: return std::sqrt(x);
+    case UnaryKind::reciprocal: return 1 / x;
+    case UnaryKind::exp: return std::exp(x);
+    case UnaryKind::log: return std::log(x);
+    case UnaryKind::sin: return std::sin(x);
+    case UnaryKind::cos: return std::cos(x);
+    case UnaryKind::tan: return std::tan(x);
+    case UnaryKind::asin: return std::asin(x);
+    case UnaryKind::acos: return std::acos(x);
+    case UnaryKind::atan: return std::atan(x);
+    case UnaryKind::sinh: return std::sinh(x);
+    case UnaryKind::cosh: return std::cosh(x);
+    case UnaryKind::tanh: return std::tanh(x);
+    case UnaryKind::asinh: return std::asinh(x);
+    case UnaryKind::acosh: return std::acosh(x);
+    case UnaryKind::atanh: return std::atanh(x);
+    case UnaryKind::erf: return std::erf(x);
+    case UnaryKind::sigmoid: return logistic(x);
+    case UnaryKind::relu: return x < 0 ? T(0) : x;
+    case UnaryKind::leaky_relu: return x < 0 ? a * x : x;
+    case UnaryKind::elu: return x < 0 ? a * std::expm1(x) : x;
+    case UnaryKind::selu: return x < 0 ? b * a * std::expm1(x) : b * x;
+    case UnaryKind::celu: return x < 0 ? a * std::expm1(x / a) : x;
+    case UnaryKind::hard_sigmoid: {
+      const T y = a * x + b;
+      return y < 0 ? T(0) : y > 1 ? T(1) : y;
+    }
+    case UnaryKind::hard_swish: {
+      const T y = x / 6 + T(0.5);
+      return x * (y < 0 ? T(0) : y > 1 ? T(1) : y);
+    }
+    case UnaryKind::softplus: return softplus(x);
+    case UnaryKind::softsign: return x / (1 + std::fabs(x));
+    case UnaryKind::mish: return x * std::tanh(softplus(x));
+    case UnaryKind::gelu: return gelu_erf(x);
+    case UnaryKind::gelu_tanh: return gelu_tanh(x);
+    case UnaryKind::swish: return x * logistic(a * x);
+    case UnaryKind::thresholded_relu: return x <= a ? T(0) : x;
+    case UnaryKind::shrink: return x < -a ? x + b : x > a ? x - b : std::isnan(x) ? x : T(0);
+    case UnaryKind::clip: {  // max first, as the specification has it
+      const T y = x < a ? a : x;
+      return y > b ? b : y;
+    }
+    case UnaryKind::affine: return a * x + b;
+    case UnaryKind::scaled_tanh: return a * std::tanh(b * x);
+    default: return x;  // is_nan, is_inf, logical_not, bitwise_not: not float to float
+  }
+}
+
+// Integers: what makes sense for them; inference refuses the rest.
+template <class T>
+T apply_integer(const Unary& u, T x) {
+  using Unsigned = std::make_unsigned_t<T>;
+  switch (u.kind) {
+    case UnaryKind::abs: return x < 0 ? static_cast<T>(Unsigned(0) - Unsigned(x)) : x;
+    case UnaryKind::neg: return static_cast<T>(Unsigned(0) - Unsigned(x));
+    case UnaryKind::sign: return x > 0 ? T(1) : x < 0 ? static_cast<T>(-1) : T(0);
+    case UnaryKind::relu: return x < 0 ? T(0) : x;
+    case UnaryKind::bitwise_not: return static_cast<T>(~x);
+    case UnaryKind::clip: {
+      const T low = convert<T>(u.alpha);
+      const T high = convert<T>(u.beta);
+      const T y = x < low ? low : x;
+      return y > high ? high : y;
+    }
+    case UnaryKind::reciprocal: return x == 0 ? T(0) : static_cast<T>(1 / x);
+    case UnaryKind::shrink: {  // computed in double, as NumPy's references do for integers
+      const auto v = static_cast<double>(x);
+      return convert<T>(v < -u.alpha ? v + u.beta : v > u.alpha ? v - u.beta : 0.0);
+    }
+    default: return x;
+  }
+}
+
+// ---- binary ------------------------------------------------------------------------------------
+
+// min and max let NaN through, whichever side it is on.
+template <class T>
+T nan_min(T a, T b) {
+  if constexpr (std::is_floating_point_v<T>) {
+    if (std::isnan(a)) return a;
+    if (std::isnan(b)) return b;
+  }
+  return b < a ? b : a;
+}
+template <class T>
+T nan_max(T a, T b) {
+  if constexpr (std::is_floating_point_v<T>) {
+    if (std::isnan(a)) return a;
+    if (std::isnan(b)) return b;
+  }
+  return a < b ? b : a;
+}
+
+// Modulo 2^bits of T; a negative exponent gives 1 / base^|exponent|, truncated.
+template <class T, class E>
+T integer_power(T base, E exponent) {
+  if constexpr (std::is_signed_v<E>) {
+    if (exponent < 0) {
+      if constexpr (std::is_signed_v<T>)
+        if (base == -1) return exponent % 2 ? T(-1) : T(1);
+      return base == 1 ? T(1) : T(0);
+    }
+  }
+  using Unsigned = std::make_unsigned_t<T>;
+  // 32 bits or more, so that no promotion to int can overflow.
+  using Wide = std::conditional_t<(sizeof(T) < 4), std::uint32_t, Unsigned>;
+  Unsigned result = 1;
+  auto power = static_cast<Unsigned>(base);
+  for (auto e = static_cast<std::make_unsigned_t<E>>(exponent); e; e >>= 1) {
+    if (e & 1) result = static_cast<Unsigned>(Wide(result) * Wide(power));
+    power = static_cast<Unsigned>(Wide(power) * Wide(power));
+  }
+  return static_cast<T>(result);
+}
+
+template <class T>
+T apply_float(BinaryKind kind, T a, T b) {
+  switch (kind) {
+    case BinaryKind::add: return a + b;
+    case BinaryKind::sub: return a - b;
+    case BinaryKind::mul: return a * b;
+    case BinaryKind::div: return a / b;
+    case BinaryKind::pow: return std::pow(a, b);
+    case BinaryKind::mod: {
+      const T r = std::fmod(a, b);
+      return r != 0 && (r < 0) != (b < 0) ? r + b : r;
+    }
+    case BinaryKind::fmod: return std::fmod(a, b);
+    case BinaryKind::min: return nan_min(a, b);
+    case BinaryKind::max: return nan_max(a, b);
+    case BinaryKind::prelu: return a < 0 ? a * b : a;
+    default: return a;
+  }
+}
+
+// Wraps on overflow; division and remainder by zero are 0.
+template <class T>
+T apply_integer(BinaryKind kind, T a, T b) {
+  using Unsigned = std::make_unsigned_t<T>;
+  using Wide = std::conditional_t<(sizeof(T) < 4), std::uint32_t, Unsigned>;
+  const auto ua = static_cast<Wide>(static_cast<Unsigned>(a));
+  const auto ub = static_cast<Wide>(static_cast<Unsigned>(b));
+  constexpr auto bits = static_cast<Wide>(8 * sizeof(T));
+  const bool minus_one = std::is_signed_v<T> && b == static_cast<T>(-1);
+  switch (kind) {
+    case BinaryKind::add: return static_cast<T>(ua + ub);
+    case BinaryKind::sub: return static_cast<T>(ua - ub);
+    case BinaryKind::mul: return static_cast<T>(ua * ub);
+    case BinaryKind::div:
+      if (b == 0) return 0;
+      return minus_one ? static_cast<T>(Wide(0) - ua) : static_cast<T>(a / b);
+    case BinaryKind::mod: {
+      if (b == 0 || minus_one) return 0;
+      const T r = static_cast<T>(a % b);
+      return r != 0 && (r < 0) != (b < 0) ? static_cast<T>(r + b) : r;
+    }
+    case BinaryKind::fmod: return b == 0 || minus_one ? T(0) : static_cast<T>(a % b);
+    case BinaryKind::pow: return integer_power(a, b);
+    case BinaryKind::min: return std::min(a, b);
+    case BinaryKind::max: return std::max(a, b);
+    case BinaryKind::prelu: return a < 0 ? static_cast<T>(ua * ub) : a;
+    case BinaryKind::bitwise_and: return static_cast<T>(a & b);
+    case BinaryKind::bitwise_or: return static_cast<T>(a | b);
+    case BinaryKind::bitwise_xor: return static_cast<T>(a ^ b);
+    case BinaryKind::shift_left: return ub >= bits ? T(0) : static_cast<T>(ua << ub);
+    case BinaryKind::shift_right:
+      return ub >= bits ? T(0) : static_cast<T>(static_cast<Unsigned>(a) >> ub);
+    default: return a;
+  }
+}
+
+template <class T>
+bool compare(BinaryKind kind, const T& a, const T& b) {
+  switch (kind) {
+    case BinaryKind::equal: return a == b;
+    case BinaryKind::less: return a < b;
+    case BinaryKind::less_equal: return a <= b;
+    case BinaryKind::greater: return a > b;
+    case BinaryKind::greater_equal: return a >= b;
+    default: return false;
+  }
+}
+
+}  // namespace quern

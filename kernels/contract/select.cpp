@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: Apache-2.0
+// Walking the list of implementations, and the reference at its end.
+#include <array>
+
+#include "engine/vocabulary/text_util.h"
+#include "kernels/contract/kernel.h"
+
+namespace quern {
+namespace {
+
+class ReferenceKernel final : public CpuKernel {
+ public:
+  ReferenceKernel(const KernelRequest& request, std::size_t scratch_bytes)
+      : op_(request.op),
+        reference_(kernels_of(request.def()).reference.run),
+        name_(cat("node '", printable(request.name), "' (", request.def().name, ")")),
+        scratch_bytes_(scratch_bytes),
+        outputs_(request.outputs.begin(), request.outputs.end()) {
+    for (const KernelInput& in : request.inputs) inputs_.push_back({in.desc.dtype, in.desc.shape});
+  }
+
+  struct State final : KernelState {
+    std::vector<TensorView> inputs;
+    std::vector<MutableTensorView> outputs;
+  };
+
+  Result<std::unique_ptr<KernelState>> make_state() const override {
+    auto state = std::make_unique<State>();
+    for (const TensorType& t : inputs_) state->inputs.push_back({t, nullptr});
+    for (const TensorType& t : outputs_) state->outputs.push_back({t, nullptr});
+    return std::unique_ptr<KernelState>(std::move(state));
+  }
+
+  Status run(const KernelArgs& args, KernelState* kernel_state, const Parallel&) const override {
+    auto& state = *static_cast<State*>(kernel_state);
+    for (std::size_t i = 0; i < inputs_.size(); ++i) state.inputs[i].data = args.inputs[i];
+    for (std::size_t i = 0; i < outputs_.size(); ++i)
+      state.outputs[i] = {outputs_[i], args.outputs[i]};
+    Scratch scratch(args.scratch, scratch_bytes_);
+    Status s = reference_({op_, state.inputs, state.outputs, scratch, *args.strings});
+    if (!s.ok()) return std::move(s).in(name_);
+    if (args.output_shapes)
+      for (std::size_t i = 0; i < outputs_.size(); ++i)
+        args.output_shapes[i] = state.outputs[i].type.shape;
+    return s;
+  }
+
+ private:
+  Op op_;
+  ReferenceFn reference_;
+  std::string name_;
+  std::size_t scratch_bytes_;
+  std::vector<TensorType> inputs_;
+  std::vector<TensorType> outputs_;
+};
+
+}  // namespace
+
+Selection select_reference(const KernelRequest& request) {
+  const OpReference& reference = kernels_of(request.def()).reference;
+  if (!reference.run) return not_for_me();
+  std::vector<TensorType> inputs;
+  for (const KernelInput& in : request.inputs) inputs.push_back({in.desc.dtype, in.desc.shape});
+  KernelChoice choice;
+  choice.implementation = "reference";
+  if (reference.scratch)
+    choice.scratch_bytes = reference.scratch(request.op, inputs, request.outputs);
+  choice.kernel = std::make_unique<ReferenceKernel>(request, choice.scratch_bytes);
+  return std::optional<KernelChoice>(std::move(choice));
+}
+
+Result<KernelChoice> select_cpu_kernel(const KernelRequest& request) {
+  for (const CpuImplementation& implementation : kernels_of(request.def()).cpu) {
+    QUERN_ASSIGN(std::optional<KernelChoice> choice, implementation.select(request));
+    if (choice) return std::move(*choice);
+  }
+  QUERN_ASSIGN(std::optional<KernelChoice> choice, select_reference(request));
+  if (choice) return std::move(*choice);
+  return Status(Code::unsupported, cat("node '", printable(request.name), "' (", request.def().name,
+                                       "): no kernel for this device"));
+}
+
+Selection select_gpu_kernel(const KernelRequest& request) {
+  const GpuSelect select = kernels_of(request.def()).gpu;
+  return select ? select(request) : not_for_me();
+}
+
+Cost traffic(std::span<const TensorType> inputs, std::span<const TensorType> outputs) {
+  Cost cost;
+  for (const TensorType& t : inputs) cost.bytes += static_cast<double>(t.bytes());
+  for (const TensorType& t : outputs) cost.bytes += static_cast<double>(t.bytes());
+  return cost;
+}
+
+Cost cost_of(const Op& op, std::span<const TensorType> inputs,
+             std::span<const TensorType> outputs) {
+  if (const CostFn flops = kernels_of(op.def()).flops) return flops(op, inputs, outputs);
+  Cost cost = traffic(inputs, outputs);
+  for (const TensorType& t : outputs) cost.flops += static_cast<double>(t.shape.elements());
+  return cost;
+}
+
+}  // namespace quern

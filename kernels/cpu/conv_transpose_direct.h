@@ -1,0 +1,11 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "graph/ops/windows.h"
+#include "kernels/contract/kernel.h"
+
+namespace quern {
+
+Selection select_conv_transpose_direct(const KernelRequest& request);
+
+}  // namespace quern

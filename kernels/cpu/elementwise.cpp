@@ -1,0 +1,353 @@
+// SPDX-License-Identifier: Apache-2.0
+// Unary, Binary and their post-ops in f32 as one kernel: the tensors are cut into chunks that stay
+// in the first-level cache, and the whole chain runs over a chunk before the next one is read.
+//
+// The result lies as the first operand of its shape does; operands of the full shape are asked for
+// in that layout, broadcast ones are read by strides where they are.
+#include "kernels/cpu/elementwise.h"
+
+#include <algorithm>
+#include <array>
+
+#include "graph/ops/elementwise.h"
+#include "kernels/contract/iterate.h"
+#include "kernels/simd/simd.h"
+
+namespace quern {
+namespace {
+
+constexpr std::size_t max_operands = 12;
+constexpr std::int64_t chunk = 2048;      // elements: two operands and a result fill 24 KiB
+constexpr std::int64_t max_period = 512;  // below it, operands of short rows are written out
+constexpr std::size_t max_repeated = 4;
+constexpr std::int64_t min_parallel = 32768;  // elements that make another thread worth waking
+
+// One function of the chain: applied to the running value and, if binary, to an operand.
+struct Link {
+  bool is_binary = false;
+  bool swapped = false;
+  Unary unary;
+  BinaryKind binary = BinaryKind::add;
+  std::uint8_t operand = 0;
+};
+
+// The iteration space after merging: inner elements are contiguous in the result.
+struct Loops {
+  Shape outer;  // dimensions
+  std::int64_t inner = 1;
+  std::array<Shape, max_operands + 1> strides;  // per operand over `outer`; the result's last
+  std::array<std::int64_t, max_operands + 1> inner_stride{};
+  std::size_t operands = 0;
+  std::int64_t step = chunk;  // elements at a time
+  // Operands that begin again every `period` elements (a bias by channel, channels last), each with
+  // its place among them; -1: those that do not. A step has whole periods.
+  std::int64_t period = 0;
+  std::array<std::int8_t, max_operands + 1> repeated = not_repeated();
+
+  static constexpr std::array<std::int8_t, max_operands + 1> not_repeated() {
+    std::array<std::int8_t, max_operands + 1> none{};
+    none.fill(-1);
+    return none;
+  }
+};
+
+class ElementwiseKernel final : public CpuKernel {
+ public:
+  ElementwiseKernel(const Loops& loops, std::vector<Link> links, std::vector<std::uint8_t> inputs)
+      : loops_(loops), links_(std::move(links)), inputs_(std::move(inputs)) {}
+
+  Status run(const KernelArgs& args, KernelState*, const Parallel& parallel) const override {
+    const std::int64_t pieces = (loops_.inner + loops_.step - 1) / loops_.step;
+    const std::int64_t units = loops_.outer.elements() * pieces;
+    if (loops_.inner == 0) return {};
+    const std::int64_t unit = std::min(loops_.inner, loops_.step);
+    parallel(units, std::max<std::int64_t>(1, min_parallel / std::max<std::int64_t>(unit, 1)),
+             [&](std::int64_t begin, std::int64_t end) { run_units(args, pieces, begin, end); });
+    return {};
+  }
+
+ private:
+  // Repeated operands, written out for one step, and where they came from.
+  struct Repeated {
+    alignas(64) float rows[max_repeated][chunk];
+    const float* from[max_repeated];
+  };
+
+  void run_units(const KernelArgs& args, std::int64_t pieces, std::int64_t begin,
+                 std::int64_t end) const {
+    const Simd& s = simd();
+    Repeated repeated;
+    std::fill_n(repeated.from, max_repeated, nullptr);
+    std::int64_t piece = begin % pieces;
+    std::int64_t left = end - begin;
+    const std::int64_t row_begin = begin / pieces;
+    const std::int64_t row_end = (end + pieces - 1) / pieces;
+    for_each_offset(loops_.outer, loops_.strides, row_begin, row_end, [&](const auto& at) {
+      for (; piece < pieces && left > 0; ++piece, --left) {
+        const std::int64_t from = piece * loops_.step;
+        run_chunk(s, args, at, from, std::min(loops_.step, loops_.inner - from), repeated);
+      }
+      piece = 0;
+    });
+  }
+
+  template <class Offsets>
+  void run_chunk(const Simd& s, const KernelArgs& args, const Offsets& at, std::int64_t from,
+                 std::int64_t n, Repeated& repeated) const {
+    alignas(64) float gathered[chunk];
+    auto* y = reinterpret_cast<float*>(args.outputs[0]) + at[loops_.operands] + from;
+    const auto operand = [&](std::size_t k) -> SimdOperand {
+      const auto* p = reinterpret_cast<const float*>(args.inputs[inputs_[k]]) + at[k];
+      const std::int64_t stride = loops_.inner_stride[k];
+      if (loops_.repeated[k] >= 0) return {written_out(p, k, repeated), false};
+      if (stride == 0) return {p, true};
+      if (stride == 1) return {p + from, false};
+      for (std::int64_t i = 0; i < n; ++i) gathered[i] = p[(from + i) * stride];
+      return {gathered, false};
+    };
+    bool first = true;
+    for (const Link& link : links_) {
+      const SimdOperand value = first ? operand(0) : SimdOperand{y, false};
+      first = false;
+      if (!link.is_binary) {
+        apply_unary(s, link.unary, value, y, n);
+        continue;
+      }
+      // Only one operand of a link may be gathered: the first value was not, see plan_loops.
+      const SimdOperand other = operand(link.operand);
+      if (link.swapped) {
+        s.binary(link.binary, other, value, y, n);
+      } else {
+        s.binary(link.binary, value, other, y, n);
+      }
+    }
+  }
+
+  const float* written_out(const float* p, std::size_t k, Repeated& repeated) const {
+    const auto slot = static_cast<std::size_t>(loops_.repeated[k]);
+    float* row = repeated.rows[slot];
+    if (repeated.from[slot] == p) return row;
+    for (std::int64_t i = 0; i < std::min(loops_.step, loops_.inner); i += loops_.period)
+      std::copy_n(p, loops_.period, row + i);
+    repeated.from[slot] = p;
+    return row;
+  }
+
+  static void apply_unary(const Simd& s, const Unary& u, SimdOperand x, float* y, std::int64_t n) {
+    if (!x.is_scalar) return s.unary(u, x.data, y, n);
+    s.unary(u, x.data, y, 1);
+    std::fill(y + 1, y + n, y[0]);
+  }
+
+  Loops loops_;
+  std::vector<Link> links_;
+  std::vector<std::uint8_t> inputs_;  // of the node, by operand
+};
+
+// ---- choosing ----------------------------------------------------------------------------------
+
+struct Chain {
+  std::vector<Link> links;
+  std::vector<std::uint8_t> inputs;  // operands in order of first use; 0 is the running value
+  std::size_t post_ops = 0;
+};
+
+std::uint8_t operand_for(Chain& chain, std::uint32_t input) {
+  chain.inputs.push_back(static_cast<std::uint8_t>(input));
+  return static_cast<std::uint8_t>(chain.inputs.size() - 1);
+}
+
+bool is_f32(const KernelRequest& r, std::uint32_t input) {
+  return r.has(input) && r.dtype(input) == DType::f32;
+}
+
+// The op and as many post-ops as can come along; nothing when the op itself cannot.
+std::optional<Chain> chain_of(const KernelRequest& r) {
+  Chain chain;
+  if (!is_f32(r, 0) || r.outputs[0].dtype != DType::f32) return std::nullopt;
+  const std::uint8_t first = operand_for(chain, 0);
+  if (const auto* u = r.op.as<Unary>()) {
+    if (!simd().has_unary(u->kind)) return std::nullopt;
+    chain.links.push_back({.unary = *u, .operand = first});
+  } else {
+    const BinaryKind kind = r.as<Binary>().kind;
+    if (!simd().has_binary(kind) || !is_f32(r, 1)) return std::nullopt;
+    const std::uint8_t second = operand_for(chain, 1);
+    chain.links.push_back({.is_binary = true, .binary = kind, .operand = second});
+  }
+  for (const PostOp& p : r.post_ops) {
+    if (const auto* u = std::get_if<Unary>(&p)) {
+      if (!simd().has_unary(u->kind)) break;
+      chain.links.push_back({.unary = *u});
+    } else {
+      const auto& b = *std::get_if<BinaryPostOp>(&p);
+      if (!simd().has_binary(b.kind) || !is_f32(r, b.operand) ||
+          chain.inputs.size() >= max_operands)
+        break;
+      const std::uint8_t operand = operand_for(chain, b.operand);
+      chain.links.push_back(
+          {.is_binary = true, .swapped = b.swapped, .binary = b.kind, .operand = operand});
+    }
+    ++chain.post_ops;
+  }
+  return chain;
+}
+
+// The layout of the first operand that has the result's shape and no holes.
+Layout result_layout(const KernelRequest& r, const Chain& chain) {
+  const Shape& shape = r.outputs[0].shape;
+  for (std::uint8_t i : chain.inputs) {
+    const TensorDesc& d = r.inputs[i].desc;
+    if (d.shape == shape && !r.inputs[i].constant && is_dense(d)) return d.layout;
+  }
+  return Layout::row_major(shape);
+}
+
+// Dimensions of the result as they lie, outermost first, with a blocked channel split in two.
+struct PhysicalDim {
+  std::int64_t size;
+  std::array<std::int64_t, max_operands + 1> stride;
+};
+
+std::vector<PhysicalDim> physical_dims(const Shape& shape, const Layout& layout,
+                                       std::span<const Shape> strides, std::span<const char> full) {
+  std::vector<PhysicalDim> dims;
+  const auto result = strides.size();
+  for (std::size_t d = 0; d < shape.rank(); ++d) {
+    PhysicalDim p{shape[d], {}};
+    for (std::size_t k = 0; k < strides.size(); ++k) p.stride[k] = strides[k][d];
+    p.stride[result] = layout.strides[d];
+    if (!layout.block || d != 1) {
+      dims.push_back(p);
+      continue;
+    }
+    const std::int64_t block = layout.block;
+    PhysicalDim blocks = p;
+    blocks.size /= block;
+    PhysicalDim lane = p;
+    lane.size = block;
+    for (std::size_t k = 0; k <= result; ++k) {
+      if (k == result || full[k]) {
+        lane.stride[k] = 1;
+      } else {
+        blocks.stride[k] *= block;
+      }
+    }
+    dims.push_back(blocks);
+    dims.push_back(lane);
+  }
+  std::erase_if(dims, [](const PhysicalDim& d) { return d.size == 1; });
+  std::ranges::stable_sort(dims, [&](const PhysicalDim& a, const PhysicalDim& b) {
+    return a.stride[result] > b.stride[result];
+  });
+  return dims;
+}
+
+bool mergeable(const PhysicalDim& outer, const PhysicalDim& inner, std::size_t count) {
+  for (std::size_t k = 0; k < count; ++k)
+    if (outer.stride[k] != inner.stride[k] * inner.size) return false;
+  return true;
+}
+
+// Makes one of the two innermost dimensions where the inner one is short and every operand that
+// does not lie as the result does is the same all along the outer one.
+void join_periods(std::vector<PhysicalDim>& dims, std::size_t operands, Loops& loops) {
+  if (dims.size() < 2 || dims.back().size > max_period) return;
+  const PhysicalDim& inner = dims.back();
+  const PhysicalDim& outer = dims[dims.size() - 2];
+  std::int8_t repeated = 0;
+  auto places = Loops::not_repeated();
+  for (std::size_t k = 0; k <= operands; ++k) {
+    const bool is_scalar = inner.stride[k] == 0 && outer.stride[k] == 0;
+    const bool is_full = inner.stride[k] == 1 && outer.stride[k] == inner.size;
+    const bool repeats = inner.stride[k] == 1 && outer.stride[k] == 0;
+    if (!is_scalar && !is_full && !repeats) return;
+    if (repeats) places[k] = repeated++;
+  }
+  if (repeated > static_cast<std::int8_t>(max_repeated) || places[operands] >= 0) return;
+  loops.repeated = places;
+  loops.period = inner.size;
+  loops.step = chunk / inner.size * inner.size;
+  PhysicalDim joined = inner;
+  joined.size *= outer.size;
+  dims.pop_back();
+  dims.back() = joined;
+}
+
+// Nothing when more dimensions are left than a Shape holds.
+std::optional<Loops> plan_loops(const Shape& shape, const Layout& layout,
+                                std::span<const Shape> strides, std::span<const char> full) {
+  std::vector<PhysicalDim> dims = physical_dims(shape, layout, strides, full);
+  const std::size_t count = strides.size() + 1;
+  for (std::size_t i = dims.size(); i-- > 1;) {
+    if (!mergeable(dims[i - 1], dims[i], count)) continue;
+    dims[i - 1].stride = dims[i].stride;
+    dims[i - 1].size *= dims[i].size;
+    dims.erase(dims.begin() + static_cast<long>(i));
+  }
+  Loops loops;
+  loops.operands = strides.size();
+  join_periods(dims, strides.size(), loops);
+  if (!dims.empty()) {
+    loops.inner = dims.back().size;
+    loops.inner_stride = dims.back().stride;
+    dims.pop_back();
+  }
+  if (shape.elements() == 0) loops.inner = 0;
+  if (dims.size() > Shape::max_rank) return std::nullopt;
+  for (const PhysicalDim& d : dims) {
+    loops.outer.push_back(d.size);
+    for (std::size_t k = 0; k < count; ++k) loops.strides[k].push_back(d.stride[k]);
+  }
+  for (std::size_t k = count; k < loops.strides.size(); ++k)
+    loops.strides[k] = Shape::filled(loops.outer.rank(), 0);
+  return loops;
+}
+
+// The result may overwrite what the first link reads and nobody reads later.
+void share_first_operands(const Chain& chain, std::span<const char> full, KernelChoice& choice) {
+  const std::size_t of_first = chain.links[0].is_binary ? 2 : 1;
+  for (std::size_t k = 0; k < of_first; ++k) {
+    const auto later = std::count(chain.inputs.begin() + static_cast<long>(of_first),
+                                  chain.inputs.end(), chain.inputs[k]);
+    if (full[k] && later == 0) choice.sharing.push_back({0, chain.inputs[k], false});
+  }
+}
+
+}  // namespace
+
+Selection select_elementwise(const KernelRequest& r) {
+  auto chain = chain_of(r);
+  if (!chain) return not_for_me();
+  const Shape& shape = r.outputs[0].shape;
+  const Layout layout = result_layout(r, *chain);
+  KernelChoice choice;
+  choice.input_layouts.resize(r.inputs.size());
+  choice.output_layouts = {layout};
+  std::vector<Shape> strides;
+  std::vector<char> full;
+  for (std::uint8_t i : chain->inputs) {
+    const TensorDesc& d = r.inputs[i].desc;
+    full.push_back(d.shape == shape);
+    // A blocked operand that is broadcast has no strides to read it by.
+    const Layout asked = full.back()      ? layout
+                         : d.layout.block ? Layout::row_major(d.shape)
+                                          : d.layout;
+    choice.input_layouts[i] = asked;
+    strides.push_back(full.back() ? layout.strides
+                                  : broadcast_strides(d.shape, asked.strides, shape));
+  }
+  share_first_operands(*chain, full, choice);
+  auto loops = plan_loops(shape, layout, strides, full);
+  if (!loops) return not_for_me();
+  // The first operand must not need gathering: the buffer is there once.
+  const std::int64_t first = loops->inner_stride[0];
+  if (first != 0 && first != 1) return not_for_me();
+  choice.implementation = std::string("elementwise ") + simd().name;
+  choice.post_ops_taken = chain->post_ops;
+  choice.kernel = std::make_unique<ElementwiseKernel>(*loops, std::move(chain->links),
+                                                      std::move(chain->inputs));
+  return std::optional<KernelChoice>(std::move(choice));
+}
+
+}  // namespace quern

@@ -1,0 +1,142 @@
+// SPDX-License-Identifier: Apache-2.0
+// MatMul in f32 by the engine's own product, for machines without oneDNN. A right-hand side whose
+// columns lie behind each other is read as it is; one that is transposed is put into panels, once
+// if it is constant.
+#include "kernels/cpu/matmul_rows.h"
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+
+#include "engine/vocabulary/text_util.h"
+#include "graph/ops/elementwise.h"
+#include "graph/ops/matrix.h"
+#include "graph/ops/products.h"
+#include "kernels/contract/iterate.h"
+#include "kernels/contract/matmul_shape.h"
+#include "kernels/contract/rows.h"
+#include "kernels/simd/simd.h"
+
+namespace quern {
+namespace {
+
+constexpr std::int64_t block_rows = 48;
+
+std::int64_t panel_floats(const ProductShape& p) {
+  return (p.columns + simd_panel - 1) / simd_panel * simd_panel * p.depth;
+}
+
+// `element(k, n)` of a right-hand side into panels.
+template <class F>
+void pack(const ProductShape& p, float* to, const F& element) {
+  for (std::int64_t n = 0; n < p.columns; ++n) {
+    float* column = to + n / simd_panel * simd_panel * p.depth + n % simd_panel;
+    for (std::int64_t k = 0; k < p.depth; ++k) column[k * simd_panel] = element(k, n);
+  }
+}
+
+class MatMulRows final : public CpuKernel {
+ public:
+  // `packed`: a constant right-hand side for all of the batch; null: it is an operand.
+  MatMulRows(const ProductShape& p, float alpha, std::shared_ptr<const std::byte> packed)
+      : p_(p), alpha_(alpha), packed_(std::move(packed)) {}
+
+  static bool packs_each_run(const ProductShape& p) { return p.b_column != 1 && p.columns > 1; }
+
+  Status run(const KernelArgs& args, KernelState*, const Parallel& parallel) const override {
+    std::int64_t matrix = 0;
+    for_each_offset(p_.batch, std::array{p_.a_batch, p_.b_batch}, [&](const auto& at) {
+      const Operand b = right_hand_side(args, at[1]);
+      auto* c = reinterpret_cast<float*>(args.outputs[0]) + matrix++ * p_.rows * p_.columns;
+      multiply(reinterpret_cast<const float*>(args.inputs[0]) + at[0], b, c, parallel);
+    });
+    return {};
+  }
+
+ private:
+  struct Operand {
+    const float* data;
+    std::int64_t stride, panel;
+  };
+
+  Operand right_hand_side(const KernelArgs& args, std::int64_t at) const {
+    const std::int64_t panel = simd_panel * p_.depth;
+    if (packed_) return {reinterpret_cast<const float*>(packed_.get()), simd_panel, panel};
+    const auto* b = reinterpret_cast<const float*>(args.inputs[1]) + at;
+    if (!packs_each_run(p_)) return {b, p_.b_row, simd_panel};
+    auto* to = reinterpret_cast<float*>(args.scratch);
+    pack(p_, to, [&](std::int64_t k, std::int64_t n) { return b[k * p_.b_row + n * p_.b_column]; });
+    return {to, simd_panel, panel};
+  }
+
+  void multiply(const float* a, const Operand& b, float* c, const Parallel& parallel) const {
+    const std::int64_t blocks = (p_.rows + block_rows - 1) / block_rows;
+    const std::int64_t work = 2 * std::min(block_rows, p_.rows) * p_.columns * p_.depth;
+    parallel(
+        blocks, std::max<std::int64_t>(1, 400'000 / std::max<std::int64_t>(work, 1)),
+        [&](std::int64_t begin, std::int64_t end) {
+          const std::int64_t first = begin * block_rows;
+          const std::int64_t rows = std::min(end * block_rows, p_.rows) - first;
+          float* to = c + first * p_.columns;
+          simd().multiply({.a = a + first * p_.a_row,
+                           .a_stride = p_.a_row,
+                           .b = b.data,
+                           .b_stride = b.stride,
+                           .b_panel = b.panel,
+                           .c = to,
+                           .c_stride = p_.columns,
+                           .rows = rows,
+                           .depth = p_.depth,
+                           .columns = p_.columns,
+                           .accumulate = false});
+          if (alpha_ != 1)
+            simd().binary(BinaryKind::mul, {to, false}, {&alpha_, true}, to, rows * p_.columns);
+        });
+  }
+
+  ProductShape p_;
+  float alpha_;
+  std::shared_ptr<const std::byte> packed_;
+};
+
+Result<std::shared_ptr<const std::byte>> pack_constant(const KernelRequest& r,
+                                                       const ProductShape& p) {
+  const ConstantSource& source = *r.inputs[1].constant;
+  const auto fill = [&](std::byte* packed) -> Status {
+    QUERN_ASSIGN(const Tensor t, source.get());
+    pack(p, reinterpret_cast<float*>(packed), [&](std::int64_t k, std::int64_t n) {
+      float f;  // in the file it may lie at any address
+      std::memcpy(&f, t.data() + (k * p.b_row + n * p.b_column) * 4, sizeof f);
+      return f;
+    });
+    return {};
+  };
+  return r.target.weights->find_or_make(
+      cat("product panels|", p.b_row, "|", p.b_column, "|", source.key()),
+      static_cast<std::size_t>(panel_floats(p)) * sizeof(float), fill);
+}
+
+}  // namespace
+
+Selection select_matmul_rows(const KernelRequest& r) {
+  const auto& op = r.as<MatMul>();
+  if (r.dtype(0) != DType::f32 || r.dtype(1) != DType::f32 || r.outputs[0].shape.elements() == 0)
+    return not_for_me();
+  const ProductShape p = product_shape(r.shape(0), r.shape(1), transposed_in(op));
+  if (p.depth == 0 || (p.a_column != 1 && p.depth > 1)) return not_for_me();
+  std::shared_ptr<const std::byte> packed;
+  const bool one_matrix =
+      std::ranges::all_of(p.b_batch.dims(), [](std::int64_t s) { return s == 0; });
+  if (r.inputs[1].constant && one_matrix) {
+    QUERN_ASSIGN(packed, pack_constant(r, p));
+  }
+  KernelChoice choice;
+  choice.implementation = std::string("rows ") + simd().name;
+  choice.packed_inputs = {false, packed != nullptr};
+  if (!packed && MatMulRows::packs_each_run(p))
+    choice.scratch_bytes = static_cast<std::size_t>(panel_floats(p)) * sizeof(float);
+  choice.kernel = std::make_unique<MatMulRows>(p, op.alpha, std::move(packed));
+  return std::optional<KernelChoice>(std::move(choice));
+}
+
+}  // namespace quern

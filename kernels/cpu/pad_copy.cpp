@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0
+// Pad with a value: the output is filled with it, then what is left of the input is copied into
+// the middle. Channels last stay last.
+#include "kernels/cpu/pad_copy.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "graph/ops/movement.h"
+#include "kernels/contract/constant_operands.h"
+#include "kernels/contract/copy.h"
+#include "kernels/contract/iterate.h"
+#include "kernels/contract/movement.h"
+#include "kernels/contract/rows.h"
+
+namespace quern {
+namespace {
+
+class PadCopy final : public CpuKernel {
+ public:
+  PadCopy(const TensorType& y, const ElementCopy& copy, std::size_t from, std::size_t to)
+      : y_(y), copy_(copy), from_(from), to_(to) {}
+
+  Status run(const KernelArgs& args, KernelState*, const Parallel& parallel) const override {
+    const std::size_t size = size_of(y_.dtype);
+    std::byte value[sizeof(StringRef)] = {};
+    if (args.inputs.size() > 2 && args.inputs[2]) std::memcpy(value, args.inputs[2], size);
+    fill(size, value, y_.shape.elements(), args.outputs[0]);
+    copy_(args.inputs[0] + from_, args.outputs[0] + to_, parallel);
+    return {};
+  }
+
+ private:
+  TensorType y_;
+  ElementCopy copy_;
+  std::size_t from_, to_;  // bytes to the first element that is kept
+};
+
+}  // namespace
+
+Selection select_pad_copy(const KernelRequest& r) {
+  const TensorType& y = r.outputs[0];
+  const Shape& x = r.shape(0);
+  const auto pads = constant_pads(r);
+  if (r.as<Pad>().mode != PadMode::constant || !pads || y.shape.elements() == 0)
+    return not_for_me();
+  const TensorDesc& lies = r.inputs[0].desc;
+  const bool last = lies.layout.block || is_channels_last(lies);
+  const Layout in = lies.layout.block ? Layout::channels_last(x) : lies.layout;
+  const Layout out = last ? Layout::channels_last(y.shape) : Layout::row_major(y.shape);
+  Shape kept = x;
+  std::int64_t from = 0;
+  std::int64_t to = 0;
+  for (std::size_t d = 0; d < x.rank(); ++d) {
+    kept[d] += std::min<std::int64_t>(pads->begin[d], 0) + std::min<std::int64_t>(pads->end[d], 0);
+    from -= std::min<std::int64_t>(pads->begin[d], 0) * in.strides[d];
+    to += std::max<std::int64_t>(pads->begin[d], 0) * out.strides[d];
+  }
+  const auto bytes = [&](std::int64_t n) { return static_cast<std::size_t>(n) * size_of(y.dtype); };
+  const bool empty = kept.elements() == 0;
+  const ElementCopy copy({y.dtype, kept, in}, {y.dtype, kept, out});
+  KernelChoice choice;
+  choice.implementation = "copy";
+  choice.input_layouts.resize(r.inputs.size());
+  choice.input_layouts[0] = in;
+  choice.output_layouts = {out};
+  choice.kernel =
+      std::make_unique<PadCopy>(y, copy, empty ? 0 : bytes(from), empty ? 0 : bytes(to));
+  return std::optional<KernelChoice>(std::move(choice));
+}
+
+}  // namespace quern

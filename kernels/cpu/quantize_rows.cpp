@@ -1,0 +1,142 @@
+// SPDX-License-Identifier: Apache-2.0
+// Quantize, Dequantize and DynamicQuantize between f32 and 8 bits, vectorised: one step for all
+// elements wherever they lie, or one along an axis in row-major order.
+#include "kernels/cpu/quantize_rows.h"
+
+#include <cstring>
+
+#include "graph/ops/quantised.h"
+#include "kernels/contract/iterate.h"
+#include "kernels/contract/quantized.h"
+#include "kernels/contract/rows.h"
+#include "kernels/simd/simd.h"
+
+namespace quern {
+namespace {
+
+// Scale and zero point k of a node, from inputs 1 and 2.
+struct Steps {
+  bool is_signed = false;
+  bool has_zero = false;
+
+  float scale(const KernelArgs& args, std::int64_t k) const {
+    float v = 0;
+    std::memcpy(&v, args.inputs[1] + k * 4, 4);
+    return v;
+  }
+  QuantizedByte byte(const KernelArgs& args, std::int64_t k) const {
+    if (!has_zero) return {0, is_signed};
+    const auto v = std::to_integer<std::uint8_t>(args.inputs[2][k]);
+    return {is_signed ? static_cast<std::int8_t>(v) : std::int32_t{v}, is_signed};
+  }
+};
+
+template <bool ToBytes>
+class QuantizeRows final : public CpuKernel {
+ public:
+  QuantizeRows(const AxisSplit& split, const Steps& steps) : split_(split), steps_(steps) {}
+
+  Status run(const KernelArgs& args, KernelState*, const Parallel& parallel) const override {
+    if (split_.axis == 1) {
+      parallel(split_.inner, elements_per_thread,
+               [&](std::int64_t begin, std::int64_t end) { convert(args, 0, begin, end - begin); });
+      return {};
+    }
+    parallel(split_.outer * split_.axis, row_grain(split_.inner),
+             [&](std::int64_t begin, std::int64_t end) {
+               for (std::int64_t row = begin; row < end; ++row)
+                 convert(args, row % split_.axis, row * split_.inner, split_.inner);
+             });
+    return {};
+  }
+
+ private:
+  void convert(const KernelArgs& args, std::int64_t k, std::int64_t first, std::int64_t n) const {
+    const float scale = steps_.scale(args, k);
+    const QuantizedByte byte = steps_.byte(args, k);
+    const std::byte* x = args.inputs[0] + first * (ToBytes ? 4 : 1);
+    std::byte* y = args.outputs[0] + first * (ToBytes ? 1 : 4);
+    if constexpr (ToBytes) {
+      simd().quantize(reinterpret_cast<const float*>(x), scale, byte,
+                      reinterpret_cast<std::uint8_t*>(y), n);
+    } else {
+      simd().dequantize(reinterpret_cast<const std::uint8_t*>(x), byte, scale,
+                        reinterpret_cast<float*>(y), n);
+    }
+  }
+
+  AxisSplit split_;
+  Steps steps_;
+};
+
+template <bool ToBytes, class Quantization>
+Selection select(const KernelRequest& r, const Quantization& op) {
+  const DType bytes = ToBytes ? r.outputs[0].dtype : r.dtype(0);
+  const DType floats = ToBytes ? r.dtype(0) : r.outputs[0].dtype;
+  const Shape& shape = r.shape(0);
+  if (!is_8bit(bytes) || floats != DType::f32 || r.dtype(1) != DType::f32 || shape.elements() == 0)
+    return not_for_me();
+  const bool is_one = r.shape(1).elements() == 1;
+  if (!is_one && op.block_size > 0) return not_for_me();
+  AxisSplit split{1, 1, shape.elements()};
+  Layout layout = Layout::row_major(shape);
+  if (!is_one) {
+    split = split_at(shape, positive_axis(op.axis, shape.rank()));
+  } else if (is_dense(r.inputs[0].desc)) {
+    layout = r.inputs[0].desc.layout;
+  }
+  KernelChoice choice;
+  choice.implementation = std::string("rows ") + simd().name;
+  choice.input_layouts.resize(r.inputs.size());
+  choice.input_layouts[0] = layout;
+  choice.output_layouts = {layout};
+  choice.kernel =
+      std::make_unique<QuantizeRows<ToBytes>>(split, Steps{bytes == DType::i8, r.has(2)});
+  return std::optional<KernelChoice>(std::move(choice));
+}
+
+class DynamicQuantizeRows final : public CpuKernel {
+ public:
+  explicit DynamicQuantizeRows(std::int64_t n) : n_(n) {}
+
+  Status run(const KernelArgs& args, KernelState*, const Parallel& parallel) const override {
+    const auto* x = reinterpret_cast<const float*>(args.inputs[0]);
+    const DynamicSteps steps = dynamic_steps(simd().min(x, n_), simd().max(x, n_));
+    if (args.outputs[1]) *reinterpret_cast<float*>(args.outputs[1]) = steps.scale;
+    if (args.outputs[2]) args.outputs[2][0] = std::byte{steps.zero};
+    auto* y = reinterpret_cast<std::uint8_t*>(args.outputs[0]);
+    if (!y) return {};
+    parallel(n_, elements_per_thread, [&](std::int64_t begin, std::int64_t end) {
+      simd().quantize(x + begin, steps.scale, {steps.zero, false}, y + begin, end - begin);
+    });
+    return {};
+  }
+
+ private:
+  std::int64_t n_;
+};
+
+}  // namespace
+
+Selection select_quantize_rows(const KernelRequest& r) {
+  return select<true>(r, r.as<Quantize>());
+}
+
+Selection select_dequantize_rows(const KernelRequest& r) {
+  return select<false>(r, r.as<Dequantize>());
+}
+
+Selection select_dynamic_quantize_rows(const KernelRequest& r) {
+  const Shape& shape = r.shape(0);
+  if (shape.elements() == 0 || r.outputs.size() != 3) return not_for_me();
+  const TensorDesc& x = r.inputs[0].desc;
+  const Layout layout = is_dense(x) ? x.layout : Layout::row_major(shape);
+  KernelChoice choice;
+  choice.implementation = std::string("rows ") + simd().name;
+  choice.input_layouts = {layout};
+  choice.output_layouts = {layout, {}, {}};
+  choice.kernel = std::make_unique<DynamicQuantizeRows>(shape.elements());
+  return std::optional<KernelChoice>(std::move(choice));
+}
+
+}  // namespace quern

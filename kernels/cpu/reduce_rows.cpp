@@ -1,0 +1,236 @@
+// SPDX-License-Identifier: Apache-2.0
+// Reduce in f32 over a dense tensor as it lies. Where the innermost dimension is folded, each run
+// of it goes through a vector reduction; where it stays, whole runs are accumulated onto each
+// other.
+#include "kernels/cpu/reduce_rows.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <limits>
+
+#include "graph/ops/elementwise.h"
+#include "graph/ops/reduction.h"
+#include "kernels/contract/constant_operands.h"
+#include "kernels/contract/iterate.h"
+#include "kernels/contract/rows.h"
+#include "kernels/simd/simd.h"
+
+namespace quern {
+namespace {
+
+// Dimensions as they lie, outermost first, neighbours of one sort merged.
+struct Folding {
+  Shape kept, kept_in, kept_out;  // sizes, strides in x and in y
+  Shape folded, folded_in;
+  std::int64_t run = 1;  // length of the contiguous innermost dimension
+  bool run_folds = true;
+  std::int64_t run_out = 1;  // stride of a kept run in y
+};
+
+struct Dimension {
+  std::int64_t size, in, out;
+  bool folds;
+};
+
+Folding fold_of(const TensorDesc& x, std::uint32_t mask) {
+  std::vector<Dimension> dims;
+  Shape out_strides = Shape::filled(x.shape.rank(), 0);
+  std::int64_t stride = 1;
+  for (std::size_t d = x.shape.rank(); d-- > 0;) {
+    if (mask >> d & 1) continue;
+    out_strides[d] = stride;
+    stride *= x.shape[d];
+  }
+  for (std::size_t d = 0; d < x.shape.rank(); ++d)
+    if (x.shape[d] != 1)
+      dims.push_back({x.shape[d], x.layout.strides[d], out_strides[d], (mask >> d & 1) != 0});
+  std::ranges::stable_sort(dims, std::greater<>(), &Dimension::in);
+  for (std::size_t i = dims.size(); i-- > 1;) {
+    Dimension& outer = dims[i - 1];
+    const Dimension& inner = dims[i];
+    const bool joins = outer.folds == inner.folds && outer.in == inner.in * inner.size &&
+                       (inner.folds || outer.out == inner.out * inner.size);
+    if (!joins) continue;
+    outer = {outer.size * inner.size, inner.in, inner.out, inner.folds};
+    dims.erase(dims.begin() + static_cast<long>(i));
+  }
+  Folding f;
+  if (!dims.empty()) {
+    f.run = dims.back().size;
+    f.run_folds = dims.back().folds;
+    f.run_out = dims.back().out;
+    dims.pop_back();
+  }
+  for (const Dimension& d : dims) {
+    (d.folds ? f.folded : f.kept).push_back(d.size);
+    (d.folds ? f.folded_in : f.kept_in).push_back(d.in);
+    if (!d.folds) f.kept_out.push_back(d.out);
+  }
+  return f;
+}
+
+enum class Fold : std::uint8_t { sum, sum_abs, sum_square, max, min };
+
+struct Steps {
+  Fold fold = Fold::sum;
+  float scale = 1;  // after the folding
+  bool root = false;
+  bool log = false;
+};
+
+std::optional<Steps> steps_of(ReduceKind kind, std::int64_t folded) {
+  switch (kind) {
+    case ReduceKind::sum: return Steps{};
+    case ReduceKind::mean: return Steps{.scale = 1.0f / static_cast<float>(folded)};
+    case ReduceKind::max: return Steps{.fold = Fold::max};
+    case ReduceKind::min: return Steps{.fold = Fold::min};
+    case ReduceKind::l1: return Steps{.fold = Fold::sum_abs};
+    case ReduceKind::l2: return Steps{.fold = Fold::sum_square, .root = true};
+    case ReduceKind::sum_square: return Steps{.fold = Fold::sum_square};
+    case ReduceKind::log_sum: return Steps{.log = true};
+    default: return std::nullopt;
+  }
+}
+
+class ReduceRows final : public CpuKernel {
+ public:
+  ReduceRows(const Folding& f, const Steps& s) : f_(f), steps_(s), in_chunks_(!f.run_folds) {}
+
+  Status run(const KernelArgs& args, KernelState*, const Parallel& parallel) const override {
+    const auto* x = reinterpret_cast<const float*>(args.inputs[0]);
+    auto* y = reinterpret_cast<float*>(args.outputs[0]);
+    const std::int64_t pieces = in_chunks_ ? (f_.run + chunk - 1) / chunk : 1;
+    const std::int64_t work = f_.folded.elements() * std::min(f_.run, in_chunks_ ? chunk : f_.run);
+    parallel(f_.kept.elements() * pieces, row_grain(work),
+             [&](std::int64_t begin, std::int64_t end) {
+               for (std::int64_t u = begin; u < end; ++u) unit(x, y, u / pieces, u % pieces);
+             });
+    return {};
+  }
+
+ private:
+  static constexpr std::int64_t chunk = 512;
+  static constexpr std::int64_t long_run = 4096;
+
+  void unit(const float* x, float* y, std::int64_t row, std::int64_t piece) const {
+    for_each_offset(f_.kept, std::array{f_.kept_in, f_.kept_out}, row, row + 1,
+                    [&](const auto& at) {
+                      if (f_.run_folds) {
+                        y[at[1]] = finish(fold_runs(x + at[0]));
+                      } else {
+                        fold_onto(x + at[0] + piece * chunk, y + at[1] + piece * chunk * f_.run_out,
+                                  std::min(chunk, f_.run - piece * chunk));
+                      }
+                    });
+  }
+
+  bool sums() const { return steps_.fold != Fold::max && steps_.fold != Fold::min; }
+
+  // All runs that go into one element of y. Sums go on in double from piece to piece: variances
+  // computed as a difference of two sums need what a long float sum loses.
+  float fold_runs(const float* x) const {
+    double total = 0;
+    float extremum = start();
+    for_each_offset(f_.folded, std::array{f_.folded_in}, [&](const auto& at) {
+      if (!sums()) {
+        extremum = join(extremum, fold_run(x + at[0], f_.run));
+        return;
+      }
+      for (std::int64_t i = 0; i < f_.run; i += long_run)
+        total += fold_run(x + at[0] + i, std::min(long_run, f_.run - i));
+    });
+    return sums() ? static_cast<float>(total) : extremum;
+  }
+  float start() const {
+    constexpr float infinity = std::numeric_limits<float>::infinity();
+    return steps_.fold == Fold::max ? -infinity : steps_.fold == Fold::min ? infinity : 0;
+  }
+  float join(float a, float b) const {
+    if (steps_.fold == Fold::max) return b != b || a < b ? b : a;
+    return b != b || b < a ? b : a;
+  }
+  float fold_run(const float* x, std::int64_t n) const {
+    const Simd& s = simd();
+    switch (steps_.fold) {
+      case Fold::sum: return s.sum(x, n);
+      case Fold::sum_abs: return s.sum_abs(x, n);
+      case Fold::sum_square: return s.sum_square(x, 0, n);
+      case Fold::max: return s.max(x, n);
+      case Fold::min: return s.min(x, n);
+    }
+    return 0;
+  }
+
+  // n neighbouring elements of y at once. Rows are summed in groups, and the groups then: the error
+  // grows with the root of their number.
+  void fold_onto(const float* x, float* y, std::int64_t n) const {
+    constexpr int group = 16;
+    float a[chunk];
+    float partial[chunk];
+    std::fill_n(a, n, start());
+    std::fill_n(partial, n, start());
+    int rows = 0;
+    for_each_offset(f_.folded, std::array{f_.folded_in}, [&](const auto& at) {
+      fold_row(x + at[0], sums() ? partial : a, n);
+      if (!sums() || ++rows < group) return;
+      simd().binary(BinaryKind::add, {a, false}, {partial, false}, a, n);
+      std::fill_n(partial, n, 0.0f);
+      rows = 0;
+    });
+    if (rows > 0) simd().binary(BinaryKind::add, {a, false}, {partial, false}, a, n);
+    for (std::int64_t i = 0; i < n; ++i) y[i * f_.run_out] = finish(a[i]);
+  }
+
+  void fold_row(const float* x, float* onto, std::int64_t n) const {
+    const Simd& s = simd();
+    const SimdOperand v{x, false};
+    const SimdOperand old{onto, false};
+    float t[chunk];
+    switch (steps_.fold) {
+      case Fold::sum: return s.binary(BinaryKind::add, old, v, onto, n);
+      case Fold::max: return s.binary(BinaryKind::max, old, v, onto, n);
+      case Fold::min: return s.binary(BinaryKind::min, old, v, onto, n);
+      case Fold::sum_abs: s.unary({.kind = UnaryKind::abs}, x, t, n); break;
+      case Fold::sum_square: s.binary(BinaryKind::mul, v, v, t, n); break;
+    }
+    s.binary(BinaryKind::add, old, {t, false}, onto, n);
+  }
+
+  float finish(float v) const {
+    v *= steps_.scale;
+    if (steps_.root) v = std::sqrt(v);
+    return steps_.log ? std::log(v) : v;
+  }
+
+  Folding f_;
+  Steps steps_;
+  bool in_chunks_;
+};
+
+}  // namespace
+
+Selection select_reduce_rows(const KernelRequest& r) {
+  const TensorDesc& x = r.inputs[0].desc;
+  if (x.dtype != DType::f32 || x.shape.elements() == 0 || x.shape.empty()) return not_for_me();
+  const auto mask = folded_axes(r);
+  if (!mask || *mask == 0) return not_for_me();
+  std::int64_t folded = 1;
+  for (std::size_t d = 0; d < x.shape.rank(); ++d)
+    if (*mask >> d & 1) folded *= x.shape[d];
+  const auto steps = steps_of(r.as<Reduce>().kind, folded);
+  if (!steps) return not_for_me();
+  const bool as_it_lies = !x.layout.block && is_dense(x);
+  const TensorDesc source = as_it_lies ? x : TensorDesc::row_major(x.dtype, x.shape);
+  const Folding f = fold_of(source, *mask);
+  KernelChoice choice;
+  choice.implementation = std::string("rows ") + simd().name;
+  choice.input_layouts.resize(r.inputs.size());
+  choice.input_layouts[0] = source.layout;
+  choice.packed_inputs = {false, true};
+  choice.packed_inputs.resize(r.inputs.size());
+  choice.kernel = std::make_unique<ReduceRows>(f, *steps);
+  return std::optional<KernelChoice>(std::move(choice));
+}
+
+}  // namespace quern

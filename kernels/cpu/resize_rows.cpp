@@ -1,0 +1,288 @@
+// SPDX-License-Identifier: Apache-2.0
+// Resize along one axis, or two that lie behind each other, in whatever layout the input has: first
+// the rows that an output row needs are summed up, then the elements along that row. The weights
+// are made when the kernel is chosen. Sums in f32; nearest moves elements of any size.
+#include "kernels/cpu/resize_rows.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "graph/ops/resampling.h"
+#include "graph/ops/resize_axes.h"
+#include "kernels/contract/constant_operands.h"
+#include "kernels/contract/iterate.h"
+#include "kernels/contract/rows.h"
+#include "kernels/simd/simd.h"
+
+namespace quern {
+namespace {
+
+// The taps of every output element along one axis, those of element i in [begin[i], begin[i + 1]).
+struct AxisWeights {
+  std::int64_t in = 1;
+  std::int64_t out = 1;
+  std::vector<std::int32_t> begin = {0, 1};
+  std::vector<std::int32_t> index = {0};
+  std::vector<float> weight = {1};
+
+  std::int64_t count(std::int64_t i) const {
+    const auto at = static_cast<std::size_t>(i);
+    return begin[at + 1] - begin[at];
+  }
+  std::size_t first(std::int64_t i) const {
+    return static_cast<std::size_t>(begin[static_cast<std::size_t>(i)]);
+  }
+  bool copies(std::int64_t i) const { return count(i) == 1 && weight[first(i)] == 1; }
+};
+
+// x[outer][rows][columns][inner], where rows and columns are resized.
+struct Geometry {
+  std::int64_t outer = 1;
+  std::int64_t inner = 1;
+  AxisWeights rows;
+  AxisWeights columns;
+
+  std::int64_t in_row() const { return columns.in * inner; }
+  std::int64_t out_row() const { return columns.out * inner; }
+};
+
+// ---- interpolation
+
+class ResizeRows final : public CpuKernel {
+ public:
+  ResizeRows(Geometry g, int threads) : g_(std::move(g)) {
+    const std::int64_t elements = g_.outer * g_.rows.out * g_.out_row();
+    tasks_ = std::clamp<std::int64_t>(elements / elements_per_thread, 1, threads);
+    list_columns();
+  }
+  std::size_t scratch_bytes() const {
+    return static_cast<std::size_t>(tasks_ * g_.in_row()) * sizeof(float);
+  }
+
+  Status run(const KernelArgs& args, KernelState*, const Parallel& parallel) const override {
+    const auto* x = reinterpret_cast<const float*>(args.inputs[0]);
+    auto* y = reinterpret_cast<float*>(args.outputs[0]);
+    auto* scratch = reinterpret_cast<float*>(args.scratch);
+    const std::int64_t rows = g_.outer * g_.rows.out;
+    parallel(tasks_, 1, [&](std::int64_t begin, std::int64_t end) {
+      for (std::int64_t t = begin; t < end; ++t)
+        for (std::int64_t r = rows * t / tasks_; r < rows * (t + 1) / tasks_; ++r)
+          run_row(x + r / g_.rows.out * g_.rows.in * g_.in_row(), r % g_.rows.out,
+                  scratch + t * g_.in_row(), y + r * g_.out_row());
+    });
+    return {};
+  }
+
+ private:
+  // As many taps for each column, so that neighbouring columns can be summed at once.
+  void list_columns() {
+    if (g_.inner != 1) return;
+    for (std::int64_t c = 0; c < g_.columns.out; ++c) taps_ = std::max(taps_, g_.columns.count(c));
+    const auto n = static_cast<std::size_t>(g_.columns.out);
+    index_.resize(static_cast<std::size_t>(taps_) * n);
+    weight_.resize(index_.size());
+    for (std::size_t c = 0; c < n; ++c) {
+      const std::size_t first = g_.columns.first(static_cast<std::int64_t>(c));
+      const auto count = static_cast<std::size_t>(g_.columns.count(static_cast<std::int64_t>(c)));
+      for (std::size_t t = 0; t < static_cast<std::size_t>(taps_); ++t) {
+        index_[t * n + c] = g_.columns.index[first + std::min(t, count - 1)];
+        weight_[t * n + c] = t < count ? g_.columns.weight[first + t] : 0;
+      }
+    }
+  }
+
+  void run_row(const float* x, std::int64_t row, float* sum, float* y) const {
+    const float* source = sum;
+    if (g_.rows.copies(row)) {
+      source = x + g_.rows.index[g_.rows.first(row)] * g_.in_row();
+    } else {
+      weigh(g_.rows, row, x, g_.in_row(), sum);
+    }
+    if (g_.inner == 1)
+      return simd().weigh_gathered(source, index_.data(), weight_.data(), taps_, y, g_.columns.out);
+    for (std::int64_t c = 0; c < g_.columns.out; ++c)
+      weigh(g_.columns, c, source, g_.inner, y + c * g_.inner);
+  }
+
+  static void weigh(const AxisWeights& w, std::int64_t i, const float* x, std::int64_t n,
+                    float* y) {
+    simd().weigh_rows(x, n, w.index.data() + w.first(i), w.weight.data() + w.first(i), w.count(i),
+                      y, n);
+  }
+
+  Geometry g_;
+  std::int64_t tasks_ = 1;
+  std::int64_t taps_ = 0;  // of a column
+  std::vector<std::int32_t> index_;
+  std::vector<float> weight_;
+};
+
+// ---- nearest
+
+class NearestRows final : public CpuKernel {
+ public:
+  NearestRows(Geometry g, std::size_t element_size) : g_(std::move(g)), size_(element_size) {}
+
+  Status run(const KernelArgs& args, KernelState*, const Parallel& parallel) const override {
+    const auto in_row = static_cast<std::size_t>(g_.in_row()) * size_;
+    const auto out_row = static_cast<std::size_t>(g_.out_row()) * size_;
+    parallel(g_.outer * g_.rows.out, row_grain(g_.out_row()),
+             [&](std::int64_t begin, std::int64_t end) {
+               for (std::int64_t r = begin; r < end; ++r) {
+                 std::byte* y = args.outputs[0] + static_cast<std::size_t>(r) * out_row;
+                 if (r > begin && repeats(r)) {
+                   std::memcpy(y, y - out_row, out_row);
+                   continue;
+                 }
+                 const std::int64_t from =
+                     r / g_.rows.out * g_.rows.in + index(g_.rows, r % g_.rows.out);
+                 pick(args.inputs[0] + static_cast<std::size_t>(from) * in_row, y);
+               }
+             });
+    return {};
+  }
+
+ private:
+  static std::int64_t index(const AxisWeights& w, std::int64_t i) {
+    return w.index[static_cast<std::size_t>(i)];
+  }
+  // Output row r is the one before it.
+  bool repeats(std::int64_t r) const {
+    const std::int64_t row = r % g_.rows.out;
+    return row > 0 && index(g_.rows, row) == index(g_.rows, row - 1);
+  }
+  void pick(const std::byte* x, std::byte* y) const {
+    const std::size_t n = static_cast<std::size_t>(g_.inner) * size_;
+    switch (n) {
+      case 1: return pick_elements<std::uint8_t>(x, y);
+      case 4: return pick_elements<std::uint32_t>(x, y);
+      case 8: return pick_elements<std::uint64_t>(x, y);
+      default: break;
+    }
+    for (std::int64_t c = 0; c < g_.columns.out; ++c)
+      std::memcpy(y + static_cast<std::size_t>(c) * n,
+                  x + static_cast<std::size_t>(index(g_.columns, c)) * n, n);
+  }
+  template <class T>
+  void pick_elements(const std::byte* x, std::byte* y) const {
+    const auto* from = reinterpret_cast<const T*>(x);
+    auto* to = reinterpret_cast<T*>(y);
+    for (std::int64_t c = 0; c < g_.columns.out; ++c) to[c] = from[index(g_.columns, c)];
+  }
+
+  Geometry g_;
+  std::size_t size_;
+};
+
+// ---- choosing
+
+// Weights are kept for each element; what has more is left to the reference, whose memory is
+// planned.
+constexpr std::size_t most_taps = std::size_t{1} << 24;
+
+// Nothing when an element has no taps: it lies outside of the input.
+std::optional<AxisWeights> weights_of(const Resize& op, const ResizeAxis& axis) {
+  std::vector<ResizeTap> taps(max_resize_taps(op, axis.in, axis.out));
+  if (static_cast<std::size_t>(axis.out) > most_taps / std::max(taps.size(), std::size_t{1}))
+    return std::nullopt;
+  AxisWeights w;
+  w.in = axis.in;
+  w.out = axis.out;
+  w.begin = {0};
+  w.index.clear();
+  w.weight.clear();
+  for (std::int64_t i = 0; i < axis.out; ++i) {
+    const std::size_t n = resize_taps(op, axis, i, taps);
+    if (n == 0) return std::nullopt;
+    for (std::size_t t = 0; t < n; ++t) {
+      w.index.push_back(static_cast<std::int32_t>(taps[t].index));
+      w.weight.push_back(static_cast<float>(taps[t].weight));
+    }
+    w.begin.push_back(static_cast<std::int32_t>(w.index.size()));
+  }
+  return w;
+}
+
+// The dimensions of the input in the order of its layout, each with its axis; a block of channels
+// comes last and has none.
+struct LyingDim {
+  std::int64_t size;
+  std::optional<std::size_t> axis;
+};
+std::vector<LyingDim> lying_dims(const TensorDesc& t) {
+  const std::int64_t block = t.layout.block;
+  std::vector<LyingDim> dims;
+  for (std::size_t d = 0; d < t.shape.rank(); ++d)
+    dims.push_back({block && d == 1 ? (t.shape[d] + block - 1) / block : t.shape[d], d});
+  if (block) {
+    dims.push_back({block, std::nullopt});
+  } else if (is_channels_last(t)) {
+    std::rotate(dims.begin() + 1, dims.begin() + 2, dims.end());
+  }
+  return dims;
+}
+
+bool is_resized(const ResizeAxis& a) {
+  return !a.is_identity();
+}
+
+std::optional<Geometry> geometry_of(const Resize& op, const TensorDesc& x, const ResizeAxes& axes) {
+  Geometry g;
+  std::vector<const ResizeAxis*> resized;
+  for (const LyingDim& d : lying_dims(x)) {
+    const ResizeAxis* axis = d.axis && is_resized(axes[*d.axis]) ? &axes[*d.axis] : nullptr;
+    if (!axis) {
+      (resized.empty() ? g.outer : g.inner) *= d.size;
+      continue;
+    }
+    if (g.inner != 1 || resized.size() == 2 || (x.layout.block && *d.axis == 1))
+      return std::nullopt;
+    resized.push_back(axis);
+  }
+  if (resized.empty()) return std::nullopt;
+  const auto columns = weights_of(op, *resized.back());
+  if (!columns) return std::nullopt;
+  g.columns = *columns;
+  if (resized.size() == 1) return g;
+  const auto rows = weights_of(op, *resized.front());
+  if (!rows) return std::nullopt;
+  g.rows = *rows;
+  return g;
+}
+
+Layout layout_like(const Layout& x, const TensorDesc& in, const Shape& out) {
+  if (x.block) return Layout::channel_blocked(out, x.block);
+  return is_channels_last(in) ? Layout::channels_last(out) : Layout::row_major(out);
+}
+
+}  // namespace
+
+Selection select_resize_rows(const KernelRequest& r) {
+  const auto& op = r.as<Resize>();
+  const bool nearest = op.mode == ResizeMode::nearest;
+  const Shape& out = r.outputs[0].shape;
+  if (op.coordinates == CoordinateMode::tf_crop_and_resize || out.elements() == 0 ||
+      r.dtype(0) == DType::string || (!nearest && r.dtype(0) != DType::f32))
+    return not_for_me();
+  const auto axes = constant_resize_axes(r);
+  if (!axes) return not_for_me();
+  TensorDesc x = r.inputs[0].desc;
+  if (!x.layout.block && !is_channels_last(x)) x.layout = Layout::row_major(x.shape);
+  auto geometry = geometry_of(op, x, *axes);
+  if (!geometry) return not_for_me();
+  KernelChoice choice;
+  choice.implementation = std::string("rows ") + simd().name;
+  choice.input_layouts.resize(r.inputs.size());
+  choice.input_layouts[0] = x.layout;
+  choice.output_layouts = {layout_like(x.layout, x, out)};
+  if (nearest) {
+    choice.kernel = std::make_unique<NearestRows>(std::move(*geometry), size_of(x.dtype));
+  } else {
+    auto kernel = std::make_unique<ResizeRows>(std::move(*geometry), r.target.threads);
+    choice.scratch_bytes = kernel->scratch_bytes();
+    choice.kernel = std::move(kernel);
+  }
+  return std::optional<KernelChoice>(std::move(choice));
+}
+
+}  // namespace quern

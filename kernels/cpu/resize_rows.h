@@ -1,0 +1,11 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "graph/ops/resize_axes.h"
+#include "kernels/contract/kernel.h"
+
+namespace quern {
+
+Selection select_resize_rows(const KernelRequest& request);
+
+}  // namespace quern

@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: Apache-2.0
+// Softmax and log_softmax in f32 over rows that lie behind each other.
+#include "kernels/cpu/softmax_rows.h"
+
+#include <cmath>
+
+#include "graph/ops/elementwise.h"
+#include "graph/ops/normalisation.h"
+#include "kernels/contract/iterate.h"
+#include "kernels/contract/rows.h"
+#include "kernels/simd/simd.h"
+
+namespace quern {
+namespace {
+
+class SoftmaxRows final : public CpuKernel {
+ public:
+  SoftmaxRows(SoftmaxKind kind, std::int64_t rows, std::int64_t n)
+      : kind_(kind), rows_(rows), n_(n) {}
+
+  Status run(const KernelArgs& args, KernelState*, const Parallel& parallel) const override {
+    const auto* x = reinterpret_cast<const float*>(args.inputs[0]);
+    auto* y = reinterpret_cast<float*>(args.outputs[0]);
+    parallel(rows_, row_grain(8 * n_), [&](std::int64_t begin, std::int64_t end) {
+      for (std::int64_t r = begin; r < end; ++r) row(x + r * n_, y + r * n_);
+    });
+    return {};
+  }
+
+ private:
+  void row(const float* x, float* y) const {
+    const Simd& s = simd();
+    const float largest = s.max(x, n_);
+    if (kind_ == SoftmaxKind::softmax) {
+      const float sum = s.exp_sum(x, largest, y, n_);
+      const float scale = 1 / sum;
+      s.binary(BinaryKind::mul, {y, false}, {&scale, true}, y, n_);
+      return;
+    }
+    float sum = 0;
+    float part[256];
+    for (std::int64_t i = 0; i < n_; i += 256)
+      sum += s.exp_sum(x + i, largest, part, std::min<std::int64_t>(256, n_ - i));
+    // One after the other: of a large x, the sum of both would lose the digits of the logarithm.
+    const float log_sum = std::log(sum);
+    s.binary(BinaryKind::sub, {x, false}, {&largest, true}, y, n_);
+    s.binary(BinaryKind::sub, {y, false}, {&log_sum, true}, y, n_);
+  }
+
+  SoftmaxKind kind_;
+  std::int64_t rows_;
+  std::int64_t n_;
+};
+
+}  // namespace
+
+Selection select_softmax_rows(const KernelRequest& r) {
+  const auto& op = r.as<Softmax>();
+  const Shape& shape = r.shape(0);
+  if (r.dtype(0) != DType::f32 || op.kind == SoftmaxKind::hardmax || shape.elements() == 0 ||
+      shape.empty())
+    return not_for_me();
+  const std::size_t axis = positive_axis(op.axis, shape.rank());
+  const Layout layout =
+      op.flatten ? Layout::row_major(shape) : layout_with_rows(r.inputs[0].desc, axis);
+  const std::int64_t n = op.flatten ? shape.elements(axis) : shape[axis];
+  KernelChoice choice;
+  choice.implementation = std::string("rows ") + simd().name;
+  choice.input_layouts = {layout};
+  choice.output_layouts = {layout};
+  choice.sharing = {{0, 0, false}};
+  choice.kernel = std::make_unique<SoftmaxRows>(op.kind, shape.elements() / n, n);
+  return std::optional<KernelChoice>(std::move(choice));
+}
+
+}  // namespace quern

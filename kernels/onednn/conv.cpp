@@ -1,0 +1,274 @@
+// SPDX-License-Identifier: Apache-2.0
+// Conv and ConvTranspose by oneDNN: the source in the layout that the primitive likes, weights
+// packed once, bias and post-ops fused.
+#include "engine/vocabulary/text_util.h"
+#include "graph/ops/convolution.h"
+#include "graph/ops/infer.h"
+#include "graph/ops/windows.h"
+#include "kernels/cpu/conv_transpose_direct.h"
+#include "kernels/onednn/onednn.h"
+#include "kernels/onednn/select.h"
+
+namespace quern {
+namespace {
+
+using onednn::Dims;
+using onednn::Md;
+
+double conv_flops(const Shape& dst, const Shape& weights) {
+  return 2.0 * static_cast<double>(dst.elements()) * static_cast<double>(weights.elements(1));
+}
+
+// [M, C/g, k...] as oneDNN has it for groups: [g, M/g, C/g, k...].
+Dims grouped(const Shape& w, std::int64_t group) {
+  Dims d = onednn::dims_of(w);
+  if (group == 1) return d;
+  d[0] /= group;
+  d.insert(d.begin(), group);
+  return d;
+}
+
+// [C, M/g, k...] of a transposed convolution as [g, M/g, C/g, k...], by strides.
+Md transposed_weights(const Shape& w, std::int64_t group) {
+  const std::int64_t inner = w.elements(2);
+  Dims dims;
+  Dims strides;
+  if (group > 1) {
+    dims.push_back(group);
+    strides.push_back(w[0] / group * w[1] * inner);
+  }
+  dims.insert(dims.end(), {w[1], w[0] / group});
+  strides.insert(strides.end(), {inner, w[1] * inner});
+  std::int64_t stride = inner;
+  for (std::size_t i = 2; i < w.rank(); ++i) {
+    stride /= w[i];
+    dims.push_back(w[i]);
+    strides.push_back(stride);
+  }
+  return onednn::strided(onednn::DataType::f32, dims, strides);
+}
+
+Md row_major(const Dims& dims) {
+  Dims strides(dims.size(), 1);
+  for (std::size_t i = dims.size(); i-- > 1;) strides[i - 1] = strides[i] * dims[i];
+  return onednn::strided(onednn::DataType::f32, dims, strides);
+}
+
+bool suits(const KernelRequest& r) {
+  const std::size_t rank = r.shape(0).rank();
+  if (!r.target.use_onednn || !onednn::available() || rank < 3 || rank > 5) return false;
+  if (r.dtype(0) != DType::f32 || r.dtype(1) != DType::f32) return false;
+  if (r.shape(0).elements() == 0 || r.shape(1).elements() == 0 ||
+      r.outputs[0].shape.elements() == 0)
+    return false;
+  return !r.has(2) || r.dtype(2) == DType::f32;
+}
+
+// What oneDNN is told of the tensors.
+struct ConvShapes {
+  Shape src, weights, dst;
+  std::vector<std::size_t> dropped;  // dimensions, in the order of the tensors
+
+  // The layout of a tensor with the dropped dimensions, which are 1: any stride is right.
+  Layout with_dropped(Layout l) const {
+    for (std::size_t d : dropped) l.strides.insert(d, 1);
+    return l;
+  }
+};
+
+ConvShapes all_dimensions(const KernelRequest& r) {
+  return {r.shape(0), r.shape(1), r.outputs[0].shape, {}};
+}
+
+// Without spatial dimensions that are 1 everywhere: a row of 512 pixels, written as a column, would
+// go through the primitive pixel by pixel. With padding in front the only tap misses the only
+// element: such a dimension stays.
+ConvShapes without_ones(const KernelRequest& r, Window& window) {
+  const ConvShapes all = all_dimensions(r);
+  const ResolvedWindow w =
+      resolve_window(window, all.src.dims().subspan(2), all.weights.dims().subspan(2));
+  ConvShapes s = all;
+  s.src = s.weights = s.dst = {};
+  window = {};
+  const std::size_t rank = all.src.rank();
+  for (std::size_t d = 0; d < rank; ++d) {
+    const bool one = d >= 2 && all.src[d] == 1 && all.weights[d] == 1 && all.dst[d] == 1 &&
+                     w.pads_begin[d - 2] == 0;
+    if (one && d - s.dropped.size() + (rank - 1 - d) > 2) {
+      s.dropped.push_back(d);
+      continue;
+    }
+    s.src.push_back(all.src[d]);
+    s.weights.push_back(all.weights[d]);
+    s.dst.push_back(all.dst[d]);
+    if (d < 2) continue;
+    window.kernel.push_back(w.kernel[d - 2]);
+    window.strides.push_back(w.strides[d - 2]);
+    window.dilations.push_back(w.dilations[d - 2]);
+    window.pads.insert(window.pads.begin() + static_cast<long>(window.pads.size() / 2),
+                       w.pads_begin[d - 2]);
+    window.pads.push_back(w.pads_end[d - 2]);
+  }
+  return s;
+}
+
+struct ConvWork {
+  onednn::ConvGeometry geometry;
+  onednn::Traits traits;
+};
+
+// Positions, steps and pads in oneDNN's terms, where a dilation of 0 is dense and the end padding
+// is whatever makes the output come out.
+ConvWork conv_work(const Window& window, const ConvShapes& s) {
+  const ResolvedWindow w =
+      resolve_window(window, s.src.dims().subspan(2), s.weights.dims().subspan(2));
+  onednn::ConvGeometry g;
+  for (std::size_t i = 0; i < w.rank(); ++i) {
+    g.strides.push_back(w.strides[i]);
+    g.dilations.push_back(w.dilations[i] - 1);
+    g.pads_begin.push_back(w.pads_begin[i]);
+    g.pads_end.push_back((s.dst[2 + i] - 1) * w.strides[i] + w.extent(i) - s.src[2 + i] -
+                         w.pads_begin[i]);
+  }
+  return {g, onednn::window_traits(w, s.src, s.dst, s.weights[1])};
+}
+
+// The parts that Conv and ConvTranspose share: from a primitive descriptor to a kernel.
+template <class Primitive, class PrimitiveDesc>
+Selection build(const KernelRequest& r, const ConvShapes& shapes, const PrimitiveDesc& pd,
+                const Md& plain_weights, const onednn::FusedPostOps& fused) {
+  auto src_layout = onednn::layout_of(pd.src_desc(), shapes.src);
+  auto dst_layout = onednn::layout_of(pd.dst_desc(), shapes.dst);
+  if (!src_layout || !dst_layout) return not_for_me();
+  *src_layout = shapes.with_dropped(*src_layout);
+  *dst_layout = shapes.with_dropped(*dst_layout);
+  onednn::KernelBuilder b(r);
+  b.threads(onednn::threads_for(r, conv_flops(r.outputs[0].shape, r.shape(1))));
+  b.input(DNNL_ARG_SRC, 0, pd.src_desc(), *src_layout);
+  b.output(DNNL_ARG_DST, 0, pd.dst_desc(), *dst_layout);
+  if (r.inputs[1].constant) {
+    QUERN_ASSIGN(auto packed,
+                 onednn::pack_constant(r, *r.inputs[1].constant, plain_weights, pd.weights_desc()));
+    b.packed(DNNL_ARG_WEIGHTS, pd.weights_desc(), std::move(packed));
+    b.mark_packed(1);
+  } else {
+    b.input(DNNL_ARG_WEIGHTS, 1, plain_weights, Layout::row_major(r.shape(1)));
+  }
+  if (r.has(2)) {
+    const Md bias = row_major({r.shape(2)[0]});
+    b.input(DNNL_ARG_BIAS, 2, bias, Layout::row_major(r.shape(2)));
+  }
+  b.post_ops(fused);
+  return b.finish(pd, Primitive(pd));
+}
+
+std::optional<Md> bias_of(const KernelRequest& r) {
+  if (!r.has(2)) return std::nullopt;
+  return row_major({r.shape(2)[0]});
+}
+
+// Weights in any format if they can be packed now, else as they come.
+Md weights_for(const KernelRequest& r, const Md& plain) {
+  if (!r.inputs[1].constant) return plain;
+  return onednn::any(onednn::DataType::f32, onednn::md_dims(plain));
+}
+
+Selection build_conv(const KernelRequest& r, const ConvShapes& shapes, const ConvWork& work,
+                     const Md& plain, dnnl::algorithm algorithm) {
+  const Md weights = weights_for(r, plain);
+  const auto make = [&](const Md& src, const Md& dst, const onednn::Attributes& attr) {
+    auto pd = onednn::conv_pd(algorithm, src, weights, bias_of(r), dst, work.geometry, attr);
+    // Where oneDNN has no Winograd it takes what it has.
+    const bool other = pd && algorithm == dnnl::algorithm::convolution_winograd &&
+                       std::string_view(pd.impl_info_str()).find("wino") == std::string_view::npos;
+    return other ? dnnl::convolution_forward::primitive_desc() : pd;
+  };
+  // Operands of full shape must lie as the destination will, which oneDNN has yet to choose: ask
+  // once without them, then with them.
+  constexpr auto f32 = onednn::DataType::f32;
+  auto first =
+      make(onednn::any(f32, onednn::dims_of(shapes.src)),
+           onednn::any(f32, onednn::dims_of(shapes.dst)), onednn::fastest_attr(work.traits));
+  // What needs less scratch does so in the same layouts, which the neighbours like, too.
+  if (first && !r.target.scratch)
+    first = make(first.src_desc(), first.dst_desc(), onednn::make_attr(r, work.traits));
+  if (!first) return not_for_me();
+  const auto dst_layout = onednn::layout_of(first.dst_desc(), shapes.dst);
+  if (!dst_layout) return not_for_me();
+  if (r.post_ops.empty()) return build<dnnl::convolution_forward>(r, shapes, first, plain, {});
+  // Operands have the dimensions that were dropped.
+  const bool operands = shapes.dropped.empty();
+  const std::string best = first.impl_info_str();
+  const auto fused = onednn::fuse_trusted(
+      r, shapes.dst, {.allow_sum = operands, .allow_binary = operands, .dst_layout = dst_layout},
+      [&](const onednn::FusedPostOps& f) {
+        if (f.taken == 0) return first;
+        auto pd = make(first.src_desc(), first.dst_desc(), onednn::make_attr(r, work.traits, f));
+        const bool slow = pd && !onednn::may_stand_for(pd.impl_info_str(), best);
+        return slow ? dnnl::convolution_forward::primitive_desc() : pd;
+      });
+  return build<dnnl::convolution_forward>(r, shapes, fused.pd, plain, fused.post_ops);
+}
+
+// 3x3 over many channels, where Winograd needs half of the time (measured on AVX-512, which alone
+// oneDNN has it for, and only before 3.0), unless its larger weights would be the cost. It works in
+// memory of several times the operands.
+bool wins_by_winograd(const Window& window, const ConvShapes& s, std::int64_t group) {
+  constexpr std::int64_t most_weights = 256 * 256 * 9;
+  if (QUERN_ONEDNN_3 || group != 1 || s.src.rank() != 4) return false;
+  const auto all = [](const Ints& list, std::int64_t v) {
+    return std::ranges::all_of(list, [v](std::int64_t i) { return i == v; });
+  };
+  return s.weights[2] == 3 && s.weights[3] == 3 && all(window.strides, 1) &&
+         all(window.dilations, 1) && s.weights[0] >= 64 && s.weights[1] >= 64 &&
+         s.weights.elements() <= most_weights && s.dst[2] >= 14 && s.dst[3] >= 14;
+}
+
+}  // namespace
+
+Selection select_conv_onednn(const KernelRequest& r) {
+  if (!suits(r)) return not_for_me();
+  const auto& op = r.as<Conv>();
+  return onednn::guard(r, [&]() -> Selection {
+    Window window = op.window;
+    const ConvShapes shapes = without_ones(r, window);
+    const ConvWork work = conv_work(window, shapes);
+    const Md plain = row_major(grouped(shapes.weights, op.group));
+    if (r.target.scratch && wins_by_winograd(window, shapes, op.group)) {
+      QUERN_ASSIGN(auto choice,
+                   build_conv(r, shapes, work, plain, dnnl::algorithm::convolution_winograd));
+      if (choice) return std::optional<KernelChoice>(std::move(*choice));
+    }
+    return build_conv(r, shapes, work, plain, dnnl::algorithm::convolution_direct);
+  });
+}
+
+Selection select_conv_transpose_onednn(const KernelRequest& r) {
+  if (!suits(r)) return not_for_me();
+  const auto& op = r.as<ConvTranspose>();
+  return onednn::guard(r, [&]() -> Selection {
+    const Shape& dst_shape = r.outputs[0].shape;
+    const auto kernel = r.shape(1).dims().subspan(2);
+    const ResolvedWindow w = resolve_transposed_window(op, r.shape(0).dims().subspan(2), kernel);
+    // The window slides over the destination, at a position for each element of the source.
+    onednn::ConvGeometry g;
+    for (std::size_t i = 0; i < w.rank(); ++i) {
+      g.strides.push_back(w.strides[i]);
+      g.dilations.push_back(w.dilations[i] - 1);
+      g.pads_begin.push_back(w.pads_begin[i]);
+      g.pads_end.push_back((r.shape(0)[2 + i] - 1) * w.strides[i] + w.extent(i) - dst_shape[2 + i] -
+                           w.pads_begin[i]);
+    }
+    const Md plain = transposed_weights(r.shape(1), op.group);
+    // Post-ops are left to steps of their own: oneDNN does them element by element, which took 200
+    // times as long as the convolution.
+    const auto pd = onednn::deconv_pd(
+        onednn::any(onednn::DataType::f32, onednn::dims_of(r.shape(0))), weights_for(r, plain),
+        bias_of(r), onednn::any(onednn::DataType::f32, onednn::dims_of(dst_shape)), g,
+        onednn::make_attr(r));
+    if (!pd) return not_for_me();
+    return build<dnnl::deconvolution_forward>(r, all_dimensions(r), pd, plain, {});
+  });
+}
+
+}  // namespace quern

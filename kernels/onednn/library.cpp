@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+// Opens libdnnl at run time: a program starts on a machine without it, and libgomp, which comes
+// along, is loaded with the idle behaviour that we want (openmp.h).
+#define QUERN_ONEDNN_NO_DISPATCH
+#include "onednn_dispatch.h"
+
+#include <cstdlib>
+#include <dlfcn.h>
+#include <string_view>
+
+#include "kernels/contract/openmp.h"
+
+namespace quern {
+namespace onednn {
+bool available() noexcept;  // onednn.h, which cannot be included here
+}
+namespace {
+
+// All functions, or none: QUERN_ONEDNN=off in the environment is as if it were not installed.
+OneDnnApi load() noexcept {
+  open_openmp();
+  OneDnnApi api;
+  const char* wanted = std::getenv("QUERN_ONEDNN");
+  if (wanted && wanted == std::string_view("off")) return api;
+  void* library = dlopen(QUERN_ONEDNN_SONAME, RTLD_NOW | RTLD_LOCAL);
+  if (!library) return api;
+#define QUERN_FIND(name)                                                  \
+  api.name = reinterpret_cast<decltype(api.name)>(dlsym(library, #name)); \
+  if (!api.name) return {};
+  QUERN_ONEDNN_FUNCTIONS(QUERN_FIND)
+#undef QUERN_FIND
+  return api;
+}
+
+}  // namespace
+
+const OneDnnApi& onednn_api() noexcept {
+  static const OneDnnApi api = load();
+  return api;
+}
+
+bool onednn::available() noexcept {
+  return onednn_api().dnnl_engine_create != nullptr;
+}
+
+}  // namespace quern

@@ -1,0 +1,226 @@
+// SPDX-License-Identifier: Apache-2.0
+// MatMul by oneDNN. A constant right-hand side is packed once, and the batch of the left one is
+// folded into its rows; otherwise both sides are read by strides where they lie (attention reads
+// its heads without a transposition). alpha, a bias and further post-ops are fused.
+#include "graph/ops/elementwise.h"
+#include "graph/ops/matrix.h"
+#include "graph/ops/products.h"
+#include "kernels/contract/iterate.h"
+#include "kernels/contract/matmul_shape.h"
+#include "kernels/onednn/onednn.h"
+#include "kernels/onednn/select.h"
+
+namespace quern {
+namespace {
+
+using onednn::Dims;
+using onednn::Md;
+
+constexpr auto f32 = onednn::DataType::f32;
+
+// One side as the matrices that are multiplied: batch dimensions, then rows and columns, with
+// strides.
+struct Side {
+  Shape dims;
+  Shape strides;
+};
+
+// A vector becomes a row on the left and a column on the right.
+Side side_of(const TensorDesc& t, Factor factor, Transposed transposed) {
+  Side s{t.shape, t.layout.strides};
+  if (s.dims.rank() == 1) {
+    const bool is_left = factor == Factor::left;
+    const std::size_t at = is_left ? 0 : 1;
+    s.dims.insert(at, 1);
+    s.strides.insert(at, is_left ? s.dims[1] * s.strides[0] : 1);
+    return s;
+  }
+  const std::size_t r = s.dims.rank();
+  if (transposed.of(factor)) {
+    std::swap(s.dims[r - 2], s.dims[r - 1]);
+    std::swap(s.strides[r - 2], s.strides[r - 1]);
+  }
+  return s;
+}
+
+// oneDNN wants the elements of a row or of a column behind each other.
+bool is_readable(const TensorDesc& t, const Side& s) {
+  if (t.layout.block) return false;
+  const std::size_t r = s.dims.rank();
+  for (std::size_t i = 0; i < r; ++i)
+    if (s.strides[i] <= 0 && s.dims[i] > 1) return false;
+  const auto good = [&](std::size_t inner, std::size_t outer) {
+    return (s.strides[inner] == 1 || s.dims[inner] == 1) &&
+           (s.strides[outer] >= s.dims[inner] || s.dims[outer] == 1);
+  };
+  return good(r - 1, r - 2) || good(r - 2, r - 1);
+}
+
+void pad_rank(Side& s, std::size_t rank) {
+  while (s.dims.rank() < rank) {
+    s.strides.insert(0, s.dims[0] * std::max<std::int64_t>(s.strides[0], 1));
+    s.dims.insert(0, 1);
+  }
+}
+
+// Dimensions of 1 get the stride that a dense tensor would have: oneDNN compares strides.
+void normalise_ones(Side& s) {
+  for (std::size_t i = s.dims.rank(); i-- > 0;) {
+    if (s.dims[i] != 1) continue;
+    std::int64_t stride = 1;
+    for (std::size_t k = 0; k < s.dims.rank(); ++k)
+      if (k != i && s.dims[k] > 1) stride = std::max(stride, s.dims[k] * s.strides[k]);
+    s.strides[i] = i + 1 == s.dims.rank() && s.dims[i] == 1 ? 1 : stride;
+  }
+}
+
+Md md_of(Side s) {
+  normalise_ones(s);
+  return onednn::strided(f32, onednn::dims_of(s.dims), onednn::dims_of(s.strides));
+}
+
+// All rows of a batch as one matrix, where the strides allow it.
+bool fold_rows(Side& s) {
+  const std::size_t r = s.dims.rank();
+  for (std::size_t i = 0; i + 2 < r; ++i) {
+    if (s.dims[i] == 1) continue;
+    std::size_t next = i + 1;
+    while (next + 1 < r && s.dims[next] == 1) ++next;
+    if (next + 1 < r && s.strides[i] != s.dims[next] * s.strides[next]) return false;
+  }
+  std::size_t row = r - 2;  // the innermost dimension of the rows that is not 1
+  while (row > 0 && s.dims[row] == 1) --row;
+  const std::int64_t stride = s.dims[row] == 1 ? s.dims[r - 1] * s.strides[r - 1] : s.strides[row];
+  s = {{s.dims.elements(0, r - 1), s.dims[r - 1]}, {stride, s.strides[r - 1]}};
+  return true;
+}
+
+struct Problem {
+  Side a, b;
+  Shape dst;
+  bool as_matrix = false;
+  Layout a_layout, b_layout;  // to ask for
+};
+
+// With `dense`, the sides are asked for row-major instead of where they lie.
+std::optional<Problem> describe(const KernelRequest& r) {
+  const Transposed transposed = transposed_in(r.as<MatMul>());
+  Problem p;
+  const auto take = [&](std::size_t i, Factor factor, Layout& layout) {
+    const TensorDesc& lies = r.inputs[i].desc;
+    Side s = side_of(lies, factor, transposed);
+    if (is_readable(lies, s)) {
+      layout = lies.layout;
+      return s;
+    }
+    const TensorDesc dense = TensorDesc::row_major(lies.dtype, lies.shape);
+    layout = dense.layout;
+    return side_of(dense, factor, transposed);
+  };
+  p.a = take(0, Factor::left, p.a_layout);
+  p.b = take(1, Factor::right, p.b_layout);
+  const std::size_t rank = std::max(p.a.dims.rank(), p.b.dims.rank());
+  pad_rank(p.a, rank);
+  pad_rank(p.b, rank);
+  for (std::size_t i = 0; i + 2 < rank; ++i) p.dst.push_back(std::max(p.a.dims[i], p.b.dims[i]));
+  p.dst.push_back(p.a.dims[rank - 2]);
+  p.dst.push_back(p.b.dims[rank - 1]);
+  if (p.b.dims.elements(0, rank - 2) != 1 || rank == 2) {
+    p.as_matrix = rank == 2;
+    return p;
+  }
+  // One right-hand side for all: fold the batch, moving the left side if need be.
+  Side folded = p.a;
+  if (!fold_rows(folded)) {
+    const TensorDesc dense = TensorDesc::row_major(r.dtype(0), r.shape(0));
+    p.a_layout = dense.layout;
+    folded = side_of(dense, Factor::left, transposed);
+    pad_rank(folded, rank);
+    if (!fold_rows(folded)) return p;  // transposed matrices of a batch
+  }
+  p.a = folded;
+  p.b = {{p.b.dims[rank - 2], p.b.dims[rank - 1]}, {p.b.strides[rank - 2], p.b.strides[rank - 1]}};
+  p.dst = {folded.dims[0], p.b.dims[1]};
+  p.as_matrix = true;
+  return p;
+}
+
+// A first post-op that adds one number per column.
+std::optional<std::uint32_t> bias_input(const KernelRequest& r, std::int64_t columns) {
+  if (r.post_ops.empty() || r.as<MatMul>().alpha != 1) return std::nullopt;
+  const auto* b = std::get_if<BinaryPostOp>(&r.post_ops[0]);
+  if (!b || b->kind != BinaryKind::add || r.dtype(b->operand) != DType::f32) return std::nullopt;
+  const Shape& s = r.shape(b->operand);
+  if (s.empty() || s.back() != columns || s.elements() != columns) return std::nullopt;
+  if (!is_row_major(r.inputs[b->operand].desc)) return std::nullopt;
+  return b->operand;
+}
+
+bool suits(const KernelRequest& r) {
+  if (!r.target.use_onednn || !onednn::available()) return false;
+  if (r.dtype(0) != DType::f32 || r.dtype(1) != DType::f32) return false;
+  return r.shape(0).elements() > 0 && r.shape(1).elements() > 0;
+}
+
+// The first `skip` post-ops are taken care of otherwise.
+onednn::PostOpRules rules_for(const KernelRequest& r, const Problem& p, std::size_t skip) {
+  onednn::PostOpRules rules{.as_matrix = p.as_matrix, .scale = r.as<MatMul>().alpha, .skip = skip};
+  const Shape& shape = r.outputs[0].shape;
+  const bool same_rank = shape.rank() == p.dst.rank();
+  if (!same_rank && (!p.as_matrix || shape.rank() < 2)) rules.at_most = 0;
+  return rules;
+}
+
+Selection build(const KernelRequest& r, const Problem& p) {
+  const std::int64_t columns = p.dst.back();
+  const auto bias = bias_input(r, columns);
+  std::optional<Md> bias_md;
+  if (bias) {
+    Shape s = Shape::filled(p.dst.rank(), 1);
+    s[p.dst.rank() - 1] = columns;
+    bias_md = onednn::md_of(TensorDesc::row_major(DType::f32, s));
+  }
+  const Md a = md_of(p.a);
+  const Md plain_b = md_of(p.b);
+  const Md dst = *onednn::md_of(TensorDesc::row_major(DType::f32, p.dst));
+  const Md b = r.inputs[1].constant ? onednn::any(f32, onednn::dims_of(p.b.dims)) : plain_b;
+  const auto [fused, pd] = onednn::fuse_trusted(
+      r, r.outputs[0].shape, rules_for(r, p, bias ? 1 : 0), [&](const onednn::FusedPostOps& f) {
+        return onednn::matmul_pd(a, b, bias_md, dst, onednn::make_attr(r, {}, f));
+      });
+  if (!pd) return not_for_me();
+  onednn::KernelBuilder builder(r);
+  const double flops = 2.0 * static_cast<double>(p.dst.elements()) *
+                       static_cast<double>(p.a.dims[p.a.dims.rank() - 1]);
+  builder.threads(onednn::threads_for(r, flops));
+  builder.input(DNNL_ARG_SRC, 0, a, p.a_layout);
+  builder.output(DNNL_ARG_DST, 0, dst, Layout::row_major(r.outputs[0].shape));
+  if (r.inputs[1].constant) {
+    QUERN_ASSIGN(auto packed,
+                 onednn::pack_constant(r, *r.inputs[1].constant, plain_b, pd.weights_desc()));
+    builder.packed(DNNL_ARG_WEIGHTS, pd.weights_desc(), std::move(packed));
+    builder.mark_packed(1);
+  } else {
+    builder.input(DNNL_ARG_WEIGHTS, 1, plain_b, p.b_layout);
+  }
+  if (bias) {
+    builder.input(DNNL_ARG_BIAS, *bias, *bias_md, Layout::row_major(r.shape(*bias)));
+    builder.also_taken(1);
+  }
+  builder.post_ops(fused);
+  return builder.finish(pd, dnnl::matmul(pd));
+}
+
+}  // namespace
+
+Selection select_matmul_onednn(const KernelRequest& r) {
+  if (!suits(r)) return not_for_me();
+  return onednn::guard(r, [&]() -> Selection {
+    auto p = describe(r);
+    if (!p) return not_for_me();
+    // A constant is packed from its plain form, whatever layout the graph has it in by now.
+    return build(r, *p);
+  });
+}
+
+}  // namespace quern

@@ -1,0 +1,397 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "kernels/onednn/onednn.h"
+
+#include <algorithm>
+#include <cstring>
+#include <limits>
+#include <string_view>
+
+#include "engine/vocabulary/text_util.h"
+#include "graph/numeric.h"
+#include "kernels/contract/openmp.h"
+
+namespace quern::onednn {
+
+using dnnl::algorithm;
+
+const dnnl::engine& engine() {
+  static const dnnl::engine e(dnnl::engine::kind::cpu, 0);
+  return e;
+}
+
+Selection guard(const KernelRequest& request, const std::function<Selection()>& f) noexcept {
+  try {
+    const OpenMpThreads threads(request.target.threads);
+    return f();
+  } catch (const dnnl::error& e) {
+    if (e.status == dnnl_unimplemented || e.status == dnnl_invalid_arguments) return not_for_me();
+    const Code code = e.status == dnnl_out_of_memory ? Code::out_of_memory : Code::internal;
+    return Status(code, cat("node '", printable(request.name), "' (", request.def().name,
+                            "): oneDNN: ", e.what()));
+  } catch (const std::exception& e) {
+    return Status(Code::out_of_memory, cat("node '", printable(request.name), "': ", e.what()));
+  }
+}
+
+// ---- descriptors -------------------------------------------------------------------------------
+
+std::optional<DataType> data_type(DType dtype) {
+  switch (dtype) {
+    case DType::f32: return DataType::f32;
+    case DType::bf16: return DataType::bf16;
+    case DType::f16: return DataType::f16;
+    case DType::i32: return DataType::s32;
+    case DType::i8: return DataType::s8;
+    case DType::u8: return DataType::u8;
+    default: return std::nullopt;
+  }
+}
+
+Dims dims_of(const Shape& shape) {
+  return Dims(shape.begin(), shape.end());
+}
+Md md(DataType type, const Dims& dims, Tag tag) {
+  return Md(dims, type, tag);
+}
+Md any(DataType type, const Dims& dims) {
+  return Md(dims, type, Tag::any);
+}
+Md strided(DataType type, const Dims& dims, const Dims& strides) {
+  return Md(dims, type, strides);
+}
+
+namespace {
+
+std::optional<Tag> blocked_tag(std::size_t rank, int block) {
+  if (rank == 3) return block == 16 ? Tag::aBc16b : block == 8 ? Tag::aBc8b : Tag::aBc4b;
+  if (rank == 4) return block == 16 ? Tag::aBcd16b : block == 8 ? Tag::aBcd8b : Tag::aBcd4b;
+  if (rank == 5) return block == 16 ? Tag::aBcde16b : block == 8 ? Tag::aBcde8b : Tag::aBcde4b;
+  return std::nullopt;
+}
+
+}  // namespace
+
+std::optional<Md> md_of(const TensorDesc& desc) {
+  const auto type = data_type(desc.dtype);
+  if (!type) return std::nullopt;
+  if (desc.layout.block) {
+    const auto tag = blocked_tag(desc.shape.rank(), desc.layout.block);
+    return tag ? std::optional(md(*type, dims_of(desc.shape), *tag)) : std::nullopt;
+  }
+  if (desc.shape.empty()) return md(*type, {1}, Tag::a);
+  return strided(*type, dims_of(desc.shape), dims_of(desc.layout.strides));
+}
+
+std::optional<Layout> layout_of(const Md& m, const Shape& shape) {
+  const TensorDesc probe{DType::f32, shape, {}};
+  const auto same = [&](const Layout& l) {
+    const auto candidate = md_of({probe.dtype, shape, l});
+    if (!candidate) return false;
+#if QUERN_ONEDNN_3
+    return Md(*candidate).get_strides() == m.get_strides() &&
+           candidate->get_inner_blks() == m.get_inner_blks() &&
+           candidate->get_inner_idxs() == m.get_inner_idxs() &&
+           m.get_format_kind() == dnnl::memory::format_kind::blocked;
+#else
+    const auto& a = candidate->data;
+    const auto& b = m.data;
+    if (b.format_kind != dnnl_blocked || b.extra.flags != 0) return false;
+    const auto& x = a.format_desc.blocking;
+    const auto& y = b.format_desc.blocking;
+    return x.inner_nblks == y.inner_nblks &&
+           std::equal(x.inner_blks, x.inner_blks + x.inner_nblks, y.inner_blks) &&
+           std::equal(x.inner_idxs, x.inner_idxs + x.inner_nblks, y.inner_idxs) &&
+           std::equal(x.strides, x.strides + a.ndims, y.strides);
+#endif
+  };
+  for (const Layout& l : {Layout::channels_last(shape), Layout::row_major(shape)})
+    if (same(l)) return l;
+  if (shape.rank() >= 3)
+    for (std::uint8_t block : {16, 8, 4})
+      if (const Layout l = Layout::channel_blocked(shape, block); same(l)) return l;
+  return std::nullopt;
+}
+
+Dims md_dims(const Md& m) {
+#if QUERN_ONEDNN_3
+  return m.get_dims();
+#else
+  return m.dims();
+#endif
+}
+
+std::string format_key(const Md& m) {
+#if QUERN_ONEDNN_3
+  std::string key =
+      cat(static_cast<int>(m.get_data_type()), ":", static_cast<int>(m.get_format_kind()), ":");
+  for (auto v : m.get_padded_dims()) key += cat(v, ",");
+  if (m.get_format_kind() == dnnl::memory::format_kind::blocked) {
+    for (auto v : m.get_strides()) key += cat(v, ",");
+    for (auto v : m.get_inner_blks()) key += cat("b", v);
+    for (auto v : m.get_inner_idxs()) key += cat("i", v);
+  }
+  return key + cat(":", m.get_size());
+#else
+  // A plain struct: its bytes name it.
+  return {reinterpret_cast<const char*>(&m.data), sizeof m.data};
+#endif
+}
+
+// ---- the kernel --------------------------------------------------------------------------------
+
+class OneDnnKernel final : public CpuKernel {
+ public:
+  using Arg = KernelBuilder::Arg;
+
+  OneDnnKernel(dnnl::primitive primitive, std::vector<Arg> args, int threads)
+      : primitive_(std::move(primitive)), args_(std::move(args)), threads_(threads) {}
+
+  Result<std::unique_ptr<KernelState>> make_state() const override {
+    try {
+      auto state = std::make_unique<State>();
+      state->memories.reserve(args_.size());
+      for (const Arg& a : args_) {
+        void* handle = const_cast<std::byte*>(a.bytes.get());
+        if (!handle) handle = DNNL_MEMORY_NONE;
+        state->memories.emplace_back(a.md, engine(), handle);
+        state->args.push_back({a.id, state->memories.back().get()});
+        state->handles.push_back(handle);
+      }
+      return std::unique_ptr<KernelState>(std::move(state));
+    } catch (const std::exception& e) {
+      return Status(Code::out_of_memory, cat("oneDNN: ", e.what()));
+    }
+  }
+
+  Status run(const KernelArgs& args, KernelState* kernel_state, const Parallel&) const override {
+    auto& state = *static_cast<State*>(kernel_state);
+    for (std::size_t i = 0; i < args_.size(); ++i) {
+      const Arg& a = args_[i];
+      if (a.source == Arg::Source::packed) continue;
+      void* p = a.source == Arg::Source::scratch  ? args.scratch
+                : a.source == Arg::Source::output ? args.outputs[a.index]
+                                                  : const_cast<std::byte*>(args.inputs[a.index]);
+      if (p == state.handles[i]) continue;
+      state.handles[i] = p;
+      dnnl_memory_set_data_handle(state.args[i].memory, p);
+    }
+    set_openmp_threads(threads_);
+    const auto status =
+        dnnl_primitive_execute(primitive_.get(), state.stream.get(),
+                               static_cast<int>(state.args.size()), state.args.data());
+    if (status == dnnl_success) return {};
+    return {Code::internal, cat("oneDNN could not execute: status ", static_cast<int>(status))};
+  }
+
+ private:
+  struct State final : KernelState {
+    dnnl::stream stream{engine()};
+    std::vector<dnnl::memory> memories;
+    std::vector<dnnl_exec_arg_t> args;
+    std::vector<void*> handles;
+  };
+
+  dnnl::primitive primitive_;
+  std::vector<Arg> args_;
+  int threads_;
+};
+
+KernelBuilder::KernelBuilder(const KernelRequest& request)
+    : request_(request), threads_(request.target.threads) {
+  choice_.input_layouts.resize(request.inputs.size());
+  choice_.packed_inputs.resize(request.inputs.size());
+  choice_.output_layouts.resize(request.outputs.size());
+}
+
+void KernelBuilder::input(int arg, std::uint32_t index, const Md& md, const Layout& layout) {
+  args_.push_back({Arg::Source::input, arg, index, md, nullptr});
+  choice_.input_layouts[index] = layout;
+}
+
+void KernelBuilder::output(int arg, std::uint32_t index, const Md& md, const Layout& layout) {
+  args_.push_back({Arg::Source::output, arg, index, md, nullptr});
+  choice_.output_layouts[index] = layout;
+}
+
+void KernelBuilder::packed(int arg, const Md& md, std::shared_ptr<const std::byte> bytes) {
+  args_.push_back({Arg::Source::packed, arg, 0, md, std::move(bytes)});
+}
+
+void KernelBuilder::post_ops(const FusedPostOps& fused) {
+  choice_.post_ops_taken = also_taken_ + fused.taken;
+  for (const auto& o : fused.operands) {
+    if (o.position < 0) {
+      choice_.input_layouts[o.input] = o.layout;
+      choice_.sharing.push_back({0, o.input, true});
+    } else {
+      input(DNNL_ARG_ATTR_MULTIPLE_POST_OP(o.position) | DNNL_ARG_SRC_1, o.input, o.md, o.layout);
+    }
+  }
+}
+
+Selection KernelBuilder::finish(const std::string& implementation, const Md& scratchpad,
+                                dnnl::primitive primitive) {
+  choice_.scratch_bytes = scratchpad.get_size();
+  if (choice_.scratch_bytes)
+    args_.push_back({Arg::Source::scratch, DNNL_ARG_SCRATCHPAD, 0, scratchpad, nullptr});
+  choice_.implementation = "onednn " + implementation;
+  choice_.kernel = std::make_unique<OneDnnKernel>(std::move(primitive), std::move(args_), threads_);
+  return std::optional<KernelChoice>(std::move(choice_));
+}
+
+Attributes fastest_attr(Traits traits, const FusedPostOps& fused) {
+  Attributes a;
+  a.attr.set_scratchpad_mode(dnnl::scratchpad_mode::user);
+  if (fused.ops.len() > 0) a.attr.set_post_ops(fused.ops);
+  a.traits = traits;
+  a.traits.add(fused.traits);
+  return a;
+}
+
+Attributes make_attr(const KernelRequest& request, Traits traits, const FusedPostOps& fused) {
+  Attributes a = fastest_attr(traits, fused);
+  a.scratch = request.target.scratch;
+  return a;
+}
+
+// ---- constants ---------------------------------------------------------------------------------
+
+namespace {
+
+// 16-bit floats as f32, because not every CPU's oneDNN reorders them.
+Result<Tensor> as_packable(const ConstantSource& source) {
+  QUERN_ASSIGN(Tensor t, source.get());
+  if (t.dtype() != DType::f16 && t.dtype() != DType::bf16) return t;
+  QUERN_ASSIGN(Tensor wide, Tensor::zeros({DType::f32, t.shape()}));
+  auto* to = reinterpret_cast<float*>(wide.mutable_data());
+  const auto n = static_cast<std::size_t>(t.shape().elements());
+  for (std::size_t i = 0; i < n; ++i) {
+    std::uint16_t bits = 0;
+    std::memcpy(&bits, t.data() + 2 * i, 2);
+    to[i] = t.dtype() == DType::f16 ? half_to_float(bits) : bfloat16_to_float(bits);
+  }
+  return wide;
+}
+
+}  // namespace
+
+Result<std::shared_ptr<const std::byte>> pack_constant(const KernelRequest& request,
+                                                       const ConstantSource& source, const Md& from,
+                                                       const Md& to) {
+  const auto fill = [&](std::byte* packed) -> Status {
+    QUERN_ASSIGN(const Tensor t, as_packable(source));
+    dnnl::memory src(from, engine(), const_cast<std::byte*>(t.data()));
+    dnnl::memory dst(to, engine(), packed);
+    dnnl::stream stream(engine());
+    dnnl::reorder(src, dst).execute(stream, src, dst);
+    stream.wait();
+    return {};
+  };
+  return request.target.weights->find_or_make(
+      cat("onednn|", format_key(from), "|", format_key(to), "|", source.key()), to.get_size(),
+      fill);
+}
+
+int threads_for(const KernelRequest& request, double flops) {
+  // Waking a parked team costs some 5 us, in which one core does about 300 kFLOP.
+  constexpr double flops_per_thread = 400e3;
+  const double useful = std::max(1.0, flops / flops_per_thread);
+  return static_cast<int>(std::min<double>(request.target.threads, useful));
+}
+
+// ---- primitive descriptors ---------------------------------------------------------------------
+
+// Implementations for SSE4.1 and in plain C++ need several times as long as the best, those by GEMM
+// take memory from the heap where they have no scratchpad.
+bool may_stand_for(std::string_view name, std::string_view best) {
+  const auto has = [&](std::string_view part) { return name.find(part) != name.npos; };
+  return name == best ||
+         !(has("simple") || has("sse41") || has(":gemm:") || name.starts_with("gemm:"));
+}
+
+namespace {
+
+constexpr auto inference = dnnl::prop_kind::forward_inference;
+
+// On to the first implementation that the table trusts, from the one at hand. An empty descriptor
+// where there is none.
+template <class PrimitiveDesc>
+PrimitiveDesc first_trusted(PrimitiveDesc pd, Work work, Traits traits) {
+  while (pd && !is_trusted(work, pd.impl_info_str(), traits))
+    if (!pd.next_impl()) return {};
+  return pd;
+}
+
+// Of the trusted implementations from `pd` on the best that needs no scratchpad, or else the least.
+template <class PrimitiveDesc>
+PrimitiveDesc with_least_scratch(PrimitiveDesc pd, Work work, Traits traits) {
+  const std::string best = pd.impl_info_str();
+  PrimitiveDesc chosen;
+  std::size_t least = std::numeric_limits<std::size_t>::max();
+  do {
+    const std::size_t bytes = pd.scratchpad_desc().get_size();
+    const std::string name = pd.impl_info_str();
+    if (bytes >= least || !is_trusted(work, name, traits) || !may_stand_for(name, best)) continue;
+    least = bytes;
+    // Going on to the next changes this one, of which 3.x makes no copy by itself.
+    dnnl_primitive_desc_t copy = nullptr;
+    dnnl::error::wrap_c_api(dnnl_primitive_desc_clone(&copy, pd.get()), "no memory");
+    chosen = pd;
+    chosen.reset(copy);
+  } while (least > 0 && pd.next_impl());
+  return chosen;
+}
+
+// By the arguments that a descriptor of 2.x and a primitive descriptor of 3.x have in common.
+template <class Primitive, class... Args>
+typename Primitive::primitive_desc make_pd(Work work, const Attributes& a, const Args&... args) {
+  using Pd = typename Primitive::primitive_desc;
+#if QUERN_ONEDNN_3
+  Pd pd(engine(), args..., a.attr, true);
+#else
+  const typename Primitive::desc desc(args...);  // read by each step to the next implementation
+  Pd pd(desc, a.attr, engine(), true);
+#endif
+  pd = first_trusted(std::move(pd), work, a.traits);
+  if (a.scratch || !pd) return pd;
+  return with_least_scratch(std::move(pd), work, a.traits);
+}
+
+}  // namespace
+
+dnnl::convolution_forward::primitive_desc conv_pd(algorithm a, const Md& src, const Md& weights,
+                                                  const std::optional<Md>& bias, const Md& dst,
+                                                  const ConvGeometry& g, const Attributes& attr) {
+  return make_pd<dnnl::convolution_forward>(Work::convolution, attr, inference, a, src, weights,
+                                            bias.value_or(Md()), dst, g.strides, g.dilations,
+                                            g.pads_begin, g.pads_end);
+}
+
+dnnl::deconvolution_forward::primitive_desc deconv_pd(const Md& src, const Md& weights,
+                                                      const std::optional<Md>& bias, const Md& dst,
+                                                      const ConvGeometry& g,
+                                                      const Attributes& attr) {
+  return make_pd<dnnl::deconvolution_forward>(
+      Work::deconvolution, attr, inference, algorithm::deconvolution_direct, src, weights,
+      bias.value_or(Md()), dst, g.strides, g.dilations, g.pads_begin, g.pads_end);
+}
+
+dnnl::matmul::primitive_desc matmul_pd(const Md& a, const Md& b, const std::optional<Md>& bias,
+                                       const Md& dst, const Attributes& attr) {
+  return bias ? make_pd<dnnl::matmul>(Work::matmul, attr, a, b, *bias, dst)
+              : make_pd<dnnl::matmul>(Work::matmul, attr, a, b, dst);
+}
+
+PoolPrimitive::primitive_desc pool_pd(algorithm a, const Md& src, const Md& dst, const Dims& kernel,
+                                      const ConvGeometry& g, const Attributes& attr) {
+  return make_pd<PoolPrimitive>(Work::pooling, attr, inference, a, src, dst, g.strides, kernel,
+                                g.dilations, g.pads_begin, g.pads_end);
+}
+
+dnnl::reorder::primitive_desc reorder_pd(const Md& from, const Md& to, const Attributes& attr) {
+  dnnl::reorder::primitive_desc pd(engine(), from, engine(), to, attr.attr, true);
+  if (pd && !is_trusted(Work::reorder, pd.impl_info_str(), attr.traits)) return {};
+  return pd;
+}
+
+}  // namespace quern::onednn

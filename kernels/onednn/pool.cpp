@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: Apache-2.0
+// Averages by oneDNN, in the layout that the source has. Its maxima lose NaN.
+#include "kernels/contract/pool.h"
+
+#include "graph/ops/convolution.h"
+#include "graph/ops/windows.h"
+#include "kernels/onednn/onednn.h"
+#include "kernels/onednn/select.h"
+
+namespace quern {
+namespace {
+
+// Average over what lies inside of the input, or of the padded input: oneDNN's two divisors. Ours
+// differs where a window of ceil_mode hangs over the padding.
+bool hangs_over(const Pool& op, const ResolvedWindow& w, const Shape& src, const Shape& dst) {
+  if (!op.count_include_pad) return false;
+  for (std::size_t i = 0; i < w.rank(); ++i) {
+    const std::int64_t end = (dst[2 + i] - 1) * w.strides[i] + w.extent(i);
+    if (end > src[2 + i] + w.pads_begin[i] + w.pads_end[i]) return true;
+  }
+  return false;
+}
+
+bool suits(const KernelRequest& r) {
+  const auto& op = r.as<Pool>();
+  const std::size_t rank = r.shape(0).rank();
+  if (!r.target.use_onednn || !onednn::available() || rank < 3 || rank > 5) return false;
+  if (r.dtype(0) != DType::f32 || op.kind != PoolKind::average) return false;
+  return r.shape(0).elements() > 0 && r.outputs[0].shape.elements() > 0;
+}
+
+dnnl::algorithm algorithm_of(const Pool& op) {
+  return op.count_include_pad ? dnnl::algorithm::pooling_avg_include_padding
+                              : dnnl::algorithm::pooling_avg_exclude_padding;
+}
+
+}  // namespace
+
+Selection select_pool_onednn(const KernelRequest& r) {
+  if (!suits(r)) return not_for_me();
+  const auto& op = r.as<Pool>();
+  const Shape& src = r.shape(0);
+  const Shape& dst = r.outputs[0].shape;
+  const ResolvedWindow w = resolve_pool_window(op, src.dims().subspan(2));
+  if (hangs_over(op, w, src, dst)) return not_for_me();
+  return onednn::guard(r, [&]() -> Selection {
+    onednn::ConvGeometry g;
+    for (std::size_t i = 0; i < w.rank(); ++i) {
+      g.strides.push_back(w.strides[i]);
+      g.dilations.push_back(w.dilations[i] - 1);
+      g.pads_begin.push_back(w.pads_begin[i]);
+      g.pads_end.push_back((dst[2 + i] - 1) * w.strides[i] + w.extent(i) - src[2 + i] -
+                           w.pads_begin[i]);
+    }
+    Layout layout = r.inputs[0].desc.layout;
+    auto src_md = onednn::md_of(r.inputs[0].desc);
+    if (!src_md || !onednn::layout_of(*src_md, src)) {
+      layout = Layout::channels_last(src);
+      src_md = onednn::md_of({DType::f32, src, layout});
+    }
+    const auto pd = onednn::pool_pd(
+        algorithm_of(op), *src_md, onednn::any(onednn::DataType::f32, onednn::dims_of(dst)),
+        onednn::dims_of(w.kernel), g, onednn::make_attr(r, onednn::window_traits(w, src, dst, 1)));
+    if (!pd) return not_for_me();
+    const auto dst_layout = onednn::layout_of(pd.dst_desc(), dst);
+    if (!dst_layout) return not_for_me();
+    onednn::KernelBuilder b(r);
+    b.threads(
+        onednn::threads_for(r, static_cast<double>(dst.elements() * w.kernel.elements()) * 4));
+    b.input(DNNL_ARG_SRC, 0, *src_md, layout);
+    b.output(DNNL_ARG_DST, 0, pd.dst_desc(), *dst_layout);
+    return b.finish(pd, onednn::PoolPrimitive(pd));
+  });
+}
+
+}  // namespace quern

@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+// BitCast: the bits of x under another element type of the same width.
+//
+// ONNX: BitCast, opset 26. 4-bit integers are held one a byte, sign-extended, and a bool is 0 or 1:
+// those two are brought into form, everything else is copied.
+#include <cstring>
+
+#include "engine/vocabulary/text_util.h"
+#include "graph/ops/elementwise.h"
+#include "graph/ops/infer.h"
+#include "kernels/contract/kernel.h"
+
+namespace quern {
+namespace {
+
+Status reference(const ReferenceCall& call) {
+  const auto* x = call.inputs[0].as<std::uint8_t>();
+  auto* y = call.outputs[0].as<std::uint8_t>();
+  const DType to = call.outputs[0].type.dtype;
+  const std::size_t n = call.outputs[0].type.bytes();
+  if (to == DType::boolean) {
+    for (std::size_t i = 0; i < n; ++i) y[i] = x[i] != 0;
+  } else if (to == DType::i4) {
+    for (std::size_t i = 0; i < n; ++i) y[i] = static_cast<std::uint8_t>(((x[i] & 15) ^ 8) - 8);
+  } else if (to == DType::u4) {
+    for (std::size_t i = 0; i < n; ++i) y[i] = x[i] & 15;
+  } else if (n > 0) {
+    std::memcpy(y, x, n);
+  }
+  return {};
+}
+
+}  // namespace
+
+const OpKernels& BitCast::kernels() {
+  static constexpr OpKernels table{.reference = {reference}};
+  return table;
+}
+
+}  // namespace quern

@@ -1,0 +1,154 @@
+// SPDX-License-Identifier: Apache-2.0
+// Cast: the elements of x converted to another type.
+//
+// ONNX: Cast, CastLike, opsets 1 to 25, every pair of types. Float to float rounds once, to nearest
+// even; float to integer truncates and saturates, NaN gives 0; integer to integer keeps the low
+// bits. The 4-bit integers keep the low bits of the integer part, as ONNX's own vectors do. 8-bit
+// floats saturate or not by the attribute. Text: number_text.h.
+//
+// Elements pass through one of three wide forms (double, i64, u64), none of which loses anything,
+// so that 20 readers and 3 x 20 writers do the work of 400 conversions.
+#include <algorithm>
+
+#include "engine/vocabulary/text_util.h"
+#include "graph/numeric.h"
+#include "graph/ops/elementwise.h"
+#include "graph/ops/infer.h"
+#include "kernels/contract/kernel.h"
+#include "kernels/contract/number_text.h"
+#include "kernels/cpu/cast_rows.h"
+#include "kernels/gpu/kernels.h"
+
+namespace quern {
+namespace {
+
+// ---- reference
+
+template <class T>
+inline constexpr bool is_wide_unsigned = std::is_same_v<T, std::uint64_t>;
+template <class T>
+inline constexpr bool is_whole =
+    std::is_integral_v<T> || std::is_same_v<T, Int4> || std::is_same_v<T, UInt4>;
+template <class T>
+using Wide = std::conditional_t<is_wide_unsigned<T>, std::uint64_t,
+                                std::conditional_t<is_whole<T>, std::int64_t, double>>;
+
+template <class T>
+struct IsFloat8 : std::false_type {};
+template <Float8 Format>
+struct IsFloat8<Float8Of<Format>> : std::true_type {
+  static constexpr Float8 format = Format;
+};
+
+std::int8_t low_nibble(std::int64_t v) {
+  return static_cast<std::int8_t>(((v & 15) ^ 8) - 8);
+}
+
+// As a double, exactly where it matters: what no double holds keeps a sticky last bit instead.
+double sticky_double(std::uint64_t v) {
+  if (v >> 53) v = (v & ~std::uint64_t{2047}) | ((v & 2047) != 0 ? 2048 : 0);
+  return static_cast<double>(v);
+}
+double sticky_double(std::int64_t v) {
+  const auto u = static_cast<std::uint64_t>(v);
+  return v < 0 ? -sticky_double(0 - u) : sticky_double(u);
+}
+double sticky_double(double v) {
+  return v;
+}
+
+template <class To, class From>
+To narrow(From v, Overflow overflow) {
+  if constexpr (std::is_same_v<To, Int4>) {
+    return Int4(low_nibble(convert<std::int64_t>(v)));
+  } else if constexpr (std::is_same_v<To, UInt4>) {
+    return UInt4(convert<std::int64_t>(v) & 15);
+  } else if constexpr (IsFloat8<To>::value) {
+    To y;
+    y.bits = float_to_float8(IsFloat8<To>::format, round_to_odd(sticky_double(v)), overflow);
+    return y;
+  } else if constexpr (std::is_same_v<To, Half> || std::is_same_v<To, BFloat16>) {
+    return To(sticky_double(v));
+  } else {
+    return convert<To>(v);
+  }
+}
+
+// Through a buffer of wide elements, a piece at a time.
+template <class From, class F>
+void in_pieces(const From* x, std::int64_t n, F&& write) {
+  constexpr std::int64_t piece = 256;
+  Wide<From> wide[piece];
+  for (std::int64_t begin = 0; begin < n; begin += piece) {
+    const std::int64_t count = std::min(piece, n - begin);
+    for (std::int64_t i = 0; i < count; ++i) wide[i] = static_cast<Wide<From>>(x[begin + i]);
+    write(begin, count, wide);
+  }
+}
+
+Overflow overflow_of(const Cast& op) {
+  return op.saturate ? Overflow::to_largest : Overflow::to_infinity;
+}
+
+template <class From>
+void cast_piece(const ReferenceCall& call, std::int64_t begin, std::int64_t count, const From* x) {
+  const Overflow overflow = overflow_of(call.as<Cast>());
+  visit_dtype(call.outputs[0].type.dtype, [&]<class To>(TypeTag<To>) {
+    if constexpr (!std::is_same_v<To, StringRef>) {
+      To* y = call.outputs[0].as<To>() + begin;
+      for (std::int64_t i = 0; i < count; ++i) y[i] = narrow<To>(x[i], overflow);
+    }
+  });
+}
+
+void print_piece(const ReferenceCall& call, std::int64_t begin, std::int64_t count, const auto* x) {
+  auto* y = call.outputs[0].as<StringRef>() + begin;
+  NumberText text;
+  for (std::int64_t i = 0; i < count; ++i)
+    y[i] = call.strings.add(text.print(x[i], call.inputs[0].type.dtype));
+}
+
+Status parse_strings(const ReferenceCall& call) {
+  const std::span<const StringRef> x = call.inputs[0].span<StringRef>();
+  const Overflow overflow = overflow_of(call.as<Cast>());
+  return visit_dtype(call.outputs[0].type.dtype, [&]<class To>(TypeTag<To>) -> Status {
+    To* y = call.outputs[0].as<To>();
+    if constexpr (std::is_same_v<To, StringRef>) {
+      std::copy(x.begin(), x.end(), y);
+    } else {
+      for (const StringRef s : x) {
+        const auto number = parse_number(s.view(), call.outputs[0].type.dtype);
+        if (!number)
+          return {Code::invalid_argument, cat("'", printable(s.view(), 40), "' is not a number")};
+        *y++ = std::visit([&](auto v) { return narrow<To>(v, overflow); }, *number);
+      }
+    }
+    return {};
+  });
+}
+
+Status reference(const ReferenceCall& call) {
+  if (call.inputs[0].type.dtype == DType::string) return parse_strings(call);
+  const bool to_text = call.outputs[0].type.dtype == DType::string;
+  const std::int64_t n = call.inputs[0].type.shape.elements();
+  visit_dtype(call.inputs[0].type.dtype, [&]<class From>(TypeTag<From>) {
+    if constexpr (!std::is_same_v<From, StringRef>) {
+      in_pieces(call.inputs[0].as<From>(), n, [&](auto begin, auto count, const auto* wide) {
+        to_text ? print_piece(call, begin, count, wide) : cast_piece(call, begin, count, wide);
+      });
+    }
+  });
+  return {};
+}
+
+constexpr CpuImplementation implementations[] = {{"rows", select_cast_rows}};
+
+}  // namespace
+
+const OpKernels& Cast::kernels() {
+  static constexpr OpKernels table{
+      .reference = {reference}, .cpu = implementations, .gpu = gpu::select_cast};
+  return table;
+}
+
+}  // namespace quern

@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+// Concat: the inputs one behind the other along an axis.
+//
+// ONNX: Concat, opsets 1 to 13 (axis is 1 when left out below opset 4).
+#include "engine/vocabulary/text_util.h"
+#include "graph/ops/movement.h"
+#include "kernels/contract/kernel.h"
+#include "kernels/contract/movement.h"
+#include "kernels/cpu/concat_copy.h"
+#include "kernels/gpu/kernels.h"
+
+namespace quern {
+namespace {
+
+Status reference(const ReferenceCall& call) {
+  const MutableTensorView& y = call.outputs[0];
+  const std::size_t axis = positive_axis(call.as<Concat>().axis, y.type.shape.rank());
+  const AxisSplit s = split_at(y.type.shape, axis);
+  std::byte* dst = y.data;
+  for (std::int64_t o = 0; o < s.outer; ++o) {
+    for (const TensorView& x : call.inputs) {
+      const auto run =
+          static_cast<std::size_t>(x.type.shape[axis] * s.inner) * size_of(x.type.dtype);
+      std::memcpy(dst, x.data + static_cast<std::size_t>(o) * run, run);
+      dst += run;
+    }
+  }
+  return {};
+}
+
+constexpr CpuImplementation implementations[] = {{"copy", select_concat_copy}};
+
+}  // namespace
+
+const OpKernels& Concat::kernels() {
+  static constexpr OpKernels table{
+      .reference = {reference}, .cpu = implementations, .gpu = gpu::select_concat};
+  return table;
+}
+
+}  // namespace quern

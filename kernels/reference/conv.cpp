@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: Apache-2.0
+// Conv: y[n, m, o] = bias[m] + sum over c, k of x[n, c, o * stride - pad + k * dilation] * w[m, c,
+// k], over the channels c of m's group; elements outside of x are 0.
+//
+// ONNX Conv, opsets 1 to 22: one to six spatial dimensions, groups, dilations, asymmetric pads,
+// auto_pad. Sums in double, rounded once.
+#include "engine/vocabulary/text_util.h"
+#include "graph/numeric.h"
+#include "graph/ops/convolution.h"
+#include "graph/ops/infer.h"
+#include "graph/ops/windows.h"
+#include "kernels/contract/kernel.h"
+#include "kernels/contract/window.h"
+#include "kernels/cpu/conv_depthwise.h"
+#include "kernels/cpu/conv_rows.h"
+#include "kernels/gpu/kernels.h"
+#include "kernels/onednn/select.h"
+
+namespace quern {
+namespace {
+
+// ---- reference
+
+template <class T>
+void convolve(const ReferenceCall& call) {
+  const Shape& xs = call.inputs[0].type.shape;
+  const Shape& ys = call.outputs[0].type.shape;
+  const Shape in = spatial_of(xs);
+  const Shape kernel = spatial_of(call.inputs[1].type.shape);
+  const ResolvedWindow window = resolve_window(call.as<Conv>().window, in, kernel);
+  const std::int64_t channels = call.inputs[1].type.shape[1];
+  const std::int64_t group_size = ys[1] / call.as<Conv>().group;
+  const T* bias = call.has(2) ? call.inputs[2].as<T>() : nullptr;
+  T* y = call.outputs[0].as<T>();
+  for (std::int64_t n = 0; n < ys[0]; ++n)
+    for (std::int64_t m = 0; m < ys[1]; ++m) {
+      const T* x = call.inputs[0].as<T>() + (n * xs[1] + m / group_size * channels) * in.elements();
+      const T* w = call.inputs[1].as<T>() + m * channels * kernel.elements();
+      for_each_index(spatial_of(ys), [&](const Shape& at) {
+        Sum<T> sum = bias ? static_cast<Sum<T>>(bias[m]) : 0;
+        for (std::int64_t c = 0; c < channels; ++c)
+          for_each_tap(window, in, at, [&](std::int64_t e, std::int64_t t) {
+            sum += static_cast<Sum<T>>(x[c * in.elements() + e]) *
+                   static_cast<Sum<T>>(w[c * kernel.elements() + t]);
+          });
+        *y++ = T(sum);
+      });
+    }
+}
+
+Status reference(const ReferenceCall& call) {
+  if (call.outputs[0].type.shape.elements() == 0) return {};
+  visit_float(call.inputs[0].type.dtype, [&]<class T>(TypeTag<T>) { convolve<T>(call); });
+  return {};
+}
+
+Cost flops(const Op&, std::span<const TensorType> inputs, std::span<const TensorType> outputs) {
+  Cost cost = traffic(inputs, outputs);
+  cost.flops = 2.0 * static_cast<double>(outputs[0].shape.elements()) *
+               static_cast<double>(inputs[1].shape.elements(1));
+  return cost;
+}
+
+constexpr CpuImplementation cpu[] = {
+#ifdef QUERN_ONEDNN
+    {"onednn", select_conv_onednn},
+#endif
+    {"depthwise", select_conv_depthwise},
+    {"rows", select_conv_rows},
+};
+
+}  // namespace
+
+const OpKernels& Conv::kernels() {
+  static constexpr OpKernels table{
+      .reference = {reference}, .cpu = cpu, .flops = flops, .gpu = gpu::select_conv};
+  return table;
+}
+
+}  // namespace quern

@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+// DynamicQuantize: y = saturate(round(x / scale) + zero) in u8, with the scale that spreads the
+// range of x, 0 included, over 0 to 255, and the zero point that 0 falls on.
+//
+// ONNX: DynamicQuantizeLinear, opset 11. In float, step by step as the specification has it:
+// another order of roundings would move the scale. A tensor of zeros, or of nothing, has scale 1
+// and zero point 0, as in ONNX Runtime (the specification divides 0 by 0).
+#include <algorithm>
+
+#include "graph/ops/infer.h"
+#include "graph/ops/quantised.h"
+#include "kernels/contract/kernel.h"
+#include "kernels/contract/quantized.h"
+#include "kernels/contract/scalar_math.h"
+#include "kernels/cpu/quantize_rows.h"
+#include "kernels/gpu/kernels.h"
+
+namespace quern {
+namespace {
+
+Status reference(const ReferenceCall& call) {
+  const std::span<const float> x = call.inputs[0].span<float>();
+  float low = 0;
+  float high = 0;
+  for (float v : x) {
+    low = nan_min(low, v);
+    high = nan_max(high, v);
+  }
+  const auto [scale, zero] = dynamic_steps(low, high);
+  if (call.wants(0)) {
+    auto* y = call.outputs[0].as<std::uint8_t>();
+    for (float v : x)
+      *y++ = saturated<std::uint8_t>(static_cast<double>(std::nearbyint(v / scale)) + zero);
+  }
+  if (call.wants(1)) *call.outputs[1].as<float>() = scale;
+  if (call.wants(2)) *call.outputs[2].as<std::uint8_t>() = zero;
+  return {};
+}
+
+constexpr CpuImplementation implementations[] = {{"rows", select_dynamic_quantize_rows}};
+
+}  // namespace
+
+const OpKernels& DynamicQuantize::kernels() {
+  static constexpr OpKernels table{
+      .reference = {reference}, .cpu = implementations, .gpu = gpu::select_dynamic_quantize};
+  return table;
+}
+
+}  // namespace quern

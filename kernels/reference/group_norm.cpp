@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: Apache-2.0
+// GroupNorm: y = (x - mean) / sqrt(variance + epsilon) * scale + bias on x [N, C, ...], mean and
+// variance over each group of neighbouring channels of each sample, scale and bias [C].
+//
+// ONNX: GroupNormalization, opsets 18 and 21 (18 has scale and bias for each group: imported
+// repeated); InstanceNormalization, opsets 1 to 22, where every channel is a group (`groups` = 0).
+// In double, rounded once.
+#include <cmath>
+
+#include "engine/vocabulary/text_util.h"
+#include "graph/numeric.h"
+#include "graph/operands.h"
+#include "graph/ops/infer.h"
+#include "graph/ops/normalisation.h"
+#include "kernels/contract/kernel.h"
+#include "kernels/gpu/kernels.h"
+
+namespace quern {
+namespace {
+
+// ---- reference
+
+// One group: `channels` of them from `first` on, `inner` elements each.
+template <class T>
+void normalise_group(const ReferenceCall& call, const T* x, T* y, std::int64_t first,
+                     std::int64_t channels, std::int64_t inner) {
+  const std::int64_t n = channels * inner;
+  double mean = 0;
+  double variance = 0;
+  for (std::int64_t i = 0; i < n; ++i) mean += static_cast<double>(x[i]);
+  mean /= static_cast<double>(n);
+  for (std::int64_t i = 0; i < n; ++i) {
+    const double d = static_cast<double>(x[i]) - mean;
+    variance += d * d;
+  }
+  variance /= static_cast<double>(n);
+  const double factor = 1 / std::sqrt(variance + static_cast<double>(call.as<GroupNorm>().epsilon));
+  for (std::int64_t c = 0; c < channels; ++c) {
+    const double scale = float_element(call.inputs[1], first + c);
+    const double bias = float_element(call.inputs[2], first + c);
+    for (std::int64_t i = c * inner; i < (c + 1) * inner; ++i)
+      y[i] = T((static_cast<double>(x[i]) - mean) * factor * scale + bias);
+  }
+}
+
+Status reference(const ReferenceCall& call) {
+  const Shape& shape = call.inputs[0].type.shape;
+  if (shape.elements() == 0) return {};
+  const std::int64_t inner = shape.elements(2);
+  const std::int64_t groups = call.as<GroupNorm>().groups ? call.as<GroupNorm>().groups : shape[1];
+  const std::int64_t channels = shape[1] / groups;
+  visit_float(call.inputs[0].type.dtype, [&]<class T>(TypeTag<T>) {
+    for (std::int64_t g = 0; g < shape[0] * groups; ++g) {
+      const std::int64_t at = g * channels * inner;
+      normalise_group(call, call.inputs[0].as<T>() + at, call.outputs[0].as<T>() + at,
+                      g % groups * channels, channels, inner);
+    }
+  });
+  return {};
+}
+
+Cost flops(const Op&, std::span<const TensorType> inputs, std::span<const TensorType> outputs) {
+  Cost cost = traffic(inputs, outputs);
+  cost.flops = 8 * static_cast<double>(inputs[0].shape.elements());
+  return cost;
+}
+
+}  // namespace
+
+const OpKernels& GroupNorm::kernels() {
+  static constexpr OpKernels table{
+      .reference = {reference}, .flops = flops, .gpu = gpu::select_group_norm};
+  return table;
+}
+
+}  // namespace quern

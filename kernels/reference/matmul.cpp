@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: Apache-2.0
+// MatMul: y = alpha * a b over the last two dimensions, NumPy's rules for the rest
+// (matmul_shape.h).
+//
+// ONNX: MatMul, opsets 1 to 13; Gemm, opsets 1 to 13, imports as this, its third operand as a
+// Binary add. Sums in double, rounded once; integers wrap, and alpha scales their result in double
+// unless it is 1. A depth of zero gives zeros.
+#include "engine/vocabulary/text_util.h"
+#include "graph/numeric.h"
+#include "graph/ops/infer.h"
+#include "graph/ops/matrix.h"
+#include "graph/ops/products.h"
+#include "kernels/contract/iterate.h"
+#include "kernels/contract/kernel.h"
+#include "kernels/contract/matmul_shape.h"
+#include "kernels/cpu/matmul_rows.h"
+#include "kernels/gpu/kernels.h"
+#include "kernels/onednn/select.h"
+
+namespace quern {
+namespace {
+
+// ---- reference
+
+template <class T>
+T scaled(Sum<T> sum, float alpha) {
+  if (alpha == 1) return static_cast<T>(sum);
+  if constexpr (is_float_type<T>) {
+    return T(sum * static_cast<double>(alpha));
+  } else {
+    return convert<T>(static_cast<double>(static_cast<T>(sum)) * static_cast<double>(alpha));
+  }
+}
+
+template <class T>
+void multiply(const ProductShape& p, const T* a, const T* b, T* y, float alpha) {
+  for (std::int64_t m = 0; m < p.rows; ++m)
+    for (std::int64_t n = 0; n < p.columns; ++n) {
+      Sum<T> sum = 0;
+      for (std::int64_t k = 0; k < p.depth; ++k)
+        sum += static_cast<Sum<T>>(a[m * p.a_row + k * p.a_column]) *
+               static_cast<Sum<T>>(b[k * p.b_row + n * p.b_column]);
+      y[m * p.columns + n] = scaled<T>(sum, alpha);
+    }
+}
+
+Status reference(const ReferenceCall& call) {
+  const auto& op = call.as<MatMul>();
+  if (call.outputs[0].type.shape.elements() == 0) return {};
+  const ProductShape p =
+      product_shape(call.inputs[0].type.shape, call.inputs[1].type.shape, transposed_in(op));
+  visit_number(call.inputs[0].type.dtype, [&]<class T>(TypeTag<T>) {
+    if constexpr (sizeof(T) >= 4 || is_float_type<T>) {
+      T* y = call.outputs[0].as<T>();
+      for_each_offset(p.batch, std::array{p.a_batch, p.b_batch}, [&](const auto& at) {
+        multiply(p, call.inputs[0].as<T>() + at[0], call.inputs[1].as<T>() + at[1], y, op.alpha);
+        y += p.rows * p.columns;
+      });
+    }
+  });
+  return {};
+}
+
+Cost flops(const Op& op, std::span<const TensorType> inputs, std::span<const TensorType> outputs) {
+  const auto& m = *op.as<MatMul>();
+  Cost cost = traffic(inputs, outputs);
+  cost.flops =
+      2 * product_shape(inputs[0].shape, inputs[1].shape, transposed_in(m)).multiplications();
+  return cost;
+}
+
+constexpr CpuImplementation cpu[] = {
+#ifdef QUERN_ONEDNN
+    {"onednn", select_matmul_onednn},
+#endif
+    {"rows", select_matmul_rows},
+};
+
+}  // namespace
+
+const OpKernels& MatMul::kernels() {
+  static constexpr OpKernels table{
+      .reference = {reference}, .cpu = cpu, .flops = flops, .gpu = gpu::select_matmul};
+  return table;
+}
+
+}  // namespace quern

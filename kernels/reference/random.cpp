@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+// Random: (shape) -> elements of our own generator (philox.h), uniform in [low, high) or normal by
+// the method of Box and Muller. Element i depends on the seed and on i alone.
+//
+// ONNX RandomUniform, RandomNormal and their Like forms, opsets 1 to 22; Bernoulli imports as a
+// comparison with uniform elements. The specification leaves the generator free. f32 and the 16-bit
+// types compute in float from 24 bits, f64 in double from 53.
+#include "graph/ops/random.h"
+
+#include <cmath>
+#include <numbers>
+
+#include "engine/vocabulary/text_util.h"
+#include "graph/numeric.h"
+#include "graph/ops/infer.h"
+#include "kernels/contract/kernel.h"
+#include "kernels/reference/philox.h"
+
+namespace quern {
+namespace {
+
+// ---- reference
+
+// Two independent uniform numbers.
+template <class C>
+struct Pair {
+  C first, second;
+};
+template <class C>
+Pair<C> uniform_pair(std::uint64_t seed, std::uint64_t index) {
+  const PhiloxBlock w = random_words(seed, index);
+  if constexpr (std::is_same_v<C, double>) {
+    return {uniform_double(w[0], w[1]), uniform_double(w[2], w[3])};
+  } else {
+    return {uniform_float(w[0]), uniform_float(w[1])};
+  }
+}
+
+template <class C>
+C standard_normal(Pair<C> u) {
+  const C radius = std::sqrt(-2 * std::log(1 - u.first));  // 1 - u is never 0
+  return radius * std::cos(2 * std::numbers::pi_v<C> * u.second);
+}
+
+template <class T>
+void draw(const Random& op, const MutableTensorView& out) {
+  using C = ComputeType<T>;
+  const auto n = static_cast<std::uint64_t>(out.type.shape.elements());
+  const C a = op.low_or_mean;
+  const C b = op.high_or_scale;
+  for (std::uint64_t i = 0; i < n; ++i) {
+    const Pair<C> u = uniform_pair<C>(op.seed, i);
+    out.as<T>()[i] =
+        T(op.kind == RandomKind::uniform ? a + (b - a) * u.first : a + b * standard_normal(u));
+  }
+}
+
+Status reference(const ReferenceCall& call) {
+  const auto& op = call.as<Random>();
+  visit_float(op.dtype, [&]<class T>(TypeTag<T>) { draw<T>(op, call.outputs[0]); });
+  return {};
+}
+
+}  // namespace
+
+const OpKernels& Random::kernels() {
+  static constexpr OpKernels table{.reference = {reference}};
+  return table;
+}
+
+}  // namespace quern

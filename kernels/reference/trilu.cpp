@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+// Trilu: keeps what lies on and above (below) the k-th diagonal of each matrix, zeroes the rest.
+//
+// ONNX: Trilu (opset 14).
+#include "engine/vocabulary/text_util.h"
+#include "graph/ops/infer.h"
+#include "graph/ops/movement.h"
+#include "kernels/contract/kernel.h"
+#include "kernels/contract/movement.h"
+#include "kernels/gpu/kernels.h"
+
+namespace quern {
+namespace {
+
+Status reference(const ReferenceCall& call) {
+  const TensorView& x = call.inputs[0];
+  const std::size_t rank = x.type.shape.rank();
+  const std::int64_t rows = x.type.shape[rank - 2];
+  const std::int64_t columns = x.type.shape[rank - 1];
+  const std::int64_t matrices = x.type.shape.elements(0, rank - 2);
+  const std::size_t size = size_of(x.type.dtype);
+  const std::int64_t k = call.has(1) ? index_at(call.inputs[1], 0) : 0;
+  const bool upper = call.as<Trilu>().upper;
+  const std::byte* src = x.data;
+  std::byte* dst = call.outputs[0].data;
+  for (std::int64_t m = 0; m < matrices; ++m)
+    for (std::int64_t i = 0; i < rows; ++i)
+      for (std::int64_t j = 0; j < columns; ++j, src += size, dst += size) {
+        const bool keep = upper ? j - i >= k : j - i <= k;
+        if (keep) {
+          std::memcpy(dst, src, size);
+        } else {
+          std::memset(dst, 0, size);
+        }
+      }
+  return {};
+}
+
+}  // namespace
+
+const OpKernels& Trilu::kernels() {
+  static constexpr OpKernels table{.reference = {reference}, .gpu = gpu::select_trilu};
+  return table;
+}
+
+}  // namespace quern
