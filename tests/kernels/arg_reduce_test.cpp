@@ -2,6 +2,7 @@
 #include <limits>
 
 #include "graph/ops/reduction.h"
+#include "tests/elements.h"
 #include "tests/kernels/op_test.h"
 
 namespace quern::testing {
@@ -19,38 +20,37 @@ std::vector<std::int64_t> positions(const ArgReduce& op, const Tensor& x) {
 
 TEST(ArgReduce, AlongEachAxis) {
   const Tensor x = tensor<float>({2, 3}, {3, 1, 2, 0, 5, 4});
-  EXPECT_THAT(positions({.axis = 0}, x), ElementsAre(0, 1, 1));
-  EXPECT_THAT(positions({.axis = -1}, x), ElementsAre(0, 1));
-  EXPECT_THAT(positions({.is_max = false, .axis = 1}, x), ElementsAre(1, 0));
+  EXPECT_ELEMENTS(positions({.axis = 0}, x), 0, 1, 1);
+  EXPECT_ELEMENTS(positions({.axis = -1}, x), 0, 1);
+  EXPECT_ELEMENTS(positions({.is_max = false, .axis = 1}, x), 1, 0);
   EXPECT_EQ(run(ArgReduce{.axis = 1}, {x}).shape(), Shape({2, 1}));
   EXPECT_EQ(run(ArgReduce{.axis = 1, .keepdims = false}, {x}).shape(), Shape({2}));
 }
 
 TEST(ArgReduce, FirstOrLastOfEquals) {
   const Tensor x = tensor<std::int32_t>({4}, {7, 1, 7, 1});
-  EXPECT_THAT(positions({}, x), ElementsAre(0));
-  EXPECT_THAT(positions({.select_last_index = true}, x), ElementsAre(2));
-  EXPECT_THAT(positions({.is_max = false}, x), ElementsAre(1));
-  EXPECT_THAT(positions({.is_max = false, .select_last_index = true}, x), ElementsAre(3));
+  EXPECT_ELEMENTS(positions({}, x), 0);
+  EXPECT_ELEMENTS(positions({.select_last_index = true}, x), 2);
+  EXPECT_ELEMENTS(positions({.is_max = false}, x), 1);
+  EXPECT_ELEMENTS(positions({.is_max = false, .select_last_index = true}, x), 3);
 }
 
 TEST(ArgReduce, NanIsBeyondEveryNumber) {
   const Tensor x = tensor<float>({5}, {1, nan, 9, nan, -9});
   for (const bool is_max : {true, false}) {
-    EXPECT_THAT(positions({.is_max = is_max}, x), ElementsAre(1));
-    EXPECT_THAT(positions({.is_max = is_max, .select_last_index = true}, x), ElementsAre(3));
+    EXPECT_ELEMENTS(positions({.is_max = is_max}, x), 1);
+    EXPECT_ELEMENTS(positions({.is_max = is_max, .select_last_index = true}, x), 3);
   }
 }
 
 TEST(ArgReduce, ExtremesOfTypes) {
-  EXPECT_THAT(positions({}, tensor<std::uint64_t>({2}, {1, UINT64_MAX})), ElementsAre(1));
-  EXPECT_THAT(positions({.is_max = false}, tensor<std::int8_t>({3}, {0, -128, 127})),
-              ElementsAre(1));
-  EXPECT_THAT(positions({}, tensor<Half>({2}, {Half(-2.0f), Half(-1.0f)})), ElementsAre(1));
+  EXPECT_ELEMENTS(positions({}, tensor<std::uint64_t>({2}, {1, UINT64_MAX})), 1);
+  EXPECT_ELEMENTS(positions({.is_max = false}, tensor<std::int8_t>({3}, {0, -128, 127})), 1);
+  EXPECT_ELEMENTS(positions({}, tensor<Half>({2}, {Half(-2.0f), Half(-1.0f)})), 1);
 }
 
 TEST(ArgReduce, ScalarsAndEmptyTensors) {
-  EXPECT_THAT(positions({}, tensor<float>({}, {3})), ElementsAre(0));
+  EXPECT_ELEMENTS(positions({}, tensor<float>({}, {3})), 0);
   EXPECT_THAT(positions({.axis = 1}, tensor<float>({0, 2}, {})), IsEmpty());
   EXPECT_THAT(error_of(ArgReduce{.axis = 0}, {tensor<float>({0, 2}, {})}),
               HasSubstr("has no elements along axis 0"));

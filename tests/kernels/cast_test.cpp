@@ -3,6 +3,7 @@
 #include <limits>
 
 #include "graph/ops/elementwise.h"
+#include "tests/elements.h"
 #include "tests/kernels/op_test.h"
 
 namespace quern::testing {
@@ -69,22 +70,21 @@ TEST(Cast, IntegerToFloatRoundsOnce) {
               ElementsAre(9007200328482816.0f));
   // For bfloat16 the halfway point above 2^62 is 2^62 + 2^54.
   const std::int64_t tie = (std::int64_t{1} << 62) + (std::int64_t{1} << 54);
-  EXPECT_THAT(bits(cast<BFloat16, std::int64_t>({tie, tie + 1, -tie - 1})),
-              ElementsAre(0x5e80, 0x5e81, 0xde81));
+  EXPECT_ELEMENTS(bits(cast<BFloat16, std::int64_t>({tie, tie + 1, -tie - 1})), 0x5e80, 0x5e81,
+                  0xde81);
   EXPECT_THAT((cast<Half, std::int32_t>({65519, 65520, 2049})),
               ElementsAre(65504.0f, inf, 2048.0f));
 }
 
 TEST(Cast, FloatToFloatRoundsToNearestEven) {
-  EXPECT_THAT(
-      bits(cast<Half, float>({1 + 0x1p-11f, 1 + 0x1.8p-10f, 65520.0f, 0x1p-25f, 0x1.8p-25f})),
-      ElementsAre(0x3c00, 0x3c02, 0x7c00, 0, 1));
-  EXPECT_THAT(bits(cast<BFloat16, float>({1 + 0x1p-8f, 1 + 0x1.8p-7f, 3.4e38f, -0.0f})),
-              ElementsAre(0x3f80, 0x3f82, 0x7f80, 0x8000));
+  EXPECT_ELEMENTS(
+      (bits(cast<Half, float>({1 + 0x1p-11f, 1 + 0x1.8p-10f, 65520.0f, 0x1p-25f, 0x1.8p-25f}))),
+      0x3c00, 0x3c02, 0x7c00, 0, 1);
+  EXPECT_ELEMENTS(bits(cast<BFloat16, float>({1 + 0x1p-8f, 1 + 0x1.8p-7f, 3.4e38f, -0.0f})), 0x3f80,
+                  0x3f82, 0x7f80, 0x8000);
   // A hair above the halfway point: by way of a float it would become the halfway point itself.
-  EXPECT_THAT(bits(cast<Half, double>({1 + 0x1p-11 + 0x1p-40})), ElementsAre(0x3c01));
-  EXPECT_THAT(bits(cast<BFloat16, double>({1 + 0x1p-8 + 0x1p-40, 1e300})),
-              ElementsAre(0x3f81, 0x7f80));
+  EXPECT_ELEMENTS(bits(cast<Half, double>({1 + 0x1p-11 + 0x1p-40})), 0x3c01);
+  EXPECT_ELEMENTS(bits(cast<BFloat16, double>({1 + 0x1p-8 + 0x1p-40, 1e300})), 0x3f81, 0x7f80);
   EXPECT_TRUE(std::isnan(cast<float, Half>({Half(nan)})[0]));
   EXPECT_THAT((cast<float, double>({1e300, -1e300})), ElementsAre(inf, -inf));
 }
@@ -102,13 +102,11 @@ TEST(Cast, EightBitFloatsSaturateWhenTold) {
   using E4M3 = Float8Of<Float8::e4m3fn>;
   using E4M3UZ = Float8Of<Float8::e4m3fnuz>;
   using E5M2 = Float8Of<Float8::e5m2>;
-  EXPECT_THAT(bits(cast<E4M3, float>(x)),
-              ElementsAre(0x2f, 0x2f, 0x30, 0x34, 0x7e, 0, 0x7e, 0xfe, 0x80));
-  EXPECT_THAT(bits(cast<E4M3UZ, float>(x)),
-              ElementsAre(0x37, 0x37, 0x38, 0x3c, 0x7f, 0, 0x7f, 0xff, 0));
-  EXPECT_THAT(bits(cast<E4M3UZ, float>(x, false)),
-              ElementsAre(0x37, 0x37, 0x38, 0x3c, 0x80, 0, 0x80, 0x80, 0));
-  EXPECT_THAT(bits(cast<E5M2, float>({1e6f, -inf, nan}, false)), ElementsAre(0x7c, 0xfc, 0x7e));
+  EXPECT_ELEMENTS(bits(cast<E4M3, float>(x)), 0x2f, 0x2f, 0x30, 0x34, 0x7e, 0, 0x7e, 0xfe, 0x80);
+  EXPECT_ELEMENTS(bits(cast<E4M3UZ, float>(x)), 0x37, 0x37, 0x38, 0x3c, 0x7f, 0, 0x7f, 0xff, 0);
+  EXPECT_ELEMENTS(bits(cast<E4M3UZ, float>(x, false)), 0x37, 0x37, 0x38, 0x3c, 0x80, 0, 0x80, 0x80,
+                  0);
+  EXPECT_ELEMENTS(bits(cast<E5M2, float>({1e6f, -inf, nan}, false)), 0x7c, 0xfc, 0x7e);
   EXPECT_THAT((cast<float, E4M3>({E4M3(0.4375f), E4M3(448.0f)})), ElementsAre(0.4375f, 448.0f));
   EXPECT_THAT((cast<Half, E5M2>({E5M2(-57344.0f)})), ElementsAre(-57344.0f));
 }

@@ -2,6 +2,7 @@
 #include <limits>
 
 #include "graph/ops/reduction.h"
+#include "tests/elements.h"
 #include "tests/kernels/op_test.h"
 
 namespace quern::testing {
@@ -22,35 +23,33 @@ std::vector<float> along(const Cumulative& op, std::initializer_list<float> x) {
 }
 
 TEST(Cumulative, Sums) {
-  EXPECT_THAT(along({}, {1, 2, 3}), ElementsAre(1, 3, 6));
-  EXPECT_THAT(along({.exclusive = true}, {1, 2, 3}), ElementsAre(0, 1, 3));
-  EXPECT_THAT(along({.reverse = true}, {1, 2, 3}), ElementsAre(6, 5, 3));
-  EXPECT_THAT(along({.exclusive = true, .reverse = true}, {1, 2, 3}), ElementsAre(5, 3, 0));
+  EXPECT_ELEMENTS(along({}, {1, 2, 3}), 1, 3, 6);
+  EXPECT_ELEMENTS(along({.exclusive = true}, {1, 2, 3}), 0, 1, 3);
+  EXPECT_ELEMENTS(along({.reverse = true}, {1, 2, 3}), 6, 5, 3);
+  EXPECT_ELEMENTS(along({.exclusive = true, .reverse = true}, {1, 2, 3}), 5, 3, 0);
 }
 
 // The example of the specification.
 TEST(Cumulative, Products) {
   constexpr auto prod = CumulativeKind::prod;
-  EXPECT_THAT(along({prod}, {1, 2, 3}), ElementsAre(1, 2, 6));
-  EXPECT_THAT(along({prod, true}, {1, 2, 3}), ElementsAre(1, 1, 2));
-  EXPECT_THAT(along({prod, false, true}, {1, 2, 3}), ElementsAre(6, 6, 3));
-  EXPECT_THAT(along({prod, true, true}, {1, 2, 3}), ElementsAre(6, 3, 1));
+  EXPECT_ELEMENTS(along({prod}, {1, 2, 3}), 1, 2, 6);
+  EXPECT_ELEMENTS(along({prod, true}, {1, 2, 3}), 1, 1, 2);
+  EXPECT_ELEMENTS(along({prod, false, true}, {1, 2, 3}), 6, 6, 3);
+  EXPECT_ELEMENTS(along({prod, true, true}, {1, 2, 3}), 6, 3, 1);
 }
 
 TEST(Cumulative, AlongAnyAxis) {
   const Tensor x = tensor<std::int32_t>({2, 2, 2}, {1, 2, 3, 4, 5, 6, 7, 8});
-  EXPECT_THAT(values<std::int32_t>(run(Cumulative{}, {x, axis(0)})),
-              ElementsAre(1, 2, 3, 4, 6, 8, 10, 12));
-  EXPECT_THAT(values<std::int32_t>(run(Cumulative{}, {x, axis(-2)})),
-              ElementsAre(1, 2, 4, 6, 5, 6, 12, 14));
-  EXPECT_THAT(values<std::int32_t>(run(Cumulative{}, {x, tensor<std::int32_t>({1}, {2})})),
-              ElementsAre(1, 3, 3, 7, 5, 11, 7, 15));
+  EXPECT_ELEMENTS(values<std::int32_t>(run(Cumulative{}, {x, axis(0)})), 1, 2, 3, 4, 6, 8, 10, 12);
+  EXPECT_ELEMENTS(values<std::int32_t>(run(Cumulative{}, {x, axis(-2)})), 1, 2, 4, 6, 5, 6, 12, 14);
+  EXPECT_ELEMENTS(values<std::int32_t>(run(Cumulative{}, {x, tensor<std::int32_t>({1}, {2})})), 1,
+                  3, 3, 7, 5, 11, 7, 15);
 }
 
 TEST(Cumulative, IntegersWrapFloatsRoundOnce) {
-  EXPECT_THAT(
-      values<std::int8_t>(run(Cumulative{}, {tensor<std::int8_t>({3}, {127, 1, 1}), axis(0)})),
-      ElementsAre(127, -128, -127));
+  EXPECT_ELEMENTS(
+      (values<std::int8_t>(run(Cumulative{}, {tensor<std::int8_t>({3}, {127, 1, 1}), axis(0)}))),
+      127, -128, -127);
   const Half one(1.0f);
   EXPECT_THAT(
       values<Half>(run(Cumulative{}, {tensor<Half>({3}, {Half(2048.0f), one, one}), axis(0)})),
@@ -63,7 +62,7 @@ TEST(Cumulative, NanStaysFromThenOn) {
 }
 
 TEST(Cumulative, ScalarsAndEmptyTensors) {
-  EXPECT_THAT(values<float>(run(Cumulative{}, {tensor<float>({}, {3}), axis(0)})), ElementsAre(3));
+  EXPECT_ELEMENTS(values<float>(run(Cumulative{}, {tensor<float>({}, {3}), axis(0)})), 3);
   EXPECT_THAT(along({}, {}), IsEmpty());
   EXPECT_EQ(run(Cumulative{}, {tensor<float>({0, 2}, {}), axis(1)}).shape(), Shape({0, 2}));
 }

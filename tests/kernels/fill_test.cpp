@@ -2,6 +2,7 @@
 #include <bit>
 
 #include "graph/ops/shape.h"
+#include "tests/elements.h"
 #include "tests/kernels/movement_test.h"
 
 namespace quern::testing {
@@ -9,11 +10,11 @@ namespace {
 
 TEST(ConstantOfShape, FillsWithTheBits) {
   const Op ones{ConstantOfShape{.dtype = DType::f32, .bits = std::bit_cast<std::uint32_t>(1.5f)}};
-  EXPECT_THAT(values<float>(run(ones, {ints({1, 2})})), ElementsAre(1.5f, 1.5f));
+  EXPECT_ELEMENTS(values<float>(run(ones, {ints({1, 2})})), 1.5f, 1.5f);
   const Op i16{ConstantOfShape{.dtype = DType::i16, .bits = 0xfffe}};
-  EXPECT_THAT(values<std::int16_t>(run(i16, {ints({2})})), ElementsAre(-2, -2));
+  EXPECT_ELEMENTS(values<std::int16_t>(run(i16, {ints({2})})), -2, -2);
   const Op truth{ConstantOfShape{.dtype = DType::boolean, .bits = 0x80}};
-  EXPECT_THAT(values<std::uint8_t>(run(truth, {ints({1})})), ElementsAre(1));
+  EXPECT_ELEMENTS(values<std::uint8_t>(run(truth, {ints({1})})), 1);
 }
 
 TEST(ConstantOfShape, ScalarAndEmpty) {
@@ -94,16 +95,16 @@ TEST(Range, Refuses) {
 
 TEST(EyeLike, PutsOnesOnTheDiagonal) {
   const Tensor x = counting({2, 3});
-  EXPECT_THAT(values<float>(run(EyeLike{}, {x})), ElementsAre(1, 0, 0, 0, 1, 0));
-  EXPECT_THAT(values<float>(run(EyeLike{.k = 1}, {x})), ElementsAre(0, 1, 0, 0, 0, 1));
-  EXPECT_THAT(values<float>(run(EyeLike{.k = -1}, {x})), ElementsAre(0, 0, 0, 1, 0, 0));
+  EXPECT_ELEMENTS(values<float>(run(EyeLike{}, {x})), 1, 0, 0, 0, 1, 0);
+  EXPECT_ELEMENTS(values<float>(run(EyeLike{.k = 1}, {x})), 0, 1, 0, 0, 0, 1);
+  EXPECT_ELEMENTS(values<float>(run(EyeLike{.k = -1}, {x})), 0, 0, 0, 1, 0, 0);
   for (std::int64_t k : {std::int64_t{3}, std::int64_t{-2}, int_min, int_max})
-    EXPECT_THAT(values<float>(run(EyeLike{.k = k}, {x})), ElementsAre(0, 0, 0, 0, 0, 0));
+    EXPECT_ELEMENTS(values<float>(run(EyeLike{.k = k}, {x})), 0, 0, 0, 0, 0, 0);
 }
 
 TEST(EyeLike, OfAnotherType) {
   const Tensor y = run(EyeLike{.dtype = DType::f16}, {counting({1, 1})});
-  EXPECT_THAT(values<std::uint16_t>(y), ElementsAre(0x3c00));
+  EXPECT_ELEMENTS(values<std::uint16_t>(y), 0x3c00);
   EXPECT_EQ(infer_text(EyeLike{.dtype = DType::i32}, {unranked(DType::f32)}), "i32[?,?]");
   EXPECT_EQ(infer_text(EyeLike{}, {f32({N, N})}), "f32[$0,$0]");
   EXPECT_THAT(error_of(EyeLike{}, {counting({2})}), HasSubstr("must have rank 2"));

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "graph/ops/movement.h"
+#include "tests/elements.h"
 #include "tests/kernels/movement_test.h"
 
 namespace quern::testing {
@@ -13,48 +14,48 @@ TEST(Pad, WithAValue) {
   const Tensor y =
       run(Pad{}, {tensor<float>({1, 2}, {1, 2}), ints({1, 0, 0, 1}), tensor<float>({}, {9})});
   EXPECT_EQ(y.shape(), Shape({2, 3}));
-  EXPECT_THAT(values<float>(y), ElementsAre(9, 9, 9, 1, 2, 9));
-  EXPECT_THAT(padded(PadMode::constant, 2, 1, 1), ElementsAre(0, 0, 1, 0));
+  EXPECT_ELEMENTS(values<float>(y), 9, 9, 9, 1, 2, 9);
+  EXPECT_ELEMENTS(padded(PadMode::constant, 2, 1, 1), 0, 0, 1, 0);
   EXPECT_THAT(string_values(run(Pad{}, {strings({1}, {"a"}), ints({1, 1}), strings({1}, {"-"})})),
               ElementsAre("-", "a", "-"));
   EXPECT_THAT(string_values(run(Pad{}, {strings({1}, {"a"}), ints({0, 1})})), ElementsAre("a", ""));
 }
 
 TEST(Pad, Edge) {
-  EXPECT_THAT(padded(PadMode::edge, 3, 2, 1), ElementsAre(0, 0, 0, 1, 2, 2));
+  EXPECT_ELEMENTS(padded(PadMode::edge, 3, 2, 1), 0, 0, 0, 1, 2, 2);
 }
 
 TEST(Pad, ReflectWithoutTheEdgeAndAsOftenAsItTakes) {
-  EXPECT_THAT(padded(PadMode::reflect, 3, 2, 1), ElementsAre(2, 1, 0, 1, 2, 1));
-  EXPECT_THAT(padded(PadMode::reflect, 2, 3, 3), ElementsAre(1, 0, 1, 0, 1, 0, 1, 0));
-  EXPECT_THAT(padded(PadMode::reflect, 3, 0, 6), ElementsAre(0, 1, 2, 1, 0, 1, 2, 1, 0));
-  EXPECT_THAT(padded(PadMode::reflect, 1, 1, 2), ElementsAre(0, 0, 0, 0));
+  EXPECT_ELEMENTS(padded(PadMode::reflect, 3, 2, 1), 2, 1, 0, 1, 2, 1);
+  EXPECT_ELEMENTS(padded(PadMode::reflect, 2, 3, 3), 1, 0, 1, 0, 1, 0, 1, 0);
+  EXPECT_ELEMENTS(padded(PadMode::reflect, 3, 0, 6), 0, 1, 2, 1, 0, 1, 2, 1, 0);
+  EXPECT_ELEMENTS(padded(PadMode::reflect, 1, 1, 2), 0, 0, 0, 0);
 }
 
 TEST(Pad, WrapIsPeriodic) {
-  EXPECT_THAT(padded(PadMode::wrap, 3, 1, 2), ElementsAre(2, 0, 1, 2, 0, 1));
-  EXPECT_THAT(padded(PadMode::wrap, 3, 4, 4), ElementsAre(2, 0, 1, 2, 0, 1, 2, 0, 1, 2, 0));
+  EXPECT_ELEMENTS(padded(PadMode::wrap, 3, 1, 2), 2, 0, 1, 2, 0, 1);
+  EXPECT_ELEMENTS(padded(PadMode::wrap, 3, 4, 4), 2, 0, 1, 2, 0, 1, 2, 0, 1, 2, 0);
 }
 
 TEST(Pad, NegativePadsCropFirst) {
-  EXPECT_THAT(padded(PadMode::constant, 4, -1, -2), ElementsAre(1));
-  EXPECT_THAT(padded(PadMode::constant, 3, -1, 2), ElementsAre(1, 2, 0, 0));
-  EXPECT_THAT(padded(PadMode::reflect, 3, -1, 2), ElementsAre(1, 2, 1, 2));
-  EXPECT_THAT(padded(PadMode::edge, 3, 1, -2), ElementsAre(0, 0));
-  EXPECT_THAT(padded(PadMode::wrap, 3, -1, 3), ElementsAre(1, 2, 1, 2, 1));
-  EXPECT_THAT(padded(PadMode::constant, 2, -2, 1), ElementsAre(0));
+  EXPECT_ELEMENTS(padded(PadMode::constant, 4, -1, -2), 1);
+  EXPECT_ELEMENTS(padded(PadMode::constant, 3, -1, 2), 1, 2, 0, 0);
+  EXPECT_ELEMENTS(padded(PadMode::reflect, 3, -1, 2), 1, 2, 1, 2);
+  EXPECT_ELEMENTS(padded(PadMode::edge, 3, 1, -2), 0, 0);
+  EXPECT_ELEMENTS(padded(PadMode::wrap, 3, -1, 3), 1, 2, 1, 2, 1);
+  EXPECT_ELEMENTS(padded(PadMode::constant, 2, -2, 1), 0);
   EXPECT_THAT(padded(PadMode::edge, 2, -1, -1), IsEmpty());
 }
 
 TEST(Pad, OnlySomeAxes) {
   const Tensor y = run(Pad{}, {counting({1, 2}), ints({1, 0}), absent(), ints({-1})});
-  EXPECT_THAT(values<float>(y), ElementsAre(0, 0, 1));
+  EXPECT_ELEMENTS(values<float>(y), 0, 0, 1);
   EXPECT_EQ(run(Pad{}, {counting({1, 2}), ints({}), absent(), ints({})}).shape(), Shape({1, 2}));
-  EXPECT_THAT(values<float>(run(Pad{}, {tensor<float>({}, {3}), ints({})})), ElementsAre(3));
+  EXPECT_ELEMENTS(values<float>(run(Pad{}, {tensor<float>({}, {3}), ints({})})), 3);
 }
 
 TEST(Pad, OfAnEmptyDimension) {
-  EXPECT_THAT(padded(PadMode::constant, 0, 1, 1), ElementsAre(0, 0));
+  EXPECT_ELEMENTS(padded(PadMode::constant, 0, 1, 1), 0, 0);
   EXPECT_THAT(padded(PadMode::reflect, 0, 0, 0), IsEmpty());
   EXPECT_THAT(error_of(Pad{.mode = PadMode::edge}, {counting({0}), ints({1, 0})}),
               HasSubstr("mode edge has nothing to take from in dimension 0"));

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "graph/ops/quantised.h"
+#include "tests/elements.h"
 #include "tests/kernels/op_test.h"
 
 namespace quern::testing {
@@ -22,17 +23,17 @@ const Tensor b22 = tensor<i8>({2, 2}, {1, -1, 2, 0});
 TEST(MatMulInteger, ZeroPointsForAll) {
   const Tensor a = tensor<u8>({4, 3}, {11, 7, 3, 10, 6, 2, 9, 5, 1, 8, 4, 0});
   const Tensor b = tensor<u8>({3, 2}, {1, 4, 2, 5, 3, 6});
-  EXPECT_THAT(product({a, b, tensor<u8>({1}, {12}), tensor<u8>({1}, {0})}),
-              ElementsAre(-38, -83, -44, -98, -50, -113, -56, -128));
+  EXPECT_ELEMENTS(product({a, b, tensor<u8>({1}, {12}), tensor<u8>({1}, {0})}), -38, -83, -44, -98,
+                  -50, -113, -56, -128);
 }
 
 TEST(MatMulInteger, ZeroPointsPerRowAndColumn) {
-  EXPECT_THAT(product({a22, b22}), ElementsAre(5, -1, 11, -3));
+  EXPECT_ELEMENTS(product({a22, b22}), 5, -1, 11, -3);
   // Rows become (0, 1) and (0, 1); columns (1, 2) and (0, 1).
-  EXPECT_THAT(product({a22, b22, tensor<u8>({2}, {1, 3}), tensor<i8>({2}, {0, -1})}),
-              ElementsAre(2, 1, 2, 1));
-  EXPECT_THAT(product({a22, b22, tensor<u8>({2, 1}, {1, 3}), tensor<i8>({1, 2}, {0, -1})}),
-              ElementsAre(2, 1, 2, 1));
+  EXPECT_ELEMENTS(product({a22, b22, tensor<u8>({2}, {1, 3}), tensor<i8>({2}, {0, -1})}), 2, 1, 2,
+                  1);
+  EXPECT_ELEMENTS(product({a22, b22, tensor<u8>({2, 1}, {1, 3}), tensor<i8>({1, 2}, {0, -1})}), 2,
+                  1, 2, 1);
 }
 
 TEST(MatMulInteger, BatchesWithTheirOwnZeroPoints) {
@@ -40,13 +41,13 @@ TEST(MatMulInteger, BatchesWithTheirOwnZeroPoints) {
   const Tensor b = tensor<u8>({1, 1}, {2});
   const Tensor y = run(MatMulInteger{}, {a, b, tensor<u8>({2, 1, 1}, {9, 18})});
   EXPECT_EQ(y.shape(), Shape({2, 1, 1}));
-  EXPECT_THAT(values<std::int32_t>(y), ElementsAre(2, 4));
+  EXPECT_ELEMENTS(values<std::int32_t>(y), 2, 4);
 }
 
 TEST(MatMulInteger, VectorsAndNothing) {
   const Tensor v = tensor<u8>({2}, {200, 255});
-  EXPECT_THAT(product({v, v}), ElementsAre(200 * 200 + 255 * 255));
-  EXPECT_THAT(product({tensor<u8>({1, 0}, {}), tensor<u8>({0, 2}, {})}), ElementsAre(0, 0));
+  EXPECT_ELEMENTS(product({v, v}), 200 * 200 + 255 * 255);
+  EXPECT_ELEMENTS(product({tensor<u8>({1, 0}, {}), tensor<u8>({0, 2}, {})}), 0, 0);
 }
 
 TEST(MatMulInteger, RefusesWhatDoesNotFit) {

@@ -2,6 +2,7 @@
 // With the identity as activation the equations are plain arithmetic.
 #include "graph/ops/elementwise.h"
 #include "graph/ops/recurrent.h"
+#include "tests/elements.h"
 #include "tests/kernels/spatial_test.h"
 
 namespace quern::testing {
@@ -31,23 +32,23 @@ std::vector<Tensor> run_all(const Rnn& op, const std::vector<Tensor>& inputs,
 TEST(Rnn, StepsThroughTheSequence) {
   const auto y = run_all(adder, {sequence({1, 2, 3}), one({1}), one({0.5f})});
   EXPECT_EQ(y[0].shape(), (Shape{3, 1, 1, 1}));
-  EXPECT_THAT(values<float>(y[0]), ElementsAre(1, 2.5f, 4.25f));
+  EXPECT_ELEMENTS(values<float>(y[0]), 1, 2.5f, 4.25f);
   EXPECT_EQ(y[1].shape(), (Shape{1, 1, 1}));
-  EXPECT_THAT(values<float>(y[1]), ElementsAre(4.25f));
+  EXPECT_ELEMENTS(values<float>(y[1]), 4.25f);
 }
 
 TEST(Rnn, BiasesAndInitialState) {
   const auto y = run_all(adder, {sequence({1, 2}), one({1}), one({0.5f}),
                                  tensor<float>({1, 2}, {10, 100}), absent(), one({4})});
-  EXPECT_THAT(values<float>(y[0]), ElementsAre(113, 168.5f));
+  EXPECT_ELEMENTS(values<float>(y[0]), 113, 168.5f);
 }
 
 TEST(Rnn, Reverse) {
   Rnn op = adder;
   op.direction = Direction::reverse;
   const auto y = run_all(op, {sequence({1, 2, 3}), one({1}), one({0.5f})});
-  EXPECT_THAT(values<float>(y[0]), ElementsAre(2.75f, 3.5f, 3));
-  EXPECT_THAT(values<float>(y[1]), ElementsAre(2.75f));
+  EXPECT_ELEMENTS(values<float>(y[0]), 2.75f, 3.5f, 3);
+  EXPECT_ELEMENTS(values<float>(y[1]), 2.75f);
 }
 
 TEST(Rnn, Bidirectional) {
@@ -57,8 +58,8 @@ TEST(Rnn, Bidirectional) {
   const Tensor w = tensor<float>({2, 1, 1}, {1, 10});
   const auto y = run_all(op, {sequence({1, 2}), w, tensor<float>({2, 1, 1}, {0.5f, 0})});
   EXPECT_EQ(y[0].shape(), (Shape{2, 2, 1, 1}));
-  EXPECT_THAT(values<float>(y[0]), ElementsAre(1, -10, 2.5f, -20));
-  EXPECT_THAT(values<float>(y[1]), ElementsAre(2.5f, -10));
+  EXPECT_ELEMENTS(values<float>(y[0]), 1, -10, 2.5f, -20);
+  EXPECT_ELEMENTS(values<float>(y[1]), 2.5f, -10);
 }
 
 TEST(Rnn, SequenceLengths) {
@@ -70,10 +71,10 @@ TEST(Rnn, SequenceLengths) {
   const Tensor x = tensor<float>({3, 3, 1}, {1, 10, nan, 2, 20, nan, 3, nan, nan});
   const Tensor h = tensor<float>({2, 3, 1}, {0, 0, 7, 0, 0, 8});
   const auto y = run_all(op, {x, ones, ones, absent(), tensor<std::int32_t>({3}, {3, 2, 0}), h});
-  EXPECT_THAT(values<float>(y[0]), ElementsAre(1, 10, 0, 6, 30, 0,  //
-                                               3, 30, 0, 5, 20, 0,  //
-                                               6, 0, 0, 3, 0, 0));
-  EXPECT_THAT(values<float>(y[1]), ElementsAre(6, 30, 7, 6, 30, 8));
+  EXPECT_ELEMENTS(values<float>(y[0]), 1, 10, 0, 6, 30, 0,  //
+                  3, 30, 0, 5, 20, 0,                       //
+                  6, 0, 0, 3, 0, 0);
+  EXPECT_ELEMENTS(values<float>(y[1]), 6, 30, 7, 6, 30, 8);
 }
 
 TEST(Rnn, BatchFirst) {
@@ -86,16 +87,16 @@ TEST(Rnn, BatchFirst) {
   const auto y =
       run_all(op, {x, ones, ones, absent(), absent(), tensor<float>({2, 2, 1}, {0, 1, 2, 3})});
   EXPECT_EQ(y[0].shape(), (Shape{2, 3, 2, 1}));
-  EXPECT_THAT(values<float>(y[0]), ElementsAre(1, 7, 3, 6, 6, 4, 12, 63, 32, 53, 62, 33));
+  EXPECT_ELEMENTS(values<float>(y[0]), 1, 7, 3, 6, 6, 4, 12, 63, 32, 53, 62, 33);
   EXPECT_EQ(y[1].shape(), (Shape{2, 2, 1}));
-  EXPECT_THAT(values<float>(y[1]), ElementsAre(6, 7, 62, 63));
+  EXPECT_ELEMENTS(values<float>(y[1]), 6, 7, 62, 63);
 }
 
 TEST(Rnn, ClipBoundsWhatIsActivated) {
   Rnn op = adder;
   op.clip = 2;
-  EXPECT_THAT(values<float>(run_all(op, {sequence({1, 5, -9}), one({1}), one({0.5f})})[0]),
-              ElementsAre(1, 2, -2));
+  EXPECT_ELEMENTS(values<float>(run_all(op, {sequence({1, 5, -9}), one({1}), one({0.5f})})[0]), 1,
+                  2, -2);
 }
 
 TEST(Rnn, DefaultActivations) {
@@ -104,15 +105,15 @@ TEST(Rnn, DefaultActivations) {
               ElementsAre(FloatNear(std::tanh(1.0f), 1e-6f)));
   // All weights 0: sigmoid(0) = 1/2 of everything.
   const Rnn gru{.kind = RnnKind::gru, .hidden_size = 1};
-  EXPECT_THAT(values<float>(run_all(gru, {sequence({1}), one({0, 0, 0}), one({0, 0, 0}), absent(),
-                                          absent(), one({8})})[0]),
-              ElementsAre(4));
+  EXPECT_ELEMENTS(values<float>(run_all(gru, {sequence({1}), one({0, 0, 0}), one({0, 0, 0}),
+                                              absent(), absent(), one({8})})[0]),
+                  4);
   const Rnn lstm{.kind = RnnKind::lstm, .hidden_size = 1};
   const auto y = run_all(
       lstm,
       {sequence({1}), one({0, 0, 0, 0}), one({0, 0, 0, 0}), absent(), absent(), absent(), one({1})},
       3);
-  EXPECT_THAT(values<float>(y[2]), ElementsAre(0.5f));
+  EXPECT_ELEMENTS(values<float>(y[2]), 0.5f);
   EXPECT_THAT(values<float>(y[0]), ElementsAre(FloatNear(0.5f * std::tanh(0.5f), 1e-6f)));
 }
 
@@ -121,7 +122,7 @@ TEST(Rnn, SeveralUnitsAndInputs) {
   const Tensor x = tensor<float>({2, 1, 3}, {1, 2, 3, 0, 0, 0});
   const Tensor w = tensor<float>({1, 2, 3}, {1, 10, 100, -1, -10, -100});
   const Tensor r = tensor<float>({1, 2, 2}, {0, 1, 2, 0});  // swaps, doubling the first
-  EXPECT_THAT(values<float>(run_all(op, {x, w, r})[0]), ElementsAre(321, -321, -321, 642));
+  EXPECT_ELEMENTS(values<float>(run_all(op, {x, w, r})[0]), 321, -321, -321, 642);
 }
 
 // z = 2, r = 3, with h = 10: n = x + r h = 31 + bias, h' = (1 - z) n + z h.
@@ -130,9 +131,9 @@ TEST(Gru, Equations) {
   const Tensor b = tensor<float>({1, 6}, {0, 0, 5, 0, 0, 7});
   const std::vector<Tensor> inputs = {sequence({1}), one({2, 3, 1}), one({0, 0, 1}), b,
                                       absent(),      one({10})};
-  EXPECT_THAT(values<float>(run_all(op, inputs)[0]), ElementsAre(-(1 + 5 + 30 + 7) + 20));
+  EXPECT_ELEMENTS(values<float>(run_all(op, inputs)[0]), -(1 + 5 + 30 + 7) + 20);
   op.linear_before_reset = true;
-  EXPECT_THAT(values<float>(run_all(op, inputs)[0]), ElementsAre(-(1 + 5 + 3 * (10 + 7)) + 20));
+  EXPECT_ELEMENTS(values<float>(run_all(op, inputs)[0]), -(1 + 5 + 3 * (10 + 7)) + 20);
 }
 
 // i = 2, o = 3, f = 5, g = 7 with c = 10: c' = 50 + 14, h' = 3 * 64.
@@ -141,10 +142,10 @@ TEST(Lstm, Equations) {
   std::vector<Tensor> inputs = {sequence({1}), one({2, 3, 5, 7}), one({0, 0, 0, 0}), absent(),
                                 absent(),      absent(),          one({10})};
   auto y = run_all(op, inputs, 3);
-  EXPECT_THAT(values<float>(y[2]), ElementsAre(64));
-  EXPECT_THAT(values<float>(y[0]), ElementsAre(192));
+  EXPECT_ELEMENTS(values<float>(y[2]), 64);
+  EXPECT_ELEMENTS(values<float>(y[0]), 192);
   op.input_forget = true;  // f = 1 - i
-  EXPECT_THAT(values<float>(run_all(op, inputs, 3)[2]), ElementsAre(4));
+  EXPECT_ELEMENTS(values<float>(run_all(op, inputs, 3)[2]), 4);
   op.input_forget = false;
   // Peepholes of i and f look at the old cell, that of o at the new one.
   inputs.push_back(tensor<float>({1, 3}, {0.1f, 1, 0.2f}));
@@ -158,8 +159,8 @@ TEST(Lstm, GatesAreInOrderAndBiasesAreAdded) {
       .kind = RnnKind::lstm, .hidden_size = 1, .activations = {identity, identity, identity}};
   const Tensor b = tensor<float>({1, 8}, {1, 2, 3, 4, 10, 20, 30, 40});
   const auto y = run_all(op, {sequence({0}), one({9, 9, 9, 9}), one({9, 9, 9, 9}), b}, 3);
-  EXPECT_THAT(values<float>(y[2]), ElementsAre(11 * 44));
-  EXPECT_THAT(values<float>(y[1]), ElementsAre(22 * 11 * 44));
+  EXPECT_ELEMENTS(values<float>(y[2]), 11 * 44);
+  EXPECT_ELEMENTS(values<float>(y[1]), 22 * 11 * 44);
 }
 
 TEST(Rnn, OutputsNobodyWantsAreLeftAlone) {
@@ -174,7 +175,7 @@ TEST(Rnn, OutputsNobodyWantsAreLeftAlone) {
   Scratch scratch(memory, sizeof memory);
   StringPool strings;
   ASSERT_TRUE(Rnn::kernels().reference.run({op, inputs, outputs, scratch, strings}).ok());
-  EXPECT_THAT(values<float>(h), ElementsAre(6));
+  EXPECT_ELEMENTS(values<float>(h), 6);
 }
 
 TEST(Rnn, NarrowFloatsKeepTheirStateWide) {
@@ -189,13 +190,13 @@ TEST(Rnn, EmptyTensors) {
                             one({3})})[0]
                 .shape(),
             (Shape{0, 1, 1, 1}));
-  EXPECT_THAT(values<float>(run_all(adder, {tensor<float>({0, 1, 1}, {}), one({1}), one({1}),
-                                            absent(), absent(), one({3})})[1]),
-              ElementsAre(3));
-  EXPECT_THAT(
-      values<float>(run_all(adder, {tensor<float>({2, 1, 0}, {}), tensor<float>({1, 1, 0}, {}),
-                                    one({2}), absent(), absent(), one({3})})[0]),
-      ElementsAre(6, 12));
+  EXPECT_ELEMENTS(values<float>(run_all(adder, {tensor<float>({0, 1, 1}, {}), one({1}), one({1}),
+                                                absent(), absent(), one({3})})[1]),
+                  3);
+  EXPECT_ELEMENTS(
+      (values<float>(run_all(adder, {tensor<float>({2, 1, 0}, {}), tensor<float>({1, 1, 0}, {}),
+                                     one({2}), absent(), absent(), one({3})})[0])),
+      6, 12);
   EXPECT_EQ(run_all(adder, {tensor<float>({2, 0, 1}, {}), one({1}), one({1})})[0].shape(),
             (Shape{2, 1, 0, 1}));
 }

@@ -2,6 +2,7 @@
 #include <cmath>
 
 #include "graph/ops/indexing.h"
+#include "tests/elements.h"
 #include "tests/kernels/movement_test.h"
 
 namespace quern::testing {
@@ -19,7 +20,7 @@ Scatter nd(Reduction r = Reduction::none) {
 TEST(ScatterElements, WritesAtTheReplacedCoordinate) {
   const Tensor y = run(elements(0), {counting({2, 2}), tensor<std::int64_t>({1, 2}, {1, -2}),
                                      tensor<float>({1, 2}, {8, 9})});
-  EXPECT_THAT(values<float>(y), ElementsAre(0, 9, 8, 3));
+  EXPECT_ELEMENTS(values<float>(y), 0, 9, 8, 3);
 }
 
 TEST(ScatterElements, TheLastOfDuplicatesStays) {
@@ -60,10 +61,10 @@ TEST(ScatterElements, BoolsByOrAndAnd) {
   const auto run_bool = [&](Reduction r, bool u) {
     return values<bool>(run(elements(0, r), {x, ints({0, 1}), tensor<bool>({2}, {u, u})}));
   };
-  EXPECT_THAT(run_bool(Reduction::add, true), ElementsAre(true, true));
-  EXPECT_THAT(run_bool(Reduction::max, false), ElementsAre(false, true));
-  EXPECT_THAT(run_bool(Reduction::mul, true), ElementsAre(false, true));
-  EXPECT_THAT(run_bool(Reduction::min, false), ElementsAre(false, false));
+  EXPECT_ELEMENTS(run_bool(Reduction::add, true), true, true);
+  EXPECT_ELEMENTS(run_bool(Reduction::max, false), false, true);
+  EXPECT_ELEMENTS(run_bool(Reduction::mul, true), false, true);
+  EXPECT_ELEMENTS(run_bool(Reduction::min, false), false, false);
 }
 
 TEST(ScatterElements, Refuses) {
@@ -84,15 +85,15 @@ TEST(ScatterElements, Refuses) {
 
 TEST(ScatterNd, ElementsAndSlices) {
   const Tensor x = counting({4});
-  EXPECT_THAT(values<float>(run(
-                  nd(), {x, tensor<std::int64_t>({2, 1}, {3, -4}), tensor<float>({2}, {8, 9})})),
-              ElementsAre(9, 1, 2, 8));
-  EXPECT_THAT(values<float>(run(nd(), {counting({2, 2}), tensor<std::int64_t>({1, 1}, {1}),
-                                       tensor<float>({1, 2}, {7, 8})})),
-              ElementsAre(0, 1, 7, 8));
-  EXPECT_THAT(values<float>(run(nd(Reduction::add), {x, tensor<std::int64_t>({2, 1}, {1, 1}),
-                                                     tensor<float>({2}, {10, 20})})),
-              ElementsAre(0, 31, 2, 3));
+  EXPECT_ELEMENTS(values<float>(run(nd(), {x, tensor<std::int64_t>({2, 1}, {3, -4}),
+                                           tensor<float>({2}, {8, 9})})),
+                  9, 1, 2, 8);
+  EXPECT_ELEMENTS(values<float>(run(nd(), {counting({2, 2}), tensor<std::int64_t>({1, 1}, {1}),
+                                           tensor<float>({1, 2}, {7, 8})})),
+                  0, 1, 7, 8);
+  EXPECT_ELEMENTS(values<float>(run(nd(Reduction::add), {x, tensor<std::int64_t>({2, 1}, {1, 1}),
+                                                         tensor<float>({2}, {10, 20})})),
+                  0, 31, 2, 3);
 }
 
 TEST(ScatterNd, Refuses) {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "graph/ops/movement.h"
+#include "tests/elements.h"
 #include "tests/kernels/movement_test.h"
 
 namespace quern::testing {
@@ -11,23 +12,23 @@ std::vector<float> triangle(bool upper, std::int64_t k) {
 }
 
 TEST(Trilu, UpperAndLower) {
-  EXPECT_THAT(triangle(true, 0), ElementsAre(1, 2, 3, 0, 5, 6));
-  EXPECT_THAT(triangle(true, 1), ElementsAre(0, 2, 3, 0, 0, 6));
-  EXPECT_THAT(triangle(true, -1), ElementsAre(1, 2, 3, 4, 5, 6));
-  EXPECT_THAT(triangle(false, 0), ElementsAre(1, 0, 0, 4, 5, 0));
-  EXPECT_THAT(triangle(false, -1), ElementsAre(0, 0, 0, 4, 0, 0));
+  EXPECT_ELEMENTS(triangle(true, 0), 1, 2, 3, 0, 5, 6);
+  EXPECT_ELEMENTS(triangle(true, 1), 0, 2, 3, 0, 0, 6);
+  EXPECT_ELEMENTS(triangle(true, -1), 1, 2, 3, 4, 5, 6);
+  EXPECT_ELEMENTS(triangle(false, 0), 1, 0, 0, 4, 5, 0);
+  EXPECT_ELEMENTS(triangle(false, -1), 0, 0, 0, 4, 0, 0);
 }
 
 TEST(Trilu, AnyK) {
-  EXPECT_THAT(triangle(true, int_max), ElementsAre(0, 0, 0, 0, 0, 0));
-  EXPECT_THAT(triangle(true, int_min), ElementsAre(1, 2, 3, 4, 5, 6));
-  EXPECT_THAT(triangle(false, int_max), ElementsAre(1, 2, 3, 4, 5, 6));
-  EXPECT_THAT(triangle(false, int_min), ElementsAre(0, 0, 0, 0, 0, 0));
+  EXPECT_ELEMENTS(triangle(true, int_max), 0, 0, 0, 0, 0, 0);
+  EXPECT_ELEMENTS(triangle(true, int_min), 1, 2, 3, 4, 5, 6);
+  EXPECT_ELEMENTS(triangle(false, int_max), 1, 2, 3, 4, 5, 6);
+  EXPECT_ELEMENTS(triangle(false, int_min), 0, 0, 0, 0, 0, 0);
 }
 
 TEST(Trilu, BatchesAndEmptyOnes) {
   const Tensor y = run(Trilu{}, {tensor<std::int8_t>({2, 1, 1, 2}, {1, 2, 3, 4})});
-  EXPECT_THAT(values<std::int8_t>(y), ElementsAre(1, 2, 3, 4));
+  EXPECT_ELEMENTS(values<std::int8_t>(y), 1, 2, 3, 4);
   EXPECT_EQ(run(Trilu{}, {counting({0, 3})}).shape(), Shape({0, 3}));
   EXPECT_EQ(run(Trilu{}, {counting({2, 3, 0})}).shape(), Shape({2, 3, 0}));
 }

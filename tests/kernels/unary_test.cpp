@@ -3,6 +3,7 @@
 #include <limits>
 
 #include "graph/ops/elementwise.h"
+#include "tests/elements.h"
 #include "tests/kernels/op_test.h"
 
 namespace quern::testing {
@@ -94,8 +95,7 @@ TEST(Unary, KindsOfPositiveNumbers) {
 }
 
 TEST(Unary, RoundIsHalfToEven) {
-  EXPECT_THAT(of({K::round}, {0.5f, 1.5f, 2.5f, -0.5f, -1.5f, 2.4f}),
-              ElementsAre(0, 2, 2, 0, -2, 2));
+  EXPECT_ELEMENTS(of({K::round}, {0.5f, 1.5f, 2.5f, -0.5f, -1.5f, 2.4f}), 0, 2, 2, 0, -2, 2);
   EXPECT_TRUE(std::signbit(of({K::round}, {-0.5f})[0]));
 }
 
@@ -110,16 +110,16 @@ TEST(Unary, NanGoesThroughEveryKind) {
 }
 
 TEST(Unary, LargeNumbersAndInfinities) {
-  EXPECT_THAT(of({K::sigmoid}, {1000, -1000, inf, -inf}), ElementsAre(1, 0, 1, 0));
-  EXPECT_THAT(of({K::softplus}, {1000, -1000, inf, -inf}), ElementsAre(1000, 0, inf, 0));
-  EXPECT_THAT(of({K::tanh}, {1000, -inf}), ElementsAre(1, -1));
-  EXPECT_THAT(of({K::erf}, {10, -inf}), ElementsAre(1, -1));
-  EXPECT_THAT(of({K::gelu}, {100, -100, inf}), ElementsAre(100, 0, inf));
-  EXPECT_THAT(of({K::mish}, {1000, inf}), ElementsAre(1000, inf));
-  EXPECT_THAT(of({K::elu, 1}, {-inf, inf}), ElementsAre(-1, inf));
-  EXPECT_THAT(of({K::exp}, {1000, -1000}), ElementsAre(inf, 0));
-  EXPECT_THAT(of({K::reciprocal}, {0.0f, -0.0f, inf}), ElementsAre(inf, -inf, 0));
-  EXPECT_THAT(of({K::log}, {0}), ElementsAre(-inf));
+  EXPECT_ELEMENTS(of({K::sigmoid}, {1000, -1000, inf, -inf}), 1, 0, 1, 0);
+  EXPECT_ELEMENTS(of({K::softplus}, {1000, -1000, inf, -inf}), 1000, 0, inf, 0);
+  EXPECT_ELEMENTS(of({K::tanh}, {1000, -inf}), 1, -1);
+  EXPECT_ELEMENTS(of({K::erf}, {10, -inf}), 1, -1);
+  EXPECT_ELEMENTS(of({K::gelu}, {100, -100, inf}), 100, 0, inf);
+  EXPECT_ELEMENTS(of({K::mish}, {1000, inf}), 1000, inf);
+  EXPECT_ELEMENTS(of({K::elu, 1}, {-inf, inf}), -1, inf);
+  EXPECT_ELEMENTS(of({K::exp}, {1000, -1000}), inf, 0);
+  EXPECT_ELEMENTS(of({K::reciprocal}, {0.0f, -0.0f, inf}), inf, -inf, 0);
+  EXPECT_ELEMENTS(of({K::log}, {0}), -inf);
   EXPECT_TRUE(std::isnan(of({K::log}, {-1})[0]));
   EXPECT_TRUE(std::isnan(of({K::sqrt}, {-1})[0]));
   EXPECT_THAT(of<Half>({K::exp}, {Half(12.0f)}), ElementsAre(inf));
@@ -136,14 +136,15 @@ TEST(Unary, Predicates) {
   const auto flags = [](const Unary& op, std::initializer_list<float> x) {
     return values<bool>(run(op, {tensor<float>({static_cast<std::int64_t>(x.size())}, x)}));
   };
-  EXPECT_THAT(flags({K::is_nan}, {nan, 1, inf}), ElementsAre(true, false, false));
-  EXPECT_THAT(flags({K::is_inf, 1, 1}, {inf, -inf, nan, 3}), ElementsAre(true, true, false, false));
-  EXPECT_THAT(flags({K::is_inf, 1, 0}, {inf, -inf}), ElementsAre(false, true));
-  EXPECT_THAT(flags({K::is_inf, 0, 1}, {inf, -inf}), ElementsAre(true, false));
-  EXPECT_THAT(values<bool>(run(Unary{K::is_nan}, {tensor<Half>({2}, {Half(nan), Half(1.0f)})})),
-              ElementsAre(true, false));
-  EXPECT_THAT(values<bool>(run(Unary{K::logical_not}, {tensor<bool>({2}, {true, false})})),
-              ElementsAre(false, true));
+  EXPECT_ELEMENTS(flags({K::is_nan}, {nan, 1, inf}), true, false, false);
+  EXPECT_ELEMENTS(flags({K::is_inf, 1, 1}, {inf, -inf, nan, 3}), true, true, false, false);
+  EXPECT_ELEMENTS(flags({K::is_inf, 1, 0}, {inf, -inf}), false, true);
+  EXPECT_ELEMENTS(flags({K::is_inf, 0, 1}, {inf, -inf}), true, false);
+  EXPECT_ELEMENTS(
+      (values<bool>(run(Unary{K::is_nan}, {tensor<Half>({2}, {Half(nan), Half(1.0f)})}))), true,
+      false);
+  EXPECT_ELEMENTS(values<bool>(run(Unary{K::logical_not}, {tensor<bool>({2}, {true, false})})),
+                  false, true);
 }
 
 template <class T>

@@ -2,6 +2,7 @@
 #include <cmath>
 
 #include "graph/ops/data_dependent.h"
+#include "tests/elements.h"
 #include "tests/kernels/movement_test.h"
 
 namespace quern::testing {
@@ -9,32 +10,32 @@ namespace {
 
 TEST(Unique, Sorted) {
   const auto y = run_all(Unique{}, {tensor<float>({6}, {2, 1, 1, 3, 4, 3})}, 4);
-  EXPECT_THAT(values<float>(y[0]), ElementsAre(1, 2, 3, 4));
-  EXPECT_THAT(values<std::int64_t>(y[1]), ElementsAre(1, 0, 3, 4));
-  EXPECT_THAT(values<std::int64_t>(y[2]), ElementsAre(1, 0, 0, 2, 3, 2));
-  EXPECT_THAT(values<std::int64_t>(y[3]), ElementsAre(2, 1, 2, 1));
+  EXPECT_ELEMENTS(values<float>(y[0]), 1, 2, 3, 4);
+  EXPECT_ELEMENTS(values<std::int64_t>(y[1]), 1, 0, 3, 4);
+  EXPECT_ELEMENTS(values<std::int64_t>(y[2]), 1, 0, 0, 2, 3, 2);
+  EXPECT_ELEMENTS(values<std::int64_t>(y[3]), 2, 1, 2, 1);
 }
 
 TEST(Unique, InTheOrderOfFirstOccurrence) {
   const auto y = run_all(Unique{.sorted = false}, {strings({2, 2}, {"b", "a", "c", "b"})}, 4);
   EXPECT_THAT(string_values(y[0]), ElementsAre("b", "a", "c"));
-  EXPECT_THAT(values<std::int64_t>(y[1]), ElementsAre(0, 1, 2));
-  EXPECT_THAT(values<std::int64_t>(y[2]), ElementsAre(0, 1, 2, 0));
-  EXPECT_THAT(values<std::int64_t>(y[3]), ElementsAre(2, 1, 1));
+  EXPECT_ELEMENTS(values<std::int64_t>(y[1]), 0, 1, 2);
+  EXPECT_ELEMENTS(values<std::int64_t>(y[2]), 0, 1, 2, 0);
+  EXPECT_ELEMENTS(values<std::int64_t>(y[3]), 2, 1, 1);
 }
 
 TEST(Unique, SlicesAlongAnAxis) {
   const Tensor x = tensor<std::int32_t>({2, 4}, {1, 0, 1, 0, 5, 7, 5, 6});
   const auto y = run_all(Unique{.axis = -1}, {x}, 3);
   EXPECT_EQ(y[0].shape(), Shape({2, 3}));
-  EXPECT_THAT(values<std::int32_t>(y[0]), ElementsAre(0, 0, 1, 6, 7, 5));
-  EXPECT_THAT(values<std::int64_t>(y[1]), ElementsAre(3, 1, 0));
-  EXPECT_THAT(values<std::int64_t>(y[2]), ElementsAre(2, 1, 2, 0));
+  EXPECT_ELEMENTS(values<std::int32_t>(y[0]), 0, 0, 1, 6, 7, 5);
+  EXPECT_ELEMENTS(values<std::int64_t>(y[1]), 3, 1, 0);
+  EXPECT_ELEMENTS(values<std::int64_t>(y[2]), 2, 1, 2, 0);
 }
 
 TEST(Unique, NaNEqualsNaNAndIsTheGreatest) {
   const auto y = run_all(Unique{}, {tensor<float>({4}, {NAN, INFINITY, NAN, -0.f})}, 2);
-  EXPECT_THAT(values<std::int64_t>(y[1]), ElementsAre(3, 1, 0));
+  EXPECT_ELEMENTS(values<std::int64_t>(y[1]), 3, 1, 0);
 }
 
 TEST(Unique, NothingAndOne) {

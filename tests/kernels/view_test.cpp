@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "graph/ops/shape.h"
+#include "tests/elements.h"
 #include "tests/kernels/movement_test.h"
 
 namespace quern::testing {
@@ -14,7 +15,7 @@ TEST(Identity, KeepsTypeAndElements) {
 TEST(Reshape, KeepsTheOrderOfElements) {
   const Tensor y = run(Reshape{}, {counting({2, 3}), ints({3, -1})});
   EXPECT_EQ(y.shape(), Shape({3, 2}));
-  EXPECT_THAT(values<float>(y), ElementsAre(0, 1, 2, 3, 4, 5));
+  EXPECT_ELEMENTS(values<float>(y), 0, 1, 2, 3, 4, 5);
 }
 
 TEST(Reshape, ToAndFromAScalar) {

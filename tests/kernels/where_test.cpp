@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "graph/ops/elementwise.h"
+#include "tests/elements.h"
 #include "tests/kernels/op_test.h"
 
 namespace quern::testing {
@@ -13,7 +14,7 @@ TEST(Where, BroadcastsAllThree) {
   const Tensor y = run(Where{}, {tensor<bool>({2, 1}, {true, false}),
                                  tensor<float>({1, 3}, {1, 2, 3}), tensor<float>({}, {9})});
   EXPECT_EQ(y.shape(), Shape({2, 3}));
-  EXPECT_THAT(values<float>(y), ElementsAre(1, 2, 3, 9, 9, 9));
+  EXPECT_ELEMENTS(values<float>(y), 1, 2, 3, 9, 9, 9);
 }
 
 template <class T>

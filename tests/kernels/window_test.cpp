@@ -3,6 +3,7 @@
 
 #include "graph/ops/convolution.h"
 #include "graph/ops/windows.h"
+#include "tests/elements.h"
 #include "tests/kernels/spatial_test.h"
 
 namespace quern::testing {
@@ -54,11 +55,11 @@ TEST(Window, SamePutsTheOddPadAtTheEndOrTheBeginning) {
   const Ints in = {4};
   const Ints kernel = {3};
   Window window{.strides = {2}, .auto_pad = AutoPad::same_upper};
-  EXPECT_THAT(list(resolve_window(window, in, kernel).pads_begin), ElementsAre(0));
-  EXPECT_THAT(list(resolve_window(window, in, kernel).pads_end), ElementsAre(1));
+  EXPECT_ELEMENTS(list(resolve_window(window, in, kernel).pads_begin), 0);
+  EXPECT_ELEMENTS(list(resolve_window(window, in, kernel).pads_end), 1);
   window.auto_pad = AutoPad::same_lower;
-  EXPECT_THAT(list(resolve_window(window, in, kernel).pads_begin), ElementsAre(1));
-  EXPECT_THAT(list(resolve_window(window, in, kernel).pads_end), ElementsAre(0));
+  EXPECT_ELEMENTS(list(resolve_window(window, in, kernel).pads_begin), 1);
+  EXPECT_ELEMENTS(list(resolve_window(window, in, kernel).pads_end), 0);
 }
 
 TEST(Window, SameIsNeverNegative) {

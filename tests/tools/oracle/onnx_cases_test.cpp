@@ -4,6 +4,9 @@
 #include <algorithm>
 #include <cstdlib>
 #include <filesystem>
+#include <fstream>
+#include <set>
+#include <string>
 
 #include <quern/device.h>
 #include <quern/onnx.h>
@@ -73,11 +76,21 @@ bool is_known(std::string_view name) {
       "bernoulli",         "training_dropout",          // drawn by another generator
       "blackman",          "hamming",          "hann",  // made with a pi of five digits
       "roialign_aligned",                               // written down with four digits
-      "adam_multiple",                                  // mended in a later release of ONNX
       "FLOAT_to_BFLOAT16",                              // cut off instead of rounded
   };
   return std::ranges::any_of(reasons,
                              [&](std::string_view r) { return name.find(r) != name.npos; });
+}
+
+// Cases of the installed release that are listed with the reason why nobody should pass them.
+std::set<std::string> listed_gaps() {
+  const bool is_newer = std::filesystem::exists(std::string(folder) + "/test_string_concat");
+  std::ifstream file(std::string(QUERN_SOURCE_DIR "/tests/conformance/gaps-") +
+                     (is_newer ? "1.17" : "1.12") + ".txt");
+  std::set<std::string> names;
+  for (std::string line; std::getline(file, line);)
+    if (line.starts_with("node/")) names.insert(line.substr(5, line.find('\t') - 5));
+  return names;
 }
 
 // The expected outputs are somebody else's: they hold the oracle itself. Gives their number.
@@ -107,9 +120,12 @@ TEST(OracleOnOnnxCases, HoldsWhatOnnxExpects) {
   if (!std::filesystem::exists(folder)) GTEST_SKIP() << "no ONNX cases in " << folder;
   const auto cases = tools::find_cases({folder});
   ASSERT_TRUE(cases);
+  const auto gaps = listed_gaps();
   std::size_t outputs = 0;
-  for (const tools::Case& c : *cases)
-    if (!is_known(c.name)) outputs += expect_what_is_expected(c);
+  for (const tools::Case& c : *cases) {
+    const std::string name = std::filesystem::path(c.folder).filename().string();
+    if (!is_known(name) && !gaps.contains(name)) outputs += expect_what_is_expected(c);
+  }
   EXPECT_GT(outputs, 500U);
 }
 
