@@ -84,14 +84,53 @@ Status check_fixed(const MemoryProblem& problem) {
   return {};
 }
 
-// Offsets are multiples of the alignments' common divisor, and so each buffer but the highest
-// takes up its size rounded up to it. Parts of buffers lie anywhere.
-std::uint64_t granularity(const MemoryProblem& problem) {
-  std::uint64_t g = 0;
-  for (const Interval& i : problem.intervals) {
-    g = std::gcd(g, i.alignment);
-    if (std::ranges::any_of(i.gaps, [](const Gap& gap) { return gap.to > gap.from; })) return 1;
+// Bytes that live pieces take up at the least. Offsets are multiples of what all alignments have in
+// common, the unit. A piece that begins on a unit leaves the rest of its last unit to pieces that
+// do not, to the one byte range of each before its own first unit boundary; the highest piece
+// leaves nothing behind.
+class LiveBytes {
+ public:
+  explicit LiveBytes(std::uint64_t unit) : unit_(unit) {}
+
+  void begin(const Piece& p) {
+    bytes_ += p.to - p.from;
+    fill_ += fill_of(p);
+    if (const std::uint64_t n = padding_of(p); n != 0) {
+      padding_ += n;
+      paddings_.insert(n);
+    }
   }
+  void end(const Piece& p) {
+    bytes_ -= p.to - p.from;
+    fill_ -= fill_of(p);
+    if (const std::uint64_t n = padding_of(p); n != 0) {
+      padding_ -= n;
+      paddings_.erase(paddings_.find(n));
+    }
+  }
+  std::uint64_t least() const {
+    const std::uint64_t inner = padding_ - (paddings_.empty() ? 0 : *paddings_.rbegin());
+    return bytes_ + (inner > fill_ ? inner - fill_ : 0);
+  }
+
+ private:
+  std::uint64_t padding_of(const Piece& p) const {
+    return p.from % unit_ == 0 ? (unit_ - (p.to - p.from) % unit_) % unit_ : 0;
+  }
+  std::uint64_t fill_of(const Piece& p) const {
+    return p.from % unit_ == 0 ? 0 : std::min(p.to - p.from, unit_ - p.from % unit_);
+  }
+
+  std::uint64_t unit_;
+  std::uint64_t bytes_ = 0;
+  std::uint64_t padding_ = 0;
+  std::uint64_t fill_ = 0;
+  std::multiset<std::uint64_t> paddings_;
+};
+
+std::uint64_t common_alignment(const MemoryProblem& problem) {
+  std::uint64_t g = 0;
+  for (const Interval& i : problem.intervals) g = std::gcd(g, i.alignment);
   return std::max<std::uint64_t>(g, 1);
 }
 
@@ -139,17 +178,14 @@ Status check(const MemoryProblem& problem) {
 
 std::uint64_t lower_bound(const MemoryProblem& problem) {
   const std::vector<Piece> pieces = pieces_of(problem);
-  const std::uint64_t unit = granularity(problem);
-  std::multiset<std::uint64_t> paddings;  // of live pieces; the highest one needs none
-  std::uint64_t live = 0;                 // with paddings
+  LiveBytes live(common_alignment(problem));
   std::uint64_t bound = 0;
   for (const Event& e : events_of(pieces)) {
-    const std::uint64_t bytes = pieces[e.piece].to - pieces[e.piece].from;
-    const std::uint64_t padding = (unit - bytes % unit) % unit;
-    live = e.begins ? live + bytes + padding : live - bytes - padding;
-    if (padding != 0 && e.begins) paddings.insert(padding);
-    if (padding != 0 && !e.begins) paddings.erase(paddings.find(padding));
-    bound = std::max(bound, live - (paddings.empty() ? 0 : *paddings.rbegin()));
+    if (e.begins)
+      live.begin(pieces[e.piece]);
+    else
+      live.end(pieces[e.piece]);
+    bound = std::max(bound, live.least());
   }
   for (const Interval& i : problem.intervals)
     bound = std::max({bound, i.size, i.fixed_offset ? *i.fixed_offset + i.size : 0});

@@ -47,6 +47,38 @@ TEST(Pieces, OfWhatMustBeZeroSpanTheRun) {
   EXPECT_EQ(lower_bound(p), 16U);
 }
 
+// The smallest of all plans whose offsets are below 24.
+std::uint64_t smallest_on_grid(const MemoryProblem& p, std::uint64_t unit) {
+  std::uint64_t best = any_capacity;
+  MemoryPlan plan{std::vector<std::uint64_t>(p.intervals.size()), 0};
+  const auto place = [&](const auto& self, std::size_t i) -> void {
+    if (i == p.intervals.size()) {
+      plan.size = 0;
+      for (std::size_t k = 0; k < i; ++k)
+        plan.size = std::max(plan.size, plan.offsets[k] + p.intervals[k].size);
+      if (plan.size < best && validate(p, plan).ok()) best = plan.size;
+      return;
+    }
+    for (plan.offsets[i] = 0; plan.offsets[i] < 24; plan.offsets[i] += unit) self(self, i + 1);
+  };
+  place(place, 0);
+  return best;
+}
+
+// A buffer of which a part is live may begin anywhere and fill what others leave of a unit.
+TEST(Bound, CountsPaddingBesidePartsOfBuffers) {
+  constexpr std::uint64_t unit = 4;
+  std::size_t above_peak = 0;
+  for (unsigned seed = 0; seed < 400; ++seed) {
+    MemoryProblem p = random_problem(2 + seed % 3, seed, {.gaps = true, .parts = true}, 9, 4);
+    for (Interval& i : p.intervals) i.alignment = unit;
+    const std::uint64_t bound = lower_bound(p);
+    ASSERT_LE(bound, smallest_on_grid(p, unit)) << "seed " << seed;
+    above_peak += bound > peak_of(p).bytes ? 1 : 0;
+  }
+  EXPECT_GT(above_peak, 100U);
+}
+
 TEST(Check, NamesTheBuffer) {
   const auto message = [](Interval i) {
     i.name = "x";
