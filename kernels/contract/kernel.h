@@ -103,7 +103,8 @@ class ConstantSource {
 class WeightStore {
  public:
   virtual ~WeightStore() = default;
-  // `fill` gets `bytes` zeroed bytes aligned to 64. Keys name the constant and its form.
+  // `fill` gets `bytes` zeroed bytes aligned to 64. A key names the constant and every number that
+  // `fill` reads besides: strides alone do not tell [2, 1] from [1, 2].
   using Fill = std::function<Status(std::byte*)>;
   virtual Result<std::shared_ptr<const std::byte>> find_or_make(const std::string& key,
                                                                 std::size_t bytes,

@@ -531,9 +531,9 @@ Result<KernelChoice> make_int8_conv(const KernelRequest& r, const Int8Conv& c) {
       pack(c, packed, t.dtype(), t.data(), to);
       return {};
     };
-    const std::string key =
-        cat("int8|", simd_int8().name, "|", depthwise, "|", c.groups, "|", c.columns, "|", c.depth,
-            "|", c.taps(), "|", c.column_stride, "|", c.depth_stride, "|", source->key());
+    const std::string key = cat("int8|", simd_int8().name, "|", depthwise, "|", c.groups, "|",
+                                c.columns, "|", c.depth, "|", c.taps(), "|", c.column_stride, "|",
+                                c.depth_stride, "|", c.tap_stride, "|", source->key());
     QUERN_ASSIGN(weights, r.target.weights->find_or_make(key, packed.bytes, fill));
     choice.packed_inputs.resize(r.inputs.size());
     choice.packed_inputs[w] = true;

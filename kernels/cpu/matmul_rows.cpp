@@ -111,9 +111,10 @@ Result<std::shared_ptr<const std::byte>> pack_constant(const KernelRequest& r,
     });
     return {};
   };
-  return r.target.weights->find_or_make(
-      cat("product panels|", p.b_row, "|", p.b_column, "|", source.key()),
-      static_cast<std::size_t>(panel_floats(p)) * sizeof(float), fill);
+  return r.target.weights->find_or_make(cat("product panels|", p.depth, "x", p.columns, "|",
+                                            p.b_row, "|", p.b_column, "|", source.key()),
+                                        static_cast<std::size_t>(panel_floats(p)) * sizeof(float),
+                                        fill);
 }
 
 }  // namespace

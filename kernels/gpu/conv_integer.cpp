@@ -86,7 +86,7 @@ Result<GpuConstant> pack(const KernelRequest& r, const Integers& c) {
       c.by_channel() ? taps * c.groups : c.groups * taps * c.group_channels() * padded;
   const ConstantSource& source = *r.inputs[c.operands.w].constant;
   GpuConstant made;
-  made.key = cat("gpu-int|", c.by_channel(), c.groups, "|", c.weight_strides.text(), "|",
+  made.key = cat("gpu-int|", c.by_channel(), "|", dims.text(), "|", c.weight_strides.text(), "|",
                  key_of(r, c.operands.w_zero), "|", source.key());
   made.bytes = static_cast<std::size_t>(words) * 4;
   made.fill = [&source, zeros, dims, from = c.weight_strides, to, column](std::byte* at) -> Status {
@@ -119,7 +119,7 @@ GpuConstant pack_for_dots(const KernelRequest& r, const Integers& c) {
   const std::int32_t zero = r.dtype(c.operands.w) == DType::i8 ? 0 : 128;
   const ConstantSource& source = *r.inputs[c.operands.w].constant;
   GpuConstant made;
-  made.key = cat("gpu-int-dot|", c.groups, "|", c.weight_strides.text(), "|", source.key());
+  made.key = cat("gpu-int-dot|", dims.text(), "|", c.weight_strides.text(), "|", source.key());
   made.bytes = static_cast<std::size_t>(c.groups * c.window.taps() * rows * padded) * 4;
   made.fill = [&source, dims, zero, rows, padded,
                from = c.weight_strides](std::byte* to) -> Status {

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "kernels/contract/copy.h"
+#include "kernels/simd/simd.h"
 #include "tests/kernels/op_test.h"
 
 namespace quern::testing {
@@ -51,15 +52,26 @@ class GuardedBytes {
   std::byte* data_;
 };
 
+// Packs on each call, and holds keys to what they promise: equal keys of one process name equal
+// bytes.
 class TestWeights final : public WeightStore {
  public:
-  Result<std::shared_ptr<const std::byte>> find_or_make(const std::string&, std::size_t bytes,
+  Result<std::shared_ptr<const std::byte>> find_or_make(const std::string& key, std::size_t bytes,
                                                         const Fill& fill) override {
     auto held = std::make_shared<GuardedBytes>(bytes);
     std::fill_n(held->data(), bytes, std::byte{0});
     QUERN_TRY(fill(held->data()));
     EXPECT_TRUE(held->is_intact()) << "packing wrote outside of its bytes";
+    static std::map<std::string, std::string> contents;
+    const std::string content = std::to_string(bytes) + "|" + hash_of({held->data(), bytes});
+    const auto first = contents.emplace(std::string(simd().name) + "|" + key, content).first;
+    EXPECT_EQ(first->second, content) << "one key, two packings: " << key;
     return std::shared_ptr<const std::byte>(held, held->data());
+  }
+
+  static std::string hash_of(std::span<const std::byte> bytes) {
+    const std::string_view text(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+    return std::to_string(std::hash<std::string_view>()(text));
   }
 };
 
@@ -122,7 +134,8 @@ class HeldRequest {
                   .desc = TensorDesc::row_major(t.dtype(), t.shape()),
                   .dies_here = lists(c.dying)};
     if (!lists(c.constants)) return;
-    held_.push_back(std::make_unique<HeldConstant>(t, std::to_string(i)));
+    held_.push_back(std::make_unique<HeldConstant>(
+        t, t.type().text() + "#" + TestWeights::hash_of({t.data(), t.bytes()})));
     in_.back().constant = held_.back().get();
   }
 

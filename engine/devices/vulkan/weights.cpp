@@ -6,6 +6,7 @@
 #include <cstring>
 
 #include "engine/devices/vulkan/recorder.h"
+#include "engine/vocabulary/text_util.h"
 #include "graph/ops/movement.h"
 
 namespace quern::vulkan {
@@ -19,7 +20,7 @@ constexpr std::uint64_t most_pending = 64 << 20;
 
 Result<std::shared_ptr<const Slice>> Weights::find_or_make(const GpuConstant& constant) {
   const std::scoped_lock lock(mutex_);
-  std::weak_ptr<const Slice>& entry = slices_[constant.key];
+  std::weak_ptr<const Slice>& entry = slices_[cat(constant.bytes, "|", constant.key)];
   if (auto slice = entry.lock()) return slice;
   QUERN_ASSIGN(Slice made, allocate(constant.bytes));
   QUERN_TRY(write(made, constant));
