@@ -189,7 +189,8 @@ Result<bool> recognise_softsign(Graph& g, NodeId id) {
   return become(g, id, Unary{UnaryKind::softsign}, {*x});
 }
 
-// max(x, a x), 0 < a < 1  =>  leaky_relu(x, a)
+// max(x, a x), 0 < a < 1  =>  leaky_relu(x, a), where `a` is a number of f32: x / 3 rounds once,
+// and x times what 1 / 3 rounds to rounds twice.
 Result<bool> recognise_leaky_relu(Graph& g, NodeId id) {
   const Node& n = g.node(id);
   if (!is_binary(n, BinaryKind::max) || !is_number_float(g, n.outputs[0])) return false;
@@ -197,6 +198,7 @@ Result<bool> recognise_leaky_relu(Graph& g, NodeId id) {
     const ValueId x = n.inputs[i];
     const Line line = line_of(g, n.inputs[1 - i], x);
     if (line.x != x || line.offset != 0 || !(line.slope > 0 && line.slope < 1)) continue;
+    if (static_cast<float>(line.slope) != line.slope) continue;
     return become(g, id, Unary{UnaryKind::leaky_relu, line.slope}, {x});
   }
   return false;

@@ -304,6 +304,12 @@ TEST(LeakyRelu, ByMax) {
     %2: f32[3] = Binary(%0, %1) kind=mul
     %3: f32[3] = Binary(%2, %0) kind=max
     output %3 "y")");
+  expect_stays({"recognise_leaky_relu"}, R"(
+    input %0 "x": f32[3]
+    const %1: f32[] = {3}
+    %2: f32[3] = Binary(%0, %1) kind=div
+    %3: f32[3] = Binary(%2, %0) kind=max
+    output %3 "y")");
 }
 
 }  // namespace
