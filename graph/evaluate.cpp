@@ -102,9 +102,7 @@ double evaluation_work(const Op& op, const OpDef& def, std::span<const TensorTyp
 Result<std::vector<Tensor>> evaluate(OpSet ops, const Op& op, const PostOps& post_ops,
                                      std::span<const Tensor> inputs,
                                      std::span<const TensorType> types) {
-  std::size_t own = inputs.size();
-  for (const PostOp& p : post_ops)
-    if (const auto* b = std::get_if<BinaryPostOp>(&p)) own = std::min<std::size_t>(own, b->operand);
+  const std::size_t own = own_inputs(inputs.size(), post_ops);
   QUERN_ASSIGN(std::vector<Tensor> out,
                run_reference(ops.reference_of(op.def()), op, inputs.first(own), types));
   for (const PostOp& p : post_ops) {

@@ -173,9 +173,7 @@ Result<std::vector<ValueType>> Graph::infer(const Op& op, std::span<const ValueI
 Result<std::vector<ValueType>> Graph::infer_node(NodeId id) {
   const Node& n = node(id);
   // Operands of post-ops are no business of the op's own inference.
-  std::size_t own = n.inputs.size();
-  for (const PostOp& p : n.post_ops)
-    if (const auto* b = std::get_if<BinaryPostOp>(&p)) own = std::min<std::size_t>(own, b->operand);
+  const std::size_t own = n.own_inputs().size();
   std::vector<InferInput> in(own);
   for (std::size_t i = 0; i < own; ++i) {
     if (n.inputs[i] == no_value) continue;

@@ -77,6 +77,10 @@ struct Node {
   const T* as() const {
     return op.as<T>();
   }
+  // Without the operands of post-ops.
+  std::span<const ValueId> own_inputs() const {
+    return std::span(inputs).first(quern::own_inputs(inputs.size(), post_ops));
+  }
 };
 
 class Graph {

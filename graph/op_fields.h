@@ -19,9 +19,10 @@
 
 #include "graph/op.h"
 #include "graph/op_def.h"
-#include "graph/ops/elementwise.h"
 
 namespace quern {
+
+struct Unary;
 
 // An enumerator as its place in the list of names, which text forms and messages call it by.
 struct EnumField {

@@ -19,7 +19,6 @@
 #include <quern/status.h>
 
 #include "graph/graph.h"
-#include "graph/ops/elementwise.h"
 
 namespace quern {
 

@@ -315,12 +315,9 @@ class GraphReader {
   // Post-op operands stand behind the op's own inputs, so a node is added in two steps.
   Status add(Op op, std::vector<ValueId> inputs, PostOps post_ops, std::string name,
              std::vector<std::optional<Declaration>> outputs, std::vector<Graph> bodies) {
-    std::size_t own = inputs.size();
-    for (const PostOp& p : post_ops)
-      if (const auto* b = std::get_if<BinaryPostOp>(&p))
-        own = std::min<std::size_t>(own, b->operand);
-    const std::vector<ValueId> own_inputs(inputs.begin(), inputs.begin() + static_cast<long>(own));
-    auto added = g_.add_node(op, own_inputs, std::move(name), outputs.size(), std::move(bodies));
+    const auto own = std::span(inputs).first(own_inputs(inputs.size(), post_ops));
+    auto added = g_.add_node(op, {own.begin(), own.end()}, std::move(name), outputs.size(),
+                             std::move(bodies));
     if (!added) return s_.error(added.error().message());
     if (!post_ops.empty()) {
       Status s = g_.replace(*added, std::move(op), std::move(inputs), std::move(post_ops));

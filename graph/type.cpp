@@ -5,7 +5,7 @@
 
 namespace quern {
 namespace {
-constexpr std::int64_t saturated = std::numeric_limits<std::int64_t>::max();
+constexpr std::int64_t largest_size = std::numeric_limits<std::int64_t>::max();
 }
 
 Dim operator+(Dim a, Dim b) {
@@ -13,7 +13,7 @@ Dim operator+(Dim a, Dim b) {
   if (b.is(0)) return a;
   if (!a.known() || !b.known()) return {};
   std::int64_t r = 0;
-  return __builtin_add_overflow(a.value(), b.value(), &r) ? saturated : r;
+  return __builtin_add_overflow(a.value(), b.value(), &r) ? largest_size : r;
 }
 
 Dim operator*(Dim a, Dim b) {
@@ -22,7 +22,7 @@ Dim operator*(Dim a, Dim b) {
   if (a.is(0) || b.is(0)) return 0;
   if (!a.known() || !b.known()) return {};
   std::int64_t r = 0;
-  return __builtin_mul_overflow(a.value(), b.value(), &r) ? saturated : r;
+  return __builtin_mul_overflow(a.value(), b.value(), &r) ? largest_size : r;
 }
 
 Dim sub_clamped(Dim a, std::int64_t b) {

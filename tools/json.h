@@ -13,8 +13,6 @@
 
 #include <quern/status.h>
 
-#include "graph/ops/shape.h"
-
 namespace quern::tools {
 
 class Json {

@@ -81,10 +81,6 @@ DeviceArgs compiled_for(DeviceArgs device) {
   return device;
 }
 
-bool is_csv(const std::string& path) {
-  return path.ends_with(".csv") || path.ends_with(".CSV");
-}
-
 // "planted:BUFFERS:SEED" or "planted:BUFFERS:SEED:DROP".
 Result<Subject> generate_subject(const std::string& text) {
   std::vector<double> numbers;
@@ -199,10 +195,6 @@ std::uint64_t bound_without_scratch(const Subject& s) {
     bound += lower_bound(p);
   }
   return bound;
-}
-
-double ratio(std::uint64_t a, std::uint64_t b) {
-  return b ? static_cast<double>(a) / static_cast<double>(b) : 1;
 }
 
 std::uint64_t unshared_bytes(const Subject& s) {

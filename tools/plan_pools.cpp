@@ -36,10 +36,6 @@ Result<std::vector<const MemoryPoolKind*>> chosen_pools(const std::string& name)
   return Status(Code::invalid_argument, cat("no pool '", shown(name), "'; there is:", list));
 }
 
-bool is_csv(const std::string& path) {
-  return path.ends_with(".csv") || path.ends_with(".CSV");
-}
-
 // Of a model: one run with the inputs of `args`.
 Result<MemoryTrace> trace_of_model(const PlanArgs& args, const Console& console) {
   QUERN_ASSIGN(const Opened o, open_model(args.model, args.inputs, args.device));
@@ -71,10 +67,6 @@ PoolRow play(const MemoryPoolKind& kind, const MemoryTrace& trace, const PlanArg
   if (args.capacity) options.limit = args.capacity;
   const auto pool = kind.make(source, options);
   return {&kind, replay(trace, *pool, std::max(args.time_limit, 1.0) * 10)};
-}
-
-double ratio(std::uint64_t a, std::uint64_t b) {
-  return b ? static_cast<double>(a) / static_cast<double>(b) : 1;
 }
 
 double nanoseconds_per_event(const Replay& r) {
@@ -160,6 +152,14 @@ ExitCode verdict(const PlanArgs& args, const std::vector<PoolRow>& rows, const C
 }
 
 }  // namespace
+
+bool is_csv(std::string_view path) {
+  return path.ends_with(".csv") || path.ends_with(".CSV");
+}
+
+double ratio(std::uint64_t a, std::uint64_t b) {
+  return b ? static_cast<double>(a) / static_cast<double>(b) : 1;
+}
 
 bool wants_pools(const PlanArgs& args) {
   return !args.pools.empty() || !args.runs.empty() || is_trace_file(args.model);

@@ -9,6 +9,10 @@ namespace quern::tools {
 
 // Whether `args` ask for pools: by option, or by a file that is a trace.
 bool wants_pools(const PlanArgs& args);
+// By its name; else it is a model.
+bool is_csv(std::string_view path);
+// a / b; 1 where b is 0, as nothing then needs nothing.
+double ratio(std::uint64_t a, std::uint64_t b);
 Result<ExitCode> plan_pools(const PlanArgs& args, const Console& console);
 
 }  // namespace quern::tools

@@ -17,9 +17,9 @@ struct Binding {
   ValueId input = no_value;
 };
 
-class Checker {
+class ClaimChecker {
  public:
-  explicit Checker(const Graph& g) : g_(g) {}
+  explicit ClaimChecker(const Graph& g) : g_(g) {}
 
   Status check(ValueId input, const RuntimeValue& value) {
     for (const TensorView& t : value.tensors) QUERN_TRY(check(input, t.type));
@@ -65,7 +65,7 @@ class Checker {
 }  // namespace
 
 Status check_declared_types(const Graph& graph, std::span<const RuntimeValue> inputs) {
-  Checker checker(graph);
+  ClaimChecker checker(graph);
   for (std::size_t i = 0; i < inputs.size() && i < graph.inputs().size(); ++i)
     QUERN_TRY(checker.check(graph.inputs()[i], inputs[i]));
   return {};

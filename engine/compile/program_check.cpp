@@ -183,11 +183,7 @@ class Checker {
     if (graph_.type(held.value).shape()->elements() == 0) return true;
     if (m.kind != StepMeaning::Kind::kernel) return false;
     if (i < m.packed_inputs.size() && m.packed_inputs[i]) return is_constant(held.value);
-    const PostOps& post_ops = graph_.node(m.node).post_ops;
-    for (std::size_t k = m.post_ops; k < post_ops.size(); ++k)
-      if (const auto* b = std::get_if<BinaryPostOp>(&post_ops[k]); b && b->operand == i)
-        return true;
-    return false;
+    return is_read_later(graph_.node(m.node).post_ops, m.post_ops, i);
   }
 
   // The same in every run: no input of the graph is behind it.

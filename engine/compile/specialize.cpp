@@ -389,13 +389,9 @@ class Specializer {
   }
 
   Result<NodeId> add_static(const Node& n, std::vector<ValueId> inputs) {
-    std::size_t own = inputs.size();
-    for (const PostOp& p : n.post_ops)
-      if (const auto* b = std::get_if<BinaryPostOp>(&p))
-        own = std::min<std::size_t>(own, b->operand);
-    std::vector<ValueId> own_inputs(inputs.begin(), inputs.begin() + static_cast<long>(own));
+    const auto own = std::span(inputs).first(own_inputs(inputs.size(), n.post_ops));
     QUERN_ASSIGN(const NodeId made,
-                 segment_.graph.add_node(n.op, std::move(own_inputs), n.name, n.outputs.size()));
+                 segment_.graph.add_node(n.op, {own.begin(), own.end()}, n.name, n.outputs.size()));
     if (!n.post_ops.empty())
       QUERN_TRY(segment_.graph.replace(made, n.op, std::move(inputs), n.post_ops));
     return made;

@@ -13,22 +13,6 @@
 namespace quern::lowering {
 namespace {
 
-// Operands of post-ops come last.
-std::span<const ValueId> own_inputs(const Node& n) {
-  std::size_t own = n.inputs.size();
-  for (const PostOp& p : n.post_ops)
-    if (const auto* b = std::get_if<BinaryPostOp>(&p)) own = std::min<std::size_t>(own, b->operand);
-  return {n.inputs.data(), own};
-}
-
-// Operands of post-ops that the kernel has not taken are read by steps of their own.
-bool is_later_operand(const Node& n, const KernelChoice& choice, std::size_t input) {
-  for (std::size_t k = 0; k < n.post_ops.size(); ++k)
-    if (const auto* b = std::get_if<BinaryPostOp>(&n.post_ops[k]); b && b->operand == input)
-      return k >= choice.post_ops_taken;
-  return false;
-}
-
 // A constant may be read where the model's file has it if nobody else reads it, who could need its
 // elements aligned.
 Address address_for(const Graph& g, const Node& n, std::size_t input) {
@@ -101,7 +85,7 @@ Result<std::vector<TensorType>> KernelLowering::output_types(const Node& node) c
     types.push_back(v == no_value ? TensorType{DType::f32, {0}} : places_.type(v));
   if (std::ranges::find(node.outputs, no_value) == node.outputs.end()) return types;
   QUERN_ASSIGN(const auto inferred,
-               graph_.infer(node.op, own_inputs(node), node.outputs.size(), node.name));
+               graph_.infer(node.op, node.own_inputs(), node.outputs.size(), node.name));
   for (std::size_t i = 0; i < types.size(); ++i)
     if (node.outputs[i] == no_value)
       types[i] = {inferred[i].dtype, inferred[i].shape().value_or(Shape{0})};
@@ -131,7 +115,10 @@ Result<std::vector<Place>> KernelLowering::operands(const Node& node, const Kern
   for (std::size_t i = 0; i < node.inputs.size(); ++i) {
     Place& place = places.emplace_back();
     const bool packed = i < choice.packed_inputs.size() && choice.packed_inputs[i];
-    if (node.inputs[i] == no_value || packed || is_later_operand(node, choice, i)) continue;
+    // Operands of post-ops that the kernel has not taken are read by steps of their own.
+    if (node.inputs[i] == no_value || packed ||
+        is_read_later(node.post_ops, choice.post_ops_taken, i))
+      continue;
     const Layout layout = layout_asked(choice.input_layouts, i, request.inputs[i].desc.shape);
     QUERN_ASSIGN(place, moves_.bring(node.inputs[i], layout, space_of(choice),
                                      address_for(graph_, node, i)));

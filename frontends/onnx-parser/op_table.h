@@ -26,6 +26,8 @@ struct OpRow {
   Arity outputs = {1, 1};
 };
 
+inline constexpr Arity two{2, 2};
+
 using OpRows = std::span<const OpRow>;
 OpRows unary_ops();
 OpRows binary_ops();

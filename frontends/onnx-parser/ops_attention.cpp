@@ -280,7 +280,7 @@ void import_linear_attention(NodeImport& n);
 
 namespace {
 
-constexpr OpRow rows[] = {
+constexpr OpRow attention_rows[] = {
     {"Attention", 23, import_attention, {3, 7}, {1, 4}},
     {"LinearAttention", 27, import_linear_attention, {3, 6}, {1, 2}},
     {"RotaryEmbedding", 23, import_rotary_embedding, {3, 4}},
@@ -289,7 +289,7 @@ constexpr OpRow rows[] = {
 }  // namespace
 
 OpRows attention_ops() {
-  return rows;
+  return attention_rows;
 }
 
 }  // namespace quern::onnx

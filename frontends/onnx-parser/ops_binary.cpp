@@ -84,10 +84,9 @@ void import_swiglu(NodeImport& n) {
   n.set(0, mul(n, unary(n, UnaryKind::swish, n.in(0), n.number("alpha", 1)), n.in(1)));
 }
 
-constexpr Arity two{2, 2};
 constexpr Arity any{1, any_number};
 
-constexpr OpRow rows[] = {
+constexpr OpRow binary_rows[] = {
     {"Add", 1, legacy<BinaryKind::add>, two},
     {"Add", 7, plain<BinaryKind::add>, two},
     {"And", 1, legacy<BinaryKind::logical_and>, two},
@@ -130,7 +129,7 @@ constexpr OpRow rows[] = {
 }  // namespace
 
 OpRows binary_ops() {
-  return rows;
+  return binary_rows;
 }
 
 }  // namespace quern::onnx

@@ -49,7 +49,7 @@ void import_bit_cast(NodeImport& n) {
   n.emit(BitCast{.to = required_type(n)}, {n.in(0)});
 }
 
-constexpr OpRow rows[] = {
+constexpr OpRow cast_rows[] = {
     {"BitCast", 26, import_bit_cast},
     {"Cast", 1, import_cast_1},
     {"Cast", 6, import_cast},
@@ -59,7 +59,7 @@ constexpr OpRow rows[] = {
 }  // namespace
 
 OpRows cast_ops() {
-  return rows;
+  return cast_rows;
 }
 
 }  // namespace quern::onnx

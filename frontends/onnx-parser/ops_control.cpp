@@ -223,7 +223,7 @@ void import_sequence_map(NodeImport& n) {
 
 constexpr Arity any{1, any_number};
 
-constexpr OpRow rows[] = {
+constexpr OpRow control_rows[] = {
     {"If", 1, import_if, {1, 1}, any},
     {"Loop", 1, import_loop, {0, any_number}, {0, any_number}},
     {"Scan", 8, import_scan_8, {0, any_number}, any},
@@ -234,7 +234,7 @@ constexpr OpRow rows[] = {
 }  // namespace
 
 OpRows control_ops() {
-  return rows;
+  return control_rows;
 }
 
 }  // namespace quern::onnx

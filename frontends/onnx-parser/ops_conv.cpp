@@ -70,7 +70,7 @@ void import_causal_conv(NodeImport& n) {
   n.set(1, n.add(Slice{}, {all, begin, end, n.ints_constant({2})}));
 }
 
-constexpr OpRow rows[] = {
+constexpr OpRow conv_rows[] = {
     {"CausalConvWithState", 27, import_causal_conv, {2, 4}, {1, 2}},
     {"Col2Im", 18, import_col2im, {3, 3}},
     {"Conv", 1, import_conv, {2, 3}},
@@ -81,7 +81,7 @@ constexpr OpRow rows[] = {
 }  // namespace
 
 OpRows conv_ops() {
-  return rows;
+  return conv_rows;
 }
 
 }  // namespace quern::onnx

@@ -40,9 +40,7 @@ void import_non_max_suppression(NodeImport& n) {
          {n.inputs().begin(), n.inputs().end()});
 }
 
-constexpr Arity two{2, 2};
-
-constexpr OpRow rows[] = {
+constexpr OpRow data_dependent_rows[] = {
     {"Compress", 9, import_compress, two},
     {"NonMaxSuppression", 10, import_non_max_suppression, {2, 5}},
     {"NonZero", 9, import_non_zero},
@@ -54,7 +52,7 @@ constexpr OpRow rows[] = {
 }  // namespace
 
 OpRows data_dependent_ops() {
-  return rows;
+  return data_dependent_rows;
 }
 
 }  // namespace quern::onnx

@@ -74,10 +74,9 @@ void import_tensor_scatter(NodeImport& n) {
          {n.in(0), expand_to(n, at, shape_of(n, update)), update});
 }
 
-constexpr Arity two{2, 2};
 constexpr Arity three{3, 3};
 
-constexpr OpRow rows[] = {
+constexpr OpRow index_rows[] = {
     {"Gather", 1, import_gather, two},
     {"GatherElements", 11, import_gather_elements, two},
     {"GatherND", 11, import_gather_nd, two},
@@ -91,7 +90,7 @@ constexpr OpRow rows[] = {
 }  // namespace
 
 OpRows index_ops() {
-  return rows;
+  return index_rows;
 }
 
 }  // namespace quern::onnx

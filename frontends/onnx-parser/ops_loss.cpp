@@ -71,7 +71,7 @@ void import_softmax_cross_entropy(NodeImport& n) {
   n.set(1, log_probability);
 }
 
-constexpr OpRow rows[] = {
+constexpr OpRow loss_rows[] = {
     {"NegativeLogLikelihoodLoss", 12, import_negative_log_likelihood, {2, 3}},
     {"SoftmaxCrossEntropyLoss", 12, import_softmax_cross_entropy, {2, 3}, {1, 2}},
 };
@@ -79,7 +79,7 @@ constexpr OpRow rows[] = {
 }  // namespace
 
 OpRows loss_ops() {
-  return rows;
+  return loss_rows;
 }
 
 }  // namespace quern::onnx

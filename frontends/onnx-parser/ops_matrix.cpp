@@ -36,7 +36,7 @@ void import_det(NodeImport& n) {
   n.emit(Det{}, {n.in(0)});
 }
 
-constexpr OpRow rows[] = {
+constexpr OpRow matrix_rows[] = {
     {"Det", 11, import_det},
     {"Einsum", 12, import_einsum, {1, any_number}},
     {"Gemm", 1, import_gemm, {2, 3}},
@@ -46,7 +46,7 @@ constexpr OpRow rows[] = {
 }  // namespace
 
 OpRows matrix_ops() {
-  return rows;
+  return matrix_rows;
 }
 
 }  // namespace quern::onnx

@@ -153,10 +153,9 @@ void import_skip_simplified_layer_norm(NodeImport& n) {
   skip_norm(n, {.epsilon = n.number("epsilon", 1e-12f), .center = false}, {n.in(2)}, n.in(3));
 }
 
-constexpr Arity two{2, 2};
 constexpr Arity two_or_three{2, 3};
 
-constexpr OpRow rows[] = {
+constexpr OpRow microsoft_rows[] = {
     {"BiasGelu", 1, import_bias_gelu, two},
     {"FastGelu", 1, import_fast_gelu, {1, 2}},
     {"FusedConv", 1, import_fused_conv, {2, 4}},
@@ -172,7 +171,7 @@ constexpr OpRow rows[] = {
 }  // namespace
 
 OpRows microsoft_ops() {
-  return rows;
+  return microsoft_rows;
 }
 
 }  // namespace quern::onnx

@@ -68,7 +68,7 @@ void import_global_average_pool(NodeImport& n) {
   quantise_result(n, n.add(op, {dequantised(n, 0)}));
 }
 
-void import_average_pool(NodeImport& n) {
+void import_qlinear_average_pool(NodeImport& n) {
   refuse_channels_last(n);
   const Pool op{.kind = PoolKind::average,
                 .window = read_window_with_kernel(n),
@@ -78,7 +78,7 @@ void import_average_pool(NodeImport& n) {
 }
 
 // (y_scale, y_zero, then x, scale, zero of each part)
-void import_concat(NodeImport& n) {
+void import_qlinear_concat(NodeImport& n) {
   std::vector<ValueId> parts;
   for (std::size_t i = 2; i < n.input_count(); i += 3) parts.push_back(dequantised(n, i));
   const ValueId y = n.add(Concat{.axis = n.integer("axis")}, std::move(parts));
@@ -126,12 +126,12 @@ void import_qgemm(NodeImport& n) {
 
 // ---- the standard pair, for element types that ai.onnx had not yet
 
-void import_quantize(NodeImport& n) {
+void import_microsoft_quantize(NodeImport& n) {
   const DType to = n.has(2) ? n.dtype(n.in(2)) : DType::u8;
   n.emit(Quantize{.axis = n.integer("axis", 1), .to = to}, {n.inputs().begin(), n.inputs().end()});
 }
 
-void import_dequantize(NodeImport& n) {
+void import_microsoft_dequantize(NodeImport& n) {
   n.emit(Dequantize{.axis = n.integer("axis", 1)}, {n.inputs().begin(), n.inputs().end()});
 }
 
@@ -139,26 +139,26 @@ void import_dequantize(NodeImport& n) {
 constexpr Arity up_to_five{2, 5};
 constexpr Arity up_to_eight{2, 8};
 
-constexpr OpRow rows[] = {
-    {"DequantizeLinear", 1, import_dequantize, {2, 3}},
+constexpr OpRow microsoft_quant_rows[] = {
+    {"DequantizeLinear", 1, import_microsoft_dequantize, {2, 3}},
     {"DynamicQuantizeMatMul", 1, import_dynamic_quantize_matmul, {3, 5}},
     {"MatMulIntegerToFloat", 1, import_matmul_integer_to_float, {4, 7}},
     {"QGemm", 1, import_qgemm, {6, 9}},
     {"QLinearAdd", 1, import_binary<BinaryKind::add>, up_to_eight},
-    {"QLinearAveragePool", 1, import_average_pool, up_to_five},
-    {"QLinearConcat", 1, import_concat, {4, any_number}},
+    {"QLinearAveragePool", 1, import_qlinear_average_pool, up_to_five},
+    {"QLinearConcat", 1, import_qlinear_concat, {4, any_number}},
     {"QLinearGlobalAveragePool", 1, import_global_average_pool, up_to_five},
     {"QLinearLeakyRelu", 1, import_leaky_relu, up_to_five},
     {"QLinearMul", 1, import_binary<BinaryKind::mul>, up_to_eight},
     {"QLinearSigmoid", 1, import_sigmoid, up_to_five},
     {"QLinearSoftmax", 1, import_softmax, up_to_five},
-    {"QuantizeLinear", 1, import_quantize, {2, 3}},
+    {"QuantizeLinear", 1, import_microsoft_quantize, {2, 3}},
 };
 
 }  // namespace
 
 OpRows microsoft_quant_ops() {
-  return rows;
+  return microsoft_quant_rows;
 }
 
 }  // namespace quern::onnx

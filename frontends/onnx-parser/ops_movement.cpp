@@ -147,10 +147,9 @@ void import_space_to_depth(NodeImport& n) {
 }
 
 constexpr Arity one{1, 1};
-constexpr Arity two{2, 2};
 constexpr Arity any{1, any_number};
 
-constexpr OpRow rows[] = {
+constexpr OpRow movement_rows[] = {
     {"CenterCropPad", 18, import_center_crop_pad, two},
     {"Concat", 1, import_concat, any},
     {"DepthToSpace", 1, import_depth_to_space},
@@ -173,7 +172,7 @@ constexpr OpRow rows[] = {
 }  // namespace
 
 OpRows movement_ops() {
-  return rows;
+  return movement_rows;
 }
 
 }  // namespace quern::onnx

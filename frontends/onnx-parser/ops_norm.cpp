@@ -125,10 +125,9 @@ void import_softmax(NodeImport& n) {
          {n.in(0)});
 }
 
-constexpr Arity two{2, 2};
 constexpr Arity three{3, 3};
 
-constexpr OpRow rows[] = {
+constexpr OpRow norm_rows[] = {
     {"BatchNormalization", 1, import_batch_norm_1, {5, 5}, {1, 5}},
     {"BatchNormalization", 14, import_batch_norm, {5, 5}, {1, 3}},
     {"GroupNormalization", 18, import_group_norm_18, three},
@@ -149,7 +148,7 @@ constexpr OpRow rows[] = {
 }  // namespace
 
 OpRows norm_ops() {
-  return rows;
+  return norm_rows;
 }
 
 }  // namespace quern::onnx

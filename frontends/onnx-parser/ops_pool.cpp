@@ -78,7 +78,7 @@ void import_roi_align(NodeImport& n) {
       {n.in(0), n.in(1), n.in(2)});
 }
 
-constexpr OpRow rows[] = {
+constexpr OpRow pool_rows[] = {
     {"AveragePool", 1, import_average_pool},
     {"GlobalAveragePool", 1, import_global<PoolKind::average>},
     {"GlobalLpPool", 1, import_global<PoolKind::lp>},
@@ -93,7 +93,7 @@ constexpr OpRow rows[] = {
 }  // namespace
 
 OpRows pool_ops() {
-  return rows;
+  return pool_rows;
 }
 
 }  // namespace quern::onnx

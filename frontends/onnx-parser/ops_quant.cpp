@@ -57,7 +57,7 @@ void import_qlinear_matmul(NodeImport& n) {
   n.emit(QLinearMatMul{}, {n.inputs().begin(), n.inputs().end()});
 }
 
-constexpr OpRow rows[] = {
+constexpr OpRow quant_rows[] = {
     {"ConvInteger", 10, import_conv_integer, {2, 4}},
     {"DequantizeLinear", 10, import_dequantize, {2, 3}},
     {"DynamicQuantizeLinear", 11, import_dynamic_quantize, {1, 1}, {1, 3}},
@@ -70,7 +70,7 @@ constexpr OpRow rows[] = {
 }  // namespace
 
 OpRows quant_ops() {
-  return rows;
+  return quant_rows;
 }
 
 }  // namespace quern::onnx

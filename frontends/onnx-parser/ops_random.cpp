@@ -49,7 +49,7 @@ void import_multinomial(NodeImport& n) {
 
 constexpr Arity none{0, 0};
 
-constexpr OpRow rows[] = {
+constexpr OpRow random_rows[] = {
     {"Bernoulli", 15, import_bernoulli},
     {"Multinomial", 7, import_multinomial},
     {"RandomNormal", 1, import_random<RandomKind::normal>, none},
@@ -61,7 +61,7 @@ constexpr OpRow rows[] = {
 }  // namespace
 
 OpRows random_ops() {
-  return rows;
+  return random_rows;
 }
 
 }  // namespace quern::onnx

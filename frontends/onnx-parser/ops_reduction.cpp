@@ -43,10 +43,9 @@ void import_cumulative(NodeImport& n) {
          {n.in(0), n.in(1)});
 }
 
-constexpr Arity two{2, 2};
 constexpr Arity one_or_two{1, 2};
 
-constexpr OpRow rows[] = {
+constexpr OpRow reduction_rows[] = {
     {"ArgMax", 1, import_arg_reduce<true>},
     {"ArgMin", 1, import_arg_reduce<false>},
     {"CumProd", 26, import_cumulative<CumulativeKind::prod>, two},
@@ -76,7 +75,7 @@ constexpr OpRow rows[] = {
 }  // namespace
 
 OpRows reduction_ops() {
-  return rows;
+  return reduction_rows;
 }
 
 }  // namespace quern::onnx

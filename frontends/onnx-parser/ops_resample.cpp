@@ -118,9 +118,7 @@ void import_affine_grid(NodeImport& n) {
   n.emit(AffineGrid{.align_corners = n.flag("align_corners", Flag::off)}, {n.in(0), n.in(1)});
 }
 
-constexpr Arity two{2, 2};
-
-constexpr OpRow rows[] = {
+constexpr OpRow resample_rows[] = {
     {"AffineGrid", 20, import_affine_grid, two}, {"GridSample", 16, import_grid_sample, two},
     {"Resize", 10, import_resize_10, two},       {"Resize", 11, import_resize, {1, 4}},
     {"Upsample", 1, import_upsample_1},          {"Upsample", 7, import_upsample_7},
@@ -130,7 +128,7 @@ constexpr OpRow rows[] = {
 }  // namespace
 
 OpRows resample_ops() {
-  return rows;
+  return resample_rows;
 }
 
 }  // namespace quern::onnx

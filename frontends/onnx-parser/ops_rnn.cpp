@@ -104,7 +104,7 @@ void import_rnn(NodeImport& n) {
   n.emit(op, {n.inputs().begin(), n.inputs().end()});
 }
 
-constexpr OpRow rows[] = {
+constexpr OpRow rnn_rows[] = {
     {"GRU", 1, import_rnn<RnnKind::gru>, {3, 6}, {0, 2}},
     {"LSTM", 1, import_rnn<RnnKind::lstm>, {3, 8}, {0, 3}},
     {"RNN", 1, import_rnn<RnnKind::rnn>, {3, 6}, {0, 2}},
@@ -113,7 +113,7 @@ constexpr OpRow rows[] = {
 }  // namespace
 
 OpRows rnn_ops() {
-  return rows;
+  return rnn_rows;
 }
 
 }  // namespace quern::onnx

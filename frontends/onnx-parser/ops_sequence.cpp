@@ -53,9 +53,8 @@ void import_get_element(NodeImport& n) {
 }
 
 constexpr Arity one_or_two{1, 2};
-constexpr Arity two{2, 2};
 
-constexpr OpRow rows[] = {
+constexpr OpRow sequence_rows[] = {
     {"ConcatFromSequence", 11, import_concat_from_sequence},
     {"Optional", 15, import_optional, {0, 1}},
     {"OptionalGetElement", 15, import_get_element},
@@ -72,7 +71,7 @@ constexpr OpRow rows[] = {
 }  // namespace
 
 OpRows sequence_ops() {
-  return rows;
+  return sequence_rows;
 }
 
 }  // namespace quern::onnx

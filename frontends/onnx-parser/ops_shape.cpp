@@ -158,9 +158,8 @@ void import_unsqueeze(NodeImport& n) {
 
 constexpr Arity none{0, 0};
 constexpr Arity one{1, 1};
-constexpr Arity two{2, 2};
 
-constexpr OpRow rows[] = {
+constexpr OpRow shape_rows[] = {
     {"Constant", 1, import_constant, none},
     {"ConstantOfShape", 9, import_constant_of_shape},
     {"Dropout", 1, import_dropout_1, one, {1, 2}},
@@ -181,7 +180,7 @@ constexpr OpRow rows[] = {
 }  // namespace
 
 OpRows shape_ops() {
-  return rows;
+  return shape_rows;
 }
 
 }  // namespace quern::onnx

@@ -58,7 +58,7 @@ void import_blackman(NodeImport& n) {
   cosine_window(n, 0.42, 0.5, 0.08);
 }
 
-constexpr OpRow rows[] = {
+constexpr OpRow spectral_rows[] = {
     {"BlackmanWindow", 17, import_blackman},
     {"DFT", 17, import_dft_17, {1, 2}},
     {"DFT", 20, import_dft, {1, 3}},
@@ -71,7 +71,7 @@ constexpr OpRow rows[] = {
 }  // namespace
 
 OpRows spectral_ops() {
-  return rows;
+  return spectral_rows;
 }
 
 }  // namespace quern::onnx

@@ -36,7 +36,7 @@ void import_tf_idf(NodeImport& n) {
          {n.in(0)});
 }
 
-constexpr OpRow rows[] = {
+constexpr OpRow text_rows[] = {
     {"StringNormalizer", 10, import_string_normalizer},
     {"TfIdfVectorizer", 9, import_tf_idf},
 };
@@ -44,7 +44,7 @@ constexpr OpRow rows[] = {
 }  // namespace
 
 OpRows text_ops() {
-  return rows;
+  return text_rows;
 }
 
 }  // namespace quern::onnx

@@ -132,7 +132,7 @@ void import_gradient(NodeImport& n) {
 constexpr Arity from_three{3, any_number};
 constexpr Arity any{1, any_number};
 
-constexpr OpRow rows[] = {
+constexpr OpRow training_rows[] = {
     {"Adagrad", 1, import_adagrad, from_three, any},
     {"Adam", 1, import_adam, from_three, any},
     {"Gradient", 1, import_gradient, any, any},
@@ -142,7 +142,7 @@ constexpr OpRow rows[] = {
 }  // namespace
 
 OpRows training_ops() {
-  return rows;
+  return training_rows;
 }
 
 }  // namespace quern::onnx

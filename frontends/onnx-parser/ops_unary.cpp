@@ -88,7 +88,7 @@ void import_clip(NodeImport& n) {
   n.set(0, x);
 }
 
-constexpr OpRow rows[] = {
+constexpr OpRow unary_rows[] = {
     {"Abs", 1, plain<UnaryKind::abs>},
     {"Acos", 7, plain<UnaryKind::acos>},
     {"Acosh", 9, plain<UnaryKind::acosh>},
@@ -138,7 +138,7 @@ constexpr OpRow rows[] = {
 }  // namespace
 
 OpRows unary_ops() {
-  return rows;
+  return unary_rows;
 }
 
 }  // namespace quern::onnx

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "frontends/onnx-parser/node_import.h"
-#include "graph/ops/convolution.h"
+#include "graph/ops/windows.h"
 
 namespace quern::onnx {
 

@@ -6,7 +6,7 @@
 namespace quern {
 namespace {
 
-constexpr Strategy table[] = {
+constexpr Strategy strategy_table[] = {
     // the default first
     {"auto", "list strategies until one reaches the bound, then the exact search", plan_auto},
     {"exact", "a search that proves its plan the smallest, or the best in the time given",
@@ -28,15 +28,15 @@ constexpr Strategy table[] = {
 }  // namespace
 
 std::span<const Strategy> strategies() {
-  return table;
+  return strategy_table;
 }
 
 const Strategy& default_strategy() {
-  return table[0];
+  return strategy_table[0];
 }
 
 const Strategy* find_strategy(std::string_view name) {
-  for (const Strategy& s : table)
+  for (const Strategy& s : strategy_table)
     if (s.name == name) return &s;
   return nullptr;
 }

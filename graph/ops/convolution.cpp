@@ -18,7 +18,6 @@ namespace {
 
 // ---- names of enumerators
 
-constexpr EnumNames<4> auto_pad_names = {"notset", "same_upper", "same_lower", "valid"};
 constexpr EnumNames<3> pool_names = {"max", "average", "lp"};
 constexpr EnumNames<3> roi_names = {"align_average", "align_max", "max"};
 
@@ -334,9 +333,6 @@ Status infer_roi_pool(InferContext& c) {
 
 }  // namespace
 
-std::span<const std::string_view> enum_names(AutoPad) {
-  return auto_pad_names;
-}
 std::span<const std::string_view> enum_names(PoolKind) {
   return pool_names;
 }

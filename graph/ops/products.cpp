@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "engine/vocabulary/text_util.h"
+#include "graph/ops/matrix.h"
 
 namespace quern {
 namespace {
@@ -19,6 +20,10 @@ Dims as_matrix(Dims dims, Factor factor, Transposed transposed) {
 }
 
 }  // namespace
+
+Transposed transposed_in(const MatMul& op) {
+  return {op.transpose_a, op.transpose_b};
+}
 
 Result<std::optional<Dims>> infer_product(const InferContext& c, std::size_t i, std::size_t j,
                                           Transposed transposed) {

@@ -7,9 +7,10 @@
 #include <optional>
 
 #include "graph/op_def.h"
-#include "graph/ops/matrix.h"
 
 namespace quern {
+
+struct MatMul;
 
 // The two factors of a product.
 enum class Factor : std::uint8_t { left, right };
@@ -20,9 +21,7 @@ struct Transposed {
 
   bool of(Factor f) const { return f == Factor::left ? left : right; }
 };
-inline Transposed transposed_in(const MatMul& op) {
-  return {op.transpose_a, op.transpose_b};
-}
+Transposed transposed_in(const MatMul& op);
 
 // The product of inputs i and j; nothing while a rank is unknown.
 Result<std::optional<Dims>> infer_product(const InferContext& c, std::size_t i, std::size_t j,

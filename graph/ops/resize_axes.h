@@ -12,9 +12,11 @@
 #include <quern/status.h>
 
 #include "graph/op_def.h"
-#include "graph/ops/resampling.h"
 
 namespace quern {
+
+struct Resize;
+enum class CoordinateMode : std::uint8_t;
 
 struct ResizeAxis {
   std::int64_t in = 1;

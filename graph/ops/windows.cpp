@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "engine/vocabulary/text_util.h"
+#include "graph/op_fields.h"
 #include "graph/ops/convolution.h"
 
 namespace quern {
@@ -20,6 +21,8 @@ Status check_list(const InferContext& c, std::string_view name, std::span<const 
 
 namespace {
 
+constexpr EnumNames<4> auto_pad_names = {"notset", "same_upper", "same_lower", "valid"};
+
 Shape or_filled(std::span<const std::int64_t> list, std::size_t size, std::int64_t value) {
   return list.empty() ? Shape::filled(size, value) : Shape(list);
 }
@@ -34,6 +37,10 @@ void same_pads(AutoPad mode, std::int64_t in, std::size_t d, ResolvedWindow& w) 
 }
 
 }  // namespace
+
+std::span<const std::string_view> enum_names(AutoPad) {
+  return auto_pad_names;
+}
 
 ResolvedWindow explicit_window(std::span<const std::int64_t> kernel,
                                std::span<const std::int64_t> strides,

@@ -10,9 +10,30 @@
 #include <quern/status.h>
 
 #include "graph/op_def.h"
-#include "graph/ops/convolution.h"
 
 namespace quern {
+
+struct ConvTranspose;
+struct MaxUnpool;
+
+enum class AutoPad : std::uint8_t { notset, same_upper, same_lower, valid };
+std::span<const std::string_view> enum_names(AutoPad);
+// Window geometry over the spatial dimensions (all past batch and channel). Empty lists mean 1 for
+// strides and dilations, 0 for pads. pads: all begins, then all ends.
+struct Window {
+  Ints kernel;
+  Ints strides;
+  Ints pads;
+  Ints dilations;
+  AutoPad auto_pad = AutoPad::notset;
+
+  template <class S, class F>
+  static void fields(S& s, F&& f) {
+    f("kernel", s.kernel), f("strides", s.strides), f("pads", s.pads);
+    f("dilations", s.dilations), f("auto_pad", s.auto_pad);
+  }
+  bool operator==(const Window&) const = default;
+};
 
 // Sizes, strides and the like that come from a model: nothing above this is meant seriously, and
 // below it no sum or product of two can overflow.

@@ -84,10 +84,9 @@ class Inliner {
     for (ValueId v : n.inputs) inputs.push_back(outside(v));
     std::vector<Graph> bodies;
     for (const Graph& inner : n.bodies) bodies.push_back(inner.clone());
-    const std::vector<ValueId> own(inputs.begin(),
-                                   inputs.begin() + static_cast<long>(own_inputs(n)));
-    QUERN_ASSIGN(const NodeId made,
-                 g_.add_node(n.op, own, n.name, n.outputs.size(), std::move(bodies)));
+    const auto own = std::span(inputs).first(n.own_inputs().size());
+    QUERN_ASSIGN(const NodeId made, g_.add_node(n.op, {own.begin(), own.end()}, n.name,
+                                                n.outputs.size(), std::move(bodies)));
     if (!n.post_ops.empty()) QUERN_TRY(g_.replace(made, n.op, std::move(inputs), n.post_ops));
     for (std::size_t i = 0; i < n.outputs.size(); ++i) take_output(n, made, i);
     return {};

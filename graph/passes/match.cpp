@@ -112,15 +112,8 @@ const Node* binary(const Graph& g, ValueId v, BinaryKind kind) {
   return n && is_binary(*n, kind) ? n : nullptr;
 }
 
-std::size_t own_inputs(const Node& n) {
-  std::size_t own = n.inputs.size();
-  for (const PostOp& p : n.post_ops)
-    if (const auto* b = std::get_if<BinaryPostOp>(&p)) own = std::min<std::size_t>(own, b->operand);
-  return own;
-}
-
 bool has_input(const Node& n, std::size_t i) {
-  return i < own_inputs(n) && n.inputs[i] != no_value;
+  return i < n.own_inputs().size() && n.inputs[i] != no_value;
 }
 
 bool has_other_readers(const Graph& g, const Node& n) {

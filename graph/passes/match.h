@@ -11,7 +11,6 @@
 #include <quern/tensor.h>
 
 #include "graph/graph.h"
-#include "graph/ops/elementwise.h"
 #include "graph/ops/shape.h"
 
 namespace quern::passes {
@@ -48,8 +47,7 @@ std::optional<Operands> operands(const Node& n, F&& is_first) {
   if (is_first(n.inputs[1])) return Operands{n.inputs[1], n.inputs[0]};
   return std::nullopt;
 }
-// The node's own inputs, without operands of post-ops.
-std::size_t own_inputs(const Node& n);
+// Of the node's own inputs.
 bool has_input(const Node& n, std::size_t i);
 // Somebody reads an output of the node other than the first.
 bool has_other_readers(const Graph& g, const Node& n);

@@ -135,7 +135,7 @@ Result<bool> merge_concats(Graph& g, NodeId id) {
 // product broadcasts all dimensions but the last two
 Result<bool> drop_expand(Graph& g, NodeId id) {
   const Node& n = g.node(id);
-  const std::size_t own = own_inputs(n);
+  const std::size_t own = n.own_inputs().size();
   for (std::size_t i = 0; i < own; ++i) {
     const Node* expand = bare<Expand>(g, n.inputs[i]);
     if (!expand || (n.as<MatMul>() && !keeps_matrices(g, *expand))) continue;

@@ -40,15 +40,16 @@ const Node* host_of(const Graph& g, const Node& reader, ValueId v) {
   if (!is_number_float(g, v) || !known_same(g, v, reader.outputs[0])) return nullptr;
   // An expression over constants is worth more on its own: it is computed once.
   if (is_constant_expression(g, v)) return nullptr;
-  const bool has_room = p->post_ops.size() + 1 + reader.post_ops.size() <= max_post_ops &&
-                        p->inputs.size() - own_inputs(*p) + reader.inputs.size() <= max_operands;
+  const bool has_room =
+      p->post_ops.size() + 1 + reader.post_ops.size() <= max_post_ops &&
+      p->inputs.size() - p->own_inputs().size() + reader.inputs.size() <= max_operands;
   return has_room ? p : nullptr;
 }
 
 // The node's own inputs: optional ones at the end that are left out need no place.
 std::vector<ValueId> trimmed_inputs(const Node& n) {
   std::vector<ValueId> inputs = n.inputs;
-  while (own_inputs(n) == n.inputs.size() && !inputs.empty() && inputs.back() == no_value)
+  while (n.own_inputs().size() == n.inputs.size() && !inputs.empty() && inputs.back() == no_value)
     inputs.pop_back();
   return inputs;
 }

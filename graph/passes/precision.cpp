@@ -111,7 +111,7 @@ class Widening {
     for (const Graph& body : n.bodies) {
       QUERN_ASSIGN(bodies.emplace_back(from_.ops()), Widening(body).run());
     }
-    const auto own = static_cast<long>(passes::own_inputs(n));
+    const auto own = static_cast<long>(n.own_inputs().size());
     QUERN_ASSIGN(const NodeId made, to_.add_node(n.op, {inputs.begin(), inputs.begin() + own},
                                                  n.name, n.outputs.size(), std::move(bodies)));
     if (!n.post_ops.empty()) QUERN_TRY(to_.replace(made, n.op, std::move(inputs), n.post_ops));

@@ -137,8 +137,7 @@ class Fixpoint {
   // Of what only the type was read, but which no run could have computed.
   static Status refusal(const Graph& g, NodeId id) {
     const Node& n = g.node(id);
-    const auto own = std::span(n.inputs).first(own_inputs(n));
-    auto types = g.infer(n.op, own, n.outputs.size(), n.name);
+    auto types = g.infer(n.op, n.own_inputs(), n.outputs.size(), n.name);
     if (!types) return std::move(types).error();
     return {Code::invalid_model, cat("node '", printable(n.name), "' (", g.def(id).name,
                                      "): its inputs do not go with the type of its result")};

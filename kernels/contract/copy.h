@@ -3,7 +3,6 @@
 
 #include <vector>
 
-#include "graph/ops/control_flow.h"
 #include "kernels/contract/kernel.h"
 
 namespace quern {

@@ -6,9 +6,9 @@
 
 #include <quern/shape.h>
 
-#include "graph/ops/matrix.h"
-
 namespace quern {
+
+struct Einsum;
 
 // An equation over concrete operands as loops: a dimension for each label.
 struct EinsumLoops {

@@ -143,13 +143,7 @@ struct KernelRequest {
     return *op.as<T>();
   }
   // Operands of post-ops stand behind the op's own inputs and are none of them.
-  std::size_t own_inputs() const {
-    std::size_t own = inputs.size();
-    for (const PostOp& p : post_ops)
-      if (const auto* b = std::get_if<BinaryPostOp>(&p))
-        own = std::min<std::size_t>(own, b->operand);
-    return own;
-  }
+  std::size_t own_inputs() const { return quern::own_inputs(inputs.size(), post_ops); }
   bool has(std::size_t i) const { return i < own_inputs() && inputs[i].present; }
   bool wants(std::size_t i) const { return i < wanted.size() && wanted[i]; }
   const Shape& shape(std::size_t i) const { return inputs[i].desc.shape; }

@@ -2,11 +2,11 @@
 // Geometry of pooling, for all of its implementations.
 #pragma once
 
-#include "graph/ops/convolution.h"
-#include "graph/ops/infer.h"
 #include "graph/ops/windows.h"
 
 namespace quern {
+
+struct Pool;
 
 // For spatial sizes that inference has accepted; of a global pool the whole of them.
 ResolvedWindow resolve_pool_window(const Pool& op, std::span<const std::int64_t> in);

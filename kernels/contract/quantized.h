@@ -8,7 +8,6 @@
 #include <limits>
 
 #include "graph/numeric.h"
-#include "graph/ops/infer.h"
 #include "kernels/contract/scalar_math.h"
 
 namespace quern {

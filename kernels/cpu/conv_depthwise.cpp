@@ -69,7 +69,7 @@ class DepthwiseRows final : public CpuKernel {
   std::shared_ptr<const std::byte> packed_;
 };
 
-bool suits(const KernelRequest& r) {
+bool suits_depthwise(const KernelRequest& r) {
   const Shape& w = r.shape(1);
   return r.dtype(0) == DType::f32 && r.inputs[1].constant && w[1] == 1 &&
          r.as<Conv>().group == w[0] && w[0] > 1 && w.elements(2) <= max_taps &&
@@ -79,7 +79,7 @@ bool suits(const KernelRequest& r) {
 }  // namespace
 
 Selection select_conv_depthwise(const KernelRequest& r) {
-  if (!suits(r)) return not_for_me();
+  if (!suits_depthwise(r)) return not_for_me();
   const Shape& x = r.shape(0);
   const Shape& w = r.shape(1);
   const std::int64_t taps = w.elements(2);

@@ -6,7 +6,6 @@
 #include <array>
 #include <cstdint>
 
-#include "graph/ops/infer.h"
 #include "graph/ops/windows.h"
 #include "kernels/simd/simd.h"
 

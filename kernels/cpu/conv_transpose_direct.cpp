@@ -22,7 +22,7 @@
 namespace quern {
 namespace {
 
-ConvPlane geometry(const KernelRequest& r) {
+ConvPlane transposed_geometry(const KernelRequest& r) {
   const auto& op = r.as<ConvTranspose>();
   const Shape& x = r.shape(0);
   const Shape& w = r.shape(1);
@@ -187,7 +187,7 @@ class ByRows final : public Direct {
 
 // ---- choosing ----------------------------------------------------------------------------------
 
-bool suits(const KernelRequest& r) {
+bool suits_direct(const KernelRequest& r) {
   const std::size_t rank = r.shape(0).rank();
   return (rank == 3 || rank == 4) && r.dtype(0) == DType::f32 && r.inputs[1].constant &&
          r.shape(0).elements() > 0 && r.shape(1).elements() > 0 &&
@@ -228,8 +228,8 @@ Result<std::shared_ptr<const std::byte>> packed_weights(const KernelRequest& r, 
 }  // namespace
 
 Selection select_conv_transpose_direct(const KernelRequest& r) {
-  if (!suits(r)) return not_for_me();
-  const ConvPlane g = geometry(r);
+  if (!suits_direct(r)) return not_for_me();
+  const ConvPlane g = transposed_geometry(r);
   // Panels would be filled with zeros for fewer channels.
   const bool by_products = g.out_channels >= 8;
   QUERN_ASSIGN(auto weights, packed_weights(r, g, by_products ? Form::products : Form::rows));

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "graph/ops/windows.h"
 #include "kernels/contract/kernel.h"
 
 namespace quern {

@@ -102,7 +102,7 @@ bool is_non_overlapping(const KernelRequest& r) {
   return true;
 }
 
-bool suits(const KernelRequest& r) {
+bool suits_rows(const KernelRequest& r) {
   const std::size_t rank = r.shape(0).rank();
   if (rank < 3 || rank > 4 || r.as<ConvTranspose>().group != 1) return false;
   if (r.dtype(0) != DType::f32 || !r.inputs[1].constant || r.shape(1).elements() == 0) return false;
@@ -154,7 +154,7 @@ std::vector<Unary> leading_functions(const PostOps& post_ops) {
 }  // namespace
 
 Selection select_conv_transpose_rows(const KernelRequest& r) {
-  if (!suits(r)) return not_for_me();
+  if (!suits_rows(r)) return not_for_me();
   const Sizes s = sizes_of(r);
   const auto fill = [&](std::byte* to) -> Status {
     QUERN_ASSIGN(const Tensor w, r.inputs[1].constant->get());

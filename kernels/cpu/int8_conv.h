@@ -3,7 +3,6 @@
 // order. A product of matrices is a convolution of 1x1 over its rows.
 #pragma once
 
-#include "graph/ops/infer.h"
 #include "graph/ops/windows.h"
 #include "kernels/contract/constant_operands.h"
 #include "kernels/contract/kernel.h"

@@ -6,7 +6,6 @@
 #include <vector>
 
 #include "graph/ops/convolution.h"
-#include "graph/ops/infer.h"
 #include "graph/ops/windows.h"
 #include "kernels/contract/kernel.h"
 #include "kernels/contract/window.h"

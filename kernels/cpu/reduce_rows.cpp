@@ -72,30 +72,30 @@ Folding fold_of(const TensorDesc& x, std::uint32_t mask) {
 
 enum class Fold : std::uint8_t { sum, sum_abs, sum_square, max, min };
 
-struct Steps {
+struct ReduceSteps {
   Fold fold = Fold::sum;
   float scale = 1;  // after the folding
   bool root = false;
   bool log = false;
 };
 
-std::optional<Steps> steps_of(ReduceKind kind, std::int64_t folded) {
+std::optional<ReduceSteps> steps_of(ReduceKind kind, std::int64_t folded) {
   switch (kind) {
-    case ReduceKind::sum: return Steps{};
-    case ReduceKind::mean: return Steps{.scale = 1.0f / static_cast<float>(folded)};
-    case ReduceKind::max: return Steps{.fold = Fold::max};
-    case ReduceKind::min: return Steps{.fold = Fold::min};
-    case ReduceKind::l1: return Steps{.fold = Fold::sum_abs};
-    case ReduceKind::l2: return Steps{.fold = Fold::sum_square, .root = true};
-    case ReduceKind::sum_square: return Steps{.fold = Fold::sum_square};
-    case ReduceKind::log_sum: return Steps{.log = true};
+    case ReduceKind::sum: return ReduceSteps{};
+    case ReduceKind::mean: return ReduceSteps{.scale = 1.0f / static_cast<float>(folded)};
+    case ReduceKind::max: return ReduceSteps{.fold = Fold::max};
+    case ReduceKind::min: return ReduceSteps{.fold = Fold::min};
+    case ReduceKind::l1: return ReduceSteps{.fold = Fold::sum_abs};
+    case ReduceKind::l2: return ReduceSteps{.fold = Fold::sum_square, .root = true};
+    case ReduceKind::sum_square: return ReduceSteps{.fold = Fold::sum_square};
+    case ReduceKind::log_sum: return ReduceSteps{.log = true};
     default: return std::nullopt;
   }
 }
 
 class ReduceRows final : public CpuKernel {
  public:
-  ReduceRows(const Folding& f, const Steps& s) : f_(f), steps_(s), in_chunks_(!f.run_folds) {}
+  ReduceRows(const Folding& f, const ReduceSteps& s) : f_(f), steps_(s), in_chunks_(!f.run_folds) {}
 
   Status run(const KernelArgs& args, KernelState*, const Parallel& parallel) const override {
     const auto* x = reinterpret_cast<const float*>(args.inputs[0]);
@@ -204,7 +204,7 @@ class ReduceRows final : public CpuKernel {
   }
 
   Folding f_;
-  Steps steps_;
+  ReduceSteps steps_;
   bool in_chunks_;
 };
 

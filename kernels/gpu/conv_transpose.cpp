@@ -19,12 +19,12 @@ namespace {
 
 // The weights as the shader wants them: from [channel][output of the group][tap] to
 // [group][tap][channel of the group][output of the group, padded to four].
-struct Packing {
+struct TransposedPacking {
   Shape dims, strides;
   std::int64_t elements = 0;
 };
 
-Packing packing_of(const Shape& w, std::int64_t groups) {
+TransposedPacking transposed_packing_of(const Shape& w, std::int64_t groups) {
   const std::int64_t taps = w.elements(2);
   const std::int64_t channels = w[0] / groups;
   const std::int64_t padded = (w[1] + 3) / 4 * 4;
@@ -33,7 +33,7 @@ Packing packing_of(const Shape& w, std::int64_t groups) {
           w[0] * taps * padded};
 }
 
-GpuConstant pack(const ConstantSource& source, const Packing& p) {
+GpuConstant pack(const ConstantSource& source, const TransposedPacking& p) {
   GpuConstant c;
   c.key = cat("gpu-deconv|", p.dims[0], "|", source.key());
   c.bytes = static_cast<std::size_t>(p.elements) * sizeof(float);
@@ -65,7 +65,7 @@ Selection select_conv_transpose(const KernelRequest& request) {
   choice.input_layouts.resize(request.inputs.size());
   choice.input_layouts[0] = Layout::channels_last(x);
   choice.output_layouts = {Layout::channels_last(y)};
-  const Packing packing = packing_of(w, op.group);
+  const TransposedPacking packing = transposed_packing_of(w, op.group);
   BufferUse weights = BufferUse::constant(0);
   if (request.inputs[1].constant) {
     choice.packed_inputs = {false, true};

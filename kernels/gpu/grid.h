@@ -13,8 +13,6 @@
 
 #include <quern/shape.h>
 
-#include "graph/ops/control_flow.h"
-#include "graph/ops/movement.h"
 #include "kernels/contract/gpu.h"
 
 namespace quern::gpu {

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "graph/ops/infer.h"
 #include "graph/ops/quantised.h"
 #include "kernels/contract/iterate.h"
 #include "kernels/contract/quantized.h"

@@ -8,7 +8,6 @@
 #include <span>
 #include <vector>
 
-#include "graph/ops/elementwise.h"
 #include "kernels/contract/kernel.h"
 
 namespace quern::gpu {

@@ -5,7 +5,6 @@
 #include <array>
 #include <optional>
 
-#include "graph/ops/infer.h"
 #include "graph/ops/windows.h"
 #include "kernels/contract/gpu.h"
 

@@ -12,16 +12,16 @@
 namespace quern {
 namespace {
 
-using onednn::Dims;
 using onednn::Md;
+using onednn::MdDims;
 
 double conv_flops(const Shape& dst, const Shape& weights) {
   return 2.0 * static_cast<double>(dst.elements()) * static_cast<double>(weights.elements(1));
 }
 
 // [M, C/g, k...] as oneDNN has it for groups: [g, M/g, C/g, k...].
-Dims grouped(const Shape& w, std::int64_t group) {
-  Dims d = onednn::dims_of(w);
+MdDims grouped(const Shape& w, std::int64_t group) {
+  MdDims d = onednn::dims_of(w);
   if (group == 1) return d;
   d[0] /= group;
   d.insert(d.begin(), group);
@@ -31,8 +31,8 @@ Dims grouped(const Shape& w, std::int64_t group) {
 // [C, M/g, k...] of a transposed convolution as [g, M/g, C/g, k...], by strides.
 Md transposed_weights(const Shape& w, std::int64_t group) {
   const std::int64_t inner = w.elements(2);
-  Dims dims;
-  Dims strides;
+  MdDims dims;
+  MdDims strides;
   if (group > 1) {
     dims.push_back(group);
     strides.push_back(w[0] / group * w[1] * inner);
@@ -48,13 +48,13 @@ Md transposed_weights(const Shape& w, std::int64_t group) {
   return onednn::strided(onednn::DataType::f32, dims, strides);
 }
 
-Md row_major(const Dims& dims) {
-  Dims strides(dims.size(), 1);
+Md row_major(const MdDims& dims) {
+  MdDims strides(dims.size(), 1);
   for (std::size_t i = dims.size(); i-- > 1;) strides[i - 1] = strides[i] * dims[i];
   return onednn::strided(onednn::DataType::f32, dims, strides);
 }
 
-bool suits(const KernelRequest& r) {
+bool suits_conv(const KernelRequest& r) {
   const std::size_t rank = r.shape(0).rank();
   if (!r.target.use_onednn || !onednn::available() || rank < 3 || rank > 5) return false;
   if (r.dtype(0) != DType::f32 || r.dtype(1) != DType::f32) return false;
@@ -227,7 +227,7 @@ bool wins_by_winograd(const Window& window, const ConvShapes& s, std::int64_t gr
 }  // namespace
 
 Selection select_conv_onednn(const KernelRequest& r) {
-  if (!suits(r)) return not_for_me();
+  if (!suits_conv(r)) return not_for_me();
   const auto& op = r.as<Conv>();
   return onednn::guard(r, [&]() -> Selection {
     Window window = op.window;
@@ -244,7 +244,7 @@ Selection select_conv_onednn(const KernelRequest& r) {
 }
 
 Selection select_conv_transpose_onednn(const KernelRequest& r) {
-  if (!suits(r)) return not_for_me();
+  if (!suits_conv(r)) return not_for_me();
   const auto& op = r.as<ConvTranspose>();
   return onednn::guard(r, [&]() -> Selection {
     const Shape& dst_shape = r.outputs[0].shape;

@@ -13,8 +13,8 @@
 namespace quern {
 namespace {
 
-using onednn::Dims;
 using onednn::Md;
+using onednn::MdDims;
 
 constexpr auto f32 = onednn::DataType::f32;
 
@@ -156,7 +156,7 @@ std::optional<std::uint32_t> bias_input(const KernelRequest& r, std::int64_t col
   return b->operand;
 }
 
-bool suits(const KernelRequest& r) {
+bool suits_matmul(const KernelRequest& r) {
   if (!r.target.use_onednn || !onednn::available()) return false;
   if (r.dtype(0) != DType::f32 || r.dtype(1) != DType::f32) return false;
   return r.shape(0).elements() > 0 && r.shape(1).elements() > 0;
@@ -214,7 +214,7 @@ Selection build(const KernelRequest& r, const Problem& p) {
 }  // namespace
 
 Selection select_matmul_onednn(const KernelRequest& r) {
-  if (!suits(r)) return not_for_me();
+  if (!suits_matmul(r)) return not_for_me();
   return onednn::guard(r, [&]() -> Selection {
     auto p = describe(r);
     if (!p) return not_for_me();

@@ -47,16 +47,16 @@ std::optional<DataType> data_type(DType dtype) {
   }
 }
 
-Dims dims_of(const Shape& shape) {
-  return Dims(shape.begin(), shape.end());
+MdDims dims_of(const Shape& shape) {
+  return MdDims(shape.begin(), shape.end());
 }
-Md md(DataType type, const Dims& dims, Tag tag) {
+Md md(DataType type, const MdDims& dims, Tag tag) {
   return Md(dims, type, tag);
 }
-Md any(DataType type, const Dims& dims) {
+Md any(DataType type, const MdDims& dims) {
   return Md(dims, type, Tag::any);
 }
-Md strided(DataType type, const Dims& dims, const Dims& strides) {
+Md strided(DataType type, const MdDims& dims, const MdDims& strides) {
   return Md(dims, type, strides);
 }
 
@@ -112,7 +112,7 @@ std::optional<Layout> layout_of(const Md& m, const Shape& shape) {
   return std::nullopt;
 }
 
-Dims md_dims(const Md& m) {
+MdDims md_dims(const Md& m) {
 #if QUERN_ONEDNN_3
   return m.get_dims();
 #else
@@ -382,8 +382,9 @@ dnnl::matmul::primitive_desc matmul_pd(const Md& a, const Md& b, const std::opti
               : make_pd<dnnl::matmul>(Work::matmul, attr, a, b, dst);
 }
 
-PoolPrimitive::primitive_desc pool_pd(algorithm a, const Md& src, const Md& dst, const Dims& kernel,
-                                      const ConvGeometry& g, const Attributes& attr) {
+PoolPrimitive::primitive_desc pool_pd(algorithm a, const Md& src, const Md& dst,
+                                      const MdDims& kernel, const ConvGeometry& g,
+                                      const Attributes& attr) {
   return make_pd<PoolPrimitive>(Work::pooling, attr, inference, a, src, dst, g.strides, kernel,
                                 g.dilations, g.pads_begin, g.pads_end);
 }

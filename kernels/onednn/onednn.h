@@ -24,7 +24,7 @@
 namespace quern::onednn {
 
 using Md = dnnl::memory::desc;
-using Dims = dnnl::memory::dims;
+using MdDims = dnnl::memory::dims;
 using DataType = dnnl::memory::data_type;
 using Tag = dnnl::memory::format_tag;
 
@@ -39,18 +39,18 @@ Selection guard(const KernelRequest& request, const std::function<Selection()>& 
 // ---- descriptors
 
 std::optional<DataType> data_type(DType dtype);
-Dims dims_of(const Shape& shape);
-Md md(DataType type, const Dims& dims, Tag tag);
+MdDims dims_of(const Shape& shape);
+Md md(DataType type, const MdDims& dims, Tag tag);
 // In the layout that the implementation likes best.
-Md any(DataType type, const Dims& dims);
+Md any(DataType type, const MdDims& dims);
 // As it lies; nothing for a layout that oneDNN has no name for.
 std::optional<Md> md_of(const TensorDesc& desc);
-Md strided(DataType type, const Dims& dims, const Dims& strides);
+Md strided(DataType type, const MdDims& dims, const MdDims& strides);
 // Back to our terms; nothing for layouts that only oneDNN knows (packed weights, Winograd).
 std::optional<Layout> layout_of(const Md& md, const Shape& shape);
 // Names the format in keys of packed weights.
 std::string format_key(const Md& md);
-Dims md_dims(const Md& md);
+MdDims md_dims(const Md& md);
 
 // ---- post-ops
 
@@ -172,7 +172,7 @@ int threads_for(const KernelRequest& request, double flops);
 // trusted
 
 struct ConvGeometry {
-  Dims strides, dilations, pads_begin, pads_end;  // dilations: 0 is dense
+  MdDims strides, dilations, pads_begin, pads_end;  // dilations: 0 is dense
 };
 dnnl::convolution_forward::primitive_desc conv_pd(dnnl::algorithm algorithm, const Md& src,
                                                   const Md& weights, const std::optional<Md>& bias,
@@ -192,7 +192,7 @@ using PoolPrimitive = dnnl::pooling_v2_forward;
 using SoftmaxPrimitive = dnnl::softmax_v2_forward;
 #endif
 PoolPrimitive::primitive_desc pool_pd(dnnl::algorithm algorithm, const Md& src, const Md& dst,
-                                      const Dims& kernel, const ConvGeometry& g,
+                                      const MdDims& kernel, const ConvGeometry& g,
                                       const Attributes& attr);
 dnnl::reorder::primitive_desc reorder_pd(const Md& from, const Md& to, const Attributes& attr);
 

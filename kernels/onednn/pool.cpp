@@ -21,7 +21,7 @@ bool hangs_over(const Pool& op, const ResolvedWindow& w, const Shape& src, const
   return false;
 }
 
-bool suits(const KernelRequest& r) {
+bool suits_pool(const KernelRequest& r) {
   const auto& op = r.as<Pool>();
   const std::size_t rank = r.shape(0).rank();
   if (!r.target.use_onednn || !onednn::available() || rank < 3 || rank > 5) return false;
@@ -37,7 +37,7 @@ dnnl::algorithm algorithm_of(const Pool& op) {
 }  // namespace
 
 Selection select_pool_onednn(const KernelRequest& r) {
-  if (!suits(r)) return not_for_me();
+  if (!suits_pool(r)) return not_for_me();
   const auto& op = r.as<Pool>();
   const Shape& src = r.shape(0);
   const Shape& dst = r.outputs[0].shape;

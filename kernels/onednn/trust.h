@@ -13,7 +13,6 @@
 
 #include <quern/shape.h>
 
-#include "graph/ops/infer.h"
 #include "graph/ops/windows.h"
 
 namespace quern::onednn {

@@ -40,7 +40,7 @@ void make_grid(const ReferenceCall& call) {
     });
 }
 
-Status reference(const ReferenceCall& call) {
+Status affine_grid_reference(const ReferenceCall& call) {
   if (call.outputs[0].type.shape.elements() == 0) return {};
   visit_float(call.inputs[0].type.dtype, [&]<class T>(TypeTag<T>) { make_grid<T>(call); });
   return {};
@@ -49,7 +49,7 @@ Status reference(const ReferenceCall& call) {
 }  // namespace
 
 const OpKernels& AffineGrid::kernels() {
-  static constexpr OpKernels table{.reference = {reference}};
+  static constexpr OpKernels table{.reference = {affine_grid_reference}};
   return table;
 }
 

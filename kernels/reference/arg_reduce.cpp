@@ -38,7 +38,7 @@ std::int64_t position(const ArgReduce& op, const T* x, std::int64_t n, std::int6
   return best;
 }
 
-Status reference(const ReferenceCall& call) {
+Status arg_reduce_reference(const ReferenceCall& call) {
   const auto& op = call.as<ArgReduce>();
   const Shape& shape = call.inputs[0].type.shape;
   if (shape.elements() == 0) return {};
@@ -54,7 +54,8 @@ Status reference(const ReferenceCall& call) {
   return {};
 }
 
-Cost flops(const Op&, std::span<const TensorType> inputs, std::span<const TensorType> outputs) {
+Cost arg_reduce_flops(const Op&, std::span<const TensorType> inputs,
+                      std::span<const TensorType> outputs) {
   Cost cost = traffic(inputs, outputs);
   cost.flops = static_cast<double>(inputs[0].shape.elements());
   return cost;
@@ -63,8 +64,9 @@ Cost flops(const Op&, std::span<const TensorType> inputs, std::span<const Tensor
 }  // namespace
 
 const OpKernels& ArgReduce::kernels() {
-  static constexpr OpKernels table{
-      .reference = {reference}, .flops = flops, .gpu = gpu::select_arg_reduce};
+  static constexpr OpKernels table{.reference = {arg_reduce_reference},
+                                   .flops = arg_reduce_flops,
+                                   .gpu = gpu::select_arg_reduce};
   return table;
 }
 

@@ -141,7 +141,7 @@ void attend_all(const ReferenceCall& call, const Sizes& s, double* scores) {
   });
 }
 
-Status reference(const ReferenceCall& call) {
+Status attention_reference(const ReferenceCall& call) {
   if (call.outputs[0].type.shape.elements() == 0) return {};
   const Sizes s = sizes_of(call);
   auto* scores = call.scratch.take<double>(static_cast<std::size_t>(s.keys));
@@ -150,14 +150,15 @@ Status reference(const ReferenceCall& call) {
   return {};
 }
 
-std::size_t scratch(const Op&, std::span<const TensorType> inputs,
-                    std::span<const TensorType> outputs) {
+std::size_t attention_scratch(const Op&, std::span<const TensorType> inputs,
+                              std::span<const TensorType> outputs) {
   if (outputs[0].shape.elements() == 0) return 0;
   const Shape& v = inputs[2].shape;
   return Scratch::bytes_for<double>(static_cast<std::size_t>(v[v.rank() - 2]));
 }
 
-Cost flops(const Op&, std::span<const TensorType> inputs, std::span<const TensorType> outputs) {
+Cost attention_flops(const Op&, std::span<const TensorType> inputs,
+                     std::span<const TensorType> outputs) {
   Cost cost = traffic(inputs, outputs);
   const Shape& q = inputs[0].shape;
   const Shape& v = inputs[2].shape;
@@ -167,14 +168,14 @@ Cost flops(const Op&, std::span<const TensorType> inputs, std::span<const Tensor
   return cost;
 }
 
-constexpr CpuImplementation implementations[] = {{"rows", select_attention_rows}};
+constexpr CpuImplementation attention_implementations[] = {{"rows", select_attention_rows}};
 
 }  // namespace
 
 const OpKernels& Attention::kernels() {
-  static constexpr OpKernels table{.reference = {reference, scratch},
-                                   .cpu = implementations,
-                                   .flops = flops,
+  static constexpr OpKernels table{.reference = {attention_reference, attention_scratch},
+                                   .cpu = attention_implementations,
+                                   .flops = attention_flops,
                                    .gpu = gpu::select_attention};
   return table;
 }

@@ -85,14 +85,15 @@ void normalise(const ReferenceCall& call) {
   }
 }
 
-Status reference(const ReferenceCall& call) {
+Status batch_norm_reference(const ReferenceCall& call) {
   const bool is_empty = call.inputs[0].type.shape.elements() == 0;
   if (is_empty && !call.wants(1) && !call.wants(2)) return {};
   visit_float(call.inputs[0].type.dtype, [&]<class T>(TypeTag<T>) { normalise<T>(call); });
   return {};
 }
 
-Cost flops(const Op&, std::span<const TensorType> inputs, std::span<const TensorType> outputs) {
+Cost batch_norm_flops(const Op&, std::span<const TensorType> inputs,
+                      std::span<const TensorType> outputs) {
   Cost cost = traffic(inputs, outputs);
   cost.flops = 2 * static_cast<double>(inputs[0].shape.elements());
   return cost;
@@ -101,8 +102,9 @@ Cost flops(const Op&, std::span<const TensorType> inputs, std::span<const Tensor
 }  // namespace
 
 const OpKernels& BatchNorm::kernels() {
-  static constexpr OpKernels table{
-      .reference = {reference}, .flops = flops, .gpu = gpu::select_batch_norm};
+  static constexpr OpKernels table{.reference = {batch_norm_reference},
+                                   .flops = batch_norm_flops,
+                                   .gpu = gpu::select_batch_norm};
   return table;
 }
 

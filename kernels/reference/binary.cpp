@@ -129,7 +129,7 @@ void with_comparison(BinaryKind kind, const G& g) {
   }
 }
 
-Status reference(const ReferenceCall& call) {
+Status binary_reference(const ReferenceCall& call) {
   const BinaryKind kind = call.as<Binary>().kind;
   const DType t = call.inputs[0].type.dtype;
   if (call.inputs[1].type.dtype != t) {
@@ -164,12 +164,13 @@ Status reference(const ReferenceCall& call) {
   return {};
 }
 
-constexpr CpuImplementation cpu[] = {{"elementwise", select_elementwise}};
+constexpr CpuImplementation binary_implementations[] = {{"elementwise", select_elementwise}};
 
 }  // namespace
 
 const OpKernels& Binary::kernels() {
-  static constexpr OpKernels table{.reference = {reference}, .cpu = cpu, .gpu = gpu::select_binary};
+  static constexpr OpKernels table{
+      .reference = {binary_reference}, .cpu = binary_implementations, .gpu = gpu::select_binary};
   return table;
 }
 

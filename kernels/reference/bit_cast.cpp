@@ -13,7 +13,7 @@
 namespace quern {
 namespace {
 
-Status reference(const ReferenceCall& call) {
+Status bit_cast_reference(const ReferenceCall& call) {
   const auto* x = call.inputs[0].as<std::uint8_t>();
   auto* y = call.outputs[0].as<std::uint8_t>();
   const DType to = call.outputs[0].type.dtype;
@@ -33,7 +33,7 @@ Status reference(const ReferenceCall& call) {
 }  // namespace
 
 const OpKernels& BitCast::kernels() {
-  static constexpr OpKernels table{.reference = {reference}};
+  static constexpr OpKernels table{.reference = {bit_cast_reference}};
   return table;
 }
 

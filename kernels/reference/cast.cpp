@@ -127,7 +127,7 @@ Status parse_strings(const ReferenceCall& call) {
   });
 }
 
-Status reference(const ReferenceCall& call) {
+Status cast_reference(const ReferenceCall& call) {
   if (call.inputs[0].type.dtype == DType::string) return parse_strings(call);
   const bool to_text = call.outputs[0].type.dtype == DType::string;
   const std::int64_t n = call.inputs[0].type.shape.elements();
@@ -141,13 +141,13 @@ Status reference(const ReferenceCall& call) {
   return {};
 }
 
-constexpr CpuImplementation implementations[] = {{"rows", select_cast_rows}};
+constexpr CpuImplementation cast_implementations[] = {{"rows", select_cast_rows}};
 
 }  // namespace
 
 const OpKernels& Cast::kernels() {
   static constexpr OpKernels table{
-      .reference = {reference}, .cpu = implementations, .gpu = gpu::select_cast};
+      .reference = {cast_reference}, .cpu = cast_implementations, .gpu = gpu::select_cast};
   return table;
 }
 

@@ -48,20 +48,21 @@ void fold(const ReferenceCall& call) {
   }
 }
 
-Status reference(const ReferenceCall& call) {
+Status col2im_reference(const ReferenceCall& call) {
   if (call.outputs[0].type.shape.elements() == 0) return {};
   visit_number(call.inputs[0].type.dtype, [&]<class T>(TypeTag<T>) { fold<T>(call); });
   return {};
 }
 
-std::size_t scratch(const Op&, std::span<const TensorType>, std::span<const TensorType> outputs) {
+std::size_t col2im_scratch(const Op&, std::span<const TensorType>,
+                           std::span<const TensorType> outputs) {
   return Scratch::bytes_for<Sum<float>>(static_cast<std::size_t>(outputs[0].shape.elements(2)));
 }
 
 }  // namespace
 
 const OpKernels& Col2Im::kernels() {
-  static constexpr OpKernels table{.reference = {reference, scratch}};
+  static constexpr OpKernels table{.reference = {col2im_reference, col2im_scratch}};
   return table;
 }
 

@@ -15,7 +15,7 @@
 namespace quern {
 namespace {
 
-Status reference(const ReferenceCall& call) {
+Status compress_reference(const ReferenceCall& call) {
   const auto& op = call.as<Compress>();
   const TensorView& x = call.inputs[0];
   const Shape& shape = x.type.shape;
@@ -39,7 +39,7 @@ Status reference(const ReferenceCall& call) {
 }  // namespace
 
 const OpKernels& Compress::kernels() {
-  static constexpr OpKernels table{.reference = {reference}};
+  static constexpr OpKernels table{.reference = {compress_reference}};
   return table;
 }
 

@@ -12,7 +12,7 @@
 namespace quern {
 namespace {
 
-Status reference(const ReferenceCall& call) {
+Status concat_reference(const ReferenceCall& call) {
   const MutableTensorView& y = call.outputs[0];
   const std::size_t axis = positive_axis(call.as<Concat>().axis, y.type.shape.rank());
   const AxisSplit s = split_at(y.type.shape, axis);
@@ -28,13 +28,13 @@ Status reference(const ReferenceCall& call) {
   return {};
 }
 
-constexpr CpuImplementation implementations[] = {{"copy", select_concat_copy}};
+constexpr CpuImplementation concat_implementations[] = {{"copy", select_concat_copy}};
 
 }  // namespace
 
 const OpKernels& Concat::kernels() {
   static constexpr OpKernels table{
-      .reference = {reference}, .cpu = implementations, .gpu = gpu::select_concat};
+      .reference = {concat_reference}, .cpu = concat_implementations, .gpu = gpu::select_concat};
   return table;
 }
 

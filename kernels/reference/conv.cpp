@@ -48,20 +48,21 @@ void convolve(const ReferenceCall& call) {
     }
 }
 
-Status reference(const ReferenceCall& call) {
+Status conv_reference(const ReferenceCall& call) {
   if (call.outputs[0].type.shape.elements() == 0) return {};
   visit_float(call.inputs[0].type.dtype, [&]<class T>(TypeTag<T>) { convolve<T>(call); });
   return {};
 }
 
-Cost flops(const Op&, std::span<const TensorType> inputs, std::span<const TensorType> outputs) {
+Cost conv_flops(const Op&, std::span<const TensorType> inputs,
+                std::span<const TensorType> outputs) {
   Cost cost = traffic(inputs, outputs);
   cost.flops = 2.0 * static_cast<double>(outputs[0].shape.elements()) *
                static_cast<double>(inputs[1].shape.elements(1));
   return cost;
 }
 
-constexpr CpuImplementation cpu[] = {
+constexpr CpuImplementation conv_implementations[] = {
 #ifdef QUERN_ONEDNN
     {"onednn", select_conv_onednn},
 #endif
@@ -72,8 +73,10 @@ constexpr CpuImplementation cpu[] = {
 }  // namespace
 
 const OpKernels& Conv::kernels() {
-  static constexpr OpKernels table{
-      .reference = {reference}, .cpu = cpu, .flops = flops, .gpu = gpu::select_conv};
+  static constexpr OpKernels table{.reference = {conv_reference},
+                                   .cpu = conv_implementations,
+                                   .flops = conv_flops,
+                                   .gpu = gpu::select_conv};
   return table;
 }
 

@@ -62,25 +62,27 @@ void convolve_transposed(const ReferenceCall& call) {
     }
 }
 
-std::size_t scratch(const Op&, std::span<const TensorType>, std::span<const TensorType> outputs) {
+std::size_t conv_transpose_scratch(const Op&, std::span<const TensorType>,
+                                   std::span<const TensorType> outputs) {
   return Scratch::bytes_for<double>(static_cast<std::size_t>(outputs[0].shape.elements(2)));
 }
 
-Status reference(const ReferenceCall& call) {
+Status conv_transpose_reference(const ReferenceCall& call) {
   if (call.outputs[0].type.shape.elements() == 0) return {};
   visit_float(call.inputs[0].type.dtype,
               [&]<class T>(TypeTag<T>) { convolve_transposed<T>(call); });
   return {};
 }
 
-Cost flops(const Op&, std::span<const TensorType> inputs, std::span<const TensorType> outputs) {
+Cost conv_transpose_flops(const Op&, std::span<const TensorType> inputs,
+                          std::span<const TensorType> outputs) {
   Cost cost = traffic(inputs, outputs);
   cost.flops = 2.0 * static_cast<double>(inputs[0].shape.elements()) *
                static_cast<double>(inputs[1].shape.elements(1));
   return cost;
 }
 
-constexpr CpuImplementation cpu[] = {
+constexpr CpuImplementation conv_transpose_implementations[] = {
     {"rows", select_conv_transpose_rows},
     {"direct", select_conv_transpose_direct},
 #ifdef QUERN_ONEDNN
@@ -91,9 +93,9 @@ constexpr CpuImplementation cpu[] = {
 }  // namespace
 
 const OpKernels& ConvTranspose::kernels() {
-  static constexpr OpKernels table{.reference = {reference, scratch},
-                                   .cpu = cpu,
-                                   .flops = flops,
+  static constexpr OpKernels table{.reference = {conv_transpose_reference, conv_transpose_scratch},
+                                   .cpu = conv_transpose_implementations,
+                                   .flops = conv_transpose_flops,
                                    .gpu = gpu::select_conv_transpose};
   return table;
 }

@@ -31,7 +31,7 @@ void accumulate(const Cumulative& op, const T* x, T* y, std::int64_t n, std::int
   }
 }
 
-Status reference(const ReferenceCall& call) {
+Status cumulative_reference(const ReferenceCall& call) {
   const auto& op = call.as<Cumulative>();
   const Shape& shape = call.inputs[0].type.shape;
   if (shape.elements() == 0) return {};
@@ -54,7 +54,8 @@ Status reference(const ReferenceCall& call) {
 }  // namespace
 
 const OpKernels& Cumulative::kernels() {
-  static constexpr OpKernels table{.reference = {reference}, .gpu = gpu::select_cumulative};
+  static constexpr OpKernels table{.reference = {cumulative_reference},
+                                   .gpu = gpu::select_cumulative};
   return table;
 }
 

@@ -106,13 +106,14 @@ void convolve_deformed(const ReferenceCall& call) {
     }
 }
 
-Status reference(const ReferenceCall& call) {
+Status deform_conv_reference(const ReferenceCall& call) {
   if (call.outputs[0].type.shape.elements() == 0) return {};
   visit_float(call.inputs[0].type.dtype, [&]<class T>(TypeTag<T>) { convolve_deformed<T>(call); });
   return {};
 }
 
-Cost flops(const Op&, std::span<const TensorType> inputs, std::span<const TensorType> outputs) {
+Cost deform_conv_flops(const Op&, std::span<const TensorType> inputs,
+                       std::span<const TensorType> outputs) {
   Cost cost = traffic(inputs, outputs);
   cost.flops = 2.0 * static_cast<double>(outputs[0].shape.elements()) *
                static_cast<double>(inputs[1].shape.elements(1));
@@ -122,7 +123,8 @@ Cost flops(const Op&, std::span<const TensorType> inputs, std::span<const Tensor
 }  // namespace
 
 const OpKernels& DeformConv::kernels() {
-  static constexpr OpKernels table{.reference = {reference}, .flops = flops};
+  static constexpr OpKernels table{.reference = {deform_conv_reference},
+                                   .flops = deform_conv_flops};
   return table;
 }
 

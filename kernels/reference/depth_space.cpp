@@ -30,7 +30,7 @@ Walk walk_of(const DepthSpace& op, const Shape& x, const Shape& y) {
   return {shape, {image, b * b * plane, x[3], b * plane, 1, plane}};
 }
 
-Status reference(const ReferenceCall& call) {
+Status depth_space_reference(const ReferenceCall& call) {
   const TensorView& x = call.inputs[0];
   const MutableTensorView& y = call.outputs[0];
   const Walk walk = walk_of(call.as<DepthSpace>(), x.type.shape, y.type.shape);
@@ -41,7 +41,8 @@ Status reference(const ReferenceCall& call) {
 }  // namespace
 
 const OpKernels& DepthSpace::kernels() {
-  static constexpr OpKernels table{.reference = {reference}, .gpu = gpu::select_depth_space};
+  static constexpr OpKernels table{.reference = {depth_space_reference},
+                                   .gpu = gpu::select_depth_space};
   return table;
 }
 

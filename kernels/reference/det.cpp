@@ -37,7 +37,7 @@ double determinant(double* m, std::int64_t n) {
   return result;
 }
 
-Status reference(const ReferenceCall& call) {
+Status det_reference(const ReferenceCall& call) {
   const Shape& shape = call.inputs[0].type.shape;
   const std::int64_t n = shape.back();
   const std::int64_t count = call.outputs[0].type.shape.elements();
@@ -54,14 +54,14 @@ Status reference(const ReferenceCall& call) {
   return {};
 }
 
-std::size_t scratch(const Op&, std::span<const TensorType> inputs,
-                    std::span<const TensorType> outputs) {
+std::size_t det_scratch(const Op&, std::span<const TensorType> inputs,
+                        std::span<const TensorType> outputs) {
   if (outputs[0].shape.elements() == 0) return 0;
   const auto n = static_cast<std::size_t>(inputs[0].shape.back());
   return Scratch::bytes_for<double>(n * n);
 }
 
-Cost flops(const Op&, std::span<const TensorType> inputs, std::span<const TensorType> outputs) {
+Cost det_flops(const Op&, std::span<const TensorType> inputs, std::span<const TensorType> outputs) {
   Cost cost = traffic(inputs, outputs);
   cost.flops = static_cast<double>(inputs[0].shape.elements()) *
                static_cast<double>(inputs[0].shape.back()) * 2 / 3;
@@ -71,7 +71,7 @@ Cost flops(const Op&, std::span<const TensorType> inputs, std::span<const Tensor
 }  // namespace
 
 const OpKernels& Det::kernels() {
-  static constexpr OpKernels table{.reference = {reference, scratch}, .flops = flops};
+  static constexpr OpKernels table{.reference = {det_reference, det_scratch}, .flops = det_flops};
   return table;
 }
 

@@ -68,7 +68,7 @@ void transform_lines(const ReferenceCall& call, std::size_t axis, FourierTransfo
     }
 }
 
-Status reference(const ReferenceCall& call) {
+Status dft_reference(const ReferenceCall& call) {
   if (call.outputs[0].type.shape.elements() == 0) return {};
   const Shape& xs = call.inputs[0].type.shape;
   const std::size_t axis =
@@ -82,7 +82,8 @@ Status reference(const ReferenceCall& call) {
 }
 
 // The axis is not known here: no length passes twice the longest dimension of the output.
-std::size_t scratch(const Op&, std::span<const TensorType>, std::span<const TensorType> outputs) {
+std::size_t dft_scratch(const Op&, std::span<const TensorType>,
+                        std::span<const TensorType> outputs) {
   if (outputs[0].shape.elements() == 0) return 0;
   std::int64_t longest = 0;
   for (std::int64_t d : outputs[0].shape) longest = std::max(longest, d);
@@ -92,7 +93,8 @@ std::size_t scratch(const Op&, std::span<const TensorType>, std::span<const Tens
 }  // namespace
 
 const OpKernels& Dft::kernels() {
-  static constexpr OpKernels table{.reference = {reference, scratch}, .gpu = gpu::select_dft};
+  static constexpr OpKernels table{.reference = {dft_reference, dft_scratch},
+                                   .gpu = gpu::select_dft};
   return table;
 }
 

@@ -18,7 +18,7 @@
 namespace quern {
 namespace {
 
-Status reference(const ReferenceCall& call) {
+Status dynamic_quantize_reference(const ReferenceCall& call) {
   const std::span<const float> x = call.inputs[0].span<float>();
   float low = 0;
   float high = 0;
@@ -37,13 +37,15 @@ Status reference(const ReferenceCall& call) {
   return {};
 }
 
-constexpr CpuImplementation implementations[] = {{"rows", select_dynamic_quantize_rows}};
+constexpr CpuImplementation dynamic_quantize_implementations[] = {
+    {"rows", select_dynamic_quantize_rows}};
 
 }  // namespace
 
 const OpKernels& DynamicQuantize::kernels() {
-  static constexpr OpKernels table{
-      .reference = {reference}, .cpu = implementations, .gpu = gpu::select_dynamic_quantize};
+  static constexpr OpKernels table{.reference = {dynamic_quantize_reference},
+                                   .cpu = dynamic_quantize_implementations,
+                                   .gpu = gpu::select_dynamic_quantize};
   return table;
 }
 

@@ -96,20 +96,22 @@ void contract(const ReferenceCall& call, Loops& loops) {
   } while (loops.next(0, order.outer));
 }
 
-Status reference(const ReferenceCall& call) {
+Status einsum_reference(const ReferenceCall& call) {
   if (call.outputs[0].type.shape.elements() == 0) return {};
   Loops loops = make_loops(call);
   visit_number(call.inputs[0].type.dtype, [&]<class T>(TypeTag<T>) { contract<T>(call, loops); });
   return {};
 }
 
-std::size_t scratch(const Op&, std::span<const TensorType> inputs, std::span<const TensorType>) {
+std::size_t einsum_scratch(const Op&, std::span<const TensorType> inputs,
+                           std::span<const TensorType>) {
   return Scratch::bytes_for<std::int64_t>(inputs.size() * einsum::id_count) +
          Scratch::bytes_for<std::int64_t>(inputs.size());
 }
 
 // A multiplication for each operand but the first, and an addition, at every index.
-Cost flops(const Op& op, std::span<const TensorType> inputs, std::span<const TensorType> outputs) {
+Cost einsum_flops(const Op& op, std::span<const TensorType> inputs,
+                  std::span<const TensorType> outputs) {
   Cost cost = traffic(inputs, outputs);
   const einsum::Equation equation(op.as<Einsum>()->equation);
   std::array<std::int64_t, einsum::id_count> size;
@@ -161,8 +163,9 @@ EinsumLoops einsum_loops(const Einsum& op, std::span<const Shape> operands) {
 }
 
 const OpKernels& Einsum::kernels() {
-  static constexpr OpKernels table{
-      .reference = {reference, scratch}, .flops = flops, .gpu = gpu::select_einsum};
+  static constexpr OpKernels table{.reference = {einsum_reference, einsum_scratch},
+                                   .flops = einsum_flops,
+                                   .gpu = gpu::select_einsum};
   return table;
 }
 

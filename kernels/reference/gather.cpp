@@ -85,7 +85,7 @@ Status gather_nd(const ReferenceCall& call) {
   return {};
 }
 
-Status reference(const ReferenceCall& call) {
+Status gather_reference(const ReferenceCall& call) {
   switch (call.as<Gather>().kind) {
     case GatherKind::axis: return gather_axis(call);
     case GatherKind::elements: return gather_elements(call);
@@ -97,7 +97,7 @@ Status reference(const ReferenceCall& call) {
 }  // namespace
 
 const OpKernels& Gather::kernels() {
-  static constexpr OpKernels table{.reference = {reference}, .gpu = gpu::select_gather};
+  static constexpr OpKernels table{.reference = {gather_reference}, .gpu = gpu::select_gather};
   return table;
 }
 

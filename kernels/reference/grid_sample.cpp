@@ -138,7 +138,7 @@ void sample(const ReferenceCall& call) {
     }
 }
 
-Status reference(const ReferenceCall& call) {
+Status grid_sample_reference(const ReferenceCall& call) {
   if (call.outputs[0].type.shape.elements() == 0) return {};
   visit_number(call.inputs[0].type.dtype, [&]<class T>(TypeTag<T>) { sample<T>(call); });
   return {};
@@ -147,7 +147,8 @@ Status reference(const ReferenceCall& call) {
 }  // namespace
 
 const OpKernels& GridSample::kernels() {
-  static constexpr OpKernels table{.reference = {reference}, .gpu = gpu::select_grid_sample};
+  static constexpr OpKernels table{.reference = {grid_sample_reference},
+                                   .gpu = gpu::select_grid_sample};
   return table;
 }
 

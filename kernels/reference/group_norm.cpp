@@ -43,7 +43,7 @@ void normalise_group(const ReferenceCall& call, const T* x, T* y, std::int64_t f
   }
 }
 
-Status reference(const ReferenceCall& call) {
+Status group_norm_reference(const ReferenceCall& call) {
   const Shape& shape = call.inputs[0].type.shape;
   if (shape.elements() == 0) return {};
   const std::int64_t inner = shape.elements(2);
@@ -59,7 +59,8 @@ Status reference(const ReferenceCall& call) {
   return {};
 }
 
-Cost flops(const Op&, std::span<const TensorType> inputs, std::span<const TensorType> outputs) {
+Cost group_norm_flops(const Op&, std::span<const TensorType> inputs,
+                      std::span<const TensorType> outputs) {
   Cost cost = traffic(inputs, outputs);
   cost.flops = 8 * static_cast<double>(inputs[0].shape.elements());
   return cost;
@@ -68,8 +69,9 @@ Cost flops(const Op&, std::span<const TensorType> inputs, std::span<const Tensor
 }  // namespace
 
 const OpKernels& GroupNorm::kernels() {
-  static constexpr OpKernels table{
-      .reference = {reference}, .flops = flops, .gpu = gpu::select_group_norm};
+  static constexpr OpKernels table{.reference = {group_norm_reference},
+                                   .flops = group_norm_flops,
+                                   .gpu = gpu::select_group_norm};
   return table;
 }
 

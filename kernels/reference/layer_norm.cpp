@@ -74,7 +74,7 @@ void normalise(const ReferenceCall& call, std::int64_t n) {
                   });
 }
 
-Status reference(const ReferenceCall& call) {
+Status layer_norm_reference(const ReferenceCall& call) {
   const Shape& shape = call.inputs[0].type.shape;
   const std::size_t axis = positive_axis(call.as<LayerNorm>().axis, shape.rank());
   const std::int64_t n = shape.elements(axis);
@@ -87,19 +87,22 @@ Status reference(const ReferenceCall& call) {
   return {};
 }
 
-Cost flops(const Op&, std::span<const TensorType> inputs, std::span<const TensorType> outputs) {
+Cost layer_norm_flops(const Op&, std::span<const TensorType> inputs,
+                      std::span<const TensorType> outputs) {
   Cost cost = traffic(inputs, outputs);
   cost.flops = 8 * static_cast<double>(inputs[0].shape.elements());
   return cost;
 }
 
-constexpr CpuImplementation cpu[] = {{"rows", select_layer_norm_rows}};
+constexpr CpuImplementation layer_norm_implementations[] = {{"rows", select_layer_norm_rows}};
 
 }  // namespace
 
 const OpKernels& LayerNorm::kernels() {
-  static constexpr OpKernels table{
-      .reference = {reference}, .cpu = cpu, .flops = flops, .gpu = gpu::select_layer_norm};
+  static constexpr OpKernels table{.reference = {layer_norm_reference},
+                                   .cpu = layer_norm_implementations,
+                                   .flops = layer_norm_flops,
+                                   .gpu = gpu::select_layer_norm};
   return table;
 }
 

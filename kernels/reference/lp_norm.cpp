@@ -32,7 +32,7 @@ void normalise(const LpNorm& op, const T* x, T* y, std::int64_t n, std::int64_t 
     y[i * stride] = T(norm == 0 ? 0.0 : static_cast<double>(x[i * stride]) / divisor);
 }
 
-Status reference(const ReferenceCall& call) {
+Status lp_norm_reference(const ReferenceCall& call) {
   const auto& op = call.as<LpNorm>();
   const Shape& shape = call.inputs[0].type.shape;
   if (shape.elements() == 0) return {};
@@ -47,7 +47,8 @@ Status reference(const ReferenceCall& call) {
   return {};
 }
 
-Cost flops(const Op&, std::span<const TensorType> inputs, std::span<const TensorType> outputs) {
+Cost lp_norm_flops(const Op&, std::span<const TensorType> inputs,
+                   std::span<const TensorType> outputs) {
   Cost cost = traffic(inputs, outputs);
   cost.flops = 3 * static_cast<double>(inputs[0].shape.elements());
   return cost;
@@ -57,7 +58,7 @@ Cost flops(const Op&, std::span<const TensorType> inputs, std::span<const Tensor
 
 const OpKernels& LpNorm::kernels() {
   static constexpr OpKernels table{
-      .reference = {reference}, .flops = flops, .gpu = gpu::select_lp_norm};
+      .reference = {lp_norm_reference}, .flops = lp_norm_flops, .gpu = gpu::select_lp_norm};
   return table;
 }
 

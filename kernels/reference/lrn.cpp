@@ -37,7 +37,7 @@ void normalise(const Lrn& op, const T* x, T* y, std::int64_t channels, std::int6
   }
 }
 
-Status reference(const ReferenceCall& call) {
+Status lrn_reference(const ReferenceCall& call) {
   const Shape& shape = call.inputs[0].type.shape;
   if (shape.elements() == 0) return {};
   visit_float(call.inputs[0].type.dtype, [&]<class T>(TypeTag<T>) {
@@ -49,7 +49,8 @@ Status reference(const ReferenceCall& call) {
   return {};
 }
 
-Cost flops(const Op& op, std::span<const TensorType> inputs, std::span<const TensorType> outputs) {
+Cost lrn_flops(const Op& op, std::span<const TensorType> inputs,
+               std::span<const TensorType> outputs) {
   Cost cost = traffic(inputs, outputs);
   const auto window = std::min(op.as<Lrn>()->size, inputs[0].shape[1]);
   cost.flops =
@@ -61,7 +62,7 @@ Cost flops(const Op& op, std::span<const TensorType> inputs, std::span<const Ten
 
 const OpKernels& Lrn::kernels() {
   static constexpr OpKernels table{
-      .reference = {reference}, .flops = flops, .gpu = gpu::select_lrn};
+      .reference = {lrn_reference}, .flops = lrn_flops, .gpu = gpu::select_lrn};
   return table;
 }
 

@@ -44,7 +44,7 @@ void multiply(const ProductShape& p, const T* a, const T* b, T* y, float alpha) 
     }
 }
 
-Status reference(const ReferenceCall& call) {
+Status matmul_reference(const ReferenceCall& call) {
   const auto& op = call.as<MatMul>();
   if (call.outputs[0].type.shape.elements() == 0) return {};
   const ProductShape p =
@@ -61,7 +61,8 @@ Status reference(const ReferenceCall& call) {
   return {};
 }
 
-Cost flops(const Op& op, std::span<const TensorType> inputs, std::span<const TensorType> outputs) {
+Cost matmul_flops(const Op& op, std::span<const TensorType> inputs,
+                  std::span<const TensorType> outputs) {
   const auto& m = *op.as<MatMul>();
   Cost cost = traffic(inputs, outputs);
   cost.flops =
@@ -69,7 +70,7 @@ Cost flops(const Op& op, std::span<const TensorType> inputs, std::span<const Ten
   return cost;
 }
 
-constexpr CpuImplementation cpu[] = {
+constexpr CpuImplementation matmul_implementations[] = {
 #ifdef QUERN_ONEDNN
     {"onednn", select_matmul_onednn},
 #endif
@@ -79,8 +80,10 @@ constexpr CpuImplementation cpu[] = {
 }  // namespace
 
 const OpKernels& MatMul::kernels() {
-  static constexpr OpKernels table{
-      .reference = {reference}, .cpu = cpu, .flops = flops, .gpu = gpu::select_matmul};
+  static constexpr OpKernels table{.reference = {matmul_reference},
+                                   .cpu = matmul_implementations,
+                                   .flops = matmul_flops,
+                                   .gpu = gpu::select_matmul};
   return table;
 }
 

@@ -32,7 +32,7 @@ std::int64_t offset_in(const Shape& to, const Shape& from, std::int64_t index) {
   return offset;
 }
 
-Status reference(const ReferenceCall& call) {
+Status max_unpool_reference(const ReferenceCall& call) {
   const MutableTensorView& y = call.outputs[0];
   const TensorView& x = call.inputs[0];
   std::memset(y.data, 0, y.type.bytes());
@@ -55,7 +55,8 @@ Status reference(const ReferenceCall& call) {
 }  // namespace
 
 const OpKernels& MaxUnpool::kernels() {
-  static constexpr OpKernels table{.reference = {reference}, .gpu = gpu::select_max_unpool};
+  static constexpr OpKernels table{.reference = {max_unpool_reference},
+                                   .gpu = gpu::select_max_unpool};
   return table;
 }
 

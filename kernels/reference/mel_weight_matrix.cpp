@@ -54,7 +54,7 @@ struct Triangles {
   double length, sample_rate, lowest, step;
 };
 
-Status reference(const ReferenceCall& call) {
+Status mel_weight_matrix_reference(const ReferenceCall& call) {
   const Shape& ys = call.outputs[0].type.shape;
   if (ys.elements() == 0) return {};
   const Triangles triangles(call);
@@ -76,7 +76,7 @@ Status reference(const ReferenceCall& call) {
 }  // namespace
 
 const OpKernels& MelWeightMatrix::kernels() {
-  static constexpr OpKernels table{.reference = {reference}};
+  static constexpr OpKernels table{.reference = {mel_weight_matrix_reference}};
   return table;
 }
 

@@ -54,7 +54,7 @@ void draw_all(const ReferenceCall& call) {
   }
 }
 
-Status reference(const ReferenceCall& call) {
+Status multinomial_reference(const ReferenceCall& call) {
   const bool wide = call.outputs[0].type.dtype == DType::i64;
   visit_float(call.inputs[0].type.dtype, [&]<class T>(TypeTag<T>) {
     wide ? draw_all<T, std::int64_t>(call) : draw_all<T, std::int32_t>(call);
@@ -65,7 +65,7 @@ Status reference(const ReferenceCall& call) {
 }  // namespace
 
 const OpKernels& Multinomial::kernels() {
-  static constexpr OpKernels table{.reference = {reference}};
+  static constexpr OpKernels table{.reference = {multinomial_reference}};
   return table;
 }
 

@@ -84,7 +84,7 @@ Limits limits_of(const ReferenceCall& call) {
           call.as<NonMaxSuppression>().center_point_box ? BoxForm::center : BoxForm::corners};
 }
 
-Status reference(const ReferenceCall& call) {
+Status non_max_suppression_reference(const ReferenceCall& call) {
   const Shape& scores = call.inputs[1].type.shape;
   const std::int64_t n = scores[2];
   const Limits limits = limits_of(call);
@@ -107,14 +107,16 @@ Status reference(const ReferenceCall& call) {
   return {};
 }
 
-std::size_t scratch(const Op&, std::span<const TensorType> inputs, std::span<const TensorType>) {
+std::size_t non_max_suppression_scratch(const Op&, std::span<const TensorType> inputs,
+                                        std::span<const TensorType>) {
   return Scratch::bytes_for<std::int64_t>(static_cast<std::size_t>(inputs[1].shape[2]));
 }
 
 }  // namespace
 
 const OpKernels& NonMaxSuppression::kernels() {
-  static constexpr OpKernels table{.reference = {reference, scratch}};
+  static constexpr OpKernels table{
+      .reference = {non_max_suppression_reference, non_max_suppression_scratch}};
   return table;
 }
 

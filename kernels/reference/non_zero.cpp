@@ -35,7 +35,7 @@ void write_coordinates(const Shape& shape, const T* x, std::int64_t n, std::int6
   }
 }
 
-Status reference(const ReferenceCall& call) {
+Status non_zero_reference(const ReferenceCall& call) {
   const Shape& shape = call.inputs[0].type.shape;
   visit_dtype(stored_as(call.inputs[0].type.dtype), [&]<class T>(TypeTag<T>) {
     const T* x = call.inputs[0].as<T>();
@@ -50,7 +50,7 @@ Status reference(const ReferenceCall& call) {
 }  // namespace
 
 const OpKernels& NonZero::kernels() {
-  static constexpr OpKernels table{.reference = {reference}};
+  static constexpr OpKernels table{.reference = {non_zero_reference}};
   return table;
 }
 

@@ -14,7 +14,7 @@
 namespace quern {
 namespace {
 
-Status reference(const ReferenceCall& call) {
+Status one_hot_reference(const ReferenceCall& call) {
   const TensorView& indices = call.inputs[0];
   const MutableTensorView& y = call.outputs[0];
   const std::size_t size = size_of(y.type.dtype);
@@ -36,7 +36,7 @@ Status reference(const ReferenceCall& call) {
 }  // namespace
 
 const OpKernels& OneHot::kernels() {
-  static constexpr OpKernels table{.reference = {reference}, .gpu = gpu::select_one_hot};
+  static constexpr OpKernels table{.reference = {one_hot_reference}, .gpu = gpu::select_one_hot};
   return table;
 }
 

@@ -94,18 +94,18 @@ class Padding {
   std::byte* dst_;
 };
 
-Status reference(const ReferenceCall& call) {
+Status pad_reference(const ReferenceCall& call) {
   if (call.outputs[0].type.shape.elements() > 0) Padding(call).write(0, call.inputs[0].data);
   return {};
 }
 
-constexpr CpuImplementation implementations[] = {{"copy", select_pad_copy}};
+constexpr CpuImplementation pad_implementations[] = {{"copy", select_pad_copy}};
 
 }  // namespace
 
 const OpKernels& Pad::kernels() {
   static constexpr OpKernels table{
-      .reference = {reference}, .cpu = implementations, .gpu = gpu::select_pad};
+      .reference = {pad_reference}, .cpu = pad_implementations, .gpu = gpu::select_pad};
   return table;
 }
 

@@ -111,7 +111,7 @@ void sum_pool(const ReferenceCall& call, const ResolvedWindow& w) {
     });
 }
 
-Status reference(const ReferenceCall& call) {
+Status pool_reference(const ReferenceCall& call) {
   if (call.outputs[0].type.shape.elements() == 0) return {};
   const auto& op = call.as<Pool>();
   const ResolvedWindow w = resolve_pool_window(op, spatial_of(call.inputs[0].type.shape));
@@ -124,7 +124,8 @@ Status reference(const ReferenceCall& call) {
   return {};
 }
 
-Cost flops(const Op& op, std::span<const TensorType> inputs, std::span<const TensorType> outputs) {
+Cost pool_flops(const Op& op, std::span<const TensorType> inputs,
+                std::span<const TensorType> outputs) {
   Cost cost = traffic(inputs, outputs);
   const ResolvedWindow w = resolve_pool_window(*op.as<Pool>(), spatial_of(inputs[0].shape));
   cost.flops = static_cast<double>(outputs[0].shape.elements());
@@ -144,10 +145,10 @@ Selection select_fast_rows(const KernelRequest& r) {
   return (op.global ? !x.layout.block : overlaps) ? not_for_me() : select_pool_rows(r);
 }
 
-constexpr CpuImplementation cpu[] = {
+constexpr CpuImplementation pool_implementations[] = {
     {"rows", select_fast_rows}, {"onednn", select_pool_onednn}, {"rows", select_pool_rows}};
 #else
-constexpr CpuImplementation cpu[] = {{"rows", select_pool_rows}};
+constexpr CpuImplementation pool_implementations[] = {{"rows", select_pool_rows}};
 #endif
 
 }  // namespace
@@ -165,8 +166,10 @@ std::int64_t counted_taps(const Pool& op, const ResolvedWindow& w, const Shape& 
 }
 
 const OpKernels& Pool::kernels() {
-  static constexpr OpKernels table{
-      .reference = {reference}, .cpu = cpu, .flops = flops, .gpu = gpu::select_pool};
+  static constexpr OpKernels table{.reference = {pool_reference},
+                                   .cpu = pool_implementations,
+                                   .flops = pool_flops,
+                                   .gpu = gpu::select_pool};
   return table;
 }
 

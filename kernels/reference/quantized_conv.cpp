@@ -70,7 +70,7 @@ void convolve_8bit(const ReferenceCall& call, const ConvRoles& r, const Window& 
   });
 }
 
-Status reference_integer(const ReferenceCall& call) {
+Status quantized_conv_reference_integer(const ReferenceCall& call) {
   const auto& op = call.as<ConvInteger>();
   auto* y = call.outputs[0].as<std::int32_t>();
   convolve_8bit(call, conv_integer_roles, op.window, op.group,
@@ -82,7 +82,7 @@ float scale_of(const ReferenceCall& call, std::size_t i, std::int64_t channel) {
   return call.inputs[i].as<float>()[channel_index(call.inputs[i], channel)];
 }
 
-Status reference_qlinear(const ReferenceCall& call) {
+Status quantized_conv_reference_qlinear(const ReferenceCall& call) {
   const auto& op = call.as<QLinearConv>();
   const std::int64_t y_zero = zero_point(call, 7, 0);
   visit_8bit(call.outputs[0].type.dtype, [&]<class Y>(TypeTag<Y>) {
@@ -99,7 +99,8 @@ Status reference_qlinear(const ReferenceCall& call) {
 }
 
 template <std::size_t WeightInput>
-Cost flops(const Op&, std::span<const TensorType> inputs, std::span<const TensorType> outputs) {
+Cost quantized_conv_flops(const Op&, std::span<const TensorType> inputs,
+                          std::span<const TensorType> outputs) {
   Cost cost = traffic(inputs, outputs);
   cost.flops = 2 * static_cast<double>(outputs[0].shape.elements()) *
                static_cast<double>(inputs[WeightInput].shape.elements(1));
@@ -137,33 +138,35 @@ Selection select_channels_last(const KernelRequest& r, const Int8Operands& opera
   return std::optional<KernelChoice>(std::move(choice));
 }
 
-Selection select_integer(const KernelRequest& r) {
+Selection quantized_conv_select_integer(const KernelRequest& r) {
   const auto& op = r.as<ConvInteger>();
   return select_channels_last(r, conv_integer_operands, op.window, op.group);
 }
 
-Selection select_qlinear(const KernelRequest& r) {
+Selection quantized_conv_select_qlinear(const KernelRequest& r) {
   const auto& op = r.as<QLinearConv>();
   return select_channels_last(r, qlinear_conv_operands, op.window, op.group);
 }
 
-constexpr CpuImplementation integer_implementations[] = {{"int8", select_integer}};
-constexpr CpuImplementation qlinear_implementations[] = {{"int8", select_qlinear}};
+constexpr CpuImplementation quantized_conv_integer_implementations[] = {
+    {"int8", quantized_conv_select_integer}};
+constexpr CpuImplementation quantized_conv_qlinear_implementations[] = {
+    {"int8", quantized_conv_select_qlinear}};
 
 }  // namespace
 
 const OpKernels& ConvInteger::kernels() {
-  static constexpr OpKernels table{.reference = {reference_integer},
-                                   .cpu = integer_implementations,
-                                   .flops = flops<conv_integer_roles.w>,
+  static constexpr OpKernels table{.reference = {quantized_conv_reference_integer},
+                                   .cpu = quantized_conv_integer_implementations,
+                                   .flops = quantized_conv_flops<conv_integer_roles.w>,
                                    .gpu = gpu::select_conv_integer};
   return table;
 }
 
 const OpKernels& QLinearConv::kernels() {
-  static constexpr OpKernels table{.reference = {reference_qlinear},
-                                   .cpu = qlinear_implementations,
-                                   .flops = flops<conv_qlinear_roles.w>,
+  static constexpr OpKernels table{.reference = {quantized_conv_reference_qlinear},
+                                   .cpu = quantized_conv_qlinear_implementations,
+                                   .flops = quantized_conv_flops<conv_qlinear_roles.w>,
                                    .gpu = gpu::select_qlinear_conv};
   return table;
 }

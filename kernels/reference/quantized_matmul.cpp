@@ -50,8 +50,8 @@ struct Roles {
   std::size_t b, a_zero, b_zero, a_scale, b_scale;
 };
 constexpr std::size_t none = 99;
-constexpr Roles integer_roles = {1, 2, 3, none, none};
-constexpr Roles qlinear_roles = {3, 2, 5, 1, 4};
+constexpr Roles matmul_integer_roles = {1, 2, 3, none, none};
+constexpr Roles matmul_qlinear_roles = {3, 2, 5, 1, 4};
 
 // finish(sum, i, j) for every element of the output, in order; i and j are the elements of a_scale
 // and b_scale that go with it.
@@ -93,29 +93,31 @@ void multiply_8bit(const ReferenceCall& call, const Roles& r, F finish) {
   });
 }
 
-Status reference_integer(const ReferenceCall& call) {
+Status quantized_matmul_reference_integer(const ReferenceCall& call) {
   auto* y = call.outputs[0].as<std::int32_t>();
-  multiply_8bit(call, integer_roles,
+  multiply_8bit(call, matmul_integer_roles,
                 [&](std::int32_t sum, std::int64_t, std::int64_t) { *y++ = sum; });
   return {};
 }
 
-Status reference_qlinear(const ReferenceCall& call) {
+Status quantized_matmul_reference_qlinear(const ReferenceCall& call) {
   const auto scale = [&](std::size_t i, std::int64_t at) {
     return static_cast<float>(float_element(call.inputs[i], at));
   };
   visit_8bit(call.outputs[0].type.dtype, [&]<class Y>(TypeTag<Y>) {
     Y* y = call.outputs[0].as<Y>();
-    multiply_8bit(call, qlinear_roles, [&](std::int32_t sum, std::int64_t i, std::int64_t j) {
-      const float multiplier = scale(1, i) * scale(4, j) / scale(6, 0);
-      *y++ = requantized<Y>(sum, multiplier, int_element(call.inputs[7], 0));
-    });
+    multiply_8bit(call, matmul_qlinear_roles,
+                  [&](std::int32_t sum, std::int64_t i, std::int64_t j) {
+                    const float multiplier = scale(1, i) * scale(4, j) / scale(6, 0);
+                    *y++ = requantized<Y>(sum, multiplier, int_element(call.inputs[7], 0));
+                  });
   });
   return {};
 }
 
 template <std::size_t RightInput>
-Cost flops(const Op&, std::span<const TensorType> inputs, std::span<const TensorType> outputs) {
+Cost quantized_matmul_flops(const Op&, std::span<const TensorType> inputs,
+                            std::span<const TensorType> outputs) {
   Cost cost = traffic(inputs, outputs);
   cost.flops = 2 * product_shape(inputs[0].shape, inputs[RightInput].shape).multiplications();
   return cost;
@@ -153,31 +155,33 @@ Selection select_rows(const KernelRequest& r, const Int8Operands& o) {
   return std::optional<KernelChoice>(std::move(choice));
 }
 
-Selection select_integer(const KernelRequest& r) {
+Selection quantized_matmul_select_integer(const KernelRequest& r) {
   return select_rows(r, {.w = 1, .x_zero = 2, .w_zero = 3});
 }
-Selection select_qlinear(const KernelRequest& r) {
+Selection quantized_matmul_select_qlinear(const KernelRequest& r) {
   return select_rows(
       r, {.w = 3, .x_zero = 2, .w_zero = 5, .x_scale = 1, .w_scale = 4, .y_scale = 6, .y_zero = 7});
 }
 
-constexpr CpuImplementation integer_implementations[] = {{"int8", select_integer}};
-constexpr CpuImplementation qlinear_implementations[] = {{"int8", select_qlinear}};
+constexpr CpuImplementation quantized_matmul_integer_implementations[] = {
+    {"int8", quantized_matmul_select_integer}};
+constexpr CpuImplementation quantized_matmul_qlinear_implementations[] = {
+    {"int8", quantized_matmul_select_qlinear}};
 
 }  // namespace
 
 const OpKernels& MatMulInteger::kernels() {
-  static constexpr OpKernels table{.reference = {reference_integer},
-                                   .cpu = integer_implementations,
-                                   .flops = flops<integer_roles.b>,
+  static constexpr OpKernels table{.reference = {quantized_matmul_reference_integer},
+                                   .cpu = quantized_matmul_integer_implementations,
+                                   .flops = quantized_matmul_flops<matmul_integer_roles.b>,
                                    .gpu = gpu::select_matmul_integer};
   return table;
 }
 
 const OpKernels& QLinearMatMul::kernels() {
-  static constexpr OpKernels table{.reference = {reference_qlinear},
-                                   .cpu = qlinear_implementations,
-                                   .flops = flops<qlinear_roles.b>,
+  static constexpr OpKernels table{.reference = {quantized_matmul_reference_qlinear},
+                                   .cpu = quantized_matmul_qlinear_implementations,
+                                   .flops = quantized_matmul_flops<matmul_qlinear_roles.b>,
                                    .gpu = gpu::select_qlinear_matmul};
   return table;
 }

@@ -55,7 +55,7 @@ void draw(const Random& op, const MutableTensorView& out) {
   }
 }
 
-Status reference(const ReferenceCall& call) {
+Status random_reference(const ReferenceCall& call) {
   const auto& op = call.as<Random>();
   visit_float(op.dtype, [&]<class T>(TypeTag<T>) { draw<T>(op, call.outputs[0]); });
   return {};
@@ -64,7 +64,7 @@ Status reference(const ReferenceCall& call) {
 }  // namespace
 
 const OpKernels& Random::kernels() {
-  static constexpr OpKernels table{.reference = {reference}};
+  static constexpr OpKernels table{.reference = {random_reference}};
   return table;
 }
 

@@ -161,7 +161,7 @@ void for_each_kept(const ReferenceCall& call, const Split& s, F f) {
   for_each_offset(s.kept, std::array{s.kept_strides}, [&](const auto& at) { *y++ = f(x + at[0]); });
 }
 
-Status reference(const ReferenceCall& call) {
+Status reduce_reference(const ReferenceCall& call) {
   const ReduceKind kind = call.as<Reduce>().kind;
   QUERN_ASSIGN(const Split s, split(call));
   if (call.inputs[0].type.dtype == DType::boolean)
@@ -172,19 +172,22 @@ Status reference(const ReferenceCall& call) {
   return {};
 }
 
-Cost flops(const Op&, std::span<const TensorType> inputs, std::span<const TensorType> outputs) {
+Cost reduce_flops(const Op&, std::span<const TensorType> inputs,
+                  std::span<const TensorType> outputs) {
   Cost cost = traffic(inputs, outputs);
   cost.flops = static_cast<double>(inputs[0].shape.elements());
   return cost;
 }
 
-constexpr CpuImplementation cpu[] = {{"rows", select_reduce_rows}};
+constexpr CpuImplementation reduce_implementations[] = {{"rows", select_reduce_rows}};
 
 }  // namespace
 
 const OpKernels& Reduce::kernels() {
-  static constexpr OpKernels table{
-      .reference = {reference}, .cpu = cpu, .flops = flops, .gpu = gpu::select_reduce};
+  static constexpr OpKernels table{.reference = {reduce_reference},
+                                   .cpu = reduce_implementations,
+                                   .flops = reduce_flops,
+                                   .gpu = gpu::select_reduce};
   return table;
 }
 

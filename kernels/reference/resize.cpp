@@ -36,11 +36,11 @@ struct AxisTaps {
 };
 using AllTaps = std::array<AxisTaps, Shape::max_rank>;
 
-AxisTaps list_taps(const Resize& op, const ResizeAxis& axis, Scratch& scratch) {
+AxisTaps list_taps(const Resize& op, const ResizeAxis& axis, Scratch& resize_scratch) {
   const auto n = static_cast<std::size_t>(axis.out);
   const std::size_t room = max_resize_taps(op, axis.in, axis.out);
-  auto* counts = scratch.take<std::int64_t>(n);
-  auto* taps = scratch.take<ResizeTap>(n * room);
+  auto* counts = resize_scratch.take<std::int64_t>(n);
+  auto* taps = resize_scratch.take<ResizeTap>(n * room);
   for (std::size_t x = 0; x < n; ++x)
     counts[x] = static_cast<std::int64_t>(
         resize_taps(op, axis, static_cast<std::int64_t>(x), {taps + x * room, room}));
@@ -93,7 +93,7 @@ void pick_nearest(const ReferenceCall& call, const AllTaps& taps) {
   });
 }
 
-Status reference(const ReferenceCall& call) {
+Status resize_reference(const ReferenceCall& call) {
   if (call.outputs[0].type.shape.elements() == 0) return {};
   const auto& op = call.as<Resize>();
   const auto operand = [&](std::size_t i) { return call.has(i) ? call.inputs[i] : TensorView{}; };
@@ -112,8 +112,8 @@ Status reference(const ReferenceCall& call) {
   return {};
 }
 
-std::size_t scratch(const Op& op, std::span<const TensorType> inputs,
-                    std::span<const TensorType> outputs) {
+std::size_t resize_scratch(const Op& op, std::span<const TensorType> inputs,
+                           std::span<const TensorType> outputs) {
   std::size_t bytes = 0;
   if (outputs[0].shape.elements() == 0) return 0;
   for (std::size_t d = 0; d < outputs[0].shape.rank(); ++d) {
@@ -125,13 +125,14 @@ std::size_t scratch(const Op& op, std::span<const TensorType> inputs,
   return bytes;
 }
 
-constexpr CpuImplementation implementations[] = {{"rows", select_resize_rows}};
+constexpr CpuImplementation resize_implementations[] = {{"rows", select_resize_rows}};
 
 }  // namespace
 
 const OpKernels& Resize::kernels() {
-  static constexpr OpKernels table{
-      .reference = {reference, scratch}, .cpu = implementations, .gpu = gpu::select_resize};
+  static constexpr OpKernels table{.reference = {resize_reference, resize_scratch},
+                                   .cpu = resize_implementations,
+                                   .gpu = gpu::select_resize};
   return table;
 }
 

@@ -14,7 +14,7 @@
 namespace quern {
 namespace {
 
-Status reference(const ReferenceCall& call) {
+Status reverse_sequence_reference(const ReferenceCall& call) {
   const TensorView& x = call.inputs[0];
   const bool batch_first = call.as<ReverseSequence>().batch_axis == 0;
   const Shape& shape = x.type.shape;
@@ -39,7 +39,8 @@ Status reference(const ReferenceCall& call) {
 }  // namespace
 
 const OpKernels& ReverseSequence::kernels() {
-  static constexpr OpKernels table{.reference = {reference}, .gpu = gpu::select_reverse_sequence};
+  static constexpr OpKernels table{.reference = {reverse_sequence_reference},
+                                   .gpu = gpu::select_reverse_sequence};
   return table;
 }
 

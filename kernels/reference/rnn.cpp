@@ -202,7 +202,7 @@ Status run_all(const ReferenceCall& call) {
   return {};
 }
 
-Status reference(const ReferenceCall& call) {
+Status rnn_reference(const ReferenceCall& call) {
   if (call.inputs[Rnn::in_r].type.shape[2] == 0) return {};
   Status status;
   visit_float(call.inputs[Rnn::in_x].type.dtype,
@@ -210,11 +210,12 @@ Status reference(const ReferenceCall& call) {
   return status;
 }
 
-std::size_t scratch(const Op&, std::span<const TensorType> inputs, std::span<const TensorType>) {
+std::size_t rnn_scratch(const Op&, std::span<const TensorType> inputs,
+                        std::span<const TensorType>) {
   return Scratch::bytes_for<double>(4 * static_cast<std::size_t>(inputs[Rnn::in_r].shape[2]));
 }
 
-Cost flops(const Op&, std::span<const TensorType> inputs, std::span<const TensorType> outputs) {
+Cost rnn_flops(const Op&, std::span<const TensorType> inputs, std::span<const TensorType> outputs) {
   Cost cost = traffic(inputs, outputs);
   const auto elements = [&](Rnn::Input i) {
     return static_cast<double>(inputs[i].shape.elements());
@@ -224,14 +225,14 @@ Cost flops(const Op&, std::span<const TensorType> inputs, std::span<const Tensor
   return cost;
 }
 
-constexpr CpuImplementation implementations[] = {{"rows", select_rnn_rows}};
+constexpr CpuImplementation rnn_implementations[] = {{"rows", select_rnn_rows}};
 
 }  // namespace
 
 const OpKernels& Rnn::kernels() {
-  static constexpr OpKernels table{.reference = {reference, scratch},
-                                   .cpu = implementations,
-                                   .flops = flops,
+  static constexpr OpKernels table{.reference = {rnn_reference, rnn_scratch},
+                                   .cpu = rnn_implementations,
+                                   .flops = rnn_flops,
                                    .gpu = gpu::select_rnn};
   return table;
 }

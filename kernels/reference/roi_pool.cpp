@@ -197,7 +197,7 @@ Status pool_regions(const ReferenceCall& call) {
   return {};
 }
 
-Status reference(const ReferenceCall& call) {
+Status roi_pool_reference(const ReferenceCall& call) {
   if (call.outputs[0].type.shape.elements() == 0) return {};
   Status status;
   visit_float(call.inputs[0].type.dtype,
@@ -208,7 +208,7 @@ Status reference(const ReferenceCall& call) {
 }  // namespace
 
 const OpKernels& RoiPool::kernels() {
-  static constexpr OpKernels table{.reference = {reference}, .gpu = gpu::select_roi_pool};
+  static constexpr OpKernels table{.reference = {roi_pool_reference}, .gpu = gpu::select_roi_pool};
   return table;
 }
 

@@ -128,7 +128,7 @@ Status reduce_into(const ReferenceCall& call) {
   }
 }
 
-Status reference(const ReferenceCall& call) {
+Status scatter_reference(const ReferenceCall& call) {
   QUERN_TRY(copy_reference(call));
   if (call.as<Scatter>().reduction == ScatterReduction::none) return assign(call);
   const DType dtype = call.inputs[0].type.dtype;
@@ -138,19 +138,21 @@ Status reference(const ReferenceCall& call) {
   });
 }
 
-std::size_t scratch(const Op& op, std::span<const TensorType> inputs, std::span<const TensorType>) {
+std::size_t scatter_scratch(const Op& op, std::span<const TensorType> inputs,
+                            std::span<const TensorType>) {
   const bool is_16_bit = inputs[0].dtype == DType::f16 || inputs[0].dtype == DType::bf16;
   if (!is_16_bit || op.as<Scatter>()->reduction == ScatterReduction::none) return 0;
   return Scratch::bytes_for<float>(static_cast<std::size_t>(inputs[0].shape.elements()));
 }
 
-constexpr CpuImplementation implementations[] = {{"copy", select_scatter_copy}};
+constexpr CpuImplementation scatter_implementations[] = {{"copy", select_scatter_copy}};
 
 }  // namespace
 
 const OpKernels& Scatter::kernels() {
-  static constexpr OpKernels table{
-      .reference = {reference, scratch}, .cpu = implementations, .gpu = gpu::select_scatter};
+  static constexpr OpKernels table{.reference = {scatter_reference, scatter_scratch},
+                                   .cpu = scatter_implementations,
+                                   .gpu = gpu::select_scatter};
   return table;
 }
 

@@ -23,7 +23,7 @@ namespace {
 
 // ---- reference
 
-Status reference(const ReferenceCall& call) {
+Status slice_reference(const ReferenceCall& call) {
   const TensorView& x = call.inputs[0];
   const Shape& shape = call.outputs[0].type.shape;
   if (shape.elements() == 0) return {};
@@ -60,7 +60,7 @@ std::array<SliceStep, Shape::max_rank> slice_steps(const Shape& x,
 }
 
 const OpKernels& Slice::kernels() {
-  static constexpr OpKernels table{.reference = {reference}, .gpu = gpu::select_slice};
+  static constexpr OpKernels table{.reference = {slice_reference}, .gpu = gpu::select_slice};
   return table;
 }
 

@@ -50,7 +50,7 @@ void softmax_row(SoftmaxKind kind, const T* x, T* y, std::int64_t n, std::int64_
   }
 }
 
-Status reference(const ReferenceCall& call) {
+Status softmax_reference(const ReferenceCall& call) {
   const auto& op = call.as<Softmax>();
   if (call.outputs[0].type.shape.elements() == 0) return {};
   const AxisSplit s = rows_of(op, call.inputs[0].type.shape);
@@ -66,13 +66,13 @@ Status reference(const ReferenceCall& call) {
   return {};
 }
 
-constexpr CpuImplementation cpu[] = {{"rows", select_softmax_rows}};
+constexpr CpuImplementation softmax_implementations[] = {{"rows", select_softmax_rows}};
 
 }  // namespace
 
 const OpKernels& Softmax::kernels() {
   static constexpr OpKernels table{
-      .reference = {reference}, .cpu = cpu, .gpu = gpu::select_softmax};
+      .reference = {softmax_reference}, .cpu = softmax_implementations, .gpu = gpu::select_softmax};
   return table;
 }
 

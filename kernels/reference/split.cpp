@@ -14,7 +14,7 @@
 namespace quern {
 namespace {
 
-Status reference(const ReferenceCall& call) {
+Status split_reference(const ReferenceCall& call) {
   const TensorView& x = call.inputs[0];
   const std::size_t axis = positive_axis(call.as<Split>().axis, x.type.shape.rank());
   const AxisSplit s = split_at(x.type.shape, axis);
@@ -33,7 +33,7 @@ Status reference(const ReferenceCall& call) {
 }  // namespace
 
 const OpKernels& Split::kernels() {
-  static constexpr OpKernels table{.reference = {reference}};
+  static constexpr OpKernels table{.reference = {split_reference}};
   return table;
 }
 

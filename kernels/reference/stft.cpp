@@ -52,7 +52,7 @@ void transform_frames(const ReferenceCall& call, FourierTransform& f) {
     }
 }
 
-Status reference(const ReferenceCall& call) {
+Status stft_reference(const ReferenceCall& call) {
   if (call.outputs[0].type.shape.elements() == 0) return {};
   const std::int64_t frame = call.has(3)   ? int_element(call.inputs[3], 0)
                              : call.has(2) ? call.inputs[2].type.shape[0]
@@ -63,7 +63,8 @@ Status reference(const ReferenceCall& call) {
   return {};
 }
 
-std::size_t scratch(const Op&, std::span<const TensorType>, std::span<const TensorType> outputs) {
+std::size_t stft_scratch(const Op&, std::span<const TensorType>,
+                         std::span<const TensorType> outputs) {
   if (outputs[0].shape.elements() == 0) return 0;
   return FourierTransform::scratch_bytes(2 * outputs[0].shape[2]);
 }
@@ -71,7 +72,8 @@ std::size_t scratch(const Op&, std::span<const TensorType>, std::span<const Tens
 }  // namespace
 
 const OpKernels& Stft::kernels() {
-  static constexpr OpKernels table{.reference = {reference, scratch}, .gpu = gpu::select_stft};
+  static constexpr OpKernels table{.reference = {stft_reference, stft_scratch},
+                                   .gpu = gpu::select_stft};
   return table;
 }
 

@@ -122,7 +122,7 @@ class StopWords {
   std::span<std::uint32_t> order_;
 };
 
-Status reference(const ReferenceCall& call) {
+Status strings_reference(const ReferenceCall& call) {
   const auto& op = call.as<StringNormalizer>();
   const StopWords stop_words(call);
   const MutableTensorView& y = call.outputs[0];
@@ -139,14 +139,15 @@ Status reference(const ReferenceCall& call) {
   return {};
 }
 
-std::size_t scratch(const Op& op, std::span<const TensorType>, std::span<const TensorType>) {
+std::size_t strings_scratch(const Op& op, std::span<const TensorType>,
+                            std::span<const TensorType>) {
   return Scratch::bytes_for<std::uint32_t>(op.as<StringNormalizer>()->stopwords.size());
 }
 
 }  // namespace
 
 const OpKernels& StringNormalizer::kernels() {
-  static constexpr OpKernels table{.reference = {reference, scratch}};
+  static constexpr OpKernels table{.reference = {strings_reference, strings_scratch}};
   return table;
 }
 

@@ -123,7 +123,7 @@ void vectorize(const ReferenceCall& call) {
     vectorizer.count(r * x.back(), (r + 1) * x.back(), call.outputs[0].as<float>() + r * width);
 }
 
-Status reference(const ReferenceCall& call) {
+Status tf_idf_reference(const ReferenceCall& call) {
   std::memset(call.outputs[0].data, 0, call.outputs[0].type.bytes());
   if (call.inputs[0].type.dtype == DType::string) {
     vectorize<std::string_view>(call);
@@ -133,14 +133,14 @@ Status reference(const ReferenceCall& call) {
   return {};
 }
 
-std::size_t scratch(const Op& op, std::span<const TensorType>, std::span<const TensorType>) {
+std::size_t tf_idf_scratch(const Op& op, std::span<const TensorType>, std::span<const TensorType>) {
   return Scratch::bytes_for<Gram>(op.as<TfIdfVectorizer>()->ngram_indexes.size());
 }
 
 }  // namespace
 
 const OpKernels& TfIdfVectorizer::kernels() {
-  static constexpr OpKernels table{.reference = {reference, scratch}};
+  static constexpr OpKernels table{.reference = {tf_idf_reference, tf_idf_scratch}};
   return table;
 }
 

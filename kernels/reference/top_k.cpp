@@ -29,7 +29,7 @@ void top_k_row(const TopK& op, const T* x, const AxisSplit& s, std::int64_t* ord
   });
 }
 
-Status reference(const ReferenceCall& call) {
+Status top_k_reference(const ReferenceCall& call) {
   const auto& op = call.as<TopK>();
   const Shape& shape = call.inputs[0].type.shape;
   const std::size_t axis = positive_axis(op.axis, shape.rank());
@@ -53,7 +53,8 @@ Status reference(const ReferenceCall& call) {
   return {};
 }
 
-std::size_t scratch(const Op& op, std::span<const TensorType> inputs, std::span<const TensorType>) {
+std::size_t top_k_scratch(const Op& op, std::span<const TensorType> inputs,
+                          std::span<const TensorType>) {
   const Shape& shape = inputs[0].shape;
   const std::size_t axis = positive_axis(op.as<TopK>()->axis, shape.rank());
   return Scratch::bytes_for<std::int64_t>(static_cast<std::size_t>(shape[axis]));
@@ -62,7 +63,8 @@ std::size_t scratch(const Op& op, std::span<const TensorType> inputs, std::span<
 }  // namespace
 
 const OpKernels& TopK::kernels() {
-  static constexpr OpKernels table{.reference = {reference, scratch}, .gpu = gpu::select_top_k};
+  static constexpr OpKernels table{.reference = {top_k_reference, top_k_scratch},
+                                   .gpu = gpu::select_top_k};
   return table;
 }
 

@@ -10,7 +10,7 @@
 namespace quern {
 namespace {
 
-Status reference(const ReferenceCall& call) {
+Status transpose_reference(const ReferenceCall& call) {
   const auto& op = call.as<Transpose>();
   const TensorView& x = call.inputs[0];
   const Shape& shape = call.outputs[0].type.shape;
@@ -24,7 +24,7 @@ Status reference(const ReferenceCall& call) {
 }  // namespace
 
 const OpKernels& Transpose::kernels() {
-  static constexpr OpKernels table{.reference = {reference}};
+  static constexpr OpKernels table{.reference = {transpose_reference}};
   return table;
 }
 

@@ -12,7 +12,7 @@
 namespace quern {
 namespace {
 
-Status reference(const ReferenceCall& call) {
+Status trilu_reference(const ReferenceCall& call) {
   const TensorView& x = call.inputs[0];
   const std::size_t rank = x.type.shape.rank();
   const std::int64_t rows = x.type.shape[rank - 2];
@@ -39,7 +39,7 @@ Status reference(const ReferenceCall& call) {
 }  // namespace
 
 const OpKernels& Trilu::kernels() {
-  static constexpr OpKernels table{.reference = {reference}, .gpu = gpu::select_trilu};
+  static constexpr OpKernels table{.reference = {trilu_reference}, .gpu = gpu::select_trilu};
   return table;
 }
 

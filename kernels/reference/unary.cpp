@@ -21,7 +21,7 @@ bool is_inf_of(const Unary& u, double x) {
   return std::isinf(x) && (x < 0 ? u.alpha != 0 : u.beta != 0);
 }
 
-Status reference(const ReferenceCall& call) {
+Status unary_reference(const ReferenceCall& call) {
   const auto& op = call.as<Unary>();
   const TensorView& x = call.inputs[0];
   const std::int64_t n = x.type.shape.elements();
@@ -49,12 +49,13 @@ Status reference(const ReferenceCall& call) {
   });
 }
 
-constexpr CpuImplementation cpu[] = {{"elementwise", select_elementwise}};
+constexpr CpuImplementation unary_implementations[] = {{"elementwise", select_elementwise}};
 
 }  // namespace
 
 const OpKernels& Unary::kernels() {
-  static constexpr OpKernels table{.reference = {reference}, .cpu = cpu, .gpu = gpu::select_unary};
+  static constexpr OpKernels table{
+      .reference = {unary_reference}, .cpu = unary_implementations, .gpu = gpu::select_unary};
   return table;
 }
 

@@ -94,7 +94,7 @@ void write_indices(const ReferenceCall& call, const Groups& g) {
     if (i < call.outputs.size()) call.outputs[i].type.shape = {g.count};
 }
 
-Status reference(const ReferenceCall& call) {
+Status unique_reference(const ReferenceCall& call) {
   const auto& op = call.as<Unique>();
   const TensorView& x = call.inputs[0];
   const AxisSplit s = split_of(op, x.type.shape);
@@ -108,7 +108,8 @@ Status reference(const ReferenceCall& call) {
   return {};
 }
 
-std::size_t scratch(const Op& op, std::span<const TensorType> inputs, std::span<const TensorType>) {
+std::size_t unique_scratch(const Op& op, std::span<const TensorType> inputs,
+                           std::span<const TensorType>) {
   const auto n = static_cast<std::size_t>(split_of(*op.as<Unique>(), inputs[0].shape).axis);
   return 2 * Scratch::bytes_for<std::int64_t>(n) + Scratch::bytes_for<std::int64_t>(n + 1);
 }
@@ -116,7 +117,7 @@ std::size_t scratch(const Op& op, std::span<const TensorType> inputs, std::span<
 }  // namespace
 
 const OpKernels& Unique::kernels() {
-  static constexpr OpKernels table{.reference = {reference, scratch}};
+  static constexpr OpKernels table{.reference = {unique_reference, unique_scratch}};
   return table;
 }
 

@@ -28,7 +28,7 @@ void select_elements(const ReferenceCall& call) {
                   [&](const auto& at) { *y++ = condition[at[0]] ? a[at[1]] : b[at[2]]; });
 }
 
-Status reference(const ReferenceCall& call) {
+Status where_reference(const ReferenceCall& call) {
   switch (size_of(call.outputs[0].type.dtype)) {
     case 1: select_elements<std::uint8_t>(call); break;
     case 2: select_elements<std::uint16_t>(call); break;
@@ -42,7 +42,7 @@ Status reference(const ReferenceCall& call) {
 }  // namespace
 
 const OpKernels& Where::kernels() {
-  static constexpr OpKernels table{.reference = {reference}, .gpu = gpu::select_where};
+  static constexpr OpKernels table{.reference = {where_reference}, .gpu = gpu::select_where};
   return table;
 }
 

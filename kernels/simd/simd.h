@@ -4,9 +4,11 @@
 
 #include <cstdint>
 
-#include "graph/ops/elementwise.h"
-
 namespace quern {
+
+struct Unary;
+enum class BinaryKind : std::uint8_t;
+enum class UnaryKind : std::uint8_t;
 
 // An operand of a loop: elements one behind the other, or one element for all.
 struct SimdOperand {

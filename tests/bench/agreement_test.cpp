@@ -6,10 +6,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "tests/expect.h"
+
 namespace quern::bench {
 namespace {
-
-using ::testing::HasSubstr;
 
 // 0 scale, 1 scale, ..., 999 scale
 NamedTensor ramp(float scale, const Shape& shape = {1000}) {
@@ -26,7 +26,7 @@ TEST(Disagreement, SmallRelativeDifferencesAreNone) {
 }
 
 TEST(Disagreement, LargerOnesAreToldWithTheOutput) {
-  EXPECT_THAT(disagreement({ramp(1.01F)}, {ramp(1)}), HasSubstr("output 'y': at ["));
+  EXPECT_CONTAINS(disagreement({ramp(1.01F)}, {ramp(1)}), "output 'y': at [");
   EXPECT_NE(disagreement({ramp(1.01e-20F)}, {ramp(1e-20F)}), "");
 }
 
@@ -49,7 +49,7 @@ TEST(Disagreement, HalfPrecisionHasFewerBits) {
 
 TEST(Disagreement, MissingOutputsAndOtherShapes) {
   EXPECT_EQ(disagreement({}, {ramp(1)}), "output 'y' is missing");
-  EXPECT_THAT(disagreement({ramp(1, {10, 100})}, {ramp(1)}), HasSubstr("wanted f32[1000]"));
+  EXPECT_CONTAINS(disagreement({ramp(1, {10, 100})}, {ramp(1)}), "wanted f32[1000]");
 }
 
 }  // namespace

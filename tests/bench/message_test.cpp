@@ -6,11 +6,12 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "tests/expect.h"
+
 namespace quern::bench {
 namespace {
 
 using std::chrono::milliseconds;
-using ::testing::HasSubstr;
 
 class Message : public ::testing::Test {
  protected:
@@ -32,11 +33,11 @@ TEST_F(Message, ArrivesWholeAndInOrder) {
 }
 
 TEST_F(Message, SilenceAndDeathAreErrors) {
-  EXPECT_THAT(receive_message(ends_[0], milliseconds(1)).error().message(),
-              HasSubstr("no answer in time"));
+  EXPECT_CONTAINS(receive_message(ends_[0], milliseconds(1)).error().message(),
+                  "no answer in time");
   close(std::exchange(ends_[1], -1));
-  EXPECT_THAT(receive_message(ends_[0], milliseconds(1000)).error().message(),
-              HasSubstr("the process has ended"));
+  EXPECT_CONTAINS(receive_message(ends_[0], milliseconds(1000)).error().message(),
+                  "the process has ended");
 }
 
 TEST_F(Message, AnAbsurdLengthIsRefused) {

@@ -8,11 +8,11 @@ namespace quern {
 namespace {
 
 using namespace onnx_test;  // NOLINT: the words of the writer
+using quern::testing::expect_everywhere;
+using quern::testing::tensor;
 using ::testing::AllOf;
-using testing::expect_everywhere;
 using ::testing::HasSubstr;
 using ::testing::StartsWith;
-using testing::tensor;
 
 const Message y_any = Message().text(1, "y");
 

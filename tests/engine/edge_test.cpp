@@ -8,12 +8,12 @@ namespace quern {
 namespace {
 
 using namespace onnx_test;  // NOLINT: the words of the writer
-using testing::expect_everywhere;
+using quern::testing::expect_everywhere;
+using quern::testing::tensor;
 using ::testing::HasSubstr;
 using ::testing::StrEq;
-using testing::tensor;
 
-const Message y_any = Message().text(1, "y");
+const Message edge_y = Message().text(1, "y");
 
 std::string max_pool(std::int64_t kernel, std::initializer_list<std::int64_t> pads,
                      std::int64_t dilation = 1) {
@@ -22,7 +22,7 @@ std::string max_pool(std::int64_t kernel, std::initializer_list<std::int64_t> pa
                                 {integers("kernel_shape", {kernel}), integers("pads", pads),
                                  integers("dilations", {dilation})})},
                  .inputs = {value("x", f32, {1, 1, "W"})},
-                 .outputs = {y_any}});
+                 .outputs = {edge_y}});
 }
 
 TEST(MaxPoolEdge, AWindowOfPaddingAloneIsMinusInfinity) {
@@ -42,7 +42,7 @@ TEST(IdentityEdge, HandsOnSequences) {
       .nodes = {node("SequenceConstruct", {"x", "x"}, {"s"}), node("Identity", {"s"}, {"t"}),
                 node("ConcatFromSequence", {"t"}, {"y"}, {integer("axis", 0)})},
       .inputs = {value("x", f32, {1})},
-      .outputs = {y_any}});
+      .outputs = {edge_y}});
   expect_everywhere(model, {tensor<float>({1}, {5})}, StrEq("f32[2] 5 5"));
 }
 
@@ -52,7 +52,7 @@ TEST(IdentityEdge, HandsOnOptionals) {
                            node("OptionalGetElement", {"p"}, {"y"}),
                            node("OptionalHasElement", {"p"}, {"has"})},
                  .inputs = {value("x", f32, {1})},
-                 .outputs = {y_any, Message().text(1, "has")}},
+                 .outputs = {edge_y, Message().text(1, "has")}},
       18);
   expect_everywhere(model, {tensor<float>({1}, {5})}, StrEq("f32[1] 5; bool[] 1"));
 }
@@ -69,7 +69,7 @@ std::string unsqueeze(const Message& y) {
 TEST(AxesEdge, ThatAreGivenTwiceAreRefused) {
   const Tensor x = tensor<float>({2}, {1, 2});
   const Message declared = value("y", f32, {1, 1, 2});
-  for (const Message& y : {y_any, declared}) {
+  for (const Message& y : {edge_y, declared}) {
     expect_everywhere(unsqueeze(y), {x, tensor<std::int64_t>({2}, {0, 0})},
                       HasSubstr("axis 0 is given twice"));
     expect_everywhere(unsqueeze(y), {x, tensor<std::int64_t>({2}, {0, -3})},

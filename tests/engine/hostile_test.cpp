@@ -16,15 +16,15 @@
 #include <quern/onnx.h>
 #include <quern/session.h>
 
+#include "tests/expect.h"
 #include "tests/onnx-parser/onnx_writer.h"
 
 namespace quern {
 namespace {
 
 using namespace onnx_test;  // NOLINT: the words of the writer
-using ::testing::HasSubstr;
 
-const Message y_any = Message().text(1, "y");
+const Message hostile_y = Message().text(1, "y");
 
 class HostileRun : public ::testing::TestWithParam<const char*> {
  protected:
@@ -51,13 +51,13 @@ class HostileRun : public ::testing::TestWithParam<const char*> {
                          const Messages& attributes = {}) {
     return make_model(GraphParts{.nodes = {node(op, inputs, {"y"}, attributes)},
                                  .inputs = {value("x", f32, {2, 3})},
-                                 .outputs = {y_any},
+                                 .outputs = {hostile_y},
                                  .initializers = constants});
   }
   static void expect(const std::string& model, Code code, std::string_view text) {
     const Status s = run(model);
     EXPECT_EQ(s.code(), code) << s.message();
-    EXPECT_THAT(std::string(s.message()), HasSubstr(std::string(text)));
+    EXPECT_CONTAINS(std::string(s.message()), std::string(text));
   }
 
   static constexpr std::int64_t huge = std::int64_t{1} << 40;
@@ -72,7 +72,7 @@ TEST_P(HostileRun, SizesThatNoMachineHas) {
   expect(one("ConstantOfShape", {"s"}, {sized(huge, huge)}), Code::invalid_model, "is too large");
   expect(make_model(GraphParts{.nodes = {node("ReduceMax", {"x"}, {"y"})},
                                .inputs = {value("x", f32, {3, 2, most})},
-                               .outputs = {y_any}}),
+                               .outputs = {hostile_y}}),
          Code::invalid_model, "input 'x' of f32[3,2,9223372036854775807] is too large");
 }
 
@@ -105,7 +105,7 @@ std::string loop(const Messages& nodes, const Dimensions& state) {
   return make_model(
       GraphParts{.nodes = {node("Loop", {"n", "", "x"}, {"y"}, {graph("body", body)})},
                  .inputs = {value("x", f32, {2})},
-                 .outputs = {y_any},
+                 .outputs = {hostile_y},
                  .initializers = {ints("n", {}, {std::numeric_limits<std::int64_t>::max()})}});
 }
 

@@ -13,7 +13,7 @@
 namespace quern {
 namespace {
 
-using testing::must;
+using quern::testing::must;
 
 double cpu_ms() {
   timespec t{};

@@ -8,6 +8,7 @@
 #include "graph/memory/pools/pool.h"
 #include "tests/engine/engine_models.h"
 #include "tests/engine/test_models.h"
+#include "tests/expect.h"
 
 #if defined(__GLIBC__)
 #include <malloc.h>
@@ -16,13 +17,13 @@
 namespace quern {
 namespace {
 
-using testing::compile;
+using quern::testing::compile;
+using quern::testing::must;
+using quern::testing::pattern;
+using quern::testing::session_of;
 using ::testing::FloatNear;
 using ::testing::HasSubstr;
-using testing::must;
-using testing::pattern;
 using ::testing::Pointwise;
-using testing::session_of;
 
 std::size_t held(const Session& session) {
   return session.resident_bytes() + session.plan_info().weight_bytes;
@@ -141,7 +142,7 @@ TEST(MemoryContract, OfTheTestData) {
   if (folders.empty()) GTEST_SKIP() << "no models in " << testing::models_folder();
   int complete = 0;
   for (const auto& folder : folders) {
-    testing::OpenedModel opened = testing::open_test_model(folder);
+    quern::testing::OpenedModel opened = testing::open_test_model(folder);
     must(opened.session->prepare());
     if (!opened.session->plan_info().memory.is_complete) continue;
     ++complete;
@@ -322,9 +323,9 @@ TEST(Scratch, IsNotInTheErrorOfTheMemoryLimit) {
                                              {.memory_limit = off.limited - 1, .scratch = scratch});
     ASSERT_FALSE(refused);
     EXPECT_EQ(refused.error().code(), Code::out_of_memory);
-    EXPECT_THAT(std::string(refused.error().message()),
-                HasSubstr(" and " + std::to_string(off.arena) + " of arena, the limit is " +
-                          std::to_string(off.limited - 1)));
+    EXPECT_CONTAINS(std::string(refused.error().message()), " and " + std::to_string(off.arena) +
+                                                                " of arena, the limit is " +
+                                                                std::to_string(off.limited - 1));
   }
 }
 

@@ -14,13 +14,13 @@
 #include "engine/lowering/lower.h"
 #include "graph/passes/pipeline.h"
 #include "tests/engine/engine_models.h"
+#include "tests/expect.h"
 
 namespace quern {
 namespace {
 
-using ::testing::HasSubstr;
-using testing::must;
-using testing::weights;
+using quern::testing::must;
+using quern::testing::weights;
 using Base = Step::Operand::Base;
 
 // A graph, its program and what the steps are for.
@@ -165,7 +165,7 @@ TEST(ProgramCheck, SeesScratchOverWhatIsStillRead) {
   steps.back().scratch_offset = b;
   const Status status = l.check();
   EXPECT_EQ(status.code(), Code::internal);
-  EXPECT_THAT(std::string(status.message()), HasSubstr("the end of the program reads output 0"));
+  EXPECT_CONTAINS(std::string(status.message()), "the end of the program reads output 0");
 }
 
 // The kernel does not say that it may work in place.
@@ -176,7 +176,7 @@ TEST(ProgramCheck, SeesAResultOverAnOperand) {
   Lowered l(must(g.build()));
   ASSERT_TRUE(l.check().ok());
   for (StepMeaning& meaning : l.meanings) meaning.sharing.clear();
-  EXPECT_THAT(std::string(l.check().message()), HasSubstr("where its operand"));
+  EXPECT_CONTAINS(std::string(l.check().message()), "where its operand");
 }
 
 // An output that would lie in the result of a Concat while a run has bound it elsewhere.
@@ -193,7 +193,7 @@ TEST(ProgramCheck, SeesAnOutputThatIsOnlyInTheArena) {
     }
   ASSERT_TRUE(changed);
   const std::string message(l.check().message());
-  EXPECT_THAT(message, HasSubstr("output 0"));
+  EXPECT_CONTAINS(message, "output 0");
 }
 
 TEST(ElementSource, ElementsOfLayoutsAreFoundAgain) {

@@ -7,11 +7,11 @@
 #include <vector>
 
 #include "tests/engine/engine_test.h"
+#include "tests/expect.h"
 
 namespace quern {
 namespace {
 
-using ::testing::HasSubstr;
 constexpr std::size_t mib = 1 << 20;
 
 void fill(const RunBlock& block, std::size_t from, std::size_t to) {
@@ -76,7 +76,7 @@ TEST(RunMemory, KeepsItsLimit) {
   ASSERT_TRUE(block.reserve(mib).ok());
   const Status status = block.reserve(3 * mib);
   EXPECT_EQ(status.code(), Code::out_of_memory);
-  EXPECT_THAT(std::string(status.message()), HasSubstr("the limit is 2097152"));
+  EXPECT_CONTAINS(std::string(status.message()), "the limit is 2097152");
   EXPECT_TRUE(block.reserve(2 * mib).ok());
   memory.set_limit(mib);
   RunBlock another(memory);

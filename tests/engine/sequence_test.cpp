@@ -8,9 +8,9 @@ namespace quern {
 namespace {
 
 using namespace onnx_test;  // NOLINT: the words of the writer
-using testing::expect_everywhere;
+using quern::testing::expect_everywhere;
+using quern::testing::tensor;
 using ::testing::HasSubstr;
-using testing::tensor;
 
 // Over the sequence (x0, x1) of two scalars; an operator that gives a sequence is followed by
 // ConcatFromSequence, so that the answer shows all of it.

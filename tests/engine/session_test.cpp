@@ -12,21 +12,21 @@
 #include <quern/session.h>
 
 #include "tests/engine/engine_models.h"
+#include "tests/expect.h"
 
 namespace quern {
 namespace {
 
 using namespace std::chrono_literals;
 using Clock = std::chrono::steady_clock;
-using testing::compile;
+using quern::testing::compile;
+using quern::testing::must;
+using quern::testing::pattern;
+using quern::testing::session_of;
+using quern::testing::tensor;
+using quern::testing::values;
 using ::testing::ElementsAre;
-using ::testing::HasSubstr;
-using testing::must;
-using testing::pattern;
-using testing::session_of;
-using testing::tensor;
 using ::testing::UnorderedElementsAre;
-using testing::values;
 
 std::vector<std::byte> bytes_of(const TensorView& t) {
   return {t.data, t.data + t.type.bytes()};
@@ -34,7 +34,7 @@ std::vector<std::byte> bytes_of(const TensorView& t) {
 
 void expect_error(const Status& status, Code code, const char* sentence) {
   EXPECT_EQ(status.code(), code) << status.message();
-  EXPECT_THAT(std::string(status.message()), HasSubstr(sentence));
+  EXPECT_CONTAINS(std::string(status.message()), sentence);
 }
 
 // ---- shared arenas -----------------------------------------------------------------------------

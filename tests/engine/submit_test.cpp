@@ -5,18 +5,18 @@
 #include <cstring>
 
 #include "tests/engine/engine_models.h"
+#include "tests/expect.h"
 
 namespace quern {
 namespace {
 
+using quern::testing::must;
+using quern::testing::pattern;
+using quern::testing::session_of;
+using quern::testing::tensor;
+using quern::testing::values;
 using ::testing::AnyOf;
 using ::testing::Eq;
-using ::testing::HasSubstr;
-using testing::must;
-using testing::pattern;
-using testing::session_of;
-using testing::tensor;
-using testing::values;
 using Bytes = std::vector<std::byte>;
 
 class EachDevice : public ::testing::TestWithParam<const char*> {
@@ -45,14 +45,14 @@ class EachDevice : public ::testing::TestWithParam<const char*> {
   std::shared_ptr<Device> device;
 };
 
-Bytes bytes_of(const TensorView& t) {
+Bytes copied_bytes(const TensorView& t) {
   return {t.data, t.data + t.type.bytes()};
 }
 
 Bytes run(Session& session, const Tensor& input) {
   must(session.set_input(0, input.view()));
   must(session.run(), "run");
-  return bytes_of(must(session.output(0)));
+  return copied_bytes(must(session.output(0)));
 }
 
 const Shape picture = {2, 3, 12, 16};
@@ -85,7 +85,7 @@ TEST_P(EachDevice, ASubmittedRunGivesWhatARunGives) {
     EXPECT_EQ(must(session->output_type(0), "type before the end").text(),
               (TensorType{DType::f32, {2, 8, 6, 8}}).text());
     must(session->wait(), "wait");
-    EXPECT_EQ(bytes_of(must(session->output(0))), run(*plain, x)) << "seed " << seed;
+    EXPECT_EQ(copied_bytes(must(session->output(0))), run(*plain, x)) << "seed " << seed;
   }
 }
 
@@ -103,7 +103,7 @@ TEST_P(EachDevice, ThreeRunsInFlightGiveTheBitsOfOneAtATime) {
     for (auto& s : sessions) must(s->submit(), "submit");
     for (std::size_t i = 0; i < 3; ++i) {
       must(sessions[i]->wait(), "wait");
-      EXPECT_EQ(bytes_of(must(sessions[i]->output(0))), wanted[i]);
+      EXPECT_EQ(copied_bytes(must(sessions[i]->output(0))), wanted[i]);
     }
   }
 }
@@ -165,7 +165,7 @@ TEST_P(EachDevice, OnlyTheOutputsThatAreWanted) {
   must(one->set_input(0, x.view()));
   must(one->submit());
   must(one->wait());
-  EXPECT_EQ(bytes_of(must(one->output(1))), bytes_of(must(all->output(1))));
+  EXPECT_EQ(copied_bytes(must(one->output(1))), copied_bytes(must(all->output(1))));
   EXPECT_EQ(one->output(0).error().code(), Code::not_found);
 }
 
@@ -190,7 +190,7 @@ TEST_P(EachDevice, TensorsGoFromOneExecutableToTheNextWithoutTheHost) {
     const TensorView view{{DType::f32, {6, 4}}, between.data()};
     must(second->set_input(0, view));
     must(second->run());
-    return bytes_of(must(second->output(0)));
+    return copied_bytes(must(second->output(0)));
   }();
 
   const auto source = make({DType::f32, {6, 4}});
@@ -203,7 +203,7 @@ TEST_P(EachDevice, TensorsGoFromOneExecutableToTheNextWithoutTheHost) {
   must(second->bind_output(0, result));
   must(first->run());
   must(second->run());
-  EXPECT_EQ(bytes_of(must(result->read())), wanted);
+  EXPECT_EQ(copied_bytes(must(result->read())), wanted);
 
   const DeviceCounters before = device->counters();
   for (int i = 0; i < 10; ++i) {
@@ -217,7 +217,7 @@ TEST_P(EachDevice, TensorsGoFromOneExecutableToTheNextWithoutTheHost) {
   }
   must(first->submit());
   must(second->submit());
-  EXPECT_EQ(bytes_of(must(result->read())), wanted) << "reading waits";
+  EXPECT_EQ(copied_bytes(must(result->read())), wanted) << "reading waits";
   must(second->wait());
   must(first->wait());
 }
@@ -388,7 +388,7 @@ TEST_P(EachDevice, TensorsOfAnotherDeviceAreRefused) {
   const auto session = session_of(compile(affine_model(1, 1)));
   const Status s = session->set_input(0, on_host);
   EXPECT_EQ(s.code(), Code::invalid_argument);
-  EXPECT_THAT(std::string(s.message()), HasSubstr("cpu"));
+  EXPECT_CONTAINS(std::string(s.message()), "cpu");
 }
 
 INSTANTIATE_TEST_SUITE_P(Devices, EachDevice,

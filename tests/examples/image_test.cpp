@@ -9,13 +9,14 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "tests/expect.h"
+
 namespace examples {
 namespace {
 
 using ::testing::Each;
 using ::testing::ElementsAre;
 using ::testing::FloatNear;
-using ::testing::HasSubstr;
 
 constexpr Color white = {255, 255, 255};
 
@@ -46,7 +47,7 @@ TEST(Image, SaysWhyAFileCannotBeRead) {
   const auto missing = load_image("no/such/picture.png");
   ASSERT_FALSE(missing);
   EXPECT_EQ(missing.error().code(), quern::Code::not_found);
-  EXPECT_THAT(std::string(missing.error().message()), HasSubstr("no/such/picture.png"));
+  EXPECT_CONTAINS(std::string(missing.error().message()), "no/such/picture.png");
   EXPECT_FALSE(save_png("no/such/folder/picture.png", Image(1, 1)).ok());
 }
 

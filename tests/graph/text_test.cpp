@@ -13,11 +13,10 @@
 #include "graph/ops/elementwise.h"
 #include "graph/ops/movement.h"
 #include "kernels/contract/kernel.h"
+#include "tests/expect.h"
 
 namespace quern {
 namespace {
-
-using ::testing::HasSubstr;
 
 // Another value than the default.
 void change(bool& v) {
@@ -129,13 +128,13 @@ TEST(Text, ErrorsNameTheLine) {
     const auto g = parse_text(text, builtin_ops());
     return g ? std::string("none") : std::string(g.error().message());
   };
-  EXPECT_THAT(error("graph \"\" {\n  input %0: f33[2]\n}"), HasSubstr("line 2: unknown element"));
-  EXPECT_THAT(error("graph \"\" {\n%1: f32[] = Nothing()\n}"), HasSubstr("unknown operator"));
-  EXPECT_THAT(error("graph \"\" {\n%1: f32[] = Unary(%0)\n}"), HasSubstr("%0 is not defined"));
-  EXPECT_THAT(error("graph \"\" {\n%1: f32[] = Unary() kind=none\n}"), HasSubstr("unknown name"));
-  EXPECT_THAT(error("graph \"\" {\n%1: f32[] = Unary() axis=1\n}"), HasSubstr("no attribute"));
-  EXPECT_THAT(error("graph \"\" {\n%1: f32[] = Unary() | add #3\n}"), HasSubstr("post-op"));
-  EXPECT_THAT(error("graph \"\" {"), HasSubstr("without an end"));
+  EXPECT_CONTAINS(error("graph \"\" {\n  input %0: f33[2]\n}"), "line 2: unknown element");
+  EXPECT_CONTAINS(error("graph \"\" {\n%1: f32[] = Nothing()\n}"), "unknown operator");
+  EXPECT_CONTAINS(error("graph \"\" {\n%1: f32[] = Unary(%0)\n}"), "%0 is not defined");
+  EXPECT_CONTAINS(error("graph \"\" {\n%1: f32[] = Unary() kind=none\n}"), "unknown name");
+  EXPECT_CONTAINS(error("graph \"\" {\n%1: f32[] = Unary() axis=1\n}"), "no attribute");
+  EXPECT_CONTAINS(error("graph \"\" {\n%1: f32[] = Unary() | add #3\n}"), "post-op");
+  EXPECT_CONTAINS(error("graph \"\" {"), "without an end");
 }
 
 }  // namespace

@@ -44,7 +44,7 @@ void check(const Attention& op, const std::vector<Tensor>& inputs,
 }
 
 TEST(AttentionKernel, IsCloseToTheReference) {
-  Random random(1);
+  RandomTensors random(1);
   for (const AttentionCase& c : cases) {
     Shape turned = c.k;
     std::swap(turned[c.k.rank() - 1], turned[c.k.rank() - 2]);
@@ -57,7 +57,7 @@ TEST(AttentionKernel, IsCloseToTheReference) {
 }
 
 TEST(AttentionKernel, Masks) {
-  Random random(2);
+  RandomTensors random(2);
   for (const AttentionCase& c : cases) {
     const std::int64_t rows = c.q[c.q.rank() - 2];
     const std::int64_t keys = c.v[c.v.rank() - 2];
@@ -74,7 +74,7 @@ TEST(AttentionKernel, Masks) {
 }
 
 TEST(AttentionKernel, ReadsHeadsWhereTheyLie) {
-  Random random(3);
+  RandomTensors random(3);
   const Shape shape = {2, 3, 10, 8};
   const std::int64_t heads_inside[] = {0, 2, 1, 3};
   const std::vector<Tensor> inputs = {random.floats(shape), random.floats(shape),
@@ -85,7 +85,7 @@ TEST(AttentionKernel, ReadsHeadsWhereTheyLie) {
 }
 
 TEST(AttentionKernel, NanSpreadsOverItsRowOnly) {
-  Random random(4);
+  RandomTensors random(4);
   Tensor q = random.floats({1, 3, 4});
   reinterpret_cast<float*>(q.mutable_data())[5] = std::numeric_limits<float>::quiet_NaN();
   const SelectedRun got =

@@ -34,7 +34,7 @@ const Case cases[] = {
 };
 
 TEST(ConvOneDnn, NoScratchWhereItIsNotWanted) {
-  Random random(1);
+  RandomTensors random(1);
   for (const Case& c : cases) {
     const std::vector<Tensor> inputs = {random.floats(c.x), random.floats(c.w),
                                         random.floats({c.w[0]})};

@@ -27,7 +27,7 @@ TEST(ConvTransposeKernel, WithoutOverlapIsCloseToTheReference) {
        {3, 2, 2, 2},
        {.window = {.strides = {2, 2}, .auto_pad = AutoPad::same_upper}}},
   };
-  Random random(1);
+  RandomTensors random(1);
   for (const TransposeCase& c : cases)
     for (bool with_bias : {true, false}) {
       std::vector<Tensor> inputs = {random.floats(c.x), random.floats(c.w)};
@@ -41,7 +41,7 @@ TEST(ConvTransposeKernel, WithoutOverlapIsCloseToTheReference) {
 }
 
 TEST(ConvTransposeKernel, OverlapAndPadsAreForOthers) {
-  Random random(1);
+  RandomTensors random(1);
   const std::vector<Tensor> inputs = {random.floats({1, 16, 5, 5}), random.floats({16, 16, 3, 3})};
   for (const ConvTranspose& op :
        {ConvTranspose{.window = {.strides = {2, 2}}},
@@ -70,7 +70,7 @@ TEST(ConvDepthwiseKernel, IsCloseToTheReference) {
       {{1, 33, 40}, {33, 1, 5}, {.pads = {8, 8}, .dilations = {4}}},
       {{1, 16, 4, 4, 4}, {16, 1, 2, 3, 2}, {.pads = {1, 1, 1, 1, 1, 1}}},
   };
-  Random random(1);
+  RandomTensors random(1);
   for (const Case& c : cases)
     for (bool with_bias : {true, false}) {
       const Conv op{.window = c.window, .group = c.w[0]};

@@ -3,6 +3,7 @@
 #include "graph/ops/elementwise.h"
 #include "graph/ops/indexing.h"
 #include "graph/ops/movement.h"
+#include "kernels/contract/copy.h"
 #include "tests/kernels/kernel_test.h"
 
 namespace quern::testing {
@@ -32,7 +33,7 @@ TEST(ConcatKernel, IsTheReferenceInEveryLayout) {
       {{{5}, {0}, {7}}, 0},
       {{{40, 60}, {40, 1000}}, -1},
   };
-  Random random(1);
+  RandomTensors random(1);
   for (const Case& c : cases)
     for (const auto& layout : layouts_of(c.shapes[0])) {
       std::vector<Tensor> floats;
@@ -66,7 +67,7 @@ TEST(PadKernel, IsTheReferenceInEveryLayout) {
       {{1, 8, 5, 4}, {0, 3, -2, 1, 0, 0, -1, 1}}, {{6}, {2, -3}},
       {{2, 3, 4}, {0, 0, -4, 0, 0, 2}},
   };
-  Random random(1);
+  RandomTensors random(1);
   for (const Case& c : cases)
     for (const auto& layout : layouts_of(c.shape))
       for (bool with_value : {true, false}) {
@@ -85,7 +86,7 @@ TEST(PadKernel, IsTheReferenceInEveryLayout) {
 }
 
 TEST(ScatterKernel, ConstantIndices) {
-  Random random(1);
+  RandomTensors random(1);
   const Tensor data = random.floats({4, 3, 5});
   const Tensor rows = tensor<std::int64_t>({4, 1}, {2, -1, 0, 2});
   const Tensor places = tensor<std::int64_t>({2, 2, 3}, {0, 0, 0, 0, 0, 1, 3, 2, -5, 1, 1, 1});
@@ -101,7 +102,7 @@ TEST(ScatterKernel, ConstantIndices) {
 }
 
 template <class From>
-void check_casts(Random& random) {
+void check_casts(RandomTensors& random) {
   const Tensor x = random.integers<From>({3, 40, 700}, std::is_same_v<From, bool> ? 0 : -100, 100);
   for (DType to : {DType::f32, DType::i32, DType::i64, DType::u8, DType::f64, DType::boolean}) {
     const Cast op{.to = to};
@@ -111,7 +112,7 @@ void check_casts(Random& random) {
 }
 
 TEST(CastKernel, IsTheReferenceToTheBit) {
-  Random random(1);
+  RandomTensors random(1);
   check_casts<bool>(random);
   check_casts<std::uint8_t>(random);
   check_casts<std::int8_t>(random);
@@ -136,7 +137,7 @@ TEST(CastKernel, IsTheReferenceToTheBit) {
 
 // Through blocks of every element size, whole and partial tiles.
 TEST(ElementCopy, TurnsChannels) {
-  Random random(1);
+  RandomTensors random(1);
   for (const Shape& s :
        {Shape{1, 3, 5, 7}, Shape{2, 16, 4, 8}, Shape{1, 37, 19, 2}, Shape{1, 24, 48}})
     for (const Tensor& x : {random.bytes<std::uint8_t>(s), random.integers<std::int16_t>(s, -9, 9),

@@ -3,7 +3,7 @@
 
 #include "graph/ops/random.h"
 #include "kernels/reference/fourier.h"
-#include "tests/elements.h"
+#include "tests/expect.h"
 #include "tests/kernels/spatial_test.h"
 
 namespace quern::testing {
@@ -12,7 +12,6 @@ namespace {
 using ::testing::Each;
 using ::testing::ElementsAre;
 using ::testing::FloatNear;
-using ::testing::HasSubstr;
 
 Tensor scalar(std::int64_t v) {
   return tensor<std::int64_t>({}, {v});
@@ -138,17 +137,17 @@ TEST(Dft, InfersWhatItCan) {
 
 TEST(Dft, RefusesWhatDoesNotFit) {
   const Tensor x = counting<float>({2, 4, 1});
-  EXPECT_THAT(error_of(Dft{}, {counting<float>({2, 4, 3})}),
-              HasSubstr("must end in a dimension of 1 or 2"));
-  EXPECT_THAT(error_of(Dft{}, {x, scalar(0)}), HasSubstr("dft_length is 0"));
-  EXPECT_THAT(error_of(Dft{}, {x, absent(), scalar(2)}),
-              HasSubstr("axis 2 is the one of real and imaginary"));
-  EXPECT_THAT(error_of(Dft{}, {x, absent(), scalar(-1)}), HasSubstr("axis -1"));
-  EXPECT_THAT(error_of(Dft{}, {x, absent(), scalar(3)}), HasSubstr("outside of rank 3"));
-  EXPECT_THAT(error_of(Dft{}, {x, tensor<std::int64_t>({2}, {4, 4})}), HasSubstr("one integer"));
-  EXPECT_THAT(error_of(Dft{}, {tensor<float>({2, 0, 1}, {})}), HasSubstr("none to transform"));
-  EXPECT_THAT(error_of(Dft{.inverse = true, .onesided = true}, {counting<float>({1, 2})}),
-              HasSubstr("none to transform"));
+  EXPECT_CONTAINS(error_of(Dft{}, {counting<float>({2, 4, 3})}),
+                  "must end in a dimension of 1 or 2");
+  EXPECT_CONTAINS(error_of(Dft{}, {x, scalar(0)}), "dft_length is 0");
+  EXPECT_CONTAINS(error_of(Dft{}, {x, absent(), scalar(2)}),
+                  "axis 2 is the one of real and imaginary");
+  EXPECT_CONTAINS(error_of(Dft{}, {x, absent(), scalar(-1)}), "axis -1");
+  EXPECT_CONTAINS(error_of(Dft{}, {x, absent(), scalar(3)}), "outside of rank 3");
+  EXPECT_CONTAINS(error_of(Dft{}, {x, tensor<std::int64_t>({2}, {4, 4})}), "one integer");
+  EXPECT_CONTAINS(error_of(Dft{}, {tensor<float>({2, 0, 1}, {})}), "none to transform");
+  EXPECT_CONTAINS(error_of(Dft{.inverse = true, .onesided = true}, {counting<float>({1, 2})}),
+                  "none to transform");
 }
 
 TEST(Stft, FramesOfTheSignal) {
@@ -184,14 +183,11 @@ TEST(Stft, InfersWhatItCan) {
 
 TEST(Stft, RefusesWhatDoesNotFit) {
   const Tensor x = counting<float>({1, 8, 1});
-  EXPECT_THAT(error_of(Stft{}, {x, scalar(0), absent(), scalar(4)}), HasSubstr("frame_step is 0"));
-  EXPECT_THAT(error_of(Stft{}, {x, scalar(1), absent(), scalar(0)}),
-              HasSubstr("a frame has 0 elements"));
-  EXPECT_THAT(error_of(Stft{}, {x, scalar(1), absent(), scalar(-4)}), HasSubstr("wants 1 to"));
-  EXPECT_THAT(error_of(Stft{}, {x, scalar(1), counting<float>({2, 2})}),
-              HasSubstr("must have rank 1"));
-  EXPECT_THAT(error_of(Stft{}, {counting<float>({8}), scalar(1)}),
-              HasSubstr("must have rank 2 or 3"));
+  EXPECT_CONTAINS(error_of(Stft{}, {x, scalar(0), absent(), scalar(4)}), "frame_step is 0");
+  EXPECT_CONTAINS(error_of(Stft{}, {x, scalar(1), absent(), scalar(0)}), "a frame has 0 elements");
+  EXPECT_CONTAINS(error_of(Stft{}, {x, scalar(1), absent(), scalar(-4)}), "wants 1 to");
+  EXPECT_CONTAINS(error_of(Stft{}, {x, scalar(1), counting<float>({2, 2})}), "must have rank 1");
+  EXPECT_CONTAINS(error_of(Stft{}, {counting<float>({8}), scalar(1)}), "must have rank 2 or 3");
 }
 
 TEST(MelWeightMatrix, Triangles) {
@@ -221,12 +217,12 @@ TEST(MelWeightMatrix, EdgesOutsideOfTheSpectrumFallAway) {
 
 TEST(MelWeightMatrix, RefusesWhatDoesNotFit) {
   const Tensor hertz = tensor<float>({}, {1});
-  EXPECT_THAT(error_of(MelWeightMatrix{}, {scalar(-1), scalar(8), scalar(8), hertz, hertz}),
-              HasSubstr("the sizes must be"));
-  EXPECT_THAT(error_of(MelWeightMatrix{}, {scalar(1), scalar(8), scalar(0), hertz, hertz}),
-              HasSubstr("sample_rate is 0"));
-  EXPECT_THAT(error_of(MelWeightMatrix{}, {scalar(1), scalar(8), scalar(8), scalar(1), hertz}),
-              HasSubstr("must be one float"));
+  EXPECT_CONTAINS(error_of(MelWeightMatrix{}, {scalar(-1), scalar(8), scalar(8), hertz, hertz}),
+                  "the sizes must be");
+  EXPECT_CONTAINS(error_of(MelWeightMatrix{}, {scalar(1), scalar(8), scalar(0), hertz, hertz}),
+                  "sample_rate is 0");
+  EXPECT_CONTAINS(error_of(MelWeightMatrix{}, {scalar(1), scalar(8), scalar(8), scalar(1), hertz}),
+                  "must be one float");
 }
 
 }  // namespace

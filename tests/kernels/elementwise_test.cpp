@@ -24,7 +24,7 @@ TEST(ElementwiseKernel, BroadcastOperandsInEveryLayout) {
       {{3000, 5}, {3000, 1}},
       {{2, 8, 3, 4}, {2, 8, 3, 4}},
   };
-  Random random(1);
+  RandomTensors random(1);
   for (const Case& c : cases)
     for (BinaryKind kind : {BinaryKind::add, BinaryKind::sub}) {
       const std::vector<Tensor> inputs = {random.floats(c.a), random.floats(c.b)};

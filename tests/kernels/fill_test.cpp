@@ -2,7 +2,7 @@
 #include <bit>
 
 #include "graph/ops/shape.h"
-#include "tests/elements.h"
+#include "tests/expect.h"
 #include "tests/kernels/movement_test.h"
 
 namespace quern::testing {
@@ -25,13 +25,12 @@ TEST(ConstantOfShape, ScalarAndEmpty) {
 }
 
 TEST(ConstantOfShape, Refuses) {
-  EXPECT_THAT(error_of(ConstantOfShape{}, {ints({2, -1})}), HasSubstr("negative entry"));
-  EXPECT_THAT(error_of(ConstantOfShape{.dtype = DType::string}, {ints({2})}), HasSubstr("strings"));
-  EXPECT_THAT(infer_text(ConstantOfShape{}, {i64({std::int64_t{1} << 40})}),
-              HasSubstr("ranks above 8"));
+  EXPECT_CONTAINS(error_of(ConstantOfShape{}, {ints({2, -1})}), "negative entry");
+  EXPECT_CONTAINS(error_of(ConstantOfShape{.dtype = DType::string}, {ints({2})}), "strings");
+  EXPECT_CONTAINS(infer_text(ConstantOfShape{}, {i64({std::int64_t{1} << 40})}), "ranks above 8");
   // Passes inference, but nobody gets the memory.
-  EXPECT_THAT(error_of(ConstantOfShape{}, {ints({int_max, int_max})}),
-              HasSubstr("not a size that a tensor can have"));
+  EXPECT_CONTAINS(error_of(ConstantOfShape{}, {ints({int_max, int_max})}),
+                  "not a size that a tensor can have");
 }
 
 template <class T>
@@ -79,18 +78,19 @@ TEST(Range, CountsOnlyWhatItKnows) {
 TEST(Range, Refuses) {
   const auto zero = scalar<float>(0);
   const auto one = scalar<float>(1);
-  EXPECT_THAT(error_of(Range{}, {zero, one, zero}), HasSubstr("delta must not be 0"));
-  EXPECT_THAT(error_of(Range{},
-                       {scalar<std::int32_t>(0), scalar<std::int32_t>(1), scalar<std::int32_t>(0)}),
-              HasSubstr("delta must not be 0"));
-  EXPECT_THAT(error_of(Range{}, {zero, scalar<float>(NAN), one}), HasSubstr("finite"));
-  EXPECT_THAT(error_of(Range{}, {zero, scalar<float>(INFINITY), one}), HasSubstr("finite"));
-  EXPECT_THAT(error_of(Range{}, {zero, one, scalar<double>(1)}), HasSubstr("one element type"));
-  EXPECT_THAT(error_of(Range{}, {ints({1, 2}), ints({1}), ints({1})}), HasSubstr("one element"));
-  EXPECT_THAT(error_of(Range{}, {scalar<bool>(false), scalar<bool>(true), scalar<bool>(true)}),
-              HasSubstr("must be a number"));
-  EXPECT_THAT(error_of(Range{}, {scalar<double>(0), scalar<double>(1e300), scalar<double>(1e-300)}),
-              HasSubstr("not a size that a tensor can have"));
+  EXPECT_CONTAINS(error_of(Range{}, {zero, one, zero}), "delta must not be 0");
+  EXPECT_CONTAINS(error_of(Range{}, {scalar<std::int32_t>(0), scalar<std::int32_t>(1),
+                                     scalar<std::int32_t>(0)}),
+                  "delta must not be 0");
+  EXPECT_CONTAINS(error_of(Range{}, {zero, scalar<float>(NAN), one}), "finite");
+  EXPECT_CONTAINS(error_of(Range{}, {zero, scalar<float>(INFINITY), one}), "finite");
+  EXPECT_CONTAINS(error_of(Range{}, {zero, one, scalar<double>(1)}), "one element type");
+  EXPECT_CONTAINS(error_of(Range{}, {ints({1, 2}), ints({1}), ints({1})}), "one element");
+  EXPECT_CONTAINS(error_of(Range{}, {scalar<bool>(false), scalar<bool>(true), scalar<bool>(true)}),
+                  "must be a number");
+  EXPECT_CONTAINS(
+      error_of(Range{}, {scalar<double>(0), scalar<double>(1e300), scalar<double>(1e-300)}),
+      "not a size that a tensor can have");
 }
 
 TEST(EyeLike, PutsOnesOnTheDiagonal) {
@@ -107,8 +107,8 @@ TEST(EyeLike, OfAnotherType) {
   EXPECT_ELEMENTS(values<std::uint16_t>(y), 0x3c00);
   EXPECT_EQ(infer_text(EyeLike{.dtype = DType::i32}, {unranked(DType::f32)}), "i32[?,?]");
   EXPECT_EQ(infer_text(EyeLike{}, {f32({N, N})}), "f32[$0,$0]");
-  EXPECT_THAT(error_of(EyeLike{}, {counting({2})}), HasSubstr("must have rank 2"));
-  EXPECT_THAT(error_of(EyeLike{.dtype = DType::string}, {counting({1, 1})}), HasSubstr("strings"));
+  EXPECT_CONTAINS(error_of(EyeLike{}, {counting({2})}), "must have rank 2");
+  EXPECT_CONTAINS(error_of(EyeLike{.dtype = DType::string}, {counting({1, 1})}), "strings");
 }
 
 }  // namespace

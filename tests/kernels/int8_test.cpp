@@ -25,13 +25,13 @@ std::vector<const SimdInt8*> all_sets() {
 }
 
 // Extremes of both types: what saturates somewhere shows here.
-Tensor extremes_u8(Random& random, const Shape& shape) {
+Tensor extremes_u8(RandomTensors& random, const Shape& shape) {
   Tensor t = random.integers<u8>(shape, 0, 1);
   for (std::size_t i = 0; i < t.bytes(); ++i)
     t.mutable_data()[i] = t.data()[i] == std::byte{0} ? std::byte{250} : std::byte{255};
   return t;
 }
-Tensor extremes_i8(Random& random, const Shape& shape) {
+Tensor extremes_i8(RandomTensors& random, const Shape& shape) {
   Tensor t = random.integers<u8>(shape, 0, 1);
   for (std::size_t i = 0; i < t.bytes(); ++i)
     t.mutable_data()[i] = t.data()[i] == std::byte{0} ? std::byte{0x80} : std::byte{0x7f};
@@ -40,7 +40,7 @@ Tensor extremes_i8(Random& random, const Shape& shape) {
 
 void check_multiply(const SimdInt8& set, int rows, int panels, std::int64_t taps,
                     std::int64_t depth) {
-  Random random(static_cast<unsigned>(rows * 100 + panels * 10 + taps));
+  RandomTensors random(static_cast<unsigned>(rows * 100 + panels * 10 + taps));
   const std::int64_t columns = panels * int8_panel_columns;
   const Tensor x = extremes_u8(random, {taps, rows, depth + 3});
   const Tensor w = extremes_i8(random, {taps * depth, columns});
@@ -79,7 +79,7 @@ TEST(SimdInt8, DepthwiseSumsAreExactForTheExtremesOfTheTypes) {
   for (const SimdInt8* set : all_sets())
     for (std::int64_t taps : {1, 2, 3, 4, 5, 9, 25})
       for (std::int64_t channels = 1; channels <= set->block; channels += 5) {
-        Random random(static_cast<unsigned>(taps * 100 + channels));
+        RandomTensors random(static_cast<unsigned>(taps * 100 + channels));
         const Tensor x = extremes_u8(random, {taps, channels});
         const Tensor w = extremes_i8(random, {taps, channels});
         std::vector<i8> packed(static_cast<std::size_t>(set->depthwise_bytes(taps)));
@@ -150,7 +150,7 @@ const ConvCase conv_cases[] = {
 
 template <class X, class W>
 void check_conv_integer(const ConvCase& c, bool constant_weights, bool zero_w) {
-  Random random(7);
+  RandomTensors random(7);
   const std::int64_t m = c.w[0];
   const std::vector<Tensor> inputs = {
       random.bytes<X>(c.x), random.bytes<W>(c.w), random.bytes<X>({}),
@@ -177,7 +177,7 @@ TEST(ConvIntegerKernel, IsTheReferenceToTheBit) {
 }
 
 TEST(ConvIntegerKernel, WeightsWithoutZeroPoint) {
-  Random random(3);
+  RandomTensors random(3);
   const std::vector<Tensor> inputs = {random.bytes<u8>({1, 9, 5, 5}),
                                       random.bytes<u8>({9, 1, 3, 3})};
   const ConvInteger op{.group = 9};
@@ -186,7 +186,7 @@ TEST(ConvIntegerKernel, WeightsWithoutZeroPoint) {
 
 template <class X, class W, class Y>
 void check_qlinear_conv(const ConvCase& c, bool with_bias) {
-  Random random(11);
+  RandomTensors random(11);
   const std::int64_t m = c.w[0];
   // Multiples of a power of two: sums that end in exactly one half are common.
   const float unit = 1.0f / 256;
@@ -228,7 +228,7 @@ const MatMulCase matmul_cases[] = {
 
 template <class A, class B>
 void check_matmul_integer(const MatMulCase& c, bool constant, bool per_column) {
-  Random random(5);
+  RandomTensors random(5);
   const Shape columns = per_column ? Shape{c.b.back()} : Shape{};
   const std::vector<Tensor> inputs = {random.bytes<A>(c.a), random.bytes<B>(c.b),
                                       random.bytes<A>({}), random.bytes<B>(columns)};
@@ -251,7 +251,7 @@ TEST(MatMulIntegerKernel, IsTheReferenceToTheBit) {
 }
 
 TEST(MatMulIntegerKernel, LeavesOtherFormsToTheReference) {
-  Random random(5);
+  RandomTensors random(5);
   const std::vector<Tensor> batched = {random.bytes<u8>({2, 3, 4}), random.bytes<u8>({2, 4, 5})};
   EXPECT_EQ(run_selected(MatMulInteger{}, batched).implementation, "reference");
   const std::vector<Tensor> zero_a_row = {random.bytes<u8>({3, 4}), random.bytes<u8>({4, 5}),
@@ -262,7 +262,7 @@ TEST(MatMulIntegerKernel, LeavesOtherFormsToTheReference) {
 TEST(QLinearMatMulKernel, IsTheReferenceToTheBit) {
   for (const MatMulCase& c : matmul_cases)
     for (bool per_column : {true, false}) {
-      Random random(6);
+      RandomTensors random(6);
       const Shape columns = per_column ? Shape{c.b.back()} : Shape{};
       const std::vector<Tensor> inputs = {random.bytes<u8>(c.a),
                                           tensor<float>({}, {0.5f}),
@@ -283,7 +283,7 @@ TEST(QLinearMatMulKernel, IsTheReferenceToTheBit) {
 
 // Numbers whose quotients end in one half, and what is no number.
 Tensor awkward_floats(const Shape& shape) {
-  Random random(9);
+  RandomTensors random(9);
   Tensor t = random.floats(shape, -40, 40);
   auto* p = reinterpret_cast<float*>(t.mutable_data());
   const float specials[] = {0.125f,
@@ -305,7 +305,7 @@ Tensor awkward_floats(const Shape& shape) {
 
 template <class T>
 void check_quantize(const Shape& shape, const Shape& steps, bool with_zero) {
-  Random random(2);
+  RandomTensors random(2);
   Tensor scale = random.floats(steps, 0.05f, 0.5f);
   *reinterpret_cast<float*>(scale.mutable_data()) = 0.25f;
   std::vector<Tensor> floats = {awkward_floats(shape), scale};
@@ -333,7 +333,7 @@ TEST(QuantizeKernel, IsTheReferenceToTheBit) {
 }
 
 TEST(DynamicQuantizeKernel, IsTheReferenceToTheBit) {
-  Random random(1);
+  RandomTensors random(1);
   for (const Tensor& x :
        {random.floats({3, 1000}, -3, 5), random.floats({7}, 2, 5), random.floats({70000}, -3, -2),
         Tensor::zeros({DType::f32, {4}}).value(), awkward_floats({30})}) {

@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "graph/ops/normalisation.h"
-#include "tests/elements.h"
+#include "tests/expect.h"
 #include "tests/kernels/op_test.h"
 
 namespace quern::testing {
 namespace {
 
 using ::testing::ElementsAre;
-using ::testing::HasSubstr;
 
 TEST(Lrn, SumsOverNeighbouringChannels) {
   // With alpha = size and beta = 1: x / (1 + sum of squares of the channel and its neighbours).
@@ -37,10 +36,9 @@ TEST(Lrn, WindowsWiderThanTheTensorAndEmptyTensors) {
 
 TEST(Lrn, RefusesWhatDoesNotFit) {
   const Tensor x = tensor<float>({1, 1}, {1});
-  EXPECT_THAT(error_of(Lrn{.size = 0}, {x}), HasSubstr("size is 0, wants at least 1"));
-  EXPECT_THAT(error_of(Lrn{}, {tensor<float>({1}, {1})}),
-              HasSubstr("must have batch and channels"));
-  EXPECT_THAT(error_of(Lrn{}, {tensor<std::int8_t>({1, 1}, {1})}), HasSubstr("must be of f32"));
+  EXPECT_CONTAINS(error_of(Lrn{.size = 0}, {x}), "size is 0, wants at least 1");
+  EXPECT_CONTAINS(error_of(Lrn{}, {tensor<float>({1}, {1})}), "must have batch and channels");
+  EXPECT_CONTAINS(error_of(Lrn{}, {tensor<std::int8_t>({1, 1}, {1})}), "must be of f32");
 }
 
 }  // namespace

@@ -8,13 +8,11 @@
 #include <utility>
 #include <vector>
 
-#include "graph/text.h"
 #include "tests/kernels/op_test.h"
 
 namespace quern::testing {
 
 using ::testing::ElementsAre;
-using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
 inline constexpr std::int64_t int_min = std::numeric_limits<std::int64_t>::min();
@@ -31,7 +29,7 @@ inline ValueType f32(Dims dims) {
 inline ValueType i64(Dims dims) {
   return {DType::i64, std::move(dims)};
 }
-inline ValueType unranked(DType dtype) {
+inline ValueType unranked(DType dtype = DType::f32) {
   return {dtype, std::nullopt};
 }
 inline ValueType sequence_of(DType dtype, std::optional<Dims> dims) {
@@ -54,25 +52,11 @@ struct Arg {
 
 using Bodies = std::vector<std::vector<ValueType>>;
 
-inline std::string types_text(InferFn fn, const Op& op, const std::vector<Arg>& args,
-                              std::size_t outputs, const Bodies& bodies) {
-  std::vector<InferInput> in;
-  for (const Arg& a : args) in.push_back({a.present, a.type, a.value.valid() ? &a.value : nullptr});
-  InferContext context(op, op.def().name, "test", in, outputs, bodies);
-  if (Status s = fn(context); !s.ok()) return std::string(s.message());
-  std::string text;
-  for (const ValueType& t : context.outputs()) text += (text.empty() ? "" : "; ") + type_text(t);
-  return text;
-}
 // What infer says of the outputs: "f32[$0,?]; i64[2]", symbols by number; or the error's message.
-inline std::string infer_text(const Op& op, const std::vector<Arg>& args, std::size_t outputs = 1,
-                              const Bodies& bodies = {}) {
-  return types_text(op.def().infer, op, args, outputs, bodies);
-}
+std::string infer_text(const Op& op, const std::vector<Arg>& args, std::size_t outputs = 1,
+                       const Bodies& bodies = {});
 // The same for the largest shapes that the data may lead to.
-inline std::string bound_text(const Op& op, const std::vector<Arg>& args, std::size_t outputs = 1) {
-  return types_text(op.def().bound, op, args, outputs, {});
-}
+std::string bound_text(const Op& op, const std::vector<Arg>& args, std::size_t outputs = 1);
 
 inline Tensor ints(std::initializer_list<std::int64_t> values) {
   return tensor<std::int64_t>({static_cast<std::int64_t>(values.size())}, values);
@@ -81,29 +65,11 @@ inline Tensor ints32(std::initializer_list<std::int32_t> values) {
   return tensor<std::int32_t>({static_cast<std::int64_t>(values.size())}, values);
 }
 // 0, 1, 2, ... in a shape.
-inline Tensor counting(Shape shape) {
-  Tensor t = Tensor::zeros({DType::f32, shape}).value();
-  for (std::int64_t i = 0; i < shape.elements(); ++i)
-    reinterpret_cast<float*>(t.mutable_data())[i] = static_cast<float>(i);
-  return t;
-}
+Tensor counting(Shape shape);
 // Of string literals, whose bytes live on.
-inline Tensor strings(Shape shape, std::initializer_list<std::string_view> values) {
-  std::vector<StringRef> refs;
-  for (std::string_view v : values) refs.push_back({v.data(), v.size()});
-  return Tensor::from_values<StringRef>(DType::string, shape, refs);
-}
-inline std::vector<std::string> string_values(const Tensor& t) {
-  std::vector<std::string> out;
-  for (const StringRef& s : t.span<StringRef>()) out.emplace_back(s.view());
-  return out;
-}
+Tensor strings(Shape shape, std::initializer_list<std::string_view> values);
+std::vector<std::string> string_values(const Tensor& t);
 // All outputs; fails the test on an error.
-inline std::vector<Tensor> run_all(const Op& op, const std::vector<Tensor>& inputs,
-                                   std::size_t outputs) {
-  auto r = run_reference(op, inputs, outputs);
-  EXPECT_TRUE(r) << (r ? "" : r.error().message());
-  return r ? *std::move(r) : std::vector<Tensor>(outputs);
-}
+std::vector<Tensor> run_all(const Op& op, const std::vector<Tensor>& inputs, std::size_t outputs);
 
 }  // namespace quern::testing

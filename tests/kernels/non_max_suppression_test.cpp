@@ -2,7 +2,7 @@
 #include <cmath>
 
 #include "graph/ops/data_dependent.h"
-#include "tests/elements.h"
+#include "tests/expect.h"
 #include "tests/kernels/movement_test.h"
 
 namespace quern::testing {
@@ -87,13 +87,12 @@ TEST(NonMaxSuppression, Infer) {
 
 TEST(NonMaxSuppression, Refuses) {
   const NonMaxSuppression op;
-  EXPECT_THAT(error_of(op, {counting({1, 3, 5}), counting({1, 1, 3})}), HasSubstr("4 numbers"));
-  EXPECT_THAT(error_of(op, {boxes(), counting({1, 1, 2})}), HasSubstr("differ in batch or boxes"));
-  EXPECT_THAT(error_of(op, {boxes(), counting({2, 1, 3})}), HasSubstr("differ in batch or boxes"));
-  EXPECT_THAT(error_of(op, {boxes(), counting({3})}), HasSubstr("must have rank 3"));
-  EXPECT_THAT(error_of(op, {boxes(), scores(1, 2, 3), ints({1, 2})}), HasSubstr("one element"));
-  EXPECT_THAT(error_of(op, {boxes(), scores(1, 2, 3), ints({1}), ints({0})}),
-              HasSubstr("must be f32"));
+  EXPECT_CONTAINS(error_of(op, {counting({1, 3, 5}), counting({1, 1, 3})}), "4 numbers");
+  EXPECT_CONTAINS(error_of(op, {boxes(), counting({1, 1, 2})}), "differ in batch or boxes");
+  EXPECT_CONTAINS(error_of(op, {boxes(), counting({2, 1, 3})}), "differ in batch or boxes");
+  EXPECT_CONTAINS(error_of(op, {boxes(), counting({3})}), "must have rank 3");
+  EXPECT_CONTAINS(error_of(op, {boxes(), scores(1, 2, 3), ints({1, 2})}), "one element");
+  EXPECT_CONTAINS(error_of(op, {boxes(), scores(1, 2, 3), ints({1}), ints({0})}), "must be f32");
 }
 
 }  // namespace

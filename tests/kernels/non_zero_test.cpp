@@ -2,7 +2,7 @@
 #include <cmath>
 
 #include "graph/ops/data_dependent.h"
-#include "tests/elements.h"
+#include "tests/expect.h"
 #include "tests/kernels/movement_test.h"
 
 namespace quern::testing {

@@ -2,7 +2,7 @@
 #include <cmath>
 
 #include "graph/ops/indexing.h"
-#include "tests/elements.h"
+#include "tests/expect.h"
 #include "tests/kernels/movement_test.h"
 
 namespace quern::testing {
@@ -44,16 +44,13 @@ TEST(OneHot, Infer) {
 }
 
 TEST(OneHot, Refuses) {
-  EXPECT_THAT(error_of(OneHot{}, {ints({1}), tensor<std::int64_t>({}, {-1}), off_on()}),
-              HasSubstr("depth is negative"));
-  EXPECT_THAT(error_of(OneHot{}, {ints({1}), ints({1, 2}), off_on()}), HasSubstr("one element"));
-  EXPECT_THAT(error_of(OneHot{}, {ints({1}), three(), counting({3})}), HasSubstr("off and on"));
-  EXPECT_THAT(error_of(OneHot{}, {ints({1}), three(), counting({})}),
-              HasSubstr("must have rank 1"));
-  EXPECT_THAT(error_of(OneHot{.axis = 2}, {ints({1}), three(), off_on()}),
-              HasSubstr("outside of rank 2"));
-  EXPECT_THAT(error_of(OneHot{}, {strings({1}, {"1"}), three(), off_on()}),
-              HasSubstr("must be a number"));
+  EXPECT_CONTAINS(error_of(OneHot{}, {ints({1}), tensor<std::int64_t>({}, {-1}), off_on()}),
+                  "depth is negative");
+  EXPECT_CONTAINS(error_of(OneHot{}, {ints({1}), ints({1, 2}), off_on()}), "one element");
+  EXPECT_CONTAINS(error_of(OneHot{}, {ints({1}), three(), counting({3})}), "off and on");
+  EXPECT_CONTAINS(error_of(OneHot{}, {ints({1}), three(), counting({})}), "must have rank 1");
+  EXPECT_CONTAINS(error_of(OneHot{.axis = 2}, {ints({1}), three(), off_on()}), "outside of rank 2");
+  EXPECT_CONTAINS(error_of(OneHot{}, {strings({1}, {"1"}), three(), off_on()}), "must be a number");
 }
 
 }  // namespace

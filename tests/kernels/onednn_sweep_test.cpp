@@ -50,7 +50,7 @@ double growth_of(const std::string& implementation) {
 }
 
 // Runs `problem` with a chain of steps and holds what is computed to its bound.
-void expect_right(const Problem& problem, const std::vector<Step>& steps, Random& random,
+void expect_right(const Problem& problem, const std::vector<Step>& steps, RandomTensors& random,
                   Tally& tally, SelectedCase how) {
   const Shape dst = *infer(problem.op, problem.inputs).value()[0].shape();
   std::vector<Tensor> inputs = problem.inputs;
@@ -96,7 +96,7 @@ Selection (*onednn_of(const Op& op))(const KernelRequest&) {
 
 // ---- chains
 
-constexpr double inf = std::numeric_limits<double>::infinity();
+constexpr double unbounded = std::numeric_limits<double>::infinity();
 
 const std::vector<Step>& unary_steps() {
   static const std::vector<Step> all = [] {
@@ -117,7 +117,7 @@ const std::vector<Step>& unary_steps() {
                            {UnaryKind::swish, 1.7},
                            {UnaryKind::clip, -0.3, 0.6},
                            {UnaryKind::clip, 0, 6},
-                           {UnaryKind::clip, 0.1, inf},
+                           {UnaryKind::clip, 0.1, unbounded},
                            {UnaryKind::neg},
                            {UnaryKind::affine, 0.2, 0.5},
                            {UnaryKind::affine, -1.5, 0.25},
@@ -259,7 +259,7 @@ std::optional<Problem> convolution_at(Point& point, bool transposed) {
                " strides ", ints(window.strides), " dilations ", ints(window.dilations), " pads ",
                ints(window.pads), has_bias ? " bias" : "",
                p.constants.empty() ? " weights unknown" : "");
-  Random random(static_cast<unsigned>(x.elements() * 31 + w.elements()));
+  RandomTensors random(static_cast<unsigned>(x.elements() * 31 + w.elements()));
   p.inputs = {random.floats(x), random.floats(w),
               has_bias ? random.floats({c.out * c.group}) : absent()};
   const auto types = infer(p.op, p.inputs);
@@ -268,7 +268,7 @@ std::optional<Problem> convolution_at(Point& point, bool transposed) {
 }
 
 TEST(OneDnnSweep, Convolutions) {
-  Random random(1);
+  RandomTensors random(1);
   Tally tally("convolutions");
   static const std::vector<int> threads = {1, 2};
   sweep(2500, [&](Point& point) {
@@ -279,7 +279,7 @@ TEST(OneDnnSweep, Convolutions) {
 }
 
 TEST(OneDnnSweep, TransposedConvolutions) {
-  Random random(2);
+  RandomTensors random(2);
   Tally tally("transposed convolutions");
   sweep(1500, [&](Point& point) {
     auto p = convolution_at(point, true);
@@ -318,7 +318,7 @@ const std::vector<ConvCase> chained = {
 };
 
 TEST(OneDnnSweep, ChainsBehindConvolutions) {
-  Random random(3);
+  RandomTensors random(3);
   Tally tally("chains behind convolutions");
   static const std::vector<bool> yes_no = {true, false};
   static const std::vector<int> threads = {1, 2};
@@ -341,7 +341,7 @@ TEST(OneDnnSweep, ChainsBehindConvolutions) {
 // Any geometry: which implementation it gets, and how that lays out its destination, decides what
 // becomes of an operand.
 TEST(OneDnnSweep, ChainsBehindAnyConvolution) {
-  Random random(10);
+  RandomTensors random(10);
   Tally tally("chains behind any convolution");
   static const std::vector<bool> yes_no = {true, false};
   sweep(2000, [&](Point& point) {
@@ -356,7 +356,7 @@ TEST(OneDnnSweep, ChainsBehindAnyConvolution) {
 // Few channels, of which an implementation may compute a whole block, and operands of any two
 // shapes, without their leading ones: of one number as [1, 1] and as [].
 TEST(OneDnnSweep, PairsOfOperandsBehindAPointwiseConvolution) {
-  Random random(11);
+  RandomTensors random(11);
   Tally tally("pairs of operands");
   static const std::vector<std::int64_t> outs = {1, 2, 5, 8, 9};
   static const std::vector<std::int64_t> ins = {1, 3, 8};
@@ -387,7 +387,7 @@ TEST(OneDnnSweep, PairsOfOperandsBehindAPointwiseConvolution) {
 
 // Every kind and every shape of one operand; an implementation by GEMM reads most of them wrongly.
 TEST(OneDnnSweep, EveryOperandBehindAConvolution) {
-  Random random(7);
+  RandomTensors random(7);
   Tally tally("every operand");
   // Patches, and groups for which GEMM is the best that there is.
   const std::vector<ConvCase> cases = {{{2, 3, 8, 12}, {16, 3, 4, 4}, {.strides = {4, 4}}},
@@ -405,7 +405,7 @@ TEST(OneDnnSweep, EveryOperandBehindAConvolution) {
 
 // The only row of taps reads the padding above, never the only row of the picture.
 TEST(OneDnnSweep, ARowThatTheWindowMisses) {
-  Random random(8);
+  RandomTensors random(8);
   Tally tally("a row that the window misses");
   for (const std::int64_t above : {0, 1}) {
     const Problem p{
@@ -423,7 +423,7 @@ TEST(OneDnnSweep, ARowThatTheWindowMisses) {
 // Two elementwise steps of one algorithm, which 2.x computes with the parameters of one of them:
 // alpha, a slope and an offset; two clips, of which a hard sigmoid has one.
 TEST(OneDnnSweep, RepeatedActivationsBehindAProduct) {
-  Random random(9);
+  RandomTensors random(9);
   Tally tally("repeated activations");
   const auto unary = [](UnaryKind kind, double alpha = 0, double beta = 0) {
     Step s;
@@ -491,7 +491,7 @@ void transpose_last(Shape& s) {
 }
 
 TEST(OneDnnSweep, ProductsAndTheirChains) {
-  Random random(4);
+  RandomTensors random(4);
   Tally tally("products");
   static const std::vector<bool> yes_no = {true, false};
   static const std::vector<int> threads = {1, 2};
@@ -530,7 +530,7 @@ TEST(OneDnnSweep, AveragePools) {
   static const std::vector<std::int64_t> channels = {1, 3, 8, 16, 17, 32};
   static const std::vector<std::int64_t> steps = {1, 2, 3};
   static const std::vector<int> layouts = {0, 1, 2, 3};
-  Random random(5);
+  RandomTensors random(5);
   Tally tally("pools");
   sweep(2000, [&](Point& point) {
     const std::size_t rank = point.of(ranks);
@@ -586,7 +586,7 @@ TEST(OneDnnSweep, Reorders) {
   static const std::vector<std::int64_t> channels = {1, 3, 4, 5, 8, 12, 16, 17, 31, 40};
   static const std::vector<std::size_t> ranks = {3, 4, 5};
   static const std::vector<int> blocks = {0, 1, 4, 8, 16};
-  Random random(6);
+  RandomTensors random(6);
   sweep(3000, [&](Point& point) {
     const std::size_t rank = point.of(ranks);
     Shape s = {point.of(sizes), point.of(channels)};

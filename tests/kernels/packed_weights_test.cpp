@@ -29,7 +29,7 @@ void expect_as_reference(const Op& op, const std::vector<Tensor>& inputs, const 
 }
 
 TEST(PackedWeights, OfProductsFromBothSides) {
-  Random random(1);
+  RandomTensors random(1);
   for (const std::int64_t rows : {1, 2, 3, 17})
     for (const std::int64_t columns : {1, 2, 3, 17}) {
       const Tensor w = random.floats({rows, columns});
@@ -46,7 +46,7 @@ TEST(PackedWeights, OfProductsFromBothSides) {
 
 // [4, 2, ...]: two groups of two channels, or one of as many; forwards and transposed.
 TEST(PackedWeights, OfConvolutionsInGroups) {
-  Random random(2);
+  RandomTensors random(2);
   for (const Shape& taps : {Shape{1}, Shape{3}, Shape{2, 2}, Shape{1, 4}})
     for (const std::int64_t in : {1, 2, 4}) {
       Shape w_shape = {4, in};

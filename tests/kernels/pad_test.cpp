@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "graph/ops/movement.h"
-#include "tests/elements.h"
+#include "tests/expect.h"
 #include "tests/kernels/movement_test.h"
 
 namespace quern::testing {
@@ -57,8 +57,8 @@ TEST(Pad, OnlySomeAxes) {
 TEST(Pad, OfAnEmptyDimension) {
   EXPECT_ELEMENTS(padded(PadMode::constant, 0, 1, 1), 0, 0);
   EXPECT_THAT(padded(PadMode::reflect, 0, 0, 0), IsEmpty());
-  EXPECT_THAT(error_of(Pad{.mode = PadMode::edge}, {counting({0}), ints({1, 0})}),
-              HasSubstr("mode edge has nothing to take from in dimension 0"));
+  EXPECT_CONTAINS(error_of(Pad{.mode = PadMode::edge}, {counting({0}), ints({1, 0})}),
+                  "mode edge has nothing to take from in dimension 0");
 }
 
 TEST(Pad, Infer) {
@@ -71,14 +71,13 @@ TEST(Pad, Infer) {
 
 TEST(Pad, Refuses) {
   const Tensor x = counting({2});
-  EXPECT_THAT(error_of(Pad{}, {x, ints({-3, 5})}), HasSubstr("crop more than dimension 0"));
-  EXPECT_THAT(error_of(Pad{}, {x, ints({int_min, int_min})}), HasSubstr("crop more"));
-  EXPECT_THAT(error_of(Pad{}, {x, ints({1, 1, 1})}), HasSubstr("3 pads, wants two for each of 1"));
-  EXPECT_THAT(error_of(Pad{}, {x, ints({1, 1}), ints({1})}), HasSubstr("one element type"));
-  EXPECT_THAT(error_of(Pad{}, {x, ints({1, 1}), counting({2})}), HasSubstr("one element"));
-  EXPECT_THAT(error_of(Pad{}, {x, ints({1, 1}), absent(), ints({1})}),
-              HasSubstr("outside of rank 1"));
-  EXPECT_THAT(error_of(Pad{}, {x, counting({2})}), HasSubstr("must be i64 or i32"));
+  EXPECT_CONTAINS(error_of(Pad{}, {x, ints({-3, 5})}), "crop more than dimension 0");
+  EXPECT_CONTAINS(error_of(Pad{}, {x, ints({int_min, int_min})}), "crop more");
+  EXPECT_CONTAINS(error_of(Pad{}, {x, ints({1, 1, 1})}), "3 pads, wants two for each of 1");
+  EXPECT_CONTAINS(error_of(Pad{}, {x, ints({1, 1}), ints({1})}), "one element type");
+  EXPECT_CONTAINS(error_of(Pad{}, {x, ints({1, 1}), counting({2})}), "one element");
+  EXPECT_CONTAINS(error_of(Pad{}, {x, ints({1, 1}), absent(), ints({1})}), "outside of rank 1");
+  EXPECT_CONTAINS(error_of(Pad{}, {x, counting({2})}), "must be i64 or i32");
 }
 
 }  // namespace

@@ -13,7 +13,6 @@ namespace quern::testing {
 namespace {
 
 constexpr float infinity = std::numeric_limits<float>::infinity();
-constexpr float nan = std::numeric_limits<float>::quiet_NaN();
 
 struct PoolCase {
   Pool op;
@@ -88,7 +87,7 @@ Tensor with_specials(const Tensor& x) {
   return t;
 }
 
-void expect_in_all_layouts(const PoolCase& c, Random& random) {
+void expect_in_all_layouts(const PoolCase& c, RandomTensors& random) {
   const Tensor x = random.floats(c.x);
   const Tensor special = with_specials(x);
   for (const Layout& layout : layouts_of(c.x))
@@ -126,7 +125,7 @@ PoolCase random_case(Point& point) {
 TEST(PoolRows, RandomWindowsAreAsTheReference) {
   static const std::vector<std::size_t> layouts = {0, 1, 2, 3, 4, 5};
   static const std::vector<int> threads = {1, 2};
-  Random random(1);
+  RandomTensors random(1);
   sweep(3000, [&](Point& point) {
     const PoolCase c = random_case(point);
     const Tensor x = random.floats(c.x);
@@ -143,7 +142,7 @@ Pool pool(PoolKind kind, Window window) {
 }
 
 TEST(PoolRows, GeometriesOfModels) {
-  Random random(2);
+  RandomTensors random(2);
   for (const PoolKind kind : {PoolKind::max, PoolKind::average})
     for (const PoolCase& c : {
              PoolCase{pool(kind, {.kernel = {3, 3}, .strides = {2, 2}}), {1, 64, 55, 55}},
@@ -163,7 +162,7 @@ TEST(PoolRows, GeometriesOfModels) {
 
 // Where a form ends: lines and planes that do not fit, many rows or taps, one position.
 TEST(PoolRows, LongLinesAndManyTaps) {
-  Random random(3);
+  RandomTensors random(3);
   for (const PoolKind kind : {PoolKind::max, PoolKind::average})
     for (const PoolCase& c : {
              PoolCase{pool(kind, {.kernel = {3, 3}, .strides = {1, 2}, .pads = {1, 1, 1, 1}}),
@@ -187,7 +186,7 @@ TEST(PoolRows, LongLinesAndManyTaps) {
 }
 
 TEST(PoolRows, AWindowOverPaddingAlone) {
-  Random random(4);
+  RandomTensors random(4);
   for (const bool with_pads : {true, false})
     for (const PoolKind kind : {PoolKind::max, PoolKind::average}) {
       PoolCase c{pool(kind, {.kernel = {2, 1}, .strides = {3, 2}, .pads = {3, 1, 2, 4}}),

@@ -47,7 +47,7 @@ std::string text_of(const WindowCase& c) {
 }
 
 TEST(ConvRows, AsTheReference) {
-  Random random(1);
+  RandomTensors random(1);
   const std::vector<WindowCase> cases = {
       {{1, 3, 9, 11}, {8, 3, 3, 3}, {.pads = {1, 1, 1, 1}}},
       {{2, 16, 7, 7}, {70, 16, 1, 1}, {}},
@@ -66,7 +66,7 @@ TEST(ConvRows, AsTheReference) {
 }
 
 TEST(ConvTransposeDirect, AsTheReference) {
-  Random random(2);
+  RandomTensors random(2);
   const std::vector<WindowCase> cases = {
       {{1, 16, 5, 6}, {16, 24, 2, 2}, {.strides = {2, 2}}},
       {{2, 12, 4, 7}, {12, 3, 3, 3}, {.strides = {2, 2}, .pads = {1, 1, 0, 1}}},
@@ -85,7 +85,7 @@ TEST(ConvTransposeDirect, AsTheReference) {
 }
 
 TEST(MatMulRows, AsTheReference) {
-  Random random(3);
+  RandomTensors random(3);
   struct Case {
     Shape a, b;
     bool transpose_b = false;

@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "graph/ops/quantised.h"
-#include "tests/elements.h"
+#include "tests/expect.h"
 #include "tests/kernels/op_test.h"
 
 namespace quern::testing {
 namespace {
 
 using ::testing::ElementsAre;
-using ::testing::HasSubstr;
 
 using i8 = std::int8_t;
 using u8 = std::uint8_t;
@@ -51,23 +50,21 @@ TEST(MatMulInteger, VectorsAndNothing) {
 }
 
 TEST(MatMulInteger, RefusesWhatDoesNotFit) {
-  EXPECT_THAT(error_of(MatMulInteger{}, {a22, tensor<u8>({1, 1}, {1})}),
-              HasSubstr("has 2 columns"));
-  EXPECT_THAT(
-      error_of(MatMulInteger{}, {a22, b22, tensor<u8>({3}, {1, 1, 1})}),
-      HasSubstr("input 2 (u8[3]) must be a scalar or have one element for each row of input 0"));
-  EXPECT_THAT(error_of(MatMulInteger{}, {a22, b22, absent(), tensor<i8>({2, 1}, {1, 1})}),
-              HasSubstr("one element for each column of input 1"));
-  EXPECT_THAT(error_of(MatMulInteger{}, {a22, b22, tensor<i8>({}, {1})}),
-              HasSubstr("must have one element type"));
-  EXPECT_THAT(error_of(MatMulInteger{}, {tensor<std::int32_t>({1}, {1}), b22}),
-              HasSubstr("must be of i8 or u8"));
+  EXPECT_CONTAINS(error_of(MatMulInteger{}, {a22, tensor<u8>({1, 1}, {1})}), "has 2 columns");
+  EXPECT_CONTAINS(error_of(MatMulInteger{}, {a22, b22, tensor<u8>({3}, {1, 1, 1})}),
+                  "input 2 (u8[3]) must be a scalar or have one element for each row of input 0");
+  EXPECT_CONTAINS(error_of(MatMulInteger{}, {a22, b22, absent(), tensor<i8>({2, 1}, {1, 1})}),
+                  "one element for each column of input 1");
+  EXPECT_CONTAINS(error_of(MatMulInteger{}, {a22, b22, tensor<i8>({}, {1})}),
+                  "must have one element type");
+  EXPECT_CONTAINS(error_of(MatMulInteger{}, {tensor<std::int32_t>({1}, {1}), b22}),
+                  "must be of i8 or u8");
 }
 
-Tensor scale(float v) {
+Tensor scale_of(float v) {
   return tensor<float>({}, {v});
 }
-Tensor zero(u8 v) {
+Tensor zero_of(u8 v) {
   return tensor<u8>({}, {v});
 }
 
@@ -75,8 +72,8 @@ Tensor zero(u8 v) {
 TEST(QLinearMatMul, TheVectorsOfOnnx) {
   const Tensor a = tensor<u8>({2, 4}, {208, 236, 0, 238, 3, 214, 255, 29});
   const Tensor b = tensor<u8>({4, 3}, {152, 51, 244, 60, 26, 255, 0, 127, 246, 127, 254, 247});
-  const Tensor y = run(QLinearMatMul{}, {a, scale(0.0066f), zero(113), b, scale(0.00705f),
-                                         zero(114), scale(0.0107f), zero(118)});
+  const Tensor y = run(QLinearMatMul{}, {a, scale_of(0.0066f), zero_of(113), b, scale_of(0.00705f),
+                                         zero_of(114), scale_of(0.0107f), zero_of(118)});
   EXPECT_THAT(values<u8>(y), ElementsAre(168, 115, 255, 1, 66, 151));
 }
 
@@ -85,7 +82,7 @@ TEST(QLinearMatMul, ScalesPerRowAndColumn) {
   const Tensor b = tensor<u8>({1, 2}, {3, 3});
   const Tensor y = run(QLinearMatMul{}, {a, tensor<float>({2}, {1, 2}), tensor<u8>({2}, {0, 5}), b,
                                          tensor<float>({1, 2}, {1, 0.5f}), tensor<u8>({2}, {1, 0}),
-                                         scale(1), tensor<i8>({}, {-10})});
+                                         scale_of(1), tensor<i8>({}, {-10})});
   EXPECT_EQ(y.dtype(), DType::i8);
   EXPECT_THAT(values<i8>(y), ElementsAre(10, 5, 10, 5));
 }
@@ -95,23 +92,23 @@ TEST(QLinearMatMul, HalvesToEvenBeforeTheZeroPoint) {
   const Tensor b = tensor<u8>({1, 1}, {1});
   const Tensor half = tensor<Half>({}, {Half(0.5f)});
   const Tensor one = tensor<Half>({}, {Half(1.0f)});
-  EXPECT_THAT(values<u8>(run(QLinearMatMul{}, {a, half, zero(0), b, one, zero(0), one, zero(1)})),
-              ElementsAre(1, 3, 3));
+  EXPECT_THAT(
+      values<u8>(run(QLinearMatMul{}, {a, half, zero_of(0), b, one, zero_of(0), one, zero_of(1)})),
+      ElementsAre(1, 3, 3));
 }
 
 TEST(QLinearMatMul, RefusesWhatDoesNotFit) {
   const auto with = [](const Tensor& a, const Tensor& a_scale, const Tensor& y_scale) {
     return error_of(QLinearMatMul{},
-                    {a, a_scale, zero(0), a22, scale(1), zero(0), y_scale, zero(0)});
+                    {a, a_scale, zero_of(0), a22, scale_of(1), zero_of(0), y_scale, zero_of(0)});
   };
-  EXPECT_THAT(with(a22, tensor<float>({3}, {1, 1, 1}), scale(1)),
-              HasSubstr("for each row of input 0"));
-  EXPECT_THAT(with(a22, scale(1), tensor<float>({2}, {1, 1})),
-              HasSubstr("input 6 (f32[2]) must be a scalar"));
-  EXPECT_THAT(with(a22, zero(1), scale(1)), HasSubstr("input 1 (u8[]) must be of f32"));
+  EXPECT_CONTAINS(with(a22, tensor<float>({3}, {1, 1, 1}), scale_of(1)), "for each row of input 0");
+  EXPECT_CONTAINS(with(a22, scale_of(1), tensor<float>({2}, {1, 1})),
+                  "input 6 (f32[2]) must be a scalar");
+  EXPECT_CONTAINS(with(a22, zero_of(1), scale_of(1)), "input 1 (u8[]) must be of f32");
   using E4M3 = Float8Of<Float8::e4m3fn>;
-  EXPECT_THAT(with(tensor<E4M3>({1, 2}, {E4M3(1.0f), E4M3(1.0f)}), scale(1), scale(1)),
-              HasSubstr("8-bit floats are not supported"));
+  EXPECT_CONTAINS(with(tensor<E4M3>({1, 2}, {E4M3(1.0f), E4M3(1.0f)}), scale_of(1), scale_of(1)),
+                  "8-bit floats are not supported");
 }
 
 }  // namespace

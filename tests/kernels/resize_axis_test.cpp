@@ -2,7 +2,7 @@
 // The coordinate function and the taps of one axis, alone.
 #include "graph/ops/resampling.h"
 #include "graph/ops/resize_axes.h"
-#include "tests/elements.h"
+#include "tests/expect.h"
 #include "tests/kernels/spatial_test.h"
 
 namespace quern::testing {

@@ -40,7 +40,7 @@ std::vector<Resize> forms() {
 }
 
 TEST(ResizeKernel, IsCloseToTheReferenceInEveryLayout) {
-  Random random(1);
+  RandomTensors random(1);
   for (const Resize& op : forms())
     for (const Sizes& s : cases) {
       const std::vector<Tensor> inputs = {random.floats(s.in), absent(), absent(), sizes(s.out)};
@@ -61,7 +61,7 @@ TEST(ResizeKernel, IsCloseToTheReferenceInEveryLayout) {
 }
 
 TEST(ResizeKernel, NearestTakesAnyType) {
-  Random random(1);
+  RandomTensors random(1);
   for (const Sizes& s : cases) {
     const std::vector<Tensor> bytes = {random.bytes<std::uint8_t>(s.in), absent(), absent(),
                                        sizes(s.out)};
@@ -75,7 +75,7 @@ TEST(ResizeKernel, NearestTakesAnyType) {
 }
 
 TEST(ResizeKernel, LeavesOtherFormsToTheReference) {
-  Random random(1);
+  RandomTensors random(1);
   const Shape in = {2, 3, 4, 5, 6};
   const std::vector<Tensor> three = {random.floats(in), absent(), absent(), sizes({2, 3, 5, 6, 7})};
   const Resize linear{.mode = ResizeMode::linear};

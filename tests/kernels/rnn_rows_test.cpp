@@ -19,7 +19,7 @@ const RnnCase cases[] = {
 };
 
 std::vector<Tensor> operands(const Rnn& op, const RnnCase& c, bool with_bias, bool with_states) {
-  Random random(static_cast<unsigned>(c.steps * 100 + c.hidden));
+  RandomTensors random(static_cast<unsigned>(c.steps * 100 + c.hidden));
   const std::int64_t d = op.direction == Direction::bidirectional ? 2 : 1;
   const std::int64_t rows = (op.kind == RnnKind::lstm ? 4 : 3) * c.hidden;
   const Shape state = op.batch_first ? Shape{c.batch, d, c.hidden} : Shape{d, c.batch, c.hidden};

@@ -2,7 +2,7 @@
 #include <cmath>
 
 #include "graph/ops/indexing.h"
-#include "tests/elements.h"
+#include "tests/expect.h"
 #include "tests/kernels/movement_test.h"
 
 namespace quern::testing {
@@ -70,17 +70,18 @@ TEST(ScatterElements, BoolsByOrAndAnd) {
 TEST(ScatterElements, Refuses) {
   const Tensor x = counting({2, 2});
   const Tensor at = tensor<std::int64_t>({1, 2}, {0, 2});
-  EXPECT_THAT(error_of(elements(0), {x, at, counting({1, 2})}), HasSubstr("index 2 is outside"));
-  EXPECT_THAT(error_of(elements(0), {x, at, counting({2, 1})}), HasSubstr("must have one shape"));
-  EXPECT_THAT(error_of(elements(0), {x, ints({0}), counting({1})}), HasSubstr("must have rank 2"));
-  EXPECT_THAT(error_of(elements(1), {x, tensor<std::int64_t>({3, 1}, {0, 0, 0}), counting({3, 1})}),
-              HasSubstr("reaches beyond input 0 (f32[2,2]) in dimension 0"));
-  EXPECT_THAT(error_of(elements(2), {x, at, counting({1, 2})}), HasSubstr("outside of rank 2"));
-  EXPECT_THAT(error_of(elements(0), {x, at, tensor<std::int64_t>({1, 2}, {0, 0})}),
-              HasSubstr("one element type"));
-  EXPECT_THAT(
+  EXPECT_CONTAINS(error_of(elements(0), {x, at, counting({1, 2})}), "index 2 is outside");
+  EXPECT_CONTAINS(error_of(elements(0), {x, at, counting({2, 1})}), "must have one shape");
+  EXPECT_CONTAINS(error_of(elements(0), {x, ints({0}), counting({1})}), "must have rank 2");
+  EXPECT_CONTAINS(
+      error_of(elements(1), {x, tensor<std::int64_t>({3, 1}, {0, 0, 0}), counting({3, 1})}),
+      "reaches beyond input 0 (f32[2,2]) in dimension 0");
+  EXPECT_CONTAINS(error_of(elements(2), {x, at, counting({1, 2})}), "outside of rank 2");
+  EXPECT_CONTAINS(error_of(elements(0), {x, at, tensor<std::int64_t>({1, 2}, {0, 0})}),
+                  "one element type");
+  EXPECT_CONTAINS(
       error_of(elements(0, Reduction::add), {strings({1}, {"a"}), ints({0}), strings({1}, {"b"})}),
-      HasSubstr("reduction add does not take string"));
+      "reduction add does not take string");
 }
 
 TEST(ScatterNd, ElementsAndSlices) {
@@ -98,13 +99,12 @@ TEST(ScatterNd, ElementsAndSlices) {
 
 TEST(ScatterNd, Refuses) {
   const Tensor x = counting({2, 2});
-  EXPECT_THAT(error_of(nd(), {x, ints({0, 2}), tensor<float>({}, {1})}), HasSubstr("index 2"));
-  EXPECT_THAT(error_of(nd(), {x, ints({0, 0, 0}), tensor<float>({}, {1})}),
-              HasSubstr("coordinates of 3 numbers"));
-  EXPECT_THAT(error_of(nd(), {x, ints({0}), counting({1})}),
-              HasSubstr("input 2 (f32[1]) does not suit"));
-  EXPECT_THAT(error_of(nd(), {counting({}), ints({0}), counting({})}), HasSubstr("is a scalar"));
-  EXPECT_THAT(error_of(nd(), {x, tensor<std::int64_t>({}, {0}), x}), HasSubstr("is a scalar"));
+  EXPECT_CONTAINS(error_of(nd(), {x, ints({0, 2}), tensor<float>({}, {1})}), "index 2");
+  EXPECT_CONTAINS(error_of(nd(), {x, ints({0, 0, 0}), tensor<float>({}, {1})}),
+                  "coordinates of 3 numbers");
+  EXPECT_CONTAINS(error_of(nd(), {x, ints({0}), counting({1})}), "input 2 (f32[1]) does not suit");
+  EXPECT_CONTAINS(error_of(nd(), {counting({}), ints({0}), counting({})}), "is a scalar");
+  EXPECT_CONTAINS(error_of(nd(), {x, tensor<std::int64_t>({}, {0}), x}), "is a scalar");
 }
 
 TEST(Scatter, InferKeepsTheType) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "graph/ops/shape.h"
-#include "tests/elements.h"
+#include "tests/expect.h"
 #include "tests/kernels/movement_test.h"
 
 namespace quern::testing {

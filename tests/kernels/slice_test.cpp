@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "graph/ops/movement.h"
-#include "tests/elements.h"
+#include "tests/expect.h"
 #include "tests/kernels/movement_test.h"
 
 namespace quern::testing {
@@ -72,15 +72,13 @@ TEST(Slice, OnWhatIsNotKnownYet) {
 
 TEST(Slice, Refuses) {
   const Tensor x = counting({3, 3});
-  EXPECT_THAT(error_of(Slice{}, {x, ints({0}), ints({1}), ints({0}), ints({0})}),
-              HasSubstr("a step is 0"));
-  EXPECT_THAT(error_of(Slice{}, {x, ints({0, 0}), ints({1})}), HasSubstr("different lengths"));
-  EXPECT_THAT(error_of(Slice{}, {x, ints({0}), ints({1}), ints({2})}),
-              HasSubstr("outside of rank 2"));
-  EXPECT_THAT(error_of(Slice{}, {x, ints({0, 0}), ints({1, 1}), ints({0, -2})}),
-              HasSubstr("given twice"));
-  EXPECT_THAT(error_of(Slice{}, {x, ints({0, 0, 0}), ints({1, 1, 1})}), HasSubstr("3 starts"));
-  EXPECT_THAT(error_of(Slice{}, {x, counting({1}), ints({1})}), HasSubstr("must be i64 or i32"));
+  EXPECT_CONTAINS(error_of(Slice{}, {x, ints({0}), ints({1}), ints({0}), ints({0})}),
+                  "a step is 0");
+  EXPECT_CONTAINS(error_of(Slice{}, {x, ints({0, 0}), ints({1})}), "different lengths");
+  EXPECT_CONTAINS(error_of(Slice{}, {x, ints({0}), ints({1}), ints({2})}), "outside of rank 2");
+  EXPECT_CONTAINS(error_of(Slice{}, {x, ints({0, 0}), ints({1, 1}), ints({0, -2})}), "given twice");
+  EXPECT_CONTAINS(error_of(Slice{}, {x, ints({0, 0, 0}), ints({1, 1, 1})}), "3 starts");
+  EXPECT_CONTAINS(error_of(Slice{}, {x, counting({1}), ints({1})}), "must be i64 or i32");
 }
 
 }  // namespace

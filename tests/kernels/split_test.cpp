@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "graph/ops/movement.h"
-#include "tests/elements.h"
+#include "tests/expect.h"
 #include "tests/kernels/movement_test.h"
 
 namespace quern::testing {
@@ -36,13 +36,13 @@ TEST(Split, Infer) {
 }
 
 TEST(Split, Refuses) {
-  EXPECT_THAT(error_of(Split{}, {counting({3}), ints({1, 1})}, 2),
-              HasSubstr("the parts have 2 elements, the axis has 3"));
-  EXPECT_THAT(error_of(Split{}, {counting({3}), ints({4, -1})}, 2), HasSubstr("a part of -1"));
-  EXPECT_THAT(error_of(Split{}, {counting({3}), ints({3})}, 2), HasSubstr("1 sizes for 2 outputs"));
-  EXPECT_THAT(error_of(Split{.axis = 1}, {counting({3})}, 2), HasSubstr("outside of rank 1"));
-  EXPECT_THAT(error_of(Split{}, {counting({3}), ints({int_max, int_max})}, 2),
-              HasSubstr("the axis has 3"));
+  EXPECT_CONTAINS(error_of(Split{}, {counting({3}), ints({1, 1})}, 2),
+                  "the parts have 2 elements, the axis has 3");
+  EXPECT_CONTAINS(error_of(Split{}, {counting({3}), ints({4, -1})}, 2), "a part of -1");
+  EXPECT_CONTAINS(error_of(Split{}, {counting({3}), ints({3})}, 2), "1 sizes for 2 outputs");
+  EXPECT_CONTAINS(error_of(Split{.axis = 1}, {counting({3})}, 2), "outside of rank 1");
+  EXPECT_CONTAINS(error_of(Split{}, {counting({3}), ints({int_max, int_max})}, 2),
+                  "the axis has 3");
 }
 
 }  // namespace

@@ -2,7 +2,7 @@
 #include <cmath>
 
 #include "graph/ops/data_dependent.h"
-#include "tests/elements.h"
+#include "tests/expect.h"
 #include "tests/kernels/movement_test.h"
 
 namespace quern::testing {
@@ -52,11 +52,11 @@ TEST(TopK, Infer) {
 
 TEST(TopK, Refuses) {
   const Tensor x = counting({3});
-  EXPECT_THAT(error_of(TopK{}, {x, ints({4})}), HasSubstr("k is 4, axis 0 of input 0 (f32[3])"));
-  EXPECT_THAT(error_of(TopK{}, {x, ints({-1})}), HasSubstr("k is -1"));
-  EXPECT_THAT(error_of(TopK{}, {x, ints({1, 1})}), HasSubstr("one element"));
-  EXPECT_THAT(error_of(TopK{.axis = 1}, {x, ints({1})}), HasSubstr("outside of rank 1"));
-  EXPECT_THAT(error_of(TopK{}, {strings({1}, {"a"}), ints({1})}), HasSubstr("of numbers"));
+  EXPECT_CONTAINS(error_of(TopK{}, {x, ints({4})}), "k is 4, axis 0 of input 0 (f32[3])");
+  EXPECT_CONTAINS(error_of(TopK{}, {x, ints({-1})}), "k is -1");
+  EXPECT_CONTAINS(error_of(TopK{}, {x, ints({1, 1})}), "one element");
+  EXPECT_CONTAINS(error_of(TopK{.axis = 1}, {x, ints({1})}), "outside of rank 1");
+  EXPECT_CONTAINS(error_of(TopK{}, {strings({1}, {"a"}), ints({1})}), "of numbers");
 }
 
 }  // namespace

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "graph/ops/shape.h"
-#include "tests/elements.h"
+#include "tests/expect.h"
 #include "tests/kernels/movement_test.h"
 
 namespace quern::testing {
@@ -52,27 +52,24 @@ TEST(Reshape, SaysTheRankBeforeTheShapeIsKnown) {
 
 TEST(Reshape, Refuses) {
   const Tensor x = counting({2, 3});
-  EXPECT_THAT(error_of(Reshape{}, {x, ints({4, 2})}),
-              HasSubstr("cannot reshape [2,3] (6 elements) to [4,2]"));
-  EXPECT_THAT(error_of(Reshape{}, {x, ints({4, -1})}),
-              HasSubstr("cannot reshape [2,3] (6 elements) to [4,-1]"));
-  EXPECT_THAT(error_of(Reshape{}, {x, ints({-1, -1})}), HasSubstr("two entries of -1"));
-  EXPECT_THAT(error_of(Reshape{}, {x, ints({-2, 3})}), HasSubstr("below -1"));
-  EXPECT_THAT(error_of(Reshape{}, {x, ints({2, 3, 0})}),
-              HasSubstr("entry 2 of the shape is 0 and copies a dimension"));
-  EXPECT_THAT(error_of(Reshape{.allow_zero = true}, {x, ints({0, -1})}),
-              HasSubstr("both 0 and -1"));
-  EXPECT_THAT(error_of(Reshape{}, {x, ints({6, 1, 1, 1, 1, 1, 1, 1, 1})}), HasSubstr("rank 9"));
-  EXPECT_THAT(error_of(Reshape{}, {x, tensor<float>({1}, {6})}), HasSubstr("must be i64 or i32"));
-  EXPECT_THAT(error_of(Reshape{}, {x, tensor<std::int64_t>({1, 1}, {6})}),
-              HasSubstr("must be a list"));
+  EXPECT_CONTAINS(error_of(Reshape{}, {x, ints({4, 2})}),
+                  "cannot reshape [2,3] (6 elements) to [4,2]");
+  EXPECT_CONTAINS(error_of(Reshape{}, {x, ints({4, -1})}),
+                  "cannot reshape [2,3] (6 elements) to [4,-1]");
+  EXPECT_CONTAINS(error_of(Reshape{}, {x, ints({-1, -1})}), "two entries of -1");
+  EXPECT_CONTAINS(error_of(Reshape{}, {x, ints({-2, 3})}), "below -1");
+  EXPECT_CONTAINS(error_of(Reshape{}, {x, ints({2, 3, 0})}),
+                  "entry 2 of the shape is 0 and copies a dimension");
+  EXPECT_CONTAINS(error_of(Reshape{.allow_zero = true}, {x, ints({0, -1})}), "both 0 and -1");
+  EXPECT_CONTAINS(error_of(Reshape{}, {x, ints({6, 1, 1, 1, 1, 1, 1, 1, 1})}), "rank 9");
+  EXPECT_CONTAINS(error_of(Reshape{}, {x, tensor<float>({1}, {6})}), "must be i64 or i32");
+  EXPECT_CONTAINS(error_of(Reshape{}, {x, tensor<std::int64_t>({1, 1}, {6})}), "must be a list");
 }
 
 TEST(Reshape, HugeProductsDoNotOverflow) {
   const std::int64_t big = std::int64_t{1} << 40;
-  EXPECT_THAT(error_of(Reshape{}, {counting({2}), ints({big, big})}), HasSubstr("cannot reshape"));
-  EXPECT_THAT(infer_text(Reshape{}, {f32({big, big}), ints({-1})}),
-              HasSubstr("f32[9223372036854775807]"));
+  EXPECT_CONTAINS(error_of(Reshape{}, {counting({2}), ints({big, big})}), "cannot reshape");
+  EXPECT_CONTAINS(infer_text(Reshape{}, {f32({big, big}), ints({-1})}), "f32[9223372036854775807]");
 }
 
 TEST(Squeeze, TakesTheAxesOrAllOnes) {
@@ -90,11 +87,11 @@ TEST(Squeeze, OnWhatIsNotKnownYet) {
 }
 
 TEST(Squeeze, Refuses) {
-  EXPECT_THAT(error_of(Squeeze{}, {counting({2, 3}), ints({1})}),
-              HasSubstr("dimension 1 of input 0 (f32[2,3]) is not 1"));
-  EXPECT_THAT(error_of(Squeeze{}, {counting({1, 3}), ints({2})}), HasSubstr("outside of rank 2"));
-  EXPECT_THAT(error_of(Squeeze{}, {counting({1, 3}), ints({0, -2})}), HasSubstr("given twice"));
-  EXPECT_THAT(infer_text(Squeeze{}, {f32({1}), i64({2})}), HasSubstr("2 axes"));
+  EXPECT_CONTAINS(error_of(Squeeze{}, {counting({2, 3}), ints({1})}),
+                  "dimension 1 of input 0 (f32[2,3]) is not 1");
+  EXPECT_CONTAINS(error_of(Squeeze{}, {counting({1, 3}), ints({2})}), "outside of rank 2");
+  EXPECT_CONTAINS(error_of(Squeeze{}, {counting({1, 3}), ints({0, -2})}), "given twice");
+  EXPECT_CONTAINS(infer_text(Squeeze{}, {f32({1}), i64({2})}), "2 axes");
 }
 
 TEST(Unsqueeze, AxesSpeakOfTheResult) {
@@ -107,10 +104,9 @@ TEST(Unsqueeze, AxesSpeakOfTheResult) {
 }
 
 TEST(Unsqueeze, Refuses) {
-  EXPECT_THAT(error_of(Unsqueeze{}, {counting({2}), ints({2})}), HasSubstr("outside of rank 2"));
-  EXPECT_THAT(error_of(Unsqueeze{}, {counting({2}), ints({1, 1})}), HasSubstr("given twice"));
-  EXPECT_THAT(infer_text(Unsqueeze{}, {f32({1, 1, 1, 1, 1, 1, 1, 1}), ints({0})}),
-              HasSubstr("rank 9"));
+  EXPECT_CONTAINS(error_of(Unsqueeze{}, {counting({2}), ints({2})}), "outside of rank 2");
+  EXPECT_CONTAINS(error_of(Unsqueeze{}, {counting({2}), ints({1, 1})}), "given twice");
+  EXPECT_CONTAINS(infer_text(Unsqueeze{}, {f32({1, 1, 1, 1, 1, 1, 1, 1}), ints({0})}), "rank 9");
 }
 
 TEST(Flatten, CutsBeforeTheAxis) {
@@ -122,7 +118,7 @@ TEST(Flatten, CutsBeforeTheAxis) {
   EXPECT_EQ(infer_text(Flatten{}, {f32({N, 3, 4})}), "f32[$0,12]");
   EXPECT_EQ(infer_text(Flatten{}, {f32({N, M, 4})}), "f32[$0,?]");
   EXPECT_EQ(infer_text(Flatten{}, {unranked(DType::f32)}), "f32[?,?]");
-  EXPECT_THAT(error_of(Flatten{.axis = 3}, {counting({2, 3})}), HasSubstr("outside of rank 2"));
+  EXPECT_CONTAINS(error_of(Flatten{.axis = 3}, {counting({2, 3})}), "outside of rank 2");
 }
 
 }  // namespace

@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "graph/ops/elementwise.h"
-#include "tests/elements.h"
+#include "tests/expect.h"
 #include "tests/kernels/op_test.h"
 
 namespace quern::testing {
 namespace {
 
 using ::testing::ElementsAre;
-using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
 TEST(Where, BroadcastsAllThree) {
@@ -47,12 +46,12 @@ TEST(Where, EmptyStaysEmpty) {
 
 TEST(Where, RefusesWhatDoesNotFit) {
   const Tensor f = tensor<float>({1}, {1});
-  EXPECT_THAT(error_of(Where{}, {f, f, f}), HasSubstr("input 0 (f32[1]) must be bool"));
-  EXPECT_THAT(error_of(Where{}, {tensor<bool>({1}, {true}), f, tensor<double>({1}, {1})}),
-              HasSubstr("must have one element type"));
-  EXPECT_THAT(
+  EXPECT_CONTAINS(error_of(Where{}, {f, f, f}), "input 0 (f32[1]) must be bool");
+  EXPECT_CONTAINS(error_of(Where{}, {tensor<bool>({1}, {true}), f, tensor<double>({1}, {1})}),
+                  "must have one element type");
+  EXPECT_CONTAINS(
       error_of(Where{}, {tensor<bool>({2}, {true, true}), tensor<float>({3}, {1, 2, 3}), f}),
-      HasSubstr("does not broadcast"));
+      "does not broadcast");
 }
 
 }  // namespace

@@ -3,7 +3,7 @@
 
 #include "graph/ops/convolution.h"
 #include "graph/ops/windows.h"
-#include "tests/elements.h"
+#include "tests/expect.h"
 #include "tests/kernels/spatial_test.h"
 
 namespace quern::testing {

@@ -56,7 +56,7 @@ class Tree:
         command = list(self.command)
         if launcher:
             command += [f"-DCMAKE_CXX_COMPILER_LAUNCHER={launcher}", f"-DCMAKE_C_COMPILER_LAUNCHER={launcher}",
-                        "-DQUERN_PRECOMPILED_HEADERS=OFF"]
+                        "-DQUERN_UNITY=OFF"]
         done = run(command, cwd=self.source)
         if done.returncode:
             sys.exit(done.stdout + done.stderr)

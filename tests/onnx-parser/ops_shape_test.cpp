@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Constants, shapes, movement, indexing.
+#include "tests/expect.h"
 #include "tests/onnx-parser/import_test.h"
 
 namespace quern::onnx_test {
 namespace {
-
-using ::testing::HasSubstr;
 
 const Message x = tensor_type(f32, {2, 3, 4});
 const Message list = tensor_type(i64, {1});
@@ -32,20 +31,19 @@ TEST(Constant, OfEveryAttribute) {
 }
 
 TEST(Constant, Mistakes) {
-  EXPECT_THAT(constant_of({}), HasSubstr("has none of the attributes that give a value"));
-  EXPECT_THAT(constant_of({integer("value_int", 1), integer("extra", 1)}),
-              HasSubstr("attribute 'extra' is not known"));
-  EXPECT_THAT(constant_of({tensor("value", floats("t", {2}, {1}))}),
-              HasSubstr("tensor 't': has 4 bytes"));
-  EXPECT_THAT(constant_of({attribute("value", 4)}), HasSubstr("UNDEFINED"));
+  EXPECT_CONTAINS(constant_of({}), "has none of the attributes that give a value");
+  EXPECT_CONTAINS(constant_of({integer("value_int", 1), integer("extra", 1)}),
+                  "attribute 'extra' is not known");
+  EXPECT_CONTAINS(constant_of({tensor("value", floats("t", {2}, {1}))}), "tensor 't': has 4 bytes");
+  EXPECT_CONTAINS(constant_of({attribute("value", 4)}), "UNDEFINED");
 }
 
 TEST(Fill, ConstantOfShape) {
   EXPECT_EQ(nodes_of({"ConstantOfShape", {list2}}), "%1: f32[?,?] = ConstantOfShape(%0)\n");
   EXPECT_EQ(nodes_of({"ConstantOfShape", {list2}, {tensor("value", ints("", {1}, {3}))}}),
             "%1: i64[?,?] = ConstantOfShape(%0) dtype=i64 bits=3\n");
-  EXPECT_THAT(nodes_of({"ConstantOfShape", {list2}, {tensor("value", ints("", {2}, {3, 4}))}}),
-              HasSubstr("'value' wants one element"));
+  EXPECT_CONTAINS(nodes_of({"ConstantOfShape", {list2}, {tensor("value", ints("", {2}, {3, 4}))}}),
+                  "'value' wants one element");
 }
 
 TEST(Dropout, IsIdentityAtInference) {
@@ -56,8 +54,8 @@ TEST(Dropout, IsIdentityAtInference) {
             "%2: f32[2,3,4] = Identity(%0)\n"
             "const %3: i64[3] = {2, 3, 4}\n"
             "%4: bool[2,3,4] = ConstantOfShape(%3) dtype=bool bits=1\n");
-  EXPECT_THAT(nodes_of({.op = "Dropout", .types = {x}, .version = 7, .outputs = 2}),
-              HasSubstr("ConstantOfShape(%2) bits=1065353216"));
+  EXPECT_CONTAINS(nodes_of({.op = "Dropout", .types = {x}, .version = 7, .outputs = 2}),
+                  "ConstantOfShape(%2) bits=1065353216");
 }
 
 TEST(Dropout, InTrainingItDrawsAndScales) {
@@ -107,16 +105,16 @@ TEST(Shapes, AxesBecameInputsAtOpset13) {
             "const %1: i64[2] = {0, -1}\n"
             "%2: f32[1,2,3,4,1] = Unsqueeze(%0, %1)\n");
   EXPECT_EQ(nodes_of({"Unsqueeze", {x, list}}), "%2: f32[?,?,?,?] = Unsqueeze(%0, %1)\n");
-  EXPECT_THAT(nodes_of({"Unsqueeze", {x}, {}, 11}), HasSubstr("'axes' is missing"));
-  EXPECT_THAT(nodes_of({"Squeeze", {ones}, {integers("axes", {0})}, 13}),
-              HasSubstr("'axes' is not known"));
+  EXPECT_CONTAINS(nodes_of({"Unsqueeze", {x}, {}, 11}), "'axes' is missing");
+  EXPECT_CONTAINS(nodes_of({"Squeeze", {ones}, {integers("axes", {0})}, 13}),
+                  "'axes' is not known");
 }
 
 TEST(Movement, Plain) {
   EXPECT_EQ(nodes_of({"Concat", {x, x}, {integer("axis", 1)}}),
             "%2: f32[2,6,4] = Concat(%0, %1) axis=1\n");
   EXPECT_EQ(nodes_of({"Concat", {x, x}, {}, 1}), "%2: f32[2,6,4] = Concat(%0, %1) axis=1\n");
-  EXPECT_THAT(nodes_of({"Concat", {x, x}}), HasSubstr("attribute 'axis' is missing"));
+  EXPECT_CONTAINS(nodes_of({"Concat", {x, x}}), "attribute 'axis' is missing");
   EXPECT_EQ(nodes_of({"Transpose", {x}, {integers("perm", {2, 0, 1})}}),
             "%1: f32[4,2,3] = Transpose(%0) perm=[2,0,1]\n");
   EXPECT_EQ(nodes_of({"Expand", {x, list}}), "%2: f32[2,3,4] = Expand(%0, %1)\n");
@@ -150,12 +148,12 @@ TEST(Split, SizesAsAttributeInputOrByTheNumberOfOutputs) {
                       .version = 18,
                       .outputs = 2}),
             "%1: f32[3], %2: f32[3] = Split(%0)\n");
-  EXPECT_THAT(nodes_of({.op = "Split",
-                        .types = {six},
-                        .attributes = {integer("num_outputs", 3)},
-                        .version = 18,
-                        .outputs = 2}),
-              HasSubstr("'num_outputs' is not the number of outputs"));
+  EXPECT_CONTAINS(nodes_of({.op = "Split",
+                            .types = {six},
+                            .attributes = {integer("num_outputs", 3)},
+                            .version = 18,
+                            .outputs = 2}),
+                  "'num_outputs' is not the number of outputs");
 }
 
 TEST(Split, PartsThatNobodyWantsCount) {
@@ -211,7 +209,7 @@ TEST(Tile, OfOpset1RepeatsOneAxis) {
             "const %6: i64[1] = {1}\n"
             "%7: i64[3] = Concat(%5, %4, %6)\n"
             "%8: f32[?,?,?] = Tile(%0, %7)\n");
-  EXPECT_THAT(nodes_of({"Tile", {x, scalar, scalar}, {}, 1}), HasSubstr("must be a constant"));
+  EXPECT_CONTAINS(nodes_of({"Tile", {x, scalar, scalar}, {}, 1}), "must be a constant");
 }
 
 TEST(CenterCropPad, IsAPadThatMayCrop) {
@@ -285,11 +283,11 @@ TEST(Indexing, TensorScatterWritesAtPositionsPerBatch) {
             "const %14: i64[4] = {2, 4, 1, 5}\n"
             "%15: i64[2,4,1,5] = Expand(%13, %14)\n"
             "%16: f32[2,4,8,5] = Scatter(%0, %15, %1) kind=elements axis=2\n");
-  EXPECT_THAT(nodes_of({.op = "TensorScatter",
-                        .types = {cache, update},
-                        .attributes = {integer("axis", 0)},
-                        .version = 24}),
-              HasSubstr("'axis' is outside of the rank, or 0"));
+  EXPECT_CONTAINS(nodes_of({.op = "TensorScatter",
+                            .types = {cache, update},
+                            .attributes = {integer("axis", 0)},
+                            .version = 24}),
+                  "'axis' is outside of the rank, or 0");
 }
 
 }  // namespace

@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "tests/expect.h"
 #include "tests/onnx-parser/onnx_writer.h"
 
 namespace quern::onnx {
@@ -11,7 +12,6 @@ namespace {
 
 using namespace onnx_test;  // NOLINT: a writer's vocabulary
 using ::testing::ElementsAre;
-using ::testing::HasSubstr;
 
 constexpr ProtoLimits limits{.memory_bytes = 1 << 20, .graph_depth = 4};
 
@@ -150,7 +150,7 @@ TEST(Proto, GraphsNestOnlySoDeep) {
   g = make_graph({.nodes = {node("If", {}, {}, {graph("then_branch", g)})}});
   const auto m = read(make_model(g));
   ASSERT_FALSE(m);
-  EXPECT_THAT(std::string(m.error().message()), HasSubstr("graphs nest deeper"));
+  EXPECT_CONTAINS(std::string(m.error().message()), "graphs nest deeper");
 }
 
 TEST(Proto, TypesNestOnlySoDeep) {
@@ -158,7 +158,7 @@ TEST(Proto, TypesNestOnlySoDeep) {
   for (int i = 0; i < 8; ++i) t = sequence_of(t);
   const auto m = read(make_model(GraphParts{.inputs = {value("x", t)}}));
   ASSERT_FALSE(m);
-  EXPECT_THAT(std::string(m.error().message()), HasSubstr("types nest deeper than 8"));
+  EXPECT_CONTAINS(std::string(m.error().message()), "types nest deeper than 8");
 }
 
 TEST(Proto, EachElementIsChargedBeforeItIsMade) {
@@ -167,8 +167,8 @@ TEST(Proto, EachElementIsChargedBeforeItIsMade) {
   const auto m = read_model(bytes, {.memory_bytes = 100000, .graph_depth = 4});
   ASSERT_FALSE(m);
   EXPECT_EQ(m.error().code(), Code::out_of_memory);
-  EXPECT_THAT(std::string(m.error().message()),
-              HasSubstr("1000 more elements here pass the memory budget of 100000 bytes"));
+  EXPECT_CONTAINS(std::string(m.error().message()),
+                  "1000 more elements here pass the memory budget of 100000 bytes");
 }
 
 TEST(Proto, UnknownFieldsAreSkipped) {

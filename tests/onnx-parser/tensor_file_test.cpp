@@ -4,13 +4,13 @@
 #include <unistd.h>
 
 #include "graph/numeric.h"
+#include "tests/expect.h"
 #include "tests/onnx-parser/import_test.h"
 
 namespace quern::onnx_test {
 namespace {
 
 using ::testing::ElementsAre;
-using ::testing::HasSubstr;
 using ::testing::SizeIs;
 using Kind = ValueType::Kind;
 
@@ -76,7 +76,7 @@ TEST(TensorFile, ExternalDataIsRefused) {
                            .number(14, 1),
                        type(DType::f32));
   ASSERT_FALSE(v);
-  EXPECT_THAT(std::string(v.error().message()), HasSubstr("cannot have external data"));
+  EXPECT_CONTAINS(std::string(v.error().message()), "cannot have external data");
 }
 
 class TensorFileOnDisk : public ::testing::Test {
@@ -114,13 +114,13 @@ TEST_F(TensorFileOnDisk, WhatIsWrittenReadsBack) {
 }
 
 TEST_F(TensorFileOnDisk, MistakesAreNamed) {
-  EXPECT_THAT(std::string(write_tensor_file(path_, {}).message()),
-              HasSubstr("0 tensors given, wants one"));
+  EXPECT_CONTAINS(std::string(write_tensor_file(path_, {}).message()),
+                  "0 tensors given, wants one");
   EXPECT_FALSE(write_tensor_file("no/such/folder/x.pb", {.kind = Kind::sequence}).ok());
   EXPECT_EQ(read_tensor_file("no/such/file.pb", type(DType::f32)).error().code(), Code::not_found);
   std::ofstream(path_) << "\x08";
-  EXPECT_THAT(std::string(read_tensor_file(path_, type(DType::f32)).error().message()),
-              HasSubstr("byte 1: a number is cut off"));
+  EXPECT_CONTAINS(std::string(read_tensor_file(path_, type(DType::f32)).error().message()),
+                  "byte 1: a number is cut off");
 }
 
 }  // namespace

@@ -13,10 +13,10 @@ namespace {
 
 using namespace onnx_test;  // NOLINT: a writer's vocabulary
 
-constexpr ProtoLimits limits{.memory_bytes = 64 << 20};
+constexpr ProtoLimits write_limits{.memory_bytes = 64 << 20};
 
 std::string rewritten(const std::string& bytes) {
-  const auto model = read_model(bytes, limits);
+  const auto model = read_model(bytes, write_limits);
   EXPECT_TRUE(model) << model.error().message();
   return model ? write_model(*model) : std::string();
 }
@@ -79,7 +79,7 @@ TEST(Write, EveryKindOfAttribute) {
                 rewritten_node(node("Op", {"x", "", "z"}, {"", "y"}, {Message().text(1, "none")},
                                     {.name = "n", .domain = "d", .overload = "o"})));
     } else {
-      EXPECT_EQ(rewritten(bytes), bytes) << testing::PrintToString(a.bytes());
+      EXPECT_EQ(rewritten(bytes), bytes) << ::testing::PrintToString(a.bytes());
     }
   }
 }
@@ -174,11 +174,11 @@ TEST(Write, IsTheIdentityOnWhatItWrote) {
     if (!entry.is_regular_file()) continue;
     std::ifstream file(entry.path(), std::ios::binary);
     const std::string bytes{std::istreambuf_iterator<char>(file), {}};
-    const auto model = read_model(bytes, limits);
+    const auto model = read_model(bytes, write_limits);
     if (!model) continue;
     ++read;
     const std::string once = write_model(*model);
-    const auto again = read_model(once, limits);
+    const auto again = read_model(once, write_limits);
     ASSERT_TRUE(again) << entry.path() << ": " << again.error().message();
     EXPECT_EQ(write_model(*again), once) << entry.path();
     const auto direct = import(bytes);

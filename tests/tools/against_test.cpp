@@ -12,15 +12,15 @@
 #include "frontends/onnx-parser/proto.h"
 #include "frontends/onnx-parser/write.h"
 #include "graph/ops/movement.h"
+#include "tests/expect.h"
 #include "tools/opened.h"
 #include "tools/verify_case.h"
 
 namespace quern::tools {
 namespace {
 
-using testing::ElementsAre;
-using testing::HasSubstr;
-using testing::SizeIs;
+using ::testing::ElementsAre;
+using ::testing::SizeIs;
 
 namespace fs = std::filesystem;
 using onnx::NodeProto;
@@ -101,14 +101,15 @@ Finding investigated(const SourceModel& model, Evaluator tested, std::string wri
   auto finding = investigate(what, inputs());
   EXPECT_TRUE(finding) << finding.error().message();
   const std::string text = finding_text(what, *finding, {});
-  EXPECT_THAT(text, HasSubstr("mine against reference"));
+  EXPECT_CONTAINS(text, "mine against reference");
   EXPECT_EQ(finding->cut.has_value(), text.find("bisect") != std::string::npos);
   return *std::move(finding);
 }
 
 class Folder {
  public:
-  Folder() : path_(fs::path(testing::TempDir()) / ("quern_against_" + std::to_string(getpid()))) {}
+  Folder()
+      : path_(fs::path(::testing::TempDir()) / ("quern_against_" + std::to_string(getpid()))) {}
   ~Folder() { fs::remove_all(path_); }
   std::string path() const { return path_.string(); }
 
@@ -129,7 +130,7 @@ TEST(Against, NamesTheFirstNodeThatParts) {
   ASSERT_TRUE(f.values.first());
   EXPECT_EQ(f.values.first()->name, "c");
   EXPECT_EQ(f.values.parted(), 3U) << "what follows is wrong, too";
-  const Difference& d = f.values.first()->difference;
+  const Divergence& d = f.values.first()->difference;
   EXPECT_EQ(d.elements, 6);
   EXPECT_EQ(d.outside, 2) << "Exp and Cos agree at 0";
   EXPECT_EQ(d.largest.at, "[0,0]");
@@ -233,8 +234,8 @@ TEST(Against, SaysWhoRefuses) {
       model, {"mine", planted("Exp", "NoSuchOp")}, {"reference", reference()}, {}, Bisect::no, ""};
   const auto finding = investigate(what, inputs());
   ASSERT_FALSE(finding);
-  EXPECT_THAT(std::string(finding.error().message()), HasSubstr("mine"));
-  EXPECT_THAT(std::string(finding.error().message()), HasSubstr("NoSuchOp"));
+  EXPECT_CONTAINS(std::string(finding.error().message()), "mine");
+  EXPECT_CONTAINS(std::string(finding.error().message()), "NoSuchOp");
 }
 
 TEST(Against, SequencesAreValuesToo) {
@@ -252,12 +253,12 @@ TEST(Against, SequencesAreValuesToo) {
 TEST(Differences, TypesThatDifferAreNotMeasured) {
   InputValue wanted = inputs()[0];
   InputValue got{.tensors = {*Tensor::zeros({DType::f32, {3, 2}})}};
-  const Difference d = difference_of(got, wanted, {});
+  const Divergence d = difference_of(got, wanted, {});
   EXPECT_TRUE(d.parts);
-  EXPECT_THAT(d.mismatch, HasSubstr("f32[3,2]"));
+  EXPECT_CONTAINS(d.mismatch, "f32[3,2]");
   got.kind = InputValue::Kind::none;
   got.tensors.clear();
-  EXPECT_THAT(difference_of(got, wanted, {}).mismatch, HasSubstr("nothing"));
+  EXPECT_CONTAINS(difference_of(got, wanted, {}).mismatch, "nothing");
 }
 
 TEST(Differences, RoundingBesideLargeNumbersIsNone) {

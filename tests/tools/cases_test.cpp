@@ -19,9 +19,9 @@ namespace {
 
 namespace fs = std::filesystem;
 
-class Cases : public testing::Test {
+class Cases : public ::testing::Test {
  protected:
-  Cases() : root_(fs::path(testing::TempDir()) / ("quern_cases_" + std::to_string(getpid()))) {
+  Cases() : root_(fs::path(::testing::TempDir()) / ("quern_cases_" + std::to_string(getpid()))) {
     fs::create_directories(root_);
   }
   ~Cases() override { fs::remove_all(root_); }

@@ -7,10 +7,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "tests/expect.h"
+
 namespace quern::tools {
 namespace {
-
-using testing::HasSubstr;
 
 constexpr float nan_value = std::numeric_limits<float>::quiet_NaN();
 constexpr float infinity = std::numeric_limits<float>::infinity();
@@ -47,8 +47,8 @@ TEST(Compare, NotANumberAndInfinityEqualThemselves) {
 }
 
 TEST(Compare, TypeAndShapeAreExact) {
-  EXPECT_THAT(judge(floats({1, 2}, {2, 1}), floats({1, 2}, {1, 2})).reason,
-              HasSubstr("got f32[2,1], wanted f32[1,2]"));
+  EXPECT_CONTAINS(judge(floats({1, 2}, {2, 1}), floats({1, 2}, {1, 2})).reason,
+                  "got f32[2,1], wanted f32[1,2]");
   EXPECT_FALSE(judge(tensor<std::int32_t>(DType::i32, {1}), floats({1})).ok);
   EXPECT_TRUE(judge(floats({}, {0, 3}), floats({}, {0, 3})).ok);
 }
@@ -68,8 +68,8 @@ TEST(Compare, IntegersAreExact) {
 
 TEST(Compare, NamesTheWorstElement) {
   const auto c = judge(floats({1, 2, 3, 9, 5, 6}, {2, 3}), floats({1, 2, 3, 4, 5, 7}, {2, 3}));
-  EXPECT_THAT(c.reason, HasSubstr("at [1,0] got 9, wanted 4"));
-  EXPECT_THAT(c.reason, HasSubstr("2 of 6 elements differ"));
+  EXPECT_CONTAINS(c.reason, "at [1,0] got 9, wanted 4");
+  EXPECT_CONTAINS(c.reason, "2 of 6 elements differ");
   EXPECT_EQ(c.max_abs, 5);
 }
 
@@ -79,7 +79,7 @@ TEST(Compare, Strings) {
   const Tensor x = tensor<StringRef>(DType::string, {{a.data(), a.size()}});
   const Tensor y = tensor<StringRef>(DType::string, {{b.data(), b.size()}});
   EXPECT_TRUE(judge(x, x).ok);
-  EXPECT_THAT(judge(x, y).reason, HasSubstr("got \"abc\", wanted \"abd\""));
+  EXPECT_CONTAINS(judge(x, y).reason, "got \"abc\", wanted \"abd\"");
 }
 
 TEST(Compare, StatisticalAllowsAFewOutside) {
@@ -90,10 +90,10 @@ TEST(Compare, StatisticalAllowsAFewOutside) {
       .kind = Criterion::Kind::statistical, .atol = 0.01, .mean_abs = 0.02, .max_outside = 0.01};
   EXPECT_TRUE(judge(floats(got), floats(wanted), c).ok);
   got[8] = 1.5F;
-  EXPECT_THAT(judge(floats(got), floats(wanted), c).reason, HasSubstr("(1.00 % may)"));
+  EXPECT_CONTAINS(judge(floats(got), floats(wanted), c).reason, "(1.00 % may)");
   c.max_outside = 0.5;
   c.mean_abs = 0.001;
-  EXPECT_THAT(judge(floats(got), floats(wanted), c).reason, HasSubstr("(0.001 is allowed)"));
+  EXPECT_CONTAINS(judge(floats(got), floats(wanted), c).reason, "(0.001 is allowed)");
   // Integers by their share alone.
   const auto ints = [](std::int32_t v) {
     std::vector<std::int32_t> all(100, 3);

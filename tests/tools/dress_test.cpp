@@ -10,6 +10,7 @@
 #include "graph/ops/convolution.h"
 #include "graph/text.h"
 #include "graph/verify.h"
+#include "tests/expect.h"
 #include "tools/dress/rearrange.h"
 #include "tools/dressed_case.h"
 #include "tools/opened.h"
@@ -17,9 +18,7 @@
 namespace quern::tools {
 namespace {
 
-using testing::HasSubstr;
-
-constexpr std::string_view chain = R"(graph "chain" {
+constexpr std::string_view chain_text = R"(graph "chain_text" {
   input %0 "x": f32[2,3]
   input %1 "w": f32[3,2]
   %2 "product": f32[2,2] = MatMul(%0, %1)
@@ -69,7 +68,7 @@ Worn worn(std::string_view text, std::vector<InputValue> inputs) {
 }
 
 Worn worn_chain() {
-  return worn(chain, {given(floats({2, 3}, -2)), given(floats({3, 2}, 1))});
+  return worn(chain_text, {given(floats({2, 3}, -2)), given(floats({3, 2}, 1))});
 }
 
 DressedCase case_of(const Worn& w) {
@@ -93,7 +92,7 @@ TEST(Dresses, AreNamed) {
   EXPECT_EQ(dresses_named("concat,concat,symbols")->size(), 2U);
   const auto wrong = dresses_named("concat,tuxedo");
   ASSERT_FALSE(wrong);
-  EXPECT_THAT(std::string(wrong.error().message()), HasSubstr("handed-out"));
+  EXPECT_CONTAINS(std::string(wrong.error().message()), "handed-out");
 }
 
 TEST(Dresses, KeepWhatTheGraphComputes) {
@@ -199,7 +198,7 @@ TEST(Dresses, TellAWrongOutput) {
   for (const Dress& dress : dresses()) {
     const Status status = run_dressed(dress, case_of(w));
     ASSERT_FALSE(status.ok()) << dress.name;
-    EXPECT_THAT(std::string(status.message()), HasSubstr("output 'y'")) << dress.name;
+    EXPECT_CONTAINS(std::string(status.message()), "output 'y'") << dress.name;
   }
 }
 

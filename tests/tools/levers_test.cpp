@@ -4,6 +4,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "tests/expect.h"
+
 namespace quern::tools {
 namespace {
 
@@ -33,7 +35,7 @@ TEST(Levers, ErrorsNameWhatThereIs) {
        {"warp=on", "order", "order=maybe", "threads=0", "threads=x", "simd=avx512", "simd="}) {
     const auto levers = parse_levers(text);
     ASSERT_FALSE(levers) << text;
-    EXPECT_THAT(std::string(levers.error().message()), testing::HasSubstr("lever"));
+    EXPECT_CONTAINS(std::string(levers.error().message()), "lever");
   }
 }
 

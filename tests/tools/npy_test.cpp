@@ -24,13 +24,13 @@ std::string file(std::string header, const std::string& data, char version = 1) 
   return s + header + data;
 }
 
-std::string floats(const std::vector<float>& v) {
+std::string npy_floats(const std::vector<float>& v) {
   return {reinterpret_cast<const char*>(v.data()), v.size() * sizeof(float)};
 }
 
 TEST(Npy, ReadsWhatNumpyWrites) {
   const auto t = parse(file("{'descr': '<f4', 'fortran_order': False, 'shape': (2, 3), }",
-                            floats({1, 2, 3, 4, 5, 6})));
+                            npy_floats({1, 2, 3, 4, 5, 6})));
   ASSERT_TRUE(t) << t.error().message();
   EXPECT_EQ(t->type(), (TensorType{DType::f32, {2, 3}}));
   EXPECT_EQ(t->span<float>()[5], 6);
@@ -38,7 +38,7 @@ TEST(Npy, ReadsWhatNumpyWrites) {
 
 TEST(Npy, ReadsColumnsFirst) {
   const auto t = parse(file("{'descr': '<f4', 'fortran_order': True, 'shape': (2, 3), }",
-                            floats({1, 4, 2, 5, 3, 6})));
+                            npy_floats({1, 4, 2, 5, 3, 6})));
   ASSERT_TRUE(t) << t.error().message();
   for (int i = 0; i < 6; ++i)
     EXPECT_EQ(t->span<float>()[static_cast<std::size_t>(i)], static_cast<float>(i + 1));
@@ -46,11 +46,11 @@ TEST(Npy, ReadsColumnsFirst) {
 
 TEST(Npy, ReadsScalarsAndVectorsAndOtherVersions) {
   const auto scalar =
-      parse(file("{'descr': '<f4', 'fortran_order': False, 'shape': (), }", floats({7})));
+      parse(file("{'descr': '<f4', 'fortran_order': False, 'shape': (), }", npy_floats({7})));
   ASSERT_TRUE(scalar);
   EXPECT_EQ(scalar->shape().rank(), 0U);
-  const auto vector =
-      parse(file("{'descr': '<f4', 'fortran_order': False, 'shape': (2,), }", floats({7, 8}), 3));
+  const auto vector = parse(
+      file("{'descr': '<f4', 'fortran_order': False, 'shape': (2,), }", npy_floats({7, 8}), 3));
   ASSERT_TRUE(vector) << vector.error().message();
   EXPECT_EQ(vector->shape(), (Shape{2}));
   const auto empty = parse(file("{'descr': '|u1', 'fortran_order': True, 'shape': (0, 4), }", ""));
@@ -78,19 +78,19 @@ TEST(Npy, WritesWhatItReads) {
 
 TEST(Npy, RefusesWhatIsBroken) {
   const std::string good =
-      file("{'descr': '<f4', 'fortran_order': False, 'shape': (2,), }", floats({1, 2}));
+      file("{'descr': '<f4', 'fortran_order': False, 'shape': (2,), }", npy_floats({1, 2}));
   for (std::size_t length = 0; length < good.size(); ++length)
     EXPECT_FALSE(parse(good.substr(0, length))) << length;
   EXPECT_FALSE(
-      parse(file("{'descr': '>f4', 'fortran_order': False, 'shape': (2,), }", floats({1, 2}))));
+      parse(file("{'descr': '>f4', 'fortran_order': False, 'shape': (2,), }", npy_floats({1, 2}))));
   EXPECT_FALSE(
-      parse(file("{'descr': '<U3', 'fortran_order': False, 'shape': (2,), }", floats({1, 2}))));
+      parse(file("{'descr': '<U3', 'fortran_order': False, 'shape': (2,), }", npy_floats({1, 2}))));
+  EXPECT_FALSE(parse(file("{'descr': [('a', '<f4')], 'fortran_order': False, 'shape': (2,), }",
+                          npy_floats({1, 2}))));
+  EXPECT_FALSE(parse(file("{'descr': '<f4', 'shape': (-2,), }", npy_floats({1, 2}))));
   EXPECT_FALSE(parse(
-      file("{'descr': [('a', '<f4')], 'fortran_order': False, 'shape': (2,), }", floats({1, 2}))));
-  EXPECT_FALSE(parse(file("{'descr': '<f4', 'shape': (-2,), }", floats({1, 2}))));
-  EXPECT_FALSE(
-      parse(file("{'descr': '<f4', 'shape': (9999999999999, 9999999999999), }", floats({1, 2}))));
-  EXPECT_FALSE(parse(file("{'descr': '<f4', 'shape': (1,1,1,1,1,1,1,1,2), }", floats({1, 2}))));
+      file("{'descr': '<f4', 'shape': (9999999999999, 9999999999999), }", npy_floats({1, 2}))));
+  EXPECT_FALSE(parse(file("{'descr': '<f4', 'shape': (1,1,1,1,1,1,1,1,2), }", npy_floats({1, 2}))));
   EXPECT_FALSE(parse("<html>"));
   EXPECT_EQ(read_npy("/nowhere/x.npy").error().code(), Code::not_found);
 }

@@ -6,13 +6,15 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "tests/expect.h"
+
 namespace quern::tools {
 namespace {
 
-using testing::ElementsAre;
-using testing::HasSubstr;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
 
-class Options : public testing::Test {
+class Options : public ::testing::Test {
  protected:
   Status parse(const std::string& verb, const std::vector<std::string>& words) {
     return parse_arguments(*std::ranges::find(verbs, verb, &Verb::name), words);
@@ -44,8 +46,8 @@ TEST_F(Options, ListsDoNotSwallowPositionals) {
 }
 
 TEST_F(Options, RefusesWhatIsWrong) {
-  EXPECT_THAT(std::string(parse("run", {}).message()), HasSubstr("MODEL"));
-  EXPECT_THAT(std::string(parse("run", {"m", "--tpo", "5"}).message()), HasSubstr("--tpo"));
+  EXPECT_CONTAINS(std::string(parse("run", {}).message()), "MODEL");
+  EXPECT_CONTAINS(std::string(parse("run", {"m", "--tpo", "5"}).message()), "--tpo");
   EXPECT_FALSE(parse("run", {"m", "--top", "many"}).ok());
   EXPECT_FALSE(parse("run", {"m", "--top", "0"}).ok());
   EXPECT_FALSE(parse("run", {"m", "--order", "grb"}).ok());
@@ -59,15 +61,15 @@ TEST_F(Options, HelpAndManualHoldEveryOption) {
   for (const Verb& verb : verbs) {
     const std::string help = help_text(verb);
     EXPECT_FALSE(verb.examples.empty()) << verb.name;
-    EXPECT_THAT(help, HasSubstr("Exit codes:"));
-    EXPECT_THAT(overview_text(verbs), HasSubstr(verb.name));
+    EXPECT_CONTAINS(help, "Exit codes:");
+    EXPECT_CONTAINS(overview_text(verbs), verb.name);
     for (const OptionRow& row : verb.options) {
       const std::string name = row.names.substr(row.names.find(',') + 1);
       EXPECT_EQ(help.find(name) != std::string::npos, !row.hidden) << verb.name << " " << name;
     }
   }
-  EXPECT_THAT(manual, HasSubstr("\\-\\-update\\-gaps"));
-  EXPECT_THAT(manual, testing::Not(HasSubstr("cold\\-sample")));
+  EXPECT_CONTAINS(manual, "\\-\\-update\\-gaps");
+  EXPECT_THAT(manual, ::testing::Not(HasSubstr("cold\\-sample")));
 }
 
 TEST_F(Options, HelpLinesAreNotTooLong) {

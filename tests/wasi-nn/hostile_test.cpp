@@ -13,15 +13,15 @@ namespace quern::wasi_nn_test {
 namespace {
 
 using namespace quern::wasi_nn;  // NOLINT
-using testing::Each;
-using testing::Gt;
+using ::testing::Each;
+using ::testing::Gt;
 
 using Answers = std::array<std::uint32_t, 9>;  // how often each errno was given
 
 class HostileGuest {
  public:
   HostileGuest(std::shared_ptr<Instance> instance, unsigned seed, std::uint32_t bytes = 8192)
-      : random_(seed + static_cast<unsigned>(testing::UnitTest::GetInstance()->random_seed())),
+      : random_(seed + static_cast<unsigned>(::testing::UnitTest::GetInstance()->random_seed())),
         guest_(std::move(instance), bytes) {
     for (std::uint32_t i = 0; i < bytes; ++i)
       guest_.memory()[i] = std::byte(below(3) ? below(8) : below(256));

@@ -11,14 +11,15 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "tests/expect.h"
+#include "tests/sanitized.h"
 #include "tests/wasi-nn/models.h"
 
 namespace quern::wasi_nn_test {
 namespace {
 
 using namespace quern::wasi_nn;  // NOLINT
-using testing::ElementsAre;
-using testing::HasSubstr;
+using ::testing::ElementsAre;
 
 std::shared_ptr<Instance> instance_with(const Limits& tenant, const Limits& instance = {}) {
   TenantOptions options;
@@ -101,7 +102,7 @@ TEST(Instance, ComputesNamedTensorsWithoutAContext) {
   const std::vector<NamedTensor> wrong = {{"c", inputs[0].tensor}};
   const Error error = instance->compute(graph, wrong, &outputs);
   EXPECT_EQ(error.code, Errno::not_found);
-  EXPECT_THAT(error.text, HasSubstr("'c'"));
+  EXPECT_CONTAINS(error.text, "'c'");
 }
 
 TEST(Instance, PutsAModelTogetherFromItsParts) {
@@ -286,7 +287,7 @@ TEST(Tenant, SharesAGraphWithAnotherTenantWhenTheHostSaysSo) {
 }
 
 TEST(Tenant, ReadsFilesOfTheHost) {
-  const auto path = std::filesystem::path(testing::TempDir()) / "wasi_nn_scale.onnx";
+  const auto path = std::filesystem::path(::testing::TempDir()) / "wasi_nn_scale.onnx";
   std::ofstream(path, std::ios::binary) << scale_model(2);
   const auto tenant = Tenant::create();
   EXPECT_TRUE(tenant->add_file("file", path.string()).ok());
@@ -497,17 +498,6 @@ std::uint64_t resident_set() {
   return resident * static_cast<std::uint64_t>(::sysconf(_SC_PAGESIZE));
 }
 
-#if defined(__has_feature)  // clang's way to say it
-#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
-#define __SANITIZE_ADDRESS__ 1
-#endif
-#endif
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-constexpr bool keeps_freed_memory = true;
-#else
-constexpr bool keeps_freed_memory = false;
-#endif
-
 TEST(Limits, TwentyThousandContextsAndFiveHundredGraphsLeaveNoTrace) {
   const auto instance = instance_with({});
   const std::string model = add_model();
@@ -531,7 +521,7 @@ TEST(Limits, TwentyThousandContextsAndFiveHundredGraphsLeaveNoTrace) {
   churn(20000, 500);
   EXPECT_EQ(instance->usage(), before);
   EXPECT_EQ(instance->tenant().usage(), before);
-  if (!keeps_freed_memory) {
+  if (!quern::testing::sanitized) {
     EXPECT_LT(resident_set(), resident + (1 << 20));
   }
 }

@@ -12,8 +12,7 @@ namespace quern::wasi_nn_test {
 namespace {
 
 using namespace quern::wasi_nn;  // NOLINT
-using testing::ElementsAre;
-using testing::HasSubstr;
+using ::testing::ElementsAre;
 
 Handle must_load(Instance& instance, const std::string& model, Target target = Target::cpu) {
   Handle graph = 0;

@@ -7,14 +7,14 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "tests/expect.h"
 #include "tests/wasi-nn/guest.h"
 
 namespace quern::wasi_nn_test {
 namespace {
 
 using namespace quern::wasi_nn;  // NOLINT
-using testing::ElementsAre;
-using testing::HasSubstr;
+using ::testing::ElementsAre;
 
 enum : std::uint32_t {
   success,
@@ -31,7 +31,7 @@ enum : std::uint8_t { f16, f32, f64, u8, i32, i64 };
 constexpr std::uint32_t untouched = 0xDEAD;
 
 // A guest with a loaded model a + b, and one place for answers.
-class Witx : public testing::Test {
+class Witx : public ::testing::Test {
  protected:
   Witx() {
     model_ = add_model();
@@ -71,7 +71,7 @@ TEST_F(Witx, HasARowForEachFunction) {
     EXPECT_STREQ(row.module, "wasi_ephemeral_nn");
     rows.emplace_back(row.name, row.parameters);
   }
-  using testing::Pair;
+  using ::testing::Pair;
   EXPECT_THAT(
       rows,
       ElementsAre(Pair("load", 5), Pair("load_by_name", 3), Pair("load_by_name_with_config", 5),
@@ -198,7 +198,7 @@ TEST_F(Witx, RejectsInputsThatAreNotTheModels) {
   EXPECT_EQ(input(0, {0xffffffff, 0xffffffff}, {1, 2, 3, 4}), invalid_argument);
   EXPECT_EQ(input(0, {0x40000000, 4}, {}), invalid_argument);
   EXPECT_EQ(input(0, {1, 4}, {1, 2, 3, 4}, i32), invalid_argument);
-  EXPECT_THAT(guest_.instance().last_error(), HasSubstr("the model wants f32[?,4]"));
+  EXPECT_CONTAINS(guest_.instance().last_error(), "the model wants f32[?,4]");
   EXPECT_EQ(input(0, {1, 4}, {1, 2, 3, 4}, 6), invalid_argument);
   EXPECT_EQ(guest_.call("set_input", {context_, 0, beyond()}), invalid_argument);
   const std::vector<std::array<std::uint32_t, 5>> records = {
@@ -210,9 +210,9 @@ TEST_F(Witx, RejectsInputsThatAreNotTheModels) {
   const std::uint32_t dims = guest_.put_words({1, 4});
   EXPECT_EQ(guest_.call("set_input", {context_, 0, guest_.put_words({dims, 2, f32, beyond(), 16})}),
             invalid_argument);
-  EXPECT_THAT(guest_.instance().last_error(), HasSubstr("the tensor's data"));
+  EXPECT_CONTAINS(guest_.instance().last_error(), "the tensor's data");
   EXPECT_EQ(guest_.call("compute", {context_}), invalid_argument);
-  EXPECT_THAT(guest_.instance().last_error(), HasSubstr("'a'"));
+  EXPECT_CONTAINS(guest_.instance().last_error(), "'a'");
   run();
 }
 

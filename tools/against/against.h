@@ -10,7 +10,6 @@
 
 #include <quern/status.h>
 
-#include "graph/ops/movement.h"
 #include "tools/against/bisect.h"
 #include "tools/console.h"
 #include "tools/options.h"

@@ -13,7 +13,6 @@
 
 #include <quern/status.h>
 
-#include "graph/ops/movement.h"
 #include "tools/against/difference.h"
 #include "tools/against/evaluate.h"
 #include "tools/against/source.h"
@@ -22,7 +21,7 @@ namespace quern::tools {
 
 struct PartingValue {
   std::string name;
-  Difference difference;
+  Divergence difference;
 };
 
 // A cut, run by what is tested.

@@ -28,7 +28,7 @@ double number(const T& v) {
 // Every element by itself: what is outside has a tensor of one element that compare() refuses.
 template <class T>
 void add_elements(const TensorView& got, const TensorView& wanted, const Criterion& criterion,
-                  const std::string& prefix, Difference& d) {
+                  const std::string& prefix, Divergence& d) {
   const T* a = got.as<T>();
   const T* b = wanted.as<T>();
   Criterion alone = criterion;  // of one element: the largest of all is not among them
@@ -51,7 +51,7 @@ void add_elements(const TensorView& got, const TensorView& wanted, const Criteri
 }
 
 void add_tensor(const TensorView& got, const TensorView& wanted, const Criterion& criterion,
-                const std::string& prefix, Difference& d) {
+                const std::string& prefix, Divergence& d) {
   const Comparison c = compare(got, wanted, criterion);
   if (got.type != wanted.type) {
     d.parts = true;
@@ -70,9 +70,9 @@ void add_tensor(const TensorView& got, const TensorView& wanted, const Criterion
 
 }  // namespace
 
-Difference difference_of(const InputValue& got, const InputValue& wanted,
+Divergence difference_of(const InputValue& got, const InputValue& wanted,
                          const Criterion& criterion) {
-  Difference d{.type = type_of(wanted)};
+  Divergence d{.type = type_of(wanted)};
   if (got.kind != wanted.kind || got.tensors.size() != wanted.tensors.size()) {
     d.parts = true;
     d.mismatch = cat("got ", type_of(got), ", wanted ", d.type);
@@ -85,7 +85,7 @@ Difference difference_of(const InputValue& got, const InputValue& wanted,
   return d;
 }
 
-Json difference_json(const Difference& d) {
+Json difference_json(const Divergence& d) {
   Json j;
   j["parts"] = d.parts;
   j["type"] = d.type;

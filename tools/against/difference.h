@@ -18,7 +18,7 @@ struct Spot {
   double by = 0;
 };
 
-struct Difference {
+struct Divergence {
   bool parts = false;
   std::string type;      // of what is wanted
   std::string mismatch;  // types or counts differ: nothing else is known
@@ -29,9 +29,9 @@ struct Difference {
   double agreement = 0;  // largest difference of all elements
 };
 
-Difference difference_of(const InputValue& got, const InputValue& wanted,
+Divergence difference_of(const InputValue& got, const InputValue& wanted,
                          const Criterion& criterion);
-Json difference_json(const Difference& d);
+Json difference_json(const Divergence& d);
 std::string criterion_text(const Criterion& c);
 
 }  // namespace quern::tools

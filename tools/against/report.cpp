@@ -54,7 +54,7 @@ class Report {
                p.wanted, " (", distance, ")");
   }
 
-  void difference(const Difference& d) {
+  void difference(const Divergence& d) {
     if (!d.mismatch.empty()) return line("", d.mismatch);
     line("", cat(count(d.outside), " of ", count(d.elements), " elements differ"));
     line("", "most       " + spot(d.largest, number_text(d.largest.by) + " apart"));

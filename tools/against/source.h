@@ -15,7 +15,6 @@
 
 #include "frontends/onnx-parser/proto.h"
 #include "frontends/onnx-parser/write.h"
-#include "graph/ops/movement.h"
 #include "tools/inputs.h"
 
 namespace quern::tools {

@@ -6,7 +6,7 @@
 #include <quern/status.h>
 #include <quern/tensor.h>
 
-#include "graph/ops/convolution.h"
+#include "graph/ops/windows.h"
 
 namespace quern::tools {
 

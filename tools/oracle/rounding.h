@@ -12,7 +12,6 @@
 
 #include <quern/dtype.h>
 
-#include "graph/ops/elementwise.h"
 #include "tools/oracle/error_bounds.h"
 
 namespace quern::tools {

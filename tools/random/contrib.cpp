@@ -148,7 +148,7 @@ bool skip_norm(Builder& b) {
   return true;
 }
 
-constexpr std::array families = {
+constexpr std::array contrib_table = {
     Family{"contrib-gelus", 0.8, gelus},
     Family{"contrib-fused-conv", 0.6, fused_conv},
     Family{"contrib-fused-gemm", 0.6, fused_gemm},
@@ -159,7 +159,7 @@ constexpr std::array families = {
 }  // namespace
 
 std::span<const Family> contrib_families() {
-  return families;
+  return contrib_table;
 }
 
 }  // namespace quern::tools

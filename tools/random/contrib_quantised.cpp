@@ -12,7 +12,7 @@
 namespace quern::tools {
 namespace {
 
-constexpr std::string_view domain = "com.microsoft";
+constexpr std::string_view contrib_domain = "com.microsoft";
 
 const std::vector<DType> eight_bits = {DType::i8, DType::u8};
 
@@ -35,7 +35,7 @@ bool binary(Builder& b) {
   const Value x = bytes(b, 0, 4);
   const Value y = b.take_broadcast(x.dtype, x.dims);
   b.add_of(
-      domain, b.rng.chance(0.5) ? "QLinearAdd" : "QLinearMul",
+      contrib_domain, b.rng.chance(0.5) ? "QLinearAdd" : "QLinearMul",
       {x, scale(b), zero(b, x.dtype), y, scale(b), zero(b, x.dtype), scale(b), zero(b, x.dtype)},
       {}, quantised(x, x.dims));
   return true;
@@ -43,8 +43,9 @@ bool binary(Builder& b) {
 
 bool leaky_relu(Builder& b) {
   const Value x = bytes(b, 0, 4);
-  b.add_of(domain, "QLinearLeakyRelu", {x, scale(b), zero(b, x.dtype), scale(b), zero(b, x.dtype)},
-           {b.number("alpha", 0.125)}, quantised(x, x.dims));
+  b.add_of(contrib_domain, "QLinearLeakyRelu",
+           {x, scale(b), zero(b, x.dtype), scale(b), zero(b, x.dtype)}, {b.number("alpha", 0.125)},
+           quantised(x, x.dims));
   return true;
 }
 
@@ -62,7 +63,7 @@ bool sigmoid(Builder& b) {
   for (std::int64_t q = x.dtype == DType::u8 ? 0 : -128; q <= (x.dtype == DType::u8 ? 255 : 127);
        ++q)
     if (from_tie(128 / (1 + std::exp(-step32 * static_cast<double>(q - at)))) < 1e-3) return false;
-  b.add_of(domain, "QLinearSigmoid",
+  b.add_of(contrib_domain, "QLinearSigmoid",
            {x, b.steady(b.scalar(DType::f32, step32)), b.scalar(x.dtype, static_cast<double>(at)),
             b.steady(b.scalar(DType::f32, 1.0 / 128)),
             b.scalar(x.dtype, x.dtype == DType::u8 ? 0 : -64)},
@@ -93,7 +94,7 @@ bool softmax(Builder& b) {
     return tensor_of(DType::u8, shape,
                      [&](std::int64_t i) { return all[static_cast<std::size_t>(i)]; });
   });
-  b.add_of(domain, "QLinearSoftmax",
+  b.add_of(contrib_domain, "QLinearSoftmax",
            {x, b.steady(b.scalar(DType::f32, step)), b.scalar(DType::u8, 128),
             b.steady(b.scalar(DType::f32, 1.0 / 128)), b.scalar(DType::u8, 0)},
            {Builder::integer("axis", -1), Builder::integer("opset", 13)}, quantised(x, x.dims));
@@ -113,11 +114,11 @@ bool pool(Builder& b) {
   const Values in = {x, scale(b), zero(b, x.dtype), scale(b), zero(b, x.dtype)};
   const std::int64_t area = x.dims[2][0] * x.dims[3][0];
   if ((area & (area - 1)) == 0 && b.rng.chance(0.5)) {
-    b.add_of(domain, "QLinearGlobalAveragePool", in, {},
+    b.add_of(contrib_domain, "QLinearGlobalAveragePool", in, {},
              quantised(x, {x.dims[0], x.dims[1], fixed(1), fixed(1)}));
   } else {
     b.add_of(
-        domain, "QLinearAveragePool", in,
+        contrib_domain, "QLinearAveragePool", in,
         {Builder::integers("kernel_shape", {2, 2}), Builder::integers("strides", {2, 2})},
         quantised(x, {x.dims[0], x.dims[1], fixed(x.dims[2][0] / 2), fixed(x.dims[3][0] / 2)}));
   }
@@ -138,7 +139,8 @@ bool concat(Builder& b) {
     for (std::size_t k = 0; k < most_runs; ++k) dims[at][k] += more[at][k];
   }
   if (!b.fits(dims)) return false;
-  b.add_of(domain, "QLinearConcat", in, {Builder::integer("axis", axis)}, quantised(x, dims));
+  b.add_of(contrib_domain, "QLinearConcat", in, {Builder::integer("axis", axis)},
+           quantised(x, dims));
   return true;
 }
 
@@ -159,7 +161,7 @@ bool matmul_to_float(Builder& b) {
                b.rng.chance(0.6) ? zero(b, x.dtype) : Builder::none(),
                b.rng.chance(0.6) ? zero(b, w.dtype) : Builder::none()};
   if (b.rng.chance(0.5)) in.push_back(b.take_like(DType::f32, {columns}));
-  b.add_of(domain, "MatMulIntegerToFloat", in, {}, {DType::f32, dims, 1e4});
+  b.add_of(contrib_domain, "MatMulIntegerToFloat", in, {}, {DType::f32, dims, 1e4});
   return true;
 }
 
@@ -177,7 +179,7 @@ bool dynamic_matmul(Builder& b) {
   Values in = {x, b.take_like(b.rng.pick(eight_bits), {depth, columns}), scale(b)};
   in.push_back(b.rng.chance(0.5) ? zero(b, in[1].dtype) : Builder::none());
   if (b.rng.chance(0.5)) in.push_back(b.take_like(DType::f32, {columns}));
-  b.add_of(domain, "DynamicQuantizeMatMul", in, {}, {DType::f32, {rows, columns}, 1e4});
+  b.add_of(contrib_domain, "DynamicQuantizeMatMul", in, {}, {DType::f32, {rows, columns}, 1e4});
   return true;
 }
 
@@ -201,12 +203,13 @@ bool gemm(Builder& b) {
                b.rng.chance(0.5) ? b.constant(DType::i32, {columns}) : Builder::none()};
   if (!to_float) in.insert(in.end(), {scale(b), zero(b, x.dtype)});
   const Effect floats{DType::f32, {rows, columns}, 1e4};
-  b.add_of(domain, "QGemm", in, {Builder::integer("transA", ta), Builder::integer("transB", tb)},
+  b.add_of(contrib_domain, "QGemm", in,
+           {Builder::integer("transA", ta), Builder::integer("transB", tb)},
            to_float ? floats : quantised(x, {rows, columns}));
   return true;
 }
 
-constexpr std::array families = {
+constexpr std::array contrib_quantised_table = {
     Family{"contrib-q-binary", 0.5, binary},
     Family{"contrib-q-leaky-relu", 0.3, leaky_relu},
     Family{"contrib-q-sigmoid", 0.5, sigmoid},
@@ -221,7 +224,7 @@ constexpr std::array families = {
 }  // namespace
 
 std::span<const Family> contrib_quantised_families() {
-  return families;
+  return contrib_quantised_table;
 }
 
 }  // namespace quern::tools

@@ -239,7 +239,7 @@ bool split_to_sequence(Builder& b) {
   return true;
 }
 
-constexpr std::array families = {
+constexpr std::array control_table = {
     Family{"if", 1.2, branch},
     Family{"loop", 1.2, loop},
     Family{"scan", 0.8, scan},
@@ -250,7 +250,7 @@ constexpr std::array families = {
 }  // namespace
 
 std::span<const Family> control_families() {
-  return families;
+  return control_table;
 }
 
 }  // namespace quern::tools

@@ -214,7 +214,7 @@ bool non_max_suppression(Builder& b) {
   return true;
 }
 
-constexpr std::array families = {
+constexpr std::array data_dependent_table = {
     Family{"compress", 1, compress},
     Family{"masked-select", 0.8, masked_select},
     Family{"unique", 0.8, unique},
@@ -224,7 +224,7 @@ constexpr std::array families = {
 }  // namespace
 
 std::span<const Family> data_dependent_families() {
-  return families;
+  return data_dependent_table;
 }
 
 }  // namespace quern::tools

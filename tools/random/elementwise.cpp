@@ -379,7 +379,7 @@ bool squash(Builder& b) {
   return true;
 }
 
-constexpr std::array families = {
+constexpr std::array elementwise_table = {
     Family{"unary", 8, unary},
     Family{"unary-positive", 4, unary_positive},
     Family{"stepping", 1.5, stepping},
@@ -404,7 +404,7 @@ constexpr std::array families = {
 }  // namespace
 
 std::span<const Family> elementwise_families() {
-  return families;
+  return elementwise_table;
 }
 
 Value activated(Builder& b, const Value& x) {

@@ -15,7 +15,7 @@ Value anything(Builder& b, std::size_t least_rank) {
                  .most_rank = 4,
                  .nonempty = true});
 }
-Effect moved(const Value& x, const Extents& dims) {
+Effect picks(const Value& x, const Extents& dims) {
   return {x.dtype, dims, x.most, false, false, x.positive};
 }
 DType index_type(Builder& b) {
@@ -37,7 +37,7 @@ bool gather(Builder& b) {
   dims.insert(dims.end(), x.dims.begin() + static_cast<std::ptrdiff_t>(axis) + 1, x.dims.end());
   if (!b.fits(dims)) return false;
   b.add("Gather", {x, at}, {Builder::integer("axis", static_cast<std::int64_t>(axis))},
-        moved(x, dims));
+        picks(x, dims));
   return true;
 }
 
@@ -49,7 +49,7 @@ bool gather_elements(Builder& b) {
   if (!b.fits(dims)) return false;
   const Value at = b.indices(index_type(b), dims, negated(x.dims[axis]), x.dims[axis]);
   b.add("GatherElements", {x, at}, {Builder::integer("axis", static_cast<std::int64_t>(axis))},
-        moved(x, dims));
+        picks(x, dims));
   return true;
 }
 
@@ -64,7 +64,7 @@ bool gather_nd(Builder& b) {
   Extents dims = {count};
   dims.insert(dims.end(), x.dims.begin() + width, x.dims.end());
   if (!b.fits(dims)) return false;
-  b.add("GatherND", {x, at}, {}, moved(x, dims));
+  b.add("GatherND", {x, at}, {}, picks(x, dims));
   return true;
 }
 
@@ -199,7 +199,7 @@ bool shape_arithmetic(Builder& b) {
   const Value target = parts.size() == 1 ? parts[0]
                                          : b.add("Concat", parts, {Builder::integer("axis", 0)},
                                                  {DType::i64, {fixed(rank - 1)}, 1e6, false});
-  b.add("Reshape", {x, target}, {}, moved(x, dims));
+  b.add("Reshape", {x, target}, {}, picks(x, dims));
   return true;
 }
 

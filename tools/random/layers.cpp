@@ -328,7 +328,7 @@ bool optimiser(Builder& b) {
   return true;
 }
 
-constexpr std::array families = {
+constexpr std::array layers_table = {
     Family{"attention-operator", 1, attention},
     Family{"rotary", 0.6, rotary},
     Family{"linear-attention", 0.5, linear_attention},
@@ -345,7 +345,7 @@ constexpr std::array families = {
 }  // namespace
 
 std::span<const Family> layer_families() {
-  return families;
+  return layers_table;
 }
 
 }  // namespace quern::tools

@@ -108,7 +108,7 @@ bool einsum(Builder& b) {
   return true;
 }
 
-constexpr std::array families = {
+constexpr std::array matrix_table = {
     Family{"matmul", 5, matmul},
     Family{"gemm", 4, gemm},
     Family{"einsum", 1, einsum},
@@ -117,7 +117,7 @@ constexpr std::array families = {
 }  // namespace
 
 std::span<const Family> matrix_families() {
-  return families;
+  return matrix_table;
 }
 
 }  // namespace quern::tools

@@ -387,7 +387,7 @@ bool views_joined(Builder& b) {
   return true;
 }
 
-constexpr std::array families = {
+constexpr std::array movement_table = {
     Family{"reshape", 4, reshape},
     Family{"flatten", 0.8, flatten},
     Family{"squeeze", 2, squeeze},
@@ -407,7 +407,7 @@ constexpr std::array families = {
 }  // namespace
 
 std::span<const Family> movement_families() {
-  return families;
+  return movement_table;
 }
 
 }  // namespace quern::tools

@@ -22,7 +22,7 @@ std::vector<DType> narrow_types(const Builder& b) {
 onnx::AttributeProto to(DType type) {
   return Builder::integer("to", onnx::onnx_type_of(type));
 }
-Effect moved(const Value& x, const Extents& dims) {
+Effect narrowed(const Value& x, const Extents& dims) {
   return {x.dtype, dims, x.most, false};
 }
 
@@ -33,12 +33,12 @@ Value carried(Builder& b, Value x) {
       std::vector<std::int64_t> perm;
       Extents dims(x.dims.rbegin(), x.dims.rend());
       for (auto i = static_cast<std::int64_t>(x.rank()); i-- > 0;) perm.push_back(i);
-      x = b.add("Transpose", {x}, {Builder::integers("perm", perm)}, moved(x, dims));
+      x = b.add("Transpose", {x}, {Builder::integers("perm", perm)}, narrowed(x, dims));
     } else if (b.rng.chance(0.5) && least(product(x.dims)) > 0) {
       const Extents dims = {product(x.dims)};
-      x = b.add("Reshape", {x, b.numbers_constant({-1})}, {}, moved(x, dims));
+      x = b.add("Reshape", {x, b.numbers_constant({-1})}, {}, narrowed(x, dims));
     } else {
-      x = b.add("Identity", {x}, {}, moved(x, x.dims));
+      x = b.add("Identity", {x}, {}, narrowed(x, x.dims));
     }
   }
   return x;
@@ -191,7 +191,7 @@ bool bit_cast(Builder& b) {
   return true;
 }
 
-constexpr std::array families = {
+constexpr std::array narrow_table = {
     Family{"cast-narrow", 1, cast_narrow},
     Family{"quantize-narrow", 1, quantize_narrow},
     Family{"narrow-weights", 0.6, narrow_weights},
@@ -202,7 +202,7 @@ constexpr std::array families = {
 }  // namespace
 
 std::span<const Family> narrow_families() {
-  return families;
+  return narrow_table;
 }
 
 }  // namespace quern::tools

@@ -9,7 +9,7 @@
 namespace quern::tools {
 namespace {
 
-std::int64_t some_axis(Builder& b, const Value& x) {
+std::int64_t norm_axis(Builder& b, const Value& x) {
   const auto rank = static_cast<std::int64_t>(x.rank());
   const std::int64_t axis = b.rng.below(rank);
   return b.rng.chance(0.4) ? axis - rank : axis;
@@ -20,7 +20,7 @@ std::size_t place(std::int64_t axis, const Value& x) {
 
 bool softmax(Builder& b) {
   const Value x = b.take({.types = {some_float(b)}, .least_rank = 1});
-  const std::int64_t axis = b.rng.chance(0.5) ? -1 : some_axis(b, x);
+  const std::int64_t axis = b.rng.chance(0.5) ? -1 : norm_axis(b, x);
   const bool log = b.rng.chance(0.25);
   Attributes a;
   if (axis != -1 || b.rng.chance(0.5)) a.push_back(Builder::integer("axis", axis));
@@ -31,7 +31,7 @@ bool softmax(Builder& b) {
 bool hardmax(Builder& b) {
   const Value x = b.take({.types = {DType::f32}, .least_rank = 1, .exact = true, .nonempty = true});
   if (!x.exact) return false;
-  b.add("Hardmax", {x}, {Builder::integer("axis", some_axis(b, x))},
+  b.add("Hardmax", {x}, {Builder::integer("axis", norm_axis(b, x))},
         {x.dtype, x.dims, 1, false, true});
   return true;
 }
@@ -45,7 +45,7 @@ void add_scale_and_shift(Builder& b, DType type, const Extents& dims, Values& in
 
 bool layer_norm(Builder& b) {
   const Value x = b.take({.types = {some_float(b)}, .least_rank = 1, .nonempty = true});
-  const std::int64_t axis = b.rng.chance(0.6) ? -1 : some_axis(b, x);
+  const std::int64_t axis = b.rng.chance(0.6) ? -1 : norm_axis(b, x);
   const Extents tail(x.dims.begin() + static_cast<std::ptrdiff_t>(place(axis, x)), x.dims.end());
   if (least(product(tail)) < 2) return false;
   const bool rms = b.opset() >= 23 && b.rng.chance(0.4);
@@ -123,7 +123,7 @@ bool other_norms(Builder& b) {
     const Value z = b.add("Add", {y, b.scalar(DType::f32, 0.5)}, {},
                           {x->dtype, x->dims, x->most + 0.5, true, false, true});
     b.add("LpNormalization", {z},
-          {Builder::integer("axis", some_axis(b, z)), Builder::integer("p", b.rng.between(1, 2))},
+          {Builder::integer("axis", norm_axis(b, z)), Builder::integer("p", b.rng.between(1, 2))},
           {x->dtype, x->dims, 1});
   }
   return true;
@@ -201,7 +201,7 @@ bool arg_reduce(Builder& b) {
   const Value x =
       b.take({.types = all_numbers(), .least_rank = 1, .exact = true, .nonempty = true});
   if (!x.exact) return false;
-  const std::int64_t axis = some_axis(b, x);
+  const std::int64_t axis = norm_axis(b, x);
   const bool keep = b.rng.chance(0.5);
   Extents dims = x.dims;
   if (keep) {
@@ -218,7 +218,7 @@ bool arg_reduce(Builder& b) {
 bool cumulative(Builder& b) {
   static const std::vector<DType> types = {DType::f32, DType::f64, DType::i32, DType::i64};
   const Value x = b.take({.types = types, .least_rank = 1});
-  const std::int64_t axis = some_axis(b, x);
+  const std::int64_t axis = norm_axis(b, x);
   Attributes a;
   if (b.rng.chance(0.4)) a.push_back(Builder::integer("exclusive", 1));
   if (b.rng.chance(0.4)) a.push_back(Builder::integer("reverse", 1));
@@ -267,7 +267,7 @@ bool recurrent(Builder& b) {
   return true;
 }
 
-constexpr std::array families = {
+constexpr std::array norm_table = {
     Family{"softmax", 2, softmax},
     Family{"hardmax", 0.3, hardmax},
     Family{"layer-norm", 1.5, layer_norm},
@@ -284,7 +284,7 @@ constexpr std::array families = {
 }  // namespace
 
 std::span<const Family> norm_families() {
-  return families;
+  return norm_table;
 }
 
 }  // namespace quern::tools

@@ -161,7 +161,7 @@ bool mapped(Builder& b) {
   return true;
 }
 
-constexpr std::array families = {
+constexpr std::array optionals_table = {
     Family{"optional", 0.7, wrapped},
     Family{"optional-empty", 0.3, empty},
     Family{"optional-input", 0.7, maybe_given},
@@ -173,7 +173,7 @@ constexpr std::array families = {
 }  // namespace
 
 std::span<const Family> optional_families() {
-  return families;
+  return optionals_table;
 }
 
 }  // namespace quern::tools

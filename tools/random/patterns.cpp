@@ -186,7 +186,7 @@ bool clamps(Builder& b) {
   return true;
 }
 
-constexpr std::array families = {
+constexpr std::array patterns_table = {
     Family{"dense-chain", 4, dense_chain},
     Family{"gate", 1.5, gate},
     Family{"gelu-spelled", 0.7, gelu_spelled},
@@ -200,7 +200,7 @@ constexpr std::array families = {
 }  // namespace
 
 std::span<const Family> pattern_families() {
-  return families;
+  return patterns_table;
 }
 
 }  // namespace quern::tools

@@ -175,7 +175,7 @@ bool dynamic_quantize(Builder& b) {
   return true;
 }
 
-constexpr std::array families = {
+constexpr std::array quantised_table = {
     Family{"quantize", 1, quantize},
     Family{"dequantize", 1.2, dequantize},
     Family{"there-and-back", 1, there_and_back},
@@ -188,7 +188,7 @@ constexpr std::array families = {
 }  // namespace
 
 std::span<const Family> quantised_families() {
-  return families;
+  return quantised_table;
 }
 
 }  // namespace quern::tools

@@ -260,7 +260,7 @@ bool col2im(Builder& b) {
   return true;
 }
 
-constexpr std::array families = {
+constexpr std::array sampling_table = {
     Family{"grid-sample", 0.8, grid_sample},       Family{"affine-grid", 0.5, affine_grid},
     Family{"deform-conv", 0.7, deform_conv},       Family{"roi-align", 0.5, roi_align},
     Family{"max-roi-pool", 0.4, max_roi_pool},     Family{"max-unpool", 0.6, max_unpool},
@@ -270,7 +270,7 @@ constexpr std::array families = {
 }  // namespace
 
 std::span<const Family> sampling_families() {
-  return families;
+  return sampling_table;
 }
 
 }  // namespace quern::tools

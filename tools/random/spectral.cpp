@@ -162,7 +162,7 @@ bool drawn(Builder& b) {
   return true;
 }
 
-constexpr std::array families = {
+constexpr std::array spectral_table = {
     Family{"window", 0.4, window}, Family{"dft", 0.7, dft},
     Family{"stft", 0.5, stft},     Family{"mel-weights", 0.3, mel_weights},
     Family{"det", 0.4, det},       Family{"random-numbers", 0.4, random_numbers},
@@ -172,7 +172,7 @@ constexpr std::array families = {
 }  // namespace
 
 std::span<const Family> spectral_families() {
-  return families;
+  return spectral_table;
 }
 
 }  // namespace quern::tools

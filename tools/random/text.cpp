@@ -116,7 +116,7 @@ bool tf_idf(Builder& b) {
   return true;
 }
 
-constexpr std::array families = {
+constexpr std::array text_table = {
     Family{"equal-texts", 0.4, equal_texts},
     Family{"identity-of-texts", 0.3, identity},
     Family{"string-normalizer", 0.4, normalizer},
@@ -126,7 +126,7 @@ constexpr std::array families = {
 }  // namespace
 
 std::span<const Family> text_families() {
-  return families;
+  return text_table;
 }
 
 }  // namespace quern::tools

@@ -269,7 +269,7 @@ bool conv_chain(Builder& b) {
   return true;
 }
 
-constexpr std::array families = {
+constexpr std::array window_table = {
     Family{"conv", 4, conv},
     Family{"conv-chain", 5, conv_chain},
     Family{"conv-transpose", 1.5, conv_transpose},
@@ -282,7 +282,7 @@ constexpr std::array families = {
 }  // namespace
 
 std::span<const Family> window_families() {
-  return families;
+  return window_table;
 }
 
 }  // namespace quern::tools

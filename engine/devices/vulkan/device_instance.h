@@ -12,7 +12,6 @@
 #include "engine/devices/vulkan/recorder.h"
 #include "engine/devices/vulkan/tensor_memory.h"
 #include "engine/devices/vulkan/weights.h"
-#include "graph/ops/shape.h"
 
 namespace quern::vulkan {
 

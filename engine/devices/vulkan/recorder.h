@@ -10,7 +10,6 @@
 
 #include "engine/devices/vulkan/core.h"
 #include "engine/devices/vulkan/hazards.h"
-#include "graph/ops/shape.h"
 
 namespace quern::vulkan {
 

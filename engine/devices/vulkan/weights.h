@@ -9,7 +9,6 @@
 #include <vector>
 
 #include "engine/devices/vulkan/core.h"
-#include "graph/ops/movement.h"
 
 namespace quern::vulkan {
 

@@ -7,8 +7,8 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <type_traits>
 #include <utility>
-#include <variant>
 
 namespace quern {
 
@@ -61,27 +61,51 @@ class [[nodiscard]] Status {
 template <class T>
 class [[nodiscard]] Result {
  public:
-  Result(T value) : v_(std::in_place_index<0>, std::move(value)) {}  // NOLINT: implicit on purpose
-  Result(Status error) : v_(std::in_place_index<1>, std::move(error)) {}  // NOLINT
+  Result(T value) : has_value_(true), value_(std::move(value)) {}  // NOLINT: implicit
+  Result(Status error) noexcept : has_value_(false), error_(std::move(error)) {}  // NOLINT
+  Result(Result&& other) noexcept(std::is_nothrow_move_constructible_v<T>)
+      : has_value_(other.has_value_) {
+    if (has_value_)
+      std::construct_at(&value_, std::move(other.value_));
+    else
+      std::construct_at(&error_, std::move(other.error_));
+  }
+  Result& operator=(Result&& other) noexcept {
+    static_assert(std::is_nothrow_move_constructible_v<T>);
+    if (this == &other) return *this;
+    std::destroy_at(this);
+    return *std::construct_at(this, std::move(other));
+  }
+  ~Result() {
+    if (has_value_)
+      std::destroy_at(&value_);
+    else
+      std::destroy_at(&error_);
+  }
 
-  bool has_value() const noexcept { return v_.index() == 0; }
-  explicit operator bool() const noexcept { return has_value(); }
-  T& value() & noexcept { return *std::get_if<0>(&v_); }
-  const T& value() const& noexcept { return *std::get_if<0>(&v_); }
-  T&& value() && noexcept { return std::move(*std::get_if<0>(&v_)); }
-  T& operator*() & noexcept { return value(); }
-  const T& operator*() const& noexcept { return value(); }
-  T&& operator*() && noexcept { return std::move(*this).value(); }
-  T* operator->() noexcept { return std::get_if<0>(&v_); }
-  const T* operator->() const noexcept { return std::get_if<0>(&v_); }
-  Status& error() & noexcept { return *std::get_if<1>(&v_); }
-  const Status& error() const& noexcept { return *std::get_if<1>(&v_); }
-  Status error() && noexcept { return std::move(*std::get_if<1>(&v_)); }
+  bool has_value() const noexcept { return has_value_; }
+  explicit operator bool() const noexcept { return has_value_; }
+  T& value() & noexcept { return value_; }
+  const T& value() const& noexcept { return value_; }
+  T&& value() && noexcept { return std::move(value_); }
+  T& operator*() & noexcept { return value_; }
+  const T& operator*() const& noexcept { return value_; }
+  T&& operator*() && noexcept { return std::move(value_); }
+  T* operator->() noexcept { return &value_; }
+  const T* operator->() const noexcept { return &value_; }
+  Status& error() & noexcept { return error_; }
+  const Status& error() const& noexcept { return error_; }
+  Status error() && noexcept { return std::move(error_); }
   // ok when there is a value; moves the error out.
-  Status status() && noexcept { return has_value() ? Status() : std::move(*this).error(); }
+  Status status() && noexcept { return has_value_ ? Status() : std::move(error_); }
 
  private:
-  std::variant<T, Status> v_;
+  bool has_value_;
+  // By hand: std::variant took a tenth of the time to build most files.
+  union {
+    T value_;
+    Status error_;
+  };
 };
 
 }  // namespace quern

@@ -49,9 +49,9 @@ std::size_t count_pairs(std::span<const Event> events) {
 }
 
 // The top of what is placed, over time: ranges are raised, the highest of a range is asked for.
-class Skyline {
+class PlacedLine {
  public:
-  explicit Skyline(std::size_t steps) : size_(std::bit_ceil(std::max<std::size_t>(steps, 1))) {
+  explicit PlacedLine(std::size_t steps) : size_(std::bit_ceil(std::max<std::size_t>(steps, 1))) {
     top_.resize(2 * size_);
     whole_.resize(2 * size_);
   }
@@ -223,7 +223,7 @@ MemoryPlan Placer::place_on_top(std::span<const std::uint32_t> order,
   const auto step = [&](std::int64_t time) {
     return static_cast<std::size_t>(std::ranges::lower_bound(times, time) - times.begin());
   };
-  Skyline skyline(times.size());
+  PlacedLine skyline(times.size());
   const auto& intervals = problem_.intervals;
   MemoryPlan plan{std::vector<std::uint64_t>(intervals.size(), 0), 0};
   const auto put = [&](std::uint32_t i, std::optional<std::uint64_t> offset) {

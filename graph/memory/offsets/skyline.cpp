@@ -15,8 +15,9 @@ namespace quern {
 namespace {
 
 constexpr std::size_t most_cells = std::size_t{1} << 24;  // sections of all buffers together
-constexpr std::size_t most_work = std::size_t{1} << 31;   // sections that are looked at, in all
-constexpr std::size_t most_level = 64;                    // places as low that are compared
+constexpr std::size_t most_skyline_work = std::size_t{1}
+                                          << 31;  // sections that are looked at, in all
+constexpr std::size_t most_level = 64;            // places as low that are compared
 
 class Skyline {
  public:
@@ -63,7 +64,7 @@ class Skyline {
       if (!waiting_[s].empty()) lowest_.insert({0, s});
     std::vector<char> placed(spans_.size());
     while (!lowest_.empty()) {
-      if (work_ > most_work) return std::nullopt;
+      if (work_ > most_skyline_work) return std::nullopt;
       fill(fullest_of_lowest(), plan, placed);
     }
     return plan;

@@ -11,7 +11,7 @@ namespace quern {
 namespace {
 
 // Of all placements that are kept at one time: sections, and buffers that may be placed next.
-constexpr std::size_t most_cells = std::size_t{1} << 21;
+constexpr std::size_t most_beam_cells = std::size_t{1} << 21;
 constexpr std::size_t most_nodes = std::size_t{1} << 22;  // buffers in all that ever were
 // What a step of the skyline is worth, as a share of the bound: little enough that waste decides.
 constexpr double step_loss = 3e-5;
@@ -46,7 +46,7 @@ class Beam final : public BeamSearch {
     std::size_t cells = sections_;
     for (const auto& m : members_) cells = std::max(cells, m.size());
     widest_ =
-        std::max<std::size_t>(std::min(most_cells / std::max<std::size_t>(cells, 1),
+        std::max<std::size_t>(std::min(most_beam_cells / std::max<std::size_t>(cells, 1),
                                        most_nodes / std::max<std::size_t>(buffers_.size(), 1)),
                               1);
   }

@@ -12,8 +12,9 @@ namespace quern {
 namespace {
 
 constexpr std::uint32_t none = std::numeric_limits<std::uint32_t>::max();
-constexpr std::size_t most_work = std::size_t{1} << 22;  // boxes that are looked at, in all passes
-constexpr std::size_t most_of_one_life = 64;             // whose sums are compared
+constexpr std::size_t most_box_work = std::size_t{1}
+                                      << 22;  // boxes that are looked at, in all passes
+constexpr std::size_t most_of_one_life = 64;  // whose sums are compared
 
 // Times may lie further apart than their type holds.
 std::uint64_t time_between(std::int64_t first, std::int64_t end) {
@@ -34,7 +35,7 @@ class Joiner {
   }
 
   void run() {
-    while (work_ < most_work) {
+    while (work_ < most_box_work) {
       if (join_in_time()) continue;
       if (joining_ == Joining::in_time) return;
       if (stack_matching()) continue;

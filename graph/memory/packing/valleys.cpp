@@ -32,9 +32,9 @@ constexpr std::size_t ways_of_beams = 3;  // those whose simple attempts were th
 
 // Of a simple attempt, for each buffer and at most: what takes more suits others.
 constexpr std::uint64_t most_work_each = 5000;
-constexpr std::uint64_t most_work = 200'000'000;
+constexpr std::uint64_t most_valley_work = 200'000'000;
 constexpr std::size_t most_cut = 2;  // then the others are not tried
-constexpr std::size_t most_levels = 300;
+constexpr std::size_t most_valleys = 300;
 constexpr std::size_t children = 8;  // of each skyline that is kept
 constexpr std::size_t most_kept = 16;
 
@@ -70,7 +70,7 @@ Tiers tiers_of(const Lives& lives, const Way& way) {
 }
 
 // The first is as the simple attempt was, others are drawn by lot.
-Taste taste_of(std::size_t child, std::uint64_t seed) {
+Taste valley_taste(std::size_t child, std::uint64_t seed) {
   constexpr std::array<unsigned, 5> noises = {1, 2, 4, 8, 16};
   constexpr std::array powers = {1.0, 0.5, 1.0, 1.5, 2.0};
   constexpr std::array bases = {0.1, 0.02, 0.5};
@@ -114,7 +114,7 @@ class ValleySearch::Impl {
 
  private:
   std::uint64_t most_simple_work() const {
-    return std::min(most_work, most_work_each * ground_.lives.count());
+    return std::min(most_valley_work, most_work_each * ground_.lives.count());
   }
   std::size_t usable_ways() const {
     const auto usable = std::ranges::count_if(sizes_, [](auto s) { return s != any_capacity; });
@@ -175,7 +175,7 @@ class ValleySearch::Impl {
   // A level costs a copy of what is kept of each section.
   std::size_t count_levels() const {
     const std::size_t sections = ground_.lives.sections;
-    return std::clamp<std::size_t>(ground_.lives.count() / (sections / 16 + 64), 1, most_levels);
+    return std::clamp<std::size_t>(ground_.lives.count() / (sections / 16 + 64), 1, most_valleys);
   }
 
   struct Level {
@@ -191,7 +191,7 @@ class ValleySearch::Impl {
       for (std::size_t child = 0; child < each; ++child) {
         Filling filling = kept[k];
         const std::uint64_t lot = mixed(seed + 1000003 * k + child);
-        filling.set_taste(taste_of(child, lot), lot);
+        filling.set_taste(valley_taste(child, lot), lot);
         if (!filling.run(level.until, level.most, most_simple_work())) continue;
         const double loss = filling.loss();
         candidates.push_back({loss, std::move(filling)});

@@ -10,7 +10,7 @@
 namespace quern {
 namespace {
 
-constexpr MemoryPoolKind table[] = {
+constexpr MemoryPoolKind pool_table[] = {
     // the default first
     {"best-fit-arena", "one arena that grows in place, best fit; holes pay for its growth",
      make_best_fit_arena},
@@ -38,15 +38,15 @@ double share(std::uint64_t part, std::uint64_t whole) {
 }  // namespace
 
 std::span<const MemoryPoolKind> pools() {
-  return table;
+  return pool_table;
 }
 
 const MemoryPoolKind& default_pool() {
-  return table[0];
+  return pool_table[0];
 }
 
 const MemoryPoolKind* find_pool(std::string_view name) {
-  for (const MemoryPoolKind& p : table)
+  for (const MemoryPoolKind& p : pool_table)
     if (p.name == name) return &p;
   return nullptr;
 }

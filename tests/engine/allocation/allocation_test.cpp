@@ -14,9 +14,9 @@ namespace quern {
 namespace {
 
 namespace fs = std::filesystem;
-using testing::AllocationCounter;
-using testing::must;
-using testing::pattern;
+using quern::testing::AllocationCounter;
+using quern::testing::must;
+using quern::testing::pattern;
 
 class AllocationTest : public ::testing::TestWithParam<int> {
  protected:
@@ -153,7 +153,7 @@ TEST_P(AllocationTest, ModelsOfTheTestData) {
   for (const fs::path& folder : folders) {
     const std::string name = folder.filename().string();
     if (exempt.contains(name)) continue;
-    testing::OpenedModel opened = testing::open_test_model(folder, GetParam());
+    quern::testing::OpenedModel opened = testing::open_test_model(folder, GetParam());
     expect_none(*opened.session, name);
   }
 }

@@ -10,7 +10,9 @@
 #include <execinfo.h>
 #include <link.h>
 
-#if defined(__GLIBC__) && !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+#include "tests/sanitized.h"
+
+#if defined(__GLIBC__) && !QUERN_SANITIZED
 #define QUERN_COUNT_ALLOCATIONS 1
 #endif
 

@@ -16,21 +16,22 @@
 #include "engine/devices/vulkan/tuning.h"
 #include "tests/engine/vulkan/all_families.h"
 #include "tests/engine/vulkan/vulkan_test.h"
+#include "tests/expect.h"
 
 namespace quern {
 namespace {
 
+using quern::testing::compile;
+using quern::testing::device_name;
+using quern::testing::expect_close;
+using quern::testing::inputs_of;
+using quern::testing::must;
+using quern::testing::pattern;
+using quern::testing::run;
+using quern::testing::session_of;
+using quern::testing::VulkanTest;
 using ::testing::AnyOf;
-using testing::compile;
-using testing::device_name;
-using testing::expect_close;
 using ::testing::HasSubstr;
-using testing::inputs_of;
-using testing::must;
-using testing::pattern;
-using testing::run;
-using testing::session_of;
-using testing::VulkanTest;
 
 // Bytes that this process, driver included, has from its heap. (Pages in memory say less: one that
 // the system makes huge is worth 512 of them.)
@@ -40,7 +41,7 @@ std::int64_t bytes_in_use() {
 }
 
 // On `device` as on the CPU.
-void expect_like_cpu(const testing::Family& family, const std::string& device) {
+void expect_like_cpu(const quern::testing::Family& family, const std::string& device) {
   SCOPED_TRACE(std::string(family.name) + " on " + device);
   const auto on_gpu = compile(family.make(), device);
   const auto on_cpu = compile(family.make());
@@ -55,23 +56,23 @@ void expect_like_cpu(const testing::Family& family, const std::string& device) {
 }
 
 TEST_F(VulkanTest, EveryFamilyGivesTheNumbersOfTheCpu) {
-  for (const testing::Family& f : testing::all_families()) expect_like_cpu(f, device_name());
+  for (const quern::testing::Family& f : testing::all_families()) expect_like_cpu(f, device_name());
 }
 
 TEST_F(VulkanTest, WithoutAnyOfItsFeatures) {
   for (const char* off : {"push-descriptors", "storage-8bit", "storage-16bit", "int64",
                           "integer-dot", "host-visible"})
-    for (const testing::Family& f : testing::all_families())
+    for (const quern::testing::Family& f : testing::all_families())
       expect_like_cpu(f, device_name() + ",no-" + off);
 }
 
 TEST_F(VulkanTest, WithTheKernelsOfHardware) {
-  for (const testing::Family& f : testing::all_families())
+  for (const quern::testing::Family& f : testing::all_families())
     expect_like_cpu(f, device_name() + ",as-hardware");
 }
 
 TEST_F(VulkanTest, EveryFormOfAProductGivesTheSameBytes) {
-  for (const testing::Family& f : testing::all_families()) {
+  for (const quern::testing::Family& f : testing::all_families()) {
     if (f.name.find("of many tiles") == f.name.npos) continue;
     const auto session = session_of(compile(f.make(), device_name() + ",as-hardware"));
     const auto inputs = inputs_of(session->executable());
@@ -153,7 +154,7 @@ TEST_F(VulkanTest, PaddingIsNothingBesideInfinity) {
 }
 
 TEST_F(VulkanTest, OneSubmissionARunAndNothingMade) {
-  for (const testing::Family& f : testing::all_families()) {
+  for (const quern::testing::Family& f : testing::all_families()) {
     SCOPED_TRACE(f.name);
     const auto executable = compile(f.make(), device_name());
     const auto session = session_of(executable);
@@ -198,7 +199,7 @@ TEST_F(VulkanTest, FallsBackToTheCpuBetweenSubmissions) {
   const auto refused = Executable::compile(must(again.build()), must(open_device("vulkan,strict")));
   ASSERT_FALSE(refused);
   EXPECT_EQ(refused.error().code(), Code::unsupported);
-  EXPECT_THAT(std::string(refused.error().message()), HasSubstr("(Det)"));
+  EXPECT_CONTAINS(std::string(refused.error().message()), "(Det)");
 }
 
 TEST_F(VulkanTest, AnInputHandedOutNeverGoesUp) {
@@ -434,7 +435,7 @@ TEST(VulkanNames, ThatDoNotExistSayWhatThereIs) {
   EXPECT_EQ(none.error().code(), Code::not_found);
   const auto option = open_device("vulkan,no-such-thing");
   ASSERT_FALSE(option);
-  EXPECT_THAT(std::string(option.error().message()), HasSubstr("no-push-descriptors"));
+  EXPECT_CONTAINS(std::string(option.error().message()), "no-push-descriptors");
 }
 
 }  // namespace

@@ -6,14 +6,14 @@
 namespace quern {
 namespace {
 
-using testing::compile;
-using testing::device_name;
-using testing::inputs_of;
-using testing::must;
-using testing::pattern;
-using testing::run;
-using testing::session_of;
-using testing::VulkanTest;
+using quern::testing::compile;
+using quern::testing::device_name;
+using quern::testing::inputs_of;
+using quern::testing::must;
+using quern::testing::pattern;
+using quern::testing::run;
+using quern::testing::session_of;
+using quern::testing::VulkanTest;
 
 // Numbers that f16 has. Their products, and sums of a thousand of them in any order, f32 has.
 Tensor exact(const Shape& shape, int seed) {

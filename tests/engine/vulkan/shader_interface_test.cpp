@@ -174,7 +174,7 @@ TEST_P(ShaderInterface, FitsEveryDispatch) {
   PaperBackend backend(GetParam().target());
   cpu::SharedWeights weights;
   std::set<std::string_view> used;
-  for (const testing::Family& family : testing::all_families()) {
+  for (const quern::testing::Family& family : testing::all_families()) {
     SCOPED_TRACE(family.name);
     Model model = family.make();
     ASSERT_TRUE(run_passes(model.graph()).ok());

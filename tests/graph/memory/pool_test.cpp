@@ -9,10 +9,11 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "tests/expect.h"
+
 namespace quern {
 namespace {
 
-using ::testing::HasSubstr;
 constexpr std::uint64_t mib = 1 << 20;
 
 // Knows what is open and what has memory; refuses when it is told to.
@@ -117,7 +118,7 @@ class EveryPool : public ::testing::TestWithParam<const MemoryPoolKind*> {
     auto block = pool_->allocate(bytes, alignment);
     if (!block) {
       EXPECT_EQ(block.error().code(), Code::out_of_memory);
-      EXPECT_THAT(std::string(block.error().message()), HasSubstr(std::to_string(bytes)));
+      EXPECT_CONTAINS(std::string(block.error().message()), std::to_string(bytes));
       return false;
     }
     EXPECT_EQ(block->address % alignment, 0U);

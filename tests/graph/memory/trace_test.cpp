@@ -7,11 +7,11 @@
 #include <gtest/gtest.h>
 
 #include "engine/vocabulary/text_util.h"
+#include "tests/expect.h"
 
 namespace quern {
 namespace {
 
-using ::testing::HasSubstr;
 using enum TraceEvent::Kind;
 
 constexpr const char* two_runs =
@@ -66,11 +66,11 @@ TEST(TraceCsv, NamesTheLineOfAFault) {
   EXPECT_EQ(error("1,alloc,1,8,64\n0,free,1,,"), "trace line 3: run 0 after run 1");
   EXPECT_EQ(error("0,grow,1,8,64"), "trace line 2: event is \"grow\", wanted alloc or free");
   EXPECT_EQ(error("0,alloc,1,8,48"), "trace line 2: alignment 48 is no power of two");
-  EXPECT_THAT(error("0,alloc,1,-8,64"), HasSubstr("bytes is \"-8\", wanted an integer from 0"));
-  EXPECT_THAT(error("0,alloc,1,,64"), HasSubstr("bytes is \"\""));
-  EXPECT_THAT(error("0,alloc,1,99999999999999999999,64"), HasSubstr("line 2"));
-  EXPECT_THAT(error("-1,alloc,1,8,64"), HasSubstr("run is \"-1\""));
-  EXPECT_THAT(error("0,alloc,one,8,64"), HasSubstr("id is \"one\""));
+  EXPECT_CONTAINS(error("0,alloc,1,-8,64"), "bytes is \"-8\", wanted an integer from 0");
+  EXPECT_CONTAINS(error("0,alloc,1,,64"), "bytes is \"\"");
+  EXPECT_CONTAINS(error("0,alloc,1,99999999999999999999,64"), "line 2");
+  EXPECT_CONTAINS(error("-1,alloc,1,8,64"), "run is \"-1\"");
+  EXPECT_CONTAINS(error("0,alloc,one,8,64"), "id is \"one\"");
 }
 
 // Bytes that come from anywhere: an error or a trace, and then every pool plays it.
@@ -83,7 +83,7 @@ TEST(TraceCsv, SurvivesNoise) {
       text[30 + random() % (text.size() - 30)] = letters[random() % letters.size()];
     const auto trace = read_trace_csv(text);
     if (!trace) {
-      EXPECT_THAT(std::string(trace.error().message()), HasSubstr("line "));
+      EXPECT_CONTAINS(std::string(trace.error().message()), "line ");
       continue;
     }
     for (const MemoryPoolKind& kind : pools()) {

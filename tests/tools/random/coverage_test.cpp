@@ -55,7 +55,7 @@ TEST(RandomModel, EveryOperatorOfTheParserOccursOrIsLeftOutForAReason) {
       EXPECT_FALSE(left_out().contains(name)) << name;
     }
   }
-  EXPECT_THAT(missing, testing::IsEmpty());
+  EXPECT_THAT(missing, ::testing::IsEmpty());
 }
 
 TEST(RandomModel, EveryOperatorThatOccursIsOneOfTheParser) {

@@ -8,13 +8,12 @@
 #include <gtest/gtest.h>
 
 #include "frontends/onnx-parser/tensor.h"
+#include "tests/expect.h"
 #include "tools/random/check.h"
 #include "tools/random/fill.h"
 
 namespace quern::tools {
 namespace {
-
-using ::testing::HasSubstr;
 
 onnx::TypeProto type_of(DType dtype, const Shape& shape) {
   onnx::TypeProto type;
@@ -70,7 +69,7 @@ TEST(Judge, TakesTheBoundOfTheOracle) {
   const float y = right.span<float>()[0];
   EXPECT_EQ(judge->verdict(0, 0, {right}), "");
   // What moving the inputs would allow is hundreds of units in the last place; a product is one.
-  EXPECT_THAT(judge->verdict(0, 0, {with_first(right, y * 1.000001F)}), HasSubstr("within"));
+  EXPECT_CONTAINS(judge->verdict(0, 0, {with_first(right, y * 1.000001F)}), "within");
   EXPECT_EQ(judge->share().elements, 4);
   EXPECT_EQ(judge->share().undetermined, 0);
 }
@@ -97,8 +96,8 @@ TEST(Judge, ASecondJudgesWhatTheOracleLeavesUndetermined) {
   const float y = right.span<float>()[0];
   EXPECT_EQ(judge->verdict(0, 0, {right}), "");
   EXPECT_EQ(judge->verdict(0, 0, {with_first(right, std::nextafterf(y, 0))}), "");
-  EXPECT_THAT(judge->verdict(0, 0, {with_first(right, y + 1000)}), HasSubstr("rounding explains"));
-  EXPECT_THAT(judge->verdict(0, 0, {with_first(right, NAN)}), HasSubstr("rounding explains"));
+  EXPECT_CONTAINS(judge->verdict(0, 0, {with_first(right, y + 1000)}), "rounding explains");
+  EXPECT_CONTAINS(judge->verdict(0, 0, {with_first(right, NAN)}), "rounding explains");
 }
 
 TEST(Judge, AReferenceOutsideOfTheBoundIsAClassOfItsOwn) {
@@ -113,7 +112,7 @@ TEST(Judge, AReferenceOutsideOfTheBoundIsAClassOfItsOwn) {
 
   using Kind = Verdict::Kind;
   EXPECT_EQ(blamed({}, *judge).kind, Kind::reference_outside);
-  EXPECT_THAT(blamed({}, *judge).text(), HasSubstr("reference outside of the bound"));
+  EXPECT_CONTAINS(blamed({}, *judge).text(), "reference outside of the bound");
   EXPECT_EQ(blamed({.kind = Kind::wrong, .output = "y"}, *judge).kind, Kind::reference_outside);
   EXPECT_EQ(blamed({.kind = Kind::wrong, .output = "z"}, *judge).kind, Kind::wrong);
   EXPECT_EQ(blamed({.kind = Kind::crashed}, *judge).kind, Kind::crashed);

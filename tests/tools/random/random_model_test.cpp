@@ -42,7 +42,7 @@ TEST(RandomModel, EveryFamilyOccurs) {
   for (const std::string& name : random_families()) missing.insert(name);
   for (std::uint64_t seed = 0; seed < 300; ++seed)
     for (const std::string& name : model_of(seed).families) missing.erase(name);
-  EXPECT_THAT(missing, testing::IsEmpty());
+  EXPECT_THAT(missing, ::testing::IsEmpty());
 }
 
 TEST(RandomModel, HasAsManyNodesAsAskedFor) {

@@ -45,7 +45,7 @@ TEST(Shrink, APlantedDefectComesDownToTheNodesThatShowIt) {
 
 TEST(Shrink, WritesACaseThatPassesOnTheReference) {
   const RandomModel small = shrink(defective_model(), shows_defect, 60);
-  const std::string folder = testing::TempDir() + "quern_shrink_" + std::to_string(getpid());
+  const std::string folder = ::testing::TempDir() + "quern_shrink_" + std::to_string(getpid());
   const Status written = write_case(small, folder);
   ASSERT_TRUE(written.ok()) << written.message();
   const auto cases = find_cases({folder});
@@ -69,7 +69,7 @@ bool has_everything(const RandomModel& m) {
 TEST(Shrink, WritesOptionalsAndSequences) {
   RandomModel m;
   for (std::uint64_t seed = 0; !has_everything(m); ++seed) m = make_random_model({.seed = seed});
-  const std::string folder = testing::TempDir() + "quern_optionals_" + std::to_string(getpid());
+  const std::string folder = ::testing::TempDir() + "quern_optionals_" + std::to_string(getpid());
   const Status written = write_case(m, folder);
   ASSERT_TRUE(written.ok()) << written.message();
   const auto cases = find_cases({folder});
