@@ -26,7 +26,13 @@ Result<std::shared_ptr<Device>> shared_device(const std::string& name) {
 
 Result<std::shared_ptr<Device>> device_for(Target target, const std::string& gpu) {
   if (target == Target::cpu) return open_device("cpu");
-  if (target == Target::gpu) return shared_device(gpu);
+  if (target == Target::gpu) {
+    auto device = shared_device(gpu);
+    // To a guest "not found" is said of models' names.
+    if (!device && device.error().code() == Code::not_found)
+      return Status(Code::unsupported, std::string(device.error().message()));
+    return device;
+  }
   return Status(Code::unsupported, "there is no device of kind tpu");
 }
 
