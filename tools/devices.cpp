@@ -10,15 +10,16 @@
 namespace quern::tools {
 namespace {
 
-// Those that are found, and the oracle.
+// Those that are found, the oracle, and the device that computes nothing.
 std::vector<DeviceInfo> all_devices() {
   std::vector<DeviceInfo> devices = list_devices();
   if (auto reference = open_device("reference")) {
     devices.push_back((*reference)->info());
     devices.back().title =
-        "every operator by its plainest form on the CPU: the oracle of the tests";
+        "every operator by its plainest loop on the CPU: the oracle of the tests";
     devices.back().properties.clear();
   }
+  if (auto null = open_device("null")) devices.push_back((*null)->info());
   return devices;
 }
 

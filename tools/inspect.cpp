@@ -172,8 +172,8 @@ std::string device_fallback_line(const PlanInfo& plan) {
   if (plan.fallbacks.empty()) return "";
   std::string list;
   for (const std::string& node : plan.fallbacks) list += cat(list.empty() ? "" : ", ", shown(node));
-  return cat(plan.fallbacks.size(), " nodes have no form for the device and run on the CPU: ", list,
-             "\n");
+  return cat(plan.fallbacks.size(),
+             " nodes have no kernel for the device and run on the CPU: ", list, "\n");
 }
 
 void show_plan(const PlanInfo& plan, const Console& console) {

@@ -100,14 +100,15 @@ std::string families_table() {
   return s;
 }
 
-// Whether a table says since which opsets an operator has its forms.
+// Whether a table says since which opsets an operator has its versions.
 enum class Versions : std::uint8_t { hidden, shown };
 
 // Rows of one domain, the opsets of an operator joined.
 std::string onnx_table(std::string_view domain, Versions versions) {
   const bool shows = versions == Versions::shown;
-  std::string s = shows ? "| operator | forms since opset | inputs | outputs |\n|---|---|---|---|\n"
-                        : "| operator | inputs | outputs |\n|---|---|---|\n";
+  std::string s =
+      shows ? "| operator | versions since opset | inputs | outputs |\n|---|---|---|---|\n"
+            : "| operator | inputs | outputs |\n|---|---|---|\n";
   const auto all = onnx::all_ops();
   for (std::size_t i = 0; i < all.size();) {
     const std::size_t first = i;
@@ -154,9 +155,9 @@ std::string operators_markdown() {
       "it prints.\n\n"
       "## ONNX\n\n",
       operator_count(""), " operators of ai.onnx up to opset ", *onnx::newest_opset(""),
-      ". A form serves the opsets from its number up to the next one. Numbers of inputs and "
+      ". A version serves the opsets from its number up to the next one. Numbers of inputs and "
       "outputs are those of the "
-      "newest form.\n\n",
+      "newest version.\n\n",
       onnx_table("", Versions::shown), "\n## com.microsoft\n\n",
       onnx_table("com.microsoft", Versions::hidden), "\n## ai.onnx.preview.training\n\n",
       onnx_table("ai.onnx.preview.training", Versions::hidden),

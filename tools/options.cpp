@@ -34,7 +34,7 @@ Rows device_rows(DeviceArgs& a) {
       {.names = "-d,--device",
        .value = "NAME",
        .help =
-           "cpu, or reference: every operator by its plainest form (`quern devices` lists them)",
+           "cpu, or reference: every operator by its plainest loop (`quern devices` lists them)",
        .target = &a.device},
       {.names = "-t,--threads",
        .value = "N",

@@ -38,7 +38,7 @@ arithmetic or a copy of its bytes would take at least; in a cache it may pass 10
 
 constexpr std::string_view tables = R"html(
 <h2>Operators</h2><table id="operators"></table>
-<h2>Kernels</h2><p>A heading sorts. Coloured rows run the plainest form of the operator.</p><table id="kernels"></table>
+<h2>Kernels</h2><p>A heading sorts. Coloured rows run the plainest loop of the operator.</p><table id="kernels"></table>
 )html";
 
 constexpr std::string_view script = R"html(

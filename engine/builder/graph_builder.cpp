@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// The builder itself: operands, errors, nodes and bodies. Its operators: graph_builder_ops.cpp.
+// The builder itself: operands, errors, nodes and bodies. Its operators: a file for each family.
 #include <algorithm>
 #include <atomic>
 #include <cctype>
+#include <cstring>
 
 #include <quern/graph_builder.h>
 
 #include "engine/builder/graph_builder_impl.h"
 #include "engine/vocabulary/text_util.h"
+#include "graph/numeric.h"
 #include "graph/op_fields.h"
 #include "graph/text.h"
 #include "graph/verify.h"
@@ -33,7 +35,25 @@ std::string default_name(const Graph& g, const Op& op) {
   return cat(name, "_", g.node_count());
 }
 
+struct ElementBits {
+  double value;
+
+  template <class T>
+  std::uint64_t operator()(TypeTag<T>) const {
+    std::uint64_t bits = 0;
+    if constexpr (!std::is_same_v<T, StringRef>) {
+      const T element = convert<T>(value);
+      std::memcpy(&bits, &element, sizeof element);
+    }
+    return bits;
+  }
+};
+
 }  // namespace
+
+std::uint64_t element_bits(double value, DType dtype) {
+  return visit_dtype(dtype, ElementBits{value});
+}
 
 GraphBuilder::Impl::Impl(std::string name) : number(next_number()), graph(builtin_ops()) {
   graph.name = std::move(name);
@@ -178,6 +198,13 @@ Operand GraphBuilder::input_of_any_rank(std::string name, DType dtype) {
 
 Operand GraphBuilder::constant(Tensor tensor) {
   return impl_->constant(std::move(tensor));
+}
+Operand GraphBuilder::scalar(double value, DType dtype) {
+  if (dtype == DType::string) impl_->fail("scalar", "a string is no number");
+  const std::uint64_t bits = element_bits(value, dtype);
+  auto tensor =
+      Tensor::copy_of({dtype, {}}, std::as_bytes(std::span(&bits, 1)).first(quern::size_of(dtype)));
+  return impl_->constant(tensor ? *std::move(tensor) : Tensor());
 }
 Operand GraphBuilder::integers(const IntList& list) {
   return impl_->integers(list);

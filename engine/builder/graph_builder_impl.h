@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What graph_builder.cpp (the builder itself) and graph_builder_ops.cpp (its operators) share.
+// What graph_builder.cpp (the builder itself) and the files of its operators share.
 #pragma once
 
 #include <cstdint>
@@ -13,6 +13,9 @@
 #include "graph/graph.h"
 
 namespace quern {
+
+// The bytes of one element with this value, in the low ones of the result; 0 for strings.
+std::uint64_t element_bits(double value, DType dtype);
 
 struct GraphBuilder::Impl {
   explicit Impl(std::string name);

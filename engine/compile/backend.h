@@ -12,7 +12,7 @@
 
 #include "engine/compile/program.h"
 #include "engine/devices/device_tensor_impl.h"
-#include "engine/run/instance.h"
+#include "engine/run/execution_context.h"
 #include "kernels/contract/gpu.h"
 
 namespace quern {
@@ -25,7 +25,7 @@ class Backend {
   virtual const GpuTarget& target() const = 0;
   // Whether nodes of this family are to run on the CPU all the same; for bisecting.
   virtual bool leaves_to_cpu(std::string_view family) const = 0;
-  // Whether a node without a form for the device is an error.
+  // Whether a node without a kernel for the device is an error.
   virtual bool is_strict() const = 0;
   // Bytes that the offset of every operand is a multiple of.
   virtual std::uint64_t alignment() const = 0;
@@ -34,7 +34,8 @@ class Backend {
   // Bytes of constants that are held now.
   virtual std::size_t constant_bytes() const = 0;
   // Everything that running the program takes: memory, pipelines, recorded commands.
-  virtual Result<std::unique_ptr<Instance>> instantiate(std::shared_ptr<const Program> program) = 0;
+  virtual Result<std::unique_ptr<ExecutionContext>> make_context(
+      std::shared_ptr<const Program> program) = 0;
 };
 
 // A device that makes backends.

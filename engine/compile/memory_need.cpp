@@ -42,15 +42,15 @@ std::size_t padded(std::size_t bytes) {
 
 }  // namespace
 
-MemoryNeed memory_need(std::span<const std::shared_ptr<const PlanNode>> chain,
+MemoryNeed memory_need(std::span<const std::shared_ptr<const PlanNode>> partition,
                        std::span<const RuntimeValue> inputs, std::size_t weights,
                        const MemoryPoolKind& pool) {
-  MemoryNeed need{.weights = weights, .is_complete = chain.size() == 1};
-  if (chain.empty()) return need;
-  need.arena = MemoryBlock::size_for(chain[0]->program->arena_bytes);
+  MemoryNeed need{.weights = weights, .is_complete = partition.size() == 1};
+  if (partition.empty()) return need;
+  need.arena = MemoryBlock::size_for(partition[0]->program->arena_bytes);
   std::vector<std::uint64_t> pooled;
-  for (const auto& node : chain) {
-    if (node != chain[0]) pooled.push_back(node->program->arena_bytes);
+  for (const auto& node : partition) {
+    if (node != partition[0]) pooled.push_back(node->program->arena_bytes);
     need.arena += padded(node->program->device_plan.size);
     for (const Step& s : node->program->steps) {
       need.scratch = std::max(need.scratch, s.scratch_bytes);
@@ -59,7 +59,8 @@ MemoryNeed memory_need(std::span<const std::shared_ptr<const PlanNode>> chain,
     }
     need.is_complete = need.is_complete && !node->segment.rest && node->controls.empty();
   }
-  for (const std::uint64_t bytes : copied_outputs(*chain.back(), inputs)) pooled.push_back(bytes);
+  for (const std::uint64_t bytes : copied_outputs(*partition.back(), inputs))
+    pooled.push_back(bytes);
   need.pool = reserved_for(pooled, pool);
   return need;
 }

@@ -13,7 +13,7 @@ namespace quern {
 
 // Of a session that goes through these plans, with these inputs (of which only the types are read).
 // The pool is asked what it would reserve for the blocks that are known.
-MemoryNeed memory_need(std::span<const std::shared_ptr<const PlanNode>> chain,
+MemoryNeed memory_need(std::span<const std::shared_ptr<const PlanNode>> partition,
                        std::span<const RuntimeValue> inputs, std::size_t weights,
                        const MemoryPoolKind& pool);
 

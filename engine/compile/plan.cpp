@@ -64,13 +64,13 @@ PlanTree::Planned PlanTree::find_or_build(PlanCache& cache, const PlanKey& key, 
 
 PlanTree::Planned PlanTree::root(const PlanKey& key, std::span<const RuntimeValue> inputs,
                                  std::span<const std::size_t> wanted, int threads) {
-  return find_or_build(roots_, key, threads, [&] { return begin_chain(graph_, inputs, wanted); });
+  return find_or_build(roots_, key, threads, [&] { return first_segment(graph_, inputs, wanted); });
 }
 
 PlanTree::Planned PlanTree::next(const PlanNode& node, const PlanKey& key,
-                                 std::span<const RuntimeValue> answers, int threads) {
+                                 std::span<const RuntimeValue> resolved, int threads) {
   return find_or_build(node.children_, key, threads,
-                       [&] { return continue_chain(*node.segment.rest, answers); });
+                       [&] { return next_segment(*node.segment.rest, resolved); });
 }
 
 Status PlanTree::check_memory(const Program& program) const {

@@ -97,9 +97,9 @@ class PlanTree {
   Result<std::shared_ptr<const PlanNode>> root(const PlanKey& key,
                                                std::span<const RuntimeValue> inputs,
                                                std::span<const std::size_t> wanted, int threads);
-  // The one after `node`, for these answers to its questions.
+  // The one after `node`, for the values that it left unresolved.
   Result<std::shared_ptr<const PlanNode>> next(const PlanNode& node, const PlanKey& key,
-                                               std::span<const RuntimeValue> answers, int threads);
+                                               std::span<const RuntimeValue> resolved, int threads);
 
  private:
   using Planned = Result<std::shared_ptr<const PlanNode>>;

@@ -78,7 +78,7 @@ struct Program {
   MemoryProblem device_problem;
   MemoryPlan device_plan;
   std::vector<std::shared_ptr<const void>> device_constants;  // what Backend::constant() gave
-  std::vector<std::string> fallbacks;  // nodes that have no form for the device
+  std::vector<std::string> fallbacks;  // nodes that have no kernel for the device
 };
 
 }  // namespace quern

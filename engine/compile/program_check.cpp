@@ -234,7 +234,7 @@ class Checker {
   bool ends_past_memory(const Address& at, const TensorDesc& desc) const {
     return desc.bytes() > sizes_[at.region] || at.begin > sizes_[at.region] - desc.bytes();
   }
-  static bool lies_in_memory(const Step::Operand& o) {
+  static bool is_in_memory(const Step::Operand& o) {
     return o.base != Base::none && o.base != Base::constant && o.base != Base::device_constant;
   }
 
@@ -336,7 +336,7 @@ class Checker {
     }
     if (!step().scratch_bytes) return {};
     for (std::size_t i = 0; i < m.inputs.size(); ++i)
-      if (lies_in_memory(step().inputs[i]) &&
+      if (is_in_memory(step().inputs[i]) &&
           scratch().meets({input_address(i), m.inputs[i].bytes()}))
         return wrong(cat("has its scratch where operand ", i, " lies"));
     return {};
@@ -346,7 +346,7 @@ class Checker {
     const StepMeaning& m = meaning();
     std::size_t under = 0;
     for (std::size_t i = 0; i < m.inputs.size(); ++i) {
-      if (!lies_in_memory(step().inputs[i])) continue;
+      if (!is_in_memory(step().inputs[i])) continue;
       const Range input{input_address(i), m.inputs[i].bytes()};
       if (!result.meets(input)) continue;
       if (may_stay(o, result, input)) continue;
@@ -360,7 +360,7 @@ class Checker {
   // in one that it is a copy or a part of.
   bool may_stay(std::size_t o, const Range& result, const Range& input) const {
     return o == 0 && std::ranges::any_of(meaning().copies, [&](const CopiedInput& c) {
-             if (!lies_in_memory(step().inputs[c.input])) return false;
+             if (!is_in_memory(step().inputs[c.input])) return false;
              const Address at = input_address(c.input);
              const std::uint64_t end = at.begin + meaning().inputs[c.input].bytes();
              return at.region == result.at.region && at.begin == result.at.begin + c.offset &&

@@ -92,16 +92,16 @@ struct State {
   std::deque<Abstract> slots;  // unknown: its structure is still a question
   std::vector<Waiting> waiting;
   std::vector<ValueId> wanted;  // of scope 0
-  std::vector<Question> asked;
+  std::vector<UnresolvedValue> unresolved;
   std::uint32_t epoch = 0;
   std::size_t inlined_nodes = 0;
 };
 
 }  // namespace
 
-class Continuation {
+class ResumePoint {
  public:
-  explicit Continuation(State s) : state(std::move(s)) {}
+  explicit ResumePoint(State s) : state(std::move(s)) {}
   const State state;
 };
 
@@ -137,10 +137,10 @@ class Specializer {
     return {};
   }
 
-  Status run_waiting(std::span<const RuntimeValue> answers) {
-    for (std::size_t i = 0; i < s_.asked.size(); ++i)
-      QUERN_TRY(take_answer(s_.asked[i], answers[i]));
-    s_.asked.clear();
+  Status run_waiting(std::span<const RuntimeValue> resolved) {
+    for (std::size_t i = 0; i < s_.unresolved.size(); ++i)
+      QUERN_TRY(resolve(s_.unresolved[i], resolved[i]));
+    s_.unresolved.clear();
     const std::vector<Waiting> nodes = std::move(s_.waiting);
     s_.waiting.clear();
     for (const Waiting& w : nodes) QUERN_TRY(visit(w.scope, w.node));
@@ -151,14 +151,14 @@ class Specializer {
     QUERN_TRY(export_values());
     if (s_.waiting.empty()) {
       for (ValueId v : s_.wanted) segment_.results.push_back(result_of(0, v));
-      s_.asked.clear();
-    } else if (s_.asked.empty()) {
+      s_.unresolved.clear();
+    } else if (s_.unresolved.empty()) {
       const Waiting& w = s_.waiting.front();
       return error(w.scope, w.node, Code::internal, "waits for nothing");
     }
     segment_.slot_count = s_.slots.size();
-    segment_.questions = s_.asked;
-    if (!s_.waiting.empty()) segment_.rest = std::make_shared<Continuation>(std::move(s_));
+    segment_.unresolved = s_.unresolved;
+    if (!s_.waiting.empty()) segment_.rest = std::make_shared<ResumePoint>(std::move(s_));
     return std::move(segment_);
   }
 
@@ -213,15 +213,14 @@ class Specializer {
     return a.here;
   }
 
-  Status take_answer(const Question& q, const RuntimeValue& answer) {
+  Status resolve(const UnresolvedValue& q, const RuntimeValue& value) {
     Abstract& a = s_.slots[q.slot];
-    if (q.about == Question::About::elements) {
-      QUERN_ASSIGN(a.constant,
-                   Tensor::copy_of(answer.tensor().type,
-                                   {answer.tensor().data, answer.tensor().type.bytes()}));
+    if (q.about == UnresolvedValue::About::elements) {
+      QUERN_ASSIGN(a.constant, Tensor::copy_of(value.tensor().type,
+                                               {value.tensor().data, value.tensor().type.bytes()}));
       return {};
     }
-    a = from_runtime(answer, q.slot);
+    a = from_runtime(value, q.slot);
     return {};
   }
 
@@ -408,7 +407,7 @@ class Specializer {
   Slot new_dynamic_slot(ValueId out) {
     const Slot slot = new_slot(Abstract());
     add_output(out, slot, OutputShape::from_run);
-    s_.asked.push_back({Question::About::structure, slot});
+    s_.unresolved.push_back({UnresolvedValue::About::structure, slot});
     return slot;
   }
 
@@ -459,7 +458,7 @@ class Specializer {
     return {};
   }
 
-  // The host runs it after this segment; what it gives is asked for.
+  // The host runs it after this segment; what it gives is unresolved.
   Status visit_loop(std::uint32_t scope, NodeId id) {
     const Node& n = s_.scopes[scope].graph->node(id);
     ControlOp c{.op = n.op, .name = n.name, .body = &n.bodies[0]};
@@ -470,7 +469,7 @@ class Specializer {
     for (ValueId v : n.outputs) {
       const Slot slot = new_slot(Abstract());
       c.outputs.push_back(slot);
-      s_.asked.push_back({Question::About::structure, slot});
+      s_.unresolved.push_back({UnresolvedValue::About::structure, slot});
       define(scope, v, Abstract::in_slot(slot));
     }
     segment_.controls.push_back(std::move(c));
@@ -672,7 +671,7 @@ class Specializer {
 
   // ---- the end of a segment
 
-  // What later segments, control operators, questions and results read gets a slot.
+  // What later segments, control operators, unresolved and results read gets a slot.
   Status export_values() {
     for (const ValueAt& v : asked_values_) QUERN_TRY(ask_elements(v));
     std::size_t next = 0;
@@ -697,8 +696,9 @@ class Specializer {
     const SlotRef ref = give_slot(entry(v.scope, v.value));
     if (ref.element != 0)
       return {Code::unsupported, "a shape operand comes out of a sequence that the run computes"};
-    const Question q{Question::About::elements, ref.slot};
-    if (std::find(s_.asked.begin(), s_.asked.end(), q) == s_.asked.end()) s_.asked.push_back(q);
+    const UnresolvedValue q{UnresolvedValue::About::elements, ref.slot};
+    if (std::find(s_.unresolved.begin(), s_.unresolved.end(), q) == s_.unresolved.end())
+      s_.unresolved.push_back(q);
     return {};
   }
 
@@ -762,8 +762,8 @@ const std::byte* const Specializer::unread = unread_bytes;
 
 }  // namespace
 
-Result<Segment> begin_chain(const Graph& graph, std::span<const RuntimeValue> inputs,
-                            std::span<const std::size_t> wanted) {
+Result<Segment> first_segment(const Graph& graph, std::span<const RuntimeValue> inputs,
+                              std::span<const std::size_t> wanted) {
   QUERN_TRY(check_declared_types(graph, inputs));
   State state;
   state.scopes.push_back({&graph, std::vector<Abstract>(graph.value_count()), 0});
@@ -777,9 +777,9 @@ Result<Segment> begin_chain(const Graph& graph, std::span<const RuntimeValue> in
   return s.finish();
 }
 
-Result<Segment> continue_chain(const Continuation& rest, std::span<const RuntimeValue> answers) {
+Result<Segment> next_segment(const ResumePoint& rest, std::span<const RuntimeValue> resolved) {
   Specializer s(rest.state);
-  QUERN_TRY(s.run_waiting(answers));
+  QUERN_TRY(s.run_waiting(resolved));
   return s.finish();
 }
 

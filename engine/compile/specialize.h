@@ -6,9 +6,10 @@
 // tensors that they hold. What is left is a static graph in which every dimension is a number.
 //
 // Where a shape or a plan-time operand depends on data that only running can give, the nodes that
-// need it wait: the segment ends with questions (the shape of this value, the elements of that
-// one), and the next segment is specialised from the answers. So plans form a tree: the children of
-// a plan are keyed by the answers. A model without such operators has exactly one segment.
+// need it wait: the segment ends with a list of unresolved values (the shape of this one, the
+// elements of that one), and the next segment is specialised from their values. The segments are a
+// partition of the graph in the order of a run. Plans are a tree: the children of a plan are keyed
+// by the values that it left unresolved. A model without such operators has exactly one segment.
 #pragma once
 
 #include <cstdint>
@@ -26,8 +27,8 @@
 
 namespace quern {
 
-// Number of a RuntimeValue in one chain of segments: the graph's inputs first, then what segments
-// and control operators hand on.
+// Number of a RuntimeValue in one partition: the graph's inputs first, then what segments and
+// control operators hand on.
 using Slot = std::uint32_t;
 
 // One tensor of a slot; element 0 unless the slot holds a sequence.
@@ -39,7 +40,7 @@ struct SlotRef {
 };
 
 // What must be known of a slot before the next segment can be made.
-struct Question {
+struct UnresolvedValue {
   enum class About : std::uint8_t {
     structure,
     elements
@@ -48,10 +49,10 @@ struct Question {
   About about = About::structure;
   Slot slot = 0;
 
-  bool operator==(const Question&) const = default;
+  bool operator==(const UnresolvedValue&) const = default;
 };
 
-// A value of the graph once its chain has run: tensors of slots, or all that one slot holds.
+// A value of the graph once all segments have run: tensors of slots, or all that one slot holds.
 struct ResultRef {
   std::optional<Slot> whole_slot;
   RuntimeValue::Kind kind = RuntimeValue::Kind::tensor;
@@ -68,7 +69,7 @@ struct ControlOp {
   std::vector<Slot> outputs;
 };
 
-class Continuation;
+class ResumePoint;
 
 struct Segment {
   explicit Segment(OpSet ops) : graph(ops) {}
@@ -78,17 +79,17 @@ struct Segment {
   std::vector<Slot> outputs;         // of graph.outputs(), in order
   std::vector<bool> dynamic_output;  // the type is an upper bound, the run gives the real shape
   std::vector<ControlOp> controls;
-  std::size_t slot_count = 0;  // that the chain has used so far
-  std::vector<Question> questions;
-  std::shared_ptr<const Continuation> rest;  // null: this is the last segment
-  std::vector<ResultRef> results;            // of the last segment, one a wanted output
+  std::size_t slot_count = 0;  // that the segments up to this one use
+  std::vector<UnresolvedValue> unresolved;
+  std::shared_ptr<const ResumePoint> rest;  // null: this is the last segment
+  std::vector<ResultRef> results;           // of the last segment, one a wanted output
 };
 
 // The first segment. Of `inputs` only kinds and types are read. `wanted`: indices of graph outputs.
-// The graph must outlive every segment of the chain.
-Result<Segment> begin_chain(const Graph& graph, std::span<const RuntimeValue> inputs,
-                            std::span<const std::size_t> wanted);
-// The next one, from the values that the questions asked for.
-Result<Segment> continue_chain(const Continuation& rest, std::span<const RuntimeValue> answers);
+// The graph must outlive every segment.
+Result<Segment> first_segment(const Graph& graph, std::span<const RuntimeValue> inputs,
+                              std::span<const std::size_t> wanted);
+// The next one, from the values that `rest` left unresolved, in their order.
+Result<Segment> next_segment(const ResumePoint& rest, std::span<const RuntimeValue> resolved);
 
 }  // namespace quern

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "engine/devices/null/device.h"
+
 #include <fstream>
 #include <thread>
 
 #include <quern/device.h>
-
 #ifdef QUERN_VULKAN
 #include "engine/devices/vulkan/device.h"
 #endif
@@ -58,12 +59,13 @@ std::vector<DeviceInfo> list_devices() {
 
 Result<std::shared_ptr<Device>> open_device(std::string_view name) {
   if (name == "cpu" || name == "reference") return std::make_shared<Device>(cpu_info(name));
+  if (name == "null") return null::open();
 #ifdef QUERN_VULKAN
   if (name.starts_with("vulkan")) return vulkan::open(name);
 #endif
   const std::vector<DeviceInfo> devices = list_devices();
   if (const auto choice = choose_device(devices, name)) return open_device(choice->name);
-  std::string names = "automatic, high-performance, low-power, reference";
+  std::string names = "automatic, high-performance, low-power, reference, null";
   for (const DeviceInfo& d : devices) names += cat(", ", d.name);
   return Status(Code::not_found, cat("no device '", printable(name), "'; there is: ", names));
 }

@@ -34,6 +34,10 @@ class HostTensorMemory final : public TensorMemory {
 
 }  // namespace
 
+Result<std::unique_ptr<TensorMemory>> make_host_tensor_memory(std::size_t bytes) {
+  return HostTensorMemory::create(bytes);
+}
+
 TensorMemory::TensorMemory() : id_(next_id()) {}
 
 Status TensorMemory::fetch() {
@@ -81,7 +85,7 @@ Result<std::shared_ptr<DeviceTensor>> DeviceTensor::create(std::shared_ptr<Devic
   if (auto* with_memory = dynamic_cast<BackendDevice*>(device.get())) {
     QUERN_ASSIGN(impl->memory, with_memory->make_tensor_memory(impl->capacity));
   } else {
-    QUERN_ASSIGN(impl->memory, HostTensorMemory::create(impl->capacity));
+    QUERN_ASSIGN(impl->memory, make_host_tensor_memory(impl->capacity));
   }
   impl->device = std::move(device);
   return std::shared_ptr<DeviceTensor>(new DeviceTensor(std::move(impl)));

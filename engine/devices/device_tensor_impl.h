@@ -65,6 +65,9 @@ class TensorMemory {
   std::shared_ptr<PendingRun> pending_;
 };
 
+// Bytes on the host alone. Errors: out_of_memory.
+Result<std::unique_ptr<TensorMemory>> make_host_tensor_memory(std::size_t bytes);
+
 struct DeviceTensor::Impl {
   std::shared_ptr<Device> device;
   TensorType type;

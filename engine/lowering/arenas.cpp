@@ -11,7 +11,7 @@ namespace {
 
 constexpr std::uint64_t host_alignment = 64;
 
-// Makes operands of the places of a draft whose memories are planned.
+// Makes operands of the places of an unallocated program whose memories are planned.
 class Operands {
  public:
   // Without a device its memory is that of the host.
@@ -19,16 +19,16 @@ class Operands {
            std::uint64_t device_alignment)
       : buffers_(buffers), host_(host), device_(device), device_alignment_(device_alignment) {}
 
-  // Of the step, which is the draft's `number`th.
-  void resolve(DraftStep& draft, std::size_t number) const {
-    Step& s = draft.step;
+  // Of the step, which is the unallocated program's `number`th.
+  void resolve(UnallocatedStep& unallocated, std::size_t number) const {
+    Step& s = unallocated.step;
     const bool on_host = s.kind == Step::Kind::host;
-    for (const Place& p : draft.inputs) {
+    for (const Place& p : unallocated.inputs) {
       s.inputs.push_back(operand(p));
       if (!on_host) s.input_bytes.push_back(bytes(p));
       if (s.kind == Step::Kind::device) align_down(s.inputs.back(), s.input_bytes.back());
     }
-    for (const Place& p : draft.outputs) {
+    for (const Place& p : unallocated.outputs) {
       s.outputs.push_back(operand(p));
       if (!on_host) s.output_bytes.push_back(bytes(p));
     }
@@ -41,10 +41,10 @@ class Operands {
   Step::Operand operand(const Place& p) const {
     if (!p.present()) return {};
     const PlacedMemory& in = memory(buffers_[p.buffer].space());
-    const Schedule::Lie lie = in.answer.schedule.lies[p.buffer];
-    const Buffer& b = buffers_[lie.root];
-    Step::Operand o{b.base, b.index, p.offset + lie.offset, nullptr};
-    if (b.in_arena()) o.offset += in.offset_of_root(lie.root);
+    const Schedule::Alias alias = in.answer.schedule.aliases[p.buffer];
+    const Buffer& b = buffers_[alias.root];
+    Step::Operand o{b.base, b.index, p.offset + alias.offset, nullptr};
+    if (b.in_arena()) o.offset += in.offset_of_root(alias.root);
     if (b.base == Buffer::Base::constant) o.constant = b.constant + p.offset;
     return o;
   }
@@ -80,7 +80,7 @@ void keep_output_offsets(std::span<const Buffer> buffers, const PlacedMemory& ho
       program.output_offsets[buffers[b].index] = host.offset_of_root(b);
 }
 
-StepMeaning meaning_of(DraftStep& step) {
+StepMeaning meaning_of(UnallocatedStep& step) {
   StepMeaning meaning = std::move(step.meaning);
   for (const Place& p : step.inputs) meaning.inputs.push_back(p.desc);
   for (const Place& p : step.outputs) meaning.outputs.push_back(p.desc);
@@ -88,7 +88,7 @@ StepMeaning meaning_of(DraftStep& step) {
 }
 
 // In this order; those that are not in it have nothing to do.
-std::vector<StepMeaning> keep_steps(std::span<DraftStep> steps,
+std::vector<StepMeaning> keep_steps(std::span<UnallocatedStep> steps,
                                     std::span<const std::uint32_t> order, const Operands& operands,
                                     Program& program) {
   std::vector<StepMeaning> meanings;
@@ -100,31 +100,33 @@ std::vector<StepMeaning> keep_steps(std::span<DraftStep> steps,
   return meanings;
 }
 
-Result<std::vector<StepMeaning>> place_on_host(Draft& draft, const ArenaOptions& options,
+Result<std::vector<StepMeaning>> place_on_host(UnallocatedProgram& unallocated,
+                                               const ArenaOptions& options,
                                                const Strategy& strategy, Program& program) {
-  const StepGraph graph = step_graph(draft, Space::host, host_alignment);
+  const StepGraph graph = step_graph(unallocated, Space::host, host_alignment);
   QUERN_ASSIGN(const PlacedMemory host,
                place(graph, {.order = options.order, .alias = options.alias}, strategy));
-  auto meanings =
-      keep_steps(draft.steps, host.memory.steps, {draft.buffers, host, host, 0}, program);
-  keep_output_offsets(draft.buffers, host, program);
+  auto meanings = keep_steps(unallocated.steps, host.memory.steps,
+                             {unallocated.buffers, host, host, 0}, program);
+  keep_output_offsets(unallocated.buffers, host, program);
   keep_plan(host, program);
   return meanings;
 }
 
 // Both memories see the steps in one order, that of the graph, and all of them: results in place,
 // no copies spared.
-Result<std::vector<StepMeaning>> place_in_both(Draft& draft, const ArenaOptions& options,
+Result<std::vector<StepMeaning>> place_in_both(UnallocatedProgram& unallocated,
+                                               const ArenaOptions& options,
                                                const Strategy& strategy, Program& program) {
   constexpr ScheduleOptions in_order{.order = false, .alias = false};
   const std::uint64_t alignment = options.device_alignment;
   QUERN_ASSIGN(const PlacedMemory host,
-               place(step_graph(draft, Space::host, host_alignment), in_order, strategy));
+               place(step_graph(unallocated, Space::host, host_alignment), in_order, strategy));
   QUERN_ASSIGN(const PlacedMemory device,
-               place(step_graph(draft, Space::device, alignment), in_order, strategy));
-  auto meanings = keep_steps(draft.steps, host.answer.schedule.order,
-                             {draft.buffers, host, device, alignment}, program);
-  keep_output_offsets(draft.buffers, host, program);
+               place(step_graph(unallocated, Space::device, alignment), in_order, strategy));
+  auto meanings = keep_steps(unallocated.steps, host.answer.schedule.order,
+                             {unallocated.buffers, host, device, alignment}, program);
+  keep_output_offsets(unallocated.buffers, host, program);
   keep_plan(host, program);
   program.plain_bound = device.answer.plain_bound;
   program.order_is_optimal = device.answer.order_is_optimal;
@@ -135,11 +137,11 @@ Result<std::vector<StepMeaning>> place_in_both(Draft& draft, const ArenaOptions&
 
 }  // namespace
 
-Result<std::vector<StepMeaning>> place_in_arenas(Draft draft, const ArenaOptions& options,
-                                                 Program& program) {
+Result<std::vector<StepMeaning>> place_in_arenas(UnallocatedProgram unallocated,
+                                                 const ArenaOptions& options, Program& program) {
   const Strategy& strategy = options.strategy ? *options.strategy : default_strategy();
-  return options.device_alignment ? place_in_both(draft, options, strategy, program)
-                                  : place_on_host(draft, options, strategy, program);
+  return options.device_alignment ? place_in_both(unallocated, options, strategy, program)
+                                  : place_on_host(unallocated, options, strategy, program);
 }
 
 }  // namespace quern::lowering

@@ -2,7 +2,7 @@
 // The end of lowering: every buffer gets its place, every operand its address.
 #pragma once
 
-#include "engine/lowering/draft.h"
+#include "engine/lowering/unallocated_program.h"
 
 namespace quern::lowering {
 
@@ -14,9 +14,9 @@ struct ArenaOptions {
   std::uint64_t device_alignment = 0;
 };
 
-// The steps of the draft that have something to do become those of `program`, and all that it says
-// of memory is set; its outputs are known. Says what each step is for.
-Result<std::vector<StepMeaning>> place_in_arenas(Draft draft, const ArenaOptions& options,
-                                                 Program& program);
+// The steps of the unallocated program that have something to do become those of `program`, and all
+// that it says of memory is set; its outputs are known. Says what each step is for.
+Result<std::vector<StepMeaning>> place_in_arenas(UnallocatedProgram unallocated,
+                                                 const ArenaOptions& options, Program& program);
 
 }  // namespace quern::lowering

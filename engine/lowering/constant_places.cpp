@@ -13,7 +13,7 @@ Result<Place> ConstantPlaces::bring(ValueId v, const Layout& layout, Space space
 
 const Place* ConstantPlaces::find_place(ValueId v, const Layout& layout, Space space) const {
   for (const Place& p : places_.of(v))
-    if (draft_.space_of(p) == space && same_placement(p.desc.shape, p.desc.layout, layout))
+    if (unallocated_.space_of(p) == space && same_placement(p.desc.shape, p.desc.layout, layout))
       return &p;
   return nullptr;
 }
@@ -35,7 +35,7 @@ Status ConstantPlaces::pin(ValueId v, Address address) {
 }
 
 Result<Place> ConstantPlaces::copy(ValueId v, const Place& from, const TensorDesc& to) {
-  const std::byte* source = draft_.buffer(from).constant;
+  const std::byte* source = unallocated_.buffer(from).constant;
   QUERN_ASSIGN(auto bytes, weights_->find_or_make(
                                cat("layout|", to.layout.text(), "|", constants_.find(v)->key()),
                                to.bytes(), [&](std::byte* dst) -> Status {
@@ -50,8 +50,8 @@ Place ConstantPlaces::keep(ValueId v, std::shared_ptr<const void> owner, const s
                            const TensorDesc& desc) {
   kept_.push_back(std::move(owner));
   const Place place{
-      draft_.add({.base = Buffer::Base::constant, .constant = data, .bytes = desc.bytes()}), 0,
-      desc};
+      unallocated_.add({.base = Buffer::Base::constant, .constant = data, .bytes = desc.bytes()}),
+      0, desc};
   places_.put(v, place);
   return place;
 }
@@ -71,8 +71,9 @@ Result<Place> ConstantPlaces::on_device(ValueId v, const Layout& layout) {
       }};
   QUERN_ASSIGN(const std::uint32_t number, on_device(constant));
   const Place place{
-      draft_.add({.base = Buffer::Base::device_constant, .index = number, .bytes = to.bytes()}), 0,
-      to};
+      unallocated_.add(
+          {.base = Buffer::Base::device_constant, .index = number, .bytes = to.bytes()}),
+      0, to};
   places_.put(v, place);
   return place;
 }

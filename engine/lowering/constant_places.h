@@ -20,17 +20,21 @@ namespace quern::lowering {
 class ConstantPlaces {
  public:
   // `backend` may be null; all others outlive this.
-  ConstantPlaces(const Graph& graph, WeightStore* weights, Backend* backend, Draft& draft,
-                 ValuePlaces& places)
-      : constants_(graph), weights_(weights), backend_(backend), draft_(draft), places_(places) {}
+  ConstantPlaces(const Graph& graph, WeightStore* weights, Backend* backend,
+                 UnallocatedProgram& unallocated, ValuePlaces& places)
+      : constants_(graph),
+        weights_(weights),
+        backend_(backend),
+        unallocated_(unallocated),
+        places_(places) {}
 
   // Null: depends on inputs.
   const ConstantSource* find(ValueId v) const { return constants_.find(v); }
 
   // A constant in this layout and memory; at any address only for its only reader.
   Result<Place> bring(ValueId v, const Layout& layout, Space space, Address address);
-  // The forms of constants that a kernel of the device asks for: their numbers among those that the
-  // program keeps.
+  // The layouts of constants that a kernel of the device asks for: their numbers among those that
+  // the program keeps.
   Result<std::vector<std::uint32_t>> on_device(std::span<const GpuConstant> constants);
 
   // What the program has to keep.
@@ -49,7 +53,7 @@ class ConstantPlaces {
   GraphConstants constants_;
   WeightStore* weights_;
   Backend* backend_;
-  Draft& draft_;
+  UnallocatedProgram& unallocated_;
   ValuePlaces& places_;
   std::vector<std::shared_ptr<const void>> kept_;
   std::vector<std::shared_ptr<const void>> device_constants_;

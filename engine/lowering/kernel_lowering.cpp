@@ -72,7 +72,7 @@ KernelInput KernelLowering::input_of(ValueId v) const {
     in.desc = TensorDesc::row_major(type.dtype, type.shape);
   } else {
     in.desc = places_.best(v).desc;
-    in.dies_here = places_.is_read_last(v);
+    in.is_last_use = places_.is_read_last(v);
   }
   return in;
 }
@@ -131,8 +131,8 @@ Status KernelLowering::make_own(const Node& node, const KernelChoice& choice,
                                 std::vector<Place>& inputs) {
   for (const Sharing& s : choice.sharing) {
     Place& in = inputs[s.input];
-    if (!s.required) continue;
-    const Buffer& buffer = draft_.buffer(in);
+    if (s.alias != Alias::must) continue;
+    const Buffer& buffer = unallocated_.buffer(in);
     if (buffer.in_arena() && in.offset == 0 && !places_.is_read_elsewhere(in)) continue;
     const std::string name = buffer.name;  // buffers move when there are more
     const HeldValue held = moves_.whole(node.inputs[s.input]);
@@ -147,9 +147,9 @@ Place KernelLowering::result_place(const Node& node, std::size_t output, const T
   const TensorDesc desc{type.dtype, type.shape,
                         layout_asked(choice.output_layouts, output, type.shape)};
   for (const Sharing& s : choice.sharing)
-    if (s.output == output && s.required) return {inputs[s.input].buffer, 0, desc};
+    if (s.output == output && s.alias == Alias::must) return {inputs[s.input].buffer, 0, desc};
   const std::string& name = graph_.value(node.outputs[output]).name;
-  return {draft_.add(space_of(choice), desc.bytes(), name), 0, desc};
+  return {unallocated_.add(space_of(choice), desc.bytes(), name), 0, desc};
 }
 
 Status KernelLowering::append(const Node& node, const KernelRequest& request, KernelChoice& choice,
@@ -160,7 +160,7 @@ Status KernelLowering::append(const Node& node, const KernelRequest& request, Ke
   s.gpu_constants = std::move(gpu_constants);
   describe(node, request, s);
   if (request.def().is(OpTrait::data_dependent)) s.dynamic_outputs = dynamic_outputs(node);
-  draft_.append(std::move(s), inputs, outputs, choice, std::move(meaning));
+  unallocated_.append(std::move(s), inputs, outputs, choice, std::move(meaning));
   return {};
 }
 
@@ -198,12 +198,12 @@ Status KernelLowering::add_post_op(NodeId id, std::size_t number, Place& result)
 
 KernelLowering::PostOpWork KernelLowering::work_of(const Node& node, const PostOp& post_op,
                                                    const Place& result) const {
-  const KernelInput self{.present = true, .desc = result.desc, .dies_here = true};
+  const KernelInput self{.present = true, .desc = result.desc, .is_last_use = true};
   const auto* binary = std::get_if<BinaryPostOp>(&post_op);
   if (!binary) return {.op = *std::get_if<Unary>(&post_op), .inputs = {self}};
   const ValueId operand = node.inputs[binary->operand];
   KernelInput other = input_of(operand);
-  other.dies_here = false;  // the node reads it until its last post-op
+  other.is_last_use = false;  // the node reads it until its last post-op
   PostOpWork work{.op = Binary{binary->kind}, .inputs = {self, other}, .operand = operand};
   if (binary->swapped) {
     std::swap(work.inputs[0], work.inputs[1]);

@@ -14,12 +14,12 @@ namespace quern::lowering {
 class KernelLowering {
  public:
   // All that is given outlives this.
-  KernelLowering(const Graph& graph, const LowerOptions& options, Draft& draft, ValuePlaces& places,
-                 ConstantPlaces& constants, Moves& moves)
+  KernelLowering(const Graph& graph, const LowerOptions& options, UnallocatedProgram& unallocated,
+                 ValuePlaces& places, ConstantPlaces& constants, Moves& moves)
       : graph_(graph),
         dynamic_outputs_(options.dynamic_outputs),
         target_(cpu_target(options)),
-        draft_(draft),
+        unallocated_(unallocated),
         places_(places),
         constants_(constants),
         moves_(moves),
@@ -58,7 +58,7 @@ class KernelLowering {
   const Graph& graph_;
   std::span<const bool> dynamic_outputs_;  // of the graph
   CpuTarget target_;
-  Draft& draft_;
+  UnallocatedProgram& unallocated_;
   ValuePlaces& places_;
   ConstantPlaces& constants_;
   Moves& moves_;

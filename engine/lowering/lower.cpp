@@ -24,10 +24,10 @@ class Lowering {
   Lowering(const Graph& g, const LowerOptions& options)
       : g_(g),
         options_(options),
-        places_(g, draft_, options.backend ? Space::device : Space::host),
-        constants_(g, options.weights, options.backend, draft_, places_),
-        moves_(g, cpu_target(options), options.backend, draft_, places_, constants_),
-        kernels_(g, options, draft_, places_, constants_, moves_) {}
+        places_(g, unallocated_, options.backend ? Space::device : Space::host),
+        constants_(g, options.weights, options.backend, unallocated_, places_),
+        moves_(g, cpu_target(options), options.backend, unallocated_, places_, constants_),
+        kernels_(g, options, unallocated_, places_, constants_, moves_) {}
 
   Result<std::unique_ptr<Program>> run() {
     bind_inputs();
@@ -48,10 +48,10 @@ class Lowering {
     for (std::uint32_t i = 0; i < g_.inputs().size(); ++i) {
       const ValueId v = g_.inputs()[i];
       const TensorType type = places_.type(v);
-      const BufferId buffer = draft_.add({.base = Buffer::Base::input,
-                                          .index = i,
-                                          .bytes = type.bytes(),
-                                          .name = g_.value(v).name});
+      const BufferId buffer = unallocated_.add({.base = Buffer::Base::input,
+                                                .index = i,
+                                                .bytes = type.bytes(),
+                                                .name = g_.value(v).name});
       places_.put(v, {buffer, 0, TensorDesc::row_major(type.dtype, type.shape)});
     }
   }
@@ -82,7 +82,7 @@ class Lowering {
     const ValueId in = g_.node(id).inputs[0];
     const bool is_native = places_.find(in, places_.native());
     for (const Place& p : places_.of(in)) {
-      if (is_native && draft_.space_of(p) != places_.native()) continue;
+      if (is_native && unallocated_.space_of(p) != places_.native()) continue;
       const auto views = views_of(g_, id, p.desc);
       if (!views) continue;
       put_views(g_.node(id), p, *views);
@@ -105,7 +105,8 @@ class Lowering {
   // A reshape that the layout does not allow: through a row-major copy.
   Status lower_moved_view(const Node& n) {
     const ValueId in = n.inputs[0];
-    const Space space = constants_.find(in) ? places_.native() : draft_.space_of(places_.best(in));
+    const Space space =
+        constants_.find(in) ? places_.native() : unallocated_.space_of(places_.best(in));
     const Layout row_major = Layout::row_major(places_.type(in).shape);
     QUERN_ASSIGN(const Place p, moves_.bring(in, row_major, space));
     places_.consume(n);
@@ -128,15 +129,15 @@ class Lowering {
     const ValueId v = g_.outputs()[i];
     const TensorType type = places_.type(v);
     QUERN_ASSIGN(Place p, moves_.bring(v, Layout::row_major(type.shape), Space::host));
-    const Buffer& buffer = draft_.buffer(p);
+    const Buffer& buffer = unallocated_.buffer(p);
     // An output that the value is already has another base.
     const bool own =
         buffer.base == Buffer::Base::arena && p.offset == 0 && buffer.bytes == type.bytes();
     if (!own) {
       QUERN_ASSIGN(p, moves_.copy(p, v, g_.output_names()[i]));
     }
-    draft_.buffers[p.buffer].base = Buffer::Base::output;
-    draft_.buffers[p.buffer].index = i;
+    unallocated_.buffers[p.buffer].base = Buffer::Base::output;
+    unallocated_.buffers[p.buffer].index = i;
     return {};
   }
 
@@ -153,7 +154,7 @@ class Lowering {
                               .alias = options_.alias,
                               .device_alignment = backend ? backend->alignment() : 0};
     QUERN_ASSIGN(std::vector<StepMeaning> meanings,
-                 place_in_arenas(std::move(draft_), arenas, *program));
+                 place_in_arenas(std::move(unallocated_), arenas, *program));
     QUERN_TRY(check_program(g_, *program, meanings));
     if (options_.meanings) *options_.meanings = std::move(meanings);
     return program;
@@ -161,7 +162,7 @@ class Lowering {
 
   const Graph& g_;
   const LowerOptions& options_;
-  Draft draft_;
+  UnallocatedProgram unallocated_;
   ValuePlaces places_;
   ConstantPlaces constants_;
   Moves moves_;

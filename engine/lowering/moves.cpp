@@ -16,7 +16,7 @@ Result<Place> Moves::bring(ValueId v, const Layout& layout, Space space, Address
     return same_placement(p.desc.shape, p.desc.layout, layout) && is_aligned(p);
   };
   for (const Place& p : places_.of(v))
-    if (draft_.space_of(p) == space && fits(p)) return p;
+    if (unallocated_.space_of(p) == space && fits(p)) return p;
   if (!places_.find(v, space)) QUERN_TRY(transfer(v, space));
   const Place from = *places_.find(v, space);
   if (fits(from)) return from;
@@ -28,9 +28,9 @@ Result<Place> Moves::bring(ValueId v, const Layout& layout, Space space, Address
 
 Result<Place> Moves::bring(Place from, const HeldValue& held, const Layout& layout, Space space) {
   constexpr auto name = "intermediate";
-  if (draft_.space_of(from) != space) {
-    QUERN_ASSIGN(from,
-                 bring(from, held, Layout::row_major(from.desc.shape), draft_.space_of(from)));
+  if (unallocated_.space_of(from) != space) {
+    QUERN_ASSIGN(
+        from, bring(from, held, Layout::row_major(from.desc.shape), unallocated_.space_of(from)));
     from = append_transfer(from, held, space, name);
   }
   if (same_placement(from.desc.shape, from.desc.layout, layout)) return from;
@@ -58,7 +58,7 @@ Result<Place> Moves::copy(const Place& from, ValueId v, const std::string& name)
 Result<Place> Moves::reorder(const Place& from, const HeldValue& held, const TensorDesc& to,
                              const std::string& node) {
   const Names names{"Reorder", node, node + " (reordered)"};
-  if (draft_.space_of(from) == Space::host) {
+  if (unallocated_.space_of(from) == Space::host) {
     QUERN_ASSIGN(KernelChoice choice, select_copy(from.desc, to, target_));
     return append_copy(from, held, to, std::move(choice), names);
   }
@@ -74,12 +74,12 @@ Result<Place> Moves::reorder(const Place& from, const HeldValue& held, const Ten
 
 // Kernels of a device read and write where bindings may begin.
 bool Moves::is_aligned(const Place& place) const {
-  return draft_.space_of(place) == Space::host || place.offset % backend_->alignment() == 0;
+  return unallocated_.space_of(place) == Space::host || place.offset % backend_->alignment() == 0;
 }
 
 Result<Place> Moves::append_copy(const Place& from, const HeldValue& held, const TensorDesc& to,
                                  KernelChoice choice, const Names& names) {
-  const Place made{draft_.add(space_of(choice), to.bytes(), names.result), 0, to};
+  const Place made{unallocated_.add(space_of(choice), to.bytes(), names.result), 0, to};
   QUERN_ASSIGN(auto gpu_constants, constants_.on_device(choice.gpu.constants));
   Step s = step_of(choice);
   s.gpu_constants = std::move(gpu_constants);
@@ -89,13 +89,13 @@ Result<Place> Moves::append_copy(const Place& from, const HeldValue& held, const
   s.cost.bytes = 2.0 * static_cast<double>(to.bytes());
   const std::array inputs = {from};
   const std::array outputs = {made};
-  draft_.append(std::move(s), inputs, outputs, choice, StepMeaning::of_move(held));
+  unallocated_.append(std::move(s), inputs, outputs, choice, StepMeaning::of_move(held));
   return made;
 }
 
 Place Moves::append_transfer(const Place& from, const HeldValue& held, Space space,
                              const std::string& name) {
-  const Place made{draft_.add(space, from.desc.bytes(), name), 0, from.desc};
+  const Place made{unallocated_.add(space, from.desc.bytes(), name), 0, from.desc};
   Step s;
   s.kind = space == Space::host ? Step::Kind::download : Step::Kind::upload;
   s.op = space == Space::host ? "Download" : "Upload";
@@ -105,7 +105,7 @@ Place Moves::append_transfer(const Place& from, const HeldValue& held, Space spa
   s.cost.bytes = static_cast<double>(from.desc.bytes());
   const std::array inputs = {from};
   const std::array outputs = {made};
-  draft_.append(std::move(s), inputs, outputs, {}, StepMeaning::of_move(held));
+  unallocated_.append(std::move(s), inputs, outputs, {}, StepMeaning::of_move(held));
   return made;
 }
 

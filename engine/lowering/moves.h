@@ -12,12 +12,12 @@ namespace quern::lowering {
 class Moves {
  public:
   // `backend` may be null; all others outlive this.
-  Moves(const Graph& graph, const CpuTarget& target, Backend* backend, Draft& draft,
-        ValuePlaces& places, ConstantPlaces& constants)
+  Moves(const Graph& graph, const CpuTarget& target, Backend* backend,
+        UnallocatedProgram& unallocated, ValuePlaces& places, ConstantPlaces& constants)
       : graph_(graph),
         target_(target),
         backend_(backend),
-        draft_(draft),
+        unallocated_(unallocated),
         places_(places),
         constants_(constants) {}
 
@@ -55,7 +55,7 @@ class Moves {
   const Graph& graph_;
   CpuTarget target_;
   Backend* backend_;
-  Draft& draft_;
+  UnallocatedProgram& unallocated_;
   ValuePlaces& places_;
   ConstantPlaces& constants_;
 };

@@ -31,16 +31,16 @@ Result<PlacedMemory> place_as_scheduled(const StepGraph& graph, const ScheduleOp
 
 }  // namespace
 
-StepGraph step_graph(const Draft& draft, Space space, std::uint64_t alignment) {
+StepGraph step_graph(const UnallocatedProgram& unallocated, Space space, std::uint64_t alignment) {
   StepGraph g;
   g.scratch_alignment = alignment;
-  for (const Buffer& b : draft.buffers) {
+  for (const Buffer& b : unallocated.buffers) {
     StepGraph::Buffer& buffer = g.buffers.emplace_back();
     if (!is_planned(b, space)) continue;
     buffer = {b.name, padded(b.bytes, space, alignment), alignment, b.base == Buffer::Base::output};
   }
-  const auto planned = [&](BufferId b) { return is_planned(draft.buffers[b], space); };
-  for (const DraftStep& s : draft.steps) {
+  const auto planned = [&](BufferId b) { return is_planned(unallocated.buffers[b], space); };
+  for (const UnallocatedStep& s : unallocated.steps) {
     StepGraph::Step& step = g.steps.emplace_back();
     step.name = s.step.node;
     if (scratch_space(s.step) == space)

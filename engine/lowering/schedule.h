@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-// One memory of a draft: the order of the steps that it wants, what lies in whose place there, and
-// where.
+// One memory of an unallocated program: the order of the steps that it wants, what lies in whose
+// place there, and where.
 #pragma once
 
-#include "engine/lowering/draft.h"
+#include "engine/lowering/unallocated_program.h"
 #include "graph/memory/order/step_graph.h"
 #include "graph/memory/problem/plan.h"
 
 namespace quern::lowering {
 
-// What the steps do with the buffers that are planned in this memory, by the numbers that the draft
-// gives both; other buffers are not its business.
-StepGraph step_graph(const Draft& draft, Space space, std::uint64_t alignment);
+// What the steps do with the buffers that are planned in this memory, by the numbers that the
+// unallocated program gives both; other buffers are not its business.
+StepGraph step_graph(const UnallocatedProgram& unallocated, Space space, std::uint64_t alignment);
 
 // Of buffers and of what steps take for the length of their work.
 struct PlacedMemory {

@@ -43,7 +43,8 @@ Status KernelSelector::check_fallbacks() const {
   if (fallbacks_.empty() || !backend_->is_strict()) return {};
   std::string list;
   for (const std::string& node : fallbacks_) list += cat(list.empty() ? "" : ", ", node);
-  return {Code::unsupported, cat(fallbacks_.size(), " nodes have no form for the device: ", list)};
+  return {Code::unsupported,
+          cat(fallbacks_.size(), " nodes have no kernel for the device: ", list)};
 }
 
 }  // namespace quern::lowering

@@ -23,7 +23,7 @@ class KernelSelector {
         half_products_(options.half_products) {}
 
   Result<KernelChoice> select(KernelRequest request);
-  // Nodes that have no form for the device, as messages name them.
+  // Nodes that have no kernel for the device, as messages name them.
   const std::vector<std::string>& fallbacks() const { return fallbacks_; }
   // An error where the device is not to leave any to the CPU.
   Status check_fallbacks() const;

@@ -3,8 +3,8 @@
 
 namespace quern::lowering {
 
-ValuePlaces::ValuePlaces(const Graph& graph, const Draft& draft, Space native)
-    : graph_(graph), draft_(draft), native_(native), places_(graph.value_count()) {
+ValuePlaces::ValuePlaces(const Graph& graph, const UnallocatedProgram& unallocated, Space native)
+    : graph_(graph), unallocated_(unallocated), native_(native), places_(graph.value_count()) {
   for (std::uint32_t i = 0; i < graph.value_count(); ++i) {
     const Value& v = graph.value(ValueId{i});
     readers_.push_back(static_cast<std::int64_t>(v.uses.size()) + v.handed_out);
@@ -13,7 +13,7 @@ ValuePlaces::ValuePlaces(const Graph& graph, const Draft& draft, Space native)
 
 const Place* ValuePlaces::find(ValueId v, Space space) const {
   for (const Place& p : of(v))
-    if (draft_.space_of(p) == space) return &p;
+    if (unallocated_.space_of(p) == space) return &p;
   return nullptr;
 }
 
@@ -23,7 +23,8 @@ const Place& ValuePlaces::best(ValueId v) const {
 }
 
 void ValuePlaces::put(ValueId v, const Place& place) {
-  if (place.buffer >= buffer_readers_.size()) buffer_readers_.resize(draft_.buffers.size(), 0);
+  if (place.buffer >= buffer_readers_.size())
+    buffer_readers_.resize(unallocated_.buffers.size(), 0);
   buffer_readers_[place.buffer] += readers_[index(v)];
   places_[index(v)].push_back(place);
 }
@@ -38,7 +39,7 @@ void ValuePlaces::consume(const Node& node) {
 
 bool ValuePlaces::is_read_last(ValueId v) const {
   const Place& p = best(v);
-  return draft_.buffer(p).in_arena() && readers_of(p.buffer) == 1;
+  return unallocated_.buffer(p).in_arena() && readers_of(p.buffer) == 1;
 }
 
 }  // namespace quern::lowering

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where the values of a graph lie in the buffers of a draft, in how many layouts and memories it
-// may be, and how often each is still read.
+// Where the values of a graph lie in the buffers of an unallocated program, in how many layouts and
+// memories it may be, and how often each is still read.
 #pragma once
 
 #include <cstdint>
 #include <span>
 #include <vector>
 
-#include "engine/lowering/draft.h"
+#include "engine/lowering/unallocated_program.h"
 #include "graph/graph.h"
 
 namespace quern::lowering {
@@ -15,8 +15,8 @@ namespace quern::lowering {
 class ValuePlaces {
  public:
   // Kernels find their operands in `native` memory, if they can. All dimensions of the graph are
-  // numbers; it and the draft outlive this.
-  ValuePlaces(const Graph& graph, const Draft& draft, Space native);
+  // numbers; it and the unallocated program outlive this.
+  ValuePlaces(const Graph& graph, const UnallocatedProgram& unallocated, Space native);
 
   Space native() const { return native_; }
   TensorType type(ValueId v) const { return {graph_.type(v).dtype, *graph_.type(v).shape()}; }
@@ -45,7 +45,7 @@ class ValuePlaces {
   }
 
   const Graph& graph_;
-  const Draft& draft_;
+  const UnallocatedProgram& unallocated_;
   Space native_;
   std::vector<std::vector<Place>> places_;    // by value
   std::vector<std::int64_t> readers_;         // by value: uses still to come

@@ -69,8 +69,8 @@ Result<std::shared_ptr<const PlanNode>> Runner::first(std::span<const RuntimeVal
 Result<std::shared_ptr<const PlanNode>> Runner::following(Bound& bound) {
   const PlanNode& node = *bound.node;
   key_.clear();
-  for (const Question& q : node.segment.questions) {
-    if (q.about == Question::About::structure) {
+  for (const UnresolvedValue& q : node.segment.unresolved) {
+    if (q.about == UnresolvedValue::About::structure) {
       append_structure(key_, slot(q.slot));
     } else {
       append_elements(key_, slot(q.slot).tensor());
@@ -80,9 +80,9 @@ Result<std::shared_ptr<const PlanNode>> Runner::following(Bound& bound) {
     for (const auto& b : bounds_)
       if (b->node.get() == bound.child) return b->node;
   }
-  answers_.resize(node.segment.questions.size());
+  answers_.resize(node.segment.unresolved.size());
   for (std::size_t i = 0; i < answers_.size(); ++i) {
-    const RuntimeValue& v = slot(node.segment.questions[i].slot);
+    const RuntimeValue& v = slot(node.segment.unresolved[i].slot);
     assign(answers_[i], v.kind, v.tensors);
   }
   QUERN_ASSIGN(auto child, tree_->next(node, key_, answers_, threads_));
@@ -101,9 +101,9 @@ Result<Runner::Bound*> Runner::bound_for(const std::shared_ptr<const PlanNode>& 
   fresh->node = node;
   fresh->used = ++clock_;
   if (Backend* backend = tree_->backend()) {
-    QUERN_ASSIGN(fresh->instance, backend->instantiate(node->program));
+    QUERN_ASSIGN(fresh->context, backend->make_context(node->program));
   } else {
-    QUERN_ASSIGN(fresh->instance, cpu::HostInstance::create(node->program));
+    QUERN_ASSIGN(fresh->context, cpu::HostContext::create(node->program));
   }
   fresh->inputs.resize(node->program->inputs.size());
   fresh->outputs.resize(node->program->outputs.size());
@@ -112,10 +112,10 @@ Result<Runner::Bound*> Runner::bound_for(const std::shared_ptr<const PlanNode>& 
   for (std::size_t i = 0; i < node->controls.size(); ++i)
     fresh->controls.push_back(
         ControlRunner::create(node->segment.controls[i], node->controls[i], threads_, memory_));
-  // One state a plan of the cache. The plans of the chain in progress were used later than any
+  // One state a plan of the cache. The plans of the partition in progress were used later than any
   // other.
-  longest_chain_ = std::max(longest_chain_, chain_.size());
-  if (bounds_.size() >= tree_->max_plans() * std::max<std::size_t>(longest_chain_, 1))
+  longest_partition_ = std::max(longest_partition_, partition_.size());
+  if (bounds_.size() >= tree_->max_plans() * std::max<std::size_t>(longest_partition_, 1))
     bounds_.erase(std::ranges::min_element(bounds_, {}, [](const auto& b) { return b->used; }));
   bounds_.push_back(std::move(fresh));
   return bounds_.back().get();
@@ -126,12 +126,12 @@ Result<Runner::Bound*> Runner::bound_for(const std::shared_ptr<const PlanNode>& 
 Status Runner::prepare(std::span<const RuntimeValue> inputs, std::span<const std::size_t> wanted) {
   QUERN_ASSIGN(const auto node, first(inputs, wanted));
   QUERN_TRY(bound_for(node).status());
-  chain_.assign(1, node);
+  partition_.assign(1, node);
   return {};
 }
 
 void Runner::begin(std::span<const RuntimeValue> inputs) {
-  chain_.clear();
+  partition_.clear();
   if (graph_ == Graphs::session)  // the last run's results have had their time
     for (RunBlock& a : arenas_) a.release();
   if (memory_.recorder) memory_.recorder->free_all(recorded_);
@@ -143,7 +143,7 @@ Status Runner::run(std::span<const RuntimeValue> inputs, std::span<const std::si
   QUERN_ASSIGN(auto node, first(inputs, wanted));
   begin(inputs);
   for (std::size_t depth = 0;; ++depth) {
-    chain_.push_back(node);
+    partition_.push_back(node);
     QUERN_ASSIGN(Bound* const bound, bound_for(node));
     QUERN_TRY(run_segment(*bound, depth, outputs, options));
     if (!node->segment.rest) break;
@@ -155,7 +155,7 @@ Status Runner::run(std::span<const RuntimeValue> inputs, std::span<const std::si
 Status Runner::end(std::span<const RuntimeValue> inputs, std::span<const BoundOutput> outputs,
                    const RunOptions& options) {
   QUERN_TRY(fetch_passed_inputs(options));
-  QUERN_TRY(collect_results(*chain_.back(), outputs));
+  QUERN_TRY(collect_results(*partition_.back(), outputs));
   if (options.detach_results) QUERN_TRY(detach_results(inputs, outputs));
   return send_results(options);
 }
@@ -168,13 +168,13 @@ Result<bool> Runner::start(std::span<const RuntimeValue> inputs,
   QUERN_ASSIGN(auto node, first(inputs, wanted));
   QUERN_ASSIGN(Bound* const bound, bound_for(node));
   if (!is_device_alone(*bound, outputs, options)) {
-    chain_.assign(1, node);
+    partition_.assign(1, node);
     return false;
   }
   begin(inputs);
-  chain_.push_back(node);
+  partition_.push_back(node);
   QUERN_ASSIGN(started_call_, bind_segment(*bound, 0, outputs, options));
-  QUERN_TRY(bound->instance->start(started_call_));
+  QUERN_TRY(bound->context->start(started_call_));
   started_ = bound;
   return true;
 }
@@ -184,13 +184,13 @@ Result<bool> Runner::start(std::span<const RuntimeValue> inputs,
 bool Runner::is_device_alone(const Bound& bound, std::span<const BoundOutput> outputs,
                              const RunOptions& options) const {
   const Segment& s = bound.node->segment;
-  if (s.rest || !bound.controls.empty() || !bound.instance->can_start()) return false;
+  if (s.rest || !bound.controls.empty() || !bound.context->can_start()) return false;
   for (std::size_t r = 0; r < s.results.size(); ++r) {
     for (const SlotRef& t : s.results[r].tensors)  // an input as it came
       if (t.slot < options.device_inputs.size() && options.device_inputs[t.slot]) return false;
     if (r >= options.device_outputs.size() || !options.device_outputs[r]) continue;
     const auto output = output_of(s, r);
-    if (!output || !bound.instance->writes_on_device(*output) ||
+    if (!output || !bound.context->writes_on_device(*output) ||
         bound.node->program->outputs[*output].bytes() > outputs[r].capacity)
       return false;
   }
@@ -198,21 +198,21 @@ bool Runner::is_device_alone(const Bound& bound, std::span<const BoundOutput> ou
 }
 
 bool Runner::is_done_within(std::chrono::nanoseconds time) {
-  return !started_ || started_->instance->is_done_within(time);
+  return !started_ || started_->context->is_done_within(time);
 }
 
 Status Runner::finish(std::span<const RuntimeValue> inputs, std::span<const BoundOutput> outputs,
                       const RunOptions& options) {
   if (!started_) return {Code::internal, "no run was started"};
   Bound& bound = *std::exchange(started_, nullptr);
-  QUERN_TRY(bound.instance->finish(started_call_));
+  QUERN_TRY(bound.context->finish(started_call_));
   take_outputs(bound);
   return end(inputs, outputs, options);
 }
 
 std::optional<TensorType> Runner::planned_type(std::size_t i) const {
-  if (chain_.empty() || chain_.front()->segment.rest) return std::nullopt;
-  const PlanNode& node = *chain_.front();
+  if (partition_.empty() || partition_.front()->segment.rest) return std::nullopt;
+  const PlanNode& node = *partition_.front();
   const ResultRef& result = node.segment.results.at(i);
   if (result.whole_slot || result.tensors.size() != 1) return std::nullopt;
   const Slot wanted = result.tensors[0].slot;
@@ -243,9 +243,9 @@ Result<std::byte*> Runner::arena_for(std::size_t depth, std::size_t bytes,
   return arenas_[depth].data();
 }
 
-Result<Instance::Call> Runner::bind_segment(Bound& bound, std::size_t depth,
-                                            std::span<const BoundOutput> outputs,
-                                            const RunOptions& options) {
+Result<ExecutionContext::Call> Runner::bind_segment(Bound& bound, std::size_t depth,
+                                                    std::span<const BoundOutput> outputs,
+                                                    const RunOptions& options) {
   const PlanNode& node = *bound.node;
   QUERN_ASSIGN(std::byte* const arena, arena_for(depth, node.program->arena_bytes, options));
   if (memory_.recorder)
@@ -260,7 +260,7 @@ Result<Instance::Call> Runner::bind_segment(Bound& bound, std::size_t depth,
   std::ranges::fill(bound.outputs, nullptr);
   std::ranges::fill(bound.device_outputs, nullptr);
   bind_results(node, outputs, options, bound);
-  return Instance::Call{
+  return ExecutionContext::Call{
       arena,        bound.inputs,    bound.outputs, bound.device_inputs, bound.device_outputs,
       options.stop, options.listener};
 }
@@ -268,18 +268,18 @@ Result<Instance::Call> Runner::bind_segment(Bound& bound, std::size_t depth,
 void Runner::take_outputs(const Bound& bound) {
   const Segment& segment = bound.node->segment;
   for (std::size_t i = 0; i < segment.outputs.size(); ++i) {
-    const TensorView view = bound.instance->output(i);
+    const TensorView view = bound.context->output(i);
     assign(slots_[segment.outputs[i]], RuntimeValue::Kind::tensor, {&view, 1});
   }
 }
 
 Status Runner::run_segment(Bound& bound, std::size_t depth, std::span<const BoundOutput> outputs,
                            const RunOptions& options) {
-  QUERN_ASSIGN(const Instance::Call call, bind_segment(bound, depth, outputs, options));
-  QUERN_TRY(bound.instance->run(call));
+  QUERN_ASSIGN(const ExecutionContext::Call call, bind_segment(bound, depth, outputs, options));
+  QUERN_TRY(bound.context->run(call));
   take_outputs(bound);
   if (bound.controls.empty() && !bound.node->segment.rest) return {};
-  // Bodies and questions read on the host.
+  // Bodies and unresolved read on the host.
   for (TensorMemory* t : options.device_inputs)
     if (t) QUERN_TRY(t->fetch());
   for (TensorMemory* t : bound.device_outputs)
@@ -351,7 +351,7 @@ Status Runner::collect_results(const PlanNode& node, std::span<const BoundOutput
 
 // A result that is an input as it came is read on the host.
 Status Runner::fetch_passed_inputs(const RunOptions& options) {
-  for (const ResultRef& result : chain_.back()->segment.results)
+  for (const ResultRef& result : partition_.back()->segment.results)
     for (const SlotRef& t : result.tensors)
       if (t.slot < options.device_inputs.size() && options.device_inputs[t.slot])
         QUERN_TRY(options.device_inputs[t.slot]->fetch());
@@ -393,7 +393,7 @@ Status Runner::detach_results(std::span<const RuntimeValue> inputs,
 std::size_t Runner::device_bytes() const {
   std::size_t bytes = 0;
   for (const auto& b : bounds_) {
-    bytes += b->instance->resident_bytes();
+    bytes += b->context->resident_bytes();
     for (const auto& c : b->controls) bytes += c->device_bytes();
   }
   return bytes;

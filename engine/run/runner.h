@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "engine/compile/plan.h"
-#include "engine/devices/cpu/instance.h"
+#include "engine/devices/cpu/host_context.h"
 #include "engine/devices/device_tensor_impl.h"
 #include "engine/run/memory_block.h"
 #include "engine/run/run_memory.h"
@@ -65,7 +65,7 @@ class Runner {
   // Of the last run, one per wanted output; valid until the next.
   std::span<const RuntimeValue> results() const { return results_; }
   // The plans that the last run went through.
-  std::span<const std::shared_ptr<const PlanNode>> chain() const { return chain_; }
+  std::span<const std::shared_ptr<const PlanNode>> partition() const { return partition_; }
   // Bytes of the planned arena, if it is its own.
   std::size_t arena_bytes() const { return own_arena_.size(); }
   // Of arenas and staging on a device, and between: not of the pool.
@@ -76,7 +76,7 @@ class Runner {
   // What this runner keeps for one plan.
   struct Bound {
     std::shared_ptr<const PlanNode> node;
-    std::unique_ptr<Instance> instance;
+    std::unique_ptr<ExecutionContext> context;
     std::vector<std::unique_ptr<ControlRunner>> controls;
     std::vector<const std::byte*> inputs;  // room for a call's pointers
     std::vector<std::byte*> outputs;
@@ -95,9 +95,9 @@ class Runner {
   bool is_device_alone(const Bound& bound, std::span<const BoundOutput> outputs,
                        const RunOptions& options) const;
   void begin(std::span<const RuntimeValue> inputs);
-  Result<Instance::Call> bind_segment(Bound& bound, std::size_t depth,
-                                      std::span<const BoundOutput> outputs,
-                                      const RunOptions& options);
+  Result<ExecutionContext::Call> bind_segment(Bound& bound, std::size_t depth,
+                                              std::span<const BoundOutput> outputs,
+                                              const RunOptions& options);
   void take_outputs(const Bound& bound);
   Status run_segment(Bound& bound, std::size_t depth, std::span<const BoundOutput> outputs,
                      const RunOptions& options);
@@ -124,17 +124,17 @@ class Runner {
   Graphs graph_;
   MemoryBlock own_arena_;
   MemoryBlock& arena_;            // of a session's first segment
-  std::vector<RunBlock> arenas_;  // of the other segments, by depth in the chain
+  std::vector<RunBlock> arenas_;  // of the other segments, by depth in the partition
   std::vector<RunBlock> detached_;
   std::vector<MemoryRecorder::Id> recorded_;  // buffers that live until the next run
-  std::vector<std::shared_ptr<const PlanNode>> chain_;
+  std::vector<std::shared_ptr<const PlanNode>> partition_;
   PlanKey key_;       // under construction
   PlanKey root_key_;  // of root_
   std::shared_ptr<const PlanNode> root_;
   Bound* started_ = nullptr;
-  Instance::Call started_call_{};
+  ExecutionContext::Call started_call_{};
   std::uint64_t clock_ = 0;
-  std::size_t longest_chain_ = 0;
+  std::size_t longest_partition_ = 0;
 };
 
 }  // namespace quern

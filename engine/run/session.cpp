@@ -568,9 +568,9 @@ void describe_arena(const MemoryProblem& problem, const MemoryPlan& plan, std::s
 PlanInfo Session::plan_info() const {
   impl_->settle();
   PlanInfo info;
-  info.segments = impl_->runner.chain().size();
+  info.segments = impl_->runner.partition().size();
   std::size_t segment = 0;
-  for (const auto& node : impl_->runner.chain()) {
+  for (const auto& node : impl_->runner.partition()) {
     const Program& p = *node->program;
     for (const Step& s : p.steps) info.steps.push_back(describe(s));
     // Of a device the arena that counts is its own; the host's has but what goes up and down.
@@ -583,7 +583,7 @@ PlanInfo Session::plan_info() const {
   }
   const auto& impl = impl_->executable->impl();
   info.weight_bytes = impl.weight_bytes();
-  info.memory = memory_need(impl_->runner.chain(), impl_->inputs, info.weight_bytes, impl.pool);
+  info.memory = memory_need(impl_->runner.partition(), impl_->inputs, info.weight_bytes, impl.pool);
   // What earlier shapes needed stays until it is trimmed.
   info.memory.arena = std::max(info.memory.arena, impl_->runner.arena_bytes());
   info.memory.pool = std::max(info.memory.pool, impl_->memory.peak_bytes());

@@ -16,8 +16,8 @@ namespace quern::onnx {
 class NodeImport;
 using ImportFn = void (*)(NodeImport&);
 
-// One form of an operator, from opset `since` up to the next row of its name. The importer may rely
-// on the first inputs.min inputs: they are there.
+// One version of an operator, from opset `since` up to the next row of its name. The importer may
+// rely on the first inputs.min inputs: they are there.
 struct OpRow {
   std::string_view name;
   std::int64_t since = 1;
@@ -55,7 +55,7 @@ OpRows training_ops();
 OpRows microsoft_ops();
 OpRows microsoft_quant_ops();
 
-// Every form of every operator, by domain ("" for ai.onnx), name and opset.
+// Every version of every operator, by domain ("" for ai.onnx), name and opset.
 struct OpEntry {
   std::string_view domain;
   const OpRow* row = nullptr;

@@ -11,8 +11,8 @@
 #include "graph/memory/packing/boxes.h"
 #include "graph/memory/packing/by_time.h"
 #include "graph/memory/packing/exact.h"
+#include "graph/memory/packing/large_first.h"
 #include "graph/memory/packing/packing_search.h"
-#include "graph/memory/packing/sand.h"
 #include "graph/memory/packing/valleys.h"
 #include "graph/memory/packing/windows.h"
 #include "graph/memory/problem/peaks.h"
@@ -56,9 +56,9 @@ constexpr double peak_seconds = 10;  // most often steps end it before
 constexpr std::uint64_t peak_steps = 100'000;
 constexpr double promising = 3;  // a packing so many times as far above the bound as the best plan
 
-constexpr Sand sands[] = {{0.2, true}, {0.05, false}, {0.3, true},   {0.02, false},
-                          {0.1, true}, {0.1, false},  {0.15, true},  {0.03, false},
-                          {0.4, true}, {0.07, false}, {0.25, false}, {0.5, true}};
+constexpr SmallBuffers small_buffers[] = {{0.2, true}, {0.05, false}, {0.3, true},   {0.02, false},
+                                          {0.1, true}, {0.1, false},  {0.15, true},  {0.03, false},
+                                          {0.4, true}, {0.07, false}, {0.25, false}, {0.5, true}};
 
 // The best of the list strategies. `enough`: a size that ends the search for a better one.
 MemoryPlan best_of_lists(const MemoryProblem& problem, std::uint64_t enough,
@@ -70,8 +70,8 @@ MemoryPlan best_of_lists(const MemoryProblem& problem, std::uint64_t enough,
             std::max(enough, placer.bound()), ends);
   // Better than lists where long lives leave much room, which valleys do not fill well.
   if (problem.intervals.size() > very_many)
-    for (const Sand& sand : sands)
-      if (!best.attempt([&] { return place_rocks_first(placer, sand); })) break;
+    for (const SmallBuffers& small : small_buffers)
+      if (!best.attempt([&] { return place_large_first(placer, small); })) break;
   using MakeOrder = Order (*)(const Placer&);
   constexpr MakeOrder orders[] = {
       [](const Placer& p) { return by_area(p.problem()); },

@@ -136,7 +136,7 @@ Result<bool> recognise_gated(Graph& g, NodeId id) {
       if (x == gate) continue;
       const auto product = product_of(g, y, x);
       if (!product || product->other(x) != gate) continue;
-      if (const auto f = gated(g, product->constant, x, gate)) return become(g, id, *f, {x});
+      if (const auto f = gated(g, product->constant, x, gate)) return replace_op(g, id, *f, {x});
     }
   }
   return false;
@@ -155,7 +155,8 @@ Result<bool> recognise_hard_sigmoid(Graph& g, NodeId id) {
     return false;
   const Line line = line_of(g, clip->inputs[0]);
   if (line.offset == 0) return false;
-  return become(g, id, Unary{UnaryKind::hard_sigmoid, line.slope * c, line.offset * c}, {line.x});
+  return replace_op(g, id, Unary{UnaryKind::hard_sigmoid, line.slope * c, line.offset * c},
+                    {line.x});
 }
 
 // log(1 + exp(x))  =>  softplus(x)
@@ -165,7 +166,7 @@ Result<bool> recognise_softplus(Graph& g, NodeId id) {
   const Line line = line_of(g, n.inputs[0]);
   const auto x = argument(g, line.x, UnaryKind::exp);
   if (!x || line.slope != 1 || line.offset != 1) return false;
-  return become(g, id, Unary{UnaryKind::softplus}, {*x});
+  return replace_op(g, id, Unary{UnaryKind::softplus}, {*x});
 }
 
 // 1 / (1 + exp(-x))  =>  sigmoid(x)
@@ -176,7 +177,7 @@ Result<bool> recognise_sigmoid(Graph& g, NodeId id) {
   const auto inner = argument(g, line.x, UnaryKind::exp);
   const auto x = inner ? argument(g, *inner, UnaryKind::neg) : std::nullopt;
   if (!x || line.slope != 1 || line.offset != 1) return false;
-  return become(g, id, Unary{UnaryKind::sigmoid}, {*x});
+  return replace_op(g, id, Unary{UnaryKind::sigmoid}, {*x});
 }
 
 // x / (1 + |x|)  =>  softsign(x)
@@ -186,7 +187,7 @@ Result<bool> recognise_softsign(Graph& g, NodeId id) {
   const Line line = line_of(g, n.inputs[1]);
   const auto x = argument(g, line.x, UnaryKind::abs);
   if (!x || *x != n.inputs[0] || line.slope != 1 || line.offset != 1) return false;
-  return become(g, id, Unary{UnaryKind::softsign}, {*x});
+  return replace_op(g, id, Unary{UnaryKind::softsign}, {*x});
 }
 
 // max(x, a x), 0 < a < 1  =>  leaky_relu(x, a), where `a` is a number of f32: x / 3 rounds once,
@@ -199,7 +200,7 @@ Result<bool> recognise_leaky_relu(Graph& g, NodeId id) {
     const Line line = line_of(g, n.inputs[1 - i], x);
     if (line.x != x || line.offset != 0 || !(line.slope > 0 && line.slope < 1)) continue;
     if (static_cast<float>(line.slope) != line.slope) continue;
-    return become(g, id, Unary{UnaryKind::leaky_relu, line.slope}, {x});
+    return replace_op(g, id, Unary{UnaryKind::leaky_relu, line.slope}, {x});
   }
   return false;
 }

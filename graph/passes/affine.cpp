@@ -190,7 +190,7 @@ Result<bool> fold_scale(Graph& g, NodeId id) {
   if (bias != no_value) {
     QUERN_ASSIGN(inputs.emplace_back(), g.add(*op, {bias, g.add_constant(s->values)}));
   }
-  return become(g, id, linear_op, std::move(inputs));
+  return replace_op(g, id, linear_op, std::move(inputs));
 }
 
 // conv(x, w, b) + t  =>  conv(x, w, b + t), t per channel
@@ -209,7 +209,7 @@ Result<bool> fold_bias(Graph& g, NodeId id) {
     QUERN_ASSIGN(bias, g.add(Binary{BinaryKind::add}, {old_bias, bias}));
   }
   inputs.push_back(bias);
-  return become(g, id, linear_op, std::move(inputs));
+  return replace_op(g, id, linear_op, std::move(inputs));
 }
 
 // (matmul(x, w) + b) * s  =>  matmul(x, w) * s + b * s, on the way into the weights
@@ -228,7 +228,7 @@ Result<bool> scale_before_bias(Graph& g, NodeId id) {
     return false;
   QUERN_ASSIGN(const ValueId scaled, g.add(*op, {product, s}));
   QUERN_ASSIGN(const ValueId bias, g.add(*op, {b, s}));
-  return become(g, id, Binary{BinaryKind::add}, {scaled, bias});
+  return replace_op(g, id, Binary{BinaryKind::add}, {scaled, bias});
 }
 
 // matmul(a, b) * c  =>  matmul(a, b) that scales by c itself, c one number
@@ -242,7 +242,7 @@ Result<bool> fold_alpha(Graph& g, NodeId id) {
   if (!fits_float(g, n.outputs[0], *c)) return false;
   MatMul op = *product->as<MatMul>();
   op.alpha = static_cast<float>(*c);
-  return become(g, id, op, std::vector<ValueId>(product->inputs));
+  return replace_op(g, id, op, std::vector<ValueId>(product->inputs));
 }
 
 // ---- in front of the weights -------------------------------------------------------------------
@@ -263,7 +263,7 @@ Result<bool> fold_input_scale(Graph& g, NodeId id) {
   std::vector<ValueId> inputs = n.inputs;
   inputs[0] = scaled->inputs[0];
   QUERN_ASSIGN(inputs[1], g.add(*op, {inputs[1], g.add_constant(*factor)}));
-  return become(g, id, linear_op, std::move(inputs));
+  return replace_op(g, id, linear_op, std::move(inputs));
 }
 
 // conv(x + t, w, b)  =>  conv(x, w, b + sum(w * t)), t per channel, where nothing is padded
@@ -290,7 +290,7 @@ Result<bool> fold_input_shift(Graph& g, NodeId id) {
     QUERN_ASSIGN(bias, g.add(Binary{BinaryKind::add}, {old_bias, bias}));
   }
   inputs.push_back(bias);
-  return become(g, id, op, std::move(inputs));
+  return replace_op(g, id, op, std::move(inputs));
 }
 
 // ---- normalisations ----------------------------------------------------------------------------
@@ -322,7 +322,7 @@ Result<bool> expand_batch_norm(Graph& g, NodeId id) {
   const ValueId t = g.add_constant(summand);
   const std::string name = n.name;
   QUERN_ASSIGN(const ValueId scaled, g.add(Binary{BinaryKind::mul}, {x, s}, name));
-  return become(g, id, Binary{BinaryKind::add}, {scaled, t});
+  return replace_op(g, id, Binary{BinaryKind::add}, {scaled, t});
 }
 
 // group_norm(x, s, b) * c  =>  group_norm(x, s * c, b * c);  .. + c  =>  group_norm(x, s, b + c)
@@ -346,7 +346,7 @@ Result<bool> fold_into_group_norm(Graph& g, NodeId id) {
     QUERN_ASSIGN(inputs[1], g.add(op, {inputs[1], constant}));
   }
   QUERN_ASSIGN(inputs[2], g.add(op, {inputs[2], constant}));
-  return become(g, id, norm_op, std::move(inputs));
+  return replace_op(g, id, norm_op, std::move(inputs));
 }
 
 }  // namespace quern::passes

@@ -105,7 +105,7 @@ Result<bool> move_constant_right(Graph& g, NodeId id) {
   const Binary* b = bare<Binary>(n);
   if (!b || !is_commutative(b->kind)) return false;
   if (!g.value(n.inputs[0]).is_constant() || g.value(n.inputs[1]).is_constant()) return false;
-  return become(g, id, *b, {n.inputs[1], n.inputs[0]});
+  return replace_op(g, id, *b, {n.inputs[1], n.inputs[0]});
 }
 
 // x + 0, x - 0, x * 1, x / 1, x ^ 1  =>  x
@@ -116,7 +116,7 @@ Result<bool> drop_neutral(Graph& g, NodeId id) {
   const auto neutral = neutral_on_the_right(b->kind);
   if (!neutral || !is_splat(g, n.inputs[1], *neutral)) return false;
   if (!keeps_shape(g, n.inputs[0], n.inputs[1])) return false;
-  return bypass(g, id, n.inputs[0]);
+  return replace_uses(g, id, n.inputs[0]);
 }
 
 // 0 - x  =>  -x;  1 / x  =>  reciprocal(x)
@@ -125,9 +125,9 @@ Result<bool> drop_left_constant(Graph& g, NodeId id) {
   const Binary* b = bare<Binary>(n);
   if (!b || !keeps_shape(g, n.inputs[1], n.inputs[0])) return false;
   if (b->kind == BinaryKind::sub && is_splat(g, n.inputs[0], 0))
-    return become(g, id, Unary{UnaryKind::neg}, {n.inputs[1]});
+    return replace_op(g, id, Unary{UnaryKind::neg}, {n.inputs[1]});
   if (b->kind == BinaryKind::div && is_splat(g, n.inputs[0], 1))
-    return become(g, id, Unary{UnaryKind::reciprocal}, {n.inputs[1]});
+    return replace_op(g, id, Unary{UnaryKind::reciprocal}, {n.inputs[1]});
   return false;
 }
 
@@ -140,8 +140,8 @@ Result<bool> subtract_to_add(Graph& g, NodeId id) {
   for (double& v : *c) v = -v;
   const TensorType type = g.value(n.inputs[1]).constant.type();
   const ValueId x = n.inputs[0];
-  return become(g, id, Binary{BinaryKind::add},
-                {x, g.add_constant(number_tensor(type.dtype, type.shape, *c))});
+  return replace_op(g, id, Binary{BinaryKind::add},
+                    {x, g.add_constant(number_tensor(type.dtype, type.shape, *c))});
 }
 
 // x / c  =>  x * (1/c), c powers of two: any other reciprocal would be rounded
@@ -157,8 +157,8 @@ Result<bool> divide_to_multiply(Graph& g, NodeId id) {
     v = *reciprocal;
   }
   const ValueId x = n.inputs[0];
-  return become(g, id, Binary{BinaryKind::mul},
-                {x, g.add_constant(number_tensor(type.dtype, type.shape, *c))});
+  return replace_op(g, id, Binary{BinaryKind::mul},
+                    {x, g.add_constant(number_tensor(type.dtype, type.shape, *c))});
 }
 
 // x ^ 2  =>  x * x, where an integer's exponent is one too: floats would saturate;  x ^ 0.5  =>
@@ -171,10 +171,11 @@ Result<bool> simplify_power(Graph& g, NodeId id) {
   if (!exponent) return false;
   const bool is_float = is_number_float(g, x);
   const bool wraps = is_number_integer(g.type(n.inputs[1]).dtype);
-  if (*exponent == 2 && (is_float || wraps)) return become(g, id, Binary{BinaryKind::mul}, {x, x});
+  if (*exponent == 2 && (is_float || wraps))
+    return replace_op(g, id, Binary{BinaryKind::mul}, {x, x});
   if (!is_float) return false;
-  if (*exponent == 0.5) return become(g, id, Unary{UnaryKind::sqrt}, {x});
-  if (*exponent == -1) return become(g, id, Unary{UnaryKind::reciprocal}, {x});
+  if (*exponent == 0.5) return replace_op(g, id, Unary{UnaryKind::sqrt}, {x});
+  if (*exponent == -1) return replace_op(g, id, Unary{UnaryKind::reciprocal}, {x});
   return false;
 }
 
@@ -187,8 +188,8 @@ Result<bool> extremum_to_clip(Graph& g, NodeId id) {
   if (!c || std::isnan(*c) || !is_number_float(g, n.inputs[0])) return false;
   if (!keeps_shape(g, n.inputs[0], n.inputs[1])) return false;
   const bool is_max = b->kind == BinaryKind::max;
-  return become(g, id, Unary{UnaryKind::clip, is_max ? *c : -infinity, is_max ? infinity : *c},
-                {n.inputs[0]});
+  return replace_op(g, id, Unary{UnaryKind::clip, is_max ? *c : -infinity, is_max ? infinity : *c},
+                    {n.inputs[0]});
 }
 
 // (x + a) + b  =>  x + (a + b), (x * a) * b  =>  x * (a * b), integers: they wrap either way
@@ -203,7 +204,7 @@ Result<bool> reassociate_integers(Graph& g, NodeId id) {
   const Binary op = *b;
   const ValueId x = inner->inputs[0];
   QUERN_ASSIGN(const ValueId both, g.add(op, {inner->inputs[1], n.inputs[1]}));
-  return become(g, id, op, {x, both});
+  return replace_op(g, id, op, {x, both});
 }
 
 // ---- unary -------------------------------------------------------------------------------------
@@ -216,14 +217,14 @@ Result<bool> drop_repeated_unary(Graph& g, NodeId id) {
   if (!outer || !inside) return false;
   const Unary& inner = *inside->as<Unary>();
   if (is_involution(outer->kind) && inner.kind == outer->kind)
-    return bypass(g, id, inside->inputs[0]);
+    return replace_uses(g, id, inside->inputs[0]);
   const bool keeps_positive = outer->kind == UnaryKind::relu || outer->kind == UnaryKind::abs;
   const bool is_kept =
       (is_idempotent(outer->kind) && inner.kind == outer->kind) ||
       (keeps_positive && is_number_float(g, n.outputs[0]) && is_never_negative(inner));
-  if (is_kept) return bypass(g, id, n.inputs[0]);
+  if (is_kept) return replace_uses(g, id, n.inputs[0]);
   if (outer->kind == UnaryKind::abs && inner.kind == UnaryKind::neg)
-    return become(g, id, *outer, {inside->inputs[0]});
+    return replace_op(g, id, *outer, {inside->inputs[0]});
   return false;
 }
 
@@ -237,7 +238,7 @@ Result<bool> merge_clips(Graph& g, NodeId id) {
   if (!outer || !inner) return false;
   const Limits both{std::max(outer->low, inner->low), std::min(outer->high, inner->high)};
   if (both.low > both.high) return false;
-  return become(g, id, Unary{UnaryKind::clip, both.low, both.high}, {inside->inputs[0]});
+  return replace_op(g, id, Unary{UnaryKind::clip, both.low, both.high}, {inside->inputs[0]});
 }
 
 // clip(x, -inf, inf)  =>  x;  clip(x, 0, inf)  =>  relu(x)
@@ -246,8 +247,9 @@ Result<bool> simplify_clip(Graph& g, NodeId id) {
   if (!is_unary(n, UnaryKind::clip) || !is_number_float(g, n.inputs[0])) return false;
   const Unary& u = *n.as<Unary>();
   if (u.beta != infinity) return false;
-  if (u.alpha == -infinity) return bypass(g, id, n.inputs[0]);
-  return u.alpha == 0 ? become(g, id, Unary{UnaryKind::relu}, {n.inputs[0]}) : Result<bool>(false);
+  if (u.alpha == -infinity) return replace_uses(g, id, n.inputs[0]);
+  return u.alpha == 0 ? replace_op(g, id, Unary{UnaryKind::relu}, {n.inputs[0]})
+                      : Result<bool>(false);
 }
 
 }  // namespace quern::passes

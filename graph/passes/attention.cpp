@@ -130,12 +130,12 @@ Result<bool> recognise_attention(Graph& g, NodeId id) {
                      .k_transposed = scores->k_transposed};
   std::vector<ValueId> inputs = {scores->q, scores->k, v};
   Mask mask = scores->mask;
-  if (mask.value == no_value) return become(g, id, op, std::move(inputs));
+  if (mask.value == no_value) return replace_op(g, id, op, std::move(inputs));
   if (mask.hides) {
     QUERN_ASSIGN(mask.value, g.add(Unary{UnaryKind::logical_not}, {mask.value}));
   }
   inputs.push_back(mask.value);
-  return become(g, id, op, std::move(inputs));
+  return replace_op(g, id, op, std::move(inputs));
 }
 
 }  // namespace quern::passes

@@ -51,7 +51,7 @@ bool is_exact(DType from, DType to) {
 Result<bool> drop_cast(Graph& g, NodeId id) {
   const Node& n = g.node(id);
   if (n.as<Cast>()->to != g.type(n.inputs[0]).dtype) return false;
-  return bypass(g, id, n.inputs[0]);
+  return replace_uses(g, id, n.inputs[0]);
 }
 
 // cast(cast(x, b), c)  =>  cast(x, c), where the first cast loses nothing. Integers wrap and floats
@@ -67,7 +67,7 @@ Result<bool> merge_casts(Graph& g, NodeId id) {
   if (!is_exact(from, between)) return false;
   const bool wraps = is_number_integer(outer.to) && !is_exact(from, outer.to);
   if (wraps && !is_number_float(from) && is_number_float(between)) return false;
-  return become(g, id, outer, {inner->inputs[0]});
+  return replace_op(g, id, outer, {inner->inputs[0]});
 }
 
 }  // namespace quern::passes

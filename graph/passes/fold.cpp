@@ -123,8 +123,8 @@ Result<bool> fold_constants(Graph& g, NodeId id) {
   const auto types = output_types(g, n);
   if (!types) return false;
   if (def.is(OpTrait::view) && n.post_ops.empty())
-    return settle(g, n.outputs[0],
-                  (*inputs)[0].reshaped((*types)[0].shape));  // or the run says why
+    return replace_with_constant(g, n.outputs[0],
+                                 (*inputs)[0].reshaped((*types)[0].shape));  // or the run says why
   if (!is_small_work(g, n, *inputs, *types)) return false;
   auto outputs = evaluate(g.ops(), n.op, n.post_ops, *inputs, *types);
   if (!outputs) return false;  // the run will say why
@@ -142,12 +142,14 @@ Result<bool> fold_shape(Graph& g, NodeId id) {
   if (n.as<SizeOf>()) {
     const Dim size = product(dims);
     if (!size.known()) return false;
-    return settle(g, n.outputs[0], Tensor::scalar<std::int64_t>(DType::i64, size.value()));
+    return replace_with_constant(g, n.outputs[0],
+                                 Tensor::scalar<std::int64_t>(DType::i64, size.value()));
   }
   const Span span = span_of(*n.as<ShapeOf>(), dims.size());
   const auto values = known_dims(dims, span.begin, span.end);
   if (!values) return false;
-  return settle(g, n.outputs[0], ints_tensor({static_cast<std::int64_t>(values->size())}, *values));
+  return replace_with_constant(g, n.outputs[0],
+                               ints_tensor({static_cast<std::int64_t>(values->size())}, *values));
 }
 
 // gather(shape(x), i)  =>  constant, where the dimensions at i are numbers
@@ -165,7 +167,8 @@ Result<bool> fold_gathered_shape(Graph& g, NodeId id) {
     if (!(*source->dims)[at].known()) return false;
     values.push_back((*source->dims)[at].value());
   }
-  return settle(g, n.outputs[0], ints_tensor(g.value(n.inputs[1]).constant.shape(), values));
+  return replace_with_constant(g, n.outputs[0],
+                               ints_tensor(g.value(n.inputs[1]).constant.shape(), values));
 }
 
 // slice(shape(x), a, b)  =>  shape(x) from a to b
@@ -179,10 +182,10 @@ Result<bool> fold_sliced_shape(Graph& g, NodeId id) {
   const Span cut =
       span_of({.start = (*starts)[0], .end = (*ends)[0]}, source->span.end - source->span.begin);
   const auto begin = static_cast<std::int64_t>(source->span.begin);
-  return become(g, id,
-                ShapeOf{.start = begin + static_cast<std::int64_t>(cut.begin),
-                        .end = begin + static_cast<std::int64_t>(cut.end)},
-                {source->x});
+  return replace_op(g, id,
+                    ShapeOf{.start = begin + static_cast<std::int64_t>(cut.begin),
+                            .end = begin + static_cast<std::int64_t>(cut.end)},
+                    {source->x});
 }
 
 // An output that nobody reads is not asked for.

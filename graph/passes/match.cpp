@@ -254,11 +254,11 @@ std::optional<ReshapeTarget> reshape_target(const Dims& dims) {
 
 // ---- steps -------------------------------------------------------------------------------------
 
-Result<bool> become(Graph& g, NodeId id, Op op, std::vector<ValueId> inputs, PostOps post_ops) {
+Result<bool> replace_op(Graph& g, NodeId id, Op op, std::vector<ValueId> inputs, PostOps post_ops) {
   return g.replace(id, std::move(op), std::move(inputs), std::move(post_ops)).ok();
 }
 
-Result<bool> bypass(Graph& g, NodeId id, ValueId value) {
+Result<bool> replace_uses(Graph& g, NodeId id, ValueId value) {
   const ValueId output = g.node(id).outputs[0];
   const ValueType& type = g.type(output);
   const ValueType& other = g.type(value);
@@ -268,7 +268,7 @@ Result<bool> bypass(Graph& g, NodeId id, ValueId value) {
   return true;
 }
 
-Result<bool> settle(Graph& g, ValueId output, Tensor tensor) {
+Result<bool> replace_with_constant(Graph& g, ValueId output, Tensor tensor) {
   if (!tensor.valid()) return false;
   const ValueType& type = g.type(output);
   const ValueType is(tensor.type());

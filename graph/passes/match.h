@@ -98,12 +98,13 @@ std::optional<ReshapeTarget> reshape_target(const Dims& dims);
 // Each is the one change of a rule: it happens whole, or not at all and gives false.
 
 // The node becomes another op; its outputs stay.
-Result<bool> become(Graph& g, NodeId id, Op op, std::vector<ValueId> inputs, PostOps post_ops = {});
+Result<bool> replace_op(Graph& g, NodeId id, Op op, std::vector<ValueId> inputs,
+                        PostOps post_ops = {});
 // Whoever reads the node's first output reads `value` from now on. The rule has made sure that both
 // are equal. Not done where the type of the output says more than that of `value`: it is the node
 // that checks what is said.
-Result<bool> bypass(Graph& g, NodeId id, ValueId value);
+Result<bool> replace_uses(Graph& g, NodeId id, ValueId value);
 // The output becomes a constant.
-Result<bool> settle(Graph& g, ValueId output, Tensor tensor);
+Result<bool> replace_with_constant(Graph& g, ValueId output, Tensor tensor);
 
 }  // namespace quern::passes

@@ -83,7 +83,7 @@ bool passes_one_element(ReduceKind k) {
 Result<bool> drop_movement(Graph& g, NodeId id) {
   const Node& n = g.node(id);
   if (n.outputs.size() != 1 || !moves_nothing(g, n)) return false;
-  return bypass(g, id, n.inputs[0]);
+  return replace_uses(g, id, n.inputs[0]);
 }
 
 namespace {
@@ -110,7 +110,7 @@ Result<bool> drop_empty_parts(Graph& g, NodeId id) {
   for (ValueId v : n.inputs)
     if (!is_empty(v) || !fit_beside(g.type(v).dims, g.type(*kept).dims, *axis)) parts.push_back(v);
   if (parts.size() == n.inputs.size()) return false;
-  return become(g, id, Concat(*n.as<Concat>()), std::move(parts));
+  return replace_op(g, id, Concat(*n.as<Concat>()), std::move(parts));
 }
 
 // concat(.., concat(a, b), ..)  =>  concat(.., a, b, ..) along one axis
@@ -128,7 +128,7 @@ Result<bool> merge_concats(Graph& g, NodeId id) {
     }
   }
   if (parts.size() == n.inputs.size()) return false;
-  return become(g, id, Concat{static_cast<std::int64_t>(*axis)}, std::move(parts));
+  return replace_op(g, id, Concat{static_cast<std::int64_t>(*axis)}, std::move(parts));
 }
 
 // f(.., expand(x), ..)  =>  f(.., x, ..), where f broadcasts and the others give the shape; a
@@ -145,7 +145,7 @@ Result<bool> drop_expand(Graph& g, NodeId id) {
     if (!types || !known_same((*types)[0], g.type(n.outputs[0]))) continue;
     std::vector<ValueId> all = n.inputs;
     all[i] = inputs[i];
-    return become(g, id, Op(n.op), std::move(all), PostOps(n.post_ops));
+    return replace_op(g, id, Op(n.op), std::move(all), PostOps(n.post_ops));
   }
   return false;
 }
@@ -166,11 +166,11 @@ Result<bool> drop_reduce(Graph& g, NodeId id) {
              !std::ranges::all_of(*x, [](Dim d) { return d.is(1); })) {
     return false;
   }
-  if (keeps_all(g, n)) return bypass(g, id, n.inputs[0]);
+  if (keeps_all(g, n)) return replace_uses(g, id, n.inputs[0]);
   const auto target = reshape_target(*g.type(n.outputs[0]).dims);
   if (!target) return false;
   const ValueId in = n.inputs[0];
-  return become(g, id, target->op, {in, add_ints(g, target->shape)});
+  return replace_op(g, id, target->op, {in, add_ints(g, target->shape)});
 }
 
 // where(true, x, y)  =>  x, where(false, x, y)  =>  y, of the result's shape
@@ -179,7 +179,7 @@ Result<bool> drop_where(Graph& g, NodeId id) {
   const auto condition = constant_bool(g, n.inputs[0]);
   if (!condition) return false;
   const ValueId chosen = n.inputs[*condition ? 1 : 2];
-  return known_same(g, n.outputs[0], chosen) ? bypass(g, id, chosen) : Result<bool>(false);
+  return known_same(g, n.outputs[0], chosen) ? replace_uses(g, id, chosen) : Result<bool>(false);
 }
 
 }  // namespace quern::passes

@@ -134,7 +134,7 @@ Result<bool> recognise_rms_norm(Graph& g, NodeId id) {
   const auto square = quotient ? mean_square(g, quotient->v) : std::nullopt;
   if (!square || square->x != quotient->x) return false;
   if (!fits_float(g, square->x, square->epsilon)) return false;
-  return become(
+  return replace_op(
       g, id,
       LayerNorm{
           .axis = square->axis, .epsilon = static_cast<float>(square->epsilon), .center = false},
@@ -152,7 +152,7 @@ Result<bool> center_layer_norm(Graph& g, NodeId id) {
   op.center = true;
   std::vector<ValueId> inputs = n.inputs;
   inputs[0] = mean->x;
-  return become(g, id, op, std::move(inputs));
+  return replace_op(g, id, op, std::move(inputs));
 }
 
 // layer_norm(x) * s  =>  layer_norm(x, s)
@@ -165,7 +165,7 @@ Result<bool> scale_layer_norm(Graph& g, NodeId id) {
     if (!norm || has_input(*norm->node, 1) || has_input(*norm->node, 2)) continue;
     const ValueId x = norm->node->inputs[0];
     if (!is_parameter(g, x, scale, norm->axis)) continue;
-    return become(g, id, LayerNorm(*norm->node->as<LayerNorm>()), {x, scale});
+    return replace_op(g, id, LayerNorm(*norm->node->as<LayerNorm>()), {x, scale});
   }
   return false;
 }
@@ -181,7 +181,7 @@ Result<bool> bias_layer_norm(Graph& g, NodeId id) {
     const ValueId x = norm->node->inputs[0];
     if (!is_parameter(g, x, bias, norm->axis)) continue;
     const ValueId scale = has_input(*norm->node, 1) ? norm->node->inputs[1] : no_value;
-    return become(g, id, LayerNorm(*norm->node->as<LayerNorm>()), {x, scale, bias});
+    return replace_op(g, id, LayerNorm(*norm->node->as<LayerNorm>()), {x, scale, bias});
   }
   return false;
 }
@@ -212,7 +212,7 @@ Result<bool> recognise_group_norm(Graph& g, NodeId id) {
         dtype, {channels}, std::vector<double>(static_cast<std::size_t>(channels), value)));
   };
   const ValueId scale = filled(1);
-  return become(g, id, op, {x, scale, filled(0)});
+  return replace_op(g, id, op, {x, scale, filled(0)});
 }
 
 // ---- vector norms ------------------------------------------------------------------------------
@@ -230,7 +230,7 @@ Result<bool> recognise_reduction(Graph& g, NodeId id) {
     const bool squares = square && square->inputs[0] == square->inputs[1];
     if (!squares && !size) return false;
     op.kind = squares ? ReduceKind::sum_square : ReduceKind::l1;
-    return become(g, id, op, {(squares ? square : size)->inputs[0], n.inputs[1]});
+    return replace_op(g, id, op, {(squares ? square : size)->inputs[0], n.inputs[1]});
   }
   const Unary* f = bare<Unary>(n);
   const Node* inner = f ? bare<Reduce>(g, n.inputs[0]) : nullptr;
@@ -246,7 +246,7 @@ Result<bool> recognise_reduction(Graph& g, NodeId id) {
   } else {
     return false;
   }
-  return become(g, id, op, {x, inner->inputs[1]});
+  return replace_op(g, id, op, {x, inner->inputs[1]});
 }
 
 // x / max(|x|, e)  =>  lp_norm(x), e > 0, along one axis. Without e a zero vector would give NaN.
@@ -260,7 +260,7 @@ Result<bool> recognise_vector_norm(Graph& g, NodeId id) {
   for (std::int64_t p : {1, 2}) {
     const auto norm = reduction(g, clip->inputs[0], p == 1 ? ReduceKind::l1 : ReduceKind::l2);
     if (!norm || norm->x != n.inputs[0] || norm->axes.size() != 1) continue;
-    return become(
+    return replace_op(
         g, id,
         LpNorm{
             .axis = norm->axes[0], .p = p, .epsilon = static_cast<float>(clip->as<Unary>()->alpha)},

@@ -185,7 +185,7 @@ Result<bool> cancel_quantize(Graph& g, NodeId id) {
   const auto to = quantize_steps(g, n);
   const auto from = dequantized(g, n.inputs[0]);
   if (!to || !from || !same_steps(g, *to, from->steps)) return false;
-  return bypass(g, id, from->x);
+  return replace_uses(g, id, from->x);
 }
 
 // quantize(move(dequantize(x)))  =>  move(x), of the same steps, one for the whole tensor
@@ -202,7 +202,7 @@ Result<bool> move_quantized(Graph& g, NodeId id) {
     if (!from || !same_steps(g, *to, from->steps)) return false;
     inputs[i] = from->x;
   }
-  return become(g, id, Op(move->op), std::move(inputs));
+  return replace_op(g, id, Op(move->op), std::move(inputs));
 }
 
 // quantize(relu(conv(dequantize(x), dequantize(w), b)))  =>  qlinear_conv(x, w, b), where the range
@@ -228,7 +228,7 @@ Result<bool> recognise_qlinear_conv(Graph& g, NodeId id) {
                                  w->x,     w->steps.scale, zero_of(g, w->steps),
                                  y->scale, zero_of(g, *y)};
   if (bias) inputs.push_back(g.add_constant(*bias));
-  return become(g, id, op, std::move(inputs));
+  return replace_op(g, id, op, std::move(inputs));
 }
 
 // quantize(matmul(dequantize(a), dequantize(b)))  =>  qlinear_matmul(a, b)
@@ -248,7 +248,7 @@ Result<bool> recognise_qlinear_matmul(Graph& g, NodeId id) {
   std::vector<ValueId> inputs = {a->x,     a->steps.scale, zero_of(g, a->steps),
                                  b->x,     b->steps.scale, zero_of(g, b->steps),
                                  y->scale, zero_of(g, *y)};
-  return become(g, id, QLinearMatMul{}, std::move(inputs));
+  return replace_op(g, id, QLinearMatMul{}, std::move(inputs));
 }
 
 }  // namespace quern::passes

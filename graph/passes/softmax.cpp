@@ -57,7 +57,7 @@ Result<bool> recognise_softmax(Graph& g, NodeId id) {
   if (!e || !is_number_float(g, n.outputs[0])) return false;
   const auto sum = reduced(g, q->sums, ReduceKind::sum);
   if (!sum || sum->x != q->exponentials) return false;
-  return become(g, id, Softmax{.axis = sum->axis}, {e->inputs[0]});
+  return replace_op(g, id, Softmax{.axis = sum->axis}, {e->inputs[0]});
 }
 
 // softmax(x - max(x))  =>  softmax(x)
@@ -69,7 +69,7 @@ Result<bool> drop_softmax_shift(Graph& g, NodeId id) {
   const auto greatest = reduced(g, shifted->inputs[1], ReduceKind::max);
   if (!greatest || greatest->x != shifted->inputs[0]) return false;
   if (!same_axis(g, greatest->x, greatest->axis, op.axis)) return false;
-  return become(g, id, op, {greatest->x});
+  return replace_op(g, id, op, {greatest->x});
 }
 
 // log(softmax(x))  =>  log_softmax(x);  x - log_sum_exp(x)  =>  log_softmax(x)
@@ -80,12 +80,12 @@ Result<bool> recognise_log_softmax(Graph& g, NodeId id) {
     if (!inner || inner->as<Softmax>()->kind != SoftmaxKind::softmax) return false;
     Softmax op = *inner->as<Softmax>();
     op.kind = SoftmaxKind::log_softmax;
-    return become(g, id, op, {inner->inputs[0]});
+    return replace_op(g, id, op, {inner->inputs[0]});
   }
   if (!is_binary(n, BinaryKind::sub)) return false;
   const auto sum = reduced(g, n.inputs[1], ReduceKind::log_sum_exp);
   if (!sum || sum->x != n.inputs[0]) return false;
-  return become(g, id, Softmax{.kind = SoftmaxKind::log_softmax, .axis = sum->axis}, {sum->x});
+  return replace_op(g, id, Softmax{.kind = SoftmaxKind::log_softmax, .axis = sum->axis}, {sum->x});
 }
 
 }  // namespace quern::passes

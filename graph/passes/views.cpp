@@ -110,7 +110,7 @@ Result<bool> merge_reshapes(Graph& g, NodeId id) {
   const auto target = reshape_target(*g.type(n.outputs[0]).dims);
   if (!target) return false;
   const ValueId x = inner->inputs[0];
-  return become(g, id, target->op, {x, add_ints(g, target->shape)});
+  return replace_op(g, id, target->op, {x, add_ints(g, target->shape)});
 }
 
 // squeeze(x), unsqueeze(x), flatten(x)  =>  reshape(x), of known shape
@@ -120,7 +120,7 @@ Result<bool> to_reshape(Graph& g, NodeId id) {
     return false;
   const auto target = reshape_target(*g.type(n.outputs[0]).dims);
   const ValueId x = n.inputs[0];
-  return become(g, id, target->op, {x, add_ints(g, target->shape)});
+  return replace_op(g, id, target->op, {x, add_ints(g, target->shape)});
 }
 
 // ---- transposes --------------------------------------------------------------------------------
@@ -130,11 +130,12 @@ Result<bool> drop_transpose(Graph& g, NodeId id) {
   const Node& n = g.node(id);
   const auto perm = permutation(g, n);
   if (!perm) return false;
-  if (is_identity(*perm)) return bypass(g, id, n.inputs[0]);
+  if (is_identity(*perm)) return replace_uses(g, id, n.inputs[0]);
   const ValueId x = n.inputs[0];
   if (!g.type(x).dims || !moves_only_ones(*g.type(x).dims, *perm)) return false;
   const auto target = reshape_target(*g.type(n.outputs[0]).dims);
-  return target ? become(g, id, target->op, {x, add_ints(g, target->shape)}) : Result<bool>(false);
+  return target ? replace_op(g, id, target->op, {x, add_ints(g, target->shape)})
+                : Result<bool>(false);
 }
 
 // transpose(transpose(x, p), q)  =>  transpose(x, p then q)
@@ -143,7 +144,8 @@ Result<bool> merge_transposes(Graph& g, NodeId id) {
   const auto inner = permutation_of(g, n.inputs[0]);
   const auto outer = permutation(g, n);
   if (!inner || !outer) return false;
-  return become(g, id, Transpose{compose(*inner, *outer)}, {producer(g, n.inputs[0])->inputs[0]});
+  return replace_op(g, id, Transpose{compose(*inner, *outer)},
+                    {producer(g, n.inputs[0])->inputs[0]});
 }
 
 // transpose(f(x))  =>  f(transpose(x)), f elementwise, where it is going to meet another transpose
@@ -155,7 +157,7 @@ Result<bool> pull_transpose(Graph& g, NodeId id) {
   std::vector<ValueId> inputs = f->inputs;
   const Op op = f->op;
   QUERN_ASSIGN(inputs[at], g.add(Transpose(*n.as<Transpose>()), {inputs[at]}, n.name));
-  return become(g, id, op, std::move(inputs));
+  return replace_op(g, id, op, std::move(inputs));
 }
 
 // f(transpose(a, p), transpose(b, p))  =>  transpose(f(a, b), p), f elementwise
@@ -171,7 +173,7 @@ Result<bool> sink_transposes(Graph& g, NodeId id) {
   QUERN_ASSIGN(
       const ValueId y,
       g.add(op, {producer(g, n.inputs[0])->inputs[0], producer(g, n.inputs[1])->inputs[0]}, name));
-  return become(g, id, Transpose{*p}, {y});
+  return replace_op(g, id, Transpose{*p}, {y});
 }
 
 // reduce(transpose(x, p), axes)  =>  reduce(x, axes through p), transposed if dimensions are kept
@@ -194,12 +196,12 @@ Result<bool> reduce_before_transpose(Graph& g, NodeId id) {
   if (op.keepdims) {
     const std::string name = n.name;
     QUERN_ASSIGN(const ValueId y, g.add(op, {x, add_ints(g, through)}, name));
-    return become(g, id, Transpose{*perm}, {y});
+    return replace_op(g, id, Transpose{*perm}, {y});
   }
   Ints kept = *perm;
   std::erase_if(kept, [&](std::int64_t d) { return reduced[static_cast<std::size_t>(d)]; });
   if (!is_identity(kept)) return false;
-  return become(g, id, op, {x, add_ints(g, through)});
+  return replace_op(g, id, op, {x, add_ints(g, through)});
 }
 
 // matmul(transpose(a), b)  =>  matmul(a, b) that transposes a itself; the same for b
@@ -213,7 +215,7 @@ Result<bool> transpose_in_matmul(Graph& g, NodeId id) {
     flag = !flag;
     std::vector<ValueId> inputs = n.inputs;
     inputs[i] = producer(g, inputs[i])->inputs[0];
-    return become(g, id, op, std::move(inputs), PostOps(n.post_ops));
+    return replace_op(g, id, op, std::move(inputs), PostOps(n.post_ops));
   }
   return false;
 }

@@ -41,7 +41,7 @@ struct GpuTarget {
   bool half_products = false;
 };
 
-// A constant operand in the form that a shader wants: made once per executable, on the device.
+// A constant operand in the layout that a shader wants: made once per executable, on the device.
 struct GpuConstant {
   std::string key;  // equal keys, equal bytes
   std::size_t bytes = 0;
@@ -80,7 +80,7 @@ struct Dispatch {
   std::uint32_t subgroup = 0;  // invocations that every subgroup has; 0: whatever the device likes
   // Other ways to the same bytes, with the same buffers: which is fastest, a device measures. Sums
   // are made in one order; only a sum that has underflowed to zero may have another sign.
-  std::vector<Dispatch> forms;
+  std::vector<Dispatch> candidates;
   bool operator==(const Dispatch&) const = default;
 };
 

@@ -95,11 +95,12 @@ class ConstantSource {
   virtual ~ConstantSource() = default;
   virtual const TensorType& type() const = 0;
   virtual Result<Tensor> get() const = 0;
-  // Equal keys, equal elements: names packed forms in the WeightStore.
+  // Equal keys, equal elements: names packed layouts in the WeightStore.
   virtual const std::string& key() const = 0;
 };
 
-// Packed weights of one executable: made once per (constant, form) and shared by its plans.
+// Packed weights of one executable: made once per (constant, packed layout) and shared by its
+// plans.
 class WeightStore {
  public:
   virtual ~WeightStore() = default;
@@ -115,7 +116,7 @@ struct KernelInput {
   bool present = false;
   TensorDesc desc;
   const ConstantSource* constant = nullptr;  // elements that are the same in every run
-  bool dies_here = false;                    // nobody reads it after this node: may be overwritten
+  bool is_last_use = false;                  // nobody reads it after this node: may be overwritten
 };
 
 struct CpuTarget {
@@ -150,10 +151,14 @@ struct KernelRequest {
   DType dtype(std::size_t i) const { return inputs[i].desc.dtype; }
 };
 
+// Whether an output may have the bytes of an input, or must: then the kernel reads that input where
+// it writes the output, and nowhere else.
+enum class Alias : std::uint8_t { may, must };
+
 struct Sharing {
   std::uint32_t output;
   std::uint32_t input;
-  bool required;  // the kernel reads its input there and nowhere else
+  Alias alias;
 };
 
 // The first result holds this input's bytes, as they are, `offset` bytes in. A kernel that says so
@@ -178,7 +183,7 @@ struct KernelChoice {
 };
 
 using Selection = Result<std::optional<KernelChoice>>;
-inline Selection not_for_me() {
+inline Selection unsupported() {
   return std::optional<KernelChoice>();
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // One element of the elementwise families: the definition that references compute by and that every
-// fast form is tested against.
+// fast path is tested against.
 #pragma once
 
 #include <algorithm>

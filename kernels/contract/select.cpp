@@ -58,7 +58,7 @@ class ReferenceKernel final : public CpuKernel {
 
 Selection select_reference(const KernelRequest& request) {
   const OpReference& reference = kernels_of(request.def()).reference;
-  if (!reference.run) return not_for_me();
+  if (!reference.run) return unsupported();
   std::vector<TensorType> inputs;
   for (const KernelInput& in : request.inputs) inputs.push_back({in.desc.dtype, in.desc.shape});
   KernelChoice choice;
@@ -82,7 +82,7 @@ Result<KernelChoice> select_cpu_kernel(const KernelRequest& request) {
 
 Selection select_gpu_kernel(const KernelRequest& request) {
   const GpuSelect select = kernels_of(request.def()).gpu;
-  return select ? select(request) : not_for_me();
+  return select ? select(request) : unsupported();
 }
 
 Cost traffic(std::span<const TensorType> inputs, std::span<const TensorType> outputs) {

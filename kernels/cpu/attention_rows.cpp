@@ -260,7 +260,7 @@ Problem describe(const KernelRequest& r, std::span<const Layout> layouts, const 
 }  // namespace
 
 Selection select_attention_rows(const KernelRequest& r) {
-  if (!suits(r)) return not_for_me();
+  if (!suits(r)) return unsupported();
   KernelChoice choice;
   for (std::size_t i : {0, 1, 2})
     choice.input_layouts.push_back(

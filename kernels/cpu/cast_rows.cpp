@@ -82,7 +82,7 @@ Selection select_cast_rows(const KernelRequest& r) {
   const TensorDesc& x = r.inputs[0].desc;
   const DType to = r.outputs[0].dtype;
   const CastLoop loop = loop_of(x.dtype, to);
-  if (!loop || x.shape.elements() == 0) return not_for_me();
+  if (!loop || x.shape.elements() == 0) return unsupported();
   const Layout layout = is_dense(x) ? x.layout : Layout::row_major(x.shape);
   KernelChoice choice;
   choice.implementation = std::string("rows ") + simd().name;

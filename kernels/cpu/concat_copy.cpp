@@ -60,7 +60,7 @@ Layout result_layout(const KernelRequest& r) {
 
 Selection select_concat_copy(const KernelRequest& r) {
   const TensorType& y = r.outputs[0];
-  if (y.shape.elements() == 0) return not_for_me();
+  if (y.shape.elements() == 0) return unsupported();
   const std::size_t axis = positive_axis(r.as<Concat>().axis, y.shape.rank());
   const Layout layout = result_layout(r);
   KernelChoice choice;

@@ -79,7 +79,7 @@ bool suits_depthwise(const KernelRequest& r) {
 }  // namespace
 
 Selection select_conv_depthwise(const KernelRequest& r) {
-  if (!suits_depthwise(r)) return not_for_me();
+  if (!suits_depthwise(r)) return unsupported();
   const Shape& x = r.shape(0);
   const Shape& w = r.shape(1);
   const std::int64_t taps = w.elements(2);

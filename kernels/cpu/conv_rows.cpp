@@ -137,7 +137,7 @@ Selection select_conv_rows(const KernelRequest& r) {
   if ((rank != 3 && rank != 4) || r.dtype(0) != DType::f32 || !r.inputs[1].constant ||
       r.shape(0).elements() == 0 || r.shape(1).elements() == 0 ||
       r.outputs[0].shape.elements() == 0)
-    return not_for_me();
+    return unsupported();
   const ConvPlane g = geometry(r);
   QUERN_ASSIGN(auto packed, packed_weights(r, g));
   KernelChoice choice;

@@ -195,11 +195,11 @@ bool suits_direct(const KernelRequest& r) {
 }
 
 // How weights are wanted: as they are, a row of taps at a time, or as panels of products.
-enum class Form : std::uint8_t { rows, products };
+enum class Variant : std::uint8_t { rows, products };
 
 Result<std::shared_ptr<const std::byte>> packed_weights(const KernelRequest& r, const ConvPlane& g,
-                                                        Form form) {
-  const bool by_products = form == Form::products;
+                                                        Variant variant) {
+  const bool by_products = variant == Variant::products;
   const std::size_t size =
       static_cast<std::size_t>(by_products ? g.packed_floats() : r.shape(1).elements());
   const ConstantSource& source = *r.inputs[1].constant;
@@ -228,11 +228,11 @@ Result<std::shared_ptr<const std::byte>> packed_weights(const KernelRequest& r, 
 }  // namespace
 
 Selection select_conv_transpose_direct(const KernelRequest& r) {
-  if (!suits_direct(r)) return not_for_me();
+  if (!suits_direct(r)) return unsupported();
   const ConvPlane g = transposed_geometry(r);
   // Panels would be filled with zeros for fewer channels.
   const bool by_products = g.out_channels >= 8;
-  QUERN_ASSIGN(auto weights, packed_weights(r, g, by_products ? Form::products : Form::rows));
+  QUERN_ASSIGN(auto weights, packed_weights(r, g, by_products ? Variant::products : Variant::rows));
   KernelChoice choice;
   choice.implementation = cat(by_products ? "products " : "rows ", simd().name);
   choice.packed_inputs = {false, true, false};

@@ -154,7 +154,7 @@ std::vector<Unary> leading_functions(const PostOps& post_ops) {
 }  // namespace
 
 Selection select_conv_transpose_rows(const KernelRequest& r) {
-  if (!suits_rows(r)) return not_for_me();
+  if (!suits_rows(r)) return unsupported();
   const Sizes s = sizes_of(r);
   const auto fill = [&](std::byte* to) -> Status {
     QUERN_ASSIGN(const Tensor w, r.inputs[1].constant->get());

@@ -310,7 +310,7 @@ void share_first_operands(const Chain& chain, std::span<const char> full, Kernel
   for (std::size_t k = 0; k < of_first; ++k) {
     const auto later = std::count(chain.inputs.begin() + static_cast<long>(of_first),
                                   chain.inputs.end(), chain.inputs[k]);
-    if (full[k] && later == 0) choice.sharing.push_back({0, chain.inputs[k], false});
+    if (full[k] && later == 0) choice.sharing.push_back({0, chain.inputs[k], Alias::may});
   }
 }
 
@@ -318,7 +318,7 @@ void share_first_operands(const Chain& chain, std::span<const char> full, Kernel
 
 Selection select_elementwise(const KernelRequest& r) {
   auto chain = chain_of(r);
-  if (!chain) return not_for_me();
+  if (!chain) return unsupported();
   const Shape& shape = r.outputs[0].shape;
   const Layout layout = result_layout(r, *chain);
   KernelChoice choice;
@@ -339,10 +339,10 @@ Selection select_elementwise(const KernelRequest& r) {
   }
   share_first_operands(*chain, full, choice);
   auto loops = plan_loops(shape, layout, strides, full);
-  if (!loops) return not_for_me();
+  if (!loops) return unsupported();
   // The first operand must not need gathering: the buffer is there once.
   const std::int64_t first = loops->inner_stride[0];
-  if (first != 0 && first != 1) return not_for_me();
+  if (first != 0 && first != 1) return unsupported();
   choice.implementation = std::string("elementwise ") + simd().name;
   choice.post_ops_taken = chain->post_ops;
   choice.kernel = std::make_unique<ElementwiseKernel>(*loops, std::move(chain->links),

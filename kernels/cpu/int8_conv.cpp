@@ -45,12 +45,12 @@ class Parts {
 // ---- weights -----------------------------------------------------------------------------------
 
 // What multiplies: products of matrices, or kernels of one channel each.
-enum class Form : std::uint8_t { products, depthwise };
+enum class Variant : std::uint8_t { products, depthwise };
 
 // How weights are packed: the elements, then the i32 sum of every column.
 struct PackedWeights {
-  PackedWeights(const Int8Conv& c, Form form)
-      : is_depthwise(form == Form::depthwise),
+  PackedWeights(const Int8Conv& c, Variant variant)
+      : is_depthwise(variant == Variant::depthwise),
         inner(round_up(c.depth * c.taps(), simd_int8().group)),
         panels((c.columns + int8_panel_columns - 1) / int8_panel_columns) {
     const SimdInt8& s = simd_int8();
@@ -133,7 +133,7 @@ struct Parameter {
 
 class Int8ConvKernel final : public CpuKernel {
  public:
-  Int8ConvKernel(const KernelRequest& r, const Int8Conv& c, Form form,
+  Int8ConvKernel(const KernelRequest& r, const Int8Conv& c, Variant variant,
                  std::shared_ptr<const std::byte> weights);
 
   std::size_t scratch_bytes() const { return scratch_.size(); }
@@ -201,10 +201,10 @@ Parameter parameter(const KernelRequest& r, std::size_t i) {
   return {i, r.shape(i).elements() != 1, r.dtype(i)};
 }
 
-Int8ConvKernel::Int8ConvKernel(const KernelRequest& r, const Int8Conv& c, Form form,
+Int8ConvKernel::Int8ConvKernel(const KernelRequest& r, const Int8Conv& c, Variant variant,
                                std::shared_ptr<const std::byte> weights)
     : conv_(c),
-      packed_(c, form),
+      packed_(c, variant),
       weights_(std::move(weights)),
       x_zero_(parameter(r, c.operands.x_zero)),
       w_zero_(parameter(r, c.operands.w_zero)),
@@ -519,13 +519,13 @@ Result<KernelChoice> make_int8_conv(const KernelRequest& r, const Int8Conv& c) {
   const std::size_t w = c.operands.w;
   const bool depthwise =
       c.depth == 1 && c.columns == 1 && c.taps() > 1 && has_no_w_zero(r, c.operands);
-  const Form form = depthwise ? Form::depthwise : Form::products;
+  const Variant variant = depthwise ? Variant::depthwise : Variant::products;
   KernelChoice choice;
   choice.input_layouts.resize(r.inputs.size());
   choice.output_layouts.resize(1);
   std::shared_ptr<const std::byte> weights;
   if (const ConstantSource* source = r.inputs[w].constant) {
-    const PackedWeights packed(c, form);
+    const PackedWeights packed(c, variant);
     const auto fill = [&](std::byte* to) -> Status {
       QUERN_ASSIGN(const Tensor t, source->get());
       pack(c, packed, t.dtype(), t.data(), to);
@@ -538,7 +538,7 @@ Result<KernelChoice> make_int8_conv(const KernelRequest& r, const Int8Conv& c) {
     choice.packed_inputs.resize(r.inputs.size());
     choice.packed_inputs[w] = true;
   }
-  auto kernel = std::make_unique<Int8ConvKernel>(r, c, form, std::move(weights));
+  auto kernel = std::make_unique<Int8ConvKernel>(r, c, variant, std::move(weights));
   choice.implementation = cat("int8 ", depthwise ? "depthwise " : "", simd_int8().name);
   choice.scratch_bytes = kernel->scratch_bytes();
   choice.kernel = std::move(kernel);

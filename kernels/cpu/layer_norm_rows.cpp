@@ -50,12 +50,12 @@ class LayerNormRows final : public CpuKernel {
 Selection select_layer_norm_rows(const KernelRequest& r) {
   const auto& op = r.as<LayerNorm>();
   const Shape& shape = r.shape(0);
-  if (r.dtype(0) != DType::f32 || shape.elements() == 0 || shape.empty()) return not_for_me();
-  if (r.wants(1) || r.wants(2)) return not_for_me();
+  if (r.dtype(0) != DType::f32 || shape.elements() == 0 || shape.empty()) return unsupported();
+  if (r.wants(1) || r.wants(2)) return unsupported();
   const std::size_t axis = positive_axis(op.axis, shape.rank());
   const std::int64_t n = shape.elements(axis);
   for (std::size_t i = 1; i < r.inputs.size(); ++i)
-    if (r.has(i) && (r.dtype(i) != DType::f32 || r.shape(i).elements() != n)) return not_for_me();
+    if (r.has(i) && (r.dtype(i) != DType::f32 || r.shape(i).elements() != n)) return unsupported();
   const bool one_axis = n == shape[axis];
   const Layout layout =
       one_axis ? layout_with_rows(r.inputs[0].desc, axis) : Layout::row_major(shape);
@@ -64,7 +64,7 @@ Selection select_layer_norm_rows(const KernelRequest& r) {
   choice.input_layouts.resize(r.inputs.size());
   choice.input_layouts[0] = layout;
   choice.output_layouts = {layout};
-  choice.sharing = {{0, 0, false}};
+  choice.sharing = {{0, 0, Alias::may}};
   choice.kernel = std::make_unique<LayerNormRows>(op, shape.elements() / n, n);
   return std::optional<KernelChoice>(std::move(choice));
 }

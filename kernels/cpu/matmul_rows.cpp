@@ -122,9 +122,9 @@ Result<std::shared_ptr<const std::byte>> pack_constant(const KernelRequest& r,
 Selection select_matmul_rows(const KernelRequest& r) {
   const auto& op = r.as<MatMul>();
   if (r.dtype(0) != DType::f32 || r.dtype(1) != DType::f32 || r.outputs[0].shape.elements() == 0)
-    return not_for_me();
+    return unsupported();
   const ProductShape p = product_shape(r.shape(0), r.shape(1), transposed_in(op));
-  if (p.depth == 0 || (p.a_column != 1 && p.depth > 1)) return not_for_me();
+  if (p.depth == 0 || (p.a_column != 1 && p.depth > 1)) return unsupported();
   std::shared_ptr<const std::byte> packed;
   const bool one_matrix =
       std::ranges::all_of(p.b_batch.dims(), [](std::int64_t s) { return s == 0; });

@@ -43,7 +43,7 @@ Selection select_pad_copy(const KernelRequest& r) {
   const Shape& x = r.shape(0);
   const auto pads = constant_pads(r);
   if (r.as<Pad>().mode != PadMode::constant || !pads || y.shape.elements() == 0)
-    return not_for_me();
+    return unsupported();
   const TensorDesc& lies = r.inputs[0].desc;
   const bool last = lies.layout.block || is_channels_last(lies);
   const Layout in = lies.layout.block ? Layout::channels_last(x) : lies.layout;

@@ -77,8 +77,8 @@ PoolLoops::PoolLoops(PoolKind kind, const PoolSource& source, const PoolGeometry
       spans_(g.divisors.back()),
       has_edges_(has_edges(g)) {
   for (std::size_t d = 0; d + 1 < g.in.rank(); ++d) rows_ *= std::min(g.window.kernel[d], g.in[d]);
-  form_ = best_form();
-  if (form_ == Form::through_plane) tabulate(g.divisors[0]);
+  variant_ = best_variant();
+  if (variant_ == Variant::through_plane) tabulate(g.divisors[0]);
   cut(g, threads);
 }
 
@@ -103,15 +103,15 @@ void PoolLoops::cut(const PoolGeometry& g, std::int64_t threads) {
     const std::int64_t unit = parts * line_lanes;
     piece_ = std::min(piece_, (piece_ + unit - 1) / unit * line_lanes);
   };
-  if (form_ == Form::through_line) piece_ = std::min(piece_, line_lanes);
-  if (form_ == Form::in_place && planes * out_rows_ < wanted) cut_lanes(wanted);
+  if (variant_ == Variant::through_line) piece_ = std::min(piece_, line_lanes);
+  if (variant_ == Variant::in_place && planes * out_rows_ < wanted) cut_lanes(wanted);
   // What neighbouring windows have in common is to be in the first-level cache still.
-  if (form_ == Form::in_place && last_.strides[0] < taps_)
+  if (variant_ == Variant::in_place && last_.strides[0] < taps_)
     cut_lanes((piece_ * rows_ * taps_ + cached - 1) / cached);
-  by_groups_ = deep_out_.elements() * out_rows_ == 1 || form_ == Form::through_plane;
+  by_groups_ = deep_out_.elements() * out_rows_ == 1 || variant_ == Variant::through_plane;
   batch_ = std::clamp<std::int64_t>(source_.images * source_.groups / wanted, 1, source_.groups);
   if (!by_groups_) batch_ = 1;
-  bands_ = form_ == Form::through_plane
+  bands_ = variant_ == Variant::through_plane
                ? std::vector<PoolSpan>{{0, out_rows_}}
                : bands_of(g, row, std::max<std::int64_t>(1, planes * out_rows_ / wanted));
   blocks_ = source_.images * batches() * deep_out_.elements() * std::ssize(bands_) * pieces();
@@ -152,24 +152,24 @@ std::int64_t PoolLoops::planes_at_once() const {
 }
 
 // Many calls for small work are dear: of small planes, edges and interior are made by one.
-PoolLoops::Form PoolLoops::best_form() const {
-  const Form form = long_form();
-  if (form == Form::by_reduction || !fits_planes()) return form;
+PoolLoops::Variant PoolLoops::best_variant() const {
+  const Variant variant = long_variant();
+  if (variant == Variant::by_reduction || !fits_planes()) return variant;
   const bool is_small = source_.is_plane() && outer_in_.elements() * in_ <= small_plane;
-  return is_small || has_edges_ ? Form::through_plane : form;
+  return is_small || has_edges_ ? Variant::through_plane : variant;
 }
 
 // A line costs to be written and read; it pays where rows are folded for several positions at once,
 // and in planes, where its padding saves the edges and deinterleaving the strides.
-PoolLoops::Form PoolLoops::long_form() const {
+PoolLoops::Variant PoolLoops::long_variant() const {
   const std::int64_t lanes = std::min(source_.lanes, line_lanes);
   if (!source_.is_plane())
-    return line_pays() && positions_of_line(lanes) >= 8 ? Form::through_line : Form::in_place;
+    return line_pays() && positions_of_line(lanes) >= 8 ? Variant::through_line : Variant::in_place;
   const bool fits = positions_of_line(1) > 0;
   const bool side_by_side = last_.dilations[0] == 1 && last_.kernel[0] > 1;
-  if (side_by_side && (out_ == 1 || !fits)) return Form::by_reduction;
+  if (side_by_side && (out_ == 1 || !fits)) return Variant::by_reduction;
   const bool in_place = rows_ == 1 && last_.strides[0] == 1;
-  return !fits || in_place ? Form::in_place : Form::through_line;
+  return !fits || in_place ? Variant::in_place : Variant::through_line;
 }
 
 // Divisors of as many planes as are made at once.
@@ -217,11 +217,11 @@ PoolLoops::Block PoolLoops::block_at(const float* x, float* y, std::int64_t bloc
 }
 
 void PoolLoops::run_block(const Block& b) const {
-  switch (form_) {
-    case Form::in_place: return fold_in_place(b);
-    case Form::through_line: return fold_through_line(b);
-    case Form::through_plane: return fold_through_plane(b);
-    case Form::by_reduction: return reduce(b);
+  switch (variant_) {
+    case Variant::in_place: return fold_in_place(b);
+    case Variant::through_line: return fold_through_line(b);
+    case Variant::through_plane: return fold_through_plane(b);
+    case Variant::by_reduction: return reduce(b);
   }
 }
 

@@ -54,7 +54,7 @@ class PoolLoops final : public CpuKernel {
   Status run(const KernelArgs& args, KernelState*, const Parallel& parallel) const override;
 
  private:
-  enum class Form : std::uint8_t {
+  enum class Variant : std::uint8_t {
     in_place,       // taps where they lie, those outside left out
     through_line,   // rows folded into a line with padding around it, then its taps
     through_plane,  // the same of small planes as a whole, padding all around
@@ -86,8 +86,8 @@ class PoolLoops final : public CpuKernel {
     return (out_rows_ - 1) * outer_.strides[0] + outer_.extent(0);
   }
   bool line_pays() const;
-  Form best_form() const;
-  Form long_form() const;
+  Variant best_variant() const;
+  Variant long_variant() const;
   bool fits_planes() const;
   void tabulate(const std::vector<PoolSpan>& of_rows);
   void cut(const PoolGeometry& g, std::int64_t threads);
@@ -133,7 +133,7 @@ class PoolLoops final : public CpuKernel {
   PoolSpan interior_;
   std::vector<PoolSpan> spans_;  // of one divisor
   bool has_edges_;
-  Form form_;
+  Variant variant_;
   std::vector<float> table_;  // through_plane: divisors by element, where they differ
   // Blocks are of so many lanes, groups of channels and, by bands_, rows.
   std::int64_t piece_, batch_;

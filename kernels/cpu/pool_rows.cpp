@@ -144,7 +144,7 @@ bool has_empty_window(const PoolGeometry& g) {
   return false;
 }
 
-// As it lies, if there is a form for that; else as a copy with its innermost dimension inside.
+// As it lies, if there is a variant for that; else as a copy with its innermost dimension inside.
 TensorDesc readable(const TensorDesc& x, const PoolGeometry& g) {
   // Channels past the last are to stay zero in the result.
   const bool fills_blocks = !x.layout.block || x.shape[1] % x.layout.block == 0;
@@ -168,9 +168,9 @@ Selection select_pool_rows(const KernelRequest& r) {
   const Shape& y = r.outputs[0].shape;
   if (r.dtype(0) != DType::f32 || op.kind == PoolKind::lp || r.wants(1) || x.rank() < 3 ||
       x.elements() == 0 || y.elements() == 0)
-    return not_for_me();
+    return unsupported();
   PoolGeometry g = geometry_of(op, spatial_of(x), spatial_of(y));
-  if (has_long_edges(g)) return not_for_me();
+  if (has_long_edges(g)) return unsupported();
   for (std::size_t d = 0; d < g.in.rank(); ++d) g.divisors.push_back(divisors_along(op, g, d));
   const TensorDesc in = readable(r.inputs[0].desc, g);
   const PoolSource source = *source_of(in);

@@ -76,9 +76,9 @@ Selection select(const KernelRequest& r, const Quantization& op) {
   const DType floats = ToBytes ? r.dtype(0) : r.outputs[0].dtype;
   const Shape& shape = r.shape(0);
   if (!is_8bit(bytes) || floats != DType::f32 || r.dtype(1) != DType::f32 || shape.elements() == 0)
-    return not_for_me();
+    return unsupported();
   const bool is_one = r.shape(1).elements() == 1;
-  if (!is_one && op.block_size > 0) return not_for_me();
+  if (!is_one && op.block_size > 0) return unsupported();
   AxisSplit split{1, 1, shape.elements()};
   Layout layout = Layout::row_major(shape);
   if (!is_one) {
@@ -129,7 +129,7 @@ Selection select_dequantize_rows(const KernelRequest& r) {
 
 Selection select_dynamic_quantize_rows(const KernelRequest& r) {
   const Shape& shape = r.shape(0);
-  if (shape.elements() == 0 || r.outputs.size() != 3) return not_for_me();
+  if (shape.elements() == 0 || r.outputs.size() != 3) return unsupported();
   const TensorDesc& x = r.inputs[0].desc;
   const Layout layout = is_dense(x) ? x.layout : Layout::row_major(shape);
   KernelChoice choice;

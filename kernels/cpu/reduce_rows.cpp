@@ -212,16 +212,16 @@ class ReduceRows final : public CpuKernel {
 
 Selection select_reduce_rows(const KernelRequest& r) {
   const TensorDesc& x = r.inputs[0].desc;
-  if (x.dtype != DType::f32 || x.shape.elements() == 0 || x.shape.empty()) return not_for_me();
+  if (x.dtype != DType::f32 || x.shape.elements() == 0 || x.shape.empty()) return unsupported();
   const auto mask = folded_axes(r);
-  if (!mask || *mask == 0) return not_for_me();
+  if (!mask || *mask == 0) return unsupported();
   std::int64_t folded = 1;
   for (std::size_t d = 0; d < x.shape.rank(); ++d)
     if (*mask >> d & 1) folded *= x.shape[d];
   const auto steps = steps_of(r.as<Reduce>().kind, folded);
-  if (!steps) return not_for_me();
-  const bool as_it_lies = !x.layout.block && is_dense(x);
-  const TensorDesc source = as_it_lies ? x : TensorDesc::row_major(x.dtype, x.shape);
+  if (!steps) return unsupported();
+  const bool in_storage_order = !x.layout.block && is_dense(x);
+  const TensorDesc source = in_storage_order ? x : TensorDesc::row_major(x.dtype, x.shape);
   const Folding f = fold_of(source, *mask);
   KernelChoice choice;
   choice.implementation = std::string("rows ") + simd().name;

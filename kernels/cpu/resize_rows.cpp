@@ -263,13 +263,13 @@ Selection select_resize_rows(const KernelRequest& r) {
   const Shape& out = r.outputs[0].shape;
   if (op.coordinates == CoordinateMode::tf_crop_and_resize || out.elements() == 0 ||
       r.dtype(0) == DType::string || (!nearest && r.dtype(0) != DType::f32))
-    return not_for_me();
+    return unsupported();
   const auto axes = constant_resize_axes(r);
-  if (!axes) return not_for_me();
+  if (!axes) return unsupported();
   TensorDesc x = r.inputs[0].desc;
   if (!x.layout.block && !is_channels_last(x)) x.layout = Layout::row_major(x.shape);
   auto geometry = geometry_of(op, x, *axes);
-  if (!geometry) return not_for_me();
+  if (!geometry) return unsupported();
   KernelChoice choice;
   choice.implementation = std::string("rows ") + simd().name;
   choice.input_layouts.resize(r.inputs.size());

@@ -313,7 +313,7 @@ Status pack(const KernelRequest& r, const Sizes& s, float* to) {
 }  // namespace
 
 Selection select_rnn_rows(const KernelRequest& r) {
-  if (!suits(r)) return not_for_me();
+  if (!suits(r)) return unsupported();
   const Sizes s = sizes_of(r);
   const std::string key =
       cat("rnn|", s.resets_after, "|", r.inputs[in_w].constant->key(), "|",

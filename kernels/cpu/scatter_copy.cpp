@@ -64,13 +64,13 @@ Selection select_scatter_copy(const KernelRequest& r) {
   const auto indices = constant_ints(r, 1);
   if (op.kind != ScatterKind::nd || op.reduction != ScatterReduction::none || !indices ||
       data.elements() == 0 || r.shape(2).elements() == 0)
-    return not_for_me();
+    return unsupported();
   const auto depth = static_cast<std::size_t>(r.shape(1).back());
   auto runs = runs_of(data, *indices, depth, size_of(r.dtype(0)));
-  if (!runs) return not_for_me();  // the reference says what is wrong
+  if (!runs) return unsupported();  // the reference says what is wrong
   KernelChoice choice;
   choice.implementation = "copy";
-  choice.sharing = {{0, 0, false}};
+  choice.sharing = {{0, 0, Alias::may}};
   choice.kernel = std::make_unique<ScatterCopy>(
       static_cast<std::size_t>(data.elements()) * size_of(r.dtype(0)), std::move(*runs));
   return std::optional<KernelChoice>(std::move(choice));

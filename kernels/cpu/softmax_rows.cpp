@@ -59,7 +59,7 @@ Selection select_softmax_rows(const KernelRequest& r) {
   const Shape& shape = r.shape(0);
   if (r.dtype(0) != DType::f32 || op.kind == SoftmaxKind::hardmax || shape.elements() == 0 ||
       shape.empty())
-    return not_for_me();
+    return unsupported();
   const std::size_t axis = positive_axis(op.axis, shape.rank());
   const Layout layout =
       op.flatten ? Layout::row_major(shape) : layout_with_rows(r.inputs[0].desc, axis);
@@ -68,7 +68,7 @@ Selection select_softmax_rows(const KernelRequest& r) {
   choice.implementation = std::string("rows ") + simd().name;
   choice.input_layouts = {layout};
   choice.output_layouts = {layout};
-  choice.sharing = {{0, 0, false}};
+  choice.sharing = {{0, 0, Alias::may}};
   choice.kernel = std::make_unique<SoftmaxRows>(op.kind, shape.elements() / n, n);
   return std::optional<KernelChoice>(std::move(choice));
 }

@@ -2,6 +2,7 @@
 // Attention as two products with a softmax between them, the scores in scratch memory.
 #include <algorithm>
 #include <array>
+#include <optional>
 
 #include "graph/ops/elementwise.h"
 #include "graph/ops/matrix.h"
@@ -13,90 +14,122 @@
 #include "kernels/gpu/rows.h"
 
 namespace quern::gpu {
+namespace {
+
+// One batch: leading dimensions and heads together. Query heads that share a key head are more rows
+// of it.
+struct Sizes {
+  std::int64_t heads = 0;  // of k and v
+  std::int64_t rows = 0;   // of all queries of a head
+  std::int64_t keys = 0;
+  std::int64_t width = 0;   // of a query and a key
+  std::int64_t values = 0;  // of a value
+};
+
+// Nothing for shapes that are no such batch.
+std::optional<Sizes> sizes_of(const Shape& q, const Shape& k, const Shape& v) {
+  const std::size_t rank = q.rank();
+  if (k[rank - 3] == 0) return std::nullopt;
+  const Sizes s{.heads = k.elements(0, rank - 2),
+                .rows = q[rank - 3] / k[rank - 3] * q[rank - 2],
+                .keys = v[rank - 2],
+                .width = q[rank - 1],
+                .values = v[rank - 1]};
+  const bool is_batch = v.elements(0, rank - 2) == s.heads && k[rank - 3] == v[rank - 3] &&
+                        q.elements(0, rank - 3) == k.elements(0, rank - 3);
+  return is_batch ? std::optional(s) : std::nullopt;
+}
+
+// Adds the mask to the steps of the scores. One that broadcasts otherwise than steps can read it is
+// written out first, into scratch memory behind the scores. False: nor can that be done.
+bool add_mask(const KernelRequest& request, const Shape& scores, std::uint64_t scores_bytes,
+              Steps& weigh, KernelChoice& choice) {
+  if (weigh.add({.kind = BinaryKind::add, .operand = 3}, request.inputs[3])) return true;
+  if (request.dtype(3) != DType::f32) return false;
+  const std::uint64_t at = (scores_bytes + 255) / 256 * 256;
+  auto mask = copy_dispatch(DType::f32, scores, {broadcast_strides(request.shape(3), scores)},
+                            {Layout::row_major(scores).strides}, *request.gpu);
+  if (!mask) return false;
+  choice.input_layouts[3] = Layout::row_major(request.shape(3));
+  choice.scratch_bytes = at + scores_bytes;
+  mask->buffers = {BufferUse::input(3), BufferUse::scratch(at, scores_bytes, BufferAccess::write)};
+  choice.gpu.dispatches.push_back(std::move(*mask));
+  (void)weigh.add_flat(BufferUse::scratch(at, scores_bytes, BufferAccess::read));
+  return true;
+}
+
+// Scores, softmax, and the sum of values by them. False: a product is too large for a dispatch.
+bool add_products(const KernelRequest& request, const Sizes& s, std::uint64_t scores_bytes,
+                  const Steps& weigh, KernelChoice& choice) {
+  const auto read = BufferUse::scratch(0, scores_bytes, BufferAccess::read);
+  const auto written = BufferUse::scratch(0, scores_bytes, BufferAccess::write);
+  const Product qk{.rows = s.rows,
+                   .columns = s.keys,
+                   .depth = s.width,
+                   .a_row = s.width,
+                   .w_row = s.keys,
+                   .batch = {s.heads, 1},
+                   .a_batch = {s.rows * s.width, 0},
+                   .w_batch = {s.width * s.keys, 0},
+                   .may_round = request.half_products};
+  const Product pv{.rows = s.rows,
+                   .columns = s.values,
+                   .depth = s.keys,
+                   .a_row = s.keys,
+                   .w_row = s.values,
+                   .batch = {s.heads, 1},
+                   .a_batch = {s.rows * s.keys, 0},
+                   .w_batch = {s.keys * s.values, 0},
+                   .may_round = request.half_products};
+  const Shape& y = request.outputs[0].shape;
+  const Steps none({y, choice.output_layouts[0], s.values % 4 == 0}, StepSet::few);
+  auto first =
+      product_dispatch(qk, BufferUse::input(0), BufferUse::input(1), written, weigh, *request.gpu);
+  auto last =
+      product_dispatch(pv, read, BufferUse::input(2), BufferUse::output(0), none, *request.gpu);
+  if (!first || !last) return false;
+  Dispatch softmax = row_dispatch("softmax", {s.heads * s.rows, s.keys}, *request.gpu);
+  softmax.constants.insert(softmax.constants.end(), {0, 1});  // a row without keys gives zeros
+  softmax.buffers = {read, written};
+  choice.gpu.dispatches.push_back(std::move(*first));
+  choice.gpu.dispatches.push_back(std::move(softmax));
+  choice.gpu.dispatches.push_back(std::move(*last));
+  return true;
+}
+
+}  // namespace
+
 Selection select_attention(const KernelRequest& request) {
   const auto& op = request.as<Attention>();
   const Shape& q = request.shape(0);
   const Shape& k = request.shape(1);
   const Shape& v = request.shape(2);
   const Shape& y = request.outputs[0].shape;
-  const std::size_t rank = q.rank();
-  const std::int64_t keys = v[rank - 2];
-  const std::int64_t rows = q[rank - 2];
-  if (request.dtype(0) != DType::f32 || y.elements() == 0 || q.elements() == 0 || keys == 0)
-    return not_for_me();
-  // One batch, leading dimensions and heads together.
-  const std::int64_t heads = k.elements(0, rank - 2);
-  if (v.elements(0, rank - 2) != heads || q.elements(0, rank - 3) != k.elements(0, rank - 3) ||
-      k[rank - 3] != v[rank - 3])
-    return not_for_me();
-  // Heads that share a key head are more rows of it.
-  const std::int64_t shared = q[rank - 3] / k[rank - 3];
+  if (request.dtype(0) != DType::f32 || y.elements() == 0 || q.elements() == 0 ||
+      v[v.rank() - 2] == 0)
+    return unsupported();
+  const std::optional<Sizes> sizes = sizes_of(q, k, v);
+  if (!sizes) return unsupported();
   Shape scores = q;
-  scores[rank - 1] = keys;
-  const Layout scores_layout = Layout::row_major(scores);
+  scores[q.rank() - 1] = sizes->keys;
+  if (scores.elements() >= (std::int64_t{1} << 31)) return unsupported();
   const std::uint64_t scores_bytes = static_cast<std::uint64_t>(scores.elements()) * sizeof(float);
-  if (scores.elements() >= (std::int64_t{1} << 31)) return not_for_me();
 
   KernelChoice choice;
+  choice.implementation = "products";
   choice.input_layouts = {Layout::row_major(q),
                           op.k_transposed ? Layout::row_major(k) : columns_first(k),
                           Layout::row_major(v)};
-  choice.output_layouts = {Layout::row_major(y)};
-  Steps weigh({scores, scores_layout, keys % 4 == 0}, StepSet::few);
-  if (op.scale != 1) (void)weigh.add(Unary{UnaryKind::affine, op.scale, 0});
-  choice.scratch_bytes = scores_bytes;
   choice.input_layouts.resize(request.inputs.size());
-  if (request.has(3) && !weigh.add({.kind = BinaryKind::add, .operand = 3}, request.inputs[3])) {
-    // A mask that broadcasts otherwise than steps can read it is written out first.
-    if (request.dtype(3) != DType::f32) return not_for_me();
-    const std::uint64_t at = (scores_bytes + 255) / 256 * 256;
-    auto mask = copy_dispatch(DType::f32, scores, {broadcast_strides(request.shape(3), scores)},
-                              {scores_layout.strides}, *request.gpu);
-    if (!mask) return not_for_me();
-    choice.input_layouts[3] = Layout::row_major(request.shape(3));
-    choice.scratch_bytes = at + scores_bytes;
-    mask->buffers = {BufferUse::input(3),
-                     BufferUse::scratch(at, scores_bytes, BufferAccess::write)};
-    choice.gpu.dispatches.push_back(std::move(*mask));
-    (void)weigh.add_flat(BufferUse::scratch(at, scores_bytes, BufferAccess::read));
-  }
+  choice.output_layouts = {Layout::row_major(y)};
+  choice.scratch_bytes = scores_bytes;
+  const Layout scores_layout = Layout::row_major(scores);
+  Steps weigh({scores, scores_layout, sizes->keys % 4 == 0}, StepSet::few);
+  if (op.scale != 1) (void)weigh.add(Unary{UnaryKind::affine, op.scale, 0});
+  if (request.has(3) && !add_mask(request, scores, scores_bytes, weigh, choice))
+    return unsupported();
   weigh.ask_layouts(choice.input_layouts);
-
-  const std::int64_t width = q[rank - 1];
-  const std::int64_t values = v[rank - 1];
-  const Product qk{.rows = shared * rows,
-                   .columns = keys,
-                   .depth = width,
-                   .a_row = width,
-                   .w_row = keys,
-                   .batch = {heads, 1},
-                   .a_batch = {shared * rows * width, 0},
-                   .w_batch = {width * keys, 0},
-                   .may_round = request.half_products};
-  const Product pv{.rows = shared * rows,
-                   .columns = values,
-                   .depth = keys,
-                   .a_row = keys,
-                   .w_row = values,
-                   .batch = {heads, 1},
-                   .a_batch = {shared * rows * keys, 0},
-                   .w_batch = {keys * values, 0},
-                   .may_round = request.half_products};
-  const Steps none({y, choice.output_layouts[0], values % 4 == 0}, StepSet::few);
-  auto first = product_dispatch(qk, BufferUse::input(0), BufferUse::input(1),
-                                BufferUse::scratch(0, scores_bytes, BufferAccess::write), weigh,
-                                *request.gpu);
-  auto last = product_dispatch(pv, BufferUse::scratch(0, scores_bytes, BufferAccess::read),
-                               BufferUse::input(2), BufferUse::output(0), none, *request.gpu);
-  if (!first || !last) return not_for_me();
-  Dispatch softmax = row_dispatch("softmax", {heads * shared * rows, keys}, *request.gpu);
-  softmax.constants.insert(softmax.constants.end(), {0, 1});  // a row without keys gives zeros
-  softmax.buffers = {BufferUse::scratch(0, scores_bytes, BufferAccess::read),
-                     BufferUse::scratch(0, scores_bytes, BufferAccess::write)};
-  choice.implementation = "products";
-  choice.gpu.dispatches.push_back(std::move(*first));
-  choice.gpu.dispatches.push_back(std::move(softmax));
-  choice.gpu.dispatches.push_back(std::move(*last));
+  if (!add_products(request, *sizes, scores_bytes, weigh, choice)) return unsupported();
   return std::optional<KernelChoice>(std::move(choice));
 }
 

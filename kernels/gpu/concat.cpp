@@ -25,12 +25,12 @@ Selection select_concat(const KernelRequest& request) {
     if (shape.elements() == 0) continue;
     auto copy = copy_dispatch(out.dtype, shape, {choice.input_layouts.back().strides},
                               {layout.strides, at * layout.strides[d]}, *request.gpu);
-    if (!copy) return not_for_me();
+    if (!copy) return unsupported();
     copy->buffers = {BufferUse::input(i), BufferUse::output(0)};
     choice.gpu.dispatches.push_back(std::move(*copy));
     at += shape[d];
   }
-  if (choice.gpu.dispatches.empty()) return not_for_me();
+  if (choice.gpu.dispatches.empty()) return unsupported();
   choice.implementation = "copy";
   choice.output_layouts = {layout};
   return std::optional<KernelChoice>(std::move(choice));

@@ -128,9 +128,9 @@ std::vector<Dispatch> in_registers(const Filter& g, const GpuTarget& target) {
     for (std::size_t i = 0; i < 3; ++i) d.groups[i] = static_cast<std::uint32_t>(groups[i]);
     return d;
   };
-  std::vector<Dispatch> forms;
-  append_forms<ConvTile>(forms, conv_tiles(g, target), build);
-  return forms;
+  std::vector<Dispatch> candidates;
+  append_candidates<ConvTile>(candidates, conv_tiles(g, target), build);
+  return candidates;
 }
 
 // As a product of what the windows see with the weights of each group.
@@ -163,15 +163,15 @@ Product product_of(const Filter& g) {
 bool rounds(const Filter& g, const GpuTarget& target) {
   if (g.is_depthwise()) return false;
   return g.is_product() ? wants_halves(product_of(g), target)
-                        : !matrix_tiles_of(size_of(g, DType::f32), target).forms.empty();
+                        : !matrix_tiles_of(size_of(g, DType::f32), target).candidates.empty();
 }
 
 // On product_cooperative.comp or product_tiled.comp.
 Tiling in_tiles(const Filter& g, DType w_type, const GpuTarget& target) {
   const ProductSize size = size_of(g, w_type);
   Tiling tiling = matrix_tiles_of(size, target);
-  if (tiling.forms.empty()) tiling = tiles_of(size, target);
-  for (Dispatch& d : tiling.forms) {
+  if (tiling.candidates.empty()) tiling = tiles_of(size, target);
+  for (Dispatch& d : tiling.candidates) {
     push_window(d, g);
     for (std::int64_t v : {g.channels, g.group_channels(), g.outputs, g.group_outputs(), size.rows})
       d.push.push_back(word(v));
@@ -183,22 +183,23 @@ Tiling in_tiles(const Filter& g, DType w_type, const GpuTarget& target) {
 bool add_general(KernelChoice& choice, const Filter& g, BufferUse w, DType w_type,
                  const Steps& steps, const GpuTarget& target) {
   Tiling tiling = in_tiles(g, w_type, target);
-  std::vector<Dispatch> forms = std::move(tiling.forms);
-  // Split sums and rounded operands have no other forms.
+  std::vector<Dispatch> candidates = std::move(tiling.candidates);
+  // Split sums and rounded operands have no other candidates.
   if (!tiling.is_best && tiling.parts > 1) {
-    forms.clear();
+    candidates.clear();
     tiling.parts = 1;
   }
   if (tiling.parts == 1 && !rounds(g, target)) {
     const std::vector<Dispatch> others = in_registers(g, target);
-    forms.insert(tiling.is_best ? forms.end() : forms.begin(), others.begin(), others.end());
+    candidates.insert(tiling.is_best ? candidates.end() : candidates.begin(), others.begin(),
+                      others.end());
   }
-  for (Dispatch& d : forms) {
+  for (Dispatch& d : candidates) {
     if (g.deep) push_depths(d, g);
     d.buffers = {BufferUse::input(0), w};
   }
-  return add_forms(choice, std::move(forms), tiling.parts,
-                   g.images * g.out[0] * g.out[1] * g.out[2] * g.outputs, steps, target);
+  return add_candidates(choice, std::move(candidates), tiling.parts,
+                        g.images * g.out[0] * g.out[1] * g.out[2] * g.outputs, steps, target);
 }
 
 std::optional<Dispatch> depthwise(const Filter& g, BufferUse w, const Steps& steps,
@@ -227,7 +228,7 @@ std::optional<Dispatch> depthwise(const Filter& g, BufferUse w, const Steps& ste
     steps.finish(d);
     return d;
   };
-  return with_forms<std::uint32_t>(std::array<std::uint32_t, 5>{8, 4, 6, 11, 14}, build);
+  return with_candidates<std::uint32_t>(std::array<std::uint32_t, 5>{8, 4, 6, 11, 14}, build);
 }
 
 std::optional<Filter> filter_of(const KernelRequest& request) {
@@ -250,7 +251,7 @@ std::optional<Filter> filter_of(const KernelRequest& request) {
 
 Selection select_conv(const KernelRequest& request) {
   const auto filter = filter_of(request);
-  if (!filter) return not_for_me();
+  if (!filter) return unsupported();
   const Filter& g = *filter;
   const TensorType& out = request.outputs[0];
   KernelChoice choice;
@@ -267,7 +268,7 @@ Selection select_conv(const KernelRequest& request) {
     choice.scratch_bytes = static_cast<std::size_t>(g.weight_elements()) * sizeof(float);
     auto packing = pack_dispatch(
         g, BufferUse::scratch(0, choice.scratch_bytes, BufferAccess::write), *request.gpu);
-    if (!packing) return not_for_me();
+    if (!packing) return unsupported();
     choice.gpu.dispatches.push_back(std::move(*packing));
     w = BufferUse::scratch(0, choice.scratch_bytes, BufferAccess::read);
   }
@@ -280,12 +281,12 @@ Selection select_conv(const KernelRequest& request) {
   p.w_type = w_type;
   if (g.is_depthwise()) {
     auto d = depthwise(g, w, steps, *request.gpu);
-    if (!d) return not_for_me();
+    if (!d) return unsupported();
     choice.implementation = d->shader;
     choice.gpu.dispatches.push_back(std::move(*d));
   } else if (!(g.is_product() ? add_product(choice, p, BufferUse::input(0), w, steps, *request.gpu)
                               : add_general(choice, g, w, w_type, steps, *request.gpu))) {
-    return not_for_me();
+    return unsupported();
   }
   return std::optional<KernelChoice>(std::move(choice));
 }

@@ -220,7 +220,7 @@ Selection select_sums(const KernelRequest& r, const Integers& c) {
   auto d = sums(
       r, c, dots ? "conv_integer_dot" : "conv_integer",
       c.gives_bytes() ? BufferUse::scratch(0, bytes, BufferAccess::write) : BufferUse::output(0));
-  if (!d) return not_for_me();
+  if (!d) return unsupported();
   choice.gpu.dispatches.push_back(std::move(*d));
   if (!c.gives_bytes()) return std::optional<KernelChoice>(std::move(choice));
 
@@ -247,10 +247,10 @@ Selection select_conv_of(const KernelRequest& r, const Int8Operands& o, const Wi
   const Shape& x = r.shape(0);
   const Shape& w = r.shape(o.w);
   const Shape& y = r.outputs[0].shape;
-  if (!suits(r, o, y[1])) return not_for_me();
+  if (!suits(r, o, y[1])) return unsupported();
   const auto g =
       geometry_of(x, y, resolve_window(window, x.dims().subspan(2), w.dims().subspan(2)));
-  if (!g || g->deep) return not_for_me();
+  if (!g || g->deep) return unsupported();
   Integers c{.operands = o,
              .window = *g,
              .images = x[0],
@@ -259,7 +259,7 @@ Selection select_conv_of(const KernelRequest& r, const Int8Operands& o, const Wi
              .groups = groups,
              .weight_strides = {w.elements() / groups, w.elements(1), w.elements(2), 1}};
   QUERN_ASSIGN(auto choice, select_sums(r, c));
-  if (!choice) return not_for_me();
+  if (!choice) return unsupported();
   choice->input_layouts[0] = Layout::channels_last(x);
   choice->output_layouts[0] = Layout::channels_last(y);
   return choice;
@@ -271,7 +271,7 @@ Selection select_product_of(const KernelRequest& r, const Int8Operands& o) {
   const Shape& b = r.shape(o.w);
   if (a.empty() || b.rank() < 2 || b.elements(0, b.rank() - 2) != 1 || b.elements() == 0 ||
       !suits(r, o, b.back()))
-    return not_for_me();
+    return unsupported();
   const std::int64_t rows = a.elements() / a.back();
   // A row of a picture is at most 65,535 long.
   std::int64_t height = 1;
@@ -280,7 +280,7 @@ Selection select_product_of(const KernelRequest& r, const Int8Operands& o) {
   const Shape result = {1, b.back(), height, rows / height};
   const std::array<std::int64_t, 2> point = {1, 1};
   const auto g = geometry_of(picture, result, explicit_window(point, {}, {}, {}));
-  if (!g) return not_for_me();
+  if (!g) return unsupported();
   return select_sums(r, {.operands = o,
                          .window = *g,
                          .images = 1,

@@ -57,10 +57,11 @@ Selection select_conv_transpose(const KernelRequest& request) {
   const Shape& x = request.shape(0);
   const Shape& w = request.shape(1);
   const Shape& y = request.outputs[0].shape;
-  if (request.dtype(0) != DType::f32 || x.elements() == 0 || y.elements() == 0) return not_for_me();
+  if (request.dtype(0) != DType::f32 || x.elements() == 0 || y.elements() == 0)
+    return unsupported();
   const auto g =
       geometry_of(x, y, resolve_transposed_window(op, x.dims().subspan(2), w.dims().subspan(2)));
-  if (!g || !can_loop(g->iterations() * (w[0] / op.group + 2), target)) return not_for_me();
+  if (!g || !can_loop(g->iterations() * (w[0] / op.group + 2), target)) return unsupported();
   KernelChoice choice;
   choice.input_layouts.resize(request.inputs.size());
   choice.input_layouts[0] = Layout::channels_last(x);
@@ -74,7 +75,7 @@ Selection select_conv_transpose(const KernelRequest& request) {
     choice.scratch_bytes = static_cast<std::size_t>(packing.elements) * sizeof(float);
     auto d = copy_dispatch(DType::f32, packing.dims, {row_major_strides(packing.dims)},
                            {packing.strides}, target);
-    if (!d) return not_for_me();
+    if (!d) return unsupported();
     d->buffers = {BufferUse::input(1),
                   BufferUse::scratch(0, choice.scratch_bytes, BufferAccess::write)};
     choice.gpu.dispatches.push_back(std::move(*d));

@@ -77,10 +77,10 @@ namespace quern {
 
 Selection select_gpu_copy(const TensorDesc& from, std::int64_t from_offset, const TensorDesc& to,
                           const GpuTarget& target) {
-  if (from.layout.block || to.layout.block || from.shape.elements() == 0) return not_for_me();
+  if (from.layout.block || to.layout.block || from.shape.elements() == 0) return unsupported();
   auto dispatch = gpu::copy_dispatch(from.dtype, from.shape, {from.layout.strides, from_offset},
                                      {to.layout.strides}, target);
-  if (!dispatch) return not_for_me();
+  if (!dispatch) return unsupported();
   dispatch->buffers = {BufferUse::input(0), BufferUse::output(0)};
   KernelChoice choice;
   choice.implementation = dispatch->shader;

@@ -102,7 +102,7 @@ Selection as_product(const KernelRequest& request, const Contraction& c) {
   const Steps none({request.outputs[0].shape, c.result, columns % 4 == 0}, StepSet::few);
   auto d = product_dispatch(p, BufferUse::input(0), BufferUse::input(1), BufferUse::output(0), none,
                             *request.gpu);
-  if (!d) return not_for_me();
+  if (!d) return unsupported();
   KernelChoice choice;
   choice.implementation = "product";
   choice.input_layouts = {c.operands[0], c.operands[1]};
@@ -133,7 +133,7 @@ Selection as_loops(const KernelRequest& request, const EinsumLoops& loops) {
   constexpr std::size_t most_summed = 3;
   if (!outer || !summed || summed->dims.size() > most_summed ||
       !can_loop(summed->elements() + summed->elements() / summed->dims[0] * 2, *request.gpu))
-    return not_for_me();
+    return unsupported();
   const bool has_b = request.inputs.size() > 1;
   Dispatch d;
   d.shader = "einsum";
@@ -164,12 +164,12 @@ Selection select_einsum(const KernelRequest& request) {
   const Shape& y = request.outputs[0].shape;
   if (request.inputs.size() > 2 || request.dtype(0) != DType::f32 || y.elements() == 0 ||
       y.elements() >= (std::int64_t{1} << 31))
-    return not_for_me();
+    return unsupported();
   std::vector<Shape> operands;
   for (std::size_t k = 0; k < request.inputs.size(); ++k) {
     operands.push_back(request.shape(k));
     if (operands[k].elements() == 0 || operands[k].elements() >= (std::int64_t{1} << 31))
-      return not_for_me();
+      return unsupported();
   }
   const EinsumLoops loops = einsum_loops(request.as<Einsum>(), operands);
   if (operands.size() == 2) {

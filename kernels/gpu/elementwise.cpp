@@ -61,7 +61,7 @@ Selection chain(const KernelRequest& request, std::uint32_t main, Steps steps) {
   steps.ask_layouts(choice.input_layouts);
   choice.input_layouts[main] = layout;
   choice.output_layouts = {layout};
-  choice.sharing = {{0, main, false}};
+  choice.sharing = {{0, main, Alias::may}};
   choice.gpu.dispatches.push_back(std::move(d));
   return std::optional<KernelChoice>(std::move(choice));
 }
@@ -98,7 +98,7 @@ Selection general(const KernelRequest& request, std::uint32_t code, std::size_t 
     std::uint32_t& type = types[i < operands ? i : 3];
     type = type_code(t);
     integers = integers || t == DType::i32 || t == DType::i64 || t == DType::u8;
-    if (!type) return not_for_me();
+    if (!type) return unsupported();
     if (i == operands) break;
     const Shape& shape = request.shape(i);
     choice.input_layouts[i] = is_full(request, i) ? layout : Layout::row_major(shape);
@@ -110,13 +110,13 @@ Selection general(const KernelRequest& request, std::uint32_t code, std::size_t 
   // A power of floats takes exponents of any type, as floats; nothing else takes unsigned words.
   const bool powers = code == *code_of(BinaryKind::pow) && out.dtype == DType::f32;
   if (powers) integers = false;
-  if (!powers && (has(6) || has(7))) return not_for_me();
+  if (!powers && (has(6) || has(7))) return unsupported();
   const bool halves = has(5);
-  if (integers && (halves || !request.gpu->int64 || !takes_integers(code))) return not_for_me();
+  if (integers && (halves || !request.gpu->int64 || !takes_integers(code))) return unsupported();
   const auto loop =
       make_loop(out.shape, std::array{strides[0], strides[1], strides[2], layout.strides},
                 memory_order(out.shape, layout.strides));
-  if (!loop) return not_for_me();
+  if (!loop) return unsupported();
   Dispatch d;
   d.shader = integers ? "broadcast_integers" : "broadcast";
   const std::uint32_t local = lanes(*request.gpu);
@@ -140,20 +140,20 @@ Selection general(const KernelRequest& request, std::uint32_t code, std::size_t 
 
 Selection select_unary(const KernelRequest& request) {
   const auto& op = request.as<Unary>();
-  if (!has_work(request)) return not_for_me();
+  if (!has_work(request)) return unsupported();
   const bool floats = request.dtype(0) == DType::f32 && request.outputs[0].dtype == DType::f32;
   if (floats && is_full(request, 0)) {
     Steps steps(step_target(request, 0), StepSet::all);
     if (steps.add(op)) return chain(request, 0, std::move(steps));
   }
   const auto code = code_of(op.kind);
-  if (!code) return not_for_me();
+  if (!code) return unsupported();
   return general(request, *code, 1, static_cast<float>(op.alpha), static_cast<float>(op.beta));
 }
 
 Selection select_binary(const KernelRequest& request) {
   const auto& op = request.as<Binary>();
-  if (!has_work(request)) return not_for_me();
+  if (!has_work(request)) return unsupported();
   const auto floats = [&](std::size_t i) { return request.dtype(i) == DType::f32; };
   if (floats(0) && floats(1) && request.outputs[0].dtype == DType::f32) {
     for (std::uint32_t main : {0U, 1U}) {
@@ -166,18 +166,18 @@ Selection select_binary(const KernelRequest& request) {
     }
   }
   const auto code = code_of(op.kind);
-  return code ? general(request, *code, 2) : not_for_me();
+  return code ? general(request, *code, 2) : unsupported();
 }
 
 Selection select_where(const KernelRequest& request) {
-  return has_work(request) ? general(request, where_code, 3) : not_for_me();
+  return has_work(request) ? general(request, where_code, 3) : unsupported();
 }
 
 Selection select_cast(const KernelRequest& request) {
-  if (!has_work(request)) return not_for_me();
+  if (!has_work(request)) return unsupported();
   const DType from = request.dtype(0);
   const DType to = request.outputs[0].dtype;
-  if (from == DType::f16 && to != DType::f32) return not_for_me();
+  if (from == DType::f16 && to != DType::f32) return unsupported();
   // A bool is whether the element is not zero, which "or nothing" tells of integers; the shader for
   // floats stores bytes like that anyway.
   const bool to_bool = to == DType::boolean && from != DType::f32 && from != DType::boolean;

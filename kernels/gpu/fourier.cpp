@@ -46,7 +46,7 @@ Selection transform(const KernelRequest& request, const Lines& l, std::int64_t p
   const Shape& y = request.outputs[0].shape;
   if (request.dtype(0) != DType::f32 || x.elements() == 0 || y.elements() == 0 ||
       x.elements() >= limit || y.elements() >= limit || !can_loop(l.length, *request.gpu))
-    return not_for_me();
+    return unsupported();
   Dispatch d;
   d.shader = "fourier";
   const std::uint32_t local = lanes(*request.gpu);
@@ -81,13 +81,13 @@ Selection select_dft(const KernelRequest& request) {
   const Shape& x = request.shape(0);
   const Shape& y = request.outputs[0].shape;
   const auto given_axis = request.has(2) ? known_int(request, 2) : -2;
-  if (!given_axis) return not_for_me();
+  if (!given_axis) return unsupported();
   const std::size_t axis = positive_axis(*given_axis, x.rank());
   const bool gives_real = op.inverse && op.onesided;
   const auto length = request.has(1) ? known_int(request, 1)
                       : gives_real   ? 2 * (x[axis] - 1)
                                      : x[axis];
-  if (!length || *length < 1) return not_for_me();
+  if (!length || *length < 1) return unsupported();
   const AxisSplit from = split_at(x, axis);
   const AxisSplit to = split_at(y, axis);
   return transform(request,
@@ -114,7 +114,7 @@ Selection select_stft(const KernelRequest& request) {
   const auto frame = request.has(3)   ? known_int(request, 3)
                      : request.has(2) ? request.shape(2).elements()
                                       : x[1];
-  if (!step || !frame || *frame < 1) return not_for_me();
+  if (!step || !frame || *frame < 1) return unsupported();
   const std::int64_t parts = x.rank() == 3 ? x[2] : 1;
   const BufferUse window = BufferUse::input(2);
   return transform(request,

@@ -32,12 +32,13 @@ std::array<std::uint32_t, 3> linear_groups(std::uint64_t n, std::uint32_t lanes,
   return {x, ceil_div(groups, x), 1};
 }
 
-std::optional<Dispatch> with_forms(std::vector<Dispatch> forms) {
-  if (forms.empty()) return std::nullopt;
-  Dispatch first = std::move(forms.front());
-  for (std::size_t i = 1; i < forms.size(); ++i)
-    if (forms[i] != first && std::ranges::find(first.forms, forms[i]) == first.forms.end())
-      first.forms.push_back(std::move(forms[i]));
+std::optional<Dispatch> with_candidates(std::vector<Dispatch> candidates) {
+  if (candidates.empty()) return std::nullopt;
+  Dispatch first = std::move(candidates.front());
+  for (std::size_t i = 1; i < candidates.size(); ++i)
+    if (candidates[i] != first &&
+        std::ranges::find(first.candidates, candidates[i]) == first.candidates.end())
+      first.candidates.push_back(std::move(candidates[i]));
   return first;
 }
 

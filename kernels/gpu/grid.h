@@ -47,17 +47,18 @@ std::array<std::uint32_t, 3> linear_groups(std::uint64_t n, std::uint32_t lanes,
                                            const GpuTarget& target);
 // What `build` makes of each tile that the device can run.
 template <class Tile, class Build>
-void append_forms(std::vector<Dispatch>& forms, std::span<const Tile> tiles, const Build& build) {
+void append_candidates(std::vector<Dispatch>& candidates, std::span<const Tile> tiles,
+                       const Build& build) {
   for (const Tile& tile : tiles)
-    if (std::optional<Dispatch> d = build(tile)) forms.push_back(std::move(*d));
+    if (std::optional<Dispatch> d = build(tile)) candidates.push_back(std::move(*d));
 }
-// The first of them, with the others as its forms; nothing when there is none.
-std::optional<Dispatch> with_forms(std::vector<Dispatch> forms);
+// The first of them, with the others as its candidates; nothing when there is none.
+std::optional<Dispatch> with_candidates(std::vector<Dispatch> candidates);
 template <class Tile, class Build>
-std::optional<Dispatch> with_forms(std::span<const Tile> tiles, const Build& build) {
-  std::vector<Dispatch> forms;
-  append_forms(forms, tiles, build);
-  return with_forms(std::move(forms));
+std::optional<Dispatch> with_candidates(std::span<const Tile> tiles, const Build& build) {
+  std::vector<Dispatch> candidates;
+  append_candidates(candidates, tiles, build);
+  return with_candidates(std::move(candidates));
 }
 // Whether a grid of these many workgroups can be had.
 bool fits(const std::array<std::uint64_t, 3>& groups, const GpuTarget& target);

@@ -14,7 +14,7 @@ Selection select_grid_sample(const KernelRequest& request) {
   if (request.dtype(0) != DType::f32 || request.dtype(1) != DType::f32 || dimensions > 3 ||
       x.elements() == 0 || y.elements() == 0 || x.elements() >= (std::int64_t{1} << 31) ||
       y.elements() >= (std::int64_t{1} << 31))
-    return not_for_me();
+    return unsupported();
   Dispatch d;
   d.shader = "grid_sample";
   const std::uint32_t local = lanes(*request.gpu);

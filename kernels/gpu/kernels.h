@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The device's form of every family that has one; each answers "not for me" to what it cannot do.
+// The GPU kernels of the families that have one; each answers "not for me" to what it cannot do.
 #pragma once
 
 #include "kernels/contract/kernel.h"

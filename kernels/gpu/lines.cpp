@@ -48,9 +48,9 @@ Selection select_cumulative(const KernelRequest& request) {
   const bool longs = type == DType::i64 && op.kind == CumulativeKind::sum;
   if ((type != DType::f32 && type != DType::i32 && !longs) || !has_words(request.outputs[0]) ||
       !axis || axis->size() != 1 || (*axis)[0] < -rank || (*axis)[0] >= rank)
-    return not_for_me();
+    return unsupported();
   const AxisSplit s = split_at(x, positive_axis((*axis)[0], x.rank()));
-  if (!can_loop(s.axis, *request.gpu)) return not_for_me();
+  if (!can_loop(s.axis, *request.gpu)) return unsupported();
   Dispatch d;
   d.shader = "cumulative";
   d.constants = {op.kind == CumulativeKind::prod, op.exclusive, op.reverse, type == DType::i32,
@@ -81,7 +81,7 @@ Dispatch diagonal(const TensorType& y, Diagonal mode, std::int64_t k) {
 
 Selection select_trilu(const KernelRequest& request) {
   const TensorType& y = request.outputs[0];
-  if (!has_words(y)) return not_for_me();
+  if (!has_words(y)) return unsupported();
   const auto k = request.has(1) ? constant_ints(request, 1) : Ints{0};
   const auto mode = request.as<Trilu>().upper ? Diagonal::upper : Diagonal::lower;
   const bool is_data = !k || k->empty();
@@ -96,7 +96,7 @@ Selection select_trilu(const KernelRequest& request) {
 Selection select_eye_like(const KernelRequest& request) {
   const TensorType& y = request.outputs[0];
   const bool can_write = y.dtype == DType::f32 || y.dtype == DType::i32 || y.dtype == DType::i64;
-  if (!can_write || !has_words(y)) return not_for_me();
+  if (!can_write || !has_words(y)) return unsupported();
   Dispatch d = diagonal(y, Diagonal::ones, request.as<EyeLike>().k);
   // No element of the input is read.
   d.buffers = {BufferUse::input(0), BufferUse::input(0), BufferUse::output(0)};
@@ -110,7 +110,7 @@ Selection select_one_hot(const KernelRequest& request) {
   if (request.dtype(0) == DType::f32) type = 1;
   if (request.dtype(0) == DType::i32) type = 2;
   if (request.dtype(0) == DType::i64) type = 4;
-  if (!type || !has_words(y)) return not_for_me();
+  if (!type || !has_words(y)) return unsupported();
   const std::size_t axis = positive_axis(request.as<OneHot>().axis, y.shape.rank());
   Dispatch d;
   d.shader = "one_hot";
@@ -126,7 +126,7 @@ Selection select_one_hot(const KernelRequest& request) {
 Selection select_reverse_sequence(const KernelRequest& request) {
   const auto& op = request.as<ReverseSequence>();
   const TensorType& y = request.outputs[0];
-  if (!has_words(y)) return not_for_me();
+  if (!has_words(y)) return unsupported();
   const bool batch_first = op.batch_axis == 0;
   const std::int64_t batches = y.shape[batch_first ? 0 : 1];
   const std::int64_t times = y.shape[batch_first ? 1 : 0];

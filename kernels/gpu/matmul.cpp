@@ -133,7 +133,7 @@ std::optional<Dispatch> in_registers(const ProductTile& t, const ProductSize& si
 }
 
 // Few rows on a GPU, where the invocations share the terms of sums: in another order than
-// elsewhere, so that there are no other forms.
+// elsewhere, so that there are no other candidates.
 std::optional<Dispatch> with_few_rows(const ProductSize& size, const GpuTarget& target) {
   constexpr std::int64_t most_rows = 8, least_depth = 64;
   const std::uint32_t local = std::min(std::bit_floor(target.max_invocations), 256U);
@@ -162,22 +162,23 @@ ProductSize tiled_size_of(const Product& p) {
   return size;
 }
 
-Tiling product_forms(const Product& p, const GpuTarget& target) {
+Tiling product_candidates(const Product& p, const GpuTarget& target) {
   Tiling tiling = matrix_tiles_of(tiled_size_of(p), target);
-  if (!tiling.forms.empty()) return tiling;
+  if (!tiling.candidates.empty()) return tiling;
   const ProductSize size = size_of(p);
-  if (auto few = with_few_rows(size, target)) return {.forms = {std::move(*few)}};
+  if (auto few = with_few_rows(size, target)) return {.candidates = {std::move(*few)}};
   tiling = tiles_of(tiled_size_of(p), target);
   // Split sums are made in another order than others.
   if (tiling.is_best && tiling.parts > 1) return tiling;
-  std::vector<Dispatch> forms;
+  std::vector<Dispatch> candidates;
   if (can_loop(size.a_vectors ? p.depth / 4 + 4 : p.depth, target))
-    append_forms<ProductTile>(forms, product_tiles(p, target),
-                              [&](const ProductTile& t) { return in_registers(t, size, target); });
+    append_candidates<ProductTile>(candidates, product_tiles(p, target), [&](const ProductTile& t) {
+      return in_registers(t, size, target);
+    });
   if (tiling.parts == 1)
-    forms.insert(tiling.is_best ? forms.begin() : forms.end(), tiling.forms.begin(),
-                 tiling.forms.end());
-  return {.forms = std::move(forms)};
+    candidates.insert(tiling.is_best ? candidates.begin() : candidates.end(),
+                      tiling.candidates.begin(), tiling.candidates.end());
+  return {.candidates = std::move(candidates)};
 }
 
 void push_product(Dispatch& d, const Product& p, std::uint32_t parts) {
@@ -191,7 +192,7 @@ void push_product(Dispatch& d, const Product& p, std::uint32_t parts) {
 }  // namespace
 
 bool wants_halves(const Product& p, const GpuTarget& target) {
-  if (!matrix_tiles_of(tiled_size_of(p), target).forms.empty()) return true;
+  if (!matrix_tiles_of(tiled_size_of(p), target).candidates.empty()) return true;
   const ProductSize size = size_of(p);
   return p.may_round && size.w_vectors && with_few_rows(size, target);
 }
@@ -214,10 +215,10 @@ bool has_room_to_split(std::int64_t results, std::uint64_t scratch_bytes, const 
              target.max_range;
 }
 
-bool add_forms(KernelChoice& choice, std::vector<Dispatch> forms, std::uint32_t parts,
-               std::int64_t results, const Steps& steps, const GpuTarget& target) {
-  if (forms.empty()) return false;
-  choice.implementation = forms.front().shader;
+bool add_candidates(KernelChoice& choice, std::vector<Dispatch> candidates, std::uint32_t parts,
+                    std::int64_t results, const Steps& steps, const GpuTarget& target) {
+  if (candidates.empty()) return false;
+  choice.implementation = candidates.front().shader;
   BufferUse to = BufferUse::output(0);
   const std::uint64_t offset = (choice.scratch_bytes + 255) / 256 * 256;
   const std::uint64_t bytes = parts * static_cast<std::uint64_t>(results) * sizeof(float);
@@ -225,11 +226,11 @@ bool add_forms(KernelChoice& choice, std::vector<Dispatch> forms, std::uint32_t 
     to = BufferUse::scratch(offset, bytes, BufferAccess::write);
     choice.scratch_bytes = offset + bytes;
   }
-  for (Dispatch& d : forms) {
+  for (Dispatch& d : candidates) {
     d.buffers.push_back(to);
     (parts > 1 ? steps.none() : steps).finish(d);
   }
-  choice.gpu.dispatches.push_back(*with_forms(std::move(forms)));
+  choice.gpu.dispatches.push_back(*with_candidates(std::move(candidates)));
   if (parts == 1) return true;
   Dispatch sum;
   sum.shader = "product_sum";
@@ -245,24 +246,24 @@ bool add_forms(KernelChoice& choice, std::vector<Dispatch> forms, std::uint32_t 
 
 bool add_product(KernelChoice& choice, const Product& p, BufferUse a, BufferUse w,
                  const Steps& steps, const GpuTarget& target) {
-  Tiling tiling = product_forms(p, target);
-  for (Dispatch& d : tiling.forms) {
+  Tiling tiling = product_candidates(p, target);
+  for (Dispatch& d : tiling.candidates) {
     push_product(d, p, tiling.parts);
     d.buffers = {a, w};
   }
-  return add_forms(choice, std::move(tiling.forms), tiling.parts,
-                   p.batch[0] * p.batch[1] * p.rows * p.columns, steps, target);
+  return add_candidates(choice, std::move(tiling.candidates), tiling.parts,
+                        p.batch[0] * p.batch[1] * p.rows * p.columns, steps, target);
 }
 
 std::optional<Dispatch> product_dispatch(const Product& p, BufferUse a, BufferUse w, BufferUse y,
                                          const Steps& steps, const GpuTarget& target) {
-  std::vector<Dispatch> forms = product_forms(p, target).forms;
-  for (Dispatch& d : forms) {
+  std::vector<Dispatch> candidates = product_candidates(p, target).candidates;
+  for (Dispatch& d : candidates) {
     push_product(d, p, 1);
     d.buffers = {a, w, y};
     steps.finish(d);
   }
-  return with_forms(std::move(forms));
+  return with_candidates(std::move(candidates));
 }
 
 Selection select_matmul(const KernelRequest& request) {
@@ -272,14 +273,14 @@ Selection select_matmul(const KernelRequest& request) {
   const TensorType& out = request.outputs[0];
   if (request.dtype(0) != DType::f32 || request.dtype(1) != DType::f32 ||
       out.shape.elements() == 0 || a.elements() == 0)
-    return not_for_me();
+    return unsupported();
   const Transposed transposed = transposed_in(op);
   const ProductShape s = product_shape(a, b, transposed);
   Product p{.rows = s.rows, .columns = s.columns, .depth = s.depth};
   p.may_round = request.half_products;
   p.a_row = a.rank() > 1 ? p.depth : 0;
   p.w_row = b.rank() > 1 ? p.columns : 1;
-  if (!join_batch(s, p)) return not_for_me();
+  if (!join_batch(s, p)) return unsupported();
   KernelChoice choice;
   choice.input_layouts = {transposed.left ? columns_first(a) : Layout::row_major(a),
                           transposed.right ? columns_first(b) : Layout::row_major(b)};
@@ -300,7 +301,7 @@ Selection select_matmul(const KernelRequest& request) {
   if (op.alpha != 1) (void)steps.add(Unary{UnaryKind::affine, op.alpha, 0});
   choice.post_ops_taken = steps.add_post_ops(request);
   steps.ask_layouts(choice.input_layouts);
-  if (!add_product(choice, p, BufferUse::input(0), w, steps, *request.gpu)) return not_for_me();
+  if (!add_product(choice, p, BufferUse::input(0), w, steps, *request.gpu)) return unsupported();
   return std::optional<KernelChoice>(std::move(choice));
 }
 

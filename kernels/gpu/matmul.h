@@ -27,13 +27,13 @@ void write_weight(DType type, std::byte* weights, std::int64_t at, const std::by
 Layout columns_first(const Shape& shape);
 // Whether parts of the sums of so many results have room, on top of other scratch memory.
 bool has_room_to_split(std::int64_t results, std::uint64_t scratch_bytes, const GpuTarget& target);
-// Adds a product to a kernel's work, in two dispatches where its sums are split. False: no form has
-// a grid that the device can run.
+// Adds a product to a kernel's work, in two dispatches where its sums are split. False: no
+// candidate has a grid that the device can run.
 bool add_product(KernelChoice& choice, const Product& p, BufferUse a, BufferUse w,
                  const Steps& steps, const GpuTarget& target);
-// The same of forms that lack the result's buffer and the steps.
-bool add_forms(KernelChoice& choice, std::vector<Dispatch> forms, std::uint32_t parts,
-               std::int64_t results, const Steps& steps, const GpuTarget& target);
+// The same of candidates that lack the result's buffer and the steps.
+bool add_candidates(KernelChoice& choice, std::vector<Dispatch> candidates, std::uint32_t parts,
+                    std::int64_t results, const Steps& steps, const GpuTarget& target);
 // In one dispatch. Nothing when the grid is too large for the device.
 std::optional<Dispatch> product_dispatch(const Product& p, BufferUse a, BufferUse w, BufferUse y,
                                          const Steps& steps, const GpuTarget& target);

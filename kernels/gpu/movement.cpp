@@ -84,7 +84,7 @@ Selection wrapped(const KernelRequest& request) {
   const Shape& y = request.outputs[0].shape;
   if (size_of(request.dtype(0)) != 4 || y.rank() > Loop::max_rank ||
       y.elements() >= (std::int64_t{1} << 31))
-    return not_for_me();
+    return unsupported();
   const Layout in = Layout::row_major(x);
   const Layout out = Layout::row_major(y);
   Dispatch d = padding(y, x, Shape::filled(y.rank(), 0).dims(), out, in, *request.gpu);
@@ -103,7 +103,7 @@ Selection select_pad(const KernelRequest& request) {
   QUERN_ASSIGN(const std::optional<std::uint32_t> value, pad_value(request));
   if (!pads || size_of(request.dtype(0)) != 4 || x.rank() > Loop::max_rank || x.elements() == 0 ||
       y.elements() == 0 || y.elements() >= (std::int64_t{1} << 31))
-    return not_for_me();
+    return unsupported();
   const bool last = is_channels_last(request.inputs[0].desc);
   const Layout in = last ? Layout::channels_last(x) : Layout::row_major(x);
   const Layout out = last ? Layout::channels_last(y) : Layout::row_major(y);
@@ -145,7 +145,7 @@ Selection gather_elements(const KernelRequest& request, std::size_t axis) {
   from[axis] = 0;
   const Shape to = row_major_strides(y);
   const auto loop = make_loop(y, std::array{from, to}, memory_order(y, to));
-  if (!loop) return not_for_me();
+  if (!loop) return unsupported();
   Dispatch d;
   d.shader = "gather_elements";
   const std::uint32_t local = lanes(*request.gpu);
@@ -174,7 +174,7 @@ Selection select_gather(const KernelRequest& request) {
   const std::size_t size = size_of(type);
   if (type == DType::string || (size != 4 && size != 8) || x.elements() == 0 || y.elements() == 0 ||
       y.elements() >= (std::int64_t{1} << 31) || x.elements() >= (std::int64_t{1} << 31))
-    return not_for_me();
+    return unsupported();
   const bool by_element = op.kind == GatherKind::elements;
   const std::size_t axis = positive_axis(op.axis, x.rank());
   if (by_element)
@@ -197,7 +197,7 @@ Selection select_tile(const KernelRequest& request) {
   const Shape& x = request.shape(0);
   const Shape& y = request.outputs[0].shape;
   if (x.elements() == 0 || y.elements() == 0 || request.dtype(0) == DType::string)
-    return not_for_me();
+    return unsupported();
   // A repeated dimension is two: the repeats, which stand still in x, and its own.
   const Shape x_strides = row_major_strides(x);
   const Shape y_strides = row_major_strides(y);
@@ -226,12 +226,12 @@ Selection select_tile(const KernelRequest& request) {
 Selection select_slice(const KernelRequest& request) {
   const Shape& x = request.shape(0);
   const Shape& y = request.outputs[0].shape;
-  if (x.elements() == 0 || y.elements() == 0) return not_for_me();
+  if (x.elements() == 0 || y.elements() == 0) return unsupported();
   std::vector<Tensor> held(request.inputs.size());
   std::vector<TensorView> operands(request.inputs.size());
   for (std::size_t i = 1; i < request.inputs.size(); ++i) {
     if (!request.has(i)) continue;
-    if (!request.inputs[i].constant) return not_for_me();
+    if (!request.inputs[i].constant) return unsupported();
     QUERN_ASSIGN(held[i], request.inputs[i].constant->get());
     operands[i] = held[i].view();
   }
@@ -243,7 +243,7 @@ Selection select_slice(const KernelRequest& request) {
     from.strides[d] = y[d] == 1 ? 0 : steps[d].step * from.strides[d];
   }
   auto d = copy_dispatch(request.dtype(0), y, from, {row_major_strides(y)}, *request.gpu);
-  if (!d) return not_for_me();
+  if (!d) return unsupported();
   d->buffers = {BufferUse::input(0), BufferUse::output(0)};
   return moved(request, "copy", Layout::row_major(x), Layout::row_major(y), std::move(*d));
 }
@@ -252,7 +252,7 @@ Selection select_depth_space(const KernelRequest& request) {
   const auto& op = request.as<DepthSpace>();
   const Shape& x = request.shape(0);
   const Shape& y = request.outputs[0].shape;
-  if (x.elements() == 0) return not_for_me();
+  if (x.elements() == 0) return unsupported();
   const Layout in =
       is_channels_last(request.inputs[0].desc) ? Layout::channels_last(x) : Layout::row_major(x);
   const Layout out = Layout::row_major(y);
@@ -276,7 +276,7 @@ Selection select_depth_space(const KernelRequest& request) {
                         b * wide_strides[3], wide_strides[3]}};
   auto d = copy_dispatch(request.dtype(0), dims, to_space ? deep_side : wide_side,
                          to_space ? wide_side : deep_side, *request.gpu);
-  if (!d) return not_for_me();
+  if (!d) return unsupported();
   d->buffers = {BufferUse::input(0), BufferUse::output(0)};
   return moved(request, "copy", in, out, std::move(*d));
 }

@@ -39,9 +39,9 @@ Selection over_elements(const KernelRequest& request, const Layout& layout, Disp
 Selection select_batch_norm(const KernelRequest& request) {
   const auto& op = request.as<BatchNorm>();
   const Shape& x = request.shape(0);
-  if (!suits(request) || op.training) return not_for_me();
+  if (!suits(request) || op.training) return unsupported();
   for (std::size_t i = 1; i < 5; ++i)
-    if (request.dtype(i) != DType::f32) return not_for_me();
+    if (request.dtype(i) != DType::f32) return unsupported();
   const Layout layout = layout_of(request);
   const bool has_channels = x.rank() > 1;
   Dispatch d;
@@ -56,10 +56,10 @@ Selection select_batch_norm(const KernelRequest& request) {
 Selection select_lrn(const KernelRequest& request) {
   const auto& op = request.as<Lrn>();
   const Shape& x = request.shape(0);
-  if (!suits(request) || op.size < 1) return not_for_me();
+  if (!suits(request) || op.size < 1) return unsupported();
   const std::int64_t before = std::min((op.size - 1) / 2, x[1]);
   const std::int64_t behind = std::min(op.size - 1 - (op.size - 1) / 2, x[1]);
-  if (!can_loop(before + behind + 1, *request.gpu)) return not_for_me();
+  if (!can_loop(before + behind + 1, *request.gpu)) return unsupported();
   const Layout layout = layout_of(request);
   Dispatch d;
   d.shader = "lrn";

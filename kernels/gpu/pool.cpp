@@ -16,12 +16,12 @@ Selection select_pool(const KernelRequest& request) {
   const Shape& x = request.shape(0);
   const Shape& y = request.outputs[0].shape;
   if (request.dtype(0) != DType::f32 || y.elements() == 0 || x.elements() == 0 || x.rank() < 3)
-    return not_for_me();
+    return unsupported();
   const auto g = geometry_of(x, y, resolve_pool_window(op, x.dims().subspan(2)));
   const auto small = [](std::int64_t v) { return v >= 0 && v < 65536; };
   if (!g || !std::ranges::all_of(g->end_pads, small) || !can_loop(g->iterations(), *request.gpu) ||
       op.p >= 1 << 20)
-    return not_for_me();
+    return unsupported();
   const std::int64_t vectors = (x[1] + 3) / 4;
   const std::int64_t work = y.elements() / y[1] * vectors;
   Dispatch d;

@@ -42,7 +42,7 @@ Selection elementwise(const KernelRequest& request, QuantizeWork work, std::int6
   const Layout layout = is_dense(x) && !x.layout.block ? x.layout : Layout::row_major(x.shape);
   if (work.elements == 0 || work.elements >= most_elements || request.dtype(1) != DType::f32 ||
       !place_scale(request, layout, axis, block_size, work))
-    return not_for_me();
+    return unsupported();
   KernelChoice choice;
   choice.implementation = "quantize";
   choice.input_layouts.resize(request.inputs.size());
@@ -76,14 +76,14 @@ Dispatch quantize_dispatch(const QuantizeWork& work, std::array<BufferUse, 4> bu
 Selection select_quantize(const KernelRequest& request) {
   const auto& op = request.as<Quantize>();
   const DType to = request.outputs[0].dtype;
-  if (request.dtype(0) != DType::f32 || !is_8bit(to)) return not_for_me();
+  if (request.dtype(0) != DType::f32 || !is_8bit(to)) return unsupported();
   return elementwise(request, {QuantizeMode::quantize, to, 0}, op.axis, op.block_size);
 }
 
 Selection select_dequantize(const KernelRequest& request) {
   const auto& op = request.as<Dequantize>();
   const DType from = request.dtype(0);
-  if (!is_8bit(from) && from != DType::i32) return not_for_me();
+  if (!is_8bit(from) && from != DType::i32) return unsupported();
   return elementwise(request, {QuantizeMode::dequantize, from, 0}, op.axis, op.block_size);
 }
 
@@ -92,14 +92,14 @@ Selection select_dynamic_quantize(const KernelRequest& request) {
   const TensorDesc& x = request.inputs[0].desc;
   const GpuTarget& target = *request.gpu;
   const std::int64_t n = x.shape.elements();
-  if (n == 0 || n >= most_elements) return not_for_me();
+  if (n == 0 || n >= most_elements) return unsupported();
   const Layout layout = is_dense(x) && !x.layout.block ? x.layout : Layout::row_major(x.shape);
   // Parts long enough to keep a workgroup busy, few enough for one to put them together.
   const std::int64_t part =
       std::max<std::int64_t>(4096, ceil_div(static_cast<std::uint64_t>(n), 1024));
   const std::int64_t parts =
       ceil_div(static_cast<std::uint64_t>(n), static_cast<std::uint64_t>(part));
-  if (!can_loop(2 * part, target)) return not_for_me();
+  if (!can_loop(2 * part, target)) return unsupported();
   constexpr std::uint64_t small = 256;
   const std::uint64_t pairs = (static_cast<std::uint64_t>(parts) * 8 + small - 1) / small * small;
   // A result that nobody wants lies in scratch memory.

@@ -96,15 +96,15 @@ Selection by_dimension(const KernelRequest& request, std::span<const ResizeAxis>
     now[d] = axes[d].out;
     between.push_back(now);
     const auto elements = now.checked_elements();
-    if (!elements || *elements >= limit) return not_for_me();
+    if (!elements || *elements >= limit) return unsupported();
     largest = std::max(largest, *elements);
   }
-  if (order.empty()) return not_for_me();
+  if (order.empty()) return unsupported();
   const std::uint64_t half = (static_cast<std::uint64_t>(largest) * 4 + 255) / 256 * 256;
   KernelChoice choice;
   if (order.size() > 1) choice.scratch_bytes = 2 * half;
   auto one = tap_table(op, ResizeAxis{});
-  if (!one) return not_for_me();
+  if (!one) return unsupported();
   choice.gpu.constants.push_back(constant_of(*std::move(one)));
   const auto place = [&](std::size_t pass, BufferAccess access) {
     if (pass == 0) return BufferUse::input(0);
@@ -115,7 +115,7 @@ Selection by_dimension(const KernelRequest& request, std::span<const ResizeAxis>
     const std::size_t d = order[i];
     auto table = tap_table(op, axes[d]);
     if (!table || !can_loop(2 * static_cast<std::int64_t>(table->taps), *request.gpu))
-      return not_for_me();
+      return unsupported();
     const Picture p{between[i].elements(0, d), between[i].elements(d + 1), axes[d], {}};
     choice.gpu.dispatches.push_back(
         resample(p, table->taps, 1,
@@ -139,9 +139,9 @@ Selection select_resize(const KernelRequest& request) {
   if (request.dtype(0) != DType::f32 || x.empty() || y.elements() == 0 || x.elements() == 0 ||
       x.elements() >= (std::int64_t{1} << 31) || y.elements() >= (std::int64_t{1} << 31) ||
       op.coordinates == CoordinateMode::tf_crop_and_resize)
-    return not_for_me();
+    return unsupported();
   const auto axes = constant_resize_axes(request);
-  if (!axes) return not_for_me();
+  if (!axes) return unsupported();
   const std::span<const ResizeAxis> all(axes->data(), x.rank());
   const bool is_picture = x.rank() == 3 || x.rank() == 4;
   if (!is_picture || !all[0].is_identity() || !all[1].is_identity())
@@ -150,7 +150,7 @@ Selection select_resize(const KernelRequest& request) {
   const ResizeAxis height = x.rank() == 4 ? all[2] : ResizeAxis{};
   auto rows = tap_table(op, height);
   auto columns = tap_table(op, width);
-  if (!rows || !columns) return not_for_me();
+  if (!rows || !columns) return unsupported();
   KernelChoice choice;
   choice.implementation = "taps";
   choice.input_layouts = {Layout::channels_last(x)};

@@ -142,7 +142,7 @@ bool suits(const KernelRequest& request) {
 }  // namespace
 
 Selection select_rnn(const KernelRequest& request) {
-  if (!suits(request)) return not_for_me();
+  if (!suits(request)) return unsupported();
   const Layer l = layer_of(request);
   const GpuTarget& target = *request.gpu;
   const std::uint32_t local = std::min(target.max_invocations, (word(l.hidden) + 7) / 8 * 8);
@@ -153,7 +153,7 @@ Selection select_rnn(const KernelRequest& request) {
   KernelChoice choice;
   for (std::int64_t direction = 0; direction < l.directions; ++direction) {
     auto gates = input_gates(request, l, direction);
-    if (!gates) return not_for_me();
+    if (!gates) return unsupported();
     choice.gpu.dispatches.push_back(std::move(*gates));
     for (std::int64_t first = 0; first < l.steps; first += at_once)
       choice.gpu.dispatches.push_back(

@@ -13,12 +13,12 @@ Selection select_roi_pool(const KernelRequest& request) {
   constexpr std::int64_t limit = std::int64_t{1} << 31;
   if (request.dtype(0) != DType::f32 || x.elements() == 0 || y.elements() == 0 ||
       x.elements() >= limit || y.elements() >= limit || op.sampling_ratio >= 1 << 16)
-    return not_for_me();
+    return unsupported();
   // Points of a bin that may be visited: at least half an element apart, if they are not told.
   const auto visits = [&](std::int64_t size) {
     return op.sampling_ratio > 0 ? op.sampling_ratio : 2 * size + 8;
   };
-  if (!can_loop(visits(x[2]) * (visits(x[3]) + 1), *request.gpu)) return not_for_me();
+  if (!can_loop(visits(x[2]) * (visits(x[3]) + 1), *request.gpu)) return unsupported();
   Dispatch d;
   d.shader = "roi_pool";
   const std::uint32_t local = lanes(*request.gpu);

@@ -118,11 +118,11 @@ Dispatch row_dispatch(std::string_view shader, const Rows& rows, const GpuTarget
 Selection select_softmax(const KernelRequest& request) {
   const auto& op = request.as<Softmax>();
   const Shape& x = request.shape(0);
-  if (!suits(request, x) || x.empty()) return not_for_me();
+  if (!suits(request, x) || x.empty()) return unsupported();
   const std::size_t axis = positive_axis(op.axis, x.rank());
   const std::uint32_t mask = op.flatten ? from_axis(axis, x) : 1U << axis;
   const std::int64_t length = row_length(x, mask);
-  if (op.kind == SoftmaxKind::hardmax && length >= exact_floats) return not_for_me();
+  if (op.kind == SoftmaxKind::hardmax && length >= exact_floats) return unsupported();
   const Layout layout = rows_of(x, mask);
   Dispatch d = row_dispatch("softmax", {x.elements() / length, length}, *request.gpu);
   d.constants.push_back(static_cast<std::uint32_t>(op.kind));
@@ -135,9 +135,9 @@ Selection select_reduce(const KernelRequest& request) {
   const Shape& x = request.shape(0);
   const Shape& y = request.outputs[0].shape;
   const bool can = suits(request, x) || (takes_integers(kind) && suits_integers(request, x));
-  if (!can || x.empty()) return not_for_me();
+  if (!can || x.empty()) return unsupported();
   const auto mask = folded_axes(request);
-  if (!mask) return not_for_me();
+  if (!mask) return unsupported();
   // Of no axes each element is a row.
   const std::int64_t length = row_length(x, *mask);
   Dispatch d = reduction(request, {x.elements() / length, length}, static_cast<std::uint32_t>(kind),
@@ -152,9 +152,9 @@ Selection select_arg_reduce(const KernelRequest& request) {
   const auto& op = request.as<ArgReduce>();
   const Shape& x = request.shape(0);
   const Shape& y = request.outputs[0].shape;
-  if ((!suits(request, x) && !suits_integers(request, x)) || x.empty()) return not_for_me();
+  if ((!suits(request, x) && !suits_integers(request, x)) || x.empty()) return unsupported();
   const std::size_t axis = positive_axis(op.axis, x.rank());
-  if (x[axis] >= exact_floats) return not_for_me();
+  if (x[axis] >= exact_floats) return unsupported();
   Dispatch d = reduction(request, {x.elements() / x[axis], x[axis]}, op.is_max ? arg_max : arg_min,
                          op.select_last_index ? Tie::last : Tie::first);
   return answer("rows", std::move(d), rows_of(x, 1U << axis), Layout::row_major(y), request);
@@ -168,7 +168,7 @@ Selection select_top_k(const KernelRequest& request) {
   const DType type = request.dtype(0);
   if ((type != DType::f32 && type != DType::i32) || x.elements() == 0 || y.elements() == 0 ||
       x.elements() >= (std::int64_t{1} << 31))
-    return not_for_me();
+    return unsupported();
   const std::size_t axis = positive_axis(op.axis, x.rank());
   const std::int64_t k = y[axis];
   Dispatch d = row_dispatch("top_k", {x.elements() / x[axis], x[axis]}, *request.gpu);
@@ -177,7 +177,7 @@ Selection select_top_k(const KernelRequest& request) {
     return can_loop(k * (x[axis] / lanes + 3 + std::bit_width(d.constants[0])), *request.gpu);
   };
   while (!fits() && 2 * d.constants[0] <= request.gpu->max_invocations) d.constants[0] *= 2;
-  if (!fits()) return not_for_me();
+  if (!fits()) return unsupported();
   d.constants.insert(d.constants.end(),
                      {op.largest, type == DType::i32, request.wants(0), request.wants(1)});
   d.push.push_back(word(k));
@@ -227,7 +227,7 @@ Selection norm(const KernelRequest& request, const Rows& rows, const NormScale& 
 Selection select_layer_norm(const KernelRequest& request) {
   const auto& op = request.as<LayerNorm>();
   const Shape& x = request.shape(0);
-  if (!suits(request, x) || !request.wants(0)) return not_for_me();
+  if (!suits(request, x) || !request.wants(0)) return unsupported();
   const std::size_t axis = positive_axis(op.axis, x.rank());
   const std::int64_t length = x.elements(axis);
   NormScale scale{.center = op.center};
@@ -235,7 +235,7 @@ Selection select_layer_norm(const KernelRequest& request) {
     if (!request.has(i)) continue;
     // One element for each of the row: or they would broadcast.
     if (request.dtype(i) != DType::f32 || request.shape(i).elements() != length)
-      return not_for_me();
+      return unsupported();
     scale.size = length;
   }
   return norm(request, {x.elements() / length, length}, scale, op.epsilon);
@@ -245,7 +245,7 @@ Selection select_group_norm(const KernelRequest& request) {
   const auto& op = request.as<GroupNorm>();
   const Shape& x = request.shape(0);
   if (!suits(request, x) || request.dtype(1) != DType::f32 || request.dtype(2) != DType::f32)
-    return not_for_me();
+    return unsupported();
   const std::int64_t groups = op.groups ? op.groups : x[1];
   const std::int64_t channels = x[1] / groups;
   const std::int64_t inner = x.elements(2);
@@ -256,7 +256,7 @@ Selection select_group_norm(const KernelRequest& request) {
 Selection select_lp_norm(const KernelRequest& request) {
   const auto& op = request.as<LpNorm>();
   const Shape& x = request.shape(0);
-  if (!suits(request, x) || x.empty()) return not_for_me();
+  if (!suits(request, x) || x.empty()) return unsupported();
   const std::size_t axis = positive_axis(op.axis, x.rank());
   const Layout layout = rows_of(x, 1U << axis);
   Dispatch d = row_dispatch("lp_norm", {x.elements() / x[axis], x[axis]}, *request.gpu);

@@ -204,15 +204,15 @@ Selection select_scatter(const KernelRequest& request) {
   if (type == DType::string || size_of(type) % 4 != 0 || size_of(type) > 8 ||
       (reduces && type != DType::f32 && type != DType::i32) || request.shape(0).elements() == 0 ||
       !is_small(request.shape(0)) || !is_small(request.shape(1)) || !is_small(request.shape(2)))
-    return not_for_me();
+    return unsupported();
   KernelChoice choice;
   auto copy = copy_data(request);
-  if (!copy) return not_for_me();
+  if (!copy) return unsupported();
   choice.gpu.dispatches.push_back(std::move(*copy));
   const bool done = request.shape(2).elements() == 0 ||
                     (op.kind == ScatterKind::nd ? scatter_nd(request, choice)
                                                 : scatter_elements(request, choice));
-  if (!done) return not_for_me();
+  if (!done) return unsupported();
   choice.implementation = "scatter";
   return std::optional<KernelChoice>(std::move(choice));
 }
@@ -223,13 +223,13 @@ Selection select_gather_nd(const KernelRequest& request) {
   if (request.dtype(0) == DType::string || (size != 4 && size != 8) ||
       request.shape(0).elements() == 0 || request.outputs[0].shape.elements() == 0 ||
       !is_small(request.shape(0)) || !is_small(request.outputs[0].shape))
-    return not_for_me();
+    return unsupported();
   const Tuples t = tuples_of(request.shape(0), request.shape(1), op.batch_dims);
   KernelChoice choice;
   choice.scratch_bytes = words(t.count);
   auto places = places_dispatch(request, t, op.batch_dims,
                                 BufferUse::scratch(0, choice.scratch_bytes, BufferAccess::write));
-  if (!places) return not_for_me();
+  if (!places) return unsupported();
   choice.gpu.dispatches.push_back(std::move(*places));
   choice.gpu.dispatches.push_back(gather_rows(
       {.outer = 1, .count = t.count, .size = t.slices, .inner = t.run}, size,
@@ -248,7 +248,7 @@ Selection select_max_unpool(const KernelRequest& request) {
   if (request.dtype(0) == DType::string || size_of(y.dtype) != 4 || x.elements() == 0 ||
       y.shape.elements() == 0 || !is_small(x) || !is_small(y.shape) || !elements ||
       !is_small(pooled) || x.rank() > Loop::max_rank)
-    return not_for_me();
+    return unsupported();
   const GpuTarget& target = *request.gpu;
   const std::int64_t n = x.elements();
   KernelChoice choice;

@@ -19,7 +19,7 @@ struct Tile {
   std::uint32_t local;   // invocations
   double cost;           // of a result, with what all invocations of a unit do at a time as one
   std::uint64_t shared;  // bytes
-  Dispatch form;         // shader and constants
+  Dispatch dispatch;     // shader and constants
 };
 
 // Invocations side by side, rows and vectors of four columns that each has, and how many there are.
@@ -78,8 +78,8 @@ Tile tile_of(const RegisterTile& t, const ProductSize& size) {
   // Reads of shared memory and of memory for each multiplication.
   tile.cost = 1 + 1.0 / t.rows + 1.0 / (4 * t.vectors) + 8.0 / tile.rows + 8.0 / tile.columns;
   tile.shared = std::uint64_t{register_depth} * (tile.rows + 4 + tile.columns) * sizeof(float);
-  tile.form.shader = tiled_name(size.of);
-  tile.form.constants = {t.local, t.across, t.rows, t.vectors, register_depth, flags_of(size)};
+  tile.dispatch.shader = tiled_name(size.of);
+  tile.dispatch.constants = {t.local, t.across, t.rows, t.vectors, register_depth, flags_of(size)};
   return tile;
 }
 
@@ -116,11 +116,11 @@ std::optional<Tile> tile_of(const MatrixTile& t, const ProductSize& size, const 
   tile.shared = half * tile.rows * (matrix_depth + apart) +
                 half * matrix_depth * (tile.columns + apart) +
                 std::uint64_t{t.across * t.down} * unit.m * unit.n * sizeof(float);
-  tile.form.shader = matrix_name(size.of, unit);
-  tile.form.constants = {
+  tile.dispatch.shader = matrix_name(size.of, unit);
+  tile.dispatch.constants = {
       tile.local, t.across, t.rows / unit.m, t.columns / unit.n,  matrix_depth, flags_of(size),
       unit.m,     unit.n,   unit.k,          target.subgroup_size};
-  tile.form.subgroup = unit.emulated ? 0 : target.subgroup_size;
+  tile.dispatch.subgroup = unit.emulated ? 0 : target.subgroup_size;
   return tile;
 }
 
@@ -174,10 +174,10 @@ Tiling ranked(std::vector<Tile> tiles, const ProductSize& size, const GpuTarget&
   tiles.resize(std::min(tiles.size(), most));
   for (Tile& t : tiles) {
     const auto grid = grid_of(t, size, tiling.parts);
-    for (std::size_t i = 0; i < 3; ++i) t.form.groups[i] = static_cast<std::uint32_t>(grid[i]);
+    for (std::size_t i = 0; i < 3; ++i) t.dispatch.groups[i] = static_cast<std::uint32_t>(grid[i]);
     // Fewer than a workgroup for every fourth unit, and waiting for memory is all that it does.
     tiling.is_best = tiling.is_best || 4 * groups_of(t, size) * tiling.parts >= target.units;
-    tiling.forms.push_back(std::move(t.form));
+    tiling.candidates.push_back(std::move(t.dispatch));
   }
   return tiling;
 }
@@ -209,7 +209,7 @@ Tiling matrix_tiles_of(const ProductSize& size, const GpuTarget& target) {
   for (const MatrixTile& t : matrix_tiles)
     if (auto tile = tile_of(t, size, target)) tiles.push_back(std::move(*tile));
   Tiling tiling = ranked(std::move(tiles), size, target);
-  if (!tiling.is_best) tiling.forms.clear();
+  if (!tiling.is_best) tiling.candidates.clear();
   return tiling;
 }
 

@@ -29,16 +29,16 @@ struct ProductSize {
 // Dispatches for it, the one that should be fastest first: shader, constants below ten and grid.
 // Buffers, push words and steps are the caller's to add.
 struct Tiling {
-  std::vector<Dispatch> forms;
+  std::vector<Dispatch> candidates;
   std::uint32_t parts = 1;  // of the terms; the last dimension of the grid has them innermost
   // There is enough to do for a GPU to be faster so than with operands in registers alone.
   bool is_best = false;
 };
-// Whether a dispatch is a form of a tiling, whose push words end with the number of parts.
+// Whether a dispatch is a candidate of a tiling, whose push words end with the number of parts.
 bool is_tiled(const Dispatch& d);
-// In f32. No forms for software, and for products too narrow for any tile.
+// In f32. No candidates for software, and for products too narrow for any tile.
 Tiling tiles_of(const ProductSize& size, const GpuTarget& target);
-// By matrices of f16. No forms where operands may not be rounded, for devices without such
+// By matrices of f16. No candidates where operands may not be rounded, for devices without such
 // matrices, and for products too small for them.
 Tiling matrix_tiles_of(const ProductSize& size, const GpuTarget& target);
 

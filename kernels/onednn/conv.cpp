@@ -139,7 +139,7 @@ Selection build(const KernelRequest& r, const ConvShapes& shapes, const Primitiv
                 const Md& plain_weights, const onednn::FusedPostOps& fused) {
   auto src_layout = onednn::layout_of(pd.src_desc(), shapes.src);
   auto dst_layout = onednn::layout_of(pd.dst_desc(), shapes.dst);
-  if (!src_layout || !dst_layout) return not_for_me();
+  if (!src_layout || !dst_layout) return unsupported();
   *src_layout = shapes.with_dropped(*src_layout);
   *dst_layout = shapes.with_dropped(*dst_layout);
   onednn::KernelBuilder b(r);
@@ -192,9 +192,9 @@ Selection build_conv(const KernelRequest& r, const ConvShapes& shapes, const Con
   // What needs less scratch does so in the same layouts, which the neighbours like, too.
   if (first && !r.target.scratch)
     first = make(first.src_desc(), first.dst_desc(), onednn::make_attr(r, work.traits));
-  if (!first) return not_for_me();
+  if (!first) return unsupported();
   const auto dst_layout = onednn::layout_of(first.dst_desc(), shapes.dst);
-  if (!dst_layout) return not_for_me();
+  if (!dst_layout) return unsupported();
   if (r.post_ops.empty()) return build<dnnl::convolution_forward>(r, shapes, first, plain, {});
   // Operands have the dimensions that were dropped.
   const bool operands = shapes.dropped.empty();
@@ -227,7 +227,7 @@ bool wins_by_winograd(const Window& window, const ConvShapes& s, std::int64_t gr
 }  // namespace
 
 Selection select_conv_onednn(const KernelRequest& r) {
-  if (!suits_conv(r)) return not_for_me();
+  if (!suits_conv(r)) return unsupported();
   const auto& op = r.as<Conv>();
   return onednn::guard(r, [&]() -> Selection {
     Window window = op.window;
@@ -244,7 +244,7 @@ Selection select_conv_onednn(const KernelRequest& r) {
 }
 
 Selection select_conv_transpose_onednn(const KernelRequest& r) {
-  if (!suits_conv(r)) return not_for_me();
+  if (!suits_conv(r)) return unsupported();
   const auto& op = r.as<ConvTranspose>();
   return onednn::guard(r, [&]() -> Selection {
     const Shape& dst_shape = r.outputs[0].shape;
@@ -266,7 +266,7 @@ Selection select_conv_transpose_onednn(const KernelRequest& r) {
         onednn::any(onednn::DataType::f32, onednn::dims_of(r.shape(0))), weights_for(r, plain),
         bias_of(r), onednn::any(onednn::DataType::f32, onednn::dims_of(dst_shape)), g,
         onednn::make_attr(r));
-    if (!pd) return not_for_me();
+    if (!pd) return unsupported();
     return build<dnnl::deconvolution_forward>(r, all_dimensions(r), pd, plain, {});
   });
 }

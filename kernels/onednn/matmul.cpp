@@ -188,7 +188,7 @@ Selection build(const KernelRequest& r, const Problem& p) {
       r, r.outputs[0].shape, rules_for(r, p, bias ? 1 : 0), [&](const onednn::FusedPostOps& f) {
         return onednn::matmul_pd(a, b, bias_md, dst, onednn::make_attr(r, {}, f));
       });
-  if (!pd) return not_for_me();
+  if (!pd) return unsupported();
   onednn::KernelBuilder builder(r);
   const double flops = 2.0 * static_cast<double>(p.dst.elements()) *
                        static_cast<double>(p.a.dims[p.a.dims.rank() - 1]);
@@ -214,10 +214,10 @@ Selection build(const KernelRequest& r, const Problem& p) {
 }  // namespace
 
 Selection select_matmul_onednn(const KernelRequest& r) {
-  if (!suits_matmul(r)) return not_for_me();
+  if (!suits_matmul(r)) return unsupported();
   return onednn::guard(r, [&]() -> Selection {
     auto p = describe(r);
-    if (!p) return not_for_me();
+    if (!p) return unsupported();
     // A constant is packed from its plain form, whatever layout the graph has it in by now.
     return build(r, *p);
   });

@@ -24,7 +24,7 @@ Selection guard(const KernelRequest& request, const std::function<Selection()>& 
     const OpenMpThreads threads(request.target.threads);
     return f();
   } catch (const dnnl::error& e) {
-    if (e.status == dnnl_unimplemented || e.status == dnnl_invalid_arguments) return not_for_me();
+    if (e.status == dnnl_unimplemented || e.status == dnnl_invalid_arguments) return unsupported();
     const Code code = e.status == dnnl_out_of_memory ? Code::out_of_memory : Code::internal;
     return Status(code, cat("node '", printable(request.name), "' (", request.def().name,
                             "): oneDNN: ", e.what()));
@@ -222,7 +222,7 @@ void KernelBuilder::post_ops(const FusedPostOps& fused) {
   for (const auto& o : fused.operands) {
     if (o.position < 0) {
       choice_.input_layouts[o.input] = o.layout;
-      choice_.sharing.push_back({0, o.input, true});
+      choice_.sharing.push_back({0, o.input, Alias::must});
     } else {
       input(DNNL_ARG_ATTR_MULTIPLE_POST_OP(o.position) | DNNL_ARG_SRC_1, o.input, o.md, o.layout);
     }

@@ -37,12 +37,12 @@ dnnl::algorithm algorithm_of(const Pool& op) {
 }  // namespace
 
 Selection select_pool_onednn(const KernelRequest& r) {
-  if (!suits_pool(r)) return not_for_me();
+  if (!suits_pool(r)) return unsupported();
   const auto& op = r.as<Pool>();
   const Shape& src = r.shape(0);
   const Shape& dst = r.outputs[0].shape;
   const ResolvedWindow w = resolve_pool_window(op, src.dims().subspan(2));
-  if (hangs_over(op, w, src, dst)) return not_for_me();
+  if (hangs_over(op, w, src, dst)) return unsupported();
   return onednn::guard(r, [&]() -> Selection {
     onednn::ConvGeometry g;
     for (std::size_t i = 0; i < w.rank(); ++i) {
@@ -61,9 +61,9 @@ Selection select_pool_onednn(const KernelRequest& r) {
     const auto pd = onednn::pool_pd(
         algorithm_of(op), *src_md, onednn::any(onednn::DataType::f32, onednn::dims_of(dst)),
         onednn::dims_of(w.kernel), g, onednn::make_attr(r, onednn::window_traits(w, src, dst, 1)));
-    if (!pd) return not_for_me();
+    if (!pd) return unsupported();
     const auto dst_layout = onednn::layout_of(pd.dst_desc(), dst);
-    if (!dst_layout) return not_for_me();
+    if (!dst_layout) return unsupported();
     onednn::KernelBuilder b(r);
     b.threads(
         onednn::threads_for(r, static_cast<double>(dst.elements() * w.kernel.elements()) * 4));

@@ -123,7 +123,7 @@ class Chain {
     const auto layout = full ? without_leading(in.desc.shape.rank())
                              : std::optional(Layout::row_major(in.desc.shape));
     if (!layout) return false;
-    if (full && b.kind == BinaryKind::add && rules_.allow_sum && in.dies_here && !in.constant &&
+    if (full && b.kind == BinaryKind::add && rules_.allow_sum && in.is_last_use && !in.constant &&
         !fused_.sum_input) {
       fused_.ops.append_sum(1.0f);
       fused_.sum_input = b.operand;

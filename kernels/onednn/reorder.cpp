@@ -5,13 +5,13 @@ namespace quern::onednn {
 
 Selection select_reorder(const KernelRequest& request, const TensorDesc& from,
                          const TensorDesc& to) {
-  if (!available()) return not_for_me();
+  if (!available()) return unsupported();
   return guard(request, [&]() -> Selection {
     const auto src = md_of(from);
     const auto dst = md_of(to);
-    if (!src || !dst) return not_for_me();
+    if (!src || !dst) return unsupported();
     const auto pd = reorder_pd(*src, *dst, make_attr(request));
-    if (!pd) return not_for_me();
+    if (!pd) return unsupported();
     KernelBuilder builder(request);
     builder.input(DNNL_ARG_FROM, 0, *src, from.layout);
     builder.output(DNNL_ARG_TO, 0, *dst, to.layout);

@@ -3,7 +3,7 @@
 //
 // ONNX: Add, Sub, Mul, Div, Pow, Mod, Min, Max, PRelu, the comparisons, logical and bitwise
 // operators, BitShift, opsets 1 to 18; Sum, Mean and variadic Min and Max import as chains. Pow
-// takes an exponent of another type. Fast form: elementwise.cpp.
+// takes an exponent of another type. Fast path: elementwise.cpp.
 #include <concepts>
 
 #include "engine/vocabulary/text_util.h"

@@ -142,7 +142,7 @@ Selection select_fast_rows(const KernelRequest& r) {
   if (op.kind == PoolKind::max || is_row_major(x)) return select_pool_rows(r);
   const ResolvedWindow w = resolve_pool_window(op, x.shape.dims().subspan(2));
   const bool overlaps = w.strides.back() < w.extent(w.rank() - 1);
-  return (op.global ? !x.layout.block : overlaps) ? not_for_me() : select_pool_rows(r);
+  return (op.global ? !x.layout.block : overlaps) ? unsupported() : select_pool_rows(r);
 }
 
 constexpr CpuImplementation pool_implementations[] = {

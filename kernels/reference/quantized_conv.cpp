@@ -122,7 +122,7 @@ Selection select_channels_last(const KernelRequest& r, const Int8Operands& opera
   const Shape& w = r.shape(operands.w);
   const Shape& y = r.outputs[0].shape;
   if (x.rank() > 5 || x.elements() == 0 || w.elements() == 0 || y.elements() == 0)
-    return not_for_me();
+    return unsupported();
   Int8Conv c{.operands = operands, .images = x[0], .groups = group};
   c.columns = w[0] / group;
   c.depth = w[1];
@@ -131,7 +131,7 @@ Selection select_channels_last(const KernelRequest& r, const Int8Operands& opera
   c.window = resolve_window(window, c.in, spatial_of(w));
   c.column_stride = w.elements(1);
   c.depth_stride = w.elements(2);
-  if (!has_small_window(c.window, c.out)) return not_for_me();
+  if (!has_small_window(c.window, c.out)) return unsupported();
   QUERN_ASSIGN(KernelChoice choice, make_int8_conv(r, c));
   choice.input_layouts[0] = Layout::channels_last(x);
   choice.output_layouts[0] = Layout::channels_last(y);

@@ -140,14 +140,14 @@ Selection select_rows(const KernelRequest& r, const Int8Operands& o) {
   const Shape& b = r.shape(o.w);
   if (a.empty() || b.rank() < 2 || a.elements() == 0 || b.elements() == 0 ||
       b.elements(0, b.rank() - 2) != 1)
-    return not_for_me();
+    return unsupported();
   const std::int64_t columns = b.back();
   for (std::size_t i : {o.x_zero, o.x_scale, o.y_scale, o.y_zero})
-    if (!is_single(r, i)) return not_for_me();
+    if (!is_single(r, i)) return unsupported();
   for (std::size_t i : {o.w_zero, o.w_scale})
-    if (!is_single_or_list(r, i, columns)) return not_for_me();
+    if (!is_single_or_list(r, i, columns)) return unsupported();
   for (std::size_t i : {o.x_scale, o.w_scale, o.y_scale})
-    if (!is_f32(r, i)) return not_for_me();
+    if (!is_f32(r, i)) return unsupported();
   Int8Conv c{.operands = o, .columns = columns, .depth = a.back()};
   c.in = c.out = {a.elements() / a.back()};
   c.depth_stride = columns;

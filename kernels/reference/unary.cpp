@@ -2,7 +2,7 @@
 // Unary: y[i] = f(x[i]).
 //
 // ONNX: the 43 operators of one input that work element by element, opsets 1 to 24, as enumerators
-// of UnaryKind. Floats of 16 bits compute in float and round once. Fast form: elementwise.cpp.
+// of UnaryKind. Floats of 16 bits compute in float and round once. Fast path: elementwise.cpp.
 #include "engine/vocabulary/text_util.h"
 #include "graph/ops/elementwise.h"
 #include "graph/ops/infer.h"

@@ -72,4 +72,28 @@ std::vector<T> values(const TensorView& view) {
   return {s.begin(), s.end()};
 }
 
+// A pattern for every input; dimensions that are free are 8.
+inline std::vector<Tensor> inputs_of(const Executable& e) {
+  std::vector<Tensor> inputs;
+  for (std::size_t i = 0; i < e.inputs().size(); ++i) {
+    Shape shape;
+    for (std::int64_t d : e.inputs()[i].dims) shape.push_back(d < 0 ? 8 : d);
+    inputs.push_back(pattern(shape, static_cast<int>(i) + 3));
+  }
+  return inputs;
+}
+
+// The bytes of all outputs.
+inline std::vector<std::vector<std::byte>> run(Session& session,
+                                               const std::vector<Tensor>& inputs) {
+  for (std::size_t i = 0; i < inputs.size(); ++i) must(session.set_input(i, inputs[i].view()));
+  must(session.run(), "run");
+  std::vector<std::vector<std::byte>> outputs;
+  for (std::size_t i = 0; i < session.executable().outputs().size(); ++i) {
+    const TensorView t = must(session.output(i));
+    outputs.emplace_back(t.data, t.data + t.type.bytes());
+  }
+  return outputs;
+}
+
 }  // namespace quern::testing

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Any bytes as a model, to its answer: the plainest form of each operator on the graph as it is
+// Any bytes as a model, to its answer: the plainest loop of each operator on the graph as it is
 // ("reference"), and the best ones on the graph as it is rewritten ("cpu"), agree. Both give
 // outputs of the same bytes and shapes, but for rounding, or both refuse. In bounded memory, soon
 // after the deadline.

@@ -24,27 +24,28 @@ std::array<std::uint32_t, 2> tile_of(const Dispatch& d) {
 
 TEST(GpuTiles, LargeProductsHaveLargeTilesAndSmallOnesMany) {
   const Tiling large = tiles_of({.rows = 4096, .columns = 4096, .depth = 4096}, large_gpu());
-  ASSERT_FALSE(large.forms.empty());
+  ASSERT_FALSE(large.candidates.empty());
   EXPECT_TRUE(large.is_best);
-  EXPECT_EQ(tile_of(large.forms[0]), (std::array{128U, 128U}));
+  EXPECT_EQ(tile_of(large.candidates[0]), (std::array{128U, 128U}));
   const Tiling middle = tiles_of({.rows = 512, .columns = 512, .depth = 4096}, large_gpu());
-  ASSERT_FALSE(middle.forms.empty());
-  const auto tile = tile_of(middle.forms[0]);
+  ASSERT_FALSE(middle.candidates.empty());
+  const auto tile = tile_of(middle.candidates[0]);
   EXPECT_LT(tile[0] * tile[1], 128U * 128U) << "sixteen workgroups for 132 units";
   const Tiling few = tiles_of({.rows = 3136, .columns = 24, .depth = 144}, large_gpu());
-  ASSERT_FALSE(few.forms.empty());
-  EXPECT_EQ(tile_of(few.forms[0])[1], 32U) << "no more columns than there are";
+  ASSERT_FALSE(few.candidates.empty());
+  EXPECT_EQ(tile_of(few.candidates[0])[1], 32U) << "no more columns than there are";
 }
 
 TEST(GpuTiles, AreNotForWhatDoesNotFillTheDevice) {
   const Tiling small = tiles_of({.rows = 64, .columns = 64, .depth = 64}, large_gpu());
   EXPECT_FALSE(small.is_best) << "four workgroups at the most";
-  EXPECT_FALSE(small.forms.empty()) << "but may be measured";
-  EXPECT_TRUE(tiles_of({.rows = 1, .columns = 4096, .depth = 4096}, large_gpu()).forms.empty());
-  EXPECT_TRUE(tiles_of({.rows = 4096, .columns = 1, .depth = 64}, large_gpu()).forms.empty());
+  EXPECT_FALSE(small.candidates.empty()) << "but may be measured";
+  EXPECT_TRUE(
+      tiles_of({.rows = 1, .columns = 4096, .depth = 4096}, large_gpu()).candidates.empty());
+  EXPECT_TRUE(tiles_of({.rows = 4096, .columns = 1, .depth = 64}, large_gpu()).candidates.empty());
   GpuTarget software = large_gpu();
   software.software = true;
-  EXPECT_TRUE(tiles_of({.rows = 512, .columns = 512, .depth = 512}, software).forms.empty());
+  EXPECT_TRUE(tiles_of({.rows = 512, .columns = 512, .depth = 512}, software).candidates.empty());
 }
 
 TEST(GpuTiles, SplitLongSumsWhereTilesAreFew) {
@@ -53,11 +54,11 @@ TEST(GpuTiles, SplitLongSumsWhereTilesAreFew) {
   EXPECT_EQ(whole.parts, 1U) << "there is no room for parts";
   size.may_split = true;
   const Tiling split = tiles_of(size, large_gpu());
-  ASSERT_FALSE(split.forms.empty());
+  ASSERT_FALSE(split.candidates.empty());
   EXPECT_GT(split.parts, 1U);
   EXPECT_LE(split.parts * 256, 2304U) << "parts are worth their sum";
-  for (const Dispatch& d : split.forms) {
-    EXPECT_EQ(d.groups[2], split.parts) << "all forms, or bytes would differ";
+  for (const Dispatch& d : split.candidates) {
+    EXPECT_EQ(d.groups[2], split.parts) << "all candidates, or bytes would differ";
     EXPECT_TRUE(is_tiled(d));
   }
   size.batch = 30'000;
@@ -82,8 +83,8 @@ TEST(GpuTiles, CoverTheProductWithinTheLimits) {
         target.max_invocations = invocations;
         const ProductSize size{.rows = rows, .columns = 130, .depth = 50, .batch = 3};
         const Tiling tiling = tiles_of(size, target);
-        ASSERT_FALSE(tiling.forms.empty());
-        for (const Dispatch& d : tiling.forms) {
+        ASSERT_FALSE(tiling.candidates.empty());
+        for (const Dispatch& d : tiling.candidates) {
           const auto tile = tile_of(d);
           EXPECT_GE(std::int64_t{d.groups[0]} * tile[1], size.columns);
           EXPECT_GE(std::int64_t{d.groups[1]} * tile[0], size.rows);
@@ -98,14 +99,14 @@ TEST(GpuTiles, CoverTheProductWithinTheLimits) {
 TEST(GpuTiles, AreOfMatricesWhereOperandsMayBeRounded) {
   ProductSize size{.rows = 2048, .columns = 2048, .depth = 512, .may_round = true};
   GpuTarget target = large_gpu();
-  EXPECT_TRUE(matrix_tiles_of(size, target).forms.empty()) << "the device has none";
+  EXPECT_TRUE(matrix_tiles_of(size, target).candidates.empty()) << "the device has none";
   for (const MatrixUnit unit : {MatrixUnit{16, 16, 16}, MatrixUnit{16, 8, 8}, MatrixUnit{8, 8, 16}})
     for (const std::uint32_t subgroup : {8U, 16U, 32U, 64U}) {
       target.matrices = unit;
       target.subgroup_size = subgroup;
       const Tiling tiling = matrix_tiles_of(size, target);
-      ASSERT_FALSE(tiling.forms.empty());
-      for (const Dispatch& d : tiling.forms) {
+      ASSERT_FALSE(tiling.candidates.empty());
+      for (const Dispatch& d : tiling.candidates) {
         EXPECT_EQ(d.shader, "matmul_cooperative");
         EXPECT_EQ(d.subgroup, subgroup);
         const std::uint32_t subgroups = d.constants[0] / subgroup;
@@ -116,13 +117,13 @@ TEST(GpuTiles, AreOfMatricesWhereOperandsMayBeRounded) {
       }
     }
   target.matrices = {24, 16, 16};
-  EXPECT_TRUE(matrix_tiles_of(size, target).forms.empty()) << "no tile is made of these";
+  EXPECT_TRUE(matrix_tiles_of(size, target).candidates.empty()) << "no tile is made of these";
   target.matrices = {16, 16, 16};
   size.rows = size.columns = 64;
-  EXPECT_TRUE(matrix_tiles_of(size, target).forms.empty()) << "four workgroups at the most";
+  EXPECT_TRUE(matrix_tiles_of(size, target).candidates.empty()) << "four workgroups at the most";
   size.rows = size.columns = 2048;
   size.may_round = false;
-  EXPECT_TRUE(matrix_tiles_of(size, target).forms.empty());
+  EXPECT_TRUE(matrix_tiles_of(size, target).candidates.empty());
 }
 
 }  // namespace

@@ -80,7 +80,7 @@ class HeldRequest {
     };
     in_.back() = {.present = true,
                   .desc = TensorDesc::row_major(t.dtype(), t.shape()),
-                  .dies_here = lists(c.dying)};
+                  .is_last_use = lists(c.dying)};
     if (!lists(c.constants)) return;
     held_.push_back(std::make_unique<HeldConstant>(
         t, t.type().text() + "#" + TestWeights::hash_of({t.data(), t.bytes()})));
@@ -138,7 +138,7 @@ struct KernelMemory {
     for (std::size_t i = 0; i < r.outputs.size(); ++i) {
       out.push_back(nullptr);
       for (const Sharing& s : choice.sharing)
-        if (s.required && s.output == i) out[i] = in[s.input];
+        if (s.alias == Alias::must && s.output == i) out[i] = in[s.input];
       if (!out[i]) out[i] = take(asked(choice.output_layouts, i, r.outputs[i]).bytes());
     }
     work = take(choice.scratch_bytes);

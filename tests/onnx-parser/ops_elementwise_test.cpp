@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Unary, binary and cast operators, with their legacy forms.
+// Unary, binary and cast operators, with their legacy versions.
 #include "tests/expect.h"
 #include "tests/onnx-parser/import_test.h"
 

@@ -77,18 +77,21 @@ bool branch(Builder& b) {
   return true;
 }
 
+// The operand with the number of trips: a constant, or an input of the model.
+Value trip_count(Builder& b, std::int64_t trips) {
+  if (b.rng.chance(0.7)) return b.scalar(DType::i64, static_cast<double>(trips));
+  return b.input_of(DType::i64, {}, [&](std::size_t, const Shape&) {
+    return Tensor::scalar<std::int64_t>(DType::i64, trips);
+  });
+}
+
 bool loop(Builder& b) {
   if (b.depth() >= most_depth) return false;
   const std::int64_t trips = b.rng.between(0, 4);
   const std::int64_t carried = b.rng.between(1, 2);
   const std::int64_t scanned = trips > 0 ? b.rng.below(2) : 0;
   const bool stops = b.rng.chance(0.25);  // by its condition, one trip early
-  Values in = {b.rng.chance(0.7)
-                   ? b.scalar(DType::i64, static_cast<double>(trips))
-                   : b.input_of(DType::i64, {},
-                                [&](std::size_t, const Shape&) {
-                                  return Tensor::scalar<std::int64_t>(DType::i64, trips);
-                                }),
+  Values in = {trip_count(b, trips),
                stops || b.rng.chance(0.3) ? b.scalar(DType::boolean, 1) : Builder::none()};
   Values starts;
   for (std::int64_t i = 0; i < carried; ++i) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Constants in the memory of the host, in the forms that kernels of the CPU read.
+// Constants in the memory of the host, in the layouts that kernels of the CPU read.
 #pragma once
 
 #include <cstddef>

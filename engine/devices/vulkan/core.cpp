@@ -151,6 +151,15 @@ bool is_out_of_memory(VkResult result) {
 }
 }  // namespace
 
+namespace {
+
+constexpr VkMemoryPropertyFlags local = VK_MEMORY_PROPERTY_DEVICE_LOCAL_BIT;
+constexpr VkMemoryPropertyFlags visible = VK_MEMORY_PROPERTY_HOST_VISIBLE_BIT;
+constexpr VkMemoryPropertyFlags coherent = VK_MEMORY_PROPERTY_HOST_COHERENT_BIT;
+constexpr VkMemoryPropertyFlags cached = VK_MEMORY_PROPERTY_HOST_CACHED_BIT;
+
+}  // namespace
+
 Result<std::shared_ptr<Buffer>> Buffer::create(std::shared_ptr<Core> core, std::uint64_t bytes,
                                                Use use) {
   const DeviceApi& vk = core->api();
@@ -163,57 +172,62 @@ Result<std::shared_ptr<Buffer>> Buffer::create(std::shared_ptr<Core> core, std::
                                 .usage = VK_BUFFER_USAGE_STORAGE_BUFFER_BIT |
                                          VK_BUFFER_USAGE_TRANSFER_SRC_BIT |
                                          VK_BUFFER_USAGE_TRANSFER_DST_BIT};
-  const auto no_memory = [&] {
-    const Capabilities& c = core->capabilities();
-    return Status(Code::out_of_memory,
-                  cat("no ", b->bytes_, " bytes of device memory on ", c.title, ", which has ",
-                      c.device_memory, " and gives at most ", c.max_allocation, " at a time"));
-  };
-  if (b->bytes_ > core->capabilities().max_allocation) return no_memory();
+  if (b->bytes_ > core->capabilities().max_allocation) return b->no_memory();
   QUERN_VK(vk.vkCreateBuffer(device, &info, nullptr, &b->buffer_), "making a buffer");
-  VkMemoryRequirements wants{};
-  vk.vkGetBufferMemoryRequirements(device, b->buffer_, &wants);
-  constexpr VkMemoryPropertyFlags local = VK_MEMORY_PROPERTY_DEVICE_LOCAL_BIT;
-  constexpr VkMemoryPropertyFlags visible = VK_MEMORY_PROPERTY_HOST_VISIBLE_BIT;
-  constexpr VkMemoryPropertyFlags coherent = VK_MEMORY_PROPERTY_HOST_COHERENT_BIT;
-  constexpr VkMemoryPropertyFlags cached = VK_MEMORY_PROPERTY_HOST_CACHED_BIT;
-  const bool map_device = core->capabilities().host_visible;
-  const auto pick = [&](std::uint32_t allowed) {
-    switch (use) {
-      case Use::device:
-        return core->memory_type(allowed, local, map_device ? visible | coherent : 0);
-      case Use::upload: return core->memory_type(allowed, visible, coherent);
-      default: return core->memory_type(allowed, visible, cached | coherent);
-    }
-  };
-  std::uint32_t allowed = wants.memoryTypeBits;
-  int type = pick(allowed);
-  if (type < 0) return Status(Code::unsupported, "the device has no memory of the kind we need");
-  VkResult allocated = VK_SUCCESS;
-  // What the host sees of a device's memory is often a small part of it: then the rest will do.
-  for (int next = type; next >= 0; next = pick(allowed)) {
-    type = next;
-    const VkMemoryAllocateInfo allocate{.sType = VK_STRUCTURE_TYPE_MEMORY_ALLOCATE_INFO,
-                                        .allocationSize = wants.size,
-                                        .memoryTypeIndex = static_cast<std::uint32_t>(type)};
-    allocated = vk.vkAllocateMemory(device, &allocate, nullptr, &b->memory_);
-    if (!is_out_of_memory(allocated)) break;
-    allowed &= ~(1u << type);
-  }
-  if (is_out_of_memory(allocated)) return no_memory();
-  QUERN_VK(allocated, "allocating device memory");
-  ++core->counts.allocations;
+  QUERN_TRY(b->allocate(use));
   QUERN_VK(vk.vkBindBufferMemory(device, b->buffer_, b->memory_, 0), "binding device memory");
-  const VkMemoryPropertyFlags flags = core->memory_flags(type);
-  b->coherent_ = (flags & coherent) != 0;
-  b->cached_ = (flags & cached) != 0;
-  const bool map = use == Use::device ? map_device && (flags & visible) && b->coherent_ : true;
-  if (map) {
+  if (use != Use::device || (b->is_visible_ && b->coherent_)) {
     void* p = nullptr;
     QUERN_VK(vk.vkMapMemory(device, b->memory_, 0, VK_WHOLE_SIZE, 0, &p), "mapping device memory");
     b->mapped_ = static_cast<std::byte*>(p);
   }
   return b;
+}
+
+Status Buffer::no_memory() const {
+  const Capabilities& c = core_->capabilities();
+  return {Code::out_of_memory,
+          cat("no ", bytes_, " bytes of device memory on ", c.title, ", which has ",
+              c.device_memory, " and gives at most ", c.max_allocation, " at a time")};
+}
+
+// The best type of memory among the allowed ones, a bit each; -1: none.
+int Buffer::memory_type(Use use, std::uint32_t allowed) const {
+  switch (use) {
+    case Use::device:
+      return core_->memory_type(allowed, local,
+                                core_->capabilities().host_visible ? visible | coherent : 0);
+    case Use::upload: return core_->memory_type(allowed, visible, coherent);
+    default: return core_->memory_type(allowed, visible, cached | coherent);
+  }
+}
+
+Status Buffer::allocate(Use use) {
+  const DeviceApi& vk = core_->api();
+  VkMemoryRequirements wants{};
+  vk.vkGetBufferMemoryRequirements(core_->device(), buffer_, &wants);
+  std::uint32_t allowed = wants.memoryTypeBits;
+  int type = memory_type(use, allowed);
+  if (type < 0) return {Code::unsupported, "the device has no memory of the kind we need"};
+  VkResult allocated = VK_SUCCESS;
+  // What the host sees of a device's memory is often a small part of it: then the rest will do.
+  for (int next = type; next >= 0; next = memory_type(use, allowed)) {
+    type = next;
+    const VkMemoryAllocateInfo allocate{.sType = VK_STRUCTURE_TYPE_MEMORY_ALLOCATE_INFO,
+                                        .allocationSize = wants.size,
+                                        .memoryTypeIndex = static_cast<std::uint32_t>(type)};
+    allocated = vk.vkAllocateMemory(core_->device(), &allocate, nullptr, &memory_);
+    if (!is_out_of_memory(allocated)) break;
+    allowed &= ~(1u << type);
+  }
+  if (is_out_of_memory(allocated)) return no_memory();
+  QUERN_VK(allocated, "allocating device memory");
+  ++core_->counts.allocations;
+  const VkMemoryPropertyFlags flags = core_->memory_flags(type);
+  is_visible_ = core_->capabilities().host_visible && (flags & visible);
+  coherent_ = (flags & coherent) != 0;
+  cached_ = (flags & cached) != 0;
+  return {};
 }
 
 Buffer::~Buffer() {
@@ -306,6 +320,12 @@ Status Core::create_device() {
   QUERN_VK(api.vkCreateDevice(physical_, &info, nullptr, &device_), "opening the device");
   if (!api_.load(api, device_))
     return {Code::unsupported, "the driver lacks functions of Vulkan 1.1"};
+  return open_queue();
+}
+
+Status Core::open_queue() {
+  const InstanceApi& api = instance_->api();
+  const Capabilities& c = capabilities_;
   api_.vkGetDeviceQueue(device_, c.queue_family, 0, &queue_);
   VkPhysicalDeviceMemoryProperties2 memory{VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_MEMORY_PROPERTIES_2};
   api.vkGetPhysicalDeviceMemoryProperties2(physical_, &memory);
@@ -455,10 +475,10 @@ void Core::mark_warm() {
   for (auto& [key, p] : pipelines_) p.is_fresh = false;
 }
 
-const Dispatch& Core::form_of(const Dispatch& work) const {
-  const std::uint32_t form = options_.form;
-  if (form == 0) return tuning_.best(work);
-  return form <= work.forms.size() ? work.forms[form - 1] : work;
+const Dispatch& Core::candidate_of(const Dispatch& work) const {
+  const std::uint32_t candidate = options_.candidate;
+  if (candidate == 0) return tuning_.best(work);
+  return candidate <= work.candidates.size() ? work.candidates[candidate - 1] : work;
 }
 
 Status Core::lost_error() const {

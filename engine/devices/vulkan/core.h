@@ -68,11 +68,15 @@ class Buffer {
 
  private:
   Buffer() = default;
+  Status allocate(Use use);
+  int memory_type(Use use, std::uint32_t allowed) const;
+  Status no_memory() const;
   std::shared_ptr<Core> core_;
   VkBuffer buffer_ = VK_NULL_HANDLE;
   VkDeviceMemory memory_ = VK_NULL_HANDLE;
   std::uint64_t bytes_ = 0;
   std::byte* mapped_ = nullptr;
+  bool is_visible_ = false;  // to the host, where a device buffer may be mapped
   bool coherent_ = true;
   bool cached_ = false;
 };
@@ -86,9 +90,9 @@ struct Submission {
 
 // What whoever opened the device wants of it.
 struct CoreOptions {
-  std::uint32_t tune_ms = 0;  // time to measure forms of dispatches in, a plan; 0: none
-  std::uint32_t split = 0;    // dispatches that a submission has at most; 0: any number
-  std::uint32_t form = 0;     // of dispatches that have so many, this one, for tests; 0: the best
+  std::uint32_t tune_ms = 0;    // time to measure candidates of dispatches in, a plan; 0: none
+  std::uint32_t split = 0;      // dispatches that a submission has at most; 0: any number
+  std::uint32_t candidate = 0;  // of dispatches that have so many, this one, for tests; 0: the best
   std::uint64_t lose_after = 0;  // submissions after which it counts as lost, for tests; 0: never
 };
 
@@ -134,8 +138,8 @@ class Core : public std::enable_shared_from_this<Core> {
   Status check_validation() const;
 
   Tuning& tuning() { return tuning_; }
-  // `work`, or the one of its forms that is to run in its place.
-  const Dispatch& form_of(const Dispatch& work) const;
+  // `work`, or the one of its candidates that is to run in its place.
+  const Dispatch& candidate_of(const Dispatch& work) const;
 
   struct Counts {
     std::atomic<std::uint64_t> submissions, dispatches, barriers, pipelines, allocations, bytes_up,
@@ -146,6 +150,7 @@ class Core : public std::enable_shared_from_this<Core> {
  private:
   Core() = default;
   Status create_device();
+  Status open_queue();
   Status create_timeline();
   Status outcome(VkResult result);
   void save_pipeline_cache() const;

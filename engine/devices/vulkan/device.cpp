@@ -5,10 +5,11 @@
 #include <charconv>
 
 #include "engine/compile/backend.h"
+#include "engine/compile/dispatch_check.h"
 #include "engine/devices/vulkan/core.h"
-#include "engine/devices/vulkan/device_instance.h"
 #include "engine/devices/vulkan/roof.h"
 #include "engine/devices/vulkan/tensor_memory.h"
+#include "engine/devices/vulkan/vulkan_context.h"
 #include "engine/devices/vulkan/weights.h"
 #include "engine/vocabulary/text_util.h"
 
@@ -35,7 +36,8 @@ class ModelBackend final : public Backend {
         weights_(core_),
         target_(core_->capabilities().target()),
         on_cpu_(wish.on_cpu),
-        strict_(wish.strict) {}
+        strict_(wish.strict),
+        validate_(wish.validate) {}
 
   const GpuTarget& target() const override { return target_; }
   bool leaves_to_cpu(std::string_view family) const override {
@@ -48,9 +50,12 @@ class ModelBackend final : public Backend {
     return std::shared_ptr<const void>(std::move(slice));
   }
   std::size_t constant_bytes() const override { return weights_.bytes(); }
-  Result<std::unique_ptr<Instance>> instantiate(std::shared_ptr<const Program> program) override {
+  Result<std::unique_ptr<ExecutionContext>> make_context(
+      std::shared_ptr<const Program> program) override {
     QUERN_TRY(weights_.upload());
-    return DeviceInstance::create(core_, std::move(program));
+    const auto bytes_of = [](const void* c) { return static_cast<const Slice*>(c)->bytes; };
+    if (validate_) QUERN_TRY(check_dispatches(*program, {target_, alignment(), bytes_of}));
+    return VulkanContext::create(core_, std::move(program));
   }
 
  private:
@@ -59,6 +64,7 @@ class ModelBackend final : public Backend {
   GpuTarget target_;
   std::vector<std::string> on_cpu_;
   bool strict_;
+  bool validate_;
 };
 
 class VulkanDevice final : public BackendDevice {
@@ -119,6 +125,60 @@ Result<Number> number_after(std::string_view option) {
                 cat("device option '", printable(option), "' wants a number from 1 on"));
 }
 
+// Options without a number; those that switch a feature off are switches().
+struct Flag {
+  std::string_view name;
+  bool Wish::*member;
+};
+constexpr Flag flags[] = {{"validate", &Wish::validate},
+                          {"strict", &Wish::strict},
+                          {"as-hardware", &Wish::as_hardware},
+                          {"emulate-matrices", &Wish::emulate_matrices},
+                          {"f16", &Wish::half_products}};
+
+// Whether `option` is "name=N"; then N is in `number`.
+template <class Number>
+Result<bool> takes_number(std::string_view option, std::string_view name, Number& number) {
+  if (!option.starts_with(name) || option.substr(name.size(), 1) != "=") return false;
+  QUERN_ASSIGN(number, number_after<Number>(option));
+  return true;
+}
+
+Status add_option(std::string_view option, Wish& wish) {
+  for (const Flag& flag : flags)
+    if (option == flag.name) {
+      wish.*flag.member = true;
+      return {};
+    }
+  if (option == "tune") {
+    wish.core.tune_ms = usual_tune_ms;
+    return {};
+  }
+  if (option.starts_with("cpu=")) {
+    wish.on_cpu.emplace_back(option.substr(4));
+    return {};
+  }
+  for (const auto& [name, number] : {std::pair("tune", &wish.core.tune_ms),
+                                     {"split", &wish.core.split},
+                                     {"candidate", &wish.core.candidate}}) {
+    QUERN_ASSIGN(const bool taken, takes_number(option, name, *number));
+    if (taken) return {};
+  }
+  QUERN_ASSIGN(const bool taken, takes_number(option, "lose-after", wish.core.lose_after));
+  if (taken) return {};
+  const auto all = switches();
+  for (const auto& [name, capability] : all)
+    if (option == cat("no-", name)) {
+      wish.off.push_back(capability);
+      return {};
+    }
+  std::string known = "validate, strict, f16, tune, tune=MS, split=N, cpu=FAMILY";
+  for (const auto& [name, capability] : all) known += cat(", no-", name);
+  return {Code::invalid_argument,
+          cat("no device option '", printable(option), "'; there is: ", known)};
+}
+
+// "vulkan", "vulkan:SELECTION", and then options with a comma before each.
 Result<Wish> parse(std::string_view name) {
   Wish wish;
   std::string_view rest = name.substr(std::min<std::size_t>(name.size(), 6));
@@ -130,60 +190,7 @@ Result<Wish> parse(std::string_view name) {
     rest.remove_prefix(1);
     const std::string_view option = rest.substr(0, rest.find(','));
     rest.remove_prefix(option.size());
-    if (option == "validate") {
-      wish.validate = true;
-      continue;
-    }
-    if (option == "strict") {
-      wish.strict = true;
-      continue;
-    }
-    if (option == "as-hardware") {
-      wish.as_hardware = true;
-      continue;
-    }
-    if (option == "emulate-matrices") {
-      wish.emulate_matrices = true;
-      continue;
-    }
-    if (option == "f16") {
-      wish.half_products = true;
-      continue;
-    }
-    if (option == "tune") {
-      wish.core.tune_ms = usual_tune_ms;
-      continue;
-    }
-    if (option.starts_with("tune=")) {
-      QUERN_ASSIGN(wish.core.tune_ms, number_after<std::uint32_t>(option));
-      continue;
-    }
-    if (option.starts_with("split=")) {
-      QUERN_ASSIGN(wish.core.split, number_after<std::uint32_t>(option));
-      continue;
-    }
-    if (option.starts_with("form=")) {
-      QUERN_ASSIGN(wish.core.form, number_after<std::uint32_t>(option));
-      continue;
-    }
-    if (option.starts_with("lose-after=")) {
-      QUERN_ASSIGN(wish.core.lose_after, number_after<std::uint64_t>(option));
-      continue;
-    }
-    if (option.starts_with("cpu=")) {
-      wish.on_cpu.emplace_back(option.substr(4));
-      continue;
-    }
-    const auto all = switches();
-    const auto found =
-        std::ranges::find_if(all, [&](const auto& s) { return option == cat("no-", s.first); });
-    if (found == all.end()) {
-      std::string known = "validate, strict, f16, tune, tune=MS, split=N, cpu=FAMILY";
-      for (const auto& s : all) known += cat(", no-", s.first);
-      return Status(Code::invalid_argument,
-                    cat("no device option '", printable(option), "'; there is: ", known));
-    }
-    wish.off.push_back(found->second);
+    QUERN_TRY(add_option(option, wish));
   }
   return wish;
 }

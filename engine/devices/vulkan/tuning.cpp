@@ -25,8 +25,8 @@ class Hash {
     for (const std::uint32_t v : d.push) add(v);
     for (const std::uint32_t v : d.groups) add(v);
     add(d.subgroup);
-    add(d.forms.size());
-    for (const Dispatch& form : d.forms) add(form);
+    add(d.candidates.size());
+    for (const Dispatch& candidate : d.candidates) add(candidate);
   }
   std::uint64_t value() const { return h_; }
 
@@ -53,19 +53,19 @@ void Tuning::load(const Capabilities& device) {
   if (path.empty() || !std::getline(file, title) || title != title_of(device)) return;
   const std::scoped_lock lock(mutex_);
   std::uint64_t key = 0;
-  std::uint32_t form = 0;
-  while (best_.size() < most_entries && file >> std::hex >> key >> std::dec >> form)
-    best_[key] = form;
+  std::uint32_t candidate = 0;
+  while (best_.size() < most_entries && file >> std::hex >> key >> std::dec >> candidate)
+    best_[key] = candidate;
 }
 
 void Tuning::save(const Capabilities& device) const {
   const std::scoped_lock lock(mutex_);
   if (!is_new_) return;
   std::string text = title_of(device) + "\n";
-  for (const auto& [key, form] : best_) {
+  for (const auto& [key, candidate] : best_) {
     constexpr std::string_view digits = "0123456789abcdef";
     for (int shift = 60; shift >= 0; shift -= 4) text += digits[key >> shift & 15];
-    text += cat(" ", form, "\n");
+    text += cat(" ", candidate, "\n");
   }
   write_cache_file(cache_path(device, "tuning", ".txt"), std::as_bytes(std::span(text)));
 }
@@ -76,17 +76,18 @@ bool Tuning::knows(const Dispatch& work) const {
 }
 
 const Dispatch& Tuning::best(const Dispatch& work) const {
-  if (work.forms.empty()) return work;
+  if (work.candidates.empty()) return work;
   const std::scoped_lock lock(mutex_);
   const auto found = best_.find(key_of(work));
   // A file may say anything.
-  if (found == best_.end() || found->second == 0 || found->second > work.forms.size()) return work;
-  return work.forms[found->second - 1];
+  if (found == best_.end() || found->second == 0 || found->second > work.candidates.size())
+    return work;
+  return work.candidates[found->second - 1];
 }
 
-void Tuning::learn(const Dispatch& work, std::uint32_t form) {
+void Tuning::learn(const Dispatch& work, std::uint32_t candidate) {
   const std::scoped_lock lock(mutex_);
-  best_[key_of(work)] = form;
+  best_[key_of(work)] = candidate;
   is_new_ = true;
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which form of a dispatch a device is fastest with, as measured: kept on disk beside the
+// Which candidate of a dispatch a device is fastest with, as measured: kept on disk beside the
 // pipelines.
 #pragma once
 
@@ -21,14 +21,14 @@ class Tuning {
   void save(const Capabilities& device) const;
 
   bool knows(const Dispatch& work) const;
-  // `work`, or the one of its forms that was the fastest.
+  // `work`, or the one of its candidates that was the fastest.
   const Dispatch& best(const Dispatch& work) const;
-  // `form` is 0 for the dispatch itself, then its forms in their order.
-  void learn(const Dispatch& work, std::uint32_t form);
+  // `candidate` is 0 for the dispatch itself, then its candidates in their order.
+  void learn(const Dispatch& work, std::uint32_t candidate);
 
  private:
   mutable std::mutex mutex_;
-  // By a hash of the dispatch and of all its forms: entries of other versions are never found.
+  // By a hash of the dispatch and of all its candidates: entries of other versions are never found.
   std::map<std::uint64_t, std::uint32_t> best_;
   bool is_new_ = false;
 };

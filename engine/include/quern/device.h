@@ -76,7 +76,8 @@ std::vector<std::string_view> device_preferences();
 
 // All devices of this machine, best first in each kind. A missing driver is no error.
 std::vector<DeviceInfo> list_devices();
-// "cpu", "reference" (the CPU, every operator by its plainest form), or a GPU: "vulkan" (the best),
+// "cpu", "reference" (the CPU, every operator by its plainest loop), "null" (checks and counts what
+// a GPU would be told to do, and answers zeros), or a GPU: "vulkan" (the best),
 // "vulkan:N", "vulkan:UUID" or "vulkan:PART OF ITS NAME", and after that options (docs/vulkan.md).
 // Or a preference: "automatic" (a discrete GPU, else the CPU), "high-performance" (any GPU that is
 // none in software, discrete before integrated) or "low-power" (an integrated GPU, else the CPU).

@@ -22,7 +22,7 @@ constexpr std::uint64_t raise_work = 16;
 
 }  // namespace
 
-Ground::Ground(const MemoryProblem& problem) : lives(problem), total(lives.totals()) {
+SharedState::SharedState(const MemoryProblem& problem) : lives(problem), total(lives.totals()) {
   for (std::uint32_t i = 0; i < lives.count(); ++i) area += lives.area(i);
   bound = static_cast<double>(std::max<std::uint64_t>(lower_bound(problem), 1));
 }
@@ -97,24 +97,24 @@ std::uint32_t Filling::Floors::section() const {
   return static_cast<std::uint32_t>(node - leaves_);
 }
 
-Filling::Filling(Ground& ground, const Tiers& tiers)
-    : ground_(&ground),
-      main_(ground.lives, tiers.front(), ground.work),
+Filling::Filling(SharedState& shared, const Tiers& tiers)
+    : shared_(&shared),
+      main_(shared.lives, tiers.front(), shared.work),
       loads_({}),
-      low_(ground.lives.sections),
-      end_(ground.lives.sections),
-      first_(ground.lives.sections),
-      floor_(ground.lives.sections),
-      closed_(ground.lives.sections),
-      waste_(ground.lives.sections) {
+      low_(shared.lives.sections),
+      end_(shared.lives.sections),
+      first_(shared.lives.sections),
+      floor_(shared.lives.sections),
+      closed_(shared.lives.sections),
+      waste_(shared.lives.sections) {
   for (std::size_t k = tiers.size(); --k > 0;)
-    fillers_.emplace_back(ground.lives, tiers[k], ground.work);
-  if (!end_.empty()) end_.front() = ground.lives.sections;
+    fillers_.emplace_back(shared.lives, tiers[k], shared.work);
+  if (!end_.empty()) end_.front() = shared.lives.sections;
   start_tier(tiers.front());
 }
 
-void Filling::set_taste(const Taste& taste, std::uint64_t seed) {
-  taste_ = taste;
+void Filling::set_parameters(const FillingParameters& parameters, std::uint64_t seed) {
+  parameters_ = parameters;
   lots_ = seed;
 }
 
@@ -125,19 +125,19 @@ std::uint64_t Filling::lot() {
 
 bool Filling::run(std::size_t until, std::uint64_t most, std::uint64_t most_work) {
   // Sections are counted with all padding, of which the highest buffer needs none.
-  most_ = most == any_height ? most : most + (ground_->lives.unit - 1);
+  most_ = most == any_height ? most : most + (shared_->lives.unit - 1);
   const std::uint64_t last =
-      most_work > any_height - ground_->work ? any_height : ground_->work + most_work;
+      most_work > any_height - shared_->work ? any_height : shared_->work + most_work;
   while (placed_ < until && step())
-    if (ground_->work > last) failed_ = true;
+    if (shared_->work > last) failed_ = true;
   return !failed_;
 }
 
 // False: all are placed, or it failed.
 bool Filling::step() {
-  ground_->work += step_work;
+  shared_->work += step_work;
   if (failed_) return false;
-  while (low_.lowest() == no_wall || (!fillers_.empty() && main_area_ < tier_end * ground_->area))
+  while (low_.lowest() == no_wall || (!fillers_.empty() && main_area_ < tier_end * shared_->area))
     if (!next_tier()) return false;
   const std::uint32_t first = low_.section();
   const Valley v{first, end_[first]};
@@ -145,9 +145,9 @@ bool Filling::step() {
   const std::uint32_t section = section_of(v);
   if (const Found found = choose(v, section, floor); found.life > 0) {
     main_.take(found.id);
-    const auto [from, to] = ground_->lives.span[found.id];
-    loads_.take(from, to, ground_->lives.size[found.id]);
-    main_area_ -= ground_->lives.area(found.id);
+    const auto [from, to] = shared_->lives.span[found.id];
+    loads_.take(from, to, shared_->lives.size[found.id]);
+    main_area_ -= shared_->lives.area(found.id);
     put(found.id, v, floor);
   } else if (!fill_hole(v, section, floor)) {
     raise(v, section, floor);
@@ -167,8 +167,8 @@ bool Filling::next_tier() {
 }
 
 void Filling::start_tier(const std::vector<std::uint32_t>& tier) {
-  const Lives& lives = ground_->lives;
-  main_ = Waiting(lives, tier, ground_->work);
+  const Lives& lives = shared_->lives;
+  main_ = Waiting(lives, tier, shared_->work);
   loads_ = Loads(lives.totals(tier));
   main_area_ = 0;
   for (std::uint32_t id : tier) main_area_ += lives.area(id);
@@ -214,7 +214,7 @@ Filling::Walls Filling::walls(Valley v) const {
 
 // Where the next buffer goes: the most is to be carried there, or it is drawn by lot.
 std::uint32_t Filling::section_of(Valley v) {
-  if (taste_.noise > 0 && v.end - v.first > 1 && lot() % 16 < taste_.noise) {
+  if (parameters_.noise > 0 && v.end - v.first > 1 && lot() % 16 < parameters_.noise) {
     const auto s = static_cast<std::uint32_t>(v.first + lot() % (v.end - v.first));
     if (loads_.most(s, s + 1).bytes > 0) return s;
   }
@@ -224,25 +224,25 @@ std::uint32_t Filling::section_of(Valley v) {
 // The change of walls that a buffer makes, for each byte of its size, and for each section of its
 // life.
 double Filling::cost(std::uint32_t id, Valley v, std::uint64_t floor, const Walls& w) const {
-  const auto [first, end] = ground_->lives.span[id];
-  const auto size = static_cast<double>(std::max<std::uint64_t>(ground_->lives.size[id], 1));
+  const auto [first, end] = shared_->lives.span[id];
+  const auto size = static_cast<double>(std::max<std::uint64_t>(shared_->lives.size[id], 1));
   const auto side = [&](std::uint64_t wall) {
     if (wall == no_wall) return 0.0;
     const auto height = static_cast<double>(wall - floor);
     return (std::abs(height - size) - height) / size;
   };
   const double life = static_cast<double>(end - first);
-  const double worth = taste_.life_power == 0.5   ? std::sqrt(life)
-                       : taste_.life_power == 1.5 ? life * std::sqrt(life)
-                       : taste_.life_power == 2   ? life * life
-                                                  : life;
+  const double worth = parameters_.life_power == 0.5   ? std::sqrt(life)
+                       : parameters_.life_power == 1.5 ? life * std::sqrt(life)
+                       : parameters_.life_power == 2   ? life * life
+                                                       : life;
   const double left = first == v.first ? side(w.left) : 1;
   const double right = end == v.end ? side(w.right) : 1;
-  return (2 + taste_.base + left + right) / worth;
+  return (2 + parameters_.base + left + right) / worth;
 }
 
 Filling::Found Filling::choose(Valley v, std::uint32_t section, std::uint64_t floor) const {
-  const Lives& lives = ground_->lives;
+  const Lives& lives = shared_->lives;
   const Walls w = walls(v);
   Found best = main_.longest(v, section);
   if (best.life == 0) return best;
@@ -298,7 +298,7 @@ bool Filling::fill_hole(Valley v, std::uint32_t section, std::uint64_t floor) {
 }
 
 void Filling::put(std::uint32_t id, Valley v, std::uint64_t floor) {
-  const Lives& lives = ground_->lives;
+  const Lives& lives = shared_->lives;
   const std::uint64_t alignment = lives.alignment[id];
   const std::uint64_t offset = (floor + alignment - 1) / alignment * alignment;
   const auto [first, end] = lives.span[id];
@@ -323,7 +323,7 @@ void Filling::raise(Valley v, std::uint32_t section, std::uint64_t floor) {
     failed_ = true;
     return;
   }
-  ground_->work += raise_work;
+  shared_->work += raise_work;
   waste(section, wall - floor);
   low_.set(v.first, no_wall);
   if (v.first < section) open({v.first, section});
@@ -336,13 +336,13 @@ void Filling::raise(Valley v, std::uint32_t section, std::uint64_t floor) {
 
 void Filling::waste(std::uint32_t section, std::uint64_t bytes) {
   waste_[section] += bytes;
-  if (ground_->total[section] + waste_[section] > most_) failed_ = true;
+  if (shared_->total[section] + waste_[section] > most_) failed_ = true;
 }
 
 double Filling::loss() const {
   double sum = 0;
   for (std::size_t s = 0; s < waste_.size(); ++s) {
-    const double reach = static_cast<double>(ground_->total[s] + waste_[s]) / ground_->bound;
+    const double reach = static_cast<double>(shared_->total[s] + waste_[s]) / shared_->bound;
     const double x = (reach - 1 + near_bound) / near_bound;
     if (x <= 0) continue;
     const double x2 = x * x;
@@ -353,7 +353,7 @@ double Filling::loss() const {
     if (closed_[s] == 0 && closed_[s - 1] == 0)
       walls +=
           std::abs(static_cast<double>(floor_[s]) - static_cast<double>(floor_[first_[s - 1]])) /
-          ground_->bound;
+          shared_->bound;
   return (sum + wall_loss * walls) / static_cast<double>(std::max<std::size_t>(waste_.size(), 1));
 }
 

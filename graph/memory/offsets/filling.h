@@ -9,8 +9,8 @@
 namespace quern {
 
 // What the fillings of a problem share.
-struct Ground {
-  explicit Ground(const MemoryProblem& problem);
+struct SharedState {
+  explicit SharedState(const MemoryProblem& problem);
 
   Lives lives;
   std::vector<std::uint64_t> total;  // bytes live in each section
@@ -23,7 +23,7 @@ struct Ground {
 using Tiers = std::vector<std::vector<std::uint32_t>>;
 
 // How the next buffer is chosen.
-struct Taste {
+struct FillingParameters {
   unsigned noise = 0;     // of 16 choices by lot where in a valley
   double life_power = 1;  // how much a long life is worth
   double base = 0.1;      // and how little what walls gain
@@ -31,9 +31,9 @@ struct Taste {
 
 class Filling {
  public:
-  Filling(Ground& ground, const Tiers& tiers);
+  Filling(SharedState& shared, const Tiers& tiers);
 
-  void set_taste(const Taste& taste, std::uint64_t seed);
+  void set_parameters(const FillingParameters& parameters, std::uint64_t seed);
   // Until so many are placed. False: it would pass `most` bytes, or cost more than `most_work`.
   bool run(std::size_t until, std::uint64_t most, std::uint64_t most_work);
   std::size_t placed() const { return placed_; }
@@ -110,7 +110,7 @@ class Filling {
   void waste(std::uint32_t section, std::uint64_t bytes);
   std::uint64_t lot();
 
-  Ground* ground_;
+  SharedState* shared_;
   Waiting main_;                  // of the tier that is placed
   std::vector<Waiting> fillers_;  // of those after it, the next one last
   double main_area_ = 0;
@@ -125,7 +125,7 @@ class Filling {
   std::size_t placed_ = 0;
   std::vector<Place> fresh_;
   std::shared_ptr<const Batch> batch_;
-  Taste taste_;
+  FillingParameters parameters_;
   std::uint64_t lots_ = 1;
   std::uint64_t most_ = any_height;
   bool failed_ = false;

@@ -61,7 +61,7 @@ void GapPacker::pack(Packing& packing, const Arrivals& arrivals, std::uint32_t s
   for (const Arrivals::Buffer& b : arrivals.buffers()) waiting_bytes_ += b.size;
   added_.clear();
   collect_gaps(packing);
-  if (taste_.large > 0) place_large(packing);
+  if (parameters_.large > 0) place_large(packing);
   // Small gaps first: few subsets fit them.
   std::ranges::stable_sort(gaps_, {}, &Gap::size);
   for (const Gap& gap : gaps_) {
@@ -102,7 +102,7 @@ void GapPacker::place_large(Packing& packing) {
   preferred_ = nobody;
   for (auto i = static_cast<std::uint32_t>(buffers.size()); i-- > 0;) {
     const Arrivals::Buffer& b = buffers[i];
-    if (static_cast<double>(b.size) <= taste_.large * mean || failed()) break;
+    if (static_cast<double>(b.size) <= parameters_.large * mean || failed()) break;
     work_ += gaps_.size();
     double least = std::numeric_limits<double>::max();
     Gap* best = nullptr;
@@ -112,9 +112,9 @@ void GapPacker::place_large(Packing& packing) {
       const double rest = static_cast<double>(gap.size() - b.size);
       double cost = 0.1 * std::min(rest, 4 * mean);
       if (rest == 0)
-        cost = -taste_.mismatch * mean_size_;
+        cost = -parameters_.mismatch * mean_size_;
       else if (rest < mean / 2)
-        cost += taste_.mismatch * mean_size_;
+        cost += parameters_.mismatch * mean_size_;
       for (const bool left : {true, false}) {
         const std::uint32_t side = left ? gap.left : gap.right;
         const double c = cost + mismatch(b.end, {gap.begin, gap.end, side, side});
@@ -170,7 +170,7 @@ void GapPacker::fill_with_rest(const Gap& gap, Packing& packing) {
 // A large gap takes buffers of one end, then of another, until few more fit: the room that is left.
 std::uint64_t GapPacker::take_groups(const Gap& gap, std::uint64_t room) {
   const double mean = static_cast<double>(waiting_bytes_) / static_cast<double>(waiting_);
-  const double small = taste_.small * std::max(mean, 1.0);
+  const double small = parameters_.small * std::max(mean, 1.0);
   const auto buffers = arrivals_->buffers();
   for (int k = 0; k < 4 && static_cast<double>(room) > small; ++k) {
     const std::uint32_t group = preferred_group(k == 0 ? gap : Gap{0, 0, nobody, nobody}, room);
@@ -295,11 +295,11 @@ double GapPacker::mismatch(std::uint32_t end, const Gap& gap) const {
   const double life = end - section_;
   const double d = nearest == nobody ? life : nearest;
   double share = 1;
-  if (taste_.distance == PackingTaste::Distance::logarithm)
+  if (parameters_.distance == PackingParameters::Distance::logarithm)
     share = std::log2(1 + d) / 2;
-  else if (taste_.distance == PackingTaste::Distance::share_of_life)
+  else if (parameters_.distance == PackingParameters::Distance::share_of_life)
     share = std::min(1.0, 2 * d / (1 + life));
-  return taste_.mismatch * mean_size_ * share * (end > latest ? taste_.wall : 1);
+  return parameters_.mismatch * mean_size_ * share * (end > latest ? parameters_.wall : 1);
 }
 
 // In order of their ends, from the neighbour that ends with some of them, or ends later.

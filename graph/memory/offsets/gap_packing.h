@@ -48,7 +48,7 @@ class Arrivals {
 };
 
 // How buffers are chosen for a gap. Sizes are in mean sizes of what is live.
-struct PackingTaste {
+struct PackingParameters {
   enum class Distance : std::uint8_t { logarithm, share_of_life, none };
 
   double mismatch = 0.33;  // what an end that differs from its neighbour's is worth
@@ -76,7 +76,7 @@ class GapPacker {
   GapPacker(std::uint64_t height, double mean_size, std::uint64_t most_work)
       : height_(height), mean_size_(mean_size), most_work_(most_work) {}
 
-  void set_taste(const PackingTaste& taste) { taste_ = taste; }
+  void set_parameters(const PackingParameters& parameters) { parameters_ = parameters; }
   // What ends before is gone. What finds no gap below the height lies in the lowest above it.
   void pack(Packing& packing, const Arrivals& arrivals, std::uint32_t section);
   // What was packed since it did is not whole.
@@ -120,7 +120,7 @@ class GapPacker {
   double mean_size_;
   std::uint64_t most_work_;
   std::uint64_t work_ = 0;
-  PackingTaste taste_;
+  PackingParameters parameters_;
   // Of the section that is packed.
   const Arrivals* arrivals_ = nullptr;
   std::uint32_t section_ = 0;

@@ -5,7 +5,7 @@
 #include <limits>
 #include <unordered_set>
 
-#include "graph/memory/packing/lots.h"
+#include "graph/memory/packing/random.h"
 
 namespace quern {
 namespace {

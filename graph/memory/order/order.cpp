@@ -80,7 +80,7 @@ class Walk {
   Walk(const OrderProblem& p, const std::vector<std::vector<std::uint32_t>>& buffers)
       : p_(p), buffers_(buffers), left_(p.buffers.size()), begun_(p.buffers.size()) {
     for (std::size_t b = 0; b < left_.size(); ++b)
-      left_[b] = p.buffers[b].users.size() + (p.buffers[b].kept ? 1 : 0);
+      left_[b] = p.buffers[b].users.size() + (p.buffers[b].live_out ? 1 : 0);
   }
 
   Effect effect(std::uint32_t node) const {
@@ -246,7 +246,7 @@ std::uint64_t bound_by_reach(const OrderProblem& p, const Reach& reach) {
     for (std::size_t b = 0; b < users.size(); ++b) {
       const bool used = has(users[b].data(), n);
       const bool around = meets(users[b], reach.before(n)) &&
-                          (p.buffers[b].kept || meets(users[b], reach.after(n)));
+                          (p.buffers[b].live_out || meets(users[b], reach.after(n)));
       if (used || around) live += p.buffers[b].size;
     }
     for (const OrderProblem::InPlace& s : p.nodes[n].in_place)
@@ -617,7 +617,7 @@ class Orderer {
       OrderProblem::Buffer own;
       own.size = buffer.size;
       bool begun = false;
-      bool outlives = buffer.kept;
+      bool outlives = buffer.live_out;
       for (std::uint32_t u : buffer.users) {
         if (inside[u])
           own.users.push_back(local[u]);

@@ -13,7 +13,7 @@ struct OrderProblem {
   struct Buffer {
     std::uint64_t size = 0;
     std::vector<std::uint32_t> users;  // nodes, ascending, each once
-    bool kept = false;                 // live to the end
+    bool live_out = false;             // live to the end
   };
   // `result` may take the memory of `operand` where this node is the last to use that.
   struct InPlace {

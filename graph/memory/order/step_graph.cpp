@@ -20,16 +20,16 @@ class Cells {
   Cells(const StepGraph& g, const Schedule& s, std::span<const std::uint32_t> members)
       : g_(g), s_(s) {
     for (std::uint32_t b : members) {
-      edges_.push_back(s.lies[b].offset);
-      edges_.push_back(s.lies[b].offset + g.buffers[b].size);
+      edges_.push_back(s.aliases[b].offset);
+      edges_.push_back(s.aliases[b].offset + g.buffers[b].size);
     }
     std::ranges::sort(edges_);
     edges_.erase(std::unique(edges_.begin(), edges_.end()), edges_.end());
   }
 
   std::size_t count() const { return edges_.empty() ? 0 : edges_.size() - 1; }
-  std::size_t begin(std::uint32_t b) const { return at(s_.lies[b].offset); }
-  std::size_t end(std::uint32_t b) const { return at(s_.lies[b].offset + g_.buffers[b].size); }
+  std::size_t begin(std::uint32_t b) const { return at(s_.aliases[b].offset); }
+  std::size_t end(std::uint32_t b) const { return at(s_.aliases[b].offset + g_.buffers[b].size); }
   std::size_t at(std::uint64_t byte) const {
     return static_cast<std::size_t>(std::ranges::lower_bound(edges_, byte) - edges_.begin());
   }
@@ -43,15 +43,15 @@ class Cells {
 };
 
 bool in_place(const Schedule& s, const Share& share) {
-  const auto& operand = s.lies[share.operand];
-  const auto& result = s.lies[share.result];
+  const auto& operand = s.aliases[share.operand];
+  const auto& result = s.aliases[share.result];
   return operand.root == result.root && operand.offset == result.offset + share.offset;
 }
 
 bool overlap(const StepGraph& g, const Schedule& s, std::uint32_t a, std::uint32_t b) {
-  return s.lies[a].root == s.lies[b].root &&
-         s.lies[a].offset < s.lies[b].offset + g.buffers[b].size &&
-         s.lies[b].offset < s.lies[a].offset + g.buffers[a].size;
+  return s.aliases[a].root == s.aliases[b].root &&
+         s.aliases[a].offset < s.aliases[b].offset + g.buffers[b].size &&
+         s.aliases[b].offset < s.aliases[a].offset + g.buffers[a].size;
 }
 
 // Of the cells of a root: those of a result that a step is spared to write, as what it would copy
@@ -72,7 +72,7 @@ struct Groups {
   std::vector<std::vector<std::uint32_t>> uses;
 
   Groups(const StepGraph& g, const Schedule& s) : members(g.buffers.size()), uses(members.size()) {
-    for (std::uint32_t b = 0; b < members.size(); ++b) members[s.lies[b].root].push_back(b);
+    for (std::uint32_t b = 0; b < members.size(); ++b) members[s.aliases[b].root].push_back(b);
     set_order(g, s);
   }
   void set_order(const StepGraph& g, const Schedule& s) {
@@ -99,7 +99,7 @@ struct Groups {
 bool reads_and_writes_apart(const StepGraph& g, const Schedule& s, const StepGraph::Step& step,
                             std::uint32_t root) {
   for (std::uint32_t w : step.writes) {
-    if (s.lies[w].root != root) continue;
+    if (s.aliases[w].root != root) continue;
     for (std::uint32_t other : step.writes)
       if (other != w && overlap(g, s, w, other)) return false;
     const auto allowed = [&](std::uint32_t r) {
@@ -137,13 +137,13 @@ class Replay {
     for (std::uint32_t k : groups.uses_of(root_)) {
       const StepGraph::Step& step = g_.steps[s_.order[k]];
       for (std::uint32_t r : step.reads)
-        if (s_.lies[r].root == root_ && !is_as_wanted(r)) return false;
+        if (s_.aliases[r].root == root_ && !is_as_wanted(r)) return false;
       if (!reads_and_writes_apart(g_, s_, step, root_)) return false;
       for (std::uint32_t w : step.writes)
-        if (s_.lies[w].root == root_) write(step, w);
+        if (s_.aliases[w].root == root_) write(step, w);
     }
     return std::ranges::all_of(
-        members_, [&](std::uint32_t b) { return !g_.buffers[b].kept || is_as_wanted(b); });
+        members_, [&](std::uint32_t b) { return !g_.buffers[b].live_out || is_as_wanted(b); });
   }
 
  private:
@@ -215,19 +215,19 @@ std::vector<std::vector<Span>> lives_of_cells(const StepGraph& g, const Schedule
     if (is_void(g, s, s.order[k])) continue;
     const std::int64_t t = times.of[k];
     for (std::uint32_t r : step.reads) {
-      if (s.lies[r].root != root) continue;
+      if (s.aliases[r].root != root) continue;
       for (std::size_t c = cells.begin(r); c < cells.end(r); ++c)
         extend(lives[c], {lives[c].empty() ? t : lives[c].back().first, t + 1});
     }
     for (std::uint32_t w : step.writes) {
-      if (s.lies[w].root != root) continue;
+      if (s.aliases[w].root != root) continue;
       const std::vector<char> spared = spared_cells(s, step, w, cells);
       for (std::size_t c = cells.begin(w); c < cells.end(w); ++c)
         if (!spared[c]) extend(lives[c], {t, t + 1});
     }
   }
   for (std::uint32_t b : groups.members[root]) {
-    if (!g.buffers[b].kept) continue;
+    if (!g.buffers[b].live_out) continue;
     for (std::size_t c = cells.begin(b); c < cells.end(b); ++c)
       extend(lives[c], {lives[c].empty() ? std::int64_t{0} : lives[c].back().first, times.end + 1});
   }
@@ -277,9 +277,9 @@ void set_life(Interval& interval, const Cells& cells, std::span<const std::vecto
 // A buffer of its own lives from its first use to its last.
 void set_plain_life(Interval& interval, const StepGraph::Buffer& buffer,
                     std::span<const std::uint32_t> uses, const Times& times) {
-  if (uses.empty() && !buffer.kept) return;
+  if (uses.empty() && !buffer.live_out) return;
   interval.first = uses.empty() ? 0 : times.of[uses.front()];
-  interval.end = buffer.kept ? times.end + 1 : times.of[uses.back()] + 1;
+  interval.end = buffer.live_out ? times.end + 1 : times.of[uses.back()] + 1;
 }
 
 // Whether intervals carry the names of their buffers, which no planner reads.
@@ -292,7 +292,7 @@ ScheduledMemory memory_of(const StepGraph& g, const Schedule& s, const Groups& g
   m.interval_of.resize(g.buffers.size());
   for (std::uint32_t b = 0; b < g.buffers.size(); ++b) {
     const bool unused = groups.members[b].size() == 1 && groups.uses[b].empty();
-    if (s.lies[b].root != b || (unused && !g.buffers[b].kept)) continue;
+    if (s.aliases[b].root != b || (unused && !g.buffers[b].live_out)) continue;
     m.interval_of[b] = m.problem.intervals.size();
     Interval i;
     if (named == Named::yes) i.name = g.buffers[b].name;
@@ -336,92 +336,122 @@ void drop_idle_gaps(MemoryProblem& problem, std::uint64_t bound) {
 
 // ---- the order of a schedule -------------------------------------------------------------------
 
-// Nodes are the places in the schedule's order.
-OrderProblem order_problem(const StepGraph& g, const Schedule& s) {
-  const Groups groups(g, s);
-  OrderProblem p;
-  p.nodes.resize(s.order.size());
-  for (std::uint32_t k = 0; k < s.order.size(); ++k)
-    p.nodes[k].scratch = g.steps[s.order[k]].scratch;
-  // Who used bytes last decides what must wait: of each buffer by itself, so that the steps keep
-  // their meaning, and of each cell of a root, so that sharing does.
+// Who must wait for whom, and the buffers that are live in between. Nodes are the places in the
+// schedule's order.
+class OrderProblemMaker {
+ public:
+  OrderProblemMaker(const StepGraph& g, const Schedule& s) : g_(g), s_(s), groups_(g, s) {
+    p_.nodes.resize(s.order.size());
+    for (std::uint32_t k = 0; k < s.order.size(); ++k) p_.nodes[k].scratch = step(k).scratch;
+  }
+
+  OrderProblem make() {
+    order_own_bytes();
+    whole_.resize(g_.buffers.size());
+    for (std::uint32_t root = 0; root < g_.buffers.size(); ++root)
+      if (s_.aliases[root].root == root) add_root(root);
+    for (std::uint32_t k = 0; k < s_.order.size(); ++k) finish_node(k);
+    return std::move(p_);
+  }
+
+ private:
+  // Who used some bytes last, which decides what must wait.
   struct Bytes {
     std::vector<std::uint32_t> readers;  // since the last write
     std::uint32_t writer = 0;
     bool written = false;
   };
-  const auto read = [&](Bytes& bytes, std::uint32_t k) {
-    if (bytes.written && bytes.writer != k) p.nodes[k].before.push_back(bytes.writer);
+
+  const StepGraph::Step& step(std::uint32_t k) const { return g_.steps[s_.order[k]]; }
+
+  void read(Bytes& bytes, std::uint32_t k) {
+    if (bytes.written && bytes.writer != k) p_.nodes[k].before.push_back(bytes.writer);
     if (bytes.readers.empty() || bytes.readers.back() != k) bytes.readers.push_back(k);
-  };
-  const auto write = [&](Bytes& bytes, std::uint32_t k) {
-    if (bytes.written && bytes.writer != k) p.nodes[k].before.push_back(bytes.writer);
+  }
+  void write(Bytes& bytes, std::uint32_t k) {
+    if (bytes.written && bytes.writer != k) p_.nodes[k].before.push_back(bytes.writer);
     for (std::uint32_t r : bytes.readers)
-      if (r != k) p.nodes[k].before.push_back(r);
+      if (r != k) p_.nodes[k].before.push_back(r);
     bytes.readers.clear();
     bytes.writer = k;
     bytes.written = true;
-  };
-  std::vector<Bytes> own(g.buffers.size());
-  for (std::uint32_t k = 0; k < s.order.size(); ++k) {
-    for (std::uint32_t r : g.steps[s.order[k]].reads) read(own[r], k);
-    for (std::uint32_t w : g.steps[s.order[k]].writes) write(own[w], k);
   }
-  std::vector<std::uint32_t> whole(g.buffers.size());  // buffer of a root that nothing else lies in
-  for (std::uint32_t root = 0; root < g.buffers.size(); ++root) {
-    if (s.lies[root].root != root) continue;
-    const Cells cells(g, s, groups.members[root]);
-    const std::size_t first = p.buffers.size();
-    whole[root] = static_cast<std::uint32_t>(first);
-    const std::size_t count = std::max<std::size_t>(cells.count(), 1);
-    p.buffers.resize(first + count);
+
+  // The bytes of each buffer by itself, so that the steps keep their meaning.
+  void order_own_bytes() {
+    std::vector<Bytes> own(g_.buffers.size());
+    for (std::uint32_t k = 0; k < s_.order.size(); ++k) {
+      for (std::uint32_t r : step(k).reads) read(own[r], k);
+      for (std::uint32_t w : step(k).writes) write(own[w], k);
+    }
+  }
+
+  // The cells of a root are buffers of the problem. Their bytes are ordered too, so that sharing
+  // keeps its meaning.
+  void add_root(std::uint32_t root) {
+    const Cells cells(g_, s_, groups_.members[root]);
+    const std::size_t first = p_.buffers.size();
+    whole_[root] = static_cast<std::uint32_t>(first);
+    p_.buffers.resize(first + std::max<std::size_t>(cells.count(), 1));
     for (std::size_t c = 0; c < cells.count(); ++c) {
       const std::uint64_t bytes = cells.end_byte(c) - cells.first_byte(c);
-      p.buffers[first + c].size =
+      p_.buffers[first + c].size =
           (bytes + common_alignment - 1) / common_alignment * common_alignment;
     }
     std::vector<Bytes> found(cells.count());
-    for (std::uint32_t k : groups.uses_of(root)) {
-      const StepGraph::Step& step = g.steps[s.order[k]];
-      const auto use = [&](std::uint32_t b, const auto& access) {
-        if (s.lies[b].root != root) return;
-        for (std::size_t c = cells.begin(b); c < cells.end(b); ++c) {
-          auto& users = p.buffers[first + c].users;
-          if (users.empty() || users.back() != k) users.push_back(k);
-          access(found[c], k);
-        }
-      };
-      for (std::uint32_t r : step.reads) use(r, read);
-      for (std::uint32_t w : step.writes) {
-        if (s.lies[w].root != root) continue;
-        const std::vector<char> spared = spared_cells(s, step, w, cells);
-        use(w, [&](Bytes& bytes, std::uint32_t node) {
-          spared[static_cast<std::size_t>(&bytes - found.data())] ? read(bytes, node)
-                                                                  : write(bytes, node);
-        });
-      }
-    }
-    for (std::uint32_t b : groups.members[root])
-      if (g.buffers[b].kept)
+    for (std::uint32_t k : groups_.uses_of(root)) use_cells(root, k, cells, first, found);
+    for (std::uint32_t b : groups_.members[root])
+      if (g_.buffers[b].live_out)
         for (std::size_t c = cells.begin(b); c < cells.end(b); ++c)
-          p.buffers[first + c].kept = true;
+          p_.buffers[first + c].live_out = true;
   }
-  for (std::uint32_t k = 0; k < s.order.size(); ++k) {
-    auto& node = p.nodes[k];
+
+  void use_cells(std::uint32_t root, std::uint32_t k, const Cells& cells, std::size_t first,
+                 std::vector<Bytes>& found) {
+    const auto use = [&](std::uint32_t b, const auto& access) {
+      for (std::size_t c = cells.begin(b); c < cells.end(b); ++c) {
+        auto& users = p_.buffers[first + c].users;
+        if (users.empty() || users.back() != k) users.push_back(k);
+        access(c);
+      }
+    };
+    for (std::uint32_t r : step(k).reads)
+      if (s_.aliases[r].root == root) use(r, [&](std::size_t c) { read(found[c], k); });
+    for (std::uint32_t w : step(k).writes) {
+      if (s_.aliases[w].root != root) continue;
+      const std::vector<char> spared = spared_cells(s_, step(k), w, cells);
+      use(w, [&](std::size_t c) { spared[c] ? read(found[c], k) : write(found[c], k); });
+    }
+  }
+
+  // Each predecessor once, and the results that may be made in place of a whole operand.
+  void finish_node(std::uint32_t k) {
+    auto& node = p_.nodes[k];
     std::ranges::sort(node.before);
     node.before.erase(std::unique(node.before.begin(), node.before.end()), node.before.end());
-    for (const Share& share : g.steps[s.order[k]].shares) {
-      const bool plain = !share.is_copy && !g.buffers[share.operand].kept &&
-                         s.lies[share.operand].root == share.operand &&
-                         s.lies[share.result].root == share.result &&
-                         groups.members[share.operand].size() == 1 &&
-                         groups.members[share.result].size() == 1 &&
-                         std::ranges::count(g.steps[s.order[k]].reads, share.operand) == 1;
-      if (plain && g.buffers[share.operand].size > 0)
-        node.in_place.push_back({whole[share.operand], whole[share.result]});
-    }
+    for (const Share& share : step(k).shares)
+      if (may_be_in_place(share, step(k)))
+        node.in_place.push_back({whole_[share.operand], whole_[share.result]});
   }
-  return p;
+
+  bool may_be_in_place(const Share& share, const StepGraph::Step& step) const {
+    return !share.is_copy && !g_.buffers[share.operand].live_out &&
+           g_.buffers[share.operand].size > 0 && is_alone(share.operand) &&
+           is_alone(share.result) && std::ranges::count(step.reads, share.operand) == 1;
+  }
+  bool is_alone(std::uint32_t b) const {
+    return s_.aliases[b].root == b && groups_.members[b].size() == 1;
+  }
+
+  const StepGraph& g_;
+  const Schedule& s_;
+  Groups groups_;
+  OrderProblem p_;
+  std::vector<std::uint32_t> whole_;  // the first buffer of the problem of each root
+};
+
+OrderProblem order_problem(const StepGraph& g, const Schedule& s) {
+  return OrderProblemMaker(g, s).make();
 }
 
 // ---- deciding ----------------------------------------------------------------------------------
@@ -494,19 +524,19 @@ class Scheduler {
 
   // Moves the operand's group into the result's, if that holds.
   bool take(Schedule& s, Groups& groups, const Share& share) const {
-    const std::uint32_t from = s.lies[share.operand].root;
-    const std::uint32_t to = s.lies[share.result].root;
+    const std::uint32_t from = s.aliases[share.operand].root;
+    const std::uint32_t to = s.aliases[share.result].root;
     if (from == to || !may_join(s, share)) return false;
-    const std::uint64_t shift = s.lies[share.result].offset + share.offset;
+    const std::uint64_t shift = s.aliases[share.result].offset + share.offset;
     const std::vector<std::uint32_t> moved = groups.members[from];
-    for (std::uint32_t b : moved) s.lies[b] = {to, s.lies[b].offset + shift};
+    for (std::uint32_t b : moved) s.aliases[b] = {to, s.aliases[b].offset + shift};
     auto& members = groups.members[to];
     const std::vector<std::uint32_t> before = members;
     members.insert(members.end(), moved.begin(), moved.end());
     std::ranges::sort(members);
     groups.members[from].clear();
     if (group_holds(g_, s, groups, to)) return true;
-    for (std::uint32_t b : moved) s.lies[b] = {from, s.lies[b].offset - shift};
+    for (std::uint32_t b : moved) s.aliases[b] = {from, s.aliases[b].offset - shift};
     groups.members[from] = moved;
     members = before;
     return false;
@@ -514,12 +544,12 @@ class Scheduler {
 
   // The operand is all of its root, may leave it, and is aligned where it would lie.
   bool may_join(const Schedule& s, const Share& share) const {
-    const std::uint32_t from = s.lies[share.operand].root;
+    const std::uint32_t from = s.aliases[share.operand].root;
     const StepGraph::Buffer& operand = g_.buffers[share.operand];
     const StepGraph::Buffer& result = g_.buffers[share.result];
-    const std::uint64_t at = s.lies[share.result].offset + share.offset;
-    if (g_.buffers[from].kept) return false;
-    if (s.lies[share.operand].offset != 0 || g_.buffers[from].size != operand.size) return false;
+    const std::uint64_t at = s.aliases[share.result].offset + share.offset;
+    if (g_.buffers[from].live_out) return false;
+    if (s.aliases[share.operand].offset != 0 || g_.buffers[from].size != operand.size) return false;
     if (operand.size == 0 || at % operand.alignment != 0) return false;
     return share.is_copy ? share.offset + operand.size <= result.size : operand.size == result.size;
   }
@@ -536,14 +566,14 @@ Schedule plain_schedule(const StepGraph& graph) {
   Schedule s;
   s.order.resize(graph.steps.size());
   std::iota(s.order.begin(), s.order.end(), 0);
-  for (std::uint32_t b = 0; b < graph.buffers.size(); ++b) s.lies.push_back({b, 0});
+  for (std::uint32_t b = 0; b < graph.buffers.size(); ++b) s.aliases.push_back({b, 0});
   return s;
 }
 
 bool holds(const StepGraph& graph, const Schedule& schedule) {
   const Groups groups(graph, schedule);
   for (std::uint32_t b = 0; b < graph.buffers.size(); ++b)
-    if (graph.buffers[b].kept && schedule.lies[b].root != b) return false;
+    if (graph.buffers[b].live_out && schedule.aliases[b].root != b) return false;
   for (std::uint32_t root = 0; root < graph.buffers.size(); ++root)
     if (groups.members[root].size() > 1 && !group_holds(graph, schedule, groups, root))
       return false;

@@ -18,7 +18,7 @@ struct StepGraph {
     std::uint64_t size = 0;
     std::uint64_t alignment = 64;
     // Read after the last step, where a run has bound it: others may lie in it, it lies in none.
-    bool kept = false;
+    bool live_out = false;
   };
   // What a step allows: its result may lie where an operand lies.
   struct Share {
@@ -44,14 +44,14 @@ struct StepGraph {
 
 struct Schedule {
   // A buffer lies `offset` bytes into another, its root, or is one itself.
-  struct Lie {
+  struct Alias {
     std::uint32_t root = 0;
     std::uint64_t offset = 0;
 
-    bool operator==(const Lie&) const = default;
+    bool operator==(const Alias&) const = default;
   };
   std::vector<std::uint32_t> order;  // of all steps
-  std::vector<Lie> lies;             // of the buffers
+  std::vector<Alias> aliases;        // of the buffers
 
   bool operator==(const Schedule&) const = default;
 };

@@ -5,7 +5,7 @@
 #include <unordered_set>
 
 #include "graph/memory/order/orders.h"
-#include "graph/memory/packing/lots.h"
+#include "graph/memory/packing/random.h"
 
 namespace quern {
 namespace {

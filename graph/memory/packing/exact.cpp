@@ -68,7 +68,7 @@ std::uint64_t unit_of(const MemoryProblem& problem, std::uint64_t granularity) {
 }
 
 // Whether a capacity can be met: a search per style, which goes on from round to round.
-struct Question {
+struct CapacityProof {
   std::uint64_t capacity = any_capacity;
   std::array<std::unique_ptr<ExactSearch>, std::tuple_size_v<Styles>> searches;
   bool closed = false;  // it cannot, by rules that are stricter than the problem's
@@ -81,8 +81,8 @@ struct Part {
   std::int32_t sections = 0;
   std::uint64_t size = 0;   // of the best plan
   std::uint64_t bound = 0;  // beyond the bound of the problem
-  Question at_bound;
-  std::array<Question, levels.size()> above;
+  CapacityProof at_bound;
+  std::array<CapacityProof, levels.size()> above;
   std::unique_ptr<BeamSearch> beam;
   bool beam_fits = true;  // no buffer has a fixed offset
 };
@@ -257,8 +257,8 @@ class Improver final : public PlanSearch {
   }
 
   // Adopts a plan that is found, raises the part's bound where there is none.
-  SearchResult ask(Part& part, Question& question, const Styles& styles, std::uint64_t capacity,
-                   std::int64_t budget) {
+  SearchResult ask(Part& part, CapacityProof& question, const Styles& styles,
+                   std::uint64_t capacity, std::int64_t budget) {
     if (question.capacity != capacity) question = {capacity, {}, false};
     if (question.closed) return SearchResult::out_of_budget;
     for (std::size_t k = 0; k < styles.size() && !ends_.reached(); ++k) {

@@ -6,7 +6,7 @@
 #include <limits>
 #include <string>
 
-#include "graph/memory/packing/lots.h"
+#include "graph/memory/packing/random.h"
 
 namespace quern {
 namespace {

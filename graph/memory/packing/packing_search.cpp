@@ -8,7 +8,7 @@
 #include <tuple>
 
 #include "graph/memory/offsets/gap_packing.h"
-#include "graph/memory/packing/lots.h"
+#include "graph/memory/packing/random.h"
 
 namespace quern {
 namespace {
@@ -36,8 +36,8 @@ constexpr double most_pairs = 8e6;
 constexpr double first_aim = 0.008;
 
 // The first child packs as packings do best, others as is drawn by lot.
-PackingTaste taste_of(std::size_t child, std::uint64_t lot) {
-  using Distance = PackingTaste::Distance;
+PackingParameters parameters_of(std::size_t child, std::uint64_t lot) {
+  using Distance = PackingParameters::Distance;
   constexpr std::array mismatches = {0.33, 0.16, 0.66, 0.08, 0.33, 0.25, 0.5, 1.3};
   constexpr std::array distances = {Distance::logarithm,     Distance::share_of_life,
                                     Distance::none,          Distance::logarithm,
@@ -214,7 +214,7 @@ class PackingSearch::Impl {
       for (std::size_t child = 0; child < each; ++child) {
         if (beam.ends != nullptr && beam.ends->reached()) return {};
         State s = beam.kept[k];
-        packer.set_taste(taste_of(child, mixed(seed + 1'000'003 * k + child)));
+        packer.set_parameters(parameters_of(child, mixed(seed + 1'000'003 * k + child)));
         for (std::size_t i = from; i < end; ++i)
           packer.pack(s.packing, arrivals[i], first + static_cast<std::uint32_t>(i));
         s.loss = packer.loss(s.packing, first + static_cast<std::uint32_t>(end - 1));

@@ -7,7 +7,7 @@
 #include <numeric>
 
 #include "graph/memory/offsets/filling.h"
-#include "graph/memory/packing/lots.h"
+#include "graph/memory/packing/random.h"
 
 namespace quern {
 namespace {
@@ -70,7 +70,7 @@ Tiers tiers_of(const Lives& lives, const Way& way) {
 }
 
 // The first is as the simple attempt was, others are drawn by lot.
-Taste valley_taste(std::size_t child, std::uint64_t seed) {
+FillingParameters valley_parameters(std::size_t child, std::uint64_t seed) {
   constexpr std::array<unsigned, 5> noises = {1, 2, 4, 8, 16};
   constexpr std::array powers = {1.0, 0.5, 1.0, 1.5, 2.0};
   constexpr std::array bases = {0.1, 0.02, 0.5};
@@ -84,7 +84,7 @@ Taste valley_taste(std::size_t child, std::uint64_t seed) {
 
 class ValleySearch::Impl {
  public:
-  explicit Impl(const MemoryProblem& problem) : problem_(problem), ground_(problem) {
+  explicit Impl(const MemoryProblem& problem) : problem_(problem), shared_(problem) {
     order_.resize(ways.size());
     std::iota(order_.begin(), order_.end(), 0);
     sizes_.fill(any_capacity);
@@ -95,7 +95,7 @@ class ValleySearch::Impl {
                                 [](const Interval& i) { return i.fixed_offset.has_value(); });
   }
   bool simple() const { return attempts_ < ways.size() && cut_ < most_cut; }
-  std::uint64_t work() const { return ground_.work; }
+  std::uint64_t work() const { return shared_.work; }
 
   std::optional<MemoryPlan> attempt(std::uint64_t below, const SearchEnds* ends) {
     if (simple()) return simple_attempt();
@@ -109,12 +109,12 @@ class ValleySearch::Impl {
   }
   std::int64_t next_steps() const {
     if (simple() || usable_ways() == 0) return 0;
-    return static_cast<std::int64_t>(ground_.lives.count() * children * width_of(beams_));
+    return static_cast<std::int64_t>(shared_.lives.count() * children * width_of(beams_));
   }
 
  private:
   std::uint64_t most_simple_work() const {
-    return std::min(most_valley_work, most_work_each * ground_.lives.count());
+    return std::min(most_valley_work, most_work_each * shared_.lives.count());
   }
   std::size_t usable_ways() const {
     const auto usable = std::ranges::count_if(sizes_, [](auto s) { return s != any_capacity; });
@@ -135,15 +135,15 @@ class ValleySearch::Impl {
   // Not below the best: how far above it tells which ways are good.
   std::optional<MemoryPlan> simple_attempt() {
     const std::size_t way = attempts_++;
-    const std::uint64_t before = ground_.work;
-    Filling filling(ground_, tiers_of(ground_.lives, ways[way]));
+    const std::uint64_t before = shared_.work;
+    Filling filling(shared_, tiers_of(shared_.lives, ways[way]));
     if (!filling.run(any, any_height, most_simple_work())) {
       ++cut_;
       return std::nullopt;
     }
     MemoryPlan plan = plan_of(filling);
     sizes_[way] = plan.size;
-    works_[way] = ground_.work - before;
+    works_[way] = shared_.work - before;
     std::ranges::stable_sort(order_, {}, [&](std::size_t w) { return sizes_[w]; });
     return plan;
   }
@@ -152,11 +152,11 @@ class ValleySearch::Impl {
     const std::size_t way = order_[number % usable_ways()];
     const std::size_t width = width_of(number);
     std::vector<Filling> kept;
-    kept.emplace_back(ground_, tiers_of(ground_.lives, ways[way]));
+    kept.emplace_back(shared_, tiers_of(shared_.lives, ways[way]));
     const std::size_t levels = count_levels();
     for (std::size_t level = 1; level <= levels; ++level) {
       if (ends != nullptr && ends->reached()) return std::nullopt;
-      const std::size_t until = level == levels ? any : ground_.lives.count() * level / levels;
+      const std::size_t until = level == levels ? any : shared_.lives.count() * level / levels;
       std::vector<Candidate> candidates =
           grown(kept, {until, width, most}, mixed(number * levels + level));
       if (candidates.empty()) return std::nullopt;
@@ -174,8 +174,8 @@ class ValleySearch::Impl {
 
   // A level costs a copy of what is kept of each section.
   std::size_t count_levels() const {
-    const std::size_t sections = ground_.lives.sections;
-    return std::clamp<std::size_t>(ground_.lives.count() / (sections / 16 + 64), 1, most_valleys);
+    const std::size_t sections = shared_.lives.sections;
+    return std::clamp<std::size_t>(shared_.lives.count() / (sections / 16 + 64), 1, most_valleys);
   }
 
   struct Level {
@@ -191,7 +191,7 @@ class ValleySearch::Impl {
       for (std::size_t child = 0; child < each; ++child) {
         Filling filling = kept[k];
         const std::uint64_t lot = mixed(seed + 1000003 * k + child);
-        filling.set_taste(valley_taste(child, lot), lot);
+        filling.set_parameters(valley_parameters(child, lot), lot);
         if (!filling.run(level.until, level.most, most_simple_work())) continue;
         const double loss = filling.loss();
         candidates.push_back({loss, std::move(filling)});
@@ -203,14 +203,14 @@ class ValleySearch::Impl {
   MemoryPlan plan_of(const Filling& filling) const {
     MemoryPlan plan{std::vector<std::uint64_t>(problem_.intervals.size(), 0), 0};
     filling.for_each_place(
-        [&](const Place& p) { plan.offsets[ground_.lives.buffer[p.id]] = p.offset; });
+        [&](const Place& p) { plan.offsets[shared_.lives.buffer[p.id]] = p.offset; });
     for (std::size_t i = 0; i < plan.offsets.size(); ++i)
       plan.size = std::max(plan.size, plan.offsets[i] + problem_.intervals[i].size);
     return plan;
   }
 
   const MemoryProblem& problem_;
-  Ground ground_;
+  SharedState shared_;
   std::size_t attempts_ = 0;  // simple ones
   std::size_t cut_ = 0;       // of them, as they took too long
   std::size_t beams_ = 0;

@@ -15,9 +15,9 @@ struct Area {
 };
 
 // std::uniform_int_distribution is not the same everywhere.
-class Lots {
+class Random {
  public:
-  explicit Lots(std::uint64_t seed) : engine_(seed) {}
+  explicit Random(std::uint64_t seed) : engine_(seed) {}
   std::uint64_t below(std::uint64_t n) { return engine_() % n; }
   double share() { return static_cast<double>(engine_() >> 11) * 0x1p-53; }
 
@@ -26,16 +26,16 @@ class Lots {
 };
 
 // False: there is nothing to cut along the side that was drawn.
-bool cut(std::vector<Area>& areas, std::size_t at, Lots& lots) {
+bool cut(std::vector<Area>& areas, std::size_t at, Random& random) {
   Area& a = areas[at];
   Area rest = a;
   const auto life = static_cast<std::uint64_t>(a.end - a.first);
-  if (lots.below(2) == 0) {
+  if (random.below(2) == 0) {
     if (life < 2) return false;
-    rest.first = a.end = a.first + 1 + static_cast<std::int64_t>(lots.below(life - 1));
+    rest.first = a.end = a.first + 1 + static_cast<std::int64_t>(random.below(life - 1));
   } else {
     if (a.size < 2) return false;
-    const std::uint64_t lower = 1 + lots.below(a.size - 1);
+    const std::uint64_t lower = 1 + random.below(a.size - 1);
     rest.size = a.size - lower;
     a.size = lower;
   }
@@ -46,21 +46,22 @@ bool cut(std::vector<Area>& areas, std::size_t at, Lots& lots) {
 }  // namespace
 
 MemoryProblem planted_problem(const Planted& wanted) {
-  Lots lots(wanted.seed);
+  Random random(wanted.seed);
   std::vector<Area> areas = {{0, wanted.steps, wanted.capacity}};
   // Unit areas cannot be cut: an end to asking for more of them.
   for (std::size_t failures = 0; areas.size() < wanted.buffers && failures < 1000;) {
-    const std::size_t one = lots.below(areas.size());
-    const std::size_t other = lots.below(areas.size());
+    const std::size_t one = random.below(areas.size());
+    const std::size_t other = random.below(areas.size());
     const std::size_t larger = areas[one].extent() < areas[other].extent() ? other : one;
-    failures = cut(areas, larger, lots) ? 0 : failures + 1;
+    failures = cut(areas, larger, random) ? 0 : failures + 1;
   }
-  const auto full = static_cast<std::int64_t>(lots.below(static_cast<std::uint64_t>(wanted.steps)));
+  const auto full =
+      static_cast<std::int64_t>(random.below(static_cast<std::uint64_t>(wanted.steps)));
   std::erase_if(areas, [&](const Area& a) {
     const bool lives = a.first <= full && full < a.end;
-    return lots.share() < wanted.drop && !lives;
+    return random.share() < wanted.drop && !lives;
   });
-  for (std::size_t i = areas.size(); i > 1; --i) std::swap(areas[i - 1], areas[lots.below(i)]);
+  for (std::size_t i = areas.size(); i > 1; --i) std::swap(areas[i - 1], areas[random.below(i)]);
   MemoryProblem problem;
   for (const Area& a : areas) {
     Interval i;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// From a draft to the addresses of its operands.
+// From an unallocated program to the addresses of its operands.
 #include "engine/lowering/arenas.h"
 
 #include <array>
@@ -9,7 +9,7 @@
 
 #include <gtest/gtest.h>
 
-#include "tests/engine/lowering/drafts.h"
+#include "tests/engine/lowering/unallocated_programs.h"
 
 namespace quern::lowering {
 namespace {
@@ -19,10 +19,11 @@ using testing::floats;
 using testing::piece;
 using testing::step;
 
-Program placed(Draft draft, std::size_t outputs, const ArenaOptions& options = {}) {
+Program placed(UnallocatedProgram unallocated, std::size_t outputs,
+               const ArenaOptions& options = {}) {
   Program program;
   program.outputs.resize(outputs, {DType::f32, {64}});
-  auto meanings = place_in_arenas(std::move(draft), options, program);
+  auto meanings = place_in_arenas(std::move(unallocated), options, program);
   EXPECT_TRUE(meanings.has_value()) << std::move(meanings).status().message();
   return program;
 }
@@ -40,7 +41,7 @@ std::vector<std::string> nodes_of(const Program& program) {
 
 TEST(Arenas, OperandsAreWhereTheirBuffersLie) {
   const std::array<std::byte, 256> weights{};
-  Draft d;
+  UnallocatedProgram d;
   const Place x = piece(d, Base::input, 64, "x");
   const Place w =
       floats(d.add({.base = Base::constant, .constant = weights.data(), .bytes = 256}), 16, 64);
@@ -67,13 +68,13 @@ TEST(Arenas, OperandsAreWhereTheirBuffersLie) {
 }
 
 TEST(Arenas, AResultLiesOverAnOperandThatDies) {
-  Draft d;
+  UnallocatedProgram d;
   const Place x = piece(d, Base::input, 64, "x");
   const Place a = piece(d, Space::host, 64, "a");
   const Place b = piece(d, Space::host, 64, "b");
   const Place y = piece(d, Base::output, 64, "y");
   step(d, "makes a", {x}, {a});
-  step(d, "may be in place", {a}, {b}, {.sharing = {{0, 0, false}}});
+  step(d, "may be in place", {a}, {b}, {.sharing = {{0, 0, Alias::may}}});
   step(d, "ends", {b}, {y});
   const Program p = placed(std::move(d), 1);
   ASSERT_EQ(p.steps.size(), 3U);
@@ -82,10 +83,10 @@ TEST(Arenas, AResultLiesOverAnOperandThatDies) {
 }
 
 TEST(Arenas, AResultLiesOverNoPartOfABuffer) {
-  Draft d;
+  UnallocatedProgram d;
   const Place a = piece(d, Space::host, 128, "a");
   const Place b = piece(d, Space::host, 64, "b");
-  const KernelChoice in_place{.sharing = {{0, 0, false}}};
+  const KernelChoice in_place{.sharing = {{0, 0, Alias::may}}};
   step(d, "of a half", {floats(a.buffer, 64, 256)}, {b}, in_place);
   step(d, "of all", {a}, {piece(d, Space::host, 128, "c")}, in_place);
   EXPECT_TRUE(d.steps[0].shares.empty());
@@ -93,8 +94,8 @@ TEST(Arenas, AResultLiesOverNoPartOfABuffer) {
 }
 
 // y = [a, b], each made by a step.
-Draft concatenation() {
-  Draft d;
+UnallocatedProgram concatenation() {
+  UnallocatedProgram d;
   const Place x = piece(d, Base::input, 64, "x");
   const Place a = piece(d, Space::host, 64, "a");
   const Place b = piece(d, Space::host, 64, "b");
@@ -117,7 +118,7 @@ TEST(Arenas, WhatIsMadeInItsPlaceIsNotCopied) {
 
 // The second part would begin 60 bytes in, where no kernel may write a result of its own.
 TEST(Arenas, APartThatIsNotAlignedIsCopied) {
-  Draft d;
+  UnallocatedProgram d;
   const Place x = piece(d, Base::input, 15, "x");
   const Place a = piece(d, Space::host, 15, "a");
   const Place b = piece(d, Space::host, 15, "b");
@@ -140,7 +141,7 @@ TEST(Arenas, WithoutAliasesCopiesRemain) {
 }
 
 TEST(Arenas, ScratchIsApartFromOperands) {
-  Draft d;
+  UnallocatedProgram d;
   const Place x = piece(d, Base::input, 64, "x");
   const Place a = piece(d, Space::host, 64, "a");
   const Place y = piece(d, Base::output, 64, "y");
@@ -154,8 +155,8 @@ TEST(Arenas, ScratchIsApartFromOperands) {
 }
 
 // x goes up, a part of it is worked on, the result comes down.
-Draft round_trip() {
-  Draft d;
+UnallocatedProgram round_trip() {
+  UnallocatedProgram d;
   const Place x = piece(d, Base::input, 100, "x");
   const Place up = piece(d, Space::device, 100, "x");
   const Place made = piece(d, Space::device, 16, "y");

@@ -3,7 +3,7 @@
 #include "engine/lowering/value_places.h"
 
 #include "tests/engine/engine_models.h"
-#include "tests/engine/lowering/drafts.h"
+#include "tests/engine/lowering/unallocated_programs.h"
 
 namespace quern::lowering {
 namespace {
@@ -18,7 +18,7 @@ struct Lowered {
   explicit Lowered(GraphBuilder& builder, Space native = Space::host)
       : model(quern::testing::must(builder.build())),
         graph(model.graph()),
-        places(graph, draft, native) {}
+        places(graph, unallocated, native) {}
 
   const Node& node(std::size_t k) const { return graph.node(graph.order()[k]); }
   ValueId input(std::size_t k) const { return graph.inputs()[k]; }
@@ -29,12 +29,12 @@ struct Lowered {
     places.put(result(k), place);
   }
   Place piece(std::string name) {
-    return testing::piece(draft, Space::host, count, std::move(name));
+    return testing::piece(unallocated, Space::host, count, std::move(name));
   }
 
   Model model;
   const Graph& graph;
-  Draft draft;
+  UnallocatedProgram unallocated;
   ValuePlaces places;
 };
 
@@ -47,7 +47,7 @@ TEST(ValuePlaces, AValueDiesWithItsLastReader) {
   const Operand a = g.relu(vector(g));
   g.output("y", g.add(g.exp(a), g.neg(a)));
   Lowered l(g);
-  l.places.put(l.input(0), piece(l.draft, Base::input, count, "x"));
+  l.places.put(l.input(0), piece(l.unallocated, Base::input, count, "x"));
   EXPECT_FALSE(l.places.is_read_last(l.input(0)));  // a caller's bytes, not the arena's
   const Place a_place = l.piece("a");
   l.run(0, a_place);
@@ -63,7 +63,7 @@ TEST(ValuePlaces, AValueThatANodeReadsTwiceDoesNotDieThere) {
   const Operand a = g.relu(vector(g));
   g.output("y", g.mul(a, a));
   Lowered l(g);
-  l.places.put(l.input(0), piece(l.draft, Base::input, count, "x"));
+  l.places.put(l.input(0), piece(l.unallocated, Base::input, count, "x"));
   l.run(0, l.piece("a"));
   EXPECT_FALSE(l.places.is_read_last(l.result(0)));
 }
@@ -75,7 +75,7 @@ TEST(ValuePlaces, BytesLiveAsLongAsAnotherLookAtThem) {
   g.output("y", g.exp(view));
   g.output("z", g.neg(a));
   Lowered l(g);
-  l.places.put(l.input(0), piece(l.draft, Base::input, count, "x"));
+  l.places.put(l.input(0), piece(l.unallocated, Base::input, count, "x"));
   const Place bytes = l.piece("a");
   l.run(0, bytes);
   l.run(1, {bytes.buffer, 0, TensorDesc::row_major(DType::f32, {2, 4})});
@@ -92,11 +92,11 @@ TEST(ValuePlaces, KernelsStartFromTheirOwnMemory) {
   Lowered l(g, Space::device);
   const ValueId x = l.input(0);
   EXPECT_TRUE(l.places.of(x).empty());
-  const Place host = piece(l.draft, Base::input, count, "x");
+  const Place host = piece(l.unallocated, Base::input, count, "x");
   l.places.put(x, host);
   EXPECT_EQ(l.places.best(x).buffer, host.buffer);
   EXPECT_EQ(l.places.find(x, Space::device), nullptr);
-  const Place device = piece(l.draft, Space::device, count, "x");
+  const Place device = piece(l.unallocated, Space::device, count, "x");
   l.places.put(x, device);
   EXPECT_EQ(l.places.best(x).buffer, device.buffer);
   EXPECT_EQ(l.places.find(x, Space::host)->buffer, host.buffer);

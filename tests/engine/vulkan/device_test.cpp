@@ -14,7 +14,7 @@
 #include <thread>
 
 #include "engine/devices/vulkan/tuning.h"
-#include "tests/engine/vulkan/all_families.h"
+#include "tests/engine/all_families.h"
 #include "tests/engine/vulkan/vulkan_test.h"
 #include "tests/expect.h"
 
@@ -71,15 +71,16 @@ TEST_F(VulkanTest, WithTheKernelsOfHardware) {
     expect_like_cpu(f, device_name() + ",as-hardware");
 }
 
-TEST_F(VulkanTest, EveryFormOfAProductGivesTheSameBytes) {
+TEST_F(VulkanTest, EveryCandidateOfAProductGivesTheSameBytes) {
   for (const quern::testing::Family& f : testing::all_families()) {
     if (f.name.find("of many tiles") == f.name.npos) continue;
     const auto session = session_of(compile(f.make(), device_name() + ",as-hardware"));
     const auto inputs = inputs_of(session->executable());
     const auto wanted = run(*session, inputs);
-    for (int form = 1; form <= 13; ++form) {
-      SCOPED_TRACE(std::string(f.name) + ", form " + std::to_string(form));
-      const std::string device = device_name() + ",as-hardware,form=" + std::to_string(form);
+    for (int candidate = 1; candidate <= 13; ++candidate) {
+      SCOPED_TRACE(std::string(f.name) + ", candidate " + std::to_string(candidate));
+      const std::string device =
+          device_name() + ",as-hardware,candidate=" + std::to_string(candidate);
       EXPECT_EQ(run(*session_of(compile(f.make(), device)), inputs), wanted);
     }
   }
@@ -288,16 +289,16 @@ TEST_F(VulkanTest, TuningChangesNoBitAndIsKept) {
 
 TEST(VulkanTuning, AnyFormIsTakenThatExistsAndNoOther) {
   Dispatch d{.shader = "conv", .constants = {1}};
-  d.forms = {{.shader = "conv", .constants = {2}}, {.shader = "conv", .constants = {3}}};
+  d.candidates = {{.shader = "conv", .constants = {2}}, {.shader = "conv", .constants = {3}}};
   vulkan::Tuning tuning;
   EXPECT_FALSE(tuning.knows(d));
   EXPECT_EQ(tuning.best(d), d);
   tuning.learn(d, 2);
-  EXPECT_EQ(tuning.best(d), d.forms[1]);
+  EXPECT_EQ(tuning.best(d), d.candidates[1]);
   tuning.learn(d, 77);  // a file may say so
   EXPECT_EQ(tuning.best(d), d);
-  d.forms.pop_back();
-  EXPECT_FALSE(tuning.knows(d)) << "with other forms it is another question";
+  d.candidates.pop_back();
+  EXPECT_FALSE(tuning.knows(d)) << "with other candidates it is another question";
 }
 
 TEST_F(VulkanTest, LongGraphsAreSplitWithoutWaiting) {

@@ -76,15 +76,15 @@ bool has_matrices() {
   return false;
 }
 
-// The same bytes as without rounding, by every form, of numbers that lose nothing by it.
-void expect_exact(const std::string& options, std::string_view shader, std::size_t forms) {
+// The same bytes as without rounding, by every candidate, of numbers that lose nothing by it.
+void expect_exact(const std::string& options, std::string_view shader, std::size_t candidates) {
   const auto plain = session_of(compile(products(), device_name() + ",as-hardware"));
   const auto inputs = exact_inputs(plain->executable());
   const auto wanted = run(*plain, inputs);
   EXPECT_EQ(count(*plain, "cooperative"), 0U) << "nobody asked for it";
-  for (std::size_t i = 0; i <= forms; ++i) {
+  for (std::size_t i = 0; i <= candidates; ++i) {
     const std::string device =
-        device_name() + options + (i > 0 ? ",form=" + std::to_string(i) : std::string());
+        device_name() + options + (i > 0 ? ",candidate=" + std::to_string(i) : std::string());
     SCOPED_TRACE(device);
     const auto session = session_of(compile(products(), device));
     const auto found = run(*session, inputs);
@@ -100,7 +100,7 @@ TEST_F(VulkanTest, MatricesInLoopsMultiplyExactly) {
 
 TEST_F(VulkanTest, MatricesOfTheDeviceMultiplyExactly) {
   if (!has_matrices()) GTEST_SKIP() << "the device has no cooperative matrices";
-  // In software each form takes minutes to be compiled for.
+  // In software each candidate takes minutes to be compiled for.
   const bool is_software = must(open_device("vulkan"))->info().build == DeviceInfo::Build::software;
   expect_exact(",as-hardware,f16", "cooperative", is_software ? 0 : 3);
   const auto without =

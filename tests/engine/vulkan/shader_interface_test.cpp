@@ -15,7 +15,7 @@
 #include "engine/lowering/lower.h"
 #include "graph/passes/pipeline.h"
 #include "kernels/gpu/kernels.h"
-#include "tests/engine/vulkan/all_families.h"
+#include "tests/engine/all_families.h"
 
 #include "shaders/shaders.h"
 
@@ -104,7 +104,7 @@ class PaperBackend final : public Backend {
     return std::shared_ptr<const void>(std::move(bytes));
   }
   std::size_t constant_bytes() const override { return 0; }
-  Result<std::unique_ptr<Instance>> instantiate(std::shared_ptr<const Program>) override {
+  Result<std::unique_ptr<ExecutionContext>> make_context(std::shared_ptr<const Program>) override {
     return Status(Code::unsupported, "a device of paper runs nothing");
   }
 
@@ -161,7 +161,7 @@ std::vector<Dispatch> forms_of(const std::vector<Dispatch>& dispatches) {
   std::vector<Dispatch> all;
   for (const Dispatch& d : dispatches) {
     all.push_back(d);
-    all.insert(all.end(), d.forms.begin(), d.forms.end());
+    all.insert(all.end(), d.candidates.begin(), d.candidates.end());
   }
   return all;
 }

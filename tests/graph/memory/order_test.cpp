@@ -34,7 +34,7 @@ OrderProblem random_graph(unsigned seed, const Shape& shape) {
     OrderProblem::Buffer made;
     made.size = shape.in_place && random.one_in(2) ? 24 : 1 + random.below(30);
     made.users = {n};
-    made.kept = random.one_in(9);
+    made.live_out = random.one_in(9);
     for (auto& pair : node.in_place) pair.result = n;
     std::erase_if(node.in_place,
                   [&](const auto& pair) { return p.buffers[pair.operand].size != made.size; });

@@ -51,8 +51,8 @@ StepGraph random_program(unsigned seed, std::size_t steps) {
     }
     g.steps.push_back(std::move(step));
   }
-  for (auto& b : g.buffers) b.kept = random.one_in(6);
-  if (!g.buffers.empty()) g.buffers.back().kept = true;
+  for (auto& b : g.buffers) b.live_out = random.one_in(6);
+  if (!g.buffers.empty()) g.buffers.back().live_out = true;
   return g;
 }
 
@@ -66,8 +66,8 @@ std::vector<Bytes> run(const StepGraph& g, const Schedule& s) {
   EXPECT_TRUE(validate(memory.problem, plan).ok());
   Bytes arena(plan.size / unit + 1, 0xdead);
   const auto at = [&](std::uint32_t b) {
-    const Schedule::Lie lie = s.lies[b];
-    return (plan.offsets[memory.interval_of[lie.root]] + lie.offset) / unit;
+    const Schedule::Alias alias = s.aliases[b];
+    return (plan.offsets[memory.interval_of[alias.root]] + alias.offset) / unit;
   };
   const auto read = [&](std::uint32_t b) {
     const auto first = arena.begin() + static_cast<std::ptrdiff_t>(at(b));
@@ -104,7 +104,7 @@ std::vector<Bytes> run(const StepGraph& g, const Schedule& s) {
   }
   std::vector<Bytes> results;
   for (std::uint32_t b = 0; b < g.buffers.size(); ++b)
-    if (g.buffers[b].kept) results.push_back(read(b));
+    if (g.buffers[b].live_out) results.push_back(read(b));
   return results;
 }
 
@@ -128,8 +128,8 @@ TEST(Schedule, GivesTheSameResultsInLessMemory) {
       const ScheduleAnswer answer = best_schedule(g, options);
       ASSERT_TRUE(holds(g, answer.schedule)) << "seed " << seed;
       for (std::uint32_t b = 0; b < g.buffers.size(); ++b) {
-        if (!g.buffers[b].kept) continue;
-        ASSERT_EQ(answer.schedule.lies[b].root, b) << "seed " << seed;
+        if (!g.buffers[b].live_out) continue;
+        ASSERT_EQ(answer.schedule.aliases[b].root, b) << "seed " << seed;
       }
       ASSERT_EQ(answer.plain_bound, plain) << "seed " << seed;
       ASSERT_LE(answer.bound, plain) << "seed " << seed;
@@ -157,11 +157,12 @@ TEST(Schedule, ThatSharesAtRandomIsSeenThrough) {
     Schedule s = plain_schedule(g);
     for (const auto& step : g.steps)
       for (const auto& share : step.shares) {
-        if (!random.one_in(2) || s.lies[share.operand].root != share.operand) continue;
-        if (s.lies[share.result].root == share.operand) continue;
-        const Schedule::Lie to = s.lies[share.result];
-        for (auto& lie : s.lies)
-          if (lie.root == share.operand) lie = {to.root, lie.offset + to.offset + share.offset};
+        if (!random.one_in(2) || s.aliases[share.operand].root != share.operand) continue;
+        if (s.aliases[share.result].root == share.operand) continue;
+        const Schedule::Alias to = s.aliases[share.result];
+        for (auto& alias : s.aliases)
+          if (alias.root == share.operand)
+            alias = {to.root, alias.offset + to.offset + share.offset};
       }
     if (holds(g, s)) {
       ASSERT_EQ(run(g, s), wanted) << "seed " << seed;
@@ -177,7 +178,7 @@ TEST(Schedule, SparesACopy) {
   StepGraph g;
   for (const std::uint64_t size : {unit, unit, 2 * unit, unit})
     g.buffers.push_back({.name = std::to_string(g.buffers.size()), .size = size});
-  g.buffers[3].kept = true;
+  g.buffers[3].live_out = true;
   g.steps = {{.name = "a", .writes = {0}},
              {.name = "b", .writes = {1}, .scratch = unit},
              {.name = "concat",
@@ -198,7 +199,7 @@ TEST(Schedule, LeavesAResultWhereItIsBound) {
   StepGraph g;
   for (const std::uint64_t size : {unit, unit, 2 * unit, unit})
     g.buffers.push_back({.name = std::to_string(g.buffers.size()), .size = size});
-  g.buffers[0].kept = g.buffers[2].kept = true;
+  g.buffers[0].live_out = g.buffers[2].live_out = true;
   g.steps = {{.name = "a", .writes = {0}},
              {.name = "b", .writes = {1}},
              {.name = "concat",
@@ -208,12 +209,12 @@ TEST(Schedule, LeavesAResultWhereItIsBound) {
               .only_copies = true},
              {.name = "use", .reads = {0}, .writes = {3}, .shares = {{0, 3}}}};
   const Schedule s = best_schedule(g).schedule;
-  EXPECT_EQ(s.lies[0].root, 0U);
-  EXPECT_EQ(s.lies[1].root, 2U);
-  EXPECT_EQ(s.lies[3].root, 3U);
+  EXPECT_EQ(s.aliases[0].root, 0U);
+  EXPECT_EQ(s.aliases[1].root, 2U);
+  EXPECT_EQ(s.aliases[3].root, 3U);
   EXPECT_FALSE(is_void(g, s, 2));
   Schedule wrong = plain_schedule(g);
-  wrong.lies[0] = {2, 0};
+  wrong.aliases[0] = {2, 0};
   EXPECT_FALSE(holds(g, wrong));
 }
 
@@ -221,15 +222,15 @@ TEST(Schedule, LeavesAResultWhereItIsBound) {
 TEST(Schedule, TakesTheOperandThatDies) {
   StepGraph g;
   for (int n = 0; n < 4; ++n)
-    g.buffers.push_back({.name = std::to_string(n), .size = unit, .kept = n == 3});
+    g.buffers.push_back({.name = std::to_string(n), .size = unit, .live_out = n == 3});
   g.steps = {{.name = "x", .writes = {0}},
              {.name = "f", .reads = {0}, .writes = {1}, .shares = {{0, 1}}},
              {.name = "g", .reads = {0}, .writes = {2}, .shares = {{0, 2}}},
              {.name = "add", .reads = {1, 2}, .writes = {3}, .shares = {{1, 3}, {2, 3}}}};
   const Schedule s = best_schedule(g).schedule;
-  EXPECT_NE(s.lies[1].root, s.lies[0].root);
-  EXPECT_EQ(s.lies[2].root, s.lies[0].root);
-  EXPECT_EQ(s.lies[3].root, s.lies[1].root);
+  EXPECT_NE(s.aliases[1].root, s.aliases[0].root);
+  EXPECT_EQ(s.aliases[2].root, s.aliases[0].root);
+  EXPECT_EQ(s.aliases[3].root, s.aliases[1].root);
 }
 
 }  // namespace

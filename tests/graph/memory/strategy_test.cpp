@@ -2,7 +2,7 @@
 // Every strategy on every kind of problem.
 #include <gtest/gtest.h>
 
-#include "graph/memory/packing/sand.h"
+#include "graph/memory/packing/large_first.h"
 #include "graph/memory/problem/planted.h"
 #include "graph/memory/strategies.h"
 #include "tests/graph/memory/problems.h"
@@ -88,7 +88,7 @@ TEST(Strategies, SolveMostPlantedProblems) {
 TEST(Strategies, FillASkylineWithSand) {
   const MemoryProblem p = planted_problem({.buffers = 25000, .seed = 1});
   Placer placer(p);
-  const auto plan = place_rocks_first(placer, {.share = 0.2, .by_life = true});
+  const auto plan = place_large_first(placer, {.share = 0.2, .by_life = true});
   ASSERT_TRUE(plan);
   EXPECT_TRUE(validate(p, *plan).ok());
   EXPECT_LE(static_cast<double>(plan->size), 1.01 * 65536);

@@ -40,7 +40,7 @@ class StepListener {
 class TensorMemory;
 
 // run() allocates nothing, once it has seen the tensors of a device that it is called with.
-class Instance {
+class ExecutionContext {
  public:
   struct Call {
     std::byte* arena;                          // program.arena_bytes, aligned to 64
@@ -54,7 +54,7 @@ class Instance {
     StepListener* listener = nullptr;
   };
 
-  virtual ~Instance() = default;
+  virtual ~ExecutionContext() = default;
   virtual Status run(const Call& call) = 0;
   // Whether the device runs all of it without the host: then start() hands it over and finish()
   // waits. What the call points at stays until then.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "engine/lowering/draft.h"
+#include "engine/lowering/unallocated_program.h"
 
 #include <algorithm>
 #include <utility>
@@ -33,40 +33,43 @@ std::string layouts_text(std::span<const Place> inputs, std::span<const Place> o
 }
 
 // The place is all of a buffer in an arena.
-bool is_whole(const Draft& draft, const Place& place) {
+bool is_whole(const UnallocatedProgram& unallocated, const Place& place) {
   if (!place.present()) return false;
-  const Buffer& b = draft.buffer(place);
+  const Buffer& b = unallocated.buffer(place);
   return b.in_arena() && place.offset == 0 && place.desc.bytes() == b.bytes;
 }
 
 // One buffer is both where the kernel demands it.
-bool may_lie_over(const Draft& draft, const DraftStep& step, const Sharing& share) {
+bool may_alias(const UnallocatedProgram& unallocated, const UnallocatedStep& step,
+               const Sharing& share) {
   const Place& in = step.inputs[share.input];
   const Place& out = step.outputs[share.output];
-  return !share.required && out.present() && is_whole(draft, in) && in.buffer != out.buffer &&
-         in.desc.bytes() == draft.buffer(out).bytes;
+  return share.alias == Alias::may && out.present() && is_whole(unallocated, in) &&
+         in.buffer != out.buffer && in.desc.bytes() == unallocated.buffer(out).bytes;
 }
 
 }  // namespace
 
-BufferId Draft::add(Buffer buffer) {
+BufferId UnallocatedProgram::add(Buffer buffer) {
   buffers.push_back(std::move(buffer));
   return static_cast<BufferId>(buffers.size() - 1);
 }
 
-BufferId Draft::add(Space space, std::size_t bytes, std::string name) {
+BufferId UnallocatedProgram::add(Space space, std::size_t bytes, std::string name) {
   using Base = Buffer::Base;
   return add({.base = space == Space::host ? Base::arena : Base::device_arena,
               .bytes = bytes,
               .name = std::move(name)});
 }
 
-void Draft::append(Step step, std::span<const Place> inputs, std::span<const Place> outputs,
-                   const KernelChoice& choice, StepMeaning meaning) {
+void UnallocatedProgram::append(Step step, std::span<const Place> inputs,
+                                std::span<const Place> outputs, const KernelChoice& choice,
+                                StepMeaning meaning) {
   step.layouts = layouts_text(inputs, outputs);
-  DraftStep s{std::move(step), {inputs.begin(), inputs.end()}, {outputs.begin(), outputs.end()}};
+  UnallocatedStep s{
+      std::move(step), {inputs.begin(), inputs.end()}, {outputs.begin(), outputs.end()}};
   for (const Sharing& share : choice.sharing)
-    if (may_lie_over(*this, s, share))
+    if (may_alias(*this, s, share))
       s.shares.push_back({s.inputs[share.input].buffer, s.outputs[share.output].buffer, false, 0});
   for (const CopiedInput& copy : choice.copies)
     if (is_whole(*this, s.inputs[copy.input]))

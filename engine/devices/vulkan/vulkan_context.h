@@ -8,17 +8,17 @@
 #include <optional>
 #include <vector>
 
-#include "engine/devices/cpu/instance.h"
+#include "engine/devices/cpu/host_context.h"
 #include "engine/devices/vulkan/recorder.h"
 #include "engine/devices/vulkan/tensor_memory.h"
 #include "engine/devices/vulkan/weights.h"
 
 namespace quern::vulkan {
 
-class DeviceInstance final : public Instance {
+class VulkanContext final : public ExecutionContext {
  public:
-  static Result<std::unique_ptr<Instance>> create(std::shared_ptr<Core> core,
-                                                  std::shared_ptr<const Program> program);
+  static Result<std::unique_ptr<ExecutionContext>> create(std::shared_ptr<Core> core,
+                                                          std::shared_ptr<const Program> program);
 
   Status run(const Call& call) override;
   bool can_start() const override;
@@ -62,7 +62,7 @@ class DeviceInstance final : public Instance {
     std::uint64_t used = 0;
   };
 
-  DeviceInstance(std::shared_ptr<Core> core, std::shared_ptr<const Program> program)
+  VulkanContext(std::shared_ptr<Core> core, std::shared_ptr<const Program> program)
       : core_(std::move(core)), program_(std::move(program)) {}
   void cut_batches();
   void place_transfers();
@@ -82,8 +82,8 @@ class DeviceInstance final : public Instance {
   Range range(const Step::Operand& operand, std::uint64_t bytes) const;
   Result<Binding> binding(const Step& step, const BufferUse& use) const;
   Status tune() const;
-  Result<std::uint32_t> fastest_form(const Step& step, const Dispatch& work) const;
-  Result<double> time_of(const Step& step, const Dispatch& work, const Dispatch& form) const;
+  Result<std::uint32_t> fastest_candidate(const Step& step, const Dispatch& work) const;
+  Result<double> time_of(const Step& step, const Dispatch& work, const Dispatch& candidate) const;
   Result<std::vector<Binding>> bindings_of(const Step& step, const Dispatch& work) const;
   Status warm_up();
   // The host's part of the transfers, before and after the commands.
@@ -96,7 +96,7 @@ class DeviceInstance final : public Instance {
 
   std::shared_ptr<Core> core_;
   std::shared_ptr<const Program> program_;
-  std::unique_ptr<cpu::HostInstance> host_;
+  std::unique_ptr<cpu::HostContext> host_;
   std::shared_ptr<Buffer> arena_, up_, down_;
   std::uint64_t up_bytes_ = 0, down_bytes_ = 0;
   std::vector<Batch> batches_;

@@ -47,7 +47,7 @@ struct Place {
   bool present() const { return buffer != no_buffer; }
 };
 
-struct DraftStep {
+struct UnallocatedStep {
   Step step;  // without operands
   std::vector<Place> inputs;
   std::vector<Place> outputs;
@@ -57,9 +57,9 @@ struct DraftStep {
   StepMeaning meaning;  // operands are added with the addresses
 };
 
-struct Draft {
+struct UnallocatedProgram {
   std::vector<Buffer> buffers;
-  std::vector<DraftStep> steps;
+  std::vector<UnallocatedStep> steps;
 
   BufferId add(Buffer buffer);
   // A piece of this arena.

@@ -6,15 +6,15 @@
 #include <vector>
 
 #include "engine/compile/program.h"
-#include "engine/run/instance.h"
+#include "engine/run/execution_context.h"
 
 namespace quern::cpu {
 
 // The steps of a program in order, on the CPU; those of another device are left to whoever knows
 // it.
-class HostInstance final : public Instance {
+class HostContext final : public ExecutionContext {
  public:
-  static Result<std::unique_ptr<HostInstance>> create(std::shared_ptr<const Program> program);
+  static Result<std::unique_ptr<HostContext>> create(std::shared_ptr<const Program> program);
 
   Status run(const Call& call) override;
 
@@ -34,7 +34,7 @@ class HostInstance final : public Instance {
   }
 
  private:
-  explicit HostInstance(std::shared_ptr<const Program> program) : program_(std::move(program)) {}
+  explicit HostContext(std::shared_ptr<const Program> program) : program_(std::move(program)) {}
   void bind(const Call& call);
   bool same_bindings(const Call& call) const;
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "engine/devices/vulkan/device_instance.h"
+#include "engine/devices/vulkan/vulkan_context.h"
 
 #include <algorithm>
 #include <cstring>
@@ -17,10 +17,10 @@ namespace {
 constexpr std::size_t most_recordings = 8;
 }  // namespace
 
-Result<std::unique_ptr<Instance>> DeviceInstance::create(std::shared_ptr<Core> core,
-                                                         std::shared_ptr<const Program> program) {
-  std::unique_ptr<DeviceInstance> d(new DeviceInstance(std::move(core), std::move(program)));
-  QUERN_ASSIGN(d->host_, cpu::HostInstance::create(d->program_));
+Result<std::unique_ptr<ExecutionContext>> VulkanContext::create(
+    std::shared_ptr<Core> core, std::shared_ptr<const Program> program) {
+  std::unique_ptr<VulkanContext> d(new VulkanContext(std::move(core), std::move(program)));
+  QUERN_ASSIGN(d->host_, cpu::HostContext::create(d->program_));
   d->cut_batches();
   d->find_direct_operands();
   QUERN_TRY(d->allocate());
@@ -28,11 +28,11 @@ Result<std::unique_ptr<Instance>> DeviceInstance::create(std::shared_ptr<Core> c
   QUERN_TRY(d->use_recording());
   QUERN_TRY(d->warm_up());
   QUERN_TRY(d->core_->check_validation());
-  return std::unique_ptr<Instance>(std::move(d));
+  return std::unique_ptr<ExecutionContext>(std::move(d));
 }
 
 // Runs what the driver has not generated code for yet, on zeros, so that the first run is a run.
-Status DeviceInstance::warm_up() {
+Status VulkanContext::warm_up() {
   const auto& commands = recordings_[current_].commands;
   const bool fresh =
       std::ranges::any_of(commands, [](const auto& c) { return c && c->is_fresh(); });
@@ -46,7 +46,7 @@ Status DeviceInstance::warm_up() {
   return {};
 }
 
-void DeviceInstance::cut_batches() {
+void VulkanContext::cut_batches() {
   const auto& steps = program_->steps;
   const auto on_host = [&](std::size_t i) { return steps[i].kind == Step::Kind::host; };
   for (std::size_t i = 0; i < steps.size(); ++i) {
@@ -56,7 +56,7 @@ void DeviceInstance::cut_batches() {
   }
 }
 
-void DeviceInstance::place_transfers() {
+void VulkanContext::place_transfers() {
   const std::uint64_t alignment = core_->capabilities().alignment;
   for (Batch& b : batches_) {
     const auto place = [&](std::vector<Transfer>& list, std::size_t step, std::uint64_t& end,
@@ -76,7 +76,7 @@ void DeviceInstance::place_transfers() {
 
 // Whether the host may write what an upload brings before the batch, or read what a download takes
 // after it, in the arena: it is mapped, and no step in between uses those bytes for something else.
-bool DeviceInstance::is_reached_by_host(const Batch& batch, std::size_t step) const {
+bool VulkanContext::is_reached_by_host(const Batch& batch, std::size_t step) const {
   if (!arena_->mapped()) return false;
   const Step& s = program_->steps[step];
   if (s.kind == Step::Kind::upload)
@@ -86,7 +86,7 @@ bool DeviceInstance::is_reached_by_host(const Batch& batch, std::size_t step) co
 }
 
 // Whether a step of [first, end) has to do with this part of the arena.
-bool DeviceInstance::is_touched(std::size_t first, std::size_t end, const Range& part) const {
+bool VulkanContext::is_touched(std::size_t first, std::size_t end, const Range& part) const {
   const auto meets = [&](std::uint64_t offset, std::uint64_t bytes) {
     return offset < part.offset + part.bytes && part.offset < offset + bytes;
   };
@@ -108,7 +108,7 @@ bool DeviceInstance::is_touched(std::size_t first, std::size_t end, const Range&
 }
 
 // Where the host writes what goes up, or reads what came down.
-std::byte* DeviceInstance::host_place(const Transfer& t) const {
+std::byte* VulkanContext::host_place(const Transfer& t) const {
   const Step& s = program_->steps[t.step];
   const bool up = s.kind == Step::Kind::upload;
   if (t.staging) return (up ? up_ : down_)->mapped() + *t.staging;
@@ -116,7 +116,7 @@ std::byte* DeviceInstance::host_place(const Transfer& t) const {
 }
 
 // Which operands may be tensors of the device and never come to the host.
-void DeviceInstance::find_direct_operands() {
+void VulkanContext::find_direct_operands() {
   host_reads_.resize(program_->inputs.size());
   is_sent_.resize(program_->inputs.size());
   comes_from_device_.resize(program_->outputs.size());
@@ -140,7 +140,7 @@ void DeviceInstance::find_direct_operands() {
     comes_from_device_[i] = comes_from_device_[i] && !on_host[i];
 }
 
-Status DeviceInstance::allocate() {
+Status VulkanContext::allocate() {
   QUERN_ASSIGN(arena_, Buffer::create(core_, program_->device_plan.size, Buffer::Use::device));
   place_transfers();
   if (up_bytes_) {
@@ -152,7 +152,7 @@ Status DeviceInstance::allocate() {
   return {};
 }
 
-std::size_t DeviceInstance::resident_bytes() const {
+std::size_t VulkanContext::resident_bytes() const {
   std::size_t bytes = 0;
   for (const auto* b : {&arena_, &up_, &down_})
     if (*b) bytes += (*b)->bytes();
@@ -161,7 +161,7 @@ std::size_t DeviceInstance::resident_bytes() const {
 
 // ---- recording ---------------------------------------------------------------------------------
 
-Range DeviceInstance::range(const Operand& o, std::uint64_t bytes) const {
+Range VulkanContext::range(const Operand& o, std::uint64_t bytes) const {
   // Shaders read and write in vectors of 16 bytes; every place is padded to more than that.
   const std::uint64_t rounded = std::max<std::uint64_t>((bytes + 15) / 16 * 16, 16);
   if (o.base == Operand::Base::device_arena) return {arena_->handle(), o.offset, rounded};
@@ -169,7 +169,7 @@ Range DeviceInstance::range(const Operand& o, std::uint64_t bytes) const {
   return {slice->block->handle(), slice->offset + o.offset, rounded};
 }
 
-Result<Binding> DeviceInstance::binding(const Step& s, const BufferUse& use) const {
+Result<Binding> VulkanContext::binding(const Step& s, const BufferUse& use) const {
   const auto part = [&](Range whole) {
     whole.offset += use.offset;
     whole.bytes = use.bytes ? (use.bytes + 15) / 16 * 16 : whole.bytes - use.offset;
@@ -188,7 +188,7 @@ Result<Binding> DeviceInstance::binding(const Step& s, const BufferUse& use) con
   return Status(Code::internal, "a buffer of no kind");
 }
 
-Result<std::vector<Binding>> DeviceInstance::bindings_of(const Step& s, const Dispatch& d) const {
+Result<std::vector<Binding>> VulkanContext::bindings_of(const Step& s, const Dispatch& d) const {
   std::vector<Binding> bindings;
   for (const BufferUse& use : d.buffers) {
     QUERN_ASSIGN(bindings.emplace_back(), binding(s, use));
@@ -196,17 +196,17 @@ Result<std::vector<Binding>> DeviceInstance::bindings_of(const Step& s, const Di
   return bindings;
 }
 
-Status DeviceInstance::record_step(const Step& s, Recorder& recorder) const {
+Status VulkanContext::record_step(const Step& s, Recorder& recorder) const {
   for (const Dispatch& d : s.dispatches) {
     QUERN_ASSIGN(const std::vector<Binding> bindings, bindings_of(s, d));
-    Status recorded = recorder.dispatch(core_->form_of(d), bindings);
+    Status recorded = recorder.dispatch(core_->candidate_of(d), bindings);
     if (!recorded.ok())
       return std::move(recorded).in(cat("node '", printable(s.node), "' (", s.op, ")"));
   }
   return {};
 }
 
-BufferTensorMemory* DeviceInstance::tensor_of(const Transfer& t) const {
+BufferTensorMemory* VulkanContext::tensor_of(const Transfer& t) const {
   const Step& s = program_->steps[t.step];
   if (s.kind == Step::Kind::upload)
     return s.inputs[0].base == Operand::Base::input ? tensors_[s.inputs[0].index] : nullptr;
@@ -215,8 +215,8 @@ BufferTensorMemory* DeviceInstance::tensor_of(const Transfer& t) const {
   return direct ? tensors_[program_->inputs.size() + o.index] : nullptr;
 }
 
-Result<std::unique_ptr<Recorder>> DeviceInstance::record(const Batch& batch,
-                                                         std::vector<std::uint32_t>* ends) const {
+Result<std::unique_ptr<Recorder>> VulkanContext::record(const Batch& batch,
+                                                        std::vector<std::uint32_t>* ends) const {
   std::size_t most = 0;
   for (std::size_t i = batch.first; ends && i < batch.end; ++i)
     most += std::max<std::size_t>(program_->steps[i].dispatches.size(), 1);
@@ -253,7 +253,7 @@ Result<std::unique_ptr<Recorder>> DeviceInstance::record(const Batch& batch,
 }
 
 // The commands for the tensors at hand, recorded if they have not been met before.
-Status DeviceInstance::use_recording() {
+Status VulkanContext::use_recording() {
   key_.clear();
   for (const auto* t : tensors_) key_.push_back(t ? t->id() : 0);
   const auto known = std::ranges::find(recordings_, key_, &Recording::key);
@@ -279,28 +279,28 @@ Status DeviceInstance::use_recording() {
 
 // ---- tuning ------------------------------------------------------------------------------------
 
-// Measures dispatches that have forms and have not been measured, until the time is over.
-Status DeviceInstance::tune() const {
+// Measures dispatches that have candidates and have not been measured, until the time is over.
+Status VulkanContext::tune() const {
   const auto end =
       std::chrono::steady_clock::now() + std::chrono::milliseconds(core_->options().tune_ms);
   for (const Step& s : program_->steps) {
     for (const Dispatch& d : s.dispatches) {
-      if (d.forms.empty() || core_->tuning().knows(d)) continue;
+      if (d.candidates.empty() || core_->tuning().knows(d)) continue;
       if (std::chrono::steady_clock::now() > end) return {};
-      QUERN_ASSIGN(const std::uint32_t form, fastest_form(s, d));
-      core_->tuning().learn(d, form);
+      QUERN_ASSIGN(const std::uint32_t candidate, fastest_candidate(s, d));
+      core_->tuning().learn(d, candidate);
     }
   }
   return {};
 }
 
-Result<std::uint32_t> DeviceInstance::fastest_form(const Step& s, const Dispatch& d) const {
-  // Another form has to be faster by more than measurements vary.
+Result<std::uint32_t> VulkanContext::fastest_candidate(const Step& s, const Dispatch& d) const {
+  // Another candidate has to be faster by more than measurements vary.
   constexpr double gain = 0.97;
   QUERN_ASSIGN(double best_time, time_of(s, d, d));
   std::uint32_t best = 0;
-  for (std::uint32_t i = 0; i < d.forms.size(); ++i) {
-    QUERN_ASSIGN(const double time, time_of(s, d, d.forms[i]));
+  for (std::uint32_t i = 0; i < d.candidates.size(); ++i) {
+    QUERN_ASSIGN(const double time, time_of(s, d, d.candidates[i]));
     if (time >= gain * best_time) continue;
     best_time = time;
     best = i + 1;
@@ -309,13 +309,13 @@ Result<std::uint32_t> DeviceInstance::fastest_form(const Step& s, const Dispatch
 }
 
 // Nanoseconds of one dispatch on whatever the buffers hold: the least of several.
-Result<double> DeviceInstance::time_of(const Step& s, const Dispatch& d,
-                                       const Dispatch& form) const {
+Result<double> VulkanContext::time_of(const Step& s, const Dispatch& d,
+                                      const Dispatch& candidate) const {
   constexpr int repeats = 4;
   QUERN_ASSIGN(const std::vector<Binding> bindings, bindings_of(s, d));
   QUERN_ASSIGN(const auto recorder, Recorder::create(core_, repeats));
   recorder->acquire();
-  for (int i = 0; i < repeats; ++i) QUERN_TRY(recorder->dispatch(form, bindings));
+  for (int i = 0; i < repeats; ++i) QUERN_TRY(recorder->dispatch(candidate, bindings));
   QUERN_TRY(recorder->finish());
   QUERN_TRY(recorder->submit());  // generates the code
   double least = std::numeric_limits<double>::infinity();
@@ -332,7 +332,7 @@ Result<double> DeviceInstance::time_of(const Step& s, const Dispatch& d,
 
 // ---- running -----------------------------------------------------------------------------------
 
-void DeviceInstance::take_tensors(const Call& call) {
+void VulkanContext::take_tensors(const Call& call) {
   std::ranges::fill(tensors_, nullptr);
   const auto take = [&](std::span<TensorMemory* const> from, std::size_t first) {
     for (std::size_t i = 0; i < from.size(); ++i)
@@ -343,7 +343,7 @@ void DeviceInstance::take_tensors(const Call& call) {
 }
 
 // Every tensor is where it is read, and the commands for them are at hand.
-Status DeviceInstance::prepare(const Call& call) {
+Status VulkanContext::prepare(const Call& call) {
   host_->begin(call);
   take_tensors(call);
   for (std::size_t i = 0; i < program_->inputs.size(); ++i) {
@@ -355,14 +355,14 @@ Status DeviceInstance::prepare(const Call& call) {
 }
 
 // Outputs that the device did not write were written to the tensor's copy on the host.
-void DeviceInstance::mark_written() {
+void VulkanContext::mark_written() {
   for (std::size_t i = 0; i < program_->outputs.size(); ++i)
     if (auto* tensor = tensors_[program_->inputs.size() + i]; tensor && comes_from_device_[i])
       tensor->written_on_device();
 }
 
 // Notes when the host copies what needs no copy of the device.
-class DeviceInstance::HostCopy {
+class VulkanContext::HostCopy {
  public:
   HostCopy(const Transfer& transfer, HostCopies* copies)
       : step_(transfer.step), copies_(transfer.staging ? nullptr : copies) {
@@ -378,7 +378,7 @@ class DeviceInstance::HostCopy {
   Clock::time_point begin_;
 };
 
-Status DeviceInstance::send(const Batch& batch, HostCopies* copies) const {
+Status VulkanContext::send(const Batch& batch, HostCopies* copies) const {
   for (const Transfer& t : batch.up) {
     if (!t.bytes || tensor_of(t)) continue;
     const HostCopy copy(t, copies);
@@ -388,7 +388,7 @@ Status DeviceInstance::send(const Batch& batch, HostCopies* copies) const {
   return up_ ? up_->flush() : Status();
 }
 
-Status DeviceInstance::fetch(const Batch& batch, HostCopies* copies) const {
+Status VulkanContext::fetch(const Batch& batch, HostCopies* copies) const {
   if (down_) QUERN_TRY(down_->invalidate());
   for (const Transfer& t : batch.down) {
     if (!t.bytes || tensor_of(t)) continue;
@@ -399,14 +399,14 @@ Status DeviceInstance::fetch(const Batch& batch, HostCopies* copies) const {
   return core_->check_validation();
 }
 
-Status DeviceInstance::run_batch(const Batch& batch, Recorder& recorder) const {
+Status VulkanContext::run_batch(const Batch& batch, Recorder& recorder) const {
   QUERN_TRY(send(batch));
   QUERN_TRY(recorder.submit());
   return fetch(batch);
 }
 
 // The same commands with the device's clock around each; recorded anew, for profiles are rare.
-Status DeviceInstance::run_timed(const Batch& batch, StepListener& listener) const {
+Status VulkanContext::run_timed(const Batch& batch, StepListener& listener) const {
   std::vector<std::uint32_t> ends;
   QUERN_ASSIGN(const auto recorder, record(batch, &ends));
   HostCopies copies;
@@ -437,7 +437,7 @@ Status DeviceInstance::run_timed(const Batch& batch, StepListener& listener) con
   return {};
 }
 
-Status DeviceInstance::run(const Call& call) {
+Status VulkanContext::run(const Call& call) {
   QUERN_TRY(prepare(call));
   for (std::size_t i = 0; i < batches_.size(); ++i) {
     const Batch& b = batches_[i];
@@ -455,11 +455,11 @@ Status DeviceInstance::run(const Call& call) {
 
 // ---- without waiting ---------------------------------------------------------------------------
 
-bool DeviceInstance::can_start() const {
+bool VulkanContext::can_start() const {
   return batches_.size() == 1 && !batches_[0].on_host;
 }
 
-Status DeviceInstance::start(const Call& call) {
+Status VulkanContext::start(const Call& call) {
   QUERN_TRY(prepare(call));
   QUERN_TRY(call.stop.check());
   QUERN_TRY(send(batches_[0]));
@@ -468,12 +468,12 @@ Status DeviceInstance::start(const Call& call) {
   return {};
 }
 
-bool DeviceInstance::is_done_within(std::chrono::nanoseconds time) {
+bool VulkanContext::is_done_within(std::chrono::nanoseconds time) {
   const auto ns = static_cast<std::uint64_t>(std::max<std::int64_t>(time.count(), 0));
   return recordings_[current_].commands[0]->wait(ns).code() != Code::busy;
 }
 
-Status DeviceInstance::finish(const Call&) {
+Status VulkanContext::finish(const Call&) {
   QUERN_TRY(recordings_[current_].commands[0]->wait());
   return fetch(batches_[0]);
 }

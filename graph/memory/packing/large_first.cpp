@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "graph/memory/packing/sand.h"
+#include "graph/memory/packing/large_first.h"
 
 #include "graph/memory/offsets/skyline.h"
 #include "graph/memory/order/orders.h"
@@ -13,15 +13,15 @@ double extent(const Interval& i) {
 
 }  // namespace
 
-std::optional<MemoryPlan> place_rocks_first(Placer& placer, const Sand& sand) {
+std::optional<MemoryPlan> place_large_first(Placer& placer, const SmallBuffers& small) {
   const auto& intervals = placer.problem().intervals;
-  const Order order = sand.by_life ? by_life(placer.problem()) : by_area(placer.problem());
+  const Order order = small.by_life ? by_life(placer.problem()) : by_area(placer.problem());
   double all = 0;
   for (const Interval& i : intervals) all += extent(i);
   MemoryProblem rocks;
   double taken = 0;
   for (std::uint32_t i : order) {
-    if (taken > (1 - sand.share) * all) break;
+    if (taken > (1 - small.share) * all) break;
     taken += extent(intervals[i]);
     rocks.intervals.push_back(intervals[i]);
   }

@@ -5,7 +5,7 @@
 #include <initializer_list>
 #include <string>
 
-#include "engine/lowering/draft.h"
+#include "engine/lowering/unallocated_program.h"
 
 namespace quern::lowering::testing {
 
@@ -17,16 +17,16 @@ inline Place floats(BufferId buffer, std::int64_t count, std::uint64_t offset = 
 }
 
 // All of a new buffer.
-inline Place piece(Draft& d, Space space, std::int64_t count, std::string name) {
+inline Place piece(UnallocatedProgram& d, Space space, std::int64_t count, std::string name) {
   const auto bytes = static_cast<std::size_t>(count) * sizeof(float);
   return floats(d.add(space, bytes, std::move(name)), count);
 }
-inline Place piece(Draft& d, Base base, std::int64_t count, std::string name) {
+inline Place piece(UnallocatedProgram& d, Base base, std::int64_t count, std::string name) {
   const auto bytes = static_cast<std::size_t>(count) * sizeof(float);
   return floats(d.add({.base = base, .bytes = bytes, .name = std::move(name)}), count);
 }
 
-inline void step(Draft& d, std::string name, std::initializer_list<Place> inputs,
+inline void step(UnallocatedProgram& d, std::string name, std::initializer_list<Place> inputs,
                  std::initializer_list<Place> outputs, const KernelChoice& choice = {},
                  Step::Kind kind = Step::Kind::host) {
   Step s;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A small model for every family that has a form for the GPU, with the shapes that are awkward for
+// A small model for every family that has a GPU kernel, with the shapes that are awkward for
 // it: channels that are no multiple of four, groups, strides, broadcasting both ways.
 #pragma once
 

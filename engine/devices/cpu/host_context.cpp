@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "engine/devices/cpu/instance.h"
+#include "engine/devices/cpu/host_context.h"
 
 #include <algorithm>
 
@@ -7,36 +7,36 @@
 
 namespace quern::cpu {
 
-Result<std::unique_ptr<HostInstance>> HostInstance::create(std::shared_ptr<const Program> program) {
-  std::unique_ptr<HostInstance> instance(new HostInstance(std::move(program)));
-  const Program& p = *instance->program_;
+Result<std::unique_ptr<HostContext>> HostContext::create(std::shared_ptr<const Program> program) {
+  std::unique_ptr<HostContext> context(new HostContext(std::move(program)));
+  const Program& p = *context->program_;
   std::size_t most_outputs = 0;
   for (const Step& s : p.steps) {
-    BoundStep& b = instance->steps_.emplace_back();
-    b.inputs = static_cast<std::uint32_t>(instance->inputs_.size());
-    b.outputs = static_cast<std::uint32_t>(instance->outputs_.size());
+    BoundStep& b = context->steps_.emplace_back();
+    b.inputs = static_cast<std::uint32_t>(context->inputs_.size());
+    b.outputs = static_cast<std::uint32_t>(context->outputs_.size());
     if (s.kernel) {
       QUERN_ASSIGN(b.state, s.kernel->make_state());
     }
-    instance->inputs_.resize(b.inputs + s.inputs.size());
-    instance->outputs_.resize(b.outputs + s.outputs.size());
+    context->inputs_.resize(b.inputs + s.inputs.size());
+    context->outputs_.resize(b.outputs + s.outputs.size());
     most_outputs = std::max(most_outputs, s.outputs.size());
   }
-  instance->shapes_.resize(most_outputs);
-  instance->bound_inputs_.resize(p.inputs.size());
-  instance->bound_outputs_.resize(p.outputs.size());
-  instance->output_types_ = p.outputs;
-  instance->output_data_.resize(p.outputs.size());
-  return instance;
+  context->shapes_.resize(most_outputs);
+  context->bound_inputs_.resize(p.inputs.size());
+  context->bound_outputs_.resize(p.outputs.size());
+  context->output_types_ = p.outputs;
+  context->output_data_.resize(p.outputs.size());
+  return context;
 }
 
-bool HostInstance::same_bindings(const Call& call) const {
+bool HostContext::same_bindings(const Call& call) const {
   return is_bound_ && arena_ == call.arena && std::ranges::equal(bound_inputs_, call.inputs) &&
          std::ranges::equal(bound_outputs_, call.outputs);
 }
 
 // Turns operands into pointers: only when something lies elsewhere than in the run before.
-void HostInstance::bind(const Call& call) {
+void HostContext::bind(const Call& call) {
   arena_ = call.arena;
   std::ranges::copy(call.inputs, bound_inputs_.begin());
   std::ranges::copy(call.outputs, bound_outputs_.begin());
@@ -65,17 +65,17 @@ void HostInstance::bind(const Call& call) {
   is_bound_ = true;
 }
 
-Status HostInstance::run(const Call& call) {
+Status HostContext::run(const Call& call) {
   begin(call);
   return run_steps(call, 0, steps_.size());
 }
 
-void HostInstance::begin(const Call& call) {
+void HostContext::begin(const Call& call) {
   if (!same_bindings(call)) bind(call);
   strings_.clear();
 }
 
-Status HostInstance::run_steps(const Call& call, std::size_t first, std::size_t end_step) {
+Status HostContext::run_steps(const Call& call, std::size_t first, std::size_t end_step) {
   const OpenMpThreads threads(program_->threads);
   const Parallel parallel(program_->threads);
   for (std::size_t i = first; i < end_step; ++i) {

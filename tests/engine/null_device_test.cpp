@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+// Every family of GPU kernels on the device that computes nothing: its programs pass the check of
+// dispatches, the shapes are those of the CPU, and what the device answers is zero.
+#include <algorithm>
+
+#include "tests/engine/all_families.h"
+#include "tests/engine/engine_test.h"
+
+namespace quern::testing {
+namespace {
+
+bool is_zero(const std::vector<std::byte>& bytes) {
+  return std::ranges::all_of(bytes, [](std::byte b) { return b == std::byte{}; });
+}
+
+TEST(NullDevice, TakesEveryFamilyAndAnswersZeros) {
+  const auto device = must(open_device("null"));
+  for (const Family& f : all_families()) {
+    SCOPED_TRACE(f.name);
+    const auto on_null = must(Executable::compile(f.make(), device));
+    const auto on_cpu = compile(f.make());
+    const auto inputs = inputs_of(*on_cpu);
+    const DeviceCounters before = device->counters();
+    const auto session = session_of(on_null);
+    const auto found = run(*session, inputs);
+    const auto wanted = run(*session_of(on_cpu), inputs);
+    const DeviceCounters after = device->counters();
+    EXPECT_GT(after.dispatches, before.dispatches);
+    EXPECT_GT(after.bytes_down, before.bytes_down);
+    ASSERT_EQ(found.size(), wanted.size());
+    for (std::size_t i = 0; i < found.size(); ++i) {
+      EXPECT_EQ(found[i].size(), wanted[i].size()) << on_cpu->outputs()[i].name;
+      EXPECT_TRUE(is_zero(found[i])) << on_cpu->outputs()[i].name;
+    }
+  }
+}
+
+// The host computes what no GPU does, and what follows from it on the device is zero again.
+TEST(NullDevice, LeavesToTheHostWhatItHasNoKernelFor) {
+  GraphBuilder g("mixed");
+  const Operand x = g.input("x", DType::f32, {2, 6});
+  const std::array<Operand, 4> found = g.unique(x);
+  g.output("values", found[0]);
+  g.output("device", g.relu(x));
+  const auto session = session_of(compile(must(g.build()), "null"));
+  const auto outputs = run(*session, {tensor<float>({2, 6}, {1, 2, 3, 1, 2, 3, 4, 4, 4, 1, 2, 3})});
+  EXPECT_FALSE(is_zero(outputs[0]));
+  EXPECT_EQ(outputs[0].size(), 4 * sizeof(float)) << "1, 2, 3 and 4";
+  EXPECT_TRUE(is_zero(outputs[1]));
+}
+
+TEST(NullDevice, CountsEachRunOnce) {
+  GraphBuilder g("sum");
+  const Operand x = g.input("x", DType::f32, {4, 4});
+  g.output("y", g.relu(g.add(x, g.constant(pattern({4, 4})))));
+  const auto device = must(open_device("null"));
+  const auto session = session_of(must(Executable::compile(must(g.build()), device)));
+  const std::vector<Tensor> inputs = {pattern({4, 4}, 2)};
+  run(*session, inputs);
+  const DeviceCounters first = device->counters();
+  run(*session, inputs);
+  const DeviceCounters second = device->counters();
+  EXPECT_EQ(second.submissions, first.submissions + 1);
+  EXPECT_EQ(second.dispatches, first.dispatches + 1) << "the sum and its relu are one";
+  EXPECT_EQ(second.bytes_up, first.bytes_up + 64);
+  EXPECT_EQ(second.bytes_down, first.bytes_down + 64);
+  EXPECT_EQ(second.allocations, first.allocations) << "a run on a planned shape makes nothing";
+}
+
+}  // namespace
+}  // namespace quern::testing
