@@ -2,9 +2,9 @@
 #include "engine/compile/specialize.h"
 
 #include <algorithm>
-#include <deque>
 #include <optional>
 
+#include "engine/compile/abstract_values.h"
 #include "engine/compile/declared_types.h"
 #include "engine/vocabulary/text_util.h"
 #include "graph/evaluate.h"
@@ -24,78 +24,11 @@ constexpr std::size_t answer_bytes = 64 << 10;
 constexpr int max_inline_depth = 64;
 constexpr std::size_t max_inlined_nodes = 1 << 20;
 
-// ---- abstract values ---------------------------------------------------------------------------
-
-struct Abstract {
-  enum class Kind : std::uint8_t {
-    unknown,  // its producer has not been looked at, or waits
-    tensor,   // type known; elements known where `constant` is valid
-    sequence,
-    none,     // an empty optional
-    forward,  // the value `at` of scope `scope`
-    in_slot,  // see State::slots
-  };
-
-  Kind kind = Kind::unknown;
-  TensorType type;
-  Tensor constant;
-  std::optional<SlotRef> slot;  // where it lies, if an earlier segment made it
-  ValueId here = no_value;      // in the graph of segment `epoch`
-  std::uint32_t epoch = 0;
-  std::vector<Abstract> elements;  // of a sequence
-  std::uint32_t scope = 0;         // of a forward; of in_slot: the slot
-  ValueId at = no_value;
-
-  static Abstract forward(std::uint32_t scope, ValueId at) {
-    Abstract a;
-    a.kind = Kind::forward;
-    a.scope = scope;
-    a.at = at;
-    return a;
-  }
-  static Abstract in_slot(Slot slot) {
-    Abstract a;
-    a.kind = Kind::in_slot;
-    a.scope = slot;
-    return a;
-  }
-  static Abstract known(Tensor t) {
-    Abstract a;
-    a.kind = Kind::tensor;
-    a.type = t.type();
-    a.constant = std::move(t);
-    return a;
-  }
-  static Abstract of_type(const TensorType& type) {
-    Abstract a;
-    a.kind = Kind::tensor;
-    a.type = type;
-    return a;
-  }
-};
-
-// One graph being executed: the main one, or a body that was inlined.
-struct Scope {
-  const Graph* graph = nullptr;
-  std::vector<Abstract> values;
-  int depth = 0;
-};
-
-struct Waiting {
-  std::uint32_t scope;
-  NodeId node;
-};
-
-// Deques: references to values stay valid while scopes and slots are added.
-struct State {
-  std::deque<Scope> scopes;
-  std::deque<Abstract> slots;  // unknown: its structure is still a question
-  std::vector<Waiting> waiting;
-  std::vector<ValueId> wanted;  // of scope 0
-  std::vector<UnresolvedValue> unresolved;
-  std::uint32_t epoch = 0;
-  std::size_t inlined_nodes = 0;
-};
+using specializing::Abstract;
+using specializing::Scope;
+using specializing::shape_tensor;
+using specializing::State;
+using specializing::Waiting;
 
 }  // namespace
 
@@ -183,7 +116,7 @@ class Specializer {
       if (a->kind == Abstract::Kind::forward) {
         a = &entry(a->scope, a->at);
       } else if (a->kind == Abstract::Kind::in_slot) {
-        a = &s_.slots[a->scope];
+        a = &s_.slots[a->whole_slot];
       } else {
         return *a;
       }
@@ -220,26 +153,10 @@ class Specializer {
                                                {value.tensor().data, value.tensor().type.bytes()}));
       return {};
     }
-    a = from_runtime(value, q.slot);
+    a = Abstract::in_run(value, q.slot);
     return {};
   }
 
- public:
-  static Abstract from_runtime(const RuntimeValue& value, Slot slot) {
-    const auto element = [&](std::uint32_t i) {
-      Abstract a = Abstract::of_type(value.tensors[i].type);
-      a.slot = SlotRef{slot, i};
-      return a;
-    };
-    if (value.kind == RuntimeValue::Kind::tensor) return element(0);
-    Abstract a;
-    a.kind =
-        value.kind == RuntimeValue::Kind::none ? Abstract::Kind::none : Abstract::Kind::sequence;
-    for (std::uint32_t i = 0; i < value.tensors.size(); ++i) a.elements.push_back(element(i));
-    return a;
-  }
-
- private:
   // ---- nodes
 
   void wait(std::uint32_t scope, NodeId id) { s_.waiting.push_back({scope, id}); }
@@ -333,7 +250,8 @@ class Specializer {
   std::optional<Result<std::vector<Tensor>>> fold(std::uint32_t scope, const Node& n,
                                                   const OpDef& def,
                                                   std::span<const ValueType> types) {
-    const bool shape_only = n.as<ShapeOf>() || n.as<SizeOf>();
+    if (n.post_ops.empty() && (n.as<ShapeOf>() || n.as<SizeOf>()))
+      return std::vector<Tensor>{shape_tensor(n, resolve(scope, n.inputs[0]).type.shape)};
     if (!can_evaluate(def)) return std::nullopt;
     std::vector<Tensor> inputs;
     for (ValueId v : n.inputs) {
@@ -342,9 +260,8 @@ class Specializer {
         continue;
       }
       const Abstract& a = resolve(scope, v);
-      if (!a.constant.valid() && !shape_only) return std::nullopt;
-      // Of ShapeOf only the type matters; any non-null pointer stands for the elements.
-      inputs.push_back(a.constant.valid() ? a.constant : Tensor(a.type, nullptr, unread));
+      if (!a.constant.valid()) return std::nullopt;
+      inputs.push_back(a.constant);
     }
     std::vector<TensorType> out;
     std::size_t bytes = 0;
@@ -356,7 +273,7 @@ class Specializer {
     std::vector<TensorType> in;
     for (const Tensor& t : inputs)
       if (t.valid()) in.push_back(t.type());
-    if (!shape_only && evaluation_work(n.op, def, in, out) > quick_work) return std::nullopt;
+    if (evaluation_work(n.op, def, in, out) > quick_work) return std::nullopt;
     auto r = evaluate(s_.scopes[scope].graph->ops(), n.op, n.post_ops, inputs, out);
     if (!r)
       return Result<std::vector<Tensor>>(
@@ -725,9 +642,10 @@ class Specializer {
   std::optional<Slot> open_slot(const Abstract& start) {
     const Abstract* a = &start;
     while (a->kind == Abstract::Kind::forward) a = &entry(a->scope, a->at);
-    if (a->kind != Abstract::Kind::in_slot || s_.slots[a->scope].kind != Abstract::Kind::unknown)
+    if (a->kind != Abstract::Kind::in_slot ||
+        s_.slots[a->whole_slot].kind != Abstract::Kind::unknown)
       return std::nullopt;
-    return a->scope;
+    return a->whole_slot;
   }
 
   SlotRef tensor_of(Abstract& a) {
@@ -749,16 +667,11 @@ class Specializer {
     return r;
   }
 
-  static const std::byte* const unread;
-
   State s_;
   Segment segment_;
   std::vector<ValueAt> asked_values_;
   std::vector<ValueAt> control_inputs_;
 };
-
-alignas(16) constexpr std::byte unread_bytes[16] = {};
-const std::byte* const Specializer::unread = unread_bytes;
 
 }  // namespace
 
@@ -768,7 +681,7 @@ Result<Segment> first_segment(const Graph& graph, std::span<const RuntimeValue> 
   State state;
   state.scopes.push_back({&graph, std::vector<Abstract>(graph.value_count()), 0});
   for (Slot i = 0; i < inputs.size(); ++i) {
-    state.slots.push_back(Specializer::from_runtime(inputs[i], i));
+    state.slots.push_back(Abstract::in_run(inputs[i], i));
     state.scopes[0].values[index(graph.inputs()[i])] = Abstract::in_slot(i);
   }
   for (std::size_t i : wanted) state.wanted.push_back(graph.outputs()[i]);

@@ -367,7 +367,8 @@ TEST(OneDnnSweep, PairsOfOperandsBehindAPointwiseConvolution) {
     Shape x = {4, point.of(ins)};
     Shape w = {point.of(outs), x[1]};
     Window window;
-    for (const std::int64_t size : point.of(spatial).dims()) {
+    const Shape sizes = point.of(spatial);
+    for (const std::int64_t size : sizes) {
       x.push_back(size);
       w.push_back(1);
       window.strides.push_back(point.of(strides));
