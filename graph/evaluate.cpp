@@ -23,7 +23,7 @@ Result<Tensor> aligned(const Tensor& t) {
   return Tensor::copy_of(t.type(), {t.data(), t.bytes()});
 }
 
-// What the bytes of a tensor of strings point into.
+// Owners of the memory to which the elements of a string tensor point.
 struct StringOwners {
   std::shared_ptr<const void> bytes;
   std::vector<Tensor> inputs;

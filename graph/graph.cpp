@@ -192,7 +192,7 @@ Result<std::vector<ValueType>> Graph::infer_node(NodeId id) {
 
 namespace {
 
-// `was` made more precise by `is`; nothing when they contradict each other.
+// `was` made more precise by `is`; nullopt if they contradict each other.
 std::optional<ValueType> meet(const ValueType& was, const ValueType& is) {
   if (was.dtype != is.dtype || was.kind != is.kind) return std::nullopt;
   if (!was.dims || !is.dims) return was.dims ? was : is;
@@ -247,7 +247,7 @@ void Graph::touch(NodeId id) {
   if (touched_ && id != no_node) touched_->push_back(id);
 }
 
-// What they know of the value has changed.
+// Marks the readers of a value whose type has changed.
 void Graph::touch_readers(ValueId id) {
   for (Use u : value(id).uses) {
     nodes_[index(u.node)].stale_types = true;

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a model means: values, nodes and the operators between them, in SSA form.
+// A model as a graph in SSA form: values, and the nodes that compute them with operators.
 //
 // A Graph knows no file, no device and no kernel. Constants are values without a producer that hold
 // a Tensor. Nodes stand in execution order. Every change goes through a method that keeps uses and
-// types right; verify.h checks what must hold.
+// types right; verify.h checks the invariants.
 #pragma once
 
 #include <cstdint>
@@ -49,13 +49,13 @@ struct Use {
 
 struct Value {
   std::string name;           // as in the model; may be empty, need not be unique
-  ValueType type;             // what is certain: inference says so, or whoever gives an input
-  std::optional<Dims> claim;  // what the model says of it beyond that: nothing may rest on it
+  ValueType type;             // certain: inferred, or given for an input
+  std::optional<Dims> claim;  // declared by the model but not proven: nothing may rest on it
   NodeId producer = no_node;  // no_node: an input or a constant
   std::uint32_t producer_output = 0;
   Tensor constant;               // valid() for constants only
   std::vector<Use> uses;         // in no particular order
-  std::uint32_t handed_out = 0;  // how many graph outputs it is
+  std::uint32_t handed_out = 0;  // number of graph outputs that are this value
 
   bool is_constant() const { return constant.valid(); }
 };
@@ -64,20 +64,20 @@ struct Node {
   Op op;
   std::string name;
   std::vector<ValueId> inputs;   // no_value: an optional input left out
-  std::vector<ValueId> outputs;  // no_value: an output that nobody wants
+  std::vector<ValueId> outputs;  // no_value: an output that is not wanted
   PostOps post_ops;              // on outputs[0]; their operands are among the inputs
-  std::vector<Graph> bodies;     // of control flow
+  std::vector<Graph> bodies;     // control flow only
   bool alive = true;
   // Kept by Graph.
-  std::vector<std::uint32_t> use_slots;  // where each input stands in Value::uses
-  bool stale_types = false;  // what inference knows of an input has changed: see refine_types
-  bool is_refused = false;   // by inference, for what it knows now: a run will say why
+  std::vector<std::uint32_t> use_slots;  // index of each input in Value::uses
+  bool stale_types = false;              // an input's known type has changed: see refine_types
+  bool is_refused = false;               // inference rejects the current types: a run reports why
 
   template <class T>
   const T* as() const {
     return op.as<T>();
   }
-  // Without the operands of post-ops.
+  // The inputs without the operands of post-ops.
   std::span<const ValueId> own_inputs() const {
     return std::span(inputs).first(quern::own_inputs(inputs.size(), post_ops));
   }
@@ -98,14 +98,15 @@ class Graph {
   // ---- building
   ValueId add_input(std::string name, ValueType type);
   ValueId add_constant(Tensor tensor, std::string name = {});
-  // Appends a node and infers its outputs. On error the graph is as before.
+  // Appends a node and infers its outputs. On error the graph is unchanged.
   Result<NodeId> add_node(Op op, std::vector<ValueId> inputs, std::string name = {},
                           std::size_t outputs = 1, std::vector<Graph> bodies = {});
-  // For an op with one output: its value.
+  // The same for an op with one output; returns its value.
   Result<ValueId> add(Op op, std::vector<ValueId> inputs, std::string name = {});
   void add_output(ValueId value, std::string name);
-  Dim symbol(std::string_view name);  // the symbol of this name, new or known
-  // A type of another graph in terms of this one: symbols of one name are one.
+  Dim symbol(std::string_view name);  // the existing symbol of this name, or a new one
+  // Translates a type of another graph to this one: symbols of the same name become the same
+  // symbol.
   ValueType adopt(ValueType type, const Graph& from);
 
   // ---- reading
@@ -121,60 +122,62 @@ class Graph {
   const Node& node(NodeId id) const { return nodes_[index(id)]; }
   const ValueType& type(ValueId id) const { return value(id).type; }
   bool alive(NodeId id) const { return node(id).alive; }
-  // Alive nodes in execution order: each after the producers of its inputs. Valid until the next
-  // change; a pass that changes the graph while it walks copies the list and skips dead nodes.
+  // The alive nodes in execution order: each after the producers of its inputs. Valid until the
+  // next change; a pass that changes the graph while it walks copies the list and skips dead nodes.
   std::span<const NodeId> order() const;
-  // Where the node stood when the order was last made; what was added since stands behind all
+  // The position of the node when the order was last computed; nodes added since come after all
   // others.
   std::uint32_t position(NodeId id) const {
     return index(id) < positions_.size() ? positions_[index(id)] : index(id);
   }
   std::span<const std::string> symbols() const { return symbols_; }
   bool is_output(ValueId id) const { return value(id).handed_out > 0; }
-  // The node that makes `id` when it is a T, else null.
+  // The node that produces `id` if its op is a T, else null.
   template <class T>
   const Node* producer_as(ValueId id) const {
     if (id == no_value || value(id).producer == no_node) return nullptr;
     const Node& n = node(value(id).producer);
     return n.as<T>() ? &n : nullptr;
   }
-  // Exactly one node input reads it, and the graph does not hand it out.
+  // True if exactly one node input reads the value and it is not a graph output.
   bool used_once(ValueId id) const { return value(id).uses.size() == 1 && !is_output(id); }
 
-  // ---- changing
-  // Gives the node another op, inputs and post-ops. Outputs keep their ids; their types are
-  // inferred again and may get more precise, never different. On error nothing has changed.
+  // ---- changing Gives the node another op, inputs and post-ops. Outputs keep their ids; their
+  // types are inferred again and may become more precise, never different. On error nothing has
+  // changed.
   Status replace(NodeId id, Op op, std::vector<ValueId> inputs, PostOps post_ops = {});
-  // Infers the outputs again where that may say more than is known; true when it does.
+  // Infers the outputs again if that may tell more than is known; returns true if it does.
   bool refine_types(NodeId id);
   // Every use of `from`, graph outputs included, becomes a use of `to`.
   void replace_uses(ValueId from, ValueId to);
   // `from` becomes a constant; its producer keeps its other outputs.
   void make_constant(ValueId id, Tensor tensor);
-  void erase(NodeId id);  // nobody uses its outputs
-  // Removes nodes that no output needs; says how many.
+  void erase(NodeId id);  // its outputs must be unused
+  // Removes the nodes that no output needs; returns their number.
   std::size_t erase_dead();
-  // A producer loses the output that it makes: no_value stands there.
+  // Replaces an output of the node by no_value.
   void drop_output(NodeId id, std::size_t output);
   void set_type(ValueId id, ValueType type);
-  // What a model declares and inference does not confirm. Shown to users and asked for where an
-  // importer cannot do without; what rests on it is checked by an Identity of that rank.
+  // Sets the dimensions that a model declares and inference does not confirm. They are shown to
+  // users and read where an importer needs them; an Identity of that rank checks whatever relies on
+  // them.
   void set_claim(ValueId id, Dims dims) { values_[index(id)].claim = std::move(dims); }
   void set_name(ValueId id, std::string name) { values_[index(id)].name = std::move(name); }
   void set_node_name(NodeId id, std::string name) { nodes_[index(id)].name = std::move(name); }
   void set_output(std::size_t i, ValueId value);
-  // Of a body, whose node loses the operand or the result too. The input must have no uses.
+  // Both are for bodies, whose node must lose the operand or the result too. The input must have no
+  // uses.
   void erase_input(std::size_t i);
   void erase_output(std::size_t i);
-  // To be changed: what the node hands out is inferred again by the next refine_types.
+  // A body that the caller may change: the next refine_types infers the node's outputs again.
   Graph& body(NodeId id, std::size_t i);
-  // False when nodes depend on each other in a circle: only a model from outside can.
+  // False if nodes depend on each other in a cycle, which only an imported model can cause.
   bool acyclic() const;
-  // From now on, until null is given, every node that a change touches is appended: the changed one
-  // and its neighbours, whose patterns may match now.
+  // Appends every node that a change touches to `touched` (the changed node and its neighbours,
+  // whose patterns may match now) until called with null.
   void watch(std::vector<NodeId>* touched) { touched_ = touched; }
 
-  // Runs infer for an op over values of this graph, without adding anything.
+  // Runs infer for an op on values of this graph without adding anything.
   Result<std::vector<ValueType>> infer(const Op& op, std::span<const ValueId> inputs,
                                        std::size_t outputs, std::string_view name) const;
 

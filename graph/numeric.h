@@ -26,7 +26,7 @@ float round_to_odd(double value) noexcept;
 // The four 8-bit floats of ONNX: exponent and mantissa bits, FN: no infinity, UZ: no negative zero.
 enum class Float8 : std::uint8_t { e4m3fn, e4m3fnuz, e5m2, e5m2fnuz };
 float float8_to_float(Float8 format, std::uint8_t bits) noexcept;
-// What a number out of range becomes: the largest one, or infinity (NaN where there is none).
+// The result for a number out of range: the largest one, or infinity (NaN if the format has none).
 enum class Overflow : std::uint8_t { to_largest, to_infinity };
 std::uint8_t float_to_float8(Float8 format, float value,
                              Overflow overflow = Overflow::to_largest) noexcept;
@@ -77,7 +77,7 @@ struct TypeTag {
   using type = T;
 };
 
-// f(TypeTag<T>{}) for the element type of `dtype`.
+// Calls f(TypeTag<T>{}) for the element type of `dtype`.
 template <class F>
 decltype(auto) visit_dtype(DType dtype, F&& f) {
   switch (dtype) {
@@ -124,7 +124,7 @@ constexpr bool is_number_integer(DType t) {
   return is_number(t) && !is_number_float(t);
 }
 
-// visit_dtype over those alone: f is not called for a type that inference has to refuse.
+// visit_dtype for number types only: f is not called for the others, which inference must refuse.
 template <class F>
 void visit_float(DType dtype, F&& f) {
   switch (dtype) {
@@ -150,18 +150,18 @@ void visit_number(DType dtype, F&& f) {
   }
 }
 
-// What an element of T is computed in: the 16-bit floats in float.
+// The type in which elements of T are computed: float for the 16-bit floats.
 template <class T>
 using ComputeType =
     std::conditional_t<std::is_same_v<T, Half> || std::is_same_v<T, BFloat16>, float, T>;
 
-// What references hold sums and products of T in: floats in double, integers modulo 2^64 (so that
-// the low bits, which are the result, come out right). static_cast leads in and out.
+// The type in which references accumulate sums and products of T: double for floats, integers
+// modulo 2^64 (so that the low bits, which are the result, are right). Convert with static_cast.
 template <class T>
 using Sum = std::conditional_t<is_float_type<T>, double, std::uint64_t>;
 
-// Number to number without undefined behaviour: float to integer truncates and saturates, NaN
-// gives 0; integer to integer wraps.
+// Converts numbers without undefined behaviour: float to integer truncates and saturates, NaN gives
+// 0; integer to integer wraps.
 template <class To, class From>
 To convert(From v) {
   if constexpr (std::is_same_v<To, bool>) {

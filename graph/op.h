@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// An operator with its attributes: the node of a graph says what it does with one of these.
+// An operator with its attributes; every node of a graph holds one.
 //
 // A struct of graph/ops/ holds the attributes of one operator and names them once, in `fields`: the
-// text form, comparison, hashing, inspection and the C++ builder go by that list. Op hides which
-// struct it holds, so that a change of one struct is seen only by those who use that struct.
+// text form, comparison, hashing, inspection and the C++ builder all use that list. Op hides which
+// struct it holds, so that a change to one struct recompiles only the files that use it.
 #pragma once
 
 #include <concepts>
@@ -29,7 +29,7 @@ concept OpAttributes = std::equality_comparable<T> && requires {
   { T::kernels() } -> std::same_as<const OpKernels&>;
 };
 
-// The operators of a family, in a type.
+// The operators of a family, as a type list.
 template <class... T>
 struct OpList {};
 
@@ -49,12 +49,12 @@ class Op {
   bool is() const {
     return def_ == &T::def();
   }
-  // Null where it is another operator.
+  // Null if it is another operator.
   template <OpAttributes T>
   const T* as() const {
     return is<T>() ? static_cast<const T*>(attributes_.get()) : nullptr;
   }
-  // Whether it is one of these.
+  // True if it is one of these operators.
   template <OpAttributes... T>
   bool is_any_of() const {
     return (is<T>() || ...);

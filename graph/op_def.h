@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the graph knows about an operator: how many operands it has, what its outputs are. Constant
-// data, one for each struct of graph/ops/, defined in the file of its family there.
+// The graph's description of an operator: its number of operands and its output types. Constant
+// data, one OpDef for each struct of graph/ops/, defined in the file of its family there.
 #pragma once
 
 #include <cstddef>
@@ -19,9 +19,10 @@
 
 namespace quern {
 
-struct OpStruct;  // graph/op_fields.h: the attributes, for those who do not know the struct
+struct OpStruct;  // graph/op_fields.h: access to attributes of an unknown struct
 
-// What inference may know of one input: its type, and its elements where they are constant.
+// The information on one input that inference gets: its type, and its elements if they are
+// constant.
 struct InferInput {
   bool present = false;
   ValueType type;
@@ -29,7 +30,7 @@ struct InferInput {
 };
 
 // One call of an op's `infer`. Runs on symbolic types when a graph is built and on concrete ones
-// when a plan is made; an implementation writes what it can say and leaves the rest unknown.
+// when a plan is made; an implementation sets what it can infer and leaves the rest unknown.
 class InferContext {
  public:
   InferContext(const Op& op, std::string_view op_name, std::string_view node_name,
@@ -55,11 +56,11 @@ class InferContext {
   const Dims* dims(std::size_t i) const {
     return has(i) && inputs_[i].type.dims ? &*inputs_[i].type.dims : nullptr;
   }
-  // The elements of input i, or null: absent, or not known yet.
+  // The elements of input i; null if it is absent or its elements are not known yet.
   const Tensor* value(std::size_t i) const { return has(i) ? inputs_[i].value : nullptr; }
-  // Control flow: the types that each body of the node hands out.
+  // Control flow: the output types of each body of the node.
   std::span<const std::vector<ValueType>> body_outputs() const { return body_outputs_; }
-  // The elements of an i64 or i32 input; nothing when unknown.
+  // The elements of an i64 or i32 input; nullopt if unknown.
   std::optional<Ints> ints(std::size_t i) const;
 
   void set(std::size_t output, ValueType type) { outputs_[output] = std::move(type); }
@@ -104,13 +105,13 @@ enum class OpTrait : std::uint32_t {
   elementwise = 2,
   // The output shape depends on the elements of inputs that are not plan-time operands.
   data_dependent = 4,
-  // Two calls with equal inputs may differ: never folded or merged.
+  // Two calls with equal inputs may give different results: never folded or merged.
   random = 8,
   // Handled by the planner itself: control flow, sequences, optionals.
   structural = 16,
   // May carry post-ops.
   post_ops = 32,
-  // Input 0 is copied byte by byte, from wherever it lies: a constant needs no aligned copy.
+  // Input 0 is copied byte by byte from any address: a constant needs no aligned copy.
   any_address = 64,
 };
 constexpr OpTrait operator|(OpTrait a, OpTrait b) {
@@ -124,10 +125,10 @@ struct OpDef {
   OpTrait traits = OpTrait::none;
   // Bit i: the elements of input i must be known to plan the node (shapes, axes, conditions).
   std::uint32_t plan_operands = 0;
-  // Instead of them, for a family whose operands differ from kind to kind.
+  // Replaces plan_operands for a family whose operands differ from kind to kind.
   std::uint32_t (*plan_operands_of)(const Op&) = nullptr;
   InferFn infer = nullptr;
-  // Of a data_dependent op: like infer, with the largest shapes that the data may lead to.
+  // For data_dependent ops: like infer, but gives the largest shapes that the data can lead to.
   InferFn bound = nullptr;
   const OpStruct* attributes = nullptr;
 
@@ -140,7 +141,7 @@ struct OpDef {
   }
 };
 
-// The integers of an i64 or i32 tensor, at whatever alignment; nothing for another type.
+// The elements of an i64 or i32 tensor, of any alignment; nullopt for another type.
 std::optional<Ints> int_elements(const Tensor& t);
 
 // Every operator, in the order of AllOps.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reflection over attributes: each field of an Op by name, whatever struct it holds.
+// Reflection on attributes: accesses each field of an Op by name, whatever struct it holds.
 #pragma once
 
 #include <array>
@@ -24,7 +24,7 @@ namespace quern {
 
 struct Unary;
 
-// An enumerator as its place in the list of names, which text forms and messages call it by.
+// An enumerator as an index into the list of names that text forms and messages use.
 struct EnumField {
   std::uint8_t* value;
   std::span<const std::string_view> names;
@@ -39,7 +39,7 @@ using FieldRef =
                  std::optional<std::int64_t>*, std::optional<DType>*, EnumField>;
 using FieldFn = void (*)(void* context, std::string_view name, FieldRef field);
 
-// What is done with attributes by whoever does not know their struct. One for each struct.
+// Type-erased operations on attributes; one OpStruct for each struct.
 struct OpStruct {
   bool (*equal)(const void*, const void*);
   std::shared_ptr<void> (*make)();
@@ -47,7 +47,7 @@ struct OpStruct {
   void (*fields)(void* attributes, void* context, FieldFn f);
 };
 
-// The names of an enumeration with so many values.
+// The names of an enumeration with N values.
 template <std::size_t N>
 using EnumNames = std::array<std::string_view, N>;
 template <class E>
@@ -97,7 +97,7 @@ void for_each_field(const Op& op, F&& f) {
   for_each_field(const_cast<void*>(op.attributes()), op.def(),
                  [&](std::string_view name, const auto& field) { f(name, field); });
 }
-// The same, and what f writes is in the op then, and in no copy of it.
+// The same, but f may write to the fields: `op` gets the changes, other copies of it do not.
 template <class F>
 void edit_fields(Op& op, F&& f) {
   std::shared_ptr<void> attributes = op.def().attributes->copy(op.attributes());
@@ -105,7 +105,7 @@ void edit_fields(Op& op, F&& f) {
   op = Op(op.def(), std::move(attributes));
 }
 
-// With the attributes that its struct begins with.
+// An op with the default attributes of its struct.
 inline Op default_op(const OpDef& def) {
   return Op(def, def.attributes->make());
 }

@@ -12,7 +12,7 @@
 
 namespace quern {
 
-// Element i of a tensor of numbers, converted; 0 of anything else.
+// Element i of a tensor of numbers, converted; 0 for any other element type.
 template <class To>
 To element_as(const TensorView& t, std::int64_t i) {
   To result{};

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a node does to its first output after its operator.
+// The operations that a node applies to its first output after its operator.
 #pragma once
 
 #include <cstddef>
@@ -11,8 +11,8 @@
 
 namespace quern {
 
-// A binary step after the op itself: with the node's input `operand`, which must broadcast to the
-// result without changing its shape. `swapped`: the operand stands on the left.
+// A binary operation on the result and the node's input `operand`, which must broadcast to the
+// result without changing its shape. `swapped`: the operand is the left-hand side.
 struct BinaryPostOp {
   BinaryKind kind = BinaryKind::add;
   std::uint32_t operand = 0;
@@ -21,14 +21,14 @@ struct BinaryPostOp {
   bool operator==(const BinaryPostOp&) const = default;
 };
 
-// What a node does to its first output after the op itself, in order.
+// One such operation; a node applies its PostOps in order.
 using PostOp = std::variant<Unary, BinaryPostOp>;
 using PostOps = std::vector<PostOp>;
 
-// Operands of post-ops stand behind the operator's own inputs: how many of a node's `inputs` are
-// its own. The one place that knows.
+// The number of a node's `inputs` that belong to the operator itself; the operands of post-ops come
+// after them. Only this function knows that order.
 std::size_t own_inputs(std::size_t inputs, const PostOps& post_ops);
-// Whether this input is the operand of a post-op behind the first `done`, and of none of those.
+// True if a post-op after the first `done` reads this input and none of the first `done` does.
 bool is_read_later(const PostOps& post_ops, std::size_t done, std::size_t input);
 
 }  // namespace quern

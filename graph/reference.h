@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// References: the plainest correct loop of each operator, which kernels/ defines. The graph
-// evaluates constants with them and links without them: whoever makes a Graph hands them in.
+// References: the plainest correct loop of each operator, defined in kernels/. The graph evaluates
+// constants with them but does not link against them: the creator of a Graph passes them in.
 #pragma once
 
 #include <cstddef>
@@ -16,7 +16,8 @@
 
 namespace quern {
 
-// Working memory of a reference: asked for in advance, handed out in pieces aligned to 64 bytes.
+// Working memory of a reference: its size is declared in advance, and it is handed out in pieces
+// aligned to 64 bytes.
 class Scratch {
  public:
   Scratch(std::byte* data, std::size_t size) : data_(data), size_(size) {}
@@ -38,7 +39,7 @@ class Scratch {
   std::size_t used_ = 0;
 };
 
-// Bytes of the strings that a run makes; what it hands out stays until clear().
+// Storage for the strings that a run creates; they stay valid until clear().
 class StringPool {
  public:
   StringRef add(std::string_view text) {
@@ -52,11 +53,11 @@ class StringPool {
 };
 
 // Dense row-major views; an absent input has no data. Output types come from infer; an op whose
-// output shape depends on data gets the largest shape and writes the real one into outputs[i].type.
+// output shape depends on data gets the largest shape and writes the actual one to outputs[i].type.
 struct ReferenceCall {
   const Op& op;
   std::span<const TensorView> inputs;
-  std::span<MutableTensorView> outputs;  // no data: not asked for
+  std::span<MutableTensorView> outputs;  // no data: not wanted
   Scratch& scratch;
   StringPool& strings;
 
@@ -69,20 +70,20 @@ struct ReferenceCall {
 };
 
 // The plainest correct loop: the oracle of the tests, the evaluator of constant folding and the end
-// of every list of implementations. Allocates nothing unless it fails or makes strings.
+// of every list of implementations. Allocates nothing unless it fails or creates strings.
 using ReferenceFn = Status (*)(const ReferenceCall&);
 using ScratchFn = std::size_t (*)(const Op&, std::span<const TensorType> inputs,
                                   std::span<const TensorType> outputs);
 
 struct OpReference {
-  ReferenceFn run = nullptr;  // null: a structural operator, which planning resolves
+  ReferenceFn run = nullptr;  // null: a structural operator, resolved by planning
   ScratchFn scratch = nullptr;
 };
 // Kept by every Graph.
 struct OpSet {
   const OpReference& (*reference_of)(const OpDef& def);
 };
-// Every operator's. Defined by kernels/, which whoever calls it links.
+// The references of all operators. Defined in kernels/, which callers must link.
 OpSet builtin_ops();
 
 }  // namespace quern

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The text form of a graph: what tests compare, failures print and `quern inspect --text` shows.
+// The text form of a graph: tests compare it, failures print it and `quern inspect --text` shows
+// it.
 //
 //   graph "classifier" {
 //     input %0 "image": f32[N,3,224,224]
@@ -8,7 +9,7 @@
 //     output %2 "probs"
 //   }
 //
-// `_` stands for an input left out or an output that nobody wants, `?` for an unknown dimension,
+// `_` stands for an omitted input or an output that is not wanted, `?` for an unknown dimension,
 // `[*]` for an unknown rank, `#i` for the node's input i as operand of a post-op. Constants above
 // `max_elements` print as `...`, which reads back as zeros.
 #pragma once
@@ -30,7 +31,7 @@ struct TextOptions {
 std::string to_text(const Graph& graph, const TextOptions& options = {});
 // Errors name the line.
 Result<Graph> parse_text(std::string_view text, OpSet ops);
-// Sets the attributes of `op` from "kind=max kernel=[2,2]"; the others stay. Errors:
+// Sets the attributes of `op` from "kind=max kernel=[2,2]"; the others keep their values. Errors:
 // invalid_argument.
 Status parse_attributes(std::string_view text, Op& op);
 

@@ -204,7 +204,7 @@ struct ElementReader {
   }
 };
 
-// What the bytes of a constant of strings point into.
+// Owner of the memory to which the elements of a string constant point.
 struct StringStorage {
   std::shared_ptr<const void> refs;
   StringPool strings;

@@ -30,10 +30,10 @@ class Dim {
   constexpr bool unknown() const { return v_ == unknown_value; }
   constexpr std::int64_t value() const { return v_; }  // only when known()
   constexpr std::uint32_t symbol_id() const { return static_cast<std::uint32_t>(-2 - v_); }
-  // Known to be the same number: false as soon as one is unknown.
+  // True if both are known to be the same number; false if either is unknown.
   constexpr bool same(Dim o) const { return v_ == o.v_ && !unknown(); }
   constexpr bool is(std::int64_t n) const { return v_ == n && known(); }
-  // The number, or -1: what the public API shows.
+  // The number, or -1 as in the public API.
   constexpr std::int64_t or_minus_one() const { return known() ? v_ : -1; }
 
   constexpr bool operator==(const Dim&) const = default;
@@ -43,8 +43,8 @@ class Dim {
   std::int64_t v_ = unknown_value;
 };
 
-// Arithmetic of shape inference: unknown stays unknown, overflow saturates (and is refused when
-// somebody asks for the bytes).
+// Arithmetic of shape inference: unknown stays unknown, overflow saturates (and is refused when the
+// size in bytes is computed).
 Dim operator+(Dim a, Dim b);
 Dim operator*(Dim a, Dim b);
 Dim sub_clamped(Dim a, std::int64_t b);  // max(a - b, 0)
@@ -54,12 +54,12 @@ Dim ceil_div(Dim a, std::int64_t b);
 // The dimensions of a value whose rank is known.
 using Dims = std::vector<Dim>;
 
-// What a graph value is. A sequence or an optional describes its element.
+// The type of a graph value. For a sequence or an optional, dtype and dims describe its element.
 struct ValueType {
   enum class Kind : std::uint8_t { tensor, sequence, optional_tensor, optional_sequence };
 
   DType dtype = DType::f32;
-  std::optional<Dims> dims;  // nothing: not even the rank is known
+  std::optional<Dims> dims;  // nullopt: not even the rank is known
   Kind kind = Kind::tensor;
 
   ValueType() = default;
@@ -82,13 +82,13 @@ struct ValueType {
 };
 
 Dims to_dims(const Shape& shape);
-// Product of the dimensions; unknown when one is.
+// The product of the dimensions; unknown if one of them is unknown.
 Dim product(std::span<const Dim> dims);
-// numpy broadcasting of two shapes; nothing when two numbers clash.
+// NumPy broadcasting of two shapes; nullopt if two sizes are incompatible.
 std::optional<Dims> broadcast(const Dims& a, const Dims& b);
 std::optional<Shape> broadcast(const Shape& a, const Shape& b);
-// What both sides allow: a number wins over a symbol, a symbol over unknown.
-// Nothing when two numbers clash.
+// The more precise dimensions of both sides: a number wins over a symbol, a symbol over unknown.
+// nullopt if two numbers differ.
 std::optional<Dims> meet(const Dims& a, const Dims& b);
 
 inline std::size_t positive_axis(std::int64_t axis, std::size_t rank) {

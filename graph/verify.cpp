@@ -94,7 +94,8 @@ class Verifier {
     const Node& n = g_.node(id);
     if (!n.post_ops.empty() || !n.bodies.empty()) return {};
     auto types = g_.infer(n.op, n.inputs, n.outputs.size(), n.name);
-    // What is refused for what has become known since is left for a run to refuse.
+    // A node that inference rejects because more has become known since is left for a run to
+    // reject.
     if (!types) return n.stale_types || n.is_refused ? Status() : std::move(types).error();
     for (std::size_t i = 0; i < n.outputs.size(); ++i) {
       if (n.outputs[i] == no_value) continue;

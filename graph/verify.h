@@ -7,10 +7,11 @@
 
 namespace quern {
 
-// What must hold of every graph between two changes: uses and producers agree, nodes stand after
-// what they read, arities and post-op operands are right, bodies take what their nodes give, and
-// every type is what inference says, or more precise. An error names the first breach. Its code is
-// internal; or that of inference, where a node was let pass while less was known of its inputs.
+// Checks the invariants that hold between any two changes of a graph: uses and producers agree,
+// nodes come after their operands, arities and post-op operands are right, the inputs of bodies
+// match those of their nodes, and every type is the inferred one or more precise. An error names
+// the first violation. Its code is `internal`, or that of inference if a node was accepted while
+// less was known of its inputs.
 Status verify(const Graph& graph);
 
 }  // namespace quern

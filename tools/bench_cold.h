@@ -25,7 +25,7 @@ struct ColdMeasurement {
 
 // Starts this program again with the same arguments, over and over.
 Result<ColdMeasurement> measure_cold(const BenchArgs& args, const Console& console);
-// What one such process does: prints its numbers as JSON.
+// The body of one such process: prints its numbers as JSON.
 Result<ExitCode> cold_sample(const BenchArgs& args);
 
 std::string cold_text(const ColdMeasurement& m, const Console& console);

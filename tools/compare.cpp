@@ -34,7 +34,7 @@ std::string element_text(const T& v) {
   }
 }
 
-// What one pass over the elements finds.
+// The results of one pass over the elements.
 struct Differences {
   std::int64_t outside = 0;
   std::int64_t worst = -1;

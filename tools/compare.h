@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Whether a tensor is what was expected, and where it differs most.
+// Compares a tensor with the expected one and finds the largest difference.
 #pragma once
 
 #include <cstdint>
@@ -12,7 +12,7 @@
 
 namespace quern::tools {
 
-// How close is close enough. Type and shape must be equal; integers, bool and strings too; NaN
+// The tolerance of a comparison. Type and shape must be equal; integers, bool and strings too; NaN
 // equals NaN, an infinity itself.
 struct Criterion {
   enum class Kind : std::uint8_t {
@@ -47,7 +47,7 @@ Comparison compare(const TensorView& got, const TensorView& wanted, const Criter
 // Byte for byte; strings by their text.
 bool identical(const TensorView& a, const TensorView& b);
 
-// Of the elements that are finite; 0 where the type has no rounding.
+// The largest magnitude of the finite elements; 0 if the type has no rounding.
 double largest_magnitude(const TensorView& tensor);
 std::string element_text(const TensorView& tensor, std::int64_t element);
 // "[0,3,17]"
@@ -55,9 +55,10 @@ std::string position_text(const Shape& shape, std::int64_t element);
 // "f32[3] = {1, 2, 3}", at most `max` elements.
 std::string elements_text(const TensorView& tensor, std::int64_t max);
 
-// What an index.json says of output `output` of data set `set` of `model` (an entry of "models").
+// The criterion in an index.json for output `output` of data set `set` of `model` (an entry of
+// "models").
 Criterion criterion_of(const Json& model, std::size_t set, std::size_t output);
-// The entry of the model called `name`; null: it is not there.
+// The entry of the model called `name`; null if there is none.
 const Json* find_model(const Json& index, std::string_view name);
 
 }  // namespace quern::tools

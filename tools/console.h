@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the verbs say to people: tables, colours, progress, numbers with units.
+// Output of the verbs for people: tables, colours, progress, numbers with units.
 //
 // Colours only on a terminal and never with NO_COLOR; progress only when stderr is a terminal.
 #pragma once
@@ -33,7 +33,7 @@ struct Console {
 
 void print(std::string_view text);  // to stdout
 
-// A line on the terminal that is overwritten; nothing where stderr is no terminal.
+// A line on the terminal that is overwritten; prints nothing if stderr is no terminal.
 class Progress {
  public:
   explicit Progress(const Console& console) : shown_(console.progress) {}

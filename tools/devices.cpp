@@ -10,7 +10,7 @@
 namespace quern::tools {
 namespace {
 
-// Those that are found, the oracle, and the device that computes nothing.
+// The devices found, the oracle, and the device that computes nothing.
 std::vector<DeviceInfo> all_devices() {
   std::vector<DeviceInfo> devices = list_devices();
   if (auto reference = open_device("reference")) {

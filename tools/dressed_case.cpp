@@ -8,8 +8,9 @@
 namespace quern::tools {
 namespace {
 
-// Of the largest element: what nobody chose a criterion for is a value between, where large numbers
-// may have cancelled. Sums of some thousand products in f32 round by less.
+// Tolerance relative to the largest element: values without a chosen criterion are intermediate
+// ones, in which large numbers may have cancelled. Sums of some thousand products in f32 round by
+// less.
 constexpr double value_rounding = 1e-5;
 
 std::vector<std::optional<TensorType>> expected_types(const DataSet& set) {
@@ -58,7 +59,7 @@ class DressedRun {
     return {};
   }
 
-  // Inputs that nobody chose: what the reference refuses, nobody has to accept.
+  // The inputs are generated: a device need not accept what the reference rejects.
   Status run_between() {
     QUERN_TRY(ask_reference(dressed_.between));
     if (!asked_.ok()) {
@@ -111,7 +112,7 @@ class DressedRun {
     return c.ok ? Status() : Status(Code::invalid_argument, c.reason);
   }
 
-  // What it says of these inputs is in `asked_`.
+  // The reference's status for these inputs is in `asked_`.
   Status ask_reference(std::span<const InputValue> inputs) {
     QUERN_ASSIGN(reference_, reference_session(dressed_.graph));
     asked_ = bind_inputs(*reference_, inputs);

@@ -20,11 +20,11 @@ struct DressedCase {
   const DataSet& set;
   std::shared_ptr<Device> device;
   int threads = 0;
-  // How close each output has to be to the case's.
+  // The tolerance for each output.
   std::vector<Criterion> criteria;
 };
 
-// An error says what is wrong in this dress.
+// An error describes the failure of this dress.
 Status run_dressed(const Dress& dress, const DressedCase& c);
 
 }  // namespace quern::tools

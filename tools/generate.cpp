@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Elements for inputs that nobody gave: the same for the same seed, on every machine.
+// Elements for inputs that were not given: the same for the same seed, on every machine.
 #include <array>
 #include <random>
 
@@ -25,7 +25,7 @@ Tensor random_strings(const Shape& shape, std::mt19937_64& random) {
   return {{DType::string, shape}, refs, data};
 }
 
-// What an input means to a model, by its name; masks are all ones.
+// The meaning of an input, guessed by its name; masks are all ones.
 enum class Meaning : std::uint8_t { numbers, mask };
 
 template <class T>

@@ -14,7 +14,7 @@ namespace quern::tools {
 
 namespace {
 
-// What one output sample is made of: source samples from `first`, with weights that add up to 1.
+// The taps of one output sample: source samples from `first`, with weights that add up to 1.
 struct Tap {
   int first = 0;
   std::vector<float> weights;

@@ -43,7 +43,8 @@ Result<Image> read_image(const std::string& path, int channels);
 // rounded.
 Image resize_middle(const Image& image, int width, int height, double crop);
 
-// How a model wants its pictures; what neither flags nor the model's metadata say is left out.
+// The image preprocessing of a model; options given by neither flags nor the model's metadata are
+// unset.
 struct ImageOptions {
   std::optional<bool> bgr;
   std::optional<std::array<double, 2>> range;  // of a value before mean and std
@@ -58,7 +59,7 @@ Result<ImageOptions> parse_image_options(const ImageTexts& texts);
 // Gaps of `flags` filled from metadata_props quern.input.{order,range,crop,mean,std}.
 ImageTexts with_metadata(ImageTexts flags, const ModelMetadata& metadata);
 
-// Where a tensor has its height, width and channels.
+// The axes of a tensor's height, width and channels.
 struct ImageLayout {
   std::size_t height_axis = 2;
   std::size_t width_axis = 3;

@@ -284,8 +284,8 @@ class InputMaker {
     done_[i] = true;
   }
 
-  // What was said, what the inputs at hand say, and a guess for every other name: a name stands for
-  // one number wherever it appears.
+  // The given dimensions, those of the available inputs, and a guess for every other name: a name
+  // stands for the same number wherever it appears.
   Dimensions all_dimensions() const {
     Dimensions d = preparation_.dimensions;
     for (std::size_t i = 0; i < specs_.size(); ++i) {

@@ -18,7 +18,7 @@
 
 namespace quern::tools {
 
-// What one input is bound to; owns the elements, which are aligned.
+// The value of one input; owns the elements, which are aligned.
 struct InputValue {
   enum class Kind : std::uint8_t { tensor, sequence, none };
 
@@ -57,7 +57,7 @@ std::vector<std::vector<std::string>> other_guesses(const std::vector<InputValue
 // Elements of `type` for an input called `name`.
 Result<Tensor> generate_tensor(const TensorType& type, std::string_view name, std::uint64_t seed);
 
-// What input_K.pb or output_K.pb holds, for an input or output of this type.
+// Reads input_K.pb or output_K.pb for an input or output of this type.
 Result<InputValue> read_value(const std::string& path, const ValueSpec& spec);
 ValueType value_type(const ValueSpec& spec);
 // "f32[batch,3,?,?]", "sequence of f32[?]"

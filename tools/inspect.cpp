@@ -167,7 +167,7 @@ std::string memory_line(const PlanInfo& plan) {
              plan.segments > 1 ? cat(", ", plan.segments, " segments") : "");
 }
 
-// Of a device other than the CPU; "" when it has them all.
+// A line on the nodes that a device leaves to the CPU; "" if there are none.
 std::string device_fallback_line(const PlanInfo& plan) {
   if (plan.fallbacks.empty()) return "";
   std::string list;
@@ -220,7 +220,8 @@ Json plan_json(const PlanInfo& plan) {
   return j;
 }
 
-// What depends on data is planned when a run gets there: so one run, unless it fails.
+// Parts whose shapes depend on data are planned during a run, so this makes one run, which may
+// fail.
 Result<Opened> open_planned(const InspectArgs& args, const Console& console) {
   QUERN_ASSIGN(Opened o, open_model(args.model, args.inputs, args.device));
   note_generated(o, console);

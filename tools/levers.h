@@ -24,9 +24,10 @@ struct Levers {
   // "onednn=off,threads=2": those that are not as usual; "default" when all are.
   std::string text() const;
   CompileOptions options() const;
-  // Those that only a fresh process can turn, by the environment (docs/adding-an-operator.md).
+  // Applies the levers that only a new process can set, by the environment
+  // (docs/adding-an-operator.md).
   void apply_to_process() const;
-  // Whether two can be tried in one process.
+  // True if both can be tried in one process.
   bool same_process(const Levers& other) const {
     return onednn == other.onednn && simd == other.simd;
   }

@@ -53,7 +53,7 @@ std::string hint_for(Code code, std::string_view verb) {
   }
 }
 
-// How stdout says what went wrong.
+// The format of errors on stdout.
 enum class Format : std::uint8_t { text, json };
 
 ExitCode report(const Status& error, std::string_view verb, Format format, const Console& console) {
@@ -103,7 +103,7 @@ ExitCode run_main(std::vector<std::string> words) {
     return ExitCode::usage;
   }
   const std::span<const std::string> rest = std::span(words).subspan(1);
-  // What follows "--" is for a guest.
+  // Arguments after "--" are for a guest.
   const std::span<const std::string> own(rest.begin(), std::ranges::find(rest, "--"));
   if (std::ranges::any_of(own, asks_for_help)) {
     print(help_text(*verb));

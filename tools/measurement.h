@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What `quern bench` measures, as a value: printed, written as JSON, read back and compared.
+// The measurement of `quern bench` as a value, which is printed, written as JSON, read back and
+// compared.
 #pragma once
 
 #include <span>
@@ -12,7 +13,7 @@
 
 namespace quern::tools {
 
-// Of times in milliseconds.
+// The distribution of times in milliseconds.
 struct Distribution {
   double median = 0, min = 0, p90 = 0, p99 = 0;
   std::size_t count = 0;
@@ -33,7 +34,7 @@ struct Measurement {
   double flops = 0;  // of one run
   double bytes = 0;  // inputs, weights and outputs of every kernel once
   Roof roof;
-  // Of a device with memory of its own: what one run does there, and the nodes that it leaves to
+  // For a device with memory of its own: the counters of one run, and the nodes that it leaves to
   // the CPU.
   bool on_gpu = false;
   DeviceCounters per_run;

@@ -69,7 +69,7 @@ std::size_t peak_resident_bytes();
 // "weights 4.9 MB, arena 3.2 MB, process 60 MB"
 std::string memory_text(const Session& session);
 Json memory_json(const Session& session);
-// What a session takes at most, as predicted.
+// The predicted maximum memory of a session.
 Json need_json(const MemoryNeed& need);
 std::string need_text(const MemoryNeed& need);
 Json phases_json(const Phases& phases);

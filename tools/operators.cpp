@@ -100,7 +100,7 @@ std::string families_table() {
   return s;
 }
 
-// Whether a table says since which opsets an operator has its versions.
+// Selects whether a table shows the opsets in which an operator's versions were introduced.
 enum class Versions : std::uint8_t { hidden, shown };
 
 // Rows of one domain, the opsets of an operator joined.

@@ -25,7 +25,7 @@ struct DeviceArgs {
   std::string scratch = "on";
 };
 
-// Where the inputs of a model come from; see inputs.h.
+// The sources of a model's inputs; see inputs.h.
 struct InputArgs {
   std::string image;
   std::vector<std::string> inputs;  // NAME=FILE
@@ -36,10 +36,10 @@ struct InputArgs {
   ImageTexts preparation;
 };
 
-// What runs take for what no plan knows, and a record of it.
+// The memory pool for allocations that no plan knows, and a trace of them.
 struct PoolArgs {
-  std::string pool;          // "": the default
-  std::string record_trace;  // a file; "": none
+  std::string pool;          // "" for the default
+  std::string record_trace;  // a file; "" for none
 };
 
 struct RunArgs {

@@ -30,7 +30,7 @@ struct Assignment {
 // '='; what has no such place is a value without a name.
 Assignment parse_assignment(std::string_view text, const std::vector<std::string>& names);
 
-// Whether `text` matches a pattern of *, ? and plain characters.
+// True if `text` matches a pattern of *, ? and plain characters.
 bool matches_glob(std::string_view text, std::string_view pattern);
 
 }  // namespace quern::tools

@@ -19,7 +19,7 @@
 namespace quern::tools {
 namespace {
 
-// What is placed: an arena per segment of the model, one for a file.
+// The problems to plan: one arena per segment of the model, or one for a file.
 struct Subject {
   std::vector<MemoryProblem> problems;
   PlanInfo model;  // of a file: empty
@@ -43,7 +43,7 @@ struct Row {
 
 constexpr std::string_view planted_prefix = "planted:";
 
-// What places in one buffer of such a device must be multiples of.
+// The alignment of offsets in a buffer of such a device.
 struct DeviceAlignment {
   std::string_view name;
   std::uint64_t bytes;
@@ -118,7 +118,7 @@ Result<Subject> compile_subject(const PlanArgs& args, const Console& console) {
   QUERN_ASSIGN(Opened o, open_model(args.model, args.inputs, compiled_for(args.device),
                                     {.order = args.order == "on", .alias = args.alias == "on"}));
   note_generated(o, console);
-  // What depends on data is planned when a run gets there.
+  // Parts whose shapes depend on data are planned during a run.
   if (const Status status = o.session->run(); !status.ok())
     console.warn(
         cat("the run failed, what depends on its data is not planned: ", status.message()));
@@ -187,7 +187,7 @@ Result<Row> plan_with(const NamedStrategy& strategy, const PlanArgs& args, const
   return row;
 }
 
-// What would be enough if no kernel took memory to work in.
+// The bound without the kernels' scratch memory.
 std::uint64_t bound_without_scratch(const Subject& s) {
   std::uint64_t bound = 0;
   for (MemoryProblem p : s.problems) {

@@ -204,7 +204,7 @@ document.onmouseover = e => {
 };
 </script>)html";
 
-// What begins, ends and lives in every step, the fullest marked.
+// A table of the buffers that begin, end and are live in every step, with the fullest step marked.
 std::string steps_table(const MemoryProblem& problem, const std::vector<std::string>& names) {
   constexpr std::int64_t most_steps = 5000;
   struct Row {

@@ -36,7 +36,7 @@ Result<std::vector<const MemoryPoolKind*>> chosen_pools(const std::string& name)
   return Status(Code::invalid_argument, cat("no pool '", shown(name), "'; there is:", list));
 }
 
-// Of a model: one run with the inputs of `args`.
+// The trace of a model: one run with the inputs of `args`.
 Result<MemoryTrace> trace_of_model(const PlanArgs& args, const Console& console) {
   QUERN_ASSIGN(const Opened o, open_model(args.model, args.inputs, args.device));
   note_generated(o, console);

@@ -7,11 +7,11 @@
 
 namespace quern::tools {
 
-// Whether `args` ask for pools: by option, or by a file that is a trace.
+// True if `args` ask for pools: by option, or by a file that is a trace.
 bool wants_pools(const PlanArgs& args);
-// By its name; else it is a model.
+// Decided by the name; otherwise the file is a model.
 bool is_csv(std::string_view path);
-// a / b; 1 where b is 0, as nothing then needs nothing.
+// a / b; 1 if b is 0.
 double ratio(std::uint64_t a, std::uint64_t b);
 Result<ExitCode> plan_pools(const PlanArgs& args, const Console& console);
 

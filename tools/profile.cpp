@@ -70,7 +70,7 @@ void show_operators(const Profile& p, const Console& console) {
   print("\n" + t.text(console));
 }
 
-// Where the time of a run goes that is not in kernels.
+// Describes the time of a run that is not spent in kernels.
 std::string rest_text(const Profile& p) {
   const double rest = std::max(p.run_ms - p.kernel_ms(), 0.0);
   if (p.lane_ms(StepInfo::Lane::device) <= 0) return cat("between them ", time_text(rest));

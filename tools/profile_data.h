@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What `quern profile` measures, and the files that it writes.
+// The measurements of `quern profile`, and the files that it writes.
 #pragma once
 
 #include <string>
@@ -35,10 +35,11 @@ struct Profile {
   Roof roof;
 
   double kernel_ms() const;
-  // Of the timeline, by lane; between kernels and copies of a device that follow each other.
+  // Time of a lane of the timeline; the gaps are those between consecutive kernels and copies of a
+  // device.
   double lane_ms(StepInfo::Lane lane) const;
   double gaps_ms() const;
-  // How near a step comes to what the roof allows, by its arithmetic or its bytes; 0: not known.
+  // The performance of a step as a share of the roof, by its arithmetic or its bytes; 0 if unknown.
   double roof_share(const ProfiledStep& step) const;
 };
 

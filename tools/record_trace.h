@@ -11,10 +11,10 @@
 
 namespace quern::tools {
 
-// What a run of the session allocates; its outputs are void afterwards.
+// The allocations of a run of the session, whose outputs are invalid afterwards.
 Result<MemoryTrace> traced_run(Session& session);
 
-// Nothing when `path` is empty. Otherwise a traced run, appended to those in the file.
+// Appends a traced run to the file; does nothing if `path` is empty.
 Status record_trace(Session& session, const std::string& path, const Console& console);
 
 }  // namespace quern::tools

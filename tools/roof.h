@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What this machine can do at most: measured in the process that uses the numbers, so that a share
-// "of the roof" compares like with like.
+// The peak performance of this machine, measured in the process that uses the numbers, so that a
+// share "of the roof" compares like with like.
 #pragma once
 
 #include <string>
@@ -17,9 +17,9 @@ struct Roof {
   std::string instructions;  // "AVX-512", "AVX2 + FMA", "portable"; of a device its title
 };
 
-// Of this machine's CPUs. Takes about a quarter of a second.
+// The roof of this machine's CPUs. Takes about a quarter of a second.
 Roof measure_roof(int threads);
-// Of what runs on `device`: its own, or the CPUs' when it has none. Errors: those of the device.
+// The roof of `device`: its own, or that of the CPUs if it has none. Errors: those of the device.
 Result<Roof> measure_roof(const Device& device, int threads);
 
 }  // namespace quern::tools

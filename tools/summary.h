@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a tensor holds, in a line, and the ranking of class scores.
+// One-line summaries of tensors, and the ranking of class scores.
 #pragma once
 
 #include <cstdint>
@@ -34,11 +34,11 @@ struct Ranking {
   std::vector<RankedClass> classes;  // best first
   bool softmax_applied = false;      // the numbers were no distribution
 };
-// Of row `row` of `rows` equal parts of `scores`, which is of a float or integer type.
+// The ranking for row `row` of `rows` equal parts of `scores`, which has a float or integer type.
 Ranking rank_classes(const TensorView& scores, std::int64_t row, std::int64_t rows, int count);
 
-// How many rows of class scores the tensor may hold: [C], [N,C] or [N,C,1,1]; nothing when it is no
-// such tensor.
+// The number of rows of class scores in the tensor: [C], [N,C] or [N,C,1,1]; nullopt for other
+// shapes or types.
 std::optional<std::int64_t> score_rows(const TensorView& tensor);
 
 // Lines without their ends; empty ones at the end are dropped.

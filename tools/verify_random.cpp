@@ -36,10 +36,11 @@ Levers drawn_in_process(Rng& rng) {
   return way;
 }
 
-// Whether a process can have less than another: oneDNN and vectors, which only the CPU has.
+// Selects whether a second process runs with less: without oneDNN or vectors, which only the CPU
+// has.
 enum class Processes : std::uint8_t { alike, with_less };
 
-// As usual and two ways more, and in a second process with oneDNN or vectors taken away.
+// The usual run and two variants, and a second process without oneDNN or vectors.
 std::vector<Group> drawn_groups(std::uint64_t seed, Processes processes) {
   Rng rng(seed ^ 0x6c65766572u);
   std::vector<Group> groups = {{Levers{}, drawn_in_process(rng), drawn_in_process(rng)}};

@@ -86,7 +86,7 @@ Status as_status(const Error& error, std::string_view where) {
   return Status(code, error.text).in(where);
 }
 
-// Where models run; nothing: where the guest says.
+// The target on which models run; nullopt if the guest chooses.
 Result<std::optional<Target>> parse_target(const std::string& word) {
   if (word.empty()) return std::optional<Target>();
   if (word != "auto") return std::optional(word == "gpu" ? Target::gpu : Target::cpu);

@@ -21,7 +21,7 @@ std::vector<Graph> bodies(Graph first) {
   return list;
 }
 
-// What is known before the first iteration and after each. False: `known` already said no more.
+// Reduces `known` to what also holds after an iteration. Returns false if `known` did not change.
 bool weaken(ValueType& known, const ValueType& after) {
   if (!known.dims) return false;
   if (!after.dims || after.dims->size() != known.dims->size()) {
@@ -38,8 +38,8 @@ bool weaken(ValueType& known, const ValueType& after) {
   return changed;
 }
 
-// A body whose inputs from `first` on get what its outputs from `first_output` on give: built again
-// until what it says of their shapes holds for every iteration.
+// Builds a body whose `count` inputs from `first` on receive its outputs from `first_output` on.
+// The body is rebuilt until the types of these inputs hold for every iteration.
 std::optional<Graph> iterated_body(GraphBuilder::Impl& g, std::string_view operation,
                                    const GraphBuilder::Body& body, std::vector<ValueType> inputs,
                                    std::size_t first, std::size_t first_output, std::size_t count) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The builder itself: operands, errors, nodes and bodies. Its operators: a file for each family.
+// The builder itself: operands, errors, nodes and bodies. The operators are in one file per family.
 #include <algorithm>
 #include <atomic>
 #include <cctype>
@@ -23,7 +23,7 @@ std::uint64_t next_number() {
   return ++last;
 }
 
-// "conv_3", "relu_4": an operation is called after its kind and its place among all of them.
+// "conv_3", "relu_4": the default name of an operation is its kind and its number in the graph.
 std::string default_name(const Graph& g, const Op& op) {
   std::string name(op.def().name);
   for (char& c : name) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));

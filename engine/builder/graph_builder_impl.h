@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What graph_builder.cpp (the builder itself) and the files of its operators share.
+// Definitions shared by graph_builder.cpp (the builder itself) and the files of its operators.
 #pragma once
 
 #include <cstdint>
@@ -14,7 +14,7 @@
 
 namespace quern {
 
-// The bytes of one element with this value, in the low ones of the result; 0 for strings.
+// The bytes of one element with this value, in the low bytes of the result; 0 for strings.
 std::uint64_t element_bits(double value, DType dtype);
 
 struct GraphBuilder::Impl {
@@ -28,20 +28,21 @@ struct GraphBuilder::Impl {
   void fail(std::string_view operation, std::string_view what);
 
   Operand operand(ValueId id) const { return {number, index(id)}; }
-  // no_value for one that is left out; nothing, and an error, for another builder's.
+  // Returns no_value for an absent operand; sets an error and returns nullopt for an operand of
+  // another builder.
   std::optional<ValueId> value(std::string_view operation, Operand operand);
   Operand constant(Tensor tensor);
   Operand integers(const IntList& list);
-  // The operand, or the numbers as a constant; left out stays left out.
+  // Returns the operand, or a constant of the numbers; absent integers stay absent.
   Operand integers(const Integers& integers);
 
   Operands emit(Op op, const Operands& operands, std::size_t outputs,
                 std::vector<Graph> bodies = {});
   Operand emit(Op op, const Operands& operands);
-  // The body's graph over inputs of these types. Nothing after an error.
+  // Builds the body's graph with inputs of these types. Returns nullopt after an error.
   std::optional<Graph> body(std::string_view operation, const Body& body,
                             std::span<const ValueType> inputs);
-  // The types of operands, as far as they are this builder's.
+  // The types of those operands that belong to this builder.
   std::vector<ValueType> types(std::string_view operation, std::span<const Operand> operands);
 };
 

@@ -12,7 +12,8 @@
 
 namespace quern {
 
-// The enumerator of this name. Without one `operation` fails with an error that lists all names.
+// Returns the enumerator of this name. If there is none, `operation` fails with an error that lists
+// all names.
 template <class E>
 E enumerator(GraphBuilder::Impl& g, std::string_view operation, std::string_view name) {
   const auto names = enum_names(E());
@@ -25,7 +26,7 @@ E enumerator(GraphBuilder::Impl& g, std::string_view operation, std::string_view
   return E();
 }
 
-// The window of a convolution or a pool: what `Options` has of it.
+// The window of a convolution or a pool, from the fields that `Options` has.
 template <class Options>
 Window window_of(GraphBuilder::Impl& g, std::string_view operation, const Options& o,
                  IntList kernel = {}) {

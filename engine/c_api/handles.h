@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What stands behind the handles of c/quern.h, and how every entry reports and catches.
+// The structures behind the handles of c/quern.h, error reporting, and the exception barrier of
+// every entry point.
 #pragma once
 
 #include <algorithm>
@@ -25,11 +26,12 @@
 
 namespace quern::c_api {
 
-// Keeps the sentence for quern_last_error(); allocates nothing.
+// Stores the message for quern_last_error(); allocates nothing.
 quern_status report(quern_status code, std::string_view message) noexcept;
 quern_status report(const Status& status) noexcept;
 
-// The body of every entry that can fail: a lambda that returns Status. Nothing is thrown past it.
+// Runs the body of an entry point that can fail: a lambda that returns Status. No exception leaves
+// it.
 template <class F>
 quern_status guarded(const F& body) noexcept {
   try {
@@ -62,7 +64,8 @@ QUERN_STRUCT_SIZES(quern_tensor);
 QUERN_STRUCT_SIZES(quern_plan_info, offsetof(quern_plan_info, session_bytes));
 QUERN_STRUCT_SIZES(quern_profile_entry);
 
-// What the caller gives, with zero in the fields that it lacks. A null pointer gives all defaults.
+// Returns the caller's structure, with zero in fields that the caller's version lacks. A null
+// pointer gives all defaults.
 template <class T>
 Result<T> read_struct(const T* given) {
   T value{};
@@ -70,11 +73,11 @@ Result<T> read_struct(const T* given) {
   return value;
 }
 
-// Type and shape of what C describes, with every check; and the reverse.
+// Converts type and shape from the C structure, with all checks; and back.
 Result<TensorType> type_of(const quern_tensor* tensor);
 void write_type(const TensorType& type, quern_tensor* value);
 
-// Inputs or outputs with what C wants to see of them.
+// Inputs or outputs as the C API presents them.
 class ValueTable {
  public:
   ValueTable(std::vector<ValueSpec> specs, const char* what);
@@ -120,8 +123,8 @@ struct quern_session {
   explicit quern_session(std::unique_ptr<quern::Session> s)
       : copies(s->executable().inputs().size()), session(std::move(s)) {}
 
-  // Of each input, the copy that is bound and a spare one, so that a refused input changes nothing.
-  // They outlive the session, which waits at its end for a run that reads them.
+  // Two copies per input, one bound and one spare, so that a refused input changes nothing. They
+  // outlive the session, whose destructor waits for a run that reads them.
   std::vector<std::array<std::vector<std::byte>, 2>> copies;
   std::unique_ptr<quern::Session> session;
   bool profiling = false;

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// The sizes that structures of the C API may say that they have: today's, and each that they had
-// before they grew. Any other would end inside a field, or holds fields that this library does not
-// know. Both C APIs read and write their structures by what stands here.
+// The valid values of struct_size in the C API: the current size of each structure, and each size
+// that it had before it grew. A structure of any other size would end inside a field, or has fields
+// that this library does not know. Both C APIs read and write their structures with these
+// functions.
 #pragma once
 
 #include <algorithm>
@@ -17,9 +18,9 @@ namespace quern::c_api {
 template <class T>
 struct StructSizes;
 
-// One row a structure, after its name the first field of each time that it grew. Such a field has
-// to begin where the structure ended, padding included: in the padding it would not change the
-// size.
+// One line per structure: its name, then the offset of the first field of each extension. Such a
+// field must begin where the structure ended, padding included: within the padding it would not
+// change the size.
 #define QUERN_STRUCT_SIZES(type, ...)                                                 \
   template <>                                                                         \
   struct StructSizes<type> {                                                          \
@@ -45,8 +46,8 @@ Status check_struct_size(std::size_t size) {
                                       ", not " + known};
 }
 
-// Reads a structure as long as the caller knows it: fields that the caller's lacks stay as they are
-// in `value`, and so do all where none is given.
+// Reads the part of a structure that the caller's version has: other fields of `value` stay
+// unchanged. A null `given` changes nothing.
 template <class T>
 Status read_fields(const T* given, T* value) {
   if (!given) return {};
@@ -55,7 +56,7 @@ Status read_fields(const T* given, T* value) {
   return {};
 }
 
-// The reverse: fields that the caller's structure lacks are left out.
+// The inverse: fields that the caller's structure lacks are not written.
 template <class T>
 Status write_struct(T* to, T value) {
   QUERN_TRY(check_struct_size<T>(to->struct_size));

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a device with memory of its own brings to compile and run. The CPU needs none.
+// The interface that a device with its own memory implements for compiling and running. The CPU
+// needs none.
 #pragma once
 
 #include <cstddef>
@@ -17,23 +18,23 @@
 
 namespace quern {
 
-// One a compiled model: holds its weights on the device. Any thread.
+// One per compiled model: holds its weights on the device. Any thread.
 class Backend {
  public:
   virtual ~Backend() = default;
 
   virtual const GpuTarget& target() const = 0;
-  // Whether nodes of this family are to run on the CPU all the same; for bisecting.
+  // Returns true if nodes of this family must run on the CPU; for bisecting.
   virtual bool leaves_to_cpu(std::string_view family) const = 0;
-  // Whether a node without a kernel for the device is an error.
+  // Returns true if a node without a kernel for the device is an error.
   virtual bool is_strict() const = 0;
-  // Bytes that the offset of every operand is a multiple of.
+  // The alignment of operands in bytes: every offset is a multiple of it.
   virtual std::uint64_t alignment() const = 0;
-  // The constant of this key, made if it is not there.
+  // Returns the constant of this key, and creates it if it does not exist yet.
   virtual Result<std::shared_ptr<const void>> constant(const GpuConstant& constant) = 0;
-  // Bytes of constants that are held now.
+  // The bytes of constants that are held now.
   virtual std::size_t constant_bytes() const = 0;
-  // Everything that running the program takes: memory, pipelines, recorded commands.
+  // Creates everything that a run of the program needs: memory, pipelines, recorded commands.
   virtual Result<std::unique_ptr<ExecutionContext>> make_context(
       std::shared_ptr<const Program> program) = 0;
 };

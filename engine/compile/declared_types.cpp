@@ -11,7 +11,7 @@
 namespace quern {
 namespace {
 
-// What a symbol stands for, and the input that said so first.
+// The number that a symbol stands for, and the first input that determined it.
 struct Binding {
   std::int64_t number = 0;
   ValueId input = no_value;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Holds what a graph is given against what it declares of its inputs. Everything that inference and
-// passes know of a graph rests on these types, so a plan is made only for inputs that keep to them.
+// Checks the inputs given to a graph against their declared types. Inference and passes rely on
+// these types, so a plan is made only for inputs that match them.
 #pragma once
 
 #include <span>
@@ -12,8 +12,8 @@
 
 namespace quern {
 
-// One value an input of `graph`, in order. An error names the input, its type and the declared one;
-// where two dimensions of one name differ, both values that the name stands for.
+// `inputs` has one value per input of `graph`, in order. An error names the input, its type and the
+// declared type; if two dimensions of one name differ, it gives both values.
 Status check_declared_types(const Graph& graph, std::span<const RuntimeValue> inputs);
 
 }  // namespace quern

@@ -12,7 +12,7 @@ using Base = Step::Operand::Base;
 
 // Shaders read and write vectors of 16 bytes: the last one may reach beyond an operand's end.
 constexpr std::uint64_t vector_bytes = 16;
-// What a Dispatch promises (kernels/contract/gpu.h).
+// The limit of Dispatch::push (kernels/contract/gpu.h).
 constexpr std::size_t most_push_words = 32;
 
 std::uint64_t to_vectors(std::uint64_t bytes) {
@@ -61,7 +61,7 @@ class StepCheck {
         QUERN_TRY(inside(what, o.offset, bytes[i], constant_bytes(o.index)));
       }
       if (o.base != Base::device_arena) continue;
-      // Transfers begin at any byte.
+      // Transfers may begin at any byte.
       if (step_.kind == Step::Kind::device && o.offset % limits_.alignment != 0)
         return wrong(
             cat(what, " begins at ", o.offset, ", wants a multiple of ", limits_.alignment));

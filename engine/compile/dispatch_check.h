@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Holds what a program tells a device to what the device can do. The kernels that describe
-// dispatches and the lowering that places operands are not asked: this counts bytes.
+// Checks the commands of a program against the limits of the device. The check is independent of
+// the kernels that describe dispatches and of the lowering that places operands: it counts bytes.
 #pragma once
 
 #include <cstdint>
@@ -15,12 +15,12 @@ namespace quern {
 struct DispatchLimits {
   GpuTarget target;
   std::uint64_t alignment = 1;  // of the offsets of a dispatch's operands
-  // The bytes of an entry of Program::device_constants.
+  // The size in bytes of an entry of Program::device_constants.
   std::function<std::uint64_t(const void*)> constant_bytes;
 };
 
-// Whether every step stays inside of its operands, every operand inside of its memory, and every
-// dispatch, its candidates too, inside of the limits. Errors: internal, with node, shader, numbers.
+// Checks that every step stays within its operands, every operand within its memory, and every
+// dispatch and its candidates within the limits. Errors: internal, with node, shader and numbers.
 Status check_dispatches(const Program& program, const DispatchLimits& limits);
 
 }  // namespace quern

@@ -149,7 +149,7 @@ std::optional<std::int64_t> element_at(const TensorDesc& desc, std::uint64_t byt
   const int block = desc.layout.block;
   const std::int64_t in_block = block ? rest % block : 0;
   rest -= in_block;
-  // The largest stride first: each says how far along its dimension the element is.
+  // In order of decreasing strides: each gives the index of the element along its dimension.
   std::array<std::size_t, Shape::max_rank> order{};
   for (std::size_t d = 0; d < desc.shape.rank(); ++d) order[d] = d;
   std::sort(order.begin(), order.begin() + static_cast<std::ptrdiff_t>(desc.shape.rank()),

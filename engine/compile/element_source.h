@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Elements of a static graph that are copies of others, and where elements lie in a layout: what a
-// checker of programs knows about operators.
+// Finds the elements of a static graph that are copies of other elements, and the positions of
+// elements in a layout. This is all that the program checker knows about operators.
 #pragma once
 
 #include <cstdint>
@@ -13,7 +13,7 @@
 
 namespace quern {
 
-// By its place in row-major order.
+// An element of a value, by its index in row-major order.
 struct Element {
   ValueId value = no_value;
   std::int64_t index = 0;
@@ -21,15 +21,16 @@ struct Element {
   bool operator==(const Element&) const = default;
 };
 
-// All dimensions of the graph are numbers; it outlives this.
+// All dimensions of the graph must be numbers, and the graph must outlive this object.
 class ElementSources {
  public:
   explicit ElementSources(const Graph& graph) : graph_(graph) {}
 
-  // The element that it is a copy of, by the operator that makes its value (Reshape and its kin,
-  // Transpose, Slice, Split, Expand, Concat); nothing: it is computed, given or constant.
+  // Returns the element that `e` is a copy of, according to the operator that makes its value
+  // (Reshape and similar operators, Transpose, Slice, Split, Expand, Concat); nullopt if `e` is
+  // computed, an input or a constant.
   std::optional<Element> source(const Element& e);
-  // The first of the chain.
+  // Follows source() to the first element of the chain.
   Element origin(Element e);
 
  private:
@@ -39,17 +40,17 @@ class ElementSources {
   std::optional<Element> of_concat(const Node& node, const Element& e) const;
 
   struct Steps {
-    std::vector<std::int64_t> start, step;  // by dimension; empty: not known here
+    std::vector<std::int64_t> start, step;  // by dimension; empty: unknown
   };
   const Graph& graph_;
   std::map<ValueId, Steps> slices_;                    // by result
-  std::map<NodeId, std::vector<std::int64_t>> parts_;  // of Splits: where each begins
+  std::map<NodeId, std::vector<std::int64_t>> parts_;  // by Split: the start of each part
 };
 
-// Bytes from the first element of the tensor to this one.
+// The offset of this element in bytes from the first element of the tensor.
 std::uint64_t byte_of(const TensorDesc& desc, std::int64_t index);
-// The element that begins at this byte; nothing: padding, or the middle of an element. For layouts
-// that put no two elements at one place.
+// Returns the element that begins at this byte; nullopt for padding and for the middle of an
+// element. Only for layouts in which no two elements share a position.
 std::optional<std::int64_t> element_at(const TensorDesc& desc, std::uint64_t byte);
 
 }  // namespace quern

@@ -36,16 +36,16 @@ std::string Executable::text(std::size_t max_elements) const {
 
 namespace {
 
-// Graphs put their nodes in order when they are first asked for it: done here, all the way down, so
-// that the threads that plan over them only read.
+// Graphs compute the order of their nodes on first use. This is done here for all nested graphs, so
+// that planning threads only read them.
 void settle(const Graph& g) {
   for (NodeId id : g.order())
     for (const Graph& body : g.node(id).bodies) settle(body);
 }
 
-// The inputs as the model declares them, when that leaves nothing open.
+// The inputs as the model declares them; nullopt if a declaration is not fully known.
 std::optional<std::vector<RuntimeValue>> declared_inputs(const Graph& g) {
-  static constexpr std::byte nothing{};  // shapes alone are read
+  static constexpr std::byte nothing{};  // only shapes are read
   std::vector<RuntimeValue> inputs;
   for (ValueId v : g.inputs()) {
     if (!g.type(v).fully_known()) return std::nullopt;
@@ -54,7 +54,8 @@ std::optional<std::vector<RuntimeValue>> declared_inputs(const Graph& g) {
   return inputs;
 }
 
-// Plans for the declared shapes, so that what can fail fails here and the first run is a run.
+// Makes the plan for the declared shapes, so that its errors are reported here and the first run
+// does not plan.
 Status plan_declared_shapes(Executable::Impl& impl) {
   const auto inputs = declared_inputs(impl.plans->graph());
   if (!inputs) return {};
@@ -81,7 +82,7 @@ Result<const MemoryPoolKind*> pool_named(const std::string& name) {
   return none_of("pool", name, pools());
 }
 
-// Of results inference says as much; of what is given, only whoever declares it.
+// Checks the sizes of inputs, which only their declarations determine. Inference checks results.
 Status check_sizes(const Graph& graph) {
   for (ValueId v : graph.inputs()) {
     const ValueType& type = graph.type(v);

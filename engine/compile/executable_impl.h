@@ -17,7 +17,7 @@ struct Executable::Impl {
   Impl(Model m, std::shared_ptr<Device> d, const MemoryPoolKind& p)
       : model(std::move(m)), device(std::move(d)), pool(p) {}
 
-  // Packed for the CPU, and on the device.
+  // Weights packed for the CPU plus constants on the device.
   std::size_t weight_bytes() const {
     return weights->bytes() + (backend ? backend->constant_bytes() : 0);
   }
@@ -32,7 +32,7 @@ struct Executable::Impl {
   std::shared_ptr<cpu::SharedWeights> weights;
   std::shared_ptr<Backend> backend;  // null: the CPU
   std::shared_ptr<PlanTree> plans;
-  // The plan made at compile, which keeps its weights packed until a session takes it.
+  // The plan made at compile time. It keeps its packed weights alive until a session uses the plan.
   std::shared_ptr<const PlanNode> first_plan;
 };
 

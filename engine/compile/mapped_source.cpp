@@ -31,7 +31,7 @@ bool MappedSource::commit(std::uint64_t address, std::uint64_t bytes) {
   return ::mprotect(pointer(address), bytes, PROT_READ | PROT_WRITE) == 0;
 }
 
-// A new mapping in the old one's place also ends what the system counts as promised.
+// A new mapping over the old one also releases the memory that the system has committed.
 void MappedSource::decommit(std::uint64_t address, std::uint64_t bytes) {
   (void)::mmap(pointer(address), bytes, PROT_NONE, no_memory_behind | MAP_FIXED, -1, 0);
 }

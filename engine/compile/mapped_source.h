@@ -5,7 +5,7 @@
 
 namespace quern {
 
-// Pages of the process: address space is reserved, memory is put behind a part of it.
+// Pages of the process: open() reserves address space, and commit() backs a part of it with memory.
 class MappedSource final : public PoolSource {
  public:
   MappedSource();
@@ -14,7 +14,7 @@ class MappedSource final : public PoolSource {
   std::optional<std::uint64_t> open(std::uint64_t bytes) override;
   void close(std::uint64_t address, std::uint64_t bytes) override;
   bool commit(std::uint64_t address, std::uint64_t bytes) override;
-  // What is read there afterwards faults.
+  // Later reads of this range fault.
   void decommit(std::uint64_t address, std::uint64_t bytes) override;
 
  private:

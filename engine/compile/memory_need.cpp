@@ -9,7 +9,7 @@
 namespace quern {
 namespace {
 
-// Outputs that are inputs as they came: a session copies them.
+// Outputs that are unchanged inputs: a session copies them.
 std::vector<std::uint64_t> copied_outputs(const PlanNode& last,
                                           std::span<const RuntimeValue> inputs) {
   std::vector<std::uint64_t> sizes;
@@ -34,7 +34,7 @@ std::size_t reserved_for(std::span<const std::uint64_t> sizes, const MemoryPoolK
   return pool->stats().most.reserved;
 }
 
-// As device memory is handed out.
+// Rounds up to the granularity of device memory.
 std::size_t padded(std::size_t bytes) {
   constexpr std::size_t alignment = 256;
   return (bytes + alignment - 1) / alignment * alignment;

@@ -11,8 +11,8 @@
 
 namespace quern {
 
-// Of a session that goes through these plans, with these inputs (of which only the types are read).
-// The pool is asked what it would reserve for the blocks that are known.
+// The memory of a session that runs these plans with these inputs; only the types of the inputs are
+// read. For the blocks of known size, a pool of kind `pool` tells how much it would reserve.
 MemoryNeed memory_need(std::span<const std::shared_ptr<const PlanNode>> partition,
                        std::span<const RuntimeValue> inputs, std::size_t weights,
                        const MemoryPoolKind& pool);

@@ -54,7 +54,7 @@ PlanTree::Planned PlanTree::find_or_build(PlanCache& cache, const PlanKey& key, 
   };
   if (auto found = find()) return found;
   const std::scoped_lock build_lock(building_);
-  if (auto found = find()) return found;  // another thread has made it meanwhile
+  if (auto found = find()) return found;  // another thread made it meanwhile
   QUERN_ASSIGN(Segment segment, specialize());
   QUERN_ASSIGN(auto node, build(std::move(segment), threads));
   const std::scoped_lock lock(mutex_);
@@ -99,7 +99,7 @@ Result<std::unique_ptr<Program>> PlanTree::lower_within_limit(const Segment& seg
   QUERN_ASSIGN(auto program, lower(segment.graph, lowering));
   Status fits = check_memory(*program);
   if (!fits.ok() && lowering.scratch) {
-    program.reset();  // and with it the weights that it alone has packed
+    program.reset();  // and the packed weights that only it uses
     lowering.scratch = false;
     QUERN_ASSIGN(program, lower(segment.graph, lowering));
     fits = check_memory(*program);

@@ -18,14 +18,14 @@
 
 namespace quern {
 
-// What a plan was made for: shapes, elements, options, as numbers.
+// The key of a plan: the shapes, elements and options that it was made for, as numbers.
 using PlanKey = std::vector<std::int64_t>;
 void append_structure(PlanKey& key, const RuntimeValue& value);
 void append_elements(PlanKey& key, const TensorView& tensor);
 
 class PlanNode;
 
-// A small map that forgets what was used longest ago.
+// A small map that evicts the least recently used plan.
 class PlanCache {
  public:
   explicit PlanCache(std::size_t capacity) : capacity_(capacity) {}
@@ -46,12 +46,12 @@ class PlanCache {
 struct PlanOptions {
   const Strategy* strategy = nullptr;
   std::size_t max_plans = 32;
-  std::size_t memory_limit = 0;  // bytes of weights and one arena; 0: none
+  std::size_t memory_limit = 0;  // bytes of weights and one arena; 0: no limit
   bool reference_only = false;
   bool optimize = true;
   bool order = true;
   bool alias = true;
-  bool scratch = true;         // ... unless `memory_limit` is met in no other way
+  bool scratch = true;         // ignored if `memory_limit` cannot be met otherwise
   bool half_products = false;  // operands of products may be rounded to f16
 };
 
@@ -62,7 +62,7 @@ struct ControlPlan {
   std::shared_ptr<PlanTree> body;
 };
 
-// One segment, ready to run. Immutable but for the cache of its children.
+// One segment, ready to run. Immutable, except for the cache of its children.
 class PlanNode {
  public:
   PlanNode(Segment s, std::size_t max_children) : segment(std::move(s)), children_(max_children) {}
@@ -97,7 +97,7 @@ class PlanTree {
   Result<std::shared_ptr<const PlanNode>> root(const PlanKey& key,
                                                std::span<const RuntimeValue> inputs,
                                                std::span<const std::size_t> wanted, int threads);
-  // The one after `node`, for the values that it left unresolved.
+  // The segment after `node`, for the values that `node` left unresolved.
   Result<std::shared_ptr<const PlanNode>> next(const PlanNode& node, const PlanKey& key,
                                                std::span<const RuntimeValue> resolved, int threads);
 
@@ -107,7 +107,8 @@ class PlanTree {
   template <class F>
   Planned find_or_build(PlanCache& cache, const PlanKey& key, int threads, const F& specialize);
   Planned build(Segment segment, int threads);
-  // A program within the limit: where it takes that, of kernels that work in less memory.
+  // Lowers to a program within the memory limit, if necessary with kernels that use less scratch
+  // memory.
   Result<std::unique_ptr<Program>> lower_within_limit(const Segment& segment, int threads) const;
   Status check_memory(const Program& program) const;
 
@@ -115,8 +116,8 @@ class PlanTree {
   std::shared_ptr<cpu::SharedWeights> weights_;
   std::shared_ptr<Backend> backend_;
   PlanOptions options_;
-  std::mutex building_;  // one plan is made at a time, while others are found
-  std::mutex mutex_;     // of all caches
+  std::mutex building_;  // one plan is made at a time; lookups go on meanwhile
+  std::mutex mutex_;     // protects all caches
   PlanCache roots_;
 };
 

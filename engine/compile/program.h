@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A static graph as it runs: kernels in order over one arena, or over one of the host and one of a
-// device.
+// A static graph in executable form: kernels in order over one arena, or over a host arena and a
+// device arena.
 #pragma once
 
 #include <cstddef>
@@ -18,11 +18,11 @@
 
 namespace quern {
 
-// A kernel on the host, dispatches on the device, or bytes that go from one to the other.
+// A kernel on the host, dispatches on the device, or a copy between host and device.
 struct Step {
   enum class Kind : std::uint8_t { host, device, upload, download };
-  // Where an operand lies: an offset from one of the places that a run binds, or a constant's
-  // address.
+  // The address of an operand: an offset from a base that a run binds, or the address of a
+  // constant.
   struct Operand {
     enum class Base : std::uint8_t {
       none,
@@ -43,16 +43,17 @@ struct Step {
   Kind kind = Kind::host;
   std::unique_ptr<CpuKernel> kernel;         // of host
   std::vector<Dispatch> dispatches;          // of device
-  std::vector<std::uint32_t> gpu_constants;  // ... its own, among Program::device_constants
+  std::vector<std::uint32_t> gpu_constants;  // of device: indices into Program::device_constants
   std::vector<Operand> inputs;
   std::vector<Operand> outputs;
   std::vector<std::uint64_t> input_bytes;   // of operands on a device: from their first to their
   std::vector<std::uint64_t> output_bytes;  // last byte
   std::size_t scratch_bytes = 0;
   std::uint64_t scratch_offset = 0;
-  // Of a data-dependent op: graph output that each output is, whose shape the run tells.
+  // For a data-dependent op: the index of the graph output that each output is; the run gives its
+  // shape.
   std::vector<std::int32_t> dynamic_outputs;
-  // For people.
+  // For display.
   std::string node;
   std::string op;
   std::string implementation;
@@ -65,19 +66,19 @@ struct Step {
 struct Program {
   std::vector<Step> steps;
   std::vector<TensorType> inputs;
-  std::vector<TensorType> outputs;            // of dynamic ones: the largest
-  std::vector<std::uint64_t> output_offsets;  // in the arena, unless the run binds its own place
+  std::vector<TensorType> outputs;            // for dynamic outputs: the largest type
+  std::vector<std::uint64_t> output_offsets;  // in the arena, unless the run binds its own memory
   std::uint64_t arena_bytes = 0;
   MemoryProblem memory_problem;
   MemoryPlan memory_plan;
-  std::uint64_t plain_bound = 0;  // lower bound in the graph's own order, without spared copies
+  std::uint64_t plain_bound = 0;  // lower bound in the graph's own order, if no copy is avoided
   bool order_is_optimal = false;  // proven
   int threads = 1;
   std::vector<std::shared_ptr<const void>> kept;  // constants that kernels point at
-  // Of a device with memory of its own.
+  // The memory of a device that has its own.
   MemoryProblem device_problem;
   MemoryPlan device_plan;
-  std::vector<std::shared_ptr<const void>> device_constants;  // what Backend::constant() gave
+  std::vector<std::shared_ptr<const void>> device_constants;  // results of Backend::constant()
   std::vector<std::string> fallbacks;  // nodes that have no kernel for the device
 };
 

@@ -14,17 +14,17 @@ namespace {
 
 using Base = Step::Operand::Base;
 
-// Most pieces of an operand, written by different steps, that are looked at.
+// The maximum number of pieces of an operand, written by different steps, that are checked.
 constexpr std::size_t most_pieces = 4096;
-constexpr std::int64_t elements_between = 8;  // of an operand, beside its edges
+constexpr std::int64_t elements_between = 8;  // of an operand, besides its edges
 
-// Where an operand lies.
+// The address of an operand.
 struct Address {
   std::size_t region = 0;
   std::uint64_t begin = 0;
 };
 
-// Bytes of memory, each as part of what was written there last.
+// The bytes of a memory, each with the last write to it.
 class Bytes {
  public:
   struct Piece {
@@ -43,7 +43,7 @@ class Bytes {
     cut(end);
     pieces_.erase(pieces_.lower_bound(begin), pieces_.lower_bound(end));
   }
-  // The piece that the byte lies in, or the first behind it.
+  // The piece that contains the byte, or the first piece after it.
   Pieces::const_iterator at(std::uint64_t byte) const {
     auto it = pieces_.upper_bound(byte);
     if (it != pieces_.begin() && std::prev(it)->second.end > byte) --it;
@@ -65,7 +65,7 @@ class Bytes {
 
 class Checker {
  public:
-  // Outputs lie in the arena, or each in bytes that the run has bound.
+  // Outputs are in the arena, or each in memory bound by the run.
   enum class Outputs : std::uint8_t { in_arena, bound };
 
   Checker(const Graph& graph, const Program& program, std::span<const StepMeaning> meanings,
@@ -155,7 +155,7 @@ class Checker {
     return read(input_address(i), held, meaning().inputs[i], cat("operand ", i));
   }
 
-  // What the graph says that the step reads there.
+  // The value that the step reads there according to the graph.
   HeldValue operand(std::size_t i) const {
     const StepMeaning& m = meaning();
     if (m.kind == StepMeaning::Kind::move) return m.held;
@@ -175,7 +175,8 @@ class Checker {
     return {v, m.kind == StepMeaning::Kind::kernel ? m.post_ops : m.post_ops + 1};
   }
 
-  // Left out of the model, held by the kernel, or read by a later post-op.
+  // Returns true if the operand is absent in the model, empty, packed by the kernel, or read by a
+  // later post-op.
   bool may_be_absent(std::size_t i) const {
     const StepMeaning& m = meaning();
     const HeldValue held = operand(i);
@@ -186,7 +187,7 @@ class Checker {
     return is_read_later(graph_.node(m.node).post_ops, m.post_ops, i);
   }
 
-  // The same in every run: no input of the graph is behind it.
+  // Returns true if the value depends on no input of the graph.
   bool is_constant(ValueId v) const { return constants_[index(v)]; }
 
   Status write_output(std::size_t i) {
@@ -220,7 +221,8 @@ class Checker {
     if (o.base == Base::input) return {2 + o.index, o.offset};
     return output(o.index, o.offset);
   }
-  // Operands of a device begin where a binding may: the kernel skips what is before them.
+  // Operands of a device are aligned down to a valid binding offset; the kernel skips the bytes
+  // before the operand.
   Address input_address(std::size_t i) const {
     Address at = address(step().inputs[i]);
     if (step().kind == Step::Kind::device)
@@ -240,7 +242,7 @@ class Checker {
 
   // ---- reads
 
-  // Every element that is looked at is the one that `held` has there.
+  // Checks that every sampled element is the element of `held` at that index.
   Status read(const Address& at, const HeldValue& held, const TensorDesc& desc,
               const std::string& what) {
     const std::int64_t count = desc.shape.elements();
@@ -255,7 +257,7 @@ class Checker {
     return compare_pieces(at, held, desc, what);
   }
 
-  // The first element, the last, and the second and the last along each dimension.
+  // Indices of the first and the last element, and of the second and the last along each dimension.
   static std::vector<std::int64_t> edges(const Shape& shape) {
     std::vector<std::int64_t> found = {0, shape.elements() - 1};
     std::int64_t stride = 1;
@@ -269,7 +271,7 @@ class Checker {
     return found;
   }
 
-  // Elements at both ends of what different steps have written, and of what none has.
+  // Compares the elements at both ends of each piece that one step wrote, and the first after it.
   Status compare_pieces(const Address& at, const HeldValue& held, const TensorDesc& desc,
                         const std::string& what) {
     const std::uint64_t end = at.begin + desc.bytes();
@@ -305,7 +307,8 @@ class Checker {
                      place(at.region), " byte ", byte, ", where ", there, " lies"));
   }
 
-  // The element that a step reads is the one that lies there, or a copy of it, or both are copies.
+  // Returns true if the element that the step reads is the element there, a copy of it, or a copy
+  // of the same origin.
   bool is_same(const HeldValue& held, std::int64_t index, const HeldValue& there,
                std::int64_t there_index) {
     if (held.value == there.value) return held == there && index == there_index;
@@ -356,8 +359,8 @@ class Checker {
     return {};
   }
 
-  // All of it lies in an operand that the kernel finds in its place and leaves there: in itself, or
-  // in one that it is a copy or a part of.
+  // Returns true if the whole input is an operand that the kernel finds in place and leaves there,
+  // or is a copy or a part of such an operand.
   bool may_stay(std::size_t o, const Range& result, const Range& input) const {
     return o == 0 && std::ranges::any_of(meaning().copies, [&](const CopiedInput& c) {
              if (!is_in_memory(step().inputs[c.input])) return false;
@@ -407,7 +410,7 @@ class Checker {
   std::size_t step_ = 0;
 };
 
-// Byte offsets in a tensor can be counted.
+// Checks that byte offsets in these tensors do not overflow.
 Status check_sizes(std::span<const TensorType> types, std::string_view what) {
   for (const TensorType& t : types)
     if (!t.shape.checked_elements(size_of(t.dtype)))
@@ -416,7 +419,8 @@ Status check_sizes(std::span<const TensorType> types, std::string_view what) {
   return {};
 }
 
-// By value: whether it is the same in every run, as no input of the graph is behind it.
+// By value: true if the value depends on no input of the graph, so that it is the same in every
+// run.
 std::vector<bool> constants_of(const Graph& graph) {
   std::vector<bool> constants(graph.value_count());
   for (std::uint32_t i = 0; i < graph.value_count(); ++i)

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Plays a program over symbolic bytes: every step must find, in each operand, the elements of the
-// value that its node reads there. Knows the graph and the program, and nothing of how the one
-// became the other; a program that passes is wrong only if a kernel is.
+// Executes a program on symbolic bytes: every step must find, in each operand, the elements of the
+// value that its node reads there. The check uses only the graph and the program, and nothing of
+// the lowering between them; a program that passes is wrong only if a kernel is wrong.
 #pragma once
 
 #include <cstddef>
@@ -16,7 +16,8 @@
 
 namespace quern {
 
-// A value after so many post-ops of the node that makes it; its readers see it after all of them.
+// A value after the first `post_ops` post-ops of the node that makes it; its readers see it after
+// all of them.
 struct HeldValue {
   ValueId value = no_value;
   std::size_t post_ops = 0;
@@ -24,8 +25,8 @@ struct HeldValue {
   bool operator==(const HeldValue&) const = default;
 };
 
-// What a step of a program is for. Its operands are those of the step, as the kernel was told that
-// they lie.
+// The meaning of a step of a program in terms of the graph. `inputs` and `outputs` are the operands
+// of the step, in the layouts that the kernel was given.
 struct StepMeaning {
   enum class Kind : std::uint8_t {
     kernel,   // reads the inputs of `node`, writes its outputs, the first after `post_ops` of them
@@ -39,7 +40,7 @@ struct StepMeaning {
   HeldValue held;
   std::vector<TensorDesc> inputs;
   std::vector<TensorDesc> outputs;
-  // Inputs that the kernel holds, and what may lie in whose place while it runs.
+  // Inputs that the kernel holds packed, and the operands that may share memory while it runs.
   std::vector<bool> packed_inputs;
   std::vector<Sharing> sharing;
   std::vector<CopiedInput> copies;
@@ -53,14 +54,15 @@ struct StepMeaning {
   static StepMeaning of_move(const HeldValue& held) { return {.kind = Kind::move, .held = held}; }
 };
 
-// Whether every read of the program, and every output after its last step, finds what the graph
-// says: with the outputs in the arena, and with each of them bound to bytes of its own. Operands of
-// one step overlap only where its kernel allows it, and lie within their memories. All dimensions
-// of the graph are numbers; `meanings` are those of the steps, in their order.
-// Which bytes a step wrote is followed exactly; of the elements of an operand those at the edges of
-// what was written by different steps, at the ends of each dimension, and some between are
-// compared. Errors: internal, with the step, the operand and what lies there instead; out_of_memory
-// for an input or output whose bytes have no number.
+// Checks that every read of the program, and every output after its last step, finds the elements
+// that the graph requires: with the outputs in the arena, and with each of them bound to memory of
+// its own. Also checks that operands of one step overlap only where its kernel allows it and lie
+// within their memories. All dimensions of the graph are numbers; `meanings` has one entry per
+// step, in order. The bytes that a step wrote are tracked exactly. The elements of an operand are
+// sampled: those at the boundaries between bytes written by different steps, those at the ends of
+// each dimension, and some in between are compared. Errors: internal, with the step, the operand
+// and the elements found instead; out_of_memory for an input or output whose size in bytes
+// overflows.
 Status check_program(const Graph& graph, const Program& program,
                      std::span<const StepMeaning> meanings);
 

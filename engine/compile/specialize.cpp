@@ -19,7 +19,8 @@ namespace {
 
 // Results up to this size are computed when the plan is made, if their inputs are known.
 constexpr std::size_t evaluated_bytes = 64 << 10;
-// A plan-time operand that the run computes: shapes, axes, a condition. More is somebody's mistake.
+// The maximum size of a plan-time operand that the run computes: shapes, axes, a condition. A
+// larger one is a mistake in the model.
 constexpr std::size_t answer_bytes = 64 << 10;
 constexpr int max_inline_depth = 64;
 constexpr std::size_t max_inlined_nodes = 1 << 20;
@@ -108,7 +109,7 @@ class Specializer {
 
   // ---- values
 
-  // Follows forwards and slots to what there is; kind unknown: not yet.
+  // Follows forwards and slots to the value; its kind is unknown if it is not available yet.
   Abstract& resolve(std::uint32_t scope, ValueId v) { return follow(entry(scope, v)); }
   Abstract& follow(Abstract& start) {
     Abstract* a = &start;
@@ -185,7 +186,8 @@ class Specializer {
     return visit_tensor_op(scope, id);
   }
 
-  // Whether the elements of all plan-time operands are known; asks for those that are not.
+  // Returns true if the elements of all plan-time operands are known; requests the elements that
+  // are not.
   bool ask_for_operands(std::uint32_t scope, const Node& n, const OpDef& def) {
     bool known = true;
     for (std::size_t i = 0; i < n.inputs.size(); ++i) {
@@ -203,7 +205,7 @@ class Specializer {
     const Node& n = g.node(id);
     const OpDef& def = g.def(id);
     if (n.as<Identity>() && resolve(scope, n.inputs[0]).kind != Abstract::Kind::tensor) {
-      define(scope, n.outputs[0], resolve(scope, n.inputs[0]));  // hands on whatever it is
+      define(scope, n.outputs[0], resolve(scope, n.inputs[0]));  // passes on any kind of value
       return {};
     }
     if (std::any_of(n.inputs.begin(), n.inputs.end(), [&](ValueId v) {
@@ -246,7 +248,7 @@ class Specializer {
     return types;
   }
 
-  // The outputs, if they can and should be computed now.
+  // Computes the outputs, if that is possible and cheap enough.
   std::optional<Result<std::vector<Tensor>>> fold(std::uint32_t scope, const Node& n,
                                                   const OpDef& def,
                                                   std::span<const ValueType> types) {
@@ -343,7 +345,7 @@ class Specializer {
 
   // ---- control flow
 
-  // Runs `body` in a scope of its own with these inputs; gives the scope.
+  // Executes `body` in a scope of its own with these inputs and returns the scope.
   Result<std::uint32_t> inline_body(std::uint32_t scope, NodeId id, const Graph& body,
                                     std::vector<Abstract> inputs) {
     s_.inlined_nodes += body.node_count();
@@ -375,7 +377,7 @@ class Specializer {
     return {};
   }
 
-  // The host runs it after this segment; what it gives is unresolved.
+  // The host runs the operator after this segment; its results are unresolved.
   Status visit_loop(std::uint32_t scope, NodeId id) {
     const Node& n = s_.scopes[scope].graph->node(id);
     ControlOp c{.op = n.op, .name = n.name, .body = &n.bodies[0]};
@@ -429,7 +431,7 @@ class Specializer {
     return error(scope, id, Code::internal, "unknown structural operator");
   }
 
-  // Which positions an operator may name: those of elements, or the one past the end too.
+  // The positions that an operator accepts: those of elements, or also the one past the end.
   enum class Positions : std::uint8_t { of_elements, and_past_end };
 
   // The position operand of at, insert and erase, made non-negative.
@@ -588,7 +590,8 @@ class Specializer {
 
   // ---- the end of a segment
 
-  // What later segments, control operators, unresolved and results read gets a slot.
+  // Assigns slots to all values that later segments, control operators, `unresolved` and results
+  // read.
   Status export_values() {
     for (const ValueAt& v : asked_values_) QUERN_TRY(ask_elements(v));
     std::size_t next = 0;
@@ -619,14 +622,14 @@ class Specializer {
     return {};
   }
 
-  // For whoever reads it in a later segment. Constants travel with the plan.
+  // Gives slots to the tensors of a value for later segments. Constants are kept in the plan.
   void export_all(Abstract& start) {
     Abstract& a = follow(start);
     if (a.kind == Abstract::Kind::tensor && !a.constant.valid()) give_slot(a);
     for (Abstract& e : a.elements) export_all(e);
   }
 
-  // The slot of a tensor, new if it has none yet.
+  // Returns the slot of a tensor, and assigns one if it has none yet.
   SlotRef give_slot(Abstract& start) {
     Abstract& a = follow(start);
     if (a.slot) return *a.slot;
@@ -638,7 +641,7 @@ class Specializer {
     return {slot, 0};
   }
 
-  // The slot whose structure is still unknown behind this value, if that is so.
+  // Returns the slot of this value if its structure is still unknown.
   std::optional<Slot> open_slot(const Abstract& start) {
     const Abstract* a = &start;
     while (a->kind == Abstract::Kind::forward) a = &entry(a->scope, a->at);

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// From a graph with symbols to static segments.
+// Converts a graph with symbolic dimensions to static segments.
 //
 // Given concrete inputs, a graph is executed abstractly: shapes are inferred, shape arithmetic is
 // evaluated, branches whose condition is known are inlined, sequences and optionals resolve to the
-// tensors that they hold. What is left is a static graph in which every dimension is a number.
+// tensors that they hold. The result is a static graph in which every dimension is a number.
 //
-// Where a shape or a plan-time operand depends on data that only running can give, the nodes that
-// need it wait: the segment ends with a list of unresolved values (the shape of this one, the
-// elements of that one), and the next segment is specialised from their values. The segments are a
-// partition of the graph in the order of a run. Plans are a tree: the children of a plan are keyed
-// by the values that it left unresolved. A model without such operators has exactly one segment.
+// If a shape or a plan-time operand depends on data that is known only at run time, the nodes that
+// need it wait: the segment ends with a list of unresolved values (a shape or the elements of a
+// tensor each), and the next segment is specialised with their values. The segments are a partition
+// of the graph in the order of a run. Plans are a tree: the children of a plan are keyed by the
+// values that it left unresolved. A model without such dependencies has exactly one segment.
 #pragma once
 
 #include <cstdint>
@@ -27,8 +27,8 @@
 
 namespace quern {
 
-// Number of a RuntimeValue in one partition: the graph's inputs first, then what segments and
-// control operators hand on.
+// The number of a RuntimeValue in one partition: the graph's inputs first, then the results of
+// segments and control operators.
 using Slot = std::uint32_t;
 
 // One tensor of a slot; element 0 unless the slot holds a sequence.
@@ -39,7 +39,7 @@ struct SlotRef {
   bool operator==(const SlotRef&) const = default;
 };
 
-// What must be known of a slot before the next segment can be made.
+// The property of a slot that must be known before the next segment can be made.
 struct UnresolvedValue {
   enum class About : std::uint8_t {
     structure,
@@ -52,7 +52,7 @@ struct UnresolvedValue {
   bool operator==(const UnresolvedValue&) const = default;
 };
 
-// A value of the graph once all segments have run: tensors of slots, or all that one slot holds.
+// A value of the graph after all segments have run: tensors of slots, or everything in one slot.
 struct ResultRef {
   std::optional<Slot> whole_slot;
   RuntimeValue::Kind kind = RuntimeValue::Kind::tensor;
@@ -77,19 +77,19 @@ struct Segment {
   Graph graph;                       // static; inputs and outputs are tensors of slots
   std::vector<SlotRef> inputs;       // of graph.inputs(), in order
   std::vector<Slot> outputs;         // of graph.outputs(), in order
-  std::vector<bool> dynamic_output;  // the type is an upper bound, the run gives the real shape
+  std::vector<bool> dynamic_output;  // the type is an upper bound; the run gives the actual shape
   std::vector<ControlOp> controls;
-  std::size_t slot_count = 0;  // that the segments up to this one use
+  std::size_t slot_count = 0;  // slots used by the segments up to this one
   std::vector<UnresolvedValue> unresolved;
   std::shared_ptr<const ResumePoint> rest;  // null: this is the last segment
-  std::vector<ResultRef> results;           // of the last segment, one a wanted output
+  std::vector<ResultRef> results;           // of the last segment: one per wanted output
 };
 
-// The first segment. Of `inputs` only kinds and types are read. `wanted`: indices of graph outputs.
-// The graph must outlive every segment.
+// Makes the first segment. Only the kinds and types of `inputs` are read. `wanted` has indices of
+// graph outputs. The graph must outlive every segment.
 Result<Segment> first_segment(const Graph& graph, std::span<const RuntimeValue> inputs,
                               std::span<const std::size_t> wanted);
-// The next one, from the values that `rest` left unresolved, in their order.
+// Makes the next segment from the values that `rest` left unresolved, in their order.
 Result<Segment> next_segment(const ResumePoint& rest, std::span<const RuntimeValue> resolved);
 
 }  // namespace quern

@@ -10,8 +10,9 @@
 
 namespace quern {
 
-// What a graph input, a graph output or a value between two segments holds: one tensor, the tensors
-// of a sequence, or nothing (an empty optional). The views are valid until their owner runs again.
+// The value of a graph input, a graph output or a slot between two segments: one tensor, the
+// tensors of a sequence, or nothing (an empty optional). The views are valid until their owner runs
+// again.
 struct RuntimeValue {
   enum class Kind : std::uint8_t { tensor, sequence, none };
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Preferences: devices that are asked for by what they should be good at.
+// Preferences: selection of a device by purpose.
 #include <algorithm>
 #include <array>
 

@@ -9,17 +9,17 @@
 
 namespace quern {
 
-// Who is about to read or write what a submitted run may still write: a run that the same device
-// takes up after it, or the host, and runs that are not in order with it.
+// The next user of memory that a submitted run may still write: a later run on the same device, or
+// the host and runs that are not in order with it.
 enum class NextUser : std::uint8_t { same_device, host };
 
-// A submitted run that tensors are bound to.
+// A submitted run that uses device tensors.
 class PendingRun {
  public:
   virtual ~PendingRun() = default;
-  // Returns when it is done; errors are whoever's who submitted it.
+  // Returns when the run is done. Its errors go to the session that submitted it.
   virtual void join() = 0;
-  // What is handed to the same device after it sees what it wrote.
+  // Returns true if later submissions to the same device see the writes of this run.
   virtual bool is_in_order() const = 0;
 };
 
@@ -29,24 +29,24 @@ class TensorMemory {
   TensorMemory();
   virtual ~TensorMemory() = default;
 
-  // No two of a process have the same.
+  // Unique in the process.
   std::uint64_t id() const { return id_; }
-  // The host's copy: as many bytes, aligned to 64. On the CPU there is no other.
+  // The host's copy, of the same size, aligned to 64 bytes. On the CPU it is the only copy.
   virtual std::byte* host() = 0;
 
   void written_on_host() { newest_ = Newest::host; }
   void written_on_device() { newest_ = Newest::device; }
   bool is_on_device() const { return newest_ != Newest::host; }
-  // Makes host() what was last written, or the device's copy.
+  // fetch() brings host() up to date with the last write; send() does so for the device's copy.
   Status fetch();
   Status send();
 
-  // The submitted run that it is bound to, until that was waited for.
+  // Sets the submitted run that uses this memory, until that run was waited for.
   void set_pending(std::shared_ptr<PendingRun> run) { pending_ = std::move(run); }
   void clear_pending(const PendingRun* run) {
     if (pending_.get() == run) pending_ = nullptr;
   }
-  // Before `next` reads or writes it.
+  // Waits for the pending run if necessary, before `next` reads or writes this memory.
   void join_pending(NextUser next) {
     if (!pending_ || (next == NextUser::same_device && pending_->is_in_order())) return;
     pending_->join();
@@ -65,7 +65,7 @@ class TensorMemory {
   std::shared_ptr<PendingRun> pending_;
 };
 
-// Bytes on the host alone. Errors: out_of_memory.
+// Makes a tensor that is only on the host. Errors: out_of_memory.
 Result<std::unique_ptr<TensorMemory>> make_host_tensor_memory(std::size_t bytes);
 
 struct DeviceTensor::Impl {

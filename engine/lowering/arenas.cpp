@@ -11,15 +11,15 @@ namespace {
 
 constexpr std::uint64_t host_alignment = 64;
 
-// Makes operands of the places of an unallocated program whose memories are planned.
+// Converts places of an unallocated program to operands, after its memories are planned.
 class Operands {
  public:
-  // Without a device its memory is that of the host.
+  // Without a device, `device` is the same as `host`.
   Operands(std::span<const Buffer> buffers, const PlacedMemory& host, const PlacedMemory& device,
            std::uint64_t device_alignment)
       : buffers_(buffers), host_(host), device_(device), device_alignment_(device_alignment) {}
 
-  // Of the step, which is the unallocated program's `number`th.
+  // Sets the addresses of the operands and the scratch of step `number` of the unallocated program.
   void resolve(UnallocatedStep& unallocated, std::size_t number) const {
     Step& s = unallocated.step;
     const bool on_host = s.kind == Step::Kind::host;
@@ -51,7 +51,7 @@ class Operands {
 
   static std::uint64_t bytes(const Place& p) { return p.present() ? p.desc.bytes() : 0; }
 
-  // To where a binding may begin.
+  // Aligns the operand down to a valid binding offset.
   void align_down(Step::Operand& o, std::uint64_t& bytes) const {
     const std::uint64_t skipped = o.offset % device_alignment_;
     o.offset -= skipped;
@@ -87,7 +87,7 @@ StepMeaning meaning_of(UnallocatedStep& step) {
   return meaning;
 }
 
-// In this order; those that are not in it have nothing to do.
+// Moves the steps to the program in this order; steps that are not in it have no work to do.
 std::vector<StepMeaning> keep_steps(std::span<UnallocatedStep> steps,
                                     std::span<const std::uint32_t> order, const Operands& operands,
                                     Program& program) {
@@ -113,8 +113,8 @@ Result<std::vector<StepMeaning>> place_on_host(UnallocatedProgram& unallocated,
   return meanings;
 }
 
-// Both memories see the steps in one order, that of the graph, and all of them: results in place,
-// no copies spared.
+// Both memories use the order of the graph, with all steps: results may be in place, but no copy is
+// avoided.
 Result<std::vector<StepMeaning>> place_in_both(UnallocatedProgram& unallocated,
                                                const ArenaOptions& options,
                                                const Strategy& strategy, Program& program) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The end of lowering: every buffer gets its place, every operand its address.
+// The last phase of lowering: assigns an offset to every buffer and an address to every operand.
 #pragma once
 
 #include "engine/lowering/unallocated_program.h"
@@ -10,12 +10,12 @@ struct ArenaOptions {
   const Strategy* strategy = nullptr;  // null: the default
   bool order = true;
   bool alias = true;
-  // Of a device with memory of its own; 0: there is none.
+  // The alignment in bytes for a device with its own memory; 0: there is no such device.
   std::uint64_t device_alignment = 0;
 };
 
-// The steps of the unallocated program that have something to do become those of `program`, and all
-// that it says of memory is set; its outputs are known. Says what each step is for.
+// Moves the steps of the unallocated program that have work to do to `program` and fills in the
+// memory fields of `program`, whose outputs are already set. Returns the meaning of each step.
 Result<std::vector<StepMeaning>> place_in_arenas(UnallocatedProgram unallocated,
                                                  const ArenaOptions& options, Program& program);
 

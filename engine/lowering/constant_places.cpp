@@ -25,7 +25,7 @@ Result<Place> ConstantPlaces::on_host(ValueId v, const Layout& layout, Address a
   return copy(v, from, {from.desc.dtype, from.desc.shape, layout});
 }
 
-// Row-major elements, which stay where they are.
+// Adds a place with row-major elements at a fixed address.
 Status ConstantPlaces::pin(ValueId v, Address address) {
   if (places_.find(v, Space::host)) return {};
   QUERN_ASSIGN(auto pinned, constants_.pin(v, *weights_, address));
@@ -56,7 +56,7 @@ Place ConstantPlaces::keep(ValueId v, std::shared_ptr<const void> owner, const s
   return place;
 }
 
-// In any layout: moved when it is made, not in every run.
+// The layout is made once, when the constant is uploaded, and not in every run.
 Result<Place> ConstantPlaces::on_device(ValueId v, const Layout& layout) {
   if (const Place* p = find_place(v, layout, Space::device)) return *p;
   const ConstantSource& source = *constants_.find(v);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Constants of a graph as operands: where they stand, or in another layout or memory, made once for
-// all plans and kept for as long as a program points at them.
+// Constants of a graph as operands: in place, or copied to another layout or memory. A copy is made
+// once for all plans and kept as long as a program points at it.
 #pragma once
 
 #include <cstdint>
@@ -19,7 +19,7 @@ namespace quern::lowering {
 
 class ConstantPlaces {
  public:
-  // `backend` may be null; all others outlive this.
+  // `backend` may be null; all other arguments must outlive this object.
   ConstantPlaces(const Graph& graph, WeightStore* weights, Backend* backend,
                  UnallocatedProgram& unallocated, ValuePlaces& places)
       : constants_(graph),
@@ -28,16 +28,17 @@ class ConstantPlaces {
         unallocated_(unallocated),
         places_(places) {}
 
-  // Null: depends on inputs.
+  // Returns null if the value depends on inputs.
   const ConstantSource* find(ValueId v) const { return constants_.find(v); }
 
-  // A constant in this layout and memory; at any address only for its only reader.
+  // Brings a constant to this layout and memory. Address::any is allowed only if the constant has a
+  // single reader.
   Result<Place> bring(ValueId v, const Layout& layout, Space space, Address address);
-  // The layouts of constants that a kernel of the device asks for: their numbers among those that
-  // the program keeps.
+  // Makes the constants that a kernel of the device asks for. Returns their indices in
+  // Program::device_constants.
   Result<std::vector<std::uint32_t>> on_device(std::span<const GpuConstant> constants);
 
-  // What the program has to keep.
+  // Moves the constants that the program must keep alive to `program`.
   void hand_over(Program& program);
 
  private:

@@ -12,8 +12,9 @@
 namespace quern::lowering {
 namespace {
 
-// Plans make small constants of their own, whose addresses come again: those are named by their
-// bytes. Large ones belong to the model and live as long as it does: their address names them.
+// Plans make small constants of their own, whose addresses may be reused: their keys are their
+// bytes. Large constants belong to the model and live as long as it does: their keys are their
+// addresses.
 constexpr std::size_t named_by_bytes = 64 << 10;
 
 std::string content_key(const Tensor& t) {
@@ -58,7 +59,7 @@ class GraphConstants::Source final : public ConstantSource {
 
   const TensorType& type() const override { return type_; }
   const std::string& key() const override { return key_; }
-  // As it stands in the model; invalid when it is computed.
+  // The constant of the model; invalid if the value is computed.
   const Tensor& plain() const { return tensor_; }
 
   Result<Tensor> get() const override {

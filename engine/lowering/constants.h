@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Constants of a static graph as kernels ask for them: plain, or the result of an expression over
-// constants that is evaluated while somebody packs it.
+// Constants of a static graph as kernels request them: a constant of the model, or an expression
+// over constants that is evaluated when it is packed.
 #pragma once
 
 #include <cstdint>
@@ -12,7 +12,7 @@
 
 namespace quern::lowering {
 
-// Where a constant's reader may find it: its elements aligned to their size, or not.
+// The alignment that a constant's reader needs: elements aligned to their size, or any address.
 enum class Address : std::uint8_t { aligned, any };
 
 // The constants and constant expressions of one graph.
@@ -21,9 +21,9 @@ class GraphConstants {
   explicit GraphConstants(const Graph& graph);
   ~GraphConstants();
 
-  // Null: depends on inputs.
+  // Returns null if the value depends on inputs.
   const ConstantSource* find(ValueId v) const;
-  // Row-major elements that stay where they are while the owner is held.
+  // Row-major elements whose address is fixed while `owner` is held.
   struct Pinned {
     std::shared_ptr<const void> owner;
     const std::byte* data = nullptr;

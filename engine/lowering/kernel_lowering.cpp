@@ -13,15 +13,15 @@
 namespace quern::lowering {
 namespace {
 
-// A constant may be read where the model's file has it if nobody else reads it, who could need its
-// elements aligned.
+// A constant may be read at its unaligned address in the model's file if it has no other reader,
+// which could need aligned elements.
 Address address_for(const Graph& g, const Node& n, std::size_t input) {
   if (input != 0 || !n.op.def().is(OpTrait::any_address)) return Address::aligned;
   const Value& v = g.value(n.inputs[0]);
   return v.uses.size() + v.handed_out == 1 ? Address::any : Address::aligned;
 }
 
-// What a kernel asks for, which is row-major where it says nothing.
+// The layout that a kernel asks for; row-major if it does not say.
 Layout layout_asked(const std::vector<Layout>& layouts, std::size_t i, const Shape& shape) {
   const bool asked = i < layouts.size() && layouts[i].strides.rank() == shape.rank();
   return asked ? layouts[i] : Layout::row_major(shape);
@@ -67,7 +67,7 @@ Status KernelLowering::lower(NodeId id) {
 KernelInput KernelLowering::input_of(ValueId v) const {
   if (v == no_value) return {};
   KernelInput in{.present = true, .constant = constants_.find(v)};
-  if (places_.of(v).empty()) {  // a constant that nobody has asked for yet
+  if (places_.of(v).empty()) {  // a constant that was not requested yet
     const TensorType type = places_.type(v);
     in.desc = TensorDesc::row_major(type.dtype, type.shape);
   } else {
@@ -77,8 +77,7 @@ KernelInput KernelLowering::input_of(ValueId v) const {
   return in;
 }
 
-// An output that nobody wants has its type all the same: kernels read the shapes of their work off
-// any of them.
+// An unused output has a type too: kernels take the shapes of their work from any output.
 Result<std::vector<TensorType>> KernelLowering::output_types(const Node& node) const {
   std::vector<TensorType> types;
   for (ValueId v : node.outputs)
@@ -92,7 +91,7 @@ Result<std::vector<TensorType>> KernelLowering::output_types(const Node& node) c
   return types;
 }
 
-// Says where the results lie, before post-ops that the kernel has not taken.
+// Returns the places of the results before the post-ops that the kernel has not taken.
 Result<std::vector<Place>> KernelLowering::add_step(NodeId id, const KernelRequest& request,
                                                     KernelChoice& choice) {
   const Node& node = graph_.node(id);
@@ -126,7 +125,7 @@ Result<std::vector<Place>> KernelLowering::operands(const Node& node, const Kern
   return places;
 }
 
-// An input whose bytes the kernel demands for a result: nobody else may need them.
+// Copies inputs whose bytes the kernel needs for a result, unless the node is their only reader.
 Status KernelLowering::make_own(const Node& node, const KernelChoice& choice,
                                 std::vector<Place>& inputs) {
   for (const Sharing& s : choice.sharing) {
@@ -134,14 +133,14 @@ Status KernelLowering::make_own(const Node& node, const KernelChoice& choice,
     if (s.alias != Alias::must) continue;
     const Buffer& buffer = unallocated_.buffer(in);
     if (buffer.in_arena() && in.offset == 0 && !places_.is_read_elsewhere(in)) continue;
-    const std::string name = buffer.name;  // buffers move when there are more
+    const std::string name = buffer.name;  // adding a buffer invalidates `buffer`
     const HeldValue held = moves_.whole(node.inputs[s.input]);
     QUERN_ASSIGN(in, moves_.reorder(in, held, in.desc, name));
   }
   return {};
 }
 
-// In the bytes of an input where the kernel demands it, else in new ones.
+// Places a result in the buffer of an input if the kernel demands it, else in a new buffer.
 Place KernelLowering::result_place(const Node& node, std::size_t output, const TensorType& type,
                                    const KernelChoice& choice, std::span<const Place> inputs) {
   const TensorDesc desc{type.dtype, type.shape,
@@ -178,7 +177,7 @@ std::vector<std::int32_t> KernelLowering::dynamic_outputs(const Node& node) cons
 
 // ---- post-ops ----------------------------------------------------------------------------------
 
-// y = f(y) or y = f(y, operand) on the result of the kernel, in place where it can be.
+// y = f(y) or y = f(y, operand) on the result of the kernel, in place if possible.
 Status KernelLowering::add_post_op(NodeId id, std::size_t number, Place& result) {
   const Node& node = graph_.node(id);
   const PostOpWork work = work_of(node, node.post_ops[number], result);

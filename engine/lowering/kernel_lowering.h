@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A node as the step of a kernel, its operands brought to where the kernel wants them; post-ops
-// that the kernel leaves are steps behind it.
+// Lowers a node to the step of a kernel and brings its operands to the layouts and memories that
+// the kernel wants; post-ops that the kernel does not take become steps after it.
 #pragma once
 
 #include <span>
@@ -13,7 +13,7 @@ namespace quern::lowering {
 
 class KernelLowering {
  public:
-  // All that is given outlives this.
+  // All arguments must outlive this object.
   KernelLowering(const Graph& graph, const LowerOptions& options, UnallocatedProgram& unallocated,
                  ValuePlaces& places, ConstantPlaces& constants, Moves& moves)
       : graph_(graph),
@@ -29,11 +29,11 @@ class KernelLowering {
   const KernelSelector& selector() const { return selector_; }
 
  private:
-  // A post-op as the operator that it is.
+  // A post-op as an operator of its own.
   struct PostOpWork {
     Op op;
     std::vector<KernelInput> inputs;
-    std::size_t self = 0;        // the input that is the result so far
+    std::size_t self = 0;        // the index of the input that is the result so far
     ValueId operand = no_value;  // the other
   };
 
@@ -51,7 +51,7 @@ class KernelLowering {
   std::vector<std::int32_t> dynamic_outputs(const Node& node) const;
   Status add_post_op(NodeId id, std::size_t number, Place& result);
   PostOpWork work_of(const Node& node, const PostOp& post_op, const Place& result) const;
-  // `held`: what `result` holds.
+  // `held` is the value in `result`.
   Result<std::vector<Place>> operands(const PostOpWork& work, const KernelChoice& choice,
                                       const Place& result, const HeldValue& held);
 

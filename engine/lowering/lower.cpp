@@ -17,8 +17,8 @@ namespace quern {
 namespace lowering {
 namespace {
 
-// Walks the graph once: inputs, nodes as views or as steps, outputs. Then all that they lie in gets
-// its place.
+// Walks the graph once: inputs, nodes as views or as steps, outputs. Then places all buffers in
+// memory.
 class Lowering {
  public:
   Lowering(const Graph& g, const LowerOptions& options)
@@ -60,7 +60,7 @@ class Lowering {
     const Node& n = g_.node(id);
     const bool is_moved = n.as<Identity>() || g_.def(id).is(OpTrait::view);
     if (!n.inputs.empty() && n.inputs[0] != no_value && !constants_.find(n.inputs[0])) {
-      // What the device has a look at goes up once, as a whole.
+      // A value that the device views is uploaded once, as a whole.
       const bool is_view =
           is_moved || n.as<Transpose>() || n.as<Slice>() || n.as<Split>() || n.as<Expand>();
       if (is_view && places_.native() == Space::device && feeds_nodes(n) &&
@@ -71,13 +71,13 @@ class Lowering {
     return is_moved ? lower_moved_view(n) : kernels_.lower(id);
   }
 
-  // Whether kernels, and not only whoever asked for outputs, see what the node makes.
+  // Returns true if a node reads a result of `n`, which is then not only an output of the graph.
   bool feeds_nodes(const Node& n) const {
     return std::ranges::any_of(
         n.outputs, [&](ValueId v) { return v != no_value && !g_.value(v).uses.empty(); });
   }
 
-  // True when the outputs are just other looks at the first input.
+  // Returns true if the outputs are views of the first input.
   bool lower_view(NodeId id) {
     const ValueId in = g_.node(id).inputs[0];
     const bool is_native = places_.find(in, places_.native());
@@ -102,7 +102,7 @@ class Lowering {
     }
   }
 
-  // A reshape that the layout does not allow: through a row-major copy.
+  // Lowers a reshape that the layout does not allow as a view, through a row-major copy.
   Status lower_moved_view(const Node& n) {
     const ValueId in = n.inputs[0];
     const Space space =
@@ -115,9 +115,9 @@ class Lowering {
     return {};
   }
 
-  // Every output gets a row-major place of its own, which the run may bind elsewhere.
+  // Gives every output a row-major buffer of its own, which the run may bind to other memory.
   Status bind_outputs() {
-    // All that comes down, before the host does anything: one submission.
+    // All downloads come before the steps of the host, so that they are in one submission.
     for (ValueId v : g_.outputs())
       if (!constants_.find(v) && !places_.find(v, Space::host))
         QUERN_TRY(moves_.transfer(v, Space::host));
@@ -130,7 +130,7 @@ class Lowering {
     const TensorType type = places_.type(v);
     QUERN_ASSIGN(Place p, moves_.bring(v, Layout::row_major(type.shape), Space::host));
     const Buffer& buffer = unallocated_.buffer(p);
-    // An output that the value is already has another base.
+    // A value that is already another output has another base.
     const bool own =
         buffer.base == Buffer::Base::arena && p.offset == 0 && buffer.bytes == type.bytes();
     if (!own) {

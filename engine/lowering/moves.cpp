@@ -66,13 +66,14 @@ Result<Place> Moves::reorder(const Place& from, const HeldValue& held, const Ten
       static_cast<std::int64_t>(from.offset % backend_->alignment() / size_of(from.desc.dtype));
   QUERN_ASSIGN(auto choice, select_gpu_copy(from.desc, skipped, to, backend_->target()));
   if (choice) return append_copy(from, held, to, std::move(*choice), names);
-  // What the device cannot move, as elements of a type that it does not have: down, and up again.
+  // If the device cannot copy the elements, for example because it lacks their type, the host does
+  // it between a download and an upload.
   const Place below = append_transfer(from, held, Space::host, node);
   QUERN_ASSIGN(const Place moved, reorder(below, held, to, node));
   return append_transfer(moved, held, Space::device, node);
 }
 
-// Kernels of a device read and write where bindings may begin.
+// Kernels of a device need operands at offsets where bindings may begin.
 bool Moves::is_aligned(const Place& place) const {
   return unallocated_.space_of(place) == Space::host || place.offset % backend_->alignment() == 0;
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Brings tensors to the layout and the memory that somebody wants them in: reorders, uploads and
-// downloads, which are steps like any other.
+// Brings tensors to a requested layout and memory: reorders, uploads and downloads, which are
+// ordinary steps.
 #pragma once
 
 #include <string>
@@ -11,7 +11,7 @@ namespace quern::lowering {
 
 class Moves {
  public:
-  // `backend` may be null; all others outlive this.
+  // `backend` may be null; all other arguments must outlive this object.
   Moves(const Graph& graph, const CpuTarget& target, Backend* backend,
         UnallocatedProgram& unallocated, ValuePlaces& places, ConstantPlaces& constants)
       : graph_(graph),
@@ -21,25 +21,26 @@ class Moves {
         places_(places),
         constants_(constants) {}
 
-  // The value in this layout and memory: a place that it has, or a new copy, which is one of its
-  // places from then on. `address`: see ConstantPlaces.
+  // Returns the value in this layout and memory: an existing place, or a new copy, which is then
+  // one of the value's places. `address`: see ConstantPlaces.
   Result<Place> bring(ValueId v, const Layout& layout, Space space,
                       Address address = Address::aligned);
-  // An intermediate result, which is `held`.
+  // The same for an intermediate result that holds `held`.
   Result<Place> bring(Place from, const HeldValue& held, const Layout& layout, Space space);
-  // The bytes of a value that depends on inputs to this memory, where it has no place, row-major.
+  // Copies a value that depends on inputs to this memory, where it has no place yet, in row-major
+  // order.
   Status transfer(ValueId v, Space space);
-  // New bytes in the same memory with the same elements, in the layout of `to`. `node` is for
-  // people.
+  // Copies the elements to a new buffer in the same memory, in the layout of `to`. `node` is a name
+  // for display.
   Result<Place> reorder(const Place& from, const HeldValue& held, const TensorDesc& to,
                         const std::string& node);
-  // A value in the layout that it has, of what lies on the host; its buffer has the name, too.
+  // Copies a value on the host without a change of layout. `name` names the step and its buffer.
   Result<Place> copy(const Place& from, ValueId v, const std::string& name);
-  // The value as its readers see it.
+  // The value as its readers see it, after all post-ops.
   HeldValue whole(ValueId v) const;
 
  private:
-  // What a step and its result are called.
+  // The names of a step and of its result.
   struct Names {
     std::string op;
     std::string node;

@@ -10,7 +10,7 @@ bool is_planned(const Buffer& buffer, Space space) {
   return buffer.space() == space && (buffer.in_arena() || buffer.base == Buffer::Base::output);
 }
 
-// A device's kernels write whole vectors: the last may be partly padding.
+// A device's kernels write whole vectors: the last vector may be partly padding.
 std::uint64_t padded(std::uint64_t bytes, Space space, std::uint64_t alignment) {
   if (space == Space::host) return bytes;
   return (bytes + alignment - 1) / alignment * alignment;
@@ -22,7 +22,7 @@ Result<PlacedMemory> place_as_scheduled(const StepGraph& graph, const ScheduleOp
   p.answer = best_schedule(graph, options);
   p.memory = memory_of(graph, p.answer.schedule);
   QUERN_TRY(check(p.memory.problem));
-  // Steps, not time, end a search, so that a model has the same plan everywhere.
+  // The search is limited by steps rather than time, so that a model has the same plan everywhere.
   constexpr PlanLimits limits{.seconds = 0.5, .steps = 20000};
   p.plan = strategy.plan(p.memory.problem, limits).plan;
   QUERN_TRY(validate(p.memory.problem, p.plan));
@@ -61,7 +61,7 @@ Result<PlacedMemory> place(const StepGraph& graph, const ScheduleOptions& option
                            const Strategy& strategy) {
   QUERN_ASSIGN(PlacedMemory p, place_as_scheduled(graph, options, strategy));
   if (!options.alias || p.plan.size <= p.answer.bound) return p;
-  // What has a smaller bound may be harder to place.
+  // A schedule with a smaller bound may be harder to place.
   ScheduleOptions plain = options;
   plain.alias = false;
   QUERN_ASSIGN(PlacedMemory other, place_as_scheduled(graph, plain, strategy));

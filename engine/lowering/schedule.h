@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// One memory of an unallocated program: the order of the steps that it wants, what lies in whose
-// place there, and where.
+// Plans one memory of an unallocated program: the order of the steps, the buffers that share bytes,
+// and the offsets.
 #pragma once
 
 #include "engine/lowering/unallocated_program.h"
@@ -9,11 +9,11 @@
 
 namespace quern::lowering {
 
-// What the steps do with the buffers that are planned in this memory, by the numbers that the
-// unallocated program gives both; other buffers are not its business.
+// The reads and writes by the steps of the buffers that are planned in this memory. Steps and
+// buffers have the numbers of the unallocated program; buffers elsewhere are ignored.
 StepGraph step_graph(const UnallocatedProgram& unallocated, Space space, std::uint64_t alignment);
 
-// Of buffers and of what steps take for the length of their work.
+// The placement of buffers and of the scratch memory of steps.
 struct PlacedMemory {
   ScheduleAnswer answer;
   ScheduledMemory memory;
@@ -24,7 +24,7 @@ struct PlacedMemory {
     return plan.offsets[memory.scratch_of[step]];
   }
 };
-// By the options, or without aliases where the strategy places that in less.
+// Places by the options, or without aliases if the strategy then needs less memory.
 Result<PlacedMemory> place(const StepGraph& graph, const ScheduleOptions& options,
                            const Strategy& strategy);
 

@@ -9,7 +9,7 @@
 namespace quern::lowering {
 namespace {
 
-// Whether each operand fits a binding of the device.
+// Returns true if each operand fits in a binding of the device.
 bool can_bind(const KernelRequest& request) {
   const auto fits = [&](std::size_t bytes) { return bytes <= request.gpu->max_range; };
   return std::ranges::all_of(request.inputs,

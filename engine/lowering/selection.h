@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which implementation runs a node: the device's where it has one, else the CPU's.
+// Selects the implementation of a node: the device's if it has one, else the CPU's.
 #pragma once
 
 #include <string>
@@ -9,7 +9,7 @@
 
 namespace quern::lowering {
 
-// What kernels of the CPU may count on.
+// The properties that CPU kernels may rely on.
 inline CpuTarget cpu_target(const LowerOptions& options) {
   return {options.threads, options.use_onednn && !options.reference_only, options.weights,
           options.scratch};
@@ -23,9 +23,9 @@ class KernelSelector {
         half_products_(options.half_products) {}
 
   Result<KernelChoice> select(KernelRequest request);
-  // Nodes that have no kernel for the device, as messages name them.
+  // Nodes without a kernel for the device, as named in messages.
   const std::vector<std::string>& fallbacks() const { return fallbacks_; }
-  // An error where the device is not to leave any to the CPU.
+  // Returns an error if there are fallbacks and the device is strict.
   Status check_fallbacks() const;
 
  private:

@@ -9,7 +9,7 @@
 namespace quern::lowering {
 namespace {
 
-// "c16" for blocks of channels, "channels last", "" for row-major; for people.
+// "c16" for blocks of channels, "channels last", "" for row-major; for display.
 std::string layout_name(const TensorDesc& t) {
   if (is_row_major(t)) return "";
   if (t.layout.block) return cat("c", static_cast<int>(t.layout.block));
@@ -24,7 +24,7 @@ std::string first_layout_name(std::span<const Place> places) {
   return first == places.end() ? std::string() : layout_name(first->desc);
 }
 
-// Of the first operand and the first result, when one of them is not row-major.
+// The layouts of the first operand and the first result; empty if both are row-major.
 std::string layouts_text(std::span<const Place> inputs, std::span<const Place> outputs) {
   const std::string in = first_layout_name(inputs);
   const std::string out = first_layout_name(outputs);
@@ -32,14 +32,15 @@ std::string layouts_text(std::span<const Place> inputs, std::span<const Place> o
   return cat(in.empty() ? "row-major" : in, " -> ", out.empty() ? "row-major" : out);
 }
 
-// The place is all of a buffer in an arena.
+// Returns true if the place covers all of a buffer in an arena.
 bool is_whole(const UnallocatedProgram& unallocated, const Place& place) {
   if (!place.present()) return false;
   const Buffer& b = unallocated.buffer(place);
   return b.in_arena() && place.offset == 0 && place.desc.bytes() == b.bytes;
 }
 
-// One buffer is both where the kernel demands it.
+// Returns true if the input and the output may share a buffer. If the kernel demands that, they are
+// one buffer already.
 bool may_alias(const UnallocatedProgram& unallocated, const UnallocatedStep& step,
                const Sharing& share) {
   const Place& in = step.inputs[share.input];

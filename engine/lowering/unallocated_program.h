@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A program before its buffers lie anywhere: steps in an order that works, over bytes with names.
+// A program before memory planning: steps in a valid order over named buffers without addresses.
 #pragma once
 
 #include <cstddef>
@@ -18,10 +18,10 @@ namespace quern::lowering {
 using BufferId = std::uint32_t;
 inline constexpr BufferId no_buffer = 0xffffffff;
 
-// Whose memory: that of the host, or of the device that the program is for.
+// The memory of the host, or of the device that the program is for.
 enum class Space : std::uint8_t { host, device };
 
-// Bytes with one owner: a piece of an arena, an input, an output or a constant.
+// A buffer: a range of an arena, an input, an output or a constant.
 struct Buffer {
   using Base = Step::Operand::Base;
 
@@ -38,7 +38,7 @@ struct Buffer {
   bool in_arena() const { return base == Base::arena || base == Base::device_arena; }
 };
 
-// A tensor in one layout; without a buffer: no operand.
+// A tensor in one layout; an absent operand has no buffer.
 struct Place {
   BufferId buffer = no_buffer;
   std::uint64_t offset = 0;  // bytes
@@ -51,10 +51,10 @@ struct UnallocatedStep {
   Step step;  // without operands
   std::vector<Place> inputs;
   std::vector<Place> outputs;
-  // What may lie in the place of what, and whether that leaves it nothing to do.
+  // The buffers that may share bytes. `only_copies`: the step has no work to do if they all do.
   std::vector<StepGraph::Share> shares;
   bool only_copies = false;
-  StepMeaning meaning;  // operands are added with the addresses
+  StepMeaning meaning;  // its operands are added when addresses are known
 };
 
 struct UnallocatedProgram {
@@ -62,27 +62,28 @@ struct UnallocatedProgram {
   std::vector<UnallocatedStep> steps;
 
   BufferId add(Buffer buffer);
-  // A piece of this arena.
+  // Adds a buffer in the arena of this memory.
   BufferId add(Space space, std::size_t bytes, std::string name);
   const Buffer& buffer(const Place& place) const { return buffers[place.buffer]; }
   Space space_of(const Place& place) const { return buffer(place).space(); }
-  // The operands are those of `choice`, which says what may share bytes. `meaning` has no operands.
+  // Appends a step. The operands are those of `choice`, which tells which may share bytes.
+  // `meaning` has no operands yet.
   void append(Step step, std::span<const Place> inputs, std::span<const Place> outputs,
               const KernelChoice& choice = {}, StepMeaning meaning = {});
 };
 
-// Where a step takes memory for the length of its work.
+// The memory that a step's scratch is in.
 inline Space scratch_space(const Step& step) {
   return step.kind == Step::Kind::device ? Space::device : Space::host;
 }
 
-// Where a kernel reads and writes.
+// The memory that a kernel reads and writes.
 inline Space space_of(const KernelChoice& choice) {
   return choice.kernel ? Space::host : Space::device;
 }
 
-// The step that does the work of a kernel, which it takes. Constants on a device and what people
-// read are the caller's to add.
+// Makes the step for a kernel and moves the kernel out of `choice`. The caller adds constants on a
+// device and the texts for display.
 Step step_of(KernelChoice& choice);
 
 }  // namespace quern::lowering

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where the values of a graph lie in the buffers of an unallocated program, in how many layouts and
-// memories it may be, and how often each is still read.
+// The places of a graph's values in the buffers of an unallocated program, one per layout and
+// memory, and the number of reads that are still to come.
 #pragma once
 
 #include <cstdint>
@@ -14,29 +14,31 @@ namespace quern::lowering {
 
 class ValuePlaces {
  public:
-  // Kernels find their operands in `native` memory, if they can. All dimensions of the graph are
-  // numbers; it and the unallocated program outlive this.
+  // Kernels read their operands from `native` memory if possible. All dimensions of the graph must
+  // be numbers; the graph and the unallocated program must outlive this object.
   ValuePlaces(const Graph& graph, const UnallocatedProgram& unallocated, Space native);
 
   Space native() const { return native_; }
   TensorType type(ValueId v) const { return {graph_.type(v).dtype, *graph_.type(v).shape()}; }
 
-  // Empty: nowhere yet. Valid until the next put() of this value, as all that follows.
+  // The places of a value; empty: it has none yet. Valid until the next put() of this value, as are
+  // the results of find() and best().
   std::span<const Place> of(ValueId v) const { return places_[index(v)]; }
-  // Null: nowhere in this memory.
+  // Returns null if the value has no place in this memory.
   const Place* find(ValueId v, Space space) const;
-  // The place that a kernel would start from, of those that there are.
+  // The existing place that a kernel would read: the one in native memory if there is one.
   const Place& best(ValueId v) const;
 
-  // The value lies here, too: whoever still reads it may read these bytes.
+  // Adds a place: all readers still to come may read the value there.
   void put(ValueId v, const Place& place);
-  // The node has read its inputs.
+  // Records that the node has read its inputs.
   void consume(const Node& node);
 
-  // Whether one operand of the current node, `v`, is the last to read its bytes. A value that a
-  // node reads twice does not die there: in place over one operand would be seen through the other.
+  // Returns true if the operand `v` of the current node is the last reader of its bytes. A value
+  // that the node reads twice does not count: writing in place over one operand would change the
+  // other.
   bool is_read_last(ValueId v) const;
-  // Whether anything but one operand of the current node still reads these bytes.
+  // Returns true if these bytes have a reader besides one operand of the current node.
   bool is_read_elsewhere(const Place& place) const { return readers_of(place.buffer) > 1; }
 
  private:
@@ -48,8 +50,8 @@ class ValuePlaces {
   const UnallocatedProgram& unallocated_;
   Space native_;
   std::vector<std::vector<Place>> places_;    // by value
-  std::vector<std::int64_t> readers_;         // by value: uses still to come
-  std::vector<std::int64_t> buffer_readers_;  // the same of all values that lie there
+  std::vector<std::int64_t> readers_;         // by value: reads still to come
+  std::vector<std::int64_t> buffer_readers_;  // by buffer: the same for all values in it
 };
 
 }  // namespace quern::lowering

@@ -62,8 +62,7 @@ Views slice(const Graph& g, const Node& n, const TensorDesc& in) {
 Views split(const Graph& g, const Node& n, const TensorDesc& in) {
   if (in.layout.block) return std::nullopt;
   const std::size_t axis = positive_axis(n.as<Split>()->axis, in.shape.rank());
-  const auto parts =
-      g.infer(n.op, n.inputs, n.outputs.size(), n.name);  // of those, too, that nobody wants
+  const auto parts = g.infer(n.op, n.inputs, n.outputs.size(), n.name);  // unused outputs too
   if (!parts) return std::nullopt;
   std::vector<View> views;
   std::int64_t at = 0;

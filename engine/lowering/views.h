@@ -10,8 +10,9 @@
 
 namespace quern::lowering {
 
-// Operators that only look at their first input anew: Reshape and its kin, Transpose, Slice, Split,
-// Expand. Each output as a layout over the input's bytes, or nothing where the elements must move.
+// Operators whose outputs are views of their first input: Reshape and similar operators, Transpose,
+// Slice, Split, Expand. Returns each output as a layout over the input's bytes, or nullopt if the
+// elements must be copied.
 struct View {
   std::int64_t offset = 0;  // in elements
   Layout layout;

@@ -15,9 +15,8 @@ namespace {
 
 using Kind = RuntimeValue::Kind;
 
-// A value that stays while the body runs again: its own copy of the tensors. In two steps, since
-// what a body hands out may be what it was given: all values are staged before the first one
-// changes.
+// A value that is kept while the body runs again: a copy of its tensors. It is updated in two
+// steps, since a body may return its inputs: all values are staged before the first one changes.
 class Kept {
  public:
   explicit Kept(RunMemory& memory) : memory_(&memory) {}
@@ -35,7 +34,7 @@ class Kept {
     }
     return {};
   }
-  // The staged value, which stays until commit() is called again.
+  // Returns the staged value, which is valid until the next commit().
   const RuntimeValue& commit() {
     std::swap(now_, next_);
     return now_.value;
@@ -52,7 +51,7 @@ class Kept {
   Copy next_;
 };
 
-// What a loop carries goes from one iteration's results to the next one's inputs.
+// Carries values of a loop from one iteration's results to the next iteration's inputs.
 Status carry(std::span<Kept> kept, std::span<const RuntimeValue> from, std::span<RuntimeValue> to) {
   for (std::size_t i = 0; i < kept.size(); ++i) QUERN_TRY(kept[i].stage(from[i]));
   for (std::size_t i = 0; i < kept.size(); ++i) {
@@ -63,7 +62,7 @@ Status carry(std::span<Kept> kept, std::span<const RuntimeValue> from, std::span
   return {};
 }
 
-// Tensors of one type, one behind the other, that become one with a leading dimension.
+// Tensors of one type, concatenated to one tensor with a new leading dimension.
 class Stacked {
  public:
   explicit Stacked(RunMemory& memory) : block_(memory) {}
@@ -97,7 +96,7 @@ class Stacked {
     type.shape.insert(0, static_cast<std::int64_t>(count_));
     return TensorView{type, block_.data()};
   }
-  // Tensors in the order in which they came.
+  // The elements, in the order of push().
   std::size_t count() const { return count_; }
   const TensorType& element() const { return type_; }
   std::byte* data() const { return block_.data(); }
@@ -109,7 +108,7 @@ class Stacked {
   RunBlock block_;
 };
 
-// What an iteration's result looks like when there was none.
+// The shape of an iteration's result if there was no iteration; open dimensions are 0.
 std::optional<Shape> declared_shape(const Graph& body, std::size_t output) {
   const ValueType& type = body.type(body.outputs()[output]);
   if (!type.dims) return std::nullopt;
@@ -118,7 +117,7 @@ std::optional<Shape> declared_shape(const Graph& body, std::size_t output) {
   return s;
 }
 
-// As many of them, over one memory.
+// Makes `count` objects over one memory.
 template <class T>
 std::vector<T> several(std::size_t count, RunMemory& memory) {
   std::vector<T> all;
@@ -126,7 +125,7 @@ std::vector<T> several(std::size_t count, RunMemory& memory) {
   return all;
 }
 
-// Without giving up the memory of `to`.
+// Keeps the memory of `to`.
 void set_tensor(RuntimeValue& to, const TensorView& t) {
   to.kind = Kind::tensor;
   to.tensors.assign(1, t);
@@ -275,7 +274,7 @@ class ScanRunner final : public ControlRunner {
     return {};
   }
 
-  // Element t of a scanned input: where it lies, or gathered.
+  // Element t of a scanned input: a view, or a gathered copy.
   Status slice(std::size_t i, const TensorView& whole, std::int64_t t) {
     QUERN_ASSIGN(const std::size_t axis, axis_of(op_.input_axes, i, whole.type.shape.rank()));
     const std::int64_t at = entry(op_.input_directions, i) ? length_ - 1 - t : t;
@@ -295,7 +294,7 @@ class ScanRunner final : public ControlRunner {
     return {};
   }
 
-  // The collected elements along their axis, in their direction.
+  // Writes the collected elements along their axis, in their direction.
   Status join(std::size_t i) {
     QUERN_ASSIGN(const TensorView stacked, collected_[i].view());
     QUERN_ASSIGN(const std::size_t axis, axis_of(op_.output_axes, i, stacked.type.shape.rank()));

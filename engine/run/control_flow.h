@@ -9,13 +9,13 @@
 
 namespace quern {
 
-// Executes one Loop or Scan: its body by a runner of its own, carried values and collected results
-// in blocks of the session's memory that are kept between runs.
+// Executes one Loop or Scan: a Runner of its own runs the body; carried values and collected
+// results are in blocks of the session's memory that are kept between runs.
 class ControlRunner {
  public:
   virtual ~ControlRunner() = default;
-  // Inputs as the operator has them; an absent one is kind none. Results are valid until the next
-  // run.
+  // `inputs` are the operator's, in order; an absent input has kind none. Results are valid until
+  // the next run.
   virtual Status run(std::span<const RuntimeValue> inputs, const RunOptions& options) = 0;
   std::span<const RuntimeValue> outputs() const { return outputs_; }
   virtual std::size_t device_bytes() const = 0;  // Runner::device_bytes() of the body

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What one session keeps for one program, whatever it runs on.
+// The state that a session keeps for one program, on any device.
 #pragma once
 
 #include <atomic>
@@ -14,7 +14,7 @@ namespace quern {
 
 struct Step;
 
-// When a run must stop early: looked at between two kernels.
+// Conditions under which a run stops early; checked between two kernels.
 struct StopSignals {
   const std::atomic<bool>* cancelled = nullptr;
   std::chrono::steady_clock::time_point deadline = std::chrono::steady_clock::time_point::max();
@@ -29,7 +29,7 @@ struct StopSignals {
   }
 };
 
-// Hears of every step; for profiling.
+// Receives the times of every step; for profiling.
 class StepListener {
  public:
   virtual ~StepListener() = default;
@@ -39,15 +39,16 @@ class StepListener {
 
 class TensorMemory;
 
-// run() allocates nothing, once it has seen the tensors of a device that it is called with.
+// run() allocates nothing, except when it is called with device tensors that it has not seen
+// before.
 class ExecutionContext {
  public:
   struct Call {
     std::byte* arena;                          // program.arena_bytes, aligned to 64
-    std::span<const std::byte* const> inputs;  // of the program, in order
-    std::span<std::byte* const> outputs;       // null: in the arena
-    // Inputs and outputs that are bound to tensors of the device; null, or no entries: to the host.
-    // Their bytes above are the tensors' copies on the host.
+    std::span<const std::byte* const> inputs;  // the program's inputs, in order
+    std::span<std::byte* const> outputs;       // null: the output stays in the arena
+    // The device tensors that inputs and outputs are bound to; null or missing entries: on the
+    // host. For a bound tensor, the pointer in `inputs` or `outputs` is its copy on the host.
     std::span<TensorMemory* const> device_inputs;
     std::span<TensorMemory* const> device_outputs;
     StopSignals stop;
@@ -56,18 +57,19 @@ class ExecutionContext {
 
   virtual ~ExecutionContext() = default;
   virtual Status run(const Call& call) = 0;
-  // Whether the device runs all of it without the host: then start() hands it over and finish()
-  // waits. What the call points at stays until then.
+  // Returns true if the device runs the whole program without the host: then start() submits it and
+  // finish() waits for it. The data that the Call points at must stay valid until then.
   virtual bool can_start() const { return false; }
-  // Whether this output, bound to a tensor of the device, is written there without the host.
+  // Returns true if this output, bound to a tensor of the device, is written there without the
+  // host.
   virtual bool writes_on_device(std::size_t) const { return false; }
   virtual Status start(const Call&) { return {Code::internal, "the host is needed"}; }
-  // Whether finish() would not wait, after waiting for that at most so long.
+  // Returns true once finish() would return at once; waits at most the given time for that.
   virtual bool is_done_within(std::chrono::nanoseconds) { return true; }
   virtual Status finish(const Call&) { return {Code::internal, "nothing was started"}; }
   // Valid after run(), until the arena is used for something else.
   virtual MutableTensorView output(std::size_t i) const = 0;
-  // Bytes of device memory and of staging that it holds itself.
+  // Bytes of device memory and staging that this object owns.
   virtual std::size_t resident_bytes() const { return 0; }
 };
 

@@ -8,11 +8,11 @@
 
 namespace quern {
 
-// Bytes that only ever grow, aligned to 64; the contents are lost when they do. The old ones are
-// given back before more are taken.
+// A block of memory that only grows, aligned to 64 bytes. Growing loses the contents: the old block
+// is freed before the new one is allocated.
 class MemoryBlock {
  public:
-  // False: the system refused.
+  // Returns false if the system has no memory.
   bool reserve(std::size_t bytes) {
     if (bytes <= size_ && data_) return true;
     release();
@@ -20,7 +20,7 @@ class MemoryBlock {
     if (data_) size_ = size_for(bytes);
     return data_ != nullptr;
   }
-  // What a reserve() of so many bytes takes.
+  // The number of bytes that reserve(bytes) allocates.
   static constexpr std::size_t size_for(std::size_t bytes) {
     return (bytes / alignment + 1) * alignment;
   }

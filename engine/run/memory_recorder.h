@@ -11,21 +11,21 @@
 
 namespace quern {
 
-// Writes down a run's memory as if every buffer were allocated when its life begins and freed when
-// it ends.
+// Records the memory of a run as if every buffer were allocated at the start of its lifetime and
+// freed at the end.
 class MemoryRecorder {
  public:
   using Id = std::uint64_t;
   static constexpr Id none = ~Id{0};
 
   Id allocate(std::size_t bytes, std::size_t alignment);
-  // Nothing for `none`, and for what was allocated before the recording began.
+  // Does nothing for `none` and for blocks that were allocated before the recording began.
   void free(Id id);
-  // The buffers of a planned segment with so many steps. Those that outlive it, its outputs, are
+  // Records the buffers of a planned segment of `steps` steps. Its outputs, which outlive it, are
   // added to `kept`.
   void play(const MemoryProblem& problem, std::size_t steps, std::vector<Id>& kept);
   void free_all(std::vector<Id>& kept);
-  // Ends what still lives, too.
+  // Frees all live buffers and returns the events.
   std::vector<Session::MemoryEvent> finish();
 
  private:

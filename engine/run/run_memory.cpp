@@ -8,7 +8,7 @@
 namespace quern {
 namespace {
 
-// A stretch of addresses as long as the machine has memory; they cost nothing.
+// The size of the address range: the size of the machine's memory. Addresses cost nothing.
 std::uint64_t address_space() {
   const auto pages = ::sysconf(_SC_PHYS_PAGES);
   const auto bytes = ::sysconf(_SC_PAGESIZE);
@@ -31,7 +31,7 @@ void RunMemory::set_limit(std::size_t bytes) {
 void RunMemory::trim() {
   if (!pool_) return;
   pool_->trim();
-  if (pool_->stats().live == 0) pool_.reset();  // its addresses too
+  if (pool_->stats().live == 0) pool_.reset();  // releases its addresses too
 }
 
 Status RunBlock::reserve(std::size_t bytes) {
@@ -50,7 +50,7 @@ Status RunBlock::grow(std::size_t used, std::size_t bytes) {
     record();
     return {};
   }
-  // Twice as much, so that copying stays rare.
+  // Doubles the size, so that copies stay rare.
   auto larger = pool.allocate(std::max(bytes, block_.bytes * 2));
   if (!larger) larger = pool.allocate(bytes);
   if (!larger) return std::move(larger).error();
@@ -69,7 +69,7 @@ void RunBlock::release() {
   recorded_ = MemoryRecorder::none;
 }
 
-// The block as it is now; what it was before ends.
+// Records the block at its current size and frees the previous record.
 void RunBlock::record() {
   MemoryRecorder* const recorder = memory_->recorder;
   if (!recorder || holds_ == Holds::arena) return;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What runs of one session take for what no plan knows: a pool, and blocks of it.
+// Memory of a session's runs whose size no plan knows: a pool, and blocks of it.
 #pragma once
 
 #include <cstddef>
@@ -17,13 +17,13 @@ class RunMemory {
  public:
   explicit RunMemory(const MemoryPoolKind& kind) : kind_(kind) {}
 
-  // Of all blocks together, as the pool reserves them.
+  // Limits the bytes that the pool reserves for all blocks together.
   void set_limit(std::size_t bytes);
   std::size_t reserved_bytes() const { return pool_ ? pool_->stats().now.reserved : 0; }
   std::size_t peak_bytes() const { return pool_ ? pool_->stats().most.reserved : 0; }
   void trim();
 
-  // Hears of blocks from now on; null: nobody does.
+  // Records all blocks from now on; null: no recording.
   MemoryRecorder* recorder = nullptr;
 
  private:
@@ -33,13 +33,13 @@ class RunMemory {
   const MemoryPoolKind& kind_;
   std::size_t limit_ = MemoryPoolOptions().limit;
   MappedSource source_;
-  std::unique_ptr<MemoryPool> pool_;  // made when it is needed: most sessions need none
+  std::unique_ptr<MemoryPool> pool_;  // created on first use: most sessions need none
 };
 
-// A block that only grows, aligned to 64, or none yet. Outlived by its memory.
+// A block that only grows, aligned to 64 bytes, or no block yet. The RunMemory must outlive it.
 class RunBlock {
  public:
-  // An arena's buffers are recorded, not the arena.
+  // For an arena the recorder gets its buffers, not the block.
   enum class Holds : std::uint8_t { value, arena };
 
   explicit RunBlock(RunMemory& memory, Holds holds = Holds::value)
@@ -51,10 +51,10 @@ class RunBlock {
     return *this;
   }
 
-  // Room for `bytes`, at an address even for none; the contents are lost when it had less. Errors:
-  // out_of_memory.
+  // Makes room for `bytes`; data() is not null even for 0 bytes. The contents are lost if the block
+  // was smaller. Errors: out_of_memory.
   Status reserve(std::size_t bytes);
-  // Keeps the first `used` bytes.
+  // The same, but keeps the first `used` bytes.
   Status grow(std::size_t used, std::size_t bytes);
   void release();
 

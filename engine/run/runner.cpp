@@ -11,7 +11,7 @@
 namespace quern {
 namespace {
 
-// Assigns without giving up the memory of `to`.
+// Assigns and keeps the memory of `to`.
 void assign(RuntimeValue& to, RuntimeValue::Kind kind, std::span<const TensorView> tensors) {
   to.kind = kind;
   to.tensors.assign(tensors.begin(), tensors.end());
@@ -25,7 +25,8 @@ bool is_of(const ResultRef& result, Slot slot) {
   return !result.whole_slot && result.tensors.size() == 1 && result.tensors[0].slot == slot;
 }
 
-// The output of the segment's program that is result r, and no other; nothing: it is not one.
+// Returns the output of the segment's program that is result r and no other result; nullopt if
+// there is none.
 std::optional<std::size_t> output_of(const Segment& s, std::size_t r) {
   for (std::size_t i = 0; i < s.outputs.size(); ++i) {
     const auto same = [&](const ResultRef& other) { return is_of(other, s.outputs[i]); };
@@ -112,8 +113,8 @@ Result<Runner::Bound*> Runner::bound_for(const std::shared_ptr<const PlanNode>& 
   for (std::size_t i = 0; i < node->controls.size(); ++i)
     fresh->controls.push_back(
         ControlRunner::create(node->segment.controls[i], node->controls[i], threads_, memory_));
-  // One state a plan of the cache. The plans of the partition in progress were used later than any
-  // other.
+  // One state per cached plan. The plans of the current partition are the most recently used, so
+  // they are not evicted.
   longest_partition_ = std::max(longest_partition_, partition_.size());
   if (bounds_.size() >= tree_->max_plans() * std::max<std::size_t>(longest_partition_, 1))
     bounds_.erase(std::ranges::min_element(bounds_, {}, [](const auto& b) { return b->used; }));
@@ -132,7 +133,7 @@ Status Runner::prepare(std::span<const RuntimeValue> inputs, std::span<const std
 
 void Runner::begin(std::span<const RuntimeValue> inputs) {
   partition_.clear();
-  if (graph_ == Graphs::session)  // the last run's results have had their time
+  if (graph_ == Graphs::session)  // the last run's results are no longer valid
     for (RunBlock& a : arenas_) a.release();
   if (memory_.recorder) memory_.recorder->free_all(recorded_);
   for (Slot i = 0; i < inputs.size(); ++i) assign(slot(i), inputs[i].kind, inputs[i].tensors);
@@ -179,14 +180,14 @@ Result<bool> Runner::start(std::span<const RuntimeValue> inputs,
   return true;
 }
 
-// Whether all that a run does is done when the device is: nothing is left for the host but to copy
-// what lies in staging to places of its own. Runs that follow on the device count on that.
+// Returns true if the run is complete when the device is done: the host only copies from staging to
+// memory of its own. Later runs on the device rely on that.
 bool Runner::is_device_alone(const Bound& bound, std::span<const BoundOutput> outputs,
                              const RunOptions& options) const {
   const Segment& s = bound.node->segment;
   if (s.rest || !bound.controls.empty() || !bound.context->can_start()) return false;
   for (std::size_t r = 0; r < s.results.size(); ++r) {
-    for (const SlotRef& t : s.results[r].tensors)  // an input as it came
+    for (const SlotRef& t : s.results[r].tensors)  // an unchanged input
       if (t.slot < options.device_inputs.size() && options.device_inputs[t.slot]) return false;
     if (r >= options.device_outputs.size() || !options.device_outputs[r]) continue;
     const auto output = output_of(s, r);
@@ -228,7 +229,7 @@ std::optional<TensorType> Runner::planned_type(std::size_t i) const {
 
 // ---- segments ----------------------------------------------------------------------------------
 
-// A session's first arena counts against the limit before the pool does.
+// A session's first arena is taken off the memory limit; the pool gets the rest.
 Result<std::byte*> Runner::arena_for(std::size_t depth, std::size_t bytes,
                                      const RunOptions& options) {
   if (graph_ == Graphs::session && depth == 0) {
@@ -279,7 +280,7 @@ Status Runner::run_segment(Bound& bound, std::size_t depth, std::span<const Boun
   QUERN_TRY(bound.context->run(call));
   take_outputs(bound);
   if (bound.controls.empty() && !bound.node->segment.rest) return {};
-  // Bodies and unresolved read on the host.
+  // Bodies and unresolved values are read on the host.
   for (TensorMemory* t : options.device_inputs)
     if (t) QUERN_TRY(t->fetch());
   for (TensorMemory* t : bound.device_outputs)
@@ -304,7 +305,7 @@ Status Runner::run_controls(Bound& bound, const RunOptions& options) {
   return {};
 }
 
-// A result whose type is known before the run is written where the caller wants it.
+// Results whose type is known before the run are written directly to the caller's memory.
 void Runner::bind_results(const PlanNode& node, std::span<const BoundOutput> outputs,
                           const RunOptions& options, Bound& bound) const {
   const Segment& s = node.segment;
@@ -315,7 +316,7 @@ void Runner::bind_results(const PlanNode& node, std::span<const BoundOutput> out
       const bool fits = node.program->outputs[i].bytes() <= outputs[r].capacity;
       if (s.outputs[i] != result.tensors[0].slot || !fits || bound.outputs[i]) continue;
       bound.outputs[i] = outputs[r].data;
-      // What is a result twice is copied on the host.
+      // An output that is two results is copied on the host.
       if (r < options.device_outputs.size() && output_of(s, r) == i)
         bound.device_outputs[i] = options.device_outputs[r];
     }
@@ -349,7 +350,7 @@ Status Runner::collect_results(const PlanNode& node, std::span<const BoundOutput
   return {};
 }
 
-// A result that is an input as it came is read on the host.
+// Results that are unchanged inputs are read on the host.
 Status Runner::fetch_passed_inputs(const RunOptions& options) {
   for (const ResultRef& result : partition_.back()->segment.results)
     for (const SlotRef& t : result.tensors)
@@ -358,7 +359,7 @@ Status Runner::fetch_passed_inputs(const RunOptions& options) {
   return {};
 }
 
-// What was written to the host's copies of tensors, because the host made it, goes to the device.
+// Uploads results that the host computed and wrote to the host's copies of tensors.
 Status Runner::send_results(const RunOptions& options) {
   for (TensorMemory* t : options.device_outputs)
     if (t) QUERN_TRY(t->send());

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Runs a graph: walks the tree of its plans and keeps what one session needs for each.
+// Runs a graph: walks the tree of its plans and keeps the session's state for each plan.
 #pragma once
 
 #include <limits>
@@ -22,15 +22,16 @@ struct RunOptions {
   StopSignals stop;
   StepListener* listener = nullptr;
   std::size_t memory_limit = std::numeric_limits<std::size_t>::max();  // bytes of a session
-  // A result that is an input as it came is copied, so that it outlives the caller's bytes.
+  // Copies a result that is an unchanged input, so that it outlives the caller's bytes.
   bool detach_results = false;
-  // Tensors of the device that inputs of the graph, and wanted outputs, are bound to; empty, or
-  // null where they lie on the host. The views and places given beside them are their copies there.
+  // The device tensors that inputs of the graph and wanted outputs are bound to; empty, or null for
+  // those on the host. For a bound tensor, the view or place passed to run() is its copy on the
+  // host.
   std::span<TensorMemory* const> device_inputs;
   std::span<TensorMemory* const> device_outputs;
 };
 
-// A place that the caller wants a result written to.
+// Caller's memory that a result is written to.
 struct BoundOutput {
   std::byte* data = nullptr;
   std::size_t capacity = 0;
@@ -38,51 +39,54 @@ struct BoundOutput {
 
 class Runner {
  public:
-  // The first segment of a session's graph has an arena, planned: `arena`, which others use, too,
-  // but never during a run, or one of its own. Everything else takes from `memory`, which outlives
-  // the runner.
+  // The first segment of a session's graph has a planned arena: `arena`, which others may use
+  // between runs, or if it is null one of its own. All other memory is taken from `memory`, which
+  // must outlive the runner.
   enum class Graphs : std::uint8_t { session, body };
   Runner(std::shared_ptr<PlanTree> tree, int threads, RunMemory& memory, Graphs graph,
          MemoryBlock* arena = nullptr);
   ~Runner();
 
-  // Inputs in the graph's order, row-major and aligned; borrowed until the next run. `bound` is
-  // empty or has an entry per wanted output. Allocates nothing on the plan of an earlier run.
+  // `inputs` are in the graph's order, row-major and aligned; they are borrowed until the next run.
+  // `bound` is empty or has one entry per wanted output. Allocates nothing if the plan was used by
+  // an earlier run.
   Status run(std::span<const RuntimeValue> inputs, std::span<const std::size_t> wanted,
              std::span<const BoundOutput> bound, const RunOptions& options);
-  // Hands a run to the device and does not wait: is_done_within() and finish() do, called with what
-  // this was called with. False: it takes the host too, and nothing has begun.
+  // Submits a run to the device without waiting; is_done_within() and finish() wait. finish() takes
+  // the inputs, `bound` and options that start() was given. Returns false if the run needs the host
+  // too; then nothing was started.
   Result<bool> start(std::span<const RuntimeValue> inputs, std::span<const std::size_t> wanted,
                      std::span<const BoundOutput> bound, const RunOptions& options);
   bool is_done_within(std::chrono::nanoseconds time);
   Status finish(std::span<const RuntimeValue> inputs, std::span<const BoundOutput> bound,
                 const RunOptions& options);
-  // The type of the i-th wanted output, where the plan of prepare() or start() knows it.
+  // The type of the i-th wanted output; nullopt if the plan of prepare() or start() does not
+  // determine it.
   std::optional<TensorType> planned_type(std::size_t i) const;
-  // The first plan only, without running.
+  // Makes the first plan only, without running it.
   Status prepare(std::span<const RuntimeValue> inputs, std::span<const std::size_t> wanted);
 
-  // Of the last run, one per wanted output; valid until the next.
+  // The results of the last run, one per wanted output; valid until the next run.
   std::span<const RuntimeValue> results() const { return results_; }
-  // The plans that the last run went through.
+  // The plans that the last run used.
   std::span<const std::shared_ptr<const PlanNode>> partition() const { return partition_; }
-  // Bytes of the planned arena, if it is its own.
+  // Bytes of the planned arena, if the runner owns it.
   std::size_t arena_bytes() const { return own_arena_.size(); }
-  // Of arenas and staging on a device, and between: not of the pool.
+  // Bytes of arenas and staging for a device, without the pool.
   std::size_t device_bytes() const;
   void trim();
 
  private:
-  // What this runner keeps for one plan.
+  // The state that this runner keeps for one plan.
   struct Bound {
     std::shared_ptr<const PlanNode> node;
     std::unique_ptr<ExecutionContext> context;
     std::vector<std::unique_ptr<ControlRunner>> controls;
-    std::vector<const std::byte*> inputs;  // room for a call's pointers
+    std::vector<const std::byte*> inputs;  // storage for the pointers of a call
     std::vector<std::byte*> outputs;
     std::vector<TensorMemory*> device_inputs;
     std::vector<TensorMemory*> device_outputs;
-    PlanKey key;  // of the child that followed last time
+    PlanKey key;  // of the child plan that followed last time
     const PlanNode* child = nullptr;
     std::uint64_t used = 0;
   };
@@ -123,8 +127,8 @@ class Runner {
   RunMemory& memory_;
   Graphs graph_;
   MemoryBlock own_arena_;
-  MemoryBlock& arena_;            // of a session's first segment
-  std::vector<RunBlock> arenas_;  // of the other segments, by depth in the partition
+  MemoryBlock& arena_;            // for a session's first segment
+  std::vector<RunBlock> arenas_;  // for the other segments, by depth in the partition
   std::vector<RunBlock> detached_;
   std::vector<MemoryRecorder::Id> recorded_;  // buffers that live until the next run
   std::vector<std::shared_ptr<const PlanNode>> partition_;

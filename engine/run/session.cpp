@@ -29,7 +29,7 @@ struct Session::Impl {
   std::shared_ptr<const Executable> executable;
   int threads;
   std::shared_ptr<SharedArena> arena;
-  std::uint64_t run_in_arena = 0;  // its number among the arena's, of the last run
+  std::uint64_t run_in_arena = 0;  // the arena's run counter at the last run
   RunMemory memory;
   Runner runner;
   std::vector<RuntimeValue> inputs;
@@ -49,7 +49,7 @@ struct Session::Impl {
   std::optional<SharedArena::Impl::Use> use_of_arena;  // of the run in progress
   RunOptions flight_options;
   std::vector<std::optional<TensorType>> planned_types;  // of wanted outputs
-  // A run on the device, for the tensors that are bound to it.
+  // A run on the device, as seen by the tensors that it uses.
   struct DeviceRun final : PendingRun {
     explicit DeviceRun(Runner& r) : runner(&r) {}
     void join() override { (void)runner->is_done_within(std::chrono::nanoseconds::max()); }
@@ -76,7 +76,7 @@ struct Session::Impl {
   Status follow_device();
   Status start_worker();
   Status wait();
-  // Returns when no run is under way, so that what it leaves can be looked at.
+  // Waits until no run is in progress, so that its state can be read.
   void settle() { (void)is_done_by(Clock::time_point::max()); }
   bool is_done_by(Clock::time_point deadline);
   Result<std::size_t> wanted_index(std::size_t index) const;
@@ -85,7 +85,7 @@ struct Session::Impl {
 
 namespace {
 
-constexpr std::byte empty_tensor[64] = {};  // where a tensor without elements may point
+constexpr std::byte empty_tensor[64] = {};  // the data of tensors without elements
 
 std::string name_list(const std::vector<ValueSpec>& specs) {
   std::string s;
@@ -301,7 +301,7 @@ Status Session::Impl::check_idle() const {
   return {Code::busy, "a run was submitted; wait() for it first"};
 }
 
-// Tensors of a device hold what was last written to them, of whatever shape.
+// Device tensors have the shape of the last write, so it is checked for each run.
 Status Session::Impl::take_device_inputs() {
   device_inputs.assign(inputs.size(), nullptr);
   for (std::size_t i = 0; i < inputs.size(); ++i) {
@@ -326,8 +326,8 @@ void Session::Impl::take_device_outputs() {
   }
 }
 
-// Runs of other sessions that the tensors are bound to come first. Those on the device do so
-// anyway where this one runs there too.
+// Waits for runs of other sessions that use the tensors. Runs on the device need no wait if this
+// run is on the device too.
 void Session::Impl::join_tensors(NextUser next) {
   for (const auto* tensors : {&input_tensors, &output_tensors})
     for (const auto& t : *tensors)
@@ -382,7 +382,7 @@ Status Session::Impl::end(Status status) {
   return {};
 }
 
-// Of the tensors that outputs are bound to.
+// Sets the types of the tensors that outputs are bound to.
 void Session::Impl::set_types() {
   for (std::size_t i = 0; i < wanted.size(); ++i)
     if (const auto& t = output_tensors[wanted[i]]; t && runner.results()[i].tensors.size() == 1)
@@ -573,7 +573,7 @@ PlanInfo Session::plan_info() const {
   for (const auto& node : impl_->runner.partition()) {
     const Program& p = *node->program;
     for (const Step& s : p.steps) info.steps.push_back(describe(s));
-    // Of a device the arena that counts is its own; the host's has but what goes up and down.
+    // For a device its own arena counts; the host's arena holds only transfers.
     const bool on_device = impl_->executable->impl().backend != nullptr;
     describe_arena(on_device ? p.device_problem : p.memory_problem,
                    on_device ? p.device_plan : p.memory_plan, segment++, info);
@@ -584,7 +584,7 @@ PlanInfo Session::plan_info() const {
   const auto& impl = impl_->executable->impl();
   info.weight_bytes = impl.weight_bytes();
   info.memory = memory_need(impl_->runner.partition(), impl_->inputs, info.weight_bytes, impl.pool);
-  // What earlier shapes needed stays until it is trimmed.
+  // Memory for earlier shapes is held until trim().
   info.memory.arena = std::max(info.memory.arena, impl_->runner.arena_bytes());
   info.memory.pool = std::max(info.memory.pool, impl_->memory.peak_bytes());
   return info;
@@ -630,7 +630,7 @@ Result<std::vector<Session::Timing>> Session::profile(Clock::time_point deadline
 
 Result<std::vector<Session::MemoryEvent>> Session::trace_memory() {
   QUERN_TRY(impl_->check_idle());
-  trim();  // what is held would not be asked for
+  trim();  // memory that is held already would not be recorded
   MemoryRecorder recorder;
   impl_->memory.recorder = &recorder;
   Status status = run();

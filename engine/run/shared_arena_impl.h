@@ -12,11 +12,11 @@ namespace quern {
 
 struct SharedArena::Impl {
   std::atomic<bool> in_use = false;
-  std::atomic<std::uint64_t> runs = 0;  // that have begun: what lies here is of the last
+  std::atomic<std::uint64_t> runs = 0;  // runs started so far: the contents belong to the last
   std::atomic<std::size_t> bytes = 0;
-  MemoryBlock block;  // of whoever uses it
+  MemoryBlock block;  // protected by in_use
 
-  // Uses the arena until the end of the scope, if nobody else does.
+  // Takes the arena until the end of the scope, if it is not in use.
   class Use {
    public:
     explicit Use(Impl& arena) : arena_(arena) {

@@ -13,15 +13,14 @@
 
 namespace quern {
 
-// A thread that does one thing at a time for another: the same each time, so that starting it
-// allocates nothing.
+// A thread that runs the same work whenever it is started, so that starting allocates nothing.
 class Worker final : public PendingRun {
  public:
   using Clock = std::chrono::steady_clock;
 
   explicit Worker(std::function<Status()> work)
       : work_(std::move(work)), thread_([this] { loop(); }) {}
-  // What is under way is waited for.
+  // Waits for work in progress.
   ~Worker() override {
     {
       const std::lock_guard lock(mutex_);
@@ -46,7 +45,7 @@ class Worker final : public PendingRun {
   }
   void join() override { (void)is_done_by(Clock::time_point::max()); }
   bool is_in_order() const override { return false; }
-  // What the work answered.
+  // Waits for the work and returns its status.
   Status wait() {
     std::unique_lock lock(mutex_);
     changed_.wait(lock, [this] { return !is_busy_; });

@@ -23,7 +23,7 @@ struct ScalarOf {
       return {};
     } else if constexpr (std::is_arithmetic_v<T>) {
       return Tensor::scalar<T>(dtype, convert<T>(value));
-    } else if constexpr (requires(T t) { t.v; }) {  // integers of 4 bits, one a byte
+    } else if constexpr (requires(T t) { t.v; }) {  // 4-bit integers, one per byte
       return Tensor::scalar<T>(dtype, T(convert<decltype(T::v)>(value)));
     } else {
       return Tensor::scalar<T>(dtype, T(value));
@@ -31,7 +31,7 @@ struct ScalarOf {
   }
 };
 
-// Arithmetic of shapes that are known: a constant instead of a node, so that types stay precise.
+// Arithmetic on known shapes makes a constant instead of a node, so that types stay precise.
 ValueId folded(NodeImport& n, BinaryKind kind, ValueId a, ValueId b) {
   const auto x = n.constant_ints(a);
   const auto y = n.constant_ints(b);

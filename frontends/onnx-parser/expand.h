@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Arithmetic on values of the graph, for operators that import as several nodes.
+// Builders of arithmetic on values of the graph, for operators that import as several nodes.
 //
-// C++ leaves open which argument of a call is computed first: at most one of them may add a node,
-// or the order of nodes would depend on the compiler.
+// C++ does not specify the order in which arguments of a call are evaluated: at most one argument
+// may add a node, or the order of nodes would depend on the compiler.
 #pragma once
 
 #include <vector>
@@ -28,11 +28,11 @@ inline ValueId mul(NodeImport& n, ValueId a, ValueId b) {
 inline ValueId div(NodeImport& n, ValueId a, ValueId b) {
   return binary(n, BinaryKind::div, a, b);
 }
-// With a number of the other side's element type.
+// The number gets the element type of `a`.
 ValueId add(NodeImport& n, ValueId a, double b);
 ValueId mul(NodeImport& n, ValueId a, double b);
 ValueId where(NodeImport& n, ValueId condition, ValueId x, ValueId y);
-ValueId cast(NodeImport& n, ValueId x, DType to);  // x itself when it is `to` already
+ValueId cast(NodeImport& n, ValueId x, DType to);  // returns x if its type is `to` already
 ValueId reduce(NodeImport& n, ReduceKind kind, ValueId x, const Ints& axes);
 
 // ---- shapes
@@ -40,7 +40,7 @@ ValueId reduce(NodeImport& n, ReduceKind kind, ValueId x, const Ints& axes);
 ValueId shape_of(NodeImport& n, ValueId x);
 ValueId dims_of(NodeImport& n, ValueId x, std::int64_t start, std::int64_t end);
 ValueId scalar_dim(NodeImport& n, ValueId x, std::int64_t axis);
-// Lists of dimensions, one after the other.
+// Concatenates lists of dimensions.
 ValueId join_dims(NodeImport& n, std::vector<ValueId> parts);
 ValueId reshape(NodeImport& n, ValueId x, ValueId shape);
 ValueId reshape(NodeImport& n, ValueId x, const Ints& shape);
@@ -53,15 +53,15 @@ ValueId expand_to(NodeImport& n, ValueId x, ValueId shape);
 ValueId gather(NodeImport& n, ValueId x, ValueId indices, std::int64_t axis);
 // A tensor of the shape that `shape` holds, each element `value`.
 ValueId filled(NodeImport& n, ValueId shape, DType dtype, double value);
-// x with as many dimensions of 1 after its own as `rank` wants.
+// x with dimensions of 1 appended up to `rank`.
 ValueId with_trailing_ones(NodeImport& n, ValueId x, std::int64_t rank);
 
 // ---- numbers
 // 0, 1, ..., limit - 1 for an i64 scalar.
 ValueId counting(NodeImport& n, ValueId limit);
-// The bits of one element, as ConstantOfShape wants them.
+// The bits of one element, in the form that ConstantOfShape takes.
 std::uint64_t element_bits(const Tensor& t);
-// Nothing when the tensor holds strings.
+// A scalar; not valid() if `dtype` is string.
 Tensor number_tensor(DType dtype, double value);
 
 }  // namespace quern::onnx

@@ -56,14 +56,15 @@ Result<MappedFile> map_descriptor(const FileDescriptor& file, std::string_view s
   return MappedFile{own_file_pages(p, size), {static_cast<const std::byte*>(p), size}};
 }
 
-// Never waits for the other end of a pipe that lies under the name.
+// Does not block if the name is a pipe.
 constexpr int open_flags = O_RDONLY | O_CLOEXEC | O_NONBLOCK;
 
 Status refuse(std::string_view location, std::string_view why) {
   return {Code::invalid_model, cat("external data '", printable(location), "': ", why)};
 }
 
-// The components of a relative name; an error for one that may lead out of the folder.
+// Splits a relative name into components; returns an error for a component that could leave the
+// folder.
 Result<std::vector<std::string>> components_of(std::string_view location) {
   if (location.empty()) return refuse(location, "the location is empty");
   if (location.front() == '/') return refuse(location, "absolute paths are refused");

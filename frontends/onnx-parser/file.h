@@ -28,13 +28,13 @@ Result<MappedFile> map_file(const std::string& path);
 std::string folder_of(const std::string& path);
 
 // Opens files below one folder by names that a model gives. Absolute names, `..`, symbolic links
-// and anything that is no regular file are refused; no component can lead out of the folder.
+// and anything that is no regular file are refused; no component of a path can leave the folder.
 class ConfinedFolder {
  public:
   // An empty folder refuses every name.
   explicit ConfinedFolder(std::string folder) : folder_(std::move(folder)) {}
 
-  // Maps the file once and hands it out again later.
+  // Maps the file once; later calls return the same mapping.
   Result<MappedFile> map(std::string_view location);
   // Bytes of all files mapped so far.
   std::size_t mapped_bytes() const { return mapped_bytes_; }

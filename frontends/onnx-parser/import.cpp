@@ -13,8 +13,8 @@
 namespace quern::onnx {
 namespace {
 
-// What a node and a name that it reads cost at least, in bytes of the budget. Rough: they bound
-// time as much as memory, since functions may call each other a million times over.
+// The minimum cost of a node and of a name that it reads, in bytes of the budget. Approximate: they
+// bound time as well as memory, since nested function calls can expand to millions of nodes.
 constexpr std::size_t node_cost = 256;
 constexpr std::size_t name_cost = 64;
 constexpr std::size_t symbol_name_max = 256;
@@ -30,12 +30,13 @@ std::string count_text(Arity a) {
   return a.min == a.max ? cat(a.min) : cat(a.min, " to ", a.max);
 }
 
-// Attributes of opset 1 and of tools that mean nothing to inference.
+// Attributes of opset 1 and of tools that have no effect on inference.
 bool is_harmless(std::string_view name) {
   return name == "consumed_inputs";
 }
 
-// A symbol that the graph has not seen yet, of a name like `name`; the search begins at `number`.
+// Makes a new symbol of the graph with a name like `name`; the search for a free name begins at
+// `number`.
 Dim fresh_symbol(Graph& graph, std::string_view name, std::size_t number) {
   for (std::size_t i = number;; ++i) {
     const std::size_t known = graph.symbols().size();
@@ -61,7 +62,7 @@ Importer::Importer(OpSet ops, const ModelProto& model, TensorDecoder& decoder, M
 
 void Importer::problem(const Status& status) {
   if (problem_count_++ == 0) first_problem_ = status.copy();
-  // Only the first node past the budget is news, and what follows may be endless.
+  // Only the first node past the budget is reported, since a very large number may follow.
   if (status.code() == Code::out_of_memory) gave_up_ = true;
   if (options_.problems && options_.problems->size() < options_.max_problems)
     options_.problems->emplace_back(status.message());
@@ -138,9 +139,9 @@ void Importer::import_inputs(Scope& scope, const GraphProto& proto) {
   }
 }
 
-// That dimensions of one name are equal is a claim, and often a wrong one: exporters call whatever
-// they do not know by one name. What is certain is that a dimension is itself, so each gets a
-// symbol of its own; those of a sequence's elements not even that, since the elements may differ.
+// The equality of dimensions of one name is only a claim, and often wrong: exporters use one name
+// for all unknown dimensions. So each dimension gets a symbol of its own; dimensions of a
+// sequence's elements get none, since the elements may differ.
 ValueId Importer::add_input(Graph& graph, std::string_view name, ValueType type) {
   const std::optional<Dims> declared = type.dims;
   if (type.dims)
@@ -185,8 +186,9 @@ void Importer::import_outputs(Scope& scope, const GraphProto& proto) {
   }
 }
 
-// Of what kind the output is must be right. Its dimensions are shown where inference leaves them
-// open; where it contradicts them they are somebody's mistake, as ONNX Runtime takes it.
+// The declared kind and element type of an output must be right. Its dimensions are used where
+// inference leaves them open; if they contradict inference, they are ignored with a warning, as in
+// ONNX Runtime.
 void Importer::claim_output(Graph& graph, ValueId value, const ValueInfo& declared) {
   if (declared.type.kind == TypeProto::Kind::none) return;
   auto type = value_type(declared.type, &graph);
@@ -201,12 +203,12 @@ void Importer::claim_output(Graph& graph, ValueId value, const ValueInfo& declar
     warn(cat("output ", quote(declared.name), " is declared ", type_text(*type, &graph),
              ", but is ", type_text(is, &graph)));
   } else if (graph.value(value).producer != no_node) {
-    graph.set_claim(value, *type->dims);  // of an input: what it is declared as an input
+    graph.set_claim(value, *type->dims);  // an input has its declaration as an input
   }
 }
 
-// Where inference does not even know the rank, value_info may. Its dimensions are not even claimed:
-// tools leave old ones behind.
+// If inference does not know the rank, it is taken from value_info. The dimensions there are
+// ignored, since tools leave outdated ones.
 void Importer::claim_rank(Scope& scope, ValueId value, std::string_view name) {
   const ValueType& type = scope.graph().type(value);
   const ValueInfo* declared = type.dims ? nullptr : scope.declaration(name);
@@ -301,7 +303,8 @@ bool Importer::resolve_inputs(NodeImport& n) {
   return n.ok();
 }
 
-// The node's attributes, those of a function body that stand for the call's replaced by them.
+// Collects the node's attributes. In a function body, references to attributes of the call are
+// replaced by those.
 bool Importer::resolve_attributes(NodeImport& n) {
   const auto& given = n.scope_.environment().attributes;
   if (n.proto_.attributes.size() > attributes_max)
@@ -312,7 +315,7 @@ bool Importer::resolve_attributes(NodeImport& n) {
     const AttributeProto* value = &a;
     if (!a.ref_name.empty()) {
       const auto it = given.find(a.ref_name);
-      if (it == given.end()) continue;  // left out by the call: left out here
+      if (it == given.end()) continue;  // absent in the call: absent here
       value = it->second;
       if (!value->g.empty()) n.unsupported("a graph as argument of a function is not supported");
     }
@@ -335,9 +338,9 @@ void Importer::import_with(NodeImport& n, const OpRow& row) {
   check_attributes(n);
 }
 
-// What the operator becomes depends on a rank that inference does not know: where the model
-// declares one, the node starts again from a value that is checked to be of that rank. False when
-// it declares none.
+// Called if an import depends on a rank that inference does not know. If the model declares the
+// rank, the import restarts with an input that is checked to have that rank. Returns false if the
+// model declares none.
 bool Importer::claim_ranks(NodeImport& n) {
   Graph& graph = n.scope_.graph();
   const auto is_open = [&](ValueId v) {
@@ -359,7 +362,7 @@ void Importer::check_attributes(NodeImport& n) {
       n.fail(cat("attribute ", quote(a.name), " is not known at opset ", n.version()));
 }
 
-// Binds the outputs, to nothing useful when there was a problem.
+// Binds the outputs; after a problem, to poisoned values.
 void Importer::finish(NodeImport& n) {
   for (std::size_t i = 0; i < n.results_.size() && n.ok(); ++i)
     if (n.wants(i) && n.results_[i] == no_value)
@@ -459,7 +462,7 @@ Environment Importer::call_environment(const NodeImport& n, const FunctionProto&
   return e;
 }
 
-// The body of the function in place of the node.
+// Imports the body of the function in place of the node.
 void Importer::call(NodeImport& n, const FunctionProto& function) {
   for (const Environment* e = &n.scope_.environment(); e; e = e->caller)
     if (e->function == &function) return n.fail("the function calls itself");

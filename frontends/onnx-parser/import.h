@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// From messages to a graph: scopes of names, bodies, functions, and the list of problems.
+// Converts messages to a graph: scopes of names, bodies, functions, and the list of problems.
 #pragma once
 
 #include <cstdint>
@@ -23,33 +23,34 @@
 
 namespace quern::onnx {
 
-// Stands for a value that could not be imported: what reads it is skipped without another message.
+// Marks a value that could not be imported: nodes that read it are skipped without another message.
 inline constexpr ValueId poisoned_value{index(no_value) - 1};
 
-// "" and "ai.onnx" are one.
+// "" and "ai.onnx" are the same domain.
 inline std::string_view domain_of(std::string_view name) {
   return name == "ai.onnx" ? "" : name;
 }
 
-// Names go into the graph cut: one long name may stand in a model often, but is stored there once.
+// Names are truncated for the graph: a model may use one long name often, but stores it only once.
 inline std::string short_name(std::string_view name) {
   return std::string(name.substr(0, 256));
 }
 
-// What the nodes of a model, or of one call of a function, share; bodies share their node's.
+// The state shared by the nodes of a model or of one function call; bodies share that of their
+// node.
 struct Environment {
   std::map<std::string_view, std::int64_t> opsets;               // by domain
   std::map<std::string_view, const AttributeProto*> attributes;  // of the call
-  std::string prefix;                                            // of names inside of the call
+  std::string prefix;                                            // for names within the call
   const FunctionProto* function = nullptr;
   const Environment* caller = nullptr;
 };
 
-// The names that the nodes of one graph or one function call see.
+// The names visible to the nodes of one graph or one function call.
 class Scope {
  public:
-  // `outer`: of the node whose body this is; its graph is another one. `captured_bytes` grows by
-  // what captures take.
+  // `outer` is the scope of the node whose body this is, with another graph. `captured_bytes` grows
+  // by the bytes that captures take.
   Scope(Graph& graph, Scope* outer, const Environment& environment, std::size_t& captured_bytes)
       : graph_(graph), outer_(outer), environment_(environment), captured_bytes_(captured_bytes) {}
 
@@ -57,14 +58,15 @@ class Scope {
   Scope* outer() { return outer_; }
   const Environment& environment() const { return environment_; }
 
-  // False when the name is taken.
+  // Returns false if the name is already defined.
   bool define(std::string_view name, ValueId value) { return names_.emplace(name, value).second; }
-  // no_value: an input of a function that its call leaves out. Nothing: not defined.
+  // Returns no_value for a function input that the call leaves out, and nullopt for an undefined
+  // name.
   std::optional<ValueId> find(std::string_view name);
-  // A value of the outer graph as one of this: an input, or the same constant.
+  // Makes a value of the outer graph available here: as an input, or as the same constant.
   ValueId capture(ValueId outer);
   const std::vector<ValueId>& captures() const { return captures_; }
-  // What the message says of the types of values inside; the span must live as long as the scope.
+  // Sets the declared types of values inside; the span must live as long as the scope.
   void set_declarations(std::span<const ValueInfo> values) { declarations_ = values; }
   const ValueInfo* declaration(std::string_view name);
 
@@ -75,15 +77,15 @@ class Scope {
   std::size_t& captured_bytes_;
   std::map<std::string_view, ValueId> names_;
   std::map<ValueId, ValueId> captured_;
-  std::vector<ValueId> captures_;  // the inputs among them, in order
+  std::vector<ValueId> captures_;  // captured values that became inputs, in order
   std::span<const ValueInfo> declarations_;
-  std::map<std::string_view, const ValueInfo*> declarations_by_name_;  // made when first asked
+  std::map<std::string_view, const ValueInfo*> declarations_by_name_;  // filled on first use
 };
 
-// Nodes so that each stands after what it reads, else as they stood. An error names a value that is
-// defined twice or nodes that depend on each other in a circle.
+// A stable topological order: each node comes after the nodes that it reads from. An error names a
+// value that is defined twice or nodes that form a cycle.
 Result<std::vector<std::uint32_t>> execution_order(std::span<const NodeProto> nodes);
-// Names that the node reads of the graph in which it stands, those that its bodies read among them.
+// The names that the node and its bodies read from the graph that contains the node.
 std::set<std::string_view> names_read(const NodeProto& node);
 
 class Importer {
@@ -91,9 +93,9 @@ class Importer {
   Importer(OpSet ops, const ModelProto& model, TensorDecoder& decoder, MemoryBudget& budget,
            const ImportOptions& options);
 
-  // Nothing when there were problems.
+  // Returns nullopt if there were problems.
   std::optional<Graph> run();
-  // ok, or the first problem and the number of them.
+  // Returns ok, or the first problem and the number of problems.
   Status status() const;
 
  private:

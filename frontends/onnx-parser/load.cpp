@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The calls of onnx_parser.h that give graphs.
+// The functions of onnx_parser.h that return graphs.
 #include "engine/vocabulary/text_util.h"
 #include "frontends/onnx-parser/file.h"
 #include "frontends/onnx-parser/import.h"
@@ -22,7 +22,7 @@ Status keep(Status status, const ImportOptions& options) {
   return status;
 }
 
-// A hint for files that are no models at all.
+// A hint for files that are not models.
 std::string_view what_it_may_be(std::string_view bytes) {
   if (bytes.starts_with("version https://git-lfs")) return "it is a Git LFS pointer, not the file";
   if (bytes.starts_with("<")) return "it looks like a web page";

@@ -261,7 +261,7 @@ std::uint64_t NodeImport::seed() {
     const float given = number("seed", 0);
     std::uint32_t bits = 0;
     std::memcpy(&bits, &given, sizeof bits);
-    return bits | std::uint64_t{1} << 32;  // apart from the ones that are counted
+    return bits | std::uint64_t{1} << 32;  // distinct from the counted seeds
   }
   return own;
 }
@@ -281,7 +281,7 @@ bool NodeImport::charge(std::size_t bytes) {
   return false;
 }
 
-// What a node takes in the graph, about.
+// The approximate size of a node in the graph.
 std::size_t NodeImport::node_bytes(std::size_t outputs, std::size_t inputs) const {
   return sizeof(Node) + name_.size() + outputs * sizeof(Value) + 16 * inputs;
 }
@@ -379,7 +379,7 @@ void NodeImport::fail(std::string_view what, Code code) {
   fail_with(Status(code, std::string(what)));
 }
 
-// As it was before the importer of its operator ran.
+// Resets the node to its state before the importer of its operator ran.
 void NodeImport::restart() {
   status_ = {};
   poisoned_ = false;
@@ -394,7 +394,7 @@ void NodeImport::fail_with(Status status) {
       std::move(status).in(cat("node '", printable(name_), "' (", operator_name(proto_), ")"));
 }
 
-// The graph names the node by our operator; the model's author knows it by ONNX's.
+// The graph's error names our operator; the model's author knows the ONNX operator.
 void NodeImport::fail_as_node(Status status, std::string_view op_name) {
   const std::string prefix = cat("node '", printable(name_), "' (", op_name, "): ");
   std::string_view message = status.message();

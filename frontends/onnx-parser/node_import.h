@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// One ONNX node on its way into the graph: what the functions of ops_*.cpp see and use.
+// One ONNX node during its import: the interface that the functions of ops_*.cpp use.
 #pragma once
 
 #include <cstddef>
@@ -23,12 +23,12 @@ namespace quern::onnx {
 class Importer;
 class Scope;
 
-// What an attribute that is 0 or 1 says, or is taken for where a node lacks it.
+// The value of a 0/1 attribute, or its default.
 enum class Flag : std::uint8_t { off, on };
 
-// Errors stick: after the first one every attribute reads as its default and no op is added any
-// more, so an importer is written as if all went well. Its driver asks for the error at the end,
-// and refuses attributes that nobody has read.
+// Errors are sticky: after the first one every attribute reads as its default and no op is added,
+// so an importer needs no error checks. The driver checks for the error at the end, and refuses
+// attributes that were not read.
 class NodeImport {
  public:
   NodeImport(Importer& importer, Scope& scope, const NodeProto& proto, std::int64_t version);
@@ -36,7 +36,7 @@ class NodeImport {
   // ---- the node
   std::int64_t version() const { return version_; }  // of the operator set
   const NodeProto& proto() const { return proto_; }
-  const std::string& name() const { return name_; }  // or its first output, when it has none
+  const std::string& name() const { return name_; }  // or its first output, if it has no name
 
   std::size_t input_count() const { return inputs_.size(); }
   ValueId in(std::size_t i) const { return i < inputs_.size() ? inputs_[i] : no_value; }
@@ -49,13 +49,13 @@ class NodeImport {
   const ValueType& type(ValueId v) const;
   DType dtype(ValueId v) const { return type(v).dtype; }
   std::optional<std::int64_t> rank(ValueId v) const;
-  // The rank, or an error: "needs to know the rank of ...".
+  // Returns the rank; if it is unknown, fails with "needs to know the rank of ..." and returns 0.
   std::int64_t known_rank(ValueId v);
-  Dim dim(ValueId v, std::int64_t axis) const;  // unknown when it is
+  Dim dim(ValueId v, std::int64_t axis) const;  // may be unknown
   const Tensor* constant(ValueId v) const;
   std::optional<Ints> constant_ints(ValueId v) const;
   std::optional<double> constant_number(ValueId v) const;  // of a constant with one element
-  // Declared or constant to have no elements.
+  // Returns true if the type is known to have no elements.
   bool is_empty(ValueId v) const;
 
   // ---- attributes: optional with a default, required without
@@ -76,10 +76,10 @@ class NodeImport {
   const GraphProto* graph(std::string_view name);
   // An element type given by number.
   DType dtype_attribute(std::string_view name, DType fallback);
-  // An attribute that has no effect here.
+  // Marks an attribute as read that has no effect here.
   void ignore(std::string_view name);
-  // The attribute `seed`, or, without one, a number that differs from node to node but not from
-  // import to import.
+  // Returns the attribute `seed`; without it, a number that differs between nodes but not between
+  // imports.
   std::uint64_t seed();
   template <class E>
   E choice(std::string_view name, std::string_view fallback,
@@ -99,9 +99,9 @@ class NodeImport {
   ValueId add(Op op, std::vector<ValueId> inputs);
   std::vector<ValueId> add_many(Op op, std::vector<ValueId> inputs, std::size_t outputs,
                                 std::vector<Graph> bodies = {});
-  // The op whose outputs are the node's outputs, one for one.
+  // Adds the op whose outputs are the node's outputs, one to one.
   void emit(Op op, std::vector<ValueId> inputs);
-  // The same with bodies, which say how many outputs there are.
+  // The same with bodies, which determine the number of outputs.
   void emit(Op op, std::vector<ValueId> inputs, std::vector<Graph> bodies, std::size_t outputs);
   void set(std::size_t output, ValueId value);
   ValueId constant(Tensor tensor);
@@ -110,25 +110,25 @@ class NodeImport {
   ValueId scalar_like(ValueId v, double value) { return scalar(dtype(v), value); }
 
   // ---- bodies
-  // Imports the graph of an attribute. What it reads of the scope around it is appended to
-  // `captures`, in terms of this node's graph, and to the body's inputs; what `captures` held
-  // before becomes inputs first. Nothing after an error, which is reported already.
+  // Imports the graph of an attribute. Values that it reads from the outer scope are appended to
+  // `captures`, as values of this node's graph, and to the body's inputs; values already in
+  // `captures` become inputs first. Returns nullopt after an error, which is already reported.
   std::optional<Graph> body(const GraphProto& proto, std::span<const ValueType> inputs,
                             std::vector<ValueId>& captures);
-  // A graph of this importer that no message describes; its inputs are of `types`.
+  // Makes a body that no message describes, with inputs of `types`.
   Graph new_body(std::span<const ValueType> types);
-  // The type that a body's message declares for its input `i`; nothing without a declaration.
+  // The type that a body's message declares for its input `i`; nullopt without a declaration.
   std::optional<ValueType> declared_input(const GraphProto& proto, std::size_t i);
-  // A type of this node's graph in terms of `body`, whose symbols are other numbers.
+  // The type of a value of this node's graph, converted to the symbol numbers of `body`.
   ValueType type_in(Graph& body, ValueId v) const;
-  // The reverse, of what `body` hands out.
+  // The inverse, for an output of `body`.
   ValueType output_type(const Graph& body, std::size_t output) const;
 
   // ---- errors
   bool ok() const { return status_.ok() && !poisoned_; }
   void fail(std::string_view what, Code code = Code::invalid_model);
   void unsupported(std::string_view what) { fail(what, Code::unsupported); }
-  // Whose problem is already on the list: its outputs are as good as absent.
+  // Marks the node as failed with a problem that is already reported: its outputs count as absent.
   void poison() { poisoned_ = true; }
 
  private:
@@ -159,7 +159,7 @@ class NodeImport {
   std::vector<Attribute> attributes_;
   Status status_;
   bool poisoned_ = false;
-  bool wants_rank_ = false;  // failed, since it has to know the rank of an input
+  bool wants_rank_ = false;  // failed because the rank of an input is unknown
 };
 
 }  // namespace quern::onnx

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// ONNX models as graphs. The one header of this folder that others include.
+// Reads ONNX models as graphs. The only header of this folder that other folders include.
 //
-// Understood: IR versions 3 to 14, ai.onnx opsets 1 to 28, ai.onnx.preview.training, the common
-// operators of com.microsoft, model-local functions. Nothing that a file holds can make these calls
-// throw, abort, or take more memory than the limits allow; no weight is copied unless its encoding
-// demands it.
+// Supported: IR versions 3 to 14, ai.onnx opsets 1 to 28, ai.onnx.preview.training, the common
+// operators of com.microsoft, model-local functions. No file content can make these calls throw,
+// abort, or exceed the memory limits; no weight is copied unless its encoding requires it.
 #pragma once
 
 #include <cstddef>
@@ -24,17 +23,17 @@
 namespace quern {
 
 struct ImportOptions {
-  // What the messages of the file may take once read; 0: 32 MiB + 4 times the file.
+  // The limit in bytes for the decoded messages of the file; 0: 32 MiB + 4 times the file size.
   std::size_t max_message_bytes = 0;
-  // What the graph and decoded tensors may take; 0: 256 MiB + 16 times the file, and 8 times each
-  // file of external data.
+  // The limit in bytes for the graph and decoded tensors; 0: 256 MiB + 16 times the file size + 8
+  // times the size of each file of external data.
   std::size_t max_import_bytes = 0;
-  // Graphs in attributes of nodes in graphs ..., and calls of functions in functions ...
+  // The maximum nesting depth of graphs in attributes and of function calls.
   int max_depth = 32;
-  // A sentence for everything that keeps the model from being imported, at most `max_problems`.
+  // Receives one sentence per problem that prevents the import, at most `max_problems`.
   std::vector<std::string>* problems = nullptr;
   std::size_t max_problems = 100;
-  // A sentence for every declaration that is not true and not needed either, as many at most.
+  // Receives one sentence per declaration that is wrong but not needed, at most `max_problems`.
   std::vector<std::string>* warnings = nullptr;
 };
 
@@ -50,27 +49,28 @@ struct OnnxModel {
   std::vector<std::pair<std::string, std::string>> metadata;
 };
 
-// The file stays mapped as long as a constant of the graph lives; it must not be changed meanwhile.
-// On error nothing is kept; the Status names the first problem and says how many there are.
+// The file stays mapped as long as a constant of the graph exists; it must not be changed
+// meanwhile. On error nothing is kept; the Status has the first problem and the number of problems.
 Result<OnnxModel> load_onnx(const std::string& path, OpSet ops, const ImportOptions& options = {});
 
-// The same from memory, which `owner` keeps alive (null: the caller does, for as long as the graph
-// lives). External data is looked for below `folder`; an empty one refuses it.
+// The same from memory, which `owner` keeps alive (null: the caller keeps it alive as long as the
+// graph). External data is read from below `folder`; if `folder` is empty, external data is
+// refused.
 Result<OnnxModel> parse_onnx(std::span<const std::byte> bytes, std::shared_ptr<const void> owner,
                              const std::string& folder, OpSet ops,
                              const ImportOptions& options = {});
 
-// What input_K.pb and output_K.pb of the ONNX test data hold.
+// The content of an input_K.pb or output_K.pb of the ONNX test data.
 struct OnnxValue {
   std::string name;
   ValueType::Kind kind = ValueType::Kind::tensor;
-  bool present = true;          // false: an optional that is empty
+  bool present = true;          // false: an empty optional
   std::vector<Tensor> tensors;  // one, or the elements of the sequence
 };
 
-// Only the declared type tells which message the file holds. A tensor declared as a 16-bit float
-// but stored as UINT16 (bfloat16 in the data of ONNX 1.12) is taken for its bits. Elements are
-// aligned, as a session wants its inputs.
+// The declared type determines which message the file holds. A tensor declared as a 16-bit float
+// but stored as UINT16 (bfloat16 in the data of ONNX 1.12) is read as the bits of the float.
+// Elements are aligned, as a session requires for inputs.
 Result<OnnxValue> read_tensor_file(const std::string& path, const ValueType& declared);
 Result<OnnxValue> parse_tensor_file(std::span<const std::byte> bytes,
                                     std::shared_ptr<const void> owner, const ValueType& declared);

@@ -26,7 +26,7 @@ struct OperatorSet {
   std::span<const Family> families;
 };
 
-// Of com.microsoft there is one version; the number is not looked at.
+// com.microsoft has one version; its number is ignored.
 constexpr std::array<OperatorSet, 3> sets = {{
     {"", 28, onnx_families},
     {"ai.onnx.preview.training", 1, training_families},

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which function imports which ONNX operator. A family's file holds its functions and its rows;
-// op_table.cpp joins them.
+// The table of functions that import ONNX operators. Each family's file holds its functions and
+// rows; op_table.cpp joins them.
 #pragma once
 
 #include <cstdint>
@@ -17,7 +17,7 @@ class NodeImport;
 using ImportFn = void (*)(NodeImport&);
 
 // One version of an operator, from opset `since` up to the next row of its name. The importer may
-// rely on the first inputs.min inputs: they are there.
+// assume that the first inputs.min inputs are present.
 struct OpRow {
   std::string_view name;
   std::int64_t since = 1;
@@ -64,11 +64,11 @@ std::vector<OpEntry> all_ops();
 
 struct OpLookup {
   const OpRow* row = nullptr;
-  std::int64_t since = 0;  // the first opset that has the operator; 0: none has
+  std::int64_t since = 0;  // the first opset that has the operator; 0: none
 };
 // `domain` is "" for ai.onnx.
 OpLookup find_op(std::string_view domain, std::string_view name, std::int64_t version);
-// The newest opset of a domain that this importer understands; nothing for a domain it does not.
+// The newest opset of a domain that this importer supports; nullopt for an unknown domain.
 std::optional<std::int64_t> newest_opset(std::string_view domain);
 
 }  // namespace quern::onnx

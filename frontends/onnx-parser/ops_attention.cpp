@@ -28,7 +28,7 @@ ValueId split_heads(NodeImport& n, ValueId x, std::int64_t heads) {
 
 struct Operands {
   ValueId q;
-  ValueId k;  // with what is past in front
+  ValueId k;  // with the past keys in front
   ValueId v;
   bool packed = false;  // rank 3: heads lie in the last dimension
 };
@@ -63,7 +63,7 @@ Operands read_operands(NodeImport& n) {
 
 struct WindowLimits {
   bool causal = false;
-  std::int64_t left = -1;   // keys before the query's position that it sees; -1: all
+  std::int64_t left = -1;   // visible keys before the query's position; -1: all
   std::int64_t right = -1;  // and after
 };
 
@@ -78,8 +78,8 @@ ValueId both(NodeImport& n, ValueId a, ValueId b) {
   return b == no_value ? a : binary(n, BinaryKind::logical_and, a, b);
 }
 
-// Which keys a query may see by its position and the number of valid keys, as bools that broadcast
-// to [batch, heads, rows, keys]; no_value: all.
+// The keys visible to a query by its position and the number of valid keys, as bools that broadcast
+// to [batch, heads, rows, keys]; no_value: all keys.
 ValueId visible_keys(NodeImport& n, const Operands& o, const WindowLimits& limits) {
   const bool positional = limits.causal || limits.left >= 0 || limits.right >= 0;
   const bool external_cache = n.has(6);
@@ -105,7 +105,7 @@ ValueId visible_keys(NodeImport& n, const Operands& o, const WindowLimits& limit
   return visible;
 }
 
-// From opset 24 on a mask may tell fewer keys than there are; the rest is hidden.
+// From opset 24 on a mask may cover fewer keys than there are; the other keys are hidden.
 ValueId padded_mask(NodeImport& n, ValueId mask, ValueId k) {
   const Dim keys = n.dim(k, 2);
   if (n.version() < 24 || n.dim(mask, -1).same(keys)) return mask;
@@ -118,7 +118,7 @@ ValueId padded_mask(NodeImport& n, ValueId mask, ValueId k) {
   return n.add(Pad{}, {mask, pads, hidden, n.ints_constant({-1})});
 }
 
-// What is added to the scores; no_value: nothing.
+// Returns the term added to the scores; no_value if there is none.
 ValueId score_bias(NodeImport& n, const Operands& o, const WindowLimits& limits) {
   const DType dtype = n.dtype(o.q);
   ValueId visible = visible_keys(n, o, limits);
@@ -137,7 +137,7 @@ ValueId score_bias(NodeImport& n, const Operands& o, const WindowLimits& limits)
   return given == no_value ? bias : add(n, given, bias);
 }
 
-// x, but zero in rows where the bias hides every key: there softmax is NaN.
+// Returns x, with zeros in rows where the bias hides every key, since softmax is NaN there.
 ValueId zero_hidden_rows(NodeImport& n, ValueId x, ValueId bias) {
   if (bias == no_value) return x;
   const ValueId best = reduce(n, ReduceKind::max, bias, {-1});
@@ -147,7 +147,7 @@ ValueId zero_hidden_rows(NodeImport& n, ValueId x, ValueId bias) {
 
 // ---- attention
 
-// Every head of k or v as often as there are heads of q for it.
+// Repeats every head of k or v for each of its heads of q.
 ValueId repeat_heads(NodeImport& n, ValueId x, ValueId q) {
   if (n.dim(x, 1).same(n.dim(q, 1))) return x;
   const ValueId q_heads = dims_of(n, q, 1, 2);
@@ -159,8 +159,8 @@ ValueId repeat_heads(NodeImport& n, ValueId x, ValueId q) {
 }
 
 struct Scale {
-  float factor = 1;      // known when the graph is built
-  ValueId q = no_value;  // q, already scaled by what is not
+  float factor = 1;      // the part known at import
+  ValueId q = no_value;  // q, already scaled by the part that is not known
 };
 
 Scale read_scale(NodeImport& n, ValueId q) {
@@ -174,7 +174,7 @@ Scale read_scale(NodeImport& n, ValueId q) {
 
 enum class ScoreOutput : std::int64_t { raw, capped, biased, softmax };
 
-// Step by step, for models that want something in between.
+// Attention in separate steps, for models that use intermediate results.
 ValueId spelled_out(NodeImport& n, const Operands& o, const Scale& scale, ValueId bias,
                     float softcap, DType precision) {
   const auto mode = static_cast<ScoreOutput>(n.integer("qk_matmul_output_mode", 0));
@@ -230,7 +230,7 @@ struct Halves {
   ValueId second;
 };
 
-// The pairs that are turned: neighbours, or one of each half.
+// The pairs to rotate: neighbours, or one element of each half.
 enum class Pairs : std::uint8_t { neighbours, of_halves };
 
 Halves split_pairs(NodeImport& n, ValueId x, Pairs pairs) {
@@ -245,7 +245,7 @@ ValueId join_pairs(NodeImport& n, const Halves& h, ValueId like, Pairs pairs) {
   return reshape(n, all, shape_of(n, like));
 }
 
-// (first, second) turned by the angle whose cosine and sine the caches hold.
+// Rotates (first, second) by the angle whose cosine and sine are in the caches.
 void import_rotary_embedding(NodeImport& n) {
   const Pairs pairs = n.flag("interleaved", Flag::off) ? Pairs::neighbours : Pairs::of_halves;
   const std::int64_t turned = n.integer("rotary_embedding_dim", 0);
@@ -254,8 +254,8 @@ void import_rotary_embedding(NodeImport& n) {
     return n.fail("attribute 'rotary_embedding_dim' must be even and not negative");
   const std::int64_t heads = packed ? head_count(n, "num_heads") : n.integer("num_heads", 0);
   const ValueId x = packed ? reshape(n, n.in(0), Ints{0, 0, heads, -1}) : n.in(0);
-  // The caches hold no heads: [batch, rows, width] among [batch, rows, heads, width] when packed,
-  // among [batch, heads, rows, width] otherwise.
+  // The caches have no head dimension: [batch, rows, width] is broadcast to [batch, rows, heads,
+  // width] if packed, and to [batch, heads, rows, width] otherwise.
   const auto cache = [&](std::size_t i) {
     ValueId c = n.has(3) ? gather(n, n.in(i), n.in(3), 0) : n.in(i);
     if (turned > 0) c = slice(n, c, 0, turned / 2, -1);

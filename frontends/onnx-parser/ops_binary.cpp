@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Operators of two or more inputs that work element by element.
+// Elementwise operators with two or more inputs.
 #include "frontends/onnx-parser/expand.h"
 #include "frontends/onnx-parser/node_import.h"
 #include "frontends/onnx-parser/op_table.h"
@@ -14,8 +14,8 @@ void plain(NodeImport& n) {
   n.emit(Binary{.kind = Kind}, {n.in(0), n.in(1)});
 }
 
-// Below opset 7 broadcasting was asked for by an attribute, and b's dimensions stood at `axis` of
-// a's instead of at their end.
+// Before opset 7 an attribute enabled broadcasting, and b's dimensions were aligned to `axis` of
+// a's instead of to their end.
 ValueId legacy_operand(NodeImport& n) {
   const bool broadcast = n.flag("broadcast", Flag::off);
   const bool at_end = !n.has_attribute("axis");
@@ -48,7 +48,7 @@ void import_bit_shift(NodeImport& n) {
          {n.in(0), n.in(1)});
 }
 
-// Below opset 7 a slope of one dimension was one per channel.
+// Before opset 7 a slope with one dimension had one value per channel.
 void import_prelu_6(NodeImport& n) {
   ValueId slope = n.in(1);
   const bool shared = n.type(slope).dims && product(*n.type(slope).dims).is(1);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Changes of the element type.
+// Conversions of the element type.
 #include "frontends/onnx-parser/node_import.h"
 #include "frontends/onnx-parser/op_table.h"
 #include "graph/ops/elementwise.h"
@@ -7,7 +7,7 @@
 namespace quern::onnx {
 namespace {
 
-// Opset 1 named the type instead of numbering it.
+// Opset 1 gave the type as a name instead of a number.
 void import_cast_1(NodeImport& n) {
   using D = DType;
   const DType to = n.choice<DType>("to", "",
@@ -26,7 +26,7 @@ void import_cast_1(NodeImport& n) {
   n.emit(Cast{.to = to}, {n.in(0)});
 }
 
-// `round_mode` is about an 8-bit float that we do not have.
+// `round_mode` applies only to an 8-bit float that we do not support.
 bool saturate(NodeImport& n) {
   n.ignore("round_mode");
   return n.flag("saturate", Flag::on);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Control flow. What a body reads of the scope around it becomes inputs of node and body.
+// Control flow. Values that a body reads from the outer scope become inputs of node and body.
 #include "engine/vocabulary/text_util.h"
 #include "frontends/onnx-parser/expand.h"
 #include "frontends/onnx-parser/node_import.h"
@@ -20,7 +20,7 @@ void append(std::vector<ValueId>& to, const std::vector<ValueId>& from) {
   to.insert(to.end(), from.begin(), from.end());
 }
 
-// Both branches take what either of them reads.
+// Both branches take the captures of both.
 void import_if(NodeImport& n) {
   const GraphProto* then_proto = n.graph("then_branch");
   const GraphProto* else_proto = n.graph("else_branch");
@@ -42,8 +42,8 @@ void import_if(NodeImport& n) {
 
 // ---- Loop
 
-// The dimensions that both have: a carried value may change its shape, but not what its body
-// declares and its initial value confirms.
+// The dimensions that both types have: a carried value may change its shape, except for dimensions
+// that the body declares and the initial value confirms.
 std::optional<Dims> common(const std::optional<Dims>& a, const std::optional<Dims>& b) {
   if (!a || !b || a->size() != b->size()) return std::nullopt;
   Dims out = *a;
@@ -62,7 +62,7 @@ ValueType carried_type(NodeImport& n, const GraphProto& body, std::size_t input)
   return {declared->dtype, common(declared->dims, initial.dims), declared->kind};
 }
 
-// Where a body takes what it hands on to its next run.
+// The carried values of a body: first input, first output and number.
 struct CarriedValues {
   std::size_t input = 0;
   std::size_t output = 0;
@@ -71,13 +71,13 @@ struct CarriedValues {
 
 constexpr int max_rounds = 3;
 
-// Leaves open what the body does not certainly keep of the types that it was given; false when it
-// keeps all. After some rounds nothing is expected of any value.
+// Opens those parts of the given types that the body does not provably preserve; returns false if
+// it preserves all. After max_rounds rounds nothing is assumed of any value.
 bool leave_open(NodeImport& n, const Graph& body, const CarriedValues& carried, int round,
                 std::vector<ValueType>& types) {
   bool changed = false;
   for (std::size_t i = 0; i < carried.count; ++i) {
-    if (carried.output + i >= body.outputs().size()) return false;  // inference says so
+    if (carried.output + i >= body.outputs().size()) return false;  // inference reports that
     ValueType& type = types[carried.input + i];
     const auto kept = round < max_rounds
                           ? common(type.dims, n.output_type(body, carried.output + i).dims)
@@ -88,8 +88,8 @@ bool leave_open(NodeImport& n, const Graph& body, const CarriedValues& carried, 
   return changed;
 }
 
-// The body over inputs of `types`, which are true in every iteration: by induction, whatever the
-// model declares.
+// Imports the body with inputs of `types`, weakened until they hold in every iteration by
+// induction, regardless of the model's declarations.
 std::optional<Graph> steady_body(NodeImport& n, const GraphProto& proto,
                                  const CarriedValues& carried, std::vector<ValueType> types,
                                  std::vector<ValueId>& captures) {
@@ -133,7 +133,7 @@ ValueType slice_type(NodeImport& n, ValueType type, std::int64_t axis) {
   return type;
 }
 
-// How many of `inputs` are scanned; the others are states.
+// The number of scanned inputs among `inputs`; the others are states.
 std::size_t scanned_inputs(NodeImport& n, std::size_t inputs) {
   const std::int64_t scanned = n.integer("num_scan_inputs");
   if (n.ok() && (scanned < 1 || scanned > static_cast<std::int64_t>(inputs)))
@@ -167,7 +167,8 @@ void import_scan(NodeImport& n) {
   n.emit(op, std::move(inputs), one_body(*std::move(body)), outputs);
 }
 
-// In opset 8 every operand has a batch dimension in front: a scan over it around today's scan.
+// In opset 8 every operand has a leading batch dimension: it is imported as a scan over the batch
+// around the current form of Scan.
 void import_scan_8(NodeImport& n) {
   const GraphProto* proto = n.graph("body");
   if (n.has(0)) return n.unsupported("sequence lengths are not supported");

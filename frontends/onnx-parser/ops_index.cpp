@@ -42,7 +42,7 @@ void import_scatter_nd(NodeImport& n) {
   n.emit(Scatter{.kind = ScatterKind::nd, .reduction = reduction(n)}, {n.in(0), n.in(1), n.in(2)});
 }
 
-// The depth may have any type of number.
+// The depth may have any numeric type.
 void import_one_hot(NodeImport& n) {
   const ValueId depth = n.in(1);
   const bool is_integer = n.dtype(depth) == DType::i64 || n.dtype(depth) == DType::i32;
@@ -50,7 +50,7 @@ void import_one_hot(NodeImport& n) {
          {n.in(0), is_integer ? depth : cast(n, depth, DType::i64), n.in(2)});
 }
 
-// `x` of one dimension as one of `rank`, standing at `axis`.
+// Reshapes `x` from one dimension to `rank` dimensions, with its elements along `axis`.
 ValueId along(NodeImport& n, ValueId x, std::int64_t axis, std::int64_t rank) {
   Ints others;
   for (std::int64_t i = 0; i < rank; ++i)

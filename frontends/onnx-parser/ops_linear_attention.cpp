@@ -26,7 +26,7 @@ struct Rule {
   bool delta = false;
 };
 
-// The body, with the first error kept.
+// The body, with the first error.
 class Body {
  public:
   explicit Body(Graph graph) : graph_(std::move(graph)) {}
@@ -78,7 +78,7 @@ void build_step(Body& body, const Rule& rule) {
   body.output(body.add(MatMul{}, {body.in(1), s}));
 }
 
-// The operand in f32, its last dimension split.
+// The operand in f32 with its last dimension split.
 ValueId unpacked(NodeImport& n, ValueId x, const Ints& shape) {
   return reshape(n, cast(n, x, DType::f32), shape);
 }
@@ -107,7 +107,8 @@ Rule read_rule(NodeImport& n) {
                          {"gated_delta", {true, true}}});
 }
 
-// What one step of the scan sees: the state whole, of the others one position (axis 1).
+// The input types of one step of the scan: the whole state, and one position (axis 1) of the
+// others.
 std::vector<ValueType> step_types(const NodeImport& n, const std::vector<ValueId>& inputs) {
   std::vector<ValueType> types;
   for (ValueId v : inputs) types.push_back(n.type(v));

@@ -12,8 +12,7 @@ void import_matmul(NodeImport& n) {
   n.emit(MatMul{}, {n.in(0), n.in(1)});
 }
 
-// y = alpha a' b' + beta c. `broadcast` (opsets below 7) says what holds today anyway: c
-// broadcasts.
+// y = alpha a' b' + beta c. `broadcast` (before opset 7) is ignored, since c always broadcasts.
 void import_gemm(NodeImport& n) {
   n.ignore("broadcast");
   const MatMul product{.transpose_a = n.flag("transA", Flag::off),

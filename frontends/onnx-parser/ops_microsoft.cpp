@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// com.microsoft: what ONNX Runtime's optimiser writes into files, in primitives. The quantised ones
-// are in ops_microsoft_quant.cpp. Source: docs/ContribOperators.md of ONNX Runtime.
+// com.microsoft: operators that ONNX Runtime's optimiser writes to files, expanded to primitives.
+// The quantised ones are in ops_microsoft_quant.cpp. Source: docs/ContribOperators.md of ONNX
+// Runtime.
 #include "frontends/onnx-parser/expand.h"
 #include "frontends/onnx-parser/node_import.h"
 #include "frontends/onnx-parser/op_table.h"
@@ -132,7 +133,7 @@ void import_quick_gelu(NodeImport& n) {
 
 // ---- normalisation
 
-// norm(input + skip + bias); also hands out the mean, the inverse deviation and the sum.
+// norm(input + skip + bias); also returns the mean, the inverse standard deviation and the sum.
 void skip_norm(NodeImport& n, const LayerNorm& op, std::vector<ValueId> parameters, ValueId bias) {
   ValueId sum = add(n, n.in(0), n.in(1));
   if (bias != no_value) sum = add(n, sum, bias);

@@ -22,7 +22,8 @@ ValueId dequantised(NodeImport& n, std::size_t i, std::int64_t axis = 1) {
   return n.add(Dequantize{.axis = axis}, std::move(inputs));
 }
 
-// With the scale in input i and the zero point after it; without one, to the type of input 0.
+// Quantizes with the scale in input i and the zero point after it; without a zero point, to the
+// type of input 0.
 ValueId quantised(NodeImport& n, ValueId y, std::size_t scale, DType dtype) {
   std::vector<ValueId> inputs = {y, n.in(scale)};
   if (n.has(scale + 1)) inputs.push_back(n.in(scale + 1));
@@ -135,7 +136,7 @@ void import_microsoft_dequantize(NodeImport& n) {
   n.emit(Dequantize{.axis = n.integer("axis", 1)}, {n.inputs().begin(), n.inputs().end()});
 }
 
-// Zero points may be left out among the operands: Quantize asks for the scale.
+// Zero points may be absent among the operands; Quantize checks that the scale is present.
 constexpr Arity up_to_five{2, 5};
 constexpr Arity up_to_eight{2, 8};
 

@@ -42,7 +42,7 @@ void import_eye_like(NodeImport& n) {
 
 // ---- split
 
-// As many parts as the node lists outputs, also when nobody wants the last ones.
+// Splits into as many parts as the node lists outputs, even if the last ones are unused.
 void split(NodeImport& n, std::vector<ValueId> inputs) {
   const std::size_t parts = n.proto().outputs.size();
   const auto outputs = n.add_many(Split{.axis = n.integer("axis", 0)}, std::move(inputs), parts);
@@ -77,7 +77,7 @@ void import_slice(NodeImport& n) {
   n.emit(Slice{}, {n.inputs().begin(), n.inputs().end()});
 }
 
-// (x, tiles, axis), the two as scalars of x's type: repeats of one axis.
+// (x, tiles, axis), where tiles and axis are scalars of x's type: repeats one axis.
 void import_tile_1(NodeImport& n) {
   const auto axis = n.constant_number(n.in(2));
   const std::int64_t rank = n.known_rank(n.in(0));

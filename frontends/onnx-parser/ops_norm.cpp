@@ -10,14 +10,14 @@
 namespace quern::onnx {
 namespace {
 
-// Scale, bias, mean and variance of every element instead of every channel (opsets below 9).
+// Scale, bias, mean and variance per element instead of per channel (before opset 9).
 ValueId normalise_elements(NodeImport& n, float epsilon) {
   const ValueId deviation = unary(n, UnaryKind::sqrt, add(n, n.in(4), epsilon));
   const ValueId centred = sub(n, n.in(0), n.in(3));
   return add(n, mul(n, div(n, centred, deviation), n.in(1)), n.in(2));
 }
 
-// Training was asked for by listing more outputs than one; `is_test` says no more than they do.
+// More than one listed output meant training; `is_test` adds no information.
 void import_batch_norm_1(NodeImport& n) {
   const float epsilon = n.number("epsilon", 1e-5f);
   const float momentum = n.number("momentum", 0.9f);
@@ -34,7 +34,7 @@ void import_batch_norm(NodeImport& n) {
          {n.in(0), n.in(1), n.in(2), n.in(3), n.in(4)});
 }
 
-// The type that statistics are computed in. Ours is f32, or f64 for f64: never less precise.
+// The type of the statistics. We use f32, or f64 for f64, which is never less precise.
 void check_stash_type(NodeImport& n) {
   const DType stash = n.dtype_attribute("stash_type", DType::f32);
   if (stash != DType::f32 && stash != n.dtype(n.in(0)) && (n.wants(1) || n.wants(2)))
@@ -55,7 +55,8 @@ void import_rms_norm(NodeImport& n) {
       {n.in(0), n.in(1)});
 }
 
-// Of ONNX Runtime's optimiser, in the default domain: its second output is the inverse deviation.
+// An operator of ONNX Runtime's optimiser in the default domain; its second output is the inverse
+// standard deviation.
 void import_simplified_layer_norm(NodeImport& n) {
   check_stash_type(n);
   const LayerNorm op{
@@ -65,7 +66,7 @@ void import_simplified_layer_norm(NodeImport& n) {
   if (n.wants(1)) n.set(1, outputs.back());
 }
 
-// Values of one group each as values of one channel each: [g] -> [g, channels / g] -> [channels].
+// Expands values per group to values per channel: [g] -> [g, channels / g] -> [channels].
 ValueId per_channel(NodeImport& n, ValueId per_group, std::int64_t groups) {
   const ValueId channels = dims_of(n, n.in(0), 1, 2);
   const ValueId group_size = div(n, channels, n.ints_constant({groups}));
@@ -117,7 +118,7 @@ void import_mean_variance(NodeImport& n) {
   n.set(0, div(n, centred, add(n, unary(n, UnaryKind::sqrt, variance), 1e-9)));
 }
 
-// Up to opset 12 over all dimensions from `axis` on, which was 1 unless given.
+// Up to opset 12 over all dimensions from `axis` on, with a default of 1.
 template <SoftmaxKind Kind>
 void import_softmax(NodeImport& n) {
   const bool flatten = n.version() < 13;
@@ -135,7 +136,7 @@ constexpr OpRow norm_rows[] = {
     {"Hardmax", 1, import_softmax<SoftmaxKind::hardmax>},
     {"InstanceNormalization", 1, import_instance_norm, three},
     {"LRN", 1, import_lrn},
-    // Since 17; ONNX Runtime's optimiser writes it into older models too.
+    // Defined since opset 17; ONNX Runtime's optimiser also writes it to older models.
     {"LayerNormalization", 1, import_layer_norm, {2, 3}, {1, 3}},
     {"LogSoftmax", 1, import_softmax<SoftmaxKind::log_softmax>},
     {"LpNormalization", 1, import_lp_norm},

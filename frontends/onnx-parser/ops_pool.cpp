@@ -10,7 +10,7 @@
 namespace quern::onnx {
 namespace {
 
-// An integer that opset 1 gave as a float.
+// An integer that was a float in opset 1.
 std::int64_t read_p(NodeImport& n) {
   if (n.version() >= 2) return n.integer("p", 2);
   const float p = n.number("p", 2);

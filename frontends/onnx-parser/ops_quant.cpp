@@ -16,7 +16,7 @@ std::optional<DType> output_type(NodeImport& n) {
 }
 
 void import_quantize(NodeImport& n) {
-  n.ignore("precision");  // of the division; ours is never less precise
+  n.ignore("precision");  // of the division; our division is never less precise
   Quantize op{.axis = n.integer("axis", 1),
               .block_size = n.integer("block_size", 0),
               .saturate = n.flag("saturate", Flag::on)};

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Random numbers. The specification leaves the generator free; ours repeats with its seed.
+// Random numbers. The specification does not define the generator; ours is deterministic for a
+// seed.
 #include "frontends/onnx-parser/expand.h"
 #include "frontends/onnx-parser/node_import.h"
 #include "frontends/onnx-parser/op_table.h"
@@ -31,7 +32,7 @@ void import_random_like(NodeImport& n) {
   n.emit(op, {shape_of(n, n.in(0))});
 }
 
-// 1 with the chance that the input says.
+// 1 with the probability given by the input.
 void import_bernoulli(NodeImport& n) {
   const ValueId chance = n.in(0);
   const DType dtype = n.dtype_attribute("dtype", n.dtype(chance));

@@ -31,8 +31,8 @@ bool shrinks(const NodeImport& n, ValueId scales) {
   return any;
 }
 
-// Before opset 11: output x reads x / scale. "nearest" was the element below when the image grows
-// and the one above when it shrinks.
+// Before opset 11 output x reads position x / scale. "nearest" meant the lower element for
+// upscaling and the upper element for downscaling.
 void emit_legacy(NodeImport& n, ValueId scales) {
   n.emit(Resize{.mode = resize_mode(n),
                 .coordinates = CoordinateMode::asymmetric,
@@ -86,7 +86,7 @@ Resize resize_op(NodeImport& n) {
           .axes = n.ints("axes")};
 }
 
-// Exporters write empty tensors for the operands that do not apply.
+// Exporters write empty tensors for operands that do not apply.
 void import_resize(NodeImport& n) {
   const Resize op = resize_op(n);
   const auto operand = [&](std::size_t i) { return n.is_empty(n.in(i)) ? no_value : n.in(i); };

@@ -11,9 +11,9 @@
 namespace quern::onnx {
 namespace {
 
-// An activation with the parameters it takes and what they are unless given.
+// An activation with its parameters and their defaults.
 struct ActivationRow {
-  std::string_view name;  // in small letters
+  std::string_view name;  // in lower case
   Unary op;
   bool takes_alpha = false;
   bool takes_beta = false;
@@ -40,7 +40,7 @@ std::string small_letters(std::string_view text) {
   return s;
 }
 
-// Takes the next parameter of a list that only activations with parameters consume.
+// Takes the next parameter of a list; only activations with parameters consume it.
 void take(const std::vector<float>& list, std::size_t& at, double& parameter) {
   if (at < list.size()) parameter = list[at++];
 }
@@ -91,7 +91,7 @@ void import_rnn(NodeImport& n) {
                                       {"bidirectional", Direction::bidirectional}});
   op.hidden_size = hidden_size(n);
   std::vector<std::string> names = n.texts("activations");
-  // RNN has always had a default of two, also for one direction.
+  // RNN has a default of two activations, also for one direction.
   const auto defaults = default_activations(Kind, op.direction);
   if (names.empty()) names = defaults;
   if (names.size() > defaults.size()) names.resize(defaults.size());
@@ -100,7 +100,7 @@ void import_rnn(NodeImport& n) {
   if (Kind == RnnKind::lstm) op.input_forget = n.flag("input_forget", Flag::off);
   if (Kind == RnnKind::gru) op.linear_before_reset = n.flag("linear_before_reset", Flag::off);
   op.batch_first = n.flag("layout", Flag::off);
-  n.ignore("output_sequence");  // of opset 1 to 6: the listed outputs say it
+  n.ignore("output_sequence");  // of opsets 1 to 6: the listed outputs determine it
   n.emit(op, {n.inputs().begin(), n.inputs().end()});
 }
 

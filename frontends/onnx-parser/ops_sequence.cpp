@@ -40,7 +40,7 @@ void import_optional(NodeImport& n) {
   n.emit(op, {});
 }
 
-// What is no optional has an element: itself.
+// A value that is not an optional has an element: itself.
 void import_has_element(NodeImport& n) {
   if (n.has(0) && n.type(n.in(0)).is_optional())
     return n.emit(Optional{.kind = OptionalKind::has_element}, {n.in(0)});

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Constants, shapes, and operators that only see a tensor in another shape.
+// Constants, shapes, and operators that only change the shape of a tensor.
 #include <memory>
 
 #include "frontends/onnx-parser/expand.h"
@@ -85,7 +85,8 @@ void import_dropout_1(NodeImport& n) {
   infer_dropout(n, n.version() < 10 ? n.dtype(n.in(0)) : DType::boolean);
 }
 
-// Training: each element is dropped with a chance of `ratio`, the rest grows by 1 / (1 - ratio).
+// Training: each element is dropped with probability `ratio`, and the others are scaled by 1 / (1 -
+// ratio).
 void import_dropout(NodeImport& n) {
   const Random uniform{.kind = RandomKind::uniform, .seed = n.seed()};
   const ValueId training = n.in(2);

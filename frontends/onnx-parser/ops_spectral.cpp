@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Fourier transforms and what belongs to them.
+// Fourier transforms and related operators.
 #include <numbers>
 
 #include "frontends/onnx-parser/expand.h"
@@ -34,8 +34,8 @@ void import_mel_weight_matrix(NodeImport& n) {
          {n.inputs().begin(), n.inputs().end()});
 }
 
-// a0 - a1 cos(angle) + a2 cos(2 angle), angle = 2 pi i / size, or / (size - 1) when symmetric. In
-// f64, so that the ends are as near to zero as they should be.
+// a0 - a1 cos(angle) + a2 cos(2 angle), angle = 2 pi i / size, or / (size - 1) when symmetric.
+// Computed in f64, so that the ends are as close to zero as they should be.
 void cosine_window(NodeImport& n, double a0, double a1, double a2) {
   const DType dtype = n.dtype_attribute("output_datatype", DType::f32);
   const bool periodic = n.flag("periodic", Flag::on);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// ai.onnx.preview.training: the optimisers as the arithmetic that they are.
+// ai.onnx.preview.training: the optimisers, expanded to arithmetic.
 //
 // Inputs (R, T, X..., G..., states...): learning rate, update count, and for each optimised tensor
 // its value, its gradient and its states. Outputs: the new values, then the new states, grouped
@@ -24,7 +24,7 @@ struct Tensors {
   void set(NodeImport& n, std::size_t group, ValueId v) const { n.set(group * count + i, v); }
 };
 
-// How many tensors are optimised, when each has `groups` operands.
+// The number of tensors to optimise, with `groups` operands each.
 std::size_t tensor_count(NodeImport& n, std::size_t groups) {
   const std::size_t operands = n.input_count() - 2;
   if (operands > 0 && operands % groups == 0) return operands / groups;

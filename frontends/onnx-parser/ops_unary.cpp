@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Operators of one input that work element by element.
+// Elementwise operators with one input.
 #include <cmath>
 #include <limits>
 
@@ -66,7 +66,7 @@ void import_clip_6(NodeImport& n) {
        n.number("max", std::numeric_limits<float>::max()));
 }
 
-// A bound as a double that loses nothing; `absent` when it is left out.
+// A bound as an exact double; `absent` if it is left out.
 std::optional<double> exact_bound(const NodeImport& n, ValueId bound, double absent) {
   if (bound == no_value) return absent;
   constexpr double largest_exact = 9007199254740992.0;  // 2^53

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The order of nodes: the format demands a topological one, exporters do not always deliver it.
+// The order of nodes: the format requires a topological order, but some exporters violate that.
 #include <functional>
 #include <map>
 #include <queue>
@@ -15,7 +15,8 @@ using Names = std::set<std::string_view>;
 
 void add_free_names(const GraphProto& graph, Names& names);
 
-// What a node reads: its inputs, and what graphs in its attributes read from around them.
+// Adds the names that a node reads: its inputs, and the names that graphs in its attributes read
+// from outer scopes.
 void add_names_read(const NodeProto& node, Names& names) {
   for (std::string_view name : node.inputs)
     if (!name.empty()) names.insert(name);
@@ -87,7 +88,7 @@ Result<std::vector<std::uint32_t>> execution_order(std::span<const NodeProto> no
       ++missing[i];
     }
   }
-  // Always the ready node that stood earliest: an order that was right stays.
+  // Always takes the earliest ready node, so that a correct order does not change.
   std::priority_queue<std::uint32_t, std::vector<std::uint32_t>, std::greater<>> ready;
   for (std::uint32_t i = 0; i < count; ++i)
     if (missing[i] == 0) ready.push(i);

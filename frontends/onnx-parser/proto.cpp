@@ -16,8 +16,8 @@ T& only(WireReader& r, std::vector<T>& elements) {
   return elements.empty() ? r.add(elements) : elements.front();
 }
 
-// Charges and reserves for the repeated sub-messages of a message before any is built, so that a
-// file of a million empty ones costs no more than a walk over its bytes.
+// Charges and reserves memory for the repeated sub-messages of a message before any is built, so
+// that a file with a million empty ones costs only one pass over its bytes.
 template <std::size_t N>
 std::array<std::size_t, N> count_fields(WireReader r, const std::array<std::uint32_t, N>& fields) {
   std::array<std::size_t, N> counts{};
@@ -31,7 +31,7 @@ template <class T>
 void make_room(WireReader& r, std::vector<T>& elements, std::size_t count) {
   if (r.charge(count, sizeof(T))) elements.reserve(elements.size() + count);
 }
-// The next of the elements that make_room has paid for.
+// The next of the elements that make_room has charged.
 template <class T>
 T& paid(std::vector<T>& elements) {
   return elements.emplace_back();
@@ -59,7 +59,7 @@ void read(WireReader r, OperatorSetId& opset) {
 
 // ---- types
 
-// dim_value and dim_param are one oneof: the later one counts.
+// dim_value and dim_param form a oneof: the last one counts.
 void read(WireReader r, Dimension& dim) {
   while (r.next()) {
     switch (r.field()) {
@@ -209,7 +209,8 @@ AttributeKind attribute_kind(std::int32_t type) {
              : K::undefined;
 }
 
-// What an attribute without a type (files of IR version 1 and 2) must be: by the field that it has.
+// The kind of an attribute without a type (files of IR version 1 and 2), derived from the field
+// that it has.
 AttributeKind kind_of_field(std::uint32_t field) {
   using K = AttributeKind;
   switch (field) {

@@ -149,7 +149,7 @@ struct ModelProto {
   std::vector<StringEntry> metadata;
 };
 
-// What an input_K.pb may hold besides a tensor. An optional that is empty has no elements.
+// The other messages that an input_K.pb may hold. An empty optional has no elements.
 struct SequenceProto {
   std::string_view name;
   std::vector<TensorProto> tensors;
@@ -161,7 +161,7 @@ struct OptionalProto {
 };
 
 struct ProtoLimits {
-  std::size_t memory_bytes = 0;  // that the structs may take
+  std::size_t memory_bytes = 0;  // limit for the structs
   int graph_depth = 32;          // of graphs in attributes of nodes
 };
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Names and what they stand for, across graphs.
+// Names and their values, across graphs.
 #include "frontends/onnx-parser/import.h"
 
 namespace quern::onnx {
@@ -7,7 +7,7 @@ namespace {
 
 constexpr std::size_t capture_cost = sizeof(Value) + 256;
 
-// What the names of symbols take in a graph that has not seen them.
+// The bytes that the names of symbols take in a graph that does not have them yet.
 std::size_t symbol_bytes(const ValueType& type, const Graph& graph) {
   std::size_t bytes = 0;
   if (type.dims)

@@ -59,14 +59,14 @@ bool is_four_bit(DType t) {
   return t == DType::i4 || t == DType::u4;
 }
 
-// One of the two 4-bit integers of a byte, sign-extended if signed.
+// One of the two 4-bit integers in a byte, sign-extended if signed.
 enum class Nibble : std::uint8_t { low, high };
 std::uint8_t nibble(std::uint8_t byte, Nibble which, DType dtype) {
   const auto v = static_cast<std::uint8_t>(which == Nibble::high ? byte >> 4 : byte & 15);
   return dtype == DType::i4 && (v & 8) != 0 ? static_cast<std::uint8_t>(v | 0xf0) : v;
 }
 
-// A place for the pointer of a tensor without elements, which must not be null.
+// The target of the data pointer of tensors without elements, which must not be null.
 constexpr std::byte no_bytes{};
 
 const std::byte* non_null(const char* p) {
@@ -99,14 +99,14 @@ Field field_of(DType dtype) {
   }
 }
 
-// Writes decoded numbers one after the other; refuses more than the tensor has elements.
+// Writes decoded numbers in order; refuses more numbers than the tensor has elements.
 class ElementWriter {
  public:
   ElementWriter(DType dtype, std::byte* dst, std::int64_t elements)
       : dtype_(dtype), size_(size_of(dtype)), dst_(dst), left_(elements) {}
 
   std::int64_t left() const { return left_; }
-  // False: no element is left, or the number is outside of what the type can hold.
+  // Returns false if no element is left, or if the number is out of the range of the type.
   bool write(std::uint64_t v) {
     if (left_ <= 0 || !fits(v)) return false;
     if (is_four_bit(dtype_)) {
@@ -119,7 +119,7 @@ class ElementWriter {
   }
 
  private:
-  // Narrow types may be written signed or as their bits.
+  // Narrow types may be stored as signed numbers or as their bits.
   bool fits(std::uint64_t v) const {
     if (dtype_ == DType::boolean || size_ >= 4) return true;
     const auto n = static_cast<std::int64_t>(v);
@@ -158,7 +158,7 @@ void decode_occurrence(WireReader& r, const Field& field, DType dtype, ElementWr
     if (!out.write(v)) return run.fail("a number too many, or outside of its type");
 }
 
-// The payload when it is one packed run of fixed-size numbers: it may be aliased.
+// The payload if it is one packed run of fixed-size numbers, which may be aliased.
 std::optional<std::string_view> only_run(const TensorProto& proto, std::uint32_t field) {
   std::optional<std::string_view> run;
   for (std::string_view part : proto.parts) {
@@ -214,7 +214,7 @@ Result<ExternalEntry> external_entry(const TensorProto& proto) {
   return e;
 }
 
-// Bytes that the elements take in a payload: two 4-bit integers share one.
+// The bytes of the elements in a payload: two 4-bit integers share a byte.
 std::uint64_t stored_bytes(const TensorType& type, std::int64_t elements) {
   const auto n = static_cast<std::uint64_t>(elements);
   return is_four_bit(type.dtype) ? n / 2 + n % 2 : n * size_of(type.dtype);
@@ -226,7 +226,7 @@ Status sparse_error(std::string_view what) {
   return {Code::invalid_model, cat("sparse tensor: ", what)};
 }
 
-// Where entry `i` of a sparse tensor stands in the dense one; nothing when outside.
+// The index of entry `i` of a sparse tensor in the dense tensor; nullopt if it is out of range.
 std::optional<std::int64_t> dense_offset(const Ints& indices, std::size_t i, std::size_t width,
                                          const Shape& dense) {
   if (width == 0) return indices[i];
@@ -351,7 +351,8 @@ Result<Tensor> TensorDecoder::decode_fields(const Header& h, const TensorProto& 
     if (run && run->size() == wanted * size_of(h.type.dtype))
       return Tensor(h.type, owner_, non_null(run->data()));
   }
-  // No element takes less than half a byte of the message: no memory for a promise alone.
+  // Every element takes at least half a byte of the message, so that no memory is allocated for a
+  // mere claim of size.
   if (wanted / 2 > bytes_of(proto)) return wrong_size(0, h.type, wanted, "elements at most");
   QUERN_ASSIGN(Tensor t, room(h.type));
   ElementWriter out(h.type.dtype, t.mutable_data(), h.elements);

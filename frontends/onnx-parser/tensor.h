@@ -17,7 +17,8 @@
 
 namespace quern::onnx {
 
-// TensorProto.DataType 1, 2, ... as ours; unsupported for complex numbers and what we do not know.
+// Converts TensorProto.DataType 1, 2, ... to DType. Errors: unsupported for complex numbers and
+// unknown types.
 Result<DType> dtype_of(std::int64_t onnx_type);
 std::int32_t onnx_type_of(DType dtype);
 
@@ -38,12 +39,12 @@ class MemoryBudget {
 
 class TensorDecoder {
  public:
-  // Tensors keep `owner` alive: whatever holds the bytes that the messages view.
+  // Tensors keep `owner` alive, which holds the bytes that the messages view.
   TensorDecoder(std::shared_ptr<const void> owner, std::string folder, MemoryBudget& budget)
       : owner_(std::move(owner)), folder_(std::move(folder)), budget_(budget) {}
 
   Result<Tensor> decode(const TensorProto& proto);
-  // The dense form; zero where nothing is given.
+  // Returns the dense form, with zeros for elements that are not given.
   Result<Tensor> decode(const SparseTensorProto& proto);
 
  private:

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// input_K.pb and output_K.pb: values outside of models.
+// Reads and writes input_K.pb and output_K.pb.
 #include <algorithm>
 #include <cstdio>
 
@@ -17,15 +17,15 @@ using onnx::ProtoLimits;
 
 // ---- reading
 
-// The bits of UINT16 under the 16-bit float that they are meant to be.
+// Reinterprets the bits of UINT16 as the declared 16-bit float.
 Tensor relabelled(Tensor t, DType declared) {
   const bool half = declared == DType::bf16 || declared == DType::f16;
   if (!half || t.dtype() != DType::u16) return t;
   return {{declared, t.shape()}, t.owner(), t.data()};
 }
 
-// Those of the file may lie anywhere; a session wants its inputs aligned. Text is never in the
-// file's own bytes.
+// Elements in the file may have any alignment, but a session requires aligned inputs. Text is never
+// a view of the file.
 Result<Tensor> aligned(Tensor t) {
   const std::size_t alignment = std::min<std::size_t>(size_of(t.dtype()), 8);
   if (t.dtype() == DType::string || reinterpret_cast<std::uintptr_t>(t.data()) % alignment == 0)

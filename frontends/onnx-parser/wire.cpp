@@ -116,7 +116,7 @@ void WireReader::read(std::int64_t& value) {
 void WireReader::read(std::int32_t& value) {
   std::int64_t v = value;
   read(v);
-  value = static_cast<std::int32_t>(v);  // protobuf keeps the low 32 bits
+  value = static_cast<std::int32_t>(v);  // protobuf takes the low 32 bits
 }
 
 void WireReader::read(float& value) {

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Reads the protobuf wire format in place: nothing is copied, strings are views into the bytes.
 //
-// Errors stick: after the first one every reader of the same WireState is at its end, so a message
-// is read to its end without checks in between and the state is asked once. Groups (wire types 3
-// and 4, unused by ONNX) are refused.
+// Errors are sticky: after the first one every reader of the same WireState is at its end, so a
+// message is read without checks in between and the state is checked once at the end. Groups (wire
+// types 3 and 4, unused by ONNX) are refused.
 #pragma once
 
 #include <cstddef>
@@ -16,8 +16,8 @@
 
 namespace quern::onnx {
 
-// What the readers of one buffer share: where it starts, the first error, and how much memory the
-// elements read from it may still take.
+// The state shared by the readers of one buffer: its start, the first error, and the remaining
+// memory budget for elements read from it.
 class WireState {
  public:
   WireState(std::string_view bytes, std::size_t budget_bytes)
@@ -25,7 +25,8 @@ class WireState {
 
   bool ok() const { return code_ == Code::ok; }
   void fail(const char* at, std::string message, Code code = Code::invalid_model);
-  // Takes `count` elements of `size` bytes off the budget; false, and an error, when it is spent.
+  // Charges `count` elements of `size` bytes to the budget; sets an error and returns false if it
+  // is exceeded.
   bool charge(const char* at, std::uint64_t count, std::size_t size);
   // ok, or "byte 1234: ..."
   Status status() const;
@@ -57,7 +58,7 @@ class WireReader {
   std::string_view message_bytes();
   void skip();
 
-  // One more element of a repeated field, or a packed run of them. Charged.
+  // Appends one element of a repeated field, or a packed run of elements. Charged to the budget.
   void append(std::vector<std::int64_t>& values);
   void append(std::vector<float>& values);
   void append(std::vector<std::string_view>& values);

@@ -10,8 +10,8 @@
 namespace quern::onnx {
 namespace {
 
-// A message under construction. Text and sub-messages that are empty, and numbers that are 0, are
-// written only by the calls that say so: their absence means the same.
+// A message under construction. The functions `..._if_any` leave out empty text and zeros,
+// since absence has the same meaning.
 class Writer {
  public:
   void varint(std::uint64_t v) {
@@ -170,7 +170,7 @@ void put(Writer& w, const SparseTensorProto& tensor) {
 
 void put(Writer& w, const GraphProto& graph);
 
-// The kind goes first, so that a reader knows it when the value comes.
+// The kind is written first, so that a reader knows it before the value.
 void put(Writer& w, const AttributeProto& a) {
   w.bytes(1, a.name);
   w.number_if_any(20, static_cast<std::int64_t>(a.kind));

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // ONNX messages as bytes: the inverse of proto.h, for tools that make or change models.
 //
-// What the structs hold is written, in the order of field numbers; what reading skips (doc strings
-// of nodes, names of a function's attributes) is gone. Reading the bytes gives equal structs.
+// Writes the contents of the structs in the order of field numbers; fields that reading skips (doc
+// strings of nodes, names of a function's attributes) are lost. Reading the bytes gives equal
+// structs.
 #pragma once
 
 #include <cstdint>
@@ -17,8 +18,8 @@
 
 namespace quern::onnx {
 
-// Owns texts and payloads that are made while a message is built, since messages only view them.
-// What keep() returns is valid for as long as the pool lives.
+// Owns texts and payloads that are created while a message is built, since messages only view them.
+// The result of keep() is valid as long as the pool.
 class TextPool {
  public:
   std::string_view keep(std::string text) { return texts_.emplace_back(std::move(text)); }
@@ -36,7 +37,7 @@ std::string write_optional(const OptionalProto& optional);
 // strings and 4-bit integers), so `tensor` must outlive the message; the rest is kept in `pool`.
 TensorProto tensor_message(const Tensor& tensor, std::string_view name, TextPool& pool);
 
-// ---- what models are made of, for those who build them
+// ---- attributes, for code that builds models
 
 AttributeProto number_attribute(std::string_view name, float value);
 AttributeProto integer_attribute(std::string_view name, std::int64_t value);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Limits and what is used of them. An instance's account has its tenant's above it: what is charged
-// to the one is charged to both, or to neither.
+// Limits and usage. The account of an instance has that of its tenant above it: an amount is
+// charged to both or to neither.
 #pragma once
 
 #include <chrono>
@@ -13,13 +13,13 @@
 
 namespace quern::wasi_nn {
 
-// Bytes but where said otherwise.
+// Amounts of each resource; names without `bytes` are numbers of objects.
 struct Counts {
   std::uint64_t graphs = 0;    // handles of graphs, and the named models of a tenant
   std::uint64_t contexts = 0;  // handles of contexts
   std::uint64_t model_bytes = 0;
-  std::uint64_t tensor_bytes = 0;    // inputs that contexts hold
-  std::uint64_t resident_bytes = 0;  // models, packed weights, arenas and inputs
+  std::uint64_t tensor_bytes = 0;    // inputs that contexts hold, and tensors of WIT
+  std::uint64_t resident_bytes = 0;  // models, packed weights, arenas and tensors
   std::uint64_t parallel_computes = 0;
 
   bool operator==(const Counts&) const = default;
@@ -34,7 +34,7 @@ struct Limits {
   Counts most = {no_limit, no_limit, no_limit, no_limit, no_limit, no_limit};
   std::chrono::microseconds deadline{0};  // of one compute, checked between kernels; 0: none
   std::uint8_t targets = 0b11;            // bit 1 << Target
-  bool names_only = false;                // guests may not bring models of their own
+  bool names_only = false;                // guests may not load models of their own
 
   bool allows(Target target) const { return (targets >> static_cast<unsigned>(target) & 1) != 0; }
 };
@@ -45,12 +45,12 @@ class Account {
   Account(const Limits& limits, std::shared_ptr<Account> above)
       : limits_(limits), above_(std::move(above)) {}
 
-  // Errors: too_large, with nothing charged.
+  // Changes a charge from `from` to `to`. Errors: too_large; nothing is changed then.
   Error change(Resource resource, std::uint64_t from, std::uint64_t to);
   const Limits& limits() const { return limits_; }
   Counts usage() const;
 
-  // The tighter one of this account's and those above it.
+  // The strictest limit of this account and the accounts above it.
   std::uint64_t most(Resource resource) const;
   std::chrono::microseconds deadline() const;
   bool allows(Target target) const;
@@ -63,7 +63,7 @@ class Account {
   const std::shared_ptr<Account> above_;
 };
 
-// An amount of one resource, given back at the end. Movable; one thread at a time.
+// A charged amount of one resource; the destructor releases it. Movable; one thread at a time.
 class Charge {
  public:
   Charge(std::shared_ptr<Account> account, Resource resource)

@@ -35,7 +35,7 @@ bool fits(const ValueSpec& spec, const Shape& shape) {
   return true;
 }
 
-// Guests have no tensors of rank 0: one of shape [1] is taken for a scalar, and the reverse.
+// Guests have no tensors of rank 0: a tensor of shape [1] is accepted for a scalar, and vice versa.
 void adopt_scalar(const ValueSpec& spec, Shape& shape) {
   if (!spec.has_rank || shape.rank() + spec.dims.size() != 1 || shape.elements() != 1) return;
   shape = spec.dims.empty() ? Shape{} : Shape{1};
@@ -48,7 +48,7 @@ Error check_input(const ValueSpec& spec, const TensorType& type) {
   if (type.shape.checked_elements(size_of(type.dtype)) && type.dtype == spec.dtype &&
       fits(spec, type.shape))
     return {};
-  // Guests from before August 2023 say 2 for u8 and 3 for i32.
+  // Guests from before August 2023 use 2 for u8 and 3 for i32.
   return {Errno::invalid_argument,
           sentence("input ", quoted_name(spec.name), " is ", type.text(), ", the model wants ",
                    wanted_text(spec),
@@ -57,7 +57,8 @@ Error check_input(const ValueSpec& spec, const TensorType& type) {
                                               "otherwise)")};
 }
 
-// What goes wrong in a plan or a run is the run's failure, whatever the engine calls it.
+// Converts an error of a plan or a run: invalid_argument, invalid_encoding and not_found become
+// runtime_error.
 Error run_error(const Status& status) {
   Error error(status);
   if (error.code == Errno::invalid_argument || error.code == Errno::invalid_encoding ||
@@ -115,8 +116,8 @@ void Context::take_over(Input& input, const TensorType& type) {
   input.is_set = true;
 }
 
-// A place that is too small, or four times too large, gives way to one that fits. The session lets
-// go of the old one before it is freed.
+// Replaces a place that is too small, or more than four times too large. The session releases the
+// old place before it is freed.
 Error Context::exchange(Input& input, std::size_t index, const TensorType& type) {
   const std::size_t wanted = place_bytes(type.bytes());
   if (input.place && wanted <= input.capacity && input.capacity / 4 <= wanted)
@@ -162,7 +163,7 @@ void Context::forget_inputs() {
   is_planned_ = is_computed_ = false;
 }
 
-// An optional input that the guest leaves out is an empty optional.
+// Sets optional inputs that the guest leaves out to empty optionals.
 Error Context::settle_optional_inputs() {
   const std::vector<ValueSpec>& specs = executable().inputs();
   for (std::size_t i = 0; i < inputs_.size(); ++i) {
@@ -183,7 +184,7 @@ Error Context::plan(std::uint64_t* packed_bytes) {
     QUERN_NN_TRY(settle_optional_inputs());
     if (const Status status = session_->prepare(); !status.ok()) return run_error(status);
     const PlanInfo info = session_->plan_info();
-    // Arenas of earlier shapes stay.
+    // Arenas of earlier shapes are still held.
     QUERN_NN_TRY(charge_memory(std::max(info.arena_bytes, session_->resident_bytes())));
     packed_bytes_ = info.weight_bytes;
     is_planned_ = true;
@@ -195,7 +196,7 @@ Error Context::plan(std::uint64_t* packed_bytes) {
 Error Context::run(Clock::time_point deadline) {
   is_computed_ = false;
   if (const Status status = session_->run_until(deadline); !status.ok()) return run_error(status);
-  // What depends on data is known only now.
+  // Memory that depends on data is known only now.
   const std::uint64_t held = session_->resident_bytes();
   if (held > arena_bytes_) {
     if (Error error = charge_memory(held); !error.ok()) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// One line of computation over a graph: inputs that it keeps, a run, outputs to be read. One thread
-// at a time.
+// One line of computation over a graph: stored inputs, a run, outputs to read. One thread at a
+// time.
 #pragma once
 
 #include <chrono>
@@ -25,25 +25,26 @@ class Context {
 
   const Executable& executable() const { return session_->executable(); }
 
-  // Where the `type.bytes()` bytes of this input are to be written, aligned to 64; the caller
-  // writes all of them at once, and the input is set. On an error it is what it was. Errors:
-  // invalid_argument when index, type or shape are not the model's; too_large.
+  // Returns in `place` the memory, aligned to 64 bytes, for the `type.bytes()` bytes of this input,
+  // and marks the input as set; the caller must write all bytes immediately. On an error the input
+  // is unchanged. Errors: invalid_argument if index, type or shape do not match the model;
+  // too_large.
   Error place_input(std::size_t index, TensorType type, std::byte** place);
-  // A tensor that the context takes as it is, without a copy, until forget_inputs(). Errors:
-  // invalid_argument as above.
+  // Uses a tensor as the input without a copy, until forget_inputs(). Errors: invalid_argument as
+  // above.
   Error adopt_input(std::size_t index, std::shared_ptr<const HeldTensor> tensor);
-  // None is set from here on; the outputs of the last compute go with them.
+  // Unsets all inputs and drops the outputs of the last compute.
   void forget_inputs();
   bool has_input(std::size_t index) const { return inputs_[index].is_set; }
-  // Makes the plan for the inputs as they are and charges its memory, if that is not done yet.
-  // `packed_bytes`: of the weights as the plan holds them, which belong to the graph.
+  // Makes the plan for the shapes of the current inputs and charges its memory, if that is not done
+  // yet. `packed_bytes` receives the bytes of the packed weights, which belong to the graph.
   // Errors: invalid_argument (an input is not set), too_large, unsupported_operation,
   // runtime_error.
   Error plan(std::uint64_t* packed_bytes);
-  // After plan(). Errors: timed_out, too_large, runtime_error.
+  // Call plan() first. Errors: timed_out, too_large, runtime_error.
   Error run(Clock::time_point deadline);
-  // After a compute, until the next one. Errors: runtime_error before; invalid_argument;
-  // unsupported_operation when the output is no tensor of numbers.
+  // Valid after a compute, until the next one. Errors: runtime_error before the first;
+  // invalid_argument; unsupported_operation if the output is not a tensor of numbers.
   Error output(std::size_t index, TensorView* view) const;
 
  private:
@@ -67,7 +68,7 @@ class Context {
   Charge tensor_bytes_, resident_bytes_;
   std::uint64_t arena_bytes_ = 0;   // as charged
   std::uint64_t packed_bytes_ = 0;  // of the last plan
-  bool is_planned_ = false;         // for the shapes of the inputs as they are
+  bool is_planned_ = false;         // for the current shapes of the inputs
   bool is_computed_ = false;
 };
 

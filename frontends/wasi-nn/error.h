@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a wasi-nn call answers: a number for the guest and a sentence for the host.
+// The result of a wasi-nn call: a number for the guest and a message for the host.
 #pragma once
 
 #include <cstdint>
@@ -11,7 +11,7 @@
 
 namespace quern::wasi_nn {
 
-// The numbers of witx; `timed_out` is told apart only by WIT, witx calls it runtime_error.
+// The numbers of witx; only WIT has `timed_out`, witx reports runtime_error instead.
 enum class Errno : std::uint16_t {
   success = 0,
   invalid_argument = 1,
@@ -30,18 +30,18 @@ std::string_view errno_name(Errno code) noexcept;
 
 struct [[nodiscard]] Error {
   Errno code = Errno::success;
-  std::string text;  // names what was found and what is wanted; empty on success
+  std::string text;  // names what was found and what is expected; empty on success
 
   Error() = default;
   Error(Errno c, std::string t) : code(c), text(std::move(t)) {}
-  // What the engine said. Its busy is a deadline or a cancellation: contexts in use are known
-  // before.
+  // Converts an error of the engine. Its busy means a deadline or a cancellation: contexts in use
+  // are detected earlier.
   explicit Error(const Status& status);
 
   bool ok() const { return code == Errno::success; }
 };
 
-// Arguments one after the other.
+// Concatenates the arguments.
 template <class... T>
 std::string sentence(const T&... parts) {
   std::string s;
@@ -55,13 +55,13 @@ std::string sentence(const T&... parts) {
   return s;
 }
 
-// A name from a guest or a model in quotes, cut, with every byte that is not printable ASCII as
-// \xNN.
+// A name from a guest or a model, truncated and in quotes, with every byte that is not printable
+// ASCII as \xNN.
 std::string quoted_name(std::string_view name);
 
 }  // namespace quern::wasi_nn
 
-// Leaves the function with the error, if there is one.
+// Returns the error from the enclosing function, if there is one.
 #define QUERN_NN_TRY(expr)                                                          \
   do {                                                                              \
     if (::quern::wasi_nn::Error nn_error = (expr); !nn_error.ok()) return nn_error; \

@@ -12,7 +12,7 @@
 namespace quern::wasi_nn {
 namespace {
 
-// Graphs on one GPU share its device while any of them lives; one that was lost is opened anew.
+// Graphs on one GPU share its Device while any of them exists; a lost device is opened again.
 Result<std::shared_ptr<Device>> shared_device(const std::string& name) {
   static std::mutex mutex;
   static std::map<std::string, std::weak_ptr<Device>> opened;
@@ -28,7 +28,7 @@ Result<std::shared_ptr<Device>> device_for(Target target, const std::string& gpu
   if (target == Target::cpu) return open_device("cpu");
   if (target == Target::gpu) {
     auto device = shared_device(gpu);
-    // To a guest "not found" is said of models' names.
+    // For a guest, not_found refers to the names of models.
     if (!device && device.error().code() == Code::not_found)
       return Status(Code::unsupported, std::string(device.error().message()));
     return device;

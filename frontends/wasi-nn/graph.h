@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A model that is compiled for a device when somebody first wants it there. Immutable to its users;
-// any thread; may be shared by instances and, if the host says so, by tenants.
+// A model that is compiled for a device on first use there. Immutable to its users; any thread; may
+// be shared by instances and, if the host allows it, by tenants.
 #pragma once
 
 #include <array>
@@ -22,23 +22,23 @@ namespace quern::wasi_nn {
 using Bytes = std::span<const std::byte>;
 
 struct GraphOptions {
-  Target target = Target::cpu;     // unless the context says otherwise
-  int threads = 0;                 // of a run; 0: as many CPUs as the process may use
+  Target target = Target::cpu;     // unless the context asks for another
+  int threads = 0;                 // of a run; 0: the number of CPUs that the process may use
   std::uint64_t memory_limit = 0;  // weights, arena and plan of one context; 0: none
   std::string gpu = "vulkan";      // the device of target gpu, as open_device() names it
 };
 
 class SharedGraph {
  public:
-  // ONNX bytes in parts, which are put together: the one copy that is made of them.
-  // Errors: invalid_model, unsupported, out_of_memory.
+  // Loads ONNX bytes given in parts; concatenating them is the only copy. Errors: invalid_model,
+  // unsupported, out_of_memory.
   static Result<std::shared_ptr<SharedGraph>> load(std::span<const Bytes> parts,
                                                    const GraphOptions& options = {});
-  // An ONNX file of the host, which stays mapped and unchanged.
+  // Opens an ONNX file of the host, which stays mapped and must not be changed.
   static Result<std::shared_ptr<SharedGraph>> open(const std::string& path,
                                                    const GraphOptions& options = {});
 
-  // Compiled once for each target. Errors: unsupported when there is no such device.
+  // Compiled once for each target. Errors: unsupported if there is no such device.
   Result<std::shared_ptr<const Executable>> executable(Target target);
 
   Target target() const { return options_.target; }

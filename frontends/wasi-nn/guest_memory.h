@@ -24,8 +24,9 @@ struct Memory {
 // The guest that makes a call.
 struct Guest {
   Memory memory;
-  // WIT: has the guest's cabi_realloc(0, 0, alignment, bytes) make room, says where, and takes
-  // `memory` anew. False when that trapped, or is not there. Null: the guest has no such function.
+  // For WIT: calls the guest's cabi_realloc(0, 0, alignment, bytes), stores the address in `at`,
+  // and updates `memory`. Returns false if the call trapped or the function does not exist. Null:
+  // the guest has no such function.
   bool (*make_room)(Guest& guest, std::uint32_t alignment, std::uint32_t bytes,
                     std::uint32_t* at) = nullptr;
   void* host = nullptr;  // for make_room
@@ -35,13 +36,13 @@ class GuestMemory {
  public:
   explicit GuestMemory(Memory memory) : memory_(memory) {}
 
-  // `count` elements of `element_size` bytes. Nothing when they do not lie in the memory.
+  // The range of `count` elements of `element_size` bytes; nullopt if it is not within the memory.
   std::optional<std::span<std::byte>> range(std::uint32_t at, std::uint64_t count,
                                             std::uint64_t element_size = 1) const {
     if (at > memory_.size || count > (memory_.size - at) / element_size) return std::nullopt;
     return std::span(memory_.base + at, static_cast<std::size_t>(count * element_size));
   }
-  // Numbers that are read once, so that what was checked is what is used.
+  // Reads a number exactly once, so that the checked value is the one used.
   template <class T>
   static T read(std::span<const std::byte> bytes, std::size_t at) {
     std::byte copy[sizeof(T)];

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A function that guests import, as a row of a table: a runtime binds it by one loop over the rows.
-// Every parameter and every result is an i32.
+// A function that guests import, as a row of a table: a runtime binds all of them in one loop over
+// the rows. Every parameter and every result is an i32.
 #pragma once
 
 #include <cstdint>
@@ -15,8 +15,9 @@ struct Import {
   const char* name;
   unsigned parameters;  // at most 5
   unsigned results;     // 0 or 1
-  // Any bytes in the guest's memory and any `arguments`, `parameters` of them. Nothing of the
-  // memory is kept. Throws nothing; the sentence of an error is in instance.last_error().
+  // The call accepts any bytes in the guest's memory and any values of its `parameters` arguments.
+  // It keeps no pointer to the memory and does not throw; instance.last_error() has the message of
+  // an error.
   std::uint32_t (*call)(Instance& instance, Guest& guest, const std::uint32_t* arguments) noexcept;
 };
 

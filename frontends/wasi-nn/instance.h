@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What one wasm instance holds of a tenant: handles of graphs and contexts. Everything ends with
-// it. Out-parameters are written on success only.
+// The objects of a tenant that one wasm instance holds: handles of graphs and contexts. All of them
+// end with the instance. Out-parameters are written on success only.
 #pragma once
 
 #include <atomic>
@@ -20,7 +20,7 @@
 
 namespace quern::wasi_nn {
 
-// From 1, graphs and contexts in one number space, none given twice.
+// Handles count from 1. Graphs and contexts share one number space, and no handle is reused.
 using Handle = std::uint32_t;
 
 enum class Encoding : std::uint8_t { onnx, autodetect, other };
@@ -54,22 +54,22 @@ struct ContextHandle {
   bool is_finalized = false;  // under in_use
 };
 
-// A context for one thread: others that want it meanwhile are told that it is busy.
+// Exclusive use of a context by one thread: other threads get busy meanwhile.
 class ContextUse {
  public:
-  // After its graph was unloaded a context takes no input and computes no more (invalid_argument),
-  // but its outputs can be read.
+  // After its graph was unloaded, a context accepts no inputs and no longer computes
+  // (invalid_argument), but its outputs can be read.
   Error place_input(std::size_t index, const TensorType& type, std::byte** place);
-  // `bytes` as many as the type takes, of any alignment; copied once, here.
+  // `bytes` must have the size of the type and may have any alignment; they are copied once, here.
   Error set_input(std::size_t index, const TensorType& type, Bytes bytes);
   Error compute();
-  // Borrowed until the next compute.
+  // The view is borrowed until the next compute.
   Error output(std::size_t index, TensorView* view) const;
-  // All inputs and all outputs at once, by name; inputs of earlier calls do not count, and none is
-  // kept. Errors: those of set_input(), not_found.
+  // Takes all inputs and returns all outputs by name; inputs of earlier calls are ignored, and none
+  // is kept. Errors: those of set_input(), not_found.
   Error compute(std::span<const NamedTensor> inputs, std::vector<NamedOutput>* outputs);
 
-  // Steps of the same for tensors that the context takes over instead of a copy.
+  // The steps of that compute() for tensors that the context shares instead of copying.
   Error adopt_input(std::string_view name, std::shared_ptr<const HeldTensor> tensor);
   void forget_inputs() { handle_->context->forget_inputs(); }
 
@@ -87,10 +87,10 @@ class ContextUse {
 
   std::shared_ptr<Account> account_;
   std::shared_ptr<ContextHandle> handle_;
-  std::unique_lock<std::mutex> lock_;  // before handle_ goes
+  std::unique_lock<std::mutex> lock_;  // released before handle_
 };
 
-// Any thread, until the end of the instance.
+// May be used from any thread.
 class Instance {
  public:
   static std::shared_ptr<Instance> create(std::shared_ptr<Tenant> tenant,
@@ -98,19 +98,19 @@ class Instance {
 
   Error load(std::span<const Bytes> parts, Encoding encoding, Target target, Handle* graph);
   Error load_by_name(std::string_view name, Handle* graph);
-  // Its contexts compute no more.
+  // Removes the handle; contexts of the graph no longer compute.
   Error unload(Handle graph);
-  // Without that: only the handle goes. A context may be in use.
+  // Removes only the handle; contexts go on. A context may be in use.
   Error drop_graph(Handle graph);
   Error drop_context(Handle context);
-  // By the graph's target, or another one.
+  // `target` overrides the graph's target.
   Error init_execution_context(Handle graph, std::optional<Target> target, Handle* context);
   Error finalize_execution_context(Handle context);
   Error use(Handle context, ContextUse* use);
-  // Without a context that stays.
+  // Computes in a temporary context.
   Error compute(Handle graph, std::span<const NamedTensor> inputs,
                 std::vector<NamedOutput>* outputs);
-  // The graph's inputs and outputs stay as long as `graph` does.
+  // The descriptions of inputs and outputs are valid as long as `graph` is held.
   Error graph(Handle handle, std::shared_ptr<ChargedGraph>* graph) const;
 
   Counts usage() const { return account_->usage(); }
@@ -118,7 +118,7 @@ class Instance {
   Resources& resources() { return resources_; }
   Tenant& tenant() const { return *tenant_; }
 
-  // Keeps the sentence for last_error(), tells the log, returns the number.
+  // Stores the message for last_error(), writes it to the log, and returns the error number.
   Errno report(Error error);
   std::string last_error() const;
 
@@ -128,7 +128,7 @@ class Instance {
   Instance(std::shared_ptr<Tenant> tenant, const Limits& limits);
   template <class T>
   Error find(Handle handle, std::shared_ptr<T>* entry) const;
-  // The handle is none from here on.
+  // The handle is invalid afterwards.
   template <class T>
   Error take(Handle handle, std::shared_ptr<T>* entry);
   Error insert(Entry entry, Handle* handle);

@@ -37,7 +37,7 @@ Error read_shape(const GuestMemory& memory, std::uint32_t at, std::uint32_t rank
   return {};
 }
 
-// Parts that together exceed the memory overlap, and nobody needs more than a few.
+// The number of parts is limited, since overlapping parts could together exceed the memory.
 Error read_parts(const GuestMemory& memory, std::uint32_t at, std::uint32_t count,
                  std::vector<Bytes>* parts) {
   constexpr std::uint32_t most = 64;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tensors and errors that a guest holds by handles (WIT). Their numbers come again, unlike those of
+// Tensors and errors that a guest holds by handles (WIT). These handles are reused, unlike those of
 // graphs and contexts: an inference takes several, and there are only 2^32.
 #pragma once
 
@@ -17,13 +17,13 @@ namespace quern::wasi_nn {
 // Any thread.
 class Resources {
  public:
-  // A tensor that could not be made is there as the error that says why.
+  // A tensor that could not be created is stored as the error that explains why.
   using Entry = std::variant<std::shared_ptr<HeldTensor>, Error>;
 
-  // From 1. 0 when the guest holds more errors than it can have use for.
+  // Returns a handle, from 1; 0 if the guest already holds the maximum number of errors.
   std::uint32_t insert(Entry entry);
   std::optional<Entry> find(std::uint32_t handle) const;
-  // The handle is none from here on.
+  // The handle is invalid afterwards.
   std::optional<Entry> take(std::uint32_t handle);
 
  private:

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// One customer of a host: its named models, its limits, what it uses of them. Guests reach it only
-// through an Instance (instance.h).
+// One customer of a host: its named models, limits and usage. Guests reach it only through an
+// Instance (instance.h).
 #pragma once
 
 #include <functional>
@@ -16,7 +16,7 @@
 
 namespace quern::wasi_nn {
 
-// A graph and what it costs those who loaded it; handles and contexts share it. Any thread.
+// A graph and its charges to the account that loaded it; handles and contexts share it. Any thread.
 class ChargedGraph {
  public:
   // Errors: too_large.
@@ -38,10 +38,10 @@ class ChargedGraph {
 
 struct TenantOptions {
   Limits limits;
-  int threads = 0;              // of a compute; 0: as many CPUs as the process may use
-  bool any_encoding = false;    // take ONNX bytes whatever encoding the guest names
-  bool gpu_or_nothing = false;  // else a guest that wants a GPU gets the CPU where there is none
-  std::optional<Target> everywhere;           // where models run, whatever a guest asks for
+  int threads = 0;                            // of a compute; 0: the number of usable CPUs
+  bool any_encoding = false;                  // take ONNX bytes whatever encoding the guest names
+  bool gpu_or_nothing = false;                // if off, the CPU is used if there is no GPU
+  std::optional<Target> everywhere;           // the target of all models, whatever a guest asks for
   std::string gpu = "vulkan";                 // the device of target gpu, as open_device() names it
   std::function<void(std::string_view)> log;  // called from any thread
 };
@@ -51,13 +51,13 @@ class Tenant {
  public:
   static std::shared_ptr<Tenant> create(TenantOptions options = {});
 
-  // A model under a name, compiled at once. A name is 1 to 256 bytes and no path.
-  // Errors: invalid_argument (also when the name is taken), too_large, and the model's.
+  // Adds a model under a name and compiles it at once. A name has 1 to 256 bytes and is not a path.
+  // Errors: invalid_argument (also if the name is taken), too_large, and those of the model.
   Error add_file(const std::string& name, const std::string& path, Target target = Target::cpu);
   Error add_bytes(const std::string& name, Bytes bytes, Target target = Target::cpu);
-  // One that other tenants may have too.
+  // Adds a graph that other tenants may share.
   Error add(const std::string& name, std::shared_ptr<SharedGraph> graph);
-  // Handles that guests hold go on working. Errors: not_found.
+  // Removes a name; handles that guests hold stay valid. Errors: not_found.
   Error remove(const std::string& name);
   std::vector<std::string> names() const;
 
@@ -65,12 +65,12 @@ class Tenant {
 
   const TenantOptions& options() const { return options_; }
   const std::shared_ptr<Account>& account() const { return account_; }
-  // Of a graph that wants to run on `target`, packed into at most `memory` bytes.
+  // The options for a graph that asks for `target`, limited to `memory` bytes.
   GraphOptions graph_options(Target target, std::uint64_t memory) const;
   Target target(Target wanted) const { return options_.everywhere.value_or(wanted); }
   // Errors: not_found.
   Error find(std::string_view name, std::shared_ptr<ChargedGraph>* graph) const;
-  // Compiled for `target`, or for the CPU where the host allows that instead.
+  // Compiles for `target`, or for the CPU if there is no GPU and the host allows that.
   Error compile(SharedGraph& graph, Target target,
                 std::shared_ptr<const Executable>* executable) const;
   void log(std::string_view text) const;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Memory for inputs, and tensors of a guest that live by themselves (WIT).
+// Memory for inputs, and tensors of a guest that exist independently of a context (WIT).
 #pragma once
 
 #include <cstddef>
@@ -18,12 +18,13 @@ struct FreePlace {
 };
 using Place = std::unique_ptr<std::byte, FreePlace>;
 
-// What a place for so many bytes takes: at least one cache line, so that none is free of charge.
+// The number of bytes charged for a place of `bytes` bytes: at least one cache line, so that no
+// place is free of charge.
 std::size_t place_bytes(std::size_t bytes);
 // Aligned to 64. Errors: too_large.
 Error make_place(std::size_t bytes, Place* place);
 
-// The elements of a tensor and what they are charged. Written by who made it, then only read.
+// The elements of a tensor and their charges. Its creator writes it; afterwards it is only read.
 class HeldTensor {
  public:
   // Errors: too_large.

@@ -41,7 +41,7 @@ Error read_dtype(std::uint32_t number, DType* dtype) {
   return {};
 }
 
-// Outputs of types that WIT has no name for go as the bytes that they are.
+// Outputs of types that WIT does not have are returned as a WIT type of the same size.
 Error carrier_of(DType dtype, DType* carrier) {
   switch (dtype) {
     case DType::boolean:
@@ -54,8 +54,8 @@ Error carrier_of(DType dtype, DType* carrier) {
   return {Errno::unsupported_operation, sentence("WIT has no tensor of ", name_of(dtype))};
 }
 
-// A WIT string is UTF-8; names in a model may be anything. What is not ASCII after a byte that
-// starts no sequence becomes a question mark.
+// A WIT string is UTF-8, but names in a model may be any bytes. Bytes that are not part of a valid
+// sequence become question marks.
 std::string valid_utf8(std::string_view text) {
   std::string s;
   for (std::size_t i = 0; i < text.size();) {
@@ -82,9 +82,9 @@ std::string valid_utf8(std::string_view text) {
 
 // ---- room in the guest -------------------------------------------------------------------------
 
-// Gives `bytes` bytes of the guest's memory, which may move: what was looked up before is gone.
+// Allocates `bytes` bytes in the guest's memory, which may move: earlier pointers are invalid.
 Error make_room(Guest& guest, std::uint32_t alignment, std::uint64_t bytes, std::uint32_t* at) {
-  *at = alignment;  // of nothing, any address that is aligned
+  *at = alignment;  // an aligned address for empty lists
   if (bytes == 0) return {};
   if (bytes > std::numeric_limits<std::uint32_t>::max())
     return {Errno::too_large, sentence(bytes, " bytes do not fit in the guest's memory")};
@@ -102,7 +102,7 @@ Error put_bytes(Guest& guest, std::uint32_t alignment, Bytes bytes, std::uint32_
   return {};
 }
 
-// {ptr @0, count @4} of a list that is a function's result; nothing where it cannot be given.
+// Writes {ptr @0, count @4} of a list that is a function's result; writes nothing on an error.
 Error put_list(Guest& guest, std::uint32_t ret, std::uint32_t element_size, Bytes bytes) {
   if (!GuestMemory(guest.memory).range(ret, 8)) return out_of_bounds("the place for a list");
   std::uint32_t at = 0;
@@ -123,7 +123,8 @@ void put_result(std::span<std::byte> place, Outcome outcome, std::uint32_t word)
   GuestMemory::write(place.subspan(4), word);
 }
 
-// An error resource, and the sentence for the host. Looks the place up anew.
+// Returns an error resource to the guest and the message to the host. Looks the result address up
+// again.
 void put_error(Instance& instance, Guest& guest, std::uint32_t ret, Error error) {
   const auto place = GuestMemory(guest.memory).range(ret, 8);
   if (place) put_result(*place, Outcome::error, instance.resources().insert(error));
@@ -134,7 +135,7 @@ void put_error(Instance& instance, Guest& guest, std::uint32_t ret, Error error)
 
 using Maker = Error (*)(Instance&, const GuestMemory&, Arguments, Handle*);
 
-// A function that makes a handle: its last argument, number `ret`, is the place for the result.
+// A function that makes a handle: its last argument, number `ret`, is the address of the result.
 template <Maker make, unsigned ret>
 std::uint32_t making(Instance& instance, Guest& guest, Arguments a) {
   const GuestMemory memory(guest.memory);
@@ -172,7 +173,7 @@ Error init_execution_context(Instance& instance, const GuestMemory&, Arguments a
   return instance.init_execution_context(a[0], std::nullopt, context);
 }
 
-// self. Contexts of the graph go on.
+// self. Contexts of the graph stay valid.
 std::uint32_t drop_graph(Instance& instance, Guest&, Arguments a) {
   (void)instance.report(instance.drop_graph(a[0]));
   return 0;
@@ -262,7 +263,7 @@ struct GivenTensor {
   TensorPtr tensor;
 };
 
-// The tensors of the list are the host's from here on, whatever becomes of the call.
+// Takes ownership of the tensors of the list, even if the call fails.
 Error take_inputs(Instance& instance, const GuestMemory& memory, std::uint32_t at,
                   std::uint32_t count, std::vector<GivenTensor>* inputs) {
   constexpr std::uint32_t most = 4096;
@@ -285,7 +286,7 @@ Error take_inputs(Instance& instance, const GuestMemory& memory, std::uint32_t a
   return first;
 }
 
-// Cut when it is longer than that of any input, and than what an error shows of it.
+// Reads a name, truncated if it is longer than that of any input and than an error message shows.
 Error read_input_name(const GuestMemory& memory, const GivenTensor& input,
                       const std::vector<ValueSpec>& specs, std::string* name) {
   const auto range = memory.range(input.name_at, input.name_size);
@@ -326,7 +327,8 @@ Error copy_outputs(Instance& instance, const ContextUse& context,
   return {};
 }
 
-// In the context only here, so that the guest may call in again while it makes room.
+// The context is in use only during this function, so that the guest may call again from
+// cabi_realloc.
 Error run(Instance& instance, const GuestMemory& memory, Arguments a,
           std::vector<MadeTensor>* outputs) {
   std::vector<GivenTensor> inputs;
@@ -341,7 +343,7 @@ Error run(Instance& instance, const GuestMemory& memory, Arguments a,
   return error;
 }
 
-// Handles in the guest's list that are taken back if it does not get there.
+// New handles for the guest's list, released if the list is not delivered.
 class NewHandles {
  public:
   explicit NewHandles(Resources& resources) : resources_(resources) {}
@@ -425,7 +427,7 @@ std::uint32_t guarded(Instance& instance, Guest& guest, Arguments arguments) noe
   try {
     if (guest.memory.base) return function(instance, guest, arguments);
     (void)instance.report({Errno::missing_memory, "the guest exports no memory named 'memory'"});
-  } catch (...) {  // nothing can be said where nothing can be allocated
+  } catch (...) {  // without memory no message can be made
   }
   return 0;
 }

@@ -84,7 +84,7 @@ Error load_by_name(Instance& instance, const GuestMemory& memory, Arguments a) {
 }
 
 // name_ptr, name_len, config_ptr, config_len, out_graph_ptr. The configuration is for language
-// models; ONNX knows no setting, so that it is left alone.
+// models; ONNX has no settings, so it is ignored.
 Error load_by_name_with_config(Instance& instance, const GuestMemory& memory, Arguments a) {
   if (!memory.range(a[2], a[3])) return out_of_bounds("the configuration");
   if (a[3] > 0) instance.tenant().log("load_by_name_with_config: the configuration has no effect");
@@ -118,8 +118,8 @@ Error compute(Instance& instance, const GuestMemory&, Arguments a) {
   return context.compute();
 }
 
-// context, index, out_buffer_ptr, out_buffer_max_size, out_bytes_written_ptr. The size needed is
-// written with too_large too, so that a guest may ask for it with a buffer of no bytes.
+// context, index, out_buffer_ptr, out_buffer_max_size, out_bytes_written_ptr. The required size is
+// also written with too_large, so that a guest can query it with an empty buffer.
 Error get_output(Instance& instance, const GuestMemory& memory, Arguments a) {
   ContextUse context;
   TensorView output;

@@ -27,7 +27,7 @@ class Best {
   Best(MemoryPlan first, std::uint64_t enough, const SearchEnds& ends)
       : plan_(std::move(first)), enough_(enough), ends_(ends) {}
 
-  // False: there was none.
+  // False if there was none.
   template <class MakePlan>
   bool attempt(MakePlan make) {
     if (plan_.size <= enough_ || ends_.reached()) return false;
@@ -43,10 +43,10 @@ class Best {
   const SearchEnds& ends_;
 };
 
-// Of more buffers peaks, valleys and packings come first: each list takes long.
+// With more buffers peaks, valleys and packings come first, because each list takes long.
 constexpr std::size_t many = 5000;
-// And of more than these the time does not matter until the plan is this near to the bound: no
-// other search is of use.
+// With more than very_many buffers the time does not matter until the plan is this near to the
+// bound, because no other search is useful.
 constexpr std::size_t very_many = 20000;
 constexpr double near_enough = 0.01;
 constexpr std::uint64_t most_work = 1'000'000'000;  // some seconds
@@ -54,7 +54,7 @@ constexpr std::int64_t window_steps = 1'000'000;
 constexpr int rounds_before_peaks = 2;
 constexpr double peak_seconds = 10;  // most often steps end it before
 constexpr std::uint64_t peak_steps = 100'000;
-constexpr double promising = 3;  // a packing so many times as far above the bound as the best plan
+constexpr double promising = 3;  // limit on a packing's excess, relative to the best plan's
 
 constexpr SmallBuffers small_buffers[] = {{0.2, true}, {0.05, false}, {0.3, true},   {0.02, false},
                                           {0.1, true}, {0.1, false},  {0.15, true},  {0.03, false},
@@ -140,7 +140,8 @@ class Race {
   }
 
  private:
-  // What the exact search takes for more than it is: buffers of which at times only a part is live.
+  // Searches for buffers that at times are only partly live, whose size the exact search
+  // overestimates.
   void search_parts() {
     const std::size_t n = problem_.intervals.size();
     if (done() || n > 4096) return;
@@ -159,7 +160,7 @@ class Race {
     }
   }
 
-  // Of very many buffers whatever the time, else for a share of it.
+  // Searches peaks: with very many buffers regardless of the time limit, else for a share of it.
   void search_peaks() {
     const bool is_far = problem_.intervals.size() > very_many;
     const SearchEnds ends({.seconds = is_far ? peak_seconds : limits_.seconds / 4});
@@ -182,7 +183,7 @@ class Race {
     if (!packing_leads) search_beams();
   }
 
-  // Of what has made the best plan.
+  // Runs beams of the kind of search that has found the best plan.
   void search_beams() {
     for (std::uint64_t work = 0; !done() && !near();) {
       const bool can_pack = packing_fits() && work + packing_->next_work() <= most_work;

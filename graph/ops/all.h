@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Every operator. Include a family's header instead wherever one family will do: this one changes
+// Every operator. Include a family's header instead wherever one family is enough: this one changes
 // with each of them.
 #pragma once
 

@@ -54,7 +54,8 @@ Status infer_if(InferContext& c) {
   return {};
 }
 
-// What a body hands out once per iteration, with a dimension `n` of iterations at `axis`.
+// The type of a body output that is stacked over iterations, with a dimension `n` of iterations at
+// `axis`.
 Result<ValueType> stacked(const InferContext& c, std::size_t output, const ValueType& element,
                           std::int64_t axis, Dim n) {
   if (!element.is_tensor())

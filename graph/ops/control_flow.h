@@ -8,8 +8,9 @@
 #include "graph/op.h"
 
 namespace quern {
-// Bodies are graphs of the node. What a body reads of the outer scope is an explicit input of the
-// node, after the op's own ones, and an input of the body, after its own ones.
+// Bodies are graphs owned by the node. A value of the outer scope that a body reads (a capture) is
+// an explicit input of the node, after the op's own inputs, and an input of the body, after its
+// own.
 
 // (condition, captures...); bodies: then, else, each with the captures as inputs.
 struct If {

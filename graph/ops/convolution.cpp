@@ -73,7 +73,7 @@ Status infer_col2im(InferContext& c) {
 
 // ---- conv
 
-// What is known of x and w together: the rank of the one gives the other's.
+// The dimensions of x and w; if one rank is unknown, the other gives it.
 Status infer_dims_conv(const InferContext& c, Dims& x, Dims& w) {
   const std::size_t rank = c.dims(0) ? c.dims(0)->size() : c.dims(1)->size();
   x = c.dims(0) ? *c.dims(0) : Dims(rank);

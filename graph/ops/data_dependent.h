@@ -10,7 +10,7 @@
 
 namespace quern {
 
-// (x, k) -> values, i64 indices. NaN counts as the greatest.
+// (x, k) -> values, i64 indices. NaN counts as the greatest element.
 struct TopK {
   std::int64_t axis = -1;
   bool largest = true;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The equation of an Einsum, read.
+// The parsed equation of an Einsum.
 #pragma once
 
 #include <algorithm>
@@ -21,10 +21,10 @@ inline constexpr std::size_t id_count = label_count + Shape::max_rank;
 struct Term {
   std::array<std::uint8_t, Shape::max_rank> labels{};
   std::size_t count = 0;
-  std::optional<std::size_t> ellipsis;  // labels before "..."
+  std::optional<std::size_t> ellipsis;  // number of labels before "..."
 
   bool fits(std::size_t rank) const { return ellipsis ? rank >= count : rank == count; }
-  // The number of dimension d of an operand of this rank.
+  // The label id of dimension d of an operand of this rank.
   std::size_t id(std::size_t d, std::size_t rank) const {
     const std::size_t under = rank - count;
     if (!ellipsis || d < *ellipsis) return labels[d];
@@ -34,7 +34,7 @@ struct Term {
 
 std::optional<std::uint8_t> label_id(char c);
 
-// Nothing for what is no term, or has more labels than a tensor has dimensions.
+// nullopt if `text` is no term or has more labels than a tensor can have dimensions.
 std::optional<Term> parse_term(std::string_view text);
 
 struct Equation {
@@ -58,7 +58,7 @@ struct Equation {
   }
 };
 
-// The dimensions of the output in order, then those that are summed.
+// The dimensions of the output in order, followed by the summed ones.
 struct Order {
   std::array<std::uint8_t, id_count> ids{};
   std::size_t outer = 0;
@@ -74,7 +74,7 @@ struct Order {
 
 using Occurrences = std::array<std::uint32_t, id_count>;
 
-// Nothing when the output has a label twice, or one that no operand has.
+// nullopt if the output has a label twice, or one that no operand has.
 std::optional<Order> make_order(const Equation& equation, const Occurrences& seen);
 
 }  // namespace quern::einsum

@@ -93,7 +93,7 @@ struct Cast {
   bool operator==(const Cast&) const = default;
 };
 
-// Reinterprets the bits; the types have one size.
+// Reinterprets the bits; both types have the same size.
 struct BitCast {
   DType to = DType::f32;
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Elements by index: gather, scatter, one-hot.
+// Operators that access elements by index: gather, scatter, one-hot.
 #pragma once
 
 #include <cstddef>
@@ -62,7 +62,7 @@ struct OneHot {
   bool operator==(const OneHot&) const = default;
 };
 
-// The axis of the result at which the new dimension stands.
+// The position of the new dimension in the result.
 inline std::size_t new_axis(const OneHot& op, std::size_t rank) {
   return positive_axis(op.axis, rank + 1);
 }

@@ -94,7 +94,7 @@ Status infer_det(InferContext& c) {
 
 // ---- einsum
 
-// What operand i says about the dimensions; false when it has an ellipsis of unknown length.
+// Records the dimensions of operand i; false if it has an ellipsis of unknown length.
 Result<bool> note_operand(const InferContext& c, std::size_t i, const einsum::Term& term,
                           einsum::Occurrences& seen, std::vector<Dims>& sizes) {
   if (!c.dims(i)) {

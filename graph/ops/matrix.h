@@ -48,7 +48,7 @@ struct Det {
 };
 
 // softmax(scale * q k^T + mask) v over (q, k, v, mask?), each [..., heads, rows, width]; the heads
-// of q are a multiple of those of k and v. A fused form that the passes recognise; ONNX Attention.
+// of q are a multiple of those of k and v. Recognised by the passes; also ONNX Attention.
 struct Attention {
   float scale = 1;
   bool k_transposed = false;  // k is [..., heads, width, rows]

@@ -11,7 +11,7 @@
 
 namespace quern {
 
-// Permutation of the dimensions; empty: reversed.
+// Permutation of the dimensions; an empty one reverses them.
 struct Transpose {
   Ints perm;
 
@@ -36,7 +36,7 @@ struct Concat {
   bool operator==(const Concat&) const = default;
 };
 
-// (x, sizes?): without sizes into as many parts as there are outputs, the last one smaller.
+// (x, sizes?): without sizes, splits into one part per output, the last one smaller.
 struct Split {
   std::int64_t axis = 0;
 
@@ -154,7 +154,7 @@ inline Cut clamped(Cut cut, std::int64_t d) {
   return cut;
 }
 
-// The dimension of the input that becomes dimension i.
+// The dimension of the input that becomes dimension i of the output.
 inline std::size_t source_of(const Transpose& op, std::size_t i, std::size_t rank) {
   return op.perm.empty() ? rank - 1 - i : static_cast<std::size_t>(op.perm[i]);
 }

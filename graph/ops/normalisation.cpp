@@ -63,7 +63,7 @@ Status infer_group_norm(InferContext& c) {
 
 // ---- layer_norm
 
-// Of scale and bias: broadcast to x, which keeps its shape.
+// Checks that scale or bias broadcasts to x without changing its shape.
 Status check_parameter(const InferContext& c, std::size_t i) {
   QUERN_TRY(want_floats(c, i));
   if (!c.dims(0) || !c.dims(i)) return {};

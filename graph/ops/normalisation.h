@@ -41,8 +41,8 @@ struct LayerNorm {
   bool operator==(const LayerNorm&) const = default;
 };
 
-// Over each group of channels of x [N, C, ...], with per-channel scale and bias [C].
-// ONNX GroupNormalization, and InstanceNormalization as groups = 0: one group a channel.
+// Over each group of channels of x [N, C, ...], with per-channel scale and bias [C]. ONNX
+// GroupNormalization, and InstanceNormalization as groups = 0: one group per channel.
 struct GroupNorm {
   std::int64_t groups = 0;
   float epsilon = 1e-5f;

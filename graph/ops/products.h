@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The shape of a matrix product, for all operators that are one.
+// The shape of a matrix product, for all operators that compute one.
 #pragma once
 
 #include <cstddef>
@@ -23,7 +23,7 @@ struct Transposed {
 };
 Transposed transposed_in(const MatMul& op);
 
-// The product of inputs i and j; nothing while a rank is unknown.
+// The shape of the product of inputs i and j; nullopt if a rank is unknown.
 Result<std::optional<Dims>> infer_product(const InferContext& c, std::size_t i, std::size_t j,
                                           Transposed transposed = {});
 

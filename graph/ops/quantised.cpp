@@ -140,7 +140,8 @@ Status infer_qlinear_quantized_conv(InferContext& c) {
 
 // ---- quantized_matmul
 
-// Of scale or zero point i of operand `matrix`: per row on the left side, per column on the right.
+// Checks scale or zero point i of operand `matrix`: per row on the left side, per column on the
+// right.
 Status check_parameter(const InferContext& c, std::size_t i, std::size_t matrix, Factor factor) {
   const bool is_left = factor == Factor::left;
   if (!c.dims(i) || !c.dims(matrix) || may_be_one_element(*c.dims(i))) return {};

@@ -97,13 +97,13 @@ struct QLinearMatMul {
   bool operator==(const QLinearMatMul&) const = default;
 };
 
-// How a scale goes with x[outer][axis][inner].
+// How a scale applies to x[outer][axis][inner].
 struct Granularity {
   std::int64_t axis = 1;
   std::int64_t block_size = 0;
 };
 
-// Which operand of an integer convolution is which.
+// Indices of the operands of an integer convolution.
 struct ConvRoles {
   std::size_t w, x_zero, w_zero;
 };

@@ -14,7 +14,7 @@ namespace quern {
 
 enum class RandomKind : std::uint8_t { uniform, normal };
 std::span<const std::string_view> enum_names(RandomKind);
-// (shape) -> samples of our counter-based generator: a seed gives the same values on every run.
+// (shape) -> samples of our counter-based generator: equal seeds give the same values on every run.
 struct Random {
   RandomKind kind = RandomKind::uniform;
   DType dtype = DType::f32;

@@ -42,7 +42,7 @@ struct Rnn {
   bool operator==(const Rnn&) const = default;
 };
 
-// Of a cell.
+// Gates of one cell.
 inline std::int64_t gates(RnnKind kind) {
   return kind == RnnKind::rnn ? 1 : kind == RnnKind::gru ? 3 : 4;
 }

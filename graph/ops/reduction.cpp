@@ -65,7 +65,7 @@ Status check_types(const InferContext& c) {
   return {};
 }
 
-// With axes that nobody knows yet the rank may still be told.
+// With unknown axes the rank may still be known.
 std::optional<Dims> dims_for_unknown_axes(const InferContext& c, std::size_t rank) {
   if (c.op<Reduce>().keepdims) return Dims(rank);
   const Dims* axes = c.dims(1);

@@ -198,8 +198,8 @@ std::size_t max_resize_taps(const Resize& op, std::int64_t in, std::int64_t out)
 std::size_t resize_taps(const Resize& op, const ResizeAxis& axis, std::int64_t x,
                         std::span<ResizeTap> taps) {
   const double at = resize_coordinate(op.coordinates, axis, x);
-  // What is an integer, a half or the edge to float's precision is meant to be one: a scale of 1/3
-  // is not exactly that. Only where the result jumps.
+  // A coordinate that is an integer, a half or the edge to float precision is meant to be exactly
+  // that, since a scale such as 1/3 is not exact. Rounded only where the result is discontinuous.
   const auto rounded = static_cast<double>(static_cast<float>(at));
   if (op.coordinates == CoordinateMode::tf_crop_and_resize &&
       !(rounded >= 0 && rounded <= static_cast<double>(axis.in - 1)))

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// How Resize maps one axis of its output to its input: what all implementations share. Along each
-// axis an output element is a weighted sum of input elements, its taps, which depend on nothing but
-// sizes and attributes: an implementation asks for them once, when a plan is made.
+// The mapping from one axis of Resize's output to its input, shared by all implementations. Along
+// each axis an output element is a weighted sum of input elements, its taps. They depend only on
+// sizes and attributes, so an implementation computes them once, when a plan is made.
 #pragma once
 
 #include <array>
@@ -30,22 +30,23 @@ struct ResizeAxis {
   bool operator==(const ResizeAxis&) const = default;
 };
 
-// The axes of the input, one after the other. Fixed room, so that references may make one.
+// The axes of the input, in order. Of fixed capacity, so that references can create one without
+// allocating.
 using ResizeAxes = std::array<ResizeAxis, Shape::max_rank>;
 
-// Operands as plain views; one without elements counts as absent. The error has no subject.
+// Operands as plain views; one without elements counts as absent. The error message has no subject.
 struct ResizeOperands {
   TensorView roi, scales, sizes;
 };
 Status resolve_resize(const Resize& op, const Shape& in, const ResizeOperands& operands,
                       ResizeAxes& axes);
 
-// Where in the input (in elements, maybe outside of it) output element x of the axis lies. An axis
-// that keeps its size stays as it is, whatever the mode.
+// The coordinate in the input (in elements, possibly outside of it) of output element x of the
+// axis. An axis that keeps its size is mapped to itself in every mode.
 double resize_coordinate(CoordinateMode mode, const ResizeAxis& axis, std::int64_t x);
 
 struct ResizeTap {
-  std::int64_t index = 0;  // always inside of the input
+  std::int64_t index = 0;  // always inside the input
   double weight = 0;       // never 0
 };
 // The taps of output element x, at most `taps.size()` of them, by index; returns their number. 0:
@@ -53,7 +54,7 @@ struct ResizeTap {
 // 0.
 std::size_t resize_taps(const Resize& op, const ResizeAxis& axis, std::int64_t x,
                         std::span<ResizeTap> taps);
-// No output element of such an axis has more taps.
+// An upper bound on the taps of any output element of such an axis.
 std::size_t max_resize_taps(const Resize& op, std::int64_t in, std::int64_t out);
 
 }  // namespace quern

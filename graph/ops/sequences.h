@@ -11,7 +11,7 @@
 #include "graph/op.h"
 
 namespace quern {
-// A sequence is a tuple of tensors: planning knows its length and resolves these to aliases.
+// A sequence is a tuple of tensors: planning knows its length and resolves these ops to aliases.
 
 enum class SequenceKind : std::uint8_t { construct, empty, at, insert, erase, length };
 std::span<const std::string_view> enum_names(SequenceKind);

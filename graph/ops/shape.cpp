@@ -36,7 +36,7 @@ Status infer_constant(InferContext& c) {
 
 constexpr std::int64_t saturated = std::numeric_limits<std::int64_t>::max();
 
-// Elements between start and limit; nothing when there is no answer.
+// Elements between start and limit; nullopt if there is no answer.
 template <class T>
 std::optional<std::int64_t> range_count(T start, T limit, T delta) {
   if constexpr (is_integer_type<T>) {

@@ -13,7 +13,7 @@
 
 namespace quern {
 
-// The same value. With a rank, a check: a tensor of another rank is an error.
+// Returns its input. If `rank` is set, a tensor of another rank is an error.
 struct Identity {
   std::int64_t rank = -1;
 
@@ -26,7 +26,7 @@ struct Identity {
   bool operator==(const Identity&) const = default;
 };
 
-// (x, shape): 0 copies the dimension (unless allow_zero), -1 is what is left.
+// (x, shape): 0 copies the dimension (unless allow_zero), -1 is inferred from the rest.
 struct Reshape {
   bool allow_zero = false;
 
@@ -57,7 +57,7 @@ struct Unsqueeze {
   bool operator==(const Unsqueeze&) const = default;
 };
 
-// To two dimensions, cut before `axis`.
+// Flattens to two dimensions, split before `axis`.
 struct Flatten {
   std::int64_t axis = 1;
 

@@ -58,7 +58,7 @@ inline std::size_t pool_size(const TfIdfVectorizer& op) {
   return op.pool_strings.empty() ? op.pool_int64s.size() : op.pool_strings.size();
 }
 
-// Items [begin, end) of the pool are the n-grams of `length` items each.
+// Items [begin, end) of the pool hold the n-grams of `length` items each.
 struct NgramSection {
   std::size_t begin, end, length;
 };

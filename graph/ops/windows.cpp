@@ -158,7 +158,7 @@ Dim transposed_size(const ConvTranspose& op, const ResolvedWindow& w, std::size_
   return full_size(op, w, d, in, w.pads_begin[d] + w.pads_end[d]);
 }
 
-// What was pooled, from what came of it.
+// The size of the pooling's input from that of its output.
 Dim unpooled_size(const ResolvedWindow& w, std::size_t d, Dim in) {
   const std::int64_t more = w.kernel[d] - w.strides[d] - w.pads_begin[d] - w.pads_end[d];
   return more < 0 ? sub_clamped(in * w.strides[d], -more) : in * w.strides[d] + more;

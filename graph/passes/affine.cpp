@@ -23,7 +23,7 @@ namespace {
 
 constexpr std::int64_t max_table = 1 << 16;
 
-// A convolution or product with constant weights that nobody else reads.
+// A convolution or product with constant weights that has no other readers.
 struct Linear {
   const Node* node = nullptr;
   Shape weights;
@@ -66,7 +66,7 @@ struct PerChannel {
   bool is_one() const { return values.shape().empty(); }
 };
 
-// Where the channels of a tensor lie and how many there are; 1 is the last dimension.
+// The channel dimension of a tensor, counted from the end (1 is the last), and its size.
 struct Channels {
   std::size_t from_end = 1;
   std::int64_t count = 0;
@@ -121,10 +121,10 @@ std::optional<Tensor> grouped_table(const Linear& l, const Tensor& v) {
   return number_tensor(l.dtype, s, table);
 }
 
-// Where the weights have the channels that a factor is for.
+// The dimension of the weights that holds a factor's channels.
 enum class ChannelsAt : std::uint8_t { first_dimension, second_dimension };
 
-// `c` as it broadcasts over the weights.
+// `c` in a shape that broadcasts over the weights.
 std::optional<Tensor> over_weights(const Linear& l, const PerChannel& c, ChannelsAt channels) {
   if (c.is_one()) return c.values;
   const std::size_t rank = l.weights.rank();

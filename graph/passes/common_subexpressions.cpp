@@ -93,7 +93,7 @@ bool same(const Node& a, const Node& b) {
 
 // ---- merging -----------------------------------------------------------------------------------
 
-// What has been seen, by hash; chains are short.
+// Values seen so far, by hash; chains are short.
 using Seen = std::unordered_multimap<std::uint64_t, std::uint32_t>;
 
 template <class Same>

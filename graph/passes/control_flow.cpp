@@ -124,7 +124,7 @@ Result<bool> inline_if(Graph& g, NodeId id) {
     if (n.inputs[i + 1] == no_value) return false;
     inliner.bind(body.inputs()[i], n.inputs[i + 1]);
   }
-  // What had been added by then is dead, and goes.
+  // On failure the nodes added so far are dead and will be removed.
   if (!inliner.run().ok()) return false;
   for (std::size_t i = 0; i < outputs.size(); ++i)
     if (outputs[i] != no_value) g.replace_uses(outputs[i], inliner.outside(body.outputs()[i]));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is known before any run: small results of constants, shapes.
+// Folds values that are known before any run: small results of constants, and shapes.
 #include <algorithm>
 
 #include "graph/evaluate.h"
@@ -47,7 +47,7 @@ bool is_quantized_weight(const Graph& g, const Node& n) {
   });
 }
 
-// The outputs' types; nothing when one is not known or too large.
+// The outputs' types; nullopt if one is unknown or too large.
 std::optional<std::vector<TensorType>> output_types(const Graph& g, const Node& n) {
   std::vector<TensorType> types;
   for (ValueId v : n.outputs) {
@@ -58,7 +58,7 @@ std::optional<std::vector<TensorType>> output_types(const Graph& g, const Node& 
   return types;
 }
 
-// The constants that the node reads; nothing when it reads anything else.
+// The constants that the node reads; nullopt if it reads anything else.
 std::optional<std::vector<Tensor>> constant_inputs(const Graph& g, const Node& n) {
   std::vector<Tensor> inputs;
   for (ValueId v : n.inputs) {
@@ -188,7 +188,7 @@ Result<bool> fold_sliced_shape(Graph& g, NodeId id) {
                     {source->x});
 }
 
-// An output that nobody reads is not asked for.
+// Drops outputs that are not read.
 Result<bool> drop_unread_outputs(Graph& g, NodeId id) {
   const std::vector<ValueId> outputs = g.node(id).outputs;
   if (outputs.size() < 2) return false;

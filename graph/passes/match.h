@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What rules ask about the neighbourhood of a node, and the steps that they take.
+// Helpers for rules: queries on the neighbourhood of a node, and changes to the graph.
 #pragma once
 
 #include <cstdint>
@@ -17,9 +17,10 @@ namespace quern::passes {
 
 // ---- nodes -------------------------------------------------------------------------------------
 
-// The node that makes `v`, or null; also null for one that inference refuses, which stays as it is.
+// The node that produces `v`, or null; also null for a node that inference rejects, which must stay
+// unchanged.
 const Node* producer(const Graph& g, ValueId v);
-// The node that makes `v` when it is a T and nothing more: a node with post-ops is more.
+// The node that produces `v` if it is a T without post-ops, else null.
 template <class T>
 const Node* bare(const Graph& g, ValueId v) {
   const Node* n = producer(g, v);
@@ -31,13 +32,13 @@ const T* bare(const Node& n) {
 }
 const Node* unary(const Graph& g, ValueId v, UnaryKind kind);
 const Node* binary(const Graph& g, ValueId v, BinaryKind kind);
-// Whether a Reshape, Squeeze, Unsqueeze or Flatten without post-ops fits what it takes in every
-// run. Of one that only a run can check nothing may be dropped: the run would no longer refuse.
+// True if a Reshape, Squeeze, Unsqueeze or Flatten without post-ops fits its input in every run. A
+// node that only a run can check must not be dropped: the run would no longer report the error.
 bool always_fits(const Graph& g, const Node& n);
 bool is_unary(const Node& n, UnaryKind kind);
 bool is_binary(const Node& n, BinaryKind kind);
-// (f(x), g) of a commutative node over (a, b): the operands with the one that `is_first` likes in
-// front; nothing when it likes neither.
+// The two operands of a commutative node, the one that satisfies `is_first` in front; nullopt if
+// neither does.
 struct Operands {
   ValueId first, second;
 };
@@ -47,47 +48,48 @@ std::optional<Operands> operands(const Node& n, F&& is_first) {
   if (is_first(n.inputs[1])) return Operands{n.inputs[1], n.inputs[0]};
   return std::nullopt;
 }
-// Of the node's own inputs.
+// True if input `i` is present and one of the node's own, not the operand of a post-op.
 bool has_input(const Node& n, std::size_t i);
-// Somebody reads an output of the node other than the first.
+// True if an output of the node other than the first is used.
 bool has_other_readers(const Graph& g, const Node& n);
-// A constant, or computed from nothing else: worth keeping apart from what a run computes. Gives up
-// on deep expressions.
+// True if `v` is a constant or computed from constants only, and so worth keeping apart from values
+// of a run. Gives up on deep expressions.
 bool is_constant_expression(const Graph& g, ValueId v, int depth = 8);
 
 // ---- types -------------------------------------------------------------------------------------
 
 bool is_number_float(const Graph& g, ValueId v);
-// Whether an operator on values of `v`'s type may hold `x`, one of its numbers, as float: always
-// but in f64, where the digits that a float leaves out count.
+// True if an operator on values of `v`'s type may hold `x`, one of its attributes, as float: always
+// except for f64, where `x` must be exactly a float.
 bool fits_float(const Graph& g, ValueId v, double x);
-// All dimensions and the element type are known to be equal.
+// True if all dimensions and the element type are known to be equal.
 bool known_same(const ValueType& a, const ValueType& b);
 bool known_same(const Graph& g, ValueId a, ValueId b);
-// `operand` broadcasts to `x` and leaves its shape as it is, for certain.
+// True if `operand` is known to broadcast to `x` without changing its shape.
 bool keeps_shape(const ValueType& x, const ValueType& operand);
 bool keeps_shape(const Graph& g, ValueId x, ValueId operand);
-// `axis` made non-negative where the rank of `v` is known.
+// `axis` made non-negative; nullopt if the rank of `v` is unknown.
 std::optional<std::size_t> positive_axis(const Graph& g, ValueId v, std::int64_t axis);
 
 // ---- constants ---------------------------------------------------------------------------------
 
-// The number that all elements of a constant are.
+// The value of all elements of a constant, if they are equal.
 std::optional<double> splat(const Graph& g, ValueId v);
 bool is_splat(const Graph& g, ValueId v, double number);
-// What all elements of a bool constant are.
+// The value of all elements of a bool constant, if they are equal.
 std::optional<bool> constant_bool(const Graph& g, ValueId v);
-// The same up to the precision of the element type: how exporters write 1/sqrt(2).
+// True if the numbers are equal up to the precision of the element type, as for an exporter's
+// 1/sqrt(2).
 bool is_about(double number, double wanted, DType dtype);
-// Elements of a constant of integers, or of any numbers; not of large ones.
+// The elements of a constant of integers, or of any numbers; nullopt for large ones.
 std::optional<Ints> ints(const Graph& g, ValueId v);
 std::optional<std::vector<double>> numbers(const Tensor& t);
 std::optional<std::vector<double>> numbers(const Graph& g, ValueId v);
-// Rounds to `dtype`, a number.
+// Rounds the values to `dtype`, a number type.
 Tensor number_tensor(DType dtype, const Shape& shape, std::span<const double> values);
 ValueId add_number(Graph& g, DType dtype, double value);  // a scalar
 ValueId add_ints(Graph& g, const Ints& values);
-// An operand for Reshape that gives these dimensions; nothing when more than one is open.
+// A Reshape and its operand that give these dimensions; nullopt if more than one is unknown.
 struct ReshapeTarget {
   Reshape op;
   Ints shape;
@@ -95,14 +97,14 @@ struct ReshapeTarget {
 std::optional<ReshapeTarget> reshape_target(const Dims& dims);
 
 // ---- steps -------------------------------------------------------------------------------------
-// Each is the one change of a rule: it happens whole, or not at all and gives false.
+// Each makes the single change of a rule: completely, or not at all and returns false.
 
-// The node becomes another op; its outputs stay.
+// Turns the node into another op; it keeps its outputs.
 Result<bool> replace_op(Graph& g, NodeId id, Op op, std::vector<ValueId> inputs,
                         PostOps post_ops = {});
-// Whoever reads the node's first output reads `value` from now on. The rule has made sure that both
-// are equal. Not done where the type of the output says more than that of `value`: it is the node
-// that checks what is said.
+// Replaces all uses of the node's first output by `value`. The rule has made sure that both are
+// equal. Returns false if the type of the output is more precise than that of `value`, because then
+// the node checks that type.
 Result<bool> replace_uses(Graph& g, NodeId id, ValueId value);
 // The output becomes a constant.
 Result<bool> replace_with_constant(Graph& g, ValueId output, Tensor tensor);

@@ -27,7 +27,8 @@ bool is_whole_slice(const Graph& g, const Node& n) {
   return keeps_all(g, n) && (!has_input(n, 4) || all_are(ints(g, n.inputs[4]), 1));
 }
 
-// Of equal sizes, given as sizes or as scales of exactly 1: every coordinate maps to itself.
+// True if input and output sizes are equal, given as sizes or as scales of exactly 1: every
+// coordinate maps to itself.
 bool is_plain_resize(const Graph& g, const Node& n) {
   if (n.as<Resize>()->coordinates == CoordinateMode::tf_crop_and_resize) return false;
   if (!keeps_all(g, n) || !g.type(n.inputs[0]).fully_known()) return false;

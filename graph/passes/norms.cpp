@@ -63,7 +63,7 @@ std::optional<MeanSquare> mean_square(const Graph& g, ValueId v) {
   return MeanSquare{square->inputs[0], *axis, line.offset};
 }
 
-// What stands under the root that the node divides by: x / sqrt(v), x * (1 / sqrt(v)), x * v^-0.5.
+// x and v of a node that divides by a root: x / sqrt(v), x * (1 / sqrt(v)), x * v^-0.5.
 struct OverRoot {
   ValueId x = no_value;
   ValueId v = no_value;
@@ -105,7 +105,7 @@ bool is_parameter(const Graph& g, ValueId x, ValueId parameter, std::int64_t axi
          std::all_of(dims.begin(), last, [](Dim d) { return d.is(1); });
 }
 
-// A LayerNorm that nobody else reads, with its axis counted from the end.
+// A LayerNorm without other readers, with its axis counted from the end.
 struct Norm {
   const Node* node = nullptr;
   std::int64_t axis = -1;

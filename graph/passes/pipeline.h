@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The rewrites that every graph goes through, before and after its shapes are known.
+// The rewrites that are applied to every graph, before and after its shapes are known.
 #pragma once
 
 #include <cstddef>
@@ -23,21 +23,22 @@ struct PassCount {
 };
 
 struct PassOptions {
-  std::vector<std::string> disabled;  // names of rows to leave out
-  // No more rewrites than this: with `counts` it finds the one that does harm.
+  std::vector<std::string> disabled;  // names of passes to leave out
+  // Maximum number of rewrites: with `counts`, a bisection finds a wrong rewrite.
   std::size_t max_rewrites = std::numeric_limits<std::size_t>::max();
-  // False: elementwise nodes stay apart, where patterns can still be seen when shapes are known.
+  // False: elementwise nodes stay separate, so that patterns can still be matched when shapes are
+  // known.
   bool fuse = true;
-  bool verify = false;                       // the graph after every rewrite: slow
-  std::vector<PassCount>* counts = nullptr;  // one a row of the table, in its order
+  bool verify = false;                       // verifies the graph after every rewrite: slow
+  std::vector<PassCount>* counts = nullptr;  // one per pass, in order
 };
 
-// Runs all rewrites to a fixpoint, in the bodies of control flow too. Linear in the size of the
-// graph, nearly. An error leaves a valid graph.
+// Runs all rewrites to a fixpoint, in the bodies of control flow too. Nearly linear in the size of
+// the graph. An error leaves a valid graph.
 Status run_passes(Graph& graph, const PassOptions& options);
 Status run_passes(Graph& graph);
 
-// Names of the rows, in order.
+// Names of the passes, in order.
 std::vector<std::string_view> pass_names();
 
 }  // namespace quern

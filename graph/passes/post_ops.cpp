@@ -13,7 +13,7 @@
 namespace quern::passes {
 namespace {
 
-// What kernels have room for.
+// Limits of the kernels.
 constexpr std::size_t max_post_ops = 12;
 constexpr std::size_t max_operands = 8;
 

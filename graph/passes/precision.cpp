@@ -20,7 +20,7 @@ bool is_16bit(const ValueType& t) {
   return t.is_tensor() && (t.dtype == DType::f16 || t.dtype == DType::bf16);
 }
 
-// What it gives depends on the type itself, not on the numbers.
+// True if the result depends on the type itself, not on the numbers.
 bool keeps_types(const Op& op) {
   return op.is_any_of<BitCast, Random, Range, ConstantOfShape>();
 }
@@ -79,12 +79,12 @@ class Widening {
     return f.wide;
   }
 
-  // Whether the node is to read its 16-bit operands as they are.
+  // True if the node should read its 16-bit operands unchanged.
   bool stays_narrow(const Node& n) {
     if (n.op.def().is(OpTrait::structural) || keeps_types(n.op)) return true;
     if (const auto* cast = n.as<Cast>()) return cast->to == DType::string;
     if (!only_moves(n.op)) return false;
-    // Moving half the bytes, while nothing has been widened yet.
+    // Moves half the bytes as long as no input has been widened yet.
     return std::all_of(n.inputs.begin(), n.inputs.end(), [&](ValueId v) {
       return v == no_value || !is_16bit(from_.type(v)) || forms(v).wide == no_value;
     });

@@ -123,7 +123,7 @@ class Fixpoint {
   }
 
   Result<bool> apply_first(Graph& g, std::size_t stage, NodeId id) {
-    // What a run will refuse stays, so that it does.
+    // A node that a run will reject stays, so that the run reports the error.
     if (total_ >= options_.max_rewrites || g.node(id).is_refused) return false;
     for (std::size_t rule : at_node_[stage][&g.def(id)]) {
       QUERN_ASSIGN(const bool changed, table_[rule].at_node(g, id));
@@ -134,7 +134,7 @@ class Fixpoint {
     return false;
   }
 
-  // Of what only the type was read, but which no run could have computed.
+  // The error of a node of which only the type was read, but which no run could have computed.
   static Status refusal(const Graph& g, NodeId id) {
     const Node& n = g.node(id);
     auto types = g.infer(n.op, n.own_inputs(), n.outputs.size(), n.name);

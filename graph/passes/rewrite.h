@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// How rules are applied: over and over, where something has changed, until none fires.
+// Applies rules repeatedly to changed parts of the graph until none fires.
 //
-// A rule looks at one node and either makes one change, whole, and says true, or leaves the graph
-// alone and says false. Its first lines are its algebra. Rules are rows of the table in
-// pipeline.cpp.
+// A rule looks at one node and either makes one complete change and returns true, or leaves the
+// graph unchanged and returns false. A comment at its head states its algebra. Rules are rows of
+// the table in pipeline.cpp.
 #pragma once
 
 #include <array>
@@ -22,7 +22,7 @@ namespace quern::passes {
 using NodeRule = Result<bool> (*)(Graph&, NodeId);
 using GraphRule = Result<bool> (*)(Graph&);
 
-// The operators that a rule may begin at.
+// The operators at which a rule can start.
 using Roots = bool (*)(const OpDef&);
 template <class... T>
 constexpr Roots roots() {
@@ -30,15 +30,15 @@ constexpr Roots roots() {
 }
 inline constexpr Roots any_root = [](const OpDef&) { return true; };
 
-// Patterns are recognised before elementwise nodes vanish into post-ops.
+// Patterns are recognised before elementwise nodes are fused into post-ops.
 enum class Stage : std::uint8_t { simplify, fuse };
 
 struct Pass {
   std::string_view name;
   Stage stage = Stage::simplify;
-  Roots roots;                     // of a node rule
+  Roots roots;                     // for a node rule
   NodeRule at_node = nullptr;      // exactly one of the two
-  GraphRule over_graph = nullptr;  // once a round, before the node rules
+  GraphRule over_graph = nullptr;  // once per round, before the node rules
 };
 
 // Applies the rows of `table` to the graph and its bodies.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The rules, by the file that holds them; each says there what it turns into what.
+// The rules, by the file that defines them; the comment there says what each rewrites.
 #pragma once
 
 #include <quern/status.h>

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Softmax and its logarithm, spelled out.
 //
-// Whether the greatest element is taken off first or not, the result is the same number; only where
-// exp would have overflowed the whole gives a number instead of NaN. A row of nothing but -inf is
-// NaN before and after.
+// Subtracting the greatest element first does not change the result, except that where exp would
+// have overflowed it is a number instead of NaN. A row of only -inf is NaN before and after.
 #include "graph/ops/elementwise.h"
 #include "graph/ops/normalisation.h"
 #include "graph/ops/reduction.h"

@@ -32,7 +32,7 @@ class Collector {
  public:
   Collector(const Graph& g, ValueId whole) : g_(g), whole_(whole) {}
 
-  // False: too many.
+  // False if there are too many.
   bool factors(ValueId v, int depth, Terms& terms) const {
     const Node* n = v == whole_ || depth == 0 ? nullptr : producer(g_, v);
     if (!n) return terms.add(v);

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Sums and products seen through their tree: exporters write 0.5 * x * (1 + erf(x / sqrt 2)) in
-// every order there is, and a rule should not care.
+// Flattened trees of sums and products: exporters write 0.5 * x * (1 + erf(x / sqrt 2)) in every
+// possible order, and a rule should match all of them.
 //
-// Shapes are not looked at, but for numbers: a rule that uses these finds that all values come from
-// one, element by element, and so have its shape.
+// Shapes are checked for numbers only: a rule that uses these functions finds that all values are
+// computed element by element from one value, and so have its shape.
 #pragma once
 
 #include <array>
@@ -15,7 +15,7 @@
 
 namespace quern::passes {
 
-// A few values in no order, and a number: c * (factors), or c + (terms).
+// A few unordered values and a number: c * (factors), or c + (terms).
 class Terms {
  public:
   static constexpr std::size_t max_size = 4;
@@ -24,11 +24,11 @@ class Terms {
 
   std::span<const ValueId> values() const { return {values_.data(), size_}; }
   std::size_t size() const { return size_; }
-  // n times `v` and nothing else.
+  // True if the values are n times `v` and nothing else.
   bool are_all(ValueId v, std::size_t n) const;
-  // Of two, the one that is not `v`.
+  // If there are two values, one of them `v`: the other one.
   std::optional<ValueId> other(ValueId v) const;
-  bool add(ValueId v);  // false: too many
+  bool add(ValueId v);  // false if there are too many
 
   double constant;
 
@@ -38,7 +38,7 @@ class Terms {
 };
 
 // `v` as a product: through Mul, Div by a number, Neg, squares and cubes, but not through `whole`.
-// Nothing when there are more than a few factors.
+// nullopt if there are more than max_size factors.
 std::optional<Terms> product_of(const Graph& g, ValueId v, ValueId whole = no_value);
 // `v` as a sum: through Add and Sub of a number, but not through `whole`.
 std::optional<Terms> sum_of(const Graph& g, ValueId v, ValueId whole = no_value);
@@ -49,10 +49,10 @@ struct Line {
   double slope = 1;
   double offset = 0;
 };
-// `v` with the numbers that are added to it and multiplied with it taken off, down to `whole`.
+// `v` as a linear function: strips the numbers added to it and multiplied with it, down to `whole`.
 Line line_of(const Graph& g, ValueId v, ValueId whole = no_value);
 
-// All values in the tree of products that makes `v`, leaves and inner ones.
+// All values in the tree of products that computes `v`, leaves and inner nodes.
 class FactorTree {
  public:
   FactorTree(const Graph& g, ValueId v) { collect(g, v, 3); }

@@ -41,7 +41,7 @@ std::optional<Ints> spatial_pads(const Graph& g, const Node& n) {
   return spatial;
 }
 
-// What a constant Pad pads with.
+// The value of a constant Pad.
 std::optional<double> pad_value(const Graph& g, const Node& n) {
   if (n.as<Pad>()->mode != PadMode::constant) return std::nullopt;
   return has_input(n, 2) ? splat(g, n.inputs[2]) : 0;
@@ -63,7 +63,7 @@ Window with_pads(Window w, const Ints& more) {
   return w;
 }
 
-// The pool over what is padded by `pads` with `value`; nothing when it would not count the same.
+// The pool over what is padded by `pads` with `value`; nullopt if the result would differ.
 std::optional<Pool> padded_pool(Pool op, double value, const Ints& pads) {
   if (op.global || op.ceil_mode || !has_explicit_pads(op.window)) return std::nullopt;
   const double neutral = op.kind == PoolKind::max ? -std::numeric_limits<double>::infinity() : 0;

@@ -27,7 +27,7 @@ std::optional<Pads> constant_pads(const KernelRequest& r) {
 
 namespace {
 
-// The operands as they are now; nothing when one is not constant.
+// The operands' values; nullopt if one is not constant.
 std::optional<std::array<Tensor, 3>> constant_operands(const KernelRequest& r) {
   std::array<Tensor, 3> operands;
   for (std::size_t i = 1; i <= 3; ++i) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the constant operands of a request say, for the implementations of every device.
+// Values of the constant operands of a request, for the implementations of every device.
 #pragma once
 
 #include <cstddef>
@@ -13,29 +13,29 @@
 
 namespace quern {
 
-// Begin and end of every axis, negative where elements are cut off; nothing when they are not
-// known.
+// Padding at the begin and end of every axis, negative where elements are cut off; nullopt if
+// unknown.
 struct Pads {
   Shape begin, end;
 };
 std::optional<Pads> constant_pads(const KernelRequest& request);
 
-// Every axis of the input; nothing when an operand is not constant.
+// One entry per axis of the input; nullopt if an operand is not constant.
 std::optional<ResizeAxes> constant_resize_axes(const KernelRequest& request);
 
-// Bit d: dimension d of the input is folded. Nothing when the axes are not known.
+// Bit d is set if dimension d of the input is reduced; nullopt if the axes are unknown.
 std::optional<std::uint32_t> folded_axes(const KernelRequest& request);
 
-// Which operand is which; `none` for those that the op does not have.
+// Indices of the operands; `none` for those that the op does not have.
 struct Int8Operands {
   static constexpr std::size_t none = 99;
   std::size_t x = 0;
   std::size_t w = none;
   std::size_t x_zero = none;
-  std::size_t w_zero = none;  // one, or one a column
+  std::size_t w_zero = none;  // one, or one per column
   std::size_t x_scale = none;
-  std::size_t w_scale = none;  // one, or one a column
-  std::size_t y_scale = none;  // none: the sums themselves, in i32
+  std::size_t w_scale = none;  // one, or one per column
+  std::size_t y_scale = none;  // none: the result is the i32 sums
   std::size_t y_zero = none;
   std::size_t bias = none;
 };

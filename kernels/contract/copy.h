@@ -7,9 +7,9 @@
 
 namespace quern {
 
-// Moves all elements of a tensor to other places; either side may be a part of something larger.
-// Of two block sizes one divides the other. Channels may fill the last block in part; what lies in
-// the rest of it is left alone.
+// Copies all elements of a tensor to another layout; either side may be a part of a larger tensor.
+// If both sides are blocked, one block size divides the other. Channels may fill the last block
+// only in part; the rest of that block is not written.
 class ElementCopy {
  public:
   ElementCopy(const TensorDesc& from, const TensorDesc& to);
@@ -23,7 +23,8 @@ class ElementCopy {
   };
 
  private:
-  // Channels that blocks hold in the same way, and where the first of them is, in elements.
+  // A range of channels that lie in blocks in the same way, and the offset of the first of them, in
+  // elements.
   struct Part {
     Loop loop;
     std::int64_t src, dst, elements;

@@ -18,8 +18,8 @@ inline Shape row_major_strides(const Shape& shape) {
   return Layout::row_major(shape).strides;
 }
 
-// Strides that read a tensor of `from` as if it had the shape `to` that it broadcasts to: 0 along
-// dimensions of 1 and along those that it does not have.
+// Strides that read a tensor of shape `from` as if it had the shape `to` that it broadcasts to: 0
+// along dimensions of size 1 and along missing ones.
 inline Shape broadcast_strides(const Shape& from, const Shape& strides, const Shape& to) {
   Shape s = Shape::filled(to.rank(), 0);
   const std::size_t offset = to.rank() - from.rank();
@@ -59,7 +59,7 @@ void for_each_offset(const Shape& shape, const std::array<Shape, N>& strides, F&
   for_each_offset(shape, strides, 0, shape.elements(), f);
 }
 
-// The elements before, along and behind one axis: x[outer][axis][inner].
+// The number of elements before, along and after one axis: x[outer][axis][inner].
 struct AxisSplit {
   std::int64_t outer, axis, inner;
 };

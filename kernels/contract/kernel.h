@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// How an operator runs: the contract between the op files and the devices.
+// The contract between the implementations of operators and the devices that run them.
 //
-// An op has an ordered list of implementations per device. Asked with concrete shapes, an
-// implementation answers with a kernel or with nothing ("not for me"); the reference closes the
-// list. All that can fail, allocate or compile code happens then; a kernel's run() does neither.
+// An op has an ordered list of implementations per device. Given concrete shapes, an implementation
+// returns a kernel or nothing ("not for me"); the reference is last in the list. Everything that
+// can fail, allocate or compile code happens then; a kernel's run() does none of it.
 #pragma once
 
 #include <algorithm>
@@ -30,9 +30,9 @@ namespace quern {
 
 // ---- running -----------------------------------------------------------------------------------
 
-// Threads of one run. Calls body(begin, end) over parts of [0, n), at least `grain` long each, on
-// at most `threads` threads, the caller's own included; returns when all are done. Small n stays on
-// the caller. The body may not throw and may not nest another parallel_for.
+// The threads of one run. Calls body(begin, end) for parts of [0, n) of at least `grain` each, on
+// at most `threads` threads including the caller's; returns when all are done. Small n stays on the
+// calling thread. The body must not throw and must not nest another parallel loop.
 class Parallel {
  public:
   explicit Parallel(int threads = 1) : threads_(threads) {}
@@ -58,17 +58,17 @@ class Parallel {
   int threads_;
 };
 
-// Pointers of one call. A kernel has asked for layouts at selection and gets exactly those.
+// The pointers of one call, in exactly the layouts that the kernel requested at selection.
 struct KernelArgs {
   std::span<const std::byte* const> inputs;  // null: absent, or packed into the kernel
   std::span<std::byte* const> outputs;       // null: not wanted
   std::byte* scratch = nullptr;              // KernelChoice::scratch_bytes, aligned to 64
-  // For ops whose output shape depends on data: where run() writes the real shapes.
+  // For ops whose output shape depends on data: run() writes the actual shapes here.
   Shape* output_shapes = nullptr;
   StringPool* strings = nullptr;  // for ops that make strings
 };
 
-// What one session keeps for one kernel between runs (oneDNN's memory handles).
+// The state that one session keeps for one kernel between runs (oneDNN's memory handles).
 class KernelState {
  public:
   virtual ~KernelState() = default;
@@ -81,21 +81,22 @@ class CpuKernel {
   virtual Result<std::unique_ptr<KernelState>> make_state() const {
     return std::unique_ptr<KernelState>();
   }
-  // An error only for what the data alone can show: an index out of range, say.
+  // Fails only for errors that depend on the data, such as an index out of range.
   virtual Status run(const KernelArgs& args, KernelState* state,
                      const Parallel& parallel) const = 0;
 };
 
 // ---- choosing ----------------------------------------------------------------------------------
 
-// A constant operand. The elements may be the result of a constant expression that is computed
-// (and held) only while somebody asks: weights are packed one by one and never all held twice.
+// A constant operand. The elements may be the result of a constant expression, which is computed
+// (and held) only on request: weights are packed one by one, so that never all of them are held
+// twice.
 class ConstantSource {
  public:
   virtual ~ConstantSource() = default;
   virtual const TensorType& type() const = 0;
   virtual Result<Tensor> get() const = 0;
-  // Equal keys, equal elements: names packed layouts in the WeightStore.
+  // Equal keys mean equal elements. Used in the keys of the WeightStore.
   virtual const std::string& key() const = 0;
 };
 
@@ -115,15 +116,16 @@ class WeightStore {
 struct KernelInput {
   bool present = false;
   TensorDesc desc;
-  const ConstantSource* constant = nullptr;  // elements that are the same in every run
-  bool is_last_use = false;                  // nobody reads it after this node: may be overwritten
+  const ConstantSource* constant = nullptr;  // set if the elements are the same in every run
+  bool is_last_use = false;                  // not read after this node: may be overwritten
 };
 
 struct CpuTarget {
   int threads = 1;
   bool use_onednn = true;
   WeightStore* weights = nullptr;
-  // Memory to work in is taken where that is faster; else the least that about as fast forms need.
+  // True: use scratch memory wherever that is faster. False: use the least that implementations of
+  // about the same speed need.
   bool scratch = true;
 };
 
@@ -132,7 +134,7 @@ struct KernelRequest {
   std::string_view name;  // of the node, for messages
   std::span<const KernelInput> inputs;
   std::span<const TensorType> outputs;
-  std::span<const bool> wanted;  // outputs that somebody reads
+  std::span<const bool> wanted;  // outputs that are read
   const PostOps& post_ops;
   const CpuTarget& target;
   const GpuTarget* gpu = nullptr;  // for the implementations of OpKernels::gpu
@@ -143,7 +145,7 @@ struct KernelRequest {
   const T& as() const {
     return *op.as<T>();
   }
-  // Operands of post-ops stand behind the op's own inputs and are none of them.
+  // The number of inputs without the operands of post-ops, which come last.
   std::size_t own_inputs() const { return quern::own_inputs(inputs.size(), post_ops); }
   bool has(std::size_t i) const { return i < own_inputs() && inputs[i].present; }
   bool wants(std::size_t i) const { return i < wanted.size() && wanted[i]; }
@@ -151,8 +153,8 @@ struct KernelRequest {
   DType dtype(std::size_t i) const { return inputs[i].desc.dtype; }
 };
 
-// Whether an output may have the bytes of an input, or must: then the kernel reads that input where
-// it writes the output, and nowhere else.
+// `may`: the output may have the memory of the input. `must`: the kernel reads that input only at
+// the address of the output.
 enum class Alias : std::uint8_t { may, must };
 
 struct Sharing {
@@ -161,25 +163,25 @@ struct Sharing {
   Alias alias;
 };
 
-// The first result holds this input's bytes, as they are, `offset` bytes in. A kernel that says so
-// skips the copy when it finds the input there.
+// The first output holds this input's bytes unchanged at `offset`. The kernel skips the copy if the
+// input already lies there.
 struct CopiedInput {
   std::uint32_t input;
   std::size_t offset;
 };
 
-// An implementation's answer. Layouts left empty mean dense row-major.
+// An implementation's answer. Empty layouts mean dense row-major.
 struct KernelChoice {
-  std::string implementation;         // "onednn brgconv:avx512_core": for profile and inspect
+  std::string implementation;         // as "onednn brgconv:avx512_core"; for profile and inspect
   std::unique_ptr<CpuKernel> kernel;  // null: `gpu` is the work
   GpuWork gpu;
   std::vector<Layout> input_layouts;
   std::vector<Layout> output_layouts;
-  std::vector<bool> packed_inputs;  // true: the kernel holds it, the pointer is not needed
-  std::vector<Sharing> sharing;     // outputs that may (must) be the bytes of an input
-  std::vector<CopiedInput> copies;  // not empty: copies are all that the kernel does
+  std::vector<bool> packed_inputs;  // true: the kernel holds it and needs no pointer
+  std::vector<Sharing> sharing;     // outputs that may (must) have the memory of an input
+  std::vector<CopiedInput> copies;  // if not empty, the kernel does nothing but copy
   std::size_t scratch_bytes = 0;
-  std::size_t post_ops_taken = 0;  // a prefix; the rest runs as elementwise steps of its own
+  std::size_t post_ops_taken = 0;  // a prefix; the rest runs as separate elementwise steps
 };
 
 using Selection = Result<std::optional<KernelChoice>>;
@@ -191,22 +193,22 @@ struct CpuImplementation {
   std::string_view name;
   Selection (*select)(const KernelRequest&);
 };
-// Describes dispatches, or answers "not for me": the node then runs on the CPU.
+// Returns dispatches, or nothing: the node then runs on the CPU.
 using GpuSelect = Selection (*)(const KernelRequest&);
 
-// Work of one node, for profile and bench.
+// The work of one node, for profile and bench.
 struct Cost {
-  double flops = 0;  // multiply and add are two
+  double flops = 0;  // a multiply-add counts as two
   double bytes = 0;  // each input, weight and output once
 };
 using CostFn = Cost (*)(const Op&, std::span<const TensorType> inputs,
                         std::span<const TensorType> outputs);
 
-// What T::kernels() gives.
+// The result of T::kernels().
 struct OpKernels {
-  OpReference reference;                   // none: planning resolves the op
-  std::span<const CpuImplementation> cpu;  // best first; the reference follows by itself
-  CostFn flops = nullptr;                  // null: one per output element
+  OpReference reference;                   // none if planning resolves the op
+  std::span<const CpuImplementation> cpu;  // best first; the reference is appended implicitly
+  CostFn flops = nullptr;                  // null: one flop per output element
   GpuSelect gpu = nullptr;                 // null: none
 };
 
@@ -215,9 +217,9 @@ const OpKernels& kernels_of(const OpDef& def);
 Selection select_reference(const KernelRequest& request);
 // The first implementation of the list that answers.
 Result<KernelChoice> select_cpu_kernel(const KernelRequest& request);
-// `request.gpu` is set.
+// `request.gpu` must be set.
 Selection select_gpu_kernel(const KernelRequest& request);
-// Each tensor once, no arithmetic: what a CostFn starts from.
+// The cost of reading and writing each tensor once, without arithmetic: the base of a CostFn.
 Cost traffic(std::span<const TensorType> inputs, std::span<const TensorType> outputs);
 Cost cost_of(const Op& op, std::span<const TensorType> inputs, std::span<const TensorType> outputs);
 

@@ -70,7 +70,7 @@ bool same_placement(const Shape& shape, const Layout& a, const Layout& b) {
 
 namespace {
 
-// Of a dimension: its blocks, where it is cut into blocks that it fills.
+// The size of a dimension, or its number of blocks if it is divided into full blocks.
 std::int64_t length(const TensorDesc& t, std::size_t i) {
   return t.layout.block && i == 1 ? t.shape[1] / t.layout.block : t.shape[i];
 }
@@ -79,11 +79,12 @@ std::int64_t length(const TensorDesc& t, std::size_t i) {
 
 bool is_dense(const TensorDesc& t) {
   if (t.layout.block && t.shape[1] % t.layout.block != 0) return false;
-  // That the bytes are as many as the elements want does not suffice: a broadcast dimension and a
-  // hole make up for each other. Of dimensions that are dense each begins where those within end.
+  // Comparing the number of bytes with the number of elements is not enough: a broadcast dimension
+  // and a hole can cancel. In a dense layout each dimension's stride is the extent of those inside
+  // it.
   if (t.shape.elements() == 0) return true;
   std::int64_t end = std::max<std::int64_t>(t.layout.block, 1);
-  unsigned left = 0;  // dimensions that are not 1, as bits
+  unsigned left = 0;  // bit set of the dimensions whose size is not 1
   for (std::size_t i = 0; i < t.shape.rank(); ++i) left |= (length(t, i) != 1 ? 1U : 0U) << i;
   while (left != 0) {
     std::size_t next = 0;
@@ -96,8 +97,8 @@ bool is_dense(const TensorDesc& t) {
   return true;
 }
 
-// As numpy does it: dimensions that lie behind each other without a gap merge into one run, and a
-// run may be cut anew.
+// NumPy's method: dimensions that are contiguous merge into one run, which may then be divided
+// anew.
 bool reshape_in_place(const TensorDesc& from, const Shape& shape, Layout& to) {
   if (from.shape.elements() == 0 || is_row_major(from)) {
     to = Layout::row_major(shape);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where the elements of a tensor lie in memory.
+// The memory layout of a tensor.
 #pragma once
 
 #include <cstddef>
@@ -12,7 +12,7 @@
 
 namespace quern {
 
-// Strides in elements, one a dimension. With block = b > 1 dimension 1 is cut into blocks of b
+// Strides in elements, one per dimension. With block = b > 1 dimension 1 is cut into blocks of b
 // channels that lie innermost (oneDNN's nChw16c and its like): element (n, c, s...) is at
 // n*strides[0] + (c/b)*strides[1] + s*strides[2..] + c%b, and the last block is padded with zeros.
 struct Layout {
@@ -29,7 +29,7 @@ struct Layout {
   bool operator==(const Layout&) const = default;
 };
 
-// What a tensor is and how it lies.
+// A tensor's element type, shape and layout.
 struct TensorDesc {
   DType dtype = DType::f32;
   Shape shape;
@@ -38,12 +38,13 @@ struct TensorDesc {
   static TensorDesc row_major(DType dtype, const Shape& shape) {
     return {dtype, shape, Layout::row_major(shape)};
   }
-  // From the first to the last byte, padding included.
+  // The extent in memory from the first to the last byte, padding included.
   std::size_t bytes() const;
   bool operator==(const TensorDesc&) const = default;
 };
 
-// Both put every element of `shape` at the same place: strides of dimensions of 1 do not matter.
+// True if both layouts put every element of `shape` at the same place: strides of dimensions of
+// size 1 do not matter.
 bool same_placement(const Shape& shape, const Layout& a, const Layout& b);
 inline bool is_row_major(const TensorDesc& t) {
   return same_placement(t.shape, t.layout, Layout::row_major(t.shape));
@@ -51,9 +52,10 @@ inline bool is_row_major(const TensorDesc& t) {
 inline bool is_channels_last(const TensorDesc& t) {
   return t.shape.rank() >= 3 && same_placement(t.shape, t.layout, Layout::channels_last(t.shape));
 }
-// No holes, no overlap: the elements fill bytes() in some order, without padding.
+// True if the elements fill bytes() in some order, without holes, overlap or padding.
 bool is_dense(const TensorDesc& t);
-// The same elements under another shape without moving them, if the strides allow it.
+// Gives the layout that shows the same elements under another shape without moving them; false if
+// the strides do not allow it.
 bool reshape_in_place(const TensorDesc& from, const Shape& shape, Layout& to);
 
 }  // namespace quern

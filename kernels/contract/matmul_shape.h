@@ -12,7 +12,8 @@
 
 namespace quern {
 
-// How concrete operands lie: element (m, k) of a at a_batch . index + m * a_row + k * a_column.
+// Sizes and strides of concrete operands: element (m, k) of a is at a_batch . index + m * a_row + k
+// * a_column.
 struct ProductShape {
   Shape batch;
   Shape a_batch, b_batch;  // strides, 0 where an operand broadcasts

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the operators that move elements around share: indices that data give, and copying
-// by strides.
+// Helpers for operators that move elements: indices read from data, and strided copies.
 #pragma once
 
 #include <cmath>
@@ -13,18 +12,18 @@
 
 namespace quern {
 
-// Element i of a tensor of i32 or i64.
+// Element i of an i32 or i64 tensor.
 inline std::int64_t index_at(const TensorView& t, std::int64_t i) {
   return t.type.dtype == DType::i32 ? t.as<std::int32_t>()[i] : t.as<std::int64_t>()[i];
 }
-// `index`, counted from the end when negative; -1 when it is outside of [-size, size).
+// `index`, counted from the end if negative; -1 if it is outside [-size, size).
 inline std::int64_t wrapped_index(std::int64_t index, std::int64_t size) {
   if (index < -size || index >= size) return -1;
   return index < 0 ? index + size : index;
 }
 Status index_error(std::int64_t index, std::int64_t size);
 
-// For what reads bool as a number: a byte that is neither 0 nor 1 does no harm as u8.
+// The type for reading bool as a number: as u8, a byte that is neither 0 nor 1 does no harm.
 inline DType stored_as(DType dtype) {
   return dtype == DType::boolean ? DType::u8 : dtype;
 }
@@ -44,8 +43,8 @@ bool ordered_less(const T& a, const T& b) {
   }
 }
 
-// f(std::integral_constant<std::size_t, size>) for the size of an element, so that copying one is
-// a single move: elements are copied by their bytes, whatever their type.
+// Calls f(std::integral_constant<std::size_t, size>) for the size of an element, so that copying
+// one is a single move: elements of any type are copied as bytes.
 template <class F>
 void visit_element_size(std::size_t size, F&& f) {
   switch (size) {
@@ -60,7 +59,7 @@ void visit_element_size(std::size_t size, F&& f) {
 // be zero or negative), in elements of `size` bytes.
 void copy_strided(std::size_t size, const Shape& shape, const Shape& strides, const std::byte* src,
                   std::byte* dst);
-// n times the element of `size` bytes at `value`.
+// Writes the element of `size` bytes at `value` n times to dst.
 void fill(std::size_t size, const std::byte* value, std::int64_t n, std::byte* dst);
 // The reference of views: output 0 gets the bytes of input 0.
 Status copy_reference(const ReferenceCall& call);

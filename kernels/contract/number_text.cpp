@@ -35,15 +35,16 @@ std::optional<T> whole(std::string_view s) {
   return v;
 }
 
-// Of a decimal outside of the range of T: whether it is too large rather than too small. The number
-// is at least 1 in size when a digit other than zero stands before the point, exponent applied.
+// For a decimal outside the range of T: true if it is too large, false if it is too small. Its
+// absolute value is at least 1 if, with the exponent applied, a nonzero digit stands before the
+// point.
 bool is_large(std::string_view s) {
   std::int64_t exponent = 0;
   const std::size_t e = s.find_first_of("eE");
   if (e != std::string_view::npos) {
     std::string_view digits = s.substr(e + 1);
     if (digits.starts_with('+')) digits.remove_prefix(1);
-    // An exponent that does not fit itself decides alone.
+    // An exponent that is out of range itself decides alone.
     if (std::from_chars(digits.data(), digits.data() + digits.size(), exponent).ec != std::errc())
       return !digits.starts_with('-');
     constexpr std::int64_t absurd = std::int64_t{1} << 60;
@@ -69,7 +70,7 @@ std::optional<double> decimal(std::string_view s) {
   return static_cast<double>(v);
 }
 
-// The same number with as few digits as the type needs: for types without a std::to_chars.
+// The same number with the fewest digits that the type needs: for types without a std::to_chars.
 template <class T>
 std::to_chars_result fewest_digits(char* begin, char* end, double value, std::chars_format format) {
   for (int digits = 1;; ++digits) {
@@ -124,7 +125,7 @@ std::optional<Number> parse_number(std::string_view text, DType dtype) {
     if (const auto v = whole<std::int64_t>(s)) return *v;
     if (const auto v = whole<std::uint64_t>(s)) return *v;
   }
-  // As a float directly: by way of a double it would be rounded twice.
+  // Parsed as a float directly: via a double it would be rounded twice.
   const auto v = dtype == DType::f32 ? decimal<float>(s) : decimal<double>(s);
   if (!v) return std::nullopt;
   return *v;

@@ -11,7 +11,7 @@
 
 namespace quern {
 
-// Prints into itself: what print() returns is valid until the next call.
+// Prints into its own buffer: the result of print() is valid until the next call.
 class NumberText {
  public:
   // The shortest decimal that reads back as the same element of `dtype` (a float type), without
@@ -27,7 +27,7 @@ class NumberText {
 using Number = std::variant<double, std::int64_t, std::uint64_t>;
 // Decimals with or without exponent, "inf", "infinity" and "nan" in any case, each with an optional
 // sign and blanks around it; for bool also "true" and "false". For an integer `dtype` whole numbers
-// that fit 64 bits are exact. Nothing if it is none of these. A float overflows to infinity.
+// that fit 64 bits are exact. nullopt if it is none of these. A float overflows to infinity.
 std::optional<Number> parse_number(std::string_view text, DType dtype);
 
 }  // namespace quern

@@ -54,7 +54,7 @@ OpenMp load() noexcept {
   const bool chosen = std::getenv("GOMP_SPINCOUNT") || std::getenv("OMP_WAIT_POLICY");
   if (!chosen) setenv("GOMP_SPINCOUNT", "300", 0);
   void* library = dlopen("libgomp.so.1", RTLD_NOW | RTLD_GLOBAL);
-  if (!chosen) unsetenv("GOMP_SPINCOUNT");  // our children choose for themselves
+  if (!chosen) unsetenv("GOMP_SPINCOUNT");  // child processes choose for themselves
   OpenMp m;
   if (!library || !find(library, "GOMP_parallel", m.parallel) ||
       !find(library, "omp_get_thread_num", m.thread_num) ||
@@ -87,7 +87,7 @@ void run_part(void* data) {
   QUERN_TSAN_RELEASE(data);
 }
 
-// CPUs by the cgroup's quota (version 2, then version 1); 0 when there is none.
+// The number of CPUs of the cgroup's quota (version 2, then version 1); 0 if there is none.
 double cgroup_quota() {
   std::string quota;
   double period = 0;

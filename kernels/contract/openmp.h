@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The OpenMP runtime that oneDNN brings along, opened at run time: our own loops run on the same
-// team of threads, so that two pools never fight for the cores.
+// The OpenMP runtime that oneDNN uses, loaded at run time: our own loops run on the same team of
+// threads, so that two thread pools never compete for the cores.
 #pragma once
 
 namespace quern {
@@ -9,13 +9,15 @@ namespace quern {
 // environment says otherwise): by default idle threads spin for milliseconds, and two processes on
 // the same cores slow each other down nineteen-fold. The variable is read when the library is
 // loaded, so this must come before anything else loads it; a host that uses OpenMP itself sets it
-// for its own process. False: no such library, everything stays on the caller's thread.
+// for its own process. Returns false if there is no such library; then everything runs on the
+// caller's thread.
 bool open_openmp() noexcept;
 
-// Sets how many threads oneDNN may use for calls from this thread; returns the number before.
+// Sets the number of threads that oneDNN may use for calls from this thread; returns the previous
+// number.
 int set_openmp_threads(int threads) noexcept;
 
-// For one scope.
+// Sets the number of threads for one scope.
 class OpenMpThreads {
  public:
   explicit OpenMpThreads(int threads) noexcept : before_(set_openmp_threads(threads)) {}

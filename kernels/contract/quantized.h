@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the quantised operators share: saturation, requantisation, and their small operands.
+// Helpers for quantised operators: saturation, requantisation, and their small operands.
 #pragma once
 
 #include <algorithm>
@@ -24,15 +24,15 @@ T saturated(double v) {
   }
 }
 
-// round(sum * multiplier) + zero, halves to even, in float as the integer kernels of the peers do
-// it.
+// round(sum * multiplier) + zero, rounding halves to even, in float like the integer kernels of the
+// peers.
 template <class Y>
 Y requantized(std::int32_t sum, float multiplier, std::int64_t zero) {
   const float scaled = std::nearbyint(static_cast<float>(sum) * multiplier);
   return saturated<Y>(static_cast<double>(scaled) + static_cast<double>(zero));
 }
 
-// Scale and zero point that spread the range of x, 0 included, over 0 to 255.
+// Scale and zero point that map the range of x, extended to include 0, to 0 to 255.
 struct DynamicSteps {
   float scale;
   std::uint8_t zero;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The linker is the registry: an operator without kernels is an undefined T::kernels() here.
+// The linker is the registry: an operator without kernels leaves T::kernels() undefined here.
 #include <unordered_map>
 
 #include "graph/ops/all.h"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// One element of the elementwise families: the definition that references compute by and that every
-// fast path is tested against.
+// Elementwise functions of one element: the definition that the references use and that every fast
+// path is tested against.
 #pragma once
 
 #include <algorithm>
@@ -94,7 +94,7 @@ T apply_float(const Unary& u, T x) {
   }
 }
 
-// Integers: what makes sense for them; inference refuses the rest.
+// The functions that are defined for integers; inference rejects the rest.
 template <class T>
 T apply_integer(const Unary& u, T x) {
   using Unsigned = std::make_unsigned_t<T>;
@@ -121,7 +121,7 @@ T apply_integer(const Unary& u, T x) {
 
 // ---- binary ------------------------------------------------------------------------------------
 
-// min and max let NaN through, whichever side it is on.
+// min and max propagate NaN from either side.
 template <class T>
 T nan_min(T a, T b) {
   if constexpr (std::is_floating_point_v<T>) {

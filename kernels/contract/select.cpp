@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Walking the list of implementations, and the reference at its end.
+// Walks the list of implementations, with the reference at its end.
 #include <array>
 
 #include "engine/vocabulary/text_util.h"

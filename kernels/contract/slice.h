@@ -9,8 +9,8 @@
 
 namespace quern {
 
-// Where a slice begins along each dimension and how it steps, for operands that inference has
-// accepted (inputs as the node has them: x, starts, ends, axes?, steps?).
+// Start and step of a slice along each dimension, for operands that inference has accepted (inputs
+// as in the node: x, starts, ends, axes?, steps?).
 struct SliceStep {
   std::int64_t start = 0;
   std::int64_t step = 1;

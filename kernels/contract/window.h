@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Walking a window over the elements of one channel, for references. Only the taps that lie inside
-// of the input are visited: the time is bounded by the tensors, whatever the attributes say.
+// Walks a window over the elements of one channel, for references. Only the taps inside the input
+// are visited, so that the time is bounded by the size of the tensors, whatever the attributes.
 #pragma once
 
 #include <algorithm>
@@ -12,8 +12,8 @@
 
 namespace quern {
 
-// Taps of one dimension at one position: tap k reads element first + k * dilation, and those in
-// [begin, end) lie inside of [low, high).
+// The taps of one dimension at one position: tap k reads element first + k * dilation; the taps in
+// [begin, end) lie inside [low, high).
 struct TapRange {
   std::int64_t first, begin, end;
   std::int64_t size() const { return end - begin; }
@@ -48,14 +48,14 @@ struct TapWalk {
 
 }  // namespace detail
 
-// f(element, tap) for each tap inside of `in` with the window at `position`; both are row-major
+// Calls f(element, tap) for each tap inside `in` with the window at `position`; both are row-major
 // offsets, into the channel and into the kernel.
 template <class F>
 void for_each_tap(const ResolvedWindow& w, const Shape& in, const Shape& position, const F& f) {
   detail::TapWalk<F>{w, in, position, f}(0, 0, 0);
 }
 
-// f(index) for every index of `shape` in row-major order.
+// Calls f(index) for every index of `shape` in row-major order.
 template <class F>
 void for_each_index(const Shape& shape, const F& f) {
   Shape at = Shape::filled(shape.rank(), 0);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Attention in f32, head by head: scores of a few rows at a time, which stay in the cache, their
-// softmax, and their product with the values. q, k and v are read by strides where they lie, so
-// that heads need no transposition before; y lies as q does.
+// Attention in f32, head by head: computes the scores of a few rows at a time, so that they stay in
+// the cache, their softmax, and their product with the values. q, k and v are read in place by
+// strides, so that heads need no transposition; y has the layout of q.
 #include "kernels/cpu/attention_rows.h"
 
 #include <algorithm>
@@ -40,12 +40,12 @@ struct Problem {
   bool has_mask = false;
   bool is_bool_mask = false;
 
-  // Keys lie behind each other: the product with q is one of matrices as they are.
+  // Keys are contiguous: the matrices need no copy for the product with q.
   bool k_is_turned() const { return k.row == 1 && k.column != 1; }
   bool turns_k() const { return !k_is_turned() && rows >= 8; }
 };
 
-// Pointers of one head.
+// The pointers of one head.
 struct Head {
   const float *q, *k, *v;
   const std::byte* mask;  // null: none
@@ -74,7 +74,7 @@ class AttentionRows final : public CpuKernel {
   }
 
  private:
-  // Scores, scaled rows of q, and k turned.
+  // Scores, scaled rows of q, and k transposed.
   std::int64_t block() const { return std::min(rows_at_once, p_.rows); }
   std::int64_t task_floats() const {
     const std::int64_t n = block() * (p_.keys + p_.width) + (p_.turns_k() ? p_.keys * p_.width : 0);
@@ -165,7 +165,7 @@ class AttentionRows final : public CpuKernel {
                     y + i * p_.y.row, p_.value_width);
   }
 
-  // False when the mask leaves no key.
+  // False if the mask excludes every key.
   bool add_mask(const std::byte* mask, std::int64_t row, float* scores) const {
     bool any = false;
     if (p_.is_bool_mask) {
@@ -180,7 +180,7 @@ class AttentionRows final : public CpuKernel {
     const float* m = reinterpret_cast<const float*>(mask) + row * p_.mask.row;
     const bool is_one = p_.mask.column == 0;
     simd().binary(BinaryKind::add, {scores, false}, {m, is_one}, scores, p_.keys);
-    // A row without NaN whose largest is -inf.
+    // A row without NaN whose largest element is -inf.
     return is_one ? *m != minus_infinity : simd().max(m, p_.keys) != minus_infinity;
   }
 
@@ -189,10 +189,10 @@ class AttentionRows final : public CpuKernel {
   std::int64_t tasks_;
 };
 
-// What has to lie behind each other: the elements of a row, or those of a row or of a column.
+// Which elements must be contiguous: those of a row, or those of a row or of a column.
 enum class Lines : std::uint8_t { rows, rows_or_columns };
 
-// As it lies, if its elements lie as wanted.
+// The layout of the operand itself if its elements are contiguous as required.
 Layout layout_of(const TensorDesc& t, Lines wanted) {
   const std::size_t r = t.shape.rank();
   const auto is_unit = [&](std::size_t d) { return t.layout.strides[d] == 1; };
@@ -201,7 +201,7 @@ Layout layout_of(const TensorDesc& t, Lines wanted) {
   return fits ? t.layout : Layout::row_major(t.shape);
 }
 
-// Dense, with the dimensions in the order in which those of `like` lie.
+// Dense, with the dimensions in the memory order of `like`.
 Layout ordered_like(const Shape& shape, const Layout& like) {
   std::array<std::int64_t, Shape::max_rank> order{};
   const std::size_t rank = shape.rank();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Casts that lose no range: integers and bool to f32 or to wider integers, in loops that compilers
-// vectorise, and f16 from and to f32, wherever the elements lie.
+// vectorise, and f16 from and to f32, in any layout.
 #include "kernels/cpu/cast_rows.h"
 
 #include "kernels/contract/rows.h"
@@ -40,7 +40,7 @@ CastLoop widening(DType to) {
   }
 }
 
-// Null: not one of these.
+// Null if it is none of these.
 CastLoop loop_of(DType from, DType to) {
   switch (from) {
     case DType::boolean: return widening<bool>(to);

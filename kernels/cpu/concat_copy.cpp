@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Concat as a copy of each input into its part of the output. The output lies as the largest input
-// does; inputs that lie otherwise are turned on the way.
+// Concat as a copy of each input into its part of the output. The output has the layout of the
+// largest input; inputs with another layout are reordered while copying.
 #include "kernels/cpu/concat_copy.h"
 
 #include <algorithm>

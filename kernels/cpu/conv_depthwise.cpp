@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Depthwise Conv in f32, channels last: each position is a sum of products of rows of x and rows of
-// weights. For the windows that oneDNN has no fast kernel for (long ones, wide dilations).
+// weights. For windows without a fast oneDNN kernel (long ones, wide dilations).
 #include "kernels/cpu/conv_depthwise.h"
 
 #include <algorithm>

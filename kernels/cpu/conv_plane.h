@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Geometry of one- and two-dimensional convolutions for the kernels made of the engine's own
-// product, and where the weights of one tap lie for them.
+// Geometry of one- and two-dimensional convolutions for the kernels based on the engine's own
+// matrix product, and the packing of the weights of one tap for them.
 #pragma once
 
 #include <array>
@@ -20,8 +20,8 @@ struct ConvPlane {
   std::array<std::int64_t, 2> in{1, 1}, out{1, 1}, kernel{1, 1}, strides{1, 1}, dilations{1, 1},
       pads{0, 0};
 
-  // x and y are [batch, channels, spatial...] of rank 3 or 4; the counts of channels are left to
-  // the caller, since Conv and ConvTranspose read them off different dimensions of their weights.
+  // x and y are [batch, channels, spatial...] of rank 3 or 4; the caller sets the channel counts,
+  // since Conv and ConvTranspose take them from different dimensions of their weights.
   static ConvPlane of(const Shape& x, const Shape& y, const ResolvedWindow& window,
                       std::int64_t groups) {
     ConvPlane p;
@@ -42,14 +42,14 @@ struct ConvPlane {
   std::int64_t all_in() const { return groups * in_channels; }
   std::int64_t all_out() const { return groups * out_channels; }
   std::int64_t taps() const { return kernel[0] * kernel[1]; }
-  // The weights of one group and one tap, in panels of output channels.
+  // Size of the weights of one group and one tap, in panels of output channels.
   std::int64_t matrix_floats() const {
     return (out_channels + simd_panel - 1) / simd_panel * simd_panel * in_channels;
   }
   std::int64_t packed_floats() const { return groups * taps() * matrix_floats(); }
 
-  // [group][tap], each such a matrix; `weight(group, in channel, out channel, tap)`, the channels
-  // counted within their group.
+  // Packs one such matrix for each [group][tap]; `weight(group, in channel, out channel, tap)`
+  // counts channels within their group.
   template <class F>
   void pack(float* packed, const F& weight) const {
     for (std::int64_t g = 0; g < groups; ++g)

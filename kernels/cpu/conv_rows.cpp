@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Conv in one and two dimensions by the engine's own product, channels last, for machines without
-// oneDNN: a row of the output begins with the bias and takes, for each tap of the window, the
-// product of the input row under it with the weights of the tap.
+// Conv in one and two dimensions by the engine's own matrix product, channels last, for machines
+// without oneDNN: a row of the output starts with the bias; for each tap of the window the product
+// of the input row under it with the weights of the tap is added.
 #include "kernels/cpu/conv_rows.h"
 
 #include <algorithm>
@@ -55,7 +55,8 @@ class ConvRows final : public CpuKernel {
   }
 
  private:
-  // The output elements [begin, end) of a row whose tap lies inside, and the input of the first.
+  // The output elements [begin, end) of a row whose tap lies inside the input, and the input of the
+  // first one.
   struct Run {
     std::int64_t begin, end, in;
   };
@@ -114,7 +115,7 @@ Result<std::shared_ptr<const std::byte>> packed_weights(const KernelRequest& r,
   const ConstantSource& source = *r.inputs[1].constant;
   const auto fill = [&](std::byte* packed) -> Status {
     QUERN_ASSIGN(const Tensor t, source.get());
-    // In the file they may lie at any address.
+    // In a mapped file they may be unaligned.
     std::vector<float> w(static_cast<std::size_t>(t.shape().elements()));
     std::memcpy(w.data(), t.data(), t.bytes());
     // They are [groups * out, in, taps].

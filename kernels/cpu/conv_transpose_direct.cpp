@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// ConvTranspose in one and two dimensions without a library. Every row of the output is begun with
-// the bias and takes what each tap of the window brings: with the channels innermost a matrix
-// product (elements of an input row) x (their channels) x (channels of the output), with few
-// channels of output a sum of scaled rows. oneDNN's, which is its backward convolution, takes ten
-// times as long for the narrow layers at the end of a segmentation.
+// ConvTranspose in one and two dimensions without a library. Every row of the output starts with
+// the bias, and the contribution of each tap of the window is added: with the channels innermost a
+// matrix product (elements of an input row) x (their channels) x (channels of the output), with few
+// output channels a sum of scaled rows. oneDNN's implementation, its backward convolution, takes
+// ten times as long for the narrow layers at the end of a segmentation model.
 #include "kernels/cpu/conv_transpose_direct.h"
 
 #include <algorithm>
@@ -34,7 +34,7 @@ ConvPlane transposed_geometry(const KernelRequest& r) {
   return g;
 }
 
-// The elements [begin, end) of an input row that a tap carries into the output row, from `out` on.
+// The elements [begin, end) of an input row that a tap adds to the output row, from `out` on.
 struct Run {
   std::int64_t begin, end, out;
   std::int64_t size() const { return end - begin; }
@@ -51,7 +51,7 @@ Run run_of(const ConvPlane& g, std::int64_t tap) {
   return {begin, std::max(begin, end), begin * g.strides[1] + shift};
 }
 
-// f(row of the input, kernel row) for what ends up in row `out` of the output.
+// Calls f(input row, kernel row) for each pair that contributes to row `out` of the output.
 template <class F>
 void for_each_source(const ConvPlane& g, std::int64_t out, const F& f) {
   for (std::int64_t k = 0; k < g.kernel[0]; ++k) {
@@ -194,7 +194,7 @@ bool suits_direct(const KernelRequest& r) {
          r.outputs[0].shape.elements() > 0;
 }
 
-// How weights are wanted: as they are, a row of taps at a time, or as panels of products.
+// The form of the weights: unchanged, a row of taps at a time, or in panels for matrix products.
 enum class Variant : std::uint8_t { rows, products };
 
 Result<std::shared_ptr<const std::byte>> packed_weights(const KernelRequest& r, const ConvPlane& g,
@@ -209,7 +209,7 @@ Result<std::shared_ptr<const std::byte>> packed_weights(const KernelRequest& r, 
       std::memcpy(packed, t.data(), t.bytes());
       return {};
     }
-    // In the file they may lie at any address.
+    // In a mapped file they may be unaligned.
     std::vector<float> w(static_cast<std::size_t>(t.shape().elements()));
     std::memcpy(w.data(), t.data(), t.bytes());
     // They are [groups * in, out, taps].
@@ -230,7 +230,7 @@ Result<std::shared_ptr<const std::byte>> packed_weights(const KernelRequest& r, 
 Selection select_conv_transpose_direct(const KernelRequest& r) {
   if (!suits_direct(r)) return unsupported();
   const ConvPlane g = transposed_geometry(r);
-  // Panels would be filled with zeros for fewer channels.
+  // With fewer channels, panels would be mostly padding.
   const bool by_products = g.out_channels >= 8;
   QUERN_ASSIGN(auto weights, packed_weights(r, g, by_products ? Variant::products : Variant::rows));
   KernelChoice choice;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// ConvTranspose whose stride is its kernel, as upsampling layers have it: no two taps meet, so that
-// it is the product of the positions of x, channels last, with the weights as [channels, taps x
-// outputs]; the columns of each position then go to their places.
+// ConvTranspose whose stride equals its kernel, as in upsampling layers: taps do not overlap, so
+// that it is the matrix product of the positions of x, channels last, with the weights as
+// [channels, taps x outputs]; the columns of each position are then copied to their places.
 #include "kernels/cpu/conv_transpose_rows.h"
 
 #include <algorithm>
@@ -21,14 +21,14 @@ namespace {
 constexpr std::int64_t positions_at_once = 48;
 
 struct Sizes {
-  std::int64_t lines = 1;  // images times rows of x
-  std::int64_t width = 1;  // positions of a line
+  std::int64_t lines = 1;  // images x rows of x
+  std::int64_t width = 1;  // positions per line
   std::int64_t channels = 1;
   std::int64_t tap_rows = 1;
   std::int64_t tap_columns = 1;
   std::int64_t outputs = 1;
 
-  std::int64_t piece() const { return tap_columns * outputs; }  // lies together in y
+  std::int64_t piece() const { return tap_columns * outputs; }  // contiguous in y
   std::int64_t columns() const {
     return (tap_rows * piece() + simd_panel - 1) / simd_panel * simd_panel;
   }
@@ -80,7 +80,7 @@ class ConvTransposeRows final : public CpuKernel {
                       y + (r * s_.width + p + i) * s_.piece());
     }
   }
-  // Whole vectors of any instruction set.
+  // A multiple of the vectors of any instruction set.
   std::int64_t used_columns() const { return (s_.tap_rows * s_.piece() + 15) / 16 * 16; }
 
   Sizes s_;

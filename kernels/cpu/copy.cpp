@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Moving elements between layouts. Dimensions that lie behind each other on both sides are merged,
-// then the innermost runs are copied whole; what remains is a transposition, done in tiles that
-// stay in the cache. Large f32 reorders go to oneDNN.
+// Copies elements between layouts. Dimensions that are contiguous on both sides are merged, then
+// the innermost runs are copied whole; what remains is a transposition, done in tiles that stay in
+// the cache. Large f32 reorders go to oneDNN.
 #include "kernels/contract/copy.h"
 
 #include <algorithm>
@@ -32,13 +32,13 @@ std::int64_t channel_step(const Layout& layout, std::int64_t group) {
   return group < block ? group : layout.strides[1] * (group / block);
 }
 
-// Channels that are copied at once: whole groups of `group` channels, of which each lies in the
-// same way on both sides.
+// Channels that are copied together: whole groups of `group` channels, each of which is laid out in
+// the same way on both sides.
 struct ChannelRange {
   std::int64_t begin, count, group;
 };
 
-// Block sizes of both sides, of which one divides the other; 1: no blocks.
+// Block sizes of both sides, of which one divides the other; 1 if there are no blocks.
 struct BlockSizes {
   std::int64_t small, large;
 };
@@ -49,7 +49,8 @@ BlockSizes block_sizes(const TensorDesc& from, const TensorDesc& to) {
   return {small, large};
 }
 
-// What fills large blocks, what fills small ones within the last large one, and the rest.
+// The channels in full large blocks, those in full small blocks within the last large one, and the
+// rest.
 std::vector<ChannelRange> channel_ranges(std::int64_t channels, const BlockSizes& blocks) {
   std::vector<ChannelRange> ranges;
   std::int64_t begin = 0;
@@ -66,7 +67,7 @@ std::int64_t channel_offset(const Layout& layout, std::int64_t channel) {
   return channel / block * layout.strides[1] + channel % block;
 }
 
-// Splits dimension 1 where one of the sides blocks it.
+// Splits dimension 1 if one of the sides is blocked.
 Physical physical_dims(const TensorDesc& from, const TensorDesc& to, const BlockSizes& blocks,
                        const ChannelRange& channels) {
   Physical p{};
@@ -127,8 +128,8 @@ void copy_run(const T* src, std::int64_t src_stride, T* dst, std::int64_t dst_st
   }
 }
 
-// dst[r][c] = src[c][r] of 8 x 8 bytes: rows of bytes as words, exchanged by halves, quarters,
-// eighths.
+// dst[r][c] = src[c][r] for 8 x 8 bytes: rows of bytes are loaded as words, then halves, quarters
+// and eighths are exchanged.
 inline void transpose_block(const std::uint8_t* src, std::int64_t src_stride, std::uint8_t* dst,
                             std::int64_t dst_stride) {
   std::uint64_t a[8];
@@ -147,7 +148,7 @@ inline void transpose_block(const std::uint8_t* src, std::int64_t src_stride, st
   for (int r = 0; r < 8; ++r) std::memcpy(dst + r * dst_stride, a + r, 8);
 }
 
-// The same of 4 x 4 words.
+// The same for 4 x 4 words.
 inline void transpose_block(const std::uint32_t* src, std::int64_t src_stride, std::uint32_t* dst,
                             std::int64_t dst_stride) {
   using Words = std::uint32_t __attribute__((vector_size(16)));
@@ -164,20 +165,20 @@ inline void transpose_block(const std::uint32_t* src, std::int64_t src_stride, s
   for (int r = 0; r < 4; ++r) std::memcpy(dst + r * dst_stride, rows + r, 16);
 }
 
-// Elements along a side of transpose_block; 0: there is none.
+// Elements along a side of transpose_block; 0 if there is none for this size.
 template <class T>
 constexpr std::int64_t block_side = sizeof(T) == 1   ? 8
                                     : sizeof(T) == 4 ? 4
                                                      : 0;
 
-// A few planes, as of a picture, pixel by pixel.
+// Interleaves a few planes, as of an image, pixel by pixel.
 template <int Planes, class T>
 void interleave(const T* src, std::int64_t src_stride, T* dst, std::int64_t n) {
   for (std::int64_t i = 0; i < n; ++i, dst += Planes)
     for (int c = 0; c < Planes; ++c) dst[c] = src[c * src_stride + i];
 }
 
-// False: these are not the planes of a picture.
+// False if these are not the planes of an image.
 template <class T>
 bool interleave_planes(const CopyLoop& l, std::size_t other, const T* src, T* dst) {
   const std::size_t last = l.dims.rank() - 1;
@@ -221,7 +222,7 @@ void transpose_tile(const CopyLoop& l, std::size_t other, const T* src, T* dst) 
     }
 }
 
-// The dimension to tile against the last one; the rank when runs do as well.
+// The dimension to tile against the last one; the rank if plain runs are as good.
 std::size_t tiled_dimension(const CopyLoop& l) {
   const std::size_t rank = l.dims.rank();
   if (rank < 2 || l.src[rank - 1] == 1) return rank;
@@ -230,7 +231,7 @@ std::size_t tiled_dimension(const CopyLoop& l) {
   return rank;
 }
 
-// Rows [begin, end) of the outer iteration space.
+// Copies rows [begin, end) of the outer iteration space.
 template <class T>
 void copy_part(const CopyLoop& l, const T* src, T* dst, std::int64_t begin, std::int64_t end) {
   const std::size_t rank = l.dims.rank();
@@ -288,7 +289,7 @@ class CopyKernel final : public CpuKernel {
   bool pads_;
 };
 
-// Channels that a block does not divide.
+// Channels that do not fill a block.
 #ifdef QUERN_ONEDNN
 bool has_partial_block(const TensorDesc& t) {
   return t.layout.block && t.shape[1] % t.layout.block != 0;

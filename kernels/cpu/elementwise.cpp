@@ -2,8 +2,8 @@
 // Unary, Binary and their post-ops in f32 as one kernel: the tensors are cut into chunks that stay
 // in the first-level cache, and the whole chain runs over a chunk before the next one is read.
 //
-// The result lies as the first operand of its shape does; operands of the full shape are asked for
-// in that layout, broadcast ones are read by strides where they are.
+// The result has the layout of the first operand of its shape; operands of the full shape are
+// requested in that layout, broadcast ones are read in place by strides.
 #include "kernels/cpu/elementwise.h"
 
 #include <algorithm>
@@ -39,8 +39,8 @@ struct Loops {
   std::array<std::int64_t, max_operands + 1> inner_stride{};
   std::size_t operands = 0;
   std::int64_t step = chunk;  // elements at a time
-  // Operands that begin again every `period` elements (a bias by channel, channels last), each with
-  // its place among them; -1: those that do not. A step has whole periods.
+  // Operands that repeat every `period` elements (a bias per channel, channels last), each with its
+  // index among them; -1 for the others. A step has whole periods.
   std::int64_t period = 0;
   std::array<std::int8_t, max_operands + 1> repeated = not_repeated();
 
@@ -67,7 +67,7 @@ class ElementwiseKernel final : public CpuKernel {
   }
 
  private:
-  // Repeated operands, written out for one step, and where they came from.
+  // Repeated operands, expanded for one step, and their sources.
   struct Repeated {
     alignas(64) float rows[max_repeated][chunk];
     const float* from[max_repeated];
@@ -141,7 +141,7 @@ class ElementwiseKernel final : public CpuKernel {
 
   Loops loops_;
   std::vector<Link> links_;
-  std::vector<std::uint8_t> inputs_;  // of the node, by operand
+  std::vector<std::uint8_t> inputs_;  // input of the node, by operand
 };
 
 // ---- choosing ----------------------------------------------------------------------------------
@@ -161,7 +161,7 @@ bool is_f32(const KernelRequest& r, std::uint32_t input) {
   return r.has(input) && r.dtype(input) == DType::f32;
 }
 
-// The op and as many post-ops as can come along; nothing when the op itself cannot.
+// The op and the longest prefix of post-ops that are supported; nullopt if the op itself is not.
 std::optional<Chain> chain_of(const KernelRequest& r) {
   Chain chain;
   if (!is_f32(r, 0) || r.outputs[0].dtype != DType::f32) return std::nullopt;
@@ -193,7 +193,7 @@ std::optional<Chain> chain_of(const KernelRequest& r) {
   return chain;
 }
 
-// The layout of the first operand that has the result's shape and no holes.
+// The layout of the first operand with the result's shape and no holes.
 Layout result_layout(const KernelRequest& r, const Chain& chain) {
   const Shape& shape = r.outputs[0].shape;
   for (std::uint8_t i : chain.inputs) {
@@ -203,7 +203,7 @@ Layout result_layout(const KernelRequest& r, const Chain& chain) {
   return Layout::row_major(shape);
 }
 
-// Dimensions of the result as they lie, outermost first, with a blocked channel split in two.
+// Dimensions of the result in memory order, outermost first, with a blocked channel split in two.
 struct PhysicalDim {
   std::int64_t size;
   std::array<std::int64_t, max_operands + 1> stride;
@@ -249,8 +249,8 @@ bool mergeable(const PhysicalDim& outer, const PhysicalDim& inner, std::size_t c
   return true;
 }
 
-// Makes one of the two innermost dimensions where the inner one is short and every operand that
-// does not lie as the result does is the same all along the outer one.
+// Merges the two innermost dimensions if the inner one is short and every operand that is not laid
+// out like the result is constant along the outer one.
 void join_periods(std::vector<PhysicalDim>& dims, std::size_t operands, Loops& loops) {
   if (dims.size() < 2 || dims.back().size > max_period) return;
   const PhysicalDim& inner = dims.back();
@@ -274,7 +274,7 @@ void join_periods(std::vector<PhysicalDim>& dims, std::size_t operands, Loops& l
   dims.back() = joined;
 }
 
-// Nothing when more dimensions are left than a Shape holds.
+// nullopt if more dimensions remain than a Shape can hold.
 std::optional<Loops> plan_loops(const Shape& shape, const Layout& layout,
                                 std::span<const Shape> strides, std::span<const char> full) {
   std::vector<PhysicalDim> dims = physical_dims(shape, layout, strides, full);
@@ -304,7 +304,7 @@ std::optional<Loops> plan_loops(const Shape& shape, const Layout& layout,
   return loops;
 }
 
-// The result may overwrite what the first link reads and nobody reads later.
+// The result may overwrite an input of the first link that is not read later.
 void share_first_operands(const Chain& chain, std::span<const char> full, KernelChoice& choice) {
   const std::size_t of_first = chain.links[0].is_binary ? 2 : 1;
   for (std::size_t k = 0; k < of_first; ++k) {
@@ -329,7 +329,7 @@ Selection select_elementwise(const KernelRequest& r) {
   for (std::uint8_t i : chain->inputs) {
     const TensorDesc& d = r.inputs[i].desc;
     full.push_back(d.shape == shape);
-    // A blocked operand that is broadcast has no strides to read it by.
+    // A blocked operand that is broadcast cannot be read by strides.
     const Layout asked = full.back()      ? layout
                          : d.layout.block ? Layout::row_major(d.shape)
                                           : d.layout;
@@ -340,7 +340,7 @@ Selection select_elementwise(const KernelRequest& r) {
   share_first_operands(*chain, full, choice);
   auto loops = plan_loops(shape, layout, strides, full);
   if (!loops) return unsupported();
-  // The first operand must not need gathering: the buffer is there once.
+  // The first operand must not need gathering, because there is only one buffer.
   const std::int64_t first = loops->inner_stride[0];
   if (first != 0 && first != 1) return unsupported();
   choice.implementation = std::string("elementwise ") + simd().name;

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Sums are of x' w', where x' is x as u8 and w' is w as s8 (the other kind with its top bit flipped
-// and its zero point moved). What zero points add is taken off afterwards:
+// Computes sums of x' w', where x' is x as u8 and w' is w as s8 (the other type with its top bit
+// flipped and its zero point shifted). The terms of the zero points are subtracted afterwards:
 //   sum (x' - a)(w' - b) = sum x' w' - a (sum w' - depth b) - b sum x'
-// The sums of w' are packed with the weights; those of x' are needed only where some b is not 0.
-// Taps outside of x read a row of a: they add nothing.
+// The sums of w' are packed with the weights; those of x' are needed only if some b is not 0. Taps
+// outside x read a row of a: they add nothing.
 //
 // Exact on every instruction set, so that results do not depend on the machine.
 #include "kernels/cpu/int8_conv.h"
@@ -28,7 +28,7 @@ constexpr std::int64_t round_up(std::int64_t n, std::int64_t to) {
   return (n + to - 1) / to * to;
 }
 
-// Where the parts of a piece of memory begin.
+// Computes the offsets of the parts of a block of memory.
 class Parts {
  public:
   std::size_t add(std::int64_t bytes) {
@@ -44,10 +44,10 @@ class Parts {
 
 // ---- weights -----------------------------------------------------------------------------------
 
-// What multiplies: products of matrices, or kernels of one channel each.
+// The kind of computation: matrix products, or depthwise with one channel per kernel.
 enum class Variant : std::uint8_t { products, depthwise };
 
-// How weights are packed: the elements, then the i32 sum of every column.
+// The layout of packed weights: the elements, then the i32 sum of every column.
 struct PackedWeights {
   PackedWeights(const Int8Conv& c, Variant variant)
       : is_depthwise(variant == Variant::depthwise),
@@ -60,8 +60,8 @@ struct PackedWeights {
     sums = parts.add(c.channels() * 4);
     bytes = parts.size();
   }
-  // Offsets and multipliers lie as the columns of a kernel's sums do: whole vectors of them are
-  // read.
+  // The index of a channel's offset and multiplier. They are laid out like a kernel's sums, because
+  // whole vectors of them are read.
   std::int64_t parameter_at(const Int8Conv& c, std::int64_t channel) const {
     if (is_depthwise) return channel;
     return channel / c.columns * panels * int8_panel_columns + channel % c.columns;
@@ -72,7 +72,7 @@ struct PackedWeights {
   std::int64_t panel_bytes() const { return inner * int8_panel_columns; }
   std::int64_t group_bytes() const { return panels * panel_bytes(); }
 
-  // Of element k = tap * depth + d of a column.
+  // The position of element k = tap * depth + d of a column.
   std::int64_t place(const Int8Conv& c, std::int64_t group, std::int64_t column,
                      std::int64_t k) const {
     const SimdInt8& s = simd_int8();
@@ -110,7 +110,7 @@ void pack(const Int8Conv& c, const PackedWeights& packed, DType type, const std:
 
 // ---- the kernel --------------------------------------------------------------------------------
 
-// A small operand: one element or one a column.
+// A small operand: one element, or one per column.
 struct Parameter {
   std::size_t input = Int8Operands::none;
   bool is_list = false;
@@ -124,7 +124,7 @@ struct Parameter {
                 sizeof v);
     return v;
   }
-  // 0 when absent.
+  // 0 if absent.
   std::int32_t zero_point(const KernelArgs& args, std::int64_t i = 0) const {
     if (!*this) return 0;
     return dtype == DType::i8 ? get<std::int8_t>(args, i) : get<std::uint8_t>(args, i);
@@ -146,10 +146,10 @@ class Int8ConvKernel final : public CpuKernel {
     std::int64_t image;
     Index at;
   };
-  // What the tasks of one run share.
+  // Data shared by the tasks of one run.
   struct Run {
     const std::uint8_t* x;
-    const std::uint8_t* outside;  // what taps outside of x read
+    const std::uint8_t* outside;  // read by taps outside x
     const std::byte* weights;
     std::int32_t* offsets;
     float* multipliers;
@@ -162,7 +162,7 @@ class Int8ConvKernel final : public CpuKernel {
 
   void plan_taps();
   void plan_scratch(std::int64_t x_elements);
-  // Pieces that the kernels cannot read as they lie are copied.
+  // Pieces that the kernels cannot read in place are copied.
   bool is_flat() const { return conv_.depth % simd_int8().group != 0; }
   Run prepare(const KernelArgs& args) const;
   void fill_columns(const KernelArgs& args, std::int32_t x_zero, Run& run) const;
@@ -296,7 +296,7 @@ Int8ConvKernel::Run Int8ConvKernel::prepare(const KernelArgs& args) const {
   return run;
 }
 
-// What is added to the sums of each column, and what they are multiplied by.
+// Computes the offsets that are added to the sums of each column, and their multipliers.
 void Int8ConvKernel::fill_columns(const KernelArgs& args, std::int32_t x_zero, Run& run) const {
   run.offsets = reinterpret_cast<std::int32_t*>(args.scratch + offsets_at_);
   run.multipliers = reinterpret_cast<float*>(args.scratch + multipliers_at_);
@@ -348,7 +348,7 @@ void Int8ConvKernel::advance(Position& p) const {
   ++p.image;
 }
 
-// The pieces of `rows` rows from position p on, tap by tap.
+// Lists the pieces of `rows` rows from position p on, tap by tap.
 void Int8ConvKernel::collect(const Run& run, Position& p, std::int64_t rows,
                              const std::uint8_t** pieces) const {
   const std::int64_t channels = conv_.groups * conv_.depth;
@@ -393,7 +393,7 @@ void Int8ConvKernel::run_products(const Run& run, std::int64_t task, std::int64_
   }
 }
 
-// Pieces of a few channels are too short for a call.
+// Pieces of a few channels are too short for a call each.
 inline void copy_piece(std::uint8_t* to, const std::uint8_t* from, std::int64_t n) {
   switch (n) {
     case 1: to[0] = from[0]; return;
@@ -403,7 +403,7 @@ inline void copy_piece(std::uint8_t* to, const std::uint8_t* from, std::int64_t 
   }
 }
 
-// Copies the pieces of each row behind each other, filled up with zeros.
+// Copies the pieces of each row so that they are contiguous, padded with zeros.
 void Int8ConvKernel::flatten(Int8Product& product, std::uint8_t* rows,
                              const std::uint8_t** pieces) const {
   const std::int64_t used = product.taps * product.depth;
@@ -490,7 +490,7 @@ void Int8ConvKernel::write(const Run& run, std::int32_t* sums, std::int32_t x_su
                                      static_cast<std::uint32_t>(offsets[i]));
 }
 
-// Whole vectors, by way of a buffer where that would write too much.
+// Processes whole vectors, via a buffer if that would write too much.
 void Int8ConvKernel::requantize(const Run& run, const std::int32_t* sums, std::int64_t at,
                                 std::uint8_t* y, std::int64_t n) const {
   constexpr std::int64_t most = int8_panels * int8_panel_columns;
@@ -503,7 +503,7 @@ void Int8ConvKernel::requantize(const Run& run, const std::int32_t* sums, std::i
 
 // ---- choosing ----------------------------------------------------------------------------------
 
-// Known to be the weights' 0 once they are s8.
+// True if the zero point of the weights as s8 is known to be 0.
 bool has_no_w_zero(const KernelRequest& r, const Int8Operands& o) {
   const std::byte none{r.dtype(o.w) == DType::i8 ? std::uint8_t{0} : std::uint8_t{128}};
   if (!r.has(o.w_zero)) return none == std::byte{0};

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Convolutions and products of 8-bit integers on the kernels of simd/int8.h, in channels-last
-// order. A product of matrices is a convolution of 1x1 over its rows.
+// order. A matrix product is a 1x1 convolution over its rows.
 #pragma once
 
 #include "graph/ops/windows.h"
@@ -9,8 +9,8 @@
 
 namespace quern {
 
-// x[images][positions in][groups * depth] and weights[groups][columns][depth][taps] with any
-// strides to y[images][positions out][groups * columns].
+// Computes y[images][positions out][groups * columns] from x[images][positions in][groups * depth]
+// and weights[groups][columns][depth][taps] with any strides.
 struct Int8Conv {
   Int8Operands operands;
   std::int64_t images = 1;
@@ -18,7 +18,7 @@ struct Int8Conv {
   std::int64_t columns = 1;
   std::int64_t depth = 1;
   Shape in, out;          // spatial
-  ResolvedWindow window;  // of rank 0: 1x1, position by position
+  ResolvedWindow window;  // rank 0: 1x1, position by position
   std::int64_t column_stride = 1;
   std::int64_t depth_stride = 1;
   std::int64_t tap_stride = 1;
@@ -27,7 +27,7 @@ struct Int8Conv {
   std::int64_t channels() const { return groups * columns; }
 };
 
-// The layouts of x and y are for the caller to fill in.
+// The caller fills in the layouts of x and y.
 Result<KernelChoice> make_int8_conv(const KernelRequest& request, const Int8Conv& conv);
 
 }  // namespace quern

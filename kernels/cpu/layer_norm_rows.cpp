@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// LayerNorm and RMSNorm in f32 over rows that lie behind each other.
+// LayerNorm and RMSNorm in f32 over contiguous rows.
 #include "kernels/cpu/layer_norm_rows.h"
 
 #include <cmath>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// MatMul in f32 by the engine's own product, for machines without oneDNN. A right-hand side whose
-// columns lie behind each other is read as it is; one that is transposed is put into panels, once
-// if it is constant.
+// MatMul in f32 by the engine's own matrix product, for machines without oneDNN. A right-hand side
+// with contiguous columns is read in place; a transposed one is packed into panels, once if it is
+// constant.
 #include "kernels/cpu/matmul_rows.h"
 
 #include <algorithm>
@@ -26,7 +26,7 @@ std::int64_t panel_floats(const ProductShape& p) {
   return (p.columns + simd_panel - 1) / simd_panel * simd_panel * p.depth;
 }
 
-// `element(k, n)` of a right-hand side into panels.
+// Packs `element(k, n)` of a right-hand side into panels.
 template <class F>
 void pack(const ProductShape& p, float* to, const F& element) {
   for (std::int64_t n = 0; n < p.columns; ++n) {
@@ -37,7 +37,7 @@ void pack(const ProductShape& p, float* to, const F& element) {
 
 class MatMulRows final : public CpuKernel {
  public:
-  // `packed`: a constant right-hand side for all of the batch; null: it is an operand.
+  // `packed`: a constant right-hand side for the whole batch; null if it is an operand.
   MatMulRows(const ProductShape& p, float alpha, std::shared_ptr<const std::byte> packed)
       : p_(p), alpha_(alpha), packed_(std::move(packed)) {}
 
@@ -105,7 +105,7 @@ Result<std::shared_ptr<const std::byte>> pack_constant(const KernelRequest& r,
   const auto fill = [&](std::byte* packed) -> Status {
     QUERN_ASSIGN(const Tensor t, source.get());
     pack(p, reinterpret_cast<float*>(packed), [&](std::int64_t k, std::int64_t n) {
-      float f;  // in the file it may lie at any address
+      float f;  // may be unaligned in a mapped file
       std::memcpy(&f, t.data() + (k * p.b_row + n * p.b_column) * 4, sizeof f);
       return f;
     });

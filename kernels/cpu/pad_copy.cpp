@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Pad with a value: the output is filled with it, then what is left of the input is copied into
-// the middle. Channels last stay last.
+// Pad with a value: fills the output with it, then copies the remaining input into the middle. A
+// channels-last layout is kept.
 #include "kernels/cpu/pad_copy.h"
 
 #include <algorithm>

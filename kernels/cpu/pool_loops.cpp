@@ -13,11 +13,11 @@ namespace quern {
 namespace {
 
 constexpr std::int64_t line_floats = 4096;  // two such buffers stay in the first-level cache
-constexpr std::int64_t line_lanes = 64;     // and of many channels so many at a time
+constexpr std::int64_t line_lanes = 64;     // channels at a time, if there are many
 constexpr std::int64_t cached = 8192;       // floats
 constexpr std::int64_t small_plane = 1024;
 constexpr std::int64_t max_rows = 64;        // folded at once
-constexpr double taps_per_thread = 1 << 17;  // waking one takes some 5 us
+constexpr double taps_per_thread = 1 << 17;  // waking a thread takes some 5 us
 
 // The window along the dimensions [from, to).
 ResolvedWindow part_of(const ResolvedWindow& w, std::size_t from, std::size_t to) {
@@ -37,7 +37,7 @@ bool has_edges(const PoolGeometry& g) {
   return false;
 }
 
-// Positions with the same taps inside, at most so many together.
+// Bands of positions with the same taps inside, of limited size.
 std::vector<PoolSpan> bands_of(const PoolGeometry& g, std::size_t d, std::int64_t most) {
   const PoolSpan interior = g.interior(d);
   std::vector<PoolSpan> bands;
@@ -99,13 +99,13 @@ void PoolLoops::cut(const PoolGeometry& g, std::int64_t threads) {
       static_cast<double>(planes * out_rows_ * y_line()) * static_cast<double>(rows_ * taps_);
   const std::int64_t wanted = work < 2 * taps_per_thread || threads == 1 ? 1 : 4 * threads;
   piece_ = source_.lanes;
-  const auto cut_lanes = [&](std::int64_t parts) {  // into whole vectors
+  const auto cut_lanes = [&](std::int64_t parts) {  // pieces of whole vectors
     const std::int64_t unit = parts * line_lanes;
     piece_ = std::min(piece_, (piece_ + unit - 1) / unit * line_lanes);
   };
   if (variant_ == Variant::through_line) piece_ = std::min(piece_, line_lanes);
   if (variant_ == Variant::in_place && planes * out_rows_ < wanted) cut_lanes(wanted);
-  // What neighbouring windows have in common is to be in the first-level cache still.
+  // The taps that neighbouring windows share should still be in the first-level cache.
   if (variant_ == Variant::in_place && last_.strides[0] < taps_)
     cut_lanes((piece_ * rows_ * taps_ + cached - 1) / cached);
   by_groups_ = deep_out_.elements() * out_rows_ == 1 || variant_ == Variant::through_plane;
@@ -119,15 +119,16 @@ void PoolLoops::cut(const PoolGeometry& g, std::int64_t threads) {
       1, static_cast<std::int64_t>(taps_per_thread / (work / static_cast<double>(blocks_))));
 }
 
-// How many fit into a line; 0: none does.
+// The number of positions that fit into a line; 0 if none does.
 std::int64_t PoolLoops::positions_of_line(std::int64_t lanes) const {
   const std::int64_t stride = last_.strides[0];
   const std::int64_t room = line_floats / lanes - last_.extent(0) - stride;
   return room < 0 ? 0 : 1 + room / stride;
 }
 
-// Whether rows folded for several positions at once cost less than the taps of each position: a
-// load and one or two operations each, and the line, dearer where its columns lie apart.
+// True if folding rows for several positions at once costs less than the taps of each position:
+// each costs a load and one or two operations; the line itself costs more if its columns are far
+// apart.
 bool PoolLoops::line_pays() const {
   const auto rows = static_cast<double>(rows_);
   const auto taps = static_cast<double>(taps_);
@@ -137,7 +138,7 @@ bool PoolLoops::line_pays() const {
   return tap * rows * taps > stride * (tap * rows + line) + tap * taps + 3;
 }
 
-// A padded plane that has no holes.
+// True if padded planes without holes fit into the buffer.
 bool PoolLoops::fits_planes() const {
   if (outer_.rank() > 1 || source_.column != source_.lanes || outer_.kernel[0] > max_rows)
     return false;
@@ -151,7 +152,8 @@ std::int64_t PoolLoops::planes_at_once() const {
   return line_floats / (padded_rows() * line_columns(out_) * source_.lanes);
 }
 
-// Many calls for small work are dear: of small planes, edges and interior are made by one.
+// Many calls with little work each are expensive: small planes are done with their edges in one
+// call.
 PoolLoops::Variant PoolLoops::best_variant() const {
   const Variant variant = long_variant();
   if (variant == Variant::by_reduction || !fits_planes()) return variant;
@@ -159,8 +161,8 @@ PoolLoops::Variant PoolLoops::best_variant() const {
   return is_small || has_edges_ ? Variant::through_plane : variant;
 }
 
-// A line costs to be written and read; it pays where rows are folded for several positions at once,
-// and in planes, where its padding saves the edges and deinterleaving the strides.
+// Writing and reading a line has a cost. It pays where rows are folded for several positions at
+// once, and in planes, where its padding avoids edges and deinterleaving avoids strides.
 PoolLoops::Variant PoolLoops::long_variant() const {
   const std::int64_t lanes = std::min(source_.lanes, line_lanes);
   if (!source_.is_plane())
@@ -172,7 +174,7 @@ PoolLoops::Variant PoolLoops::long_variant() const {
   return !fits || in_place ? Variant::in_place : Variant::through_line;
 }
 
-// Divisors of as many planes as are made at once.
+// Tabulates the divisors of as many planes as are computed at once.
 void PoolLoops::tabulate(const std::vector<PoolSpan>& of_rows) {
   for (std::int64_t row = 0; row < out_rows_ && is_average(); ++row)
     for (const PoolSpan& span : spans_)
@@ -225,11 +227,11 @@ void PoolLoops::run_block(const Block& b) const {
   }
 }
 
-// Rows under the position, from column `offset` on.
+// Folds the rows under the position, from column `offset` on.
 void PoolLoops::fold_rows(const Block& b, std::int64_t offset, SimdWindow w) const {
   std::array<const float*, max_rows> rows;
   const float divisor = std::exchange(w.divisor, 1);
-  // Of long rows a few at a time, as many as can be read ahead.
+  // Long rows are folded a few at a time, as many as can be prefetched.
   const std::int64_t most = w.lanes >= pool_long_row ? 8 : max_rows;
   w.x = rows.data();
   w.rows = 0;
@@ -290,7 +292,7 @@ void PoolLoops::fold_through_line(const Block& b) const {
     }
   }
 }
-// Along the last dimension, of a line with room for what deinterleaving reads.
+// Columns along the last dimension of a line, including those that deinterleaving reads.
 std::int64_t PoolLoops::line_columns(std::int64_t positions) const {
   const std::int64_t stride = last_.strides[0];
   const std::int64_t columns = (positions - 1) * stride + last_.extent(0);
@@ -324,7 +326,7 @@ void PoolLoops::fold_lines(const Block& b, std::int64_t at, std::int64_t positio
   fold_columns(b, at, positions, buffer);
 }
 
-// `buffer`: b.lines of line_columns(positions), which begin under position `at`.
+// `buffer`: b.lines lines of line_columns(positions) columns, beginning under position `at`.
 void PoolLoops::fold_columns(const Block& b, std::int64_t at, std::int64_t positions,
                              const float* buffer) const {
   const std::int64_t stride = last_.strides[0];
@@ -360,7 +362,7 @@ void PoolLoops::fold_columns(const Block& b, std::int64_t at, std::int64_t posit
   }
 }
 
-// The taps of a plane, each of which is a row of a way of `way_floats`.
+// Folds the taps of a plane, each of which is a row of a way of `way_floats`.
 void PoolLoops::fold_ways(const float* ways, std::int64_t way_floats, SimdWindow w) const {
   const std::int64_t stride = last_.strides[0];
   const float divisor = std::exchange(w.divisor, 1);
@@ -450,7 +452,7 @@ void PoolLoops::fold_rows_of_plane(const Planes& x, const float* plane, SimdWind
   fold(w);
 }
 
-// All taps of one plane's channels.
+// Folds all taps of one plane's channels.
 void PoolLoops::fold_taps(const Planes& x, const float* plane, float* y) const {
   const std::int64_t lanes = source_.lanes;
   fold_rows_of_plane(x, plane,
@@ -489,7 +491,7 @@ void PoolLoops::reduce(const Block& b) const {
 }
 
 void PoolLoops::add_run(const float* x, std::int64_t n, Folded& onto) const {
-  constexpr std::int64_t long_run = 4096;  // sums go on in double from piece to piece
+  constexpr std::int64_t long_run = 4096;  // the sums of the pieces are added in double
   for (; n > 0; x += long_run, n -= long_run) {
     const std::int64_t piece = std::min(long_run, n);
     if (is_average())

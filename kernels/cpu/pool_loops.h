@@ -13,12 +13,12 @@
 
 namespace quern {
 
-// Where the elements lie. The result lies likewise, without holes.
+// The placement of the input's elements. The output is placed likewise, without holes.
 struct PoolSource {
   std::int64_t images = 1;
   std::int64_t groups = 1;  // of channels
-  std::int64_t lanes = 1;   // channels side by side: all, those of a block, or one
-  std::int64_t column = 1;  // floats from an element to the next along the last dimension
+  std::int64_t lanes = 1;   // contiguous channels: all, those of a block, or one
+  std::int64_t column = 1;  // floats from one element to the next along the last dimension
   std::int64_t image_stride = 0, group_stride = 0;
 
   bool is_plane() const { return lanes == 1 && column == 1; }
@@ -27,11 +27,11 @@ struct PoolSource {
 // Neighbouring positions along one dimension.
 struct PoolSpan {
   std::int64_t begin, end;
-  double divisor = 1;  // of an average at each of them
+  double divisor = 1;  // of the average at each position
 };
 
-// A window over dimensions whose elements lie in row-major order, each `column` floats behind the
-// one before: at least two dimensions.
+// A window over at least two dimensions whose elements are in row-major order, `column` floats
+// apart.
 struct PoolGeometry {
   ResolvedWindow window;
   Shape in, out;
@@ -40,11 +40,11 @@ struct PoolGeometry {
   TapRange taps(std::size_t d, std::int64_t position) const {
     return taps_between(window, d, position, 0, in[d]);
   }
-  // Positions with all taps inside.
+  // The positions with all taps inside.
   PoolSpan interior(std::size_t d) const;
 };
 
-// Above so many channels side by side, taps are best read as rows.
+// Above this number of contiguous channels, taps are best read as rows.
 inline constexpr std::int64_t pool_long_row = 256;
 
 class PoolLoops final : public CpuKernel {
@@ -55,17 +55,17 @@ class PoolLoops final : public CpuKernel {
 
  private:
   enum class Variant : std::uint8_t {
-    in_place,       // taps where they lie, those outside left out
-    through_line,   // rows folded into a line with padding around it, then its taps
-    through_plane,  // the same of small planes as a whole, padding all around
-    by_reduction,   // taps of a plane that lie side by side, one position after the other
+    in_place,       // reads taps in place, those outside left out
+    through_line,   // folds rows into a padded line, then its taps
+    through_plane,  // the same for small planes as a whole, with padding all around
+    by_reduction,   // contiguous taps of a plane, one position at a time
   };
 
-  // Lines of the result that are made alike: rows of one image, or one row of several groups of
-  // channels; of all their channels, or of some.
+  // Lines of the result that are computed alike: rows of one image, or one row of several groups of
+  // channels; for all of their channels or some.
   struct Block {
     const float* x;
-    Shape at;  // the position along all dimensions but the last
+    Shape at;  // the position in all dimensions but the last
     float* y;
     std::int64_t lanes;
     std::int64_t lines, line_stride;
@@ -74,7 +74,7 @@ class PoolLoops final : public CpuKernel {
 
   bool is_average() const { return kind_ == PoolKind::average; }
   float of_nothing() const { return is_average() ? 0 : -std::numeric_limits<float>::infinity(); }
-  // Of the result, from a line to the next.
+  // Floats from one line of the result to the next.
   std::int64_t y_line() const { return out_ * source_.lanes; }
   std::int64_t batches() const { return (source_.groups + batch_ - 1) / batch_; }
   std::int64_t pieces() const { return (source_.lanes + piece_ - 1) / piece_; }
@@ -106,7 +106,7 @@ class PoolLoops final : public CpuKernel {
                     const float* buffer) const;
   void fold_ways(const float* ways, std::int64_t way_floats, SimdWindow w) const;
   void fold_through_plane(const Block& b) const;
-  // Planes whose windows lie inside of them.
+  // Planes whose windows lie inside them.
   struct Planes {
     const float* data;
     std::int64_t width, row, plane;  // floats of a row, to the next row, to the next plane
@@ -123,9 +123,9 @@ class PoolLoops final : public CpuKernel {
 
   PoolKind kind_;
   PoolSource source_;
-  std::int64_t rows_, taps_;     // of a window, those inside
+  std::int64_t rows_, taps_;     // of a window, only those inside
   ResolvedWindow outer_, last_;  // along all dimensions but the last, and along that
-  Shape outer_in_, deep_out_;    // all dimensions but the last; but the last two
+  Shape outer_in_, deep_out_;    // without the last dimension; without the last two
   std::vector<std::vector<PoolSpan>> deep_divisors_;
   std::vector<PoolSpan> bands_;  // of rows
   std::int64_t out_rows_;        // of the last dimension but one
@@ -135,7 +135,7 @@ class PoolLoops final : public CpuKernel {
   bool has_edges_;
   Variant variant_;
   std::vector<float> table_;  // through_plane: divisors by element, where they differ
-  // Blocks are of so many lanes, groups of channels and, by bands_, rows.
+  // Size of a block in lanes and in groups of channels; bands_ gives its rows.
   std::int64_t piece_, batch_;
   bool by_groups_;
   std::int64_t blocks_, grain_;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Pool in f32 as the source lies: channels side by side (last, or in blocks) in vectors, or planes,
-// where neighbours along the last dimension are. NaN goes through a maximum, and windows over
-// padding alone give what the reference gives.
+// Pool in f32 in the layout of the source: vectors hold contiguous channels (channels last, or
+// blocks) or, in planes, neighbours along the last dimension. A maximum propagates NaN, and windows
+// over padding alone give the result of the reference.
 #include "kernels/cpu/pool_rows.h"
 
 #include <optional>
@@ -19,8 +19,8 @@ namespace {
 
 // ---- where the elements lie
 
-// Floats from an element to the next in row-major order of the dimensions past the channels;
-// nothing where that is not one number.
+// Floats from one element to the next in row-major order of the spatial dimensions; nullopt if that
+// is not constant.
 std::optional<std::int64_t> element_stride(const Shape& in, std::span<const std::int64_t> strides) {
   std::int64_t stride = 0;
   std::int64_t elements = 1;
@@ -57,7 +57,7 @@ std::optional<PoolSource> source_of(const TensorDesc& x) {
 
 // ---- the window
 
-// Positions of one divisor each. All that are not at an edge have one.
+// Spans of positions with one divisor each. All positions away from the edges share one.
 std::vector<PoolSpan> divisors_along(const Pool& op, const PoolGeometry& g, std::size_t d) {
   if (op.kind == PoolKind::max) return {{0, g.out[d]}};
   const PoolSpan interior = g.interior(d);
@@ -70,8 +70,8 @@ std::vector<PoolSpan> divisors_along(const Pool& op, const PoolGeometry& g, std:
   return spans;
 }
 
-// Each position at an edge is looked at when a plan is made; of more than these the reference takes
-// care.
+// Each position at an edge is examined when a plan is made; the reference handles cases with more
+// than this.
 constexpr std::int64_t most_at_edges = 1 << 16;
 
 bool has_long_edges(const PoolGeometry& g) {
@@ -86,13 +86,13 @@ PoolGeometry geometry_of(const Pool& op, const Shape& in, const Shape& out) {
   return {.window = resolve_pool_window(op, in.dims()), .in = in, .out = out, .divisors = {}};
 }
 
-// One position, and all elements under it.
+// True if dimension d has one position that covers all elements.
 bool covers(const PoolGeometry& g, std::size_t d) {
   return g.out[d] == 1 && g.taps(d, 0).size() == g.in[d] &&
          (g.in[d] == 1 || g.window.dilations[d] == 1);
 }
 
-// Of a dimension with one position, whose divisor goes to the one before (or behind).
+// Erases a dimension with one position; its divisor goes to the previous (or next) dimension.
 void erase_dimension(PoolGeometry& g, std::size_t d) {
   for (PoolSpan& s : g.divisors[d > 0 ? d - 1 : 1]) s.divisor *= g.divisors[d][0].divisor;
   g.divisors.erase(g.divisors.begin() + static_cast<long>(d));
@@ -101,7 +101,7 @@ void erase_dimension(PoolGeometry& g, std::size_t d) {
     s->erase(d);
 }
 
-// Of one element under one position.
+// Adds a dimension with one element and one position.
 void add_dimension(PoolGeometry& g, std::size_t at) {
   for (Shape* s : {&g.in, &g.out, &g.window.kernel, &g.window.strides, &g.window.dilations})
     s->insert(at, 1);
@@ -109,9 +109,10 @@ void add_dimension(PoolGeometry& g, std::size_t at) {
   g.divisors.insert(g.divisors.begin() + static_cast<long>(at), {PoolSpan{0, 1}});
 }
 
-// The same with fewer dimensions, but at least two: none of one element under one position, and in
-// planes, whose elements lie side by side, one for all those at the end that the window covers
-// whole. Where many channels have one position along the last dimension, its taps become rows.
+// Gives an equal geometry with fewer dimensions, but at least two: drops dimensions with one
+// element and one position and, in planes, whose elements are contiguous, merges the trailing
+// dimensions that the window covers completely. If many channels have one position along the last
+// dimension, its taps become rows.
 void simplify(PoolGeometry& g, const PoolSource& source) {
   for (std::size_t d = g.in.rank(); d-- > 0;)
     if (g.in.rank() > 1 && g.in[d] == 1 && covers(g, d)) erase_dimension(g, d);
@@ -132,7 +133,8 @@ void simplify(PoolGeometry& g, const PoolSource& source) {
 
 // ---- choosing
 
-// Some window holds padding alone: at an edge, or between two elements that a dilation steps over.
+// True if some window covers padding alone: at an edge, or because a dilation steps over the
+// elements.
 bool has_empty_window(const PoolGeometry& g) {
   for (std::size_t d = 0; d < g.in.rank(); ++d) {
     const PoolSpan interior = g.interior(d);
@@ -144,9 +146,10 @@ bool has_empty_window(const PoolGeometry& g) {
   return false;
 }
 
-// As it lies, if there is a variant for that; else as a copy with its innermost dimension inside.
+// The source's layout if there is a variant for it; else that of a copy with its innermost
+// dimension inside.
 TensorDesc readable(const TensorDesc& x, const PoolGeometry& g) {
-  // Channels past the last are to stay zero in the result.
+  // Channels past the last one must stay zero in the result.
   const bool fills_blocks = !x.layout.block || x.shape[1] % x.layout.block == 0;
   if (source_of(x) && (fills_blocks || !has_empty_window(g))) return x;
   const bool channels_inside =

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Quantize, Dequantize and DynamicQuantize between f32 and 8 bits, vectorised: one step for all
-// elements wherever they lie, or one along an axis in row-major order.
+// Quantize, Dequantize and DynamicQuantize between f32 and 8 bits, vectorised: one scale for all
+// elements in any layout, or one per index of an axis in row-major order.
 #include "kernels/cpu/quantize_rows.h"
 
 #include <cstring>
@@ -15,7 +15,7 @@
 namespace quern {
 namespace {
 
-// Scale and zero point k of a node, from inputs 1 and 2.
+// Reads scale and zero point k of a node from inputs 1 and 2.
 struct Steps {
   bool is_signed = false;
   bool has_zero = false;

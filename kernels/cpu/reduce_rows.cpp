@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reduce in f32 over a dense tensor as it lies. Where the innermost dimension is folded, each run
-// of it goes through a vector reduction; where it stays, whole runs are accumulated onto each
+// Reduce in f32 over a dense tensor in its own layout. If the innermost dimension is reduced, each
+// run of it goes through a vector reduction; if it is kept, whole runs are accumulated onto each
 // other.
 #include "kernels/cpu/reduce_rows.h"
 
@@ -19,7 +19,7 @@
 namespace quern {
 namespace {
 
-// Dimensions as they lie, outermost first, neighbours of one sort merged.
+// Dimensions in memory order, outermost first, adjacent ones of the same kind merged.
 struct Folding {
   Shape kept, kept_in, kept_out;  // sizes, strides in x and in y
   Shape folded, folded_in;
@@ -74,7 +74,7 @@ enum class Fold : std::uint8_t { sum, sum_abs, sum_square, max, min };
 
 struct ReduceSteps {
   Fold fold = Fold::sum;
-  float scale = 1;  // after the folding
+  float scale = 1;  // applied to the result
   bool root = false;
   bool log = false;
 };
@@ -127,8 +127,8 @@ class ReduceRows final : public CpuKernel {
 
   bool sums() const { return steps_.fold != Fold::max && steps_.fold != Fold::min; }
 
-  // All runs that go into one element of y. Sums go on in double from piece to piece: variances
-  // computed as a difference of two sums need what a long float sum loses.
+  // Reduces all runs of one element of y. The sums of the pieces are added in double: variances
+  // computed as a difference of two sums need the precision that a long float sum loses.
   float fold_runs(const float* x) const {
     double total = 0;
     float extremum = start();
@@ -162,8 +162,8 @@ class ReduceRows final : public CpuKernel {
     return 0;
   }
 
-  // n neighbouring elements of y at once. Rows are summed in groups, and the groups then: the error
-  // grows with the root of their number.
+  // Reduces n neighbouring elements of y at once. Rows are summed in groups and then the groups are
+  // summed, so that the error grows with the root of their number.
   void fold_onto(const float* x, float* y, std::int64_t n) const {
     constexpr int group = 16;
     float a[chunk];

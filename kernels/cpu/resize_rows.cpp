@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Resize along one axis, or two that lie behind each other, in whatever layout the input has: first
-// the rows that an output row needs are summed up, then the elements along that row. The weights
-// are made when the kernel is chosen. Sums in f32; nearest moves elements of any size.
+// Resize along one axis, or two that are adjacent in memory, in any layout of the input: first the
+// rows that an output row needs are summed, then the elements along that row. The weights are
+// computed when the kernel is chosen. Sums in f32; nearest moves elements of any size.
 #include "kernels/cpu/resize_rows.h"
 
 #include <algorithm>
@@ -74,7 +74,8 @@ class ResizeRows final : public CpuKernel {
   }
 
  private:
-  // As many taps for each column, so that neighbouring columns can be summed at once.
+  // Pads the taps to the same number for each column, so that neighbouring columns can be summed at
+  // once.
   void list_columns() {
     if (g_.inner != 1) return;
     for (std::int64_t c = 0; c < g_.columns.out; ++c) taps_ = std::max(taps_, g_.columns.count(c));
@@ -146,7 +147,7 @@ class NearestRows final : public CpuKernel {
   static std::int64_t index(const AxisWeights& w, std::int64_t i) {
     return w.index[static_cast<std::size_t>(i)];
   }
-  // Output row r is the one before it.
+  // True if output row r equals the previous one.
   bool repeats(std::int64_t r) const {
     const std::int64_t row = r % g_.rows.out;
     return row > 0 && index(g_.rows, row) == index(g_.rows, row - 1);
@@ -176,11 +177,12 @@ class NearestRows final : public CpuKernel {
 
 // ---- choosing
 
-// Weights are kept for each element; what has more is left to the reference, whose memory is
+// Weights are stored for each element; axes with more are left to the reference, whose memory is
 // planned.
 constexpr std::size_t most_taps = std::size_t{1} << 24;
 
-// Nothing when an element has no taps: it lies outside of the input.
+// nullopt if an element has no taps because it lies outside the input, or if there are too many
+// taps.
 std::optional<AxisWeights> weights_of(const Resize& op, const ResizeAxis& axis) {
   std::vector<ResizeTap> taps(max_resize_taps(op, axis.in, axis.out));
   if (static_cast<std::size_t>(axis.out) > most_taps / std::max(taps.size(), std::size_t{1}))
@@ -203,8 +205,8 @@ std::optional<AxisWeights> weights_of(const Resize& op, const ResizeAxis& axis) 
   return w;
 }
 
-// The dimensions of the input in the order of its layout, each with its axis; a block of channels
-// comes last and has none.
+// The dimensions of the input in memory order, each with its axis; a block of channels comes last
+// and has none.
 struct LyingDim {
   std::int64_t size;
   std::optional<std::size_t> axis;

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// LSTM and GRU in f32 with the usual activations: what the inputs add to the gates is one product
-// over the whole sequence; then each step adds the product with the state and runs the cell.
+// LSTM and GRU in f32 with the usual activations: the inputs' contribution to the gates is one
+// product over the whole sequence; then each step adds the product with the state and runs the
+// cell.
 //
-// Gates lie side by side, `gate_` floats each (the hidden size, rounded up); the weights are packed
-// in panels of their transposed matrices, zeros behind the last gate. Rows of gates and states are
-// padded with what the zeros give, which is finite and never read out.
+// Gates are contiguous, `gate_` floats each (the hidden size, rounded up); the weights are packed
+// in panels of their transposed matrices, with zeros after the last gate. The padding of rows of
+// gates and states holds the results for these zeros, which are finite and never read.
 #include "kernels/cpu/rnn_rows.h"
 
 #include <algorithm>
@@ -34,7 +35,8 @@ constexpr std::int64_t round_up(std::int64_t n, std::int64_t to) {
   return (n + to - 1) / to * to;
 }
 
-// Gates [first, first + count) of weights [direction][gate][hidden][depth] as panels of columns.
+// Packs gates [first, first + count) of weights [direction][gate][hidden][depth] as panels of
+// columns.
 struct PackedGates {
   std::int64_t first = 0;
   std::int64_t count = 0;
@@ -44,7 +46,7 @@ struct PackedGates {
   std::int64_t columns() const { return round_up(count * round_up(hidden, lanes), simd_panel); }
   std::int64_t floats() const { return columns() * depth; }
 
-  // The weights of one direction, into zeros.
+  // Packs the weights of one direction into zeroed memory.
   void pack(const std::byte* w, float* to) const {
     for (std::int64_t g = 0; g < count; ++g)
       for (std::int64_t j = 0; j < hidden; ++j) {
@@ -70,20 +72,20 @@ struct Sizes {
   std::int64_t gates() const { return is_lstm ? 4 : 3; }
   std::int64_t gate() const { return round_up(hidden, lanes); }
   PackedGates from_input() const { return {0, gates(), hidden, input}; }
-  // Of a GRU the last gate needs the state apart.
+  // The last gate of a GRU needs the product with the state separately.
   PackedGates from_state() const { return {0, is_lstm ? 4 : 2, hidden, hidden}; }
   PackedGates last_from_state() const { return {2, is_lstm ? 0 : 1, hidden, hidden}; }
-  // Floats of a row of gates.
+  // Floats in a row of gates.
   std::int64_t row() const { return from_input().columns(); }
-  // Packed: both matrices of the state, that of the input, the bias of a row, that of the state's
-  // part of the last gate.
+  // Packed in this order: the matrix of the input, both matrices of the state, the bias of a row,
+  // and the bias of the state's part of the last gate.
   std::int64_t packed_floats() const {
     return from_input().floats() + from_state().floats() + last_from_state().floats() + row() +
            gate();
   }
 };
 
-// Where the parts of one direction begin, in floats.
+// Offsets of the parts of one direction, in floats.
 struct Parts {
   explicit Parts(const Sizes& s)
       : r(s.from_input().floats()),
@@ -151,7 +153,7 @@ class RnnRows final : public CpuKernel {
   }
 
  private:
-  // Gates of all rows; h, c, and of a GRU the reset state or its product, for a batch.
+  // Gates of all rows; then, for a batch, h, c and, for a GRU, the reset state or its product.
   std::int64_t direction_floats() const {
     const std::int64_t states = 2 * s_.gate() + (s_.is_lstm ? 0 : s_.last_from_state().columns());
     return round_up(s_.steps * s_.batch * s_.row() + s_.batch * states, lanes);
@@ -202,7 +204,7 @@ class RnnRows final : public CpuKernel {
     }
   }
 
-  // c += h b, of the whole batch.
+  // c += h b for the whole batch.
   void add_product(const float* h, const float* b, std::int64_t columns, float* c,
                    std::int64_t stride) const {
     simd().multiply({h, s_.gate(), b, simd_panel, simd_panel * s_.hidden, c, stride, s_.batch,
@@ -240,7 +242,7 @@ class RnnRows final : public CpuKernel {
     }
   }
 
-  // A null input is zeros.
+  // A null input stands for zeros.
   void load(const std::byte* input, std::int64_t d, float* to) const {
     std::fill_n(to, s_.batch * s_.gate(), 0.0f);
     if (!input) return;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Scatter nd with constant indices and no reduction: a list of runs to copy, made when the kernel
-// is chosen, over the data where they lie if nobody needs them any more.
+// Scatter nd with constant indices and no reduction: a list of runs to copy, computed when the
+// kernel is chosen; in place if the data are not needed afterwards.
 #include "kernels/cpu/scatter_copy.h"
 
 #include <cstring>
@@ -33,7 +33,7 @@ class ScatterCopy final : public CpuKernel {
   std::vector<Run> runs_;
 };
 
-// In the order of the updates, neighbours joined; nothing when an index is outside.
+// The runs in the order of the updates, adjacent ones merged; nullopt if an index is out of range.
 std::optional<std::vector<Run>> runs_of(const Shape& data, const Ints& indices, std::size_t depth,
                                         std::size_t element_size) {
   const Shape strides = row_major_strides(data);
@@ -67,7 +67,7 @@ Selection select_scatter_copy(const KernelRequest& r) {
     return unsupported();
   const auto depth = static_cast<std::size_t>(r.shape(1).back());
   auto runs = runs_of(data, *indices, depth, size_of(r.dtype(0)));
-  if (!runs) return unsupported();  // the reference says what is wrong
+  if (!runs) return unsupported();  // the reference reports the error
   KernelChoice choice;
   choice.implementation = "copy";
   choice.sharing = {{0, 0, Alias::may}};

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Softmax and log_softmax in f32 over rows that lie behind each other.
+// Softmax and log_softmax in f32 over contiguous rows.
 #include "kernels/cpu/softmax_rows.h"
 
 #include <cmath>
@@ -41,7 +41,8 @@ class SoftmaxRows final : public CpuKernel {
     float part[256];
     for (std::int64_t i = 0; i < n_; i += 256)
       sum += s.exp_sum(x + i, largest, part, std::min<std::int64_t>(256, n_ - i));
-    // One after the other: of a large x, the sum of both would lose the digits of the logarithm.
+    // Subtracted one after the other: with a large x, the sum of both would lose the digits of the
+    // logarithm.
     const float log_sum = std::log(sum);
     s.binary(BinaryKind::sub, {x, false}, {&largest, true}, y, n_);
     s.binary(BinaryKind::sub, {y, false}, {&log_sum, true}, y, n_);

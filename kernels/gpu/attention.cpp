@@ -16,8 +16,8 @@
 namespace quern::gpu {
 namespace {
 
-// One batch: leading dimensions and heads together. Query heads that share a key head are more rows
-// of it.
+// One batch dimension for leading dimensions and heads. Query heads that share a key head become
+// additional rows of it.
 struct Sizes {
   std::int64_t heads = 0;  // of k and v
   std::int64_t rows = 0;   // of all queries of a head
@@ -26,7 +26,7 @@ struct Sizes {
   std::int64_t values = 0;  // of a value
 };
 
-// Nothing for shapes that are no such batch.
+// nullopt for shapes that do not form such a batch.
 std::optional<Sizes> sizes_of(const Shape& q, const Shape& k, const Shape& v) {
   const std::size_t rank = q.rank();
   if (k[rank - 3] == 0) return std::nullopt;
@@ -40,8 +40,8 @@ std::optional<Sizes> sizes_of(const Shape& q, const Shape& k, const Shape& v) {
   return is_batch ? std::optional(s) : std::nullopt;
 }
 
-// Adds the mask to the steps of the scores. One that broadcasts otherwise than steps can read it is
-// written out first, into scratch memory behind the scores. False: nor can that be done.
+// Adds the mask to the steps of the scores. A mask whose broadcasting steps cannot read is first
+// expanded into scratch memory after the scores. False if that is not possible either.
 bool add_mask(const KernelRequest& request, const Shape& scores, std::uint64_t scores_bytes,
               Steps& weigh, KernelChoice& choice) {
   if (weigh.add({.kind = BinaryKind::add, .operand = 3}, request.inputs[3])) return true;
@@ -58,7 +58,8 @@ bool add_mask(const KernelRequest& request, const Shape& scores, std::uint64_t s
   return true;
 }
 
-// Scores, softmax, and the sum of values by them. False: a product is too large for a dispatch.
+// Adds the dispatches for scores, softmax, and the weighted sum of values. False if a product is
+// too large for a dispatch.
 bool add_products(const KernelRequest& request, const Sizes& s, std::uint64_t scores_bytes,
                   const Steps& weigh, KernelChoice& choice) {
   const auto read = BufferUse::scratch(0, scores_bytes, BufferAccess::read);

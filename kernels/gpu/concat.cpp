@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Concat: a copy an operand, each to its part of the result.
+// Concat: one copy per operand, each to its part of the result.
 #include "graph/ops/movement.h"
 #include "kernels/contract/iterate.h"
 #include "kernels/gpu/copy.h"

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Conv over one to three dimensions, channels last: as a plain product where it is one, by channel
-// where no two mix, else conv.comp and on GPUs product_tiled.comp or product_cooperative.comp.
+// Conv over one to three dimensions, channels last: as a plain matrix product if it is one, channel
+// by channel if it is depthwise, else with conv.comp and on GPUs product_tiled.comp or
+// product_cooperative.comp.
 #include <algorithm>
 #include <array>
 
@@ -20,13 +21,13 @@ namespace {
 
 struct Filter : Geometry {
   std::int64_t images, channels, outputs, groups;
-  bool may_round = false;  // operands to f16
-  bool may_split = false;  // terms of sums
+  bool may_round = false;  // operands may be rounded to f16
+  bool may_split = false;  // sums may be split
 
   std::int64_t group_channels() const { return channels / groups; }
   std::int64_t group_outputs() const { return outputs / groups; }
   std::int64_t padded_outputs() const { return (group_outputs() + 3) / 4 * 4; }
-  // Every channel by itself, four at a time.
+  // True if each channel is convolved separately, four at a time.
   bool is_depthwise() const {
     return !deep && groups == channels && outputs == channels && channels % 4 == 0;
   }
@@ -36,8 +37,8 @@ struct Filter : Geometry {
   }
 };
 
-// Where the weights [group][output of the group][channel of the group][tap] go:
-// [group][tap][channel][output, padded to four], or [tap][group] by channel.
+// The packed position of weights [group][output of the group][channel of the group][tap]:
+// [group][tap][channel][output, padded to four], or [tap][group] if depthwise.
 struct Packing {
   Shape dims, strides;
 };
@@ -66,7 +67,7 @@ GpuConstant pack(const ConstantSource& source, const Filter& g, DType type) {
   return c;
 }
 
-// The same in every run, for weights that are data: into scratch memory.
+// Packs weights that are not constant in every run, into scratch memory.
 std::optional<Dispatch> pack_dispatch(const Filter& g, BufferUse to, const GpuTarget& target) {
   const Packing p = packing_of(g);
   auto d = copy_dispatch(DType::f32, p.dims, {row_major_strides(p.dims)}, {p.strides}, target);
@@ -74,7 +75,8 @@ std::optional<Dispatch> pack_dispatch(const Filter& g, BufferUse to, const GpuTa
   return d;
 }
 
-// Neighbours of a row that an invocation has: few at its end are left over, many share the weights.
+// The number of neighbours in a row per invocation: few leave little over at the end of the row,
+// many share the weights.
 std::uint32_t pixels_for(std::int64_t width, std::uint32_t most) {
   std::uint32_t best = 1;
   double best_cost = 1e30;
@@ -88,7 +90,7 @@ std::uint32_t pixels_for(std::int64_t width, std::uint32_t most) {
   return best;
 }
 
-// Neighbours of a row and vectors of four channels that an invocation has.
+// The neighbours in a row and the vectors of four channels per invocation.
 struct ConvTile {
   std::uint32_t pixels, vectors;
 };
@@ -133,7 +135,7 @@ std::vector<Dispatch> in_registers(const Filter& g, const GpuTarget& target) {
   return candidates;
 }
 
-// As a product of what the windows see with the weights of each group.
+// The convolution as a matrix product of the windows' elements and the weights of each group.
 ProductSize size_of(const Filter& g, DType w_type) {
   ProductSize size{.of = g.deep ? ProductSize::Of::conv_3d : ProductSize::Of::conv};
   size.rows = g.images * g.out[0] * g.out[1] * g.out[2];
@@ -159,7 +161,7 @@ Product product_of(const Filter& g) {
           .may_split = g.may_split};
 }
 
-// Whether it is best with matrices of f16.
+// True if cooperative matrices of f16 are best.
 bool rounds(const Filter& g, const GpuTarget& target) {
   if (g.is_depthwise()) return false;
   return g.is_product() ? wants_halves(product_of(g), target)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Convolutions and products of 8-bit integers with constant weights: sums of 32 bits, and for
-// QLinear* a second dispatch that makes bytes of them.
+// QLinear* a second dispatch that converts them to bytes.
 #include <algorithm>
 #include <array>
 #include <cstring>
@@ -20,7 +20,7 @@
 namespace quern::gpu {
 namespace {
 
-// A product is a convolution of points over one row of a picture.
+// A matrix product is a 1x1 convolution over one row of an image.
 struct Integers {
   Int8Operands operands;
   Geometry window;
@@ -59,7 +59,7 @@ bool suits(const KernelRequest& r, const Int8Operands& o, std::int64_t outputs) 
 std::string key_of(const KernelRequest& r, std::size_t i) {
   return r.has(i) ? r.inputs[i].constant->key() : std::string();
 }
-// An element for each output channel, of a constant that may be one for all.
+// One element per output channel, of a constant that may have a single one for all.
 template <class T>
 Result<std::vector<T>> list_of(const KernelRequest& r, std::size_t i, std::int64_t length,
                                T missing) {
@@ -72,7 +72,8 @@ Result<std::vector<T>> list_of(const KernelRequest& r, std::size_t i, std::int64
   return list;
 }
 
-// Words less their zero points: [group][tap][channel][output, padded to four], or [tap][channel].
+// Packs weights less their zero points as words: [group][tap][channel][output, padded to four], or
+// [tap][channel].
 Result<GpuConstant> pack(const KernelRequest& r, const Integers& c) {
   QUERN_ASSIGN(const auto zeros, list_of<std::int32_t>(r, c.operands.w_zero, c.outputs, 0));
   const std::int64_t taps = c.window.taps();
@@ -101,8 +102,8 @@ Result<GpuConstant> pack(const KernelRequest& r, const Integers& c) {
   return made;
 }
 
-// Whether weights less their zero points are bytes, and channels come in fours: a word of x is then
-// multiplied with a word of weights.
+// True if weights less their zero points fit into bytes and channels are a multiple of four: then a
+// word of x is multiplied with a word of weights.
 Result<bool> takes_dots(const KernelRequest& r, const Integers& c) {
   if (!r.gpu->integer_dot || c.by_channel() || c.group_channels() % 4 != 0) return false;
   QUERN_ASSIGN(const auto zeros, list_of<std::int32_t>(r, c.operands.w_zero, c.outputs, 0));
@@ -110,8 +111,8 @@ Result<bool> takes_dots(const KernelRequest& r, const Integers& c) {
   return r.dtype(c.operands.w) == DType::i8 ? same(0) : same(128);
 }
 
-// Bytes less their zero points, four channels a word, after their sums over the channels:
-// [group][tap][1 + channel / 4][output, padded to four].
+// Packs weights less their zero points as bytes, four channels per word, after their sums over the
+// channels: [group][tap][1 + channel / 4][output, padded to four].
 GpuConstant pack_for_dots(const KernelRequest& r, const Integers& c) {
   const std::int64_t padded = (c.group_outputs() + 3) / 4 * 4;
   const std::int64_t rows = 1 + c.group_channels() / 4;
@@ -124,7 +125,7 @@ GpuConstant pack_for_dots(const KernelRequest& r, const Integers& c) {
   made.fill = [&source, dims, zero, rows, padded,
                from = c.weight_strides](std::byte* to) -> Status {
     QUERN_ASSIGN(const Tensor t, source.get());
-    // By element: its column of words, the channel, and the tap's first row.
+    // Offsets of an element: its column of words, the channel, and the tap's first row.
     const Shape column = {dims[3] * rows * padded, 1, 0, rows * padded};
     const Shape channel = {0, 0, 1, 0};
     for_each_offset(dims, std::array{from, column, channel}, [&](const auto& at) {
@@ -141,7 +142,7 @@ GpuConstant pack_for_dots(const KernelRequest& r, const Integers& c) {
   return made;
 }
 
-// What a sum is multiplied with, by output channel.
+// The multipliers of the sums, by output channel.
 Result<GpuConstant> multipliers(const KernelRequest& r, const Integers& c) {
   const Int8Operands& o = c.operands;
   QUERN_ASSIGN(auto scales, list_of<float>(r, o.w_scale, c.outputs, 1));
@@ -198,7 +199,7 @@ std::optional<Dispatch> sums(const KernelRequest& r, const Integers& c, std::str
   return d;
 }
 
-// The layouts of x and y are for the caller to fill in.
+// The caller fills in the layouts of x and y.
 Selection select_sums(const KernelRequest& r, const Integers& c) {
   const Int8Operands& o = c.operands;
   KernelChoice choice;
@@ -273,7 +274,7 @@ Selection select_product_of(const KernelRequest& r, const Int8Operands& o) {
       !suits(r, o, b.back()))
     return unsupported();
   const std::int64_t rows = a.elements() / a.back();
-  // A row of a picture is at most 65,535 long.
+  // A row of an image has at most 65,535 elements.
   std::int64_t height = 1;
   while (rows / height > 65535 && rows % (2 * height) == 0) height *= 2;
   const Shape picture = {1, a.back(), height, rows / height};

@@ -17,7 +17,7 @@
 namespace quern::gpu {
 namespace {
 
-// The weights as the shader wants them: from [channel][output of the group][tap] to
+// Packs the weights for the shader: from [channel][output of the group][tap] to
 // [group][tap][channel of the group][output of the group, padded to four].
 struct TransposedPacking {
   Shape dims, strides;

@@ -25,7 +25,7 @@ bool can_store(std::size_t element_size, const GpuTarget& target) {
   return element_size != 2 || target.storage_16bit;
 }
 
-// Elements twice as large, as long as both sides allow it: four floats move as one.
+// Doubles the element size as long as both sides allow it: four floats move as one.
 void widen(Loop& loop, std::int64_t& from, std::int64_t& to, std::size_t& size) {
   const auto even = [](const std::vector<std::int64_t>& strides) {
     return strides[0] == 1 &&

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Moving elements on a device.
+// Copies of elements on a device.
 #pragma once
 
 #include <optional>
@@ -8,13 +8,14 @@
 
 namespace quern::gpu {
 
-// What copy.comp moves: element `index` of `shape` from offset + index . strides to the same sum of
-// the other side, in elements.
+// One side of copy.comp, which copies element `index` of `shape` from offset + index . strides (in
+// elements) to the same expression of the other side.
 struct Side {
   Shape strides;
   std::int64_t offset = 0;
 };
-// `from` and `to` are bound to the dispatch by the caller. Nothing when it does not fit the device.
+// The caller binds the buffers of `from` and `to` to the dispatch. nullopt if it does not fit the
+// device.
 std::optional<Dispatch> copy_dispatch(DType dtype, const Shape& shape, const Side& from,
                                       const Side& to, const GpuTarget& target);
 
@@ -22,8 +23,8 @@ std::optional<Dispatch> copy_dispatch(DType dtype, const Shape& shape, const Sid
 
 namespace quern {
 
-// Like select_copy(), on a device: the source begins `from_offset` elements after what is bound.
-// Nothing: the device cannot.
+// Like select_copy(), on a device: the source begins `from_offset` elements after the begin of its
+// binding. Nothing if the device cannot run it.
 Selection select_gpu_copy(const TensorDesc& from, std::int64_t from_offset, const TensorDesc& to,
                           const GpuTarget& target);
 

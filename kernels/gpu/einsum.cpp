@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Einsum of one or two operands: as a product of matrices where the labels fall into those of a
-// batch, rows, columns and a sum, with layouts that put them in this order; else on einsum.comp.
+// Einsum of one or two operands: as a matrix product if the labels can be divided into batch, rows,
+// columns and sum, with layouts in this order; else with einsum.comp.
 #include "kernels/contract/einsum.h"
 
 #include <algorithm>
@@ -16,10 +16,10 @@
 namespace quern::gpu {
 namespace {
 
-// What a label is to a product.
+// The role of a label in a matrix product.
 enum class Role { batch, row, column, sum };
 
-// What becomes of labels: dimensions of the result, or terms of its sums.
+// The use of labels: as dimensions of the result, or as terms of its sums.
 enum class Labels : std::uint8_t { of_result, summed };
 
 std::optional<Role> role_of(const EinsumLoops::Label& l, Labels labels) {
@@ -37,12 +37,12 @@ struct Contraction {
   Layout result;
 };
 
-// Dimensions in the order of the roles of their labels; those of one element stand last.
+// Dimensions in the order of the roles of their labels; those of size 1 come last.
 Layout in_order(const Shape& shape, std::span<const std::size_t> labels,
                 std::span<const std::optional<Role>> roles, std::array<Role, 3> order) {
   std::vector<std::int64_t> dims;
   const auto append_if = [&](const auto& wanted) {
-    // Labels of one role in one order, that of their numbers, for both operands and the result.
+    // Labels with the same role are sorted by number, for both operands and the result.
     std::vector<std::pair<std::size_t, std::int64_t>> found;
     for (std::size_t d = 0; d < labels.size(); ++d)
       if (wanted(roles[labels[d]])) found.emplace_back(labels[d], static_cast<std::int64_t>(d));
@@ -54,7 +54,7 @@ Layout in_order(const Shape& shape, std::span<const std::size_t> labels,
   return Layout::permuted(shape, dims);
 }
 
-// Nothing: a label stands in one operand alone and is summed, broadcasts, or is a diagonal.
+// nullopt if a label is in one operand only and summed, broadcasts, or is a diagonal.
 std::optional<Contraction> contraction_of(const KernelRequest& request, const EinsumLoops& loops) {
   std::vector<std::optional<Role>> roles;
   std::vector<std::int64_t> sizes;
@@ -111,7 +111,7 @@ Selection as_product(const KernelRequest& request, const Contraction& c) {
   return std::optional<KernelChoice>(std::move(choice));
 }
 
-// Sizes and strides of labels as make_loop() takes them.
+// Sizes and strides of labels in the form of make_loop().
 std::optional<Loop> loop_of(const std::vector<EinsumLoops::Label>& labels, Labels kind) {
   if (labels.size() > Shape::max_rank) return std::nullopt;
   Shape sizes;

@@ -14,7 +14,7 @@
 namespace quern::gpu {
 namespace {
 
-// Of broadcast.comp; 0: it has no such type.
+// The type code of broadcast.comp; 0 if it lacks the type.
 std::uint32_t type_code(DType t) {
   switch (t) {
     case DType::f32: return 1;
@@ -29,7 +29,7 @@ std::uint32_t type_code(DType t) {
   }
 }
 
-// The functions that broadcast.comp has for integers.
+// True for the functions that broadcast.comp supports for integers.
 bool takes_integers(std::uint32_t code) {
   constexpr std::array codes = {1U,  2U,  3U,  25U, 40U, 45U, 64U,        65U,
                                 66U, 67U, 69U, 70U, 71U, 72U, 74U,        75U,
@@ -42,7 +42,7 @@ bool is_full(const KernelRequest& r, std::size_t i) {
          !r.inputs[i].desc.layout.block;
 }
 
-// The chain `steps` over input `main`, whose layout the result has.
+// Applies the chain `steps` to input `main`; the result has its layout.
 Selection chain(const KernelRequest& request, std::uint32_t main, Steps steps) {
   const Layout& layout = request.inputs[main].desc.layout;
   KernelChoice choice;
@@ -75,14 +75,14 @@ bool has_work(const KernelRequest& request) {
   return n > 0 && n < (std::int64_t{1} << 31);
 }
 
-// The layout of the first operand as large as the result, so that it need not move.
+// The layout of the first operand with the size of the result, so that it need not be reordered.
 Layout result_layout(const KernelRequest& request, std::size_t operands) {
   for (std::size_t i = 0; i < operands; ++i)
     if (is_full(request, i) && !request.inputs[i].constant) return request.inputs[i].desc.layout;
   return Layout::row_major(request.outputs[0].shape);
 }
 
-// One function of the first `operands` inputs.
+// A dispatch of one function of the first `operands` inputs.
 Selection general(const KernelRequest& request, std::uint32_t code, std::size_t operands,
                   float alpha = 0, float beta = 0) {
   const TensorType& out = request.outputs[0];
@@ -178,8 +178,8 @@ Selection select_cast(const KernelRequest& request) {
   const DType from = request.dtype(0);
   const DType to = request.outputs[0].dtype;
   if (from == DType::f16 && to != DType::f32) return unsupported();
-  // A bool is whether the element is not zero, which "or nothing" tells of integers; the shader for
-  // floats stores bytes like that anyway.
+  // A cast to bool tests for nonzero, which "or nothing" does for integers; the shader for floats
+  // stores bytes like that anyway.
   const bool to_bool = to == DType::boolean && from != DType::f32 && from != DType::boolean;
   if (to_bool) return general(request, *code_of(BinaryKind::logical_or), 1);
   return general(request, copy_code, 1);

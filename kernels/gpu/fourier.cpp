@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Dft and Stft by their definition, on fourier.comp.
+// Dft and Stft by their definition, with fourier.comp.
 #include <cmath>
 #include <cstring>
 #include <numbers>
@@ -68,7 +68,7 @@ Selection transform(const KernelRequest& request, const Lines& l, std::int64_t p
   return std::optional<KernelChoice>(std::move(choice));
 }
 
-// The one integer of a constant input; nothing when that is not known.
+// The single integer of a constant input; nullopt if it is unknown.
 std::optional<std::int64_t> known_int(const KernelRequest& request, std::size_t i) {
   const auto ints = constant_ints(request, i);
   return ints && ints->size() == 1 ? std::optional(ints->front()) : std::nullopt;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The GPU kernels of the families that have one; each answers "not for me" to what it cannot do.
+// The GPU kernels of the families that have one; each returns nothing ("not for me") for requests
+// that it does not support.
 #pragma once
 
 #include "kernels/contract/kernel.h"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What knows where its elements stand: Cumulative and ReverseSequence along an axis, Trilu and
-// EyeLike by the diagonals of matrices, OneHot by an index.
+// Operators that depend on the positions of elements: Cumulative and ReverseSequence along an axis,
+// Trilu and EyeLike by the diagonals of matrices, OneHot by an index.
 #include <algorithm>
 #include <cstring>
 
@@ -16,7 +16,7 @@
 namespace quern::gpu {
 namespace {
 
-// Elements that are words.
+// True if elements are words.
 bool has_words(const TensorType& t) {
   return t.dtype != DType::string && (size_of(t.dtype) == 4 || size_of(t.dtype) == 8) &&
          t.shape.elements() > 0 && t.shape.elements() < (std::int64_t{1} << 30);
@@ -25,7 +25,7 @@ std::int64_t words_of(const TensorType& t) {
   return static_cast<std::int64_t>(size_of(t.dtype) / 4);
 }
 
-// One dispatch over as many invocations as the first push word says, everything row-major.
+// One dispatch; the first push word is the number of invocations; all operands are row-major.
 Selection over(const KernelRequest& request, Dispatch d) {
   const std::uint32_t work = d.push[0];
   const std::uint32_t local = lanes(*request.gpu);

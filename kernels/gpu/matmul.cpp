@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// MatMul on matmul.comp, and on GPUs where it is large on product_tiled.comp or
-// product_cooperative.comp; few rows there on matmul_few.comp.
+// MatMul with matmul.comp; on GPUs large products use product_tiled.comp or
+// product_cooperative.comp, and those with few rows matmul_few.comp.
 #include "kernels/gpu/matmul.h"
 
 #include <algorithm>
@@ -42,7 +42,7 @@ GpuConstant pack(const ConstantSource& source, Transposed factors, const Product
   return c;
 }
 
-// Batch dimensions that two can stand for; nothing otherwise.
+// The batch dimensions merged into two; nullopt if that is not possible.
 bool join_batch(const ProductShape& s, Product& p) {
   Shape y = Shape::filled(s.batch.rank(), 1);
   std::int64_t stride = 1;
@@ -62,7 +62,7 @@ bool join_batch(const ProductShape& s, Product& p) {
   return true;
 }
 
-// One matrix on the right: the batch is more rows.
+// One right-hand matrix for the whole batch: the batch becomes additional rows.
 void fold_batch_into_rows(Product& p) {
   if (p.batch[1] != 1 || p.w_batch[0] != 0 || p.a_batch[0] != p.rows * p.a_row) return;
   p.rows *= p.batch[0];
@@ -82,7 +82,7 @@ Layout columns_first(const Shape& shape) {
 
 namespace {
 
-// Rows and vectors of four columns that an invocation has, and invocations side by side.
+// Rows and vectors of four columns per invocation, and adjacent invocations.
 struct ProductTile {
   std::uint32_t local, rows, vectors;
 };
@@ -100,7 +100,7 @@ std::vector<ProductTile> product_tiles(const Product& p, const GpuTarget& target
   return tiles;
 }
 
-// How the operands lie.
+// The layout of the operands.
 ProductSize size_of(const Product& p) {
   const auto multiple = [](std::int64_t v) { return v % 4 == 0; };
   ProductSize size{.rows = p.rows, .columns = p.columns, .depth = p.depth};
@@ -132,8 +132,8 @@ std::optional<Dispatch> in_registers(const ProductTile& t, const ProductSize& si
   return d;
 }
 
-// Few rows on a GPU, where the invocations share the terms of sums: in another order than
-// elsewhere, so that there are no other candidates.
+// Few rows on a GPU, where the invocations share the terms of sums. The order of summation differs
+// from other shaders, so that there are no other candidates.
 std::optional<Dispatch> with_few_rows(const ProductSize& size, const GpuTarget& target) {
   constexpr std::int64_t most_rows = 8, least_depth = 64;
   const std::uint32_t local = std::min(std::bit_floor(target.max_invocations), 256U);
@@ -142,7 +142,7 @@ std::optional<Dispatch> with_few_rows(const ProductSize& size, const GpuTarget& 
     return std::nullopt;
   const auto columns = static_cast<std::uint64_t>(size.columns);
   const auto batch = static_cast<std::uint64_t>(size.batch);
-  // Long lines read the weights best, short ones are more workgroups.
+  // Long lines read the weights best; short ones give more workgroups.
   std::uint32_t line = 16;
   while (line > 4 && ceil_div(columns, 4 * line) * batch < target.units) line /= 2;
   const std::array<std::uint64_t, 3> groups = {ceil_div(columns, 4 * line), 1, batch};
@@ -155,7 +155,7 @@ std::optional<Dispatch> with_few_rows(const ProductSize& size, const GpuTarget& 
   return d;
 }
 
-// As tiles see it, which have no tail of single elements.
+// The size for tiling, which has no tail of single elements.
 ProductSize tiled_size_of(const Product& p) {
   ProductSize size = size_of(p);
   size.a_vectors = size.a_vectors && p.depth % 4 == 0;
@@ -168,7 +168,7 @@ Tiling product_candidates(const Product& p, const GpuTarget& target) {
   const ProductSize size = size_of(p);
   if (auto few = with_few_rows(size, target)) return {.candidates = {std::move(*few)}};
   tiling = tiles_of(tiled_size_of(p), target);
-  // Split sums are made in another order than others.
+  // Split sums have another order of summation.
   if (tiling.is_best && tiling.parts > 1) return tiling;
   std::vector<Dispatch> candidates;
   if (can_loop(size.a_vectors ? p.depth / 4 + 4 : p.depth, target))

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What moves elements and computes nothing: Pad, Gather, Tile, Slice, DepthSpace.
+// Operators that only move elements: Pad, Gather, Tile, Slice, DepthSpace.
 #include "graph/ops/movement.h"
 
 #include <array>
@@ -19,7 +19,7 @@
 namespace quern::gpu {
 namespace {
 
-// One dispatch from input 0 to output 0; the other inputs are in the plan.
+// One dispatch from input 0 to output 0; the other inputs are known when planning.
 Selection moved(const KernelRequest& request, std::string_view implementation, const Layout& in,
                 const Layout& out, Dispatch d) {
   KernelChoice choice;
@@ -32,7 +32,7 @@ Selection moved(const KernelRequest& request, std::string_view implementation, c
   return std::optional<KernelChoice>(std::move(choice));
 }
 
-// What pads are filled with, as bits; nothing when it is data.
+// The bits of the padding value; nullopt if it is not constant.
 Result<std::optional<std::uint32_t>> pad_value(const KernelRequest& request) {
   std::uint32_t bits = 0;
   if (!request.has(2)) return std::optional(bits);
@@ -52,7 +52,7 @@ std::uint32_t mode_code(PadMode mode) {
   return 0;
 }
 
-// pad.comp from x to y of at most six dimensions; mode and value are for the caller to fill in.
+// A dispatch of pad.comp from x to y of at most six dimensions; the caller fills in mode and value.
 Dispatch padding(const Shape& y, const Shape& x, std::span<const std::int64_t> first,
                  const Layout& out, const Layout& in, const GpuTarget& target) {
   std::vector<std::int64_t> dims, sizes, begins, strides;
@@ -78,7 +78,7 @@ Dispatch padding(const Shape& y, const Shape& x, std::span<const std::int64_t> f
   return d;
 }
 
-// Tile as a pad that begins nowhere and wraps.
+// Tile as a wrapping pad that begins at 0.
 Selection wrapped(const KernelRequest& request) {
   const Shape& x = request.shape(0);
   const Shape& y = request.outputs[0].shape;
@@ -198,7 +198,7 @@ Selection select_tile(const KernelRequest& request) {
   const Shape& y = request.outputs[0].shape;
   if (x.elements() == 0 || y.elements() == 0 || request.dtype(0) == DType::string)
     return unsupported();
-  // A repeated dimension is two: the repeats, which stand still in x, and its own.
+  // A repeated dimension becomes two: the repeats, with stride 0 in x, and its own.
   const Shape x_strides = row_major_strides(x);
   const Shape y_strides = row_major_strides(y);
   Shape dims;
@@ -222,7 +222,7 @@ Selection select_tile(const KernelRequest& request) {
   return moved(request, "copy", Layout::row_major(x), Layout::row_major(y), std::move(*d));
 }
 
-// What no view shows: steps backwards.
+// Slices that cannot be a view: with negative steps.
 Selection select_slice(const KernelRequest& request) {
   const Shape& x = request.shape(0);
   const Shape& y = request.outputs[0].shape;
@@ -239,7 +239,7 @@ Selection select_slice(const KernelRequest& request) {
   Side from{row_major_strides(x)};
   for (std::size_t d = 0; d < y.rank(); ++d) {
     from.offset += steps[d].start * from.strides[d];
-    // With one element the step leads nowhere, and may be too large to multiply.
+    // With one element the step is unused, and may be too large to multiply.
     from.strides[d] = y[d] == 1 ? 0 : steps[d].step * from.strides[d];
   }
   auto d = copy_dispatch(request.dtype(0), y, from, {row_major_strides(y)}, *request.gpu);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Normalisations that need no rows: BatchNorm with parameters that are data, Lrn.
+// Normalisations that need no rows: BatchNorm with parameters that are not constant, Lrn.
 #include <algorithm>
 
 #include "graph/ops/normalisation.h"
@@ -14,7 +14,7 @@ bool suits(const KernelRequest& request) {
   return request.dtype(0) == DType::f32 && n > 0 && n < (std::int64_t{1} << 31);
 }
 
-// The layout that x has, where a channel's elements can be told by a stride.
+// The layout of x, if a stride identifies the elements of a channel.
 Layout layout_of(const KernelRequest& request) {
   const TensorDesc& x = request.inputs[0].desc;
   return is_dense(x) && !x.layout.block ? x.layout : Layout::row_major(x.shape);

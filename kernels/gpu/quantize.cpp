@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Quantize, Dequantize and DynamicQuantize: bytes move as words, so that no device needs storage of
-// eight bits.
+// Quantize, Dequantize and DynamicQuantize: bytes move as words, so that the device needs no 8-bit
+// storage.
 #include "kernels/gpu/quantize.h"
 
 #include <algorithm>
@@ -18,8 +18,7 @@ namespace {
 
 constexpr std::int64_t most_elements = std::int64_t{1} << 31;
 
-// Which element of the scale goes with an element of `shape` that lies in `layout`; false: no
-// period tells that.
+// Sets the index of the scale for each element of `shape` in `layout`; false if it is not periodic.
 bool place_scale(const KernelRequest& request, const Layout& layout, std::int64_t axis,
                  std::int64_t block_size, QuantizeWork& work) {
   const Shape& x = request.shape(0);
@@ -87,14 +86,14 @@ Selection select_dequantize(const KernelRequest& request) {
   return elementwise(request, {QuantizeMode::dequantize, from, 0}, op.axis, op.block_size);
 }
 
-// The range in two passes, then the elements.
+// Computes the range in two passes, then the elements.
 Selection select_dynamic_quantize(const KernelRequest& request) {
   const TensorDesc& x = request.inputs[0].desc;
   const GpuTarget& target = *request.gpu;
   const std::int64_t n = x.shape.elements();
   if (n == 0 || n >= most_elements) return unsupported();
   const Layout layout = is_dense(x) && !x.layout.block ? x.layout : Layout::row_major(x.shape);
-  // Parts long enough to keep a workgroup busy, few enough for one to put them together.
+  // Parts long enough to keep a workgroup busy, and few enough for one workgroup to combine them.
   const std::int64_t part =
       std::max<std::int64_t>(4096, ceil_div(static_cast<std::uint64_t>(n), 1024));
   const std::int64_t parts =
@@ -102,7 +101,7 @@ Selection select_dynamic_quantize(const KernelRequest& request) {
   if (!can_loop(2 * part, target)) return unsupported();
   constexpr std::uint64_t small = 256;
   const std::uint64_t pairs = (static_cast<std::uint64_t>(parts) * 8 + small - 1) / small * small;
-  // A result that nobody wants lies in scratch memory.
+  // A result that is not wanted goes to scratch memory.
   const auto result = [&](std::uint32_t i, BufferAccess access) {
     BufferUse use = request.wants(i) ? BufferUse::output(i)
                                      : BufferUse::scratch(pairs + (i - 1) * small, small, access);

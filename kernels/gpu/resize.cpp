@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Resize on resize.comp: over the last two dimensions (or the last one) with channels last, over
-// others one dimension after the other.
+// Resize with resize.comp: over the last two dimensions (or the last one) with channels last, over
+// others one dimension at a time.
 #include <algorithm>
 #include <array>
 #include <bit>
@@ -16,7 +16,7 @@
 namespace quern::gpu {
 namespace {
 
-// Pairs of index and weight, `taps` for each output element, weight 0 where there are fewer.
+// Pairs of index and weight, `taps` for each output element, padded with weight 0.
 struct TapTable {
   std::vector<std::uint32_t> words;
   std::size_t taps = 1;
@@ -46,7 +46,7 @@ std::optional<TapTable> tap_table(const Resize& op, const ResizeAxis& axis) {
 GpuConstant constant_of(TapTable table) {
   GpuConstant c;
   c.bytes = table.words.size() * 4;
-  // Small, and the same for all that are resized alike.
+  // Small, and shared by all nodes that are resized alike.
   c.key = "gpu-taps|";
   c.key.append(reinterpret_cast<const char*>(table.words.data()), c.bytes);
   c.fill = [words = std::move(table.words)](std::byte* to) -> Status {
@@ -78,8 +78,8 @@ Dispatch resample(const Picture& p, std::size_t row_taps, std::size_t column_tap
   return d;
 }
 
-// Any dimensions, one after the other, those that shrink most first: what lies behind a dimension
-// counts as channels of a picture one wide.
+// Resizes any dimensions, one at a time, those that shrink most first: the dimensions after the
+// resized one count as channels of an image of width one.
 Selection by_dimension(const KernelRequest& request, std::span<const ResizeAxis> axes) {
   const auto& op = request.as<Resize>();
   constexpr std::int64_t limit = std::int64_t{1} << 31;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Rnn: what the input contributes to all steps is one product, the steps one dispatch a direction.
+// Rnn: the input's contribution to all steps is one product; the steps are one dispatch per
+// direction.
 #include <algorithm>
 #include <array>
 
@@ -14,7 +15,7 @@ namespace {
 
 enum Input : std::uint32_t { in_x, in_w, in_r, in_b, in_lengths, in_h, in_c, in_p };
 
-// What rnn.comp computes: sigmoid for gates, tanh for the rest.
+// True for the activations that rnn.comp computes: sigmoid for gates, tanh for the rest.
 bool usual_activations(const Rnn& op) {
   for (std::size_t i = 0; i < op.activations.size(); ++i) {
     const std::size_t each = op.kind == RnnKind::rnn ? 1 : op.kind == RnnKind::gru ? 2 : 3;
@@ -29,7 +30,7 @@ Layout units_innermost(const Shape& shape) {
   return Layout::permuted(shape, order);
 }
 
-// The layer as its dispatches see it.
+// The sizes of the layer, for its dispatches.
 struct Layer {
   std::int64_t steps, batch, input, directions, wide, hidden;
   std::uint64_t gates_bytes, state_bytes;  // of the parts of scratch memory
@@ -56,7 +57,7 @@ Layer layer_of(const KernelRequest& request) {
   return l;
 }
 
-// What the input contributes to the gates of all steps.
+// A dispatch of the input's contribution to the gates of all steps.
 std::optional<Dispatch> input_gates(const KernelRequest& request, const Layer& l,
                                     std::int64_t direction) {
   const Product p{.rows = l.steps * l.batch,
@@ -73,7 +74,7 @@ std::optional<Dispatch> input_gates(const KernelRequest& request, const Layer& l
                           l.gates(BufferAccess::write), none, *request.gpu);
 }
 
-// Steps [first, end) of one direction.
+// A dispatch of steps [first, end) of one direction.
 Dispatch steps_dispatch(const KernelRequest& request, const Layer& l, std::int64_t direction,
                         std::uint32_t local, std::int64_t first, std::int64_t end) {
   const auto& op = request.as<Rnn>();
@@ -94,8 +95,8 @@ Dispatch steps_dispatch(const KernelRequest& request, const Layer& l, std::int64
                  !ends || request.wants(1),
                  !ends || request.wants(2),
                  op.linear_before_reset};
-  // Where this direction begins in the states and in y, and what lies between two sequences of the
-  // batch; between two dispatches the states lie alone.
+  // The offset of this direction in the states and in y, and the strides between sequences of the
+  // batch. Between two dispatches the states are stored separately.
   const bool batch_first = op.batch_first;
   const std::int64_t own = direction * l.hidden * (batch_first ? 1 : l.batch);
   const std::int64_t each = l.hidden * (batch_first ? l.directions : 1);
@@ -106,7 +107,7 @@ Dispatch steps_dispatch(const KernelRequest& request, const Layer& l, std::int64
                          direction * 2 * l.wide, starts ? own : 0, starts ? each : l.hidden,
                          ends ? own : 0, ends ? each : l.hidden, own, y_step, y_batch})
     d.push.push_back(word(v));
-  // What is not there is bound to something that is read anyway.
+  // Absent operands are bound to a buffer that is read anyway.
   const BufferUse any = BufferUse::input(in_r);
   const auto begin_state = [&](std::uint32_t i, int which) {
     if (!starts) return l.state(which, BufferAccess::read);

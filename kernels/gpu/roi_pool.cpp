@@ -14,7 +14,8 @@ Selection select_roi_pool(const KernelRequest& request) {
   if (request.dtype(0) != DType::f32 || x.elements() == 0 || y.elements() == 0 ||
       x.elements() >= limit || y.elements() >= limit || op.sampling_ratio >= 1 << 16)
     return unsupported();
-  // Points of a bin that may be visited: at least half an element apart, if they are not told.
+  // Upper bound on the points of a bin: they are at least half an element apart unless their number
+  // is given.
   const auto visits = [&](std::int64_t size) {
     return op.sampling_ratio > 0 ? op.sampling_ratio : 2 * size + 8;
   };

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What works on rows of neighbouring elements, one workgroup a row: Softmax, Reduce, ArgReduce,
-// LayerNorm, GroupNorm,
-// LpNorm and TopK. Dimensions that are not innermost are put there by the layout that is
-// asked for.
+// Operators on rows of contiguous elements, with one workgroup per row: Softmax, Reduce, ArgReduce,
+// LayerNorm, GroupNorm, LpNorm and TopK. Dimensions that are not innermost are moved there by the
+// requested layout.
 #include "kernels/gpu/rows.h"
 
 #include <algorithm>
@@ -20,7 +19,7 @@
 namespace quern::gpu {
 namespace {
 
-// The dimensions of `mask` innermost, in order, the others before them, in order.
+// The layout with the dimensions of `mask` innermost and the others before them, each in order.
 Layout rows_of(const Shape& shape, std::uint32_t mask) {
   std::vector<std::int64_t> order;
   for (std::uint32_t in_row : {0U, 1U})
@@ -39,7 +38,7 @@ std::int64_t row_length(const Shape& shape, std::uint32_t mask) {
 // The shaders reduce indices as floats.
 constexpr std::int64_t exact_floats = 1 << 24;
 
-// Rows longer than any workgroup can walk over stay on the CPU, as do those of no elements.
+// Rows that are too long for a workgroup stay on the CPU, as do empty rows.
 bool can_walk(const KernelRequest& request, const Shape& x) {
   return x.elements() > 0 && x.elements() < (std::int64_t{1} << 31) &&
          can_loop(4 * (x.elements() / request.gpu->max_invocations + 8), *request.gpu);
@@ -49,13 +48,13 @@ bool suits(const KernelRequest& request, const Shape& x) {
   return request.dtype(0) == DType::f32 && can_walk(request, x);
 }
 
-// Of integers, where the device has them.
+// True for integers if the device supports them.
 bool suits_integers(const KernelRequest& request, const Shape& x) {
   const DType type = request.dtype(0);
   return (type == DType::i32 || type == DType::i64) && request.gpu->int64 && can_walk(request, x);
 }
 
-// Of reduce.comp: ReduceKind, then these.
+// Codes of reduce.comp that follow those of ReduceKind.
 constexpr std::uint32_t arg_max = 10, arg_min = 11;
 
 bool takes_integers(ReduceKind kind) {
@@ -70,7 +69,7 @@ bool takes_integers(ReduceKind kind) {
   }
 }
 
-// Which of equal elements a search finds.
+// Selects which of equal elements a search finds.
 enum class Tie : std::uint32_t { first, last };
 
 Dispatch reduction(const KernelRequest& request, const Rows& rows, std::uint32_t kind, Tie tie) {
@@ -138,12 +137,12 @@ Selection select_reduce(const KernelRequest& request) {
   if (!can || x.empty()) return unsupported();
   const auto mask = folded_axes(request);
   if (!mask) return unsupported();
-  // Of no axes each element is a row.
+  // Without axes each element is a row.
   const std::int64_t length = row_length(x, *mask);
   Dispatch d = reduction(request, {x.elements() / length, length}, static_cast<std::uint32_t>(kind),
                          Tie::first);
   auto choice = answer("rows", std::move(d), rows_of(x, *mask), Layout::row_major(y), request);
-  (*choice)->packed_inputs.assign(request.inputs.size(), true);  // the axes are in the plan
+  (*choice)->packed_inputs.assign(request.inputs.size(), true);  // the axes are known when planning
   (*choice)->packed_inputs[0] = false;
   return choice;
 }
@@ -160,7 +159,8 @@ Selection select_arg_reduce(const KernelRequest& request) {
   return answer("rows", std::move(d), rows_of(x, 1U << axis), Layout::row_major(y), request);
 }
 
-// Rounds of a search each, so that k rows' worth of loops must be had.
+// Each of the k results takes one search over the row, so that k times the loop iterations of a row
+// must be possible.
 Selection select_top_k(const KernelRequest& request) {
   const auto& op = request.as<TopK>();
   const Shape& x = request.shape(0);
@@ -192,7 +192,8 @@ Selection select_top_k(const KernelRequest& request) {
 
 namespace {
 
-// The parameters of norm.comp: which scale belongs to which element, and whether the mean goes.
+// The parameters of norm.comp: the scale's index for each element, and whether the mean is
+// subtracted.
 struct NormScale {
   std::int64_t groups = 1, group_size = 0, inner = 1, size = 1;
   bool center = true;
@@ -207,7 +208,7 @@ Selection norm(const KernelRequest& request, const Rows& rows, const NormScale& 
   for (std::int64_t v : {scale.groups, scale.group_size, scale.inner, scale.size})
     d.push.push_back(word(v));
   d.push.push_back(word(epsilon));
-  // Rows that nobody wants, only what they are like, lie in scratch memory.
+  // If only the statistics of the rows are wanted, the rows go to scratch memory.
   const auto bytes = static_cast<std::uint64_t>(x.elements()) * sizeof(float);
   const BufferUse y =
       request.wants(0) ? BufferUse::output(0) : BufferUse::scratch(0, bytes, BufferAccess::write);
@@ -233,7 +234,7 @@ Selection select_layer_norm(const KernelRequest& request) {
   NormScale scale{.center = op.center};
   for (std::size_t i : {1U, 2U}) {
     if (!request.has(i)) continue;
-    // One element for each of the row: or they would broadcast.
+    // One parameter per element of the row; otherwise they would broadcast.
     if (request.dtype(i) != DType::f32 || request.shape(i).elements() != length)
       return unsupported();
     scale.size = length;

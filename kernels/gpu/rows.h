@@ -7,12 +7,12 @@
 
 namespace quern::gpu {
 
-// Rows of neighbouring elements, one after the other.
+// Contiguous rows of contiguous elements.
 struct Rows {
   std::int64_t count, length;
 };
-// A workgroup a row, of a power of two invocations, which is the first specialisation constant;
-// count and length are the first push words.
+// One workgroup per row. Its number of invocations, a power of two, is the first specialisation
+// constant; count and length are the first push words.
 Dispatch row_dispatch(std::string_view shader, const Rows& rows, const GpuTarget& target);
 
 }  // namespace quern::gpu

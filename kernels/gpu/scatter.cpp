@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Scatter, GatherND and MaxUnpool: what goes where is data. Results do not depend on who comes
-// first: of several updates to one place without reduction only the last is written, and with one
-// they apply in order.
+// Scatter, GatherND and MaxUnpool, whose destinations are data. Results do not depend on the order
+// of invocations: of several updates to one place without reduction only the last is written, and
+// with a reduction they apply in order.
 #include <algorithm>
 #include <array>
 #include <cstring>
@@ -42,7 +42,7 @@ Tuples tuples_of(const Shape& data, const Shape& indices, std::int64_t batch_dim
           data.elements(0, b + depth), data.elements(b + depth)};
 }
 
-// Their numbers, as words; nothing when there are too many coordinates.
+// The numbers of the slices, as words; nullopt if there are too many coordinates.
 std::optional<Dispatch> places_dispatch(const KernelRequest& request, const Tuples& t,
                                         std::int64_t batch_dims, BufferUse to) {
   const Shape& data = request.shape(0);
@@ -66,13 +66,13 @@ std::optional<Dispatch> places_dispatch(const KernelRequest& request, const Tupl
   return d;
 }
 
-// Room for n words in scratch memory, where a binding may begin.
+// Reserves n words in scratch memory at an offset where a binding can begin.
 std::uint64_t words(std::int64_t n) {
   return (static_cast<std::uint64_t>(n) * 4 + 255) / 256 * 256;
 }
 
-// The last tuple of each place is its owner: places in the first words of scratch memory, owners
-// behind them.
+// The last tuple of each place is its owner: the places are in the first words of scratch memory,
+// followed by the owners.
 void push_owners(KernelChoice& choice, std::int64_t tuples, std::int64_t places,
                  const GpuTarget& target) {
   const std::uint64_t first = words(tuples);
@@ -90,7 +90,7 @@ void push_owners(KernelChoice& choice, std::int64_t tuples, std::int64_t places,
   }
 }
 
-// Data to the result, whole.
+// Copies all of `data` to the result.
 std::optional<Dispatch> copy_data(const KernelRequest& request) {
   const Shape& data = request.shape(0);
   const Shape strides = row_major_strides(data);
@@ -99,8 +99,8 @@ std::optional<Dispatch> copy_data(const KernelRequest& request) {
   return d;
 }
 
-// The places of constant tuples, 0xffffffff for those that a later one overwrites; nothing when
-// they are not constant, or one lies outside: the CPU says so.
+// The places of constant tuples, 0xffffffff for those that a later one overwrites; nullopt if they
+// are not constant or one is out of range, which the CPU then reports.
 std::optional<GpuConstant> known_places(const KernelRequest& request, const Tuples& t) {
   const Shape& data = request.shape(0);
   const auto indices = constant_ints(request, 1);

@@ -11,11 +11,11 @@
 namespace quern::gpu {
 namespace {
 
-// How steps.glsl reads an operand.
+// The ways in which steps.glsl reads an operand.
 enum Read : std::uint32_t { read_none, read_flat, read_scalars, read_single, read_vectors };
 constexpr std::uint32_t swapped_code = 128;
 
-// The functions of FEW_STEPS in steps.glsl.
+// True for the functions of FEW_STEPS in steps.glsl.
 bool is_few(std::uint32_t code) {
   constexpr std::array few = {24U, 25U, 26U, 30U, 31U, 37U, 40U, 41U, 64U, 65U, 193U, 66U, 73U};
   return std::ranges::find(few, code) != few.end();
@@ -84,7 +84,7 @@ bool Steps::add(const Unary& op) {
   return true;
 }
 
-// The operand's elements as a function of the result's, in the order of memory.
+// The operand's index as a function of the result's index in memory order.
 bool Steps::place_operand(const KernelInput& operand, Step& step) const {
   const Shape& from = operand.desc.shape;
   if (operand.desc.dtype != DType::f32) return false;
@@ -104,7 +104,7 @@ bool Steps::place_operand(const KernelInput& operand, Step& step) const {
   const auto loop = make_loop(target_.shape, std::array{strides, target_.layout.strides},
                               memory_order(target_.shape, target_.layout.strides));
   if (!loop) return false;
-  // Blocks of `inner` equal elements, `period` of them, over and over.
+  // Blocks of `inner` equal elements that repeat with a period of `period` blocks.
   const auto& dims = loop->dims;
   const auto& own = loop->strides[0];
   std::size_t d = 0;
@@ -167,7 +167,7 @@ void Steps::finish(Dispatch& d) const {
   for (std::size_t i = 0; i < max; ++i) {
     const Step s = i < size() ? steps_[i] : Step();
     d.push.insert(d.push.end(), {word(s.alpha), word(s.beta), s.period, s.inner});
-    // A binding that nobody reads still wants a buffer.
+    // An unused binding still needs a buffer.
     d.buffers.push_back(s.read ? s.operand : d.buffers.front());
   }
 }

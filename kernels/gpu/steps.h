@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Functions of elements as the shaders number them, and chains of them at the end of a kernel:
-// shaders/scalar_ops.glsl and steps.glsl.
+// The shaders' codes of elementwise functions, and chains of such functions at the end of a kernel:
+// see shaders/scalar_ops.glsl and steps.glsl.
 #pragma once
 
 #include <cstdint>
@@ -12,46 +12,46 @@
 
 namespace quern::gpu {
 
-// Nothing: no shader has it.
+// nullopt if no shader has the function.
 std::optional<std::uint32_t> code_of(UnaryKind kind);
 std::optional<std::uint32_t> code_of(BinaryKind kind);
 inline constexpr std::uint32_t where_code = 96;
 inline constexpr std::uint32_t copy_code = 97;
 
-// The result that steps work on: its shape and where its elements lie.
+// The result that steps are applied to: its shape and layout.
 struct StepTarget {
   const Shape& shape;
   const Layout& layout;  // dense
-  bool vectors;          // results come in fours that begin at multiples of four
+  bool vectors;          // results come in aligned groups of four
 };
 
 // The functions that a shader has: all, or those of FEW_STEPS in steps.glsl.
 enum class StepSet : std::uint8_t { all, few };
 
-// Up to four steps of a dispatch, to be built one by one.
+// Builder of up to four steps of a dispatch.
 class Steps {
  public:
   static constexpr std::size_t max = 4;
   explicit Steps(StepTarget target, StepSet set) : target_(target), set_(set) {}
 
-  // False: the shader does not have it, or the operand lies in a way that it cannot read; nothing
-  // has changed.
+  // False if the shader lacks the function or cannot read the operand's layout; then nothing has
+  // changed.
   bool add(const Unary& op);
   bool add(const BinaryPostOp& op, const KernelInput& operand);
-  // Adds floats that lie as the result does.
+  // Adds floats in the layout of the result.
   bool add_flat(BufferUse operand);
-  // Adds input `input`, one element a channel, to results whose channels lie innermost.
+  // Adds input `input`, one element per channel, to results whose channels are innermost.
   bool add_bias(std::uint32_t input, std::int64_t channels);
-  // As many of the node's post-ops as go, in order; says how many.
+  // Adds the longest possible prefix of the node's post-ops; returns its length.
   std::size_t add_post_ops(const KernelRequest& request);
   std::size_t size() const { return steps_.size(); }
-  // None of them, of the same result.
+  // An empty chain for the same result.
   Steps none() const { return Steps(target_, set_); }
 
-  // Puts the steps at the end of a dispatch whose own buffers, push words and constants (at most
-  // ten) are complete.
+  // Appends the steps to a dispatch whose own buffers, push words and constants (at most ten) are
+  // complete.
   void finish(Dispatch& d) const;
-  // Layouts that the operands are read in, by input of the node.
+  // Sets the layouts in which the operands are read, by input of the node.
   void ask_layouts(std::vector<Layout>& input_layouts) const;
 
  private:

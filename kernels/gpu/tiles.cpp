@@ -13,17 +13,18 @@
 namespace quern::gpu {
 namespace {
 
-// What a workgroup makes of a product.
+// The part of a product that a workgroup computes.
 struct Tile {
   std::uint32_t rows, columns;
   std::uint32_t local;   // invocations
-  double cost;           // of a result, with what all invocations of a unit do at a time as one
+  double cost;           // per result; the work that all invocations of a unit do at a time is one
   std::uint64_t shared;  // bytes
   Dispatch dispatch;     // shader and constants
 };
 
-// Invocations side by side, rows and vectors of four columns that each has, and how many there are.
-// Large ones read least from memory and from shared memory for each product; small ones are more.
+// Adjacent invocations, rows and vectors of four columns per invocation, and the number of
+// invocations. Large tiles read least from memory and shared memory per product; small ones give
+// more workgroups.
 struct RegisterTile {
   std::uint32_t across, rows, vectors, local;
 };
@@ -36,7 +37,7 @@ constexpr std::array<RegisterTile, 7> register_tiles = {{{16, 8, 2, 256},
                                                          {8, 4, 1, 64}}};
 constexpr std::uint32_t register_depth = 16;
 
-// Subgroups side by side and below each other, rows and columns that each has.
+// Subgroups across and down, rows and columns per subgroup.
 struct MatrixTile {
   std::uint32_t across, down, rows, columns;
 };
@@ -48,7 +49,7 @@ constexpr std::array<MatrixTile, 6> matrix_tiles = {{{2, 4, 32, 64},
                                                      {2, 1, 32, 16}}};
 constexpr std::uint32_t matrix_depth = 32;
 
-// Whether the invocations fetch all of a tile's operands in whole rounds (product.glsl).
+// True if the invocations fetch a tile's operands in whole rounds (product.glsl).
 constexpr bool divides(std::uint32_t rows, std::uint32_t columns, std::uint32_t depth,
                        std::uint32_t local) {
   return local % (depth / 4) == 0 && rows % (local / (depth / 4)) == 0 &&
@@ -75,7 +76,7 @@ std::string_view tiled_name(ProductSize::Of of) {
 Tile tile_of(const RegisterTile& t, const ProductSize& size) {
   Tile tile{.rows = t.local / t.across * t.rows, .columns = t.across * t.vectors * 4};
   tile.local = t.local;
-  // Reads of shared memory and of memory for each multiplication.
+  // Reads of shared memory and of memory per multiplication.
   tile.cost = 1 + 1.0 / t.rows + 1.0 / (4 * t.vectors) + 8.0 / tile.rows + 8.0 / tile.columns;
   tile.shared = std::uint64_t{register_depth} * (tile.rows + 4 + tile.columns) * sizeof(float);
   tile.dispatch.shader = tiled_name(size.of);
@@ -93,14 +94,15 @@ std::string_view matrix_name(ProductSize::Of of, const MatrixUnit& unit) {
   }
 }
 
-// Whether every invocation has as many sums, and may go round for all of their terms.
+// True if every invocation has the same number of sums and its loop limit allows all of their
+// terms.
 bool can_emulate(const MatrixTile& t, const ProductSize& size, const GpuTarget& target) {
   const std::uint32_t sums = t.rows * t.columns;
   return target.matrices.m * target.matrices.n % target.subgroup_size == 0 &&
          can_loop((size.depth + 2 * matrix_depth) * (sums / target.subgroup_size + 8), target);
 }
 
-// Nothing where the device's matrices do not fill it.
+// nullopt if the device's matrices do not divide the tile.
 std::optional<Tile> tile_of(const MatrixTile& t, const ProductSize& size, const GpuTarget& target) {
   const MatrixUnit& unit = target.matrices;
   Tile tile{.rows = t.down * t.rows, .columns = t.across * t.columns};
@@ -143,7 +145,8 @@ bool can_run(const Tile& tile, const ProductSize& size, const GpuTarget& target)
          fits(grid_of(tile, size, 1), target);
 }
 
-// As many as give every unit two workgroups, of enough terms each to be worth their sum.
+// The number of parts that gives every unit two workgroups, each with enough terms to be worth the
+// extra sum.
 std::uint32_t parts_of(const Tile& tile, const ProductSize& size, const GpuTarget& target) {
   constexpr std::int64_t least_terms = 256;
   if (!size.may_split || !fits(grid_of(tile, size, most_parts), target)) return 1;
@@ -153,14 +156,16 @@ std::uint32_t parts_of(const Tile& tile, const ProductSize& size, const GpuTarge
   return static_cast<std::uint32_t>(std::max<std::uint64_t>(std::min(wanted, most), 1));
 }
 
-// Rounds of workgroups over the units, in each of which a unit makes a tile, or a part of one.
+// The cost of all rounds of workgroups over the units; in each round a unit computes a tile, or a
+// part of one.
 double cost_of(const Tile& tile, const ProductSize& size, std::uint32_t parts,
                const GpuTarget& target) {
   const double rounds = ceil_div(groups_of(tile, size) * parts, std::max(target.units, 1U));
   return rounds * tile.rows * tile.columns * tile.cost * (parts > 1 ? 1.1 : 1.0) / parts;
 }
 
-// Those that the device can run, by what they should cost, all in the parts of the best one.
+// The tiles that the device can run, sorted by estimated cost, all with the number of parts of the
+// best one.
 Tiling ranked(std::vector<Tile> tiles, const ProductSize& size, const GpuTarget& target) {
   constexpr std::size_t most = 4;
   std::erase_if(tiles, [&](const Tile& t) { return !can_run(t, size, target); });
@@ -175,14 +180,14 @@ Tiling ranked(std::vector<Tile> tiles, const ProductSize& size, const GpuTarget&
   for (Tile& t : tiles) {
     const auto grid = grid_of(t, size, tiling.parts);
     for (std::size_t i = 0; i < 3; ++i) t.dispatch.groups[i] = static_cast<std::uint32_t>(grid[i]);
-    // Fewer than a workgroup for every fourth unit, and waiting for memory is all that it does.
+    // With less than one workgroup for every fourth unit, the GPU only waits for memory.
     tiling.is_best = tiling.is_best || 4 * groups_of(t, size) * tiling.parts >= target.units;
     tiling.candidates.push_back(std::move(t.dispatch));
   }
   return tiling;
 }
 
-// Most of any tile would be left empty.
+// True if most of any tile would stay empty.
 bool is_narrow(const ProductSize& size) {
   constexpr std::int64_t least = 8;
   return std::min({size.rows, size.columns, size.depth}) < least;

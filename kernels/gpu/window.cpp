@@ -30,7 +30,7 @@ std::optional<Geometry> geometry_of(const Shape& x, const Shape& y, const Resolv
     g.end_pads[at] = w.pads_end[d];
     g.dilations[at] = w.dilations[d];
   }
-  // Halves of words; so are the sizes where there are three of them.
+  // Stored in half words, as are the sizes if there are three of them.
   constexpr auto is_small = [](std::int64_t v) { return v >= 0 && v < 65536; };
   for (const auto* t : {&g.kernel, &g.strides, &g.pads, &g.dilations})
     if (!std::ranges::all_of(*t, is_small)) return std::nullopt;

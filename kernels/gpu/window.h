@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Windows over one to three dimensions as the shaders of convolution and pooling see them.
+// Windows over one to three dimensions, in the form used by the shaders of convolution and pooling.
 #pragma once
 
 #include <array>
@@ -10,7 +10,7 @@
 
 namespace quern::gpu {
 
-// Depth, height and width; those that there are not have a size of one.
+// Depth, height and width; missing dimensions have size 1.
 struct Geometry {
   using Triple = std::array<std::int64_t, 3>;
   bool deep = false;  // has a depth
@@ -18,19 +18,19 @@ struct Geometry {
   Triple pads = {0, 0, 0}, end_pads = {0, 0, 0}, dilations = {1, 1, 1};
 
   std::int64_t taps() const { return kernel[0] * kernel[1] * kernel[2]; }
-  // What walking over the kernel takes, the loops around the innermost one included.
+  // Loop iterations for walking over the kernel, outer loops included.
   std::int64_t iterations() const { return kernel[0] * (1 + kernel[1] * (1 + kernel[2])); }
   bool is_point() const;  // one tap, at every position
 };
 
-// For x and y [n, channels, spatial...]; nothing when there are more dimensions than three, or a
-// number that the shaders have no room for.
+// For x and y [n, channels, spatial...]; nullopt if there are more than three spatial dimensions or
+// a number is too large for the shaders.
 std::optional<Geometry> geometry_of(const Shape& x, const Shape& y, const ResolvedWindow& w);
 
-// Heights and widths of in, out, kernel, strides, pads and dilations: WINDOW_WORDS of
+// Appends the heights and widths of in, out, kernel, strides, pads and dilations: WINDOW_WORDS of
 // shaders/window.glsl.
 void push_window(Dispatch& d, const Geometry& g);
-// Depths of in and out, kernel and strides, pads and dilations: DEPTH_WORDS.
+// Appends the depths of in and out, kernel and strides, pads and dilations: DEPTH_WORDS.
 void push_depths(Dispatch& d, const Geometry& g);
 
 }  // namespace quern::gpu

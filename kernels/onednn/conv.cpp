@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Conv and ConvTranspose by oneDNN: the source in the layout that the primitive likes, weights
+// Conv and ConvTranspose by oneDNN: the source in the layout that the primitive prefers, weights
 // packed once, bias and post-ops fused.
 #include "engine/vocabulary/text_util.h"
 #include "graph/ops/convolution.h"
@@ -19,7 +19,7 @@ double conv_flops(const Shape& dst, const Shape& weights) {
   return 2.0 * static_cast<double>(dst.elements()) * static_cast<double>(weights.elements(1));
 }
 
-// [M, C/g, k...] as oneDNN has it for groups: [g, M/g, C/g, k...].
+// [M, C/g, k...] in oneDNN's form for groups: [g, M/g, C/g, k...].
 MdDims grouped(const Shape& w, std::int64_t group) {
   MdDims d = onednn::dims_of(w);
   if (group == 1) return d;
@@ -64,12 +64,13 @@ bool suits_conv(const KernelRequest& r) {
   return !r.has(2) || r.dtype(2) == DType::f32;
 }
 
-// What oneDNN is told of the tensors.
+// The shapes of the tensors as passed to oneDNN.
 struct ConvShapes {
   Shape src, weights, dst;
   std::vector<std::size_t> dropped;  // dimensions, in the order of the tensors
 
-  // The layout of a tensor with the dropped dimensions, which are 1: any stride is right.
+  // The layout of a tensor with the dropped dimensions added back; their size is 1, so that any
+  // stride is right.
   Layout with_dropped(Layout l) const {
     for (std::size_t d : dropped) l.strides.insert(d, 1);
     return l;
@@ -80,9 +81,9 @@ ConvShapes all_dimensions(const KernelRequest& r) {
   return {r.shape(0), r.shape(1), r.outputs[0].shape, {}};
 }
 
-// Without spatial dimensions that are 1 everywhere: a row of 512 pixels, written as a column, would
-// go through the primitive pixel by pixel. With padding in front the only tap misses the only
-// element: such a dimension stays.
+// Drops spatial dimensions that are 1 everywhere: the primitive would process a row of 512 pixels,
+// written as a column, pixel by pixel. A dimension with padding in front is kept, because its only
+// tap misses the only element.
 ConvShapes without_ones(const KernelRequest& r, Window& window) {
   const ConvShapes all = all_dimensions(r);
   const ResolvedWindow w =
@@ -117,8 +118,8 @@ struct ConvWork {
   onednn::Traits traits;
 };
 
-// Positions, steps and pads in oneDNN's terms, where a dilation of 0 is dense and the end padding
-// is whatever makes the output come out.
+// Strides, dilations and pads in oneDNN's terms: a dilation of 0 is dense, and the end padding is
+// chosen to give the output size.
 ConvWork conv_work(const Window& window, const ConvShapes& s) {
   const ResolvedWindow w =
       resolve_window(window, s.src.dims().subspan(2), s.weights.dims().subspan(2));
@@ -133,7 +134,7 @@ ConvWork conv_work(const Window& window, const ConvShapes& s) {
   return {g, onednn::window_traits(w, s.src, s.dst, s.weights[1])};
 }
 
-// The parts that Conv and ConvTranspose share: from a primitive descriptor to a kernel.
+// The part that Conv and ConvTranspose share: from a primitive descriptor to a kernel.
 template <class Primitive, class PrimitiveDesc>
 Selection build(const KernelRequest& r, const ConvShapes& shapes, const PrimitiveDesc& pd,
                 const Md& plain_weights, const onednn::FusedPostOps& fused) {
@@ -167,7 +168,7 @@ std::optional<Md> bias_of(const KernelRequest& r) {
   return row_major({r.shape(2)[0]});
 }
 
-// Weights in any format if they can be packed now, else as they come.
+// Weights in any format if they can be packed now, else in their own.
 Md weights_for(const KernelRequest& r, const Md& plain) {
   if (!r.inputs[1].constant) return plain;
   return onednn::any(onednn::DataType::f32, onednn::md_dims(plain));
@@ -178,25 +179,25 @@ Selection build_conv(const KernelRequest& r, const ConvShapes& shapes, const Con
   const Md weights = weights_for(r, plain);
   const auto make = [&](const Md& src, const Md& dst, const onednn::Attributes& attr) {
     auto pd = onednn::conv_pd(algorithm, src, weights, bias_of(r), dst, work.geometry, attr);
-    // Where oneDNN has no Winograd it takes what it has.
+    // Without a Winograd kernel oneDNN may offer another one, which is not taken.
     const bool other = pd && algorithm == dnnl::algorithm::convolution_winograd &&
                        std::string_view(pd.impl_info_str()).find("wino") == std::string_view::npos;
     return other ? dnnl::convolution_forward::primitive_desc() : pd;
   };
-  // Operands of full shape must lie as the destination will, which oneDNN has yet to choose: ask
-  // once without them, then with them.
+  // Operands of full shape must have the layout of the destination, which oneDNN has yet to choose:
+  // ask once without them, then with them.
   constexpr auto f32 = onednn::DataType::f32;
   auto first =
       make(onednn::any(f32, onednn::dims_of(shapes.src)),
            onednn::any(f32, onednn::dims_of(shapes.dst)), onednn::fastest_attr(work.traits));
-  // What needs less scratch does so in the same layouts, which the neighbours like, too.
+  // An implementation with less scratch must use the same layouts, which suit the neighbours, too.
   if (first && !r.target.scratch)
     first = make(first.src_desc(), first.dst_desc(), onednn::make_attr(r, work.traits));
   if (!first) return unsupported();
   const auto dst_layout = onednn::layout_of(first.dst_desc(), shapes.dst);
   if (!dst_layout) return unsupported();
   if (r.post_ops.empty()) return build<dnnl::convolution_forward>(r, shapes, first, plain, {});
-  // Operands have the dimensions that were dropped.
+  // Operands still have the dropped dimensions.
   const bool operands = shapes.dropped.empty();
   const std::string best = first.impl_info_str();
   const auto fused = onednn::fuse_trusted(
@@ -210,9 +211,9 @@ Selection build_conv(const KernelRequest& r, const ConvShapes& shapes, const Con
   return build<dnnl::convolution_forward>(r, shapes, fused.pd, plain, fused.post_ops);
 }
 
-// 3x3 over many channels, where Winograd needs half of the time (measured on AVX-512, which alone
-// oneDNN has it for, and only before 3.0), unless its larger weights would be the cost. It works in
-// memory of several times the operands.
+// 3x3 over many channels, where Winograd needs half of the time (measured on AVX-512, the only
+// instruction set for which oneDNN has it, and only before 3.0), unless its larger weights would
+// dominate the cost. Its scratch memory is several times as large as the operands.
 bool wins_by_winograd(const Window& window, const ConvShapes& s, std::int64_t group) {
   constexpr std::int64_t most_weights = 256 * 256 * 9;
   if (QUERN_ONEDNN_3 || group != 1 || s.src.rank() != 4) return false;
@@ -250,7 +251,7 @@ Selection select_conv_transpose_onednn(const KernelRequest& r) {
     const Shape& dst_shape = r.outputs[0].shape;
     const auto kernel = r.shape(1).dims().subspan(2);
     const ResolvedWindow w = resolve_transposed_window(op, r.shape(0).dims().subspan(2), kernel);
-    // The window slides over the destination, at a position for each element of the source.
+    // The window slides over the destination; each element of the source is one position.
     onednn::ConvGeometry g;
     for (std::size_t i = 0; i < w.rank(); ++i) {
       g.strides.push_back(w.strides[i]);
@@ -260,8 +261,8 @@ Selection select_conv_transpose_onednn(const KernelRequest& r) {
                            w.pads_begin[i]);
     }
     const Md plain = transposed_weights(r.shape(1), op.group);
-    // Post-ops are left to steps of their own: oneDNN does them element by element, which took 200
-    // times as long as the convolution.
+    // Post-ops run as separate steps: oneDNN computes them element by element, which took 200 times
+    // as long as the convolution.
     const auto pd = onednn::deconv_pd(
         onednn::any(onednn::DataType::f32, onednn::dims_of(r.shape(0))), weights_for(r, plain),
         bias_of(r), onednn::any(onednn::DataType::f32, onednn::dims_of(dst_shape)), g,

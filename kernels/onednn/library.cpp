@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Opens libdnnl at run time: a program starts on a machine without it, and libgomp, which comes
-// along, is loaded with the idle behaviour that we want (openmp.h).
+// Opens libdnnl at run time, so that a program starts on a machine without it, and so that libgomp,
+// on which it depends, is loaded with the idle behaviour that we want (openmp.h).
 #define QUERN_ONEDNN_NO_DISPATCH
 #include "onednn_dispatch.h"
 
@@ -16,7 +16,7 @@ bool available() noexcept;  // onednn.h, which cannot be included here
 }
 namespace {
 
-// All functions, or none: QUERN_ONEDNN=off in the environment is as if it were not installed.
+// All functions, or none. QUERN_ONEDNN=off in the environment has the effect of a missing library.
 OneDnnApi load() noexcept {
   open_openmp();
   OneDnnApi api;

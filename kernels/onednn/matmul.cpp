@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // MatMul by oneDNN. A constant right-hand side is packed once, and the batch of the left one is
-// folded into its rows; otherwise both sides are read by strides where they lie (attention reads
-// its heads without a transposition). alpha, a bias and further post-ops are fused.
+// folded into its rows; otherwise both sides are read in place by strides (attention reads its
+// heads without a transposition). alpha, a bias and further post-ops are fused.
 #include "graph/ops/elementwise.h"
 #include "graph/ops/matrix.h"
 #include "graph/ops/products.h"
@@ -18,8 +18,7 @@ using onednn::MdDims;
 
 constexpr auto f32 = onednn::DataType::f32;
 
-// One side as the matrices that are multiplied: batch dimensions, then rows and columns, with
-// strides.
+// One side of the product as matrices: batch dimensions, then rows and columns, with strides.
 struct Side {
   Shape dims;
   Shape strides;
@@ -43,7 +42,7 @@ Side side_of(const TensorDesc& t, Factor factor, Transposed transposed) {
   return s;
 }
 
-// oneDNN wants the elements of a row or of a column behind each other.
+// oneDNN needs contiguous rows or contiguous columns.
 bool is_readable(const TensorDesc& t, const Side& s) {
   if (t.layout.block) return false;
   const std::size_t r = s.dims.rank();
@@ -63,7 +62,8 @@ void pad_rank(Side& s, std::size_t rank) {
   }
 }
 
-// Dimensions of 1 get the stride that a dense tensor would have: oneDNN compares strides.
+// Dimensions of size 1 get the stride that a dense tensor would have, because oneDNN compares
+// strides.
 void normalise_ones(Side& s) {
   for (std::size_t i = s.dims.rank(); i-- > 0;) {
     if (s.dims[i] != 1) continue;
@@ -79,7 +79,7 @@ Md md_of(Side s) {
   return onednn::strided(f32, onednn::dims_of(s.dims), onednn::dims_of(s.strides));
 }
 
-// All rows of a batch as one matrix, where the strides allow it.
+// Merges the rows of all matrices of a batch into one matrix, if the strides allow it.
 bool fold_rows(Side& s) {
   const std::size_t r = s.dims.rank();
   for (std::size_t i = 0; i + 2 < r; ++i) {
@@ -88,7 +88,7 @@ bool fold_rows(Side& s) {
     while (next + 1 < r && s.dims[next] == 1) ++next;
     if (next + 1 < r && s.strides[i] != s.dims[next] * s.strides[next]) return false;
   }
-  std::size_t row = r - 2;  // the innermost dimension of the rows that is not 1
+  std::size_t row = r - 2;  // the innermost dimension of the rows whose size is not 1
   while (row > 0 && s.dims[row] == 1) --row;
   const std::int64_t stride = s.dims[row] == 1 ? s.dims[r - 1] * s.strides[r - 1] : s.strides[row];
   s = {{s.dims.elements(0, r - 1), s.dims[r - 1]}, {stride, s.strides[r - 1]}};
@@ -99,10 +99,10 @@ struct Problem {
   Side a, b;
   Shape dst;
   bool as_matrix = false;
-  Layout a_layout, b_layout;  // to ask for
+  Layout a_layout, b_layout;  // to request
 };
 
-// With `dense`, the sides are asked for row-major instead of where they lie.
+// With `dense`, the sides are requested in row-major order instead of their own layout.
 std::optional<Problem> describe(const KernelRequest& r) {
   const Transposed transposed = transposed_in(r.as<MatMul>());
   Problem p;
@@ -129,7 +129,7 @@ std::optional<Problem> describe(const KernelRequest& r) {
     p.as_matrix = rank == 2;
     return p;
   }
-  // One right-hand side for all: fold the batch, moving the left side if need be.
+  // One right-hand side for the whole batch: fold the batch, copying the left side if necessary.
   Side folded = p.a;
   if (!fold_rows(folded)) {
     const TensorDesc dense = TensorDesc::row_major(r.dtype(0), r.shape(0));
@@ -162,7 +162,7 @@ bool suits_matmul(const KernelRequest& r) {
   return r.shape(0).elements() > 0 && r.shape(1).elements() > 0;
 }
 
-// The first `skip` post-ops are taken care of otherwise.
+// The first `skip` post-ops are handled elsewhere.
 onednn::PostOpRules rules_for(const KernelRequest& r, const Problem& p, std::size_t skip) {
   onednn::PostOpRules rules{.as_matrix = p.as_matrix, .scale = r.as<MatMul>().alpha, .skip = skip};
   const Shape& shape = r.outputs[0].shape;
@@ -218,7 +218,7 @@ Selection select_matmul_onednn(const KernelRequest& r) {
   return onednn::guard(r, [&]() -> Selection {
     auto p = describe(r);
     if (!p) return unsupported();
-    // A constant is packed from its plain form, whatever layout the graph has it in by now.
+    // A constant is packed from its row-major form, whatever its layout in the graph is by now.
     return build(r, *p);
   });
 }

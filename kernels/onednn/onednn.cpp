@@ -132,7 +132,7 @@ std::string format_key(const Md& m) {
   }
   return key + cat(":", m.get_size());
 #else
-  // A plain struct: its bytes name it.
+  // A plain struct: its bytes serve as its name.
   return {reinterpret_cast<const char*>(&m.data), sizeof m.data};
 #endif
 }
@@ -301,8 +301,8 @@ int threads_for(const KernelRequest& request, double flops) {
 
 // ---- primitive descriptors ---------------------------------------------------------------------
 
-// Implementations for SSE4.1 and in plain C++ need several times as long as the best, those by GEMM
-// take memory from the heap where they have no scratchpad.
+// Implementations for SSE4.1 and in plain C++ take several times as long as the best; those by GEMM
+// allocate from the heap if they have no scratchpad.
 bool may_stand_for(std::string_view name, std::string_view best) {
   const auto has = [&](std::string_view part) { return name.find(part) != name.npos; };
   return name == best ||
@@ -313,8 +313,8 @@ namespace {
 
 constexpr auto inference = dnnl::prop_kind::forward_inference;
 
-// On to the first implementation that the table trusts, from the one at hand. An empty descriptor
-// where there is none.
+// Advances from the current implementation to the first one that the table trusts. Returns an empty
+// descriptor if there is none.
 template <class PrimitiveDesc>
 PrimitiveDesc first_trusted(PrimitiveDesc pd, Work work, Traits traits) {
   while (pd && !is_trusted(work, pd.impl_info_str(), traits))
@@ -322,7 +322,8 @@ PrimitiveDesc first_trusted(PrimitiveDesc pd, Work work, Traits traits) {
   return pd;
 }
 
-// Of the trusted implementations from `pd` on the best that needs no scratchpad, or else the least.
+// Of the trusted implementations from `pd` on that may stand for the best one: the first without a
+// scratchpad, or else the one with the smallest.
 template <class PrimitiveDesc>
 PrimitiveDesc with_least_scratch(PrimitiveDesc pd, Work work, Traits traits) {
   const std::string best = pd.impl_info_str();
@@ -333,7 +334,7 @@ PrimitiveDesc with_least_scratch(PrimitiveDesc pd, Work work, Traits traits) {
     const std::string name = pd.impl_info_str();
     if (bytes >= least || !is_trusted(work, name, traits) || !may_stand_for(name, best)) continue;
     least = bytes;
-    // Going on to the next changes this one, of which 3.x makes no copy by itself.
+    // Advancing modifies this descriptor, and 3.x does not copy it by itself.
     dnnl_primitive_desc_t copy = nullptr;
     dnnl::error::wrap_c_api(dnnl_primitive_desc_clone(&copy, pd.get()), "no memory");
     chosen = pd;
@@ -342,14 +343,15 @@ PrimitiveDesc with_least_scratch(PrimitiveDesc pd, Work work, Traits traits) {
   return chosen;
 }
 
-// By the arguments that a descriptor of 2.x and a primitive descriptor of 3.x have in common.
+// Makes a primitive descriptor from the arguments that a descriptor of 2.x and a primitive
+// descriptor of 3.x have in common.
 template <class Primitive, class... Args>
 typename Primitive::primitive_desc make_pd(Work work, const Attributes& a, const Args&... args) {
   using Pd = typename Primitive::primitive_desc;
 #if QUERN_ONEDNN_3
   Pd pd(engine(), args..., a.attr, true);
 #else
-  const typename Primitive::desc desc(args...);  // read by each step to the next implementation
+  const typename Primitive::desc desc(args...);  // read at each advance to the next implementation
   Pd pd(desc, a.attr, engine(), true);
 #endif
   pd = first_trusted(std::move(pd), work, a.traits);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The one door to oneDNN, for the *_onednn.cpp files: both generations (2.x and 3.x) behind one
-// interface, the library opened at run time, exceptions kept inside guard().
+// The only interface to oneDNN: covers both generations (2.x and 3.x), opens the library at run
+// time, and catches exceptions in guard().
 #pragma once
 
 #include "onednn_dispatch.h"  // generated: before dnnl.hpp, which it redirects
@@ -28,12 +28,12 @@ using MdDims = dnnl::memory::dims;
 using DataType = dnnl::memory::data_type;
 using Tag = dnnl::memory::format_tag;
 
-// Opens the library on first call. False: not installed, or this CPU is not for it.
+// Opens the library on first call. False if it is not installed or does not suit this CPU.
 bool available() noexcept;
 const dnnl::engine& engine();
 
-// Runs f, turning what oneDNN throws into an answer: "unimplemented" and "invalid arguments" mean
-// "not for me", anything else is an error.
+// Runs f and converts oneDNN's exceptions: "unimplemented" and "invalid arguments" mean "not for
+// me", anything else is an error.
 Selection guard(const KernelRequest& request, const std::function<Selection()>& f) noexcept;
 
 // ---- descriptors
@@ -41,21 +41,22 @@ Selection guard(const KernelRequest& request, const std::function<Selection()>& 
 std::optional<DataType> data_type(DType dtype);
 MdDims dims_of(const Shape& shape);
 Md md(DataType type, const MdDims& dims, Tag tag);
-// In the layout that the implementation likes best.
+// A descriptor with the layout that the implementation prefers.
 Md any(DataType type, const MdDims& dims);
-// As it lies; nothing for a layout that oneDNN has no name for.
+// The descriptor of a tensor in its layout; nullopt if oneDNN cannot describe that.
 std::optional<Md> md_of(const TensorDesc& desc);
 Md strided(DataType type, const MdDims& dims, const MdDims& strides);
-// Back to our terms; nothing for layouts that only oneDNN knows (packed weights, Winograd).
+// The descriptor's layout as ours; nullopt for layouts that only oneDNN knows (packed weights,
+// Winograd).
 std::optional<Layout> layout_of(const Md& md, const Shape& shape);
-// Names the format in keys of packed weights.
+// A name of the format, for keys of packed weights.
 std::string format_key(const Md& md);
 MdDims md_dims(const Md& md);
 
 // ---- post-ops
 
-// Takes the longest prefix of request.post_ops that oneDNN has names for. The operands are inputs
-// of the node; a residual that may be overwritten becomes a sum into the destination.
+// The longest prefix of request.post_ops that oneDNN supports. The operands are inputs of the node;
+// a residual that may be overwritten becomes a sum into the destination.
 struct FusedPostOps {
   dnnl::post_ops ops;
   std::size_t taken = 0;
@@ -78,9 +79,9 @@ struct PostOpRules {
   bool as_matrix = false;
   // The result is multiplied by this before anything else.
   float scale = 1;
-  // Post-ops of the node that are taken care of otherwise.
+  // Number of leading post-ops of the node that are handled elsewhere.
   std::size_t skip = 0;
-  // No more post-ops than these.
+  // Maximum number of post-ops.
   std::size_t at_most = std::numeric_limits<std::size_t>::max();
 };
 FusedPostOps fuse_post_ops(const KernelRequest& request, const Shape& dst_shape,
@@ -89,9 +90,9 @@ FusedPostOps fuse_post_ops(const KernelRequest& request, const Shape& dst_shape,
 template <class PrimitiveDesc>
 struct FusedPrimitive {
   FusedPostOps post_ops;
-  PrimitiveDesc pd;  // empty: none is trusted, even without post-ops
+  PrimitiveDesc pd;  // empty if none is trusted, even without post-ops
 };
-// The same, cut down to what make(FusedPostOps) has a primitive descriptor for.
+// The same, shortened until make(FusedPostOps) returns a primitive descriptor.
 template <class Make>
 auto fuse_trusted(const KernelRequest& request, const Shape& dst_shape, PostOpRules rules,
                   const Make& make) {
@@ -106,7 +107,7 @@ auto fuse_trusted(const KernelRequest& request, const Shape& dst_shape, PostOpRu
 
 // ---- building a kernel
 
-// Collects the arguments of one primitive and makes the answer of an implementation.
+// Collects the arguments of one primitive and builds the answer of an implementation.
 class KernelBuilder {
  public:
   explicit KernelBuilder(const KernelRequest& request);
@@ -114,10 +115,10 @@ class KernelBuilder {
   void input(int arg, std::uint32_t index, const Md& md, const Layout& layout);
   void output(int arg, std::uint32_t index, const Md& md, const Layout& layout);
   void packed(int arg, const Md& md, std::shared_ptr<const std::byte> bytes);
-  // Operands of the chain, and the shared output of a sum.
+  // Adds the operands of the chain, and the shared output of a sum.
   void post_ops(const FusedPostOps& fused);
   void mark_packed(std::uint32_t input) { choice_.packed_inputs[input] = true; }
-  // Post-ops that the primitive does as something else (a bias), before those of `fused`.
+  // Post-ops that the primitive computes in another form (as a bias), before those of `fused`.
   void also_taken(std::size_t post_ops) { also_taken_ = post_ops; }
   void threads(int n) { threads_ = n; }
 
@@ -145,27 +146,28 @@ class KernelBuilder {
   int threads_;
 };
 
-// What a primitive is asked for beside its tensors.
+// Attributes of a primitive beside its tensors.
 struct Attributes {
   dnnl::primitive_attr attr;
   bool scratch = true;  // as CpuTarget
-  Traits traits;        // of the work: only what is trusted with them is taken
+  Traits traits;        // of the work: only implementations trusted with them are used
 };
-// The scratchpad in our arena, however large it is.
+// Attributes for the fastest implementation; the scratchpad is in our arena, whatever its size.
 Attributes fastest_attr(Traits traits = {}, const FusedPostOps& fused = {});
-// The same as large as the target allows.
+// The same, but respects CpuTarget::scratch of the target.
 Attributes make_attr(const KernelRequest& request, Traits traits = {},
                      const FusedPostOps& fused = {});
-// Whether an implementation is about as fast as the best may be.
+// True if implementation `name` may replace `best` because it is about as fast.
 bool may_stand_for(std::string_view name, std::string_view best);
 
-// The constant `source`, seen as `from` (row-major elements of its own dtype, or f32 when it is a
-// 16-bit float), in the format `to`: from the WeightStore or packed now.
+// The constant `source`, described by `from` (row-major elements of its own dtype, or f32 if it is
+// a 16-bit float), in the format `to`: from the WeightStore, or packed now.
 Result<std::shared_ptr<const std::byte>> pack_constant(const KernelRequest& request,
                                                        const ConstantSource& source, const Md& from,
                                                        const Md& to);
 
-// Threads for work of this size: one for small work, where waking a team costs more than it gives.
+// Number of threads for work of this size: one for small work, where waking a team costs more than
+// it gains.
 int threads_for(const KernelRequest& request, double flops);
 
 // ---- primitive descriptors, in one form for both generations; empty where no implementation is

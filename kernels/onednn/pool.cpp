@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Averages by oneDNN, in the layout that the source has. Its maxima lose NaN.
+// Average pooling by oneDNN, in the layout of the source. Its max pooling loses NaN and is not
+// used.
 #include "kernels/contract/pool.h"
 
 #include "graph/ops/convolution.h"
@@ -10,8 +11,8 @@
 namespace quern {
 namespace {
 
-// Average over what lies inside of the input, or of the padded input: oneDNN's two divisors. Ours
-// differs where a window of ceil_mode hangs over the padding.
+// oneDNN's two divisors: the average over the taps inside the input, or inside the padded input.
+// Ours differs where a window of ceil_mode overhangs the padding.
 bool hangs_over(const Pool& op, const ResolvedWindow& w, const Shape& src, const Shape& dst) {
   if (!op.count_include_pad) return false;
   for (std::size_t i = 0; i < w.rank(); ++i) {

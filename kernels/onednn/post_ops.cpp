@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// From the post-ops of a node to those of a oneDNN primitive.
+// Converts the post-ops of a node to those of a oneDNN primitive.
 #include <algorithm>
 
 #include "graph/ops/elementwise.h"
@@ -18,8 +18,8 @@ struct Eltwise {
   bool operator==(const Eltwise&) const = default;
 };
 
-// Nothing where there is no form that keeps our rules; exp of NaN would be +inf. Of relu, clip and
-// the hard sigmoid a step of their own would be dear, so that they lose NaN (see
+// Empty if no form keeps our rules; exp of NaN would be +inf. Relu, clip and the hard sigmoid would
+// be expensive as separate steps, so they are fused although they lose NaN (see
 // docs/adding-an-operator.md, Numbers).
 std::vector<Eltwise> eltwise_of(const Unary& u) {
   const auto alpha = static_cast<float>(u.alpha);
@@ -51,7 +51,7 @@ std::vector<Eltwise> eltwise_of(const Unary& u) {
   }
 }
 
-// min and max would give the operand where the other one is NaN.
+// min and max are left out: they would give the operand where the other side is NaN.
 std::optional<algorithm> binary_algorithm(const BinaryPostOp& b) {
   switch (b.kind) {
     case BinaryKind::add: return algorithm::binary_add;
@@ -62,14 +62,14 @@ std::optional<algorithm> binary_algorithm(const BinaryPostOp& b) {
   }
 }
 
-// The operand with the destination's rank, ones in front.
+// The operand's shape extended to the destination's rank with ones in front.
 Shape pad_rank(const Shape& shape, std::size_t rank) {
   Shape s = shape;
   while (s.rank() < rank) s.insert(0, 1);
   return s;
 }
 
-// A chain as it grows. What append() refuses, it leaves out whole.
+// A chain of post-ops under construction. If append() fails, the chain is unchanged.
 class Chain {
  public:
   Chain(const KernelRequest& request, const Shape& dst, const PostOpRules& rules)
@@ -103,7 +103,7 @@ class Chain {
     return true;
   }
 
-  // Whether the library would compute this step with parameters of its own.
+  // True if the library would compute this step with the step's own parameters.
   bool is_told(const Eltwise& step) const {
     return tells_repeated_eltwise_apart() ||
            std::ranges::none_of(eltwise_, [&](const Eltwise& other) {
@@ -118,7 +118,7 @@ class Chain {
       return false;
     const Shape shape = pad_rank(in.desc.shape, dst_.rank());
     const bool full = shape == dst_;
-    const bool row = shape.elements(0, dst_.rank() - 1) == 1;  // one for each of the last dimension
+    const bool row = shape.elements(0, dst_.rank() - 1) == 1;  // one per last-dimension element
     if (rules_.as_matrix && !full && !row) return false;
     const auto layout = full ? without_leading(in.desc.shape.rank())
                              : std::optional(Layout::row_major(in.desc.shape));
@@ -134,7 +134,7 @@ class Chain {
     return rules_.allow_binary && append_operand(b, *algorithm, shape, *layout);
   }
 
-  // The destination's layout for an operand of its elements but of lower rank. Nothing where the
+  // The destination's layout for an operand with the same elements but a lower rank. nullopt if the
   // blocks of the destination's channels would be those of another dimension.
   std::optional<Layout> without_leading(std::size_t rank) const {
     Layout l = dst_layout_;

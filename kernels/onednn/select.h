@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The implementations that are oneDNN's.
+// The implementations that use oneDNN.
 #pragma once
 
 #include "kernels/contract/kernel.h"

@@ -14,13 +14,13 @@ namespace {
 
 struct Row {
   Work work;
-  std::string_view family;  // how the implementation's name begins
-  std::string_view forms;   // how it ends, separated by blanks
-  Traits but;               // not with these
+  std::string_view family;  // prefix of the implementation's name
+  std::string_view forms;   // its suffixes, separated by blanks
+  Traits but;               // not trusted with these
   std::string_view reason;  // why not
 };
 
-// Instruction sets that the sweep has been run with (ONEDNN_MAX_CPU_ISA).
+// The instruction sets with which the sweep was run (ONEDNN_MAX_CPU_ISA).
 constexpr std::string_view jit = "sse41 avx avx2 avx512_core";
 
 constexpr std::string_view ignores_spread =
@@ -126,8 +126,8 @@ bool is_trusted(Work work, std::string_view implementation, Traits traits) {
   });
 }
 
-// 2.x keeps what it makes of an elementwise post-op by algorithm, so that the second of two of one
-// algorithm is computed with the parameters of another (Gemm with alpha before HardSigmoid).
+// 2.x stores elementwise post-ops by algorithm, so that of two with the same algorithm the second
+// is computed with wrong parameters (Gemm with alpha before HardSigmoid).
 bool tells_repeated_eltwise_apart() {
   return DNNL_VERSION_MAJOR >= 3;
 }

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which of oneDNN's implementations may compute what: a table (onednn_trust.cpp) that
-// tests/kernels/onednn_sweep_test.cpp proves right, on both generations of the library.
+// The work for which each of oneDNN's implementations is trusted: a table (trust.cpp) that
+// tests/kernels/onednn_sweep_test.cpp verifies for both generations of the library.
 //
-// oneDNN offers implementations in an order of its own, and some of them accept what they compute
-// wrongly. Every primitive descriptor is therefore the first offered that this table trusts with
-// the work at hand; where there is none, the answer is "not for me".
+// oneDNN offers implementations in an order of its own, and some of them accept work that they
+// compute wrongly. Every primitive descriptor is therefore the first one offered that this table
+// trusts with the work; if there is none, the answer is "not for me".
 #pragma once
 
 #include <cstdint>
@@ -19,13 +19,13 @@ namespace quern::onednn {
 
 enum class Work : std::uint8_t { convolution, deconvolution, matmul, pooling, reorder };
 
-// What there is about some work that an implementation may not be up to.
+// Properties of work that an implementation may compute wrongly.
 enum class Trait : std::uint8_t {
   empty_window,    // some position of the window covers padding alone
-  narrow_column,   // one channel goes into each sum, and the last dimension of the result is 1
-  sum,             // the result is added to what lies in the destination
+  narrow_column,   // each sum has one channel, and the last dimension of the result is 1
+  sum,             // the result is added to the destination
   full_operand,    // a post-op reads an operand of the destination's shape
-  spread_operand,  // one that is neither of that shape, nor one number, nor one for each channel
+  spread_operand,  // a post-op reads an operand of none of: that shape, one number, one per channel
 };
 
 class Traits {
@@ -42,18 +42,18 @@ class Traits {
   std::uint32_t bits_ = 0;
 };
 
-// Of a window over `src` that gives `dst`, both with batch and channels in front.
+// Traits of a window over `src` with result `dst`, both with batch and channels in front.
 Traits window_traits(const ResolvedWindow& window, const Shape& src, const Shape& dst,
                      std::int64_t channels_per_sum);
-// Of an operand that a post-op broadcasts to `dst`. Of one rank, of which `operand` has ones where
-// it is broadcast.
+// Traits of an operand that a post-op broadcasts to `dst`. Both have the same rank; `operand` has
+// ones where it is broadcast.
 Traits operand_traits(const Shape& operand, const Shape& dst);
 
 // `implementation` as oneDNN names it: "brgconv:avx512_core".
 bool is_trusted(Work work, std::string_view implementation, Traits traits);
 
-// Whether this generation of oneDNN keeps the parameters of two elementwise post-ops of one
-// algorithm apart.
+// True if this generation of oneDNN distinguishes the parameters of two elementwise post-ops with
+// the same algorithm.
 bool tells_repeated_eltwise_apart();
 
 }  // namespace quern::onednn

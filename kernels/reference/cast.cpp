@@ -44,7 +44,8 @@ std::int8_t low_nibble(std::int64_t v) {
   return static_cast<std::int8_t>(((v & 15) ^ 8) - 8);
 }
 
-// As a double, exactly where it matters: what no double holds keeps a sticky last bit instead.
+// The element as a double; a value that no double can hold keeps a sticky last bit, so that it
+// still rounds correctly.
 double sticky_double(std::uint64_t v) {
   if (v >> 53) v = (v & ~std::uint64_t{2047}) | ((v & 2047) != 0 ? 2048 : 0);
   return static_cast<double>(v);

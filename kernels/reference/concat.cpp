@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Concat: the inputs one behind the other along an axis.
+// Concat: joins the inputs along an axis.
 //
 // ONNX: Concat, opsets 1 to 13 (axis is 1 when left out below opset 4).
 #include "engine/vocabulary/text_util.h"

@@ -61,8 +61,9 @@ void FourierTransform::inverse() {
   for (std::int64_t i = 0; i < length_; ++i) output_[i] = {output_[i].re / n, -output_[i].im / n};
 }
 
-// Of the n elements in[0], in[stride], ...: with p the smallest factor of n, transforms each p-th
-// element of them, then combines: out[k + q m] = sum over r of W^(r (k + q m)) out_r[k], m = n / p.
+// Transforms the n elements in[0], in[stride], ...: with p the smallest factor of n, transforms
+// every p-th of them, then combines: out[k + q m] = sum over r of W^(r (k + q m)) out_r[k], m = n /
+// p.
 void FourierTransform::transform(const Complex* in, std::int64_t stride, Complex* out,
                                  std::int64_t n) {
   if (n == 1) {

@@ -23,23 +23,23 @@ inline Complex conjugate(Complex a) {
   return {a.re, -a.im};
 }
 
-// exp(-2 pi i k / n) for 0 <= k < n: exact at the multiples of a quarter, and symmetric to the last
-// bit, so that what cancels on paper cancels here.
+// exp(-2 pi i k / n) for 0 <= k < n: exact at multiples of a quarter turn, and symmetric to the
+// last bit, so that terms that cancel mathematically cancel here.
 Complex unit_root(std::int64_t k, std::int64_t n);
 
 // Cooley and Tukey over the prime factors of the length: n log n for smooth lengths, n^2 for
-// primes. Works in memory of the caller's.
+// primes. Uses only the caller's memory.
 class FourierTransform {
  public:
   FourierTransform(std::int64_t length, Scratch& scratch);
   static std::size_t scratch_bytes(std::int64_t length);
 
   std::int64_t length() const { return length_; }
-  // To be filled; what forward() or inverse() made of it.
+  // input() is to be filled; output() is the result of forward() or inverse().
   Complex* input() { return input_; }
   const Complex* output() const { return output_; }
   void forward();
-  // With the factor 1 / length. input() is lost.
+  // Includes the factor 1 / length; overwrites input().
   void inverse();
 
  private:

@@ -25,14 +25,14 @@ namespace {
 
 // ---- reference
 
-// What one dimension contributes to a position: at most four elements.
+// The taps of one dimension for a position: at most four elements.
 struct Taps {
   std::array<std::int64_t, 4> index{};
   std::array<double, 4> weight{};
   std::size_t count = 0;
 };
 
-// Folds x back into [low, high], as often as it takes.
+// Reflects x into [low, high], as often as necessary.
 template <class C>
 C reflect(C x, C low, C high) {
   const C range = high - low;
@@ -59,11 +59,11 @@ struct Axis {
     if (op.mode == ResizeMode::nearest) x = std::nearbyint(x);
     if (op.padding == GridPadding::zeros) return x;
     if (op.padding == GridPadding::reflection) x = reflect(x, low(), high());
-    // No tap reaches further into the input; what is left is finite.
+    // No tap reaches further into the input; the clamped value is finite.
     return std::isnan(x) ? C(0) : std::clamp(x, C(-3), n + 2);
   }
 
-  // The element at i, wherever that is; false: there is none.
+  // The element for index i, which may lie outside; false if there is none.
   bool find(double i, std::int64_t& index) const {
     const auto last = static_cast<double>(size - 1);
     if (!(i >= 0 && i <= last)) {
@@ -88,7 +88,7 @@ struct Axis {
     return t;
   }
 
-  // Of an element at distance t.
+  // The cubic weight of an element at distance t.
   double weight_at(double t) const {
     constexpr double a = -0.75;
     t = std::fabs(t);

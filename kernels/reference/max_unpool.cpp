@@ -19,7 +19,8 @@ namespace {
 
 // ---- reference
 
-// Where the element `index` of a tensor of shape `from` lies in one of shape `to`; -1: nowhere.
+// The index in a tensor of shape `to` of the element `index` of a tensor of shape `from`; -1 if it
+// has none.
 std::int64_t offset_in(const Shape& to, const Shape& from, std::int64_t index) {
   std::int64_t offset = 0;
   std::int64_t stride = 1;

@@ -41,7 +41,7 @@ struct Triangles {
         (length + 1) * hertz_of(lowest + static_cast<double>(i) * step) / sample_rate;
     return convert<std::int64_t>(std::clamp(std::floor(bin), -0x1p40, 0x1p40));
   }
-  // Of bin j in the triangle with these corners.
+  // The weight of bin j in the triangle with these corners.
   static double weight(std::int64_t j, std::int64_t left, std::int64_t peak, std::int64_t right) {
     if (j == peak) return 1;
     if (j >= left && j < peak)

@@ -23,7 +23,8 @@ struct Box {
   float area() const { return (high_y - low_y) * (high_x - low_x); }
 };
 
-// What the four numbers of a box are: two corners (y, x), or the middle (x, y), width and height.
+// The meaning of the four numbers of a box: two corners (y, x), or the centre (x, y), width and
+// height.
 enum class BoxForm : std::uint8_t { corners, center };
 
 Box box_at(const float* b, BoxForm form) {

@@ -20,7 +20,8 @@ namespace {
 
 // ---- reference
 
-// Where an element comes from that lies `at` positions behind the first of n; -1: it is the value.
+// The source index of the element at position `at` relative to the first of n; -1 if it is the
+// padding value.
 std::int64_t source_at(PadMode mode, std::int64_t at, std::int64_t n) {
   if (at >= 0 && at < n) return at;
   switch (mode) {

@@ -23,13 +23,13 @@ constexpr PhiloxBlock philox(PhiloxBlock counter, std::array<std::uint32_t, 2> k
   return counter;
 }
 
-// Four words for element `index` of what `seed` stands for.
+// Four random words for element `index` of the sequence of `seed`.
 constexpr PhiloxBlock random_words(std::uint64_t seed, std::uint64_t index) {
   return philox({static_cast<std::uint32_t>(index), static_cast<std::uint32_t>(index >> 32), 0, 0},
                 {static_cast<std::uint32_t>(seed), static_cast<std::uint32_t>(seed >> 32)});
 }
 
-// [0, 1) in steps of 2^-24 and of 2^-53.
+// Uniform in [0, 1), in steps of 2^-24 and of 2^-53.
 constexpr float uniform_float(std::uint32_t word) {
   return static_cast<float>(word >> 8) * 0x1p-24f;
 }

@@ -26,7 +26,7 @@ namespace {
 
 // ---- reference
 
-// The element under a window that is the largest, as an offset into the channel; -1: there is none.
+// The largest element under a window, as an offset into the channel; -1 if there is none.
 template <class T>
 std::int64_t largest_under(const T* x, const ResolvedWindow& w, const Shape& in,
                            const Shape& position) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Quantize: y = saturate(round(x / scale) + zero), halves to even. Dequantize: y = (x - zero) *
 // scale. Scale and zero point are one for the tensor, one for each index along `axis`, or, with a
-// block size, one for each block of so many indices along it.
+// block size, one for each block of that many indices along it.
 //
 // ONNX: QuantizeLinear and DequantizeLinear, opsets 10 to 25. The quotient is rounded to the type
 // of scale first, as the specification has it; an 8-bit float is not rounded to a whole number. NaN

@@ -25,7 +25,7 @@ namespace {
 
 // ---- references
 
-// How a parameter goes with the rows or columns of its matrix.
+// The mapping of a parameter to the rows or columns of its matrix.
 struct Parameter {
   Shape batch;            // strides over the batch
   std::int64_t step = 0;  // over rows or columns

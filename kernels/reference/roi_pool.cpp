@@ -79,7 +79,7 @@ Neighbours<C> neighbours(C at, std::int64_t size) {
   return {low, low + 1, at - static_cast<C>(low)};
 }
 
-// What one bin has gathered.
+// The accumulated value of one bin.
 struct Bin {
   double sum = 0;
   double largest = 0;

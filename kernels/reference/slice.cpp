@@ -32,7 +32,7 @@ Status slice_reference(const ReferenceCall& call) {
   std::int64_t offset = 0;
   for (std::size_t d = 0; d < shape.rank(); ++d) {
     offset += steps[d].start * strides[d];
-    // With one element the step leads nowhere, and may be too large to multiply.
+    // With one element the step is unused, and may be too large to multiply.
     strides[d] = shape[d] == 1 ? 0 : steps[d].step * strides[d];
   }
   const std::size_t size = size_of(x.type.dtype);

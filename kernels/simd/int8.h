@@ -1,20 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 // Sums of products of 8-bit integers, exact modulo 2^32, compiled once per instruction set and
-// chosen when the program starts. One side is u8, the other s8: whoever has other types flips the
-// top bit and moves the zero point by 128.
+// chosen when the program starts. One side is u8, the other s8: callers with other types flip the
+// top bit and shift the zero point by 128.
 #pragma once
 
 #include <cstdint>
 
 namespace quern {
 
-// At most so many rows at a time, and panels of so many columns.
+// The maximum numbers of rows and panels per call, and the columns of a panel.
 inline constexpr int int8_rows = 6;
 inline constexpr int int8_panels = 4;
 inline constexpr int int8_panel_columns = 16;
 
 // sums = rows * columns. A row lies in `taps` pieces of `depth` elements: piece t of row r begins
-// at pieces[t * rows + r] + offset. Columns are packed as SimdInt8 says.
+// at pieces[t * rows + r] + offset. Columns are packed as described at SimdInt8.
 struct Int8Product {
   const std::uint8_t* const* pieces;
   std::int64_t offset;
@@ -40,11 +40,11 @@ struct Int8Depthwise {
 struct SimdInt8 {
   const char* name;
 
-  // A panel is packed as [depth / group][int8_panel_columns][group], panels one behind the other.
+  // A panel is packed as [depth / group][int8_panel_columns][group]; panels are contiguous.
   std::int64_t group;
   void (*multiply)(const Int8Product&);
 
-  // Weights of a depthwise convolution are packed in blocks of so many channels; element (tap,
+  // Weights of a depthwise convolution are packed in blocks of `block` channels; element (tap,
   // channel) of a block is at depthwise_at, the rest is 0.
   std::int64_t block;
   std::int64_t (*depthwise_bytes)(std::int64_t taps);
@@ -52,11 +52,11 @@ struct SimdInt8 {
   void (*depthwise)(const Int8Depthwise&);
 };
 
-// The best for this CPU.
+// The best variant for this CPU.
 const SimdInt8& simd_int8() noexcept;
 
-// All that this CPU can run, for tests.
-const SimdInt8* int8_avx512_vnni() noexcept;  // null: not here
+// All variants that this CPU can run, for tests.
+const SimdInt8* int8_avx512_vnni() noexcept;  // null if not available
 const SimdInt8* int8_avx2() noexcept;
 const SimdInt8& int8_baseline() noexcept;
 

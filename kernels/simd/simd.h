@@ -10,21 +10,21 @@ struct Unary;
 enum class BinaryKind : std::uint8_t;
 enum class UnaryKind : std::uint8_t;
 
-// An operand of a loop: elements one behind the other, or one element for all.
+// An operand of a loop: contiguous elements, or one element for all.
 struct SimdOperand {
   const float* data;
   bool is_scalar;
 };
 
-// What real number an 8-bit integer stands for: (integer - zero) * scale.
+// An 8-bit quantised type: an integer represents (integer - zero) * scale.
 struct QuantizedByte {
   std::int32_t zero;
   bool is_signed;
 };
 
-// c = a b, or c += a b. Columns of b come in panels of simd_panel: element (k, n) is at
-// n / simd_panel * b_panel + k * b_stride + n % simd_panel. With b_panel = simd_panel that is a
-// row-major matrix; with b_stride = simd_panel each panel is read from its begin to its end.
+// c = a b, or c += a b. Columns of b come in panels of simd_panel: element (k, n) is at n /
+// simd_panel * b_panel + k * b_stride + n % simd_panel. With b_panel = simd_panel that is a
+// row-major matrix; with b_stride = simd_panel each panel is read sequentially.
 inline constexpr std::int64_t simd_panel = 64;
 struct SimdProduct {
   const float* a;
@@ -40,9 +40,9 @@ struct SimdProduct {
   bool accumulate;
 };
 
-// Lane i of y at (line, position) is the fold over all rows and taps of
-// x[row][line * line_stride + position * stride + tap * dilation + i]. Lanes are channels, or
-// neighbours in a plane. No rows: the fold of nothing.
+// Lane i of y at (line, position) is the fold over all rows and taps of x[row][line * line_stride +
+// position * stride + tap * dilation + i]. Lanes are channels, or neighbours in a plane. Without
+// rows the result is the neutral element of the fold.
 struct SimdWindow {
   const float* const* x;  // `rows` of them
   std::int64_t rows;
@@ -52,9 +52,9 @@ struct SimdWindow {
   std::int64_t lanes;
   std::int64_t positions = 1, stride = 0, y_stride = 0;
   std::int64_t lines = 1, line_stride = 0, y_line_stride = 0;
-  float divisor = 1;                // of a sum, unless
-  const float* divisors = nullptr;  // there is one for each element, as they lie in y
-  bool accumulate = false;          // onto what y holds
+  float divisor = 1;                // of a sum, unless `divisors` is set
+  const float* divisors = nullptr;  // one per element, in the layout of y
+  bool accumulate = false;          // adds to (or folds with) y
 };
 
 // Row-wise functions take rows of n contiguous elements. Any function may work in place. Relative
@@ -90,9 +90,9 @@ struct Simd {
 
   void (*multiply)(const SimdProduct& product);
 
-  // Of nothing -inf; NaN sticks.
+  // -inf for an empty window; NaN propagates.
   void (*max_windows)(const SimdWindow& window);
-  // Of nothing 0. Taps are summed first, then rows.
+  // 0 for an empty window. Taps are summed first, then rows.
   void (*sum_windows)(const SimdWindow& window);
   // y[way * n + i] = x[i * ways + way], i < n
   void (*deinterleave)(const float* x, std::int64_t ways, float* y, std::int64_t n);
@@ -112,7 +112,8 @@ struct Simd {
   void (*half_to_float)(const std::uint16_t* x, float* y, std::int64_t n);
   void (*float_to_half)(const float* x, std::uint16_t* y, std::int64_t n);
 
-  // Exact, as the references have it: halves are rounded to even, NaN gives 0.
+  // The next three give exactly the results of the references: halves are rounded to even, NaN
+  // gives 0.
   // y = saturate(round(x / scale) + zero)
   void (*quantize)(const float* x, float scale, QuantizedByte to, std::uint8_t* y, std::int64_t n);
   // y = (x - zero) * scale
@@ -124,13 +125,13 @@ struct Simd {
   void (*int_to_float)(const std::int32_t* x, float* y, std::int64_t n);
 };
 
-// Whether the environment lets loops be of this level ("avx512", "avx2"): QUERN_SIMD=avx2 or
-// QUERN_SIMD=baseline, read when the first kernel is chosen, takes what is above away.
+// True if the environment allows loops of this level ("avx512", "avx2"): QUERN_SIMD=avx2 or
+// QUERN_SIMD=baseline, read when the first kernel is chosen, disables higher levels.
 bool simd_allows(const char* level) noexcept;
-// The best for this CPU that is allowed.
+// The best allowed variant for this CPU.
 const Simd& simd() noexcept;
 
-// All that this CPU can run, for tests.
+// All variants that this CPU can run, for tests.
 const Simd* simd_avx512() noexcept;  // null: not here
 const Simd* simd_avx2() noexcept;
 const Simd& simd_baseline() noexcept;

@@ -16,7 +16,7 @@
 
 namespace quern::tools {
 
-// Whose answers are compared.
+// A party whose answers are compared.
 struct Party {
   std::string name;
   Evaluator evaluate;

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Which part of a model an evaluator computes otherwise than it should.
 //
-// What is wrong may show in one node by itself, or only where several nodes run together: fusion,
-// layouts and memory need neighbours. So parts of the graph are run with the values that are known
-// to be right before them, and a part that still goes wrong is made smaller.
+// An error may show in a single node, or only if several nodes run together: fusion, layouts and
+// memory need neighbours. Therefore parts of the graph are run on input values that are known to be
+// right, and a part that still fails is made smaller.
 #pragma once
 
 #include <cstdint>
@@ -51,7 +51,7 @@ class Bisection {
   // Errors: what is tested refuses the cut, or a value is not known.
   Result<Trial> run(const Cut& cut);
 
-  // The cut made smaller as long as a difference stays; nothing where there is none to begin with.
+  // Makes the cut smaller as long as a difference remains; nullopt if there is none to begin with.
   std::optional<Cut> smallest(const Cut& start);
   // The node by itself.
   Cut alone(std::uint32_t node) const;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where two values part: how many elements, which one most, and by how much.
+// The difference of two values: how many elements differ, which one most, and by how much.
 #pragma once
 
 #include <cstdint>

@@ -25,7 +25,8 @@ using Evaluator = std::function<Result<Evaluated>(
     const std::string& model_bytes, const std::string& folder, std::span<const InputValue> inputs)>;
 
 Evaluator device_evaluator(std::shared_ptr<Device> device, const CompileOptions& options);
-// How a device runs when it says what is right: `reference` without rewrites, others as always.
+// The compile options of a device that serves as the judge: `reference` without rewrites, others as
+// usual.
 CompileOptions options_of_judge(std::string_view device);
 
 }  // namespace quern::tools

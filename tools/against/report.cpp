@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What an investigation found, for people and as JSON.
+// The results of an investigation, as text and as JSON.
 #include <algorithm>
 #include <utility>
 
@@ -115,7 +115,7 @@ class Report {
     return std::exchange(s_, before);
   }
 
-  // Of the first n values.
+  // The agreement of the first n values.
   std::string agreement(std::size_t n) const {
     double most = 0;
     for (std::size_t i = 0; i < n; ++i)

@@ -162,7 +162,7 @@ std::vector<std::string> SourceModel::inputs_of(const Cut& cut, const KnownValue
   return names;
 }
 
-// Of what nodes make, when it is given as a constant.
+// True for a node's output that is given as a constant.
 bool SourceModel::is_shape(const Cut& cut, const std::string& name,
                            const KnownValues& known) const {
   const auto it = known.find(name);

@@ -25,8 +25,8 @@ using KnownValues = std::map<std::string, InputValue, std::less<>>;
 // Some nodes of a model, and which of the values that they make are handed out. What they read and
 // do not make is given.
 struct Cut {
-  // What nodes made that are no longer there: always inputs; or constants where they may be shapes
-  // or axes (integers of rank 0 or 1), which plans know as long as the nodes are there.
+  // How to pass the values of removed nodes: always as inputs; or as constants if they may be
+  // shapes or axes (integers of rank 0 or 1), which plans know as long as the nodes are present.
   enum class Given : std::uint8_t { shapes_as_constants, as_inputs };
 
   std::vector<std::uint32_t> nodes;  // places in the execution order, ascending
@@ -56,7 +56,7 @@ class SourceModel {
   Cut all_values() const;  // with everything that nodes make
   // The cut without nodes that no output needs.
   Cut pruned(const Cut& cut) const;
-  // What the cut takes, in the order of its inputs.
+  // The values that the cut takes, in the order of its inputs.
   std::vector<std::string> inputs_of(const Cut& cut, const KnownValues& known) const;
 
   // Constants in files of their own stay there, or are written into the model.

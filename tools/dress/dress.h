@@ -17,19 +17,19 @@
 
 namespace quern::tools {
 
-// A graph with inputs, and the types that its outputs have for them: nothing where the output is no
-// tensor, or where nobody said.
+// A graph with inputs, and the types of its outputs for them: nullopt if the output is no tensor or
+// its type is not given.
 struct Plain {
   const Graph& graph;
   std::span<const InputValue> inputs;
   std::span<const std::optional<TensorType>> outputs;
 };
 
-// What an output of a dressed graph holds.
+// The contents of an output of a dressed graph.
 struct DressedOutput {
-  // That output of the plain graph. Nothing: a value that the plain graph does not hand out.
+  // The output of the plain graph; nullopt if the plain graph does not output the value.
   std::optional<std::size_t> plain;
-  // Its elements as they lie here; null: as they are.
+  // The arrangement of its elements here; null if unchanged.
   std::function<Result<Tensor>(const TensorView&)> rearranged;
 };
 
@@ -44,7 +44,7 @@ struct Dressed {
 struct Dress {
   std::string_view name;
   std::string_view sentence;
-  // Nothing: this dress changes nothing of such a graph.
+  // nullopt if this dress changes nothing in such a graph.
   Result<std::optional<Dressed>> (*put_on)(const Plain&);
 };
 

@@ -8,7 +8,7 @@
 namespace quern::tools {
 namespace {
 
-// What nodes make, in execution order.
+// The outputs of nodes, in execution order.
 std::vector<ValueId> computed_values(const Graph& graph) {
   std::vector<ValueId> values;
   for (NodeId id : graph.order())
@@ -32,7 +32,7 @@ bool hand_out_all(Dressed& d, std::span<const ValueId> values) {
   return any;
 }
 
-// Whether the two may be joined along `axis`, by what is known before any run.
+// True if types known before any run allow the two to be concatenated along `axis`.
 bool can_join(const ValueType& a, const ValueType& b, std::size_t axis) {
   if (a.dtype != b.dtype || !a.is_tensor() || !b.is_tensor() || !a.dims || !b.dims) return false;
   if (a.dims->size() != b.dims->size()) return false;

@@ -10,7 +10,7 @@
 
 namespace quern::tools {
 
-// Where the elements of a tensor lie in a larger one: index i of axis d at starts[d] + i *
+// The position of a tensor's elements in a larger one: index i of axis d is at starts[d] + i *
 // steps[d].
 struct Window {
   Shape whole;
@@ -23,9 +23,9 @@ Result<Tensor> transposed(const TensorView& t, const Ints& perm);
 // A tensor of window.whole that shows `t` in the window. Elements outside are NaN or -1, so that
 // who reads them is found out.
 Result<Tensor> spread(const TensorView& t, const Window& window);
-// What lies in the window of `t`, which has the shape window.whole.
+// The elements in the window of `t`, which has the shape window.whole.
 Result<Tensor> cut(const TensorView& t, const Window& window, const Shape& shape);
-// The same elements under another shape of as many.
+// The same elements under another shape with equally many elements.
 Result<Tensor> reshaped(const TensorView& t, const Shape& shape);
 
 // n-1, ..., 1, 0

@@ -23,10 +23,10 @@ class Remake {
 
   // All nodes; outputs are up to the caller. Errors: those of inference.
   Status run(const InputMaker& make_input);
-  // What stands for a value of the old graph.
+  // The new value for a value of the old graph.
   ValueId at(ValueId old);
   Graph& graph() { return into_; }
-  // Hands out what the old graph hands out, and is done.
+  // Adds the old graph's outputs and returns the new graph.
   Graph finish();
 
  private:

@@ -47,7 +47,7 @@ Result<ValueId> add_slice(Graph& graph, ValueId v, const std::vector<AxisView>& 
 
 // ---- before the inputs ------------------------------------------------------------------------
 
-// How an input of shape `shape` comes, and the way back.
+// The disguised form of an input of shape `shape`, and its inverse.
 struct Disguise {
   Dims dims;  // of the new input
   Tensor tensor;

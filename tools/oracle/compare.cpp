@@ -22,7 +22,7 @@ Difference mismatch(std::string text) {
   return d;
 }
 
-// By how many bounds `got` is off; 0 where it is right.
+// The error of `got` as a multiple of the bound; 0 if it is right.
 double excess_of(double got, double wanted, double bound) {
   if (bound == infinity) return 0;
   if (std::isnan(wanted) || std::isnan(got))

@@ -19,23 +19,23 @@
 
 namespace quern::tools {
 
-// What the functions of a run (exp, tanh, division, ...) may be off by.
+// The accuracy of the functions of a run (exp, tanh, division, ...).
 enum class Arithmetic : std::uint8_t {
-  cpu,     // what kernels/simd, libm and oneDNN keep
-  vulkan,  // what Vulkan's specification asks for; denormals may be flushed
+  cpu,     // that of kernels/simd, libm and oneDNN
+  vulkan,  // required by Vulkan's specification; denormals may be flushed
 };
 
 struct BoundOptions {
   Arithmetic arithmetic = Arithmetic::cpu;
-  // Of loops, together: a graph that wants more is refused.
+  // Limit for all loops together: a graph that needs more is rejected.
   std::int64_t max_iterations = 100'000;
 };
 
-// One tensor: what is right, and how far off is still right.
+// The right value of a tensor and its error bound.
 struct BoundedTensor {
   Tensor value;  // floats of 16 and 32 bits as f64; other types as they are
-  // By element, absolute; 0 for what must be exact. Infinity: undetermined, anything is right,
-  // since a discontinuity, an overflow or an invalid operation lies within reach of the error.
+  // By element, absolute; 0 if it must be exact. Infinity: undetermined, any value is right, since
+  // a discontinuity, an overflow or an invalid operation lies within the error.
   std::vector<double> bound;
   DType type = DType::f32;  // of the graph's value
 };
@@ -53,7 +53,7 @@ struct BoundedValue {
   std::vector<BoundedTensor> tensors;
 };
 
-// What a graph input is given: one tensor, those of a sequence, or an empty optional.
+// The value of a graph input: one tensor, those of a sequence, or an empty optional.
 struct OracleInput {
   BoundedValue::Kind kind = BoundedValue::Kind::tensor;
   std::vector<Tensor> tensors;
@@ -68,8 +68,7 @@ Result<std::vector<BoundedValue>> evaluate_with_bounds(const Graph& graph,
 
 // ---- the judge ---------------------------------------------------------------------------------
 
-// Where `got` is further from what is right than its bound, at the element that is worst in terms
-// of it.
+// A difference of `got` that exceeds the bound, at the element that is worst relative to its bound.
 struct Difference {
   std::int64_t element = -1;  // -1: type or shape differ
   double got = 0;
@@ -78,14 +77,14 @@ struct Difference {
   std::int64_t outside = 0;  // how many elements are
   std::string text;          // a sentence
 
-  // How many bounds it is off; infinity where the bound is 0.
+  // The error as a multiple of the bound; infinity if the bound is 0.
   double excess() const;
 };
 
-// Nothing: `got` is right. NaN is right only where NaN is wanted, an infinity likewise.
+// nullopt if `got` is right. NaN is right only where NaN is wanted, an infinity likewise.
 std::optional<Difference> compare(const BoundedTensor& wanted, const TensorView& got);
 
-// How much of a result was judged at all.
+// The share of a result that was judged.
 struct Share {
   std::int64_t elements = 0;
   std::int64_t undetermined = 0;

@@ -66,8 +66,8 @@ BoundedValue bounded(const Traces& t) {
   return out;
 }
 
-// What every rule leaves to be done: 16-bit floats are stored, overflow is beyond judgement, and
-// bounds that are all 0 need no room.
+// The common last step of every rule: 16-bit floats are stored, overflow is undetermined, and
+// bounds that are all 0 are dropped.
 void finish(Evaluated& e, std::size_t i) {
   Traced& t = e.out[i];
   const Rounding r = e.rounding(i);

@@ -127,14 +127,14 @@ double distance(double y, double other) {
 
 bool has_pole_within(const Unary& op, Ball x) {
   switch (op.kind) {
-    // The sign of a zero is nobody's promise (graph/passes/algebra.cpp).
+    // The sign of a zero is not guaranteed (graph/passes/algebra.cpp).
     case UnaryKind::reciprocal: return x.low() <= 0 && x.high() >= 0;
     case UnaryKind::tan: return std::floor(x.low() / pi + 0.5) != std::floor(x.high() / pi + 0.5);
     default: return false;
   }
 }
 
-// How far f gets from f(x.v) on the ball.
+// The largest distance of f from f(x.v) on the ball.
 double spread(const Unary& op, Ball x, double y) {
   if (std::isinf(x.e) || has_pole_within(op, x)) return infinity;
   if (x.exact()) return 0;
@@ -242,7 +242,7 @@ double Rounding::stored(Ball b) const {
 Ball Rounding::div(Ball a, Ball b) const {
   const double y = a.v / b.v;
   const double least = std::fabs(b.v) - b.e;
-  // Of a denormal nothing may be left, and the sign of a zero is nobody's promise.
+  // A denormal may be flushed to zero, and the sign of a zero is not guaranteed.
   if (!(least > (arithmetic_ == Arithmetic::vulkan ? tiny_ : 0)))
     return {y, std::isnan(y) && a.exact() && b.exact() ? 0 : infinity};
   if (arithmetic_ == Arithmetic::cpu && is_exact(a, b, y) && y * b.v == a.v) return {y, 0};
@@ -266,7 +266,7 @@ Ball Rounding::power(Ball a, Ball b) const {
   double worst = 0;
   for (double x : {a.low(), a.high(), crosses ? 0.0 : a.v})
     for (double p : {b.low(), b.high()}) worst = std::max(worst, distance(y, std::pow(x, p)));
-  // As e^(b log a): the exponent's rounding counts |b log a| times.
+  // Computed as e^(b log a): the exponent's rounding counts |b log a| times.
   const double exponent = std::fabs(b.v * std::log(std::max(std::fabs(a.v), 1e-300)));
   const double roundings =
       arithmetic_ == Arithmetic::vulkan ? 24 + 16 * std::min(exponent, 128.0) : 4;

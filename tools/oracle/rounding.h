@@ -38,7 +38,7 @@ inline double growth(double x) {
   return x < 1 ? x + x * x : std::expm1(x);
 }
 
-// How operations on values of one type round, wherever they run.
+// Rounding bounds of operations on values of one type, on any device.
 class Rounding {
  public:
   Rounding(DType type, Arithmetic arithmetic);
@@ -55,9 +55,9 @@ class Rounding {
     const double ku = k * unit_;
     return ku < 0.5 ? ku / (1 - ku) : infinity;
   }
-  // Whether `v` is a number of the type, and not one that a device may flush.
+  // True if `v` is a number of the type and not one that a device may flush to zero.
   bool represents(double v) const;
-  // What storing a result in its type adds: 16-bit floats round once more, and overflow.
+  // The error after storing a result in its type: 16-bit floats round once more, and overflow.
   double stored(Ball b) const;
 
   Ball rounded(double v, double e, double roundings = 1) const {
@@ -124,9 +124,9 @@ class Sum {
   double count_ = 0;
 };
 
-// What every sum of products is allowed beside its own terms: a factor per channel multiplied into
-// the weights (graph/passes/affine.cpp: fold_scale, fold_input_scale, expand_batch_norm) rounds
-// twice, alpha of a product once, the bias once.
+// The roundings allowed to every sum of products beside its own terms: a factor per channel
+// multiplied into the weights (graph/passes/affine.cpp: fold_scale, fold_input_scale,
+// expand_batch_norm) rounds twice, alpha of a product once, the bias once.
 inline constexpr double folded_roundings = 4;
 
 }  // namespace quern::tools

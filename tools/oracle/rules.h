@@ -86,7 +86,7 @@ Status bound(const MelWeightMatrix& op, Evaluated& e);
 
 // The first result of `op` over f64 operands.
 Result<Numbers> through(Evaluated& e, const Op& op, const std::vector<Tensor>& operands);
-// What an operand's reader may take for its bound, its size and its magnitude.
+// Tensors of an operand's bound, size and magnitude, for its readers.
 Result<Tensor> bound_tensor(const Traced& t);
 Result<Tensor> size_tensor(const Traced& t);       // |value| + bound
 Result<Tensor> magnitude_tensor(const Traced& t);  // at least that

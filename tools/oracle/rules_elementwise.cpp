@@ -9,7 +9,7 @@
 namespace quern::tools::rules {
 namespace {
 
-// Of an integer type: the numbers that it holds.
+// The range of an integer type.
 Ball range_of(DType t) {
   double low = 0;
   double high = 1;
@@ -53,7 +53,7 @@ double integer_error(BinaryKind kind, Ball a, Ball b) {
 
 // ---- comparisons -------------------------------------------------------------------------------
 
-// Where the intervals meet, both answers are right.
+// If the intervals overlap, both answers are right.
 double comparison_error(Ball a, Ball b) {
   if (a.exact() && b.exact()) return 0;
   const double reach = a.e + b.e;
@@ -110,9 +110,9 @@ Ball float_result(BinaryKind kind, Ball a, Ball b, double y, const Rounding& r) 
   }
 }
 
-// What the passes may do with x + c and x * c next to a sum of products: `magnitude` lives on, and
-// each addition may round as often as the sum does (fold_bias, expand_batch_norm: the constant
-// becomes what the sum begins with).
+// Accounts for the passes' rewrites of x + c and x * c next to a sum of products: `magnitude` is
+// kept, and each addition may round as often as the sum does (fold_bias, expand_batch_norm: the
+// constant becomes the initial value of the sum).
 void sum_of(const Traced& a, const Traced& b, Evaluated& e, std::size_t i, std::size_t ia,
             std::size_t ib) {
   const Rounding r = e.rounding();

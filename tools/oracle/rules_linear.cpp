@@ -139,8 +139,8 @@ void allow_whole_bias(Evaluated& e) {
   for (double& b : e.bound()) b += step * 0.5001;
 }
 
-// Whether a kernel multiplies the zeros of the padding or leaves them out is its own business, and
-// not the same where a weight is an infinity or NaN.
+// A kernel may multiply the zeros of the padding or skip them, which differs if a weight is an
+// infinity or NaN.
 void allow_padding(Evaluated& e) {
   const Numbers weights = as_numbers(e.in[1]->value);
   const auto channels = static_cast<std::size_t>(e.in[1]->value.shape()[0]);
@@ -200,7 +200,7 @@ Status bound(const Einsum& op, Evaluated& e) {
   }
   if (!e.out[0].is_float() && e.exact()) return {};
   QUERN_ASSIGN(const Parts parts, parts_of(e, op, data, none));
-  // How many terms a sum has: what ones give.
+  // The number of terms of a sum: its value if all data are ones.
   std::vector<Tensor> ones = e.values;
   for (std::size_t i : data) {
     QUERN_ASSIGN(ones[i], tensor_from(*e.in[i], [](std::size_t) { return 1.0; }));

@@ -90,10 +90,10 @@ struct Moments {
   Ball inverse;  // 1 / sqrt(variance + epsilon)
 };
 
-// What the second moment is taken around.
+// The centre of the second moment.
 enum class Around : std::uint8_t { zero, mean };
 
-// Of the elements that `at` hands out.
+// The moments of the elements that `at` returns.
 template <class At>
 Moments moments(const Rounding& r, std::size_t n, double epsilon, Around around, At&& at) {
   const bool center = around == Around::mean;

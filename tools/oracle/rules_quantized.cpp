@@ -18,7 +18,7 @@ struct Limits {
   double high = 0;
 };
 
-// Of the integer types that are quantised to; nothing for the 8-bit floats.
+// The limits of the quantised integer types; nullopt for the 8-bit floats.
 std::optional<Limits> limits_of(DType t) {
   switch (t) {
     case DType::i4: return Limits{-8, 7};
@@ -31,7 +31,7 @@ std::optional<Limits> limits_of(DType t) {
   }
 }
 
-// How far round(q) + zero, saturated, gets from `y` for q in the ball.
+// The largest distance of round(q) + zero, saturated, from `y` for q in the ball.
 double step_error(Ball q, Ball zero, Limits l, double y) {
   if (!std::isfinite(q.e) || !std::isfinite(zero.e)) return infinity;
   if (std::isnan(q.v)) return infinity;

@@ -207,7 +207,7 @@ Status bound(const TopK& op, Evaluated& e) {
     });
     double most = 0;
     for (std::size_t i = 0; i < n; ++i) most = std::max(most, x.error(from + i * step));
-    // Nobody else may change places with it.
+    // True if no other element may change places with element i.
     const auto is_certain = [&](std::size_t i) {
       for (std::size_t j = 0; j < n; ++j) {
         const double reach = x.error(at(i)) + x.error(at(j));

@@ -13,10 +13,10 @@
 namespace quern::tools::rules {
 namespace {
 
-// What positions in an axis of so many pixels may be off by.
+// Roundings allowed for a position, at the magnitude of the axis' number of pixels.
 constexpr double position_roundings = 8;
 
-// Of each plane of `size` elements.
+// The maxima of a plane of `size` elements.
 struct Plane {
   double greatest = 0;  // |x| + error
   double error = 0;
@@ -170,7 +170,7 @@ class DeformedSum {
         positions_(static_cast<std::size_t>(out_.elements(2))),
         planes_(planes(*e.in[0], static_cast<std::size_t>(x_.elements(2)))) {}
 
-  // Of image n, output channel m, position o.
+  // The bound of image n, output channel m, position o.
   double bound(std::size_t n, std::size_t m, std::size_t o, const Rounding& r) const {
     const auto channels = static_cast<std::size_t>(w_[1]);
     const std::size_t per_group = static_cast<std::size_t>(out_[1] / op_.group);

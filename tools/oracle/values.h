@@ -57,10 +57,10 @@ Numbers as_numbers(const Tensor& t);
 Result<Tensor> number_tensor(const Shape& shape, const Numbers& values);
 bool all_zero(const Numbers& values);
 
-// Whether the shapes of a node's results are those of every run.
+// Tells whether the shapes of a node's results are the same in every run.
 enum class Structure : std::uint8_t { determined, open };
 
-// Whether results are computed, and so rounded to their type, or only moved elements.
+// Tells whether results are computed, and so rounded to their type, or only moved.
 enum class Storing : std::uint8_t { computed, moved };
 
 // One node, evaluated: its rule fills the bounds of `out`.
@@ -95,9 +95,9 @@ struct Evaluated {
 Status bound_errors(Evaluated& e);
 
 enum class Width : std::uint8_t { f64, narrow };
-// Whether a float operand is evaluated as f64 or in its own type.
+// Selects whether a float operand is evaluated as f64 or in its own type.
 Width width_of(const Op& op, std::size_t input);
-// Whether an operand that is not exact leaves the shape of the results open.
+// True if an operand that is not exact leaves the shape of the results open.
 bool decides_structure(const OpDef& def, const Op& op, std::size_t input);
 
 }  // namespace quern::tools

@@ -37,10 +37,11 @@ class Walk {
   Result<Traces> run_split(const Node& node, const std::vector<Traces>& in);
   Result<Traces> run_concat(const Node& node, const std::vector<Traces>& in);
   Result<Traces> run_optional(const Node& node, const std::vector<Traces>& in);
-  // What iterations handed out, along a new axis. `type`: of one, for none of them.
+  // Stacks the outputs of iterations along a new axis. `type`: that of one output, for the case of
+  // no iterations.
   Result<Traces> stacked(const std::vector<Traces>& parts, std::int64_t axis,
                          const ValueType& type);
-  // Element `i` along `axis`, which goes.
+  // Element `i` along `axis`, which is removed.
   Result<Traces> element(const Traces& x, std::int64_t axis, std::int64_t i);
 
   OpSet ops_;

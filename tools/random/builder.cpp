@@ -11,7 +11,7 @@
 namespace quern::tools {
 namespace {
 
-// Of a tensor in some models: work is shared among threads only where there is more of it.
+// The size of a tensor in some models: only larger work is shared among threads.
 constexpr std::int64_t many_elements = 40'000;
 constexpr double most_magnitude = 64;
 

@@ -61,7 +61,7 @@ struct Value {
   std::size_t rank() const { return dims.size(); }
 };
 
-// What a node does to its operands.
+// The effect of a node on its operands.
 struct Effect {
   DType dtype = DType::f32;
   Extents dims;
@@ -71,10 +71,10 @@ struct Effect {
   bool positive = false;
 };
 
-// Whether a declared type says all dimensions that are the same in every run.
+// Selects whether a declared type gives all dimensions that are the same in every run.
 enum class Fixed : std::uint8_t { all, some };
 
-// Whether a shape operand may say -1, "whatever is left", for one dimension.
+// Selects whether a shape operand may be -1 (inferred from the rest) for one dimension.
 enum class Missing : std::uint8_t { allowed, never };
 
 struct Want {
@@ -133,7 +133,7 @@ class Builder {
   // One that suits, or a new one.
   Value take(const Want& want);
   Value take_like(DType dtype, const Extents& dims, const Want& want = {});
-  // Of dims that broadcast into `dims`.
+  // Takes a value whose dims broadcast into `dims`.
   Value take_broadcast(DType dtype, const Extents& dims, const Want& want = {});
   Extents random_dims(std::size_t rank);
   Extent random_extent();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What of a model under construction is no tensor: sequences and optionals.
+// The values of a model under construction that are not tensors: sequences and optionals.
 #include "frontends/onnx-parser/tensor.h"
 #include "tools/random/builder.h"
 #include "tools/random/fill.h"

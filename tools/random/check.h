@@ -30,7 +30,8 @@ struct Verdict {
 
   bool ok() const { return kind == Kind::right; }
   std::string text() const;  // one line
-  // Whether the other is of the same kind, and a sentence of an error the same but for numbers.
+  // True if the other verdict is of the same kind and its error text equals this one except for
+  // numbers.
   bool same_failure(const Verdict& other) const;
   std::string serialise() const;
   static Verdict parse(const std::string& text);

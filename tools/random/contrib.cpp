@@ -39,7 +39,7 @@ bool gelus(Builder& b) {
   }
 }
 
-// What closes a fused operator.
+// The activation that ends a fused operator.
 struct Closing {
   std::string_view name;
   std::vector<float> parameters;

@@ -49,12 +49,12 @@ bool leaky_relu(Builder& b) {
   return true;
 }
 
-// How far a number is from the middle of two integers.
+// The distance of a number from the nearest midpoint of two integers.
 double from_tie(double v) {
   return std::abs(v - std::floor(v) - 0.5);
 }
 
-// Nothing when a byte leads close to a tie.
+// Adds nothing if a byte leads close to a tie.
 bool sigmoid(Builder& b) {
   const Value x = bytes(b, 0, 4);
   const double step = b.rng.real(0.02, 0.06);

@@ -18,8 +18,8 @@ Value body_result(Builder& b, DType type, const Extents& dims) {
   return b.add(b.rng.chance(0.7) ? "Tanh" : "Sigmoid", {x}, {}, {type, dims, 1});
 }
 
-// What a body hands out without having made it: what it was handed in, perhaps in place of another
-// one, or a value from outside. Those lie where others still read them.
+// A body output that the body did not compute: one of its inputs, perhaps in place of another one,
+// or a value from outside. Others may still read such values in place.
 std::optional<Value> passed_on(Builder& b, const Value& like) {
   return b.find([&](const Value& v) {
     return v.dtype == like.dtype && v.dims == like.dims && v.most <= std::max(like.most, 2.0) &&

@@ -61,7 +61,8 @@ bool compress(Builder& b) {
   return true;
 }
 
-// What a mask picks: NonZero, Transpose, GatherND, as boolean indexing is exported.
+// Selection by a mask as NonZero, Transpose, GatherND, the form in which boolean indexing is
+// exported.
 bool masked_select(Builder& b) {
   const Value x =
       b.take({.types = {b.main_type()}, .least_rank = 1, .most_rank = 3, .nonempty = true});
@@ -122,7 +123,7 @@ bool unique(Builder& b) {
   if (least(product(row)) == 0 || !b.fits(row)) return false;
   const Rows rows = some_rows(b, type, length, row);
   Value x = rows.value;
-  // What is looked at is computed now and then.
+  // The input is sometimes a computed value.
   if (type == DType::i64 && b.rng.chance(0.5)) x = b.add("Neg", {x}, {}, {type, x.dims, 9, false});
   Attributes a;
   if (by_axis) a.push_back(Builder::integer("axis", 0));

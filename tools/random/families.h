@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a random model is made of: each function adds one node or a few that go together, and says
-// whether it found operands. A new operator that quern learns gets a row in one of the tables.
+// The building blocks of random models: each function adds one node or a few related ones, and
+// returns whether it found operands. A new operator gets a row in one of the tables.
 #pragma once
 
 #include <span>

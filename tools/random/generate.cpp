@@ -108,7 +108,7 @@ void Builder::mark_steady() {
   std::sort(out_.steady.begin(), out_.steady.end());
 }
 
-// What files say of values that nodes make is a claim: missing, vague or wrong.
+// The types that files declare for nodes' outputs are claims: missing, vague or wrong.
 onnx::TypeProto Builder::vague(onnx::TypeProto type) {
   if (options_.claims == RandomOptions::Claims::true_ones) return type;
   if (type.kind == onnx::TypeProto::Kind::tensor && rng.chance(0.2)) {

@@ -143,7 +143,7 @@ bool non_zero(Builder& b) {
                           .exact = true,
                           .nonempty = true});
   if (!x.exact) return false;
-  // How many there are only the data say, so the result goes into a sum at once.
+  // The number of results depends on the data, so they are summed at once.
   const auto rank = static_cast<std::int64_t>(x.rank());
   const std::string_view found = b.add_unsized("NonZero", {x.name}, {});
   const Value open{.name = found, .dtype = DType::i64};

@@ -69,7 +69,7 @@ class Mover {
                   rng_);
     t.raw = model_.pool->keep({reinterpret_cast<const char*>(bytes), t.raw.size()});
   }
-  // What nodes compute is moved as well: each element times a number close to 1.
+  // Moves the nodes' results as well: each element times a number close to 1.
   void move_results(onnx::GraphProto& graph) {
     std::vector<onnx::NodeProto> nodes;
     for (onnx::NodeProto& node : graph.nodes) {
@@ -163,14 +163,14 @@ Arithmetic arithmetic_of(std::string_view device) {
   return device.starts_with("vulkan") ? Arithmetic::vulkan : Arithmetic::cpu;
 }
 
-// Whether every element of the tensor has a bound.
+// True if every element of the tensor has a finite bound.
 bool is_determined(const BoundedValue* value, std::size_t element) {
   if (!value || element >= value->tensors.size()) return false;
   const std::vector<double>& bound = value->tensors[element].bound;
   return std::ranges::none_of(bound, [](double b) { return std::isinf(b); });
 }
 
-// What is wrong with the tensors of an output, going by the oracle alone.
+// The error in the tensors of an output, by the oracle alone.
 std::string against_bounds(const BoundedValue& bounds, const std::vector<Tensor>& got) {
   if (bounds.kind == BoundedValue::Kind::undetermined) return {};
   if (bounds.tensors.size() != got.size())
@@ -293,7 +293,7 @@ void Judge::count_and_move(const RandomModel& model) {
       RandomModel moved = model;
       Rng rng(k * 3 + static_cast<std::size_t>(g));
       Mover(moved, move_of(static_cast<Grain>(g)), rng).move_all();
-      // Where an index or a shape depends on what was moved there is nothing to learn from it.
+      // If an index or a shape depends on moved values, the result gives no information.
       if (auto outputs = reference_outputs(moved)) moved_[g].push_back(std::move(*outputs));
     }
   }

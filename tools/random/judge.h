@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Whether what a device computed for a random model is right.
+// Checks the results of a device for a random model.
 //
 // The first judge is the oracle (tools/oracle/error_bounds.h): the right answer in f64 and, for
 // each element, a bound that is derived from the operations. It judges every float that rounding
@@ -27,7 +27,7 @@
 
 namespace quern::tools {
 
-// Of one run: the tensors of each output, one unless it is a sequence.
+// The outputs of one run: the tensors of each output, one unless it is a sequence.
 using RunOutputs = std::vector<std::vector<Tensor>>;
 
 Result<std::shared_ptr<const Executable>> compile_random(const RandomModel& model,
@@ -47,15 +47,15 @@ class Judge {
                             std::string_view device);
 
   const std::vector<RunOutputs>& wanted() const { return wanted_; }
-  // Whether `got` is right for this output of this run; "" or what is wrong.
+  // Checks `got` for this output of this run; returns "" or a description of the error.
   std::string verdict(std::size_t run, std::size_t output, const std::vector<Tensor>& got) const;
-  // Outputs for which the reference is outside of the oracle's bound: one of the two is defective.
+  // Outputs for which the reference is outside the oracle's bound: one of the two is defective.
   struct Fault {
     std::string output;
     std::string reason;
   };
   const std::vector<Fault>& faults() const { return faults_; }
-  // Of the floats that rounding touches: how many the oracle judges.
+  // The share of the rounded floats that the oracle judges.
   const Share& share() const { return share_; }
 
  private:
@@ -63,7 +63,7 @@ class Judge {
     bool exact = false;
     Grain grain = Grain::f32;
   };
-  // What the oracle says of an output; null where it refuses the run.
+  // The oracle's bounds for an output; null if it rejects the run.
   const BoundedValue* bounds(std::size_t run, std::size_t output) const;
   void ask_oracle(const RandomModel& model, const Model& parsed, Arithmetic arithmetic);
   void check_reference(const RandomModel& model);
@@ -74,11 +74,12 @@ class Judge {
 
   std::vector<RunOutputs> wanted_;
   std::vector<Rule> rules_;
-  // By run: one value for each output, or none where the oracle refuses.
+  // By run: one value for each output, or none if the oracle rejects the run.
   std::vector<std::vector<BoundedValue>> bounds_;
   std::vector<Fault> faults_;
   Share share_;
-  // By grain: what the reference says to moved inputs. Only of grains that the second judge needs.
+  // By grain: the reference's results for moved inputs. Only for grains that the second judge
+  // needs.
   std::vector<std::vector<RunOutputs>> moved_[3];
 };
 

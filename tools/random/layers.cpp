@@ -17,7 +17,7 @@ Effect same(const Value& x, double most) {
 
 // ---- attention
 
-// Of an attention: sizes, and how its operands lie.
+// The sizes of an attention and the layout of its operands.
 struct Heads {
   DType type = DType::f32;
   Extent batch;
@@ -304,7 +304,7 @@ bool optimiser(Builder& b) {
       b.rng.pick(std::vector<std::string_view>{"Adagrad", "Adam", "Momentum"});
   const Value x = b.take({.types = {DType::f32}});
   const Value g = b.take_like(x.dtype, x.dims);
-  // What roots are taken of are sums of squares.
+  // Square roots are taken of sums of squares.
   const auto squares = [&] { return b.root(x.dtype, x.dims, Numbers::positive); };
   Values in = {b.scalar(DType::f32, 0.125),
                b.scalar(DType::i64, static_cast<double>(b.rng.between(0, 3))), x, g};

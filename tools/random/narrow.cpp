@@ -11,7 +11,7 @@
 namespace quern::tools {
 namespace {
 
-// Of the model's opset; none before opset 19.
+// The narrow types of the model's opset; none before opset 19.
 std::vector<DType> narrow_types(const Builder& b) {
   std::vector<DType> t;
   if (b.opset() >= 19)
@@ -50,7 +50,7 @@ bool cast_narrow(Builder& b) {
   if (types.empty()) return false;
   const DType type = b.rng.pick(types);
   const bool is_whole = type == DType::i4 || type == DType::u4;
-  // What is out of range wraps or saturates; -8 to 7 and 0 to 15 are in it.
+  // Values out of range wrap or saturate; the ranges are -8 to 7 and 0 to 15.
   const Value x =
       is_whole
           ? b.input_of(DType::i32, b.random_dims(2),
@@ -86,7 +86,7 @@ Value power_of_two(Builder& b, const Extents& dims) {
   }));
 }
 
-// Of the dims of a scale: one, one for each slice of an axis, or one for each block of 2.
+// The dims of a scale: one, one per slice of an axis, or one per block of 2.
 struct Scales {
   Extents dims;
   Attributes attributes;

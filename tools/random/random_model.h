@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Random valid ONNX models with inputs, the same for a seed on every machine.
 //
-// What a model does not contain, because two right answers to it may differ by more than rounding:
-// ties, comparisons, rounding to integers and casts to them only ever see values that no rounding
-// has touched (`exact`), denominators and logarithms stay away from 0, and values that hold NaN,
-// infinities or extreme numbers go into elementwise operators, movement and extrema only.
+// A model avoids operations of which two right answers may differ by more than rounding: ties,
+// comparisons, rounding and casts to integers only get values without rounding errors (`exact`),
+// denominators and logarithms stay away from 0, and values with NaN, infinities or extreme numbers
+// go only into elementwise operators, movement and extrema.
 #pragma once
 
 #include <cstdint>
@@ -27,18 +27,18 @@ struct RandomOptions {
   int min_nodes = 20;
   int max_nodes = 60;
   std::int64_t most_opset = 28;
-  // What is said of shapes that nodes make: also what is wrong, or only what is true.
+  // The declared shapes of nodes' outputs: any, including wrong ones, or only true ones.
   enum class Claims : std::uint8_t { any, true_ones };
   Claims claims = Claims::any;
 };
 
-// What an input is bound to in one run.
+// The value of an input in one run.
 struct RandomInput {
   std::string name;
   Tensor tensor;  // of an optional: not valid() where it is empty
 };
 
-// What the coarsest floats behind a value are.
+// The coarsest float type from which a value was computed.
 enum class Grain : std::uint8_t { f32, f16, bf16 };
 
 // A model and the runs that a session makes of it. Copies share the texts.

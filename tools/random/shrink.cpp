@@ -32,7 +32,7 @@ void add_reads(const onnx::GraphProto& graph, Names& names) {
   for (const onnx::ValueInfo& o : graph.outputs) names.insert(o.name);
 }
 
-// What no output needs goes: nodes, constants and inputs.
+// Removes the nodes, constants and inputs that no output needs.
 void drop_dead(RandomModel& m) {
   onnx::GraphProto& g = m.graph();
   Names needed;
@@ -53,7 +53,7 @@ void drop_dead(RandomModel& m) {
     std::erase_if(run, [&](const RandomInput& in) { return !needed.contains(in.name); });
 }
 
-// Of the dimensions of a type, which stand in it with or without their numbers.
+// Selects whether the dimensions of a type have their numbers.
 enum class Sizes : std::uint8_t { known, open };
 
 onnx::TypeProto type_of(const Tensor& t, Sizes sizes) {
@@ -139,8 +139,7 @@ class Shrinker {
     }
   }
 
-  // Whether every output of the node is a tensor whose elements are known; then they are put in its
-  // place as inputs.
+  // Replaces the node by inputs. False if the elements of one of its outputs are not known.
   static bool replace_node(RandomModel& m, std::string_view first_output,
                            const std::vector<std::map<std::string_view, Tensor>>& known) {
     onnx::GraphProto& g = m.graph();
@@ -163,7 +162,7 @@ class Shrinker {
     return true;
   }
 
-  // What the reference says of all tensors of the main graph.
+  // The reference's values of all tensors of the main graph.
   std::vector<std::map<std::string_view, Tensor>> all_values() const {
     RandomModel m = best_;
     m.graph().outputs.clear();

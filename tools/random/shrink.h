@@ -8,11 +8,11 @@
 
 namespace quern::tools {
 
-// Whether a candidate still shows it. Candidates may be invalid.
+// True if a candidate still shows the failure. Candidates may be invalid.
 using StillFails = std::function<bool(const RandomModel&)>;
 
-// Leaves out outputs, runs, nodes, attributes and inputs, puts values in the place of what computed
-// them, and makes dimensions smaller, as long as `fails` says so and for `seconds` at most.
+// Removes outputs, runs, nodes, attributes and inputs, replaces nodes by their values, and makes
+// dimensions smaller, as long as `fails` returns true and for at most `seconds`.
 RandomModel shrink(const RandomModel& model, const StillFails& fails, double seconds);
 
 // DIR/model.onnx and DIR/test_data_set_K/input_I.pb; output_I.pb as the reference has them, where

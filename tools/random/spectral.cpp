@@ -141,7 +141,7 @@ bool random_numbers(Builder& b) {
   return true;
 }
 
-// What is drawn hangs on how a number compares to others.
+// The drawn values depend on how a number compares to others.
 bool drawn(Builder& b) {
   const auto seed = b.number("seed", static_cast<double>(b.rng.between(0, 99)));
   if (b.rng.chance(0.5)) {

@@ -35,7 +35,8 @@ std::string lowered(std::string s) {
 }
 
 enum class Case : std::uint8_t { counts, ignored };
-// What is left of `words`, all of ASCII: at least one string, the empty one if need be.
+// The number of `words` (all ASCII) that remain: at least one, since an empty result becomes one
+// empty string.
 std::int64_t left_without(const Texts& words, const Texts& stopwords, Case letters) {
   const auto stops = [&](const std::string& w) {
     return std::any_of(stopwords.begin(), stopwords.end(), [&](const std::string& s) {
@@ -46,7 +47,7 @@ std::int64_t left_without(const Texts& words, const Texts& stopwords, Case lette
   return std::max<std::int64_t>(static_cast<std::int64_t>(words.size()) - gone, 1);
 }
 
-// How many strings there are in the end, only the data say.
+// The number of resulting strings depends on the data.
 bool normalizer(Builder& b) {
   static const Texts vocabulary = {"Monday", "monday", "tuesday", "Wednesday", "the", "The", ""};
   static const Texts stops = {"monday", "The"};

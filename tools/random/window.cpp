@@ -45,10 +45,10 @@ Extent window_out(const Extent& in, std::int64_t kernel, std::int64_t stride, st
   });
 }
 
-// What slides; it says where pads may lie and whether taps have gaps.
+// The operator of the window; decides the allowed pads and dilations.
 enum class WindowOf : std::uint8_t { conv, pool };
 
-// Nothing when a window does not fit in one of the runs.
+// nullopt if a window does not fit in one of the runs.
 std::optional<Geometry> geometry(Builder& b, const Extents& space, WindowOf what) {
   const bool pool = what == WindowOf::pool;
   Geometry g;
@@ -229,7 +229,7 @@ bool resize(Builder& b) {
   return true;
 }
 
-// What a chain after a convolution looks like: bias, norm, activation, residual, gate.
+// Builds a typical chain after a convolution: bias, norm, activation, residual, gate.
 bool conv_chain(Builder& b) {
   const std::size_t before = b.values().size();
   if (!conv(b)) return false;

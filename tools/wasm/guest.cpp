@@ -14,7 +14,7 @@ namespace {
 
 namespace interp = wabt::interp;
 
-// What host functions share during a run.
+// State shared by the host functions during a run.
 struct Running final : Caller {
   explicit Running(interp::Store& s) : store(s) {}
 

@@ -35,7 +35,7 @@ bool HostContext::same_bindings(const Call& call) const {
          std::ranges::equal(bound_outputs_, call.outputs);
 }
 
-// Turns operands into pointers: only when something lies elsewhere than in the run before.
+// Converts operands to pointers. Called only if an address differs from the previous run.
 void HostContext::bind(const Call& call) {
   arena_ = call.arena;
   std::ranges::copy(call.inputs, bound_inputs_.begin());

@@ -10,18 +10,18 @@
 
 namespace quern::cpu {
 
-// The steps of a program in order, on the CPU; those of another device are left to whoever knows
-// it.
+// Runs the CPU steps of a program in order; the context of another device runs the other steps.
 class HostContext final : public ExecutionContext {
  public:
   static Result<std::unique_ptr<HostContext>> create(std::shared_ptr<const Program> program);
 
   Status run(const Call& call) override;
 
-  // The parts of run(): once begin(), then steps [first, end), in order.
+  // The parts of run(): begin() once, then run_steps() for ranges [first, end), in order.
   void begin(const Call& call);
   Status run_steps(const Call& call, std::size_t first, std::size_t end);
-  // Between begin() and the next: where operands of a step lie; null: on the device.
+  // The addresses of a step's operands, valid from begin() to the next begin(); null: on the
+  // device.
   const std::byte* input(std::size_t step, std::size_t i) const {
     return inputs_[steps_[step].inputs + i];
   }
@@ -39,7 +39,7 @@ class HostContext final : public ExecutionContext {
   bool same_bindings(const Call& call) const;
 
   struct BoundStep {
-    std::uint32_t inputs;   // where its pointers begin in inputs_
+    std::uint32_t inputs;   // index of its first pointer in inputs_
     std::uint32_t outputs;  // ... and in outputs_
     std::unique_ptr<KernelState> state;
   };

@@ -10,7 +10,8 @@
 namespace quern::cpu {
 namespace {
 
-// Zeroed. Large blocks come from the system, which has zeroed them, and go back there.
+// Allocates zeroed memory. Large blocks are mapped from the system, which zeroes them, and returned
+// to it.
 std::shared_ptr<std::byte> allocate(std::size_t bytes) {
   constexpr std::size_t alignment = 64;
   constexpr std::size_t large = 1 << 20;
@@ -43,7 +44,8 @@ Result<std::shared_ptr<const std::byte>> SharedWeights::find_or_make(const std::
   return packed;
 }
 
-// Plans come and go with the shapes of inputs, and each may have had small constants of its own.
+// Drops entries of released weights. Plans change with the shapes of inputs, and each may have
+// small constants of its own.
 void SharedWeights::forget_released() {
   if (entries_.size() < next_sweep_) return;
   std::erase_if(entries_, [](const auto& e) { return e.second.packed.expired(); });

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Constants in the memory of the host, in the layouts that kernels of the CPU read.
+// Constants in host memory, in the layouts that CPU kernels read.
 #pragma once
 
 #include <cstddef>
@@ -17,7 +17,7 @@ class SharedWeights final : public WeightStore {
  public:
   Result<std::shared_ptr<const std::byte>> find_or_make(const std::string& key, std::size_t bytes,
                                                         const Fill& fill) override;
-  // Bytes that are held now.
+  // The bytes that are held now.
   std::size_t bytes() const;
 
  private:
@@ -29,7 +29,7 @@ class SharedWeights final : public WeightStore {
 
   mutable std::mutex mutex_;
   std::unordered_map<std::string, Entry> entries_;
-  std::size_t next_sweep_ = 64;  // entries at which the released ones are dropped
+  std::size_t next_sweep_ = 64;  // number of entries at which released entries are dropped
 };
 
 }  // namespace quern::cpu

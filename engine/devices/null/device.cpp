@@ -35,7 +35,7 @@ struct Constant {
   std::size_t bytes = 0;
 };
 
-// What all contexts of a device have done.
+// Counts of the work of all contexts of a device.
 struct Counts {
   std::atomic<std::uint64_t> submissions = 0;
   std::atomic<std::uint64_t> dispatches = 0;
@@ -44,11 +44,11 @@ struct Counts {
   std::atomic<std::uint64_t> bytes_down = 0;
 };
 
-// Host steps run as they do on any device; what goes up stays in the arena until something is
-// written over it; a dispatch writes zeros over its results.
+// Host steps run as they do on any device; uploaded bytes stay in the arena until they are
+// overwritten; a dispatch writes zeros to its results.
 class NullContext final : public ExecutionContext {
  public:
-  // Errors: internal, for a program that reads or writes beside an operand; out_of_memory.
+  // Errors: internal for a program that reads or writes outside of an operand; out_of_memory.
   static Result<std::unique_ptr<ExecutionContext>> create(std::shared_ptr<Counts> counts,
                                                           std::shared_ptr<const Program> program);
 
@@ -90,7 +90,7 @@ Result<std::unique_ptr<ExecutionContext>> NullContext::create(
 
 Status NullContext::run(const Call& call) {
   host_->begin(call);
-  bool is_submitted = false;  // steps of the device in a row are one submission
+  bool is_submitted = false;  // consecutive device steps are one submission
   for (std::size_t i = 0; i < program_->steps.size(); ++i) {
     const Step& step = program_->steps[i];
     const bool on_host = step.kind == Step::Kind::host;
@@ -137,7 +137,8 @@ const std::byte* NullContext::place(const Step::Operand& operand) const {
   return static_cast<const Constant*>(held.get())->data.get() + operand.offset;
 }
 
-// The constants of one compiled model; equal keys share their bytes while somebody holds them.
+// The constants of one compiled model; constants with equal keys share their bytes while they are
+// held.
 class NullBackend final : public Backend {
  public:
   explicit NullBackend(std::shared_ptr<Counts> counts)
@@ -190,7 +191,7 @@ class NullDevice final : public BackendDevice {
   Result<std::shared_ptr<Backend>> make_backend() override {
     return std::shared_ptr<Backend>(std::make_shared<NullBackend>(counts_));
   }
-  // No context writes tensors on the device, so that their copy on the host is all there is.
+  // No context writes tensors on the device, so their copy on the host is the only one.
   Result<std::unique_ptr<TensorMemory>> make_tensor_memory(std::size_t bytes) override {
     return make_host_tensor_memory(bytes);
   }

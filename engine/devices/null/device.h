@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// A device with memory of its own that computes nothing: it checks every program, counts what it is
-// told to do, and answers zeros. It is the example of how a device is written
-// (docs/adding-a-device.md), holds dispatches to their operands where no driver is at hand, and
-// shows by `quern bench --device null` what a run costs the host.
+// A device with its own memory that computes nothing: it checks every program, counts commands, and
+// returns zeros. It is the example for writing a device (docs/adding-a-device.md), checks
+// dispatches against their operands on machines without a driver, and with `quern bench --device
+// null` measures the cost of a run on the host.
 #pragma once
 
 #include <memory>
@@ -11,7 +11,7 @@
 
 namespace quern::null {
 
-// The target of its kernels is a GPU of middling size. Any thread.
+// Its GpuTarget is that of a GPU of medium size. Any thread.
 std::shared_ptr<Device> open();
 
 }  // namespace quern::null

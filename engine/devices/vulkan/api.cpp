@@ -21,7 +21,7 @@ const Loader* loader() {
     LOAD(vkEnumerateInstanceLayerProperties)
     LOAD(vkEnumerateInstanceExtensionProperties)
 #undef LOAD
-    // A loader of Vulkan 1.0 knows no versions, and is too old.
+    // A Vulkan 1.0 loader has no version query and is too old.
     return l.vkCreateInstance && l.vkEnumerateInstanceVersion ? &l : nullptr;
   }();
   return opened;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The functions of Vulkan that we call, looked up at run time: a program starts on machines that
-// have no libvulkan.
+// The Vulkan functions that we call, looked up at run time, so that a program starts on machines
+// without libvulkan.
 #pragma once
 
 #include <cstdint>
@@ -10,7 +10,7 @@
 
 #include <quern/status.h>
 
-// What older headers lack, as the registry of Vulkan has it.
+// Declarations that older headers lack, copied from the Vulkan registry.
 #ifndef VK_KHR_cooperative_matrix
 #define VK_KHR_cooperative_matrix 1
 #define VK_KHR_COOPERATIVE_MATRIX_EXTENSION_NAME "VK_KHR_cooperative_matrix"
@@ -110,7 +110,7 @@ namespace quern::vulkan {
   X(vkResetFences)                  \
   X(vkWaitForFences)
 
-// The loader's own, the same for all.
+// The loader's own functions, the same for all instances.
 struct Loader {
   PFN_vkGetInstanceProcAddr vkGetInstanceProcAddr = nullptr;
   PFN_vkCreateInstance vkCreateInstance = nullptr;
@@ -118,16 +118,16 @@ struct Loader {
   PFN_vkEnumerateInstanceLayerProperties vkEnumerateInstanceLayerProperties = nullptr;
   PFN_vkEnumerateInstanceExtensionProperties vkEnumerateInstanceExtensionProperties = nullptr;
 };
-// Null: there is no libvulkan. Opened once, on first use.
+// Returns null if there is no libvulkan. The library is opened once, on first use.
 const Loader* loader();
 
 #define QUERN_VK_MEMBER(name) PFN_##name name = nullptr;
 struct InstanceApi {
   QUERN_VK_INSTANCE(QUERN_VK_MEMBER)
-  // Where the instance has the extension.
+  // Null unless the instance has the extension.
   PFN_vkCreateDebugUtilsMessengerEXT vkCreateDebugUtilsMessengerEXT = nullptr;
   PFN_vkDestroyDebugUtilsMessengerEXT vkDestroyDebugUtilsMessengerEXT = nullptr;
-  // Where a driver has it.
+  // Null unless a driver has it.
   PFN_vkGetPhysicalDeviceCooperativeMatrixPropertiesKHR
       vkGetPhysicalDeviceCooperativeMatrixPropertiesKHR = nullptr;
 
@@ -135,7 +135,7 @@ struct InstanceApi {
 };
 struct DeviceApi {
   QUERN_VK_DEVICE(QUERN_VK_MEMBER)
-  // Where they are enabled.
+  // Null unless their extensions are enabled.
   PFN_vkCmdPushDescriptorSetKHR vkCmdPushDescriptorSetKHR = nullptr;
   PFN_vkWaitSemaphoresKHR vkWaitSemaphoresKHR = nullptr;
 
@@ -145,7 +145,7 @@ struct DeviceApi {
 
 // "VK_ERROR_DEVICE_LOST"
 const char* name_of(VkResult result);
-// ok, or an error that says what was being done.
+// Returns ok, or an error that names the operation `what`.
 Status check(VkResult result, const char* what);
 
 }  // namespace quern::vulkan

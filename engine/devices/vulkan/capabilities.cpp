@@ -20,7 +20,7 @@ std::vector<std::string> extensions_of(const InstanceApi& api, VkPhysicalDevice 
   return names;
 }
 
-// Which structures of features and properties a device knows.
+// The structures of features and properties that a device supports.
 struct Known {
   bool storage_8bit, timeline, integer_dot, nvidia_units, amd_units;
 };
@@ -76,7 +76,8 @@ void read_memory(const InstanceApi& api, VkPhysicalDevice device, Capabilities& 
   }
 }
 
-// The first family that computes; one without graphics where there is one, for it runs beside them.
+// Selects the compute queue family, if possible one without graphics, which runs in parallel with
+// graphics.
 void read_queues(const InstanceApi& api, VkPhysicalDevice device, float period, Capabilities& c) {
   std::uint32_t count = 0;
   api.vkGetPhysicalDeviceQueueFamilyProperties(device, &count, nullptr);
@@ -95,8 +96,8 @@ void read_queues(const InstanceApi& api, VkPhysicalDevice device, float period, 
   }
 }
 
-// Multiprocessors or compute units. Vulkan itself does not say, and for most devices it is enough
-// to know whether they are large.
+// The number of multiprocessors or compute units. Core Vulkan does not report it, and for most
+// devices a rough size is enough.
 std::uint32_t units_of(const InstanceApi& api, VkPhysicalDevice device, VkPhysicalDeviceType type,
                        const Known& known) {
   VkPhysicalDeviceShaderSMBuiltinsPropertiesNV nvidia{
@@ -187,7 +188,7 @@ GpuTarget Capabilities::target() const {
   t.max_invocations = max_invocations;
   t.shared_bytes = shared_bytes;
   t.units = units;
-  // llvmpipe ends all loops after 65,535 rounds, without a word.
+  // llvmpipe silently ends all loops after 65,535 iterations.
   t.max_iterations = is_software() ? 60'000 : 0;
   t.max_range = max_range;
   t.storage_8bit = storage_8bit;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a physical device can do, as far as we ask: filled once, and the only place where anything
-// about a device is decided.
+// The properties of a physical device that we use: queried once, and the only place where decisions
+// about a device are made.
 #pragma once
 
 #include <array>
@@ -33,28 +33,28 @@ struct Capabilities {
   std::uint64_t max_allocation = 0;
   std::uint64_t alignment = 256;    // of every binding
   std::uint64_t device_memory = 0;  // bytes of the largest device-local heap
-  std::string heaps;                // what they are, for people
-  std::uint32_t units = 1;  // that run workgroups side by side; a guess where it is not said
+  std::string heaps;                // their description, for display
+  std::uint32_t units = 1;          // that run workgroups in parallel; a guess if unknown
   MatrixUnit matrices;
-  double timestamp_ns = 0;           // a tick; 0: the queue has no timestamps
-  std::uint64_t timestamp_mask = 0;  // bits of one that count
+  double timestamp_ns = 0;           // per tick; 0: the queue has no timestamps
+  std::uint64_t timestamp_mask = 0;  // valid bits of a timestamp
 
-  // Each can be forced off, so that the way without it is tested.
+  // Each can be forced off, so that the code path without it is tested.
   bool push_descriptors = false;
-  bool timeline = false;  // semaphores that count; else each list of commands has a fence
+  bool timeline = false;  // timeline semaphores; else each list of commands has a fence
   bool storage_8bit = false;
   bool storage_16bit = false;
   bool int64 = false;
   bool integer_dot = false;         // VK_KHR_shader_integer_dot_product
-  bool host_visible = false;        // device memory that the host maps
-  bool cooperative_matrix = false;  // `matrices`, and all that pipelines with them need
-  // Off, results are wrong: for the test that the validation layer notices.
+  bool host_visible = false;        // device memory can be mapped by the host
+  bool cooperative_matrix = false;  // `matrices`, and the features that their pipelines need
+  // If off, results are wrong: for the test that the validation layer detects this.
   bool barriers = true;
-  // A device in software gets what kernels choose for hardware, for tests.
+  // For tests: a software device gets the kernels that are chosen for hardware.
   bool as_hardware = false;
-  // Kernels with matrices of f16 run loops in their place, for tests.
+  // For tests: kernels run loops in place of f16 matrix instructions.
   bool emulate_matrices = false;
-  bool half_products = false;  // as GpuTarget has it
+  bool half_products = false;  // see GpuTarget
 
   bool is_software() const { return type == VK_PHYSICAL_DEVICE_TYPE_CPU; }
   GpuTarget target() const;
@@ -62,7 +62,7 @@ struct Capabilities {
 
 Capabilities read_capabilities(const InstanceApi& api, VkPhysicalDevice device);
 
-// Names of the features that can be forced off, and whether they are on.
+// The features that can be forced off: names and members.
 std::vector<std::pair<std::string_view, bool Capabilities::*>> switches();
 
 // Lower-case hexadecimal.

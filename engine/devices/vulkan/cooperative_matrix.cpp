@@ -45,7 +45,7 @@ bool has_features(const InstanceApi& api, VkPhysicalDevice device) {
   return matrices.are_all_there();
 }
 
-// Whether pipelines of compute may have them, with a subgroup of the usual size.
+// Returns true if compute pipelines support the matrices with a required subgroup size.
 bool is_for_compute(const InstanceApi& api, VkPhysicalDevice device) {
   VkPhysicalDeviceCooperativeMatrixPropertiesKHR matrices{
       VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_COOPERATIVE_MATRIX_PROPERTIES_KHR};
@@ -53,8 +53,8 @@ bool is_for_compute(const InstanceApi& api, VkPhysicalDevice device) {
       VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SUBGROUP_SIZE_CONTROL_PROPERTIES_EXT, &matrices};
   VkPhysicalDeviceProperties2 properties{VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_PROPERTIES_2, &sizes};
   api.vkGetPhysicalDeviceProperties2(device, &properties);
-  // Drivers for Intel's GPUs before Xe2, whose smallest subgroup was of eight, list matrices and
-  // make them of ordinary instructions: slower than without.
+  // Drivers for Intel's GPUs before Xe2, whose smallest subgroup has 8 invocations, list matrices
+  // but emulate them with ordinary instructions, which is slower than not using them.
   constexpr std::uint32_t intel = 0x8086;
   if (properties.properties.vendorID == intel && sizes.minSubgroupSize < 16) return false;
   return matrices.cooperativeMatrixSupportedStages & sizes.requiredSubgroupSizeStages &

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// VK_KHR_cooperative_matrix and what our pipelines with it need besides, with its declarations for
-// headers that are older.
+// VK_KHR_cooperative_matrix and the other features that our pipelines with it need.
 #pragma once
 
 #include <span>
@@ -10,8 +9,7 @@
 
 namespace quern::vulkan {
 
-// The features to ask a device for or to ask whether it has: a chain of structs with its head in
-// `next`. Stays where it is.
+// The features to query or enable on a device: a pNext chain that begins at chain(). Not movable.
 class MatrixFeatures {
  public:
   explicit MatrixFeatures(VkBool32 wanted);
@@ -28,11 +26,11 @@ class MatrixFeatures {
   VkPhysicalDeviceShaderFloat16Int8Features halves_{};
   VkPhysicalDeviceSubgroupSizeControlFeaturesEXT subgroups_{};
 };
-// That stand behind these features.
+// The extensions that provide these features.
 std::span<const char* const> matrix_extensions();
 
-// The matrices of f16 with sums in f32 that a device multiplies by a subgroup, the largest of those
-// that it lists; none unless it has all the features.
+// Returns the largest f16 matrices with f32 sums that the device lists for multiplication by a
+// subgroup; none unless the device has all the features.
 MatrixUnit read_matrices(const InstanceApi& api, VkPhysicalDevice device);
 
 }  // namespace quern::vulkan

@@ -191,7 +191,7 @@ Status Buffer::no_memory() const {
               c.device_memory, " and gives at most ", c.max_allocation, " at a time")};
 }
 
-// The best type of memory among the allowed ones, a bit each; -1: none.
+// The best memory type in the bit mask `allowed`; -1 if there is none.
 int Buffer::memory_type(Use use, std::uint32_t allowed) const {
   switch (use) {
     case Use::device:
@@ -210,7 +210,7 @@ Status Buffer::allocate(Use use) {
   int type = memory_type(use, allowed);
   if (type < 0) return {Code::unsupported, "the device has no memory of the kind we need"};
   VkResult allocated = VK_SUCCESS;
-  // What the host sees of a device's memory is often a small part of it: then the rest will do.
+  // Host-visible device memory is often small: if it is full, the next best memory type is used.
   for (int next = type; next >= 0; next = memory_type(use, allowed)) {
     type = next;
     const VkMemoryAllocateInfo allocate{.sType = VK_STRUCTURE_TYPE_MEMORY_ALLOCATE_INFO,

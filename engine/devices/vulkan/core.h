@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A logical device and what belongs to it alone: the queue, memory, pipelines.
+// A logical device and the objects that belong to it: the queue, memory, pipelines.
 #pragma once
 
 #include <atomic>
@@ -19,19 +19,20 @@
 
 namespace quern::vulkan {
 
-// Whether the Khronos layer watches, with core and synchronization validation.
+// Enables the Khronos validation layer, with core and synchronization validation.
 enum class Validation : std::uint8_t { off, on };
 
-// The VkInstance of the process: made on first use, gone with its last device.
+// The VkInstance of the process: created on first use, destroyed with its last device.
 class ApiInstance {
  public:
   static Result<std::shared_ptr<ApiInstance>> get(Validation validation);
   ~ApiInstance();
 
   const InstanceApi& api() const { return api_; }
-  // Doubles (one GPU under two drivers) are left out; discrete, integrated, virtual, software.
+  // Duplicates (one GPU under two drivers) are left out. Order: discrete, integrated, virtual,
+  // software.
   std::vector<VkPhysicalDevice> devices() const;
-  // What the validation layer has said since the last call; "" when all was well.
+  // Returns the messages of the validation layer since the last call; "" if there were none.
   std::string take_messages();
   void add_message(std::string text);
 
@@ -60,9 +61,10 @@ class Buffer {
 
   VkBuffer handle() const { return buffer_; }
   std::uint64_t bytes() const { return bytes_; }
-  std::byte* mapped() const { return mapped_; }  // null: the host cannot see it
-  bool is_cached() const { return cached_; }     // the host reads it as fast as its own
-  // Around the host's writes and reads where the memory is not coherent.
+  std::byte* mapped() const { return mapped_; }  // null: not mapped
+  bool is_cached() const { return cached_; }     // in host-cached memory, which the host reads fast
+  // flush() follows the host's writes and invalidate() precedes its reads, for memory that is not
+  // coherent.
   Status flush() const;
   Status invalidate() const;
 
@@ -76,32 +78,32 @@ class Buffer {
   VkDeviceMemory memory_ = VK_NULL_HANDLE;
   std::uint64_t bytes_ = 0;
   std::byte* mapped_ = nullptr;
-  bool is_visible_ = false;  // to the host, where a device buffer may be mapped
+  bool is_visible_ = false;  // to the host, if device buffers may be mapped
   bool coherent_ = true;
   bool cached_ = false;
 };
 
-// Commands that were handed to the queue, and how to know that they are done.
+// Commands that were submitted to the queue, and the means to wait for them.
 struct Submission {
-  std::uint64_t value = 0;         // of the device's timeline...
-  VkFence fence = VK_NULL_HANDLE;  // ...or, without one, its own
+  std::uint64_t value = 0;         // of the device's timeline semaphore
+  VkFence fence = VK_NULL_HANDLE;  // used if there is no timeline
   bool is_pending = false;
 };
 
-// What whoever opened the device wants of it.
+// Options given when the device is opened.
 struct CoreOptions {
-  std::uint32_t tune_ms = 0;    // time to measure candidates of dispatches in, a plan; 0: none
-  std::uint32_t split = 0;      // dispatches that a submission has at most; 0: any number
-  std::uint32_t candidate = 0;  // of dispatches that have so many, this one, for tests; 0: the best
-  std::uint64_t lose_after = 0;  // submissions after which it counts as lost, for tests; 0: never
+  std::uint32_t tune_ms = 0;     // time per plan for measuring candidates of dispatches; 0: none
+  std::uint32_t split = 0;       // the most dispatches of a submission; 0: any number
+  std::uint32_t candidate = 0;   // for tests: number of the candidate to run; 0: the best
+  std::uint64_t lose_after = 0;  // for tests: submissions until it counts as lost; 0: never
 };
 
-// A compute pipeline; the layout depends only on how many buffers it has.
+// A compute pipeline; the layout depends only on the number of its buffers.
 struct Pipeline {
   VkPipeline pipeline = VK_NULL_HANDLE;
   VkPipelineLayout layout = VK_NULL_HANDLE;
   VkDescriptorSetLayout sets = VK_NULL_HANDLE;
-  // A driver may put off its code generation to the first dispatch: nobody has submitted one yet.
+  // True until a dispatch was submitted: a driver may defer code generation until then.
   bool is_fresh = true;
 };
 
@@ -116,25 +118,27 @@ class Core : public std::enable_shared_from_this<Core> {
   const DeviceApi& api() const { return api_; }
   VkDevice device() const { return device_; }
 
-  // Made once per shader and constants. Any thread.
+  // Created once per shader and constants. Any thread.
   Result<Pipeline> pipeline(const Dispatch& work);
-  // The pipelines that are there now have all been run.
+  // Marks all existing pipelines as run.
   void mark_warm();
   const CoreOptions& options() const { return options_; }
-  // Hands each of them to the queue, in this order, without waiting.
+  // Submits the command buffers to the queue, in this order, without waiting.
   Status start(std::span<const VkCommandBuffer> commands, Submission& submission);
-  // Until it is done. Errors: busy when that is not so after `nanoseconds`; it goes on then.
+  // Waits until the submission is done. Errors: busy if it is not done after `nanoseconds`; it then
+  // continues.
   Status wait(Submission& submission, std::uint64_t nanoseconds = ~std::uint64_t{0});
-  // Index of the best memory type that has `wanted` and is among `allowed`; -1: there is none.
+  // Returns the index of the best memory type that has `wanted` and is among `allowed`; -1 if there
+  // is none.
   int memory_type(std::uint32_t allowed, VkMemoryPropertyFlags wanted,
                   VkMemoryPropertyFlags liked) const;
   VkMemoryPropertyFlags memory_flags(int type) const {
     return memory_.memoryTypes[type].propertyFlags;
   }
-  // Whether the device has stopped for good.
+  // Returns true once the device has stopped for good.
   bool lost() const { return lost_.load(std::memory_order_relaxed); }
   Status lost_error() const;
-  // An error when the validation layer has complained.
+  // Returns an error if the validation layer has reported messages.
   Status check_validation() const;
 
   Tuning& tuning() { return tuning_; }
@@ -178,7 +182,7 @@ class Core : public std::enable_shared_from_this<Core> {
   std::mutex pipelines_mutex_;
   std::map<std::uint32_t, Layout> layouts_;
   std::map<std::string, VkShaderModule, std::less<>> modules_;
-  // The size of subgroups is a shader's and the device's.
+  // The subgroup size is not part of the key: the shader and the device determine it.
   using PipelineKey = std::pair<std::string, std::vector<std::uint32_t>>;
   std::map<PipelineKey, Pipeline> pipelines_;
   std::atomic<bool> lost_ = false;

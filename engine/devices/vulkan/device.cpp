@@ -16,7 +16,7 @@
 namespace quern::vulkan {
 namespace {
 
-// What whoever opened the device asked for.
+// The options that the device was opened with.
 struct Wish {
   std::string selection;
   bool validate = false;
@@ -136,7 +136,7 @@ constexpr Flag flags[] = {{"validate", &Wish::validate},
                           {"emulate-matrices", &Wish::emulate_matrices},
                           {"f16", &Wish::half_products}};
 
-// Whether `option` is "name=N"; then N is in `number`.
+// Returns true if `option` is "name=N", and stores N in `number`.
 template <class Number>
 Result<bool> takes_number(std::string_view option, std::string_view name, Number& number) {
   if (!option.starts_with(name) || option.substr(name.size(), 1) != "=") return false;
@@ -203,7 +203,7 @@ std::string lower(std::string_view text) {
   return s;
 }
 
-// Index of the device that is meant; nothing: none.
+// The index of the selected device; nullopt if there is none.
 std::optional<std::size_t> select(const std::vector<Capabilities>& all,
                                   const std::string& selection) {
   if (selection.empty()) return all.empty() ? std::nullopt : std::optional<std::size_t>(0);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where a list of commands needs barriers, from the bytes that they read and write. Pure: knows no
-// device.
+// Finds where a list of commands needs barriers, from the bytes that the commands read and write.
+// Independent of any device.
 #pragma once
 
 #include <cstdint>
@@ -21,21 +21,23 @@ struct Access {
   bool operator==(const Access&) const = default;
 };
 
-// Everything before it is done, and its writes are seen, before anything after it begins.
+// All commands before the barrier are done, and their writes visible, before any command after it
+// begins.
 struct Barrier {
-  std::uint8_t stages = 0;   // Stage bits of what came before
-  std::uint8_t writers = 0;  // those of them that wrote
+  std::uint8_t stages = 0;   // Stage bits of the commands before it
+  std::uint8_t writers = 0;  // the stages among them that wrote
 
   bool operator==(const Barrier&) const = default;
 };
 
-// Walks over commands in order. A barrier is asked for only where a command meets bytes that one
-// since the last barrier wrote, or writes bytes that one read.
+// Walks over commands in order. A barrier is requested only if a command reads or writes bytes that
+// a command since the last barrier wrote, or writes bytes that such a command read.
 class HazardTracker {
  public:
-  // What must stand before this command, if anything.
+  // Returns the barrier that is needed before this command, if any.
   std::optional<Barrier> add(Stage stage, std::span<const Access> accesses);
-  // What must stand at the end, for somebody else to read what was written; none: nothing was.
+  // Returns the barrier that is needed at the end to make the writes visible to others; nullopt if
+  // nothing was written.
   std::optional<Barrier> finish() const;
 
  private:

@@ -71,8 +71,8 @@ Status Recorder::begin_commands() {
   return check(vk.vkBeginCommandBuffer(made, &info), "recording commands");
 }
 
-// What is recorded so far becomes a submission of its own. Barriers hold across them: all commands
-// of a queue are in one order.
+// Ends the command buffer: the commands so far become a submission of their own. Barriers hold
+// across submissions, since all commands of a queue are in one order.
 Status Recorder::cut() {
   QUERN_VK(core_->api().vkEndCommandBuffer(commands()), "recording commands");
   bound_ = VK_NULL_HANDLE;
@@ -203,7 +203,8 @@ Status Recorder::bind(const Pipeline& pipeline, std::span<const Binding> binding
   return {};
 }
 
-// After everything before it, a barrier as well: what lies between two commands is neither's time.
+// The timestamp is taken after all earlier commands and barriers, so that the time between two
+// commands is attributed to neither.
 void Recorder::timestamp() {
   if (timestamps_ < most_timestamps_)
     core_->api().vkCmdWriteTimestamp(commands(), VK_PIPELINE_STAGE_BOTTOM_OF_PIPE_BIT, queries_,

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Copies and dispatches in order, with the barriers that they need between them, recorded once and
-// submitted any number of times: in one command buffer, unless the device wants short ones.
+// Records copies and dispatches in order, with the barriers between them, once for any number of
+// submissions: in one command buffer, unless the options of the device limit its length.
 #pragma once
 
 #include <memory>
@@ -25,42 +25,45 @@ struct Binding {
 
 class Recorder {
  public:
-  // What the device's clock says at both ends of a command, in nanoseconds from any zero.
+  // The times of the device's clock at both ends of a command, in nanoseconds from an arbitrary
+  // origin.
   struct Interval {
     double begin = 0, end = 0;
   };
 
-  // The first `timed` commands are timed, one after the other, if the device has a clock.
+  // Each of the first `timed` commands is timed, if the device has a clock.
   static Result<std::unique_ptr<Recorder>> create(std::shared_ptr<Core> core,
                                                   std::uint32_t timed = 0);
   ~Recorder();
   Recorder(const Recorder&) = delete;
   Recorder& operator=(const Recorder&) = delete;
 
-  // What follows sees whatever earlier submissions wrote; they are done with what it writes.
+  // Orders the commands that follow after all earlier submissions: their writes are visible, and
+  // their reads are done.
   void acquire();
   void copy(const Range& from, const Range& to);
   // `work.buffers` are already resolved to `bindings`, by binding.
   Status dispatch(const Dispatch& work, std::span<const Binding> bindings);
-  // The last command: whatever was written is there for the host.
+  // Ends the recording and makes all writes visible to the host.
   Status finish();
 
-  // Hands all of it to the device; once at a time.
+  // Submits all commands to the device; only one submission at a time.
   Status start();
-  // Until it is done. Errors: busy when that is not so after `nanoseconds`; it goes on then.
+  // Waits until the submission is done. Errors: busy if it is not done after `nanoseconds`; it then
+  // continues.
   Status wait(std::uint64_t nanoseconds = ~std::uint64_t{0});
   Status submit() {
     QUERN_TRY(start());
     return wait();
   }
-  // Of the timed commands in the last submission, in order.
+  // The intervals of the timed commands in the last submission, in order.
   Result<std::vector<Interval>> intervals() const;
 
-  // Recorded so far: copies (none of no bytes) and dispatches.
+  // The number of copies (empty copies not counted) and dispatches recorded so far.
   std::uint32_t commands_recorded() const { return copies_ + dispatches_; }
   std::uint32_t dispatches() const { return dispatches_; }
   std::uint32_t barriers() const { return barriers_; }
-  // Whether it has a pipeline that no submission has run yet.
+  // Returns true if it uses a pipeline that no submission has run yet.
   bool is_fresh() const { return is_fresh_; }
 
  private:
@@ -83,7 +86,7 @@ class Recorder {
   VkQueryPool queries_ = VK_NULL_HANDLE;
   std::uint32_t timestamps_ = 0, most_timestamps_ = 0;
   HazardTracker hazards_;
-  std::vector<VkBuffer> buffers_;  // by the number that hazards know them by
+  std::vector<VkBuffer> buffers_;  // by the number that hazards_ uses
   std::vector<Access> accesses_;
   VkPipeline bound_ = VK_NULL_HANDLE;
   std::uint32_t copies_ = 0;

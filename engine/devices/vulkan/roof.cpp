@@ -13,10 +13,10 @@ namespace {
 
 constexpr int repeats = 4;  // of a command in a submission; the fastest counts
 constexpr std::uint32_t rounds = 4096;
-constexpr double flops_a_round = 3 * 4 * 2;  // of an invocation, as roof.comp has them
+constexpr double flops_a_round = 3 * 4 * 2;  // per invocation, as in roof.comp
 constexpr std::uint64_t most_copied = std::uint64_t{128} << 20;
 
-// Seconds that the fastest of the recorder's timed commands takes, once warm.
+// The time in seconds of the fastest of the recorder's timed commands, after a warm-up.
 Result<double> least_seconds(Recorder& recorder) {
   QUERN_TRY(recorder.finish());
   QUERN_TRY(recorder.submit());
@@ -29,7 +29,7 @@ Result<double> least_seconds(Recorder& recorder) {
   return std::max(least, 1e-9);
 }
 
-// Twice the work until it takes long enough to be measured.
+// Doubles the work until it takes long enough to be measured.
 Result<double> gflops(const std::shared_ptr<Core>& core) {
   constexpr double long_enough = 5e-3;
   const GpuTarget target = core->capabilities().target();

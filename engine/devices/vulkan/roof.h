@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a device does at most: the measure that `quern profile` and `quern bench` hold kernels to.
+// Measures the peak performance of a device, to which `quern profile` and `quern bench` compare
+// kernels.
 #pragma once
 
 #include <memory>
@@ -11,7 +12,7 @@
 
 namespace quern::vulkan {
 
-// Multiply-adds in registers: one buffer, of 4 bytes an invocation.
+// A dispatch of multiply-adds in registers, with one buffer of 4 bytes per invocation.
 Dispatch roof_dispatch(std::uint32_t groups, const GpuTarget& target);
 
 // Errors: those of Device::measure_roof().

@@ -9,7 +9,7 @@
 
 namespace quern::vulkan {
 
-// A buffer of the device, and the host's copy of it. Staging is made when it is first needed.
+// A device buffer and the host's copy of it. Staging buffers are created on first use.
 class BufferTensorMemory final : public TensorMemory {
  public:
   static Result<std::unique_ptr<TensorMemory>> create(std::shared_ptr<Core> core,

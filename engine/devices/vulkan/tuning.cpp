@@ -79,7 +79,7 @@ const Dispatch& Tuning::best(const Dispatch& work) const {
   if (work.candidates.empty()) return work;
   const std::scoped_lock lock(mutex_);
   const auto found = best_.find(key_of(work));
-  // A file may say anything.
+  // The file may contain any number.
   if (found == best_.end() || found->second == 0 || found->second > work.candidates.size())
     return work;
   return work.candidates[found->second - 1];

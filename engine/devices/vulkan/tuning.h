@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which candidate of a dispatch a device is fastest with, as measured: kept on disk beside the
-// pipelines.
+// Remembers the candidate of each dispatch that was measured as the fastest on a device; stored on
+// disk next to the pipelines.
 #pragma once
 
 #include <cstdint>
@@ -12,23 +12,24 @@
 
 namespace quern::vulkan {
 
-// Of one device. Any thread.
+// The measurements of one device. Any thread.
 class Tuning {
  public:
-  // What an earlier process has measured with this driver.
+  // Loads the results of earlier processes with this driver.
   void load(const Capabilities& device);
-  // Where there is something new. Failing to write is no error.
+  // Writes the file if there are new results. A failure to write is not an error.
   void save(const Capabilities& device) const;
 
   bool knows(const Dispatch& work) const;
-  // `work`, or the one of its candidates that was the fastest.
+  // Returns the fastest of `work` and its candidates; `work` itself if it was not measured.
   const Dispatch& best(const Dispatch& work) const;
-  // `candidate` is 0 for the dispatch itself, then its candidates in their order.
+  // `candidate` is 0 for the dispatch itself, and i + 1 for its candidate i.
   void learn(const Dispatch& work, std::uint32_t candidate);
 
  private:
   mutable std::mutex mutex_;
-  // By a hash of the dispatch and of all its candidates: entries of other versions are never found.
+  // The key is a hash of the dispatch and all its candidates, so entries of other versions are
+  // never found.
   std::map<std::uint64_t, std::uint32_t> best_;
   bool is_new_ = false;
 };

@@ -13,7 +13,8 @@ namespace quern::vulkan {
 using Operand = Step::Operand;
 
 namespace {
-// Sets of tensors whose commands are kept: ping-pong of a few.
+// The number of tensor sets whose commands are kept: enough for double buffering with a few
+// tensors.
 constexpr std::size_t most_recordings = 8;
 }  // namespace
 
@@ -31,7 +32,8 @@ Result<std::unique_ptr<ExecutionContext>> VulkanContext::create(
   return std::unique_ptr<ExecutionContext>(std::move(d));
 }
 
-// Runs what the driver has not generated code for yet, on zeros, so that the first run is a run.
+// Submits commands for which the driver has not generated code yet, on zeros, so that the first run
+// does not pay for code generation.
 Status VulkanContext::warm_up() {
   const auto& commands = recordings_[current_].commands;
   const bool fresh =
@@ -74,8 +76,9 @@ void VulkanContext::place_transfers() {
   }
 }
 
-// Whether the host may write what an upload brings before the batch, or read what a download takes
-// after it, in the arena: it is mapped, and no step in between uses those bytes for something else.
+// Returns true if the host can access the arena directly for this transfer, to write an upload
+// before the batch or to read a download after it: the arena is mapped, and no step in between uses
+// those bytes.
 bool VulkanContext::is_reached_by_host(const Batch& batch, std::size_t step) const {
   if (!arena_->mapped()) return false;
   const Step& s = program_->steps[step];
@@ -85,7 +88,7 @@ bool VulkanContext::is_reached_by_host(const Batch& batch, std::size_t step) con
          !is_touched(step + 1, batch.end, range(s.inputs[0], s.output_bytes[0]));
 }
 
-// Whether a step of [first, end) has to do with this part of the arena.
+// Returns true if a step of [first, end) accesses this part of the arena.
 bool VulkanContext::is_touched(std::size_t first, std::size_t end, const Range& part) const {
   const auto meets = [&](std::uint64_t offset, std::uint64_t bytes) {
     return offset < part.offset + part.bytes && part.offset < offset + bytes;
@@ -107,7 +110,7 @@ bool VulkanContext::is_touched(std::size_t first, std::size_t end, const Range& 
   return false;
 }
 
-// Where the host writes what goes up, or reads what came down.
+// The address where the host writes an upload or reads a download.
 std::byte* VulkanContext::host_place(const Transfer& t) const {
   const Step& s = program_->steps[t.step];
   const bool up = s.kind == Step::Kind::upload;
@@ -115,7 +118,7 @@ std::byte* VulkanContext::host_place(const Transfer& t) const {
   return arena_->mapped() + (up ? s.outputs[0] : s.inputs[0]).offset;
 }
 
-// Which operands may be tensors of the device and never come to the host.
+// Finds the inputs and outputs that can be device tensors without passing through the host.
 void VulkanContext::find_direct_operands() {
   host_reads_.resize(program_->inputs.size());
   is_sent_.resize(program_->inputs.size());
@@ -162,7 +165,7 @@ std::size_t VulkanContext::resident_bytes() const {
 // ---- recording ---------------------------------------------------------------------------------
 
 Range VulkanContext::range(const Operand& o, std::uint64_t bytes) const {
-  // Shaders read and write in vectors of 16 bytes; every place is padded to more than that.
+  // Shaders read and write vectors of 16 bytes; every buffer is padded to at least that.
   const std::uint64_t rounded = std::max<std::uint64_t>((bytes + 15) / 16 * 16, 16);
   if (o.base == Operand::Base::device_arena) return {arena_->handle(), o.offset, rounded};
   const auto* slice = static_cast<const Slice*>(program_->device_constants[o.index].get());
@@ -252,7 +255,7 @@ Result<std::unique_ptr<Recorder>> VulkanContext::record(const Batch& batch,
   return recorder;
 }
 
-// The commands for the tensors at hand, recorded if they have not been met before.
+// Selects the commands for the current tensors, and records them if these tensors are new.
 Status VulkanContext::use_recording() {
   key_.clear();
   for (const auto* t : tensors_) key_.push_back(t ? t->id() : 0);
@@ -279,7 +282,7 @@ Status VulkanContext::use_recording() {
 
 // ---- tuning ------------------------------------------------------------------------------------
 
-// Measures dispatches that have candidates and have not been measured, until the time is over.
+// Measures dispatches that have candidates and have not been measured, until the time is up.
 Status VulkanContext::tune() const {
   const auto end =
       std::chrono::steady_clock::now() + std::chrono::milliseconds(core_->options().tune_ms);
@@ -308,7 +311,8 @@ Result<std::uint32_t> VulkanContext::fastest_candidate(const Step& s, const Disp
   return best;
 }
 
-// Nanoseconds of one dispatch on whatever the buffers hold: the least of several.
+// The time of one dispatch in nanoseconds, with the current contents of the buffers: the minimum of
+// several runs.
 Result<double> VulkanContext::time_of(const Step& s, const Dispatch& d,
                                       const Dispatch& candidate) const {
   constexpr int repeats = 4;
@@ -342,7 +346,7 @@ void VulkanContext::take_tensors(const Call& call) {
   take(call.device_outputs, program_->inputs.size());
 }
 
-// Every tensor is where it is read, and the commands for them are at hand.
+// Brings every tensor to where it is read, and selects the commands for the tensors.
 Status VulkanContext::prepare(const Call& call) {
   host_->begin(call);
   take_tensors(call);
@@ -354,14 +358,15 @@ Status VulkanContext::prepare(const Call& call) {
   return use_recording();
 }
 
-// Outputs that the device did not write were written to the tensor's copy on the host.
+// Marks the tensors that the device writes. Other outputs are written to the tensor's copy on the
+// host.
 void VulkanContext::mark_written() {
   for (std::size_t i = 0; i < program_->outputs.size(); ++i)
     if (auto* tensor = tensors_[program_->inputs.size() + i]; tensor && comes_from_device_[i])
       tensor->written_on_device();
 }
 
-// Notes when the host copies what needs no copy of the device.
+// Records the time of a copy by the host for a transfer without device commands.
 class VulkanContext::HostCopy {
  public:
   HostCopy(const Transfer& transfer, HostCopies* copies)
@@ -405,13 +410,14 @@ Status VulkanContext::run_batch(const Batch& batch, Recorder& recorder) const {
   return fetch(batch);
 }
 
-// The same commands with the device's clock around each; recorded anew, for profiles are rare.
+// Runs the same commands with timestamps around each; they are recorded again, since profiles are
+// rare.
 Status VulkanContext::run_timed(const Batch& batch, StepListener& listener) const {
   std::vector<std::uint32_t> ends;
   QUERN_ASSIGN(const auto recorder, record(batch, &ends));
   HostCopies copies;
   QUERN_TRY(send(batch, &copies));
-  // The device's clock is another one: it is taken to begin when the commands are handed over.
+  // The device's clock has another origin: it is assumed to start when the commands are submitted.
   const auto begin = Clock::now();
   QUERN_TRY(recorder->submit());
   QUERN_TRY(fetch(batch, &copies));
@@ -464,7 +470,7 @@ Status VulkanContext::start(const Call& call) {
   QUERN_TRY(call.stop.check());
   QUERN_TRY(send(batches_[0]));
   QUERN_TRY(recordings_[current_].commands[0]->start());
-  mark_written();  // for whatever is handed to the device from now on
+  mark_written();  // for later submissions to the device
   return {};
 }
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What one session keeps for one program on the device: its arena, staging and recorded commands.
+// The state that a session keeps for one program on the device: arena, staging and recorded
+// commands.
 #pragma once
 
 #include <chrono>
@@ -30,14 +31,14 @@ class VulkanContext final : public ExecutionContext {
   std::size_t resident_bytes() const override;
 
  private:
-  // Bytes that go up before, or come down after, a submission.
+  // An upload before a submission, or a download after it.
   struct Transfer {
     std::size_t step = 0;
     std::uint64_t bytes = 0;
-    // Where in staging memory; null: the host reaches its place in the arena by itself.
+    // The offset in staging memory; nullopt: the host accesses the arena directly.
     std::optional<std::uint64_t> staging;
   };
-  // Steps [first, end) that run in one submission, or on the host.
+  // Steps [first, end) that run in one submission or on the host.
   struct Batch {
     std::size_t first = 0;
     std::size_t end = 0;
@@ -46,19 +47,19 @@ class VulkanContext final : public ExecutionContext {
     std::vector<Transfer> down;
   };
   using Clock = std::chrono::steady_clock;
-  // A transfer without commands, as a profile shows it.
+  // A transfer without device commands, as a profile shows it.
   struct Copied {
     std::size_t step;
     Clock::time_point begin, end;
   };
   using HostCopies = std::vector<Copied>;
   class HostCopy;
-  // The tensors of the device that a call is bound to, inputs before outputs; null: the host.
+  // The device tensors that a call is bound to, inputs before outputs; null: on the host.
   using Tensors = std::vector<BufferTensorMemory*>;
-  // The commands of all batches, for one set of such tensors.
+  // The commands of all batches, for one set of device tensors.
   struct Recording {
     std::vector<std::uint64_t> key;                   // ids of the tensors
-    std::vector<std::unique_ptr<Recorder>> commands;  // null: a batch of the host
+    std::vector<std::unique_ptr<Recorder>> commands;  // null for a batch on the host
     std::uint64_t used = 0;
   };
 
@@ -73,10 +74,11 @@ class VulkanContext final : public ExecutionContext {
   void find_direct_operands();
   void take_tensors(const Call& call);
   Status use_recording();
-  // `ends`: timed, and for each step the number of commands up to its end.
+  // If `ends` is not null, the commands are timed, and it receives for each step the number of
+  // commands up to its end.
   Result<std::unique_ptr<Recorder>> record(const Batch& batch,
                                            std::vector<std::uint32_t>* ends = nullptr) const;
-  // The tensor that a transfer goes to or comes from; null: staging.
+  // The device tensor that a transfer reads or writes; null: it uses host memory.
   BufferTensorMemory* tensor_of(const Transfer& transfer) const;
   Status record_step(const Step& step, Recorder& recorder) const;
   Range range(const Step::Operand& operand, std::uint64_t bytes) const;
@@ -86,7 +88,7 @@ class VulkanContext final : public ExecutionContext {
   Result<double> time_of(const Step& step, const Dispatch& work, const Dispatch& candidate) const;
   Result<std::vector<Binding>> bindings_of(const Step& step, const Dispatch& work) const;
   Status warm_up();
-  // The host's part of the transfers, before and after the commands.
+  // The host's part of the transfers: send() before the commands, fetch() after them.
   Status send(const Batch& batch, HostCopies* copies = nullptr) const;
   Status fetch(const Batch& batch, HostCopies* copies = nullptr) const;
   Status run_batch(const Batch& batch, Recorder& recorder) const;
@@ -100,11 +102,11 @@ class VulkanContext final : public ExecutionContext {
   std::shared_ptr<Buffer> arena_, up_, down_;
   std::uint64_t up_bytes_ = 0, down_bytes_ = 0;
   std::vector<Batch> batches_;
-  std::vector<bool> host_reads_;  // by input: some step of the host does
-  std::vector<bool> is_sent_;     // by input: some step takes it to the device
-  // By output: a transfer writes all of it, and the host does not read it.
+  std::vector<bool> host_reads_;  // by input: a step on the host reads it
+  std::vector<bool> is_sent_;     // by input: a step uploads it
+  // By output: true if a transfer writes all of it and no step on the host uses it.
   std::vector<bool> comes_from_device_;
-  Tensors tensors_;                 // of the call in progress
+  Tensors tensors_;                 // of the current call
   std::vector<std::uint64_t> key_;  // under construction
   std::vector<Recording> recordings_;
   std::size_t current_ = 0;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Constants of a model in device memory: few blocks, cut into slices.
+// Constants of a model in device memory: a few blocks, divided into slices.
 #pragma once
 
 #include <memory>
@@ -12,7 +12,7 @@
 
 namespace quern::vulkan {
 
-// A part of a block, which lives while a slice of it does.
+// A part of a block. A block lives as long as any of its slices.
 struct Slice {
   std::shared_ptr<Buffer> block;
   std::uint64_t offset = 0;
@@ -23,9 +23,10 @@ class Weights {
  public:
   explicit Weights(std::shared_ptr<Core> core) : core_(std::move(core)) {}
 
-  // The constant of this key; its bytes are on the device after the next upload(). Any thread.
+  // Returns the constant of this key; its bytes are on the device after the next upload(). Any
+  // thread.
   Result<std::shared_ptr<const Slice>> find_or_make(const GpuConstant& constant);
-  // Copies what is new, in one submission.
+  // Copies all new constants to the device in one submission.
   Status upload();
   std::size_t bytes() const;
 
@@ -41,8 +42,8 @@ class Weights {
   std::shared_ptr<Core> core_;
   mutable std::mutex mutex_;
   std::unordered_map<std::string, std::weak_ptr<const Slice>> slices_;
-  std::shared_ptr<Buffer> block_;  // that new slices are cut from
-  std::uint64_t used_ = 0;         // of it
+  std::shared_ptr<Buffer> block_;  // the block that new slices are taken from
+  std::uint64_t used_ = 0;         // bytes of block_ in use
   std::vector<Pending> pending_;
   std::uint64_t pending_bytes_ = 0;
 };

@@ -14,7 +14,7 @@
 
 namespace quern {
 
-// What a device is, for choosing and for people.
+// The description of a device: for choosing one and for display.
 struct DeviceInfo {
   enum class Kind : std::uint8_t { cpu, gpu };
   enum class Build : std::uint8_t { host, discrete, integrated, virtualized, software };
@@ -26,12 +26,13 @@ struct DeviceInfo {
   std::vector<std::pair<std::string, std::string>> properties;
 };
 
-// What a device has done since it was opened, for tests and for people. All zero on the CPU.
+// Counts of the work that a device has done since it was opened, for tests and for display. All are
+// zero on the CPU.
 struct DeviceCounters {
   std::uint64_t submissions = 0;
   std::uint64_t dispatches = 0;
   std::uint64_t barriers = 0;
-  std::uint64_t pipelines = 0;    // made, not used
+  std::uint64_t pipelines = 0;    // created, not run
   std::uint64_t allocations = 0;  // of device memory
   std::uint64_t bytes_up = 0;
   std::uint64_t bytes_down = 0;
@@ -39,49 +40,50 @@ struct DeviceCounters {
   bool operator==(const DeviceCounters&) const = default;
 };
 
-// The most that a device does, as measured on it.
+// The peak performance of a device, as measured on it.
 struct DeviceRoof {
   double gflops = 0;       // fused multiply-adds of f32 in registers, two operations each
-  double copy_gbytes = 0;  // copies from its memory to its memory: read + written
+  double copy_gbytes = 0;  // copies within its memory: bytes read + bytes written
 };
 
-// Where executables run. Shared; outlives what was compiled on it; any thread.
+// A device that executables run on. It is shared, outlives the executables compiled on it, and may
+// be used from any thread.
 class Device {
  public:
   explicit Device(DeviceInfo info) : info_(std::move(info)) {}
   virtual ~Device() = default;
   const DeviceInfo& info() const { return info_; }
   virtual DeviceCounters counters() const { return {}; }
-  // Whether it has stopped for good: what was compiled on it fails with device_lost, a new one can
-  // be opened.
+  // Returns true once the device has stopped for good: executables compiled on it fail with
+  // device_lost, and a new device can be opened.
   virtual bool is_lost() const { return false; }
-  // Measures it now, in a fraction of a second, with device memory of its own while it does.
-  // Errors: unsupported on the CPU, out_of_memory, device_lost.
+  // Measures the device now. This takes a fraction of a second and allocates device memory for that
+  // time. Errors: unsupported on the CPU, out_of_memory, device_lost.
   virtual Result<DeviceRoof> measure_roof() const;
 
  private:
   DeviceInfo info_;
 };
 
-// What a preference comes to.
+// The device that a preference selects.
 struct DeviceChoice {
   std::string name;    // of the device, as open_device() takes it
-  std::string reason;  // half a sentence
+  std::string reason;  // a sentence fragment for messages
 };
 
-// Nothing when `preference` is none of those that open_device() takes.
+// Returns nullopt if `preference` is not one of device_preferences().
 std::optional<DeviceChoice> choose_device(std::span<const DeviceInfo> devices,
                                           std::string_view preference);
 std::vector<std::string_view> device_preferences();
 
-// All devices of this machine, best first in each kind. A missing driver is no error.
+// All devices of this machine, best first in each kind. A missing driver is not an error.
 std::vector<DeviceInfo> list_devices();
-// "cpu", "reference" (the CPU, every operator by its plainest loop), "null" (checks and counts what
-// a GPU would be told to do, and answers zeros), or a GPU: "vulkan" (the best),
-// "vulkan:N", "vulkan:UUID" or "vulkan:PART OF ITS NAME", and after that options (docs/vulkan.md).
-// Or a preference: "automatic" (a discrete GPU, else the CPU), "high-performance" (any GPU that is
-// none in software, discrete before integrated) or "low-power" (an integrated GPU, else the CPU).
-// Errors: not_found, with what there is.
+// "cpu", "reference" (the CPU, with the plainest loop for every operator), "null" (checks and
+// counts the commands for a GPU, and returns zeros), or a GPU: "vulkan" (the best one), "vulkan:N",
+// "vulkan:UUID" or "vulkan:PART OF ITS NAME", followed by options (docs/vulkan.md). A preference is
+// also accepted: "automatic" (a discrete or virtual GPU, else the CPU), "high-performance" (a
+// hardware GPU, discrete before virtual before integrated, else the CPU) or "low-power" (an
+// integrated GPU, else the CPU). Errors: not_found; the message lists the available devices.
 Result<std::shared_ptr<Device>> open_device(std::string_view name = "cpu");
 
 }  // namespace quern

@@ -10,15 +10,15 @@
 
 namespace quern {
 
-// Bytes of a device that are an output of one run and an input of another without coming to the
-// host in between. Row-major. Used by one thread at a time, the sessions that it is bound to
-// included. Submitted runs that share tensors take effect in the order of their submission; read()
-// and write() wait for those that are under way.
+// A tensor in device memory: the output of one run can be the input of another without a copy to
+// the host in between. Row-major. One thread at a time may use the tensor and the sessions that it
+// is bound to. Submitted runs that share tensors take effect in the order of their submission;
+// read() and write() wait for the runs in progress.
 class DeviceTensor {
  public:
-  // Room for as many bytes as `type` has; what it holds is undefined until something is written.
-  // The device: that of the executables, the same object. Null: the CPU.
-  // Errors: invalid_argument (text, a size that overflows), out_of_memory, device_lost.
+  // Allocates type.bytes() bytes; the contents are undefined until the first write. `device` must
+  // be the same object that the executables were compiled for; null is the CPU. Errors:
+  // invalid_argument (text, a size that overflows), out_of_memory, device_lost.
   static Result<std::shared_ptr<DeviceTensor>> create(std::shared_ptr<Device> device,
                                                       const TensorType& type);
   ~DeviceTensor();
@@ -26,13 +26,14 @@ class DeviceTensor {
   DeviceTensor& operator=(const DeviceTensor&) = delete;
 
   const Device& device() const;
-  // Of what it holds: as it was created, or what was last written.
+  // The type of the contents: the one given to create(), or that of the last write or run.
   const TensorType& type() const;
   std::size_t capacity() const;  // bytes
 
-  // From the host. Errors: invalid_argument when it does not fit.
+  // Copies elements from the host. Errors: invalid_argument if they do not fit or are strings.
   Status write(const TensorView& from);
-  // The elements on the host, fetched if they are not there; valid until the next write or run.
+  // Returns the elements on the host and downloads them if necessary; valid until the next write or
+  // run.
   Result<TensorView> read();
 
   struct Impl;  // engine/devices/device_tensor_impl.h

@@ -8,8 +8,8 @@
 
 namespace quern {
 
-// Element types of a tensor. Sub-byte types are held one element a byte, sign-extended.
-// A `string` element is a StringRef (tensor.h).
+// Element types of a tensor. Types smaller than a byte are stored one element per byte,
+// sign-extended. A `string` element is a StringRef (tensor.h).
 enum class DType : std::uint8_t {
   f32,
   f64,
@@ -38,7 +38,7 @@ inline constexpr std::size_t dtype_count = 20;
 std::size_t size_of(DType dtype) noexcept;
 // "f32", "i64", "bool", ...
 std::string_view name_of(DType dtype) noexcept;
-// The reverse of name_of; nothing for an unknown name.
+// The inverse of name_of(); nullopt for an unknown name.
 std::optional<DType> dtype_from_name(std::string_view name) noexcept;
 
 bool is_float(DType dtype) noexcept;     // f32 f64 f16 bf16 and the 8-bit floats

@@ -15,40 +15,45 @@
 namespace quern {
 
 struct CompileOptions {
-  // Threads of a run, unless the session says otherwise; 0: as many CPUs as the process may use.
+  // The number of threads of a run, unless the session sets another; 0: the number of CPUs that the
+  // process may use.
   int threads = 0;
-  // Memory strategy by name (`quern plan --strategy help` lists them); "" is the default.
+  // The name of the memory strategy (`quern plan --strategy help` lists them); "" is the default.
   std::string strategy;
-  // Pool by name for what no plan knows (`quern plan --pools help` lists them); "" is the default.
+  // The name of the pool for memory whose size no plan knows (`quern plan --pools help` lists
+  // them); "" is the default.
   std::string pool;
-  // Plans kept per executable, one a set of input shapes; the least recently used goes first.
+  // The number of plans kept per executable, one per set of input shapes; the least recently used
+  // plan is dropped first.
   std::size_t max_plans = 32;
-  // Bytes that weights, arena and pool of one session may take; 0: no limit.
+  // The limit in bytes for weights, arena and pool of one session; 0: no limit.
   std::size_t memory_limit = 0;
-  // Rewrites of the graph; off for bisecting.
+  // Enables rewrites of the graph; turned off for bisecting.
   bool optimize = true;
-  // Kernels may run in another order than the model's, and write their results straight into the
-  // tensor that a later Concat would copy them to, where that needs no more memory.
+  // `order`: kernels may run in another order than the model's. `alias`: kernels may write their
+  // results directly into the tensor that a later Concat would copy them to, where that needs no
+  // more memory.
   bool order = true;
   bool alias = true;
-  // Kernels may take memory to work in where that makes them faster. Off, and where `memory_limit`
-  // is met in no other way, they take the least that forms of about the same speed need.
+  // Kernels may use scratch memory where that makes them faster. If this is off, or if
+  // `memory_limit` cannot be met otherwise, each kernel uses the least scratch that variants of
+  // about the same speed need.
   bool scratch = true;
 };
 
 // One kernel of a plan, in the order of execution.
 struct StepInfo {
-  // A kernel of the CPU; one of a device; bytes that go to a device, or come from it.
+  // A kernel on the CPU, a kernel on a device, a copy to a device, or a copy from it.
   enum class Lane : std::uint8_t { host, device, upload, download };
 
   std::string node, op, shapes, implementation;
-  double flops = 0;     // multiply and add are two
-  double bytes = 0;     // inputs, weights and outputs, each once
+  double flops = 0;     // a multiply-add counts as two
+  double bytes = 0;     // inputs, weights and outputs, each counted once
   std::string layouts;  // "row-major -> c16"; empty: all row-major
   Lane lane = Lane::host;
 };
 
-// A stretch of a plan's arena: an intermediate result, an output or the scratch of a kernel.
+// A range of a plan's arena: an intermediate result, an output or the scratch memory of a kernel.
 struct BufferInfo {
   std::string name;
   std::size_t bytes = 0;
@@ -56,8 +61,8 @@ struct BufferInfo {
   std::size_t offset = 0;
   std::int64_t first = 0;  // live in the steps [first, end) of its segment
   std::int64_t end = 0;
-  std::size_t segment = 0;  // each has an arena
-  // Steps [first, end) in which only its bytes [from, to) are in use.
+  std::size_t segment = 0;  // each segment has its own arena
+  // A gap: in the steps [first, end) only the bytes [from, to) of the buffer are in use.
   struct Gap {
     std::int64_t first = 0;
     std::int64_t end = 0;
@@ -67,41 +72,41 @@ struct BufferInfo {
   std::vector<Gap> gaps;
 };
 
-// Bytes that a session takes at most for inputs of these shapes; the text of strings is not
-// counted.
+// An upper bound on the bytes that a session takes for inputs of these shapes; the text of strings
+// is not counted.
 struct MemoryNeed {
-  std::size_t weights = 0;  // packed: once, however many sessions there are
+  std::size_t weights = 0;  // packed; held once for all sessions
   std::size_t arena = 0;    // intermediate results, outputs and scratch, planned
-  std::size_t scratch = 0;  // the most that a kernel takes of the arena
-  std::size_t staging = 0;  // copies on the way to a device and back: none on the CPU
-  std::size_t pool = 0;     // what no plan knows: so far, where it is not all known
-  // All is known before a run. Otherwise the graph has loops, or shapes that depend on data: their
-  // part of the pool shows when they ran.
+  std::size_t scratch = 0;  // the largest scratch of one kernel, within the arena
+  std::size_t staging = 0;  // staging for copies to and from a device; 0 on the CPU
+  std::size_t pool = 0;     // memory that no plan knows; the amount so far, unless is_complete
+  // True if everything is known before a run. Otherwise the graph has loops or data-dependent
+  // shapes, whose part of the pool is known only after a run.
   bool is_complete = true;
 
   std::size_t total() const { return weights + arena + staging + pool; }
 };
 
-// What a plan for these shapes does and needs.
+// The steps and the memory of a plan for these shapes.
 struct PlanInfo {
   std::vector<StepInfo> steps;
   std::vector<BufferInfo> buffers;
   std::size_t segments = 1;
   std::size_t arena_bytes = 0;
-  std::size_t arena_lower_bound = 0;   // no placement of these buffers is smaller
-  std::size_t plain_lower_bound = 0;   // the same in the model's order, without spared copies
-  bool order_is_optimal = true;        // no order of these kernels has a smaller bound: proven
-  std::size_t unshared_bytes = 0;      // if no two buffers shared memory
+  std::size_t arena_lower_bound = 0;   // no placement of these buffers can be smaller
+  std::size_t plain_lower_bound = 0;   // the same in the model's order, if no copy is avoided
+  bool order_is_optimal = true;        // proven: no order of these kernels has a smaller bound
+  std::size_t unshared_bytes = 0;      // the total if no two buffers shared memory
   std::size_t weight_bytes = 0;        // packed
-  std::vector<std::string> fallbacks;  // nodes that run on the CPU although the device is none
+  std::vector<std::string> fallbacks;  // nodes that run on the CPU instead of the device
   MemoryNeed memory;
 };
 
 // A model bound to a device: immutable, shared by any number of threads and sessions.
 class Executable {
  public:
-  // Consumes the model. Plans at once when every input dimension is a number, so that what can fail
-  // fails here. `device` null: the CPU.
+  // Consumes the model. If every input dimension is a number, the plan is made here, so that its
+  // errors are reported here. A null `device` is the CPU.
   static Result<std::shared_ptr<const Executable>> compile(Model model,
                                                            std::shared_ptr<Device> device = nullptr,
                                                            const CompileOptions& options = {});
@@ -113,9 +118,10 @@ class Executable {
   const std::vector<ValueSpec>& outputs() const;
   const ModelMetadata& metadata() const;
   const Device& device() const;
-  // Of a session for the declared shapes; nothing when they leave a dimension open.
+  // The memory of a session for the declared shapes; nullopt if a dimension is not declared as a
+  // number.
   std::optional<MemoryNeed> memory_need() const;
-  // The graph after the passes.
+  // The graph after the passes, as text.
   std::string text(std::size_t max_elements = 16) const;
 
   struct Impl;  // engine/compile/executable_impl.h

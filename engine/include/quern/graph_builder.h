@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Graphs by hand:
+// Builds graphs in code:
 //
 //   GraphBuilder g("classifier");
 //   const Operand x = g.input("image", DType::f32, {"N", 3, 32, 32});
@@ -7,9 +7,9 @@
 //   1}})); g.output("probs", g.softmax(g.reshape(g.global_average_pool(features), {0, -1})));
 //   Result<Model> model = g.build();
 //
-// No call fails by itself: the first error sticks, what follows is ignored, build() reports it.
-// Operators mean what ONNX says of the operators of these names; where a family or an attribute has
-// no method, op() reaches it.
+// No call reports an error by itself: the builder keeps the first error, ignores all later calls,
+// and build() returns the error. Operators have the semantics of the ONNX operators of these names;
+// op() gives access to families and attributes that have no method.
 #pragma once
 
 #include <array>
@@ -45,17 +45,17 @@ class GraphBuilder {
   Operand scalar(double value, DType dtype = DType::f32);
   Operand integers(const IntList& list);  // i64 [n]
   void output(std::string name, Operand value);
-  // Gives the operation that made `value` this name, for errors and profiles.
+  // Sets the name of the operation that made `value`, for errors and profiles.
   Operand named(std::string name, Operand value);
   // The first error so far.
   const Status& status() const;
-  // Hands the graph over; the builder is empty afterwards. Errors: the first one that a call met,
-  // with the operation's name; invalid_argument without any output.
+  // Returns the graph and leaves the builder empty. Errors: the first error of any call, with the
+  // name of its operation; invalid_argument if the graph has no output.
   Result<Model> build();
 
   // ---- every operator
-  // By the name of its family in docs/operators.md, with attributes as `quern inspect --text` shows
-  // them: op("Pool", {x}, "kind=average kernel=[3,3] strides=[2,2]").
+  // Adds an operator by the name of its family in docs/operators.md, with attributes as `quern
+  // inspect --text` shows them: op("Pool", {x}, "kind=average kernel=[3,3] strides=[2,2]").
   Operand op(std::string_view family, Operands operands, std::string_view attributes = {});
   Operands ops(std::string_view family, Operands operands, std::string_view attributes,
                std::size_t outputs);
@@ -94,7 +94,8 @@ class GraphBuilder {
   Operand bit_cast(Operand x, DType to);
 
   // ---- reduction
-  // sum, mean, max, min, prod, l1, l2, log_sum, log_sum_exp, sum_square. No axes: over all.
+  // sum, mean, max, min, prod, l1, l2, log_sum, log_sum_exp, sum_square. Without axes, all axes are
+  // reduced.
   Operand reduce(std::string_view kind, Operand x, Integers axes = {},
                  const ReduceOptions& options = {});
   Operand argmax(Operand x, std::int64_t axis = 0, const ReduceOptions& options = {});
@@ -118,7 +119,7 @@ class GraphBuilder {
   Operand col2im(Operand columns, Integers image_shape, Integers block_shape,
                  const ConvOptions& options = {});
   Operand max_pool(Operand x, IntList kernel, const PoolOptions& options = {});
-  // Values and where each stood.
+  // Returns the maxima and the index of each.
   Operands max_pool_indices(Operand x, IntList kernel, const PoolOptions& options = {});
   Operand average_pool(Operand x, IntList kernel, const PoolOptions& options = {});
   Operand lp_pool(Operand x, IntList kernel, std::int64_t p = 2, const PoolOptions& options = {});
@@ -170,7 +171,7 @@ class GraphBuilder {
   Operand range(Operand start, Operand limit, Operand delta);
   Operand transpose(Operand x, IntList perm = {});
   Operand concat(Operands parts, std::int64_t axis);
-  // Into parts of these sizes, which must be numbers, or into `parts` equal ones.
+  // Splits into parts of these sizes, which must be numbers, or into `parts` equal parts.
   Operands split(Operand x, IntList sizes, std::int64_t axis = 0);
   Operands split_equal(Operand x, std::size_t parts, std::int64_t axis = 0);
   Operand slice(Operand x, Integers starts, Integers ends, const SliceOptions& options = {});
@@ -208,7 +209,7 @@ class GraphBuilder {
                               const RnnOptions& options = {});
 
   // ---- search, random, spectral
-  // Values, indices.
+  // Returns values and indices.
   std::array<Operand, 2> top_k(Operand x, Integers k, std::int64_t axis = -1,
                                const TopKOptions& options = {});
   Operand non_zero(Operand x);
@@ -228,14 +229,14 @@ class GraphBuilder {
                             Operand lower_hertz, Operand upper_hertz);
 
   // ---- control flow
-  // What a body computes from its inputs, in its own builder. It reads values of the graph around
-  // it only as `captures`, and may be called more than once.
+  // A function that builds a body from its inputs in a builder of its own. It may use values of the
+  // outer graph only through `captures`, and may be called more than once.
   using Body = std::function<Operands(GraphBuilder& g, std::span<const Operand> inputs)>;
   // Both bodies: (captures...) -> (results...).
   Operands if_(Operand condition, const Body& then_body, const Body& else_body,
                Operands captures = {});
   // Body: (iteration, condition, carried..., captures...) -> (condition, carried..., collected...).
-  // Gives (carried..., collected...). Either limit may be left out.
+  // Returns (carried..., collected...). Either limit may be left out.
   Operands loop(Operand trips, Operand condition, Operands carried, const Body& body,
                 Operands captures = {});
   // Body: (states..., elements..., captures...) -> (states..., elements...).
@@ -253,7 +254,8 @@ class GraphBuilder {
                             const SplitToSequenceOptions& options = {});
   Operand concat_from_sequence(Operand sequence, std::int64_t axis,
                                const ConcatFromSequenceOptions& options = {});
-  // Body: (elements of each sequence or a tensor..., captures...) -> (results...); gives sequences.
+  // Body: (elements of each sequence or a tensor..., captures...) -> (results...). Returns
+  // sequences.
   Operands sequence_map(Operands inputs, const Body& body, Operands captures = {});
   Operand optional(Operand x);
   Operand optional_has_element(Operand x), optional_get_element(Operand x);

@@ -21,9 +21,9 @@ struct ValueSpec {
   std::string name;
   Kind kind = Kind::tensor;
   DType dtype = DType::f32;
-  bool has_rank = true;              // false: any rank, `dims` is empty
+  bool has_rank = true;              // false: the rank is open and `dims` is empty
   std::vector<std::int64_t> dims;    // -1: free
-  std::vector<std::string> symbols;  // one a dimension; "" for numbers and nameless free ones
+  std::vector<std::string> symbols;  // one per dimension; "" for numbers and unnamed free ones
 };
 
 struct ModelMetadata {
@@ -34,8 +34,8 @@ struct ModelMetadata {
   std::vector<std::pair<std::string, std::string>> properties;  // metadata_props
 };
 
-// What a model means, before any device has seen it: from load_onnx() or a GraphBuilder, consumed
-// by compile(). Movable; one thread at a time.
+// A model that is not yet compiled for a device. load_onnx() and GraphBuilder make one, and
+// compile() consumes it. Movable; one thread at a time.
 class Model {
  public:
   Model(std::unique_ptr<Graph> graph, ModelMetadata metadata);
@@ -46,7 +46,7 @@ class Model {
   std::vector<ValueSpec> inputs() const;
   std::vector<ValueSpec> outputs() const;
   const ModelMetadata& metadata() const { return metadata_; }
-  // The graph as text; constants of more than `max_elements` are left out.
+  // The graph as text; constants with more than `max_elements` elements are left out.
   std::string text(std::size_t max_elements = 16) const;
   Model clone() const;
 

@@ -13,22 +13,23 @@
 namespace quern {
 
 struct OnnxOptions {
-  // What reading may take beyond the file itself; 0: a multiple of its size.
+  // The limit in bytes for memory that reading takes beyond the file itself; 0: a multiple of the
+  // size of the file.
   std::size_t max_bytes = 0;
-  // Collects a sentence for everything that keeps the model from being read.
+  // Receives one sentence per problem that prevents the model from being read.
   std::vector<std::string>* problems = nullptr;
-  // Collects a sentence for every output whose declared shape is not the one that it has: the
-  // latter is what runs give.
+  // Receives one sentence per output whose declared shape differs from its actual shape; runs
+  // return the actual shape.
   std::vector<std::string>* warnings = nullptr;
 };
 
-// Reads a model; the file stays mapped, unchanged by anybody, as long as the model or what was
-// compiled from it lives. External data is looked for beside the file and nowhere else. Errors:
+// Reads a model. The file stays mapped, and must not be changed, while the model or anything
+// compiled from it exists. External data is read only from the folder of the file. Errors:
 // not_found, invalid_model, unsupported; the message names the first problem.
 Result<Model> load_onnx(const std::string& path, const OnnxOptions& options = {});
 
-// The same from memory that `owner` keeps alive (null: the caller does). External data is looked
-// for below `folder`; an empty one refuses it.
+// The same from memory that `owner` keeps alive (null: the caller keeps it alive). External data is
+// read from below `folder`; if `folder` is empty, external data is refused.
 Result<Model> parse_onnx(std::span<const std::byte> bytes, std::shared_ptr<const void> owner,
                          const std::string& folder = {}, const OnnxOptions& options = {});
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What GraphBuilder's operators take: operands, lists of integers, options with ONNX's defaults.
+// The argument types of GraphBuilder's operators: operands, lists of integers, and options with the
+// defaults of ONNX.
 #pragma once
 
 #include <concepts>
@@ -14,7 +15,7 @@
 
 namespace quern {
 
-// A value of one GraphBuilder; cheap to copy. A default-constructed one is an operand left out.
+// A value of one GraphBuilder; cheap to copy. A default-constructed Operand is an absent operand.
 class Operand {
  public:
   Operand() = default;
@@ -25,7 +26,7 @@ class Operand {
   friend class GraphBuilder;
   Operand(std::uint64_t builder, std::uint32_t value) : builder_(builder), value_(value) {}
 
-  std::uint64_t builder_ = 0;  // its number: no two of a process share one
+  std::uint64_t builder_ = 0;  // the number of the builder, unique in the process
   std::uint32_t value_ = 0;
 };
 
@@ -43,8 +44,8 @@ struct Dimension {
   std::string name;
 };
 
-// Integers that an operator takes as an operand (a shape, axes, pads): numbers, or what a run
-// computes.
+// Integers that an operator takes as an operand (a shape, axes, pads): constants or a computed
+// value.
 class Integers {
  public:
   Integers() = default;                                                      // left out
@@ -60,7 +61,7 @@ class Integers {
 struct IsInfOptions {
   bool detect_negative = true, detect_positive = true;
 };
-// Of argmax and argmin, too.
+// Also used by argmax and argmin.
 struct ReduceOptions {
   bool keepdims = true;  // as dimensions of 1
 };
@@ -110,7 +111,7 @@ struct LrnOptions {
   float alpha = 1e-4F, beta = 0.75F, bias = 1;
 };
 struct ReshapeOptions {
-  bool allow_zero = false;  // a 0 of the shape is one, not "as before"
+  bool allow_zero = false;  // a 0 in the shape means 0, not "unchanged"
 };
 struct DepthToSpaceOptions {
   bool column_row_depth = false;  // CRD instead of DCR
@@ -123,7 +124,7 @@ struct PadOptions {
   Operand value;
   Integers axes;
 };
-// Exactly one of scales and sizes.
+// Exactly one of scales and sizes must be given.
 struct ResizeOptions {
   Operand scales, roi;
   Integers sizes;
@@ -174,12 +175,12 @@ struct QuantizeOptions {
   DType to = DType::u8;  // without a zero point
 };
 struct SplitToSequenceOptions {
-  bool keepdims = true;  // of pieces of one, where no sizes are given
+  bool keepdims = true;  // of pieces of size 1, if no sizes are given
 };
 struct ConcatFromSequenceOptions {
   bool new_axis = false;  // stacks
 };
-// Empty lists: axis 0, forwards.
+// Empty lists mean axis 0 and the forward direction.
 struct ScanOptions {
   IntList input_axes, input_directions, output_axes, output_directions;
 };

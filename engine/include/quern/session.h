@@ -20,110 +20,113 @@ namespace quern {
 
 struct SessionOptions {
   int threads = 0;  // 0: as the executable was compiled
-  // Where intermediate results and outputs lie; null: in the session's own memory. A run while
-  // another session runs in it is refused (busy), and outputs are valid until the next run of any.
+  // The memory for intermediate results and outputs; null: memory of the session's own. A run is
+  // refused (busy) while another session runs in the same arena, and outputs are valid until the
+  // next run of any session that shares it.
   std::shared_ptr<SharedArena> arena;
 };
 
-// One line of computation over an executable: bound inputs, an arena, outputs. Cheap to make; used
-// by one thread at a time (cancel() apart). Outputs are valid until the next run() or the session's
-// end.
+// One line of computation over an executable: bound inputs, an arena, outputs. Cheap to create. One
+// thread at a time may use it, except for cancel(). Outputs are valid until the next run() or the
+// session's end.
 class Session {
  public:
   static Result<std::unique_ptr<Session>> create(std::shared_ptr<const Executable> executable,
                                                  const SessionOptions& options = {});
-  // Waits for a submitted run that is under way, which reads and writes what is bound until then.
+  // Waits for a submitted run, which uses the bound inputs and outputs until it is done.
   ~Session();
   Session(const Session&) = delete;
   Session& operator=(const Session&) = delete;
 
   const Executable& executable() const;
   int threads() const;
-  // Index of an input or output by name. Errors: not_found, with the names there are.
+  // The index of an input or output by name. Errors: not_found, with the available names.
   Result<std::size_t> input_index(std::string_view name) const;
   Result<std::size_t> output_index(std::string_view name) const;
 
   // Binds an input; the bytes are borrowed until run() has returned and must not change meanwhile.
-  // Errors: invalid_argument when type, rank or a fixed dimension differ from the model's.
+  // Errors: invalid_argument if type, rank or a fixed dimension differs from the model's.
   Status set_input(std::size_t index, const TensorView& tensor);
-  // A sequence, or (without tensors) an empty one.
+  // Binds a sequence; without tensors, an empty one.
   Status set_input_sequence(std::size_t index, std::span<const TensorView> tensors);
-  // An empty optional.
+  // Binds an empty optional.
   Status set_input_none(std::size_t index);
 
-  // A tensor of the executable's device, whose elements at the time of each run are read where they
-  // lie. The session keeps it; another set_input() lets it go.
-  // Errors: invalid_argument, also for a tensor of another device.
+  // Binds a tensor of the executable's device. Each run reads its elements at that time, without a
+  // copy. The session keeps a reference until another set_input(). Errors: invalid_argument, also
+  // for a tensor of another device.
   Status set_input(std::size_t index, std::shared_ptr<DeviceTensor> tensor);
 
-  // Where run() writes this output instead of its own memory: `capacity` bytes, aligned to the
-  // element. A null `data` undoes it. run() fails when the output turns out to be larger.
+  // Sets the memory that run() writes this output to, instead of the session's own: `capacity`
+  // bytes, aligned to the element. A null `data` undoes it. run() fails if the output is larger.
   Status bind_output(std::size_t index, std::byte* data, std::size_t capacity);
-  // The same for a tensor of the executable's device: nothing comes to the host, and the tensor has
-  // the type of the output after the run. It cannot be an input of the same run.
+  // The same with a tensor of the executable's device: nothing is copied to the host, and after the
+  // run the tensor has the type of the output. It cannot be an input of the same run.
   Status bind_output(std::size_t index, std::shared_ptr<DeviceTensor> tensor);
-  // Only these outputs are computed; empty: all.
+  // Computes only these outputs; empty: all of them.
   Status request_outputs(std::span<const std::size_t> indices);
 
   // Errors: invalid_argument (an unbound input, an operand out of range), busy (cancelled,
-  // deadline), unsupported, out_of_memory. After a first run with these shapes nothing is
-  // allocated, but for some hundred bytes that each call of oneDNN takes for itself.
+  // deadline), unsupported, out_of_memory. After a first run with these shapes a run allocates
+  // nothing, except for a few hundred bytes in each call of oneDNN.
   Status run();
   Status run_until(std::chrono::steady_clock::time_point deadline);
 
-  // A run that this thread does not wait for: on a device, when it can do all of it by itself, and
-  // otherwise on a thread of the session. Until wait() has returned, only it, wait_until(),
-  // is_done(), output_type() and cancel() may be called; others answer busy, or wait. Any number of
-  // sessions may have a run under way. What is bound stays bound and unchanged meanwhile.
-  // Errors of the run come from wait().
+  // Starts a run without waiting for it: on the device if it can do the whole run without the host,
+  // otherwise on a thread of the session. Until wait() has returned, only wait(), wait_until(),
+  // is_done(), output_type() and cancel() may be called; other calls return busy, or wait. Any
+  // number of sessions may have a run in progress. Bound inputs and outputs stay bound and
+  // unchanged meanwhile. wait() returns the errors of the run.
   Status submit();
   Status wait();
-  // Errors: busy when the run is not done by then; it goes on.
+  // Errors: busy if the run is not done at `deadline`; it continues.
   Status wait_until(std::chrono::steady_clock::time_point deadline);
   bool is_done() const;
-  // Of an output after submit(), before wait(), and later. Errors: busy when only the run will
-  // tell.
+  // The type of an output; available from submit() on, before wait(). Errors: busy if the shape is
+  // known only after the run.
   Result<TensorType> output_type(std::size_t index) const;
 
   // Makes the plan for the bound inputs' shapes without running.
   Status prepare();
-  // From any thread: a run in progress stops between two kernels; so does the next one, unless
-  // clear_cancel() comes first.
+  // May be called from any thread. A run in progress stops between two kernels, and so does every
+  // later run until clear_cancel().
   void cancel();
   void clear_cancel();
 
-  // After run(). Shape and type are those of this run. Errors: not_found when it was not requested.
+  // Valid after run(); shape and type are those of this run. Errors: not_found if the output was
+  // not requested.
   Result<TensorView> output(std::size_t index) const;
-  // How many tensors an output of sequence type holds; 1 for a tensor, 0 for an empty optional.
+  // The number of tensors in an output of sequence type; 1 for a tensor, 0 for an empty optional.
   Result<std::size_t> output_count(std::size_t index) const;
   Result<TensorView> output_element(std::size_t index, std::size_t element) const;
 
-  // After run() or prepare().
+  // Valid after run() or prepare().
   PlanInfo plan_info() const;
-  // Bytes of arenas and of buffers of unplanned shapes that the session holds.
+  // The bytes that the session holds now: its own arena, arenas and staging of a device, and the
+  // pool.
   std::size_t resident_bytes() const;
-  // Gives memory back to the system; the next run allocates anew.
+  // Returns memory to the system; the next run allocates again.
   void trim();
 
-  // One execution of one kernel; microseconds since the run began.
+  // One execution of one kernel, in microseconds since the start of the run.
   struct Timing {
     StepInfo step;
     double begin_us, end_us;
   };
-  // Runs once and times every kernel, in the order of execution: those of a loop's body once an
-  // iteration.
+  // Runs once and times every kernel, in the order of execution; the kernels of a loop's body
+  // appear once per iteration.
   Result<std::vector<Timing>> profile(std::chrono::steady_clock::time_point deadline =
                                           std::chrono::steady_clock::time_point::max());
 
-  // A buffer of a run that begins or ends to live.
+  // The start or the end of the lifetime of one buffer of a run.
   struct MemoryEvent {
     enum class Kind : std::uint8_t { allocate, free };
     Kind kind;
     std::uint64_t buffer;
-    std::size_t bytes, alignment;  // of what begins
+    std::size_t bytes, alignment;  // of an allocation
   };
-  // Trims, runs once and tells what the run would have asked a system for that knows no plan: every
-  // intermediate result, output, scratch and carried value by itself, all freed in the end.
+  // Trims, runs once and returns the allocations that the run would make without a memory plan:
+  // every intermediate result, output, scratch and carried value by itself, all freed at the end.
   Result<std::vector<MemoryEvent>> trace_memory();
 
   struct Impl;

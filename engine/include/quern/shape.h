@@ -12,8 +12,8 @@
 
 namespace quern {
 
-// The dimensions of a tensor, outermost first: a value of at most max_rank non-negative numbers.
-// Rank 0 is a scalar (one element); a dimension of 0 makes an empty tensor.
+// The dimensions of a tensor, outermost first: at most max_rank non-negative numbers. Rank 0 is a
+// scalar (one element); a dimension of 0 makes an empty tensor.
 class Shape {
  public:
   static constexpr std::size_t max_rank = 8;
@@ -21,7 +21,7 @@ class Shape {
   constexpr Shape() = default;
   constexpr Shape(std::initializer_list<std::int64_t> dims)
       : Shape(std::span<const std::int64_t>(dims.begin(), dims.size())) {}
-  // Dimensions past max_rank are dropped: whoever reads them from outside checks the count first.
+  // Dimensions past max_rank are dropped: code that reads them from outside checks the count first.
   constexpr explicit Shape(std::span<const std::int64_t> dims)
       : rank_(std::min(dims.size(), max_rank)) {
     std::copy_n(dims.begin(), rank_, dims_.begin());
@@ -60,8 +60,8 @@ class Shape {
     for (std::size_t i = from; i < std::min(to, rank_); ++i) n *= dims_[i];
     return n;
   }
-  // Product of all dimensions; nothing when one is negative or the product times
-  // `element_size` passes 2^62. Every shape that comes from outside goes through here.
+  // Product of all dimensions; nullopt if one is negative or the product times `element_size`
+  // exceeds 2^62. Every shape that comes from outside goes through here.
   std::optional<std::int64_t> checked_elements(std::size_t element_size = 1) const noexcept;
 
   // "[1,3,224,224]"

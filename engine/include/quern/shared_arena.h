@@ -7,7 +7,8 @@
 namespace quern {
 
 // Memory for the intermediate results of several sessions that never run at the same time: as much
-// as the largest of them needs, instead of the sum. Of any executables. Any thread.
+// as the largest session needs, instead of the sum. The sessions may belong to different
+// executables. Any thread.
 class SharedArena {
  public:
   static std::shared_ptr<SharedArena> create();
@@ -16,7 +17,8 @@ class SharedArena {
   SharedArena& operator=(const SharedArena&) = delete;
 
   std::size_t bytes() const;
-  // Gives the memory back to the system; outputs that lie in it are gone. False: a session runs.
+  // Returns the memory to the system; outputs that lie in it are lost. Returns false if a session
+  // is running in it.
   bool trim();
 
   struct Impl;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Errors as values: every call that can fail returns a Status or a Result<T>.
-// A message has a subject, what was found and what is wanted:
-// "node 'conv1' (Conv): weight has 3 input channels, input has 4".
+// Errors as values: every call that can fail returns a Status or a Result<T>. A message names the
+// subject, what was found and what is expected: "node 'conv1' (Conv): weight has 3 input channels,
+// input has 4".
 #pragma once
 
 #include <memory>
@@ -22,14 +22,14 @@ enum class Code : unsigned char {
   out_of_memory,     // a limit or the system refused; the message says how much was wanted
   device_lost,       // the device stopped; its sessions are dead, the process is not
   busy,              // in use by another thread, cancelled, or past its deadline
-  internal,          // our own mistake: please report it
+  internal,          // a defect of this library: please report it
 };
 
 // "ok", "invalid_argument", ...
 std::string_view code_name(Code code) noexcept;
 
-// A null pointer when all is well, so that success costs nothing. Movable, not copyable;
-// safe to read from any thread.
+// A null pointer on success, so that success costs nothing. Movable, not copyable; safe to read
+// from any thread.
 class [[nodiscard]] Status {
  public:
   Status() noexcept = default;
@@ -46,7 +46,7 @@ class [[nodiscard]] Status {
     if (rep_) rep_->message.insert(0, std::string(where) + ": ");
     return std::move(*this);
   }
-  // For the rare place that must keep an error and return it too.
+  // For the rare code that must keep an error and also return it.
   Status copy() const { return rep_ ? Status(rep_->code, rep_->message) : Status(); }
 
  private:
@@ -57,7 +57,7 @@ class [[nodiscard]] Status {
   std::unique_ptr<Rep> rep_;
 };
 
-// A value or the reason why there is none. Member names are those of std::expected.
+// A value, or the error that explains why there is none. Member names are those of std::expected.
 template <class T>
 class [[nodiscard]] Result {
  public:
@@ -101,7 +101,7 @@ class [[nodiscard]] Result {
 
  private:
   bool has_value_;
-  // By hand: std::variant took a tenth of the time to build most files.
+  // A hand-written union: std::variant took a tenth of the compile time of most files.
   union {
     T value_;
     Status error_;
@@ -112,12 +112,13 @@ class [[nodiscard]] Result {
 
 #define QUERN_CONCAT_(a, b) a##b
 #define QUERN_CONCAT(a, b) QUERN_CONCAT_(a, b)
-// Leaves the function with the error, if there is one.
+// Returns the error from the enclosing function, if there is one.
 #define QUERN_TRY(expr)                                                                 \
   do {                                                                                  \
     if (::quern::Status quern_status = (expr); !quern_status.ok()) return quern_status; \
   } while (0)
-// QUERN_ASSIGN(auto x, f()): the value of the Result, or leaves the function with its error.
+// QUERN_ASSIGN(auto x, f()): assigns the value of the Result, or returns its error from the
+// enclosing function.
 #define QUERN_ASSIGN(lhs, expr)                                      \
   auto QUERN_CONCAT(quern_result_, __LINE__) = (expr);               \
   if (!QUERN_CONCAT(quern_result_, __LINE__))                        \

@@ -13,7 +13,7 @@
 
 namespace quern {
 
-// What a tensor is, without its bytes.
+// The element type and the shape of a tensor, without its bytes.
 struct TensorType {
   DType dtype = DType::f32;
   Shape shape;
@@ -23,7 +23,7 @@ struct TensorType {
   bool operator==(const TensorType&) const = default;
 };
 
-// An element of a DType::string tensor; the bytes belong to whoever owns the tensor.
+// An element of a DType::string tensor; the bytes belong to the owner of the tensor.
 struct StringRef {
   const char* data = nullptr;
   std::uint64_t size = 0;
@@ -31,8 +31,8 @@ struct StringRef {
   std::string_view view() const { return {data, static_cast<std::size_t>(size)}; }
 };
 
-// Dense row-major elements that somebody else owns. Never stored past the call that it is
-// passed to, unless that call says so. `data` is null for an absent optional tensor.
+// Dense row-major elements that are owned elsewhere. Never stored past the call that it is passed
+// to, unless that call documents it. `data` is null for an absent optional tensor.
 struct TensorView {
   TensorType type;
   const std::byte* data = nullptr;
@@ -48,7 +48,7 @@ struct TensorView {
   bool present() const { return data != nullptr; }
 };
 
-// The same, to be written.
+// The same, writable.
 struct MutableTensorView {
   TensorType type;
   std::byte* data = nullptr;
@@ -97,10 +97,11 @@ class Tensor {
   std::span<const T> span() const {
     return view().span<T>();
   }
-  // The same bytes under another shape of as many elements; not valid() if it has more or fewer.
+  // The same bytes with another shape of the same number of elements; not valid() if the number
+  // differs.
   Tensor reshaped(const Shape& shape) const;
   const std::shared_ptr<const void>& owner() const { return owner_; }
-  // Only for a tensor fresh from zeros() that nobody else has seen.
+  // Only for a tensor from zeros() that has not been shared yet.
   std::byte* mutable_data() { return const_cast<std::byte*>(data_); }
 
  private:

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Graphs, contexts and computes for hosts that have a form of their own for these calls.
+// Graphs, contexts and computes for hosts that define their own form of these calls.
 #include <optional>
 #include <utility>
 
@@ -15,7 +15,7 @@ namespace {
 static_assert(QUERN_MAX_RANK == static_cast<int>(Shape::max_rank));
 static_assert(QUERN_F8E5M2FNUZ + 1 == static_cast<int>(dtype_count));
 
-// Most entries: an instance that must be there, and what is done with it.
+// The form of most entry points: checks that the instance is not null and runs `body` with it.
 template <class F>
 quern_nn_errno with(quern_nn_instance* instance, const F& body) noexcept {
   return guarded(instance ? instance->instance.get() : nullptr, [&]() -> Error {
@@ -24,7 +24,7 @@ quern_nn_errno with(quern_nn_instance* instance, const F& body) noexcept {
   });
 }
 
-// A context of it, for the time of a call.
+// The same with a context of the instance, which is in use during the call.
 template <class F>
 quern_nn_errno with_context(quern_nn_instance* instance, uint32_t context, const F& body) noexcept {
   return with(instance, [&](Instance& i) -> Error {
@@ -80,7 +80,7 @@ Error write_info(const std::vector<ValueSpec>& specs, std::size_t index, quern_v
   return write_struct(info, value);
 }
 
-// Of which function of SharedGraph.
+// A member function of SharedGraph: inputs() or outputs().
 using Specs = const std::vector<ValueSpec>& (SharedGraph::*)() const;
 
 quern_nn_errno count_specs(quern_nn_instance* instance, uint32_t graph, Specs specs,

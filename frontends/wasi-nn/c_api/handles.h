@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What stands behind the handles of c/wasi_nn.h, and how every entry reports and catches.
+// The structures behind the handles of c/wasi_nn.h, error reporting, and the exception barrier of
+// every entry point.
 #pragma once
 
 #include <algorithm>
@@ -49,11 +50,11 @@ QUERN_STRUCT_SIZES(quern_nn_guest);
 
 namespace quern::wasi_nn::c_api {
 
-// Keeps the sentence for quern_nn_last_error(); allocates nothing.
+// Stores the message for quern_nn_last_error(); allocates nothing.
 quern_nn_errno report(Errno code, std::string_view text) noexcept;
 
-// The body of every entry that can fail: a lambda that returns Error. Nothing is thrown past it.
-// Errors of calls for an instance stay there too.
+// Runs the body of an entry point that can fail: a lambda that returns Error. No exception leaves
+// it. If `instance` is not null, the error is also reported to it.
 template <class F>
 quern_nn_errno guarded(Instance* instance, const F& body) noexcept {
   try {
@@ -81,7 +82,7 @@ inline Error null_argument(std::string_view name) {
 #define QUERN_NN_NOT_NULL(argument) \
   if (!(argument)) return null_argument(#argument)
 
-// As quern::c_api::read_fields() and write_struct(), with the errors of this API.
+// The same as quern::c_api::read_fields() and write_struct(), with the errors of this API.
 template <class T>
 Error read_struct(const T* given, T* value) {
   return Error(quern::c_api::read_fields(given, value));

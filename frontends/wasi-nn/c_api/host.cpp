@@ -202,7 +202,7 @@ size_t quern_nn_instance_last_error(const quern_nn_instance* instance, char* tex
 
 namespace {
 
-// The guest of C behind the one that the tables know.
+// Adapts a quern_nn_guest to the Guest that the tables take.
 struct ForeignGuest : Guest {
   explicit ForeignGuest(quern_nn_guest& g) : Guest{memory_of(g), &make_room_there}, there(&g) {}
 

@@ -16,7 +16,7 @@ constexpr int most_walls = 32;                // that are climbed to see how hig
 // Sections this near to the bound count in a loss.
 constexpr double near_bound = 0.05;
 constexpr double wall_loss = 10;
-// As much as looking at so many buffers.
+// Work in units of looking at one buffer.
 constexpr std::uint64_t step_work = 30;
 constexpr std::uint64_t raise_work = 16;
 
@@ -133,7 +133,7 @@ bool Filling::run(std::size_t until, std::uint64_t most, std::uint64_t most_work
   return !failed_;
 }
 
-// False: all are placed, or it failed.
+// False if all buffers are placed or the filling failed.
 bool Filling::step() {
   shared_->work += step_work;
   if (failed_) return false;
@@ -155,7 +155,7 @@ bool Filling::step() {
   return !failed_;
 }
 
-// What is left of the tier goes on together with the next.
+// Merges the rest of the tier with the next one.
 bool Filling::next_tier() {
   if (fillers_.empty()) return false;
   std::vector<std::uint32_t> tier = main_.list();
@@ -212,7 +212,7 @@ Filling::Walls Filling::walls(Valley v) const {
   return {left ? floor_[first_[v.first - 1]] : no_wall, right ? floor_[v.end] : no_wall};
 }
 
-// Where the next buffer goes: the most is to be carried there, or it is drawn by lot.
+// The section for the next buffer: the one with the most waiting bytes, or a random one.
 std::uint32_t Filling::section_of(Valley v) {
   if (parameters_.noise > 0 && v.end - v.first > 1 && lot() % 16 < parameters_.noise) {
     const auto s = static_cast<std::uint32_t>(v.first + lot() % (v.end - v.first));
@@ -270,7 +270,7 @@ Filling::Found Filling::choose(Valley v, std::uint32_t section, std::uint64_t fl
   return best;
 }
 
-// How high the floor must rise until something lies there.
+// The floor to which the valley must rise until a buffer fits.
 std::uint64_t Filling::next_floor(Valley v, std::uint32_t section) const {
   std::uint64_t floor = walls(v).low();
   for (int k = 0; k < most_walls; ++k) {
@@ -283,7 +283,7 @@ std::uint64_t Filling::next_floor(Valley v, std::uint32_t section) const {
   return floor;
 }
 
-// False: nothing fits.
+// False if nothing fits.
 bool Filling::fill_hole(Valley v, std::uint32_t section, std::uint64_t floor) {
   if (fillers_.empty() || walls(v).low() == no_wall) return false;
   const std::uint64_t room = next_floor(v, section) - floor;

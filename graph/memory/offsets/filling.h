@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A skyline that is being built, for valleys.h: a value, of which copies go on in different ways.
+// A partly built skyline, for valleys.h: a value whose copies can be continued in different ways.
 #pragma once
 
 #include <memory>
@@ -8,25 +8,25 @@
 
 namespace quern {
 
-// What the fillings of a problem share.
+// State shared by all fillings of a problem.
 struct SharedState {
   explicit SharedState(const MemoryProblem& problem);
 
   Lives lives;
   std::vector<std::uint64_t> total;  // bytes live in each section
-  double area = 0;                   // size x life of all
+  double area = 0;                   // sum of size x life
   double bound = 1;
   std::uint64_t work = 0;
 };
 
-// Buffers of which each tier is placed after those before it, or into holes that they leave.
+// Buffers in tiers: each tier is placed after the previous ones, or into the holes that they leave.
 using Tiers = std::vector<std::vector<std::uint32_t>>;
 
-// How the next buffer is chosen.
+// Parameters for choosing the next buffer.
 struct FillingParameters {
-  unsigned noise = 0;     // of 16 choices by lot where in a valley
-  double life_power = 1;  // how much a long life is worth
-  double base = 0.1;      // and how little what walls gain
+  unsigned noise = 0;     // of 16 choices, those at a random place in the valley
+  double life_power = 1;  // exponent of the life in a buffer's worth
+  double base = 0.1;      // added to the cost: reduces the weight of the walls
 };
 
 class Filling {
@@ -34,12 +34,13 @@ class Filling {
   Filling(SharedState& shared, const Tiers& tiers);
 
   void set_parameters(const FillingParameters& parameters, std::uint64_t seed);
-  // Until so many are placed. False: it would pass `most` bytes, or cost more than `most_work`.
+  // Runs until `until` buffers are placed. False if the plan would exceed `most` bytes or the run
+  // would cost more than `most_work`.
   bool run(std::size_t until, std::uint64_t most, std::uint64_t most_work);
   std::size_t placed() const { return placed_; }
-  // Of what is placed: waste counts the more the higher a section will reach, and walls count.
+  // Rates the placed buffers: waste counts more the higher its section will reach, and walls count.
   double loss() const;
-  // What was placed last becomes a part that copies share.
+  // Moves the latest placements into a batch that copies share.
   void commit();
   template <class F>
   void for_each_place(F f) const {
@@ -55,7 +56,7 @@ class Filling {
     std::shared_ptr<const Batch> before;
     std::vector<Place> places;
   };
-  // Bytes that wait in each section; the most in a range.
+  // Waiting bytes per section, with queries for the maximum of a range.
   class Loads {
    public:
     explicit Loads(std::span<const std::uint64_t> loads);
@@ -73,10 +74,10 @@ class Filling {
     void take(std::size_t node, Range of, Range r, std::uint64_t bytes);
     void find(std::size_t node, Range of, Range r, std::uint64_t taken, Most& best) const;
     std::uint32_t leaves_;
-    std::vector<std::uint64_t> most_;   // below a node, but for what is taken from above it
-    std::vector<std::uint64_t> taken_;  // from all below a node
+    std::vector<std::uint64_t> most_;   // maximum below a node, less what is taken above it
+    std::vector<std::uint64_t> taken_;  // from all sections below a node
   };
-  // The lowest of the floors.
+  // The floors of the sections, with a query for the lowest.
   class Floors {
    public:
     explicit Floors(std::uint32_t sections);
@@ -111,13 +112,12 @@ class Filling {
   std::uint64_t lot();
 
   SharedState* shared_;
-  Waiting main_;                  // of the tier that is placed
-  std::vector<Waiting> fillers_;  // of those after it, the next one last
+  Waiting main_;                  // the tier being placed
+  std::vector<Waiting> fillers_;  // the tiers after it, the next one last
   double main_area_ = 0;
   Loads loads_;
   Floors low_;
-  // Stretches of one floor: of each its end and floor, by its first section, and its first section,
-  // by its last.
+  // Stretches of equal floor: end_ and floor_ are indexed by the first section, first_ by the last.
   std::vector<std::uint32_t> end_, first_;
   std::vector<std::uint64_t> floor_;
   std::vector<char> closed_;  // nothing of the tier waits in a stretch

@@ -14,7 +14,7 @@ constexpr int most_pairs = 24;
 constexpr int most_pairs_of_triple = 6;
 constexpr std::size_t most_firsts = 64;  // of triples
 constexpr std::size_t most_walk = 32;    // over pairs of which one is taken, for each of them
-// A subset of one more must be better by so many mean sizes.
+// A subset with one more member must be better by this many mean sizes.
 constexpr double member_cost = 1.0 / 256;
 constexpr double waste_loss = 1000;
 
@@ -95,7 +95,8 @@ void GapPacker::collect_gaps(const Packing& packing) {
   if (gap.begin < gap.end) gaps_.push_back(gap);
 }
 
-// Each to the side of the gap whose neighbour ends with it, where little room is left over.
+// Places each large buffer at the side of a gap whose neighbour ends with it, where little room
+// remains.
 void GapPacker::place_large(Packing& packing) {
   const auto buffers = arrivals_->buffers();
   const double mean = static_cast<double>(waiting_bytes_) / static_cast<double>(buffers.size());
@@ -167,7 +168,8 @@ void GapPacker::fill_with_rest(const Gap& gap, Packing& packing) {
   lay_out(gap, packing);
 }
 
-// A large gap takes buffers of one end, then of another, until few more fit: the room that is left.
+// Fills a large gap with buffers of one end, then of another, until few more fit; returns the
+// remaining room.
 std::uint64_t GapPacker::take_groups(const Gap& gap, std::uint64_t room) {
   const double mean = static_cast<double>(waiting_bytes_) / static_cast<double>(waiting_);
   const double small = parameters_.small * std::max(mean, 1.0);
@@ -281,7 +283,7 @@ void GapPacker::consider(std::uint64_t room, std::span<const std::uint32_t> memb
   std::ranges::copy(members, best.members);
 }
 
-// What it costs, in bytes, that a buffer with this end lies between these neighbours.
+// The cost, in bytes, of a buffer with this end between these neighbours.
 double GapPacker::mismatch(std::uint32_t end, const Gap& gap) const {
   if (end == gap.left || end == gap.right || end == preferred_) return 0;
   std::uint32_t nearest = nobody;
@@ -302,7 +304,8 @@ double GapPacker::mismatch(std::uint32_t end, const Gap& gap) const {
   return parameters_.mismatch * mean_size_ * share * (end > latest ? parameters_.wall : 1);
 }
 
-// In order of their ends, from the neighbour that ends with some of them, or ends later.
+// Places the chosen buffers in order of their ends, from the neighbour that ends with some of them,
+// or ends later.
 void GapPacker::lay_out(const Gap& gap, Packing& packing) {
   const auto buffers = arrivals_->buffers();
   const bool falls = gap.left != nobody && gap.left > gap.right;

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// A plan that is made section by section: what begins in one is packed into the gaps between the
-// buffers that are still live there, by bytes that fit together (subset sums) and by ends that do.
+// Builds a plan section by section: the buffers that begin in a section are packed into the gaps
+// between the buffers that are still live there, so that sizes (subset sums) and ends match.
 //
-// A gap comes back when what was put there ends, and joins what is free beside it. So buffers rest
-// against others that end with them, or not much later: then gaps stay few and large, and with
-// many buffers to choose from they can be filled to the last byte.
+// A gap becomes free again when its buffers end, and merges with free neighbours. Buffers are
+// therefore placed next to others that end with them, or not much later: then gaps stay few and
+// large, and with many buffers to choose from they can be filled to the last byte.
 #pragma once
 
 #include <cstdint>
@@ -16,28 +16,28 @@
 
 namespace quern {
 
-// The buffers that begin in a section, with what all packings of them share.
+// The buffers that begin in a section, with data shared by all packings of them.
 class Arrivals {
  public:
   struct Buffer {
     std::uint64_t size;
     std::uint32_t end;        // of its life: a section
     std::uint32_t id;         // in `Lives`
-    std::uint32_t group = 0;  // of those that end with it
+    std::uint32_t group = 0;  // index of the group that ends with it
   };
   struct Pair {
-    std::uint64_t size;  // of both
+    std::uint64_t size;  // sum of both
     std::uint32_t one, other;
   };
 
-  // Pairs of so many buffers, evenly drawn from all, are listed.
+  // Lists the pairs of about `most_in_pairs` buffers, drawn evenly from all.
   explicit Arrivals(std::vector<Buffer> buffers, std::size_t most_in_pairs = 256);
 
   std::span<const Buffer> buffers() const { return buffers_; }  // in order of size
-  std::span<const Pair> pairs() const { return pairs_; }        // likewise; not all of very many
-  // Of groups, in ascending order.
+  std::span<const Pair> pairs() const { return pairs_; }        // likewise; maybe a sample
+  // The ends of the groups, in ascending order.
   std::span<const std::uint32_t> ends() const { return ends_; }
-  // Those that are not larger than `size`.
+  // Number of buffers (pairs) that are not larger than `size`.
   std::size_t count_up_to(std::uint64_t size) const;
   std::size_t count_pairs_up_to(std::uint64_t size) const;
 
@@ -47,42 +47,44 @@ class Arrivals {
   std::vector<std::uint32_t> ends_;
 };
 
-// How buffers are chosen for a gap. Sizes are in mean sizes of what is live.
+// Parameters for choosing buffers for a gap. Sizes are multiples of a mean buffer size.
 struct PackingParameters {
   enum class Distance : std::uint8_t { logarithm, share_of_life, none };
 
-  double mismatch = 0.33;  // what an end that differs from its neighbour's is worth
-  Distance distance = Distance::logarithm;  // how that depends on the difference
-  double wall = 1;   // times that, for what ends after both neighbours and parts a gap for long
-  double small = 4;  // a gap of so many buffers is filled by the best subset of few
-  double large = 0;  // buffers of so many mean sizes choose their gaps first; 0: none do
+  double mismatch = 0.33;                   // cost of an end that differs from the neighbour's
+  Distance distance = Distance::logarithm;  // dependence of that on the difference
+  double wall = 1;   // factor on it if the buffer outlives both neighbours, splitting a gap
+  double small = 4;  // gaps up to this size are filled by the best subset of few buffers
+  double large = 0;  // buffers above this size choose their gaps first; 0: none do
 };
 
-// A packing up to some section: a value, of which copies go on in different ways.
+// A packing up to some section: a value whose copies can be continued in different ways.
 struct Packing {
   struct Block {
     std::uint64_t begin, end;
-    std::uint32_t until;  // section in which it is free
+    std::uint32_t until;  // first section in which it is free
   };
   std::vector<Block> live;    // in order of address
   std::vector<Place> placed;  // since this was emptied
   std::uint64_t size = 0;     // of the arena
-  std::uint64_t excess = 0;   // sizes of buffers that found no gap below the height
+  std::uint64_t excess = 0;   // total size of buffers that found no gap below the height
 };
 
 class GapPacker {
  public:
-  // `mean_size`: of what is live, on average. After `most_work` looks at buffers and gaps it fails.
+  // `mean_size`: the mean size of live buffers. Fails after looking at buffers and gaps `most_work`
+  // times.
   GapPacker(std::uint64_t height, double mean_size, std::uint64_t most_work)
       : height_(height), mean_size_(mean_size), most_work_(most_work) {}
 
   void set_parameters(const PackingParameters& parameters) { parameters_ = parameters; }
-  // What ends before is gone. What finds no gap below the height lies in the lowest above it.
+  // Packs the buffers that begin in `section`; buffers that have ended by then are removed. A
+  // buffer that finds no gap below the height goes into the lowest gap above it.
   void pack(Packing& packing, const Arrivals& arrivals, std::uint32_t section);
-  // What was packed since it did is not whole.
+  // True if the work limit was exceeded; packings made since then are incomplete.
   bool failed() const { return work_ > most_work_; }
   std::uint64_t work() const { return work_; }
-  // How ragged the gaps of later sections will be, and how much lies in gaps that nothing fills.
+  // Rates how fragmented the gaps of later sections will be and how much memory lies in gaps.
   double loss(const Packing& packing, std::uint32_t section) const;
 
  private:
@@ -121,18 +123,18 @@ class GapPacker {
   std::uint64_t most_work_;
   std::uint64_t work_ = 0;
   PackingParameters parameters_;
-  // Of the section that is packed.
+  // State of the section being packed.
   const Arrivals* arrivals_ = nullptr;
   std::uint32_t section_ = 0;
   std::vector<char> taken_;
-  std::size_t waiting_ = 0;  // how many are not taken
+  std::size_t waiting_ = 0;  // number of buffers not taken
   std::uint64_t waiting_bytes_ = 0;
   std::vector<Gap> gaps_;
   std::vector<Packing::Block> added_;
-  std::vector<std::uint32_t> chosen_;  // for the gap that is filled
-  std::uint32_t preferred_ = nobody;   // end of what most of it is filled with
+  std::vector<std::uint32_t> chosen_;  // for the gap being filled
+  std::uint32_t preferred_ = nobody;   // end of the buffers that fill most of it
   std::vector<std::uint64_t> sums_;    // of groups
-  std::vector<double> mismatches_;     // likewise, in the gap that is filled
+  std::vector<double> mismatches_;     // likewise, in the gap being filled
 };
 
 }  // namespace quern

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Places buffers one after the other, each into a gap between those that are placed.
+// Places buffers one by one, each into a gap between those already placed.
 #pragma once
 
 #include <utility>
@@ -8,12 +8,12 @@
 
 namespace quern {
 
-// Buffers that are live at one time, as sorted lists of neighbours.
+// The conflict graph: buffers that are live at the same time, as sorted lists of neighbours.
 class Conflicts {
  public:
   explicit Conflicts(const MemoryProblem& problem);
 
-  // False: there are so many that they are not listed.
+  // False if there are too many conflicts to list.
   bool listed() const { return !begins_.empty(); }
   std::span<const std::uint32_t> operator[](std::size_t i) const {
     return {neighbours_.data() + begins_[i], neighbours_.data() + begins_[i + 1]};
@@ -27,7 +27,7 @@ class Conflicts {
 enum class Fit : std::uint8_t {
   lowest,      // the gap with the lowest address
   tightest,    // the smallest gap
-  size_class,  // the smallest class of sizes whose every gap holds the buffer: "good fit" of TLSF
+  size_class,  // the smallest size class in which every gap holds the buffer: "good fit" of TLSF
 };
 
 using Order = std::vector<std::uint32_t>;
@@ -40,13 +40,13 @@ class Placer {
   const Conflicts& conflicts() const { return conflicts_; }
   std::uint64_t bound() const { return bound_; }
 
-  // Buffers with fixed offsets come first, whatever `order` (all buffers, once each) says. Where
-  // conflicts are not listed, gaps are not looked for: each buffer goes on top of the others.
-  // The first of `order` have places already where `offsets` gives them.
+  // Places all buffers in `order` (each listed once), but those with fixed offsets first. If
+  // conflicts are not listed, gaps are not searched: each buffer goes on top of the others. The
+  // first offsets.size() buffers of `order` are already placed at `offsets`.
   MemoryPlan place(std::span<const std::uint32_t> order, Fit fit,
                    std::span<const std::uint64_t> offsets = {});
 
-  // How far the offset of `above` must lie over the one of `below`, which is live with it.
+  // The least difference between the offset of `above` and that of `below`, which is live with it.
   std::int64_t separation(std::uint32_t below, std::uint32_t above) const;
 
  private:
@@ -62,14 +62,14 @@ class Placer {
   const MemoryProblem& problem_;
   std::vector<Piece> pieces_;
   std::vector<std::size_t> first_piece_;  // of each buffer, and one past the last
-  std::vector<char> partial_;             // buffers of which at times only a part is live
+  std::vector<char> partial_;             // buffers that at times are only partly live
   Conflicts conflicts_;
   std::uint64_t bound_;
   std::vector<char> placed_;
   std::vector<Range> ranges_;
 };
 
-// A finished plan and the bound that it is judged by.
+// A finished plan together with the lower bound.
 inline PlanAnswer answered(const Placer& placer, MemoryPlan plan) {
   return {std::move(plan), placer.bound()};
 }

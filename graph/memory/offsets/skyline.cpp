@@ -43,14 +43,14 @@ class Skyline {
     live_.resize(section);
   }
 
-  // Fixed places are not minded, and so many sections would take too long.
+  // The search does not respect fixed offsets, and too many sections would take too long.
   bool suits() const {
     return cells_ <= most_cells && std::ranges::none_of(problem_.intervals, [](const Interval& i) {
              return i.fixed_offset.has_value();
            });
   }
 
-  // Empty: it takes too long.
+  // Returns nothing if it takes too long.
   std::optional<MemoryPlan> run() {
     MemoryPlan plan{std::vector<std::uint64_t>(spans_.size(), 0), 0};
     for (std::uint32_t i = 0; i < spans_.size(); ++i) {

@@ -7,7 +7,7 @@
 
 namespace quern {
 
-// Empty where buffers have fixed places, or where it would take long.
+// Returns nothing if buffers have fixed offsets or the search would take too long.
 std::optional<MemoryPlan> skyline_plan(const MemoryProblem& problem);
 
 }  // namespace quern

@@ -10,12 +10,12 @@
 namespace quern {
 namespace {
 
-// Of all placements that are kept at one time: sections, and buffers that may be placed next.
+// Limit on the sum over all kept placements of sections and of buffers that may be placed next.
 constexpr std::size_t most_beam_cells = std::size_t{1} << 21;
 constexpr std::size_t most_nodes = std::size_t{1} << 22;  // buffers in all that ever were
-// What a step of the skyline is worth, as a share of the bound: little enough that waste decides.
+// The cost of a step in the skyline, as a share of the bound: small enough that waste decides.
 constexpr double step_loss = 3e-5;
-// Sections this near to the bound count, and the more so the higher they are.
+// Sections this near to the bound count, and count more the higher they are.
 constexpr double near_bound = 0.05;
 
 // T holds twice the capacity.
@@ -89,7 +89,7 @@ class Beam final : public BeamSearch {
     std::int32_t first_range, end_range;
     std::int32_t first_section, end_section;
   };
-  // What is placed: a chain of nodes. Its floors, tops and bits lie in arrays of their own.
+  // A partial placement: a chain of nodes. Its floors, tops and bits are in separate arrays.
   struct State {
     double loss = 0;
     std::int32_t node = -1;
@@ -178,7 +178,7 @@ class Beam final : public BeamSearch {
       if (c.offset < lowest_end) add_child(k, c);
   }
 
-  // Of a section that reaches so high.
+  // The loss of a section that reaches up to `top`.
   double loss(T top) const {
     const double x = static_cast<double>(top) * scale_ - 1 + near_bound;
     return x > 0 ? x * x : 0;
@@ -206,8 +206,9 @@ class Beam final : public BeamSearch {
         {total + ahead / m, total, static_cast<std::int32_t>(k), c.buffer, c.offset});
   }
 
-  // What becomes of the section next to a buffer: a step of the skyline more or less; and, where a
-  // valley is left, less than its walls rise above it may fit in. False: above the capacity.
+  // The effect of a buffer on the section next to it: one step of the skyline more or less and, if
+  // a valley remains, the waste expected if too little fits into it. False if it exceeds the
+  // capacity.
   bool look_beside(std::size_t k, const Candidate& c, std::int32_t s, int& steps, double& ahead) {
     const auto m = static_cast<std::int32_t>(sections_);
     const T* floor = floors(cells_, k);

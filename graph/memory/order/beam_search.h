@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Fits buffers into a capacity from the lowest place up, with many partial placements side by side.
+// Beam search that fits buffers into a capacity from the lowest place up.
 //
-// What is placed forms a skyline over the sections. In each placement the lowest place that is free
-// is filled next, by each buffer that may lie there; of all that come of it the most promising are
-// kept: little wasted, few steps in the skyline. It finds what depth first does not, and proves
-// nothing. Offsets, sizes and the capacity are in units, as in exact_search.h.
+// The placed buffers form a skyline over the sections. Each partial placement is extended at its
+// lowest free place by each buffer that may lie there; of all results the most promising are kept:
+// little waste, few steps in the skyline. It finds placements that a depth-first search misses, but
+// proves nothing. Offsets, sizes and the capacity are in units, as in exact_search.h.
 #pragma once
 
 #include "graph/memory/packing/exact_search.h"
@@ -12,7 +12,7 @@
 namespace quern {
 
 struct BeamStyle {
-  std::size_t width = 1;  // placements that are kept
+  std::size_t width = 1;  // partial placements kept
   std::int64_t bound = 1;
   std::int64_t capacity = 0;
 };
@@ -20,13 +20,13 @@ struct BeamStyle {
 class BeamSearch {
  public:
   virtual ~BeamSearch() = default;
-  // Steps are placements that were made. `infeasible` says only that none was found.
+  // Counts placements as steps. `infeasible` only means that no placement was found.
   virtual SearchResult run(const BeamStyle& style, SearchBudget budget) = 0;
   virtual std::int64_t steps() const = 0;                 // of all runs
   virtual std::vector<std::int64_t> offsets() const = 0;  // after `feasible`
 };
 
-// Null where buffers have fixed offsets.
+// Null if buffers have fixed offsets.
 std::unique_ptr<BeamSearch> make_beam_search(std::span<const SearchBuffer> buffers,
                                              std::int32_t sections);
 

@@ -41,9 +41,9 @@ std::vector<std::vector<std::uint32_t>> buffers_of_nodes(const OrderProblem& p) 
   return used;
 }
 
-// What running a node does to the live bytes.
+// The effect of running a node on the live bytes.
 struct Effect {
-  std::uint64_t begun = 0;     // bytes of buffers that it is the first to use
+  std::uint64_t begun = 0;     // bytes of buffers of which it is the first user
   std::uint64_t ended = 0;     // ... the last
   std::uint64_t in_place = 0;  // begun in the place of ended ones
   std::uint64_t transient(std::uint64_t live, std::uint64_t scratch) const {
@@ -287,7 +287,7 @@ class Search {
   }
 
   struct Answer {
-    std::vector<std::uint32_t> order;  // empty: none below the limit was found
+    std::vector<std::uint32_t> order;  // empty if none below the limit was found
     std::uint64_t peak = no_peak;
     std::uint64_t bound = 0;
   };
@@ -446,7 +446,7 @@ class Search {
     }
   }
 
-  // Nothing: the set has been reached with no higher peak.
+  // Returns nothing if the set has been reached with no higher peak.
   std::optional<std::uint32_t> store(State s) {
     const auto [at, fresh] = known_.try_emplace(hash(scratch_), states_.size());
     if (!fresh) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The order in which steps run: of all orders that their dependences allow, one that needs little
-// memory.
+// Scheduling for memory: of all orders of the steps that their dependences allow, one with a low
+// peak.
 #pragma once
 
 #include <cstdint>
@@ -21,7 +21,7 @@ struct OrderProblem {
     std::uint32_t result = 0;
   };
   struct Node {
-    std::vector<std::uint32_t> before;  // nodes that it waits for, all earlier in the list
+    std::vector<std::uint32_t> before;  // its predecessors, all earlier in the list
     std::uint64_t scratch = 0;          // live while it runs
     std::vector<InPlace> in_place;
   };
@@ -32,19 +32,20 @@ struct OrderProblem {
 struct OrderAnswer {
   std::vector<std::uint32_t> order;
   std::uint64_t peak = 0;
-  std::uint64_t bound = 0;  // no order needs less: proven
+  std::uint64_t bound = 0;  // proven: no order needs less
 
   bool optimal() const { return peak <= bound; }
 };
 
-// The most bytes that are live at one time in this order.
+// The peak of the live bytes in this order.
 std::uint64_t peak_of(const OrderProblem& problem, const std::vector<std::uint32_t>& order);
 
-// Bytes that every order needs: around some node, what it uses and what must live beside it.
+// Bytes that every order needs: the maximum over nodes of what the node uses and what must be live
+// with it.
 std::uint64_t lower_bound(const OrderProblem& problem);
 
-// The order of the list itself unless another needs less. `steps` bounds the search, not time, so
-// that the answer is the same everywhere.
+// Returns the given order unless it finds one that needs less. The search is bounded by `steps`,
+// not by time, so that the answer is the same everywhere.
 OrderAnswer best_order(const OrderProblem& problem, std::size_t steps = 4000);
 
 }  // namespace quern

@@ -54,8 +54,8 @@ bool overlap(const StepGraph& g, const Schedule& s, std::uint32_t a, std::uint32
          s.aliases[b].offset < s.aliases[a].offset + g.buffers[a].size;
 }
 
-// Of the cells of a root: those of a result that a step is spared to write, as what it would copy
-// lies there.
+// Marks the cells of a root that a step need not write, because the operand that it would copy
+// already lies there.
 std::vector<char> spared_cells(const Schedule& s, const StepGraph::Step& step, std::uint32_t result,
                                const Cells& cells) {
   std::vector<char> spared(cells.count());
@@ -282,7 +282,7 @@ void set_plain_life(Interval& interval, const StepGraph::Buffer& buffer,
   interval.end = buffer.live_out ? times.end + 1 : times.of[uses.back()] + 1;
 }
 
-// Whether intervals carry the names of their buffers, which no planner reads.
+// Selects whether intervals carry the names of their buffers, which no planner reads.
 enum class Named : std::uint8_t { no, yes };
 
 ScheduledMemory memory_of(const StepGraph& g, const Schedule& s, const Groups& groups,
@@ -336,8 +336,8 @@ void drop_idle_gaps(MemoryProblem& problem, std::uint64_t bound) {
 
 // ---- the order of a schedule -------------------------------------------------------------------
 
-// Who must wait for whom, and the buffers that are live in between. Nodes are the places in the
-// schedule's order.
+// Builds the order problem: the dependences between steps, and the buffers that are live in
+// between. Nodes are positions in the schedule's order.
 class OrderProblemMaker {
  public:
   OrderProblemMaker(const StepGraph& g, const Schedule& s) : g_(g), s_(s), groups_(g, s) {
@@ -355,7 +355,7 @@ class OrderProblemMaker {
   }
 
  private:
-  // Who used some bytes last, which decides what must wait.
+  // The last users of some bytes, which determine the dependences.
   struct Bytes {
     std::vector<std::uint32_t> readers;  // since the last write
     std::uint32_t writer = 0;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the steps of a program do with its buffers, and how order and sharing are decided from it:
-// both lower the bound that every placement must keep, and neither is taken unless it does.
+// The use of buffers by the steps of a program, and the choice of an order and of in-place sharing.
+// Both are changed only where that lowers the bound on every placement.
 #pragma once
 
 #include <cstdint>
@@ -17,33 +17,35 @@ struct StepGraph {
     std::string name;
     std::uint64_t size = 0;
     std::uint64_t alignment = 64;
-    // Read after the last step, where a run has bound it: others may lie in it, it lies in none.
+    // Read after the last step, at the address that a run has bound: other buffers may lie in it,
+    // it lies in none.
     bool live_out = false;
   };
-  // What a step allows: its result may lie where an operand lies.
+  // An option of a step: its result may share memory with an operand.
   struct Share {
     std::uint32_t operand = 0;
     std::uint32_t result = 0;
-    // False: the step may write over an operand of the result's size that nobody reads afterwards.
-    // True: it copies the operand to `offset` in the result, and need not where it lies there.
+    // False: the step may overwrite an operand of the result's size that is not read afterwards.
+    // True: the step copies the operand to `offset` in the result, which is unnecessary if it
+    // already lies there.
     bool is_copy = false;
     std::uint64_t offset = 0;
   };
   struct Step {
     std::string name;
-    std::vector<std::uint32_t> reads;  // a buffer that it reads twice is there twice
+    std::vector<std::uint32_t> reads;  // a buffer that it reads twice is listed twice
     std::vector<std::uint32_t> writes;
     std::uint64_t scratch = 0;
     std::vector<Share> shares;
-    bool only_copies = false;  // nothing is left to do when all its operands lie in place
+    bool only_copies = false;  // has nothing to do if all its operands lie in place
   };
   std::vector<Buffer> buffers;
-  std::vector<Step> steps;  // in an order that works
+  std::vector<Step> steps;  // in a valid order
   std::uint64_t scratch_alignment = 64;
 };
 
 struct Schedule {
-  // A buffer lies `offset` bytes into another, its root, or is one itself.
+  // A buffer lies `offset` bytes into its root, which may be itself.
   struct Alias {
     std::uint32_t root = 0;
     std::uint64_t offset = 0;
@@ -56,41 +58,41 @@ struct Schedule {
   bool operator==(const Schedule&) const = default;
 };
 
-// The order of the list, every buffer for itself.
+// The given order, with every buffer its own root.
 Schedule plain_schedule(const StepGraph& graph);
 
-// Whether every step finds in its operands what it would find if no two buffers shared bytes, and
-// every buffer that is kept is a root.
+// True if every step reads the values that it would read if no two buffers shared bytes, and every
+// live_out buffer is a root.
 bool holds(const StepGraph& graph, const Schedule& schedule);
 
-// Whether the step has nothing to do.
+// True if the step has nothing to do.
 bool is_void(const StepGraph& graph, const Schedule& schedule, std::uint32_t step);
 
-// What the names of intervals that are scratch begin with.
+// Prefix of the names of scratch intervals.
 inline constexpr std::string_view scratch_name = "scratch of ";
 
-// The intervals of roots and of scratch over the steps that have something to do. A root of which
-// at times only a part is in use has gaps.
+// The intervals of roots and of scratch over the steps that have something to do. A root that at
+// times is only partly in use has gaps.
 struct ScheduledMemory {
   MemoryProblem problem;
-  std::vector<std::uint32_t> steps;      // that are not void, in order
-  std::vector<std::size_t> interval_of;  // of a root that is used
+  std::vector<std::uint32_t> steps;      // the non-void steps, in order
+  std::vector<std::size_t> interval_of;  // by root, if it is used
   std::vector<std::size_t> scratch_of;   // interval, by step
 };
 ScheduledMemory memory_of(const StepGraph& graph, const Schedule& schedule);
 
 struct ScheduleOptions {
-  bool order = true;         // other orders than that of the list
-  bool alias = true;         // copies that are spared by making the operand in its place
+  bool order = true;         // try other orders than the given one
+  bool alias = true;         // avoid copies by computing the operand in place
   std::size_t steps = 4000;  // of the search for an order
 };
 struct ScheduleAnswer {
   Schedule schedule;
-  std::uint64_t plain_bound = 0;  // in the order of the list, without copies spared
+  std::uint64_t plain_bound = 0;  // in the given order, with all copies
   std::uint64_t bound = 0;        // of the schedule; never larger
-  bool order_is_optimal = false;  // no order of these steps and buffers needs less: proven
+  bool order_is_optimal = false;  // proven: no order of these steps and buffers needs less
 };
-// In-place results are taken wherever that holds.
+// In-place results are used wherever holds() allows them.
 ScheduleAnswer best_schedule(const StepGraph& graph, const ScheduleOptions& options = {});
 
 }  // namespace quern

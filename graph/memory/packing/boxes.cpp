@@ -109,7 +109,8 @@ class Joiner {
     work_ += open_.size();
     return order;
   }
-  // Those of them with this key. Not by equal_range: clang 14 cannot read gcc 12's subranges.
+  // The pairs with this key. Does not use equal_range, because clang 14 cannot compile gcc 12's
+  // subranges.
   template <class Pair>
   static std::span<const Pair> equal(const std::vector<Pair>& order, const auto& key) {
     const auto key_of = [](const Pair& p) { return p.first; };
@@ -180,7 +181,7 @@ class Joiner {
     return {room_.begin() + index(first), room_.begin() + index(end)};
   }
 
-  // As if something of their size had lived between them: the shortest pauses first.
+  // Joins boxes as if a buffer of their size lived between them: the shortest pauses first.
   bool join_across_pauses() {
     const auto sizes =
         sorted([](const Box& b) { return std::tuple(b.size, b.alignment, b.first); });

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Fewer and larger buffers for a search: those that fit each other without waste become one.
+// Reduces a problem for a search: buffers that fit together without waste become one box.
 //
-// Two of one size, the second of which begins to live as the first ends, lie end to end in time;
-// two of one life lie on top of each other. What is joined keeps its shape from there on, and is
-// joined again. A plan of the boxes is one of the buffers; the other way round holds only where
-// the choice was right.
+// Two buffers of equal size, of which the second begins as the first ends, are joined in time; two
+// with equal lives are stacked. Boxes keep their shape and can be joined again. A plan for the
+// boxes gives one for the buffers; the converse does not hold in general.
 #pragma once
 
 #include "graph/memory/problem/plan.h"
@@ -12,16 +11,16 @@
 namespace quern {
 
 enum class Joining : std::uint8_t {
-  in_time,   // only end to end, where no other buffer would do
-  matching,  // and what is a partner end to end once it lies on top of each other
-  all,       // and, the shortest lives first, all buffers of one life
-  filling    // and those of one size across a pause that has room to spare
+  in_time,   // only in time, where no other buffer would do
+  matching,  // also stacks that then have a partner in time
+  all,       // also all buffers of equal lives, the shortest lives first
+  filling    // also buffers of equal size across a pause that has room to spare
 };
 
 struct Boxes {
   MemoryProblem problem;
-  std::vector<std::uint32_t> box;     // of each buffer
-  std::vector<std::uint64_t> within;  // the box: its offset
+  std::vector<std::uint32_t> box;     // the box of each buffer
+  std::vector<std::uint64_t> within;  // the offset of each buffer in its box
 };
 
 Boxes boxes_of(const MemoryProblem& problem, Joining joining);

@@ -60,7 +60,7 @@ class ByTime {
         if (rank[j] < rank[i])
           neighbours_[i].push_back({j, placer.separation(j, i), placer.separation(i, j)});
       }
-    // Those placed before the k-th that it or a later one minds.
+    // open_[k]: the buffers placed before the k-th that conflict with it or a later one.
     for (std::uint32_t i : order_)
       for (std::size_t k = rank[i] + 1; k <= last[i]; ++k) open_[k].push_back(i);
   }

@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-// Fits buffers into a capacity in order of time, and takes back what leads nowhere.
+// Fits buffers into a capacity in order of time, with backtracking.
 //
-// Each buffer goes to the bottom, to the top, or next to one that is live with it. What comes later
-// sees only the places of those that still live, so that a state that failed is not tried again:
-// long programs in which few buffers live at one time are soon done. Buffers of which at times only
-// a part is live are taken as they are. It finds plans and proves nothing.
+// Each buffer goes to the bottom, to the top, or next to one that is live with it. Later buffers
+// depend only on the places of those still live, so that a failed state need not be tried again:
+// long programs with few buffers live at a time are solved quickly. Buffers that at times are only
+// partly live are taken as they are. It finds plans and proves nothing.
 #pragma once
 
 #include "graph/memory/packing/exact.h"
 
 namespace quern {
 
-// Empty: none was found.
+// Returns nothing if it finds no plan.
 std::optional<MemoryPlan> fit_by_time(const MemoryProblem& problem, std::uint64_t capacity,
                                       SearchEnds& ends);
 

@@ -67,11 +67,11 @@ std::uint64_t unit_of(const MemoryProblem& problem, std::uint64_t granularity) {
   return unit;
 }
 
-// Whether a capacity can be met: a search per style, which goes on from round to round.
+// Decides whether a capacity can be met: one search per style, continued from round to round.
 struct CapacityProof {
   std::uint64_t capacity = any_capacity;
   std::array<std::unique_ptr<ExactSearch>, std::tuple_size_v<Styles>> searches;
-  bool closed = false;  // it cannot, by rules that are stricter than the problem's
+  bool closed = false;  // infeasible by rules that are stricter than the problem's
 };
 
 // A stretch of time that no buffer leaves, as a problem of its own.
@@ -243,7 +243,7 @@ class Improver final : public PlanSearch {
     return next;
   }
 
-  // False: it is no better.
+  // False if it is no better.
   bool adopt(Part& part, const std::vector<std::int64_t>& offsets) {
     std::uint64_t size = 0;
     for (std::size_t k = 0; k < offsets.size(); ++k)
@@ -323,7 +323,7 @@ class Improver final : public PlanSearch {
   }
 
   std::uint64_t goal(const Part& part) const { return std::max(answer_.bound, part.bound); }
-  // What a better plan stays below.
+  // The size that a better plan must stay below.
   std::uint64_t ceiling(const Part& part) const { return std::min(part.size, below_); }
 
   // From far above the bound towards it, until two questions in a row stay open.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The exact search for the smallest plan, from a plan that is there.
+// Exact search for the smallest plan, starting from a given plan.
 #pragma once
 
 #include <chrono>
@@ -9,7 +9,7 @@
 
 namespace quern {
 
-// What several searches share.
+// The limits of time and steps that several searches share.
 struct SearchEnds {
   explicit SearchEnds(const PlanLimits& limits);
   bool reached() const;
@@ -22,16 +22,16 @@ struct SearchEnds {
 class PlanSearch {
  public:
   virtual ~PlanSearch() = default;
-  // Searches for a plan smaller than `below`, in each round for twice as long. False: that was the
-  // last, as there is nothing to find any more or no time left.
+  // Searches for a plan smaller than `below`, in each round for twice as long. False if this was
+  // the last round: nothing is left to find, or no time.
   virtual bool round(std::uint64_t below) = 0;
   virtual const PlanAnswer& answer() const = 0;  // the best so far, maybe not smaller than `below`
 };
-// Problem and ends outlive it.
+// `problem` and `ends` must outlive the search.
 std::unique_ptr<PlanSearch> make_plan_search(const MemoryProblem& problem, MemoryPlan plan,
                                              std::uint64_t capacity, SearchEnds& ends);
 
-// As many rounds as the limits allow.
+// Runs as many rounds as the limits allow.
 PlanAnswer improved(const MemoryProblem& problem, MemoryPlan plan, const PlanLimits& limits);
 
 }  // namespace quern

@@ -11,7 +11,7 @@
 namespace quern {
 namespace {
 
-// Where the canonical order stands: what is placed next has no smaller (offset, rank).
+// The position in the canonical order: the next buffer has no smaller (offset, rank).
 template <class T>
 struct Cursor {
   T offset = 0;
@@ -416,16 +416,16 @@ class Search final : public ExactSearch {
     for (std::size_t k = candidates; k < candidates_end; ++k) {
       bool covered = false;
       result = try_place(pool_[k], begin, end, first, last, covered);
-      // What has nothing above it harms nobody where it is: another choice cannot do better.
+      // A buffer with nothing above it does no harm: another choice cannot be better.
       if (result != SearchResult::infeasible || !covered) break;
     }
     pool_.resize(candidates);
     return result;
   }
 
-  // Of the sections with the lowest floor one is chosen, that has no room to waste if there is one,
-  // then that in which the fewest buffers may lie on the floor. One of them does, or, where there
-  // is room to waste, none: no packing is met twice.
+  // Chooses one of the sections with the lowest floor: preferably one with no room to waste, then
+  // the one with the fewest buffers that may lie on the floor. Branches on which of these does or,
+  // if there is room to waste, none of them: no packing is visited twice.
   SearchResult branch_by_section(std::size_t begin, std::size_t end, std::int32_t first,
                                  std::int32_t last) {
     T floor = std::numeric_limits<T>::max();

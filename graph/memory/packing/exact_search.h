@@ -19,7 +19,7 @@ namespace quern {
 struct SearchBuffer {
   std::int64_t size = 0;
   std::int64_t alignment = 1;
-  std::int64_t highest = 0;  // offset that is allowed at the given capacity
+  std::int64_t highest = 0;  // highest offset allowed at the given capacity
   std::int64_t fixed = -1;   // offset, or -1
   double life = 0;           // steps, for orders
   struct Range {
@@ -35,8 +35,8 @@ struct SearchBudget {
   std::chrono::steady_clock::time_point deadline;
 };
 
-// One style of search at one capacity. A search that ran out of budget can go on: what failed
-// before is remembered.
+// One style of search at one capacity. A search that ran out of budget can be continued: failed
+// states are remembered.
 class ExactSearch {
  public:
   virtual ~ExactSearch() = default;
@@ -46,16 +46,16 @@ class ExactSearch {
 };
 
 enum class Branching : std::uint8_t {
-  by_offset,   // what is placed next, of all that may be
-  by_section,  // what lies on the floor of one section
+  by_offset,   // branches on the buffer that is placed next
+  by_section,  // branches on the buffer on the floor of one section
 };
 
 struct SearchStyle {
   Branching branching = Branching::by_offset;
-  // Short attempts, each with ranks of its own: the keys in turn, and some noise.
+  // Restarts: short attempts, each with ranks of its own: the keys in turn, with some noise.
   bool restarts = false;
   // The keys of ranks, the most significant first, each descending: L life, S size, A size x life,
-  // T fullest section of the buffer's, C number of sections, B size x sections.
+  // T the buffer's fullest section, C number of sections, B size x sections.
   std::string_view order;
 };
 

@@ -23,19 +23,18 @@ constexpr std::size_t most_levels = 300;
 // Sections that buffers live for, in sum: each attempt looks at all of them.
 constexpr double most_lives = 2e7;
 constexpr std::uint64_t most_looks = 300'000'000;  // of a packing at buffers and gaps
-// What a packing costs, in tens of nanoseconds: for each buffer, and for each section that it
-// lives.
+// The cost of a packing in tens of nanoseconds: per buffer, and per section of its life.
 constexpr double buffer_work = 100;
 constexpr double live_work = 2;
-constexpr double look_work = 0.1;  // for each look, where there are far more of them
-// What packings side by side, and lists of pairs, may hold: some hundred MiB.
+constexpr double look_work = 0.1;  // per look, where there are far more of them
+// Limits on the size of all packings of a beam and of lists of pairs: some hundred MiB.
 constexpr std::size_t most_blocks = 8'000'000;
 constexpr double most_pairs = 8e6;
-// Attempts aim at so much above the bound until there is such a plan, then at half of what the best
-// has: with less room packings fail early, as with more they do late.
+// Attempts aim at this share above the bound until there is such a plan, then at half the excess of
+// the best one: with less room packings fail early, with more they fail late.
 constexpr double first_aim = 0.008;
 
-// The first child packs as packings do best, others as is drawn by lot.
+// The first child uses the best parameters, the others random ones.
 PackingParameters parameters_of(std::size_t child, std::uint64_t lot) {
   using Distance = PackingParameters::Distance;
   constexpr std::array mismatches = {0.33, 0.16, 0.66, 0.08, 0.33, 0.25, 0.5, 1.3};
@@ -112,7 +111,7 @@ class PackingSearch::Impl {
   }
 
  private:
-  // What was placed, last to first: packings share how they began.
+  // The placed buffers, last to first: packings share their beginnings.
   struct Batch {
     std::shared_ptr<const Batch> before;
     std::vector<Place> places;
@@ -143,7 +142,7 @@ class PackingSearch::Impl {
     return (bound_ + above) / lives_.unit * lives_.unit;
   }
 
-  // By section from `start` on; there all that are live begin.
+  // The arrivals by section from `start` on; all buffers live at `start` begin there.
   std::vector<Arrivals> forwards(std::uint32_t start) const {
     std::vector<std::vector<Arrivals::Buffer>> begins(lives_.sections - start);
     for (std::uint32_t i = 0; i < lives_.count(); ++i)
@@ -151,7 +150,7 @@ class PackingSearch::Impl {
         begins[std::max(first, start) - start].push_back({lives_.size[i], end, i});
     return arrivals_of(begins);
   }
-  // Of those that end by `start`, in time that runs backwards: its section s is the problem's
+  // The arrivals of the buffers that end by `start`, with time reversed: section s is the problem's
   // sections - 1 - s.
   std::vector<Arrivals> backwards(std::uint32_t start) const {
     std::vector<std::vector<Arrivals::Buffer>> begins(start);
@@ -185,7 +184,7 @@ class PackingSearch::Impl {
     return go(beam, lives_.sections - start, to_fullest_);
   }
 
-  // Sections from `first` on. False: ends were reached.
+  // Packs the sections from `first` on. False if the ends were reached.
   bool go(Beam& beam, std::uint32_t first, const std::vector<Arrivals>& arrivals) {
     const std::size_t each = std::max<std::size_t>(lives_.count() / most_levels, 1);
     GapPacker packer(height_, mean_size_, most_looks * beam.width.kept * beam.width.children);
@@ -203,7 +202,7 @@ class PackingSearch::Impl {
     return true;
   }
 
-  // Empty: ends were reached.
+  // Returns nothing if the ends were reached.
   std::vector<State> grown(Beam& beam, GapPacker& packer, std::uint32_t first,
                            const std::vector<Arrivals>& arrivals, std::size_t from,
                            std::size_t end) const {
@@ -231,7 +230,7 @@ class PackingSearch::Impl {
     std::ranges::stable_sort(candidates, {}, rank);
     beam.kept.clear();
     for (std::size_t k = 0; k < candidates.size() && beam.kept.size() < beam.width.kept; ++k) {
-      // As good as the one before: most likely the same.
+      // Skip a candidate that is as good as the previous one: it is most likely the same.
       if (k > 0 && !beam.kept.empty() && rank(candidates[k]) == rank(beam.kept.back())) continue;
       State& s = candidates[k];
       s.batch = std::make_shared<const Batch>(Batch{s.batch, std::exchange(s.packing.placed, {})});
@@ -258,7 +257,7 @@ class PackingSearch::Impl {
   std::uint64_t looks_ = 0;    // of one of the packings of the last attempt
   std::uint64_t height_ = 0;   // of the attempt
   std::size_t attempts_ = 0;
-  // What begins in each section, for attempts from the first one, and from the fullest.
+  // The arrivals of each section, for attempts from the first section, and from the fullest one.
   std::vector<Arrivals> all_, from_fullest_, to_fullest_;
 };
 

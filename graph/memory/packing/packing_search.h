@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Plans of very many buffers of short lives, by gap_packing.h: beams over the sections, from the
-// first, or from the fullest in both directions. All is by lot from fixed seeds: attempts are the
-// same everywhere.
+// Plans for very many short-lived buffers with gap_packing.h: beam searches over the sections, from
+// the first one, or from the fullest one in both directions. All random choices use fixed seeds:
+// attempts are the same everywhere.
 #pragma once
 
 #include <memory>
@@ -16,16 +16,17 @@ class PackingSearch {
   explicit PackingSearch(const MemoryProblem& problem);
   ~PackingSearch();
 
-  // No buffer has a fixed place or an alignment of its own, and the lives are not too long in sum.
+  // True if no buffer has a fixed offset or an alignment of its own, and the sum of the lives is
+  // not too long.
   bool suits() const;
-  // The next attempt, at a size between the bound and `best`, in a beam that is wider with each
-  // few. It may come to more than `best`. Empty: `ends` was reached, or it
-  // would take too long.
+  // Makes the next attempt, at a size between the bound and `best`; every few attempts the beam
+  // becomes wider. The plan may be larger than `best`. Returns nothing if `ends` was reached or the
+  // attempt would take too long.
   std::optional<MemoryPlan> attempt(std::uint64_t best, const SearchEnds* ends);
-  // Buffers that the next attempt places, in all packings.
+  // Number of buffers that the next attempt places, over all packings.
   std::int64_t next_steps() const;
-  bool simple() const;              // the next attempt is no beam
-  std::uint64_t next_work() const;  // of the next attempt, about: some ten nanoseconds each
+  bool simple() const;              // the next attempt is not a beam search
+  std::uint64_t next_work() const;  // estimate for the next attempt, in tens of nanoseconds
 
  private:
   class Impl;

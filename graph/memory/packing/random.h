@@ -5,7 +5,7 @@
 
 namespace quern {
 
-// Numbers drawn by lot from seeds, the same everywhere.
+// Pseudo-random numbers from seeds, the same everywhere.
 inline std::uint64_t mixed(std::uint64_t x) {
   x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9U;
   x = (x ^ (x >> 27)) * 0x94d049bb133111ebU;

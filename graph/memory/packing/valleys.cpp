@@ -12,8 +12,8 @@
 namespace quern {
 namespace {
 
-// What is kept back: shares of size x life of all that lie below each border between tiers, and by
-// what buffers are told apart: life x size to this power.
+// The buffers to hold back: the shares of the sum of size x life below each border between tiers,
+// and the sort key: life x size to this power.
 struct Way {
   std::array<double, 4> shares;
   double size_power;
@@ -30,7 +30,8 @@ constexpr std::array ways = {
 };
 constexpr std::size_t ways_of_beams = 3;  // those whose simple attempts were the best
 
-// Of a simple attempt, for each buffer and at most: what takes more suits others.
+// Work limits of a simple attempt, per buffer and in total: problems that need more suit other
+// searches.
 constexpr std::uint64_t most_work_each = 5000;
 constexpr std::uint64_t most_valley_work = 200'000'000;
 constexpr std::size_t most_cut = 2;  // then the others are not tried
@@ -69,7 +70,7 @@ Tiers tiers_of(const Lives& lives, const Way& way) {
   return tiers;
 }
 
-// The first is as the simple attempt was, others are drawn by lot.
+// The first has the parameters of the simple attempt, the others random ones.
 FillingParameters valley_parameters(std::size_t child, std::uint64_t seed) {
   constexpr std::array<unsigned, 5> noises = {1, 2, 4, 8, 16};
   constexpr std::array powers = {1.0, 0.5, 1.0, 1.5, 2.0};
@@ -163,7 +164,7 @@ class ValleySearch::Impl {
       std::ranges::stable_sort(candidates, {}, &Candidate::loss);
       kept.clear();
       for (std::size_t k = 0; k < candidates.size() && kept.size() < width; ++k) {
-        // As good as the one before: most likely the same.
+        // Skip a candidate that is as good as the previous one: it is most likely the same.
         if (k > 0 && candidates[k].loss == candidates[k - 1].loss) continue;
         kept.push_back(std::move(candidates[k].filling));
         kept.back().commit();

@@ -20,7 +20,7 @@ class Windows {
       : problem_(problem), plan_(std::move(plan)), target_(target), ends_(ends) {}
 
   MemoryPlan run() {
-    // In each round for longer.
+    // Each round searches longer.
     for (steps_ = first_steps; is_high() && ends_.steps > 0 && looks_ < most_looks; steps_ *= 4) {
       const std::int64_t before = ends_.steps;
       for (std::size_t i = 0;
@@ -74,7 +74,7 @@ class Windows {
     return members;
   }
 
-  // False: it still reaches above the target.
+  // False if it still reaches above the target.
   bool search(const Window& w, const std::vector<std::uint32_t>& members) {
     MemoryProblem part;
     MemoryPlan now;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A pool of whole regions: one block each, kept when it is free, never cut.
+// A pool of whole regions: each holds one block, is kept when free, and is never split.
 #pragma once
 
 #include <set>
@@ -19,9 +19,9 @@ class CachePool : public MemoryPool {
   // Free regions, in the order of a key and then of their ids.
   using Free = std::pmr::set<std::pair<std::uint64_t, std::uint32_t>>;
   virtual std::uint64_t key_of(const Region& region) { return region.bytes; }
-  // One that will do, or the end.
+  // A free region to use, or end().
   virtual Free::const_iterator find(const Free& free, std::uint64_t bytes) const;
-  // After a search in vain: one that is better given back, or the end.
+  // After a failed search: a region that should be given back, or end().
   virtual Free::const_iterator superfluous(const Free& free, std::uint64_t) const {
     return free.end();
   }

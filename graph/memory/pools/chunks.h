@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Regions cut into chunks that know their neighbours: the books of pools that split and join.
+// Regions divided into chunks that know their neighbours: bookkeeping for pools that split and
+// merge.
 #pragma once
 
 #include <cstdint>
@@ -24,17 +25,18 @@ class Chunks {
  public:
   Chunk& operator[](std::uint32_t id) { return chunks_[id]; }
   const Chunk& operator[](std::uint32_t id) const { return chunks_[id]; }
-  // Ids in use are below it; an unused one has no bytes.
+  // All ids in use are below it; an unused id has 0 bytes.
   std::uint32_t end_id() const { return static_cast<std::uint32_t>(chunks_.size()); }
 
-  // A region as one free chunk.
+  // Adds a region as one free chunk.
   std::uint32_t add(std::uint64_t address, std::uint64_t bytes);
   void remove(std::uint32_t id);
-  // Leaves `bytes` to the chunk; the rest becomes a new one behind it, free as it is.
+  // Shrinks the chunk to `bytes`; the rest becomes a new chunk after it, free if the chunk is.
+  // Returns its id.
   std::uint32_t split(std::uint32_t id, std::uint64_t bytes);
-  // Takes over the chunk behind it.
+  // Merges the chunk with the one after it.
   void join_after(std::uint32_t id);
-  // Moves the border between the chunk and the one behind it.
+  // Moves the border between the chunk and the one after it.
   void move_border(std::uint32_t id, std::uint64_t bytes);
 
  private:

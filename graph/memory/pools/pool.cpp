@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What all pools have in common, and their table: a new one is a file and a row.
+// The common part of all pools, and their table: a new pool needs a file and a row.
 #include "graph/memory/pools/pool.h"
 
 #include <algorithm>

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Memory for what no plan can know: blocks that are asked for and given back while a model runs,
-// cut from memory that a pool takes from the system and keeps.
+// Memory for sizes that no plan knows: blocks that are allocated and freed while a model runs, cut
+// from memory that a pool takes from the system and keeps.
 //
-// Addresses are numbers. A run uses real ones, a replay of a trace invents them, and a pool cannot
-// tell: it never touches the memory.
+// Addresses are numbers: real ones in a run, invented ones in the replay of a trace. A pool cannot
+// tell the difference, because it never touches the memory.
 #pragma once
 
 #include <cstdint>
@@ -19,19 +19,20 @@
 
 namespace quern {
 
-// The system that a pool takes memory from.
+// The system from which a pool takes memory.
 class PoolSource {
  public:
   virtual ~PoolSource() = default;
-  // Everything below is in whole pages: a power of two, at least MemoryPool::granule.
+  // The page size: a power of two, at least MemoryPool::granule. Everything below is in whole
+  // pages.
   virtual std::uint64_t page() const = 0;
-  // Address space without memory, aligned to a page. Nothing: there is none.
+  // Reserves address space without memory, aligned to a page; nullopt if there is none.
   virtual std::optional<std::uint64_t> open(std::uint64_t bytes) = 0;
-  // What open() gave, with the memory in it.
+  // Releases a range that open() returned, and the memory in it.
   virtual void close(std::uint64_t address, std::uint64_t bytes) = 0;
-  // Puts memory behind a part of what was opened. False: there is none.
+  // Backs a part of an opened range with memory; false if there is none.
   virtual bool commit(std::uint64_t address, std::uint64_t bytes) = 0;
-  // Takes it away; the contents are lost.
+  // Takes the memory away; the contents are lost.
   virtual void decommit(std::uint64_t address, std::uint64_t bytes) = 0;
 };
 
@@ -51,7 +52,8 @@ class InventedSource final : public PoolSource {
   std::uint64_t next_;
 };
 
-// Bytes of the live blocks as asked for, as the pool rounds them, and of the memory behind them.
+// Bytes of the live blocks as requested and as rounded by the pool, and bytes taken from the
+// system.
 struct PoolBytes {
   std::uint64_t requested = 0;
   std::uint64_t used = 0;
@@ -60,52 +62,53 @@ struct PoolBytes {
 
 struct PoolStats {
   PoolBytes now;
-  PoolBytes most;          // each at its own time
-  PoolBytes fullest;       // when the most memory was reserved, for the first time
+  PoolBytes most;          // maximum of each, at different times
+  PoolBytes fullest;       // when `reserved` first reached its maximum
   std::uint64_t live = 0;  // blocks
   std::uint64_t allocations = 0;
-  std::uint64_t hits = 0;  // allocations that did not ask the system for memory
+  std::uint64_t hits = 0;  // allocations that took no memory from the system
   std::uint64_t system_allocations = 0;
   std::uint64_t system_releases = 0;
 
   double hit_rate() const;
-  // At the fullest moment: the share of the blocks that is rounding, and the share of the reserved
-  // memory that was in no block.
+  // Both at the time of `fullest`: the share of the blocks that is rounding, and the share of the
+  // reserved memory that is in no block.
   double internal_fragmentation() const;
   double external_fragmentation() const;
 };
 
 struct MemoryPoolOptions {
   std::uint64_t limit = std::numeric_limits<std::uint64_t>::max();  // of reserved bytes
-  // Addresses that a pool which grows in place asks for; it takes less where there is less.
+  // Address space that a pool that grows in place reserves; it takes less if less is available.
   std::uint64_t address_space = std::uint64_t{1} << 46;
 };
 
 struct PoolBlock {
   std::uint64_t address = 0;
-  std::uint64_t bytes = 0;  // as asked for
+  std::uint64_t bytes = 0;  // as requested
   std::uint64_t used = 0;
-  std::uint32_t id = 0;  // in the pool's books
+  std::uint32_t id = 0;  // assigned by the pool
 };
 
-// One thread at a time. After a while with requests that repeat, the books of a pool take nothing
-// from the heap.
+// For one thread at a time. Once requests repeat, the bookkeeping of a pool allocates nothing from
+// the heap.
 class MemoryPool {
  public:
-  // Blocks begin at its multiples.
+  // Addresses of blocks are multiples of it.
   static constexpr std::uint64_t granule = 64;
 
   virtual ~MemoryPool();
   MemoryPool(const MemoryPool&) = delete;
   MemoryPool& operator=(const MemoryPool&) = delete;
 
-  // A block of no bytes has an address of its own too. Before it fails, the pool gives back what it
-  // does not use. Errors: invalid_argument (an alignment that is no power of two), out_of_memory.
+  // A block of 0 bytes has an address of its own too. Before it fails, the pool gives unused memory
+  // back to the system. Errors: invalid_argument (the alignment is not a power of two),
+  // out_of_memory.
   Result<PoolBlock> allocate(std::uint64_t bytes, std::uint64_t alignment = granule);
-  // Makes the block larger where it lies. False: it stays as it was.
+  // Enlarges the block in place; if it returns false, the block is unchanged.
   bool extend(PoolBlock& block, std::uint64_t bytes);
   void free(const PoolBlock& block);
-  // Gives the system what no block uses, so far as the pool can.
+  // Gives unused memory back to the system, as far as the pool can.
   void trim();
 
   void set_limit(std::uint64_t bytes) { options_.limit = bytes; }
@@ -125,10 +128,11 @@ class MemoryPool {
   virtual std::optional<Placed> place(std::uint64_t bytes) = 0;
   virtual void remove(std::uint32_t id) = 0;
   virtual void release_unused() = 0;
-  // The bytes of the block afterwards, or nothing.
+  // Enlarges a block in place; returns its new size, or nullopt.
   virtual std::optional<std::uint64_t> stretch(std::uint32_t id, std::uint64_t bytes);
 
-  // Memory and address space of the system, counted; nothing where the limit or the system is met.
+  // Take and return memory and address space, with statistics; they fail at the limit or if the
+  // system has none.
   std::optional<std::uint64_t> open(std::uint64_t bytes);
   void close(std::uint64_t address);
   bool commit(std::uint64_t address, std::uint64_t bytes);
@@ -143,7 +147,7 @@ class MemoryPool {
 
   std::uint64_t page() const { return page_; }
   const MemoryPoolOptions& options() const { return options_; }
-  // Nodes of books come from here and are used again.
+  // Allocator for the nodes of the pool's containers; recycles them.
   std::pmr::memory_resource* nodes() { return &nodes_; }
 
  private:
@@ -161,11 +165,11 @@ class MemoryPool {
 struct MemoryPoolKind {
   std::string_view name;
   std::string_view summary;
-  // `source` outlives the pool.
+  // `source` must outlive the pool.
   std::unique_ptr<MemoryPool> (*make)(PoolSource& source, const MemoryPoolOptions& options);
 };
 std::span<const MemoryPoolKind> pools();
 const MemoryPoolKind& default_pool();
-const MemoryPoolKind* find_pool(std::string_view name);  // null: no such one
+const MemoryPoolKind* find_pool(std::string_view name);  // null if there is none
 
 }  // namespace quern

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // One arena that grows in place. A block goes to the low end of the smallest hole that holds it.
 //
-// Where none does, the arena grows, and that is where fragmentation would add up: the holes stay
-// reserved beside the new memory. So holes pay for growth: before memory is taken at one place,
-// free pages elsewhere are given back, as many as reserved memory would pass the most that blocks
-// have ever used at one time by more than a slack (a sixteenth, at least 256 KiB). Reserved memory
-// is thus bounded by what was live, whatever the order of requests (page borders of holes apart).
+// If none does, the arena grows, and there fragmentation would add up, because the holes stay
+// reserved beside the new memory. Therefore holes pay for growth: before memory is taken at one
+// place, free pages elsewhere are given back, as many as reserved memory would exceed the peak of
+// the used bytes by more than a slack (a sixteenth, at least 256 KiB). Reserved memory is thus
+// bounded by the live bytes, whatever the order of requests (except for page borders of holes).
 //
-// The kept arena, which is ggml's rule, does without: for memory of which no part can be given
-// back.
+// The kept arena, which follows ggml's rule, does not do this: it is for memory of which no part
+// can be given back.
 //
 // A hole has memory in its lower part, [address, backed), and none, "bare", in the rest, which is
 // in whole pages. The arena's top is the hole at the end of its address space. Where that is used
@@ -48,7 +48,8 @@ class BestFitArena final : public MemoryPool {
 
   std::uint64_t page_down(std::uint64_t address) const { return address / page() * page(); }
   std::uint64_t page_up(std::uint64_t address) const { return page_down(address + page() - 1); }
-  // Where the bare part of a hole ends; a page that it shares with the next block has memory.
+  // The end of the part of a hole without memory; a page that it shares with the next block has
+  // memory.
   std::uint64_t bare_end(std::uint32_t hole) const { return page_down(chunks_[hole].end()); }
   bool is_bare(std::uint32_t hole) const { return backed_[hole] < bare_end(hole); }
   std::uint64_t backed_bytes(std::uint32_t hole) const {
@@ -63,7 +64,8 @@ class BestFitArena final : public MemoryPool {
     holes_.erase({backed_bytes(hole), chunks_[hole].address, hole});
   }
 
-  // How many holes are looked at where the best one would take a search: bounds the time.
+  // Maximum number of holes examined where finding the best one would take a search: bounds the
+  // time.
   static constexpr std::size_t most_looks = 64;
   static constexpr std::uint64_t least_slack = 256 << 10;
 

@@ -31,7 +31,7 @@ class Tlsf final : public RegionPool {
     std::uint32_t after = no_chunk;
   };
 
-  // The list that a chunk of so many bytes, at least the granule, is in.
+  // The list of a chunk of `bytes` bytes, at least the granule.
   static List list_of(std::uint64_t bytes) {
     const int power = static_cast<int>(std::bit_width(bytes)) - 1;
     return {power, static_cast<int>(bytes >> (power - steps_log2)) - steps};

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Every pool: a file, a line here and a row in pool.cpp.
+// All pools. Each has a file, a line here and a row in pool.cpp.
 #pragma once
 
 #include "graph/memory/pools/pool.h"

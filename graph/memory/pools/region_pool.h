@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A pool that cuts blocks from regions and joins what comes back with its neighbours. Which free
-// chunk a block gets, how it is cut and how large a region is are the rules of a kind.
+// A pool that cuts blocks from regions and merges freed blocks with free neighbours. Subclasses
+// choose the free chunk for a block, how it is split, and the size of regions.
 #pragma once
 
 #include "graph/memory/pools/chunks.h"
@@ -16,12 +16,12 @@ class RegionPool : public MemoryPool {
   virtual void enter(std::uint32_t id) = 0;
   virtual void leave(std::uint32_t id) = 0;
   virtual std::uint32_t find(std::uint64_t bytes) const = 0;  // or no_chunk
-  // Bytes for a block, at least `bytes`.
+  // The rounded size of a block, at least `bytes`.
   virtual std::uint64_t block_bytes(std::uint64_t bytes) const { return bytes; }
   virtual bool splits(std::uint64_t chunk_bytes, std::uint64_t bytes) const {
     return chunk_bytes > bytes;
   }
-  // Of a new region for a block, and that one was made.
+  // The size of a new region for a block; on_region() is called when one was made.
   virtual std::uint64_t region_bytes(std::uint64_t bytes) const { return bytes; }
   virtual void on_region(std::uint64_t) {}
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a two-level segregated fit pool (Masmano et al., ECRTS 2004) would do: buffers in the order
-// in which they begin to live, each into a gap of the smallest class of sizes that always fits.
+// The plan of a two-level segregated fit pool (Masmano et al., ECRTS 2004): buffers in order of
+// their start, each into a gap of the smallest size class that always fits.
 #include "graph/memory/order/orders.h"
 #include "graph/memory/strategies.h"
 

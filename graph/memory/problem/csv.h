@@ -3,7 +3,7 @@
 //
 // A header, then one buffer a line; columns in any order:
 //   id,lower,upper,size[,alignment][,hint][,gaps][,offset][,zero]
-// A buffer lives in the steps [lower, upper). Also: `buffer` or `buffer_id` for id, `start` or
+// A buffer is live in the steps [lower, upper). Also: `buffer` or `buffer_id` for id, `start` or
 // `begin` for lower, and `end` for an upper that is part of the life, in gaps too. `alignment` is 1
 // unless given; `hint` is read and not used; `gaps` are "first-end" or "first-end@from:to" with
 // spaces between them; `offset` is a fixed place, none when it is empty or -1; `zero` (ours) is 0
@@ -17,7 +17,7 @@ namespace quern {
 // The problem, checked. Errors name the line.
 Result<MemoryProblem> read_memory_csv(std::string_view text);
 
-// With the offsets of `plan`, unless it is null.
+// Includes the offsets of `plan` unless it is null.
 std::string write_memory_csv(const MemoryProblem& problem, const MemoryPlan* plan);
 
 }  // namespace quern

@@ -12,14 +12,15 @@
 
 namespace quern {
 
-// Without blanks at either end.
+// `text` without blanks at either end.
 std::string_view trimmed(std::string_view text);
-// Cuts the text before `separator` off `rest`.
+// Removes the text before `separator` from `rest` and returns it.
 std::string_view take(std::string_view& rest, char separator);
-// Cells of a line; more than max_csv_columns are left out, but for one that tells.
+// The cells of a line. At most max_csv_columns + 1 are kept; the last one shows that there were
+// more.
 inline constexpr std::size_t max_csv_columns = 64;
 std::vector<std::string_view> split_cells(std::string_view line);
-// All of the text as an integer.
+// The whole text as an integer.
 std::optional<std::int64_t> integer_of(std::string_view text);
 
 class CsvRows {
@@ -32,10 +33,12 @@ class CsvRows {
   // The column of that name in the header, or none.
   std::size_t column(std::string_view name) const;
   Result<std::size_t> required(std::string_view name) const;
-  // False at the end or at an empty line; a row has as many cells as the header.
+  // Reads the next row; false at the end or at an empty line. A row has as many cells as the
+  // header.
   Result<bool> next();
   std::string_view cell(std::size_t column) const { return cells_[column]; }
-  // Of this row. An empty cell, or no column, is `otherwise`, if that is given.
+  // An integer of the current row. An empty cell, or a missing column, gives `otherwise` if that is
+  // set.
   Result<std::int64_t> integer(std::size_t column, std::int64_t least, std::int64_t most,
                                std::optional<std::int64_t> otherwise = std::nullopt) const;
   std::size_t line() const { return line_; }

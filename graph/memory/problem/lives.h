@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// Buffers by life, and those of them that still wait for a place: what fits where, in little time.
+// Buffers sorted by life, and an index of those not placed yet that quickly finds the ones that
+// fit.
 #pragma once
 
 #include "graph/memory/problem/plan.h"
 
 namespace quern {
 
-// The buffers that ever live, in order of life (first section, then end), then of size. Sections
-// are the largest sets of buffers that are live at one time; gaps count as lived through. Sizes are
-// rounded up to what all alignments have in common.
+// The buffers that are ever live, sorted by life (first section, then end), then by size. Sections
+// are the maximal sets of buffers that are live at one time; gaps count as live. Sizes are rounded
+// up to the common unit of all alignments.
 struct Lives {
   struct Span {
     std::uint32_t first = 0;
@@ -19,7 +20,7 @@ struct Lives {
   std::size_t count() const { return buffer.size(); }
   std::uint32_t life(std::uint32_t i) const { return span[i].end - span[i].first; }
   double area(std::uint32_t i) const { return static_cast<double>(size[i]) * life(i); }
-  // Bytes of some of them, or of all, in each section.
+  // Live bytes of some buffers, or of all, in each section.
   std::vector<std::uint64_t> totals(std::span<const std::uint32_t> some) const;
   std::vector<std::uint64_t> totals() const;
 
@@ -29,8 +30,8 @@ struct Lives {
   std::vector<Span> span;
   std::vector<std::uint64_t> size;
   std::vector<std::uint64_t> alignment;
-  std::vector<std::uint32_t> begin;  // the first to begin in each section, and one past the last
-  std::vector<std::uint32_t> group;  // the first of the same life
+  std::vector<std::uint32_t> begin;  // the first buffer of each section, and one past the last
+  std::vector<std::uint32_t> group;  // the first buffer with the same life
 };
 
 struct Place {
@@ -40,7 +41,7 @@ struct Place {
 
 constexpr std::uint64_t any_height = std::numeric_limits<std::uint64_t>::max();
 
-// A set of them: a value that is quick to copy.
+// A set of waiting buffers: a value that is quick to copy.
 class Waiting {
  public:
   struct Found {
@@ -52,16 +53,17 @@ class Waiting {
     std::uint32_t end = 0;
   };
 
-  // Nodes and buffers that are looked at are counted in `work`, which outlives it.
+  // The nodes and buffers looked at are counted in `work`, which must outlive the set.
   Waiting(const Lives& lives, std::span<const std::uint32_t> some, std::uint64_t& work);
 
-  // The one with the longest life inside of the valley that covers `section`, not larger than
-  // `largest`; of several the largest.
+  // The buffer with the longest life inside the valley that covers `section` and is not larger than
+  // `largest`; the largest of several.
   Found longest(Valley valley, std::uint32_t section, std::uint64_t largest = any_height) const;
-  // f(id) for the largest of each life inside of the valley that covers `section`.
+  // Calls f(id) for the largest buffer of each life inside the valley that covers `section`.
   template <class F>
   void for_each_life(Valley valley, std::uint32_t section, F f) const;
-  // The largest of the same life as `id` that is not larger than `largest`; `id` if there is none.
+  // The largest buffer with the same life as `id` that is not larger than `largest`; `id` if there
+  // is none.
   std::uint32_t as_large(std::uint32_t id, std::uint64_t largest) const;
   void take(std::uint32_t id);
   std::vector<std::uint32_t> list() const;
@@ -75,10 +77,10 @@ class Waiting {
   };
   static constexpr std::uint32_t none = std::numeric_limits<std::uint32_t>::max();
 
-  // The last that waits of [first, end), or none.
+  // The last waiting buffer of [first, end), or none.
   std::uint32_t last(std::uint32_t first, std::uint32_t end) const;
   std::uint32_t first(std::uint32_t first, std::uint32_t end) const;
-  // One past the last to begin in the section and end by `end`.
+  // One past the last buffer that begins in the section and ends by `end`.
   std::uint32_t ending_by(std::uint32_t section, std::uint32_t end) const;
   void search(std::size_t node, std::uint32_t low, std::uint32_t width, Query& query) const;
   void search_section(std::uint32_t section, Query& query) const;
@@ -88,7 +90,7 @@ class Waiting {
   std::uint64_t* work_;
   std::size_t leaves_;
   std::vector<std::uint64_t> bits_;
-  std::vector<std::uint32_t> latest_;    // end of what begins in a node's sections
+  std::vector<std::uint32_t> latest_;    // of the ends of a node's buffers
   std::vector<std::uint32_t> earliest_;  // likewise
 };
 

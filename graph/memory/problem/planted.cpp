@@ -25,7 +25,7 @@ class Random {
   std::mt19937_64 engine_;
 };
 
-// False: there is nothing to cut along the side that was drawn.
+// False if there is nothing to cut along the chosen side.
 bool cut(std::vector<Area>& areas, std::size_t at, Random& random) {
   Area& a = areas[at];
   Area rest = a;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a problem says by itself: pieces of life, bounds, peaks.
+// Properties of a problem: pieces of life, bounds, peaks.
 #include <algorithm>
 #include <numeric>
 #include <set>

@@ -41,7 +41,7 @@ MemoryProblem problem_of_run(const MemoryTrace& trace, std::size_t run) {
 
 namespace {
 
-// What a run asks for, whichever numbers its blocks have.
+// The requests of a run, independent of the numbers of its blocks.
 std::vector<std::uint64_t> signature(const MemoryTrace& trace, std::size_t run) {
   std::vector<std::uint64_t> words;
   std::unordered_map<std::uint32_t, std::uint64_t> seen;

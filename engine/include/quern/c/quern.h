@@ -63,12 +63,13 @@ enum {
   QUERN_OUT_OF_MEMORY = 5,    /* a limit or the system refused */
   QUERN_DEVICE_LOST = 6,      /* the device stopped; its sessions are dead, the process is not */
   QUERN_BUSY = 7,             /* in use, cancelled, or past its deadline */
-  QUERN_INTERNAL = 8          /* our own mistake: please report it */
+  QUERN_INTERNAL = 8          /* a defect of this library: please report it */
 };
 
 /* "invalid_argument"; "unknown" for a number that is no status. Static. */
 QUERN_EXPORT const char* quern_status_name(quern_status status);
-/* Of this thread's last failing call; "" when there was none. Valid until the next one fails. */
+/* The message of this thread's last failing call; "" if there was none. Valid until the next
+ * failing call. */
 QUERN_EXPORT const char* quern_last_error(void);
 
 typedef int32_t quern_dtype;
@@ -87,7 +88,7 @@ enum {
   QUERN_U64 = 11,
   QUERN_BOOL = 12,   /* one byte, 0 or 1 */
   QUERN_STRING = 13, /* each element is a quern_string */
-  QUERN_I4 = 14,     /* 4-bit integers: one element a byte, sign-extended */
+  QUERN_I4 = 14,     /* 4-bit integers: one element per byte, sign-extended */
   QUERN_U4 = 15,
   QUERN_F8E4M3FN = 16,
   QUERN_F8E4M3FNUZ = 17,
@@ -118,7 +119,7 @@ typedef struct quern_device_info {
 
 typedef struct quern_devices quern_devices;
 
-/* All devices of this machine, best first in each kind. A missing driver is no error. */
+/* All devices of this machine, best first in each kind. A missing driver is not an error. */
 QUERN_EXPORT quern_status quern_devices_list(quern_devices** devices);
 QUERN_EXPORT void quern_devices_destroy(quern_devices* devices);
 QUERN_EXPORT size_t quern_devices_count(const quern_devices* devices);
@@ -127,24 +128,24 @@ QUERN_EXPORT quern_status quern_devices_info(const quern_devices* devices, size_
 
 typedef struct quern_device quern_device;
 
-/* What quern_compile_options.device opens by itself; to be opened here by those whose executables
- * are to share tensors. NULL: "cpu". Or a preference: "automatic", "high-performance", "low-power".
- * Any thread. Errors: not_found, with what there is. */
+/* Opens the device that quern_compile_options.device names; needed only if executables share
+ * tensors. `name` NULL: "cpu"; or a preference: "automatic", "high-performance", "low-power". Any
+ * thread. Errors: not_found, with the available devices. */
 QUERN_EXPORT quern_status quern_device_open(const char* name, quern_device** device);
 QUERN_EXPORT void quern_device_destroy(quern_device* device);
 QUERN_EXPORT quern_status quern_device_get_info(const quern_device* device,
                                                 quern_device_info* info);
-/* 1: it has stopped for good. What was compiled on it answers device_lost; another can be opened.
- */
+/* 1: the device has stopped for good. Executables compiled on it return device_lost; a new
+ * device can be opened. */
 QUERN_EXPORT int32_t quern_device_is_lost(const quern_device* device);
 
-/* What a device has done since it was opened. All 0 on the CPU. */
+/* Counts of the work that a device has done since it was opened. All 0 on the CPU. */
 typedef struct quern_device_counters {
   size_t struct_size;
   uint64_t submissions;
   uint64_t dispatches;
   uint64_t barriers;
-  uint64_t pipelines;   /* made, not used */
+  uint64_t pipelines;   /* created, not run */
   uint64_t allocations; /* of device memory */
   uint64_t bytes_up;
   uint64_t bytes_down;
@@ -240,10 +241,10 @@ typedef struct quern_compile_options {
   const char* device;   /* by name; NULL: "cpu" */
   const char* strategy; /* of memory planning, by name; NULL: the default */
   int32_t threads;      /* of a run; 0: as many CPUs as the process may use */
-  int32_t no_rewrites;  /* leaves the graph as it is, for bisecting */
-  size_t max_plans;     /* kept, one a set of input shapes; 0: 32 */
+  int32_t no_rewrites;  /* no rewrites of the graph, for bisecting */
+  size_t max_plans;     /* kept, one per set of input shapes; 0: 32 */
   size_t memory_limit;  /* bytes that weights, arena and pool of a session may take; 0: none */
-  const char* pool;     /* for what no plan knows, by name; NULL: the default */
+  const char* pool;     /* for unplanned memory, by name; NULL: the default */
   const quern_device* opened; /* the device, instead of its name */
   int32_t no_scratch; /* kernels take as little memory to work in as they can without being slow */
 } quern_compile_options;
@@ -311,38 +312,38 @@ QUERN_EXPORT quern_status quern_session_set_input_sequence(quern_session* sessio
 /* An empty optional. */
 QUERN_EXPORT quern_status quern_session_set_input_none(quern_session* session, size_t index);
 
-/* Where runs write this output: `capacity` bytes, aligned to the element. A null `data` undoes it.
- * A run fails when the output turns out to be larger. */
+/* Sets the memory that runs write this output to: `capacity` bytes, aligned to the element. A
+ * null `data` undoes it. A run fails if the output is larger. */
 QUERN_EXPORT quern_status quern_session_bind_output(quern_session* session, size_t index,
                                                     void* data, size_t capacity);
-/* Only these outputs are computed; count 0: all. */
+/* Computes only these outputs; count 0: all of them. */
 QUERN_EXPORT quern_status quern_session_request_outputs(quern_session* session,
                                                         const size_t* indices, size_t count);
 
-/* Errors: invalid_argument (an input that is not set, an operand out of range), busy (cancelled),
- * unsupported, out_of_memory. From the second run with the same shapes on nothing is allocated, but
- * for some hundred bytes that each call of oneDNN takes for itself. */
+/* Errors: invalid_argument (an input that is not set, an operand out of range), busy
+ * (cancelled), unsupported, out_of_memory. From the second run with the same shapes on, nothing is
+ * allocated, except for a few hundred bytes in each call of oneDNN. */
 QUERN_EXPORT quern_status quern_session_run(quern_session* session);
-/* Gives up with busy once `microseconds` have passed, between two kernels. */
+/* The same, but stops with busy between two kernels once `microseconds` have passed. */
 QUERN_EXPORT quern_status quern_session_run_within(quern_session* session, uint64_t microseconds);
 
-/* A run that the caller does not wait for: on the device, or on a thread of the session where the
- * host is needed. Until quern_session_wait() has returned, only it, its relatives below and
- * quern_session_cancel() may be called; the others answer busy or wait. Any number of sessions may
- * have a run under way. Errors of the run come from the wait. */
+/* Starts a run without waiting for it: on the device, or on a thread of the session if the host
+ * is needed. Until quern_session_wait() has returned, only it, the functions for submitted runs
+ * below and quern_session_cancel() may be called; other calls return busy or wait. Any number of
+ * sessions may have a run in progress. The wait returns the errors of the run. */
 QUERN_EXPORT quern_status quern_session_submit(quern_session* session);
 QUERN_EXPORT quern_status quern_session_wait(quern_session* session);
-/* Errors: busy when the run is not done so soon; it goes on. */
+/* Errors: busy if the run is not done within `microseconds`; it continues. */
 QUERN_EXPORT quern_status quern_session_wait_within(quern_session* session, uint64_t microseconds);
-/* dtype, rank, dims and bytes of an output, already before the wait; `data` becomes NULL.
- * Errors: busy when only the run will tell. */
+/* dtype, rank, dims and bytes of an output, available before the wait; `data` becomes NULL.
+ * Errors: busy if they are known only after the run. */
 QUERN_EXPORT quern_status quern_session_output_type(const quern_session* session, size_t index,
                                                     quern_tensor* tensor);
 
 /* Makes the plan for the shapes of the inputs, without running. */
 QUERN_EXPORT quern_status quern_session_prepare(quern_session* session);
-/* From any thread: a run in progress stops between two kernels; so do the next ones, until
- * quern_session_clear_cancel(). */
+/* May be called from any thread. A run in progress stops between two kernels, and so do later
+ * runs until quern_session_clear_cancel(). */
 QUERN_EXPORT void quern_session_cancel(quern_session* session);
 QUERN_EXPORT void quern_session_clear_cancel(quern_session* session);
 
@@ -350,7 +351,7 @@ QUERN_EXPORT void quern_session_clear_cancel(quern_session* session);
  * trim or its end. Errors: not_found when it was not requested, invalid_argument before any run. */
 QUERN_EXPORT quern_status quern_session_output(const quern_session* session, size_t index,
                                                quern_tensor* tensor);
-/* How many tensors an output holds: 1, the length of a sequence, or 0 for an empty optional. */
+/* The number of tensors in an output: 1, the length of a sequence, or 0 for an empty optional. */
 QUERN_EXPORT quern_status quern_session_output_length(const quern_session* session, size_t index,
                                                       size_t* length);
 QUERN_EXPORT quern_status quern_session_output_element(const quern_session* session, size_t index,
@@ -358,27 +359,28 @@ QUERN_EXPORT quern_status quern_session_output_element(const quern_session* sess
 
 /* ---- tensors of a device ------------------------------------------------------------------- */
 
-/* Bytes of a device that are an output of one run and an input of another without coming to the
- * host. Used by one thread at a time, the sessions that it is bound to included. Submitted runs
- * that share tensors take effect in the order of their submission. */
+/* A tensor in device memory: the output of one run can be the input of another without a copy
+ * to the host. One thread at a time may use the tensor and the sessions that it is bound to.
+ * Submitted runs that share tensors take effect in the order of their submission. */
 typedef struct quern_device_tensor quern_device_tensor;
 
-/* Room for what `type` describes; its `data` is not looked at. `device` NULL: the CPU.
- * Errors: invalid_argument (strings, bytes that are not those of dtype and dims), out_of_memory,
+/* Allocates memory for `type`, whose `data` is ignored. `device` NULL: the CPU. Errors:
+ * invalid_argument (strings, bytes that are not those of dtype and dims), out_of_memory,
  * device_lost. */
 QUERN_EXPORT quern_status quern_device_tensor_create(const quern_device* device,
                                                      const quern_tensor* type,
                                                      quern_device_tensor** tensor);
 QUERN_EXPORT void quern_device_tensor_destroy(quern_device_tensor* tensor);
-/* From the host, of any shape that fits. Waits for submitted runs that it is bound to. */
+/* Copies elements of any shape that fits from the host. Waits for submitted runs that the
+ * tensor is bound to. */
 QUERN_EXPORT quern_status quern_device_tensor_write(quern_device_tensor* tensor,
                                                     const quern_tensor* from);
-/* Type and elements, fetched from the device; they stay until the next write or run. Waits for
- * submitted runs that it is bound to. */
+/* Returns type and elements, downloaded from the device; valid until the next write or run.
+ * Waits for submitted runs that the tensor is bound to. */
 QUERN_EXPORT quern_status quern_device_tensor_read(quern_device_tensor* tensor, quern_tensor* to);
 
-/* What the tensor holds at each run is its input. Errors: invalid_argument, also for a tensor of
- * another device. */
+/* Each run reads the contents of the tensor at that time. Errors: invalid_argument, also for a
+ * tensor of another device. */
 QUERN_EXPORT quern_status quern_session_set_input_device(quern_session* session, size_t index,
                                                          quern_device_tensor* tensor);
 /* Runs write the output to the tensor, which takes its type; NULL undoes it. It cannot be an input
@@ -388,13 +390,13 @@ QUERN_EXPORT quern_status quern_session_bind_output_device(quern_session* sessio
 
 /* ---- plans and profiles -------------------------------------------------------------------- */
 
-/* All in bytes but the counts. */
+/* All values are in bytes, except for the counts. */
 typedef struct quern_plan_info {
   size_t struct_size;
   size_t segments; /* 1, unless shapes depend on data */
   size_t steps;    /* kernels */
   size_t arena_bytes;
-  size_t arena_lower_bound; /* no placement of these buffers is smaller */
+  size_t arena_lower_bound; /* no placement of these buffers can be smaller */
   size_t unshared_bytes;    /* if no two buffers shared memory */
   size_t weight_bytes;      /* packed */
   size_t resident_bytes;    /* that the session holds */
@@ -404,10 +406,10 @@ typedef struct quern_plan_info {
 #define QUERN_PLAN_INFO_INIT \
   { sizeof(quern_plan_info), 0, 0, 0, 0, 0, 0, 0, 0, 0 }
 
-/* Of the last run or prepare. */
+/* The plan of the last run or prepare. */
 QUERN_EXPORT quern_status quern_session_plan_info(const quern_session* session,
                                                   quern_plan_info* info);
-/* Gives memory back; the next run allocates anew. */
+/* Returns memory to the system; the next run allocates again. */
 QUERN_EXPORT quern_status quern_session_trim(quern_session* session);
 
 /* One execution of one kernel. Strings are valid until the next run or the session's end. */
@@ -419,15 +421,15 @@ typedef struct quern_profile_entry {
   const char* implementation;
   double begin_us; /* since the run began */
   double end_us;
-  double flops; /* multiply and add are two */
+  double flops; /* a multiply-add counts as two */
   double bytes; /* inputs, weights and outputs, each once */
 } quern_profile_entry;
 #define QUERN_PROFILE_ENTRY_INIT \
   { sizeof(quern_profile_entry), NULL, NULL, NULL, NULL, 0, 0, 0, 0 }
 
-/* While it is on, each run times its kernels (and allocates for that). */
+/* While profiling is on, each run times its kernels (and allocates memory for that). */
 QUERN_EXPORT quern_status quern_session_enable_profile(quern_session* session, int32_t on);
-/* Entries of the last run, in the order of execution; 0 when it was not profiled. */
+/* The number of entries of the last run, in execution order; 0 if it was not profiled. */
 QUERN_EXPORT size_t quern_session_profile_count(const quern_session* session);
 QUERN_EXPORT quern_status quern_session_profile_entry(const quern_session* session, size_t index,
                                                       quern_profile_entry* entry);

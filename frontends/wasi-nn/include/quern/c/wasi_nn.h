@@ -13,14 +13,14 @@
  *
  * quern/c/wasi_nn_*.h are such loops for some runtimes.
  *
- * Errors. Calls return a quern_nn_errno. Those of the host leave a sentence in
- * quern_nn_last_error(), per thread; those that act for an instance leave it in the instance too.
+ * Errors. Calls return a quern_nn_errno. A failed call of the host leaves a message in
+ * quern_nn_last_error(), per thread; a call for an instance leaves it in the instance too.
  * Out-parameters are written on success only. No call throws, exits or writes to the standard
  * streams. A null handle or out-parameter is QUERN_NN_INVALID_ARGUMENT; destroying NULL does
  * nothing.
  *
- * Threads. Any, for all handles but quern_nn_use. A handle is destroyed after the last call with
- * it. Instances keep their tenant alive.
+ * Threads. All handles except quern_nn_use may be used from any thread. A handle is destroyed after
+ * the last call with it. Instances keep their tenant alive.
  *
  * Compatibility. As in quern.h: structures begin with their size, one that this header gives or
  * gave them, and may grow.
@@ -34,7 +34,8 @@
 extern "C" {
 #endif
 
-/* The numbers of witx, and a deadline that passed, which guests of witx see as a runtime error. */
+/* The numbers of witx, and one for a missed deadline, which guests of witx see as a runtime
+ * error. */
 typedef int32_t quern_nn_errno;
 enum {
   QUERN_NN_SUCCESS = 0,
@@ -50,7 +51,8 @@ enum {
 };
 /* "invalid_argument"; "unknown" for a number that is none. Static. */
 QUERN_EXPORT const char* quern_nn_errno_name(quern_nn_errno code);
-/* Of this thread's last failing call; "" when there was none. Valid until the next one fails. */
+/* The message of this thread's last failing call; "" if there was none. Valid until the next
+ * failing call. */
 QUERN_EXPORT const char* quern_nn_last_error(void);
 
 typedef int32_t quern_nn_target;
@@ -58,7 +60,7 @@ enum { QUERN_NN_CPU = 0, QUERN_NN_GPU = 1, QUERN_NN_AS_ASKED = -1 };
 
 /* ---- tenants ------------------------------------------------------------------------------- */
 
-/* What is used. Bytes but where said otherwise. */
+/* Usage of each resource. Fields without `bytes` in the name are numbers of objects. */
 typedef struct quern_nn_counts {
   size_t struct_size;
   uint64_t graphs;   /* handles of graphs, and the named models of a tenant */
@@ -71,7 +73,7 @@ typedef struct quern_nn_counts {
 #define QUERN_NN_COUNTS_INIT \
   { sizeof(quern_nn_counts), 0, 0, 0, 0, 0, 0 }
 
-/* The most of each that may be used, and what may be done. */
+/* The limits of each resource, and permissions. */
 typedef struct quern_nn_limits {
   size_t struct_size;
   uint64_t graphs;
@@ -82,7 +84,7 @@ typedef struct quern_nn_limits {
   uint64_t parallel_computes;
   uint64_t deadline_us; /* of one compute, looked at between kernels; 0: none */
   uint32_t targets;     /* 1 << QUERN_NN_CPU | 1 << QUERN_NN_GPU */
-  int32_t names_only;   /* guests bring no models of their own */
+  int32_t names_only;   /* guests may not load their own models */
 } quern_nn_limits;
 /* No limits at all; 0 allows nothing. */
 #define QUERN_NN_NO_LIMIT UINT64_MAX
@@ -107,7 +109,7 @@ typedef struct quern_nn_tenant_options {
 #define QUERN_NN_TENANT_OPTIONS_INIT \
   { sizeof(quern_nn_tenant_options), NULL, 0, 0, 0, NULL, NULL, QUERN_NN_AS_ASKED, NULL }
 
-/* One customer of a host: named models, limits, what is used of them. */
+/* One customer of a host: named models, limits and usage. */
 typedef struct quern_nn_tenant quern_nn_tenant;
 
 /* `options` may be NULL. */
@@ -115,20 +117,20 @@ QUERN_EXPORT quern_nn_errno quern_nn_tenant_create(const quern_nn_tenant_options
                                                    quern_nn_tenant** tenant);
 QUERN_EXPORT void quern_nn_tenant_destroy(quern_nn_tenant* tenant);
 
-/* A model under a name of 1 to 256 bytes, compiled at once, for the instances of this tenant.
- * Errors: invalid_argument (also when the name is taken), too_large, not_found (the file), and
- * those of the model. */
+/* Adds a model under a name of 1 to 256 bytes for the instances of this tenant, and compiles it
+ * at once. Errors: invalid_argument (also if the name is taken), too_large, not_found (the file),
+ * and those of the model. */
 QUERN_EXPORT quern_nn_errno quern_nn_tenant_add_file(quern_nn_tenant* tenant, const char* name,
                                                      const char* path, quern_nn_target target);
 QUERN_EXPORT quern_nn_errno quern_nn_tenant_add_bytes(quern_nn_tenant* tenant, const char* name,
                                                       const void* data, size_t bytes,
                                                       quern_nn_target target);
-/* The same graph under a name of another tenant, without a second copy. */
+/* Adds the graph of another tenant's name, without a second copy. */
 QUERN_EXPORT quern_nn_errno quern_nn_tenant_share(quern_nn_tenant* tenant, const char* name,
                                                   quern_nn_tenant* owner, const char* owners_name);
-/* Handles that guests hold go on working. Errors: not_found. */
+/* Removes a name; handles that guests hold stay valid. Errors: not_found. */
 QUERN_EXPORT quern_nn_errno quern_nn_tenant_remove(quern_nn_tenant* tenant, const char* name);
-/* Calls `name` for each, in the order of the alphabet. */
+/* Calls `name` for each name, in byte order. */
 QUERN_EXPORT quern_nn_errno quern_nn_tenant_names(const quern_nn_tenant* tenant,
                                                   void (*name)(void* user, const char* name),
                                                   void* user);
@@ -137,7 +139,7 @@ QUERN_EXPORT quern_nn_errno quern_nn_tenant_usage(const quern_nn_tenant* tenant,
 
 /* ---- instances ----------------------------------------------------------------------------- */
 
-/* What one wasm instance holds of a tenant. Everything ends with it. */
+/* The objects of a tenant that one wasm instance holds. All of them end with the instance. */
 typedef struct quern_nn_instance quern_nn_instance;
 
 /* Limits in addition to the tenant's; `limits` may be NULL. */
@@ -147,21 +149,20 @@ QUERN_EXPORT quern_nn_errno quern_nn_instance_create(quern_nn_tenant* tenant,
 QUERN_EXPORT void quern_nn_instance_destroy(quern_nn_instance* instance);
 QUERN_EXPORT quern_nn_errno quern_nn_instance_usage(const quern_nn_instance* instance,
                                                     quern_nn_counts* counts);
-/* The sentence of the last call that went wrong, on whatever thread: copied to `text`, cut to
- * `capacity` bytes with the zero at its end. Returns its whole length. */
+/* Copies the message of the last failed call on any thread to `text`, truncated to `capacity`
+ * bytes including the terminating zero. Returns the full length. */
 QUERN_EXPORT size_t quern_nn_instance_last_error(const quern_nn_instance* instance, char* text,
                                                  size_t capacity);
 
 /* ---- tables for guests --------------------------------------------------------------------- */
 
-/* The guest that makes a call; set up anew for each. */
+/* The guest that makes a call; set up for every call. */
 typedef struct quern_nn_guest {
   size_t struct_size;
   void* memory; /* NULL: the guest exports none */
   uint64_t memory_bytes;
-  /* Only for WIT: calls the guest's cabi_realloc(0, 0, alignment, bytes), sets `memory` and
-   * `memory_bytes` anew, for they may have changed, and writes where the room is. Anything but 0:
-   * it failed. */
+  /* Only for WIT: calls the guest's cabi_realloc(0, 0, alignment, bytes), updates `memory` and
+   * `memory_bytes`, which may have changed, and writes the address. Returns 0 on success. */
   int32_t (*make_room)(struct quern_nn_guest* guest, uint32_t alignment, uint32_t bytes,
                        uint32_t* at);
   void* host; /* for make_room */
@@ -175,22 +176,22 @@ typedef struct quern_nn_import {
   const char* name;
   uint32_t parameters; /* at most QUERN_NN_MAX_PARAMETERS */
   uint32_t results;    /* 0 or 1 */
-  /* Takes any bytes of memory and any arguments; keeps no pointer. */
+  /* Accepts any bytes of memory and any arguments; keeps no pointer. */
   uint32_t (*call)(quern_nn_instance* instance, quern_nn_guest* guest, const uint32_t* arguments);
 } quern_nn_import;
 #define QUERN_NN_MAX_PARAMETERS 5
 
 /* Row `index` of the module wasi_ephemeral_nn, whose functions return the errno; NULL after the
- * last one. Static; so is the next one. */
+ * last one. The rows are static, as are those of quern_nn_wit_import(). */
 QUERN_EXPORT const quern_nn_import* quern_nn_witx_import(size_t index);
-/* What the core module of a component imports of wasi:nn@0.2.0-rc-2024-10-28. Where a function has
- * no way to say that it failed it returns 0, and the instance has the sentence. */
+/* The imports of a component's core module for wasi:nn@0.2.0-rc-2024-10-28. A function that
+ * cannot report a failure returns 0, and the instance has the message. */
 QUERN_EXPORT const quern_nn_import* quern_nn_wit_import(size_t index);
 
 /* ---- the same, typed ----------------------------------------------------------------------- */
 
-/* For hosts that have a form of their own for these calls. Handles of graphs and contexts are
- * numbers from 1, as guests see them; none is given twice. */
+/* For hosts that define their own form of these calls. Handles of graphs and contexts are
+ * numbers from 1, as guests see them; no handle is reused. */
 
 typedef struct quern_nn_part {
   const void* data;
@@ -204,9 +205,9 @@ QUERN_EXPORT quern_nn_errno quern_nn_load(quern_nn_instance* instance, const que
 /* `name` need not be terminated. Errors: not_found. */
 QUERN_EXPORT quern_nn_errno quern_nn_load_by_name(quern_nn_instance* instance, const char* name,
                                                   size_t bytes, uint32_t* graph);
-/* Contexts of the graph compute no more. */
+/* Contexts of the graph no longer compute. */
 QUERN_EXPORT quern_nn_errno quern_nn_unload(quern_nn_instance* instance, uint32_t graph);
-/* Contexts of the graph go on. */
+/* Contexts of the graph stay valid. */
 QUERN_EXPORT quern_nn_errno quern_nn_drop_graph(quern_nn_instance* instance, uint32_t graph);
 
 QUERN_EXPORT quern_nn_errno quern_nn_graph_input_count(quern_nn_instance* instance, uint32_t graph,
@@ -220,7 +221,7 @@ QUERN_EXPORT quern_nn_errno quern_nn_graph_input_info(quern_nn_instance* instanc
 QUERN_EXPORT quern_nn_errno quern_nn_graph_output_info(quern_nn_instance* instance, uint32_t graph,
                                                        size_t index, quern_value_info* info);
 
-/* `target`: NULL for the one that load said. */
+/* `target` NULL: the target given at load. */
 QUERN_EXPORT quern_nn_errno quern_nn_init_execution_context(quern_nn_instance* instance,
                                                             uint32_t graph,
                                                             const quern_nn_target* target,
@@ -228,24 +229,26 @@ QUERN_EXPORT quern_nn_errno quern_nn_init_execution_context(quern_nn_instance* i
 QUERN_EXPORT quern_nn_errno quern_nn_finalize_execution_context(quern_nn_instance* instance,
                                                                 uint32_t context);
 
-/* The elements are copied, once. Errors: invalid_argument when type, rank, a fixed dimension or the
- * number of bytes is not the model's; too_large; busy. */
+/* The elements are copied once. Errors: invalid_argument if type, rank, a fixed dimension or
+ * the number of bytes does not match the model; too_large; busy. */
 QUERN_EXPORT quern_nn_errno quern_nn_set_input(quern_nn_instance* instance, uint32_t context,
                                                size_t index, const quern_tensor* tensor);
 QUERN_EXPORT quern_nn_errno quern_nn_compute(quern_nn_instance* instance, uint32_t context);
-/* `*written` is the size needed also when that is more than `capacity`, which is too_large. */
+/* `*written` is the required size, also if that exceeds `capacity`, which is the error
+ * too_large. */
 QUERN_EXPORT quern_nn_errno quern_nn_get_output(quern_nn_instance* instance, uint32_t context,
                                                 size_t index, void* buffer, size_t capacity,
                                                 size_t* written);
 
-/* A context for one thread: until quern_nn_use_end() others get busy. Keeps its instance alive. */
+/* Exclusive use of a context by one thread: other threads get busy until quern_nn_use_end().
+ * Keeps the instance alive. */
 typedef struct quern_nn_use quern_nn_use;
 
 QUERN_EXPORT quern_nn_errno quern_nn_use_begin(quern_nn_instance* instance, uint32_t context,
                                                quern_nn_use** use);
 QUERN_EXPORT void quern_nn_use_end(quern_nn_use* use);
-/* Where the elements of an input are to be written before the compute; aligned to 64. Of `type`
- * only dtype, rank and dims count. */
+/* Returns the memory, aligned to 64 bytes, to which the caller must write the elements of an
+ * input before the compute. Only dtype, rank and dims of `type` are used. */
 QUERN_EXPORT quern_nn_errno quern_nn_use_place_input(quern_nn_use* use, size_t index,
                                                      const quern_tensor* type, void** place);
 QUERN_EXPORT quern_nn_errno quern_nn_use_compute(quern_nn_use* use);
@@ -266,8 +269,8 @@ typedef struct quern_nn_named_tensor {
 /* All outputs of a compute. */
 typedef struct quern_nn_outputs quern_nn_outputs;
 
-/* All inputs and all outputs at once, by name; no inputs are kept. `handle` is a context, or a
- * graph, which takes a context for as long. */
+/* Takes all inputs and returns all outputs by name; no inputs are kept. `handle` is a context,
+ * or a graph, for which a temporary context is made. */
 QUERN_EXPORT quern_nn_errno quern_nn_compute_named(quern_nn_instance* instance, uint32_t handle,
                                                    const quern_nn_named_tensor* inputs,
                                                    size_t count, quern_nn_outputs** outputs);
