@@ -40,6 +40,10 @@ struct OpenMp {
   int (*num_threads)() = nullptr;
   int (*max_threads)() = nullptr;
   void (*set_num_threads)(int) = nullptr;
+  int (*thread_limit)() = nullptr;
+  int (*in_parallel)() = nullptr;
+  int (*get_dynamic)() = nullptr;
+  void (*set_dynamic)(int) = nullptr;
 
   explicit operator bool() const { return set_num_threads != nullptr; }
 };
@@ -60,6 +64,10 @@ OpenMp load() noexcept {
       !find(library, "omp_get_thread_num", m.thread_num) ||
       !find(library, "omp_get_num_threads", m.num_threads) ||
       !find(library, "omp_get_max_threads", m.max_threads) ||
+      !find(library, "omp_get_thread_limit", m.thread_limit) ||
+      !find(library, "omp_in_parallel", m.in_parallel) ||
+      !find(library, "omp_get_dynamic", m.get_dynamic) ||
+      !find(library, "omp_set_dynamic", m.set_dynamic) ||
       !find(library, "omp_set_num_threads", m.set_num_threads))
     return {};
   return m;
@@ -106,11 +114,26 @@ bool open_openmp() noexcept {
   return static_cast<bool>(openmp());
 }
 
-int set_openmp_threads(int threads) noexcept {
-  if (!openmp()) return 1;
-  const int before = openmp().max_threads();
-  if (before != threads) openmp().set_num_threads(threads);
-  return before;
+int largest_team(int wanted) noexcept {
+  return openmp() ? std::max(1, std::min(wanted, openmp().thread_limit())) : std::max(1, wanted);
+}
+
+bool in_openmp_team() noexcept {
+  return openmp() && openmp().in_parallel() != 0;
+}
+
+OpenMpThreads::OpenMpThreads(int threads) noexcept {
+  if (!openmp()) return;
+  threads_before_ = openmp().max_threads();
+  dynamic_before_ = openmp().get_dynamic();
+  if (threads_before_ != threads) openmp().set_num_threads(threads);
+  if (dynamic_before_) openmp().set_dynamic(0);
+}
+
+OpenMpThreads::~OpenMpThreads() {
+  if (!openmp()) return;
+  if (openmp().max_threads() != threads_before_) openmp().set_num_threads(threads_before_);
+  if (dynamic_before_) openmp().set_dynamic(dynamic_before_);
 }
 
 int default_threads() noexcept {

@@ -3,6 +3,9 @@
 // threads, so that two thread pools never compete for the cores.
 #pragma once
 
+#include <functional>
+#include <future>
+
 namespace quern {
 
 // Opens libgomp once, with a short spin before idle threads park (GOMP_SPINCOUNT=300, unless the
@@ -13,21 +16,38 @@ namespace quern {
 // caller's thread.
 bool open_openmp() noexcept;
 
-// Sets the number of threads that oneDNN may use for calls from this thread; returns the previous
-// number.
-int set_openmp_threads(int threads) noexcept;
+// A oneDNN primitive divides its work among the threads that it was created for, and computes a
+// part of the result alone when OpenMP gives it a smaller team: wrong in silence. OpenMP does so
+// beyond OMP_THREAD_LIMIT, with OMP_DYNAMIC, and inside of a host's own parallel region. The three
+// functions and classes below see to it that a team is as large as it was asked for.
 
-// Sets the number of threads for one scope.
+// Returns the largest team up to `wanted` that OpenMP gives this process, at least 1.
+int largest_team(int wanted) noexcept;
+
+// Sets the number of threads for calls from this thread for one scope, and that teams have all of
+// them (OMP_DYNAMIC off).
 class OpenMpThreads {
  public:
-  explicit OpenMpThreads(int threads) noexcept : before_(set_openmp_threads(threads)) {}
-  ~OpenMpThreads() { set_openmp_threads(before_); }
+  explicit OpenMpThreads(int threads) noexcept;
+  ~OpenMpThreads();
   OpenMpThreads(const OpenMpThreads&) = delete;
   OpenMpThreads& operator=(const OpenMpThreads&) = delete;
 
  private:
-  int before_;
+  int threads_before_ = 1;
+  int dynamic_before_ = 0;
 };
+
+// Returns true if the caller is a thread of a parallel region, whose own regions have one thread.
+bool in_openmp_team() noexcept;
+
+// Runs `f` outside of any parallel region: on the caller's thread, or on a new one if the caller is
+// in a region. Throws what `f` throws, and std::system_error if there is no new thread.
+template <class F>
+auto outside_of_team(const F& f) -> decltype(f()) {
+  if (!in_openmp_team()) return f();
+  return std::async(std::launch::async, std::cref(f)).get();
+}
 
 // min(CPUs that this process may run on, its cgroup's CPU quota), at least 1.
 int default_threads() noexcept;

@@ -21,8 +21,10 @@ const dnnl::engine& engine() {
 
 Selection guard(const KernelRequest& request, const std::function<Selection()>& f) noexcept {
   try {
-    const OpenMpThreads threads(request.target.threads);
-    return f();
+    return outside_of_team([&] {
+      const OpenMpThreads threads(request.target.threads);
+      return f();
+    });
   } catch (const dnnl::error& e) {
     if (e.status == dnnl_unimplemented || e.status == dnnl_invalid_arguments) return unsupported();
     const Code code = e.status == dnnl_out_of_memory ? Code::out_of_memory : Code::internal;
@@ -175,7 +177,7 @@ class OneDnnKernel final : public CpuKernel {
       state.handles[i] = p;
       dnnl_memory_set_data_handle(state.args[i].memory, p);
     }
-    set_openmp_threads(threads_);
+    const OpenMpThreads threads(threads_);
     const auto status =
         dnnl_primitive_execute(primitive_.get(), state.stream.get(),
                                static_cast<int>(state.args.size()), state.args.data());

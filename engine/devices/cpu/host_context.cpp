@@ -2,7 +2,9 @@
 #include "engine/devices/cpu/host_context.h"
 
 #include <algorithm>
+#include <exception>
 
+#include "engine/vocabulary/text_util.h"
 #include "kernels/contract/openmp.h"
 
 namespace quern::cpu {
@@ -76,6 +78,16 @@ void HostContext::begin(const Call& call) {
 }
 
 Status HostContext::run_steps(const Call& call, std::size_t first, std::size_t end_step) {
+  if (program_->threads == 1 || !in_openmp_team()) return run_on_team(call, first, end_step);
+  try {
+    return outside_of_team([&] { return run_on_team(call, first, end_step); });
+  } catch (const std::exception& e) {
+    return {Code::out_of_memory,
+            cat("no thread outside of the caller's OpenMP region: ", e.what())};
+  }
+}
+
+Status HostContext::run_on_team(const Call& call, std::size_t first, std::size_t end_step) {
   const OpenMpThreads threads(program_->threads);
   const Parallel parallel(program_->threads);
   for (std::size_t i = first; i < end_step; ++i) {

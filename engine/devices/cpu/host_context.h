@@ -35,6 +35,7 @@ class HostContext final : public ExecutionContext {
 
  private:
   explicit HostContext(std::shared_ptr<const Program> program) : program_(std::move(program)) {}
+  Status run_on_team(const Call& call, std::size_t first, std::size_t end);
   void bind(const Call& call);
   bool same_bindings(const Call& call) const;
 

@@ -16,7 +16,7 @@ namespace quern {
 
 struct CompileOptions {
   // The number of threads of a run, unless the session sets another; 0: the number of CPUs that the
-  // process may use.
+  // process may use. At most OMP_THREAD_LIMIT, where the environment has one.
   int threads = 0;
   // The name of the memory strategy (`quern plan --strategy help` lists them); "" is the default.
   std::string strategy;
