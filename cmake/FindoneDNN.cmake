@@ -57,6 +57,7 @@ function(quern_onednn_dispatch_header output)
 
 #include <oneapi/dnnl/dnnl.h>
 
+// NOLINTBEGIN: the names of oneDNN
 #define QUERN_ONEDNN_SONAME \"${oneDNN_SONAME}\"
 #define QUERN_ONEDNN_FUNCTIONS(X)${_list}
 
@@ -71,5 +72,6 @@ const OneDnnApi& onednn_api() noexcept;
 
 #ifndef QUERN_ONEDNN_NO_DISPATCH
 ${_defines}#endif
+// NOLINTEND
 ")
 endfunction()

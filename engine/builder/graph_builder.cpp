@@ -176,7 +176,7 @@ bool has_input(const Graph& g, std::string_view name) {
 
 }  // namespace
 
-Operand GraphBuilder::input(std::string name, DType dtype, std::vector<Dimension> dims) {
+Operand GraphBuilder::input(std::string name, DType dtype, const std::vector<Dimension>& dims) {
   Graph& g = impl_->graph;
   if (dims.size() > Shape::max_rank)
     impl_->fail(name, cat("has ", dims.size(), " dimensions, at most 8 are supported"));
@@ -244,8 +244,8 @@ Result<Model> GraphBuilder::build() {
   return Model(std::make_unique<Graph>(std::move(done.graph)), std::move(metadata));
 }
 
-Operands GraphBuilder::ops(std::string_view family, Operands operands, std::string_view attributes,
-                           std::size_t outputs) {
+Operands GraphBuilder::ops(std::string_view family, const Operands& operands,
+                           std::string_view attributes, std::size_t outputs) {
   const auto known = all_ops();
   const auto row = std::ranges::find(known, family, &OpDef::name);
   if (row == known.end()) {
@@ -257,8 +257,9 @@ Operands GraphBuilder::ops(std::string_view family, Operands operands, std::stri
   return impl_->emit(std::move(op), operands, outputs);
 }
 
-Operand GraphBuilder::op(std::string_view family, Operands operands, std::string_view attributes) {
-  return ops(family, std::move(operands), attributes, 1).front();
+Operand GraphBuilder::op(std::string_view family, const Operands& operands,
+                         std::string_view attributes) {
+  return ops(family, operands, attributes, 1).front();
 }
 
 }  // namespace quern

@@ -363,6 +363,7 @@ typename Primitive::primitive_desc make_pd(Work work, const Attributes& a, const
 
 }  // namespace
 
+// NOLINTNEXTLINE(readability-function-size): the arguments of oneDNN's descriptor
 dnnl::convolution_forward::primitive_desc conv_pd(algorithm a, const Md& src, const Md& weights,
                                                   const std::optional<Md>& bias, const Md& dst,
                                                   const ConvGeometry& g, const Attributes& attr) {

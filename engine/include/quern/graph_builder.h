@@ -39,7 +39,7 @@ class GraphBuilder {
   ~GraphBuilder();
 
   // ---- in and out
-  Operand input(std::string name, DType dtype, std::vector<Dimension> dims);
+  Operand input(std::string name, DType dtype, const std::vector<Dimension>& dims);
   Operand input_of_any_rank(std::string name, DType dtype);
   Operand constant(Tensor tensor);  // shares the bytes
   Operand scalar(double value, DType dtype = DType::f32);
@@ -56,8 +56,8 @@ class GraphBuilder {
   // ---- every operator
   // Adds an operator by the name of its family in docs/operators.md, with attributes as `quern
   // inspect --text` shows them: op("Pool", {x}, "kind=average kernel=[3,3] strides=[2,2]").
-  Operand op(std::string_view family, Operands operands, std::string_view attributes = {});
-  Operands ops(std::string_view family, Operands operands, std::string_view attributes,
+  Operand op(std::string_view family, const Operands& operands, std::string_view attributes = {});
+  Operands ops(std::string_view family, const Operands& operands, std::string_view attributes,
                std::size_t outputs);
 
   // ---- elementwise
