@@ -54,28 +54,39 @@ Error carrier_of(DType dtype, DType* carrier) {
   return {Errno::unsupported_operation, sentence("WIT has no tensor of ", name_of(dtype))};
 }
 
+// The length of the UTF-8 sequence that begins with this byte; 0 if none does.
+std::size_t sequence_length(unsigned char lead) {
+  if (lead < 0x80) return 1;
+  if (lead < 0xc2 || lead >= 0xf5) return 0;
+  return lead < 0xe0 ? 2 : lead < 0xf0 ? 3 : 4;
+}
+
+// Returns true if `text` is one whole UTF-8 sequence: no overlong encoding, no surrogate, nothing
+// beyond 0x10ffff.
+bool is_sequence(std::string_view text) {
+  const auto byte = [&](std::size_t i) { return static_cast<unsigned char>(text[i]); };
+  if (text.empty() || text.size() != sequence_length(byte(0))) return false;
+  for (std::size_t i = 1; i < text.size(); ++i)
+    if ((byte(i) & 0xc0) != 0x80) return false;
+  switch (byte(0)) {
+    case 0xe0: return byte(1) >= 0xa0;
+    case 0xed: return byte(1) <= 0x9f;
+    case 0xf0: return byte(1) >= 0x90;
+    case 0xf4: return byte(1) <= 0x8f;
+    default: return true;
+  }
+}
+
 // A WIT string is UTF-8, but names in a model may be any bytes. Bytes that are not part of a valid
 // sequence become question marks.
 std::string valid_utf8(std::string_view text) {
   std::string s;
   for (std::size_t i = 0; i < text.size();) {
-    const auto lead = static_cast<unsigned char>(text[i]);
-    const std::size_t length = lead < 0x80                   ? 1
-                               : lead >= 0xc2 && lead < 0xe0 ? 2
-                               : lead >= 0xe0 && lead < 0xf0 ? 3
-                               : lead >= 0xf0 && lead < 0xf5 ? 4
-                                                             : 0;
-    const std::string_view rest = text.substr(i, length);
-    const auto continues = [](char c) { return (static_cast<unsigned char>(c) & 0xc0) == 0x80; };
-    bool good =
-        length > 0 && rest.size() == length && std::all_of(rest.begin() + 1, rest.end(), continues);
-    if (good && length > 2) {  // no overlong form, no surrogate, nothing beyond 0x10ffff
-      const auto second = static_cast<unsigned char>(rest[1]);
-      good = !(lead == 0xe0 && second < 0xa0) && !(lead == 0xed && second > 0x9f) &&
-             !(lead == 0xf0 && second < 0x90) && !(lead == 0xf4 && second > 0x8f);
-    }
-    s += good ? rest : std::string_view("?");
-    i += good ? length : 1;
+    const std::string_view next =
+        text.substr(i, sequence_length(static_cast<unsigned char>(text[i])));
+    const bool good = is_sequence(next);
+    s += good ? next : std::string_view("?");
+    i += good ? next.size() : 1;
   }
   return s;
 }

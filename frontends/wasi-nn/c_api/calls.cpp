@@ -49,7 +49,7 @@ Error read_type(const quern_tensor* given, quern_tensor* tensor, TensorType* typ
 }
 
 Error read_tensor(const quern_tensor* given, TensorType* type, Bytes* bytes) {
-  quern_tensor tensor;
+  quern_tensor tensor = QUERN_TENSOR_INIT;
   QUERN_NN_TRY(read_type(given, &tensor, type));
   *bytes = {static_cast<const std::byte*>(tensor.data), tensor.bytes};
   return {};
