@@ -27,7 +27,7 @@ std::string dim_text(Dim d, const Graph* graph) {
   if (!d.is_symbol()) return "?";
   if (!graph || d.symbol_id() >= graph->symbols().size()) return cat("$", d.symbol_id());
   const std::string& name = graph->symbols()[d.symbol_id()];
-  return is_identifier(name) ? name : quoted(name);
+  return is_identifier(name) ? name : in_quotes(name);
 }
 
 // ---- attribute values
@@ -48,7 +48,7 @@ std::string field_text(double v) {
   return shortest(v);
 }
 std::string field_text(const std::string& v) {
-  return quoted(v);
+  return in_quotes(v);
 }
 std::string field_text(DType v) {
   return std::string(name_of(v));
@@ -84,7 +84,7 @@ struct ElementText {
     T v;
     __builtin_memcpy(&v, data, sizeof v);
     if constexpr (std::is_same_v<T, StringRef>) {
-      return quoted(v.view());
+      return in_quotes(v.view());
     } else if constexpr (std::is_same_v<T, bool>) {
       return v ? "true" : "false";
     } else if constexpr (std::is_same_v<T, double>) {
@@ -116,11 +116,11 @@ class Printer {
       : g_(g), options_(options), indent_(std::move(indent)) {}
 
   std::string print() {
-    out_ = cat(indent_, "graph ", quoted(g_.name), " {\n");
+    out_ = cat(indent_, "graph ", in_quotes(g_.name), " {\n");
     for (ValueId v : g_.inputs()) line("input " + declaration(v));
     for (NodeId id : g_.order()) print_node(id);
     for (std::size_t i = 0; i < g_.outputs().size(); ++i)
-      line(cat("output ", reference(g_.outputs()[i]), " ", quoted(g_.output_names()[i])));
+      line(cat("output ", reference(g_.outputs()[i]), " ", in_quotes(g_.output_names()[i])));
     return out_ + indent_ + "}\n";
   }
 
@@ -129,7 +129,7 @@ class Printer {
 
   std::string declaration(ValueId v) {
     const std::string name =
-        options_.names && !g_.value(v).name.empty() ? " " + quoted(g_.value(v).name) : "";
+        options_.names && !g_.value(v).name.empty() ? " " + in_quotes(g_.value(v).name) : "";
     return cat(number(v), name, ": ", type_text(g_.type(v), &g_));
   }
 
@@ -157,7 +157,7 @@ class Printer {
       outputs += (outputs.empty() ? "" : ", ") + (v == no_value ? "_" : declaration(v));
     std::string attributes = attributes_text(n.op);
     if (!attributes.empty()) attributes.insert(0, " ");
-    const std::string name = options_.names && !n.name.empty() ? " @" + quoted(n.name) : "";
+    const std::string name = options_.names && !n.name.empty() ? " @" + in_quotes(n.name) : "";
     line(cat(outputs, outputs.empty() ? "= " : " = ", g_.def(id).name, "(", inputs, ")", attributes,
              post_ops_text(n.post_ops), name, n.bodies.empty() ? "" : " {"));
     for (const Graph& body : n.bodies) out_ += Printer(body, options_, indent_ + "    ").print();

@@ -382,7 +382,7 @@ class Checker {
   std::string name(const HeldValue& held) const {
     if (held.value == no_value) return "nothing";
     const std::string& text = graph_.value(held.value).name;
-    const std::string shown = cat(text.empty() ? cat("%", index(held.value)) : quoted(text));
+    const std::string shown = cat(text.empty() ? cat("%", index(held.value)) : in_quotes(text));
     return held == whole(held.value) ? shown : cat(shown, " after ", held.post_ops, " post-ops");
   }
   std::string place(std::size_t region) const {

@@ -44,7 +44,7 @@ std::string printable(std::string_view text, std::size_t max) {
   return s;
 }
 
-std::string quoted(std::string_view text) {
+std::string in_quotes(std::string_view text) {
   std::string s = "\"";
   for (char c : text) {
     const auto byte = static_cast<unsigned char>(c);

@@ -40,7 +40,7 @@ std::string cat(const T&... parts) {
 std::string printable(std::string_view text, std::size_t max = 200);
 
 // In double quotes, with ", \ and control bytes escaped; what the text form reads back.
-std::string quoted(std::string_view text);
+std::string in_quotes(std::string_view text);
 
 // The shortest decimal that reads back as the same number; "nan", "inf", "-inf".
 std::string shortest(float value);

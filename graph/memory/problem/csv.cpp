@@ -64,7 +64,7 @@ class Reader {
     columns_ = names.size();
     for (std::size_t c = 0; c < names.size(); ++c) {
       const std::optional<Field> field = field_named(names[c]);
-      if (!field) return wrong(cat("unknown column ", quoted(printable(names[c]))));
+      if (!field) return wrong(cat("unknown column ", in_quotes(printable(names[c]))));
       std::size_t& column = column_of(*field);
       if (column != none) return wrong(cat("two columns for ", name_of(*field)));
       column = c;
@@ -95,7 +95,8 @@ class Reader {
     if (const std::size_t c = column_of(Field::gaps); c != none) QUERN_TRY(read_gaps(cells[c], i));
     const std::string_view id = cells[column_of(Field::id)];
     const auto [at, is_new] = line_of_.emplace(id, line_);
-    if (!is_new) return wrong(cat("id ", quoted(printable(id)), " is also on line ", at->second));
+    if (!is_new)
+      return wrong(cat("id ", in_quotes(printable(id)), " is also on line ", at->second));
     i.name = id;
     if (Status s = check_alone(i); !s.ok()) return wrong(s.message());
     problem_.intervals.push_back(std::move(i));
@@ -110,7 +111,7 @@ class Reader {
     if (column == none || (cells[column].empty() && field > Field::size)) return otherwise;
     const std::optional<std::int64_t> value = integer_of(cells[column]);
     if (!value || *value < least || *value > highest)
-      return wrong(cat(name_of(field), " is ", quoted(printable(cells[column], 40)),
+      return wrong(cat(name_of(field), " is ", in_quotes(printable(cells[column], 40)),
                        ", wanted an integer from ", least, " to ", highest));
     return *value;
   }
@@ -140,7 +141,7 @@ class Reader {
       }
       if (!good)
         return wrong(
-            cat("gap ", quoted(printable(word, 60)), ", wanted first-end or first-end@from:to"));
+            cat("gap ", in_quotes(printable(word, 60)), ", wanted first-end or first-end@from:to"));
       gap.first = *first;
       gap.end = *end + inclusive_;
       i.gaps.push_back(gap);

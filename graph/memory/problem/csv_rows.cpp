@@ -55,7 +55,7 @@ std::size_t CsvRows::column(std::string_view name) const {
 
 Result<std::size_t> CsvRows::required(std::string_view name) const {
   if (const std::size_t c = column(name); c != none) return c;
-  return wrong(cat("no column ", quoted(name)));
+  return wrong(cat("no column ", in_quotes(name)));
 }
 
 Result<bool> CsvRows::next() {
@@ -73,7 +73,7 @@ Result<std::int64_t> CsvRows::integer(std::size_t column, std::int64_t least, st
   if (otherwise && (column == none || cells_[column].empty())) return *otherwise;
   const auto value = integer_of(cells_[column]);
   if (!value || *value < least || *value > most)
-    return wrong(cat(names_[column], " is ", quoted(printable(cells_[column], 40)),
+    return wrong(cat(names_[column], " is ", in_quotes(printable(cells_[column], 40)),
                      ", wanted an integer from ", least, " to ", most));
   return *value;
 }

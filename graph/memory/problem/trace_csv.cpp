@@ -49,7 +49,7 @@ class TraceReader {
     const std::string_view event = rows_.cell(event_);
     if (event == "alloc") return allocate(id);
     if (event == "free") return free(id);
-    return rows_.wrong(cat("event is ", quoted(printable(event, 40)), ", wanted alloc or free"));
+    return rows_.wrong(cat("event is ", in_quotes(printable(event, 40)), ", wanted alloc or free"));
   }
 
   Status allocate(std::int64_t id) {
@@ -194,7 +194,7 @@ Result<MemoryTrace> trace_of_shapes(std::string_view lifetimes_csv, std::string_
     if (!more) return trace;
     const auto at = shapes.find(rows.cell(shape));
     if (at == shapes.end())
-      return rows.wrong(cat("no lifetimes of shape ", quoted(printable(rows.cell(shape), 40))));
+      return rows.wrong(cat("no lifetimes of shape ", in_quotes(printable(rows.cell(shape), 40))));
     if (trace.events.size() + at->second.events.size() > max_trace_events)
       return rows.wrong(cat("more than ", max_trace_events, " events"));
     append_run(at->second, trace);
