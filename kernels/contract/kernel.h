@@ -2,7 +2,7 @@
 // The contract between the implementations of operators and the devices that run them.
 //
 // An op has an ordered list of implementations per device. Given concrete shapes, an implementation
-// returns a kernel or nothing ("not for me"); the reference is last in the list. Everything that
+// returns a kernel or nothing ("unsupported"); the reference is last in the list. Everything that
 // can fail, allocate or compile code happens then; a kernel's run() does none of it.
 #pragma once
 

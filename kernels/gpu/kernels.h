@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The GPU kernels of the families that have one; each returns nothing ("not for me") for requests
+// The GPU kernels of the families that have one; each returns nothing ("unsupported") for requests
 // that it does not support.
 #pragma once
 

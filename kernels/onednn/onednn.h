@@ -32,8 +32,8 @@ using Tag = dnnl::memory::format_tag;
 bool available() noexcept;
 const dnnl::engine& engine();
 
-// Runs f and converts oneDNN's exceptions: "unimplemented" and "invalid arguments" mean "not for
-// me", anything else is an error.
+// Runs f and converts oneDNN's exceptions: "unimplemented" and "invalid arguments" mean
+// "unsupported", anything else is an error.
 Selection guard(const KernelRequest& request, const std::function<Selection()>& f) noexcept;
 
 // ---- descriptors

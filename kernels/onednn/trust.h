@@ -4,7 +4,7 @@
 //
 // oneDNN offers implementations in an order of its own, and some of them accept work that they
 // compute wrongly. Every primitive descriptor is therefore the first one offered that this table
-// trusts with the work; if there is none, the answer is "not for me".
+// trusts with the work; if there is none, the answer is "unsupported".
 #pragma once
 
 #include <cstdint>

@@ -37,7 +37,7 @@ class GuardedBytes {
 };
 
 struct SelectedRun {
-  std::string implementation;  // empty: the one that was asked said "not for me"
+  std::string implementation;  // empty: the one that was asked said "unsupported"
   std::vector<Tensor> outputs;
   std::size_t scratch_bytes = 0;
   std::size_t post_ops_taken = 0;

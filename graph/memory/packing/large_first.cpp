@@ -18,14 +18,14 @@ std::optional<MemoryPlan> place_large_first(Placer& placer, const SmallBuffers& 
   const Order order = small.by_life ? by_life(placer.problem()) : by_area(placer.problem());
   double all = 0;
   for (const Interval& i : intervals) all += extent(i);
-  MemoryProblem rocks;
+  MemoryProblem large;
   double taken = 0;
   for (std::uint32_t i : order) {
     if (taken > (1 - small.share) * all) break;
     taken += extent(intervals[i]);
-    rocks.intervals.push_back(intervals[i]);
+    large.intervals.push_back(intervals[i]);
   }
-  const std::optional<MemoryPlan> plan = skyline_plan(rocks);
+  const std::optional<MemoryPlan> plan = skyline_plan(large);
   if (!plan) return std::nullopt;
   return placer.place(order, Fit::lowest, plan->offsets);
 }
