@@ -30,48 +30,20 @@ endif()
 # included after it, then needs no library at link time. The names are read off dnnl.h, so it suits
 # either generation.
 function(quern_onednn_dispatch_header output)
-  set(_names "")
+  set(_names)
   foreach(_header dnnl.h dnnl_common.h)
-    if(NOT EXISTS "${oneDNN_INCLUDE_DIR}/oneapi/dnnl/${_header}")
-      continue()
+    if(EXISTS "${oneDNN_INCLUDE_DIR}/oneapi/dnnl/${_header}")
+      file(READ "${oneDNN_INCLUDE_DIR}/oneapi/dnnl/${_header}" _content)
+      string(REGEX MATCHALL "DNNL_API[ \n*]+dnnl_[a-z0-9_]+\\(" _declarations "${_content}")
+      list(APPEND _names ${_declarations})
     endif()
-    file(READ "${oneDNN_INCLUDE_DIR}/oneapi/dnnl/${_header}" _content)
-    string(REGEX MATCHALL "DNNL_API[ \n*]+dnnl_[a-z0-9_]+\\(" _declarations "${_content}")
-    foreach(_declaration IN LISTS _declarations)
-      string(REGEX MATCH "dnnl_[a-z0-9_]+" _name "${_declaration}")
-      list(APPEND _names ${_name})
-    endforeach()
   endforeach()
+  list(TRANSFORM _names REPLACE ".*(dnnl_[a-z0-9_]+)\\(" "\\1")
   list(REMOVE_DUPLICATES _names)
   # Only declared for those who ask for experiments.
   list(REMOVE_ITEM _names dnnl_reset_profiling dnnl_query_profiling_data)
-  set(_list "")
-  set(_defines "")
-  foreach(_name IN LISTS _names)
-    string(APPEND _list " \\\n  X(${_name})")
-    string(APPEND _defines "#define ${_name} (::quern::onednn_api().${_name})\n")
-  endforeach()
-  file(CONFIGURE OUTPUT "${output}" @ONLY CONTENT
-"// Written by cmake/FindoneDNN.cmake from the headers of oneDNN ${oneDNN_VERSION}.
-#pragma once
-
-#include <oneapi/dnnl/dnnl.h>
-
-// NOLINTBEGIN: the names of oneDNN
-#define QUERN_ONEDNN_SONAME \"${oneDNN_SONAME}\"
-#define QUERN_ONEDNN_FUNCTIONS(X)${_list}
-
-namespace quern {
-struct OneDnnApi {
-#define QUERN_MEMBER(name) decltype(&::name) name = nullptr;
-  QUERN_ONEDNN_FUNCTIONS(QUERN_MEMBER)
-#undef QUERN_MEMBER
-};
-const OneDnnApi& onednn_api() noexcept;
-}  // namespace quern
-
-#ifndef QUERN_ONEDNN_NO_DISPATCH
-${_defines}#endif
-// NOLINTEND
-")
+  list(JOIN _names ") \\\n  X(" _rows)
+  list(TRANSFORM _names REPLACE "(.+)" "#define \\1 (::quern::onednn_api().\\1)" OUTPUT_VARIABLE _defines)
+  list(JOIN _defines "\n" _defines)
+  configure_file("${CMAKE_CURRENT_FUNCTION_LIST_DIR}/onednn_dispatch.h.in" "${output}" @ONLY)
 endfunction()

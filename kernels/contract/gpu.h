@@ -74,7 +74,7 @@ struct BufferUse {
 };
 
 struct Dispatch {
-  std::string_view shader;               // a row of shaders/CMakeLists.txt
+  std::string_view shader;               // a row of shaders/variants.txt
   std::vector<std::uint32_t> constants;  // specialisation constants, from id 0 on
   std::vector<std::uint32_t> push;       // at most 32 words
   std::vector<BufferUse> buffers;        // by binding

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Hosts that use OpenMP themselves: teams that are smaller than a plan was made for would leave
-// parts of oneDNN's results unwritten. The environment's limits are set by tests/CMakeLists.txt.
+// parts of oneDNN's results unwritten. The environment's limits are set by tests/commands.txt.
 #include "kernels/contract/openmp.h"
 
 #include <dlfcn.h>
