@@ -112,10 +112,7 @@ class Verification {
   Result<ExitCode> run() {
     run_in_children(
         cases_.size(), {.jobs = args_.jobs, .timeout_s = args_.timeout_s},
-        [&](std::size_t i) {
-          levers_.apply_to_process();
-          return run_case(cases_[i], options_of(i, dresses_)).serialise();
-        },
+        [&](std::size_t i) { return answer(i, dresses_); },
         [&](std::size_t i, const ChildResult& child) { finish(i, child); });
     progress_.clear();
     QUERN_TRY(write_gaps());
@@ -124,8 +121,11 @@ class Verification {
   }
 
  private:
-  CaseOptions options_of(std::size_t i, std::vector<const Dress*> dresses) const {
-    return {args_.device, threads_, levers_, &indexes_[i], std::move(dresses)};
+  // The work of a child.
+  std::string answer(std::size_t i, std::vector<const Dress*> dresses) const {
+    levers_.apply_to_process();
+    const CaseOptions options{args_.device, threads_, levers_, &indexes_[i], std::move(dresses)};
+    return run_case(cases_[i], options).serialise();
   }
 
   CaseResult result_of(const ChildResult& child) const {
@@ -142,16 +142,13 @@ class Verification {
     const ChildOptions alone{.timeout_s = args_.timeout_s};
     bool is_plain = false;
     run_in_children(
-        1, alone, [&](std::size_t) { return run_case(cases_[i], options_of(i, {})).serialise(); },
+        1, alone, [&](std::size_t) { return answer(i, {}); },
         [&](std::size_t, const ChildResult& child) {
           is_plain = result_of(child).outcome == Outcome::failed;
         });
     if (is_plain) return together;
     run_in_children(
-        dresses_.size(), alone,
-        [&](std::size_t k) {
-          return run_case(cases_[i], options_of(i, {dresses_[k]})).serialise();
-        },
+        dresses_.size(), alone, [&](std::size_t k) { return answer(i, {dresses_[k]}); },
         [&](std::size_t k, const ChildResult& child) {
           const CaseResult r = result_of(child);
           if (r.outcome != Outcome::failed) return;

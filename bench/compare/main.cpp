@@ -5,6 +5,7 @@
 #include <cstdlib>
 #include <filesystem>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "bench/compare/comparison.h"
@@ -39,17 +40,105 @@ struct CompareArgs {
   std::string write;
 };
 
-tools::Verb compare_row(CompareArgs& a) {
+using Rows = std::vector<tools::OptionRow>;
+
+Rows compared_rows(CompareArgs& a) {
+  return {{.names = "MODEL",
+           .help = "folders with a model.onnx, or files; by default the standard set",
+           .target = &a.models},
+          {.names = "--models",
+           .value = "DIR",
+           .help = "where the models of the standard set lie. May be repeated",
+           .target = &a.folders},
+          {.names = "--list",
+           .value = "FILE",
+           .help = "another set: names of folders, one a line",
+           .target = &a.list},
+          {.names = "--ort",
+           .value = "LIBRARY",
+           .help = "libonnxruntime.so.1; by default what QUERN_ORT_LIBRARY says",
+           .target = &a.engines.ort_library},
+          {.names = "--only",
+           .value = "ENGINE",
+           .help = "only quern, or only ort",
+           .target = &a.engines.only,
+           .choices = {"quern", "ort"}},
+          {.names = "-d,--device",
+           .value = "NAME",
+           .help = "what quern runs on: cpu, or vulkan to hold a GPU to ONNX Runtime on the CPU",
+           .target = &a.engines.device},
+          {.names = "-t,--threads",
+           .value = "LIST",
+           .help = "numbers of threads: 1,2. By default 1",
+           .target = &a.threads}};
+}
+
+Rows timing_rows(CompareArgs& a) {
+  return {{.names = "--rounds",
+           .value = "N",
+           .help = "turns of each engine per model; by default 15",
+           .target = &a.plan.rounds,
+           .range = {{1, 1e5}}},
+          {.names = "--time",
+           .value = "S",
+           .help = "seconds after which a model's rounds end, once there were three; by default 20",
+           .target = &a.plan.time_s,
+           .range = {{0, 1e5}}},
+          {.names = "--cold",
+           .value = "N",
+           .help = "cold starts of each engine per model; by default 5",
+           .target = &a.plan.cold,
+           .range = {{1, 1000}}},
+          {.names = "--by",
+           .value = "WHAT",
+           .help = "what stands for the warm runs: median, least, or processor (time of all "
+                   "threads on a processor). The last two are for machines that others use too; "
+                   "processor only makes sense with one thread",
+           .target = &a.by,
+           .choices = {"median", "least", "processor"}}};
+}
+
+Rows random_rows(CompareArgs& a) {
+  return {{.names = "--random",
+           .value = "N",
+           .help = "compares the answers to N made-up models; the first is that of --seed S, the "
+                   "next that of S + 1",
+           .target = &a.random,
+           .range = {{1, 1e9}}},
+          {.names = "--seed", .value = "S", .help = "of --random", .target = &a.seed},
+          {.names = "--nodes",
+           .value = "A..B",
+           .help = "size of random models; by default 4..12: one operator that ONNX Runtime lacks "
+                   "makes it refuse all of the model",
+           .target = &a.nodes},
+          {.names = "-j,--jobs",
+           .value = "N",
+           .help = "random models at the same time; by default 1",
+           .target = &a.jobs,
+           .range = {{1, 1024}}},
+          {.names = "--write",
+           .value = "DIR",
+           .help = "with --random: the smallest model that shows the same as one that failed, in "
+                   "DIR/seed_S",
+           .target = &a.write}};
+}
+
+Rows report_rows(CompareArgs& a) {
   return {
+      {.names = "--out", .value = "FILE", .help = "writes the JSON here as well", .target = &a.out},
+      {.names = "--json", .help = "one JSON object on stdout instead of text", .target = &a.json}};
+}
+
+tools::Verb compare_row(CompareArgs& a) {
+  tools::Verb v{
       .name = "compare",
       .program = "quern-compare",
       .summary = "compare quern with ONNX Runtime",
       .about =
           "Each engine runs in a process of its own; they take turns in short rounds, and who is "
-          "not "
-          "on turn is stopped. Shown are medians of single runs, of cold starts (library, load, "
-          "compile and first run of a fresh process), and peak resident memory. Ratios are ONNX "
-          "Runtime's number by quern's: above 1 quern needs less.\n\n"
+          "not on turn is stopped. Shown are medians of single runs, of cold starts (library, "
+          "load, compile and first run of a fresh process), and peak resident memory. Ratios are "
+          "ONNX Runtime's number by quern's: above 1 quern needs less.\n\n"
           "Inputs are those of test_data_set_0 beside the model, or generated; outputs are "
           "compared. ONNX Runtime uses all graph optimisations; with more than one thread it runs "
           "with and without spinning threads, and the faster counts.\n\n"
@@ -57,94 +146,15 @@ tools::Verb compare_row(CompareArgs& a) {
           "inputs, ONNX Runtime without its optimisations, and both are held to the right answer "
           "as `quern verify --random` does it. Models that ONNX Runtime refuses are counted.\n\n"
           "bench/README.md says more on the method, bench/compare/get-ort fetches ONNX Runtime.",
-      .options =
-          {{.names = "MODEL",
-            .help = "folders with a model.onnx, or files; by default the standard set",
-            .target = &a.models},
-           {.names = "--models",
-            .value = "DIR",
-            .help = "where the models of the standard set lie. May be repeated",
-            .target = &a.folders},
-           {.names = "--list",
-            .value = "FILE",
-            .help = "another set: names of folders, one a line",
-            .target = &a.list},
-           {.names = "--ort",
-            .value = "LIBRARY",
-            .help = "libonnxruntime.so.1; by default what QUERN_ORT_LIBRARY says",
-            .target = &a.engines.ort_library},
-           {.names = "--only",
-            .value = "ENGINE",
-            .help = "only quern, or only ort",
-            .target = &a.engines.only,
-            .choices = {"quern", "ort"}},
-           {.names = "-d,--device",
-            .value = "NAME",
-            .help = "what quern runs on: cpu, or vulkan to hold a GPU to ONNX Runtime on the CPU",
-            .target = &a.engines.device},
-           {.names = "-t,--threads",
-            .value = "LIST",
-            .help = "numbers of threads: 1,2. By default 1",
-            .target = &a.threads},
-           {.names = "--rounds",
-            .value = "N",
-            .help = "turns of each engine per model; by default 15",
-            .target = &a.plan.rounds,
-            .range = {{1, 1e5}}},
-           {.names = "--time",
-            .value = "S",
-            .help =
-                "seconds after which a model's rounds end, once there were three; by default 20",
-            .target = &a.plan.time_s,
-            .range = {{0, 1e5}}},
-           {.names = "--cold",
-            .value = "N",
-            .help = "cold starts of each engine per model; by default 5",
-            .target = &a.plan.cold,
-            .range = {{1, 1000}}},
-           {.names = "--by",
-            .value = "WHAT",
-            .help =
-                "what stands for the warm runs: median, least, or processor (time of all threads "
-                "on a processor). The last two are for machines that others use too; processor "
-                "only makes sense with one thread",
-            .target = &a.by,
-            .choices = {"median", "least", "processor"}},
-           {.names = "--random",
-            .value = "N",
-            .help = "compares the answers to N made-up models; the first is that of --seed S, the "
-                    "next that of S + 1",
-            .target = &a.random,
-            .range = {{1, 1e9}}},
-           {.names = "--seed", .value = "S", .help = "of --random", .target = &a.seed},
-           {.names = "--nodes",
-            .value = "A..B",
-            .help = "size of random models; by default 4..12: one operator that ONNX Runtime lacks "
-                    "makes it refuse all of the model",
-            .target = &a.nodes},
-           {.names = "-j,--jobs",
-            .value = "N",
-            .help = "random models at the same time; by default 1",
-            .target = &a.jobs,
-            .range = {{1, 1024}}},
-           {.names = "--write",
-            .value = "DIR",
-            .help = "with --random: the smallest model that shows the same as one that failed, in "
-                    "DIR/seed_S",
-            .target = &a.write},
-           {.names = "--out",
-            .value = "FILE",
-            .help = "writes the JSON here as well",
-            .target = &a.out},
-           {.names = "--json",
-            .help = "one JSON object on stdout instead of text",
-            .target = &a.json}},
       .examples = {
           {"quern-compare --ort $(bench/compare/get-ort) models/yolox-nano", "one model"},
           {"quern-compare --ort LIB --threads 1,2 --models models", "the standard set"},
           {"quern-compare --ort LIB --device vulkan models/squeezenet", "a GPU against the CPU"},
           {"quern-compare --ort LIB --random 1000 --seed 7 -j 2", "answers to made-up models"},
           {"quern-compare --only quern --rounds 3 model.onnx", "without ONNX Runtime"}}};
+  for (const auto group : {compared_rows, timing_rows, random_rows, report_rows})
+    for (tools::OptionRow& row : group(a)) v.options.push_back(std::move(row));
+  return v;
 }
 
 Result<std::vector<int>> thread_counts(const std::string& text) {

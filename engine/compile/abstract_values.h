@@ -6,7 +6,6 @@
 #include <cstdint>
 #include <deque>
 #include <optional>
-#include <span>
 #include <utility>
 #include <vector>
 
@@ -15,7 +14,6 @@
 #include "engine/compile/specialize.h"
 #include "engine/compile/value.h"
 #include "graph/graph.h"
-#include "graph/ops/shape.h"
 
 namespace quern::specializing {
 
@@ -80,15 +78,6 @@ struct Abstract {
     return a;
   }
 };
-
-// The result of a ShapeOf or a SizeOf of a tensor of this shape.
-inline Tensor shape_tensor(const Node& n, const Shape& shape) {
-  if (n.as<SizeOf>()) return Tensor::scalar<std::int64_t>(DType::i64, shape.elements());
-  const ShapePart part = part_of(*n.as<ShapeOf>(), shape.rank());
-  const std::span<const std::int64_t> dims(shape.begin(), shape.end());
-  return Tensor::from_values<std::int64_t>(DType::i64, {static_cast<std::int64_t>(part.count)},
-                                           dims.subspan(part.begin, part.count));
-}
 
 // One graph being executed: the main one, or a body that was inlined.
 struct Scope {

@@ -4,21 +4,18 @@
 #include <algorithm>
 #include <optional>
 
+#include "engine/compile/abstract_node.h"
 #include "engine/compile/abstract_values.h"
 #include "engine/compile/declared_types.h"
 #include "engine/vocabulary/text_util.h"
-#include "graph/evaluate.h"
 #include "graph/ops/control_flow.h"
 #include "graph/ops/movement.h"
 #include "graph/ops/sequences.h"
 #include "graph/ops/shape.h"
-#include "graph/text.h"
 
 namespace quern {
 namespace {
 
-// Results up to this size are computed when the plan is made, if their inputs are known.
-constexpr std::size_t evaluated_bytes = 64 << 10;
 // The maximum size of a plan-time operand that the run computes: shapes, axes, a condition. A
 // larger one is a mistake in the model.
 constexpr std::size_t answer_bytes = 64 << 10;
@@ -26,8 +23,9 @@ constexpr int max_inline_depth = 64;
 constexpr std::size_t max_inlined_nodes = 1 << 20;
 
 using specializing::Abstract;
+using specializing::fold_node;
+using specializing::infer_node;
 using specializing::Scope;
-using specializing::shape_tensor;
 using specializing::State;
 using specializing::Waiting;
 
@@ -208,79 +206,21 @@ class Specializer {
       define(scope, n.outputs[0], resolve(scope, n.inputs[0]));  // passes on any kind of value
       return {};
     }
-    if (std::any_of(n.inputs.begin(), n.inputs.end(), [&](ValueId v) {
-          return v != no_value && resolve(scope, v).kind != Abstract::Kind::tensor;
-        }))
+    std::vector<Abstract*> operands;
+    for (ValueId v : n.inputs) operands.push_back(v == no_value ? nullptr : &resolve(scope, v));
+    if (std::ranges::any_of(
+            operands, [](const Abstract* a) { return a && a->kind != Abstract::Kind::tensor; }))
       return error(scope, id, Code::invalid_model, "takes tensors, not sequences or optionals");
-    QUERN_ASSIGN(const std::vector<ValueType> types, infer(scope, n, def));
-    if (auto folded = fold(scope, n, def, types)) {
+    QUERN_ASSIGN(const std::vector<ValueType> types, infer_node(n, def, operands));
+    if (auto folded = fold_node(g.ops(), n, def, operands, types)) {
       if (!*folded) return std::move(*folded).error();
       for (std::size_t i = 0; i < n.outputs.size(); ++i)
         define(scope, n.outputs[i], Abstract::known(std::move((**folded)[i])));
       return {};
     }
     std::vector<ValueId> inputs;
-    for (ValueId v : n.inputs) inputs.push_back(v == no_value ? no_value : here(resolve(scope, v)));
+    for (Abstract* a : operands) inputs.push_back(a ? here(*a) : no_value);
     return emit(scope, id, std::move(inputs), types);
-  }
-
-  Result<std::vector<ValueType>> infer(std::uint32_t scope, const Node& n, const OpDef& def) {
-    std::vector<InferInput> in;
-    for (ValueId v : n.inputs) {
-      if (v == no_value) {
-        in.emplace_back();
-        continue;
-      }
-      const Abstract& a = resolve(scope, v);
-      in.push_back({true, ValueType(a.type), a.constant.valid() ? &a.constant : nullptr});
-    }
-    for (const PostOp& p : n.post_ops)
-      if (const auto* b = std::get_if<BinaryPostOp>(&p))
-        in.resize(std::min<std::size_t>(in.size(), b->operand));
-    InferContext context(n.op, def.name, n.name, in, n.outputs.size());
-    QUERN_TRY((def.bound ? def.bound : def.infer)(context));
-    std::vector<ValueType> types(context.outputs().begin(), context.outputs().end());
-    for (const ValueType& t : types) {
-      if (!t.fully_known()) return context.unsupported("the output's shape cannot be determined");
-      if (!t.shape()->checked_elements(size_of(t.dtype)))
-        return context.error(cat("output of ", type_text(t), " is too large"));
-    }
-    return types;
-  }
-
-  // Computes the outputs, if that is possible and cheap enough.
-  std::optional<Result<std::vector<Tensor>>> fold(std::uint32_t scope, const Node& n,
-                                                  const OpDef& def,
-                                                  std::span<const ValueType> types) {
-    if (n.post_ops.empty() && (n.as<ShapeOf>() || n.as<SizeOf>()))
-      return std::vector<Tensor>{shape_tensor(n, resolve(scope, n.inputs[0]).type.shape)};
-    if (!can_evaluate(def)) return std::nullopt;
-    std::vector<Tensor> inputs;
-    for (ValueId v : n.inputs) {
-      if (v == no_value) {
-        inputs.emplace_back();
-        continue;
-      }
-      const Abstract& a = resolve(scope, v);
-      if (!a.constant.valid()) return std::nullopt;
-      inputs.push_back(a.constant);
-    }
-    std::vector<TensorType> out;
-    std::size_t bytes = 0;
-    for (const ValueType& t : types) {
-      out.push_back({t.dtype, *t.shape()});
-      bytes += out.back().bytes();
-    }
-    if (bytes > evaluated_bytes) return std::nullopt;
-    std::vector<TensorType> in;
-    for (const Tensor& t : inputs)
-      if (t.valid()) in.push_back(t.type());
-    if (evaluation_work(n.op, def, in, out) > quick_work) return std::nullopt;
-    auto r = evaluate(s_.scopes[scope].graph->ops(), n.op, n.post_ops, inputs, out);
-    if (!r)
-      return Result<std::vector<Tensor>>(
-          std::move(r).error().in(cat("node '", printable(n.name), "' (", def.name, ")")));
-    return r;
   }
 
   // Puts the node into the static graph.

@@ -175,6 +175,14 @@ class Program {
     want(result->struct_size == size, "a size was written");
     return true;
   }
+  // The answer to a call with such a structure.
+  template <class T, class Call>
+  quern_status answer_to(const T& init, const Call& call, Sizes sizes = Sizes::any) {
+    quern_status status = QUERN_OK;
+    const auto noted = [&](T* given) { return status = call(given); };
+    with(init, noted, sizes);
+    return status;
+  }
 
   void read_tensor(const quern_tensor& t) {
     want(t.rank <= QUERN_MAX_RANK, "a rank");
@@ -322,16 +330,14 @@ class Program {
     const std::size_t size = bytes_.one_in(8) ? bytes_.next() % (model.size() + 1) : model.size();
     const bool from_file = bytes_.one_in(20), with_options = !bytes_.one_in(3);
     make<quern_model>(models_, quern_model_destroy, [&](auto** to) {
-      quern_status status = QUERN_OK;
-      with(
+      return answer_to(
           options,
           [&](auto* given) {
             if (!with_options) given = nullptr;
-            if (from_file) return status = quern_model_load("/nowhere.onnx", given, to);
-            return status = quern_model_load_bytes(data, size, given, to);
+            if (from_file) return quern_model_load("/nowhere.onnx", given, to);
+            return quern_model_load_bytes(data, size, given, to);
           },
           with_options ? Sizes::any : Sizes::right);
-      return status;
     });
   }
 
@@ -349,9 +355,7 @@ class Program {
     options.memory_limit = bytes_.one_in(6) ? index() : std::size_t{1} << 20;
     options.opened = bytes_.one_in(3) ? slot(opened_) : nullptr;
     make<quern_executable>(executables_, quern_executable_destroy, [&](auto** to) {
-      quern_status status = QUERN_OK;
-      with(options, [&](auto* o) { return status = quern_executable_compile(model, o, to); });
-      return status;
+      return answer_to(options, [&](auto* o) { return quern_executable_compile(model, o, to); });
     });
   }
 
@@ -520,10 +524,8 @@ class Program {
         const quern_tensor type = tensor(own);
         const quern_device* device = bytes_.one_in(4) ? slot(opened_) : nullptr;
         return make<quern_device_tensor>(tensors_, quern_device_tensor_destroy, [&](auto** to) {
-          quern_status status = QUERN_OK;
-          with(type,
-               [&](auto* given) { return status = quern_device_tensor_create(device, given, to); });
-          return status;
+          return answer_to(
+              type, [&](auto* given) { return quern_device_tensor_create(device, given, to); });
         });
       }
       case 2: {

@@ -9,7 +9,7 @@
 namespace quern::tools {
 namespace {
 
-Value anything(Builder& b, std::size_t least_rank) {
+Value indexable(Builder& b, std::size_t least_rank) {
   return b.take({.types = b.rng.chance(0.7) ? std::vector<DType>{b.main_type()} : movable_types(),
                  .least_rank = least_rank,
                  .most_rank = 4,
@@ -26,7 +26,7 @@ Extent negated(const Extent& e) {
 }
 
 bool gather(Builder& b) {
-  const Value x = anything(b, 1);
+  const Value x = indexable(b, 1);
   const auto axis = static_cast<std::size_t>(b.rng.below(static_cast<std::int64_t>(x.rank())));
   const Extents picked = b.random_dims(static_cast<std::size_t>(b.rng.between(0, 2)));
   const bool negative = b.rng.chance(0.4);
@@ -42,7 +42,7 @@ bool gather(Builder& b) {
 }
 
 bool gather_elements(Builder& b) {
-  const Value x = anything(b, 1);
+  const Value x = indexable(b, 1);
   const auto axis = static_cast<std::size_t>(b.rng.below(static_cast<std::int64_t>(x.rank())));
   Extents dims = x.dims;
   dims[axis] = fixed(b.rng.between(1, 5));
@@ -54,7 +54,7 @@ bool gather_elements(Builder& b) {
 }
 
 bool gather_nd(Builder& b) {
-  const Value x = anything(b, 1);
+  const Value x = indexable(b, 1);
   Extent bound = x.dims[0];
   const std::int64_t width = x.rank() > 1 && b.rng.chance(0.5) ? 2 : 1;
   if (width == 2)
@@ -70,7 +70,7 @@ bool gather_nd(Builder& b) {
 
 // Each place at most once, so that the order of writes does not matter: rows 0, 1, ... backwards.
 bool scatter(Builder& b) {
-  const Value x = anything(b, 1);
+  const Value x = indexable(b, 1);
   if (x.dtype == DType::boolean || !is_fixed(x.dims[0])) return false;
   const std::int64_t rows = b.rng.between(1, x.dims[0][0]);
   const std::int64_t shift = b.rng.below(x.dims[0][0]);
@@ -155,7 +155,7 @@ bool non_zero(Builder& b) {
 // ---- shapes as numbers
 
 bool shape_of(Builder& b) {
-  const Value x = anything(b, 1);
+  const Value x = indexable(b, 1);
   const auto rank = static_cast<std::int64_t>(x.rank());
   if (b.rng.chance(0.2)) {
     b.add("Size", {x}, {}, {DType::i64, {}, 1e4, false});

@@ -14,7 +14,8 @@ namespace {
 enum class Elements : std::uint8_t { any, exact };
 
 // [n, c, h, w] with a fixed number of channels.
-Value image(Builder& b, const std::vector<DType>& types, Elements elements = Elements::any) {
+Value sampled_image(Builder& b, const std::vector<DType>& types,
+                    Elements elements = Elements::any) {
   const auto suits = [&](const Value& v) {
     return std::find(types.begin(), types.end(), v.dtype) != types.end() && !v.wild &&
            v.most <= 64 && v.rank() == 4 && is_fixed(v.dims[1]) &&
@@ -36,7 +37,7 @@ Value image(Builder& b, const std::vector<DType>& types, Elements elements = Ele
 // ---- grids
 
 bool grid_sample(Builder& b) {
-  const Value x = image(b, {DType::f32, DType::f32, DType::f64});
+  const Value x = sampled_image(b, {DType::f32, DType::f32, DType::f64});
   const Extent height = fixed(b.rng.between(1, 5));
   const Extent width = fixed(b.rng.between(1, 5));
   const Extents gd = {x.dims[0], height, width, fixed(2)};
@@ -61,7 +62,7 @@ bool grid_sample(Builder& b) {
 // A grid of theta, and an image read through it.
 bool affine_grid(Builder& b) {
   if (b.opset() < 20) return false;
-  const Value x = image(b, {DType::f32, DType::f32, DType::f64});
+  const Value x = sampled_image(b, {DType::f32, DType::f32, DType::f64});
   const Value theta = b.take_like(x.dtype, {x.dims[0], fixed(2), fixed(3)});
   if (theta.most > 4) return false;
   Extents size = x.dims;
@@ -78,7 +79,7 @@ bool affine_grid(Builder& b) {
 
 bool deform_conv(Builder& b) {
   if (b.opset() < 19) return false;
-  const Value x = image(b, {DType::f32, DType::f32, DType::f64, DType::f16});
+  const Value x = sampled_image(b, {DType::f32, DType::f32, DType::f64, DType::f16});
   const std::int64_t channels = x.dims[1][0];
   const std::int64_t k = b.rng.between(1, 3);
   const std::int64_t pad = b.rng.between(0, k - 1);
@@ -141,7 +142,7 @@ Value regions(Builder& b, const Value& x, std::int64_t count, Leading leading) {
 }
 
 bool roi_align(Builder& b) {
-  const Value x = image(b, {DType::f32, DType::f32, DType::f64});
+  const Value x = sampled_image(b, {DType::f32, DType::f32, DType::f64});
   const std::int64_t count = b.rng.between(1, 4);
   const std::int64_t height = b.rng.between(1, 3);
   const std::int64_t width = b.rng.between(1, 3);
@@ -161,7 +162,7 @@ bool roi_align(Builder& b) {
 }
 
 bool max_roi_pool(Builder& b) {
-  const Value x = image(b, {DType::f32, DType::f32, DType::f64});
+  const Value x = sampled_image(b, {DType::f32, DType::f32, DType::f64});
   const std::int64_t count = b.rng.between(1, 4);
   const std::int64_t height = b.rng.between(1, 3);
   const std::int64_t width = b.rng.between(1, 3);
@@ -176,7 +177,7 @@ bool max_roi_pool(Builder& b) {
 
 // Places are those of an image that the windows fill; one that is larger has zeros behind it.
 bool max_unpool(Builder& b) {
-  const Value x = image(b, {DType::f32, DType::f64, DType::f16}, Elements::exact);
+  const Value x = sampled_image(b, {DType::f32, DType::f64, DType::f16}, Elements::exact);
   const auto is_even = [](const Extent& e) {
     return e[0] % 2 == 0 && e[1] % 2 == 0 && e[2] % 2 == 0;
   };

@@ -162,9 +162,7 @@ class Interpreter {
     std::vector<InferInput> in;
     for (const Tensor& t : inputs)
       in.push_back(t.valid() ? InferInput{true, ValueType(t.type()), &t} : InferInput{});
-    for (const PostOp& p : n.post_ops)
-      if (const auto* b = std::get_if<BinaryPostOp>(&p))
-        in.resize(std::min<std::size_t>(in.size(), b->operand));
+    in.resize(n.own_inputs().size());
     InferContext context(n.op, def.name, n.name, in, n.outputs.size());
     QUERN_TRY((def.bound ? def.bound : def.infer)(context));
     std::vector<TensorType> types;

@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0
+// One tensor operator of a graph that is executed abstractly: the types of its outputs and, where
+// its inputs are known and the work is small, their elements.
+#pragma once
+
+#include <optional>
+#include <span>
+#include <vector>
+
+#include <quern/status.h>
+#include <quern/tensor.h>
+
+#include "engine/compile/abstract_values.h"
+#include "graph/graph.h"
+#include "graph/op_def.h"
+
+namespace quern::specializing {
+
+// The inputs of a node, all of them tensors; null where one is left out.
+using Operands = std::span<const Abstract* const>;
+
+// Every dimension is a number.
+Result<std::vector<ValueType>> infer_node(const Node& n, const OpDef& def, Operands operands);
+
+// Returns the outputs, of `types`, if they can be computed and that is cheap enough.
+std::optional<Result<std::vector<Tensor>>> fold_node(OpSet ops, const Node& n, const OpDef& def,
+                                                     Operands operands,
+                                                     std::span<const ValueType> types);
+
+}  // namespace quern::specializing

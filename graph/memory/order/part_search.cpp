@@ -1,0 +1,278 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "graph/memory/order/part_search.h"
+
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <optional>
+#include <queue>
+#include <tuple>
+#include <unordered_map>
+#include <utility>
+
+#include "graph/memory/order/live_bytes.h"
+#include "graph/memory/order/node_set.h"
+
+namespace quern {
+namespace {
+
+class DownSetSearch final : public PartSearch {
+ public:
+  DownSetSearch(const OrderPart& part, std::uint64_t enough, std::size_t& steps)
+      : part_(part), enough_(enough), steps_(steps), words_((part.nodes.size() + 63) / 64) {
+    const std::size_t n = part.nodes.size();
+    before_.assign(n * words_, 0);
+    behind_.resize(n);
+    users_.assign(part.problem.buffers.size() * words_, 0);
+    for (std::uint32_t i = 0; i < n; ++i) {
+      for (std::uint32_t b : part.problem.nodes[i].before) {
+        add_node(&before_[i * words_], b);
+        behind_[b].push_back(i);
+      }
+    }
+    for (std::size_t b = 0; b < part.problem.buffers.size(); ++b)
+      for (std::uint32_t u : part.problem.buffers[b].users) add_node(&users_[b * words_], u);
+  }
+
+  Answer best_first(std::uint64_t limit) override {
+    clear();
+    using Entry = std::pair<std::array<std::uint64_t, 3>, std::uint32_t>;
+    std::priority_queue<Entry, std::vector<Entry>, std::greater<>> queue;
+    const auto push = [&](std::uint32_t s) {
+      queue.push({{std::max(states_[s].peak, enough_), part_.nodes.size() - states_[s].count,
+                   states_[s].live},
+                  s});
+    };
+    push(root());
+    std::uint64_t proven = enough_;
+    while (!queue.empty()) {
+      const std::uint32_t s = queue.top().second;
+      proven = std::max(proven, queue.top().first[0]);
+      queue.pop();
+      if (states_[s].stale) continue;
+      if (states_[s].count == part_.nodes.size())
+        return {path(s), states_[s].peak, std::max(states_[s].peak, enough_)};
+      if (steps_ == 0) return {{}, no_peak, proven};
+      --steps_;
+      for (std::uint32_t child : expand(s, limit)) push(child);
+    }
+    return {{}, no_peak, limit};
+  }
+
+  Answer beam(std::uint64_t limit, std::size_t width) override {
+    clear();
+    std::vector<std::vector<std::uint32_t>> layers(part_.nodes.size() + 1);
+    const std::uint32_t first = root();
+    layers[states_[first].count].push_back(first);
+    const auto better = [&](std::uint32_t a, std::uint32_t b) {
+      const auto key = [&](std::uint32_t s) {
+        return std::tuple(std::max(states_[s].peak, enough_), states_[s].live, s);
+      };
+      return key(a) < key(b);
+    };
+    for (std::size_t count = 0; count < part_.nodes.size(); ++count) {
+      auto& layer = layers[count];
+      std::ranges::sort(layer, better);
+      std::size_t kept = 0;
+      for (std::uint32_t s : layer) {
+        if (states_[s].stale) continue;
+        if (kept++ == width || steps_ == 0) break;
+        --steps_;
+        for (std::uint32_t child : expand(s, limit)) layers[states_[child].count].push_back(child);
+      }
+    }
+    auto& last = layers.back();
+    if (last.empty()) return {};
+    const std::uint32_t s = *std::ranges::min_element(last, better);
+    return {path(s), states_[s].peak, 0};
+  }
+
+ private:
+  struct State {
+    std::uint64_t live = 0;
+    std::uint64_t peak = 0;
+    std::uint32_t parent = 0;
+    std::uint32_t count = 0;
+    std::uint32_t path_begin = 0, path_end = 0;  // nodes since the parent
+    bool stale = false;                          // another path to this set is better
+  };
+
+  const std::uint64_t* set(std::uint32_t s) const { return &sets_[s * words_]; }
+
+  void clear() {
+    states_.clear();
+    sets_.clear();
+    paths_.clear();
+    known_.clear();
+  }
+
+  std::uint32_t root() {
+    State s;
+    s.live = part_.live;
+    s.peak = part_.live;
+    scratch_.assign(words_, 0);
+    ready_ = ready_behind(scratch_);
+    path_.clear();
+    take_free(s);
+    return *store(s);
+  }
+
+  Effect effect(std::uint32_t node, const std::uint64_t* done) const {
+    const auto used = [&](std::uint32_t b) {
+      for (std::size_t w = 0; w < words_; ++w)
+        if ((users_[b * words_ + w] & done[w]) != 0) return true;
+      return false;
+    };
+    const auto begins = [&](std::uint32_t b) { return !part_.begun[b] && !used(b); };
+    const auto ends = [&](std::uint32_t b) {
+      if (part_.outlives[b]) return false;
+      for (std::size_t w = 0; w < words_; ++w) {
+        const std::uint64_t self =
+            node / 64 == w ? std::uint64_t{1} << (node % 64) : std::uint64_t{0};
+        if ((users_[b * words_ + w] & ~(done[w] | self)) != 0) return false;
+      }
+      return true;
+    };
+    return effect_of(part_.problem, node, part_.buffers[node], begins, ends);
+  }
+
+  bool ready(std::uint32_t node, const Words& done) const {
+    if (has_node(done.data(), node)) return false;
+    for (std::size_t w = 0; w < words_; ++w)
+      if ((before_[node * words_ + w] & ~done[w]) != 0) return false;
+    return true;
+  }
+  Words ready_behind(const Words& done) const {
+    Words all(words_, 0);
+    for (std::uint32_t n = 0; n < part_.nodes.size(); ++n)
+      if (ready(n, done)) add_node(all.data(), n);
+    return all;
+  }
+  // f(n) for each n of a set in ascending order, also for those above n that f itself adds.
+  template <class F>
+  void each(const Words& set, F&& f) const {
+    for (std::uint32_t w = 0; w < words_; ++w) {
+      for (std::uint64_t left = set[w]; left != 0;) {
+        const auto bit = static_cast<std::uint32_t>(std::countr_zero(left));
+        f(w * 64 + bit);
+        left = bit == 63 ? 0 : set[w] & ~std::uint64_t{0} << (bit + 1);
+      }
+    }
+  }
+
+  // Adds nodes to scratch_ and path_, and to ready_ those that wait for nothing else.
+  void run(State& s, std::uint32_t node, const Effect& e) {
+    s.peak = std::max(s.peak, e.transient(s.live, part_.problem.nodes[node].scratch));
+    s.live = e.after(s.live);
+    ++s.count;
+    add_node(scratch_.data(), node);
+    ready_[node / 64] &= ~(std::uint64_t{1} << (node % 64));
+    for (std::uint32_t n : behind_[node])
+      if (ready(n, scratch_)) add_node(ready_.data(), n);
+    path_.push_back(node);
+  }
+
+  void take_free(State& s) {
+    for (bool found = true; found;) {
+      found = false;
+      each(ready_, [&](std::uint32_t n) {
+        const Effect e = effect(n, scratch_.data());
+        if (e.begun > e.ended ||
+            e.transient(s.live, part_.problem.nodes[n].scratch) > std::max(s.peak, enough_))
+          return;
+        run(s, n, e);
+        found = true;
+      });
+    }
+  }
+
+  // Returns nothing if the set has been reached with no higher peak.
+  std::optional<std::uint32_t> store(State s) {
+    const auto [at, fresh] = known_.try_emplace(hash(scratch_), states_.size());
+    if (!fresh) {
+      if (states_[at->second].peak <= s.peak) return std::nullopt;
+      states_[at->second].stale = true;
+      at->second = static_cast<std::uint32_t>(states_.size());
+    }
+    s.path_begin = static_cast<std::uint32_t>(paths_.size());
+    paths_.insert(paths_.end(), path_.begin(), path_.end());
+    s.path_end = static_cast<std::uint32_t>(paths_.size());
+    sets_.insert(sets_.end(), scratch_.begin(), scratch_.end());
+    states_.push_back(s);
+    return static_cast<std::uint32_t>(states_.size() - 1);
+  }
+
+  std::vector<std::uint32_t> expand(std::uint32_t parent, std::uint64_t limit) {
+    std::vector<std::uint32_t> children;
+    const Words done(set(parent), set(parent) + words_);
+    const Words open = ready_behind(done);
+    each(open, [&](std::uint32_t n) {
+      State s = states_[parent];
+      s.parent = parent;
+      scratch_ = done;
+      ready_ = open;
+      path_.clear();
+      run(s, n, effect(n, done.data()));
+      if (s.peak >= limit) return;
+      take_free(s);
+      if (const auto child = store(s)) children.push_back(*child);
+    });
+    return children;
+  }
+
+  std::vector<std::uint32_t> path(std::uint32_t s) const {
+    std::vector<std::uint32_t> backwards;
+    for (;; s = states_[s].parent) {
+      for (std::uint32_t k = states_[s].path_end; k-- > states_[s].path_begin;)
+        backwards.push_back(paths_[k]);
+      if (s == states_[s].parent) break;
+    }
+    std::ranges::reverse(backwards);
+    return backwards;
+  }
+
+  struct Key {
+    std::uint64_t low, high;
+    bool operator==(const Key&) const = default;
+  };
+  struct KeyHash {
+    std::size_t operator()(const Key& k) const { return k.low; }
+  };
+  static std::uint64_t mixed(std::uint64_t x) {
+    x = (x ^ (x >> 32)) * 0xd6e8feb86659fd93U;
+    x = (x ^ (x >> 32)) * 0xd6e8feb86659fd93U;
+    return x ^ (x >> 32);
+  }
+  static Key hash(const Words& set) {
+    Key k{0x9e3779b97f4a7c15U, 0xbf58476d1ce4e5b9U};
+    for (const std::uint64_t w : set) {
+      k.low = mixed(k.low ^ w);
+      k.high = mixed(k.high + w * 0x94d049bb133111ebU + 1);
+    }
+    return k;
+  }
+
+  const OrderPart& part_;
+  std::uint64_t enough_;  // no order of the whole has a lower peak
+  std::size_t& steps_;
+  std::size_t words_;
+  Words before_;
+  std::vector<std::vector<std::uint32_t>> behind_;  // of each node, those that name it in `before`
+  Words users_;
+  std::vector<State> states_;
+  Words sets_;
+  std::vector<std::uint32_t> paths_;
+  std::unordered_map<Key, std::uint32_t, KeyHash> known_;
+  Words scratch_;                    // the set that is being made
+  Words ready_;                      // what may follow it
+  std::vector<std::uint32_t> path_;  // ... and the nodes that made it
+};
+
+}  // namespace
+
+std::unique_ptr<PartSearch> make_part_search(const OrderPart& part, std::uint64_t enough,
+                                             std::size_t& steps) {
+  return std::make_unique<DownSetSearch>(part, enough, steps);
+}
+
+}  // namespace quern

@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+// Sums of products: convolutions, matrix products and determinants.
+#include "tests/tools/oracle/family_groups.h"
+
+namespace quern::testing {
+namespace {
+
+constexpr FamilyRow products[] = {
+    {"conv",
+     R"(input %0 "x": f32[2,6,9,11]
+input %1 "w": f32[8,3,3,3]
+input %2 "b": f32[8]
+%3: f32[2,8,5,6] = Conv(%0, %1, %2) strides=[2,2] pads=[1,1,1,1] group=2 kernel=[3,3]
+output %3 "y")",
+     {-2, 2},
+     0.005},
+    {"conv transpose",
+     R"(input %0 "x": f32[2,4,5,6]
+input %1 "w": f32[4,3,3,3]
+%3: f32[2,6,11,13] = ConvTranspose(%0, %1) strides=[2,2] group=2 kernel=[3,3]
+output %3 "y")",
+     {-2, 2},
+     0.005},
+    {"matmul",
+     R"(input %0 "a": f32[3,7,40]
+input %1 "b": f32[40,9]
+%2: f32[3,7,9] = MatMul(%0, %1) alpha=-1.5
+output %2 "y")",
+     {-2, 2},
+     0.003},
+    {"two products",
+     R"(input %0 "a": f32[7,40]
+input %1 "b": f32[40,9]
+input %2 "c": f32[9,5]
+%3: f32[7,9] = MatMul(%0, %1)
+%4: f32[7,9] = Unary(%3) kind=relu
+%5: f32[7,5] = MatMul(%4, %2)
+output %5 "y")",
+     {-2, 2},
+     0.001},
+    {"einsum",
+     R"(input %0 "a": f32[3,4,5]
+input %1 "b": f32[5,4,6]
+%2: f32[3,6] = Einsum(%0, %1) equation="abc,cbd->ad"
+output %2 "y")",
+     {-2, 2},
+     0.005},
+    {"det",
+     R"(input %0 "a": f32[5,3,3]
+%1: f32[5] = Det(%0)
+output %1 "y")",
+     {-2, 2},
+     0.0005},
+};
+
+}  // namespace
+
+std::vector<Family> product_families() {
+  return families_of(products);
+}
+
+}  // namespace quern::testing

@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tools/option_rows.h"
+
+#include <utility>
+
+namespace quern::tools {
+namespace {
+
+OptionRows shape_rows(InputArgs& a) {
+  return {{.names = "--shape",
+           .value = "NAME=AxBxC",
+           .help = "shape of a generated input whose dimensions are free; NAME= may be left out "
+                   "when there is one input. May be repeated",
+           .target = &a.shapes},
+          {.names = "--dim",
+           .value = "SYMBOL=N",
+           .help = "number for a named dimension (batch=4). May be repeated",
+           .target = &a.dims},
+          {.names = "--seed", .value = "S", .help = "seed of generated inputs", .target = &a.seed}};
+}
+
+}  // namespace
+
+void append(OptionRows& rows, OptionRows more) {
+  for (OptionRow& row : more) rows.push_back(std::move(row));
+}
+
+OptionRow optional_model_row(std::string& model) {
+  return {.names = "MODEL", .help = "an .onnx file", .target = &model};
+}
+
+OptionRow model_row(std::string& model) {
+  OptionRow row = optional_model_row(model);
+  row.required = true;
+  return row;
+}
+
+OptionRow json_row(bool& json) {
+  return {.names = "--json", .help = "one JSON object on stdout instead of text", .target = &json};
+}
+
+OptionRows device_rows(DeviceArgs& a) {
+  return {
+      {.names = "-d,--device",
+       .value = "NAME",
+       .help =
+           "cpu, or reference: every operator by its plainest loop (`quern devices` lists them)",
+       .target = &a.device},
+      {.names = "-t,--threads",
+       .value = "N",
+       .help = "threads of a run; by default all CPUs that the process may use",
+       .target = &a.threads,
+       .range = {{1, 1024}}}};
+}
+
+OptionRow strategy_row(DeviceArgs& a) {
+  return {.names = "--strategy",
+          .value = "NAME",
+          .help =
+              "how buffers are placed in memory (`quern plan` compares strategies); none for "
+              "bisecting faults",
+          .target = &a.strategy};
+}
+
+OptionRow switch_row(const char* name, const char* help, std::string& target) {
+  return {
+      .names = name, .value = "on|off", .help = help, .target = &target, .choices = {"on", "off"}};
+}
+
+OptionRow scratch_row(DeviceArgs& a) {
+  return switch_row("--scratch",
+                    "whether kernels may take memory to work in, where that makes them faster; by "
+                    "default on",
+                    a.scratch);
+}
+
+OptionRows pool_rows(PoolArgs& a) {
+  return {{.names = "--pool",
+           .value = "NAME",
+           .help = "pool for what no plan knows: loops, and segments whose shapes depend on data "
+                   "(`quern plan --pools help` lists them)",
+           .target = &a.pool},
+          {.names = "--record-trace",
+           .value = "FILE",
+           .help = "runs once more and appends to FILE, as CSV, what that run allocates if no "
+                   "buffer is planned; `quern plan FILE` plays it to every pool",
+           .target = &a.record_trace}};
+}
+
+OptionRows input_rows(InputArgs& a) {
+  OptionRows rows = {
+      {.names = "--input",
+       .value = "NAME=FILE",
+       .help = "an input from a .npy, .pb (TensorProto), .bin (raw elements), .png or .jpg file, "
+               "or one of the words random, ones, zeros; NAME= may be left out when there is one "
+               "input. May be repeated",
+       .target = &a.inputs},
+      {.names = "--data-set",
+       .value = "DIR",
+       .help = "inputs from input_0.pb, input_1.pb, ... of an ONNX test_data_set folder",
+       .target = &a.data_set}};
+  append(rows, shape_rows(a));
+  return rows;
+}
+
+}  // namespace quern::tools

@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the table of options is put together from: rows that several verbs share, and verbs with
+// many options, each in a file of its own.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "tools/options.h"
+
+namespace quern::tools {
+
+using OptionRows = std::vector<OptionRow>;
+
+void append(OptionRows& rows, OptionRows more);
+
+OptionRow optional_model_row(std::string& model);
+OptionRow model_row(std::string& model);
+OptionRow json_row(bool& json);
+// With the choices on and off.
+OptionRow switch_row(const char* name, const char* help, std::string& target);
+
+OptionRows device_rows(DeviceArgs& a);
+OptionRow strategy_row(DeviceArgs& a);
+OptionRow scratch_row(DeviceArgs& a);
+OptionRows pool_rows(PoolArgs& a);
+OptionRows input_rows(InputArgs& a);
+
+Verb verify_row(VerifyArgs& a);
+Verb plan_row(PlanArgs& a);
+
+}  // namespace quern::tools
