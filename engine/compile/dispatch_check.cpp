@@ -10,14 +10,8 @@ namespace {
 
 using Base = Step::Operand::Base;
 
-// Shaders read and write vectors of 16 bytes: the last one may reach beyond an operand's end.
-constexpr std::uint64_t vector_bytes = 16;
 // The limit of Dispatch::push (kernels/contract/gpu.h).
 constexpr std::size_t most_push_words = 32;
-
-std::uint64_t to_vectors(std::uint64_t bytes) {
-  return (bytes + vector_bytes - 1) / vector_bytes * vector_bytes;
-}
 
 class StepCheck {
  public:
@@ -94,7 +88,7 @@ class StepCheck {
         return part(cat(d.shader, ", output ", use.index), use, step_.output_bytes);
       case BufferUse::Of::scratch:
         return inside(cat(d.shader, ", scratch"), use.offset, use.bytes,
-                      to_vectors(step_.scratch_bytes));
+                      whole_vectors(step_.scratch_bytes));
       case BufferUse::Of::constant: {
         if (use.written) return wrong(cat(d.shader, " writes constant ", use.index));
         if (use.index >= step_.gpu_constants.size())
@@ -102,7 +96,7 @@ class StepCheck {
               cat(d.shader, " reads constant ", use.index, " of ", step_.gpu_constants.size()));
         const std::uint64_t size = constant_bytes(step_.gpu_constants[use.index]);
         return inside(cat(d.shader, ", constant ", use.index), use.offset, use.bytes,
-                      to_vectors(size));
+                      whole_vectors(size));
       }
     }
     return wrong(cat(d.shader, " has a buffer of no kind"));
@@ -111,7 +105,7 @@ class StepCheck {
   Status part(const std::string& what, const BufferUse& use,
               std::span<const std::uint64_t> sizes) const {
     if (use.index >= sizes.size()) return wrong(cat(what, " of ", sizes.size()));
-    return inside(what, use.offset, use.bytes, to_vectors(sizes[use.index]));
+    return inside(what, use.offset, use.bytes, whole_vectors(sizes[use.index]));
   }
 
   const Program& program_;

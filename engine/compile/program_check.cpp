@@ -200,6 +200,8 @@ class Checker {
     if (ends_past_memory(at, desc))
       return wrong(cat("writes result ", i, " past the end of its memory"));
     write(at, result(i), desc);
+    const std::uint64_t end = at.begin + desc.bytes();
+    if (step().kind == Step::Kind::device) memory_[at.region].clear(end, whole_vectors(end));
     return {};
   }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "engine/lowering/arenas.h"
 
+#include <algorithm>
 #include <span>
 #include <utility>
 
@@ -80,6 +81,22 @@ void keep_output_offsets(std::span<const Buffer> buffers, const PlacedMemory& ho
       program.output_offsets[buffers[b].index] = host.offset_of_root(b);
 }
 
+// Drops the dispatches that would copy an operand to where it lies already.
+void drop_copies_in_place(UnallocatedStep& unallocated) {
+  Step& s = unallocated.step;
+  if (s.kind != Step::Kind::device) return;
+  for (const CopiedInput& copy : unallocated.meaning.copies) {
+    const Step::Operand& in = s.inputs[copy.input];
+    const Step::Operand& out = s.outputs[0];
+    const std::uint64_t skipped =
+        s.input_bytes[copy.input] - unallocated.inputs[copy.input].desc.bytes();
+    if (in.base != out.base || in.offset + skipped != out.offset + copy.offset) continue;
+    std::erase_if(s.dispatches, [&](const Dispatch& d) {
+      return std::ranges::find(d.buffers, BufferUse::input(copy.input)) != d.buffers.end();
+    });
+  }
+}
+
 StepMeaning meaning_of(UnallocatedStep& step) {
   StepMeaning meaning = std::move(step.meaning);
   for (const Place& p : step.inputs) meaning.inputs.push_back(p.desc);
@@ -94,6 +111,7 @@ std::vector<StepMeaning> keep_steps(std::span<UnallocatedStep> steps,
   std::vector<StepMeaning> meanings;
   for (std::uint32_t i : order) {
     operands.resolve(steps[i], i);
+    drop_copies_in_place(steps[i]);
     program.steps.push_back(std::move(steps[i].step));
     meanings.push_back(meaning_of(steps[i]));
   }
@@ -113,18 +131,35 @@ Result<std::vector<StepMeaning>> place_on_host(UnallocatedProgram& unallocated,
   return meanings;
 }
 
-// Both memories use the order of the graph, with all steps: results may be in place, but no copy is
-// avoided.
+// Gives the steps that have nothing to do in `other` nothing to do in `graph` either, where they
+// have no operands.
+void leave_out(StepGraph& graph, const StepGraph& other, const Schedule& schedule) {
+  for (std::uint32_t i = 0; i < graph.steps.size(); ++i)
+    if (is_void(other, schedule, i)) graph.steps[i].only_copies = true;
+}
+
+// The order is chosen for the device's memory, which holds nearly everything, and kept in the
+// host's. Steps of the host stay where they are: in between they would cut the device's work into
+// more submissions.
 Result<std::vector<StepMeaning>> place_in_both(UnallocatedProgram& unallocated,
                                                const ArenaOptions& options,
                                                const Strategy& strategy, Program& program) {
-  constexpr ScheduleOptions in_order{.order = false, .alias = false};
   const std::uint64_t alignment = options.device_alignment;
-  QUERN_ASSIGN(const PlacedMemory host,
-               place(step_graph(unallocated, Space::host, host_alignment), in_order, strategy));
-  QUERN_ASSIGN(const PlacedMemory device,
-               place(step_graph(unallocated, Space::device, alignment), in_order, strategy));
-  auto meanings = keep_steps(unallocated.steps, host.answer.schedule.order,
+  StepGraph on_host = step_graph(unallocated, Space::host, host_alignment);
+  StepGraph on_device = step_graph(unallocated, Space::device, alignment);
+  const bool all_on_device = std::ranges::none_of(
+      unallocated.steps, [](const UnallocatedStep& s) { return s.step.kind == Step::Kind::host; });
+  QUERN_ASSIGN(PlacedMemory device,
+               place(on_device, {.order = options.order && all_on_device, .alias = options.alias},
+                     strategy));
+  leave_out(on_host, on_device, device.answer.schedule);
+  const ScheduleOptions same_order{
+      .order = false, .alias = options.alias, .first_order = device.answer.schedule.order};
+  QUERN_ASSIGN(const PlacedMemory host, place(on_host, same_order, strategy));
+  leave_out(on_device, on_host, host.answer.schedule);
+  device.memory = memory_of(on_device, device.answer.schedule);
+  QUERN_TRY(validate(device.memory.problem, device.plan));
+  auto meanings = keep_steps(unallocated.steps, host.memory.steps,
                              {unallocated.buffers, host, device, alignment}, program);
   keep_output_offsets(unallocated.buffers, host, program);
   keep_plan(host, program);

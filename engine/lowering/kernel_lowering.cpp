@@ -154,7 +154,7 @@ Place KernelLowering::result_place(const Node& node, std::size_t output, const T
 Status KernelLowering::append(const Node& node, const KernelRequest& request, KernelChoice& choice,
                               std::span<const Place> inputs, std::span<const Place> outputs,
                               StepMeaning meaning) {
-  QUERN_ASSIGN(auto gpu_constants, constants_.on_device(choice.gpu.constants));
+  QUERN_ASSIGN(auto gpu_constants, constants_.on_device(choice.gpu_constants()));
   Step s = step_of(choice);
   s.gpu_constants = std::move(gpu_constants);
   describe(node, request, s);

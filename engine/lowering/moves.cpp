@@ -81,7 +81,7 @@ bool Moves::is_aligned(const Place& place) const {
 Result<Place> Moves::append_copy(const Place& from, const HeldValue& held, const TensorDesc& to,
                                  KernelChoice choice, const Names& names) {
   const Place made{unallocated_.add(space_of(choice), to.bytes(), names.result), 0, to};
-  QUERN_ASSIGN(auto gpu_constants, constants_.on_device(choice.gpu.constants));
+  QUERN_ASSIGN(auto gpu_constants, constants_.on_device(choice.gpu_constants()));
   Step s = step_of(choice);
   s.gpu_constants = std::move(gpu_constants);
   s.op = names.op;

@@ -2,6 +2,7 @@
 #include "engine/lowering/schedule.h"
 
 #include <algorithm>
+#include <optional>
 
 namespace quern::lowering {
 namespace {
@@ -15,6 +16,47 @@ std::uint64_t padded(std::uint64_t bytes, Space space, std::uint64_t alignment) 
   if (space == Space::host) return bytes;
   return (bytes + alignment - 1) / alignment * alignment;
 }
+
+// Adds the dependences between steps by the buffers that are planned in another memory.
+class OtherMemory {
+ public:
+  OtherMemory(const UnallocatedProgram& unallocated, Space space)
+      : unallocated_(unallocated), space_(space), users_(unallocated.buffers.size()) {}
+
+  // Steps are added in order.
+  void add(const UnallocatedStep& step, std::uint32_t number, std::vector<std::uint32_t>& after) {
+    for (const Place& p : step.inputs) {
+      if (!is_elsewhere(p)) continue;
+      Users& users = users_[p.buffer];
+      if (users.writer) after.push_back(*users.writer);
+      users.readers.push_back(number);
+    }
+    for (const Place& p : step.outputs) {
+      if (!is_elsewhere(p)) continue;
+      Users& users = users_[p.buffer];
+      if (users.writer) after.push_back(*users.writer);
+      after.insert(after.end(), users.readers.begin(), users.readers.end());
+      users = {.writer = number, .readers = {}};
+    }
+    std::erase(after, number);
+  }
+
+ private:
+  struct Users {
+    std::optional<std::uint32_t> writer;
+    std::vector<std::uint32_t> readers;  // since the last write
+  };
+
+  bool is_elsewhere(const Place& p) const {
+    if (!p.present()) return false;
+    const Buffer& b = unallocated_.buffer(p);
+    return b.space() != space_ && is_planned(b, b.space());
+  }
+
+  const UnallocatedProgram& unallocated_;
+  Space space_;
+  std::vector<Users> users_;
+};
 
 Result<PlacedMemory> place_as_scheduled(const StepGraph& graph, const ScheduleOptions& options,
                                         const Strategy& strategy) {
@@ -40,7 +82,9 @@ StepGraph step_graph(const UnallocatedProgram& unallocated, Space space, std::ui
     buffer = {b.name, padded(b.bytes, space, alignment), alignment, b.base == Buffer::Base::output};
   }
   const auto planned = [&](BufferId b) { return is_planned(unallocated.buffers[b], space); };
+  OtherMemory other(unallocated, space);
   for (const UnallocatedStep& s : unallocated.steps) {
+    const auto number = static_cast<std::uint32_t>(g.steps.size());
     StepGraph::Step& step = g.steps.emplace_back();
     step.name = s.step.node;
     if (scratch_space(s.step) == space)
@@ -51,6 +95,7 @@ StepGraph step_graph(const UnallocatedProgram& unallocated, Space space, std::ui
       if (p.present() && planned(p.buffer)) step.reads.push_back(p.buffer);
     for (const Place& p : s.outputs)
       if (p.present() && planned(p.buffer)) step.writes.push_back(p.buffer);
+    other.add(s, number, step.after);
     const auto operands = std::ranges::count_if(s.inputs, &Place::present);
     step.only_copies = s.only_copies && static_cast<std::size_t>(operands) == step.reads.size();
   }

@@ -10,7 +10,8 @@
 namespace quern::lowering {
 
 // The reads and writes by the steps of the buffers that are planned in this memory. Steps and
-// buffers have the numbers of the unallocated program; buffers elsewhere are ignored.
+// buffers have the numbers of the unallocated program; buffers in the other memory only keep steps
+// in order.
 StepGraph step_graph(const UnallocatedProgram& unallocated, Space space, std::uint64_t alignment);
 
 // The placement of buffers and of the scratch memory of steps.

@@ -85,11 +85,13 @@ void UnallocatedProgram::append(Step step, std::span<const Place> inputs,
 Step step_of(KernelChoice& choice) {
   Step s;
   s.implementation = std::move(choice.implementation);
-  s.kernel = std::move(choice.kernel);
   s.scratch_bytes = choice.scratch_bytes;
-  if (s.kernel) return s;
-  s.kind = Step::Kind::device;
-  s.dispatches = std::move(choice.gpu.dispatches);
+  if (choice.is_on_gpu()) {
+    s.kind = Step::Kind::device;
+    s.dispatches = std::move(choice.on_gpu().dispatches);
+  } else {
+    s.kernel = std::get<std::unique_ptr<CpuKernel>>(std::move(choice.work));
+  }
   return s;
 }
 

@@ -49,6 +49,13 @@ struct GpuConstant {
   std::function<Status(std::byte*)> fill;  // gets zeroed bytes aligned to 64
 };
 
+// Shaders read and write whole vectors of this size in bytes: the last one may reach beyond an
+// operand's end.
+inline constexpr std::uint64_t shader_vector_bytes = 16;
+constexpr std::uint64_t whole_vectors(std::uint64_t bytes) {
+  return (bytes + shader_vector_bytes - 1) / shader_vector_bytes * shader_vector_bytes;
+}
+
 // The access of a dispatch to a part of an operand.
 enum class BufferAccess : std::uint8_t { read, write };
 

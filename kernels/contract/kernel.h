@@ -15,6 +15,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <variant>
 #include <vector>
 
 #include <quern/status.h>
@@ -164,17 +165,19 @@ struct Sharing {
 };
 
 // The first output holds this input's bytes unchanged at `offset`. The kernel skips the copy if the
-// input already lies there.
+// input already lies there; of GpuWork, the dispatches that read the input are dropped.
 struct CopiedInput {
   std::uint32_t input;
   std::size_t offset;
 };
 
+// What is run: a kernel on the CPU, or dispatches on a GPU.
+using KernelWork = std::variant<std::unique_ptr<CpuKernel>, GpuWork>;
+
 // An implementation's answer. Empty layouts mean dense row-major.
 struct KernelChoice {
-  std::string implementation;         // as "onednn brgconv:avx512_core"; for profile and inspect
-  std::unique_ptr<CpuKernel> kernel;  // null: `gpu` is the work
-  GpuWork gpu;
+  std::string implementation;  // as "onednn brgconv:avx512_core"; for profile and inspect
+  KernelWork work;
   std::vector<Layout> input_layouts;
   std::vector<Layout> output_layouts;
   std::vector<bool> packed_inputs;  // true: the kernel holds it and needs no pointer
@@ -182,6 +185,16 @@ struct KernelChoice {
   std::vector<CopiedInput> copies;  // if not empty, the kernel does nothing but copy
   std::size_t scratch_bytes = 0;
   std::size_t post_ops_taken = 0;  // a prefix; the rest runs as separate elementwise steps
+
+  bool is_on_gpu() const { return std::holds_alternative<GpuWork>(work); }
+  // The kernel of a choice for the CPU.
+  const CpuKernel& cpu_kernel() const { return *std::get<std::unique_ptr<CpuKernel>>(work); }
+  // The dispatches; makes this a choice for a GPU.
+  GpuWork& on_gpu() { return is_on_gpu() ? std::get<GpuWork>(work) : work.emplace<GpuWork>(); }
+  std::span<const GpuConstant> gpu_constants() const {
+    if (!is_on_gpu()) return {};
+    return std::get<GpuWork>(work).constants;
+  }
 };
 
 using Selection = Result<std::optional<KernelChoice>>;

@@ -65,7 +65,7 @@ Selection select_reference(const KernelRequest& request) {
   choice.implementation = "reference";
   if (reference.scratch)
     choice.scratch_bytes = reference.scratch(request.op, inputs, request.outputs);
-  choice.kernel = std::make_unique<ReferenceKernel>(request, choice.scratch_bytes);
+  choice.work = std::make_unique<ReferenceKernel>(request, choice.scratch_bytes);
   return std::optional<KernelChoice>(std::move(choice));
 }
 
@@ -82,7 +82,10 @@ Result<KernelChoice> select_cpu_kernel(const KernelRequest& request) {
 
 Selection select_gpu_kernel(const KernelRequest& request) {
   const GpuSelect select = kernels_of(request.def()).gpu;
-  return select ? select(request) : unsupported();
+  if (!select) return unsupported();
+  QUERN_ASSIGN(std::optional<KernelChoice> choice, select(request));
+  if (choice) choice->on_gpu();  // even if nothing is dispatched
+  return choice;
 }
 
 Cost traffic(std::span<const TensorType> inputs, std::span<const TensorType> outputs) {

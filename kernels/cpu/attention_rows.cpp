@@ -271,7 +271,7 @@ Selection select_attention_rows(const KernelRequest& r) {
       describe(r, choice.input_layouts, choice.output_layouts[0]), r.target.threads);
   choice.implementation = std::string("rows ") + simd().name;
   choice.scratch_bytes = kernel->scratch_bytes();
-  choice.kernel = std::move(kernel);
+  choice.work = std::move(kernel);
   return std::optional<KernelChoice>(std::move(choice));
 }
 

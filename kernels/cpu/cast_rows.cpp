@@ -88,7 +88,7 @@ Selection select_cast_rows(const KernelRequest& r) {
   choice.implementation = std::string("rows ") + simd().name;
   choice.input_layouts = {layout};
   choice.output_layouts = {layout};
-  choice.kernel = std::make_unique<CastRows>(loop, TensorType{x.dtype, x.shape}, to);
+  choice.work = std::make_unique<CastRows>(loop, TensorType{x.dtype, x.shape}, to);
   return std::optional<KernelChoice>(std::move(choice));
 }
 

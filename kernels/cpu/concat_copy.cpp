@@ -82,7 +82,7 @@ Selection select_concat_copy(const KernelRequest& r) {
   }
   choice.implementation = "copy";
   choice.output_layouts = {layout};
-  choice.kernel = std::make_unique<ConcatCopy>(std::move(parts));
+  choice.work = std::make_unique<ConcatCopy>(std::move(parts));
   return std::optional<KernelChoice>(std::move(choice));
 }
 

@@ -100,7 +100,7 @@ Selection select_conv_depthwise(const KernelRequest& r) {
   choice.output_layouts = {Layout::channels_last(r.outputs[0].shape)};
   choice.packed_inputs.resize(r.inputs.size());
   choice.packed_inputs[1] = true;
-  choice.kernel = std::make_unique<DepthwiseRows>(
+  choice.work = std::make_unique<DepthwiseRows>(
       x, r.outputs[0].shape, resolve_window(r.as<Conv>().window, spatial_of(x), spatial_of(w)),
       std::move(packed));
   return std::optional<KernelChoice>(std::move(choice));

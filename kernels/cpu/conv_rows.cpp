@@ -146,7 +146,7 @@ Selection select_conv_rows(const KernelRequest& r) {
   choice.input_layouts = {Layout::channels_last(r.shape(0))};
   choice.output_layouts = {Layout::channels_last(r.outputs[0].shape)};
   choice.packed_inputs = {false, true, false};
-  choice.kernel = std::make_unique<ConvRows>(g, std::move(packed));
+  choice.work = std::make_unique<ConvRows>(g, std::move(packed));
   return std::optional<KernelChoice>(std::move(choice));
 }
 

@@ -239,9 +239,9 @@ Selection select_conv_transpose_direct(const KernelRequest& r) {
   if (by_products) {
     choice.input_layouts = {Layout::channels_last(r.shape(0))};
     choice.output_layouts = {Layout::channels_last(r.outputs[0].shape)};
-    choice.kernel = std::make_unique<ByProducts>(g, std::move(weights));
+    choice.work = std::make_unique<ByProducts>(g, std::move(weights));
   } else {
-    choice.kernel = std::make_unique<ByRows>(g, std::move(weights));
+    choice.work = std::make_unique<ByRows>(g, std::move(weights));
   }
   return std::optional<KernelChoice>(std::move(choice));
 }

@@ -182,7 +182,7 @@ Selection select_conv_transpose_rows(const KernelRequest& r) {
   auto kernel = std::make_unique<ConvTransposeRows>(s, std::move(packed), std::move(functions),
                                                     r.target.threads);
   choice.scratch_bytes = kernel->scratch_bytes();
-  choice.kernel = std::move(kernel);
+  choice.work = std::move(kernel);
   return std::optional<KernelChoice>(std::move(choice));
 }
 

@@ -362,7 +362,7 @@ Result<KernelChoice> select_copy(const TensorDesc& from, const TensorDesc& to,
 #endif
   (void)target;
   choice.implementation = "copy";
-  choice.kernel = std::make_unique<CopyKernel>(from, to);
+  choice.work = std::make_unique<CopyKernel>(from, to);
   return choice;
 }
 

@@ -345,8 +345,8 @@ Selection select_elementwise(const KernelRequest& r) {
   if (first != 0 && first != 1) return unsupported();
   choice.implementation = std::string("elementwise ") + simd().name;
   choice.post_ops_taken = chain->post_ops;
-  choice.kernel = std::make_unique<ElementwiseKernel>(*loops, std::move(chain->links),
-                                                      std::move(chain->inputs));
+  choice.work = std::make_unique<ElementwiseKernel>(*loops, std::move(chain->links),
+                                                    std::move(chain->inputs));
   return std::optional<KernelChoice>(std::move(choice));
 }
 

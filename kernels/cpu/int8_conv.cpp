@@ -541,7 +541,7 @@ Result<KernelChoice> make_int8_conv(const KernelRequest& r, const Int8Conv& c) {
   auto kernel = std::make_unique<Int8ConvKernel>(r, c, variant, std::move(weights));
   choice.implementation = cat("int8 ", depthwise ? "depthwise " : "", simd_int8().name);
   choice.scratch_bytes = kernel->scratch_bytes();
-  choice.kernel = std::move(kernel);
+  choice.work = std::move(kernel);
   return choice;
 }
 

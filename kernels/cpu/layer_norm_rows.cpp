@@ -65,7 +65,7 @@ Selection select_layer_norm_rows(const KernelRequest& r) {
   choice.input_layouts[0] = layout;
   choice.output_layouts = {layout};
   choice.sharing = {{0, 0, Alias::may}};
-  choice.kernel = std::make_unique<LayerNormRows>(op, shape.elements() / n, n);
+  choice.work = std::make_unique<LayerNormRows>(op, shape.elements() / n, n);
   return std::optional<KernelChoice>(std::move(choice));
 }
 

@@ -136,7 +136,7 @@ Selection select_matmul_rows(const KernelRequest& r) {
   choice.packed_inputs = {false, packed != nullptr};
   if (!packed && MatMulRows::packs_each_run(p))
     choice.scratch_bytes = static_cast<std::size_t>(panel_floats(p)) * sizeof(float);
-  choice.kernel = std::make_unique<MatMulRows>(p, op.alpha, std::move(packed));
+  choice.work = std::make_unique<MatMulRows>(p, op.alpha, std::move(packed));
   return std::optional<KernelChoice>(std::move(choice));
 }
 

@@ -64,8 +64,7 @@ Selection select_pad_copy(const KernelRequest& r) {
   choice.input_layouts.resize(r.inputs.size());
   choice.input_layouts[0] = in;
   choice.output_layouts = {out};
-  choice.kernel =
-      std::make_unique<PadCopy>(y, copy, empty ? 0 : bytes(from), empty ? 0 : bytes(to));
+  choice.work = std::make_unique<PadCopy>(y, copy, empty ? 0 : bytes(from), empty ? 0 : bytes(to));
   return std::optional<KernelChoice>(std::move(choice));
 }
 

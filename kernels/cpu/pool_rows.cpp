@@ -182,7 +182,7 @@ Selection select_pool_rows(const KernelRequest& r) {
   choice.implementation = std::string("rows ") + simd().name;
   choice.input_layouts = {in.layout};
   choice.output_layouts = {result_layout(y, source, in.layout.block)};
-  choice.kernel = std::make_unique<PoolLoops>(op.kind, source, g, r.target.threads);
+  choice.work = std::make_unique<PoolLoops>(op.kind, source, g, r.target.threads);
   return std::optional<KernelChoice>(std::move(choice));
 }
 

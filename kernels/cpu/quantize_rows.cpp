@@ -91,8 +91,7 @@ Selection select(const KernelRequest& r, const Quantization& op) {
   choice.input_layouts.resize(r.inputs.size());
   choice.input_layouts[0] = layout;
   choice.output_layouts = {layout};
-  choice.kernel =
-      std::make_unique<QuantizeRows<ToBytes>>(split, Steps{bytes == DType::i8, r.has(2)});
+  choice.work = std::make_unique<QuantizeRows<ToBytes>>(split, Steps{bytes == DType::i8, r.has(2)});
   return std::optional<KernelChoice>(std::move(choice));
 }
 
@@ -136,7 +135,7 @@ Selection select_dynamic_quantize_rows(const KernelRequest& r) {
   choice.implementation = std::string("rows ") + simd().name;
   choice.input_layouts = {layout};
   choice.output_layouts = {layout, {}, {}};
-  choice.kernel = std::make_unique<DynamicQuantizeRows>(shape.elements());
+  choice.work = std::make_unique<DynamicQuantizeRows>(shape.elements());
   return std::optional<KernelChoice>(std::move(choice));
 }
 

@@ -229,7 +229,7 @@ Selection select_reduce_rows(const KernelRequest& r) {
   choice.input_layouts[0] = source.layout;
   choice.packed_inputs = {false, true};
   choice.packed_inputs.resize(r.inputs.size());
-  choice.kernel = std::make_unique<ReduceRows>(f, *steps);
+  choice.work = std::make_unique<ReduceRows>(f, *steps);
   return std::optional<KernelChoice>(std::move(choice));
 }
 

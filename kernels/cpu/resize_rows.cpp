@@ -278,11 +278,11 @@ Selection select_resize_rows(const KernelRequest& r) {
   choice.input_layouts[0] = x.layout;
   choice.output_layouts = {layout_like(x.layout, x, out)};
   if (nearest) {
-    choice.kernel = std::make_unique<NearestRows>(std::move(*geometry), size_of(x.dtype));
+    choice.work = std::make_unique<NearestRows>(std::move(*geometry), size_of(x.dtype));
   } else {
     auto kernel = std::make_unique<ResizeRows>(std::move(*geometry), r.target.threads);
     choice.scratch_bytes = kernel->scratch_bytes();
-    choice.kernel = std::move(kernel);
+    choice.work = std::move(kernel);
   }
   return std::optional<KernelChoice>(std::move(choice));
 }

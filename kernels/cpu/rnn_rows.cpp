@@ -330,7 +330,7 @@ Selection select_rnn_rows(const KernelRequest& r) {
     if (r.has(i)) choice.packed_inputs[i] = true;
   auto kernel = std::make_unique<RnnRows>(r, s, std::move(packed));
   choice.scratch_bytes = kernel->scratch_bytes();
-  choice.kernel = std::move(kernel);
+  choice.work = std::move(kernel);
   return std::optional<KernelChoice>(std::move(choice));
 }
 

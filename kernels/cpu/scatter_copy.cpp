@@ -71,7 +71,7 @@ Selection select_scatter_copy(const KernelRequest& r) {
   KernelChoice choice;
   choice.implementation = "copy";
   choice.sharing = {{0, 0, Alias::may}};
-  choice.kernel = std::make_unique<ScatterCopy>(
+  choice.work = std::make_unique<ScatterCopy>(
       static_cast<std::size_t>(data.elements()) * size_of(r.dtype(0)), std::move(*runs));
   return std::optional<KernelChoice>(std::move(choice));
 }

@@ -70,7 +70,7 @@ Selection select_softmax_rows(const KernelRequest& r) {
   choice.input_layouts = {layout};
   choice.output_layouts = {layout};
   choice.sharing = {{0, 0, Alias::may}};
-  choice.kernel = std::make_unique<SoftmaxRows>(op.kind, shape.elements() / n, n);
+  choice.work = std::make_unique<SoftmaxRows>(op.kind, shape.elements() / n, n);
   return std::optional<KernelChoice>(std::move(choice));
 }
 

@@ -53,7 +53,7 @@ bool add_mask(const KernelRequest& request, const Shape& scores, std::uint64_t s
   choice.input_layouts[3] = Layout::row_major(request.shape(3));
   choice.scratch_bytes = at + scores_bytes;
   mask->buffers = {BufferUse::input(3), BufferUse::scratch(at, scores_bytes, BufferAccess::write)};
-  choice.gpu.dispatches.push_back(std::move(*mask));
+  choice.on_gpu().dispatches.push_back(std::move(*mask));
   (void)weigh.add_flat(BufferUse::scratch(at, scores_bytes, BufferAccess::read));
   return true;
 }
@@ -92,9 +92,9 @@ bool add_products(const KernelRequest& request, const Sizes& s, std::uint64_t sc
   Dispatch softmax = row_dispatch("softmax", {s.heads * s.rows, s.keys}, *request.gpu);
   softmax.constants.insert(softmax.constants.end(), {0, 1});  // a row without keys gives zeros
   softmax.buffers = {read, written};
-  choice.gpu.dispatches.push_back(std::move(*first));
-  choice.gpu.dispatches.push_back(std::move(softmax));
-  choice.gpu.dispatches.push_back(std::move(*last));
+  choice.on_gpu().dispatches.push_back(std::move(*first));
+  choice.on_gpu().dispatches.push_back(std::move(softmax));
+  choice.on_gpu().dispatches.push_back(std::move(*last));
   return true;
 }
 

@@ -27,10 +27,13 @@ Selection select_concat(const KernelRequest& request) {
                               {layout.strides, at * layout.strides[d]}, *request.gpu);
     if (!copy) return unsupported();
     copy->buffers = {BufferUse::input(i), BufferUse::output(0)};
-    choice.gpu.dispatches.push_back(std::move(*copy));
+    choice.on_gpu().dispatches.push_back(std::move(*copy));
+    if (same_placement(shape, choice.input_layouts.back(), layout))
+      choice.copies.push_back(
+          {i, static_cast<std::size_t>(at * layout.strides[d]) * size_of(out.dtype)});
     at += shape[d];
   }
-  if (choice.gpu.dispatches.empty()) return unsupported();
+  if (choice.on_gpu().dispatches.empty()) return unsupported();
   choice.implementation = "copy";
   choice.output_layouts = {layout};
   return std::optional<KernelChoice>(std::move(choice));

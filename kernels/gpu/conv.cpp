@@ -265,13 +265,13 @@ Selection select_conv(const KernelRequest& request) {
       request.inputs[1].constant && rounds(g, *request.gpu) ? DType::f16 : DType::f32;
   if (request.inputs[1].constant) {
     choice.packed_inputs = {false, true};
-    choice.gpu.constants.push_back(pack(*request.inputs[1].constant, g, w_type));
+    choice.on_gpu().constants.push_back(pack(*request.inputs[1].constant, g, w_type));
   } else {
     choice.scratch_bytes = static_cast<std::size_t>(g.weight_elements()) * sizeof(float);
     auto packing = pack_dispatch(
         g, BufferUse::scratch(0, choice.scratch_bytes, BufferAccess::write), *request.gpu);
     if (!packing) return unsupported();
-    choice.gpu.dispatches.push_back(std::move(*packing));
+    choice.on_gpu().dispatches.push_back(std::move(*packing));
     w = BufferUse::scratch(0, choice.scratch_bytes, BufferAccess::read);
   }
   Steps steps({out.shape, choice.output_layouts[0], g.is_depthwise() || g.group_outputs() % 4 == 0},
@@ -285,7 +285,7 @@ Selection select_conv(const KernelRequest& request) {
     auto d = depthwise(g, w, steps, *request.gpu);
     if (!d) return unsupported();
     choice.implementation = d->shader;
-    choice.gpu.dispatches.push_back(std::move(*d));
+    choice.on_gpu().dispatches.push_back(std::move(*d));
   } else if (!(g.is_product() ? add_product(choice, p, BufferUse::input(0), w, steps, *request.gpu)
                               : add_general(choice, g, w, w_type, steps, *request.gpu))) {
     return unsupported();

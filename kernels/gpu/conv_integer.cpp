@@ -211,10 +211,10 @@ Selection select_sums(const KernelRequest& r, const Integers& c) {
   for (std::size_t i : {o.w, o.w_zero, o.x_scale, o.w_scale, o.y_scale, o.y_zero})
     if (r.has(i)) choice.packed_inputs[i] = true;
   if (dots) {
-    choice.gpu.constants.push_back(pack_for_dots(r, c));
+    choice.on_gpu().constants.push_back(pack_for_dots(r, c));
   } else {
     QUERN_ASSIGN(GpuConstant weights, pack(r, c));
-    choice.gpu.constants.push_back(std::move(weights));
+    choice.on_gpu().constants.push_back(std::move(weights));
   }
   const std::int64_t elements = r.outputs[0].shape.elements();
   const auto bytes = static_cast<std::uint64_t>(elements) * 4;
@@ -222,15 +222,15 @@ Selection select_sums(const KernelRequest& r, const Integers& c) {
       r, c, dots ? "conv_integer_dot" : "conv_integer",
       c.gives_bytes() ? BufferUse::scratch(0, bytes, BufferAccess::write) : BufferUse::output(0));
   if (!d) return unsupported();
-  choice.gpu.dispatches.push_back(std::move(*d));
+  choice.on_gpu().dispatches.push_back(std::move(*d));
   if (!c.gives_bytes()) return std::optional<KernelChoice>(std::move(choice));
 
   choice.scratch_bytes = bytes;
   QUERN_ASSIGN(GpuConstant scales, multipliers(r, c));
-  choice.gpu.constants.push_back(std::move(scales));
+  choice.on_gpu().constants.push_back(std::move(scales));
   QUERN_ASSIGN(const auto y_zero, list_of<std::int32_t>(r, o.y_zero, 1, 0));
   const auto bias = static_cast<std::uint32_t>(o.bias);
-  choice.gpu.dispatches.push_back(quantize_dispatch(
+  choice.on_gpu().dispatches.push_back(quantize_dispatch(
       {.mode = QuantizeMode::requantize,
        .small = r.outputs[0].dtype,
        .elements = elements,

@@ -70,7 +70,7 @@ Selection select_conv_transpose(const KernelRequest& request) {
   BufferUse weights = BufferUse::constant(0);
   if (request.inputs[1].constant) {
     choice.packed_inputs = {false, true};
-    choice.gpu.constants.push_back(pack(*request.inputs[1].constant, packing));
+    choice.on_gpu().constants.push_back(pack(*request.inputs[1].constant, packing));
   } else {
     choice.scratch_bytes = static_cast<std::size_t>(packing.elements) * sizeof(float);
     auto d = copy_dispatch(DType::f32, packing.dims, {row_major_strides(packing.dims)},
@@ -78,7 +78,7 @@ Selection select_conv_transpose(const KernelRequest& request) {
     if (!d) return unsupported();
     d->buffers = {BufferUse::input(1),
                   BufferUse::scratch(0, choice.scratch_bytes, BufferAccess::write)};
-    choice.gpu.dispatches.push_back(std::move(*d));
+    choice.on_gpu().dispatches.push_back(std::move(*d));
     weights = BufferUse::scratch(0, choice.scratch_bytes, BufferAccess::read);
   }
 
@@ -100,7 +100,7 @@ Selection select_conv_transpose(const KernelRequest& request) {
   steps.ask_layouts(choice.input_layouts);
   steps.finish(d);
   choice.implementation = "gathered";
-  choice.gpu.dispatches.push_back(std::move(d));
+  choice.on_gpu().dispatches.push_back(std::move(d));
   return std::optional<KernelChoice>(std::move(choice));
 }
 

@@ -86,7 +86,7 @@ Selection select_gpu_copy(const TensorDesc& from, std::int64_t from_offset, cons
   choice.implementation = dispatch->shader;
   choice.input_layouts = {from.layout};
   choice.output_layouts = {to.layout};
-  choice.gpu.dispatches.push_back(std::move(*dispatch));
+  choice.on_gpu().dispatches.push_back(std::move(*dispatch));
   return std::optional<KernelChoice>(std::move(choice));
 }
 

@@ -107,7 +107,7 @@ Selection as_product(const KernelRequest& request, const Contraction& c) {
   choice.implementation = "product";
   choice.input_layouts = {c.operands[0], c.operands[1]};
   choice.output_layouts = {c.result};
-  choice.gpu.dispatches.push_back(std::move(*d));
+  choice.on_gpu().dispatches.push_back(std::move(*d));
   return std::optional<KernelChoice>(std::move(choice));
 }
 
@@ -154,7 +154,7 @@ Selection as_loops(const KernelRequest& request, const EinsumLoops& loops) {
   d.groups = linear_groups(d.push[0], local, *request.gpu);
   KernelChoice choice;
   choice.implementation = "loops";
-  choice.gpu.dispatches.push_back(std::move(d));
+  choice.on_gpu().dispatches.push_back(std::move(d));
   return std::optional<KernelChoice>(std::move(choice));
 }
 

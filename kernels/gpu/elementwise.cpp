@@ -62,7 +62,7 @@ Selection chain(const KernelRequest& request, std::uint32_t main, Steps steps) {
   choice.input_layouts[main] = layout;
   choice.output_layouts = {layout};
   choice.sharing = {{0, main, Alias::may}};
-  choice.gpu.dispatches.push_back(std::move(d));
+  choice.on_gpu().dispatches.push_back(std::move(d));
   return std::optional<KernelChoice>(std::move(choice));
 }
 
@@ -132,7 +132,7 @@ Selection general(const KernelRequest& request, std::uint32_t code, std::size_t 
       linear_groups(ceil_div(static_cast<std::uint64_t>(loop->elements()), 4), local, *request.gpu);
   choice.implementation = d.shader;
   choice.output_layouts = {layout};
-  choice.gpu.dispatches.push_back(std::move(d));
+  choice.on_gpu().dispatches.push_back(std::move(d));
   return std::optional<KernelChoice>(std::move(choice));
 }
 

@@ -60,11 +60,11 @@ Selection transform(const KernelRequest& request, const Lines& l, std::int64_t p
   d.groups = linear_groups(static_cast<std::uint64_t>(l.count * l.bins), local, *request.gpu);
   KernelChoice choice;
   choice.implementation = "definition";
-  choice.gpu.constants.push_back(roots_of_unity(l.length));
+  choice.on_gpu().constants.push_back(roots_of_unity(l.length));
   choice.packed_inputs.assign(request.inputs.size(), true);
   choice.packed_inputs[0] = false;
   if (window) choice.packed_inputs[2] = false;
-  choice.gpu.dispatches.push_back(std::move(d));
+  choice.on_gpu().dispatches.push_back(std::move(d));
   return std::optional<KernelChoice>(std::move(choice));
 }
 

@@ -27,7 +27,7 @@ Selection select_grid_sample(const KernelRequest& request) {
   d.groups = linear_groups(static_cast<std::uint64_t>(y.elements()), local, *request.gpu);
   KernelChoice choice;
   choice.implementation = "taps";
-  choice.gpu.dispatches.push_back(std::move(d));
+  choice.on_gpu().dispatches.push_back(std::move(d));
   return std::optional<KernelChoice>(std::move(choice));
 }
 

@@ -33,7 +33,7 @@ Selection over(const KernelRequest& request, Dispatch d) {
   d.groups = linear_groups(work, local, *request.gpu);
   KernelChoice choice;
   choice.implementation = d.shader;
-  choice.gpu.dispatches.push_back(std::move(d));
+  choice.on_gpu().dispatches.push_back(std::move(d));
   return std::optional<KernelChoice>(std::move(choice));
 }
 

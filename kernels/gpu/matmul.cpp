@@ -230,7 +230,7 @@ bool add_candidates(KernelChoice& choice, std::vector<Dispatch> candidates, std:
     d.buffers.push_back(to);
     (parts > 1 ? steps.none() : steps).finish(d);
   }
-  choice.gpu.dispatches.push_back(*with_candidates(std::move(candidates)));
+  choice.on_gpu().dispatches.push_back(*with_candidates(std::move(candidates)));
   if (parts == 1) return true;
   Dispatch sum;
   sum.shader = "product_sum";
@@ -240,7 +240,7 @@ bool add_candidates(KernelChoice& choice, std::vector<Dispatch> candidates, std:
   sum.buffers = {BufferUse::scratch(offset, bytes, BufferAccess::read), BufferUse::output(0)};
   sum.groups = linear_groups(ceil_div(static_cast<std::uint64_t>(results), 4), local, target);
   steps.finish(sum);
-  choice.gpu.dispatches.push_back(std::move(sum));
+  choice.on_gpu().dispatches.push_back(std::move(sum));
   return true;
 }
 
@@ -293,7 +293,7 @@ Selection select_matmul(const KernelRequest& request) {
   p.may_split = has_room_to_split(out.shape.elements(), 0, *request.gpu);
   if (is_packed) {
     if (wants_halves(p, *request.gpu)) p.w_type = DType::f16;
-    choice.gpu.constants.push_back(pack(*request.inputs[1].constant, transposed, p));
+    choice.on_gpu().constants.push_back(pack(*request.inputs[1].constant, transposed, p));
     choice.packed_inputs = {false, true};
     w = BufferUse::constant(0);
   }

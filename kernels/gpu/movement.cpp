@@ -28,7 +28,7 @@ Selection moved(const KernelRequest& request, std::string_view implementation, c
   choice.output_layouts = {out};
   choice.packed_inputs.assign(request.inputs.size(), true);
   choice.packed_inputs[0] = false;
-  choice.gpu.dispatches.push_back(std::move(d));
+  choice.on_gpu().dispatches.push_back(std::move(d));
   return std::optional<KernelChoice>(std::move(choice));
 }
 
@@ -158,7 +158,7 @@ Selection gather_elements(const KernelRequest& request, std::size_t axis) {
   d.groups = linear_groups(d.push[0], local, *request.gpu);
   KernelChoice choice;
   choice.implementation = d.shader;
-  choice.gpu.dispatches.push_back(std::move(d));
+  choice.on_gpu().dispatches.push_back(std::move(d));
   return std::optional<KernelChoice>(std::move(choice));
 }
 
@@ -181,7 +181,7 @@ Selection select_gather(const KernelRequest& request) {
     for (std::size_t d = 0; d < x.rank(); ++d)
       if (d != axis && x[d] != indices[d]) return gather_elements(request, axis);
   KernelChoice choice;
-  choice.gpu.dispatches.push_back(gather_rows(
+  choice.on_gpu().dispatches.push_back(gather_rows(
       {.outer = x.elements(0, axis),
        .count = by_element ? indices[axis] : indices.elements(),
        .size = x[axis],
@@ -189,7 +189,7 @@ Selection select_gather(const KernelRequest& request) {
        .by_element = by_element,
        .index_words = request.dtype(1) == DType::i64 ? 2U : 1U},
       size, {BufferUse::input(0), BufferUse::input(1), BufferUse::output(0)}, *request.gpu));
-  choice.implementation = choice.gpu.dispatches[0].shader;
+  choice.implementation = choice.on_gpu().dispatches[0].shader;
   return std::optional<KernelChoice>(std::move(choice));
 }
 

@@ -30,7 +30,7 @@ Selection over_elements(const KernelRequest& request, const Layout& layout, Disp
   choice.input_layouts.resize(request.inputs.size());
   choice.input_layouts[0] = layout;
   choice.output_layouts = {layout};
-  choice.gpu.dispatches.push_back(std::move(d));
+  choice.on_gpu().dispatches.push_back(std::move(d));
   return std::optional<KernelChoice>(std::move(choice));
 }
 

@@ -47,7 +47,7 @@ Selection select_pool(const KernelRequest& request) {
   choice.implementation = "pool";
   choice.input_layouts = {Layout::channels_last(x)};
   choice.output_layouts.resize(request.outputs.size(), Layout::channels_last(y));
-  choice.gpu.dispatches.push_back(std::move(d));
+  choice.on_gpu().dispatches.push_back(std::move(d));
   return std::optional<KernelChoice>(std::move(choice));
 }
 

@@ -47,7 +47,7 @@ Selection elementwise(const KernelRequest& request, QuantizeWork work, std::int6
   choice.input_layouts.resize(request.inputs.size());
   choice.input_layouts[0] = layout;
   choice.output_layouts = {layout};
-  choice.gpu.dispatches.push_back(
+  choice.on_gpu().dispatches.push_back(
       quantize_dispatch(work,
                         {BufferUse::input(0), BufferUse::input(1),
                          BufferUse::input(work.has_zero ? 2 : 1), BufferUse::output(0)},
@@ -124,7 +124,7 @@ Selection select_dynamic_quantize(const KernelRequest& request) {
   choice.output_layouts = {layout};
   choice.output_layouts.resize(request.outputs.size());
   choice.scratch_bytes = pairs + 2 * small;
-  auto& work = choice.gpu.dispatches;
+  auto& work = choice.on_gpu().dispatches;
   const BufferUse all_pairs = BufferUse::scratch(0, pairs, BufferAccess::write);
   work.push_back(range(Pass::of_parts, BufferUse::input(0), all_pairs, all_pairs));
   work.push_back(range(Pass::of_their_ranges, BufferUse::scratch(0, pairs, BufferAccess::read),

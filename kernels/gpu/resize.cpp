@@ -105,7 +105,7 @@ Selection by_dimension(const KernelRequest& request, std::span<const ResizeAxis>
   if (order.size() > 1) choice.scratch_bytes = 2 * half;
   auto one = tap_table(op, ResizeAxis{});
   if (!one) return unsupported();
-  choice.gpu.constants.push_back(constant_of(*std::move(one)));
+  choice.on_gpu().constants.push_back(constant_of(*std::move(one)));
   const auto place = [&](std::size_t pass, BufferAccess access) {
     if (pass == 0) return BufferUse::input(0);
     if (pass == order.size()) return BufferUse::output(0);
@@ -117,12 +117,12 @@ Selection by_dimension(const KernelRequest& request, std::span<const ResizeAxis>
     if (!table || !can_loop(2 * static_cast<std::int64_t>(table->taps), *request.gpu))
       return unsupported();
     const Picture p{between[i].elements(0, d), between[i].elements(d + 1), axes[d], {}};
-    choice.gpu.dispatches.push_back(
+    choice.on_gpu().dispatches.push_back(
         resample(p, table->taps, 1,
                  {place(i, BufferAccess::read), place(i + 1, BufferAccess::write),
                   BufferUse::constant(static_cast<std::uint32_t>(i + 1)), BufferUse::constant(0)},
                  *request.gpu));
-    choice.gpu.constants.push_back(constant_of(*std::move(table)));
+    choice.on_gpu().constants.push_back(constant_of(*std::move(table)));
   }
   choice.implementation = "by dimension";
   choice.packed_inputs.assign(request.inputs.size(), true);
@@ -157,12 +157,12 @@ Selection select_resize(const KernelRequest& request) {
   choice.output_layouts = {Layout::channels_last(y)};
   choice.packed_inputs.assign(request.inputs.size(), true);
   choice.packed_inputs[0] = false;
-  choice.gpu.dispatches.push_back(resample(
+  choice.on_gpu().dispatches.push_back(resample(
       {x[0], x[1], height, width}, rows->taps, columns->taps,
       {BufferUse::input(0), BufferUse::output(0), BufferUse::constant(0), BufferUse::constant(1)},
       *request.gpu));
-  choice.gpu.constants.push_back(constant_of(*std::move(rows)));
-  choice.gpu.constants.push_back(constant_of(*std::move(columns)));
+  choice.on_gpu().constants.push_back(constant_of(*std::move(rows)));
+  choice.on_gpu().constants.push_back(constant_of(*std::move(columns)));
   return std::optional<KernelChoice>(std::move(choice));
 }
 

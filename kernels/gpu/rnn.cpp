@@ -155,9 +155,9 @@ Selection select_rnn(const KernelRequest& request) {
   for (std::int64_t direction = 0; direction < l.directions; ++direction) {
     auto gates = input_gates(request, l, direction);
     if (!gates) return unsupported();
-    choice.gpu.dispatches.push_back(std::move(*gates));
+    choice.on_gpu().dispatches.push_back(std::move(*gates));
     for (std::int64_t first = 0; first < l.steps; first += at_once)
-      choice.gpu.dispatches.push_back(
+      choice.on_gpu().dispatches.push_back(
           steps_dispatch(request, l, direction, local, first, std::min(first + at_once, l.steps)));
   }
   choice.input_layouts.resize(request.inputs.size());

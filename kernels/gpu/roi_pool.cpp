@@ -33,7 +33,7 @@ Selection select_roi_pool(const KernelRequest& request) {
   d.groups = linear_groups(static_cast<std::uint64_t>(y.elements()), local, *request.gpu);
   KernelChoice choice;
   choice.implementation = "bins";
-  choice.gpu.dispatches.push_back(std::move(d));
+  choice.on_gpu().dispatches.push_back(std::move(d));
   return std::optional<KernelChoice>(std::move(choice));
 }
 

@@ -88,7 +88,7 @@ Selection answer(std::string_view implementation, Dispatch d, const Layout& in, 
   choice.input_layouts.resize(request.inputs.size());
   choice.input_layouts[0] = in;
   choice.output_layouts = {out};
-  choice.gpu.dispatches.push_back(std::move(d));
+  choice.on_gpu().dispatches.push_back(std::move(d));
   return std::optional<KernelChoice>(std::move(choice));
 }
 

@@ -86,7 +86,7 @@ void push_owners(KernelChoice& choice, std::int64_t tuples, std::int64_t places,
     const BufferUse owners = BufferUse::scratch(first, words(places), BufferAccess::write);
     d.buffers = {claim ? BufferUse::scratch(0, first, BufferAccess::read) : owners, owners};
     d.groups = linear_groups(d.push[0], local, target);
-    choice.gpu.dispatches.push_back(std::move(d));
+    choice.on_gpu().dispatches.push_back(std::move(d));
   }
 }
 
@@ -139,14 +139,14 @@ bool scatter_nd(const KernelRequest& request, KernelChoice& choice) {
   const bool has_owners = !reduces && !known;
   BufferUse places = BufferUse::constant(0);
   if (known) {
-    choice.gpu.constants.push_back(*std::move(known));
+    choice.on_gpu().constants.push_back(*std::move(known));
     choice.packed_inputs = {false, true, false};
   } else {
     choice.scratch_bytes = words(t.count);
     auto find =
         places_dispatch(request, t, 0, BufferUse::scratch(0, words(t.count), BufferAccess::write));
     if (!find) return false;
-    choice.gpu.dispatches.push_back(std::move(*find));
+    choice.on_gpu().dispatches.push_back(std::move(*find));
     if (has_owners) push_owners(choice, t.count, t.slices, target);
     places = BufferUse::scratch(0, words(t.count), BufferAccess::read);
   }
@@ -163,7 +163,7 @@ bool scatter_nd(const KernelRequest& request, KernelChoice& choice) {
                has_owners ? BufferUse::scratch(words(t.count), words(t.slices), BufferAccess::read)
                           : places};
   d.groups = linear_groups(static_cast<std::uint64_t>(work), local, target);
-  choice.gpu.dispatches.push_back(std::move(d));
+  choice.on_gpu().dispatches.push_back(std::move(d));
   return true;
 }
 
@@ -191,7 +191,7 @@ bool scatter_elements(const KernelRequest& request, KernelChoice& choice) {
   append(d.push, loop->strides[1], 0);
   d.buffers = {BufferUse::input(1), BufferUse::input(2), BufferUse::output(0)};
   d.groups = linear_groups(static_cast<std::uint64_t>(lines.elements()), local, *request.gpu);
-  choice.gpu.dispatches.push_back(std::move(d));
+  choice.on_gpu().dispatches.push_back(std::move(d));
   return true;
 }
 
@@ -208,7 +208,7 @@ Selection select_scatter(const KernelRequest& request) {
   KernelChoice choice;
   auto copy = copy_data(request);
   if (!copy) return unsupported();
-  choice.gpu.dispatches.push_back(std::move(*copy));
+  choice.on_gpu().dispatches.push_back(std::move(*copy));
   const bool done = request.shape(2).elements() == 0 ||
                     (op.kind == ScatterKind::nd ? scatter_nd(request, choice)
                                                 : scatter_elements(request, choice));
@@ -230,8 +230,8 @@ Selection select_gather_nd(const KernelRequest& request) {
   auto places = places_dispatch(request, t, op.batch_dims,
                                 BufferUse::scratch(0, choice.scratch_bytes, BufferAccess::write));
   if (!places) return unsupported();
-  choice.gpu.dispatches.push_back(std::move(*places));
-  choice.gpu.dispatches.push_back(gather_rows(
+  choice.on_gpu().dispatches.push_back(std::move(*places));
+  choice.on_gpu().dispatches.push_back(gather_rows(
       {.outer = 1, .count = t.count, .size = t.slices, .inner = t.run}, size,
       {BufferUse::input(0), BufferUse::scratch(0, choice.scratch_bytes, BufferAccess::read),
        BufferUse::output(0)},
@@ -267,7 +267,7 @@ Selection select_max_unpool(const KernelRequest& request) {
     }
     d.buffers.assign(buffers.begin(), buffers.end());
     d.groups = linear_groups(d.push[0], local, target);
-    choice.gpu.dispatches.push_back(std::move(d));
+    choice.on_gpu().dispatches.push_back(std::move(d));
   };
   add(Pass::places, {BufferUse::input(0), BufferUse::input(1),
                      BufferUse::scratch(0, words(n), BufferAccess::write)});

@@ -237,7 +237,7 @@ Selection KernelBuilder::finish(const std::string& implementation, const Md& scr
   if (choice_.scratch_bytes)
     args_.push_back({Arg::Source::scratch, DNNL_ARG_SCRATCHPAD, 0, scratchpad, nullptr});
   choice_.implementation = "onednn " + implementation;
-  choice_.kernel = std::make_unique<OneDnnKernel>(std::move(primitive), std::move(args_), threads_);
+  choice_.work = std::make_unique<OneDnnKernel>(std::move(primitive), std::move(args_), threads_);
   return std::optional<KernelChoice>(std::move(choice_));
 }
 

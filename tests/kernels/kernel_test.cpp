@@ -110,10 +110,10 @@ void detail::move_elements(const TensorDesc& from, const std::byte* src, const T
                            std::byte* dst) {
   const KernelChoice copy = select_copy(from, to, {}).value();
   GuardedBytes work(copy.scratch_bytes);
-  const auto state = copy.kernel->make_state().value();
+  const auto state = copy.cpu_kernel().make_state().value();
   const Status status =
-      copy.kernel->run({.inputs = {&src, 1}, .outputs = {&dst, 1}, .scratch = work.data()},
-                       state.get(), Parallel(1));
+      copy.cpu_kernel().run({.inputs = {&src, 1}, .outputs = {&dst, 1}, .scratch = work.data()},
+                            state.get(), Parallel(1));
   EXPECT_TRUE(status.ok()) << status.message();
 }
 
@@ -168,12 +168,12 @@ SelectedRun run_selected(const SelectedCase& c) {
   KernelMemory memory(*request, *choice);
   static StringPool strings;
   std::vector<Shape> shapes(c.output_count);
-  const auto state = choice->kernel->make_state().value();
+  const auto state = choice->cpu_kernel().make_state().value();
   const std::vector<const std::byte*> in(memory.in.begin(), memory.in.end());
   const KernelArgs args{in, memory.out, memory.work, shapes.data(), &strings};
   for (int repeat = 0; repeat < 2; ++repeat) {  // what a run leaves in scratch must not matter
     memory.fill(*choice, c.inputs);
-    const Status status = choice->kernel->run(args, state.get(), Parallel(c.threads));
+    const Status status = choice->cpu_kernel().run(args, state.get(), Parallel(c.threads));
     EXPECT_TRUE(status.ok()) << status.message();
   }
   for (const auto& m : memory.all) EXPECT_TRUE(m->is_intact()) << "wrote outside of its memory";

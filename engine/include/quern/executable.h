@@ -32,7 +32,7 @@ struct CompileOptions {
   bool optimize = true;
   // `order`: kernels may run in another order than the model's. `alias`: kernels may write their
   // results directly into the tensor that a later Concat would copy them to, where that needs no
-  // more memory.
+  // more memory. On a device, nodes that are left to the CPU keep every node in the model's order.
   bool order = true;
   bool alias = true;
   // Kernels may use scratch memory where that makes them faster. If this is off, or if

@@ -342,7 +342,12 @@ class OrderProblemMaker {
  public:
   OrderProblemMaker(const StepGraph& g, const Schedule& s) : g_(g), s_(s), groups_(g, s) {
     p_.nodes.resize(s.order.size());
-    for (std::uint32_t k = 0; k < s.order.size(); ++k) p_.nodes[k].scratch = step(k).scratch;
+    std::vector<std::uint32_t> position(s.order.size());
+    for (std::uint32_t k = 0; k < s.order.size(); ++k) position[s.order[k]] = k;
+    for (std::uint32_t k = 0; k < s.order.size(); ++k) {
+      p_.nodes[k].scratch = step(k).scratch;
+      for (std::uint32_t a : step(k).after) p_.nodes[k].before.push_back(position[a]);
+    }
   }
 
   OrderProblem make() {
@@ -461,16 +466,23 @@ class Scheduler {
   Scheduler(const StepGraph& g, const ScheduleOptions& options) : g_(g), options_(options) {}
 
   ScheduleAnswer run() {
-    answer_.schedule = plain_schedule(g_);
+    const Schedule first = first_schedule();
+    answer_.schedule = first;
     take_in_place(answer_.schedule);
     answer_.bound = answer_.plain_bound = bound_of(answer_.schedule);
-    if (options_.order) try_order(plain_schedule(g_));
+    if (options_.order) try_order(first);
     if (options_.alias) spare_copies();
     if (options_.order && spared_) try_order(answer_.schedule);
     return std::move(answer_);
   }
 
  private:
+  Schedule first_schedule() const {
+    Schedule s = plain_schedule(g_);
+    if (!options_.first_order.empty()) s.order = options_.first_order;
+    return s;
+  }
+
   std::uint64_t bound_of(const Schedule& s) const {
     return lower_bound(memory_of(g_, s, Groups(g_, s), Named::no).problem);
   }

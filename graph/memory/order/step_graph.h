@@ -38,6 +38,8 @@ struct StepGraph {
     std::uint64_t scratch = 0;
     std::vector<Share> shares;
     bool only_copies = false;  // has nothing to do if all its operands lie in place
+    // Earlier steps that stay before it for reasons other than these buffers.
+    std::vector<std::uint32_t> after;
   };
   std::vector<Buffer> buffers;
   std::vector<Step> steps;  // in a valid order
@@ -82,13 +84,15 @@ struct ScheduledMemory {
 ScheduledMemory memory_of(const StepGraph& graph, const Schedule& schedule);
 
 struct ScheduleOptions {
-  bool order = true;         // try other orders than the given one
+  bool order = true;         // try other orders than the first one
   bool alias = true;         // avoid copies by computing the operand in place
   std::size_t steps = 4000;  // of the search for an order
+  // The order to begin with, of all steps; empty: the order in which the graph lists them.
+  std::vector<std::uint32_t> first_order = {};
 };
 struct ScheduleAnswer {
   Schedule schedule;
-  std::uint64_t plain_bound = 0;  // in the given order, with all copies
+  std::uint64_t plain_bound = 0;  // in the first order, with all copies
   std::uint64_t bound = 0;        // of the schedule; never larger
   bool order_is_optimal = false;  // proven: no order of these steps and buffers needs less
 };

@@ -2,6 +2,7 @@
 // From an unallocated program to the addresses of its operands.
 #include "engine/lowering/arenas.h"
 
+#include <algorithm>
 #include <array>
 #include <string>
 #include <tuple>
@@ -188,6 +189,112 @@ TEST(Arenas, AnOperandOnADeviceBeginsWhereABindingMay) {
   EXPECT_EQ(work.inputs[0].offset, p.steps[0].outputs[0].offset + 256);
   EXPECT_EQ(work.input_bytes[0], 4U + 64U);
   EXPECT_EQ(work.output_bytes[0], 64U);
+}
+
+// x goes up, y = [a, b] of `count` floats each is made of it and comes down.
+UnallocatedProgram concatenation_on_device(std::int64_t count) {
+  const auto bytes = static_cast<std::size_t>(count) * sizeof(float);
+  UnallocatedProgram d;
+  const Place x = piece(d, Base::input, 64, "x");
+  const Place up = piece(d, Space::device, 64, "x");
+  const Place a = piece(d, Space::device, count, "a");
+  const Place b = piece(d, Space::device, count, "b");
+  const Place joined = piece(d, Space::device, 2 * count, "y");
+  step(d, "up", {x}, {up}, {}, Step::Kind::upload);
+  step(d, "makes a", {up}, {a}, {}, Step::Kind::device);
+  step(d, "makes b", {up}, {b}, {}, Step::Kind::device);
+  step(d, "joins", {a, b}, {joined}, {.copies = {{0, 0}, {1, bytes}}}, Step::Kind::device);
+  for (std::uint32_t i : {0U, 1U})
+    d.steps.back().step.dispatches.push_back(
+        {.shader = "copy_32", .buffers = {BufferUse::input(i), BufferUse::output(0)}});
+  step(d, "down", {joined}, {piece(d, Base::output, 2 * count, "y")}, {}, Step::Kind::download);
+  return d;
+}
+
+TEST(Arenas, OnADeviceTooWhatIsMadeInItsPlaceIsNotCopied) {
+  const Program p = placed(concatenation_on_device(64), 1, {.device_alignment = 256});
+  ASSERT_EQ(nodes_of(p), (std::vector<std::string>{"up", "makes a", "makes b", "down"}));
+  EXPECT_EQ(p.steps[2].outputs[0].offset, p.steps[1].outputs[0].offset + 256);
+  EXPECT_EQ(p.steps[3].inputs[0].offset, p.steps[1].outputs[0].offset);
+  EXPECT_EQ(p.device_plan.size, 768U);
+  const Program copied =
+      placed(concatenation_on_device(64), 1, {.alias = false, .device_alignment = 256});
+  EXPECT_EQ(copied.steps.size(), 5U);
+  EXPECT_EQ(copied.steps[3].dispatches.size(), 2U);
+  EXPECT_EQ(copied.device_plan.size, 1024U);
+}
+
+// The second part would begin where no binding may; the first needs no dispatch.
+TEST(Arenas, OnADeviceAPartThatIsNotAlignedIsCopied) {
+  const Program p = placed(concatenation_on_device(65), 1, {.device_alignment = 256});
+  ASSERT_EQ(p.steps.size(), 5U);
+  const Step& joins = p.steps[3];
+  EXPECT_EQ(joins.inputs[0].offset, joins.outputs[0].offset);
+  EXPECT_EQ(joins.inputs[1].offset % 256, 0U);
+  ASSERT_EQ(joins.dispatches.size(), 1U);
+  EXPECT_EQ(joins.dispatches[0].buffers[0], BufferUse::input(1));
+}
+
+// Two large results of which each is only wanted for a small one: in the model's order both are
+// live at a time.
+UnallocatedProgram wide_program(Step::Kind last) {
+  UnallocatedProgram d;
+  const Place x = piece(d, Base::input, 64, "x");
+  const Place up = piece(d, Space::device, 64, "x");
+  step(d, "up", {x}, {up}, {}, Step::Kind::upload);
+  std::vector<Place> large;
+  std::vector<Place> small;
+  for (const std::string n : {"0", "1"}) {
+    large.push_back(piece(d, Space::device, 1024, "large " + n));
+    small.push_back(piece(d, Space::device, 64, "small " + n));
+  }
+  for (std::size_t i : {0U, 1U})
+    step(d, "widens " + std::to_string(i), {up}, {large[i]}, {}, Step::Kind::device);
+  for (std::size_t i : {0U, 1U})
+    step(d, "narrows " + std::to_string(i), {large[i]}, {small[i]}, {}, Step::Kind::device);
+  const Place sum = piece(d, Space::device, 64, "sum");
+  step(d, "adds", {small[0], small[1]}, {sum}, {}, Step::Kind::device);
+  const Place down = piece(d, Space::host, 64, "sum");
+  step(d, "down", {sum}, {down}, {}, Step::Kind::download);
+  const Place again = piece(d, Space::device, 64, "sum");
+  if (last == Step::Kind::upload) {
+    step(d, "up again", {down}, {again}, {}, Step::Kind::upload);
+    step(d, "down again", {again}, {piece(d, Base::output, 64, "y")}, {}, Step::Kind::download);
+  } else {
+    step(d, "on the host", {down}, {piece(d, Base::output, 64, "y")});
+  }
+  return d;
+}
+
+TEST(Arenas, StepsOfADeviceAreOrderedForLessMemory) {
+  const Program p = placed(wide_program(Step::Kind::upload), 1, {.device_alignment = 256});
+  const std::vector<std::string> nodes = nodes_of(p);
+  ASSERT_EQ(nodes.size(), 9U);
+  EXPECT_TRUE(nodes[1].starts_with("widens") && nodes[2].starts_with("narrows"));
+  EXPECT_LT(p.device_plan.size, 2 * 4096U);
+  // The host's memory keeps these in order.
+  EXPECT_EQ(nodes[6], "down");
+  EXPECT_EQ(nodes[7], "up again");
+  const Program plain =
+      placed(wide_program(Step::Kind::upload), 1, {.order = false, .device_alignment = 256});
+  EXPECT_GE(plain.device_plan.size, 2 * 4096U);
+}
+
+TEST(Arenas, AStepOfTheHostKeepsTheOrder) {
+  const Program p = placed(wide_program(Step::Kind::host), 1, {.device_alignment = 256});
+  EXPECT_EQ(nodes_of(p), (std::vector<std::string>{"up", "widens 0", "widens 1", "narrows 0",
+                                                   "narrows 1", "adds", "down", "on the host"}));
+}
+
+// Both memories count the steps that are left.
+TEST(Arenas, TimesOfBothMemoriesAreSteps) {
+  const Program p = placed(concatenation_on_device(64), 1, {.device_alignment = 256});
+  const auto last = static_cast<std::int64_t>(p.steps.size());
+  std::int64_t end = 0;
+  for (const Interval& i : p.device_problem.intervals) end = std::max(end, i.end);
+  EXPECT_EQ(end, last);
+  ASSERT_EQ(p.memory_problem.intervals.size(), 1U);
+  EXPECT_EQ(p.memory_problem.intervals[0].first, last - 1);
 }
 
 }  // namespace
