@@ -15,6 +15,8 @@ static const Shader table[] = {
 #undef X
 };
 
-std::span<const Shader> shaders() { return table; }
+std::span<const Shader> shaders() {
+  return table;
+}
 
 }  // namespace quern
