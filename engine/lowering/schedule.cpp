@@ -11,7 +11,6 @@ bool is_planned(const Buffer& buffer, Space space) {
   return buffer.space() == space && (buffer.in_arena() || buffer.base == Buffer::Base::output);
 }
 
-// A device's kernels write whole vectors: the last vector may be partly padding.
 std::uint64_t padded(std::uint64_t bytes, Space space, std::uint64_t alignment) {
   if (space == Space::host) return bytes;
   return (bytes + alignment - 1) / alignment * alignment;
@@ -76,10 +75,11 @@ Result<PlacedMemory> place_as_scheduled(const StepGraph& graph, const ScheduleOp
 StepGraph step_graph(const UnallocatedProgram& unallocated, Space space, std::uint64_t alignment) {
   StepGraph g;
   g.scratch_alignment = alignment;
+  if (space == Space::device) g.write_unit = shader_vector_bytes;
   for (const Buffer& b : unallocated.buffers) {
     StepGraph::Buffer& buffer = g.buffers.emplace_back();
     if (!is_planned(b, space)) continue;
-    buffer = {b.name, padded(b.bytes, space, alignment), alignment, b.base == Buffer::Base::output};
+    buffer = {b.name, b.bytes, alignment, b.base == Buffer::Base::output};
   }
   const auto planned = [&](BufferId b) { return is_planned(unallocated.buffers[b], space); };
   OtherMemory other(unallocated, space);

@@ -17,7 +17,8 @@ TEST(NullDevice, TakesEveryFamilyAndAnswersZeros) {
   const auto device = must(open_device("null"));
   for (const Family& f : all_families()) {
     SCOPED_TRACE(f.name);
-    const auto on_null = must(Executable::compile(f.make(), device));
+    // With aliases, an input that is a part of an output would be uploaded to its place in there.
+    const auto on_null = must(Executable::compile(f.make(), device, {.alias = false}));
     const auto on_cpu = compile(f.make());
     const auto inputs = inputs_of(*on_cpu);
     const DeviceCounters before = device->counters();

@@ -14,6 +14,15 @@ using Share = StepGraph::Share;
 
 constexpr std::uint64_t common_alignment = 64;
 
+std::uint64_t round_up(std::uint64_t bytes, std::uint64_t unit) {
+  return (bytes + unit - 1) / unit * unit;
+}
+
+// The bytes that a buffer takes as a root.
+std::uint64_t taken_bytes(const StepGraph& g, const StepGraph::Buffer& buffer) {
+  return g.write_unit == 1 ? buffer.size : round_up(buffer.size, buffer.alignment);
+}
+
 // Bytes of a root between the ends of the buffers that lie in it: each of them covers whole cells.
 class Cells {
  public:
@@ -163,6 +172,11 @@ class Replay {
       if (!spared[c]) found_[c] = fresh;
       wanted(w)[c - first] = found_[c];
     }
+    const std::size_t end = cells_.end(w);
+    if (end == first || spared[end - 1]) return;
+    const std::uint64_t written = round_up(g_.buffers[w].size, g_.write_unit);
+    const std::size_t spoiled = cells_.at(s_.aliases[w].offset + written);
+    for (std::size_t c = end; c < std::min(spoiled, cells_.count()); ++c) found_[c] = fresh;
   }
 
   const StepGraph& g_;
@@ -236,6 +250,7 @@ std::vector<std::vector<Span>> lives_of_cells(const StepGraph& g, const Schedule
 
 // The cells' lives as one interval with gaps.
 void set_life(Interval& interval, const Cells& cells, std::span<const std::vector<Span>> lives) {
+  const std::uint64_t last_byte = lives.empty() ? 0 : cells.end_byte(lives.size() - 1);
   struct Change {
     std::int64_t time;
     std::size_t cell;
@@ -264,7 +279,8 @@ void set_life(Interval& interval, const Cells& cells, std::span<const std::vecto
     }
     const auto last = std::find(live.rbegin(), live.rend(), 1).base();
     const std::uint64_t from = cells.first_byte(static_cast<std::size_t>(first - live.begin()));
-    const std::uint64_t to = cells.end_byte(static_cast<std::size_t>(last - live.begin()) - 1);
+    std::uint64_t to = cells.end_byte(static_cast<std::size_t>(last - live.begin()) - 1);
+    if (to == last_byte) to = interval.size;
     if (from == 0 && to == interval.size) continue;
     if (!interval.gaps.empty() && interval.gaps.back().end == now &&
         interval.gaps.back().from == from && interval.gaps.back().to == to)
@@ -296,7 +312,7 @@ ScheduledMemory memory_of(const StepGraph& g, const Schedule& s, const Groups& g
     m.interval_of[b] = m.problem.intervals.size();
     Interval i;
     if (named == Named::yes) i.name = g.buffers[b].name;
-    i.size = g.buffers[b].size;
+    i.size = taken_bytes(g, g.buffers[b]);
     i.alignment = g.buffers[b].alignment;
     if (groups.members[b].size() == 1) {
       set_plain_life(i, g.buffers[b], groups.uses[b], times);
@@ -400,8 +416,7 @@ class OrderProblemMaker {
     p_.buffers.resize(first + std::max<std::size_t>(cells.count(), 1));
     for (std::size_t c = 0; c < cells.count(); ++c) {
       const std::uint64_t bytes = cells.end_byte(c) - cells.first_byte(c);
-      p_.buffers[first + c].size =
-          (bytes + common_alignment - 1) / common_alignment * common_alignment;
+      p_.buffers[first + c].size = round_up(bytes, common_alignment);
     }
     std::vector<Bytes> found(cells.count());
     for (std::uint32_t k : groups_.uses_of(root)) use_cells(root, k, cells, first, found);

@@ -235,6 +235,31 @@ TEST(Arenas, OnADeviceAPartThatIsNotAlignedIsCopied) {
   EXPECT_EQ(joins.dispatches[0].buffers[0], BufferUse::input(1));
 }
 
+// y = [a, b] and z = [a]: where a lies in y it is not all that lies there, and what is copied to z
+// may spoil what follows.
+TEST(Arenas, OnADeviceAPartOfOneResultIsNotMovedToAnother) {
+  UnallocatedProgram d;
+  const Place x = piece(d, Base::input, 1, "x");
+  const Place up = piece(d, Space::device, 1, "x");
+  const Place a = piece(d, Space::device, 1, "a");
+  const Place b = piece(d, Space::device, 1, "b");
+  const Place y = piece(d, Space::device, 2, "y");
+  const Place z = piece(d, Space::device, 1, "z");
+  step(d, "up", {x}, {up}, {}, Step::Kind::upload);
+  step(d, "makes a", {up}, {a}, {}, Step::Kind::device);
+  step(d, "makes b", {up}, {b}, {}, Step::Kind::device);
+  step(d, "joins", {a, b}, {y}, {.copies = {{0, 0}, {1, 4}}}, Step::Kind::device);
+  step(d, "copies", {a}, {z}, {.copies = {{0, 0}}}, Step::Kind::device);
+  step(d, "down", {y}, {piece(d, Base::output, 2, "y")}, {}, Step::Kind::download);
+  step(d, "down", {z}, {piece(d, Base::output, 1, "z")}, {}, Step::Kind::download);
+  const Program p = placed(std::move(d), 2, {.order = false, .device_alignment = 256});
+  const auto joins = std::ranges::find(p.steps, "joins", &Step::node);
+  const auto copies = std::ranges::find(p.steps, "copies", &Step::node);
+  ASSERT_TRUE(joins != p.steps.end() && copies != p.steps.end());
+  EXPECT_EQ(joins->inputs[0].offset, joins->outputs[0].offset);
+  EXPECT_TRUE(are_apart(copies->outputs[0].offset, joins->outputs[0].offset, 256));
+}
+
 // Two large results of which each is only wanted for a small one: in the model's order both are
 // live at a time.
 UnallocatedProgram wide_program(Step::Kind last) {
