@@ -101,16 +101,16 @@ double evaluation_work(const Op& op, const OpDef& def, std::span<const TensorTyp
 
 Result<std::vector<Tensor>> evaluate(OpSet ops, const Op& op, const PostOps& post_ops,
                                      std::span<const Tensor> inputs,
+                                     std::span<const Tensor> operands,
                                      std::span<const TensorType> types) {
-  const std::size_t own = own_inputs(inputs.size(), post_ops);
   QUERN_ASSIGN(std::vector<Tensor> out,
-               run_reference(ops.reference_of(op.def()), op, inputs.first(own), types));
+               run_reference(ops.reference_of(op.def()), op, inputs, types));
   for (const PostOp& p : post_ops) {
     std::vector<Tensor> step = {out[0]};
     Op step_op = Binary{};
     if (const auto* b = std::get_if<BinaryPostOp>(&p)) {
       step_op = Binary{b->kind};
-      step.insert(b->swapped ? step.begin() : step.end(), inputs[b->operand]);
+      step.insert(b->swapped ? step.begin() : step.end(), operands[b->operand]);
     } else {
       step_op = *std::get_if<Unary>(&p);
     }

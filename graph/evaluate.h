@@ -27,10 +27,11 @@ double evaluation_work(const Op& op, const OpDef& def, std::span<const TensorTyp
 // Takes the references less than a second. More work is left to the run, which has a deadline.
 inline constexpr double quick_work = 1 << 28;
 
-// Runs the reference of `op`, then those of its post-ops, over constants. Slow: only for small
-// work. An invalid Tensor is an absent input; `types` are the inferred outputs.
+// Runs the reference of `op`, then those of its post-ops with their operands, over constants. Slow:
+// only for small work. An invalid Tensor is an absent input; `types` are the inferred outputs.
 Result<std::vector<Tensor>> evaluate(OpSet ops, const Op& op, const PostOps& post_ops,
                                      std::span<const Tensor> inputs,
+                                     std::span<const Tensor> operands,
                                      std::span<const TensorType> types);
 
 }  // namespace quern

@@ -17,8 +17,16 @@ Graph Graph::clone() const {
   g.values_ = values_;
   g.nodes_.reserve(nodes_.size());
   for (const Node& n : nodes_) {
-    Node& copy = g.nodes_.emplace_back(Node{
-        n.op, n.name, n.inputs, n.outputs, n.post_ops, {}, n.alive, n.use_slots, n.stale_types});
+    Node& copy = g.nodes_.emplace_back(Node{n.op,
+                                            n.name,
+                                            n.inputs,
+                                            n.outputs,
+                                            n.post_ops,
+                                            n.operands,
+                                            {},
+                                            n.alive,
+                                            n.use_slots,
+                                            n.stale_types});
     for (const Graph& body : n.bodies) copy.bodies.push_back(body.clone());
   }
   g.order_.assign(order().begin(), order().end());
@@ -172,10 +180,8 @@ Result<std::vector<ValueType>> Graph::infer(const Op& op, std::span<const ValueI
 
 Result<std::vector<ValueType>> Graph::infer_node(NodeId id) {
   const Node& n = node(id);
-  // Operands of post-ops are no business of the op's own inference.
-  const std::size_t own = n.own_inputs().size();
-  std::vector<InferInput> in(own);
-  for (std::size_t i = 0; i < own; ++i) {
+  std::vector<InferInput> in(n.inputs.size());
+  for (std::size_t i = 0; i < in.size(); ++i) {
     if (n.inputs[i] == no_value) continue;
     const Value& v = value(n.inputs[i]);
     in[i] = {true, v.type, v.is_constant() ? &v.constant : nullptr};
@@ -237,10 +243,10 @@ bool Graph::refine_types(NodeId id) {
 
 // ---- uses --------------------------------------------------------------------------------------
 
-void Graph::add_use(ValueId value, NodeId node, std::uint32_t input) {
+void Graph::add_use(ValueId value, NodeId node, std::uint32_t read) {
   auto& uses = values_[index(value)].uses;
-  nodes_[index(node)].use_slots[input] = static_cast<std::uint32_t>(uses.size());
-  uses.push_back({node, input});
+  nodes_[index(node)].use_slots[read] = static_cast<std::uint32_t>(uses.size());
+  uses.push_back({node, read});
 }
 
 void Graph::touch(NodeId id) {
@@ -258,23 +264,23 @@ void Graph::touch_readers(ValueId id) {
 void Graph::remove_use(ValueId value, std::uint32_t slot) {
   auto& uses = values_[index(value)].uses;
   uses[slot] = uses.back();
-  nodes_[index(uses[slot].node)].use_slots[uses[slot].input] = slot;
+  nodes_[index(uses[slot].node)].use_slots[uses[slot].read] = slot;
   uses.pop_back();
 }
 
 void Graph::link(NodeId id) {
   Node& n = nodes_[index(id)];
-  n.use_slots.assign(n.inputs.size(), 0);
-  for (std::uint32_t i = 0; i < n.inputs.size(); ++i)
-    if (n.inputs[i] != no_value) add_use(n.inputs[i], id, i);
+  n.use_slots.assign(n.read_count(), 0);
+  for (std::uint32_t i = 0; i < n.read_count(); ++i)
+    if (n.read(i) != no_value) add_use(n.read(i), id, i);
 }
 
 void Graph::unlink(NodeId id) {
   Node& n = nodes_[index(id)];
-  for (std::uint32_t i = 0; i < n.inputs.size(); ++i) {
-    if (n.inputs[i] == no_value) continue;
-    remove_use(n.inputs[i], n.use_slots[i]);
-    const Value& v = value(n.inputs[i]);
+  for (std::uint32_t i = 0; i < n.read_count(); ++i) {
+    if (n.read(i) == no_value) continue;
+    remove_use(n.read(i), n.use_slots[i]);
+    const Value& v = value(n.read(i));
     touch(v.producer);
     if (v.uses.size() == 1) touch(v.uses[0].node);
   }
@@ -302,7 +308,7 @@ void Graph::sort() const {
     if (!n.alive) continue;
     position[index(order_[i])] = i;
     std::uint32_t waits = 0;
-    for (ValueId v : n.inputs) waits += v != no_value && value(v).producer != no_node;
+    for (ValueId v : n.reads()) waits += v != no_value && value(v).producer != no_node;
     missing[index(order_[i])] = waits;
     if (waits == 0) ready.push(i);
   }
@@ -332,7 +338,8 @@ bool Graph::acyclic() const {
 
 // ---- changing ----------------------------------------------------------------------------------
 
-Status Graph::replace(NodeId id, Op op, std::vector<ValueId> inputs, PostOps post_ops) {
+Status Graph::replace(NodeId id, Op op, std::vector<ValueId> inputs, PostOps post_ops,
+                      std::vector<ValueId> operands) {
   Node& n = nodes_[index(id)];
   const auto swap_in = [&] {
     unlink(id);
@@ -340,6 +347,7 @@ Status Graph::replace(NodeId id, Op op, std::vector<ValueId> inputs, PostOps pos
     op = std::exchange(n.op, std::move(op));
     std::swap(n.inputs, inputs);
     std::swap(n.post_ops, post_ops);
+    std::swap(n.operands, operands);
     link(id);
   };
   swap_in();
@@ -367,8 +375,9 @@ void Graph::replace_uses(ValueId from, ValueId to) {
   if (from == to) return;
   touch_readers(from);
   for (Use u : values_[index(from)].uses) {
-    nodes_[index(u.node)].inputs[u.input] = to;
-    add_use(to, u.node, u.input);
+    Node& n = nodes_[index(u.node)];
+    (u.read < n.inputs.size() ? n.inputs[u.read] : n.operands[u.read - n.inputs.size()]) = to;
+    add_use(to, u.node, u.read);
   }
   values_[index(from)].uses.clear();
   touch(value(from).producer);
@@ -405,10 +414,11 @@ void Graph::erase(NodeId id) {
   if (!n.alive) return;
   unlink(id);
   // Results of folding would pile up otherwise.
-  for (ValueId v : n.inputs)
+  for (ValueId v : n.reads())
     if (v != no_value && value(v).uses.empty() && !is_output(v)) values_[index(v)].constant = {};
   n.alive = false;
   n.inputs.clear();
+  n.operands.clear();
   n.use_slots.clear();
   n.bodies.clear();
   order_is_stale_ = true;

@@ -42,7 +42,7 @@ class Graph;
 
 struct Use {
   NodeId node;
-  std::uint32_t input;
+  std::uint32_t read;  // see Node::read
 
   bool operator==(const Use&) const = default;
 };
@@ -60,16 +60,54 @@ struct Value {
   bool is_constant() const { return constant.valid(); }
 };
 
+struct Node;
+
+// The values that a node reads, for loops.
+class Reads {
+ public:
+  class Iterator {
+   public:
+    using value_type = ValueId;
+    using difference_type = std::ptrdiff_t;
+
+    Iterator() = default;
+    Iterator(const Node& node, std::size_t at) : node_(&node), at_(at) {}
+    ValueId operator*() const;
+    Iterator& operator++() {
+      ++at_;
+      return *this;
+    }
+    Iterator operator++(int) {
+      Iterator before = *this;
+      ++at_;
+      return before;
+    }
+    bool operator==(const Iterator&) const = default;
+
+   private:
+    const Node* node_ = nullptr;
+    std::size_t at_ = 0;
+  };
+
+  explicit Reads(const Node& node) : node_(node) {}
+  Iterator begin() const { return {node_, 0}; }
+  Iterator end() const;
+
+ private:
+  const Node& node_;
+};
+
 struct Node {
   Op op;
   std::string name;
-  std::vector<ValueId> inputs;   // no_value: an optional input left out
-  std::vector<ValueId> outputs;  // no_value: an output that is not wanted
-  PostOps post_ops;              // on outputs[0]; their operands are among the inputs
-  std::vector<Graph> bodies;     // control flow only
+  std::vector<ValueId> inputs;    // of the operator; no_value: an optional one that is left out
+  std::vector<ValueId> outputs;   // no_value: an output that is not wanted
+  PostOps post_ops;               // on outputs[0]
+  std::vector<ValueId> operands;  // of the post-ops, by BinaryPostOp::operand
+  std::vector<Graph> bodies;      // control flow only
   bool alive = true;
   // Kept by Graph.
-  std::vector<std::uint32_t> use_slots;  // index of each input in Value::uses
+  std::vector<std::uint32_t> use_slots;  // index of each read in Value::uses
   bool stale_types = false;              // an input's known type has changed: see refine_types
   bool is_refused = false;               // inference rejects the current types: a run reports why
 
@@ -77,11 +115,23 @@ struct Node {
   const T* as() const {
     return op.as<T>();
   }
-  // The inputs without the operands of post-ops.
-  std::span<const ValueId> own_inputs() const {
-    return std::span(inputs).first(quern::own_inputs(inputs.size(), post_ops));
+  // The values that the node reads: its inputs, then the operands of its post-ops.
+  std::size_t read_count() const { return inputs.size() + operands.size(); }
+  ValueId read(std::size_t i) const {
+    return i < inputs.size() ? inputs[i] : operands[i - inputs.size()];
   }
+  Reads reads() const;
 };
+
+inline Reads Node::reads() const {
+  return Reads(*this);
+}
+inline ValueId Reads::Iterator::operator*() const {
+  return node_->read(at_);
+}
+inline Reads::Iterator Reads::end() const {
+  return {node_, node_.read_count()};
+}
 
 class Graph {
  public:
@@ -142,10 +192,12 @@ class Graph {
   // True if exactly one node input reads the value and it is not a graph output.
   bool used_once(ValueId id) const { return value(id).uses.size() == 1 && !is_output(id); }
 
-  // ---- changing Gives the node another op, inputs and post-ops. Outputs keep their ids; their
-  // types are inferred again and may become more precise, never different. On error nothing has
-  // changed.
-  Status replace(NodeId id, Op op, std::vector<ValueId> inputs, PostOps post_ops = {});
+  // ---- changing
+  // Gives the node another op, inputs and post-ops with their operands. Outputs keep their ids;
+  // their types are inferred again and may become more precise, never different. On error nothing
+  // has changed.
+  Status replace(NodeId id, Op op, std::vector<ValueId> inputs, PostOps post_ops = {},
+                 std::vector<ValueId> operands = {});
   // Infers the outputs again if that may tell more than is known; returns true if it does.
   bool refine_types(NodeId id);
   // Every use of `from`, graph outputs included, becomes a use of `to`.
@@ -190,7 +242,7 @@ class Graph {
   void touch_readers(ValueId id);
   void link(NodeId id);
   void unlink(NodeId id);
-  void add_use(ValueId value, NodeId node, std::uint32_t input);
+  void add_use(ValueId value, NodeId node, std::uint32_t read);
   void remove_use(ValueId value, std::uint32_t slot);
   void sort() const;
 

@@ -11,8 +11,9 @@
 
 namespace quern {
 
-// A binary operation on the result and the node's input `operand`, which must broadcast to the
-// result without changing its shape. `swapped`: the operand is the left-hand side.
+// A binary operation on the result and the operand of this number, which must broadcast to the
+// result without changing its shape. Operands of post-ops are a list of their own, beside the
+// node's inputs. `swapped`: the operand is the left-hand side.
 struct BinaryPostOp {
   BinaryKind kind = BinaryKind::add;
   std::uint32_t operand = 0;
@@ -25,10 +26,7 @@ struct BinaryPostOp {
 using PostOp = std::variant<Unary, BinaryPostOp>;
 using PostOps = std::vector<PostOp>;
 
-// The number of a node's `inputs` that belong to the operator itself; the operands of post-ops come
-// after them. Only this function knows that order.
-std::size_t own_inputs(std::size_t inputs, const PostOps& post_ops);
-// True if a post-op after the first `done` reads this input and none of the first `done` does.
-bool is_read_later(const PostOps& post_ops, std::size_t done, std::size_t input);
+// True if a post-op after the first `done` reads this operand and none of the first `done` does.
+bool is_read_later(const PostOps& post_ops, std::size_t done, std::size_t operand);
 
 }  // namespace quern

@@ -148,10 +148,15 @@ class Printer {
     return number(v);
   }
 
+  std::string post_ops(const Node& n) {
+    return post_ops_text(n.post_ops, [&](std::uint32_t i) { return reference(n.operands[i]); });
+  }
+
   void print_node(NodeId id) {
     const Node& n = g_.node(id);
     std::string inputs;
     for (ValueId v : n.inputs) inputs += (inputs.empty() ? "" : ", ") + reference(v);
+    const std::string steps = post_ops(n);
     std::string outputs;
     for (ValueId v : n.outputs)
       outputs += (outputs.empty() ? "" : ", ") + (v == no_value ? "_" : declaration(v));
@@ -159,7 +164,7 @@ class Printer {
     if (!attributes.empty()) attributes.insert(0, " ");
     const std::string name = options_.names && !n.name.empty() ? " @" + in_quotes(n.name) : "";
     line(cat(outputs, outputs.empty() ? "= " : " = ", g_.def(id).name, "(", inputs, ")", attributes,
-             post_ops_text(n.post_ops), name, n.bodies.empty() ? "" : " {"));
+             steps, name, n.bodies.empty() ? "" : " {"));
     for (const Graph& body : n.bodies) out_ += Printer(body, options_, indent_ + "    ").print();
     if (!n.bodies.empty()) line("}");
   }
@@ -195,12 +200,14 @@ std::string unary_text(const Unary& unary) {
   return s;
 }
 
-std::string post_ops_text(const PostOps& post_ops) {
+std::string post_ops_text(const PostOps& post_ops,
+                          const std::function<std::string(std::uint32_t)>& operand) {
   std::string s;
   for (const PostOp& p : post_ops) {
     if (const auto* u = std::get_if<Unary>(&p)) s += " | " + unary_text(*u);
     if (const auto* b = std::get_if<BinaryPostOp>(&p))
-      s += cat(" | ", enum_name(b->kind), " #", b->operand, b->swapped ? " swapped" : "");
+      s += cat(" | ", enum_name(b->kind), "(", operand(b->operand), ")",
+               b->swapped ? " swapped" : "");
   }
   return s;
 }

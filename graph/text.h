@@ -14,6 +14,8 @@
 // `max_elements` print as `...`, which reads back as zeros.
 #pragma once
 
+#include <cstdint>
+#include <functional>
 #include <string>
 #include <string_view>
 
@@ -41,7 +43,8 @@ std::string type_text(const ValueType& type, const Graph* graph = nullptr);
 std::string attributes_text(const Op& op);
 // "relu", "clip(0,6)"
 std::string unary_text(const Unary& unary);
-// " | relu | add #2"
-std::string post_ops_text(const PostOps& post_ops);
+// " | relu | add(%2)", with what `operand` gives for each operand.
+std::string post_ops_text(const PostOps& post_ops,
+                          const std::function<std::string(std::uint32_t)>& operand);
 
 }  // namespace quern

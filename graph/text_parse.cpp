@@ -297,7 +297,7 @@ class GraphReader {
       QUERN_TRY(s_.expect("="));
       QUERN_TRY(read_attribute(s_, op, key));
     }
-    QUERN_ASSIGN(PostOps post_ops, post_op_list(inputs.size()));
+    QUERN_ASSIGN(PostOpList post_ops, post_op_list());
     std::string name;
     if (s_.accept("@")) {
       QUERN_ASSIGN(name, s_.string());
@@ -312,15 +312,18 @@ class GraphReader {
                std::move(outputs), std::move(bodies));
   }
 
-  // Post-op operands stand behind the op's own inputs, so a node is added in two steps.
-  Status add(Op op, std::vector<ValueId> inputs, PostOps post_ops, std::string name,
+  struct PostOpList {
+    PostOps post_ops;
+    std::vector<ValueId> operands;
+  };
+
+  Status add(Op op, std::vector<ValueId> inputs, PostOpList list, std::string name,
              std::vector<std::optional<Declaration>> outputs, std::vector<Graph> bodies) {
-    const auto own = std::span(inputs).first(own_inputs(inputs.size(), post_ops));
-    auto added = g_.add_node(op, {own.begin(), own.end()}, std::move(name), outputs.size(),
-                             std::move(bodies));
+    auto added = g_.add_node(op, inputs, std::move(name), outputs.size(), std::move(bodies));
     if (!added) return s_.error(added.error().message());
-    if (!post_ops.empty()) {
-      Status s = g_.replace(*added, std::move(op), std::move(inputs), std::move(post_ops));
+    if (!list.post_ops.empty()) {
+      Status s = g_.replace(*added, std::move(op), std::move(inputs), std::move(list.post_ops),
+                            std::move(list.operands));
       if (!s.ok()) return s_.error(s.message());
     }
     const std::vector<ValueId> made = g_.node(*added).outputs;
@@ -342,24 +345,25 @@ class GraphReader {
     return !(ahead.word() && ahead.peek() == '=');
   }
 
-  Result<PostOps> post_op_list(std::size_t input_count) {
-    PostOps list;
+  Result<PostOpList> post_op_list() {
+    PostOpList list;
     while (s_.accept("|")) {
       Scanner ahead = s_;
       QUERN_TRY(ahead.word().status());
-      if (ahead.peek() != '#') {
+      if (!ahead.accept("(") || ahead.peek() != '%') {
         Unary unary;
         QUERN_TRY(read(s_, unary));
-        list.emplace_back(unary);
+        list.post_ops.emplace_back(unary);
         continue;
       }
       BinaryPostOp binary;
       QUERN_TRY(read(s_, binary.kind));
-      QUERN_TRY(s_.expect("#"));
-      QUERN_TRY(read(s_, binary.operand));
-      if (binary.operand >= input_count) return s_.error("post-op of an input that is not there");
+      binary.operand = static_cast<std::uint32_t>(list.operands.size());
+      QUERN_TRY(s_.expect("("));
+      QUERN_ASSIGN(list.operands.emplace_back(), reference());
+      QUERN_TRY(s_.expect(")"));
       binary.swapped = s_.accept_word("swapped");
-      list.emplace_back(binary);
+      list.post_ops.emplace_back(binary);
     }
     return list;
   }

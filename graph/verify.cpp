@@ -48,8 +48,7 @@ class Verifier {
     for (std::uint32_t i = 0; i < v.uses.size(); ++i) {
       const Use u = v.uses[i];
       const Node& n = g_.node(u.node);
-      if (!n.alive || u.input >= n.inputs.size() || n.inputs[u.input] != id ||
-          n.use_slots[u.input] != i)
+      if (!n.alive || u.read >= n.read_count() || n.read(u.read) != id || n.use_slots[u.read] != i)
         return fail(cat("value ", index(id), " lists a use that is none"));
     }
     const auto handed_out = std::count(g_.outputs().begin(), g_.outputs().end(), id);
@@ -59,7 +58,7 @@ class Verifier {
 
   Status check_node(NodeId id) {
     const Node& n = g_.node(id);
-    for (ValueId v : n.inputs)
+    for (ValueId v : n.reads())
       if (v != no_value && !readable(v)) return fail(id, "reads a value before it is computed");
     QUERN_TRY(check_post_ops(id));
     QUERN_TRY(check_bodies(id));
@@ -75,11 +74,12 @@ class Verifier {
 
   Status check_post_ops(NodeId id) const {
     const Node& n = g_.node(id);
-    if (n.post_ops.empty()) return {};
+    if (n.post_ops.empty())
+      return n.operands.empty() ? Status() : fail(id, "has operands, but no post-op");
     if (!g_.def(id).is(OpTrait::post_ops)) return fail(id, "carries post-ops, but may not");
     for (const PostOp& p : n.post_ops)
       if (const auto* b = std::get_if<BinaryPostOp>(&p))
-        if (b->operand >= n.inputs.size() || n.inputs[b->operand] == no_value)
+        if (b->operand >= n.operands.size() || n.operands[b->operand] == no_value)
           return fail(id, "has a post-op without operand");
     return {};
   }

@@ -39,6 +39,8 @@ def function_lengths(path):
                                    r"[\w:~<>,&*\[\] ]+\(.*\)[\w &:(),.<>*{}-]*\{$", text)
             if not is_function or "=" in text.split("(")[0] and "operator" not in text:
                 continue
+            if text.count("(") != text.count(")"):  # a lambda that is an argument
+                continue
             end = next((k for k in range(at + 1, len(lines)) if lines[k].startswith(indent + "}")), at)
             yield opened.strip(), end - at + 1
 

@@ -26,16 +26,15 @@ Tensor shape_tensor(const Node& n, const Shape& shape) {
 
 }  // namespace
 
-Result<std::vector<ValueType>> infer_node(const Node& n, const OpDef& def, Operands operands) {
+Result<std::vector<ValueType>> infer_node(const Node& n, const OpDef& def, AbstractReads reads) {
   std::vector<InferInput> in;
-  for (const Abstract* a : operands) {
+  for (const Abstract* a : reads.first(n.inputs.size())) {
     if (!a) {
       in.emplace_back();
       continue;
     }
     in.push_back({true, ValueType(a->type), a->constant.valid() ? &a->constant : nullptr});
   }
-  in.resize(n.own_inputs().size());
   InferContext context(n.op, def.name, n.name, in, n.outputs.size());
   QUERN_TRY((def.bound ? def.bound : def.infer)(context));
   std::vector<ValueType> types(context.outputs().begin(), context.outputs().end());
@@ -48,20 +47,17 @@ Result<std::vector<ValueType>> infer_node(const Node& n, const OpDef& def, Opera
 }
 
 std::optional<Result<std::vector<Tensor>>> fold_node(OpSet ops, const Node& n, const OpDef& def,
-                                                     Operands operands,
+                                                     AbstractReads reads,
                                                      std::span<const ValueType> types) {
   if (n.post_ops.empty() && (n.as<ShapeOf>() || n.as<SizeOf>()))
-    return std::vector<Tensor>{shape_tensor(n, operands[0]->type.shape)};
+    return std::vector<Tensor>{shape_tensor(n, reads[0]->type.shape)};
   if (!can_evaluate(def)) return std::nullopt;
-  std::vector<Tensor> inputs;
-  for (const Abstract* a : operands) {
-    if (!a) {
-      inputs.emplace_back();
-      continue;
-    }
-    if (!a->constant.valid()) return std::nullopt;
-    inputs.push_back(a->constant);
+  std::vector<Tensor> read;
+  for (const Abstract* a : reads) {
+    if (a && !a->constant.valid()) return std::nullopt;
+    read.push_back(a ? a->constant : Tensor());
   }
+  const auto inputs = std::span(read).first(n.inputs.size());
   std::vector<TensorType> out;
   std::size_t bytes = 0;
   for (const ValueType& t : types) {
@@ -73,7 +69,8 @@ std::optional<Result<std::vector<Tensor>>> fold_node(OpSet ops, const Node& n, c
   for (const Tensor& t : inputs)
     if (t.valid()) in.push_back(t.type());
   if (evaluation_work(n.op, def, in, out) > quick_work) return std::nullopt;
-  auto r = evaluate(ops, n.op, n.post_ops, inputs, out);
+  const auto operands = std::span(read).subspan(n.inputs.size());
+  auto r = evaluate(ops, n.op, n.post_ops, inputs, operands, out);
   if (!r)
     return Result<std::vector<Tensor>>(
         std::move(r).error().in(cat("node '", printable(n.name), "' (", def.name, ")")));

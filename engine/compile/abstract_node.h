@@ -16,15 +16,15 @@
 
 namespace quern::specializing {
 
-// The inputs of a node, all of them tensors; null where one is left out.
-using Operands = std::span<const Abstract* const>;
+// What a node reads (Node::read), all of them tensors; null where an input is left out.
+using AbstractReads = std::span<const Abstract* const>;
 
 // Every dimension is a number.
-Result<std::vector<ValueType>> infer_node(const Node& n, const OpDef& def, Operands operands);
+Result<std::vector<ValueType>> infer_node(const Node& n, const OpDef& def, AbstractReads reads);
 
 // Returns the outputs, of `types`, if they can be computed and that is cheap enough.
 std::optional<Result<std::vector<Tensor>>> fold_node(OpSet ops, const Node& n, const OpDef& def,
-                                                     Operands operands,
+                                                     AbstractReads reads,
                                                      std::span<const ValueType> types);
 
 }  // namespace quern::specializing

@@ -161,10 +161,10 @@ class Checker {
     if (m.kind == StepMeaning::Kind::move) return m.held;
     const Node& n = graph_.node(m.node);
     if (m.kind == StepMeaning::Kind::kernel)
-      return i < n.inputs.size() && n.inputs[i] != no_value ? whole(n.inputs[i]) : HeldValue();
+      return i < n.read_count() && n.read(i) != no_value ? whole(n.read(i)) : HeldValue();
     const auto* binary = std::get_if<BinaryPostOp>(&n.post_ops[m.post_ops]);
     const std::size_t self = binary && binary->swapped ? 1 : 0;
-    return i == self ? HeldValue{n.outputs[0], m.post_ops} : whole(n.inputs[binary->operand]);
+    return i == self ? HeldValue{n.outputs[0], m.post_ops} : whole(n.operands[binary->operand]);
   }
 
   HeldValue result(std::size_t i) const {
@@ -184,7 +184,8 @@ class Checker {
     if (graph_.type(held.value).shape()->elements() == 0) return true;
     if (m.kind != StepMeaning::Kind::kernel) return false;
     if (i < m.packed_inputs.size() && m.packed_inputs[i]) return is_constant(held.value);
-    return is_read_later(graph_.node(m.node).post_ops, m.post_ops, i);
+    const Node& n = graph_.node(m.node);
+    return i >= n.inputs.size() && is_read_later(n.post_ops, m.post_ops, i - n.inputs.size());
   }
 
   // Returns true if the value depends on no input of the graph.
@@ -430,7 +431,7 @@ std::vector<bool> constants_of(const Graph& graph) {
   for (NodeId id : graph.order()) {
     const Node& n = graph.node(id);
     const bool constant = std::ranges::all_of(
-        n.inputs, [&](ValueId v) { return v == no_value || constants[index(v)]; });
+        n.reads(), [&](ValueId v) { return v == no_value || constants[index(v)]; });
     for (ValueId v : n.outputs)
       if (v != no_value) constants[index(v)] = constant;
   }

@@ -61,7 +61,7 @@ class Specializer {
                                       [&](ValueId v) { return v != no_value && needed[index(v)]; });
       if (!wanted) continue;
       nodes.push_back(order[i]);
-      for (ValueId v : n.inputs)
+      for (ValueId v : n.reads())
         if (v != no_value) needed[index(v)] = true;
     }
     std::reverse(nodes.begin(), nodes.end());
@@ -164,7 +164,7 @@ class Specializer {
     const Graph& g = *s_.scopes[scope].graph;
     const Node& n = g.node(id);
     const OpDef& def = g.def(id);
-    for (ValueId v : n.inputs) {
+    for (ValueId v : n.reads()) {
       if (v == no_value || resolve(scope, v).kind != Abstract::Kind::unknown) continue;
       wait(scope, id);
       return {};
@@ -206,28 +206,28 @@ class Specializer {
       define(scope, n.outputs[0], resolve(scope, n.inputs[0]));  // passes on any kind of value
       return {};
     }
-    std::vector<Abstract*> operands;
-    for (ValueId v : n.inputs) operands.push_back(v == no_value ? nullptr : &resolve(scope, v));
+    std::vector<Abstract*> reads;
+    for (ValueId v : n.reads()) reads.push_back(v == no_value ? nullptr : &resolve(scope, v));
     if (std::ranges::any_of(
-            operands, [](const Abstract* a) { return a && a->kind != Abstract::Kind::tensor; }))
+            reads, [](const Abstract* a) { return a && a->kind != Abstract::Kind::tensor; }))
       return error(scope, id, Code::invalid_model, "takes tensors, not sequences or optionals");
-    QUERN_ASSIGN(const std::vector<ValueType> types, infer_node(n, def, operands));
-    if (auto folded = fold_node(g.ops(), n, def, operands, types)) {
+    QUERN_ASSIGN(const std::vector<ValueType> types, infer_node(n, def, reads));
+    if (auto folded = fold_node(g.ops(), n, def, reads, types)) {
       if (!*folded) return std::move(*folded).error();
       for (std::size_t i = 0; i < n.outputs.size(); ++i)
         define(scope, n.outputs[i], Abstract::known(std::move((**folded)[i])));
       return {};
     }
-    std::vector<ValueId> inputs;
-    for (Abstract* a : operands) inputs.push_back(a ? here(*a) : no_value);
-    return emit(scope, id, std::move(inputs), types);
+    std::vector<ValueId> here_read;
+    for (Abstract* a : reads) here_read.push_back(a ? here(*a) : no_value);
+    return emit(scope, id, here_read, types);
   }
 
   // Puts the node into the static graph.
-  Status emit(std::uint32_t scope, NodeId id, std::vector<ValueId> inputs,
+  Status emit(std::uint32_t scope, NodeId id, std::span<const ValueId> reads,
               std::span<const ValueType> types) {
     const Node& n = s_.scopes[scope].graph->node(id);
-    QUERN_ASSIGN(const NodeId made, add_static(n, std::move(inputs)));
+    QUERN_ASSIGN(const NodeId made, add_static(n, reads));
     const bool dynamic = s_.scopes[scope].graph->def(id).is(OpTrait::data_dependent);
     for (std::size_t i = 0; i < n.outputs.size(); ++i) {
       const ValueId out = segment_.graph.node(made).outputs[i];
@@ -246,12 +246,14 @@ class Specializer {
     return {};
   }
 
-  Result<NodeId> add_static(const Node& n, std::vector<ValueId> inputs) {
-    const auto own = std::span(inputs).first(own_inputs(inputs.size(), n.post_ops));
+  Result<NodeId> add_static(const Node& n, std::span<const ValueId> reads) {
+    const auto middle = reads.begin() + static_cast<std::ptrdiff_t>(n.inputs.size());
+    std::vector<ValueId> inputs(reads.begin(), middle);
     QUERN_ASSIGN(const NodeId made,
-                 segment_.graph.add_node(n.op, {own.begin(), own.end()}, n.name, n.outputs.size()));
+                 segment_.graph.add_node(n.op, inputs, n.name, n.outputs.size()));
     if (!n.post_ops.empty())
-      QUERN_TRY(segment_.graph.replace(made, n.op, std::move(inputs), n.post_ops));
+      QUERN_TRY(
+          segment_.graph.replace(made, n.op, std::move(inputs), n.post_ops, {middle, reads.end()}));
     return made;
   }
 
@@ -542,7 +544,7 @@ class Specializer {
                                                : result_of(v.scope, v.value));
       }
     for (const Waiting& w : s_.waiting)
-      for (ValueId v : s_.scopes[w.scope].graph->node(w.node).inputs)
+      for (ValueId v : s_.scopes[w.scope].graph->node(w.node).reads())
         if (v != no_value) export_all(entry(w.scope, v));
     for (ValueId v : s_.wanted) export_all(entry(0, v));
     return {};

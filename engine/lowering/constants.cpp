@@ -45,15 +45,16 @@ class GraphConstants::Source final : public ConstantSource {
  public:
   explicit Source(Tensor t) : type_(t.type()), key_(key_of(t)), tensor_(std::move(t)) {}
 
-  // Output `output` of a node over constants.
-  Source(const Graph& g, NodeId node, std::size_t output, std::vector<const Source*> inputs)
-      : graph_(&g), node_(node), output_(output), inputs_(std::move(inputs)) {
+  // Output `output` of a node that reads these constants.
+  Source(const Graph& g, NodeId node, std::size_t output, std::vector<const Source*> reads)
+      : graph_(&g), node_(node), output_(output), reads_(std::move(reads)) {
     const Node& n = g.node(node);
     const ValueType& type = g.type(n.outputs[output]);
     type_ = {type.dtype, *type.shape()};
-    key_ = cat(g.def(node).name, "{", attributes_text(n.op), post_ops_text(n.post_ops), "}.",
-               output, "(");
-    for (const Source* s : inputs_) key_ += s ? s->key() + "," : "_,";
+    const auto operand = [](std::uint32_t i) { return cat("#", i); };
+    key_ = cat(g.def(node).name, "{", attributes_text(n.op), post_ops_text(n.post_ops, operand),
+               "}.", output, "(");
+    for (const Source* s : reads_) key_ += s ? s->key() + "," : "_,";
     key_ += ")";
   }
 
@@ -65,11 +66,11 @@ class GraphConstants::Source final : public ConstantSource {
   Result<Tensor> get() const override {
     if (tensor_.valid()) return dropping_pages(tensor_);
     const Node& n = graph_->node(node_);
-    std::vector<Tensor> inputs;
-    for (const Source* s : inputs_) {
-      inputs.emplace_back();
+    std::vector<Tensor> reads;
+    for (const Source* s : reads_) {
+      reads.emplace_back();
       if (!s) continue;
-      QUERN_ASSIGN(inputs.back(), s->get());
+      QUERN_ASSIGN(reads.back(), s->get());
     }
     std::vector<TensorType> types;
     for (ValueId v : n.outputs) {
@@ -77,7 +78,10 @@ class GraphConstants::Source final : public ConstantSource {
       const ValueType& type = graph_->type(n.outputs[any]);
       types.push_back({type.dtype, *type.shape()});
     }
-    QUERN_ASSIGN(std::vector<Tensor> out, evaluate(graph_->ops(), n.op, n.post_ops, inputs, types));
+    const std::span all(reads);
+    QUERN_ASSIGN(std::vector<Tensor> out,
+                 evaluate(graph_->ops(), n.op, n.post_ops, all.first(n.inputs.size()),
+                          all.subspan(n.inputs.size()), types));
     return std::move(out[output_]);
   }
 
@@ -88,7 +92,7 @@ class GraphConstants::Source final : public ConstantSource {
   const Graph* graph_ = nullptr;
   NodeId node_ = no_node;
   std::size_t output_ = 0;
-  std::vector<const Source*> inputs_;
+  std::vector<const Source*> reads_;
 };
 
 namespace {
@@ -107,7 +111,7 @@ bool can_be_constant(const Graph& g, NodeId id) {
   };
   const auto in = types_of(n.inputs);
   const auto out = types_of(n.outputs);
-  return in && out && out->size() == n.outputs.size() &&
+  return in && types_of(n.operands) && out && out->size() == n.outputs.size() &&
          evaluation_work(n.op, g.def(id), *in, *out) <= quick_work;
 }
 
@@ -119,15 +123,15 @@ GraphConstants::GraphConstants(const Graph& g) : sources_(g.value_count()) {
       sources_[i] = std::make_unique<Source>(v.constant);
   for (NodeId id : g.order()) {
     if (!can_be_constant(g, id)) continue;
-    std::vector<const Source*> inputs;
+    std::vector<const Source*> reads;
     bool constant = true;
-    for (ValueId v : g.node(id).inputs) {
-      inputs.push_back(v == no_value ? nullptr : sources_[index(v)].get());
-      constant = constant && (v == no_value || inputs.back());
+    for (ValueId v : g.node(id).reads()) {
+      reads.push_back(v == no_value ? nullptr : sources_[index(v)].get());
+      constant = constant && (v == no_value || reads.back());
     }
     if (!constant) continue;
     for (std::size_t i = 0; i < g.node(id).outputs.size(); ++i)
-      sources_[index(g.node(id).outputs[i])] = std::make_unique<Source>(g, id, i, inputs);
+      sources_[index(g.node(id).outputs[i])] = std::make_unique<Source>(g, id, i, reads);
   }
 }
 

@@ -33,7 +33,8 @@ void describe(const Node& node, const KernelRequest& request, Step& s) {
   if (const std::string attributes = attributes_text(request.op); attributes.starts_with("kind="))
     s.op = cat(s.op, ".", attributes.substr(5, attributes.find(' ') - 5));
   std::vector<TensorType> inputs;
-  for (const KernelInput& in : request.inputs) {
+  for (std::size_t i = 0; i < request.read_count(); ++i) {
+    const KernelInput& in = request.read(i);
     inputs.push_back({in.desc.dtype, in.desc.shape});
     if (!in.present) inputs.back().shape = {0};
     if (in.present && !in.constant)
@@ -47,13 +48,15 @@ void describe(const Node& node, const KernelRequest& request, Step& s) {
 Status KernelLowering::lower(NodeId id) {
   const Node& n = graph_.node(id);
   std::vector<KernelInput> inputs;
+  std::vector<KernelInput> operands;
   for (ValueId v : n.inputs) inputs.push_back(input_of(v));
+  for (ValueId v : n.operands) operands.push_back(input_of(v));
   QUERN_ASSIGN(const std::vector<TensorType> outputs, output_types(n));
   // A vector<bool> has no bytes to point at.
   const std::unique_ptr<bool[]> wanted(new bool[outputs.size()]);
   for (std::size_t i = 0; i < outputs.size(); ++i) wanted[i] = n.outputs[i] != no_value;
-  const KernelRequest request{n.op,       n.name, inputs, outputs, {wanted.get(), outputs.size()},
-                              n.post_ops, target_};
+  const KernelRequest request{n.op,       n.name,   inputs, outputs, {wanted.get(), outputs.size()},
+                              n.post_ops, operands, target_};
   QUERN_ASSIGN(KernelChoice choice, selector_.select(request));
   QUERN_ASSIGN(std::vector<Place> results, add_step(id, request, choice));
   for (std::size_t k = choice.post_ops_taken; k < n.post_ops.size(); ++k)
@@ -84,7 +87,7 @@ Result<std::vector<TensorType>> KernelLowering::output_types(const Node& node) c
     types.push_back(v == no_value ? TensorType{DType::f32, {0}} : places_.type(v));
   if (std::ranges::find(node.outputs, no_value) == node.outputs.end()) return types;
   QUERN_ASSIGN(const auto inferred,
-               graph_.infer(node.op, node.own_inputs(), node.outputs.size(), node.name));
+               graph_.infer(node.op, node.inputs, node.outputs.size(), node.name));
   for (std::size_t i = 0; i < types.size(); ++i)
     if (node.outputs[i] == no_value)
       types[i] = {inferred[i].dtype, inferred[i].shape().value_or(Shape{0})};
@@ -111,16 +114,16 @@ Result<std::vector<Place>> KernelLowering::add_step(NodeId id, const KernelReque
 Result<std::vector<Place>> KernelLowering::operands(const Node& node, const KernelRequest& request,
                                                     const KernelChoice& choice) {
   std::vector<Place> places;
-  for (std::size_t i = 0; i < node.inputs.size(); ++i) {
+  const std::size_t own = node.inputs.size();
+  for (std::size_t i = 0; i < node.read_count(); ++i) {
     Place& place = places.emplace_back();
     const bool packed = i < choice.packed_inputs.size() && choice.packed_inputs[i];
     // Operands of post-ops that the kernel has not taken are read by steps of their own.
-    if (node.inputs[i] == no_value || packed ||
-        is_read_later(node.post_ops, choice.post_ops_taken, i))
-      continue;
-    const Layout layout = layout_asked(choice.input_layouts, i, request.inputs[i].desc.shape);
-    QUERN_ASSIGN(place, moves_.bring(node.inputs[i], layout, space_of(choice),
-                                     address_for(graph_, node, i)));
+    const bool later = i >= own && is_read_later(node.post_ops, choice.post_ops_taken, i - own);
+    if (node.read(i) == no_value || packed || later) continue;
+    const Layout layout = layout_asked(choice.input_layouts, i, request.read(i).desc.shape);
+    QUERN_ASSIGN(
+        place, moves_.bring(node.read(i), layout, space_of(choice), address_for(graph_, node, i)));
   }
   return places;
 }
@@ -134,7 +137,7 @@ Status KernelLowering::make_own(const Node& node, const KernelChoice& choice,
     const Buffer& buffer = unallocated_.buffer(in);
     if (buffer.in_arena() && in.offset == 0 && !places_.is_read_elsewhere(in)) continue;
     const std::string name = buffer.name;  // adding a buffer invalidates `buffer`
-    const HeldValue held = moves_.whole(node.inputs[s.input]);
+    const HeldValue held = moves_.whole(node.read(s.input));
     QUERN_ASSIGN(in, moves_.reorder(in, held, in.desc, name));
   }
   return {};
@@ -185,7 +188,7 @@ Status KernelLowering::add_post_op(NodeId id, std::size_t number, Place& result)
   const bool wanted = true;
   const PostOps none;
   const KernelRequest request{work.op,      node.name, work.inputs, {&out, 1},
-                              {&wanted, 1}, none,      target_};
+                              {&wanted, 1}, none,      {},          target_};
   QUERN_ASSIGN(KernelChoice choice, selector_.select(request));
   QUERN_ASSIGN(const std::vector<Place> inputs,
                operands(work, choice, result, {node.outputs[0], number}));
@@ -200,7 +203,7 @@ KernelLowering::PostOpWork KernelLowering::work_of(const Node& node, const PostO
   const KernelInput self{.present = true, .desc = result.desc, .is_last_use = true};
   const auto* binary = std::get_if<BinaryPostOp>(&post_op);
   if (!binary) return {.op = *std::get_if<Unary>(&post_op), .inputs = {self}};
-  const ValueId operand = node.inputs[binary->operand];
+  const ValueId operand = node.operands[binary->operand];
   KernelInput other = input_of(operand);
   other.is_last_use = false;  // the node reads it until its last post-op
   PostOpWork work{.op = Binary{binary->kind}, .inputs = {self, other}, .operand = operand};

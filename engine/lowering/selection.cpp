@@ -12,8 +12,9 @@ namespace {
 // Returns true if each operand fits in a binding of the device.
 bool can_bind(const KernelRequest& request) {
   const auto fits = [&](std::size_t bytes) { return bytes <= request.gpu->max_range; };
-  return std::ranges::all_of(request.inputs,
-                             [&](const KernelInput& i) { return fits(i.desc.bytes()); }) &&
+  const auto input_fits = [&](const KernelInput& i) { return fits(i.desc.bytes()); };
+  return std::ranges::all_of(request.inputs, input_fits) &&
+         std::ranges::all_of(request.operands, input_fits) &&
          std::ranges::all_of(request.outputs, [&](const TensorType& t) { return fits(t.bytes()); });
 }
 

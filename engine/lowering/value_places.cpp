@@ -30,7 +30,7 @@ void ValuePlaces::put(ValueId v, const Place& place) {
 }
 
 void ValuePlaces::consume(const Node& node) {
-  for (ValueId v : node.inputs) {
+  for (ValueId v : node.reads()) {
     if (v == no_value) continue;
     --readers_[index(v)];
     for (const Place& p : of(v)) --buffer_readers_[p.buffer];

@@ -62,7 +62,7 @@ std::uint64_t hash_of(const Node& n) {
   Hash h;
   h.add(n.op.def().name);
   for_each_field(n.op, [&](std::string_view, const auto& field) { h.add(field); });
-  for (ValueId v : n.inputs) h.add(v);
+  for (ValueId v : n.reads()) h.add(v);
   for (const PostOp& p : n.post_ops) std::visit([&](const auto& step) { h.add(step); }, p);
   h.add(n.outputs.size());
   return h.value();
@@ -87,8 +87,8 @@ bool same(const Tensor& a, const Tensor& b) {
 }
 
 bool same(const Node& a, const Node& b) {
-  return a.op == b.op && a.inputs == b.inputs && a.post_ops == b.post_ops &&
-         a.outputs.size() == b.outputs.size();
+  return a.op == b.op && a.inputs == b.inputs && a.operands == b.operands &&
+         a.post_ops == b.post_ops && a.outputs.size() == b.outputs.size();
 }
 
 // ---- merging -----------------------------------------------------------------------------------

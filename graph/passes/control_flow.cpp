@@ -81,13 +81,15 @@ class Inliner {
   Status add(NodeId id) {
     const Node& n = body_.node(id);
     std::vector<ValueId> inputs;
+    std::vector<ValueId> operands;
     for (ValueId v : n.inputs) inputs.push_back(outside(v));
+    for (ValueId v : n.operands) operands.push_back(outside(v));
     std::vector<Graph> bodies;
     for (const Graph& inner : n.bodies) bodies.push_back(inner.clone());
-    const auto own = std::span(inputs).first(n.own_inputs().size());
-    QUERN_ASSIGN(const NodeId made, g_.add_node(n.op, {own.begin(), own.end()}, n.name,
-                                                n.outputs.size(), std::move(bodies)));
-    if (!n.post_ops.empty()) QUERN_TRY(g_.replace(made, n.op, std::move(inputs), n.post_ops));
+    QUERN_ASSIGN(const NodeId made,
+                 g_.add_node(n.op, inputs, n.name, n.outputs.size(), std::move(bodies)));
+    if (!n.post_ops.empty())
+      QUERN_TRY(g_.replace(made, n.op, std::move(inputs), n.post_ops, std::move(operands)));
     for (std::size_t i = 0; i < n.outputs.size(); ++i) take_output(n, made, i);
     return {};
   }

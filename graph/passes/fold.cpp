@@ -58,14 +58,14 @@ std::optional<std::vector<TensorType>> output_types(const Graph& g, const Node& 
   return types;
 }
 
-// The constants that the node reads; nullopt if it reads anything else.
-std::optional<std::vector<Tensor>> constant_inputs(const Graph& g, const Node& n) {
-  std::vector<Tensor> inputs;
-  for (ValueId v : n.inputs) {
+// The elements of these values; nullopt if one is no constant.
+std::optional<std::vector<Tensor>> constants(const Graph& g, std::span<const ValueId> values) {
+  std::vector<Tensor> tensors;
+  for (ValueId v : values) {
     if (v != no_value && !g.value(v).is_constant()) return std::nullopt;
-    inputs.push_back(v == no_value ? Tensor() : g.value(v).constant);
+    tensors.push_back(v == no_value ? Tensor() : g.value(v).constant);
   }
-  return inputs;
+  return tensors;
 }
 
 // The numbers of dims[begin, end), if all are.
@@ -118,15 +118,16 @@ Result<bool> fold_constants(Graph& g, NodeId id) {
   const Node& n = g.node(id);
   const OpDef& def = g.def(id);
   if (n.inputs.empty() || !can_evaluate(def) || is_quantized_weight(g, n)) return false;
-  const auto inputs = constant_inputs(g, n);
-  if (!inputs) return false;
+  const auto inputs = constants(g, n.inputs);
+  const auto operands = constants(g, n.operands);
+  if (!inputs || !operands) return false;
   const auto types = output_types(g, n);
   if (!types) return false;
   if (def.is(OpTrait::view) && n.post_ops.empty())
     return replace_with_constant(g, n.outputs[0],
                                  (*inputs)[0].reshaped((*types)[0].shape));  // or the run says why
   if (!is_small_work(g, n, *inputs, *types)) return false;
-  auto outputs = evaluate(g.ops(), n.op, n.post_ops, *inputs, *types);
+  auto outputs = evaluate(g.ops(), n.op, n.post_ops, *inputs, *operands, *types);
   if (!outputs) return false;  // the run will say why
   const std::vector<ValueId> values = n.outputs;
   for (std::size_t i = 0; i < values.size(); ++i)

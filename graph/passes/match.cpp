@@ -113,7 +113,7 @@ const Node* binary(const Graph& g, ValueId v, BinaryKind kind) {
 }
 
 bool has_input(const Node& n, std::size_t i) {
-  return i < n.own_inputs().size() && n.inputs[i] != no_value;
+  return i < n.inputs.size() && n.inputs[i] != no_value;
 }
 
 bool has_other_readers(const Graph& g, const Node& n) {
@@ -126,7 +126,8 @@ bool is_constant_expression(const Graph& g, ValueId v, int depth) {
   if (g.value(v).is_constant()) return true;
   const Node* n = producer(g, v);
   if (!n || depth == 0 || n->inputs.empty() || !can_evaluate(n->op.def())) return false;
-  return std::all_of(n->inputs.begin(), n->inputs.end(), [&](ValueId in) {
+  const Reads reads = n->reads();
+  return std::all_of(reads.begin(), reads.end(), [&](ValueId in) {
     return in == no_value || is_constant_expression(g, in, depth - 1);
   });
 }
@@ -254,8 +255,16 @@ std::optional<ReshapeTarget> reshape_target(const Dims& dims) {
 
 // ---- steps -------------------------------------------------------------------------------------
 
-Result<bool> replace_op(Graph& g, NodeId id, Op op, std::vector<ValueId> inputs, PostOps post_ops) {
-  return g.replace(id, std::move(op), std::move(inputs), std::move(post_ops)).ok();
+Result<bool> replace_op(Graph& g, NodeId id, Op op, std::vector<ValueId> inputs) {
+  return g.replace(id, std::move(op), std::move(inputs)).ok();
+}
+
+Result<bool> replace_keeping_post_ops(Graph& g, NodeId id, Op op, std::vector<ValueId> inputs) {
+  const Node& n = g.node(id);
+  return g
+      .replace(id, std::move(op), std::move(inputs), PostOps(n.post_ops),
+               std::vector<ValueId>(n.operands))
+      .ok();
 }
 
 Result<bool> replace_uses(Graph& g, NodeId id, ValueId value) {

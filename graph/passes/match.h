@@ -99,9 +99,10 @@ std::optional<ReshapeTarget> reshape_target(const Dims& dims);
 // ---- steps -------------------------------------------------------------------------------------
 // Each makes the single change of a rule: completely, or not at all and returns false.
 
-// Turns the node into another op; it keeps its outputs.
-Result<bool> replace_op(Graph& g, NodeId id, Op op, std::vector<ValueId> inputs,
-                        PostOps post_ops = {});
+// Turns the node into another op without post-ops; it keeps its outputs.
+Result<bool> replace_op(Graph& g, NodeId id, Op op, std::vector<ValueId> inputs);
+// The same, but the node keeps its post-ops and their operands.
+Result<bool> replace_keeping_post_ops(Graph& g, NodeId id, Op op, std::vector<ValueId> inputs);
 // Replaces all uses of the node's first output by `value`. The rule has made sure that both are
 // equal. Returns false if the type of the output is more precise than that of `value`, because then
 // the node checks that type.

@@ -136,17 +136,14 @@ Result<bool> merge_concats(Graph& g, NodeId id) {
 // product broadcasts all dimensions but the last two
 Result<bool> drop_expand(Graph& g, NodeId id) {
   const Node& n = g.node(id);
-  const std::size_t own = n.own_inputs().size();
-  for (std::size_t i = 0; i < own; ++i) {
+  for (std::size_t i = 0; i < n.inputs.size(); ++i) {
     const Node* expand = bare<Expand>(g, n.inputs[i]);
     if (!expand || (n.as<MatMul>() && !keeps_matrices(g, *expand))) continue;
-    std::vector<ValueId> inputs(n.inputs.begin(), n.inputs.begin() + static_cast<long>(own));
+    std::vector<ValueId> inputs = n.inputs;
     inputs[i] = expand->inputs[0];
     const auto types = g.infer(n.op, inputs, 1, n.name);
     if (!types || !known_same((*types)[0], g.type(n.outputs[0]))) continue;
-    std::vector<ValueId> all = n.inputs;
-    all[i] = inputs[i];
-    return replace_op(g, id, Op(n.op), std::move(all), PostOps(n.post_ops));
+    return replace_keeping_post_ops(g, id, Op(n.op), std::move(inputs));
   }
   return false;
 }

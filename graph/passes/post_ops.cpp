@@ -40,40 +40,33 @@ const Node* host_of(const Graph& g, const Node& reader, ValueId v) {
   if (!is_number_float(g, v) || !known_same(g, v, reader.outputs[0])) return nullptr;
   // An expression over constants is worth more on its own: it is computed once.
   if (is_constant_expression(g, v)) return nullptr;
-  const bool has_room =
-      p->post_ops.size() + 1 + reader.post_ops.size() <= max_post_ops &&
-      p->inputs.size() - p->own_inputs().size() + reader.inputs.size() <= max_operands;
+  const bool has_room = p->post_ops.size() + 1 + reader.post_ops.size() <= max_post_ops &&
+                        p->operands.size() + reader.read_count() <= max_operands;
   return has_room ? p : nullptr;
-}
-
-// The node's own inputs: optional ones at the end that are left out need no place.
-std::vector<ValueId> trimmed_inputs(const Node& n) {
-  std::vector<ValueId> inputs = n.inputs;
-  while (n.own_inputs().size() == n.inputs.size() && !inputs.empty() && inputs.back() == no_value)
-    inputs.pop_back();
-  return inputs;
 }
 
 // `host` followed by `step` and by the post-ops of `reader`.
 Result<bool> fuse(Graph& g, const Node& host, NodeId reader, PostOp step, ValueId operand) {
   const Node& r = g.node(reader);
-  std::vector<ValueId> inputs = trimmed_inputs(host);
   PostOps post_ops = host.post_ops;
-  if (auto* b = std::get_if<BinaryPostOp>(&step)) {
-    b->operand = static_cast<std::uint32_t>(inputs.size());
-    inputs.push_back(operand);
-  }
-  post_ops.push_back(std::move(step));
-  for (PostOp p : r.post_ops) {
+  std::vector<ValueId> operands = host.operands;
+  const auto append = [&](PostOp p, ValueId read) {
     if (auto* b = std::get_if<BinaryPostOp>(&p)) {
-      inputs.push_back(r.inputs[b->operand]);
-      b->operand = static_cast<std::uint32_t>(inputs.size() - 1);
+      b->operand = static_cast<std::uint32_t>(operands.size());
+      operands.push_back(read);
     }
     post_ops.push_back(std::move(p));
+  };
+  append(std::move(step), operand);
+  for (const PostOp& p : r.post_ops) {
+    const auto* b = std::get_if<BinaryPostOp>(&p);
+    append(p, b ? r.operands[b->operand] : no_value);
   }
   const std::string name = host.name;
+  std::vector<ValueId> inputs = host.inputs;
   const Op op = host.op;
-  if (!g.replace(reader, op, std::move(inputs), std::move(post_ops)).ok()) return false;
+  if (!g.replace(reader, op, std::move(inputs), std::move(post_ops), std::move(operands)).ok())
+    return false;
   g.set_node_name(reader, name);
   return true;
 }

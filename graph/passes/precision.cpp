@@ -85,7 +85,8 @@ class Widening {
     if (const auto* cast = n.as<Cast>()) return cast->to == DType::string;
     if (!only_moves(n.op)) return false;
     // Moves half the bytes as long as no input has been widened yet.
-    return std::all_of(n.inputs.begin(), n.inputs.end(), [&](ValueId v) {
+    const Reads reads = n.reads();
+    return std::all_of(reads.begin(), reads.end(), [&](ValueId v) {
       return v == no_value || !is_16bit(from_.type(v)) || forms(v).wide == no_value;
     });
   }
@@ -104,17 +105,21 @@ class Widening {
     }
     const bool narrow_inputs = stays_narrow(n);
     std::vector<ValueId> inputs;
+    std::vector<ValueId> operands;
     for (ValueId v : n.inputs) {
       QUERN_ASSIGN(inputs.emplace_back(), narrow_inputs ? narrow(v) : wide(v));
+    }
+    for (ValueId v : n.operands) {
+      QUERN_ASSIGN(operands.emplace_back(), narrow_inputs ? narrow(v) : wide(v));
     }
     std::vector<Graph> bodies;
     for (const Graph& body : n.bodies) {
       QUERN_ASSIGN(bodies.emplace_back(from_.ops()), Widening(body).run());
     }
-    const auto own = static_cast<long>(n.own_inputs().size());
-    QUERN_ASSIGN(const NodeId made, to_.add_node(n.op, {inputs.begin(), inputs.begin() + own},
-                                                 n.name, n.outputs.size(), std::move(bodies)));
-    if (!n.post_ops.empty()) QUERN_TRY(to_.replace(made, n.op, std::move(inputs), n.post_ops));
+    QUERN_ASSIGN(const NodeId made,
+                 to_.add_node(n.op, inputs, n.name, n.outputs.size(), std::move(bodies)));
+    if (!n.post_ops.empty())
+      QUERN_TRY(to_.replace(made, n.op, std::move(inputs), n.post_ops, std::move(operands)));
     for (std::size_t i = 0; i < n.outputs.size(); ++i) take_output(n, made, i);
     return {};
   }

@@ -137,7 +137,7 @@ class Fixpoint {
   // The error of a node of which only the type was read, but which no run could have computed.
   static Status refusal(const Graph& g, NodeId id) {
     const Node& n = g.node(id);
-    auto types = g.infer(n.op, n.own_inputs(), n.outputs.size(), n.name);
+    auto types = g.infer(n.op, n.inputs, n.outputs.size(), n.name);
     if (!types) return std::move(types).error();
     return {Code::invalid_model, cat("node '", printable(n.name), "' (", g.def(id).name,
                                      "): its inputs do not go with the type of its result")};

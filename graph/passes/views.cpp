@@ -215,7 +215,7 @@ Result<bool> transpose_in_matmul(Graph& g, NodeId id) {
     flag = !flag;
     std::vector<ValueId> inputs = n.inputs;
     inputs[i] = producer(g, inputs[i])->inputs[0];
-    return replace_op(g, id, op, std::move(inputs), PostOps(n.post_ops));
+    return replace_keeping_post_ops(g, id, op, std::move(inputs));
   }
   return false;
 }

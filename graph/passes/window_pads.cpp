@@ -89,7 +89,7 @@ Result<bool> absorb_conv_pads(Graph& g, NodeId id) {
   op.window = with_pads(op.window, *pads);
   std::vector<ValueId> inputs = n.inputs;
   inputs[0] = pad->inputs[0];
-  return replace_op(g, id, op, std::move(inputs), PostOps(n.post_ops));
+  return replace_keeping_post_ops(g, id, op, std::move(inputs));
 }
 
 // max_pool(pad(x, -inf)), average_pool(pad(x, 0)), lp_pool(pad(x, 0))  =>  the pool that pads; an
@@ -105,7 +105,7 @@ Result<bool> absorb_pool_pads(Graph& g, NodeId id) {
   if (!op) return false;
   std::vector<ValueId> inputs = n.inputs;
   inputs[0] = pad->inputs[0];
-  return replace_op(g, id, *op, std::move(inputs), PostOps(n.post_ops));
+  return replace_keeping_post_ops(g, id, *op, std::move(inputs));
 }
 
 }  // namespace quern::passes

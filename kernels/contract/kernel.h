@@ -61,9 +61,10 @@ class Parallel {
 
 // The pointers of one call, in exactly the layouts that the kernel requested at selection.
 struct KernelArgs {
-  std::span<const std::byte* const> inputs;  // null: absent, or packed into the kernel
-  std::span<std::byte* const> outputs;       // null: not wanted
-  std::byte* scratch = nullptr;              // KernelChoice::scratch_bytes, aligned to 64
+  // By KernelRequest::read. Null: absent, or packed into the kernel.
+  std::span<const std::byte* const> inputs;
+  std::span<std::byte* const> outputs;  // null: not wanted
+  std::byte* scratch = nullptr;         // KernelChoice::scratch_bytes, aligned to 64
   // For ops whose output shape depends on data: run() writes the actual shapes here.
   Shape* output_shapes = nullptr;
   StringPool* strings = nullptr;  // for ops that make strings
@@ -137,6 +138,7 @@ struct KernelRequest {
   std::span<const TensorType> outputs;
   std::span<const bool> wanted;  // outputs that are read
   const PostOps& post_ops;
+  std::span<const KernelInput> operands;  // of the post-ops, by BinaryPostOp::operand
   const CpuTarget& target;
   const GpuTarget* gpu = nullptr;  // for the implementations of OpKernels::gpu
   bool half_products = false;      // operands of products may be rounded to f16, sums may not
@@ -146,9 +148,16 @@ struct KernelRequest {
   const T& as() const {
     return *op.as<T>();
   }
-  // The number of inputs without the operands of post-ops, which come last.
-  std::size_t own_inputs() const { return quern::own_inputs(inputs.size(), post_ops); }
-  bool has(std::size_t i) const { return i < own_inputs() && inputs[i].present; }
+  // What the node reads: its inputs, then the operands of its post-ops. Arguments and choices count
+  // by it.
+  std::size_t read_count() const { return inputs.size() + operands.size(); }
+  const KernelInput& read(std::size_t i) const {
+    return i < inputs.size() ? inputs[i] : operands[i - inputs.size()];
+  }
+  std::uint32_t read_of(const BinaryPostOp& p) const {
+    return static_cast<std::uint32_t>(inputs.size()) + p.operand;
+  }
+  bool has(std::size_t i) const { return i < inputs.size() && inputs[i].present; }
   bool wants(std::size_t i) const { return i < wanted.size() && wanted[i]; }
   const Shape& shape(std::size_t i) const { return inputs[i].desc.shape; }
   DType dtype(std::size_t i) const { return inputs[i].desc.dtype; }
@@ -178,7 +187,7 @@ using KernelWork = std::variant<std::unique_ptr<CpuKernel>, GpuWork>;
 struct KernelChoice {
   std::string implementation;  // as "onednn brgconv:avx512_core"; for profile and inspect
   KernelWork work;
-  std::vector<Layout> input_layouts;
+  std::vector<Layout> input_layouts;  // by KernelRequest::read
   std::vector<Layout> output_layouts;
   std::vector<bool> packed_inputs;  // true: the kernel holds it and needs no pointer
   std::vector<Sharing> sharing;     // outputs that may (must) have the memory of an input

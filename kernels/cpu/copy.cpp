@@ -355,7 +355,7 @@ Result<KernelChoice> select_copy(const TensorDesc& from, const TensorDesc& to,
     const KernelInput input{.present = true, .desc = from};
     const TensorType output{to.dtype, to.shape};
     const PostOps none;
-    const KernelRequest request{op, "reorder", {&input, 1}, {&output, 1}, {}, none, target};
+    const KernelRequest request{op, "reorder", {&input, 1}, {&output, 1}, {}, none, {}, target};
     QUERN_ASSIGN(auto reorder, onednn::select_reorder(request, from, to));
     if (reorder) return std::move(*reorder);
   }

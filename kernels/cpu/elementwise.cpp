@@ -181,10 +181,10 @@ std::optional<Chain> chain_of(const KernelRequest& r) {
       chain.links.push_back({.unary = *u});
     } else {
       const auto& b = *std::get_if<BinaryPostOp>(&p);
-      if (!simd().has_binary(b.kind) || !is_f32(r, b.operand) ||
+      if (!simd().has_binary(b.kind) || r.operands[b.operand].desc.dtype != DType::f32 ||
           chain.inputs.size() >= max_operands)
         break;
-      const std::uint8_t operand = operand_for(chain, b.operand);
+      const std::uint8_t operand = operand_for(chain, r.read_of(b));
       chain.links.push_back(
           {.is_binary = true, .swapped = b.swapped, .binary = b.kind, .operand = operand});
     }
@@ -197,8 +197,8 @@ std::optional<Chain> chain_of(const KernelRequest& r) {
 Layout result_layout(const KernelRequest& r, const Chain& chain) {
   const Shape& shape = r.outputs[0].shape;
   for (std::uint8_t i : chain.inputs) {
-    const TensorDesc& d = r.inputs[i].desc;
-    if (d.shape == shape && !r.inputs[i].constant && is_dense(d)) return d.layout;
+    const TensorDesc& d = r.read(i).desc;
+    if (d.shape == shape && !r.read(i).constant && is_dense(d)) return d.layout;
   }
   return Layout::row_major(shape);
 }
@@ -322,12 +322,12 @@ Selection select_elementwise(const KernelRequest& r) {
   const Shape& shape = r.outputs[0].shape;
   const Layout layout = result_layout(r, *chain);
   KernelChoice choice;
-  choice.input_layouts.resize(r.inputs.size());
+  choice.input_layouts.resize(r.read_count());
   choice.output_layouts = {layout};
   std::vector<Shape> strides;
   std::vector<char> full;
   for (std::uint8_t i : chain->inputs) {
-    const TensorDesc& d = r.inputs[i].desc;
+    const TensorDesc& d = r.read(i).desc;
     full.push_back(d.shape == shape);
     // A blocked operand that is broadcast cannot be read by strides.
     const Layout asked = full.back()      ? layout

@@ -44,7 +44,7 @@ std::optional<Sizes> sizes_of(const Shape& q, const Shape& k, const Shape& v) {
 // expanded into scratch memory after the scores. False if that is not possible either.
 bool add_mask(const KernelRequest& request, const Shape& scores, std::uint64_t scores_bytes,
               Steps& weigh, KernelChoice& choice) {
-  if (weigh.add({.kind = BinaryKind::add, .operand = 3}, request.inputs[3])) return true;
+  if (weigh.add({.kind = BinaryKind::add, .read = 3}, request.inputs[3])) return true;
   if (request.dtype(3) != DType::f32) return false;
   const std::uint64_t at = (scores_bytes + 255) / 256 * 256;
   auto mask = copy_dispatch(DType::f32, scores, {broadcast_strides(request.shape(3), scores)},

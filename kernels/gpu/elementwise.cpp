@@ -160,8 +160,7 @@ Selection select_binary(const KernelRequest& request) {
       const std::uint32_t other = 1 - main;
       if (!is_full(request, main) || request.inputs[main].constant) continue;
       Steps steps(step_target(request, main), StepSet::all);
-      if (steps.add({.kind = op.kind, .operand = other, .swapped = main == 1},
-                    request.inputs[other]))
+      if (steps.add({.kind = op.kind, .read = other, .swapped = main == 1}, request.inputs[other]))
         return chain(request, main, std::move(steps));
     }
   }

@@ -118,12 +118,12 @@ bool Steps::place_operand(const KernelInput& operand, Step& step) const {
   return true;
 }
 
-bool Steps::add(const BinaryPostOp& op, const KernelInput& operand) {
+bool Steps::add(const BinaryStep& op, const KernelInput& operand) {
   auto code = code_of(op.kind);
   if (!code || steps_.size() == max) return false;
   if (op.swapped && !commutes(op.kind)) *code += swapped_code;
   if (set_ == StepSet::few && !is_few(*code)) return false;
-  Step step{.code = *code, .operand = BufferUse::input(op.operand)};
+  Step step{.code = *code, .operand = BufferUse::input(op.read)};
   if (!place_operand(operand, step)) return false;
   steps_.push_back(std::move(step));
   return true;
@@ -152,9 +152,11 @@ bool Steps::add_bias(std::uint32_t input, std::int64_t channels) {
 std::size_t Steps::add_post_ops(const KernelRequest& request) {
   std::size_t taken = 0;
   for (const PostOp& p : request.post_ops) {
-    const auto* unary = std::get_if<Unary>(&p);
     const auto* binary = std::get_if<BinaryPostOp>(&p);
-    if (!(unary ? add(*unary) : add(*binary, request.inputs[binary->operand]))) break;
+    const bool added = binary ? add({binary->kind, request.read_of(*binary), binary->swapped},
+                                    request.operands[binary->operand])
+                              : add(*std::get_if<Unary>(&p));
+    if (!added) break;
     ++taken;
   }
   return taken;

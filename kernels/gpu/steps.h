@@ -25,6 +25,14 @@ struct StepTarget {
   bool vectors;          // results come in aligned groups of four
 };
 
+// A function of the result and of what the node reads under this number (KernelRequest::read).
+// `swapped`: the result is its right-hand side.
+struct BinaryStep {
+  BinaryKind kind;
+  std::uint32_t read;
+  bool swapped = false;
+};
+
 // The functions that a shader has: all, or those of FEW_STEPS in steps.glsl.
 enum class StepSet : std::uint8_t { all, few };
 
@@ -37,7 +45,7 @@ class Steps {
   // False if the shader lacks the function or cannot read the operand's layout; then nothing has
   // changed.
   bool add(const Unary& op);
-  bool add(const BinaryPostOp& op, const KernelInput& operand);
+  bool add(const BinaryStep& op, const KernelInput& operand);
   // Adds floats in the layout of the result.
   bool add_flat(BufferUse operand);
   // Adds input `input`, one element per channel, to results whose channels are innermost.

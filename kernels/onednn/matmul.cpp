@@ -149,11 +149,13 @@ std::optional<Problem> describe(const KernelRequest& r) {
 std::optional<std::uint32_t> bias_input(const KernelRequest& r, std::int64_t columns) {
   if (r.post_ops.empty() || r.as<MatMul>().alpha != 1) return std::nullopt;
   const auto* b = std::get_if<BinaryPostOp>(&r.post_ops[0]);
-  if (!b || b->kind != BinaryKind::add || r.dtype(b->operand) != DType::f32) return std::nullopt;
-  const Shape& s = r.shape(b->operand);
+  if (!b || b->kind != BinaryKind::add) return std::nullopt;
+  const TensorDesc& bias = r.operands[b->operand].desc;
+  if (bias.dtype != DType::f32) return std::nullopt;
+  const Shape& s = bias.shape;
   if (s.empty() || s.back() != columns || s.elements() != columns) return std::nullopt;
-  if (!is_row_major(r.inputs[b->operand].desc)) return std::nullopt;
-  return b->operand;
+  if (!is_row_major(bias)) return std::nullopt;
+  return r.read_of(*b);
 }
 
 bool suits_matmul(const KernelRequest& r) {
@@ -204,7 +206,7 @@ Selection build(const KernelRequest& r, const Problem& p) {
     builder.input(DNNL_ARG_WEIGHTS, 1, plain_b, p.b_layout);
   }
   if (bias) {
-    builder.input(DNNL_ARG_BIAS, *bias, *bias_md, Layout::row_major(r.shape(*bias)));
+    builder.input(DNNL_ARG_BIAS, *bias, *bias_md, Layout::row_major(r.read(*bias).desc.shape));
     builder.also_taken(1);
   }
   builder.post_ops(fused);

@@ -200,8 +200,8 @@ class OneDnnKernel final : public CpuKernel {
 
 KernelBuilder::KernelBuilder(const KernelRequest& request)
     : request_(request), threads_(request.target.threads) {
-  choice_.input_layouts.resize(request.inputs.size());
-  choice_.packed_inputs.resize(request.inputs.size());
+  choice_.input_layouts.resize(request.read_count());
+  choice_.packed_inputs.resize(request.read_count());
   choice_.output_layouts.resize(request.outputs.size());
 }
 

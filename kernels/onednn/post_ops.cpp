@@ -112,7 +112,7 @@ class Chain {
   }
 
   bool append(const BinaryPostOp& b) {
-    const KernelInput& in = request_.inputs[b.operand];
+    const KernelInput& in = request_.operands[b.operand];
     const auto algorithm = binary_algorithm(b);
     if (!algorithm || in.desc.dtype != DType::f32 || in.desc.shape.rank() > dst_.rank())
       return false;
@@ -126,8 +126,8 @@ class Chain {
     if (full && b.kind == BinaryKind::add && rules_.allow_sum && in.is_last_use && !in.constant &&
         !fused_.sum_input) {
       fused_.ops.append_sum(1.0f);
-      fused_.sum_input = b.operand;
-      fused_.operands.push_back({-1, b.operand, Md(), *layout});
+      fused_.sum_input = request_.read_of(b);
+      fused_.operands.push_back({-1, request_.read_of(b), Md(), *layout});
       fused_.traits.add(Trait::sum);
       return true;
     }
@@ -153,7 +153,7 @@ class Chain {
             : md_of({DType::f32, shape, full ? dst_layout_ : Layout::row_major(shape)});
     if (!operand) return false;
     fused_.ops.append_binary(kind, *operand);
-    fused_.operands.push_back({fused_.ops.len() - 1, b.operand, *operand, asked});
+    fused_.operands.push_back({fused_.ops.len() - 1, request_.read_of(b), *operand, asked});
     fused_.traits.add(operand_traits(shape, dst_));
     return true;
   }

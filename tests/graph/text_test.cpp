@@ -89,7 +89,7 @@ TEST(Text, TypesConstantsPostOpsAndBodies) {
   input %3 "c": bool[]
   const %4: f32[1] = {-inf}
   const %5: f32[3] = {1, nan, 0.1}
-  %6 "y": f32[N,"a b",?,3] = Binary(%0, %4, %5) kind=add | clip(-1,6) | sub #2 swapped | relu @"n"
+  %6 "y": f32[N,"a b",?,3] = Binary(%0, %4) kind=add | clip(-1,6) | sub(%5) swapped | relu @"n"
   const %7 "t": string[2] = {"a\"b", ""}
   %8: string[2] = Identity(%7)
   const %9: i64[] = {-9223372036854775808}
@@ -133,7 +133,7 @@ TEST(Text, ErrorsNameTheLine) {
   EXPECT_CONTAINS(error("graph \"\" {\n%1: f32[] = Unary(%0)\n}"), "%0 is not defined");
   EXPECT_CONTAINS(error("graph \"\" {\n%1: f32[] = Unary() kind=none\n}"), "unknown name");
   EXPECT_CONTAINS(error("graph \"\" {\n%1: f32[] = Unary() axis=1\n}"), "no attribute");
-  EXPECT_CONTAINS(error("graph \"\" {\n%1: f32[] = Unary() | add #3\n}"), "post-op");
+  EXPECT_CONTAINS(error("graph \"\" {\n%1: f32[] = Unary() | add(%3)\n}"), "%3 is not defined");
   EXPECT_CONTAINS(error("graph \"\" {"), "without an end");
 }
 

@@ -56,13 +56,13 @@ class HeldRequest {
                 .use_onednn = c.use_onednn,
                 .weights = &weights_,
                 .scratch = c.scratch},
-        request_{c.op, "test", {}, {}, {}, post_ops_, target_} {
-    for (std::size_t i = 0; i < c.inputs.size(); ++i) add_input(c, i);
-    if (c.layout) in_[0].desc.layout = *c.layout;
-    request_.inputs = in_;
-    const std::vector<Tensor> own(c.inputs.begin(),
-                                  c.inputs.begin() + static_cast<long>(request_.own_inputs()));
-    const auto types = infer(c.op, own, c.output_count).value();
+        request_{c.op, "test", {}, {}, {}, post_ops_, {}, target_} {
+    for (const Tensor& t : c.inputs) add_read(c, t);
+    for (const Tensor& t : c.operands) add_read(c, t);
+    if (c.layout) reads_[0].desc.layout = *c.layout;
+    request_.inputs = std::span(reads_).first(c.inputs.size());
+    request_.operands = std::span(reads_).subspan(c.inputs.size());
+    const auto types = infer(c.op, c.inputs, c.output_count).value();
     for (const ValueType& t : types) out_.push_back({t.dtype, *t.shape()});
     request_.outputs = out_;
     request_.wanted = {wanted_, c.output_count};
@@ -71,20 +71,20 @@ class HeldRequest {
   const KernelRequest* operator->() const { return &request_; }
 
  private:
-  void add_input(const SelectedCase& c, std::size_t i) {
-    const Tensor& t = c.inputs[i];
-    in_.emplace_back();
+  void add_read(const SelectedCase& c, const Tensor& t) {
+    const std::size_t i = reads_.size();
+    reads_.emplace_back();
     if (!t.valid()) return;
     const auto lists = [&](const std::vector<std::size_t>& list) {
       return std::ranges::find(list, i) != list.end();
     };
-    in_.back() = {.present = true,
-                  .desc = TensorDesc::row_major(t.dtype(), t.shape()),
-                  .is_last_use = lists(c.dying)};
+    reads_.back() = {.present = true,
+                     .desc = TensorDesc::row_major(t.dtype(), t.shape()),
+                     .is_last_use = lists(c.dying)};
     if (!lists(c.constants)) return;
     held_.push_back(std::make_unique<HeldConstant>(
         t, t.type().text() + "#" + TestWeights::hash_of({t.data(), t.bytes()})));
-    in_.back().constant = held_.back().get();
+    reads_.back().constant = held_.back().get();
   }
 
   PostOps post_ops_;
@@ -92,7 +92,7 @@ class HeldRequest {
   CpuTarget target_;
   KernelRequest request_;
   std::vector<std::unique_ptr<HeldConstant>> held_;
-  std::vector<KernelInput> in_;
+  std::vector<KernelInput> reads_;
   std::vector<TensorType> out_;
   static constexpr bool wanted_[8] = {true, true, true, true, true, true, true, true};
 };
@@ -128,11 +128,14 @@ struct KernelMemory {
   std::byte* work;
 
   KernelMemory(const KernelRequest& r, const KernelChoice& choice) {
-    for (std::size_t i = 0; i < r.inputs.size(); ++i) {
+    const std::size_t own = r.inputs.size();
+    for (std::size_t i = 0; i < r.read_count(); ++i) {
       const bool packed = i < choice.packed_inputs.size() && choice.packed_inputs[i];
-      const TensorDesc desc = asked(choice.input_layouts, i, {r.dtype(i), r.shape(i)});
-      const bool read =
-          r.inputs[i].present && !packed && !is_read_later(r.post_ops, choice.post_ops_taken, i);
+      const KernelInput& in_request = r.read(i);
+      const TensorDesc desc =
+          asked(choice.input_layouts, i, {in_request.desc.dtype, in_request.desc.shape});
+      const bool later = i >= own && is_read_later(r.post_ops, choice.post_ops_taken, i - own);
+      const bool read = in_request.present && !packed && !later;
       in.push_back(read ? take(desc.bytes()) : nullptr);
     }
     for (std::size_t i = 0; i < r.outputs.size(); ++i) {
@@ -143,11 +146,13 @@ struct KernelMemory {
     }
     work = take(choice.scratch_bytes);
   }
-  void fill(const KernelChoice& choice, const std::vector<Tensor>& inputs) {
-    for (std::size_t i = 0; i < inputs.size(); ++i) {
+  void fill(const KernelChoice& choice, const SelectedCase& c) {
+    for (std::size_t i = 0; i < in.size(); ++i) {
       if (!in[i]) continue;
-      const TensorDesc desc = asked(choice.input_layouts, i, inputs[i].type());
-      move_elements(TensorDesc::row_major(desc.dtype, desc.shape), inputs[i].data(), desc, in[i]);
+      const std::size_t own = c.inputs.size();
+      const Tensor& t = i < own ? c.inputs[i] : c.operands[i - own];
+      const TensorDesc desc = asked(choice.input_layouts, i, t.type());
+      move_elements(TensorDesc::row_major(desc.dtype, desc.shape), t.data(), desc, in[i]);
     }
   }
 
@@ -172,7 +177,7 @@ SelectedRun run_selected(const SelectedCase& c) {
   const std::vector<const std::byte*> in(memory.in.begin(), memory.in.end());
   const KernelArgs args{in, memory.out, memory.work, shapes.data(), &strings};
   for (int repeat = 0; repeat < 2; ++repeat) {  // what a run leaves in scratch must not matter
-    memory.fill(*choice, c.inputs);
+    memory.fill(*choice, c);
     const Status status = choice->cpu_kernel().run(args, state.get(), Parallel(c.threads));
     EXPECT_TRUE(status.ok()) << status.message();
   }

@@ -43,13 +43,14 @@ struct SelectedRun {
   std::size_t post_ops_taken = 0;
 };
 
-// One call of one kernel. Operands of post-ops stand behind the op's own inputs.
+// One call of one kernel. Numbers of reads count inputs first, then the operands of post-ops.
 struct SelectedCase {
   const Op& op;
   const std::vector<Tensor>& inputs;
   PostOps post_ops;
-  std::vector<std::size_t> constants;  // inputs that are known when the kernel is made
-  std::vector<std::size_t> dying;      // inputs that may be overwritten
+  std::vector<Tensor> operands;        // of the post-ops
+  std::vector<std::size_t> constants;  // reads that are known when the kernel is made
+  std::vector<std::size_t> dying;      // reads that may be overwritten
   std::size_t output_count = 1;
   int threads = 2;
   std::optional<Layout> layout;                         // of input 0

@@ -53,8 +53,6 @@ double growth_of(const std::string& implementation) {
 void expect_right(const Problem& problem, const std::vector<Step>& steps, RandomTensors& random,
                   Tally& tally, SelectedCase how) {
   const Shape dst = *infer(problem.op, problem.inputs).value()[0].shape();
-  std::vector<Tensor> inputs = problem.inputs;
-  while (!steps.empty() && inputs.size() > 2 && !inputs.back().valid()) inputs.pop_back();
   std::string text = problem.text;
   for (const Step& s : steps) {
     text += cat(" ", text_of(s));
@@ -62,16 +60,17 @@ void expect_right(const Problem& problem, const std::vector<Step>& steps, Random
       how.post_ops.push_back(*s.unary);
       continue;
     }
-    const auto at = static_cast<std::uint32_t>(inputs.size());
+    const auto at = static_cast<std::uint32_t>(how.operands.size());
     how.post_ops.push_back(BinaryPostOp{s.binary, at, s.swapped});
-    if (s.overwritten) how.dying.push_back(at);
+    if (s.overwritten) how.dying.push_back(problem.inputs.size() + at);
     // Divisors stay away from 0.
     const bool divides = s.binary == BinaryKind::div;
-    inputs.push_back(random.floats(operand_shape(s, dst), divides ? 0.5F : -1.0F, 1.5F));
+    how.operands.push_back(random.floats(operand_shape(s, dst), divides ? 0.5F : -1.0F, 1.5F));
   }
   SelectedRun got = run_selected(SelectedCase{.op = problem.op,
-                                              .inputs = inputs,
+                                              .inputs = problem.inputs,
                                               .post_ops = how.post_ops,
+                                              .operands = how.operands,
                                               .constants = problem.constants,
                                               .dying = how.dying,
                                               .threads = how.threads,
@@ -81,7 +80,7 @@ void expect_right(const Problem& problem, const std::vector<Step>& steps, Random
   if (got.implementation.empty()) return;
   const auto sums =
       bounded_sums(problem.op, problem.inputs, problem.length, growth_of(got.implementation));
-  const std::size_t wrong = count_wrong(got, how.post_ops, inputs, sums);
+  const std::size_t wrong = count_wrong(got, how.post_ops, how.operands, sums);
   EXPECT_EQ(wrong, 0U) << "of " << sums.size() << ": " << text << " by " << got.implementation
                        << ", post-ops " << got.post_ops_taken << ", threads " << how.threads
                        << (how.scratch ? "" : ", no scratch");

@@ -150,24 +150,24 @@ inline float broadcast_element(const Tensor& operand, const Shape& dst, std::int
   return operand.span<float>()[static_cast<std::size_t>(at)];
 }
 
-inline Bounded apply(const PostOp& p, const std::vector<Tensor>& inputs, const Shape& dst,
+inline Bounded apply(const PostOp& p, const std::vector<Tensor>& operands, const Shape& dst,
                      std::int64_t flat, const Bounded& x) {
   if (const auto* u = std::get_if<Unary>(&p)) return apply(*u, x);
   const auto& b = std::get<BinaryPostOp>(p);
-  return apply(b, x, broadcast_element(inputs[b.operand], dst, flat));
+  return apply(b, x, broadcast_element(operands[b.operand], dst, flat));
 }
 
 // How many elements of `got`, a result with the first `taken` post-ops, are not within the bound.
 // Elements of which the bound knows nothing (a root of less than 0) may be anything.
 inline std::size_t count_wrong(const SelectedRun& got, const PostOps& post_ops,
-                               const std::vector<Tensor>& inputs,
+                               const std::vector<Tensor>& operands,
                                const std::vector<Bounded>& sums) {
   const Tensor& t = got.outputs[0];
   std::size_t wrong = 0;
   for (std::size_t i = 0; i < sums.size(); ++i) {
     Bounded want = sums[i];
     for (std::size_t k = 0; k < got.post_ops_taken; ++k)
-      want = apply(post_ops[k], inputs, t.shape(), static_cast<std::int64_t>(i), want);
+      want = apply(post_ops[k], operands, t.shape(), static_cast<std::int64_t>(i), want);
     if (std::isnan(want.value) || !std::isfinite(want.error)) continue;
     if (!(std::fabs(t.span<float>()[i] - want.value) <= want.error)) ++wrong;
   }

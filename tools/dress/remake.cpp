@@ -32,7 +32,9 @@ Result<Graph> Remake::body(const Graph& old) const {
 Status Remake::add(NodeId id) {
   const Node& n = from_.node(id);
   std::vector<ValueId> inputs;
+  std::vector<ValueId> operands;
   for (ValueId v : n.inputs) inputs.push_back(at(v));
+  for (ValueId v : n.operands) operands.push_back(at(v));
   std::vector<Graph> bodies;
   for (const Graph& old : n.bodies) {
     QUERN_ASSIGN(Graph made, body(old));
@@ -40,7 +42,8 @@ Status Remake::add(NodeId id) {
   }
   QUERN_ASSIGN(const NodeId mine,
                into_.add_node(n.op, inputs, n.name, n.outputs.size(), std::move(bodies)));
-  if (!n.post_ops.empty()) QUERN_TRY(into_.replace(mine, n.op, inputs, n.post_ops));
+  if (!n.post_ops.empty())
+    QUERN_TRY(into_.replace(mine, n.op, inputs, n.post_ops, std::move(operands)));
   for (std::size_t i = 0; i < n.outputs.size(); ++i) {
     if (n.outputs[i] == no_value) {
       into_.drop_output(mine, i);

@@ -100,7 +100,7 @@ Result<std::vector<Tensor>> Walk::evaluate_op(const Op& op, std::span<const Tens
     types.push_back({t.dtype, *shape});
   }
   if (!ops_.reference_of(def).run) return c.unsupported("has no reference");
-  auto out = evaluate(ops_, op, {}, operands, types);
+  auto out = evaluate(ops_, op, {}, operands, {}, types);
   if (!out) return std::move(out.error()).in(cat("node '", name, "' (", def.name, ")"));
   for (Tensor& t : *out)
     if (is_narrow_float(t.dtype())) {

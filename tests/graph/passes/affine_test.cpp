@@ -281,7 +281,7 @@ TEST(ExpandBatchNorm, AloneAndIntoConv) {
     input %0 "x": f32[3,2]
     const %1: f32[2,2] = {4, 6, 12, 12}
     const %2: f32[2] = {-20, -16}
-    %3: f32[3,2] = MatMul(%0, %1, %2) | add #2
+    %3: f32[3,2] = MatMul(%0, %1) | add(%2)
     output %3 "y")");
 }
 

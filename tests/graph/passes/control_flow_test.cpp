@@ -16,7 +16,7 @@ TEST(InlineIf, TakesTheBranchOfAConstantCondition) {
       graph "else" {
         input %0 "c": f32[2]
         const %1: f32[] = {3}
-        %2: f32[2] = Unary(%0, %1) kind=neg | mul #1
+        %2: f32[2] = Unary(%0) kind=neg | mul(%1)
         output %2 "r"
       }
     }
@@ -24,7 +24,7 @@ TEST(InlineIf, TakesTheBranchOfAConstantCondition) {
                  R"(
     input %0 "x": f32[2]
     const %1: f32[] = {3}
-    %2: f32[2] = Unary(%0, %1) kind=neg | mul #1
+    %2: f32[2] = Unary(%0) kind=neg | mul(%1)
     output %2 "y")");
 }
 

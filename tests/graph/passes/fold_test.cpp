@@ -22,7 +22,7 @@ TEST(FoldConstants, AllOutputsAndPostOps) {
     const %0: f32[4] = {1, 2, 3, 4}
     const %1: f32[] = {2}
     %2: f32[2], %3: f32[2] = Split(%0)
-    %4: f32[2] = Unary(%3, %1, %2) kind=neg | mul #1 | sub #2 swapped
+    %4: f32[2] = Unary(%3) kind=neg | mul(%1) | sub(%2) swapped
     output %2 "a"
     output %4 "b")",
                  R"(

@@ -124,10 +124,12 @@ class Interpreter {
 
   Status run_node(const Node& n) {
     std::vector<Tensor> inputs;
+    std::vector<Tensor> operands;
     for (ValueId v : n.inputs) inputs.push_back(value(v));
+    for (ValueId v : n.operands) operands.push_back(value(v));
     QUERN_ASSIGN(const std::vector<Tensor> outputs, n.as<If>()     ? run_if(n, inputs)
                                                     : n.as<Loop>() ? run_loop(n, inputs)
-                                                                   : compute(n, inputs));
+                                                                   : compute(n, inputs, operands));
     for (std::size_t i = 0; i < n.outputs.size(); ++i)
       if (n.outputs[i] != no_value) values_[index(n.outputs[i])] = outputs[i];
     return {};
@@ -157,12 +159,12 @@ class Interpreter {
     return state;
   }
 
-  Result<std::vector<Tensor>> compute(const Node& n, const std::vector<Tensor>& inputs) {
+  Result<std::vector<Tensor>> compute(const Node& n, const std::vector<Tensor>& inputs,
+                                      const std::vector<Tensor>& operands) {
     const OpDef& def = n.op.def();
     std::vector<InferInput> in;
     for (const Tensor& t : inputs)
       in.push_back(t.valid() ? InferInput{true, ValueType(t.type()), &t} : InferInput{});
-    in.resize(n.own_inputs().size());
     InferContext context(n.op, def.name, n.name, in, n.outputs.size());
     QUERN_TRY((def.bound ? def.bound : def.infer)(context));
     std::vector<TensorType> types;
@@ -170,7 +172,7 @@ class Interpreter {
       if (!t.fully_known()) return Status(Code::internal, "a shape is not known");
       types.push_back({t.dtype, *t.shape()});
     }
-    return evaluate(g_.ops(), n.op, n.post_ops, inputs, types);
+    return evaluate(g_.ops(), n.op, n.post_ops, inputs, operands, types);
   }
 
   const Graph& g_;

@@ -18,7 +18,7 @@ TEST(Fuse, ActivationAndResidual) {
     input %0 "x": f32[1,2,3]
     input %1 "r": f32[1,2,3]
     const %2: f32[2,2,1] = {1, 2, 3, 4}
-    %3: f32[1,2,3] = Conv(%0, %2, %1) | sigmoid | sub #2 swapped | clip(-1,6)
+    %3: f32[1,2,3] = Conv(%0, %2) | sigmoid | sub(%1) swapped | clip(-1,6)
     output %3 "y")");
 }
 
@@ -36,7 +36,7 @@ TEST(Fuse, ResidualIntoTheLaterConvolution) {
     input %1 "w": f32[2,2,1]
     %2: f32[1,2,3] = Conv(%0, %1)
     %3: f32[1,2,3] = Unary(%0) kind=exp
-    %4: f32[1,2,3] = Conv(%3, %1, %2) | add #2
+    %4: f32[1,2,3] = Conv(%3, %1) | add(%2)
     output %4 "y")");
 }
 
@@ -53,7 +53,7 @@ TEST(Fuse, IntoTheEarlierOneWhereTheLaterCannot) {
     input %0 "x": f32[1,2,3]
     input %1 "w": f32[2,2,1]
     %2: f32[1,2,3] = Softmax(%0) kind=softmax
-    %3: f32[1,2,3] = Conv(%0, %1, %2) | mul #2
+    %3: f32[1,2,3] = Conv(%0, %1) | mul(%2)
     output %3 "y")");
 }
 
@@ -69,7 +69,7 @@ TEST(Fuse, PrefersAConvolutionToAnElementwiseNode) {
     input %0 "x": f32[1,2,3]
     input %1 "w": f32[2,2,1]
     %2: f32[1,2,3] = Unary(%0) kind=exp
-    %3: f32[1,2,3] = Conv(%0, %1, %2) | add #2
+    %3: f32[1,2,3] = Conv(%0, %1) | add(%2)
     output %3 "y")");
 }
 
@@ -89,7 +89,7 @@ TEST(Fuse, BiasOfMatMulFirst) {
     input %1 "r": f32[N,4,3]
     const %2: f32[2,3] = {1, 2, 3, 4, 5, 6}
     const %3: f32[3] = {7, 8, 9}
-    %4: f32[N,4,3] = MatMul(%0, %2, %3, %1) | add #2 | gelu | add #3
+    %4: f32[N,4,3] = MatMul(%0, %2) | add(%3) | gelu | add(%1)
     output %4 "y")");
 }
 
@@ -105,7 +105,7 @@ TEST(Fuse, ElementwiseChains) {
                  R"(
     input %0 "x": f32[2,3]
     input %1 "a": f32[3]
-    %2: f32[2,3] = Binary(%0, %1, %1, %0) kind=mul | exp | div #2 swapped | prelu #3
+    %2: f32[2,3] = Binary(%0, %1) kind=mul | exp | div(%1) swapped | prelu(%0)
     output %2 "y")");
 }
 
@@ -115,12 +115,12 @@ TEST(Fuse, PostOpsOfTheReaderComeAlong) {
     input %0 "x": f32[2,3]
     input %1 "a": f32[3]
     %2: f32[2,3] = Binary(%0, %1) kind=mul | relu
-    %3: f32[2,3] = Unary(%2, %1) kind=exp | add #1
+    %3: f32[2,3] = Unary(%2) kind=exp | add(%1)
     output %3 "y")",
                  R"(
     input %0 "x": f32[2,3]
     input %1 "a": f32[3]
-    %2: f32[2,3] = Binary(%0, %1, %1) kind=mul | relu | exp | add #2
+    %2: f32[2,3] = Binary(%0, %1) kind=mul | relu | exp | add(%1)
     output %2 "y")");
 }
 
