@@ -45,8 +45,8 @@ struct StepGraph {
   std::vector<Step> steps;  // in a valid order
   std::uint64_t scratch_alignment = 64;
   // Every write ends at a multiple of this, counted from the start of its buffer: what lies in the
-  // rest of the last unit is spoiled. It divides every alignment; if it is not 1, buffers take whole
-  // multiples of their alignments.
+  // rest of the last unit is spoiled. It divides every alignment; if it is not 1, buffers take
+  // whole multiples of their alignments.
   std::uint64_t write_unit = 1;
 };
 
