@@ -41,5 +41,38 @@ TEST(ElementwiseKernel, BroadcastOperandsInEveryLayout) {
     }
 }
 
+// f(x) and what follows in one pass, with operands of the result's shape, one for each channel, and
+// one number, on either side.
+TEST(ElementwiseKernel, TakesBinaryPostOps) {
+  RandomTensors random(2);
+  const Shape shape = {2, 8, 6, 5};
+  const std::vector<Tensor> inputs = {random.floats(shape), random.floats({8, 1, 1})};
+  const std::vector<Tensor> operands = {random.floats(shape), random.floats({8, 1, 1}),
+                                        random.floats({})};
+  const Op add = Binary{BinaryKind::add};
+  const auto step = [](BinaryKind kind, const Tensor& left, const Tensor& right) {
+    return run(Binary{kind}, {left, right});
+  };
+  const Tensor sum = run(Unary{UnaryKind::relu}, {run(add, inputs)});
+  const Tensor product = step(BinaryKind::mul, sum, operands[0]);
+  const Tensor wanted =
+      step(BinaryKind::div, step(BinaryKind::sub, operands[1], product), operands[2]);
+  for (const auto& layout : {std::optional<Layout>(), std::optional(Layout::channels_last(shape)),
+                             std::optional(Layout::channel_blocked(shape, 8))}) {
+    const SelectedRun got =
+        run_selected({.op = add,
+                      .inputs = inputs,
+                      .post_ops = {Unary{UnaryKind::relu}, BinaryPostOp{BinaryKind::mul, 0, false},
+                                   BinaryPostOp{BinaryKind::sub, 1, true},
+                                   BinaryPostOp{BinaryKind::div, 2, false}},
+                      .operands = operands,
+                      .layout = layout});
+    EXPECT_THAT(got.implementation, StartsWith("elementwise"));
+    EXPECT_EQ(got.post_ops_taken, 4U);
+    EXPECT_TRUE(same_bytes(got.outputs[0], wanted))
+        << "lying as " << (layout ? layout->text() : "row-major");
+  }
+}
+
 }  // namespace
 }  // namespace quern::testing

@@ -22,8 +22,7 @@ struct OrderPart {
   std::vector<std::uint32_t> nodes;                 // in the whole
   std::vector<char> begun, outlives;                // buffers with users before and behind the part
   std::vector<std::vector<std::uint32_t>> buffers;  // of each node
-  std::uint64_t base = 0;                           // live throughout, used by no node of the part
-  std::uint64_t live = 0;                           // before the first node, with the base
+  std::uint64_t live = 0;                           // before the first node
 };
 
 class PartSearch {
