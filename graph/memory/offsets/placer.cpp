@@ -3,8 +3,8 @@
 
 #include <algorithm>
 #include <bit>
-#include <map>
 
+#include "graph/memory/offsets/stacking.h"
 #include "graph/memory/problem/sweep.h"
 
 namespace quern {
@@ -36,59 +36,6 @@ void for_each_pair(std::span<const Piece> pieces, std::span<const Event> events,
   }
 }
 
-std::size_t count_pairs(std::span<const Event> events) {
-  std::size_t live = 0;
-  std::size_t pairs = 0;
-  for (const Event& e : events) {
-    if (e.begins)
-      pairs += live++;
-    else
-      --live;
-  }
-  return pairs;
-}
-
-// The top of what is placed, over time: ranges are raised, the highest of a range is asked for.
-class PlacedLine {
- public:
-  explicit PlacedLine(std::size_t steps) : size_(std::bit_ceil(std::max<std::size_t>(steps, 1))) {
-    top_.resize(2 * size_);
-    whole_.resize(2 * size_);
-  }
-  std::uint64_t highest(std::size_t first, std::size_t end) const {
-    return highest(1, 0, size_, first, end);
-  }
-  void raise(std::size_t first, std::size_t end, std::uint64_t to) {
-    raise(1, 0, size_, first, end, to);
-  }
-
- private:
-  std::uint64_t highest(std::size_t node, std::size_t lo, std::size_t hi, std::size_t first,
-                        std::size_t end) const {
-    if (end <= lo || hi <= first) return 0;
-    if (first <= lo && hi <= end) return top_[node];
-    const std::size_t mid = (lo + hi) / 2;
-    return std::max({whole_[node], highest(2 * node, lo, mid, first, end),
-                     highest(2 * node + 1, mid, hi, first, end)});
-  }
-  void raise(std::size_t node, std::size_t lo, std::size_t hi, std::size_t first, std::size_t end,
-             std::uint64_t to) {
-    if (end <= lo || hi <= first) return;
-    top_[node] = std::max(top_[node], to);
-    if (first <= lo && hi <= end) {
-      whole_[node] = std::max(whole_[node], to);
-      return;
-    }
-    const std::size_t mid = (lo + hi) / 2;
-    raise(2 * node, lo, mid, first, end, to);
-    raise(2 * node + 1, mid, hi, first, end, to);
-  }
-
-  std::size_t size_;
-  std::vector<std::uint64_t> top_;    // highest in the node's range
-  std::vector<std::uint64_t> whole_;  // what was raised over all of it
-};
-
 // A second level of 16 classes to each power of two.
 int size_class(std::uint64_t bytes) {
   if (bytes < 16) return static_cast<int>(bytes);
@@ -99,9 +46,9 @@ int size_class(std::uint64_t bytes) {
 }  // namespace
 
 Conflicts::Conflicts(const MemoryProblem& problem) {
+  if (pairs_at_once(problem) > max_listed / 2) return;
   const std::vector<Piece> pieces = pieces_of(problem);
   const std::vector<Event> events = events_of(pieces);
-  if (count_pairs(events) > max_listed / 2) return;
   const std::size_t n = problem.intervals.size();
   std::vector<std::size_t> ends(n + 1);
   for_each_pair(pieces, events, [&](std::size_t a, std::size_t b) {
@@ -194,7 +141,7 @@ std::int64_t Placer::offset_in_gap(std::uint32_t i, Fit fit, const MemoryPlan& p
 
 MemoryPlan Placer::place(std::span<const std::uint32_t> order, Fit fit,
                          std::span<const std::uint64_t> offsets) {
-  if (!conflicts_.listed()) return place_on_top(order, offsets);
+  if (!conflicts_.listed()) return stacked(problem_, order, offsets);
   const auto& intervals = problem_.intervals;
   MemoryPlan plan{std::vector<std::uint64_t>(intervals.size(), 0), 0};
   const auto put = [&](std::uint32_t i, std::uint64_t offset) {
@@ -208,41 +155,6 @@ MemoryPlan Placer::place(std::span<const std::uint32_t> order, Fit fit,
   for (std::size_t k = 0; k < offsets.size(); ++k) put(order[k], offsets[k]);
   for (std::uint32_t i : order)
     if (!placed_[i]) put(i, static_cast<std::uint64_t>(offset_in_gap(i, fit, plan)));
-  return plan;
-}
-
-MemoryPlan Placer::place_on_top(std::span<const std::uint32_t> order,
-                                std::span<const std::uint64_t> offsets) const {
-  std::vector<std::int64_t> times;
-  for (const Piece& p : pieces_) {
-    times.push_back(p.first);
-    times.push_back(p.end);
-  }
-  std::ranges::sort(times);
-  times.erase(std::unique(times.begin(), times.end()), times.end());
-  const auto step = [&](std::int64_t time) {
-    return static_cast<std::size_t>(std::ranges::lower_bound(times, time) - times.begin());
-  };
-  PlacedLine skyline(times.size());
-  const auto& intervals = problem_.intervals;
-  MemoryPlan plan{std::vector<std::uint64_t>(intervals.size(), 0), 0};
-  const auto put = [&](std::uint32_t i, std::optional<std::uint64_t> offset) {
-    std::uint64_t at = 0;
-    for (std::size_t p = first_piece_[i]; p < first_piece_[i + 1]; ++p)
-      at = std::max(at, skyline.highest(step(pieces_[p].first), step(pieces_[p].end)));
-    const Interval& interval = intervals[i];
-    at = static_cast<std::uint64_t>(align_up(static_cast<std::int64_t>(at), interval.alignment));
-    plan.offsets[i] = offset.value_or(at);
-    const std::uint64_t end = plan.offsets[i] + interval.size;
-    plan.size = std::max(plan.size, end);
-    for (std::size_t p = first_piece_[i]; p < first_piece_[i + 1]; ++p)
-      skyline.raise(step(pieces_[p].first), step(pieces_[p].end), end);
-  };
-  for (std::uint32_t i : order)
-    if (intervals[i].fixed_offset) put(i, intervals[i].fixed_offset);
-  for (std::size_t k = 0; k < offsets.size(); ++k) put(order[k], offsets[k]);
-  for (std::uint32_t i : order.subspan(offsets.size()))
-    if (!intervals[i].fixed_offset) put(i, std::nullopt);
   return plan;
 }
 

@@ -56,8 +56,6 @@ class Placer {
   };
 
   std::int64_t offset_in_gap(std::uint32_t i, Fit fit, const MemoryPlan& plan);
-  MemoryPlan place_on_top(std::span<const std::uint32_t> order,
-                          std::span<const std::uint64_t> offsets) const;
 
   const MemoryProblem& problem_;
   std::vector<Piece> pieces_;

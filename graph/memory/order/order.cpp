@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // List heuristics, then a search. Nodes that depend on all others, or all others on them, cut the
-// problem into parts that are searched alone: part_search.h.
+// problem into parts that are searched alone: part_search.h. All of it stops where the work is
+// spent.
 #include "graph/memory/order/order.h"
 
 #include <algorithm>
@@ -61,21 +62,22 @@ class Walk {
 
 class ListOrders {
  public:
-  ListOrders(const OrderProblem& p, const std::vector<std::vector<std::uint32_t>>& buffers)
-      : p_(p), buffers_(buffers), after_(p.nodes.size()) {
+  ListOrders(const OrderProblem& p, const std::vector<std::vector<std::uint32_t>>& buffers,
+             Work& work)
+      : p_(p), buffers_(buffers), work_(work), after_(p.nodes.size()) {
     for (std::uint32_t n = 0; n < p.nodes.size(); ++n)
       for (std::uint32_t b : p.nodes[n].before) after_[b].push_back(n);
   }
 
   // The node that leaves the fewest bytes live, of those that are ready.
   std::vector<std::uint32_t> greedy() const {
-    return list([](const Walk& walk, std::span<const std::uint32_t> ready) {
+    return list([&](const Walk& walk, std::span<const std::uint32_t> ready) {
       return best(ready, [&](std::uint32_t n) { return walk.effect(n).after(walk.live()); });
     });
   }
   // The node that needs the fewest bytes while it runs.
   std::vector<std::uint32_t> cautious() const {
-    return list([](const Walk& walk, std::span<const std::uint32_t> ready) {
+    return list([&](const Walk& walk, std::span<const std::uint32_t> ready) {
       return best(ready, [&](std::uint32_t n) {
         return std::pair(walk.transient(n), walk.effect(n).after(walk.live()));
       });
@@ -96,10 +98,11 @@ class ListOrders {
 
  private:
   template <class Key>
-  static std::size_t best(std::span<const std::uint32_t> ready, const Key& key) {
+  std::size_t best(std::span<const std::uint32_t> ready, const Key& key) const {
     std::size_t at = 0;
     auto least = key(ready[0]);
     for (std::size_t k = 1; k < ready.size(); ++k) {
+      if (!work_.spend(cost_of_key + 2 * buffers_[ready[k]].size())) break;
       const auto value = key(ready[k]);
       if (value >= least) continue;
       least = value;
@@ -108,6 +111,7 @@ class ListOrders {
     return at;
   }
 
+  // Returns nothing if the work is spent before the end.
   template <class Choose>
   std::vector<std::uint32_t> list(const Choose& choose) const {
     std::vector<std::size_t> waits(p_.nodes.size());
@@ -121,6 +125,8 @@ class ListOrders {
     while (!ready.empty()) {
       const std::size_t at = choose(walk, ready);
       const std::uint32_t node = ready[at];
+      if (!work_.spend(cost_of_key + 8 * buffers_[node].size() + (ready.size() - at) / 8))
+        return {};
       ready.erase(ready.begin() + static_cast<std::ptrdiff_t>(at));
       walk.run(node);
       order.push_back(node);
@@ -130,8 +136,11 @@ class ListOrders {
     return order;
   }
 
+  static constexpr std::uint64_t cost_of_key = 8;
+
   const OrderProblem& p_;
   const std::vector<std::vector<std::uint32_t>>& buffers_;
+  Work& work_;
   std::vector<std::vector<std::uint32_t>> after_;
 };
 
@@ -156,6 +165,15 @@ class Reach {
       }
   }
 
+  // What it costs to make this, and to find a bound with it.
+  static std::uint64_t cost(const OrderProblem& p) {
+    const std::uint64_t words = (p.nodes.size() + 63) / 64;
+    std::uint64_t edges = p.nodes.size() + p.buffers.size();
+    for (const OrderProblem::Node& n : p.nodes) edges += n.before.size();
+    for (const OrderProblem::Buffer& b : p.buffers) edges += b.users.size();
+    return edges * words;
+  }
+
   const std::uint64_t* before(std::size_t node) const { return &before_[node * words_]; }
   const std::uint64_t* after(std::size_t node) const { return &after_[node * words_]; }
   std::size_t words() const { return words_; }
@@ -174,29 +192,34 @@ class Reach {
   Words after_;
 };
 
-bool meets(const Words& users, const std::uint64_t* set) {
-  for (std::size_t w = 0; w < users.size(); ++w)
-    if ((users[w] & set[w]) != 0) return true;
-  return false;
-}
-
-std::uint64_t bound_by_reach(const OrderProblem& p, const Reach& reach) {
-  std::vector<Words> users(p.buffers.size(), Words(reach.words()));
-  for (std::size_t b = 0; b < users.size(); ++b)
-    for (std::uint32_t n : p.buffers[b].users) add_node(users[b].data(), n);
-  std::uint64_t bound = 0;
-  for (std::uint32_t n = 0; n < p.nodes.size(); ++n) {
-    std::uint64_t live = p.nodes[n].scratch;
-    std::uint64_t most_in_place = 0;
-    for (std::size_t b = 0; b < users.size(); ++b) {
-      const bool used = has_node(users[b].data(), n);
-      const bool around = meets(users[b], reach.before(n)) &&
-                          (p.buffers[b].live_out || meets(users[b], reach.after(n)));
-      if (used || around) live += p.buffers[b].size;
+// Charges for each buffer the nodes that it must be live with.
+std::uint64_t bound_by_reach(const OrderProblem& p, const Reach& reach, Work& work) {
+  std::vector<std::uint64_t> live(p.nodes.size());
+  for (std::size_t n = 0; n < live.size(); ++n) live[n] = p.nodes[n].scratch;
+  Words behind(reach.words());  // a user of the buffer
+  Words ahead(reach.words());   // of one
+  for (const OrderProblem::Buffer& b : p.buffers) {
+    std::ranges::fill(behind, 0);
+    std::ranges::fill(ahead, b.live_out ? ~std::uint64_t{0} : 0);
+    for (std::uint32_t u : b.users)
+      for (std::size_t w = 0; w < reach.words(); ++w) {
+        behind[w] |= reach.after(u)[w];
+        ahead[w] |= reach.before(u)[w];
+      }
+    for (std::size_t w = 0; w < reach.words(); ++w) behind[w] &= ahead[w];
+    for (std::uint32_t u : b.users) add_node(behind.data(), u);
+    for (std::size_t w = 0; w < reach.words(); ++w) {
+      work.spend(static_cast<std::uint64_t>(std::popcount(behind[w])));
+      for (std::uint64_t left = behind[w]; left != 0; left &= left - 1)
+        live[w * 64 + static_cast<std::size_t>(std::countr_zero(left))] += b.size;
     }
+  }
+  std::uint64_t bound = 0;
+  for (std::size_t n = 0; n < live.size(); ++n) {
+    std::uint64_t most_in_place = 0;
     for (const OrderProblem::InPlace& s : p.nodes[n].in_place)
       most_in_place += std::min(p.buffers[s.operand].size, p.buffers[s.result].size);
-    bound = std::max(bound, live - std::min(live, most_in_place));
+    bound = std::max(bound, live[n] - std::min(live[n], most_in_place));
   }
   return bound;
 }
@@ -206,16 +229,16 @@ std::uint64_t bound_by_reach(const OrderProblem& p, const Reach& reach) {
 // Cuts the problem where every order must pass, and puts the parts' orders together.
 class Orderer {
  public:
-  Orderer(const OrderProblem& p, std::size_t steps)
-      : p_(p), steps_(steps), buffers_(buffers_of_nodes(p)) {}
+  Orderer(const OrderProblem& p, std::size_t steps, Work& work)
+      : p_(p), steps_(steps), work_(work), buffers_(buffers_of_nodes(p)) {}
 
   OrderAnswer run() {
     answer_.order.resize(p_.nodes.size());
     std::iota(answer_.order.begin(), answer_.order.end(), 0);
     answer_.peak = peak_of(p_, answer_.order);
-    if (p_.nodes.size() > max_nodes) return by_lists(0);
+    if (p_.nodes.size() > max_nodes || !work_.spend(Reach::cost(p_))) return by_lists(0);
     const Reach reach(p_);
-    answer_.bound = bound_by_reach(p_, reach);
+    answer_.bound = bound_by_reach(p_, reach, work_);
     if (answer_.optimal()) return std::move(answer_);
     by_lists(answer_.bound);
     if (!answer_.optimal()) by_search(reach);
@@ -224,17 +247,18 @@ class Orderer {
 
  private:
   OrderAnswer by_lists(std::uint64_t enough) {
-    const ListOrders lists(p_, buffers_);
+    const ListOrders lists(p_, buffers_, work_);
     consider(lists.greedy());
     consider(lists.cautious());
     consider(lists.depth_first());
     const unsigned seeds = p_.nodes.size() > max_nodes ? 2 : 20;
-    for (unsigned seed = 1; seed <= seeds && answer_.peak > enough; ++seed)
+    for (unsigned seed = 1; seed <= seeds && answer_.peak > enough && !work_.is_spent(); ++seed)
       consider(lists.randomised(seed));
     return answer_;
   }
 
   void consider(std::vector<std::uint32_t> order) {
+    if (order.size() != p_.nodes.size()) return;  // the work was spent before its end
     const std::uint64_t peak = peak_of(p_, order);
     if (peak >= answer_.peak) return;
     answer_.order = std::move(order);
@@ -249,6 +273,8 @@ class Orderer {
       parts.back().push_back(n);
       open = !reach.cuts(n, p_.nodes.size());
     }
+    // Each part looks at all buffers.
+    if (!work_.spend(4 * parts.size() * (p_.buffers.size() + p_.nodes.size()))) return;
     std::vector<char> done(p_.nodes.size());
     std::vector<std::uint32_t> order;
     std::uint64_t proven = answer_.bound;
@@ -325,12 +351,12 @@ class Orderer {
   // Appends an order of the part. True when it is the best, or good enough for the whole;
   // `proven`: peak below which the whole cannot stay.
   bool solve(const OrderPart& part, std::uint64_t& proven, std::vector<std::uint32_t>& order) {
-    const auto search = make_part_search(part, proven, steps_);
+    const auto search = make_part_search(part, proven, steps_, work_);
     std::vector<std::uint32_t> known = part_of_best(part);
     const std::uint64_t peak = peak_in(part, known);
     PartSearch::Answer best{known, peak, 0};
     bool exact = peak <= proven;
-    if (!exact && steps_ > 0) {
+    if (!exact && steps_ > 0 && !work_.is_spent()) {
       std::size_t share = steps_ / 2;
       const std::size_t kept = steps_ - share;
       steps_ = share;
@@ -340,7 +366,8 @@ class Orderer {
       proven = std::max(proven, std::min(found.bound, peak));
       if (found.peak < best.peak) best = std::move(found);
     }
-    for (std::size_t width = 4; !exact && steps_ > 0 && best.peak > proven; width *= 4) {
+    for (std::size_t width = 4; !exact && steps_ > 0 && best.peak > proven && !work_.is_spent();
+         width *= 4) {
       PartSearch::Answer found = search->beam(best.peak, width);
       if (found.peak < best.peak) best = std::move(found);
     }
@@ -380,6 +407,7 @@ class Orderer {
 
   const OrderProblem& p_;
   std::size_t steps_;
+  Work& work_;
   std::vector<std::vector<std::uint32_t>> buffers_;
   OrderAnswer answer_;
 };
@@ -394,11 +422,16 @@ std::uint64_t peak_of(const OrderProblem& problem, const std::vector<std::uint32
 }
 
 std::uint64_t lower_bound(const OrderProblem& problem) {
-  return problem.nodes.size() > max_nodes ? 0 : bound_by_reach(problem, Reach(problem));
+  Work work;
+  return problem.nodes.size() > max_nodes ? 0 : bound_by_reach(problem, Reach(problem), work);
 }
 
+OrderAnswer best_order(const OrderProblem& problem, std::size_t steps, Work& work) {
+  return Orderer(problem, steps, work).run();
+}
 OrderAnswer best_order(const OrderProblem& problem, std::size_t steps) {
-  return Orderer(problem, steps).run();
+  Work unlimited;
+  return best_order(problem, steps, unlimited);
 }
 
 }  // namespace quern

@@ -6,6 +6,8 @@
 #include <cstdint>
 #include <vector>
 
+#include "engine/vocabulary/work.h"
+
 namespace quern {
 
 struct OrderProblem {
@@ -45,7 +47,9 @@ std::uint64_t peak_of(const OrderProblem& problem, const std::vector<std::uint32
 std::uint64_t lower_bound(const OrderProblem& problem);
 
 // Returns the given order unless it finds one that needs less. The search is bounded by `steps`,
-// not by time, so that the answer is the same everywhere.
+// the sets of nodes that it goes on from, and by `work`, not by time, so that the answer is the
+// same everywhere. Without work left, the answer is the best list order so far, or the given order.
+OrderAnswer best_order(const OrderProblem& problem, std::size_t steps, Work& work);
 OrderAnswer best_order(const OrderProblem& problem, std::size_t steps = 4000);
 
 }  // namespace quern

@@ -18,9 +18,14 @@ namespace {
 
 class DownSetSearch final : public PartSearch {
  public:
-  DownSetSearch(const OrderPart& part, std::uint64_t enough, std::size_t& steps)
-      : part_(part), enough_(enough), steps_(steps), words_((part.nodes.size() + 63) / 64) {
+  DownSetSearch(const OrderPart& part, std::uint64_t enough, std::size_t& steps, Work& work)
+      : part_(part),
+        enough_(enough),
+        steps_(steps),
+        work_(work),
+        words_((part.nodes.size() + 63) / 64) {
     const std::size_t n = part.nodes.size();
+    if (!work_.spend((n + part.problem.buffers.size()) * words_)) return;
     before_.assign(n * words_, 0);
     behind_.resize(n);
     users_.assign(part.problem.buffers.size() * words_, 0);
@@ -36,6 +41,7 @@ class DownSetSearch final : public PartSearch {
 
   Answer best_first(std::uint64_t limit) override {
     clear();
+    if (work_.is_spent()) return {{}, no_peak, enough_};
     using Entry = std::pair<std::array<std::uint64_t, 3>, std::uint32_t>;
     std::priority_queue<Entry, std::vector<Entry>, std::greater<>> queue;
     const auto push = [&](std::uint32_t s) {
@@ -54,13 +60,16 @@ class DownSetSearch final : public PartSearch {
         return {path(s), states_[s].peak, std::max(states_[s].peak, enough_)};
       if (steps_ == 0) return {{}, no_peak, proven};
       --steps_;
-      for (std::uint32_t child : expand(s, limit)) push(child);
+      const std::vector<std::uint32_t> children = expand(s, limit);
+      if (work_.is_spent()) return {{}, no_peak, proven};  // some children may be missing
+      for (std::uint32_t child : children) push(child);
     }
     return {{}, no_peak, limit};
   }
 
   Answer beam(std::uint64_t limit, std::size_t width) override {
     clear();
+    if (work_.is_spent()) return {};
     std::vector<std::vector<std::uint32_t>> layers(part_.nodes.size() + 1);
     const std::uint32_t first = root();
     layers[states_[first].count].push_back(first);
@@ -76,7 +85,7 @@ class DownSetSearch final : public PartSearch {
       std::size_t kept = 0;
       for (std::uint32_t s : layer) {
         if (states_[s].stale) continue;
-        if (kept++ == width || steps_ == 0) break;
+        if (kept++ == width || steps_ == 0 || work_.is_spent()) break;
         --steps_;
         for (std::uint32_t child : expand(s, limit)) layers[states_[child].count].push_back(child);
       }
@@ -117,7 +126,9 @@ class DownSetSearch final : public PartSearch {
     return *store(s);
   }
 
-  Effect effect(std::uint32_t node, const std::uint64_t* done) const {
+  Effect effect(std::uint32_t node, const std::uint64_t* done) {
+    work_.spend((part_.buffers[node].size() + part_.problem.nodes[node].in_place.size()) *
+                (words_ + 4));
     const auto used = [&](std::uint32_t b) {
       for (std::size_t w = 0; w < words_; ++w)
         if ((users_[b * words_ + w] & done[w]) != 0) return true;
@@ -173,7 +184,7 @@ class DownSetSearch final : public PartSearch {
   }
 
   void take_free(State& s) {
-    for (bool found = true; found;) {
+    for (bool found = true; found && !work_.is_spent();) {
       found = false;
       each(ready_, [&](std::uint32_t n) {
         const Effect e = effect(n, scratch_.data());
@@ -204,9 +215,11 @@ class DownSetSearch final : public PartSearch {
 
   std::vector<std::uint32_t> expand(std::uint32_t parent, std::uint64_t limit) {
     std::vector<std::uint32_t> children;
+    work_.spend(2 * part_.nodes.size());
     const Words done(set(parent), set(parent) + words_);
     const Words open = ready_behind(done);
     each(open, [&](std::uint32_t n) {
+      if (!work_.spend(cost_of_state * words_)) return;
       State s = states_[parent];
       s.parent = parent;
       scratch_ = done;
@@ -252,9 +265,13 @@ class DownSetSearch final : public PartSearch {
     return k;
   }
 
+  // The work for each word of a set that is kept, which bounds the memory too.
+  static constexpr std::uint64_t cost_of_state = 8;
+
   const OrderPart& part_;
   std::uint64_t enough_;  // no order of the whole has a lower peak
   std::size_t& steps_;
+  Work& work_;
   std::size_t words_;
   Words before_;
   std::vector<std::vector<std::uint32_t>> behind_;  // of each node, those that name it in `before`
@@ -271,8 +288,8 @@ class DownSetSearch final : public PartSearch {
 }  // namespace
 
 std::unique_ptr<PartSearch> make_part_search(const OrderPart& part, std::uint64_t enough,
-                                             std::size_t& steps) {
-  return std::make_unique<DownSetSearch>(part, enough, steps);
+                                             std::size_t& steps, Work& work) {
+  return std::make_unique<DownSetSearch>(part, enough, steps, work);
 }
 
 }  // namespace quern

@@ -41,9 +41,10 @@ class PartSearch {
   virtual Answer beam(std::uint64_t limit, std::size_t width) = 0;
 };
 
-// No order of the whole has a peak below `enough`. What is searched is taken off `steps`. Both the
-// part and `steps` outlive the search.
+// No order of the whole has a peak below `enough`. What is searched is taken off `steps` and
+// `work`; a search that has spent either answers with what it has. All but `enough` outlive the
+// search.
 std::unique_ptr<PartSearch> make_part_search(const OrderPart& part, std::uint64_t enough,
-                                             std::size_t& steps);
+                                             std::size_t& steps, Work& work);
 
 }  // namespace quern

@@ -91,6 +91,7 @@ struct ScheduleOptions {
   bool order = true;         // try other orders than the first one
   bool alias = true;         // avoid copies by computing the operand in place
   std::size_t steps = 4000;  // of the search for an order
+  std::uint64_t work = 0;    // units of Work for all of it; 0: by the size of the graph
   // The order to begin with, of all steps; empty: the order in which the graph lists them.
   std::vector<std::uint32_t> first_order = {};
 };
@@ -99,6 +100,7 @@ struct ScheduleAnswer {
   std::uint64_t plain_bound = 0;  // in the first order, with all copies
   std::uint64_t bound = 0;        // of the schedule; never larger
   bool order_is_optimal = false;  // proven: no order of these steps and buffers needs less
+  bool is_complete = true;        // false: the work was spent before all was tried
 };
 // In-place results are used wherever holds() allows them.
 ScheduleAnswer best_schedule(const StepGraph& graph, const ScheduleOptions& options = {});

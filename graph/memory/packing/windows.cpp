@@ -9,7 +9,7 @@ namespace {
 // Buffers that a window has at least, in turns.
 constexpr std::size_t fewest[] = {24, 60, 150, 400};
 constexpr std::size_t most_buffers = 1500;
-constexpr std::size_t most_looks = 200'000'000;  // at buffers, to find those of a window
+constexpr std::size_t most_window_looks = 200'000'000;  // at buffers, to find those of a window
 constexpr std::int64_t first_steps = 20000;
 constexpr std::size_t members_of_a_step = 200;
 constexpr double window_seconds = 10;  // steps end it before
@@ -21,10 +21,11 @@ class Windows {
 
   MemoryPlan run() {
     // Each round searches longer.
-    for (steps_ = first_steps; is_high() && ends_.steps > 0 && looks_ < most_looks; steps_ *= 4) {
+    for (steps_ = first_steps; is_high() && ends_.steps > 0 && looks_ < most_window_looks;
+         steps_ *= 4) {
       const std::int64_t before = ends_.steps;
       for (std::size_t i = 0;
-           i < problem_.intervals.size() && ends_.steps > 0 && looks_ < most_looks; ++i)
+           i < problem_.intervals.size() && ends_.steps > 0 && looks_ < most_window_looks; ++i)
         if (end(i) > target_ && !problem_.intervals[i].fixed_offset) lower(i);
       if (ends_.steps == before) break;  // all windows are too full
     }

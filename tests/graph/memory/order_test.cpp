@@ -193,6 +193,28 @@ TEST(Order, OfManyNodesTakesBoundedTime) {
   EXPECT_TRUE(is_order(p, answer.order));
 }
 
+// Wherever the work ends: an order that is no worse than the given one, and no bound that is false.
+TEST(Order, WithLittleWorkIsAnOrderStill) {
+  std::size_t worse = 0;
+  for (unsigned seed = 0; seed < 40; ++seed) {
+    const OrderProblem p =
+        random_graph(seed, {.nodes = 20 + seed, .reach = 4 + seed % 9, .in_place = seed % 2 == 0});
+    const OrderAnswer best = best_order(p);
+    std::vector<std::uint32_t> listed(p.nodes.size());
+    for (std::uint32_t n = 0; n < listed.size(); ++n) listed[n] = n;
+    for (std::uint64_t units = 0; units < 4'000'000; units = 1 + units * 2) {
+      Work work(units);
+      const OrderAnswer answer = best_order(p, 4000, work);
+      ASSERT_TRUE(is_order(p, answer.order)) << "seed " << seed << ", work " << units;
+      ASSERT_EQ(answer.peak, peak_of(p, answer.order)) << "seed " << seed << ", work " << units;
+      ASSERT_LE(answer.peak, peak_of(p, listed)) << "seed " << seed << ", work " << units;
+      ASSERT_LE(answer.bound, best.peak) << "seed " << seed << ", work " << units;
+      worse += answer.peak > best.peak ? 1 : 0;
+    }
+  }
+  EXPECT_GT(worse, 40U) << "the work never ended before the search";
+}
+
 TEST(Order, OfNothing) {
   EXPECT_TRUE(best_order({}).order.empty());
 }

@@ -3,11 +3,13 @@
 // shared.
 #include "graph/memory/order/step_graph.h"
 
+#include <ctime>
 #include <numeric>
 
 #include <gtest/gtest.h>
 
 #include "tests/graph/memory/problems.h"
+#include "tests/sanitized.h"
 
 namespace quern {
 namespace {
@@ -160,6 +162,59 @@ TEST(Schedule, GivesTheSameResultsInLessMemory) {
   EXPECT_GT(by_order, 50U);
   EXPECT_GT(by_alias, 20U);
   EXPECT_GT(spared, 50U);
+}
+
+// Wherever the work ends, the schedule is right, and no larger than the plain one.
+TEST(Schedule, WithLittleWorkIsStillRight) {
+  std::size_t ended = 0;
+  for (unsigned seed = 0; seed < 60; ++seed) {
+    const StepGraph g = random_program(seed, 5 + seed % 40, 1 + seed % 3);
+    const auto wanted = run(g, plain_schedule(g));
+    for (std::uint64_t work = 1; work < 10'000'000; work *= 4) {
+      const ScheduleAnswer answer = best_schedule(g, {.work = work});
+      ASSERT_TRUE(holds(g, answer.schedule)) << "seed " << seed << ", work " << work;
+      ASSERT_LE(answer.bound, answer.plain_bound) << "seed " << seed << ", work " << work;
+      ASSERT_EQ(run(g, answer.schedule), wanted) << "seed " << seed << ", work " << work;
+      ended += answer.is_complete ? 0 : 1;
+    }
+  }
+  EXPECT_GT(ended, 100U);
+}
+
+// A chain of results in place, a fan, and a list that grows by one result at a time: what takes
+// quadratic time where each step looks at all others.
+TEST(Schedule, OfManyStepsTakesBoundedTime) {
+  constexpr std::uint32_t n = 20000;
+  StepGraph chain;
+  StepGraph fan;
+  StepGraph list;
+  for (StepGraph* g : {&chain, &fan, &list}) g->buffers.resize(2 * n + 1, {.size = 64});
+  StepGraph::Step gather{.name = "gather", .writes = {2 * n}, .only_copies = true};
+  for (std::uint32_t k = 0; k < n; ++k) {
+    chain.steps.push_back({.reads = {k}, .writes = {k + 1}, .shares = {{k, k + 1, false, 0}}});
+    fan.steps.push_back({.reads = {0}, .writes = {k + 1}});
+    gather.reads.push_back(k + 1);
+    gather.shares.push_back({k + 1, 2 * n, true, std::uint64_t{64} * k});
+    const std::uint32_t made = n + k + 1;
+    list.buffers[k + 1].size = std::uint64_t{64} * (k + 2);
+    list.steps.push_back({.reads = {k}, .writes = {made}});
+    list.steps.push_back(
+        {.reads = {k, made},
+         .writes = {k + 1},
+         .shares = {{k, k + 1, true, 0}, {made, k + 1, true, std::uint64_t{64} * (k + 1)}},
+         .only_copies = true});
+  }
+  fan.buffers[2 * n] = {.size = std::uint64_t{64} * n, .live_out = true};
+  fan.steps.push_back(std::move(gather));
+  const auto begin = std::clock();
+  EXPECT_EQ(best_schedule(chain).bound, 64U);
+  const ScheduleAnswer fanned = best_schedule(fan);
+  EXPECT_EQ(fanned.bound, fan.buffers[2 * n].size + 64) << "all results lie in the list";
+  const ScheduleAnswer grown = best_schedule(list);
+  EXPECT_TRUE(holds(list, grown.schedule));
+  EXPECT_FALSE(grown.is_complete);
+  EXPECT_LT(static_cast<double>(std::clock() - begin) / CLOCKS_PER_SEC,
+            testing::sanitized ? 120 : 12);
 }
 
 // What holds() refuses gives wrong results, but for values that happen to be equal.
