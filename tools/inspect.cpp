@@ -164,7 +164,8 @@ std::string memory_line(const PlanInfo& plan) {
   const auto bytes = [](std::size_t n) { return bytes_text(static_cast<double>(n)); };
   return cat("arena ", bytes(plan.arena_bytes), " (at least ", bytes(plan.arena_lower_bound),
              ", unshared ", bytes(plan.unshared_bytes), "), weights ", bytes(plan.weight_bytes),
-             plan.segments > 1 ? cat(", ", plan.segments, " segments") : "");
+             plan.segments > 1 ? cat(", ", plan.segments, " segments") : "",
+             plan.is_searched ? "" : "; too large for a search, placed by lists");
 }
 
 // A line on the nodes that a device leaves to the CPU; "" if there are none.
@@ -200,6 +201,7 @@ Json plan_json(const PlanInfo& plan) {
   j["arena_bytes"] = plan.arena_bytes;
   j["arena_lower_bound"] = plan.arena_lower_bound;
   j["unshared_bytes"] = plan.unshared_bytes;
+  j["is_searched"] = plan.is_searched;
   j["weight_bytes"] = plan.weight_bytes;
   j["memory"] = need_json(plan.memory);
   j["fallbacks"] = std::ranges::count_if(plan.steps, is_fallback);

@@ -259,6 +259,7 @@ Json report_json(const PlanArgs& args, const Subject& s, const std::vector<Row>&
   j["compile_and_plan_ms"] = s.compile_ms;
   j["plain_lower_bound"] = s.model.plain_lower_bound;
   j["order_is_optimal"] = s.model.order_is_optimal;
+  j["is_searched"] = s.model.is_searched;
   if (!s.model.steps.empty()) j["memory"] = need_json(s.model.memory);
   j["lower_bound"] = best_bound(rows);
   j["bound_without_scratch"] = bound_without_scratch(s);

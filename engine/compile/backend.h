@@ -6,15 +6,15 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
-#include <string_view>
+#include <vector>
 
 #include <quern/device.h>
 #include <quern/status.h>
 
 #include "engine/compile/program.h"
+#include "engine/compile/region.h"
 #include "engine/devices/device_tensor_impl.h"
 #include "engine/run/execution_context.h"
-#include "kernels/contract/gpu.h"
 
 namespace quern {
 
@@ -23,11 +23,20 @@ class Backend {
  public:
   virtual ~Backend() = default;
 
-  virtual const GpuTarget& target() const = 0;
-  // Returns true if nodes of this family must run on the CPU; for bisecting.
-  virtual bool leaves_to_cpu(std::string_view family) const = 0;
-  // Returns true if a node without a kernel for the device is an error.
-  virtual bool is_strict() const = 0;
+  // Returns the regions of a static graph that the device computes; they share no node. All other
+  // nodes run on the CPU.
+  virtual std::vector<Region> partition(const Graph& graph) const = 0;
+  // Compiles one region of partition(), without the nodes whose results are constants.
+  virtual Status compile(const Region& region, RegionCompiler& compiler) = 0;
+  // Returns the code that copies a tensor in the device's memory to another layout. `from` begins
+  // `skipped` elements after the start of its binding. Nothing: the host does it, between a
+  // download and an upload.
+  virtual Selection copy(const TensorDesc& from, std::int64_t skipped, const TensorDesc& to) const {
+    (void)from, (void)skipped, (void)to;
+    return unsupported();
+  }
+  // Returns true if a node that runs on the CPU is an error.
+  virtual bool is_strict() const { return false; }
   // The alignment of operands in bytes: every offset is a multiple of it.
   virtual std::uint64_t alignment() const = 0;
   // Returns the constant of this key, and creates it if it does not exist yet.

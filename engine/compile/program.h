@@ -18,7 +18,7 @@
 
 namespace quern {
 
-// A kernel on the host, dispatches on the device, or a copy between host and device.
+// A kernel on the host, work of the device, or a copy between host and device.
 struct Step {
   enum class Kind : std::uint8_t { host, device, upload, download };
   // The address of an operand: an offset from a base that a run binds, or the address of a
@@ -42,7 +42,8 @@ struct Step {
 
   Kind kind = Kind::host;
   std::unique_ptr<CpuKernel> kernel;         // of host
-  std::vector<Dispatch> dispatches;          // of device
+  std::vector<Dispatch> dispatches;          // of device, or `code`
+  std::shared_ptr<const DeviceCode> code;    // of device: a region that is compiled as a whole
   std::vector<std::uint32_t> gpu_constants;  // of device: indices into Program::device_constants
   std::vector<Operand> inputs;
   std::vector<Operand> outputs;
@@ -73,6 +74,7 @@ struct Program {
   MemoryPlan memory_plan;
   std::uint64_t plain_bound = 0;  // lower bound in the graph's own order, if no copy is avoided
   bool order_is_optimal = false;  // proven
+  bool is_searched = true;        // false: order and offsets are those of a list, to bound the time
   int threads = 1;
   std::vector<std::shared_ptr<const void>> kept;  // constants that kernels point at
   // The memory of a device that has its own.

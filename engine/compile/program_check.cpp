@@ -2,8 +2,10 @@
 #include "engine/compile/program_check.h"
 
 #include <algorithm>
+#include <iterator>
 #include <map>
 #include <string>
+#include <utility>
 
 #include "engine/compile/element_source.h"
 #include "engine/vocabulary/text_util.h"
@@ -159,6 +161,8 @@ class Checker {
   HeldValue operand(std::size_t i) const {
     const StepMeaning& m = meaning();
     if (m.kind == StepMeaning::Kind::move) return m.held;
+    if (m.kind == StepMeaning::Kind::region)
+      return i < m.reads.size() ? whole(m.reads[i]) : HeldValue();
     const Node& n = graph_.node(m.node);
     if (m.kind == StepMeaning::Kind::kernel)
       return i < n.read_count() && n.read(i) != no_value ? whole(n.read(i)) : HeldValue();
@@ -170,6 +174,7 @@ class Checker {
   HeldValue result(std::size_t i) const {
     const StepMeaning& m = meaning();
     if (m.kind == StepMeaning::Kind::move) return m.held;
+    if (m.kind == StepMeaning::Kind::region) return whole(m.writes[i]);
     const ValueId v = graph_.node(m.node).outputs[i];
     if (v == no_value || i > 0) return {v, 0};
     return {v, m.kind == StepMeaning::Kind::kernel ? m.post_ops : m.post_ops + 1};
@@ -182,8 +187,8 @@ class Checker {
     const HeldValue held = operand(i);
     if (held.value == no_value) return true;
     if (graph_.type(held.value).shape()->elements() == 0) return true;
-    if (m.kind != StepMeaning::Kind::kernel) return false;
     if (i < m.packed_inputs.size() && m.packed_inputs[i]) return is_constant(held.value);
+    if (m.kind != StepMeaning::Kind::kernel) return false;
     const Node& n = graph_.node(m.node);
     return i >= n.inputs.size() && is_read_later(n.post_ops, m.post_ops, i - n.inputs.size());
   }
@@ -326,52 +331,85 @@ class Checker {
 
   // ---- operands of one step
 
+  struct Result {
+    Range range;
+    std::size_t number = 0;
+    std::size_t under = 0;  // operands that it is written over
+  };
+
+  // Results are sorted by address and do not meet each other, so that an operand is compared with
+  // those alone that it meets.
   Status check_overlaps() {
     const StepMeaning& m = meaning();
-    std::vector<Range> results;
+    std::vector<Result> results;
     for (std::size_t o = 0; o < m.outputs.size(); ++o) {
       const Step::Operand& place = step().outputs[o];
-      if (place.base == Base::none) continue;
-      const Range result{address(place), m.outputs[o].bytes()};
-      for (const Range& other : results)
-        if (result.meets(other)) return wrong(cat("writes result ", o, " over another"));
-      if (step().scratch_bytes && result.meets(scratch()))
+      if (place.base == Base::none || m.outputs[o].bytes() == 0) continue;
+      results.push_back({{address(place), m.outputs[o].bytes()}, o});
+      if (step().scratch_bytes && results.back().range.meets(scratch()))
         return wrong(cat("has its scratch where result ", o, " lies"));
-      QUERN_TRY(check_inputs_under(o, result));
-      results.push_back(result);
     }
-    if (!step().scratch_bytes) return {};
-    for (std::size_t i = 0; i < m.inputs.size(); ++i)
-      if (is_in_memory(step().inputs[i]) &&
-          scratch().meets({input_address(i), m.inputs[i].bytes()}))
-        return wrong(cat("has its scratch where operand ", i, " lies"));
-    return {};
-  }
-
-  Status check_inputs_under(std::size_t o, const Range& result) {
-    const StepMeaning& m = meaning();
-    std::size_t under = 0;
+    std::ranges::sort(results, is_before);
+    for (std::size_t k = 1; k < results.size(); ++k)
+      if (results[k].range.meets(results[k - 1].range))
+        return wrong(cat("writes result ", results[k].number, " over another"));
+    const std::vector<Range> stays = operands_in_place();
     for (std::size_t i = 0; i < m.inputs.size(); ++i) {
       if (!is_in_memory(step().inputs[i])) continue;
       const Range input{input_address(i), m.inputs[i].bytes()};
-      if (!result.meets(input)) continue;
-      if (may_stay(o, result, input)) continue;
-      if (++under > 1 || !may_share(o, i, result, input))
-        return wrong(cat("writes result ", o, " where its operand ", i, " lies"));
+      if (step().scratch_bytes && scratch().meets(input))
+        return wrong(cat("has its scratch where operand ", i, " lies"));
+      auto r = std::ranges::upper_bound(results, Result{input}, is_before);
+      if (r != results.begin()) --r;
+      for (; r != results.end() && !is_behind(r->range, input); ++r)
+        if (r->range.meets(input)) QUERN_TRY(check_under(*r, i, input, stays));
     }
     return {};
   }
+  static bool is_before(const Result& a, const Result& b) {
+    return std::pair(a.range.at.region, a.range.at.begin) <
+           std::pair(b.range.at.region, b.range.at.begin);
+  }
+  // Returns true if `a` and all ranges after it lie behind `b`.
+  static bool is_behind(const Range& a, const Range& b) {
+    return a.at.region > b.at.region ||
+           (a.at.region == b.at.region && a.at.begin >= b.at.begin + b.bytes);
+  }
 
-  // Returns true if the whole input is an operand that the kernel finds in place and leaves there,
-  // or is a copy or a part of such an operand.
-  bool may_stay(std::size_t o, const Range& result, const Range& input) const {
-    return o == 0 && std::ranges::any_of(meaning().copies, [&](const CopiedInput& c) {
-             if (!is_in_memory(step().inputs[c.input])) return false;
-             const Address at = input_address(c.input);
-             const std::uint64_t end = at.begin + meaning().inputs[c.input].bytes();
-             return at.region == result.at.region && at.begin == result.at.begin + c.offset &&
-                    at.begin <= input.at.begin && input.at.begin + input.bytes <= end;
-           });
+  Status check_under(Result& result, std::size_t i, const Range& input,
+                     std::span<const Range> stays) const {
+    if (result.number == 0 && is_within(stays, input)) return {};
+    if (++result.under == 1 && may_share(result.number, i, result.range, input)) return {};
+    return wrong(cat("writes result ", result.number, " where its operand ", i, " lies"));
+  }
+
+  // The operands that the kernel finds in place in the first result and leaves there, by address;
+  // each reaches at least as far as those before it.
+  std::vector<Range> operands_in_place() const {
+    std::vector<Range> found;
+    for (const CopiedInput& c : meaning().copies) {
+      if (!is_in_memory(step().inputs[c.input])) continue;
+      const Address at = input_address(c.input);
+      const Address result = address(step().outputs[0]);
+      if (at.region == result.region && at.begin == result.begin + c.offset)
+        found.push_back({at, meaning().inputs[c.input].bytes()});
+    }
+    std::ranges::sort(found, {}, [](const Range& r) { return r.at.begin; });
+    std::uint64_t furthest = 0;
+    for (Range& r : found) {
+      furthest = std::max(furthest, r.at.begin + r.bytes);
+      r.bytes = furthest - r.at.begin;
+    }
+    return found;
+  }
+  // Returns true if the operand is one of those, or a copy or a part of one.
+  static bool is_within(std::span<const Range> stays, const Range& input) {
+    const auto behind = std::ranges::upper_bound(stays, input.at.begin, {},
+                                                 [](const Range& r) { return r.at.begin; });
+    if (behind == stays.begin()) return false;
+    const Range& last = *std::prev(behind);
+    return last.at.region == input.at.region &&
+           input.at.begin + input.bytes <= last.at.begin + last.bytes;
   }
   bool may_share(std::size_t o, std::size_t i, const Range& result, const Range& input) const {
     return std::ranges::any_of(meaning().sharing, [&](const Sharing& s) {

@@ -6,6 +6,7 @@
 
 #include <cstddef>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include <quern/status.h>
@@ -31,6 +32,7 @@ struct StepMeaning {
   enum class Kind : std::uint8_t {
     kernel,   // reads the inputs of `node`, writes its outputs, the first after `post_ops` of them
     post_op,  // applies the post-op number `post_ops` of `node` to its result so far
+    region,   // reads the values of `reads`, writes those of `writes`
     move,     // reads and writes `held`
   };
 
@@ -38,6 +40,8 @@ struct StepMeaning {
   NodeId node = no_node;
   std::size_t post_ops = 0;
   HeldValue held;
+  std::vector<ValueId> reads;
+  std::vector<ValueId> writes;
   std::vector<TensorDesc> inputs;
   std::vector<TensorDesc> outputs;
   // Inputs that the kernel holds packed, and the operands that may share memory while it runs.
@@ -50,6 +54,9 @@ struct StepMeaning {
   }
   static StepMeaning of_post_op(NodeId node, std::size_t number) {
     return {.kind = Kind::post_op, .node = node, .post_ops = number};
+  }
+  static StepMeaning of_region(std::vector<ValueId> reads, std::vector<ValueId> writes) {
+    return {.kind = Kind::region, .reads = std::move(reads), .writes = std::move(writes)};
   }
   static StepMeaning of_move(const HeldValue& held) { return {.kind = Kind::move, .held = held}; }
 };

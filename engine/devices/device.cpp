@@ -59,7 +59,7 @@ std::vector<DeviceInfo> list_devices() {
 
 Result<std::shared_ptr<Device>> open_device(std::string_view name) {
   if (name == "cpu" || name == "reference") return std::make_shared<Device>(cpu_info(name));
-  if (name == "null") return null::open();
+  if (name == "null" || name.starts_with("null,")) return null::open(name);
 #ifdef QUERN_VULKAN
   if (name.starts_with("vulkan")) return vulkan::open(name);
 #endif

@@ -71,6 +71,7 @@ void keep_plan(const PlacedMemory& host, Program& program) {
   program.arena_bytes = host.plan.size;
   program.plain_bound = host.answer.plain_bound;
   program.order_is_optimal = host.answer.order_is_optimal;
+  program.is_searched = host.is_searched;
 }
 
 void keep_output_offsets(std::span<const Buffer> buffers, const PlacedMemory& host,
@@ -165,6 +166,7 @@ Result<std::vector<StepMeaning>> place_in_both(UnallocatedProgram& unallocated,
   keep_plan(host, program);
   program.plain_bound = device.answer.plain_bound;
   program.order_is_optimal = device.answer.order_is_optimal;
+  program.is_searched = program.is_searched && device.is_searched;
   program.device_problem = device.memory.problem;
   program.device_plan = device.plan;
   return meanings;

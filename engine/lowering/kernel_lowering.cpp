@@ -45,7 +45,7 @@ void describe(const Node& node, const KernelRequest& request, Step& s) {
 
 }  // namespace
 
-Status KernelLowering::lower(NodeId id) {
+Status KernelLowering::lower(NodeId id, const GpuTarget* gpu) {
   const Node& n = graph_.node(id);
   std::vector<KernelInput> inputs;
   std::vector<KernelInput> operands;
@@ -57,10 +57,10 @@ Status KernelLowering::lower(NodeId id) {
   for (std::size_t i = 0; i < outputs.size(); ++i) wanted[i] = n.outputs[i] != no_value;
   const KernelRequest request{n.op,       n.name,   inputs, outputs, {wanted.get(), outputs.size()},
                               n.post_ops, operands, target_};
-  QUERN_ASSIGN(KernelChoice choice, selector_.select(request));
+  QUERN_ASSIGN(KernelChoice choice, selector_.select(request, gpu));
   QUERN_ASSIGN(std::vector<Place> results, add_step(id, request, choice));
   for (std::size_t k = choice.post_ops_taken; k < n.post_ops.size(); ++k)
-    QUERN_TRY(add_post_op(id, k, results[0]));
+    QUERN_TRY(add_post_op(id, k, gpu, results[0]));
   places_.consume(n);
   for (std::size_t i = 0; i < results.size(); ++i)
     if (results[i].present()) places_.put(n.outputs[i], results[i]);
@@ -178,10 +178,46 @@ std::vector<std::int32_t> KernelLowering::dynamic_outputs(const Node& node) cons
   return outputs;
 }
 
+// ---- regions -----------------------------------------------------------------------------------
+
+Status KernelLowering::lower(const Region& region, KernelChoice code) {
+  RegionOperands operands = operands_of(graph_, region);
+  std::vector<Place> inputs;
+  for (std::size_t i = 0; i < operands.inputs.size(); ++i) {
+    Place& place = inputs.emplace_back();
+    const ValueId v = operands.inputs[i];
+    if (i < code.packed_inputs.size() && code.packed_inputs[i]) continue;
+    const Layout layout = layout_asked(code.input_layouts, i, places_.type(v).shape);
+    QUERN_ASSIGN(place, moves_.bring(v, layout, space_of(code)));
+  }
+  std::vector<Place> outputs;
+  for (std::size_t i = 0; i < operands.outputs.size(); ++i) {
+    const ValueId v = operands.outputs[i];
+    const TensorType type = places_.type(v);
+    const TensorDesc desc{type.dtype, type.shape, layout_asked(code.output_layouts, i, type.shape)};
+    const BufferId buffer = unallocated_.add(space_of(code), desc.bytes(), graph_.value(v).name);
+    outputs.push_back({buffer, 0, desc});
+  }
+  for (NodeId id : region.nodes) places_.consume(graph_.node(id));
+  for (std::size_t i = 0; i < outputs.size(); ++i) places_.put(operands.outputs[i], outputs[i]);
+
+  Step s = step_of(code);
+  s.op = "Region";
+  s.node =
+      cat(graph_.node(region.nodes.front()).name, " .. ", graph_.node(region.nodes.back()).name);
+  s.shapes = cat(region.nodes.size(), " nodes");
+  StepMeaning meaning =
+      StepMeaning::of_region(std::move(operands.inputs), std::move(operands.outputs));
+  meaning.packed_inputs = code.packed_inputs;
+  unallocated_.append(std::move(s), inputs, outputs, code, std::move(meaning));
+  return {};
+}
+
 // ---- post-ops ----------------------------------------------------------------------------------
 
 // y = f(y) or y = f(y, operand) on the result of the kernel, in place if possible.
-Status KernelLowering::add_post_op(NodeId id, std::size_t number, Place& result) {
+Status KernelLowering::add_post_op(NodeId id, std::size_t number, const GpuTarget* gpu,
+                                   Place& result) {
   const Node& node = graph_.node(id);
   const PostOpWork work = work_of(node, node.post_ops[number], result);
   const TensorType out{result.desc.dtype, result.desc.shape};
@@ -189,7 +225,7 @@ Status KernelLowering::add_post_op(NodeId id, std::size_t number, Place& result)
   const PostOps none;
   const KernelRequest request{work.op,      node.name, work.inputs, {&out, 1},
                               {&wanted, 1}, none,      {},          target_};
-  QUERN_ASSIGN(KernelChoice choice, selector_.select(request));
+  QUERN_ASSIGN(KernelChoice choice, selector_.select(request, gpu));
   QUERN_ASSIGN(const std::vector<Place> inputs,
                operands(work, choice, result, {node.outputs[0], number}));
   const std::array outputs = {result_place(node, 0, out, choice, inputs)};

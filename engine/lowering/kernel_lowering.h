@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // Lowers a node to the step of a kernel and brings its operands to the layouts and memories that
-// the kernel wants; post-ops that the kernel does not take become steps after it.
+// the kernel wants; post-ops that the kernel does not take become steps after it. A region that a
+// device has compiled as a whole becomes one step.
 #pragma once
 
 #include <span>
 #include <vector>
 
+#include "engine/compile/region.h"
 #include "engine/lowering/moves.h"
 #include "engine/lowering/selection.h"
 
@@ -25,7 +27,10 @@ class KernelLowering {
         moves_(moves),
         selector_(options) {}
 
-  Status lower(NodeId id);
+  // `gpu`: the device that the node is offered to; null: the CPU computes it.
+  Status lower(NodeId id, const GpuTarget* gpu);
+  // Lowers a region to one step of the device.
+  Status lower(const Region& region, KernelChoice code);
   const KernelSelector& selector() const { return selector_; }
 
  private:
@@ -49,7 +54,7 @@ class KernelLowering {
   Status append(const Node& node, const KernelRequest& request, KernelChoice& choice,
                 std::span<const Place> inputs, std::span<const Place> outputs, StepMeaning meaning);
   std::vector<std::int32_t> dynamic_outputs(const Node& node) const;
-  Status add_post_op(NodeId id, std::size_t number, Place& result);
+  Status add_post_op(NodeId id, std::size_t number, const GpuTarget* gpu, Place& result);
   PostOpWork work_of(const Node& node, const PostOp& post_op, const Place& result) const;
   // `held` is the value in `result`.
   Result<std::vector<Place>> operands(const PostOpWork& work, const KernelChoice& choice,

@@ -10,6 +10,7 @@
 #include "engine/lowering/arenas.h"
 #include "engine/lowering/kernel_lowering.h"
 #include "engine/lowering/views.h"
+#include "engine/vocabulary/text_util.h"
 #include "graph/ops/movement.h"
 #include "graph/ops/shape.h"
 
@@ -19,7 +20,7 @@ namespace {
 
 // Walks the graph once: inputs, nodes as views or as steps, outputs. Then places all buffers in
 // memory.
-class Lowering {
+class Lowering final : public RegionCompiler {
  public:
   Lowering(const Graph& g, const LowerOptions& options)
       : g_(g),
@@ -31,8 +32,11 @@ class Lowering {
 
   Result<std::unique_ptr<Program>> run() {
     bind_inputs();
-    for (NodeId id : g_.order())
-      if (!is_constant(id)) QUERN_TRY(lower_node(id));
+    if (options_.backend && !options_.reference_only)
+      QUERN_TRY(lower_pieces(*options_.backend));
+    else
+      for (NodeId id : g_.order())
+        if (!is_constant(id)) QUERN_TRY(lower_node(id, nullptr));
     QUERN_TRY(bind_outputs());
     QUERN_TRY(kernels_.selector().check_fallbacks());
     return finish();
@@ -56,19 +60,56 @@ class Lowering {
     }
   }
 
-  Status lower_node(NodeId id) {
+  // ---- regions
+
+  Status lower_pieces(Backend& backend) {
+    QUERN_ASSIGN(std::vector<GraphPiece> pieces, pieces_in_order(g_, backend.partition(g_)));
+    for (GraphPiece& piece : pieces) {
+      std::erase_if(piece.region.nodes, [&](NodeId id) { return is_constant(id); });
+      if (piece.region.nodes.empty()) continue;
+      if (!piece.is_region) {
+        QUERN_TRY(lower_node(piece.region.nodes[0], nullptr));
+        continue;
+      }
+      nodes_added_ = 0;
+      QUERN_TRY(backend.compile(piece.region, *this));
+      if (nodes_added_ != piece.region.nodes.size())
+        return {Code::internal, cat("a device compiled ", nodes_added_, " of ",
+                                    piece.region.nodes.size(), " nodes of a region")};
+    }
+    return {};
+  }
+
+  const Graph& graph() const override { return g_; }
+  const ConstantSource* constant(ValueId v) const override { return constants_.find(v); }
+  Status add(const Region& region, KernelChoice code) override {
+    nodes_added_ += region.nodes.size();
+    return kernels_.lower(region, std::move(code));
+  }
+  Status add_dispatches(NodeId id, const GpuTarget& target) override {
+    ++nodes_added_;
+    return lower_node(id, &target);
+  }
+  Status add_on_cpu(NodeId id) override {
+    ++nodes_added_;
+    return lower_node(id, nullptr);
+  }
+
+  // ---- nodes
+
+  // `gpu`: the device that the node is offered to; null: the CPU computes it.
+  Status lower_node(NodeId id, const GpuTarget* gpu) {
     const Node& n = g_.node(id);
     const bool is_moved = n.as<Identity>() || g_.def(id).is(OpTrait::view);
     if (!n.inputs.empty() && n.inputs[0] != no_value && !constants_.find(n.inputs[0])) {
       // A value that the device views is uploaded once, as a whole.
       const bool is_view =
           is_moved || n.as<Transpose>() || n.as<Slice>() || n.as<Split>() || n.as<Expand>();
-      if (is_view && places_.native() == Space::device && feeds_nodes(n) &&
-          !places_.find(n.inputs[0], Space::device))
+      if (is_view && gpu && feeds_nodes(n) && !places_.find(n.inputs[0], Space::device))
         QUERN_TRY(moves_.transfer(n.inputs[0], Space::device));
       if (lower_view(id)) return {};
     }
-    return is_moved ? lower_moved_view(n) : kernels_.lower(id);
+    return is_moved ? lower_moved_view(n) : kernels_.lower(id, gpu);
   }
 
   // Returns true if a node reads a result of `n`, which is then not only an output of the graph.
@@ -167,6 +208,7 @@ class Lowering {
   ConstantPlaces constants_;
   Moves moves_;
   KernelLowering kernels_;
+  std::size_t nodes_added_ = 0;  // of the region that is being compiled
 };
 
 }  // namespace

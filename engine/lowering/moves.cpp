@@ -6,7 +6,6 @@
 #include "engine/compile/backend.h"
 #include "engine/vocabulary/text_util.h"
 #include "kernels/contract/copy.h"
-#include "kernels/gpu/copy.h"
 
 namespace quern::lowering {
 
@@ -64,7 +63,7 @@ Result<Place> Moves::reorder(const Place& from, const HeldValue& held, const Ten
   }
   const auto skipped =
       static_cast<std::int64_t>(from.offset % backend_->alignment() / size_of(from.desc.dtype));
-  QUERN_ASSIGN(auto choice, select_gpu_copy(from.desc, skipped, to, backend_->target()));
+  QUERN_ASSIGN(auto choice, backend_->copy(from.desc, skipped, to));
   if (choice) return append_copy(from, held, to, std::move(*choice), names);
   // If the device cannot copy the elements, for example because it lacks their type, the host does
   // it between a download and an upload.

@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <optional>
 
+#include "graph/memory/offsets/stacking.h"
+
 namespace quern::lowering {
 namespace {
 
@@ -57,16 +59,38 @@ class OtherMemory {
   std::vector<Users> users_;
 };
 
+// Large problems are stacked first: that often reaches the bound, where the default strategy would
+// look at each pair of buffers that live at one time. So many pairs that this would take longer
+// than some 20 us for each buffer are not looked at; `is_searched` is false then. Searches are
+// limited by steps rather than time, so that a model has the same plan everywhere.
+MemoryPlan plan_of(const MemoryProblem& problem, const Strategy& strategy, bool& is_searched) {
+  constexpr std::size_t large = 256;        // buffers
+  constexpr std::size_t very_large = 4096;  // buffers
+  constexpr std::uint64_t pairs = 1U << 16;
+  constexpr std::uint64_t pairs_a_buffer = 64;
+  const std::size_t n = problem.intervals.size();
+  is_searched = true;
+  if (n > large && &strategy == &default_strategy()) {
+    MemoryPlan plan = best_stacked(problem);
+    if (plan.size <= lower_bound(problem)) return plan;
+    if (n > very_large || pairs_at_once(problem) > pairs + pairs_a_buffer * n) {
+      is_searched = false;
+      return plan;
+    }
+  }
+  constexpr PlanLimits limits{.seconds = 0.5, .steps = 20000};
+  return strategy.plan(problem, limits).plan;
+}
+
 Result<PlacedMemory> place_as_scheduled(const StepGraph& graph, const ScheduleOptions& options,
                                         const Strategy& strategy) {
   PlacedMemory p;
   p.answer = best_schedule(graph, options);
   p.memory = memory_of(graph, p.answer.schedule);
   QUERN_TRY(check(p.memory.problem));
-  // The search is limited by steps rather than time, so that a model has the same plan everywhere.
-  constexpr PlanLimits limits{.seconds = 0.5, .steps = 20000};
-  p.plan = strategy.plan(p.memory.problem, limits).plan;
+  p.plan = plan_of(p.memory.problem, strategy, p.is_searched);
   QUERN_TRY(validate(p.memory.problem, p.plan));
+  p.is_searched = p.is_searched && p.answer.is_complete;
   return p;
 }
 

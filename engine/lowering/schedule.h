@@ -19,6 +19,7 @@ struct PlacedMemory {
   ScheduleAnswer answer;
   ScheduledMemory memory;
   MemoryPlan plan;
+  bool is_searched = true;  // false: too large for all that is tried of smaller ones
 
   std::uint64_t offset_of_root(BufferId b) const { return plan.offsets[memory.interval_of[b]]; }
   std::uint64_t offset_of_scratch(std::size_t step) const {

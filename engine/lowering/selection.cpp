@@ -26,17 +26,18 @@ Result<KernelChoice> reference(const KernelRequest& request) {
 
 }  // namespace
 
-Result<KernelChoice> KernelSelector::select(KernelRequest request) {
+Result<KernelChoice> KernelSelector::select(KernelRequest request, const GpuTarget* gpu) {
   if (reference_only_) return reference(request);
-  if (backend_) {
-    request.gpu = &backend_->target();
-    request.half_products = half_products_ || request.gpu->half_products;
-    if (!backend_->leaves_to_cpu(request.def().name) && can_bind(request)) {
+  if (gpu) {
+    request.gpu = gpu;
+    request.half_products = half_products_ || gpu->half_products;
+    if (can_bind(request)) {
       QUERN_ASSIGN(auto choice, select_gpu_kernel(request));
-      if (choice && choice->scratch_bytes <= request.gpu->max_range) return std::move(*choice);
+      if (choice && choice->scratch_bytes <= gpu->max_range) return std::move(*choice);
     }
-    fallbacks_.push_back(cat("'", printable(request.name), "' (", request.def().name, ")"));
   }
+  if (backend_)
+    fallbacks_.push_back(cat("'", printable(request.name), "' (", request.def().name, ")"));
   return select_cpu_kernel(request);
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Selects the implementation of a node: the device's if it has one, else the CPU's.
+// Selects the implementation of a node: dispatches on a GPU if there are some, else the CPU's.
 #pragma once
 
 #include <string>
@@ -22,8 +22,9 @@ class KernelSelector {
         reference_only_(options.reference_only),
         half_products_(options.half_products) {}
 
-  Result<KernelChoice> select(KernelRequest request);
-  // Nodes without a kernel for the device, as named in messages.
+  // `gpu`: the device that the node is offered to; null: none.
+  Result<KernelChoice> select(KernelRequest request, const GpuTarget* gpu);
+  // Nodes that the CPU computes although there is a device, as named in messages.
   const std::vector<std::string>& fallbacks() const { return fallbacks_; }
   // Returns an error if there are fallbacks and the device is strict.
   Status check_fallbacks() const;

@@ -86,12 +86,15 @@ Step step_of(KernelChoice& choice) {
   Step s;
   s.implementation = std::move(choice.implementation);
   s.scratch_bytes = choice.scratch_bytes;
-  if (choice.is_on_gpu()) {
-    s.kind = Step::Kind::device;
-    s.dispatches = std::move(choice.on_gpu().dispatches);
-  } else {
+  if (choice.is_on_host()) {
     s.kernel = std::get<std::unique_ptr<CpuKernel>>(std::move(choice.work));
+    return s;
   }
+  s.kind = Step::Kind::device;
+  if (choice.is_on_gpu())
+    s.dispatches = std::move(choice.on_gpu().dispatches);
+  else
+    s.code = std::get<std::shared_ptr<const DeviceCode>>(std::move(choice.work));
   return s;
 }
 

@@ -79,7 +79,7 @@ inline Space scratch_space(const Step& step) {
 
 // The memory that a kernel reads and writes.
 inline Space space_of(const KernelChoice& choice) {
-  return choice.is_on_gpu() ? Space::device : Space::host;
+  return choice.is_on_host() ? Space::host : Space::device;
 }
 
 // Makes the step for a kernel and moves the kernel out of `choice`. The caller adds constants on a

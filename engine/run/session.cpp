@@ -580,6 +580,7 @@ PlanInfo Session::plan_info() const {
     info.fallbacks.insert(info.fallbacks.end(), p.fallbacks.begin(), p.fallbacks.end());
     info.plain_lower_bound += p.plain_bound;
     info.order_is_optimal &= p.order_is_optimal;
+    info.is_searched &= p.is_searched;
   }
   const auto& impl = impl_->executable->impl();
   info.weight_bytes = impl.weight_bytes();

@@ -180,8 +180,15 @@ struct CopiedInput {
   std::size_t offset;
 };
 
-// What is run: a kernel on the CPU, or dispatches on a GPU.
-using KernelWork = std::variant<std::unique_ptr<CpuKernel>, GpuWork>;
+// Code that only the device that made it understands: a region of a graph, compiled as a whole.
+class DeviceCode {
+ public:
+  virtual ~DeviceCode() = default;
+};
+
+// What is run: a kernel on the CPU, dispatches on a GPU, or code of a device.
+using KernelWork =
+    std::variant<std::unique_ptr<CpuKernel>, GpuWork, std::shared_ptr<const DeviceCode>>;
 
 // An implementation's answer. Empty layouts mean dense row-major.
 struct KernelChoice {
@@ -195,6 +202,7 @@ struct KernelChoice {
   std::size_t scratch_bytes = 0;
   std::size_t post_ops_taken = 0;  // a prefix; the rest runs as separate elementwise steps
 
+  bool is_on_host() const { return std::holds_alternative<std::unique_ptr<CpuKernel>>(work); }
   bool is_on_gpu() const { return std::holds_alternative<GpuWork>(work); }
   // The kernel of a choice for the CPU.
   const CpuKernel& cpu_kernel() const { return *std::get<std::unique_ptr<CpuKernel>>(work); }

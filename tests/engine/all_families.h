@@ -23,7 +23,8 @@ struct Family {
 };
 
 inline Operand floats(GraphBuilder& g, std::string_view name, const Shape& shape) {
-  return g.input(std::string(name), DType::f32, std::vector<Dimension>(shape.begin(), shape.end()));
+  return g.input(std::string(name), DType::f32,
+                 std::vector<quern::Dimension>(shape.begin(), shape.end()));
 }
 
 inline std::vector<Family> all_families() {

@@ -13,8 +13,10 @@ bool is_zero(const std::vector<std::byte>& bytes) {
   return std::ranges::all_of(bytes, [](std::byte b) { return b == std::byte{}; });
 }
 
-TEST(NullDevice, TakesEveryFamilyAndAnswersZeros) {
-  const auto device = must(open_device("null"));
+class NullDeviceInEachWay : public ::testing::TestWithParam<const char*> {};
+
+TEST_P(NullDeviceInEachWay, TakesEveryFamilyAndAnswersZeros) {
+  const auto device = must(open_device(GetParam()));
   for (const Family& f : all_families()) {
     SCOPED_TRACE(f.name);
     // With aliases, an input that is a part of an output would be uploaded to its place in there.
@@ -34,6 +36,14 @@ TEST(NullDevice, TakesEveryFamilyAndAnswersZeros) {
       EXPECT_TRUE(is_zero(found[i])) << on_cpu->outputs()[i].name;
     }
   }
+}
+
+INSTANTIATE_TEST_SUITE_P(All, NullDeviceInEachWay, ::testing::Values("null", "null,regions"));
+
+TEST(NullDevice, NamesTheWaysThatItHas) {
+  const auto device = open_device("null,nodes");
+  ASSERT_FALSE(device);
+  EXPECT_EQ(device.error().message(), "no device 'null,nodes'; there is: null, null,regions");
 }
 
 // The host computes what no GPU does, and what follows from it on the device is zero again.

@@ -12,6 +12,7 @@
 #include "engine/devices/cpu/host_context.h"
 #include "engine/run/memory_block.h"
 #include "engine/vocabulary/text_util.h"
+#include "kernels/gpu/copy.h"
 
 namespace quern::null {
 namespace {
@@ -125,7 +126,7 @@ void NullContext::download(std::size_t i) {
 }
 
 void NullContext::dispatch(const Step& step) {
-  counts_->dispatches += step.dispatches.size();
+  counts_->dispatches += step.code ? 1 : step.dispatches.size();
   for (std::size_t k = 0; k < step.outputs.size(); ++k)
     if (step.outputs[k].base == Step::Operand::Base::device_arena)
       std::memset(result(step.outputs[k]), 0, step.output_bytes[k]);
@@ -137,16 +138,30 @@ const std::byte* NullContext::place(const Step::Operand& operand) const {
   return static_cast<const Constant*>(held.get())->data.get() + operand.offset;
 }
 
+// What the device makes of a region: nothing is needed to answer zeros.
+class NullCode final : public DeviceCode {};
+
 // The constants of one compiled model; constants with equal keys share their bytes while they are
 // held.
 class NullBackend final : public Backend {
  public:
-  explicit NullBackend(std::shared_ptr<Counts> counts)
-      : target_(null::target()), counts_(std::move(counts)) {}
+  NullBackend(std::shared_ptr<Counts> counts, bool whole_regions)
+      : target_(null::target()), counts_(std::move(counts)), whole_regions_(whole_regions) {}
 
-  const GpuTarget& target() const override { return target_; }
-  bool leaves_to_cpu(std::string_view) const override { return false; }
-  bool is_strict() const override { return false; }
+  std::vector<Region> partition(const Graph& graph) const override {
+    return convex_regions(graph,
+                          [&](NodeId id) { return !whole_regions_ || fits_in_region(graph, id); });
+  }
+  Status compile(const Region& region, RegionCompiler& compiler) override {
+    if (whole_regions_)
+      return compiler.add(region, {.implementation = "null", .work = std::make_shared<NullCode>()});
+    for (NodeId id : region.nodes) QUERN_TRY(compiler.add_dispatches(id, target_));
+    return {};
+  }
+  Selection copy(const TensorDesc& from, std::int64_t skipped,
+                 const TensorDesc& to) const override {
+    return select_gpu_copy(from, skipped, to, target_);
+  }
   std::uint64_t alignment() const override { return null::alignment; }
 
   Result<std::shared_ptr<const void>> constant(const GpuConstant& wanted) override {
@@ -180,16 +195,18 @@ class NullBackend final : public Backend {
  private:
   GpuTarget target_;
   std::shared_ptr<Counts> counts_;
+  bool whole_regions_;
   mutable std::mutex mutex_;
   std::unordered_map<std::string, std::weak_ptr<const Constant>> constants_;
 };
 
 class NullDevice final : public BackendDevice {
  public:
-  using BackendDevice::BackendDevice;
+  NullDevice(DeviceInfo info, bool whole_regions)
+      : BackendDevice(std::move(info)), whole_regions_(whole_regions) {}
 
   Result<std::shared_ptr<Backend>> make_backend() override {
-    return std::shared_ptr<Backend>(std::make_shared<NullBackend>(counts_));
+    return std::shared_ptr<Backend>(std::make_shared<NullBackend>(counts_, whole_regions_));
   }
   // No context writes tensors on the device, so their copy on the host is the only one.
   Result<std::unique_ptr<TensorMemory>> make_tensor_memory(std::size_t bytes) override {
@@ -205,17 +222,22 @@ class NullDevice final : public BackendDevice {
 
  private:
   std::shared_ptr<Counts> counts_ = std::make_shared<Counts>();
+  bool whole_regions_;
 };
 
 }  // namespace
 
-std::shared_ptr<Device> open() {
+Result<std::shared_ptr<Device>> open(std::string_view name) {
+  const bool whole_regions = name == "null,regions";
+  if (name != "null" && !whole_regions)
+    return Status(Code::not_found,
+                  cat("no device '", printable(name), "'; there is: null, null,regions"));
   DeviceInfo info;
   info.kind = DeviceInfo::Kind::gpu;
   info.build = DeviceInfo::Build::software;
-  info.name = "null";
+  info.name = name;
   info.title = "no device: checks and counts what a GPU would be told to do, and answers zeros";
-  return std::make_shared<NullDevice>(std::move(info));
+  return std::shared_ptr<Device>(std::make_shared<NullDevice>(std::move(info), whole_regions));
 }
 
 }  // namespace quern::null

@@ -6,12 +6,16 @@
 #pragma once
 
 #include <memory>
+#include <string_view>
 
 #include <quern/device.h>
+#include <quern/status.h>
 
 namespace quern::null {
 
-// Its GpuTarget is that of a GPU of medium size. Any thread.
-std::shared_ptr<Device> open();
+// `name` is "null": each node is dispatches for a GPU of medium size; or "null,regions": each
+// region is compiled as a whole, as on a device with a compiler of its own. Errors: not_found. Any
+// thread.
+Result<std::shared_ptr<Device>> open(std::string_view name);
 
 }  // namespace quern::null

@@ -12,6 +12,7 @@
 #include "engine/devices/vulkan/vulkan_context.h"
 #include "engine/devices/vulkan/weights.h"
 #include "engine/vocabulary/text_util.h"
+#include "kernels/gpu/copy.h"
 
 namespace quern::vulkan {
 namespace {
@@ -39,9 +40,18 @@ class ModelBackend final : public Backend {
         strict_(wish.strict),
         validate_(wish.validate) {}
 
-  const GpuTarget& target() const override { return target_; }
-  bool leaves_to_cpu(std::string_view family) const override {
-    return std::ranges::find(on_cpu_, family) != on_cpu_.end();
+  std::vector<Region> partition(const Graph& graph) const override {
+    return convex_regions(graph, [&](NodeId id) {
+      return std::ranges::find(on_cpu_, graph.def(id).name) == on_cpu_.end();
+    });
+  }
+  Status compile(const Region& region, RegionCompiler& compiler) override {
+    for (NodeId id : region.nodes) QUERN_TRY(compiler.add_dispatches(id, target_));
+    return {};
+  }
+  Selection copy(const TensorDesc& from, std::int64_t skipped,
+                 const TensorDesc& to) const override {
+    return select_gpu_copy(from, skipped, to, target_);
   }
   bool is_strict() const override { return strict_; }
   std::uint64_t alignment() const override { return core_->capabilities().alignment; }

@@ -79,11 +79,12 @@ std::vector<std::string_view> device_preferences();
 // All devices of this machine, best first in each kind. A missing driver is not an error.
 std::vector<DeviceInfo> list_devices();
 // "cpu", "reference" (the CPU, with the plainest loop for every operator), "null" (checks and
-// counts the commands for a GPU, and returns zeros), or a GPU: "vulkan" (the best one), "vulkan:N",
-// "vulkan:UUID" or "vulkan:PART OF ITS NAME", followed by options (docs/vulkan.md). A preference is
-// also accepted: "automatic" (a discrete or virtual GPU, else the CPU), "high-performance" (a
-// hardware GPU, discrete before virtual before integrated, else the CPU) or "low-power" (an
-// integrated GPU, else the CPU). Errors: not_found; the message lists the available devices.
+// counts the commands for a GPU, and returns zeros; "null,regions": those for a device that
+// compiles regions as a whole), or a GPU: "vulkan" (the best one), "vulkan:N", "vulkan:UUID" or
+// "vulkan:PART OF ITS NAME", followed by options (docs/vulkan.md). A preference is also accepted:
+// "automatic" (a discrete or virtual GPU, else the CPU), "high-performance" (a hardware GPU,
+// discrete before virtual before integrated, else the CPU) or "low-power" (an integrated GPU, else
+// the CPU). Errors: not_found; the message lists the available devices.
 Result<std::shared_ptr<Device>> open_device(std::string_view name = "cpu");
 
 }  // namespace quern

@@ -93,9 +93,12 @@ struct PlanInfo {
   std::vector<BufferInfo> buffers;
   std::size_t segments = 1;
   std::size_t arena_bytes = 0;
-  std::size_t arena_lower_bound = 0;   // no placement of these buffers can be smaller
-  std::size_t plain_lower_bound = 0;   // the same in the model's order, if no copy is avoided
-  bool order_is_optimal = true;        // proven: no order of these kernels has a smaller bound
+  std::size_t arena_lower_bound = 0;  // no placement of these buffers can be smaller
+  std::size_t plain_lower_bound = 0;  // the same in the model's order, if no copy is avoided
+  bool order_is_optimal = true;       // proven: no order of these kernels has a smaller bound
+  // False: the model is so large that order and offsets come from lists instead of a search, which
+  // bounds the time of compiling.
+  bool is_searched = true;
   std::size_t unshared_bytes = 0;      // the total if no two buffers shared memory
   std::size_t weight_bytes = 0;        // packed
   std::vector<std::string> fallbacks;  // nodes that run on the CPU instead of the device

@@ -40,23 +40,20 @@ std::int64_t bytes_in_use() {
   return static_cast<std::int64_t>(info.uordblks + info.hblkhd);
 }
 
-// On `device` as on the CPU.
 void expect_like_cpu(const quern::testing::Family& family, const std::string& device) {
-  SCOPED_TRACE(std::string(family.name) + " on " + device);
-  const auto on_gpu = compile(family.make(), device);
-  const auto on_cpu = compile(family.make());
-  const auto inputs = inputs_of(*on_cpu);
-  const auto gpu = session_of(on_gpu);
-  const auto found = run(*gpu, inputs);
-  const auto wanted = run(*session_of(on_cpu), inputs);
-  for (std::size_t i = 0; i < wanted.size(); ++i) {
-    SCOPED_TRACE(on_cpu->outputs()[i].name);
-    expect_close(found[i], wanted[i], on_cpu->outputs()[i].dtype);
-  }
+  quern::testing::expect_like_cpu(family, must(open_device(device)));
 }
 
 TEST_F(VulkanTest, EveryFamilyGivesTheNumbersOfTheCpu) {
   for (const quern::testing::Family& f : testing::all_families()) expect_like_cpu(f, device_name());
+}
+
+// The cheapest strategies: what lives too short shows under any of them.
+TEST_F(VulkanTest, EveryFamilyUnderOtherStrategies) {
+  const auto device = must(open_device(device_name()));
+  for (const char* strategy : {"none", "first-fit", "greedy-by-size"})
+    for (const quern::testing::Family& f : testing::all_families())
+      quern::testing::expect_like_cpu(f, device, {.strategy = strategy});
 }
 
 TEST_F(VulkanTest, WithoutAnyOfItsFeatures) {

@@ -14,6 +14,7 @@
 #include "engine/devices/vulkan/roof.h"
 #include "engine/lowering/lower.h"
 #include "graph/passes/pipeline.h"
+#include "kernels/gpu/copy.h"
 #include "kernels/gpu/kernels.h"
 #include "tests/engine/all_families.h"
 
@@ -94,9 +95,18 @@ class Reader {
 class PaperBackend final : public Backend {
  public:
   explicit PaperBackend(GpuTarget target) : target_(target) {}
-  const GpuTarget& target() const override { return target_; }
-  bool leaves_to_cpu(std::string_view) const override { return false; }
-  bool is_strict() const override { return false; }
+  const GpuTarget& target() const { return target_; }
+  std::vector<Region> partition(const Graph& graph) const override {
+    return convex_regions(graph, [](NodeId) { return true; });
+  }
+  Status compile(const Region& region, RegionCompiler& compiler) override {
+    for (NodeId id : region.nodes) QUERN_TRY(compiler.add_dispatches(id, target_));
+    return {};
+  }
+  Selection copy(const TensorDesc& from, std::int64_t skipped,
+                 const TensorDesc& to) const override {
+    return select_gpu_copy(from, skipped, to, target_);
+  }
   std::uint64_t alignment() const override { return 256; }
   Result<std::shared_ptr<const void>> constant(const GpuConstant& c) override {
     auto bytes = std::make_shared<std::vector<std::byte>>(c.bytes);

@@ -2,12 +2,10 @@
 // What tests of the Vulkan device share.
 #pragma once
 
-#include <cmath>
-#include <cstring>
 #include <string>
 #include <vector>
 
-#include "tests/engine/engine_test.h"
+#include "tests/engine/every_device.h"
 
 namespace quern::testing {
 
@@ -27,20 +25,5 @@ class VulkanTest : public ::testing::Test {
       GTEST_SKIP() << "no Vulkan device: install mesa-vulkan-drivers for one in software";
   }
 };
-
-inline void expect_close(const std::vector<std::byte>& a, const std::vector<std::byte>& b,
-                         DType dtype) {
-  ASSERT_EQ(a.size(), b.size());
-  if (dtype != DType::f32) {
-    EXPECT_EQ(a, b);
-    return;
-  }
-  for (std::size_t i = 0; i < a.size(); i += 4) {
-    float x = 0, y = 0;
-    std::memcpy(&x, a.data() + i, 4);
-    std::memcpy(&y, b.data() + i, 4);
-    ASSERT_NEAR(x, y, 1e-5F + 2e-5F * std::abs(y)) << "element " << i / 4;
-  }
-}
 
 }  // namespace quern::testing
