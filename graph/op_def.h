@@ -92,10 +92,10 @@ class InferContext {
 using InferFn = Status (*)(InferContext&);
 
 struct Arity {
-  std::uint16_t min = 1;
-  std::uint16_t max = 1;
+  std::uint32_t min = 1;
+  std::uint32_t max = 1;
 };
-inline constexpr std::uint16_t any_number = 0xffff;
+inline constexpr std::uint32_t any_number = 0xffffffff;
 
 enum class OpTrait : std::uint32_t {
   none = 0,

@@ -12,6 +12,7 @@
 #include <quern/status.h>
 #include <quern/tensor.h>
 
+#include "engine/vocabulary/stop.h"
 #include "graph/op.h"
 
 namespace quern {
@@ -60,6 +61,7 @@ struct ReferenceCall {
   std::span<MutableTensorView> outputs;  // no data: not wanted
   Scratch& scratch;
   StringPool& strings;
+  const Stop* stop = nullptr;  // asked by long loops: see StopCheck
 
   template <class T>
   const T& as() const {

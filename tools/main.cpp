@@ -35,6 +35,7 @@ ExitCode exit_code_of(Code code) {
     case Code::device_lost: return ExitCode::device;
     case Code::out_of_memory:
     case Code::busy:
+    case Code::timed_out:
     case Code::internal: break;
   }
   return ExitCode::failed;

@@ -168,19 +168,11 @@ const Status& GraphBuilder::status() const {
   return impl_->error;
 }
 
-namespace {
-
-bool has_input(const Graph& g, std::string_view name) {
-  return std::ranges::any_of(g.inputs(), [&](ValueId v) { return g.value(v).name == name; });
-}
-
-}  // namespace
-
 Operand GraphBuilder::input(std::string name, DType dtype, const std::vector<Dimension>& dims) {
   Graph& g = impl_->graph;
   if (dims.size() > Shape::max_rank)
     impl_->fail(name, cat("has ", dims.size(), " dimensions, at most 8 are supported"));
-  if (has_input(g, name)) impl_->fail(name, "is the name of another input");
+  if (!impl_->input_names.insert(name).second) impl_->fail(name, "is the name of another input");
   Dims list;
   for (const Dimension& d : dims) {
     if (d.value < -1) impl_->fail(name, cat("has a dimension of ", d.value));
@@ -191,7 +183,7 @@ Operand GraphBuilder::input(std::string name, DType dtype, const std::vector<Dim
 }
 
 Operand GraphBuilder::input_of_any_rank(std::string name, DType dtype) {
-  if (has_input(impl_->graph, name)) impl_->fail(name, "is the name of another input");
+  if (!impl_->input_names.insert(name).second) impl_->fail(name, "is the name of another input");
   if (!status().ok()) return {};
   return impl_->operand(impl_->graph.add_input(std::move(name), {dtype, std::nullopt}));
 }
@@ -211,9 +203,7 @@ Operand GraphBuilder::integers(const IntList& list) {
 }
 
 void GraphBuilder::output(std::string name, Operand value) {
-  const auto taken = impl_->graph.output_names();
-  if (std::ranges::find(taken, name) != taken.end())
-    impl_->fail(name, "is the name of another output");
+  if (!impl_->output_names.insert(name).second) impl_->fail(name, "is the name of another output");
   const auto id = impl_->value(name, value);
   if (id == no_value) impl_->fail(name, "an output must be a value");
   if (status().ok()) impl_->graph.add_output(*id, std::move(name));

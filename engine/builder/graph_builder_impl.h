@@ -6,6 +6,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <unordered_set>
 #include <vector>
 
 #include <quern/graph_builder.h>
@@ -22,6 +23,8 @@ struct GraphBuilder::Impl {
 
   std::uint64_t number;  // of this builder, in its operands
   Graph graph;
+  std::unordered_set<std::string> input_names;
+  std::unordered_set<std::string> output_names;
   Status error;  // the first one
 
   void fail(Status status);

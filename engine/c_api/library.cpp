@@ -14,6 +14,7 @@ thread_local std::array<char, 2048> last_error{};
 
 static_assert(QUERN_INVALID_ARGUMENT == static_cast<int>(Code::invalid_argument));
 static_assert(QUERN_INTERNAL == static_cast<int>(Code::internal));
+static_assert(QUERN_TIMED_OUT == static_cast<int>(Code::timed_out));
 static_assert(QUERN_BOOL == static_cast<int>(DType::boolean));
 static_assert(QUERN_F8E5M2FNUZ + 1 == static_cast<int>(dtype_count));
 static_assert(QUERN_OPTIONAL_SEQUENCE == static_cast<int>(ValueSpec::Kind::optional_sequence));
@@ -55,7 +56,7 @@ const char* quern_version(void) {
 }
 
 const char* quern_status_name(quern_status status) {
-  if (status < QUERN_OK || status > QUERN_INTERNAL) return "unknown";
+  if (status < QUERN_OK || status > QUERN_TIMED_OUT) return "unknown";
   return code_name(static_cast<Code>(status)).data();  // a literal: ends with a zero
 }
 

@@ -167,7 +167,7 @@ class LoopRunner final : public ControlRunner {
     QUERN_TRY(carry(kept_, inputs.subspan(2), std::span(body_inputs_).subspan(2)));
     for (iteration_ = 0; iteration_ < trips && go_on; ++iteration_) {
       condition_ = go_on;
-      QUERN_TRY(options.stop.check());
+      if (options.stop) QUERN_TRY(options.stop->check());
       QUERN_TRY(body_.run(body_inputs_, wanted_, {}, options));
       QUERN_TRY(take(body_.results(), go_on));
     }
@@ -233,7 +233,7 @@ class ScanRunner final : public ControlRunner {
       collected_[i].clear(body_graph_.type(body_graph_.outputs()[states_ + i]).dtype,
                           declared_shape(body_graph_, states_ + i));
     for (std::int64_t t = 0; t < length_; ++t) {
-      QUERN_TRY(options.stop.check());
+      if (options.stop) QUERN_TRY(options.stop->check());
       for (std::size_t i = 0; i < sequences_; ++i)
         QUERN_TRY(slice(i, inputs[states_ + i].tensor(), t));
       QUERN_TRY(body_.run(body_inputs_, wanted_, {}, options));

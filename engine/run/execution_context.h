@@ -2,7 +2,6 @@
 // The state that a session keeps for one program, on any device.
 #pragma once
 
-#include <atomic>
 #include <chrono>
 #include <cstddef>
 #include <span>
@@ -10,24 +9,11 @@
 #include <quern/status.h>
 #include <quern/tensor.h>
 
+#include "engine/vocabulary/stop.h"
+
 namespace quern {
 
 struct Step;
-
-// Conditions under which a run stops early; checked between two kernels.
-struct StopSignals {
-  const std::atomic<bool>* cancelled = nullptr;
-  std::chrono::steady_clock::time_point deadline = std::chrono::steady_clock::time_point::max();
-
-  Status check() const {
-    if (cancelled && cancelled->load(std::memory_order_relaxed))
-      return {Code::busy, "the run was cancelled"};
-    if (deadline != std::chrono::steady_clock::time_point::max() &&
-        std::chrono::steady_clock::now() > deadline)
-      return {Code::busy, "the run passed its deadline"};
-    return {};
-  }
-};
 
 // Receives the times of every step; for profiling.
 class StepListener {
@@ -51,11 +37,12 @@ class ExecutionContext {
     // host. For a bound tensor, the pointer in `inputs` or `outputs` is its copy on the host.
     std::span<TensorMemory* const> device_inputs;
     std::span<TensorMemory* const> device_outputs;
-    StopSignals stop;
+    const Stop* stop = nullptr;  // null: nothing ends the run early
     StepListener* listener = nullptr;
   };
 
   virtual ~ExecutionContext() = default;
+  // Errors: those of kernels; those of Stop::check(), also where the last step ended too late.
   virtual Status run(const Call& call) = 0;
   // Returns true if the device runs the whole program without the host: then start() submits it and
   // finish() waits for it. The data that the Call points at must stay valid until then.

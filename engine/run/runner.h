@@ -19,7 +19,7 @@ namespace quern {
 class ControlRunner;
 
 struct RunOptions {
-  StopSignals stop;
+  const Stop* stop = nullptr;  // null: nothing ends the run early
   StepListener* listener = nullptr;
   std::size_t memory_limit = std::numeric_limits<std::size_t>::max();  // bytes of a session
   // Copies a result that is an unchanged input, so that it outlives the caller's bytes.

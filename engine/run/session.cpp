@@ -48,6 +48,7 @@ struct Session::Impl {
   Flight flight = Flight::none;
   std::optional<SharedArena::Impl::Use> use_of_arena;  // of the run in progress
   RunOptions flight_options;
+  std::optional<Stop> stop;                              // of the last run that began
   std::vector<std::optional<TensorType>> planned_types;  // of wanted outputs
   // A run on the device, as seen by the tensors that it uses.
   struct DeviceRun final : PendingRun {
@@ -366,7 +367,8 @@ Status Session::Impl::begin(NextUser next) {
 }
 
 RunOptions Session::Impl::options(Clock::time_point deadline, StepListener* listener) {
-  RunOptions o{{&cancelled, deadline}, listener};
+  stop.emplace(StopSignals{&cancelled, deadline});
+  RunOptions o{&*stop, listener};
   o.detach_results = true;
   o.device_inputs = device_inputs;
   o.device_outputs = device_outputs;
@@ -391,7 +393,8 @@ void Session::Impl::set_types() {
 
 Status Session::Impl::run(Clock::time_point deadline, StepListener* listener) {
   QUERN_TRY(begin(NextUser::host));
-  QUERN_TRY(end(runner.run(inputs, wanted, bound_wanted, options(deadline, listener))));
+  Status status = runner.run(inputs, wanted, bound_wanted, options(deadline, listener));
+  QUERN_TRY(end(status.ok() ? stop->check() : std::move(status)));
   set_types();
   return {};
 }

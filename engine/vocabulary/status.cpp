@@ -13,6 +13,7 @@ std::string_view code_name(Code code) noexcept {
     case Code::out_of_memory: return "out_of_memory";
     case Code::device_lost: return "device_lost";
     case Code::busy: return "busy";
+    case Code::timed_out: return "timed_out";
     case Code::internal: return "internal";
   }
   return "internal";

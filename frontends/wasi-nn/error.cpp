@@ -12,7 +12,8 @@ Errno errno_of(Code code) {
     case Code::unsupported: return Errno::unsupported_operation;
     case Code::not_found: return Errno::not_found;
     case Code::out_of_memory: return Errno::too_large;
-    case Code::busy: return Errno::timed_out;
+    case Code::busy:
+    case Code::timed_out: return Errno::timed_out;
     case Code::device_lost:
     case Code::internal: break;
   }

@@ -172,7 +172,11 @@ std::size_t interpolating_taps(const Resize& op, const ResizeAxis& axis, double 
                                std::span<ResizeTap> taps) {
   const double wide = stretch(op, axis.scale);
   TapList list(taps);
+  // Farther out, all taps are clamped to the same edge; a double could not count them.
+  const double reach = support(op) * wide + 1;
+  x = std::clamp(x, -reach, static_cast<double>(axis.in) + reach);
   const double last = std::floor(x + support(op) * wide);
+  // NOLINTNEXTLINE(clang-analyzer-security.FloatLoopCounter): whole numbers; none if x is NaN
   for (double i = std::ceil(x - support(op) * wide); i <= last; ++i) {
     const bool outside = i < 0 || i > static_cast<double>(axis.in - 1);
     if (outside && op.exclude_outside) continue;

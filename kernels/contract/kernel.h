@@ -21,6 +21,7 @@
 #include <quern/status.h>
 #include <quern/tensor.h>
 
+#include "engine/vocabulary/stop.h"
 #include "graph/op_def.h"
 #include "graph/post_ops.h"
 #include "graph/reference.h"
@@ -33,30 +34,46 @@ namespace quern {
 
 // The threads of one run. Calls body(begin, end) for parts of [0, n) of at least `grain` each, on
 // at most `threads` threads including the caller's; returns when all are done. Small n stays on the
-// calling thread. The body must not throw and must not nest another parallel loop.
+// calling thread. The body must not throw and must not nest another parallel loop. Where the run
+// has a Stop, a part is called in blocks of some milliseconds, and what is left when it is reached
+// is never called: the run then fails.
 class Parallel {
  public:
-  explicit Parallel(int threads = 1) : threads_(threads) {}
+  explicit Parallel(int threads = 1, const Stop* stop = nullptr) : threads_(threads), stop_(stop) {}
   int threads() const { return threads_; }
 
   template <class F>
   void operator()(std::int64_t n, std::int64_t grain, const F& body) const {
     const std::int64_t parts =
         grain > 0 ? std::min<std::int64_t>(threads_, n / grain) : std::int64_t{1};
-    if (parts <= 1) {
+    if (parts <= 1 && (!stop_ || n <= grain)) {
       if (n > 0) body(std::int64_t{0}, n);
       return;
     }
-    run(static_cast<int>(parts), n, &body, [](const void* f, std::int64_t begin, std::int64_t end) {
+    const Body call = [](const void* f, std::int64_t begin, std::int64_t end) {
       (*static_cast<const F*>(f))(begin, end);
-    });
+    };
+    const Loop loop{&body, call, n, std::max<std::int64_t>(grain, 1), stop_};
+    if (parts <= 1)
+      run_part(loop, 0, n);
+    else
+      run(static_cast<int>(parts), loop);
   }
 
  private:
   using Body = void (*)(const void*, std::int64_t, std::int64_t);
-  static void run(int parts, std::int64_t n, const void* context, Body body);
+  struct Loop {
+    const void* context;
+    Body body;
+    std::int64_t n;
+    std::int64_t grain;
+    const Stop* stop;
+  };
+  static void run(int parts, const Loop& loop);
+  static void run_part(const Loop& loop, std::int64_t begin, std::int64_t end);
 
   int threads_;
+  const Stop* stop_;
 };
 
 // The pointers of one call, in exactly the layouts that the kernel requested at selection.
@@ -68,6 +85,10 @@ struct KernelArgs {
   // For ops whose output shape depends on data: run() writes the actual shapes here.
   Shape* output_shapes = nullptr;
   StringPool* strings = nullptr;  // for ops that make strings
+  // For loops that Parallel does not cut: see StopCheck. A kernel that ends early may return ok.
+  const Stop* stop = nullptr;
+
+  bool is_over() const { return stop && stop->is_reached(); }
 };
 
 // The state that one session keeps for one kernel between runs (oneDNN's memory handles).

@@ -2,6 +2,7 @@
 #include "kernels/contract/openmp.h"
 
 #include <algorithm>
+#include <chrono>
 #include <cmath>
 #include <cstdio>
 #include <cstdlib>
@@ -78,24 +79,6 @@ const OpenMp& openmp() noexcept {
   return m;
 }
 
-struct Work {
-  const void* context;
-  void (*body)(const void*, std::int64_t, std::int64_t);
-  std::int64_t n;
-};
-
-void run_part(void* data) {
-  QUERN_TSAN_ACQUIRE(data);
-  const Work& w = *static_cast<const Work*>(data);
-  // NOLINTNEXTLINE(clang-analyzer-core.CallAndMessage): openmp() is complete where it calls this
-  const std::int64_t team = openmp().num_threads();
-  const std::int64_t me = openmp().thread_num();
-  const std::int64_t begin = w.n * me / team;
-  const std::int64_t end = w.n * (me + 1) / team;
-  if (begin < end) w.body(w.context, begin, end);
-  QUERN_TSAN_RELEASE(data);
-}
-
 // The number of CPUs of the cgroup's quota (version 2, then version 1); 0 if there is none.
 double cgroup_quota() {
   std::string quota;
@@ -146,12 +129,42 @@ int default_threads() noexcept {
   return std::max(1, std::min(allowed, by_quota));
 }
 
-void Parallel::run(int parts, std::int64_t n, const void* context, Body body) {
-  if (!openmp()) return body(context, 0, n);
-  Work work{context, body, n};
-  QUERN_TSAN_RELEASE(&work);
-  openmp().parallel(run_part, &work, static_cast<unsigned>(parts), 0);
-  QUERN_TSAN_ACQUIRE(&work);
+// Blocks begin small, since an element may be anything, and grow as long as they are short.
+void Parallel::run_part(const Loop& loop, std::int64_t begin, std::int64_t end) {
+  if (!loop.stop) return loop.body(loop.context, begin, end);
+  using Clock = std::chrono::steady_clock;
+  constexpr auto shortest = std::chrono::milliseconds(2);
+  constexpr auto longest = std::chrono::milliseconds(20);
+  std::int64_t size = loop.grain;
+  Clock::time_point before = Clock::now();
+  while (begin < end && !loop.stop->is_reached()) {
+    const std::int64_t next = end - begin <= size ? end : begin + size;
+    loop.body(loop.context, begin, next);
+    begin = next;
+    const Clock::time_point now = Clock::now();
+    if (now - before < shortest && size <= end) size *= 4;
+    if (now - before > longest && size > 1) size = std::max<std::int64_t>(size / 4, 1);
+    before = now;
+  }
+}
+
+void Parallel::run(int parts, const Loop& loop) {
+  if (!openmp()) return run_part(loop, 0, loop.n);
+  const auto part = [](void* data) {
+    QUERN_TSAN_ACQUIRE(data);
+    const Loop& l = *static_cast<const Loop*>(data);
+    // NOLINTNEXTLINE(clang-analyzer-core.CallAndMessage): openmp() is complete where it calls this
+    const std::int64_t team = openmp().num_threads();
+    const std::int64_t me = openmp().thread_num();
+    const std::int64_t begin = l.n * me / team;
+    const std::int64_t end = l.n * (me + 1) / team;
+    if (begin < end) run_part(l, begin, end);
+    QUERN_TSAN_RELEASE(data);
+  };
+  Loop shared = loop;
+  QUERN_TSAN_RELEASE(&shared);
+  openmp().parallel(part, &shared, static_cast<unsigned>(parts), 0);
+  QUERN_TSAN_ACQUIRE(&shared);
 }
 
 }  // namespace quern

@@ -37,7 +37,7 @@ class ReferenceKernel final : public CpuKernel {
     for (std::size_t i = 0; i < outputs_.size(); ++i)
       state.outputs[i] = {outputs_[i], args.outputs[i]};
     Scratch scratch(args.scratch, scratch_bytes_);
-    Status s = reference_({op_, state.inputs, state.outputs, scratch, *args.strings});
+    Status s = reference_({op_, state.inputs, state.outputs, scratch, *args.strings, args.stop});
     if (!s.ok()) return std::move(s).in(name_);
     if (args.output_shapes)
       for (std::size_t i = 0; i < outputs_.size(); ++i)

@@ -88,7 +88,7 @@ class AttentionRows final : public CpuKernel {
     std::int64_t h = begin;
     for_each_offset(p_.leading, p_.strides, first, last, [&](const auto& at) {
       for (; h < end; ++h) {
-        run_head(head_at(args, at, h % p_.heads), scratch);
+        run_head(args, head_at(args, at, h % p_.heads), scratch);
         if ((h + 1) % p_.heads == 0) {
           ++h;
           return;
@@ -109,12 +109,12 @@ class AttentionRows final : public CpuKernel {
             reinterpret_cast<float*>(args.outputs[0]) + at[4] + h * p_.y.head};
   }
 
-  void run_head(const Head& h, float* scratch) const {
+  void run_head(const KernelArgs& args, const Head& h, float* scratch) const {
     float* scores = scratch;
     float* q = scores + block() * p_.keys;
     float* turned = q + block() * p_.width;
     if (p_.turns_k()) turn(h.k, turned);
-    for (std::int64_t row = 0; row < p_.rows; row += rows_at_once) {
+    for (std::int64_t row = 0; row < p_.rows && !args.is_over(); row += rows_at_once) {
       const std::int64_t n = std::min(rows_at_once, p_.rows - row);
       for (std::int64_t i = 0; i < n; ++i)
         simd().binary(BinaryKind::mul, {h.q + (row + i) * p_.q.row, false}, {&p_.scale, true},

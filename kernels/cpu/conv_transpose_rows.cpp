@@ -67,7 +67,7 @@ class ConvTransposeRows final : public CpuKernel {
         reinterpret_cast<float*>(args.outputs[0]) + line * s_.tap_rows * s_.width * s_.piece();
     const auto* weights = reinterpret_cast<const float*>(packed_.get());
     const float* bias = weights + s_.columns() * s_.channels;
-    for (std::int64_t p = 0; p < s_.width; p += positions_at_once) {
+    for (std::int64_t p = 0; p < s_.width && !args.is_over(); p += positions_at_once) {
       const std::int64_t n = std::min(positions_at_once, s_.width - p);
       for (std::int64_t i = 0; i < n; ++i) std::copy_n(bias, s_.columns(), sums + i * s_.columns());
       simd().multiply({x + p * s_.channels, s_.channels, weights, simd_panel,

@@ -158,6 +158,7 @@ class Int8ConvKernel final : public CpuKernel {
     QuantizedByte to{};
     std::byte* scratch;
     std::byte* y;
+    const Stop* stop = nullptr;
   };
 
   void plan_taps();
@@ -273,6 +274,7 @@ Int8ConvKernel::Run Int8ConvKernel::prepare(const KernelArgs& args) const {
   Run run{};
   run.scratch = args.scratch;
   run.y = args.outputs[0];
+  run.stop = args.stop;
   run.x = reinterpret_cast<const std::uint8_t*>(args.inputs[conv_.operands.x]);
   std::int32_t x_zero = x_zero_.zero_point(args);
   if (x_signed_) {
@@ -372,7 +374,9 @@ void Int8ConvKernel::run_products(const Run& run, std::int64_t task, std::int64_
   std::byte* scratch = run.scratch + task_at_ + static_cast<std::size_t>(task) * task_bytes_;
   auto** pieces = reinterpret_cast<const std::uint8_t**>(scratch);
   Position at = position_of(begin);
-  for (std::int64_t p = begin; p < end;) {
+  StopCheck check(run.stop);
+  const std::int64_t cost = conv_.groups * packed_.panels * packed_.panel_bytes() / 64 + 16;
+  for (std::int64_t p = begin; p < end && !check.spend(cost);) {
     const auto rows = static_cast<int>(std::min<std::int64_t>(int8_rows, end - p));
     if (is_pointwise_) {
       for (int r = 0; r < rows; ++r) pieces[r] = run.x + (p + r) * conv_.groups * conv_.depth;
@@ -460,7 +464,9 @@ void Int8ConvKernel::run_depthwise(const Run& run, std::int64_t task, std::int64
   auto** pieces = reinterpret_cast<const std::uint8_t**>(scratch);
   const auto* weights = reinterpret_cast<const std::int8_t*>(run.weights);
   Position at = position_of(begin);
-  for (std::int64_t p = begin; p < end; ++p) {
+  StopCheck check(run.stop);
+  const std::int64_t cost = conv_.groups * conv_.taps() / 16 + 16;
+  for (std::int64_t p = begin; p < end && !check.spend(cost); ++p) {
     collect(run, at, 1, pieces);
     const std::int8_t* w = weights;
     for (std::int64_t c = 0; c < conv_.groups; c += s.block, w += s.depthwise_bytes(conv_.taps())) {

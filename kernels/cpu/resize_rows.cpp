@@ -66,7 +66,8 @@ class ResizeRows final : public CpuKernel {
     const std::int64_t rows = g_.outer * g_.rows.out;
     parallel(tasks_, 1, [&](std::int64_t begin, std::int64_t end) {
       for (std::int64_t t = begin; t < end; ++t)
-        for (std::int64_t r = rows * t / tasks_; r < rows * (t + 1) / tasks_; ++r)
+        for (std::int64_t r = rows * t / tasks_; r < rows * (t + 1) / tasks_ && !args.is_over();
+             ++r)
           run_row(x + r / g_.rows.out * g_.rows.in * g_.in_row(), r % g_.rows.out,
                   scratch + t * g_.in_row(), y + r * g_.out_row());
     });

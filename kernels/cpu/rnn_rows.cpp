@@ -190,7 +190,7 @@ class RnnRows final : public CpuKernel {
     load(has_h_ ? args.inputs[in_h] : nullptr, d, states.h);
     if (s_.is_lstm) load(has_c_ ? args.inputs[in_c] : nullptr, d, states.c);
     const bool backwards = s_.is_reverse || d == 1;
-    for (std::int64_t i = 0; i < s_.steps; ++i) {
+    for (std::int64_t i = 0; i < s_.steps && !args.is_over(); ++i) {
       const std::int64_t t = backwards ? s_.steps - 1 - i : i;
       float* rows = gates + x_row(t, 0) * s_.row();
       const std::int64_t stride = (s_.batch_first ? s_.steps : 1) * s_.row();

@@ -7,6 +7,7 @@
 #include "graph/ops/products.h"
 #include "kernels/contract/iterate.h"
 #include "kernels/contract/matmul_shape.h"
+#include "kernels/contract/row_blocks.h"
 #include "kernels/onednn/onednn.h"
 #include "kernels/onednn/select.h"
 
@@ -213,10 +214,24 @@ Selection build(const KernelRequest& r, const Problem& p) {
   return builder.finish(pd, dnnl::matmul(pd));
 }
 
+// The rows of a product that one call computes in some 50 ms, where all would take longer; 0: all.
+std::int64_t rows_at_once(const KernelRequest& r) {
+  constexpr double most_flops = 4e9;
+  if (r.outputs[0].shape.rank() != 2 || r.as<MatMul>().transpose_a) return 0;
+  const double row =
+      2.0 * static_cast<double>(r.outputs[0].shape[1]) * static_cast<double>(r.shape(0).back());
+  if (row * static_cast<double>(r.outputs[0].shape[0]) <= most_flops) return 0;
+  return std::max<std::int64_t>(static_cast<std::int64_t>(most_flops / row), 1);
+}
+
 }  // namespace
 
 Selection select_matmul_onednn(const KernelRequest& r) {
   if (!suits_matmul(r)) return unsupported();
+  if (const std::int64_t rows = rows_at_once(r); rows > 0) {
+    QUERN_ASSIGN(auto blocks, in_row_blocks(r, rows, select_matmul_onednn));
+    if (blocks) return blocks;
+  }
   return onednn::guard(r, [&]() -> Selection {
     auto p = describe(r);
     if (!p) return unsupported();

@@ -126,10 +126,13 @@ template <class T>
 void attend_all(const ReferenceCall& call, const Sizes& s, double* scores) {
   const std::size_t outer = s.leading.rank();
   T* y = call.outputs[0].as<T>();
+  StopCheck check(call.stop);
+  const std::int64_t cost = 2 * s.keys * (s.width + s.value_width);
   for_each_offset(s.leading, s.strides, [&](const auto& at) {
     for (std::int64_t h = 0; h < s.heads; ++h) {
       const std::int64_t key_rows = h / s.group * s.keys;
-      for (std::int64_t i = 0; i < s.rows; ++i, y += s.value_width)
+      for (std::int64_t i = 0; i < s.rows; ++i, y += s.value_width) {
+        if (check.is_over() || check.spend(cost)) return;
         attend<T>(call, s,
                   {.q = call.inputs[0].as<T>() + at[0] + (h * s.rows + i) * s.width,
                    .k = call.inputs[1].as<T>() + at[1] + key_rows * s.width,
@@ -137,6 +140,7 @@ void attend_all(const ReferenceCall& call, const Sizes& s, double* scores) {
                    .mask = at[3] + h * s.mask_strides[outer] + i * s.mask_strides[outer + 1],
                    .y = y},
                   scores);
+      }
     }
   });
 }

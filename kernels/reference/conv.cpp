@@ -32,11 +32,14 @@ void convolve(const ReferenceCall& call) {
   const std::int64_t group_size = ys[1] / call.as<Conv>().group;
   const T* bias = call.has(2) ? call.inputs[2].as<T>() : nullptr;
   T* y = call.outputs[0].as<T>();
+  StopCheck check(call.stop);
+  const std::int64_t cost = 4 * channels * kernel.elements();
   for (std::int64_t n = 0; n < ys[0]; ++n)
     for (std::int64_t m = 0; m < ys[1]; ++m) {
       const T* x = call.inputs[0].as<T>() + (n * xs[1] + m / group_size * channels) * in.elements();
       const T* w = call.inputs[1].as<T>() + m * channels * kernel.elements();
       for_each_index(spatial_of(ys), [&](const Shape& at) {
+        if (check.is_over() || check.spend(cost)) return;
         Sum<T> sum = bias ? static_cast<Sum<T>>(bias[m]) : 0;
         for (std::int64_t c = 0; c < channels; ++c)
           for_each_tap(window, in, at, [&](std::int64_t e, std::int64_t t) {

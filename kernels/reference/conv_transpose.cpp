@@ -25,7 +25,7 @@ namespace {
 // One channel of the output, gathered in `sums`.
 template <class T>
 void transposed_channel(const ReferenceCall& call, const ResolvedWindow& window, std::int64_t n,
-                        std::int64_t m, double* sums) {
+                        std::int64_t m, double* sums, StopCheck& check) {
   const Shape& xs = call.inputs[0].type.shape;
   const Shape& ws = call.inputs[1].type.shape;
   const Shape in = spatial_of(xs);
@@ -36,6 +36,7 @@ void transposed_channel(const ReferenceCall& call, const ResolvedWindow& window,
     const T* x = call.inputs[0].as<T>() + (n * xs[1] + c) * in.elements();
     const T* w = call.inputs[1].as<T>() + (c * ws[1] + m % ws[1]) * ws.elements(2);
     for_each_index(in, [&](const Shape& at) {
+      if (check.is_over() || check.spend(4 * ws.elements(2))) return;
       const auto v = static_cast<double>(*x++);
       for_each_tap(window, out, at, [&](std::int64_t e, std::int64_t t) {
         sums[e] += v * static_cast<double>(w[t]);
@@ -54,10 +55,11 @@ void convolve_transposed(const ReferenceCall& call) {
   auto* sums = call.scratch.take<double>(static_cast<std::size_t>(size));
   const T* bias = call.has(2) ? call.inputs[2].as<T>() : nullptr;
   T* y = call.outputs[0].as<T>();
+  StopCheck check(call.stop);
   for (std::int64_t n = 0; n < ys[0]; ++n)
-    for (std::int64_t m = 0; m < ys[1]; ++m) {
+    for (std::int64_t m = 0; m < ys[1] && !check.is_over(); ++m) {
       std::fill_n(sums, size, bias ? static_cast<double>(bias[m]) : 0);
-      transposed_channel<T>(call, window, n, m, sums);
+      transposed_channel<T>(call, window, n, m, sums, check);
       for (std::int64_t i = 0; i < size; ++i) *y++ = T(sums[i]);
     }
 }

@@ -87,10 +87,13 @@ void convolve_deformed(const ReferenceCall& call) {
   const std::int64_t group_size = ys[1] / deformed.op.group;
   const T* bias = call.has(3) ? call.inputs[3].as<T>() : nullptr;
   T* y = call.outputs[0].as<T>();
+  StopCheck check(call.stop);
+  const std::int64_t cost = 16 * channels * deformed.kernel.elements();
   for (std::int64_t n = 0; n < ys[0]; ++n)
     for (std::int64_t m = 0; m < ys[1]; ++m) {
       std::int64_t o = 0;
       for_each_index(deformed.out, [&](const Shape& at) {
+        if (check.is_over() || check.spend(cost)) return;
         double sum = bias ? static_cast<double>(bias[m]) : 0;
         const T* w = call.inputs[1].as<T>() + m * call.inputs[1].type.shape.elements(1);
         for (std::int64_t c = 0; c < channels; ++c) {

@@ -17,7 +17,7 @@ namespace {
 // ---- reference
 
 // Destroys the n x n matrix.
-double determinant(double* m, std::int64_t n) {
+double determinant(double* m, std::int64_t n, StopCheck& check) {
   double result = 1;
   for (std::int64_t k = 0; k < n; ++k) {
     std::int64_t pivot = k;
@@ -30,6 +30,7 @@ double determinant(double* m, std::int64_t n) {
     }
     result *= m[k * n + k];
     for (std::int64_t i = k + 1; i < n; ++i) {
+      if (check.spend(n - k)) return 0;
       const double factor = m[i * n + k] / m[k * n + k];
       for (std::int64_t j = k + 1; j < n; ++j) m[i * n + j] -= factor * m[k * n + j];
     }
@@ -42,13 +43,15 @@ Status det_reference(const ReferenceCall& call) {
   const std::int64_t n = shape.back();
   const std::int64_t count = call.outputs[0].type.shape.elements();
   if (count == 0) return {};
+  StopCheck check(call.stop);
   auto* matrix = call.scratch.take<double>(static_cast<std::size_t>(n * n));
   visit_float(call.inputs[0].type.dtype, [&]<class T>(TypeTag<T>) {
     const T* x = call.inputs[0].as<T>();
     T* y = call.outputs[0].as<T>();
     for (std::int64_t i = 0; i < count; ++i) {
       for (std::int64_t k = 0; k < n * n; ++k) matrix[k] = static_cast<double>(*x++);
-      y[i] = T(determinant(matrix, n));
+      y[i] = T(determinant(matrix, n, check));
+      if (check.is_over()) return;
     }
   });
   return {};

@@ -60,6 +60,7 @@ void transform_lines(const ReferenceCall& call, std::size_t axis, FourierTransfo
       const T* x = call.inputs[0].as<T>() + o * from.axis * from.inner + i * xs.back();
       load(op, Line<T>{x, from.axis, from.inner, xs.back()}, f);
       op.inverse ? f.inverse() : f.forward();
+      if (f.is_over()) return;
       T* y = call.outputs[0].as<T>() + o * to.axis * to.inner + i * ys.back();
       for (std::int64_t k = 0; k < to.axis; ++k, y += to.inner) {
         y[0] = T(f.output()[k].re);
@@ -75,7 +76,7 @@ Status dft_reference(const ReferenceCall& call) {
       positive_axis(call.has(2) ? int_element(call.inputs[2], 0) : -2, xs.rank());
   FourierTransform f(
       call.has(1) ? int_element(call.inputs[1], 0) : default_length(call.as<Dft>(), xs[axis]),
-      call.scratch);
+      call.scratch, call.stop);
   visit_float(call.inputs[0].type.dtype,
               [&]<class T>(TypeTag<T>) { transform_lines<T>(call, axis, f); });
   return {};

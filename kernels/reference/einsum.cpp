@@ -84,9 +84,12 @@ void contract(const ReferenceCall& call, Loops& loops) {
   for (std::size_t i = order.outer; i < order.total; ++i)
     sums_nothing |= loops.size[order.ids[i]] == 0;
   T* y = call.outputs[0].as<T>();
+  StopCheck check(call.stop);
+  const auto cost = static_cast<std::int64_t>(4 * call.inputs.size());
   do {
     Sum<T> sum = 0;
     if (!sums_nothing) do {
+        if (check.spend(cost)) return;
         Sum<T> product = 1;
         for (std::size_t k = 0; k < call.inputs.size(); ++k)
           product *= static_cast<Sum<T>>(call.inputs[k].as<T>()[loops.offsets[k]]);

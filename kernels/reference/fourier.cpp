@@ -37,13 +37,14 @@ std::int64_t smallest_factor(std::int64_t n) {
 
 }  // namespace
 
-FourierTransform::FourierTransform(std::int64_t length, Scratch& scratch)
+FourierTransform::FourierTransform(std::int64_t length, Scratch& scratch, const Stop* stop)
     : length_(length),
       roots_(scratch.take<Complex>(static_cast<std::size_t>(length))),
       input_(scratch.take<Complex>(static_cast<std::size_t>(length))),
       output_(scratch.take<Complex>(static_cast<std::size_t>(length))),
-      column_(scratch.take<Complex>(static_cast<std::size_t>(length))) {
-  for (std::int64_t k = 0; k < length; ++k) roots_[k] = unit_root(k, length);
+      column_(scratch.take<Complex>(static_cast<std::size_t>(length))),
+      check_(stop) {
+  for (std::int64_t k = 0; k < length && !check_.spend(64); ++k) roots_[k] = unit_root(k, length);
 }
 
 std::size_t FourierTransform::scratch_bytes(std::int64_t length) {
@@ -76,6 +77,7 @@ void FourierTransform::transform(const Complex* in, std::int64_t stride, Complex
   for (std::int64_t k = 0; k < m; ++k) {
     for (std::int64_t r = 0; r < p; ++r) column_[r] = out[r * m + k];
     for (std::int64_t i = k; i < n; i += m) {
+      if (check_.spend(8 * p)) return;
       Complex sum = column_[0];
       for (std::int64_t r = 1; r < p; ++r)
         sum = sum + roots_[r * i % n * (length_ / n)] * column_[r];

@@ -31,13 +31,15 @@ Complex unit_root(std::int64_t k, std::int64_t n);
 // primes. Uses only the caller's memory.
 class FourierTransform {
  public:
-  FourierTransform(std::int64_t length, Scratch& scratch);
+  // `stop` may be null; once it is reached, results are anything.
+  FourierTransform(std::int64_t length, Scratch& scratch, const Stop* stop);
   static std::size_t scratch_bytes(std::int64_t length);
 
   std::int64_t length() const { return length_; }
   // input() is to be filled; output() is the result of forward() or inverse().
   Complex* input() { return input_; }
   const Complex* output() const { return output_; }
+  bool is_over() const { return check_.is_over(); }
   void forward();
   // Includes the factor 1 / length; overwrites input().
   void inverse();
@@ -50,6 +52,7 @@ class FourierTransform {
   Complex* input_;
   Complex* output_;
   Complex* column_;
+  StopCheck check_;
 };
 
 }  // namespace quern

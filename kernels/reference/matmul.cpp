@@ -33,9 +33,10 @@ T scaled(Sum<T> sum, float alpha) {
 }
 
 template <class T>
-void multiply(const ProductShape& p, const T* a, const T* b, T* y, float alpha) {
+void multiply(const ProductShape& p, const T* a, const T* b, T* y, float alpha, StopCheck& check) {
   for (std::int64_t m = 0; m < p.rows; ++m)
     for (std::int64_t n = 0; n < p.columns; ++n) {
+      if (check.spend(p.depth)) return;
       Sum<T> sum = 0;
       for (std::int64_t k = 0; k < p.depth; ++k)
         sum += static_cast<Sum<T>>(a[m * p.a_row + k * p.a_column]) *
@@ -49,11 +50,13 @@ Status matmul_reference(const ReferenceCall& call) {
   if (call.outputs[0].type.shape.elements() == 0) return {};
   const ProductShape p =
       product_shape(call.inputs[0].type.shape, call.inputs[1].type.shape, transposed_in(op));
+  StopCheck check(call.stop);
   visit_number(call.inputs[0].type.dtype, [&]<class T>(TypeTag<T>) {
     if constexpr (sizeof(T) >= 4 || is_float_type<T>) {
       T* y = call.outputs[0].as<T>();
       for_each_offset(p.batch, std::array{p.a_batch, p.b_batch}, [&](const auto& at) {
-        multiply(p, call.inputs[0].as<T>() + at[0], call.inputs[1].as<T>() + at[1], y, op.alpha);
+        multiply(p, call.inputs[0].as<T>() + at[0], call.inputs[1].as<T>() + at[1], y, op.alpha,
+                 check);
         y += p.rows * p.columns;
       });
     }

@@ -11,6 +11,7 @@
 #include "graph/ops/data_dependent.h"
 #include "kernels/contract/kernel.h"
 #include "kernels/contract/movement.h"
+#include "kernels/contract/sorting.h"
 
 namespace quern {
 namespace {
@@ -54,21 +55,23 @@ struct Limits {
 
 // The candidates' indices, best first; says how many.
 std::int64_t sort_candidates(const float* scores, std::int64_t n, const float* threshold,
-                             std::int64_t* order) {
+                             std::int64_t* order, StopCheck& check) {
   std::int64_t count = 0;
   for (std::int64_t i = 0; i < n; ++i)
     if (threshold ? scores[i] > *threshold : !std::isnan(scores[i])) order[count++] = i;
-  std::sort(order, order + count, [&](std::int64_t a, std::int64_t b) {
+  const auto better = [&](std::int64_t a, std::int64_t b) {
     return scores[a] != scores[b] ? scores[a] > scores[b] : a < b;
-  });
+  };
+  partial_sort_until(order, count, count, better, check);
   return count;
 }
 
 // Moves the indices that stay to the front of `order`; says how many.
 std::int64_t select(const float* boxes, const Limits& limits, std::int64_t candidates,
-                    std::int64_t* order) {
+                    std::int64_t* order, StopCheck& check) {
   std::int64_t selected = 0;
   for (std::int64_t i = 0; i < candidates && selected < limits.per_class; ++i) {
+    if (check.spend(8 + 4 * selected)) break;
     const Box box = box_at(boxes + 4 * order[i], limits.form);
     const bool goes = std::any_of(order, order + selected, [&](std::int64_t earlier) {
       return overlap(box_at(boxes + 4 * earlier, limits.form), box, limits.overlap);
@@ -92,12 +95,13 @@ Status non_max_suppression_reference(const ReferenceCall& call) {
   auto* order = call.scratch.take<std::int64_t>(static_cast<std::size_t>(n));
   auto* out = call.outputs[0].as<std::int64_t>();
   std::int64_t rows = 0;
+  StopCheck check(call.stop);
   for (std::int64_t b = 0; b < scores[0]; ++b)
-    for (std::int64_t c = 0; c < scores[1]; ++c) {
+    for (std::int64_t c = 0; c < scores[1] && !check.is_over(); ++c) {
       const float* score = call.inputs[1].as<float>() + (b * scores[1] + c) * n;
-      const std::int64_t candidates = sort_candidates(score, n, limits.score, order);
+      const std::int64_t candidates = sort_candidates(score, n, limits.score, order, check);
       const std::int64_t kept =
-          select(call.inputs[0].as<float>() + b * n * 4, limits, candidates, order);
+          select(call.inputs[0].as<float>() + b * n * 4, limits, candidates, order, check);
       for (std::int64_t i = 0; i < kept; ++i, ++rows) {
         out[3 * rows] = b;
         out[3 * rows + 1] = c;

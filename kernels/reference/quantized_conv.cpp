@@ -43,6 +43,8 @@ void convolve(const ReferenceCall& call, const ConvRoles& r, const Window& attri
   const ResolvedWindow window = resolve_window(attributes, in, kernel);
   const std::int64_t channels = call.inputs[r.w].type.shape[1];
   const std::int64_t x_zero = zero_point(call, r.x_zero, 0);
+  StopCheck check(call.stop);
+  const std::int64_t cost = 4 * channels * kernel.elements();
   for (std::int64_t n = 0; n < ys[0]; ++n)
     for (std::int64_t m = 0; m < ys[1]; ++m) {
       const std::int64_t first = m / (ys[1] / group) * channels;
@@ -50,6 +52,7 @@ void convolve(const ReferenceCall& call, const ConvRoles& r, const Window& attri
       const W* w = call.inputs[r.w].as<W>() + m * channels * kernel.elements();
       const std::int64_t w_zero = zero_point(call, r.w_zero, m);
       for_each_index(spatial_of(ys), [&](const Shape& at) {
+        if (check.is_over() || check.spend(cost)) return;
         std::int64_t sum = 0;
         for (std::int64_t c = 0; c < channels; ++c)
           for_each_tap(window, in, at, [&](std::int64_t e, std::int64_t t) {

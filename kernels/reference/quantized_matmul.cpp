@@ -65,6 +65,7 @@ void multiply(const ReferenceCall& call, const Roles& r, F finish) {
   const auto zero = [&](std::size_t i, std::int64_t at) {
     return call.has(i) ? int_element(call.inputs[i], at) : 0;
   };
+  StopCheck check(call.stop);
   for_each_offset(
       p.batch,
       std::array{p.a_batch, p.b_batch, a_zero.batch, b_zero.batch, a_scale.batch, b_scale.batch},
@@ -73,6 +74,7 @@ void multiply(const ReferenceCall& call, const Roles& r, F finish) {
         const B* b = call.inputs[r.b].as<B>() + at[1];
         for (std::int64_t m = 0; m < p.rows; ++m)
           for (std::int64_t n = 0; n < p.columns; ++n) {
+            if (check.is_over() || check.spend(2 * p.depth)) return;
             const std::int64_t za = zero(r.a_zero, at[2] + m * a_zero.step);
             const std::int64_t zb = zero(r.b_zero, at[3] + n * b_zero.step);
             std::int64_t sum = 0;

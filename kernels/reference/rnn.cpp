@@ -170,7 +170,9 @@ void run_sequence(const ReferenceCall& call, Cell<T>& cell, const Places& at, st
   const bool backwards = cell.op.direction == Direction::reverse || at.dir == 1;
   load_state<T>(call, Rnn::in_h, at.state(), cell.h, cell.hidden);
   load_state<T>(call, Rnn::in_c, at.state(), cell.c, cell.hidden);
+  StopCheck check(call.stop);
   for (std::int64_t i = 0; i < length; ++i) {
+    if (check.spend(4 * cell.hidden * (cell.input + cell.hidden))) return;
     const std::int64_t t = backwards ? length - 1 - i : i;
     cell.step(call.inputs[Rnn::in_x].as<T>() + at.x(t) * cell.input);
     store<T>(call, 0, at.y(t), cell.h, cell.hidden);
@@ -197,6 +199,7 @@ Status run_all(const ReferenceCall& call) {
     for (std::int64_t dir = 0; dir < directions(op); ++dir) {
       Cell<T> cell(call, dir, state);
       run_sequence(call, cell, Places(call, b, dir), length);
+      if (call.stop && call.stop->is_reached()) return {};
     }
   }
   return {};

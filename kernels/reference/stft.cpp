@@ -45,6 +45,7 @@ void transform_frames(const ReferenceCall& call, FourierTransform& f) {
     for (std::int64_t i = 0; i < ys[1]; ++i) {
       load_frame<T>(call, b, i * step, f);
       f.forward();
+      if (f.is_over()) return;
       for (std::int64_t k = 0; k < ys[2]; ++k) {
         *y++ = T(f.output()[k].re);
         *y++ = T(f.output()[k].im);
@@ -57,7 +58,7 @@ Status stft_reference(const ReferenceCall& call) {
   const std::int64_t frame = call.has(3)   ? int_element(call.inputs[3], 0)
                              : call.has(2) ? call.inputs[2].type.shape[0]
                                            : call.inputs[0].type.shape[1];
-  FourierTransform f(frame, call.scratch);
+  FourierTransform f(frame, call.scratch, call.stop);
   visit_float(call.inputs[0].type.dtype,
               [&]<class T>(TypeTag<T>) { transform_frames<T>(call, f); });
   return {};

@@ -4,29 +4,30 @@
 // ONNX: TopK (opsets 1 to 24; k that was an attribute imports as an input). Of equal elements the
 // one with the lower index comes first; NaN counts as the greatest. The result is sorted even where
 // `sorted` does not ask for it.
-#include <algorithm>
 #include <numeric>
 
 #include "engine/vocabulary/text_util.h"
 #include "graph/ops/data_dependent.h"
 #include "kernels/contract/kernel.h"
 #include "kernels/contract/movement.h"
+#include "kernels/contract/sorting.h"
 #include "kernels/gpu/kernels.h"
 
 namespace quern {
 namespace {
 
 template <class T>
-void top_k_row(const TopK& op, const T* x, const AxisSplit& s, std::int64_t* order,
-               std::int64_t k) {
+void top_k_row(const TopK& op, const T* x, const AxisSplit& s, std::int64_t* order, std::int64_t k,
+               StopCheck& check) {
   std::iota(order, order + s.axis, std::int64_t{0});
-  std::partial_sort(order, order + k, order + s.axis, [&](std::int64_t a, std::int64_t b) {
+  const auto less = [&](std::int64_t a, std::int64_t b) {
     const T& va = x[a * s.inner];
     const T& vb = x[b * s.inner];
     if (ordered_less(va, vb)) return !op.largest;
     if (ordered_less(vb, va)) return op.largest;
     return a < b;
-  });
+  };
+  partial_sort_until(order, k, s.axis, less, check);
 }
 
 Status top_k_reference(const ReferenceCall& call) {
@@ -36,12 +37,14 @@ Status top_k_reference(const ReferenceCall& call) {
   const AxisSplit s = split_at(shape, axis);
   const std::int64_t k = call.outputs[0].type.shape[axis];
   auto* order = call.scratch.take<std::int64_t>(static_cast<std::size_t>(s.axis));
+  StopCheck check(call.stop);
   visit_dtype(call.inputs[0].type.dtype, [&]<class T>(TypeTag<T>) {
     if constexpr (is_number_type<T>) {
       for (std::int64_t o = 0; o < s.outer; ++o)
         for (std::int64_t i = 0; i < s.inner; ++i) {
           const T* x = call.inputs[0].as<T>() + o * s.axis * s.inner + i;
-          top_k_row(op, x, s, order, k);
+          top_k_row(op, x, s, order, k, check);
+          if (check.is_over()) return;
           for (std::int64_t r = 0; r < k; ++r) {
             const std::int64_t at = (o * k + r) * s.inner + i;
             if (call.wants(0)) call.outputs[0].as<T>()[at] = x[order[r] * s.inner];

@@ -399,11 +399,11 @@ TEST(SessionStop, DeadlineOfAnEndlessLoop) {
   const auto begin = Clock::now();
   const Status status = session->run_until(begin + 50ms);
   const auto took = Clock::now() - begin;
-  expect_error(status, Code::busy, "passed its deadline");
+  expect_error(status, Code::timed_out, "passed its deadline");
   EXPECT_GE(took, 50ms);
   EXPECT_LT(took, 2s);
   expect_error(session->output(0).status(), Code::invalid_argument, "no run has given outputs");
-  expect_error(session->run_until(Clock::now() - 1s), Code::busy, "passed its deadline");
+  expect_error(session->run_until(Clock::now() - 1s), Code::timed_out, "passed its deadline");
 }
 
 TEST(SessionStop, CancelFromAnotherThread) {
@@ -418,7 +418,7 @@ TEST(SessionStop, CancelFromAnotherThread) {
   expect_error(status, Code::busy, "was cancelled");
   expect_error(session->run(), Code::busy, "was cancelled");
   session->clear_cancel();
-  expect_error(session->run_until(Clock::now() + 10ms), Code::busy, "passed its deadline");
+  expect_error(session->run_until(Clock::now() + 10ms), Code::timed_out, "passed its deadline");
 }
 
 // What an endless loop collects stops at the limit, not at the end of the machine's memory.

@@ -143,7 +143,8 @@ class Program {
   // ---- answers
 
   static bool check(quern_status status) {
-    want(status >= QUERN_OK && status < QUERN_INTERNAL, "a status of no list, or internal");
+    want(status >= QUERN_OK && status <= QUERN_TIMED_OUT && status != QUERN_INTERNAL,
+         "a status of no list, or internal");
     if (status != QUERN_OK) want(*quern_last_error() != 0, "no sentence");
     read_text(quern_status_name(status));
     return status == QUERN_OK;

@@ -41,7 +41,7 @@ TEST(Fourier, AnyLengthAgreesWithTheDefinition) {
   for (std::int64_t n : {1, 2, 3, 4, 6, 7, 8, 9, 12, 30, 31, 64, 77, 400}) {
     std::vector<std::byte> memory(FourierTransform::scratch_bytes(n) + 64);
     Scratch scratch(memory.data(), memory.size());
-    FourierTransform f(n, scratch);
+    FourierTransform f(n, scratch, nullptr);
     std::vector<Complex> x;
     for (std::int64_t i = 0; i < n; ++i)
       x.push_back({static_cast<double>(i * i % 17) - 8, static_cast<double>(i * 5 % 11)});

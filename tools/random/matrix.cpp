@@ -58,8 +58,7 @@ bool gemm(Builder& b) {
     in.push_back(b.take_like(type, b.rng.pick(forms)));
   }
   Attributes at;
-  double alpha = 1;
-  if (b.rng.chance(0.35)) at.push_back(b.number("alpha", alpha = b.rng.real(-2, 2)));
+  if (b.rng.chance(0.35)) at.push_back(b.number("alpha", b.rng.real(-2, 2)));
   if (b.rng.chance(0.35))
     at.push_back(b.number("beta", b.rng.chance(0.2) ? 0.0 : b.rng.real(-2, 2)));
   if (ta) at.push_back(Builder::integer("transA", 1));

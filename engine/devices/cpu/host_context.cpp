@@ -89,19 +89,21 @@ Status HostContext::run_steps(const Call& call, std::size_t first, std::size_t e
 
 Status HostContext::run_on_team(const Call& call, std::size_t first, std::size_t end_step) {
   const OpenMpThreads threads(program_->threads);
-  const Parallel parallel(program_->threads);
+  const Parallel parallel(program_->threads, call.stop);
   for (std::size_t i = first; i < end_step; ++i) {
-    QUERN_TRY(call.stop.check());
     const Step& s = program_->steps[i];
     const bool dynamic = !s.dynamic_outputs.empty();
     const KernelArgs args{{inputs_.data() + steps_[i].inputs, s.inputs.size()},
                           {outputs_.data() + steps_[i].outputs, s.outputs.size()},
                           arena_ + s.scratch_offset,
                           dynamic ? shapes_.data() : nullptr,
-                          &strings_};
+                          &strings_,
+                          call.stop};
     const auto begin =
         call.listener ? std::chrono::steady_clock::now() : std::chrono::steady_clock::time_point();
+    if (call.stop) QUERN_TRY(call.stop->check());
     QUERN_TRY(s.kernel->run(args, steps_[i].state.get(), parallel));
+    if (call.stop) QUERN_TRY(call.stop->check());
     if (call.listener) call.listener->on_step(s, begin, std::chrono::steady_clock::now());
     for (std::size_t k = 0; k < s.dynamic_outputs.size(); ++k)
       if (s.dynamic_outputs[k] >= 0)

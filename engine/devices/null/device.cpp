@@ -101,7 +101,7 @@ Status NullContext::run(const Call& call) {
       QUERN_TRY(host_->run_steps(call, i, i + 1));
       continue;
     }
-    QUERN_TRY(call.stop.check());
+    if (call.stop) QUERN_TRY(call.stop->check());
     const auto begin = std::chrono::steady_clock::now();
     if (step.kind == Step::Kind::upload) upload(i);
     if (step.kind == Step::Kind::download) download(i);

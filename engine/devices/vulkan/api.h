@@ -12,6 +12,7 @@
 
 // Declarations that older headers lack, copied from the Vulkan registry.
 #ifndef VK_KHR_cooperative_matrix
+// NOLINTBEGIN(readability-identifier-naming): the registry's names
 #define VK_KHR_cooperative_matrix 1
 #define VK_KHR_COOPERATIVE_MATRIX_EXTENSION_NAME "VK_KHR_cooperative_matrix"
 constexpr auto VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_COOPERATIVE_MATRIX_FEATURES_KHR =
@@ -42,6 +43,7 @@ struct VkPhysicalDeviceCooperativeMatrixPropertiesKHR {
 };
 using PFN_vkGetPhysicalDeviceCooperativeMatrixPropertiesKHR =
     VkResult(VKAPI_PTR*)(VkPhysicalDevice, std::uint32_t*, VkCooperativeMatrixPropertiesKHR*);
+// NOLINTEND(readability-identifier-naming)
 #endif
 
 namespace quern::vulkan {

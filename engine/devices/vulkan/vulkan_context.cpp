@@ -451,7 +451,7 @@ Status VulkanContext::run(const Call& call) {
       QUERN_TRY(host_->run_steps(call, b.first, b.end));
       continue;
     }
-    QUERN_TRY(call.stop.check());
+    if (call.stop) QUERN_TRY(call.stop->check());
     QUERN_TRY(call.listener ? run_timed(b, *call.listener)
                             : run_batch(b, *recordings_[current_].commands[i]));
   }
@@ -467,7 +467,7 @@ bool VulkanContext::can_start() const {
 
 Status VulkanContext::start(const Call& call) {
   QUERN_TRY(prepare(call));
-  QUERN_TRY(call.stop.check());
+  if (call.stop) QUERN_TRY(call.stop->check());
   QUERN_TRY(send(batches_[0]));
   QUERN_TRY(recordings_[current_].commands[0]->start());
   mark_written();  // for later submissions to the device

@@ -66,9 +66,10 @@ class Session {
   // Computes only these outputs; empty: all of them.
   Status request_outputs(std::span<const std::size_t> indices);
 
-  // Errors: invalid_argument (an unbound input, an operand out of range), busy (cancelled,
-  // deadline), unsupported, out_of_memory. After a first run with these shapes a run allocates
-  // nothing, except for a few hundred bytes in each call of oneDNN.
+  // Errors: invalid_argument (an unbound input, an operand out of range), busy (cancelled),
+  // timed_out, unsupported, out_of_memory. After a first run with these shapes a run allocates
+  // nothing, except for a few hundred bytes in each call of oneDNN. Kernels look at the deadline
+  // every few milliseconds; a run that ends after it never succeeds.
   Status run();
   Status run_until(std::chrono::steady_clock::time_point deadline);
 
@@ -88,7 +89,7 @@ class Session {
 
   // Makes the plan for the bound inputs' shapes without running.
   Status prepare();
-  // May be called from any thread. A run in progress stops between two kernels, and so does every
+  // May be called from any thread. A run in progress stops within milliseconds, and so does every
   // later run until clear_cancel().
   void cancel();
   void clear_cancel();

@@ -21,8 +21,9 @@ enum class Code : unsigned char {
   not_found,         // no such file, name or device
   out_of_memory,     // a limit or the system refused; the message says how much was wanted
   device_lost,       // the device stopped; its sessions are dead, the process is not
-  busy,              // in use by another thread, cancelled, or past its deadline
+  busy,              // in use by another thread, or cancelled
   internal,          // a defect of this library: please report it
+  timed_out,         // past its deadline
 };
 
 // "ok", "invalid_argument", ...

@@ -62,8 +62,9 @@ enum {
   QUERN_NOT_FOUND = 4,        /* no such file, name or device */
   QUERN_OUT_OF_MEMORY = 5,    /* a limit or the system refused */
   QUERN_DEVICE_LOST = 6,      /* the device stopped; its sessions are dead, the process is not */
-  QUERN_BUSY = 7,             /* in use, cancelled, or past its deadline */
-  QUERN_INTERNAL = 8          /* a defect of this library: please report it */
+  QUERN_BUSY = 7,             /* in use, or cancelled */
+  QUERN_INTERNAL = 8,         /* a defect of this library: please report it */
+  QUERN_TIMED_OUT = 9         /* past its deadline */
 };
 
 /* "invalid_argument"; "unknown" for a number that is no status. Static. */
@@ -324,7 +325,8 @@ QUERN_EXPORT quern_status quern_session_request_outputs(quern_session* session,
  * (cancelled), unsupported, out_of_memory. From the second run with the same shapes on, nothing is
  * allocated, except for a few hundred bytes in each call of oneDNN. */
 QUERN_EXPORT quern_status quern_session_run(quern_session* session);
-/* The same, but stops with busy between two kernels once `microseconds` have passed. */
+/* The same, but stops with timed_out once `microseconds` have passed: kernels ask every few
+ * milliseconds. A run that ends later than that never succeeds. */
 QUERN_EXPORT quern_status quern_session_run_within(quern_session* session, uint64_t microseconds);
 
 /* Starts a run without waiting for it: on the device, or on a thread of the session if the host
@@ -342,7 +344,7 @@ QUERN_EXPORT quern_status quern_session_output_type(const quern_session* session
 
 /* Makes the plan for the shapes of the inputs, without running. */
 QUERN_EXPORT quern_status quern_session_prepare(quern_session* session);
-/* May be called from any thread. A run in progress stops between two kernels, and so do later
+/* May be called from any thread. A run in progress stops within milliseconds, and so do later
  * runs until quern_session_clear_cancel(). */
 QUERN_EXPORT void quern_session_cancel(quern_session* session);
 QUERN_EXPORT void quern_session_clear_cancel(quern_session* session);

@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: Apache-2.0
+// The time that compiling takes grows with the size of the graph, and no faster: chains, fans and
+// lists of up to 100,000 nodes. Measured in processor time; the limit has slack for shared
+// machines.
+#include <ctime>
+#include <functional>
+#include <string>
+
+#include "tests/engine/engine_test.h"
+
+namespace quern::testing {
+namespace {
+
+using G = GraphBuilder;
+
+double processor_seconds() {
+  timespec t{};
+  clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
+  return static_cast<double>(t.tv_sec) + 1e-9 * static_cast<double>(t.tv_nsec);
+}
+
+struct Bomb {
+  const char* name;
+  int nodes_each;  // that a round of `build` adds
+  std::function<void(G&, Operand x, int rounds)> build;
+
+  Model make(int rounds) const {
+    G g(name);
+    build(g, g.input("x", DType::f32, {1, 8}), rounds);
+    return must(g.build(), "build");
+  }
+};
+void PrintTo(const Bomb& bomb, std::ostream* to) {
+  *to << bomb.name;
+}
+
+const Bomb bombs[] = {
+    {"chain", 1,
+     [](G& g, Operand x, int n) {
+       for (int i = 0; i < n; ++i) x = g.softmax(x);
+       g.output("y", x);
+     }},
+    {"sum_of_many", 3,
+     [](G& g, Operand x, int n) {
+       Operand sum = x;
+       for (int i = 0; i < n; ++i) sum = g.add(sum, g.softmax(g.add(x, g.scalar(i))));
+       g.output("y", sum);
+     }},
+    {"concat_of_many", 2,
+     [](G& g, Operand x, int n) {
+       Operands parts;
+       for (int i = 0; i < n; ++i) parts.push_back(g.softmax(g.add(x, g.scalar(i))));
+       g.output("y", g.concat(parts, 1));
+     }},
+    {"list_that_grows", 3,
+     [](G& g, Operand x, int n) {
+       Operand list = x;
+       for (int i = 0; i < n; ++i) {
+         const Operand sum = g.reduce("sum", list, {1}, {.keepdims = true});
+         list = g.concat({list, g.softmax(sum)}, 1);
+       }
+       g.output("y", list);
+     }},
+    {"many_outputs_of_split", 2,
+     [](G& g, Operand, int n) {
+       const Operands parts =
+           g.ops("Split", {g.input("wide", DType::f32, {1, n})}, "axis=1", static_cast<size_t>(n));
+       Operands made;
+       for (const Operand& part : parts) made.push_back(g.softmax(part));
+       g.output("y", g.concat(made, 1));
+     }},
+    {"many_inputs", 1,
+     [](G& g, Operand x, int n) {
+       Operands lists;
+       Operands parts = {x};
+       for (int i = 0; i < n; ++i) {
+         parts.push_back(g.softmax(g.input("x" + std::to_string(i), DType::f32, {1, 8})));
+         if (parts.size() < 1000 && i + 1 < n) continue;
+         lists.push_back(g.concat(parts, 1));
+         parts.clear();
+       }
+       g.output("y", g.concat(lists, 1));
+     }},
+    {"many_outputs", 1,
+     [](G& g, Operand x, int n) {
+       for (int i = 0; i < n; ++i) {
+         x = g.softmax(x);
+         g.output("y" + std::to_string(i), x);
+       }
+     }},
+    {"sums_of_constants", 2,
+     [](G& g, Operand x, int n) {
+       Operand c = g.constant(pattern({1, 8}));
+       for (int i = 0; i < n; ++i) c = g.add(g.tanh(c), c);
+       g.output("y", g.add(x, c));
+     }},
+};
+
+class CompileTime : public ::testing::TestWithParam<Bomb> {};
+
+TEST_P(CompileTime, GrowsWithTheGraph) {
+  constexpr double seconds_a_node = 50e-6;
+  constexpr double slack = 3;  // of a machine that others use
+  for (const int nodes : {500, 4000, sanitized ? 8000 : 100'000}) {
+    const int rounds = nodes / GetParam().nodes_each;
+    const double begin = processor_seconds();
+    const auto compiled = Executable::compile(GetParam().make(rounds), nullptr);
+    const double seconds = processor_seconds() - begin;
+    ASSERT_TRUE(compiled) << compiled.error().message();
+    EXPECT_LT(seconds, slack * (sanitized ? 20 : 1) * (0.02 + seconds_a_node * nodes))
+        << nodes << " nodes";
+    RecordProperty("us_a_node_of_" + std::to_string(nodes), std::to_string(1e6 * seconds / nodes));
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Bombs, CompileTime, ::testing::ValuesIn(bombs),
+                         [](const auto& info) { return std::string(info.param.name); });
+
+// What a search would take too long for is placed by lists, and the plan says so.
+TEST(HugeGraphs, AreSaidToBePlacedByLists) {
+  const auto session = session_of(must(Executable::compile(bombs[3].make(6000), nullptr)));
+  run(*session, {pattern({1, 8})});
+  EXPECT_FALSE(session->plan_info().is_searched);
+  const auto small = session_of(must(Executable::compile(bombs[3].make(20), nullptr)));
+  run(*small, {pattern({1, 8})});
+  EXPECT_TRUE(small->plan_info().is_searched);
+}
+
+}  // namespace
+}  // namespace quern::testing
