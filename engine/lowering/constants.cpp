@@ -3,6 +3,10 @@
 
 #include <bit>
 #include <cstring>
+#include <deque>
+#include <span>
+#include <unordered_map>
+#include <utility>
 
 #include "engine/vocabulary/text_util.h"
 #include "graph/evaluate.h"
@@ -16,8 +20,9 @@ namespace {
 // bytes. Large constants belong to the model and live as long as it does: their keys are their
 // addresses.
 constexpr std::size_t named_by_bytes = 64 << 10;
+constexpr std::size_t longest_key = 256;
 
-std::string content_key(const Tensor& t) {
+std::string content_key(std::span<const std::byte> bytes) {
   std::uint64_t a = 0xcbf29ce484222325;
   std::uint64_t b = 0x9e3779b97f4a7c15;
   const auto take = [&](std::uint64_t word) {
@@ -25,29 +30,51 @@ std::string content_key(const Tensor& t) {
     b = (std::rotl(b, 7) ^ word) * 0xff51afd7ed558ccd;
   };
   std::size_t i = 0;
-  for (std::uint64_t word; i + sizeof word <= t.bytes(); i += sizeof word) {
-    std::memcpy(&word, t.data() + i, sizeof word);
+  for (std::uint64_t word; i + sizeof word <= bytes.size(); i += sizeof word) {
+    std::memcpy(&word, bytes.data() + i, sizeof word);
     take(word);
   }
-  for (; i < t.bytes(); ++i) take(static_cast<std::uint64_t>(t.data()[i]));
+  for (; i < bytes.size(); ++i) take(static_cast<std::uint64_t>(bytes[i]));
   return cat("#", a, ".", b);
 }
 
 std::string key_of(const Tensor& t) {
   const std::string type = t.type().text();
-  if (t.bytes() <= named_by_bytes) return type + content_key(t);
+  if (t.bytes() <= named_by_bytes) return type + content_key({t.data(), t.bytes()});
   return cat(type, "@", reinterpret_cast<std::uintptr_t>(t.data()));
 }
 
 }  // namespace
+
+// The results of constant expressions: the latest ones are kept, so that a chain of which each part
+// is packed is computed once.
+class GraphConstants::Results {
+ public:
+  // Computes what `wanted` needs, each value once and held until its last reader.
+  Result<Tensor> of(const Source& wanted);
+
+ private:
+  static constexpr std::size_t most_kept = 32 << 20;  // bytes
+
+  std::vector<const Source*> missing_for(
+      const Source& wanted, std::unordered_map<const Source*, std::size_t>& readers) const;
+  Result<Tensor> ready(const Source& s,
+                       const std::unordered_map<const Source*, Tensor>& made) const;
+  void keep(const Source& s, const Tensor& result);
+
+  std::unordered_map<const Source*, Tensor> kept_;
+  std::deque<const Source*> order_;  // of `kept_`, the oldest first
+  std::size_t bytes_ = 0;
+};
 
 class GraphConstants::Source final : public ConstantSource {
  public:
   explicit Source(Tensor t) : type_(t.type()), key_(key_of(t)), tensor_(std::move(t)) {}
 
   // Output `output` of a node that reads these constants.
-  Source(const Graph& g, NodeId node, std::size_t output, std::vector<const Source*> reads)
-      : graph_(&g), node_(node), output_(output), reads_(std::move(reads)) {
+  Source(const Graph& g, NodeId node, std::size_t output, std::vector<const Source*> reads,
+         Results& results)
+      : graph_(&g), node_(node), output_(output), reads_(std::move(reads)), results_(&results) {
     const Node& n = g.node(node);
     const ValueType& type = g.type(n.outputs[output]);
     type_ = {type.dtype, *type.shape()};
@@ -56,32 +83,34 @@ class GraphConstants::Source final : public ConstantSource {
                "}.", output, "(");
     for (const Source* s : reads_) key_ += s ? s->key() + "," : "_,";
     key_ += ")";
+    // Keys hold the keys of what is read: in a chain that reads each result twice they would
+    // double.
+    if (key_.size() > longest_key) key_ = content_key(std::as_bytes(std::span(key_)));
   }
 
   const TensorType& type() const override { return type_; }
   const std::string& key() const override { return key_; }
   // The constant of the model; invalid if the value is computed.
   const Tensor& plain() const { return tensor_; }
+  std::span<const Source* const> reads() const { return reads_; }  // null: a read that is absent
 
   Result<Tensor> get() const override {
     if (tensor_.valid()) return dropping_pages(tensor_);
+    return results_->of(*this);
+  }
+
+  // The result of the node, from those that it reads.
+  Result<Tensor> from(std::span<const Tensor> reads) const {
     const Node& n = graph_->node(node_);
-    std::vector<Tensor> reads;
-    for (const Source* s : reads_) {
-      reads.emplace_back();
-      if (!s) continue;
-      QUERN_ASSIGN(reads.back(), s->get());
-    }
     std::vector<TensorType> types;
     for (ValueId v : n.outputs) {
       const std::size_t any = v == no_value ? output_ : types.size();
       const ValueType& type = graph_->type(n.outputs[any]);
       types.push_back({type.dtype, *type.shape()});
     }
-    const std::span all(reads);
     QUERN_ASSIGN(std::vector<Tensor> out,
-                 evaluate(graph_->ops(), n.op, n.post_ops, all.first(n.inputs.size()),
-                          all.subspan(n.inputs.size()), types));
+                 evaluate(graph_->ops(), n.op, n.post_ops, reads.first(n.inputs.size()),
+                          reads.subspan(n.inputs.size()), types));
     return std::move(out[output_]);
   }
 
@@ -93,7 +122,73 @@ class GraphConstants::Source final : public ConstantSource {
   NodeId node_ = no_node;
   std::size_t output_ = 0;
   std::vector<const Source*> reads_;
+  Results* results_ = nullptr;
 };
+
+Result<Tensor> GraphConstants::Results::of(const Source& wanted) {
+  std::unordered_map<const Source*, std::size_t> readers;  // to come, of what is computed now
+  std::vector<const Source*> order = missing_for(wanted, readers);
+  std::unordered_map<const Source*, Tensor> made;
+  for (const Source* s : order) {
+    std::vector<Tensor> reads;
+    for (const Source* r : s->reads()) {
+      reads.emplace_back();
+      if (!r) continue;
+      QUERN_ASSIGN(reads.back(), ready(*r, made));
+    }
+    QUERN_ASSIGN(Tensor result, s->from(reads));
+    for (const Source* r : s->reads())
+      if (const auto at = readers.find(r); at != readers.end() && --at->second == 0) made.erase(r);
+    keep(*s, result);
+    made[s] = std::move(result);
+  }
+  return ready(wanted, made);
+}
+
+// The computed values that `wanted` needs and that are not kept, each after those that it reads.
+// Without recursion: a chain may be long.
+std::vector<const GraphConstants::Source*> GraphConstants::Results::missing_for(
+    const Source& wanted, std::unordered_map<const Source*, std::size_t>& readers) const {
+  std::vector<const Source*> order;
+  std::vector<std::pair<const Source*, std::size_t>> path;  // and the read that comes next
+  const auto visit = [&](const Source* s) {
+    if (!s || s->plain().valid() || kept_.contains(s)) return;
+    if (readers.emplace(s, 0).second) path.emplace_back(s, 0);
+  };
+  visit(&wanted);
+  while (!path.empty()) {
+    auto& [s, next] = path.back();
+    if (next == s->reads().size()) {
+      order.push_back(s);
+      path.pop_back();
+      continue;
+    }
+    visit(s->reads()[next++]);
+  }
+  for (const Source* s : order)
+    for (const Source* r : s->reads())
+      if (const auto at = readers.find(r); at != readers.end()) ++at->second;
+  return order;
+}
+
+Result<Tensor> GraphConstants::Results::ready(
+    const Source& s, const std::unordered_map<const Source*, Tensor>& made) const {
+  if (s.plain().valid()) return dropping_pages(s.plain());
+  if (const auto at = made.find(&s); at != made.end()) return Tensor(at->second);
+  if (const auto at = kept_.find(&s); at != kept_.end()) return Tensor(at->second);
+  return Status(Code::internal, "a constant expression was not computed");
+}
+
+void GraphConstants::Results::keep(const Source& s, const Tensor& result) {
+  if (result.bytes() > most_kept) return;
+  kept_.emplace(&s, result);
+  bytes_ += result.bytes();
+  for (order_.push_back(&s); bytes_ > most_kept; order_.pop_front()) {
+    const auto oldest = kept_.find(order_.front());
+    bytes_ -= oldest->second.bytes();
+    kept_.erase(oldest);
+  }
+}
 
 namespace {
 
@@ -117,7 +212,8 @@ bool can_be_constant(const Graph& g, NodeId id) {
 
 }  // namespace
 
-GraphConstants::GraphConstants(const Graph& g) : sources_(g.value_count()) {
+GraphConstants::GraphConstants(const Graph& g)
+    : results_(std::make_unique<Results>()), sources_(g.value_count()) {
   for (std::uint32_t i = 0; i < g.value_count(); ++i)
     if (const Value& v = g.value(ValueId{i}); v.is_constant() && (!v.uses.empty() || v.handed_out))
       sources_[i] = std::make_unique<Source>(v.constant);
@@ -131,7 +227,7 @@ GraphConstants::GraphConstants(const Graph& g) : sources_(g.value_count()) {
     }
     if (!constant) continue;
     for (std::size_t i = 0; i < g.node(id).outputs.size(); ++i)
-      sources_[index(g.node(id).outputs[i])] = std::make_unique<Source>(g, id, i, reads);
+      sources_[index(g.node(id).outputs[i])] = std::make_unique<Source>(g, id, i, reads, *results_);
   }
 }
 

@@ -15,7 +15,7 @@ namespace quern::lowering {
 // The alignment that a constant's reader needs: elements aligned to their size, or any address.
 enum class Address : std::uint8_t { aligned, any };
 
-// The constants and constant expressions of one graph.
+// The constants and constant expressions of one graph. One thread at a time.
 class GraphConstants {
  public:
   explicit GraphConstants(const Graph& graph);
@@ -32,6 +32,8 @@ class GraphConstants {
 
  private:
   class Source;
+  class Results;
+  std::unique_ptr<Results> results_;
   std::vector<std::unique_ptr<Source>> sources_;  // by value
 };
 

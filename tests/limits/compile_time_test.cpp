@@ -116,6 +116,23 @@ TEST_P(CompileTime, GrowsWithTheGraph) {
 INSTANTIATE_TEST_SUITE_P(Bombs, CompileTime, ::testing::ValuesIn(bombs),
                          [](const auto& info) { return std::string(info.param.name); });
 
+// Constants that are too large to be folded early, each read twice by the next: their expressions
+// double with each node, and so would keys and work.
+TEST(SharedConstants, AreComputedOnce) {
+  G g("shared");
+  Operand c = g.constant(pattern({1, 1 << 20}));
+  const Operand x = g.input("x", DType::f32, {1, 1 << 20});
+  Operand y = x;
+  for (int i = 0; i < 200; ++i) {
+    c = g.add(g.tanh(c), c);
+    if (i % 10 == 0) y = g.add(y, c);
+  }
+  g.output("y", g.add(y, c));
+  const double begin = processor_seconds();
+  must(Executable::compile(must(g.build()), nullptr));
+  EXPECT_LT(processor_seconds() - begin, sanitized ? 200 : 20);
+}
+
 // What a search would take too long for is placed by lists, and the plan says so.
 TEST(HugeGraphs, AreSaidToBePlacedByLists) {
   const auto session = session_of(must(Executable::compile(bombs[3].make(6000), nullptr)));

@@ -141,19 +141,23 @@ const std::byte* NullContext::place(const Step::Operand& operand) const {
 // What the device makes of a region: nothing is needed to answer zeros.
 class NullCode final : public DeviceCode {};
 
+// How regions are compiled.
+enum class Regions : std::uint8_t { by_node, whole };
+
 // The constants of one compiled model; constants with equal keys share their bytes while they are
 // held.
 class NullBackend final : public Backend {
  public:
-  NullBackend(std::shared_ptr<Counts> counts, bool whole_regions)
-      : target_(null::target()), counts_(std::move(counts)), whole_regions_(whole_regions) {}
+  NullBackend(std::shared_ptr<Counts> counts, Regions regions)
+      : target_(null::target()), counts_(std::move(counts)), regions_(regions) {}
 
   std::vector<Region> partition(const Graph& graph) const override {
-    return convex_regions(graph,
-                          [&](NodeId id) { return !whole_regions_ || fits_in_region(graph, id); });
+    return convex_regions(graph, [&](NodeId id) {
+      return regions_ == Regions::by_node || fits_in_region(graph, id);
+    });
   }
   Status compile(const Region& region, RegionCompiler& compiler) override {
-    if (whole_regions_)
+    if (regions_ == Regions::whole)
       return compiler.add(region, {.implementation = "null", .work = std::make_shared<NullCode>()});
     for (NodeId id : region.nodes) QUERN_TRY(compiler.add_dispatches(id, target_));
     return {};
@@ -195,18 +199,18 @@ class NullBackend final : public Backend {
  private:
   GpuTarget target_;
   std::shared_ptr<Counts> counts_;
-  bool whole_regions_;
+  Regions regions_;
   mutable std::mutex mutex_;
   std::unordered_map<std::string, std::weak_ptr<const Constant>> constants_;
 };
 
 class NullDevice final : public BackendDevice {
  public:
-  NullDevice(DeviceInfo info, bool whole_regions)
-      : BackendDevice(std::move(info)), whole_regions_(whole_regions) {}
+  NullDevice(DeviceInfo info, Regions regions)
+      : BackendDevice(std::move(info)), regions_(regions) {}
 
   Result<std::shared_ptr<Backend>> make_backend() override {
-    return std::shared_ptr<Backend>(std::make_shared<NullBackend>(counts_, whole_regions_));
+    return std::shared_ptr<Backend>(std::make_shared<NullBackend>(counts_, regions_));
   }
   // No context writes tensors on the device, so their copy on the host is the only one.
   Result<std::unique_ptr<TensorMemory>> make_tensor_memory(std::size_t bytes) override {
@@ -222,14 +226,14 @@ class NullDevice final : public BackendDevice {
 
  private:
   std::shared_ptr<Counts> counts_ = std::make_shared<Counts>();
-  bool whole_regions_;
+  Regions regions_;
 };
 
 }  // namespace
 
 Result<std::shared_ptr<Device>> open(std::string_view name) {
-  const bool whole_regions = name == "null,regions";
-  if (name != "null" && !whole_regions)
+  const Regions regions = name == "null,regions" ? Regions::whole : Regions::by_node;
+  if (name != "null" && regions == Regions::by_node)
     return Status(Code::not_found,
                   cat("no device '", printable(name), "'; there is: null, null,regions"));
   DeviceInfo info;
@@ -237,7 +241,7 @@ Result<std::shared_ptr<Device>> open(std::string_view name) {
   info.build = DeviceInfo::Build::software;
   info.name = name;
   info.title = "no device: checks and counts what a GPU would be told to do, and answers zeros";
-  return std::shared_ptr<Device>(std::make_shared<NullDevice>(std::move(info), whole_regions));
+  return std::shared_ptr<Device>(std::make_shared<NullDevice>(std::move(info), regions));
 }
 
 }  // namespace quern::null

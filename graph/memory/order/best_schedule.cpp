@@ -161,7 +161,7 @@ class Scheduler {
     if (options_.order) try_order(first);
     if (options_.alias) spare_copies();
     if (options_.order && spared_) try_order(answer_.schedule);
-    answer_.is_complete = !work_.is_spent();
+    answer_.is_complete &= !work_.is_spent();
     return std::move(answer_);
   }
 
@@ -191,12 +191,17 @@ class Scheduler {
     return lower_bound(memory_of(g_, s, groups, Named::no, work_).problem);
   }
 
-  // Steps in another order, with what `from` shares, and more where it can be had.
+  // Steps in another order, with what `from` shares, and more where it can be had. Takes half of
+  // the work that is left at most.
   void try_order(const Schedule& from) {
-    if (work_.is_spent()) return;
-    const std::optional<OrderProblem> problem = OrderProblemMaker(g_, from, work_).make();
+    const std::uint64_t most = work_.left() / 2;
+    Work work(most);
+    const std::optional<OrderProblem> problem = OrderProblemMaker(g_, from, work).make();
+    OrderAnswer found;
+    if (problem) found = best_order(*problem, options_.steps, work);
+    work_.spend(most - work.left());
+    answer_.is_complete &= !work.is_spent();
     if (!problem) return;
-    const OrderAnswer found = best_order(*problem, options_.steps, work_);
     answer_.order_is_optimal = found.optimal();
     Schedule s = from;
     for (std::size_t k = 0; k < s.order.size(); ++k) s.order[k] = from.order[found.order[k]];
