@@ -87,9 +87,19 @@ Status HostContext::run_steps(const Call& call, std::size_t first, std::size_t e
   }
 }
 
+namespace {
+
+// Returns true if even a slow loop may need more than some 50 ms: only then is it cut in blocks.
+bool may_take_long(const Cost& cost) {
+  return cost.flops > 5e7 || cost.bytes > 1e8;
+}
+
+}  // namespace
+
 Status HostContext::run_on_team(const Call& call, std::size_t first, std::size_t end_step) {
   const OpenMpThreads threads(program_->threads);
-  const Parallel parallel(program_->threads, call.stop);
+  const Parallel whole(program_->threads);
+  const Parallel in_blocks(program_->threads, call.stop);
   for (std::size_t i = first; i < end_step; ++i) {
     const Step& s = program_->steps[i];
     const bool dynamic = !s.dynamic_outputs.empty();
@@ -102,7 +112,8 @@ Status HostContext::run_on_team(const Call& call, std::size_t first, std::size_t
     const auto begin =
         call.listener ? std::chrono::steady_clock::now() : std::chrono::steady_clock::time_point();
     if (call.stop) QUERN_TRY(call.stop->check());
-    QUERN_TRY(s.kernel->run(args, steps_[i].state.get(), parallel));
+    QUERN_TRY(
+        s.kernel->run(args, steps_[i].state.get(), may_take_long(s.cost) ? in_blocks : whole));
     if (call.stop) QUERN_TRY(call.stop->check());
     if (call.listener) call.listener->on_step(s, begin, std::chrono::steady_clock::now());
     for (std::size_t k = 0; k < s.dynamic_outputs.size(); ++k)
