@@ -54,6 +54,8 @@ def include_arrows(folder, target):
 def rebuilt(build):
     """Header of an operator family -> objects that depend on it, as ninja has seen them."""
     objects, current = {}, None
+    if not (pathlib.Path(build) / "build.ninja").exists():
+        sys.exit(f"structure.py: {build} is no folder that ninja has built in; try build/release")
     for line in subprocess.run(["ninja", "-C", build, "-t", "deps"], capture_output=True, text=True,
                                check=True).stdout.splitlines():
         if line and not line.startswith(" "):

@@ -43,7 +43,8 @@ constexpr int rounds = 2;  // in one session: other sizes, other numbers, option
 Result<std::vector<OracleInput>> make_inputs(const std::vector<ValueSpec>& specs, int round,
                                              Inputs inputs);
 
-// What each of the rounds answers. Code::busy and out_of_memory: it was too much for a fuzzer.
+// What each of the rounds answers. Code::busy, timed_out and out_of_memory: it was too much for a
+// fuzzer.
 std::vector<Answer> run_model(const Model& model, const std::string& device, CompileOptions options,
                               Inputs inputs);
 

@@ -32,7 +32,7 @@ using namespace quern::fuzz;  // NOLINT
 }
 
 bool was_too_much(const Answer& a) {
-  return a.code == Code::busy || a.code == Code::out_of_memory;
+  return a.code == Code::busy || a.code == Code::timed_out || a.code == Code::out_of_memory;
 }
 
 std::string told(const Answer& a) {

@@ -2,6 +2,7 @@
 #include "graph/memory/order/replay.h"
 
 #include <algorithm>
+#include <iterator>
 #include <span>
 #include <utility>
 #include <vector>
@@ -98,8 +99,11 @@ class Replay {
 
 bool reads_and_writes_apart(const StepGraph& g, const Schedule& s, const StepGraph::Step& step,
                             std::span<const Use> reads, std::span<const Use> writes) {
+  // Reads are sorted by buffer.
   const auto is_read_once = [&](std::uint32_t b) {
-    return std::ranges::equal_range(reads, b, {}, &Use::buffer).size() == 1;
+    const auto first = std::ranges::lower_bound(reads, b, {}, &Use::buffer);
+    if (first == reads.end() || first->buffer != b) return false;
+    return std::next(first) == reads.end() || std::next(first)->buffer != b;
   };
   for (const auto& [place, is_write, w] : writes) {
     for (const Use& other : writes)
