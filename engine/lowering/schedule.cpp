@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <optional>
+#include <utility>
 
 #include "graph/memory/offsets/stacking.h"
 
@@ -59,27 +60,40 @@ class OtherMemory {
   std::vector<Users> users_;
 };
 
-// Large problems are stacked first: that often reaches the bound, where the default strategy would
-// look at each pair of buffers that live at one time. So many pairs that this would take longer
-// than some 20 us for each buffer are not looked at; `is_searched` is false then. Searches are
-// limited by steps rather than time, so that a model has the same plan everywhere.
-MemoryPlan plan_of(const MemoryProblem& problem, const Strategy& strategy, bool& is_searched) {
+struct Placement {
+  MemoryPlan plan;
+  bool is_searched = true;  // false: only lists were tried
+};
+
+// Searches are limited by steps rather than time, so that a model has the same plan everywhere.
+constexpr PlanLimits limits{.seconds = 0.5, .steps = 20000};
+
+// The best of the lists that look at each pair of buffers that live at one time, or `stacked`.
+MemoryPlan best_listed(const MemoryProblem& problem, MemoryPlan stacked) {
+  MemoryPlan best = std::move(stacked);
+  for (const char* name : {"greedy-by-size", "greedy-by-breadth", "first-fit"}) {
+    PlanAnswer answer = find_strategy(name)->plan(problem, limits);
+    if (answer.plan.size < best.size) best = std::move(answer.plan);
+    if (best.size <= answer.bound) break;
+  }
+  return best;
+}
+
+// Large problems are stacked first, which often reaches the bound. Where it does not, very large
+// ones are placed by lists, and so many pairs of buffers that live at one time that this would take
+// more than some 20 us for each buffer are not looked at.
+Placement placement_of(const MemoryProblem& problem, const Strategy& strategy) {
   constexpr std::size_t large = 256;        // buffers
   constexpr std::size_t very_large = 4096;  // buffers
   constexpr std::uint64_t pairs = 1U << 16;
   constexpr std::uint64_t pairs_a_buffer = 64;
   const std::size_t n = problem.intervals.size();
-  is_searched = true;
-  if (n > large && &strategy == &default_strategy()) {
-    MemoryPlan plan = best_stacked(problem);
-    if (plan.size <= lower_bound(problem)) return plan;
-    if (n > very_large || pairs_at_once(problem) > pairs + pairs_a_buffer * n) {
-      is_searched = false;
-      return plan;
-    }
-  }
-  constexpr PlanLimits limits{.seconds = 0.5, .steps = 20000};
-  return strategy.plan(problem, limits).plan;
+  if (n <= large || &strategy != &default_strategy()) return {strategy.plan(problem, limits).plan};
+  MemoryPlan plan = best_stacked(problem);
+  if (plan.size <= lower_bound(problem)) return {std::move(plan)};
+  if (pairs_at_once(problem) > pairs + pairs_a_buffer * n) return {std::move(plan), false};
+  if (n > very_large) return {best_listed(problem, std::move(plan)), false};
+  return {strategy.plan(problem, limits).plan};
 }
 
 Result<PlacedMemory> place_as_scheduled(const StepGraph& graph, const ScheduleOptions& options,
@@ -88,9 +102,10 @@ Result<PlacedMemory> place_as_scheduled(const StepGraph& graph, const ScheduleOp
   p.answer = best_schedule(graph, options);
   p.memory = memory_of(graph, p.answer.schedule);
   QUERN_TRY(check(p.memory.problem));
-  p.plan = plan_of(p.memory.problem, strategy, p.is_searched);
-  QUERN_TRY(validate(p.memory.problem, p.plan));
-  p.is_searched = p.is_searched && p.answer.is_complete;
+  Placement placement = placement_of(p.memory.problem, strategy);
+  QUERN_TRY(validate(p.memory.problem, placement.plan));
+  p.plan = std::move(placement.plan);
+  p.is_searched = placement.is_searched && p.answer.is_complete;
   return p;
 }
 
