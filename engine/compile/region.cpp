@@ -142,4 +142,9 @@ Result<std::vector<GraphPiece>> pieces_in_order(const Graph& graph, std::vector<
   return ordered;
 }
 
+Status add_node_by_node(const Region& region, const GpuTarget& target, RegionCompiler& compiler) {
+  for (NodeId id : region.nodes) QUERN_TRY(compiler.add_dispatches(id, target));
+  return {};
+}
+
 }  // namespace quern

@@ -63,4 +63,7 @@ class RegionCompiler {
   virtual Status add_on_cpu(NodeId node) = 0;
 };
 
+// Adds each node of the region by add_dispatches(), for devices with kernels for single nodes.
+Status add_node_by_node(const Region& region, const GpuTarget& target, RegionCompiler& compiler);
+
 }  // namespace quern

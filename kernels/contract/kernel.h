@@ -192,6 +192,8 @@ struct Sharing {
   std::uint32_t output;
   std::uint32_t input;
   Alias alias;
+
+  bool operator==(const Sharing&) const = default;
 };
 
 // The first output holds this input's bytes unchanged at `offset`. The kernel skips the copy if the

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "kernels/contract/row_blocks.h"
 
+#include <algorithm>
 #include <array>
 #include <utility>
+#include <vector>
 
 #include "engine/vocabulary/text_util.h"
 
@@ -116,6 +118,23 @@ bool keeps_rows(const KernelChoice& choice, const KernelRequest& part, std::int6
          keeps(choice.output_layouts, 0, TensorDesc::row_major(out.dtype, out.shape));
 }
 
+// Returns true if the kernels for the blocks and for the rest may have the same operands: what is
+// packed, what lies in whose place, and the layouts of what is not cut.
+bool agree(const KernelChoice& a, const KernelChoice& b, const KernelRequest& request) {
+  const auto same_layout = [&](std::size_t i) {
+    const bool asked = i < a.input_layouts.size();
+    if (asked != (i < b.input_layouts.size())) return false;
+    const TensorDesc& t = request.read(i).desc;
+    return !asked || is_cut(t, request.outputs[0].shape[0]) ||
+           (a.input_layouts[i].strides.rank() == b.input_layouts[i].strides.rank() &&
+            same_placement(t.shape, a.input_layouts[i], b.input_layouts[i]));
+  };
+  for (std::size_t i = 0; i < request.read_count(); ++i)
+    if (!same_layout(i)) return false;
+  return a.post_ops_taken == b.post_ops_taken && a.packed_inputs == b.packed_inputs &&
+         a.sharing == b.sharing;
+}
+
 }  // namespace
 
 Selection in_row_blocks(const KernelRequest& request, std::int64_t rows,
@@ -132,8 +151,7 @@ Selection in_row_blocks(const KernelRequest& request, std::int64_t rows,
     const Part last(request, all % rows);
     QUERN_ASSIGN(auto other, select(last.of(request)));
     if (!other || !keeps_rows(*other, last.of(request), all % rows) ||
-        other->post_ops_taken != choice->post_ops_taken ||
-        other->packed_inputs != choice->packed_inputs)
+        !agree(*choice, *other, request))
       return unsupported();
     choice->scratch_bytes = std::max(choice->scratch_bytes, other->scratch_bytes);
     rest = {std::get<std::unique_ptr<CpuKernel>>(std::move(other->work)), all % rows};

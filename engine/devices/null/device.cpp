@@ -159,8 +159,7 @@ class NullBackend final : public Backend {
   Status compile(const Region& region, RegionCompiler& compiler) override {
     if (regions_ == Regions::whole)
       return compiler.add(region, {.implementation = "null", .work = std::make_shared<NullCode>()});
-    for (NodeId id : region.nodes) QUERN_TRY(compiler.add_dispatches(id, target_));
-    return {};
+    return add_node_by_node(region, target_, compiler);
   }
   Selection copy(const TensorDesc& from, std::int64_t skipped,
                  const TensorDesc& to) const override {

@@ -46,8 +46,7 @@ class ModelBackend final : public Backend {
     });
   }
   Status compile(const Region& region, RegionCompiler& compiler) override {
-    for (NodeId id : region.nodes) QUERN_TRY(compiler.add_dispatches(id, target_));
-    return {};
+    return add_node_by_node(region, target_, compiler);
   }
   Selection copy(const TensorDesc& from, std::int64_t skipped,
                  const TensorDesc& to) const override {
