@@ -24,8 +24,13 @@ layout(push_constant) uniform Push {
   uint a_strides[6];
   uint b_strides[6];
   uint c_strides[6];
+#ifdef INTEGERS
+  uint low[2];  // of CLIP, as words of 64 bits: a float holds only some of them
+  uint high[2];
+#else
   float alpha;
   float beta;
+#endif
 };
 
 #ifdef INTEGERS
@@ -65,7 +70,7 @@ COMPUTE evaluate(COMPUTE p, COMPUTE q, COMPUTE r) {
     case SIGN: return p > 0l ? 1l : p < 0l ? -1l : 0l;
     case RELU: return p > 0l ? p : 0l;
     case LOGICAL_NOT: return p == 0l ? 1l : 0l;
-    case CLIP: return clamp(p, int64_t(alpha), int64_t(beta));
+    case CLIP: return min(max(p, of_words(uvec2(low[0], low[1]))), of_words(uvec2(high[0], high[1])));
     case ADD: return p + q;
     case SUB: return p - q;
     case MUL: return p * q;

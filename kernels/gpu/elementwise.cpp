@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <array>
 
+#include "graph/numeric.h"
 #include "kernels/contract/iterate.h"
 #include "kernels/gpu/grid.h"
 #include "kernels/gpu/kernels.h"
@@ -82,9 +83,19 @@ Layout result_layout(const KernelRequest& request, std::size_t operands) {
   return Layout::row_major(request.outputs[0].shape);
 }
 
-// A dispatch of one function of the first `operands` inputs.
+// Appends a bound of a Clip of integers: as one of the type, in two words.
+void append_bound(std::vector<std::uint32_t>& push, double bound, DType t) {
+  const auto v = t == DType::u8    ? std::int64_t{convert<std::uint8_t>(bound)}
+                 : t == DType::i32 ? std::int64_t{convert<std::int32_t>(bound)}
+                                   : convert<std::int64_t>(bound);
+  const auto bits = static_cast<std::uint64_t>(v);
+  push.insert(push.end(),
+              {static_cast<std::uint32_t>(bits), static_cast<std::uint32_t>(bits >> 32)});
+}
+
+// A dispatch of one function of the first `operands` inputs; alpha and beta are those of a Unary.
 Selection general(const KernelRequest& request, std::uint32_t code, std::size_t operands,
-                  float alpha = 0, float beta = 0) {
+                  double alpha = 0, double beta = 0) {
   const TensorType& out = request.outputs[0];
   const Layout layout = result_layout(request, operands);
   std::array<std::uint32_t, 4> types{};
@@ -124,8 +135,12 @@ Selection general(const KernelRequest& request, std::uint32_t code, std::size_t 
   d.push = {word(loop->elements())};
   append(d.push, loop->dims, 1);
   for (std::size_t k = 0; k < 3; ++k) append(d.push, loop->strides[k], 0);
-  d.push.push_back(word(alpha));
-  d.push.push_back(word(beta));
+  if (integers) {
+    append_bound(d.push, alpha, out.dtype);
+    append_bound(d.push, beta, out.dtype);
+  } else {
+    d.push.insert(d.push.end(), {word(static_cast<float>(alpha)), word(static_cast<float>(beta))});
+  }
   for (std::uint32_t k = 0; k < 3; ++k) d.buffers.push_back(BufferUse::input(k < operands ? k : 0));
   d.buffers.push_back(BufferUse::output(0));
   d.groups =
@@ -148,7 +163,7 @@ Selection select_unary(const KernelRequest& request) {
   }
   const auto code = code_of(op.kind);
   if (!code) return unsupported();
-  return general(request, *code, 1, static_cast<float>(op.alpha), static_cast<float>(op.beta));
+  return general(request, *code, 1, op.alpha, op.beta);
 }
 
 Selection select_binary(const KernelRequest& request) {

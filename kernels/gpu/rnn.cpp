@@ -107,22 +107,24 @@ Dispatch steps_dispatch(const KernelRequest& request, const Layer& l, std::int64
                          direction * 2 * l.wide, starts ? own : 0, starts ? each : l.hidden,
                          ends ? own : 0, ends ? each : l.hidden, own, y_step, y_batch})
     d.push.push_back(word(v));
-  // Absent operands are bound to a buffer that is read anyway.
+  // Absent operands are bound to a buffer that is read anyway, unwanted outputs to one that is
+  // written anyway: barriers go by what a shader declares.
   const BufferUse any = BufferUse::input(in_r);
+  const BufferUse any_written = BufferUse::output(request.wants(0) ? 0 : request.wants(1) ? 1 : 2);
   const auto begin_state = [&](std::uint32_t i, int which) {
     if (!starts) return l.state(which, BufferAccess::read);
     return request.has(i) ? BufferUse::input(i) : any;
   };
   const auto end_state = [&](std::uint32_t i, int which) {
     if (!ends) return l.state(which, BufferAccess::write);
-    return request.wants(i) ? BufferUse::output(i) : any;
+    return request.wants(i) ? BufferUse::output(i) : any_written;
   };
   d.buffers = {l.gates(BufferAccess::read),
                any,
                request.has(in_b) ? BufferUse::input(in_b) : any,
                begin_state(in_h, 0),
                begin_state(in_c, 1),
-               request.wants(0) ? BufferUse::output(0) : any,
+               request.wants(0) ? BufferUse::output(0) : any_written,
                end_state(1, 0),
                end_state(2, 1)};
   d.groups = linear_groups(static_cast<std::uint64_t>(l.batch), 1, *request.gpu);

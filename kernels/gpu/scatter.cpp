@@ -83,8 +83,10 @@ void push_owners(KernelChoice& choice, std::int64_t tuples, std::int64_t places,
     d.shader = "owners";
     d.constants = {local, claim};
     d.push = {word(claim ? tuples : places)};
-    const BufferUse owners = BufferUse::scratch(first, words(places), BufferAccess::write);
-    d.buffers = {claim ? BufferUse::scratch(0, first, BufferAccess::read) : owners, owners};
+    const auto owners = [&](BufferAccess a) { return BufferUse::scratch(first, words(places), a); };
+    d.buffers = {
+        claim ? BufferUse::scratch(0, first, BufferAccess::read) : owners(BufferAccess::read),
+        owners(BufferAccess::write)};
     d.groups = linear_groups(d.push[0], local, target);
     choice.on_gpu().dispatches.push_back(std::move(d));
   }

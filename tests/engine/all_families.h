@@ -501,6 +501,9 @@ inline std::vector<Family> all_families() {
            g.output("size" + bits, g.abs(i));
            g.output("sign" + bits, g.sign(i));
            g.output("minus" + bits, g.neg(i));
+           g.output("above" + bits, g.op("Unary", {i}, "kind=clip alpha=-3 beta=inf"));
+           g.output("far" + bits, g.op("Unary", {g.mul(i, g.scalar(1e7, t))},
+                                       "kind=clip alpha=-16777217 beta=33554433"));
            g.output("quotient" + bits, g.div(i, g.scalar(-3, t)));
            g.output("modulo" + bits, g.mod(i, g.scalar(3, t)));
            g.output("remainder" + bits, g.fmod(i, g.scalar(-3, t)));

@@ -26,6 +26,7 @@ namespace {
 // What a SPIR-V module declares, as far as a dispatch must fit it.
 struct Interface {
   std::set<std::uint32_t> bindings;
+  std::set<std::uint32_t> written;  // the bindings among them that are not readonly
   std::set<std::uint32_t> constants;
   std::uint32_t push_bytes = 0;
 };
@@ -53,6 +54,7 @@ class Reader {
     op_member_decorate = 72,
     spec_id = 1,
     array_stride = 6,
+    non_writable = 24,
     binding = 33,
     offset = 35,
     push_constant = 9
@@ -68,7 +70,11 @@ class Reader {
   }
   void note(std::uint32_t op, std::span<const std::uint32_t> w) {
     if (op == op_decorate && w[2] == spec_id) interface.constants.insert(w[3]);
-    if (op == op_decorate && w[2] == binding) interface.bindings.insert(w[3]);
+    if (op == op_decorate && w[2] == binding) {
+      interface.bindings.insert(w[3]);
+      bindings_[w[1]] = w[3];
+    }
+    if (op == op_member_decorate && w[3] == non_writable) readonly_.insert(w[1]);
     if (op == op_decorate && w[2] == array_stride) strides_[w[1]] = w[3];
     if (op == op_member_decorate && w[3] == offset) offsets_[w[1]][w[2]] = w[4];
     if (op == op_type_int || op == op_type_float) sizes_[w[1]] = w[2] / 8;
@@ -79,15 +85,19 @@ class Reader {
       const auto last = static_cast<std::uint32_t>(w.size() - 3);
       sizes_[w[1]] = offsets_[w[1]][last] + sizes_[w[2 + last]];
     }
-    if (op == op_type_pointer && w[2] == push_constant) push_pointers_[w[1]] = w[3];
+    if (op == op_type_pointer) pointed_[w[1]] = w[3];
   }
   void read(std::uint32_t op, std::span<const std::uint32_t> w) {
-    if (op == op_variable && w[3] == push_constant)
-      interface.push_bytes = sizes_[push_pointers_[w[1]]];
+    if (op != op_variable) return;
+    const std::uint32_t type = pointed_[w[1]];
+    if (w[3] == push_constant) interface.push_bytes = sizes_[type];
+    if (const auto b = bindings_.find(w[2]); b != bindings_.end() && !readonly_.contains(type))
+      interface.written.insert(b->second);
   }
 
   std::span<const std::uint32_t> words_;
-  std::map<std::uint32_t, std::uint32_t> strides_, sizes_, constants_, push_pointers_;
+  std::map<std::uint32_t, std::uint32_t> strides_, sizes_, constants_, pointed_, bindings_;
+  std::set<std::uint32_t> readonly_;  // structs
   std::map<std::uint32_t, std::map<std::uint32_t, std::uint32_t>> offsets_;
 };
 
@@ -156,7 +166,10 @@ void expect_fit(const Dispatch& d, const Interface& i, const GpuTarget& target) 
   SCOPED_TRACE(d.shader);
   // Every binding has its buffer.
   EXPECT_EQ(d.buffers.size(), i.bindings.size());
-  EXPECT_EQ(*i.bindings.rbegin() + 1, d.buffers.size());
+  ASSERT_EQ(*i.bindings.rbegin() + 1, d.buffers.size());
+  // Barriers and validation go by what may be written, also where nothing is.
+  for (std::uint32_t b = 0; b < d.buffers.size(); ++b)
+    EXPECT_EQ(d.buffers[b].written, i.written.contains(b)) << "binding " << b;
   EXPECT_EQ(d.push.size() * 4, i.push_bytes);
   EXPECT_LE(d.push.size(), 32U);
   ASSERT_FALSE(i.constants.empty());
