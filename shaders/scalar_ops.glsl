@@ -62,6 +62,44 @@ vec4 expm1(vec4 x) {
       x * (1.0 + x * (0.5 + x * (1.0 / 6.0 + x * (1.0 / 24.0 + x * (1.0 / 120.0)))));
   return mix(exp(x) - 1.0, series, lessThan(abs(x), vec4(0.1)));
 }
+// The inverse functions of Vulkan may be wrong by 4,096 ulps, and Mesa's asin is by as many. Polynomials
+// of Cephes (Moshier, asinf.c and atanf.c): asin within 0.5 and atan within tan(pi / 8).
+vec4 small_asin(vec4 x) {
+  const vec4 s = x * x;
+  const vec4 series =
+      (((4.2163199048e-2 * s + 2.4181311049e-2) * s + 4.5470025998e-2) * s + 7.4953002686e-2) * s +
+      1.6666752422e-1;
+  return x + x * s * series;
+}
+const float HALF_PI = 1.5707963267948966;
+// pi / 2 - asin(a) of an `a` above 0.5, which loses no digits near 1.
+vec4 large_acos(vec4 a) {
+  const vec4 r = 2.0 * small_asin(sqrt(max(0.5 - 0.5 * a, vec4(0.0))));
+  return mix(r, vec4(uintBitsToFloat(0x7fc00000u)), greaterThan(a, vec4(1.0)));
+}
+vec4 arc_sine(vec4 x) {
+  const vec4 a = abs(x);
+  const vec4 r = mix(small_asin(a), HALF_PI - large_acos(a), greaterThan(a, vec4(0.5)));
+  return mix(r, -r, lessThan(x, vec4(0.0)));
+}
+vec4 arc_cosine(vec4 x) {
+  const vec4 a = abs(x);
+  const vec4 large = large_acos(a);
+  const vec4 outer = mix(large, 2.0 * HALF_PI - large, lessThan(x, vec4(0.0)));
+  return mix(HALF_PI - small_asin(x), outer, greaterThan(a, vec4(0.5)));
+}
+vec4 arc_tangent(vec4 x) {
+  const vec4 a = abs(x);
+  const bvec4 far = greaterThan(a, vec4(2.414213562373095));
+  const bvec4 middle = greaterThan(a, vec4(0.4142135623730951));
+  const vec4 t = mix(mix(a, (a - 1.0) / (a + 1.0), middle), -1.0 / a, far);
+  const vec4 s = t * t;
+  const vec4 series =
+      ((8.05374449538e-2 * s - 1.38776856032e-1) * s + 1.99777106478e-1) * s - 3.33329491539e-1;
+  const vec4 base = mix(mix(vec4(0.0), vec4(0.5 * HALF_PI), middle), vec4(HALF_PI), far);
+  const vec4 r = base + (t + t * s * series);
+  return mix(r, -r, lessThan(x, vec4(0.0)));
+}
 // x^n by squaring, which keeps more digits than a logarithm does.
 float whole_power(float x, int n) {
   float result = 1.0;
@@ -106,9 +144,9 @@ vec4 unary(uint op, vec4 x, float alpha, float beta) {
     case SIN: return sin(x);
     case COS: return cos(x);
     case TAN: return tan(x);
-    case ASIN: return asin(x);
-    case ACOS: return acos(x);
-    case ATAN: return atan(x);
+    case ASIN: return arc_sine(x);
+    case ACOS: return arc_cosine(x);
+    case ATAN: return arc_tangent(x);
     case SINH: return 0.5 * (expm1(x) - expm1(-x));
     case COSH: return 0.5 * (exp(x) + exp(-x));
     case TANH: return safe_tanh(x);

@@ -8,6 +8,7 @@
 #include <quern/graph_builder.h>
 
 #include "engine/builder/graph_builder_impl.h"
+#include "engine/vocabulary/guarded.h"
 #include "engine/vocabulary/text_util.h"
 #include "graph/numeric.h"
 #include "graph/op_fields.h"
@@ -221,17 +222,19 @@ Operand GraphBuilder::named(std::string name, Operand value) {
 }
 
 Result<Model> GraphBuilder::build() {
-  Impl done = std::move(*impl_);
-  *impl_ = Impl(done.graph.name);
-  QUERN_TRY(std::move(done.error));
-  if (done.graph.outputs().empty())
-    return Status(Code::invalid_argument,
-                  cat("graph '", printable(done.graph.name), "' has no output"));
-  QUERN_TRY(verify(done.graph));
-  ModelMetadata metadata;
-  metadata.producer_name = "quern";
-  metadata.graph_name = done.graph.name;
-  return Model(std::make_unique<Graph>(std::move(done.graph)), std::move(metadata));
+  return guarded([&]() -> Result<Model> {
+    Impl done = std::move(*impl_);
+    *impl_ = Impl(done.graph.name);
+    QUERN_TRY(std::move(done.error));
+    if (done.graph.outputs().empty())
+      return Status(Code::invalid_argument,
+                    cat("graph '", printable(done.graph.name), "' has no output"));
+    QUERN_TRY(verify(done.graph));
+    ModelMetadata metadata;
+    metadata.producer_name = "quern";
+    metadata.graph_name = done.graph.name;
+    return Model(std::make_unique<Graph>(std::move(done.graph)), std::move(metadata));
+  });
 }
 
 Operands GraphBuilder::ops(std::string_view family, const Operands& operands,

@@ -7,6 +7,7 @@
 #include "engine/compile/backend.h"
 #include "engine/compile/executable_impl.h"
 #include "engine/compile/memory_need.h"
+#include "engine/vocabulary/guarded.h"
 #include "engine/vocabulary/text_util.h"
 #include "graph/passes/pipeline.h"
 #include "graph/passes/precision.h"
@@ -105,42 +106,45 @@ std::optional<MemoryNeed> Executable::memory_need() const {
 Result<std::shared_ptr<const Executable>> Executable::compile(Model model,
                                                               std::shared_ptr<Device> device,
                                                               const CompileOptions& options) {
-  if (!device) {
-    QUERN_ASSIGN(device, open_device("cpu"));
-  }
-  QUERN_ASSIGN(const MemoryPoolKind* pool, pool_named(options.pool));
-  auto impl = std::make_unique<Impl>(std::move(model), std::move(device), *pool);
-  impl->options = options;
-  impl->threads = options.threads > 0 ? options.threads : default_threads();
-  PlanOptions plan;
-  plan.max_plans = options.max_plans;
-  plan.memory_limit = options.memory_limit;
-  plan.reference_only = impl->device->info().name == "reference";
-  plan.optimize = options.optimize && !plan.reference_only;
-  plan.order = options.order;
-  plan.alias = options.alias;
-  plan.scratch = options.scratch;
-  if (!options.strategy.empty()) {
-    plan.strategy = find_strategy(options.strategy);
-    if (!plan.strategy) return none_of("memory strategy", options.strategy, strategies());
-  }
-  impl->inputs = impl->model.inputs();
-  impl->outputs = impl->model.outputs();
-  QUERN_TRY(check_sizes(impl->model.graph()));
-  if (plan.optimize) {
-    plan.half_products = multiplies_f16(impl->model.graph());
-    QUERN_TRY(widen_f16(impl->model.graph()));  // the kernels are f32
-    // Plans fuse, once their shapes show every pattern.
-    QUERN_TRY(run_passes(impl->model.graph(), {.fuse = false}));
-  }
-  settle(impl->model.graph());
-  impl->weights = std::make_shared<cpu::SharedWeights>();
-  if (auto* device_with_memory = dynamic_cast<BackendDevice*>(impl->device.get())) {
-    QUERN_ASSIGN(impl->backend, device_with_memory->make_backend());
-  }
-  impl->plans = std::make_shared<PlanTree>(impl->model.graph(), impl->weights, plan, impl->backend);
-  QUERN_TRY(plan_declared_shapes(*impl));
-  return std::shared_ptr<const Executable>(new Executable(std::move(impl)));
+  return guarded([&]() -> Result<std::shared_ptr<const Executable>> {
+    if (!device) {
+      QUERN_ASSIGN(device, open_device("cpu"));
+    }
+    QUERN_ASSIGN(const MemoryPoolKind* pool, pool_named(options.pool));
+    auto impl = std::make_unique<Impl>(std::move(model), std::move(device), *pool);
+    impl->options = options;
+    impl->threads = options.threads > 0 ? options.threads : default_threads();
+    PlanOptions plan;
+    plan.max_plans = options.max_plans;
+    plan.memory_limit = options.memory_limit;
+    plan.reference_only = impl->device->info().name == "reference";
+    plan.optimize = options.optimize && !plan.reference_only;
+    plan.order = options.order;
+    plan.alias = options.alias;
+    plan.scratch = options.scratch;
+    if (!options.strategy.empty()) {
+      plan.strategy = find_strategy(options.strategy);
+      if (!plan.strategy) return none_of("memory strategy", options.strategy, strategies());
+    }
+    impl->inputs = impl->model.inputs();
+    impl->outputs = impl->model.outputs();
+    QUERN_TRY(check_sizes(impl->model.graph()));
+    if (plan.optimize) {
+      plan.half_products = multiplies_f16(impl->model.graph());
+      QUERN_TRY(widen_f16(impl->model.graph()));  // the kernels are f32
+      // Plans fuse, once their shapes show every pattern.
+      QUERN_TRY(run_passes(impl->model.graph(), {.fuse = false}));
+    }
+    settle(impl->model.graph());
+    impl->weights = std::make_shared<cpu::SharedWeights>();
+    if (auto* device_with_memory = dynamic_cast<BackendDevice*>(impl->device.get())) {
+      QUERN_ASSIGN(impl->backend, device_with_memory->make_backend());
+    }
+    impl->plans =
+        std::make_shared<PlanTree>(impl->model.graph(), impl->weights, plan, impl->backend);
+    QUERN_TRY(plan_declared_shapes(*impl));
+    return std::shared_ptr<const Executable>(new Executable(std::move(impl)));
+  });
 }
 
 }  // namespace quern

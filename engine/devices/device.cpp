@@ -8,6 +8,7 @@
 #ifdef QUERN_VULKAN
 #include "engine/devices/vulkan/device.h"
 #endif
+#include "engine/vocabulary/guarded.h"
 #include "engine/vocabulary/text_util.h"
 #include "kernels/contract/openmp.h"
 
@@ -58,16 +59,18 @@ std::vector<DeviceInfo> list_devices() {
 }
 
 Result<std::shared_ptr<Device>> open_device(std::string_view name) {
-  if (name == "cpu" || name == "reference") return std::make_shared<Device>(cpu_info(name));
-  if (name == "null" || name.starts_with("null,")) return null::open(name);
+  return guarded([&]() -> Result<std::shared_ptr<Device>> {
+    if (name == "cpu" || name == "reference") return std::make_shared<Device>(cpu_info(name));
+    if (name == "null" || name.starts_with("null,")) return null::open(name);
 #ifdef QUERN_VULKAN
-  if (name.starts_with("vulkan")) return vulkan::open(name);
+    if (name.starts_with("vulkan")) return vulkan::open(name);
 #endif
-  const std::vector<DeviceInfo> devices = list_devices();
-  if (const auto choice = choose_device(devices, name)) return open_device(choice->name);
-  std::string names = "automatic, high-performance, low-power, reference, null";
-  for (const DeviceInfo& d : devices) names += cat(", ", d.name);
-  return Status(Code::not_found, cat("no device '", printable(name), "'; there is: ", names));
+    const std::vector<DeviceInfo> devices = list_devices();
+    if (const auto choice = choose_device(devices, name)) return open_device(choice->name);
+    std::string names = "automatic, high-performance, low-power, reference, null";
+    for (const DeviceInfo& d : devices) names += cat(", ", d.name);
+    return Status(Code::not_found, cat("no device '", printable(name), "'; there is: ", names));
+  });
 }
 
 }  // namespace quern

@@ -5,6 +5,7 @@
 #include "engine/compile/backend.h"
 #include "engine/devices/device_tensor_impl.h"
 #include "engine/run/memory_block.h"
+#include "engine/vocabulary/guarded.h"
 #include "engine/vocabulary/text_util.h"
 
 namespace quern {
@@ -71,43 +72,49 @@ std::size_t DeviceTensor::capacity() const {
 
 Result<std::shared_ptr<DeviceTensor>> DeviceTensor::create(std::shared_ptr<Device> device,
                                                            const TensorType& type) {
-  if (!device) {
-    QUERN_ASSIGN(device, open_device("cpu"));
-  }
-  const auto elements = type.shape.checked_elements(size_of(type.dtype));
-  if (!elements || type.dtype == DType::string)
-    return Status(
-        Code::invalid_argument,
-        cat("a tensor on a device holds numbers, as many as fit in memory, not ", type.text()));
-  auto impl = std::make_unique<Impl>();
-  impl->type = type;
-  impl->capacity = type.bytes();
-  if (auto* with_memory = dynamic_cast<BackendDevice*>(device.get())) {
-    QUERN_ASSIGN(impl->memory, with_memory->make_tensor_memory(impl->capacity));
-  } else {
-    QUERN_ASSIGN(impl->memory, make_host_tensor_memory(impl->capacity));
-  }
-  impl->device = std::move(device);
-  return std::shared_ptr<DeviceTensor>(new DeviceTensor(std::move(impl)));
+  return guarded([&]() -> Result<std::shared_ptr<DeviceTensor>> {
+    if (!device) {
+      QUERN_ASSIGN(device, open_device("cpu"));
+    }
+    const auto elements = type.shape.checked_elements(size_of(type.dtype));
+    if (!elements || type.dtype == DType::string)
+      return Status(
+          Code::invalid_argument,
+          cat("a tensor on a device holds numbers, as many as fit in memory, not ", type.text()));
+    auto impl = std::make_unique<Impl>();
+    impl->type = type;
+    impl->capacity = type.bytes();
+    if (auto* with_memory = dynamic_cast<BackendDevice*>(device.get())) {
+      QUERN_ASSIGN(impl->memory, with_memory->make_tensor_memory(impl->capacity));
+    } else {
+      QUERN_ASSIGN(impl->memory, make_host_tensor_memory(impl->capacity));
+    }
+    impl->device = std::move(device);
+    return std::shared_ptr<DeviceTensor>(new DeviceTensor(std::move(impl)));
+  });
 }
 
 Status DeviceTensor::write(const TensorView& from) {
-  const auto elements = from.type.shape.checked_elements(size_of(from.type.dtype));
-  if (!elements || from.type.dtype == DType::string || from.type.bytes() > impl_->capacity)
-    return {Code::invalid_argument, cat("the tensor has room for ", impl_->capacity,
-                                        " bytes, what is written is ", from.type.text())};
-  if (!from.data && *elements > 0) return {Code::invalid_argument, "what is written has no data"};
-  impl_->memory->join_pending(NextUser::host);
-  if (*elements > 0) std::memcpy(impl_->memory->host(), from.data, from.type.bytes());
-  impl_->type = from.type;
-  impl_->memory->written_on_host();
-  return impl_->memory->send();
+  return guarded([&]() -> Status {
+    const auto elements = from.type.shape.checked_elements(size_of(from.type.dtype));
+    if (!elements || from.type.dtype == DType::string || from.type.bytes() > impl_->capacity)
+      return {Code::invalid_argument, cat("the tensor has room for ", impl_->capacity,
+                                          " bytes, what is written is ", from.type.text())};
+    if (!from.data && *elements > 0) return {Code::invalid_argument, "what is written has no data"};
+    impl_->memory->join_pending(NextUser::host);
+    if (*elements > 0) std::memcpy(impl_->memory->host(), from.data, from.type.bytes());
+    impl_->type = from.type;
+    impl_->memory->written_on_host();
+    return impl_->memory->send();
+  });
 }
 
 Result<TensorView> DeviceTensor::read() {
-  impl_->memory->join_pending(NextUser::host);
-  QUERN_TRY(impl_->memory->fetch());
-  return TensorView{impl_->type, impl_->memory->host()};
+  return guarded([&]() -> Result<TensorView> {
+    impl_->memory->join_pending(NextUser::host);
+    QUERN_TRY(impl_->memory->fetch());
+    return TensorView{impl_->type, impl_->memory->host()};
+  });
 }
 
 }  // namespace quern

@@ -2,7 +2,6 @@
 #include <algorithm>
 #include <atomic>
 #include <numeric>
-#include <system_error>
 
 #include <quern/session.h>
 
@@ -11,6 +10,7 @@
 #include "engine/run/runner.h"
 #include "engine/run/shared_arena_impl.h"
 #include "engine/run/worker.h"
+#include "engine/vocabulary/guarded.h"
 #include "engine/vocabulary/text_util.h"
 
 namespace quern {
@@ -148,17 +148,19 @@ Session::~Session() {
 
 Result<std::unique_ptr<Session>> Session::create(std::shared_ptr<const Executable> executable,
                                                  const SessionOptions& options) {
-  if (!executable) return Status(Code::invalid_argument, "a session wants an executable");
-  const int threads = options.threads > 0 ? options.threads : executable->impl().threads;
-  auto impl = std::make_unique<Impl>(std::move(executable), threads, options.arena);
-  impl->inputs.resize(impl->executable->inputs().size());
-  impl->is_set.resize(impl->inputs.size());
-  impl->bound.resize(impl->executable->outputs().size());
-  impl->input_tensors.resize(impl->inputs.size());
-  impl->output_tensors.resize(impl->bound.size());
-  std::unique_ptr<Session> session(new Session(std::move(impl)));
-  QUERN_TRY(session->request_outputs({}));
-  return session;
+  return guarded([&]() -> Result<std::unique_ptr<Session>> {
+    if (!executable) return Status(Code::invalid_argument, "a session wants an executable");
+    const int threads = options.threads > 0 ? options.threads : executable->impl().threads;
+    auto impl = std::make_unique<Impl>(std::move(executable), threads, options.arena);
+    impl->inputs.resize(impl->executable->inputs().size());
+    impl->is_set.resize(impl->inputs.size());
+    impl->bound.resize(impl->executable->outputs().size());
+    impl->input_tensors.resize(impl->inputs.size());
+    impl->output_tensors.resize(impl->bound.size());
+    std::unique_ptr<Session> session(new Session(std::move(impl)));
+    QUERN_TRY(session->request_outputs({}));
+    return session;
+  });
 }
 
 const Executable& Session::executable() const {
@@ -170,10 +172,12 @@ int Session::threads() const {
 }
 
 Result<std::size_t> Session::input_index(std::string_view name) const {
-  return find(impl_->executable->inputs(), name, "input");
+  return guarded(
+      [&]() -> Result<std::size_t> { return find(impl_->executable->inputs(), name, "input"); });
 }
 Result<std::size_t> Session::output_index(std::string_view name) const {
-  return find(impl_->executable->outputs(), name, "output");
+  return guarded(
+      [&]() -> Result<std::size_t> { return find(impl_->executable->outputs(), name, "output"); });
 }
 
 // ---- binding -----------------------------------------------------------------------------------
@@ -189,16 +193,18 @@ Result<const ValueSpec*> spec_of(const std::vector<ValueSpec>& specs, std::size_
 }  // namespace
 
 Status Session::set_input(std::size_t index, const TensorView& tensor) {
-  QUERN_TRY(impl_->check_idle());
-  QUERN_ASSIGN(const ValueSpec* spec, spec_of(impl_->executable->inputs(), index, "input"));
-  if (spec->kind == ValueSpec::Kind::sequence || spec->kind == ValueSpec::Kind::optional_sequence)
-    return {Code::invalid_argument, cat("input '", printable(spec->name), "' is a sequence")};
-  QUERN_TRY(check_tensor(*spec, tensor));
-  impl_->inputs[index].kind = RuntimeValue::Kind::tensor;
-  impl_->inputs[index].tensors.assign(1, with_address(tensor));
-  impl_->is_set[index] = true;
-  impl_->input_tensors[index] = nullptr;
-  return {};
+  return guarded([&]() -> Status {
+    QUERN_TRY(impl_->check_idle());
+    QUERN_ASSIGN(const ValueSpec* spec, spec_of(impl_->executable->inputs(), index, "input"));
+    if (spec->kind == ValueSpec::Kind::sequence || spec->kind == ValueSpec::Kind::optional_sequence)
+      return {Code::invalid_argument, cat("input '", printable(spec->name), "' is a sequence")};
+    QUERN_TRY(check_tensor(*spec, tensor));
+    impl_->inputs[index].tensors.assign(1, with_address(tensor));
+    impl_->inputs[index].kind = RuntimeValue::Kind::tensor;
+    impl_->is_set[index] = true;
+    impl_->input_tensors[index] = nullptr;
+    return {};
+  });
 }
 
 namespace {
@@ -214,77 +220,91 @@ Status check_same_device(const Device& tensors, const Device& ours, std::string_
 }  // namespace
 
 Status Session::set_input(std::size_t index, std::shared_ptr<DeviceTensor> tensor) {
-  if (!tensor) return {Code::invalid_argument, cat("input ", index, ": no tensor")};
-  QUERN_TRY(check_same_device(tensor->device(), impl_->executable->device(), "an input"));
-  QUERN_TRY(set_input(index, TensorView{tensor->type(), tensor->impl().memory->host()}));
-  impl_->input_tensors[index] = std::move(tensor);
-  return {};
+  return guarded([&]() -> Status {
+    if (!tensor) return {Code::invalid_argument, cat("input ", index, ": no tensor")};
+    QUERN_TRY(check_same_device(tensor->device(), impl_->executable->device(), "an input"));
+    QUERN_TRY(set_input(index, TensorView{tensor->type(), tensor->impl().memory->host()}));
+    impl_->input_tensors[index] = std::move(tensor);
+    return {};
+  });
 }
 
 Status Session::set_input_sequence(std::size_t index, std::span<const TensorView> tensors) {
-  QUERN_TRY(impl_->check_idle());
-  QUERN_ASSIGN(const ValueSpec* spec, spec_of(impl_->executable->inputs(), index, "input"));
-  if (spec->kind != ValueSpec::Kind::sequence && spec->kind != ValueSpec::Kind::optional_sequence)
-    return {Code::invalid_argument, cat("input '", printable(spec->name), "' is no sequence")};
-  for (const TensorView& t : tensors) QUERN_TRY(check_tensor(*spec, t));
-  impl_->inputs[index].kind = RuntimeValue::Kind::sequence;
-  impl_->inputs[index].tensors.clear();
-  for (const TensorView& t : tensors) impl_->inputs[index].tensors.push_back(with_address(t));
-  impl_->is_set[index] = true;
-  impl_->input_tensors[index] = nullptr;
-  return {};
+  return guarded([&]() -> Status {
+    QUERN_TRY(impl_->check_idle());
+    QUERN_ASSIGN(const ValueSpec* spec, spec_of(impl_->executable->inputs(), index, "input"));
+    if (spec->kind != ValueSpec::Kind::sequence && spec->kind != ValueSpec::Kind::optional_sequence)
+      return {Code::invalid_argument, cat("input '", printable(spec->name), "' is no sequence")};
+    for (const TensorView& t : tensors) QUERN_TRY(check_tensor(*spec, t));
+    std::vector<TensorView> views(tensors.begin(), tensors.end());
+    std::ranges::transform(views, views.begin(), with_address);
+    impl_->inputs[index].kind = RuntimeValue::Kind::sequence;
+    impl_->inputs[index].tensors = std::move(views);
+    impl_->is_set[index] = true;
+    impl_->input_tensors[index] = nullptr;
+    return {};
+  });
 }
 
 Status Session::set_input_none(std::size_t index) {
-  QUERN_TRY(impl_->check_idle());
-  QUERN_ASSIGN(const ValueSpec* spec, spec_of(impl_->executable->inputs(), index, "input"));
-  if (spec->kind != ValueSpec::Kind::optional_tensor &&
-      spec->kind != ValueSpec::Kind::optional_sequence)
-    return {Code::invalid_argument, cat("input '", printable(spec->name), "' is not optional")};
-  impl_->inputs[index].kind = RuntimeValue::Kind::none;
-  impl_->inputs[index].tensors.clear();
-  impl_->is_set[index] = true;
-  impl_->input_tensors[index] = nullptr;
-  return {};
+  return guarded([&]() -> Status {
+    QUERN_TRY(impl_->check_idle());
+    QUERN_ASSIGN(const ValueSpec* spec, spec_of(impl_->executable->inputs(), index, "input"));
+    if (spec->kind != ValueSpec::Kind::optional_tensor &&
+        spec->kind != ValueSpec::Kind::optional_sequence)
+      return {Code::invalid_argument, cat("input '", printable(spec->name), "' is not optional")};
+    impl_->inputs[index].kind = RuntimeValue::Kind::none;
+    impl_->inputs[index].tensors.clear();
+    impl_->is_set[index] = true;
+    impl_->input_tensors[index] = nullptr;
+    return {};
+  });
 }
 
 Status Session::bind_output(std::size_t index, std::byte* data, std::size_t capacity) {
-  QUERN_TRY(impl_->check_idle());
-  QUERN_ASSIGN(const ValueSpec* spec, spec_of(impl_->executable->outputs(), index, "output"));
-  if (reinterpret_cast<std::uintptr_t>(data) % std::min<std::size_t>(size_of(spec->dtype), 8) != 0)
-    return {Code::invalid_argument,
-            cat("the place for output '", printable(spec->name), "' is not aligned")};
-  impl_->bound[index] = {data, data ? capacity : 0};
-  impl_->output_tensors[index] = nullptr;
-  return {};
+  return guarded([&]() -> Status {
+    QUERN_TRY(impl_->check_idle());
+    QUERN_ASSIGN(const ValueSpec* spec, spec_of(impl_->executable->outputs(), index, "output"));
+    if (reinterpret_cast<std::uintptr_t>(data) % std::min<std::size_t>(size_of(spec->dtype), 8) !=
+        0)
+      return {Code::invalid_argument,
+              cat("the place for output '", printable(spec->name), "' is not aligned")};
+    impl_->bound[index] = {data, data ? capacity : 0};
+    impl_->output_tensors[index] = nullptr;
+    return {};
+  });
 }
 
 Status Session::bind_output(std::size_t index, std::shared_ptr<DeviceTensor> tensor) {
-  if (!tensor) return bind_output(index, nullptr, 0);
-  QUERN_TRY(check_same_device(tensor->device(), impl_->executable->device(), "an output"));
-  QUERN_TRY(bind_output(index, tensor->impl().memory->host(), tensor->capacity()));
-  impl_->output_tensors[index] = std::move(tensor);
-  return {};
+  return guarded([&]() -> Status {
+    if (!tensor) return bind_output(index, nullptr, 0);
+    QUERN_TRY(check_same_device(tensor->device(), impl_->executable->device(), "an output"));
+    QUERN_TRY(bind_output(index, tensor->impl().memory->host(), tensor->capacity()));
+    impl_->output_tensors[index] = std::move(tensor);
+    return {};
+  });
 }
 
 Status Session::request_outputs(std::span<const std::size_t> indices) {
-  QUERN_TRY(impl_->check_idle());
-  const std::size_t count = impl_->executable->outputs().size();
-  std::vector<std::size_t> wanted(indices.begin(), indices.end());
-  for (std::size_t i : wanted)
-    QUERN_TRY(spec_of(impl_->executable->outputs(), i, "output").status());
-  if (wanted.empty()) {
-    wanted.resize(count);
-    std::iota(wanted.begin(), wanted.end(), 0);
-  }
-  std::ranges::sort(wanted);
-  wanted.erase(std::unique(wanted.begin(), wanted.end()), wanted.end());
-  impl_->wanted = std::move(wanted);
-  impl_->bound_wanted.resize(impl_->wanted.size());
-  impl_->device_outputs.resize(impl_->wanted.size());
-  impl_->planned_types.resize(impl_->wanted.size());
-  impl_->has_run = false;
-  return {};
+  return guarded([&]() -> Status {
+    QUERN_TRY(impl_->check_idle());
+    const std::size_t count = impl_->executable->outputs().size();
+    std::vector<std::size_t> wanted(indices.begin(), indices.end());
+    for (std::size_t i : wanted)
+      QUERN_TRY(spec_of(impl_->executable->outputs(), i, "output").status());
+    if (wanted.empty()) {
+      wanted.resize(count);
+      std::iota(wanted.begin(), wanted.end(), 0);
+    }
+    std::ranges::sort(wanted);
+    wanted.erase(std::unique(wanted.begin(), wanted.end()), wanted.end());
+    impl_->has_run = false;  // what follows may end for want of memory
+    impl_->bound_wanted.resize(wanted.size());
+    impl_->device_outputs.resize(wanted.size());
+    impl_->planned_types.resize(wanted.size());
+    impl_->wanted = std::move(wanted);
+    return {};
+  });
 }
 
 // ---- running -----------------------------------------------------------------------------------
@@ -392,22 +412,26 @@ void Session::Impl::set_types() {
 }
 
 Status Session::Impl::run(Clock::time_point deadline, StepListener* listener) {
-  QUERN_TRY(begin(NextUser::host));
-  Status status = runner.run(inputs, wanted, bound_wanted, options(deadline, listener));
-  QUERN_TRY(end(status.ok() ? stop->check() : std::move(status)));
-  set_types();
-  return {};
+  QUERN_TRY(guarded([&] { return begin(NextUser::host); }));
+  return end(guarded([&]() -> Status {
+    QUERN_TRY(runner.run(inputs, wanted, bound_wanted, options(deadline, listener)));
+    QUERN_TRY(stop->check());
+    set_types();
+    return {};
+  }));
 }
 
 // ---- running without waiting -------------------------------------------------------------------
 
 Status Session::Impl::submit() {
-  QUERN_TRY(begin(NextUser::same_device));
-  flight_options = options(Clock::time_point::max(), nullptr);
-  auto started = runner.start(inputs, wanted, bound_wanted, flight_options);
-  if (!started) return end(std::move(started).status());
-  for (std::size_t i = 0; i < wanted.size(); ++i) planned_types[i] = runner.planned_type(i);
-  return *started ? follow_device() : start_worker();
+  QUERN_TRY(guarded([&] { return begin(NextUser::same_device); }));
+  Status started = guarded([&]() -> Status {
+    flight_options = options(Clock::time_point::max(), nullptr);
+    QUERN_ASSIGN(const bool on_device, runner.start(inputs, wanted, bound_wanted, flight_options));
+    for (std::size_t i = 0; i < wanted.size(); ++i) planned_types[i] = runner.planned_type(i);
+    return on_device ? follow_device() : start_worker();
+  });
+  return started.ok() ? Status() : end(std::move(started));
 }
 
 Status Session::Impl::follow_device() {
@@ -422,11 +446,7 @@ Status Session::Impl::follow_device() {
 
 Status Session::Impl::start_worker() {
   join_tensors(NextUser::host);
-  try {
-    if (!worker) worker = std::make_shared<Worker>([this] { return run_on_worker(); });
-  } catch (const std::system_error& e) {
-    return end({Code::out_of_memory, cat("no thread for a submitted run: ", e.what())});
-  }
+  if (!worker) worker = std::make_shared<Worker>([this] { return run_on_worker(); });
   set_pending(worker);
   flight = Flight::worker;
   worker->start();
@@ -434,9 +454,11 @@ Status Session::Impl::start_worker() {
 }
 
 Status Session::Impl::run_on_worker() {
-  QUERN_TRY(runner.run(inputs, wanted, bound_wanted, flight_options));
-  set_types();
-  return {};
+  return guarded([&]() -> Status {
+    QUERN_TRY(runner.run(inputs, wanted, bound_wanted, flight_options));
+    set_types();
+    return {};
+  });
 }
 
 Status Session::Impl::wait() {
@@ -477,10 +499,12 @@ Status Session::run_until(Clock::time_point deadline) {
 }
 
 Status Session::prepare() {
-  QUERN_TRY(impl_->check_idle());
-  QUERN_TRY(impl_->check_inputs());
-  QUERN_TRY(impl_->take_device_inputs());
-  return impl_->runner.prepare(impl_->inputs, impl_->wanted);
+  return guarded([&]() -> Status {
+    QUERN_TRY(impl_->check_idle());
+    QUERN_TRY(impl_->check_inputs());
+    QUERN_TRY(impl_->take_device_inputs());
+    return impl_->runner.prepare(impl_->inputs, impl_->wanted);
+  });
 }
 
 void Session::cancel() {
@@ -509,14 +533,16 @@ Result<const RuntimeValue*> Session::Impl::result(std::size_t index) const {
 }
 
 Result<TensorType> Session::output_type(std::size_t index) const {
-  QUERN_ASSIGN(const std::size_t at, impl_->wanted_index(index));
-  if (impl_->flight == Impl::Flight::none) {
-    QUERN_ASSIGN(const TensorView view, output(index));
-    return view.type;
-  }
-  if (const auto& type = impl_->planned_types[at]) return *type;
-  return Status(Code::busy,
-                cat("the shape of output ", index, " depends on data: the run tells it"));
+  return guarded([&]() -> Result<TensorType> {
+    QUERN_ASSIGN(const std::size_t at, impl_->wanted_index(index));
+    if (impl_->flight == Impl::Flight::none) {
+      QUERN_ASSIGN(const TensorView view, output(index));
+      return view.type;
+    }
+    if (const auto& type = impl_->planned_types[at]) return *type;
+    return Status(Code::busy,
+                  cat("the shape of output ", index, " depends on data: the run tells it"));
+  });
 }
 
 Result<TensorView> Session::output(std::size_t index) const {
@@ -524,16 +550,21 @@ Result<TensorView> Session::output(std::size_t index) const {
 }
 
 Result<std::size_t> Session::output_count(std::size_t index) const {
-  QUERN_ASSIGN(const RuntimeValue* v, impl_->result(index));
-  return v->tensors.size();
+  return guarded([&]() -> Result<std::size_t> {
+    QUERN_ASSIGN(const RuntimeValue* v, impl_->result(index));
+    return v->tensors.size();
+  });
 }
 
 Result<TensorView> Session::output_element(std::size_t index, std::size_t element) const {
-  QUERN_ASSIGN(const RuntimeValue* v, impl_->result(index));
-  if (element >= v->tensors.size())
-    return Status(Code::not_found, cat("output ", index, " holds ", v->tensors.size(), " tensors"));
-  if (const auto& tensor = impl_->output_tensors[index]) return tensor->read();
-  return v->tensors[element];
+  return guarded([&]() -> Result<TensorView> {
+    QUERN_ASSIGN(const RuntimeValue* v, impl_->result(index));
+    if (element >= v->tensors.size())
+      return Status(Code::not_found,
+                    cat("output ", index, " holds ", v->tensors.size(), " tensors"));
+    if (const auto& tensor = impl_->output_tensors[index]) return tensor->read();
+    return v->tensors[element];
+  });
 }
 
 namespace {
@@ -627,9 +658,11 @@ class Recorder final : public StepListener {
 }  // namespace
 
 Result<std::vector<Session::Timing>> Session::profile(Clock::time_point deadline) {
-  Recorder recorder(Clock::now());
-  QUERN_TRY(impl_->run(deadline, &recorder));
-  return std::move(recorder.timings);
+  return guarded([&]() -> Result<std::vector<Session::Timing>> {
+    Recorder recorder(Clock::now());
+    QUERN_TRY(impl_->run(deadline, &recorder));
+    return std::move(recorder.timings);
+  });
 }
 
 Result<std::vector<Session::MemoryEvent>> Session::trace_memory() {

@@ -2,6 +2,7 @@
 // <quern/onnx.h> over the parser.
 #include <quern/onnx.h>
 
+#include "engine/vocabulary/guarded.h"
 #include "frontends/onnx-parser/onnx_parser.h"
 
 namespace quern {
@@ -34,13 +35,17 @@ Result<Model> to_model(Result<OnnxModel> read) {
 }  // namespace
 
 Result<Model> load_onnx(const std::string& path, const OnnxOptions& options) {
-  return to_model(load_onnx(path, builtin_ops(), import_options(options)));
+  return guarded([&]() -> Result<Model> {
+    return to_model(load_onnx(path, builtin_ops(), import_options(options)));
+  });
 }
 
 Result<Model> parse_onnx(std::span<const std::byte> bytes, std::shared_ptr<const void> owner,
                          const std::string& folder, const OnnxOptions& options) {
-  return to_model(
-      parse_onnx(bytes, std::move(owner), folder, builtin_ops(), import_options(options)));
+  return guarded([&]() -> Result<Model> {
+    return to_model(
+        parse_onnx(bytes, std::move(owner), folder, builtin_ops(), import_options(options)));
+  });
 }
 
 }  // namespace quern

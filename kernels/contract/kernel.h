@@ -123,8 +123,8 @@ class ConstantSource {
   virtual const std::string& key() const = 0;
 };
 
-// Packed weights of one executable: made once per (constant, packed layout) and shared by its
-// plans.
+// What the kernels of one executable share, as long as one of them has it: packed weights, made
+// once per (constant, packed layout), and code that was generated.
 class WeightStore {
  public:
   virtual ~WeightStore() = default;
@@ -134,6 +134,10 @@ class WeightStore {
   virtual Result<std::shared_ptr<const std::byte>> find_or_make(const std::string& key,
                                                                 std::size_t bytes,
                                                                 const Fill& fill) = 0;
+  // Code by a key that names whatever it was generated from. Two threads may make the same.
+  using MakeCode = std::function<std::shared_ptr<const void>()>;
+  virtual std::shared_ptr<const void> find_or_make_code(const std::string& key,
+                                                        const MakeCode& make) = 0;
 };
 
 struct KernelInput {

@@ -120,7 +120,7 @@ OpenMpThreads::~OpenMpThreads() {
   if (dynamic_before_) openmp().set_dynamic(dynamic_before_);
 }
 
-int default_threads() noexcept {
+int default_threads() {
   cpu_set_t set;
   CPU_ZERO(&set);
   const int allowed = sched_getaffinity(0, sizeof set, &set) == 0 ? CPU_COUNT(&set) : 1;

@@ -50,6 +50,6 @@ auto outside_of_team(const F& f) -> decltype(f()) {
 }
 
 // min(CPUs that this process may run on, its cgroup's CPU quota), at least 1.
-int default_threads() noexcept;
+int default_threads();
 
 }  // namespace quern

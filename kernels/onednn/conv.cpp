@@ -160,7 +160,7 @@ Selection build(const KernelRequest& r, const ConvShapes& shapes, const Primitiv
     b.input(DNNL_ARG_BIAS, 2, bias, Layout::row_major(r.shape(2)));
   }
   b.post_ops(fused);
-  return b.finish(pd, Primitive(pd));
+  return b.finish<Primitive>(pd);
 }
 
 std::optional<Md> bias_of(const KernelRequest& r) {

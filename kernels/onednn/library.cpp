@@ -7,6 +7,9 @@
 #include <cstdlib>
 #include <dlfcn.h>
 #include <string_view>
+#if __has_include(<execinfo.h>)
+#include <execinfo.h>
+#endif
 
 #include "kernels/contract/openmp.h"
 
@@ -16,9 +19,19 @@ bool available() noexcept;  // onednn.h, which cannot be included here
 }
 namespace {
 
+// glibc opens libgcc the first time that an exception passes one of its own functions, as those of
+// oneDNN do in pthread_once(), and ends the process if it then has no memory for that.
+void open_unwinder() {
+#if __has_include(<execinfo.h>)
+  void* frame[1];
+  backtrace(frame, 1);
+#endif
+}
+
 // All functions, or none. QUERN_ONEDNN=off in the environment has the effect of a missing library.
 OneDnnApi load() noexcept {
   open_openmp();
+  open_unwinder();
   OneDnnApi api;
   const char* wanted = std::getenv("QUERN_ONEDNN");
   if (wanted && wanted == std::string_view("off")) return api;

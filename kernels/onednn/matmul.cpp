@@ -211,7 +211,7 @@ Selection build(const KernelRequest& r, const Problem& p) {
     builder.also_taken(1);
   }
   builder.post_ops(fused);
-  return builder.finish(pd, dnnl::matmul(pd));
+  return builder.finish<dnnl::matmul>(pd);
 }
 
 // The rows of a product that one call computes in some 50 ms, where all would take longer; 0: all.

@@ -6,8 +6,10 @@
 #include <limits>
 #include <string_view>
 
+#include "engine/vocabulary/guarded.h"
 #include "engine/vocabulary/text_util.h"
 #include "graph/numeric.h"
+#include "graph/text.h"
 #include "kernels/contract/openmp.h"
 
 namespace quern::onednn {
@@ -15,24 +17,42 @@ namespace quern::onednn {
 using dnnl::algorithm;
 
 const dnnl::engine& engine() {
-  static const dnnl::engine e(dnnl::engine::kind::cpu, 0);
+  static const dnnl::engine e = [] {
+    dnnl_set_primitive_cache_capacity(0);
+    return dnnl::engine(dnnl::engine::kind::cpu, 0);
+  }();
   return e;
 }
 
-Selection guard(const KernelRequest& request, const std::function<Selection()>& f) noexcept {
+namespace {
+
+// The exception that is being handled, as an answer.
+Selection refusal(const KernelRequest& request) {
   try {
-    return outside_of_team([&] {
-      const OpenMpThreads threads(request.target.threads);
-      return f();
-    });
+    throw;
   } catch (const dnnl::error& e) {
     if (e.status == dnnl_unimplemented || e.status == dnnl_invalid_arguments) return unsupported();
     const Code code = e.status == dnnl_out_of_memory ? Code::out_of_memory : Code::internal;
     return Status(code, cat("node '", printable(request.name), "' (", request.def().name,
                             "): oneDNN: ", e.what()));
-  } catch (const std::exception& e) {
-    return Status(Code::out_of_memory, cat("node '", printable(request.name), "': ", e.what()));
+  } catch (...) {
+    return status_of_exception().in(cat("node '", printable(request.name), "'"));
   }
+}
+
+}  // namespace
+
+Selection guard(const KernelRequest& request, const std::function<Selection()>& f) noexcept {
+  return guarded([&]() -> Selection {
+    try {
+      return outside_of_team([&] {
+        const OpenMpThreads threads(request.target.threads);
+        return f();
+      });
+    } catch (...) {
+      return refusal(request);
+    }
+  });
 }
 
 // ---- descriptors -------------------------------------------------------------------------------
@@ -145,11 +165,11 @@ class OneDnnKernel final : public CpuKernel {
  public:
   using Arg = KernelBuilder::Arg;
 
-  OneDnnKernel(dnnl::primitive primitive, std::vector<Arg> args, int threads)
+  OneDnnKernel(std::shared_ptr<const dnnl::primitive> primitive, std::vector<Arg> args, int threads)
       : primitive_(std::move(primitive)), args_(std::move(args)), threads_(threads) {}
 
   Result<std::unique_ptr<KernelState>> make_state() const override {
-    try {
+    return guarded([&]() -> Result<std::unique_ptr<KernelState>> {
       auto state = std::make_unique<State>();
       state->memories.reserve(args_.size());
       for (const Arg& a : args_) {
@@ -160,9 +180,7 @@ class OneDnnKernel final : public CpuKernel {
         state->handles.push_back(handle);
       }
       return std::unique_ptr<KernelState>(std::move(state));
-    } catch (const std::exception& e) {
-      return Status(Code::out_of_memory, cat("oneDNN: ", e.what()));
-    }
+    });
   }
 
   Status run(const KernelArgs& args, KernelState* kernel_state, const Parallel&) const override {
@@ -179,10 +197,11 @@ class OneDnnKernel final : public CpuKernel {
     }
     const OpenMpThreads threads(threads_);
     const auto status =
-        dnnl_primitive_execute(primitive_.get(), state.stream.get(),
+        dnnl_primitive_execute(primitive_->get(), state.stream.get(),
                                static_cast<int>(state.args.size()), state.args.data());
     if (status == dnnl_success) return {};
-    return {Code::internal, cat("oneDNN could not execute: status ", static_cast<int>(status))};
+    return {status == dnnl_out_of_memory ? Code::out_of_memory : Code::internal,
+            cat("oneDNN could not execute: status ", static_cast<int>(status))};
   }
 
  private:
@@ -193,7 +212,7 @@ class OneDnnKernel final : public CpuKernel {
     std::vector<void*> handles;
   };
 
-  dnnl::primitive primitive_;
+  std::shared_ptr<const dnnl::primitive> primitive_;
   std::vector<Arg> args_;
   int threads_;
 };
@@ -231,12 +250,42 @@ void KernelBuilder::post_ops(const FusedPostOps& fused) {
   }
 }
 
+namespace {
+
+// The primitive of this key, or a new one.
+std::shared_ptr<const dnnl::primitive> shared_primitive(
+    WeightStore* store, const std::string& key, const std::function<dnnl::primitive()>& generate) {
+  const auto make = [&] { return std::make_shared<const dnnl::primitive>(generate()); };
+  if (!store) return make();
+  return std::static_pointer_cast<const dnnl::primitive>(store->find_or_make_code(key, make));
+}
+
+}  // namespace
+
+// The primitive is a function of these: operator, shapes, post-ops, threads, the implementation,
+// and the arguments in their formats. A residual that is summed in place is none of the arguments.
+std::string KernelBuilder::code_key(const std::string& implementation) const {
+  const KernelRequest& r = request_;
+  std::string key = cat("onednn|", implementation, "|", r.def().name, " ", attributes_text(r.op));
+  if (choice_.post_ops_taken > 0)
+    key += cat(post_ops_text(r.post_ops, [](std::uint32_t i) { return cat(i); }), "|",
+               choice_.post_ops_taken, "|", choice_.sharing.size());
+  key += cat("|", threads_, "|", r.target.threads);
+  for (std::size_t i = 0; i < r.inputs.size(); ++i)
+    if (r.has(i)) key += cat("|", r.shape(i).text());
+  key += r.outputs[0].shape.text();
+  for (const Arg& a : args_)
+    key += cat("|", static_cast<int>(a.source), ",", a.id, ",", a.index, ":", format_key(a.md));
+  return key;
+}
+
 Selection KernelBuilder::finish(const std::string& implementation, const Md& scratchpad,
-                                dnnl::primitive primitive) {
+                                const std::function<dnnl::primitive()>& generate) {
   choice_.scratch_bytes = scratchpad.get_size();
   if (choice_.scratch_bytes)
     args_.push_back({Arg::Source::scratch, DNNL_ARG_SCRATCHPAD, 0, scratchpad, nullptr});
   choice_.implementation = "onednn " + implementation;
+  auto primitive = shared_primitive(request_.target.weights, code_key(implementation), generate);
   choice_.work = std::make_unique<OneDnnKernel>(std::move(primitive), std::move(args_), threads_);
   return std::optional<KernelChoice>(std::move(choice_));
 }
@@ -285,7 +334,10 @@ Result<std::shared_ptr<const std::byte>> pack_constant(const KernelRequest& requ
     dnnl::memory src(from, engine(), const_cast<std::byte*>(t.data()));
     dnnl::memory dst(to, engine(), packed);
     dnnl::stream stream(engine());
-    dnnl::reorder(src, dst).execute(stream, src, dst);
+    const auto reorder = shared_primitive(
+        request.target.weights, cat("onednn|pack|", format_key(from), "|", format_key(to)),
+        [&] { return dnnl::reorder(src, dst); });
+    reorder->execute(stream, {{DNNL_ARG_FROM, src}, {DNNL_ARG_TO, dst}});
     stream.wait();
     return {};
   };

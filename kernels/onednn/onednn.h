@@ -1,10 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 // The only interface to oneDNN: covers both generations (2.x and 3.x), opens the library at run
 // time, and catches exceptions in guard().
+//
+// oneDNN's own cache of primitives is turned off, for the whole process: it cannot be repaired
+// after an allocation in it has failed, and tenants would see by the time of a compilation what
+// others have compiled. Kernels of one executable share code by its WeightStore instead.
 #pragma once
 
 #include "onednn_dispatch.h"  // generated: before dnnl.hpp, which it redirects
 
+#include <functional>
 #include <limits>
 #include <memory>
 #include <optional>
@@ -122,9 +127,9 @@ class KernelBuilder {
   void also_taken(std::size_t post_ops) { also_taken_ = post_ops; }
   void threads(int n) { threads_ = n; }
 
-  template <class PrimitiveDesc>
-  Selection finish(const PrimitiveDesc& pd, dnnl::primitive primitive) {
-    return finish(pd.impl_info_str(), pd.scratchpad_desc(), std::move(primitive));
+  template <class Primitive, class PrimitiveDesc>
+  Selection finish(const PrimitiveDesc& pd) {
+    return finish(pd.impl_info_str(), pd.scratchpad_desc(), [&] { return Primitive(pd); });
   }
 
  private:
@@ -137,7 +142,8 @@ class KernelBuilder {
     std::shared_ptr<const std::byte> bytes;
   };
   Selection finish(const std::string& implementation, const Md& scratchpad,
-                   dnnl::primitive primitive);
+                   const std::function<dnnl::primitive()>& generate);
+  std::string code_key(const std::string& implementation) const;
 
   const KernelRequest& request_;
   KernelChoice choice_;

@@ -70,7 +70,7 @@ Selection select_pool_onednn(const KernelRequest& r) {
         onednn::threads_for(r, static_cast<double>(dst.elements() * w.kernel.elements()) * 4));
     b.input(DNNL_ARG_SRC, 0, *src_md, layout);
     b.output(DNNL_ARG_DST, 0, pd.dst_desc(), *dst_layout);
-    return b.finish(pd, onednn::PoolPrimitive(pd));
+    return b.finish<onednn::PoolPrimitive>(pd);
   });
 }
 

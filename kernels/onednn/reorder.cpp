@@ -15,7 +15,7 @@ Selection select_reorder(const KernelRequest& request, const TensorDesc& from,
     KernelBuilder builder(request);
     builder.input(DNNL_ARG_FROM, 0, *src, from.layout);
     builder.output(DNNL_ARG_TO, 0, *dst, to.layout);
-    return builder.finish(pd, dnnl::reorder(pd));
+    return builder.finish<dnnl::reorder>(pd);
   });
 }
 

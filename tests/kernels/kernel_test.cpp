@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tests/kernels/kernel_test.h"
 
+#include <deque>
 #include <map>
 #include <memory>
 
@@ -25,7 +26,7 @@ class HeldConstant final : public ConstantSource {
 };
 
 // Packs on each call, and holds keys to what they promise: equal keys of one process name equal
-// bytes.
+// bytes, and code that any of its requests can run.
 class TestWeights final : public WeightStore {
  public:
   Result<std::shared_ptr<const std::byte>> find_or_make(const std::string& key, std::size_t bytes,
@@ -39,6 +40,16 @@ class TestWeights final : public WeightStore {
     const auto first = contents.emplace(std::string(simd().name) + "|" + key, content).first;
     EXPECT_EQ(first->second, content) << "one key, two packings: " << key;
     return std::shared_ptr<const std::byte>(held, held->data());
+  }
+
+  std::shared_ptr<const void> find_or_make_code(const std::string& key,
+                                                const MakeCode& make) override {
+    constexpr std::size_t most = 200;
+    static std::deque<std::pair<std::string, std::shared_ptr<const void>>> known;
+    for (const auto& [name, code] : known)
+      if (name == key) return code;
+    if (known.size() == most) known.pop_front();
+    return known.emplace_back(key, make()).second;
   }
 
   static std::string hash_of(std::span<const std::byte> bytes) {

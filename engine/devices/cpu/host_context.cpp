@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <exception>
 
+#include "engine/vocabulary/guarded.h"
 #include "engine/vocabulary/text_util.h"
 #include "kernels/contract/openmp.h"
 
@@ -79,12 +80,8 @@ void HostContext::begin(const Call& call) {
 
 Status HostContext::run_steps(const Call& call, std::size_t first, std::size_t end_step) {
   if (program_->threads == 1 || !in_openmp_team()) return run_on_team(call, first, end_step);
-  try {
-    return outside_of_team([&] { return run_on_team(call, first, end_step); });
-  } catch (const std::exception& e) {
-    return {Code::out_of_memory,
-            cat("no thread outside of the caller's OpenMP region: ", e.what())};
-  }
+  return guarded(
+      [&] { return outside_of_team([&] { return run_on_team(call, first, end_step); }); });
 }
 
 namespace {

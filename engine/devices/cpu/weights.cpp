@@ -28,11 +28,19 @@ std::shared_ptr<std::byte> allocate(std::size_t bytes) {
 
 }  // namespace
 
+// Plans change with the shapes of inputs, and each may have small constants and code of its own.
+template <class Entries>
+void SharedWeights::forget_released(Entries& entries, std::size_t& next_sweep) {
+  if (entries.size() < next_sweep) return;
+  std::erase_if(entries, [](const auto& e) { return is_released(e.second); });
+  next_sweep = 2 * entries.size() + 64;
+}
+
 Result<std::shared_ptr<const std::byte>> SharedWeights::find_or_make(const std::string& key,
                                                                      std::size_t bytes,
                                                                      const Fill& fill) {
   const std::scoped_lock lock(mutex_);
-  forget_released();
+  forget_released(entries_, next_sweep_);
   Entry& entry =
       entries_[cat(bytes, "|", key)];  // whatever a key forgets, no kernel reads past an end
   if (auto packed = entry.packed.lock()) return packed;
@@ -44,12 +52,20 @@ Result<std::shared_ptr<const std::byte>> SharedWeights::find_or_make(const std::
   return packed;
 }
 
-// Drops entries of released weights. Plans change with the shapes of inputs, and each may have
-// small constants of its own.
-void SharedWeights::forget_released() {
-  if (entries_.size() < next_sweep_) return;
-  std::erase_if(entries_, [](const auto& e) { return e.second.packed.expired(); });
-  next_sweep_ = 2 * entries_.size() + 64;
+std::shared_ptr<const void> SharedWeights::find_or_make_code(const std::string& key,
+                                                             const MakeCode& make) {
+  {
+    const std::scoped_lock lock(code_mutex_);
+    const auto known = code_.find(key);
+    if (known != code_.end())
+      if (auto code = known->second.lock()) return code;
+  }
+  auto fresh = make();  // may ask for code itself
+  const std::scoped_lock lock(code_mutex_);
+  forget_released(code_, next_sweep_of_code_);
+  code_[key] = fresh;
+  recent_[next_recent_++ % recent_.size()] = fresh;
+  return fresh;
 }
 
 std::size_t SharedWeights::bytes() const {

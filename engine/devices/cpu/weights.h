@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Constants in host memory, in the layouts that CPU kernels read.
+// Constants in host memory, in the layouts that CPU kernels read, and code of kernels.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <memory>
 #include <mutex>
@@ -17,6 +18,8 @@ class SharedWeights final : public WeightStore {
  public:
   Result<std::shared_ptr<const std::byte>> find_or_make(const std::string& key, std::size_t bytes,
                                                         const Fill& fill) override;
+  std::shared_ptr<const void> find_or_make_code(const std::string& key,
+                                                const MakeCode& make) override;
   // The bytes that are held now.
   std::size_t bytes() const;
 
@@ -25,11 +28,21 @@ class SharedWeights final : public WeightStore {
     std::weak_ptr<const std::byte> packed;
     std::size_t bytes = 0;
   };
-  void forget_released();
+  static bool is_released(const Entry& entry) { return entry.packed.expired(); }
+  static bool is_released(const std::weak_ptr<const void>& code) { return code.expired(); }
+  template <class Entries>
+  static void forget_released(Entries& entries, std::size_t& next_sweep);
 
   mutable std::mutex mutex_;
   std::unordered_map<std::string, Entry> entries_;
-  std::size_t next_sweep_ = 64;  // number of entries at which released entries are dropped
+  std::mutex code_mutex_;  // of its own: packing may generate code
+  std::unordered_map<std::string, std::weak_ptr<const void>> code_;
+  // Packing has its code no longer than it runs, and the next weights often have the same format.
+  std::array<std::shared_ptr<const void>, 32> recent_;
+  std::size_t next_recent_ = 0;
+  // The number of entries at which released entries are dropped.
+  std::size_t next_sweep_ = 64;
+  std::size_t next_sweep_of_code_ = 64;
 };
 
 }  // namespace quern::cpu

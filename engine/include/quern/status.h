@@ -30,32 +30,35 @@ enum class Code : unsigned char {
 std::string_view code_name(Code code) noexcept;
 
 // A null pointer on success, so that success costs nothing. Movable, not copyable; safe to read
-// from any thread.
+// from any thread. Where not even an error can be allocated, it is no_memory().
 class [[nodiscard]] Status {
  public:
   Status() noexcept = default;
-  Status(Code code, std::string message)
-      : rep_(std::make_unique<Rep>(Rep{code, std::move(message)})) {}
+  Status(Code code, std::string message) noexcept;
+  // out_of_memory, "the system has no more memory"; it takes none.
+  static Status no_memory() noexcept;
 
   bool ok() const noexcept { return rep_ == nullptr; }
   Code code() const noexcept { return rep_ ? rep_->code : Code::ok; }
   std::string_view message() const noexcept {
     return rep_ ? std::string_view(rep_->message) : std::string_view();
   }
-  // The same error with `where` before its message; ok stays ok.
-  Status in(std::string_view where) && {
-    if (rep_) rep_->message.insert(0, std::string(where) + ": ");
-    return std::move(*this);
-  }
+  // The same error with `where` before its message; ok stays ok, and so does no_memory().
+  Status in(std::string_view where) &&;
   // For the rare code that must keep an error and also return it.
-  Status copy() const { return rep_ ? Status(rep_->code, rep_->message) : Status(); }
+  Status copy() const;
 
  private:
   struct Rep {
     Code code;
     std::string message;
   };
-  std::unique_ptr<Rep> rep_;
+  struct Free {
+    void operator()(Rep* rep) const noexcept;
+  };
+  static Rep& no_memory_rep() noexcept;
+
+  std::unique_ptr<Rep, Free> rep_;
 };
 
 // A value, or the error that explains why there is none. Member names are those of std::expected.

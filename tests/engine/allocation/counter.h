@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Counts what the whole process takes from the heap: malloc itself is replaced, so what libraries
-// take is counted too, and told apart: dnnl_primitive_execute() makes a small map of its arguments
-// in each call, which no caller can prevent.
+// Counts what the whole process takes from the heap, or refuses it: malloc itself is replaced, so
+// what libraries take is counted too, and told apart: dnnl_primitive_execute() makes a small map of
+// its arguments in each call, which no caller can prevent.
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <string>
 
 namespace quern::testing {
@@ -30,5 +31,15 @@ class AllocationCounter {
   // Where the first of ours came from, a line a frame (addr2line tells more); "" without any.
   std::string first_caller() const;
 };
+
+// From here on the allocation number `first` of the process, counted from 0, fails: it alone, or
+// all from it on. Async-signal-safe: a child of fork() may call it.
+enum class Failing : std::uint8_t { one, all };
+void refuse_allocations(std::uint64_t first, Failing failing);
+// Allocates again; returns how many were asked for meanwhile.
+std::uint64_t allow_allocations();
+// In the handler of a signal: writes the file name of the library that it interrupted, or that
+// called the C or C++ library when these were interrupted.
+void name_innermost_library(char* to, std::size_t size);
 
 }  // namespace quern::testing
