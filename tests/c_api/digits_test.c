@@ -259,6 +259,7 @@ static void test_device(const quern_model* model, const char* name, const float*
   quern_device_tensor* from = NULL;
   quern_device_tensor* to = NULL;
   quern_tensor in = images(input, 1);
+  quern_tensor type = QUERN_TENSOR_INIT;
   quern_tensor out = QUERN_TENSOR_INIT;
   int i;
   if (quern_device_open(name, &device) != QUERN_OK) {
@@ -285,8 +286,9 @@ static void test_device(const quern_model* model, const char* name, const float*
   CHECK(quern_device_get_counters(device, &before) == QUERN_OK);
   REQUIRE(quern_session_submit(session) == QUERN_OK);
   CHECK(quern_session_run(session) == QUERN_BUSY);
-  CHECK(quern_session_output_type(session, 0, &out) == QUERN_OK);
-  CHECK(out.rank == 2 && out.dims[0] == 1 && out.dims[1] == digits && out.data == NULL);
+  CHECK(quern_session_output_type(session, 0, &type) == QUERN_OK);
+  CHECK(type.dtype == QUERN_F32 && type.rank == 2);
+  CHECK(type.dims[0] == 1 && type.dims[1] == digits && type.data == NULL);
   while (quern_session_wait_within(session, 1000) == QUERN_BUSY) {
   }
   CHECK(quern_device_get_counters(device, &after) == QUERN_OK);

@@ -472,6 +472,11 @@ inline std::vector<Family> all_families() {
                                          .spatial_scale = 0.5F,
                                          .half_pixel = false}));
          g.output("most", g.roi_align(x, boxes, images, {.height = 2, .width = 2, .max = true}));
+         // The one point of the box is the corner of the image, which is still in it.
+         const Operand corner = g.constant(tensor<float>({1, 4}, {0, 0, 24, 20}));
+         g.output("corner",
+                  g.roi_align(x, corner, g.constant(tensor<std::int64_t>({1}, {0})),
+                              {.height = 1, .width = 1, .sampling_ratio = 1, .half_pixel = false}));
          const Operand regions = g.concat({g.cast(g.unsqueeze(images, {1}), DType::f32), boxes}, 1);
          g.output("pooled", g.max_roi_pool(x, regions, 2, 3, 0.7F));
          // Windows that overlap name places twice.
@@ -510,6 +515,12 @@ inline std::vector<Family> all_families() {
            g.output("less" + bits, g.less(i, g.scalar(0, t)));
            g.output("chosen" + bits, g.where(g.greater(i, g.neg(i)), i, g.scalar(-7, t)));
            g.output("least" + bits, g.argmin(i, 2, {.keepdims = false}));
+           // Of several, the first one and the last one.
+           const Operand two = g.mod(i, g.scalar(2, t));
+           g.output("first least" + bits, g.argmin(two, 1));
+           g.output("first most" + bits, g.argmax(two, 1));
+           g.output("last least" + bits,
+                    g.op("ArgReduce", {two}, "is_max=false axis=1 select_last_index=true"));
            g.output("last" + bits, g.op("ArgReduce", {i}, "axis=0 select_last_index=true"));
            g.output("so far" + bits, g.cumsum(i, 1, {.exclusive = t == DType::i64}));
          }

@@ -154,6 +154,19 @@ TEST_P(EachDevice, ShapesThatDependOnDataAreKnownAtTheEnd) {
   EXPECT_EQ(must(session->output_type(0)).shape, (Shape{1, 3}));
 }
 
+TEST_P(EachDevice, ASequenceOfTwoHasNoTypeBeforeTheEnd) {
+  GraphBuilder g;
+  const Operand x = g.input("x", DType::f32, {2, 3});
+  g.output("two", g.sequence({g.relu(x), g.reduce("sum", x, {0})}));
+  const auto session = session_of(compile(must(g.build())));
+  const Tensor in = pattern({2, 3});
+  must(session->set_input(0, in.view()));
+  must(session->submit());
+  EXPECT_EQ(session->output_type(0).error().code(), Code::busy);
+  must(session->wait());
+  EXPECT_EQ(must(session->output_count(0)), 2U);
+}
+
 TEST_P(EachDevice, OnlyTheOutputsThatAreWanted) {
   const auto executable = compile(testing::conv_model());
   const auto all = session_of(executable);

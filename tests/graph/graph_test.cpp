@@ -25,5 +25,23 @@ TEST(Graph, IsAsBeforeWhereANodeIsRefused) {
   EXPECT_EQ(g.node(*node).outputs, (std::vector<ValueId>{ValueId{2}}));
 }
 
+TEST(Graph, LosesAnOutput) {
+  Graph g(builtin_ops());
+  const ValueId x = g.add_input("x", {DType::f32, Dims{2, 3}});
+  const ValueId y = g.add_input("y", {DType::f32, Dims{2, 3}});
+  const ValueId sum = g.node(*g.add_node(Binary{BinaryKind::add}, {x, y})).outputs[0];
+  const ValueId product = g.node(*g.add_node(Binary{BinaryKind::mul}, {x, y})).outputs[0];
+  g.add_output(sum, "sum");
+  g.add_output(product, "product");
+  g.erase_output(0);
+  ASSERT_EQ(g.outputs().size(), 1U);
+  EXPECT_EQ(g.outputs()[0], product);
+  ASSERT_EQ(g.output_names().size(), 1U);
+  EXPECT_EQ(g.output_names()[0], "product");
+  EXPECT_FALSE(g.is_output(sum));
+  EXPECT_EQ(g.erase_dead(), 1U);
+  EXPECT_EQ(g.order().size(), 1U);
+}
+
 }  // namespace
 }  // namespace quern

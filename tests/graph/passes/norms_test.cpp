@@ -151,6 +151,22 @@ TEST(LayerNorm, StaysOverChannelsAndOfOtherValues) {
     output %16 "c")");
 }
 
+// No axes are all of them: the sums run over samples as well.
+TEST(LayerNorm, StaysOverAllAxesByDefault) {
+  expect_stays({"recognise_rms_norm", "center_layer_norm"}, R"(
+    input %0 "x": f32[2,3]
+    const %1: i64[0] = {}
+    const %2: f32[] = {1e-6}
+    %3: f32[1,1] = Reduce(%0, %1) kind=mean
+    %4: f32[2,3] = Binary(%0, %3) kind=sub
+    %5: f32[2,3] = Binary(%4, %4) kind=mul
+    %6: f32[1,1] = Reduce(%5, %1) kind=mean
+    %7: f32[1,1] = Binary(%6, %2) kind=add
+    %8: f32[1,1] = Unary(%7) kind=sqrt
+    %9: f32[2,3] = Binary(%4, %8) kind=div
+    output %9 "y")");
+}
+
 TEST(LayerNorm, TakesOnlyParametersOfWhatItNormalises) {
   expect_stays({"scale_layer_norm", "bias_layer_norm"}, R"(
     input %0 "x": f32[2,3,8]
