@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <array>
+#include <chrono>
 #include <cstddef>
 #include <cstring>
 #include <exception>
@@ -45,6 +46,16 @@ quern_status guarded(const F& body) noexcept {
   }
 }
 
+// So far from now; far enough, it is never.
+inline std::chrono::steady_clock::time_point deadline_in(std::uint64_t microseconds) {
+  using Clock = std::chrono::steady_clock;
+  const auto now = Clock::now();
+  const auto left =
+      std::chrono::duration_cast<std::chrono::microseconds>(Clock::time_point::max() - now);
+  if (microseconds >= static_cast<std::uint64_t>(left.count())) return Clock::time_point::max();
+  return now + std::chrono::microseconds(microseconds);
+}
+
 inline Status null_argument(std::string_view name) {
   return {Code::invalid_argument, std::string(name) + " is null"};
 }
@@ -59,7 +70,8 @@ QUERN_STRUCT_SIZES(quern_model_info);
 QUERN_STRUCT_SIZES(quern_value_info);
 QUERN_STRUCT_SIZES(quern_compile_options, offsetof(quern_compile_options, pool),
                    offsetof(quern_compile_options, opened),
-                   offsetof(quern_compile_options, no_scratch));
+                   offsetof(quern_compile_options, no_scratch),
+                   offsetof(quern_compile_options, microseconds));
 QUERN_STRUCT_SIZES(quern_tensor);
 QUERN_STRUCT_SIZES(quern_plan_info, offsetof(quern_plan_info, session_bytes));
 QUERN_STRUCT_SIZES(quern_profile_entry);

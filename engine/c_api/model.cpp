@@ -150,6 +150,7 @@ quern_status quern_executable_compile(const quern_model* model,
     compile.memory_limit = o.memory_limit;
     compile.optimize = !o.no_rewrites;
     compile.scratch = !o.no_scratch;
+    if (o.microseconds) compile.deadline = deadline_in(o.microseconds);
     QUERN_ASSIGN(auto compiled,
                  Executable::compile(model->model.clone(), std::move(device), compile));
     *executable = new quern_executable(std::move(compiled));

@@ -134,14 +134,6 @@ Status run(quern_session& s, Clock::time_point deadline) {
   return {};
 }
 
-Clock::time_point deadline_in(std::uint64_t microseconds) {
-  const auto now = Clock::now();
-  const auto left =
-      std::chrono::duration_cast<std::chrono::microseconds>(Clock::time_point::max() - now);
-  if (microseconds >= static_cast<std::uint64_t>(left.count())) return Clock::time_point::max();
-  return now + std::chrono::microseconds(microseconds);
-}
-
 }  // namespace
 
 quern_status quern_session_run(quern_session* session) {

@@ -44,8 +44,9 @@ class Backend {
   // The bytes of constants that are held now.
   virtual std::size_t constant_bytes() const = 0;
   // Creates everything that a run of the program needs: memory, pipelines, recorded commands.
+  // `stop` (it may be null) ends it with its error.
   virtual Result<std::unique_ptr<ExecutionContext>> make_context(
-      std::shared_ptr<const Program> program) = 0;
+      std::shared_ptr<const Program> program, const Stop* stop) = 0;
 };
 
 // A device that makes backends.

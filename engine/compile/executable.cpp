@@ -57,7 +57,7 @@ std::optional<std::vector<RuntimeValue>> declared_inputs(const Graph& g) {
 
 // Makes the plan for the declared shapes, so that its errors are reported here and the first run
 // does not plan.
-Status plan_declared_shapes(Executable::Impl& impl) {
+Status plan_declared_shapes(Executable::Impl& impl, const Stop& stop) {
   const auto inputs = declared_inputs(impl.plans->graph());
   if (!inputs) return {};
   std::vector<std::size_t> wanted(impl.outputs.size());
@@ -66,7 +66,7 @@ Status plan_declared_shapes(Executable::Impl& impl) {
   key.insert(key.end(), wanted.begin(), wanted.end());
   key.push_back(-1);
   for (const RuntimeValue& v : *inputs) append_structure(key, v);
-  QUERN_ASSIGN(impl.first_plan, impl.plans->root(key, *inputs, wanted, impl.threads));
+  QUERN_ASSIGN(impl.first_plan, impl.plans->root(key, *inputs, wanted, impl.threads, &stop));
   return {};
 }
 
@@ -110,6 +110,7 @@ Result<std::shared_ptr<const Executable>> Executable::compile(Model model,
     if (!device) {
       QUERN_ASSIGN(device, open_device("cpu"));
     }
+    const Stop stop({.deadline = options.deadline});
     QUERN_ASSIGN(const MemoryPoolKind* pool, pool_named(options.pool));
     auto impl = std::make_unique<Impl>(std::move(model), std::move(device), *pool);
     impl->options = options;
@@ -133,7 +134,7 @@ Result<std::shared_ptr<const Executable>> Executable::compile(Model model,
       plan.half_products = multiplies_f16(impl->model.graph());
       QUERN_TRY(widen_f16(impl->model.graph()));  // the kernels are f32
       // Plans fuse, once their shapes show every pattern.
-      QUERN_TRY(run_passes(impl->model.graph(), {.fuse = false}));
+      QUERN_TRY(run_passes(impl->model.graph(), {.fuse = false, .stop = &stop}));
     }
     settle(impl->model.graph());
     impl->weights = std::make_shared<cpu::SharedWeights>();
@@ -142,7 +143,8 @@ Result<std::shared_ptr<const Executable>> Executable::compile(Model model,
     }
     impl->plans =
         std::make_shared<PlanTree>(impl->model.graph(), impl->weights, plan, impl->backend);
-    QUERN_TRY(plan_declared_shapes(*impl));
+    QUERN_TRY(plan_declared_shapes(*impl, stop));
+    QUERN_TRY(stop.check());
     return std::shared_ptr<const Executable>(new Executable(std::move(impl)));
   });
 }

@@ -2,6 +2,7 @@
 #include "engine/compile/plan.h"
 
 #include <algorithm>
+#include <chrono>
 #include <cstring>
 
 #include "engine/lowering/lower.h"
@@ -46,31 +47,51 @@ void PlanCache::insert(PlanKey key, std::shared_ptr<const PlanNode> plan) {
   entries_.push_back({std::move(key), std::move(plan), ++clock_});
 }
 
+namespace {
+
+// Waits for the mutex, but no longer than until `stop` is reached.
+Status lock_until(std::unique_lock<std::timed_mutex>& lock, const Stop* stop) {
+  if (!stop) {
+    lock.lock();
+    return {};
+  }
+  while (!lock.try_lock_for(std::chrono::milliseconds(2))) QUERN_TRY(stop->check());
+  return {};
+}
+
+}  // namespace
+
 template <class F>
 PlanTree::Planned PlanTree::find_or_build(PlanCache& cache, const PlanKey& key, int threads,
-                                          const F& specialize) {
+                                          const Stop* stop, const F& specialize) {
   const auto find = [&] {
     const std::scoped_lock lock(mutex_);
     return cache.find(key);
   };
   if (auto found = find()) return found;
-  const std::scoped_lock build_lock(building_);
+  std::unique_lock build_lock(building_, std::defer_lock);
+  QUERN_TRY(lock_until(build_lock, stop));
   if (auto found = find()) return found;  // another thread made it meanwhile
   QUERN_ASSIGN(Segment segment, specialize());
-  QUERN_ASSIGN(auto node, build(std::move(segment), threads));
+  QUERN_ASSIGN(auto node, build(std::move(segment), threads, stop));
+  // Searches that were ended early gave a plan that another run would not want.
+  if (stop) QUERN_TRY(stop->check());
   const std::scoped_lock lock(mutex_);
   cache.insert(key, node);
   return node;
 }
 
 PlanTree::Planned PlanTree::root(const PlanKey& key, std::span<const RuntimeValue> inputs,
-                                 std::span<const std::size_t> wanted, int threads) {
-  return find_or_build(roots_, key, threads, [&] { return first_segment(graph_, inputs, wanted); });
+                                 std::span<const std::size_t> wanted, int threads,
+                                 const Stop* stop) {
+  return find_or_build(roots_, key, threads, stop,
+                       [&] { return first_segment(graph_, inputs, wanted); });
 }
 
 PlanTree::Planned PlanTree::next(const PlanNode& node, const PlanKey& key,
-                                 std::span<const RuntimeValue> resolved, int threads) {
-  return find_or_build(node.children_, key, threads,
+                                 std::span<const RuntimeValue> resolved, int threads,
+                                 const Stop* stop) {
+  return find_or_build(node.children_, key, threads, stop,
                        [&] { return next_segment(*node.segment.rest, resolved); });
 }
 
@@ -82,8 +103,8 @@ Status PlanTree::check_memory(const Program& program) const {
                                    " of arena, the limit is ", options_.memory_limit)};
 }
 
-Result<std::unique_ptr<Program>> PlanTree::lower_within_limit(const Segment& segment,
-                                                              int threads) const {
+Result<std::unique_ptr<Program>> PlanTree::lower_within_limit(const Segment& segment, int threads,
+                                                              const Stop* stop) const {
   // A vector<bool> has no bytes to point at.
   const std::unique_ptr<bool[]> dynamic(new bool[segment.dynamic_output.size()]);
   std::ranges::copy(segment.dynamic_output, dynamic.get());
@@ -96,7 +117,8 @@ Result<std::unique_ptr<Program>> PlanTree::lower_within_limit(const Segment& seg
                         .weights = weights_.get(),
                         .backend = backend_.get(),
                         .half_products = options_.half_products,
-                        .dynamic_outputs = {dynamic.get(), segment.dynamic_output.size()}};
+                        .dynamic_outputs = {dynamic.get(), segment.dynamic_output.size()},
+                        .stop = stop};
   QUERN_ASSIGN(auto program, lower(segment.graph, lowering));
   Status fits = check_memory(*program);
   if (!fits.ok() && lowering.scratch) {
@@ -109,11 +131,11 @@ Result<std::unique_ptr<Program>> PlanTree::lower_within_limit(const Segment& seg
   return program;
 }
 
-PlanTree::Planned PlanTree::build(Segment segment, int threads) {
+PlanTree::Planned PlanTree::build(Segment segment, int threads, const Stop* stop) {
   segment.graph.erase_dead();
-  if (options_.optimize) QUERN_TRY(run_passes(segment.graph));
+  if (options_.optimize) QUERN_TRY(run_passes(segment.graph, {.stop = stop}));
   auto node = std::make_shared<PlanNode>(std::move(segment), options_.max_plans);
-  QUERN_ASSIGN(node->program, lower_within_limit(node->segment, threads));
+  QUERN_ASSIGN(node->program, lower_within_limit(node->segment, threads, stop));
   node->segment.graph = Graph(graph_.ops());
   for (const ControlOp& c : node->segment.controls)
     node->controls.push_back({std::make_shared<PlanTree>(*c.body, weights_, options_, backend_)});

@@ -93,31 +93,35 @@ class PlanTree {
   std::size_t max_plans() const { return std::max<std::size_t>(options_.max_plans, 1); }
 
   // The first segment for these inputs. `key` holds their structure, the wanted outputs and
-  // `threads`.
+  // `threads`. `stop` (it may be null) ends the planning with its error.
   Result<std::shared_ptr<const PlanNode>> root(const PlanKey& key,
                                                std::span<const RuntimeValue> inputs,
-                                               std::span<const std::size_t> wanted, int threads);
+                                               std::span<const std::size_t> wanted, int threads,
+                                               const Stop* stop);
   // The segment after `node`, for the values that `node` left unresolved.
   Result<std::shared_ptr<const PlanNode>> next(const PlanNode& node, const PlanKey& key,
-                                               std::span<const RuntimeValue> resolved, int threads);
+                                               std::span<const RuntimeValue> resolved, int threads,
+                                               const Stop* stop);
 
  private:
   using Planned = Result<std::shared_ptr<const PlanNode>>;
   // The plan of this key in the cache, or a new one from the segment that `specialize` makes.
   template <class F>
-  Planned find_or_build(PlanCache& cache, const PlanKey& key, int threads, const F& specialize);
-  Planned build(Segment segment, int threads);
+  Planned find_or_build(PlanCache& cache, const PlanKey& key, int threads, const Stop* stop,
+                        const F& specialize);
+  Planned build(Segment segment, int threads, const Stop* stop);
   // Lowers to a program within the memory limit, if necessary with kernels that use less scratch
   // memory.
-  Result<std::unique_ptr<Program>> lower_within_limit(const Segment& segment, int threads) const;
+  Result<std::unique_ptr<Program>> lower_within_limit(const Segment& segment, int threads,
+                                                      const Stop* stop) const;
   Status check_memory(const Program& program) const;
 
   const Graph& graph_;
   std::shared_ptr<cpu::SharedWeights> weights_;
   std::shared_ptr<Backend> backend_;
   PlanOptions options_;
-  std::mutex building_;  // one plan is made at a time; lookups go on meanwhile
-  std::mutex mutex_;     // protects all caches
+  std::timed_mutex building_;  // one plan is made at a time; lookups go on meanwhile
+  std::mutex mutex_;           // protects all caches
   PlanCache roots_;
 };
 

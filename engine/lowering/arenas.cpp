@@ -124,7 +124,8 @@ Result<std::vector<StepMeaning>> place_on_host(UnallocatedProgram& unallocated,
                                                const Strategy& strategy, Program& program) {
   const StepGraph graph = step_graph(unallocated, Space::host, host_alignment);
   QUERN_ASSIGN(const PlacedMemory host,
-               place(graph, {.order = options.order, .alias = options.alias}, strategy));
+               place(graph, {.order = options.order, .alias = options.alias, .stop = options.stop},
+                     strategy));
   auto meanings = keep_steps(unallocated.steps, host.memory.steps,
                              {unallocated.buffers, host, host, 0}, program);
   keep_output_offsets(unallocated.buffers, host, program);
@@ -150,12 +151,16 @@ Result<std::vector<StepMeaning>> place_in_both(UnallocatedProgram& unallocated,
   StepGraph on_device = step_graph(unallocated, Space::device, alignment);
   const bool all_on_device = std::ranges::none_of(
       unallocated.steps, [](const UnallocatedStep& s) { return s.step.kind == Step::Kind::host; });
-  QUERN_ASSIGN(PlacedMemory device,
-               place(on_device, {.order = options.order && all_on_device, .alias = options.alias},
-                     strategy));
+  QUERN_ASSIGN(
+      PlacedMemory device,
+      place(on_device,
+            {.order = options.order && all_on_device, .alias = options.alias, .stop = options.stop},
+            strategy));
   leave_out(on_host, on_device, device.answer.schedule);
-  const ScheduleOptions same_order{
-      .order = false, .alias = options.alias, .first_order = device.answer.schedule.order};
+  const ScheduleOptions same_order{.order = false,
+                                   .alias = options.alias,
+                                   .stop = options.stop,
+                                   .first_order = device.answer.schedule.order};
   QUERN_ASSIGN(const PlacedMemory host, place(on_host, same_order, strategy));
   leave_out(on_device, on_host, host.answer.schedule);
   device.memory = memory_of(on_device, device.answer.schedule);

@@ -12,6 +12,7 @@ struct ArenaOptions {
   bool alias = true;
   // The alignment in bytes for a device with its own memory; 0: there is no such device.
   std::uint64_t device_alignment = 0;
+  const Stop* stop = nullptr;  // ends the searches with its error
 };
 
 // Moves the steps of the unallocated program that have work to do to `program` and fills in the

@@ -99,6 +99,7 @@ class Lowering final : public RegionCompiler {
 
   // `gpu`: the device that the node is offered to; null: the CPU computes it.
   Status lower_node(NodeId id, const GpuTarget* gpu) {
+    if (options_.stop) QUERN_TRY(options_.stop->check());
     const Node& n = g_.node(id);
     const bool is_moved = n.as<Identity>() || g_.def(id).is(OpTrait::view);
     if (!n.inputs.empty() && n.inputs[0] != no_value && !constants_.find(n.inputs[0])) {
@@ -193,7 +194,8 @@ class Lowering final : public RegionCompiler {
     const ArenaOptions arenas{.strategy = options_.strategy,
                               .order = options_.order,
                               .alias = options_.alias,
-                              .device_alignment = backend ? backend->alignment() : 0};
+                              .device_alignment = backend ? backend->alignment() : 0,
+                              .stop = options_.stop};
     QUERN_ASSIGN(std::vector<StepMeaning> meanings,
                  place_in_arenas(std::move(unallocated_), arenas, *program));
     QUERN_TRY(check_program(g_, *program, meanings));

@@ -23,6 +23,7 @@ struct LowerOptions {
   Backend* backend = nullptr;             // of the device; null: the CPU
   bool half_products = false;             // operands of products may be rounded to f16
   std::span<const bool> dynamic_outputs;  // of the graph
+  const Stop* stop = nullptr;             // ends the lowering with its error
   // If not null, receives the meaning of each step of the program.
   std::vector<StepMeaning>* meanings = nullptr;
 };

@@ -100,6 +100,7 @@ Result<PlacedMemory> place_as_scheduled(const StepGraph& graph, const ScheduleOp
                                         const Strategy& strategy) {
   PlacedMemory p;
   p.answer = best_schedule(graph, options);
+  if (options.stop) QUERN_TRY(options.stop->check());
   p.memory = memory_of(graph, p.answer.schedule);
   QUERN_TRY(check(p.memory.problem));
   Placement placement = placement_of(p.memory.problem, strategy);

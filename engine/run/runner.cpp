@@ -55,19 +55,20 @@ RuntimeValue& Runner::slot(Slot s) {
 // ---- finding plans -----------------------------------------------------------------------------
 
 Result<std::shared_ptr<const PlanNode>> Runner::first(std::span<const RuntimeValue> inputs,
-                                                      std::span<const std::size_t> wanted) {
+                                                      std::span<const std::size_t> wanted,
+                                                      const Stop* stop) {
   key_.clear();
   key_.push_back(threads_);
   for (std::size_t w : wanted) key_.push_back(static_cast<std::int64_t>(w));
   key_.push_back(-1);
   for (const RuntimeValue& v : inputs) append_structure(key_, v);
   if (root_ && key_ == root_key_) return root_;
-  QUERN_ASSIGN(root_, tree_->root(key_, inputs, wanted, threads_));
+  QUERN_ASSIGN(root_, tree_->root(key_, inputs, wanted, threads_, stop));
   root_key_ = key_;
   return root_;
 }
 
-Result<std::shared_ptr<const PlanNode>> Runner::following(Bound& bound) {
+Result<std::shared_ptr<const PlanNode>> Runner::following(Bound& bound, const Stop* stop) {
   const PlanNode& node = *bound.node;
   key_.clear();
   for (const UnresolvedValue& q : node.segment.unresolved) {
@@ -86,13 +87,14 @@ Result<std::shared_ptr<const PlanNode>> Runner::following(Bound& bound) {
     const RuntimeValue& v = slot(node.segment.unresolved[i].slot);
     assign(answers_[i], v.kind, v.tensors);
   }
-  QUERN_ASSIGN(auto child, tree_->next(node, key_, answers_, threads_));
+  QUERN_ASSIGN(auto child, tree_->next(node, key_, answers_, threads_, stop));
   bound.key = key_;
   bound.child = child.get();
   return child;
 }
 
-Result<Runner::Bound*> Runner::bound_for(const std::shared_ptr<const PlanNode>& node) {
+Result<Runner::Bound*> Runner::bound_for(const std::shared_ptr<const PlanNode>& node,
+                                         const Stop* stop) {
   for (const auto& b : bounds_) {
     if (b->node != node) continue;
     b->used = ++clock_;
@@ -102,7 +104,7 @@ Result<Runner::Bound*> Runner::bound_for(const std::shared_ptr<const PlanNode>& 
   fresh->node = node;
   fresh->used = ++clock_;
   if (Backend* backend = tree_->backend()) {
-    QUERN_ASSIGN(fresh->context, backend->make_context(node->program));
+    QUERN_ASSIGN(fresh->context, backend->make_context(node->program, stop));
   } else {
     QUERN_ASSIGN(fresh->context, cpu::HostContext::create(node->program));
   }
@@ -124,9 +126,10 @@ Result<Runner::Bound*> Runner::bound_for(const std::shared_ptr<const PlanNode>& 
 
 // ---- running -----------------------------------------------------------------------------------
 
-Status Runner::prepare(std::span<const RuntimeValue> inputs, std::span<const std::size_t> wanted) {
-  QUERN_ASSIGN(const auto node, first(inputs, wanted));
-  QUERN_TRY(bound_for(node).status());
+Status Runner::prepare(std::span<const RuntimeValue> inputs, std::span<const std::size_t> wanted,
+                       const Stop* stop) {
+  QUERN_ASSIGN(const auto node, first(inputs, wanted, stop));
+  QUERN_TRY(bound_for(node, stop).status());
   partition_.assign(1, node);
   return {};
 }
@@ -141,14 +144,14 @@ void Runner::begin(std::span<const RuntimeValue> inputs) {
 
 Status Runner::run(std::span<const RuntimeValue> inputs, std::span<const std::size_t> wanted,
                    std::span<const BoundOutput> outputs, const RunOptions& options) {
-  QUERN_ASSIGN(auto node, first(inputs, wanted));
+  QUERN_ASSIGN(auto node, first(inputs, wanted, options.stop));
   begin(inputs);
   for (std::size_t depth = 0;; ++depth) {
     partition_.push_back(node);
-    QUERN_ASSIGN(Bound* const bound, bound_for(node));
+    QUERN_ASSIGN(Bound* const bound, bound_for(node, options.stop));
     QUERN_TRY(run_segment(*bound, depth, outputs, options));
     if (!node->segment.rest) break;
-    QUERN_ASSIGN(node, following(*bound));
+    QUERN_ASSIGN(node, following(*bound, options.stop));
   }
   return end(inputs, outputs, options);
 }
@@ -166,8 +169,8 @@ Status Runner::end(std::span<const RuntimeValue> inputs, std::span<const BoundOu
 Result<bool> Runner::start(std::span<const RuntimeValue> inputs,
                            std::span<const std::size_t> wanted,
                            std::span<const BoundOutput> outputs, const RunOptions& options) {
-  QUERN_ASSIGN(auto node, first(inputs, wanted));
-  QUERN_ASSIGN(Bound* const bound, bound_for(node));
+  QUERN_ASSIGN(auto node, first(inputs, wanted, options.stop));
+  QUERN_ASSIGN(Bound* const bound, bound_for(node, options.stop));
   if (!is_device_alone(*bound, outputs, options)) {
     partition_.assign(1, node);
     return false;

@@ -64,7 +64,8 @@ class Runner {
   // determine it.
   std::optional<TensorType> planned_type(std::size_t i) const;
   // Makes the first plan only, without running it.
-  Status prepare(std::span<const RuntimeValue> inputs, std::span<const std::size_t> wanted);
+  Status prepare(std::span<const RuntimeValue> inputs, std::span<const std::size_t> wanted,
+                 const Stop* stop);
 
   // The results of the last run, one per wanted output; valid until the next run.
   std::span<const RuntimeValue> results() const { return results_; }
@@ -92,10 +93,11 @@ class Runner {
   };
 
   Result<std::shared_ptr<const PlanNode>> first(std::span<const RuntimeValue> inputs,
-                                                std::span<const std::size_t> wanted);
-  Result<std::shared_ptr<const PlanNode>> following(Bound& bound);
+                                                std::span<const std::size_t> wanted,
+                                                const Stop* stop);
+  Result<std::shared_ptr<const PlanNode>> following(Bound& bound, const Stop* stop);
   Result<std::byte*> arena_for(std::size_t depth, std::size_t bytes, const RunOptions& options);
-  Result<Bound*> bound_for(const std::shared_ptr<const PlanNode>& node);
+  Result<Bound*> bound_for(const std::shared_ptr<const PlanNode>& node, const Stop* stop);
   bool is_device_alone(const Bound& bound, std::span<const BoundOutput> outputs,
                        const RunOptions& options) const;
   void begin(std::span<const RuntimeValue> inputs);

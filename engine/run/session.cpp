@@ -503,7 +503,8 @@ Status Session::prepare() {
     QUERN_TRY(impl_->check_idle());
     QUERN_TRY(impl_->check_inputs());
     QUERN_TRY(impl_->take_device_inputs());
-    return impl_->runner.prepare(impl_->inputs, impl_->wanted);
+    const Stop stop({&impl_->cancelled});
+    return impl_->runner.prepare(impl_->inputs, impl_->wanted, &stop);
   });
 }
 

@@ -40,8 +40,8 @@ class Stop {
   Status check() const {
     if (!is_reached()) return {};
     if (reason_.load(std::memory_order_relaxed) == Reason::cancelled)
-      return {Code::busy, "the run was cancelled"};
-    return {Code::timed_out, "the run passed its deadline"};
+      return {Code::busy, "cancelled"};
+    return {Code::timed_out, "the deadline has passed"};
   }
 
  private:

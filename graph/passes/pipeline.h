@@ -31,6 +31,7 @@ struct PassOptions {
   bool fuse = true;
   bool verify = false;                       // verifies the graph after every rewrite: slow
   std::vector<PassCount>* counts = nullptr;  // one per pass, in order
+  const Stop* stop = nullptr;                // ends the passes with its error
 };
 
 // Runs all rewrites to a fixpoint, in the bodies of control flow too. Nearly linear in the size of

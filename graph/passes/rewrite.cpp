@@ -98,6 +98,7 @@ class Fixpoint {
     for (std::size_t next = 0; next < queue.size() && total_ < budget; ++next) {
       const NodeId id = queue[next];
       waits[index(id)] = false;
+      if (options_.stop) QUERN_TRY(options_.stop->check());
       QUERN_TRY(visit(g, stage, id));
       for (NodeId t : touched) {
         if (t == id || (index(t) < waits.size() && waits[index(t)])) continue;

@@ -316,13 +316,13 @@ static void* cancel(void* session) {
 static void test_stopping(quern_session* session) {
   pthread_t thread;
   CHECK(quern_session_run_within(session, 0) == QUERN_TIMED_OUT);
-  CHECK(strcmp(quern_last_error(), "the run passed its deadline") == 0);
+  CHECK(strcmp(quern_last_error(), "the deadline has passed") == 0);
   CHECK(quern_session_run_within(session, 60000000) == QUERN_OK);
   CHECK(quern_session_run_within(session, UINT64_MAX) == QUERN_OK);
   REQUIRE(pthread_create(&thread, NULL, cancel, session) == 0);
   while (quern_session_run(session) == QUERN_OK) {
   }
-  CHECK(strcmp(quern_last_error(), "the run was cancelled") == 0);
+  CHECK(strcmp(quern_last_error(), "cancelled") == 0);
   CHECK(quern_session_run(session) == QUERN_BUSY);
   pthread_join(thread, NULL);
   quern_session_clear_cancel(session);

@@ -179,8 +179,8 @@ class RegionBackend final : public Backend {
     return Status(Code::internal, "regions hold their constants");
   }
   std::size_t constant_bytes() const override { return 0; }
-  Result<std::unique_ptr<ExecutionContext>> make_context(
-      std::shared_ptr<const Program> program) override {
+  Result<std::unique_ptr<ExecutionContext>> make_context(std::shared_ptr<const Program> program,
+                                                         const Stop* /*stop*/) override {
     return RegionContext::create(std::move(program));
   }
 

@@ -399,11 +399,11 @@ TEST(SessionStop, DeadlineOfAnEndlessLoop) {
   const auto begin = Clock::now();
   const Status status = session->run_until(begin + 50ms);
   const auto took = Clock::now() - begin;
-  expect_error(status, Code::timed_out, "passed its deadline");
+  expect_error(status, Code::timed_out, "the deadline has passed");
   EXPECT_GE(took, 50ms);
   EXPECT_LT(took, 2s);
   expect_error(session->output(0).status(), Code::invalid_argument, "no run has given outputs");
-  expect_error(session->run_until(Clock::now() - 1s), Code::timed_out, "passed its deadline");
+  expect_error(session->run_until(Clock::now() - 1s), Code::timed_out, "the deadline has passed");
 }
 
 TEST(SessionStop, CancelFromAnotherThread) {
@@ -415,10 +415,10 @@ TEST(SessionStop, CancelFromAnotherThread) {
   std::this_thread::sleep_for(20ms);
   session->cancel();
   runner.join();
-  expect_error(status, Code::busy, "was cancelled");
-  expect_error(session->run(), Code::busy, "was cancelled");
+  expect_error(status, Code::busy, "cancelled");
+  expect_error(session->run(), Code::busy, "cancelled");
   session->clear_cancel();
-  expect_error(session->run_until(Clock::now() + 10ms), Code::timed_out, "passed its deadline");
+  expect_error(session->run_until(Clock::now() + 10ms), Code::timed_out, "the deadline has passed");
 }
 
 // What an endless loop collects stops at the limit, not at the end of the machine's memory.

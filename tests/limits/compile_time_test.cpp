@@ -2,9 +2,11 @@
 // The time that compiling takes grows with the size of the graph, and no faster: chains, fans and
 // lists of up to 100,000 nodes. Measured in processor time; the limit has slack for shared
 // machines.
+#include <chrono>
 #include <ctime>
 #include <functional>
 #include <string>
+#include <thread>
 
 #include "tests/engine/engine_test.h"
 
@@ -113,8 +115,53 @@ TEST_P(CompileTime, GrowsWithTheGraph) {
   }
 }
 
+// With slack for a machine that others use: alone, each ends within some 50 ms of its deadline.
+TEST_P(CompileTime, EndsAtItsDeadline) {
+  using Clock = std::chrono::steady_clock;
+  constexpr auto allowed = std::chrono::milliseconds(100);
+  const auto slack = std::chrono::milliseconds(sanitized ? 10'000 : 400);
+  Model model = GetParam().make((sanitized ? 8000 : 100'000) / GetParam().nodes_each);
+  const auto begin = Clock::now();
+  const auto compiled =
+      Executable::compile(std::move(model), nullptr, {.deadline = begin + allowed});
+  const auto taken = Clock::now() - begin;
+  ASSERT_FALSE(compiled);
+  EXPECT_EQ(compiled.error().code(), Code::timed_out) << compiled.error().message();
+  EXPECT_LT(taken, allowed + slack);
+  RecordProperty("ms", std::to_string(std::chrono::duration<double, std::milli>(taken).count()));
+}
+
 INSTANTIATE_TEST_SUITE_P(Bombs, CompileTime, ::testing::ValuesIn(bombs),
                          [](const auto& info) { return std::string(info.param.name); });
+
+// Shapes that only a run knows are planned within its deadline, or until it is cancelled.
+TEST(Planning, EndsAtADeadlineAndByACancel) {
+  using Clock = std::chrono::steady_clock;
+  constexpr auto allowed = std::chrono::milliseconds(100);
+  const auto slack = std::chrono::milliseconds(sanitized ? 10'000 : 400);
+  G g("chain");
+  Operand x = g.input("x", DType::f32, {1, -1});
+  for (int i = 0; i < (sanitized ? 8000 : 100'000); ++i) x = g.softmax(x);
+  g.output("y", x);
+  const auto session = session_of(must(Executable::compile(must(g.build()), nullptr)));
+  const Tensor in = pattern({1, 8});
+  must(session->set_input(0, in.view()));
+  const auto ends = [&](const auto& work, Code wanted) {
+    const auto begin = Clock::now();
+    const Status status = work(begin);
+    EXPECT_EQ(status.code(), wanted) << status.message();
+    EXPECT_LT(Clock::now() - begin, allowed + slack);
+  };
+  ends([&](auto begin) { return session->run_until(begin + allowed); }, Code::timed_out);
+  std::thread canceller([&] {
+    std::this_thread::sleep_for(allowed);
+    session->cancel();
+  });
+  ends([&](auto) { return session->prepare(); }, Code::busy);
+  canceller.join();
+  session->clear_cancel();
+  must(session->prepare(), "the plan that was given up");
+}
 
 // Constants that are too large to be folded early, each read twice by the next: their expressions
 // double with each node, and so would keys and work.

@@ -190,8 +190,8 @@ class NullBackend final : public Backend {
     return bytes;
   }
 
-  Result<std::unique_ptr<ExecutionContext>> make_context(
-      std::shared_ptr<const Program> program) override {
+  Result<std::unique_ptr<ExecutionContext>> make_context(std::shared_ptr<const Program> program,
+                                                         const Stop* /*stop*/) override {
     return NullContext::create(counts_, std::move(program));
   }
 

@@ -59,12 +59,12 @@ class ModelBackend final : public Backend {
     return std::shared_ptr<const void>(std::move(slice));
   }
   std::size_t constant_bytes() const override { return weights_.bytes(); }
-  Result<std::unique_ptr<ExecutionContext>> make_context(
-      std::shared_ptr<const Program> program) override {
+  Result<std::unique_ptr<ExecutionContext>> make_context(std::shared_ptr<const Program> program,
+                                                         const Stop* stop) override {
     QUERN_TRY(weights_.upload());
     const auto bytes_of = [](const void* c) { return static_cast<const Slice*>(c)->bytes; };
     if (validate_) QUERN_TRY(check_dispatches(*program, {target_, alignment(), bytes_of}));
-    return VulkanContext::create(core_, std::move(program));
+    return VulkanContext::create(core_, std::move(program), stop);
   }
 
  private:

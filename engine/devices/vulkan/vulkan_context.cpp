@@ -19,14 +19,15 @@ constexpr std::size_t most_recordings = 8;
 }  // namespace
 
 Result<std::unique_ptr<ExecutionContext>> VulkanContext::create(
-    std::shared_ptr<Core> core, std::shared_ptr<const Program> program) {
+    std::shared_ptr<Core> core, std::shared_ptr<const Program> program, const Stop* stop) {
   std::unique_ptr<VulkanContext> d(new VulkanContext(std::move(core), std::move(program)));
   QUERN_ASSIGN(d->host_, cpu::HostContext::create(d->program_));
   d->cut_batches();
   d->find_direct_operands();
   QUERN_TRY(d->allocate());
   if (d->core_->options().tune_ms) QUERN_TRY(d->tune());
-  QUERN_TRY(d->use_recording());
+  QUERN_TRY(d->use_recording(stop));
+  if (stop) QUERN_TRY(stop->check());
   QUERN_TRY(d->warm_up());
   QUERN_TRY(d->core_->check_validation());
   return std::unique_ptr<ExecutionContext>(std::move(d));
@@ -219,7 +220,8 @@ BufferTensorMemory* VulkanContext::tensor_of(const Transfer& t) const {
 }
 
 Result<std::unique_ptr<Recorder>> VulkanContext::record(const Batch& batch,
-                                                        std::vector<std::uint32_t>* ends) const {
+                                                        std::vector<std::uint32_t>* ends,
+                                                        const Stop* stop) const {
   std::size_t most = 0;
   for (std::size_t i = batch.first; ends && i < batch.end; ++i)
     most += std::max<std::size_t>(program_->steps[i].dispatches.size(), 1);
@@ -247,6 +249,7 @@ Result<std::unique_ptr<Recorder>> VulkanContext::record(const Batch& batch,
         recorder->copy(from, {down_->handle(), *down->staging, down->bytes});
       ++down;
     } else {
+      if (stop) QUERN_TRY(stop->check());  // the driver may compile a pipeline
       QUERN_TRY(record_step(s, *recorder));
     }
     if (ends) ends->push_back(recorder->commands_recorded());
@@ -256,7 +259,7 @@ Result<std::unique_ptr<Recorder>> VulkanContext::record(const Batch& batch,
 }
 
 // Selects the commands for the current tensors, and records them if these tensors are new.
-Status VulkanContext::use_recording() {
+Status VulkanContext::use_recording(const Stop* stop) {
   key_.clear();
   for (const auto* t : tensors_) key_.push_back(t ? t->id() : 0);
   const auto known = std::ranges::find(recordings_, key_, &Recording::key);
@@ -266,7 +269,7 @@ Status VulkanContext::use_recording() {
     for (const Batch& b : batches_) {
       made.commands.emplace_back();
       if (b.on_host) continue;
-      QUERN_ASSIGN(made.commands.back(), record(b));
+      QUERN_ASSIGN(made.commands.back(), record(b, nullptr, stop));
     }
     if (recordings_.size() < most_recordings) {
       recordings_.push_back(std::move(made));
@@ -355,7 +358,7 @@ Status VulkanContext::prepare(const Call& call) {
     if (host_reads_[i]) QUERN_TRY(tensors_[i]->fetch());
     if (is_sent_[i]) QUERN_TRY(tensors_[i]->send());
   }
-  return use_recording();
+  return use_recording(call.stop);
 }
 
 // Marks the tensors that the device writes. Other outputs are written to the tensor's copy on the
@@ -414,7 +417,7 @@ Status VulkanContext::run_batch(const Batch& batch, Recorder& recorder) const {
 // rare.
 Status VulkanContext::run_timed(const Batch& batch, StepListener& listener) const {
   std::vector<std::uint32_t> ends;
-  QUERN_ASSIGN(const auto recorder, record(batch, &ends));
+  QUERN_ASSIGN(const auto recorder, record(batch, &ends, nullptr));
   HostCopies copies;
   QUERN_TRY(send(batch, &copies));
   // The device's clock has another origin: it is assumed to start when the commands are submitted.

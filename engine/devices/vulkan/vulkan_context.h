@@ -19,7 +19,8 @@ namespace quern::vulkan {
 class VulkanContext final : public ExecutionContext {
  public:
   static Result<std::unique_ptr<ExecutionContext>> create(std::shared_ptr<Core> core,
-                                                          std::shared_ptr<const Program> program);
+                                                          std::shared_ptr<const Program> program,
+                                                          const Stop* stop);
 
   Status run(const Call& call) override;
   bool can_start() const override;
@@ -73,11 +74,11 @@ class VulkanContext final : public ExecutionContext {
   Status allocate();
   void find_direct_operands();
   void take_tensors(const Call& call);
-  Status use_recording();
+  Status use_recording(const Stop* stop);
   // If `ends` is not null, the commands are timed, and it receives for each step the number of
   // commands up to its end.
-  Result<std::unique_ptr<Recorder>> record(const Batch& batch,
-                                           std::vector<std::uint32_t>* ends = nullptr) const;
+  Result<std::unique_ptr<Recorder>> record(const Batch& batch, std::vector<std::uint32_t>* ends,
+                                           const Stop* stop) const;
   // The device tensor that a transfer reads or writes; null: it uses host memory.
   BufferTensorMemory* tensor_of(const Transfer& transfer) const;
   Status record_step(const Step& step, Recorder& recorder) const;

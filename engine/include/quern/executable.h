@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <chrono>
 #include <cstddef>
 #include <memory>
 #include <optional>
@@ -39,6 +40,9 @@ struct CompileOptions {
   // `memory_limit` cannot be met otherwise, each kernel uses the least scratch that variants of
   // about the same speed need.
   bool scratch = true;
+  // Compiling ends with timed_out when this has passed: within a few milliseconds, but for the
+  // packing of one weight and the placement of buffers, which take some 0.1 s at most.
+  std::chrono::steady_clock::time_point deadline = std::chrono::steady_clock::time_point::max();
 };
 
 // One kernel of a plan, in the order of execution.
@@ -109,7 +113,8 @@ struct PlanInfo {
 class Executable {
  public:
   // Consumes the model. If every input dimension is a number, the plan is made here, so that its
-  // errors are reported here. A null `device` is the CPU.
+  // errors are reported here. A null `device` is the CPU. Errors: invalid_model, unsupported,
+  // not_found (a strategy or a pool), out_of_memory, timed_out.
   static Result<std::shared_ptr<const Executable>> compile(Model model,
                                                            std::shared_ptr<Device> device = nullptr,
                                                            const CompileOptions& options = {});

@@ -87,7 +87,7 @@ class Session {
   // known only after the run.
   Result<TensorType> output_type(std::size_t index) const;
 
-  // Makes the plan for the bound inputs' shapes without running.
+  // Makes the plan for the bound inputs' shapes without running. Errors: as run().
   Status prepare();
   // May be called from any thread. A run in progress stops within milliseconds, and so does every
   // later run until clear_cancel().

@@ -151,7 +151,9 @@ class OrderProblemMaker {
 class Scheduler {
  public:
   Scheduler(const StepGraph& g, const ScheduleOptions& options)
-      : g_(g), options_(options), work_(options.work ? options.work : usual_work(g)) {}
+      : g_(g),
+        options_(options),
+        work_(options.work ? options.work : usual_work(g), options.stop) {}
 
   ScheduleAnswer run() {
     const Schedule first = first_schedule();
@@ -195,7 +197,7 @@ class Scheduler {
   // the work that is left at most.
   void try_order(const Schedule& from) {
     const std::uint64_t most = work_.left() / 2;
-    Work work(most);
+    Work work(most, options_.stop);
     const std::optional<OrderProblem> problem = OrderProblemMaker(g_, from, work).make();
     OrderAnswer found;
     if (problem) found = best_order(*problem, options_.steps, work);

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "engine/vocabulary/stop.h"
 #include "graph/memory/order/order.h"
 #include "graph/memory/problem/plan.h"
 
@@ -88,10 +89,11 @@ struct ScheduledMemory {
 ScheduledMemory memory_of(const StepGraph& graph, const Schedule& schedule);
 
 struct ScheduleOptions {
-  bool order = true;         // try other orders than the first one
-  bool alias = true;         // avoid copies by computing the operand in place
-  std::size_t steps = 4000;  // of the search for an order
-  std::uint64_t work = 0;    // units of Work for all of it; 0: by the size of the graph
+  bool order = true;           // try other orders than the first one
+  bool alias = true;           // avoid copies by computing the operand in place
+  std::size_t steps = 4000;    // of the search for an order
+  std::uint64_t work = 0;      // units of Work for all of it; 0: by the size of the graph
+  const Stop* stop = nullptr;  // ends the search early
   // The order to begin with, of all steps; empty: the order in which the graph lists them.
   std::vector<std::uint32_t> first_order = {};
 };

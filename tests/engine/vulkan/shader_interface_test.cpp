@@ -123,7 +123,8 @@ class PaperBackend final : public Backend {
     return std::shared_ptr<const void>(std::move(bytes));
   }
   std::size_t constant_bytes() const override { return 0; }
-  Result<std::unique_ptr<ExecutionContext>> make_context(std::shared_ptr<const Program>) override {
+  Result<std::unique_ptr<ExecutionContext>> make_context(std::shared_ptr<const Program>,
+                                                         const Stop* /*stop*/) override {
     return Status(Code::unsupported, "a device of paper runs nothing");
   }
 

@@ -248,12 +248,14 @@ typedef struct quern_compile_options {
   const char* pool;     /* for unplanned memory, by name; NULL: the default */
   const quern_device* opened; /* the device, instead of its name */
   int32_t no_scratch; /* kernels take as little memory to work in as they can without being slow */
+  uint64_t microseconds; /* that compiling may take, or timed_out; 0: any time */
 } quern_compile_options;
 #define QUERN_COMPILE_OPTIONS_INIT \
-  { sizeof(quern_compile_options), NULL, NULL, 0, 0, 0, 0, NULL, NULL, 0 }
+  { sizeof(quern_compile_options), NULL, NULL, 0, 0, 0, 0, NULL, NULL, 0, 0 }
 
 /* Binds the model to a device. The model stays as it is. `options` may be NULL.
- * Errors: not_found (device, strategy, pool), invalid_model, unsupported, out_of_memory. */
+ * Errors: not_found (device, strategy, pool), invalid_model, unsupported, out_of_memory,
+ * timed_out. */
 QUERN_EXPORT quern_status quern_executable_compile(const quern_model* model,
                                                    const quern_compile_options* options,
                                                    quern_executable** executable);
