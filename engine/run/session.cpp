@@ -464,8 +464,10 @@ Status Session::Impl::run_on_worker() {
 Status Session::Impl::wait() {
   const Flight was = flight;
   if (was == Flight::none) return {Code::invalid_argument, "no run was submitted"};
-  Status status =
-      was == Flight::worker ? worker->wait() : runner.finish(inputs, bound_wanted, flight_options);
+  Status status = guarded([&] {
+    return was == Flight::worker ? worker->wait()
+                                 : runner.finish(inputs, bound_wanted, flight_options);
+  });
   flight = Flight::none;
   clear_pending(was == Flight::worker ? static_cast<PendingRun*>(worker.get()) : device_run.get());
   return end(std::move(status));
@@ -667,14 +669,16 @@ Result<std::vector<Session::Timing>> Session::profile(Clock::time_point deadline
 }
 
 Result<std::vector<Session::MemoryEvent>> Session::trace_memory() {
-  QUERN_TRY(impl_->check_idle());
-  trim();  // memory that is held already would not be recorded
-  MemoryRecorder recorder;
-  impl_->memory.recorder = &recorder;
-  Status status = run();
-  impl_->memory.recorder = nullptr;
-  QUERN_TRY(std::move(status));
-  return recorder.finish();
+  return guarded([&]() -> Result<std::vector<Session::MemoryEvent>> {
+    QUERN_TRY(impl_->check_idle());
+    trim();  // memory that is held already would not be recorded
+    MemoryRecorder recorder;
+    impl_->memory.recorder = &recorder;
+    Status status = run();  // throws nothing
+    impl_->memory.recorder = nullptr;
+    QUERN_TRY(std::move(status));
+    return recorder.finish();
+  });
 }
 
 }  // namespace quern

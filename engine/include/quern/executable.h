@@ -40,8 +40,7 @@ struct CompileOptions {
   // `memory_limit` cannot be met otherwise, each kernel uses the least scratch that variants of
   // about the same speed need.
   bool scratch = true;
-  // Compiling ends with timed_out when this has passed: within a few milliseconds, but for the
-  // packing of one weight and the placement of buffers, which take some 0.1 s at most.
+  // Compiling ends with timed_out soon after this has passed: docs/limits.md says what is not cut.
   std::chrono::steady_clock::time_point deadline = std::chrono::steady_clock::time_point::max();
 };
 
