@@ -18,12 +18,16 @@ struct ChildResult {
 };
 
 struct ChildOptions {
-  int jobs = 1;  // at the same time
-  double timeout_s = 120;
+  int jobs = 1;            // children at the same time
+  double timeout_s = 120;  // for each work
+  // Works that a child does one after the other, of neighbouring numbers. After one that crashes or
+  // hangs, or whose answer `ends_child` is true of, the rest go to a new child.
+  std::size_t per_child = 1;
+  std::function<bool(const std::string& answer)> ends_child = {};
 };
 
-// work(i) for i in [0, count), each in a fork of this process, which must have one thread; done(i)
-// hears of each in the order in which they end. Children die with this process.
+// Calls work(i) for each i in [0, count), in forks of this process, which must have one thread.
+// done(i) hears of each in the order in which they end. Children die with this process.
 void run_in_children(std::size_t count, const ChildOptions& options,
                      const std::function<std::string(std::size_t)>& work,
                      const std::function<void(std::size_t, const ChildResult&)>& done);

@@ -110,9 +110,17 @@ class Verification {
   }
 
   Result<ExitCode> run() {
+    // Small cases share a process, since opening a GPU takes longer than most of them; after a
+    // failure the next begin in a new one, so that no device in disorder is theirs.
+    const std::size_t shares = 8 * static_cast<std::size_t>(args_.jobs);
+    const ChildOptions children{.jobs = args_.jobs,
+                                .timeout_s = args_.timeout_s,
+                                .per_child = std::clamp<std::size_t>(cases_.size() / shares, 1, 16),
+                                .ends_child = [](const std::string& answer) {
+                                  return CaseResult::parse(answer).outcome == Outcome::failed;
+                                }};
     run_in_children(
-        cases_.size(), {.jobs = args_.jobs, .timeout_s = args_.timeout_s},
-        [&](std::size_t i) { return answer(i, dresses_); },
+        cases_.size(), children, [&](std::size_t i) { return answer(i, dresses_); },
         [&](std::size_t i, const ChildResult& child) { finish(i, child); });
     progress_.clear();
     QUERN_TRY(write_gaps());
@@ -122,9 +130,14 @@ class Verification {
 
  private:
   // The work of a child.
-  std::string answer(std::size_t i, std::vector<const Dress*> dresses) const {
+  std::string answer(std::size_t i, std::vector<const Dress*> dresses) {
     levers_.apply_to_process();
-    const CaseOptions options{args_.device, threads_, levers_, &indexes_[i], std::move(dresses)};
+    if (!device_) {
+      auto opened = device_named(args_.device);
+      if (!opened) return CaseResult::failure(opened.error()).serialise();
+      device_ = std::move(*opened);
+    }
+    const CaseOptions options{device_, threads_, levers_, &indexes_[i], std::move(dresses)};
     return run_case(cases_[i], options).serialise();
   }
 
@@ -138,7 +151,7 @@ class Verification {
   }
 
   // Each dress by itself, since one of them has taken the others along.
-  CaseResult find_deadly_dress(std::size_t i, CaseResult together) const {
+  CaseResult find_deadly_dress(std::size_t i, CaseResult together) {
     const ChildOptions alone{.timeout_s = args_.timeout_s};
     bool is_plain = false;
     run_in_children(
@@ -268,6 +281,7 @@ class Verification {
   std::vector<std::optional<CaseResult>> results_;
   std::vector<int> threads_;
   Levers levers_;
+  std::shared_ptr<Device> device_;  // in children; this process opens none, since it forks
   std::vector<const Dress*> dresses_;
   std::map<std::string, int> failed_in_;  // cases by dress
   Gaps gaps_;

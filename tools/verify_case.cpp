@@ -23,11 +23,10 @@ class CaseRun {
       : options_(options), model_(model), result_(result) {}
 
   Status run(const Case& c) {
-    QUERN_ASSIGN(auto device, device_named(options_.device));
     QUERN_ASSIGN(const Model model, load_onnx(c.folder + "/model.onnx"));
     for (int threads : options_.threads) {
-      Status status = run_with(c, model, device, threads);
-      if (status.ok()) status = run_dresses(c, model, device, threads);
+      Status status = run_with(c, model, threads);
+      if (status.ok()) status = run_dresses(c, model, threads);
       if (!status.ok() && options_.threads.size() > 1)
         return std::move(status).in(cat(threads, " threads"));
       QUERN_TRY(std::move(status));
@@ -36,12 +35,11 @@ class CaseRun {
   }
 
  private:
-  Status run_with(const Case& c, const Model& model, const std::shared_ptr<Device>& device,
-                  int threads) {
+  Status run_with(const Case& c, const Model& model, int threads) {
     CompileOptions compile_options = options_.levers.options();
     compile_options.threads = threads;
     QUERN_ASSIGN(const auto executable,
-                 Executable::compile(model.clone(), device, compile_options));
+                 Executable::compile(model.clone(), options_.device, compile_options));
     QUERN_ASSIGN(const auto session, Session::create(executable));
     std::vector<DataSet> sets;
     for (const std::string& folder : c.sets) {
@@ -60,11 +58,10 @@ class CaseRun {
   }
 
   // All of them, so that the report names each that fails; with the first data set.
-  Status run_dresses(const Case& c, const Model& model, const std::shared_ptr<Device>& device,
-                     int threads) {
+  Status run_dresses(const Case& c, const Model& model, int threads) {
     if (options_.dresses.empty()) return {};
     QUERN_ASSIGN(const DataSet set, read_set(c.sets[0], model.inputs(), model.outputs()));
-    DressedCase dressed{model, set, device, threads, {}};
+    DressedCase dressed{model, set, options_.device, threads, {}};
     for (std::size_t i = 0; i < set.outputs.size(); ++i)
       dressed.criteria.push_back(criterion(0, i));
     Status first;
@@ -160,9 +157,14 @@ CaseResult run_case(const Case& c, const CaseOptions& options) {
   const Status status = CaseRun(options, model, result).run(c);
   result.ms = watch.lap();
   if (status.ok()) return result;
-  result.outcome = CaseResult::Outcome::failed;
-  result.reason = printable(status.message(), 600);
+  const CaseResult failed = CaseResult::failure(status);
+  result.outcome = failed.outcome;
+  result.reason = failed.reason;
   return result;
+}
+
+CaseResult CaseResult::failure(const Status& why) {
+  return {.outcome = Outcome::failed, .reason = printable(why.message(), 600)};
 }
 
 // ---- between processes

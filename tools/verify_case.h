@@ -2,9 +2,11 @@
 // One case of `quern verify`, in the process that calls.
 #pragma once
 
+#include <memory>
 #include <string>
 #include <vector>
 
+#include <quern/device.h>
 #include <quern/status.h>
 
 #include "tools/cases.h"
@@ -15,7 +17,7 @@
 namespace quern::tools {
 
 struct CaseOptions {
-  std::string device = "cpu";
+  std::shared_ptr<Device> device;
   std::vector<int> threads = {0};  // one session each
   Levers levers;                   // but for threads
   const Json* index = nullptr;     // of index.json; null: the usual criterion
@@ -31,6 +33,8 @@ struct CaseResult {
   std::string reason;                // why not
   std::vector<std::string> dresses;  // names of those in which it fails
   std::vector<std::string> details;  // a line per output and data set
+
+  static CaseResult failure(const Status& why);
 
   // For the pipe between a child process and its parent.
   std::string serialise() const;

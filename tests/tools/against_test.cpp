@@ -152,7 +152,7 @@ TEST(Against, WritesOneNodeThatShowsItAlone) {
   EXPECT_THAT(written->inputs(), ElementsAre("b"));
   // It is a case like any other, and what it expects is right.
   const Case c{"part", folder.path(), {folder.path() + "/test_data_set_0"}};
-  const CaseResult right = run_case(c, {.device = "cpu"});
+  const CaseResult right = run_case(c, {.device = *device_named("cpu")});
   EXPECT_EQ(right.outcome, CaseResult::Outcome::passed) << right.reason;
 }
 

@@ -10,6 +10,7 @@
 
 #include <gtest/gtest.h>
 
+#include "engine/vocabulary/text_util.h"
 #include "tools/children.h"
 #include "tools/json.h"
 #include "tools/verify_case.h"
@@ -108,6 +109,46 @@ TEST(Children, SurviveCrashesAndHangs) {
   EXPECT_EQ(results[2].how, ChildResult::How::finished);
   EXPECT_EQ(results[2].answer.size(), 100000U);
   EXPECT_EQ(results[3].why, "exit code 3");
+}
+
+TEST(Children, DoManyWorksAndOnlyTheOneThatCrashedFails) {
+  for (const std::size_t per_child : {std::size_t{1}, std::size_t{3}, std::size_t{100}}) {
+    std::vector<ChildResult> results(20);
+    std::vector<int> told(20);
+    run_in_children(
+        20,
+        {.jobs = 3,
+         .timeout_s = 2,
+         .per_child = per_child,
+         .ends_child = [](const std::string& answer) { return answer.starts_with("last"); }},
+        [](std::size_t i) -> std::string {
+          static int works = 0;  // of this process
+          ++works;
+          if (i == 4) std::raise(SIGKILL);
+          if (i == 5) _exit(0);
+          if (i == 9) std::this_thread::sleep_for(std::chrono::hours(1));
+          if (i == 12) return cat("last ", works);
+          return cat(getpid(), " ", works);
+        },
+        [&](std::size_t i, const ChildResult& r) {
+          results[i] = r;
+          ++told[i];
+        });
+    EXPECT_EQ(told, std::vector<int>(20, 1));
+    for (std::size_t i = 0; i < 20; ++i) {
+      const auto how = i == 9             ? ChildResult::How::timed_out
+                       : i == 4 || i == 5 ? ChildResult::How::crashed
+                                          : ChildResult::How::finished;
+      EXPECT_EQ(results[i].how, how) << i << " of " << per_child;
+    }
+    const auto process = [&](std::size_t i) {
+      return results[i].answer.substr(0, results[i].answer.find(' '));
+    };
+    EXPECT_EQ(process(0) == process(2), per_child > 1);
+    EXPECT_EQ(process(16) == process(17), per_child > 1);
+    EXPECT_TRUE(results[6].answer.ends_with(" 1")) << "the first of a new process";
+    EXPECT_TRUE(results[13].answer.ends_with(" 1")) << "the answer before ended its process";
+  }
 }
 
 }  // namespace

@@ -3,6 +3,7 @@
 
 #include <chrono>
 #include <cmath>
+#include <map>
 #include <random>
 
 #include <quern/device.h>
@@ -75,9 +76,17 @@ Status run_and_compare(Session& session, const std::vector<BoundedValue>& wanted
   return {};
 }
 
+// A device stays open for the graphs that follow: to open a GPU takes longer than most of them.
+Result<std::shared_ptr<Device>> kept_device(std::string_view name) {
+  static std::map<std::string, std::shared_ptr<Device>, std::less<>> kept;
+  if (const auto it = kept.find(name); it != kept.end()) return it->second;
+  QUERN_ASSIGN(auto opened, open_device(name));
+  return kept.emplace(name, std::move(opened)).first->second;
+}
+
 Status run_on(std::string_view device, const Graph& graph, const std::vector<OracleInput>& inputs,
               const std::vector<BoundedValue>& wanted, Judged& judged) {
-  QUERN_ASSIGN(auto opened, open_device(device));
+  QUERN_ASSIGN(auto opened, kept_device(device));
   QUERN_ASSIGN(auto executable,
                Executable::compile(Model(std::make_unique<Graph>(graph.clone()), {}), opened));
   QUERN_ASSIGN(auto session, Session::create(executable));

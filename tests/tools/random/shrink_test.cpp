@@ -8,6 +8,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "tools/opened.h"
 #include "tools/random/judge.h"
 #include "tools/verify_case.h"
 
@@ -51,7 +52,7 @@ TEST(Shrink, WritesACaseThatPassesOnTheReference) {
   const auto cases = find_cases({folder});
   ASSERT_TRUE(cases) << cases.error().message();
   ASSERT_EQ(cases->size(), 1u);
-  const CaseResult r = run_case(cases->front(), {.device = "reference"});
+  const CaseResult r = run_case(cases->front(), {.device = *device_named("reference")});
   EXPECT_EQ(r.outcome, CaseResult::Outcome::passed) << r.reason;
   std::filesystem::remove_all(folder);
 }
@@ -74,7 +75,7 @@ TEST(Shrink, WritesOptionalsAndSequences) {
   ASSERT_TRUE(written.ok()) << written.message();
   const auto cases = find_cases({folder});
   ASSERT_TRUE(cases) << cases.error().message();
-  const CaseResult r = run_case(cases->front(), {.device = "reference"});
+  const CaseResult r = run_case(cases->front(), {.device = *device_named("reference")});
   EXPECT_EQ(r.outcome, CaseResult::Outcome::passed) << r.reason;
   std::filesystem::remove_all(folder);
 }
