@@ -134,10 +134,10 @@ std::optional<Problem> describe(const KernelRequest& r) {
   Side folded = p.a;
   if (!fold_rows(folded)) {
     const TensorDesc dense = TensorDesc::row_major(r.dtype(0), r.shape(0));
-    p.a_layout = dense.layout;
     folded = side_of(dense, Factor::left, transposed);
     pad_rank(folded, rank);
-    if (!fold_rows(folded)) return p;  // transposed matrices of a batch
+    if (!fold_rows(folded)) return p;  // transposed matrices of a batch, read as they lie
+    p.a_layout = dense.layout;
   }
   p.a = folded;
   p.b = {{p.b.dims[rank - 2], p.b.dims[rank - 1]}, {p.b.strides[rank - 2], p.b.strides[rank - 1]}};

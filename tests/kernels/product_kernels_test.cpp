@@ -110,6 +110,28 @@ TEST(MatMulRows, AsTheReference) {
 }
 
 // Every instruction set, with panels and without, adding and not.
+// A slice of rows or columns of each matrix, from all implementations in their order.
+TEST(MatMul, ReadsBatchesThatAreParts) {
+  RandomTensors random(7);
+  for (const std::int64_t batch : {1, 2, 3})
+    for (const std::int64_t columns : {1, 2, 16})
+      for (const std::int64_t skipped : {0, 2, 74})
+        for (const bool transposed : {false, true})
+          for (const bool wide : {false, true})
+            for (const std::vector<std::size_t>& constants : {std::vector<std::size_t>{}, {1}}) {
+              const Shape x = transposed ? Shape{batch, 11, 4} : Shape{batch, 4, 11};
+              // Whole rows are left out, or a part of each.
+              const std::int64_t row = x[2] + (wide ? skipped : 0);
+              const Layout layout{.strides = {x[1] * row + (wide ? 0 : skipped), row, 1}};
+              const std::vector<Tensor> inputs = {random.floats(x), random.floats({11, columns})};
+              const MatMul op{.transpose_a = transposed};
+              const SelectedRun run = run_selected(op, inputs, constants, 1, 2, layout);
+              expect_close(run.outputs[0], (*run_reference(op, inputs))[0], 1e-5F,
+                           cat(x.text(), " lies as ", layout.text(), ", transposed ", transposed,
+                               ", ", columns, " columns, by ", run.implementation));
+            }
+}
+
 TEST(SimdProduct, AsEigens) {
   using Matrix = Eigen::Matrix<float, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>;
   std::srand(4);
