@@ -3,6 +3,7 @@
 //
 // A position that is off by d pixels moves a sample by at most d times the difference of two
 // elements; positions are computed in f32 or f64, wherever a run likes.
+#include <bit>
 #include <cmath>
 
 #include "graph/ops/convolution.h"
@@ -256,11 +257,52 @@ Status bound(const AffineGrid&, Evaluated& e) {
   return {};
 }
 
-// Averages of interpolated samples. Maxima, and the number of samples, hang on positions that are
-// rounded: those are not judged.
+// Whether rounding leaves a position on its side of where an element begins.
+bool is_clear(double position) {
+  return std::fabs(position - std::round(position)) > 1e-3;
+}
+
+// Whether rounding can tell which elements are in the bins of a side of a region.
+bool has_clear_bins(double low, double high, std::int64_t bins) {
+  if (!is_clear(low + 0.5) || !is_clear(high + 0.5)) return false;
+  const double length = std::max(std::round(high) - std::round(low) + 1, 1.0);
+  // Sizes that floats hold exactly put every edge where it belongs.
+  const bool is_exact = std::has_single_bit(static_cast<std::uint64_t>(bins)) ||
+                        std::fmod(length, static_cast<double>(bins)) == 0;
+  for (std::int64_t b = 1; b < bins && !is_exact; ++b)
+    if (!is_clear(static_cast<double>(b) * length / static_cast<double>(bins))) return false;
+  return length < 1 << 20;
+}
+
+// Maxima over bins of whole elements: off by no more than the elements are.
+Status bound_max(const RoiPool& op, Evaluated& e) {
+  const Traced& x = *e.in[0];
+  const Shape& in = x.value.shape();
+  const auto all = planes(x, static_cast<std::size_t>(in.elements(2)));
+  const auto size = static_cast<std::size_t>(op.height * op.width);
+  const auto channels = static_cast<std::size_t>(in[1]);
+  const Numbers rois = as_numbers(e.in[1]->value);  // each with the number of its image in front
+  Numbers& bound = e.bound();
+  for (std::size_t i = 0; i < bound.size(); ++i) {
+    const double* roi = &rois[i / size / channels * 5];
+    const auto side = [&](std::size_t k) {
+      return roi[1 + k] * static_cast<double>(op.spatial_scale);
+    };
+    const Plane& p = all[static_cast<std::size_t>(roi[0]) * channels + i / size % channels];
+    const bool is_clear = has_clear_bins(side(0), side(2), op.width) &&
+                          has_clear_bins(side(1), side(3), op.height) && std::isfinite(p.greatest);
+    bound[i] = is_clear ? p.error : infinity;
+  }
+  return {};
+}
+
+// Averages of interpolated samples. Maxima of those, and the number of samples, hang on positions
+// that are rounded: they are not judged.
 Status bound(const RoiPool& op, Evaluated& e) {
   const Traced& x = *e.in[0];
-  if (op.kind == RoiKind::max || !e.in[1]->exact() || !e.in[2]->exact() || op.sampling_ratio <= 0)
+  if (op.kind == RoiKind::max && e.in[1]->exact()) return bound_max(op, e);
+  if (op.kind != RoiKind::align_average || !e.in[1]->exact() || !e.in[2]->exact() ||
+      op.sampling_ratio <= 0)
     return e.undetermined(0), Status();
   const Rounding r = e.rounding();
   const Shape& in = x.value.shape();

@@ -20,6 +20,14 @@ const %1: f32[4] = {1, 1, 1.7, 2.3}
 output %2 "y")",
      {-2, 2},
      0.0001},
+    {"max roi pool",
+     R"(input %0 "x": f32[2,3,9,7]
+const %1: f32[3,5] = {0, 0, 0, 6, 8, 1, 1.2, 2.4, 5.2, 7.9, 1, -3, 2, 9, 4}
+%2: f32[2,3,9,7] = Unary(%0) kind=exp
+%3: f32[3,3,2,2] = RoiPool(%2, %1) kind=max height=2 width=2
+output %3 "y")",
+     {-2, 2},
+     0.01},
     {"grid sample",
      R"(input %0 "x": f32[1,2,5,6]
 input %1 "g": f32[1,4,4,2]
