@@ -6,8 +6,8 @@
 
 namespace quern {
 
-Model::Model(std::unique_ptr<Graph> graph, ModelMetadata metadata)
-    : graph_(std::move(graph)), metadata_(std::move(metadata)) {}
+Model::Model(std::unique_ptr<Graph> graph, ModelMetadata metadata, std::size_t bytes)
+    : graph_(std::move(graph)), metadata_(std::move(metadata)), bytes_(bytes) {}
 Model::Model(Model&&) noexcept = default;
 Model& Model::operator=(Model&&) noexcept = default;
 Model::~Model() = default;
@@ -61,7 +61,7 @@ std::string Model::text(std::size_t max_elements) const {
 }
 
 Model Model::clone() const {
-  return Model(std::make_unique<Graph>(graph_->clone()), metadata_);
+  return Model(std::make_unique<Graph>(graph_->clone()), metadata_, bytes_);
 }
 
 }  // namespace quern

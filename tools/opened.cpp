@@ -7,18 +7,20 @@
 #include <quern/onnx.h>
 
 #include "engine/vocabulary/text_util.h"
+#include "tools/parse.h"
 
 namespace quern::tools {
 
-Result<Model> load_model(const std::string& path) {
+Result<Model> load_model(const std::string& path, std::size_t max_bytes) {
+  const OnnxOptions options{.max_bytes = max_bytes};
   std::error_code ignored;
   if (std::filesystem::is_directory(path, ignored)) {
     const std::string inside = path + "/model.onnx";
-    if (std::filesystem::exists(inside, ignored)) return load_onnx(inside);
+    if (std::filesystem::exists(inside, ignored)) return load_onnx(inside, options);
     return Status(Code::not_found,
                   cat("'", shown(path, 200), "' is a folder without a model.onnx"));
   }
-  return load_onnx(path);
+  return load_onnx(path, options);
 }
 
 Result<std::shared_ptr<Device>> device_named(const std::string& name) {
@@ -54,7 +56,7 @@ std::string guesses_text(const std::vector<InputValue>& inputs) {
 Status prepare(Opened& o, const ModelMetadata& metadata, const InputArgs& inputs, double crop) {
   const auto attempt = [&]() -> Status {
     QUERN_TRY(bind_inputs(*o.session, o.inputs));
-    return o.session->prepare();
+    return o.session->prepare(o.deadline);
   };
   Status first = attempt();
   if (first.code() != Code::invalid_argument && first.code() != Code::invalid_model) return first;
@@ -81,9 +83,17 @@ Status prepare(Opened& o, const ModelMetadata& metadata, const InputArgs& inputs
 Result<Opened> open_model(const std::string& path, const InputArgs& inputs,
                           const DeviceArgs& device, const OpenOptions& options) {
   QUERN_ASSIGN(auto opened_device, device_named(device.device.empty() ? "cpu" : device.device));
+  const LimitArgs& limits = options.limits;
+  const auto memory = limits.memory.empty() ? std::size_t{0} : parse_bytes(limits.memory);
+  if (!memory)
+    return Status(Code::invalid_argument,
+                  cat("--memory-limit ", shown(limits.memory), ": write bytes, such as 256MB"));
   Stopwatch watch;
   Opened o;
-  QUERN_ASSIGN(Model model, load_model(path));
+  if (limits.time_s > 0)
+    o.deadline = std::chrono::steady_clock::now() +
+                 std::chrono::microseconds(static_cast<std::int64_t>(limits.time_s * 1e6));
+  QUERN_ASSIGN(Model model, load_model(path, *memory));
   o.phases.load_ms = watch.lap();
   QUERN_ASSIGN(o.inputs,
                make_inputs(model.inputs(), model.metadata(), inputs, options.default_crop));
@@ -96,6 +106,8 @@ Result<Opened> open_model(const std::string& path, const InputArgs& inputs,
   compile.order = options.order;
   compile.alias = options.alias;
   compile.scratch = device.scratch == "on";
+  compile.memory_limit = *memory;
+  compile.deadline = o.deadline;
   QUERN_ASSIGN(o.executable,
                Executable::compile(std::move(model), std::move(opened_device), compile));
   o.phases.compile_ms = watch.lap();

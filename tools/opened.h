@@ -41,6 +41,7 @@ struct Phases {
 
 struct OpenOptions {
   std::string pool;
+  LimitArgs limits;
   std::vector<std::string> outputs;  // names; empty: all
   double default_crop = 1;
   bool order = true;  // as in CompileOptions
@@ -53,10 +54,12 @@ struct Opened {
   std::vector<std::size_t> outputs;  // that are computed
   std::shared_ptr<const Executable> executable;
   std::unique_ptr<Session> session;
+  std::chrono::steady_clock::time_point deadline = std::chrono::steady_clock::time_point::max();
   Phases phases;
 };
 
-Result<Model> load_model(const std::string& path);
+// `max_bytes`: as in OnnxOptions.
+Result<Model> load_model(const std::string& path, std::size_t max_bytes = 0);
 // device_lost, the code of exit 4, when there is no such device.
 Result<std::shared_ptr<Device>> device_named(const std::string& name);
 Result<Opened> open_model(const std::string& path, const InputArgs& inputs,

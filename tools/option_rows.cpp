@@ -74,6 +74,19 @@ OptionRow scratch_row(DeviceArgs& a) {
                     a.scratch);
 }
 
+OptionRows limit_rows(LimitArgs& a) {
+  return {{.names = "--memory-limit",
+           .value = "BYTES",
+           .help = "an error, where reading, the weights with one arena, or the tables of a plan "
+                   "would take more; 256MB and 1GiB are understood",
+           .target = &a.memory},
+          {.names = "--time-limit",
+           .value = "SECONDS",
+           .help = "an error, where compiling, planning and the run take longer together",
+           .target = &a.time_s,
+           .range = {{0, 1e6}}}};
+}
+
 OptionRows pool_rows(PoolArgs& a) {
   return {{.names = "--pool",
            .value = "NAME",

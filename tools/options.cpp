@@ -82,6 +82,7 @@ Verb run_row(RunArgs& a) {
   append(v.options, device_rows(a.device));
   v.options.push_back(strategy_row(a.device));
   v.options.push_back(scratch_row(a.device));
+  append(v.options, limit_rows(a.limits));
   append(v.options, pool_rows(a.pool));
   v.options.push_back(json_row(a.json));
   v.examples = {
@@ -91,6 +92,7 @@ Verb run_row(RunArgs& a) {
       {"quern run model.onnx", "with generated inputs: does it run, how long does it take?"},
       {"quern run bert.onnx --dim batch=1 --dim sequence=64", "with free dimensions given by name"},
       {"quern run model.onnx --input x=x.npy --out results --format npy", "files in, files out"},
+      {"quern run stranger.onnx --memory-limit 256MB --time-limit 2", "a model from anywhere"},
       {"for n in 57 198 68; do quern run bert.onnx --dim sequence=$n --record-trace bert.csv; done",
        "a trace of changing shapes, for `quern plan bert.csv`"}};
   return v;

@@ -25,6 +25,12 @@ struct DeviceArgs {
   std::string scratch = "on";
 };
 
+// What ends a run that takes too much.
+struct LimitArgs {
+  std::string memory;  // "256MB"; empty: no limit
+  double time_s = 0;   // 0: no limit
+};
+
 // The sources of a model's inputs; see inputs.h.
 struct InputArgs {
   std::string image;
@@ -46,6 +52,7 @@ struct RunArgs {
   std::string model;
   InputArgs inputs;
   DeviceArgs device;
+  LimitArgs limits;
   PoolArgs pool;
   int top = 0;
   std::string labels;

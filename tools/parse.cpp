@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <charconv>
 #include <cmath>
+#include <utility>
 
 #include "engine/vocabulary/text_util.h"
 
@@ -27,6 +28,27 @@ std::optional<double> parse_number(std::string_view text) {
 
 std::optional<std::int64_t> parse_integer(std::string_view text) {
   return whole<std::int64_t>(text);
+}
+
+std::optional<std::size_t> parse_bytes(std::string_view text) {
+  constexpr std::pair<std::string_view, double> units[] = {{"KiB", 1024.0},
+                                                           {"MiB", 1024.0 * 1024},
+                                                           {"GiB", 1024.0 * 1024 * 1024},
+                                                           {"kB", 1e3},
+                                                           {"MB", 1e6},
+                                                           {"GB", 1e9},
+                                                           {"B", 1}};
+  double unit = 1;
+  for (const auto& [name, bytes] : units) {
+    if (!text.ends_with(name)) continue;
+    text.remove_suffix(name.size());
+    while (text.ends_with(' ')) text.remove_suffix(1);
+    unit = bytes;
+    break;
+  }
+  const auto number = parse_number(text);
+  if (!number || *number < 0 || *number * unit > 1e18) return std::nullopt;
+  return static_cast<std::size_t>(*number * unit);
 }
 
 std::vector<std::string> split_list(std::string_view text) {

@@ -16,6 +16,7 @@ namespace quern::tools {
 std::optional<double> parse_number(std::string_view text);                // "0.5", finite
 std::optional<std::int64_t> parse_integer(std::string_view text);         // "-3"
 std::optional<std::vector<double>> parse_numbers(std::string_view text);  // "0.5,1"
+std::optional<std::size_t> parse_bytes(std::string_view text);            // "256MB", "1GiB", "42"
 std::vector<std::string> split_list(std::string_view text);               // "a,b": no empty parts
 
 // "1x3x224x224" or "1,3,224,224"; "" and "scalar": rank 0. Errors: invalid_argument.

@@ -183,12 +183,13 @@ std::string time_line(const Opened& o, double run_ms) {
 Result<ExitCode> run_verb(const RunArgs& args, const Console& console) {
   QUERN_ASSIGN(Opened o, open_model(args.model, args.inputs, args.device,
                                     {.pool = args.pool.pool,
+                                     .limits = args.limits,
                                      .outputs = split_list(args.outputs),
                                      .default_crop = args.top ? 0.875 : 1.0}));
   note_generated(o, console);
   QUERN_ASSIGN(const auto labels, read_labels(args, o.executable->metadata()));
   Stopwatch watch;
-  QUERN_TRY(o.session->run());
+  QUERN_TRY(o.session->run_until(o.deadline));
   const double run_ms = watch.lap();
   QUERN_ASSIGN(const auto outputs, collect(o));
   QUERN_TRY(write_outputs(outputs, args));

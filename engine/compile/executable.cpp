@@ -31,6 +31,9 @@ const ModelMetadata& Executable::metadata() const {
 const Device& Executable::device() const {
   return *impl_->device;
 }
+std::size_t Executable::table_bytes() const {
+  return impl_->table_bytes();
+}
 std::string Executable::text(std::size_t max_elements) const {
   return impl_->model.text(max_elements);
 }
@@ -118,6 +121,8 @@ Result<std::shared_ptr<const Executable>> Executable::compile(Model model,
     PlanOptions plan;
     plan.max_plans = options.max_plans;
     plan.memory_limit = options.memory_limit;
+    plan.max_plan_bytes =
+        options.max_plan_bytes ? options.max_plan_bytes : options.memory_limit / 4;
     plan.reference_only = impl->device->info().name == "reference";
     plan.optimize = options.optimize && !plan.reference_only;
     plan.order = options.order;
@@ -137,12 +142,15 @@ Result<std::shared_ptr<const Executable>> Executable::compile(Model model,
       QUERN_TRY(run_passes(impl->model.graph(), {.fuse = false, .stop = &stop}));
     }
     settle(impl->model.graph());
-    impl->weights = std::make_shared<cpu::SharedWeights>();
+    impl->graph_bytes = quern::table_bytes(impl->model.graph());
+    impl->weights = options.memory_limit
+                        ? std::make_shared<cpu::SharedWeights>(options.memory_limit)
+                        : std::make_shared<cpu::SharedWeights>();
     if (auto* device_with_memory = dynamic_cast<BackendDevice*>(impl->device.get())) {
       QUERN_ASSIGN(impl->backend, device_with_memory->make_backend());
     }
-    impl->plans =
-        std::make_shared<PlanTree>(impl->model.graph(), impl->weights, plan, impl->backend);
+    impl->plans = std::make_shared<PlanTree>(impl->model.graph(), impl->weights, plan, impl->ledger,
+                                             impl->backend);
     QUERN_TRY(plan_declared_shapes(*impl, stop));
     QUERN_TRY(stop.check());
     return std::shared_ptr<const Executable>(new Executable(std::move(impl)));

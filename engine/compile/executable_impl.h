@@ -22,7 +22,11 @@ struct Executable::Impl {
     return weights->bytes() + (backend ? backend->constant_bytes() : 0);
   }
 
+  // Of the graph, of plans and of code.
+  std::size_t table_bytes() const { return graph_bytes + ledger->bytes() + weights->code_bytes(); }
+
   Model model;  // after the passes
+  std::size_t graph_bytes = 0;
   std::shared_ptr<Device> device;
   const MemoryPoolKind& pool;
   CompileOptions options;
@@ -30,7 +34,8 @@ struct Executable::Impl {
   std::vector<ValueSpec> inputs;
   std::vector<ValueSpec> outputs;
   std::shared_ptr<cpu::SharedWeights> weights;
-  std::shared_ptr<Backend> backend;  // null: the CPU
+  std::shared_ptr<Backend> backend;                             // null: the CPU
+  std::shared_ptr<Ledger> ledger = std::make_shared<Ledger>();  // of plans
   std::shared_ptr<PlanTree> plans;
   // The plan made at compile time. It keeps its packed weights alive until a session uses the plan.
   std::shared_ptr<const PlanNode> first_plan;

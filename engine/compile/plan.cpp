@@ -41,9 +41,17 @@ std::shared_ptr<const PlanNode> PlanCache::find(const PlanKey& key) {
   return nullptr;
 }
 
-void PlanCache::insert(PlanKey key, std::shared_ptr<const PlanNode> plan) {
-  if (entries_.size() >= std::max<std::size_t>(capacity_, 1))
+void PlanCache::insert(PlanKey key, std::shared_ptr<const PlanNode> plan, std::size_t most_bytes) {
+  const auto drop_oldest = [&] {
     entries_.erase(std::ranges::min_element(entries_, {}, &Entry::used));
+  };
+  if (entries_.size() >= std::max<std::size_t>(capacity_, 1)) drop_oldest();
+  std::size_t bytes = plan->tables.bytes();
+  for (const Entry& e : entries_) bytes += e.plan->tables.bytes();
+  while (!entries_.empty() && bytes > most_bytes) {
+    bytes -= std::ranges::min_element(entries_, {}, &Entry::used)->plan->tables.bytes();
+    drop_oldest();
+  }
   entries_.push_back({std::move(key), std::move(plan), ++clock_});
 }
 
@@ -77,7 +85,7 @@ PlanTree::Planned PlanTree::find_or_build(PlanCache& cache, const PlanKey& key, 
   // Searches that were ended early gave a plan that another run would not want.
   if (stop) QUERN_TRY(stop->check());
   const std::scoped_lock lock(mutex_);
-  cache.insert(key, node);
+  cache.insert(key, node, most_plan_bytes());
   return node;
 }
 
@@ -106,6 +114,11 @@ Status PlanTree::check_memory(const Program& program) const {
 Result<std::unique_ptr<Program>> PlanTree::lower_within_limit(const Segment& segment, int threads,
                                                               const Stop* stop) const {
   // A vector<bool> has no bytes to point at.
+  const std::size_t limit = options_.memory_limit;
+  if (const std::size_t tables = least_program_bytes(segment.graph); limit && tables > limit)
+    return Status(Code::out_of_memory,
+                  cat("the plan of a graph of ", segment.graph.order().size(), " nodes wants ",
+                      tables, " bytes, the limit is ", limit));
   const std::unique_ptr<bool[]> dynamic(new bool[segment.dynamic_output.size()]);
   std::ranges::copy(segment.dynamic_output, dynamic.get());
   LowerOptions lowering{.threads = largest_team(threads),
@@ -117,6 +130,7 @@ Result<std::unique_ptr<Program>> PlanTree::lower_within_limit(const Segment& seg
                         .weights = weights_.get(),
                         .backend = backend_.get(),
                         .half_products = options_.half_products,
+                        .memory_limit = limit ? limit : std::numeric_limits<std::size_t>::max(),
                         .dynamic_outputs = {dynamic.get(), segment.dynamic_output.size()},
                         .stop = stop};
   QUERN_ASSIGN(auto program, lower(segment.graph, lowering));
@@ -137,8 +151,10 @@ PlanTree::Planned PlanTree::build(Segment segment, int threads, const Stop* stop
   auto node = std::make_shared<PlanNode>(std::move(segment), options_.max_plans);
   QUERN_ASSIGN(node->program, lower_within_limit(node->segment, threads, stop));
   node->segment.graph = Graph(graph_.ops());
+  node->tables = LedgerEntry(ledger_, table_bytes(*node->program));
   for (const ControlOp& c : node->segment.controls)
-    node->controls.push_back({std::make_shared<PlanTree>(*c.body, weights_, options_, backend_)});
+    node->controls.push_back(
+        {std::make_shared<PlanTree>(*c.body, weights_, options_, ledger_, backend_)});
   return std::shared_ptr<const PlanNode>(std::move(node));
 }
 

@@ -4,12 +4,14 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <limits>
 #include <memory>
 #include <mutex>
 #include <span>
 #include <vector>
 
 #include "engine/compile/backend.h"
+#include "engine/compile/ledger.h"
 #include "engine/compile/program.h"
 #include "engine/compile/specialize.h"
 #include "engine/compile/value.h"
@@ -25,12 +27,14 @@ void append_elements(PlanKey& key, const TensorView& tensor);
 
 class PlanNode;
 
-// A small map that evicts the least recently used plan.
+// A small map that evicts the least recently used plan, where there are more than `capacity`, or
+// more than one while the tables of all plans take more than `most_bytes`.
 class PlanCache {
  public:
   explicit PlanCache(std::size_t capacity) : capacity_(capacity) {}
   std::shared_ptr<const PlanNode> find(const PlanKey& key);
-  void insert(PlanKey key, std::shared_ptr<const PlanNode> plan);
+  void insert(PlanKey key, std::shared_ptr<const PlanNode> plan,
+              std::size_t most_bytes = std::numeric_limits<std::size_t>::max());
 
  private:
   struct Entry {
@@ -46,7 +50,8 @@ class PlanCache {
 struct PlanOptions {
   const Strategy* strategy = nullptr;
   std::size_t max_plans = 32;
-  std::size_t memory_limit = 0;  // bytes of weights and one arena; 0: no limit
+  std::size_t memory_limit = 0;    // bytes of weights and one arena, and of tables; 0: no limit
+  std::size_t max_plan_bytes = 0;  // of tables of plans that are kept; 0: no limit
   bool reference_only = false;
   bool optimize = true;
   bool order = true;
@@ -69,6 +74,7 @@ class PlanNode {
 
   Segment segment;  // its graph is consumed by lowering
   std::shared_ptr<const Program> program;
+  LedgerEntry tables;
   std::vector<ControlPlan> controls;
 
  private:
@@ -81,16 +87,20 @@ class PlanTree {
  public:
   // `graph` and `weights` outlive the tree.
   PlanTree(const Graph& graph, std::shared_ptr<cpu::SharedWeights> weights, PlanOptions options,
-           std::shared_ptr<Backend> backend = nullptr)
+           std::shared_ptr<Ledger> ledger, std::shared_ptr<Backend> backend = nullptr)
       : graph_(graph),
         weights_(std::move(weights)),
         backend_(std::move(backend)),
         options_(options),
+        ledger_(std::move(ledger)),
         roots_(options.max_plans) {}
 
   const Graph& graph() const { return graph_; }
   Backend* backend() const { return backend_.get(); }  // null: the CPU
   std::size_t max_plans() const { return std::max<std::size_t>(options_.max_plans, 1); }
+  // True while the plans of the executable take more than is allowed: what a session keeps for
+  // others than those of its last run should go.
+  bool is_over_budget() const { return ledger_->bytes() > most_plan_bytes(); }
 
   // The first segment for these inputs. `key` holds their structure, the wanted outputs and
   // `threads`. `stop` (it may be null) ends the planning with its error.
@@ -115,13 +125,18 @@ class PlanTree {
   Result<std::unique_ptr<Program>> lower_within_limit(const Segment& segment, int threads,
                                                       const Stop* stop) const;
   Status check_memory(const Program& program) const;
+  std::size_t most_plan_bytes() const {
+    return options_.max_plan_bytes ? options_.max_plan_bytes
+                                   : std::numeric_limits<std::size_t>::max();
+  }
 
   const Graph& graph_;
   std::shared_ptr<cpu::SharedWeights> weights_;
   std::shared_ptr<Backend> backend_;
   PlanOptions options_;
-  std::timed_mutex building_;  // one plan is made at a time; lookups go on meanwhile
-  std::mutex mutex_;           // protects all caches
+  std::shared_ptr<Ledger> ledger_;  // of all plans of the executable
+  std::timed_mutex building_;       // one plan is made at a time; lookups go on meanwhile
+  std::mutex mutex_;                // protects all caches
   PlanCache roots_;
 };
 

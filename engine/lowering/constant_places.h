@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "engine/lowering/constants.h"
+#include "engine/lowering/lower.h"
 #include "engine/lowering/value_places.h"
 
 namespace quern {
@@ -19,12 +20,12 @@ namespace quern::lowering {
 
 class ConstantPlaces {
  public:
-  // `backend` may be null; all other arguments must outlive this object.
-  ConstantPlaces(const Graph& graph, WeightStore* weights, Backend* backend,
-                 UnallocatedProgram& unallocated, ValuePlaces& places)
-      : constants_(graph),
-        weights_(weights),
-        backend_(backend),
+  // All arguments but `options` must outlive this object.
+  ConstantPlaces(const Graph& graph, const LowerOptions& options, UnallocatedProgram& unallocated,
+                 ValuePlaces& places)
+      : constants_(graph, options.memory_limit),
+        weights_(options.weights),
+        backend_(options.backend),
         unallocated_(unallocated),
         places_(places) {}
 

@@ -50,6 +50,8 @@ std::string key_of(const Tensor& t) {
 // is packed is computed once.
 class GraphConstants::Results {
  public:
+  explicit Results(std::size_t memory_limit) : memory_limit_(memory_limit) {}
+
   // Computes what `wanted` needs, each value once and held until its last reader.
   Result<Tensor> of(const Source& wanted);
 
@@ -58,10 +60,13 @@ class GraphConstants::Results {
 
   std::vector<const Source*> missing_for(
       const Source& wanted, std::unordered_map<const Source*, std::size_t>& readers) const;
+  Status make_room(const Source& next, std::size_t made);
+  void forget_oldest();
   Result<Tensor> ready(const Source& s,
                        const std::unordered_map<const Source*, Tensor>& made) const;
   void keep(const Source& s, const Tensor& result);
 
+  const std::size_t memory_limit_;
   std::unordered_map<const Source*, Tensor> kept_;
   std::deque<const Source*> order_;  // of `kept_`, the oldest first
   std::size_t bytes_ = 0;
@@ -129,7 +134,9 @@ Result<Tensor> GraphConstants::Results::of(const Source& wanted) {
   std::unordered_map<const Source*, std::size_t> readers;  // to come, of what is computed now
   std::vector<const Source*> order = missing_for(wanted, readers);
   std::unordered_map<const Source*, Tensor> made;
+  std::size_t made_bytes = 0;
   for (const Source* s : order) {
+    QUERN_TRY(make_room(*s, made_bytes));
     std::vector<Tensor> reads;
     for (const Source* r : s->reads()) {
       reads.emplace_back();
@@ -138,8 +145,10 @@ Result<Tensor> GraphConstants::Results::of(const Source& wanted) {
     }
     QUERN_ASSIGN(Tensor result, s->from(reads));
     for (const Source* r : s->reads())
-      if (const auto at = readers.find(r); at != readers.end() && --at->second == 0) made.erase(r);
+      if (const auto at = readers.find(r); at != readers.end() && --at->second == 0)
+        if (made.erase(r) > 0) made_bytes -= r->type().bytes();
     keep(*s, result);
+    made_bytes += result.bytes();
     made[s] = std::move(result);
   }
   return ready(wanted, made);
@@ -179,15 +188,29 @@ Result<Tensor> GraphConstants::Results::ready(
   return Status(Code::internal, "a constant expression was not computed");
 }
 
+// What is kept is given up for what is needed. (A result that is kept and needed counts twice.)
+Status GraphConstants::Results::make_room(const Source& next, std::size_t made) {
+  const std::size_t wanted = next.type().bytes();
+  while (!order_.empty() && wanted + made + bytes_ > memory_limit_) forget_oldest();
+  if (wanted + made <= memory_limit_) return {};
+  return {Code::out_of_memory,
+          cat("a constant expression of ", next.type().text(), " wants ", wanted, " bytes beside ",
+              made, " of its operands, the limit is ", memory_limit_)};
+}
+
+void GraphConstants::Results::forget_oldest() {
+  const auto oldest = kept_.find(order_.front());
+  bytes_ -= oldest->second.bytes();
+  kept_.erase(oldest);
+  order_.pop_front();
+}
+
 void GraphConstants::Results::keep(const Source& s, const Tensor& result) {
   if (result.bytes() > most_kept) return;
   kept_.emplace(&s, result);
   bytes_ += result.bytes();
-  for (order_.push_back(&s); bytes_ > most_kept; order_.pop_front()) {
-    const auto oldest = kept_.find(order_.front());
-    bytes_ -= oldest->second.bytes();
-    kept_.erase(oldest);
-  }
+  order_.push_back(&s);
+  while (bytes_ > most_kept) forget_oldest();
 }
 
 namespace {
@@ -212,8 +235,8 @@ bool can_be_constant(const Graph& g, NodeId id) {
 
 }  // namespace
 
-GraphConstants::GraphConstants(const Graph& g)
-    : results_(std::make_unique<Results>()), sources_(g.value_count()) {
+GraphConstants::GraphConstants(const Graph& g, std::size_t memory_limit)
+    : results_(std::make_unique<Results>(memory_limit)), sources_(g.value_count()) {
   for (std::uint32_t i = 0; i < g.value_count(); ++i)
     if (const Value& v = g.value(ValueId{i}); v.is_constant() && (!v.uses.empty() || v.handed_out))
       sources_[i] = std::make_unique<Source>(v.constant);

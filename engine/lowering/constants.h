@@ -18,7 +18,8 @@ enum class Address : std::uint8_t { aligned, any };
 // The constants and constant expressions of one graph. One thread at a time.
 class GraphConstants {
  public:
-  explicit GraphConstants(const Graph& graph);
+  // Constant expressions that are computed at one time take at most `memory_limit` bytes.
+  GraphConstants(const Graph& graph, std::size_t memory_limit);
   ~GraphConstants();
 
   // Returns null if the value depends on inputs.

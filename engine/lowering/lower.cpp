@@ -26,7 +26,7 @@ class Lowering final : public RegionCompiler {
       : g_(g),
         options_(options),
         places_(g, unallocated_, options.backend ? Space::device : Space::host),
-        constants_(g, options.weights, options.backend, unallocated_, places_),
+        constants_(g, options, unallocated_, places_),
         moves_(g, cpu_target(options), options.backend, unallocated_, places_, constants_),
         kernels_(g, options, unallocated_, places_, constants_, moves_) {}
 

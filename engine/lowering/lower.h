@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <limits>
 #include <vector>
 
 #include "engine/compile/program.h"
@@ -20,10 +21,11 @@ struct LowerOptions {
   bool alias = true;    // a result may be written directly into another buffer, which avoids copies
   bool scratch = true;  // kernels may use scratch memory where that makes them faster
   WeightStore* weights = nullptr;
-  Backend* backend = nullptr;             // of the device; null: the CPU
-  bool half_products = false;             // operands of products may be rounded to f16
-  std::span<const bool> dynamic_outputs;  // of the graph
-  const Stop* stop = nullptr;             // ends the lowering with its error
+  Backend* backend = nullptr;  // of the device; null: the CPU
+  bool half_products = false;  // operands of products may be rounded to f16
+  std::size_t memory_limit = std::numeric_limits<std::size_t>::max();  // of constant expressions
+  std::span<const bool> dynamic_outputs;                               // of the graph
+  const Stop* stop = nullptr;  // ends the lowering with its error
   // If not null, receives the meaning of each step of the program.
   std::vector<StepMeaning>* meanings = nullptr;
 };

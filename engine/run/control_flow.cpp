@@ -148,6 +148,7 @@ class LoopRunner final : public ControlRunner {
   }
 
   std::size_t device_bytes() const override { return body_.device_bytes(); }
+  std::size_t table_bytes() const override { return body_.table_bytes(); }
 
   Status run(std::span<const RuntimeValue> inputs, const RunOptions& options) override {
     const std::int64_t trips = inputs[0].kind == Kind::none
@@ -224,6 +225,7 @@ class ScanRunner final : public ControlRunner {
   }
 
   std::size_t device_bytes() const override { return body_.device_bytes(); }
+  std::size_t table_bytes() const override { return body_.table_bytes(); }
 
   Status run(std::span<const RuntimeValue> inputs, const RunOptions& options) override {
     QUERN_TRY(find_length(inputs));

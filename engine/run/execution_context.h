@@ -58,6 +58,8 @@ class ExecutionContext {
   virtual MutableTensorView output(std::size_t i) const = 0;
   // Bytes of device memory and staging that this object owns.
   virtual std::size_t resident_bytes() const { return 0; }
+  // Bytes of tables, pointers and the states of kernels, estimated.
+  virtual std::size_t table_bytes() const = 0;
 };
 
 }  // namespace quern

@@ -78,10 +78,9 @@ Result<std::shared_ptr<const PlanNode>> Runner::following(Bound& bound, const St
       append_elements(key_, slot(q.slot).tensor());
     }
   }
-  if (bound.child && key_ == bound.key) {
-    for (const auto& b : bounds_)
-      if (b->node.get() == bound.child) return b->node;
-  }
+  // By ownership: another plan may have the address of one that was dropped.
+  if (key_ == bound.key)
+    if (auto known = bound.child.lock()) return known;
   answers_.resize(node.segment.unresolved.size());
   for (std::size_t i = 0; i < answers_.size(); ++i) {
     const RuntimeValue& v = slot(node.segment.unresolved[i].slot);
@@ -89,7 +88,7 @@ Result<std::shared_ptr<const PlanNode>> Runner::following(Bound& bound, const St
   }
   QUERN_ASSIGN(auto child, tree_->next(node, key_, answers_, threads_, stop));
   bound.key = key_;
-  bound.child = child.get();
+  bound.child = child;
   return child;
 }
 
@@ -115,13 +114,18 @@ Result<Runner::Bound*> Runner::bound_for(const std::shared_ptr<const PlanNode>& 
   for (std::size_t i = 0; i < node->controls.size(); ++i)
     fresh->controls.push_back(
         ControlRunner::create(node->segment.controls[i], node->controls[i], threads_, memory_));
-  // One state per cached plan. The plans of the current partition are the most recently used, so
-  // they are not evicted.
-  longest_partition_ = std::max(longest_partition_, partition_.size());
-  if (bounds_.size() >= tree_->max_plans() * std::max<std::size_t>(longest_partition_, 1))
-    bounds_.erase(std::ranges::min_element(bounds_, {}, [](const auto& b) { return b->used; }));
+  drop_old_bounds();
   bounds_.push_back(std::move(fresh));
   return bounds_.back().get();
+}
+
+// One state per cached plan. The plans of the current partition are the most recently used, so they
+// are not evicted.
+void Runner::drop_old_bounds() {
+  longest_partition_ = std::max(longest_partition_, partition_.size());
+  const std::size_t most = tree_->max_plans() * std::max<std::size_t>(longest_partition_, 1);
+  while (bounds_.size() >= most || (tree_->is_over_budget() && bounds_.size() > longest_partition_))
+    bounds_.erase(std::ranges::min_element(bounds_, {}, [](const auto& b) { return b->used; }));
 }
 
 // ---- running -----------------------------------------------------------------------------------
@@ -399,6 +403,15 @@ std::size_t Runner::device_bytes() const {
   for (const auto& b : bounds_) {
     bytes += b->context->resident_bytes();
     for (const auto& c : b->controls) bytes += c->device_bytes();
+  }
+  return bytes;
+}
+
+std::size_t Runner::table_bytes() const {
+  std::size_t bytes = 0;
+  for (const auto& b : bounds_) {
+    bytes += sizeof *b + b->context->table_bytes();
+    for (const auto& c : b->controls) bytes += c->table_bytes();
   }
   return bytes;
 }

@@ -75,6 +75,7 @@ class Runner {
   std::size_t arena_bytes() const { return own_arena_.size(); }
   // Bytes of arenas and staging for a device, without the pool.
   std::size_t device_bytes() const;
+  std::size_t table_bytes() const;
   void trim();
 
  private:
@@ -88,7 +89,7 @@ class Runner {
     std::vector<TensorMemory*> device_inputs;
     std::vector<TensorMemory*> device_outputs;
     PlanKey key;  // of the child plan that followed last time
-    const PlanNode* child = nullptr;
+    std::weak_ptr<const PlanNode> child;
     std::uint64_t used = 0;
   };
 
@@ -97,6 +98,7 @@ class Runner {
                                                 const Stop* stop);
   Result<std::shared_ptr<const PlanNode>> following(Bound& bound, const Stop* stop);
   Result<std::byte*> arena_for(std::size_t depth, std::size_t bytes, const RunOptions& options);
+  void drop_old_bounds();
   Result<Bound*> bound_for(const std::shared_ptr<const PlanNode>& node, const Stop* stop);
   bool is_device_alone(const Bound& bound, std::span<const BoundOutput> outputs,
                        const RunOptions& options) const;

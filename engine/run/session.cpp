@@ -40,6 +40,7 @@ struct Session::Impl {
   std::vector<std::shared_ptr<DeviceTensor>> input_tensors;   // by input; null: on the host
   std::vector<std::shared_ptr<DeviceTensor>> output_tensors;  // by output of the model
   std::vector<TensorMemory*> device_inputs, device_outputs;   // of a run
+  std::size_t memory_limit = std::numeric_limits<std::size_t>::max();
   std::atomic<bool> cancelled = false;
   bool has_run = false;
 
@@ -392,8 +393,10 @@ RunOptions Session::Impl::options(Clock::time_point deadline, StepListener* list
   o.detach_results = true;
   o.device_inputs = device_inputs;
   o.device_outputs = device_outputs;
+  o.memory_limit = memory_limit;
   if (const std::size_t limit = executable->impl().options.memory_limit)
-    o.memory_limit = limit - std::min(limit, executable->impl().weights->bytes());
+    o.memory_limit =
+        std::min(memory_limit, limit - std::min(limit, executable->impl().weights->bytes()));
   return o;
 }
 
@@ -500,12 +503,12 @@ Status Session::run_until(Clock::time_point deadline) {
   return impl_->run(deadline, nullptr);
 }
 
-Status Session::prepare() {
+Status Session::prepare(Clock::time_point deadline) {
   return guarded([&]() -> Status {
     QUERN_TRY(impl_->check_idle());
     QUERN_TRY(impl_->check_inputs());
     QUERN_TRY(impl_->take_device_inputs());
-    const Stop stop({&impl_->cancelled});
+    const Stop stop({&impl_->cancelled, deadline});
     return impl_->runner.prepare(impl_->inputs, impl_->wanted, &stop);
   });
 }
@@ -632,6 +635,15 @@ std::size_t Session::resident_bytes() const {
   impl_->settle();
   return impl_->runner.arena_bytes() + impl_->runner.device_bytes() +
          impl_->memory.reserved_bytes();
+}
+
+std::size_t Session::table_bytes() const {
+  impl_->settle();
+  return sizeof(Impl) + impl_->runner.table_bytes();
+}
+
+void Session::limit_memory(std::size_t bytes) {
+  impl_->memory_limit = bytes ? bytes : std::numeric_limits<std::size_t>::max();
 }
 
 void Session::trim() {

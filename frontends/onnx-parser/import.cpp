@@ -166,6 +166,11 @@ void Importer::import_initializers(Scope& scope, const GraphProto& proto) {
       problem(tensor.error());
       return define(scope, name, poisoned_value);
     }
+    if (gave_up_) return;
+    if (Status room = budget_.charge(value_cost); !room.ok()) {
+      problem(std::move(room).in(cat("initializer ", quote(name))));
+      return define(scope, name, poisoned_value);
+    }
     define(scope, name, scope.graph().add_constant(std::move(tensor).value(), short_name(name)));
   };
   for (const TensorProto& t : proto.initializers) add(t.name, decoder_.decode(t));

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The functions of onnx_parser.h that return graphs.
+#include <algorithm>
+
 #include "engine/vocabulary/text_util.h"
 #include "frontends/onnx-parser/file.h"
 #include "frontends/onnx-parser/import.h"
@@ -12,9 +14,11 @@ namespace {
 
 constexpr std::size_t mebibyte = std::size_t{1} << 20;
 
-onnx::ProtoLimits message_limits(std::size_t file_bytes, const ImportOptions& options) {
-  const std::size_t usual = 32 * mebibyte + 4 * file_bytes;
-  return {options.max_message_bytes ? options.max_message_bytes : usual, options.max_depth};
+// The limit that is asked for, or the usual one, within what is left of `max_bytes`.
+std::size_t limit_of(std::size_t wanted, std::size_t usual, const ImportOptions& options,
+                     std::size_t taken) {
+  const std::size_t limit = wanted ? wanted : usual;
+  return options.max_bytes ? std::min(limit, options.max_bytes - taken) : limit;
 }
 
 Status keep(Status status, const ImportOptions& options) {
@@ -30,8 +34,12 @@ std::string_view what_it_may_be(std::string_view bytes) {
   return "it has no graph";
 }
 
-Result<onnx::ModelProto> read_messages(std::string_view bytes, const ImportOptions& options) {
-  auto model = onnx::read_model(bytes, message_limits(bytes.size(), options));
+Result<onnx::ModelProto> read_messages(std::string_view bytes, const ImportOptions& options,
+                                       std::size_t& taken) {
+  const std::size_t usual = 32 * mebibyte + 4 * bytes.size();
+  const std::size_t limit = limit_of(options.max_message_bytes, usual, options, 0);
+  auto model = onnx::read_model(bytes, {limit, options.max_depth}, &taken);
+  if (!model && model.error().code() == Code::out_of_memory) return std::move(model).error();
   const bool has_graph = model && !model->graph.empty();
   if (!model && (bytes.empty() || (bytes[0] != '<' && bytes[0] != 'v')))
     return std::move(model).error().in("not a valid ONNX model");
@@ -60,15 +68,20 @@ OnnxModel describe(const onnx::ModelProto& proto, Graph graph) {
 Result<OnnxModel> parse_onnx(std::span<const std::byte> bytes, std::shared_ptr<const void> owner,
                              const std::string& folder, OpSet ops, const ImportOptions& options) {
   const std::string_view text(reinterpret_cast<const char*>(bytes.data()), bytes.size());
-  auto proto = read_messages(text, options);
+  std::size_t taken = 0;
+  auto proto = read_messages(text, options, taken);
   if (!proto) return keep(std::move(proto).error(), options);
   const std::size_t usual = 256 * mebibyte + 16 * bytes.size();
-  onnx::MemoryBudget budget(options.max_import_bytes ? options.max_import_bytes : usual);
+  onnx::MemoryBudget budget(limit_of(options.max_import_bytes, usual, options, taken),
+                            options.max_bytes ? onnx::MemoryBudget::Kind::fixed
+                                              : onnx::MemoryBudget::Kind::raised_by_files);
   onnx::TensorDecoder decoder(std::move(owner), folder, budget);
   onnx::Importer importer(ops, *proto, decoder, budget, options);
   auto graph = importer.run();
   if (!graph) return importer.status();
-  return describe(*proto, *std::move(graph));
+  OnnxModel model = describe(*proto, *std::move(graph));
+  model.bytes = budget.charged();
+  return model;
 }
 
 Result<OnnxModel> load_onnx(const std::string& path, OpSet ops, const ImportOptions& options) {

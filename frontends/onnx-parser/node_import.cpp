@@ -281,9 +281,10 @@ bool NodeImport::charge(std::size_t bytes) {
   return false;
 }
 
-// The approximate size of a node in the graph.
+// The size of a node in the graph, as allocators see it: with attributes, types and lists.
 std::size_t NodeImport::node_bytes(std::size_t outputs, std::size_t inputs) const {
-  return sizeof(Node) + name_.size() + outputs * sizeof(Value) + 16 * inputs;
+  constexpr std::size_t attribute_bytes = 300;
+  return sizeof(Node) + attribute_bytes + name_.size() + outputs * value_cost + 16 * inputs;
 }
 
 std::vector<ValueId> NodeImport::add_many(Op op, std::vector<ValueId> inputs, std::size_t outputs,
@@ -322,7 +323,7 @@ void NodeImport::set(std::size_t output, ValueId value) {
 
 ValueId NodeImport::constant(Tensor tensor) {
   if (!tensor.valid()) fail("a constant could not be made", Code::out_of_memory);
-  if (!charge(sizeof(Value))) return no_value;
+  if (!charge(value_cost)) return no_value;
   return target().add_constant(std::move(tensor));
 }
 

@@ -23,6 +23,9 @@ namespace quern::onnx {
 class Importer;
 class Scope;
 
+// The bytes that the memory budget is charged for a value of the graph, with its name and uses.
+inline constexpr std::size_t value_cost = 450;
+
 // The value of a 0/1 attribute, or its default.
 enum class Flag : std::uint8_t { off, on };
 

@@ -23,6 +23,8 @@
 namespace quern {
 
 struct ImportOptions {
+  // The limit in bytes for everything that follows; 0: none of its own.
+  std::size_t max_bytes = 0;
   // The limit in bytes for the decoded messages of the file; 0: 32 MiB + 4 times the file size.
   std::size_t max_message_bytes = 0;
   // The limit in bytes for the graph and decoded tensors; 0: 256 MiB + 16 times the file size + 8
@@ -39,6 +41,7 @@ struct ImportOptions {
 
 struct OnnxModel {
   Graph graph;
+  std::size_t bytes = 0;  // of the graph and its decoded tensors, as they were charged
   std::int64_t ir_version = 0;
   std::int64_t model_version = 0;
   std::string producer_name;

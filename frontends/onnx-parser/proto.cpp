@@ -383,20 +383,26 @@ void read(WireReader r, OptionalProto& optional) {
 }
 
 template <class Message, class Read>
-Result<Message> read_all(std::string_view bytes, const ProtoLimits& limits, Read read_message) {
+Result<Message> read_all(std::string_view bytes, const ProtoLimits& limits, Read read_message,
+                         std::size_t* taken = nullptr) {
   WireState state(bytes, limits.memory_bytes);
   Message message;
   read_message(state, message);
   QUERN_TRY(state.status());
+  if (taken) *taken = state.charged();
   return message;
 }
 
 }  // namespace
 
-Result<ModelProto> read_model(std::string_view bytes, const ProtoLimits& limits) {
-  return read_all<ModelProto>(bytes, limits, [&](WireState& state, ModelProto& model) {
-    read(WireReader(bytes, state), model, limits.graph_depth);
-  });
+Result<ModelProto> read_model(std::string_view bytes, const ProtoLimits& limits,
+                              std::size_t* taken) {
+  return read_all<ModelProto>(
+      bytes, limits,
+      [&](WireState& state, ModelProto& model) {
+        read(WireReader(bytes, state), model, limits.graph_depth);
+      },
+      taken);
 }
 
 Result<TensorProto> read_tensor(std::string_view bytes, const ProtoLimits& limits) {

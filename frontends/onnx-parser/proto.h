@@ -161,11 +161,13 @@ struct OptionalProto {
 };
 
 struct ProtoLimits {
-  std::size_t memory_bytes = 0;  // limit for the structs
+  std::size_t memory_bytes = 0;  // limit for the structs and the elements of their lists
   int graph_depth = 32;          // of graphs in attributes of nodes
 };
 
-Result<ModelProto> read_model(std::string_view bytes, const ProtoLimits& limits);
+// `taken` (it may be null) receives the bytes that the structs take.
+Result<ModelProto> read_model(std::string_view bytes, const ProtoLimits& limits,
+                              std::size_t* taken = nullptr);
 Result<TensorProto> read_tensor(std::string_view bytes, const ProtoLimits& limits);
 Result<SequenceProto> read_sequence(std::string_view bytes, const ProtoLimits& limits);
 Result<OptionalProto> read_optional(std::string_view bytes, const ProtoLimits& limits);

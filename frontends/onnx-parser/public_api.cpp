@@ -10,8 +10,7 @@ namespace {
 
 ImportOptions import_options(const OnnxOptions& options) {
   ImportOptions o;
-  o.max_message_bytes = options.max_bytes;
-  o.max_import_bytes = options.max_bytes;
+  o.max_bytes = options.max_bytes;
   o.problems = options.problems;
   o.warnings = options.warnings;
   return o;
@@ -29,7 +28,7 @@ Result<Model> to_model(Result<OnnxModel> read) {
   m.graph_name = read->graph.name;
   m.opsets = std::move(read->opsets);
   m.properties = std::move(read->metadata);
-  return Model(std::make_unique<Graph>(std::move(read->graph)), std::move(m));
+  return Model(std::make_unique<Graph>(std::move(read->graph)), std::move(m), read->bytes);
 }
 
 }  // namespace

@@ -332,7 +332,7 @@ Result<Tensor> TensorDecoder::decode_external(const Header& h, const TensorProto
   QUERN_ASSIGN(const ExternalEntry e, external_entry(proto));
   const std::size_t mapped_before = folder_.mapped_bytes();
   QUERN_ASSIGN(const MappedFile file, folder_.map(e.location));
-  budget_.raise(8 * (folder_.mapped_bytes() - mapped_before));
+  budget_.add_file(folder_.mapped_bytes() - mapped_before);
   const std::uint64_t wanted = stored_bytes(h.type, h.elements);
   const std::uint64_t length = e.length.value_or(wanted);
   const std::uint64_t size = file.bytes.size();

@@ -25,16 +25,23 @@ std::int32_t onnx_type_of(DType dtype);
 // Memory that one import may take beyond the file itself.
 class MemoryBudget {
  public:
-  explicit MemoryBudget(std::size_t bytes) : left_(bytes), limit_(bytes) {}
-  void raise(std::size_t bytes) {
+  // Selects whether files of external data, which are mapped, raise the limit.
+  enum class Kind : std::uint8_t { raised_by_files, fixed };
+  explicit MemoryBudget(std::size_t bytes, Kind kind = Kind::raised_by_files)
+      : left_(bytes), limit_(bytes), kind_(kind) {}
+  void add_file(std::size_t file_bytes) {
+    if (kind_ == Kind::fixed) return;
+    const std::size_t bytes = 8 * file_bytes;
     left_ += bytes;
     limit_ += bytes;
   }
   Status charge(std::uint64_t bytes);
+  std::size_t charged() const { return limit_ - left_; }
 
  private:
   std::size_t left_;
   std::size_t limit_;
+  Kind kind_;
 };
 
 class TensorDecoder {

@@ -28,6 +28,7 @@ class WireState {
   // Charges `count` elements of `size` bytes to the budget; sets an error and returns false if it
   // is exceeded.
   bool charge(const char* at, std::uint64_t count, std::size_t size);
+  std::size_t charged() const { return budget_ - left_; }
   // ok, or "byte 1234: ..."
   Status status() const;
 

@@ -40,6 +40,14 @@ std::uint64_t Account::most(Resource resource) const {
   return above_ ? std::min(mine, above_->most(resource)) : mine;
 }
 
+std::uint64_t Account::headroom(Resource resource) const {
+  const std::uint64_t above = above_ ? above_->headroom(resource) : no_limit;
+  const std::uint64_t limit = limits_.most.*resource;
+  if (limit == no_limit) return above;
+  const std::lock_guard lock(mutex_);
+  return std::min(above, limit - used_.*resource);
+}
+
 std::chrono::microseconds Account::deadline() const {
   const auto mine = limits_.deadline;
   const auto others = above_ ? above_->deadline() : std::chrono::microseconds(0);

@@ -19,7 +19,7 @@ struct Counts {
   std::uint64_t contexts = 0;  // handles of contexts
   std::uint64_t model_bytes = 0;
   std::uint64_t tensor_bytes = 0;    // inputs that contexts hold, and tensors of WIT
-  std::uint64_t resident_bytes = 0;  // models, packed weights, arenas and tensors
+  std::uint64_t resident_bytes = 0;  // models, plans, weights, arenas, tensors and handles
   std::uint64_t parallel_computes = 0;
 
   bool operator==(const Counts&) const = default;
@@ -52,6 +52,8 @@ class Account {
 
   // The strictest limit of this account and the accounts above it.
   std::uint64_t most(Resource resource) const;
+  // What may still be charged; no_limit if nothing limits it.
+  std::uint64_t headroom(Resource resource) const;
   std::chrono::microseconds deadline() const;
   bool allows(Target target) const;
   bool names_only() const;

@@ -71,18 +71,31 @@ Error run_error(const Status& status) {
 
 Context::Context(std::unique_ptr<Session> session, const std::shared_ptr<Account>& account)
     : session_(std::move(session)),
+      account_(account),
       inputs_(session_->executable().inputs().size()),
       tensor_bytes_(account, &Counts::tensor_bytes),
       resident_bytes_(account, &Counts::resident_bytes) {}
 
-Result<std::unique_ptr<Context>> Context::create(std::shared_ptr<const Executable> executable,
-                                                 const std::shared_ptr<Account>& account) {
-  QUERN_ASSIGN(auto session, Session::create(std::move(executable)));
-  return std::unique_ptr<Context>(new Context(std::move(session), account));
+Error Context::create(std::shared_ptr<const Executable> executable,
+                      const std::shared_ptr<Account>& account, std::unique_ptr<Context>* context) {
+  auto session = Session::create(std::move(executable));
+  if (!session) return Error(session.error());
+  std::unique_ptr<Context> made(new Context(std::move(*session), account));
+  QUERN_NN_TRY(made->charge_memory(0));
+  *context = std::move(made);
+  return {};
+}
+
+// Tables, and what a handle takes that holds this.
+std::uint64_t Context::own_bytes() const {
+  constexpr std::uint64_t handle_bytes = 512;
+  const Executable& e = executable();
+  return handle_bytes + sizeof *this + session_->table_bytes() +
+         256 * (e.inputs().size() + e.outputs().size());
 }
 
 Error Context::charge_memory(std::uint64_t arena_bytes) {
-  QUERN_NN_TRY(resident_bytes_.set(input_capacity_ + arena_bytes));
+  QUERN_NN_TRY(resident_bytes_.set(own_bytes() + input_capacity_ + arena_bytes));
   arena_bytes_ = arena_bytes;
   return {};
 }
@@ -178,7 +191,7 @@ Error Context::settle_optional_inputs() {
 
 // ---- running -----------------------------------------------------------------------------------
 
-Error Context::plan(std::uint64_t* packed_bytes) {
+Error Context::plan() {
   if (!is_planned_) {
     is_computed_ = false;
     QUERN_NN_TRY(settle_optional_inputs());
@@ -186,20 +199,25 @@ Error Context::plan(std::uint64_t* packed_bytes) {
     const PlanInfo info = session_->plan_info();
     // Arenas of earlier shapes are still held.
     QUERN_NN_TRY(charge_memory(std::max(info.arena_bytes, session_->resident_bytes())));
-    packed_bytes_ = info.weight_bytes;
+    compiled_bytes_ = info.weight_bytes + executable().table_bytes();
+    has_one_plan_ = info.memory.is_complete;
     is_planned_ = true;
   }
-  *packed_bytes = packed_bytes_;
   return {};
 }
 
 Error Context::run(Clock::time_point deadline) {
   is_computed_ = false;
+  if (const std::uint64_t left = account_->headroom(&Counts::resident_bytes); left != no_limit)
+    session_->limit_memory(
+        static_cast<std::size_t>(std::max<std::uint64_t>(left + arena_bytes_, 1)));
   if (const Status status = session_->run_until(deadline); !status.ok()) return run_error(status);
   // Memory that depends on data is known only now.
   const std::uint64_t held = session_->resident_bytes();
-  if (held > arena_bytes_) {
-    if (Error error = charge_memory(held); !error.ok()) {
+  if (!has_one_plan_)
+    compiled_bytes_ = session_->plan_info().weight_bytes + executable().table_bytes();
+  if (held > arena_bytes_ || !has_one_plan_) {
+    if (Error error = charge_memory(std::max(held, arena_bytes_)); !error.ok()) {
       session_->trim();
       is_planned_ = false;
       return error;

@@ -20,8 +20,9 @@ using Clock = std::chrono::steady_clock;
 
 class Context {
  public:
-  static Result<std::unique_ptr<Context>> create(std::shared_ptr<const Executable> executable,
-                                                 const std::shared_ptr<Account>& account);
+  // Errors: too_large, and those of a session.
+  static Error create(std::shared_ptr<const Executable> executable,
+                      const std::shared_ptr<Account>& account, std::unique_ptr<Context>* context);
 
   const Executable& executable() const { return session_->executable(); }
 
@@ -37,10 +38,12 @@ class Context {
   void forget_inputs();
   bool has_input(std::size_t index) const { return inputs_[index].is_set; }
   // Makes the plan for the shapes of the current inputs and charges its memory, if that is not done
-  // yet. `packed_bytes` receives the bytes of the packed weights, which belong to the graph.
+  // yet.
   // Errors: invalid_argument (an input is not set), too_large, unsupported_operation,
   // runtime_error.
-  Error plan(std::uint64_t* packed_bytes);
+  Error plan();
+  // The bytes of packed weights and plans that belong to the graph, after plan() or run().
+  std::uint64_t compiled_bytes() const { return compiled_bytes_; }
   // Call plan() first. Errors: timed_out, too_large, runtime_error.
   Error run(Clock::time_point deadline);
   // Valid after a compute, until the next one. Errors: runtime_error before the first;
@@ -62,13 +65,17 @@ class Context {
   Error charge_memory(std::uint64_t arena_bytes);
   Error settle_optional_inputs();
 
+  std::uint64_t own_bytes() const;
+
   std::unique_ptr<Session> session_;
+  const std::shared_ptr<Account> account_;
   std::vector<Input> inputs_;
   std::uint64_t input_capacity_ = 0;  // of all inputs together
   Charge tensor_bytes_, resident_bytes_;
-  std::uint64_t arena_bytes_ = 0;   // as charged
-  std::uint64_t packed_bytes_ = 0;  // of the last plan
-  bool is_planned_ = false;         // for the current shapes of the inputs
+  std::uint64_t arena_bytes_ = 0;  // as charged
+  std::uint64_t compiled_bytes_ = 0;
+  bool has_one_plan_ = false;  // otherwise runs make plans, too
+  bool is_planned_ = false;    // for the current shapes of the inputs
   bool is_computed_ = false;
 };
 

@@ -36,11 +36,22 @@ Result<std::shared_ptr<Device>> device_for(Target target, const std::string& gpu
   return Status(Code::unsupported, "there is no device of kind tpu");
 }
 
+// What the graph takes is not left for plans.
+GraphOptions after_reading(GraphOptions options, std::uint64_t bytes) {
+  if (options.memory_limit > 0)
+    options.memory_limit = std::max<std::uint64_t>(options.memory_limit, bytes + 1) - bytes;
+  return options;
+}
+
+OnnxOptions onnx_options(const GraphOptions& options) {
+  return {.max_bytes = static_cast<std::size_t>(options.memory_limit)};
+}
+
 }  // namespace
 
 SharedGraph::SharedGraph(Model model, std::uint64_t model_bytes, const GraphOptions& options)
     : model_(std::move(model)),
-      options_(options),
+      options_(after_reading(options, model_.bytes())),
       model_bytes_(model_bytes),
       inputs_(model_.inputs()),
       outputs_(model_.outputs()) {}
@@ -55,13 +66,13 @@ Result<std::shared_ptr<SharedGraph>> SharedGraph::load(std::span<const Bytes> pa
     return Status(Code::out_of_memory, sentence("no memory for a model of ", size, " bytes"));
   std::byte* end = copy.get();
   for (const Bytes& part : parts) end = std::copy(part.begin(), part.end(), end);
-  QUERN_ASSIGN(Model model, parse_onnx({copy.get(), size}, copy));
+  QUERN_ASSIGN(Model model, parse_onnx({copy.get(), size}, copy, {}, onnx_options(options)));
   return std::shared_ptr<SharedGraph>(new SharedGraph(std::move(model), size, options));
 }
 
 Result<std::shared_ptr<SharedGraph>> SharedGraph::open(const std::string& path,
                                                        const GraphOptions& options) {
-  QUERN_ASSIGN(Model model, load_onnx(path));
+  QUERN_ASSIGN(Model model, load_onnx(path, onnx_options(options)));
   std::error_code ignored;
   const std::uintmax_t size = std::filesystem::file_size(path, ignored);
   return std::shared_ptr<SharedGraph>(

@@ -22,10 +22,12 @@ namespace quern::wasi_nn {
 using Bytes = std::span<const std::byte>;
 
 struct GraphOptions {
-  Target target = Target::cpu;     // unless the context asks for another
-  int threads = 0;                 // of a run; 0: the number of CPUs that the process may use
-  std::uint64_t memory_limit = 0;  // weights, arena and plan of one context; 0: none
-  std::string gpu = "vulkan";      // the device of target gpu, as open_device() names it
+  Target target = Target::cpu;  // unless the context asks for another
+  int threads = 0;              // of a run; 0: the number of CPUs that the process may use
+  // Weights, arena and plan of one context; and, by themselves, the graph that is read and what
+  // reading takes besides. 0: no limit.
+  std::uint64_t memory_limit = 0;
+  std::string gpu = "vulkan";  // the device of target gpu, as open_device() names it
 };
 
 class SharedGraph {
@@ -42,7 +44,10 @@ class SharedGraph {
   Result<std::shared_ptr<const Executable>> executable(Target target);
 
   Target target() const { return options_.target; }
+  // Of the file.
   std::uint64_t model_bytes() const { return model_bytes_; }
+  // Of the file and the graph that was read from it.
+  std::uint64_t held_bytes() const { return model_bytes_ + model_.bytes(); }
   const std::vector<ValueSpec>& inputs() const { return inputs_; }
   const std::vector<ValueSpec>& outputs() const { return outputs_; }
 

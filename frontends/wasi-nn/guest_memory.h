@@ -42,6 +42,7 @@ class GuestMemory {
     if (at > memory_.size || count > (memory_.size - at) / element_size) return std::nullopt;
     return std::span(memory_.base + at, static_cast<std::size_t>(count * element_size));
   }
+  std::uint64_t size() const { return memory_.size; }
   // Reads a number exactly once, so that the checked value is the one used.
   template <class T>
   static T read(std::span<const std::byte> bytes, std::size_t at) {

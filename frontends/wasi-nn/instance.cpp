@@ -54,10 +54,12 @@ Error ContextUse::compute() {
   const auto limit = account_->deadline();
   Charge running(account_, &Counts::parallel_computes);
   QUERN_NN_TRY(running.set(1));
-  std::uint64_t packed_bytes = 0;
-  QUERN_NN_TRY(handle_->context->plan(&packed_bytes));
-  QUERN_NN_TRY(handle_->graph->charged->charge_packed(packed_bytes));
-  return handle_->context->run(limit.count() > 0 ? start + limit : Clock::time_point::max());
+  Context& context = *handle_->context;
+  ChargedGraph& graph = *handle_->graph->charged;
+  QUERN_NN_TRY(context.plan());
+  QUERN_NN_TRY(graph.charge_compiled(context.compiled_bytes()));
+  QUERN_NN_TRY(context.run(limit.count() > 0 ? start + limit : Clock::time_point::max()));
+  return graph.charge_compiled(context.compiled_bytes());
 }
 
 Error ContextUse::output(std::size_t index, TensorView* view) const {
@@ -152,8 +154,11 @@ Error Instance::insert(Entry entry, Handle* handle) {
 }
 
 Error Instance::insert_graph(std::shared_ptr<ChargedGraph> graph, Handle* handle) {
-  auto entry = std::make_shared<GraphHandle>(std::move(graph), Charge(account_, &Counts::graphs));
+  constexpr std::uint64_t handle_bytes = 256;  // with its place in the table
+  auto entry = std::make_shared<GraphHandle>(std::move(graph), Charge(account_, &Counts::graphs),
+                                             Charge(account_, &Counts::resident_bytes));
   QUERN_NN_TRY(entry->count.set(1));
+  QUERN_NN_TRY(entry->memory.set(handle_bytes));
   return insert(std::move(entry), handle);
 }
 
@@ -168,17 +173,16 @@ Error Instance::load(std::span<const Bytes> parts, Encoding encoding, Target wan
     return {Errno::unsupported_operation, "only named models may be used here"};
   if (!account_->allows(target))
     return {Errno::unsupported_operation, "this target may not be used here"};
-  const std::uint64_t most = account_->most(&Counts::model_bytes);
   std::uint64_t size = 0;
   for (const Bytes& part : parts) size += part.size();
-  if (size > most)
-    return {Errno::too_large, sentence("a model of ", size, " bytes, the limit is ", most)};
+  ModelCharges charges(account_);
+  QUERN_NN_TRY(charges.begin(size));
 
   auto loaded = SharedGraph::load(
-      parts, tenant_->graph_options(target, account_->most(&Counts::resident_bytes)));
+      parts, tenant_->graph_options(target, account_->headroom(&Counts::resident_bytes)));
   if (!loaded) return Error(loaded.error());
   std::shared_ptr<ChargedGraph> charged;
-  QUERN_NN_TRY(ChargedGraph::create(std::move(*loaded), account_, &charged));
+  QUERN_NN_TRY(ChargedGraph::create(std::move(*loaded), std::move(charges), &charged));
   return insert_graph(std::move(charged), graph);
 }
 
@@ -224,9 +228,10 @@ Error Instance::make_context(std::shared_ptr<GraphHandle> graph, std::optional<T
   QUERN_NN_TRY(count.set(1));
   std::shared_ptr<const Executable> executable;
   QUERN_NN_TRY(tenant_->compile(graph->charged->graph(), wanted, &executable));
-  auto made = Context::create(std::move(executable), account_);
-  if (!made) return Error(made.error());
-  *context = std::make_shared<ContextHandle>(std::move(graph), std::move(*made), std::move(count));
+  QUERN_NN_TRY(graph->charged->charge_compiled(executable->table_bytes()));
+  std::unique_ptr<Context> made;
+  QUERN_NN_TRY(Context::create(std::move(executable), account_, &made));
+  *context = std::make_shared<ContextHandle>(std::move(graph), std::move(made), std::move(count));
   return {};
 }
 

@@ -35,11 +35,11 @@ struct NamedOutput {
 };
 
 struct GraphHandle {
-  GraphHandle(std::shared_ptr<ChargedGraph> g, Charge c)
-      : charged(std::move(g)), count(std::move(c)) {}
+  GraphHandle(std::shared_ptr<ChargedGraph> g, Charge c, Charge m)
+      : charged(std::move(g)), count(std::move(c)), memory(std::move(m)) {}
 
   std::shared_ptr<ChargedGraph> charged;
-  Charge count;
+  Charge count, memory;
   std::atomic<bool> is_unloaded = false;
 };
 

@@ -37,7 +37,7 @@ Error read_shape(const GuestMemory& memory, std::uint32_t at, std::uint32_t rank
   return {};
 }
 
-// The number of parts is limited, since overlapping parts could together exceed the memory.
+// Parts may overlap, but together they are no larger than the memory.
 Error read_parts(const GuestMemory& memory, std::uint32_t at, std::uint32_t count,
                  std::vector<Bytes>* parts) {
   constexpr std::uint32_t most = 64;
@@ -46,12 +46,18 @@ Error read_parts(const GuestMemory& memory, std::uint32_t at, std::uint32_t coun
             sentence("a model in ", count, " parts; 1 to ", most, " are possible")};
   const auto list = memory.range(at, count, 8);
   if (!list) return out_of_bounds("the list of graph builders");
+  std::uint64_t bytes = 0;
   for (std::uint32_t i = 0; i < count; ++i) {
     const auto part = memory.range(GuestMemory::read<std::uint32_t>(*list, std::size_t{8} * i),
                                    GuestMemory::read<std::uint32_t>(*list, std::size_t{8} * i + 4));
     if (!part) return out_of_bounds("a graph builder");
     parts->push_back(*part);
+    bytes += part->size();
   }
+  if (bytes > memory.size())
+    return {Errno::invalid_argument,
+            sentence("a model of ", bytes,
+                     " bytes in parts that overlap: ", "the guest's memory has ", memory.size())};
   return {};
 }
 

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "frontends/wasi-nn/tenant.h"
 
+#include <algorithm>
+
 namespace quern::wasi_nn {
 namespace {
 
@@ -16,26 +18,28 @@ Error check_name(std::string_view name) {
 
 // ---- graphs ------------------------------------------------------------------------------------
 
-ChargedGraph::ChargedGraph(std::shared_ptr<SharedGraph> graph,
-                           const std::shared_ptr<Account>& account)
-    : graph_(std::move(graph)),
-      model_bytes_(account, &Counts::model_bytes),
-      resident_bytes_(account, &Counts::resident_bytes) {}
+Error ModelCharges::begin(std::uint64_t file_bytes) {
+  QUERN_NN_TRY(model_bytes.set(file_bytes));
+  return resident_bytes.set(file_bytes);
+}
 
-Error ChargedGraph::create(std::shared_ptr<SharedGraph> graph,
-                           const std::shared_ptr<Account>& account,
+ChargedGraph::ChargedGraph(std::shared_ptr<SharedGraph> graph, ModelCharges charges)
+    : graph_(std::move(graph)), charges_(std::move(charges)) {}
+
+Error ChargedGraph::create(std::shared_ptr<SharedGraph> graph, ModelCharges charges,
                            std::shared_ptr<ChargedGraph>* charged) {
-  const std::shared_ptr<ChargedGraph> made(new ChargedGraph(std::move(graph), account));
-  QUERN_NN_TRY(made->model_bytes_.set(made->graph_->model_bytes()));
-  QUERN_NN_TRY(made->resident_bytes_.set(made->graph_->model_bytes()));
+  const std::shared_ptr<ChargedGraph> made(new ChargedGraph(std::move(graph), std::move(charges)));
+  QUERN_NN_TRY(made->charges_.begin(made->graph_->model_bytes()));
+  QUERN_NN_TRY(made->charges_.resident_bytes.set(made->graph_->held_bytes()));
   *charged = made;
   return {};
 }
 
-Error ChargedGraph::charge_packed(std::uint64_t bytes) {
+Error ChargedGraph::charge_compiled(std::uint64_t bytes) {
   const std::lock_guard lock(mutex_);
-  const std::uint64_t all = graph_->model_bytes() + bytes;
-  return all > resident_bytes_.amount() ? resident_bytes_.set(all) : Error();
+  const std::uint64_t all = graph_->held_bytes() + bytes;
+  Charge& charge = charges_.resident_bytes;
+  return all > charge.amount() ? charge.set(all) : Error();
 }
 
 // ---- tenants -----------------------------------------------------------------------------------
@@ -48,17 +52,20 @@ std::shared_ptr<Tenant> Tenant::create(TenantOptions options) {
 }
 
 GraphOptions Tenant::graph_options(Target wanted, std::uint64_t memory) const {
-  return {target(wanted), options_.threads, memory == no_limit ? 0 : memory, options_.gpu};
+  // A limit of 0 would be none.
+  const std::uint64_t limit = memory == no_limit ? 0 : std::max<std::uint64_t>(memory, 1);
+  return {target(wanted), options_.threads, limit, options_.gpu};
 }
 
 Error Tenant::add_file(const std::string& name, const std::string& path, Target target) {
-  auto graph = SharedGraph::open(path, graph_options(target, options_.limits.most.resident_bytes));
+  auto graph =
+      SharedGraph::open(path, graph_options(target, account_->headroom(&Counts::resident_bytes)));
   return graph ? add(name, std::move(*graph)) : Error(graph.error());
 }
 
 Error Tenant::add_bytes(const std::string& name, Bytes bytes, Target target) {
-  auto graph =
-      SharedGraph::load({&bytes, 1}, graph_options(target, options_.limits.most.resident_bytes));
+  auto graph = SharedGraph::load(
+      {&bytes, 1}, graph_options(target, account_->headroom(&Counts::resident_bytes)));
   return graph ? add(name, std::move(*graph)) : Error(graph.error());
 }
 
@@ -67,7 +74,7 @@ Error Tenant::add(const std::string& name, std::shared_ptr<SharedGraph> graph) {
   if (!graph) return {Errno::invalid_argument, "a model is missing"};
   Named entry{nullptr, Charge(account_, &Counts::graphs)};
   QUERN_NN_TRY(entry.count.set(1));
-  QUERN_NN_TRY(ChargedGraph::create(graph, account_, &entry.graph));
+  QUERN_NN_TRY(ChargedGraph::create(graph, ModelCharges(account_), &entry.graph));
   std::shared_ptr<const Executable> compiled;
   QUERN_NN_TRY(compile(*graph, target(graph->target()), &compiled));
   const std::lock_guard lock(mutex_);

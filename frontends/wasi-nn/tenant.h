@@ -16,24 +16,37 @@
 
 namespace quern::wasi_nn {
 
+// The charges of a model to an account. They begin with the bytes of the file, before anything is
+// copied or read.
+struct ModelCharges {
+  explicit ModelCharges(const std::shared_ptr<Account>& account)
+      : model_bytes(account, &Counts::model_bytes),
+        resident_bytes(account, &Counts::resident_bytes) {}
+  // Errors: too_large.
+  Error begin(std::uint64_t file_bytes);
+
+  Charge model_bytes, resident_bytes;
+};
+
 // A graph and its charges to the account that loaded it; handles and contexts share it. Any thread.
 class ChargedGraph {
  public:
   // Errors: too_large.
-  static Error create(std::shared_ptr<SharedGraph> graph, const std::shared_ptr<Account>& account,
+  static Error create(std::shared_ptr<SharedGraph> graph, ModelCharges charges,
                       std::shared_ptr<ChargedGraph>* charged);
 
   SharedGraph& graph() const { return *graph_; }
   const std::shared_ptr<SharedGraph>& shared() const { return graph_; }
-  // Weights are packed when a context first runs; later ones share them.
-  Error charge_packed(std::uint64_t bytes);
+  // Weights are packed and plans are made when a context runs; others share them. The charge is
+  // that of the most that there was.
+  Error charge_compiled(std::uint64_t bytes);
 
  private:
-  ChargedGraph(std::shared_ptr<SharedGraph> graph, const std::shared_ptr<Account>& account);
+  ChargedGraph(std::shared_ptr<SharedGraph> graph, ModelCharges charges);
 
   const std::shared_ptr<SharedGraph> graph_;
   std::mutex mutex_;
-  Charge model_bytes_, resident_bytes_;
+  ModelCharges charges_;
 };
 
 struct TenantOptions {

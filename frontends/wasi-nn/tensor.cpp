@@ -6,7 +6,9 @@
 namespace quern::wasi_nn {
 namespace {
 constexpr std::size_t alignment = 64;
-}
+// A tensor without its elements: its handle, and what allocators take.
+constexpr std::size_t tensor_bytes = 256;
+}  // namespace
 
 std::size_t place_bytes(std::size_t bytes) {
   return std::max((bytes + alignment - 1) / alignment, std::size_t{1}) * alignment;
@@ -23,7 +25,7 @@ Error HeldTensor::create(const std::shared_ptr<Account>& account, const TensorTy
                          std::shared_ptr<HeldTensor>* tensor) {
   const std::shared_ptr<HeldTensor> made(new HeldTensor(account, type));
   QUERN_NN_TRY(made->tensor_bytes_.set(type.bytes()));
-  QUERN_NN_TRY(made->resident_bytes_.set(place_bytes(type.bytes())));
+  QUERN_NN_TRY(made->resident_bytes_.set(tensor_bytes + place_bytes(type.bytes())));
   QUERN_NN_TRY(make_place(type.bytes(), &made->place_));
   *tensor = made;
   return {};

@@ -119,6 +119,7 @@ class RegionContext final : public ExecutionContext {
     }
     return {};
   }
+  std::size_t table_bytes() const override { return host_->table_bytes(); }
   MutableTensorView output(std::size_t i) const override { return host_->output(i); }
 
  private:

@@ -167,6 +167,13 @@ class Run(Cli):
         self.assertIn("f32[4,3]", self.quern("run", path, "--shape", "x=4x3").stdout)
         self.assertIn("batch", self.quern("run", path, "--dim", "n=7", code=2).stderr)
 
+    def test_limits(self):
+        path = self.write("m.onnx", add_relu())
+        self.quern("run", path, "--memory-limit", "64MB", "--time-limit", "60")
+        self.assertIn("memory budget", self.quern("run", path, "--memory-limit", "16", code=1).stderr)
+        self.assertIn("256MB", self.quern("run", path, "--memory-limit", "much", code=2).stderr)
+        self.assertIn("deadline", self.quern("run", path, "--time-limit", "0.000001", code=1).stderr)
+
     def test_picture_and_labels(self):
         path = self.write("m.onnx", classifier(metadata=[("labels", "red,green,blue"), ("quern.input.range", "0..255")]))
         picture = self.write("p.png", png(8, 6, [250, 10, 5]))

@@ -51,5 +51,15 @@ TEST(Glob, Matches) {
   EXPECT_FALSE(matches_glob("abc", "b*"));
 }
 
+TEST(Parse, BytesWithTheirUnits) {
+  EXPECT_EQ(parse_bytes("42"), 42U);
+  EXPECT_EQ(parse_bytes("256MB"), 256'000'000U);
+  EXPECT_EQ(parse_bytes("1.5 GiB"), 3U << 29);
+  EXPECT_EQ(parse_bytes("7B"), 7U);
+  EXPECT_EQ(parse_bytes("0.5kB"), 500U);
+  for (const char* text : {"", "MB", "-1", "1 XB", "1e30", "inf"})
+    EXPECT_FALSE(parse_bytes(text)) << text;
+}
+
 }  // namespace
 }  // namespace quern::tools

@@ -33,6 +33,13 @@ Result<std::unique_ptr<HostContext>> HostContext::create(std::shared_ptr<const P
   return context;
 }
 
+std::size_t HostContext::table_bytes() const {
+  constexpr std::size_t state_bytes = 3 << 10;  // handles of oneDNN, as measured
+  std::size_t bytes = sizeof *this + (inputs_.size() + outputs_.size()) * sizeof(void*);
+  for (const BoundStep& s : steps_) bytes += sizeof s + (s.state ? state_bytes : 0);
+  return bytes;
+}
+
 bool HostContext::same_bindings(const Call& call) const {
   return is_bound_ && arena_ == call.arena && std::ranges::equal(bound_inputs_, call.inputs) &&
          std::ranges::equal(bound_outputs_, call.outputs);

@@ -29,6 +29,7 @@ class HostContext final : public ExecutionContext {
     return outputs_[steps_[step].outputs + i];
   }
 
+  std::size_t table_bytes() const override;
   MutableTensorView output(std::size_t i) const override {
     return {output_types_[i], output_data_[i]};
   }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "engine/devices/cpu/weights.h"
 
+#include <algorithm>
 #include <cstdlib>
 #include <cstring>
 #include <sys/mman.h>
@@ -44,6 +45,9 @@ Result<std::shared_ptr<const std::byte>> SharedWeights::find_or_make(const std::
   Entry& entry =
       entries_[cat(bytes, "|", key)];  // whatever a key forgets, no kernel reads past an end
   if (auto packed = entry.packed.lock()) return packed;
+  if (const std::size_t before = held(); bytes > limit_ - std::min(limit_, before))
+    return Status(Code::out_of_memory, cat("packed weights of ", bytes, " bytes more than the ",
+                                           before, " held, the limit is ", limit_));
   std::shared_ptr<std::byte> fresh = allocate(bytes);
   if (!fresh) return Status(Code::out_of_memory, cat("no ", bytes, " bytes for packed weights"));
   QUERN_TRY(fill(fresh.get()));
@@ -70,6 +74,19 @@ std::shared_ptr<const void> SharedWeights::find_or_make_code(const std::string& 
 
 std::size_t SharedWeights::bytes() const {
   const std::scoped_lock lock(mutex_);
+  return held();
+}
+
+std::size_t SharedWeights::code_bytes() const {
+  // A primitive of oneDNN 2.6 or 3.6 with its description takes 8 to 20 kB, pages of code included.
+  constexpr std::size_t each = 20 << 10;
+  const std::scoped_lock lock(code_mutex_);
+  return each * static_cast<std::size_t>(std::ranges::count_if(
+                    code_, [](const auto& c) { return !c.second.expired(); }));
+}
+
+// Of the mutex that is locked.
+std::size_t SharedWeights::held() const {
   std::size_t sum = 0;
   for (const auto& [key, entry] : entries_)
     if (!entry.packed.expired()) sum += entry.bytes;

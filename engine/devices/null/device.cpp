@@ -56,6 +56,7 @@ class NullContext final : public ExecutionContext {
   Status run(const Call& call) override;
   MutableTensorView output(std::size_t i) const override { return host_->output(i); }
   std::size_t resident_bytes() const override { return arena_.size(); }
+  std::size_t table_bytes() const override { return host_->table_bytes(); }
 
  private:
   NullContext(std::shared_ptr<Counts> counts, std::shared_ptr<const Program> program)

@@ -163,6 +163,14 @@ std::size_t VulkanContext::resident_bytes() const {
   return bytes;
 }
 
+std::size_t VulkanContext::table_bytes() const {
+  constexpr std::size_t dispatch_bytes = 2 << 10;  // its commands and descriptors in a recording
+  std::size_t dispatches = 0;
+  for (const Step& s : program_->steps) dispatches += s.dispatches.size();
+  return host_->table_bytes() +
+         std::max<std::size_t>(recordings_.size(), 1) * dispatches * dispatch_bytes;
+}
+
 // ---- recording ---------------------------------------------------------------------------------
 
 Range VulkanContext::range(const Operand& o, std::uint64_t bytes) const {

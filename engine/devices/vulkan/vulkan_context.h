@@ -30,6 +30,7 @@ class VulkanContext final : public ExecutionContext {
   Status finish(const Call& call) override;
   MutableTensorView output(std::size_t i) const override { return host_->output(i); }
   std::size_t resident_bytes() const override;
+  std::size_t table_bytes() const override;
 
  private:
   // An upload before a submission, or a download after it.

@@ -27,7 +27,11 @@ struct CompileOptions {
   // The number of plans kept per executable, one per set of input shapes; the least recently used
   // plan is dropped first.
   std::size_t max_plans = 32;
-  // The limit in bytes for weights, arena and pool of one session; 0: no limit.
+  // The same by the bytes that their tables take (Executable::table_bytes()); one plan is always
+  // kept. 0: a quarter of `memory_limit`, or no limit where that is 0.
+  std::size_t max_plan_bytes = 0;
+  // The limit in bytes for weights, arena and pool of one session, for the tables of one plan, and
+  // for constant expressions while they are computed; 0: no limit.
   std::size_t memory_limit = 0;
   // Enables rewrites of the graph; turned off for bisecting.
   bool optimize = true;
@@ -125,6 +129,9 @@ class Executable {
   const std::vector<ValueSpec>& outputs() const;
   const ModelMetadata& metadata() const;
   const Device& device() const;
+  // The bytes that the graph, all plans and generated code take now, estimated; weights are not
+  // among them. Any thread.
+  std::size_t table_bytes() const;
   // The memory of a session for the declared shapes; nullopt if a dimension is not declared as a
   // number.
   std::optional<MemoryNeed> memory_need() const;

@@ -38,7 +38,8 @@ struct ModelMetadata {
 // compile() consumes it. Movable; one thread at a time.
 class Model {
  public:
-  Model(std::unique_ptr<Graph> graph, ModelMetadata metadata);
+  // `bytes`: what reading the graph took, for bytes().
+  Model(std::unique_ptr<Graph> graph, ModelMetadata metadata, std::size_t bytes = 0);
   Model(Model&&) noexcept;
   Model& operator=(Model&&) noexcept;
   ~Model();
@@ -49,6 +50,9 @@ class Model {
   // The graph as text; constants with more than `max_elements` elements are left out.
   std::string text(std::size_t max_elements = 16) const;
   Model clone() const;
+  // The bytes of the graph with the constants that were decoded, but not of the file; 0 if the
+  // graph was built.
+  std::size_t bytes() const { return bytes_; }
 
   Graph& graph() { return *graph_; }
   const Graph& graph() const { return *graph_; }
@@ -56,6 +60,7 @@ class Model {
  private:
   std::unique_ptr<Graph> graph_;
   ModelMetadata metadata_;
+  std::size_t bytes_ = 0;
 };
 
 }  // namespace quern

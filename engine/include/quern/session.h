@@ -87,8 +87,9 @@ class Session {
   // known only after the run.
   Result<TensorType> output_type(std::size_t index) const;
 
-  // Makes the plan for the bound inputs' shapes without running. Errors: as run().
-  Status prepare();
+  // Makes the plan for the bound inputs' shapes without running. Errors: as run_until().
+  Status prepare(std::chrono::steady_clock::time_point deadline =
+                     std::chrono::steady_clock::time_point::max());
   // May be called from any thread. A run in progress stops within milliseconds, and so does every
   // later run until clear_cancel().
   void cancel();
@@ -106,6 +107,11 @@ class Session {
   // The bytes that the session holds now: its own arena, arenas and staging of a device, and the
   // pool.
   std::size_t resident_bytes() const;
+  // The bytes of tables and states of kernels that the session keeps for its plans, estimated.
+  std::size_t table_bytes() const;
+  // Limits what later runs may hold in bytes, as resident_bytes() counts it; the limit of the
+  // executable's options holds besides. 0: no limit.
+  void limit_memory(std::size_t bytes);
   // Returns memory to the system; the next run allocates again.
   void trim();
 

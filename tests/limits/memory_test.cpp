@@ -1,0 +1,334 @@
+// SPDX-License-Identifier: Apache-2.0
+// What hostile models and guests can make a process hold: the peak of its memory stays within what
+// they were given, and what is counted is what is held.
+#include <fstream>
+#include <functional>
+#include <malloc.h>
+#include <string>
+
+#include <quern/onnx.h>
+
+#include "frontends/wasi-nn/instance.h"
+#include "tests/engine/engine_test.h"
+#include "tests/expect.h"
+#include "tests/onnx-parser/onnx_writer.h"
+#include "tests/wasi-nn/guest.h"
+
+namespace quern::testing {
+namespace {
+
+namespace onnx = quern::onnx_test;
+namespace nn = quern::wasi_nn;
+using G = GraphBuilder;
+
+constexpr std::size_t mb = 1'000'000;
+
+// A line of /proc/self/status, in bytes.
+std::size_t memory_line(const std::string& name) {
+  std::ifstream status("/proc/self/status");
+  for (std::string word; status >> word;)
+    if (word == name + ":") {
+      std::size_t kib = 0;
+      status >> kib;
+      return 1024 * kib;
+    }
+  return 0;
+}
+
+// How far the process's memory rises while `work` runs.
+std::size_t peak_growth(const std::function<void()>& work) {
+  malloc_trim(0);
+  std::ofstream("/proc/self/clear_refs") << 5;  // the peak is what there is now
+  const std::size_t before = memory_line("VmRSS");
+  work();
+  return memory_line("VmHWM") - std::min(before, memory_line("VmHWM"));
+}
+
+// Sanitizers take memory of their own.
+void expect_at_most(std::size_t growth, std::size_t most) {
+  if (sanitized) return;
+  EXPECT_LE(static_cast<double>(growth) / mb, static_cast<double>(most) / mb) << "MB";
+}
+
+// ---- guests
+
+constexpr std::size_t with_slack(std::size_t resident_bytes) {
+  return resident_bytes + resident_bytes / 10 + 8 * mb;
+}
+
+std::shared_ptr<nn::Instance> instance_with(std::size_t resident_bytes) {
+  nn::TenantOptions options;
+  options.limits.most.resident_bytes = resident_bytes;
+  options.threads = 1;
+  return nn::Instance::create(nn::Tenant::create(options));
+}
+
+nn::Bytes as_bytes(const std::string& text) {
+  return std::as_bytes(std::span(text));
+}
+
+nn::Handle must_load(nn::Instance& instance, const std::string& model) {
+  nn::Handle graph = 0;
+  const nn::Bytes part = as_bytes(model);
+  const nn::Error error = instance.load({&part, 1}, nn::Encoding::onnx, nn::Target::cpu, &graph);
+  EXPECT_TRUE(error.ok()) << error.text;
+  return graph;
+}
+
+TEST(Guest, PartsThatOverlapAreNotCopied) {
+  wasi_nn_test::FakeGuest guest(instance_with(16 * mb), 64 << 20);
+  std::fill_n(guest.memory(), guest.size(), std::byte{8});  // pages that are there
+  std::vector<std::uint32_t> list;
+  for (int i = 0; i < 64; ++i) list.insert(list.end(), {0, guest.size()});
+  const std::uint32_t at = guest.put(std::as_bytes(std::span(list)));
+  // The guest's memory moves with each call.
+  std::uint32_t code = 0;
+  const std::size_t growth = peak_growth([&] { code = guest.call("load", {at, 64, 1, 0, 1024}); });
+  EXPECT_EQ(code, static_cast<std::uint32_t>(nn::Errno::invalid_argument));
+  EXPECT_CONTAINS(guest.instance().last_error(), "parts that overlap");
+  expect_at_most(growth, guest.size() + with_slack(16 * mb));
+}
+
+TEST(Guest, AModelAboveTheLimitIsNotCopied) {
+  const auto instance = instance_with(16 * mb);
+  const std::string large(64 << 20, '\x08');
+  const std::vector<nn::Bytes> parts(64, as_bytes(large));
+  nn::Handle graph = 0;
+  const std::size_t growth = peak_growth([&] {
+    const nn::Error error = instance->load(parts, nn::Encoding::onnx, nn::Target::cpu, &graph);
+    EXPECT_EQ(error.code, nn::Errno::too_large) << error.text;
+  });
+  expect_at_most(growth, with_slack(0));
+}
+
+TEST(Guest, HandlesAreCharged) {
+  constexpr std::size_t resident = 4 * mb;
+  const auto instance = instance_with(resident);
+  const nn::Handle graph = must_load(*instance, wasi_nn_test::add_model());
+  int made = 0;
+  const std::size_t growth = peak_growth([&] {
+    nn::Error error;
+    for (nn::Handle context = 0; made < 1'000'000 && error.ok(); ++made)
+      error = instance->init_execution_context(graph, std::nullopt, &context);
+    EXPECT_EQ(error.code, nn::Errno::too_large) << error.text;
+  });
+  EXPECT_GT(made, 500);
+  expect_at_most(growth, with_slack(resident));
+}
+
+TEST(Guest, HandlesOfNamedModelsAreCharged) {
+  constexpr std::size_t resident = 2 * mb;
+  const auto instance = instance_with(resident);
+  const std::string model = wasi_nn_test::add_model();
+  ASSERT_TRUE(instance->tenant().add_bytes("add", as_bytes(model)).ok());
+  int made = 0;
+  const std::size_t growth = peak_growth([&] {
+    nn::Error error;
+    for (nn::Handle graph = 0; made < 1'000'000 && error.ok(); ++made)
+      error = instance->load_by_name("add", &graph);
+    EXPECT_EQ(error.code, nn::Errno::too_large) << error.text;
+  });
+  EXPECT_GT(made, 2000);
+  expect_at_most(growth, with_slack(resident));
+}
+
+// Weights of 4 channels by 4, 3 by 3, in a chain over images of any size.
+std::string chain_of_convolutions(int length) {
+  onnx::GraphParts g;
+  std::vector<std::string> names = {"x"};
+  const std::string weights(4 * 4 * 9 * 4, '\0');
+  for (int i = 0; i < length; ++i) {
+    names.push_back("y" + std::to_string(i));
+    g.initializers.push_back(
+        onnx::raw_tensor("w" + std::to_string(i), onnx::f32, {4, 4, 3, 3}, weights));
+  }
+  std::vector<std::string> constants;
+  for (int i = 0; i < length; ++i) constants.push_back("w" + std::to_string(i));
+  for (std::size_t i = 0; i < constants.size(); ++i)
+    g.nodes.push_back(onnx::node("Conv", {names[i], constants[i]}, {names[i + 1]},
+                                 {onnx::integers("pads", {1, 1, 1, 1})}));
+  g.inputs = {onnx::value("x", onnx::f32, {1, 4, "H", "W"})};
+  g.outputs = {onnx::value(names.back(), onnx::f32, {1, 4, "H", "W"})};
+  return onnx::make_model(g);
+}
+
+// Runs images of up to 23 by `widest`, a plan for each shape.
+void run_many_shapes(nn::Instance& instance, const std::string& model, std::int64_t widest) {
+  const nn::Handle graph = must_load(instance, model);
+  nn::Handle context = 0;
+  ASSERT_TRUE(instance.init_execution_context(graph, std::nullopt, &context).ok());
+  for (std::int64_t h = 4; h < 24; ++h)
+    for (std::int64_t w = 4; w <= widest; ++w) {
+      nn::ContextUse use;
+      ASSERT_TRUE(instance.use(context, &use).ok());
+      const TensorType type{DType::f32, {1, 4, h, w}};
+      const std::vector<std::byte> zeros(type.bytes());
+      ASSERT_TRUE(use.set_input(0, type, zeros).ok());
+      const nn::Error error = use.compute();
+      ASSERT_TRUE(error.ok()) << h << " x " << w << ": " << error.text;
+    }
+}
+
+TEST(Guest, PlansAreChargedAndTheOldestGo) {
+  constexpr std::size_t resident = 4 * mb;
+  const std::string model = chain_of_convolutions(40);
+  run_many_shapes(*instance_with(100 * mb), model, 4);  // loads oneDNN
+  const auto instance = instance_with(resident);
+  const std::size_t growth = peak_growth([&] { run_many_shapes(*instance, model, 14); });
+  expect_at_most(growth, with_slack(resident));
+  EXPECT_GT(instance->usage().resident_bytes, resident / 8) << "plans are charged";
+}
+
+// ---- models
+
+// Function i calls function i + 1 twice.
+std::string billion_laughs(int depth) {
+  std::vector<std::string> names;
+  for (int i = 0; i <= depth; ++i) names.push_back("f" + std::to_string(i));
+  const onnx::Messages opsets = {onnx::opset("", 17), onnx::opset("own", 1)};
+  onnx::Messages functions;
+  for (std::size_t i = 0; i < names.size(); ++i) {
+    const bool is_last = i + 1 == names.size();
+    const std::string_view op = is_last ? "Relu" : std::string_view(names[i + 1]);
+    const std::string_view domain = is_last ? "" : "own";
+    functions.push_back(
+        onnx::make_function({.name = names[i],
+                             .inputs = {"a"},
+                             .outputs = {"c"},
+                             .nodes = {onnx::node(op, {"a"}, {"b"}, {}, {.domain = domain}),
+                                       onnx::node(op, {"b"}, {"c"}, {}, {.domain = domain})},
+                             .opsets = opsets}));
+  }
+  return onnx::make_model(
+      onnx::make_graph({.nodes = {onnx::node("f0", {"x"}, {"y"}, {}, {.domain = "own"})},
+                        .inputs = {onnx::value("x", onnx::f32, {2})},
+                        .outputs = {onnx::value("y", onnx::f32, {2})}}),
+      {.opsets = opsets, .functions = functions});
+}
+
+TEST(Reading, EndsAtItsLimit) {
+  const std::string model = billion_laughs(28);
+  for (const std::size_t limit : {16 * mb, 64 * mb}) {
+    const std::size_t growth = peak_growth([&] {
+      const auto read = parse_onnx(as_bytes(model), nullptr, {}, {.max_bytes = limit});
+      ASSERT_FALSE(read);
+      EXPECT_EQ(read.error().code(), Code::out_of_memory) << read.error().message();
+    });
+    expect_at_most(growth, limit + 16 * mb);
+  }
+}
+
+TEST(Reading, TellsWhatTheGraphTakes) {
+  const std::string model = chain_of_convolutions(1000);
+  malloc_trim(0);
+  const auto before = mallinfo2();
+  const Model read = must(parse_onnx(as_bytes(model), nullptr));
+  const auto after = mallinfo2();
+  const auto held =
+      static_cast<double>(after.uordblks + after.hblkhd - before.uordblks - before.hblkhd);
+  if (sanitized) return;
+  EXPECT_GT(static_cast<double>(read.bytes()), 0.7 * held);
+  EXPECT_LT(static_cast<double>(read.bytes()), 2 * held);
+}
+
+// Constants of 4 MB, 16 MB, ... that only the last operator reads.
+Model chain_of_tiles(int length) {
+  G g("tiles");
+  Operand c = g.constant(pattern({1, 1024 * 1024}));
+  for (int i = 0; i < length; ++i) c = g.concat({c, c, c, c}, 0);
+  g.output("y", g.add(g.input("x", DType::f32, {1, 1}), c));
+  return must(g.build());
+}
+
+TEST(Compiling, ConstantExpressionsEndAtTheLimit) {
+  constexpr std::size_t limit = 64 * mb;
+  const std::size_t growth = peak_growth([&] {
+    const auto made = Executable::compile(chain_of_tiles(4), nullptr, {.memory_limit = limit});
+    ASSERT_FALSE(made);
+    EXPECT_EQ(made.error().code(), Code::out_of_memory) << made.error().message();
+    EXPECT_CONTAINS(made.error().message(), std::to_string(limit));
+  });
+  expect_at_most(growth, limit + 16 * mb);
+}
+
+TEST(Compiling, APlanThatCannotFitIsNotMade) {
+  G g("long");
+  Operand x = g.input("x", DType::f32, {1, 8});
+  for (int i = 0; i < 20'000; ++i) x = g.softmax(x);
+  g.output("y", x);
+  Model model = must(g.build());
+  const std::size_t growth = peak_growth([&] {
+    const auto made = Executable::compile(std::move(model), nullptr, {.memory_limit = 4 * mb});
+    ASSERT_FALSE(made);
+    EXPECT_EQ(made.error().code(), Code::out_of_memory) << made.error().message();
+    EXPECT_CONTAINS(made.error().message(), "20000 nodes");
+  });
+  expect_at_most(growth, 40 * mb);  // the passes' own tables
+}
+
+// ---- what is counted
+
+struct Counted {
+  const char* name;
+  std::function<Operand(G&, Operand x, int i)> layer;
+};
+void PrintTo(const Counted& counted, std::ostream* to) {
+  *to << counted.name;
+}
+
+const Counted counted[] = {
+    {"softmax", [](G& g, Operand x, int) { return g.softmax(x); }},
+    {"convolution",
+     [](G& g, Operand x, int i) {
+       return g.conv(x, g.constant(pattern({4, 4, 3, 3}, i)), {}, {.pads = {1, 1, 1, 1}});
+     }},
+    {"convolution_of_another_shape",
+     [](G& g, Operand x, int i) {
+       const auto channels = [](int k) { return k < 0 ? 4 : 4 + k % 13; };
+       const Shape weights = {channels(i), channels(i - 1), 1 + i % 3, 1};
+       return g.conv(x, g.constant(pattern(weights, i)), {}, {.pads = {0, 0, i % 3, 0}});
+     }},
+    {"product",
+     [](G& g, Operand x, int i) {
+       return g.sigmoid(g.matmul(x, g.constant(pattern({30, 30}, i))));
+     }},
+    {"pool",
+     [](G& g, Operand x, int) {
+       return g.max_pool(x, {3, 3}, {.pads = {1, 1, 1, 1}});
+     }},
+};
+
+class Tables : public ::testing::TestWithParam<Counted> {};
+
+// The graph is among the tables, but was there before: it is left out on both sides.
+TEST_P(Tables, AreCounted) {
+  const auto model = [&] {
+    G g("counted");
+    Operand x = g.input("x", DType::f32, {1, 4, 30, 30});
+    for (int i = 0; i < 200; ++i) x = GetParam().layer(g, x, i);
+    g.output("y", x);
+    return must(g.build());
+  };
+  run(*session_of(compile(model())), inputs_of(*compile(model())));  // what is made once
+  const auto in_use = [] {
+    const auto info = mallinfo2();
+    return static_cast<double>(info.uordblks + info.hblkhd);
+  };
+  Model made = model();
+  const double before = in_use();
+  const auto executable = compile(std::move(made));
+  const auto session = session_of(executable);
+  run(*session, inputs_of(*executable));
+  const auto weights = static_cast<double>(session->plan_info().weight_bytes);
+  const double held = in_use() - before - weights - static_cast<double>(session->resident_bytes());
+  const auto counted = static_cast<double>(executable->table_bytes() + session->table_bytes());
+  if (sanitized) return;
+  EXPECT_GT(counted, held) << "counted " << counted << ", held " << held;
+  EXPECT_LT(counted, 6 * held + 200'000) << "counted " << counted << ", held " << held;
+}
+
+INSTANTIATE_TEST_SUITE_P(Layers, Tables, ::testing::ValuesIn(counted),
+                         [](const auto& info) { return std::string(info.param.name); });
+
+}  // namespace
+}  // namespace quern::testing
