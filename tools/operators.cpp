@@ -47,7 +47,7 @@ class Counter {
     }
     for (NodeId id : g.order()) {
       ++counts_.nodes;
-      ++operators_[op_name(g, g.node(id).op)];
+      ++operators_[op_name(g.node(id).op)];
       for (const Graph& body : g.node(id).bodies) add(body);
     }
   }
@@ -134,7 +134,7 @@ std::size_t operator_count(std::string_view domain) {
 
 }  // namespace
 
-std::string op_name(const Graph& graph, const Op& op) {
+std::string op_name(const Op& op) {
   FindKind kind;
   for_each_field(op, kind);
   const std::string_view family = op.def().name;

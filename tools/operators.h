@@ -11,7 +11,7 @@
 namespace quern::tools {
 
 // "Unary.relu", "Conv"
-std::string op_name(const Graph& graph, const Op& op);
+std::string op_name(const Op& op);
 
 struct GraphCounts {
   std::size_t nodes = 0;      // those of bodies included

@@ -33,10 +33,7 @@ std::size_t table_bytes(const Program& program) {
 }
 
 std::size_t least_program_bytes(const Graph& graph) {
-  std::size_t nodes = 0;
-  for ([[maybe_unused]] NodeId id : graph.order()) ++nodes;
-  // Views and nodes that are fused are no steps.
-  return nodes / 4 * step_bytes;
+  return graph.order().size() / 4 * step_bytes;  // views and nodes that are fused are no steps
 }
 
 }  // namespace quern

@@ -20,7 +20,7 @@ constexpr std::size_t max_operands = 1 << 20;
 // A result that is a short program in disguise (Expand, Range) stays one.
 constexpr std::size_t always_small = 4 << 10;
 constexpr std::size_t max_growth = 8;
-bool is_small_work(const Graph& g, const Node& n, std::span<const Tensor> inputs,
+bool is_small_work(const Node& n, std::span<const Tensor> inputs,
                    std::span<const TensorType> outputs) {
   std::vector<TensorType> types;
   std::size_t operands = 0;
@@ -126,7 +126,7 @@ Result<bool> fold_constants(Graph& g, NodeId id) {
   if (def.is(OpTrait::view) && n.post_ops.empty())
     return replace_with_constant(g, n.outputs[0],
                                  (*inputs)[0].reshaped((*types)[0].shape));  // or the run says why
-  if (!is_small_work(g, n, *inputs, *types)) return false;
+  if (!is_small_work(n, *inputs, *types)) return false;
   auto outputs = evaluate(g.ops(), n.op, n.post_ops, *inputs, *operands, *types);
   if (!outputs) return false;  // the run will say why
   const std::vector<ValueId> values = n.outputs;

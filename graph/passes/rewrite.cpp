@@ -21,7 +21,7 @@ class Fixpoint {
   Fixpoint(std::span<const Pass> table, const PassOptions& options)
       : table_(table), options_(options), fired_(table.size(), 0) {}
 
-  Status prepare(const Graph& g) {
+  Status prepare() {
     for (const std::string& name : options_.disabled)
       if (std::ranges::find(table_, name, &Pass::name) == table_.end())
         return {Code::not_found, cat("no pass is called '", printable(name), "'")};
@@ -179,7 +179,7 @@ class Fixpoint {
 
 Status rewrite(Graph& graph, std::span<const Pass> table, const PassOptions& options) {
   Fixpoint fixpoint(table, options);
-  QUERN_TRY(fixpoint.prepare(graph));
+  QUERN_TRY(fixpoint.prepare());
   Status s = fixpoint.run(graph);
   if (options.counts) fixpoint.report(*options.counts);
   return s;

@@ -115,20 +115,24 @@ TEST_P(CompileTime, GrowsWithTheGraph) {
   }
 }
 
-// With slack for a machine that others use: beside a build, each ended 23 to 118 ms late.
+// Judged by processor time: where others use the machine the deadline comes sooner, and what is
+// left to do takes longer (beside a build, each ended 20 to 700 ms late by the clock, 20 to 120 ms
+// idle).
 TEST_P(CompileTime, EndsAtItsDeadline) {
   using Clock = std::chrono::steady_clock;
   constexpr auto allowed = std::chrono::milliseconds(100);
   const auto slack = std::chrono::milliseconds(sanitized ? 10'000 : 400);
   Model model = GetParam().make((sanitized ? 8000 : 100'000) / GetParam().nodes_each);
   const auto begin = Clock::now();
+  const double before = processor_seconds();
   const auto compiled =
       Executable::compile(std::move(model), nullptr, {.deadline = begin + allowed});
-  const auto taken = Clock::now() - begin;
+  const double taken = processor_seconds() - before;
   ASSERT_FALSE(compiled);
   EXPECT_EQ(compiled.error().code(), Code::timed_out) << compiled.error().message();
-  EXPECT_LT(taken, allowed + slack);
-  RecordProperty("ms", std::to_string(std::chrono::duration<double, std::milli>(taken).count()));
+  EXPECT_LT(taken, std::chrono::duration<double>(allowed + slack).count());
+  EXPECT_LT(Clock::now() - begin, 10 * (allowed + slack)) << "by the clock";
+  RecordProperty("ms", std::to_string(1000 * taken));
 }
 
 INSTANTIATE_TEST_SUITE_P(Bombs, CompileTime, ::testing::ValuesIn(bombs),

@@ -54,8 +54,7 @@ Traces tensor_of(Tensor exact, DType type) {
   return {BoundedValue::Kind::tensor, {std::move(x)}};
 }
 
-Result<std::vector<Traces>> Walk::structural(const Graph& graph, const Node& n,
-                                             const std::vector<Traces>& in) {
+Result<std::vector<Traces>> Walk::structural(const Node& n, const std::vector<Traces>& in) {
   if (n.as<If>()) return run_if(n, in);
   if (n.as<Loop>()) return run_loop(n, in);
   if (n.as<Scan>()) return run_scan(n, in);

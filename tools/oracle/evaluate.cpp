@@ -156,7 +156,7 @@ Result<std::vector<Traces>> Walk::node(const Graph& graph, const Node& n,
     return Status(Code::unsupported, cat("node '", n.name, "' (", def.name,
                                          "): carries post-ops, which only passes make"));
   if (n.as<Identity>()) return in;  // of whatever kind
-  if (def.is(OpTrait::structural)) return structural(graph, n, in);
+  if (def.is(OpTrait::structural)) return structural(n, in);
   if (any_undetermined(in)) return std::vector<Traces>(n.outputs.size(), Traces::undetermined());
   std::vector<DType> types;
   for (ValueId v : n.outputs) types.push_back(v == no_value ? DType::f32 : graph.type(v).dtype);

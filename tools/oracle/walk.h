@@ -26,8 +26,7 @@ class Walk {
   Result<Traces> moved(const Op& op, const Traces& x, std::vector<Tensor> more);
 
   // control_flow.cpp
-  Result<std::vector<Traces>> structural(const Graph& graph, const Node& node,
-                                         const std::vector<Traces>& in);
+  Result<std::vector<Traces>> structural(const Node& node, const std::vector<Traces>& in);
   Result<std::vector<Traces>> run_if(const Node& node, const std::vector<Traces>& in);
   Result<std::vector<Traces>> run_loop(const Node& node, const std::vector<Traces>& in);
   Result<std::vector<Traces>> run_scan(const Node& node, const std::vector<Traces>& in);

@@ -33,7 +33,7 @@ std::shared_ptr<std::byte> allocate(std::size_t bytes) {
 template <class Entries>
 void SharedWeights::forget_released(Entries& entries, std::size_t& next_sweep) {
   if (entries.size() < next_sweep) return;
-  std::erase_if(entries, [](const auto& e) { return is_released(e.second); });
+  std::erase_if(entries, [](const auto& e) { return e.second.expired(); });
   next_sweep = 2 * entries.size() + 64;
 }
 
@@ -42,18 +42,29 @@ Result<std::shared_ptr<const std::byte>> SharedWeights::find_or_make(const std::
                                                                      const Fill& fill) {
   const std::scoped_lock lock(mutex_);
   forget_released(entries_, next_sweep_);
-  Entry& entry =
+  auto& entry =
       entries_[cat(bytes, "|", key)];  // whatever a key forgets, no kernel reads past an end
-  if (auto packed = entry.packed.lock()) return packed;
-  if (const std::size_t before = held(); bytes > limit_ - std::min(limit_, before))
-    return Status(Code::out_of_memory, cat("packed weights of ", bytes, " bytes more than the ",
+  if (auto packed = entry.lock()) return packed;
+  QUERN_ASSIGN(const std::shared_ptr<std::byte> fresh, counted_memory(bytes));
+  QUERN_TRY(fill(fresh.get()));
+  entry = fresh;
+  return std::shared_ptr<const std::byte>(fresh);
+}
+
+// Zeroed memory that is counted as long as it is held. With the mutex.
+Result<std::shared_ptr<std::byte>> SharedWeights::counted_memory(std::size_t bytes) const {
+  if (const std::size_t before = this->bytes(); bytes > limit_ - std::min(limit_, before))
+    return Status(Code::out_of_memory, cat("packed weights of ", bytes, " bytes beside the ",
                                            before, " held, the limit is ", limit_));
   std::shared_ptr<std::byte> fresh = allocate(bytes);
   if (!fresh) return Status(Code::out_of_memory, cat("no ", bytes, " bytes for packed weights"));
-  QUERN_TRY(fill(fresh.get()));
-  std::shared_ptr<const std::byte> packed = std::move(fresh);
-  entry = {packed, bytes};
-  return packed;
+  std::byte* const data = fresh.get();
+  *held_ += bytes;
+  return std::shared_ptr<std::byte>(data,
+                                    [fresh = std::move(fresh), held = held_, bytes](auto*) mutable {
+                                      fresh.reset();
+                                      *held -= bytes;
+                                    });
 }
 
 std::shared_ptr<const void> SharedWeights::find_or_make_code(const std::string& key,
@@ -72,25 +83,12 @@ std::shared_ptr<const void> SharedWeights::find_or_make_code(const std::string& 
   return fresh;
 }
 
-std::size_t SharedWeights::bytes() const {
-  const std::scoped_lock lock(mutex_);
-  return held();
-}
-
 std::size_t SharedWeights::code_bytes() const {
   // A primitive of oneDNN 2.6 or 3.6 with its description takes 8 to 20 kB, pages of code included.
   constexpr std::size_t each = 20 << 10;
   const std::scoped_lock lock(code_mutex_);
   return each * static_cast<std::size_t>(std::ranges::count_if(
                     code_, [](const auto& c) { return !c.second.expired(); }));
-}
-
-// Of the mutex that is locked.
-std::size_t SharedWeights::held() const {
-  std::size_t sum = 0;
-  for (const auto& [key, entry] : entries_)
-    if (!entry.packed.expired()) sum += entry.bytes;
-  return sum;
 }
 
 }  // namespace quern::cpu

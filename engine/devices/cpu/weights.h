@@ -3,6 +3,7 @@
 #pragma once
 
 #include <array>
+#include <atomic>
 #include <cstddef>
 #include <limits>
 #include <memory>
@@ -26,25 +27,22 @@ class SharedWeights final : public WeightStore {
   std::shared_ptr<const void> find_or_make_code(const std::string& key,
                                                 const MakeCode& make) override;
   // The bytes of weights that are held now.
-  std::size_t bytes() const;
+  std::size_t bytes() const { return held_->load(std::memory_order_relaxed); }
   // The same of code, estimated.
   std::size_t code_bytes() const;
 
  private:
-  struct Entry {
-    std::weak_ptr<const std::byte> packed;
-    std::size_t bytes = 0;
-  };
-  static bool is_released(const Entry& entry) { return entry.packed.expired(); }
-  static bool is_released(const std::weak_ptr<const void>& code) { return code.expired(); }
   template <class Entries>
   static void forget_released(Entries& entries, std::size_t& next_sweep);
 
-  std::size_t held() const;
+  Result<std::shared_ptr<std::byte>> counted_memory(std::size_t bytes) const;
 
   const std::size_t limit_;
-  mutable std::mutex mutex_;
-  std::unordered_map<std::string, Entry> entries_;
+  // Bytes of weights that are alive, some maybe longer than this object.
+  const std::shared_ptr<std::atomic<std::size_t>> held_ =
+      std::make_shared<std::atomic<std::size_t>>(0);
+  std::mutex mutex_;
+  std::unordered_map<std::string, std::weak_ptr<const std::byte>> entries_;
   mutable std::mutex code_mutex_;  // of its own: packing may generate code
   std::unordered_map<std::string, std::weak_ptr<const void>> code_;
   // Packing has its code no longer than it runs, and the next weights often have the same format.
