@@ -189,14 +189,4 @@ Result<Json> read_json(const std::string& path) {
   return json;
 }
 
-Status write_file(const std::string& path, std::string_view bytes) {
-  const std::unique_ptr<std::FILE, int (*)(std::FILE*)> file(std::fopen(path.c_str(), "wb"),
-                                                             std::fclose);
-  if (!file || std::fwrite(bytes.data(), 1, bytes.size(), file.get()) != bytes.size() ||
-      std::fflush(file.get()) != 0)
-    return {Code::invalid_argument,
-            cat("cannot write '", printable(path), "': ", std::strerror(errno))};
-  return {};
-}
-
 }  // namespace quern::tools

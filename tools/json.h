@@ -69,6 +69,5 @@ Result<Json> parse_json(std::string_view text);
 Result<std::string> read_file(const std::string& path,
                               std::size_t max_bytes = std::size_t{1} << 30);
 Result<Json> read_json(const std::string& path);
-Status write_file(const std::string& path, std::string_view bytes);
 
 }  // namespace quern::tools

@@ -2,6 +2,9 @@
 // The quern command: finds the verb, calls it, turns its error into a message and an exit code.
 #include <algorithm>
 #include <array>
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
 
 #include "engine/vocabulary/text_util.h"
 #include "tools/json.h"
@@ -119,16 +122,28 @@ ExitCode run_main(std::vector<std::string> words) {
   return result ? *result : report(result.error(), verb->name, format, console);
 }
 
+// Whoever reads the output must not take a part for the whole.
+bool is_output_written() {
+  errno = 0;
+  const bool is_written = std::fflush(stdout) == 0 && std::ferror(stdout) == 0;
+  if (!is_written)
+    std::fprintf(stderr, "quern: the output could not be written%s%s\n", errno ? ": " : "",
+                 errno ? std::strerror(errno) : "");
+  return is_written;
+}
+
 }  // namespace
 }  // namespace quern::tools
 
 int main(int argc, char** argv) {
+  using namespace quern::tools;
   try {
-    return static_cast<int>(quern::tools::run_main({argv + 1, argv + argc}));
+    const ExitCode code = run_main({argv + 1, argv + argc});
+    return static_cast<int>(is_output_written() ? code : ExitCode::failed);
   } catch (const std::bad_alloc&) {
     std::fputs("quern: out of memory\n", stderr);
   } catch (const std::exception& e) {
     std::fprintf(stderr, "quern: %s\n", e.what());
   }
-  return static_cast<int>(quern::tools::ExitCode::failed);
+  return static_cast<int>(ExitCode::failed);
 }

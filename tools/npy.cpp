@@ -9,6 +9,7 @@
 
 #include "engine/vocabulary/text_util.h"
 #include "tools/json.h"
+#include "tools/whole_file.h"
 
 namespace quern::tools {
 namespace {
@@ -157,7 +158,7 @@ Result<std::string> npy_bytes(const TensorView& tensor) {
 
 Status write_npy(const std::string& path, const TensorView& tensor) {
   QUERN_ASSIGN(const std::string bytes, npy_bytes(tensor));
-  return write_file(path, bytes);
+  return write_whole_file(path, bytes);
 }
 
 }  // namespace quern::tools

@@ -219,6 +219,51 @@ Verb profile_row(ProfileArgs& a) {
   return v;
 }
 
+OptionRows wasm_rows(WasmArgs& a) {
+  return {{.names = "GUEST",
+           .help = "a .wasm file that exports _start and memory",
+           .target = &a.guest,
+           .required = true},
+          {.names = "ARGS",
+           .help = "arguments of the guest; after -- they may begin with a dash",
+           .target = &a.arguments},
+          {.names = "--model",
+           .value = "NAME=FILE",
+           .help = "an .onnx file that load_by_name finds. May be repeated",
+           .target = &a.models},
+          {.names = "--dir",
+           .value = "HOST::GUEST",
+           .help = "a folder whose files the guest may read, and its name there; without "
+                   "::GUEST the same name. May be repeated",
+           .target = &a.folders},
+          {.names = "--target",
+           .value = "cpu|gpu|auto",
+           .help = "where models run, whatever the guest asks for; auto: on a discrete "
+                   "GPU if there is one. By default where the guest says",
+           .target = &a.target,
+           .choices = {"cpu", "gpu", "auto"}},
+          {.names = "--gpu",
+           .value = "NAME",
+           .help = "the device of target gpu, as `quern devices` names it; by default "
+                   "the best",
+           .target = &a.gpu},
+          {.names = "--limits",
+           .value = "LIST",
+           .help = "what the guest may use, see above",
+           .target = &a.limits},
+          {.names = "-t,--threads",
+           .value = "N",
+           .help = "threads of a compute; by default all CPUs that the process may use",
+           .target = &a.threads,
+           .range = {{1, 1024}}},
+          {.names = "--any-encoding",
+           .help = "takes ONNX models whatever encoding the guest names",
+           .target = &a.any_encoding},
+          {.names = "--log",
+           .help = "the sentence of every call that is refused, on stderr",
+           .target = &a.log}};
+}
+
 Verb wasm_row(WasmArgs& a) {
   return {
       .name = "wasm",
@@ -231,46 +276,9 @@ Verb wasm_row(WasmArgs& a) {
           "It runs in an interpreter, which is no sandbox for hostile programs; "
           "its exit status is that of the command.\n\n"
           "--limits takes a list of graphs=N, contexts=N, model-bytes=N, tensor-bytes=N, "
-          "resident-bytes=N, parallel=N, deadline-ms=N and names-only.",
-      .options = {{.names = "GUEST",
-                   .help = "a .wasm file that exports _start and memory",
-                   .target = &a.guest,
-                   .required = true},
-                  {.names = "ARGS",
-                   .help = "arguments of the guest; after -- they may begin with a dash",
-                   .target = &a.arguments},
-                  {.names = "--model",
-                   .value = "NAME=FILE",
-                   .help = "an .onnx file that load_by_name finds. May be repeated",
-                   .target = &a.models},
-                  {.names = "--dir",
-                   .value = "HOST::GUEST",
-                   .help = "a folder whose files the guest may read, and its name there; without "
-                           "::GUEST the same name. May be repeated",
-                   .target = &a.folders},
-                  {.names = "--target",
-                   .value = "cpu|gpu|auto",
-                   .help = "where models run, whatever the guest asks for; auto: on a discrete "
-                           "GPU if there is one. By default where the guest says",
-                   .target = &a.target,
-                   .choices = {"cpu", "gpu", "auto"}},
-                  {.names = "--gpu",
-                   .value = "NAME",
-                   .help = "the device of target gpu, as `quern devices` names it; by default "
-                           "the best",
-                   .target = &a.gpu},
-                  {.names = "--limits",
-                   .value = "LIST",
-                   .help = "what the guest may use, see above",
-                   .target = &a.limits},
-                  {.names = "-t,--threads",
-                   .value = "N",
-                   .help = "threads of a compute; by default all CPUs that the process may use",
-                   .target = &a.threads,
-                   .range = {{1, 1024}}},
-                  {.names = "--log",
-                   .help = "the sentence of every call that is refused, on stderr",
-                   .target = &a.log}},
+          "resident-bytes=N, parallel=N, deadline-ms=N and names-only; where it names "
+          "neither, a guest has 16 graphs and 64 contexts.",
+      .options = wasm_rows(a),
       .examples = {
           {"quern wasm classify.wasm --dir pictures::. --model net=squeezenet.onnx -- "
            "net cat.ppm",

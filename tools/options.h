@@ -155,6 +155,7 @@ struct WasmArgs {
   std::string gpu = "vulkan";
   std::string limits;
   int threads = 0;
+  bool any_encoding = false;
   bool log = false;
   std::vector<std::string> arguments;
 };

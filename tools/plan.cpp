@@ -15,6 +15,7 @@
 #include "tools/plan_picture.h"
 #include "tools/plan_pools.h"
 #include "tools/verbs.h"
+#include "tools/whole_file.h"
 
 namespace quern::tools {
 namespace {
@@ -346,15 +347,16 @@ Status write_files(const PlanArgs& args, const Subject& s, const std::vector<Row
          &problem, &plan});
   }
   const auto best = static_cast<std::size_t>(&best_of(rows) - rows.data());
-  if (!args.svg.empty()) QUERN_TRY(write_file(args.svg, plan_svg(pictures[best])));
+  if (!args.svg.empty()) QUERN_TRY(write_whole_file(args.svg, plan_svg(pictures[best])));
   if (!args.problem.empty())
-    QUERN_TRY(write_file(args.problem, write_memory_csv(problem, nullptr)));
+    QUERN_TRY(write_whole_file(args.problem, write_memory_csv(problem, nullptr)));
   if (!args.csv.empty())
-    QUERN_TRY(write_file(args.csv, write_memory_csv(problem, pictures[best].plan)));
+    QUERN_TRY(write_whole_file(args.csv, write_memory_csv(problem, pictures[best].plan)));
   std::rotate(pictures.begin(), pictures.begin() + static_cast<std::ptrdiff_t>(best),
               pictures.begin() + static_cast<std::ptrdiff_t>(best) + 1);
   if (!args.html.empty())
-    QUERN_TRY(write_file(args.html, plan_page(model_name(args.model), pictures, s.step_names)));
+    QUERN_TRY(
+        write_whole_file(args.html, plan_page(model_name(args.model), pictures, s.step_names)));
   return {};
 }
 

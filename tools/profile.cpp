@@ -6,6 +6,7 @@
 #include "tools/opened.h"
 #include "tools/profile_data.h"
 #include "tools/verbs.h"
+#include "tools/whole_file.h"
 
 namespace quern::tools {
 namespace {
@@ -103,8 +104,8 @@ Result<ExitCode> profile_verb(const ProfileArgs& args, const Console& console) {
   p.model = model_name(args.model);
   p.device = args.device.device;
   QUERN_ASSIGN(p.roof, measure_roof(o.executable->device(), p.threads));
-  if (!args.trace.empty()) QUERN_TRY(write_file(args.trace, chrome_trace(p)));
-  if (!args.html.empty()) QUERN_TRY(write_file(args.html, html_page(p)));
+  if (!args.trace.empty()) QUERN_TRY(write_whole_file(args.trace, chrome_trace(p)));
+  if (!args.html.empty()) QUERN_TRY(write_whole_file(args.html, html_page(p)));
   if (args.json) {
     print(profile_json(p).dump());
     return ExitCode::ok;

@@ -11,6 +11,7 @@
 #include "tools/record_trace.h"
 #include "tools/summary.h"
 #include "tools/verbs.h"
+#include "tools/whole_file.h"
 
 namespace quern::tools {
 namespace {
@@ -154,7 +155,8 @@ Status write_output(const Output& o, const std::string& folder, const std::strin
                     .kind = value_type(*o.spec).kind,
                     .present = o.many() || !o.tensors.empty()};
     for (const TensorView& t : o.tensors) value.tensors.push_back(borrowed(t));
-    return write_tensor_file(stem + ".pb", value);
+    QUERN_ASSIGN(const std::string bytes, tensor_file_bytes(value));
+    return write_whole_file(stem + ".pb", bytes);
   }
   for (std::size_t k = 0; k < o.tensors.size(); ++k)
     QUERN_TRY(write_npy(cat(stem, o.many() ? cat("_", k) : "", ".npy"), o.tensors[k]));

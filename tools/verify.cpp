@@ -15,6 +15,7 @@
 #include "tools/verbs.h"
 #include "tools/verify_case.h"
 #include "tools/verify_random.h"
+#include "tools/whole_file.h"
 
 namespace quern::tools {
 namespace {
@@ -234,12 +235,12 @@ class Verification {
 
   Status write_gaps() const {
     if (new_gaps_)
-      return write_file(
+      return write_whole_file(
           args_.gaps,
           "# Cases that do not pass yet: name, tab, reason. This list only gets shorter.\n" +
               added_);
     if (closed_.empty()) return {};
-    return write_file(args_.gaps, gaps_.text_without(closed_));
+    return write_whole_file(args_.gaps, gaps_.text_without(closed_));
   }
 
   void report() const {

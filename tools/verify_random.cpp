@@ -11,6 +11,7 @@
 #include "tools/random/check.h"
 #include "tools/random/rng.h"
 #include "tools/random/shrink.h"
+#include "tools/whole_file.h"
 
 namespace quern::tools {
 namespace {
@@ -192,9 +193,9 @@ class RandomVerification {
         },
         args_.shrink_s);
     QUERN_TRY(write_case(small, folder));
-    QUERN_TRY(write_file(folder + "/reason.txt",
-                         cat(v.text(), "\n", replay(m, v), "\n",
-                             check_apart(small, args_.device, way, limit).text(), "\n")));
+    QUERN_TRY(write_whole_file(folder + "/reason.txt",
+                               cat(v.text(), "\n", replay(m, v), "\n",
+                                   check_apart(small, args_.device, way, limit).text(), "\n")));
     const std::string levers = v.levers == "default" ? "" : cat(" --levers ", v.levers);
     if (!args_.json)
       print(cat("      seed ", seed_of(m), ": ", count_nodes(small.graph()), " nodes in ", folder,

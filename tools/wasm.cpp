@@ -67,7 +67,7 @@ Status apply_limit(const std::string& word, Limits& limits) {
 }
 
 Result<Limits> parse_limits(const std::string& text) {
-  Limits limits;
+  Limits limits = TenantOptions().limits;
   if (!text.empty())
     for (const std::string& word : split_list(text)) QUERN_TRY(apply_limit(word, limits));
   return limits;
@@ -161,6 +161,7 @@ Result<ExitCode> wasm_verb(const WasmArgs& args, const Console& console) {
   TenantOptions options;
   QUERN_ASSIGN(options.limits, parse_limits(args.limits));
   options.threads = args.threads;
+  options.any_encoding = args.any_encoding;
   QUERN_ASSIGN(options.everywhere, parse_target(args.target));
   options.gpu = args.gpu;
   options.gpu_or_nothing = args.target == "gpu";

@@ -16,6 +16,7 @@
 #include "tools/options.h"
 #include "tools/parse.h"
 #include "tools/summary.h"
+#include "tools/whole_file.h"
 
 namespace quern::bench {
 namespace {
@@ -258,7 +259,7 @@ Result<ExitCode> compare_all(CompareArgs& args, const Console& console) {
   const std::string json =
       report_json(comparisons, {version, args.engines.device, args.plan}).dump();
   tools::print(args.json ? json : report_text(comparisons, console));
-  if (!args.out.empty()) QUERN_TRY(tools::write_file(args.out, json));
+  if (!args.out.empty()) QUERN_TRY(tools::write_whole_file(args.out, json));
   const bool good = std::ranges::all_of(
       comparisons, [](const Comparison& c) { return c.failure.empty() && c.disagreement.empty(); });
   return good && !interrupted ? ExitCode::ok : ExitCode::failed;

@@ -15,6 +15,7 @@
 #include "tools/parse.h"
 #include "tools/random/judge.h"
 #include "tools/random/shrink.h"
+#include "tools/whole_file.h"
 
 namespace quern::bench {
 namespace {
@@ -196,7 +197,7 @@ class RandomComparison {
           seconds);
       const std::string folder = cat(plan_.write, "/seed_", plan_.options.seed + i);
       QUERN_TRY(tools::write_case(small, folder));
-      QUERN_TRY(tools::write_file(folder + "/reason.txt", cat(apart(small).text, "\n")));
+      QUERN_TRY(tools::write_whole_file(folder + "/reason.txt", cat(apart(small).text, "\n")));
     }
     return {};
   }

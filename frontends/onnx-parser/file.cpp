@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <fcntl.h>
+#include <new>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <system_error>
@@ -41,7 +42,25 @@ Status system_error(std::string_view subject, int error) {
           cat(printable(subject), ": ", std::generic_category().message(error))};
 }
 
-Result<MappedFile> map_descriptor(const FileDescriptor& file, std::string_view subject) {
+Result<OpenedFile> read_bytes(const FileDescriptor& file, std::size_t size,
+                              std::string_view subject) {
+  const std::shared_ptr<std::byte[]> bytes(new (std::nothrow) std::byte[size]);
+  if (!bytes)
+    return Status(Code::out_of_memory, cat(printable(subject), ": no memory for ", size, " bytes"));
+  for (std::size_t at = 0; at < size;) {
+    const ssize_t n = ::pread(file.get(), bytes.get() + at, size - at, static_cast<off_t>(at));
+    if (n < 0 && errno == EINTR) continue;
+    if (n < 0) return system_error(subject, errno);
+    if (n == 0)
+      return Status(Code::invalid_argument,
+                    cat(printable(subject), ": it shrank while it was read"));
+    at += static_cast<std::size_t>(n);
+  }
+  return OpenedFile{bytes, {bytes.get(), size}};
+}
+
+Result<OpenedFile> open_descriptor(const FileDescriptor& file, FileBytes how,
+                                   std::string_view subject) {
   struct stat info {};
   if (::fstat(file.get(), &info) != 0) return system_error(subject, errno);
   if (!S_ISREG(info.st_mode))
@@ -49,11 +68,12 @@ Result<MappedFile> map_descriptor(const FileDescriptor& file, std::string_view s
   const auto size = static_cast<std::size_t>(info.st_size);
   if (size == 0) {
     static const std::byte nothing{};
-    return MappedFile{nullptr, {&nothing, 0}};
+    return OpenedFile{nullptr, {&nothing, 0}};
   }
+  if (how == FileBytes::read) return read_bytes(file, size, subject);
   void* p = ::mmap(nullptr, size, PROT_READ, MAP_PRIVATE, file.get(), 0);
   if (p == MAP_FAILED) return system_error(subject, errno);
-  return MappedFile{own_file_pages(p, size), {static_cast<const std::byte*>(p), size}};
+  return OpenedFile{own_file_pages(p, size), {static_cast<const std::byte*>(p), size}};
 }
 
 // Does not block if the name is a pipe.
@@ -108,10 +128,10 @@ Result<FileDescriptor> open_below(const std::string& folder,
 
 }  // namespace
 
-Result<MappedFile> map_file(const std::string& path) {
+Result<OpenedFile> open_file(const std::string& path, FileBytes how) {
   const FileDescriptor file(::open(path.c_str(), open_flags));
   if (!file.valid()) return system_error(path, errno);
-  return map_descriptor(file, path);
+  return open_descriptor(file, how, path);
 }
 
 std::string folder_of(const std::string& path) {
@@ -120,7 +140,7 @@ std::string folder_of(const std::string& path) {
   return slash == 0 ? "/" : path.substr(0, slash);
 }
 
-Result<MappedFile> ConfinedFolder::map(std::string_view location) {
+Result<OpenedFile> ConfinedFolder::open(std::string_view location) {
   if (folder_.empty())
     return refuse(location, "a model that is not read from a file cannot have external data");
   QUERN_ASSIGN(const std::vector<std::string> components, components_of(location));
@@ -128,10 +148,10 @@ Result<MappedFile> ConfinedFolder::map(std::string_view location) {
   for (const std::string& c : components) key += '/' + c;
   if (const auto known = files_.find(key); known != files_.end()) return known->second;
   QUERN_ASSIGN(const FileDescriptor file, open_below(folder_, components, location));
-  QUERN_ASSIGN(MappedFile mapped, map_descriptor(file, location));
-  mapped_bytes_ += mapped.bytes.size();
-  files_.emplace(std::move(key), mapped);
-  return mapped;
+  QUERN_ASSIGN(OpenedFile opened, open_descriptor(file, how_, location));
+  opened_bytes_ += opened.bytes.size();
+  files_.emplace(std::move(key), opened);
+  return opened;
 }
 
 }  // namespace quern::onnx

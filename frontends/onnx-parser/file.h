@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Files as read-only mappings, and the confinement of external data to the folder of its model.
+// Files as bytes in memory, and the confinement of external data to the folder of its model.
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <map>
 #include <memory>
 #include <span>
@@ -13,8 +14,12 @@
 
 namespace quern::onnx {
 
-// A mapped regular file; `owner` keeps the mapping. The file must not shrink while it is mapped.
-struct MappedFile {
+// Selects how the bytes of a file come into memory: mapped, so that the file must not change as
+// long as they are in use (where it shrinks, the system ends the process), or read.
+enum class FileBytes : std::uint8_t { mapped, read };
+
+// A regular file; `owner` keeps its bytes.
+struct OpenedFile {
   std::shared_ptr<const void> owner;
   std::span<const std::byte> bytes;
 
@@ -23,7 +28,7 @@ struct MappedFile {
   }
 };
 
-Result<MappedFile> map_file(const std::string& path);
+Result<OpenedFile> open_file(const std::string& path, FileBytes how = FileBytes::mapped);
 // The part of `path` before its last '/', or ".".
 std::string folder_of(const std::string& path);
 
@@ -32,17 +37,19 @@ std::string folder_of(const std::string& path);
 class ConfinedFolder {
  public:
   // An empty folder refuses every name.
-  explicit ConfinedFolder(std::string folder) : folder_(std::move(folder)) {}
+  explicit ConfinedFolder(std::string folder, FileBytes how = FileBytes::mapped)
+      : folder_(std::move(folder)), how_(how) {}
 
-  // Maps the file once; later calls return the same mapping.
-  Result<MappedFile> map(std::string_view location);
-  // Bytes of all files mapped so far.
-  std::size_t mapped_bytes() const { return mapped_bytes_; }
+  // Opens the file once; later calls return the same bytes.
+  Result<OpenedFile> open(std::string_view location);
+  // Bytes of all files opened so far.
+  std::size_t opened_bytes() const { return opened_bytes_; }
 
  private:
   std::string folder_;
-  std::map<std::string, MappedFile, std::less<>> files_;
-  std::size_t mapped_bytes_ = 0;
+  FileBytes how_;
+  std::map<std::string, OpenedFile, std::less<>> files_;
+  std::size_t opened_bytes_ = 0;
 };
 
 }  // namespace quern::onnx

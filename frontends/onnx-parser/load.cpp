@@ -75,7 +75,8 @@ Result<OnnxModel> parse_onnx(std::span<const std::byte> bytes, std::shared_ptr<c
   onnx::MemoryBudget budget(limit_of(options.max_import_bytes, usual, options, taken),
                             options.max_bytes ? onnx::MemoryBudget::Kind::fixed
                                               : onnx::MemoryBudget::Kind::raised_by_files);
-  onnx::TensorDecoder decoder(std::move(owner), folder, budget);
+  onnx::TensorDecoder decoder(std::move(owner), onnx::ConfinedFolder(folder, options.files),
+                              budget);
   onnx::Importer importer(ops, *proto, decoder, budget, options);
   auto graph = importer.run();
   if (!graph) return importer.status();
@@ -85,7 +86,7 @@ Result<OnnxModel> parse_onnx(std::span<const std::byte> bytes, std::shared_ptr<c
 }
 
 Result<OnnxModel> load_onnx(const std::string& path, OpSet ops, const ImportOptions& options) {
-  auto file = onnx::map_file(path);
+  auto file = onnx::open_file(path, options.files);
   if (!file) return keep(std::move(file).error(), options);
   auto model = parse_onnx(file->bytes, file->owner, onnx::folder_of(path), ops, options);
   if (!model) return std::move(model).error().in(printable(path));

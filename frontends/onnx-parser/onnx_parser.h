@@ -17,12 +17,15 @@
 #include <quern/status.h>
 #include <quern/tensor.h>
 
+#include "frontends/onnx-parser/file.h"
 #include "graph/graph.h"
 #include "graph/type.h"
 
 namespace quern {
 
 struct ImportOptions {
+  // How the file and those of external data come into memory.
+  onnx::FileBytes files = onnx::FileBytes::mapped;
   // The limit in bytes for everything that follows; 0: none of its own.
   std::size_t max_bytes = 0;
   // The limit in bytes for the decoded messages of the file; 0: 32 MiB + 4 times the file size.
@@ -78,5 +81,7 @@ Result<OnnxValue> read_tensor_file(const std::string& path, const ValueType& dec
 Result<OnnxValue> parse_tensor_file(std::span<const std::byte> bytes,
                                     std::shared_ptr<const void> owner, const ValueType& declared);
 Status write_tensor_file(const std::string& path, const OnnxValue& value);
+// The bytes of such a file. Errors: invalid_argument.
+Result<std::string> tensor_file_bytes(const OnnxValue& value);
 
 }  // namespace quern

@@ -11,6 +11,8 @@ namespace {
 ImportOptions import_options(const OnnxOptions& options) {
   ImportOptions o;
   o.max_bytes = options.max_bytes;
+  o.files =
+      options.files == OnnxOptions::Files::read ? onnx::FileBytes::read : onnx::FileBytes::mapped;
   o.problems = options.problems;
   o.warnings = options.warnings;
   return o;

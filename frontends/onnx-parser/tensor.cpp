@@ -330,9 +330,9 @@ Result<Tensor> TensorDecoder::decode_external(const Header& h, const TensorProto
   if (h.type.dtype == DType::string)
     return Status(Code::invalid_model, "strings cannot be external data");
   QUERN_ASSIGN(const ExternalEntry e, external_entry(proto));
-  const std::size_t mapped_before = folder_.mapped_bytes();
-  QUERN_ASSIGN(const MappedFile file, folder_.map(e.location));
-  budget_.add_file(folder_.mapped_bytes() - mapped_before);
+  const std::size_t before = folder_.opened_bytes();
+  QUERN_ASSIGN(const OpenedFile file, folder_.open(e.location));
+  budget_.add_file(folder_.opened_bytes() - before);
   const std::uint64_t wanted = stored_bytes(h.type, h.elements);
   const std::uint64_t length = e.length.value_or(wanted);
   const std::uint64_t size = file.bytes.size();

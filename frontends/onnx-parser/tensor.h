@@ -25,7 +25,7 @@ std::int32_t onnx_type_of(DType dtype);
 // Memory that one import may take beyond the file itself.
 class MemoryBudget {
  public:
-  // Selects whether files of external data, which are mapped, raise the limit.
+  // Selects whether files of external data raise the limit.
   enum class Kind : std::uint8_t { raised_by_files, fixed };
   explicit MemoryBudget(std::size_t bytes, Kind kind = Kind::raised_by_files)
       : left_(bytes), limit_(bytes), kind_(kind) {}
@@ -47,7 +47,7 @@ class MemoryBudget {
 class TensorDecoder {
  public:
   // Tensors keep `owner` alive, which holds the bytes that the messages view.
-  TensorDecoder(std::shared_ptr<const void> owner, std::string folder, MemoryBudget& budget)
+  TensorDecoder(std::shared_ptr<const void> owner, ConfinedFolder folder, MemoryBudget& budget)
       : owner_(std::move(owner)), folder_(std::move(folder)), budget_(budget) {}
 
   Result<Tensor> decode(const TensorProto& proto);

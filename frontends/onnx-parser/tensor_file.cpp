@@ -37,7 +37,7 @@ class ValueReader {
  public:
   ValueReader(std::size_t file_bytes, std::shared_ptr<const void> owner, const ValueType& declared)
       : budget_((std::size_t{64} << 20) + 16 * file_bytes),
-        decoder_(std::move(owner), "", budget_),
+        decoder_(std::move(owner), onnx::ConfinedFolder(""), budget_),
         limits_{(std::size_t{32} << 20) + 4 * file_bytes},
         declared_(declared) {}
 
@@ -118,17 +118,22 @@ Result<OnnxValue> parse_tensor_file(std::span<const std::byte> bytes,
 }
 
 Result<OnnxValue> read_tensor_file(const std::string& path, const ValueType& declared) {
-  QUERN_ASSIGN(const onnx::MappedFile file, onnx::map_file(path));
+  QUERN_ASSIGN(const onnx::OpenedFile file, onnx::open_file(path));
   auto value = parse_tensor_file(file.bytes, file.owner, declared);
   if (!value) return std::move(value).error().in(printable(path));
   return value;
 }
 
-Status write_tensor_file(const std::string& path, const OnnxValue& value) {
+Result<std::string> tensor_file_bytes(const OnnxValue& value) {
   if (holds_one_tensor(value) && value.tensors.size() != 1)
-    return {Code::invalid_argument,
-            cat(printable(path), ": ", value.tensors.size(), " tensors given, wants one")};
-  const std::string bytes = encode(value);
+    return Status(Code::invalid_argument, cat(value.tensors.size(), " tensors given, wants one"));
+  return encode(value);
+}
+
+Status write_tensor_file(const std::string& path, const OnnxValue& value) {
+  auto encoded = tensor_file_bytes(value);
+  if (!encoded) return std::move(encoded).error().in(printable(path));
+  const std::string& bytes = *encoded;
   std::FILE* file = std::fopen(path.c_str(), "wb");
   if (!file) return {Code::invalid_argument, cat(printable(path), ": cannot be written")};
   const bool written = std::fwrite(bytes.data(), 1, bytes.size(), file) == bytes.size();

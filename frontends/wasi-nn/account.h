@@ -39,6 +39,14 @@ struct Limits {
   bool allows(Target target) const { return (targets >> static_cast<unsigned>(target) & 1) != 0; }
 };
 
+// What a guest needs that does nothing unusual; more is for its host to allow.
+inline Limits usual_limits() {
+  Limits limits;
+  limits.most.graphs = 16;
+  limits.most.contexts = 64;
+  return limits;
+}
+
 // Any thread.
 class Account {
  public:

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "frontends/wasi-nn/context.h"
 
-#include <algorithm>
+#include <cstring>
 #include <utility>
 
 namespace quern::wasi_nn {
@@ -57,46 +57,41 @@ Error check_input(const ValueSpec& spec, const TensorType& type) {
                                               "otherwise)")};
 }
 
-// Converts an error of a plan or a run: invalid_argument, invalid_encoding and not_found become
-// runtime_error.
-Error run_error(const Status& status) {
-  Error error(status);
-  if (error.code == Errno::invalid_argument || error.code == Errno::invalid_encoding ||
-      error.code == Errno::not_found)
-    error.code = Errno::runtime_error;
-  return error;
-}
-
 }  // namespace
 
-Context::Context(std::unique_ptr<Session> session, const std::shared_ptr<Account>& account)
-    : session_(std::move(session)),
+Context::Context(std::shared_ptr<const Executable> executable,
+                 const std::shared_ptr<Account>& account)
+    : executable_(std::move(executable)),
       account_(account),
-      inputs_(session_->executable().inputs().size()),
+      inputs_(executable_->inputs().size()),
+      outputs_(executable_->outputs().size()),
       tensor_bytes_(account, &Counts::tensor_bytes),
       resident_bytes_(account, &Counts::resident_bytes) {}
 
 Error Context::create(std::shared_ptr<const Executable> executable,
                       const std::shared_ptr<Account>& account, std::unique_ptr<Context>* context) {
-  auto session = Session::create(std::move(executable));
-  if (!session) return Error(session.error());
-  std::unique_ptr<Context> made(new Context(std::move(*session), account));
-  QUERN_NN_TRY(made->charge_memory(0));
+  constexpr std::uint64_t handle_bytes = 512;
+  std::unique_ptr<Context> made(new Context(std::move(executable), account));
+  QUERN_NN_TRY(made->resident_bytes_.set(handle_bytes + sizeof *made +
+                                         made->inputs_.size() * sizeof(Input) +
+                                         made->outputs_.size() * sizeof(Output)));
   *context = std::move(made);
   return {};
 }
 
-// Tables, and what a handle takes that holds this.
-std::uint64_t Context::own_bytes() const {
-  constexpr std::uint64_t handle_bytes = 512;
-  const Executable& e = executable();
-  return handle_bytes + sizeof *this + session_->table_bytes() +
-         256 * (e.inputs().size() + e.outputs().size());
-}
-
-Error Context::charge_memory(std::uint64_t arena_bytes) {
-  QUERN_NN_TRY(resident_bytes_.set(own_bytes() + input_capacity_ + arena_bytes));
-  arena_bytes_ = arena_bytes;
+// Replaces a place that is too small, or more than four times too large.
+Error Context::make_room(Place& place, std::size_t& capacity, std::size_t bytes) {
+  const std::size_t wanted = place_bytes(bytes);
+  if (place && wanted <= capacity && capacity / 4 <= wanted) return {};
+  const std::uint64_t charged = resident_bytes_.amount();
+  QUERN_NN_TRY(resident_bytes_.set(charged - capacity + wanted));
+  Place made;
+  if (Error error = make_place(bytes, &made); !error.ok()) {
+    (void)resident_bytes_.set(charged);
+    return error;
+  }
+  place = std::move(made);
+  capacity = wanted;
   return {};
 }
 
@@ -113,41 +108,14 @@ Error Context::place_input(std::size_t index, TensorType type, std::byte** place
   const std::uint64_t tensors = tensor_bytes_.amount();
   const std::size_t before = input.is_set && !input.adopted ? input.type.bytes() : 0;
   QUERN_NN_TRY(tensor_bytes_.set(tensors - before + type.bytes()));
-  if (Error error = exchange(input, index, type); !error.ok()) {
+  if (Error error = make_room(input.place, input.capacity, type.bytes()); !error.ok()) {
     (void)tensor_bytes_.set(tensors);
     return error;
   }
   input.adopted.reset();
-  take_over(input, type);
-  *place = input.place.get();
-  return {};
-}
-
-void Context::take_over(Input& input, const TensorType& type) {
-  if (!input.is_set || input.type != type) is_planned_ = false;
   input.type = type;
   input.is_set = true;
-}
-
-// Replaces a place that is too small, or more than four times too large. The session releases the
-// old place before it is freed.
-Error Context::exchange(Input& input, std::size_t index, const TensorType& type) {
-  const std::size_t wanted = place_bytes(type.bytes());
-  if (input.place && wanted <= input.capacity && input.capacity / 4 <= wanted)
-    return Error(session_->set_input(index, {type, input.place.get()}));
-
-  const std::uint64_t charged = resident_bytes_.amount();
-  QUERN_NN_TRY(resident_bytes_.set(charged - input.capacity + wanted));
-  Place place;
-  Error error = make_place(type.bytes(), &place);
-  if (error.ok()) error = Error(session_->set_input(index, {type, place.get()}));
-  if (!error.ok()) {
-    (void)resident_bytes_.set(charged);
-    return error;
-  }
-  input_capacity_ += wanted - input.capacity;
-  input.place = std::move(place);
-  input.capacity = wanted;
+  *place = input.place.get();
   return {};
 }
 
@@ -158,11 +126,11 @@ Error Context::adopt_input(std::size_t index, std::shared_ptr<const HeldTensor> 
   TensorType type = tensor->type();
   adopt_scalar(specs[index], type.shape);
   QUERN_NN_TRY(check_input(specs[index], type));
-  QUERN_NN_TRY(Error(session_->set_input(index, {type, tensor->bytes().data()})));
   Input& input = inputs_[index];
   if (input.is_set && !input.adopted)
     QUERN_NN_TRY(tensor_bytes_.set(tensor_bytes_.amount() - input.type.bytes()));
-  take_over(input, type);
+  input.type = type;
+  input.is_set = true;
   input.adopted = std::move(tensor);
   return {};
 }
@@ -173,57 +141,70 @@ void Context::forget_inputs() {
     input.adopted.reset();
   }
   (void)tensor_bytes_.set(0);
-  is_planned_ = is_computed_ = false;
-}
-
-// Sets optional inputs that the guest leaves out to empty optionals.
-Error Context::settle_optional_inputs() {
-  const std::vector<ValueSpec>& specs = executable().inputs();
-  for (std::size_t i = 0; i < inputs_.size(); ++i) {
-    if (inputs_[i].is_set) continue;
-    if (!is_optional(specs[i]))
-      return {Errno::invalid_argument,
-              sentence("input ", i, " (", quoted_name(specs[i].name), ") is not set")};
-    QUERN_NN_TRY(Error(session_->set_input_none(i)));
-  }
-  return {};
+  is_computed_ = false;
 }
 
 // ---- running -----------------------------------------------------------------------------------
 
-Error Context::plan() {
-  if (!is_planned_) {
-    is_computed_ = false;
-    QUERN_NN_TRY(settle_optional_inputs());
-    if (const Status status = session_->prepare(); !status.ok()) return run_error(status);
-    const PlanInfo info = session_->plan_info();
-    // Arenas of earlier shapes are still held.
-    QUERN_NN_TRY(charge_memory(std::max(info.arena_bytes, session_->resident_bytes())));
-    compiled_bytes_ = info.weight_bytes + executable().table_bytes();
-    has_one_plan_ = info.memory.is_complete;
-    is_planned_ = true;
+InputTypes Context::input_types() const {
+  InputTypes types(inputs_.size());
+  for (std::size_t i = 0; i < inputs_.size(); ++i)
+    if (inputs_[i].is_set) types[i] = inputs_[i].type;
+  return types;
+}
+
+// Optional inputs that the guest leaves out are empty optionals.
+Error Context::bind(Session& session) const {
+  const std::vector<ValueSpec>& specs = executable().inputs();
+  for (std::size_t i = 0; i < inputs_.size(); ++i) {
+    const Input& input = inputs_[i];
+    if (input.is_set) {
+      const std::byte* data = input.adopted ? input.adopted->bytes().data() : input.place.get();
+      QUERN_NN_TRY(Error(session.set_input(i, {input.type, data})));
+      continue;
+    }
+    if (!is_optional(specs[i]))
+      return {Errno::invalid_argument,
+              sentence("input ", i, " (", quoted_name(specs[i].name), ") is not set")};
+    QUERN_NN_TRY(Error(session.set_input_none(i)));
   }
   return {};
 }
 
-Error Context::run(Clock::time_point deadline) {
+Error Context::compute(SessionPool& sessions, Clock::time_point deadline,
+                       const std::function<Error(std::uint64_t bytes)>& charge_compiled) {
   is_computed_ = false;
-  if (const std::uint64_t left = account_->headroom(&Counts::resident_bytes); left != no_limit)
-    session_->limit_memory(
-        static_cast<std::size_t>(std::max<std::uint64_t>(left + arena_bytes_, 1)));
-  if (const Status status = session_->run_until(deadline); !status.ok()) return run_error(status);
-  // Memory that depends on data is known only now.
-  const std::uint64_t held = session_->resident_bytes();
-  if (!has_one_plan_)
-    compiled_bytes_ = session_->plan_info().weight_bytes + executable().table_bytes();
-  if (held > arena_bytes_ || !has_one_plan_) {
-    if (Error error = charge_memory(std::max(held, arena_bytes_)); !error.ok()) {
-      session_->trim();
-      is_planned_ = false;
-      return error;
-    }
+  const InputTypes types = input_types();
+  std::unique_ptr<ChargedSession> borrowed;
+  QUERN_NN_TRY(sessions.take(executable_, account_, types, &borrowed));
+  const auto run = [&]() -> Error {
+    QUERN_NN_TRY(bind(borrowed->session()));
+    QUERN_NN_TRY(borrowed->plan(types, deadline));
+    QUERN_NN_TRY(charge_compiled(borrowed->compiled_bytes()));
+    QUERN_NN_TRY(borrowed->run(deadline));
+    QUERN_NN_TRY(charge_compiled(borrowed->compiled_bytes()));
+    return keep_outputs(borrowed->session());
+  };
+  Error error = run();
+  sessions.give(std::move(borrowed));
+  is_computed_ = error.ok();
+  return error;
+}
+
+Error Context::keep_outputs(const Session& session) {
+  const std::vector<ValueSpec>& specs = executable().outputs();
+  for (std::size_t i = 0; i < outputs_.size(); ++i) {
+    Output& output = outputs_[i];
+    const auto count = session.output_count(i);
+    output.is_numbers =
+        !is_sequence(specs[i]) && specs[i].dtype != DType::string && count && *count == 1;
+    if (!output.is_numbers) continue;
+    const auto view = session.output(i);
+    if (!view) return Error(Errno::runtime_error, std::string(view.error().message()));
+    output.type = view->type;
+    QUERN_NN_TRY(make_room(output.place, output.capacity, view->type.bytes()));
+    if (view->type.bytes() > 0) std::memcpy(output.place.get(), view->data, view->type.bytes());
   }
-  is_computed_ = true;
   return {};
 }
 
@@ -233,13 +214,11 @@ Error Context::output(std::size_t index, TensorView* view) const {
     return {Errno::invalid_argument, sentence("output ", index, ": the model has ", specs.size())};
   if (!is_computed_)
     return {Errno::runtime_error, "there is no output yet: compute has not succeeded"};
-  const auto count = session_->output_count(index);
-  if (is_sequence(specs[index]) || specs[index].dtype == DType::string || !count || *count != 1)
+  const Output& output = outputs_[index];
+  if (!output.is_numbers)
     return {Errno::unsupported_operation,
             sentence("output ", quoted_name(specs[index].name), " is no tensor of numbers")};
-  const auto output = session_->output(index);
-  if (!output) return run_error(output.error());
-  *view = *output;
+  *view = {output.type, output.place.get()};
   return {};
 }
 

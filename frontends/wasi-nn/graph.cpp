@@ -44,7 +44,7 @@ GraphOptions after_reading(GraphOptions options, std::uint64_t bytes) {
 }
 
 OnnxOptions onnx_options(const GraphOptions& options) {
-  return {.max_bytes = static_cast<std::size_t>(options.memory_limit)};
+  return {.files = options.files, .max_bytes = static_cast<std::size_t>(options.memory_limit)};
 }
 
 }  // namespace

@@ -14,6 +14,7 @@
 
 #include <quern/executable.h>
 #include <quern/model.h>
+#include <quern/onnx.h>
 
 #include "frontends/wasi-nn/account.h"
 
@@ -28,6 +29,7 @@ struct GraphOptions {
   // reading takes besides. 0: no limit.
   std::uint64_t memory_limit = 0;
   std::string gpu = "vulkan";  // the device of target gpu, as open_device() names it
+  OnnxOptions::Files files = OnnxOptions::Files::read;  // of open()
 };
 
 class SharedGraph {
@@ -36,7 +38,7 @@ class SharedGraph {
   // unsupported, out_of_memory.
   static Result<std::shared_ptr<SharedGraph>> load(std::span<const Bytes> parts,
                                                    const GraphOptions& options = {});
-  // Opens an ONNX file of the host, which stays mapped and must not be changed.
+  // Opens an ONNX file of the host.
   static Result<std::shared_ptr<SharedGraph>> open(const std::string& path,
                                                    const GraphOptions& options = {});
 

@@ -54,12 +54,10 @@ Error ContextUse::compute() {
   const auto limit = account_->deadline();
   Charge running(account_, &Counts::parallel_computes);
   QUERN_NN_TRY(running.set(1));
-  Context& context = *handle_->context;
-  ChargedGraph& graph = *handle_->graph->charged;
-  QUERN_NN_TRY(context.plan());
-  QUERN_NN_TRY(graph.charge_compiled(context.compiled_bytes()));
-  QUERN_NN_TRY(context.run(limit.count() > 0 ? start + limit : Clock::time_point::max()));
-  return graph.charge_compiled(context.compiled_bytes());
+  GraphHandle& graph = *handle_->graph;
+  return handle_->context->compute(
+      graph.sessions, limit.count() > 0 ? start + limit : Clock::time_point::max(),
+      [&](std::uint64_t bytes) { return graph.charged->charge_compiled(bytes); });
 }
 
 Error ContextUse::output(std::size_t index, TensorView* view) const {

@@ -41,11 +41,21 @@ struct GraphHandle {
   std::shared_ptr<ChargedGraph> charged;
   Charge count, memory;
   std::atomic<bool> is_unloaded = false;
+  std::atomic<int> contexts = 0;
+  SessionPool sessions;  // of the contexts
 };
 
 struct ContextHandle {
   ContextHandle(std::shared_ptr<GraphHandle> g, std::unique_ptr<Context> made, Charge c)
-      : graph(std::move(g)), context(std::move(made)), count(std::move(c)) {}
+      : graph(std::move(g)), context(std::move(made)), count(std::move(c)) {
+    ++graph->contexts;
+  }
+  // The last one takes the sessions along.
+  ~ContextHandle() {
+    if (--graph->contexts == 0) graph->sessions.drop_all();
+  }
+  ContextHandle(const ContextHandle&) = delete;
+  ContextHandle& operator=(const ContextHandle&) = delete;
 
   std::shared_ptr<GraphHandle> graph;
   std::unique_ptr<Context> context;

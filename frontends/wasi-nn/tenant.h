@@ -50,12 +50,14 @@ class ChargedGraph {
 };
 
 struct TenantOptions {
-  Limits limits;
-  int threads = 0;                            // of a compute; 0: the number of usable CPUs
-  bool any_encoding = false;                  // take ONNX bytes whatever encoding the guest names
-  bool gpu_or_nothing = false;                // if off, the CPU is used if there is no GPU
-  std::optional<Target> everywhere;           // the target of all models, whatever a guest asks for
-  std::string gpu = "vulkan";                 // the device of target gpu, as open_device() names it
+  Limits limits = usual_limits();
+  int threads = 0;                   // of a compute; 0: the number of usable CPUs
+  bool any_encoding = false;         // take ONNX bytes whatever encoding the guest names
+  bool gpu_or_nothing = false;       // if off, the CPU is used if there is no GPU
+  std::optional<Target> everywhere;  // the target of all models, whatever a guest asks for
+  std::string gpu = "vulkan";        // the device of target gpu, as open_device() names it
+  // How add_file() reads. A mapped file is shared with other processes, and must never shrink.
+  OnnxOptions::Files files = OnnxOptions::Files::read;
   std::function<void(std::string_view)> log;  // called from any thread
 };
 

@@ -22,6 +22,17 @@ Error read_dtype(std::uint8_t number, DType* dtype) {
   return {};
 }
 
+// Guests built before August 2023 number u8 2 and i32 3, without f64 between. The bytes decide
+// where the tensor has elements: 2 is f64 or u8, 3 is u8 or i32.
+DType resolved(DType dtype, const Shape& shape, std::uint64_t bytes) {
+  const auto elements = shape.checked_elements(1);
+  if (!elements || *elements == 0) return dtype;
+  const auto n = static_cast<std::uint64_t>(*elements);
+  if (dtype == DType::f64 && bytes == n) return DType::u8;
+  if (dtype == DType::u8 && bytes == 4 * n) return DType::i32;
+  return dtype;
+}
+
 // ---- records -----------------------------------------------------------------------------------
 
 // {dims: {ptr @0, count @4}, type: u8 @8, data: {ptr @12, bytes @16}}
@@ -35,6 +46,7 @@ Error read_tensor(const GuestMemory& memory, std::uint32_t at, TensorType* type,
   const auto bytes = GuestMemory::read<std::uint32_t>(*record, 16);
 
   QUERN_NN_TRY(read_shape(memory, dims_at, rank, &type->shape));
+  type->dtype = resolved(type->dtype, type->shape, bytes);
   const auto range = memory.range(data_at, bytes);
   if (!range) return out_of_bounds("the tensor's data");
   *data = *range;

@@ -5,6 +5,7 @@
 #include <functional>
 #include <malloc.h>
 #include <string>
+#include <unistd.h>
 
 #include <quern/onnx.h>
 
@@ -58,6 +59,7 @@ constexpr std::size_t with_slack(std::size_t resident_bytes) {
 
 std::shared_ptr<nn::Instance> instance_with(std::size_t resident_bytes) {
   nn::TenantOptions options;
+  options.limits = {};
   options.limits.most.resident_bytes = resident_bytes;
   options.threads = 1;
   return nn::Instance::create(nn::Tenant::create(options));
@@ -177,6 +179,52 @@ TEST(Guest, PlansAreChargedAndTheOldestGo) {
   const std::size_t growth = peak_growth([&] { run_many_shapes(*instance, model, 14); });
   expect_at_most(growth, with_slack(resident));
   EXPECT_GT(instance->usage().resident_bytes, resident / 8) << "plans are charged";
+}
+
+// Plans, states of kernels and the arena are those of a session that contexts borrow.
+TEST(Guest, AComputedContextHoldsItsInputsAndOutputs) {
+  const auto instance = instance_with(1000 * mb);
+  const nn::Handle graph = must_load(*instance, chain_of_convolutions(40));
+  const TensorType type{DType::f32, {1, 4, 32, 32}};
+  const std::vector<std::byte> zeros(type.bytes());
+  const auto compute_one = [&] {
+    nn::Handle context = 0;
+    nn::ContextUse use;
+    ASSERT_TRUE(instance->init_execution_context(graph, std::nullopt, &context).ok());
+    ASSERT_TRUE(instance->use(context, &use).ok());
+    ASSERT_TRUE(use.set_input(0, type, zeros).ok());
+    const nn::Error error = use.compute();
+    ASSERT_TRUE(error.ok()) << error.text;
+  };
+  compute_one();
+  const std::size_t before = instance->usage().resident_bytes;
+  constexpr std::size_t count = 500;
+  const std::size_t growth = peak_growth([&] {
+    for (std::size_t i = 0; i < count; ++i) compute_one();
+  });
+  const std::size_t each = 2 * type.bytes() + 2048;
+  EXPECT_LE(instance->usage().resident_bytes - before, count * each);
+  expect_at_most(growth, count * each + 2 * mb);
+}
+
+// Weights are read when a plan is made: after the file has shrunk.
+TEST(Guest, AModelThatShrinksKillsNobody) {
+  const std::string path = ::testing::TempDir() + "shrinks_" + std::to_string(getpid()) + ".onnx";
+  std::ofstream(path, std::ios::binary) << chain_of_convolutions(40);
+  const auto instance = instance_with(100 * mb);
+  ASSERT_TRUE(instance->tenant().add_file("chain", path).ok());
+  ASSERT_EQ(truncate(path.c_str(), 0), 0);
+  nn::Handle graph = 0;
+  nn::Handle context = 0;
+  ASSERT_TRUE(instance->load_by_name("chain", &graph).ok());
+  ASSERT_TRUE(instance->init_execution_context(graph, std::nullopt, &context).ok());
+  nn::ContextUse use;
+  ASSERT_TRUE(instance->use(context, &use).ok());
+  const std::vector<std::byte> zeros(4 * 4 * 8 * 8);
+  ASSERT_TRUE(use.set_input(0, {DType::f32, {1, 4, 8, 8}}, zeros).ok());
+  const nn::Error error = use.compute();
+  EXPECT_TRUE(error.ok()) << error.text;
+  unlink(path.c_str());
 }
 
 // ---- models

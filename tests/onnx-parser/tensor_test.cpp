@@ -20,7 +20,7 @@ class TensorTest : public ::testing::Test {
     bytes_ = m.bytes();
     budget_ = MemoryBudget(budget_bytes);
     QUERN_ASSIGN(const TensorProto proto, read_tensor(bytes_, {.memory_bytes = 1 << 20}));
-    return TensorDecoder(nullptr, "", budget_).decode(proto);
+    return TensorDecoder(nullptr, ConfinedFolder(""), budget_).decode(proto);
   }
   std::string error_of(const Message& m) {
     auto t = decode(m);

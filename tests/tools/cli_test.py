@@ -167,6 +167,27 @@ class Run(Cli):
         self.assertIn("f32[4,3]", self.quern("run", path, "--shape", "x=4x3").stdout)
         self.assertIn("batch", self.quern("run", path, "--dim", "n=7", code=2).stderr)
 
+    def test_output_that_is_lost(self):
+        path = self.write("m.onnx", add_relu())
+        with open("/dev/full", "w", encoding="utf-8") as full:
+            done = subprocess.run([QUERN, "run", path], stdout=full, stderr=subprocess.PIPE, text=True,
+                                  timeout=60, check=False)
+        self.assertEqual(done.returncode, 1)
+        self.assertIn("could not be written", done.stderr)
+
+    def test_files_are_whole_or_as_they_were(self):
+        path = self.write("m.onnx", add_relu())
+        old = self.write("old.html", "old")
+        link = self.folder / "link.html"
+        link.symlink_to(old)
+        self.quern("profile", path, "--html", link, "--runs", 1)
+        self.assertTrue(link.is_symlink())
+        self.assertIn("<html", pathlib.Path(old).read_text().lower())
+        self.assertIn("cannot write", self.quern("profile", path, "--html", self.folder / "none" / "p.html",
+                                                 "--runs", 1, code=2).stderr)
+        self.assertIn("<html", self.quern("profile", path, "--html", "/dev/stdout", "--runs", 1).stdout.lower())
+        self.assertEqual([p.name for p in self.folder.iterdir() if ".part" in p.name], [])
+
     def test_limits(self):
         path = self.write("m.onnx", add_relu())
         self.quern("run", path, "--memory-limit", "64MB", "--time-limit", "60")

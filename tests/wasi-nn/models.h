@@ -23,12 +23,12 @@ inline std::string add_model() {
   return onnx::make_model(g);
 }
 
-// x f32[N] -> y f32[N] = x
-inline std::string identity_model() {
+// x [N] -> y [N] = x
+inline std::string identity_model(onnx::OnnxType dtype = onnx::f32) {
   onnx::GraphParts g;
-  g.inputs = {onnx::value("x", onnx::f32, {"N"})};
+  g.inputs = {onnx::value("x", dtype, {"N"})};
   g.nodes = {onnx::node("Identity", {"x"}, {"y"})};
-  g.outputs = {onnx::value("y", onnx::f32, {"N"})};
+  g.outputs = {onnx::value("y", dtype, {"N"})};
   return onnx::make_model(g);
 }
 

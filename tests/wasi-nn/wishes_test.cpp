@@ -133,6 +133,23 @@ TEST(Issue41, WhatWasMadeCanBeGivenBack) {
   EXPECT_EQ(tenant->usage(), Counts());
 }
 
+// A host that says nothing: enough for any guest that does nothing unusual.
+TEST(Limits, AreUsualOnesWhereTheHostSetsNone) {
+  const auto tenant = Tenant::create();
+  const auto instance = Instance::create(tenant);
+  const Handle graph = must_load(*instance, identity_model());
+  Handle context = 0;
+  for (int i = 0; i < 64; ++i)
+    EXPECT_TRUE(instance->init_execution_context(graph, std::nullopt, &context).ok());
+  EXPECT_EQ(instance->init_execution_context(graph, std::nullopt, &context).code, Errno::too_large);
+  for (int i = 1; i < 16; ++i) must_load(*instance, identity_model());
+  const std::string model = identity_model();
+  const Bytes part = as_bytes(model);
+  Handle one_more = 0;
+  EXPECT_EQ(instance->load({&part, 1}, Encoding::onnx, Target::cpu, &one_more).code,
+            Errno::too_large);
+}
+
 TEST(Issue41, InputsAndOutputsHaveNames) {
   const auto instance = Instance::create(Tenant::create());
   const Handle graph = must_load(*instance, add_model());

@@ -104,6 +104,14 @@ TEST_F(Witx, LoadTakesUpTo64Parts) {
   EXPECT_EQ(guest_.call("load", {list, 65, 1, 0, out_}), invalid_argument);
 }
 
+TEST_F(Witx, PartsAreTogetherNoLargerThanTheMemory) {
+  const std::uint32_t half = guest_.size() / 2;
+  const std::uint32_t list = guest_.put_words({0, half, 0, half, 0, 1});
+  EXPECT_EQ(guest_.call("load", {list, 3, 1, 0, out_}), invalid_argument);
+  EXPECT_CONTAINS(guest_.instance().last_error(), "overlap");
+  EXPECT_EQ(guest_.call("load", {list, 2, 1, 0, out_}), invalid_encoding) << "no model, but read";
+}
+
 TEST_F(Witx, LoadAnswersWithTheRightNumber) {
   const std::uint32_t rubbish = guest_.put_words({guest_.put_words({1, 2, 3}), 12});
   const std::uint32_t empty = guest_.put_words({0, 0});
@@ -214,6 +222,36 @@ TEST_F(Witx, RejectsInputsThatAreNotTheModels) {
   EXPECT_EQ(guest_.call("compute", {context_}), invalid_argument);
   EXPECT_CONTAINS(guest_.instance().last_error(), "'a'");
   run();
+}
+
+// 2 was u8 and 3 i32 until August 2023; where a tensor has no elements nothing tells.
+TEST_F(Witx, TakesOldNumbersOfTypesWhereTheBytesDecide) {
+  struct Sent {
+    onnx::OnnxType model;
+    std::uint8_t number;
+    std::uint32_t bytes;  // of 3 elements
+    std::uint32_t answer;
+  };
+  const Sent all[] = {
+      {onnx::u8, 2, 3, success},           {onnx::f64, 2, 24, success},
+      {onnx::u8, 3, 3, success},           {onnx::i32, 3, 12, success},
+      {onnx::i32, 4, 12, success},         {onnx::f64, 2, 3, invalid_argument},
+      {onnx::u8, 2, 24, invalid_argument}, {onnx::u8, 3, 12, invalid_argument},
+      {onnx::u8, 2, 12, invalid_argument}, {onnx::i32, 2, 12, invalid_argument},
+  };
+  for (const Sent& sent : all) {
+    const std::string model = identity_model(sent.model);
+    const std::uint32_t builder =
+        guest_.put_words({guest_.put(as_bytes(model)), std::uint32_t(model.size())});
+    const std::uint32_t graph = handle("load", {builder, 1, 1, 0, out_});
+    const std::uint32_t context = handle("init_execution_context", {graph, out_});
+    const std::vector<std::uint8_t> data(sent.bytes, 1);
+    EXPECT_EQ(
+        guest_.call("set_input", {context, 0, guest_.put_tensor({3}, sent.number, as_bytes(data))}),
+        sent.answer)
+        << int(sent.number) << " for a model of ONNX's type " << sent.model << ", " << sent.bytes
+        << " bytes: " << guest_.instance().last_error();
+  }
 }
 
 TEST_F(Witx, OutputsAreOfferedWithTheirSize) {

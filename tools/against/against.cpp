@@ -12,6 +12,7 @@
 #include "tools/data_set.h"
 #include "tools/opened.h"
 #include "tools/parse.h"
+#include "tools/whole_file.h"
 
 namespace quern::tools {
 namespace {
@@ -71,7 +72,7 @@ Status write_case(const std::string& folder, const SourceModel& model, const Cut
     return {Code::invalid_argument,
             cat("cannot make folder '", shown(set, 200), "': ", error.message())};
   QUERN_ASSIGN(const std::string bytes, model.bytes(cut, known, SourceModel::External::inside));
-  QUERN_TRY(write_file(folder + "/model.onnx", bytes));
+  QUERN_TRY(write_whole_file(folder + "/model.onnx", bytes));
   const auto given = model.inputs_of(cut, known);
   for (std::size_t i = 0; i < given.size(); ++i)
     QUERN_TRY(write_value(cat(set, "/input_", i, ".pb"), given[i], known.at(given[i])));

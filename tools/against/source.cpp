@@ -42,7 +42,7 @@ Result<SourceModel> SourceModel::open(const std::string& path) {
   std::error_code ignored;
   const bool is_folder = std::filesystem::is_directory(path, ignored);
   const std::string file = is_folder ? path + "/model.onnx" : path;
-  QUERN_ASSIGN(const onnx::MappedFile mapped, onnx::map_file(file));
+  QUERN_ASSIGN(const onnx::OpenedFile mapped, onnx::open_file(file));
   SourceModel m;
   m.owner_ = mapped.owner;
   m.folder_ = onnx::folder_of(file);
@@ -182,7 +182,7 @@ Status SourceModel::add_constants(onnx::GraphProto& g, const std::set<std::strin
                                   External external, std::vector<Tensor>& kept,
                                   onnx::TextPool& pool) const {
   onnx::MemoryBudget budget(std::size_t{1} << 40);
-  onnx::TensorDecoder decoder(owner_, folder_, budget);
+  onnx::TensorDecoder decoder(owner_, onnx::ConfinedFolder(folder_), budget);
   for (const onnx::TensorProto& t : graph().initializers) {
     if (!names.contains(t.name)) continue;
     if (external == External::inside && t.is_external) {

@@ -14,6 +14,7 @@
 #include "tools/json.h"
 #include "tools/random/fill.h"
 #include "tools/random/judge.h"
+#include "tools/whole_file.h"
 
 namespace quern::tools {
 namespace {
@@ -256,7 +257,7 @@ class Shrinker {
   bool with_size(std::int64_t from, std::int64_t to) {
     RandomModel c = best_;
     onnx::MemoryBudget budget(std::size_t{64} << 20);
-    onnx::TensorDecoder decoder(nullptr, "", budget);
+    onnx::TensorDecoder decoder(nullptr, onnx::ConfinedFolder(""), budget);
     for (onnx::TensorProto& proto : c.graph().initializers) {
       const auto t = decoder.decode(proto);
       if (!t || t->dtype() == DType::string) return false;
@@ -343,7 +344,7 @@ Status write_case(const RandomModel& model, const std::string& folder) {
           write_value(cat(set, "/output_", i, ".pb"), model.graph().outputs[i], (*outputs)[k][i]));
     }
   }
-  return write_file(folder + "/model.onnx", onnx::write_model(model.model));
+  return write_whole_file(folder + "/model.onnx", onnx::write_model(model.model));
 }
 
 }  // namespace quern::tools

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <span>
 #include <string>
@@ -13,6 +14,10 @@
 namespace quern {
 
 struct OnnxOptions {
+  // Selects whether files are mapped, and must not change while the model or anything compiled from
+  // it exists (one that shrinks ends the process), or read into memory.
+  enum class Files : std::uint8_t { mapped, read };
+  Files files = Files::mapped;
   // The limit in bytes for memory that reading takes beyond the file itself; 0: a multiple of the
   // size of the file.
   std::size_t max_bytes = 0;
@@ -23,9 +28,9 @@ struct OnnxOptions {
   std::vector<std::string>* warnings = nullptr;
 };
 
-// Reads a model. The file stays mapped, and must not be changed, while the model or anything
-// compiled from it exists. External data is read only from the folder of the file. Errors:
-// not_found, invalid_model, unsupported; the message names the first problem.
+// Reads a model, whose file stays mapped unless the options say otherwise. External data is read
+// only from the folder of the file. Errors: not_found, invalid_model, unsupported; the message
+// names the first problem.
 Result<Model> load_onnx(const std::string& path, const OnnxOptions& options = {});
 
 // The same from memory that `owner` keeps alive (null: the caller keeps it alive). External data is

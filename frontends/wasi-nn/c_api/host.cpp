@@ -39,7 +39,9 @@ const char* quern_nn_errno_name(quern_nn_errno code) {
 
 namespace {
 
+// NULL leaves `limits` as they are.
 Error read_limits(const quern_nn_limits* given, Limits* limits) {
+  if (!given) return {};
   quern_nn_limits value = QUERN_NN_LIMITS_INIT;
   QUERN_NN_TRY(read_struct(given, &value));
   constexpr std::uint64_t longest = std::uint64_t{1} << 62;

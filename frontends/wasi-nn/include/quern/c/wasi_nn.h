@@ -67,7 +67,7 @@ typedef struct quern_nn_counts {
   uint64_t contexts; /* handles of contexts */
   uint64_t model_bytes;
   uint64_t tensor_bytes;   /* inputs that contexts hold, and tensors of WIT */
-  uint64_t resident_bytes; /* models, packed weights, arenas and tensors */
+  uint64_t resident_bytes; /* models, plans, weights, arenas, tensors and handles */
   uint64_t parallel_computes;
 } quern_nn_counts;
 #define QUERN_NN_COUNTS_INIT \
@@ -97,7 +97,7 @@ typedef struct quern_nn_limits {
 
 typedef struct quern_nn_tenant_options {
   size_t struct_size;
-  const quern_nn_limits* limits; /* NULL: none */
+  const quern_nn_limits* limits; /* NULL: 16 graphs and 64 contexts, nothing else is limited */
   int32_t threads;               /* of a compute; 0: as many CPUs as the process may use */
   int32_t any_encoding;          /* take ONNX bytes whatever encoding the guest names */
   int32_t gpu_or_nothing;        /* else the CPU is used where there is no GPU */

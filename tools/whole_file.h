@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: Apache-2.0
+// Files that appear when they are whole, or not at all.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include <quern/status.h>
+
+namespace quern::tools {
+
+// Writes beside `path` and renames, so that neither an error nor SIGINT or SIGTERM leaves half a
+// file or takes an old one away. What is no regular file (a terminal, a pipe) is written as it is.
+// One thread at a time. Errors: invalid_argument, with the system's reason.
+Status write_whole_file(const std::string& path, std::string_view bytes);
+
+}  // namespace quern::tools
