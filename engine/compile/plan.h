@@ -98,9 +98,11 @@ class PlanTree {
   const Graph& graph() const { return graph_; }
   Backend* backend() const { return backend_.get(); }  // null: the CPU
   std::size_t max_plans() const { return std::max<std::size_t>(options_.max_plans, 1); }
-  // True while the plans of the executable take more than is allowed: what a session keeps for
-  // others than those of its last run should go.
-  bool is_over_budget() const { return ledger_->bytes() > most_plan_bytes(); }
+  // True while the plans of the executable take more than is allowed, or what a session keeps for
+  // them does: what it keeps for others than those of its last run should go.
+  bool is_over_budget(std::size_t session_bytes) const {
+    return std::max(ledger_->bytes(), session_bytes) > most_plan_bytes();
+  }
 
   // The first segment for these inputs. `key` holds their structure, the wanted outputs and
   // `threads`. `stop` (it may be null) ends the planning with its error.

@@ -124,7 +124,8 @@ Result<Runner::Bound*> Runner::bound_for(const std::shared_ptr<const PlanNode>& 
 void Runner::drop_old_bounds() {
   longest_partition_ = std::max(longest_partition_, partition_.size());
   const std::size_t most = tree_->max_plans() * std::max<std::size_t>(longest_partition_, 1);
-  while (bounds_.size() >= most || (tree_->is_over_budget() && bounds_.size() > longest_partition_))
+  while (bounds_.size() >= most ||
+         (bounds_.size() > longest_partition_ && tree_->is_over_budget(table_bytes())))
     bounds_.erase(std::ranges::min_element(bounds_, {}, [](const auto& b) { return b->used; }));
 }
 

@@ -27,8 +27,9 @@ struct CompileOptions {
   // The number of plans kept per executable, one per set of input shapes; the least recently used
   // plan is dropped first.
   std::size_t max_plans = 32;
-  // The same by the bytes that their tables take (Executable::table_bytes()); one plan is always
-  // kept. 0: a quarter of `memory_limit`, or no limit where that is 0.
+  // The same by the bytes that their tables take (Executable::table_bytes()), and for what a
+  // session keeps for them (Session::table_bytes()); one plan is always kept. 0: a quarter of
+  // `memory_limit`, or no limit where that is 0.
   std::size_t max_plan_bytes = 0;
   // The limit in bytes for weights, arena and pool of one session, for the tables of one plan, and
   // for constant expressions while they are computed; 0: no limit.
