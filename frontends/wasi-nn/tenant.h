@@ -16,8 +16,8 @@
 
 namespace quern::wasi_nn {
 
-// The charges of a model to an account. They begin with the bytes of the file, before anything is
-// copied or read.
+// The charges of a model to an account. Those of a guest's model begin with its bytes, before they
+// are copied or read.
 struct ModelCharges {
   explicit ModelCharges(const std::shared_ptr<Account>& account)
       : model_bytes(account, &Counts::model_bytes),

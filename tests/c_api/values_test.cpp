@@ -170,6 +170,18 @@ TEST_F(CApi, EndlessLoopEndsByDeadlineAndByCancel) {
   EXPECT_STREQ(quern_last_error(), "cancelled");
 }
 
+TEST_F(CApi, CompilingEndsAtItsDeadline) {
+  const std::string path = QUERN_SOURCE_DIR "/examples/digits/digits.onnx";
+  ASSERT_EQ(quern_model_load(path.c_str(), nullptr, &model), QUERN_OK) << quern_last_error();
+  quern_compile_options options = QUERN_COMPILE_OPTIONS_INIT;
+  options.microseconds = 1;
+  EXPECT_EQ(quern_executable_compile(model, &options, &executable), QUERN_TIMED_OUT);
+  EXPECT_STREQ(quern_last_error(), "the deadline has passed");
+  EXPECT_EQ(executable, nullptr);
+  options.microseconds = UINT64_MAX;
+  EXPECT_EQ(quern_executable_compile(model, &options, &executable), QUERN_OK);
+}
+
 // A plan is the one that the C++ API makes, with the scratch of kernels and without.
 TEST_F(CApi, NoScratch) {
   const std::string path = QUERN_SOURCE_DIR "/examples/digits/digits.onnx";

@@ -47,6 +47,7 @@ std::size_t peak_growth(const std::function<void()>& work) {
 
 // Sanitizers take memory of their own.
 void expect_at_most(std::size_t growth, std::size_t most) {
+  ::testing::Test::RecordProperty("megabytes", std::to_string(static_cast<double>(growth) / mb));
   if (sanitized) return;
   EXPECT_LE(static_cast<double>(growth) / mb, static_cast<double>(most) / mb) << "MB";
 }
@@ -115,6 +116,7 @@ TEST(Guest, HandlesAreCharged) {
     EXPECT_EQ(error.code, nn::Errno::too_large) << error.text;
   });
   EXPECT_GT(made, 500);
+  RecordProperty("contexts", made);
   expect_at_most(growth, with_slack(resident));
 }
 
