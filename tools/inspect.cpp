@@ -226,7 +226,7 @@ Json plan_json(const PlanInfo& plan) {
 // fail.
 Result<Opened> open_planned(const InspectArgs& args, const Console& console) {
   QUERN_ASSIGN(Opened o, open_model(args.model, args.inputs, args.device));
-  note_generated(o, console);
+  note_assumptions(o, console);
   if (const Status status = o.session->run(); !status.ok()) {
     console.warn(
         cat("the run failed, what depends on its data is not planned: ", status.message()));

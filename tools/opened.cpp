@@ -90,6 +90,7 @@ Result<Opened> open_model(const std::string& path, const InputArgs& inputs,
                   cat("--memory-limit ", shown(limits.memory), ": write bytes, such as 256MB"));
   Stopwatch watch;
   Opened o;
+  o.wanted_threads = device.threads;
   if (limits.time_s > 0)
     o.deadline = std::chrono::steady_clock::now() +
                  std::chrono::microseconds(static_cast<std::int64_t>(limits.time_s * 1e6));
@@ -118,7 +119,10 @@ Result<Opened> open_model(const std::string& path, const InputArgs& inputs,
   return o;
 }
 
-void note_generated(const Opened& opened, const Console& console) {
+void note_assumptions(const Opened& opened, const Console& console) {
+  if (const int used = opened.session->threads(); used < opened.wanted_threads)
+    console.note(
+        cat(opened.wanted_threads, " threads were asked for, this process may use ", used));
   const auto& specs = opened.executable->inputs();
   for (std::size_t i = 0; i < specs.size(); ++i) {
     const InputValue& v = opened.inputs[i];

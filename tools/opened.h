@@ -54,6 +54,7 @@ struct Opened {
   std::vector<std::size_t> outputs;  // that are computed
   std::shared_ptr<const Executable> executable;
   std::unique_ptr<Session> session;
+  int wanted_threads = 0;
   std::chrono::steady_clock::time_point deadline = std::chrono::steady_clock::time_point::max();
   Phases phases;
 };
@@ -64,8 +65,8 @@ Result<Model> load_model(const std::string& path, std::size_t max_bytes = 0);
 Result<std::shared_ptr<Device>> device_named(const std::string& name);
 Result<Opened> open_model(const std::string& path, const InputArgs& inputs,
                           const DeviceArgs& device, const OpenOptions& options = {});
-// Says on stderr which inputs were generated.
-void note_generated(const Opened& opened, const Console& console);
+// Says on stderr which inputs were generated, and if there are fewer threads than were asked for.
+void note_assumptions(const Opened& opened, const Console& console);
 
 // Most memory that this process has held, in bytes.
 std::size_t peak_resident_bytes();

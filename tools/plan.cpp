@@ -118,7 +118,7 @@ Result<Subject> read_subject(const PlanArgs& args) {
 Result<Subject> compile_subject(const PlanArgs& args, const Console& console) {
   QUERN_ASSIGN(Opened o, open_model(args.model, args.inputs, compiled_for(args.device),
                                     {.order = args.order == "on", .alias = args.alias == "on"}));
-  note_generated(o, console);
+  note_assumptions(o, console);
   // Parts whose shapes depend on data are planned during a run.
   if (const Status status = o.session->run(); !status.ok())
     console.warn(

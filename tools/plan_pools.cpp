@@ -39,7 +39,7 @@ Result<std::vector<const MemoryPoolKind*>> chosen_pools(const std::string& name)
 // The trace of a model: one run with the inputs of `args`.
 Result<MemoryTrace> trace_of_model(const PlanArgs& args, const Console& console) {
   QUERN_ASSIGN(const Opened o, open_model(args.model, args.inputs, args.device));
-  note_generated(o, console);
+  note_assumptions(o, console);
   return traced_run(*o.session);
 }
 

@@ -99,7 +99,7 @@ std::string total_line(const Profile& p) {
 
 Result<ExitCode> profile_verb(const ProfileArgs& args, const Console& console) {
   QUERN_ASSIGN(Opened o, open_model(args.model, args.inputs, args.device));
-  note_generated(o, console);
+  note_assumptions(o, console);
   QUERN_ASSIGN(Profile p, take_profile(*o.session, args.runs));
   p.model = model_name(args.model);
   p.device = args.device.device;

@@ -188,7 +188,7 @@ Result<ExitCode> run_verb(const RunArgs& args, const Console& console) {
                                      .limits = args.limits,
                                      .outputs = split_list(args.outputs),
                                      .default_crop = args.top ? 0.875 : 1.0}));
-  note_generated(o, console);
+  note_assumptions(o, console);
   QUERN_ASSIGN(const auto labels, read_labels(args, o.executable->metadata()));
   Stopwatch watch;
   QUERN_TRY(o.session->run_until(o.deadline));

@@ -117,7 +117,7 @@ Result<std::shared_ptr<const Executable>> Executable::compile(Model model,
     QUERN_ASSIGN(const MemoryPoolKind* pool, pool_named(options.pool));
     auto impl = std::make_unique<Impl>(std::move(model), std::move(device), *pool);
     impl->options = options;
-    impl->threads = options.threads > 0 ? options.threads : default_threads();
+    impl->threads = threads_of_run(options.threads);
     PlanOptions plan;
     plan.max_plans = options.max_plans;
     plan.memory_limit = options.memory_limit;

@@ -9,7 +9,6 @@
 #include "engine/vocabulary/text_util.h"
 #include "graph/passes/pipeline.h"
 #include "graph/verify.h"
-#include "kernels/contract/openmp.h"
 
 namespace quern {
 
@@ -121,7 +120,7 @@ Result<std::unique_ptr<Program>> PlanTree::lower_within_limit(const Segment& seg
   // A vector<bool> has no bytes to point at.
   const std::unique_ptr<bool[]> dynamic(new bool[segment.dynamic_output.size()]);
   std::ranges::copy(segment.dynamic_output, dynamic.get());
-  LowerOptions lowering{.threads = largest_team(threads),
+  LowerOptions lowering{.threads = threads,
                         .reference_only = options_.reference_only,
                         .strategy = options_.strategy,
                         .order = options_.order,

@@ -12,6 +12,7 @@
 #include "engine/run/worker.h"
 #include "engine/vocabulary/guarded.h"
 #include "engine/vocabulary/text_util.h"
+#include "kernels/contract/openmp.h"
 
 namespace quern {
 
@@ -151,7 +152,8 @@ Result<std::unique_ptr<Session>> Session::create(std::shared_ptr<const Executabl
                                                  const SessionOptions& options) {
   return guarded([&]() -> Result<std::unique_ptr<Session>> {
     if (!executable) return Status(Code::invalid_argument, "a session wants an executable");
-    const int threads = options.threads > 0 ? options.threads : executable->impl().threads;
+    const int threads =
+        options.threads > 0 ? threads_of_run(options.threads) : executable->impl().threads;
     auto impl = std::make_unique<Impl>(std::move(executable), threads, options.arena);
     impl->inputs.resize(impl->executable->inputs().size());
     impl->is_set.resize(impl->inputs.size());

@@ -51,7 +51,7 @@ class ChargedGraph {
 
 struct TenantOptions {
   Limits limits = usual_limits();
-  int threads = 0;                   // of a compute; 0: the number of usable CPUs
+  int threads = 0;                   // of a compute; 0, or too many: the usable CPUs
   bool any_encoding = false;         // take ONNX bytes whatever encoding the guest names
   bool gpu_or_nothing = false;       // if off, the CPU is used if there is no GPU
   std::optional<Target> everywhere;  // the target of all models, whatever a guest asks for

@@ -98,8 +98,10 @@ bool open_openmp() noexcept {
   return static_cast<bool>(openmp());
 }
 
-int largest_team(int wanted) noexcept {
-  return openmp() ? std::max(1, std::min(wanted, openmp().thread_limit())) : std::max(1, wanted);
+int threads_of_run(int wanted) {
+  const int most = default_threads();
+  const int useful = wanted > 0 ? std::min(wanted, most) : most;
+  return openmp() ? std::max(1, std::min(useful, openmp().thread_limit())) : useful;
 }
 
 bool in_openmp_team() noexcept {

@@ -18,11 +18,13 @@ bool open_openmp() noexcept;
 
 // A oneDNN primitive divides its work among the threads that it was created for, and computes a
 // part of the result alone when OpenMP gives it a smaller team: wrong in silence. OpenMP does so
-// beyond OMP_THREAD_LIMIT, with OMP_DYNAMIC, and inside of a host's own parallel region. The three
-// functions and classes below see to it that a team is as large as it was asked for.
+// beyond OMP_THREAD_LIMIT, with OMP_DYNAMIC, and inside of a host's own parallel region. What
+// follows sees to it that a team is as large as it was asked for.
 
-// Returns the largest team up to `wanted` that OpenMP gives this process, at least 1.
-int largest_team(int wanted) noexcept;
+// Returns the threads of a run for which a host wants so many (0 or less: as many as are useful):
+// at most the CPUs that this process may use, since the threads of one run wait for each other, and
+// others on the same CPU do nothing but make them wait; and no more than OpenMP gives. At least 1.
+int threads_of_run(int wanted);
 
 // Sets the number of threads for calls from this thread for one scope, and that teams have all of
 // them (OMP_DYNAMIC off).

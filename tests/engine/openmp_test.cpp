@@ -69,10 +69,19 @@ TEST(OpenMpHost, KeepsItsOwnSettings) {
 }
 
 // The environment may allow fewer threads than wanted, but never none.
-TEST(OpenMpHost, ATeamIsAtLeastOneThread) {
-  EXPECT_EQ(largest_team(1), 1);
-  EXPECT_EQ(largest_team(0), 1);
-  EXPECT_LE(largest_team(64), 64);
+TEST(OpenMpHost, ARunHasOneToAsManyThreadsAsThereAreCpus) {
+  EXPECT_EQ(threads_of_run(1), 1);
+  EXPECT_GE(threads_of_run(0), 1);
+  EXPECT_LE(threads_of_run(0), default_threads());
+  EXPECT_EQ(threads_of_run(default_threads() + 62), threads_of_run(0));
+  EXPECT_EQ(threads_of_run(-1), threads_of_run(0));
+}
+
+TEST(OpenMpHost, ASessionTellsItsThreads) {
+  const auto executable = compile(conv_model(), "cpu", {.threads = 1000});
+  EXPECT_EQ(session_of(executable, 0)->threads(), threads_of_run(0));
+  EXPECT_EQ(session_of(executable, 1)->threads(), 1);
+  EXPECT_EQ(session_of(executable, 1000)->threads(), threads_of_run(0));
 }
 
 }  // namespace

@@ -13,7 +13,8 @@ Changes are drawn in turn from the areas, always the same for one seed.
   tests/mutation/mutate.py --count 20 --area engine -v     one area, with what each test said
   tests/mutation/mutate.py --list --count 50               what would be changed
 
-Survivors that change nothing that can be seen are listed in equivalent.txt with the reason.
+Survivors that change nothing that can be seen are listed in equivalent.txt with the reason, and are
+not tried again.
 """
 import argparse
 import concurrent.futures
@@ -68,6 +69,8 @@ class Measurement:
     def attempt(self, runner, tree, change):
         if time.monotonic() > self.end:
             return TOO_LATE
+        if change.key() in self.equivalents:
+            return None
         if change.area != "shaders":
             return runner.try_change(change, {})
         folder = tree.build_shaders(change, runner.variants_of(change))
@@ -110,6 +113,8 @@ def main():
     parser.add_argument("--minutes", type=float, default=0, help="stop after so long; 0: when all are tried")
     parser.add_argument("--folder", type=pathlib.Path, default=ROOT / "build/mutation", help="of the changed tree")
     parser.add_argument("--out", type=pathlib.Path, help="a JSON object a line, for each change")
+    parser.add_argument("--unity", action="store_true",
+                        help="build in batches: sooner from nothing, later after a change of the draw")
     parser.add_argument("--list", action="store_true", help="only say what would be changed")
     parser.add_argument("-j", "--jobs", type=int, default=os.cpu_count())
     parser.add_argument("-v", "--verbose", action="store_true")
@@ -121,16 +126,16 @@ def main():
     if len(changes) >= MOST:
         parser.error(f"--count {args.count}: at most {MOST - 1}")
     measurement = Measurement(args)
-    plain = Tree(args.folder, "release", args.jobs, ["-DQUERN_BENCH=ON"])
+    plain = Tree(args.folder, "release", args.jobs, ["-DQUERN_BENCH=ON"], args.unity)
     alive = built(plain, changes)
     runner = Runner(plain, args.suite, args.jobs, args.verbose)
     print("the tests without a change:", flush=True)
     runner.baseline()
-    # Known ones stay as they are, and drivers of GPUs are not built with sanitizers.
+    # Drivers of GPUs are not built with sanitizers.
     missed = measurement.run(plain, runner, alive, lambda c: args.sanitizers and c.key() not in
                              measurement.equivalents and c.area not in ("gpu", "vulkan", "shaders"))
     if missed:
-        checked = Tree(args.folder / "sanitizers", "fuzz", args.jobs, ["-DQUERN_VULKAN=OFF"])
+        checked = Tree(args.folder / "sanitizers", "fuzz", args.jobs, ["-DQUERN_VULKAN=OFF"], args.unity)
         alive = built(checked, missed)
         sanitized = Runner(checked, args.suite or SANITIZED, args.jobs, args.verbose)
         sanitized.take_over(runner)

@@ -11,6 +11,7 @@ from changes import ROOT
 from trees import run
 
 MOST = 4096
+TESTS_A_PIECE = 8
 
 # Suites in the order in which they are tried, those of an area first.
 FIRST = {
@@ -49,11 +50,20 @@ class Piece:
 
 
 def pieces_of_program(suite, program):
-    """One for each test suite of GoogleTest in it."""
-    listed = run([program, "--gtest_list_tests"]).stdout.splitlines()
-    names = [line.split("#")[0].strip() for line in listed if line[:1].isalnum() and "." in line]
-    return [Piece(suite, name, [program, "--gtest_brief=1", "--gtest_fail_fast", f"--gtest_filter={name}*"])
-            for name in names]
+    """So many tests of a test suite of GoogleTest each: what a piece does not come by is not run."""
+    found = []
+    for line in run([program, "--gtest_list_tests"]).stdout.splitlines():
+        name = line.split("#")[0].strip()
+        if line[:1].isalnum() and name.endswith("."):
+            group = name
+            tests = []
+        elif name and line.startswith(" "):
+            if len(tests) % TESTS_A_PIECE == 0:
+                tests = []
+                found.append((group + name, tests))
+            tests.append(group + name)
+    return [Piece(suite, name, [program, "--gtest_brief=1", "--gtest_fail_fast",
+                                f"--gtest_filter={':'.join(tests)}"]) for name, tests in found]
 
 
 def pieces_of_cases(suite, command, folder, size):

@@ -19,10 +19,11 @@ def run(command, **options):
 class Tree:
     """Holds all changes of C++ at once, each behind its number; those of shaders are built beside it."""
 
-    def __init__(self, folder, preset, jobs, options=()):
+    def __init__(self, folder, preset, jobs, options=(), unity=False):
         # Where the presets build too: for a compiler's cache, the same commands.
         self.source, self.build, self.jobs = folder / "tree", folder / "tree/build" / preset, jobs
-        self.command = ["cmake", "--preset", preset, "-DQUERN_TESTS=ON", *options]
+        self.command = ["cmake", "--preset", preset, "-DQUERN_TESTS=ON", *options,
+                        f"-DQUERN_UNITY={'ON' if unity else 'OFF'}"]
         self.source.mkdir(parents=True, exist_ok=True)
 
     def write(self, changes):
@@ -55,8 +56,7 @@ class Tree:
         launcher = run(["sh", "-c", "command -v ccache"]).stdout.strip()
         command = list(self.command)
         if launcher:
-            command += [f"-DCMAKE_CXX_COMPILER_LAUNCHER={launcher}", f"-DCMAKE_C_COMPILER_LAUNCHER={launcher}",
-                        "-DQUERN_UNITY=OFF"]
+            command += [f"-DCMAKE_CXX_COMPILER_LAUNCHER={launcher}", f"-DCMAKE_C_COMPILER_LAUNCHER={launcher}"]
         done = run(command, cwd=self.source)
         if done.returncode:
             sys.exit(done.stdout + done.stderr)

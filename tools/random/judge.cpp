@@ -81,8 +81,7 @@ class Mover {
         mul.op_type = "Mul";
         mul.outputs = {name};
         name = model_.pool->keep(cat(name, "_raw"));
-        mul.inputs = {
-            name, type->second == DType::bf16 ? factor(graph, type->second) : factors(after, name)};
+        mul.inputs = {name, factors(after, name, type->second)};
         after.push_back(std::move(mul));
       }
       nodes.push_back(std::move(node));
@@ -91,26 +90,26 @@ class Mover {
     graph.nodes = std::move(nodes);
   }
   // One for each element of `x`: equal elements, such as those of a pool, are moved apart.
-  std::string_view factors(std::vector<onnx::NodeProto>& nodes, std::string_view x) {
-    const std::string_view name = model_.pool->keep(cat("move_", count_++));
+  std::string_view factors(std::vector<onnx::NodeProto>& nodes, std::string_view x, DType dtype) {
     onnx::NodeProto& n = nodes.emplace_back();
     n.op_type = "RandomUniformLike";
     n.inputs = {x};
-    n.outputs = {name};
+    n.outputs = {new_name()};
     n.attributes = {onnx::number_attribute("low", static_cast<float>(1 - by_)),
                     onnx::number_attribute("high", static_cast<float>(1 + by_)),
                     onnx::number_attribute("seed", static_cast<float>(rng_.between(1, 1 << 20)))};
-    return name;
+    if (dtype != DType::bf16) return n.outputs[0];
+    // RandomUniformLike makes no bf16.
+    const std::string_view drawn = n.outputs[0];
+    n.attributes.push_back(onnx::integer_attribute("dtype", onnx::onnx_type_of(DType::f32)));
+    onnx::NodeProto& cast = nodes.emplace_back();
+    cast.op_type = "Cast";
+    cast.inputs = {drawn};
+    cast.outputs = {new_name()};
+    cast.attributes = {onnx::integer_attribute("to", onnx::onnx_type_of(dtype))};
+    return cast.outputs[0];
   }
-  // One for all: RandomUniformLike knows no bf16.
-  std::string_view factor(onnx::GraphProto& graph, DType dtype) {
-    const std::string_view name = model_.pool->keep(cat("move_", count_++));
-    const double x = 1 + rng_.real(-by_, by_);
-    const Tensor& t =
-        model_.tensors->emplace_back(tensor_of(dtype, {}, [&](std::int64_t) { return x; }));
-    graph.initializers.push_back(onnx::tensor_message(t, name, *model_.pool));
-    return name;
-  }
+  std::string_view new_name() { return model_.pool->keep(cat("move_", count_++)); }
   void move(onnx::GraphProto& graph) {
     move_results(graph);
     for (onnx::TensorProto& t : graph.initializers) move(t, t.name);

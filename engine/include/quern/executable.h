@@ -16,8 +16,9 @@
 namespace quern {
 
 struct CompileOptions {
-  // The number of threads of a run, unless the session sets another; 0: the number of CPUs that the
-  // process may use. At most OMP_THREAD_LIMIT, where the environment has one.
+  // The number of threads of a run, unless the session sets another; 0: as many as the process may
+  // use CPUs. A larger number, or one above OMP_THREAD_LIMIT, has the effect of the largest that is
+  // allowed: Session::threads() tells it.
   int threads = 0;
   // The name of the memory strategy (`quern plan --strategy help` lists them); "" is the default.
   std::string strategy;

@@ -241,7 +241,7 @@ typedef struct quern_compile_options {
   size_t struct_size;
   const char* device;   /* by name; NULL: "cpu" */
   const char* strategy; /* of memory planning, by name; NULL: the default */
-  int32_t threads;      /* of a run; 0: as many CPUs as the process may use */
+  int32_t threads;      /* of a run; 0, or too many: the CPUs that the process may use */
   int32_t no_rewrites;  /* no rewrites of the graph, for bisecting */
   size_t max_plans;     /* kept, one per set of input shapes; 0: 32 */
   size_t memory_limit;  /* bytes that weights, arena and pool of a session may take; 0: none */

@@ -98,7 +98,7 @@ typedef struct quern_nn_limits {
 typedef struct quern_nn_tenant_options {
   size_t struct_size;
   const quern_nn_limits* limits; /* NULL: 16 graphs and 64 contexts, nothing else is limited */
-  int32_t threads;               /* of a compute; 0: as many CPUs as the process may use */
+  int32_t threads;               /* of a compute; 0, or too many: the usable CPUs */
   int32_t any_encoding;          /* take ONNX bytes whatever encoding the guest names */
   int32_t gpu_or_nothing;        /* else the CPU is used where there is no GPU */
   void (*log)(void* user, const char* text); /* from any thread; NULL: silent */
