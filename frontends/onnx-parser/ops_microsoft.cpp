@@ -114,7 +114,7 @@ void import_fused_matmul(NodeImport& n) {
 
 // ---- elementwise
 
-void import_gelu(NodeImport& n) {
+void import_microsoft_gelu(NodeImport& n) {
   n.emit(Unary{.kind = UnaryKind::gelu}, {n.in(0)});
 }
 
@@ -162,7 +162,7 @@ constexpr OpRow microsoft_rows[] = {
     {"FusedConv", 1, import_fused_conv, {2, 4}},
     {"FusedGemm", 1, import_fused_gemm, two_or_three},
     {"FusedMatMul", 1, import_fused_matmul, two},
-    {"Gelu", 1, import_gelu},
+    {"Gelu", 1, import_microsoft_gelu},
     {"QuickGelu", 1, import_quick_gelu},
     {"SkipLayerNormalization", 1, import_skip_layer_norm, {3, 5}, {1, 4}},
     {"SkipSimplifiedLayerNormalization", 1, import_skip_simplified_layer_norm, {3, 4}, {1, 4}},

@@ -48,12 +48,12 @@ void import_sigmoid(NodeImport& n) {
   quantise_result(n, unary(n, UnaryKind::sigmoid, dequantised(n, 0)));
 }
 
-void import_leaky_relu(NodeImport& n) {
+void import_qlinear_leaky_relu(NodeImport& n) {
   const float alpha = n.number("alpha", 0.01f);
   quantise_result(n, unary(n, UnaryKind::leaky_relu, dequantised(n, 0), alpha));
 }
 
-void import_softmax(NodeImport& n) {
+void import_qlinear_softmax(NodeImport& n) {
   const bool flatten = n.integer("opset", 13) < 13;
   const Softmax op{.axis = n.integer("axis", -1), .flatten = flatten};
   quantise_result(n, n.add(op, {dequantised(n, 0)}));
@@ -149,10 +149,10 @@ constexpr OpRow microsoft_quant_rows[] = {
     {"QLinearAveragePool", 1, import_qlinear_average_pool, up_to_five},
     {"QLinearConcat", 1, import_qlinear_concat, {4, any_number}},
     {"QLinearGlobalAveragePool", 1, import_global_average_pool, up_to_five},
-    {"QLinearLeakyRelu", 1, import_leaky_relu, up_to_five},
+    {"QLinearLeakyRelu", 1, import_qlinear_leaky_relu, up_to_five},
     {"QLinearMul", 1, import_binary<BinaryKind::mul>, up_to_eight},
     {"QLinearSigmoid", 1, import_sigmoid, up_to_five},
-    {"QLinearSoftmax", 1, import_softmax, up_to_five},
+    {"QLinearSoftmax", 1, import_qlinear_softmax, up_to_five},
     {"QuantizeLinear", 1, import_microsoft_quantize, {2, 3}},
 };
 

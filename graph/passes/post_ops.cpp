@@ -15,7 +15,7 @@ namespace {
 
 // Limits of the kernels.
 constexpr std::size_t max_post_ops = 12;
-constexpr std::size_t max_operands = 8;
+constexpr std::size_t most_post_op_operands = 8;
 
 bool is_fusable(BinaryKind k) {
   return k == BinaryKind::add || k == BinaryKind::sub || k == BinaryKind::mul ||
@@ -23,7 +23,7 @@ bool is_fusable(BinaryKind k) {
          k == BinaryKind::prelu;
 }
 
-bool is_commutative(BinaryKind k) {
+bool commutes(BinaryKind k) {
   return k == BinaryKind::add || k == BinaryKind::mul || k == BinaryKind::min ||
          k == BinaryKind::max;
 }
@@ -41,7 +41,7 @@ const Node* host_of(const Graph& g, const Node& reader, ValueId v) {
   // An expression over constants is worth more on its own: it is computed once.
   if (is_constant_expression(g, v)) return nullptr;
   const bool has_room = p->post_ops.size() + 1 + reader.post_ops.size() <= max_post_ops &&
-                        p->operands.size() + reader.read_count() <= max_operands;
+                        p->operands.size() + reader.read_count() <= most_post_op_operands;
   return has_room ? p : nullptr;
 }
 
@@ -102,7 +102,7 @@ Result<bool> fuse_binary(Graph& g, NodeId id) {
     chosen = first_is_plain != second_is_plain ? (first_is_plain ? 1 : 0)
                                                : (position(1) > position(0) ? 1 : 0);
   }
-  const bool swapped = chosen == 1 && !is_commutative(op.kind);
+  const bool swapped = chosen == 1 && !commutes(op.kind);
   return fuse(g, *hosts[chosen], id, BinaryPostOp{op.kind, 0, swapped}, n.inputs[1 - chosen]);
 }
 

@@ -17,7 +17,7 @@
 namespace quern {
 namespace {
 
-constexpr std::int64_t rows_at_once = 48;
+constexpr std::int64_t query_rows = 48;
 constexpr float minus_infinity = -std::numeric_limits<float>::infinity();
 
 // Sizes and strides of the last three dimensions.
@@ -31,7 +31,7 @@ Heads heads_of(const Shape& strides) {
   return {strides[r - 3], strides[r - 2], strides[r - 1]};
 }
 
-struct Problem {
+struct AttentionProblem {
   float scale = 1;
   std::int64_t heads, group, rows, keys, width, value_width;
   Shape leading;
@@ -54,7 +54,7 @@ struct Head {
 
 class AttentionRows final : public CpuKernel {
  public:
-  AttentionRows(const Problem& p, int threads)
+  AttentionRows(const AttentionProblem& p, int threads)
       : p_(p),
         heads_(p.leading.elements() * p.heads),
         tasks_(std::clamp<std::int64_t>(heads_ * p.rows * p.keys * p.width / 200000, 1,
@@ -75,7 +75,7 @@ class AttentionRows final : public CpuKernel {
 
  private:
   // Scores, scaled rows of q, and k transposed.
-  std::int64_t block() const { return std::min(rows_at_once, p_.rows); }
+  std::int64_t block() const { return std::min(query_rows, p_.rows); }
   std::int64_t task_floats() const {
     const std::int64_t n = block() * (p_.keys + p_.width) + (p_.turns_k() ? p_.keys * p_.width : 0);
     return (n + 15) / 16 * 16;
@@ -114,8 +114,8 @@ class AttentionRows final : public CpuKernel {
     float* q = scores + block() * p_.keys;
     float* turned = q + block() * p_.width;
     if (p_.turns_k()) turn(h.k, turned);
-    for (std::int64_t row = 0; row < p_.rows && !args.is_over(); row += rows_at_once) {
-      const std::int64_t n = std::min(rows_at_once, p_.rows - row);
+    for (std::int64_t row = 0; row < p_.rows && !args.is_over(); row += query_rows) {
+      const std::int64_t n = std::min(query_rows, p_.rows - row);
       for (std::int64_t i = 0; i < n; ++i)
         simd().binary(BinaryKind::mul, {h.q + (row + i) * p_.q.row, false}, {&p_.scale, true},
                       q + i * p_.width, p_.width);
@@ -149,7 +149,7 @@ class AttentionRows final : public CpuKernel {
 
   // y = softmax(scores + mask) v
   void weigh(const Head& h, std::int64_t row, std::int64_t n, float* scores) const {
-    float factors[rows_at_once];
+    float factors[query_rows];
     for (std::int64_t i = 0; i < n; ++i) {
       float* s = scores + i * p_.keys;
       const bool any = !h.mask || add_mask(h.mask, row + i, s);
@@ -184,7 +184,7 @@ class AttentionRows final : public CpuKernel {
     return is_one ? *m != minus_infinity : simd().max(m, p_.keys) != minus_infinity;
   }
 
-  Problem p_;
+  AttentionProblem p_;
   std::int64_t heads_;
   std::int64_t tasks_;
 };
@@ -214,19 +214,20 @@ Layout ordered_like(const Shape& shape, const Layout& like) {
   return Layout::permuted(shape, std::span(order).first(rank));
 }
 
-bool suits(const KernelRequest& r) {
+bool suits_attention(const KernelRequest& r) {
   for (std::size_t i : {0, 1, 2})
     if (r.dtype(i) != DType::f32 || r.shape(i).elements() == 0) return false;
   return !r.has(3) || r.dtype(3) == DType::f32 || r.dtype(3) == DType::boolean;
 }
 
-Problem describe(const KernelRequest& r, std::span<const Layout> layouts, const Layout& y) {
+AttentionProblem describe(const KernelRequest& r, std::span<const Layout> layouts,
+                          const Layout& y) {
   const auto& op = r.as<Attention>();
   const Shape& q = r.shape(0);
   const Shape& v = r.shape(2);
   const Shape& out = r.outputs[0].shape;
   const std::size_t outer = q.rank() - 3;
-  Problem p{.scale = op.scale};
+  AttentionProblem p{.scale = op.scale};
   p.heads = q[outer];
   p.group = q[outer] / r.shape(1)[outer];
   p.rows = q[outer + 1];
@@ -260,7 +261,7 @@ Problem describe(const KernelRequest& r, std::span<const Layout> layouts, const 
 }  // namespace
 
 Selection select_attention_rows(const KernelRequest& r) {
-  if (!suits(r)) return unsupported();
+  if (!suits_attention(r)) return unsupported();
   KernelChoice choice;
   for (std::size_t i : {0, 1, 2})
     choice.input_layouts.push_back(

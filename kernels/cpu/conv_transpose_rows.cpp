@@ -20,7 +20,7 @@ namespace {
 
 constexpr std::int64_t positions_at_once = 48;
 
-struct Sizes {
+struct TransposedSizes {
   std::int64_t lines = 1;  // images x rows of x
   std::int64_t width = 1;  // positions per line
   std::int64_t channels = 1;
@@ -37,7 +37,7 @@ struct Sizes {
 class ConvTransposeRows final : public CpuKernel {
  public:
   // `packed`: the weights in panels, then a row of bias.
-  ConvTransposeRows(const Sizes& s, std::shared_ptr<const std::byte> packed,
+  ConvTransposeRows(const TransposedSizes& s, std::shared_ptr<const std::byte> packed,
                     std::vector<Unary> post_ops, int threads)
       : s_(s), packed_(std::move(packed)), post_ops_(std::move(post_ops)) {
     const std::int64_t work = s.lines * s.width * s.channels * s.columns();
@@ -83,7 +83,7 @@ class ConvTransposeRows final : public CpuKernel {
   // A multiple of the vectors of any instruction set.
   std::int64_t used_columns() const { return (s_.tap_rows * s_.piece() + 15) / 16 * 16; }
 
-  Sizes s_;
+  TransposedSizes s_;
   std::shared_ptr<const std::byte> packed_;
   std::vector<Unary> post_ops_;
   std::int64_t tasks_;
@@ -110,11 +110,11 @@ bool suits_rows(const KernelRequest& r) {
   return r.outputs[0].shape.elements() > 0 && is_non_overlapping(r);
 }
 
-Sizes sizes_of(const KernelRequest& r) {
+TransposedSizes transposed_sizes_of(const KernelRequest& r) {
   const Shape& x = r.shape(0);
   const Shape& w = r.shape(1);
   const std::size_t last = x.rank() - 1;
-  Sizes s;
+  TransposedSizes s;
   s.lines = x[0] * (x.rank() == 4 ? x[2] : 1);
   s.width = x[last];
   s.channels = x[1];
@@ -126,7 +126,7 @@ Sizes sizes_of(const KernelRequest& r) {
 
 // From [channels, outputs, taps] to panels of [channels][tap, output], then the bias of each
 // column.
-void pack(const Sizes& s, const std::byte* w, const std::byte* bias, float* to) {
+void pack(const TransposedSizes& s, const std::byte* w, const std::byte* bias, float* to) {
   const std::int64_t taps = s.tap_rows * s.tap_columns;
   const auto copy = [](float* p, const std::byte* from, std::int64_t i) {
     std::memcpy(p, from + i * static_cast<std::int64_t>(sizeof(float)), sizeof(float));
@@ -155,7 +155,7 @@ std::vector<Unary> leading_functions(const PostOps& post_ops) {
 
 Selection select_conv_transpose_rows(const KernelRequest& r) {
   if (!suits_rows(r)) return unsupported();
-  const Sizes s = sizes_of(r);
+  const TransposedSizes s = transposed_sizes_of(r);
   const auto fill = [&](std::byte* to) -> Status {
     QUERN_ASSIGN(const Tensor w, r.inputs[1].constant->get());
     Tensor bias;

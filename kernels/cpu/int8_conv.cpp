@@ -45,12 +45,12 @@ class Parts {
 // ---- weights -----------------------------------------------------------------------------------
 
 // The kind of computation: matrix products, or depthwise with one channel per kernel.
-enum class Variant : std::uint8_t { products, depthwise };
+enum class Int8Variant : std::uint8_t { products, depthwise };
 
 // The layout of packed weights: the elements, then the i32 sum of every column.
 struct PackedWeights {
-  PackedWeights(const Int8Conv& c, Variant variant)
-      : is_depthwise(variant == Variant::depthwise),
+  PackedWeights(const Int8Conv& c, Int8Variant variant)
+      : is_depthwise(variant == Int8Variant::depthwise),
         inner(round_up(c.depth * c.taps(), simd_int8().group)),
         panels((c.columns + int8_panel_columns - 1) / int8_panel_columns) {
     const SimdInt8& s = simd_int8();
@@ -111,7 +111,7 @@ void pack(const Int8Conv& c, const PackedWeights& packed, DType type, const std:
 // ---- the kernel --------------------------------------------------------------------------------
 
 // A small operand: one element, or one per column.
-struct Parameter {
+struct Int8Parameter {
   std::size_t input = Int8Operands::none;
   bool is_list = false;
   DType dtype = DType::f32;
@@ -133,7 +133,7 @@ struct Parameter {
 
 class Int8ConvKernel final : public CpuKernel {
  public:
-  Int8ConvKernel(const KernelRequest& r, const Int8Conv& c, Variant variant,
+  Int8ConvKernel(const KernelRequest& r, const Int8Conv& c, Int8Variant variant,
                  std::shared_ptr<const std::byte> weights);
 
   std::size_t scratch_bytes() const { return scratch_.size(); }
@@ -185,7 +185,7 @@ class Int8ConvKernel final : public CpuKernel {
   Int8Conv conv_;
   PackedWeights packed_;
   std::shared_ptr<const std::byte> weights_;  // null: packed in every run
-  Parameter x_zero_, w_zero_, x_scale_, w_scale_, y_scale_, y_zero_, bias_;
+  Int8Parameter x_zero_, w_zero_, x_scale_, w_scale_, y_scale_, y_zero_, bias_;
   DType w_type_;
   bool x_signed_, y_signed_;
   bool is_pointwise_ = false;
@@ -197,12 +197,12 @@ class Int8ConvKernel final : public CpuKernel {
   std::size_t task_at_, task_bytes_, rows_at_;
 };
 
-Parameter parameter(const KernelRequest& r, std::size_t i) {
+Int8Parameter parameter(const KernelRequest& r, std::size_t i) {
   if (!r.has(i)) return {};
   return {i, r.shape(i).elements() != 1, r.dtype(i)};
 }
 
-Int8ConvKernel::Int8ConvKernel(const KernelRequest& r, const Int8Conv& c, Variant variant,
+Int8ConvKernel::Int8ConvKernel(const KernelRequest& r, const Int8Conv& c, Int8Variant variant,
                                std::shared_ptr<const std::byte> weights)
     : conv_(c),
       packed_(c, variant),
@@ -525,7 +525,7 @@ Result<KernelChoice> make_int8_conv(const KernelRequest& r, const Int8Conv& c) {
   const std::size_t w = c.operands.w;
   const bool depthwise =
       c.depth == 1 && c.columns == 1 && c.taps() > 1 && has_no_w_zero(r, c.operands);
-  const Variant variant = depthwise ? Variant::depthwise : Variant::products;
+  const Int8Variant variant = depthwise ? Int8Variant::depthwise : Int8Variant::products;
   KernelChoice choice;
   choice.input_layouts.resize(r.inputs.size());
   choice.output_layouts.resize(1);

@@ -58,7 +58,7 @@ struct PackedGates {
   }
 };
 
-struct Sizes {
+struct RnnSizes {
   bool is_lstm = true;
   bool batch_first = false;
   bool is_reverse = false;
@@ -86,8 +86,8 @@ struct Sizes {
 };
 
 // Offsets of the parts of one direction, in floats.
-struct Parts {
-  explicit Parts(const Sizes& s)
+struct RnnParts {
+  explicit RnnParts(const RnnSizes& s)
       : r(s.from_input().floats()),
         last(r + s.from_state().floats()),
         bias(last + s.last_from_state().floats()),
@@ -95,9 +95,9 @@ struct Parts {
   std::int64_t r, last, bias, last_bias;
 };
 
-void pack_direction(const Sizes& s, const std::byte* w, const std::byte* r, const std::byte* b,
+void pack_direction(const RnnSizes& s, const std::byte* w, const std::byte* r, const std::byte* b,
                     float* to) {
-  const Parts at(s);
+  const RnnParts at(s);
   s.from_input().pack(w, to);
   s.from_state().pack(r, to + at.r);
   s.last_from_state().pack(r, to + at.last);
@@ -114,9 +114,9 @@ void pack_direction(const Sizes& s, const std::byte* w, const std::byte* r, cons
 
 // The same as pointers.
 struct Weights {
-  Weights(const Sizes& s, const float* packed, std::int64_t direction)
+  Weights(const RnnSizes& s, const float* packed, std::int64_t direction)
       : w(packed + direction * s.packed_floats()) {
-    const Parts at(s);
+    const RnnParts at(s);
     r = w + at.r;
     last = w + at.last;
     bias = w + at.bias;
@@ -127,7 +127,7 @@ struct Weights {
 
 class RnnRows final : public CpuKernel {
  public:
-  RnnRows(const KernelRequest& r, const Sizes& s, std::shared_ptr<const std::byte> packed)
+  RnnRows(const KernelRequest& r, const RnnSizes& s, std::shared_ptr<const std::byte> packed)
       : s_(s), has_h_(r.has(in_h)), has_c_(r.has(in_c)), packed_(std::move(packed)) {}
 
   std::size_t scratch_bytes() const {
@@ -255,7 +255,7 @@ class RnnRows final : public CpuKernel {
     std::copy_n(from, s_.hidden, reinterpret_cast<float*>(args.outputs[i]) + row * s_.hidden);
   }
 
-  Sizes s_;
+  RnnSizes s_;
   bool has_h_, has_c_;
   std::shared_ptr<const std::byte> packed_;
 };
@@ -271,7 +271,7 @@ bool has_usual_activations(const Rnn& op) {
   return true;
 }
 
-bool suits(const KernelRequest& r) {
+bool suits_rnn(const KernelRequest& r) {
   const auto& op = r.as<Rnn>();
   if (op.kind == RnnKind::rnn || op.clip != 0 || op.input_forget || !has_usual_activations(op))
     return false;
@@ -281,10 +281,10 @@ bool suits(const KernelRequest& r) {
   return r.shape(in_x).elements() > 0 && r.shape(in_r).elements() > 0;
 }
 
-Sizes sizes_of(const KernelRequest& r) {
+RnnSizes rnn_sizes_of(const KernelRequest& r) {
   const auto& op = r.as<Rnn>();
   const Shape& x = r.shape(in_x);
-  Sizes s;
+  RnnSizes s;
   s.is_lstm = op.kind == RnnKind::lstm;
   s.batch_first = op.batch_first;
   s.is_reverse = op.direction == Direction::reverse;
@@ -297,7 +297,7 @@ Sizes sizes_of(const KernelRequest& r) {
   return s;
 }
 
-Status pack(const KernelRequest& r, const Sizes& s, float* to) {
+Status pack(const KernelRequest& r, const RnnSizes& s, float* to) {
   QUERN_ASSIGN(const Tensor w, r.inputs[in_w].constant->get());
   QUERN_ASSIGN(const Tensor h, r.inputs[in_r].constant->get());
   Tensor b;
@@ -315,8 +315,8 @@ Status pack(const KernelRequest& r, const Sizes& s, float* to) {
 }  // namespace
 
 Selection select_rnn_rows(const KernelRequest& r) {
-  if (!suits(r)) return unsupported();
-  const Sizes s = sizes_of(r);
+  if (!suits_rnn(r)) return unsupported();
+  const RnnSizes s = rnn_sizes_of(r);
   const std::string key =
       cat("rnn|", s.resets_after, "|", r.inputs[in_w].constant->key(), "|",
           r.inputs[in_r].constant->key(), "|", r.has(in_b) ? r.inputs[in_b].constant->key() : "");

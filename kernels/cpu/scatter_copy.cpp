@@ -13,32 +13,33 @@
 namespace quern {
 namespace {
 
-struct Run {
+struct ScatterRun {
   std::size_t to, from, bytes;
 };
 
 class ScatterCopy final : public CpuKernel {
  public:
-  ScatterCopy(std::size_t bytes, std::vector<Run> runs) : bytes_(bytes), runs_(std::move(runs)) {}
+  ScatterCopy(std::size_t bytes, std::vector<ScatterRun> runs)
+      : bytes_(bytes), runs_(std::move(runs)) {}
 
   Status run(const KernelArgs& args, KernelState*, const Parallel&) const override {
     std::byte* y = args.outputs[0];
     if (y != args.inputs[0]) std::memcpy(y, args.inputs[0], bytes_);
-    for (const Run& r : runs_) std::memcpy(y + r.to, args.inputs[2] + r.from, r.bytes);
+    for (const ScatterRun& r : runs_) std::memcpy(y + r.to, args.inputs[2] + r.from, r.bytes);
     return {};
   }
 
  private:
   std::size_t bytes_;
-  std::vector<Run> runs_;
+  std::vector<ScatterRun> runs_;
 };
 
 // The runs in the order of the updates, adjacent ones merged; nullopt if an index is out of range.
-std::optional<std::vector<Run>> runs_of(const Shape& data, const Ints& indices, std::size_t depth,
-                                        std::size_t element_size) {
+std::optional<std::vector<ScatterRun>> runs_of(const Shape& data, const Ints& indices,
+                                               std::size_t depth, std::size_t element_size) {
   const Shape strides = row_major_strides(data);
   const std::size_t bytes = static_cast<std::size_t>(data.elements(depth)) * element_size;
-  std::vector<Run> runs;
+  std::vector<ScatterRun> runs;
   for (std::size_t row = 0; row * depth < indices.size(); ++row) {
     std::int64_t offset = 0;
     for (std::size_t d = 0; d < depth; ++d) {
@@ -46,7 +47,7 @@ std::optional<std::vector<Run>> runs_of(const Shape& data, const Ints& indices, 
       if (at < 0) return std::nullopt;
       offset += at * strides[d];
     }
-    const Run run{static_cast<std::size_t>(offset) * element_size, row * bytes, bytes};
+    const ScatterRun run{static_cast<std::size_t>(offset) * element_size, row * bytes, bytes};
     if (!runs.empty() && runs.back().to + runs.back().bytes == run.to) {
       runs.back().bytes += bytes;
     } else {

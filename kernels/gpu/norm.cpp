@@ -9,7 +9,7 @@
 namespace quern::gpu {
 namespace {
 
-bool suits(const KernelRequest& request) {
+bool suits_norm(const KernelRequest& request) {
   const std::int64_t n = request.shape(0).elements();
   return request.dtype(0) == DType::f32 && n > 0 && n < (std::int64_t{1} << 31);
 }
@@ -39,7 +39,7 @@ Selection over_elements(const KernelRequest& request, const Layout& layout, Disp
 Selection select_batch_norm(const KernelRequest& request) {
   const auto& op = request.as<BatchNorm>();
   const Shape& x = request.shape(0);
-  if (!suits(request) || op.training) return unsupported();
+  if (!suits_norm(request) || op.training) return unsupported();
   for (std::size_t i = 1; i < 5; ++i)
     if (request.dtype(i) != DType::f32) return unsupported();
   const Layout layout = layout_of(request);
@@ -56,7 +56,7 @@ Selection select_batch_norm(const KernelRequest& request) {
 Selection select_lrn(const KernelRequest& request) {
   const auto& op = request.as<Lrn>();
   const Shape& x = request.shape(0);
-  if (!suits(request) || op.size < 1) return unsupported();
+  if (!suits_norm(request) || op.size < 1) return unsupported();
   const std::int64_t before = std::min((op.size - 1) / 2, x[1]);
   const std::int64_t behind = std::min(op.size - 1 - (op.size - 1) / 2, x[1]);
   if (!can_loop(before + behind + 1, *request.gpu)) return unsupported();

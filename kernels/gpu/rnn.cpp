@@ -131,7 +131,7 @@ Dispatch steps_dispatch(const KernelRequest& request, const Layer& l, std::int64
   return d;
 }
 
-bool suits(const KernelRequest& request) {
+bool suits_rnn(const KernelRequest& request) {
   const auto& op = request.as<Rnn>();
   const Shape& x = request.shape(in_x);
   const std::int64_t hidden = request.shape(in_r)[2];
@@ -145,7 +145,7 @@ bool suits(const KernelRequest& request) {
 }  // namespace
 
 Selection select_rnn(const KernelRequest& request) {
-  if (!suits(request)) return unsupported();
+  if (!suits_rnn(request)) return unsupported();
   const Layer l = layer_of(request);
   const GpuTarget& target = *request.gpu;
   const std::uint32_t local = std::min(target.max_invocations, (word(l.hidden) + 7) / 8 * 8);

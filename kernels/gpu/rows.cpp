@@ -44,7 +44,7 @@ bool can_walk(const KernelRequest& request, const Shape& x) {
          can_loop(4 * (x.elements() / request.gpu->max_invocations + 8), *request.gpu);
 }
 
-bool suits(const KernelRequest& request, const Shape& x) {
+bool suits_rows(const KernelRequest& request, const Shape& x) {
   return request.dtype(0) == DType::f32 && can_walk(request, x);
 }
 
@@ -117,7 +117,7 @@ Dispatch row_dispatch(std::string_view shader, const Rows& rows, const GpuTarget
 Selection select_softmax(const KernelRequest& request) {
   const auto& op = request.as<Softmax>();
   const Shape& x = request.shape(0);
-  if (!suits(request, x) || x.empty()) return unsupported();
+  if (!suits_rows(request, x) || x.empty()) return unsupported();
   const std::size_t axis = positive_axis(op.axis, x.rank());
   const std::uint32_t mask = op.flatten ? from_axis(axis, x) : 1U << axis;
   const std::int64_t length = row_length(x, mask);
@@ -133,7 +133,7 @@ Selection select_reduce(const KernelRequest& request) {
   const ReduceKind kind = request.as<Reduce>().kind;
   const Shape& x = request.shape(0);
   const Shape& y = request.outputs[0].shape;
-  const bool can = suits(request, x) || (takes_integers(kind) && suits_integers(request, x));
+  const bool can = suits_rows(request, x) || (takes_integers(kind) && suits_integers(request, x));
   if (!can || x.empty()) return unsupported();
   const auto mask = folded_axes(request);
   if (!mask) return unsupported();
@@ -151,7 +151,7 @@ Selection select_arg_reduce(const KernelRequest& request) {
   const auto& op = request.as<ArgReduce>();
   const Shape& x = request.shape(0);
   const Shape& y = request.outputs[0].shape;
-  if ((!suits(request, x) && !suits_integers(request, x)) || x.empty()) return unsupported();
+  if ((!suits_rows(request, x) && !suits_integers(request, x)) || x.empty()) return unsupported();
   const std::size_t axis = positive_axis(op.axis, x.rank());
   if (x[axis] >= exact_floats) return unsupported();
   Dispatch d = reduction(request, {x.elements() / x[axis], x[axis]}, op.is_max ? arg_max : arg_min,
@@ -228,7 +228,7 @@ Selection norm(const KernelRequest& request, const Rows& rows, const NormScale& 
 Selection select_layer_norm(const KernelRequest& request) {
   const auto& op = request.as<LayerNorm>();
   const Shape& x = request.shape(0);
-  if (!suits(request, x) || !request.wants(0)) return unsupported();
+  if (!suits_rows(request, x) || !request.wants(0)) return unsupported();
   const std::size_t axis = positive_axis(op.axis, x.rank());
   const std::int64_t length = x.elements(axis);
   NormScale scale{.center = op.center};
@@ -245,7 +245,7 @@ Selection select_layer_norm(const KernelRequest& request) {
 Selection select_group_norm(const KernelRequest& request) {
   const auto& op = request.as<GroupNorm>();
   const Shape& x = request.shape(0);
-  if (!suits(request, x) || request.dtype(1) != DType::f32 || request.dtype(2) != DType::f32)
+  if (!suits_rows(request, x) || request.dtype(1) != DType::f32 || request.dtype(2) != DType::f32)
     return unsupported();
   const std::int64_t groups = op.groups ? op.groups : x[1];
   const std::int64_t channels = x[1] / groups;
@@ -257,7 +257,7 @@ Selection select_group_norm(const KernelRequest& request) {
 Selection select_lp_norm(const KernelRequest& request) {
   const auto& op = request.as<LpNorm>();
   const Shape& x = request.shape(0);
-  if (!suits(request, x) || x.empty()) return unsupported();
+  if (!suits_rows(request, x) || x.empty()) return unsupported();
   const std::size_t axis = positive_axis(op.axis, x.rank());
   const Layout layout = rows_of(x, 1U << axis);
   Dispatch d = row_dispatch("lp_norm", {x.elements() / x[axis], x[axis]}, *request.gpu);

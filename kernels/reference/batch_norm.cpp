@@ -28,14 +28,14 @@ struct Channels {
       : outer(x.elements() ? x[0] : 0), count(x.rank() == 1 ? 1 : x[1]), inner(x.elements(2)) {}
 };
 
-struct Moments {
+struct ChannelMoments {
   double mean = 0;
   double variance = 0;
 };
 
 template <class T>
-Moments moments(const Channels& s, const T* x) {
-  Moments m;
+ChannelMoments moments(const Channels& s, const T* x) {
+  ChannelMoments m;
   const auto n = static_cast<double>(s.outer * s.inner);
   for (std::int64_t o = 0; o < s.outer; ++o)
     for (std::int64_t i = 0; i < s.inner; ++i)
@@ -66,7 +66,7 @@ void normalise(const ReferenceCall& call) {
   const Channels s(call.inputs[0].type.shape);
   for (std::int64_t c = 0; c < s.count; ++c) {
     const T* x = call.inputs[0].as<T>() + c * s.inner;
-    Moments m = {float_element(call.inputs[3], c), float_element(call.inputs[4], c)};
+    ChannelMoments m = {float_element(call.inputs[3], c), float_element(call.inputs[4], c)};
     if (op.training) {
       m = moments(s, x);
       set_running(call, 1, c, m.mean);

@@ -29,7 +29,7 @@ namespace {
 // ---- reference
 
 // Everything that the loops need. The tables of operand k begin at k * einsum::id_count.
-struct Loops {
+struct EinsumTables {
   einsum::Order order;
   std::array<std::int64_t, einsum::id_count> size;
   std::array<std::int64_t, einsum::id_count> at{};
@@ -51,10 +51,10 @@ struct Loops {
   }
 };
 
-Loops make_loops(const ReferenceCall& call) {
+EinsumTables make_loops(const ReferenceCall& call) {
   const einsum::Equation equation(call.as<Einsum>().equation);
   const std::size_t n = call.inputs.size();
-  Loops loops;
+  EinsumTables loops;
   loops.size.fill(1);
   loops.strides = {call.scratch.take<std::int64_t>(n * einsum::id_count), n * einsum::id_count};
   loops.offsets = {call.scratch.take<std::int64_t>(n), n};
@@ -78,7 +78,7 @@ Loops make_loops(const ReferenceCall& call) {
 }
 
 template <class T>
-void contract(const ReferenceCall& call, Loops& loops) {
+void contract(const ReferenceCall& call, EinsumTables& loops) {
   const einsum::Order& order = loops.order;
   bool sums_nothing = false;
   for (std::size_t i = order.outer; i < order.total; ++i)
@@ -101,7 +101,7 @@ void contract(const ReferenceCall& call, Loops& loops) {
 
 Status einsum_reference(const ReferenceCall& call) {
   if (call.outputs[0].type.shape.elements() == 0) return {};
-  Loops loops = make_loops(call);
+  EinsumTables loops = make_loops(call);
   visit_number(call.inputs[0].type.dtype, [&]<class T>(TypeTag<T>) { contract<T>(call, loops); });
   return {};
 }

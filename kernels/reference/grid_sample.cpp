@@ -99,10 +99,10 @@ struct Axis {
   }
 };
 
-using AllTaps = std::array<Taps, max_spatial_rank>;
+using GridTaps = std::array<Taps, max_spatial_rank>;
 
 template <class T>
-double weighted_sum(const T* x, const Shape& in, const AllTaps& taps, std::size_t d = 0,
+double weighted_sum(const T* x, const Shape& in, const GridTaps& taps, std::size_t d = 0,
                     std::int64_t offset = 0) {
   if (d >= std::min(in.rank(), taps.size())) return static_cast<double>(x[offset]);
   double sum = 0;
@@ -112,8 +112,8 @@ double weighted_sum(const T* x, const Shape& in, const AllTaps& taps, std::size_
 }
 
 // The taps of the i-th position of the grid, counted over all images.
-AllTaps taps_at(const ReferenceCall& call, const Shape& in, std::int64_t i) {
-  AllTaps taps;
+GridTaps taps_at(const ReferenceCall& call, const Shape& in, std::int64_t i) {
+  GridTaps taps;
   visit_float(call.inputs[1].type.dtype, [&]<class G>(TypeTag<G>) {
     const G* position = call.inputs[1].as<G>() + i * static_cast<std::int64_t>(in.rank());
     for (std::size_t d = 0; d < in.rank(); ++d)
@@ -130,7 +130,7 @@ void sample(const ReferenceCall& call) {
   const std::int64_t positions = call.outputs[0].type.shape.elements(2);
   for (std::int64_t n = 0; n < xs[0]; ++n)
     for (std::int64_t o = 0; o < positions; ++o) {
-      const AllTaps taps = taps_at(call, in, n * positions + o);
+      const GridTaps taps = taps_at(call, in, n * positions + o);
       const T* x = call.inputs[0].as<T>() + n * xs.elements(1);
       T* y = call.outputs[0].as<T>() + n * xs[1] * positions + o;
       for (std::int64_t c = 0; c < xs[1]; ++c)

@@ -60,7 +60,7 @@ std::int64_t column_major(std::int64_t element, const Shape& in) {
 }
 
 // The most of one window that lie in the input.
-std::int64_t most_taps(const ResolvedWindow& w, const Shape& in) {
+std::int64_t most_pool_taps(const ResolvedWindow& w, const Shape& in) {
   std::int64_t taps = 1;
   for (std::size_t d = 0; d < in.rank(); ++d) taps *= std::min(w.kernel[d], in[d]);
   return taps;
@@ -75,7 +75,7 @@ void max_pool(const ReferenceCall& call, const ResolvedWindow& w) {
   T* y = call.outputs[0].as<T>();
   std::int64_t* indices = call.wants(1) ? call.outputs[1].as<std::int64_t>() : nullptr;
   StopCheck check(call.stop);
-  const std::int64_t cost = 4 * most_taps(w, in);
+  const std::int64_t cost = 4 * most_pool_taps(w, in);
   for (std::int64_t channel = 0; channel < ys[0] * ys[1]; ++channel, x += in.elements())
     for_each_index(spatial_of(ys), [&](const Shape& at) {
       if (check.is_over() || check.spend(cost)) return;
@@ -111,7 +111,7 @@ void sum_pool(const ReferenceCall& call, const ResolvedWindow& w) {
   const T* x = call.inputs[0].as<T>();
   T* y = call.outputs[0].as<T>();
   StopCheck check(call.stop);
-  const std::int64_t cost = 4 * most_taps(w, in);
+  const std::int64_t cost = 4 * most_pool_taps(w, in);
   for (std::int64_t channel = 0; channel < ys[0] * ys[1]; ++channel, x += in.elements())
     for_each_index(spatial_of(ys), [&](const Shape& at) {
       if (check.is_over() || check.spend(cost)) return;

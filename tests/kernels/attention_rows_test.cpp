@@ -17,7 +17,7 @@ constexpr float minus_infinity = -std::numeric_limits<float>::infinity();
 struct AttentionCase {
   Shape q, k, v;
 };
-const AttentionCase cases[] = {
+const AttentionCase attention_cases[] = {
     {{1, 2, 5, 8}, {1, 2, 7, 8}, {1, 2, 7, 8}},
     {{2, 4, 1, 16}, {2, 2, 33, 16}, {2, 2, 33, 24}},
     {{3, 50, 20}, {3, 65, 20}, {3, 65, 3}},
@@ -45,7 +45,7 @@ void check(const Attention& op, const std::vector<Tensor>& inputs,
 
 TEST(AttentionKernel, IsCloseToTheReference) {
   RandomTensors random(1);
-  for (const AttentionCase& c : cases) {
+  for (const AttentionCase& c : attention_cases) {
     Shape turned = c.k;
     std::swap(turned[c.k.rank() - 1], turned[c.k.rank() - 2]);
     const Tensor q = random.floats(c.q, -2, 2);
@@ -58,7 +58,7 @@ TEST(AttentionKernel, IsCloseToTheReference) {
 
 TEST(AttentionKernel, Masks) {
   RandomTensors random(2);
-  for (const AttentionCase& c : cases) {
+  for (const AttentionCase& c : attention_cases) {
     const std::int64_t rows = c.q[c.q.rank() - 2];
     const std::int64_t keys = c.v[c.v.rank() - 2];
     const std::vector<Tensor> qkv = {random.floats(c.q), random.floats(c.k), random.floats(c.v)};

@@ -18,13 +18,13 @@ using ::testing::Not;
 using ::testing::Pointwise;
 using ::testing::StartsWith;
 
-struct Case {
+struct ConvChoice {
   const char* what;
   Shape x, w;
   Conv op;
 };
 
-const Case cases[] = {
+const ConvChoice conv_choices[] = {
     {"what Winograd wins", {1, 64, 28, 28}, {64, 64, 3, 3}, {.window = {.pads = {1, 1, 1, 1}}}},
     {"1x1 with strides, whose source is gathered",
      {1, 96, 28, 28},
@@ -35,7 +35,7 @@ const Case cases[] = {
 
 TEST(ConvOneDnn, NoScratchWhereItIsNotWanted) {
   RandomTensors random(1);
-  for (const Case& c : cases) {
+  for (const ConvChoice& c : conv_choices) {
     const std::vector<Tensor> inputs = {random.floats(c.x), random.floats(c.w),
                                         random.floats({c.w[0]})};
     const auto reference = values<float>(run(c.op, inputs));

@@ -17,7 +17,7 @@ using ::testing::StartsWith;
 
 // ---- loops
 
-std::vector<const SimdInt8*> all_sets() {
+std::vector<const SimdInt8*> int8_sets() {
   std::vector<const SimdInt8*> sets = {&int8_baseline()};
   if (int8_avx2()) sets.push_back(int8_avx2());
   if (int8_avx512_vnni()) sets.push_back(int8_avx512_vnni());
@@ -68,7 +68,7 @@ void check_multiply(const SimdInt8& set, int rows, int panels, std::int64_t taps
 }
 
 TEST(SimdInt8, ProductsAreExactForTheExtremesOfTheTypes) {
-  for (const SimdInt8* set : all_sets())
+  for (const SimdInt8* set : int8_sets())
     for (int rows = 1; rows <= int8_rows; ++rows)
       for (int panels = 1; panels <= int8_panels; ++panels)
         for (std::int64_t taps : {1, 3})
@@ -76,7 +76,7 @@ TEST(SimdInt8, ProductsAreExactForTheExtremesOfTheTypes) {
 }
 
 TEST(SimdInt8, DepthwiseSumsAreExactForTheExtremesOfTheTypes) {
-  for (const SimdInt8* set : all_sets())
+  for (const SimdInt8* set : int8_sets())
     for (std::int64_t taps : {1, 2, 3, 4, 5, 9, 25})
       for (std::int64_t channels = 1; channels <= set->block; channels += 5) {
         RandomTensors random(static_cast<unsigned>(taps * 100 + channels));
@@ -126,14 +126,14 @@ TEST(SimdInt8, RequantisingRoundsHalvesToEvenAndSaturates) {
 
 // ---- operators
 
-struct ConvCase {
+struct Int8Conv {
   Shape x;
   Shape w;
   std::int64_t group = 1;
   Window window = {};
 };
 
-const ConvCase conv_cases[] = {
+const Int8Conv int8_convs[] = {
     {{1, 8, 5, 7}, {16, 8, 1, 1}},
     {{2, 5, 6, 6}, {3, 5, 1, 1}},
     {{1, 3, 9, 9}, {17, 3, 3, 3}, 1, {.strides = {2, 2}, .pads = {1, 1, 1, 1}}},
@@ -149,7 +149,7 @@ const ConvCase conv_cases[] = {
 };
 
 template <class X, class W>
-void check_conv_integer(const ConvCase& c, bool constant_weights, bool zero_w) {
+void check_conv_integer(const Int8Conv& c, bool constant_weights, bool zero_w) {
   RandomTensors random(7);
   const std::int64_t m = c.w[0];
   const std::vector<Tensor> inputs = {
@@ -166,7 +166,7 @@ void check_conv_integer(const ConvCase& c, bool constant_weights, bool zero_w) {
 }
 
 TEST(ConvIntegerKernel, IsTheReferenceToTheBit) {
-  for (const ConvCase& c : conv_cases)
+  for (const Int8Conv& c : int8_convs)
     for (bool constant : {true, false})
       for (bool zero_w : {true, false}) {
         check_conv_integer<u8, i8>(c, constant, zero_w);
@@ -185,7 +185,7 @@ TEST(ConvIntegerKernel, WeightsWithoutZeroPoint) {
 }
 
 template <class X, class W, class Y>
-void check_qlinear_conv(const ConvCase& c, bool with_bias) {
+void check_qlinear_conv(const Int8Conv& c, bool with_bias) {
   RandomTensors random(11);
   const std::int64_t m = c.w[0];
   // Multiples of a power of two: sums that end in exactly one half are common.
@@ -209,7 +209,7 @@ void check_qlinear_conv(const ConvCase& c, bool with_bias) {
 }
 
 TEST(QLinearConvKernel, IsTheReferenceToTheBit) {
-  for (const ConvCase& c : conv_cases)
+  for (const Int8Conv& c : int8_convs)
     for (bool with_bias : {true, false}) {
       check_qlinear_conv<u8, i8, u8>(c, with_bias);
       check_qlinear_conv<u8, u8, i8>(c, with_bias);

@@ -12,7 +12,7 @@
 namespace quern::testing {
 namespace {
 
-constexpr float infinity = std::numeric_limits<float>::infinity();
+constexpr float pool_infinity = std::numeric_limits<float>::infinity();
 
 struct PoolCase {
   Pool op;
@@ -45,7 +45,7 @@ Layout planes_with_gaps(const Shape& x) {
   return l;
 }
 
-std::vector<Layout> layouts_of(const Shape& x) {
+std::vector<Layout> pool_layouts(const Shape& x) {
   return {Layout::row_major(x),          Layout::channels_last(x), Layout::channel_blocked(x, 16),
           Layout::channel_blocked(x, 8), channels_with_gaps(x),    planes_with_gaps(x)};
 }
@@ -83,14 +83,14 @@ Tensor with_specials(const Tensor& x) {
   auto* p = reinterpret_cast<float*>(t.mutable_data());
   const auto from = x.span<float>();
   for (std::size_t i = 0; i < from.size(); ++i)
-    p[i] = i % 13 == 5 ? nan : i % 7 == 3 ? -infinity : i % 29 == 2 ? infinity : from[i];
+    p[i] = i % 13 == 5 ? nan : i % 7 == 3 ? -pool_infinity : i % 29 == 2 ? pool_infinity : from[i];
   return t;
 }
 
 void expect_in_all_layouts(const PoolCase& c, RandomTensors& random) {
   const Tensor x = random.floats(c.x);
   const Tensor special = with_specials(x);
-  for (const Layout& layout : layouts_of(c.x))
+  for (const Layout& layout : pool_layouts(c.x))
     for (const int threads : {1, 2}) {
       expect_like_reference(c, x, layout, threads);
       if (c.op.kind == PoolKind::max) expect_like_reference(c, special, layout, threads);
@@ -131,7 +131,7 @@ TEST(PoolRows, RandomWindowsAreAsTheReference) {
     const Tensor x = random.floats(c.x);
     const auto types = infer(c.op, {x});
     if (!types || (*types)[0].shape()->elements() == 0) return;
-    const Layout layout = layouts_of(c.x)[point.of(layouts)];
+    const Layout layout = pool_layouts(c.x)[point.of(layouts)];
     const bool is_max = c.op.kind == PoolKind::max;
     expect_like_reference(c, is_max ? with_specials(x) : x, layout, point.of(threads));
   });
@@ -202,19 +202,19 @@ TEST(PoolRows, LongAveragesAreClose) {
   Tensor t = Tensor::zeros({DType::f32, x}).value();
   std::fill_n(reinterpret_cast<float*>(t.mutable_data()), x.elements(), 0.1F);
   const Pool op{.kind = PoolKind::average, .global = true};
-  for (const Layout& layout : layouts_of(x)) {
+  for (const Layout& layout : pool_layouts(x)) {
     const SelectedRun got = run_selected(op, {t}, {}, 1, 1, layout, select_pool_rows);
     for (const float v : got.outputs[0].span<float>()) EXPECT_NEAR(v, 0.1, 3e-6) << layout.text();
   }
 }
 
 TEST(PoolRows, TakesMaximaBeforeOthers) {
-  const Tensor x = tensor<float>({1, 1, 4}, {nan, 1, -infinity, -infinity});
+  const Tensor x = tensor<float>({1, 1, 4}, {nan, 1, -pool_infinity, -pool_infinity});
   const SelectedRun got = run_selected(pool(PoolKind::max, {.kernel = {2}}), {x});
   EXPECT_THAT(got.implementation, ::testing::StartsWith("rows"));
   EXPECT_TRUE(std::isnan(got.outputs[0].span<float>()[0]));
   EXPECT_EQ(got.outputs[0].span<float>()[1], 1);
-  EXPECT_EQ(got.outputs[0].span<float>()[2], -infinity);
+  EXPECT_EQ(got.outputs[0].span<float>()[2], -pool_infinity);
 }
 
 TEST(PoolRows, LeavesIndicesAndNormsToOthers) {

@@ -36,19 +36,19 @@ void expect_as_reference(const Op& op, const std::vector<Tensor>& inputs,
   }
 }
 
-struct WindowCase {
+struct ProductWindow {
   Shape x, w;
   Window window;
   std::int64_t group = 1;
 };
 
-std::string text_of(const WindowCase& c) {
+std::string text_of(const ProductWindow& c) {
   return cat(c.x.text(), " by ", c.w.text(), ", group ", c.group);
 }
 
 TEST(ConvRows, AsTheReference) {
   RandomTensors random(1);
-  const std::vector<WindowCase> cases = {
+  const std::vector<ProductWindow> cases = {
       {{1, 3, 9, 11}, {8, 3, 3, 3}, {.pads = {1, 1, 1, 1}}},
       {{2, 16, 7, 7}, {70, 16, 1, 1}, {}},
       {{1, 8, 12, 5}, {4, 8, 3, 2}, {.strides = {2, 3}, .pads = {0, 2, 1, 0}}},
@@ -56,7 +56,7 @@ TEST(ConvRows, AsTheReference) {
       {{3, 5, 40}, {7, 5, 4}, {.strides = {3}, .pads = {3, 2}}},
       {{1, 4, 1, 6}, {1, 4, 1, 9}, {.pads = {0, 8, 0, 8}}},
   };
-  for (const WindowCase& c : cases)
+  for (const ProductWindow& c : cases)
     for (const bool bias : {false, true}) {
       const Tensor b = bias ? random.floats({c.w[0]}) : absent();
       expect_as_reference(Conv{.window = c.window, .group = c.group},
@@ -67,7 +67,7 @@ TEST(ConvRows, AsTheReference) {
 
 TEST(ConvTransposeDirect, AsTheReference) {
   RandomTensors random(2);
-  const std::vector<WindowCase> cases = {
+  const std::vector<ProductWindow> cases = {
       {{1, 16, 5, 6}, {16, 24, 2, 2}, {.strides = {2, 2}}},
       {{2, 12, 4, 7}, {12, 3, 3, 3}, {.strides = {2, 2}, .pads = {1, 1, 0, 1}}},
       {{1, 16, 3, 9}, {16, 8, 3, 3}, {.pads = {2, 1, 2, 1}, .dilations = {2, 1}}, 2},
@@ -75,7 +75,7 @@ TEST(ConvTransposeDirect, AsTheReference) {
       {{2, 9, 30}, {9, 11, 5}, {.strides = {3}}},
       {{1, 4, 1, 700}, {4, 1, 1, 3}, {.strides = {1, 2}}},
   };
-  for (const WindowCase& c : cases)
+  for (const ProductWindow& c : cases)
     for (const bool bias : {false, true}) {
       const Tensor b = bias ? random.floats({c.w[1] * c.group}) : absent();
       expect_as_reference(ConvTranspose{.window = c.window, .group = c.group},

@@ -16,14 +16,14 @@ std::vector<std::int32_t> convolve(const ConvInteger& op, const std::vector<Tens
 }
 
 const Tensor x33 = tensor<u8>({1, 1, 3, 3}, {2, 3, 4, 5, 6, 7, 8, 9, 10});
-const Tensor ones = tensor<u8>({1, 1, 2, 2}, {1, 1, 1, 1});
+const Tensor ones_of = tensor<u8>({1, 1, 2, 2}, {1, 1, 1, 1});
 
 // ONNX's test_convinteger_without_padding and _with_padding.
 TEST(ConvInteger, ZeroPointsAndPadding) {
   const Tensor one = tensor<u8>({}, {1});
-  EXPECT_ELEMENTS(convolve({}, {x33, ones, one}), 12, 16, 24, 28);
-  EXPECT_ELEMENTS(convolve({.window = {.pads = {1, 1, 1, 1}}}, {x33, ones, one}), 1, 3, 5, 3, 5, 12,
-                  16, 9, 11, 24, 28, 15, 7, 15, 17, 9);
+  EXPECT_ELEMENTS(convolve({}, {x33, ones_of, one}), 12, 16, 24, 28);
+  EXPECT_ELEMENTS(convolve({.window = {.pads = {1, 1, 1, 1}}}, {x33, ones_of, one}), 1, 3, 5, 3, 5,
+                  12, 16, 9, 11, 24, 28, 15, 7, 15, 17, 9);
 }
 
 TEST(ConvInteger, ZeroPointsPerOutputChannel) {
@@ -44,27 +44,28 @@ TEST(ConvInteger, ExtremesOfTheTypes) {
   EXPECT_ELEMENTS(convolve({}, {tensor<i8>({1, 1, 1}, {-128}), tensor<i8>({1, 1, 1}, {-128}),
                                 tensor<i8>({}, {127}), tensor<i8>({}, {127})}),
                   255 * 255);
-  EXPECT_EQ(run(ConvInteger{}, {tensor<u8>({0, 1, 3, 3}, {}), ones}).shape(), Shape({0, 1, 2, 2}));
+  EXPECT_EQ(run(ConvInteger{}, {tensor<u8>({0, 1, 3, 3}, {}), ones_of}).shape(),
+            Shape({0, 1, 2, 2}));
   EXPECT_ELEMENTS(convolve({}, {tensor<u8>({1, 0, 2}, {}), tensor<u8>({1, 0, 1}, {})}), 0, 0);
 }
 
 TEST(ConvInteger, RefusesWhatDoesNotFit) {
   EXPECT_CONTAINS(error_of(ConvInteger{}, {x33, tensor<u8>({1, 2, 1, 1}, {1, 1})}),
                   "weight has 2 input channels for each of 1 groups, input has 1");
-  EXPECT_CONTAINS(error_of(ConvInteger{.group = 0}, {x33, ones}), "group is 0");
-  EXPECT_CONTAINS(error_of(ConvInteger{}, {x33, ones, tensor<u8>({2}, {1, 1})}),
+  EXPECT_CONTAINS(error_of(ConvInteger{.group = 0}, {x33, ones_of}), "group is 0");
+  EXPECT_CONTAINS(error_of(ConvInteger{}, {x33, ones_of, tensor<u8>({2}, {1, 1})}),
                   "input 2 (u8[2]) must be a scalar");
-  EXPECT_CONTAINS(error_of(ConvInteger{}, {x33, ones, tensor<i8>({}, {1})}),
+  EXPECT_CONTAINS(error_of(ConvInteger{}, {x33, ones_of, tensor<i8>({}, {1})}),
                   "must have one element type");
-  EXPECT_CONTAINS(error_of(ConvInteger{}, {x33, ones, absent(), tensor<u8>({2}, {1, 1})}),
+  EXPECT_CONTAINS(error_of(ConvInteger{}, {x33, ones_of, absent(), tensor<u8>({2}, {1, 1})}),
                   "input 3 (u8[2]) must be a scalar or a list of 1");
-  EXPECT_CONTAINS(error_of(ConvInteger{}, {tensor<float>({1, 1, 1}, {1}), ones}),
+  EXPECT_CONTAINS(error_of(ConvInteger{}, {tensor<float>({1, 1, 1}, {1}), ones_of}),
                   "must be of i8 or u8");
   EXPECT_CONTAINS(error_of(ConvInteger{}, {x33, tensor<u8>({1, 1, 1}, {1})}), "one rank");
-  EXPECT_CONTAINS(error_of(ConvInteger{.window = {.strides = {0, 1}}}, {x33, ones}), "strides");
+  EXPECT_CONTAINS(error_of(ConvInteger{.window = {.strides = {0, 1}}}, {x33, ones_of}), "strides");
 }
 
-Tensor scale(float v) {
+Tensor conv_scale(float v) {
   return tensor<float>({}, {v});
 }
 Tensor zero(u8 v) {
@@ -74,8 +75,8 @@ Tensor zero(u8 v) {
 TEST(QLinearConv, RequantizesWithHalvesToEven) {
   const Tensor x = tensor<u8>({1, 1, 4}, {1, 3, 5, 255});
   const Tensor w = tensor<u8>({1, 1, 1}, {1});
-  const Tensor y =
-      run(QLinearConv{}, {x, scale(1), zero(0), w, scale(1), zero(0), scale(2), zero(10)});
+  const Tensor y = run(QLinearConv{}, {x, conv_scale(1), zero(0), w, conv_scale(1), zero(0),
+                                       conv_scale(2), zero(10)});
   EXPECT_EQ(y.dtype(), DType::u8);
   EXPECT_THAT(values<u8>(y), ElementsAre(10, 12, 12, 138));
 }
@@ -83,8 +84,8 @@ TEST(QLinearConv, RequantizesWithHalvesToEven) {
 TEST(QLinearConv, ScalesPerOutputChannelBiasAndOutputType) {
   const Tensor x = tensor<u8>({1, 1, 2}, {10, 200});
   const Tensor w = tensor<i8>({2, 1, 1}, {1, -1});
-  const Tensor y = run(QLinearConv{}, {x, scale(1), zero(0), w, tensor<float>({2}, {1, 0.5f}),
-                                       tensor<i8>({2}, {0, 0}), scale(1), tensor<i8>({}, {0}),
+  const Tensor y = run(QLinearConv{}, {x, conv_scale(1), zero(0), w, tensor<float>({2}, {1, 0.5f}),
+                                       tensor<i8>({2}, {0, 0}), conv_scale(1), tensor<i8>({}, {0}),
                                        tensor<std::int32_t>({2}, {5, -6})});
   EXPECT_EQ(y.dtype(), DType::i8);
   EXPECT_THAT(values<i8>(y), ElementsAre(15, 127, -8, -103));
@@ -93,8 +94,9 @@ TEST(QLinearConv, ScalesPerOutputChannelBiasAndOutputType) {
 TEST(QLinearConv, PaddingCountsAsTheZeroPoint) {
   const Tensor x = tensor<u8>({1, 1, 1}, {7});
   const Tensor w = tensor<u8>({1, 1, 3}, {1, 1, 1});
-  const Tensor y = run(QLinearConv{.window = {.pads = {1, 1}}},
-                       {x, scale(1), zero(5), w, scale(1), zero(0), scale(1), zero(0)});
+  const Tensor y =
+      run(QLinearConv{.window = {.pads = {1, 1}}},
+          {x, conv_scale(1), zero(5), w, conv_scale(1), zero(0), conv_scale(1), zero(0)});
   EXPECT_THAT(values<u8>(y), ElementsAre(2));
 }
 
@@ -102,14 +104,15 @@ TEST(QLinearConv, RefusesWhatDoesNotFit) {
   const Tensor x = tensor<u8>({1, 1, 1}, {7});
   const auto with = [&](const Tensor& w_scale, const Tensor& y_zero, const Tensor& bias) {
     return error_of(QLinearConv{},
-                    {x, scale(1), zero(0), x, w_scale, zero(0), scale(1), y_zero, bias});
+                    {x, conv_scale(1), zero(0), x, w_scale, zero(0), conv_scale(1), y_zero, bias});
   };
   EXPECT_CONTAINS(with(tensor<float>({2}, {1, 1}), zero(0), absent()),
                   "input 4 (f32[2]) must be a scalar");
   EXPECT_CONTAINS(with(tensor<double>({}, {1}), zero(0), absent()), "input 4 (f64[]) must be f32");
-  EXPECT_CONTAINS(with(scale(1), scale(0), absent()), "input 7 (f32[]) must be of i8 or u8");
-  EXPECT_CONTAINS(with(scale(1), zero(0), scale(0)), "input 8 (f32[]) must be i32");
-  EXPECT_CONTAINS(with(scale(1), zero(0), tensor<std::int32_t>({2}, {1, 1})),
+  EXPECT_CONTAINS(with(conv_scale(1), conv_scale(0), absent()),
+                  "input 7 (f32[]) must be of i8 or u8");
+  EXPECT_CONTAINS(with(conv_scale(1), zero(0), conv_scale(0)), "input 8 (f32[]) must be i32");
+  EXPECT_CONTAINS(with(conv_scale(1), zero(0), tensor<std::int32_t>({2}, {1, 1})),
                   "one element for each output channel");
 }
 

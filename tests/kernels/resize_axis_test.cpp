@@ -11,9 +11,9 @@ namespace {
 using ::testing::DoubleNear;
 using ::testing::ElementsAre;
 using ::testing::Pair;
-using Mode = CoordinateMode;
+using AxisMode = CoordinateMode;
 
-std::vector<double> coordinates(Mode mode, const ResizeAxis& axis) {
+std::vector<double> coordinates(AxisMode mode, const ResizeAxis& axis) {
   std::vector<double> v;
   for (std::int64_t x = 0; x < axis.out; ++x) v.push_back(resize_coordinate(mode, axis, x));
   return v;
@@ -37,52 +37,53 @@ constexpr ResizeAxis fraction{.in = 4, .out = 2, .scale = 0.6};  // 2.4 unrounde
 constexpr ResizeAxis to_one{.in = 4, .out = 1, .scale = 0.25};
 
 TEST(ResizeCoordinate, HalfPixel) {
-  EXPECT_ELEMENTS(coordinates(Mode::half_pixel, twice), -0.25, 0.25, 0.75, 1.25);
-  EXPECT_ELEMENTS(coordinates(Mode::half_pixel, to_one), 1.5);
+  EXPECT_ELEMENTS(coordinates(AxisMode::half_pixel, twice), -0.25, 0.25, 0.75, 1.25);
+  EXPECT_ELEMENTS(coordinates(AxisMode::half_pixel, to_one), 1.5);
 }
 
 TEST(ResizeCoordinate, PytorchHalfPixelPutsASingleElementAtTheBeginning) {
-  EXPECT_ELEMENTS(coordinates(Mode::pytorch_half_pixel, twice), -0.25, 0.25, 0.75, 1.25);
-  EXPECT_ELEMENTS(coordinates(Mode::pytorch_half_pixel, to_one), 0);
+  EXPECT_ELEMENTS(coordinates(AxisMode::pytorch_half_pixel, twice), -0.25, 0.25, 0.75, 1.25);
+  EXPECT_ELEMENTS(coordinates(AxisMode::pytorch_half_pixel, to_one), 0);
 }
 
 TEST(ResizeCoordinate, HalfPixelSymmetricCentresWhatRoundingCutOff) {
   // 2.4 elements were wanted: the two that there are move by 2 * (1 - 2 / 2.4).
-  EXPECT_THAT(coordinates(Mode::half_pixel_symmetric, fraction),
+  EXPECT_THAT(coordinates(AxisMode::half_pixel_symmetric, fraction),
               ElementsAre(DoubleNear(2.0 / 3, 1e-12), DoubleNear(7.0 / 3, 1e-12)));
-  EXPECT_ELEMENTS(coordinates(Mode::half_pixel_symmetric, twice), -0.25, 0.25, 0.75, 1.25);
+  EXPECT_ELEMENTS(coordinates(AxisMode::half_pixel_symmetric, twice), -0.25, 0.25, 0.75, 1.25);
 }
 
 TEST(ResizeCoordinate, AlignCornersDividesByTheUnroundedLength) {
-  EXPECT_THAT(coordinates(Mode::align_corners, fraction),
+  EXPECT_THAT(coordinates(AxisMode::align_corners, fraction),
               ElementsAre(0, DoubleNear(3 / 1.4, 1e-12)));
-  EXPECT_ELEMENTS(coordinates(Mode::align_corners, {.in = 3, .out = 5, .scale = 5.0 / 3}), 0, 0.5,
-                  1, 1.5, 2);
-  EXPECT_ELEMENTS(coordinates(Mode::align_corners, to_one), 0);
-  EXPECT_ELEMENTS(coordinates(Mode::align_corners, {.in = 1, .out = 3, .scale = 3}), 0, 0, 0);
+  EXPECT_ELEMENTS(coordinates(AxisMode::align_corners, {.in = 3, .out = 5, .scale = 5.0 / 3}), 0,
+                  0.5, 1, 1.5, 2);
+  EXPECT_ELEMENTS(coordinates(AxisMode::align_corners, to_one), 0);
+  EXPECT_ELEMENTS(coordinates(AxisMode::align_corners, {.in = 1, .out = 3, .scale = 3}), 0, 0, 0);
 }
 
 TEST(ResizeCoordinate, AsymmetricAndTfHalfPixel) {
-  EXPECT_ELEMENTS(coordinates(Mode::asymmetric, twice), 0, 0.5, 1, 1.5);
-  EXPECT_ELEMENTS(coordinates(Mode::tf_half_pixel_for_nn, twice), 0.25, 0.75, 1.25, 1.75);
+  EXPECT_ELEMENTS(coordinates(AxisMode::asymmetric, twice), 0, 0.5, 1, 1.5);
+  EXPECT_ELEMENTS(coordinates(AxisMode::tf_half_pixel_for_nn, twice), 0.25, 0.75, 1.25, 1.75);
 }
 
 TEST(ResizeCoordinate, CropTakesTheRegion) {
   const ResizeAxis axis{.in = 5, .out = 3, .scale = 0.6, .roi_begin = 0.25, .roi_end = 0.75};
-  EXPECT_THAT(coordinates(Mode::tf_crop_and_resize, axis),
+  EXPECT_THAT(coordinates(AxisMode::tf_crop_and_resize, axis),
               ElementsAre(DoubleNear(1, 1e-12), DoubleNear(2, 1e-12), DoubleNear(3, 1e-12)));
   const ResizeAxis one{.in = 5, .out = 1, .scale = 0.2, .roi_begin = 0.5, .roi_end = 1};
-  EXPECT_ELEMENTS(coordinates(Mode::tf_crop_and_resize, one), 3);
+  EXPECT_ELEMENTS(coordinates(AxisMode::tf_crop_and_resize, one), 3);
 }
 
 TEST(ResizeCoordinate, AnAxisThatKeepsItsSizeStays) {
-  for (Mode mode : {Mode::half_pixel, Mode::tf_half_pixel_for_nn, Mode::tf_crop_and_resize})
+  for (AxisMode mode :
+       {AxisMode::half_pixel, AxisMode::tf_half_pixel_for_nn, AxisMode::tf_crop_and_resize})
     EXPECT_ELEMENTS(coordinates(mode, {.in = 3, .out = 3}), 0, 1, 2);
 }
 
 TEST(ResizeTaps, NearestModes) {
   const ResizeAxis axis{.in = 4, .out = 8, .scale = 2};
-  Resize op{.coordinates = Mode::asymmetric};  // 0, 0.5, 1, 1.5, ...
+  Resize op{.coordinates = AxisMode::asymmetric};  // 0, 0.5, 1, 1.5, ...
   EXPECT_ELEMENTS(nearest(op, axis), 0, 0, 1, 1, 2, 2, 3, 3);
   op.nearest = NearestMode::round_prefer_ceil;
   EXPECT_ELEMENTS(nearest(op, axis), 0, 1, 1, 2, 2, 3, 3, 3);
@@ -95,7 +96,7 @@ TEST(ResizeTaps, NearestModes) {
 TEST(ResizeTaps, NearestForgivesTheRoundingOfAScale) {
   // 3 / (1 / 3 in float) is 8.9999997: the ninth element is meant.
   const ResizeAxis axis{.in = 12, .out = 4, .scale = static_cast<double>(1.0f / 3)};
-  const Resize op{.coordinates = Mode::asymmetric, .nearest = NearestMode::floor};
+  const Resize op{.coordinates = AxisMode::asymmetric, .nearest = NearestMode::floor};
   EXPECT_ELEMENTS(nearest(op, axis), 0, 3, 6, 9);
 }
 
@@ -135,8 +136,9 @@ TEST(ResizeTaps, AntialiasStretchesTheFunction) {
 }
 
 TEST(ResizeTaps, WeightsSumToOneAndFitTheirRoom) {
-  for (Mode mode : {Mode::half_pixel, Mode::half_pixel_symmetric, Mode::pytorch_half_pixel,
-                    Mode::align_corners, Mode::asymmetric, Mode::tf_half_pixel_for_nn})
+  for (AxisMode mode :
+       {AxisMode::half_pixel, AxisMode::half_pixel_symmetric, AxisMode::pytorch_half_pixel,
+        AxisMode::align_corners, AxisMode::asymmetric, AxisMode::tf_half_pixel_for_nn})
     for (ResizeMode kind : {ResizeMode::nearest, ResizeMode::linear, ResizeMode::cubic})
       for (int flags = 0; flags < 4; ++flags)
         for (std::int64_t in : {1, 2, 3, 7, 50})

@@ -10,7 +10,7 @@ using ::testing::FloatNear;
 using ::testing::Pointwise;
 using ::testing::StartsWith;
 
-Tensor sizes(const Shape& out) {
+Tensor row_sizes(const Shape& out) {
   Tensor t = Tensor::zeros({DType::i64, {static_cast<std::int64_t>(out.rank())}}).value();
   std::copy(out.begin(), out.end(), reinterpret_cast<std::int64_t*>(t.mutable_data()));
   return t;
@@ -19,7 +19,7 @@ Tensor sizes(const Shape& out) {
 struct Sizes {
   Shape in, out;
 };
-const Sizes cases[] = {
+const Sizes resize_cases[] = {
     {{1, 3, 5, 7}, {1, 3, 10, 14}}, {{2, 2, 6, 6}, {2, 2, 9, 6}},
     {{1, 4, 9, 8}, {1, 4, 4, 3}},   {{1, 20, 3, 3}, {1, 20, 7, 5}},
     {{2, 3, 9}, {2, 3, 13}},        {{4, 6}, {8, 3}},
@@ -42,8 +42,9 @@ std::vector<Resize> forms() {
 TEST(ResizeKernel, IsCloseToTheReferenceInEveryLayout) {
   RandomTensors random(1);
   for (const Resize& op : forms())
-    for (const Sizes& s : cases) {
-      const std::vector<Tensor> inputs = {random.floats(s.in), absent(), absent(), sizes(s.out)};
+    for (const Sizes& s : resize_cases) {
+      const std::vector<Tensor> inputs = {random.floats(s.in), absent(), absent(),
+                                          row_sizes(s.out)};
       const Tensor want = run(op, inputs);
       std::vector<Layout> layouts = {Layout::row_major(s.in)};
       if (s.in.rank() >= 3) {
@@ -62,14 +63,14 @@ TEST(ResizeKernel, IsCloseToTheReferenceInEveryLayout) {
 
 TEST(ResizeKernel, NearestTakesAnyType) {
   RandomTensors random(1);
-  for (const Sizes& s : cases) {
+  for (const Sizes& s : resize_cases) {
     const std::vector<Tensor> bytes = {random.bytes<std::uint8_t>(s.in), absent(), absent(),
-                                       sizes(s.out)};
+                                       row_sizes(s.out)};
     const SelectedRun got = run_selected(Resize{}, bytes, {3});
     EXPECT_THAT(got.implementation, StartsWith("rows"));
     EXPECT_TRUE(same_bytes(got.outputs[0], run(Resize{}, bytes))) << s.in.text();
     const std::vector<Tensor> wide = {random.integers<std::int64_t>(s.in, -9, 9), absent(),
-                                      absent(), sizes(s.out)};
+                                      absent(), row_sizes(s.out)};
     EXPECT_TRUE(same_bytes(run_selected(Resize{}, wide, {3}).outputs[0], run(Resize{}, wide)));
   }
 }
@@ -77,11 +78,12 @@ TEST(ResizeKernel, NearestTakesAnyType) {
 TEST(ResizeKernel, LeavesOtherFormsToTheReference) {
   RandomTensors random(1);
   const Shape in = {2, 3, 4, 5, 6};
-  const std::vector<Tensor> three = {random.floats(in), absent(), absent(), sizes({2, 3, 5, 6, 7})};
+  const std::vector<Tensor> three = {random.floats(in), absent(), absent(),
+                                     row_sizes({2, 3, 5, 6, 7})};
   const Resize linear{.mode = ResizeMode::linear};
   EXPECT_EQ(run_selected(linear, three, {3}).implementation, "reference");
   const std::vector<Tensor> integers = {random.bytes<std::uint8_t>({1, 1, 3, 3}), absent(),
-                                        absent(), sizes({1, 1, 6, 6})};
+                                        absent(), row_sizes({1, 1, 6, 6})};
   EXPECT_EQ(run_selected(linear, integers, {3}).implementation, "reference");
 }
 

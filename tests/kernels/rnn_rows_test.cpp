@@ -14,7 +14,7 @@ using ::testing::StartsWith;
 struct RnnCase {
   std::int64_t steps, batch, input, hidden;
 };
-const RnnCase cases[] = {
+const RnnCase rnn_cases[] = {
     {1, 1, 257, 128}, {7, 1, 5, 3}, {5, 3, 20, 16}, {9, 8, 33, 40}, {4, 2, 1, 1}, {200, 1, 64, 30},
 };
 
@@ -56,7 +56,7 @@ void check(const Rnn& op, const RnnCase& c) {
 TEST(RnnKernel, IsCloseToTheReference) {
   for (Direction direction : {Direction::forward, Direction::reverse, Direction::bidirectional})
     for (bool batch_first : {false, true})
-      for (const RnnCase& c : cases) {
+      for (const RnnCase& c : rnn_cases) {
         check({.kind = RnnKind::lstm, .direction = direction, .batch_first = batch_first}, c);
         for (bool before : {false, true})
           check({.kind = RnnKind::gru,

@@ -16,7 +16,7 @@ constexpr std::size_t most_nodes = std::size_t{1} << 22;  // buffers in all that
 // The cost of a step in the skyline, as a share of the bound: small enough that waste decides.
 constexpr double step_loss = 3e-5;
 // Sections this near to the bound count, and count more the higher they are.
-constexpr double near_bound = 0.05;
+constexpr double beam_near_bound = 0.05;
 
 // T holds twice the capacity.
 template <class T>
@@ -180,7 +180,7 @@ class Beam final : public BeamSearch {
 
   // The loss of a section that reaches up to `top`.
   double loss(T top) const {
-    const double x = static_cast<double>(top) * scale_ - 1 + near_bound;
+    const double x = static_cast<double>(top) * scale_ - 1 + beam_near_bound;
     return x > 0 ? x * x : 0;
   }
 

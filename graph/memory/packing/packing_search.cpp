@@ -29,7 +29,7 @@ constexpr double live_work = 2;
 constexpr double look_work = 0.1;  // per look, where there are far more of them
 // Limits on the size of all packings of a beam and of lists of pairs: some hundred MiB.
 constexpr std::size_t most_blocks = 8'000'000;
-constexpr double most_pairs = 8e6;
+constexpr double most_searched_pairs = 8e6;
 // Attempts aim at this share above the bound until there is such a plan, then at half the excess of
 // the best one: with less room packings fail early, with more they fail late.
 constexpr double first_aim = 0.008;
@@ -160,7 +160,7 @@ class PackingSearch::Impl {
     return arrivals_of(begins);
   }
   std::vector<Arrivals> arrivals_of(std::vector<std::vector<Arrivals::Buffer>>& begins) const {
-    const double in_pairs = std::sqrt(2 * most_pairs / lives_.sections);
+    const double in_pairs = std::sqrt(2 * most_searched_pairs / lives_.sections);
     const auto most_in_pairs = static_cast<std::size_t>(std::clamp(in_pairs, 1.0, 256.0));
     std::vector<Arrivals> arrivals;
     arrivals.reserve(begins.size());

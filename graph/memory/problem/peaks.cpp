@@ -9,9 +9,9 @@
 namespace quern {
 namespace {
 
-constexpr std::array levels = {0.95, 0.9, 0.85, 0.8, 0.75, 0.7, 0.6, 0.5};
+constexpr std::array peak_levels = {0.95, 0.9, 0.85, 0.8, 0.75, 0.7, 0.6, 0.5};
 // So many at most are planned as smaller problems are, without peaks of their own.
-constexpr std::ptrdiff_t most_buffers = 5000;
+constexpr std::ptrdiff_t most_peak_buffers = 5000;
 constexpr double well = 1.005;  // times the bound: a plan that others are built around
 
 struct Rest {
@@ -56,14 +56,14 @@ bool PeakSearch::next_level() {
   if (!is_good_) return false;
   is_good_ = false;
   for (const std::ptrdiff_t before = count_; count_ == before; ++level_) {
-    if (level_ == levels.size()) return false;
-    chosen_ = at_peaks(levels[level_]);
+    if (level_ == peak_levels.size()) return false;
+    chosen_ = at_peaks(peak_levels[level_]);
     count_ = std::ranges::count(chosen_, 1);
   }
   // A part of the problem, or no easier than it.
   const std::ptrdiff_t all = std::ssize(chosen_);
-  if (count_ > most_buffers || count_ == all) level_ = levels.size();
-  return count_ <= most_buffers && count_ < all;
+  if (count_ > most_peak_buffers || count_ == all) level_ = peak_levels.size();
+  return count_ <= most_peak_buffers && count_ < all;
 }
 
 MemoryPlan PeakSearch::planned(Around around, const PlanPeaks& plan_peaks) {
