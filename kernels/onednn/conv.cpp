@@ -5,6 +5,7 @@
 #include "graph/ops/convolution.h"
 #include "graph/ops/infer.h"
 #include "graph/ops/windows.h"
+#include "kernels/contract/conv_parts.h"
 #include "kernels/cpu/conv_transpose_direct.h"
 #include "kernels/onednn/onednn.h"
 #include "kernels/onednn/select.h"
@@ -225,22 +226,28 @@ bool wins_by_winograd(const Window& window, const ConvShapes& s, std::int64_t gr
          s.weights.elements() <= most_weights && s.dst[2] >= 14 && s.dst[3] >= 14;
 }
 
+Selection select_whole_conv(const KernelRequest& r) {
+  const auto& op = r.as<Conv>();
+  Window window = op.window;
+  const ConvShapes shapes = without_ones(r, window);
+  const ConvWork work = conv_work(window, shapes);
+  const Md plain = row_major(grouped(shapes.weights, op.group));
+  if (r.target.scratch && wins_by_winograd(window, shapes, op.group)) {
+    QUERN_ASSIGN(auto choice,
+                 build_conv(r, shapes, work, plain, dnnl::algorithm::convolution_winograd));
+    if (choice) return std::optional<KernelChoice>(std::move(*choice));
+  }
+  return build_conv(r, shapes, work, plain, dnnl::algorithm::convolution_direct);
+}
+
 }  // namespace
 
 Selection select_conv_onednn(const KernelRequest& r) {
   if (!suits_conv(r)) return unsupported();
-  const auto& op = r.as<Conv>();
   return onednn::guard(r, [&]() -> Selection {
-    Window window = op.window;
-    const ConvShapes shapes = without_ones(r, window);
-    const ConvWork work = conv_work(window, shapes);
-    const Md plain = row_major(grouped(shapes.weights, op.group));
-    if (r.target.scratch && wins_by_winograd(window, shapes, op.group)) {
-      QUERN_ASSIGN(auto choice,
-                   build_conv(r, shapes, work, plain, dnnl::algorithm::convolution_winograd));
-      if (choice) return std::optional<KernelChoice>(std::move(*choice));
-    }
-    return build_conv(r, shapes, work, plain, dnnl::algorithm::convolution_direct);
+    QUERN_ASSIGN(auto parts, conv_in_parts(r, select_whole_conv));
+    if (parts) return std::optional<KernelChoice>(std::move(*parts));
+    return select_whole_conv(r);
   });
 }
 

@@ -72,11 +72,11 @@ class Measurement:
         if change.key() in self.equivalents:
             return None
         if change.area != "shaders":
-            return runner.try_change(change, {})
+            return runner.try_change(change, {}, self.args.seconds)
         folder = tree.build_shaders(change, runner.variants_of(change))
         if not folder:
             return NOT_COMPILED
-        seen = runner.try_change(change, {"QUERN_SPIRV": str(folder)})
+        seen = runner.try_change(change, {"QUERN_SPIRV": str(folder)}, self.args.seconds)
         shutil.rmtree(folder)
         return seen
 
@@ -111,6 +111,9 @@ def main():
     parser.add_argument("--suite", action="append", help="only this suite of tests; may be repeated")
     parser.add_argument("--sanitizers", action="store_true", help="try once more with ASan and UBSan")
     parser.add_argument("--minutes", type=float, default=0, help="stop after so long; 0: when all are tried")
+    parser.add_argument("--seconds", type=float, default=float("inf"),
+                        help="of tests for each change, as long as they take without it; a change that none of "
+                             "those sees counts as missed, though more tests come by it")
     parser.add_argument("--folder", type=pathlib.Path, default=ROOT / "build/mutation", help="of the changed tree")
     parser.add_argument("--out", type=pathlib.Path, help="a JSON object a line, for each change")
     parser.add_argument("--unity", action="store_true",

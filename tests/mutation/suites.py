@@ -184,9 +184,12 @@ class Runner:
         used = set().union(*(piece.shaders for piece in self.pieces))
         return {name for name, sources in self.variants.items() if change.path in sources and name in used}
 
-    def try_change(self, change, environment):
-        """The piece that sees the change; None: none does."""
+    def try_change(self, change, environment, budget=float("inf")):
+        """The piece that sees the change; None: none does of those that take `budget` seconds together."""
         for piece in self.order(change):
+            budget -= piece.seconds
+            if budget < 0:
+                return None
             code, text, _ = self.one(piece, change.number, 20 + 4 * piece.seconds, **environment)
             if code != 0 and self.is_sound(piece):
                 if self.verbose:

@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: Apache-2.0
+// A convolution in parts, so that one call of a library takes milliseconds whatever the size, and a
+// deadline is seen between two calls.
+#pragma once
+
+#include "kernels/contract/kernel.h"
+
+namespace quern {
+
+// Work is counted in floating-point operations, those on the padding of channels to whole vectors
+// among them.
+struct ConvPartSizes {
+  double most_work = 4e9;  // of a call that is not cut
+  double part_work = 1e9;  // 10 to 50 ms of one thread
+};
+
+// Makes the kernel of a Conv from kernels that `select` makes for some of its images, or for some
+// rows of one image (of the first spatial dimension), where all of it is so much work that one call
+// would take long. Rows that do not lie side by side are copied to scratch memory and back, which
+// costs some percent: kernels take dense tensors alone. Nothing if the work is less, or if the
+// tensors of `select`'s kernels cannot be cut so.
+Selection conv_in_parts(const KernelRequest& request, Selection (*select)(const KernelRequest&),
+                        const ConvPartSizes& sizes = {});
+
+}  // namespace quern

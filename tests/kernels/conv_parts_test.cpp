@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: Apache-2.0
+// Convolutions in parts, by images and by rows, against the convolution in one piece: all ranks,
+// strides, dilations, pads, groups, channels that fill no vector, and post-ops whose operand is one
+// number a channel or has the shape of the result.
+#include "kernels/contract/conv_parts.h"
+
+#include "engine/vocabulary/text_util.h"
+#include "graph/ops/convolution.h"
+#include "graph/ops/elementwise.h"
+#include "tests/kernels/kernel_test.h"
+
+namespace quern::testing {
+namespace {
+
+struct PartedConv {
+  Shape x, w;
+  Conv op;
+};
+
+const PartedConv parted_convs[] = {
+    {{2, 3, 40, 9}, {16, 3, 3, 3}, {{.pads = {1, 1, 1, 1}}}},
+    {{1, 16, 37, 12}, {16, 16, 5, 3}, {{.strides = {2, 1}, .pads = {2, 1, 0, 1}}}},
+    {{1, 8, 41, 7}, {24, 8, 3, 3}, {{.pads = {4, 2, 4, 2}, .dilations = {4, 2}}}},
+    {{1, 20, 33, 6}, {20, 1, 3, 3}, {{.pads = {1, 1, 1, 1}}, 20}},
+    {{3, 16, 34, 5}, {32, 8, 1, 1}, {{}, 2}},
+    {{1, 1, 500}, {1, 1, 31}, {{.pads = {15, 3}}}},
+    {{2, 12, 64}, {10, 12, 4}, {{.strides = {3}, .pads = {0, 2}}}},
+    {{1, 8, 20, 5, 6}, {16, 8, 3, 3, 3}, {{.pads = {1, 1, 1, 1, 1, 1}}}},
+    {{9, 16, 6, 6}, {16, 16, 3, 3}, {{.pads = {1, 1, 1, 1}}}},
+    {{1, 5, 60, 1}, {7, 5, 3, 1}, {{}}},
+};
+
+Selection (*onednn_conv())(const KernelRequest&) {
+  for (const CpuImplementation& i : kernels_of(Conv::def()).cpu)
+    if (i.name == "onednn") return i.select;
+  return nullptr;
+}
+
+// Parts of so many thousandths of what one image takes.
+template <int thousandths>
+Selection parts_of(const KernelRequest& r) {
+  const double image = 2.0 * static_cast<double>(r.outputs[0].shape.elements(1)) *
+                       static_cast<double>(r.shape(1).elements(1));
+  return conv_in_parts(r, onednn_conv(), {.most_work = 0, .part_work = image * thousandths / 1000});
+}
+
+// The case with these post-ops, whole and in parts; returns the number of comparisons.
+std::size_t compare_parts(SelectedCase c) {
+  std::size_t compared = 0;
+  c.select = onednn_conv();
+  const SelectedRun wanted = run_selected(c);
+  for (const auto select : {parts_of<50>, parts_of<300>, parts_of<2500>}) {
+    c.select = select;
+    const SelectedRun found = run_selected(c);
+    // Other sizes have other kernels, which may take fewer post-ops.
+    if (found.implementation.empty() || found.post_ops_taken != wanted.post_ops_taken) continue;
+    EXPECT_TRUE(found.implementation.ends_with(" in parts")) << found.implementation;
+    ++compared;
+    const auto y = found.outputs[0].span<float>();
+    const auto z = wanted.outputs[0].span<float>();
+    EXPECT_EQ(y.size(), z.size());
+    for (std::size_t i = 0; i < y.size(); ++i)
+      EXPECT_NEAR(y[i], z[i], 1e-4) << found.implementation << ", element " << i;
+  }
+  return compared;
+}
+
+TEST(ConvParts, GiveTheConvolutionOfOnePiece) {
+  if (!onednn_conv()) GTEST_SKIP() << "there is no oneDNN";
+  RandomTensors random(11);
+  std::size_t compared = 0;
+  for (const PartedConv& c : parted_convs) {
+    SCOPED_TRACE(cat("x ", c.x.text(), ", w ", c.w.text()));
+    const Op op = c.op;
+    const std::vector<Tensor> inputs = {random.floats(c.x), random.floats(c.w),
+                                        random.floats({c.w[0]})};
+    const Shape y = run_selected({op, inputs, {}, {}, {1}}).outputs[0].shape();
+    Shape channels = Shape::filled(y.rank(), 1);
+    channels[1] = y[1];
+    const PostOps none;
+    const PostOps scaled = {BinaryPostOp{BinaryKind::mul, 0}, Unary{UnaryKind::relu}};
+    for (const auto& constants : {std::vector<std::size_t>{}, std::vector<std::size_t>{1}}) {
+      compared += compare_parts({op, inputs, none, {}, constants});
+      compared += compare_parts({op, inputs, scaled, {random.floats(channels)}, constants});
+      const PostOps residual = {BinaryPostOp{BinaryKind::add, 0}, Unary{UnaryKind::relu}};
+      compared += compare_parts({op, inputs, residual, {random.floats(y)}, constants});
+    }
+  }
+  EXPECT_GT(compared, 80U);
+}
+
+TEST(ConvParts, AreNotMadeOfLittleWork) {
+  if (!onednn_conv()) GTEST_SKIP() << "there is no oneDNN";
+  const Op op = Conv{};
+  RandomTensors random(3);
+  SelectedCase c{op, {random.floats({1, 8, 64, 64}), random.floats({8, 8, 3, 3})}, {}, {}, {1}};
+  c.select = onednn_conv();
+  EXPECT_EQ(run_selected(c).implementation.find("in parts"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace quern::testing
