@@ -2,6 +2,7 @@
 #include "kernels/contract/movement.h"
 
 #include "engine/vocabulary/text_util.h"
+#include "graph/ops/movement.h"
 
 namespace quern {
 
@@ -26,6 +27,20 @@ void fill(std::size_t size, const std::byte* value, std::int64_t n, std::byte* d
     constexpr std::size_t bytes = decltype(width)::value;
     for (std::int64_t i = 0; i < n; ++i) std::memcpy(dst + i * std::int64_t{bytes}, value, bytes);
   });
+}
+
+std::int64_t pad_source(PadMode mode, std::int64_t at, std::int64_t n) {
+  if (at >= 0 && at < n) return at;
+  switch (mode) {
+    case PadMode::constant: return -1;
+    case PadMode::edge: return at < 0 ? 0 : n - 1;
+    case PadMode::wrap: return (at % n + n) % n;
+    case PadMode::reflect: break;
+  }
+  if (n == 1) return 0;
+  const std::int64_t period = 2 * (n - 1);
+  const std::int64_t phase = (at % period + period) % period;
+  return phase < n ? phase : period - phase;
 }
 
 Status copy_reference(const ReferenceCall& call) {

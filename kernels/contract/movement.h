@@ -12,6 +12,8 @@
 
 namespace quern {
 
+enum class PadMode : std::uint8_t;
+
 // Element i of an i32 or i64 tensor.
 inline std::int64_t index_at(const TensorView& t, std::int64_t i) {
   return t.type.dtype == DType::i32 ? t.as<std::int32_t>()[i] : t.as<std::int64_t>()[i];
@@ -61,6 +63,9 @@ void copy_strided(std::size_t size, const Shape& shape, const Shape& strides, co
                   std::byte* dst);
 // Writes the element of `size` bytes at `value` n times to dst.
 void fill(std::size_t size, const std::byte* value, std::int64_t n, std::byte* dst);
+// The index of the element that a Pad by edge, reflection or wrapping has at position `at` relative
+// to the first of the n that it keeps, at least 1; -1 if that is the padding value.
+std::int64_t pad_source(PadMode mode, std::int64_t at, std::int64_t n);
 // The reference of views: output 0 gets the bytes of input 0.
 Status copy_reference(const ReferenceCall& call);
 

@@ -13,6 +13,7 @@
 #include "graph/ops/infer.h"
 #include "graph/ops/normalisation.h"
 #include "kernels/contract/kernel.h"
+#include "kernels/cpu/group_norm_rows.h"
 #include "kernels/gpu/kernels.h"
 
 namespace quern {
@@ -66,10 +67,13 @@ Cost group_norm_flops(const Op&, std::span<const TensorType> inputs,
   return cost;
 }
 
+constexpr CpuImplementation group_norm_implementations[] = {{"rows", select_group_norm_rows}};
+
 }  // namespace
 
 const OpKernels& GroupNorm::kernels() {
   static constexpr OpKernels table{.reference = {group_norm_reference},
+                                   .cpu = group_norm_implementations,
                                    .flops = group_norm_flops,
                                    .gpu = gpu::select_group_norm};
   return table;

@@ -13,28 +13,13 @@
 #include "kernels/contract/kernel.h"
 #include "kernels/contract/movement.h"
 #include "kernels/cpu/pad_copy.h"
+#include "kernels/cpu/pad_indexed.h"
 #include "kernels/gpu/kernels.h"
 
 namespace quern {
 namespace {
 
 // ---- reference
-
-// The source index of the element at position `at` relative to the first of n; -1 if it is the
-// padding value.
-std::int64_t source_at(PadMode mode, std::int64_t at, std::int64_t n) {
-  if (at >= 0 && at < n) return at;
-  switch (mode) {
-    case PadMode::constant: return -1;
-    case PadMode::edge: return at < 0 ? 0 : n - 1;
-    case PadMode::wrap: return (at % n + n) % n;
-    case PadMode::reflect: break;
-  }
-  if (n == 1) return 0;
-  const std::int64_t period = 2 * (n - 1);
-  const std::int64_t phase = (at % period + period) % period;
-  return phase < n ? phase : period - phase;
-}
 
 class Padding {
  public:
@@ -53,7 +38,7 @@ class Padding {
   void write(std::size_t d, const std::byte* src) {
     if (d == y_.rank()) return put(src);
     for (std::int64_t i = 0; i < y_[d]; ++i) {
-      const std::int64_t from = source_at(mode_, i - extend_[d], kept_[d]);
+      const std::int64_t from = pad_source(mode_, i - extend_[d], kept_[d]);
       if (from < 0) {
         put_value(y_.elements(d + 1));
       } else {
@@ -100,7 +85,8 @@ Status pad_reference(const ReferenceCall& call) {
   return {};
 }
 
-constexpr CpuImplementation pad_implementations[] = {{"copy", select_pad_copy}};
+constexpr CpuImplementation pad_implementations[] = {{"copy", select_pad_copy},
+                                                     {"indexed", select_pad_indexed}};
 
 }  // namespace
 

@@ -11,6 +11,7 @@
 #include "kernels/contract/iterate.h"
 #include "kernels/contract/kernel.h"
 #include "kernels/contract/scalar_math.h"
+#include "kernels/cpu/softmax_lanes.h"
 #include "kernels/cpu/softmax_rows.h"
 #include "kernels/gpu/kernels.h"
 
@@ -66,7 +67,8 @@ Status softmax_reference(const ReferenceCall& call) {
   return {};
 }
 
-constexpr CpuImplementation softmax_implementations[] = {{"rows", select_softmax_rows}};
+constexpr CpuImplementation softmax_implementations[] = {{"lanes", select_softmax_lanes},
+                                                         {"rows", select_softmax_rows}};
 
 }  // namespace
 
