@@ -12,6 +12,7 @@
 #include <string>
 
 #include "kernels/contract/kernel.h"
+#include "kernels/contract/team_clock.h"
 
 #if defined(__SANITIZE_THREAD__)
 #define QUERN_TSAN 1
@@ -122,6 +123,21 @@ OpenMpThreads::~OpenMpThreads() {
   if (dynamic_before_) openmp().set_dynamic(dynamic_before_);
 }
 
+std::chrono::nanoseconds time_of_team(int threads) noexcept {
+  if (!openmp() || in_openmp_team()) return std::chrono::nanoseconds(0);
+  try {
+    const std::shared_ptr<TeamClock>& clock = TeamClock::mine();
+    if (clock->is_new_size(threads)) {
+      const OpenMpThreads team(threads);
+      const Parallel parallel(threads);
+      parallel(threads, 1, [](std::int64_t, std::int64_t) {});
+    }
+    return clock->team_time();
+  } catch (...) {
+    return std::chrono::nanoseconds(0);
+  }
+}
+
 int default_threads() {
   cpu_set_t set;
   CPU_ZERO(&set);
@@ -152,18 +168,23 @@ void Parallel::run_part(const Loop& loop, std::int64_t begin, std::int64_t end) 
 
 void Parallel::run(int parts, const Loop& loop) {
   if (!openmp()) return run_part(loop, 0, loop.n);
+  struct Shared {
+    const Loop& loop;
+    const std::shared_ptr<TeamClock>* clock;
+  };
   const auto part = [](void* data) {
     QUERN_TSAN_ACQUIRE(data);
-    const Loop& l = *static_cast<const Loop*>(data);
+    const auto& [l, clock] = *static_cast<const Shared*>(data);
     // NOLINTNEXTLINE(clang-analyzer-core.CallAndMessage): openmp() is complete where it calls this
     const std::int64_t team = openmp().num_threads();
     const std::int64_t me = openmp().thread_num();
+    if (clock && me > 0) TeamClock::join(*clock);
     const std::int64_t begin = l.n * me / team;
     const std::int64_t end = l.n * (me + 1) / team;
     if (begin < end) run_part(l, begin, end);
     QUERN_TSAN_RELEASE(data);
   };
-  Loop shared = loop;
+  Shared shared{loop, TeamClock::mine_if_made()};
   QUERN_TSAN_RELEASE(&shared);
   openmp().parallel(part, &shared, static_cast<unsigned>(parts), 0);
   QUERN_TSAN_ACQUIRE(&shared);

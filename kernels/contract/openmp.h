@@ -3,6 +3,7 @@
 // threads, so that two thread pools never compete for the cores.
 #pragma once
 
+#include <chrono>
 #include <functional>
 #include <future>
 
@@ -50,6 +51,11 @@ auto outside_of_team(const F& f) -> decltype(f()) {
   if (!in_openmp_team()) return f();
   return std::async(std::launch::async, std::cref(f)).get();
 }
+
+// Returns the processor time that the other threads of the caller's teams have used since they were
+// first seen. The first call with another number than the last opens a region of so many threads,
+// to see them; later on each is seen that runs a part of a Parallel. 0 where there is no memory.
+std::chrono::nanoseconds time_of_team(int threads) noexcept;
 
 // min(CPUs that this process may run on, its cgroup's CPU quota), at least 1.
 int default_threads();

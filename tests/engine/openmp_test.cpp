@@ -3,7 +3,11 @@
 // parts of oneDNN's results unwritten. The environment's limits are set by tests/commands.txt.
 #include "kernels/contract/openmp.h"
 
+#include <chrono>
+#include <ctime>
 #include <dlfcn.h>
+
+#include <quern/processor_time.h>
 
 #include "tests/engine/engine_models.h"
 
@@ -82,6 +86,31 @@ TEST(OpenMpHost, ASessionTellsItsThreads) {
   EXPECT_EQ(session_of(executable, 0)->threads(), threads_of_run(0));
   EXPECT_EQ(session_of(executable, 1)->threads(), 1);
   EXPECT_EQ(session_of(executable, 1000)->threads(), threads_of_run(0));
+}
+
+// ---- processor time ----------------------------------------------------------------------------
+
+TEST(ProcessorTime, HasTheThreadsOfTheTeam) {
+  const auto executable = compile(conv_model());
+  const auto process_time = [] {
+    timespec t{};
+    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
+    return std::chrono::seconds(t.tv_sec) + std::chrono::nanoseconds(t.tv_nsec);
+  };
+  for (const int threads : {1, 2}) {
+    const auto session = session_of(executable, threads);
+    const Tensor image = pattern({8, 3, 160, 160});
+    must(session->set_input(0, image.view()));
+    must(session->run());
+    (void)processor_time(session->threads());
+    const auto all = process_time();
+    const auto mine = processor_time(session->threads());
+    for (int i = 0; i < 20; ++i) must(session->run());
+    const double counted = static_cast<double>((processor_time(session->threads()) - mine).count());
+    const double whole = static_cast<double>((process_time() - all).count());
+    EXPECT_LE(counted, 1.01 * whole);
+    EXPECT_GE(counted, 0.95 * whole) << threads;
+  }
 }
 
 }  // namespace

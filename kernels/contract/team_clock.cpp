@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "kernels/contract/team_clock.h"
+
+#include <pthread.h>
+#include <ctime>
+#include <utility>
+
+namespace quern {
+namespace {
+
+// 0 for a thread that is gone.
+std::chrono::nanoseconds time_of(clockid_t clock) noexcept {
+  timespec t{};
+  if (clock_gettime(clock, &t) != 0) return std::chrono::nanoseconds(0);
+  return std::chrono::seconds(t.tv_sec) + std::chrono::nanoseconds(t.tv_nsec);
+}
+
+thread_local std::shared_ptr<TeamClock> own_clock;
+
+}  // namespace
+
+std::chrono::nanoseconds thread_time() noexcept {
+  return time_of(CLOCK_THREAD_CPUTIME_ID);
+}
+
+struct TeamClock::Member {
+  ~Member() { leave(); }
+  void leave() noexcept {
+    if (!clock) return;
+    const std::lock_guard lock(clock->mutex_);
+    Member** link = &clock->members_;
+    while (*link != this) link = &(*link)->next;
+    *link = next;
+    clock->ended_ += thread_time() - joined_at;
+  }
+
+  std::shared_ptr<TeamClock> clock;
+  clockid_t id{};
+  std::chrono::nanoseconds joined_at{0};
+  Member* next = nullptr;
+};
+
+TeamClock::Member& TeamClock::this_thread() noexcept {
+  thread_local Member member;
+  return member;
+}
+
+const std::shared_ptr<TeamClock>& TeamClock::mine() {
+  if (!own_clock) own_clock = std::make_shared<TeamClock>();
+  return own_clock;
+}
+
+const std::shared_ptr<TeamClock>* TeamClock::mine_if_made() noexcept {
+  return own_clock ? &own_clock : nullptr;
+}
+
+void TeamClock::forget_mine() noexcept {
+  own_clock.reset();
+}
+
+void TeamClock::join(const std::shared_ptr<TeamClock>& clock) noexcept {
+  Member& member = this_thread();
+  if (member.clock == clock) return;
+  member.leave();
+  member.clock = clock;
+  if (pthread_getcpuclockid(pthread_self(), &member.id) != 0) member.id = CLOCK_THREAD_CPUTIME_ID;
+  member.joined_at = thread_time();
+  const std::lock_guard lock(clock->mutex_);
+  member.next = std::exchange(clock->members_, &member);
+}
+
+bool TeamClock::is_new_size(int threads) noexcept {
+  return std::exchange(size_, threads) != threads;
+}
+
+std::chrono::nanoseconds TeamClock::team_time() const noexcept {
+  const std::lock_guard lock(mutex_);
+  std::chrono::nanoseconds sum = ended_;
+  for (const Member* m = members_; m; m = m->next) sum += time_of(m->id) - m->joined_at;
+  return sum;
+}
+
+}  // namespace quern
