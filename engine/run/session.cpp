@@ -451,7 +451,8 @@ Status Session::Impl::follow_device() {
 
 Status Session::Impl::start_worker() {
   join_tensors(NextUser::host);
-  if (!worker) worker = std::make_shared<Worker>([this] { return run_on_worker(); });
+  if (!worker || !worker->is_of_this_process())
+    worker = std::make_shared<Worker>([this] { return run_on_worker(); });
   set_pending(worker);
   flight = Flight::worker;
   worker->start();

@@ -4,8 +4,11 @@
 #include <chrono>
 #include <condition_variable>
 #include <functional>
+#include <memory>
 #include <mutex>
 #include <thread>
+#include <unistd.h>
+#include <utility>
 
 #include <quern/status.h>
 
@@ -13,67 +16,87 @@
 
 namespace quern {
 
-// A thread that runs the same work whenever it is started, so that starting allocates nothing.
+// A thread that runs the same work whenever it is started, so that starting allocates nothing. A
+// child of fork() has no such thread: what is left of it there can be asked, waited for and
+// destroyed, but neither started nor awaited with success.
 class Worker final : public PendingRun {
  public:
   using Clock = std::chrono::steady_clock;
 
   explicit Worker(std::function<Status()> work)
-      : work_(std::move(work)), thread_([this] { loop(); }) {}
+      : work_(std::move(work)), state_(std::make_unique<State>()) {
+    state_->thread = std::thread([this] { loop(); });
+  }
   // Waits for work in progress.
   ~Worker() override {
-    {
-      const std::lock_guard lock(mutex_);
-      ends_ = true;
+    // Joining, or destroying what the thread waits for, would not end.
+    if (!is_of_this_process()) {
+      (void)state_.release();
+      return;
     }
-    changed_.notify_all();
-    thread_.join();
+    {
+      const std::lock_guard lock(state_->mutex);
+      state_->ends = true;
+    }
+    state_->changed.notify_all();
+    state_->thread.join();
   }
   Worker(const Worker&) = delete;
   Worker& operator=(const Worker&) = delete;
 
+  bool is_of_this_process() const { return process_ == getpid(); }
+
   void start() {
     {
-      const std::lock_guard lock(mutex_);
-      is_busy_ = true;
+      const std::lock_guard lock(state_->mutex);
+      state_->is_busy = true;
     }
-    changed_.notify_all();
+    state_->changed.notify_all();
   }
   bool is_done_by(Clock::time_point deadline) {
-    std::unique_lock lock(mutex_);
-    return changed_.wait_until(lock, deadline, [this] { return !is_busy_; });
+    if (!is_of_this_process()) return true;
+    std::unique_lock lock(state_->mutex);
+    return state_->changed.wait_until(lock, deadline, [this] { return !state_->is_busy; });
   }
   void join() override { (void)is_done_by(Clock::time_point::max()); }
   bool is_in_order() const override { return false; }
-  // Waits for the work and returns its status.
+  // Waits for the work and returns its status. Errors: also invalid_argument, in a child of fork().
   Status wait() {
-    std::unique_lock lock(mutex_);
-    changed_.wait(lock, [this] { return !is_busy_; });
-    return std::move(answer_);
+    if (!is_of_this_process())
+      return {Code::invalid_argument,
+              "the run was submitted before fork(); its thread is the parent's"};
+    std::unique_lock lock(state_->mutex);
+    state_->changed.wait(lock, [this] { return !state_->is_busy; });
+    return std::move(state_->answer);
   }
 
  private:
+  struct State {
+    std::mutex mutex;
+    std::condition_variable changed;
+    bool is_busy = false;
+    bool ends = false;
+    Status answer;
+    std::thread thread;
+  };
+
   void loop() {
-    std::unique_lock lock(mutex_);
+    std::unique_lock lock(state_->mutex);
     for (;;) {
-      changed_.wait(lock, [this] { return is_busy_ || ends_; });
-      if (!is_busy_) return;
+      state_->changed.wait(lock, [this] { return state_->is_busy || state_->ends; });
+      if (!state_->is_busy) return;
       lock.unlock();
       Status answer = work_();
       lock.lock();
-      answer_ = std::move(answer);
-      is_busy_ = false;
-      changed_.notify_all();
+      state_->answer = std::move(answer);
+      state_->is_busy = false;
+      state_->changed.notify_all();
     }
   }
 
-  std::function<Status()> work_;
-  std::mutex mutex_;
-  std::condition_variable changed_;
-  bool is_busy_ = false;
-  bool ends_ = false;
-  Status answer_;
-  std::thread thread_;
+  const std::function<Status()> work_;
+  const pid_t process_ = getpid();
+  std::unique_ptr<State> state_;
 };
 
 }  // namespace quern

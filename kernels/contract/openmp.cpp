@@ -8,6 +8,7 @@
 #include <cstdlib>
 #include <dlfcn.h>
 #include <fstream>
+#include <pthread.h>
 #include <sched.h>
 #include <string>
 
@@ -56,6 +57,29 @@ bool find(void* library, const char* name, F& function) {
   return function != nullptr;
 }
 
+// ---- children of fork() ------------------------------------------------------------------------
+//
+// A child has only the thread that forked: a region there would wait for a team that is gone. The
+// team of that thread is therefore ended before the fork, in the parent, where the next run makes
+// another. Where that cannot be (an older OpenMP, a fork within a region), the child's runs go to
+// new threads, which have teams of their own.
+
+thread_local bool has_team = false;   // has asked for a region of more than one thread
+thread_local bool lost_team = false;  // in a child: `has_team` when its parent forked
+
+int (*pause_all)(int kind) = nullptr;  // null: older than OpenMP 5.0
+
+void before_fork() {
+  constexpr int hard = 2;
+  if (!has_team) return;
+  TeamClock::forget_mine();
+  if (pause_all && pause_all(hard) == 0) has_team = false;
+}
+
+void in_child() {
+  lost_team = lost_team || has_team;
+}
+
 OpenMp load() noexcept {
   const bool chosen = std::getenv("GOMP_SPINCOUNT") || std::getenv("OMP_WAIT_POLICY");
   if (!chosen) setenv("GOMP_SPINCOUNT", "300", 0);
@@ -72,6 +96,8 @@ OpenMp load() noexcept {
       !find(library, "omp_set_dynamic", m.set_dynamic) ||
       !find(library, "omp_set_num_threads", m.set_num_threads))
     return {};
+  (void)find(library, "omp_pause_resource_all", pause_all);
+  (void)pthread_atfork(&before_fork, nullptr, &in_child);
   return m;
 }
 
@@ -106,7 +132,7 @@ int threads_of_run(int wanted) {
 }
 
 bool in_openmp_team() noexcept {
-  return openmp() && openmp().in_parallel() != 0;
+  return openmp() && (lost_team || openmp().in_parallel() != 0);
 }
 
 OpenMpThreads::OpenMpThreads(int threads) noexcept {
@@ -115,6 +141,7 @@ OpenMpThreads::OpenMpThreads(int threads) noexcept {
   dynamic_before_ = openmp().get_dynamic();
   if (threads_before_ != threads) openmp().set_num_threads(threads);
   if (dynamic_before_) openmp().set_dynamic(0);
+  has_team = has_team || threads > 1;
 }
 
 OpenMpThreads::~OpenMpThreads() {
@@ -186,6 +213,7 @@ void Parallel::run(int parts, const Loop& loop) {
   };
   Shared shared{loop, TeamClock::mine_if_made()};
   QUERN_TSAN_RELEASE(&shared);
+  has_team = true;
   openmp().parallel(part, &shared, static_cast<unsigned>(parts), 0);
   QUERN_TSAN_ACQUIRE(&shared);
 }

@@ -41,11 +41,12 @@ class OpenMpThreads {
   int dynamic_before_ = 0;
 };
 
-// Returns true if the caller is a thread of a parallel region, whose own regions have one thread.
+// Returns true if the caller is a thread of a parallel region, whose own regions have one thread,
+// or lost its team by fork(), so that they would wait for ever.
 bool in_openmp_team() noexcept;
 
-// Runs `f` outside of any parallel region: on the caller's thread, or on a new one if the caller is
-// in a region. Throws what `f` throws, and std::system_error if there is no new thread.
+// Runs `f` outside of any parallel region: on the caller's thread, or on a new one if
+// in_openmp_team(). Throws what `f` throws, and std::system_error if there is no new thread.
 template <class F>
 auto outside_of_team(const F& f) -> decltype(f()) {
   if (!in_openmp_team()) return f();

@@ -4,8 +4,12 @@
 #include "kernels/contract/openmp.h"
 
 #include <chrono>
+#include <csignal>
 #include <ctime>
 #include <dlfcn.h>
+#include <sys/wait.h>
+#include <thread>
+#include <unistd.h>
 
 #include <quern/processor_time.h>
 
@@ -86,6 +90,96 @@ TEST(OpenMpHost, ASessionTellsItsThreads) {
   EXPECT_EQ(session_of(executable, 0)->threads(), threads_of_run(0));
   EXPECT_EQ(session_of(executable, 1)->threads(), 1);
   EXPECT_EQ(session_of(executable, 1000)->threads(), threads_of_run(0));
+}
+
+// ---- fork() ------------------------------------------------------------------------------------
+
+// Runs `body` in a child; false if it is false there, or has not ended after half a minute.
+bool holds_in_child(const std::function<bool()>& body) {
+  const pid_t child = fork();
+  if (child == 0) _exit(body() ? 0 : 1);
+  const auto last = std::chrono::steady_clock::now() + std::chrono::seconds(30);
+  for (int status = 0; child > 0; std::this_thread::sleep_for(std::chrono::milliseconds(2))) {
+    if (waitpid(child, &status, WNOHANG) == child)
+      return WIFEXITED(status) && WEXITSTATUS(status) == 0;
+    if (std::chrono::steady_clock::now() < last) continue;
+    kill(child, SIGKILL);
+    waitpid(child, &status, 0);
+    ADD_FAILURE() << "the child does not end";
+    return false;
+  }
+  return false;
+}
+
+// A session of as many threads as the process may use, that has run.
+struct Forker {
+  Forker() : session(session_of(compile(conv_model()), 0)), expected(answers(*session)) {}
+  bool runs() const { return answers(*session) == expected; }
+  bool compiles_and_runs() const {
+    return answers(*session_of(compile(conv_model()), 0)) == expected;
+  }
+
+  std::unique_ptr<Session> session;
+  std::vector<std::vector<std::byte>> expected;
+};
+
+TEST(Fork, AChildRunsAndCompilesAsItsParentDid) {
+  const Forker f;
+  EXPECT_TRUE(holds_in_child([&] { return f.runs(); }));
+  EXPECT_TRUE(f.runs()) << "the parent has a team again";
+  EXPECT_TRUE(holds_in_child([&] { return f.compiles_and_runs(); }));
+  EXPECT_TRUE(holds_in_child([&] { return f.runs() && holds_in_child([&] { return f.runs(); }); }))
+      << "a child's child";
+}
+
+TEST(Fork, AChildOfAThreadRuns) {
+  const Forker f;
+  bool holds = false;
+  std::thread([&] {
+    holds = f.runs() && holds_in_child([&] { return f.runs() && f.compiles_and_runs(); });
+  }).join();
+  EXPECT_TRUE(holds);
+  EXPECT_TRUE(f.runs());
+}
+
+TEST(Fork, AChildRunsThatWasForkedInARegion) {
+  if (!open_openmp()) GTEST_SKIP() << "there is no libgomp";
+  const Forker f;
+  in_a_region([&] {
+    EXPECT_TRUE(holds_in_child([&] { return f.runs() && f.runs() && f.compiles_and_runs(); }));
+  });
+}
+
+TEST(Fork, AChildCountsItsOwnProcessorTime) {
+  const Forker f;
+  const int threads = f.session->threads();
+  (void)processor_time(threads);
+  EXPECT_TRUE(holds_in_child([&] {
+    const auto began = processor_time(threads);
+    return f.runs() && processor_time(threads) > began;
+  }));
+}
+
+TEST(Fork, ASubmittedRunIsTheParents) {
+  const Forker f;
+  ASSERT_TRUE(f.session->submit().ok());
+  while (!f.session->is_done()) std::this_thread::yield();
+  EXPECT_TRUE(holds_in_child([&] {
+    const Status status = f.session->wait();
+    return status.code() == Code::invalid_argument && f.runs() && f.session->submit().ok() &&
+           f.session->wait().ok();
+  }));
+  EXPECT_TRUE(f.session->wait().ok());
+  EXPECT_TRUE(holds_in_child([&] { return f.session->submit().ok() && f.session->wait().ok(); }));
+}
+
+TEST(Fork, AChildMayEndASessionOfItsParent) {
+  auto f = std::make_unique<Forker>();
+  ASSERT_TRUE(f->session->submit().ok() && f->session->wait().ok());
+  EXPECT_TRUE(holds_in_child([&] {
+    f.reset();
+    return true;
+  }));
 }
 
 // ---- processor time ----------------------------------------------------------------------------
