@@ -17,22 +17,79 @@ std::string_view name_of(Resource resource) {
 
 }  // namespace
 
+Activity::Calls Activity::one(Errno outcome) {
+  Calls calls;
+  (outcome == Errno::success     ? calls.ok
+   : outcome == Errno::timed_out ? calls.timed_out
+   : outcome == Errno::too_large ? calls.refused
+                                 : calls.failed) = 1;
+  return calls;
+}
+
+Activity& Activity::operator+=(const Activity& more) {
+  const auto add = [](Calls& to, const Calls& from) {
+    to.ok += from.ok;
+    to.timed_out += from.timed_out;
+    to.refused += from.refused;
+    to.failed += from.failed;
+  };
+  add(loads, more.loads);
+  add(computes, more.computes);
+  load_time += more.load_time;
+  compile_time += more.compile_time;
+  compute_time += more.compute_time;
+  return *this;
+}
+
+Error Account::check(Resource resource, std::uint64_t from, std::uint64_t to) const {
+  const std::uint64_t others = figures_.used.*resource - from;
+  const std::uint64_t most = limits_.most.*resource;
+  if (to <= from || (to <= most && others <= most - to)) return {};
+  return {Errno::too_large, sentence(name_of(resource), ": ", others, " are used and ", to,
+                                     " wanted, the limit is ", most)};
+}
+
 Error Account::change(Resource resource, std::uint64_t from, std::uint64_t to) {
   const std::lock_guard lock(mutex_);
-  std::uint64_t& used = used_.*resource;
-  const std::uint64_t others = used - from;
-  const std::uint64_t most = limits_.most.*resource;
-  if (to > from && (to > most || others > most - to))
-    return {Errno::too_large, sentence(name_of(resource), ": ", others, " are used and ", to,
-                                       " wanted, the limit is ", most)};
+  QUERN_NN_TRY(check(resource, from, to));
   if (above_) QUERN_NN_TRY(above_->change(resource, from, to));
-  used = others + to;
+  take(resource, from, to);
   return {};
+}
+
+Error Account::change(const KindBytes& from, const KindBytes& to) {
+  const std::lock_guard lock(mutex_);
+  QUERN_NN_TRY(check(&Counts::resident_bytes, from.total(), to.total()));
+  if (above_) QUERN_NN_TRY(above_->change(from, to));
+  take(&Counts::resident_bytes, from.total(), to.total());
+  for (std::size_t i = 0; i < kind_count; ++i) {
+    const auto kind = static_cast<Kind>(i);
+    figures_.resident[kind] += to[kind] - from[kind];
+  }
+  return {};
+}
+
+void Account::take(Resource resource, std::uint64_t from, std::uint64_t to) {
+  std::uint64_t& used = figures_.used.*resource;
+  std::uint64_t& peak = figures_.peak.*resource;
+  used += to - from;
+  peak = std::max(peak, used);
+}
+
+void Account::note(const Activity& activity) {
+  if (above_) return above_->note(activity);
+  const std::lock_guard lock(mutex_);
+  figures_.activity += activity;
 }
 
 Counts Account::usage() const {
   const std::lock_guard lock(mutex_);
-  return used_;
+  return figures_.used;
+}
+
+Figures Account::figures() const {
+  const std::lock_guard lock(mutex_);
+  return figures_;
 }
 
 std::uint64_t Account::most(Resource resource) const {
@@ -45,7 +102,7 @@ std::uint64_t Account::headroom(Resource resource) const {
   const std::uint64_t limit = limits_.most.*resource;
   if (limit == no_limit) return above;
   const std::lock_guard lock(mutex_);
-  return std::min(above, limit - used_.*resource);
+  return std::min(above, limit - figures_.used.*resource);
 }
 
 std::chrono::microseconds Account::deadline() const {
@@ -70,6 +127,17 @@ Charge::~Charge() {
 Error Charge::set(std::uint64_t amount) {
   if (amount == amount_) return {};
   QUERN_NN_TRY(account_->change(resource_, amount_, amount));
+  amount_ = amount;
+  return {};
+}
+
+ResidentCharge::~ResidentCharge() {
+  if (amount_ != KindBytes()) (void)set({});
+}
+
+Error ResidentCharge::set(const KindBytes& amount) {
+  if (amount == amount_) return {};
+  QUERN_NN_TRY(account_->change(amount_, amount));
   amount_ = amount;
   return {};
 }

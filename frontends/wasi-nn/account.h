@@ -3,11 +3,13 @@
 // charged to both or to neither.
 #pragma once
 
+#include <array>
 #include <chrono>
 #include <cstdint>
 #include <limits>
 #include <memory>
 #include <mutex>
+#include <numeric>
 
 #include "frontends/wasi-nn/error.h"
 
@@ -25,6 +27,57 @@ struct Counts {
   bool operator==(const Counts&) const = default;
 };
 using Resource = std::uint64_t Counts::*;
+
+// What resident bytes are made of.
+enum class Kind : std::uint8_t {
+  models,   // their files, and the graphs that were read from them
+  weights,  // packed for kernels
+  tables,   // plans, generated code, states of kernels, handles
+  arenas,   // intermediate results of runs
+  tensors   // inputs and outputs that contexts hold, and tensors of WIT
+};
+inline constexpr std::size_t kind_count = 5;
+
+// Resident bytes by kind.
+class KindBytes {
+ public:
+  KindBytes() = default;
+  KindBytes(Kind kind, std::uint64_t bytes) { (*this)[kind] = bytes; }
+  std::uint64_t& operator[](Kind kind) { return bytes_[static_cast<std::size_t>(kind)]; }
+  std::uint64_t operator[](Kind kind) const { return bytes_[static_cast<std::size_t>(kind)]; }
+  std::uint64_t total() const {
+    return std::accumulate(bytes_.begin(), bytes_.end(), std::uint64_t{0});
+  }
+  bool operator==(const KindBytes&) const = default;
+
+ private:
+  std::array<std::uint64_t, kind_count> bytes_{};
+};
+
+// What was done for a tenant. The times are of processors: docs/wasi-nn.md says of which threads.
+struct Activity {
+  // How calls ended.
+  struct Calls {
+    std::uint64_t ok = 0;
+    std::uint64_t timed_out = 0;
+    std::uint64_t refused = 0;  // too_large: a limit, or no memory
+    std::uint64_t failed = 0;   // everything else
+  };
+  Calls loads;  // models that guests brought, and those of the host's names
+  Calls computes;
+  std::chrono::nanoseconds load_time{0}, compile_time{0}, compute_time{0};
+
+  // Counts one call more.
+  static Calls one(Errno outcome);
+  Activity& operator+=(const Activity& more);
+};
+
+// An account at one moment.
+struct Figures {
+  Counts used, peak;  // `peak`: the most of each since the account was made
+  KindBytes resident;
+  Activity activity;
+};
 
 inline constexpr std::uint64_t no_limit = std::numeric_limits<std::uint64_t>::max();
 
@@ -55,8 +108,13 @@ class Account {
 
   // Changes a charge from `from` to `to`. Errors: too_large; nothing is changed then.
   Error change(Resource resource, std::uint64_t from, std::uint64_t to);
+  // The same for resident bytes.
+  Error change(const KindBytes& from, const KindBytes& to);
+  // Adds to the figures of the topmost account.
+  void note(const Activity& activity);
   const Limits& limits() const { return limits_; }
   Counts usage() const;
+  Figures figures() const;
 
   // The strictest limit of this account and the accounts above it.
   std::uint64_t most(Resource resource) const;
@@ -67,13 +125,18 @@ class Account {
   bool names_only() const;
 
  private:
+  // Both under the lock.
+  Error check(Resource resource, std::uint64_t from, std::uint64_t to) const;
+  void take(Resource resource, std::uint64_t from, std::uint64_t to);
+
   mutable std::mutex mutex_;
   const Limits limits_;
-  Counts used_;
+  Figures figures_;
   const std::shared_ptr<Account> above_;
 };
 
-// A charged amount of one resource; the destructor releases it. Movable; one thread at a time.
+// A charged amount of one resource other than resident bytes; the destructor releases it. Movable;
+// one thread at a time.
 class Charge {
  public:
   Charge(std::shared_ptr<Account> account, Resource resource)
@@ -93,6 +156,24 @@ class Charge {
   std::shared_ptr<Account> account_;
   Resource resource_;
   std::uint64_t amount_ = 0;
+};
+
+// The same for resident bytes.
+class ResidentCharge {
+ public:
+  explicit ResidentCharge(std::shared_ptr<Account> account) : account_(std::move(account)) {}
+  ResidentCharge(ResidentCharge&& other) noexcept
+      : account_(std::move(other.account_)), amount_(std::exchange(other.amount_, {})) {}
+  ResidentCharge& operator=(ResidentCharge&&) = delete;
+  ~ResidentCharge();
+
+  // Errors: too_large; the amount stays as it was.
+  Error set(const KindBytes& amount);
+  const KindBytes& amount() const { return amount_; }
+
+ private:
+  std::shared_ptr<Account> account_;
+  KindBytes amount_;
 };
 
 }  // namespace quern::wasi_nn

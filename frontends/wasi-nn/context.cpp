@@ -4,6 +4,8 @@
 #include <cstring>
 #include <utility>
 
+#include <quern/processor_time.h>
+
 namespace quern::wasi_nn {
 namespace {
 
@@ -66,15 +68,15 @@ Context::Context(std::shared_ptr<const Executable> executable,
       inputs_(executable_->inputs().size()),
       outputs_(executable_->outputs().size()),
       tensor_bytes_(account, &Counts::tensor_bytes),
-      resident_bytes_(account, &Counts::resident_bytes) {}
+      resident_bytes_(account) {}
 
 Error Context::create(std::shared_ptr<const Executable> executable,
                       const std::shared_ptr<Account>& account, std::unique_ptr<Context>* context) {
   constexpr std::uint64_t handle_bytes = 512;
   std::unique_ptr<Context> made(new Context(std::move(executable), account));
-  QUERN_NN_TRY(made->resident_bytes_.set(handle_bytes + sizeof *made +
-                                         made->inputs_.size() * sizeof(Input) +
-                                         made->outputs_.size() * sizeof(Output)));
+  QUERN_NN_TRY(made->resident_bytes_.set(
+      {Kind::tables, handle_bytes + sizeof *made + made->inputs_.size() * sizeof(Input) +
+                         made->outputs_.size() * sizeof(Output)}));
   *context = std::move(made);
   return {};
 }
@@ -83,8 +85,10 @@ Error Context::create(std::shared_ptr<const Executable> executable,
 Error Context::make_room(Place& place, std::size_t& capacity, std::size_t bytes) {
   const std::size_t wanted = place_bytes(bytes);
   if (place && wanted <= capacity && capacity / 4 <= wanted) return {};
-  const std::uint64_t charged = resident_bytes_.amount();
-  QUERN_NN_TRY(resident_bytes_.set(charged - capacity + wanted));
+  const KindBytes charged = resident_bytes_.amount();
+  KindBytes changed = charged;
+  changed[Kind::tensors] += wanted - capacity;
+  QUERN_NN_TRY(resident_bytes_.set(changed));
   Place made;
   if (Error error = make_place(bytes, &made); !error.ok()) {
     (void)resident_bytes_.set(charged);
@@ -172,11 +176,16 @@ Error Context::bind(Session& session) const {
 }
 
 Error Context::compute(SessionPool& sessions, Clock::time_point deadline,
-                       const std::function<Error(std::uint64_t bytes)>& charge_compiled) {
+                       const std::function<Error(const KindBytes& bytes)>& charge_compiled,
+                       std::chrono::nanoseconds* time) {
   is_computed_ = false;
   const InputTypes types = input_types();
   std::unique_ptr<ChargedSession> borrowed;
   QUERN_NN_TRY(sessions.take(executable_, account_, types, &borrowed));
+  // A team that a device's host does not need is not made for the clock.
+  const bool has_team = executable().device().info().kind == DeviceInfo::Kind::cpu;
+  const int threads = has_team ? borrowed->session().threads() : 1;
+  const auto began = processor_time(threads);
   const auto run = [&]() -> Error {
     QUERN_NN_TRY(bind(borrowed->session()));
     QUERN_NN_TRY(borrowed->plan(types, deadline));
@@ -186,6 +195,7 @@ Error Context::compute(SessionPool& sessions, Clock::time_point deadline,
     return keep_outputs(borrowed->session());
   };
   Error error = run();
+  *time += processor_time(threads) - began;
   sessions.give(std::move(borrowed));
   is_computed_ = error.ok();
   return error;

@@ -39,12 +39,14 @@ class Context {
   // Unsets all inputs and drops the outputs of the last compute.
   void forget_inputs();
   bool has_input(std::size_t index) const { return inputs_[index].is_set; }
-  // Runs in a session of `sessions`. `charge_compiled` is told the bytes of packed weights and
-  // plans, which belong to the graph: before the run, and again where the run has made more.
+  // Runs in a session of `sessions`. `charge_compiled` is told the bytes of weights and tables that
+  // belong to the graph: before the run, and again where the run has made more. Adds to `time` what
+  // the processors took.
   // Errors: its own; invalid_argument (an input is not set), timed_out, too_large,
   // unsupported_operation, runtime_error.
   Error compute(SessionPool& sessions, Clock::time_point deadline,
-                const std::function<Error(std::uint64_t bytes)>& charge_compiled);
+                const std::function<Error(const KindBytes& bytes)>& charge_compiled,
+                std::chrono::nanoseconds* time);
   // Valid after a compute, until the next one. Errors: runtime_error before the first;
   // invalid_argument; unsupported_operation if the output is not a tensor of numbers.
   Error output(std::size_t index, TensorView* view) const;
@@ -75,7 +77,8 @@ class Context {
   const std::shared_ptr<Account> account_;
   std::vector<Input> inputs_;
   std::vector<Output> outputs_;
-  Charge tensor_bytes_, resident_bytes_;
+  Charge tensor_bytes_;
+  ResidentCharge resident_bytes_;
   bool is_computed_ = false;
 };
 

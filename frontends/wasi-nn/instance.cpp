@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <cstring>
 
+#include <quern/processor_time.h>
+
 namespace quern::wasi_nn {
 namespace {
 
@@ -49,6 +51,13 @@ Error ContextUse::set_input(std::size_t index, const TensorType& type, Bytes byt
 }
 
 Error ContextUse::compute() {
+  std::chrono::nanoseconds time{0};
+  Error error = compute_within_limits(&time);
+  account_->note({.computes = Activity::one(error.code), .compute_time = time});
+  return error;
+}
+
+Error ContextUse::compute_within_limits(std::chrono::nanoseconds* time) {
   QUERN_NN_TRY(check_loaded());
   const auto start = Clock::now();
   const auto limit = account_->deadline();
@@ -57,7 +66,7 @@ Error ContextUse::compute() {
   GraphHandle& graph = *handle_->graph;
   return handle_->context->compute(
       graph.sessions, limit.count() > 0 ? start + limit : Clock::time_point::max(),
-      [&](std::uint64_t bytes) { return graph.charged->charge_compiled(bytes); });
+      [&](const KindBytes& bytes) { return graph.charged->charge_compiled(bytes); }, time);
 }
 
 Error ContextUse::output(std::size_t index, TensorView* view) const {
@@ -154,9 +163,9 @@ Error Instance::insert(Entry entry, Handle* handle) {
 Error Instance::insert_graph(std::shared_ptr<ChargedGraph> graph, Handle* handle) {
   constexpr std::uint64_t handle_bytes = 256;  // with its place in the table
   auto entry = std::make_shared<GraphHandle>(std::move(graph), Charge(account_, &Counts::graphs),
-                                             Charge(account_, &Counts::resident_bytes));
+                                             ResidentCharge(account_));
   QUERN_NN_TRY(entry->count.set(1));
-  QUERN_NN_TRY(entry->memory.set(handle_bytes));
+  QUERN_NN_TRY(entry->memory.set({Kind::tables, handle_bytes}));
   return insert(std::move(entry), handle);
 }
 
@@ -164,6 +173,14 @@ Error Instance::insert_graph(std::shared_ptr<ChargedGraph> graph, Handle* handle
 
 Error Instance::load(std::span<const Bytes> parts, Encoding encoding, Target wanted,
                      Handle* graph) {
+  const auto began = processor_time();
+  Error error = load_model(parts, encoding, wanted, graph);
+  account_->note({.loads = Activity::one(error.code), .load_time = processor_time() - began});
+  return error;
+}
+
+Error Instance::load_model(std::span<const Bytes> parts, Encoding encoding, Target wanted,
+                           Handle* graph) {
   const Target target = tenant_->target(wanted);
   if (encoding == Encoding::other && !tenant_->options().any_encoding)
     return {Errno::invalid_encoding, "the encoding is not onnx"};
@@ -226,7 +243,7 @@ Error Instance::make_context(std::shared_ptr<GraphHandle> graph, std::optional<T
   QUERN_NN_TRY(count.set(1));
   std::shared_ptr<const Executable> executable;
   QUERN_NN_TRY(tenant_->compile(graph->charged->graph(), wanted, &executable));
-  QUERN_NN_TRY(graph->charged->charge_compiled(executable->table_bytes()));
+  QUERN_NN_TRY(graph->charged->charge_compiled({Kind::tables, executable->table_bytes()}));
   std::unique_ptr<Context> made;
   QUERN_NN_TRY(Context::create(std::move(executable), account_, &made));
   *context = std::make_shared<ContextHandle>(std::move(graph), std::move(made), std::move(count));

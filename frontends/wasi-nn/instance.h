@@ -35,11 +35,12 @@ struct NamedOutput {
 };
 
 struct GraphHandle {
-  GraphHandle(std::shared_ptr<ChargedGraph> g, Charge c, Charge m)
+  GraphHandle(std::shared_ptr<ChargedGraph> g, Charge c, ResidentCharge m)
       : charged(std::move(g)), count(std::move(c)), memory(std::move(m)) {}
 
   std::shared_ptr<ChargedGraph> charged;
-  Charge count, memory;
+  Charge count;
+  ResidentCharge memory;
   std::atomic<bool> is_unloaded = false;
   std::atomic<int> contexts = 0;
   SessionPool sessions;  // of the contexts
@@ -92,6 +93,7 @@ class ContextUse {
  private:
   friend class Instance;
   Error check_loaded() const;
+  Error compute_within_limits(std::chrono::nanoseconds* time);
   Error new_input_index(std::string_view name, std::size_t* index) const;
   Error compute_copies(std::span<const NamedTensor> inputs, std::vector<NamedOutput>* outputs);
 
@@ -143,6 +145,7 @@ class Instance {
   Error take(Handle handle, std::shared_ptr<T>* entry);
   Error insert(Entry entry, Handle* handle);
   Error insert_graph(std::shared_ptr<ChargedGraph> graph, Handle* handle);
+  Error load_model(std::span<const Bytes> parts, Encoding encoding, Target target, Handle* graph);
   Error make_context(std::shared_ptr<GraphHandle> graph, std::optional<Target> target,
                      std::shared_ptr<ContextHandle>* context);
 

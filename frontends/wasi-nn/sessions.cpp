@@ -31,9 +31,16 @@ Error ChargedSession::create(const std::shared_ptr<const Executable>& executable
 }
 
 Error ChargedSession::charge(std::uint64_t arena_bytes) {
-  QUERN_NN_TRY(resident_bytes_.set(sizeof *this + session_->table_bytes() + arena_bytes));
+  KindBytes bytes(Kind::tables, sizeof *this + session_->table_bytes());
+  bytes[Kind::arenas] = arena_bytes;
+  QUERN_NN_TRY(resident_bytes_.set(bytes));
   arena_bytes_ = arena_bytes;
   return {};
+}
+
+void ChargedSession::find_compiled_bytes(const PlanInfo& info) {
+  compiled_bytes_[Kind::weights] = info.weight_bytes;
+  compiled_bytes_[Kind::tables] = session_->executable().table_bytes();
 }
 
 Error ChargedSession::plan(const InputTypes& types,
@@ -44,7 +51,7 @@ Error ChargedSession::plan(const InputTypes& types,
   const PlanInfo info = session_->plan_info();
   // Arenas of earlier shapes are still held.
   QUERN_NN_TRY(charge(std::max(info.arena_bytes, session_->resident_bytes())));
-  compiled_bytes_ = info.weight_bytes + session_->executable().table_bytes();
+  find_compiled_bytes(info);
   has_one_plan_ = info.memory.is_complete;
   types_ = types;
   return {};
@@ -55,8 +62,7 @@ Error ChargedSession::run(std::chrono::steady_clock::time_point deadline) {
     session_->limit_memory(
         static_cast<std::size_t>(std::max<std::uint64_t>(left + arena_bytes_, 1)));
   if (const Status status = session_->run_until(deadline); !status.ok()) return run_error(status);
-  if (!has_one_plan_)
-    compiled_bytes_ = session_->plan_info().weight_bytes + session_->executable().table_bytes();
+  if (!has_one_plan_) find_compiled_bytes(session_->plan_info());
   // Memory that depends on data is known only now.
   const std::uint64_t held = session_->resident_bytes();
   if (held <= arena_bytes_ && has_one_plan_) return {};

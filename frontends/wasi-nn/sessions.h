@@ -33,22 +33,21 @@ class ChargedSession {
   // Errors: those of Session::run_until(); too_large, if memory that depends on data passes the
   // limit.
   Error run(std::chrono::steady_clock::time_point deadline);
-  // The bytes of packed weights and plans that belong to the graph, after plan() and run().
-  std::uint64_t compiled_bytes() const { return compiled_bytes_; }
+  // The bytes of weights and tables that belong to the graph, after plan() and run().
+  const KindBytes& compiled_bytes() const { return compiled_bytes_; }
 
  private:
   ChargedSession(std::unique_ptr<Session> session, const std::shared_ptr<Account>& account)
-      : session_(std::move(session)),
-        account_(account),
-        resident_bytes_(account, &Counts::resident_bytes) {}
+      : session_(std::move(session)), account_(account), resident_bytes_(account) {}
   Error charge(std::uint64_t arena_bytes);
+  void find_compiled_bytes(const PlanInfo& info);
 
   const std::unique_ptr<Session> session_;
   const std::shared_ptr<Account> account_;
-  Charge resident_bytes_;
+  ResidentCharge resident_bytes_;
   InputTypes types_;               // of the last plan
   std::uint64_t arena_bytes_ = 0;  // as charged
-  std::uint64_t compiled_bytes_ = 0;
+  KindBytes compiled_bytes_;
   bool has_one_plan_ = false;  // otherwise runs make plans, too
 };
 

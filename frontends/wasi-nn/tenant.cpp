@@ -3,6 +3,8 @@
 
 #include <algorithm>
 
+#include <quern/processor_time.h>
+
 namespace quern::wasi_nn {
 namespace {
 
@@ -20,7 +22,7 @@ Error check_name(std::string_view name) {
 
 Error ModelCharges::begin(std::uint64_t file_bytes) {
   QUERN_NN_TRY(model_bytes.set(file_bytes));
-  return resident_bytes.set(file_bytes);
+  return resident_bytes.set({Kind::models, file_bytes});
 }
 
 ChargedGraph::ChargedGraph(std::shared_ptr<SharedGraph> graph, ModelCharges charges)
@@ -30,16 +32,17 @@ Error ChargedGraph::create(std::shared_ptr<SharedGraph> graph, ModelCharges char
                            std::shared_ptr<ChargedGraph>* charged) {
   const std::shared_ptr<ChargedGraph> made(new ChargedGraph(std::move(graph), std::move(charges)));
   QUERN_NN_TRY(made->charges_.begin(made->graph_->model_bytes()));
-  QUERN_NN_TRY(made->charges_.resident_bytes.set(made->graph_->held_bytes()));
+  QUERN_NN_TRY(made->charges_.resident_bytes.set({Kind::models, made->graph_->held_bytes()}));
   *charged = made;
   return {};
 }
 
-Error ChargedGraph::charge_compiled(std::uint64_t bytes) {
+Error ChargedGraph::charge_compiled(const KindBytes& bytes) {
   const std::lock_guard lock(mutex_);
-  const std::uint64_t all = graph_->held_bytes() + bytes;
-  Charge& charge = charges_.resident_bytes;
-  return all > charge.amount() ? charge.set(all) : Error();
+  KindBytes most = charges_.resident_bytes.amount();
+  for (const Kind kind : {Kind::weights, Kind::tables})
+    most[kind] = std::max(most[kind], bytes[kind]);
+  return charges_.resident_bytes.set(most);
 }
 
 // ---- tenants -----------------------------------------------------------------------------------
@@ -58,15 +61,28 @@ GraphOptions Tenant::graph_options(Target wanted, std::uint64_t memory) const {
 }
 
 Error Tenant::add_file(const std::string& name, const std::string& path, Target target) {
-  auto graph =
-      SharedGraph::open(path, graph_options(target, account_->headroom(&Counts::resident_bytes)));
-  return graph ? add(name, std::move(*graph)) : Error(graph.error());
+  const auto began = processor_time();
+  return add_loaded(
+      name,
+      SharedGraph::open(path, graph_options(target, account_->headroom(&Counts::resident_bytes))),
+      began);
 }
 
 Error Tenant::add_bytes(const std::string& name, Bytes bytes, Target target) {
-  auto graph = SharedGraph::load(
-      {&bytes, 1}, graph_options(target, account_->headroom(&Counts::resident_bytes)));
-  return graph ? add(name, std::move(*graph)) : Error(graph.error());
+  const auto began = processor_time();
+  return add_loaded(
+      name,
+      SharedGraph::load({&bytes, 1},
+                        graph_options(target, account_->headroom(&Counts::resident_bytes))),
+      began);
+}
+
+Error Tenant::add_loaded(const std::string& name, Result<std::shared_ptr<SharedGraph>> graph,
+                         std::chrono::nanoseconds began) {
+  const auto time = processor_time() - began;
+  Error error = graph ? add(name, std::move(*graph)) : Error(graph.error());
+  account_->note({.loads = Activity::one(error.code), .load_time = time});
+  return error;
 }
 
 Error Tenant::add(const std::string& name, std::shared_ptr<SharedGraph> graph) {
@@ -106,11 +122,13 @@ Error Tenant::find(std::string_view name, std::shared_ptr<ChargedGraph>* graph) 
 
 Error Tenant::compile(SharedGraph& graph, Target target,
                       std::shared_ptr<const Executable>* executable) const {
+  const auto began = processor_time();
   auto compiled = graph.executable(target);
   if (!compiled && target == Target::gpu && !options_.gpu_or_nothing) {
     log(sentence("the CPU is used, the GPU was wanted: ", compiled.error().message()));
     compiled = graph.executable(Target::cpu);
   }
+  account_->note({.compile_time = processor_time() - began});
   if (!compiled) return Error(compiled.error());
   *executable = std::move(*compiled);
   return {};

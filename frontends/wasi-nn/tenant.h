@@ -20,12 +20,12 @@ namespace quern::wasi_nn {
 // are copied or read.
 struct ModelCharges {
   explicit ModelCharges(const std::shared_ptr<Account>& account)
-      : model_bytes(account, &Counts::model_bytes),
-        resident_bytes(account, &Counts::resident_bytes) {}
+      : model_bytes(account, &Counts::model_bytes), resident_bytes(account) {}
   // Errors: too_large.
   Error begin(std::uint64_t file_bytes);
 
-  Charge model_bytes, resident_bytes;
+  Charge model_bytes;
+  ResidentCharge resident_bytes;
 };
 
 // A graph and its charges to the account that loaded it; handles and contexts share it. Any thread.
@@ -37,9 +37,9 @@ class ChargedGraph {
 
   SharedGraph& graph() const { return *graph_; }
   const std::shared_ptr<SharedGraph>& shared() const { return graph_; }
-  // Weights are packed and plans are made when a context runs; others share them. The charge is
-  // that of the most that there was.
-  Error charge_compiled(std::uint64_t bytes);
+  // `bytes` are weights and tables: weights are packed and plans are made when a context runs;
+  // others share them. The charge is that of the most of each that there was.
+  Error charge_compiled(const KindBytes& bytes);
 
  private:
   ChargedGraph(std::shared_ptr<SharedGraph> graph, ModelCharges charges);
@@ -77,6 +77,7 @@ class Tenant {
   std::vector<std::string> names() const;
 
   Counts usage() const { return account_->usage(); }
+  Figures figures() const { return account_->figures(); }
 
   const TenantOptions& options() const { return options_; }
   const std::shared_ptr<Account>& account() const { return account_; }
@@ -96,6 +97,9 @@ class Tenant {
     std::shared_ptr<ChargedGraph> graph;
     Charge count;
   };
+
+  Error add_loaded(const std::string& name, Result<std::shared_ptr<SharedGraph>> graph,
+                   std::chrono::nanoseconds began);
 
   const TenantOptions options_;
   const std::shared_ptr<Account> account_;

@@ -25,7 +25,8 @@ Error HeldTensor::create(const std::shared_ptr<Account>& account, const TensorTy
                          std::shared_ptr<HeldTensor>* tensor) {
   const std::shared_ptr<HeldTensor> made(new HeldTensor(account, type));
   QUERN_NN_TRY(made->tensor_bytes_.set(type.bytes()));
-  QUERN_NN_TRY(made->resident_bytes_.set(tensor_bytes + place_bytes(type.bytes())));
+  QUERN_NN_TRY(
+      made->resident_bytes_.set({Kind::tensors, tensor_bytes + place_bytes(type.bytes())}));
   QUERN_NN_TRY(make_place(type.bytes(), &made->place_));
   *tensor = made;
   return {};

@@ -37,12 +37,11 @@ class HeldTensor {
 
  private:
   HeldTensor(const std::shared_ptr<Account>& account, const TensorType& type)
-      : type_(type),
-        tensor_bytes_(account, &Counts::tensor_bytes),
-        resident_bytes_(account, &Counts::resident_bytes) {}
+      : type_(type), tensor_bytes_(account, &Counts::tensor_bytes), resident_bytes_(account) {}
 
   const TensorType type_;
-  Charge tensor_bytes_, resident_bytes_;
+  Charge tensor_bytes_;
+  ResidentCharge resident_bytes_;
   Place place_;
 };
 

@@ -99,6 +99,53 @@ static void check_tenants(const char* model) {
   quern_nn_tenant_destroy(other);
 }
 
+/* ---- figures and metrics ---- */
+
+static void keep_text(void* user, const char* text, size_t bytes) {
+  char* kept = user;
+  const size_t most = bytes < 8191 ? bytes : 8191;
+  memcpy(kept, text, most);
+  kept[most] = 0;
+}
+
+static void check_figures(const char* model) {
+  static char text[8192];
+  quern_nn_tenant* tenant = NULL;
+  quern_nn_instance* instance = NULL;
+  quern_nn_figures figures = QUERN_NN_FIGURES_INIT;
+  quern_tensor tensor = picture();
+  uint32_t graph = 0, context = 0;
+  OK(quern_nn_tenant_create(NULL, &tenant));
+  OK(quern_nn_tenant_add_file(tenant, "digits", model, QUERN_NN_CPU));
+  OK(quern_nn_instance_create(tenant, NULL, &instance));
+  OK(quern_nn_load_by_name(instance, "digits", 6, &graph));
+  OK(quern_nn_init_execution_context(instance, graph, NULL, &context));
+  CHECK(quern_nn_compute(instance, context) == QUERN_NN_INVALID_ARGUMENT); /* no input */
+  OK(quern_nn_set_input(instance, context, 0, &tensor));
+  OK(quern_nn_compute(instance, context));
+  OK(quern_nn_tenant_figures(tenant, &figures));
+  CHECK(figures.graphs == 2 && figures.contexts == 1 && figures.loads == 1);
+  CHECK(figures.computes == 1 && figures.computes_failed == 1 && figures.computes_refused == 0);
+  CHECK(figures.resident_bytes == figures.resident_models + figures.resident_weights +
+                                      figures.resident_tables + figures.resident_arenas +
+                                      figures.resident_tensors);
+  CHECK(figures.resident_bytes_peak >= figures.resident_bytes && figures.resident_arenas > 0);
+  CHECK(figures.load_ns > 0 && figures.compile_ns > 0 && figures.compute_ns > 0);
+  figures.struct_size--;
+  CHECK(quern_nn_tenant_figures(tenant, &figures) == QUERN_NN_INVALID_ARGUMENT);
+  CHECK(quern_nn_tenant_figures(NULL, &figures) == QUERN_NN_INVALID_ARGUMENT);
+
+  const quern_nn_labelled_tenant labelled[] = {{"a \"b\"", tenant}, {NULL, tenant}};
+  OK(quern_nn_metrics(labelled, 1, keep_text, text));
+  CHECK(strstr(text, "quern_nn_computes_total{tenant=\"a \\\"b\\\"\",result=\"ok\"} 1\n"));
+  CHECK(quern_nn_metrics(labelled, 2, keep_text, text) == QUERN_NN_INVALID_ARGUMENT);
+  CHECK(quern_nn_metrics(NULL, 1, keep_text, text) == QUERN_NN_INVALID_ARGUMENT);
+  CHECK(quern_nn_metrics(labelled, 1, NULL, text) == QUERN_NN_INVALID_ARGUMENT);
+  OK(quern_nn_metrics(NULL, 0, keep_text, text));
+  quern_nn_instance_destroy(instance);
+  quern_nn_tenant_destroy(tenant);
+}
+
 /* ---- typed ---- */
 
 static void check_typed(quern_nn_instance* instance) {
@@ -322,6 +369,7 @@ int main(int argc, char** argv) {
   for (int i = 0; i < PIXELS; i++) pixels[i] = (float)(i % 5) / 5;
 
   check_nulls();
+  check_figures(argv[1]);
   check_tenants(argv[1]);
   OK(quern_nn_tenant_create(NULL, &tenant));
   OK(quern_nn_tenant_add_file(tenant, "digits", argv[1], QUERN_NN_CPU));

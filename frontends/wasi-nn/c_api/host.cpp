@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "frontends/wasi-nn/c_api/handles.h"
+#include "frontends/wasi-nn/metrics.h"
 #include "frontends/wasi-nn/records.h"
 #include "frontends/wasi-nn/wit.h"
 #include "frontends/wasi-nn/witx.h"
@@ -74,6 +75,33 @@ Error read_options(const quern_nn_tenant_options* given, TenantOptions* options)
 Error write_counts(quern_nn_counts* counts, const Counts& c) {
   return write_struct(counts, {0, c.graphs, c.contexts, c.model_bytes, c.tensor_bytes,
                                c.resident_bytes, c.parallel_computes});
+}
+
+Error write_figures(quern_nn_figures* figures, const Figures& f) {
+  const auto ns = [](std::chrono::nanoseconds time) {
+    return static_cast<std::uint64_t>(time.count());
+  };
+  const Activity& a = f.activity;
+  return write_struct(figures, {0,
+                                f.used.graphs,
+                                f.used.contexts,
+                                f.used.resident_bytes,
+                                f.resident[Kind::models],
+                                f.resident[Kind::weights],
+                                f.resident[Kind::tables],
+                                f.resident[Kind::arenas],
+                                f.resident[Kind::tensors],
+                                f.peak.resident_bytes,
+                                a.loads.ok,
+                                a.loads.refused,
+                                a.loads.failed + a.loads.timed_out,
+                                a.computes.ok,
+                                a.computes.timed_out,
+                                a.computes.refused,
+                                a.computes.failed,
+                                ns(a.load_time),
+                                ns(a.compile_time),
+                                ns(a.compute_time)});
 }
 
 }  // namespace
@@ -155,6 +183,32 @@ quern_nn_errno quern_nn_tenant_usage(const quern_nn_tenant* tenant, quern_nn_cou
     QUERN_NN_NOT_NULL(tenant);
     QUERN_NN_NOT_NULL(counts);
     return write_counts(counts, tenant->tenant->usage());
+  });
+}
+
+quern_nn_errno quern_nn_tenant_figures(const quern_nn_tenant* tenant, quern_nn_figures* figures) {
+  return guarded([&]() -> Error {
+    QUERN_NN_NOT_NULL(tenant);
+    QUERN_NN_NOT_NULL(figures);
+    return write_figures(figures, tenant->tenant->figures());
+  });
+}
+
+quern_nn_errno quern_nn_metrics(const quern_nn_labelled_tenant* tenants, size_t count,
+                                void (*write)(void* user, const char* text, size_t bytes),
+                                void* user) {
+  return guarded([&]() -> Error {
+    if (count > 0) QUERN_NN_NOT_NULL(tenants);
+    QUERN_NN_NOT_NULL(write);
+    std::vector<LabelledFigures> labelled;
+    for (const quern_nn_labelled_tenant& t : std::span(tenants, count)) {
+      QUERN_NN_NOT_NULL(t.label);
+      QUERN_NN_NOT_NULL(t.tenant);
+      labelled.push_back({t.label, t.tenant->tenant->figures()});
+    }
+    const std::string text = metrics_text(labelled);
+    write(user, text.data(), text.size());
+    return {};
   });
 }
 

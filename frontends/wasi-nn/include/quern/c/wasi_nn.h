@@ -137,6 +137,49 @@ QUERN_EXPORT quern_nn_errno quern_nn_tenant_names(const quern_nn_tenant* tenant,
 QUERN_EXPORT quern_nn_errno quern_nn_tenant_usage(const quern_nn_tenant* tenant,
                                                   quern_nn_counts* counts);
 
+/* What a tenant holds and what was done for it since it was made. Times are of processors, in
+ * nanoseconds: of the threads that called, and in computes of the team that works for such a
+ * thread; docs/wasi-nn.md says what is not counted. */
+typedef struct quern_nn_figures {
+  size_t struct_size;
+  uint64_t graphs; /* as in quern_nn_counts */
+  uint64_t contexts;
+  uint64_t resident_bytes;      /* the sum of the next five */
+  uint64_t resident_models;     /* files, and the graphs that were read from them */
+  uint64_t resident_weights;    /* packed for kernels */
+  uint64_t resident_tables;     /* plans, generated code, states of kernels, handles */
+  uint64_t resident_arenas;     /* intermediate results */
+  uint64_t resident_tensors;    /* inputs and outputs of contexts, tensors of WIT */
+  uint64_t resident_bytes_peak; /* the most that was held at one time */
+  uint64_t loads;               /* models loaded, those of the host's names included */
+  uint64_t loads_refused;       /* too_large */
+  uint64_t loads_failed;        /* any other error */
+  uint64_t computes;            /* that succeeded */
+  uint64_t computes_timed_out;
+  uint64_t computes_refused;
+  uint64_t computes_failed;
+  uint64_t load_ns;    /* reading models */
+  uint64_t compile_ns; /* making what runs, when a name is added or a first context is made */
+  uint64_t compute_ns; /* planning for new shapes, packing weights, and runs */
+} quern_nn_figures;
+#define QUERN_NN_FIGURES_INIT \
+  { sizeof(quern_nn_figures), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 }
+
+QUERN_EXPORT quern_nn_errno quern_nn_tenant_figures(const quern_nn_tenant* tenant,
+                                                    quern_nn_figures* figures);
+
+typedef struct quern_nn_labelled_tenant {
+  const char* label; /* any text, which should differ from the others' */
+  const quern_nn_tenant* tenant;
+} quern_nn_labelled_tenant;
+
+/* Calls `write` once with the figures of these tenants in the text format of Prometheus, for the
+ * content type "text/plain; version=0.0.4": families quern_nn_*, with the label `tenant`. */
+QUERN_EXPORT quern_nn_errno quern_nn_metrics(const quern_nn_labelled_tenant* tenants, size_t count,
+                                             void (*write)(void* user, const char* text,
+                                                           size_t bytes),
+                                             void* user);
+
 /* ---- instances ----------------------------------------------------------------------------- */
 
 /* The objects of a tenant that one wasm instance holds. All of them end with the instance. */

@@ -1,0 +1,227 @@
+// SPDX-License-Identifier: Apache-2.0
+// The figures of a tenant: bytes by kind and at their most, calls by how they ended, processor
+// time; and the text of metrics.
+#include <algorithm>
+#include <ctime>
+#include <string>
+#include <thread>
+
+#include <gtest/gtest.h>
+
+#include <quern/processor_time.h>
+
+#include "frontends/wasi-nn/metrics.h"
+#include "tests/expect.h"
+#include "tests/sanitized.h"
+#include "tests/wasi-nn/models.h"
+
+namespace quern::wasi_nn_test {
+namespace {
+
+using namespace quern::wasi_nn;  // NOLINT
+using std::chrono::nanoseconds;
+
+Error load_into(Instance& instance, const std::string& model, Handle* graph) {
+  const Bytes part = as_bytes(model);
+  return instance.load({&part, 1}, Encoding::onnx, Target::cpu, graph);
+}
+
+// A context of the model whose input 0 has this shape and is full of zeros.
+Handle ready(Instance& instance, const std::string& model, const Shape& shape) {
+  Handle graph = 0, context = 0;
+  ContextUse use;
+  EXPECT_TRUE(load_into(instance, model, &graph).ok());
+  EXPECT_TRUE(instance.init_execution_context(graph, std::nullopt, &context).ok());
+  EXPECT_TRUE(instance.use(context, &use).ok());
+  const std::vector<float> zeros(static_cast<std::size_t>(shape.elements()));
+  EXPECT_TRUE(use.set_input(0, {DType::f32, shape}, as_bytes(zeros)).ok());
+  return context;
+}
+
+Error compute_in(Instance& instance, Handle context) {
+  ContextUse use;
+  if (Error error = instance.use(context, &use); !error.ok()) return error;
+  return use.compute();
+}
+
+// y = x * weights, with weights of 64 x 64 that are packed.
+std::string packed_model() {
+  onnx::GraphParts g;
+  g.inputs = {onnx::value("x", onnx::f32, {"N", 64})};
+  g.initializers = {onnx::raw_tensor("weights", onnx::f32, {64, 64}, std::string(64 * 64 * 4, 1))};
+  g.nodes = {onnx::node("MatMul", {"x", "weights"}, {"y"}), onnx::node("Exp", {"y"}, {"z"}),
+             onnx::node("Softmax", {"z"}, {"p"}), onnx::node("MatMul", {"p", "weights"}, {"q"})};
+  g.outputs = {onnx::value("q", onnx::f32, {"N", 64})};
+  return onnx::make_model(g);
+}
+
+TEST(Figures, BytesAreToldByKind) {
+  const auto tenant = Tenant::create({.threads = 1});
+  Figures f;
+  {
+    const auto instance = Instance::create(tenant);
+    const std::string model = packed_model();
+    const Handle context = ready(*instance, model, {32, 64});
+    f = tenant->figures();
+    EXPECT_GE(f.resident[Kind::models], model.size());
+    EXPECT_GE(f.resident[Kind::tensors], 32u * 64 * 4);
+    EXPECT_GT(f.resident[Kind::tables], 0u);
+    EXPECT_EQ(f.resident[Kind::weights], 0u) << "nothing was packed yet";
+    EXPECT_EQ(f.resident[Kind::arenas], 0u);
+    ASSERT_TRUE(compute_in(*instance, context).ok());
+    f = tenant->figures();
+    EXPECT_GE(f.resident[Kind::weights], 64u * 64 * 4);
+    EXPECT_GE(f.resident[Kind::arenas], 32u * 64 * 4);
+    EXPECT_GE(f.resident[Kind::tensors], 2u * 32 * 64 * 4) << "the output too";
+    EXPECT_EQ(f.resident.total(), f.used.resident_bytes);
+    EXPECT_EQ(f.resident, instance->account()->figures().resident);
+  }
+  const Figures left = tenant->figures();
+  EXPECT_EQ(left.resident, KindBytes());
+  EXPECT_EQ(left.used, Counts());
+  EXPECT_GE(left.peak.resident_bytes, f.used.resident_bytes);
+  EXPECT_EQ(left.peak.contexts, 1u);
+}
+
+TEST(Figures, CallsAreCountedByHowTheyEnded) {
+  TenantOptions options{.threads = 1};
+  options.limits.most.parallel_computes = 1;
+  options.limits.most.model_bytes = 1 << 20;
+  options.limits.deadline = std::chrono::milliseconds(1);
+  const auto tenant = Tenant::create(options);
+  const auto instance = Instance::create(tenant);
+  Handle graph = 0;
+  EXPECT_EQ(load_into(*instance, "rubbish", &graph).code, Errno::invalid_encoding);
+  EXPECT_EQ(load_into(*instance, std::string(2 << 20, 'x'), &graph).code, Errno::too_large);
+  ASSERT_TRUE(tenant->add_bytes("identity", as_bytes(identity_model())).ok());
+  EXPECT_FALSE(tenant->add_bytes("identity", as_bytes(identity_model())).ok());
+  const Handle slow = ready(*instance, slow_model(), {512, 512});
+  const Handle fast = ready(*instance, identity_model(), {3});
+  const Handle wanting = ready(*instance, add_model(), {1, 4});
+
+  EXPECT_TRUE(compute_in(*instance, fast).ok());
+  EXPECT_EQ(compute_in(*instance, slow).code, Errno::timed_out);
+  EXPECT_EQ(compute_in(*instance, wanting).code, Errno::invalid_argument) << "input 1 is missing";
+  EXPECT_EQ(compute_in(*instance, 1000).code, Errno::invalid_argument) << "no compute at all";
+  Charge taken(tenant->account(), &Counts::parallel_computes);
+  ASSERT_TRUE(taken.set(1).ok());
+  EXPECT_EQ(compute_in(*instance, fast).code, Errno::too_large);
+  EXPECT_EQ(compute_in(*instance, fast).code, Errno::too_large);
+
+  const Activity a = tenant->figures().activity;
+  EXPECT_EQ(a.loads.ok, 4u);
+  EXPECT_EQ(a.loads.refused, 1u);
+  EXPECT_EQ(a.loads.failed, 2u);
+  EXPECT_EQ(a.computes.ok, 1u);
+  EXPECT_EQ(a.computes.timed_out, 1u);
+  EXPECT_EQ(a.computes.refused, 2u);
+  EXPECT_EQ(a.computes.failed, 1u);
+  EXPECT_GT(a.load_time.count(), 0);
+  EXPECT_GT(a.compile_time.count(), 0);
+}
+
+nanoseconds process_time() {
+  timespec t{};
+  clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
+  return std::chrono::seconds(t.tv_sec) + nanoseconds(t.tv_nsec);
+}
+
+// Everything that this process does is the compute: both clocks see the same, workers included.
+TEST(Figures, TheTimeOfAComputeIsThatOfAllItsThreads) {
+  for (const int threads : {1, 2}) {
+    const auto tenant = Tenant::create({.threads = threads});
+    const auto instance = Instance::create(tenant);
+    const Handle context = ready(*instance, slow_model(30), {512, 512});
+    ASSERT_TRUE(compute_in(*instance, context).ok());
+    const nanoseconds counted = tenant->figures().activity.compute_time;
+    const nanoseconds began = process_time();
+    ASSERT_TRUE(compute_in(*instance, context).ok());
+    const double all = static_cast<double>((process_time() - began).count());
+    const double mine =
+        static_cast<double>((tenant->figures().activity.compute_time - counted).count());
+    EXPECT_LE(mine, 1.01 * all) << threads;
+    EXPECT_GE(mine, 0.95 * all) << threads << " threads: " << mine << " of " << all << " ns";
+  }
+}
+
+TEST(Figures, TenantsAndThreadsHaveTimesOfTheirOwn) {
+  const auto busy = Tenant::create({.threads = 2}), idle = Tenant::create({.threads = 2});
+  const auto work = [](const std::shared_ptr<Tenant>& tenant, int times) {
+    const auto instance = Instance::create(tenant);
+    const Handle context = ready(*instance, times > 1 ? slow_model(30) : identity_model(),
+                                 times > 1 ? Shape{512, 512} : Shape{3});
+    for (int i = 0; i < times; ++i) ASSERT_TRUE(compute_in(*instance, context).ok());
+  };
+  std::thread other(work, idle, 1);
+  work(busy, 2);
+  other.join();
+  EXPECT_GT(busy->figures().activity.compute_time, 10 * idle->figures().activity.compute_time);
+}
+
+// ---- metrics -----------------------------------------------------------------------------------
+
+TEST(Metrics, AreTheTextFormatOfPrometheus) {
+  Figures f;
+  f.used = {.graphs = 2, .contexts = 3, .model_bytes = 100, .resident_bytes = 60};
+  f.peak.resident_bytes = 70;
+  f.resident[Kind::models] = 10;
+  f.resident[Kind::tensors] = 50;
+  f.activity.loads = {.ok = 4, .refused = 1};
+  f.activity.computes = {.ok = 9, .timed_out = 2, .refused = 3, .failed = 5};
+  f.activity.load_time = nanoseconds(1'000'000'007);
+  f.activity.compute_time = nanoseconds(120);
+  const std::vector<LabelledFigures> tenants = {{"a", f}, {"b", {}}};
+  const std::string text = metrics_text(tenants);
+  EXPECT_EQ(text.substr(0, text.find("# HELP quern_nn_graphs")),
+            "# HELP quern_nn_resident_bytes Bytes that are held now, by what they are.\n"
+            "# TYPE quern_nn_resident_bytes gauge\n"
+            "quern_nn_resident_bytes{tenant=\"a\",kind=\"models\"} 10\n"
+            "quern_nn_resident_bytes{tenant=\"b\",kind=\"models\"} 0\n"
+            "quern_nn_resident_bytes{tenant=\"a\",kind=\"weights\"} 0\n"
+            "quern_nn_resident_bytes{tenant=\"b\",kind=\"weights\"} 0\n"
+            "quern_nn_resident_bytes{tenant=\"a\",kind=\"tables\"} 0\n"
+            "quern_nn_resident_bytes{tenant=\"b\",kind=\"tables\"} 0\n"
+            "quern_nn_resident_bytes{tenant=\"a\",kind=\"arenas\"} 0\n"
+            "quern_nn_resident_bytes{tenant=\"b\",kind=\"arenas\"} 0\n"
+            "quern_nn_resident_bytes{tenant=\"a\",kind=\"tensors\"} 50\n"
+            "quern_nn_resident_bytes{tenant=\"b\",kind=\"tensors\"} 0\n"
+            "# HELP quern_nn_resident_bytes_peak The most bytes that were held at one time.\n"
+            "# TYPE quern_nn_resident_bytes_peak gauge\n"
+            "quern_nn_resident_bytes_peak{tenant=\"a\"} 70\n"
+            "quern_nn_resident_bytes_peak{tenant=\"b\"} 0\n");
+  for (const char* line :
+       {"# TYPE quern_nn_computes_total counter\n", "quern_nn_graphs{tenant=\"a\"} 2\n",
+        "quern_nn_contexts{tenant=\"a\"} 3\n", "quern_nn_model_bytes{tenant=\"a\"} 100\n",
+        "quern_nn_loads_total{tenant=\"a\",result=\"ok\"} 4\n",
+        "quern_nn_computes_total{tenant=\"a\",result=\"timed_out\"} 2\n",
+        "quern_nn_computes_total{tenant=\"a\",result=\"refused\"} 3\n",
+        "quern_nn_computes_total{tenant=\"a\",result=\"failed\"} 5\n",
+        "quern_nn_processor_seconds_total{tenant=\"a\",phase=\"load\"} 1.000000007\n",
+        "quern_nn_processor_seconds_total{tenant=\"a\",phase=\"compute\"} 0.000000120\n"})
+    EXPECT_CONTAINS(text, line);
+  EXPECT_EQ(text.back(), '\n');
+}
+
+std::string label_of(std::string label) {
+  const std::vector<LabelledFigures> one = {{std::move(label), {}}};
+  const std::string text = metrics_text(one);
+  const std::size_t begin = text.find("{tenant=") + 8;
+  return text.substr(begin, text.find(",kind=") - begin);
+}
+
+TEST(Metrics, LabelsAreEscapedAndUtf8) {
+  EXPECT_EQ(label_of("a\"b\\c\nd{}"), R"("a\"b\\c\nd{}")");
+  EXPECT_EQ(label_of("gr\xc3\xbc\xc3\x9f \xf0\x9f\x98\x80"),
+            "\"gr\xc3\xbc\xc3\x9f \xf0\x9f\x98\x80\"");
+  // A lone tail, an overlong slash, a surrogate, one past the last code point, a cut sequence.
+  const std::string bad = "\xef\xbf\xbd";
+  EXPECT_EQ(label_of("\x80"), "\"" + bad + "\"");
+  EXPECT_EQ(label_of("\xc0\xaf"), "\"" + bad + bad + "\"");
+  EXPECT_EQ(label_of("\xed\xa0\x80"), "\"" + bad + bad + bad + "\"");
+  EXPECT_EQ(label_of("\xf4\x90\x80\x80"), "\"" + bad + bad + bad + bad + "\"");
+  EXPECT_EQ(label_of("x\xe2\x82"), "\"x" + bad + bad + "\"");
+  EXPECT_EQ(metrics_text({}).find('{'), std::string::npos);
+}
+
+}  // namespace
+}  // namespace quern::wasi_nn_test
