@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "frontends/wasi-nn/c_api/handles.h"
+#include "frontends/wasi-nn/config.h"
 #include "frontends/wasi-nn/metrics.h"
 #include "frontends/wasi-nn/records.h"
 #include "frontends/wasi-nn/wit.h"
@@ -115,6 +116,22 @@ quern_nn_errno quern_nn_tenant_create(const quern_nn_tenant_options* options,
     TenantOptions read;
     QUERN_NN_TRY(read_options(options, &read));
     *tenant = new quern_nn_tenant{Tenant::create(std::move(read))};
+    return {};
+  });
+}
+
+quern_nn_errno quern_nn_tenant_create_from_file(const char* path,
+                                                const quern_nn_tenant_options* options,
+                                                quern_nn_tenant** tenant) {
+  return guarded([&]() -> Error {
+    QUERN_NN_NOT_NULL(path);
+    QUERN_NN_NOT_NULL(tenant);
+    Config config;
+    std::shared_ptr<Tenant> made;
+    QUERN_NN_TRY(read_options(options, &config.options));
+    QUERN_NN_TRY(read_config_file(path, &config));
+    QUERN_NN_TRY(create_tenant(config, &made));
+    *tenant = new quern_nn_tenant{std::move(made)};
     return {};
   });
 }

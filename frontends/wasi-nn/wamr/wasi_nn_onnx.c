@@ -7,9 +7,12 @@
  *   QUERN_NN_MODELS=digits=/models/digits.onnx,other=/models/other.onnx \
  *   LD_LIBRARY_PATH=/usr/lib/quern/wamr iwasm guest.wasm
  *
+ * or, with limits and options too, from a file of JSON that QUERN_NN_CONFIG names (docs/wasi-nn.md
+ * lists its keys); where that file is wrong or not there, no model can be loaded.
+ *
  * A name is never a path. QUERN_NN_LOG=1 writes errors to the standard error. One instance of a
- * module is one instance here, with a tenant of its own: hosts that share models between instances,
- * or set limits, bind quern/c/wasi_nn_wamr.h instead.
+ * module is one instance here, with a tenant of its own: hosts that share models between instances
+ * bind quern/c/wasi_nn_wamr.h instead.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -88,9 +91,12 @@ QUERN_EXPORT wasi_nn_error init_backend(void** context) {
   backend* b = context ? calloc(1, sizeof *b) : NULL;
   if (!b) return QUERN_NN_RUNTIME_ERROR;
   if (getenv("QUERN_NN_LOG")) options.log = write_log;
-  quern_nn_errno error = quern_nn_tenant_create(&options, &b->tenant);
+  const char* config = getenv("QUERN_NN_CONFIG");
+  quern_nn_errno error = config ? quern_nn_tenant_create_from_file(config, &options, &b->tenant)
+                                : quern_nn_tenant_create(&options, &b->tenant);
   if (!error) error = quern_nn_instance_create(b->tenant, NULL, &b->instance);
   if (error) {
+    write_log(NULL, quern_nn_last_error());
     deinit_backend(b);
     return answer(error);
   }

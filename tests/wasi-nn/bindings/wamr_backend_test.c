@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 typedef struct {
   void* buf;
@@ -123,14 +124,62 @@ static void check_loads(void* context, const char* model) {
   CHECK(graph == 0xDEAD);
 }
 
+static void write_config(const char* path, const char* before, const char* model,
+                         const char* after) {
+  FILE* file = fopen(path, "w");
+  CHECK(file != NULL);
+  if (!file) return;
+  fprintf(file, "%s%s%s", before, model, after);
+  fclose(file);
+}
+
+/* QUERN_NN_CONFIG has the limits and the models; where it is wrong there is no backend. */
+static void check_config(const char* model) {
+  char path[] = "/tmp/quern-backend-XXXXXX";
+  const int made = mkstemp(path);
+  const buffer rubbish = {"rubbish", 7};
+  const builders one = {&rubbish, 1};
+  void *context = NULL, *none = &context;
+  uint32_t graph = 0, execution = 0;
+  CHECK(made >= 0);
+  close(made);
+  setenv("QUERN_NN_CONFIG", path, 1);
+
+  write_config(path,
+               "{\"graphs\": 2, \"contexts\": 1, \"names_only\": true, \"threads\": 1, "
+               "\"models\": {\"mine\": \"",
+               model, "\"}}");
+  CHECK(nn.init_backend(&context) == 0);
+  CHECK(nn.load(context, &one, 1, 0, &graph) == 6);
+  CHECK(nn.load_by_name(context, "mine", 4, &graph) == 0); /* the name is the other graph */
+  CHECK(nn.load_by_name(context, "mine", 4, &graph) == 7);
+  CHECK(nn.init_execution_context(context, graph, &execution) == 0);
+  CHECK(nn.init_execution_context(context, graph, &execution) == 7);
+  check_inputs(context, execution);
+  check_outputs(context, execution);
+  CHECK(nn.deinit_backend(context) == 0);
+
+  write_config(path, "{\"graphs\": ", "\"many\"", "}");
+  CHECK(nn.init_backend(&none) == 1);
+  write_config(path, "{\"models\": {\"mine\": \"", model, ".not.there\"}}");
+  CHECK(nn.init_backend(&none) == 8);
+  remove(path);
+  CHECK(nn.init_backend(&none) == 8);
+  setenv("QUERN_NN_CONFIG", "", 1);
+  CHECK(nn.init_backend(&none) == 8);
+  CHECK(none == &context);
+  unsetenv("QUERN_NN_CONFIG");
+}
+
 int main(int argc, char** argv) {
   char models[4096];
   void* context = NULL;
   uint32_t graph = 0, execution = 0;
   if (argc < 3) return 2;
   snprintf(models, sizeof models, "digits=%s", argv[2]);
-  setenv("QUERN_NN_MODELS", models, 1);
   open_backend(argv[1]);
+  check_config(argv[2]);
+  setenv("QUERN_NN_MODELS", models, 1);
   CHECK(nn.init_backend(&context) == 0);
   check_loads(context, argv[2]);
   CHECK(nn.load_by_name_with_config(context, "digits", 6, "{}", 2, &graph) == 0);

@@ -115,6 +115,12 @@ typedef struct quern_nn_tenant quern_nn_tenant;
 /* `options` may be NULL. */
 QUERN_EXPORT quern_nn_errno quern_nn_tenant_create(const quern_nn_tenant_options* options,
                                                    quern_nn_tenant** tenant);
+/* The same, with the options, limits and models of a file of JSON, whose keys docs/wasi-nn.md
+ * lists. What it does not name is as in `options`. Errors: not_found, invalid_argument (the message
+ * has the file, the key, the value found and the value wanted), and those of the models. */
+QUERN_EXPORT quern_nn_errno quern_nn_tenant_create_from_file(const char* path,
+                                                             const quern_nn_tenant_options* options,
+                                                             quern_nn_tenant** tenant);
 QUERN_EXPORT void quern_nn_tenant_destroy(quern_nn_tenant* tenant);
 
 /* Adds a model under a name of 1 to 256 bytes for the instances of this tenant, and compiles it
