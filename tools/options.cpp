@@ -248,7 +248,7 @@ OptionRows wasm_rows(WasmArgs& a) {
                    "the best",
            .target = &a.gpu},
           {.names = "--limits",
-           .value = "LIST",
+           .value = "LIST|FILE.json",
            .help = "what the guest may use, see above",
            .target = &a.limits},
           {.names = "-t,--threads",
@@ -261,7 +261,19 @@ OptionRows wasm_rows(WasmArgs& a) {
            .target = &a.any_encoding},
           {.names = "--log",
            .help = "the sentence of every call that is refused, on stderr",
-           .target = &a.log}};
+           .target = &a.log},
+          {.names = "--stats",
+           .help = "bytes, calls and processor time of the guest's tenant, on stderr, when the "
+                   "guest has ended",
+           .target = &a.stats},
+          {.names = "--json",
+           .help = "the figures of --stats as one JSON object, on stderr",
+           .target = &a.json},
+          {.names = "--metrics",
+           .value = "FILE",
+           .help = "the same figures in the text format of Prometheus, with the name of GUEST as "
+                   "the label tenant",
+           .target = &a.metrics}};
 }
 
 Verb wasm_row(WasmArgs& a) {
@@ -277,13 +289,18 @@ Verb wasm_row(WasmArgs& a) {
           "its exit status is that of the command.\n\n"
           "--limits takes a list of graphs=N, contexts=N, model-bytes=N, tensor-bytes=N, "
           "resident-bytes=N, parallel=N, deadline-ms=N and names-only; where it names "
-          "neither, a guest has 16 graphs and 64 contexts.",
+          "neither, a guest has 16 graphs and 64 contexts. Or it takes a file of JSON, which also "
+          "has threads, targets and models: docs/wasi-nn.md lists its keys.",
       .options = wasm_rows(a),
       .examples = {
           {"quern wasm classify.wasm --dir pictures::. --model net=squeezenet.onnx -- "
            "net cat.ppm",
            "a guest with a folder to read and a named model"},
-          {"quern wasm guest.wasm --limits contexts=2,deadline-ms=50,names-only", "with limits"}}};
+          {"quern wasm guest.wasm --limits contexts=2,deadline-ms=50,names-only", "with limits"},
+          {"quern wasm guest.wasm --limits tenant.json -t 1",
+           "limits and models of a file, but one thread"},
+          {"quern wasm guest.wasm --model net=net.onnx --stats --metrics guest.prom",
+           "what it took"}}};
 }
 
 constexpr std::array exit_code_rows = {

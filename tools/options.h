@@ -152,11 +152,14 @@ struct WasmArgs {
   std::vector<std::string> models;   // NAME=FILE
   std::vector<std::string> folders;  // HOST::GUEST
   std::string target;                // "": where the guest says
-  std::string gpu = "vulkan";
-  std::string limits;
+  std::string gpu;                   // "": the best
+  std::string limits;                // a list, or a .json file
   int threads = 0;
   bool any_encoding = false;
   bool log = false;
+  bool stats = false;
+  bool json = false;    // of the figures of --stats
+  std::string metrics;  // a file; "": none
   std::vector<std::string> arguments;
 };
 

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <array>
 #include <charconv>
+#include <cstdio>
 #include <filesystem>
 #include <map>
 #include <optional>
@@ -13,17 +14,39 @@
 #include <quern/device.h>
 
 #include "engine/vocabulary/text_util.h"
+#include "frontends/wasi-nn/config.h"
+#include "frontends/wasi-nn/metrics.h"
 #include "frontends/wasi-nn/wit.h"
 #include "frontends/wasi-nn/witx.h"
 #include "tools/json.h"
 #include "tools/parse.h"
 #include "tools/wasm/guest.h"
 #include "tools/wasm/wasi.h"
+#include "tools/whole_file.h"
 
 namespace quern::tools {
 namespace {
 
 using namespace quern::wasi_nn;  // NOLINT: the front end is what this file is about
+
+// The code of an error of the front end, for the exit code of the command.
+Status as_status(const Error& error, std::string_view where) {
+  if (error.ok()) return {};
+  const Code code = error.code == Errno::not_found          ? Code::not_found
+                    : error.code == Errno::invalid_argument ? Code::invalid_argument
+                    : error.code == Errno::invalid_encoding ? Code::invalid_model
+                    : error.code == Errno::too_large        ? Code::out_of_memory
+                                                            : Code::unsupported;
+  return Status(code, error.text).in(where);
+}
+
+// The target on which models run.
+Result<Target> parse_target(const std::string& word) {
+  if (word != "auto") return word == "gpu" ? Target::gpu : Target::cpu;
+  QUERN_ASSIGN(const auto device, open_device("automatic"));
+  const bool on_gpu = device->info().kind == DeviceInfo::Kind::gpu;
+  return on_gpu ? Target::gpu : Target::cpu;
+}
 
 // ---- --limits ----------------------------------------------------------------------------------
 
@@ -66,34 +89,30 @@ Status apply_limit(const std::string& word, Limits& limits) {
               "parallel=N, deadline-ms=N, names-only")};
 }
 
-Result<Limits> parse_limits(const std::string& text) {
-  Limits limits = TenantOptions().limits;
-  if (!text.empty())
-    for (const std::string& word : split_list(text)) QUERN_TRY(apply_limit(word, limits));
-  return limits;
+// A list as above, or a file that may have more than limits.
+Result<Config> parse_limits(const std::string& text) {
+  Config config;
+  if (text.ends_with(".json"))
+    QUERN_TRY(as_status(read_config_file(text, &config), "--limits"));
+  else if (!text.empty())
+    for (const std::string& word : split_list(text))
+      QUERN_TRY(apply_limit(word, config.options.limits));
+  return config;
+}
+
+// Options of the command come before those of the file.
+Status apply_options(const WasmArgs& args, TenantOptions& options) {
+  if (args.threads > 0) options.threads = args.threads;
+  if (args.any_encoding) options.any_encoding = true;
+  if (!args.target.empty()) {
+    QUERN_ASSIGN(options.everywhere, parse_target(args.target));
+  }
+  if (!args.gpu.empty()) options.gpu = args.gpu;
+  if (args.target == "gpu") options.gpu_or_nothing = true;
+  return {};
 }
 
 // ---- models and folders ------------------------------------------------------------------------
-
-// The code of an error of the front end, for the exit code of the command.
-Status as_status(const Error& error, std::string_view where) {
-  if (error.ok()) return {};
-  const Code code = error.code == Errno::not_found          ? Code::not_found
-                    : error.code == Errno::invalid_argument ? Code::invalid_argument
-                    : error.code == Errno::invalid_encoding ? Code::invalid_model
-                    : error.code == Errno::too_large        ? Code::out_of_memory
-                                                            : Code::unsupported;
-  return Status(code, error.text).in(where);
-}
-
-// The target on which models run; nullopt if the guest chooses.
-Result<std::optional<Target>> parse_target(const std::string& word) {
-  if (word.empty()) return std::optional<Target>();
-  if (word != "auto") return std::optional(word == "gpu" ? Target::gpu : Target::cpu);
-  QUERN_ASSIGN(const auto device, open_device("automatic"));
-  const bool on_gpu = device->info().kind == DeviceInfo::Kind::gpu;
-  return std::optional(on_gpu ? Target::gpu : Target::cpu);
-}
 
 Status add_models(const WasmArgs& args, Tenant& tenant) {
   for (const std::string& word : args.models) {
@@ -155,19 +174,85 @@ wasm::GuestEnd run_guest(const std::string& module, Instance& instance, wasm::Wa
       });
 }
 
+// ---- --stats, --metrics ------------------------------------------------------------------------
+
+constexpr std::array resident_kinds = {wasi_nn::Kind::models, wasi_nn::Kind::weights,
+                                       wasi_nn::Kind::tables, wasi_nn::Kind::arenas,
+                                       wasi_nn::Kind::tensors};
+
+double ms_of(std::chrono::nanoseconds time) {
+  return static_cast<double>(time.count()) / 1e6;
+}
+
+Json calls_json(const Activity::Calls& calls) {
+  Json j;
+  j["ok"] = calls.ok;
+  j["timed_out"] = calls.timed_out;
+  j["refused"] = calls.refused;
+  j["failed"] = calls.failed;
+  return j;
+}
+
+Json stats_json(const Figures& f) {
+  Json j;
+  j["graphs"] = f.used.graphs;
+  j["contexts"] = f.used.contexts;
+  for (const wasi_nn::Kind kind : resident_kinds) j["resident"][kind_name(kind)] = f.resident[kind];
+  j["resident_bytes"] = f.used.resident_bytes;
+  j["resident_bytes_peak"] = f.peak.resident_bytes;
+  j["loads"] = calls_json(f.activity.loads);
+  j["computes"] = calls_json(f.activity.computes);
+  j["load_ms"] = ms_of(f.activity.load_time);
+  j["compile_ms"] = ms_of(f.activity.compile_time);
+  j["compute_ms"] = ms_of(f.activity.compute_time);
+  return j;
+}
+
+std::string calls_text(const Activity::Calls& calls) {
+  return cat(calls.ok, " ok, ", calls.timed_out, " timed out, ", calls.refused, " refused, ",
+             calls.failed, " failed");
+}
+
+std::string stats_table(const Figures& f, const Console& console) {
+  Table table({{"of the guest's tenant"}, {""}});
+  table.add({"graphs, contexts at the most", cat(f.peak.graphs, ", ", f.peak.contexts)});
+  table.add({"bytes at the most", bytes_text(static_cast<double>(f.peak.resident_bytes))});
+  table.add({"bytes now", bytes_text(static_cast<double>(f.used.resident_bytes))});
+  for (const wasi_nn::Kind kind : resident_kinds)
+    table.add({cat("  ", kind_name(kind)), bytes_text(static_cast<double>(f.resident[kind]))});
+  table.add({"loads", calls_text(f.activity.loads)});
+  table.add({"computes", calls_text(f.activity.computes)});
+  table.add({"processor time of loads", time_text(ms_of(f.activity.load_time))});
+  table.add({"of compiling", time_text(ms_of(f.activity.compile_time))});
+  table.add({"of computes", time_text(ms_of(f.activity.compute_time))});
+  return table.text(console);
+}
+
+// The guest has the standard output, so that figures go to the error stream.
+Status report_figures(const WasmArgs& args, const Tenant& tenant, const Console& console) {
+  const Figures figures = tenant.figures();
+  Console on_stderr = console;
+  on_stderr.colour_out = console.colour_err;
+  if (args.json) {
+    std::fputs(cat(stats_json(figures).dump(), "\n").c_str(), stderr);
+  } else if (args.stats) {
+    std::fputs(stats_table(figures, on_stderr).c_str(), stderr);
+  }
+  if (args.metrics.empty()) return {};
+  const LabelledFigures labelled{std::filesystem::path(args.guest).filename().string(), figures};
+  return write_whole_file(args.metrics, metrics_text({&labelled, 1}));
+}
+
 }  // namespace
 
 Result<ExitCode> wasm_verb(const WasmArgs& args, const Console& console) {
-  TenantOptions options;
-  QUERN_ASSIGN(options.limits, parse_limits(args.limits));
-  options.threads = args.threads;
-  options.any_encoding = args.any_encoding;
-  QUERN_ASSIGN(options.everywhere, parse_target(args.target));
-  options.gpu = args.gpu;
-  options.gpu_or_nothing = args.target == "gpu";
-  if (args.log) options.log = [&console](std::string_view text) { console.note(shown(text, 400)); };
+  QUERN_ASSIGN(Config config, parse_limits(args.limits));
+  QUERN_TRY(apply_options(args, config.options));
+  if (args.log)
+    config.options.log = [&console](std::string_view text) { console.note(shown(text, 400)); };
   QUERN_ASSIGN(const std::string module, read_file(args.guest));
-  const auto tenant = Tenant::create(options);
+  std::shared_ptr<Tenant> tenant;
+  QUERN_TRY(as_status(create_tenant(config, &tenant), args.limits));
   QUERN_TRY(add_models(args, *tenant));
 
   std::vector<std::string> words = {std::filesystem::path(args.guest).filename().string()};
@@ -176,6 +261,7 @@ Result<ExitCode> wasm_verb(const WasmArgs& args, const Console& console) {
   QUERN_TRY(open_folders(args, wasi));
   const auto instance = Instance::create(tenant);
   const wasm::GuestEnd end = run_guest(module, *instance, wasi);
+  QUERN_TRY(report_figures(args, *tenant, console));
   if (!end.error.empty()) {
     console.error(cat("quern wasm: ", shown(end.error, 400)));
     return ExitCode::failed;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the hosts here have in common: HOST GUEST.wasm [--model NAME=FILE] [--dir HOST::GUEST]
- * -- ARGUMENTS, a tenant with these models, and the bytes of the guest. */
+/* What the hosts here have in common: HOST GUEST.wasm [--threads N] [--limits FILE.json]
+ * [--model NAME=FILE] [--dir HOST::GUEST] -- ARGUMENTS, a tenant with these limits and models, and
+ * the bytes of the guest. A compute has at most N threads, by default as many as there are CPUs. */
 #ifndef OPTIONS_H
 #define OPTIONS_H
 
@@ -56,12 +57,34 @@ static void add_folder(options* o, char* word) {
   o->guest_folders[o->folder_count++] = inside + 2;
 }
 
+static int32_t thread_count(const char* word) {
+  char* end = NULL;
+  const long count = strtol(word, &end, 10);
+  if (end == word || *end || count < 1 || count > 1024) die(word, "is no number from 1 to 1024");
+  return (int32_t)count;
+}
+
+/* What is known before the models: --threads and --limits, the last of each. */
+static void create_tenant(options* o, int argc, char** argv) {
+  quern_nn_tenant_options given = QUERN_NN_TENANT_OPTIONS_INIT;
+  const char* limits = NULL;
+  for (int i = 2; i + 1 < argc && strcmp(argv[i], "--") != 0; i += 2) {
+    if (strcmp(argv[i], "--threads") == 0) given.threads = thread_count(argv[i + 1]);
+    if (strcmp(argv[i], "--limits") == 0) limits = argv[i + 1];
+  }
+  const quern_nn_errno error = limits ? quern_nn_tenant_create_from_file(limits, &given, &o->tenant)
+                                      : quern_nn_tenant_create(&given, &o->tenant);
+  if (error != QUERN_NN_SUCCESS) die("tenant", quern_nn_last_error());
+}
+
 static options read_options(int argc, char** argv) {
   options o;
   memset(&o, 0, sizeof o);
-  if (argc < 2) die("usage", "GUEST.wasm [--model NAME=FILE] [--dir HOST::GUEST] -- ARGUMENTS");
-  if (quern_nn_tenant_create(NULL, &o.tenant) != QUERN_NN_SUCCESS)
-    die("tenant", quern_nn_last_error());
+  if (argc < 2)
+    die("usage",
+        "GUEST.wasm [--threads N] [--limits FILE.json] [--model NAME=FILE] [--dir HOST::GUEST] "
+        "-- ARGUMENTS");
+  create_tenant(&o, argc, argv);
   read_module(&o, argv[1]);
   int i = 2;
   for (; i + 1 < argc && strcmp(argv[i], "--") != 0; i += 2) {
@@ -69,7 +92,7 @@ static options read_options(int argc, char** argv) {
       add_model(&o, argv[i + 1]);
     else if (strcmp(argv[i], "--dir") == 0)
       add_folder(&o, argv[i + 1]);
-    else
+    else if (strcmp(argv[i], "--threads") != 0 && strcmp(argv[i], "--limits") != 0)
       die(argv[i], "is no option");
   }
   if (i == argc) i--; /* no arguments */
