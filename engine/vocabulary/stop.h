@@ -57,8 +57,8 @@ class StopCheck {
   // `stop` may be null: then nothing ends the loop.
   explicit StopCheck(const Stop* stop) : stop_(stop) {}
 
-  // Returns true if the loop must end. A unit is about a nanosecond; the time is looked at every
-  // two milliseconds or so.
+  // Returns true if the loop must end, and from then on always. A unit is about a nanosecond; the
+  // time is looked at every two milliseconds or so.
   bool spend(std::int64_t units) {
     left_ -= units;
     return left_ < 0 && ask();
@@ -70,9 +70,8 @@ class StopCheck {
   static constexpr std::int64_t interval = 2'000'000;
 
   bool ask() {
-    left_ = interval;
     is_over_ = is_over_ || (stop_ && stop_->is_reached());
-    if (is_over_) left_ = 0;
+    left_ = is_over_ ? -1 : interval;
     return is_over_;
   }
 

@@ -168,7 +168,7 @@ class TapList {
   double sum_ = 0;
 };
 
-std::size_t interpolating_taps(const Resize& op, const ResizeAxis& axis, double x,
+std::size_t interpolating_taps(const Resize& op, const ResizeAxis& axis, double x, StopCheck& check,
                                std::span<ResizeTap> taps) {
   const double wide = stretch(op, axis.scale);
   TapList list(taps);
@@ -177,7 +177,7 @@ std::size_t interpolating_taps(const Resize& op, const ResizeAxis& axis, double 
   x = std::clamp(x, -reach, static_cast<double>(axis.in) + reach);
   const double last = std::floor(x + support(op) * wide);
   // NOLINTNEXTLINE(clang-analyzer-security.FloatLoopCounter): whole numbers; none if x is NaN
-  for (double i = std::ceil(x - support(op) * wide); i <= last; ++i) {
+  for (double i = std::ceil(x - support(op) * wide); i <= last && !check.spend(8); ++i) {
     const bool outside = i < 0 || i > static_cast<double>(axis.in - 1);
     if (outside && op.exclude_outside) continue;
     const double t = (i - x) / wide;
@@ -199,7 +199,7 @@ std::size_t max_resize_taps(const Resize& op, std::int64_t in, std::int64_t out)
   return static_cast<std::size_t>(std::min(most, static_cast<double>(in)));
 }
 
-std::size_t resize_taps(const Resize& op, const ResizeAxis& axis, std::int64_t x,
+std::size_t resize_taps(const Resize& op, const ResizeAxis& axis, std::int64_t x, StopCheck& check,
                         std::span<ResizeTap> taps) {
   const double at = resize_coordinate(op.coordinates, axis, x);
   // A coordinate that is an integer, a half or the edge to float precision is meant to be exactly
@@ -208,7 +208,7 @@ std::size_t resize_taps(const Resize& op, const ResizeAxis& axis, std::int64_t x
   if (op.coordinates == CoordinateMode::tf_crop_and_resize &&
       !(rounded >= 0 && rounded <= static_cast<double>(axis.in - 1)))
     return 0;
-  if (op.mode != ResizeMode::nearest) return interpolating_taps(op, axis, at, taps);
+  if (op.mode != ResizeMode::nearest) return interpolating_taps(op, axis, at, check, taps);
   taps[0] = {clamped(round_to_nearest(op.nearest, rounded), axis.in), 1};
   return 1;
 }

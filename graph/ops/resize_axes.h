@@ -11,6 +11,7 @@
 #include <quern/shape.h>
 #include <quern/status.h>
 
+#include "engine/vocabulary/stop.h"
 #include "graph/op_def.h"
 
 namespace quern {
@@ -51,8 +52,8 @@ struct ResizeTap {
 };
 // The taps of output element x, at most `taps.size()` of them, by index; returns their number. 0:
 // the element lies outside of the region and gets the extrapolation value. in and out must not be
-// 0.
-std::size_t resize_taps(const Resize& op, const ResizeAxis& axis, std::int64_t x,
+// 0. Once `check` is over, they are anything.
+std::size_t resize_taps(const Resize& op, const ResizeAxis& axis, std::int64_t x, StopCheck& check,
                         std::span<ResizeTap> taps);
 // An upper bound on the taps of any output element of such an axis.
 std::size_t max_resize_taps(const Resize& op, std::int64_t in, std::int64_t out);

@@ -2,12 +2,14 @@
 // Walking over the elements of tensors by strides, for references and generic kernels.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
 
 #include <quern/shape.h>
 
+#include "engine/vocabulary/stop.h"
 #include "graph/type.h"
 #include "kernels/contract/layout.h"
 
@@ -57,6 +59,34 @@ void for_each_offset(const Shape& shape, const std::array<Shape, N>& strides, st
 template <std::size_t N, class F>
 void for_each_offset(const Shape& shape, const std::array<Shape, N>& strides, F&& f) {
   for_each_offset(shape, strides, 0, shape.elements(), f);
+}
+
+// ---- loops that end where a StopCheck says so; one element takes about `cost` of its units
+
+// Calls f(begin, end) for [0, n) in pieces of some microseconds.
+template <class F>
+void for_each_piece(std::int64_t n, std::int64_t cost, StopCheck& check, F&& f) {
+  constexpr std::int64_t units = 16384;
+  const std::int64_t piece = std::max<std::int64_t>(1, units / cost);
+  for (std::int64_t begin = 0; begin < n; begin += piece) {
+    const std::int64_t end = n - begin < piece ? n : begin + piece;
+    if (check.spend(cost * (end - begin))) return;
+    f(begin, end);
+  }
+}
+// Calls f(i) for i in [0, n).
+template <class F>
+void for_each_until(std::int64_t n, std::int64_t cost, StopCheck& check, F&& f) {
+  for_each_piece(n, cost, check, [&](std::int64_t begin, std::int64_t end) {
+    for (std::int64_t i = begin; i < end; ++i) f(i);
+  });
+}
+template <std::size_t N, class F>
+void for_each_offset(const Shape& shape, const std::array<Shape, N>& strides, std::int64_t cost,
+                     StopCheck& check, F&& f) {
+  for_each_piece(shape.elements(), cost, check, [&](std::int64_t begin, std::int64_t end) {
+    for_each_offset(shape, strides, begin, end, f);
+  });
 }
 
 // The number of elements before, along and after one axis: x[outer][axis][inner].

@@ -12,20 +12,23 @@ Status index_error(std::int64_t index, std::int64_t size) {
 }
 
 void copy_strided(std::size_t size, const Shape& shape, const Shape& strides, const std::byte* src,
-                  std::byte* dst) {
+                  std::byte* dst, StopCheck& check) {
   visit_element_size(size, [&](auto width) {
     constexpr std::size_t n = decltype(width)::value;
-    for_each_offset(shape, std::array<Shape, 1>{strides}, [&](const auto& at) {
+    for_each_offset(shape, std::array<Shape, 1>{strides}, 2, check, [&](const auto& at) {
       std::memcpy(dst, src + at[0] * static_cast<std::int64_t>(n), n);
       dst += n;
     });
   });
 }
 
-void fill(std::size_t size, const std::byte* value, std::int64_t n, std::byte* dst) {
+void fill(std::size_t size, const std::byte* value, std::int64_t n, std::byte* dst,
+          StopCheck& check) {
   visit_element_size(size, [&](auto width) {
     constexpr std::size_t bytes = decltype(width)::value;
-    for (std::int64_t i = 0; i < n; ++i) std::memcpy(dst + i * std::int64_t{bytes}, value, bytes);
+    for_each_until(n, 1, check, [&](std::int64_t i) {
+      std::memcpy(dst + i * std::int64_t{bytes}, value, bytes);
+    });
   });
 }
 
@@ -43,10 +46,37 @@ std::int64_t pad_source(PadMode mode, std::int64_t at, std::int64_t n) {
   return phase < n ? phase : period - phase;
 }
 
+namespace {
+
+// f(begin, count) for the n bytes, in pieces.
+template <class F>
+void for_bytes(std::size_t n, StopCheck& check, F&& f) {
+  constexpr std::size_t piece = std::size_t{1} << 18;
+  for (std::size_t begin = 0; begin < n; begin += piece) {
+    const std::size_t count = std::min(piece, n - begin);
+    if (check.spend(static_cast<std::int64_t>(4 + count / 4))) return;
+    f(begin, count);
+  }
+}
+
+}  // namespace
+
+void copy_bytes(const std::byte* src, std::size_t n, std::byte* dst, StopCheck& check) {
+  for_bytes(n, check, [&](std::size_t begin, std::size_t count) {
+    std::memcpy(dst + begin, src + begin, count);
+  });
+}
+
+void zero_bytes(std::size_t n, std::byte* dst, StopCheck& check) {
+  for_bytes(n, check,
+            [&](std::size_t begin, std::size_t count) { std::memset(dst + begin, 0, count); });
+}
+
 Status copy_reference(const ReferenceCall& call) {
   const TensorView& x = call.inputs[0];
   std::byte* dst = call.outputs[0].data;
-  if (dst != x.data) std::memcpy(dst, x.data, x.type.bytes());
+  StopCheck check(call.stop);
+  if (dst != x.data) copy_bytes(x.data, x.type.bytes(), dst, check);
   return {};
 }
 

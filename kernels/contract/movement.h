@@ -57,15 +57,24 @@ void visit_element_size(std::size_t size, F&& f) {
     default: return f(std::integral_constant<std::size_t, sizeof(StringRef)>{});
   }
 }
+
+// ---- until `check` ends them
+
 // Writes `shape` dense to dst; the element at an index comes from src + index . strides (which may
 // be zero or negative), in elements of `size` bytes.
 void copy_strided(std::size_t size, const Shape& shape, const Shape& strides, const std::byte* src,
-                  std::byte* dst);
+                  std::byte* dst, StopCheck& check);
 // Writes the element of `size` bytes at `value` n times to dst.
-void fill(std::size_t size, const std::byte* value, std::int64_t n, std::byte* dst);
+void fill(std::size_t size, const std::byte* value, std::int64_t n, std::byte* dst,
+          StopCheck& check);
+// Copies as std::memcpy, zeroes as std::memset.
+void copy_bytes(const std::byte* src, std::size_t n, std::byte* dst, StopCheck& check);
+void zero_bytes(std::size_t n, std::byte* dst, StopCheck& check);
+
 // The index of the element that a Pad by edge, reflection or wrapping has at position `at` relative
 // to the first of the n that it keeps, at least 1; -1 if that is the padding value.
 std::int64_t pad_source(PadMode mode, std::int64_t at, std::int64_t n);
+
 // The reference of views: output 0 gets the bytes of input 0.
 Status copy_reference(const ReferenceCall& call);
 

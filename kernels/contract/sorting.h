@@ -7,7 +7,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "engine/vocabulary/stop.h"
+#include "kernels/contract/iterate.h"
 
 namespace quern {
 
@@ -39,6 +39,34 @@ void partial_sort_until(T* first, std::int64_t k, std::int64_t n, const Less& le
     std::pop_heap(first, first + i, less);
     if (check.spend(4 * cost)) return;
   }
+}
+
+// Sorts all n elements by merging; `spare` has room for as many. One comparison takes about `cost`
+// units. Any order will do, even one that changes when it is over.
+template <class T, class Less>
+void sort_until(T* first, std::int64_t n, T* spare, const Less& less, std::int64_t cost,
+                StopCheck& check) {
+  constexpr std::int64_t shortest = 8;  // of the runs that are merged
+  for (std::int64_t begin = 0; begin < n; begin += shortest) {
+    if (check.spend(2 * shortest * cost)) return;
+    for (std::int64_t i = begin + 1; i < std::min(begin + shortest, n); ++i)
+      for (std::int64_t k = i; k > begin && less(first[k], first[k - 1]); --k)
+        std::swap(first[k], first[k - 1]);
+  }
+  T* from = first;
+  T* to = spare;
+  for (std::int64_t run = shortest; run < n; run *= 2, std::swap(from, to))
+    for (std::int64_t begin = 0; begin < n; begin += 2 * run) {
+      const std::int64_t middle = std::min(begin + run, n);
+      const std::int64_t end = std::min(middle + run, n);
+      std::int64_t a = begin;
+      std::int64_t b = middle;
+      for (std::int64_t i = begin; i < end; ++i) {
+        if (check.spend(cost)) return;
+        to[i] = b == end || (a < middle && !less(from[b], from[a])) ? from[a++] : from[b++];
+      }
+    }
+  if (from != first) for_each_until(n, 2, check, [&](std::int64_t i) { first[i] = from[i]; });
 }
 
 }  // namespace quern

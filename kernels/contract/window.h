@@ -9,6 +9,7 @@
 #include <quern/shape.h>
 
 #include "graph/ops/windows.h"
+#include "kernels/contract/iterate.h"
 
 namespace quern {
 
@@ -34,6 +35,7 @@ struct TapWalk {
   const ResolvedWindow& w;
   const Shape& in;
   const Shape& position;
+  StopCheck& check;
   const F& f;
 
   void operator()(std::size_t d, std::int64_t element, std::int64_t tap) const {
@@ -41,25 +43,29 @@ struct TapWalk {
     const TapRange taps = taps_between(w, d, position[d], 0, in[d]);
     element = element * in[d] + taps.first;
     tap *= w.kernel[d];
-    for (std::int64_t k = taps.begin; k < taps.end; ++k)
+    for_each_until(taps.size(), 4, check, [&](std::int64_t i) {
+      const std::int64_t k = taps.begin + i;
       (*this)(d + 1, element + k * w.dilations[d], tap + k);
+    });
   }
 };
 
 }  // namespace detail
 
 // Calls f(element, tap) for each tap inside `in` with the window at `position`; both are row-major
-// offsets, into the channel and into the kernel.
+// offsets, into the channel and into the kernel. Ends where `check` says so.
 template <class F>
-void for_each_tap(const ResolvedWindow& w, const Shape& in, const Shape& position, const F& f) {
-  detail::TapWalk<F>{w, in, position, f}(0, 0, 0);
+void for_each_tap(const ResolvedWindow& w, const Shape& in, const Shape& position, StopCheck& check,
+                  const F& f) {
+  detail::TapWalk<F>{w, in, position, check, f}(0, 0, 0);
 }
 
-// Calls f(index) for every index of `shape` in row-major order.
+// Calls f(index) for every index of `shape` in row-major order, until `check` ends the loop: an
+// index takes about `cost` of its units.
 template <class F>
-void for_each_index(const Shape& shape, const F& f) {
+void for_each_index(const Shape& shape, std::int64_t cost, StopCheck& check, const F& f) {
   Shape at = Shape::filled(shape.rank(), 0);
-  for (std::int64_t left = shape.elements(); left > 0; --left) {
+  for (std::int64_t left = shape.elements(); left > 0 && !check.spend(cost); --left) {
     f(static_cast<const Shape&>(at));
     for (std::size_t d = shape.rank(); d-- > 0;) {
       if (++at[d] < shape[d]) break;

@@ -53,10 +53,12 @@ class DepthwiseRows final : public CpuKernel {
     const float* xs[max_taps];
     const float* ws[max_taps];
     std::int64_t n = 0;
-    for_each_tap(window_, in_, position(p % out_.elements()), [&](std::int64_t e, std::int64_t t) {
-      xs[n] = x + e * channels_;
-      ws[n++] = w + t * channels_;
-    });
+    StopCheck check(args.stop);
+    for_each_tap(window_, in_, position(p % out_.elements()), check,
+                 [&](std::int64_t e, std::int64_t t) {
+                   xs[n] = x + e * channels_;
+                   ws[n++] = w + t * channels_;
+                 });
     const bool has_bias = args.inputs.size() > 2 && args.inputs[2];
     simd().sum_products(xs, ws, n,
                         has_bias ? reinterpret_cast<const float*>(args.inputs[2]) : nullptr,

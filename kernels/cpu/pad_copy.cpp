@@ -25,7 +25,8 @@ class PadCopy final : public CpuKernel {
     const std::size_t size = size_of(y_.dtype);
     std::byte value[sizeof(StringRef)] = {};
     if (args.inputs.size() > 2 && args.inputs[2]) std::memcpy(value, args.inputs[2], size);
-    fill(size, value, y_.shape.elements(), args.outputs[0]);
+    StopCheck check(args.stop);
+    fill(size, value, y_.shape.elements(), args.outputs[0], check);
     copy_(args.inputs[0] + from_, args.outputs[0] + to_, parallel);
     return {};
   }

@@ -16,7 +16,8 @@ constexpr std::int64_t line_floats = 4096;  // two such buffers stay in the firs
 constexpr std::int64_t line_lanes = 64;     // channels at a time, if there are many
 constexpr std::int64_t cached = 8192;       // floats
 constexpr std::int64_t small_plane = 1024;
-constexpr std::int64_t max_rows = 64;        // folded at once
+constexpr std::int64_t max_rows = 64;  // folded at once
+constexpr std::int64_t most_taps_at_once = 1 << 24;
 constexpr double taps_per_thread = 1 << 17;  // waking a thread takes some 5 us
 
 // The window along the dimensions [from, to).
@@ -86,7 +87,9 @@ Status PoolLoops::run(const KernelArgs& args, KernelState*, const Parallel& para
   const auto* x = reinterpret_cast<const float*>(args.inputs[0]);
   auto* y = reinterpret_cast<float*>(args.outputs[0]);
   parallel(blocks_, grain_, [&](std::int64_t begin, std::int64_t end) {
-    for (std::int64_t u = begin; u < end; ++u) run_block(block_at(x, y, u));
+    StopCheck check(args.stop);
+    for (std::int64_t u = begin; u < end && !check.spend(16); ++u)
+      run_block(block_at(x, y, u, check));
   });
   return {};
 }
@@ -191,7 +194,8 @@ void PoolLoops::tabulate(const std::vector<PoolSpan>& of_rows) {
     table_.insert(table_.end(), plane.begin(), plane.end());
 }
 
-PoolLoops::Block PoolLoops::block_at(const float* x, float* y, std::int64_t block) const {
+PoolLoops::Block PoolLoops::block_at(const float* x, float* y, std::int64_t block,
+                                     StopCheck& check) const {
   const auto next = [&block](std::int64_t n) { return std::exchange(block, block / n) % n; };
   const std::int64_t lane = next(pieces()) * piece_;
   const PoolSpan& band = bands_[static_cast<std::size_t>(next(std::ssize(bands_)))];
@@ -199,7 +203,8 @@ PoolLoops::Block PoolLoops::block_at(const float* x, float* y, std::int64_t bloc
           .lanes = std::min(piece_, source_.lanes - lane),
           .lines = band.end - band.begin,
           .line_stride = outer_.strides.back() * in_ * source_.column,
-          .divisor = band.divisor};
+          .divisor = band.divisor,
+          .check = &check};
   std::int64_t deep = 0;
   for (std::size_t d = deep_out_.rank(), stride = 1; d-- > 0; stride *= deep_out_[d]) {
     b.at[d] = next(deep_out_[d]);
@@ -235,8 +240,10 @@ void PoolLoops::fold_rows(const Block& b, std::int64_t offset, SimdWindow w) con
   const std::int64_t most = w.lanes >= pool_long_row ? 8 : max_rows;
   w.x = rows.data();
   w.rows = 0;
-  for_each_tap(outer_, outer_in_, b.at, [&](std::int64_t row, std::int64_t) {
+  const std::int64_t cost = 1 + w.taps * w.lanes * w.positions * w.lines / 8;  // of a row
+  for_each_tap(outer_, outer_in_, b.at, *b.check, [&](std::int64_t row, std::int64_t) {
     if (w.rows == most) {
+      if (b.check->spend(cost * w.rows)) return;
       fold(w);
       w.rows = 0;
       w.accumulate = true;
@@ -244,7 +251,7 @@ void PoolLoops::fold_rows(const Block& b, std::int64_t offset, SimdWindow w) con
     rows[static_cast<std::size_t>(w.rows++)] = b.x + (row * in_ + offset) * source_.column;
   });
   w.divisor = divisor;
-  fold(w);
+  if (!b.check->spend(cost * w.rows)) fold(w);
 }
 
 void PoolLoops::fold_in_place(const Block& b) const {
@@ -260,11 +267,15 @@ void PoolLoops::fold_in_place(const Block& b) const {
   for (std::int64_t at = 0; at < interior_.begin; ++at) fold_edge(b, at, w);
   for (std::int64_t at = interior_.end; at < out_; ++at) fold_edge(b, at, w);
   if (interior_.begin == interior_.end) return;
-  const std::int64_t positions = interior_.end - interior_.begin;
-  (neighbours_are_lanes ? w.lanes : w.positions) = positions;
-  w.y = b.y + interior_.begin * source_.lanes;
   w.divisor = static_cast<float>(b.divisor * divisor_at(spans_, interior_.begin));
-  fold_rows(b, interior_.begin * last_.strides[0] - last_.pads_begin[0], w);
+  // Whole vectors at a time, so that long rows and windows leave time to look at the clock.
+  const std::int64_t at_once = std::max<std::int64_t>(
+      64, most_taps_at_once / (w.taps * b.lanes * b.lines * std::min(rows_, max_rows)) / 64 * 64);
+  for (std::int64_t at = interior_.begin; at < interior_.end; at += at_once) {
+    (neighbours_are_lanes ? w.lanes : w.positions) = std::min(at_once, interior_.end - at);
+    w.y = b.y + at * source_.lanes;
+    fold_rows(b, at * last_.strides[0] - last_.pads_begin[0], w);
+  }
 }
 
 void PoolLoops::fold_edge(const Block& b, std::int64_t at, SimdWindow w) const {
@@ -288,6 +299,7 @@ void PoolLoops::fold_through_line(const Block& b) const {
       part.lines = std::min(lines, b.lines - i);
       part.x = b.x + i * b.line_stride;
       part.y = b.y + i * y_line();
+      if (b.check->spend(part.lines * line)) return;
       fold_lines(part, at, positions);
     }
   }
@@ -409,6 +421,7 @@ void PoolLoops::fold_through_plane(const Block& b) const {
     const float* x = b.x + i * b.line_stride;
     copy.x = &x;
     copy.lines = std::min(most, b.lines - i);
+    if (b.check->spend(copy.lines * plane)) return;
     float* y = b.y + i * out_rows_ * y_line();
     if (!has_edges_) {
       fold_planes({x, copy.lanes, copy.stride, copy.line_stride}, copy.lines, y);
@@ -474,14 +487,14 @@ void PoolLoops::reduce(const Block& b) const {
   const bool is_one_row = rows_ == 1 && !has_edges_;
   Block line = b;
   for (std::int64_t i = 0; i < b.lines; ++i, line.x += b.line_stride, line.y += y_line())
-    for (std::int64_t at = 0; at < out_; ++at) {
+    for (std::int64_t at = 0; at < out_ && !b.check->spend(8); ++at) {
       Folded folded{.most = of_nothing()};
       if (is_one_row) {
-        add_run(line.x + at * last_.strides[0], last_.kernel[0], folded);
+        add_run(line.x + at * last_.strides[0], last_.kernel[0], folded, *b.check);
       } else {
         const TapRange taps = taps_between(last_, 0, at, 0, in_);
-        for_each_tap(outer_, outer_in_, b.at, [&](std::int64_t row, std::int64_t) {
-          add_run(line.x + row * in_ + taps.first + taps.begin, taps.size(), folded);
+        for_each_tap(outer_, outer_in_, b.at, *b.check, [&](std::int64_t row, std::int64_t) {
+          add_run(line.x + row * in_ + taps.first + taps.begin, taps.size(), folded, *b.check);
         });
       }
       line.y[at] = is_average()
@@ -490,10 +503,11 @@ void PoolLoops::reduce(const Block& b) const {
     }
 }
 
-void PoolLoops::add_run(const float* x, std::int64_t n, Folded& onto) const {
+void PoolLoops::add_run(const float* x, std::int64_t n, Folded& onto, StopCheck& check) const {
   constexpr std::int64_t long_run = 4096;  // the sums of the pieces are added in double
   for (; n > 0; x += long_run, n -= long_run) {
     const std::int64_t piece = std::min(long_run, n);
+    if (check.spend(piece / 4)) return;
     if (is_average())
       onto.sum += simd().sum(x, piece);
     else if (const float v = simd().max(x, piece); std::isnan(v) || v > onto.most)

@@ -70,6 +70,7 @@ class PoolLoops final : public CpuKernel {
     std::int64_t lanes;
     std::int64_t lines, line_stride;
     double divisor;
+    StopCheck* check;
   };
 
   bool is_average() const { return kind_ == PoolKind::average; }
@@ -92,7 +93,7 @@ class PoolLoops final : public CpuKernel {
   void tabulate(const std::vector<PoolSpan>& of_rows);
   void cut(const PoolGeometry& g, std::int64_t threads);
 
-  Block block_at(const float* x, float* y, std::int64_t block) const;
+  Block block_at(const float* x, float* y, std::int64_t block, StopCheck& check) const;
   void run_block(const Block& b) const;
   void fold(const SimdWindow& w) const {
     is_average() ? simd().sum_windows(w) : simd().max_windows(w);
@@ -119,7 +120,7 @@ class PoolLoops final : public CpuKernel {
     float most;
   };
   void reduce(const Block& b) const;
-  void add_run(const float* x, std::int64_t n, Folded& onto) const;
+  void add_run(const float* x, std::int64_t n, Folded& onto, StopCheck& check) const;
 
   PoolKind kind_;
   PoolSource source_;

@@ -11,6 +11,7 @@
 #include "graph/ops/resize_axes.h"
 #include "kernels/contract/constant_operands.h"
 #include "kernels/contract/iterate.h"
+#include "kernels/contract/movement.h"
 #include "kernels/contract/rows.h"
 #include "kernels/simd/simd.h"
 
@@ -65,11 +66,12 @@ class ResizeRows final : public CpuKernel {
     auto* scratch = reinterpret_cast<float*>(args.scratch);
     const std::int64_t rows = g_.outer * g_.rows.out;
     parallel(tasks_, 1, [&](std::int64_t begin, std::int64_t end) {
+      StopCheck check(args.stop);
       for (std::int64_t t = begin; t < end; ++t)
-        for (std::int64_t r = rows * t / tasks_; r < rows * (t + 1) / tasks_ && !args.is_over();
-             ++r)
+        for (std::int64_t r = rows * t / tasks_;
+             r < rows * (t + 1) / tasks_ && !check.spend(g_.out_row()); ++r)
           run_row(x + r / g_.rows.out * g_.rows.in * g_.in_row(), r % g_.rows.out,
-                  scratch + t * g_.in_row(), y + r * g_.out_row());
+                  scratch + t * g_.in_row(), y + r * g_.out_row(), check);
     });
     return {};
   }
@@ -93,23 +95,29 @@ class ResizeRows final : public CpuKernel {
     }
   }
 
-  void run_row(const float* x, std::int64_t row, float* sum, float* y) const {
+  void run_row(const float* x, std::int64_t row, float* sum, float* y, StopCheck& check) const {
     const float* source = sum;
     if (g_.rows.copies(row)) {
       source = x + g_.rows.index[g_.rows.first(row)] * g_.in_row();
     } else {
-      weigh(g_.rows, row, x, g_.in_row(), sum);
+      weigh(g_.rows, row, x, g_.in_row(), sum, check);
     }
     if (g_.inner == 1)
       return simd().weigh_gathered(source, index_.data(), weight_.data(), taps_, y, g_.columns.out);
     for (std::int64_t c = 0; c < g_.columns.out; ++c)
-      weigh(g_.columns, c, source, g_.inner, y + c * g_.inner);
+      weigh(g_.columns, c, source, g_.inner, y + c * g_.inner, check);
   }
 
-  static void weigh(const AxisWeights& w, std::int64_t i, const float* x, std::int64_t n,
-                    float* y) {
-    simd().weigh_rows(x, n, w.index.data() + w.first(i), w.weight.data() + w.first(i), w.count(i),
-                      y, n);
+  static void weigh(const AxisWeights& w, std::int64_t i, const float* x, std::int64_t n, float* y,
+                    StopCheck& check) {
+    constexpr std::int64_t at_once = 1 << 22;
+    const std::int64_t piece = std::max<std::int64_t>(4096, at_once / w.count(i));
+    for (std::int64_t at = 0; at < n; at += piece) {
+      const std::int64_t count = std::min(piece, n - at);
+      if (check.spend(1 + count * w.count(i) / 4)) return;
+      simd().weigh_rows(x + at, n, w.index.data() + w.first(i), w.weight.data() + w.first(i),
+                        w.count(i), y + at, count);
+    }
   }
 
   Geometry g_;
@@ -130,15 +138,16 @@ class NearestRows final : public CpuKernel {
     const auto out_row = static_cast<std::size_t>(g_.out_row()) * size_;
     parallel(g_.outer * g_.rows.out, row_grain(g_.out_row()),
              [&](std::int64_t begin, std::int64_t end) {
-               for (std::int64_t r = begin; r < end; ++r) {
+               StopCheck check(args.stop);
+               for (std::int64_t r = begin; r < end && !check.is_over(); ++r) {
                  std::byte* y = args.outputs[0] + static_cast<std::size_t>(r) * out_row;
                  if (r > begin && repeats(r)) {
-                   std::memcpy(y, y - out_row, out_row);
+                   copy_bytes(y - out_row, out_row, y, check);
                    continue;
                  }
                  const std::int64_t from =
                      r / g_.rows.out * g_.rows.in + index(g_.rows, r % g_.rows.out);
-                 pick(args.inputs[0] + static_cast<std::size_t>(from) * in_row, y);
+                 pick(args.inputs[0] + static_cast<std::size_t>(from) * in_row, y, check);
                }
              });
     return {};
@@ -153,23 +162,24 @@ class NearestRows final : public CpuKernel {
     const std::int64_t row = r % g_.rows.out;
     return row > 0 && index(g_.rows, row) == index(g_.rows, row - 1);
   }
-  void pick(const std::byte* x, std::byte* y) const {
+  void pick(const std::byte* x, std::byte* y, StopCheck& check) const {
     const std::size_t n = static_cast<std::size_t>(g_.inner) * size_;
     switch (n) {
-      case 1: return pick_elements<std::uint8_t>(x, y);
-      case 4: return pick_elements<std::uint32_t>(x, y);
-      case 8: return pick_elements<std::uint64_t>(x, y);
+      case 1: return pick_elements<std::uint8_t>(x, y, check);
+      case 4: return pick_elements<std::uint32_t>(x, y, check);
+      case 8: return pick_elements<std::uint64_t>(x, y, check);
       default: break;
     }
     for (std::int64_t c = 0; c < g_.columns.out; ++c)
-      std::memcpy(y + static_cast<std::size_t>(c) * n,
-                  x + static_cast<std::size_t>(index(g_.columns, c)) * n, n);
+      copy_bytes(x + static_cast<std::size_t>(index(g_.columns, c)) * n, n,
+                 y + static_cast<std::size_t>(c) * n, check);
   }
   template <class T>
-  void pick_elements(const std::byte* x, std::byte* y) const {
+  void pick_elements(const std::byte* x, std::byte* y, StopCheck& check) const {
     const auto* from = reinterpret_cast<const T*>(x);
     auto* to = reinterpret_cast<T*>(y);
-    for (std::int64_t c = 0; c < g_.columns.out; ++c) to[c] = from[index(g_.columns, c)];
+    for_each_until(g_.columns.out, 1, check,
+                   [&](std::int64_t c) { to[c] = from[index(g_.columns, c)]; });
   }
 
   Geometry g_;
@@ -194,8 +204,9 @@ std::optional<AxisWeights> weights_of(const Resize& op, const ResizeAxis& axis) 
   w.begin = {0};
   w.index.clear();
   w.weight.clear();
+  StopCheck no_limit(nullptr);
   for (std::int64_t i = 0; i < axis.out; ++i) {
-    const std::size_t n = resize_taps(op, axis, i, taps);
+    const std::size_t n = resize_taps(op, axis, i, no_limit, taps);
     if (n == 0) return std::nullopt;
     for (std::size_t t = 0; t < n; ++t) {
       w.index.push_back(static_cast<std::int32_t>(taps[t].index));

@@ -27,9 +27,10 @@ std::optional<TapTable> tap_table(const Resize& op, const ResizeAxis& axis) {
   const auto out = static_cast<std::size_t>(axis.out);
   const std::size_t most = max_resize_taps(op, axis.in, axis.out);
   std::vector<std::vector<ResizeTap>> all(out);
+  StopCheck no_limit(nullptr);
   for (std::size_t i = 0; i < out; ++i) {
     all[i].resize(most);
-    all[i].resize(resize_taps(op, axis, static_cast<std::int64_t>(i), all[i]));
+    all[i].resize(resize_taps(op, axis, static_cast<std::int64_t>(i), no_limit, all[i]));
     if (all[i].empty()) return std::nullopt;  // extrapolated
     table.taps = std::max(table.taps, all[i].size());
   }

@@ -28,8 +28,9 @@ void make_grid(const ReferenceCall& call) {
   const Shape size(ys.dims().subspan(1, r));
   const auto& op = call.as<AffineGrid>();
   T* y = call.outputs[0].as<T>();
+  StopCheck check(call.stop);
   for (std::int64_t n = 0; n < ys[0]; ++n)
-    for_each_index(size, [&](const Shape& at) {
+    for_each_index(size, 16, check, [&](const Shape& at) {
       const T* row = call.inputs[0].as<T>() + n * call.inputs[0].type.shape.elements(1);
       for (std::size_t i = 0; i < r; ++i, row += r + 1) {
         auto sum = static_cast<double>(row[r]);

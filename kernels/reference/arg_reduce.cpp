@@ -26,15 +26,16 @@ bool beyond(const ArgReduce& op, C a, C b) {
 }
 
 template <class T>
-std::int64_t position(const ArgReduce& op, const T* x, std::int64_t n, std::int64_t stride) {
+std::int64_t position(const ArgReduce& op, const T* x, std::int64_t n, std::int64_t stride,
+                      StopCheck& check) {
   using C = ComputeType<T>;
   std::int64_t best = 0;
-  for (std::int64_t i = 1; i < n; ++i) {
+  for_each_until(n, 2, check, [&](std::int64_t i) {
     const C v = x[i * stride];
     const C held = x[best * stride];
     const bool better = op.select_last_index ? !beyond(op, held, v) : beyond(op, v, held);
     if (better) best = i;
-  }
+  });
   return best;
 }
 
@@ -47,9 +48,10 @@ Status arg_reduce_reference(const ReferenceCall& call) {
   auto* y = call.outputs[0].as<std::int64_t>();
   visit_number(call.inputs[0].type.dtype, [&]<class T>(TypeTag<T>) {
     const T* x = call.inputs[0].as<T>();
+    StopCheck check(call.stop);
     for (std::int64_t o = 0; o < s.outer; ++o)
-      for (std::int64_t i = 0; i < s.inner; ++i)
-        *y++ = position(op, x + o * s.axis * s.inner + i, s.axis, s.inner);
+      for (std::int64_t i = 0; i < s.inner && !check.is_over(); ++i)
+        *y++ = position(op, x + o * s.axis * s.inner + i, s.axis, s.inner, check);
   });
   return {};
 }

@@ -73,22 +73,24 @@ double mask_at(const TensorView& mask, std::int64_t i) {
 }
 
 // Adds the mask to a row of scores; false when it leaves no key.
-bool add_mask(const ReferenceCall& call, const Sizes& s, std::int64_t at, double* scores) {
+bool add_mask(const ReferenceCall& call, const Sizes& s, std::int64_t at, double* scores,
+              StopCheck& check) {
   bool any = s.keys == 0;
-  for (std::int64_t j = 0; j < s.keys; ++j) {
+  for_each_until(s.keys, 4, check, [&](std::int64_t j) {
     const double m = mask_at(call.inputs[3], at + j * s.mask_strides.back());
     any |= m != -std::numeric_limits<double>::infinity();
     scores[j] += m;
-  }
+  });
   return any;
 }
 
-void softmax(double* scores, std::int64_t n) {
+void softmax(double* scores, std::int64_t n, StopCheck& check) {
   double largest = -std::numeric_limits<double>::infinity();
   double sum = 0;
-  for (std::int64_t j = 0; j < n; ++j) largest = nan_max(largest, scores[j]);
-  for (std::int64_t j = 0; j < n; ++j) sum += scores[j] = std::exp(scores[j] - largest);
-  for (std::int64_t j = 0; j < n; ++j) scores[j] /= sum;
+  for_each_until(n, 2, check, [&](std::int64_t j) { largest = nan_max(largest, scores[j]); });
+  for_each_until(n, 10, check,
+                 [&](std::int64_t j) { sum += scores[j] = std::exp(scores[j] - largest); });
+  for_each_until(n, 2, check, [&](std::int64_t j) { scores[j] /= sum; });
 }
 
 // One row of one head.
@@ -100,24 +102,26 @@ struct Row {
 };
 
 template <class T>
-void attend(const ReferenceCall& call, const Sizes& s, const Row<T>& row, double* scores) {
+void attend(const ReferenceCall& call, const Sizes& s, const Row<T>& row, double* scores,
+            StopCheck& check) {
   const auto scale = static_cast<double>(call.as<Attention>().scale);
-  for (std::int64_t j = 0; j < s.keys; ++j) {
+  for_each_until(s.keys, 1 + s.width, check, [&](std::int64_t j) {
     double dot = 0;
     for (std::int64_t d = 0; d < s.width; ++d)
       dot += static_cast<double>(row.q[d]) *
              static_cast<double>(row.k[j * s.key_step + d * s.width_step]);
     scores[j] = dot * scale;
-  }
-  if (call.has(3) && !add_mask(call, s, row.mask, scores)) {
+  });
+  if (call.has(3) && !add_mask(call, s, row.mask, scores, check)) {
     std::fill(row.y, row.y + s.value_width, T(0.0));
     return;
   }
-  softmax(scores, s.keys);
-  for (std::int64_t d = 0; d < s.value_width; ++d) {
+  softmax(scores, s.keys, check);
+  for (std::int64_t d = 0; d < s.value_width && !check.is_over(); ++d) {
     double sum = 0;
-    for (std::int64_t j = 0; j < s.keys; ++j)
+    for_each_until(s.keys, 2, check, [&](std::int64_t j) {
       sum += scores[j] * static_cast<double>(row.v[j * s.value_width + d]);
+    });
     row.y[d] = T(sum);
   }
 }
@@ -127,19 +131,18 @@ void attend_all(const ReferenceCall& call, const Sizes& s, double* scores) {
   const std::size_t outer = s.leading.rank();
   T* y = call.outputs[0].as<T>();
   StopCheck check(call.stop);
-  const std::int64_t cost = 2 * s.keys * (s.width + s.value_width);
-  for_each_offset(s.leading, s.strides, [&](const auto& at) {
+  for_each_offset(s.leading, s.strides, 1, check, [&](const auto& at) {
     for (std::int64_t h = 0; h < s.heads; ++h) {
       const std::int64_t key_rows = h / s.group * s.keys;
       for (std::int64_t i = 0; i < s.rows; ++i, y += s.value_width) {
-        if (check.is_over() || check.spend(cost)) return;
+        if (check.spend(1)) return;
         attend<T>(call, s,
                   {.q = call.inputs[0].as<T>() + at[0] + (h * s.rows + i) * s.width,
                    .k = call.inputs[1].as<T>() + at[1] + key_rows * s.width,
                    .v = call.inputs[2].as<T>() + at[2] + key_rows * s.value_width,
                    .mask = at[3] + h * s.mask_strides[outer] + i * s.mask_strides[outer + 1],
                    .y = y},
-                  scores);
+                  scores, check);
       }
     }
   });

@@ -13,6 +13,7 @@
 #include "graph/operands.h"
 #include "graph/ops/infer.h"
 #include "graph/ops/normalisation.h"
+#include "kernels/contract/iterate.h"
 #include "kernels/contract/kernel.h"
 #include "kernels/gpu/kernels.h"
 
@@ -28,24 +29,28 @@ struct Channels {
       : outer(x.elements() ? x[0] : 0), count(x.rank() == 1 ? 1 : x[1]), inner(x.elements(2)) {}
 };
 
+// f(offset) for the elements of one channel, counted from its first.
+template <class F>
+void for_each_of_channel(const Channels& s, StopCheck& check, const F& f) {
+  for (std::int64_t o = 0; o < s.outer && !check.spend(4); ++o)
+    for_each_until(s.inner, 2, check, [&](std::int64_t i) { f(o * s.count * s.inner + i); });
+}
+
 struct ChannelMoments {
   double mean = 0;
   double variance = 0;
 };
 
 template <class T>
-ChannelMoments moments(const Channels& s, const T* x) {
+ChannelMoments moments(const Channels& s, const T* x, StopCheck& check) {
   ChannelMoments m;
   const auto n = static_cast<double>(s.outer * s.inner);
-  for (std::int64_t o = 0; o < s.outer; ++o)
-    for (std::int64_t i = 0; i < s.inner; ++i)
-      m.mean += static_cast<double>(x[o * s.count * s.inner + i]);
+  for_each_of_channel(s, check, [&](std::int64_t at) { m.mean += static_cast<double>(x[at]); });
   m.mean /= n;
-  for (std::int64_t o = 0; o < s.outer; ++o)
-    for (std::int64_t i = 0; i < s.inner; ++i) {
-      const double d = static_cast<double>(x[o * s.count * s.inner + i]) - m.mean;
-      m.variance += d * d;
-    }
+  for_each_of_channel(s, check, [&](std::int64_t at) {
+    const double d = static_cast<double>(x[at]) - m.mean;
+    m.variance += d * d;
+  });
   m.variance /= n;
   return m;
 }
@@ -64,11 +69,12 @@ template <class T>
 void normalise(const ReferenceCall& call) {
   const auto& op = call.as<BatchNorm>();
   const Channels s(call.inputs[0].type.shape);
-  for (std::int64_t c = 0; c < s.count; ++c) {
+  StopCheck check(call.stop);
+  for (std::int64_t c = 0; c < s.count && !check.spend(16); ++c) {
     const T* x = call.inputs[0].as<T>() + c * s.inner;
     ChannelMoments m = {float_element(call.inputs[3], c), float_element(call.inputs[4], c)};
     if (op.training) {
-      m = moments(s, x);
+      m = moments(s, x, check);
       set_running(call, 1, c, m.mean);
       set_running(call, 2, c, m.variance);
     }
@@ -77,11 +83,9 @@ void normalise(const ReferenceCall& call) {
     const double factor =
         float_element(call.inputs[1], c) / std::sqrt(m.variance + static_cast<double>(op.epsilon));
     const double bias = float_element(call.inputs[2], c);
-    for (std::int64_t o = 0; o < s.outer; ++o)
-      for (std::int64_t i = 0; i < s.inner; ++i) {
-        const std::int64_t at = o * s.count * s.inner + i;
-        y[at] = T((static_cast<double>(x[at]) - m.mean) * factor + bias);
-      }
+    for_each_of_channel(s, check, [&](std::int64_t at) {
+      y[at] = T((static_cast<double>(x[at]) - m.mean) * factor + bias);
+    });
   }
 }
 

@@ -29,7 +29,8 @@ void broadcast_loop(const ReferenceCall& call, F f) {
   Y* y = call.outputs[0].as<Y>();
   const std::array<Shape, 2> strides = {broadcast_strides(call.inputs[0].type.shape, shape),
                                         broadcast_strides(call.inputs[1].type.shape, shape)};
-  for_each_offset(shape, strides, [&](const auto& at) { *y++ = f(at[0], at[1]); });
+  StopCheck check(call.stop);
+  for_each_offset(shape, strides, 16, check, [&](const auto& at) { *y++ = f(at[0], at[1]); });
 }
 
 // Base and exponent of different types: in double, unless both are integers.
@@ -84,17 +85,19 @@ void typed_loop(const ReferenceCall& call, F f) {
   if (call.outputs[0].type.shape.elements() == 0) return;
   const Runs r = runs_of(call);
   Y* y = call.outputs[0].as<Y>();
-  for_each_offset(r.outer, r.strides, [&](const auto& at) {
+  StopCheck check(call.stop);
+  for_each_offset(r.outer, r.strides, 4, check, [&](const auto& at) {
     const T* a = call.inputs[0].as<T>() + at[0];
     const T* b = call.inputs[1].as<T>() + at[1];
     if (!r.moves[1]) {
       const T right = *b;
-      for (std::int64_t i = 0; i < r.n; ++i) y[i] = f(r.moves[0] ? a[i] : *a, right);
+      for_each_until(r.n, 2, check,
+                     [&](std::int64_t i) { y[i] = f(r.moves[0] ? a[i] : *a, right); });
     } else if (!r.moves[0]) {
       const T left = *a;
-      for (std::int64_t i = 0; i < r.n; ++i) y[i] = f(left, b[i]);
+      for_each_until(r.n, 2, check, [&](std::int64_t i) { y[i] = f(left, b[i]); });
     } else {
-      for (std::int64_t i = 0; i < r.n; ++i) y[i] = f(a[i], b[i]);
+      for_each_until(r.n, 2, check, [&](std::int64_t i) { y[i] = f(a[i], b[i]); });
     }
     y += r.n;
   });
@@ -135,7 +138,11 @@ Status binary_reference(const ReferenceCall& call) {
   if (call.inputs[1].type.dtype != t) {
     mixed_pow(call);
   } else if (t == DType::string) {
-    typed_loop<StringRef, bool>(call, [](auto a, auto b) { return a.view() == b.view(); });
+    typed_loop<StringRef, bool>(call, [check = StopCheck(call.stop)](auto a, auto b) mutable {
+      const bool may_equal =
+          a.size == b.size && !check.spend(static_cast<std::int64_t>(a.size / 8));
+      return may_equal && a.view() == b.view();
+    });
   } else if (t == DType::boolean) {
     typed_loop<bool, bool>(call, [&](std::same_as<bool> auto a, std::same_as<bool> auto b) {
       return kind == BinaryKind::logical_and  ? a && b

@@ -8,7 +8,9 @@
 #include "engine/vocabulary/text_util.h"
 #include "graph/ops/elementwise.h"
 #include "graph/ops/infer.h"
+#include "kernels/contract/iterate.h"
 #include "kernels/contract/kernel.h"
+#include "kernels/contract/movement.h"
 
 namespace quern {
 namespace {
@@ -18,14 +20,18 @@ Status bit_cast_reference(const ReferenceCall& call) {
   auto* y = call.outputs[0].as<std::uint8_t>();
   const DType to = call.outputs[0].type.dtype;
   const std::size_t n = call.outputs[0].type.bytes();
+  const auto count = static_cast<std::int64_t>(n);
+  StopCheck check(call.stop);
   if (to == DType::boolean) {
-    for (std::size_t i = 0; i < n; ++i) y[i] = x[i] != 0;
+    for_each_until(count, 1, check, [&](std::int64_t i) { y[i] = x[i] != 0; });
   } else if (to == DType::i4) {
-    for (std::size_t i = 0; i < n; ++i) y[i] = static_cast<std::uint8_t>(((x[i] & 15) ^ 8) - 8);
+    for_each_until(count, 1, check, [&](std::int64_t i) {
+      y[i] = static_cast<std::uint8_t>(((x[i] & 15) ^ 8) - 8);
+    });
   } else if (to == DType::u4) {
-    for (std::size_t i = 0; i < n; ++i) y[i] = x[i] & 15;
-  } else if (n > 0) {
-    std::memcpy(y, x, n);
+    for_each_until(count, 1, check, [&](std::int64_t i) { y[i] = x[i] & 15; });
+  } else {
+    copy_bytes(call.inputs[0].data, n, call.outputs[0].data, check);
   }
   return {};
 }

@@ -16,14 +16,15 @@ namespace {
 Status expand_reference(const ReferenceCall& call) {
   const TensorView& x = call.inputs[0];
   const Shape& shape = call.outputs[0].type.shape;
+  StopCheck check(call.stop);
   copy_strided(size_of(x.type.dtype), shape, broadcast_strides(x.type.shape, shape), x.data,
-               call.outputs[0].data);
+               call.outputs[0].data, check);
   return {};
 }
 
 // Writes y from dimension d on, its source at `src`; gives the end of what it wrote.
 std::byte* write_tiles(const TensorView& x, const Shape& y, std::size_t d, const std::byte* src,
-                       std::byte* dst) {
+                       std::byte* dst, StopCheck& check) {
   const Shape& shape = x.type.shape;
   const std::size_t size = size_of(x.type.dtype);
   if (d == y.rank()) {
@@ -31,15 +32,17 @@ std::byte* write_tiles(const TensorView& x, const Shape& y, std::size_t d, const
     return dst + size;
   }
   const std::size_t stride = static_cast<std::size_t>(shape.elements(d + 1)) * size;
-  for (std::int64_t i = 0; i < y[d]; ++i)
-    dst = write_tiles(x, y, d + 1, src + static_cast<std::size_t>(i % shape[d]) * stride, dst);
+  for (std::int64_t i = 0; i < y[d] && !check.spend(8); ++i)
+    dst =
+        write_tiles(x, y, d + 1, src + static_cast<std::size_t>(i % shape[d]) * stride, dst, check);
   return dst;
 }
 
 Status tile_reference(const ReferenceCall& call) {
   const MutableTensorView& y = call.outputs[0];
+  StopCheck check(call.stop);
   if (y.type.shape.elements() > 0)
-    write_tiles(call.inputs[0], y.type.shape, 0, call.inputs[0].data, y.data);
+    write_tiles(call.inputs[0], y.type.shape, 0, call.inputs[0].data, y.data, check);
   return {};
 }
 

@@ -15,6 +15,7 @@
 #include "graph/ops/elementwise.h"
 #include "graph/ops/infer.h"
 #include "kernels/contract/kernel.h"
+#include "kernels/contract/movement.h"
 #include "kernels/contract/number_text.h"
 #include "kernels/cpu/cast_rows.h"
 #include "kernels/gpu/kernels.h"
@@ -77,10 +78,10 @@ To narrow(From v, Overflow overflow) {
 
 // Through a buffer of wide elements, a piece at a time.
 template <class From, class F>
-void in_pieces(const From* x, std::int64_t n, F&& write) {
+void in_pieces(const From* x, std::int64_t n, std::int64_t cost, StopCheck& check, F&& write) {
   constexpr std::int64_t piece = 256;
   Wide<From> wide[piece];
-  for (std::int64_t begin = 0; begin < n; begin += piece) {
+  for (std::int64_t begin = 0; begin < n && !check.spend(cost * piece); begin += piece) {
     const std::int64_t count = std::min(piece, n - begin);
     for (std::int64_t i = 0; i < count; ++i) wide[i] = static_cast<Wide<From>>(x[begin + i]);
     write(begin, count, wide);
@@ -111,13 +112,15 @@ void print_piece(const ReferenceCall& call, std::int64_t begin, std::int64_t cou
 
 Status parse_strings(const ReferenceCall& call) {
   const std::span<const StringRef> x = call.inputs[0].span<StringRef>();
+  StopCheck check(call.stop);
   const Overflow overflow = overflow_of(call.as<Cast>());
   return visit_dtype(call.outputs[0].type.dtype, [&]<class To>(TypeTag<To>) -> Status {
     To* y = call.outputs[0].as<To>();
     if constexpr (std::is_same_v<To, StringRef>) {
-      std::copy(x.begin(), x.end(), y);
+      copy_bytes(call.inputs[0].data, x.size_bytes(), call.outputs[0].data, check);
     } else {
       for (const StringRef s : x) {
+        if (check.spend(64 + static_cast<std::int64_t>(s.size))) break;
         const auto number = parse_number(s.view(), call.outputs[0].type.dtype);
         if (!number)
           return {Code::invalid_argument, cat("'", printable(s.view(), 40), "' is not a number")};
@@ -134,9 +137,12 @@ Status cast_reference(const ReferenceCall& call) {
   const std::int64_t n = call.inputs[0].type.shape.elements();
   visit_dtype(call.inputs[0].type.dtype, [&]<class From>(TypeTag<From>) {
     if constexpr (!std::is_same_v<From, StringRef>) {
-      in_pieces(call.inputs[0].as<From>(), n, [&](auto begin, auto count, const auto* wide) {
-        to_text ? print_piece(call, begin, count, wide) : cast_piece(call, begin, count, wide);
-      });
+      StopCheck check(call.stop);
+      in_pieces(call.inputs[0].as<From>(), n, to_text ? 256 : 4, check,
+                [&](auto begin, auto count, const auto* wide) {
+                  to_text ? print_piece(call, begin, count, wide)
+                          : cast_piece(call, begin, count, wide);
+                });
     }
   });
   return {};

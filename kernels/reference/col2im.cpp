@@ -34,17 +34,19 @@ void fold(const ReferenceCall& call) {
   auto* sums = call.scratch.take<Sum<T>>(static_cast<std::size_t>(image.elements()));
   const T* columns = call.inputs[0].as<T>();
   T* y = call.outputs[0].as<T>();
-  for (std::int64_t channel = 0; channel < ys[0] * ys[1]; ++channel) {
-    std::fill_n(sums, image.elements(), Sum<T>(0));
+  StopCheck check(call.stop);
+  for (std::int64_t channel = 0; channel < ys[0] * ys[1] && !check.is_over(); ++channel) {
+    for_each_until(image.elements(), 1, check, [&](std::int64_t i) { sums[i] = 0; });
     std::int64_t l = 0;
-    for_each_index(counts, [&](const Shape& at) {
-      for_each_tap(window, image, at, [&](std::int64_t e, std::int64_t t) {
+    for_each_index(counts, 8, check, [&](const Shape& at) {
+      for_each_tap(window, image, at, check, [&](std::int64_t e, std::int64_t t) {
         sums[e] += static_cast<Sum<T>>(columns[t * counts.elements() + l]);
       });
       ++l;
     });
     columns += block.elements() * counts.elements();
-    for (std::int64_t i = 0; i < image.elements(); ++i) *y++ = static_cast<T>(sums[i]);
+    for_each_until(image.elements(), 1, check,
+                   [&](std::int64_t i) { *y++ = static_cast<T>(sums[i]); });
   }
 }
 

@@ -25,12 +25,13 @@ Status compress_reference(const ReferenceCall& call) {
   const auto* condition = call.inputs[1].as<std::uint8_t>();
   const std::size_t run = static_cast<std::size_t>(s.inner) * size_of(x.type.dtype);
   std::byte* dst = call.outputs[0].data;
-  for (std::int64_t o = 0; o < s.outer; ++o)
-    for (std::int64_t i = 0; i < n; ++i) {
-      if (!condition[i]) continue;
-      std::memcpy(dst, x.data + static_cast<std::size_t>(o * s.axis + i) * run, run);
+  StopCheck check(call.stop);
+  for (std::int64_t o = 0; n > 0 && run > 0 && o < s.outer && !check.spend(4); ++o)
+    for_each_until(n, 2, check, [&](std::int64_t i) {
+      if (!condition[i]) return;
+      copy_bytes(x.data + static_cast<std::size_t>(o * s.axis + i) * run, run, dst, check);
       dst += run;
-    }
+    });
   call.outputs[0].type.shape[axis] =
       std::count_if(condition, condition + n, [](std::uint8_t v) { return v != 0; });
   return {};

@@ -33,16 +33,14 @@ void convolve(const ReferenceCall& call) {
   const T* bias = call.has(2) ? call.inputs[2].as<T>() : nullptr;
   T* y = call.outputs[0].as<T>();
   StopCheck check(call.stop);
-  const std::int64_t cost = 4 * channels * kernel.elements();
   for (std::int64_t n = 0; n < ys[0]; ++n)
-    for (std::int64_t m = 0; m < ys[1]; ++m) {
+    for (std::int64_t m = 0; m < ys[1] && !check.spend(8); ++m) {
       const T* x = call.inputs[0].as<T>() + (n * xs[1] + m / group_size * channels) * in.elements();
       const T* w = call.inputs[1].as<T>() + m * channels * kernel.elements();
-      for_each_index(spatial_of(ys), [&](const Shape& at) {
-        if (check.is_over() || check.spend(cost)) return;
+      for_each_index(spatial_of(ys), 8, check, [&](const Shape& at) {
         Sum<T> sum = bias ? static_cast<Sum<T>>(bias[m]) : 0;
-        for (std::int64_t c = 0; c < channels; ++c)
-          for_each_tap(window, in, at, [&](std::int64_t e, std::int64_t t) {
+        for (std::int64_t c = 0; c < channels && !check.spend(4); ++c)
+          for_each_tap(window, in, at, check, [&](std::int64_t e, std::int64_t t) {
             sum += static_cast<Sum<T>>(x[c * in.elements() + e]) *
                    static_cast<Sum<T>>(w[c * kernel.elements() + t]);
           });

@@ -32,13 +32,12 @@ void transposed_channel(const ReferenceCall& call, const ResolvedWindow& window,
   const Shape out = spatial_of(call.outputs[0].type.shape);
   const std::int64_t channels = xs[1] / call.as<ConvTranspose>().group;
   const std::int64_t first = m / ws[1] * channels;
-  for (std::int64_t c = first; c < first + channels; ++c) {
+  for (std::int64_t c = first; c < first + channels && !check.is_over(); ++c) {
     const T* x = call.inputs[0].as<T>() + (n * xs[1] + c) * in.elements();
     const T* w = call.inputs[1].as<T>() + (c * ws[1] + m % ws[1]) * ws.elements(2);
-    for_each_index(in, [&](const Shape& at) {
-      if (check.is_over() || check.spend(4 * ws.elements(2))) return;
+    for_each_index(in, 8, check, [&](const Shape& at) {
       const auto v = static_cast<double>(*x++);
-      for_each_tap(window, out, at, [&](std::int64_t e, std::int64_t t) {
+      for_each_tap(window, out, at, check, [&](std::int64_t e, std::int64_t t) {
         sums[e] += v * static_cast<double>(w[t]);
       });
     });
@@ -56,11 +55,12 @@ void convolve_transposed(const ReferenceCall& call) {
   const T* bias = call.has(2) ? call.inputs[2].as<T>() : nullptr;
   T* y = call.outputs[0].as<T>();
   StopCheck check(call.stop);
-  for (std::int64_t n = 0; n < ys[0]; ++n)
+  for (std::int64_t n = 0; n < ys[0] && !check.is_over(); ++n)
     for (std::int64_t m = 0; m < ys[1] && !check.is_over(); ++m) {
-      std::fill_n(sums, size, bias ? static_cast<double>(bias[m]) : 0);
+      const double start = bias ? static_cast<double>(bias[m]) : 0;
+      for_each_until(size, 1, check, [&](std::int64_t i) { sums[i] = start; });
       transposed_channel<T>(call, window, n, m, sums, check);
-      for (std::int64_t i = 0; i < size; ++i) *y++ = T(sums[i]);
+      for_each_until(size, 2, check, [&](std::int64_t i) { *y++ = T(sums[i]); });
     }
 }
 

@@ -19,16 +19,17 @@ namespace {
 // ---- reference
 
 template <class T>
-void accumulate(const Cumulative& op, const T* x, T* y, std::int64_t n, std::int64_t stride) {
+void accumulate(const Cumulative& op, const T* x, T* y, std::int64_t n, std::int64_t stride,
+                StopCheck& check) {
   const bool is_sum = op.kind == CumulativeKind::sum;
   Sum<T> total = is_sum ? 0 : 1;
-  for (std::int64_t i = 0; i < n; ++i) {
+  for_each_until(n, 4, check, [&](std::int64_t i) {
     const std::int64_t at = (op.reverse ? n - 1 - i : i) * stride;
     const auto v = static_cast<Sum<T>>(x[at]);
     if (op.exclusive) y[at] = static_cast<T>(total);
     total = is_sum ? total + v : total * v;
     if (!op.exclusive) y[at] = static_cast<T>(total);
-  }
+  });
 }
 
 Status cumulative_reference(const ReferenceCall& call) {
@@ -42,10 +43,12 @@ Status cumulative_reference(const ReferenceCall& call) {
     return {Code::invalid_argument, cat("axis ", given, " is outside of rank ", shape.rank())};
   const AxisSplit s = shape.empty() ? AxisSplit{1, 1, 1} : split_at(shape, axis);
   visit_number(call.inputs[0].type.dtype, [&]<class T>(TypeTag<T>) {
+    StopCheck check(call.stop);
     for (std::int64_t o = 0; o < s.outer; ++o)
-      for (std::int64_t i = 0; i < s.inner; ++i) {
+      for (std::int64_t i = 0; i < s.inner && !check.is_over(); ++i) {
         const std::int64_t at = o * s.axis * s.inner + i;
-        accumulate(op, call.inputs[0].as<T>() + at, call.outputs[0].as<T>() + at, s.axis, s.inner);
+        accumulate(op, call.inputs[0].as<T>() + at, call.outputs[0].as<T>() + at, s.axis, s.inner,
+                   check);
       }
   });
   return {};

@@ -88,17 +88,15 @@ void convolve_deformed(const ReferenceCall& call) {
   const T* bias = call.has(3) ? call.inputs[3].as<T>() : nullptr;
   T* y = call.outputs[0].as<T>();
   StopCheck check(call.stop);
-  const std::int64_t cost = 16 * channels * deformed.kernel.elements();
   for (std::int64_t n = 0; n < ys[0]; ++n)
-    for (std::int64_t m = 0; m < ys[1]; ++m) {
+    for (std::int64_t m = 0; m < ys[1] && !check.spend(8); ++m) {
       std::int64_t o = 0;
-      for_each_index(deformed.out, [&](const Shape& at) {
-        if (check.is_over() || check.spend(cost)) return;
+      for_each_index(deformed.out, 8, check, [&](const Shape& at) {
         double sum = bias ? static_cast<double>(bias[m]) : 0;
         const T* w = call.inputs[1].as<T>() + m * call.inputs[1].type.shape.elements(1);
-        for (std::int64_t c = 0; c < channels; ++c) {
+        for (std::int64_t c = 0; c < channels && !check.spend(4); ++c) {
           std::int64_t t = 0;
-          for_each_index(deformed.kernel, [&](const Shape& k) {
+          for_each_index(deformed.kernel, 16, check, [&](const Shape& k) {
             sum += static_cast<double>(*w++) *
                    deformed.tap(n, m / group_size * channels + c, k, t++, at, o);
           });

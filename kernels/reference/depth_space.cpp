@@ -34,7 +34,8 @@ Status depth_space_reference(const ReferenceCall& call) {
   const TensorView& x = call.inputs[0];
   const MutableTensorView& y = call.outputs[0];
   const Walk walk = walk_of(call.as<DepthSpace>(), x.type.shape, y.type.shape);
-  copy_strided(size_of(x.type.dtype), walk.shape, walk.strides, x.data, y.data);
+  StopCheck check(call.stop);
+  copy_strided(size_of(x.type.dtype), walk.shape, walk.strides, x.data, y.data, check);
   return {};
 }
 

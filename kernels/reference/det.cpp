@@ -9,6 +9,7 @@
 #include "graph/numeric.h"
 #include "graph/ops/infer.h"
 #include "graph/ops/matrix.h"
+#include "kernels/contract/iterate.h"
 #include "kernels/contract/kernel.h"
 
 namespace quern {
@@ -23,7 +24,7 @@ double determinant(double* m, std::int64_t n, StopCheck& check) {
     std::int64_t pivot = k;
     for (std::int64_t i = k + 1; i < n; ++i)
       if (std::fabs(m[i * n + k]) > std::fabs(m[pivot * n + k])) pivot = i;
-    if (m[pivot * n + k] == 0) return 0;
+    if (m[pivot * n + k] == 0 || check.spend(2 * n)) return 0;
     if (pivot != k) {
       std::swap_ranges(m + k * n, m + (k + 1) * n, m + pivot * n);
       result = -result;
@@ -49,7 +50,8 @@ Status det_reference(const ReferenceCall& call) {
     const T* x = call.inputs[0].as<T>();
     T* y = call.outputs[0].as<T>();
     for (std::int64_t i = 0; i < count; ++i) {
-      for (std::int64_t k = 0; k < n * n; ++k) matrix[k] = static_cast<double>(*x++);
+      for_each_until(n * n, 1, check,
+                     [&](std::int64_t k) { matrix[k] = static_cast<double>(*x++); });
       y[i] = T(determinant(matrix, n, check));
       if (check.is_over()) return;
     }

@@ -36,16 +36,16 @@ struct Line {
 template <class T>
 void load(const Dft& op, const Line<T>& line, FourierTransform& f) {
   const std::int64_t n = f.length();
-  for (std::int64_t i = 0; i < n; ++i) f.input()[i] = line.at(i);
+  for_each_until(n, 4, f.check(), [&](std::int64_t i) { f.input()[i] = line.at(i); });
   if (!gives_real(op)) return;
   // The other half is the conjugate of what is given; where the halves meet, numbers are real.
-  for (std::int64_t i = 0; i <= n / 2; ++i) {
+  for_each_until(n / 2 + 1, 2, f.check(), [&](std::int64_t i) {
     if (i == 0 || 2 * i == n) {
       f.input()[i].im = 0;
     } else {
       f.input()[n - i] = conjugate(f.input()[i]);
     }
-  }
+  });
 }
 
 template <class T>
@@ -60,12 +60,13 @@ void transform_lines(const ReferenceCall& call, std::size_t axis, FourierTransfo
       const T* x = call.inputs[0].as<T>() + o * from.axis * from.inner + i * xs.back();
       load(op, Line<T>{x, from.axis, from.inner, xs.back()}, f);
       op.inverse ? f.inverse() : f.forward();
-      if (f.is_over()) return;
+      if (f.check().is_over()) return;
       T* y = call.outputs[0].as<T>() + o * to.axis * to.inner + i * ys.back();
-      for (std::int64_t k = 0; k < to.axis; ++k, y += to.inner) {
+      for_each_until(to.axis, 4, f.check(), [&](std::int64_t k) {
         y[0] = T(f.output()[k].re);
         if (ys.back() == 2) y[1] = T(f.output()[k].im);
-      }
+        y += to.inner;
+      });
     }
 }
 

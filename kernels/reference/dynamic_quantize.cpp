@@ -9,6 +9,7 @@
 
 #include "graph/ops/infer.h"
 #include "graph/ops/quantised.h"
+#include "kernels/contract/iterate.h"
 #include "kernels/contract/kernel.h"
 #include "kernels/contract/quantized.h"
 #include "kernels/contract/scalar_math.h"
@@ -22,15 +23,21 @@ Status dynamic_quantize_reference(const ReferenceCall& call) {
   const std::span<const float> x = call.inputs[0].span<float>();
   float low = 0;
   float high = 0;
-  for (float v : x) {
-    low = nan_min(low, v);
-    high = nan_max(high, v);
-  }
-  const auto [scale, zero] = dynamic_steps(low, high);
+  StopCheck check(call.stop);
+  const auto n = static_cast<std::int64_t>(x.size());
+  for_each_until(n, 2, check, [&](std::int64_t i) {
+    low = nan_min(low, x.data()[i]);
+    high = nan_max(high, x.data()[i]);
+  });
+  const DynamicSteps steps = dynamic_steps(low, high);
+  const float scale = steps.scale;
+  const std::uint8_t zero = steps.zero;
   if (call.wants(0)) {
     auto* y = call.outputs[0].as<std::uint8_t>();
-    for (float v : x)
-      *y++ = saturated<std::uint8_t>(static_cast<double>(std::nearbyint(v / scale)) + zero);
+    for_each_until(n, 4, check, [&](std::int64_t i) {
+      y[i] =
+          saturated<std::uint8_t>(static_cast<double>(std::nearbyint(x.data()[i] / scale)) + zero);
+    });
   }
   if (call.wants(1)) *call.outputs[1].as<float>() = scale;
   if (call.wants(2)) *call.outputs[2].as<std::uint8_t>() = zero;

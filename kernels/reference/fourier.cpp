@@ -5,6 +5,8 @@
 #include <numbers>
 #include <utility>
 
+#include "kernels/contract/iterate.h"
+
 namespace quern {
 
 Complex unit_root(std::int64_t k, std::int64_t n) {
@@ -44,7 +46,7 @@ FourierTransform::FourierTransform(std::int64_t length, Scratch& scratch, const 
       output_(scratch.take<Complex>(static_cast<std::size_t>(length))),
       column_(scratch.take<Complex>(static_cast<std::size_t>(length))),
       check_(stop) {
-  for (std::int64_t k = 0; k < length && !check_.spend(64); ++k) roots_[k] = unit_root(k, length);
+  for_each_until(length, 64, check_, [&](std::int64_t k) { roots_[k] = unit_root(k, length); });
 }
 
 std::size_t FourierTransform::scratch_bytes(std::int64_t length) {
@@ -56,10 +58,12 @@ void FourierTransform::forward() {
 }
 
 void FourierTransform::inverse() {
-  for (std::int64_t i = 0; i < length_; ++i) input_[i] = conjugate(input_[i]);
+  for_each_until(length_, 2, check_, [&](std::int64_t i) { input_[i] = conjugate(input_[i]); });
   forward();
   const auto n = static_cast<double>(length_);
-  for (std::int64_t i = 0; i < length_; ++i) output_[i] = {output_[i].re / n, -output_[i].im / n};
+  for_each_until(length_, 2, check_, [&](std::int64_t i) {
+    output_[i] = {output_[i].re / n, -output_[i].im / n};
+  });
 }
 
 // Transforms the n elements in[0], in[stride], ...: with p the smallest factor of n, transforms
@@ -73,14 +77,15 @@ void FourierTransform::transform(const Complex* in, std::int64_t stride, Complex
   }
   const std::int64_t p = smallest_factor(n);
   const std::int64_t m = n / p;
-  for (std::int64_t r = 0; r < p; ++r) transform(in + r * stride, stride * p, out + r * m, m);
-  for (std::int64_t k = 0; k < m; ++k) {
-    for (std::int64_t r = 0; r < p; ++r) column_[r] = out[r * m + k];
-    for (std::int64_t i = k; i < n; i += m) {
-      if (check_.spend(8 * p)) return;
+  for (std::int64_t r = 0; r < p && !check_.spend(8); ++r)
+    transform(in + r * stride, stride * p, out + r * m, m);
+  for (std::int64_t k = 0; k < m && !check_.is_over(); ++k) {
+    for_each_until(p, 2, check_, [&](std::int64_t r) { column_[r] = out[r * m + k]; });
+    for (std::int64_t i = k; i < n && !check_.is_over(); i += m) {
       Complex sum = column_[0];
-      for (std::int64_t r = 1; r < p; ++r)
-        sum = sum + roots_[r * i % n * (length_ / n)] * column_[r];
+      for_each_until(p - 1, 8, check_, [&](std::int64_t r) {
+        sum = sum + roots_[(r + 1) * i % n * (length_ / n)] * column_[r + 1];
+      });
       out[i] = sum;
     }
   }

@@ -39,7 +39,7 @@ class FourierTransform {
   // input() is to be filled; output() is the result of forward() or inverse().
   Complex* input() { return input_; }
   const Complex* output() const { return output_; }
-  bool is_over() const { return check_.is_over(); }
+  StopCheck& check() { return check_; }
   void forward();
   // Includes the factor 1 / length; overwrites input().
   void inverse();

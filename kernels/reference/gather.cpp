@@ -24,11 +24,14 @@ Status gather_axis(const ReferenceCall& call) {
   const std::size_t row = static_cast<std::size_t>(s.inner) * size_of(x.type.dtype);
   const std::int64_t n = indices.type.shape.elements();
   std::byte* dst = call.outputs[0].data;
-  for (std::int64_t o = 0; o < s.outer; ++o)
-    for (std::int64_t i = 0; i < n; ++i) {
+  // Where nothing is copied, the indices are judged all the same.
+  const std::int64_t outer = row == 0 || n == 0 ? std::min<std::int64_t>(s.outer, 1) : s.outer;
+  StopCheck check(call.stop);
+  for (std::int64_t o = 0; o < outer; ++o)
+    for (std::int64_t i = 0; i < n && !check.spend(4); ++i) {
       const std::int64_t at = wrapped_index(index_at(indices, i), s.axis);
       if (at < 0) return index_error(index_at(indices, i), s.axis);
-      std::memcpy(dst, x.data + static_cast<std::size_t>(o * s.axis + at) * row, row);
+      copy_bytes(x.data + static_cast<std::size_t>(o * s.axis + at) * row, row, dst, check);
       dst += row;
     }
   return {};
@@ -45,23 +48,26 @@ Status gather_elements(const ReferenceCall& call) {
   std::byte* dst = call.outputs[0].data;
   std::int64_t i = 0;
   Status status;
-  for_each_offset(indices.type.shape, std::array<Shape, 1>{strides}, [&](const auto& base) {
-    if (!status.ok()) return;
-    const std::int64_t at = wrapped_index(index_at(indices, i), x.type.shape[axis]);
-    if (at < 0) {
-      status = index_error(index_at(indices, i), x.type.shape[axis]);
-      return;
-    }
-    std::memcpy(dst, x.data + static_cast<std::size_t>(base[0] + at * along) * size, size);
-    dst += size;
-    ++i;
-  });
+  StopCheck check(call.stop);
+  for_each_offset(
+      indices.type.shape, std::array<Shape, 1>{strides}, 8, check, [&](const auto& base) {
+        if (!status.ok()) return;
+        const std::int64_t at = wrapped_index(index_at(indices, i), x.type.shape[axis]);
+        if (at < 0) {
+          status = index_error(index_at(indices, i), x.type.shape[axis]);
+          return;
+        }
+        std::memcpy(dst, x.data + static_cast<std::size_t>(base[0] + at * along) * size, size);
+        dst += size;
+        ++i;
+      });
   return status;
 }
 
 Status gather_nd(const ReferenceCall& call) {
   const Shape& x = call.inputs[0].type.shape;
   const TensorView& indices = call.inputs[1];
+  if (indices.type.shape.elements() == 0) return {};
   const auto batch = static_cast<std::size_t>(call.as<Gather>().batch_dims);
   const auto depth = static_cast<std::size_t>(indices.type.shape.back());
   const Shape strides = row_major_strides(x);
@@ -71,15 +77,16 @@ Status gather_nd(const ReferenceCall& call) {
   const std::int64_t rows = indices.type.shape.elements(batch, indices.type.shape.rank() - 1);
   std::byte* dst = call.outputs[0].data;
   std::int64_t i = 0;
+  StopCheck check(call.stop);
   for (std::int64_t b = 0; b < batches; ++b)
-    for (std::int64_t r = 0; r < rows; ++r) {
+    for (std::int64_t r = 0; r < rows && !check.spend(8); ++r) {
       std::int64_t offset = b * x.elements(batch);
       for (std::size_t d = 0; d < depth; ++d, ++i) {
         const std::int64_t at = wrapped_index(index_at(indices, i), x[batch + d]);
         if (at < 0) return index_error(index_at(indices, i), x[batch + d]);
         offset += at * strides[batch + d];
       }
-      std::memcpy(dst, call.inputs[0].data + static_cast<std::size_t>(offset) * size, run);
+      copy_bytes(call.inputs[0].data + static_cast<std::size_t>(offset) * size, run, dst, check);
       dst += run;
     }
   return {};

@@ -128,13 +128,15 @@ void sample(const ReferenceCall& call) {
   const Shape& xs = call.inputs[0].type.shape;
   const Shape in = spatial_of(xs);
   const std::int64_t positions = call.outputs[0].type.shape.elements(2);
+  StopCheck check(call.stop);
   for (std::int64_t n = 0; n < xs[0]; ++n)
-    for (std::int64_t o = 0; o < positions; ++o) {
+    for (std::int64_t o = 0; o < positions && !check.spend(32); ++o) {
       const GridTaps taps = taps_at(call, in, n * positions + o);
       const T* x = call.inputs[0].as<T>() + n * xs.elements(1);
       T* y = call.outputs[0].as<T>() + n * xs[1] * positions + o;
-      for (std::int64_t c = 0; c < xs[1]; ++c)
+      for_each_until(xs[1], 32, check, [&](std::int64_t c) {
         y[c * positions] = convert<T>(weighted_sum(x + c * in.elements(), in, taps));
+      });
     }
 }
 

@@ -12,6 +12,7 @@
 #include "graph/operands.h"
 #include "graph/ops/infer.h"
 #include "graph/ops/normalisation.h"
+#include "kernels/contract/iterate.h"
 #include "kernels/contract/kernel.h"
 #include "kernels/cpu/group_norm_rows.h"
 #include "kernels/gpu/kernels.h"
@@ -24,23 +25,25 @@ namespace {
 // One group: `channels` of them from `first` on, `inner` elements each.
 template <class T>
 void normalise_group(const ReferenceCall& call, const T* x, T* y, std::int64_t first,
-                     std::int64_t channels, std::int64_t inner) {
+                     std::int64_t channels, std::int64_t inner, StopCheck& check) {
   const std::int64_t n = channels * inner;
   double mean = 0;
   double variance = 0;
-  for (std::int64_t i = 0; i < n; ++i) mean += static_cast<double>(x[i]);
+  for_each_until(n, 1, check, [&](std::int64_t i) { mean += static_cast<double>(x[i]); });
   mean /= static_cast<double>(n);
-  for (std::int64_t i = 0; i < n; ++i) {
+  for_each_until(n, 1, check, [&](std::int64_t i) {
     const double d = static_cast<double>(x[i]) - mean;
     variance += d * d;
-  }
+  });
   variance /= static_cast<double>(n);
   const double factor = 1 / std::sqrt(variance + static_cast<double>(call.as<GroupNorm>().epsilon));
-  for (std::int64_t c = 0; c < channels; ++c) {
+  for (std::int64_t c = 0; c < channels && !check.spend(8); ++c) {
     const double scale = float_element(call.inputs[1], first + c);
     const double bias = float_element(call.inputs[2], first + c);
-    for (std::int64_t i = c * inner; i < (c + 1) * inner; ++i)
-      y[i] = T((static_cast<double>(x[i]) - mean) * factor * scale + bias);
+    for_each_until(inner, 2, check, [&](std::int64_t i) {
+      const std::int64_t at = c * inner + i;
+      y[at] = T((static_cast<double>(x[at]) - mean) * factor * scale + bias);
+    });
   }
 }
 
@@ -51,10 +54,11 @@ Status group_norm_reference(const ReferenceCall& call) {
   const std::int64_t groups = call.as<GroupNorm>().groups ? call.as<GroupNorm>().groups : shape[1];
   const std::int64_t channels = shape[1] / groups;
   visit_float(call.inputs[0].type.dtype, [&]<class T>(TypeTag<T>) {
-    for (std::int64_t g = 0; g < shape[0] * groups; ++g) {
+    StopCheck check(call.stop);
+    for (std::int64_t g = 0; g < shape[0] * groups && !check.is_over(); ++g) {
       const std::int64_t at = g * channels * inner;
       normalise_group(call, call.inputs[0].as<T>() + at, call.outputs[0].as<T>() + at,
-                      g % groups * channels, channels, inner);
+                      g % groups * channels, channels, inner, check);
     }
   });
   return {};

@@ -28,17 +28,17 @@ struct Moments {
 };
 
 template <class T>
-Moments moments(const LayerNorm& op, const T* x, std::int64_t n) {
+Moments moments(const LayerNorm& op, const T* x, std::int64_t n, StopCheck& check) {
   double mean = 0;
   double variance = 0;
   if (op.center) {
-    for (std::int64_t i = 0; i < n; ++i) mean += static_cast<double>(x[i]);
+    for_each_until(n, 1, check, [&](std::int64_t i) { mean += static_cast<double>(x[i]); });
     mean /= static_cast<double>(n);
   }
-  for (std::int64_t i = 0; i < n; ++i) {
+  for_each_until(n, 1, check, [&](std::int64_t i) {
     const double d = static_cast<double>(x[i]) - mean;
     variance += d * d;
-  }
+  });
   variance /= static_cast<double>(n);
   return {mean, 1 / std::sqrt(variance + static_cast<double>(op.epsilon))};
 }
@@ -54,16 +54,16 @@ Shape parameter_strides(const ReferenceCall& call, std::size_t i) {
 }
 
 template <class T>
-void normalise(const ReferenceCall& call, std::int64_t n) {
+void normalise(const ReferenceCall& call, std::int64_t n, StopCheck& check) {
   const T* x = call.inputs[0].as<T>();
   T* y = call.outputs[0].as<T>();
   Moments m;
   std::int64_t i = 0;
   for_each_offset(call.inputs[0].type.shape,
-                  std::array{parameter_strides(call, 1), parameter_strides(call, 2)},
+                  std::array{parameter_strides(call, 1), parameter_strides(call, 2)}, 8, check,
                   [&](const auto& at) {
                     if (i % n == 0) {
-                      m = moments(call.as<LayerNorm>(), x + i, n);
+                      m = moments(call.as<LayerNorm>(), x + i, n, check);
                       set_moments(call, i / n, m);
                     }
                     double v = (static_cast<double>(x[i]) - m.mean) * m.inverse_deviation;
@@ -78,12 +78,15 @@ Status layer_norm_reference(const ReferenceCall& call) {
   const Shape& shape = call.inputs[0].type.shape;
   const std::size_t axis = positive_axis(call.as<LayerNorm>().axis, shape.rank());
   const std::int64_t n = shape.elements(axis);
+  StopCheck check(call.stop);
   if (n == 0 && (call.wants(1) || call.wants(2))) {
     const double nan = std::numeric_limits<double>::quiet_NaN();
-    for (std::int64_t row = 0; row < shape.elements(0, axis); ++row)
+    for_each_until(shape.elements(0, axis), 4, check, [&](std::int64_t row) {
       set_moments(call, row, {nan, nan});
+    });
   }
-  visit_float(call.inputs[0].type.dtype, [&]<class T>(TypeTag<T>) { normalise<T>(call, n); });
+  visit_float(call.inputs[0].type.dtype,
+              [&]<class T>(TypeTag<T>) { normalise<T>(call, n, check); });
   return {};
 }
 

@@ -19,17 +19,19 @@ namespace {
 // ---- reference
 
 template <class T>
-void normalise(const LpNorm& op, const T* x, T* y, std::int64_t n, std::int64_t stride) {
+void normalise(const LpNorm& op, const T* x, T* y, std::int64_t n, std::int64_t stride,
+               StopCheck& check) {
   double norm = 0;
-  for (std::int64_t i = 0; i < n; ++i) {
+  for_each_until(n, 2, check, [&](std::int64_t i) {
     const auto v = static_cast<double>(x[i * stride]);
     norm += op.p == 1 ? std::fabs(v) : v * v;
-  }
+  });
   if (op.p == 2) norm = std::sqrt(norm);
   const double least = static_cast<double>(op.epsilon);
   const double divisor = norm < least ? least : norm;  // NaN stays
-  for (std::int64_t i = 0; i < n; ++i)
+  for_each_until(n, 2, check, [&](std::int64_t i) {
     y[i * stride] = T(norm == 0 ? 0.0 : static_cast<double>(x[i * stride]) / divisor);
+  });
 }
 
 Status lp_norm_reference(const ReferenceCall& call) {
@@ -38,10 +40,12 @@ Status lp_norm_reference(const ReferenceCall& call) {
   if (shape.elements() == 0) return {};
   const AxisSplit s = split_at(shape, positive_axis(op.axis, shape.rank()));
   visit_float(call.inputs[0].type.dtype, [&]<class T>(TypeTag<T>) {
+    StopCheck check(call.stop);
     for (std::int64_t o = 0; o < s.outer; ++o)
-      for (std::int64_t i = 0; i < s.inner; ++i) {
+      for (std::int64_t i = 0; i < s.inner && !check.is_over(); ++i) {
         const std::int64_t at = o * s.axis * s.inner + i;
-        normalise(op, call.inputs[0].as<T>() + at, call.outputs[0].as<T>() + at, s.axis, s.inner);
+        normalise(op, call.inputs[0].as<T>() + at, call.outputs[0].as<T>() + at, s.axis, s.inner,
+                  check);
       }
   });
   return {};

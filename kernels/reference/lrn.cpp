@@ -9,6 +9,7 @@
 #include "graph/numeric.h"
 #include "graph/ops/infer.h"
 #include "graph/ops/normalisation.h"
+#include "kernels/contract/iterate.h"
 #include "kernels/contract/kernel.h"
 #include "kernels/gpu/kernels.h"
 
@@ -18,19 +19,20 @@ namespace {
 // ---- reference
 
 template <class T>
-void normalise(const Lrn& op, const T* x, T* y, std::int64_t channels, std::int64_t inner) {
+void normalise(const Lrn& op, const T* x, T* y, std::int64_t channels, std::int64_t inner,
+               StopCheck& check) {
   const std::int64_t before = (op.size - 1) / 2;
   const std::int64_t behind = op.size - 1 - before;
   const double alpha = static_cast<double>(op.alpha) / static_cast<double>(op.size);
   for (std::int64_t c = 0; c < channels; ++c) {
     const std::int64_t first = c > before ? c - before : 0;
     const std::int64_t last = channels - 1 - c > behind ? c + behind : channels - 1;
-    for (std::int64_t i = 0; i < inner; ++i) {
+    for (std::int64_t i = 0; i < inner && !check.spend(32); ++i) {
       double sum = 0;
-      for (std::int64_t k = first; k <= last; ++k) {
-        const auto v = static_cast<double>(x[k * inner + i]);
+      for_each_until(last - first + 1, 2, check, [&](std::int64_t k) {
+        const auto v = static_cast<double>(x[(first + k) * inner + i]);
         sum += v * v;
-      }
+      });
       const auto v = static_cast<double>(x[c * inner + i]);
       y[c * inner + i] = T(v / std::pow(op.bias + alpha * sum, static_cast<double>(op.beta)));
     }
@@ -42,9 +44,10 @@ Status lrn_reference(const ReferenceCall& call) {
   if (shape.elements() == 0) return {};
   visit_float(call.inputs[0].type.dtype, [&]<class T>(TypeTag<T>) {
     const std::int64_t step = shape.elements(1);
-    for (std::int64_t n = 0; n < shape[0]; ++n)
+    StopCheck check(call.stop);
+    for (std::int64_t n = 0; n < shape[0] && !check.is_over(); ++n)
       normalise(call.as<Lrn>(), call.inputs[0].as<T>() + n * step,
-                call.outputs[0].as<T>() + n * step, shape[1], shape.elements(2));
+                call.outputs[0].as<T>() + n * step, shape[1], shape.elements(2), check);
   });
   return {};
 }

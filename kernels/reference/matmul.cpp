@@ -35,12 +35,12 @@ T scaled(Sum<T> sum, float alpha) {
 template <class T>
 void multiply(const ProductShape& p, const T* a, const T* b, T* y, float alpha, StopCheck& check) {
   for (std::int64_t m = 0; m < p.rows; ++m)
-    for (std::int64_t n = 0; n < p.columns; ++n) {
-      if (check.spend(p.depth)) return;
+    for (std::int64_t n = 0; n < p.columns && !check.spend(4); ++n) {
       Sum<T> sum = 0;
-      for (std::int64_t k = 0; k < p.depth; ++k)
+      for_each_until(p.depth, 1, check, [&](std::int64_t k) {
         sum += static_cast<Sum<T>>(a[m * p.a_row + k * p.a_column]) *
                static_cast<Sum<T>>(b[k * p.b_row + n * p.b_column]);
+      });
       y[m * p.columns + n] = scaled<T>(sum, alpha);
     }
 }
@@ -54,7 +54,7 @@ Status matmul_reference(const ReferenceCall& call) {
   visit_number(call.inputs[0].type.dtype, [&]<class T>(TypeTag<T>) {
     if constexpr (sizeof(T) >= 4 || is_float_type<T>) {
       T* y = call.outputs[0].as<T>();
-      for_each_offset(p.batch, std::array{p.a_batch, p.b_batch}, [&](const auto& at) {
+      for_each_offset(p.batch, std::array{p.a_batch, p.b_batch}, 1, check, [&](const auto& at) {
         multiply(p, call.inputs[0].as<T>() + at[0], call.inputs[1].as<T>() + at[1], y, op.alpha,
                  check);
         y += p.rows * p.columns;

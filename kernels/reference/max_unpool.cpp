@@ -12,6 +12,7 @@
 #include "graph/ops/convolution.h"
 #include "graph/ops/windows.h"
 #include "kernels/contract/kernel.h"
+#include "kernels/contract/movement.h"
 #include "kernels/gpu/kernels.h"
 
 namespace quern {
@@ -36,12 +37,14 @@ std::int64_t offset_in(const Shape& to, const Shape& from, std::int64_t index) {
 Status max_unpool_reference(const ReferenceCall& call) {
   const MutableTensorView& y = call.outputs[0];
   const TensorView& x = call.inputs[0];
-  std::memset(y.data, 0, y.type.bytes());
+  StopCheck check(call.stop);
+  zero_bytes(y.type.bytes(), y.data, check);
   const Shape pooled = unpooled_shape(call.as<MaxUnpool>(), x.type.shape);
   const std::int64_t elements = pooled.checked_elements().value_or(0);
   const std::int64_t* indices = call.inputs[1].as<std::int64_t>();
   const std::size_t size = size_of(x.type.dtype);
-  for (std::int64_t i = 0; i < x.type.shape.elements(); ++i) {
+  const std::int64_t n = x.type.shape.elements();
+  for (std::int64_t i = 0; i < n && !check.spend(16); ++i) {
     const bool inside = indices[i] >= 0 && indices[i] < elements;
     const std::int64_t at = inside ? offset_in(y.type.shape, pooled, indices[i]) : -1;
     if (at < 0)

@@ -13,6 +13,7 @@
 #include "graph/operands.h"
 #include "graph/ops/infer.h"
 #include "graph/ops/random.h"
+#include "kernels/contract/iterate.h"
 #include "kernels/contract/kernel.h"
 
 namespace quern {
@@ -61,13 +62,15 @@ Status mel_weight_matrix_reference(const ReferenceCall& call) {
   if (triangles.sample_rate <= 0)
     return {Code::invalid_argument, cat("sample_rate is ", triangles.sample_rate)};
   visit_number(call.outputs[0].type.dtype, [&]<class T>(TypeTag<T>) {
-    for (std::int64_t i = 0; i < ys[1]; ++i) {
+    StopCheck check(call.stop);
+    for (std::int64_t i = 0; i < ys[1] && !check.spend(64); ++i) {
       const std::int64_t left = triangles.corner(i);
       const std::int64_t peak = triangles.corner(i + 1);
       const std::int64_t right = triangles.corner(i + 2);
       T* y = call.outputs[0].as<T>() + i;
-      for (std::int64_t j = 0; j < ys[0]; ++j)
+      for_each_until(ys[0], 4, check, [&](std::int64_t j) {
         y[j * ys[1]] = convert<T>(Triangles::weight(j, left, peak, right));
+      });
     }
   });
   return {};

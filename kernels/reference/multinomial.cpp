@@ -11,6 +11,7 @@
 #include "graph/numeric.h"
 #include "graph/ops/infer.h"
 #include "graph/ops/random.h"
+#include "kernels/contract/iterate.h"
 #include "kernels/contract/kernel.h"
 #include "kernels/reference/philox.h"
 
@@ -20,16 +21,17 @@ namespace {
 // ---- reference
 
 template <class T>
-double largest(const T* row, std::int64_t classes) {
+double largest(const T* row, std::int64_t classes, StopCheck& check) {
   double m = -std::numeric_limits<double>::infinity();
-  for (std::int64_t k = 0; k < classes; ++k) m = std::fmax(m, static_cast<double>(row[k]));
+  for_each_until(classes, 2, check,
+                 [&](std::int64_t k) { m = std::fmax(m, static_cast<double>(row[k])); });
   return m;
 }
 
 template <class T>
-std::int64_t draw(const T* row, std::int64_t classes, double m, double target) {
+std::int64_t draw(const T* row, std::int64_t classes, double m, double target, StopCheck& check) {
   double sum = 0;
-  for (std::int64_t k = 0; k < classes; ++k) {
+  for (std::int64_t k = 0; k < classes && !check.spend(8); ++k) {
     sum += std::exp(static_cast<double>(row[k]) - m);
     if (sum > target) return k;
   }
@@ -41,15 +43,17 @@ void draw_all(const ReferenceCall& call) {
   const auto& op = call.as<Multinomial>();
   const Shape& xs = call.inputs[0].type.shape;
   Y* y = call.outputs[0].as<Y>();
-  for (std::int64_t r = 0; r < xs[0]; ++r) {
+  StopCheck check(call.stop);
+  for (std::int64_t r = 0; r < xs[0] && !check.spend(8); ++r) {
     const T* row = call.inputs[0].as<T>() + r * xs[1];
-    const double m = largest(row, xs[1]);
+    const double m = largest(row, xs[1], check);
     double whole = 0;
-    for (std::int64_t k = 0; k < xs[1]; ++k) whole += std::exp(static_cast<double>(row[k]) - m);
-    for (std::int64_t s = 0; s < op.sample_size; ++s) {
+    for_each_until(xs[1], 8, check,
+                   [&](std::int64_t k) { whole += std::exp(static_cast<double>(row[k]) - m); });
+    for (std::int64_t s = 0; s < op.sample_size && !check.spend(32); ++s) {
       const PhiloxBlock w =
           random_words(op.seed, static_cast<std::uint64_t>(r * op.sample_size + s));
-      *y++ = static_cast<Y>(draw(row, xs[1], m, uniform_double(w[0], w[1]) * whole));
+      *y++ = static_cast<Y>(draw(row, xs[1], m, uniform_double(w[0], w[1]) * whole, check));
     }
   }
 }

@@ -57,8 +57,9 @@ struct Limits {
 std::int64_t sort_candidates(const float* scores, std::int64_t n, const float* threshold,
                              std::int64_t* order, StopCheck& check) {
   std::int64_t count = 0;
-  for (std::int64_t i = 0; i < n; ++i)
+  for_each_until(n, 2, check, [&](std::int64_t i) {
     if (threshold ? scores[i] > *threshold : !std::isnan(scores[i])) order[count++] = i;
+  });
   const auto better = [&](std::int64_t a, std::int64_t b) {
     return scores[a] != scores[b] ? scores[a] > scores[b] : a < b;
   };
@@ -96,8 +97,12 @@ Status non_max_suppression_reference(const ReferenceCall& call) {
   auto* out = call.outputs[0].as<std::int64_t>();
   std::int64_t rows = 0;
   StopCheck check(call.stop);
-  for (std::int64_t b = 0; b < scores[0]; ++b)
-    for (std::int64_t c = 0; c < scores[1] && !check.is_over(); ++c) {
+  if (n == 0) {
+    call.outputs[0].type.shape = {0, 3};
+    return {};
+  }
+  for (std::int64_t b = 0; b < scores[0] && !check.is_over(); ++b)
+    for (std::int64_t c = 0; c < scores[1] && !check.spend(16); ++c) {
       const float* score = call.inputs[1].as<float>() + (b * scores[1] + c) * n;
       const std::int64_t candidates = sort_candidates(score, n, limits.score, order, check);
       const std::int64_t kept =

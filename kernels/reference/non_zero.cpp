@@ -24,15 +24,16 @@ bool is_zero(const T& v) {
 }
 
 template <class T>
-void write_coordinates(const Shape& shape, const T* x, std::int64_t n, std::int64_t* y) {
+void write_coordinates(const Shape& shape, const T* x, std::int64_t n, std::int64_t* y,
+                       StopCheck& check) {
   const Shape strides = row_major_strides(shape);
-  const std::int64_t elements = shape.elements();
-  for (std::int64_t i = 0, found = 0; i < elements; ++i) {
-    if (is_zero(x[i])) continue;
+  std::int64_t found = 0;
+  for_each_until(shape.elements(), 16, check, [&](std::int64_t i) {
+    if (is_zero(x[i])) return;
     for (std::size_t d = 0; d < shape.rank(); ++d)
       y[static_cast<std::int64_t>(d) * n + found] = i / strides[d] % shape[d];
     ++found;
-  }
+  });
 }
 
 Status non_zero_reference(const ReferenceCall& call) {
@@ -40,8 +41,9 @@ Status non_zero_reference(const ReferenceCall& call) {
   visit_dtype(stored_as(call.inputs[0].type.dtype), [&]<class T>(TypeTag<T>) {
     const T* x = call.inputs[0].as<T>();
     std::int64_t n = 0;
-    for (std::int64_t i = 0; i < shape.elements(); ++i) n += !is_zero(x[i]);
-    write_coordinates(shape, x, n, call.outputs[0].as<std::int64_t>());
+    StopCheck check(call.stop);
+    for_each_until(shape.elements(), 2, check, [&](std::int64_t i) { n += !is_zero(x[i]); });
+    write_coordinates(shape, x, n, call.outputs[0].as<std::int64_t>(), check);
     call.outputs[0].type.shape = {static_cast<std::int64_t>(shape.rank()), n};
   });
   return {};

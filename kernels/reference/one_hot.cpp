@@ -20,9 +20,10 @@ Status one_hot_reference(const ReferenceCall& call) {
   const std::size_t size = size_of(y.type.dtype);
   const AxisSplit s =
       split_at(y.type.shape, new_axis(call.as<OneHot>(), indices.type.shape.rank()));
-  fill(size, call.inputs[2].data, y.type.shape.elements(), y.data);
+  StopCheck check(call.stop);
+  fill(size, call.inputs[2].data, y.type.shape.elements(), y.data, check);
   for (std::int64_t o = 0; o < s.outer; ++o)
-    for (std::int64_t i = 0; i < s.inner; ++i) {
+    for (std::int64_t i = 0; i < s.inner && !check.spend(8); ++i) {
       const std::int64_t at =
           wrapped_index(number_at(indices.type.dtype, indices.data, o * s.inner + i), s.axis);
       if (at < 0) continue;

@@ -29,7 +29,8 @@ class Padding {
         y_(call.outputs[0].type.shape),
         strides_(row_major_strides(x_)),
         size_(size_of(call.inputs[0].type.dtype)),
-        dst_(call.outputs[0].data) {
+        dst_(call.outputs[0].data),
+        check_(call.stop) {
     read_pads(call);
     if (call.has(2)) std::memcpy(value_, call.inputs[2].data, size_);
   }
@@ -37,7 +38,7 @@ class Padding {
   // Writes the part of y from dimension d on, whose source is at `src`.
   void write(std::size_t d, const std::byte* src) {
     if (d == y_.rank()) return put(src);
-    for (std::int64_t i = 0; i < y_[d]; ++i) {
+    for (std::int64_t i = 0; i < y_[d] && !check_.spend(4); ++i) {
       const std::int64_t from = pad_source(mode_, i - extend_[d], kept_[d]);
       if (from < 0) {
         put_value(y_.elements(d + 1));
@@ -68,7 +69,7 @@ class Padding {
     dst_ += size_;
   }
   void put_value(std::int64_t n) {
-    fill(size_, value_, n, dst_);
+    fill(size_, value_, n, dst_, check_);
     dst_ += static_cast<std::size_t>(n) * size_;
   }
 
@@ -78,6 +79,7 @@ class Padding {
   std::size_t size_;
   std::byte value_[sizeof(StringRef)] = {};
   std::byte* dst_;
+  StopCheck check_;
 };
 
 Status pad_reference(const ReferenceCall& call) {

@@ -29,10 +29,10 @@ namespace {
 // The largest element under a window, as an offset into the channel; -1 if there is none.
 template <class T>
 std::int64_t largest_under(const T* x, const ResolvedWindow& w, const Shape& in,
-                           const Shape& position) {
+                           const Shape& position, StopCheck& check) {
   using C = ComputeType<T>;
   std::int64_t best = -1;
-  for_each_tap(w, in, position, [&](std::int64_t e, std::int64_t) {
+  for_each_tap(w, in, position, check, [&](std::int64_t e, std::int64_t) {
     const C v = x[e];
     bool better = best < 0 || v > C(x[best]);
     if constexpr (is_float_type<T>) better = better || (std::isnan(v) && !std::isnan(C(x[best])));
@@ -59,13 +59,6 @@ std::int64_t column_major(std::int64_t element, const Shape& in) {
   return offset;
 }
 
-// The most of one window that lie in the input.
-std::int64_t most_pool_taps(const ResolvedWindow& w, const Shape& in) {
-  std::int64_t taps = 1;
-  for (std::size_t d = 0; d < in.rank(); ++d) taps *= std::min(w.kernel[d], in[d]);
-  return taps;
-}
-
 template <class T>
 void max_pool(const ReferenceCall& call, const ResolvedWindow& w) {
   const auto& op = call.as<Pool>();
@@ -75,11 +68,10 @@ void max_pool(const ReferenceCall& call, const ResolvedWindow& w) {
   T* y = call.outputs[0].as<T>();
   std::int64_t* indices = call.wants(1) ? call.outputs[1].as<std::int64_t>() : nullptr;
   StopCheck check(call.stop);
-  const std::int64_t cost = 4 * most_pool_taps(w, in);
-  for (std::int64_t channel = 0; channel < ys[0] * ys[1]; ++channel, x += in.elements())
-    for_each_index(spatial_of(ys), [&](const Shape& at) {
-      if (check.is_over() || check.spend(cost)) return;
-      const std::int64_t best = largest_under(x, w, in, at);
+  for (std::int64_t channel = 0; channel < ys[0] * ys[1] && !check.spend(8);
+       ++channel, x += in.elements())
+    for_each_index(spatial_of(ys), 8, check, [&](const Shape& at) {
+      const std::int64_t best = largest_under(x, w, in, at, check);
       if (y) *y++ = best < 0 ? nothing_under<T>() : x[best];
       if (!indices) return;
       *indices++ = best < 0 ? -1
@@ -111,12 +103,11 @@ void sum_pool(const ReferenceCall& call, const ResolvedWindow& w) {
   const T* x = call.inputs[0].as<T>();
   T* y = call.outputs[0].as<T>();
   StopCheck check(call.stop);
-  const std::int64_t cost = 4 * most_pool_taps(w, in);
-  for (std::int64_t channel = 0; channel < ys[0] * ys[1]; ++channel, x += in.elements())
-    for_each_index(spatial_of(ys), [&](const Shape& at) {
-      if (check.is_over() || check.spend(cost)) return;
+  for (std::int64_t channel = 0; channel < ys[0] * ys[1] && !check.spend(8);
+       ++channel, x += in.elements())
+    for_each_index(spatial_of(ys), 8, check, [&](const Shape& at) {
       double sum = 0;
-      for_each_tap(w, in, at, [&](std::int64_t e, std::int64_t) {
+      for_each_tap(w, in, at, check, [&](std::int64_t e, std::int64_t) {
         const auto v = static_cast<double>(x[e]);
         sum += average ? v : power(v, op.p);
       });

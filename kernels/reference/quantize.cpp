@@ -40,8 +40,10 @@ void for_each_scaled(const ReferenceCall& call, const Granularity& g, F f) {
   const Shape& scale = call.inputs[1].type.shape;
   const std::int64_t n = x.elements();
   if (n == 0) return;
+  constexpr std::int64_t cost = 16;
+  StopCheck check(call.stop);
   if (scale.elements() == 1) {
-    for (std::int64_t i = 0; i < n; ++i) f(i, std::int64_t{0});
+    for_each_until(n, cost, check, [&](std::int64_t i) { f(i, std::int64_t{0}); });
     return;
   }
   const AxisSplit s = split_at(x, positive_axis(g.axis, x.rank()));
@@ -49,8 +51,9 @@ void for_each_scaled(const ReferenceCall& call, const Granularity& g, F f) {
   std::int64_t i = 0;
   for (std::int64_t o = 0; o < s.outer; ++o)
     for (std::int64_t a = 0; a < s.axis; ++a)
-      for (std::int64_t inner = 0; inner < s.inner; ++inner, ++i)
-        f(i, blocks ? (o * blocks + a / g.block_size) * s.inner + inner : a);
+      for_each_until(s.inner, cost, check, [&](std::int64_t inner) {
+        f(i++, blocks ? (o * blocks + a / g.block_size) * s.inner + inner : a);
+      });
 }
 
 // To the precision of the scale's type.

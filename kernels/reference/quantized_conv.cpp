@@ -44,18 +44,16 @@ void convolve(const ReferenceCall& call, const ConvRoles& r, const Window& attri
   const std::int64_t channels = call.inputs[r.w].type.shape[1];
   const std::int64_t x_zero = zero_point(call, r.x_zero, 0);
   StopCheck check(call.stop);
-  const std::int64_t cost = 4 * channels * kernel.elements();
   for (std::int64_t n = 0; n < ys[0]; ++n)
-    for (std::int64_t m = 0; m < ys[1]; ++m) {
+    for (std::int64_t m = 0; m < ys[1] && !check.spend(8); ++m) {
       const std::int64_t first = m / (ys[1] / group) * channels;
       const X* x = call.inputs[0].as<X>() + (n * xs[1] + first) * in.elements();
       const W* w = call.inputs[r.w].as<W>() + m * channels * kernel.elements();
       const std::int64_t w_zero = zero_point(call, r.w_zero, m);
-      for_each_index(spatial_of(ys), [&](const Shape& at) {
-        if (check.is_over() || check.spend(cost)) return;
+      for_each_index(spatial_of(ys), 8, check, [&](const Shape& at) {
         std::int64_t sum = 0;
-        for (std::int64_t c = 0; c < channels; ++c)
-          for_each_tap(window, in, at, [&](std::int64_t e, std::int64_t t) {
+        for (std::int64_t c = 0; c < channels && !check.spend(4); ++c)
+          for_each_tap(window, in, at, check, [&](std::int64_t e, std::int64_t t) {
             sum += (x[c * in.elements() + e] - x_zero) * (w[c * kernel.elements() + t] - w_zero);
           });
         finish(m, sum);

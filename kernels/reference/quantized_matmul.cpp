@@ -68,18 +68,18 @@ void multiply(const ReferenceCall& call, const Roles& r, F finish) {
   StopCheck check(call.stop);
   for_each_offset(
       p.batch,
-      std::array{p.a_batch, p.b_batch, a_zero.batch, b_zero.batch, a_scale.batch, b_scale.batch},
-      [&](const auto& at) {
+      std::array{p.a_batch, p.b_batch, a_zero.batch, b_zero.batch, a_scale.batch, b_scale.batch}, 1,
+      check, [&](const auto& at) {
         const A* a = call.inputs[0].as<A>() + at[0];
         const B* b = call.inputs[r.b].as<B>() + at[1];
         for (std::int64_t m = 0; m < p.rows; ++m)
-          for (std::int64_t n = 0; n < p.columns; ++n) {
-            if (check.is_over() || check.spend(2 * p.depth)) return;
+          for (std::int64_t n = 0; n < p.columns && !check.spend(8); ++n) {
             const std::int64_t za = zero(r.a_zero, at[2] + m * a_zero.step);
             const std::int64_t zb = zero(r.b_zero, at[3] + n * b_zero.step);
             std::int64_t sum = 0;
-            for (std::int64_t k = 0; k < p.depth; ++k)
+            for_each_until(p.depth, 2, check, [&](std::int64_t k) {
               sum += (a[m * p.a_row + k] - za) * (b[k * p.b_row + n * p.b_column] - zb);
+            });
             finish(static_cast<std::int32_t>(sum), at[4] + m * a_scale.step,
                    at[5] + n * b_scale.step);
           }

@@ -13,6 +13,7 @@
 #include "engine/vocabulary/text_util.h"
 #include "graph/numeric.h"
 #include "graph/ops/infer.h"
+#include "kernels/contract/iterate.h"
 #include "kernels/contract/kernel.h"
 #include "kernels/reference/philox.h"
 
@@ -43,21 +44,21 @@ C standard_normal(Pair<C> u) {
 }
 
 template <class T>
-void draw(const Random& op, const MutableTensorView& out) {
+void draw(const Random& op, const MutableTensorView& out, StopCheck& check) {
   using C = ComputeType<T>;
-  const auto n = static_cast<std::uint64_t>(out.type.shape.elements());
   const C a = op.low_or_mean;
   const C b = op.high_or_scale;
-  for (std::uint64_t i = 0; i < n; ++i) {
-    const Pair<C> u = uniform_pair<C>(op.seed, i);
+  for_each_until(out.type.shape.elements(), 32, check, [&](std::int64_t i) {
+    const Pair<C> u = uniform_pair<C>(op.seed, static_cast<std::uint64_t>(i));
     out.as<T>()[i] =
         T(op.kind == RandomKind::uniform ? a + (b - a) * u.first : a + b * standard_normal(u));
-  }
+  });
 }
 
 Status random_reference(const ReferenceCall& call) {
   const auto& op = call.as<Random>();
-  visit_float(op.dtype, [&]<class T>(TypeTag<T>) { draw<T>(op, call.outputs[0]); });
+  StopCheck check(call.stop);
+  visit_float(op.dtype, [&]<class T>(TypeTag<T>) { draw<T>(op, call.outputs[0], check); });
   return {};
 }
 

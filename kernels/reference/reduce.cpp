@@ -32,9 +32,10 @@ namespace {
 // Dimensions of x, apart from each other: those that stay and those that are folded.
 struct Split {
   Shape kept, kept_strides, folded, folded_strides;
+  StopCheck* check;
 };
 
-Result<Split> split(const ReferenceCall& call) {
+Result<Split> split(const ReferenceCall& call, StopCheck& check) {
   const auto& op = call.as<Reduce>();
   const Shape& x = call.inputs[0].type.shape;
   const std::int64_t count = call.has(1) ? call.inputs[1].type.shape.elements() : 0;
@@ -47,7 +48,7 @@ Result<Split> split(const ReferenceCall& call) {
     mask |= 1u << axis;
   }
   const Shape strides = row_major_strides(x);
-  Split s;
+  Split s{.check = &check};
   for (std::size_t d = 0; d < x.rank(); ++d) {
     const bool folds = (mask >> d & 1) != 0;
     (folds ? s.folded : s.kept).push_back(x[d]);
@@ -58,7 +59,7 @@ Result<Split> split(const ReferenceCall& call) {
 
 template <class A, class T, class F>
 A fold(const Split& s, const T* x, A start, F f) {
-  for_each_offset(s.folded, std::array{s.folded_strides},
+  for_each_offset(s.folded, std::array{s.folded_strides}, 4, *s.check,
                   [&](const auto& at) { start = f(start, x[at[0]]); });
   return start;
 }
@@ -158,12 +159,14 @@ template <class T, class F>
 void for_each_kept(const ReferenceCall& call, const Split& s, F f) {
   const T* x = call.inputs[0].as<T>();
   T* y = call.outputs[0].as<T>();
-  for_each_offset(s.kept, std::array{s.kept_strides}, [&](const auto& at) { *y++ = f(x + at[0]); });
+  for_each_offset(s.kept, std::array{s.kept_strides}, 8, *s.check,
+                  [&](const auto& at) { *y++ = f(x + at[0]); });
 }
 
 Status reduce_reference(const ReferenceCall& call) {
   const ReduceKind kind = call.as<Reduce>().kind;
-  QUERN_ASSIGN(const Split s, split(call));
+  StopCheck check(call.stop);
+  QUERN_ASSIGN(const Split s, split(call, check));
   if (call.inputs[0].type.dtype == DType::boolean)
     for_each_kept<bool>(call, s, [&](const bool* x) { return any_or_all(kind, s, x); });
   visit_number(call.inputs[0].type.dtype, [&]<class T>(TypeTag<T>) {

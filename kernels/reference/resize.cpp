@@ -36,14 +36,16 @@ struct AxisTaps {
 };
 using AllTaps = std::array<AxisTaps, Shape::max_rank>;
 
-AxisTaps list_taps(const Resize& op, const ResizeAxis& axis, Scratch& resize_scratch) {
+AxisTaps list_taps(const Resize& op, const ResizeAxis& axis, Scratch& resize_scratch,
+                   StopCheck& check) {
   const auto n = static_cast<std::size_t>(axis.out);
   const std::size_t room = max_resize_taps(op, axis.in, axis.out);
   auto* counts = resize_scratch.take<std::int64_t>(n);
   auto* taps = resize_scratch.take<ResizeTap>(n * room);
-  for (std::size_t x = 0; x < n; ++x)
-    counts[x] = static_cast<std::int64_t>(
-        resize_taps(op, axis, static_cast<std::int64_t>(x), {taps + x * room, room}));
+  for_each_until(axis.out, 32, check, [&](std::int64_t x) {
+    const std::span<ResizeTap> of_x(taps + static_cast<std::size_t>(x) * room, room);
+    counts[x] = static_cast<std::int64_t>(resize_taps(op, axis, x, check, of_x));
+  });
   return {counts, taps, room};
 }
 
@@ -55,11 +57,14 @@ bool is_outside(const AllTaps& taps, const Shape& at) {
 
 template <class T>
 double weighted_sum(const T* x, const Shape& in, const AllTaps& taps, const Shape& at,
-                    std::size_t d = 0, std::int64_t offset = 0) {
+                    StopCheck& check, std::size_t d = 0, std::int64_t offset = 0) {
   if (d == in.rank()) return static_cast<double>(x[offset]);
   double sum = 0;
-  for (const ResizeTap& t : taps[d].at(at[d]))
-    sum += t.weight * weighted_sum(x, in, taps, at, d + 1, offset * in[d] + t.index);
+  const std::span<const ResizeTap> all = taps[d].at(at[d]);
+  for_each_until(static_cast<std::int64_t>(all.size()), 4, check, [&](std::int64_t i) {
+    const ResizeTap& t = all[static_cast<std::size_t>(i)];
+    sum += t.weight * weighted_sum(x, in, taps, at, check, d + 1, offset * in[d] + t.index);
+  });
   return sum;
 }
 
@@ -70,21 +75,22 @@ T rounded(double v) {
 }
 
 template <class T>
-void interpolate(const ReferenceCall& call, const AllTaps& taps) {
+void interpolate(const ReferenceCall& call, const AllTaps& taps, StopCheck& check) {
   const auto& op = call.as<Resize>();
   const T* x = call.inputs[0].as<T>();
   T* y = call.outputs[0].as<T>();
-  for_each_index(call.outputs[0].type.shape, [&](const Shape& at) {
-    *y++ = is_outside(taps, at) ? convert<T>(op.extrapolation_value)
-                                : rounded<T>(weighted_sum(x, call.inputs[0].type.shape, taps, at));
+  for_each_index(call.outputs[0].type.shape, 16, check, [&](const Shape& at) {
+    *y++ = is_outside(taps, at)
+               ? convert<T>(op.extrapolation_value)
+               : rounded<T>(weighted_sum(x, call.inputs[0].type.shape, taps, at, check));
   });
 }
 
-void pick_nearest(const ReferenceCall& call, const AllTaps& taps) {
+void pick_nearest(const ReferenceCall& call, const AllTaps& taps, StopCheck& check) {
   const Shape& in = call.inputs[0].type.shape;
   const std::size_t size = size_of(call.inputs[0].type.dtype);
   std::byte* y = call.outputs[0].data;
-  for_each_index(call.outputs[0].type.shape, [&](const Shape& at) {
+  for_each_index(call.outputs[0].type.shape, 16, check, [&](const Shape& at) {
     std::int64_t offset = 0;
     for (std::size_t d = 0; d < in.rank(); ++d)
       offset = offset * in[d] + taps[d].at(at[d]).front().index;
@@ -100,14 +106,16 @@ Status resize_reference(const ReferenceCall& call) {
   ResizeAxes axes;
   QUERN_TRY(
       resolve_resize(op, call.inputs[0].type.shape, {operand(1), operand(2), operand(3)}, axes));
+  StopCheck check(call.stop);
   AllTaps taps;
   for (std::size_t d = 0; d < call.inputs[0].type.shape.rank(); ++d)
-    taps[d] = list_taps(op, axes[d], call.scratch);
+    taps[d] = list_taps(op, axes[d], call.scratch, check);
+  if (check.is_over()) return {};
   if (op.mode == ResizeMode::nearest && op.coordinates != CoordinateMode::tf_crop_and_resize) {
-    pick_nearest(call, taps);
+    pick_nearest(call, taps, check);
   } else {
     visit_number(call.inputs[0].type.dtype,
-                 [&]<class T>(TypeTag<T>) { interpolate<T>(call, taps); });
+                 [&]<class T>(TypeTag<T>) { interpolate<T>(call, taps, check); });
   }
   return {};
 }

@@ -24,14 +24,15 @@ Status reverse_sequence_reference(const ReferenceCall& call) {
   const auto place = [&](std::int64_t b, std::int64_t t) {
     return static_cast<std::size_t>(batch_first ? b * times + t : t * batches + b) * run;
   };
-  for (std::int64_t b = 0; b < batches; ++b) {
+  StopCheck check(call.stop);
+  for (std::int64_t b = 0; b < batches && !check.spend(4); ++b) {
     const std::int64_t length = index_at(call.inputs[1], b);
     if (length < 0 || length > times)
       return {Code::invalid_argument,
               cat("sequence ", b, " has length ", length, ", the time axis has ", times)};
-    for (std::int64_t t = 0; t < times; ++t)
-      std::memcpy(call.outputs[0].data + place(b, t),
-                  x.data + place(b, t < length ? length - 1 - t : t), run);
+    for (std::int64_t t = 0; run > 0 && t < times && !check.is_over(); ++t)
+      copy_bytes(x.data + place(b, t < length ? length - 1 - t : t), run,
+                 call.outputs[0].data + place(b, t), check);
   }
   return {};
 }

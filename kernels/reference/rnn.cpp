@@ -22,6 +22,7 @@
 #include "graph/ops/infer.h"
 #include "graph/ops/recurrent.h"
 #include "graph/text.h"
+#include "kernels/contract/iterate.h"
 #include "kernels/contract/kernel.h"
 #include "kernels/contract/scalar_math.h"
 #include "kernels/cpu/rnn_rows.h"
@@ -41,8 +42,9 @@ const Unary& default_activation(RnnKind kind, std::size_t k) {
 // The weights of one direction and the state of one sequence.
 template <class T>
 struct Cell {
-  Cell(const ReferenceCall& call, std::int64_t direction, double* state)
-      : op(call.as<Rnn>()),
+  Cell(const ReferenceCall& call, std::int64_t direction, double* state, StopCheck& stop_check)
+      : check(stop_check),
+        op(call.as<Rnn>()),
         input(call.inputs[Rnn::in_x].type.shape[2]),
         hidden(call.inputs[Rnn::in_r].type.shape[2]),
         dir(direction),
@@ -62,15 +64,17 @@ struct Cell {
   double from_input(const T* x, std::int64_t gate, std::int64_t j) const {
     const std::int64_t row = gate * hidden + j;
     double sum = b ? static_cast<double>(b[row]) : 0;
-    for (std::int64_t i = 0; i < input; ++i)
+    for_each_until(input, 1, check, [&](std::int64_t i) {
       sum += static_cast<double>(w[row * input + i]) * static_cast<double>(x[i]);
+    });
     return sum;
   }
   double from_state(const double* state, std::int64_t gate, std::int64_t j) const {
     const std::int64_t row = gate * hidden + j;
     double sum = b ? static_cast<double>(b[gates(op.kind) * hidden + row]) : 0;
-    for (std::int64_t i = 0; i < hidden; ++i)
+    for_each_until(hidden, 1, check, [&](std::int64_t i) {
       sum += static_cast<double>(r[row * hidden + i]) * state[i];
+    });
     return sum;
   }
   double gate(const T* x, std::int64_t g, std::int64_t j) const {
@@ -99,14 +103,15 @@ struct Cell {
     std::swap(h, next);
   }
   void step_rnn(const T* x) {
-    for (std::int64_t j = 0; j < hidden; ++j) next[j] = clip_apply(0, gate(x, 0, j));
+    for (std::int64_t j = 0; j < hidden && !check.is_over(); ++j)
+      next[j] = clip_apply(0, gate(x, 0, j));
   }
   void step_gru(const T* x) {
-    for (std::int64_t j = 0; j < hidden; ++j) {
+    for (std::int64_t j = 0; j < hidden && !check.is_over(); ++j) {
       reset[j] = clip_apply(0, gate(x, 1, j));
       if (!op.linear_before_reset) reset[j] *= h[j];
     }
-    for (std::int64_t j = 0; j < hidden; ++j) {
+    for (std::int64_t j = 0; j < hidden && !check.is_over(); ++j) {
       const double recurrent =
           op.linear_before_reset ? reset[j] * from_state(h, 2, j) : from_state(reset, 2, j);
       const double n = clip_apply(1, from_input(x, 2, j) + recurrent);
@@ -115,7 +120,7 @@ struct Cell {
     }
   }
   void step_lstm(const T* x) {
-    for (std::int64_t j = 0; j < hidden; ++j) {
+    for (std::int64_t j = 0; j < hidden && !check.is_over(); ++j) {
       const double i = clip_apply(0, gate(x, 0, j) + peephole(0, j, c[j]));
       const double f =
           op.input_forget ? 1 - i : clip_apply(0, gate(x, 2, j) + peephole(2, j, c[j]));
@@ -125,6 +130,7 @@ struct Cell {
     }
   }
 
+  StopCheck& check;
   const Rnn& op;
   std::int64_t input, hidden, dir;
   const T *w, *r, *b, *p;
@@ -170,9 +176,8 @@ void run_sequence(const ReferenceCall& call, Cell<T>& cell, const Places& at, st
   const bool backwards = cell.op.direction == Direction::reverse || at.dir == 1;
   load_state<T>(call, Rnn::in_h, at.state(), cell.h, cell.hidden);
   load_state<T>(call, Rnn::in_c, at.state(), cell.c, cell.hidden);
-  StopCheck check(call.stop);
   for (std::int64_t i = 0; i < length; ++i) {
-    if (check.spend(4 * cell.hidden * (cell.input + cell.hidden))) return;
+    if (cell.check.spend(8)) return;
     const std::int64_t t = backwards ? length - 1 - i : i;
     cell.step(call.inputs[Rnn::in_x].as<T>() + at.x(t) * cell.input);
     store<T>(call, 0, at.y(t), cell.h, cell.hidden);
@@ -180,7 +185,7 @@ void run_sequence(const ReferenceCall& call, Cell<T>& cell, const Places& at, st
   store<T>(call, 1, at.state(), cell.h, cell.hidden);
   store<T>(call, 2, at.state(), cell.c, cell.hidden);
   std::fill_n(cell.next, cell.hidden, 0.0);
-  for (std::int64_t t = length; t < at.steps; ++t)
+  for (std::int64_t t = length; t < at.steps && !cell.check.spend(8 + cell.hidden); ++t)
     store<T>(call, 0, at.y(t), cell.next, cell.hidden);
 }
 
@@ -190,6 +195,7 @@ Status run_all(const ReferenceCall& call) {
   const auto hidden = static_cast<std::size_t>(call.inputs[Rnn::in_r].type.shape[2]);
   auto* state = call.scratch.take<double>(4 * hidden);
   const Places all(call, 0, 0);
+  StopCheck check(call.stop);
   for (std::int64_t b = 0; b < all.batch; ++b) {
     const std::int64_t length =
         call.has(Rnn::in_lengths) ? int_element(call.inputs[Rnn::in_lengths], b) : all.steps;
@@ -197,9 +203,9 @@ Status run_all(const ReferenceCall& call) {
       return {Code::invalid_argument,
               cat("sequence ", b, " has the length ", length, " of ", all.steps)};
     for (std::int64_t dir = 0; dir < directions(op); ++dir) {
-      Cell<T> cell(call, dir, state);
+      Cell<T> cell(call, dir, state, check);
       run_sequence(call, cell, Places(call, b, dir), length);
-      if (call.stop && call.stop->is_reached()) return {};
+      if (check.is_over()) return {};
     }
   }
   return {};

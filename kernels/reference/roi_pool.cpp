@@ -16,6 +16,7 @@
 #include "graph/op_fields.h"
 #include "graph/ops/convolution.h"
 #include "graph/ops/infer.h"
+#include "kernels/contract/iterate.h"
 #include "kernels/contract/kernel.h"
 #include "kernels/contract/scalar_math.h"
 #include "kernels/gpu/kernels.h"
@@ -115,12 +116,12 @@ bool is_visible(C at, std::int64_t size) {
 
 template <class T, class C>
 T align_bin(const RoiPool& op, const T* image, const Sampling<C>& ys, const Sampling<C>& xs,
-            std::int64_t bin_y, std::int64_t bin_x) {
+            std::int64_t bin_y, std::int64_t bin_x, StopCheck& check) {
   Bin bin;
   const auto [y_begin, y_end] = ys.visible(bin_y);
   const auto [x_begin, x_end] = xs.visible(bin_x);
   for (std::int64_t i = y_begin; i < y_end; ++i)
-    for (std::int64_t j = x_begin; j < x_end; ++j) {
+    for (std::int64_t j = x_begin; j < x_end && !check.spend(16); ++j) {
       const C y = ys.at(bin_y, i);
       const C x = xs.at(bin_x, j);
       if (is_visible(y, ys.size) && is_visible(x, xs.size))
@@ -148,34 +149,36 @@ Span elements_of(C low, C high, std::int64_t b, std::int64_t bins, std::int64_t 
 }
 
 template <class T>
-T max_of_bin(const T* image, std::int64_t width, Span ys, Span xs) {
+T max_of_bin(const T* image, std::int64_t width, Span ys, Span xs, StopCheck& check) {
   using C = ComputeType<T>;
   if (ys.begin >= ys.end || xs.begin >= xs.end) return T(C(0));
   C largest = C(image[ys.begin * width + xs.begin]);
   for (std::int64_t i = ys.begin; i < ys.end; ++i)
-    for (std::int64_t j = xs.begin; j < xs.end; ++j)
-      largest = nan_max(largest, C(image[i * width + j]));
+    for_each_until(xs.end - xs.begin, 2, check, [&](std::int64_t j) {
+      largest = nan_max(largest, C(image[i * width + xs.begin + j]));
+    });
   return T(largest);
 }
 
 // ---- both
 
 template <class T>
-void pool_region(const RoiPool& op, const T* roi, const T* image, const Shape& xs, T* y) {
+void pool_region(const RoiPool& op, const T* roi, const T* image, const Shape& xs, T* y,
+                 StopCheck& check) {
   using C = ComputeType<T>;
   const auto rows = sampling_of<C>(op, C(roi[1]), C(roi[3]), op.height, xs[2]);
   const auto columns = sampling_of<C>(op, C(roi[0]), C(roi[2]), op.width, xs[3]);
   const C scale = static_cast<C>(op.spatial_scale);
-  for (std::int64_t c = 0; c < xs[1]; ++c, image += xs.elements(2))
-    for (std::int64_t i = 0; i < op.height; ++i)
-      for (std::int64_t j = 0; j < op.width; ++j) {
+  for (std::int64_t c = 0; c < xs[1] && !check.is_over(); ++c, image += xs.elements(2))
+    for (std::int64_t i = 0; i < op.height && !check.is_over(); ++i)
+      for (std::int64_t j = 0; j < op.width && !check.spend(32); ++j) {
         if (op.kind != RoiKind::max) {
-          *y++ = xs.elements(2) ? align_bin(op, image, rows, columns, i, j) : T(C(0));
+          *y++ = xs.elements(2) ? align_bin(op, image, rows, columns, i, j, check) : T(C(0));
           continue;
         }
-        *y++ = max_of_bin(image, xs[3],
-                          elements_of<C>(C(roi[1]) * scale, C(roi[3]) * scale, i, op.height, xs[2]),
-                          elements_of<C>(C(roi[0]) * scale, C(roi[2]) * scale, j, op.width, xs[3]));
+        *y++ = max_of_bin(
+            image, xs[3], elements_of<C>(C(roi[1]) * scale, C(roi[3]) * scale, i, op.height, xs[2]),
+            elements_of<C>(C(roi[0]) * scale, C(roi[2]) * scale, j, op.width, xs[3]), check);
       }
 }
 
@@ -184,7 +187,8 @@ Status pool_regions(const ReferenceCall& call) {
   const auto& op = call.as<RoiPool>();
   const Shape& xs = call.inputs[0].type.shape;
   const Shape& rs = call.inputs[1].type.shape;
-  for (std::int64_t r = 0; r < rs[0]; ++r) {
+  StopCheck check(call.stop);
+  for (std::int64_t r = 0; r < rs[0] && !check.is_over(); ++r) {
     const T* roi = call.inputs[1].as<T>() + r * rs[1];
     const std::int64_t batch = op.kind == RoiKind::max
                                    ? convert<std::int64_t>(ComputeType<T>(*roi++))
@@ -192,7 +196,7 @@ Status pool_regions(const ReferenceCall& call) {
     if (batch < 0 || batch >= xs[0])
       return {Code::invalid_argument, cat("region ", r, " lies in image ", batch, " of ", xs[0])};
     pool_region(op, roi, call.inputs[0].as<T>() + batch * xs.elements(1), xs,
-                call.outputs[0].as<T>() + r * call.outputs[0].type.shape.elements(1));
+                call.outputs[0].as<T>() + r * call.outputs[0].type.shape.elements(1), check);
   }
   return {};
 }

@@ -34,15 +34,17 @@ Status for_each_element(const ReferenceCall& call, F&& f) {
   strides[axis] = 0;
   std::int64_t i = 0;
   Status status;
-  for_each_offset(indices.type.shape, std::array<Shape, 1>{strides}, [&](const auto& base) {
-    if (!status.ok()) return;
-    const std::int64_t at = wrapped_index(index_at(indices, i), data[axis]);
-    if (at < 0) {
-      status = index_error(index_at(indices, i), data[axis]);
-      return;
-    }
-    f(base[0] + at * along, i++);
-  });
+  StopCheck check(call.stop);
+  for_each_offset(indices.type.shape, std::array<Shape, 1>{strides}, 8, check,
+                  [&](const auto& base) {
+                    if (!status.ok()) return;
+                    const std::int64_t at = wrapped_index(index_at(indices, i), data[axis]);
+                    if (at < 0) {
+                      status = index_error(index_at(indices, i), data[axis]);
+                      return;
+                    }
+                    f(base[0] + at * along, i++);
+                  });
   return status;
 }
 
@@ -54,7 +56,8 @@ Status for_each_nd(const ReferenceCall& call, F&& f) {
   const Shape strides = row_major_strides(data);
   const std::int64_t run = data.elements(depth);
   const std::int64_t rows = indices.type.shape.elements(0, indices.type.shape.rank() - 1);
-  for (std::int64_t r = 0; r < rows; ++r) {
+  StopCheck check(call.stop);
+  for (std::int64_t r = 0; r < rows && !check.spend(8); ++r) {
     std::int64_t offset = 0;
     for (std::size_t d = 0; d < depth; ++d) {
       const std::int64_t index =
@@ -63,7 +66,7 @@ Status for_each_nd(const ReferenceCall& call, F&& f) {
       if (at < 0) return index_error(index, data[d]);
       offset += at * strides[d];
     }
-    for (std::int64_t k = 0; k < run; ++k) f(offset + k, r * run + k);
+    for_each_until(run, 2, check, [&](std::int64_t k) { f(offset + k, r * run + k); });
   }
   return {};
 }
@@ -119,11 +122,12 @@ Status reduce_into(const ReferenceCall& call) {
     });
   } else {
     C* sums = call.scratch.take<C>(static_cast<std::size_t>(n));
-    for (std::int64_t i = 0; i < n; ++i) sums[i] = y[i];
+    StopCheck check(call.stop);
+    for_each_until(n, 1, check, [&](std::int64_t i) { sums[i] = y[i]; });
     QUERN_TRY(for_each_update(call, [&](std::int64_t place, std::int64_t i) {
       sums[place] = reduced<C>(kind, sums[place], updates[i]);
     }));
-    for (std::int64_t i = 0; i < n; ++i) y[i] = T(sums[i]);
+    for_each_until(n, 1, check, [&](std::int64_t i) { y[i] = T(sums[i]); });
     return {};
   }
 }

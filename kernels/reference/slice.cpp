@@ -36,8 +36,9 @@ Status slice_reference(const ReferenceCall& call) {
     strides[d] = shape[d] == 1 ? 0 : steps[d].step * strides[d];
   }
   const std::size_t size = size_of(x.type.dtype);
+  StopCheck check(call.stop);
   copy_strided(size, shape, strides, x.data + static_cast<std::size_t>(offset) * size,
-               call.outputs[0].data);
+               call.outputs[0].data, check);
   return {};
 }
 

@@ -29,26 +29,27 @@ AxisSplit rows_of(const Softmax& op, const Shape& shape) {
 // ---- reference
 
 template <class T>
-void softmax_row(SoftmaxKind kind, const T* x, T* y, std::int64_t n, std::int64_t stride) {
+void softmax_row(SoftmaxKind kind, const T* x, T* y, std::int64_t n, std::int64_t stride,
+                 StopCheck& check) {
   using C = ComputeType<T>;
   C largest = -std::numeric_limits<C>::infinity();
   std::int64_t at = 0;
-  for (std::int64_t i = 0; i < n; ++i) {
+  for_each_until(n, 2, check, [&](std::int64_t i) {
     const C v = x[i * stride];
     if (v > largest) at = i;
     largest = nan_max(largest, v);
-  }
+  });
   if (kind == SoftmaxKind::hardmax) {
-    for (std::int64_t i = 0; i < n; ++i) y[i * stride] = T(C(i == at ? 1 : 0));
+    for_each_until(n, 1, check, [&](std::int64_t i) { y[i * stride] = T(C(i == at ? 1 : 0)); });
     return;
   }
   C sum = 0;
-  for (std::int64_t i = 0; i < n; ++i) sum += std::exp(C(x[i * stride]) - largest);
+  for_each_until(n, 8, check, [&](std::int64_t i) { sum += std::exp(C(x[i * stride]) - largest); });
   const C log_sum = std::log(sum);
-  for (std::int64_t i = 0; i < n; ++i) {
+  for_each_until(n, 8, check, [&](std::int64_t i) {
     const C shifted = C(x[i * stride]) - largest;
     y[i * stride] = T(kind == SoftmaxKind::softmax ? std::exp(shifted) / sum : shifted - log_sum);
-  }
+  });
 }
 
 Status softmax_reference(const ReferenceCall& call) {
@@ -58,10 +59,11 @@ Status softmax_reference(const ReferenceCall& call) {
   visit_float(call.inputs[0].type.dtype, [&]<class T>(TypeTag<T>) {
     const T* x = call.inputs[0].as<T>();
     T* y = call.outputs[0].as<T>();
+    StopCheck check(call.stop);
     for (std::int64_t o = 0; o < s.outer; ++o)
-      for (std::int64_t i = 0; i < s.inner; ++i) {
+      for (std::int64_t i = 0; i < s.inner && !check.is_over(); ++i) {
         const std::int64_t at = o * s.axis * s.inner + i;
-        softmax_row(op.kind, x + at, y + at, s.axis, s.inner);
+        softmax_row(op.kind, x + at, y + at, s.axis, s.inner, check);
       }
   });
   return {};

@@ -9,6 +9,7 @@
 #include "graph/operands.h"
 #include "graph/ops/infer.h"
 #include "graph/ops/random.h"
+#include "kernels/contract/iterate.h"
 #include "kernels/contract/kernel.h"
 #include "kernels/gpu/kernels.h"
 #include "kernels/reference/fourier.h"
@@ -27,13 +28,13 @@ void load_frame(const ReferenceCall& call, std::int64_t batch, std::int64_t begi
   const T* window = call.has(2) ? call.inputs[2].as<T>() : nullptr;
   const std::int64_t windowed =
       window ? std::min(call.inputs[2].type.shape[0], f.length()) : f.length();
-  for (std::int64_t i = 0; i < f.length(); ++i, x += parts) {
+  for_each_until(f.length(), 4, f.check(), [&](std::int64_t i) {
     f.input()[i] = {};
-    if (i >= windowed) continue;
+    if (i >= windowed) return;
     const double weight = window ? static_cast<double>(window[i]) : 1;
-    f.input()[i].re = weight * static_cast<double>(x[0]);
-    if (parts == 2) f.input()[i].im = weight * static_cast<double>(x[1]);
-  }
+    f.input()[i].re = weight * static_cast<double>(x[i * parts]);
+    if (parts == 2) f.input()[i].im = weight * static_cast<double>(x[i * parts + 1]);
+  });
 }
 
 template <class T>
@@ -45,11 +46,11 @@ void transform_frames(const ReferenceCall& call, FourierTransform& f) {
     for (std::int64_t i = 0; i < ys[1]; ++i) {
       load_frame<T>(call, b, i * step, f);
       f.forward();
-      if (f.is_over()) return;
-      for (std::int64_t k = 0; k < ys[2]; ++k) {
+      if (f.check().is_over()) return;
+      for_each_until(ys[2], 4, f.check(), [&](std::int64_t k) {
         *y++ = T(f.output()[k].re);
         *y++ = T(f.output()[k].im);
-      }
+      });
     }
 }
 

@@ -12,6 +12,7 @@
 #include "engine/vocabulary/text_util.h"
 #include "kernels/contract/kernel.h"
 #include "kernels/contract/movement.h"
+#include "kernels/contract/sorting.h"
 
 namespace quern {
 namespace {
@@ -73,9 +74,9 @@ void put(std::string& s, std::size_t at, Character c) {
   }
 }
 
-std::string changed(std::string_view text, CaseAction action) {
+std::string changed(std::string_view text, CaseAction action, StopCheck& check) {
   std::string s(text);
-  for (std::size_t at = 0; at < s.size();) {
+  for (std::size_t at = 0; at < s.size() && !check.spend(32);) {
     const Character c = character_at(s, at);
     put(s, at, {with_case(c.code, action), c.bytes});
     at += c.bytes;
@@ -83,10 +84,12 @@ std::string changed(std::string_view text, CaseAction action) {
   return s;
 }
 
-bool less(const StringNormalizer& op, std::string_view a, std::string_view b) {
+// Anything once `check` is over.
+bool less(const StringNormalizer& op, std::string_view a, std::string_view b, StopCheck& check) {
+  if (check.spend(8 + static_cast<std::int64_t>(std::min(a.size(), b.size()) / 8))) return false;
   if (op.case_sensitive) return a < b;
   std::size_t i = 0, j = 0;
-  while (i < a.size() && j < b.size()) {
+  while (i < a.size() && j < b.size() && !check.spend(64)) {
     const Character x = character_at(a, i);
     const Character y = character_at(b, j);
     const char32_t u = with_case(x.code, CaseAction::lower);
@@ -103,35 +106,42 @@ bool less(const StringNormalizer& op, std::string_view a, std::string_view b) {
 // The stop words in scratch, sorted, so that looking one up does not walk over all of them.
 class StopWords {
  public:
-  explicit StopWords(const ReferenceCall& call) : op_(call.as<StringNormalizer>()) {
+  StopWords(const ReferenceCall& call, StopCheck& check)
+      : op_(call.as<StringNormalizer>()), check_(check) {
     order_ = {call.scratch.take<std::uint32_t>(op_.stopwords.size()), op_.stopwords.size()};
     std::iota(order_.begin(), order_.end(), 0u);
-    std::sort(order_.begin(), order_.end(), [this](std::uint32_t a, std::uint32_t b) {
-      return less(op_, op_.stopwords[a], op_.stopwords[b]);
-    });
+    auto* spare = call.scratch.take<std::uint32_t>(order_.size());
+    const auto before = [this](std::uint32_t a, std::uint32_t b) {
+      return less(op_, op_.stopwords[a], op_.stopwords[b], check_);
+    };
+    sort_until(order_.data(), static_cast<std::int64_t>(order_.size()), spare, before, 8, check_);
   }
   bool holds(std::string_view word) const {
-    const auto at = std::lower_bound(
-        order_.begin(), order_.end(), word,
-        [this](std::uint32_t a, std::string_view w) { return less(op_, op_.stopwords[a], w); });
-    return at != order_.end() && !less(op_, word, op_.stopwords[*at]);
+    const auto at = std::lower_bound(order_.begin(), order_.end(), word,
+                                     [this](std::uint32_t a, std::string_view w) {
+                                       return less(op_, op_.stopwords[a], w, check_);
+                                     });
+    return at != order_.end() && !less(op_, word, op_.stopwords[*at], check_);
   }
 
  private:
   const StringNormalizer& op_;
+  StopCheck& check_;
   std::span<std::uint32_t> order_;
 };
 
 Status strings_reference(const ReferenceCall& call) {
   const auto& op = call.as<StringNormalizer>();
-  const StopWords stop_words(call);
+  StopCheck check(call.stop);
+  const StopWords stop_words(call, check);
   const MutableTensorView& y = call.outputs[0];
   std::int64_t n = 0;
   for (const StringRef& word : call.inputs[0].span<StringRef>()) {
+    if (check.spend(64 + static_cast<std::int64_t>(word.size / 8))) return {};
     if (stop_words.holds(word.view())) continue;
     y.as<StringRef>()[n++] = op.case_change == CaseAction::none
                                  ? word
-                                 : call.strings.add(changed(word.view(), op.case_change));
+                                 : call.strings.add(changed(word.view(), op.case_change, check));
   }
   if (n == 0) y.as<StringRef>()[n++] = StringRef{};
   Shape& shape = call.outputs[0].type.shape;
@@ -141,7 +151,7 @@ Status strings_reference(const ReferenceCall& call) {
 
 std::size_t strings_scratch(const Op& op, std::span<const TensorType>,
                             std::span<const TensorType>) {
-  return Scratch::bytes_for<std::uint32_t>(op.as<StringNormalizer>()->stopwords.size());
+  return 2 * Scratch::bytes_for<std::uint32_t>(op.as<StringNormalizer>()->stopwords.size());
 }
 
 }  // namespace

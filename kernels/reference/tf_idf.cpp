@@ -13,6 +13,7 @@
 #include "graph/ops/strings.h"
 #include "kernels/contract/kernel.h"
 #include "kernels/contract/movement.h"
+#include "kernels/contract/sorting.h"
 
 namespace quern {
 namespace {
@@ -50,7 +51,7 @@ template <class Item>
 class Vectorizer {
  public:
   explicit Vectorizer(const ReferenceCall& call)
-      : op_(call.as<TfIdfVectorizer>()), x_(call.inputs[0]) {
+      : op_(call.as<TfIdfVectorizer>()), x_(call.inputs[0]), check_(call.stop) {
     grams_ = {call.scratch.take<Gram>(op_.ngram_indexes.size()), op_.ngram_indexes.size()};
     std::size_t id = 0;
     for (std::size_t i = 0; i < op_.ngram_counts.size(); ++i) {
@@ -58,36 +59,47 @@ class Vectorizer {
       for (std::size_t at = s.begin; at < s.end; at += s.length, ++id)
         grams_[id] = {id, at, s.length};
     }
-    std::sort(grams_.begin(), grams_.end(), [this](const Gram& a, const Gram& b) {
+    auto* spare = call.scratch.take<Gram>(grams_.size());
+    const auto before = [this](const Gram& a, const Gram& b) {
       const int way = compare(a, b);
       return way != 0 ? way < 0 : a.id < b.id;
-    });
+    };
+    sort_until(grams_.data(), static_cast<std::int64_t>(grams_.size()), spare, before, 8, check_);
   }
 
+  bool is_over() { return check_.spend(4); }
+
   // Counts the n-grams of items [begin, end) of the input in y.
-  void count(std::int64_t begin, std::int64_t end, float* y) const {
-    for (std::int64_t n = op_.min_gram_length; n <= op_.max_gram_length; ++n) {
+  void count(std::int64_t begin, std::int64_t end, float* y) {
+    for (std::int64_t n = op_.min_gram_length; n <= op_.max_gram_length && !check_.spend(8); ++n) {
       const std::int64_t reach = n - 1;
       for (std::int64_t step = 1; step - 1 <= op_.max_skip_count; ++step) {
         if (reach != 0 && step > (end - begin - 1) / reach) break;
-        for (std::int64_t first = begin; first + reach * step < end; ++first)
-          add({first, step, n}, y);
+        for_each_until(end - begin - reach * step, 16, check_, [&](std::int64_t i) {
+          add({begin + i, step, n}, y);
+        });
+        if (check_.is_over()) return;
         if (reach == 0) break;
       }
     }
   }
 
  private:
-  static int order(const Item& a, const Item& b) { return a < b ? -1 : b < a ? 1 : 0; }
+  int order(const Item& a, const Item& b) {
+    std::int64_t cost = 2;
+    if constexpr (std::is_same_v<Item, std::string_view>)
+      cost += static_cast<std::int64_t>(std::min(a.size(), b.size()) / 4);
+    return check_.spend(cost) || a == b ? 0 : a < b ? -1 : 1;
+  }
 
-  int compare(const Gram& a, const Gram& b) const {
+  int compare(const Gram& a, const Gram& b) {
     if (a.length != b.length) return a.length < b.length ? -1 : 1;
     for (std::size_t i = 0; i < a.length; ++i)
       if (int way = order(pool_item<Item>(op_, a.begin + i), pool_item<Item>(op_, b.begin + i)))
         return way;
     return 0;
   }
-  int compare(const Gram& a, const Sample& b) const {
+  int compare(const Gram& a, const Sample& b) {
     const auto count = static_cast<std::size_t>(b.count);
     if (a.length != count) return a.length < count ? -1 : 1;
     for (std::size_t i = 0; i < a.length; ++i)
@@ -97,7 +109,7 @@ class Vectorizer {
     return 0;
   }
 
-  void add(const Sample& sample, float* y) const {
+  void add(const Sample& sample, float* y) {
     const auto at =
         std::lower_bound(grams_.begin(), grams_.end(), sample,
                          [this](const Gram& g, const Sample& s) { return compare(g, s) < 0; });
@@ -110,21 +122,23 @@ class Vectorizer {
 
   const TfIdfVectorizer& op_;
   const TensorView& x_;
+  StopCheck check_;
   std::span<Gram> grams_;
 };
 
 template <class Item>
 void vectorize(const ReferenceCall& call) {
   const Shape& x = call.inputs[0].type.shape;
-  const Vectorizer<Item> vectorizer(call);
+  Vectorizer<Item> vectorizer(call);
   const std::int64_t rows = x.rank() == 2 ? x[0] : 1;
   const std::int64_t width = call.outputs[0].type.shape.back();
-  for (std::int64_t r = 0; r < rows; ++r)
+  for (std::int64_t r = 0; r < rows && !vectorizer.is_over(); ++r)
     vectorizer.count(r * x.back(), (r + 1) * x.back(), call.outputs[0].as<float>() + r * width);
 }
 
 Status tf_idf_reference(const ReferenceCall& call) {
-  std::memset(call.outputs[0].data, 0, call.outputs[0].type.bytes());
+  StopCheck check(call.stop);
+  zero_bytes(call.outputs[0].type.bytes(), call.outputs[0].data, check);
   if (call.inputs[0].type.dtype == DType::string) {
     vectorize<std::string_view>(call);
   } else {
@@ -134,7 +148,7 @@ Status tf_idf_reference(const ReferenceCall& call) {
 }
 
 std::size_t tf_idf_scratch(const Op& op, std::span<const TensorType>, std::span<const TensorType>) {
-  return Scratch::bytes_for<Gram>(op.as<TfIdfVectorizer>()->ngram_indexes.size());
+  return 2 * Scratch::bytes_for<Gram>(op.as<TfIdfVectorizer>()->ngram_indexes.size());
 }
 
 }  // namespace

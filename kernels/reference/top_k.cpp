@@ -19,7 +19,7 @@ namespace {
 template <class T>
 void top_k_row(const TopK& op, const T* x, const AxisSplit& s, std::int64_t* order, std::int64_t k,
                StopCheck& check) {
-  std::iota(order, order + s.axis, std::int64_t{0});
+  for_each_until(s.axis, 1, check, [&](std::int64_t i) { order[i] = i; });
   const auto less = [&](std::int64_t a, std::int64_t b) {
     const T& va = x[a * s.inner];
     const T& vb = x[b * s.inner];
@@ -37,6 +37,7 @@ Status top_k_reference(const ReferenceCall& call) {
   const AxisSplit s = split_at(shape, axis);
   const std::int64_t k = call.outputs[0].type.shape[axis];
   auto* order = call.scratch.take<std::int64_t>(static_cast<std::size_t>(s.axis));
+  if (call.inputs[0].type.shape.elements() == 0) return {};
   StopCheck check(call.stop);
   visit_dtype(call.inputs[0].type.dtype, [&]<class T>(TypeTag<T>) {
     if constexpr (is_number_type<T>) {
@@ -45,11 +46,11 @@ Status top_k_reference(const ReferenceCall& call) {
           const T* x = call.inputs[0].as<T>() + o * s.axis * s.inner + i;
           top_k_row(op, x, s, order, k, check);
           if (check.is_over()) return;
-          for (std::int64_t r = 0; r < k; ++r) {
+          for_each_until(k, 4, check, [&](std::int64_t r) {
             const std::int64_t at = (o * k + r) * s.inner + i;
             if (call.wants(0)) call.outputs[0].as<T>()[at] = x[order[r] * s.inner];
             if (call.wants(1)) call.outputs[1].as<std::int64_t>()[at] = order[r];
-          }
+          });
         }
     }
   });

@@ -17,7 +17,8 @@ Status transpose_reference(const ReferenceCall& call) {
   const Shape from = row_major_strides(x.type.shape);
   Shape strides = shape;
   for (std::size_t i = 0; i < shape.rank(); ++i) strides[i] = from[source_of(op, i, shape.rank())];
-  copy_strided(size_of(x.type.dtype), shape, strides, x.data, call.outputs[0].data);
+  StopCheck check(call.stop);
+  copy_strided(size_of(x.type.dtype), shape, strides, x.data, call.outputs[0].data, check);
   return {};
 }
 

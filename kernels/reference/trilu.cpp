@@ -23,16 +23,20 @@ Status trilu_reference(const ReferenceCall& call) {
   const bool upper = call.as<Trilu>().upper;
   const std::byte* src = x.data;
   std::byte* dst = call.outputs[0].data;
+  if (x.type.shape.elements() == 0) return {};
+  StopCheck check(call.stop);
   for (std::int64_t m = 0; m < matrices; ++m)
-    for (std::int64_t i = 0; i < rows; ++i)
-      for (std::int64_t j = 0; j < columns; ++j, src += size, dst += size) {
+    for (std::int64_t i = 0; i < rows && !check.is_over(); ++i)
+      for_each_until(columns, 4, check, [&](std::int64_t j) {
         const bool keep = upper ? j - i >= k : j - i <= k;
         if (keep) {
           std::memcpy(dst, src, size);
         } else {
           std::memset(dst, 0, size);
         }
-      }
+        src += size;
+        dst += size;
+      });
   return {};
 }
 

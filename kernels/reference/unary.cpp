@@ -7,6 +7,7 @@
 #include "graph/ops/elementwise.h"
 #include "graph/ops/infer.h"
 #include "graph/text.h"
+#include "kernels/contract/iterate.h"
 #include "kernels/contract/kernel.h"
 #include "kernels/contract/scalar_math.h"
 #include "kernels/cpu/elementwise.h"
@@ -25,25 +26,28 @@ Status unary_reference(const ReferenceCall& call) {
   const auto& op = call.as<Unary>();
   const TensorView& x = call.inputs[0];
   const std::int64_t n = x.type.shape.elements();
+  StopCheck check(call.stop);
   return visit_dtype(x.type.dtype, [&]<class T>(TypeTag<T>) -> Status {
     const T* in = x.as<T>();
     if constexpr (std::is_same_v<T, bool>) {
       bool* out = call.outputs[0].as<bool>();
-      for (std::int64_t i = 0; i < n; ++i) out[i] = !in[i];
+      for_each_until(n, 1, check, [&](std::int64_t i) { out[i] = !in[i]; });
     } else if constexpr (is_float_type<T>) {
       if (call.outputs[0].type.dtype == DType::boolean) {
         bool* out = call.outputs[0].as<bool>();
-        for (std::int64_t i = 0; i < n; ++i)
+        for_each_until(n, 2, check, [&](std::int64_t i) {
           out[i] = op.kind == UnaryKind::is_nan ? std::isnan(ComputeType<T>(in[i]))
                                                 : is_inf_of(op, ComputeType<T>(in[i]));
+        });
         return {};
       }
       T* out = call.outputs[0].as<T>();
-      for (std::int64_t i = 0; i < n; ++i)
+      for_each_until(n, 16, check, [&](std::int64_t i) {
         out[i] = T(apply_float<ComputeType<T>>(op, ComputeType<T>(in[i])));
+      });
     } else if constexpr (is_integer_type<T>) {
       T* out = call.outputs[0].as<T>();
-      for (std::int64_t i = 0; i < n; ++i) out[i] = apply_integer(op, in[i]);
+      for_each_until(n, 4, check, [&](std::int64_t i) { out[i] = apply_integer(op, in[i]); });
     }
     return {};
   });

@@ -24,7 +24,8 @@ void select_elements(const ReferenceCall& call) {
   const std::array<Shape, 3> strides = {broadcast_strides(call.inputs[0].type.shape, shape),
                                         broadcast_strides(call.inputs[1].type.shape, shape),
                                         broadcast_strides(call.inputs[2].type.shape, shape)};
-  for_each_offset(shape, strides,
+  StopCheck check(call.stop);
+  for_each_offset(shape, strides, 4, check,
                   [&](const auto& at) { *y++ = condition[at[0]] ? a[at[1]] : b[at[2]]; });
 }
 

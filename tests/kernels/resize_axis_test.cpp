@@ -22,7 +22,8 @@ std::vector<std::pair<std::int64_t, double>> taps(const Resize& op, const Resize
                                                   std::int64_t x) {
   std::vector<ResizeTap> room(max_resize_taps(op, axis.in, axis.out));
   std::vector<std::pair<std::int64_t, double>> v;
-  const std::size_t n = resize_taps(op, axis, x, room);
+  StopCheck no_limit(nullptr);
+  const std::size_t n = resize_taps(op, axis, x, no_limit, room);
   for (std::size_t i = 0; i < n; ++i) v.emplace_back(room[i].index, room[i].weight);
   return v;
 }

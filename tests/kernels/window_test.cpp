@@ -75,11 +75,13 @@ TEST(Window, ValidIgnoresPads) {
   EXPECT_EQ(w.pads_begin[0] + w.pads_end[0], 0);
 }
 
+StopCheck no_limit(nullptr);
+
 TEST(Window, VisitsTheTapsInside) {
   const ResolvedWindow w = explicit_window(Ints{2, 3}, Ints{1, 2}, Ints{1, 2}, Ints{1, 1, 0, 0});
   std::vector<std::pair<std::int64_t, std::int64_t>> seen;
   // Rows -1 and 0, columns -1, 1 and 3 of a 2 x 3 channel.
-  for_each_tap(w, Shape{2, 3}, Shape{0, 0},
+  for_each_tap(w, Shape{2, 3}, Shape{0, 0}, no_limit,
                [&](std::int64_t e, std::int64_t t) { seen.emplace_back(e, t); });
   EXPECT_THAT(seen, ElementsAre(Pair(1, 4)));
 }
@@ -87,7 +89,7 @@ TEST(Window, VisitsTheTapsInside) {
 TEST(Window, VisitsNothingOfAnEmptyChannel) {
   const ResolvedWindow w = explicit_window(Ints{3}, {}, {}, Ints{2, 2});
   for (std::int64_t p = 0; p < 2; ++p)
-    for_each_tap(w, Shape{0}, Shape{p}, [](std::int64_t, std::int64_t) { FAIL(); });
+    for_each_tap(w, Shape{0}, Shape{p}, no_limit, [](std::int64_t, std::int64_t) { FAIL(); });
 }
 
 }  // namespace
