@@ -71,17 +71,17 @@ class DepthwiseRows final : public CpuKernel {
   std::shared_ptr<const std::byte> packed_;
 };
 
-bool suits_depthwise(const KernelRequest& r) {
+}  // namespace
+
+bool suits_conv_depthwise(const KernelRequest& r) {
   const Shape& w = r.shape(1);
   return r.dtype(0) == DType::f32 && r.inputs[1].constant && w[1] == 1 &&
          r.as<Conv>().group == w[0] && w[0] > 1 && w.elements(2) <= max_taps &&
          r.shape(0).elements() > 0 && r.outputs[0].shape.elements() > 0 && w.elements() > 0;
 }
 
-}  // namespace
-
 Selection select_conv_depthwise(const KernelRequest& r) {
-  if (!suits_depthwise(r)) return unsupported();
+  if (!suits_conv_depthwise(r)) return unsupported();
   const Shape& x = r.shape(0);
   const Shape& w = r.shape(1);
   const std::int64_t taps = w.elements(2);

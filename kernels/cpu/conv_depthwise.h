@@ -5,6 +5,8 @@
 
 namespace quern {
 
+// True if select_conv_depthwise() has a kernel for the request.
+bool suits_conv_depthwise(const KernelRequest& request);
 Selection select_conv_depthwise(const KernelRequest& request);
 
 }  // namespace quern
