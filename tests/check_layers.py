@@ -56,7 +56,7 @@ ONLY = {
     "wasmedge": ["frontends/wasi-nn/include"],
     "wasmtime.h": ["frontends/wasi-nn/include"],
     "wasm-rt.h": ["frontends/wasi-nn/include"],
-    "nlohmann": ["tools", "tests", "bench"],
+    "nlohmann": ["tools", "tests", "bench", "frontends/wasi-nn"],
     "stb": ["tools", "examples"],
     "fmt": ["tools"],
     "gtest": ["tests"],
