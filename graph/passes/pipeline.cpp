@@ -94,6 +94,7 @@ constexpr Pass table[] = {
     {"recognise_log_softmax", simplify, roots<Unary, Binary>(), passes::recognise_log_softmax},
     {"recognise_attention", simplify, roots<MatMul>(), passes::recognise_attention},
     // into weights and windows
+    {"transposed_conv_to_conv", simplify, roots<ConvTranspose>(), passes::transposed_conv_to_conv},
     {"absorb_conv_pads", simplify, roots<Conv>(), passes::absorb_conv_pads},
     {"absorb_pool_pads", simplify, roots<Pool>(), passes::absorb_pool_pads},
     {"expand_batch_norm", simplify, roots<BatchNorm>(), passes::expand_batch_norm},

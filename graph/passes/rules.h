@@ -89,6 +89,9 @@ Result<bool> recognise_log_softmax(Graph& g, NodeId id);
 // attention.cpp
 Result<bool> recognise_attention(Graph& g, NodeId id);
 
+// transposed_conv.cpp
+Result<bool> transposed_conv_to_conv(Graph& g, NodeId id);
+
 // window_pads.cpp
 Result<bool> absorb_conv_pads(Graph& g, NodeId id);
 Result<bool> absorb_pool_pads(Graph& g, NodeId id);
