@@ -18,6 +18,28 @@ inline std::int64_t row_grain(std::int64_t n) {
   return std::max<std::int64_t>(1, elements_per_thread / std::max<std::int64_t>(n, 1));
 }
 
+// A row of more elements is gone through in pieces of so many, whether there is a deadline or not:
+// a sum is the sum of its pieces.
+inline constexpr std::int64_t row_piece = std::int64_t{1} << 20;
+// Calls f(begin, count) for the pieces of a row, until `check` ends it.
+template <class F>
+void for_row_pieces(std::int64_t n, StopCheck& check, F&& f) {
+  for (std::int64_t begin = 0; begin < n; begin += row_piece) {
+    const std::int64_t count = std::min(row_piece, n - begin);
+    if (check.spend(count)) return;
+    f(begin, count);
+  }
+}
+// The sum of f(begin, count) over the pieces.
+template <class F>
+float sum_of_pieces(std::int64_t n, StopCheck& check, F&& f) {
+  double total = 0;
+  for_row_pieces(n, check, [&](std::int64_t begin, std::int64_t count) {
+    total += static_cast<double>(f(begin, count));
+  });
+  return static_cast<float>(total);
+}
+
 // The integers of a constant input; nullopt if it is not constant or absent.
 std::optional<Ints> constant_ints(const KernelRequest& request, std::size_t input);
 

@@ -12,6 +12,7 @@
 #include "graph/ops/elementwise.h"
 #include "graph/ops/matrix.h"
 #include "kernels/contract/iterate.h"
+#include "kernels/cpu/product_pieces.h"
 #include "kernels/simd/simd.h"
 
 namespace quern {
@@ -113,44 +114,47 @@ class AttentionRows final : public CpuKernel {
     float* scores = scratch;
     float* q = scores + block() * p_.keys;
     float* turned = q + block() * p_.width;
-    if (p_.turns_k()) turn(h.k, turned);
-    for (std::int64_t row = 0; row < p_.rows && !args.is_over(); row += query_rows) {
+    StopCheck check(args.stop);
+    if (p_.turns_k()) turn(h.k, turned, check);
+    for (std::int64_t row = 0; row < p_.rows && !check.spend(64); row += query_rows) {
       const std::int64_t n = std::min(query_rows, p_.rows - row);
       for (std::int64_t i = 0; i < n; ++i)
         simd().binary(BinaryKind::mul, {h.q + (row + i) * p_.q.row, false}, {&p_.scale, true},
                       q + i * p_.width, p_.width);
-      score(h, q, turned, n, scores);
-      weigh(h, row, n, scores);
+      score(h, q, turned, n, scores, check);
+      weigh(h, row, n, scores, check);
     }
   }
 
-  void turn(const float* k, float* to) const {
+  void turn(const float* k, float* to, StopCheck& check) const {
     constexpr std::int64_t tile = 16;
-    for (std::int64_t j0 = 0; j0 < p_.keys; j0 += tile)
+    for (std::int64_t j0 = 0; j0 < p_.keys && !check.spend(tile * p_.width); j0 += tile)
       for (std::int64_t d = 0; d < p_.width; ++d)
         for (std::int64_t j = j0; j < std::min(j0 + tile, p_.keys); ++j)
           to[d * p_.keys + j] = k[j * p_.k.row + d * p_.k.column];
   }
 
   // scores = q k^T
-  void score(const Head& h, const float* q, const float* turned, std::int64_t n,
-             float* scores) const {
+  void score(const Head& h, const float* q, const float* turned, std::int64_t n, float* scores,
+             StopCheck& check) const {
     if (!p_.turns_k() && !p_.k_is_turned()) {
       for (std::int64_t i = 0; i < n; ++i)
-        for (std::int64_t j = 0; j < p_.keys; ++j)
+        for_each_until(p_.keys, 4 + p_.width / 8, check, [&](std::int64_t j) {
           scores[i * p_.keys + j] = simd().dot(q + i * p_.width, h.k + j * p_.k.row, p_.width);
+        });
       return;
     }
     const float* k = p_.turns_k() ? turned : h.k;
     const std::int64_t stride = p_.turns_k() ? p_.keys : p_.k.column;
-    simd().multiply(
-        {q, p_.width, k, stride, simd_panel, scores, p_.keys, n, p_.width, p_.keys, false});
+    multiply_until(
+        {q, p_.width, k, stride, simd_panel, scores, p_.keys, n, p_.width, p_.keys, false}, check);
   }
 
   // y = softmax(scores + mask) v
-  void weigh(const Head& h, std::int64_t row, std::int64_t n, float* scores) const {
+  void weigh(const Head& h, std::int64_t row, std::int64_t n, float* scores,
+             StopCheck& check) const {
     float factors[query_rows];
-    for (std::int64_t i = 0; i < n; ++i) {
+    for (std::int64_t i = 0; i < n && !check.spend(2 * p_.keys); ++i) {
       float* s = scores + i * p_.keys;
       const bool any = !h.mask || add_mask(h.mask, row + i, s);
       const float sum = any ? simd().exp_sum(s, simd().max(s, p_.keys), s, p_.keys) : 1;
@@ -158,8 +162,9 @@ class AttentionRows final : public CpuKernel {
       if (!any) std::fill_n(s, p_.keys, 0.0f);
     }
     float* y = h.y + row * p_.y.row;
-    simd().multiply({scores, p_.keys, h.v, p_.v.row, simd_panel, y, p_.y.row, n, p_.keys,
-                     p_.value_width, false});
+    multiply_until({scores, p_.keys, h.v, p_.v.row, simd_panel, y, p_.y.row, n, p_.keys,
+                    p_.value_width, false},
+                   check);
     for (std::int64_t i = 0; i < n; ++i)
       simd().binary(BinaryKind::mul, {y + i * p_.y.row, false}, {factors + i, true},
                     y + i * p_.y.row, p_.value_width);

@@ -13,6 +13,7 @@
 #include "graph/ops/convolution.h"
 #include "graph/ops/windows.h"
 #include "kernels/cpu/conv_plane.h"
+#include "kernels/cpu/product_pieces.h"
 #include "kernels/simd/simd.h"
 
 namespace quern {
@@ -47,9 +48,10 @@ class ConvRows final : public CpuKernel {
     parallel(g_.batch * g_.out[0],
              std::max<std::int64_t>(1, 400'000 / std::max<std::int64_t>(work, 1)),
              [&](std::int64_t begin, std::int64_t end) {
-               for (std::int64_t r = begin; r < end; ++r)
+               StopCheck check(args.stop);
+               for (std::int64_t r = begin; r < end && !check.is_over(); ++r)
                  row(x + r / g_.out[0] * g_.in[0] * g_.in[1] * g_.all_in(), bias, r % g_.out[0],
-                     y + r * g_.out[1] * g_.all_out());
+                     y + r * g_.out[1] * g_.all_out(), check);
              });
     return {};
   }
@@ -72,7 +74,7 @@ class ConvRows final : public CpuKernel {
     return {begin, std::max(begin, end), begin * g_.strides[1] + shift};
   }
 
-  void row(const float* x, const float* bias, std::int64_t out, float* y) const {
+  void row(const float* x, const float* bias, std::int64_t out, float* y, StopCheck& check) const {
     const std::int64_t channels = g_.all_out();
     if (bias) {
       for (std::int64_t i = 0; i < g_.out[1]; ++i) std::copy_n(bias, channels, y + i * channels);
@@ -84,25 +86,26 @@ class ConvRows final : public CpuKernel {
       if (in < 0 || in >= g_.in[0]) continue;
       for (std::int64_t tap = 0; tap < g_.kernel[1]; ++tap)
         add_tap(x + in * g_.in[1] * g_.all_in(), k * g_.kernel[1] + tap,
-                runs_[static_cast<std::size_t>(tap)], y);
+                runs_[static_cast<std::size_t>(tap)], y, check);
     }
   }
 
-  void add_tap(const float* x, std::int64_t tap, const Run& run, float* y) const {
+  void add_tap(const float* x, std::int64_t tap, const Run& run, float* y, StopCheck& check) const {
     if (run.begin == run.end) return;
     const auto* w = reinterpret_cast<const float*>(packed_.get());
     for (std::int64_t group = 0; group < g_.groups; ++group)
-      simd().multiply({.a = x + run.in * g_.all_in() + group * g_.in_channels,
-                       .a_stride = g_.strides[1] * g_.all_in(),
-                       .b = w + (group * g_.taps() + tap) * g_.matrix_floats(),
-                       .b_stride = simd_panel,
-                       .b_panel = simd_panel * g_.in_channels,
-                       .c = y + run.begin * g_.all_out() + group * g_.out_channels,
-                       .c_stride = g_.all_out(),
-                       .rows = run.end - run.begin,
-                       .depth = g_.in_channels,
-                       .columns = g_.out_channels,
-                       .accumulate = true});
+      multiply_until({.a = x + run.in * g_.all_in() + group * g_.in_channels,
+                      .a_stride = g_.strides[1] * g_.all_in(),
+                      .b = w + (group * g_.taps() + tap) * g_.matrix_floats(),
+                      .b_stride = simd_panel,
+                      .b_panel = simd_panel * g_.in_channels,
+                      .c = y + run.begin * g_.all_out() + group * g_.out_channels,
+                      .c_stride = g_.all_out(),
+                      .rows = run.end - run.begin,
+                      .depth = g_.in_channels,
+                      .columns = g_.out_channels,
+                      .accumulate = true},
+                     check);
   }
 
   ConvPlane g_;

@@ -17,6 +17,7 @@
 #include "kernels/contract/kernel.h"
 #include "kernels/contract/rows.h"
 #include "kernels/cpu/conv_plane.h"
+#include "kernels/cpu/product_pieces.h"
 #include "kernels/simd/simd.h"
 
 namespace quern {
@@ -92,15 +93,16 @@ class ByProducts final : public Direct {
     const std::int64_t flops = 2 * g_.in[1] * g_.all_in() * g_.out_channels * g_.taps();
     parallel(g_.batch * g_.out[0], grain(flops / g_.strides[0]),
              [&](std::int64_t begin, std::int64_t end) {
-               for (std::int64_t r = begin; r < end; ++r)
+               StopCheck check(args.stop);
+               for (std::int64_t r = begin; r < end && !check.is_over(); ++r)
                  row(x + r / g_.out[0] * g_.in[0] * g_.in[1] * g_.all_in(), bias, r % g_.out[0],
-                     y + r * g_.out[1] * g_.all_out());
+                     y + r * g_.out[1] * g_.all_out(), check);
              });
     return {};
   }
 
  private:
-  void row(const float* x, const float* bias, std::int64_t out, float* y) const {
+  void row(const float* x, const float* bias, std::int64_t out, float* y, StopCheck& check) const {
     const std::int64_t channels = g_.all_out();
     if (bias) {
       for (std::int64_t i = 0; i < g_.out[1]; ++i) std::copy_n(bias, channels, y + i * channels);
@@ -109,24 +111,25 @@ class ByProducts final : public Direct {
     }
     for_each_source(g_, out, [&](std::int64_t in, std::int64_t k) {
       for (std::int64_t tap = 0; tap < g_.kernel[1]; ++tap)
-        add_tap(x + in * g_.in[1] * g_.all_in(), k * g_.kernel[1] + tap, run_of(g_, tap), y);
+        add_tap(x + in * g_.in[1] * g_.all_in(), k * g_.kernel[1] + tap, run_of(g_, tap), y, check);
     });
   }
 
-  void add_tap(const float* x, std::int64_t tap, const Run& run, float* y) const {
+  void add_tap(const float* x, std::int64_t tap, const Run& run, float* y, StopCheck& check) const {
     if (run.size() == 0) return;
     for (std::int64_t group = 0; group < g_.groups; ++group)
-      simd().multiply({.a = x + run.begin * g_.all_in() + group * g_.in_channels,
-                       .a_stride = g_.all_in(),
-                       .b = weights() + (group * g_.taps() + tap) * g_.matrix_floats(),
-                       .b_stride = simd_panel,
-                       .b_panel = simd_panel * g_.in_channels,
-                       .c = y + run.out * g_.all_out() + group * g_.out_channels,
-                       .c_stride = g_.strides[1] * g_.all_out(),
-                       .rows = run.size(),
-                       .depth = g_.in_channels,
-                       .columns = g_.out_channels,
-                       .accumulate = true});
+      multiply_until({.a = x + run.begin * g_.all_in() + group * g_.in_channels,
+                      .a_stride = g_.all_in(),
+                      .b = weights() + (group * g_.taps() + tap) * g_.matrix_floats(),
+                      .b_stride = simd_panel,
+                      .b_panel = simd_panel * g_.in_channels,
+                      .c = y + run.out * g_.all_out() + group * g_.out_channels,
+                      .c_stride = g_.strides[1] * g_.all_out(),
+                      .rows = run.size(),
+                      .depth = g_.in_channels,
+                      .columns = g_.out_channels,
+                      .accumulate = true},
+                     check);
   }
 };
 
@@ -144,11 +147,12 @@ class ByRows final : public Direct {
     const std::int64_t flops = 2 * g_.in[1] * g_.in_channels * g_.taps();
     parallel(g_.batch * g_.all_out() * g_.out[0], grain(flops / g_.strides[0]),
              [&](std::int64_t begin, std::int64_t end) {
-               for (std::int64_t r = begin; r < end; ++r) {
+               StopCheck check(args.stop);
+               for (std::int64_t r = begin; r < end && !check.is_over(); ++r) {
                  const std::int64_t image = r / g_.out[0] / g_.all_out();
                  const std::int64_t channel = r / g_.out[0] % g_.all_out();
                  row(x + image * g_.all_in() * g_.in[0] * g_.in[1], channel,
-                     bias ? bias[channel] : 0.0f, r % g_.out[0], y + r * g_.out[1]);
+                     bias ? bias[channel] : 0.0f, r % g_.out[0], y + r * g_.out[1], check);
                }
              });
     return {};
@@ -157,25 +161,27 @@ class ByRows final : public Direct {
  private:
   static constexpr std::int64_t chunk = 512;
 
-  void row(const float* x, std::int64_t channel, float bias, std::int64_t out, float* y) const {
+  void row(const float* x, std::int64_t channel, float bias, std::int64_t out, float* y,
+           StopCheck& check) const {
     std::fill_n(y, g_.out[1], bias);
     for (std::int64_t tap = 0; tap < g_.kernel[1]; ++tap) {
       const Run all = run_of(g_, tap);
       for (std::int64_t at = all.begin; at < all.end; at += chunk) {
         const Run run{at, std::min(at + chunk, all.end),
                       all.out + (at - all.begin) * g_.strides[1]};
-        add_tap(x, channel, out, tap, run, y);
+        add_tap(x, channel, out, tap, run, y, check);
       }
     }
   }
 
   void add_tap(const float* x, std::int64_t channel, std::int64_t out, std::int64_t tap,
-               const Run& run, float* y) const {
+               const Run& run, float* y, StopCheck& check) const {
     float sums[chunk];
     std::fill_n(sums, run.size(), 0.0f);
     const std::int64_t first = channel / g_.out_channels * g_.in_channels;
     for_each_source(g_, out, [&](std::int64_t in, std::int64_t k) {
-      for (std::int64_t c = first; c < first + g_.in_channels; ++c) {
+      for (std::int64_t c = first; c < first + g_.in_channels && !check.spend(8 + run.size() / 8);
+           ++c) {
         const std::int64_t w = (c * g_.out_channels + channel % g_.out_channels) * g_.taps();
         simd().axpy(weights()[w + k * g_.kernel[1] + tap],
                     x + (c * g_.in[0] + in) * g_.in[1] + run.begin, sums, run.size());

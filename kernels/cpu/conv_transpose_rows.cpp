@@ -13,6 +13,7 @@
 #include "graph/ops/windows.h"
 #include "kernels/contract/rows.h"
 #include "kernels/cpu/conv_transpose_direct.h"
+#include "kernels/cpu/product_pieces.h"
 #include "kernels/simd/simd.h"
 
 namespace quern {
@@ -51,8 +52,10 @@ class ConvTransposeRows final : public CpuKernel {
     parallel(tasks_, 1, [&](std::int64_t begin, std::int64_t end) {
       for (std::int64_t t = begin; t < end; ++t) {
         auto* scratch = reinterpret_cast<float*>(args.scratch) + t * task_floats();
-        for (std::int64_t l = s_.lines * t / tasks_; l < s_.lines * (t + 1) / tasks_; ++l)
-          run_line(args, l, scratch);
+        StopCheck check(args.stop);
+        for (std::int64_t l = s_.lines * t / tasks_;
+             l < s_.lines * (t + 1) / tasks_ && !check.is_over(); ++l)
+          run_line(args, l, scratch, check);
       }
     });
     return {};
@@ -61,18 +64,19 @@ class ConvTransposeRows final : public CpuKernel {
  private:
   std::int64_t task_floats() const { return positions_at_once * s_.columns(); }
 
-  void run_line(const KernelArgs& args, std::int64_t line, float* sums) const {
+  void run_line(const KernelArgs& args, std::int64_t line, float* sums, StopCheck& check) const {
     const auto* x = reinterpret_cast<const float*>(args.inputs[0]) + line * s_.width * s_.channels;
     auto* y =
         reinterpret_cast<float*>(args.outputs[0]) + line * s_.tap_rows * s_.width * s_.piece();
     const auto* weights = reinterpret_cast<const float*>(packed_.get());
     const float* bias = weights + s_.columns() * s_.channels;
-    for (std::int64_t p = 0; p < s_.width && !args.is_over(); p += positions_at_once) {
+    for (std::int64_t p = 0; p < s_.width && !check.spend(s_.columns()); p += positions_at_once) {
       const std::int64_t n = std::min(positions_at_once, s_.width - p);
       for (std::int64_t i = 0; i < n; ++i) std::copy_n(bias, s_.columns(), sums + i * s_.columns());
-      simd().multiply({x + p * s_.channels, s_.channels, weights, simd_panel,
-                       simd_panel * s_.channels, sums, s_.columns(), n, s_.channels, used_columns(),
-                       true});
+      multiply_until(
+          {x + p * s_.channels, s_.channels, weights, simd_panel, simd_panel * s_.channels, sums,
+           s_.columns(), n, s_.channels, used_columns(), true},
+          check);
       for (const Unary& u : post_ops_) simd().unary(u, sums, sums, n * s_.columns());
       for (std::int64_t i = 0; i < n; ++i)
         for (std::int64_t r = 0; r < s_.tap_rows; ++r)

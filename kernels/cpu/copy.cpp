@@ -12,6 +12,7 @@
 #ifdef QUERN_ONEDNN
 #include "graph/ops/control_flow.h"
 #include "graph/ops/shape.h"
+#include "kernels/contract/movement.h"
 #include "kernels/onednn/onednn.h"
 #endif
 
@@ -253,6 +254,22 @@ void copy_part(const CopyLoop& l, const T* src, T* dst, std::int64_t begin, std:
   });
 }
 
+// The dimension whose rows or runs are cut where they are long.
+std::size_t cut_dimension(const CopyLoop& l) {
+  const std::size_t tiled = tiled_dimension(l);
+  return tiled < l.dims.rank() ? tiled : l.dims.rank() - 1;
+}
+
+// Copies piece `piece` of row `row`: `length` of the dimension that is cut.
+template <class T>
+void copy_piece_of_row(CopyLoop l, const T* src, T* dst, std::int64_t row, std::int64_t piece,
+                       std::int64_t length) {
+  const std::size_t d = cut_dimension(l);
+  const std::int64_t begin = piece * length;
+  l.dims[d] = std::min(length, l.dims[d] - begin);
+  copy_part(l, src + begin * l.src[d], dst + begin * l.dst[d], row, row + 1);
+}
+
 std::int64_t outer_count(const CopyLoop& l) {
   const std::size_t tiled = tiled_dimension(l);
   std::int64_t n = 1;
@@ -278,7 +295,8 @@ class CopyKernel final : public CpuKernel {
       : copy_(from, to), bytes_(to.bytes()), pads_(!is_dense(to) && to.layout.block) {}
 
   Status run(const KernelArgs& args, KernelState*, const Parallel& parallel) const override {
-    if (pads_) std::memset(args.outputs[0], 0, bytes_);
+    StopCheck check(args.stop);
+    if (pads_) zero_bytes(bytes_, args.outputs[0], check);
     copy_(args.inputs[0], args.outputs[0], parallel);
     return {};
   }
@@ -323,6 +341,7 @@ void ElementCopy::operator()(const std::byte* src, std::byte* dst, const Paralle
 void ElementCopy::copy(const Part& part, const std::byte* src_bytes, std::byte* dst_bytes,
                        const Parallel& parallel) const {
   constexpr std::int64_t min_part = 16384;  // elements that make another thread worth waking
+  constexpr std::int64_t longest_piece = 1 << 20;
   const Loop& loop = part.loop;
   if (loop.dims.empty()) {
     std::memcpy(dst_bytes, src_bytes, element_size_);
@@ -332,8 +351,18 @@ void ElementCopy::copy(const Part& part, const std::byte* src_bytes, std::byte* 
     const auto* src = reinterpret_cast<const T*>(src_bytes);
     auto* dst = reinterpret_cast<T*>(dst_bytes);
     const std::int64_t rows = outer_count(loop);
-    const std::int64_t grain = std::max<std::int64_t>(1, rows * min_part / part.elements);
-    parallel(rows, grain, [&](std::int64_t b, std::int64_t e) { copy_part(loop, src, dst, b, e); });
+    const std::int64_t along = loop.dims[cut_dimension(loop)];
+    // Whole tiles, of which a piece has at least one.
+    const std::int64_t length =
+        std::max<std::int64_t>(64, longest_piece / (part.elements / rows / along) / 64 * 64);
+    const std::int64_t pieces = (along + length - 1) / length;
+    const std::int64_t units = rows * pieces;
+    const std::int64_t grain = std::max<std::int64_t>(1, units * min_part / part.elements);
+    parallel(units, grain, [&](std::int64_t b, std::int64_t e) {
+      if (pieces == 1) return copy_part(loop, src, dst, b, e);
+      for (std::int64_t u = b; u < e; ++u)
+        copy_piece_of_row(loop, src, dst, u / pieces, u % pieces, length);
+    });
   });
 }
 

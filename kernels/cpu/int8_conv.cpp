@@ -15,6 +15,7 @@
 #include "engine/vocabulary/text_util.h"
 #include "graph/ops/windows.h"
 #include "kernels/contract/constant_operands.h"
+#include "kernels/contract/movement.h"
 #include "kernels/simd/int8.h"
 #include "kernels/simd/simd.h"
 
@@ -92,18 +93,18 @@ struct PackedWeights {
 
 // Elements of `type`, i8 or u8, into zeroed bytes.
 void pack(const Int8Conv& c, const PackedWeights& packed, DType type, const std::byte* w,
-          std::byte* to) {
+          std::byte* to, StopCheck& check) {
   const std::uint8_t flip = type == DType::i8 ? 0 : 0x80;
   auto* sums = reinterpret_cast<std::int32_t*>(to + packed.sums);
-  for (std::int64_t channel = 0; channel < c.channels(); ++channel) {
+  for (std::int64_t channel = 0; channel < c.channels() && !check.spend(8); ++channel) {
     const std::byte* from = w + channel * c.column_stride;
     std::int32_t sum = 0;
-    for (std::int64_t k = 0; k < c.taps() * c.depth; ++k) {
+    for_each_until(c.taps() * c.depth, 8, check, [&](std::int64_t k) {
       const std::byte v = from[k % c.depth * c.depth_stride + k / c.depth * c.tap_stride];
       const std::byte flipped = v ^ std::byte{flip};
       to[packed.place(c, channel / c.columns, channel % c.columns, k)] = flipped;
       sum += static_cast<std::int8_t>(flipped);
-    }
+    });
     sums[channel] = sum;
   }
 }
@@ -277,10 +278,11 @@ Int8ConvKernel::Run Int8ConvKernel::prepare(const KernelArgs& args) const {
   run.stop = args.stop;
   run.x = reinterpret_cast<const std::uint8_t*>(args.inputs[conv_.operands.x]);
   std::int32_t x_zero = x_zero_.zero_point(args);
+  StopCheck check(args.stop);
   if (x_signed_) {
     auto* flipped = reinterpret_cast<std::uint8_t*>(args.scratch + x_at_);
     const std::int64_t n = conv_.images * conv_.in.elements() * conv_.groups * conv_.depth;
-    for (std::int64_t i = 0; i < n; ++i) flipped[i] = run.x[i] ^ 0x80;
+    for_each_until(n, 1, check, [&](std::int64_t i) { flipped[i] = run.x[i] ^ 0x80; });
     run.x = flipped;
     x_zero += 128;
   }
@@ -290,8 +292,8 @@ Int8ConvKernel::Run Int8ConvKernel::prepare(const KernelArgs& args) const {
   run.weights = weights_.get();
   if (!run.weights) {
     std::byte* packed = args.scratch + weights_at_;
-    std::memset(packed, 0, packed_.bytes);
-    pack(conv_, packed_, w_type_, args.inputs[conv_.operands.w], packed);
+    zero_bytes(packed_.bytes, packed, check);
+    pack(conv_, packed_, w_type_, args.inputs[conv_.operands.w], packed, check);
     run.weights = packed;
   }
   fill_columns(args, x_zero, run);
@@ -534,7 +536,8 @@ Result<KernelChoice> make_int8_conv(const KernelRequest& r, const Int8Conv& c) {
     const PackedWeights packed(c, variant);
     const auto fill = [&](std::byte* to) -> Status {
       QUERN_ASSIGN(const Tensor t, source->get());
-      pack(c, packed, t.dtype(), t.data(), to);
+      StopCheck no_limit(nullptr);
+      pack(c, packed, t.dtype(), t.data(), to, no_limit);
       return {};
     };
     const std::string key = cat("int8|", simd_int8().name, "|", depthwise, "|", c.groups, "|",

@@ -26,18 +26,28 @@ class LayerNormRows final : public CpuKernel {
     const float* shift = at(2);
     auto* y = reinterpret_cast<float*>(args.outputs[0]);
     parallel(rows_, row_grain(4 * n_), [&](std::int64_t begin, std::int64_t end) {
-      for (std::int64_t r = begin; r < end; ++r) row(x + r * n_, scale, shift, y + r * n_);
+      StopCheck check(args.stop);
+      for (std::int64_t r = begin; r < end && !check.is_over(); ++r)
+        row(x + r * n_, scale, shift, y + r * n_, check);
     });
     return {};
   }
 
  private:
-  void row(const float* x, const float* scale, const float* shift, float* y) const {
+  void row(const float* x, const float* scale, const float* shift, float* y,
+           StopCheck& check) const {
     const Simd& s = simd();
     const auto n = static_cast<float>(n_);
-    const float mean = op_.center ? s.sum(x, n_) / n : 0.0f;
-    const float inverse = 1 / std::sqrt(s.sum_square(x, mean, n_) / n + op_.epsilon);
-    s.normalize(x, mean, inverse, scale, shift, y, n_);
+    float mean = 0;
+    if (op_.center)
+      mean = sum_of_pieces(n_, check, [&](auto i, auto count) { return s.sum(x + i, count); }) / n;
+    const float squares = sum_of_pieces(
+        n_, check, [&](auto i, auto count) { return s.sum_square(x + i, mean, count); });
+    const float inverse = 1 / std::sqrt(squares / n + op_.epsilon);
+    for_row_pieces(n_, check, [&](std::int64_t i, std::int64_t count) {
+      s.normalize(x + i, mean, inverse, scale ? scale + i : nullptr, shift ? shift + i : nullptr,
+                  y + i, count);
+    });
   }
 
   LayerNorm op_;

@@ -15,6 +15,7 @@
 #include "kernels/contract/iterate.h"
 #include "kernels/contract/matmul_shape.h"
 #include "kernels/contract/rows.h"
+#include "kernels/cpu/product_pieces.h"
 #include "kernels/simd/simd.h"
 
 namespace quern {
@@ -28,10 +29,11 @@ std::int64_t panel_floats(const ProductShape& p) {
 
 // Packs `element(k, n)` of a right-hand side into panels.
 template <class F>
-void pack(const ProductShape& p, float* to, const F& element) {
+void pack(const ProductShape& p, float* to, StopCheck& check, const F& element) {
   for (std::int64_t n = 0; n < p.columns; ++n) {
     float* column = to + n / simd_panel * simd_panel * p.depth + n % simd_panel;
-    for (std::int64_t k = 0; k < p.depth; ++k) column[k * simd_panel] = element(k, n);
+    for_each_until(p.depth, 2, check,
+                   [&](std::int64_t k) { column[k * simd_panel] = element(k, n); });
   }
 }
 
@@ -45,10 +47,11 @@ class MatMulRows final : public CpuKernel {
 
   Status run(const KernelArgs& args, KernelState*, const Parallel& parallel) const override {
     std::int64_t matrix = 0;
-    for_each_offset(p_.batch, std::array{p_.a_batch, p_.b_batch}, [&](const auto& at) {
-      const Operand b = right_hand_side(args, at[1]);
+    StopCheck check(args.stop);
+    for_each_offset(p_.batch, std::array{p_.a_batch, p_.b_batch}, 8, check, [&](const auto& at) {
+      const Operand b = right_hand_side(args, at[1], check);
       auto* c = reinterpret_cast<float*>(args.outputs[0]) + matrix++ * p_.rows * p_.columns;
-      multiply(reinterpret_cast<const float*>(args.inputs[0]) + at[0], b, c, parallel);
+      multiply(reinterpret_cast<const float*>(args.inputs[0]) + at[0], b, c, args.stop, parallel);
     });
     return {};
   }
@@ -59,17 +62,19 @@ class MatMulRows final : public CpuKernel {
     std::int64_t stride, panel;
   };
 
-  Operand right_hand_side(const KernelArgs& args, std::int64_t at) const {
+  Operand right_hand_side(const KernelArgs& args, std::int64_t at, StopCheck& check) const {
     const std::int64_t panel = simd_panel * p_.depth;
     if (packed_) return {reinterpret_cast<const float*>(packed_.get()), simd_panel, panel};
     const auto* b = reinterpret_cast<const float*>(args.inputs[1]) + at;
     if (!packs_each_run(p_)) return {b, p_.b_row, simd_panel};
     auto* to = reinterpret_cast<float*>(args.scratch);
-    pack(p_, to, [&](std::int64_t k, std::int64_t n) { return b[k * p_.b_row + n * p_.b_column]; });
+    pack(p_, to, check,
+         [&](std::int64_t k, std::int64_t n) { return b[k * p_.b_row + n * p_.b_column]; });
     return {to, simd_panel, panel};
   }
 
-  void multiply(const float* a, const Operand& b, float* c, const Parallel& parallel) const {
+  void multiply(const float* a, const Operand& b, float* c, const Stop* stop,
+                const Parallel& parallel) const {
     const std::int64_t blocks = (p_.rows + block_rows - 1) / block_rows;
     const std::int64_t work = 2 * std::min(block_rows, p_.rows) * p_.columns * p_.depth;
     parallel(
@@ -78,17 +83,19 @@ class MatMulRows final : public CpuKernel {
           const std::int64_t first = begin * block_rows;
           const std::int64_t rows = std::min(end * block_rows, p_.rows) - first;
           float* to = c + first * p_.columns;
-          simd().multiply({.a = a + first * p_.a_row,
-                           .a_stride = p_.a_row,
-                           .b = b.data,
-                           .b_stride = b.stride,
-                           .b_panel = b.panel,
-                           .c = to,
-                           .c_stride = p_.columns,
-                           .rows = rows,
-                           .depth = p_.depth,
-                           .columns = p_.columns,
-                           .accumulate = false});
+          StopCheck check(stop);
+          multiply_until({.a = a + first * p_.a_row,
+                          .a_stride = p_.a_row,
+                          .b = b.data,
+                          .b_stride = b.stride,
+                          .b_panel = b.panel,
+                          .c = to,
+                          .c_stride = p_.columns,
+                          .rows = rows,
+                          .depth = p_.depth,
+                          .columns = p_.columns,
+                          .accumulate = false},
+                         check);
           if (alpha_ != 1)
             simd().binary(BinaryKind::mul, {to, false}, {&alpha_, true}, to, rows * p_.columns);
         });
@@ -104,7 +111,8 @@ Result<std::shared_ptr<const std::byte>> pack_constant(const KernelRequest& r,
   const ConstantSource& source = *r.inputs[1].constant;
   const auto fill = [&](std::byte* packed) -> Status {
     QUERN_ASSIGN(const Tensor t, source.get());
-    pack(p, reinterpret_cast<float*>(packed), [&](std::int64_t k, std::int64_t n) {
+    StopCheck no_limit(nullptr);
+    pack(p, reinterpret_cast<float*>(packed), no_limit, [&](std::int64_t k, std::int64_t n) {
       float f;  // may be unaligned in a mapped file
       std::memcpy(&f, t.data() + (k * p.b_row + n * p.b_column) * 4, sizeof f);
       return f;

@@ -45,8 +45,11 @@ class QuantizeRows final : public CpuKernel {
     }
     parallel(split_.outer * split_.axis, row_grain(split_.inner),
              [&](std::int64_t begin, std::int64_t end) {
+               StopCheck check(args.stop);
                for (std::int64_t row = begin; row < end; ++row)
-                 convert(args, row % split_.axis, row * split_.inner, split_.inner);
+                 for_row_pieces(split_.inner, check, [&](std::int64_t i, std::int64_t n) {
+                   convert(args, row % split_.axis, row * split_.inner + i, n);
+                 });
              });
     return {};
   }
@@ -101,7 +104,14 @@ class DynamicQuantizeRows final : public CpuKernel {
 
   Status run(const KernelArgs& args, KernelState*, const Parallel& parallel) const override {
     const auto* x = reinterpret_cast<const float*>(args.inputs[0]);
-    const DynamicSteps steps = dynamic_steps(simd().min(x, n_), simd().max(x, n_));
+    float low = 0;
+    float high = 0;
+    StopCheck check(args.stop);
+    for_row_pieces(n_, check, [&](std::int64_t i, std::int64_t n) {
+      low = nan_min(low, simd().min(x + i, n));
+      high = nan_max(high, simd().max(x + i, n));
+    });
+    const DynamicSteps steps = dynamic_steps(low, high);
     if (args.outputs[1]) *reinterpret_cast<float*>(args.outputs[1]) = steps.scale;
     if (args.outputs[2]) args.outputs[2][0] = std::byte{steps.zero};
     auto* y = reinterpret_cast<std::uint8_t*>(args.outputs[0]);

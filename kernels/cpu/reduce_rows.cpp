@@ -104,7 +104,9 @@ class ReduceRows final : public CpuKernel {
     const std::int64_t work = f_.folded.elements() * std::min(f_.run, in_chunks_ ? chunk : f_.run);
     parallel(f_.kept.elements() * pieces, row_grain(work),
              [&](std::int64_t begin, std::int64_t end) {
-               for (std::int64_t u = begin; u < end; ++u) unit(x, y, u / pieces, u % pieces);
+               StopCheck check(args.stop);
+               for (std::int64_t u = begin; u < end && !check.is_over(); ++u)
+                 unit(x, y, u / pieces, u % pieces, check);
              });
     return {};
   }
@@ -113,14 +115,15 @@ class ReduceRows final : public CpuKernel {
   static constexpr std::int64_t chunk = 512;
   static constexpr std::int64_t long_run = 4096;
 
-  void unit(const float* x, float* y, std::int64_t row, std::int64_t piece) const {
+  void unit(const float* x, float* y, std::int64_t row, std::int64_t piece,
+            StopCheck& check) const {
     for_each_offset(f_.kept, std::array{f_.kept_in, f_.kept_out}, row, row + 1,
                     [&](const auto& at) {
                       if (f_.run_folds) {
-                        y[at[1]] = finish(fold_runs(x + at[0]));
+                        y[at[1]] = finish(fold_runs(x + at[0], check));
                       } else {
                         fold_onto(x + at[0] + piece * chunk, y + at[1] + piece * chunk * f_.run_out,
-                                  std::min(chunk, f_.run - piece * chunk));
+                                  std::min(chunk, f_.run - piece * chunk), check);
                       }
                     });
   }
@@ -129,17 +132,20 @@ class ReduceRows final : public CpuKernel {
 
   // Reduces all runs of one element of y. The sums of the pieces are added in double: variances
   // computed as a difference of two sums need the precision that a long float sum loses.
-  float fold_runs(const float* x) const {
+  float fold_runs(const float* x, StopCheck& check) const {
     double total = 0;
     float extremum = start();
-    for_each_offset(f_.folded, std::array{f_.folded_in}, [&](const auto& at) {
-      if (!sums()) {
-        extremum = join(extremum, fold_run(x + at[0], f_.run));
-        return;
-      }
-      for (std::int64_t i = 0; i < f_.run; i += long_run)
-        total += fold_run(x + at[0] + i, std::min(long_run, f_.run - i));
-    });
+    for_each_offset(
+        f_.folded, std::array{f_.folded_in}, 1 + f_.run / 4, check, [&](const auto& at) {
+          if (!sums()) {
+            for_row_pieces(f_.run, check, [&](std::int64_t i, std::int64_t n) {
+              extremum = join(extremum, fold_run(x + at[0] + i, n));
+            });
+            return;
+          }
+          for (std::int64_t i = 0; i < f_.run && !check.spend(long_run / 4); i += long_run)
+            total += fold_run(x + at[0] + i, std::min(long_run, f_.run - i));
+        });
     return sums() ? static_cast<float>(total) : extremum;
   }
   float start() const {
@@ -164,14 +170,14 @@ class ReduceRows final : public CpuKernel {
 
   // Reduces n neighbouring elements of y at once. Rows are summed in groups and then the groups are
   // summed, so that the error grows with the root of their number.
-  void fold_onto(const float* x, float* y, std::int64_t n) const {
+  void fold_onto(const float* x, float* y, std::int64_t n, StopCheck& check) const {
     constexpr int group = 16;
     float a[chunk];
     float partial[chunk];
     std::fill_n(a, n, start());
     std::fill_n(partial, n, start());
     int rows = 0;
-    for_each_offset(f_.folded, std::array{f_.folded_in}, [&](const auto& at) {
+    for_each_offset(f_.folded, std::array{f_.folded_in}, 4 + n / 4, check, [&](const auto& at) {
       fold_row(x + at[0], sums() ? partial : a, n);
       if (!sums() || ++rows < group) return;
       simd().binary(BinaryKind::add, {a, false}, {partial, false}, a, n);

@@ -15,6 +15,7 @@
 #include "graph/ops/elementwise.h"
 #include "graph/ops/recurrent.h"
 #include "kernels/contract/iterate.h"
+#include "kernels/cpu/product_pieces.h"
 #include "kernels/simd/simd.h"
 
 namespace quern {
@@ -174,8 +175,10 @@ class RnnRows final : public CpuKernel {
                std::int64_t end) const {
     for (std::int64_t r = begin; r < end; ++r) std::copy_n(w.bias, s_.row(), gates + r * s_.row());
     const auto* x = reinterpret_cast<const float*>(args.inputs[in_x]) + begin * s_.input;
-    simd().multiply({x, s_.input, w.w, simd_panel, simd_panel * s_.input, gates + begin * s_.row(),
-                     s_.row(), end - begin, s_.input, s_.from_input().columns(), true});
+    StopCheck check(args.stop);
+    multiply_until({x, s_.input, w.w, simd_panel, simd_panel * s_.input, gates + begin * s_.row(),
+                    s_.row(), end - begin, s_.input, s_.from_input().columns(), true},
+                   check);
   }
 
   struct States {
@@ -190,15 +193,17 @@ class RnnRows final : public CpuKernel {
     load(has_h_ ? args.inputs[in_h] : nullptr, d, states.h);
     if (s_.is_lstm) load(has_c_ ? args.inputs[in_c] : nullptr, d, states.c);
     const bool backwards = s_.is_reverse || d == 1;
-    for (std::int64_t i = 0; i < s_.steps && !args.is_over(); ++i) {
+    StopCheck check(args.stop);
+    for (std::int64_t i = 0; i < s_.steps && !check.spend(16 * s_.batch * s_.gate()); ++i) {
       const std::int64_t t = backwards ? s_.steps - 1 - i : i;
       float* rows = gates + x_row(t, 0) * s_.row();
       const std::int64_t stride = (s_.batch_first ? s_.steps : 1) * s_.row();
-      s_.is_lstm ? step_lstm(w, rows, stride, states) : step_gru(w, rows, stride, states);
-      for (std::int64_t b = 0; b < s_.batch; ++b)
+      s_.is_lstm ? step_lstm(w, rows, stride, states, check)
+                 : step_gru(w, rows, stride, states, check);
+      for (std::int64_t b = 0; b < s_.batch && !check.spend(4 * s_.gate()); ++b)
         store(args, 0, y_row(t, d, b), states.h + b * s_.gate());
     }
-    for (std::int64_t b = 0; b < s_.batch; ++b) {
+    for (std::int64_t b = 0; b < s_.batch && !check.is_over(); ++b) {
       store(args, 1, state_row(d, b), states.h + b * s_.gate());
       if (s_.is_lstm) store(args, 2, state_row(d, b), states.c + b * s_.gate());
     }
@@ -206,36 +211,39 @@ class RnnRows final : public CpuKernel {
 
   // c += h b for the whole batch.
   void add_product(const float* h, const float* b, std::int64_t columns, float* c,
-                   std::int64_t stride) const {
-    simd().multiply({h, s_.gate(), b, simd_panel, simd_panel * s_.hidden, c, stride, s_.batch,
-                     s_.hidden, columns, true});
+                   std::int64_t stride, StopCheck& check) const {
+    multiply_until({h, s_.gate(), b, simd_panel, simd_panel * s_.hidden, c, stride, s_.batch,
+                    s_.hidden, columns, true},
+                   check);
   }
 
-  void step_lstm(const Weights& w, float* rows, std::int64_t stride, const States& s) const {
-    add_product(s.h, w.r, s_.from_state().columns(), rows, stride);
-    for (std::int64_t b = 0; b < s_.batch; ++b)
+  void step_lstm(const Weights& w, float* rows, std::int64_t stride, const States& s,
+                 StopCheck& check) const {
+    add_product(s.h, w.r, s_.from_state().columns(), rows, stride, check);
+    for (std::int64_t b = 0; b < s_.batch && !check.spend(4 * s_.gate()); ++b)
       simd().lstm_cell(rows + b * stride, s_.gate(), s.c + b * s_.gate(), s.h + b * s_.gate(),
                        s_.gate());
   }
 
-  void step_gru(const Weights& w, float* rows, std::int64_t stride, const States& s) const {
+  void step_gru(const Weights& w, float* rows, std::int64_t stride, const States& s,
+                StopCheck& check) const {
     constexpr Unary sigmoid{.kind = UnaryKind::sigmoid};
     const std::int64_t gate = s_.gate();
     const std::int64_t last = s_.last_from_state().columns();
-    add_product(s.h, w.r, round_up(2 * gate, lanes), rows, stride);
+    add_product(s.h, w.r, round_up(2 * gate, lanes), rows, stride, check);
     for (std::int64_t b = 0; b < s_.batch; ++b)
       simd().unary(sigmoid, rows + b * stride, rows + b * stride, 2 * gate);
     if (s_.resets_after) {
       for (std::int64_t b = 0; b < s_.batch; ++b)
         std::copy_n(w.last_bias, gate, s.apart + b * last);
-      add_product(s.h, w.last, gate, s.apart, last);
+      add_product(s.h, w.last, gate, s.apart, last, check);
     } else {
       for (std::int64_t b = 0; b < s_.batch; ++b)
         simd().binary(BinaryKind::mul, {rows + b * stride + gate, false}, {s.h + b * gate, false},
                       s.c + b * gate, gate);
-      add_product(s.c, w.last, gate, rows + 2 * gate, stride);
+      add_product(s.c, w.last, gate, rows + 2 * gate, stride, check);
     }
-    for (std::int64_t b = 0; b < s_.batch; ++b) {
+    for (std::int64_t b = 0; b < s_.batch && !check.spend(4 * s_.gate()); ++b) {
       const float* z = rows + b * stride;
       simd().gru_cell(z, z + gate, z + 2 * gate, s_.resets_after ? s.apart + b * last : nullptr,
                       s.h + b * gate, gate);

@@ -24,8 +24,9 @@ class ScatterCopy final : public CpuKernel {
 
   Status run(const KernelArgs& args, KernelState*, const Parallel&) const override {
     std::byte* y = args.outputs[0];
-    if (y != args.inputs[0]) std::memcpy(y, args.inputs[0], bytes_);
-    for (const ScatterRun& r : runs_) std::memcpy(y + r.to, args.inputs[2] + r.from, r.bytes);
+    StopCheck check(args.stop);
+    if (y != args.inputs[0]) copy_bytes(args.inputs[0], bytes_, y, check);
+    for (const ScatterRun& r : runs_) copy_bytes(args.inputs[2] + r.from, r.bytes, y + r.to, check);
     return {};
   }
 

@@ -8,6 +8,7 @@
 #include "graph/ops/normalisation.h"
 #include "kernels/contract/iterate.h"
 #include "kernels/contract/rows.h"
+#include "kernels/contract/scalar_math.h"
 #include "kernels/simd/simd.h"
 
 namespace quern {
@@ -22,30 +23,40 @@ class SoftmaxRows final : public CpuKernel {
     const auto* x = reinterpret_cast<const float*>(args.inputs[0]);
     auto* y = reinterpret_cast<float*>(args.outputs[0]);
     parallel(rows_, row_grain(8 * n_), [&](std::int64_t begin, std::int64_t end) {
-      for (std::int64_t r = begin; r < end; ++r) row(x + r * n_, y + r * n_);
+      StopCheck check(args.stop);
+      for (std::int64_t r = begin; r < end && !check.is_over(); ++r)
+        row(x + r * n_, y + r * n_, check);
     });
     return {};
   }
 
  private:
-  void row(const float* x, float* y) const {
+  void row(const float* x, float* y, StopCheck& check) const {
     const Simd& s = simd();
-    const float largest = s.max(x, n_);
+    float largest = -std::numeric_limits<float>::infinity();
+    for_row_pieces(n_, check, [&](std::int64_t i, std::int64_t n) {
+      largest = nan_max(largest, s.max(x + i, n));
+    });
     if (kind_ == SoftmaxKind::softmax) {
-      const float sum = s.exp_sum(x, largest, y, n_);
-      const float scale = 1 / sum;
-      s.binary(BinaryKind::mul, {y, false}, {&scale, true}, y, n_);
+      const float scale = 1 / sum_of_pieces(n_, check, [&](std::int64_t i, std::int64_t n) {
+                            return s.exp_sum(x + i, largest, y + i, n);
+                          });
+      for_row_pieces(n_, check, [&](std::int64_t i, std::int64_t n) {
+        s.binary(BinaryKind::mul, {y + i, false}, {&scale, true}, y + i, n);
+      });
       return;
     }
     float sum = 0;
     float part[256];
-    for (std::int64_t i = 0; i < n_; i += 256)
+    for (std::int64_t i = 0; i < n_ && !check.spend(256); i += 256)
       sum += s.exp_sum(x + i, largest, part, std::min<std::int64_t>(256, n_ - i));
     // Subtracted one after the other: with a large x, the sum of both would lose the digits of the
     // logarithm.
     const float log_sum = std::log(sum);
-    s.binary(BinaryKind::sub, {x, false}, {&largest, true}, y, n_);
-    s.binary(BinaryKind::sub, {y, false}, {&log_sum, true}, y, n_);
+    for_row_pieces(n_, check, [&](std::int64_t i, std::int64_t n) {
+      s.binary(BinaryKind::sub, {x + i, false}, {&largest, true}, y + i, n);
+      s.binary(BinaryKind::sub, {y + i, false}, {&log_sum, true}, y + i, n);
+    });
   }
 
   SoftmaxKind kind_;

@@ -93,9 +93,10 @@ Status HostContext::run_steps(const Call& call, std::size_t first, std::size_t e
 
 namespace {
 
-// Returns true if even a slow loop may need more than some 50 ms: only then is it cut in blocks.
+// Returns true if a slow loop, or one with a dozen post-ops, which are not counted, may need more
+// than some 20 ms: only then is it cut in blocks.
 bool may_take_long(const Cost& cost) {
-  return cost.flops > 5e7 || cost.bytes > 1e8;
+  return cost.flops > 1e7 || cost.bytes > 2e7;
 }
 
 }  // namespace
