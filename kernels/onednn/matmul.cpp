@@ -214,22 +214,29 @@ Selection build(const KernelRequest& r, const Problem& p) {
   return builder.finish<dnnl::matmul>(pd);
 }
 
-// The rows of a product that one call computes in some 50 ms, where all would take longer; 0: all.
-std::int64_t rows_at_once(const KernelRequest& r) {
+// The part of a batch, or the rows, that one call computes in some 50 ms, where all would take
+// longer; 0: all. Memory that is touched for the first time takes longer than the product of small
+// matrices.
+std::int64_t part_at_once(const KernelRequest& r) {
   constexpr double most_flops = 4e9;
-  if (r.outputs[0].shape.rank() != 2 || r.as<MatMul>().transpose_a) return 0;
-  const double row =
-      2.0 * static_cast<double>(r.outputs[0].shape[1]) * static_cast<double>(r.shape(0).back());
-  if (row * static_cast<double>(r.outputs[0].shape[0]) <= most_flops) return 0;
-  return std::max<std::int64_t>(static_cast<std::int64_t>(most_flops / row), 1);
+  constexpr double most_bytes = 2e7;
+  const auto axis = cut_axis(r);
+  if (!axis) return 0;
+  const auto count = static_cast<double>(r.outputs[0].shape[*axis]);
+  const ProductShape p = product_shape(r.shape(0), r.shape(1), transposed_in(r.as<MatMul>()));
+  const double flops = 2 * p.multiplications() / count;
+  const double bytes = static_cast<double>(r.outputs[0].bytes()) / count;
+  if (count * flops <= most_flops && count * bytes <= 8 * most_bytes) return 0;
+  return std::max<std::int64_t>(
+      static_cast<std::int64_t>(std::min(most_flops / flops, most_bytes / bytes)), 1);
 }
 
 }  // namespace
 
 Selection select_matmul_onednn(const KernelRequest& r) {
   if (!suits_matmul(r)) return unsupported();
-  if (const std::int64_t rows = rows_at_once(r); rows > 0) {
-    QUERN_ASSIGN(auto blocks, in_row_blocks(r, rows, select_matmul_onednn));
+  if (const std::int64_t count = part_at_once(r); count > 0) {
+    QUERN_ASSIGN(auto blocks, in_row_blocks(r, count, select_matmul_onednn));
     if (blocks) return blocks;
   }
   return onednn::guard(r, [&]() -> Selection {

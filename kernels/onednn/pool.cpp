@@ -44,6 +44,10 @@ Selection select_pool_onednn(const KernelRequest& r) {
   const Shape& dst = r.outputs[0].shape;
   const ResolvedWindow w = resolve_pool_window(op, src.dims().subspan(2));
   if (hangs_over(op, w, src, dst)) return unsupported();
+  // One call sees no deadline.
+  constexpr double most_taps = 1e9;
+  if (static_cast<double>(dst.elements()) * static_cast<double>(w.kernel.elements()) > most_taps)
+    return unsupported();
   return onednn::guard(r, [&]() -> Selection {
     onednn::ConvGeometry g;
     for (std::size_t i = 0; i < w.rank(); ++i) {

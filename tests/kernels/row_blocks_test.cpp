@@ -59,5 +59,38 @@ TEST(RowBlocks, GiveTheProductOfOnePiece) {
   EXPECT_GT(compared, 30U);
 }
 
+TEST(RowBlocks, CutTheBatchBeforeTheRows) {
+  struct Case {
+    MatMul op;
+    Shape a, b;
+  };
+  const Case cases[] = {{{}, {7, 5, 19}, {7, 19, 24}},
+                        {{}, {1, 6, 5, 19}, {3, 1, 19, 24}},
+                        {{}, {7, 5, 19}, {19, 24}},
+                        {{.transpose_a = true}, {19, 37}, {19, 24}},
+                        {{.transpose_a = true, .transpose_b = true}, {6, 19, 5}, {6, 24, 19}}};
+  RandomTensors random(8);
+  std::size_t compared = 0;
+  for (const Case& k : cases) {
+    const Op op = k.op;
+    const std::vector<Tensor> inputs = {random.floats(k.a), random.floats(k.b)};
+    SelectedCase c{op, inputs};
+    const SelectedRun wanted = run_selected(c);
+    for (const auto select : {by<1>, by<2>, by<4>}) {
+      c.select = select;
+      const SelectedRun found = run_selected(c);
+      if (found.implementation.empty()) continue;
+      EXPECT_TRUE(found.implementation.ends_with(" in rows")) << found.implementation;
+      ++compared;
+      const auto y = found.outputs[0].span<float>();
+      const auto z = wanted.outputs[0].span<float>();
+      ASSERT_EQ(y.size(), z.size());
+      for (std::size_t i = 0; i < y.size(); ++i)
+        ASSERT_NEAR(y[i], z[i], 1e-4) << "element " << i << " of " << k.a.text();
+    }
+  }
+  EXPECT_GE(compared, 10U);
+}
+
 }  // namespace
 }  // namespace quern::testing
