@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <memory>
 
+#include "graph/ops/convolution.h"
 #include "graph/ops/elementwise.h"
 #include "graph/ops/indexing.h"
 #include "graph/ops/matrix.h"
@@ -32,7 +33,7 @@ struct StringOwners {
 
 Result<std::vector<Tensor>> run_reference(const OpReference& reference, const Op& op,
                                           std::span<const Tensor> inputs,
-                                          std::span<const TensorType> types) {
+                                          std::span<const TensorType> types, const Stop* stop) {
   std::vector<Tensor> in;
   std::vector<TensorView> in_views;
   std::vector<TensorType> in_types;
@@ -52,7 +53,8 @@ Result<std::vector<Tensor>> run_reference(const OpReference& reference, const Op
                Tensor::zeros({DType::u8, {static_cast<std::int64_t>(scratch_bytes)}}));
   Scratch scratch(memory.mutable_data(), scratch_bytes);
   auto strings = std::make_shared<StringPool>();
-  QUERN_TRY(reference.run({op, in_views, out_views, scratch, *strings}));
+  QUERN_TRY(reference.run({op, in_views, out_views, scratch, *strings, stop}));
+  if (stop) QUERN_TRY(stop->check());
   for (std::size_t i = 0; i < out.size(); ++i) {
     std::shared_ptr<const void> owner = out[i].owner();
     if (types[i].dtype == DType::string)
@@ -96,15 +98,19 @@ double evaluation_work(const Op& op, const OpDef& def, std::span<const TensorTyp
     for (const TensorType& t : inputs) pairs *= static_cast<double>(t.shape.elements());
     return pairs;
   }
+  if (const auto* roi = op.as<RoiPool>(); roi && roi->sampling_ratio > 0) {
+    const auto points = static_cast<double>(roi->sampling_ratio);
+    return in + out * points * points;
+  }
   return is_linear(op, def) ? in + out : in * out;
 }
 
 Result<std::vector<Tensor>> evaluate(OpSet ops, const Op& op, const PostOps& post_ops,
                                      std::span<const Tensor> inputs,
                                      std::span<const Tensor> operands,
-                                     std::span<const TensorType> types) {
+                                     std::span<const TensorType> types, const Stop* stop) {
   QUERN_ASSIGN(std::vector<Tensor> out,
-               run_reference(ops.reference_of(op.def()), op, inputs, types));
+               run_reference(ops.reference_of(op.def()), op, inputs, types, stop));
   for (const PostOp& p : post_ops) {
     std::vector<Tensor> step = {out[0]};
     Op step_op = Binary{};
@@ -114,8 +120,8 @@ Result<std::vector<Tensor>> evaluate(OpSet ops, const Op& op, const PostOps& pos
     } else {
       step_op = *std::get_if<Unary>(&p);
     }
-    QUERN_ASSIGN(auto y,
-                 run_reference(ops.reference_of(step_op.def()), step_op, step, types.first(1)));
+    QUERN_ASSIGN(auto y, run_reference(ops.reference_of(step_op.def()), step_op, step,
+                                       types.first(1), stop));
     out[0] = std::move(y[0]);
   }
   return out;

@@ -48,7 +48,8 @@ Result<std::vector<ValueType>> infer_node(const Node& n, const OpDef& def, Abstr
 
 std::optional<Result<std::vector<Tensor>>> fold_node(OpSet ops, const Node& n, const OpDef& def,
                                                      AbstractReads reads,
-                                                     std::span<const ValueType> types) {
+                                                     std::span<const ValueType> types,
+                                                     const Stop* stop) {
   if (n.post_ops.empty() && (n.as<ShapeOf>() || n.as<SizeOf>()))
     return std::vector<Tensor>{shape_tensor(n, reads[0]->type.shape)};
   if (!can_evaluate(def)) return std::nullopt;
@@ -70,7 +71,7 @@ std::optional<Result<std::vector<Tensor>>> fold_node(OpSet ops, const Node& n, c
     if (t.valid()) in.push_back(t.type());
   if (evaluation_work(n.op, def, in, out) > quick_work) return std::nullopt;
   const auto operands = std::span(read).subspan(n.inputs.size());
-  auto r = evaluate(ops, n.op, n.post_ops, inputs, operands, out);
+  auto r = evaluate(ops, n.op, n.post_ops, inputs, operands, out, stop);
   if (!r)
     return Result<std::vector<Tensor>>(
         std::move(r).error().in(cat("node '", printable(n.name), "' (", def.name, ")")));

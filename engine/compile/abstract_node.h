@@ -22,9 +22,11 @@ using AbstractReads = std::span<const Abstract* const>;
 // Every dimension is a number.
 Result<std::vector<ValueType>> infer_node(const Node& n, const OpDef& def, AbstractReads reads);
 
-// Returns the outputs, of `types`, if they can be computed and that is cheap enough.
+// Returns the outputs, of `types`, if they can be computed and that is cheap enough. `stop` (it may
+// be null) ends it with its error.
 std::optional<Result<std::vector<Tensor>>> fold_node(OpSet ops, const Node& n, const OpDef& def,
                                                      AbstractReads reads,
-                                                     std::span<const ValueType> types);
+                                                     std::span<const ValueType> types,
+                                                     const Stop* stop);
 
 }  // namespace quern::specializing

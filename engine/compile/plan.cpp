@@ -92,14 +92,14 @@ PlanTree::Planned PlanTree::root(const PlanKey& key, std::span<const RuntimeValu
                                  std::span<const std::size_t> wanted, int threads,
                                  const Stop* stop) {
   return find_or_build(roots_, key, threads, stop,
-                       [&] { return first_segment(graph_, inputs, wanted); });
+                       [&] { return first_segment(graph_, inputs, wanted, stop); });
 }
 
 PlanTree::Planned PlanTree::next(const PlanNode& node, const PlanKey& key,
                                  std::span<const RuntimeValue> resolved, int threads,
                                  const Stop* stop) {
   return find_or_build(node.children_, key, threads, stop,
-                       [&] { return next_segment(*node.segment.rest, resolved); });
+                       [&] { return next_segment(*node.segment.rest, resolved, stop); });
 }
 
 Status PlanTree::check_memory(const Program& program) const {

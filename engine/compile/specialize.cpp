@@ -43,7 +43,8 @@ namespace {
 
 class Specializer {
  public:
-  explicit Specializer(State state) : s_(std::move(state)), segment_(s_.scopes[0].graph->ops()) {
+  Specializer(State state, const Stop* stop)
+      : s_(std::move(state)), segment_(s_.scopes[0].graph->ops()), stop_(stop) {
     ++s_.epoch;
     segment_.graph.name = s_.scopes[0].graph->name;
   }
@@ -161,6 +162,7 @@ class Specializer {
   void wait(std::uint32_t scope, NodeId id) { s_.waiting.push_back({scope, id}); }
 
   Status visit(std::uint32_t scope, NodeId id) {
+    if (stop_) QUERN_TRY(stop_->check());
     const Graph& g = *s_.scopes[scope].graph;
     const Node& n = g.node(id);
     const OpDef& def = g.def(id);
@@ -212,7 +214,7 @@ class Specializer {
             reads, [](const Abstract* a) { return a && a->kind != Abstract::Kind::tensor; }))
       return error(scope, id, Code::invalid_model, "takes tensors, not sequences or optionals");
     QUERN_ASSIGN(const std::vector<ValueType> types, infer_node(n, def, reads));
-    if (auto folded = fold_node(g.ops(), n, def, reads, types)) {
+    if (auto folded = fold_node(g.ops(), n, def, reads, types, stop_)) {
       if (!*folded) return std::move(*folded).error();
       for (std::size_t i = 0; i < n.outputs.size(); ++i)
         define(scope, n.outputs[i], Abstract::known(std::move((**folded)[i])));
@@ -614,6 +616,7 @@ class Specializer {
 
   State s_;
   Segment segment_;
+  const Stop* const stop_;
   std::vector<ValueAt> asked_values_;
   std::vector<ValueAt> control_inputs_;
 };
@@ -621,7 +624,7 @@ class Specializer {
 }  // namespace
 
 Result<Segment> first_segment(const Graph& graph, std::span<const RuntimeValue> inputs,
-                              std::span<const std::size_t> wanted) {
+                              std::span<const std::size_t> wanted, const Stop* stop) {
   QUERN_TRY(check_declared_types(graph, inputs));
   State state;
   state.scopes.push_back({&graph, std::vector<Abstract>(graph.value_count()), 0});
@@ -630,13 +633,14 @@ Result<Segment> first_segment(const Graph& graph, std::span<const RuntimeValue> 
     state.scopes[0].values[index(graph.inputs()[i])] = Abstract::in_slot(i);
   }
   for (std::size_t i : wanted) state.wanted.push_back(graph.outputs()[i]);
-  Specializer s(std::move(state));
+  Specializer s(std::move(state), stop);
   QUERN_TRY(s.run_main());
   return s.finish();
 }
 
-Result<Segment> next_segment(const ResumePoint& rest, std::span<const RuntimeValue> resolved) {
-  Specializer s(rest.state);
+Result<Segment> next_segment(const ResumePoint& rest, std::span<const RuntimeValue> resolved,
+                             const Stop* stop) {
+  Specializer s(rest.state, stop);
   QUERN_TRY(s.run_waiting(resolved));
   return s.finish();
 }

@@ -86,10 +86,12 @@ struct Segment {
 };
 
 // Makes the first segment. Only the kinds and types of `inputs` are read. `wanted` has indices of
-// graph outputs. The graph must outlive every segment.
+// graph outputs. The graph must outlive every segment. `stop` (it may be null) ends it with its
+// error, here and below.
 Result<Segment> first_segment(const Graph& graph, std::span<const RuntimeValue> inputs,
-                              std::span<const std::size_t> wanted);
+                              std::span<const std::size_t> wanted, const Stop* stop);
 // Makes the next segment from the values that `rest` left unresolved, in their order.
-Result<Segment> next_segment(const ResumePoint& rest, std::span<const RuntimeValue> resolved);
+Result<Segment> next_segment(const ResumePoint& rest, std::span<const RuntimeValue> resolved,
+                             const Stop* stop);
 
 }  // namespace quern

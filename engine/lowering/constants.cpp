@@ -50,7 +50,7 @@ std::string key_of(const Tensor& t) {
 // is packed is computed once.
 class GraphConstants::Results {
  public:
-  explicit Results(std::size_t memory_limit) : memory_limit_(memory_limit) {}
+  Results(std::size_t memory_limit, const Stop* stop) : memory_limit_(memory_limit), stop_(stop) {}
 
   // Computes what `wanted` needs, each value once and held until its last reader.
   Result<Tensor> of(const Source& wanted);
@@ -67,6 +67,7 @@ class GraphConstants::Results {
   void keep(const Source& s, const Tensor& result);
 
   const std::size_t memory_limit_;
+  const Stop* const stop_;
   std::unordered_map<const Source*, Tensor> kept_;
   std::deque<const Source*> order_;  // of `kept_`, the oldest first
   std::size_t bytes_ = 0;
@@ -105,7 +106,7 @@ class GraphConstants::Source final : public ConstantSource {
   }
 
   // The result of the node, from those that it reads.
-  Result<Tensor> from(std::span<const Tensor> reads) const {
+  Result<Tensor> from(std::span<const Tensor> reads, const Stop* stop) const {
     const Node& n = graph_->node(node_);
     std::vector<TensorType> types;
     for (ValueId v : n.outputs) {
@@ -115,7 +116,7 @@ class GraphConstants::Source final : public ConstantSource {
     }
     QUERN_ASSIGN(std::vector<Tensor> out,
                  evaluate(graph_->ops(), n.op, n.post_ops, reads.first(n.inputs.size()),
-                          reads.subspan(n.inputs.size()), types));
+                          reads.subspan(n.inputs.size()), types, stop));
     return std::move(out[output_]);
   }
 
@@ -143,7 +144,7 @@ Result<Tensor> GraphConstants::Results::of(const Source& wanted) {
       if (!r) continue;
       QUERN_ASSIGN(reads.back(), ready(*r, made));
     }
-    QUERN_ASSIGN(Tensor result, s->from(reads));
+    QUERN_ASSIGN(Tensor result, s->from(reads, stop_));
     for (const Source* r : s->reads())
       if (const auto at = readers.find(r); at != readers.end() && --at->second == 0)
         if (made.erase(r) > 0) made_bytes -= r->type().bytes();
@@ -235,8 +236,8 @@ bool can_be_constant(const Graph& g, NodeId id) {
 
 }  // namespace
 
-GraphConstants::GraphConstants(const Graph& g, std::size_t memory_limit)
-    : results_(std::make_unique<Results>(memory_limit)), sources_(g.value_count()) {
+GraphConstants::GraphConstants(const Graph& g, std::size_t memory_limit, const Stop* stop)
+    : results_(std::make_unique<Results>(memory_limit, stop)), sources_(g.value_count()) {
   for (std::uint32_t i = 0; i < g.value_count(); ++i)
     if (const Value& v = g.value(ValueId{i}); v.is_constant() && (!v.uses.empty() || v.handed_out))
       sources_[i] = std::make_unique<Source>(v.constant);

@@ -18,8 +18,9 @@ enum class Address : std::uint8_t { aligned, any };
 // The constants and constant expressions of one graph. One thread at a time.
 class GraphConstants {
  public:
-  // Constant expressions that are computed at one time take at most `memory_limit` bytes.
-  GraphConstants(const Graph& graph, std::size_t memory_limit);
+  // Constant expressions that are computed at one time take at most `memory_limit` bytes. `stop`
+  // (it may be null) ends a computation with its error.
+  GraphConstants(const Graph& graph, std::size_t memory_limit, const Stop* stop);
   ~GraphConstants();
 
   // Returns null if the value depends on inputs.
