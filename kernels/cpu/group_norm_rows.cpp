@@ -31,36 +31,40 @@ class GroupNormRows final : public CpuKernel {
     auto* y = reinterpret_cast<float*>(args.outputs[0]);
     const std::int64_t n = channels_ * inner_;
     parallel(rows_, row_grain(4 * n), [&](std::int64_t begin, std::int64_t end) {
-      for (std::int64_t r = begin; r < end; ++r) {
+      StopCheck check(args.stop);
+      for (std::int64_t r = begin; r < end && !check.is_over(); ++r) {
         const std::int64_t first = r % groups_ * channels_;
-        row(at(0) + r * n, at(1) + first, at(2) + first, y + r * n);
+        row(at(0) + r * n, at(1) + first, at(2) + first, y + r * n, check);
       }
     });
     return {};
   }
 
  private:
-  void row(const float* x, const float* scale, const float* shift, float* y) const {
+  void row(const float* x, const float* scale, const float* shift, float* y,
+           StopCheck& check) const {
     const Simd& s = simd();
     const std::int64_t n = channels_ * inner_;
     double sum = 0;
     double squares = 0;
-    for_pieces(n, [&](std::int64_t i, std::int64_t size) { sum += s.sum(x + i, size); });
+    for_pieces(n, check, [&](std::int64_t i, std::int64_t size) { sum += s.sum(x + i, size); });
     const auto mean = static_cast<float>(sum / static_cast<double>(n));
-    for_pieces(
-        n, [&](std::int64_t i, std::int64_t size) { squares += s.sum_square(x + i, mean, size); });
+    for_pieces(n, check, [&](std::int64_t i, std::int64_t size) {
+      squares += s.sum_square(x + i, mean, size);
+    });
     const double variance = squares / static_cast<double>(n);
     const auto factor = static_cast<float>(1 / std::sqrt(variance + static_cast<double>(epsilon_)));
     for (std::int64_t c = 0; c < channels_; ++c)
-      for_pieces(inner_, [&](std::int64_t i, std::int64_t size) {
+      for_pieces(inner_, check, [&](std::int64_t i, std::int64_t size) {
         float* to = y + c * inner_ + i;
         s.normalize(x + c * inner_ + i, mean, factor * scale[c], nullptr, nullptr, to, size);
         s.binary(BinaryKind::add, {to, false}, {shift + c, true}, to, size);
       });
   }
   template <class F>
-  static void for_pieces(std::int64_t n, const F& f) {
-    for (std::int64_t i = 0; i < n; i += group_piece) f(i, std::min(group_piece, n - i));
+  static void for_pieces(std::int64_t n, StopCheck& check, const F& f) {
+    for (std::int64_t i = 0; i < n && !check.spend(std::min(group_piece, n - i)); i += group_piece)
+      f(i, std::min(group_piece, n - i));
   }
 
   float epsilon_;
