@@ -11,8 +11,7 @@
 
 namespace quern::tools {
 
-Result<Model> load_model(const std::string& path, std::size_t max_bytes) {
-  const OnnxOptions options{.max_bytes = max_bytes};
+Result<Model> load_model(const std::string& path, const OnnxOptions& options) {
   std::error_code ignored;
   if (std::filesystem::is_directory(path, ignored)) {
     const std::string inside = path + "/model.onnx";
@@ -94,7 +93,7 @@ Result<Opened> open_model(const std::string& path, const InputArgs& inputs,
   if (limits.time_s > 0)
     o.deadline = std::chrono::steady_clock::now() +
                  std::chrono::microseconds(static_cast<std::int64_t>(limits.time_s * 1e6));
-  QUERN_ASSIGN(Model model, load_model(path, *memory));
+  QUERN_ASSIGN(Model model, load_model(path, {.max_bytes = *memory, .deadline = o.deadline}));
   o.phases.load_ms = watch.lap();
   QUERN_ASSIGN(o.inputs,
                make_inputs(model.inputs(), model.metadata(), inputs, options.default_crop));

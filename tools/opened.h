@@ -9,6 +9,7 @@
 #include <vector>
 
 #include <quern/executable.h>
+#include <quern/onnx.h>
 #include <quern/session.h>
 #include <quern/status.h>
 
@@ -59,8 +60,7 @@ struct Opened {
   Phases phases;
 };
 
-// `max_bytes`: as in OnnxOptions.
-Result<Model> load_model(const std::string& path, std::size_t max_bytes = 0);
+Result<Model> load_model(const std::string& path, const OnnxOptions& options = {});
 // device_lost, the code of exit 4, when there is no such device.
 Result<std::shared_ptr<Device>> device_named(const std::string& name);
 Result<Opened> open_model(const std::string& path, const InputArgs& inputs,

@@ -82,7 +82,7 @@ OptionRows limit_rows(LimitArgs& a) {
            .target = &a.memory},
           {.names = "--time-limit",
            .value = "SECONDS",
-           .help = "an error, where compiling, planning and the run take longer together",
+           .help = "an error, where reading, compiling, planning and the run take longer together",
            .target = &a.time_s,
            .range = {{0, 1e6}}}};
 }

@@ -65,7 +65,7 @@ inline Status null_argument(std::string_view name) {
 
 QUERN_STRUCT_SIZES(quern_device_info);
 QUERN_STRUCT_SIZES(quern_device_counters);
-QUERN_STRUCT_SIZES(quern_load_options);
+QUERN_STRUCT_SIZES(quern_load_options, offsetof(quern_load_options, microseconds));
 QUERN_STRUCT_SIZES(quern_model_info);
 QUERN_STRUCT_SIZES(quern_value_info);
 QUERN_STRUCT_SIZES(quern_compile_options, offsetof(quern_compile_options, pool),

@@ -62,6 +62,12 @@ Status hand_out(Result<Model> loaded, quern_model** model) {
   return {};
 }
 
+OnnxOptions onnx_options(const quern_load_options& o) {
+  OnnxOptions options{.max_bytes = o.max_bytes};
+  if (o.microseconds) options.deadline = deadline_in(o.microseconds);
+  return options;
+}
+
 }  // namespace
 
 quern_status quern_model_load(const char* path, const quern_load_options* options,
@@ -70,7 +76,7 @@ quern_status quern_model_load(const char* path, const quern_load_options* option
     QUERN_NOT_NULL(path);
     QUERN_NOT_NULL(model);
     QUERN_ASSIGN(const quern_load_options o, read_struct(options));
-    return hand_out(load_onnx(path, {.max_bytes = o.max_bytes}), model);
+    return hand_out(load_onnx(path, onnx_options(o)), model);
   });
 }
 
@@ -89,7 +95,7 @@ quern_status quern_model_load_bytes(const void* data, size_t bytes,
       owner = copy.owner();
     }
     const std::string folder = o.folder ? o.folder : "";
-    return hand_out(parse_onnx(view, std::move(owner), folder, {.max_bytes = o.max_bytes}), model);
+    return hand_out(parse_onnx(view, std::move(owner), folder, onnx_options(o)), model);
   });
 }
 

@@ -62,8 +62,11 @@ Importer::Importer(OpSet ops, const ModelProto& model, TensorDecoder& decoder, M
 
 void Importer::problem(const Status& status) {
   if (problem_count_++ == 0) first_problem_ = status.copy();
-  // Only the first node past the budget is reported, since a very large number may follow.
-  if (status.code() == Code::out_of_memory) gave_up_ = true;
+  // Only the first node past the budget or the deadline is reported, since a very large number may
+  // follow.
+  if (status.code() == Code::out_of_memory || status.code() == Code::timed_out ||
+      status.code() == Code::busy)
+    gave_up_ = true;
   if (options_.problems && options_.problems->size() < options_.max_problems)
     options_.problems->emplace_back(status.message());
 }

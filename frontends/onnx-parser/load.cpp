@@ -38,8 +38,8 @@ Result<onnx::ModelProto> read_messages(std::string_view bytes, const ImportOptio
                                        std::size_t& taken) {
   const std::size_t usual = 32 * mebibyte + 4 * bytes.size();
   const std::size_t limit = limit_of(options.max_message_bytes, usual, options, 0);
-  auto model = onnx::read_model(bytes, {limit, options.max_depth}, &taken);
-  if (!model && model.error().code() == Code::out_of_memory) return std::move(model).error();
+  auto model = onnx::read_model(bytes, {limit, options.max_depth, options.stop}, &taken);
+  if (!model && model.error().code() != Code::invalid_model) return std::move(model).error();
   const bool has_graph = model && !model->graph.empty();
   if (!model && (bytes.empty() || (bytes[0] != '<' && bytes[0] != 'v')))
     return std::move(model).error().in("not a valid ONNX model");
@@ -74,12 +74,16 @@ Result<OnnxModel> parse_onnx(std::span<const std::byte> bytes, std::shared_ptr<c
   const std::size_t usual = 256 * mebibyte + 16 * bytes.size();
   onnx::MemoryBudget budget(limit_of(options.max_import_bytes, usual, options, taken),
                             options.max_bytes ? onnx::MemoryBudget::Kind::fixed
-                                              : onnx::MemoryBudget::Kind::raised_by_files);
+                                              : onnx::MemoryBudget::Kind::raised_by_files,
+                            options.stop);
   onnx::TensorDecoder decoder(std::move(owner), onnx::ConfinedFolder(folder, options.files),
                               budget);
   onnx::Importer importer(ops, *proto, decoder, budget, options);
   auto graph = importer.run();
   if (!graph) return importer.status();
+  if (options.stop)
+    if (Status reached = options.stop->check(); !reached.ok())
+      return keep(std::move(reached), options);
   OnnxModel model = describe(*proto, *std::move(graph));
   model.bytes = budget.charged();
   return model;

@@ -33,6 +33,8 @@ struct ImportOptions {
   // The limit in bytes for the graph and decoded tensors; 0: 256 MiB + 16 times the file size + 8
   // times the size of each file of external data.
   std::size_t max_import_bytes = 0;
+  // Ends the reading with its error; null: nothing does.
+  const Stop* stop = nullptr;
   // The maximum nesting depth of graphs in attributes and of function calls.
   int max_depth = 32;
   // Receives one sentence per problem that prevents the import, at most `max_problems`.

@@ -385,7 +385,7 @@ void read(WireReader r, OptionalProto& optional) {
 template <class Message, class Read>
 Result<Message> read_all(std::string_view bytes, const ProtoLimits& limits, Read read_message,
                          std::size_t* taken = nullptr) {
-  WireState state(bytes, limits.memory_bytes);
+  WireState state(bytes, limits.memory_bytes, limits.stop);
   Message message;
   read_message(state, message);
   QUERN_TRY(state.status());

@@ -163,6 +163,7 @@ struct OptionalProto {
 struct ProtoLimits {
   std::size_t memory_bytes = 0;  // limit for the structs and the elements of their lists
   int graph_depth = 32;          // of graphs in attributes of nodes
+  const Stop* stop = nullptr;    // ends the reading with its error
 };
 
 // `taken` (it may be null) receives the bytes that the structs take.

@@ -8,9 +8,10 @@
 namespace quern {
 namespace {
 
-ImportOptions import_options(const OnnxOptions& options) {
+ImportOptions import_options(const OnnxOptions& options, const Stop& stop) {
   ImportOptions o;
   o.max_bytes = options.max_bytes;
+  o.stop = &stop;
   o.files =
       options.files == OnnxOptions::Files::read ? onnx::FileBytes::read : onnx::FileBytes::mapped;
   o.problems = options.problems;
@@ -37,15 +38,17 @@ Result<Model> to_model(Result<OnnxModel> read) {
 
 Result<Model> load_onnx(const std::string& path, const OnnxOptions& options) {
   return guarded([&]() -> Result<Model> {
-    return to_model(load_onnx(path, builtin_ops(), import_options(options)));
+    const Stop stop({.deadline = options.deadline});
+    return to_model(load_onnx(path, builtin_ops(), import_options(options, stop)));
   });
 }
 
 Result<Model> parse_onnx(std::span<const std::byte> bytes, std::shared_ptr<const void> owner,
                          const std::string& folder, const OnnxOptions& options) {
   return guarded([&]() -> Result<Model> {
+    const Stop stop({.deadline = options.deadline});
     return to_model(
-        parse_onnx(bytes, std::move(owner), folder, builtin_ops(), import_options(options)));
+        parse_onnx(bytes, std::move(owner), folder, builtin_ops(), import_options(options, stop)));
   });
 }
 

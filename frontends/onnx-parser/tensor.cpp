@@ -262,6 +262,8 @@ Status MemoryBudget::charge(std::uint64_t bytes) {
     return {Code::out_of_memory,
             cat("takes ", bytes, " bytes more, past the import's budget of ", limit_, " bytes")};
   left_ -= static_cast<std::size_t>(bytes);
+  constexpr std::int64_t cost = 256;  // of importing a part of the graph that is charged
+  if (check_.spend(cost + static_cast<std::int64_t>(bytes / 4))) return stop_->check();
   return {};
 }
 

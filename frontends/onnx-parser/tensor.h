@@ -27,8 +27,10 @@ class MemoryBudget {
  public:
   // Selects whether files of external data raise the limit.
   enum class Kind : std::uint8_t { raised_by_files, fixed };
-  explicit MemoryBudget(std::size_t bytes, Kind kind = Kind::raised_by_files)
-      : left_(bytes), limit_(bytes), kind_(kind) {}
+  // `stop` (it may be null) ends what charges with its error.
+  explicit MemoryBudget(std::size_t bytes, Kind kind = Kind::raised_by_files,
+                        const Stop* stop = nullptr)
+      : left_(bytes), limit_(bytes), kind_(kind), stop_(stop), check_(stop) {}
   void add_file(std::size_t file_bytes) {
     if (kind_ == Kind::fixed) return;
     const std::size_t bytes = 8 * file_bytes;
@@ -42,6 +44,8 @@ class MemoryBudget {
   std::size_t left_;
   std::size_t limit_;
   Kind kind_;
+  const Stop* stop_;
+  StopCheck check_;
 };
 
 class TensorDecoder {

@@ -49,6 +49,11 @@ bool WireState::charge(const char* at, std::uint64_t count, std::size_t size) {
   return true;
 }
 
+void WireState::fail_stopped(const char* at) {
+  const Status reached = stop_->check();
+  fail(at, std::string(reached.message()), reached.code());
+}
+
 Status WireState::status() const {
   if (ok()) return {};
   return {code_, cat("byte ", offset_, ": ", message_)};
@@ -87,7 +92,7 @@ bool WireReader::take_fixed(void* value, std::size_t size) {
 }
 
 bool WireReader::next() {
-  if (!state_->ok()) p_ = end_;
+  if (!state_->spend(p_, 16)) p_ = end_;
   if (at_end()) return false;
   std::uint64_t key = 0;
   if (!take_varint(key)) return false;
@@ -165,7 +170,8 @@ void WireReader::append(std::vector<std::int64_t>& values) {
   }
   WireReader run = message();
   if (!charge(run.remaining(), sizeof v)) return;  // an element takes at least one byte
-  while (!run.at_end() && run.take_varint(v)) values.push_back(static_cast<std::int64_t>(v));
+  while (!run.at_end() && state_->spend(p_, 4) && run.take_varint(v))
+    values.push_back(static_cast<std::int64_t>(v));
 }
 
 void WireReader::append(std::vector<float>& values) {
@@ -176,7 +182,7 @@ void WireReader::append(std::vector<float>& values) {
   }
   WireReader run = message();
   if (!charge(run.remaining() / sizeof v, sizeof v)) return;
-  while (!run.at_end() && run.take_fixed(&v, sizeof v)) values.push_back(v);
+  while (!run.at_end() && state_->spend(p_, 4) && run.take_fixed(&v, sizeof v)) values.push_back(v);
 }
 
 void WireReader::append(std::vector<std::string_view>& values) {

@@ -14,14 +14,21 @@
 
 #include <quern/status.h>
 
+#include "engine/vocabulary/stop.h"
+
 namespace quern::onnx {
 
 // The state shared by the readers of one buffer: its start, the first error, and the remaining
 // memory budget for elements read from it.
 class WireState {
  public:
-  WireState(std::string_view bytes, std::size_t budget_bytes)
-      : begin_(bytes.data()), budget_(budget_bytes), left_(budget_bytes) {}
+  // `stop` (it may be null) ends the reading with its error.
+  WireState(std::string_view bytes, std::size_t budget_bytes, const Stop* stop = nullptr)
+      : begin_(bytes.data()),
+        budget_(budget_bytes),
+        left_(budget_bytes),
+        stop_(stop),
+        check_(stop) {}
 
   bool ok() const { return code_ == Code::ok; }
   void fail(const char* at, std::string message, Code code = Code::invalid_model);
@@ -29,13 +36,22 @@ class WireState {
   // is exceeded.
   bool charge(const char* at, std::uint64_t count, std::size_t size);
   std::size_t charged() const { return budget_ - left_; }
+  // Counts what reading took, in units of StopCheck; sets an error where it must end.
+  bool spend(const char* at, std::int64_t units) {
+    if (check_.spend(units)) fail_stopped(at);
+    return ok();
+  }
   // ok, or "byte 1234: ..."
   Status status() const;
 
  private:
+  void fail_stopped(const char* at);
+
   const char* begin_;
   std::size_t budget_;
   std::size_t left_;
+  const Stop* stop_;
+  StopCheck check_;
   Code code_ = Code::ok;
   std::size_t offset_ = 0;
   std::string message_;

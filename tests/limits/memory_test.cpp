@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // What hostile models and guests can make a process hold: the peak of its memory stays within what
 // they were given, and what is counted is what is held.
+#include <chrono>
+#include <ctime>
 #include <fstream>
 #include <functional>
 #include <malloc.h>
@@ -9,6 +11,7 @@
 
 #include <quern/onnx.h>
 
+#include "engine/vocabulary/text_util.h"
 #include "frontends/wasi-nn/instance.h"
 #include "tests/engine/engine_test.h"
 #include "tests/expect.h"
@@ -265,6 +268,23 @@ TEST(Reading, EndsAtItsLimit) {
       EXPECT_EQ(read.error().code(), Code::out_of_memory) << read.error().message();
     });
     expect_at_most(growth, limit + 16 * mb);
+  }
+}
+
+// A graph that grows without end, and a file of fields that nobody knows.
+TEST(Reading, EndsAtItsDeadline) {
+  std::string fields = billion_laughs(1);
+  for (int i = 0; i < 30'000'000; ++i) fields += std::string_view("\xc0\x3e\x00", 3);
+  for (const std::string& model : {billion_laughs(28), fields}) {
+    const std::clock_t before = std::clock();  // processor time
+    const auto deadline = std::chrono::steady_clock::now() + std::chrono::milliseconds(20);
+    const auto read =
+        parse_onnx(as_bytes(model), nullptr, {}, {.max_bytes = 4096 * mb, .deadline = deadline});
+    const double seconds = static_cast<double>(std::clock() - before) / CLOCKS_PER_SEC;
+    ASSERT_FALSE(read);
+    EXPECT_EQ(read.error().code(), Code::timed_out) << read.error().message();
+    EXPECT_LT(seconds, sanitized ? 3 : 0.1);
+    RecordProperty(cat("ms_of_", model.size(), "_bytes"), std::to_string(1e3 * seconds));
   }
 }
 

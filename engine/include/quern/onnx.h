@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -21,6 +22,8 @@ struct OnnxOptions {
   // The limit in bytes for memory that reading takes beyond the file itself; 0: a multiple of the
   // size of the file.
   std::size_t max_bytes = 0;
+  // When reading ends with timed_out.
+  std::chrono::steady_clock::time_point deadline = std::chrono::steady_clock::time_point::max();
   // Receives one sentence per problem that prevents the model from being read.
   std::vector<std::string>* problems = nullptr;
   // Receives one sentence per output whose declared shape differs from its actual shape; runs
@@ -30,7 +33,7 @@ struct OnnxOptions {
 
 // Reads a model, whose file stays mapped unless the options say otherwise. External data is read
 // only from the folder of the file. Errors: not_found, invalid_model, unsupported; the message
-// names the first problem.
+// names the first problem. timed_out.
 Result<Model> load_onnx(const std::string& path, const OnnxOptions& options = {});
 
 // The same from memory that `owner` keeps alive (null: the caller keeps it alive). External data is

@@ -167,13 +167,14 @@ typedef struct quern_load_options {
   const char* folder; /* of external data, for models from memory; NULL refuses it */
   int32_t borrow;     /* of a model from memory: the bytes stay, unchanged, as long as the model and
                          what was compiled from it; else they are copied */
+  uint64_t microseconds; /* that reading may take, or timed_out; 0: any time */
 } quern_load_options;
 #define QUERN_LOAD_OPTIONS_INIT \
-  { sizeof(quern_load_options), 0, NULL, 0 }
+  { sizeof(quern_load_options), 0, NULL, 0, 0 }
 
 /* Reads an ONNX file, which stays mapped and must not change while the model or what was compiled
  * from it lives. `options` may be NULL.
- * Errors: not_found, invalid_model, unsupported. */
+ * Errors: not_found, invalid_model, unsupported, timed_out. */
 QUERN_EXPORT quern_status quern_model_load(const char* path, const quern_load_options* options,
                                            quern_model** model);
 /* The same from memory. */
