@@ -156,6 +156,7 @@ struct WasmArgs {
   std::string limits;                // a list, or a .json file
   int threads = 0;
   bool any_encoding = false;
+  bool share_graphs = false;
   bool log = false;
   bool stats = false;
   bool json = false;    // of the figures of --stats

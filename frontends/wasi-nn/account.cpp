@@ -49,18 +49,18 @@ Error Account::check(Resource resource, std::uint64_t from, std::uint64_t to) co
                                      " wanted, the limit is ", most)};
 }
 
-Error Account::change(Resource resource, std::uint64_t from, std::uint64_t to) {
+Error Account::change(Resource resource, std::uint64_t from, std::uint64_t to, Reach reach) {
   const std::lock_guard lock(mutex_);
   QUERN_NN_TRY(check(resource, from, to));
-  if (above_) QUERN_NN_TRY(above_->change(resource, from, to));
+  if (above_ && reach == Reach::all) QUERN_NN_TRY(above_->change(resource, from, to));
   take(resource, from, to);
   return {};
 }
 
-Error Account::change(const KindBytes& from, const KindBytes& to) {
+Error Account::change(const KindBytes& from, const KindBytes& to, Reach reach) {
   const std::lock_guard lock(mutex_);
   QUERN_NN_TRY(check(&Counts::resident_bytes, from.total(), to.total()));
-  if (above_) QUERN_NN_TRY(above_->change(from, to));
+  if (above_ && reach == Reach::all) QUERN_NN_TRY(above_->change(from, to));
   take(&Counts::resident_bytes, from.total(), to.total());
   for (std::size_t i = 0; i < kind_count; ++i) {
     const auto kind = static_cast<Kind>(i);
@@ -126,7 +126,7 @@ Charge::~Charge() {
 
 Error Charge::set(std::uint64_t amount) {
   if (amount == amount_) return {};
-  QUERN_NN_TRY(account_->change(resource_, amount_, amount));
+  QUERN_NN_TRY(account_->change(resource_, amount_, amount, reach_));
   amount_ = amount;
   return {};
 }
@@ -137,7 +137,7 @@ ResidentCharge::~ResidentCharge() {
 
 Error ResidentCharge::set(const KindBytes& amount) {
   if (amount == amount_) return {};
-  QUERN_NN_TRY(account_->change(amount_, amount));
+  QUERN_NN_TRY(account_->change(amount_, amount, reach_));
   amount_ = amount;
   return {};
 }

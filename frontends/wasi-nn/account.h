@@ -100,6 +100,12 @@ inline Limits usual_limits() {
   return limits;
 }
 
+// What an amount is charged to.
+enum class Reach : std::uint8_t {
+  all,  // the account and those above it
+  own   // the account alone: above it something else is charged for the same bytes
+};
+
 // Any thread.
 class Account {
  public:
@@ -107,9 +113,9 @@ class Account {
       : limits_(limits), above_(std::move(above)) {}
 
   // Changes a charge from `from` to `to`. Errors: too_large; nothing is changed then.
-  Error change(Resource resource, std::uint64_t from, std::uint64_t to);
+  Error change(Resource resource, std::uint64_t from, std::uint64_t to, Reach reach = Reach::all);
   // The same for resident bytes.
-  Error change(const KindBytes& from, const KindBytes& to);
+  Error change(const KindBytes& from, const KindBytes& to, Reach reach = Reach::all);
   // Adds to the figures of the topmost account.
   void note(const Activity& activity);
   const Limits& limits() const { return limits_; }
@@ -139,11 +145,12 @@ class Account {
 // one thread at a time.
 class Charge {
  public:
-  Charge(std::shared_ptr<Account> account, Resource resource)
-      : account_(std::move(account)), resource_(resource) {}
+  Charge(std::shared_ptr<Account> account, Resource resource, Reach reach = Reach::all)
+      : account_(std::move(account)), resource_(resource), reach_(reach) {}
   Charge(Charge&& other) noexcept
       : account_(std::move(other.account_)),
         resource_(other.resource_),
+        reach_(other.reach_),
         amount_(std::exchange(other.amount_, 0)) {}
   Charge& operator=(Charge&&) = delete;
   ~Charge();
@@ -155,15 +162,19 @@ class Charge {
  private:
   std::shared_ptr<Account> account_;
   Resource resource_;
+  Reach reach_;
   std::uint64_t amount_ = 0;
 };
 
 // The same for resident bytes.
 class ResidentCharge {
  public:
-  explicit ResidentCharge(std::shared_ptr<Account> account) : account_(std::move(account)) {}
+  explicit ResidentCharge(std::shared_ptr<Account> account, Reach reach = Reach::all)
+      : account_(std::move(account)), reach_(reach) {}
   ResidentCharge(ResidentCharge&& other) noexcept
-      : account_(std::move(other.account_)), amount_(std::exchange(other.amount_, {})) {}
+      : account_(std::move(other.account_)),
+        reach_(other.reach_),
+        amount_(std::exchange(other.amount_, {})) {}
   ResidentCharge& operator=(ResidentCharge&&) = delete;
   ~ResidentCharge();
 
@@ -173,6 +184,7 @@ class ResidentCharge {
 
  private:
   std::shared_ptr<Account> account_;
+  Reach reach_;
   KindBytes amount_;
 };
 

@@ -117,6 +117,7 @@ constexpr Key keys[] = {
     {"threads", "a whole number from 1 to 1024, or null for all CPUs", &set_threads},
     {"any_encoding", flag_wanted, &set_flag<&TenantOptions::any_encoding>},
     {"gpu_or_nothing", flag_wanted, &set_flag<&TenantOptions::gpu_or_nothing>},
+    {"share_graphs", flag_wanted, &set_flag<&TenantOptions::share_graphs>},
     {"everywhere", R"("cpu", "gpu", or null for where guests ask)", &set_everywhere},
     {"gpu", "the name of a device", &set_gpu},
     {"models", "an object of files by names of 1 to 256 bytes", &set_models},

@@ -2,6 +2,7 @@
 #include "frontends/wasi-nn/graph.h"
 
 #include <algorithm>
+#include <cstring>
 #include <filesystem>
 #include <map>
 #include <new>
@@ -49,10 +50,12 @@ OnnxOptions onnx_options(const GraphOptions& options) {
 
 }  // namespace
 
-SharedGraph::SharedGraph(Model model, std::uint64_t model_bytes, const GraphOptions& options)
+SharedGraph::SharedGraph(Model model, std::uint64_t model_bytes, const GraphOptions& options,
+                         std::shared_ptr<const std::byte[]> kept)
     : model_(std::move(model)),
       options_(after_reading(options, model_.bytes())),
       model_bytes_(model_bytes),
+      kept_(std::move(kept)),
       inputs_(model_.inputs()),
       outputs_(model_.outputs()) {}
 
@@ -67,7 +70,19 @@ Result<std::shared_ptr<SharedGraph>> SharedGraph::load(std::span<const Bytes> pa
   std::byte* end = copy.get();
   for (const Bytes& part : parts) end = std::copy(part.begin(), part.end(), end);
   QUERN_ASSIGN(Model model, parse_onnx({copy.get(), size}, copy, {}, onnx_options(options)));
-  return std::shared_ptr<SharedGraph>(new SharedGraph(std::move(model), size, options));
+  return std::shared_ptr<SharedGraph>(
+      new SharedGraph(std::move(model), size, options, options.keep_bytes ? copy : nullptr));
+}
+
+bool SharedGraph::has_bytes(std::span<const Bytes> parts) const {
+  std::uint64_t at = 0;
+  if (!kept_) return false;
+  for (const Bytes& part : parts) {
+    if (part.size() > model_bytes_ - at) return false;
+    if (!part.empty() && std::memcmp(kept_.get() + at, part.data(), part.size()) != 0) return false;
+    at += part.size();
+  }
+  return at == model_bytes_;
 }
 
 Result<std::shared_ptr<SharedGraph>> SharedGraph::open(const std::string& path,

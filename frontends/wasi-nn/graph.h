@@ -30,6 +30,7 @@ struct GraphOptions {
   std::uint64_t memory_limit = 0;
   std::string gpu = "vulkan";  // the device of target gpu, as open_device() names it
   OnnxOptions::Files files = OnnxOptions::Files::read;  // of open()
+  bool keep_bytes = false;                              // for has_bytes(), of load()
 };
 
 class SharedGraph {
@@ -46,6 +47,8 @@ class SharedGraph {
   Result<std::shared_ptr<const Executable>> executable(Target target);
 
   Target target() const { return options_.target; }
+  // Returns true if the graph was loaded from these bytes and kept them.
+  bool has_bytes(std::span<const Bytes> parts) const;
   // Of the file.
   std::uint64_t model_bytes() const { return model_bytes_; }
   // Of the file and the graph that was read from it.
@@ -54,12 +57,14 @@ class SharedGraph {
   const std::vector<ValueSpec>& outputs() const { return outputs_; }
 
  private:
-  SharedGraph(Model model, std::uint64_t model_bytes, const GraphOptions& options);
+  SharedGraph(Model model, std::uint64_t model_bytes, const GraphOptions& options,
+              std::shared_ptr<const std::byte[]> kept = nullptr);
 
   std::mutex mutex_;
   Model model_;
   const GraphOptions options_;
   const std::uint64_t model_bytes_;
+  const std::shared_ptr<const std::byte[]> kept_;
   const std::vector<ValueSpec> inputs_, outputs_;
   std::array<std::shared_ptr<const Executable>, 2> executables_;  // by target
 };

@@ -160,10 +160,12 @@ Error Instance::insert(Entry entry, Handle* handle) {
   return {};
 }
 
-Error Instance::insert_graph(std::shared_ptr<ChargedGraph> graph, Handle* handle) {
+Error Instance::insert_graph(std::shared_ptr<ChargedGraph> graph, std::optional<ModelCharges> own,
+                             Handle* handle) {
   constexpr std::uint64_t handle_bytes = 256;  // with its place in the table
-  auto entry = std::make_shared<GraphHandle>(std::move(graph), Charge(account_, &Counts::graphs),
-                                             ResidentCharge(account_));
+  auto entry =
+      std::make_shared<GraphHandle>(std::move(graph), std::move(own),
+                                    Charge(account_, &Counts::graphs), ResidentCharge(account_));
   QUERN_NN_TRY(entry->count.set(1));
   QUERN_NN_TRY(entry->memory.set({Kind::tables, handle_bytes}));
   return insert(std::move(entry), handle);
@@ -190,6 +192,7 @@ Error Instance::load_model(std::span<const Bytes> parts, Encoding encoding, Targ
     return {Errno::unsupported_operation, "this target may not be used here"};
   std::uint64_t size = 0;
   for (const Bytes& part : parts) size += part.size();
+  if (tenant_->options().share_graphs) return load_shared(parts, size, target, graph);
   ModelCharges charges(account_);
   QUERN_NN_TRY(charges.begin(size));
 
@@ -198,13 +201,24 @@ Error Instance::load_model(std::span<const Bytes> parts, Encoding encoding, Targ
   if (!loaded) return Error(loaded.error());
   std::shared_ptr<ChargedGraph> charged;
   QUERN_NN_TRY(ChargedGraph::create(std::move(*loaded), std::move(charges), &charged));
-  return insert_graph(std::move(charged), graph);
+  return insert_graph(std::move(charged), std::nullopt, graph);
+}
+
+// The tenant is charged once for all that share a graph, and each instance for its own handles.
+Error Instance::load_shared(std::span<const Bytes> parts, std::uint64_t size, Target target,
+                            Handle* graph) {
+  ModelCharges own(account_, Reach::own);
+  QUERN_NN_TRY(own.begin(size));
+  std::shared_ptr<ChargedGraph> charged;
+  QUERN_NN_TRY(tenant_->share(parts, target, &charged));
+  QUERN_NN_TRY(own.resident_bytes.set({Kind::models, charged->graph().held_bytes()}));
+  return insert_graph(std::move(charged), std::move(own), graph);
 }
 
 Error Instance::load_by_name(std::string_view name, Handle* graph) {
   std::shared_ptr<ChargedGraph> charged;
   QUERN_NN_TRY(tenant_->find(name, &charged));
-  return insert_graph(std::move(charged), graph);
+  return insert_graph(std::move(charged), std::nullopt, graph);
 }
 
 Error Instance::unload(Handle graph) {

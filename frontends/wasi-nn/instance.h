@@ -35,10 +35,12 @@ struct NamedOutput {
 };
 
 struct GraphHandle {
-  GraphHandle(std::shared_ptr<ChargedGraph> g, Charge c, ResidentCharge m)
-      : charged(std::move(g)), count(std::move(c)), memory(std::move(m)) {}
+  GraphHandle(std::shared_ptr<ChargedGraph> g, std::optional<ModelCharges> o, Charge c,
+              ResidentCharge m)
+      : charged(std::move(g)), own(std::move(o)), count(std::move(c)), memory(std::move(m)) {}
 
   std::shared_ptr<ChargedGraph> charged;
+  std::optional<ModelCharges> own;  // the instance's, of a graph that is charged to the tenant
   Charge count;
   ResidentCharge memory;
   std::atomic<bool> is_unloaded = false;
@@ -144,7 +146,9 @@ class Instance {
   template <class T>
   Error take(Handle handle, std::shared_ptr<T>* entry);
   Error insert(Entry entry, Handle* handle);
-  Error insert_graph(std::shared_ptr<ChargedGraph> graph, Handle* handle);
+  Error insert_graph(std::shared_ptr<ChargedGraph> graph, std::optional<ModelCharges> own,
+                     Handle* handle);
+  Error load_shared(std::span<const Bytes> parts, std::uint64_t size, Target target, Handle* graph);
   Error load_model(std::span<const Bytes> parts, Encoding encoding, Target target, Handle* graph);
   Error make_context(std::shared_ptr<GraphHandle> graph, std::optional<Target> target,
                      std::shared_ptr<ContextHandle>* context);

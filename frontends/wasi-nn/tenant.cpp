@@ -10,6 +10,12 @@ namespace {
 
 constexpr std::size_t longest_name = 256;
 
+std::uint64_t total_bytes(std::span<const Bytes> parts) {
+  std::uint64_t size = 0;
+  for (const Bytes& part : parts) size += part.size();
+  return size;
+}
+
 Error check_name(std::string_view name) {
   if (!name.empty() && name.size() <= longest_name) return {};
   return {Errno::invalid_argument, sentence("the name of a model has 1 to ", longest_name,
@@ -57,7 +63,8 @@ std::shared_ptr<Tenant> Tenant::create(TenantOptions options) {
 GraphOptions Tenant::graph_options(Target wanted, std::uint64_t memory) const {
   // A limit of 0 would be none.
   const std::uint64_t limit = memory == no_limit ? 0 : std::max<std::uint64_t>(memory, 1);
-  return {target(wanted), options_.threads, limit, options_.gpu, options_.files};
+  return {target(wanted), options_.threads, limit,
+          options_.gpu,   options_.files,   options_.share_graphs};
 }
 
 Error Tenant::add_file(const std::string& name, const std::string& path, Target target) {
@@ -69,6 +76,7 @@ Error Tenant::add_file(const std::string& name, const std::string& path, Target 
 }
 
 Error Tenant::add_bytes(const std::string& name, Bytes bytes, Target target) {
+  if (options_.share_graphs) return add_shared(name, bytes, target);
   const auto began = processor_time();
   return add_loaded(
       name,
@@ -85,17 +93,65 @@ Error Tenant::add_loaded(const std::string& name, Result<std::shared_ptr<SharedG
   return error;
 }
 
+Error Tenant::add_shared(const std::string& name, Bytes bytes, Target target) {
+  const auto began = processor_time();
+  std::shared_ptr<ChargedGraph> charged;
+  Error error = share({&bytes, 1}, target, &charged);
+  const auto time = processor_time() - began;
+  if (error.ok()) error = add_charged(name, std::move(charged));
+  account_->note({.loads = Activity::one(error.code), .load_time = time});
+  return error;
+}
+
 Error Tenant::add(const std::string& name, std::shared_ptr<SharedGraph> graph) {
-  QUERN_NN_TRY(check_name(name));
   if (!graph) return {Errno::invalid_argument, "a model is missing"};
-  Named entry{nullptr, Charge(account_, &Counts::graphs)};
+  std::shared_ptr<ChargedGraph> charged;
+  QUERN_NN_TRY(ChargedGraph::create(std::move(graph), ModelCharges(account_), &charged));
+  return add_charged(name, std::move(charged));
+}
+
+Error Tenant::add_charged(const std::string& name, std::shared_ptr<ChargedGraph> charged) {
+  QUERN_NN_TRY(check_name(name));
+  Named entry{charged, Charge(account_, &Counts::graphs)};
   QUERN_NN_TRY(entry.count.set(1));
-  QUERN_NN_TRY(ChargedGraph::create(graph, ModelCharges(account_), &entry.graph));
   std::shared_ptr<const Executable> compiled;
-  QUERN_NN_TRY(compile(*graph, target(graph->target()), &compiled));
+  QUERN_NN_TRY(compile(charged->graph(), target(charged->graph().target()), &compiled));
   const std::lock_guard lock(mutex_);
   if (!named_.try_emplace(name, std::move(entry)).second)
     return {Errno::invalid_argument, sentence("there is a model ", quoted_name(name), " already")};
+  return {};
+}
+
+// Bytes are compared with bytes, so that no guest can have another's model by a hash that collides.
+std::shared_ptr<ChargedGraph> Tenant::same(std::span<const Bytes> parts, Target target) {
+  std::vector<std::shared_ptr<ChargedGraph>> candidates;
+  {
+    const std::lock_guard lock(share_mutex_);
+    std::erase_if(shared_, [](const auto& graph) { return graph.expired(); });
+    for (const auto& graph : shared_)
+      if (auto held = graph.lock(); held && held->graph().target() == target)
+        candidates.push_back(std::move(held));
+  }
+  for (auto& graph : candidates)
+    if (graph->graph().has_bytes(parts)) return std::move(graph);
+  return nullptr;
+}
+
+Error Tenant::share(std::span<const Bytes> parts, Target wanted,
+                    std::shared_ptr<ChargedGraph>* graph) {
+  const Target target = this->target(wanted);
+  if ((*graph = same(parts, target))) return {};
+  ModelCharges charges(account_);
+  QUERN_NN_TRY(charges.begin(total_bytes(parts)));
+  auto loaded =
+      SharedGraph::load(parts, graph_options(target, account_->headroom(&Counts::resident_bytes)));
+  if (!loaded) return Error(loaded.error());
+  std::shared_ptr<ChargedGraph> charged;
+  QUERN_NN_TRY(ChargedGraph::create(std::move(*loaded), std::move(charges), &charged));
+  // Two that load the same at one time keep a graph each; who comes later gets one of them.
+  const std::lock_guard lock(share_mutex_);
+  shared_.push_back(charged);
+  *graph = std::move(charged);
   return {};
 }
 

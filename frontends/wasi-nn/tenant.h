@@ -19,8 +19,8 @@ namespace quern::wasi_nn {
 // The charges of a model to an account. Those of a guest's model begin with its bytes, before they
 // are copied or read.
 struct ModelCharges {
-  explicit ModelCharges(const std::shared_ptr<Account>& account)
-      : model_bytes(account, &Counts::model_bytes), resident_bytes(account) {}
+  explicit ModelCharges(const std::shared_ptr<Account>& account, Reach reach = Reach::all)
+      : model_bytes(account, &Counts::model_bytes, reach), resident_bytes(account, reach) {}
   // Errors: too_large.
   Error begin(std::uint64_t file_bytes);
 
@@ -54,6 +54,7 @@ struct TenantOptions {
   int threads = 0;                   // of a compute; 0, or too many: the usable CPUs
   bool any_encoding = false;         // take ONNX bytes whatever encoding the guest names
   bool gpu_or_nothing = false;       // if off, the CPU is used if there is no GPU
+  bool share_graphs = false;         // models of the same bytes and target are one graph
   std::optional<Target> everywhere;  // the target of all models, whatever a guest asks for
   std::string gpu = "vulkan";        // the device of target gpu, as open_device() names it
   // How add_file() reads. A mapped file is shared with other processes, and must never shrink.
@@ -83,6 +84,9 @@ class Tenant {
   const std::shared_ptr<Account>& account() const { return account_; }
   // The options for a graph that asks for `target`, limited to `memory` bytes.
   GraphOptions graph_options(Target target, std::uint64_t memory) const;
+  // With share_graphs: the graph that this tenant has of the same bytes and target, or a new one,
+  // which is charged to the tenant. Errors: too_large, and those of SharedGraph::load().
+  Error share(std::span<const Bytes> parts, Target target, std::shared_ptr<ChargedGraph>* graph);
   Target target(Target wanted) const { return options_.everywhere.value_or(wanted); }
   // Errors: not_found.
   Error find(std::string_view name, std::shared_ptr<ChargedGraph>* graph) const;
@@ -100,11 +104,16 @@ class Tenant {
 
   Error add_loaded(const std::string& name, Result<std::shared_ptr<SharedGraph>> graph,
                    std::chrono::nanoseconds began);
+  Error add_charged(const std::string& name, std::shared_ptr<ChargedGraph> graph);
+  Error add_shared(const std::string& name, Bytes bytes, Target target);
+  std::shared_ptr<ChargedGraph> same(std::span<const Bytes> parts, Target target);
 
   const TenantOptions options_;
   const std::shared_ptr<Account> account_;
   mutable std::mutex mutex_;
   std::map<std::string, Named, std::less<>> named_;
+  std::mutex share_mutex_;
+  std::vector<std::weak_ptr<ChargedGraph>> shared_;  // what share() may answer with
 };
 
 }  // namespace quern::wasi_nn

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The C form of wasi-nn as a host in strict C99 would use it: c_test DIGITS.onnx. */
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -144,6 +145,22 @@ static void check_figures(const char* model) {
   OK(quern_nn_metrics(NULL, 0, keep_text, text));
   quern_nn_instance_destroy(instance);
   quern_nn_tenant_destroy(tenant);
+}
+
+/* The structure as it was before it had share_graphs, and with it. */
+static void check_sharing(void) {
+  static const unsigned char rubbish[] = "rubbish";
+  quern_nn_tenant_options options = QUERN_NN_TENANT_OPTIONS_INIT;
+  quern_nn_tenant* tenant = NULL;
+  options.share_graphs = 1;
+  OK(quern_nn_tenant_create(&options, &tenant));
+  CHECK(quern_nn_tenant_add_bytes(tenant, "x", rubbish, 7, 0) == QUERN_NN_INVALID_ENCODING);
+  quern_nn_tenant_destroy(tenant);
+  options.struct_size = offsetof(quern_nn_tenant_options, share_graphs);
+  OK(quern_nn_tenant_create(&options, &tenant));
+  quern_nn_tenant_destroy(tenant);
+  options.struct_size++;
+  CHECK(quern_nn_tenant_create(&options, &tenant) == QUERN_NN_INVALID_ARGUMENT);
 }
 
 /* ---- typed ---- */
@@ -370,6 +387,7 @@ int main(int argc, char** argv) {
 
   check_nulls();
   check_figures(argv[1]);
+  check_sharing();
   check_tenants(argv[1]);
   OK(quern_nn_tenant_create(NULL, &tenant));
   OK(quern_nn_tenant_add_file(tenant, "digits", argv[1], QUERN_NN_CPU));

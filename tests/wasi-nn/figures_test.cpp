@@ -87,7 +87,7 @@ TEST(Figures, CallsAreCountedByHowTheyEnded) {
   TenantOptions options{.threads = 1};
   options.limits.most.parallel_computes = 1;
   options.limits.most.model_bytes = 1 << 20;
-  options.limits.deadline = std::chrono::milliseconds(1);
+  options.limits.deadline = std::chrono::milliseconds(200);
   const auto tenant = Tenant::create(options);
   const auto instance = Instance::create(tenant);
   Handle graph = 0;

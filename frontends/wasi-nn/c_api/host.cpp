@@ -62,6 +62,7 @@ Error read_options(const quern_nn_tenant_options* given, TenantOptions* options)
   options->threads = value.threads;
   options->any_encoding = value.any_encoding != 0;
   options->gpu_or_nothing = value.gpu_or_nothing != 0;
+  options->share_graphs = value.share_graphs != 0;
   if (value.gpu) options->gpu = value.gpu;
   if (value.everywhere != QUERN_NN_AS_ASKED)
     QUERN_NN_TRY(

@@ -104,10 +104,11 @@ typedef struct quern_nn_tenant_options {
   void (*log)(void* user, const char* text); /* from any thread; NULL: silent */
   void* log_user;
   quern_nn_target everywhere; /* where models run whatever a guest asks for; or AS_ASKED */
-  const char* gpu; /* the device of target GPU, as `quern devices` names it; NULL: the best */
+  const char* gpu;      /* the device of target GPU, as `quern devices` names it; NULL: the best */
+  int32_t share_graphs; /* models of the same bytes and target are one graph */
 } quern_nn_tenant_options;
 #define QUERN_NN_TENANT_OPTIONS_INIT \
-  { sizeof(quern_nn_tenant_options), NULL, 0, 0, 0, NULL, NULL, QUERN_NN_AS_ASKED, NULL }
+  { sizeof(quern_nn_tenant_options), NULL, 0, 0, 0, NULL, NULL, QUERN_NN_AS_ASKED, NULL, 0 }
 
 /* One customer of a host: named models, limits and usage. */
 typedef struct quern_nn_tenant quern_nn_tenant;
