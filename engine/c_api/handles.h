@@ -71,7 +71,8 @@ QUERN_STRUCT_SIZES(quern_value_info);
 QUERN_STRUCT_SIZES(quern_compile_options, offsetof(quern_compile_options, pool),
                    offsetof(quern_compile_options, opened),
                    offsetof(quern_compile_options, no_scratch),
-                   offsetof(quern_compile_options, microseconds));
+                   offsetof(quern_compile_options, microseconds),
+                   offsetof(quern_compile_options, max_plan_bytes));
 QUERN_STRUCT_SIZES(quern_tensor);
 QUERN_STRUCT_SIZES(quern_plan_info, offsetof(quern_plan_info, session_bytes));
 QUERN_STRUCT_SIZES(quern_profile_entry);

@@ -65,6 +65,7 @@ Status hand_out(Result<Model> loaded, quern_model** model) {
 OnnxOptions onnx_options(const quern_load_options& o) {
   OnnxOptions options{.max_bytes = o.max_bytes};
   if (o.microseconds) options.deadline = deadline_in(o.microseconds);
+  if (o.copy_file) options.files = OnnxOptions::Files::read;
   return options;
 }
 
@@ -153,6 +154,7 @@ quern_status quern_executable_compile(const quern_model* model,
     compile.strategy = o.strategy ? o.strategy : "";
     compile.pool = o.pool ? o.pool : "";
     if (o.max_plans) compile.max_plans = o.max_plans;
+    compile.max_plan_bytes = o.max_plan_bytes;
     compile.memory_limit = o.memory_limit;
     compile.optimize = !o.no_rewrites;
     compile.scratch = !o.no_scratch;

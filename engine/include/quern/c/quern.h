@@ -168,12 +168,13 @@ typedef struct quern_load_options {
   int32_t borrow;     /* of a model from memory: the bytes stay, unchanged, as long as the model and
                          what was compiled from it; else they are copied */
   uint64_t microseconds; /* that reading may take, or timed_out; 0: any time */
+  int32_t copy_file;     /* a file is read into memory, not mapped: it may change afterwards */
 } quern_load_options;
 #define QUERN_LOAD_OPTIONS_INIT \
-  { sizeof(quern_load_options), 0, NULL, 0, 0 }
+  { sizeof(quern_load_options), 0, NULL, 0, 0, 0 }
 
-/* Reads an ONNX file, which stays mapped and must not change while the model or what was compiled
- * from it lives. `options` may be NULL.
+/* Reads an ONNX file, which stays mapped unless `copy_file` is set, and then must not change while
+ * the model or what was compiled from it lives. `options` may be NULL.
  * Errors: not_found, invalid_model, unsupported, timed_out. */
 QUERN_EXPORT quern_status quern_model_load(const char* path, const quern_load_options* options,
                                            quern_model** model);
@@ -250,9 +251,10 @@ typedef struct quern_compile_options {
   const quern_device* opened; /* the device, instead of its name */
   int32_t no_scratch; /* kernels take as little memory to work in as they can without being slow */
   uint64_t microseconds; /* that compiling may take, or timed_out; 0: any time */
+  size_t max_plan_bytes; /* of kept plans; 0: a quarter of memory_limit, or no limit without one */
 } quern_compile_options;
 #define QUERN_COMPILE_OPTIONS_INIT \
-  { sizeof(quern_compile_options), NULL, NULL, 0, 0, 0, 0, NULL, NULL, 0, 0 }
+  { sizeof(quern_compile_options), NULL, NULL, 0, 0, 0, 0, NULL, NULL, 0, 0, 0 }
 
 /* Binds the model to a device. The model stays as it is. `options` may be NULL.
  * Errors: not_found (device, strategy, pool), invalid_model, unsupported, out_of_memory,
