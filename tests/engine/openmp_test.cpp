@@ -4,16 +4,14 @@
 #include "kernels/contract/openmp.h"
 
 #include <chrono>
-#include <csignal>
 #include <ctime>
 #include <dlfcn.h>
-#include <sys/wait.h>
 #include <thread>
-#include <unistd.h>
 
 #include <quern/processor_time.h>
 
 #include "tests/engine/engine_models.h"
+#include "tests/engine/fork.h"
 
 namespace quern::testing {
 namespace {
@@ -93,23 +91,6 @@ TEST(OpenMpHost, ASessionTellsItsThreads) {
 }
 
 // ---- fork() ------------------------------------------------------------------------------------
-
-// Runs `body` in a child; false if it is false there, or has not ended after half a minute.
-bool holds_in_child(const std::function<bool()>& body) {
-  const pid_t child = fork();
-  if (child == 0) _exit(body() ? 0 : 1);
-  const auto last = std::chrono::steady_clock::now() + std::chrono::seconds(30);
-  for (int status = 0; child > 0; std::this_thread::sleep_for(std::chrono::milliseconds(2))) {
-    if (waitpid(child, &status, WNOHANG) == child)
-      return WIFEXITED(status) && WEXITSTATUS(status) == 0;
-    if (std::chrono::steady_clock::now() < last) continue;
-    kill(child, SIGKILL);
-    waitpid(child, &status, 0);
-    ADD_FAILURE() << "the child does not end";
-    return false;
-  }
-  return false;
-}
 
 // A session of as many threads as the process may use, that has run.
 struct Forker {

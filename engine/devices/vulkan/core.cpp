@@ -52,7 +52,7 @@ Result<std::shared_ptr<ApiInstance>> ApiInstance::get(Validation validation) {
   static std::array<std::weak_ptr<ApiInstance>, 2> made;
   const std::scoped_lock lock(mutex);
   auto& held = made[static_cast<std::size_t>(validation)];
-  if (auto instance = held.lock()) return instance;
+  if (auto instance = held.lock(); instance && instance->is_of_this_process()) return instance;
   const Loader* l = loader();
   if (!l) return Status(Code::not_found, "no Vulkan: libvulkan.so.1 is not installed");
   std::shared_ptr<ApiInstance> instance(new ApiInstance);
@@ -106,6 +106,7 @@ Status ApiInstance::create(const Loader& l, Validation validation) {
 }
 
 ApiInstance::~ApiInstance() {
+  if (!is_of_this_process()) return;
   if (messenger_) api_.vkDestroyDebugUtilsMessengerEXT(instance_, messenger_, nullptr);
   if (instance_ && api_.vkDestroyInstance) api_.vkDestroyInstance(instance_, nullptr);
 }
@@ -361,7 +362,7 @@ void Core::save_pipeline_cache() const {
 }
 
 Core::~Core() {
-  if (!device_) return;
+  if (!device_ || !instance_->is_of_this_process()) return;
   if (api_.vkDeviceWaitIdle) api_.vkDeviceWaitIdle(device_);
   save_pipeline_cache();
   tuning_.save(capabilities_);
@@ -437,6 +438,7 @@ Result<Pipeline> Core::pipeline(const Dispatch& work) {
   const std::vector<std::uint32_t>& constants = work.constants;
   const auto buffers = static_cast<std::uint32_t>(work.buffers.size());
   const std::scoped_lock lock(pipelines_mutex_);
+  if (lost()) return lost_error();
   const PipelineKey key{work.shader, constants};
   if (const auto found = pipelines_.find(key); found != pipelines_.end()) return found->second;
   QUERN_ASSIGN(const Layout l, layout(buffers));
@@ -482,6 +484,9 @@ const Dispatch& Core::candidate_of(const Dispatch& work) const {
 }
 
 Status Core::lost_error() const {
+  if (!instance_->is_of_this_process())
+    return {Code::device_lost,
+            cat(capabilities_.title, " was opened before fork(); open it again in this process")};
   return {Code::device_lost,
           cat(capabilities_.title, " has stopped; open it again, its sessions are gone")};
 }
@@ -519,7 +524,7 @@ Status Core::start(std::span<const VkCommandBuffer> commands, Submission& s) {
 }
 
 Status Core::wait(Submission& s, std::uint64_t nanoseconds) {
-  if (!s.is_pending) return lost() ? lost_error() : Status();
+  if (!s.is_pending || !instance_->is_of_this_process()) return lost() ? lost_error() : Status();
   VkResult result = VK_SUCCESS;
   if (timeline_) {
     const VkSemaphoreWaitInfo info{.sType = VK_STRUCTURE_TYPE_SEMAPHORE_WAIT_INFO,

@@ -9,6 +9,7 @@
 #include <mutex>
 #include <span>
 #include <string>
+#include <unistd.h>
 #include <vector>
 
 #include <quern/device.h>
@@ -32,6 +33,9 @@ class ApiInstance {
   // Duplicates (one GPU under two drivers) are left out. Order: discrete, integrated, virtual,
   // software.
   std::vector<VkPhysicalDevice> devices() const;
+  // False in a child of fork(), where the driver's threads are missing: only what waits for none of
+  // them may be called there.
+  bool is_of_this_process() const { return process_ == getpid(); }
   // Returns the messages of the validation layer since the last call; "" if there were none.
   std::string take_messages();
   void add_message(std::string text);
@@ -40,6 +44,7 @@ class ApiInstance {
   ApiInstance() = default;
   Status create(const Loader& loader, Validation validation);
 
+  const pid_t process_ = getpid();
   VkInstance instance_ = VK_NULL_HANDLE;
   InstanceApi api_;
   VkDebugUtilsMessengerEXT messenger_ = VK_NULL_HANDLE;
@@ -135,8 +140,10 @@ class Core : public std::enable_shared_from_this<Core> {
   VkMemoryPropertyFlags memory_flags(int type) const {
     return memory_.memoryTypes[type].propertyFlags;
   }
-  // Returns true once the device has stopped for good.
-  bool lost() const { return lost_.load(std::memory_order_relaxed); }
+  // Returns true once the device has stopped for good, and in a child of fork().
+  bool lost() const {
+    return lost_.load(std::memory_order_relaxed) || !instance_->is_of_this_process();
+  }
   Status lost_error() const;
   // Returns an error if the validation layer has reported messages.
   Status check_validation() const;

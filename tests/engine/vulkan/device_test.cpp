@@ -15,6 +15,7 @@
 
 #include "engine/devices/vulkan/tuning.h"
 #include "tests/engine/all_families.h"
+#include "tests/engine/fork.h"
 #include "tests/engine/vulkan/vulkan_test.h"
 #include "tests/expect.h"
 
@@ -339,6 +340,28 @@ TEST_F(VulkanTest, ALostDeviceTakesItsSessionsAndNothingElse) {
   const auto again = session_of(compile(testing::transformer_model(), device_name()));
   EXPECT_EQ(run(*again, {x}), run(*survivor, {x})) << "other devices go on";
   run(*session_of(on_cpu), {x});
+}
+
+// Without validation, whose layer is not made for children.
+TEST_F(VulkanTest, AChildOfForkIsToldSoAndOpensTheDeviceAgain) {
+  const Tensor x = pattern({6, 32});
+  const auto executable = compile(testing::transformer_model(), "vulkan");
+  auto session = session_of(executable);
+  const auto expected = run(*session, {x});
+  EXPECT_TRUE(testing::holds_in_child([&] {
+    const Status status = session->run();
+    return status.code() == Code::device_lost && executable->device().is_lost() &&
+           status.message().find("before fork()") != std::string_view::npos;
+  }));
+  EXPECT_TRUE(testing::holds_in_child([&] {
+    session.reset();
+    return run(*session_of(compile(testing::transformer_model(), "vulkan")), {x}) == expected;
+  }));
+  EXPECT_TRUE(testing::holds_in_child([&] {
+    const auto tensor = DeviceTensor::create(must(open_device("vulkan")), {DType::f32, {6}});
+    return tensor && session->submit().code() == Code::device_lost;
+  }));
+  EXPECT_EQ(run(*session, {x}), expected) << "the parent's goes on";
 }
 
 TEST_F(VulkanTest, TenThousandRunsLeaveTheHostsMemoryAsItWas) {
