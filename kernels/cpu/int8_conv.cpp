@@ -265,6 +265,7 @@ void Int8ConvKernel::plan_scratch(std::int64_t x_elements) {
 
 Status Int8ConvKernel::run(const KernelArgs& args, KernelState*, const Parallel& parallel) const {
   const Run run = prepare(args);
+  if (args.is_over()) return {};
   parallel(tasks_, 1, [&](std::int64_t begin, std::int64_t end) {
     for (std::int64_t t = begin; t < end; ++t) run_task(run, t);
   });

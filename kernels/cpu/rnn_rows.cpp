@@ -15,6 +15,7 @@
 #include "graph/ops/elementwise.h"
 #include "graph/ops/recurrent.h"
 #include "kernels/contract/iterate.h"
+#include "kernels/contract/movement.h"
 #include "kernels/cpu/product_pieces.h"
 #include "kernels/simd/simd.h"
 
@@ -190,10 +191,11 @@ class RnnRows final : public CpuKernel {
     States states{gates + s_.steps * s_.batch * s_.row(), nullptr, nullptr};
     states.c = states.h + state;
     states.apart = states.c + state;
-    load(has_h_ ? args.inputs[in_h] : nullptr, d, states.h);
-    if (s_.is_lstm) load(has_c_ ? args.inputs[in_c] : nullptr, d, states.c);
-    const bool backwards = s_.is_reverse || d == 1;
+    if (args.is_over()) return;
     StopCheck check(args.stop);
+    load(has_h_ ? args.inputs[in_h] : nullptr, d, states.h, check);
+    if (s_.is_lstm) load(has_c_ ? args.inputs[in_c] : nullptr, d, states.c, check);
+    const bool backwards = s_.is_reverse || d == 1;
     for (std::int64_t i = 0; i < s_.steps && !check.spend(16 * s_.batch * s_.gate()); ++i) {
       const std::int64_t t = backwards ? s_.steps - 1 - i : i;
       float* rows = gates + x_row(t, 0) * s_.row();
@@ -251,11 +253,12 @@ class RnnRows final : public CpuKernel {
   }
 
   // A null input stands for zeros.
-  void load(const std::byte* input, std::int64_t d, float* to) const {
-    std::fill_n(to, s_.batch * s_.gate(), 0.0f);
+  void load(const std::byte* input, std::int64_t d, float* to, StopCheck& check) const {
+    const auto bytes = static_cast<std::size_t>(s_.batch * s_.gate()) * sizeof(float);
+    zero_bytes(bytes, reinterpret_cast<std::byte*>(to), check);
     if (!input) return;
     const auto* from = reinterpret_cast<const float*>(input);
-    for (std::int64_t b = 0; b < s_.batch; ++b)
+    for (std::int64_t b = 0; b < s_.batch && !check.is_over(); ++b)
       std::copy_n(from + state_row(d, b) * s_.hidden, s_.hidden, to + b * s_.gate());
   }
   void store(const KernelArgs& args, std::size_t i, std::int64_t row, const float* from) const {
