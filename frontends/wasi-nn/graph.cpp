@@ -69,9 +69,14 @@ Result<std::shared_ptr<SharedGraph>> SharedGraph::load(std::span<const Bytes> pa
     return Status(Code::out_of_memory, sentence("no memory for a model of ", size, " bytes"));
   std::byte* end = copy.get();
   for (const Bytes& part : parts) end = std::copy(part.begin(), part.end(), end);
-  QUERN_ASSIGN(Model model, parse_onnx({copy.get(), size}, copy, {}, onnx_options(options)));
+  auto model = parse_onnx({copy.get(), size}, copy, {}, onnx_options(options));
+  if (!model && parts.size() > 1)  // guests of OpenVINO give weights in a second part
+    return Status(model.error().code(),
+                  sentence(model.error().message(), "; the model is ", parts.size(),
+                           " parts, put together in their order, without external data"));
+  if (!model) return std::move(model).status();
   return std::shared_ptr<SharedGraph>(
-      new SharedGraph(std::move(model), size, options, options.keep_bytes ? copy : nullptr));
+      new SharedGraph(std::move(*model), size, options, options.keep_bytes ? copy : nullptr));
 }
 
 bool SharedGraph::has_bytes(std::span<const Bytes> parts) const {

@@ -165,6 +165,19 @@ TEST_F(Wit, ComputesTensorsByName) {
   }
 }
 
+TEST_F(Wit, LoadsAModelInTwoBuilders) {
+  const std::string model = add_model();
+  const auto cut = static_cast<std::uint32_t>(model.size() / 2);
+  const std::uint32_t at = guest_.put(as_bytes(model));
+  const auto rest = static_cast<std::uint32_t>(model.size()) - cut;
+  const std::uint32_t list = guest_.put_words({at, cut, at + cut, rest});
+  const std::uint32_t context = init(handle_of("load", {list, 2, 1, 0}));
+  const std::uint32_t a = tensor({1, 4}, {1, 2, 3, 4}), b = tensor({4}, {10, 20, 30, 5});
+  EXPECT_FALSE(compute(context, {{"a", a}, {"b", b}}).is_error);
+  const std::uint32_t swapped = guest_.put_words({at + cut, rest, at, cut});
+  EXPECT_TRUE(result_of("load", {swapped, 2, 1, 0}).is_error);
+}
+
 TEST_F(Wit, TensorsSayWhatTheyAre) {
   const std::uint32_t t = tensor({2, 0x10, 1}, bf16, as_bytes(std::string(64, 'x')));
   EXPECT_EQ(guest_.call("[method]tensor.ty", {t}), bf16);

@@ -104,6 +104,40 @@ TEST_F(Witx, LoadTakesUpTo64Parts) {
   EXPECT_EQ(guest_.call("load", {list, 65, 1, 0, out_}), invalid_argument);
 }
 
+// Cut anywhere, also at the ends; the second part may lie before the first.
+TEST_F(Witx, LoadsAModelInTwoBuilders) {
+  const std::uint32_t begin = guest_.word(builder_);
+  const auto size = static_cast<std::uint32_t>(model_.size());
+  for (std::uint32_t cut = 0; cut <= size; cut += 1 + size / 37) {
+    const std::uint32_t before = guest_.put(as_bytes(model_).subspan(cut));
+    const std::uint32_t apart = guest_.put(as_bytes(model_).first(cut));
+    for (const std::uint32_t list : {guest_.put_words({begin, cut, begin + cut, size - cut}),
+                                     guest_.put_words({apart, cut, before, size - cut})}) {
+      ASSERT_EQ(guest_.call("load", {list, 2, 1, 0, out_}), success) << cut;
+      const std::uint32_t graph = guest_.word(out_);
+      EXPECT_EQ(guest_.instance().usage().model_bytes, size + (graph_ > 0 ? size : 0));
+      EXPECT_EQ(guest_.call("unload", {graph}), success);
+    }
+  }
+}
+
+TEST_F(Witx, ASecondBuilderIsNoFileOfWeightsAndNoOtherModel) {
+  const std::uint32_t begin = guest_.word(builder_);
+  const auto size = static_cast<std::uint32_t>(model_.size());
+  const std::vector<float> weights(40, 0.25F);
+  const std::uint32_t data = guest_.put(as_bytes(weights));
+  const std::uint32_t with_weights = guest_.put_words({begin, size, data, 160});
+  const std::uint32_t swapped = guest_.put_words({begin + 20, size - 20, begin, 20});
+  const std::uint32_t twice = guest_.put_words({begin, size, begin, size});
+  for (const std::uint32_t list : {with_weights, swapped, twice}) {
+    EXPECT_EQ(guest_.call("load", {list, 2, 1, 0, out_}), invalid_encoding);
+    EXPECT_CONTAINS(guest_.instance().last_error(), "the model is 2 parts, put together");
+  }
+  const std::uint32_t one = guest_.put_words({data, 160});
+  EXPECT_EQ(guest_.call("load", {one, 1, 1, 0, out_}), invalid_encoding);
+  EXPECT_EQ(guest_.instance().last_error().find("parts"), std::string::npos);
+}
+
 TEST_F(Witx, PartsAreTogetherNoLargerThanTheMemory) {
   const std::uint32_t half = guest_.size() / 2;
   const std::uint32_t list = guest_.put_words({0, half, 0, half, 0, 1});

@@ -124,6 +124,24 @@ static void check_loads(void* context, const char* model) {
   CHECK(graph == 0xDEAD);
 }
 
+/* The bytes of the model in two builders, and in the wrong order. */
+static void check_two_builders(void* context, const char* path) {
+  static char bytes[1 << 20];
+  FILE* file = fopen(path, "rb");
+  const uint32_t size = file ? (uint32_t)fread(bytes, 1, sizeof bytes, file) : 0;
+  const uint32_t cut = size / 3;
+  const buffer parts[] = {{bytes, cut}, {bytes + cut, size - cut}, {bytes, cut}};
+  const builders right = {parts, 2}, swapped = {parts + 1, 2};
+  uint32_t graph = 0, execution = 0;
+  CHECK(size > 1000 && size < sizeof bytes);
+  if (file) fclose(file);
+  CHECK(nn.load(context, &swapped, 1, 0, &graph) == 2);
+  CHECK(nn.load(context, &right, 1, 0, &graph) == 0);
+  CHECK(nn.init_execution_context(context, graph, &execution) == 0);
+  check_inputs(context, execution);
+  check_outputs(context, execution);
+}
+
 static void write_config(const char* path, const char* before, const char* model,
                          const char* after) {
   FILE* file = fopen(path, "w");
@@ -182,6 +200,7 @@ int main(int argc, char** argv) {
   setenv("QUERN_NN_MODELS", models, 1);
   CHECK(nn.init_backend(&context) == 0);
   check_loads(context, argv[2]);
+  check_two_builders(context, argv[2]);
   CHECK(nn.load_by_name_with_config(context, "digits", 6, "{}", 2, &graph) == 0);
   CHECK(nn.load_by_name(context, "digits", 6, &graph) == 0);
   CHECK(nn.init_execution_context(context, graph, &execution) == 0);
