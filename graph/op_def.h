@@ -118,6 +118,14 @@ constexpr OpTrait operator|(OpTrait a, OpTrait b) {
   return static_cast<OpTrait>(static_cast<std::uint32_t>(a) | static_cast<std::uint32_t>(b));
 }
 
+// An ONNX operator that is the same one: its attributes have the names of the fields and their
+// defaults, its operands are those here. The parser has no code for it.
+struct OnnxName {
+  std::string_view name;
+  std::int64_t since = 1;  // opset
+  std::string_view domain = {};
+};
+
 struct OpDef {
   std::string_view name;
   Arity inputs;
@@ -131,6 +139,7 @@ struct OpDef {
   // For data_dependent ops: like infer, but gives the largest shapes that the data can lead to.
   InferFn bound = nullptr;
   const OpStruct* attributes = nullptr;
+  OnnxName onnx = {};  // without a name: the parser has functions for what becomes this
 
   bool is(OpTrait t) const {
     return (static_cast<std::uint32_t>(traits) & static_cast<std::uint32_t>(t)) != 0;

@@ -161,7 +161,7 @@ std::string operators_markdown() {
       onnx_table("", Versions::shown), "\n## com.microsoft\n\n",
       onnx_table("com.microsoft", Versions::hidden), "\n## ai.onnx.preview.training\n\n",
       onnx_table("ai.onnx.preview.training", Versions::hidden),
-      "\n## Families of the graph\n\nWhat ONNX operators become. A member is a value of the "
+      "\n## Families of the graph\n\nONNX operators become these. A member is a value of the "
       "family's `kind`.\n\n",
       families_table());
 }

@@ -341,8 +341,12 @@ void Importer::import_with(NodeImport& n, const OpRow& row) {
     return n.fail(cat("has ", n.results_.size(), " outputs, wants ", count_text(row.outputs)));
   for (std::size_t i = 0; i < row.inputs.min; ++i)
     if (!n.has(i)) return n.fail(cat("input ", i, " is left out, but it is not optional"));
-  row.import(n);
-  if (n.wants_rank_ && claim_ranks(n)) row.import(n);
+  if (row.same) {
+    import_same(n, *row.same);
+  } else {
+    row.import(n);
+    if (n.wants_rank_ && claim_ranks(n)) row.import(n);
+  }
   check_attributes(n);
 }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The table of functions that import ONNX operators. Each family's file holds its functions and
-// rows; op_table.cpp joins them.
+// rows; op_table.cpp joins them. Operators that name their ONNX operator themselves (OpDef::onnx)
+// have rows in ops_same.cpp.
 #pragma once
 
 #include <cstdint>
@@ -24,6 +25,7 @@ struct OpRow {
   ImportFn import = nullptr;
   Arity inputs = {1, 1};
   Arity outputs = {1, 1};
+  const OpDef* same = nullptr;  // in place of `import`: OpDef::onnx says that it is this
 };
 
 inline constexpr Arity two{2, 2};
@@ -54,6 +56,10 @@ OpRows loss_ops();
 OpRows training_ops();
 OpRows microsoft_ops();
 OpRows microsoft_quant_ops();
+OpRows same_onnx_ops();
+OpRows same_microsoft_ops();
+// Imports the node as the operator that it is, with the attributes that the fields name.
+void import_same(NodeImport& n, const OpDef& def);
 
 // Every version of every operator, by domain ("" for ai.onnx), name and opset.
 struct OpEntry {

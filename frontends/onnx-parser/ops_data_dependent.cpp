@@ -19,10 +19,6 @@ void import_top_k(NodeImport& n) {
          {n.in(0), n.in(1)});
 }
 
-void import_non_zero(NodeImport& n) {
-  n.emit(NonZero{}, {n.in(0)});
-}
-
 void import_unique(NodeImport& n) {
   Unique op{.sorted = n.flag("sorted", Flag::on)};
   if (n.has_attribute("axis")) op.axis = n.integer("axis");
@@ -43,7 +39,6 @@ void import_non_max_suppression(NodeImport& n) {
 constexpr OpRow data_dependent_rows[] = {
     {"Compress", 9, import_compress, two},
     {"NonMaxSuppression", 10, import_non_max_suppression, {2, 5}},
-    {"NonZero", 9, import_non_zero},
     {"TopK", 1, import_top_k_1, {1, 1}, {1, 2}},
     {"TopK", 10, import_top_k, two, {1, 2}},
     {"Unique", 11, import_unique, {1, 1}, {1, 4}},

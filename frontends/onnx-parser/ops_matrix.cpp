@@ -31,12 +31,7 @@ void import_einsum(NodeImport& n) {
   n.emit(Einsum{.equation = n.text("equation")}, inputs);
 }
 
-void import_det(NodeImport& n) {
-  n.emit(Det{}, {n.in(0)});
-}
-
 constexpr OpRow matrix_rows[] = {
-    {"Det", 11, import_det},
     {"Einsum", 12, import_einsum, {1, any_number}},
     {"Gemm", 1, import_gemm, {2, 3}},
     {"MatMul", 1, import_matmul, {2, 2}},

@@ -16,18 +16,6 @@ void import_concat(NodeImport& n) {
   n.emit(Concat{.axis = axis}, {n.inputs().begin(), n.inputs().end()});
 }
 
-void import_transpose(NodeImport& n) {
-  n.emit(Transpose{.perm = n.ints("perm")}, {n.in(0)});
-}
-
-void import_expand(NodeImport& n) {
-  n.emit(Expand{}, {n.in(0), n.in(1)});
-}
-
-void import_trilu(NodeImport& n) {
-  n.emit(Trilu{.upper = n.flag("upper", Flag::on)}, {n.inputs().begin(), n.inputs().end()});
-}
-
 void import_reverse_sequence(NodeImport& n) {
   n.emit(ReverseSequence{.batch_axis = n.integer("batch_axis", 1),
                          .time_axis = n.integer("time_axis", 0)},
@@ -146,14 +134,12 @@ void import_space_to_depth(NodeImport& n) {
          {n.in(0)});
 }
 
-constexpr Arity one{1, 1};
 constexpr Arity any{1, any_number};
 
 constexpr OpRow movement_rows[] = {
     {"CenterCropPad", 18, import_center_crop_pad, two},
     {"Concat", 1, import_concat, any},
     {"DepthToSpace", 1, import_depth_to_space},
-    {"Expand", 8, import_expand, two},
     {"EyeLike", 9, import_eye_like},
     {"Pad", 1, import_pad_1},
     {"Pad", 11, import_pad, {2, 4}},
@@ -165,8 +151,6 @@ constexpr OpRow movement_rows[] = {
     {"Split", 13, import_split, {1, 2}, any},
     {"Tile", 1, import_tile_1, {3, 3}},
     {"Tile", 6, import_tile, two},
-    {"Transpose", 1, import_transpose, one},
-    {"Trilu", 14, import_trilu, {1, 2}},
 };
 
 }  // namespace

@@ -196,7 +196,8 @@ const OpDef& NonZero::def() {
                              .traits = OpTrait::data_dependent,
                              .infer = infer_non_zero,
                              .bound = bound_non_zero,
-                             .attributes = &op_struct<NonZero>};
+                             .attributes = &op_struct<NonZero>,
+                             .onnx = {"NonZero", 9}};
   return def;
 }
 

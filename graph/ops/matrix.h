@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Matrix products, Einsum, determinants and attention.
+// Matrix products, Einsum, determinants, inverses and attention.
 #pragma once
 
 #include <cstdint>
@@ -47,6 +47,15 @@ struct Det {
   bool operator==(const Det&) const = default;
 };
 
+// Inverse of each matrix in the last two dimensions. com.microsoft Inverse.
+struct Inverse {
+  template <class S, class F>
+  static void fields(S&, F&&) {}
+  static const OpDef& def();
+  static const OpKernels& kernels();
+  bool operator==(const Inverse&) const = default;
+};
+
 // softmax(scale * q k^T + mask) v over (q, k, v, mask?), each [..., heads, rows, width]; the heads
 // of q are a multiple of those of k and v. Recognised by the passes; also ONNX Attention.
 struct Attention {
@@ -62,6 +71,6 @@ struct Attention {
   bool operator==(const Attention&) const = default;
 };
 
-using MatrixOps = OpList<MatMul, Einsum, Det, Attention>;
+using MatrixOps = OpList<MatMul, Einsum, Det, Inverse, Attention>;
 
 }  // namespace quern

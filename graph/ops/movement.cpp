@@ -401,7 +401,8 @@ const OpDef& Expand::def() {
                              .inputs = {2, 2},
                              .plan_operands = 1u << 1,
                              .infer = infer_expand,
-                             .attributes = &op_struct<Expand>};
+                             .attributes = &op_struct<Expand>,
+                             .onnx = {"Expand", 8}};
   return def;
 }
 
@@ -465,14 +466,19 @@ const OpDef& Split::def() {
 }
 
 const OpDef& Transpose::def() {
-  static constexpr OpDef def{
-      .name = "Transpose", .infer = infer_transpose, .attributes = &op_struct<Transpose>};
+  static constexpr OpDef def{.name = "Transpose",
+                             .infer = infer_transpose,
+                             .attributes = &op_struct<Transpose>,
+                             .onnx = {"Transpose"}};
   return def;
 }
 
 const OpDef& Trilu::def() {
-  static constexpr OpDef def{
-      .name = "Trilu", .inputs = {1, 2}, .infer = infer_trilu, .attributes = &op_struct<Trilu>};
+  static constexpr OpDef def{.name = "Trilu",
+                             .inputs = {1, 2},
+                             .infer = infer_trilu,
+                             .attributes = &op_struct<Trilu>,
+                             .onnx = {"Trilu", 14}};
   return def;
 }
 

@@ -52,6 +52,7 @@ Selection select_max_unpool(const KernelRequest& request);
 Selection select_roi_pool(const KernelRequest& request);
 Selection select_einsum(const KernelRequest& request);
 Selection select_dft(const KernelRequest& request);
+Selection select_inverse(const KernelRequest& request);
 Selection select_stft(const KernelRequest& request);
 
 }  // namespace quern::gpu

@@ -319,6 +319,18 @@ inline std::vector<Family> all_families() {
          g.output("inverse", layer[2]);
          g.output("same", g.reduce("sum", x, IntList{}));
        }},
+      {"inverses",
+       [](G& g) {
+         for (const std::int64_t n : {1, 3, 8}) {
+           const std::string name = "x" + std::to_string(n);
+           const Operand x = floats(g, name, {5, n, n});
+           const Operand apart = g.mul(g.eye_like(floats(g, "eye" + name, {n, n})), g.scalar(4));
+           // Rows in another order: pivots are not where they were.
+           g.output(name + "y",
+                    g.op("Inverse", {g.slice(g.add(x, apart), IntList{-1}, IntList{-100},
+                                             {.axes = IntList{1}, .steps = IntList{-1}})}));
+         }
+       }},
       {"lines and diagonals",
        [](G& g) {
          const Operand x = floats(g, "x", {3, 7, 5});

@@ -469,6 +469,9 @@ TEST(Microsoft, FusedOperators) {
                       .attributes = {integer("transB", 1), number("alpha", 0.5f)},
                       .domain = ms}),
             "%2: f32[2,2] = MatMul(%0, %1) transpose_b=true alpha=0.5\n");
+  EXPECT_EQ(nodes_of({.op = "Inverse", .types = {tensor_type(f32, {5, 2, 2})}, .domain = ms}),
+            "%1: f32[5,2,2] = Inverse(%0)\n");
+  EXPECT_CONTAINS(nodes_of({.op = "Inverse", .types = {tensor_type(f32, {2, 2})}}), "Inverse");
   EXPECT_EQ(nodes_of({.op = "Gelu", .types = {x}, .domain = ms}),
             "%1: f32[2,4] = Unary(%0) kind=gelu\n");
   EXPECT_EQ(nodes_of({.op = "FastGelu", .types = {x, four}, .domain = ms}),

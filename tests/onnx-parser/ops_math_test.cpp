@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Reductions, products, convolutions, pooling, normalisation, quantised operators.
+#include <type_traits>
+
+#include "graph/op_fields.h"
 #include "tests/expect.h"
 #include "tests/onnx-parser/import_test.h"
 
@@ -63,6 +66,29 @@ TEST(Products, MatMulEinsumDet) {
                       {word("equation", "ij,jk->ik")}}),
             "%2: f32[2,4] = Einsum(%0, %1) equation=\"ij,jk->ik\"\n");
   EXPECT_EQ(nodes_of({"Det", {tensor_type(f32, {5, 2, 2})}}), "%1: f32[5] = Det(%0)\n");
+}
+
+// OpDef::onnx: the parser reads the fields of these types from attributes.
+TEST(SameOperators, HaveFieldsThatAreAttributes) {
+  std::size_t count = 0;
+  for (const OpDef* def : all_ops()) {
+    if (def->onnx.name.empty()) continue;
+    ++count;
+    for_each_field(default_op(*def), [&]<class T>(std::string_view name, const T&) {
+      EXPECT_TRUE((std::is_same_v<T, bool> || std::is_same_v<T, std::int64_t> ||
+                   std::is_same_v<T, float> || std::is_same_v<T, Ints>))
+          << def->name << ": " << name;
+    });
+  }
+  EXPECT_GE(count, 6u);
+}
+
+TEST(SameOperators, TakeTheirArityAndAttributesFromTheDefinition) {
+  EXPECT_EQ(nodes_of({"Trilu", {math_x}, {integer("upper", 0)}}),
+            "%1: f32[2,3,4] = Trilu(%0) upper=false\n");
+  EXPECT_CONTAINS(nodes_of({"Trilu", {math_x}, {integer("lower", 1)}}), "'lower'");
+  EXPECT_CONTAINS(nodes_of({"Det", {math_x, math_x}}), "has 2 inputs, wants 1");
+  EXPECT_CONTAINS(nodes_of({.op = "Det", .types = {math_x}, .version = 10}), "Det");
 }
 
 TEST(Gemm, IsAProductAndASum) {

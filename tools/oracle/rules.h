@@ -40,6 +40,7 @@ Status bound(const ConvTranspose& op, Evaluated& e);
 Status bound(const MatMul& op, Evaluated& e);
 Status bound(const Einsum& op, Evaluated& e);
 Status bound(const Det& op, Evaluated& e);
+Status bound(const Inverse& op, Evaluated& e);
 Status bound(const Col2Im& op, Evaluated& e);
 Status bound(const Pool& op, Evaluated& e);
 Status bound(const Dft& op, Evaluated& e);

@@ -254,6 +254,61 @@ Status bound(const Det&, Evaluated& e) {
   return {};
 }
 
+// ---- inverse -----------------------------------------------------------------------------------
+
+namespace {
+
+// Bounds on what comes out for a matrix within `off` of one whose inverse is `y`, all n x n. With
+// P = |Y| off, a column of the result moves by at most (P + P^2 + ...) |y| of its own.
+Numbers moved_inverse(std::span<const double> y, const Numbers& off, std::size_t n) {
+  Numbers growth(n * n, 0.0), bound(n * n, 0.0);
+  double most = 0;  // the greatest sum of a row of P
+  for (std::size_t i = 0; i < n; ++i) {
+    double sum = 0;
+    for (std::size_t j = 0; j < n; ++j) {
+      for (std::size_t k = 0; k < n; ++k)
+        growth[i * n + j] += std::fabs(y[i * n + k]) * off[k * n + j];
+      sum += growth[i * n + j];
+    }
+    most = std::isnan(sum) ? infinity : std::max(most, sum);
+  }
+  if (most > 0.25) return Numbers(n * n, infinity);
+  for (std::size_t j = 0; j < n; ++j) {
+    double column = 0;
+    for (std::size_t i = 0; i < n; ++i) {
+      for (std::size_t k = 0; k < n; ++k)
+        bound[i * n + j] += growth[i * n + k] * std::fabs(y[k * n + j]);
+      column = std::max(column, bound[i * n + j]);
+    }
+    // Twice what follows the first term: the inverse that multiplies it has moved as well.
+    for (std::size_t i = 0; i < n; ++i) bound[i * n + j] += 2 * most / (1 - 2 * most) * column;
+  }
+  return bound;
+}
+
+}  // namespace
+
+// Elimination and substitution are exact for a matrix that is as near as with Det, one for each
+// column of the result; a division may round as five products do (Vulkan).
+Status bound(const Inverse&, Evaluated& e) {
+  const Traced& x = *e.in[0];
+  const Numbers y = as_numbers(e.out[0].value);
+  const auto n = static_cast<std::size_t>(x.value.shape().back());
+  const std::size_t area = n * n;
+  const Rounding r = e.rounding();
+  for (std::size_t at = 0; at < e.bound().size(); at += area) {
+    double most = 0;
+    for (std::size_t i = 0; i < area; ++i) most = std::max(most, x.at(at + i).size());
+    const double own = r.gamma(8 * static_cast<double>(n)) * std::ldexp(most, static_cast<int>(n));
+    Numbers off(area);
+    for (std::size_t i = 0; i < area; ++i) off[i] = x.error(at + i) + own + r.tiny();
+    const Numbers moved = moved_inverse(std::span(y).subspan(at, area), off, n);
+    for (std::size_t i = 0; i < area; ++i)
+      e.bound()[at + i] = moved[i] + r.unit() * (std::fabs(y[at + i]) + moved[i]) + r.tiny();
+  }
+  return {};
+}
+
 // ---- pooling -----------------------------------------------------------------------------------
 
 Status bound(const Pool& op, Evaluated& e) {

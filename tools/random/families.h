@@ -34,6 +34,7 @@ std::span<const Family> layer_families();
 std::span<const Family> contrib_families();
 std::span<const Family> contrib_quantised_families();
 std::span<const Family> optional_families();
+std::span<const Family> same_families();
 
 // All tables in one.
 std::vector<Family> all_families();

@@ -199,6 +199,18 @@ TEST_F(VulkanTest, FallsBackToTheCpuBetweenSubmissions) {
   EXPECT_CONTAINS(std::string(refused.error().message()), "(Det)");
 }
 
+TEST_F(VulkanTest, InversesOfSmallMatricesAreTheDevices) {
+  for (const std::int64_t n : {8, 9}) {
+    GraphBuilder g("inverse");
+    const Operand x = testing::floats(g, "x", {n, n});
+    g.output("y", g.op("Inverse", {g.tanh(x)}));
+    const auto executable = compile(must(g.build()), device_name());
+    const auto session = session_of(executable);
+    run(*session, inputs_of(*executable));
+    EXPECT_EQ(session->plan_info().fallbacks.size(), n == 8 ? 0U : 1U);
+  }
+}
+
 TEST_F(VulkanTest, AnInputHandedOutNeverGoesUp) {
   GraphBuilder g("through");
   const Operand x = testing::floats(g, "x", {4, 6});

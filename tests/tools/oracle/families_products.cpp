@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Sums of products: convolutions, matrix products and determinants.
+// Sums of products: convolutions, matrix products, determinants and inverses.
 #include "tests/tools/oracle/family_groups.h"
 
 namespace quern::testing {
@@ -51,6 +51,12 @@ output %2 "y")",
 output %1 "y")",
      {-2, 2},
      0.0005},
+    {"inverse",
+     R"(input %0 "a": f32[5,3,3]
+%1: f32[5,3,3] = Inverse(%0)
+output %1 "y")",
+     {-2, 2},
+     0.001},
 };
 
 }  // namespace
