@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "graph/ops/indexing.h"
 #include "graph/ops/matrix.h"
 #include "graph/ops/reduction.h"
 #include "graph/ops/resampling.h"
@@ -76,6 +77,25 @@ bool keeps_matrices(const Graph& g, const Node& expand) {
 bool passes_one_element(ReduceKind k) {
   return k == ReduceKind::sum || k == ReduceKind::mean || k == ReduceKind::max ||
          k == ReduceKind::min || k == ReduceKind::prod;
+}
+
+// The indices that a slice gives.
+struct Cut {
+  std::int64_t first, last, step;
+};
+// Nothing if these do not count up in equal steps, or if one of them may be out of range.
+std::optional<Cut> cut_of(const Ints& indices, Dim extent) {
+  if (!extent.known() || indices.empty()) return std::nullopt;
+  Ints all;
+  for (const std::int64_t i : indices) {
+    if (i < -extent.value() || i >= extent.value()) return std::nullopt;
+    all.push_back(i < 0 ? i + extent.value() : i);
+  }
+  const std::int64_t step = all.size() > 1 ? all[1] - all[0] : 1;
+  if (step < 1) return std::nullopt;
+  for (std::size_t i = 1; i < all.size(); ++i)
+    if (all[i] - all[i - 1] != step) return std::nullopt;
+  return Cut{all.front(), all.back(), step};
 }
 
 }  // namespace
@@ -178,6 +198,27 @@ Result<bool> drop_where(Graph& g, NodeId id) {
   if (!condition) return false;
   const ValueId chosen = n.inputs[*condition ? 1 : 2];
   return known_same(g, n.outputs[0], chosen) ? replace_uses(g, id, chosen) : Result<bool>(false);
+}
+
+// gather(x, i)  =>  slice(x), squeezed where i is a scalar, if i counts up in equal steps: what is
+// left to move a view can say
+Result<bool> gather_to_slice(Graph& g, NodeId id) {
+  const Node& n = g.node(id);
+  const auto* op = bare<Gather>(n);
+  if (!op || op->kind != GatherKind::axis) return false;
+  const ValueId x = n.inputs[0];
+  const auto axis = positive_axis(g, x, op->axis);
+  const auto indices = ints(g, n.inputs[1]);
+  if (!axis || !indices || bare<ShapeOf>(g, x)) return false;  // shapes have rules of their own
+  const auto cut = cut_of(*indices, (*g.type(x).dims)[*axis]);
+  const std::size_t rank = g.value(n.inputs[1]).constant.shape().rank();
+  if (!cut || rank > 1) return false;
+  const auto at = static_cast<std::int64_t>(*axis);
+  std::vector<ValueId> inputs = {x, add_ints(g, {cut->first}), add_ints(g, {cut->last + 1}),
+                                 add_ints(g, {at}), add_ints(g, {cut->step})};
+  if (rank == 1) return replace_op(g, id, Slice{}, std::move(inputs));
+  QUERN_ASSIGN(const ValueId part, g.add(Slice{}, std::move(inputs), n.name));
+  return replace_op(g, id, Squeeze{}, {part, add_ints(g, {at})});
 }
 
 }  // namespace quern::passes

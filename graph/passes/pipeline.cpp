@@ -47,6 +47,7 @@ constexpr Pass table[] = {
     {"drop_reduce", simplify, roots<Reduce>(), passes::drop_reduce},
     {"drop_where", simplify, roots<Where>(), passes::drop_where},
     {"drop_expand", simplify, roots<Binary, Where, MatMul>(), passes::drop_expand},
+    {"gather_to_slice", simplify, roots<Gather>(), passes::gather_to_slice},
     {"drop_empty_parts", simplify, roots<Concat>(), passes::drop_empty_parts},
     // one form for each thing
     {"move_constant_right", simplify, roots<Binary>(), passes::move_constant_right},

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "engine/vocabulary/text_util.h"
 #include "tests/graph/passes/golden.h"
 
 namespace quern::testing {
@@ -253,6 +254,59 @@ TEST(DropExpand, StaysWhereAProductNeedsTheSize) {
     input %0 "x": f32[1,3,2]
     input %1 "w": f32[4,2,5]
     %2: f32[4,3,5] = MatMul(%0, %1)
+    output %2 "y")");
+}
+
+TEST(GatherToSlice, OneOrSomeThatCountUp) {
+  expect_becomes({"gather_to_slice"}, R"(
+    input %0 "x": f32[3,N,4]
+    const %1: i64[] = {-2}
+    const %2: i32[2] = {1, 3}
+    %3: f32[N,4] = Gather(%0, %1)
+    %4: f32[N,2] = Gather(%3, %2) axis=-1
+    output %4 "y")",
+                 R"(
+    input %0 "x": f32[3,N,4]
+    const %1: i64[1] = {1}
+    const %2: i64[1] = {2}
+    const %3: i64[1] = {0}
+    const %4: i64[1] = {1}
+    %5: f32[1,N,4] = Slice(%0, %1, %2, %3, %4)
+    const %6: i64[1] = {0}
+    %7: f32[N,4] = Squeeze(%5, %6)
+    const %8: i64[1] = {1}
+    const %9: i64[1] = {4}
+    const %10: i64[1] = {1}
+    const %11: i64[1] = {2}
+    %12: f32[N,2] = Slice(%7, %8, %9, %10, %11)
+    output %12 "y")");
+}
+
+// One out of range is an error of the run; a slice would take what there is.
+TEST(GatherToSlice, StaysWhereASliceWouldSayAnother) {
+  struct Row {
+    std::string_view indices, type;
+  };
+  for (const auto& [indices, type] :
+       {Row{"i64[2] = {3, 1}", "[2,3]"}, Row{"i64[2] = {1, 1}", "[2,3]"},
+        Row{"i64[3] = {0, 1, 3}", "[3,3]"}, Row{"i64[1] = {4}", "[1,3]"},
+        Row{"i64[2] = {-5, 0}", "[2,3]"}, Row{"i64[1,2] = {0, 1}", "[1,2,3]"}})
+    expect_stays({"gather_to_slice"}, cat(R"(
+    input %0 "x": f32[4,3]
+    const %1: )",
+                                          indices, R"(
+    %2: f32)",
+                                          type, R"( = Gather(%0, %1)
+    output %2 "y")"));
+  expect_stays({"gather_to_slice"}, R"(
+    input %0 "x": f32[N,3]
+    const %1: i64[] = {1}
+    %2: f32[3] = Gather(%0, %1)
+    output %2 "y")");
+  expect_stays({"gather_to_slice"}, R"(
+    input %0 "x": f32[4,3]
+    const %1: i64[1,3] = {1, 1, 1}
+    %2: f32[1,3] = Gather(%0, %1) kind=elements
     output %2 "y")");
 }
 

@@ -265,7 +265,7 @@ class Generator {
       case 2: put(Slice{}, {x, list({0}), list({2})}); break;
       case 3: put(Slice{}, {x, list({-1}), list({-100}), list({0}), list({-1})}); break;
       case 4: put(Expand{}, {x, list(ints(shape(x)))}); break;
-      case 5: put(Gather{}, {x, list({0, 0})}); break;
+      case 5: put(Gather{}, {x, list(maybe() ? Ints{0, 0} : Ints{0})}); break;
       default: unsized(Reshape{}, {x, *g_.add(ShapeOf{}, {x})}, shape(x)); break;
     }
   }
