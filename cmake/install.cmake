@@ -11,6 +11,21 @@ endif()
 install(TARGETS quern ${libraries} quern_c_api quern_shared quern_wasi_nn_shared
         EXPORT quern COMPONENT sdk)
 install(DIRECTORY engine/include/quern frontends/wasi-nn/include/quern TYPE INCLUDE COMPONENT sdk)
+
+# <quern/ops/*.h>: the families of graph/ops/all.h as they are, with what they include, so that
+# GraphBuilder::op takes the struct of any operator.
+file(STRINGS graph/ops/all.h headers REGEX "^#include \"graph/ops/")
+list(TRANSFORM headers REPLACE "^#include \"(.*)\"$" "\\1")
+list(APPEND headers graph/op.h graph/ops/window.h)
+set(ops "${CMAKE_CURRENT_BINARY_DIR}/include/quern/ops")
+foreach(header IN LISTS headers)
+  set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS "${header}")
+  file(READ "${header}" text)
+  string(REGEX REPLACE "\"graph/(ops/)?([a-z_]+\\.h)\"" "<quern/ops/\\2>" text "${text}")
+  cmake_path(GET header FILENAME name)
+  file(CONFIGURE OUTPUT "${ops}/${name}" CONTENT "${text}" @ONLY)
+endforeach()
+install(DIRECTORY "${ops}" DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}/quern" COMPONENT sdk)
 set(package "${CMAKE_INSTALL_LIBDIR}/cmake/quern")
 install(EXPORT quern NAMESPACE quern:: DESTINATION "${package}" FILE quern-config.cmake
         COMPONENT sdk)

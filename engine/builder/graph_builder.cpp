@@ -255,4 +255,11 @@ Operand GraphBuilder::op(std::string_view family, const Operands& operands,
   return ops(family, operands, attributes, 1).front();
 }
 
+Operands GraphBuilder::ops(Op op, const Operands& operands, std::size_t outputs) {
+  return impl_->emit(std::move(op), operands, outputs);
+}
+Operand GraphBuilder::op(Op op, const Operands& operands) {
+  return ops(std::move(op), operands, 1).front();
+}
+
 }  // namespace quern

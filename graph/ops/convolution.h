@@ -7,7 +7,7 @@
 #include <string_view>
 
 #include "graph/op.h"
-#include "graph/ops/windows.h"
+#include "graph/ops/window.h"
 
 namespace quern {
 

@@ -190,6 +190,10 @@ std::span<const std::string_view> enum_names(ScatterReduction) {
   return scatter_reduction_names;
 }
 
+std::size_t new_axis(const OneHot& op, std::size_t rank) {
+  return positive_axis(op.axis, rank + 1);
+}
+
 const OpDef& Gather::def() {
   static constexpr OpDef def{.name = "Gather",
                              .inputs = {2, 2},

@@ -8,7 +8,6 @@
 #include <string_view>
 
 #include "graph/op.h"
-#include "graph/type.h"
 
 namespace quern {
 
@@ -63,9 +62,7 @@ struct OneHot {
 };
 
 // The position of the new dimension in the result.
-inline std::size_t new_axis(const OneHot& op, std::size_t rank) {
-  return positive_axis(op.axis, rank + 1);
-}
+std::size_t new_axis(const OneHot& op, std::size_t rank);
 
 using IndexingOps = OpList<Gather, Scatter, OneHot>;
 

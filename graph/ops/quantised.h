@@ -8,7 +8,7 @@
 #include <quern/dtype.h>
 
 #include "graph/op.h"
-#include "graph/ops/windows.h"
+#include "graph/ops/window.h"
 
 namespace quern {
 

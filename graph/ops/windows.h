@@ -11,30 +11,12 @@
 #include <quern/status.h>
 
 #include "graph/op_def.h"
+#include "graph/ops/window.h"
 
 namespace quern {
 
 struct ConvTranspose;
 struct MaxUnpool;
-
-enum class AutoPad : std::uint8_t { notset, same_upper, same_lower, valid };
-std::span<const std::string_view> enum_names(AutoPad);
-// Window geometry over the spatial dimensions (all past batch and channel). Empty lists mean 1 for
-// strides and dilations, 0 for pads. pads: all begins, then all ends.
-struct Window {
-  Ints kernel;
-  Ints strides;
-  Ints pads;
-  Ints dilations;
-  AutoPad auto_pad = AutoPad::notset;
-
-  template <class S, class F>
-  static void fields(S& s, F&& f) {
-    f("kernel", s.kernel), f("strides", s.strides), f("pads", s.pads);
-    f("dilations", s.dilations), f("auto_pad", s.auto_pad);
-  }
-  bool operator==(const Window&) const = default;
-};
 
 // The largest size, stride and so on that a model may have: no real model exceeds it, and below it
 // no sum or product of two can overflow.

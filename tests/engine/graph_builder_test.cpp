@@ -6,6 +6,9 @@
 #include <quern/graph_builder.h>
 
 #include "graph/op_def.h"
+#include "graph/ops/data_dependent.h"
+#include "graph/ops/matrix.h"
+#include "graph/ops/movement.h"
 #include "tests/engine/engine_test.h"
 #include "tests/expect.h"
 
@@ -536,6 +539,21 @@ TEST(GraphBuilder, EveryFamilyIsReachable) {
     EXPECT_THAT(std::string(g.status().message()), ::testing::Not(HasSubstr("no operator")))
         << def->name;
   }
+}
+
+TEST_P(GraphBuilderTest, TakesTheStructOfAnOperator) {
+  GraphBuilder g;
+  const Operand x = g.input("x", DType::f32, {2, 2});
+  g.output("inverse", g.op(Inverse{}, {x}));
+  g.output("lower", g.op(Trilu{.upper = false}, {x}));
+  const Operands top = g.ops(TopK{.axis = 0, .largest = false}, {x, g.integers({1})}, 2);
+  g.output("least", top[0]);
+  g.output("where", top[1]);
+  const Ran r = run(g, {tensor<float>({2, 2}, {1, 2, 3, 4})});
+  EXPECT_THAT(r.values(0), ElementsAre(-2, 1, 1.5F, -0.5F));
+  EXPECT_THAT(r.values(1), ElementsAre(1, 0, 3, 4));
+  EXPECT_THAT(r.values(2), ElementsAre(1, 2));
+  EXPECT_THAT(r.values<std::int64_t>(3), ElementsAre(0, 0));
 }
 
 // ---- errors ------------------------------------------------------------------------------------

@@ -9,7 +9,8 @@
 //
 // No call reports an error by itself: the builder keeps the first error, ignores all later calls,
 // and build() returns the error. Operators have the semantics of the ONNX operators of these names;
-// op() gives access to families and attributes that have no method.
+// op() gives access to families and attributes that have no method: by name, or by the struct of
+// <quern/ops/...>, which the compiler checks.
 #pragma once
 
 #include <array>
@@ -29,6 +30,8 @@
 #include <quern/tensor.h>
 
 namespace quern {
+
+class Op;  // <quern/ops/op.h>
 
 // Builds one graph. One thread at a time; movable.
 class GraphBuilder {
@@ -59,6 +62,10 @@ class GraphBuilder {
   Operand op(std::string_view family, const Operands& operands, std::string_view attributes = {});
   Operands ops(std::string_view family, const Operands& operands, std::string_view attributes,
                std::size_t outputs);
+  // Adds an operator with the attributes of its struct, all of which have defaults:
+  // op(Trilu{.upper = false}, {x}), with <quern/ops/movement.h>. Structs may gain attributes.
+  Operand op(Op op, const Operands& operands);
+  Operands ops(Op op, const Operands& operands, std::size_t outputs);
 
   // ---- elementwise
   Operand abs(Operand x), neg(Operand x), sign(Operand x), ceil(Operand x), floor(Operand x),
