@@ -26,7 +26,7 @@ void fill(std::size_t size, const std::byte* value, std::int64_t n, std::byte* d
           StopCheck& check) {
   visit_element_size(size, [&](auto width) {
     constexpr std::size_t bytes = decltype(width)::value;
-    for_each_until(n, 1, check, [&](std::int64_t i) {
+    for_each_until(n, std::int64_t{bytes}, check, [&](std::int64_t i) {
       std::memcpy(dst + i * std::int64_t{bytes}, value, bytes);
     });
   });

@@ -89,15 +89,16 @@ void typed_loop(const ReferenceCall& call, F f) {
   for_each_offset(r.outer, r.strides, 4, check, [&](const auto& at) {
     const T* a = call.inputs[0].as<T>() + at[0];
     const T* b = call.inputs[1].as<T>() + at[1];
+    // By value: what `y` is written to might be what it is, as far as a compiler knows.
     if (!r.moves[1]) {
-      const T right = *b;
-      for_each_until(r.n, 2, check,
-                     [&](std::int64_t i) { y[i] = f(r.moves[0] ? a[i] : *a, right); });
+      for_each_until(r.n, 2, check, [&f, y, a, moves = r.moves[0], right = *b](std::int64_t i) {
+        y[i] = f(moves ? a[i] : *a, right);
+      });
     } else if (!r.moves[0]) {
-      const T left = *a;
-      for_each_until(r.n, 2, check, [&](std::int64_t i) { y[i] = f(left, b[i]); });
+      for_each_until(r.n, 2, check,
+                     [&f, y, b, left = *a](std::int64_t i) { y[i] = f(left, b[i]); });
     } else {
-      for_each_until(r.n, 2, check, [&](std::int64_t i) { y[i] = f(a[i], b[i]); });
+      for_each_until(r.n, 2, check, [&f, y, a, b](std::int64_t i) { y[i] = f(a[i], b[i]); });
     }
     y += r.n;
   });
