@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "kernels/contract/team_clock.h"
 
-#include <pthread.h>
 #include <ctime>
+#include <pthread.h>
 #include <utility>
 
 namespace quern {
