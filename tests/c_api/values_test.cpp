@@ -404,7 +404,7 @@ TEST_F(CApi, StructuresHaveASizeOfSomeVersion) {
                                                 quern_model_destroy(made);
                                                 return status;
                                               }),
-              ElementsAre(32, 40));
+              ElementsAre(32, 48));
 }
 
 TEST_F(CApi, NullHandles) {

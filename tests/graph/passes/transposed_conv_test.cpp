@@ -47,7 +47,7 @@ TEST(TransposedConvToConv, StaysWithStepsWeightsOfARunAndWindowsThatCut) {
     %5: f32[1,1,7] = ConvTranspose(%0, %1)
     %6: f32[1,1,4] = ConvTranspose(%0, %3) pads=[3,0]
     %7: f32[1,1,5] = ConvTranspose(%0, %3) auto_pad=same_upper
-    %8 = ConvTranspose(%2, %3)
+    %8: f32[1,1,?] = ConvTranspose(%2, %3)
     output %4 "a"
     output %5 "b"
     output %6 "c"
