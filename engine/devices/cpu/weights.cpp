@@ -84,8 +84,9 @@ std::shared_ptr<const void> SharedWeights::find_or_make_code(const std::string& 
 }
 
 std::size_t SharedWeights::code_bytes() const {
-  // A primitive of oneDNN with its description takes 8 to 20 kB in 2.6, and up to 28 in 3.6.
-  constexpr std::size_t each = 28 << 10;
+  // A primitive of oneDNN with its description takes 8 to 20 kB in 2.6 (31 on average for small
+  // convolutions with AVX-512 of AMD's fifth generation), and up to 28 in 3.6.
+  constexpr std::size_t each = 36 << 10;
   const std::scoped_lock lock(code_mutex_);
   return each * static_cast<std::size_t>(std::ranges::count_if(
                     code_, [](const auto& c) { return !c.second.expired(); }));
