@@ -196,7 +196,7 @@ Selection build_conv(const KernelRequest& r, const ConvShapes& shapes, const Con
   if (first && !r.target.scratch)
     first = make(first.src_desc(), first.dst_desc(), onednn::make_attr(r, work.traits));
   if (!first) return unsupported();
-  // One product of matrices for each channel: 1 to 3 % of what loops over channels reach.
+  // A product of matrices for each channel takes four to six times as long as loops over channels.
   const std::string best = first.impl_info_str();
   if (best.find("gemm") != std::string::npos && suits_conv_depthwise(r)) return unsupported();
   const auto dst_layout = onednn::layout_of(first.dst_desc(), shapes.dst);
