@@ -188,7 +188,14 @@ Result<Row> plan_with(const NamedStrategy& strategy, const PlanArgs& args, const
   return row;
 }
 
-// The bound without the kernels' scratch memory.
+// What is live at the peak of each problem, together.
+std::uint64_t peaks_bound(const Subject& s) {
+  std::uint64_t bound = 0;
+  for (const MemoryProblem& p : s.problems) bound += lower_bound(p);
+  return bound;
+}
+
+// The same without the kernels' scratch memory.
 std::uint64_t bound_without_scratch(const Subject& s) {
   std::uint64_t bound = 0;
   for (MemoryProblem p : s.problems) {
@@ -318,8 +325,10 @@ void show(const Subject& s, const std::vector<Row>& rows, const Console& console
     t.add({std::string(r.strategy), bytes(r.size), percent_text(ratio(r.size, bound) - 1),
            percent_text(r.fragmentation), time_text(r.plan_ms), std::string(name_of(r.status))});
   std::string line = cat(t.text(console), "lower bound ", bytes(bound));
+  const std::uint64_t peaks = peaks_bound(s);
+  if (peaks < bound) line += cat(" (proven by search; ", bytes(peaks), " live at the peak)");
   const std::uint64_t without_scratch = bound_without_scratch(s);
-  if (without_scratch < bound)
+  if (without_scratch < peaks)
     line += cat(" (", bytes(without_scratch), " without the scratch of kernels)");
   line += cat(", unshared ", bytes(unshared_bytes(s)));
   if (!s.model.steps.empty())

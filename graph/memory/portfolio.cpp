@@ -9,6 +9,7 @@
 #include "graph/memory/offsets/skyline.h"
 #include "graph/memory/order/orders.h"
 #include "graph/memory/packing/boxes.h"
+#include "graph/memory/packing/by_pairs.h"
 #include "graph/memory/packing/by_time.h"
 #include "graph/memory/packing/exact.h"
 #include "graph/memory/packing/large_first.h"
@@ -115,6 +116,11 @@ class Race {
     enter_boxes(Joining::filling);
     enter_boxes(Joining::matching);
     auto whole = make_plan_search(problem_, answer_.plan, limits_.capacity, ends_);
+    // Of what the exact search takes for whole.
+    std::unique_ptr<PlanSearch> pairs;
+    if (std::ranges::any_of(problem_.intervals, has_parts))
+      pairs = make_pair_search(problem_, answer_.plan, limits_.capacity, ends_);
+    bool pairs_run = pairs != nullptr;
     for (bool runs = true; runs && !done() && !ends_.reached();) {
       for (const auto& r : racers_) {
         if (done()) break;
@@ -124,6 +130,13 @@ class Race {
       if (done()) break;
       runs = whole->round(answer_.plan.size);
       adopt(whole->answer().plan);
+      answer_.bound = std::max(answer_.bound, whole->answer().bound);
+      if (pairs_run && !done()) {
+        pairs_run = pairs->round(answer_.plan.size);
+        adopt(pairs->answer().plan);
+        answer_.bound = std::max(answer_.bound, pairs->answer().bound);
+        runs = runs || pairs_run;
+      }
       if (packing_ && !done() && packing_fits()) {
         attempt_packing(&ends_);
         runs = true;
@@ -132,7 +145,6 @@ class Race {
         attempt_valleys(&ends_);
         runs = true;
       }
-      answer_.bound = std::max(answer_.bound, whole->answer().bound);
       for (const auto& r : racers_) runs = runs || r->runs;
     }
     search_parts();

@@ -43,10 +43,6 @@ std::uint64_t level_above(std::uint64_t bound, double share) {
   return bound + static_cast<std::uint64_t>(static_cast<double>(bound) * share);
 }
 
-bool has_parts(const Interval& i) {
-  return std::ranges::any_of(i.gaps, [](const Gap& g) { return g.from < g.to; });
-}
-
 // The largest unit in which all offsets of canonical placements count.
 std::uint64_t unit_of(const MemoryProblem& problem, std::uint64_t granularity) {
   std::uint64_t unit = 0;

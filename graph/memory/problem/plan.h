@@ -41,6 +41,9 @@ struct Interval {
   bool operator==(const Interval&) const = default;
 };
 
+// Whether at times only a part of the buffer is live.
+bool has_parts(const Interval& interval);
+
 struct MemoryProblem {
   std::vector<Interval> intervals;
 

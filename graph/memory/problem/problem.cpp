@@ -149,6 +149,10 @@ std::vector<Event> events_of(std::span<const Piece> pieces) {
   return events;
 }
 
+bool has_parts(const Interval& interval) {
+  return std::ranges::any_of(interval.gaps, [](const Gap& g) { return g.from < g.to; });
+}
+
 std::vector<Piece> pieces_of(const MemoryProblem& problem) {
   const Horizon horizon = horizon_of(problem);
   std::vector<Piece> pieces;
