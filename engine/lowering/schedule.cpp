@@ -66,10 +66,12 @@ struct Placement {
 };
 
 // Searches are limited by steps rather than time, so that a model has the same plan everywhere.
-constexpr PlanLimits limits{.seconds = 0.5, .steps = 20000};
+PlanLimits limits_with(const Stop* stop) {
+  return {.seconds = 0.5, .steps = 20000, .stop = stop};
+}
 
 // The best of the lists that look at each pair of buffers that live at one time, or `stacked`.
-MemoryPlan best_listed(const MemoryProblem& problem, MemoryPlan stacked) {
+MemoryPlan best_listed(const MemoryProblem& problem, const PlanLimits& limits, MemoryPlan stacked) {
   MemoryPlan best = std::move(stacked);
   for (const char* name : {"greedy-by-size", "greedy-by-breadth", "first-fit"}) {
     PlanAnswer answer = find_strategy(name)->plan(problem, limits);
@@ -82,7 +84,8 @@ MemoryPlan best_listed(const MemoryProblem& problem, MemoryPlan stacked) {
 // Large problems are stacked first, which often reaches the bound. Where it does not, very large
 // ones are placed by lists, and so many pairs of buffers that live at one time that this would take
 // more than some 20 us for each buffer are not looked at.
-Placement placement_of(const MemoryProblem& problem, const Strategy& strategy) {
+Placement placement_of(const MemoryProblem& problem, const Strategy& strategy,
+                       const PlanLimits& limits) {
   constexpr std::size_t large = 256;        // buffers
   constexpr std::size_t very_large = 4096;  // buffers
   constexpr std::uint64_t pairs = 1U << 16;
@@ -92,7 +95,7 @@ Placement placement_of(const MemoryProblem& problem, const Strategy& strategy) {
   MemoryPlan plan = best_stacked(problem);
   if (plan.size <= lower_bound(problem)) return {std::move(plan)};
   if (pairs_at_once(problem) > pairs + pairs_a_buffer * n) return {std::move(plan), false};
-  if (n > very_large) return {best_listed(problem, std::move(plan)), false};
+  if (n > very_large) return {best_listed(problem, limits, std::move(plan)), false};
   return {strategy.plan(problem, limits).plan};
 }
 
@@ -103,7 +106,8 @@ Result<PlacedMemory> place_as_scheduled(const StepGraph& graph, const ScheduleOp
   if (options.stop) QUERN_TRY(options.stop->check());
   p.memory = memory_of(graph, p.answer.schedule);
   QUERN_TRY(check(p.memory.problem));
-  Placement placement = placement_of(p.memory.problem, strategy);
+  Placement placement = placement_of(p.memory.problem, strategy, limits_with(options.stop));
+  if (options.stop) QUERN_TRY(options.stop->check());
   QUERN_TRY(validate(p.memory.problem, placement.plan));
   p.plan = std::move(placement.plan);
   p.is_searched = placement.is_searched && p.answer.is_complete;

@@ -62,8 +62,7 @@ class Beam final : public BeamSearch {
     for (std::size_t level = 0; level < buffers_.size(); ++level) {
       children_.clear();
       for (std::size_t k = 0; k < count_; ++k) {
-        if (steps_ >= last || std::chrono::steady_clock::now() > budget.deadline)
-          return SearchResult::out_of_budget;
+        if (steps_ >= last || budget.is_late()) return SearchResult::out_of_budget;
         branch(k);
       }
       if (children_.empty()) return SearchResult::infeasible;

@@ -14,7 +14,7 @@
 namespace quern {
 namespace {
 
-constexpr std::int64_t far = std::int64_t{1} << 62;
+constexpr std::int64_t far = std::int64_t{1} << 62;  // problems have at most 2^60 bytes: check()
 constexpr std::size_t max_pairs = 8192;
 constexpr std::size_t max_met = std::size_t{1} << 19;  // in all sections: what stacking looks at
 constexpr std::int64_t work_a_step = 256;  // pairs looked at: about what a step of others takes

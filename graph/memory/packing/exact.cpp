@@ -11,6 +11,7 @@
 #include <memory>
 #include <numeric>
 
+#include "engine/vocabulary/stop.h"
 #include "graph/memory/order/beam_search.h"
 #include "graph/memory/order/orders.h"
 #include "graph/memory/packing/exact_search.h"
@@ -262,7 +263,7 @@ class Improver final : public PlanSearch {
       if (!search) search = make_search(part, capacity, styles[k]);
       searched_ = true;
       const std::int64_t before = search->steps();
-      const SearchResult result = search->run({std::min(budget, ends_.steps), ends_.deadline});
+      const SearchResult result = search->run(ends_.budget(std::min(budget, ends_.steps)));
       ends_.steps -= search->steps() - before;
       if (result == SearchResult::out_of_budget) continue;
       if (result == SearchResult::feasible) {
@@ -312,7 +313,7 @@ class Improver final : public PlanSearch {
           {.width = static_cast<std::size_t>(std::min(beam_width * budget_, max_width)),
            .bound = units(part, goal(part)),
            .capacity = units(part, capacity)},
-          {ends_.steps, ends_.deadline});
+          ends_.budget(ends_.steps));
       ends_.steps -= part.beam->steps() - before;
       if (result == SearchResult::feasible && adopt(part, part.beam->offsets())) return;
     }
@@ -357,10 +358,15 @@ class Improver final : public PlanSearch {
 SearchEnds::SearchEnds(const PlanLimits& limits)
     : deadline(Clock::now() + std::chrono::duration_cast<Clock::duration>(
                                   std::chrono::duration<double>(std::min(limits.seconds, 1e6)))),
-      steps(static_cast<std::int64_t>(std::min<std::uint64_t>(limits.steps, 1ULL << 62))) {}
+      steps(static_cast<std::int64_t>(std::min<std::uint64_t>(limits.steps, 1ULL << 62))),
+      stop(limits.stop) {}
+
+SearchBudget SearchEnds::budget(std::int64_t most) const {
+  return {most, deadline, stop};
+}
 
 bool SearchEnds::reached() const {
-  return steps <= 0 || Clock::now() > deadline;
+  return steps <= 0 || budget(steps).is_late();
 }
 
 double SearchEnds::seconds() const {

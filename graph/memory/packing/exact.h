@@ -5,6 +5,7 @@
 #include <chrono>
 #include <memory>
 
+#include "graph/memory/packing/exact_search.h"
 #include "graph/memory/problem/plan.h"
 
 namespace quern {
@@ -13,10 +14,12 @@ namespace quern {
 struct SearchEnds {
   explicit SearchEnds(const PlanLimits& limits);
   bool reached() const;
-  double seconds() const;  // that are left
+  double seconds() const;                        // that are left
+  SearchBudget budget(std::int64_t most) const;  // of so many steps
 
   std::chrono::steady_clock::time_point deadline;
   std::int64_t steps;  // that are left
+  const Stop* stop;
 };
 
 class PlanSearch {

@@ -6,6 +6,7 @@
 #include <limits>
 #include <string>
 
+#include "engine/vocabulary/stop.h"
 #include "graph/memory/packing/failed_states.h"
 #include "graph/memory/packing/random.h"
 
@@ -41,7 +42,7 @@ class Search final : public ExactSearch {
       rest -= left_;
       const SearchResult result = search_all();
       rest += left_;
-      const bool late = std::chrono::steady_clock::now() > budget.deadline;
+      const bool late = budget.is_late();
       if (result != SearchResult::out_of_budget || rest <= 0 || late) return result;
     }
   }
@@ -250,7 +251,7 @@ class Search final : public ExactSearch {
   bool out_of_budget() {
     if (left_ <= 0) return true;
     --left_;
-    if ((++steps_ & 255) == 0 && std::chrono::steady_clock::now() > budget_.deadline) left_ = 0;
+    if ((++steps_ & 255) == 0 && budget_.is_late()) left_ = 0;
     return false;
   }
 
@@ -620,6 +621,10 @@ class Search final : public ExactSearch {
 };
 
 }  // namespace
+
+bool SearchBudget::is_late() const {
+  return std::chrono::steady_clock::now() > deadline || (stop && stop->is_reached());
+}
 
 std::unique_ptr<ExactSearch> make_exact_search(std::span<const SearchBuffer> buffers,
                                                std::int32_t sections, std::int64_t capacity,

@@ -16,6 +16,8 @@
 
 namespace quern {
 
+class Stop;  // engine/vocabulary/stop.h
+
 struct SearchBuffer {
   std::int64_t size = 0;
   std::int64_t alignment = 1;
@@ -33,6 +35,9 @@ enum class SearchResult : std::uint8_t { feasible, infeasible, out_of_budget };
 struct SearchBudget {
   std::int64_t steps = 0;
   std::chrono::steady_clock::time_point deadline;
+  const Stop* stop = nullptr;
+
+  bool is_late() const;
 };
 
 // One style of search at one capacity. A search that ran out of budget can be continued: failed

@@ -13,11 +13,6 @@
 namespace quern {
 namespace {
 
-struct Width {
-  std::size_t kept;
-  std::size_t children;  // of each packing that is kept
-};
-constexpr std::array widths = {Width{1, 1}, Width{2, 3}, Width{8, 6}, Width{24, 8}, Width{64, 8}};
 constexpr std::size_t attempts_of_width = 2;  // from the first section, and from the fullest
 constexpr std::size_t most_levels = 300;
 // Sections that buffers live for, in sum: each attempt looks at all of them.
@@ -55,6 +50,12 @@ PackingParameters parameters_of(std::size_t child, std::uint64_t lot) {
 }  // namespace
 
 class PackingSearch::Impl {
+  struct Width {
+    std::size_t kept;
+    std::size_t children;  // of each packing that is kept
+  };
+  static constexpr Width widths[] = {{1, 1}, {2, 3}, {8, 6}, {24, 8}, {64, 8}};
+
  public:
   explicit Impl(const MemoryProblem& problem)
       : problem_(problem), lives_(problem), bound_(lower_bound(problem)) {
@@ -130,7 +131,7 @@ class PackingSearch::Impl {
   };
 
   Width width_of(std::size_t number) const {
-    std::size_t k = std::min(number / attempts_of_width, widths.size() - 1);
+    std::size_t k = std::min(number / attempts_of_width, std::size(widths) - 1);
     while (k > 0 && widths[k].kept * widths[k].children * most_live_ > most_blocks) --k;
     return widths[k];
   }

@@ -15,6 +15,8 @@
 
 namespace quern {
 
+class Stop;  // engine/vocabulary/stop.h
+
 // Steps [first, end) of a buffer's life in which only its bytes [from, to) are in use, or none.
 struct Gap {
   std::int64_t first = 0;
@@ -99,6 +101,8 @@ struct PlanLimits {
   double seconds = 1;                     // for strategies that search
   // Step limit of a search. If it is reached before the time limit, the plan is reproducible.
   std::uint64_t steps = std::numeric_limits<std::uint64_t>::max();
+  // Ends a search early, too. The plan is then valid, but no longer the same everywhere.
+  const Stop* stop = nullptr;
 };
 
 struct PlanAnswer {

@@ -2,8 +2,12 @@
 // What the exact search proves, against every placement there is.
 #include "graph/memory/packing/exact.h"
 
+#include <atomic>
+#include <chrono>
+
 #include <gtest/gtest.h>
 
+#include "engine/vocabulary/stop.h"
 #include "graph/memory/problem/planted.h"
 #include "graph/memory/strategies.h"
 #include "tests/graph/memory/problems.h"
@@ -160,6 +164,26 @@ TEST(Exact, StopsAtItsSteps) {
   const PlanAnswer b = plan_exact(p, {.seconds = 60, .steps = 3000});
   EXPECT_EQ(a.plan, b.plan);
   EXPECT_TRUE(validate(p, a.plan).ok());
+}
+
+// A deadline and a cancel end it, whatever it was allowed.
+TEST(Exact, EndsWhenARunMust) {
+  using Clock = std::chrono::steady_clock;
+  const std::atomic<bool> cancelled = true;
+  const Stop stops[] = {Stop({.deadline = Clock::now() + std::chrono::milliseconds(20)}),
+                        Stop({.cancelled = &cancelled})};
+  MemoryProblem problems[] = {planted_problem({.buffers = 3000, .seed = 1}),
+                              random_problem(80, 7, {.gaps = true, .parts = true}, 1000, 30)};
+  // No plan of these reaches its bound soon.
+  for (MemoryProblem& p : problems)
+    for (Interval& i : p.intervals) i.alignment = 1;
+  for (const Stop& stop : stops)
+    for (const MemoryProblem& p : problems) {
+      const auto begin = Clock::now();
+      const PlanAnswer answer = plan_auto(p, {.seconds = 60, .stop = &stop});
+      EXPECT_LT(Clock::now() - begin, std::chrono::seconds(10));
+      EXPECT_TRUE(validate(p, answer.plan).ok());
+    }
 }
 
 }  // namespace

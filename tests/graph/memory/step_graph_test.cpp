@@ -138,7 +138,7 @@ TEST(Schedule, GivesTheSameResultsInLessMemory) {
     const auto wanted = run(g, plain_schedule(g));
     const std::uint64_t plain = best_schedule(g, {.order = false, .alias = false}).bound;
     ASSERT_LE(plain, bound(g, plain_schedule(g))) << "seed " << seed;
-    for (const ScheduleOptions options : {ScheduleOptions{.order = false, .alias = false},
+    for (const ScheduleOptions& options : {ScheduleOptions{.order = false, .alias = false},
                                           ScheduleOptions{.order = true, .alias = false},
                                           ScheduleOptions{.order = false, .alias = true},
                                           ScheduleOptions{.order = true, .alias = true}}) {
