@@ -30,9 +30,10 @@ std::string count_text(Arity a) {
   return a.min == a.max ? cat(a.min) : cat(a.min, " to ", a.max);
 }
 
-// Attributes of opset 1 and of tools that have no effect on inference.
+// Attributes of opset 1 and of tools that have no effect on inference: an optimiser of ONNX Runtime
+// misspelt epsilon, and ONNX Runtime takes its default in such files.
 bool is_harmless(std::string_view name) {
-  return name == "consumed_inputs";
+  return name == "consumed_inputs" || name == "epsion";
 }
 
 // Makes a new symbol of the graph with a name like `name`; the search for a free name begins at
@@ -97,6 +98,8 @@ void Importer::check_opsets() {
               cat("opset ", set.version, " of ", domain.empty() ? "ai.onnx" : domain,
                   " is not known, only 1 to ", *newest));
   }
+  // Its optimiser does not always say that it used its operators; they have one version.
+  environment_.opsets.try_emplace("com.microsoft", 1);
 }
 
 std::optional<Graph> Importer::run() {

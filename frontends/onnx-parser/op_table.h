@@ -28,7 +28,13 @@ struct OpRow {
   const OpDef* same = nullptr;  // in place of `import`: OpDef::onnx says that it is this
 };
 
+// Numbers of inputs or outputs that several families have; one is what a row says nothing of.
+inline constexpr Arity none{0, 0};
+inline constexpr Arity one_or_two{1, 2};
 inline constexpr Arity two{2, 2};
+inline constexpr Arity two_or_three{2, 3};
+inline constexpr Arity three{3, 3};
+inline constexpr Arity any{1, any_number};
 
 using OpRows = std::span<const OpRow>;
 OpRows unary_ops();
@@ -54,7 +60,9 @@ OpRows sequence_ops();
 OpRows attention_ops();
 OpRows loss_ops();
 OpRows training_ops();
+OpRows legacy_ops();
 OpRows microsoft_ops();
+OpRows microsoft_attention_ops();
 OpRows microsoft_quant_ops();
 OpRows same_onnx_ops();
 OpRows same_microsoft_ops();

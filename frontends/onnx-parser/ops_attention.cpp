@@ -4,7 +4,7 @@
 #include <limits>
 
 #include "engine/vocabulary/text_util.h"
-#include "frontends/onnx-parser/expand.h"
+#include "frontends/onnx-parser/attention_parts.h"
 #include "frontends/onnx-parser/node_import.h"
 #include "frontends/onnx-parser/op_table.h"
 #include "graph/ops/elementwise.h"
@@ -15,16 +15,41 @@
 #include "graph/ops/shape.h"
 
 namespace quern::onnx {
+
+ValueId split_heads(NodeImport& n, ValueId x, std::int64_t heads) {
+  return transpose(n, reshape(n, x, Ints{0, 0, heads, -1}), {0, 2, 1, 3});
+}
+
+ValueId join_heads(NodeImport& n, ValueId x) {
+  return reshape(n, transpose(n, x, {0, 2, 1, 3}), Ints{0, 0, -1});
+}
+
+std::int64_t head_count(NodeImport& n, std::string_view attribute) {
+  const std::int64_t heads = n.integer(attribute);
+  if (n.ok() && heads < 1) n.fail(cat("attribute '", attribute, "' must be positive"));
+  return heads;
+}
+
+ScoreScale score_scale(NodeImport& n, ValueId q, std::optional<float> given) {
+  if (given) return {*given, q};
+  const Dim width = n.dim(q, 3);
+  if (width.known() && !width.is(0)) return {1 / std::sqrt(static_cast<float>(width.value())), q};
+  const ValueId root = unary(n, UnaryKind::sqrt, cast(n, dims_of(n, q, 3, 4), DType::f32));
+  return {1, div(n, q, cast(n, root, n.dtype(q)))};
+}
+
+ValueId causal_keys(NodeImport& n, ValueId q, ValueId k, ValueId past) {
+  const ValueId column = counting(n, scalar_dim(n, k, 2));
+  ValueId row = unsqueeze(n, counting(n, scalar_dim(n, q, 2)), {1});
+  if (past != no_value) row = add(n, row, past);
+  return binary(n, BinaryKind::less_equal, column, row);
+}
+
 namespace {
 
 constexpr std::int64_t to_end = std::numeric_limits<std::int64_t>::max();
 
 // ---- operands
-
-// [batch, rows, heads * width] -> [batch, heads, rows, width]
-ValueId split_heads(NodeImport& n, ValueId x, std::int64_t heads) {
-  return transpose(n, reshape(n, x, Ints{0, 0, heads, -1}), {0, 2, 1, 3});
-}
 
 struct Operands {
   ValueId q;
@@ -32,12 +57,6 @@ struct Operands {
   ValueId v;
   bool packed = false;  // rank 3: heads lie in the last dimension
 };
-
-std::int64_t head_count(NodeImport& n, std::string_view attribute) {
-  const std::int64_t heads = n.integer(attribute);
-  if (n.ok() && heads < 1) n.fail(cat("attribute '", attribute, "' must be positive"));
-  return heads;
-}
 
 Operands read_operands(NodeImport& n) {
   Operands o{.q = n.in(0), .k = n.in(1), .v = n.in(2), .packed = n.known_rank(n.in(0)) == 3};
@@ -158,24 +177,15 @@ ValueId repeat_heads(NodeImport& n, ValueId x, ValueId q) {
   return reshape(n, wide, join_dims(n, {dims_of(n, x, 0, 1), q_heads, rest}));
 }
 
-struct Scale {
-  float factor = 1;      // the part known at import
-  ValueId q = no_value;  // q, already scaled by the part that is not known
-};
-
-Scale read_scale(NodeImport& n, ValueId q) {
+ScoreScale read_scale(NodeImport& n, ValueId q) {
   const float given = n.number("scale", 0);
-  if (n.has_attribute("scale")) return {given, q};
-  const Dim width = n.dim(q, 3);
-  if (width.known() && !width.is(0)) return {1 / std::sqrt(static_cast<float>(width.value())), q};
-  const ValueId root = unary(n, UnaryKind::sqrt, cast(n, dims_of(n, q, 3, 4), DType::f32));
-  return {1, div(n, q, cast(n, root, n.dtype(q)))};
+  return score_scale(n, q, n.has_attribute("scale") ? std::optional(given) : std::nullopt);
 }
 
 enum class ScoreOutput : std::int64_t { raw, capped, biased, softmax };
 
 // Attention in separate steps, for models that use intermediate results.
-ValueId spelled_out(NodeImport& n, const Operands& o, const Scale& scale, ValueId bias,
+ValueId spelled_out(NodeImport& n, const Operands& o, const ScoreScale& scale, ValueId bias,
                     float softcap, DType precision) {
   const auto mode = static_cast<ScoreOutput>(n.integer("qk_matmul_output_mode", 0));
   const ValueId k = repeat_heads(n, o.k, o.q);
@@ -201,7 +211,7 @@ void import_attention(NodeImport& n) {
   const float softcap = n.number("softcap", 0);
   const DType precision = n.dtype_attribute("softmax_precision", n.dtype(n.in(0)));
   const Operands o = read_operands(n);
-  const Scale scale = read_scale(n, o.q);
+  const ScoreScale scale = read_scale(n, o.q);
   const ValueId bias = score_bias(n, o, limits);
   n.ignore("qk_matmul_output_mode");
   ValueId y = no_value;
@@ -212,7 +222,7 @@ void import_attention(NodeImport& n) {
   } else {
     y = spelled_out(n, o, scale, bias, softcap, precision);
   }
-  if (o.packed) y = reshape(n, transpose(n, y, {0, 2, 1, 3}), Ints{0, 0, -1});
+  if (o.packed) y = join_heads(n, y);
   n.set(0, y);
   n.set(1, o.k);
   n.set(2, o.v);

@@ -84,8 +84,6 @@ void import_swiglu(NodeImport& n) {
   n.set(0, mul(n, unary(n, UnaryKind::swish, n.in(0), n.number("alpha", 1)), n.in(1)));
 }
 
-constexpr Arity any{1, any_number};
-
 constexpr OpRow binary_rows[] = {
     {"Add", 1, legacy<BinaryKind::add>, two},
     {"Add", 7, plain<BinaryKind::add>, two},

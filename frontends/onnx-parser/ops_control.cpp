@@ -222,8 +222,6 @@ void import_sequence_map(NodeImport& n) {
          one_body(*std::move(body)), outputs);
 }
 
-constexpr Arity any{1, any_number};
-
 constexpr OpRow control_rows[] = {
     {"If", 1, import_if, {1, 1}, any},
     {"Loop", 1, import_loop, {0, any_number}, {0, any_number}},

@@ -74,8 +74,6 @@ void import_tensor_scatter(NodeImport& n) {
          {n.in(0), expand_to(n, at, shape_of(n, update)), update});
 }
 
-constexpr Arity three{3, 3};
-
 constexpr OpRow index_rows[] = {
     {"Gather", 1, import_gather, two},
     {"GatherElements", 11, import_gather_elements, two},

@@ -105,11 +105,21 @@ void import_fused_gemm(NodeImport& n) {
   n.set(0, activated(n, activation, y, a, b));
 }
 
+// The first dimension moved to the last but one: [M, batch..., K] -> [batch..., M, K].
+ValueId batch_first(NodeImport& n, ValueId x) {
+  const std::int64_t rank = n.known_rank(x);
+  Ints perm;
+  for (std::int64_t i = 1; i + 1 < rank; ++i) perm.push_back(i);
+  perm.push_back(0);
+  if (rank > 1) perm.push_back(rank - 1);
+  return rank > 2 ? transpose(n, x, perm) : x;
+}
+
 void import_fused_matmul(NodeImport& n) {
   const MatMul op = product_op(n);
-  if (n.flag("transBatchA", Flag::off) || n.flag("transBatchB", Flag::off))
-    return n.unsupported("transposed batch dimensions are not supported");
-  n.emit(op, {n.in(0), n.in(1)});
+  const ValueId a = n.flag("transBatchA", Flag::off) ? batch_first(n, n.in(0)) : n.in(0);
+  const ValueId b = n.flag("transBatchB", Flag::off) ? batch_first(n, n.in(1)) : n.in(1);
+  n.emit(op, {a, b});
 }
 
 // ---- elementwise
@@ -153,8 +163,6 @@ void import_skip_layer_norm(NodeImport& n) {
 void import_skip_simplified_layer_norm(NodeImport& n) {
   skip_norm(n, {.epsilon = n.number("epsilon", 1e-12f), .center = false}, {n.in(2)}, n.in(3));
 }
-
-constexpr Arity two_or_three{2, 3};
 
 constexpr OpRow microsoft_rows[] = {
     {"BiasGelu", 1, import_bias_gelu, two},

@@ -134,8 +134,6 @@ void import_space_to_depth(NodeImport& n) {
          {n.in(0)});
 }
 
-constexpr Arity any{1, any_number};
-
 constexpr OpRow movement_rows[] = {
     {"CenterCropPad", 18, import_center_crop_pad, two},
     {"Concat", 1, import_concat, any},

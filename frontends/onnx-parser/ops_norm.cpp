@@ -126,8 +126,6 @@ void import_softmax(NodeImport& n) {
          {n.in(0)});
 }
 
-constexpr Arity three{3, 3};
-
 constexpr OpRow norm_rows[] = {
     {"BatchNormalization", 1, import_batch_norm_1, {5, 5}, {1, 5}},
     {"BatchNormalization", 14, import_batch_norm, {5, 5}, {1, 3}},

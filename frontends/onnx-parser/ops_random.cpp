@@ -48,8 +48,6 @@ void import_multinomial(NodeImport& n) {
          {n.in(0)});
 }
 
-constexpr Arity none{0, 0};
-
 constexpr OpRow random_rows[] = {
     {"Bernoulli", 15, import_bernoulli},
     {"Multinomial", 7, import_multinomial},

@@ -43,8 +43,6 @@ void import_cumulative(NodeImport& n) {
          {n.in(0), n.in(1)});
 }
 
-constexpr Arity one_or_two{1, 2};
-
 constexpr OpRow reduction_rows[] = {
     {"ArgMax", 1, import_arg_reduce<true>},
     {"ArgMin", 1, import_arg_reduce<false>},

@@ -52,8 +52,6 @@ void import_get_element(NodeImport& n) {
   n.emit(Optional{.kind = OptionalKind::get_element}, {n.in(0)});
 }
 
-constexpr Arity one_or_two{1, 2};
-
 constexpr OpRow sequence_rows[] = {
     {"ConcatFromSequence", 11, import_concat_from_sequence},
     {"Optional", 15, import_optional, {0, 1}},

@@ -157,7 +157,6 @@ void import_unsqueeze(NodeImport& n) {
   n.emit(Unsqueeze{}, {n.in(0), n.in(1)});
 }
 
-constexpr Arity none{0, 0};
 constexpr Arity one{1, 1};
 
 constexpr OpRow shape_rows[] = {

@@ -130,7 +130,6 @@ void import_gradient(NodeImport& n) {
 }
 
 constexpr Arity from_three{3, any_number};
-constexpr Arity any{1, any_number};
 
 constexpr OpRow training_rows[] = {
     {"Adagrad", 1, import_adagrad, from_three, any},

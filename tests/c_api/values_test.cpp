@@ -425,5 +425,24 @@ TEST_F(CApi, NullHandles) {
   EXPECT_EQ(quern_session_profile_count(nullptr), 0U);
 }
 
+// As many dimensions as a tensor has room for, and one more.
+TEST_F(CApi, RanksUpToTheMost) {
+  open({.nodes = {node("Neg", {"x"}, {"y"})},
+        .inputs = {value("x", f32, {1, 1, 1, 1, 1, 1, 1, 2})},
+        .outputs = {Message().text(1, "y")}});
+  const float numbers[] = {3, 4};
+  quern_tensor t = QUERN_TENSOR_INIT;
+  t.rank = QUERN_MAX_RANK;
+  for (std::int64_t& d : t.dims) d = 1;
+  t.dims[QUERN_MAX_RANK - 1] = 2;
+  t.data = numbers;
+  t.bytes = sizeof numbers;
+  EXPECT_EQ(quern_session_set_input(session, 0, &t, QUERN_COPY), QUERN_OK) << quern_last_error();
+  ASSERT_EQ(quern_session_run(session), QUERN_OK) << quern_last_error();
+  t.rank = QUERN_MAX_RANK + 1;
+  EXPECT_EQ(quern_session_set_input(session, 0, &t, QUERN_COPY), QUERN_INVALID_ARGUMENT);
+  EXPECT_STREQ(quern_last_error(), "a tensor of rank 9, at most 8 are supported");
+}
+
 }  // namespace
 }  // namespace quern

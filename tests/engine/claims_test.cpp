@@ -207,5 +207,12 @@ TEST(LoopCondition, MayHaveRankOne) {
                     ::testing::StrEq("f32[1] 14"));
 }
 
+// More than an address can name.
+TEST(Tensors, OfMoreMemoryThanThereIsAreRefused) {
+  const auto t = Tensor::zeros({DType::i64, {std::int64_t{1} << 46}});
+  ASSERT_FALSE(t);
+  EXPECT_EQ(t.error().code(), Code::out_of_memory);
+}
+
 }  // namespace
 }  // namespace quern

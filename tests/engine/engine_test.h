@@ -43,7 +43,10 @@ Tensor tensor(const Shape& shape, std::initializer_list<T> values) {
   constexpr DType dtype = std::is_same_v<T, float>          ? DType::f32
                           : std::is_same_v<T, bool>         ? DType::boolean
                           : std::is_same_v<T, std::int64_t> ? DType::i64
+                          : std::is_same_v<T, std::uint8_t> ? DType::u8
+                          : std::is_same_v<T, std::int8_t>  ? DType::i8
                                                             : DType::i32;
+  static_assert(dtype != DType::i32 || std::is_same_v<T, std::int32_t>);
   return Tensor::from_values<T>(dtype, shape, std::span(values.begin(), values.size()));
 }
 

@@ -56,13 +56,6 @@ void change(std::vector<T>& v) {
   change(v[1]);
 }
 
-void expect_round_trip(const Graph& g) {
-  const std::string once = to_text(g);
-  const auto back = parse_text(once, g.ops());
-  ASSERT_TRUE(back) << back.error().message() << "\nin\n" << once;
-  EXPECT_EQ(to_text(*back), once);
-}
-
 TEST(Text, EveryAttributeOfEveryOperator) {
   for (const OpDef* def : all_ops()) {
     Op op = default_op(*def);
@@ -135,6 +128,9 @@ TEST(Text, ErrorsNameTheLine) {
   EXPECT_CONTAINS(error("graph \"\" {\n%1: f32[] = Unary() axis=1\n}"), "no attribute");
   EXPECT_CONTAINS(error("graph \"\" {\n%1: f32[] = Unary() | add(%3)\n}"), "%3 is not defined");
   EXPECT_CONTAINS(error("graph \"\" {"), "without an end");
+  // A word is not the beginning of a longer one.
+  EXPECT_CONTAINS(error("graph \"\" {\n  inputs %0: f32[2]\n}"), "line 2");
+  EXPECT_CONTAINS(error("graph \"\" {\n  input %0: f32[2]\n  output_ %0 \"y\"\n}"), "line 3");
 }
 
 }  // namespace

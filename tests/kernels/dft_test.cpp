@@ -221,6 +221,8 @@ TEST(MelWeightMatrix, RefusesWhatDoesNotFit) {
                   "the sizes must be");
   EXPECT_CONTAINS(error_of(MelWeightMatrix{}, {scalar(1), scalar(8), scalar(0), hertz, hertz}),
                   "sample_rate is 0");
+  EXPECT_CONTAINS(infer_text(MelWeightMatrix{}, {i64({}), i64({}), f32({}), f32({}), f32({})}),
+                  "input 2");
   EXPECT_CONTAINS(error_of(MelWeightMatrix{}, {scalar(1), scalar(8), scalar(8), scalar(1), hertz}),
                   "must be one float");
 }

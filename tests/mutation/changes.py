@@ -124,14 +124,32 @@ def sources():
             yield area, path
 
 
-def draw(count, seed, only):
-    """At most one change a line, from the areas in turn."""
-    lots = random.Random(seed)
+def candidates_of(only):
+    """All changes that there are, by area."""
     by_area = {}
     for area, path in sources():
         if only and area not in only:
             continue
         by_area.setdefault(area, []).extend(changes_of(area, path, (ROOT / path).read_text()))
+    return by_area
+
+
+def named(keys, only):
+    """The changes of those keys that the sources still have, one a line."""
+    found = {}
+    for area, candidates in candidates_of(only).items():
+        for change in candidates:
+            if change.key() in keys:
+                found.setdefault((change.path, change.line), change)
+    for number, change in enumerate(found.values(), 1):
+        change.number = number
+    return list(found.values())
+
+
+def draw(count, seed, only):
+    """At most one change a line, from the areas in turn."""
+    lots = random.Random(seed)
+    by_area = candidates_of(only)
     for candidates in by_area.values():
         lots.shuffle(candidates)
     drawn, lines = [], set()

@@ -12,6 +12,7 @@ Changes are drawn in turn from the areas, always the same for one seed.
   tests/mutation/mutate.py --count 200 --seed 1            all areas
   tests/mutation/mutate.py --count 20 --area engine -v     one area, with what each test said
   tests/mutation/mutate.py --list --count 50               what would be changed
+  tests/mutation/mutate.py --missed-in F                   what --out F says was missed, once more
 
 Survivors that change nothing that can be seen are listed in equivalent.txt with the reason, and are
 not tried again.
@@ -24,7 +25,7 @@ import pathlib
 import shutil
 import time
 
-from changes import AREAS, ROOT, draw
+from changes import AREAS, ROOT, draw, named
 from suites import MOST, SANITIZED, Runner
 from trees import Tree
 
@@ -37,6 +38,12 @@ def known_equivalents():
     path = pathlib.Path(__file__).with_name("equivalent.txt")
     rows = [line.split("\t") for line in path.read_text().splitlines() if line and not line.startswith("#")]
     return {row[0]: row[-1] for row in rows}
+
+
+def missed_in(path):
+    """Keys of the changes that a file of --out calls missed."""
+    rows = [json.loads(line) for line in path.read_text().splitlines()]
+    return {row["key"] for row in rows if row["seen"] is None}
 
 
 def summary(rows):
@@ -118,11 +125,14 @@ def main():
     parser.add_argument("--out", type=pathlib.Path, help="a JSON object a line, for each change")
     parser.add_argument("--unity", action="store_true",
                         help="build in batches: sooner from nothing, later after a change of the draw")
+    parser.add_argument("--missed-in", type=pathlib.Path, metavar="FILE",
+                        help="try what an --out of before says was missed, as far as it is still there")
     parser.add_argument("--list", action="store_true", help="only say what would be changed")
     parser.add_argument("-j", "--jobs", type=int, default=os.cpu_count())
     parser.add_argument("-v", "--verbose", action="store_true")
     args = parser.parse_args()
-    changes = draw(args.count, args.seed, args.area)
+    changes = named(missed_in(args.missed_in), args.area) if args.missed_in else \
+        draw(args.count, args.seed, args.area)
     if args.list:
         print("\n".join(map(str, changes)))
         return

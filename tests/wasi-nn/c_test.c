@@ -190,6 +190,9 @@ static void check_typed(quern_nn_instance* instance) {
   tensor.bytes -= 1;
   CHECK(quern_nn_set_input(instance, context, 0, &tensor) == QUERN_NN_INVALID_ARGUMENT);
   tensor.bytes += 1;
+  tensor.rank = QUERN_MAX_RANK + 1;
+  CHECK(quern_nn_set_input(instance, context, 0, &tensor) == QUERN_NN_INVALID_ARGUMENT);
+  tensor.rank = 4;
   OK(quern_nn_set_input(instance, context, 0, &tensor));
   OK(quern_nn_compute(instance, context));
   CHECK(quern_nn_get_output(instance, context, 0, NULL, 0, &written) == QUERN_NN_TOO_LARGE);

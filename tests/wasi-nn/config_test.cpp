@@ -79,6 +79,8 @@ TEST(Config, NamesKeyFoundAndWanted) {
                           R"("graphs": [])",
                           R"("graphs": {})",
                           R"("deadline_ms": 0)",
+                          R"("deadline_ms": "soon")",
+                          R"("deadline_ms": true)",
                           R"("deadline_ms": 4294967296)",
                           R"("threads": 0)",
                           R"("threads": 1025)",

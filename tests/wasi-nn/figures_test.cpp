@@ -223,5 +223,23 @@ TEST(Metrics, LabelsAreEscapedAndUtf8) {
   EXPECT_EQ(metrics_text({}).find('{'), std::string::npos);
 }
 
+// What a larger shape needs is charged before it is computed, also after a smaller one.
+TEST(Figures, EachShapeIsCharged) {
+  const auto bytes_after = [](Instance& instance, Handle context, std::int64_t rows) {
+    ContextUse use;
+    EXPECT_TRUE(instance.use(context, &use).ok());
+    const std::vector<float> zeros(static_cast<std::size_t>(64 * rows));
+    EXPECT_TRUE(use.set_input(0, {DType::f32, {rows, 64}}, as_bytes(zeros)).ok());
+    EXPECT_TRUE(use.compute().ok());
+    return instance.account()->figures().resident[Kind::arenas];
+  };
+  const auto tenant = Tenant::create({.threads = 1});
+  const auto instance = Instance::create(tenant);
+  const Handle context = ready(*instance, packed_model(), {1, 64});
+  const std::uint64_t small = bytes_after(*instance, context, 1);
+  const std::uint64_t large = bytes_after(*instance, context, 500);
+  EXPECT_GE(large, small + std::uint64_t{499} * 64 * 4);
+}
+
 }  // namespace
 }  // namespace quern::wasi_nn_test

@@ -380,6 +380,31 @@ TEST(Limits, ARefusalChangesNoCharge) {
   }
 }
 
+TEST(Limits, AreNamedWhenTheyAreReached) {
+  struct Row {
+    Resource resource;
+    std::string_view name;
+  };
+  for (const auto& [resource, name] :
+       {Row{&Counts::graphs, "graphs: "}, Row{&Counts::contexts, "contexts: "},
+        Row{&Counts::model_bytes, "model bytes: "}, Row{&Counts::tensor_bytes, "tensor bytes: "},
+        Row{&Counts::resident_bytes, "resident bytes: "},
+        Row{&Counts::parallel_computes, "parallel computes: "}}) {
+    Account account(at_most(resource, 4), nullptr);
+    const Error error = account.change(resource, 0, 5);
+    EXPECT_EQ(error.code, Errno::too_large);
+    EXPECT_EQ(error.text, std::string(name) + "0 are used and 5 wanted, the limit is 4");
+  }
+}
+
+TEST(Limits, APlaceThatNobodyHasIsAnError) {
+  Place place;
+  EXPECT_EQ(make_place(std::size_t{1} << 62, &place).code, Errno::too_large);
+  EXPECT_EQ(place, nullptr);
+  EXPECT_TRUE(make_place(0, &place).ok());
+  EXPECT_NE(place, nullptr);
+}
+
 TEST(Limits, CountHandles) {
   const auto graphs = instance_with(at_most(&Counts::graphs, 2));
   Handle graph = 0;

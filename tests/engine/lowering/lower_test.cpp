@@ -54,5 +54,21 @@ TEST(Lower, StepsAreNamedByTheGraph) {
   ::mallopt(M_PERTURB, 0);
 }
 
+// What only looks at memory in another way takes no step, and a step says which kind it is.
+TEST(Lower, ViewsAreNoSteps) {
+  GraphBuilder g("views");
+  const Operand x = g.input("x", DType::f32, {2, 3, 4});
+  const Operand flat = g.reshape(x, {6, 4});
+  const Operand part = g.reshape(g.slice(x, {1}, {2}), {3, 4});
+  g.output("most", g.reduce("max", part, {1}));
+  g.output("sums", g.add(flat, flat));
+  Model model = must(g.build());
+  cpu::SharedWeights packed;
+  const auto program = must(lower(model.graph(), {.weights = &packed}));
+  std::set<std::string> ops;
+  for (const Step& s : program->steps) ops.insert(s.op);
+  EXPECT_EQ(ops, (std::set<std::string>{"Reduce.max", "Binary.add"}));
+}
+
 }  // namespace
 }  // namespace quern

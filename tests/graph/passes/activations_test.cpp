@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "engine/vocabulary/text_util.h"
+#include "graph/passes/terms.h"
 #include "tests/graph/passes/golden.h"
 
 namespace quern::testing {
@@ -310,6 +311,14 @@ TEST(LeakyRelu, ByMax) {
     %2: f32[3] = Binary(%0, %1) kind=div
     %3: f32[3] = Binary(%2, %0) kind=max
     output %3 "y")");
+}
+
+TEST(Terms, HoldAFew) {
+  passes::Terms terms(1);
+  for (std::size_t k = 0; k < passes::Terms::max_size; ++k)
+    EXPECT_TRUE(terms.add(static_cast<ValueId>(k)));
+  EXPECT_FALSE(terms.add(static_cast<ValueId>(77)));
+  EXPECT_EQ(terms.size(), passes::Terms::max_size);
 }
 
 }  // namespace

@@ -290,7 +290,8 @@ TEST(GatherToSlice, StaysWhereASliceWouldSayAnother) {
   for (const auto& [indices, type] :
        {Row{"i64[2] = {3, 1}", "[2,3]"}, Row{"i64[2] = {1, 1}", "[2,3]"},
         Row{"i64[3] = {0, 1, 3}", "[3,3]"}, Row{"i64[1] = {4}", "[1,3]"},
-        Row{"i64[2] = {-5, 0}", "[2,3]"}, Row{"i64[1,2] = {0, 1}", "[1,2,3]"}})
+        Row{"i64[2] = {-5, 0}", "[2,3]"}, Row{"i64[1,2] = {0, 1}", "[1,2,3]"},
+        Row{"i64[0] = {}", "[0,3]"}})
     expect_stays({"gather_to_slice"}, cat(R"(
     input %0 "x": f32[4,3]
     const %1: )",

@@ -1,0 +1,303 @@
+// SPDX-License-Identifier: Apache-2.0
+// com.microsoft: attention as ONNX Runtime's optimiser fuses it for BERT, GPT-2 and their kin, and
+// the embeddings in front of it. Source: docs/ContribOperators.md of ONNX Runtime; what its text
+// leaves open is as its CPU kernels have it.
+//
+// batch B, heads N, query rows S, new keys L, past keys P, all keys T = P + L, width H.
+#include <limits>
+#include <optional>
+
+#include "engine/vocabulary/text_util.h"
+#include "frontends/onnx-parser/attention_parts.h"
+#include "frontends/onnx-parser/op_table.h"
+#include "graph/ops/elementwise.h"
+#include "graph/ops/matrix.h"
+#include "graph/ops/movement.h"
+#include "graph/ops/normalisation.h"
+#include "graph/ops/quantised.h"
+#include "graph/ops/reduction.h"
+
+namespace quern::onnx {
+namespace {
+
+// Queries [B, N, S, H], keys [B, N, T, H] and values [B, N, T, Hv].
+struct Heads {
+  ValueId q = no_value;
+  ValueId k = no_value;
+  ValueId v = no_value;
+  ValueId past_keys = no_value;  // of which `k` begins with
+};
+
+struct MaskOptions {
+  std::int64_t heads;
+  double filter;  // added to the scores of masked keys
+  bool causal;
+  std::optional<float> scale;
+};
+
+MaskOptions read_options(NodeImport& n) {
+  MaskOptions o{.heads = head_count(n, "num_heads"),
+                .filter = n.number("mask_filter_value", -10000),
+                .causal = n.flag("unidirectional", Flag::off),
+                .scale = std::nullopt};
+  if (const float scale = n.number("scale", 0); scale != 0) o.scale = scale;
+  return o;
+}
+
+// ---- masks
+
+// From [B] ends, or [2 B] ends and then beginnings, the keys that count: bool [B, T].
+ValueId keys_within(NodeImport& n, ValueId limits, const Heads& h) {
+  const ValueId batch = dims_of(n, h.q, 0, 1);
+  const ValueId column = counting(n, scalar_dim(n, h.k, 2));
+  const ValueId minus_one = n.ints_constant({-1});
+  const ValueId shape = join_dims(n, {minus_one, batch});
+  const ValueId table = reshape(n, cast(n, limits, DType::i64), shape);  // [1 or 2, B]
+  const auto as_column = [&](ValueId row) { return unsqueeze(n, row, {1}); };
+  const ValueId ends = as_column(squeeze(n, slice(n, table, 0, 1, 0), {0}));
+  const ValueId before_end = binary(n, BinaryKind::less, column, ends);
+  if (n.dim(limits, 0).same(n.dim(h.q, 0))) return before_end;
+  // Zeros stand in where there are no beginnings.
+  const ValueId one = n.ints_constant({1});
+  const ValueId zeros = filled(n, join_dims(n, {one, batch}), DType::i64, 0);
+  const ValueId all = concat(n, {zeros, slice(n, table, 1, 2, 0)}, 0);
+  const ValueId begins = as_column(squeeze(n, reduce(n, ReduceKind::max, all, {0}), {0}));
+  return binary(n, BinaryKind::logical_and, before_end,
+                binary(n, BinaryKind::greater_equal, column, begins));
+}
+
+// What is added to the scores for a mask of one to three dimensions; broadcasts to [B, N, S, T].
+ValueId filter_bias(NodeImport& n, ValueId mask, const Heads& h, double filter) {
+  const std::int64_t rank = n.known_rank(mask);
+  if (rank < 1 || rank > 3) {
+    n.unsupported(cat("a mask of rank ", rank, " is not supported"));
+    return no_value;
+  }
+  ValueId keeps = no_value;
+  if (rank == 1) {
+    keeps = keys_within(n, mask, h);
+  } else {
+    keeps = binary(n, BinaryKind::greater, mask, n.scalar_like(mask, 0));
+  }
+  const DType dtype = n.dtype(h.q);
+  const ValueId zero = n.scalar(dtype, 0);
+  const ValueId bias = where(n, keeps, zero, n.scalar(dtype, filter));
+  return unsqueeze(n, bias, rank == 3 ? Ints{1} : Ints{1, 2});
+}
+
+ValueId plus(NodeImport& n, ValueId a, ValueId b) {
+  if (a == no_value) return b;
+  return b == no_value ? a : add(n, a, b);
+}
+
+// All that is added to the scores; no_value: nothing.
+ValueId score_bias_of(NodeImport& n, const Heads& h, const MaskOptions& o, std::size_t mask,
+                      std::size_t given) {
+  ValueId bias = no_value;
+  if (n.has(mask)) bias = filter_bias(n, n.in(mask), h, o.filter);
+  if (o.causal) {
+    const ValueId past = h.past_keys == no_value ? no_value : dims_of(n, h.past_keys, 2, 3);
+    const ValueId sees = causal_keys(n, h.q, h.k, past);
+    const DType dtype = n.dtype(h.q);
+    const ValueId zero = n.scalar(dtype, 0);
+    const ValueId never = n.scalar(dtype, -std::numeric_limits<double>::infinity());
+    bias = plus(n, bias, where(n, sees, zero, never));
+  }
+  return plus(n, bias, n.has(given) ? n.in(given) : no_value);
+}
+
+// [B, S, N * Hv]. Output `scores`, where one is wanted: what the softmax is taken of.
+ValueId attend(NodeImport& n, const Heads& h, const MaskOptions& o, ValueId bias,
+               std::optional<std::size_t> scores) {
+  const ScoreScale scale = score_scale(n, h.q, o.scale);
+  ValueId y = no_value;
+  if (scores && n.wants(*scores)) {
+    const ValueId raw = n.add(MatMul{.transpose_b = true, .alpha = scale.factor}, {scale.q, h.k});
+    const ValueId biased = plus(n, raw, bias);
+    n.set(*scores, biased);
+    y = n.add(MatMul{}, {n.add(Softmax{}, {biased}), h.v});
+  } else {
+    std::vector<ValueId> inputs = {scale.q, h.k, h.v};
+    if (bias != no_value) inputs.push_back(bias);
+    y = n.add(Attention{.scale = scale.factor}, std::move(inputs));
+  }
+  return join_heads(n, y);
+}
+
+// ---- Attention, QAttention: (x [B, S, D]) times weights of q, k and v side by side
+
+struct Projection {
+  ValueId x;
+  ValueId weights;  // [D, Dq + Dk + Dv]
+  std::size_t bias, mask, past, score_bias;
+};
+
+void attention_of(NodeImport& n, const Projection& p) {
+  const MaskOptions o = read_options(n);
+  const Ints sizes = n.ints("qkv_hidden_sizes");
+  if (n.flag("do_rotary", Flag::off) || n.integer("past_present_share_buffer", 0) != 0)
+    return n.unsupported("rotary positions and shared buffers inside Attention are not supported");
+  n.ignore("rotary_embedding_dim");
+  if (!sizes.empty() && sizes.size() != 3)
+    return n.fail(cat("attribute 'qkv_hidden_sizes' has ", sizes.size(), " numbers, wants 3"));
+  ValueId all = n.add(MatMul{}, {p.x, p.weights});
+  if (n.has(p.bias)) all = add(n, all, n.in(p.bias));
+  std::vector<ValueId> qkv;
+  if (sizes.empty()) {
+    qkv = n.add_many(Split{.axis = 2}, {all}, 3);
+  } else {
+    const ValueId parts = n.ints_constant(sizes);
+    qkv = n.add_many(Split{.axis = 2}, {all, parts}, 3);
+  }
+  if (!n.ok() || qkv.size() != 3) return;
+  Heads h;
+  h.q = split_heads(n, qkv[0], o.heads);
+  h.k = split_heads(n, qkv[1], o.heads);
+  h.v = split_heads(n, qkv[2], o.heads);
+  if (n.has(p.past)) {
+    const auto past = [&](std::int64_t i) {
+      return squeeze(n, slice(n, n.in(p.past), i, i + 1, 0), {0});
+    };
+    h.past_keys = past(0);
+    h.k = concat(n, {h.past_keys, h.k}, 2);
+    const ValueId past_values = past(1);
+    h.v = concat(n, {past_values, h.v}, 2);
+  }
+  n.set(0, attend(n, h, o, score_bias_of(n, h, o, p.mask, p.score_bias), std::nullopt));
+  if (!n.wants(1)) return;
+  const ValueId k = unsqueeze(n, h.k, {0});
+  const ValueId v = unsqueeze(n, h.v, {0});
+  n.set(1, concat(n, {k, v}, 0));
+}
+
+constexpr std::size_t absent = 100;  // no operator has so many inputs
+
+void import_microsoft_attention(NodeImport& n) {
+  attention_of(
+      n, {.x = n.in(0), .weights = n.in(1), .bias = 2, .mask = 3, .past = 4, .score_bias = 5});
+}
+
+// (x, weights, bias, x scale, weight scale, mask, x zero, weight zero, past): computed in floats.
+void import_qattention(NodeImport& n) {
+  const auto dequantised = [&](std::size_t i, std::size_t scale, std::size_t zero) {
+    std::vector<ValueId> inputs = {n.in(i), n.in(scale)};
+    if (n.has(zero)) inputs.push_back(n.in(zero));
+    return n.add(Dequantize{.axis = 1}, std::move(inputs));
+  };
+  const ValueId x = dequantised(0, 3, 6);
+  const ValueId weights = dequantised(1, 4, 7);
+  attention_of(n,
+               {.x = x, .weights = weights, .bias = 2, .mask = 5, .past = 8, .score_bias = absent});
+}
+
+// ---- MultiHeadAttention
+
+// [B, S, N, parts, H] -> part i, [B, N, S, H]
+ValueId unpacked(NodeImport& n, ValueId x, std::int64_t i) {
+  return transpose(n, squeeze(n, slice(n, x, i, i + 1, 3), {3}), {0, 2, 1, 3});
+}
+
+// Adds a part of the bias [D + D + Dv] to heads [B, N, S, H]; `part`: 0 to 2.
+ValueId biased_heads(NodeImport& n, ValueId x, std::int64_t heads, std::int64_t part) {
+  if (!n.has(3)) return x;
+  const Dim width = n.dim(x, 3);
+  const Dim all = n.dim(n.in(3), 0);
+  if (!width.known() || !all.known()) {
+    n.unsupported("needs to know the width of its heads and of its bias");
+    return x;
+  }
+  // That of the values, which may be wider, is the rest.
+  const std::int64_t size = heads * width.value();
+  const std::int64_t begin = part < 2 ? part * size : all.value() - size;
+  const ValueId mine = slice(n, n.in(3), begin, begin + size, 0);
+  return add(n, x, reshape(n, mine, Ints{heads, 1, width.value()}));
+}
+
+// Query, key and value in the forms of the operator.
+Heads read_heads(NodeImport& n, std::int64_t heads) {
+  Heads h;
+  const std::int64_t query_rank = n.known_rank(n.in(0));
+  const std::int64_t key_rank = n.has(1) ? n.known_rank(n.in(1)) : 0;
+  if (n.has(2) != (key_rank == 3 || key_rank == 4) || (query_rank == 5) == n.has(1) ||
+      (query_rank != 3 && query_rank != 5)) {
+    n.fail(cat("a query of rank ", query_rank, " with a key of rank ", key_rank,
+               n.has(2) ? " and a value" : " and no value", " is none of the operator's forms"));
+    return h;
+  }
+  h.q = query_rank == 5 ? unpacked(n, n.in(0), 0) : split_heads(n, n.in(0), heads);
+  h.q = biased_heads(n, h.q, heads, 0);
+  if (key_rank == 4) {  // [B, N, L, H] as they are
+    h.k = n.in(1);
+    h.v = n.in(2);
+    return h;
+  }
+  const std::size_t packed = query_rank == 5 ? 0 : 1;
+  if (query_rank == 5 || key_rank == 5) {
+    const std::int64_t first = query_rank == 5 ? 1 : 0;
+    h.k = unpacked(n, n.in(packed), first);
+    h.v = unpacked(n, n.in(packed), first + 1);
+  } else {
+    h.k = split_heads(n, n.in(1), heads);
+    h.v = split_heads(n, n.in(2), heads);
+  }
+  h.k = biased_heads(n, h.k, heads, 1);
+  h.v = biased_heads(n, h.v, heads, 2);
+  return h;
+}
+
+void import_multi_head_attention(NodeImport& n) {
+  const MaskOptions o = read_options(n);
+  if (n.has(8) || n.has(9))
+    return n.unsupported("a past in a shared buffer (inputs 8 and 9) is not supported");
+  if (n.has(6) != n.has(7)) return n.fail("past key and past value must come together");
+  Heads h = read_heads(n, o.heads);
+  if (!n.ok()) return;
+  if (n.has(6) && n.has(7)) {
+    h.past_keys = n.in(6);
+    h.k = concat(n, {n.in(6), h.k}, 2);
+    h.v = concat(n, {n.in(7), h.v}, 2);
+  }
+  n.set(0, attend(n, h, o, score_bias_of(n, h, o, 4, 5), 3));
+  n.set(1, h.k);
+  n.set(2, h.v);
+}
+
+// ---- EmbedLayerNormalization
+
+// (ids, segment ids?, words, positions, segments?, gamma, beta, mask?, position ids?)
+void import_embed_layer_norm(NodeImport& n) {
+  n.ignore("mask_index_type");
+  for (const std::size_t i : {2, 3, 5, 6})
+    if (!n.has(i)) return n.fail(cat("input ", i, " is left out, but it is not optional"));
+  const ValueId ids = n.in(0);
+  const ValueId words = gather(n, n.in(2), ids, 0);
+  const ValueId at = n.has(8) ? n.in(8) : counting(n, scalar_dim(n, ids, 1));
+  ValueId sum = add(n, words, gather(n, n.in(3), at, 0));
+  if (n.has(4)) {
+    // Without ids all are of segment 0.
+    const ValueId segment = n.has(1) ? n.in(1) : n.ints_constant({0});
+    sum = add(n, sum, gather(n, n.in(4), segment, 0));
+  }
+  n.set(0, n.add(LayerNorm{.epsilon = n.number("epsilon", 1e-12f)}, {sum, n.in(5), n.in(6)}));
+  n.set(2, sum);
+  if (!n.wants(1)) return;
+  if (!n.has(7)) return n.set(1, filled(n, dims_of(n, ids, 0, 1), DType::i32, 0));
+  const ValueId one = n.scalar_like(n.in(7), 1);
+  const ValueId counts = cast(n, binary(n, BinaryKind::equal, n.in(7), one), DType::i32);
+  n.set(1, squeeze(n, reduce(n, ReduceKind::sum, counts, {1}), {1}));
+}
+
+constexpr OpRow microsoft_attention_rows[] = {
+    {"Attention", 1, import_microsoft_attention, {2, 7}, {1, 2}},
+    {"EmbedLayerNormalization", 1, import_embed_layer_norm, {1, 9}, {1, 3}},
+    {"MultiHeadAttention", 1, import_multi_head_attention, {1, 10}, {1, 4}},
+    {"QAttention", 1, import_qattention, {5, 9}, {1, 2}},
+};
+
+}  // namespace
+
+OpRows microsoft_attention_ops() {
+  return microsoft_attention_rows;
+}
+
+}  // namespace quern::onnx

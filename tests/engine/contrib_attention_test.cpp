@@ -1,0 +1,386 @@
+// SPDX-License-Identifier: Apache-2.0
+// The attention of com.microsoft against plain loops over its definition: all forms of masks, a
+// past, causal or not, packed operands, and the embeddings in front of it.
+#include <cmath>
+#include <functional>
+
+#include "tests/engine/engine_test.h"
+#include "tests/engine/onnx_run.h"
+
+namespace quern {
+namespace {
+
+using namespace onnx_test;  // NOLINT: the words of the writer
+using quern::testing::must;
+using quern::testing::pattern;
+using quern::testing::run_onnx;
+using quern::testing::tensor;
+using quern::testing::Tensors;
+using quern::testing::ways;
+
+constexpr std::string_view ms = "com.microsoft";
+constexpr std::int64_t batch = 2, rows = 5, heads = 4, width = 3, past = 2;
+constexpr std::int64_t hidden = heads * width;
+
+// Heads [batch, heads, n, width] as a function of their indices.
+using HeadsAt =
+    std::function<double(std::int64_t b, std::int64_t h, std::int64_t i, std::int64_t d)>;
+using AddedAt =
+    std::function<double(std::int64_t b, std::int64_t h, std::int64_t i, std::int64_t j)>;
+
+struct Attended {
+  HeadsAt q, k, v;
+  std::int64_t keys;
+  AddedAt added = [](auto...) { return 0.0; };
+};
+
+// [batch, rows, heads * width]
+std::vector<float> attended(const Attended& a) {
+  std::vector<float> y;
+  for (std::int64_t b = 0; b < batch; ++b)
+    for (std::int64_t i = 0; i < rows; ++i)
+      for (std::int64_t h = 0; h < heads; ++h) {
+        std::vector<double> p;
+        double sum = 0;
+        for (std::int64_t j = 0; j < a.keys; ++j) {
+          double dot = 0;
+          for (std::int64_t d = 0; d < width; ++d) dot += a.q(b, h, i, d) * a.k(b, h, j, d);
+          p.push_back(dot / std::sqrt(static_cast<double>(width)) + a.added(b, h, i, j));
+        }
+        const double most = *std::ranges::max_element(p);
+        for (double& x : p) sum += x = std::exp(x - most);
+        for (std::int64_t d = 0; d < width; ++d) {
+          double mean = 0;
+          for (std::int64_t j = 0; j < a.keys; ++j)
+            mean += p[static_cast<std::size_t>(j)] / sum * a.v(b, h, j, d);
+          y.push_back(static_cast<float>(mean));
+        }
+      }
+  return y;
+}
+
+// Part `part` of x [batch, n, D] times weights [D, 3 D] plus bias [3 D], as heads.
+HeadsAt projected(const Tensor& x, const Tensor& weights, const Tensor& bias, std::int64_t part) {
+  return [=](std::int64_t b, std::int64_t h, std::int64_t i, std::int64_t d) {
+    const std::int64_t column = part * hidden + h * width + d;
+    const std::int64_t n = x.shape()[1];
+    double sum = bias.span<float>()[static_cast<std::size_t>(column)];
+    for (std::int64_t k = 0; k < hidden; ++k)
+      sum +=
+          static_cast<double>(x.span<float>()[static_cast<std::size_t>((b * n + i) * hidden + k)]) *
+          weights.span<float>()[static_cast<std::size_t>(k * 3 * hidden + column)];
+    return sum;
+  };
+}
+
+// [batch, n, D] as heads.
+HeadsAt split(const Tensor& x) {
+  return [=](std::int64_t b, std::int64_t h, std::int64_t i, std::int64_t d) {
+    const std::int64_t at = (b * x.shape()[1] + i) * hidden + h * width + d;
+    return static_cast<double>(x.span<float>()[static_cast<std::size_t>(at)]);
+  };
+}
+
+// The heads [batch, heads, past, width] of a past, then `fresh`.
+HeadsAt after(const Tensor& before, std::int64_t offset, const HeadsAt& fresh) {
+  return [=](std::int64_t b, std::int64_t h, std::int64_t j, std::int64_t d) {
+    if (j >= past) return fresh(b, h, j - past, d);
+    const std::int64_t at = offset + ((b * heads + h) * past + j) * width + d;
+    return static_cast<double>(before.span<float>()[static_cast<std::size_t>(at)]);
+  };
+}
+
+struct Fed {
+  const Tensor* tensor;  // null: left out
+  std::int64_t dtype = f32;
+};
+
+// A model of one operator whose inputs are free in all dimensions but the last.
+std::string one_node(std::string_view op, const std::vector<Fed>& fed, const Messages& attributes,
+                     std::size_t outputs = 1) {
+  static const Names in = {"x0", "x1", "x2", "x3", "x4", "x5", "x6", "x7", "x8"};
+  static const Names out = {"y0", "y1", "y2"};
+  GraphParts g;
+  Names names;
+  for (std::size_t i = 0; i < fed.size(); ++i) {
+    names.push_back(fed[i].tensor ? in[i] : "");
+    if (!fed[i].tensor) continue;
+    const Shape& s = fed[i].tensor->shape();
+    Dimensions dims;
+    for (std::size_t d = 0; d + 1 < s.rank(); ++d)
+      dims.emplace_back(std::string(in[i]) + "_" + std::to_string(d));
+    if (s.rank() > 0) dims.emplace_back(s[s.rank() - 1]);
+    g.inputs.push_back(value(in[i], fed[i].dtype, dims));
+  }
+  g.nodes = {node(op, names, Names(out.begin(), out.begin() + static_cast<long>(outputs)),
+                  attributes, {.name = "n", .domain = ms})};
+  for (std::size_t i = 0; i < outputs; ++i) g.outputs.push_back(Message().text(1, out[i]));
+  return make_model(make_graph(g), {.opsets = {opset("", 17), opset(ms, 1)}});
+}
+
+// Scores of some -10000 have no more than three digits after the point: rows of which a mask hides
+// all are rounded so.
+constexpr float hidden_rounding = 1e-3F;
+
+void expect_values(std::string_view op, const std::vector<Fed>& fed, const Messages& attributes,
+                   const std::vector<std::vector<float>>& wanted, float rounding = 2e-5F) {
+  Tensors inputs;
+  for (const Fed& f : fed)
+    if (f.tensor) inputs.push_back(*f.tensor);
+  const std::string model = one_node(op, fed, attributes, wanted.size());
+  for (const auto& way : ways()) {
+    const Tensors found = must(run_onnx(model, inputs, way));
+    ASSERT_EQ(found.size(), wanted.size());
+    for (std::size_t o = 0; o < wanted.size(); ++o)
+      EXPECT_THAT(found[o].span<float>(),
+                  ::testing::Pointwise(::testing::FloatNear(rounding), wanted[o]))
+          << ::testing::PrintToString(way) << ", output " << o;
+  }
+}
+
+const Tensor& contrib_x() {
+  static const Tensor x = pattern({batch, rows, hidden}, 1);
+  return x;
+}
+const Tensor& contrib_weights() {
+  static const Tensor w = pattern({hidden, 3 * hidden}, 2);
+  return w;
+}
+const Tensor& contrib_bias() {
+  static const Tensor b = pattern({3 * hidden}, 3);
+  return b;
+}
+
+Attended of_projection() {
+  const Tensor &x = contrib_x(), &w = contrib_weights(), &b = contrib_bias();
+  return {projected(x, w, b, 0), projected(x, w, b, 1), projected(x, w, b, 2), rows};
+}
+
+constexpr double hidden_key = -10000;
+
+TEST(ContribAttention, MasksOfAllForms) {
+  const Tensor ends = tensor<std::int32_t>({2}, {3, 5});
+  const Tensor both = tensor<std::int32_t>({4}, {5, 4, 2, 1});
+  const Tensor raw = tensor<std::int32_t>({2, 5}, {1, 1, 0, 1, 0, 0, 0, 0, 0, 0});
+  const Tensor of_rows = [] {
+    Tensor t = must(Tensor::zeros({DType::i32, {batch, rows, rows}}));
+    auto* m = reinterpret_cast<std::int32_t*>(t.mutable_data());
+    for (int i = 0; i < 50; ++i) m[i] = i % 3 == 0 ? 0 : 1;
+    return t;
+  }();
+  const auto at = [](const Tensor& t, std::int64_t i) {
+    return t.span<std::int32_t>()[static_cast<std::size_t>(i)];
+  };
+  struct Row {
+    const Tensor* mask;
+    std::function<bool(std::int64_t b, std::int64_t i, std::int64_t j)> keeps;
+  };
+  const Row masks[] = {
+      {nullptr, [](auto...) { return true; }},
+      {&ends, [&](auto b, auto, auto j) { return j < at(ends, b); }},
+      {&both, [&](auto b, auto, auto j) { return j < at(both, b) && j >= at(both, b + 2); }},
+      {&raw, [&](auto b, auto, auto j) { return at(raw, b * rows + j) > 0; }},
+      {&of_rows,
+       [&](auto b, auto i, auto j) { return at(of_rows, (b * rows + i) * rows + j) > 0; }},
+  };
+  for (const Row& row : masks)
+    for (const bool causal : {false, true}) {
+      Attended a = of_projection();
+      a.added = [&](std::int64_t b, std::int64_t, std::int64_t i, std::int64_t j) {
+        if (causal && j > i) return -1e300;
+        return row.keeps(b, i, j) ? 0.0 : hidden_key;
+      };
+      bool hides_a_row = false;
+      for (std::int64_t b = 0; b < batch; ++b)
+        for (std::int64_t i = 0; i < rows; ++i) {
+          bool any = false;
+          for (std::int64_t j = 0; j < rows; ++j) any |= a.added(b, 0, i, j) == 0;
+          hides_a_row |= !any;
+        }
+      SCOPED_TRACE(row.mask ? row.mask->type().text() : "no mask");
+      expect_values("Attention",
+                    {{&contrib_x()}, {&contrib_weights()}, {&contrib_bias()}, {row.mask, 6}},
+                    {integer("num_heads", heads), integer("unidirectional", causal ? 1 : 0)},
+                    {attended(a)}, hides_a_row ? hidden_rounding : 2e-5F);
+    }
+}
+
+TEST(ContribAttention, APastAndAPresent) {
+  const Tensor before = pattern({2, batch, heads, past, width}, 4);
+  const std::int64_t values = batch * heads * past * width;
+  for (const bool causal : {false, true}) {
+    Attended a = of_projection();
+    a.k = after(before, 0, a.k);
+    a.v = after(before, values, a.v);
+    a.keys = past + rows;
+    if (causal)
+      a.added = [](auto, auto, std::int64_t i, std::int64_t j) {
+        return j > past + i ? -1e300 : 0.0;
+      };
+    std::vector<float> present;
+    for (const HeadsAt& part : {a.k, a.v})
+      for (std::int64_t b = 0; b < batch; ++b)
+        for (std::int64_t h = 0; h < heads; ++h)
+          for (std::int64_t j = 0; j < a.keys; ++j)
+            for (std::int64_t d = 0; d < width; ++d)
+              present.push_back(static_cast<float>(part(b, h, j, d)));
+    expect_values("Attention",
+                  {{&contrib_x()}, {&contrib_weights()}, {&contrib_bias()}, {nullptr}, {&before}},
+                  {integer("num_heads", heads), integer("unidirectional", causal ? 1 : 0)},
+                  {attended(a), present});
+  }
+}
+
+TEST(ContribAttention, MultiHeadWithBiasMaskAndScores) {
+  const Tensor q = pattern({batch, rows, hidden}, 5), k = pattern({batch, rows, hidden}, 6),
+               v = pattern({batch, rows, hidden}, 7), scores = pattern({1, heads, rows, rows}, 8);
+  const Tensor ends = tensor<std::int32_t>({2}, {4, 2});
+  const Tensor& bias = contrib_bias();
+  const auto biased = [&](const HeadsAt& x, std::int64_t part) {
+    return HeadsAt([=, &bias](std::int64_t b, std::int64_t h, std::int64_t i, std::int64_t d) {
+      const std::int64_t at = part * hidden + h * width + d;
+      return x(b, h, i, d) + bias.span<float>()[static_cast<std::size_t>(at)];
+    });
+  };
+  Attended a{biased(split(q), 0), biased(split(k), 1), biased(split(v), 2), rows};
+  a.added = [&](std::int64_t b, std::int64_t h, std::int64_t i, std::int64_t j) {
+    const auto at = static_cast<std::size_t>((h * rows + i) * rows + j);
+    return scores.span<float>()[at] + (j < (b == 0 ? 4 : 2) ? 0.0 : hidden_key);
+  };
+  expect_values("MultiHeadAttention", {{&q}, {&k}, {&v}, {&bias}, {&ends, 6}, {&scores}},
+                {integer("num_heads", heads)}, {attended(a)});
+}
+
+// Query, key and value side by side: [batch, rows, heads, 3, width].
+TEST(ContribAttention, MultiHeadOfOnePackedTensor) {
+  const Tensor packed = pattern({batch, rows, heads, 3, width}, 9);
+  const auto part = [&](std::int64_t p) {
+    return HeadsAt([=, &packed](std::int64_t b, std::int64_t h, std::int64_t i, std::int64_t d) {
+      const std::int64_t at = (((b * rows + i) * heads + h) * 3 + p) * width + d;
+      return static_cast<double>(packed.span<float>()[static_cast<std::size_t>(at)]);
+    });
+  };
+  expect_values("MultiHeadAttention", {{&packed}}, {integer("num_heads", heads)},
+                {attended({part(0), part(1), part(2), rows})});
+}
+
+TEST(ContribAttention, WhatItDoesNotTakeIsRefusedInWords) {
+  const auto refusal = [](std::string_view op, const std::vector<Fed>& fed,
+                          const Messages& attributes) {
+    const std::string model = one_node(op, fed, attributes);
+    const auto parsed = parse_onnx(std::as_bytes(std::span(model)), nullptr);
+    return parsed ? std::string("none") : std::string(parsed.error().message());
+  };
+  const Tensor &x = contrib_x(), &w = contrib_weights();
+  const Tensor large = pattern({1, 1, 4, 4}, 1);
+  EXPECT_THAT(refusal("Attention", {{&x}, {&w}}, {integer("num_heads", 0)}),
+              ::testing::HasSubstr("'num_heads' must be positive"));
+  EXPECT_THAT(
+      refusal("Attention", {{&x}, {&w}, {nullptr}, {&large, 6}}, {integer("num_heads", heads)}),
+      ::testing::HasSubstr("a mask of rank 4"));
+  EXPECT_THAT(refusal("Attention", {{&x}, {&w}},
+                      {integer("num_heads", heads), integers("qkv_hidden_sizes", {1, 2})}),
+              ::testing::HasSubstr("has 2 numbers, wants 3"));
+  EXPECT_THAT(refusal("MultiHeadAttention", {{&x}, {&x}}, {integer("num_heads", heads)}),
+              ::testing::HasSubstr("a query of rank 3 with a key of rank 3 and no value"));
+}
+
+// The sum of three rows of tables, normalised, and how many words each sentence has.
+TEST(ContribAttention, Embeddings) {
+  const Tensor ids = tensor<std::int32_t>({1, 3}, {2, 0, 1});
+  const Tensor segments = tensor<std::int32_t>({1, 3}, {0, 1, 1});
+  const Tensor words = pattern({3, 4}, 1), positions = pattern({5, 4}, 2),
+               kinds = pattern({2, 4}, 3), gamma = pattern({4}, 4), beta = pattern({4}, 5);
+  const Tensor mask = tensor<std::int32_t>({1, 3}, {1, 1, 0});
+  std::vector<float> sum, normal;
+  for (std::size_t i = 0; i < 3; ++i) {
+    double mean = 0, squares = 0;
+    const auto row = [&](std::size_t d) {
+      return static_cast<double>(words.span<float>()[ids.span<std::int32_t>()[i] * 4U + d]) +
+             positions.span<float>()[i * 4 + d] +
+             kinds.span<float>()[segments.span<std::int32_t>()[i] * 4U + d];
+    };
+    for (std::size_t d = 0; d < 4; ++d) mean += row(d) / 4;
+    for (std::size_t d = 0; d < 4; ++d) squares += (row(d) - mean) * (row(d) - mean) / 4;
+    for (std::size_t d = 0; d < 4; ++d) {
+      sum.push_back(static_cast<float>(row(d)));
+      normal.push_back(
+          static_cast<float>((row(d) - mean) / std::sqrt(squares + 1e-3) * gamma.span<float>()[d] +
+                             beta.span<float>()[d]));
+    }
+  }
+  const std::vector<Fed> fed = {{&ids, 6}, {&segments, 6}, {&words}, {&positions},
+                                {&kinds},  {&gamma},       {&beta},  {&mask, 6}};
+  Tensors inputs;
+  for (const Fed& f : fed) inputs.push_back(*f.tensor);
+  const std::string model = one_node("EmbedLayerNormalization", fed, {number("epsilon", 1e-3F)}, 3);
+  for (const auto& way : ways()) {
+    const Tensors y = must(run_onnx(model, inputs, way));
+    const auto near = ::testing::Pointwise(::testing::FloatNear(1e-5F), normal);
+    EXPECT_THAT(y[0].span<float>(), near);
+    EXPECT_EQ(y[1].span<std::int32_t>()[0], 2);
+    EXPECT_THAT(y[2].span<float>(), ::testing::Pointwise(::testing::FloatNear(1e-6F), sum));
+  }
+}
+
+// Weights and activations in bytes: the same attention of what they stand for.
+TEST(ContribAttention, Quantised) {
+  Tensor x = must(Tensor::zeros({DType::u8, {batch, rows, hidden}}));
+  Tensor w = must(Tensor::zeros({DType::i8, {hidden, 3 * hidden}}));
+  Tensor fx = must(Tensor::zeros({DType::f32, x.shape()}));
+  Tensor fw = must(Tensor::zeros({DType::f32, w.shape()}));
+  for (std::int64_t i = 0; i < x.shape().elements(); ++i) {
+    const auto v = static_cast<std::uint8_t>(i * 37 % 251);
+    reinterpret_cast<std::uint8_t*>(x.mutable_data())[i] = v;
+    reinterpret_cast<float*>(fx.mutable_data())[i] = 0.01F * static_cast<float>(v - 128);
+  }
+  for (std::int64_t i = 0; i < w.shape().elements(); ++i) {
+    const auto v = static_cast<std::int8_t>(i * 53 % 255 - 127);
+    reinterpret_cast<std::int8_t*>(w.mutable_data())[i] = v;
+    reinterpret_cast<float*>(fw.mutable_data())[i] = 0.005F * static_cast<float>(v);
+  }
+  const Tensor x_scale = tensor<float>({}, {0.01F}), w_scale = tensor<float>({}, {0.005F});
+  const Tensor x_zero = tensor<std::uint8_t>({}, {128}), w_zero = tensor<std::int8_t>({}, {0});
+  const Tensor& b = contrib_bias();
+  expect_values(
+      "QAttention",
+      {{&x, 2}, {&w, 3}, {&b}, {&x_scale}, {&w_scale}, {nullptr}, {&x_zero, 2}, {&w_zero, 3}},
+      {integer("num_heads", heads)},
+      {attended(
+          {projected(fx, fw, b, 0), projected(fx, fw, b, 1), projected(fx, fw, b, 2), rows})});
+}
+
+// Operators of before opset 7.
+TEST(LegacyOperators, AreWhatTheyWere) {
+  const auto answer_of = [](std::string_view op, const Tensor& x, const Messages& attributes) {
+    GraphParts g;
+    Dimensions dims(x.shape().begin(), x.shape().end());
+    g.inputs = {value("x", f32, dims)};
+    g.nodes = {node(op, {"x"}, {"y"}, attributes)};
+    g.outputs = {Message().text(1, "y")};
+    const Tensors y =
+        must(run_onnx(make_model(make_graph(g), {.opsets = {opset("", 9)}}), {x}, ways()[0]));
+    return std::vector<float>(y[0].span<float>().begin(), y[0].span<float>().end());
+  };
+  const auto near = [](std::vector<float> wanted) {
+    return ::testing::Pointwise(::testing::FloatNear(1e-6F), std::move(wanted));
+  };
+  const Tensor two = tensor<float>({2}, {1, -2});
+  EXPECT_THAT(answer_of("Affine", two, {number("alpha", 3), number("beta", 0.5F)}),
+              near({3.5F, -5.5F}));
+  EXPECT_THAT(answer_of("ScaledTanh", two, {number("alpha", 2), number("beta", 0.5F)}),
+              near({2 * std::tanh(0.5F), 2 * std::tanh(-1.0F)}));
+  EXPECT_THAT(answer_of("ParametricSoftplus", two, {number("alpha", 2), number("beta", 0.5F)}),
+              near({2 * std::log(std::exp(0.5F) + 1), 2 * std::log(std::exp(-1.0F) + 1)}));
+  const Tensor image = tensor<float>({1, 2, 1, 2}, {1, 2, 3, 4});
+  EXPECT_THAT(answer_of("ImageScaler", image, {number("scale", 2), numbers("bias", {1, -1})}),
+              near({3, 5, 5, 7}));
+  const Tensor square = tensor<float>({1, 1, 3, 3}, {1, 2, 3, 4, 5, 6, 7, 8, 9});
+  EXPECT_THAT(answer_of("Crop", square, {integers("border", {1, 0, 0, 1})}), near({2, 3, 5, 6}));
+  EXPECT_THAT(
+      answer_of("Crop", square, {integers("border", {0, 1, 0, 0}), integers("scale", {2, 1})}),
+      near({4, 7}));
+}
+
+}  // namespace
+}  // namespace quern
