@@ -197,20 +197,23 @@ ValueId unpacked(NodeImport& n, ValueId x, std::int64_t i) {
   return transpose(n, squeeze(n, slice(n, x, i, i + 1, 3), {3}), {0, 2, 1, 3});
 }
 
-// Adds a part of the bias [D + D + Dv] to heads [B, N, S, H]; `part`: 0 to 2.
+// Adds a part of the bias [D + D + Dv] to heads [B, N, S, H]; `part`: 0 to 2. That of the values,
+// which may be wider, is the last.
 ValueId biased_heads(NodeImport& n, ValueId x, std::int64_t heads, std::int64_t part) {
   if (!n.has(3)) return x;
-  const Dim width = n.dim(x, 3);
-  const Dim all = n.dim(n.in(3), 0);
-  if (!width.known() || !all.known()) {
-    n.unsupported("needs to know the width of its heads and of its bias");
-    return x;
-  }
-  // That of the values, which may be wider, is the rest.
-  const std::int64_t size = heads * width.value();
-  const std::int64_t begin = part < 2 ? part * size : all.value() - size;
-  const ValueId mine = slice(n, n.in(3), begin, begin + size, 0);
-  return add(n, x, reshape(n, mine, Ints{heads, 1, width.value()}));
+  const ValueId width = dims_of(n, x, 3, 4);
+  const auto times = [&](std::int64_t factor) {
+    const Dim known = n.dim(x, 3);
+    if (known.known()) return n.ints_constant({factor * known.value()});
+    const ValueId number = n.ints_constant({factor});
+    return mul(n, width, number);
+  };
+  constexpr auto to_end = std::numeric_limits<std::int64_t>::max();
+  const ValueId begin = part == 0 ? n.ints_constant({0}) : times(part == 1 ? heads : -heads);
+  const ValueId end = part == 2 ? n.ints_constant({to_end}) : times((part + 1) * heads);
+  const ValueId axis = n.ints_constant({0});
+  const ValueId mine = n.add(Slice{}, {n.in(3), begin, end, axis});
+  return add(n, x, reshape(n, mine, Ints{heads, 1, -1}));
 }
 
 // Query, key and value in the forms of the operator.
@@ -245,6 +248,8 @@ Heads read_heads(NodeImport& n, std::int64_t heads) {
   return h;
 }
 
+// A causal query sees the keys up to its own row. Where there are more keys than past and rows, the
+// CPU kernel of ONNX Runtime shows all of them to the last row, which its text does not say.
 void import_multi_head_attention(NodeImport& n) {
   const MaskOptions o = read_options(n);
   if (n.has(8) || n.has(9))

@@ -43,14 +43,27 @@ std::vector<double> drawn_weights(Rng& rng, const std::vector<Family>& families)
 
 std::vector<Family> all_families() {
   std::vector<Family> all;
-  for (const auto& table :
-       {elementwise_families(), matrix_families(),    window_families(),
-        norm_families(),        movement_families(),  index_families(),
-        shape_families(),       quantised_families(), control_families(),
-        pattern_families(),     text_families(),      data_dependent_families(),
-        sampling_families(),    spectral_families(),  narrow_families(),
-        layer_families(),       contrib_families(),   contrib_quantised_families(),
-        optional_families(),    same_families()})
+  for (const auto& table : {elementwise_families(),
+                            matrix_families(),
+                            window_families(),
+                            norm_families(),
+                            movement_families(),
+                            index_families(),
+                            shape_families(),
+                            quantised_families(),
+                            control_families(),
+                            pattern_families(),
+                            text_families(),
+                            data_dependent_families(),
+                            sampling_families(),
+                            spectral_families(),
+                            narrow_families(),
+                            layer_families(),
+                            contrib_families(),
+                            contrib_attention_families(),
+                            contrib_quantised_families(),
+                            optional_families(),
+                            same_families()})
     all.insert(all.end(), table.begin(), table.end());
   return all;
 }

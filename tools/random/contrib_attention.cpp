@@ -1,0 +1,241 @@
+// SPDX-License-Identifier: Apache-2.0
+// com.microsoft: attention with its masks and caches, embeddings; and operators of before opset 7.
+// What a mask hides is made little, not nothing: scores of -10000 have no digits left to compare.
+#include <algorithm>
+#include <array>
+#include <cmath>
+
+#include "tools/random/families.h"
+
+namespace quern::tools {
+namespace {
+
+constexpr std::string_view attention_domain = "com.microsoft";
+
+struct Attended {
+  Extent batch, rows, keys;
+  Extent past = fixed(0);
+  std::int64_t heads, width;
+
+  Extent hidden() const { return fixed(heads * width); }
+  Extent all_keys() const {
+    Extent e = keys;
+    for (std::size_t i = 0; i < most_runs; ++i) e[i] += past[i];
+    return e;
+  }
+  Extents cache(const Extent& length) const { return {batch, fixed(heads), length, fixed(width)}; }
+};
+
+std::optional<Attended> some_attended(Builder& b) {
+  Attended a{.batch = b.rng.chance(0.7) ? fixed(b.rng.between(1, 3)) : b.random_extent(),
+             .rows = b.random_extent(),
+             .heads = b.rng.between(1, 3),
+             .width = b.rng.pick(std::vector<std::int64_t>{1, 2, 4})};
+  a.keys = a.rows;
+  if (b.rng.chance(0.3)) a.past = fixed(b.rng.between(1, 4));
+  const bool fits = b.fits({a.batch, fixed(a.heads), a.rows, a.all_keys()}) &&
+                    b.fits({a.batch, a.rows, fixed(3 * a.heads * a.width)});
+  if (!fits || least(a.batch) == 0 || least(a.rows) == 0) return std::nullopt;
+  return a;
+}
+
+// A mask in one of its forms, as i32; none now and then.
+Value some_key_mask(Builder& b, const Attended& a) {
+  const Extent ends = map_extent(a.all_keys(), [](std::int64_t n) { return n + 1; });
+  const Extent two = fixed(2);
+  switch (b.rng.below(6)) {
+    case 0: return b.indices(DType::i32, {a.batch}, fixed(1), ends);
+    case 1:
+      return b.indices(DType::i32, {map_extent(a.batch, [](std::int64_t n) { return 2 * n; })},
+                       fixed(0), ends);
+    case 2: return b.indices(DType::i32, {a.batch, a.all_keys()}, fixed(0), two);
+    case 3: return b.indices(DType::i32, {a.batch, a.rows, a.all_keys()}, fixed(0), two);
+    default: return Builder::none();
+  }
+}
+
+Value some_score_bias(Builder& b, const Attended& a) {
+  if (b.rng.chance(0.7)) return Builder::none();
+  return b.take_like(DType::f32, {b.rng.chance(0.5) ? a.batch : fixed(1),
+                                  fixed(b.rng.chance(0.5) ? a.heads : 1), a.rows, a.all_keys()});
+}
+
+Attributes attention_attributes(Builder& b, const Attended& a) {
+  Attributes all = {Builder::integer("num_heads", a.heads), b.number("mask_filter_value", -6)};
+  if (b.rng.chance(0.4)) all.push_back(Builder::integer("unidirectional", 1));
+  if (b.rng.chance(0.3)) all.push_back(b.number("scale", b.rng.real(0.2, 1)));
+  return all;
+}
+
+bool joined_attention(Builder& b) {
+  const auto some = some_attended(b);
+  if (!some) return false;
+  const Attended& a = *some;
+  const Extent depth = fixed(b.rng.between(1, 8));
+  const Value x = b.take_like(DType::f32, {a.batch, a.rows, depth});
+  const Extent columns = fixed(3 * a.heads * a.width);
+  if (x.most > 4) return false;
+  const Value weights = b.root(DType::f32, {depth, columns});
+  const Value bias = b.rng.chance(0.8) ? b.root(DType::f32, {columns}) : Builder::none();
+  const bool has_past = least(a.past) > 0;
+  Values in = {x,
+               weights,
+               bias,
+               some_key_mask(b, a),
+               has_past
+                   ? b.root(DType::f32, {fixed(2), a.batch, fixed(a.heads), a.past, fixed(a.width)})
+                   : Builder::none(),
+               some_score_bias(b, a)};
+  const double most = x.most * 8 + 2;
+  std::vector<Effect> out = {{DType::f32, {a.batch, a.rows, a.hidden()}, most}};
+  if (has_past || b.rng.chance(0.3)) {
+    Extents present = a.cache(a.all_keys());
+    present.insert(present.begin(), fixed(2));
+    out.push_back({DType::f32, present, most});
+  }
+  b.add_some("Attention", in, attention_attributes(b, a), out, 1, attention_domain);
+  return true;
+}
+
+bool quantised_attention(Builder& b) {
+  const auto some = some_attended(b);
+  if (!some) return false;
+  const Attended& a = *some;
+  const Extent depth = fixed(b.rng.between(1, 8));
+  const Extent columns = fixed(3 * a.heads * a.width);
+  Attended no_past = a;
+  no_past.past = fixed(0);
+  const Value x = b.take_like(DType::u8, {a.batch, a.rows, depth});
+  const Values in = {x,
+                     b.constant(DType::i8, {depth, columns}),
+                     b.root(DType::f32, {columns}),
+                     b.scalar(DType::f32, 1.0 / 128),
+                     b.scalar(DType::f32, 1.0 / 512),
+                     some_key_mask(b, no_past),
+                     b.scalar(DType::u8, static_cast<double>(b.rng.between(100, 140))),
+                     b.scalar(DType::i8, 0)};
+  b.add_of(attention_domain, "QAttention", in, attention_attributes(b, a),
+           {DType::f32, {a.batch, a.rows, a.hidden()}, 4});
+  return true;
+}
+
+bool multi_head_attention(Builder& b) {
+  const auto some = some_attended(b);
+  if (!some) return false;
+  Attended a = *some;
+  const Extents packed = {a.batch, a.rows, fixed(a.heads), fixed(3), fixed(a.width)};
+  Attributes attributes = attention_attributes(b, a);
+  if (b.rng.chance(0.2)) {
+    const Value x = b.take_like(DType::f32, packed);
+    if (x.most > 4) return false;
+    b.add_of(attention_domain, "MultiHeadAttention", {x}, attributes,
+             {DType::f32, {a.batch, a.rows, a.hidden()}, x.most});
+    return true;
+  }
+  const auto operand = [&] { return b.take_like(DType::f32, {a.batch, a.rows, a.hidden()}); };
+  const Value q = operand(), k = operand(), v = operand();
+  if (q.most * k.most > 16) return false;
+  const Value bias =
+      b.rng.chance(0.4) ? b.root(DType::f32, {fixed(3 * a.heads * a.width)}) : Builder::none();
+  const Value mask = some_key_mask(b, a);
+  // Ends and beginnings in one are a mask of Attention alone.
+  if (mask.rank() == 1 && mask.dims[0] != a.batch) return false;
+  Values in = {q, k, v, bias, mask, some_score_bias(b, a)};
+  const bool has_past = least(a.past) > 0;
+  if (has_past)
+    in.insert(in.end(), {b.root(DType::f32, a.cache(a.past)), b.root(DType::f32, a.cache(a.past))});
+  std::vector<Effect> out = {{DType::f32, {a.batch, a.rows, a.hidden()}, v.most + 1}};
+  if (has_past || b.rng.chance(0.3)) {
+    out.push_back({DType::f32, a.cache(a.all_keys()), k.most + 1});
+    out.push_back({DType::f32, a.cache(a.all_keys()), v.most + 1});
+  }
+  b.add_some("MultiHeadAttention", in, attributes, out, 1, attention_domain);
+  return true;
+}
+
+bool embeddings(Builder& b) {
+  const Extent batch = fixed(b.rng.between(1, 3));
+  const Extent length = b.random_extent();
+  const std::int64_t words = b.rng.between(1, 9);
+  const Extent width = fixed(b.rng.between(2, 8));
+  const Extents ids = {batch, length};
+  if (least(length) == 0 || !b.fits({batch, length, width})) return false;
+  const std::int64_t positions = most(length) + 2;
+  const bool has_segments = b.rng.chance(0.6);
+  const auto table = [&](std::int64_t n) { return b.root(DType::f32, {fixed(n), width}); };
+  Values in = {b.indices(DType::i32, ids, fixed(0), fixed(words)),
+               has_segments ? b.indices(DType::i32, ids, fixed(0), fixed(2)) : Builder::none(),
+               table(words),
+               table(positions),
+               has_segments ? table(2) : Builder::none(),
+               b.root(DType::f32, {width}),
+               b.root(DType::f32, {width})};
+  in.push_back(b.rng.chance(0.4) ? b.indices(DType::i32, ids, fixed(0), fixed(2))
+                                 : Builder::none());
+  if (b.rng.chance(0.4))
+    in.push_back(b.indices(DType::i32, {b.rng.chance(0.5) ? batch : fixed(1), length}, fixed(0),
+                           fixed(positions)));
+  b.add_some("EmbedLayerNormalization", in, {b.number("epsilon", 0.01)},
+             {{DType::f32, {batch, length, width}, 9},
+              {DType::i32, {batch}, 100, false},
+              {DType::f32, {batch, length, width}, 3}},
+             1, attention_domain);
+  return true;
+}
+
+bool legacy(Builder& b) {
+  const Value x = b.take({.types = {DType::f32}, .least_rank = 1});
+  const double alpha = b.rng.real(0.2, 2), beta = b.rng.real(-1, 1);
+  const Attributes both = {b.number("alpha", alpha), b.number("beta", beta)};
+  switch (b.rng.below(3)) {
+    case 0: b.add("Affine", {x}, both, {x.dtype, x.dims, 2 * x.most + 1}); return true;
+    case 1: b.add("ScaledTanh", {x}, both, {x.dtype, x.dims, 2}); return true;
+    default: b.add("ParametricSoftplus", {x}, both, {x.dtype, x.dims, 2 * x.most + 2}); return true;
+  }
+}
+
+bool legacy_image(Builder& b) {
+  const Value x = b.take({.types = {DType::f32}, .least_rank = 4, .most_rank = 4});
+  if (!is_fixed(x.dims[1])) return false;
+  if (b.rng.chance(0.5)) {
+    std::vector<float> bias;
+    for (std::int64_t c = 0; c < x.dims[1][0]; ++c)
+      bias.push_back(static_cast<float>(b.rng.real(-1, 1)));
+    Attributes a = {b.number("scale", b.rng.real(0.2, 2))};
+    if (!bias.empty()) a.push_back(onnx::numbers_attribute("bias", bias));
+    b.add("ImageScaler", {x}, a, {x.dtype, x.dims, 2 * x.most + 1});
+    return true;
+  }
+  if (least(x.dims[2]) < 3 || least(x.dims[3]) < 3) return false;
+  const auto side = [&] { return b.rng.between(0, 1); };
+  const std::int64_t left = side(), top = side(), right = side(), bottom = side();
+  Attributes a = {Builder::integers("border", {left, top, right, bottom})};
+  Extents dims = x.dims;
+  if (b.rng.chance(0.4)) {
+    dims[2] = fixed(b.rng.between(1, 2));
+    dims[3] = fixed(b.rng.between(1, 2));
+    a.push_back(Builder::integers("scale", {dims[2][0], dims[3][0]}));
+  } else {
+    dims[2] = map_extent(dims[2], [&](std::int64_t n) { return n - top - bottom; });
+    dims[3] = map_extent(dims[3], [&](std::int64_t n) { return n - left - right; });
+  }
+  b.add("Crop", {x}, a, {x.dtype, dims, x.most, false});
+  return true;
+}
+
+constexpr std::array contrib_attention_table = {
+    Family{"contrib-attention", 0.6, joined_attention},
+    Family{"contrib-qattention", 0.4, quantised_attention},
+    Family{"contrib-multi-head", 0.6, multi_head_attention},
+    Family{"contrib-embeddings", 0.5, embeddings},
+    Family{"legacy", 0.4, legacy},
+    Family{"legacy-image", 0.5, legacy_image},
+};
+
+}  // namespace
+
+std::span<const Family> contrib_attention_families() {
+  return contrib_attention_table;
+}
+
+}  // namespace quern::tools
