@@ -29,4 +29,17 @@ ScoreScale score_scale(NodeImport& n, ValueId q, std::optional<float> given);
 // one element, or no_value for none.
 ValueId causal_keys(NodeImport& n, ValueId q, ValueId k, ValueId past);
 
+// Repeats every head of k or v [batch, heads, rows, width] for each of its heads of q.
+ValueId repeat_heads(NodeImport& n, ValueId x, ValueId q);
+
+// The pairs to rotate: neighbours, or one element of each half.
+enum class Pairs : std::uint8_t { neighbours, of_halves };
+struct Rotation {
+  ValueId cos, sin;        // [..., pairs], which broadcast to the pairs of x
+  std::int64_t width = 0;  // of the part of the last dimension that turns; 0: all of it, or
+  ValueId width_at_run = no_value;  // i64 [1]: as much as this says
+};
+// x with its last dimension turned.
+ValueId rotated(NodeImport& n, ValueId x, const Rotation& r, Pairs pairs);
+
 }  // namespace quern::onnx

@@ -8,6 +8,7 @@
 #include "graph/ops/elementwise.h"
 #include "graph/ops/indexing.h"
 #include "graph/ops/movement.h"
+#include "graph/ops/quantised.h"
 #include "graph/ops/reduction.h"
 #include "graph/ops/shape.h"
 
@@ -161,6 +162,12 @@ std::uint64_t element_bits(const Tensor& t) {
   std::uint64_t bits = 0;
   if (t.valid() && t.bytes() <= sizeof bits) std::memcpy(&bits, t.data(), t.bytes());
   return bits;
+}
+
+ValueId scaled_product(NodeImport& n, std::vector<ValueId> operands, ValueId scale) {
+  while (!operands.empty() && operands.back() == no_value) operands.pop_back();
+  const ValueId product = n.add(MatMulInteger{}, std::move(operands));
+  return mul(n, cast(n, product, n.dtype(scale)), scale);
 }
 
 Tensor number_tensor(DType dtype, double value) {

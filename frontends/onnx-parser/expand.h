@@ -56,6 +56,11 @@ ValueId filled(NodeImport& n, ValueId shape, DType dtype, double value);
 // x with dimensions of 1 appended up to `rank`.
 ValueId with_trailing_ones(NodeImport& n, ValueId x, std::int64_t rank);
 
+// ---- matrix products
+// scale * (a - a_zero) (b - b_zero), the product in integers. `operands`: a, b and what is there of
+// the zero points.
+ValueId scaled_product(NodeImport& n, std::vector<ValueId> operands, ValueId scale);
+
 // ---- numbers
 // 0, 1, ..., limit - 1 for an i64 scalar.
 ValueId counting(NodeImport& n, ValueId limit);

@@ -128,6 +128,8 @@ class NodeImport {
   ValueType output_type(const Graph& body, std::size_t output) const;
 
   // ---- errors
+  // Charges memory to the budget of the import; false, with an error, where it is spent.
+  bool charge(std::size_t bytes);
   bool ok() const { return status_.ok() && !poisoned_; }
   void fail(std::string_view what, Code code = Code::invalid_model);
   void unsupported(std::string_view what) { fail(what, Code::unsupported); }
@@ -148,7 +150,6 @@ class NodeImport {
   void fail_as_node(Status status, std::string_view op_name);
   void fail_with(Status status);
   void restart();
-  bool charge(std::size_t bytes);
   std::size_t node_bytes(std::size_t outputs, std::size_t inputs) const;
   Graph& target() const;
 

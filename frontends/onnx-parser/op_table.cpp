@@ -18,8 +18,9 @@ constexpr std::array onnx_families = {
     control_ops,  sequence_ops, attention_ops,      loss_ops,      legacy_ops,   same_onnx_ops,
 };
 constexpr std::array training_families = {training_ops};
-constexpr std::array microsoft_families = {microsoft_ops, microsoft_attention_ops,
-                                           microsoft_quant_ops, same_microsoft_ops};
+constexpr std::array microsoft_families = {
+    microsoft_ops,       microsoft_attention_ops, microsoft_decoder_ops, microsoft_few_bits_ops,
+    microsoft_quant_ops, microsoft_rnn_ops,       same_microsoft_ops};
 
 struct OperatorSet {
   std::string_view domain;

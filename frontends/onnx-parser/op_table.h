@@ -63,7 +63,10 @@ OpRows training_ops();
 OpRows legacy_ops();
 OpRows microsoft_ops();
 OpRows microsoft_attention_ops();
+OpRows microsoft_decoder_ops();
+OpRows microsoft_few_bits_ops();
 OpRows microsoft_quant_ops();
+OpRows microsoft_rnn_ops();
 OpRows same_onnx_ops();
 OpRows same_microsoft_ops();
 // Imports the node as the operator that it is, with the attributes that the fields name.

@@ -45,9 +45,64 @@ ValueId causal_keys(NodeImport& n, ValueId q, ValueId k, ValueId past) {
   return binary(n, BinaryKind::less_equal, column, row);
 }
 
+ValueId repeat_heads(NodeImport& n, ValueId x, ValueId q) {
+  if (n.dim(x, 1).same(n.dim(q, 1))) return x;
+  const ValueId q_heads = dims_of(n, q, 1, 2);
+  const ValueId times = div(n, q_heads, dims_of(n, x, 1, 2));
+  const ValueId rest = dims_of(n, x, 2, 4);
+  const ValueId wide_shape = join_dims(n, {dims_of(n, x, 0, 2), times, rest});
+  const ValueId wide = expand_to(n, unsqueeze(n, x, {2}), wide_shape);
+  return reshape(n, wide, join_dims(n, {dims_of(n, x, 0, 1), q_heads, rest}));
+}
+
 namespace {
 
 constexpr std::int64_t to_end = std::numeric_limits<std::int64_t>::max();
+
+ValueId every_second(NodeImport& n, ValueId x, std::int64_t start) {
+  return n.add(Slice{}, {x, n.ints_constant({start}), n.ints_constant({to_end}),
+                         n.ints_constant({-1}), n.ints_constant({2})});
+}
+
+struct Halves {
+  ValueId first;
+  ValueId second;
+};
+
+Halves split_pairs(NodeImport& n, ValueId x, Pairs pairs) {
+  if (pairs == Pairs::neighbours) return {every_second(n, x, 0), every_second(n, x, 1)};
+  const auto halves = n.add_many(Split{.axis = -1}, {x}, 2);
+  return {halves[0], halves[1]};
+}
+
+ValueId join_pairs(NodeImport& n, const Halves& h, ValueId like, Pairs pairs) {
+  if (pairs == Pairs::of_halves) return concat(n, {h.first, h.second}, -1);
+  const ValueId all = concat(n, {unsqueeze(n, h.first, {-1}), unsqueeze(n, h.second, {-1})}, -1);
+  return reshape(n, all, shape_of(n, like));
+}
+
+}  // namespace
+
+// Rotates (first, second) by the angle whose cosine and sine are given.
+ValueId rotated(NodeImport& n, ValueId x, const Rotation& r, Pairs pairs) {
+  const auto cut = [&](ValueId begin, ValueId end) {
+    return n.add(Slice{}, {x, begin, end, n.ints_constant({-1})});
+  };
+  ValueId part = x;
+  if (r.width > 0) part = slice(n, x, 0, r.width, -1);
+  if (r.width_at_run != no_value) part = cut(n.ints_constant({0}), r.width_at_run);
+  const Halves h = split_pairs(n, part, pairs);
+  const ValueId real = mul(n, r.cos, h.first);
+  const ValueId first = sub(n, real, mul(n, r.sin, h.second));
+  const ValueId imaginary = mul(n, r.sin, h.first);
+  const ValueId second = add(n, imaginary, mul(n, r.cos, h.second));
+  const ValueId y = join_pairs(n, {first, second}, part, pairs);
+  if (r.width > 0) return concat(n, {y, slice(n, x, r.width, to_end, -1)}, -1);
+  if (r.width_at_run == no_value) return y;
+  return concat(n, {y, cut(r.width_at_run, n.ints_constant({to_end}))}, -1);
+}
+
+namespace {
 
 // ---- operands
 
@@ -166,17 +221,6 @@ ValueId zero_hidden_rows(NodeImport& n, ValueId x, ValueId bias) {
 
 // ---- attention
 
-// Repeats every head of k or v for each of its heads of q.
-ValueId repeat_heads(NodeImport& n, ValueId x, ValueId q) {
-  if (n.dim(x, 1).same(n.dim(q, 1))) return x;
-  const ValueId q_heads = dims_of(n, q, 1, 2);
-  const ValueId times = div(n, q_heads, dims_of(n, x, 1, 2));
-  const ValueId rest = dims_of(n, x, 2, 4);
-  const ValueId wide_shape = join_dims(n, {dims_of(n, x, 0, 2), times, rest});
-  const ValueId wide = expand_to(n, unsqueeze(n, x, {2}), wide_shape);
-  return reshape(n, wide, join_dims(n, {dims_of(n, x, 0, 1), q_heads, rest}));
-}
-
 ScoreScale read_scale(NodeImport& n, ValueId q) {
   const float given = n.number("scale", 0);
   return score_scale(n, q, n.has_attribute("scale") ? std::optional(given) : std::nullopt);
@@ -230,32 +274,6 @@ void import_attention(NodeImport& n) {
 
 // ---- rotary embedding
 
-ValueId every_second(NodeImport& n, ValueId x, std::int64_t start) {
-  return n.add(Slice{}, {x, n.ints_constant({start}), n.ints_constant({to_end}),
-                         n.ints_constant({-1}), n.ints_constant({2})});
-}
-
-struct Halves {
-  ValueId first;
-  ValueId second;
-};
-
-// The pairs to rotate: neighbours, or one element of each half.
-enum class Pairs : std::uint8_t { neighbours, of_halves };
-
-Halves split_pairs(NodeImport& n, ValueId x, Pairs pairs) {
-  if (pairs == Pairs::neighbours) return {every_second(n, x, 0), every_second(n, x, 1)};
-  const auto halves = n.add_many(Split{.axis = -1}, {x}, 2);
-  return {halves[0], halves[1]};
-}
-
-ValueId join_pairs(NodeImport& n, const Halves& h, ValueId like, Pairs pairs) {
-  if (pairs == Pairs::of_halves) return concat(n, {h.first, h.second}, -1);
-  const ValueId all = concat(n, {unsqueeze(n, h.first, {-1}), unsqueeze(n, h.second, {-1})}, -1);
-  return reshape(n, all, shape_of(n, like));
-}
-
-// Rotates (first, second) by the angle whose cosine and sine are in the caches.
 void import_rotary_embedding(NodeImport& n) {
   const Pairs pairs = n.flag("interleaved", Flag::off) ? Pairs::neighbours : Pairs::of_halves;
   const std::int64_t turned = n.integer("rotary_embedding_dim", 0);
@@ -273,14 +291,7 @@ void import_rotary_embedding(NodeImport& n) {
   };
   const ValueId cos = cache(1);
   const ValueId sin = cache(2);
-  const ValueId part = turned > 0 ? slice(n, x, 0, turned, -1) : x;
-  const Halves h = split_pairs(n, part, pairs);
-  const ValueId real = mul(n, cos, h.first);
-  const ValueId first = sub(n, real, mul(n, sin, h.second));
-  const ValueId imaginary = mul(n, sin, h.first);
-  const ValueId second = add(n, imaginary, mul(n, cos, h.second));
-  ValueId y = join_pairs(n, {first, second}, part, pairs);
-  if (turned > 0) y = concat(n, {y, slice(n, x, turned, to_end, -1)}, -1);
+  const ValueId y = rotated(n, x, {cos, sin, turned}, pairs);
   n.set(0, packed ? reshape(n, y, shape_of(n, n.in(0))) : y);
 }
 

@@ -14,7 +14,6 @@
 #include "graph/ops/matrix.h"
 #include "graph/ops/movement.h"
 #include "graph/ops/normalisation.h"
-#include "graph/ops/quantised.h"
 #include "graph/ops/reduction.h"
 
 namespace quern::onnx {
@@ -124,11 +123,10 @@ ValueId attend(NodeImport& n, const Heads& h, const MaskOptions& o, ValueId bias
   return join_heads(n, y);
 }
 
-// ---- Attention, QAttention: (x [B, S, D]) times weights of q, k and v side by side
+// ---- Attention, QAttention: x [B, S, D] times weights [D, Dq + Dk + Dv], q, k and v side by side
 
 struct Projection {
-  ValueId x;
-  ValueId weights;  // [D, Dq + Dk + Dv]
+  ValueId product;  // without the bias
   std::size_t bias, mask, past, score_bias;
 };
 
@@ -140,8 +138,7 @@ void attention_of(NodeImport& n, const Projection& p) {
   n.ignore("rotary_embedding_dim");
   if (!sizes.empty() && sizes.size() != 3)
     return n.fail(cat("attribute 'qkv_hidden_sizes' has ", sizes.size(), " numbers, wants 3"));
-  ValueId all = n.add(MatMul{}, {p.x, p.weights});
-  if (n.has(p.bias)) all = add(n, all, n.in(p.bias));
+  const ValueId all = n.has(p.bias) ? add(n, p.product, n.in(p.bias)) : p.product;
   std::vector<ValueId> qkv;
   if (sizes.empty()) {
     qkv = n.add_many(Split{.axis = 2}, {all}, 3);
@@ -173,21 +170,15 @@ void attention_of(NodeImport& n, const Projection& p) {
 constexpr std::size_t absent = 100;  // no operator has so many inputs
 
 void import_microsoft_attention(NodeImport& n) {
-  attention_of(
-      n, {.x = n.in(0), .weights = n.in(1), .bias = 2, .mask = 3, .past = 4, .score_bias = 5});
+  const ValueId product = n.add(MatMul{}, {n.in(0), n.in(1)});
+  attention_of(n, {.product = product, .bias = 2, .mask = 3, .past = 4, .score_bias = 5});
 }
 
-// (x, weights, bias, x scale, weight scale, mask, x zero, weight zero, past): computed in floats.
+// (x, weights, bias, x scale, weight scale, mask, x zero, weight zero, past)
 void import_qattention(NodeImport& n) {
-  const auto dequantised = [&](std::size_t i, std::size_t scale, std::size_t zero) {
-    std::vector<ValueId> inputs = {n.in(i), n.in(scale)};
-    if (n.has(zero)) inputs.push_back(n.in(zero));
-    return n.add(Dequantize{.axis = 1}, std::move(inputs));
-  };
-  const ValueId x = dequantised(0, 3, 6);
-  const ValueId weights = dequantised(1, 4, 7);
-  attention_of(n,
-               {.x = x, .weights = weights, .bias = 2, .mask = 5, .past = 8, .score_bias = absent});
+  const ValueId scale = mul(n, n.in(3), n.in(4));
+  const ValueId product = scaled_product(n, {n.in(0), n.in(1), n.in(6), n.in(7)}, scale);
+  attention_of(n, {.product = product, .bias = 2, .mask = 5, .past = 8, .score_bias = absent});
 }
 
 // ---- MultiHeadAttention

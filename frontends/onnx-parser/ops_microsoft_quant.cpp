@@ -88,25 +88,19 @@ void import_qlinear_concat(NodeImport& n) {
 
 // ---- matrix products
 
-// y = a b scale + bias, the product in integers.
-ValueId scaled_product(NodeImport& n, std::vector<ValueId> operands, ValueId scale, ValueId bias) {
-  while (!operands.empty() && operands.back() == no_value) operands.pop_back();
-  const ValueId product = n.add(MatMulInteger{}, std::move(operands));
-  const ValueId y = mul(n, cast(n, product, n.dtype(scale)), scale);
-  return bias == no_value ? y : add(n, y, bias);
-}
-
 // (a, b, a_scale, b_scale, a_zero?, b_zero?, bias?)
 void import_matmul_integer_to_float(NodeImport& n) {
   const ValueId scale = mul(n, n.in(2), n.in(3));
-  n.set(0, scaled_product(n, {n.in(0), n.in(1), n.in(4), n.in(5)}, scale, n.in(6)));
+  const ValueId y = scaled_product(n, {n.in(0), n.in(1), n.in(4), n.in(5)}, scale);
+  n.set(0, n.has(6) ? add(n, y, n.in(6)) : y);
 }
 
 // (a in float, b, b_scale, b_zero?, bias?)
 void import_dynamic_quantize_matmul(NodeImport& n) {
   const auto a = n.add_many(DynamicQuantize{}, {n.in(0)}, 3);
   const ValueId scale = mul(n, a[1], n.in(2));
-  n.set(0, scaled_product(n, {a[0], n.in(1), a[2], n.in(3)}, scale, n.in(4)));
+  const ValueId y = scaled_product(n, {a[0], n.in(1), a[2], n.in(3)}, scale);
+  n.set(0, n.has(4) ? add(n, y, n.in(4)) : y);
 }
 
 // (a, a_scale, a_zero, b, b_scale, b_zero, c in i32?, y_scale?, y_zero?); c has the scale of the

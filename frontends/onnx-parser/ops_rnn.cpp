@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "engine/vocabulary/text_util.h"
+#include "frontends/onnx-parser/expand.h"
 #include "frontends/onnx-parser/node_import.h"
 #include "frontends/onnx-parser/op_table.h"
 #include "graph/ops/elementwise.h"
@@ -82,26 +83,31 @@ std::int64_t hidden_size(NodeImport& n) {
   return n.integer("hidden_size", hidden.known() ? hidden.value() : 0);
 }
 
-template <RnnKind Kind>
-void import_rnn(NodeImport& n) {
-  Rnn op{.kind = Kind};
+// Adds the layer with the attributes of the node over these inputs.
+void emit_rnn(NodeImport& n, RnnKind kind, std::int64_t hidden, std::vector<ValueId> inputs) {
+  Rnn op{.kind = kind};
   op.direction = n.choice<Direction>("direction", "forward",
                                      {{"forward", Direction::forward},
                                       {"reverse", Direction::reverse},
                                       {"bidirectional", Direction::bidirectional}});
-  op.hidden_size = hidden_size(n);
+  op.hidden_size = hidden;
   std::vector<std::string> names = n.texts("activations");
   // RNN has a default of two activations, also for one direction.
-  const auto defaults = default_activations(Kind, op.direction);
+  const auto defaults = default_activations(kind, op.direction);
   if (names.empty()) names = defaults;
   if (names.size() > defaults.size()) names.resize(defaults.size());
   op.activations = named_activations(n, names);
   op.clip = n.number("clip", 0);
-  if (Kind == RnnKind::lstm) op.input_forget = n.flag("input_forget", Flag::off);
-  if (Kind == RnnKind::gru) op.linear_before_reset = n.flag("linear_before_reset", Flag::off);
+  if (kind == RnnKind::lstm) op.input_forget = n.flag("input_forget", Flag::off);
+  if (kind == RnnKind::gru) op.linear_before_reset = n.flag("linear_before_reset", Flag::off);
   op.batch_first = n.flag("layout", Flag::off);
   n.ignore("output_sequence");  // of opsets 1 to 6: the listed outputs determine it
-  n.emit(op, {n.inputs().begin(), n.inputs().end()});
+  n.emit(op, std::move(inputs));
+}
+
+template <RnnKind Kind>
+void import_rnn(NodeImport& n) {
+  emit_rnn(n, Kind, hidden_size(n), {n.inputs().begin(), n.inputs().end()});
 }
 
 constexpr OpRow rnn_rows[] = {
@@ -110,10 +116,41 @@ constexpr OpRow rnn_rows[] = {
     {"RNN", 1, import_rnn<RnnKind::rnn>, {3, 6}, {0, 2}},
 };
 
+// Weights [directions, in, gates * hidden] in bytes, as floats in the order of LSTM. `scale`: the
+// input that holds one number a direction, or one a column; zero points follow it.
+ValueId float_weights(NodeImport& n, std::size_t weights, std::size_t scale) {
+  const auto a_column = [&](ValueId x) { return unsqueeze(n, reshape(n, x, Ints{0, -1}), {1}); };
+  const ValueId scales = a_column(n.in(scale));
+  const DType dtype = n.dtype(scales);
+  const ValueId zeros = cast(n, a_column(n.in(scale + 1)), dtype);
+  const ValueId shifted = sub(n, cast(n, n.in(weights), dtype), zeros);
+  return transpose(n, mul(n, shifted, scales), {0, 2, 1});
+}
+
+// com.microsoft DynamicQuantizeLSTM: (x, w, r, bias?, lengths?, h?, c?, peepholes?, w scale, w
+// zero, r scale, r zero). Computed in floats, where ONNX Runtime rounds x and h to bytes first.
+void import_dynamic_quantize_lstm(NodeImport& n) {
+  const Dim hidden = n.dim(n.in(2), 1);
+  const std::int64_t size = n.integer("hidden_size", hidden.known() ? hidden.value() : 0);
+  for (const std::size_t i : {1, 2, 8, 9, 10, 11})
+    if (!n.has(i)) return n.fail(cat("input ", i, " is left out, but it is not optional"));
+  std::vector<ValueId> inputs = {n.in(0), float_weights(n, 1, 8), float_weights(n, 2, 10)};
+  for (std::size_t i = 3; i < 8; ++i) inputs.push_back(n.in(i));
+  while (inputs.back() == no_value) inputs.pop_back();
+  emit_rnn(n, RnnKind::lstm, size, std::move(inputs));
+}
+
+constexpr OpRow microsoft_rnn_rows[] = {
+    {"DynamicQuantizeLSTM", 1, import_dynamic_quantize_lstm, {1, 12}, {0, 3}},
+};
+
 }  // namespace
 
 OpRows rnn_ops() {
   return rnn_rows;
+}
+OpRows microsoft_rnn_ops() {
+  return microsoft_rnn_rows;
 }
 
 }  // namespace quern::onnx

@@ -4,10 +4,9 @@
 #include "tests/engine/engine_test.h"
 #include "tests/engine/onnx_run.h"
 
-namespace quern {
+namespace quern::onnx_test {
 namespace {
 
-using namespace onnx_test;  // NOLINT: the words of the writer
 using quern::testing::expect_everywhere;
 using quern::testing::tensor;
 using ::testing::AllOf;
@@ -215,4 +214,4 @@ TEST(Tensors, OfMoreMemoryThanThereIsAreRefused) {
 }
 
 }  // namespace
-}  // namespace quern
+}  // namespace quern::onnx_test

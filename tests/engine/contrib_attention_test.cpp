@@ -7,10 +7,9 @@
 #include "tests/engine/engine_test.h"
 #include "tests/engine/onnx_run.h"
 
-namespace quern {
+namespace quern::onnx_test {
 namespace {
 
-using namespace onnx_test;  // NOLINT: the words of the writer
 using quern::testing::must;
 using quern::testing::pattern;
 using quern::testing::run_onnx;
@@ -383,4 +382,4 @@ TEST(LegacyOperators, AreWhatTheyWere) {
 }
 
 }  // namespace
-}  // namespace quern
+}  // namespace quern::onnx_test

@@ -19,10 +19,8 @@
 #include "tests/expect.h"
 #include "tests/onnx-parser/onnx_writer.h"
 
-namespace quern {
+namespace quern::onnx_test {
 namespace {
-
-using namespace onnx_test;  // NOLINT: the words of the writer
 
 const Message hostile_y = Message().text(1, "y");
 
@@ -117,4 +115,4 @@ INSTANTIATE_TEST_SUITE_P(Devices, HostileRun, ::testing::Values("cpu", "referenc
                          [](const auto& info) { return std::string(info.param); });
 
 }  // namespace
-}  // namespace quern
+}  // namespace quern::onnx_test

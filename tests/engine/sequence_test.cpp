@@ -4,10 +4,9 @@
 #include "tests/engine/engine_test.h"
 #include "tests/engine/onnx_run.h"
 
-namespace quern {
+namespace quern::onnx_test {
 namespace {
 
-using namespace onnx_test;  // NOLINT: the words of the writer
 using quern::testing::expect_everywhere;
 using quern::testing::tensor;
 using ::testing::HasSubstr;
@@ -71,4 +70,4 @@ TEST(SequencePosition, InsertMayNameTheEnd) {
 }
 
 }  // namespace
-}  // namespace quern
+}  // namespace quern::onnx_test

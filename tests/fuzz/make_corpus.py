@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Makes corpus/onnx again: models of the ONNX test data without names and comments, and files that
-mean harm. corpus/onnx/found, what fuzzing has found, stays. corpus/calls: bytes that c_api_fuzz reads
+mean harm. corpus/onnx/found, what fuzzing has found, and corpus/onnx/contrib, models of one operator of
+com.microsoft or of before opset 7 each, stay. corpus/calls: bytes that c_api_fuzz reads
 as calls, from a generator with a fixed seed.
 
 Usage: make_corpus.py [TEST_DATA]     (default: where Debian's libonnx-testdata puts it)

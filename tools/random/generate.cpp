@@ -61,6 +61,7 @@ std::vector<Family> all_families() {
                             layer_families(),
                             contrib_families(),
                             contrib_attention_families(),
+                            contrib_decoder_families(),
                             contrib_quantised_families(),
                             optional_families(),
                             same_families()})

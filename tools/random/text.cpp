@@ -34,13 +34,13 @@ std::string lowered(std::string s) {
   return s;
 }
 
-enum class Case : std::uint8_t { counts, ignored };
+enum class LetterCase : std::uint8_t { counts, ignored };
 // The number of `words` (all ASCII) that remain: at least one, since an empty result becomes one
 // empty string.
-std::int64_t left_without(const Texts& words, const Texts& stopwords, Case letters) {
+std::int64_t left_without(const Texts& words, const Texts& stopwords, LetterCase letters) {
   const auto stops = [&](const std::string& w) {
     return std::any_of(stopwords.begin(), stopwords.end(), [&](const std::string& s) {
-      return letters == Case::counts ? w == s : lowered(w) == lowered(s);
+      return letters == LetterCase::counts ? w == s : lowered(w) == lowered(s);
     });
   };
   const auto gone = std::count_if(words.begin(), words.end(), stops);
@@ -62,7 +62,8 @@ bool normalizer(Builder& b) {
   const Value x = b.input_of(DType::string, dims, [&](std::size_t run, const Shape& shape) {
     Texts words;
     for (std::int64_t i = 0; i < shape.elements(); ++i) words.push_back(b.rng.pick(vocabulary));
-    left[run] = left_without(words, stopwords, case_sensitive ? Case::counts : Case::ignored);
+    left[run] =
+        left_without(words, stopwords, case_sensitive ? LetterCase::counts : LetterCase::ignored);
     return string_tensor(shape, std::move(words));
   });
   for (std::size_t run = b.runs(); run < most_runs; ++run) left[run] = left[0];

@@ -1,0 +1,242 @@
+// SPDX-License-Identifier: Apache-2.0
+// com.microsoft: attention of decoders as onnxruntime-genai exports it, and rotary positions.
+// Source: docs/ContribOperators.md of ONNX Runtime; what its text leaves open is as its CPU kernels
+// have it.
+//
+// batch B, heads N over KV heads of keys, new rows S, rows M of the past's buffer, width H.
+#include <algorithm>
+#include <limits>
+
+#include "engine/vocabulary/text_util.h"
+#include "frontends/onnx-parser/attention_parts.h"
+#include "frontends/onnx-parser/op_table.h"
+#include "graph/ops/elementwise.h"
+#include "graph/ops/indexing.h"
+#include "graph/ops/matrix.h"
+#include "graph/ops/movement.h"
+#include "graph/ops/normalisation.h"
+
+namespace quern::onnx {
+namespace {
+
+constexpr double minus_infinity = -std::numeric_limits<double>::infinity();
+
+struct Decoder {
+  std::int64_t heads = 1, kv = 1;
+  ValueId q = no_value, k = no_value, v = no_value;  // [B, N or KV, S, H]
+  ValueId rows = no_value;                           // S, i64 [1]
+  ValueId before = no_value;                         // rows of the past that count, i64 [B, 1]
+  ValueId at = no_value;                             // positions of the new rows, i64 [B, S]
+};
+
+// The query, key and value: three inputs, or one with all heads side by side.
+void read_rows(NodeImport& n, Decoder& d) {
+  if (n.has(1) != n.has(2)) return n.fail("key and value must come together");
+  if (n.has(1)) {
+    d.q = split_heads(n, n.in(0), d.heads);
+    d.k = split_heads(n, n.in(1), d.kv);
+    d.v = split_heads(n, n.in(2), d.kv);
+    return;
+  }
+  const ValueId all = split_heads(n, n.in(0), d.heads + 2 * d.kv);
+  d.q = slice(n, all, 0, d.heads, 1);
+  d.k = slice(n, all, d.heads, d.heads + d.kv, 1);
+  d.v = slice(n, all, d.heads + d.kv, d.heads + 2 * d.kv, 1);
+}
+
+// Input 5 holds the keys of each sequence, less one: those in front of the new ones are the past's.
+// The first of a prompt may be less than its rows, which are padded then.
+void find_positions(NodeImport& n, Decoder& d) {
+  d.rows = dims_of(n, d.q, 2, 3);
+  const ValueId lengths = reshape(n, cast(n, n.in(5), DType::i64), Ints{-1, 1});
+  const ValueId one = n.ints_constant({1});
+  const ValueId before = sub(n, add(n, lengths, one), d.rows);
+  const ValueId zero = n.ints_constant({0});
+  d.before = binary(n, BinaryKind::max, before, zero);
+  d.at = add(n, d.before, counting(n, scalar_dim(n, d.q, 2)));
+}
+
+// Positions of the rotation. Those that are given count from the first of them in a prompt.
+ValueId rotary_positions(NodeImport& n, const Decoder& d) {
+  if (!n.has(9)) return d.at;
+  const ValueId total = reshape(n, cast(n, n.in(6), DType::i64), Ints{1});
+  const ValueId is_prompt = binary(n, BinaryKind::equal, total, d.rows);
+  const ValueId first = slice(n, reshape(n, n.in(9), Ints{-1}), 0, 1, 0);
+  const ValueId counted = add(n, first, counting(n, scalar_dim(n, d.q, 2)));
+  return where(n, is_prompt, counted, n.in(9));
+}
+
+ValueId twice(NodeImport& n, ValueId x) {
+  const ValueId two = n.ints_constant({2});
+  return mul(n, x, two);
+}
+
+void rotate(NodeImport& n, Decoder& d) {
+  if (!n.has(7) || !n.has(8)) return n.fail("do_rotary wants cos_cache and sin_cache");
+  const Pairs pairs =
+      n.flag("rotary_interleaved", Flag::off) ? Pairs::neighbours : Pairs::of_halves;
+  const Dim half = n.dim(n.in(7), 1);
+  const Dim width = n.dim(d.q, 3);
+  const ValueId at = rotary_positions(n, d);
+  const auto rows_of = [&](std::size_t i) { return unsqueeze(n, gather(n, n.in(i), at, 0), {1}); };
+  Rotation r{.cos = rows_of(7), .sin = no_value};
+  r.sin = rows_of(8);
+  if (half.known() && width.known()) {
+    if (!width.is(2 * half.value())) r.width = 2 * half.value();
+  } else {
+    r.width_at_run = twice(n, dims_of(n, n.in(7), 1, 2));
+  }
+  d.q = rotated(n, d.q, r, pairs);
+  d.k = rotated(n, d.k, r, pairs);
+}
+
+// The past with the new rows behind what counts of it, [B, KV, max(total, M), H]; zeros elsewhere.
+ValueId present_of(NodeImport& n, const Decoder& d, ValueId past, ValueId fresh) {
+  if (past == no_value) return fresh;
+  // past, fresh and a row of zeros, of which each row of the result takes one
+  const ValueId shape =
+      join_dims(n, {dims_of(n, fresh, 0, 2), n.ints_constant({1}), dims_of(n, fresh, 3, 4)});
+  const ValueId zeros = filled(n, shape, n.dtype(fresh), 0);
+  const ValueId all = transpose(n, concat(n, {past, fresh, zeros}, 2), {0, 2, 1, 3});
+  const ValueId room = dims_of(n, past, 2, 3);
+  const ValueId total = reshape(n, cast(n, n.in(6), DType::i64), Ints{1});
+  const ValueId length = squeeze(n, binary(n, BinaryKind::max, total, room), {0});
+  const ValueId row = unsqueeze(n, counting(n, length), {0});
+  const ValueId beyond = sub(n, row, d.before);  // [B, length]
+  const ValueId behind = add(n, room, d.rows);
+  const ValueId is_new = binary(n, BinaryKind::less, beyond, d.rows);
+  const ValueId late = where(n, is_new, add(n, beyond, room), behind);
+  const ValueId is_past = binary(n, BinaryKind::less, row, d.before);
+  const ValueId from = unsqueeze(n, where(n, is_past, row, late), {2});
+  const ValueId taken = n.add(Gather{.kind = GatherKind::nd, .batch_dims = 1}, {all, from});
+  return transpose(n, taken, {0, 2, 1, 3});
+}
+
+// What hides keys from rows: those that come later, and those before the last `window`, of which
+// the row's own is one (ONNX Runtime 1.30; older ones let it come on top).
+ValueId visible_bias(NodeImport& n, const Decoder& d, std::int64_t window) {
+  const ValueId column = counting(n, scalar_dim(n, d.k, 2));
+  const ValueId at = unsqueeze(n, d.at, {2});
+  ValueId sees = binary(n, BinaryKind::less_equal, column, at);
+  if (window >= 0) {
+    const ValueId width = n.ints_constant({window - 1});
+    const ValueId oldest = sub(n, at, width);
+    sees = binary(n, BinaryKind::logical_and, sees,
+                  binary(n, BinaryKind::greater_equal, column, oldest));
+  }
+  const DType dtype = n.dtype(d.q);
+  const ValueId zero = n.scalar(dtype, 0);
+  const ValueId bias = where(n, sees, zero, n.scalar(dtype, minus_infinity));
+  return unsqueeze(n, bias, {1});  // [B, 1, S, T]
+}
+
+// The bias that is given may have fewer keys than the present has rows.
+ValueId given_bias(NodeImport& n, const Decoder& d) {
+  const ValueId given = n.in(10);
+  const ValueId missing = sub(n, dims_of(n, d.k, 2, 3), dims_of(n, given, 3, 4));
+  const ValueId zero = n.ints_constant({0});
+  const ValueId pads = join_dims(n, {zero, missing});
+  const ValueId last = n.ints_constant({-1});
+  return n.add(Pad{}, {given, pads, n.scalar(n.dtype(given), 0), last});
+}
+
+// Softmax with one more score a row that no key has: `sink` [N], or 0.
+ValueId softmax_with_sink(NodeImport& n, ValueId scores, ValueId sink) {
+  const ValueId shape = join_dims(n, {dims_of(n, scores, 0, 3), n.ints_constant({1})});
+  ValueId column = no_value;
+  if (sink == no_value) {
+    column = filled(n, shape, n.dtype(scores), 0);
+  } else {
+    column = expand_to(n, reshape(n, sink, Ints{-1, 1, 1}), shape);
+  }
+  const ValueId p = n.add(Softmax{}, {concat(n, {scores, column}, -1)});
+  return slice(n, p, 0, -1, -1);
+}
+
+void import_group_query_attention(NodeImport& n) {
+  Decoder d{.heads = head_count(n, "num_heads"), .kv = head_count(n, "kv_num_heads")};
+  const float given_scale = n.number("scale", 0);
+  const float softcap = n.number("softcap", 0);
+  const std::int64_t window = n.integer("local_window_size", -1);
+  const bool has_sink = n.integer("smooth_softmax", 0) == 1 || n.has(11);
+  const bool rotates = n.flag("do_rotary", Flag::off);
+  if (n.integer("qk_output", 0) != 0) return n.unsupported("'qk_output' is not supported");
+  for (const char* words : {"k_quant_type", "v_quant_type"})
+    if (n.text(words, "NONE") != "NONE") return n.unsupported("a quantised cache is not supported");
+  n.ignore("kv_cache_bit_width");
+  if (n.has(3) != n.has(4)) return n.fail("past key and past value must come together");
+  if (!n.ok()) return;
+  read_rows(n, d);
+  if (!n.ok()) return;
+  find_positions(n, d);
+  if (rotates) rotate(n, d);
+  n.ignore("rotary_interleaved");
+  d.k = present_of(n, d, n.in(3), d.k);
+  d.v = present_of(n, d, n.in(4), d.v);
+  const ScoreScale scale =
+      score_scale(n, d.q, given_scale != 0 ? std::optional(given_scale) : std::nullopt);
+  ValueId bias = visible_bias(n, d, window);
+  if (n.has(10)) bias = add(n, bias, given_bias(n, d));
+  ValueId y = no_value;
+  if (softcap == 0 && !has_sink) {
+    y = n.add(Attention{.scale = scale.factor}, {scale.q, d.k, d.v, bias});
+  } else {
+    const ValueId k = repeat_heads(n, d.k, d.q);
+    const ValueId v = repeat_heads(n, d.v, d.q);
+    ValueId scores = n.add(MatMul{.transpose_b = true, .alpha = scale.factor}, {scale.q, k});
+    if (softcap != 0)
+      scores = mul(n, unary(n, UnaryKind::tanh, mul(n, scores, 1.0 / softcap)), softcap);
+    scores = add(n, scores, bias);
+    const ValueId p = has_sink ? softmax_with_sink(n, scores, n.has(11) ? n.in(11) : no_value)
+                               : n.add(Softmax{}, {scores});
+    y = n.add(MatMul{}, {p, v});
+  }
+  n.set(0, join_heads(n, y));
+  n.set(1, d.k);
+  n.set(2, d.v);
+}
+
+// ---- RotaryEmbedding: (x [B, S, hidden] or [B, N, S, H], positions [1] or [B, S], cos, sin)
+
+void import_microsoft_rotary(NodeImport& n) {
+  const Pairs pairs = n.flag("interleaved", Flag::off) ? Pairs::neighbours : Pairs::of_halves;
+  const std::int64_t turned = n.integer("rotary_embedding_dim", 0);
+  const std::int64_t heads = n.integer("num_heads", 0);
+  n.ignore("scale");
+  n.ignore("is_packed_batching");
+  const bool packed = n.known_rank(n.in(0)) == 3;
+  if (turned < 0 || turned % 2 != 0 || heads < 0)
+    return n.fail("'rotary_embedding_dim' must be even, and nothing negative");
+  ValueId x = n.in(0);
+  if (packed && heads > 0) {
+    x = split_heads(n, x, heads);
+  } else if (packed) {  // heads as wide as cos_cache says
+    const ValueId kept = n.ints_constant({0, 0, -1});
+    const ValueId shape = join_dims(n, {kept, twice(n, dims_of(n, n.in(2), 1, 2))});
+    x = transpose(n, reshape(n, x, shape), {0, 2, 1, 3});
+  }
+  ValueId at = n.in(1);
+  if (n.known_rank(at) < 2) at = add(n, at, counting(n, scalar_dim(n, x, 2)));
+  const auto rows_of = [&](std::size_t i) {
+    const ValueId rows = gather(n, n.in(i), at, 0);
+    return n.rank(at) == 2 ? unsqueeze(n, rows, {1}) : rows;
+  };
+  Rotation r{.cos = rows_of(2), .sin = no_value};
+  r.sin = rows_of(3);
+  if (turned > 0 && !n.dim(x, 3).is(turned)) r.width = turned;
+  const ValueId y = rotated(n, x, r, pairs);
+  n.set(0, packed ? join_heads(n, y) : y);
+}
+
+constexpr OpRow microsoft_decoder_rows[] = {
+    {"GroupQueryAttention", 1, import_group_query_attention, {1, 14}, {1, 4}},
+    {"RotaryEmbedding", 1, import_microsoft_rotary, {4, 4}},
+};
+
+}  // namespace
+
+OpRows microsoft_decoder_ops() {
+  return microsoft_decoder_rows;
+}
+
+}  // namespace quern::onnx

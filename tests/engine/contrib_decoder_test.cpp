@@ -1,0 +1,324 @@
+// SPDX-License-Identifier: Apache-2.0
+// Operators of com.microsoft that exports of language models consist of, against plain loops over
+// their definitions.
+#include <cmath>
+
+#include "tests/engine/engine_test.h"
+#include "tests/engine/onnx_run.h"
+
+namespace quern::onnx_test {
+namespace {
+
+using quern::testing::must;
+using quern::testing::pattern;
+using quern::testing::run_onnx;
+using quern::testing::tensor;
+using quern::testing::Tensors;
+using quern::testing::ways;
+
+struct DecoderInput {
+  Tensor tensor;  // not valid(): left out
+  std::int64_t dtype = f32;
+  bool is_constant = false;
+};
+
+std::string_view raw_bytes(const Tensor& t) {
+  return {reinterpret_cast<const char*>(t.data()), t.bytes()};
+}
+
+// Inputs x0, x1, ..., outputs y0, y1, ...; all of them in every way.
+void expect_decoder(std::string_view op, const std::vector<DecoderInput>& fed,
+                    const Messages& attributes, const std::vector<std::vector<float>>& wanted) {
+  static const Names in = {"x0", "x1", "x2", "x3", "x4",  "x5",
+                           "x6", "x7", "x8", "x9", "x10", "x11"};
+  static const Names out = {"y0", "y1", "y2"};
+  GraphParts g;
+  Names names;
+  Tensors inputs;
+  for (std::size_t i = 0; i < fed.size(); ++i) {
+    const Tensor& t = fed[i].tensor;
+    names.push_back(t.valid() ? in[i] : "");
+    if (!t.valid()) continue;
+    if (fed[i].is_constant) {
+      Message m;
+      for (const std::int64_t d : t.shape().dims()) m.number(1, d);
+      g.initializers.push_back(m.number(2, fed[i].dtype).text(8, in[i]).text(9, raw_bytes(t)));
+      continue;
+    }
+    const Dimensions dims(t.shape().begin(), t.shape().end());
+    g.inputs.push_back(value(in[i], fed[i].dtype, dims));
+    inputs.push_back(t);
+  }
+  g.nodes = {node(op, names, Names(out.begin(), out.begin() + static_cast<long>(wanted.size())),
+                  attributes, {.name = "n", .domain = "com.microsoft"})};
+  for (std::size_t i = 0; i < wanted.size(); ++i) g.outputs.push_back(Message().text(1, out[i]));
+  // Without a word on the opset of com.microsoft.
+  const std::string model = make_model(make_graph(g), {.opsets = {opset("", 21)}});
+  for (const auto& way : ways()) {
+    const Tensors found = must(run_onnx(model, inputs, way));
+    for (std::size_t o = 0; o < wanted.size(); ++o)
+      EXPECT_THAT(found[o].span<float>(),
+                  ::testing::Pointwise(::testing::FloatNear(2e-5F), wanted[o]))
+          << ::testing::PrintToString(way) << ", output " << o;
+  }
+}
+
+float at(const Tensor& t, std::int64_t i) {
+  return t.span<float>()[static_cast<std::size_t>(i)];
+}
+
+// ---- GroupQueryAttention
+
+constexpr std::int64_t sequences = 2, new_rows = 3, query_heads = 4, key_heads = 2, head = 4,
+                       buffer = 6;
+
+struct GroupQuery {
+  Tensor q = pattern({sequences, new_rows, query_heads* head}, 1);
+  Tensor k = pattern({sequences, new_rows, key_heads* head}, 2);
+  Tensor v = pattern({sequences, new_rows, key_heads* head}, 3);
+  Tensor past_k = pattern({sequences, key_heads, buffer, head}, 4);
+  Tensor past_v = pattern({sequences, key_heads, buffer, head}, 5);
+  Tensor cos = pattern({9, head / 2}, 6), sin = pattern({9, head / 2}, 7);
+  std::int64_t keys[sequences] = {6, 4};  // of each sequence, new ones among them
+  std::int64_t total = 6;
+  std::int64_t window = -1;
+  bool rotates = true;
+
+  std::int64_t before(std::int64_t b) const { return keys[b] - new_rows; }
+  std::int64_t room() const { return std::max(total, buffer); }
+
+  // Head h of row i of q or k, turned to its position.
+  double turned(const Tensor& x, std::int64_t heads, std::int64_t b, std::int64_t i, std::int64_t h,
+                std::int64_t d) const {
+    const auto element = [&](std::int64_t e) {
+      return static_cast<double>(at(x, ((b * new_rows + i) * heads + h) * head + e));
+    };
+    if (!rotates) return element(d);
+    const std::int64_t pair = d % (head / 2);
+    const double c = at(cos, (before(b) + i) * (head / 2) + pair);
+    const double s = at(sin, (before(b) + i) * (head / 2) + pair);
+    const double first = element(pair), second = element(pair + head / 2);
+    return d < head / 2 ? c * first - s * second : s * first + c * second;
+  }
+  double key(std::int64_t b, std::int64_t h, std::int64_t j, std::int64_t d) const {
+    if (j < before(b)) return at(past_k, ((b * key_heads + h) * buffer + j) * head + d);
+    return j < keys[b] ? turned(k, key_heads, b, j - before(b), h, d) : 0;
+  }
+  double value_at(std::int64_t b, std::int64_t h, std::int64_t j, std::int64_t d) const {
+    if (j < before(b)) return at(past_v, ((b * key_heads + h) * buffer + j) * head + d);
+    if (j >= keys[b]) return 0;
+    return at(v, ((b * new_rows + j - before(b)) * key_heads + h) * head + d);
+  }
+
+  std::vector<float> result() const {
+    std::vector<float> y;
+    for (std::int64_t b = 0; b < sequences; ++b)
+      for (std::int64_t i = 0; i < new_rows; ++i)
+        for (std::int64_t h = 0; h < query_heads; ++h) {
+          const std::int64_t last = before(b) + i;
+          const std::int64_t first = window < 0 ? 0 : std::max<std::int64_t>(last - window + 1, 0);
+          const std::int64_t of = h / (query_heads / key_heads);
+          std::vector<double> p;
+          double sum = 0;
+          for (std::int64_t j = first; j <= last; ++j) {
+            double dot = 0;
+            for (std::int64_t d = 0; d < head; ++d)
+              dot += turned(q, query_heads, b, i, h, d) * key(b, of, j, d);
+            p.push_back(std::exp(dot / std::sqrt(static_cast<double>(head))));
+            sum += p.back();
+          }
+          for (std::int64_t d = 0; d < head; ++d) {
+            double mean = 0;
+            for (std::int64_t j = first; j <= last; ++j)
+              mean += p[static_cast<std::size_t>(j - first)] / sum * value_at(b, of, j, d);
+            y.push_back(static_cast<float>(mean));
+          }
+        }
+    return y;
+  }
+  template <class F>
+  std::vector<float> present(F of) const {
+    std::vector<float> all;
+    for (std::int64_t b = 0; b < sequences; ++b)
+      for (std::int64_t h = 0; h < key_heads; ++h)
+        for (std::int64_t j = 0; j < room(); ++j)
+          for (std::int64_t d = 0; d < head; ++d) all.push_back(static_cast<float>(of(b, h, j, d)));
+    return all;
+  }
+
+  void check() const {
+    const Tensor lengths = tensor<std::int32_t>(
+        {2}, {static_cast<std::int32_t>(keys[0] - 1), static_cast<std::int32_t>(keys[1] - 1)});
+    const Tensor all = tensor<std::int32_t>({}, {static_cast<std::int32_t>(total)});
+    Messages attributes = {integer("num_heads", query_heads), integer("kv_num_heads", key_heads)};
+    if (rotates) attributes.push_back(integer("do_rotary", 1));
+    if (window >= 0) attributes.push_back(integer("local_window_size", window));
+    std::vector<DecoderInput> fed = {{q}, {k}, {v}, {past_k}, {past_v}, {lengths, 6}, {all, 6}};
+    if (rotates) fed.insert(fed.end(), {{cos}, {sin}});
+    expect_decoder("GroupQueryAttention", fed, attributes,
+                   {result(), present([&](auto... i) { return key(i...); }),
+                    present([&](auto... i) { return value_at(i...); })});
+  }
+};
+
+TEST(ContribDecoder, CacheInABufferOfItsOwnLength) {
+  GroupQuery{}.check();
+  GroupQuery{.window = 1}.check();
+  GroupQuery{.window = 2}.check();
+  GroupQuery{.rotates = false}.check();
+}
+
+TEST(ContribDecoder, CacheThatGrows) {
+  GroupQuery g;
+  g.keys[0] = g.total = buffer + new_rows;
+  g.check();  // and the other sequence has less of a past than it has room for
+}
+
+// A prompt of which one sequence is shorter than its rows: the past counts for nothing.
+TEST(ContribDecoder, Prompt) {
+  GroupQuery g;
+  g.keys[0] = g.keys[1] = g.total = new_rows;
+  g.check();
+}
+
+// ---- RotaryEmbedding
+
+TEST(ContribDecoder, RotaryPositions) {
+  const Tensor x = pattern({1, 2, 3, 4}, 1);  // [batch, heads, rows, width]
+  const Tensor cos = pattern({8, 2}, 2), sin = pattern({8, 2}, 3);
+  const Tensor from = tensor<std::int64_t>({1}, {4});
+  const Tensor each = tensor<std::int64_t>({1, 3}, {7, 0, 2});
+  for (const bool is_offset : {true, false})
+    for (const bool neighbours : {true, false}) {
+      std::vector<float> wanted;
+      for (std::int64_t h = 0; h < 2; ++h)
+        for (std::int64_t i = 0; i < 3; ++i)
+          for (std::int64_t d = 0; d < 4; ++d) {
+            const std::int64_t row =
+                is_offset ? 4 + i : each.span<std::int64_t>()[static_cast<std::size_t>(i)];
+            const std::int64_t pair = neighbours ? d / 2 : d % 2;
+            const bool is_first = neighbours ? d % 2 == 0 : d < 2;
+            const std::int64_t base = (h * 3 + i) * 4;
+            const float first = at(x, base + (neighbours ? 2 * pair : pair));
+            const float second = at(x, base + (neighbours ? 2 * pair + 1 : pair + 2));
+            const float c = at(cos, row * 2 + pair), s = at(sin, row * 2 + pair);
+            wanted.push_back(is_first ? c * first - s * second : s * first + c * second);
+          }
+      expect_decoder("RotaryEmbedding", {{x}, {is_offset ? from : each, i64}, {cos}, {sin}},
+                     {integer("interleaved", neighbours ? 1 : 0)}, {wanted});
+    }
+}
+
+// ---- weights in few bits
+
+// Number c of row r, of `bits` each; rows begin a byte.
+std::int64_t number_at(const Tensor& packed, std::int64_t row_bytes, std::int64_t bits,
+                       std::int64_t r, std::int64_t c) {
+  const std::int64_t bit = c * bits;
+  const auto byte = packed.span<std::uint8_t>()[static_cast<std::size_t>(r * row_bytes + bit / 8)];
+  return (byte >> (bit % 8)) & ((1 << bits) - 1);
+}
+
+Tensor some_bytes(const Shape& shape, int step) {
+  Tensor t = must(Tensor::zeros({DType::u8, shape}));
+  for (std::int64_t i = 0; i < shape.elements(); ++i)
+    reinterpret_cast<std::uint8_t*>(t.mutable_data())[i] = static_cast<std::uint8_t>(i * step + 11);
+  return t;
+}
+
+// A depth that fills no block, and as many blocks a row as leave half a byte of zero points over.
+TEST(ContribDecoder, ProductsOfFewBits) {
+  constexpr std::int64_t depth = 37, columns = 5, size = 16, blocks = 3;
+  const Tensor x = pattern({2, depth}, 1), scales = pattern({columns * blocks}, 2),
+               bias = pattern({columns}, 3), float_zeros = pattern({columns, blocks}, 4);
+  for (const std::int64_t bits : {2, 4, 8})
+    for (const int zeros_kind : {0, 1, 2}) {
+      const Tensor w = some_bytes({columns, blocks, size * bits / 8}, 37);
+      const std::int64_t zero_bytes = (blocks * bits + 7) / 8;
+      const Tensor zeros = some_bytes({columns * zero_bytes}, 59);
+      const auto zero_at = [&](std::int64_t n, std::int64_t block) -> double {
+        if (zeros_kind == 0) return 1 << (bits - 1);
+        if (zeros_kind == 2) return at(float_zeros, n * blocks + block);
+        return static_cast<double>(number_at(zeros, zero_bytes, bits, n, block));
+      };
+      std::vector<float> wanted;
+      for (std::int64_t i = 0; i < 2; ++i)
+        for (std::int64_t n = 0; n < columns; ++n) {
+          double sum = at(bias, n);
+          for (std::int64_t k = 0; k < depth; ++k)
+            sum += at(x, i * depth + k) * at(scales, n * blocks + k / size) *
+                   (static_cast<double>(number_at(w, blocks * size * bits / 8, bits, n, k)) -
+                    zero_at(n, k / size));
+          wanted.push_back(static_cast<float>(sum / 64));
+        }
+      Tensor small = must(Tensor::zeros({DType::f32, {2, depth}}));
+      for (std::int64_t i = 0; i < 2 * depth; ++i)
+        reinterpret_cast<float*>(small.mutable_data())[i] = at(x, i) / 64;
+      Tensor small_bias = must(Tensor::zeros({DType::f32, {columns}}));
+      for (std::int64_t i = 0; i < columns; ++i)
+        reinterpret_cast<float*>(small_bias.mutable_data())[i] = at(bias, i) / 64;
+      SCOPED_TRACE(std::to_string(bits) + " bits, zeros " + std::to_string(zeros_kind));
+      const DecoderInput none{};
+      expect_decoder("MatMulNBits",
+                     {{small},
+                      {w, 2, true},
+                      {scales, f32, true},
+                      zeros_kind == 0   ? none
+                      : zeros_kind == 1 ? DecoderInput{zeros, 2, true}
+                                        : DecoderInput{float_zeros, f32, true},
+                      none,
+                      {small_bias}},
+                     {integer("K", depth), integer("N", columns), integer("bits", bits),
+                      integer("block_size", size)},
+                     {wanted});
+    }
+}
+
+TEST(ContribDecoder, RowsOfFewBits) {
+  constexpr std::int64_t rows = 4, size = 16, blocks = 2, width = size * blocks;
+  const Tensor scales = pattern({rows, blocks}, 2);
+  const Tensor which = tensor<std::int64_t>({3}, {3, 0, -2});
+  for (const std::int64_t bits : {4, 8}) {
+    const Tensor table = some_bytes({rows, width * bits / 8}, 41);
+    std::vector<float> wanted;
+    for (const std::int64_t r : {3, 0, 2})
+      for (std::int64_t c = 0; c < width; ++c)
+        wanted.push_back(
+            static_cast<float>(number_at(table, width * bits / 8, bits, r, c) - (1 << (bits - 1))) *
+            at(scales, r * blocks + c / size));
+    expect_decoder("GatherBlockQuantized", {{table, 2, true}, {which, i64}, {scales, f32, true}},
+                   {integer("bits", bits), integer("block_size", size)}, {wanted});
+  }
+}
+
+TEST(ContribDecoder, WeightsThatAreNoneAreRefusedInWords) {
+  const auto refusal = [](std::int64_t depth, std::int64_t size, std::int64_t bits, bool constant) {
+    GraphParts g;
+    g.inputs = {value("x", f32, {1, depth})};
+    const Message w = raw_tensor("w", 2, {2, 1, 8}, std::string(16, 'w'));
+    if (constant)
+      g.initializers.push_back(w);
+    else
+      g.inputs.push_back(value("w", 2, {2, 1, 8}));
+    g.initializers.push_back(floats("s", {2}, {1, 1}));
+    g.nodes = {node(
+        "MatMulNBits", {"x", "w", "s"}, {"y"},
+        {integer("K", depth), integer("N", 2), integer("bits", bits), integer("block_size", size)},
+        {.name = "n", .domain = "com.microsoft"})};
+    g.outputs = {Message().text(1, "y")};
+    const std::string model = make_model(make_graph(g), {.opsets = {opset("", 21)}});
+    const auto parsed = parse_onnx(std::as_bytes(std::span(model)), nullptr);
+    return parsed ? std::string("none") : std::string(parsed.error().message());
+  };
+  using ::testing::HasSubstr;
+  EXPECT_EQ(refusal(16, 16, 4, true), "none");
+  EXPECT_THAT(refusal(16, 16, 4, false), HasSubstr("input 1 must be a constant"));
+  EXPECT_THAT(refusal(32, 16, 4, true), HasSubstr("input 1 is u8[2,1,8], wants u8 of 32 elements"));
+  EXPECT_THAT(refusal(16, 16, 3, true), HasSubstr("3 bits in blocks of 16 is no form of weights"));
+  EXPECT_THAT(refusal(16, 24, 4, true), HasSubstr("blocks of 24"));
+  EXPECT_THAT(refusal(std::int64_t{1} << 62, 16, 4, true), HasSubstr("is no form of weights"));
+  EXPECT_THAT(refusal(-1, 16, 4, true), HasSubstr("K = -1"));
+}
+
+}  // namespace
+}  // namespace quern::onnx_test

@@ -1,0 +1,190 @@
+// SPDX-License-Identifier: Apache-2.0
+// com.microsoft: what exports of language models are made of. Caches that grow and caches in a
+// buffer, sequences of different lengths, rotary positions, weights in few bits.
+#include <algorithm>
+#include <array>
+
+#include "tools/random/families.h"
+#include "tools/random/fill.h"
+
+namespace quern::tools {
+namespace {
+
+constexpr std::string_view decoder_domain = "com.microsoft";
+
+bool group_query_attention(Builder& b) {
+  const Extent batch = fixed(b.rng.between(1, 3));
+  const Extent rows = b.random_extent();
+  const std::int64_t kv = b.rng.between(1, 2);
+  const std::int64_t heads = kv * b.rng.between(1, 2);
+  const std::int64_t width = b.rng.pick(std::vector<std::int64_t>{2, 4, 8});
+  // A buffer holds the new rows, too; a past that grows has no room for them.
+  const bool is_buffer = b.rng.chance(0.4);
+  const std::int64_t past = is_buffer ? most(rows) + b.rng.between(0, 3) : b.rng.between(0, 4);
+  const Extent total =
+      map_extent(rows, [&](std::int64_t n) { return is_buffer ? past : past + n; });
+  const auto wide = [&](std::int64_t n) { return Extents{batch, rows, fixed(n * width)}; };
+  const auto cache = [&](const Extent& length) {
+    return Extents{batch, fixed(kv), length, fixed(width)};
+  };
+  if (least(rows) == 0 || !b.fits({batch, fixed(heads), rows, total}) ||
+      !b.fits(wide(heads + 2 * kv)) || !b.fits(cache(total)))
+    return false;
+  Values in;
+  if (b.rng.chance(0.4)) {
+    in = {b.take_like(DType::f32, wide(heads + 2 * kv)), Builder::none(), Builder::none()};
+  } else {
+    in = {b.take_like(DType::f32, wide(heads)), b.take_like(DType::f32, wide(kv)),
+          b.take_like(DType::f32, wide(kv))};
+  }
+  if (in[0].most > 3 || in[1].most > 3) return false;
+  in.push_back(b.root(DType::f32, cache(fixed(past))));
+  in.push_back(b.root(DType::f32, cache(fixed(past))));
+  in.push_back(
+      b.indices(DType::i32, {batch}, map_extent(rows, [](auto n) { return n - 1; }), total));
+  in.push_back(b.input_of(DType::i32, {}, [&](std::size_t run, const Shape& shape) {
+    return tensor_of(DType::i32, shape,
+                     [&](std::int64_t) { return static_cast<double>(total[run]); });
+  }));
+  Attributes a = {Builder::integer("num_heads", heads), Builder::integer("kv_num_heads", kv)};
+  if (b.rng.chance(0.6)) {
+    const Extents angles = {fixed(most(total) + 1), fixed(width / 2)};
+    a.push_back(Builder::integer("do_rotary", 1));
+    if (b.rng.chance(0.4)) a.push_back(Builder::integer("rotary_interleaved", 1));
+    in.push_back(b.root(DType::f32, angles));
+    in.push_back(b.root(DType::f32, angles));
+  }
+  if (b.rng.chance(0.3)) a.push_back(Builder::integer("local_window_size", b.rng.between(1, 4)));
+  if (b.rng.chance(0.2)) a.push_back(b.number("softcap", 5));
+  if (b.rng.chance(0.2)) a.push_back(Builder::integer("smooth_softmax", 1));
+  if (b.rng.chance(0.3)) a.push_back(b.number("scale", b.rng.real(0.2, 1)));
+  b.add_many(
+      "GroupQueryAttention", in, a,
+      {{DType::f32, wide(heads), 6}, {DType::f32, cache(total), 6}, {DType::f32, cache(total), 6}},
+      decoder_domain);
+  return true;
+}
+
+bool rotary_embedding(Builder& b) {
+  const Extent batch = fixed(b.rng.between(1, 2));
+  const Extent rows = b.random_extent();
+  const std::int64_t heads = b.rng.between(1, 3);
+  const std::int64_t width = b.rng.pick(std::vector<std::int64_t>{2, 4, 8});
+  const bool packed = b.rng.chance(0.5);
+  const Extents dims = packed ? Extents{batch, rows, fixed(heads * width)}
+                              : Extents{batch, fixed(heads), rows, fixed(width)};
+  if (least(rows) == 0 || !b.fits(dims)) return false;
+  const Value x = b.take_like(DType::f32, dims);
+  const Extents angles = {fixed(most(rows) + 3), fixed(width / 2)};
+  const Value at = b.rng.chance(0.5)
+                       ? b.indices(DType::i64, {fixed(1)}, fixed(0), fixed(3))
+                       : b.indices(DType::i64, {batch, rows}, fixed(0), fixed(most(rows) + 3));
+  Attributes a;
+  if (b.rng.chance(0.5)) a.push_back(Builder::integer("num_heads", heads));
+  if (b.rng.chance(0.4)) a.push_back(Builder::integer("interleaved", 1));
+  b.add_of(decoder_domain, "RotaryEmbedding",
+           {x, at, b.root(DType::f32, angles), b.root(DType::f32, angles)}, a,
+           {x.dtype, dims, x.most * 3.5});
+  return true;
+}
+
+bool product_of_few_bits(Builder& b) {
+  const Value x = b.take({.types = {DType::f32}, .least_rank = 2, .most_rank = 3});
+  if (!is_fixed(x.dims.back()) || x.dims.back()[0] < 1 || x.most > 8) return false;
+  const std::int64_t depth = x.dims.back()[0];
+  const std::int64_t columns = b.rng.between(1, 12);
+  const std::int64_t bits = b.rng.pick(std::vector<std::int64_t>{2, 4, 4, 8});
+  const std::int64_t size = b.rng.pick(std::vector<std::int64_t>{16, 32});
+  const std::int64_t blocks = (depth + size - 1) / size;
+  const auto constant = [&](DType dtype, const std::vector<std::int64_t>& dims) {
+    return b.constant(dtype, fixed_dims(dims));
+  };
+  Extents dims = x.dims;
+  dims.back() = fixed(columns);
+  if (!b.fits(dims)) return false;
+  Values in = {x, constant(DType::u8, {columns, blocks, size * bits / 8}),
+               constant(DType::f32, {columns * blocks})};
+  if (b.rng.chance(0.5)) {
+    in.push_back(b.rng.chance(0.7) ? constant(DType::u8, {columns * ((blocks * bits + 7) / 8)})
+                                   : constant(DType::f32, {columns, blocks}));
+  } else if (b.rng.chance(0.4)) {
+    in.insert(in.end(), {Builder::none(), Builder::none(), b.root(DType::f32, {fixed(columns)})});
+  }
+  b.add_of(decoder_domain, "MatMulNBits", in,
+           {Builder::integer("K", depth), Builder::integer("N", columns),
+            Builder::integer("bits", bits), Builder::integer("block_size", size)},
+           {DType::f32, dims, x.most * static_cast<double>(depth << bits) + 1});
+  return true;
+}
+
+bool rows_of_few_bits(Builder& b) {
+  const std::int64_t bits = b.rng.pick(std::vector<std::int64_t>{2, 4, 8});
+  const std::int64_t size = 16;
+  const std::int64_t rows = b.rng.between(1, 9);
+  const std::int64_t blocks = b.rng.between(1, 2);
+  const Extents table = fixed_dims(std::array{rows, blocks * size * bits / 8});
+  Extents dims = b.random_dims(static_cast<std::size_t>(b.rng.between(0, 2)));
+  const Value at = b.indices(DType::i64, dims, fixed(0), fixed(rows));
+  dims.push_back(fixed(blocks * size));
+  if (!b.fits(dims)) return false;
+  Values in = {b.constant(DType::u8, table), at,
+               b.constant(DType::f32, fixed_dims(std::array{rows, blocks}))};
+  if (b.rng.chance(0.5))
+    in.push_back(b.constant(DType::u8, fixed_dims(std::array{rows, (blocks * bits + 7) / 8})));
+  b.add_of(decoder_domain, "GatherBlockQuantized", in,
+           {Builder::integer("bits", bits), Builder::integer("block_size", size)},
+           {DType::f32, dims, static_cast<double>(1 << bits)});
+  return true;
+}
+
+bool lstm_of_bytes(Builder& b) {
+  const Extent length = b.random_extent();
+  const std::int64_t batch = b.rng.between(1, 2), width = b.rng.between(1, 6),
+                     hidden = b.rng.between(1, 5);
+  const bool both = b.rng.chance(0.4);
+  const std::int64_t directions = both ? 2 : 1;
+  const Extents xd = {length, fixed(batch), fixed(width)};
+  const Extents yd = {length, fixed(directions), fixed(batch), fixed(hidden)};
+  if (least(length) == 0 || !b.fits(xd) || !b.fits(yd)) return false;
+  const Value x = b.take_like(DType::f32, xd);
+  if (x.most > 4) return false;
+  const auto scale = [&] {
+    const std::int64_t n = b.rng.chance(0.5) ? 1 : 4 * hidden;
+    const Value s = b.constant(DType::f32, fixed_dims(std::array{directions, n}));
+    return b.add("Mul", {s, b.scalar(DType::f32, 1.0 / 64)}, {}, {DType::f32, s.dims, 0.1});
+  };
+  const Value w = b.constant(DType::i8, fixed_dims(std::array{directions, width, 4 * hidden}));
+  const Value r = b.constant(DType::i8, fixed_dims(std::array{directions, hidden, 4 * hidden}));
+  const Value bias = b.rng.chance(0.6)
+                         ? b.root(DType::f32, fixed_dims(std::array{directions, 8 * hidden}))
+                         : Builder::none();
+  Values in = {x, w, r, bias, Builder::none(), Builder::none(), Builder::none(), Builder::none()};
+  for (int k = 0; k < 2; ++k) {
+    const Value s = scale();
+    in.push_back(s);
+    in.push_back(b.constant(DType::i8, s.dims));
+  }
+  const Extents last = {fixed(directions), fixed(batch), fixed(hidden)};
+  b.add_some("DynamicQuantizeLSTM", in,
+             {Builder::integer("hidden_size", hidden),
+              Builder::text("direction", both ? "bidirectional" : "forward")},
+             {{DType::f32, yd, 1}, {DType::f32, last, 1}, {DType::f32, last, 100}}, 1,
+             decoder_domain);
+  return true;
+}
+
+constexpr std::array contrib_decoder_table = {
+    Family{"contrib-group-query", 0.6, group_query_attention},
+    Family{"contrib-rotary", 0.4, rotary_embedding},
+    Family{"contrib-few-bits", 0.5, product_of_few_bits},
+    Family{"contrib-rows-of-few-bits", 0.4, rows_of_few_bits},
+    Family{"contrib-lstm", 0.4, lstm_of_bytes},
+};
+
+}  // namespace
+
+std::span<const Family> contrib_decoder_families() {
+  return contrib_decoder_table;
+}
+
+}  // namespace quern::tools
