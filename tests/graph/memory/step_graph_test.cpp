@@ -139,9 +139,9 @@ TEST(Schedule, GivesTheSameResultsInLessMemory) {
     const std::uint64_t plain = best_schedule(g, {.order = false, .alias = false}).bound;
     ASSERT_LE(plain, bound(g, plain_schedule(g))) << "seed " << seed;
     for (const ScheduleOptions& options : {ScheduleOptions{.order = false, .alias = false},
-                                          ScheduleOptions{.order = true, .alias = false},
-                                          ScheduleOptions{.order = false, .alias = true},
-                                          ScheduleOptions{.order = true, .alias = true}}) {
+                                           ScheduleOptions{.order = true, .alias = false},
+                                           ScheduleOptions{.order = false, .alias = true},
+                                           ScheduleOptions{.order = true, .alias = true}}) {
       const ScheduleAnswer answer = best_schedule(g, options);
       ASSERT_TRUE(holds(g, answer.schedule)) << "seed " << seed;
       for (std::uint32_t b = 0; b < g.buffers.size(); ++b) {
