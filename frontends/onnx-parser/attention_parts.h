@@ -14,7 +14,8 @@ ValueId split_heads(NodeImport& n, ValueId x, std::int64_t heads);
 // The inverse.
 ValueId join_heads(NodeImport& n, ValueId x);
 
-// A positive number of heads.
+// From 1 to most_heads; 1 after an error.
+inline constexpr std::int64_t most_heads = std::int64_t{1} << 20;
 std::int64_t head_count(NodeImport& n, std::string_view attribute);
 
 // The factor of the scores.

@@ -27,7 +27,9 @@ ValueId join_heads(NodeImport& n, ValueId x) {
 std::int64_t head_count(NodeImport& n, std::string_view attribute) {
   const std::int64_t heads = n.integer(attribute);
   if (n.ok() && heads < 1) n.fail(cat("attribute '", attribute, "' must be positive"));
-  return heads;
+  if (n.ok() && heads > most_heads)
+    n.fail(cat("attribute '", attribute, "' is ", heads, ", the most is ", most_heads));
+  return n.ok() ? heads : 1;
 }
 
 ScoreScale score_scale(NodeImport& n, ValueId q, std::optional<float> given) {

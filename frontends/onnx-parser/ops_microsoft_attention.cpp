@@ -188,6 +188,9 @@ ValueId unpacked(NodeImport& n, ValueId x, std::int64_t i) {
   return transpose(n, squeeze(n, slice(n, x, i, i + 1, 3), {3}), {0, 2, 1, 3});
 }
 
+// Wider heads are counted at run time, where sums are checked.
+constexpr std::int64_t most_width = std::int64_t{1} << 40;
+
 // Adds a part of the bias [D + D + Dv] to heads [B, N, S, H]; `part`: 0 to 2. That of the values,
 // which may be wider, is the last.
 ValueId biased_heads(NodeImport& n, ValueId x, std::int64_t heads, std::int64_t part) {
@@ -195,7 +198,8 @@ ValueId biased_heads(NodeImport& n, ValueId x, std::int64_t heads, std::int64_t 
   const ValueId width = dims_of(n, x, 3, 4);
   const auto times = [&](std::int64_t factor) {
     const Dim known = n.dim(x, 3);
-    if (known.known()) return n.ints_constant({factor * known.value()});
+    if (known.known() && known.value() < most_width)
+      return n.ints_constant({factor * known.value()});
     const ValueId number = n.ints_constant({factor});
     return mul(n, width, number);
   };

@@ -81,7 +81,8 @@ void rotate(NodeImport& n, Decoder& d) {
   const auto rows_of = [&](std::size_t i) { return unsqueeze(n, gather(n, n.in(i), at, 0), {1}); };
   Rotation r{.cos = rows_of(7), .sin = no_value};
   r.sin = rows_of(8);
-  if (half.known() && width.known()) {
+  constexpr std::int64_t most_pairs = std::int64_t{1} << 40;  // others are counted at run time
+  if (half.known() && width.known() && half.value() < most_pairs) {
     if (!width.is(2 * half.value())) r.width = 2 * half.value();
   } else {
     r.width_at_run = twice(n, dims_of(n, n.in(7), 1, 2));

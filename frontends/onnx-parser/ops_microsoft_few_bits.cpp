@@ -16,6 +16,8 @@
 namespace quern::onnx {
 namespace {
 
+constexpr std::int64_t most_weights = std::int64_t{1} << 40;
+
 bool is_width(std::int64_t bits) {
   return bits == 2 || bits == 4 || bits == 8;
 }
@@ -44,6 +46,10 @@ ValueId unpacked_constant(NodeImport& n, std::size_t i, std::int64_t rows, std::
   const Tensor* packed = n.constant(n.in(i));
   if (!packed) {
     n.unsupported(cat("input ", i, " must be a constant"));
+    return no_value;
+  }
+  if (columns < 0 || rows < 0 || (columns > 0 && rows > most_weights / columns)) {
+    n.fail(cat(rows, " rows of ", columns, " numbers are more than a table has"));
     return no_value;
   }
   const std::int64_t row_bytes = (columns * bits + 7) / 8;
@@ -78,8 +84,6 @@ ValueId dequantised_blocks(NodeImport& n, const Blocks& b, std::int64_t axis) {
   const ValueId scaled = mul(n, shifted, unsqueeze(n, b.scales, {-1}));
   return reshape(n, scaled, Ints{0, -1});
 }
-
-constexpr std::int64_t most_weights = std::int64_t{1} << 40;
 
 // (x [..., K], weights u8 [N, blocks, bytes], scales [N * blocks], zeros?, group index?, bias?)
 void import_matmul_nbits(NodeImport& n) {
@@ -133,6 +137,8 @@ void import_gather_block_quantized(NodeImport& n) {
   const Dim rows = n.dim(n.in(0), 0), width = n.dim(n.in(0), 1), blocks = n.dim(n.in(2), 1);
   if (!rows.known() || !width.known() || !blocks.known())
     return n.unsupported("needs to know the sizes of its table");
+  if (width.value() > most_weights)
+    return n.fail(cat("a table of ", width.value(), " columns is none"));
   const bool packed = dtype == DType::u8 && bits < 8;
   ValueId table = n.in(0);
   if (packed) table = unpacked_constant(n, 0, rows.value(), width.value() * (8 / bits), bits);

@@ -398,7 +398,7 @@ Status bound(const Stft&, Evaluated& e) {
   const auto samples = static_cast<std::size_t>(x.value.shape()[1]);
   double most = 1;
   double most_error = 0;
-  std::size_t length = 0;
+  std::size_t length = samples;  // of a frame, without a window and without a length
   if (e.has(2)) {
     length = static_cast<std::size_t>(e.in[2]->elements());
     most = 0;

@@ -59,6 +59,21 @@ const %1: i64[] = {1}
 output %2 "y")",
      {-2, 2},
      0.0005},
+    {"stft one frame",
+     R"(input %0 "x": f32[2,12,1]
+const %1: i64[] = {3}
+%2: f32[2,1,7,2] = Stft(%0, %1)
+output %2 "y")",
+     {-2, 2},
+     0.0005},
+    {"stft windows",
+     R"(input %0 "x": f32[2,12,1]
+input %1 "w": f32[5]
+const %2: i64[] = {3}
+%3: f32[2,3,3,2] = Stft(%0, %2, %1)
+output %3 "y")",
+     {-2, 2},
+     0.0005},
 };
 
 }  // namespace
