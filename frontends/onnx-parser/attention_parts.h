@@ -26,10 +26,6 @@ struct ScoreScale {
 // `given`, or 1 / sqrt(width) of q [..., width].
 ScoreScale score_scale(NodeImport& n, ValueId q, std::optional<float> given);
 
-// Keys that a causal query sees, [rows, keys]: those up to `past` plus its own row. `past`: i64 of
-// one element, or no_value for none.
-ValueId causal_keys(NodeImport& n, ValueId q, ValueId k, ValueId past);
-
 // Repeats every head of k or v [batch, heads, rows, width] for each of its heads of q.
 ValueId repeat_heads(NodeImport& n, ValueId x, ValueId q);
 

@@ -89,6 +89,15 @@ ValueId plus(NodeImport& n, ValueId a, ValueId b) {
   return b == no_value ? a : add(n, a, b);
 }
 
+// Keys that a causal query sees, [rows, keys]: those up to `past` plus its own row. `past`: i64 of
+// one element, or no_value for none.
+ValueId causal_keys(NodeImport& n, ValueId q, ValueId k, ValueId past) {
+  const ValueId column = counting(n, scalar_dim(n, k, 2));
+  ValueId row = unsqueeze(n, counting(n, scalar_dim(n, q, 2)), {1});
+  if (past != no_value) row = add(n, row, past);
+  return binary(n, BinaryKind::less_equal, column, row);
+}
+
 // All that is added to the scores; no_value: nothing.
 ValueId score_bias_of(NodeImport& n, const Heads& h, const MaskOptions& o, std::size_t mask,
                       std::size_t given) {

@@ -2,9 +2,6 @@
 // com.microsoft: weights in 2, 4 and 8 bits, as exports of language models have them. They are
 // unpacked to bytes here and dequantised by the graph. Source: docs/ContribOperators.md of ONNX
 // Runtime.
-#include <algorithm>
-#include <optional>
-
 #include "engine/vocabulary/text_util.h"
 #include "frontends/onnx-parser/expand.h"
 #include "frontends/onnx-parser/op_table.h"

@@ -4,20 +4,21 @@
 #include <cmath>
 #include <functional>
 
-#include "tests/engine/engine_test.h"
-#include "tests/engine/onnx_run.h"
+#include "tests/engine/one_operator.h"
 
 namespace quern::onnx_test {
 namespace {
 
+using quern::testing::Declared;
+using quern::testing::Fed;
 using quern::testing::must;
+using quern::testing::OneOperator;
 using quern::testing::pattern;
 using quern::testing::run_onnx;
 using quern::testing::tensor;
 using quern::testing::Tensors;
 using quern::testing::ways;
 
-constexpr std::string_view ms = "com.microsoft";
 constexpr std::int64_t batch = 2, rows = 5, heads = 4, width = 3, past = 2;
 constexpr std::int64_t hidden = heads * width;
 
@@ -89,52 +90,20 @@ HeadsAt after(const Tensor& before, std::int64_t offset, const HeadsAt& fresh) {
   };
 }
 
-struct Fed {
-  const Tensor* tensor;  // null: left out
-  std::int64_t dtype = f32;
-};
-
-// A model of one operator whose inputs are free in all dimensions but the last.
-std::string one_node(std::string_view op, const std::vector<Fed>& fed, const Messages& attributes,
-                     std::size_t outputs = 1) {
-  static const Names in = {"x0", "x1", "x2", "x3", "x4", "x5", "x6", "x7", "x8"};
-  static const Names out = {"y0", "y1", "y2"};
-  GraphParts g;
-  Names names;
-  for (std::size_t i = 0; i < fed.size(); ++i) {
-    names.push_back(fed[i].tensor ? in[i] : "");
-    if (!fed[i].tensor) continue;
-    const Shape& s = fed[i].tensor->shape();
-    Dimensions dims;
-    for (std::size_t d = 0; d + 1 < s.rank(); ++d)
-      dims.emplace_back(std::string(in[i]) + "_" + std::to_string(d));
-    if (s.rank() > 0) dims.emplace_back(s[s.rank() - 1]);
-    g.inputs.push_back(value(in[i], fed[i].dtype, dims));
-  }
-  g.nodes = {node(op, names, Names(out.begin(), out.begin() + static_cast<long>(outputs)),
-                  attributes, {.name = "n", .domain = ms})};
-  for (std::size_t i = 0; i < outputs; ++i) g.outputs.push_back(Message().text(1, out[i]));
-  return make_model(make_graph(g), {.opsets = {opset("", 17), opset(ms, 1)}});
+// A model whose inputs are free in all dimensions but the last.
+OneOperator attention_of(std::string_view op, const std::vector<Fed>& fed,
+                         const Messages& attributes, std::size_t outputs = 1) {
+  return {
+      .op = op, .fed = fed, .attributes = attributes, .outputs = outputs, .dims = Declared::last};
 }
 
 // Scores of some -10000 have no more than three digits after the point: rows of which a mask hides
 // all are rounded so.
 constexpr float hidden_rounding = 1e-3F;
 
-void expect_values(std::string_view op, const std::vector<Fed>& fed, const Messages& attributes,
-                   const std::vector<std::vector<float>>& wanted, float rounding = 2e-5F) {
-  Tensors inputs;
-  for (const Fed& f : fed)
-    if (f.tensor) inputs.push_back(*f.tensor);
-  const std::string model = one_node(op, fed, attributes, wanted.size());
-  for (const auto& way : ways()) {
-    const Tensors found = must(run_onnx(model, inputs, way));
-    ASSERT_EQ(found.size(), wanted.size());
-    for (std::size_t o = 0; o < wanted.size(); ++o)
-      EXPECT_THAT(found[o].span<float>(),
-                  ::testing::Pointwise(::testing::FloatNear(rounding), wanted[o]))
-          << ::testing::PrintToString(way) << ", output " << o;
-  }
+void expect_attention(std::string_view op, const std::vector<Fed>& fed, const Messages& attributes,
+                      const std::vector<std::vector<float>>& wanted, float rounding = 2e-5F) {
+  expect_values(attention_of(op, fed, attributes, wanted.size()), wanted, rounding);
 }
 
 const Tensor& contrib_x() {
@@ -197,10 +166,13 @@ TEST(ContribAttention, MasksOfAllForms) {
           hides_a_row |= !any;
         }
       SCOPED_TRACE(row.mask ? row.mask->type().text() : "no mask");
-      expect_values("Attention",
-                    {{&contrib_x()}, {&contrib_weights()}, {&contrib_bias()}, {row.mask, 6}},
-                    {integer("num_heads", heads), integer("unidirectional", causal ? 1 : 0)},
-                    {attended(a)}, hides_a_row ? hidden_rounding : 2e-5F);
+      expect_attention("Attention",
+                       {{contrib_x()},
+                        {contrib_weights()},
+                        {contrib_bias()},
+                        {row.mask ? *row.mask : Tensor(), 6}},
+                       {integer("num_heads", heads), integer("unidirectional", causal ? 1 : 0)},
+                       {attended(a)}, hides_a_row ? hidden_rounding : 2e-5F);
     }
 }
 
@@ -223,10 +195,10 @@ TEST(ContribAttention, APastAndAPresent) {
           for (std::int64_t j = 0; j < a.keys; ++j)
             for (std::int64_t d = 0; d < width; ++d)
               present.push_back(static_cast<float>(part(b, h, j, d)));
-    expect_values("Attention",
-                  {{&contrib_x()}, {&contrib_weights()}, {&contrib_bias()}, {nullptr}, {&before}},
-                  {integer("num_heads", heads), integer("unidirectional", causal ? 1 : 0)},
-                  {attended(a), present});
+    expect_attention("Attention",
+                     {{contrib_x()}, {contrib_weights()}, {contrib_bias()}, {}, {before}},
+                     {integer("num_heads", heads), integer("unidirectional", causal ? 1 : 0)},
+                     {attended(a), present});
   }
 }
 
@@ -246,8 +218,8 @@ TEST(ContribAttention, MultiHeadWithBiasMaskAndScores) {
     const auto at = static_cast<std::size_t>((h * rows + i) * rows + j);
     return scores.span<float>()[at] + (j < (b == 0 ? 4 : 2) ? 0.0 : hidden_key);
   };
-  expect_values("MultiHeadAttention", {{&q}, {&k}, {&v}, {&bias}, {&ends, 6}, {&scores}},
-                {integer("num_heads", heads)}, {attended(a)});
+  expect_attention("MultiHeadAttention", {{q}, {k}, {v}, {bias}, {ends, 6}, {scores}},
+                   {integer("num_heads", heads)}, {attended(a)});
 }
 
 // Query, key and value side by side: [batch, rows, heads, 3, width].
@@ -259,28 +231,27 @@ TEST(ContribAttention, MultiHeadOfOnePackedTensor) {
       return static_cast<double>(packed.span<float>()[static_cast<std::size_t>(at)]);
     });
   };
-  expect_values("MultiHeadAttention", {{&packed}}, {integer("num_heads", heads)},
-                {attended({part(0), part(1), part(2), rows})});
+  expect_attention("MultiHeadAttention", {{packed}}, {integer("num_heads", heads)},
+                   {attended({part(0), part(1), part(2), rows})});
 }
 
 TEST(ContribAttention, WhatItDoesNotTakeIsRefusedInWords) {
   const auto refusal = [](std::string_view op, const std::vector<Fed>& fed,
                           const Messages& attributes) {
-    const std::string model = one_node(op, fed, attributes);
+    const std::string model = model_of(attention_of(op, fed, attributes));
     const auto parsed = parse_onnx(std::as_bytes(std::span(model)), nullptr);
     return parsed ? std::string("none") : std::string(parsed.error().message());
   };
   const Tensor &x = contrib_x(), &w = contrib_weights();
   const Tensor large = pattern({1, 1, 4, 4}, 1);
-  EXPECT_THAT(refusal("Attention", {{&x}, {&w}}, {integer("num_heads", 0)}),
+  EXPECT_THAT(refusal("Attention", {{x}, {w}}, {integer("num_heads", 0)}),
               ::testing::HasSubstr("'num_heads' must be positive"));
-  EXPECT_THAT(
-      refusal("Attention", {{&x}, {&w}, {nullptr}, {&large, 6}}, {integer("num_heads", heads)}),
-      ::testing::HasSubstr("a mask of rank 4"));
-  EXPECT_THAT(refusal("Attention", {{&x}, {&w}},
+  EXPECT_THAT(refusal("Attention", {{x}, {w}, {}, {large, 6}}, {integer("num_heads", heads)}),
+              ::testing::HasSubstr("a mask of rank 4"));
+  EXPECT_THAT(refusal("Attention", {{x}, {w}},
                       {integer("num_heads", heads), integers("qkv_hidden_sizes", {1, 2})}),
               ::testing::HasSubstr("has 2 numbers, wants 3"));
-  EXPECT_THAT(refusal("MultiHeadAttention", {{&x}, {&x}}, {integer("num_heads", heads)}),
+  EXPECT_THAT(refusal("MultiHeadAttention", {{x}, {x}}, {integer("num_heads", heads)}),
               ::testing::HasSubstr("a query of rank 3 with a key of rank 3 and no value"));
 }
 
@@ -308,11 +279,12 @@ TEST(ContribAttention, Embeddings) {
                              beta.span<float>()[d]));
     }
   }
-  const std::vector<Fed> fed = {{&ids, 6}, {&segments, 6}, {&words}, {&positions},
-                                {&kinds},  {&gamma},       {&beta},  {&mask, 6}};
+  const std::vector<Fed> fed = {{ids, 6}, {segments, 6}, {words}, {positions},
+                                {kinds},  {gamma},       {beta},  {mask, 6}};
   Tensors inputs;
-  for (const Fed& f : fed) inputs.push_back(*f.tensor);
-  const std::string model = one_node("EmbedLayerNormalization", fed, {number("epsilon", 1e-3F)}, 3);
+  for (const Fed& f : fed) inputs.push_back(f.tensor);
+  const std::string model =
+      model_of(attention_of("EmbedLayerNormalization", fed, {number("epsilon", 1e-3F)}, 3));
   for (const auto& way : ways()) {
     const Tensors y = must(run_onnx(model, inputs, way));
     const auto near = ::testing::Pointwise(::testing::FloatNear(1e-5F), normal);
@@ -341,12 +313,11 @@ TEST(ContribAttention, Quantised) {
   const Tensor x_scale = tensor<float>({}, {0.01F}), w_scale = tensor<float>({}, {0.005F});
   const Tensor x_zero = tensor<std::uint8_t>({}, {128}), w_zero = tensor<std::int8_t>({}, {0});
   const Tensor& b = contrib_bias();
-  expect_values(
-      "QAttention",
-      {{&x, 2}, {&w, 3}, {&b}, {&x_scale}, {&w_scale}, {nullptr}, {&x_zero, 2}, {&w_zero, 3}},
-      {integer("num_heads", heads)},
-      {attended(
-          {projected(fx, fw, b, 0), projected(fx, fw, b, 1), projected(fx, fw, b, 2), rows})});
+  expect_attention("QAttention",
+                   {{x, 2}, {w, 3}, {b}, {x_scale}, {w_scale}, {}, {x_zero, 2}, {w_zero, 3}},
+                   {integer("num_heads", heads)},
+                   {attended({projected(fx, fw, b, 0), projected(fx, fw, b, 1),
+                              projected(fx, fw, b, 2), rows})});
 }
 
 // Operators of before opset 7.

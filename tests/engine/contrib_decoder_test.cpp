@@ -3,64 +3,27 @@
 // their definitions.
 #include <cmath>
 
-#include "tests/engine/engine_test.h"
-#include "tests/engine/onnx_run.h"
+#include "tests/engine/one_operator.h"
 
 namespace quern::onnx_test {
 namespace {
 
+using quern::testing::expect_values;
+using quern::testing::Fed;
+using quern::testing::Imports;
 using quern::testing::must;
 using quern::testing::pattern;
-using quern::testing::run_onnx;
 using quern::testing::tensor;
-using quern::testing::Tensors;
-using quern::testing::ways;
 
-struct DecoderInput {
-  Tensor tensor;  // not valid(): left out
-  std::int64_t dtype = f32;
-  bool is_constant = false;
-};
-
-std::string_view raw_bytes(const Tensor& t) {
-  return {reinterpret_cast<const char*>(t.data()), t.bytes()};
-}
-
-// Inputs x0, x1, ..., outputs y0, y1, ...; all of them in every way.
-void expect_decoder(std::string_view op, const std::vector<DecoderInput>& fed,
-                    const Messages& attributes, const std::vector<std::vector<float>>& wanted) {
-  static const Names in = {"x0", "x1", "x2", "x3", "x4",  "x5",
-                           "x6", "x7", "x8", "x9", "x10", "x11"};
-  static const Names out = {"y0", "y1", "y2"};
-  GraphParts g;
-  Names names;
-  Tensors inputs;
-  for (std::size_t i = 0; i < fed.size(); ++i) {
-    const Tensor& t = fed[i].tensor;
-    names.push_back(t.valid() ? in[i] : "");
-    if (!t.valid()) continue;
-    if (fed[i].is_constant) {
-      Message m;
-      for (const std::int64_t d : t.shape().dims()) m.number(1, d);
-      g.initializers.push_back(m.number(2, fed[i].dtype).text(8, in[i]).text(9, raw_bytes(t)));
-      continue;
-    }
-    const Dimensions dims(t.shape().begin(), t.shape().end());
-    g.inputs.push_back(value(in[i], fed[i].dtype, dims));
-    inputs.push_back(t);
-  }
-  g.nodes = {node(op, names, Names(out.begin(), out.begin() + static_cast<long>(wanted.size())),
-                  attributes, {.name = "n", .domain = "com.microsoft"})};
-  for (std::size_t i = 0; i < wanted.size(); ++i) g.outputs.push_back(Message().text(1, out[i]));
-  // Without a word on the opset of com.microsoft.
-  const std::string model = make_model(make_graph(g), {.opsets = {opset("", 21)}});
-  for (const auto& way : ways()) {
-    const Tensors found = must(run_onnx(model, inputs, way));
-    for (std::size_t o = 0; o < wanted.size(); ++o)
-      EXPECT_THAT(found[o].span<float>(),
-                  ::testing::Pointwise(::testing::FloatNear(2e-5F), wanted[o]))
-          << ::testing::PrintToString(way) << ", output " << o;
-  }
+// Without a word on the opset of com.microsoft.
+void expect_decoder(std::string_view op, const std::vector<Fed>& fed, const Messages& attributes,
+                    const std::vector<std::vector<float>>& wanted) {
+  expect_values({.op = op,
+                 .fed = fed,
+                 .attributes = attributes,
+                 .outputs = wanted.size(),
+                 .imports = Imports::unnamed},
+                wanted);
 }
 
 float at(const Tensor& t, std::int64_t i) {
@@ -153,7 +116,7 @@ struct GroupQuery {
     Messages attributes = {integer("num_heads", query_heads), integer("kv_num_heads", key_heads)};
     if (rotates) attributes.push_back(integer("do_rotary", 1));
     if (window >= 0) attributes.push_back(integer("local_window_size", window));
-    std::vector<DecoderInput> fed = {{q}, {k}, {v}, {past_k}, {past_v}, {lengths, 6}, {all, 6}};
+    std::vector<Fed> fed = {{q}, {k}, {v}, {past_k}, {past_v}, {lengths, 6}, {all, 6}};
     if (rotates) fed.insert(fed.end(), {{cos}, {sin}});
     expect_decoder("GroupQueryAttention", fed, attributes,
                    {result(), present([&](auto... i) { return key(i...); }),
@@ -258,14 +221,14 @@ TEST(ContribDecoder, ProductsOfFewBits) {
       for (std::int64_t i = 0; i < columns; ++i)
         reinterpret_cast<float*>(small_bias.mutable_data())[i] = at(bias, i) / 64;
       SCOPED_TRACE(std::to_string(bits) + " bits, zeros " + std::to_string(zeros_kind));
-      const DecoderInput none{};
+      const Fed none{};
       expect_decoder("MatMulNBits",
                      {{small},
                       {w, 2, true},
                       {scales, f32, true},
                       zeros_kind == 0   ? none
-                      : zeros_kind == 1 ? DecoderInput{zeros, 2, true}
-                                        : DecoderInput{float_zeros, f32, true},
+                      : zeros_kind == 1 ? Fed{zeros, 2, true}
+                                        : Fed{float_zeros, f32, true},
                       none,
                       {small_bias}},
                      {integer("K", depth), integer("N", columns), integer("bits", bits),
