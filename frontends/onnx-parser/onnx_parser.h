@@ -30,8 +30,8 @@ struct ImportOptions {
   std::size_t max_bytes = 0;
   // The limit in bytes for the decoded messages of the file; 0: 32 MiB + 4 times the file size.
   std::size_t max_message_bytes = 0;
-  // The limit in bytes for the graph and decoded tensors; 0: 256 MiB + 16 times the file size + 8
-  // times the size of each file of external data.
+  // The limit in bytes for the graph and decoded tensors; 0: 256 MiB + 16 times the file size.
+  // Without `max_bytes`, each file of external data raises it by 8 times its size.
   std::size_t max_import_bytes = 0;
   // Ends the reading with its error; null: nothing does.
   const Stop* stop = nullptr;

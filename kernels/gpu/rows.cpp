@@ -100,7 +100,8 @@ std::uint32_t from_axis(std::size_t axis, const Shape& shape) {
 }  // namespace
 
 Dispatch row_dispatch(std::string_view shader, const Rows& rows, const GpuTarget& target) {
-  std::uint32_t most = target.software ? std::bit_floor(target.subgroup_size) : 256;
+  std::uint32_t most = target.software ? std::bit_floor(target.subgroup_size)
+                                       : std::min(std::bit_floor(target.max_invocations), 256U);
   // The shaders walk over a row at most four times.
   while (!can_loop(4 * (rows.length / most + 8), target) && 2 * most <= target.max_invocations)
     most *= 2;

@@ -577,6 +577,15 @@ inline std::vector<Family> all_families() {
          g.output("power", g.pow(g.mul(x, g.scalar(3)), g.cast(g.mul(x, g.scalar(9)), DType::i64)));
          g.output("root", g.pow(g.abs(x), g.abs(x)));
        }},
+      {"transposed and repeated",
+       [](G& g) {
+         const Operand a = g.transpose(floats(g, "a", {50, 30}), {1, 0});
+         const Operand b = g.transpose(floats(g, "b", {50, 1, 20}), {2, 1, 0});
+         const Operand c = floats(g, "c", {20, 30, 50});
+         g.output("both", g.sigmoid(g.add(a, b)));
+         g.output("left", g.relu(g.mul(a, c)));
+         g.output("right", g.relu(g.sub(c, b)));
+       }},
       {"recurrent, batch first",
        [](G& g) {
          const Operand x = floats(g, "x", {3, 6, 7});

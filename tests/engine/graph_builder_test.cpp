@@ -208,6 +208,23 @@ TEST_P(GraphBuilderTest, LoopMayChangeTheShapeOfWhatItCarries) {
   EXPECT_EQ(r.shape(0), Shape({8, 2}));
 }
 
+// Of its rank and its dimensions, those stay known that no iteration changes.
+TEST(GraphBuilderLoop, KeepsWhatIsKnownOfACarriedShape) {
+  GraphBuilder g("growing");
+  const Operand x = g.input("x", DType::f32, {1, 2});
+  const Operand deeper = g.input("deeper", DType::f32, {3});
+  const auto y = g.loop(g.scalar(3, DType::i64), {}, {x, deeper},
+                        [](GraphBuilder& b, std::span<const Operand> in) -> Operands {
+                          return {in[1], b.concat({in[2], in[2]}, 0), b.unsqueeze(in[3], {0})};
+                        });
+  ASSERT_EQ(y.size(), 2U) << g.status().message();
+  g.output("grown", y[0]);
+  g.output("deeper", y[1]);
+  const Model model = must(g.build());
+  EXPECT_THAT(model.outputs()[0].dims, ElementsAre(-1, 2));
+  EXPECT_FALSE(model.outputs()[1].has_rank);
+}
+
 TEST_P(GraphBuilderTest, ScanSumsRows) {
   GraphBuilder g("scan");
   const Operand x = g.input("x", DType::f32, {"N", 2});

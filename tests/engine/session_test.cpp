@@ -26,6 +26,8 @@ using quern::testing::session_of;
 using quern::testing::tensor;
 using quern::testing::values;
 using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::Not;
 using ::testing::UnorderedElementsAre;
 
 std::vector<std::byte> bytes_of(const TensorView& t) {
@@ -35,6 +37,23 @@ std::vector<std::byte> bytes_of(const TensorView& t) {
 void expect_error(const Status& status, Code code, const char* sentence) {
   EXPECT_EQ(status.code(), code) << status.message();
   EXPECT_CONTAINS(std::string(status.message()), sentence);
+}
+
+// Kernels compute in f32: a model of halves is widened before anything else is done with it.
+TEST(Sessions, HalvesAreWidenedBeforeTheyArePlanned) {
+  GraphBuilder g("halves");
+  const Operand x = g.input("x", DType::f32, {4, 64});
+  const Tensor weights = pattern({64, 64});
+  const Operand w =
+      g.cast(g.constant(must(Tensor::copy_of(weights.type(), {weights.data(), weights.bytes()}))),
+             DType::f16);
+  g.output("y", g.cast(g.relu(g.matmul(g.cast(x, DType::f16), w)), DType::f32));
+  const auto session = session_of(compile(must(g.build()), "cpu"));
+  const Tensor rows = pattern({4, 64});
+  must(session->set_input(0, rows.view()));
+  must(session->prepare());
+  for (const StepInfo& step : session->plan_info().steps)
+    EXPECT_THAT(step.implementation, Not(HasSubstr("reference"))) << step.node;
 }
 
 // ---- shared arenas -----------------------------------------------------------------------------

@@ -129,7 +129,8 @@ TEST(Text, ErrorsNameTheLine) {
   EXPECT_CONTAINS(error("graph \"\" {\n%1: f32[] = Unary() | add(%3)\n}"), "%3 is not defined");
   EXPECT_CONTAINS(error("graph \"\" {"), "without an end");
   // A word is not the beginning of a longer one.
-  EXPECT_CONTAINS(error("graph \"\" {\n  inputs %0: f32[2]\n}"), "line 2");
+  EXPECT_CONTAINS(error("graph \"\" {\n  inputs %0: f32[2]\n}"),
+                  "line 2: wanted '%', found 'inputs");
   EXPECT_CONTAINS(error("graph \"\" {\n  input %0: f32[2]\n  output_ %0 \"y\"\n}"), "line 3");
 }
 

@@ -14,7 +14,7 @@ MOST = 4096
 TESTS_A_PIECE = 8
 
 # Suites in the order in which they are tried, those of an area first. Tests of GPUs take long: there
-# the shortest pieces come first, whatever their suite.
+# the pieces that are about the change come first, whatever their suite.
 FIRST = {
     "kernels": ["kernels", "random", "conformance"],
     "passes": ["passes", "random", "conformance"],
@@ -45,6 +45,10 @@ class Piece:
     def __init__(self, suite, name, command):
         self.suite, self.name, self.command = suite, name, [str(part) for part in command]
         self.seconds, self.reached, self.shaders = 0.0, set(), set()
+
+    def breadth(self):
+        """Of how much it comes by."""
+        return 1 + len(self.reached) + len(self.shaders)
 
 
 def pieces_of_program(suite, program):
@@ -168,8 +172,8 @@ class Runner:
         return True
 
     def order(self, change):
-        """The pieces that come by a change: its area's first, then short ones. Where the suites of an
-        area take long, only how short they are counts."""
+        """The pieces that come by a change: its area's first, then those that take little time and come by
+        little else, which are about it. Where the suites of an area take long, only that counts."""
         first, without = FIRST.get(change.area, []), WITHOUT.get(change.area, [])
         if change.area == "shaders":
             variants = self.variants_of(change)
@@ -177,7 +181,7 @@ class Runner:
         else:
             pieces = [p for p in self.pieces if change.number in p.reached and p.suite not in without]
         rank = {suite: n for n, suite in enumerate(first)}
-        return sorted(pieces, key=lambda p: (rank.get(p.suite, len(first)), p.seconds))
+        return sorted(pieces, key=lambda p: (rank.get(p.suite, len(first)), p.seconds * p.breadth()))
 
     def variants_of(self, change):
         used = set().union(*(piece.shaders for piece in self.pieces))

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <cerrno>
 #include <filesystem>
 #include <fstream>
 #include <sys/stat.h>
@@ -67,6 +68,31 @@ TEST_F(ExternalData, FourBitIntegersAreUnpacked) {
   EXPECT_CONTAINS(load(external(u4, {3}, {{"location", "outside"}})), "No such file");
   write(root_ / "model" / "q.bin", "\x21\x03");
   EXPECT_CONTAINS(load(external(u4, {3}, {{"location", "q.bin"}})), "u4[3] = {1, 2, 3}");
+}
+
+// A small model may have large tensors where their bytes are there.
+TEST_F(ExternalData, ItsBytesCountForTheLimit) {
+  constexpr std::int64_t count = 8192;
+  write(root_ / "model" / "q.bin", "");
+  fs::resize_file(root_ / "model" / "q.bin", count / 2);
+  const std::string bytes =
+      make_model(GraphParts{.nodes = {node("Identity", {"w"}, {"y"})},
+                            .outputs = {Message().text(1, "y")},
+                            .initializers = {external(u4, {count}, {{"location", "q.bin"}})}});
+  const std::string path = (root_ / "model" / "model.onnx").string();
+  write(path, bytes);
+  ImportOptions few;
+  few.max_import_bytes = 4096;
+  const auto m = load_onnx(path, builtin_ops(), few);
+  EXPECT_TRUE(m) << m.error().message();
+}
+
+// An error of an earlier call is none of the file's.
+TEST_F(ExternalData, IsReadWhateverErrnoHoldsBefore) {
+  errno = EINTR;
+  const auto file = onnx::open_file((root_ / "model" / "w.bin").string(), onnx::FileBytes::read);
+  ASSERT_TRUE(file) << file.error().message();
+  EXPECT_EQ(file->text(), "...." + bytes_of<float>({1, 2, 3}));
 }
 
 TEST_F(ExternalData, NothingOutsideOfTheFolderIsOpened) {

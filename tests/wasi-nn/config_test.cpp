@@ -84,6 +84,8 @@ TEST(Config, NamesKeyFoundAndWanted) {
                           R"("deadline_ms": 4294967296)",
                           R"("threads": 0)",
                           R"("threads": 1025)",
+                          R"("threads": "two")",
+                          R"("threads": true)",
                           R"("names_only": 1)",
                           R"("names_only": null)",
                           R"("targets": ["tpu"])",

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <random>
 #include <string>
 #include <tuple>
 #include <vector>
@@ -66,6 +67,29 @@ TEST(Arenas, OperandsAreWhereTheirBuffersLie) {
   ASSERT_EQ(p.output_offsets.size(), 1U);
   EXPECT_TRUE(are_apart(p.output_offsets[0], first_out[0].offset, 256));
   EXPECT_EQ(p.arena_bytes, 512U);
+}
+
+// Far more buffers than are searched, of sizes that no stack of them fits: the lists do better.
+TEST(Arenas, VeryManyBuffersAreListed) {
+  std::mt19937_64 random(7);
+  UnallocatedProgram d;
+  std::vector<Place> live = {piece(d, Base::input, 64, "x")};
+  for (int i = 0; i < 6000; ++i) {
+    const auto count = static_cast<std::int64_t>(64 + random() % 4000);
+    const Place y = piece(d, Space::host, count, "");
+    const Place& x = live[random() % live.size()];
+    step(d, "", {x}, {y});
+    if (live.size() < 24)
+      live.push_back(y);
+    else
+      live[random() % live.size()] = y;
+  }
+  const Place y = piece(d, Base::output, 64, "y");
+  for (const Place& x : live) step(d, "", {x}, {y});
+  const Program p = placed(std::move(d), 1);
+  EXPECT_FALSE(p.is_searched);
+  const auto bound = static_cast<double>(lower_bound(p.memory_problem));
+  EXPECT_LT(static_cast<double>(p.arena_bytes), 1.2 * bound);
 }
 
 TEST(Arenas, AResultLiesOverAnOperandThatDies) {

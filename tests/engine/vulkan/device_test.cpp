@@ -199,6 +199,18 @@ TEST_F(VulkanTest, FallsBackToTheCpuBetweenSubmissions) {
   EXPECT_CONTAINS(std::string(refused.error().message()), "(Det)");
 }
 
+TEST_F(VulkanTest, LeavesFamiliesThatAreNamedToTheCpu) {
+  GraphBuilder g("named families");
+  const Operand x = testing::floats(g, "x", {4, 4});
+  g.output("y", g.relu(g.softmax(g.matmul(x, x), 1)));
+  const auto executable = compile(must(g.build()), device_name() + ",cpu=Softmax,cpu=MatMul");
+  const auto session = session_of(executable);
+  const auto inputs = inputs_of(*executable);
+  run(*session, inputs);
+  EXPECT_THAT(session->plan_info().fallbacks,
+              ::testing::UnorderedElementsAre(HasSubstr("Softmax"), HasSubstr("MatMul")));
+}
+
 TEST_F(VulkanTest, InversesOfSmallMatricesAreTheDevices) {
   for (const std::int64_t n : {8, 9}) {
     GraphBuilder g("inverse");
@@ -446,15 +458,22 @@ TEST_F(VulkanTest, TheValidationLayerSeesAMissingBarrier) {
   EXPECT_THAT(std::string(status.message()), AnyOf(HasSubstr("SYNC-HAZARD"), HasSubstr("hazard")));
 }
 
+std::string loud(std::string text) {
+  std::ranges::transform(text, text.begin(), [](unsigned char c) { return std::toupper(c); });
+  return text;
+}
+
 TEST_F(VulkanTest, IsFoundByIndexNameAndUuid) {
   for (const DeviceInfo& d : list_devices()) {
     if (d.kind != DeviceInfo::Kind::gpu) continue;
     EXPECT_EQ(must(open_device(d.name))->info().title, d.title);
     EXPECT_EQ(must(open_device("vulkan:" + d.title.substr(0, 6)))->info().name.substr(0, 7),
               "vulkan:");
+    EXPECT_EQ(must(open_device("vulkan:" + loud(d.title.substr(0, 6))))->info().title, d.title);
     for (const auto& [key, value] : d.properties) {
       if (key == "uuid") {
         EXPECT_EQ(must(open_device("vulkan:" + value))->info().title, d.title);
+        EXPECT_EQ(must(open_device("vulkan:" + loud(value)))->info().title, d.title);
       }
     }
   }
