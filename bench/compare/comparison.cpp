@@ -47,10 +47,14 @@ std::string model_file(const std::string& model) {
   return fs::is_directory(model) ? model + "/model.onnx" : model;
 }
 
+// The data set beside the model; "" if there is none, or if other models in the folder may own it.
 std::string data_set(const std::string& model) {
-  std::string folder = model_file(model);
-  folder = (fs::path(folder).parent_path() / "test_data_set_0").string();
-  return fs::exists(folder + "/input_0.pb") ? folder : "";
+  const fs::path parent = fs::path(model_file(model)).parent_path();
+  const fs::path folder = parent.empty() ? fs::path(".") : parent;
+  const auto is_model = [](const auto& entry) { return entry.path().extension() == ".onnx"; };
+  if (std::ranges::count_if(fs::directory_iterator(folder), is_model) > 1) return "";
+  const std::string set = (folder / "test_data_set_0").string();
+  return fs::exists(set + "/input_0.pb") ? set : "";
 }
 
 // The inputs of the data set, or generated ones, as files that both engines read.

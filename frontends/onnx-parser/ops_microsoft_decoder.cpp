@@ -161,6 +161,8 @@ void import_group_query_attention(NodeImport& n) {
   const std::int64_t window = n.integer("local_window_size", -1);
   const bool has_sink = n.integer("smooth_softmax", 0) == 1 || n.has(11);
   const bool rotates = n.flag("do_rotary", Flag::off);
+  if (window == 0 || window < -1)
+    return n.fail(cat("local_window_size = ", window, ", wants -1 (all) or a positive number"));
   if (n.integer("qk_output", 0) != 0) return n.unsupported("'qk_output' is not supported");
   for (const char* words : {"k_quant_type", "v_quant_type"})
     if (n.text(words, "NONE") != "NONE") return n.unsupported("a quantised cache is not supported");

@@ -136,6 +136,9 @@ void import_gather_block_quantized(NodeImport& n) {
     return n.unsupported("needs to know the sizes of its table");
   if (width.value() > most_weights)
     return n.fail(cat("a table of ", width.value(), " columns is none"));
+  if (n.has(3) && n.dtype(n.in(3)) != dtype)
+    return n.fail(cat("zero points of ", name_of(n.dtype(n.in(3))), " for a table of ",
+                      name_of(dtype), "; both must have one type"));
   const bool packed = dtype == DType::u8 && bits < 8;
   ValueId table = n.in(0);
   if (packed) table = unpacked_constant(n, 0, rows.value(), width.value() * (8 / bits), bits);

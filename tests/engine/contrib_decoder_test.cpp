@@ -254,6 +254,12 @@ TEST(ContribDecoder, RowsOfFewBits) {
   }
 }
 
+std::string refusal_of(const GraphParts& g) {
+  const std::string model = make_model(make_graph(g), {.opsets = {opset("", 21)}});
+  const auto parsed = parse_onnx(std::as_bytes(std::span(model)), nullptr);
+  return parsed ? std::string("none") : std::string(parsed.error().message());
+}
+
 TEST(ContribDecoder, WeightsThatAreNoneAreRefusedInWords) {
   const auto refusal = [](std::int64_t depth, std::int64_t size, std::int64_t bits, bool constant) {
     GraphParts g;
@@ -269,9 +275,7 @@ TEST(ContribDecoder, WeightsThatAreNoneAreRefusedInWords) {
         {integer("K", depth), integer("N", 2), integer("bits", bits), integer("block_size", size)},
         {.name = "n", .domain = "com.microsoft"})};
     g.outputs = {Message().text(1, "y")};
-    const std::string model = make_model(make_graph(g), {.opsets = {opset("", 21)}});
-    const auto parsed = parse_onnx(std::as_bytes(std::span(model)), nullptr);
-    return parsed ? std::string("none") : std::string(parsed.error().message());
+    return refusal_of(g);
   };
   using ::testing::HasSubstr;
   EXPECT_EQ(refusal(16, 16, 4, true), "none");
@@ -281,6 +285,32 @@ TEST(ContribDecoder, WeightsThatAreNoneAreRefusedInWords) {
   EXPECT_THAT(refusal(16, 24, 4, true), HasSubstr("blocks of 24"));
   EXPECT_THAT(refusal(std::int64_t{1} << 62, 16, 4, true), HasSubstr("is no form of weights"));
   EXPECT_THAT(refusal(-1, 16, 4, true), HasSubstr("K = -1"));
+}
+
+TEST(ContribDecoder, ATableAndItsZeroPointsHaveOneType) {
+  GraphParts g;
+  g.inputs = {value("i", i64, {1})};
+  g.initializers = {raw_tensor("table", 2, {2, 16}, std::string(32, 'w')),
+                    floats("scales", {2, 1}, {1, 1}), floats("zeros", {2, 1}, {1, 1})};
+  g.nodes = {node("GatherBlockQuantized", {"table", "i", "scales", "zeros"}, {"y"},
+                  {integer("bits", 8), integer("block_size", 16)},
+                  {.name = "n", .domain = "com.microsoft"})};
+  g.outputs = {Message().text(1, "y")};
+  EXPECT_THAT(refusal_of(g), ::testing::HasSubstr("zero points of f32 for a table of u8"));
+}
+
+TEST(ContribDecoder, AWindowOfNothingIsRefused) {
+  for (const std::int64_t window : {std::int64_t{0}, std::int64_t{-2}}) {
+    GraphParts g;
+    g.inputs = {value("x", f32, {1, 1, 24}), value("k", f32, {1, 1, 8}), value("v", f32, {1, 1, 8}),
+                value("lengths", i32, {1}), value("total", i32, {1})};
+    g.nodes = {node(
+        "GroupQueryAttention", {"x", "k", "v", "", "", "lengths", "total"}, {"y"},
+        {integer("num_heads", 3), integer("kv_num_heads", 1), integer("local_window_size", window)},
+        {.name = "n", .domain = "com.microsoft"})};
+    g.outputs = {Message().text(1, "y")};
+    EXPECT_THAT(refusal_of(g), ::testing::HasSubstr("local_window_size = "));
+  }
 }
 
 }  // namespace
