@@ -156,7 +156,7 @@ class Int8ConvKernel final : public CpuKernel {
     float* multipliers;
     std::int32_t* w_zeros;
     bool has_w_zeros = false;
-    QuantizedByte to{};
+    QuantizedInt to{};
     std::byte* scratch;
     std::byte* y;
     const Stop* stop = nullptr;

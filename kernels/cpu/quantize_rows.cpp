@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Quantize, Dequantize and DynamicQuantize between f32 and 8 bits, vectorised: one scale for all
-// elements in any layout, or one per index of an axis in row-major order.
+// Quantize and Dequantize between f32 and 8 or 16 bits, DynamicQuantize to 8 bits, vectorised: one
+// scale for all elements in any layout, or one per index of an axis in row-major order.
 #include "kernels/cpu/quantize_rows.h"
 
 #include <cstring>
@@ -15,7 +15,9 @@
 namespace quern {
 namespace {
 
-// Reads scale and zero point k of a node from inputs 1 and 2.
+// Reads scale and zero point k of a node from inputs 1 and 2. T: the unsigned integer as large as
+// those of the node.
+template <class T>
 struct Steps {
   bool is_signed = false;
   bool has_zero = false;
@@ -25,17 +27,33 @@ struct Steps {
     std::memcpy(&v, args.inputs[1] + k * 4, 4);
     return v;
   }
-  QuantizedByte byte(const KernelArgs& args, std::int64_t k) const {
+  QuantizedInt zero(const KernelArgs& args, std::int64_t k) const {
     if (!has_zero) return {0, is_signed};
-    const auto v = std::to_integer<std::uint8_t>(args.inputs[2][k]);
-    return {is_signed ? static_cast<std::int8_t>(v) : std::int32_t{v}, is_signed};
+    T v = 0;
+    std::memcpy(&v, args.inputs[2] + k * static_cast<std::int64_t>(sizeof v), sizeof v);
+    return {is_signed ? static_cast<std::make_signed_t<T>>(v) : std::int32_t{v}, is_signed};
   }
 };
 
-template <bool ToBytes>
+void quantize(const float* x, float scale, QuantizedInt to, std::uint8_t* y, std::int64_t n) {
+  simd().quantize(x, scale, to, y, n);
+}
+void quantize(const float* x, float scale, QuantizedInt to, std::uint16_t* y, std::int64_t n) {
+  simd().quantize_words(x, scale, to, y, n);
+}
+void dequantize(const std::uint8_t* x, QuantizedInt from, float scale, float* y, std::int64_t n) {
+  simd().dequantize(x, from, scale, y, n);
+}
+void dequantize(const std::uint16_t* x, QuantizedInt from, float scale, float* y, std::int64_t n) {
+  simd().dequantize_words(x, from, scale, y, n);
+}
+
+enum class Way : std::uint8_t { to_integers, to_floats };
+
+template <Way way, class T>
 class QuantizeRows final : public CpuKernel {
  public:
-  QuantizeRows(const AxisSplit& split, const Steps& steps) : split_(split), steps_(steps) {}
+  QuantizeRows(const AxisSplit& split, const Steps<T>& steps) : split_(split), steps_(steps) {}
 
   Status run(const KernelArgs& args, KernelState*, const Parallel& parallel) const override {
     if (split_.axis == 1) {
@@ -57,28 +75,27 @@ class QuantizeRows final : public CpuKernel {
  private:
   void convert(const KernelArgs& args, std::int64_t k, std::int64_t first, std::int64_t n) const {
     const float scale = steps_.scale(args, k);
-    const QuantizedByte byte = steps_.byte(args, k);
-    const std::byte* x = args.inputs[0] + first * (ToBytes ? 4 : 1);
-    std::byte* y = args.outputs[0] + first * (ToBytes ? 1 : 4);
-    if constexpr (ToBytes) {
-      simd().quantize(reinterpret_cast<const float*>(x), scale, byte,
-                      reinterpret_cast<std::uint8_t*>(y), n);
-    } else {
-      simd().dequantize(reinterpret_cast<const std::uint8_t*>(x), byte, scale,
-                        reinterpret_cast<float*>(y), n);
-    }
+    const QuantizedInt zero = steps_.zero(args, k);
+    if constexpr (way == Way::to_integers)
+      quantize(reinterpret_cast<const float*>(args.inputs[0]) + first, scale, zero,
+               reinterpret_cast<T*>(args.outputs[0]) + first, n);
+    else
+      dequantize(reinterpret_cast<const T*>(args.inputs[0]) + first, zero, scale,
+                 reinterpret_cast<float*>(args.outputs[0]) + first, n);
   }
 
   AxisSplit split_;
-  Steps steps_;
+  Steps<T> steps_;
 };
 
-template <bool ToBytes, class Quantization>
+template <Way way, class Quantization>
 Selection select(const KernelRequest& r, const Quantization& op) {
-  const DType bytes = ToBytes ? r.outputs[0].dtype : r.dtype(0);
-  const DType floats = ToBytes ? r.dtype(0) : r.outputs[0].dtype;
+  const DType integers = way == Way::to_integers ? r.outputs[0].dtype : r.dtype(0);
+  const DType floats = way == Way::to_integers ? r.dtype(0) : r.outputs[0].dtype;
   const Shape& shape = r.shape(0);
-  if (!is_8bit(bytes) || floats != DType::f32 || r.dtype(1) != DType::f32 || shape.elements() == 0)
+  const bool is_word = integers == DType::u16 || integers == DType::i16;
+  if ((!is_8bit(integers) && !is_word) || floats != DType::f32 || r.dtype(1) != DType::f32 ||
+      shape.elements() == 0)
     return unsupported();
   const bool is_one = r.shape(1).elements() == 1;
   if (!is_one && op.block_size > 0) return unsupported();
@@ -94,7 +111,13 @@ Selection select(const KernelRequest& r, const Quantization& op) {
   choice.input_layouts.resize(r.inputs.size());
   choice.input_layouts[0] = layout;
   choice.output_layouts = {layout};
-  choice.work = std::make_unique<QuantizeRows<ToBytes>>(split, Steps{bytes == DType::i8, r.has(2)});
+  const bool is_signed = integers == DType::i8 || integers == DType::i16;
+  if (is_word)
+    choice.work = std::make_unique<QuantizeRows<way, std::uint16_t>>(
+        split, Steps<std::uint16_t>{is_signed, r.has(2)});
+  else
+    choice.work = std::make_unique<QuantizeRows<way, std::uint8_t>>(
+        split, Steps<std::uint8_t>{is_signed, r.has(2)});
   return std::optional<KernelChoice>(std::move(choice));
 }
 
@@ -129,11 +152,11 @@ class DynamicQuantizeRows final : public CpuKernel {
 }  // namespace
 
 Selection select_quantize_rows(const KernelRequest& r) {
-  return select<true>(r, r.as<Quantize>());
+  return select<Way::to_integers>(r, r.as<Quantize>());
 }
 
 Selection select_dequantize_rows(const KernelRequest& r) {
-  return select<false>(r, r.as<Dequantize>());
+  return select<Way::to_floats>(r, r.as<Dequantize>());
 }
 
 Selection select_dynamic_quantize_rows(const KernelRequest& r) {

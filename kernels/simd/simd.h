@@ -17,7 +17,7 @@ struct SimdOperand {
 };
 
 // An 8-bit quantised type: an integer represents (integer - zero) * scale.
-struct QuantizedByte {
+struct QuantizedInt {
   std::int32_t zero;
   bool is_signed;
 };
@@ -112,16 +112,21 @@ struct Simd {
   void (*half_to_float)(const std::uint16_t* x, float* y, std::int64_t n);
   void (*float_to_half)(const float* x, std::uint16_t* y, std::int64_t n);
 
-  // The next three give exactly the results of the references: halves are rounded to even, NaN
+  // The next five give exactly the results of the references: halves are rounded to even, NaN
   // gives 0.
   // y = saturate(round(x / scale) + zero)
-  void (*quantize)(const float* x, float scale, QuantizedByte to, std::uint8_t* y, std::int64_t n);
+  void (*quantize)(const float* x, float scale, QuantizedInt to, std::uint8_t* y, std::int64_t n);
   // y = (x - zero) * scale
-  void (*dequantize)(const std::uint8_t* x, QuantizedByte from, float scale, float* y,
+  void (*dequantize)(const std::uint8_t* x, QuantizedInt from, float scale, float* y,
                      std::int64_t n);
+  // The same for 16 bits.
+  void (*quantize_words)(const float* x, float scale, QuantizedInt to, std::uint16_t* y,
+                         std::int64_t n);
+  void (*dequantize_words)(const std::uint16_t* x, QuantizedInt from, float scale, float* y,
+                           std::int64_t n);
   // y = saturate(round((x + offset) * multiplier) + zero), where the first sum wraps
   void (*requantize)(const std::int32_t* x, const std::int32_t* offset, const float* multiplier,
-                     QuantizedByte to, std::uint8_t* y, std::int64_t n);
+                     QuantizedInt to, std::uint8_t* y, std::int64_t n);
   void (*int_to_float)(const std::int32_t* x, float* y, std::int64_t n);
 };
 

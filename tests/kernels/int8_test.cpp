@@ -329,6 +329,8 @@ TEST(QuantizeKernel, IsTheReferenceToTheBit) {
     check_quantize<i8>({50000}, {1}, with_zero);
     check_quantize<u8>({2, 5, 7}, {5}, with_zero);
     check_quantize<i8>({2, 5}, {5}, with_zero);
+    check_quantize<std::uint16_t>({3, 5, 7}, {}, with_zero);
+    check_quantize<std::int16_t>({2, 5, 700}, {5}, with_zero);
   }
 }
 
