@@ -24,6 +24,7 @@ namespace {
 
 constexpr std::size_t spatial_rank = 3;                     // shorter shapes get ones in front
 constexpr std::int64_t multiplications_per_task = 4 << 20;  // some 20 us
+constexpr std::int64_t packed_bytes_per_task = 1 << 15;     // likewise
 
 constexpr std::int64_t round_up(std::int64_t n, std::int64_t to) {
   return (n + to - 1) / to * to;
@@ -73,15 +74,11 @@ struct PackedWeights {
   std::int64_t panel_bytes() const { return inner * int8_panel_columns; }
   std::int64_t group_bytes() const { return panels * panel_bytes(); }
 
-  // The position of element k = tap * depth + d of a column.
-  std::int64_t place(const Int8Conv& c, std::int64_t group, std::int64_t column,
-                     std::int64_t k) const {
+  // The position of a channel's tap in a depthwise kernel.
+  std::int64_t depthwise_place(const Int8Conv& c, std::int64_t channel, std::int64_t tap) const {
     const SimdInt8& s = simd_int8();
-    if (is_depthwise)
-      return group / s.block * s.depthwise_bytes(c.taps()) +
-             s.depthwise_at(c.taps(), k, group % s.block);
-    return group * group_bytes() + column / int8_panel_columns * panel_bytes() +
-           (k / s.group * int8_panel_columns + column % int8_panel_columns) * s.group + k % s.group;
+    return channel / s.block * s.depthwise_bytes(c.taps()) +
+           s.depthwise_at(c.taps(), tap, channel % s.block);
   }
 
   bool is_depthwise;
@@ -91,18 +88,50 @@ struct PackedWeights {
   std::size_t bytes = 0;
 };
 
-// Elements of `type`, i8 or u8, into zeroed bytes.
-void pack(const Int8Conv& c, const PackedWeights& packed, DType type, const std::byte* w,
-          std::byte* to, StopCheck& check) {
-  const std::uint8_t flip = type == DType::i8 ? 0 : 0x80;
+// What turns an element of `type`, i8 or u8, into i8.
+std::byte flip_of(DType type) {
+  return std::byte{type == DType::i8 ? std::uint8_t{0} : std::uint8_t{0x80}};
+}
+
+// Packs into zeroed bytes the panels [begin, end) of products, counted over all groups. A panel
+// reads its columns side by side: they are neighbours in a matrix, and lines that stay in the
+// first-level cache in the weights of a convolution.
+void pack_panels(const Int8Conv& c, const PackedWeights& packed, DType type, const std::byte* w,
+                 std::byte* to, std::int64_t begin, std::int64_t end, StopCheck& check) {
+  const std::byte flip = flip_of(type);
+  const std::int64_t group_size = simd_int8().group;
+  const std::int64_t depth = c.taps() * c.depth;
+  for (std::int64_t unit = begin; unit < end && !check.is_over(); ++unit) {
+    const std::int64_t first = unit % packed.panels * int8_panel_columns;
+    const std::int64_t columns = std::min<std::int64_t>(int8_panel_columns, c.columns - first);
+    const std::int64_t channel = unit / packed.panels * c.columns + first;
+    const std::byte* from = w + channel * c.column_stride;
+    std::byte* panel = to + unit * packed.panel_bytes();
+    std::array<std::int32_t, int8_panel_columns> sums{};
+    for_each_until(depth, columns, check, [&](std::int64_t k) {
+      const std::byte* x = from + k % c.depth * c.depth_stride + k / c.depth * c.tap_stride;
+      std::byte* y = panel + k / group_size * int8_panel_columns * group_size + k % group_size;
+      for (std::int64_t i = 0; i < columns; ++i) {
+        const std::byte flipped = x[i * c.column_stride] ^ flip;
+        y[i * group_size] = flipped;
+        sums[static_cast<std::size_t>(i)] += static_cast<std::int8_t>(flipped);
+      }
+    });
+    std::memcpy(to + packed.sums + channel * 4, sums.data(), static_cast<std::size_t>(columns) * 4);
+  }
+}
+
+// The same for depthwise kernels.
+void pack_depthwise(const Int8Conv& c, const PackedWeights& packed, DType type, const std::byte* w,
+                    std::byte* to, StopCheck& check) {
+  const std::byte flip = flip_of(type);
   auto* sums = reinterpret_cast<std::int32_t*>(to + packed.sums);
   for (std::int64_t channel = 0; channel < c.channels() && !check.spend(8); ++channel) {
     const std::byte* from = w + channel * c.column_stride;
     std::int32_t sum = 0;
-    for_each_until(c.taps() * c.depth, 8, check, [&](std::int64_t k) {
-      const std::byte v = from[k % c.depth * c.depth_stride + k / c.depth * c.tap_stride];
-      const std::byte flipped = v ^ std::byte{flip};
-      to[packed.place(c, channel / c.columns, channel % c.columns, k)] = flipped;
+    for_each_until(c.taps(), 8, check, [&](std::int64_t k) {
+      const std::byte flipped = from[k * c.tap_stride] ^ flip;
+      to[packed.depthwise_place(c, channel, k)] = flipped;
       sum += static_cast<std::int8_t>(flipped);
     });
     sums[channel] = sum;
@@ -166,7 +195,8 @@ class Int8ConvKernel final : public CpuKernel {
   void plan_scratch(std::int64_t x_elements);
   // Pieces that the kernels cannot read in place are copied.
   bool is_flat() const { return conv_.depth % simd_int8().group != 0; }
-  Run prepare(const KernelArgs& args) const;
+  Run prepare(const KernelArgs& args, const Parallel& parallel) const;
+  const std::byte* pack_now(const KernelArgs& args, const Parallel& parallel) const;
   void fill_columns(const KernelArgs& args, std::int32_t x_zero, Run& run) const;
   void run_task(const Run& run, std::int64_t task) const;
   void run_products(const Run& run, std::int64_t task, std::int64_t begin, std::int64_t end) const;
@@ -264,7 +294,7 @@ void Int8ConvKernel::plan_scratch(std::int64_t x_elements) {
 }
 
 Status Int8ConvKernel::run(const KernelArgs& args, KernelState*, const Parallel& parallel) const {
-  const Run run = prepare(args);
+  const Run run = prepare(args, parallel);
   if (args.is_over()) return {};
   parallel(tasks_, 1, [&](std::int64_t begin, std::int64_t end) {
     for (std::int64_t t = begin; t < end; ++t) run_task(run, t);
@@ -272,7 +302,26 @@ Status Int8ConvKernel::run(const KernelArgs& args, KernelState*, const Parallel&
   return {};
 }
 
-Int8ConvKernel::Run Int8ConvKernel::prepare(const KernelArgs& args) const {
+// Weights that are no constants.
+const std::byte* Int8ConvKernel::pack_now(const KernelArgs& args, const Parallel& parallel) const {
+  std::byte* to = args.scratch + weights_at_;
+  const std::byte* w = args.inputs[conv_.operands.w];
+  StopCheck check(args.stop);
+  zero_bytes(packed_.bytes, to, check);
+  if (packed_.is_depthwise) {
+    pack_depthwise(conv_, packed_, w_type_, w, to, check);
+    return to;
+  }
+  const std::int64_t grain = 1 + packed_bytes_per_task / packed_.panel_bytes();
+  parallel(conv_.groups * packed_.panels, grain, [&](std::int64_t begin, std::int64_t end) {
+    StopCheck own(args.stop);
+    pack_panels(conv_, packed_, w_type_, w, to, begin, end, own);
+  });
+  return to;
+}
+
+Int8ConvKernel::Run Int8ConvKernel::prepare(const KernelArgs& args,
+                                            const Parallel& parallel) const {
   Run run{};
   run.scratch = args.scratch;
   run.y = args.outputs[0];
@@ -290,13 +339,7 @@ Int8ConvKernel::Run Int8ConvKernel::prepare(const KernelArgs& args) const {
   auto* outside = reinterpret_cast<std::uint8_t*>(args.scratch + outside_at_);
   std::memset(outside, x_zero, static_cast<std::size_t>(conv_.groups * conv_.depth));
   run.outside = outside;
-  run.weights = weights_.get();
-  if (!run.weights) {
-    std::byte* packed = args.scratch + weights_at_;
-    zero_bytes(packed_.bytes, packed, check);
-    pack(conv_, packed_, w_type_, args.inputs[conv_.operands.w], packed, check);
-    run.weights = packed;
-  }
+  run.weights = weights_ ? weights_.get() : pack_now(args, parallel);
   fill_columns(args, x_zero, run);
   return run;
 }
@@ -538,7 +581,10 @@ Result<KernelChoice> make_int8_conv(const KernelRequest& r, const Int8Conv& c) {
     const auto fill = [&](std::byte* to) -> Status {
       QUERN_ASSIGN(const Tensor t, source->get());
       StopCheck no_limit(nullptr);
-      pack(c, packed, t.dtype(), t.data(), to, no_limit);
+      if (packed.is_depthwise)
+        pack_depthwise(c, packed, t.dtype(), t.data(), to, no_limit);
+      else
+        pack_panels(c, packed, t.dtype(), t.data(), to, 0, c.groups * packed.panels, no_limit);
       return {};
     };
     const std::string key = cat("int8|", simd_int8().name, "|", depthwise, "|", c.groups, "|",
