@@ -39,6 +39,19 @@ TEST(EveryDevice, GivesTheSameUnderEveryStrategy) {
         expect_like_cpu(family, device, {.strategy = std::string(s.name)});
 }
 
+// What others are held to shares no code with them.
+TEST(EveryDevice, TheReferenceRunsReferencesAlone) {
+  const auto device = must(open_device("reference"));
+  for (const Family& family : all_families()) {
+    const auto executable = must(Executable::compile(family.make(), device));
+    const auto session = session_of(executable);
+    run(*session, inputs_of(*executable));
+    for (const StepInfo& step : session->plan_info().steps)
+      EXPECT_TRUE(step.implementation == "reference" || step.implementation == "copy")
+          << family.name << ": " << step.node << " by " << step.implementation;
+  }
+}
+
 // ---- regions -----------------------------------------------------------------------------------
 
 // a -> b -> c -> d, and a -> d besides.

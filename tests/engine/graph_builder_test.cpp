@@ -648,6 +648,23 @@ TEST(GraphBuilderErrors, NamesTwice) {
   EXPECT_FALSE(x == y);
 }
 
+// A branch that cannot be built ends the model with its error, whichever of the two it is.
+TEST(GraphBuilderErrors, ABranchThatFails) {
+  for (const bool fails_when : {true, false}) {
+    GraphBuilder g("if");
+    const Operand x = g.input("x", DType::f32, {2});
+    const auto branch = [&](bool fails) -> GraphBuilder::Body {
+      return [fails](GraphBuilder& b, std::span<const Operand> in) -> Operands {
+        return {fails ? b.reshape(in[0], {3}) : in[0]};
+      };
+    };
+    EXPECT_TRUE(
+        g.if_(g.input("c", DType::boolean, {}), branch(fails_when), branch(!fails_when), {x})
+            .empty());
+    EXPECT_CONTAINS(build_error(g, Code::invalid_model), "cannot reshape");
+  }
+}
+
 TEST(GraphBuilderErrors, NothingToBuild) {
   GraphBuilder g("empty");
   g.input("x", DType::f32, {2});

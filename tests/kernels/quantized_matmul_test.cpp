@@ -103,6 +103,8 @@ TEST(QLinearMatMul, RefusesWhatDoesNotFit) {
                     {a, a_scale, zero_of(0), a22, scale_of(1), zero_of(0), y_scale, zero_of(0)});
   };
   EXPECT_CONTAINS(with(a22, tensor<float>({3}, {1, 1, 1}), scale_of(1)), "for each row of input 0");
+  EXPECT_CONTAINS(with(a22, tensor<float>({1, 2, 1}, {1, 1}), scale_of(1)),
+                  "for each row of input 0");
   EXPECT_CONTAINS(with(a22, scale_of(1), tensor<float>({2}, {1, 1})),
                   "input 6 (f32[2]) must be a scalar");
   EXPECT_CONTAINS(with(a22, zero_of(1), scale_of(1)), "input 1 (u8[]) must be of f32");

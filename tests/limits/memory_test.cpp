@@ -321,6 +321,17 @@ TEST(Compiling, ConstantExpressionsEndAtTheLimit) {
   expect_at_most(growth, limit + 16 * mb);
 }
 
+// Only what is still read counts: a chain needs two of its values at a time, however long it is.
+TEST(Compiling, AChainOfConstantsNeedsTwoOfThem) {
+  G g("chain");
+  Operand c = g.constant(pattern({1 << 20}));
+  for (int i = 0; i < 60; ++i)
+    c = g.tanh(g.concat({g.slice(c, {1}, {1 << 20}), g.slice(c, {0}, {1})}, 0));
+  g.output("y", g.add(c, g.input("x", DType::f32, {1})));
+  const auto made = Executable::compile(must(g.build()), nullptr, {.memory_limit = 64 * mb});
+  EXPECT_TRUE(made) << made.error().message();
+}
+
 TEST(Compiling, APlanThatCannotFitIsNotMade) {
   G g("long");
   Operand x = g.input("x", DType::f32, {1, 8});

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The tests in pieces, each a process: what they come by, and which of them see a change."""
 import concurrent.futures
+import json
 import os
 import pathlib
 import shutil
@@ -23,7 +24,7 @@ FIRST = {
     "lowering": ["lowering", "engine", "random"],
     "engine": ["engine", "allocation", "c_api"],
     "parser": ["parser", "conformance"],
-    "wasi-nn": ["wasi-nn"],
+    "wasi-nn": ["wasi-nn", "commands"],
 }
 VULKAN = ["vulkan", "conformance-vulkan", "random-vulkan", "hardware"]
 # What an area cannot break, or another suite sees sooner, is not run for it.
@@ -35,6 +36,9 @@ PROGRAMS = {
     "engine": "engine_tests", "allocation": "engine_allocation_tests", "c_api": "c_api_tests",
     "wasi-nn": "wasi-nn_tests", "vulkan": "engine_vulkan_tests", "tools": "tools_tests", "limits": "limits_tests",
 }
+# Tests of ctest that are programs in C or scripts.
+COMMANDS = ("c_api/digits", "wasi-nn/c", "wasi-nn/wamr-backend", "wasi-nn/wasmtime", "wasi-nn/guests", "wasi-nn/node",
+            "wasi-nn/component", "cli", "bench/programs")
 # What .ci/sanitizers runs.
 SANITIZED = [suite for suite in PROGRAMS if suite not in ("vulkan", "limits")] + [
     "conformance", "digits", "random", "fuzz-onnx", "fuzz-run", "fuzz-c_api", "fuzz-wasi_nn", "fuzz-plan",
@@ -68,6 +72,11 @@ def pieces_of_program(suite, program):
                                 f"--gtest_filter={':'.join(tests)}"]) for name, tests in found]
 
 
+def pieces_of_commands(build):
+    tests = json.loads(run(["ctest", "--test-dir", build, "--show-only=json-v1"]).stdout)["tests"]
+    return [Piece("commands", t["name"], t["command"]) for t in tests if t["name"] in COMMANDS]
+
+
 def pieces_of_cases(suite, command, folder, size):
     """So many cases of the ONNX data each: neighbours by name test one operator."""
     cases = sorted(path.parent for path in folder.glob("*/*/model.onnx"))
@@ -88,6 +97,7 @@ def all_pieces(build, names):
     for suite, program in PROGRAMS.items():
         if (binary / program).exists():
             found += pieces_of_program(suite, binary / program)
+    found += pieces_of_commands(build)
     cases = pathlib.Path("/usr/share/libonnx-testdata/data")
     if cases.exists():
         release = "1.17" if (cases / "node/test_string_concat").exists() else "1.12"

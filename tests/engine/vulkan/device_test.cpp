@@ -211,6 +211,23 @@ TEST_F(VulkanTest, LeavesFamiliesThatAreNamedToTheCpu) {
               ::testing::UnorderedElementsAre(HasSubstr("Softmax"), HasSubstr("MatMul")));
 }
 
+// What the host copies of an output waits for no download of another.
+TEST_F(VulkanTest, OutputsThatAreNamedTwiceTakeOneSubmission) {
+  GraphBuilder g("twice");
+  const Operand x = testing::floats(g, "x", {4, 4});
+  const Operand y = g.tanh(x);
+  g.output("first", y);
+  g.output("again", y);
+  g.output("other", g.exp(y));
+  const auto executable = compile(must(g.build()), device_name());
+  const auto session = session_of(executable);
+  const auto inputs = inputs_of(*executable);
+  run(*session, inputs);
+  const DeviceCounters before = executable->device().counters();
+  run(*session, inputs);
+  EXPECT_EQ(executable->device().counters().submissions, before.submissions + 1);
+}
+
 TEST_F(VulkanTest, InversesOfSmallMatricesAreTheDevices) {
   for (const std::int64_t n : {8, 9}) {
     GraphBuilder g("inverse");

@@ -179,6 +179,17 @@ TEST(Swish, StaysForAGateOfSomethingElse) {
     output %6 "z")");
 }
 
+TEST(Sigmoid, IsAReciprocalAndNothingElse) {
+  expect_stays({"recognise_sigmoid"}, R"(
+    input %0 "x": f32[3]
+    const %1: f32[] = {1}
+    %2: f32[3] = Unary(%0) kind=neg
+    %3: f32[3] = Unary(%2) kind=exp
+    %4: f32[3] = Binary(%3, %1) kind=add
+    %5: f32[3] = Unary(%4) kind=sqrt
+    output %5 "y")");
+}
+
 TEST(Swish, WhoseGateIsReadElsewhere) {
   expect_becomes({"recognise_gated"}, R"(
     input %0 "x": f32[3]
