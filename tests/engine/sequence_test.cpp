@@ -69,5 +69,21 @@ TEST(SequencePosition, InsertMayNameTheEnd) {
   for (const std::int64_t p : {3, -3}) expect("SequenceInsert", p, outside(p));
 }
 
+// The size of the parts is a number of an input, which may be anything.
+TEST(SequenceSplit, PartsOfNothingAreRefused) {
+  const std::string model = make_model({.nodes = {node("SplitToSequence", {"x", "size"}, {"s"}),
+                                                  node("SequenceLength", {"s"}, {"y"})},
+                                        .inputs = {value("x", f32, {5}), value("size", i64, {})},
+                                        .outputs = {Message().text(1, "y")}});
+  const Tensor x = tensor<float>({5}, {1, 2, 3, 4, 5});
+  const auto expect_of = [&](std::int64_t size, const std::string& wanted) {
+    expect_everywhere(model, {x, tensor<std::int64_t>({}, {size})}, HasSubstr(wanted));
+  };
+  expect_of(2, "i64[] 3");
+  expect_of(5, "i64[] 1");
+  expect_of(6, "i64[] 1");
+  for (const std::int64_t size : {0, -1}) expect_of(size, "split is " + std::to_string(size));
+}
+
 }  // namespace
 }  // namespace quern::onnx_test

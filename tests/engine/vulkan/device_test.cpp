@@ -84,6 +84,28 @@ TEST_F(VulkanTest, EveryCandidateOfAProductGivesTheSameBytes) {
 
 // Channels in fours and not, with indices and without: a NaN stays, be it the first under a window
 // or the last, and -inf is a maximum of its own.
+// Drivers on a CPU end loops after some 65,000 rounds, without a word. Sums of ones are exact.
+TEST_F(VulkanTest, LongLoopsAreRightOrLeftToTheCpu) {
+  using quern::testing::floats;
+  const auto long_loops = [](GraphBuilder& g) {
+    constexpr std::int64_t n = 140'000;
+    const Operand x = floats(g, "x", {2, n});
+    const Operand ones = g.cast(g.less(x, g.scalar(9)), DType::f32);
+    g.output("sums", g.cumsum(ones, 1));
+    g.output("mean", g.reduce("mean", ones, {1}));
+    g.output("columns", g.reduce("max", g.transpose(x, {1, 0}), {0}));
+    g.output("softmax", g.softmax(x));
+    g.output("last", g.argmax(g.cumsum(ones, 1), 1));
+    g.output("product", g.matmul(ones, g.transpose(ones, {1, 0})));
+    const Operand image = g.reshape(ones, {1, n, 1, 2});
+    g.output("conv", g.conv(image, g.reshape(ones, {2, n, 1, 1})));
+    g.output("transposed", g.conv_transpose(image, g.reshape(ones, {n, 2, 1, 1})));
+    g.output("window", g.max_pool(g.reshape(x, {2, 1, 1, n}), {1, n}));
+    g.output("norm", g.lp_norm(ones));
+  };
+  quern::testing::expect_like_cpu({"long loops", long_loops}, must(open_device(device_name())));
+}
+
 TEST_F(VulkanTest, AMaxPoolKeepsNanAndInfinities) {
   const auto make = [] {
     GraphBuilder g("specials");
