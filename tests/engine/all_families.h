@@ -373,10 +373,12 @@ inline std::vector<Family> all_families() {
          const Operand updates = floats(g, "u", {3, 4, 6});
          for (const char* reduction : {"none", "add", "mul", "max", "min"})
            g.output(reduction, g.scatter_elements(x, at, updates, 0, reduction));
-         g.output("middle",
-                  g.scatter_elements(g.cast(g.mul(x, g.scalar(9)), DType::i32),
-                                     g.argmax(floats(g, "m", {5, 3, 6, 4}), 3, {.keepdims = false}),
-                                     g.cast(floats(g, "n", {5, 3, 6}), DType::i32), 1, "add"));
+         const Operand middle = g.argmax(floats(g, "m", {5, 3, 6, 4}), 3, {.keepdims = false});
+         const Operand whole = g.cast(g.mul(x, g.scalar(90)), DType::i32);
+         const Operand counts = g.cast(g.mul(floats(g, "n", {5, 3, 6}), g.scalar(40)), DType::i32);
+         for (const char* reduction : {"add", "mul", "max", "min"})
+           g.output(std::string("whole ") + reduction,
+                    g.scatter_elements(whole, middle, counts, 1, reduction));
          const Operand tuples = g.argmax(floats(g, "tuples", {9, 2, 4}), 2, {.keepdims = false});
          const Operand slices = floats(g, "slices", {9, 6});
          for (const char* reduction : {"none", "add", "mul", "max", "min"})
@@ -585,6 +587,9 @@ inline std::vector<Family> all_families() {
          g.output("both", g.sigmoid(g.add(a, b)));
          g.output("left", g.relu(g.mul(a, c)));
          g.output("right", g.relu(g.sub(c, b)));
+         const Operand image = g.transpose(floats(g, "image", {7, 2, 3, 5}), {1, 2, 3, 0});
+         g.output("larger", g.resize(image, {.sizes = {2, 3, 10, 14}}));
+         g.output("smoother", g.resize(image, {.sizes = {2, 3, 8, 14}, .mode = "linear"}));
        }},
       {"recurrent, batch first",
        [](G& g) {

@@ -309,6 +309,27 @@ TEST_P(EachDevice, WhatTheHostComputesReachesTheTensor) {
   EXPECT_EQ(values<std::int64_t>(must(out->read())), (std::vector<std::int64_t>{1, 3, 4}));
 }
 
+// Inverse of nine rows is the host's on every device: it reads what the tensor holds.
+TEST_P(EachDevice, TheHostReadsWhatAlsoGoesToATensor) {
+  GraphBuilder g("read");
+  const Operand x = g.input("x", DType::f32, {9, 9});
+  const Operand y = g.relu(x);
+  g.output("y", y);
+  g.output("inverse", g.op("Inverse", {y}));
+  const auto session = session_of(compile(must(g.build())));
+  const auto out = make({DType::f32, {9, 9}});
+  must(session->bind_output(0, out));
+  for (const float scale : {2.0F, 4.0F}) {
+    Tensor diagonal = must(Tensor::zeros({DType::f32, {9, 9}}));
+    for (std::size_t i = 0; i < 9; ++i)
+      reinterpret_cast<float*>(diagonal.mutable_data())[10 * i] = scale;
+    must(session->set_input(0, diagonal.view()));
+    must(session->run());
+    EXPECT_EQ(values(must(out->read())), values(diagonal.view()));
+    EXPECT_EQ(values(must(session->output(1)))[80], 1 / scale);
+  }
+}
+
 TEST_P(EachDevice, AnInputHandedOutAndAnOutputTwice) {
   GraphBuilder g("same");
   const Operand x = g.input("x", DType::f32, {4});

@@ -210,6 +210,12 @@ TEST(Tile, OfOpset1RepeatsOneAxis) {
             "%7: i64[3] = Concat(%5, %4, %6)\n"
             "%8: f32[?,?,?] = Tile(%0, %7)\n");
   EXPECT_CONTAINS(nodes_of({"Tile", {x, scalar, scalar}, {}, 1}), "must be a constant");
+  for (const float axis : {3.0F, -1.0F})
+    EXPECT_CONTAINS(nodes_of({.op = "Tile",
+                              .types = {x, scalar, scalar},
+                              .version = 1,
+                              .initializers = {floats("x2", {}, {axis})}}),
+                    "below the rank");
 }
 
 TEST(CenterCropPad, IsAPadThatMayCrop) {

@@ -279,8 +279,13 @@ static uint32_t call(table rows, quern_nn_instance* instance, guest* g, const ch
   caller.make_room = grow;
   caller.host = g;
   const quern_nn_import* row;
-  for (size_t i = 0; (row = rows(i)) != NULL; i++)
-    if (!strcmp(row->name, name)) return row->call(instance, &caller, arguments);
+  for (size_t i = 0; (row = rows(i)) != NULL; i++) {
+    if (strcmp(row->name, name)) continue;
+    CHECK(row->call(NULL, &caller, arguments) == QUERN_NN_INVALID_ARGUMENT);
+    CHECK(row->call(instance, NULL, arguments) == QUERN_NN_INVALID_ARGUMENT);
+    CHECK(row->call(instance, &caller, NULL) == QUERN_NN_INVALID_ARGUMENT);
+    return row->call(instance, &caller, arguments);
+  }
   printf("no row %s\n", name);
   failures++;
   return 0;

@@ -394,6 +394,8 @@ TEST(Limits, AreNamedWhenTheyAreReached) {
     const Error error = account.change(resource, 0, 5);
     EXPECT_EQ(error.code, Errno::too_large);
     EXPECT_EQ(error.text, std::string(name) + "0 are used and 5 wanted, the limit is 4");
+    EXPECT_TRUE(account.change(resource, 0, 3).ok());
+    EXPECT_EQ(account.headroom(resource), 1U);
   }
 }
 

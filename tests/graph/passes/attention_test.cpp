@@ -130,6 +130,17 @@ TEST(Attention, StaysWhereSomethingElseIsRead) {
     output %5 "y")");
 }
 
+TEST(Attention, StaysForRanksThatDiffer) {
+  expect_stays({"recognise_attention"}, R"(
+    input %0 "q": f32[2,5,4,8]
+    input %1 "k": f32[5,5,8]
+    input %2 "v": f32[5,5,6]
+    %3: f32[2,5,4,5] = MatMul(%0, %1) transpose_b=true
+    %4: f32[2,5,4,5] = Softmax(%3) kind=softmax
+    %5: f32[2,5,4,6] = MatMul(%4, %2)
+    output %5 "y")");
+}
+
 TEST(Attention, StaysWhereARankIsUnknown) {
   expect_stays({"recognise_attention"}, R"(
     input %0 "q": f32[*]
