@@ -100,6 +100,9 @@ TEST_F(VulkanTest, LongLoopsAreRightOrLeftToTheCpu) {
     const Operand image = g.reshape(ones, {1, n, 1, 2});
     g.output("conv", g.conv(image, g.reshape(ones, {2, n, 1, 1})));
     g.output("transposed", g.conv_transpose(image, g.reshape(ones, {n, 2, 1, 1})));
+    const Operand places = g.cast(g.mul(ones, g.scalar(0)), DType::i64);
+    g.output("counts",
+             g.scatter_elements(g.cast(x, DType::i32), places, g.cast(ones, DType::i32), 1, "add"));
     g.output("window", g.max_pool(g.reshape(x, {2, 1, 1, n}), {1, n}));
     g.output("norm", g.lp_norm(ones));
   };
