@@ -22,9 +22,10 @@ TEST(LongRows, ProductsInPiecesAreTheSameToTheLastBit) {
     std::int64_t rows, depth, columns;
   };
   RandomTensors random(11);
-  for (const auto& [rows, depth, columns] :
+  for (const Case& size :
        {Case{1, 90'000, 200}, Case{53, 7000, 130}, Case{101, 520, 700}, Case{7000, 64, 64}})
     for (const bool adds : {false, true}) {
+      const std::int64_t rows = size.rows, depth = size.depth, columns = size.columns;
       const Tensor a = random.floats({rows, depth});
       const Tensor b = random.floats({depth, columns});
       const Tensor before = random.floats({rows, columns});
