@@ -52,7 +52,8 @@ std::string data_set(const std::string& model) {
   const fs::path parent = fs::path(model_file(model)).parent_path();
   const fs::path folder = parent.empty() ? fs::path(".") : parent;
   const auto is_model = [](const auto& entry) { return entry.path().extension() == ".onnx"; };
-  if (std::ranges::count_if(fs::directory_iterator(folder), is_model) > 1) return "";
+  std::error_code unreadable;
+  if (std::ranges::count_if(fs::directory_iterator(folder, unreadable), is_model) > 1) return "";
   const std::string set = (folder / "test_data_set_0").string();
   return fs::exists(set + "/input_0.pb") ? set : "";
 }

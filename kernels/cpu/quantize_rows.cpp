@@ -4,6 +4,7 @@
 #include "kernels/cpu/quantize_rows.h"
 
 #include <cstring>
+#include <type_traits>
 
 #include "graph/ops/infer.h"
 #include "graph/ops/quantised.h"

@@ -215,6 +215,13 @@ std::map<std::string_view, Interface> interfaces_of_all() {
   return interfaces;
 }
 
+auto lowered(const quern::testing::Family& family, cpu::SharedWeights& weights,
+             PaperBackend& backend) {
+  Model model = family.make();
+  EXPECT_TRUE(run_passes(model.graph()).ok());
+  return lower(model.graph(), {.weights = &weights, .backend = &backend});
+}
+
 class ShaderInterface : public ::testing::TestWithParam<Kind> {};
 
 TEST_P(ShaderInterface, FitsEveryDispatch) {
@@ -224,9 +231,7 @@ TEST_P(ShaderInterface, FitsEveryDispatch) {
   std::set<std::string_view> used;
   for (const quern::testing::Family& family : testing::all_families()) {
     SCOPED_TRACE(family.name);
-    Model model = family.make();
-    ASSERT_TRUE(run_passes(model.graph()).ok());
-    const auto program = lower(model.graph(), {.weights = &weights, .backend = &backend});
+    const auto program = lowered(family, weights, backend);
     ASSERT_TRUE(program) << program.error().message();
     EXPECT_TRUE((*program)->fallbacks.empty()) << (*program)->fallbacks.front();
     for (const Step& step : (*program)->steps) {
@@ -257,9 +262,7 @@ TEST_P(ShaderInterface, KeepsToSmallLimits) {
     cpu::SharedWeights weights;
     for (const quern::testing::Family& family : testing::all_families()) {
       SCOPED_TRACE(family.name);
-      Model model = family.make();
-      ASSERT_TRUE(run_passes(model.graph()).ok());
-      const auto program = lower(model.graph(), {.weights = &weights, .backend = &backend});
+      const auto program = lowered(family, weights, backend);
       ASSERT_TRUE(program) << program.error().message();
       for (const Step& step : (*program)->steps)
         for (const Dispatch& d : forms_of(step.dispatches))
