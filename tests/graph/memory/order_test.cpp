@@ -9,41 +9,6 @@
 namespace quern {
 namespace {
 
-struct Shape {
-  std::size_t nodes = 8;
-  std::size_t reach = 8;  // how far back operands lie
-  bool in_place = false;
-};
-
-// Every node makes a buffer; operands are buffers of earlier nodes.
-OrderProblem random_graph(unsigned seed, const Shape& shape) {
-  Random random(seed);
-  OrderProblem p;
-  for (std::uint32_t n = 0; n < shape.nodes; ++n) {
-    OrderProblem::Node node;
-    if (random.one_in(4)) node.scratch = random.below(20);
-    const std::size_t operands = n == 0 ? 0 : random.below(std::min<std::size_t>(n, 3) + 1);
-    for (std::size_t k = 0; k < operands; ++k) {
-      const auto from =
-          static_cast<std::uint32_t>(n - 1 - random.below(std::min<std::size_t>(n, shape.reach)));
-      if (std::ranges::find(node.before, from) != node.before.end()) continue;
-      node.before.push_back(from);
-      p.buffers[from].users.push_back(n);
-      if (shape.in_place && p.buffers[from].size > 20) node.in_place.push_back({from, n});
-    }
-    OrderProblem::Buffer made;
-    made.size = shape.in_place && random.one_in(2) ? 24 : 1 + random.below(30);
-    made.users = {n};
-    made.live_out = random.one_in(9);
-    for (auto& pair : node.in_place) pair.result = n;
-    std::erase_if(node.in_place,
-                  [&](const auto& pair) { return p.buffers[pair.operand].size != made.size; });
-    p.buffers.push_back(std::move(made));
-    p.nodes.push_back(std::move(node));
-  }
-  return p;
-}
-
 bool is_order(const OrderProblem& p, const std::vector<std::uint32_t>& order) {
   std::vector<char> done(p.nodes.size());
   for (std::uint32_t n : order) {
@@ -80,7 +45,7 @@ std::uint64_t least_peak(const OrderProblem& p) {
 TEST(Order, IsTheBestOfSmallGraphs) {
   std::size_t better = 0;
   for (unsigned seed = 0; seed < 600; ++seed) {
-    const OrderProblem p = random_graph(
+    const OrderProblem p = random_order_problem(
         seed, {.nodes = 2 + seed % 7, .reach = 2 + seed % 6, .in_place = seed % 2 == 0});
     const OrderAnswer answer = best_order(p);
     ASSERT_TRUE(is_order(p, answer.order)) << "seed " << seed;
@@ -100,8 +65,8 @@ TEST(Order, IsTheBestOfSmallGraphs) {
 TEST(Order, ProvesNoMoreThanIsTrueOfLargerGraphs) {
   std::size_t proven = 0;
   for (unsigned seed = 0; seed < 60; ++seed) {
-    const OrderProblem p =
-        random_graph(seed, {.nodes = 30 + seed, .reach = 4 + seed % 9, .in_place = seed % 2 == 0});
+    const OrderProblem p = random_order_problem(
+        seed, {.nodes = 30 + seed, .reach = 4 + seed % 9, .in_place = seed % 2 == 0});
     const OrderAnswer little = best_order(p, 50);
     const OrderAnswer much = best_order(p, 5000);
     ASSERT_TRUE(is_order(p, little.order) && is_order(p, much.order));
@@ -111,48 +76,6 @@ TEST(Order, ProvesNoMoreThanIsTrueOfLargerGraphs) {
     proven += much.optimal() ? 1 : 0;
   }
   EXPECT_GT(proven, 5U);
-}
-
-// Stages of randomly wired cells, each a sum, a convolution and an activation that may be in place;
-// listed breadth first, as exporters do.
-OrderProblem randomly_wired(unsigned seed, std::size_t stages, std::size_t cells) {
-  Random random(seed);
-  OrderProblem p;
-  const auto node = [&](std::vector<std::uint32_t> operands, std::uint64_t size, bool in_place) {
-    const auto n = static_cast<std::uint32_t>(p.nodes.size());
-    std::ranges::sort(operands);
-    operands.erase(std::unique(operands.begin(), operands.end()), operands.end());
-    for (std::uint32_t o : operands) p.buffers[o].users.push_back(n);
-    p.buffers.push_back({.size = size, .users = {n}});
-    p.nodes.push_back({.before = operands});
-    if (in_place)
-      for (std::uint32_t o : operands) p.nodes.back().in_place.push_back({o, n});
-    return n;
-  };
-  std::uint32_t last = node({}, 4096, false);
-  for (std::size_t stage = 0; stage < stages; ++stage) {
-    const std::uint64_t size = std::uint64_t{4096} >> stage;
-    last = node({last}, size, false);
-    std::vector<std::uint32_t> made = {last};
-    std::vector<char> is_read(cells + 1);
-    for (std::size_t c = 0; c < cells; ++c) {
-      std::vector<std::uint32_t> operands;
-      for (std::size_t k = 1 + random.below(2); k-- > 0;) {
-        const std::size_t from =
-            made.size() - 1 - random.below(std::min<std::size_t>(made.size(), 6));
-        is_read[from] = 1;
-        operands.push_back(made[from]);
-      }
-      std::uint32_t n = node(operands, size, true);
-      n = node({n}, size, false);
-      made.push_back(node({n}, size, true));
-    }
-    std::vector<std::uint32_t> ends;
-    for (std::size_t c = 0; c < made.size(); ++c)
-      if (!is_read[c]) ends.push_back(made[c]);
-    last = node(ends, size, true);
-  }
-  return p;
 }
 
 TEST(Order, OfRandomlyWiredNetworksIsProvenAndBetter) {
@@ -173,7 +96,7 @@ TEST(Order, OfRandomlyWiredNetworksIsProvenAndBetter) {
 
 TEST(Order, StaysAsListedWhenNothingIsBetter) {
   for (unsigned seed = 0; seed < 50; ++seed) {
-    const OrderProblem p = random_graph(seed, {.nodes = 40, .reach = 1});
+    const OrderProblem p = random_order_problem(seed, {.nodes = 40, .reach = 1});
     const OrderAnswer answer = best_order(p);
     if (answer.peak < peak_of(
                           p,
@@ -188,7 +111,7 @@ TEST(Order, StaysAsListedWhenNothingIsBetter) {
 }
 
 TEST(Order, OfManyNodesTakesBoundedTime) {
-  const OrderProblem p = random_graph(1, {.nodes = 20000, .reach = 50});
+  const OrderProblem p = random_order_problem(1, {.nodes = 20000, .reach = 50});
   const OrderAnswer answer = best_order(p);
   EXPECT_TRUE(is_order(p, answer.order));
 }
@@ -197,8 +120,8 @@ TEST(Order, OfManyNodesTakesBoundedTime) {
 TEST(Order, WithLittleWorkIsAnOrderStill) {
   std::size_t worse = 0;
   for (unsigned seed = 0; seed < 40; ++seed) {
-    const OrderProblem p =
-        random_graph(seed, {.nodes = 20 + seed, .reach = 4 + seed % 9, .in_place = seed % 2 == 0});
+    const OrderProblem p = random_order_problem(
+        seed, {.nodes = 20 + seed, .reach = 4 + seed % 9, .in_place = seed % 2 == 0});
     const OrderAnswer best = best_order(p);
     std::vector<std::uint32_t> listed(p.nodes.size());
     for (std::uint32_t n = 0; n < listed.size(); ++n) listed[n] = n;
