@@ -198,10 +198,7 @@ Result<Tensor> read_picture(const std::string& path, const ValueSpec& spec, cons
 }
 
 std::string extension_of(const std::string& path) {
-  std::string e = std::filesystem::path(path).extension().string();
-  std::ranges::transform(
-      e, e.begin(), [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c; });
-  return e;
+  return small_letters(std::filesystem::path(path).extension().string());
 }
 
 InputValue single(Tensor t, std::string origin) {

@@ -26,8 +26,7 @@ std::uint64_t next_number() {
 
 // "conv_3", "relu_4": the default name of an operation is its kind and its number in the graph.
 std::string default_name(const Graph& g, const Op& op) {
-  std::string name(op.def().name);
-  for (char& c : name) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+  std::string name = small_letters(op.def().name);
   if (name == "unary" || name == "binary" || name == "rnn")
     for_each_field(op, [&](std::string_view field, const auto& v) {
       if constexpr (requires { v.names; })

@@ -44,6 +44,12 @@ std::string printable(std::string_view text, std::size_t max) {
   return s;
 }
 
+std::string small_letters(std::string_view text) {
+  std::string s(text);
+  for (char& c : s) c = small_letter(c);
+  return s;
+}
+
 std::string in_quotes(std::string_view text) {
   std::string s = "\"";
   for (char c : text) {

@@ -39,6 +39,12 @@ std::string cat(const T&... parts) {
 // names from a model may hold anything.
 std::string printable(std::string_view text, std::size_t max = 200);
 
+// With a to z for A to Z, whatever the locale; other bytes stay.
+constexpr char small_letter(char c) {
+  return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
+}
+std::string small_letters(std::string_view text);
+
 // In double quotes, with ", \ and control bytes escaped; what the text form reads back.
 std::string in_quotes(std::string_view text);
 

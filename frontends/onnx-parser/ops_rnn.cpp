@@ -34,13 +34,6 @@ const ActivationRow activations[] = {
     {"hardsigmoid", {.kind = UnaryKind::hard_sigmoid, .alpha = 0.2f, .beta = 0.5f}, true, true},
 };
 
-std::string small_letters(std::string_view text) {
-  std::string s(text);
-  for (char& c : s)
-    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
-  return s;
-}
-
 // Takes the next parameter of a list; only activations with parameters consume it.
 void take(const std::vector<float>& list, std::size_t& at, double& parameter) {
   if (at < list.size()) parameter = list[at++];

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <limits>
 
+#include "engine/vocabulary/text_util.h"
 #include "graph/numeric.h"
 
 namespace quern {
@@ -20,10 +21,8 @@ std::string_view trimmed(std::string_view s) {
 
 bool same_letters(std::string_view text, std::string_view lower) {
   if (text.size() != lower.size()) return false;
-  for (std::size_t i = 0; i < text.size(); ++i) {
-    const char c = text[i];
-    if ((c >= 'A' && c <= 'Z' ? c - 'A' + 'a' : c) != lower[i]) return false;
-  }
+  for (std::size_t i = 0; i < text.size(); ++i)
+    if (small_letter(text[i]) != lower[i]) return false;
   return true;
 }
 

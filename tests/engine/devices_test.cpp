@@ -54,6 +54,18 @@ TEST(EveryDevice, TheReferenceRunsReferencesAlone) {
 
 // ---- regions -----------------------------------------------------------------------------------
 
+// Constants are computed once, before any device is asked.
+TEST(Regions, OfConstantsAloneReachNoDevice) {
+  GraphBuilder g("constants");
+  const Operand x = g.input("x", DType::f32, {2});
+  g.output("y", g.add(x, g.neg(g.constant(tensor<float>({2}, {1, 2})))));
+  const auto first = open_region_device({.takes = [](NodeId id) { return index(id) == 0; }});
+  const auto executable = must(Executable::compile(must(g.build()), first, {.optimize = false}));
+  const auto session = session_of(executable);
+  EXPECT_THAT(run(*session, {tensor<float>({2}, {5, 5})}), ::testing::Not(::testing::IsEmpty()));
+  EXPECT_EQ(values<float>(must(session->output(0))), (std::vector<float>{4, 3}));
+}
+
 // a -> b -> c -> d, and a -> d besides.
 struct Chain {
   Chain() : graph(builtin_ops()) {

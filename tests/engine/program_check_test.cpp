@@ -226,5 +226,16 @@ TEST(ElementSource, FollowsCopies) {
   EXPECT_EQ(sources.origin({out, 3}), (Element{m.graph().inputs()[0], 4}));
 }
 
+TEST(ElementSource, EndsWhereOnlyTheDataSaysMore) {
+  GraphBuilder g("cut");
+  const Operand x = g.input("x", DType::f32, {6});
+  const Operand begin = g.input("begin", DType::i64, {1});
+  g.output("out", g.op("Slice", {x, begin, g.integers({6})}));
+  Model m = must(g.build());
+  ElementSources sources(m.graph());
+  const Element e{m.graph().outputs()[0], 0};
+  for (int time = 0; time < 2; ++time) EXPECT_EQ(sources.source(e), std::nullopt);
+}
+
 }  // namespace
 }  // namespace quern

@@ -163,6 +163,7 @@ class RegionBackend final : public Backend {
         graph, [&](NodeId id) { return fits_in_region(graph, id) && options_.takes(id); });
   }
   Status compile(const Region& region, RegionCompiler& compiler) override {
+    if (region.nodes.empty()) return {Code::internal, "a region of nothing"};
     Extraction extraction(region, compiler);
     QUERN_TRY(extraction.run());
     auto code = std::make_shared<RegionCode>();

@@ -175,6 +175,20 @@ TEST(OrderAndAlias, ChangeNoBit) {
     }
 }
 
+// What is left out is not counted among the bytes that a step reads.
+TEST(Plans, CountTheBytesOfWhatIsThere) {
+  GraphBuilder g("pad");
+  const Operand x = g.input("x", DType::f32, {2, 3});
+  const Operand axes = g.constant(tensor<std::int64_t>({1}, {1}));
+  g.output("y", g.op("Pad", {x, g.integers({1, 1}), {}, axes}));
+  const auto session = session_of(compile(must(g.build()), "reference"));
+  must(session->set_input(0, pattern({2, 3}).view()));
+  must(session->run());
+  const PlanInfo info = session->plan_info();
+  ASSERT_EQ(info.steps.size(), 1U);
+  EXPECT_EQ(info.steps[0].bytes, 4 * 6 + 8 * 2 + 8 + 4 * 10);
+}
+
 // ---- outputs -----------------------------------------------------------------------------------
 
 TEST(SessionOutputs, AreWrittenWhereTheyAreBound) {

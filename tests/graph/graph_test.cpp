@@ -43,5 +43,15 @@ TEST(Graph, LosesAnOutput) {
   EXPECT_EQ(g.order().size(), 1U);
 }
 
+TEST(Graph, DropsAResultOnce) {
+  Graph g(builtin_ops());
+  const ValueId x = g.add_input("x", {DType::f32, Dims{2, 3}});
+  const NodeId id = *g.add_node(Unary{UnaryKind::tanh}, {x});
+  for (int time = 0; time < 2; ++time) {
+    g.drop_output(id, 0);
+    EXPECT_EQ(g.node(id).outputs[0], no_value);
+  }
+}
+
 }  // namespace
 }  // namespace quern

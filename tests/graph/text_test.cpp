@@ -66,6 +66,10 @@ TEST(Text, EveryAttributeOfEveryOperator) {
   }
 }
 
+TEST(TextUtil, SmallLettersAreOfAscii) {
+  EXPECT_EQ(small_letters("@AZ[ `az{ \xC4 09"), "@az[ `az{ \xC4 09");
+}
+
 TEST(Text, AnEditIsSeenByNoCopy) {
   Op op = Transpose{{1, 0}};
   const Op copy = op;

@@ -304,5 +304,19 @@ TEST(Import, RanksOfValueInfoAreCheckedWhereTheyAreNeeded) {
               AllOf(HasSubstr("%3: f32[?,?] = Identity(%2) rank=2"), HasSubstr("Binary(%3,")));
 }
 
+// Of a node's inputs, those alone whose rank is declared and not known.
+TEST(Import, RanksOfWhatIsLeftOutAreNotChecked) {
+  const std::string text = imported(make_model(
+      GraphParts{.nodes = {node("Reshape", {"x", "s"}, {"q"}),
+                           node("Attention", {"q", "k", "k", "", "p", "p"}, {"y"})},
+                 .inputs = {value("x", f32, {48}), value("s", unranked_type(i64)),
+                            value("k", f32, {2, 2, 3, 4}), value("p", f32, {2, 2, 5, 4})},
+                 .outputs = {any_type_y},
+                 .value_info = {value("q", f32, {2, 2, 3, 4})}},
+      23));
+  EXPECT_CONTAINS(text, "Identity(%4) rank=4");
+  EXPECT_EQ(text.find("Identity"), text.rfind("Identity")) << text;
+}
+
 }  // namespace
 }  // namespace quern::onnx_test

@@ -407,6 +407,24 @@ TEST(Limits, APlaceThatNobodyHasIsAnError) {
   EXPECT_NE(place, nullptr);
 }
 
+TEST(Limits, AnInputThatNobodyHasRoomForChangesNoCharge) {
+  const auto instance = instance_with({});
+  const Handle context = must_init(*instance, must_load(*instance, identity_model()));
+  ASSERT_EQ(set(*instance, context, 0, {1, 2}, {2}), Errno::success);
+  const Counts before = instance->usage();
+  {
+    ContextUse use;
+    ASSERT_TRUE(instance->use(context, &use).ok());
+    std::byte* place = nullptr;
+    const TensorType type{DType::f32, {std::int64_t{1} << 56}};
+    EXPECT_EQ(use.place_input(0, type, &place).code, Errno::too_large);
+    EXPECT_EQ(place, nullptr);
+  }
+  EXPECT_EQ(instance->usage(), before);
+  ASSERT_EQ(compute(*instance, context), Errno::success);
+  EXPECT_THAT(floats(*instance, context), ElementsAre(1, 2));
+}
+
 TEST(Limits, CountHandles) {
   const auto graphs = instance_with(at_most(&Counts::graphs, 2));
   Handle graph = 0;

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 
+#include "engine/vocabulary/text_util.h"
 #include "tools/random/families.h"
 #include "tools/random/fill.h"
 
@@ -28,19 +29,13 @@ bool identity(Builder& b) {
 
 // ---- StringNormalizer
 
-std::string lowered(std::string s) {
-  for (char& c : s)
-    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
-  return s;
-}
-
 enum class LetterCase : std::uint8_t { counts, ignored };
 // The number of `words` (all ASCII) that remain: at least one, since an empty result becomes one
 // empty string.
 std::int64_t left_without(const Texts& words, const Texts& stopwords, LetterCase letters) {
   const auto stops = [&](const std::string& w) {
     return std::any_of(stopwords.begin(), stopwords.end(), [&](const std::string& s) {
-      return letters == LetterCase::counts ? w == s : lowered(w) == lowered(s);
+      return letters == LetterCase::counts ? w == s : small_letters(w) == small_letters(s);
     });
   };
   const auto gone = std::count_if(words.begin(), words.end(), stops);

@@ -204,14 +204,6 @@ Result<Wish> parse(std::string_view name) {
   return wish;
 }
 
-std::string lower(std::string_view text) {
-  std::string s(text);
-  std::ranges::transform(s, s.begin(), [](unsigned char c) {
-    return static_cast<char>(c >= 'A' && c <= 'Z' ? c + 32 : c);
-  });
-  return s;
-}
-
 // The index of the selected device; nullopt if there is none.
 std::optional<std::size_t> select(const std::vector<Capabilities>& all,
                                   const std::string& selection) {
@@ -223,8 +215,8 @@ std::optional<std::size_t> select(const std::vector<Capabilities>& all,
   for (std::size_t i = 0; i < all.size(); ++i) {
     const auto properties = describe(all[i]);
     const auto uuid = std::ranges::find(properties, "uuid", [](const auto& p) { return p.first; });
-    if (uuid->second == lower(selection) ||
-        lower(all[i].title).find(lower(selection)) != std::string::npos)
+    if (uuid->second == small_letters(selection) ||
+        small_letters(all[i].title).find(small_letters(selection)) != std::string::npos)
       return i;
   }
   return std::nullopt;

@@ -11,6 +11,7 @@
 #include <iterator>
 #include <limits>
 #include <malloc.h>
+#include <optional>
 #include <thread>
 
 #include "engine/devices/vulkan/tuning.h"
@@ -319,34 +320,66 @@ TEST_F(VulkanTest, ManyRunsLeaveDeviceMemoryAsItWas) {
   EXPECT_EQ(session->resident_bytes(), resident);
 }
 
-TEST_F(VulkanTest, TuningChangesNoBitAndIsKept) {
-  std::string folder = ::testing::TempDir() + "quern-tuning-XXXXXX";
-  ASSERT_NE(mkdtemp(folder.data()), nullptr);
-  const char* before = std::getenv("XDG_CACHE_HOME");
-  const std::string kept = before ? before : "";
-  setenv("XDG_CACHE_HOME", folder.c_str(), 1);
-  const Tensor image = pattern({2, 3, 12, 16});
-  const auto wanted = run(*session_of(compile(testing::conv_model(), device_name())), {image});
-  const auto files = [&] {
+// What devices keep on disk goes to a folder of its own while this lives.
+class CacheFolder {
+ public:
+  CacheFolder() {
+    EXPECT_NE(mkdtemp(folder_.data()), nullptr);
+    if (const char* before = std::getenv("XDG_CACHE_HOME")) before_ = before;
+    setenv("XDG_CACHE_HOME", folder_.c_str(), 1);
+  }
+  ~CacheFolder() {
+    if (before_)
+      setenv("XDG_CACHE_HOME", before_->c_str(), 1);
+    else
+      unsetenv("XDG_CACHE_HOME");
+    std::filesystem::remove_all(folder_);
+  }
+  CacheFolder(const CacheFolder&) = delete;
+  CacheFolder& operator=(const CacheFolder&) = delete;
+
+  // The bytes of the files whose name begins like that.
+  std::string files(std::string_view prefix) const {
     std::string text;
-    for (const auto& f : std::filesystem::directory_iterator(folder + "/quern"))
-      if (f.path().filename().string().starts_with("tuning-"))
-        text.assign(std::istreambuf_iterator<char>(std::ifstream(f.path()).rdbuf()), {});
+    for (const auto& f : std::filesystem::directory_iterator(folder_ + "/quern"))
+      if (f.path().filename().string().starts_with(prefix))
+        text.append(std::istreambuf_iterator<char>(std::ifstream(f.path()).rdbuf()), {});
     return text;
+  }
+
+ private:
+  std::string folder_ = ::testing::TempDir() + "quern-cache-XXXXXX";
+  std::optional<std::string> before_;
+};
+
+TEST_F(VulkanTest, TuningChangesNoBitAndIsKept) {
+  const CacheFolder folder;
+  const Tensor image = pattern({2, 3, 12, 16});
+  std::uint64_t submissions = 0;
+  const auto run_on = [&](const std::string& device) {
+    const auto executable = compile(testing::conv_model(), device);
+    const std::uint64_t before = executable->device().counters().submissions;
+    const auto result = run(*session_of(executable), {image});
+    submissions = executable->device().counters().submissions - before;
+    return result;
   };
-  EXPECT_EQ(files(), "") << "nothing is measured without being asked for";
-  EXPECT_EQ(run(*session_of(compile(testing::conv_model(), device_name() + ",tune")), {image}),
-            wanted);
-  const std::string measured = files();
+  const auto wanted = run_on(device_name());
+  const std::uint64_t of_a_run = submissions;
+  EXPECT_EQ(folder.files("tuning-"), "") << "nothing is measured without being asked for";
+  EXPECT_EQ(run_on(device_name() + ",tune"), wanted);
+  EXPECT_GT(submissions, of_a_run);
+  const std::string measured = folder.files("tuning-");
   EXPECT_GT(std::ranges::count(measured, '\n'), 2) << measured;
-  EXPECT_EQ(run(*session_of(compile(testing::conv_model(), device_name())), {image}), wanted)
-      << "by what was kept";
-  EXPECT_EQ(files(), measured) << "known dispatches are not measured again";
-  if (before)
-    setenv("XDG_CACHE_HOME", kept.c_str(), 1);
-  else
-    unsetenv("XDG_CACHE_HOME");
-  std::filesystem::remove_all(folder);
+  EXPECT_EQ(run_on(device_name()), wanted) << "by what was kept";
+  EXPECT_EQ(run_on(device_name() + ",tune"), wanted);
+  EXPECT_EQ(submissions, of_a_run) << "known dispatches are measured again";
+  EXPECT_EQ(folder.files("tuning-"), measured);
+}
+
+TEST_F(VulkanTest, KeepsWhatTheDriverMadeOfItsShaders) {
+  const CacheFolder folder;
+  run(*session_of(compile(testing::conv_model(), device_name())), {pattern({1, 3, 8, 8})});
+  EXPECT_NE(folder.files("pipelines-"), "");
 }
 
 TEST(VulkanTuning, AnyFormIsTakenThatExistsAndNoOther) {
@@ -464,6 +497,7 @@ TEST_F(VulkanTest, TheRoofIsThatOfTheDevice) {
   EXPECT_GT(device->counters().submissions, submissions);
   EXPECT_GT(roof.gflops, 0.01);
   EXPECT_GT(roof.copy_gbytes, 0.01);
+  EXPECT_LT(roof.copy_gbytes, 20'000) << "nothing was copied";
   EXPECT_EQ(must(open_device("cpu"))->measure_roof().error().code(), Code::unsupported);
 }
 
