@@ -83,8 +83,6 @@ TEST_F(VulkanTest, EveryCandidateOfAProductGivesTheSameBytes) {
   }
 }
 
-// Channels in fours and not, with indices and without: a NaN stays, be it the first under a window
-// or the last, and -inf is a maximum of its own.
 // Drivers on a CPU end loops after some 65,000 rounds, without a word. Sums of ones are exact.
 TEST_F(VulkanTest, LongLoopsAreRightOrLeftToTheCpu) {
   using quern::testing::floats;
@@ -104,12 +102,18 @@ TEST_F(VulkanTest, LongLoopsAreRightOrLeftToTheCpu) {
     const Operand places = g.cast(g.mul(ones, g.scalar(0)), DType::i64);
     g.output("counts",
              g.scatter_elements(g.cast(x, DType::i32), places, g.cast(ones, DType::i32), 1, "add"));
+    const Operand rows = g.reshape(g.slice(places, {0}, {1}, {.axes = {0}}), {n, 1});
+    const Operand counted = g.reshape(g.slice(ones, {0}, {1}, {.axes = {0}}), {n});
+    g.output("rows", g.scatter_nd(g.cast(g.integers({5, 6}), DType::i32), rows,
+                                  g.cast(counted, DType::i32), "add"));
     g.output("window", g.max_pool(g.reshape(x, {2, 1, 1, n}), {1, n}));
     g.output("norm", g.lp_norm(ones));
   };
   quern::testing::expect_like_cpu({"long loops", long_loops}, must(open_device(device_name())));
 }
 
+// Channels in fours and not, with indices and without: a NaN stays, be it the first under a window
+// or the last, and -inf is a maximum of its own.
 TEST_F(VulkanTest, AMaxPoolKeepsNanAndInfinities) {
   const auto make = [] {
     GraphBuilder g("specials");

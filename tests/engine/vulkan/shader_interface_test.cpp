@@ -249,6 +249,13 @@ TEST_P(ShaderInterface, FitsEveryDispatch) {
     EXPECT_EQ(used.contains(s.name), runs(GetParam(), s.name)) << s.name;
 }
 
+// A recurrent layer of more units than a workgroup has invocations.
+void wide_layer(GraphBuilder& g) {
+  const Operand x = testing::floats(g, "x", {3, 1, 8});
+  g.output("y", g.rnn(x, testing::weights(g, {1, 136, 8}, 1), testing::weights(g, {1, 136, 136}, 2),
+                      136)[0]);
+}
+
 // Devices whose limits the families' small tensors reach: what does not fit is left to the CPU.
 TEST_P(ShaderInterface, KeepsToSmallLimits) {
   auto interfaces = interfaces_of_all();
@@ -260,7 +267,9 @@ TEST_P(ShaderInterface, KeepsToSmallLimits) {
     target.max_iterations = 10 * most;
     PaperBackend backend(target);
     cpu::SharedWeights weights;
-    for (const quern::testing::Family& family : testing::all_families()) {
+    std::vector<quern::testing::Family> families = testing::all_families();
+    families.push_back({"wide layer", wide_layer});
+    for (const quern::testing::Family& family : families) {
       SCOPED_TRACE(family.name);
       const auto program = lowered(family, weights, backend);
       ASSERT_TRUE(program) << program.error().message();
