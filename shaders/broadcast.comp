@@ -77,7 +77,7 @@ COMPUTE evaluate(COMPUTE p, COMPUTE q, COMPUTE r) {
     case DIV: return quotient(p, q);
     case MOD: {
       if (q == 0l) return 0l;
-      // Of the divisor's sign.
+      // The result has the divisor's sign.
       const COMPUTE m = remainder(p, q);
       return m != 0l && (m ^ q) < 0l ? m + q : m;
     }

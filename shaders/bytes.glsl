@@ -24,6 +24,6 @@ float rounded_quotient(float a, float b) {
   precise const float low = ((q1 * b1 - p) + q1 * b2 + q2 * b1) + q2 * b2;
   precise const float rest = (a - p) - low;
   precise const float better = q + rest / b;
-  // Of infinities, and of what is too small or too large for this, the first.
+  // The correction is no good for infinities and for very small or large numbers: q stays.
   return abs(better - q) <= abs(q) * 1e-6 ? better : q;
 }

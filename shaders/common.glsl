@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What every shader starts from.
+// Every shader starts from this.
 #extension GL_EXT_control_flow_attributes : require
 
 layout(local_size_x_id = 0) in;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What lies on, above or below a diagonal of each matrix: kept there and zero elsewhere, or ones.
+// Keeps what lies on, above or below a diagonal of each matrix, or writes ones; zero elsewhere.
 #version 450
 #extension GL_GOOGLE_include_directive : require
 #include "common.glsl"
@@ -20,7 +20,7 @@ layout(push_constant) uniform Push {
   uint one;
 };
 
-// Of a diagonal so far out that there is no other side of it: one that is just outside.
+// A diagonal far outside the matrix is moved to just outside it.
 int diagonal() {
   if (!SHIFT_IS_DATA) return k;
   const int far = int(max(rows, columns)) + 1;

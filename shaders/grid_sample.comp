@@ -60,7 +60,7 @@ int element(float v, float n) {
   }
   return int(v);
 }
-// Of an element at distance t.
+// The weight of an element at distance t.
 float weight_at(float t) {
   const float a = -0.75;
   t = abs(t);

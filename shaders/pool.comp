@@ -66,7 +66,7 @@ void main() {
   const ivec3 stride = xyz(strides_zyx);
   const ivec3 pad = xyz(pads_zyx);
   const ivec3 dilation = xyz(dilations_zyx);
-  // What hangs over the padded input in ceil mode never counts.
+  // The part of a window beyond the padded input (ceil mode) never counts.
   const ivec3 end = in_size + xyz(end_pads_zyx);
   const uint vectors = (channels + 3) / 4;
   const uint c = i % vectors * 4;
@@ -94,7 +94,7 @@ void main() {
         if (KIND == POOL_MAX && !GIVES_INDICES) {
           r = mix(r, v, wins(v, r));
         } else if (KIND == POOL_MAX) {
-          // Of equal elements, and of those that are NaN, the first.
+          // The first of equal elements wins, and the first NaN.
           const bvec4 better = wins(v, r);
           const bvec4 was_nan = is_nan(r);
           const int element = COLUMN_MAJOR ? (ix * in_size.y + iy) * in_size.z + iz

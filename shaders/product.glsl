@@ -78,7 +78,7 @@ uint four_of_w() { return gl_LocalInvocationID.x % W_ROW; }
 uint first_row() { return gl_WorkGroupID.y * TILE_ROWS; }
 uint first_column() { return gl_WorkGroupID.x * TILE_COLUMNS; }
 
-// Of the batch, and its part of the terms.
+// The entry of the batch, and the part of its terms, that this workgroup has.
 uint entry() { return gl_WorkGroupID.z / parts; }
 uint part() { return gl_WorkGroupID.z % parts; }
 

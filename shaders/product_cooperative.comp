@@ -109,7 +109,7 @@ uvec2 fetch_w_halves(uint i, uint first) {
 }
 
 void main() {
-  // Of the subgroup's sums in the tile.
+  // The first row and column of the subgroup's sums in the tile.
   const uint row = own_subgroup() / ACROSS * DOWN * M;
   const uint column = own_subgroup() % ACROSS * ALONG * N;
   find_operands();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What parts of the sums of a product (product.glsl) come to together, then steps: partial
+// Adds up the partial sums of a product (product.glsl), then applies steps: partial
 // [part][result as y has it]. An invocation has four neighbours.
 #version 450
 #extension GL_GOOGLE_include_directive : require

@@ -33,7 +33,7 @@ uint saturated(float v, int shift) {
   // A NaN gives 0, whatever the zero point.
   if ((floatBitsToUint(v) & 0x7fffffffu) > 0x7f800000u) return 0;
   const int least = SIGNED ? -128 : 0;
-  // What is cut off here lies outside with any zero point.
+  // Values that are clamped here lie outside the type with any zero point.
   const int whole = int(clamp(roundEven(v), -1024.0, 1024.0)) + shift;
   return uint(clamp(whole, least, least + 255)) & 0xffu;
 }

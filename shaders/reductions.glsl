@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What an update does to an element, both as bits: ScatterReduction.
+// The result of updating an element, both as bits: ScatterReduction.
 
 const uint UPDATE_NONE = 0, UPDATE_ADD = 1, UPDATE_MUL = 2, UPDATE_MAX = 3, UPDATE_MIN = 4;
 

@@ -56,7 +56,7 @@ float squash(float v) {
 float hyperbolic(float v) {
   return safe_tanh(vec4(v)).x;
 }
-// What h contributes to each gate of a unit. One loop for all gates: see can_loop() in
+// The contribution of h to each gate of a unit. One loop for all gates: see can_loop() in
 // kernels/gpu/grid.h.
 vec4 recurrent(uint unit, uint now) {
   vec4 sums = vec4(0.0);

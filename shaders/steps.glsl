@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a kernel does to its result before it writes it: up to four functions, each of the element
+// Steps that a kernel applies to its result before writing it: up to four functions of the element
 // and perhaps of an operand. Needs FIRST_STEP_BINDING; push constants end with `Step steps[4];`.
 #include "scalar_ops.glsl"
 

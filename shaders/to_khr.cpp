@@ -95,7 +95,7 @@ class Rewriting {
     }
   }
 
-  // Of instructions that we look into.
+  // Checks the operand count of an instruction that is looked into.
   bool has(const Instruction& i, std::size_t operands) {
     if (i.operands.size() >= operands) return true;
     fail("instruction " + std::to_string(i.op) + " lacks operands");

@@ -4,7 +4,7 @@ import pathlib
 import re
 import sys
 
-# What every room of the engine may include.
+# Folders of the engine other than include, vocabulary and c_api may include all of these.
 BELOW_ENGINE = ["engine/include", "engine/vocabulary", "graph", "graph/memory", "kernels", "kernels/contract"]
 
 # Own folder is always allowed; the longest matching folder is the layer of a file.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the table of options is put together from: rows that several verbs share, and verbs with
-// many options, each in a file of its own.
+// The parts of the table of options: rows that several verbs share, and verbs with many options,
+// each in a file of its own.
 #pragma once
 
 #include <string>

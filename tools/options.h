@@ -25,7 +25,7 @@ struct DeviceArgs {
   std::string scratch = "on";
 };
 
-// What ends a run that takes too much.
+// Limits that end a run which takes too much.
 struct LimitArgs {
   std::string memory;  // "256MB"; empty: no limit
   double time_s = 0;   // 0: no limit

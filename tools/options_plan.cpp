@@ -35,7 +35,7 @@ OptionRows placement_rows(PlanArgs& a) {
            .range = {{1, 64}}}};
 }
 
-// What may be done with the program of a model before its buffers are placed.
+// Choices about a model's program before its buffers are placed.
 OptionRows program_rows(PlanArgs& a) {
   return {switch_row("--order",
                      "whether a model's kernels may run in another order than its "

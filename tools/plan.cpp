@@ -188,7 +188,7 @@ Result<Row> plan_with(const NamedStrategy& strategy, const PlanArgs& args, const
   return row;
 }
 
-// What is live at the peak of each problem, together.
+// The sum of the live bytes at the peak of each problem.
 std::uint64_t peaks_bound(const Subject& s) {
   std::uint64_t bound = 0;
   for (const MemoryProblem& p : s.problems) bound += lower_bound(p);

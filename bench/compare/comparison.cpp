@@ -181,7 +181,7 @@ class Match {
     return {};
   }
 
-  // Of the first contestant, which is quern if it takes part, with all others.
+  // This compares the outputs of the first contestant, quern if it takes part, with all others.
   Result<std::string> compare_outputs(const TemporaryFolder& folder) {
     std::vector<NamedTensor> wanted;
     for (std::size_t i = turns_.size(); i-- > 0;) {

@@ -32,12 +32,12 @@ struct Plan {
   int rounds = 15;
   double time_s = 20;  // after which no round begins, once there were three
   int cold = 5;        // processes
-  // What stands for the warm runs: their median, the least of them, or the processor time of one
-  // run, median over the turns.
+  // One number stands for the warm runs: their median, the least of them, or the processor time of
+  // one run, median over the turns.
   enum class By : std::uint8_t { median, least, processor } by = By::median;
 };
 
-// What one contestant did.
+// These are the measurements of one contestant.
 struct Performance {
   std::string label;
   double run_ms = 0;            // what stands for the warm runs

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is compared: an engine with one model open, behind one interface.
+// An engine has one model open; the engines that are compared share this interface.
 #pragma once
 
 #include <memory>
@@ -30,7 +30,7 @@ struct EngineOptions {
   bool spinning = true;  // ONNX Runtime's pool
 };
 
-// What lies before the first answer, in milliseconds.
+// These times pass before the first answer is there, in milliseconds.
 struct ColdTimes {
   double library_ms = 0;  // to open the engine's own library; quern is linked into the program
   double load_ms = 0;     // from the model's file to something that runs

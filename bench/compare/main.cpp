@@ -170,7 +170,7 @@ Result<std::vector<int>> thread_counts(const std::string& text) {
   return counts;
 }
 
-// Of the standard set, those that are there.
+// This returns the models of the standard set that are in one of the --models folders.
 Result<std::vector<std::string>> listed_models(const CompareArgs& args, const Console& console) {
   QUERN_ASSIGN(const std::string text, tools::read_file(args.list));
   std::vector<std::string> found;
@@ -229,8 +229,8 @@ std::vector<Comparison> compare_models(const CompareArgs& args, const std::vecto
   return comparisons;
 }
 
-// Of random models: what is newer is refused, and what a runtime makes of wrong claims about shapes
-// is its own affair.
+// Random models have no newer opset, which ONNX Runtime would refuse, and no wrong claims about
+// shapes, because each runtime may treat those as it likes.
 constexpr std::int64_t newest_opset_of_ort = 24;
 
 Result<ExitCode> compare_all(CompareArgs& args, const Console& console) {

@@ -57,7 +57,7 @@ Status simplify(RandomModel& model) {
   return {};
 }
 
-// What is wrong with the outputs of a run; "" when nothing is.
+// This says what is wrong with the outputs of a run; it is "" when nothing is.
 std::string verdict(const Judge& judge, const RandomModel& model, std::size_t run,
                     const tools::RunOutputs& outputs) {
   for (std::size_t i = 0; i < outputs.size(); ++i) {
@@ -170,7 +170,7 @@ class RandomComparison {
                plan_.nodes);
   }
 
-  // What a child says, and what its parent reads.
+  // A child sends this answer, and its parent parses it.
   std::string answer(const RandomModel& model) const {
     const Finding f = compare_one(plan_.library, model);
     return cat(static_cast<int>(f.kind), f.text);

@@ -18,7 +18,7 @@ namespace {
 using tools::Json;
 using tools::Table;
 
-// What the columns show: one number of each engine.
+// The columns show these quantities, one number for each engine.
 struct Quantity {
   std::string_view name, unit;
   double scale;

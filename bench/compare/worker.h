@@ -57,7 +57,7 @@ class Worker {
   int answers_ = -1;
 };
 
-// What the started process does until its pipe closes; the exit code.
+// The started process runs this until its pipe closes; the result is the exit code.
 int serve_worker();
 
 // The word that makes this program a worker.

@@ -113,7 +113,7 @@ class Server {
 }  // namespace
 
 int serve_worker() {
-  // What an engine prints goes to stderr, not between the answers.
+  // Text that an engine prints goes to stderr, so that it does not get between the answers.
   const int answers = dup(STDOUT_FILENO);
   dup2(STDERR_FILENO, STDOUT_FILENO);
   Server server;

@@ -29,7 +29,7 @@ std::vector<Kernel> elementwise_kernels() {
              return g.node(Binary{.kind = BinaryKind::add}, {g.input(DType::f32, {1, 64, 56, 56}),
                                                              g.weights(DType::f32, {64, 1, 1})});
            }},
-          // What fusion should make one pass over memory: swish(x * a) + y.
+          // Fusion should turn this into one pass over memory: swish(x * a) + y.
           {"elementwise/chain/64x56x56", [](GraphMaker& g) {
              const ValueId x = g.input(DType::f32, {1, 64, 56, 56});
              const ValueId y = g.input(DType::f32, {1, 64, 56, 56});

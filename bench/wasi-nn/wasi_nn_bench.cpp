@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the wasi-nn front end costs a guest's call, beside what the call is about:
+// This measures what the wasi-nn front end adds to the cost of a guest's call:
 //   quern-wasi-nn-bench [--benchmark_...] [MODEL.onnx with one input, f32 or f16; by default
 //   digits]
 #include <cstring>

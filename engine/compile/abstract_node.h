@@ -16,7 +16,7 @@
 
 namespace quern::specializing {
 
-// What a node reads (Node::read), all of them tensors; null where an input is left out.
+// The values that a node reads (Node::read), all tensors; null where an input is left out.
 using AbstractReads = std::span<const Abstract* const>;
 
 // Every dimension is a number.

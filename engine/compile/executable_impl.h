@@ -22,7 +22,7 @@ struct Executable::Impl {
     return weights->bytes() + (backend ? backend->constant_bytes() : 0);
   }
 
-  // Of the graph, of plans and of code.
+  // The bytes of the graph, of its plans and of generated code.
   std::size_t table_bytes() const { return graph_bytes + ledger->bytes() + weights->code_bytes(); }
 
   Model model;  // after the passes

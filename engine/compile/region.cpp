@@ -109,7 +109,7 @@ Result<std::vector<GraphPiece>> pieces_in_order(const Graph& graph, std::vector<
   for (NodeId id : graph.order())
     if (put(id, pieces.size())) pieces.push_back({{{id}}, false});
 
-  // Of the pieces whose operands are made, the one that begins first in the graph comes next.
+  // The next piece is the first in the graph among those whose operands are made.
   std::vector<std::uint32_t> missing(pieces.size());  // operands that are not made yet
   std::vector<std::vector<std::uint32_t>> readers(pieces.size());
   for (NodeId id : graph.order())

@@ -189,7 +189,7 @@ Result<Tensor> GraphConstants::Results::ready(
   return Status(Code::internal, "a constant expression was not computed");
 }
 
-// What is kept is given up for what is needed. (A result that is kept and needed counts twice.)
+// Drops cached results to make room for those needed now. (One that is both counts twice.)
 Status GraphConstants::Results::make_room(const Source& next, std::size_t made) {
   const std::size_t wanted = next.type().bytes();
   while (!order_.empty() && wanted + made + bytes_ > memory_limit_) forget_oldest();

@@ -88,7 +88,7 @@ struct Session::Impl {
 
 namespace {
 
-constexpr std::byte empty_tensor[64] = {};  // the data of tensors without elements
+alignas(64) constexpr std::byte empty_tensor[64] = {};  // the data of tensors without elements
 
 std::string name_list(const std::vector<ValueSpec>& specs) {
   std::string s;
@@ -126,7 +126,8 @@ Status check_tensor(const ValueSpec& spec, const TensorView& t) {
   if (!fits)
     return {Code::invalid_argument, cat("input '", printable(spec.name), "' is ", t.type.text(),
                                         ", the model wants ", wanted_text(spec))};
-  if (!t.data && *elements > 0)
+  if (*elements == 0) return {};
+  if (!t.data)
     return {Code::invalid_argument, cat("input '", printable(spec.name), "' has no data")};
   if (reinterpret_cast<std::uintptr_t>(t.data) % std::min<std::size_t>(size_of(t.type.dtype), 8) !=
       0)
@@ -137,7 +138,7 @@ Status check_tensor(const ValueSpec& spec, const TensorView& t) {
 }
 
 TensorView with_address(TensorView t) {
-  if (!t.data) t.data = empty_tensor;
+  if (t.type.shape.elements() == 0) t.data = empty_tensor;
   return t;
 }
 

@@ -16,8 +16,8 @@ struct StopSignals {
   std::chrono::steady_clock::time_point deadline = std::chrono::steady_clock::time_point::max();
 };
 
-// What the kernels of one run ask, from any of its threads. Once it has answered yes it always
-// does: what a kernel left undone is never taken for a result.
+// The kernels of one run ask this whether to end, from any of its threads. After a first yes the
+// answer stays yes, so that unfinished work is never taken for a result.
 class Stop {
  public:
   explicit Stop(const StopSignals& signals) : signals_(signals) {}

@@ -49,8 +49,8 @@ quern::Status save_png(const std::string& path, const Image& image);
 Image resize(const Image& image, int width, int height);
 // The picture at the upper left of a larger canvas.
 Image pad(const Image& image, int width, int height, Color fill = {});
-// What lies inside a rectangle that may be turned: corners clockwise, the first becomes the upper
-// left.
+// This cuts out a rectangle that may be turned. The corners go clockwise, and the first one becomes
+// the upper left.
 Image cut(const Image& image, const std::array<Point, 4>& corners);
 
 // `thickness` in pixels. What lies outside of the picture is left out, and so is a line of more

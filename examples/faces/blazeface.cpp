@@ -10,7 +10,7 @@ namespace {
 
 constexpr std::size_t numbers_per_box = 16;
 
-// What two intervals, given by middle and size, have in common.
+// This is the length that two intervals, given by middle and size, have in common.
 float shared(float middle_a, float size_a, float middle_b, float size_b) {
   const float low = std::max(middle_a - size_a / 2, middle_b - size_b / 2);
   const float high = std::min(middle_a + size_a / 2, middle_b + size_b / 2);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the attention operators of ai.onnx and com.microsoft have in common.
+// The attention operators of ai.onnx and com.microsoft share these parts.
 #pragma once
 
 #include <cstdint>

@@ -65,7 +65,7 @@ ValueId keys_within(NodeImport& n, ValueId limits, const Heads& h) {
                 binary(n, BinaryKind::greater_equal, column, begins));
 }
 
-// What is added to the scores for a mask of one to three dimensions; broadcasts to [B, N, S, T].
+// The bias of the scores for a mask of one to three dimensions; broadcasts to [B, N, S, T].
 ValueId filter_bias(NodeImport& n, ValueId mask, const Heads& h, double filter) {
   const std::int64_t rank = n.known_rank(mask);
   if (rank < 1 || rank > 3) {

@@ -113,8 +113,8 @@ ValueId present_of(NodeImport& n, const Decoder& d, ValueId past, ValueId fresh)
   return transpose(n, taken, {0, 2, 1, 3});
 }
 
-// What hides keys from rows: those that come later, and those before the last `window`, of which
-// the row's own is one (ONNX Runtime 1.30; older ones let it come on top).
+// A bias that hides later keys from each row, and keys before the last `window`, which count the
+// row's own (as in ONNX Runtime 1.30; older releases add it on top).
 ValueId visible_bias(NodeImport& n, const Decoder& d, std::int64_t window) {
   const ValueId column = counting(n, scalar_dim(n, d.k, 2));
   const ValueId at = unsqueeze(n, d.at, {2});

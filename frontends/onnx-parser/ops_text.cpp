@@ -2,6 +2,9 @@
 // Operators on strings.
 #include "frontends/onnx-parser/node_import.h"
 #include "frontends/onnx-parser/op_table.h"
+#include "graph/ops/movement.h"
+#include "graph/ops/reduction.h"
+#include "graph/ops/shape.h"
 #include "graph/ops/strings.h"
 
 namespace quern::onnx {
@@ -36,8 +39,24 @@ void import_tf_idf(NodeImport& n) {
          {n.in(0)});
 }
 
+// The number of parts of each string is the second output, the greatest of them the width of the
+// first.
+void import_string_split(NodeImport& n) {
+  const SplitRule rule{.delimiter = n.text("delimiter", ""),
+                       .max_splits = n.has_attribute("maxsplit")
+                                         ? std::optional(n.integer("maxsplit", 0))
+                                         : std::nullopt};
+  const ValueId counts = n.add(StringPartCount{rule}, {n.in(0)});
+  const ValueId flat = n.add(Reshape{}, {counts, n.ints_constant(Ints{-1})});
+  const ValueId padded = n.add(Concat{.axis = 0}, {flat, n.ints_constant(Ints{0})});
+  const ValueId width = n.add(Reduce{.kind = ReduceKind::max, .keepdims = false}, {padded});
+  n.set(0, n.add(StringSplit{rule}, {n.in(0), width}));
+  n.set(1, counts);
+}
+
 constexpr OpRow text_rows[] = {
     {"StringNormalizer", 10, import_string_normalizer},
+    {"StringSplit", 20, import_string_split, {1, 1}, one_or_two},
     {"TfIdfVectorizer", 9, import_tf_idf},
 };
 

@@ -28,7 +28,7 @@ struct Counts {
 };
 using Resource = std::uint64_t Counts::*;
 
-// What resident bytes are made of.
+// The kinds of resident bytes.
 enum class Kind : std::uint8_t {
   models,   // their files, and the graphs that were read from them
   weights,  // packed for kernels
@@ -54,7 +54,7 @@ class KindBytes {
   std::array<std::uint64_t, kind_count> bytes_{};
 };
 
-// What was done for a tenant. The times are of processors: docs/wasi-nn.md says of which threads.
+// The work done for a tenant. Times are processor times: docs/wasi-nn.md says of which threads.
 struct Activity {
   // How calls ended.
   struct Calls {
@@ -92,7 +92,7 @@ struct Limits {
   bool allows(Target target) const { return (targets >> static_cast<unsigned>(target) & 1) != 0; }
 };
 
-// What a guest needs that does nothing unusual; more is for its host to allow.
+// Enough for a guest that does nothing unusual; its host may allow more.
 inline Limits usual_limits() {
   Limits limits;
   limits.most.graphs = 16;
@@ -100,7 +100,7 @@ inline Limits usual_limits() {
   return limits;
 }
 
-// What an amount is charged to.
+// The accounts that an amount is charged to.
 enum class Reach : std::uint8_t {
   all,  // the account and those above it
   own   // the account alone: above it something else is charged for the same bytes
@@ -124,7 +124,7 @@ class Account {
 
   // The strictest limit of this account and the accounts above it.
   std::uint64_t most(Resource resource) const;
-  // What may still be charged; no_limit if nothing limits it.
+  // The amount that may still be charged; no_limit if nothing limits it.
   std::uint64_t headroom(Resource resource) const;
   std::chrono::microseconds deadline() const;
   bool allows(Target target) const;

@@ -11,7 +11,7 @@
 namespace quern::wasi_nn {
 namespace {
 
-// What a key wants, and where its value goes; false: the value is of another form.
+// A key with the value it wants; set() stores that, or returns false for a value of another form.
 struct Key {
   std::string_view name, wanted;
   bool (*set)(const JsonValue& value, Config& config);

@@ -37,7 +37,7 @@ Result<std::shared_ptr<Device>> device_for(Target target, const std::string& gpu
   return Status(Code::unsupported, "there is no device of kind tpu");
 }
 
-// What the graph takes is not left for plans.
+// Takes the bytes of the graph from the limit of its plans.
 GraphOptions after_reading(GraphOptions options, std::uint64_t bytes) {
   if (options.memory_limit > 0)
     options.memory_limit = std::max<std::uint64_t>(options.memory_limit, bytes + 1) - bytes;

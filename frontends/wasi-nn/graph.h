@@ -49,9 +49,9 @@ class SharedGraph {
   Target target() const { return options_.target; }
   // Returns true if the graph was loaded from these bytes and kept them.
   bool has_bytes(std::span<const Bytes> parts) const;
-  // Of the file.
+  // The bytes of the file.
   std::uint64_t model_bytes() const { return model_bytes_; }
-  // Of the file and the graph that was read from it.
+  // The bytes of the file and of the graph that was read from it.
   std::uint64_t held_bytes() const { return model_bytes_ + model_.bytes(); }
   const std::vector<ValueSpec>& inputs() const { return inputs_; }
   const std::vector<ValueSpec>& outputs() const { return outputs_; }

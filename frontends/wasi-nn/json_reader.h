@@ -17,7 +17,7 @@
 namespace quern::wasi_nn {
 
 struct JsonValue {
-  // Of another form: a number that is not whole or above 2^64 - 1, a list of lists.
+  // A value of another form: a number that is not whole or above 2^64 - 1, a list of lists.
   struct Other {};
   using Texts = std::vector<std::string>;
   using TextsByKey = std::vector<std::pair<std::string, std::string>>;

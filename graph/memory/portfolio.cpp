@@ -116,7 +116,7 @@ class Race {
     enter_boxes(Joining::filling);
     enter_boxes(Joining::matching);
     auto whole = make_plan_search(problem_, answer_.plan, limits_.capacity, ends_);
-    // Of what the exact search takes for whole.
+    // Searches the buffers that the exact search treats as one, by their parts.
     std::unique_ptr<PlanSearch> pairs;
     if (std::ranges::any_of(problem_.intervals, has_parts))
       pairs = make_pair_search(problem_, answer_.plan, limits_.capacity, ends_);

@@ -8,6 +8,7 @@
 #include "engine/vocabulary/text_util.h"
 #include "graph/op_fields.h"
 #include "graph/ops/infer.h"
+#include "graph/ops/windows.h"
 
 namespace quern {
 namespace {
@@ -98,6 +99,38 @@ Status infer_tf_idf(InferContext& c) {
   return {};
 }
 
+// ---- string_concat, string_part_count, string_split
+
+Status infer_string_concat(InferContext& c) {
+  for (std::size_t i = 0; i < 2; ++i) QUERN_TRY(c.want_dtype(i, DType::string));
+  return infer_broadcast(c, DType::string);
+}
+
+Status infer_string_part_count(InferContext& c) {
+  QUERN_TRY(c.want_dtype(0, DType::string));
+  c.set(0, DType::i64, c.dims(0) ? std::optional(*c.dims(0)) : std::nullopt);
+  return {};
+}
+
+Status infer_string_split(InferContext& c) {
+  QUERN_TRY(c.want_dtype(0, DType::string));
+  QUERN_TRY(want_single(c, 1));
+  QUERN_ASSIGN(const ListOperand width, list_operand(c, 1));
+  Dim parts;
+  if (width.values && width.values->size() == 1) {
+    const std::int64_t n = width.values->front();
+    if (n < 0 || n > max_extent) return c.error(cat("the width is ", n));
+    parts = n;
+  }
+  std::optional<Dims> out;
+  if (c.dims(0)) {
+    out = *c.dims(0);
+    out->push_back(parts);
+  }
+  c.set(0, DType::string, std::move(out));
+  return {};
+}
+
 }  // namespace
 
 std::span<const std::string_view> enum_names(CaseAction) {
@@ -119,6 +152,31 @@ const OpDef& StringNormalizer::def() {
 const OpDef& TfIdfVectorizer::def() {
   static constexpr OpDef def{
       .name = "TfIdfVectorizer", .infer = infer_tf_idf, .attributes = &op_struct<TfIdfVectorizer>};
+  return def;
+}
+
+const OpDef& StringConcat::def() {
+  static constexpr OpDef def{.name = "StringConcat",
+                             .inputs = {2, 2},
+                             .infer = infer_string_concat,
+                             .attributes = &op_struct<StringConcat>,
+                             .onnx = {"StringConcat", 20}};
+  return def;
+}
+
+const OpDef& StringPartCount::def() {
+  static constexpr OpDef def{.name = "StringPartCount",
+                             .infer = infer_string_part_count,
+                             .attributes = &op_struct<StringPartCount>};
+  return def;
+}
+
+const OpDef& StringSplit::def() {
+  static constexpr OpDef def{.name = "StringSplit",
+                             .inputs = {2, 2},
+                             .plan_operands = 1u << 1,
+                             .infer = infer_string_split,
+                             .attributes = &op_struct<StringSplit>};
   return def;
 }
 

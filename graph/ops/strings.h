@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -70,6 +71,47 @@ inline NgramSection section_of(const TfIdfVectorizer& op, std::size_t i) {
   return {static_cast<std::size_t>(op.ngram_counts[i]), end, i + 1};
 }
 
-using StringsOps = OpList<StringNormalizer, TfIdfVectorizer>;
+// (x, y): each string of x with that of y behind it, broadcast.
+struct StringConcat {
+  template <class S, class F>
+  static void fields(S&, F&&) {}
+  static const OpDef& def();
+  static const OpKernels& kernels();
+  bool operator==(const StringConcat&) const = default;
+};
+
+// How strings are cut into parts: at a delimiter or, where that is empty, at runs of white space,
+// and at most `max_splits` times; without, as often as possible.
+struct SplitRule {
+  std::string delimiter;
+  std::optional<std::int64_t> max_splits;
+  bool operator==(const SplitRule&) const = default;
+};
+
+// x -> i64 of its shape: the number of parts of each string.
+struct StringPartCount : SplitRule {
+  template <class S, class F>
+  static void fields(S& s, F&& f) {
+    f("delimiter", s.delimiter), f("max_splits", s.max_splits);
+  }
+  static const OpDef& def();
+  static const OpKernels& kernels();
+  bool operator==(const StringPartCount&) const = default;
+};
+
+// (x, i64 width) -> [shape of x, width]: the first `width` parts of each string, and empty strings
+// behind fewer.
+struct StringSplit : SplitRule {
+  template <class S, class F>
+  static void fields(S& s, F&& f) {
+    f("delimiter", s.delimiter), f("max_splits", s.max_splits);
+  }
+  static const OpDef& def();
+  static const OpKernels& kernels();
+  bool operator==(const StringSplit&) const = default;
+};
+
+using StringsOps =
+    OpList<StringNormalizer, TfIdfVectorizer, StringConcat, StringPartCount, StringSplit>;
 
 }  // namespace quern

@@ -66,7 +66,7 @@ std::vector<PartRange> ranges_of(const KernelRequest& r, const ConvPartSizes& si
   return ranges;
 }
 
-// What a range reads: rows [begin, end) of x, and the padding before and after them.
+// A range reads rows [begin, end) of x, and the padding before and after them.
 struct PartReads {
   std::int64_t begin, end, pad_begin, pad_end;
 };
@@ -289,7 +289,7 @@ class ConvCutter {
   bool is_cut(std::size_t i) const {
     return i == 0 || (i >= r_.inputs.size() && r_.read(i).desc.shape == r_.outputs[0].shape);
   }
-  // What is neither of the result's shape nor the same for all images and rows cannot be cut.
+  // Only operands of the result's shape, or the same for all images and rows, can be cut.
   bool has_plain_operands() const {
     const Shape& y = r_.outputs[0].shape;
     return r_.read_count() <= most_operands &&

@@ -123,8 +123,8 @@ class ConstantSource {
   virtual const std::string& key() const = 0;
 };
 
-// What the kernels of one executable share, as long as one of them has it: packed weights, made
-// once per (constant, packed layout), and code that was generated.
+// The kernels of one executable share packed weights, made once per (constant, packed layout), and
+// generated code, as long as one of them holds these.
 class WeightStore {
  public:
   virtual ~WeightStore() = default;
@@ -173,8 +173,8 @@ struct KernelRequest {
   const T& as() const {
     return *op.as<T>();
   }
-  // What the node reads: its inputs, then the operands of its post-ops. Arguments and choices count
-  // by it.
+  // The node reads its inputs, then the operands of its post-ops. Arguments and choices are indexed
+  // in this order.
   std::size_t read_count() const { return inputs.size() + operands.size(); }
   const KernelInput& read(std::size_t i) const {
     return i < inputs.size() ? inputs[i] : operands[i - inputs.size()];
@@ -213,7 +213,7 @@ class DeviceCode {
   virtual ~DeviceCode() = default;
 };
 
-// What is run: a kernel on the CPU, dispatches on a GPU, or code of a device.
+// The work of a step: a kernel on the CPU, dispatches on a GPU, or code of a device.
 using KernelWork =
     std::variant<std::unique_ptr<CpuKernel>, GpuWork, std::shared_ptr<const DeviceCode>>;
 

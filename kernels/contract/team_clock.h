@@ -11,7 +11,7 @@ namespace quern {
 
 class TeamClock {
  public:
-  // Of the calling thread; made by the first call there.
+  // The clock of the calling thread; its first call makes it.
   static const std::shared_ptr<TeamClock>& mine();
   // The same, or null where no call of mine() was made. Valid until the thread ends or forks.
   static const std::shared_ptr<TeamClock>* mine_if_made() noexcept;
@@ -23,7 +23,7 @@ class TeamClock {
 
   // Remembers a number of threads; returns true if it was another one before.
   bool is_new_size(int threads) noexcept;
-  // What the threads of the team have used since they joined; the caller itself is not counted.
+  // The processor time of the team's threads since they joined, without that of the caller itself.
   std::chrono::nanoseconds team_time() const noexcept;
 
  private:
@@ -36,7 +36,7 @@ class TeamClock {
   int size_ = 1;                       // under no lock: the owner's
 };
 
-// What the calling thread has used so far.
+// The processor time of the calling thread so far.
 std::chrono::nanoseconds thread_time() noexcept;
 
 }  // namespace quern

@@ -88,7 +88,7 @@ struct PackedWeights {
   std::size_t bytes = 0;
 };
 
-// What turns an element of `type`, i8 or u8, into i8.
+// The byte whose xor turns an element of `type`, i8 or u8, into i8.
 std::byte flip_of(DType type) {
   return std::byte{type == DType::i8 ? std::uint8_t{0} : std::uint8_t{0x80}};
 }

@@ -376,8 +376,8 @@ PrimitiveDesc first_trusted(PrimitiveDesc pd, Work work, Traits traits) {
   return pd;
 }
 
-// Of the trusted implementations from `pd` on that may stand for the best one: the first without a
-// scratchpad, or else the one with the smallest.
+// Looks from `pd` on at trusted implementations that may stand for the best one, and returns the
+// first without a scratchpad, or else the one with the smallest.
 template <class PrimitiveDesc>
 PrimitiveDesc with_least_scratch(PrimitiveDesc pd, Work work, Traits traits) {
   const std::string best = pd.impl_info_str();

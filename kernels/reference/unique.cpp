@@ -20,7 +20,7 @@ AxisSplit split_of(const Unique& op, const Shape& shape) {
   return split_at(shape, positive_axis(*op.axis, shape.rank()));
 }
 
-// Of comparing an element with another.
+// The cost of comparing an element with another.
 template <class T>
 std::int64_t cost_of(const T& v) {
   if constexpr (std::is_same_v<T, StringRef>) return 4 + static_cast<std::int64_t>(v.size / 8);

@@ -529,7 +529,7 @@ inline std::vector<Family> all_families() {
            g.output("less" + bits, g.less(i, g.scalar(0, t)));
            g.output("chosen" + bits, g.where(g.greater(i, g.neg(i)), i, g.scalar(-7, t)));
            g.output("least" + bits, g.argmin(i, 2, {.keepdims = false}));
-           // Of several, the first one and the last one.
+           // Among equal elements these outputs choose the first one or the last one.
            const Operand two = g.mod(i, g.scalar(2, t));
            g.output("first least" + bits, g.argmin(two, 1));
            g.output("first most" + bits, g.argmax(two, 1));

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a model declares of its values and the graph does not confirm: true or false, the answer is
-// the same on every device, with passes and without, and comes from the values themselves.
+// A model may declare things about its values that the graph does not confirm. Right or
+// wrong, the answer comes from the values: it is the same on every device, with and without passes.
 #include "tests/engine/engine_test.h"
 #include "tests/engine/onnx_run.h"
 

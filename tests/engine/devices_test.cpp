@@ -39,7 +39,7 @@ TEST(EveryDevice, GivesTheSameUnderEveryStrategy) {
         expect_like_cpu(family, device, {.strategy = std::string(s.name)});
 }
 
-// What others are held to shares no code with them.
+// The reference, which other devices are compared with, shares no code with them.
 TEST(EveryDevice, TheReferenceRunsReferencesAlone) {
   const auto device = must(open_device("reference"));
   for (const Family& family : all_families()) {

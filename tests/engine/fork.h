@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What holds in a child of fork(), which may wait for threads that it does not have.
+// This checks a condition in a child of fork(), which may wait for threads that it does not have.
 #pragma once
 
 #include <chrono>

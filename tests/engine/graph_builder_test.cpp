@@ -177,7 +177,7 @@ TEST_P(GraphBuilderTest, LoopCarriesCollectsAndStops) {
   EXPECT_THAT(r.values(1), ElementsAre(1, 2, 4, 8));
 }
 
-// What a body hands out may be what it was given.
+// A loop's body may return the values that it was given.
 TEST_P(GraphBuilderTest, LoopSwapsWhatItCarries) {
   GraphBuilder g("swap");
   const Operand a = g.input("a", DType::f32, {2});
@@ -208,7 +208,7 @@ TEST_P(GraphBuilderTest, LoopMayChangeTheShapeOfWhatItCarries) {
   EXPECT_EQ(r.shape(0), Shape({8, 2}));
 }
 
-// Of its rank and its dimensions, those stay known that no iteration changes.
+// The rank and the dimensions of a carried value stay known unless an iteration changes them.
 TEST(GraphBuilderLoop, KeepsWhatIsKnownOfACarriedShape) {
   GraphBuilder g("growing");
   const Operand x = g.input("x", DType::f32, {1, 2});

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a session takes: as predicted, from the pool that was chosen, within its limit.
+// A session takes the memory that was predicted, from the pool that was chosen, within its limit.
 #include <algorithm>
 #include <cmath>
 #include <map>
@@ -29,7 +29,7 @@ std::size_t held(const Session& session) {
   return session.resident_bytes() + session.plan_info().weight_bytes;
 }
 
-// What is predicted before a run holds after it, and is not much more than it takes.
+// The memory predicted before a run suffices for it, and at least 90 % of it is held afterwards.
 void expect_contract(Session& session, const std::string& what) {
   must(session.prepare(), what.c_str());
   const MemoryNeed need = session.plan_info().memory;
@@ -299,7 +299,7 @@ TEST(Scratch, IsNotTakenWhereItIsOff) {
   }
 }
 
-// What fits a limit without scratch alone is compiled without.
+// A model that fits the memory limit only without scratch is compiled without scratch.
 TEST(Scratch, GivesWayToTheMemoryLimit) {
   int different = 0;
   for (const auto& model : {three_by_three, with_strides}) {

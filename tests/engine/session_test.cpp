@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What sessions promise: bindings, outputs, requests, errors, stopping, sharing, memory.
+// These tests cover sessions: bindings, outputs, requests, errors, stopping, sharing, memory.
 #include <atomic>
 #include <cmath>
 #include <cstring>
@@ -175,7 +175,7 @@ TEST(OrderAndAlias, ChangeNoBit) {
     }
 }
 
-// What is left out is not counted among the bytes that a step reads.
+// An input that is left out does not count among the bytes that a step reads.
 TEST(Plans, CountTheBytesOfWhatIsThere) {
   GraphBuilder g("pad");
   const Operand x = g.input("x", DType::f32, {2, 3});
@@ -376,6 +376,19 @@ TEST(SessionErrors, InputsThatDoNotFit) {
 }
 
 // Symbols of one name must be one number; the plan's error names the node.
+// An input without elements is never read, wherever it points.
+TEST(SessionInputs, WithoutElementsNeedNoAlignment) {
+  GraphBuilder g("empty");
+  g.output("y", g.neg(g.input("x", DType::f32, {-1, 2})));
+  const auto session = session_of(compile(must(g.build())));
+  const std::byte bytes[8] = {};
+  for (const std::byte* data : {bytes + 1, bytes + 2, static_cast<const std::byte*>(nullptr)}) {
+    must(session->set_input(0, {{DType::f32, {0, 2}}, data}));
+    must(session->run());
+    EXPECT_EQ(must(session->output(0)).type.shape, Shape({0, 2}));
+  }
+}
+
 TEST(SessionErrors, ShapesThatContradictEachOther) {
   GraphBuilder g;
   const Operand a = g.input("a", DType::f32, {"n", 2});
@@ -454,7 +467,7 @@ TEST(SessionStop, CancelFromAnotherThread) {
   expect_error(session->run_until(Clock::now() + 10ms), Code::timed_out, "the deadline has passed");
 }
 
-// What an endless loop collects stops at the limit, not at the end of the machine's memory.
+// An endless loop that collects results stops at the memory limit, before the machine runs out.
 TEST(SessionStop, EndlessResultsMeetTheMemoryLimit) {
   GraphBuilder g;
   const Operand x = g.input("x", DType::f32, {1024});

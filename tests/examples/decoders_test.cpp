@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What turns outputs into letters, faces and lines.
+// These tests cover the decoders that turn outputs into letters, faces and lines.
 #include <cstddef>
 #include <filesystem>
 #include <fstream>

@@ -128,7 +128,7 @@ class Program {
   T*& slot(Slots<T>& slots) {
     return slots[bytes_.below(slots.size())];
   }
-  // What a call made takes the place of another, which is destroyed.
+  // The object that a call makes takes the place of another, which is destroyed.
   template <class T, class Call>
   void make(Slots<T>& slots, void (*destroy_one)(T*), const Call& call) {
     if (bytes_.one_in(40)) return wrong(call(static_cast<T**>(nullptr)));

@@ -10,19 +10,19 @@
 
 namespace quern::fuzz {
 
-// Of the coarsest type of floats in the model, relative.
+// This is the relative rounding of the coarsest float type in the model.
 double coarsest_rounding(const Model& model);
 
-// What differs, in a sentence; "" for nothing. `moved` may be null: what `wanted` becomes when its
-// inputs are changed a little. Elements that follow such a change may differ as far again.
+// This says what differs, in a sentence; "" for nothing. `moved` may be null; it is what `wanted`
+// becomes for slightly changed inputs. Elements that follow the change may differ as far again.
 std::string difference(const Answer& wanted, const Answer& given, const Answer* moved,
                        double rounding);
 
 // Whether every bit is the same.
 bool is_same(const Answer& wanted, const Answer& given);
 
-// What is outside of the bounds that tools/oracle derives for this round, in a sentence; "":
-// nothing. No value: the oracle refuses the model.
+// This says what is outside of the bounds that tools/oracle derives for this round, in a sentence;
+// "" for nothing. It returns no value if the oracle refuses the model.
 std::optional<std::string> outside_of_bounds(const Model& model, int round, const Answer& given);
 
 }  // namespace quern::fuzz

@@ -36,7 +36,7 @@ std::optional<TensorType> concrete(const ValueSpec& spec, int round) {
 double number_at(std::size_t i, int round) {
   return (static_cast<double>((i * 37 + 11 + static_cast<std::size_t>(round) * 5) % 23) - 11) / 8;
 }
-// What is short is likely a shape, axes or indices.
+// A short tensor is likely a shape, axes or indices.
 std::int64_t integer_at(std::size_t i, std::size_t count, int round) {
   const std::size_t step = count <= 8 ? i * 3 + 1 : i * 7 + 3;
   return static_cast<std::int64_t>((step + static_cast<std::size_t>(round)) % 5) - 1;

@@ -38,13 +38,13 @@ enum class Inputs : std::uint8_t {
 
 constexpr int rounds = 2;  // in one session: other sizes, other numbers, optionals that are empty
 
-// What a round gives to the inputs: free dimensions are 2, then 3; optionals are there, then not.
+// This makes the inputs of a round: free dimensions are 2, then 3; optionals are there, then not.
 // Errors: Code::busy where a tensor is too large for a fuzzer, or none can have its shape.
 Result<std::vector<OracleInput>> make_inputs(const std::vector<ValueSpec>& specs, int round,
                                              Inputs inputs);
 
-// What each of the rounds answers. Code::busy, timed_out and out_of_memory: it was too much for a
-// fuzzer.
+// This returns the answer of each round. Code::busy, timed_out and out_of_memory mean that the
+// model was too much for a fuzzer.
 std::vector<Answer> run_model(const Model& model, const std::string& device, CompileOptions options,
                               Inputs inputs);
 

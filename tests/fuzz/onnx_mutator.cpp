@@ -463,7 +463,7 @@ class Mutator {
     t.raw = pool_.keep(std::move(raw));
     return true;
   }
-  // What was an input is known, or what was known is an input.
+  // This turns an initialiser into an input, or gives an input a constant value.
   bool exchange_input_and_initializer() {
     GraphProto& g = model_.graph[0];
     if (!g.initializers.empty() && random_.one_in(2)) {

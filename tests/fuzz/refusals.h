@@ -41,7 +41,7 @@ inline bool is_of_a_type_alone(const Graph& graph, std::string_view message) {
   });
 }
 
-// Of the two, one refused.
+// Exactly one of the two must have refused the model.
 inline bool is_known_refusal(const Answer& reference, const Answer& cpu) {
   const Refuses who = cpu.code == Code::ok ? Refuses::reference : Refuses::cpu;
   const Answer& refused = cpu.code == Code::ok ? reference : cpu;

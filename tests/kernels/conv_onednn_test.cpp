@@ -51,8 +51,8 @@ TEST(ConvOneDnn, NoScratchWhereItIsNotWanted) {
   }
 }
 
-// What is fused lets NaN through; relu, clip and the hard sigmoid, which docs/adding-an-operator.md
-// exempts, are not here.
+// Fused operators let NaN through. This test leaves out relu, clip and the hard sigmoid, which
+// docs/adding-an-operator.md exempts.
 TEST(ConvOneDnn, PostOpsKeepNan) {
   const float nan = std::numeric_limits<float>::quiet_NaN();
   const Op op = Conv{};

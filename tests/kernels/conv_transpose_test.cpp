@@ -95,7 +95,7 @@ TEST(ConvTranspose, EmptyTensors) {
   EXPECT_EQ(
       run(ConvTranspose{}, {tensor<float>({0, 1, 2}, {}), counting<float>({1, 1, 2})}).shape(),
       (Shape{0, 1, 3}));
-  // Of nothing along a dimension the kernel leaves kernel - stride elements.
+  // An input without elements along a dimension gives kernel - stride elements there.
   EXPECT_ELEMENTS(values<float>(run(ConvTranspose{},
                                     {tensor<float>({1, 1, 0}, {}), counting<float>({1, 1, 3})})),
                   0, 0);

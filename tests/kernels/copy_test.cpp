@@ -36,7 +36,7 @@ std::vector<std::int64_t> places(const Shape& s, const Layout& l) {
   return all;
 }
 
-// What fills up the last block is 0, whatever it is in the source.
+// The padding of the last block must be 0 after a copy, whatever it is in the source.
 void expect_copies(const Shape& shape, const std::vector<Layout>& layouts) {
   for (const Layout& from : layouts)
     for (const Layout& to : layouts) {

@@ -55,7 +55,7 @@ TEST(Inverse, AsEigens) {
   }
 }
 
-// Of ONNX Runtime 1.30; the last one has a zero that is not the last pivot.
+// ONNX Runtime 1.30 gives these values; the last matrix has a zero that is not its last pivot.
 TEST(Inverse, SingularMatricesGiveInfinitiesAndNan) {
   EXPECT_ELEMENTS(values<float>(run(Inverse{}, {tensor<float>({1, 1}, {0})})), inf);
   EXPECT_ELEMENTS(values<float>(run(Inverse{}, {tensor<float>({2, 2}, {1, 2, 2, 4})})), -inf, inf,

@@ -108,7 +108,7 @@ class HeldRequest {
   static constexpr bool wanted_[8] = {true, true, true, true, true, true, true, true};
 };
 
-// What an answer asks for, which is row-major where it says nothing.
+// The tensor has the layout that the answer asks for, or is row-major where it asks for none.
 TensorDesc asked(const std::vector<Layout>& layouts, std::size_t i, const TensorType& t) {
   const bool given = i < layouts.size() && layouts[i].strides.rank() > 0;
   EXPECT_TRUE(!given || layouts[i].strides.rank() == t.shape.rank()) << "a layout of another rank";

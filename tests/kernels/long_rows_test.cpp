@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is cut so that a deadline is seen gives what it gives in one piece: products and copies to
-// the last bit, rows of more than row_piece elements within rounding.
+// Work is cut into pieces so that a deadline is seen. The result is that of uncut work: of products
+// and copies to the last bit, of rows of more than row_piece elements within rounding.
 #include <algorithm>
 #include <cmath>
 #include <numeric>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the tests of the movement operators share: inference on types whose dimensions or elements
-// are not known yet, and tensors of strings.
+// The tests of the movement operators share these helpers: inference on types whose dimensions or
+// elements are not known yet, and tensors of strings.
 #pragma once
 
 #include <limits>
@@ -52,7 +52,7 @@ struct Arg {
 
 using Bodies = std::vector<std::vector<ValueType>>;
 
-// What infer says of the outputs: "f32[$0,?]; i64[2]", symbols by number; or the error's message.
+// This returns the types that infer finds, "f32[$0,?]; i64[2]", symbols by number; or its error.
 std::string infer_text(const Op& op, const std::vector<Arg>& args, std::size_t outputs = 1,
                        const Bodies& bodies = {});
 // The same for the largest shapes that the data may lead to.
@@ -66,7 +66,7 @@ inline Tensor ints32(std::initializer_list<std::int32_t> values) {
 }
 // 0, 1, 2, ... in a shape.
 Tensor counting(Shape shape);
-// Of string literals, whose bytes live on.
+// The values must be string literals, because the tensor only refers to their bytes.
 Tensor strings(Shape shape, std::initializer_list<std::string_view> values);
 std::vector<std::string> string_values(const Tensor& t);
 // All outputs; fails the test on an error.

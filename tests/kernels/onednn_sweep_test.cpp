@@ -153,7 +153,7 @@ std::vector<Step> binary_steps(std::size_t rank) {
   return steps;
 }
 
-// What chains of several steps are made of: each kind of step once or, where parameters can be
+// Chains of several steps are made of these: each kind of step once or, where parameters can be
 // mixed up, twice.
 std::vector<Step> common_steps(std::size_t rank) {
   std::vector<Step> steps;

@@ -68,7 +68,7 @@ Result<std::vector<Tensor>> run_reference(const Op& op, const std::vector<Tensor
     const auto shape = t.shape();
     if (!shape) return Status(Code::internal, "inference left a dimension open");
     QUERN_ASSIGN(out.emplace_back(), Tensor::zeros({t.dtype, *shape}));
-    // What the reference forgets to write shall not pass for zero.
+    // Elements that the reference forgets to write must not pass for zero.
     std::fill_n(out.back().mutable_data(), out.back().bytes(), std::byte{0xa5});
     out_types.push_back(out.back().type());
     out_views.push_back({out.back().type(), out.back().mutable_data()});

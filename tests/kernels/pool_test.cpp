@@ -84,7 +84,7 @@ TEST(AveragePool, DividesByWhatIsThere) {
   EXPECT_ELEMENTS(values<float>(run(op, {x})), 3, 6, 5);
 }
 
-// What ONNX Runtime gives for 1..6: what hangs over the padded input never counts.
+// ONNX Runtime gives these values for 1..6: what hangs over the padded input never counts.
 TEST(AveragePool, CeilModeDoesNotCountWhatHangsOver) {
   Pool op = plain_pool(PoolKind::average, {.kernel = {3}, .strides = {2}});
   op.ceil_mode = true;

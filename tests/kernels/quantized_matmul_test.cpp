@@ -55,7 +55,7 @@ TEST(MatMulInteger, RefusesWhatDoesNotFit) {
                   "input 2 (u8[3]) must be a scalar or have one element for each row of input 0");
   EXPECT_CONTAINS(error_of(MatMulInteger{}, {a22, b22, absent(), tensor<i8>({2, 1}, {1, 1})}),
                   "one element for each column of input 1");
-  // Of a batch, a parameter for each row has the rank of the matrices.
+  // For a batch, a parameter for each row must have the rank of the matrices.
   const Tensor batch = tensor<u8>({2, 2, 1}, {1, 2, 3, 4});
   EXPECT_CONTAINS(
       error_of(MatMulInteger{}, {batch, tensor<u8>({1, 1}, {1}), tensor<u8>({2, 1}, {1, 1})}),

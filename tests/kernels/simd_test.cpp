@@ -201,7 +201,7 @@ struct WindowCase {
   std::int64_t rows, taps, dilation, lanes, positions, stride, lines;
 };
 
-// What an element of y folds, `at` elements behind the beginnings of the rows.
+// This folds one element of y, whose window begins `at` elements after the beginnings of the rows.
 double fold_of(const std::vector<float>& x, const WindowCase& c, const SimdWindow& w, Fold fold,
                std::int64_t at) {
   double folded = fold == Fold::greatest ? -infinity : 0;

@@ -21,7 +21,7 @@ Tensor filled(Shape shape, T value) {
   return t;
 }
 
-// What inference says of inputs whose elements nobody knows, and whose dimensions may be open.
+// Inference gets types here whose dimensions may be open, and it knows no elements of the inputs.
 Result<ValueType> infer_type(const Op& op, const std::vector<ValueType>& types,
                              std::size_t output = 0);
 Dims dims_of(const Op& op, const std::vector<ValueType>& types, std::size_t output = 0);

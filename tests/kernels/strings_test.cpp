@@ -60,5 +60,59 @@ TEST(StringNormalizer, Infer) {
   EXPECT_CONTAINS(error_of(op, {strings({}, {"a"})}), "must be [n] or [1,n]");
 }
 
+TEST(StringConcat, Broadcasts) {
+  const Tensor y = run(StringConcat{}, {strings({2, 1}, {"a", ""}), strings({2}, {"\0x", "ü"})});
+  EXPECT_EQ(y.shape(), Shape({2, 2}));
+  EXPECT_THAT(string_values(y), ElementsAre("a", "aü", "", "ü"));
+  EXPECT_EQ(run(StringConcat{}, {strings({0}, {}), strings({}, {"a"})}).shape(), Shape({0}));
+  EXPECT_CONTAINS(error_of(StringConcat{}, {strings({1}, {"a"}), counting({1})}), "must be string");
+}
+
+TEST(StringConcat, EndsWhereTheResultWouldBeLong) {
+  const std::string text(1 << 20, 'a');
+  const std::vector<StringRef> words(40, StringRef{text.data(), text.size()});
+  const Tensor x = Tensor::from_values<StringRef>(DType::string, {40}, words);
+  EXPECT_CONTAINS(error_of(StringConcat{}, {x, x}), "at most 67108864");
+}
+
+std::vector<std::string> parts_of(std::string_view text, std::string_view delimiter,
+                                  std::optional<std::int64_t> most = {}) {
+  const SplitRule rule{std::string(delimiter), most};
+  const Tensor x = strings({1}, {text});
+  const Tensor count = run(StringPartCount{rule}, {x});
+  EXPECT_EQ(count.dtype(), DType::i64);
+  const std::int64_t width = values<std::int64_t>(count)[0];
+  return string_values(run(StringSplit{rule}, {x, tensor<std::int64_t>({}, {width})}));
+}
+
+TEST(StringSplit, CutsAtADelimiter) {
+  EXPECT_THAT(parts_of("a,b,,c", ","), ElementsAre("a", "b", "", "c"));
+  EXPECT_THAT(parts_of(",", ","), ElementsAre("", ""));
+  EXPECT_THAT(parts_of("", ","), ElementsAre(""));
+  EXPECT_THAT(parts_of("a::b:c", "::"), ElementsAre("a", "b:c"));
+  EXPECT_THAT(parts_of("a,b,c", ",", 1), ElementsAre("a", "b,c"));
+  EXPECT_THAT(parts_of("a,b,c", ",", 0), ElementsAre("a,b,c"));
+  EXPECT_THAT(parts_of("a,b,c", ",", -1), ElementsAre("a", "b", "c"));
+}
+
+TEST(StringSplit, CutsAtWhiteSpace) {
+  EXPECT_THAT(parts_of("  a\t b\n", ""), ElementsAre("a", "b"));
+  EXPECT_THAT(parts_of("  a b  c ", "", 1), ElementsAre("a", "b  c "));
+  EXPECT_THAT(parts_of(" a ", "", 0), ElementsAre("a "));
+  EXPECT_THAT(parts_of(" \t", ""), IsEmpty());
+}
+
+TEST(StringSplit, FillsAndCutsToItsWidth) {
+  const Tensor x = strings({2}, {"a", "b c d"});
+  const Tensor y = run(StringSplit{}, {x, tensor<std::int64_t>({}, {2})});
+  EXPECT_EQ(y.shape(), Shape({2, 2}));
+  EXPECT_THAT(string_values(y), ElementsAre("a", "", "b", "c"));
+  EXPECT_EQ(
+      infer_text(StringSplit{}, {ValueType(DType::string, Dims{N}), ValueType(DType::i64, Dims{})}),
+      "string[$0,?]");
+  EXPECT_CONTAINS(error_of(StringSplit{}, {x, tensor<std::int64_t>({}, {-1})}), "the width is -1");
+  EXPECT_CONTAINS(error_of(StringPartCount{}, {counting({1})}), "must be string");
+}
+
 }  // namespace
 }  // namespace quern::testing

@@ -201,7 +201,7 @@ TEST(SharedConstants, AreComputedOnce) {
   EXPECT_LT(processor_seconds() - begin, sanitized ? 200 : 20);
 }
 
-// What a search would take too long for is placed by lists, and the plan says so.
+// The planner places huge graphs by lists, without a search, and the plan says so.
 TEST(HugeGraphs, AreSaidToBePlacedByLists) {
   const auto session = session_of(must(Executable::compile(bombs[3].make(6000), nullptr)));
   run(*session, {pattern({1, 8})});

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What hostile models and guests can make a process hold: the peak of its memory stays within what
-// they were given, and what is counted is what is held.
+// Hostile models and guests must not push a process's peak memory above what they were given,
+// and the memory that is counted must be the memory that is held.
 #include <chrono>
 #include <ctime>
 #include <fstream>

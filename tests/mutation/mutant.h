@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What mutate.py builds into a tree with changes: which of them is on, and which a process came by.
+// mutate.py builds this into a changed tree: it knows which change is on, and notes those reached.
 //   QUERN_MUTANT   the number of the change that is on; 0 or nothing: none
 //   QUERN_REACHED  a file of `most` bytes; that of each change that a process comes by becomes 1.
 //   It

@@ -28,7 +28,7 @@ FIRST = {
     "wasi-nn": ["wasi-nn", "commands"],
 }
 VULKAN = ["vulkan", "conformance-vulkan", "random-vulkan", "hardware"]
-# What an area cannot break, or another suite sees sooner, is not run for it.
+# These areas skip suites that they cannot break, or that see a change later than another suite.
 WITHOUT = {area: VULKAN for area in ("wasi-nn", "planner", "kernels", "passes", "graph", "parser")}
 
 PROGRAMS = {
@@ -40,7 +40,7 @@ PROGRAMS = {
 # Tests of ctest that are programs in C or scripts.
 COMMANDS = ("c_api/digits", "wasi-nn/c", "wasi-nn/wamr-backend", "wasi-nn/wasmtime", "wasi-nn/guests", "wasi-nn/node",
             "wasi-nn/component", "cli", "bench/programs")
-# What .ci/sanitizers runs.
+# These are the suites that .ci/sanitizers runs.
 SANITIZED = [suite for suite in PROGRAMS if suite not in ("vulkan", "limits")] + [
     "conformance", "digits", "random", "fuzz-onnx", "fuzz-run", "fuzz-c_api", "fuzz-wasi_nn", "fuzz-plan",
     "fuzz-trace"]

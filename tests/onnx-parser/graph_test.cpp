@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What surrounds the operators: inputs, initialisers, order, names, types, problems.
+// These tests cover all but the operators: inputs, initialisers, order, names, types, problems.
 #include "tests/expect.h"
 #include "tests/onnx-parser/import_test.h"
 
@@ -304,7 +304,7 @@ TEST(Import, RanksOfValueInfoAreCheckedWhereTheyAreNeeded) {
               AllOf(HasSubstr("%3: f32[?,?] = Identity(%2) rank=2"), HasSubstr("Binary(%3,")));
 }
 
-// Of a node's inputs, those alone whose rank is declared and not known.
+// The import checks only inputs whose rank is declared but not known.
 TEST(Import, RanksOfWhatIsLeftOutAreNotChecked) {
   const std::string text = imported(make_model(
       GraphParts{.nodes = {node("Reshape", {"x", "s"}, {"q"}),

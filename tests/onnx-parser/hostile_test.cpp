@@ -112,7 +112,7 @@ TEST(Hostile, MillionsOfEmptyNodesAreRefusedCheaply) {
   ASSERT_FALSE(m);
   EXPECT_EQ(m.error().code(), Code::out_of_memory);
   EXPECT_CONTAINS(std::string(m.error().message()), "20000000 more elements here");
-  // Of the processor; 0.1 s in a release build.
+  // The limit is processor time; a release build takes 0.1 s.
   EXPECT_LT(took, (quern::testing::sanitized ? 20 : 1) * CLOCKS_PER_SEC);
   EXPECT_LT(peak_rss_bytes(), rss_before + (std::size_t{64} << 20));
 }

@@ -293,6 +293,19 @@ TEST(Strings, Operators) {
                  integer("max_skip_count", 0), integers("ngram_counts", {0}),
                  integers("ngram_indexes", {0, 1}), integers("pool_int64s", {5, 6})}}),
       "%1: f32[2] = TfIdfVectorizer(%0) ngram_counts=[0] ngram_indexes=[0,1] pool_int64s=[5,6]\n");
+  EXPECT_EQ(nodes_of({.op = "StringConcat", .types = {words_in, words_in}, .version = 20}),
+            "%2: string[3] = StringConcat(%0, %1)\n");
+  EXPECT_EQ(nodes_of({.op = "StringSplit",
+                      .types = {words_in},
+                      .attributes = {word("delimiter", ","), integer("maxsplit", 2)},
+                      .version = 20}),
+            "%1: i64[3] = StringPartCount(%0) delimiter=\",\" max_splits=2\n"
+            "const %2: i64[1] = {-1}\n"
+            "%3: i64[3] = Reshape(%1, %2)\n"
+            "const %4: i64[1] = {0}\n"
+            "%5: i64[4] = Concat(%3, %4)\n"
+            "%6: i64[] = Reduce(%5) kind=max keepdims=false\n"
+            "%7: string[3,?] = StringSplit(%0, %6) delimiter=\",\" max_splits=2\n");
 }
 
 TEST(Sequences, Operators) {

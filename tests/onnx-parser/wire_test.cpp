@@ -15,7 +15,7 @@ using ::testing::ElementsAre;
 
 constexpr std::size_t plenty = 1 << 20;
 
-// What reading field 1 of every field of `bytes` as T leaves in `values`, and the error.
+// This appends every field 1 of `bytes`, read as T, to `values`, and returns the error's message.
 template <class T>
 std::string read_all(const std::string& bytes, std::vector<T>& values,
                      std::size_t budget = plenty) {

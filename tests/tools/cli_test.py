@@ -280,7 +280,7 @@ class Verify(Cli):
         first = j["data_sets"][0]["first"]
         self.assertEqual((first["name"], first["difference"]["value"]), ("n_Exp", "e"))
         self.assertEqual([n["op"] for n in j["data_sets"][0]["bisect"]["nodes"]], ["Exp"])
-        # What was written is a case, whose expected outputs are the reference's.
+        # The written folder is a case, and its expected outputs are the reference's.
         self.assertIn("1 passed", self.quern("verify", part, "--device", "reference").stdout)
 
     def test_against_with_data_sets(self):

@@ -223,7 +223,7 @@ TEST(Metrics, LabelsAreEscapedAndUtf8) {
   EXPECT_EQ(metrics_text({}).find('{'), std::string::npos);
 }
 
-// What a larger shape needs is charged before it is computed, also after a smaller one.
+// The memory for a larger shape is charged before the run, also after a run of a smaller shape.
 TEST(Figures, EachShapeIsCharged) {
   const auto bytes_after = [](Instance& instance, Handle context, std::int64_t rows) {
     ContextUse use;

@@ -27,7 +27,7 @@ class HostileGuest {
       guest_.memory()[i] = std::byte(below(3) ? below(8) : below(256));
     if (bytes >= 8192) prepare();
   }
-  // Of one ABI or the other. Adds the errno of witx to `answers`.
+  // This calls a function of one ABI or the other, and counts an errno of witx in `answers`.
   void call(Answers& answers) {
     if (below(2)) return call_wit();
     const auto table = witx_imports();
@@ -48,7 +48,7 @@ class HostileGuest {
 
   std::uint32_t below(std::uint32_t n) { return static_cast<std::uint32_t>(random_() % n); }
 
-  // What the guest prepared; it may be overwritten by outputs any time.
+  // This puts valid arguments into the guest's memory; outputs may overwrite them at any time.
   void prepare() {
     const std::vector<float> values(4);
     builder_ = guest_.put_words({guest_.put(as_bytes(model_)), std::uint32_t(model_.size())});

@@ -358,7 +358,7 @@ TEST(Limits, CountResidentBytesToTheByte) {
   EXPECT_LT(tight->usage().resident_bytes, needed);
 }
 
-// What was refused is charged to nobody, and what had been charged before still is.
+// A refused request is charged to nobody, and earlier charges stay as they were.
 TEST(Limits, ARefusalChangesNoCharge) {
   for (const Resource resource : {&Counts::tensor_bytes, &Counts::resident_bytes}) {
     const auto free = instance_with({});
@@ -535,7 +535,7 @@ TEST(Limits, EverythingIsGivenBack) {
   EXPECT_EQ(tenant->usage(), Counts());
 }
 
-// Of this process, in bytes.
+// This returns the resident set of this process, in bytes.
 std::uint64_t resident_set() {
   std::ifstream statm("/proc/self/statm");
   std::uint64_t total = 0, resident = 0;

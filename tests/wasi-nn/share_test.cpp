@@ -40,7 +40,7 @@ Handle context_of(Instance& instance, Handle graph) {
   return context;
 }
 
-// Of scale_model(), with 3 for x; 0 after an error.
+// This computes scale_model() with 3 for x, and returns the result, or 0 after an error.
 float computed(Instance& instance, Handle context) {
   ContextUse use;
   TensorView view;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the public discussions of WebAssembly/wasi-nn ask for, a test for each.
+// The public discussions of WebAssembly/wasi-nn ask for these features; each one has a test.
 #include <chrono>
 #include <mutex>
 

@@ -31,7 +31,7 @@ enum : std::uint32_t {
 enum : std::uint32_t { fp16, fp32, fp64, bf16, u8, i32, i64 };
 constexpr std::uint32_t untouched = 0xDEADDEAD;
 
-// What a component would do with each function.
+// The helpers of this class call the functions as a component would.
 class Wit : public ::testing::Test {
  protected:
   Wit() { guest_.table = wit_imports(); }
@@ -113,7 +113,7 @@ class Wit : public ::testing::Test {
     const std::uint32_t ret = list_of("[method]tensor.data", self);
     return guest_.floats(guest_.word(ret), guest_.word(ret + 4) / 4);
   }
-  // Of an error, which is dropped.
+  // This reads the code and the text of an error, and then drops the error.
   std::pair<std::uint32_t, std::string> error(Answer a) {
     EXPECT_TRUE(a.is_error);
     const std::uint32_t ret = list_of("[method]error.data", a.word);

@@ -55,7 +55,7 @@ Width width_of(const Op& op, std::size_t input) {
   if (const auto* cast = op.as<Cast>(); cast && cast->to == DType::string) return Width::narrow;
   return op.is_any_of<BitCast, DynamicQuantize, Range, Random, Multinomial, MelWeightMatrix,
                       NonMaxSuppression, QLinearConv, QLinearMatMul, TfIdfVectorizer,
-                      StringNormalizer>()
+                      StringNormalizer, StringConcat, StringPartCount, StringSplit>()
              ? Width::narrow
              : Width::f64;
 }

@@ -21,7 +21,7 @@ struct Traced {
   Tensor value;   // as BoundedTensor::value
   Numbers bound;  // empty: exact
   DType type = DType::f32;
-  // What a pass may do with how the value was made. `magnitude`, by element: the operands of the
+  // The bound of what passes may do to the value. `magnitude`, by element: the operands of the
   // sums and products by constants that end here, without cancellation; empty: |value| + bound.
   // `roundings`: those of the sum of products that ends here. `step`: of the integers that were
   // dequantised to this.

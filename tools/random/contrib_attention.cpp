@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // com.microsoft: attention with its masks and caches, embeddings; and operators of before opset 7.
-// What a mask hides is made little, not nothing: scores of -10000 have no digits left to compare.
+// A mask makes scores small, not nothing: scores of -10000 have no digits left to compare.
 #include <algorithm>
 #include <array>
 #include <cmath>

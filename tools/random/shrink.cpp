@@ -83,6 +83,7 @@ class Shrinker {
     fewer_runs();
     for (int round = 0; round < 4 && progress(); ++round) {
       changed_ = false;
+      earlier_outputs();
       cut_nodes();
       fewer_outputs();
       fewer_attributes();
@@ -124,6 +125,36 @@ class Shrinker {
         outputs.erase(outputs.begin() + from, outputs.begin() + to);
         if (!accept(std::move(c))) at += size;
       }
+    }
+  }
+
+  // Tensors that the node of an output reads, where another node makes them.
+  std::vector<std::string_view> read_by_maker(std::string_view output) const {
+    const std::vector<onnx::NodeProto>& nodes = best_.graph().nodes;
+    const auto maker = [&](std::string_view name) {
+      return std::ranges::find_if(nodes, [&](const onnx::NodeProto& n) {
+        return std::ranges::find(n.outputs, name) != n.outputs.end();
+      });
+    };
+    std::vector<std::string_view> found;
+    const auto node = maker(output);
+    if (node == nodes.end()) return found;
+    for (const std::string_view in : node->inputs)
+      if (!in.empty() && maker(in) != nodes.end() && !best_.structured.contains(in))
+        found.push_back(in);
+    return found;
+  }
+
+  // Replaces outputs by what their nodes read, so that nodes behind the defect go.
+  void earlier_outputs() {
+    for (std::size_t i = 0; i < best_.graph().outputs.size() && progress();) {
+      const auto inputs = read_by_maker(best_.graph().outputs[i].name);
+      const bool moved = std::ranges::any_of(inputs, [&](std::string_view name) {
+        RandomModel c = best_;
+        c.graph().outputs[i] = {name, {}};
+        return accept(std::move(c));
+      });
+      if (!moved) ++i;
     }
   }
 

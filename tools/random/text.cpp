@@ -113,11 +113,54 @@ bool tf_idf(Builder& b) {
   return true;
 }
 
+// ---- StringConcat, StringSplit
+
+bool join(Builder& b) {
+  if (b.opset() < 20) return false;
+  const Value x = b.take({.types = {DType::string}});
+  const Value y = b.take_broadcast(DType::string, x.dims);
+  const bool first = b.rng.chance(0.5);
+  b.add("StringConcat", {first ? x : y, first ? y : x}, {}, {DType::string, x.dims, 1, false});
+  return true;
+}
+
+// The width of the result depends on the data: words of one letter, with a delimiter behind each
+// but the last one.
+bool split(Builder& b) {
+  if (b.opset() < 20) return false;
+  const Texts delimiters = {"", ",", "::"};
+  const std::string delimiter = b.rng.pick(delimiters);
+  const std::int64_t most_splits = b.rng.between(-1, 3);
+  const Extent length = fixed(b.rng.between(0, 4));
+  Extent width = fixed(0);
+  const Value x = b.input_of(DType::string, {length}, [&](std::size_t run, const Shape& shape) {
+    Texts texts;
+    width[run] = 0;
+    for (std::int64_t i = 0; i < shape.elements(); ++i) {
+      const std::int64_t words = b.rng.between(1, 5);
+      std::string text = "a";
+      for (std::int64_t k = 1; k < words; ++k) text += (delimiter.empty() ? " " : delimiter) + "b";
+      texts.push_back(std::move(text));
+      const std::int64_t parts = most_splits < 0 ? words : std::min(words, most_splits + 1);
+      width[run] = std::max(width[run], parts);
+    }
+    return string_tensor(shape, std::move(texts));
+  });
+  for (std::size_t run = b.runs(); run < most_runs; ++run) width[run] = width[0];
+  Attributes a;
+  if (!delimiter.empty() || b.rng.chance(0.3))
+    a.push_back(Builder::text("delimiter", b.keep(delimiter)));
+  if (most_splits >= 0) a.push_back(Builder::integer("maxsplit", most_splits));
+  b.add_some("StringSplit", {x}, a,
+             {{DType::string, {length, width}, 1, false}, {DType::i64, {length}, 5, false, true}},
+             1);
+  return true;
+}
+
 constexpr std::array text_table = {
-    Family{"equal-texts", 0.4, equal_texts},
-    Family{"identity-of-texts", 0.3, identity},
-    Family{"string-normalizer", 0.4, normalizer},
-    Family{"tf-idf", 0.3, tf_idf},
+    Family{"equal-texts", 0.4, equal_texts},      Family{"identity-of-texts", 0.3, identity},
+    Family{"string-normalizer", 0.4, normalizer}, Family{"tf-idf", 0.3, tf_idf},
+    Family{"string-concat", 0.3, join},           Family{"string-split", 0.4, split},
 };
 
 }  // namespace

@@ -139,7 +139,7 @@ const std::byte* NullContext::place(const Step::Operand& operand) const {
   return static_cast<const Constant*>(held.get())->data.get() + operand.offset;
 }
 
-// What the device makes of a region: nothing is needed to answer zeros.
+// The code of a region. It is empty: answering zeros needs none.
 class NullCode final : public DeviceCode {};
 
 // How regions are compiled.

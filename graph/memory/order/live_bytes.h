@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What running a node of an OrderProblem does to the bytes that are live.
+// The effect of running a node of an OrderProblem on the live bytes.
 #pragma once
 
 #include <algorithm>

@@ -165,7 +165,7 @@ class Reach {
       }
   }
 
-  // What it costs to make this, and to find a bound with it.
+  // The work of making this table and of finding a bound with it.
   static std::uint64_t cost(const OrderProblem& p) {
     const std::uint64_t words = (p.nodes.size() + 63) / 64;
     std::uint64_t edges = p.nodes.size() + p.buffers.size();
@@ -278,16 +278,14 @@ class Orderer {
     std::vector<char> done(p_.nodes.size());
     std::vector<std::uint32_t> order;
     std::uint64_t proven = answer_.bound;
-    bool exact = true;
     for (auto& nodes : parts) {
       std::ranges::sort(nodes);
       const OrderPart part = part_of(nodes, done);
-      exact &= solve(part, proven, order);
+      solve(part, proven, order);
       for (std::uint32_t n : nodes) done[n] = 1;
     }
     answer_.bound = std::max(answer_.bound, proven);
     consider(std::move(order));
-    if (exact) answer_.bound = std::max(answer_.bound, answer_.peak);
   }
 
   // Nodes that cut stand behind all before them.
@@ -348,9 +346,9 @@ class Orderer {
     return part;
   }
 
-  // Appends an order of the part. True when it is the best, or good enough for the whole;
-  // `proven`: peak below which the whole cannot stay.
-  bool solve(const OrderPart& part, std::uint64_t& proven, std::vector<std::uint32_t>& order) {
+  // Appends an order of the part. `proven`: a peak below which the whole cannot stay; where the
+  // order is the best, it rises to the peak of that.
+  void solve(const OrderPart& part, std::uint64_t& proven, std::vector<std::uint32_t>& order) {
     const auto search = make_part_search(part, proven, steps_, work_);
     std::vector<std::uint32_t> known = part_of_best(part);
     const std::uint64_t peak = peak_in(part, known);
@@ -372,7 +370,6 @@ class Orderer {
       if (found.peak < best.peak) best = std::move(found);
     }
     for (std::uint32_t n : best.order) order.push_back(part.nodes[n]);
-    return exact || best.peak <= proven;
   }
 
   std::vector<std::uint32_t> part_of_best(const OrderPart& part) const {

@@ -44,7 +44,7 @@ class Pairs {
     std::uint32_t low, high;              // of the buffers; the difference is high's minus low's
     std::uint32_t first_window, windows;  // in `windows`, ascending
   };
-  // What is live at one time, of a maximal set.
+  // A buffer of a maximal set of buffers that are live at one time.
   struct Live {
     std::uint32_t buffer;
     std::int64_t from, to;
@@ -239,7 +239,7 @@ class PairSearch {
     left_[k] = windows;
   }
 
-  // What the difference of a pair can still be.
+  // The interval in which the difference of a pair can still lie.
   Window reach(std::uint32_t k) const {
     const Pairs::Pair& pair = p_.pairs[k];
     return {std::max(low_[pair.high] - high_[pair.low], p_.windows[left_[k].first].low),

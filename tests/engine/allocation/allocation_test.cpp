@@ -144,7 +144,7 @@ TEST_P(AllocationTest, Loop) {
 
 // ---- the models of the test data, when they are there ------------------------------------------
 
-// What they may allocate, with the reason. Nothing may stand here that does not.
+// These models may allocate, for the reasons given. Models that do not allocate must not be here.
 const std::map<std::string, std::string> exempt = {};
 
 TEST_P(AllocationTest, ModelsOfTheTestData) {

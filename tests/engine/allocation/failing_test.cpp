@@ -36,7 +36,7 @@ struct Work {
   int threads = 1;
 };
 
-// What a child tells, in memory that it shares.
+// A child writes its report into memory that it shares with its parent.
 enum class Ending : std::uint8_t { died, succeeded, refused, other_code, threw, wrong_after };
 struct Report {
   Ending ending;
@@ -134,7 +134,7 @@ Ending attempt(const Work& work, const std::vector<float>& wanted, std::uint64_t
 
 Report* of_this_child = nullptr;
 
-// Of a child that dies, or that a library ends.
+// This runs when a child dies or a library ends it, and notes the library that did so.
 void note_death(int /*signal*/) {
   (void)testing::allow_allocations();
   testing::name_innermost_library(of_this_child->library, sizeof of_this_child->library);

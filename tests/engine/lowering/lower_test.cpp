@@ -54,7 +54,7 @@ TEST(Lower, StepsAreNamedByTheGraph) {
   ::mallopt(M_PERTURB, 0);
 }
 
-// What only looks at memory in another way takes no step, and a step says which kind it is.
+// An operator that only views memory takes no step, and a step's `op` names the operator's kind.
 TEST(Lower, ViewsAreNoSteps) {
   GraphBuilder g("views");
   const Operand x = g.input("x", DType::f32, {2, 3, 4});

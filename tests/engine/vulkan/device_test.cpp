@@ -174,7 +174,7 @@ TEST_F(VulkanTest, PaddingIsNothingBesideInfinity) {
       std::vector<float> y(bytes.size() / sizeof(float));
       std::memcpy(y.data(), bytes.data(), bytes.size());
       EXPECT_EQ(std::ranges::count_if(y, [](float v) { return std::isnan(v); }), 0);
-      // What has the corner in its window, of eight channels.
+      // In each of eight channels, four positions have the corner in their window.
       EXPECT_EQ(std::ranges::count(y, infinity), 8 * 4);
     }
   }
@@ -241,7 +241,7 @@ TEST_F(VulkanTest, LeavesFamiliesThatAreNamedToTheCpu) {
               ::testing::UnorderedElementsAre(HasSubstr("Softmax"), HasSubstr("MatMul")));
 }
 
-// What the host copies of an output waits for no download of another.
+// The host's copy of one output does not wait for the download of another.
 TEST_F(VulkanTest, OutputsThatAreNamedTwiceTakeOneSubmission) {
   GraphBuilder g("twice");
   const Operand x = testing::floats(g, "x", {4, 4});
@@ -324,7 +324,7 @@ TEST_F(VulkanTest, ManyRunsLeaveDeviceMemoryAsItWas) {
   EXPECT_EQ(session->resident_bytes(), resident);
 }
 
-// What devices keep on disk goes to a folder of its own while this lives.
+// While this object lives, devices keep their files on disk in a temporary folder.
 class CacheFolder {
  public:
   CacheFolder() {

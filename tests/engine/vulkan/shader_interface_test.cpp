@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What kernels describe fits what the shaders declare: bindings, push constants, specialisation
-// constants. The dispatches come from lowering whole models for a device that is none.
+// The dispatches of kernels must fit what the shaders declare: bindings, push constants,
+// specialisation constants. They come from lowering whole models for a device that does not exist.
 #include <algorithm>
 #include <array>
 #include <map>
@@ -24,7 +24,7 @@
 namespace quern {
 namespace {
 
-// What a SPIR-V module declares, as far as a dispatch must fit it.
+// This holds those declarations of a SPIR-V module that a dispatch must fit.
 struct Interface {
   std::set<std::uint32_t> bindings;
   std::set<std::uint32_t> written;  // the bindings among them that are not readonly
@@ -151,7 +151,7 @@ class PaperBackend final : public Backend {
   GpuTarget target_;
 };
 
-// What a device is, and the ending of the shaders that it alone runs.
+// A kind of device has a name and the ending of the shaders that only this kind runs.
 struct Kind {
   const char* name;
   std::string_view ending;

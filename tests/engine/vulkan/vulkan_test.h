@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What tests of the Vulkan device share.
+// The tests of the Vulkan device share these helpers.
 #pragma once
 
 #include <string>

@@ -61,7 +61,7 @@ TEST(Boxes, StackWhatThenHasAPartner) {
   EXPECT_NE(boxes.box[0], boxes.box[2]);
 }
 
-// What is on top keeps its alignment.
+// A buffer that is stacked on another one keeps its alignment.
 TEST(Boxes, PadBetweenWhatIsStacked) {
   const MemoryProblem p{{interval(0, 2, 100, 64), interval(0, 2, 60, 64)}};
   const Boxes boxes = boxes_of(p, Joining::all);

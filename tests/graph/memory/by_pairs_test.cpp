@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the search over pairs finds and proves where buffers are only partly live at times, against
-// every placement there is.
+// These tests check the results and proofs of the search over pairs against every placement there
+// is, for buffers that are only partly live at times.
 #include "graph/memory/packing/by_pairs.h"
 
 #include <gtest/gtest.h>

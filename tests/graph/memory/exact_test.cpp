@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the exact search proves, against every placement there is.
+// These tests check the proofs of the exact search against every placement there is.
 #include "graph/memory/packing/exact.h"
 
 #include <atomic>

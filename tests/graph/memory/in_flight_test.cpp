@@ -20,7 +20,7 @@ TEST(InFlight, PutsTheLargeBesideTheSmall) {
   EXPECT_LE(lower_bound(two.problem), 110U);
 }
 
-// What is live in one step alone is never live in two runs at one time.
+// A buffer that is live in only one step is never live in two runs at the same time.
 TEST(InFlight, TakesTurns) {
   const MemoryProblem p{{interval(0, 1, 100), interval(1, 2, 100), interval(0, 2, 7)}};
   EXPECT_LE(lower_bound(in_flight(p, 2).problem), 107U);

@@ -79,7 +79,7 @@ TEST(GapPacker, CountsWhatItFindsNoGapFor) {
   packer.pack(packing, Arrivals({{4, 4, 0}, {3, 4, 1}}), 2);
   EXPECT_EQ(packing.excess, 4U);
   EXPECT_EQ(packing.size, 24U);
-  // What has ended is gone: there is a gap at the bottom.
+  // Buffers that have ended free their places, so there is a gap at the bottom.
   packer.pack(packing, Arrivals({{5, 12, 2}}), 9);
   EXPECT_EQ(packing.placed.back().offset, 0U);
   EXPECT_EQ(packing.excess, 4U);

@@ -64,7 +64,7 @@ StepGraph random_program(unsigned seed, std::size_t steps, std::uint64_t write_u
 
 using Bytes = std::vector<std::uint64_t>;  // a number for each unit
 
-// What lies behind the result in the last unit that a write takes.
+// A write ends at a multiple of write_unit; this spoils the bytes from the result to that end.
 void spoil(const StepGraph& g, std::uint64_t at, std::uint32_t result, Bytes& arena) {
   const std::uint64_t step = std::max<std::uint64_t>(g.write_unit / unit, 1);
   const std::uint64_t units = g.buffers[result].size / unit;
@@ -217,7 +217,7 @@ TEST(Schedule, OfManyStepsTakesBoundedTime) {
             testing::sanitized ? 120 : 12);
 }
 
-// What holds() refuses gives wrong results, but for values that happen to be equal.
+// A schedule that holds() refuses gives wrong results, unless values happen to be equal.
 TEST(Schedule, ThatSharesAtRandomIsSeenThrough) {
   std::size_t wrong = 0;
   for (unsigned seed = 0; seed < 400; ++seed) {

@@ -145,7 +145,7 @@ struct Large {
   MemoryProblem problem;
 };
 
-// What `quern plan` does in its second, with what is sure to be tried: seconds of processor time.
+// `quern plan` gives a strategy one second; what it always tries takes seconds of processor time.
 TEST(Valleys, PlanManyBuffersWithinAHundredthOfTheBound) {
   std::vector<Large> all = {
       {"planted, some left out", planted_problem({.buffers = 30000, .seed = 11, .drop = 0.05})},

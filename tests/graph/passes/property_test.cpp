@@ -36,7 +36,7 @@ class Generator {
 
   Graph grow(int steps) {
     for (int i = 0; i < steps; ++i) step();
-    // What nobody has read since, the newest first, and one that others read.
+    // The outputs are the newest unread floats, at most five, and one value that pick() chooses.
     std::vector<ValueId> ends;
     for (auto v = floats_.rbegin(); v != floats_.rend() && ends.size() < 5; ++v)
       if (g_.value(*v).uses.empty()) ends.push_back(*v);
@@ -85,7 +85,7 @@ class Generator {
     return g_.add_constant(std::move(t));
   }
 
-  // What does not fit is left out; what grows too large is forgotten.
+  // This skips a node that does not fit, and forgets a result that is unknown, empty or too large.
   std::optional<ValueId> put(Op op, std::vector<ValueId> inputs) {
     auto v = g_.add(std::move(op), std::move(inputs));
     if (!v || !g_.type(*v).fully_known() || shape(*v).elements() > 2000 ||
@@ -269,7 +269,7 @@ class Generator {
       default: unsized(Reshape{}, {x, *g_.add(ShapeOf{}, {x})}, shape(x)); break;
     }
   }
-  // What inference cannot know: the shape comes from a value.
+  // Inference cannot know this shape, because it comes from a value, so the caller gives it.
   void unsized(Op op, std::vector<ValueId> inputs, const Shape& shape) {
     const auto v = g_.add(std::move(op), std::move(inputs));
     ASSERT_TRUE(v) << v.error().message();

@@ -140,7 +140,7 @@ Graph large_graph(std::size_t layers) {
   return g;
 }
 
-// Of processor time: others may want the machine too.
+// This measures processor time, because other processes may use the machine too.
 double milliseconds_for(std::size_t layers, std::size_t& nodes, std::size_t& left) {
   Graph g = large_graph(layers);
   nodes = g.node_count();

@@ -43,7 +43,7 @@ TEST(MergeReshapes, WithOneOpenDimension) {
     output %4 "y")");
 }
 
-// What only a run can refuse it still refuses.
+// The pass keeps an inner reshape that a run may refuse, so that the run still refuses it.
 TEST(MergeReshapes, StaysWhereTheInnerOneMayNotFit) {
   expect_stays({"merge_reshapes"}, R"(
     input %0 "x": f32[N,M]
@@ -204,7 +204,7 @@ TEST(ReduceBeforeTranspose, WithAndWithoutDimensions) {
     %5: f32[2,1,1,3] = Transpose(%4) perm=[0,2,3,1]
     output %2 "y"
     output %5 "z")");
-  // What is left would have to be transposed.
+  // The result of an earlier Reduce would still have to be transposed.
   expect_stays({"reduce_before_transpose"}, R"(
     input %0 "x": f32[2,3,4]
     const %1: i64[1] = {0}

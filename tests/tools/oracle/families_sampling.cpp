@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What reads its input at places that are computed, and the Fourier transform.
+// This file covers operators that read at computed places, their grids, and Fourier transforms.
 #include "tests/tools/oracle/family_groups.h"
 
 namespace quern::testing {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the passes fuse, fold and reorder stays within the bounds of the graph as it was written.
+// Graphs that the passes fuse, fold and reorder stay within the bounds of the graph as written.
 #include "engine/vocabulary/text_util.h"
 #include "tests/tools/oracle/judging.h"
 

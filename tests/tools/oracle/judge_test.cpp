@@ -60,7 +60,7 @@ TEST(OracleJudge, FindsOneElementThatIsTenBoundsOff) {
   }
 }
 
-// What `wrong` gives is not taken for what `right` gives.
+// The judge must not accept the results of `wrong` as those of `right`.
 void expect_found(std::string_view right, std::string_view wrong) {
   const Graph g = graph_of(right);
   const auto inputs = random_inputs(g, 5);

@@ -68,7 +68,7 @@ TEST(Judge, TakesTheBoundOfTheOracle) {
   const Tensor& right = judge->wanted()[0][0][0];
   const float y = right.span<float>()[0];
   EXPECT_EQ(judge->verdict(0, 0, {right}), "");
-  // What moving the inputs would allow is hundreds of units in the last place; a product is one.
+  // Moved inputs would allow hundreds of units in the last place; the bound of a product is one.
   EXPECT_CONTAINS(judge->verdict(0, 0, {with_first(right, y * 1.000001F)}), "within");
   EXPECT_EQ(judge->share().elements, 4);
   EXPECT_EQ(judge->share().undetermined, 0);
