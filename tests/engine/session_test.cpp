@@ -175,6 +175,21 @@ TEST(OrderAndAlias, ChangeNoBit) {
     }
 }
 
+// A strategy that the caller names places every buffer, of large programs too.
+TEST(Plans, OfManyBuffersAreThoseOfTheNamedStrategy) {
+  GraphBuilder g("chain");
+  Operand x = g.input("x", DType::f32, {8, 8});
+  const Operand y = x;
+  for (int i = 0; i < 300; ++i) x = g.matmul(x, y);
+  g.output("y", x);
+  const auto session = session_of(compile(must(g.build()), "cpu", {.strategy = "none"}));
+  must(session->set_input(0, pattern({8, 8}).view()));
+  must(session->run());
+  const PlanInfo info = session->plan_info();
+  EXPECT_GE(info.arena_bytes, 290U * 256);
+  EXPECT_LE(info.arena_lower_bound, 2048U);
+}
+
 // An input that is left out does not count among the bytes that a step reads.
 TEST(Plans, CountTheBytesOfWhatIsThere) {
   GraphBuilder g("pad");

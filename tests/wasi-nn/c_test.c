@@ -163,6 +163,26 @@ static void check_sharing(void) {
   CHECK(quern_nn_tenant_create(&options, &tenant) == QUERN_NN_INVALID_ARGUMENT);
 }
 
+/* The device of GPU models is the one that the host names. */
+static void check_gpu(const char* model) {
+  quern_nn_tenant_options options = QUERN_NN_TENANT_OPTIONS_INIT;
+  quern_nn_tenant* tenant = NULL;
+  quern_nn_instance* instance = NULL;
+  uint32_t graph = 0, context = 0;
+  char log[256] = "";
+  options.gpu = "nowhere";
+  options.log = keep;
+  options.log_user = log;
+  OK(quern_nn_tenant_create(&options, &tenant));
+  OK(quern_nn_tenant_add_file(tenant, "digits", model, QUERN_NN_GPU));
+  OK(quern_nn_instance_create(tenant, NULL, &instance));
+  OK(quern_nn_load_by_name(instance, "digits", 6, &graph));
+  OK(quern_nn_init_execution_context(instance, graph, NULL, &context));
+  CHECK(strstr(log, "nowhere") != NULL);
+  quern_nn_instance_destroy(instance);
+  quern_nn_tenant_destroy(tenant);
+}
+
 /* ---- typed ---- */
 
 static void check_typed(quern_nn_instance* instance) {
@@ -397,6 +417,7 @@ int main(int argc, char** argv) {
   check_nulls();
   check_figures(argv[1]);
   check_sharing();
+  check_gpu(argv[1]);
   check_tenants(argv[1]);
   OK(quern_nn_tenant_create(NULL, &tenant));
   OK(quern_nn_tenant_add_file(tenant, "digits", argv[1], QUERN_NN_CPU));

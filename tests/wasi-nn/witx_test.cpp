@@ -218,6 +218,23 @@ TEST_F(Witx, FindsOnlyWholeNames) {
             invalid_argument);
 }
 
+TEST(WitxLog, TellsOfAConfigurationThatHasNoEffect) {
+  std::vector<std::string> told;
+  TenantOptions options;
+  options.log = [&](std::string_view text) { told.emplace_back(text); };
+  const auto tenant = Tenant::create(options);
+  ASSERT_TRUE(tenant->add_bytes("add", as_bytes(add_model())).ok());
+  FakeGuest guest(Instance::create(tenant));
+  const std::string text = "add";
+  const std::uint32_t name = guest.put(as_bytes(text));
+  const std::uint32_t out = guest.put_words({0});
+  EXPECT_EQ(guest.call("load_by_name_with_config", {name, 3, name, 0, out}), success);
+  EXPECT_TRUE(told.empty());
+  EXPECT_EQ(guest.call("load_by_name_with_config", {name, 3, name, 2, out}), success);
+  ASSERT_EQ(told.size(), 1u);
+  EXPECT_CONTAINS(told[0], "no effect");
+}
+
 TEST_F(Witx, KnowsGraphsFromContexts) {
   EXPECT_EQ(guest_.call("init_execution_context", {context_, out_}), invalid_argument);
   EXPECT_EQ(guest_.call("init_execution_context", {99, out_}), invalid_argument);

@@ -249,8 +249,11 @@ TEST_P(ShaderInterface, FitsEveryDispatch) {
     EXPECT_EQ(used.contains(s.name), runs(GetParam(), s.name)) << s.name;
 }
 
-// A recurrent layer of more units than a workgroup has invocations.
+// A recurrent layer of more units than a workgroup has invocations, and a product with one row and
+// more columns than these workgroups have.
 void wide_layer(GraphBuilder& g) {
+  g.output("product",
+           g.matmul(testing::floats(g, "row", {1, 64}), testing::weights(g, {64, 4000}, 3)));
   const Operand x = testing::floats(g, "x", {3, 1, 8});
   g.output("y", g.rnn(x, testing::weights(g, {1, 136, 8}, 1), testing::weights(g, {1, 136, 136}, 2),
                       136)[0]);

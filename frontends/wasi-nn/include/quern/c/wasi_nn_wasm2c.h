@@ -55,9 +55,14 @@ static inline uint32_t quern_nn_wasm2c_call(quern_nn_wasm2c* nn, const char* nam
   return QUERN_NN_UNSUPPORTED_OPERATION;
 }
 
-#define QUERN_NN_WASM2C(function, parameters, ...)                               \
-  uint32_t QUERN_NN_WASM2C_NAME(function) parameters {                           \
-    return quern_nn_wasm2c_call(nn, #function, (const uint32_t[]){__VA_ARGS__}); \
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define QUERN_NN_WASM2C(function, parameters, ...)         \
+  uint32_t QUERN_NN_WASM2C_NAME(function) parameters {     \
+    const uint32_t arguments[] = {__VA_ARGS__};            \
+    return quern_nn_wasm2c_call(nn, #function, arguments); \
   }
 #define QUERN_NN_WASM2C_1 (quern_nn_wasm2c * nn, uint32_t a)
 #define QUERN_NN_WASM2C_2 (quern_nn_wasm2c * nn, uint32_t a, uint32_t b)
@@ -74,5 +79,9 @@ QUERN_NN_WASM2C(compute, QUERN_NN_WASM2C_1, a)
 QUERN_NN_WASM2C(get_output, QUERN_NN_WASM2C_5, a, b, c, d, e)
 QUERN_NN_WASM2C(unload, QUERN_NN_WASM2C_1, a)
 QUERN_NN_WASM2C(finalize_execution_context, QUERN_NN_WASM2C_1, a)
+
+#ifdef __cplusplus
+}
+#endif
 
 #endif
