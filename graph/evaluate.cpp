@@ -68,7 +68,7 @@ Result<std::vector<Tensor>> run_reference(const OpReference& reference, const Op
 
 bool can_evaluate(const OpDef& def) {
   return !def.is(OpTrait::random) && !def.is(OpTrait::data_dependent) &&
-         !def.is(OpTrait::structural);
+         !def.is(OpTrait::structural) && !def.is(OpTrait::makes_text);
 }
 
 namespace {

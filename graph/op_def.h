@@ -113,6 +113,8 @@ enum class OpTrait : std::uint32_t {
   post_ops = 32,
   // Input 0 is copied byte by byte from any address: a constant needs no aligned copy.
   any_address = 64,
+  // The strings that it makes are as long as its data say: it runs only where a run bounds them.
+  makes_text = 128,
 };
 constexpr OpTrait operator|(OpTrait a, OpTrait b) {
   return static_cast<OpTrait>(static_cast<std::uint32_t>(a) | static_cast<std::uint32_t>(b));

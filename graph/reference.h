@@ -3,6 +3,7 @@
 // constants with them but does not link against them: the creator of a Graph passes them in.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <deque>
 #include <span>
@@ -40,16 +41,31 @@ class Scratch {
   std::size_t used_ = 0;
 };
 
-// Storage for the strings that a run creates; they stay valid until clear().
+// Storage for the strings that a run creates; they stay valid until clear(), since values of loops
+// and results point into it. Operators ask for room, before each string that may be long, or once
+// where the strings are as many as elements.
 class StringPool {
  public:
+  static constexpr std::size_t usual_bytes = std::size_t{64} << 20;
+
+  void limit(std::size_t bytes) { most_bytes_ = std::min(bytes, usual_bytes); }
+  std::size_t most_bytes() const { return most_bytes_; }
+  bool has_room(std::size_t bytes) const {
+    return bytes_ <= most_bytes_ && bytes <= most_bytes_ - bytes_;
+  }
   StringRef add(std::string_view text) {
     const std::string& s = strings_.emplace_back(text);
+    bytes_ += sizeof(s) + text.size();
     return {s.data(), s.size()};
   }
-  void clear() { strings_.clear(); }
+  void clear() {
+    strings_.clear();
+    bytes_ = 0;
+  }
 
  private:
+  std::size_t most_bytes_ = usual_bytes;
+  std::size_t bytes_ = 0;
   std::deque<std::string> strings_;
 };
 

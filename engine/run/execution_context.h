@@ -10,6 +10,7 @@
 #include <quern/tensor.h>
 
 #include "engine/vocabulary/stop.h"
+#include "graph/reference.h"
 
 namespace quern {
 
@@ -39,6 +40,8 @@ class ExecutionContext {
     std::span<TensorMemory* const> device_outputs;
     const Stop* stop = nullptr;  // null: nothing ends the run early
     StepListener* listener = nullptr;
+    // Strings that kernels make stay there. Null: in the context, until its next call.
+    StringPool* strings = nullptr;
   };
 
   virtual ~ExecutionContext() = default;

@@ -25,6 +25,7 @@ MemoryPool& RunMemory::pool() {
 
 void RunMemory::set_limit(std::size_t bytes) {
   limit_ = bytes;
+  strings.limit(bytes / 4);
   if (pool_) pool_->set_limit(bytes);
 }
 

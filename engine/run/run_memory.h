@@ -10,6 +10,7 @@
 #include "engine/compile/mapped_source.h"
 #include "engine/run/memory_recorder.h"
 #include "graph/memory/pools/pool.h"
+#include "graph/reference.h"
 
 namespace quern {
 
@@ -25,6 +26,8 @@ class RunMemory {
 
   // Records all blocks from now on; null: no recording.
   MemoryRecorder* recorder = nullptr;
+  // Strings of the run, in all graphs inside of it: what a loop's body makes is carried on.
+  StringPool strings;
 
  private:
   friend class RunBlock;

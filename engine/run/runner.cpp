@@ -141,8 +141,10 @@ Status Runner::prepare(std::span<const RuntimeValue> inputs, std::span<const std
 
 void Runner::begin(std::span<const RuntimeValue> inputs) {
   partition_.clear();
-  if (graph_ == Graphs::session)  // the last run's results are no longer valid
+  if (graph_ == Graphs::session) {  // the last run's results are no longer valid
     for (RunBlock& a : arenas_) a.release();
+    memory_.strings.clear();
+  }
   if (memory_.recorder) memory_.recorder->free_all(recorded_);
   for (Slot i = 0; i < inputs.size(); ++i) assign(slot(i), inputs[i].kind, inputs[i].tensors);
 }
@@ -270,8 +272,8 @@ Result<ExecutionContext::Call> Runner::bind_segment(Bound& bound, std::size_t de
   std::ranges::fill(bound.device_outputs, nullptr);
   bind_results(node, outputs, options, bound);
   return ExecutionContext::Call{
-      arena,        bound.inputs,    bound.outputs, bound.device_inputs, bound.device_outputs,
-      options.stop, options.listener};
+      arena,        bound.inputs,     bound.outputs,   bound.device_inputs, bound.device_outputs,
+      options.stop, options.listener, &memory_.strings};
 }
 
 void Runner::take_outputs(const Bound& bound) {

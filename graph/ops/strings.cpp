@@ -158,6 +158,7 @@ const OpDef& TfIdfVectorizer::def() {
 const OpDef& StringConcat::def() {
   static constexpr OpDef def{.name = "StringConcat",
                              .inputs = {2, 2},
+                             .traits = OpTrait::makes_text,
                              .infer = infer_string_concat,
                              .attributes = &op_struct<StringConcat>,
                              .onnx = {"StringConcat", 20}};

@@ -17,6 +17,7 @@
 #include "kernels/contract/kernel.h"
 #include "kernels/contract/movement.h"
 #include "kernels/contract/number_text.h"
+#include "kernels/contract/string_room.h"
 #include "kernels/cpu/cast_rows.h"
 #include "kernels/gpu/kernels.h"
 
@@ -134,6 +135,7 @@ Status parse_strings(const ReferenceCall& call) {
 Status cast_reference(const ReferenceCall& call) {
   if (call.inputs[0].type.dtype == DType::string) return parse_strings(call);
   const bool to_text = call.outputs[0].type.dtype == DType::string;
+  if (to_text) QUERN_TRY(check_room(call.strings));
   const std::int64_t n = call.inputs[0].type.shape.elements();
   visit_dtype(call.inputs[0].type.dtype, [&]<class From>(TypeTag<From>) {
     if constexpr (!std::is_same_v<From, StringRef>) {

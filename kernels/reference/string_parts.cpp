@@ -5,18 +5,14 @@
 // of StringPartCount: its greatest element is the width of the first. Parts are as in Python: a
 // delimiter cuts "a,,b" in three and "" in one, white space (of ASCII) cuts "" in none, and what is
 // left after the last cut keeps its end. Parts point into the string that was cut.
-#include "engine/vocabulary/text_util.h"
 #include "graph/ops/infer.h"
 #include "graph/ops/strings.h"
 #include "kernels/contract/iterate.h"
 #include "kernels/contract/kernel.h"
+#include "kernels/contract/string_room.h"
 
 namespace quern {
 namespace {
-
-// Joining doubles what a chain of nodes holds at each of them; nothing else of a plan is as long as
-// its data say.
-constexpr std::size_t most_joined_bytes = std::size_t{64} << 20;
 
 Status string_concat_reference(const ReferenceCall& call) {
   const Shape& shape = call.outputs[0].type.shape;
@@ -26,22 +22,18 @@ Status string_concat_reference(const ReferenceCall& call) {
   const std::array<Shape, 2> strides = {broadcast_strides(call.inputs[0].type.shape, shape),
                                         broadcast_strides(call.inputs[1].type.shape, shape)};
   StopCheck check(call.stop);
-  std::size_t bytes = 0;
+  Status room;
   std::string joined;
   for_each_offset(shape, strides, 64, check, [&](const auto& at) {
     const std::string_view left = a[at[0]].view();
     const std::string_view right = b[at[1]].view();
-    bytes += left.size() + right.size();
-    if (bytes > most_joined_bytes || check.spend(static_cast<std::int64_t>(right.size() / 8)))
-      return;
+    if (room.ok()) room = check_room(call.strings, left.size() + right.size());
+    if (!room.ok() || check.spend(static_cast<std::int64_t>(right.size() / 8))) return;
     joined.assign(left);
     joined += right;
     *y++ = call.strings.add(joined);
   });
-  if (bytes > most_joined_bytes)
-    return {Code::out_of_memory, cat("the joined strings have ", bytes, " bytes, at most ",
-                                     most_joined_bytes, " are possible")};
-  return {};
+  return room;
 }
 
 // ---- parts

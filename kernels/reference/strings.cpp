@@ -13,6 +13,7 @@
 #include "kernels/contract/kernel.h"
 #include "kernels/contract/movement.h"
 #include "kernels/contract/sorting.h"
+#include "kernels/contract/string_room.h"
 
 namespace quern {
 namespace {
@@ -132,6 +133,7 @@ class StopWords {
 
 Status strings_reference(const ReferenceCall& call) {
   const auto& op = call.as<StringNormalizer>();
+  QUERN_TRY(check_room(call.strings));
   StopCheck check(call.stop);
   const StopWords stop_words(call, check);
   const MutableTensorView& y = call.outputs[0];

@@ -86,6 +86,29 @@ TEST_P(HostileRun, SizesBeyondTheMemoryLimit) {
          Code::out_of_memory, "bytes");
 }
 
+// Strings that double with each node; no shape says so.
+TEST_P(HostileRun, StringsWithoutAnEnd) {
+  const Message word = tensor_header("a0", text, {1}).text(6, std::string(100, 'a'));
+  Messages nodes;
+  for (int i = 0; i < 60; ++i) {
+    const std::string from = "a" + std::to_string(i), to = "a" + std::to_string(i + 1);
+    nodes.push_back(node("StringConcat", {from, from}, {to}));
+  }
+  nodes.push_back(node("Identity", {"a60"}, {"y"}));
+  expect(make_model(GraphParts{.nodes = nodes, .outputs = {hostile_y}, .initializers = {word}}, 20),
+         Code::out_of_memory, "the strings of this run");
+}
+
+TEST_P(HostileRun, LoopsThatMakeStringsMeetTheLimit) {
+  const Message body = make_graph(
+      {.nodes = {node("Identity", {"c"}, {"d"}), node("Cast", {"i"}, {"t"}, {integer("to", 8)})},
+       .inputs = {value("i", i64, {}), value("c", boolean, {}), value("s", text, {})},
+       .outputs = {Message().text(1, "d"), Message().text(1, "t")}});
+  const Message word = tensor_header("w", text, {}).text(6, "a");
+  expect(one("Loop", {"n", "", "w"}, {ints("n", {}, {1 << 30}), word}, {graph("body", body)}),
+         Code::out_of_memory, "the strings of this run");
+}
+
 TEST_P(HostileRun, IndicesOutOfRange) {
   expect(one("Gather", {"x", "s"}, {ints("s", {1}, {most})}), Code::invalid_argument, "(Gather)");
   expect(one("ScatterND", {"x", "i", "u"}, {ints("i", {1, 2}, {0, -9}), floats("u", {1}, {1})}),

@@ -72,7 +72,7 @@ TEST(StringConcat, EndsWhereTheResultWouldBeLong) {
   const std::string text(1 << 20, 'a');
   const std::vector<StringRef> words(40, StringRef{text.data(), text.size()});
   const Tensor x = Tensor::from_values<StringRef>(DType::string, {40}, words);
-  EXPECT_CONTAINS(error_of(StringConcat{}, {x, x}), "at most 67108864");
+  EXPECT_CONTAINS(error_of(StringConcat{}, {x, x}), "more than 67108864 bytes");
 }
 
 std::vector<std::string> parts_of(std::string_view text, std::string_view delimiter,

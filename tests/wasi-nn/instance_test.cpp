@@ -477,6 +477,24 @@ TEST(Limits, StopAComputeAtItsDeadline) {
   EXPECT_EQ(compute(*instance, quick), Errno::success);
 }
 
+TEST(Limits, TheShorterDeadlineHolds) {
+  using std::chrono::microseconds;
+  const auto both = [](int tenant, int instance) {
+    const auto limits = [](int us) {
+      Limits l;
+      l.deadline = microseconds(us);
+      return l;
+    };
+    const auto above = std::make_shared<Account>(limits(tenant), nullptr);
+    return Account(limits(instance), above).deadline();
+  };
+  EXPECT_EQ(both(5, 2), microseconds(2));
+  EXPECT_EQ(both(2, 5), microseconds(2));
+  EXPECT_EQ(both(0, 5), microseconds(5)) << "0 is no deadline";
+  EXPECT_EQ(both(5, 0), microseconds(5));
+  EXPECT_EQ(both(0, 0), microseconds(0));
+}
+
 TEST(Limits, NamesOnlyRefusesModelsOfGuests) {
   Limits limits;
   limits.names_only = true;

@@ -82,7 +82,7 @@ Status HostContext::run(const Call& call) {
 
 void HostContext::begin(const Call& call) {
   if (!same_bindings(call)) bind(call);
-  strings_.clear();
+  if (!call.strings) strings_.clear();
 }
 
 Status HostContext::run_steps(const Call& call, std::size_t first, std::size_t end_step) {
@@ -112,7 +112,7 @@ Status HostContext::run_on_team(const Call& call, std::size_t first, std::size_t
                           {outputs_.data() + steps_[i].outputs, s.outputs.size()},
                           arena_ + s.scratch_offset,
                           dynamic ? shapes_.data() : nullptr,
-                          &strings_,
+                          call.strings ? call.strings : &strings_,
                           call.stop};
     const auto begin =
         call.listener ? std::chrono::steady_clock::now() : std::chrono::steady_clock::time_point();

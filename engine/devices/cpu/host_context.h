@@ -51,7 +51,7 @@ class HostContext final : public ExecutionContext {
   std::vector<const std::byte*> inputs_;
   std::vector<std::byte*> outputs_;
   std::vector<Shape> shapes_;  // of one data-dependent step
-  StringPool strings_;
+  StringPool strings_;         // of calls that bring none
   std::byte* arena_ = nullptr;
   std::vector<const std::byte*> bound_inputs_;
   std::vector<std::byte*> bound_outputs_;
