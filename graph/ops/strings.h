@@ -85,15 +85,16 @@ struct StringConcat {
 struct SplitRule {
   std::string delimiter;
   std::optional<std::int64_t> max_splits;
+
+  template <class S, class F>
+  static void fields(S& s, F&& f) {
+    f("delimiter", s.delimiter), f("max_splits", s.max_splits);
+  }
   bool operator==(const SplitRule&) const = default;
 };
 
 // x -> i64 of its shape: the number of parts of each string.
 struct StringPartCount : SplitRule {
-  template <class S, class F>
-  static void fields(S& s, F&& f) {
-    f("delimiter", s.delimiter), f("max_splits", s.max_splits);
-  }
   static const OpDef& def();
   static const OpKernels& kernels();
   bool operator==(const StringPartCount&) const = default;
@@ -102,10 +103,6 @@ struct StringPartCount : SplitRule {
 // (x, i64 width) -> [shape of x, width]: the first `width` parts of each string, and empty strings
 // behind fewer.
 struct StringSplit : SplitRule {
-  template <class S, class F>
-  static void fields(S& s, F&& f) {
-    f("delimiter", s.delimiter), f("max_splits", s.max_splits);
-  }
   static const OpDef& def();
   static const OpKernels& kernels();
   bool operator==(const StringSplit&) const = default;
