@@ -225,31 +225,6 @@ TEST(GraphBuilderLoop, KeepsWhatIsKnownOfACarriedShape) {
   EXPECT_FALSE(model.outputs()[1].has_rank);
 }
 
-TEST_P(GraphBuilderTest, LoopCarriesStringsThatItMakes) {
-  GraphBuilder g("words");
-  const Operand x = g.input("x", DType::string, {1});
-  const auto y = g.loop(g.scalar(4, DType::i64), {}, {x},
-                        [](GraphBuilder& b, std::span<const Operand> in) -> Operands {
-                          const Operand longer = b.op("StringConcat", {in[2], in[2]});
-                          return {in[1], longer, longer};
-                        });
-  ASSERT_EQ(y.size(), 2U) << g.status().message();
-  g.output("last", y[0]);
-  g.output("all", y[1]);
-  const std::string word = "a word that no string keeps within itself";
-  const StringRef ref{word.data(), word.size()};
-  const Ran r =
-      run(g, {must(Tensor::copy_of({DType::string, {1}}, std::as_bytes(std::span(&ref, 1))))});
-  const auto all = r.values<StringRef>(1);
-  ASSERT_EQ(all.size(), 4U);
-  std::string wanted = word;
-  for (const StringRef& s : all) {
-    wanted += wanted;
-    EXPECT_EQ(s.view(), wanted);
-  }
-  EXPECT_EQ(r.values<StringRef>(0)[0].view(), wanted);
-}
-
 TEST_P(GraphBuilderTest, ScanSumsRows) {
   GraphBuilder g("scan");
   const Operand x = g.input("x", DType::f32, {"N", 2});

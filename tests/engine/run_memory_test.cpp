@@ -115,5 +115,39 @@ TEST(RunMemoryDeathTest, LivesWithFewAddresses) {
   EXPECT_EXIT(few_addresses(), ::testing::ExitedWithCode(0), "");
 }
 
+Model words_that_double() {
+  GraphBuilder g("words");
+  const Operand x = g.input("x", DType::string, {1});
+  const auto y = g.loop(g.scalar(4, DType::i64), {}, {x},
+                        [](GraphBuilder& b, std::span<const Operand> in) -> Operands {
+                          const Operand longer = b.op("StringConcat", {in[2], in[2]});
+                          return {in[1], longer, longer};
+                        });
+  g.output("last", y.at(0));
+  g.output("all", y.at(1));
+  return testing::must(g.build());
+}
+
+// The values that a loop carries and collects point at strings of earlier iterations.
+TEST(RunMemory, KeepsTheStringsThatALoopMakes) {
+  const std::string word = "a word that no string keeps within itself";
+  const StringRef ref{word.data(), word.size()};
+  for (const char* device : {"cpu", "reference"}) {
+    const auto session = testing::session_of(testing::compile(words_that_double(), device));
+    const auto* data = reinterpret_cast<const std::byte*>(&ref);
+    testing::must(session->set_input(0, {{DType::string, {1}}, data}));
+    testing::must(session->run());
+    const auto last = testing::values<StringRef>(testing::must(session->output(0)));
+    const auto all = testing::values<StringRef>(testing::must(session->output(1)));
+    ASSERT_EQ(all.size(), 4U);
+    std::string wanted = word;
+    for (const StringRef& s : all) {
+      wanted += wanted;
+      EXPECT_EQ(s.view(), wanted) << device;
+    }
+    EXPECT_EQ(last[0].view(), wanted) << device;
+  }
+}
+
 }  // namespace
 }  // namespace quern
