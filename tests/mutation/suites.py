@@ -23,6 +23,7 @@ FIRST = {
     "planner": ["planner"],
     "lowering": ["lowering", "engine", "random"],
     "engine": ["engine", "allocation", "c_api"],
+    "gpu": ["lowering"],
     "vulkan": ["vulkan"],
     "parser": ["parser", "conformance"],
     "wasi-nn": ["wasi-nn", "commands"],
