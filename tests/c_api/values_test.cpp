@@ -100,6 +100,8 @@ TEST_F(CApi, Sequences) {
   quern_tensor none = QUERN_TENSOR_INIT;
   EXPECT_EQ(quern_session_output_element(session, 0, 3, &none), QUERN_NOT_FOUND);
 
+  EXPECT_EQ(quern_session_set_input_sequence(session, 0, nullptr, 2), QUERN_INVALID_ARGUMENT);
+  EXPECT_STREQ(quern_last_error(), "tensors is null");
   ASSERT_EQ(quern_session_set_input_sequence(session, 0, nullptr, 0), QUERN_OK);
   ASSERT_EQ(quern_session_run(session), QUERN_OK) << quern_last_error();
   ASSERT_EQ(quern_session_output_length(session, 0, &length), QUERN_OK);

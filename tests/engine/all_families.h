@@ -187,6 +187,7 @@ inline std::vector<Family> all_families() {
          g.output("nearest", g.resize(x, {.sizes = {2, 4, 18, 22}}));
          g.output("linear", g.resize(image(g, 3), {.sizes = {2, 3, 5, 30}, .mode = "linear"}));
          g.output("cubic", g.resize(x, {.sizes = {2, 4, 13, 7}, .mode = "cubic"}));
+         g.output("one axis", g.resize(x, {.sizes = {2, 4, 9, 5}, .mode = "linear"}));
        }},
       {"resampling of any dimensions",
        [](G& g) {
@@ -341,6 +342,10 @@ inline std::vector<Family> all_families() {
          g.output("whole", g.cumsum(whole, 2, {.exclusive = true}));
          g.output("upper", g.triu(x, -1));
          g.output("lower", g.tril(g.cast(whole, DType::i64), 1));
+         // As far as the longer side: everything, and nothing.
+         g.output("all", g.triu(x, -7));
+         g.output("none", g.tril(floats(g, "flat", {2, 4, 9}), -4));
+         g.output("most", g.tril(floats(g, "long", {2, 9, 4}), -8));
          const Operand shift = g.argmax(floats(g, "shift", {3}), 0);
          g.output("shifted", g.op("Trilu", {x, shift}, "upper=false"));
          g.output("eye", g.eye_like(floats(g, "square", {4, 6}), 1));

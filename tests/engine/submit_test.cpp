@@ -389,6 +389,27 @@ TEST_P(EachDevice, WhatTheHostCopiesIsThereForTheNextRun) {
   }
 }
 
+// The newest bytes of the tensor are those on the device.
+TEST_P(EachDevice, AnInputThatIsAnOutputIsReadWhereItIsNewest) {
+  GraphBuilder g("same");
+  const Operand x = g.input("x", DType::f32, {2, 4});
+  g.output("y", g.relu(x));
+  g.output("passed", x);
+  const auto first = session_of(compile(affine_model(2, 1)));
+  const auto second = session_of(compile(must(g.build())));
+  const auto between = make({DType::f32, {2, 4}});
+  must(first->bind_output(0, between));
+  must(second->set_input(0, between));
+  for (const float v : {-3.F, 5.F}) {
+    const Tensor values_in = tensor<float>({2, 4}, {v, v, v, v, v, v, v, v});
+    must(first->set_input(0, values_in.view()));
+    must(first->run());
+    must(second->run());
+    EXPECT_EQ(values(must(second->output(1))), std::vector<float>(8, 2 * v + 1));
+    EXPECT_EQ(values(must(second->output(0))), std::vector<float>(8, std::max(2 * v + 1, 0.F)));
+  }
+}
+
 TEST_P(EachDevice, TensorsThatDoNotFitAreRefused) {
   const auto session = session_of(compile(affine_model(1, 1)));
   const auto right = make({DType::f32, {2, 4}});

@@ -2,7 +2,10 @@
 // The figures of a tenant: bytes by kind and at their most, calls by how they ended, processor
 // time; and the text of metrics.
 #include <algorithm>
+#include <array>
+#include <cstdint>
 #include <ctime>
+#include <optional>
 #include <string>
 #include <thread>
 
@@ -162,44 +165,70 @@ TEST(Figures, TenantsAndThreadsHaveTimesOfTheirOwn) {
 
 TEST(Metrics, AreTheTextFormatOfPrometheus) {
   Figures f;
-  f.used = {.graphs = 2, .contexts = 3, .model_bytes = 100, .resident_bytes = 60};
+  f.used = {2, 3, 100, 40, 60, 1};
   f.peak.resident_bytes = 70;
   f.resident[Kind::models] = 10;
   f.resident[Kind::tensors] = 50;
-  f.activity.loads = {.ok = 4, .refused = 1};
+  f.activity.loads = {.ok = 4, .timed_out = 6, .refused = 1, .failed = 8};
   f.activity.computes = {.ok = 9, .timed_out = 2, .refused = 3, .failed = 5};
   f.activity.load_time = nanoseconds(1'000'000'007);
+  f.activity.compile_time = nanoseconds(-3);
   f.activity.compute_time = nanoseconds(120);
+  const std::vector<LabelledFigures> one = {{"a", f}};
+  EXPECT_EQ(metrics_text(one),
+            R"(# HELP quern_nn_resident_bytes Bytes that are held now, by what they are.
+# TYPE quern_nn_resident_bytes gauge
+quern_nn_resident_bytes{tenant="a",kind="models"} 10
+quern_nn_resident_bytes{tenant="a",kind="weights"} 0
+quern_nn_resident_bytes{tenant="a",kind="tables"} 0
+quern_nn_resident_bytes{tenant="a",kind="arenas"} 0
+quern_nn_resident_bytes{tenant="a",kind="tensors"} 50
+# HELP quern_nn_resident_bytes_peak The most bytes that were held at one time.
+# TYPE quern_nn_resident_bytes_peak gauge
+quern_nn_resident_bytes_peak{tenant="a"} 70
+# HELP quern_nn_graphs Handles of graphs, and named models.
+# TYPE quern_nn_graphs gauge
+quern_nn_graphs{tenant="a"} 2
+# HELP quern_nn_contexts Handles of contexts.
+# TYPE quern_nn_contexts gauge
+quern_nn_contexts{tenant="a"} 3
+# HELP quern_nn_model_bytes Bytes of model files.
+# TYPE quern_nn_model_bytes gauge
+quern_nn_model_bytes{tenant="a"} 100
+# HELP quern_nn_tensor_bytes Bytes of inputs that contexts hold, and of tensors.
+# TYPE quern_nn_tensor_bytes gauge
+quern_nn_tensor_bytes{tenant="a"} 40
+# HELP quern_nn_parallel_computes Computes at this moment.
+# TYPE quern_nn_parallel_computes gauge
+quern_nn_parallel_computes{tenant="a"} 1
+# HELP quern_nn_loads_total Models that were loaded, by how that ended.
+# TYPE quern_nn_loads_total counter
+quern_nn_loads_total{tenant="a",result="ok"} 4
+quern_nn_loads_total{tenant="a",result="timed_out"} 6
+quern_nn_loads_total{tenant="a",result="refused"} 1
+quern_nn_loads_total{tenant="a",result="failed"} 8
+# HELP quern_nn_computes_total Computes, by how they ended.
+# TYPE quern_nn_computes_total counter
+quern_nn_computes_total{tenant="a",result="ok"} 9
+quern_nn_computes_total{tenant="a",result="timed_out"} 2
+quern_nn_computes_total{tenant="a",result="refused"} 3
+quern_nn_computes_total{tenant="a",result="failed"} 5
+# HELP quern_nn_processor_seconds_total Processor time of calling threads and of the teams of computes.
+# TYPE quern_nn_processor_seconds_total counter
+quern_nn_processor_seconds_total{tenant="a",phase="load"} 1.000000007
+quern_nn_processor_seconds_total{tenant="a",phase="compile"} 0.000000000
+quern_nn_processor_seconds_total{tenant="a",phase="compute"} 0.000000120
+)");
+}
+
+TEST(Metrics, ListTheTenantsUnderEachName) {
+  Figures f;
+  f.used.graphs = 7;
   const std::vector<LabelledFigures> tenants = {{"a", f}, {"b", {}}};
-  const std::string text = metrics_text(tenants);
-  EXPECT_EQ(text.substr(0, text.find("# HELP quern_nn_graphs")),
-            "# HELP quern_nn_resident_bytes Bytes that are held now, by what they are.\n"
-            "# TYPE quern_nn_resident_bytes gauge\n"
-            "quern_nn_resident_bytes{tenant=\"a\",kind=\"models\"} 10\n"
-            "quern_nn_resident_bytes{tenant=\"b\",kind=\"models\"} 0\n"
-            "quern_nn_resident_bytes{tenant=\"a\",kind=\"weights\"} 0\n"
-            "quern_nn_resident_bytes{tenant=\"b\",kind=\"weights\"} 0\n"
-            "quern_nn_resident_bytes{tenant=\"a\",kind=\"tables\"} 0\n"
-            "quern_nn_resident_bytes{tenant=\"b\",kind=\"tables\"} 0\n"
-            "quern_nn_resident_bytes{tenant=\"a\",kind=\"arenas\"} 0\n"
-            "quern_nn_resident_bytes{tenant=\"b\",kind=\"arenas\"} 0\n"
-            "quern_nn_resident_bytes{tenant=\"a\",kind=\"tensors\"} 50\n"
-            "quern_nn_resident_bytes{tenant=\"b\",kind=\"tensors\"} 0\n"
-            "# HELP quern_nn_resident_bytes_peak The most bytes that were held at one time.\n"
-            "# TYPE quern_nn_resident_bytes_peak gauge\n"
-            "quern_nn_resident_bytes_peak{tenant=\"a\"} 70\n"
-            "quern_nn_resident_bytes_peak{tenant=\"b\"} 0\n");
-  for (const char* line :
-       {"# TYPE quern_nn_computes_total counter\n", "quern_nn_graphs{tenant=\"a\"} 2\n",
-        "quern_nn_contexts{tenant=\"a\"} 3\n", "quern_nn_model_bytes{tenant=\"a\"} 100\n",
-        "quern_nn_loads_total{tenant=\"a\",result=\"ok\"} 4\n",
-        "quern_nn_computes_total{tenant=\"a\",result=\"timed_out\"} 2\n",
-        "quern_nn_computes_total{tenant=\"a\",result=\"refused\"} 3\n",
-        "quern_nn_computes_total{tenant=\"a\",result=\"failed\"} 5\n",
-        "quern_nn_processor_seconds_total{tenant=\"a\",phase=\"load\"} 1.000000007\n",
-        "quern_nn_processor_seconds_total{tenant=\"a\",phase=\"compute\"} 0.000000120\n"})
-    EXPECT_CONTAINS(text, line);
-  EXPECT_EQ(text.back(), '\n');
+  EXPECT_CONTAINS(metrics_text(tenants),
+                  "# TYPE quern_nn_graphs gauge\nquern_nn_graphs{tenant=\"a\"} 7\n"
+                  "quern_nn_graphs{tenant=\"b\"} 0\n# HELP quern_nn_contexts");
+  EXPECT_EQ(metrics_text({}).find('{'), std::string::npos);
 }
 
 std::string label_of(std::string label) {
@@ -220,7 +249,47 @@ TEST(Metrics, LabelsAreEscapedAndUtf8) {
   EXPECT_EQ(label_of("\xed\xa0\x80"), "\"" + bad + bad + bad + "\"");
   EXPECT_EQ(label_of("\xf4\x90\x80\x80"), "\"" + bad + bad + bad + bad + "\"");
   EXPECT_EQ(label_of("x\xe2\x82"), "\"x" + bad + bad + "\"");
-  EXPECT_EQ(metrics_text({}).find('{'), std::string::npos);
+}
+
+// The code point that a sequence of bytes is, by arithmetic alone; nothing if it is none.
+std::optional<std::uint32_t> code_point(const std::string& s) {
+  const auto byte = [&](std::size_t i) { return static_cast<std::uint8_t>(s[i]); };
+  static constexpr std::array<std::uint32_t, 5> least = {0, 0, 0x80, 0x800, 0x10000};
+  static constexpr std::array<std::uint32_t, 6> lead = {0, 0, 0xc0, 0xe0, 0xf0, 0xf8};
+  if (s.size() == 1) return byte(0) < 0x80 ? std::optional<std::uint32_t>(byte(0)) : std::nullopt;
+  if (byte(0) < lead[s.size()] || byte(0) >= lead[s.size() + 1]) return std::nullopt;
+  std::uint32_t v = byte(0) - lead[s.size()];
+  for (std::size_t i = 1; i < s.size(); ++i) {
+    if (byte(i) < 0x80 || byte(i) > 0xbf) return std::nullopt;
+    v = 64 * v + byte(i) - 0x80;
+  }
+  const bool is_code = v >= least[s.size()] && v <= 0x10ffff && (v < 0xd800 || v > 0xdfff);
+  return is_code ? std::optional(v) : std::nullopt;
+}
+
+bool is_text(std::string_view s) {
+  if (s.empty()) return true;
+  for (std::size_t n = 1; n <= std::min<std::size_t>(4, s.size()); ++n)
+    if (code_point(std::string(s.substr(0, n))) && is_text(s.substr(n))) return true;
+  return false;
+}
+
+// Sequences of two to four bytes from those where a rule begins or ends.
+TEST(Metrics, KeepEachSequenceThatIsACodePoint) {
+  const std::string heads =
+      "\x7f\x80\x8f\x90\x9f\xa0\xbf\xc0\xc1\xc2\xdf\xe0\xe1\xec\xed\xee\xef\xf0\xf1\xf3\xf4\xf5"
+      "\xff";
+  const std::string tails = "\x7f\x80\xbf\xc0";
+  for (std::size_t length = 2; length <= 4; ++length) {
+    const auto choices = [&](std::size_t i) -> const std::string& { return i < 2 ? heads : tails; };
+    std::vector<std::size_t> at(length);
+    for (std::size_t d = 0; d < length;) {
+      std::string s;
+      for (std::size_t i = 0; i < length; ++i) s += choices(i)[at[i]];
+      ASSERT_EQ(label_of(s) == '"' + s + '"', is_text(s)) << ::testing::PrintToString(s);
+      for (d = 0; d < length && ++at[d] == choices(d).size(); ++d) at[d] = 0;
+    }
+  }
 }
 
 // The memory for a larger shape is charged before the run, also after a run of a smaller shape.

@@ -130,7 +130,28 @@ std::string_view type_name(VkPhysicalDeviceType t) {
   }
 }
 
+int preference(VkPhysicalDeviceType t) {
+  switch (t) {
+    case VK_PHYSICAL_DEVICE_TYPE_DISCRETE_GPU: return 0;
+    case VK_PHYSICAL_DEVICE_TYPE_INTEGRATED_GPU: return 1;
+    case VK_PHYSICAL_DEVICE_TYPE_VIRTUAL_GPU: return 2;
+    case VK_PHYSICAL_DEVICE_TYPE_CPU: return 4;
+    default: return 3;
+  }
+}
+
 }  // namespace
+
+std::vector<std::size_t> usable_devices(std::span<const Capabilities> all) {
+  std::vector<std::size_t> usable;
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    const bool is_known =
+        std::ranges::any_of(usable, [&](std::size_t k) { return all[k].uuid == all[i].uuid; });
+    if (all[i].api_version >= VK_API_VERSION_1_1 && !is_known) usable.push_back(i);
+  }
+  std::ranges::stable_sort(usable, {}, [&](std::size_t i) { return preference(all[i].type); });
+  return usable;
+}
 
 Capabilities read_capabilities(const InstanceApi& api, VkPhysicalDevice device) {
   Capabilities c;

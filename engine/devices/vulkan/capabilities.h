@@ -4,6 +4,7 @@
 #pragma once
 
 #include <array>
+#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -61,6 +62,10 @@ struct Capabilities {
 };
 
 Capabilities read_capabilities(const InstanceApi& api, VkPhysicalDevice device);
+
+// The indices of the devices that we can use, those that are likely to be fastest first: Vulkan 1.1
+// or later, and each device once, though two drivers may have it.
+std::vector<std::size_t> usable_devices(std::span<const Capabilities> all);
 
 // The features that can be forced off: names and members.
 std::vector<std::pair<std::string_view, bool Capabilities::*>> switches();

@@ -35,21 +35,11 @@ bool has_layer(const Loader& l, std::string_view name) {
   return std::ranges::any_of(layers, [&](const auto& p) { return p.layerName == name; });
 }
 
-int preference(VkPhysicalDeviceType t) {
-  switch (t) {
-    case VK_PHYSICAL_DEVICE_TYPE_DISCRETE_GPU: return 0;
-    case VK_PHYSICAL_DEVICE_TYPE_INTEGRATED_GPU: return 1;
-    case VK_PHYSICAL_DEVICE_TYPE_VIRTUAL_GPU: return 2;
-    case VK_PHYSICAL_DEVICE_TYPE_CPU: return 4;
-    default: return 3;
-  }
-}
-
 }  // namespace
 
 Result<std::shared_ptr<ApiInstance>> ApiInstance::get(Validation validation) {
   static std::mutex mutex;
-  static std::array<std::weak_ptr<ApiInstance>, 2> made;
+  static std::array<std::weak_ptr<ApiInstance>, 3> made;
   const std::scoped_lock lock(mutex);
   auto& held = made[static_cast<std::size_t>(validation)];
   if (auto instance = held.lock(); instance && instance->is_of_this_process()) return instance;
@@ -62,7 +52,7 @@ Result<std::shared_ptr<ApiInstance>> ApiInstance::get(Validation validation) {
 }
 
 Status ApiInstance::create(const Loader& l, Validation validation) {
-  const bool validate = validation == Validation::on;
+  const bool validate = validation != Validation::off;
   std::uint32_t version = VK_API_VERSION_1_0;
   l.vkEnumerateInstanceVersion(&version);
   if (version < VK_API_VERSION_1_1)
@@ -73,10 +63,12 @@ Status ApiInstance::create(const Loader& l, Validation validation) {
   const VkApplicationInfo application{.sType = VK_STRUCTURE_TYPE_APPLICATION_INFO,
                                       .pEngineName = "quern",
                                       .apiVersion = VK_API_VERSION_1_1};
-  const std::array features = {VK_VALIDATION_FEATURE_ENABLE_SYNCHRONIZATION_VALIDATION_EXT};
-  const VkValidationFeaturesEXT checks{.sType = VK_STRUCTURE_TYPE_VALIDATION_FEATURES_EXT,
-                                       .enabledValidationFeatureCount = features.size(),
-                                       .pEnabledValidationFeatures = features.data()};
+  const std::array features = {VK_VALIDATION_FEATURE_ENABLE_SYNCHRONIZATION_VALIDATION_EXT,
+                               VK_VALIDATION_FEATURE_ENABLE_GPU_ASSISTED_EXT};
+  const VkValidationFeaturesEXT checks{
+      .sType = VK_STRUCTURE_TYPE_VALIDATION_FEATURES_EXT,
+      .enabledValidationFeatureCount = validation == Validation::shaders ? 2u : 1u,
+      .pEnabledValidationFeatures = features.data()};
   const std::array extensions = {VK_EXT_DEBUG_UTILS_EXTENSION_NAME,
                                  VK_EXT_VALIDATION_FEATURES_EXTENSION_NAME};
   VkInstanceCreateInfo info{.sType = VK_STRUCTURE_TYPE_INSTANCE_CREATE_INFO,
@@ -116,21 +108,10 @@ std::vector<VkPhysicalDevice> ApiInstance::devices() const {
   api_.vkEnumeratePhysicalDevices(instance_, &count, nullptr);
   std::vector<VkPhysicalDevice> all(count);
   if (count) api_.vkEnumeratePhysicalDevices(instance_, &count, all.data());
-  struct Found {
-    VkPhysicalDevice device;
-    Capabilities capabilities;
-  };
-  std::vector<Found> found;
-  for (VkPhysicalDevice d : all) {
-    Capabilities c = read_capabilities(api_, d);
-    const bool doubled =
-        std::ranges::any_of(found, [&](const Found& f) { return f.capabilities.uuid == c.uuid; });
-    if (c.api_version >= VK_API_VERSION_1_1 && !doubled) found.push_back({d, std::move(c)});
-  }
-  std::ranges::stable_sort(found, {},
-                           [](const Found& f) { return preference(f.capabilities.type); });
+  std::vector<Capabilities> capabilities;
+  for (VkPhysicalDevice d : all) capabilities.push_back(read_capabilities(api_, d));
   std::vector<VkPhysicalDevice> devices;
-  for (const Found& f : found) devices.push_back(f.device);
+  for (const std::size_t i : usable_devices(capabilities)) devices.push_back(all[i]);
   return devices;
 }
 

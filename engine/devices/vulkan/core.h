@@ -20,8 +20,9 @@
 
 namespace quern::vulkan {
 
-// Enables the Khronos validation layer, with core and synchronization validation.
-enum class Validation : std::uint8_t { off, on };
+// The checks of the Khronos validation layer: none; those of calls and of synchronization; these,
+// and that every access of every shader lies within its buffer.
+enum class Validation : std::uint8_t { off, on, shaders };
 
 // The VkInstance of the process: created on first use, destroyed with its last device.
 class ApiInstance {

@@ -21,6 +21,7 @@ namespace {
 struct Wish {
   std::string selection;
   bool validate = false;
+  bool validate_shaders = false;
   bool strict = false;
   bool as_hardware = false;
   bool emulate_matrices = false;
@@ -28,6 +29,11 @@ struct Wish {
   CoreOptions core;
   std::vector<bool Capabilities::*> off;
   std::vector<std::string> on_cpu;
+
+  Validation validation() const {
+    if (validate_shaders) return Validation::shaders;
+    return validate ? Validation::on : Validation::off;
+  }
 };
 
 class ModelBackend final : public Backend {
@@ -38,7 +44,7 @@ class ModelBackend final : public Backend {
         target_(core_->capabilities().target()),
         on_cpu_(wish.on_cpu),
         strict_(wish.strict),
-        validate_(wish.validate) {}
+        validate_(wish.validation() != Validation::off) {}
 
   std::vector<Region> partition(const Graph& graph) const override {
     return convex_regions(graph, [&](NodeId id) {
@@ -140,6 +146,7 @@ struct Flag {
   bool Wish::*member;
 };
 constexpr Flag flags[] = {{"validate", &Wish::validate},
+                          {"validate-shaders", &Wish::validate_shaders},
                           {"strict", &Wish::strict},
                           {"as-hardware", &Wish::as_hardware},
                           {"emulate-matrices", &Wish::emulate_matrices},
@@ -181,7 +188,7 @@ Status add_option(std::string_view option, Wish& wish) {
       wish.off.push_back(capability);
       return {};
     }
-  std::string known = "validate, strict, f16, tune, tune=MS, split=N, cpu=FAMILY";
+  std::string known = "validate, validate-shaders, strict, f16, tune, tune=MS, split=N, cpu=FAMILY";
   for (const auto& [name, capability] : all) known += cat(", no-", name);
   return {Code::invalid_argument,
           cat("no device option '", printable(option), "'; there is: ", known)};
@@ -235,7 +242,7 @@ std::vector<DeviceInfo> list() {
 
 Result<std::shared_ptr<Device>> open(std::string_view name) {
   QUERN_ASSIGN(const Wish wish, parse(name));
-  QUERN_ASSIGN(auto instance, ApiInstance::get(wish.validate ? Validation::on : Validation::off));
+  QUERN_ASSIGN(auto instance, ApiInstance::get(wish.validation()));
   const auto devices = instance->devices();
   std::vector<Capabilities> all;
   for (VkPhysicalDevice d : devices) all.push_back(read_capabilities(instance->api(), d));
@@ -249,6 +256,8 @@ Result<std::shared_ptr<Device>> open(std::string_view name) {
   }
   Capabilities c = all[*at];
   for (bool Capabilities::*off : wish.off) c.*off = false;
+  // Layers of 1.3 take a descriptor that was pushed for one that was never written.
+  if (wish.validate_shaders) c.push_descriptors = false;
   c.as_hardware = wish.as_hardware;
   c.emulate_matrices = wish.emulate_matrices;
   c.half_products = wish.half_products;

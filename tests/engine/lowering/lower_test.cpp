@@ -6,6 +6,7 @@
 #include <set>
 #include <string>
 
+#include "engine/compile/backend.h"
 #include "engine/devices/cpu/weights.h"
 #include "graph/passes/pipeline.h"
 #include "tests/engine/engine_models.h"
@@ -68,6 +69,44 @@ TEST(Lower, ViewsAreNoSteps) {
   std::set<std::string> ops;
   for (const Step& s : program->steps) ops.insert(s.op);
   EXPECT_EQ(ops, (std::set<std::string>{"Reduce.max", "Binary.add"}));
+}
+
+class NoCode final : public DeviceCode {};
+
+// A device that takes everything, and says of each region that it holds the first operand.
+class ForgetfulBackend final : public Backend {
+ public:
+  std::vector<Region> partition(const Graph& graph) const override {
+    return convex_regions(graph, [](NodeId) { return true; });
+  }
+  Status compile(const Region& region, RegionCompiler& compiler) override {
+    return compiler.add(region, {.implementation = "forgetful",
+                                 .work = std::make_shared<NoCode>(),
+                                 .packed_inputs = {true}});
+  }
+  std::uint64_t alignment() const override { return 64; }
+  Result<std::shared_ptr<const void>> constant(const GpuConstant&) override {
+    return Status(Code::internal, "none");
+  }
+  std::size_t constant_bytes() const override { return 0; }
+  Result<std::unique_ptr<ExecutionContext>> make_context(std::shared_ptr<const Program>,
+                                                         const Stop*) override {
+    return Status(Code::internal, "none");
+  }
+};
+
+// What no kernel could hold is the data of a run: the program reads it nowhere.
+TEST(Lower, AProgramThatIsWrongIsNotHandedOut) {
+  GraphBuilder g("relu");
+  g.output("y", g.relu(g.input("x", DType::f32, {4, 4})));
+  const Model model = must(g.build());
+  cpu::SharedWeights packed;
+  ForgetfulBackend backend;
+  const auto program = lower(model.graph(), {.weights = &packed, .backend = &backend});
+  ASSERT_FALSE(program);
+  EXPECT_EQ(program.error().code(), Code::internal);
+  EXPECT_THAT(std::string(program.error().message()),
+              ::testing::HasSubstr("this plan is wrong, which is a defect of quern: step "));
 }
 
 }  // namespace

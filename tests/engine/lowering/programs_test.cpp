@@ -31,6 +31,9 @@ struct NamedTarget {
   const char* name;
   std::optional<GpuTarget> target;  // none: the CPU, with the kernels that no machine has others of
 };
+void PrintTo(const NamedTarget& t, std::ostream* out) {
+  *out << t.name;
+}
 
 // The CPU with its reference kernels; a CPU that runs shaders; a large card, without its matrix
 // units and with them; a phone.

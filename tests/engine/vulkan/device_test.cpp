@@ -4,17 +4,12 @@
 #include <algorithm>
 #include <atomic>
 #include <cmath>
-#include <cstdlib>
 #include <cstring>
-#include <filesystem>
-#include <fstream>
-#include <iterator>
 #include <limits>
 #include <malloc.h>
 #include <optional>
 #include <thread>
 
-#include "engine/devices/vulkan/tuning.h"
 #include "tests/engine/all_families.h"
 #include "tests/engine/fork.h"
 #include "tests/engine/vulkan/vulkan_test.h"
@@ -23,9 +18,12 @@
 namespace quern {
 namespace {
 
+using quern::testing::all_families;
+using quern::testing::CacheFolder;
 using quern::testing::compile;
 using quern::testing::device_name;
 using quern::testing::expect_close;
+using quern::testing::Family;
 using quern::testing::inputs_of;
 using quern::testing::must;
 using quern::testing::pattern;
@@ -324,38 +322,6 @@ TEST_F(VulkanTest, ManyRunsLeaveDeviceMemoryAsItWas) {
   EXPECT_EQ(session->resident_bytes(), resident);
 }
 
-// While this object lives, devices keep their files on disk in a temporary folder.
-class CacheFolder {
- public:
-  CacheFolder() {
-    EXPECT_NE(mkdtemp(folder_.data()), nullptr);
-    if (const char* before = std::getenv("XDG_CACHE_HOME")) before_ = before;
-    setenv("XDG_CACHE_HOME", folder_.c_str(), 1);
-  }
-  ~CacheFolder() {
-    if (before_)
-      setenv("XDG_CACHE_HOME", before_->c_str(), 1);
-    else
-      unsetenv("XDG_CACHE_HOME");
-    std::filesystem::remove_all(folder_);
-  }
-  CacheFolder(const CacheFolder&) = delete;
-  CacheFolder& operator=(const CacheFolder&) = delete;
-
-  // The bytes of the files whose name begins like that.
-  std::string files(std::string_view prefix) const {
-    std::string text;
-    for (const auto& f : std::filesystem::directory_iterator(folder_ + "/quern"))
-      if (f.path().filename().string().starts_with(prefix))
-        text.append(std::istreambuf_iterator<char>(std::ifstream(f.path()).rdbuf()), {});
-    return text;
-  }
-
- private:
-  std::string folder_ = ::testing::TempDir() + "quern-cache-XXXXXX";
-  std::optional<std::string> before_;
-};
-
 TEST_F(VulkanTest, TuningChangesNoBitAndIsKept) {
   const CacheFolder folder;
   const Tensor image = pattern({2, 3, 12, 16});
@@ -384,20 +350,6 @@ TEST_F(VulkanTest, KeepsWhatTheDriverMadeOfItsShaders) {
   const CacheFolder folder;
   run(*session_of(compile(testing::conv_model(), device_name())), {pattern({1, 3, 8, 8})});
   EXPECT_NE(folder.files("pipelines-"), "");
-}
-
-TEST(VulkanTuning, AnyFormIsTakenThatExistsAndNoOther) {
-  Dispatch d{.shader = "conv", .constants = {1}};
-  d.candidates = {{.shader = "conv", .constants = {2}}, {.shader = "conv", .constants = {3}}};
-  vulkan::Tuning tuning;
-  EXPECT_FALSE(tuning.knows(d));
-  EXPECT_EQ(tuning.best(d), d);
-  tuning.learn(d, 2);
-  EXPECT_EQ(tuning.best(d), d.candidates[1]);
-  tuning.learn(d, 77);  // a file may say so
-  EXPECT_EQ(tuning.best(d), d);
-  d.candidates.pop_back();
-  EXPECT_FALSE(tuning.knows(d)) << "with other candidates it is another question";
 }
 
 TEST_F(VulkanTest, LongGraphsAreSplitWithoutWaiting) {
@@ -490,7 +442,14 @@ TEST_F(VulkanTest, ProfileTimesEveryStep) {
   must(session->set_input(0, image.view()));
   const auto timings = must(session->profile());
   EXPECT_EQ(timings.size(), session->plan_info().steps.size());
-  for (const auto& t : timings) EXPECT_LE(t.begin_us, t.end_us);
+  double on_device = 0;
+  for (std::size_t i = 0; i < timings.size(); ++i) {
+    EXPECT_LE(timings[i].begin_us, timings[i].end_us);
+    EXPECT_GE(timings[i].begin_us, i > 0 ? timings[i - 1].begin_us : 0);
+    if (session->plan_info().steps[i].lane == StepInfo::Lane::device)
+      on_device += timings[i].end_us - timings[i].begin_us;
+  }
+  EXPECT_GT(on_device, 0);
 }
 
 // A barrier left out on purpose: the layer sees it, and the run says so.
@@ -537,6 +496,33 @@ TEST_F(VulkanTest, TheValidationLayerSeesAMissingBarrier) {
   // The layer's words of 1.3 and of 1.4.
   EXPECT_THAT(std::string(status.message()), AnyOf(HasSubstr("SYNC-HAZARD"), HasSubstr("hazard")));
 }
+
+// Returns the error of a run, or of the run on zeros that makes it ready.
+Status run_of(const Family& f, const std::string& device) {
+  auto session = Session::create(compile(f.make(), device));
+  if (!session) return session.error();
+  const auto inputs = inputs_of((*session)->executable());
+  for (std::size_t i = 0; i < inputs.size(); ++i) must((*session)->set_input(i, inputs[i].view()));
+  return (*session)->run();
+}
+
+// The layer instruments the shaders: an access past the end of a buffer, which drivers may ignore,
+// is an error.
+class InstrumentedShaders : public ::testing::TestWithParam<std::size_t> {};
+
+TEST_P(InstrumentedShaders, StayInTheirBuffers) {
+  const std::string checked = "vulkan,validate-shaders";
+  const auto device = open_device(checked);
+  if (!device) GTEST_SKIP() << device.error().message();
+  if (const Status s = run_of(all_families()[0], checked); !s.ok())
+    GTEST_SKIP() << "the layer cannot check shaders on this device: " << s.message();
+  const Family f = all_families()[GetParam()];
+  const Status s = run_of(f, checked + ",as-hardware");
+  EXPECT_TRUE(s.ok()) << f.name << ": " << s.message();
+}
+
+INSTANTIATE_TEST_SUITE_P(Each, InstrumentedShaders,
+                         ::testing::Range(std::size_t{0}, all_families().size()));
 
 std::string loud(std::string text) {
   std::ranges::transform(text, text.begin(), [](unsigned char c) { return std::toupper(c); });

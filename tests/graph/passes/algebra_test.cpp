@@ -320,6 +320,14 @@ TEST(SimplifyClip, WithoutBoundsAndAsRelu) {
     input %0 "x": f32[2]
     %1: f32[2] = Unary(%0) kind=clip alpha=0 beta=3.4028234663852886e38
     output %1 "y")");
+  // Of integers, and of another function of two such numbers.
+  expect_stays({"simplify_clip"}, R"(
+    input %0 "x": i32[2]
+    input %1 "z": f32[2]
+    %2: i32[2] = Unary(%0) kind=clip alpha=0 beta=inf
+    %3: f32[2] = Unary(%1) kind=hard_sigmoid alpha=0 beta=inf
+    output %2 "y"
+    output %3 "s")");
 }
 
 TEST(SimplifyPower, OfIntegersOnlyByIntegers) {
