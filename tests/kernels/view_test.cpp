@@ -12,6 +12,17 @@ TEST(Identity, KeepsTypeAndElements) {
   EXPECT_EQ(infer_text(Identity{}, {sequence_of(DType::i64, Dims{N})}), "seq(i64[$0])");
 }
 
+// The rank that a model declares is checked, and known from there on.
+TEST(Identity, HoldsAValueToItsRank) {
+  const ValueType open{DType::f32, std::nullopt};
+  EXPECT_EQ(infer_text(Identity{.rank = 2}, {open}), "f32[*]");
+  EXPECT_EQ(infer_text(Identity{.rank = 0}, {open}), "f32[]");
+  EXPECT_EQ(infer_text(Identity{}, {open}), "f32[*]");
+  EXPECT_EQ(infer_text(Identity{.rank = 1}, {f32({N})}), "f32[$0]");
+  EXPECT_CONTAINS(error_of(Identity{.rank = 0}, {counting({1})}), "of rank 0");
+  EXPECT_CONTAINS(error_of(Identity{.rank = 9}, {counting({1})}), "of rank 9");
+}
+
 TEST(Reshape, KeepsTheOrderOfElements) {
   const Tensor y = run(Reshape{}, {counting({2, 3}), ints({3, -1})});
   EXPECT_EQ(y.shape(), Shape({3, 2}));
@@ -38,9 +49,9 @@ TEST(Reshape, SymbolsCancel) {
   EXPECT_EQ(infer_text(Reshape{}, {f32({N, 4, 5}), ints({0, -1})}), "f32[$0,20]");
   EXPECT_EQ(infer_text(Reshape{}, {f32({N, 4, 5}), ints({-1, 20})}), "f32[$0,20]");
   EXPECT_EQ(infer_text(Reshape{}, {f32({N, 4, 5}), ints({-1, 10})}), "f32[?,10]");
-  EXPECT_EQ(infer_text(Reshape{}, {f32({N, M, 5}), ints({-1, 5})}), "f32[?,5]");
+  EXPECT_EQ(infer_text(Reshape{}, {f32({N, M, 5}), ints({-1, 5})}), "f32[*]");
   EXPECT_EQ(infer_text(Reshape{}, {f32({N, M, 5}), ints({0, 0, -1})}), "f32[$0,$1,5]");
-  EXPECT_EQ(infer_text(Reshape{}, {f32({any, 5}), ints({-1, 5})}), "f32[?,5]");
+  EXPECT_EQ(infer_text(Reshape{}, {f32({any, 5}), ints({-1, 5})}), "f32[*]");
 }
 
 TEST(Reshape, SaysTheRankBeforeTheShapeIsKnown) {
@@ -82,7 +93,7 @@ TEST(Squeeze, TakesTheAxesOrAllOnes) {
 TEST(Squeeze, OnWhatIsNotKnownYet) {
   EXPECT_EQ(infer_text(Squeeze{}, {f32({N, 1, any}), ints({1, 2})}), "f32[$0]");
   EXPECT_EQ(infer_text(Squeeze{}, {f32({N, 1})}), "f32[*]");
-  EXPECT_EQ(infer_text(Squeeze{}, {f32({N, 1, 2}), i64({1})}), "f32[?,?]");
+  EXPECT_EQ(infer_text(Squeeze{}, {f32({N, 1, 2}), i64({1})}), "f32[*]");
   EXPECT_EQ(infer_text(Squeeze{}, {unranked(DType::f32), ints({1})}), "f32[*]");
 }
 
@@ -117,7 +128,7 @@ TEST(Flatten, CutsBeforeTheAxis) {
   EXPECT_EQ(run(Flatten{.axis = 0}, {counting({})}).shape(), Shape({1, 1}));
   EXPECT_EQ(infer_text(Flatten{}, {f32({N, 3, 4})}), "f32[$0,12]");
   EXPECT_EQ(infer_text(Flatten{}, {f32({N, M, 4})}), "f32[$0,?]");
-  EXPECT_EQ(infer_text(Flatten{}, {unranked(DType::f32)}), "f32[?,?]");
+  EXPECT_EQ(infer_text(Flatten{}, {unranked(DType::f32)}), "f32[*]");
   EXPECT_CONTAINS(error_of(Flatten{.axis = 3}, {counting({2, 3})}), "outside of rank 2");
 }
 

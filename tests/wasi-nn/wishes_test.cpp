@@ -201,5 +201,31 @@ TEST(Issue43, AComputeByNamesRemembersNoInputs) {
   EXPECT_TRUE(use.compute(both, &outputs).ok());
 }
 
+// A device that counts, and answers zeros.
+TEST(Wishes, GraphsOnOneGpuShareItsDeviceWhileAnyExists) {
+  const std::string model = identity_model();
+  const Bytes part = as_bytes(model);
+  const auto load = [&](const char* gpu) {
+    auto graph = SharedGraph::load({&part, 1}, {.gpu = gpu});
+    EXPECT_TRUE(graph);
+    return *graph;
+  };
+  const auto device_of = [](const std::shared_ptr<SharedGraph>& graph, Target target) {
+    const auto executable = graph->executable(target);
+    EXPECT_TRUE(executable) << executable.error().message();
+    return &(*executable)->device();
+  };
+  const auto one = load("null"), two = load("null"), other = load("null,regions");
+  const auto* device = device_of(one, Target::gpu);
+  EXPECT_EQ(device->info().name, "null");
+  EXPECT_EQ(device_of(two, Target::gpu), device);
+  EXPECT_EQ(device_of(one, Target::gpu), device) << "compiled once";
+  EXPECT_NE(device_of(other, Target::gpu), device);
+  EXPECT_EQ(device_of(one, Target::cpu)->info().kind, DeviceInfo::Kind::cpu);
+  EXPECT_EQ(one->executable(Target::tpu).error().code(), Code::unsupported);
+  EXPECT_EQ(load("none such")->executable(Target::gpu).error().code(), Code::unsupported)
+      << "not_found is of names";
+}
+
 }  // namespace
 }  // namespace quern::wasi_nn_test

@@ -5,7 +5,7 @@
 #include <array>
 #include <cstring>
 
-#include "engine/devices/vulkan/cooperative_matrix.h"
+#include "engine/devices/vulkan/device_features.h"
 #include "engine/devices/vulkan/pipeline_cache.h"
 #include "engine/vocabulary/text_util.h"
 
@@ -258,46 +258,14 @@ Status Core::create_device() {
                                       .queueFamilyIndex = c.queue_family,
                                       .queueCount = 1,
                                       .pQueuePriorities = &priority};
-  VkPhysicalDevice8BitStorageFeatures bits8{
-      .sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_8BIT_STORAGE_FEATURES,
-      .storageBuffer8BitAccess = VK_TRUE};
-  VkPhysicalDevice16BitStorageFeatures bits16{
-      .sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_16BIT_STORAGE_FEATURES,
-      .storageBuffer16BitAccess = c.storage_16bit};
-  VkPhysicalDeviceTimelineSemaphoreFeatures timeline{
-      .sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_TIMELINE_SEMAPHORE_FEATURES,
-      .timelineSemaphore = VK_TRUE};
-  VkPhysicalDeviceShaderIntegerDotProductFeatures dot{
-      .sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SHADER_INTEGER_DOT_PRODUCT_FEATURES,
-      .shaderIntegerDotProduct = VK_TRUE};
-  VkPhysicalDeviceFeatures2 features{.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_FEATURES_2,
-                                     .pNext = &bits16};
-  features.features.shaderInt16 = c.storage_16bit;
-  features.features.shaderInt64 = c.int64;
-  std::vector<const char*> extensions;
-  if (c.push_descriptors) extensions.push_back(VK_KHR_PUSH_DESCRIPTOR_EXTENSION_NAME);
-  const auto ask = [&](const char* extension, auto& structure) {
-    extensions.push_back(extension);
-    structure.pNext = const_cast<void*>(features.pNext);
-    features.pNext = &structure;
-  };
-  if (c.storage_8bit) ask(VK_KHR_8BIT_STORAGE_EXTENSION_NAME, bits8);
-  if (c.timeline) ask(VK_KHR_TIMELINE_SEMAPHORE_EXTENSION_NAME, timeline);
-  if (c.integer_dot) ask(VK_KHR_SHADER_INTEGER_DOT_PRODUCT_EXTENSION_NAME, dot);
-  MatrixFeatures matrices(VK_TRUE);
-  matrices.end_with(features.pNext);
-  const auto for_matrices = matrix_extensions();
-  if (c.cooperative_matrix) {
-    features.pNext = matrices.chain();
-    extensions.insert(extensions.end(), for_matrices.begin(), for_matrices.end());
-  }
+  const DeviceFeatures features(c);
   const VkDeviceCreateInfo info{
       .sType = VK_STRUCTURE_TYPE_DEVICE_CREATE_INFO,
-      .pNext = &features,
+      .pNext = features.chain(),
       .queueCreateInfoCount = 1,
       .pQueueCreateInfos = &queue,
-      .enabledExtensionCount = static_cast<std::uint32_t>(extensions.size()),
-      .ppEnabledExtensionNames = extensions.data()};
+      .enabledExtensionCount = static_cast<std::uint32_t>(features.extensions().size()),
+      .ppEnabledExtensionNames = features.extensions().data()};
   const InstanceApi& api = instance_->api();
   QUERN_VK(api.vkCreateDevice(physical_, &info, nullptr, &device_), "opening the device");
   if (!api_.load(api, device_))

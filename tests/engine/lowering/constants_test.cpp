@@ -90,6 +90,23 @@ TEST(Constants, MayBeMadeOfOperandsThatAreLeftOut) {
   EXPECT_EQ(std::vector<float>(found.begin(), found.end()), (std::vector<float>{0, 1, 2, 3, 4}));
 }
 
+// Results of more than 32 MiB are not kept between computations, but within one.
+TEST(Constants, OfAnySizeAreComputedOnce) {
+  for (const std::int64_t elements : {std::int64_t{1} << 10, std::int64_t{9} << 20}) {
+    Graph g(builtin_ops());
+    ValueId v = g.add_constant(*Tensor::zeros({DType::f32, {elements}}));
+    for (int i = 0; i < 3; ++i) v = *g.add(Binary{BinaryKind::add}, {v, v});
+    v = *g.add(Unary{UnaryKind::cos}, {v});
+    g.add_output(v, "v");
+    const GraphConstants constants(g, std::numeric_limits<std::size_t>::max(), nullptr);
+    for (int time = 0; time < 2; ++time) {
+      const auto t = constants.find(v)->get();
+      ASSERT_TRUE(t) << t.error().message();
+      EXPECT_EQ(t->span<float>().back(), 1.0F);
+    }
+  }
+}
+
 TEST(Constants, StayWithinTheLimit) {
   Graph g(builtin_ops());
   const ValueId c = g.add_constant(floats_at(0));

@@ -6,6 +6,7 @@
 //
 // Where a difference is wanted, write the texts anew, and commit them:
 //   QUERN_WRITE_PROGRAMS=1 build/release/bin/engine_lowering_tests --gtest_filter='*Programs*'
+#include <cmath>
 #include <cstdlib>
 #include <fstream>
 #include <map>
@@ -157,6 +158,9 @@ std::string text(const Step& s) {
   if (on_device && s.scratch_bytes)
     out += cat(" scratch d", s.scratch_offset, ":", s.scratch_bytes);
   if (on_device && !s.layouts.empty()) out += cat(" ", s.layouts);
+  if (s.kind == Step::Kind::host)
+    out += cat(" | ", s.shapes, " | ", std::llround(s.cost.flops), " flops ",
+               std::llround(s.cost.bytes), " bytes");
   out += '\n';
   for (const Dispatch& d : s.dispatches) {
     out += text(d);

@@ -11,6 +11,8 @@
 
 #include <gtest/gtest.h>
 
+#include "engine/devices/vulkan/device_features.h"
+
 namespace quern::vulkan {
 namespace {
 
@@ -439,6 +441,69 @@ TEST_F(CapabilitiesTest, TheDescriptionHasWhatThereIs) {
   }
   EXPECT_EQ(text(c, "matrices"), "none");
   EXPECT_EQ(text(c, "timestamps"), "none");
+}
+
+// ---- opening a device ---------------------------------------------------------------------------
+
+// The structures behind the first one.
+std::multiset<VkStructureType> asked_by(const DeviceFeatures& f) {
+  std::multiset<VkStructureType> types;
+  const auto* first = static_cast<const VkBaseInStructure*>(f.chain());
+  for (const auto* s = first->pNext; s; s = s->pNext) types.insert(s->sType);
+  return types;
+}
+
+TEST(DeviceFeaturesTest, AreThoseOfTheCapabilities) {
+  Capabilities c;
+  {
+    const DeviceFeatures none(c);
+    EXPECT_TRUE(none.extensions().empty());
+    EXPECT_EQ(asked_by(none),
+              (std::multiset{VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_16BIT_STORAGE_FEATURES}));
+    const auto& features = *static_cast<const VkPhysicalDeviceFeatures2*>(none.chain());
+    EXPECT_FALSE(features.features.shaderInt16 || features.features.shaderInt64);
+  }
+  struct Row {
+    bool Capabilities::*member;
+    std::string extension;
+    VkStructureType type;
+  };
+  const std::array rows = {
+      Row{&Capabilities::storage_8bit, VK_KHR_8BIT_STORAGE_EXTENSION_NAME,
+          VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_8BIT_STORAGE_FEATURES},
+      Row{&Capabilities::timeline, VK_KHR_TIMELINE_SEMAPHORE_EXTENSION_NAME,
+          VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_TIMELINE_SEMAPHORE_FEATURES},
+      Row{&Capabilities::integer_dot, VK_KHR_SHADER_INTEGER_DOT_PRODUCT_EXTENSION_NAME,
+          VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SHADER_INTEGER_DOT_PRODUCT_FEATURES}};
+  for (const Row& row : rows) {
+    Capabilities one;
+    one.*row.member = true;
+    const DeviceFeatures f(one);
+    ASSERT_EQ(f.extensions().size(), 1U);
+    EXPECT_EQ(f.extensions()[0], row.extension);
+    EXPECT_EQ(asked_by(f),
+              (std::multiset{VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_16BIT_STORAGE_FEATURES, row.type}));
+  }
+}
+
+TEST(DeviceFeaturesTest, OfAllCapabilitiesAreOneChain) {
+  Capabilities c;
+  c.push_descriptors = c.timeline = c.storage_8bit = c.storage_16bit = c.int64 = c.integer_dot =
+      c.cooperative_matrix = true;
+  const DeviceFeatures f(c);
+  EXPECT_EQ(asked_by(f).size(), 8U)
+      << "of 8 and 16 bits, semaphores, dot products; four of matrices";
+  EXPECT_EQ(std::set(f.extensions().begin(), f.extensions().end()).size(), 8U);
+  EXPECT_EQ(
+      std::set<std::string>(f.extensions().begin(), f.extensions().end()),
+      (std::set<std::string>{
+          VK_KHR_PUSH_DESCRIPTOR_EXTENSION_NAME, VK_KHR_8BIT_STORAGE_EXTENSION_NAME,
+          VK_KHR_TIMELINE_SEMAPHORE_EXTENSION_NAME,
+          VK_KHR_SHADER_INTEGER_DOT_PRODUCT_EXTENSION_NAME,
+          VK_KHR_COOPERATIVE_MATRIX_EXTENSION_NAME, VK_KHR_VULKAN_MEMORY_MODEL_EXTENSION_NAME,
+          VK_KHR_SHADER_FLOAT16_INT8_EXTENSION_NAME, VK_EXT_SUBGROUP_SIZE_CONTROL_EXTENSION_NAME}));
+  const auto& features = *static_cast<const VkPhysicalDeviceFeatures2*>(f.chain());
+  EXPECT_TRUE(features.features.shaderInt16 && features.features.shaderInt64);
 }
 
 }  // namespace
