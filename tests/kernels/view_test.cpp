@@ -15,7 +15,7 @@ TEST(Identity, KeepsTypeAndElements) {
 // The rank that a model declares is checked, and known from there on.
 TEST(Identity, HoldsAValueToItsRank) {
   const ValueType open{DType::f32, std::nullopt};
-  EXPECT_EQ(infer_text(Identity{.rank = 2}, {open}), "f32[*]");
+  EXPECT_EQ(infer_text(Identity{.rank = 2}, {open}), "f32[?,?]");
   EXPECT_EQ(infer_text(Identity{.rank = 0}, {open}), "f32[]");
   EXPECT_EQ(infer_text(Identity{}, {open}), "f32[*]");
   EXPECT_EQ(infer_text(Identity{.rank = 1}, {f32({N})}), "f32[$0]");
