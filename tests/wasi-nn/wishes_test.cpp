@@ -225,6 +225,9 @@ TEST(Wishes, GraphsOnOneGpuShareItsDeviceWhileAnyExists) {
   EXPECT_EQ(one->executable(Target::tpu).error().code(), Code::unsupported);
   EXPECT_EQ(load("none such")->executable(Target::gpu).error().code(), Code::unsupported)
       << "not_found is of names";
+  const Code of_options = open_device("vulkan,none such").error().code();
+  EXPECT_EQ(load("vulkan,none such")->executable(Target::gpu).error().code(),
+            of_options == Code::not_found ? Code::unsupported : of_options);
 }
 
 }  // namespace

@@ -5,7 +5,7 @@
 // here as a difference of text, on any machine.
 //
 // Where a difference is wanted, write the texts anew, and commit them:
-//   QUERN_WRITE_PROGRAMS=1 build/release/bin/engine_lowering_tests --gtest_filter='*Programs*'
+//   QUERN_WRITE_TEXTS=1 ctest --test-dir build/release -R Programs
 #include <cmath>
 #include <cstdlib>
 #include <fstream>
@@ -255,7 +255,7 @@ std::string first_difference(const std::string& wanted, const std::string& found
 class Programs : public ::testing::TestWithParam<NamedTarget> {
  protected:
   static void SetUpTestSuite() {
-    if (std::getenv("QUERN_WRITE_PROGRAMS")) Texts::write();
+    if (std::getenv("QUERN_WRITE_TEXTS")) Texts::write();
   }
 };
 

@@ -3,7 +3,7 @@
 // Devices share the parser, so that comparing them says nothing of what it made.
 //
 // Where a difference is wanted, write the texts anew, and commit them:
-//   QUERN_WRITE_IMPORTS=1 build/release/bin/tools_random_tests --gtest_filter='Imports.*'
+//   QUERN_WRITE_TEXTS=1 ctest --test-dir build/release -R Imports
 #include <algorithm>
 #include <cstdlib>
 #include <fstream>
@@ -74,7 +74,7 @@ std::map<std::string, std::string> texts() {
 TEST(Imports, AreAsTheyWere) {
   const std::string path = QUERN_SOURCE_DIR "/tests/tools/random/imports.txt";
   const auto found = texts();
-  if (std::getenv("QUERN_WRITE_IMPORTS")) {
+  if (std::getenv("QUERN_WRITE_TEXTS")) {
     std::ofstream file(path);
     for (const auto& [name, text] : found) file << "== " << name << '\n' << text;
   }

@@ -4,7 +4,7 @@
 // is gone, or that refuses what it should not, changes the counts.
 //
 // Where a difference is wanted, write the list anew, and commit it:
-//   QUERN_WRITE_REFUSALS=1 build/release/bin/tools_random_tests --gtest_filter='Refusals.*'
+//   QUERN_WRITE_TEXTS=1 ctest --test-dir build/release -R Refusals
 #include <cstdlib>
 #include <fstream>
 #include <map>
@@ -100,7 +100,7 @@ Counts read_list() {
 
 TEST(Refusals, AreThoseThatTheyWere) {
   const Counts found = counted();
-  if (std::getenv("QUERN_WRITE_REFUSALS")) {
+  if (std::getenv("QUERN_WRITE_TEXTS")) {
     std::ofstream file(list_path());
     for (const auto& [sentence, n] : found) file << n << ' ' << sentence << '\n';
   }
