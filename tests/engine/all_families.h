@@ -50,6 +50,18 @@ inline std::vector<Family> all_families() {
          g.output("y", g.hard_swish(g.conv(image(g, 8), weights(g, {12, 4, 3, 2}, 1), {},
                                            {.dilations = {2, 1}, .group = 2})));
        }},
+      {"conv that fills its buffer",
+       [](G& g) {
+         const Operand x = floats(g, "x", {1, 8, 6, 6});
+         for (const std::int64_t n : {5, 6, 7})
+           g.output("channels" + std::to_string(n),
+                    g.conv(x, weights(g, {n, 8, 3, 3}, 1), {}, {.pads = {1, 1, 1, 1}}));
+         g.output("groups", g.conv(x, weights(g, {6, 4, 3, 3}, 2), {}, {.group = 2}));
+         g.output("by channel", g.conv(floats(g, "z", {1, 7, 6, 6}), weights(g, {7, 1, 3, 3}, 3),
+                                       {}, {.group = 7}));
+         g.output("back",
+                  g.conv_transpose(x, weights(g, {8, 5, 2, 2}, 4), {}, {.strides = {2, 2}}));
+       }},
       {"conv of one dimension",
        [](G& g) {
          const Operand x = floats(g, "x", {1, 6, 40});
@@ -88,6 +100,9 @@ inline std::vector<Family> all_families() {
          const Operand bias = weights(g, {130}, 2);
          g.output("constant", g.relu(g.add(g.matmul(x, weights(g, {70, 130}, 1)), bias)));
          g.output("odd", g.matmul(floats(g, "o", {37, 33}), weights(g, {33, 41}, 3)));
+         for (const std::int64_t n : {41, 42, 43})
+           g.output("columns" + std::to_string(n),
+                    g.matmul(floats(g, "f" + std::to_string(n), {40, 33}), weights(g, {33, n}, 7)));
          g.output("turned", g.matmul(floats(g, "t", {2, 3, 40, 17}), floats(g, "u", {3, 52, 17}),
                                      {.transpose_b = true}));
          // All fours begin where they may, and the last one is cut.
@@ -103,6 +118,10 @@ inline std::vector<Family> all_families() {
          g.output("batch",
                   g.matmul(floats(g, "q", {2, 3, 5, 129}), floats(g, "k", {2, 3, 129, 20})));
          g.output("column", g.matmul(floats(g, "m", {90, 65}), floats(g, "v", {65})));
+         // Results that end where their buffer does, and not where a group of four columns does.
+         const Operand full = floats(g, "full", {4, 66});
+         for (const std::int64_t n : {5, 6, 7})
+           g.output("columns" + std::to_string(n), g.matmul(full, weights(g, {66, n}, 7)));
          g.output("points", g.conv(floats(g, "p", {2, 96, 1, 1}), weights(g, {24, 96, 1, 1}, 5),
                                    weights(g, {24}, 6)));
        }},
@@ -199,6 +218,8 @@ inline std::vector<Family> all_families() {
       {"padding",
        [=](G& g) {
          const Operand x = image(g, 3);
+         // A dimension of one becomes many.
+         g.output("grown", g.pad(floats(g, "line", {1, 5, 1}), {2, 0, 1, 0, 1, 3}));
          for (const char* mode : {"constant", "reflect", "edge"})
            g.output(mode, g.pad(x, {0, 0, 2, 1, 0, 1, 3, 0}, {.mode = mode}));
          g.output("cut", g.pad(image(g, 4), {0, 0, -1, 2, 0, 0, 1, -3}));
@@ -215,6 +236,7 @@ inline std::vector<Family> all_families() {
          g.output("halves", g.transpose(g.cast(x, DType::f16), {1, 0, 2, 3}));
          g.output("longs", g.transpose(g.cast(floats(g, "odd", {3, 5, 7}), DType::i64), {2, 0, 1}));
          g.output("tiled", g.tile(floats(g, "t", {2, 3, 5}), {1, 2, 3}));
+         g.output("repeated", g.tile(floats(g, "r", {1, 3, 1}), {4, 2, 5}));
          g.output("deep", g.depth_to_space(x, 2));
          g.output("deeper", g.depth_to_space(x, 2, {.column_row_depth = true}));
          g.output("wide", g.space_to_depth(floats(g, "s", {1, 3, 4, 6}), 2));
@@ -391,6 +413,12 @@ inline std::vector<Family> all_families() {
          const Operand longs = g.cast(g.mul(x, g.scalar(9)), DType::i64);
          g.output("longs", g.scatter_nd(longs, tuples, g.cast(slices, DType::i64)));
          g.output("gathered", g.gather_nd(x, tuples));
+         const Operand behind =
+             g.sub(tuples, g.constant(tensor<std::int64_t>({2}, {4, 4})));  // counted from the end
+         g.output("gathered from behind", g.gather_nd(x, behind));
+         g.output("nd from behind", g.scatter_nd(x, behind, slices));
+         g.output("elements from behind",
+                  g.scatter_elements(x, g.sub(at, g.scalar(5, DType::i64)), updates, 0));
          g.output(
              "batches",
              g.gather_nd(x, g.argmax(floats(g, "b", {5, 3, 1, 4}), 3, {.keepdims = false}), 1));

@@ -91,6 +91,15 @@ TEST(MaxRoiPool, EmptyBinsAreZeroAndNanGoesThrough) {
   EXPECT_EQ(y[2], 0);
 }
 
+// To the right of the image, and below it; where it ends others of the batch begin.
+TEST(MaxRoiPool, RegionsBesideTheImageAreZero) {
+  const RoiPool op{.kind = RoiKind::max};
+  const Tensor x = filled<float>({2, 2, 3, 3}, 5);
+  EXPECT_ELEMENTS(values<float>(run(op, {x, tensor<float>({2, 5}, {0, 4, 1, 5, 2,  //
+                                                                   0, 1, 4, 2, 5})})),
+                  0, 0, 0, 0);
+}
+
 TEST(MaxRoiPool, AbsurdRegionsEnd) {
   const Tensor x = filled<float>({1, 1, 2, 2}, 8);
   const Tensor y =

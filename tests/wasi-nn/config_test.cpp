@@ -70,6 +70,9 @@ TEST(Config, NamesKeyFoundAndWanted) {
   EXPECT_EQ(refusal(R"({"graphs": "many"})"),
             "the value of 'graphs' is '\"many\"', wanted: a whole number from 0 to 2^64 - 1, or "
             "null for no limit");
+  EXPECT_EQ(refusal(R"({"threads": ")" + std::string(100, 'x') + R"("})"),
+            "the value of 'threads' is '\"" + std::string(59, 'x') +
+                "...', wanted: a whole number from 1 to 1024, or null for all CPUs");
   EXPECT_TRUE(refusal(R"({"cats": 1})").starts_with("there is no key 'cats'; there are graphs, "));
   for (const char* bad : {R"("graphs": -1)",
                           R"("graphs": 1.5)",

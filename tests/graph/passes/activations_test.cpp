@@ -47,6 +47,24 @@ TEST(Gelu, ByErf) {
                       "kind=gelu");
 }
 
+// Divided by the gate, and with the error function taken away.
+TEST(Gelu, IsNoQuotientAndNoDifference) {
+  expect_stays({"recognise_gated"}, R"(
+    input %0 "x": f32[3,5]
+    const %1: f32[] = {0.70710677}
+    const %2: f32[] = {1}
+    const %3: f32[] = {0.5}
+    %4: f32[3,5] = Binary(%0, %1) kind=mul
+    %5: f32[3,5] = Unary(%4) kind=erf
+    %6: f32[3,5] = Binary(%5, %2) kind=add
+    %7: f32[3,5] = Binary(%0, %3) kind=mul
+    %8: f32[3,5] = Binary(%7, %6) kind=div
+    %9: f32[3,5] = Binary(%2, %5) kind=sub
+    %10: f32[3,5] = Binary(%7, %9) kind=mul
+    output %8 "quotient"
+    output %10 "difference")");
+}
+
 // x is itself a product, and a sum.
 TEST(Gelu, OfAProduct) {
   expect_becomes({}, R"(
