@@ -252,6 +252,10 @@ inline std::vector<Family> all_families() {
          g.output("odd", g.gather(x, indices(-1, 2), 2));
          g.output("rows", g.gather(floats(g, "even", {7, 8}), indices(6, 0), 0));
          g.output("pairs", g.gather(floats(g, "two", {7, 2}), indices(1, -7), 0));
+         // As long as the data along the axis, and shorter elsewhere.
+         g.output("some", g.gather_elements(
+                              floats(g, "s", {5, 6}),
+                              g.argmax(floats(g, "j", {3, 6, 4}), 2, {.keepdims = false}), 1));
          g.output("each", g.gather_elements(
                               floats(g, "e", {2, 4}),
                               g.argmax(floats(g, "i", {2, 4, 3}), 2, {.keepdims = false}), 1));

@@ -18,14 +18,14 @@ TESTS_A_PIECE = 8
 # the pieces that are about the change come first, whatever their suite.
 FIRST = {
     "kernels": ["kernels", "random", "conformance"],
-    "passes": ["passes", "random", "conformance"],
-    "graph": ["graph", "passes", "parser"],
+    "passes": ["passes", "lowering", "texts", "random", "conformance"],
+    "graph": ["graph", "passes", "parser", "texts"],
     "planner": ["planner"],
-    "lowering": ["lowering", "engine", "random"],
+    "lowering": ["lowering", "texts", "engine", "random"],
     "engine": ["engine", "allocation", "c_api"],
-    "gpu": ["lowering"],
+    "gpu": ["lowering", "texts"],
     "vulkan": ["vulkan"],
-    "parser": ["parser", "conformance"],
+    "parser": ["parser", "texts", "conformance"],
     "wasi-nn": ["wasi-nn", "commands"],
 }
 VULKAN = ["vulkan", "conformance-vulkan", "random-vulkan", "hardware"]
@@ -37,12 +37,13 @@ PROGRAMS = {
     "kernels": "kernels_tests", "parser": "onnx-parser_tests", "lowering": "engine_lowering_tests",
     "engine": "engine_tests", "allocation": "engine_allocation_tests", "c_api": "c_api_tests",
     "wasi-nn": "wasi-nn_tests", "vulkan": "engine_vulkan_tests", "tools": "tools_tests", "limits": "limits_tests",
+    "texts": "tools_random_tests",
 }
 # Tests of ctest that are programs in C or scripts.
 COMMANDS = ("c_api/digits", "wasi-nn/c", "wasi-nn/wamr-backend", "wasi-nn/wasmtime", "wasi-nn/guests", "wasi-nn/node",
             "wasi-nn/component", "cli", "bench/programs")
 # These are the suites that .ci/sanitizers runs.
-SANITIZED = [suite for suite in PROGRAMS if suite not in ("vulkan", "limits")] + [
+SANITIZED = [suite for suite in PROGRAMS if suite not in ("vulkan", "limits", "texts")] + [
     "conformance", "digits", "random", "fuzz-onnx", "fuzz-run", "fuzz-c_api", "fuzz-wasi_nn", "fuzz-plan",
     "fuzz-trace"]
 

@@ -21,163 +21,15 @@
 #include "graph/passes/pipeline.h"
 #include "kernels/gpu/copy.h"
 #include "tests/engine/lowering/large_operands.h"
+#include "tests/engine/paper_device.h"
 
 namespace quern {
 namespace {
 
 using testing::Family;
-using Base = Step::Operand::Base;
-
-struct NamedTarget {
-  const char* name;
-  std::optional<GpuTarget> target;  // none: the CPU, with the kernels that no machine has others of
-};
-void PrintTo(const NamedTarget& t, std::ostream* out) {
-  *out << t.name;
-}
-
-// The CPU with its reference kernels; a CPU that runs shaders; a large card, without its matrix
-// units and with them; a phone.
-std::vector<NamedTarget> targets() {
-  const GpuTarget software{
-      .units = 8, .storage_8bit = true, .storage_16bit = true, .int64 = true, .integer_dot = true};
-  const GpuTarget card{.software = false,
-                       .subgroup_size = 32,
-                       .shared_bytes = 48 << 10,
-                       .units = 132,
-                       .max_iterations = 0,
-                       .max_range = 0xffffffff,
-                       .storage_8bit = true,
-                       .storage_16bit = true,
-                       .int64 = true};
-  GpuTarget matrices = card;
-  matrices.matrices = {.m = 16, .n = 16, .k = 16};
-  matrices.half_products = true;
-  const GpuTarget phone{.software = false,
-                        .subgroup_size = 16,
-                        .max_invocations = 256,
-                        .units = 6,
-                        .max_iterations = 0};
-  return {{"reference", std::nullopt},
-          {"software", software},
-          {"card", card},
-          {"matrices", matrices},
-          {"phone", phone}};
-}
-
-// Takes every node that has a GPU kernel, and runs nothing.
-class PaperBackend final : public Backend {
- public:
-  explicit PaperBackend(const GpuTarget& target) : target_(target) {}
-
-  std::vector<Region> partition(const Graph& graph) const override {
-    return convex_regions(graph, [](NodeId) { return true; });
-  }
-  Status compile(const Region& region, RegionCompiler& compiler) override {
-    return add_node_by_node(region, target_, compiler);
-  }
-  Selection copy(const TensorDesc& from, std::int64_t skipped,
-                 const TensorDesc& to) const override {
-    return select_gpu_copy(from, skipped, to, target_);
-  }
-  std::uint64_t alignment() const override { return 256; }
-  Result<std::shared_ptr<const void>> constant(const GpuConstant& c) override {
-    std::shared_ptr<const std::size_t>& known = constants_[c.key];
-    if (!known) known = std::make_shared<std::size_t>(c.bytes);
-    return std::shared_ptr<const void>(known);
-  }
-  std::size_t constant_bytes() const override { return 0; }
-  Result<std::unique_ptr<ExecutionContext>> make_context(std::shared_ptr<const Program>,
-                                                         const Stop*) override {
-    return Status(Code::unsupported, "a device of paper");
-  }
-
- private:
-  GpuTarget target_;
-  std::map<std::string, std::shared_ptr<const std::size_t>> constants_;
-};
-
-std::uint64_t bytes_of(const void* constant) {
-  return *static_cast<const std::size_t*>(constant);
-}
-
-std::string text(const Step::Operand& o) {
-  switch (o.base) {
-    case Base::none: return "-";
-    case Base::arena: return cat("h", o.offset);
-    case Base::input: return cat("in", o.index, o.offset ? cat("+", o.offset) : "");
-    case Base::output: return cat("out", o.index, o.offset ? cat("+", o.offset) : "");
-    case Base::constant: return "const";
-    case Base::device_arena: return cat("d", o.offset);
-    case Base::device_constant: return cat("dc", o.index, o.offset ? cat("+", o.offset) : "");
-  }
-  return "?";
-}
-
-std::string text(const BufferUse& use) {
-  std::string s(1, "ioxc"[static_cast<std::size_t>(use.of)]);
-  if (use.of != BufferUse::Of::scratch) s += cat(use.index);
-  if (use.written) s += '!';
-  if (use.offset || use.bytes) s += cat("[", use.offset, ":", use.bytes, "]");
-  return s;
-}
-
-template <class List>
-std::string joined(const List& list) {
-  std::string s;
-  for (const auto& item : list) {
-    if (!s.empty()) s += ' ';
-    if constexpr (std::is_integral_v<std::decay_t<decltype(item)>>)
-      s += cat(static_cast<std::int32_t>(item));
-    else
-      s += text(item);
-  }
-  return s;
-}
-
-std::string text(const Dispatch& d) {
-  return cat("  ", d.shader, " <", joined(d.constants), "> (", joined(d.push), ") {",
-             joined(d.buffers), "} ", d.groups[0], "x", d.groups[1], "x", d.groups[2],
-             d.subgroup ? cat(" subgroup ", d.subgroup) : "", "\n");
-}
-
-// FNV-1a: the same on every machine.
-std::uint32_t hash(std::string_view s) {
-  std::uint32_t h = 2166136261U;
-  for (const char c : s) h = (h ^ static_cast<std::uint8_t>(c)) * 16777619U;
-  return h;
-}
-
-// A kernel of the host is only named: which one it is depends on the machine.
-std::string text(const Step& s) {
-  static constexpr const char* kinds[] = {"host", "", "up", "down"};
-  const bool on_device = s.kind == Step::Kind::device;
-  std::string out =
-      cat(on_device ? s.op : kinds[static_cast<std::size_t>(s.kind)], " ",
-          s.kind == Step::Kind::host ? s.op : "", " ", joined(s.inputs), " -> ", joined(s.outputs));
-  if (on_device && s.scratch_bytes)
-    out += cat(" scratch d", s.scratch_offset, ":", s.scratch_bytes);
-  if (on_device && !s.layouts.empty()) out += cat(" ", s.layouts);
-  if (s.kind == Step::Kind::host)
-    out += cat(" | ", s.shapes, " | ", std::llround(s.cost.flops), " flops ",
-               std::llround(s.cost.bytes), " bytes");
-  out += '\n';
-  for (const Dispatch& d : s.dispatches) {
-    out += text(d);
-    if (d.candidates.empty()) continue;
-    std::string others;
-    for (const Dispatch& c : d.candidates) others += text(c);
-    out += cat("  or ", d.candidates.size(), " others, ", hash(others), "\n");
-  }
-  return out;
-}
-
-std::string text(const Program& p) {
-  std::string out;
-  for (const Step& s : p.steps) out += text(s);
-  return out + cat("arena ", p.arena_bytes, ", of the device ", p.device_plan.size, ", ",
-                   p.device_constants.size(), " constants\n");
-}
+using testing::NamedTarget;
+using testing::PaperBackend;
+using testing::text;
 
 std::string program_of(const Family& family, const std::optional<GpuTarget>& target) {
   Model model = family.make();
@@ -191,7 +43,8 @@ std::string program_of(const Family& family, const std::optional<GpuTarget>& tar
   PaperBackend backend(*target);
   options.backend = &backend;
   const auto program = testing::must(lower(model.graph(), options));
-  const Status fits = check_dispatches(*program, {*target, backend.alignment(), bytes_of});
+  const Status fits =
+      check_dispatches(*program, {*target, backend.alignment(), testing::paper_bytes});
   EXPECT_TRUE(fits.ok()) << fits.message();
   return text(*program);
 }
@@ -223,7 +76,7 @@ class Texts {
 
   static void write() {
     std::map<std::string, std::string> known;  // by family and program, the device
-    for (const auto& [device, target] : targets()) {
+    for (const auto& [device, target] : testing::paper_targets()) {
       std::ofstream file(path_of(device));
       for (const Family& f : families()) {
         const std::string program = program_of(f, target);
@@ -270,7 +123,7 @@ TEST_P(Programs, AreAsTheyWere) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(On, Programs, ::testing::ValuesIn(targets()),
+INSTANTIATE_TEST_SUITE_P(On, Programs, ::testing::ValuesIn(testing::paper_targets()),
                          [](const auto& info) { return std::string(info.param.name); });
 
 }  // namespace
