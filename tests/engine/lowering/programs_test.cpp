@@ -113,6 +113,9 @@ class Programs : public ::testing::TestWithParam<NamedTarget> {
 };
 
 TEST_P(Programs, AreAsTheyWere) {
+#ifdef __clang__
+  GTEST_SKIP() << "the models have inputs in the order in which GCC evaluates arguments of a call";
+#endif
   const NamedTarget& device = GetParam();
   auto wanted = Texts::read(device.name);
   for (const Family& f : families()) {
