@@ -1,20 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
 // What GPUs of paper are told to do for random models: for each operator and device one hash over
 // the programs of many models of one node, and one for each of some larger models. Where hosts have
-// part in a program, their kernels depend on the machine: then the device's alone are compared.
+// part in a program, their kernels depend on the machine: then the device's alone are compared. And
+// which kernels the CPU takes, without oneDNN and with the loops that every machine has.
 //
 // Where a difference is wanted, write the hashes anew, and commit them:
-//   QUERN_WRITE_TEXTS=1 ctest --test-dir build/release -R Dispatches
+//   QUERN_WRITE_TEXTS=1 ctest --test-dir build/release -R 'Dispatches|CpuKernels'
 // To see what has changed, compare what two builds print with QUERN_SHOW_TEXTS=1.
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
+#include <filesystem>
 #include <fstream>
 #include <map>
 #include <string>
 
 #include <gtest/gtest.h>
 
+#include <quern/device.h>
 #include <quern/session.h>
 
 #include "tests/engine/paper_device.h"
@@ -52,45 +55,80 @@ std::string dispatch_text(const RandomModel& model, const NamedTarget& target) {
   return text;
 }
 
-void add(Hashes& hashes, const std::string& name, const RandomModel& model) {
-  static const bool show = std::getenv("QUERN_SHOW_TEXTS") != nullptr;
-  for (const NamedTarget& target : testing::paper_targets()) {
-    if (!target.target) continue;
-    const std::string text = dispatch_text(model, target);
-    if (show) std::printf("== %s on %s\n%s", name.c_str(), target.name, text.c_str());
-    std::uint32_t& hash = hashes[cat(name, " on ", target.name)];
-    hash = 31 * hash + testing::hash(text);
-  }
+// The kernels of the CPU in order, with their layouts, and what the plan takes.
+std::string kernels_text(const RandomModel& model) {
+  const auto device = open_device("cpu");
+  const auto executable = compile_random(model, *device, {.threads = 1});
+  if (!executable) return cat(executable.error().message(), "\n");
+  const auto session = Session::create(*executable);
+  if (!session) return cat(session.error().message(), "\n");
+  if (const auto outputs = run_once(**session, model.runs[0]); !outputs)
+    return cat(outputs.error().message(), "\n");
+  const PlanInfo info = (*session)->plan_info();
+  std::string text = cat("arena ", info.arena_bytes, ", weights ", info.weight_bytes, "\n");
+  for (const StepInfo& s : info.steps)
+    text += cat(s.op, " ", s.shapes, " ", s.layouts, " ", s.implementation, "\n");
+  return text;
 }
 
-Hashes found_hashes() {
-  Hashes hashes;
+void add(Hashes& hashes, const std::string& name, const std::string& text) {
+  static const bool show = std::getenv("QUERN_SHOW_TEXTS") != nullptr;
+  if (show) std::printf("== %s\n%s", name.c_str(), text.c_str());
+  std::uint32_t& hash = hashes[name];
+  hash = 31 * hash + testing::hash(text);
+}
+
+// Calls visit(NAME, MODEL) for models of one node, named by it, and for larger ones.
+template <class F>
+void for_each_model(const F& visit) {
   for (std::uint64_t seed = 0; seed < 3000; ++seed) {
     const RandomModel model = make_random_model({.seed = seed, .min_nodes = 1, .max_nodes = 1});
     const onnx::NodeProto& node = model.graph().nodes.back();
-    add(hashes,
-        node.domain.empty() ? std::string(node.op_type) : cat(node.domain, ".", node.op_type),
-        model);
+    visit(node.domain.empty() ? std::string(node.op_type) : cat(node.domain, ".", node.op_type),
+          model);
   }
   for (std::uint64_t seed = 0; seed < 150; ++seed)
-    add(hashes, cat("model ", seed),
-        make_random_model({.seed = seed, .min_nodes = 5, .max_nodes = 15}));
-  return hashes;
+    visit(cat("model ", seed), make_random_model({.seed = seed, .min_nodes = 5, .max_nodes = 15}));
 }
 
-TEST(Dispatches, AreAsTheyWere) {
-  const std::string path = QUERN_SOURCE_DIR "/tests/tools/random/dispatches.txt";
-  const Hashes found = found_hashes();
+void compare_to_file(const Hashes& found, const char* name) {
+  const std::string path = cat(QUERN_SOURCE_DIR "/tests/tools/random/", name);
   if (std::getenv("QUERN_WRITE_TEXTS")) {
     std::ofstream file(path);
-    for (const auto& [name, hash] : found) file << hash << ' ' << name << '\n';
+    for (const auto& [model, hash] : found) file << hash << ' ' << model << '\n';
   }
   Hashes wanted;
   std::ifstream file(path);
   std::uint32_t hash = 0;
   for (std::string line; file >> hash && std::getline(file, line);) wanted[line.substr(1)] = hash;
   EXPECT_EQ(found.size(), wanted.size());
-  for (const auto& [name, of_program] : found) EXPECT_EQ(of_program, wanted[name]) << name;
+  for (const auto& [model, of_texts] : found) EXPECT_EQ(of_texts, wanted[model]) << model;
+}
+
+TEST(Dispatches, AreAsTheyWere) {
+  Hashes found;
+  for_each_model([&](const std::string& name, const RandomModel& model) {
+    for (const NamedTarget& target : testing::paper_targets())
+      if (target.target) add(found, cat(name, " on ", target.name), dispatch_text(model, target));
+  });
+  compare_to_file(found, "dispatches.txt");
+}
+
+// The environment says what a process may use when it chooses its first kernel.
+TEST(CpuKernels, AreAsTheyWere) {
+  const bool is_child = std::getenv("QUERN_SIMD") && std::getenv("QUERN_ONEDNN");
+  if (!is_child) {
+    const std::string self = std::filesystem::read_symlink("/proc/self/exe").string();
+    const std::string command = cat("QUERN_SIMD=baseline QUERN_ONEDNN=off '", self,
+                                    "' --gtest_brief=1 --gtest_filter=CpuKernels.AreAsTheyWere");
+    EXPECT_EQ(std::system(command.c_str()), 0) << command;
+    return;
+  }
+  Hashes found;
+  for_each_model([&](const std::string& name, const RandomModel& model) {
+    add(found, name, kernels_text(model));
+  });
+  compare_to_file(found, "cpu_kernels.txt");
 }
 
 }  // namespace
