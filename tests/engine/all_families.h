@@ -592,6 +592,10 @@ inline std::vector<Family> all_families() {
          g.output("broadcast", g.einsum("bihd,bihd->bi", {q, floats(g, "one", {1, 5, 3, 1})}));
          g.output("sum", g.einsum("bihd,bjhd->bh", {q, k}));
          g.output("trace", g.einsum("ii", {floats(g, "trace", {6, 6})}));
+         g.output("of a diagonal",
+                  g.einsum("bii,bij->bj", {floats(g, "d", {2, 4, 4}), floats(g, "m", {2, 4, 6})}));
+         g.output("shared", g.einsum("bij,bjk->bik",
+                                     {floats(g, "many", {2, 3, 4}), floats(g, "b1", {1, 4, 5})}));
        }},
       {"spectra",
        [](G& g) {

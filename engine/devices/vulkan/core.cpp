@@ -45,13 +45,18 @@ Result<std::shared_ptr<ApiInstance>> ApiInstance::get(Validation validation) {
   if (auto instance = held.lock(); instance && instance->is_of_this_process()) return instance;
   const Loader* l = loader();
   if (!l) return Status(Code::not_found, "no Vulkan: libvulkan.so.1 is not installed");
-  std::shared_ptr<ApiInstance> instance(new ApiInstance);
-  QUERN_TRY(instance->create(*l, validation));
+  QUERN_ASSIGN(std::shared_ptr<ApiInstance> instance, create(*l, validation));
   held = instance;
   return instance;
 }
 
-Status ApiInstance::create(const Loader& l, Validation validation) {
+Result<std::shared_ptr<ApiInstance>> ApiInstance::create(const Loader& l, Validation validation) {
+  std::shared_ptr<ApiInstance> instance(new ApiInstance);
+  QUERN_TRY(instance->open(l, validation));
+  return instance;
+}
+
+Status ApiInstance::open(const Loader& l, Validation validation) {
   const bool validate = validation != Validation::off;
   std::uint32_t version = VK_API_VERSION_1_0;
   l.vkEnumerateInstanceVersion(&version);

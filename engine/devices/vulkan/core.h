@@ -28,6 +28,9 @@ enum class Validation : std::uint8_t { off, on, shaders };
 class ApiInstance {
  public:
   static Result<std::shared_ptr<ApiInstance>> get(Validation validation);
+  // Creates one of its own. Errors: unsupported for a loader older than Vulkan 1.1, not_found if
+  // the layer is not installed.
+  static Result<std::shared_ptr<ApiInstance>> create(const Loader& loader, Validation validation);
   ~ApiInstance();
 
   const InstanceApi& api() const { return api_; }
@@ -43,7 +46,7 @@ class ApiInstance {
 
  private:
   ApiInstance() = default;
-  Status create(const Loader& loader, Validation validation);
+  Status open(const Loader& loader, Validation validation);
 
   const pid_t process_ = getpid();
   VkInstance instance_ = VK_NULL_HANDLE;

@@ -58,6 +58,50 @@ void have_no_timeline(Capabilities& c) {
   c.timeline = false;
 }
 
+// ---- the loader --------------------------------------------------------------------------------
+
+std::uint32_t loader_version = VK_API_VERSION_1_1;
+bool has_validation = false;
+const VkInstanceCreateInfo* asked_for = nullptr;
+
+VkResult version_of(std::uint32_t* version) {
+  *version = loader_version;
+  return VK_SUCCESS;
+}
+VkResult layers_of(std::uint32_t* count, VkLayerProperties* to) {
+  if (to && has_validation) std::strcpy(to->layerName, "VK_LAYER_KHRONOS_validation");
+  *count = has_validation ? 1 : 0;
+  return VK_SUCCESS;
+}
+VkResult instance_of(const VkInstanceCreateInfo* info, const VkAllocationCallbacks*, VkInstance*) {
+  asked_for = info;
+  return VK_ERROR_INCOMPATIBLE_DRIVER;  // which ends it here
+}
+
+TEST(VulkanLoader, ThatIsTooOldOrHasNoLayerIsRefusedInWords) {
+  Loader loader;
+  loader.vkEnumerateInstanceVersion = version_of;
+  loader.vkEnumerateInstanceLayerProperties = layers_of;
+  loader.vkCreateInstance = instance_of;
+  const auto refusal = [&](Validation validation) {
+    asked_for = nullptr;
+    const auto made = ApiInstance::create(loader, validation);
+    EXPECT_FALSE(made);
+    return std::string(made.error().message());
+  };
+  const std::string none = refusal(Validation::off);
+  EXPECT_THAT(none, ::testing::HasSubstr("INCOMPATIBLE_DRIVER"));
+  EXPECT_NE(asked_for, nullptr);
+  EXPECT_THAT(refusal(Validation::on), ::testing::HasSubstr("install vulkan-validationlayers"));
+  EXPECT_EQ(asked_for, nullptr);
+  has_validation = true;
+  EXPECT_EQ(refusal(Validation::on), none);
+  EXPECT_EQ(refusal(Validation::shaders), none);
+  loader_version = VK_API_VERSION_1_0;
+  EXPECT_THAT(refusal(Validation::off), ::testing::HasSubstr("older than 1.1"));
+  EXPECT_EQ(asked_for, nullptr);
+}
+
 // ---- buffers -----------------------------------------------------------------------------------
 
 TEST_F(CoreTest, BuffersAreWholeBlocksThatTheHostReachesWhereItWants) {

@@ -2,9 +2,11 @@
 // The Vulkan device against the CPU, under the validation layer where it is installed: the same
 // numbers, one submission a run, nothing made by a run; with every feature forced off.
 #include <algorithm>
+#include <array>
 #include <atomic>
 #include <cmath>
 #include <cstring>
+#include <filesystem>
 #include <limits>
 #include <malloc.h>
 #include <optional>
@@ -505,6 +507,18 @@ Status run_of(const Family& f, const std::string& device) {
   const auto inputs = inputs_of((*session)->executable());
   for (std::size_t i = 0; i < inputs.size(); ++i) must((*session)->set_input(i, inputs[i].view()));
   return (*session)->run();
+}
+
+// Tests without the layer see less: where it is installed they must have it.
+TEST_F(VulkanTest, IsValidatedWhereTheLayerIsInstalled) {
+  const bool is_installed =
+      std::ranges::any_of(std::array{"/usr/share/vulkan", "/usr/local/share/vulkan", "/etc/vulkan"},
+                          [](const std::string& folder) {
+                            return std::filesystem::exists(
+                                folder + "/explicit_layer.d/VkLayer_khronos_validation.json");
+                          });
+  if (!is_installed) GTEST_SKIP() << "the layer is not installed: vulkan-validationlayers";
+  EXPECT_EQ(device_name(), "vulkan,validate") << open_device("vulkan,validate").error().message();
 }
 
 // The layer instruments the shaders: an access past the end of a buffer, which drivers may ignore,
