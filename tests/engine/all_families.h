@@ -523,7 +523,12 @@ inline std::vector<Family> all_families() {
                                          .spatial_scale = 0.5F,
                                          .half_pixel = false}));
          g.output("most", g.roi_align(x, boxes, images, {.height = 2, .width = 2, .max = true}));
-         // The one point of the box is the corner of the image, which is still in it.
+         // The one point of the box is the corner of the image, which is still in it, or the last
+         // place before the other corner that is.
+         const Operand before = g.constant(tensor<float>({1, 4}, {-2, -2, 0, 0}));
+         g.output("before",
+                  g.roi_align(x, before, g.constant(tensor<std::int64_t>({1}, {1})),
+                              {.height = 1, .width = 1, .sampling_ratio = 1, .half_pixel = false}));
          const Operand corner = g.constant(tensor<float>({1, 4}, {0, 0, 24, 20}));
          g.output("corner",
                   g.roi_align(x, corner, g.constant(tensor<std::int64_t>({1}, {0})),
