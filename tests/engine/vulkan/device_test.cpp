@@ -498,6 +498,9 @@ TEST_F(VulkanTest, TheValidationLayerSeesAMissingBarrier) {
   EXPECT_EQ(status.code(), Code::internal);
   // The layer's words of 1.3 and of 1.4.
   EXPECT_THAT(std::string(status.message()), AnyOf(HasSubstr("SYNC-HAZARD"), HasSubstr("hazard")));
+  const auto roof = must(open_device("vulkan,validate,no-barriers"))->measure_roof();
+  ASSERT_FALSE(roof) << "its copies are ordered by nothing";
+  EXPECT_EQ(roof.error().code(), Code::internal);
 }
 
 // Returns the error of a run, or of the run on zeros that makes it ready.
