@@ -41,7 +41,8 @@ struct GroupQuery {
   Tensor v = pattern({sequences, new_rows, key_heads* head}, 3);
   Tensor past_k = pattern({sequences, key_heads, buffer, head}, 4);
   Tensor past_v = pattern({sequences, key_heads, buffer, head}, 5);
-  Tensor cos = pattern({9, head / 2}, 6), sin = pattern({9, head / 2}, 7);
+  std::int64_t half = head / 2;  // pairs of elements that are turned; those behind them stay
+  Tensor cos = pattern({9, half}, 6), sin = pattern({9, half}, 7);
   std::int64_t keys[sequences] = {6, 4};  // of each sequence, new ones among them
   std::int64_t total = 6;
   std::int64_t window = -1;
@@ -56,12 +57,12 @@ struct GroupQuery {
     const auto element = [&](std::int64_t e) {
       return static_cast<double>(at(x, ((b * new_rows + i) * heads + h) * head + e));
     };
-    if (!rotates) return element(d);
-    const std::int64_t pair = d % (head / 2);
-    const double c = at(cos, (before(b) + i) * (head / 2) + pair);
-    const double s = at(sin, (before(b) + i) * (head / 2) + pair);
-    const double first = element(pair), second = element(pair + head / 2);
-    return d < head / 2 ? c * first - s * second : s * first + c * second;
+    if (!rotates || d >= 2 * half) return element(d);
+    const std::int64_t pair = d % half;
+    const double c = at(cos, (before(b) + i) * half + pair);
+    const double s = at(sin, (before(b) + i) * half + pair);
+    const double first = element(pair), second = element(pair + half);
+    return d < half ? c * first - s * second : s * first + c * second;
   }
   double key(std::int64_t b, std::int64_t h, std::int64_t j, std::int64_t d) const {
     if (j < before(b)) return at(past_k, ((b * key_heads + h) * buffer + j) * head + d);
@@ -129,6 +130,10 @@ TEST(ContribDecoder, CacheInABufferOfItsOwnLength) {
   GroupQuery{.window = 1}.check();
   GroupQuery{.window = 2}.check();
   GroupQuery{.rotates = false}.check();
+}
+
+TEST(ContribDecoder, TurnsTheFirstElementsOfAHeadWhereThereAreFewerAngles) {
+  GroupQuery{.half = 1}.check();
 }
 
 TEST(ContribDecoder, CacheThatGrows) {

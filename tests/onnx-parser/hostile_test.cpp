@@ -267,5 +267,21 @@ TEST(Hostile, CapturesThroughManyBodiesAreCharged) {
   EXPECT_EQ(m.error().code(), Code::out_of_memory);
 }
 
+// What a node takes is many times its bytes in the file; the usual limit leaves room for that.
+TEST(Limits, ASmallFileOfManyNodesIsRead) {
+  constexpr int count = 15'000;
+  std::vector<Message> nodes;
+  const auto name = [](int i) { return "v" + std::to_string(i); };
+  for (int i = 0; i < count; ++i) nodes.push_back(node("Neg", {name(i)}, {name(i + 1)}));
+  const std::string bytes = make_model(make_graph({.name = "chain",
+                                                   .nodes = nodes,
+                                                   .inputs = {value(name(0), f32, {1})},
+                                                   .outputs = {value(name(count), f32, {1})}}));
+  EXPECT_LT(bytes.size(), std::size_t{1} << 20);
+  const auto m = import(bytes);
+  ASSERT_TRUE(m) << m.error().message();
+  EXPECT_EQ(m->graph.order().size(), std::size_t{count});
+}
+
 }  // namespace
 }  // namespace quern::onnx_test

@@ -128,6 +128,21 @@ TEST(DivideToMultiply, ByPowersOfTwo) {
                  0);
 }
 
+// The least normal reciprocal of each type, and the greatest.
+TEST(DivideToMultiply, AsFarAsReciprocalsAreNormal) {
+  expect_becomes({"divide_to_multiply"}, R"(
+    input %0 "h": f16[2]
+    const %1: f16[2] = {16384, 6.103515625e-05}
+    %2: f16[2] = Binary(%0, %1) kind=div
+    output %2 "y")",
+                 R"(
+    input %0 "h": f16[2]
+    const %1: f16[2] = {6.103515625e-05, 16384}
+    %2: f16[2] = Binary(%0, %1) kind=mul
+    output %2 "y")",
+                 0);
+}
+
 TEST(DivideToMultiply, StaysWhereTheReciprocalIsRounded) {
   expect_stays({"divide_to_multiply"}, R"(
     input %0 "x": f32[2]
