@@ -567,6 +567,15 @@ TEST_F(VulkanTest, IsFoundByIndexNameAndUuid) {
   }
 }
 
+// Digits of titles are no numbers of devices.
+TEST_F(VulkanTest, IsNotFoundByANumberThatItDoesNotHave) {
+  const auto count = static_cast<std::size_t>(std::ranges::count_if(
+      list_devices(), [](const DeviceInfo& d) { return d.kind == DeviceInfo::Kind::gpu; }));
+  for (std::size_t number = count; number < count + 10; ++number)
+    EXPECT_EQ(open_device("vulkan:" + std::to_string(number)).error().code(), Code::not_found)
+        << number;
+}
+
 TEST(VulkanNames, ThatDoNotExistSayWhatThereIs) {
   const auto none = open_device("vulkan:no such card");
   ASSERT_FALSE(none);

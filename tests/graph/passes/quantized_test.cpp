@@ -110,6 +110,34 @@ TEST(QLinearConv, WithBiasAndRelu) {
 
 // The range of the result cuts at -0.125 only: relu has to stay.
 TEST(QLinearConv, StaysWhereTheRangeDoesNotCut) {
+  // One scale for all weights, and a bias for each.
+  expect_becomes({"recognise_qlinear_conv"}, R"(
+    input %0 "x": u8[1,2,3]
+    const %1: f32[] = {0.5}
+    const %2: u8[] = {3}
+    const %3: i8[2,2,1] = {1, -2, 3, 4}
+    const %4: f32[] = {0.25}
+    const %5: i8[] = {0}
+    const %6: f32[2] = {1, -1}
+    const %7: f32[] = {0.125}
+    const %8: u8[] = {0}
+    %9: f32[1,2,3] = Dequantize(%0, %1, %2)
+    %10: f32[2,2,1] = Dequantize(%3, %4, %5)
+    %11: f32[1,2,3] = Conv(%9, %10, %6)
+    %12: u8[1,2,3] = Quantize(%11, %7, %8)
+    output %12 "y")",
+                 R"(
+    input %0 "x": u8[1,2,3]
+    const %1: f32[] = {0.5}
+    const %2: u8[] = {3}
+    const %3: i8[2,2,1] = {1, -2, 3, 4}
+    const %4: f32[] = {0.25}
+    const %5: i8[] = {0}
+    const %6: f32[] = {0.125}
+    const %7: u8[] = {0}
+    const %8: i32[2] = {8, -8}
+    %9: u8[1,2,3] = QLinearConv(%0, %1, %2, %3, %4, %5, %6, %7, %8)
+    output %9 "y")");
   expect_stays({"recognise_qlinear_conv"}, R"(
     input %0 "x": u8[1,2,3]
     input %1 "s": f32[]
