@@ -14,6 +14,7 @@
 #include "engine/lowering/lower.h"
 #include "graph/passes/pipeline.h"
 #include "tests/engine/engine_models.h"
+#include "tests/engine/paper_device.h"
 #include "tests/expect.h"
 
 namespace quern {
@@ -194,6 +195,35 @@ TEST(ProgramCheck, SeesAnOutputThatIsOnlyInTheArena) {
   ASSERT_TRUE(changed);
   const std::string message(l.check().message());
   EXPECT_CONTAINS(message, "output 0");
+}
+
+// A shader writes whole vectors: what lies directly behind a result is no more what it was.
+TEST(ProgramCheck, SeesAValueInTheVectorThatAResultEndsIn) {
+  GraphBuilder g("ends");
+  const Operand x = g.input("x", DType::f32, {3});
+  g.output("first", g.neg(x));
+  g.output("then", g.relu(x));
+  Model model = must(g.build());
+  testing::PaperBackend backend(*testing::paper_targets()[1].target);
+  cpu::SharedWeights packed;
+  std::vector<StepMeaning> meanings;
+  const auto program =
+      must(lower(model.graph(), {.weights = &packed, .backend = &backend, .meanings = &meanings}));
+  const auto step = [&](std::size_t i) -> Step& { return program->steps.at(i); };
+  ASSERT_EQ(program->steps.size(), 5U) << "up, two kernels, down twice";
+  ASSERT_EQ(step(1).kind, Step::Kind::device);
+  ASSERT_EQ(step(2).kind, Step::Kind::device);
+  program->device_plan.size = 2048;
+  const auto check_with = [&](std::uint64_t first, std::uint64_t second) {
+    step(1).outputs[0].offset = first;
+    step(2).outputs[0].offset = second;
+    for (const std::size_t down : {3, 4})
+      step(down).inputs[0].offset = step(down).outputs[0].index == 0 ? first : second;
+    return check_program(model.graph(), *program, meanings);
+  };
+  ASSERT_TRUE(check_with(1024, 512).ok());
+  EXPECT_TRUE(check_with(528, 512).ok()) << "behind the vector";
+  EXPECT_EQ(check_with(524, 512).code(), Code::internal) << "behind the result, and in its vector";
 }
 
 TEST(ElementSource, ElementsOfLayoutsAreFoundAgain) {

@@ -141,6 +141,13 @@ TEST(Fuse, StaysWhereTheResultIsReadTwiceOrHandedOut) {
 }
 
 TEST(Fuse, StaysWhereTheShapeGrowsOrTypesDiffer) {
+  // A function that no kernel applies to its result.
+  expect_stays({"fuse_unary", "fuse_binary"}, R"(
+    input %0 "x": f32[1,3]
+    input %1 "w": f32[3,3]
+    %2: f32[1,3] = MatMul(%0, %1)
+    %3: f32[1,3] = Binary(%2, %0) kind=pow
+    output %3 "y")");
   expect_stays({"fuse_unary", "fuse_binary"}, R"(
     input %0 "x": f32[1,3]
     input %1 "w": f32[3,3]
