@@ -500,14 +500,6 @@ inline std::vector<Family> all_families() {
          o.push_back(g.cast(g.mul(weights(g, {12}, 6), g.scalar(2000)), DType::i32));
          o[7] = g.scalar(-7, DType::i8);
          g.output("biased", g.qlinear_conv(o));
-         const Operand volume =
-             g.quantize(floats(g, "volume", {1, 4, 3, 4, 5}), g.scalar(0.005), byte(100));
-         g.output("sums of a volume",
-                  g.conv_integer(volume, small({5, 4, 2, 2, 3}, 12, DType::i8, 0), byte(100)));
-         g.output("bytes of a volume",
-                  g.qlinear_conv({volume, g.scalar(0.005), byte(100),
-                                  small({6, 4, 2, 3, 2}, 13, DType::i8, 0), g.scalar(0.01),
-                                  g.scalar(0, DType::i8), g.scalar(0.03), byte(7)}));
          const Operand rows = g.quantize(floats(g, "rows", {2, 7, 10}), g.scalar(0.004), byte(90));
          g.output("product", g.matmul_integer(rows, small({10, 9}, 7, DType::i8, 3), byte(90),
                                               g.scalar(3, DType::i8)));

@@ -110,6 +110,20 @@ inline std::vector<Family> families_at_limits() {
          g.output("kept", g.reduce("sum", x, {1, 3, 5, 7}));
          g.output("padded", g.pad(six, {1, 0, 1, 0, 1, 0, 0, 1, 0, 1, 0, 1}));
        }},
+      {"volumes of bytes, which no shader takes",
+       [](G& g) {
+         const auto small = [&](const Shape& shape, int seed) {
+           return g.quantize(weights(g, shape, seed), g.scalar(0.004), g.scalar(0, DType::i8));
+         };
+         const Operand zero = g.scalar(100, DType::u8);
+         const Operand volume =
+             g.quantize(floats(g, "volume", {1, 4, 3, 4, 5}), g.scalar(0.005), zero);
+         g.output("sums", g.conv_integer(volume, small({5, 4, 2, 2, 3}, 12), zero));
+         g.output("bytes",
+                  g.qlinear_conv({volume, g.scalar(0.005), zero, small({6, 4, 2, 3, 2}, 13),
+                                  g.scalar(0.01), g.scalar(0, DType::i8), g.scalar(0.03),
+                                  g.scalar(7, DType::u8)}));
+       }},
       {"products that fill a device",
        [](G& g) {
          const Operand x = floats(g, "x", {512, 768});
