@@ -16,9 +16,6 @@
 namespace quern::vulkan {
 namespace {
 
-// Of the registry; headers of Debian 12 lack it.
-constexpr auto matrix_properties_type = static_cast<VkStructureType>(1000506002);
-
 // What the driver answers.
 struct Driver {
   VkPhysicalDeviceProperties properties{};
@@ -81,7 +78,7 @@ void properties_of(VkPhysicalDevice, VkPhysicalDeviceProperties2* out) {
         sizes.requiredSubgroupSizeStages = driver.subgroup_stages;
         break;
       }
-      case matrix_properties_type:
+      case VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_COOPERATIVE_MATRIX_PROPERTIES_KHR:
         as<VkPhysicalDeviceCooperativeMatrixPropertiesKHR>(s).cooperativeMatrixSupportedStages =
             driver.matrix_stages;
         break;

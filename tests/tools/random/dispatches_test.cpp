@@ -14,6 +14,7 @@
 #include <fstream>
 #include <map>
 #include <string>
+#include <string_view>
 
 #include <gtest/gtest.h>
 
@@ -116,8 +117,11 @@ TEST(Dispatches, AreAsTheyWere) {
 
 // The environment says what a process may use when it chooses its first kernel.
 TEST(CpuKernels, AreAsTheyWere) {
-  const bool is_child = std::getenv("QUERN_SIMD") && std::getenv("QUERN_ONEDNN");
-  if (!is_child) {
+  const auto is_set = [](const char* name, std::string_view value) {
+    const char* found = std::getenv(name);
+    return found && found == value;
+  };
+  if (!is_set("QUERN_SIMD", "baseline") || !is_set("QUERN_ONEDNN", "off")) {
     const std::string self = std::filesystem::read_symlink("/proc/self/exe").string();
     const std::string command = cat("QUERN_SIMD=baseline QUERN_ONEDNN=off '", self,
                                     "' --gtest_brief=1 --gtest_filter=CpuKernels.AreAsTheyWere");
