@@ -17,6 +17,7 @@
 #include "engine/compile/backend.h"
 #include "engine/vocabulary/text_util.h"
 #include "kernels/gpu/copy.h"
+#include "tests/held_texts.h"
 
 namespace quern::testing {
 
@@ -139,13 +140,6 @@ inline std::string text(const Dispatch& d) {
              d.subgroup ? cat(" subgroup ", d.subgroup) : "", "\n");
 }
 
-// FNV-1a: the same on every machine.
-inline std::uint32_t hash(std::string_view s) {
-  std::uint32_t h = 2166136261U;
-  for (const char c : s) h = (h ^ static_cast<std::uint8_t>(c)) * 16777619U;
-  return h;
-}
-
 // A kernel of the host is only named: which one it is depends on the machine.
 inline std::string text(const Step& s) {
   static constexpr const char* kinds[] = {"host", "", "up", "down"};
@@ -165,7 +159,7 @@ inline std::string text(const Step& s) {
     if (d.candidates.empty()) continue;
     std::string others;
     for (const Dispatch& c : d.candidates) others += text(c);
-    out += cat("  or ", d.candidates.size(), " others, ", hash(others), "\n");
+    out += cat("  or ", d.candidates.size(), " others, ", stable_hash(others), "\n");
   }
   return out;
 }

@@ -6,8 +6,6 @@
 //
 // Where a difference is wanted, write the texts anew, and commit them:
 //   QUERN_WRITE_TEXTS=1 ctest --test-dir build/release -R Programs
-#include <cmath>
-#include <cstdlib>
 #include <fstream>
 #include <map>
 #include <optional>
@@ -19,7 +17,6 @@
 #include "engine/lowering/lower.h"
 #include "engine/vocabulary/text_util.h"
 #include "graph/passes/pipeline.h"
-#include "kernels/gpu/copy.h"
 #include "tests/engine/lowering/large_operands.h"
 #include "tests/engine/paper_device.h"
 
@@ -108,7 +105,7 @@ std::string first_difference(const std::string& wanted, const std::string& found
 class Programs : public ::testing::TestWithParam<NamedTarget> {
  protected:
   static void SetUpTestSuite() {
-    if (std::getenv("QUERN_WRITE_TEXTS")) Texts::write();
+    if (testing::writes_texts()) Texts::write();
   }
 };
 

@@ -5,8 +5,6 @@
 //
 // Where a difference is wanted, write the hashes anew, and commit them:
 //   QUERN_WRITE_TEXTS=1 ctest --test-dir build/release -R Plans
-#include <cstdlib>
-#include <fstream>
 #include <map>
 #include <random>
 #include <string>
@@ -20,28 +18,19 @@
 #include "graph/memory/problem/trace.h"
 #include "graph/memory/strategies.h"
 #include "tests/graph/memory/problems.h"
+#include "tests/held_texts.h"
 
 namespace quern {
 namespace {
 
-// FNV-1a over numbers.
-class NumberHash {
- public:
-  void add(std::uint64_t v) {
-    for (int i = 0; i < 8; ++i, v >>= 8) h_ = (h_ ^ (v & 0xff)) * 16777619U;
-  }
-  std::uint32_t value() const { return h_; }
-
- private:
-  std::uint32_t h_ = 2166136261U;
-};
+using testing::StableHash;
 using Hashes = std::map<std::string, std::uint32_t>;
 
 void add_plans(Hashes& hashes) {
   for (const Strategy& strategy : strategies())
     for (const std::uint64_t steps : {1, 40, 600})
       for (unsigned kind = 0; kind < 4; ++kind) {
-        NumberHash hash;
+        StableHash hash;
         for (unsigned seed = 0; seed < 8; ++seed) {
           const Features features{.alignments = kind == 1,
                                   .gaps = kind > 1,
@@ -65,7 +54,7 @@ void add_plans(Hashes& hashes) {
 void add_orders(Hashes& hashes) {
   for (const std::uint64_t steps : {1, 20, 300})
     for (unsigned seed = 0; seed < 24; seed += 4) {
-      NumberHash hash;
+      StableHash hash;
       for (unsigned k = seed; k < seed + 4; ++k) {
         const OrderProblem p = random_order_problem(
             300 + k, {.nodes = 15 + 4 * k, .reach = 2 + k % 7, .in_place = k % 2 == 0});
@@ -103,7 +92,7 @@ MemoryTrace random_trace(unsigned seed) {
 
 void add_pools(Hashes& hashes) {
   for (const MemoryPoolKind& kind : pools()) {
-    NumberHash hash;
+    StableHash hash;
     for (unsigned seed = 0; seed < 6; ++seed) {
       InventedSource source(4096);
       const auto pool = kind.make(source, {});
@@ -123,17 +112,7 @@ TEST(Plans, AreAsTheyWere) {
   add_plans(found);
   add_orders(found);
   add_pools(found);
-  const std::string path = QUERN_SOURCE_DIR "/tests/graph/memory/plans.txt";
-  if (std::getenv("QUERN_WRITE_TEXTS")) {
-    std::ofstream file(path);
-    for (const auto& [name, hash] : found) file << hash << ' ' << name << '\n';
-  }
-  Hashes wanted;
-  std::ifstream file(path);
-  std::uint32_t hash = 0;
-  for (std::string line; file >> hash && std::getline(file, line);) wanted[line.substr(1)] = hash;
-  EXPECT_EQ(found.size(), wanted.size());
-  for (const auto& [name, of_results] : found) EXPECT_EQ(of_results, wanted[name]) << name;
+  testing::expect_held(found, QUERN_SOURCE_DIR "/tests/graph/memory/plans.txt");
 }
 
 }  // namespace

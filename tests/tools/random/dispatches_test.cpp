@@ -11,7 +11,6 @@
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
-#include <fstream>
 #include <map>
 #include <string>
 #include <string_view>
@@ -22,6 +21,7 @@
 #include <quern/session.h>
 
 #include "tests/engine/paper_device.h"
+#include "tests/held_texts.h"
 #include "tools/random/judge.h"
 
 namespace quern::tools {
@@ -76,7 +76,7 @@ void add(Hashes& hashes, const std::string& name, const std::string& text) {
   static const bool show = std::getenv("QUERN_SHOW_TEXTS") != nullptr;
   if (show) std::printf("== %s\n%s", name.c_str(), text.c_str());
   std::uint32_t& hash = hashes[name];
-  hash = 31 * hash + testing::hash(text);
+  hash = 31 * hash + testing::stable_hash(text);
 }
 
 // Calls visit(NAME, MODEL) for models of one node, named by it, and for larger ones.
@@ -93,17 +93,7 @@ void for_each_model(const F& visit) {
 }
 
 void compare_to_file(const Hashes& found, const char* name) {
-  const std::string path = cat(QUERN_SOURCE_DIR "/tests/tools/random/", name);
-  if (std::getenv("QUERN_WRITE_TEXTS")) {
-    std::ofstream file(path);
-    for (const auto& [model, hash] : found) file << hash << ' ' << model << '\n';
-  }
-  Hashes wanted;
-  std::ifstream file(path);
-  std::uint32_t hash = 0;
-  for (std::string line; file >> hash && std::getline(file, line);) wanted[line.substr(1)] = hash;
-  EXPECT_EQ(found.size(), wanted.size());
-  for (const auto& [model, of_texts] : found) EXPECT_EQ(of_texts, wanted[model]) << model;
+  testing::expect_held(found, cat(QUERN_SOURCE_DIR "/tests/tools/random/", name));
 }
 
 TEST(Dispatches, AreAsTheyWere) {

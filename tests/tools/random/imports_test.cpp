@@ -5,12 +5,9 @@
 // Where a difference is wanted, write the texts anew, and commit them:
 //   QUERN_WRITE_TEXTS=1 ctest --test-dir build/release -R Imports
 #include <algorithm>
-#include <cstdlib>
-#include <fstream>
 #include <map>
 #include <span>
 #include <string>
-#include <string_view>
 
 #include <gtest/gtest.h>
 
@@ -18,6 +15,7 @@
 #include <quern/onnx.h>
 
 #include "engine/vocabulary/text_util.h"
+#include "tests/held_texts.h"
 #include "tools/random/random_model.h"
 
 namespace quern::tools {
@@ -34,11 +32,6 @@ void count_operators(const onnx::GraphProto& graph, std::map<std::string, int>& 
   }
 }
 
-// FNV-1a.
-void add_to(std::uint32_t& hash, std::string_view text) {
-  for (const char c : text) hash = (hash ^ static_cast<std::uint8_t>(c)) * 16777619U;
-}
-
 std::string import_text(const RandomModel& random) {
   const std::string bytes = onnx::write_model(random.model);
   const auto model = parse_onnx(std::as_bytes(std::span(bytes)), nullptr);
@@ -50,7 +43,7 @@ std::string import_text(const RandomModel& random) {
 std::map<std::string, std::string> texts() {
   std::map<std::string, int> seen;
   std::map<std::string, std::string> found;
-  std::map<std::string, std::uint32_t> hashes;
+  std::map<std::string, testing::StableHash> hashes;
   for (std::uint64_t seed = 0; seed < seeds; ++seed) {
     const RandomModel random = make_random_model({.seed = seed, .min_nodes = 1, .max_nodes = 1});
     std::map<std::string, int> here;
@@ -62,33 +55,17 @@ std::map<std::string, std::string> texts() {
     for (const auto& [op, n] : here) {
       ++seen[op];
       name += cat(" ", op);
-      if (!is_new) add_to(hashes[op], text);
+      if (!is_new) hashes[op].add(text);
     }
     if (is_new) found[name] = text;
   }
   for (const auto& [op, hash] : hashes)
-    found[cat("others of ", op)] = cat(seen[op], " models, ", hash, "\n");
+    found[cat("others of ", op)] = cat(seen[op], " models, ", hash.value(), "\n");
   return found;
 }
 
 TEST(Imports, AreAsTheyWere) {
-  const std::string path = QUERN_SOURCE_DIR "/tests/tools/random/imports.txt";
-  const auto found = texts();
-  if (std::getenv("QUERN_WRITE_TEXTS")) {
-    std::ofstream file(path);
-    for (const auto& [name, text] : found) file << "== " << name << '\n' << text;
-  }
-  std::map<std::string, std::string> wanted;
-  std::ifstream file(path);
-  std::string name;
-  for (std::string line; std::getline(file, line);) {
-    if (line.starts_with("== "))
-      name = line.substr(3);
-    else
-      wanted[name] += line + '\n';
-  }
-  EXPECT_EQ(found.size(), wanted.size());
-  for (const auto& [model, text] : found) EXPECT_EQ(text, wanted[model]) << model;
+  testing::expect_held(texts(), QUERN_SOURCE_DIR "/tests/tools/random/imports.txt");
 }
 
 }  // namespace

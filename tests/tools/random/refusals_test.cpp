@@ -5,8 +5,7 @@
 //
 // Where a difference is wanted, write the list anew, and commit it:
 //   QUERN_WRITE_TEXTS=1 ctest --test-dir build/release -R Refusals
-#include <cstdlib>
-#include <fstream>
+#include <cstdint>
 #include <map>
 #include <regex>
 #include <string>
@@ -20,20 +19,16 @@
 #include "engine/vocabulary/text_util.h"
 #include "frontends/onnx-parser/write.h"
 #include "tests/fuzz/onnx_mutator.h"
+#include "tests/held_texts.h"
 #include "tools/random/random_model.h"
 
 namespace quern::tools {
 namespace {
 
-using Counts = std::map<std::string, int>;  // by code and sentence
+using Counts = std::map<std::string, std::uint32_t>;  // by code and sentence
 
 constexpr std::uint64_t models = 1500;
 constexpr std::uint64_t mutants_of_each = 12;
-
-const std::string& list_path() {
-  static const std::string path = QUERN_SOURCE_DIR "/tests/tools/random/refusals.txt";
-  return path;
-}
 
 // Without what stands between quotes, with one # for each number, and T for each type.
 std::string without_names(std::string_view message) {
@@ -90,26 +85,8 @@ Counts counted() {
   return counts;
 }
 
-Counts read_list() {
-  Counts counts;
-  std::ifstream file(list_path());
-  int n = 0;
-  for (std::string line; file >> n && std::getline(file, line);) counts[line.substr(1)] = n;
-  return counts;
-}
-
 TEST(Refusals, AreThoseThatTheyWere) {
-  const Counts found = counted();
-  if (std::getenv("QUERN_WRITE_TEXTS")) {
-    std::ofstream file(list_path());
-    for (const auto& [sentence, n] : found) file << n << ' ' << sentence << '\n';
-  }
-  Counts wanted = read_list();
-  for (const auto& [sentence, n] : found) {
-    EXPECT_EQ(n, wanted[sentence]) << sentence;
-    wanted.erase(sentence);
-  }
-  for (const auto& [sentence, n] : wanted) EXPECT_EQ(n, 0) << "no more: " << sentence;
+  testing::expect_held(counted(), QUERN_SOURCE_DIR "/tests/tools/random/refusals.txt");
 }
 
 TEST(Refusals, AreComparedWithoutNamesAndNumbers) {
