@@ -3,12 +3,14 @@
 // same on every machine.
 #pragma once
 
+#include <algorithm>
 #include <cmath>
 #include <cstdint>
 #include <functional>
 #include <map>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -66,6 +68,7 @@ class PaperBackend final : public Backend {
   explicit PaperBackend(const GpuTarget& target, Show show = nullptr)
       : target_(target), show_(std::move(show)) {}
 
+  const GpuTarget& target() const { return target_; }
   std::vector<Region> partition(const Graph& graph) const override {
     return convex_regions(graph, [](NodeId) { return true; });
   }
@@ -77,9 +80,19 @@ class PaperBackend final : public Backend {
     return select_gpu_copy(from, skipped, to, target_);
   }
   std::uint64_t alignment() const override { return 256; }
+  // Keeps its size. Fails where more is written than was asked for.
   Result<std::shared_ptr<const void>> constant(const GpuConstant& c) override {
     std::shared_ptr<const std::size_t>& known = constants_[c.key];
-    if (!known) known = std::make_shared<std::size_t>(c.bytes);
+    if (!known) {
+      constexpr std::size_t guard = 64;
+      std::vector<std::byte> bytes(c.bytes);
+      bytes.resize(c.bytes + guard, std::byte{0xa5});
+      QUERN_TRY(c.fill(bytes.data()));
+      const auto end = std::span(bytes).subspan(c.bytes);
+      if (std::ranges::any_of(end, [](std::byte b) { return b != std::byte{0xa5}; }))
+        return Status(Code::internal, cat("the constant ", c.key, " writes past its end"));
+      known = std::make_shared<std::size_t>(c.bytes);
+    }
     return std::shared_ptr<const void>(known);
   }
   std::size_t constant_bytes() const override { return 0; }

@@ -9,20 +9,21 @@
 
 #include <gtest/gtest.h>
 
-#include "engine/compile/backend.h"
 #include "engine/devices/cpu/weights.h"
 #include "engine/devices/vulkan/roof.h"
 #include "engine/lowering/lower.h"
 #include "engine/vocabulary/text_util.h"
 #include "graph/passes/pipeline.h"
-#include "kernels/gpu/copy.h"
 #include "kernels/gpu/kernels.h"
 #include "tests/engine/all_families.h"
+#include "tests/engine/paper_device.h"
 
 #include "shaders/shaders.h"
 
 namespace quern {
 namespace {
+
+using testing::PaperBackend;
 
 // This holds those declarations of a SPIR-V module that a dispatch must fit.
 struct Interface {
@@ -112,43 +113,6 @@ class Reader {
   std::uint32_t size_of_group_ = 0;
   std::set<std::uint32_t> readonly_;  // structs
   std::map<std::uint32_t, std::map<std::uint32_t, std::uint32_t>> offsets_;
-};
-
-// Compiles for a device without being one.
-class PaperBackend final : public Backend {
- public:
-  explicit PaperBackend(GpuTarget target) : target_(target) {}
-  const GpuTarget& target() const { return target_; }
-  std::vector<Region> partition(const Graph& graph) const override {
-    return convex_regions(graph, [](NodeId) { return true; });
-  }
-  Status compile(const Region& region, RegionCompiler& compiler) override {
-    return add_node_by_node(region, target_, compiler);
-  }
-  Selection copy(const TensorDesc& from, std::int64_t skipped,
-                 const TensorDesc& to) const override {
-    return select_gpu_copy(from, skipped, to, target_);
-  }
-  std::uint64_t alignment() const override { return 256; }
-  // Fails where more is written than was asked for.
-  Result<std::shared_ptr<const void>> constant(const GpuConstant& c) override {
-    constexpr std::size_t guard = 64;
-    auto bytes = std::make_shared<std::vector<std::byte>>(c.bytes);
-    bytes->resize(c.bytes + guard, std::byte{0xa5});
-    QUERN_TRY(c.fill(bytes->data()));
-    const auto end = std::span(*bytes).subspan(c.bytes);
-    if (std::ranges::any_of(end, [](std::byte b) { return b != std::byte{0xa5}; }))
-      return Status(Code::internal, cat("the constant ", c.key, " writes past its end"));
-    return std::shared_ptr<const void>(std::move(bytes));
-  }
-  std::size_t constant_bytes() const override { return 0; }
-  Result<std::unique_ptr<ExecutionContext>> make_context(std::shared_ptr<const Program>,
-                                                         const Stop* /*stop*/) override {
-    return Status(Code::unsupported, "a device of paper runs nothing");
-  }
-
- private:
-  GpuTarget target_;
 };
 
 // A kind of device has a name and the ending of the shaders that only this kind runs.
