@@ -37,6 +37,7 @@ Status want_condition(const InferContext& c, std::size_t i) {
 }
 
 Status infer_if(InferContext& c) {
+  if (!c.has(0)) return c.error("the condition is left out");
   QUERN_TRY(want_condition(c, 0));
   QUERN_ASSIGN(const auto* then_types, body_types(c, 0, c.output_count()));
   QUERN_ASSIGN(const auto* else_types, body_types(c, 1, c.output_count()));

@@ -3,8 +3,8 @@
 // integers.
 //
 // The integer operators round once, at the end; the floats between round several times: results may
-// differ by one step. A bias is rounded to a whole number of input steps, as the integer operators
-// have it.
+// differ by one step. A bias is rounded to a whole number of products' steps, as the integer
+// operators have it, where that changes it by little of a result's step.
 #include <algorithm>
 #include <cmath>
 #include <cstring>
@@ -149,18 +149,23 @@ std::optional<Dequantized> weight_operand(const Graph& g, ValueId v, std::size_t
   return is_single(g, d->steps) || positive_axis(g, v, d->steps.axis) == axis ? d : std::nullopt;
 }
 
-// round(bias / (x_scale * w_scale)) as i32.
-std::optional<Tensor> integer_bias(const Graph& g, ValueId bias, const Steps& x, const Steps& w) {
+// round(bias / (x_scale * w_scale)) as i32, where no element changes by more than a 32nd of a step
+// of y.
+std::optional<Tensor> integer_bias(const Graph& g, ValueId bias, const Steps& x, const Steps& w,
+                                   const Steps& y) {
   const auto b = numbers(g, bias);
   const auto x_scale = splat(g, x.scale);
   const auto w_scale = numbers(g, w.scale);
-  if (!b || !x_scale || !w_scale) return std::nullopt;
+  const auto y_scale = splat(g, y.scale);
+  if (!b || !x_scale || !w_scale || !y_scale) return std::nullopt;
   if (w_scale->size() != 1 && w_scale->size() != b->size()) return std::nullopt;
   std::vector<double> steps;
   for (std::size_t m = 0; m < b->size(); ++m) {
     const double scale = *x_scale * (*w_scale)[w_scale->size() == 1 ? 0 : m];
     steps.push_back(std::nearbyint((*b)[m] / scale));
     if (!(std::fabs(steps.back()) < 0x1p31)) return std::nullopt;
+    if (!(std::fabs(steps.back() * scale - (*b)[m]) <= std::fabs(*y_scale) / 32))
+      return std::nullopt;
   }
   return number_tensor(DType::i32, {static_cast<std::int64_t>(steps.size())}, steps);
 }
@@ -220,7 +225,7 @@ Result<bool> recognise_qlinear_conv(Graph& g, NodeId id) {
   if (!x || !w || !is_constant_expression(g, w->x)) return false;
   std::optional<Tensor> bias;
   if (has_input(*conv, 2)) {
-    bias = integer_bias(g, conv->inputs[2], x->steps, w->steps);
+    bias = integer_bias(g, conv->inputs[2], x->steps, w->steps, *y);
     if (!bias) return false;
   }
   const QLinearConv op{.window = conv->as<Conv>()->window, .group = conv->as<Conv>()->group};

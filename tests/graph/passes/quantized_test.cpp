@@ -109,6 +109,53 @@ TEST(QLinearConv, WithBiasAndRelu) {
 }
 
 // The range of the result cuts at -0.125 only: relu has to stay.
+// Products have steps of 1, results of 8: a quarter may be rounded away, and no more.
+TEST(QLinearConv, StaysWhereTheBiasIsNoWholeNumberOfSteps) {
+  const Rules rules = {"recognise_qlinear_conv"};
+  expect_becomes(rules, R"(
+    input %0: u8[1,1,4]
+    const %1: f32[] = {4}
+    const %2: u8[] = {3}
+    %3: f32[1,1,4] = Dequantize(%0, %1, %2)
+    const %4: i8[1,1,1] = {5}
+    const %5: f32[] = {0.25}
+    const %6: i8[] = {0}
+    %7: f32[1,1,1] = Dequantize(%4, %5, %6)
+    const %8: f32[1] = {7.25}
+    %9: f32[1,1,4] = Conv(%3, %7, %8)
+    const %10: f32[] = {8}
+    const %11: u8[] = {0}
+    %12: u8[1,1,4] = Quantize(%9, %10, %11)
+    output %12 "y")",
+                 R"(
+    input %0: u8[1,1,4]
+    const %1: f32[] = {4}
+    const %2: u8[] = {3}
+    const %3: i8[1,1,1] = {5}
+    const %4: f32[] = {0.25}
+    const %5: i8[] = {0}
+    const %6: f32[] = {8}
+    const %7: u8[] = {0}
+    const %8: i32[1] = {7}
+    %9: u8[1,1,4] = QLinearConv(%0, %1, %2, %3, %4, %5, %6, %7, %8)
+    output %9 "y")");
+  expect_stays(rules, R"(
+    input %0: u8[1,1,4]
+    const %1: f32[] = {4}
+    const %2: u8[] = {3}
+    %3: f32[1,1,4] = Dequantize(%0, %1, %2)
+    const %4: i8[1,1,1] = {5}
+    const %5: f32[] = {0.25}
+    const %6: i8[] = {0}
+    %7: f32[1,1,1] = Dequantize(%4, %5, %6)
+    const %8: f32[1] = {7.375}
+    %9: f32[1,1,4] = Conv(%3, %7, %8)
+    const %10: f32[] = {8}
+    const %11: u8[] = {0}
+    %12: u8[1,1,4] = Quantize(%9, %10, %11)
+    output %12 "y")");
+}
+
 TEST(QLinearConv, StaysWhereTheRangeDoesNotCut) {
   // One scale for all weights, and a bias for each.
   expect_becomes({"recognise_qlinear_conv"}, R"(
