@@ -68,6 +68,7 @@ class Process {
       return {Code::internal, "no pipe could be made"};
     }
     std::vector<char*> arguments;
+    arguments.reserve(words.size() + 1);
     for (const std::string& w : words) arguments.push_back(const_cast<char*>(w.c_str()));
     arguments.push_back(nullptr);
     pid_ = fork();

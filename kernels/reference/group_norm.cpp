@@ -22,11 +22,17 @@ namespace {
 
 // ---- reference
 
-// One group: `channels` of them from `first` on, `inner` elements each.
+struct Group {
+  std::int64_t first;  // channel
+  std::int64_t channels;
+  std::int64_t inner;  // elements of a channel
+};
+
 template <class T>
-void normalise_group(const ReferenceCall& call, const T* x, T* y, std::int64_t first,
-                     std::int64_t channels, std::int64_t inner, StopCheck& check) {
-  const std::int64_t n = channels * inner;
+void normalise_group(const ReferenceCall& call, const T* x, T* y, const Group& group,
+                     StopCheck& check) {
+  const std::int64_t inner = group.inner;
+  const std::int64_t n = group.channels * inner;
   double mean = 0;
   double variance = 0;
   for_each_until(n, 1, check, [&](std::int64_t i) { mean += static_cast<double>(x[i]); });
@@ -37,9 +43,9 @@ void normalise_group(const ReferenceCall& call, const T* x, T* y, std::int64_t f
   });
   variance /= static_cast<double>(n);
   const double factor = 1 / std::sqrt(variance + static_cast<double>(call.as<GroupNorm>().epsilon));
-  for (std::int64_t c = 0; c < channels && !check.spend(8); ++c) {
-    const double scale = float_element(call.inputs[1], first + c);
-    const double bias = float_element(call.inputs[2], first + c);
+  for (std::int64_t c = 0; c < group.channels && !check.spend(8); ++c) {
+    const double scale = float_element(call.inputs[1], group.first + c);
+    const double bias = float_element(call.inputs[2], group.first + c);
     for_each_until(inner, 2, check, [&](std::int64_t i) {
       const std::int64_t at = c * inner + i;
       y[at] = T((static_cast<double>(x[at]) - mean) * factor * scale + bias);
@@ -58,7 +64,7 @@ Status group_norm_reference(const ReferenceCall& call) {
     for (std::int64_t g = 0; g < shape[0] * groups && !check.is_over(); ++g) {
       const std::int64_t at = g * channels * inner;
       normalise_group(call, call.inputs[0].as<T>() + at, call.outputs[0].as<T>() + at,
-                      g % groups * channels, channels, inner, check);
+                      Group{g % groups * channels, channels, inner}, check);
     }
   });
   return {};

@@ -14,9 +14,7 @@ template <class T>
 bool is_zero(const T& v) {
   if constexpr (std::is_same_v<T, StringRef>) {
     return v.size == 0;
-  } else if constexpr (std::is_same_v<T, double>) {
-    return v == 0;
-  } else if constexpr (std::is_integral_v<T>) {
+  } else if constexpr (std::is_same_v<T, double> || std::is_integral_v<T>) {
     return v == 0;
   } else {
     return static_cast<float>(v) == 0;

@@ -183,7 +183,8 @@ TEST(Plans, OfManyBuffersAreThoseOfTheNamedStrategy) {
   for (int i = 0; i < 300; ++i) x = g.matmul(x, y);
   g.output("y", x);
   const auto session = session_of(compile(must(g.build()), "cpu", {.strategy = "none"}));
-  must(session->set_input(0, pattern({8, 8}).view()));
+  const Tensor input = pattern({8, 8});
+  must(session->set_input(0, input.view()));
   must(session->run());
   const PlanInfo info = session->plan_info();
   EXPECT_GE(info.arena_bytes, 290U * 256);
@@ -197,7 +198,8 @@ TEST(Plans, CountTheBytesOfWhatIsThere) {
   const Operand axes = g.constant(tensor<std::int64_t>({1}, {1}));
   g.output("y", g.op("Pad", {x, g.integers({1, 1}), {}, axes}));
   const auto session = session_of(compile(must(g.build()), "reference"));
-  must(session->set_input(0, pattern({2, 3}).view()));
+  const Tensor input = pattern({2, 3});
+  must(session->set_input(0, input.view()));
   must(session->run());
   const PlanInfo info = session->plan_info();
   ASSERT_EQ(info.steps.size(), 1U);
@@ -410,7 +412,8 @@ TEST(SessionErrors, ShapesThatContradictEachOther) {
   const Operand b = g.input("b", DType::f32, {-1, 2});
   g.output("sum", g.named("the_sum", g.add(a, b)));
   const auto session = session_of(compile(must(g.build())));
-  must(session->set_input(0, pattern({3, 2}).view()));
+  const Tensor input = pattern({3, 2});
+  must(session->set_input(0, input.view()));
   const Tensor other = pattern({4, 2});
   must(session->set_input(1, other.view()));
   expect_error(session->run(), Code::invalid_model, "'the_sum'");

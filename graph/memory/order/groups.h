@@ -22,7 +22,7 @@ inline std::uint64_t round_up(std::uint64_t bytes, std::uint64_t unit) {
 class Cells {
  public:
   Cells(const StepGraph& g, const Schedule& s, std::span<const std::uint32_t> members)
-      : g_(g), s_(s) {
+      : g_(g), s_(s), root_(s.aliases[members.front()].root) {
     for (std::uint32_t b : members) {
       edges_.push_back(s.aliases[b].offset);
       edges_.push_back(s.aliases[b].offset + g.buffers[b].size);
@@ -31,6 +31,7 @@ class Cells {
     edges_.erase(std::unique(edges_.begin(), edges_.end()), edges_.end());
   }
 
+  std::uint32_t root() const { return root_; }
   std::size_t count() const { return edges_.empty() ? 0 : edges_.size() - 1; }
   std::size_t begin(std::uint32_t b) const { return at(s_.aliases[b].offset); }
   std::size_t end(std::uint32_t b) const { return at(s_.aliases[b].offset + g_.buffers[b].size); }
@@ -43,6 +44,7 @@ class Cells {
  private:
   const StepGraph& g_;
   const Schedule& s_;
+  std::uint32_t root_;
   std::vector<std::uint64_t> edges_;
 };
 
@@ -59,7 +61,7 @@ struct Use {
   bool is_write = false;  // the reads of a step stand before its writes
   std::uint32_t buffer = 0;
 
-  auto operator<=>(const Use&) const = default;
+  auto operator<=>(const Use&) const = default;  // NOLINT: no zero is meant
 };
 
 // The buffers of each root, and the uses of each buffer.

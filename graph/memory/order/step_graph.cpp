@@ -51,9 +51,9 @@ void extend(std::vector<Span>& spans, Span s) {
 // When the bytes of each cell of a root are in use: from a write to the last read before the next.
 std::vector<std::vector<Span>> lives_of_cells(const StepGraph& g, const Schedule& s,
                                               const Groups& groups, const Times& times,
-                                              std::uint32_t root, const Cells& cells, Work& work) {
+                                              const Cells& cells, Work& work) {
   std::vector<std::vector<Span>> lives(cells.count());
-  for_each_step(groups.uses_of(root), [&](std::uint32_t k, auto reads, auto writes) {
+  for_each_step(groups.uses_of(cells.root()), [&](std::uint32_t k, auto reads, auto writes) {
     const StepGraph::Step& step = g.steps[s.order[k]];
     if (times.is_void[k]) return;
     const std::int64_t t = times.of[k];
@@ -71,7 +71,7 @@ std::vector<std::vector<Span>> lives_of_cells(const StepGraph& g, const Schedule
         if (!spared[c]) extend(lives[first + c], {t, t + 1});
     }
   });
-  for (std::uint32_t b : groups.members[root]) {
+  for (std::uint32_t b : groups.members[cells.root()]) {
     if (!g.buffers[b].live_out) continue;
     for (std::size_t c = cells.begin(b); c < cells.end(b); ++c)
       extend(lives[c], {lives[c].empty() ? std::int64_t{0} : lives[c].back().first, times.end + 1});
@@ -163,7 +163,7 @@ ScheduledMemory memory_of(const StepGraph& g, const Schedule& s, const Groups& g
       set_plain_life(i, g.buffers[b], groups.uses[b], times);
     } else {
       const Cells cells(g, s, groups.members[b]);
-      set_life(i, cells, lives_of_cells(g, s, groups, times, b, cells, work));
+      set_life(i, cells, lives_of_cells(g, s, groups, times, cells, work));
     }
     m.problem.intervals.push_back(std::move(i));
   }

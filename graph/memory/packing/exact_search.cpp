@@ -220,7 +220,7 @@ class Search final : public ExactSearch {
     struct Ranked {
       std::array<double, 3> keys;
       std::int32_t buffer;
-      auto operator<=>(const Ranked&) const = default;
+      auto operator<=>(const Ranked&) const = default;  // NOLINT: no zero is meant
     };
     const std::size_t shift = style_.restarts ? static_cast<std::size_t>(attempts_ - 1) : 0;
     std::vector<Ranked> ranked(end - begin);

@@ -17,7 +17,7 @@ struct Cursor {
   T offset = 0;
   std::int32_t rank = 0;
 
-  auto operator<=>(const Cursor&) const = default;
+  auto operator<=>(const Cursor&) const = default;  // NOLINT: no zero is meant
 };
 
 // States that failed, with the lowest cursor from which they did: a set with open addressing, which
