@@ -13,6 +13,7 @@
 
 #include "engine/vocabulary/text_util.h"
 #include "graph/memory/order/order.h"
+#include "graph/memory/order/step_graph.h"
 #include "graph/memory/pools/pool.h"
 #include "graph/memory/problem/planted.h"
 #include "graph/memory/problem/trace.h"
@@ -26,33 +27,60 @@ namespace {
 using testing::StableHash;
 using Hashes = std::map<std::string, std::uint32_t>;
 
+void add(StableHash& hash, const PlanAnswer& answer) {
+  hash.add(answer.plan.size);
+  hash.add(answer.bound);
+  for (const std::uint64_t offset : answer.plan.offsets) hash.add(offset);
+}
+
+MemoryProblem problem_of(unsigned kind, unsigned seed) {
+  const Features features{.alignments = kind == 1,
+                          .gaps = kind > 1,
+                          .parts = kind == 3,
+                          .zeros = seed % 4 == 3,
+                          .fixed = kind == 4};
+  if (kind == 0)
+    return planted_problem(
+        {.buffers = 25 + 10 * seed, .seed = 40 + seed, .drop = seed % 2 == 0 ? 0.1 : 0.0});
+  // Fixed buffers lie far enough apart for small ones.
+  return random_problem(15 + 5 * seed, 70 + seed, features, kind == 4 ? 12 : 200, 25);
+}
+
+// Where a search ends tells how far it had come by then: what it leaves out and what it does not.
 void add_plans(Hashes& hashes) {
   for (const Strategy& strategy : strategies())
-    for (const std::uint64_t steps : {1, 40, 600})
-      for (unsigned kind = 0; kind < 4; ++kind) {
+    for (const std::uint64_t steps : {1, 8, 40, 200, 600, 3000, 20000})
+      for (unsigned kind = 0; kind < 5; ++kind) {
         StableHash hash;
         for (unsigned seed = 0; seed < 8; ++seed) {
-          const Features features{.alignments = kind == 1,
-                                  .gaps = kind > 1,
-                                  .parts = kind == 3,
-                                  .zeros = seed % 4 == 3};
-          const MemoryProblem p = kind == 0
-                                      ? planted_problem({.buffers = 25 + 10 * seed,
-                                                         .seed = 40 + seed,
-                                                         .drop = seed % 2 == 0 ? 0.1 : 0.0})
-                                      : random_problem(15 + 5 * seed, 70 + seed, features, 200, 25);
+          const MemoryProblem p = problem_of(kind, seed);
           const PlanAnswer answer = strategy.plan(p, {.seconds = 600, .steps = steps});
           EXPECT_TRUE(validate(p, answer.plan).ok()) << strategy.name;
-          hash.add(answer.plan.size);
-          hash.add(answer.bound);
-          for (const std::uint64_t offset : answer.plan.offsets) hash.add(offset);
+          add(hash, answer);
         }
         hashes[cat("plans of ", strategy.name, ", ", steps, " steps, kind ", kind)] = hash.value();
       }
 }
 
+// So many buffers that they are planned section by section, peak by peak or valley by valley.
+void add_large_plans(Hashes& hashes) {
+  for (const std::string_view name : {"auto", "exact"}) {
+    const Strategy& strategy = *find_strategy(name);
+    StableHash hash;
+    for (const std::uint64_t steps : {1, 300, 5000}) {
+      for (const double drop : {0.0, 0.2})
+        add(hash, strategy.plan(planted_problem({.buffers = 2500, .seed = 9, .drop = drop}),
+                                {.seconds = 600, .steps = steps}));
+      add(hash,
+          strategy.plan(random_problem(1500, 5, {.alignments = true, .gaps = true}, 5000, 900),
+                        {.seconds = 600, .steps = steps}));
+    }
+    hashes[cat("large plans of ", name)] = hash.value();
+  }
+}
+
 void add_orders(Hashes& hashes) {
-  for (const std::uint64_t steps : {1, 20, 300})
+  for (const std::uint64_t steps : {1, 20, 300, 4000})
     for (unsigned seed = 0; seed < 24; seed += 4) {
       StableHash hash;
       for (unsigned k = seed; k < seed + 4; ++k) {
@@ -62,9 +90,40 @@ void add_orders(Hashes& hashes) {
         const OrderAnswer answer = best_order(p, steps, work);
         hash.add(answer.peak);
         hash.add(answer.bound);
+        hash.add(work.left());
         for (const std::uint32_t node : answer.order) hash.add(node);
       }
       hashes[cat("orders from ", seed, " on, ", steps, " steps")] = hash.value();
+    }
+  for (unsigned seed = 0; seed < 3; ++seed) {
+    Work work(30'000'000);
+    const OrderAnswer answer = best_order(randomly_wired(seed, 4, 30), 1000, work);
+    StableHash hash;
+    hash.add(answer.peak);
+    hash.add(work.left());
+    for (const std::uint32_t node : answer.order) hash.add(node);
+    hashes[cat("order of randomly wired stages ", seed)] = hash.value();
+  }
+}
+
+void add_schedules(Hashes& hashes) {
+  for (const std::uint64_t work : {1'000, 30'000, 1'000'000, 50'000'000})
+    for (const bool order : {false, true}) {
+      StableHash hash;
+      for (unsigned seed = 0; seed < 40; ++seed) {
+        const StepGraph g = random_program(500 + seed, 5 + seed, 1 + seed % 3);
+        const ScheduleAnswer answer = best_schedule(g, {.order = order, .work = work});
+        hash.add(answer.plain_bound);
+        hash.add(answer.bound);
+        hash.add(answer.order_is_optimal);
+        hash.add(answer.is_complete);
+        for (const std::uint32_t step : answer.schedule.order) hash.add(step);
+        for (const auto& alias : answer.schedule.aliases) {
+          hash.add(alias.root);
+          hash.add(alias.offset);
+        }
+      }
+      hashes[cat("schedules, work ", work, order ? ", in any order" : "")] = hash.value();
     }
 }
 
@@ -110,7 +169,9 @@ void add_pools(Hashes& hashes) {
 TEST(Plans, AreAsTheyWere) {
   Hashes found;
   add_plans(found);
+  add_large_plans(found);
   add_orders(found);
+  add_schedules(found);
   add_pools(found);
   testing::expect_held(found, QUERN_SOURCE_DIR "/tests/graph/memory/plans.txt");
 }

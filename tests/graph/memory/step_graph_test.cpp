@@ -14,53 +14,7 @@
 namespace quern {
 namespace {
 
-constexpr std::uint64_t unit = 64;
-
-// Buffers of one to four units; steps are elementwise, or concatenate. Writes end at multiples of
-// `write_units`, to which buffers are aligned if there are several.
-StepGraph random_program(unsigned seed, std::size_t steps, std::uint64_t write_units = 1) {
-  Random random(seed);
-  StepGraph g;
-  if (write_units > 1) g.write_unit = write_units * unit;
-  const auto make = [&](std::uint64_t units) {
-    g.buffers.push_back({.name = std::to_string(g.buffers.size()),
-                         .size = units * unit,
-                         .alignment = write_units * unit});
-    return static_cast<std::uint32_t>(g.buffers.size() - 1);
-  };
-  const auto any = [&] { return static_cast<std::uint32_t>(random.below(g.buffers.size())); };
-  for (std::size_t n = 0; n < steps; ++n) {
-    StepGraph::Step step;
-    step.name = std::to_string(n);
-    if (random.one_in(5)) step.scratch = 1 + random.below(200);
-    if (g.buffers.size() > 1 && random.one_in(3)) {
-      step.only_copies = true;
-      std::uint64_t at = 0;
-      for (std::size_t k = 2 + random.below(2); k-- > 0;) {
-        step.reads.push_back(any());
-        step.shares.push_back({step.reads.back(), 0, true, at});
-        at += g.buffers[step.reads.back()].size;
-      }
-      const std::uint32_t result = make(at / unit);
-      for (auto& share : step.shares) share.result = result;
-      step.writes = {result};
-    } else {
-      for (std::size_t k = g.buffers.empty() ? 0 : random.below(3); k-- > 0;)
-        step.reads.push_back(any());
-      const bool same = !step.reads.empty() && !random.one_in(3);
-      const std::uint32_t result =
-          make(same ? g.buffers[step.reads[0]].size / unit : 1 + random.below(4));
-      for (std::uint32_t r : step.reads)
-        if (g.buffers[r].size == g.buffers[result].size)
-          step.shares.push_back({r, result, false, 0});
-      step.writes = {result};
-    }
-    g.steps.push_back(std::move(step));
-  }
-  for (auto& b : g.buffers) b.live_out = random.one_in(6);
-  if (!g.buffers.empty()) g.buffers.back().live_out = true;
-  return g;
-}
+constexpr std::uint64_t unit = unit_of_programs;
 
 using Bytes = std::vector<std::uint64_t>;  // a number for each unit
 
