@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Padding (or cutting, where pads are negative) of elements of 32 bits.
+// Padding of elements of 32 bits, after cutting where pads are negative.
 #version 450
 #extension GL_GOOGLE_include_directive : require
 #include "common.glsl"
@@ -14,9 +14,10 @@ layout(std430, binding = 2) readonly buffer Value { uint value_data[]; };
 layout(push_constant) uniform Push {
   uint work;
   uint value;
+  uint first;  // element of x that is left by negative pads
   uint dims[6];  // of y, innermost first
-  uint sizes[6];  // of x
-  int begins[6];
+  int sizes[6];  // of what is left of x; not positive where that is nothing
+  int begins[6];  // elements before it
   uint strides[6];  // of x
 };
 
@@ -24,12 +25,12 @@ void main() {
   uint i = invocation_index();
   if (i >= work) return;
   const uint to = i;
-  uint from = 0;
+  uint from = first;
   bool inside = true;
   [[unroll]] for (uint d = 0; d < 6; ++d) {
     int at = int(i % dims[d]) - begins[d];
     i /= dims[d];
-    const int size = int(sizes[d]);
+    const int size = sizes[d];
     if (MODE == CONSTANT) {
       inside = inside && at >= 0 && at < size;
     } else if (MODE == EDGE) {

@@ -26,6 +26,11 @@ vec4 safe_tanh(vec4 x) {
   const vec4 r = mix((1.0 - e) / (1.0 + e), series, lessThan(a, vec4(0.3)));
   return mix(r, -r, lessThan(x, vec4(0.0)));
 }
+// A NaN stays; clamp() may make either bound of it.
+vec4 clamped(vec4 x, float low, float high) {
+  const vec4 r = mix(x, vec4(low), lessThan(x, vec4(low)));
+  return mix(r, vec4(high), greaterThan(r, vec4(high)));
+}
 vec4 sigmoid(vec4 x) {
   return 1.0 / (1.0 + exp(-x));
 }
@@ -100,6 +105,13 @@ vec4 arc_tangent(vec4 x) {
   const vec4 r = base + (t + t * s * series);
   return mix(r, -r, lessThan(x, vec4(0.0)));
 }
+const float LN_2 = 0.6931471805599453;
+vec4 arc_hyperbolic_sine(vec4 x) {
+  const vec4 a = abs(x);
+  const vec4 near = log1p(a + a * a / (1.0 + sqrt(a * a + 1.0)));
+  const vec4 r = mix(near, log(a) + LN_2, greaterThan(a, vec4(1e9)));
+  return mix(r, -r, lessThan(x, vec4(0.0)));
+}
 // x^n by squaring, which keeps more digits than a logarithm does.
 float whole_power(float x, int n) {
   float result = 1.0;
@@ -110,30 +122,37 @@ float whole_power(float x, int n) {
   }
   return n < 0 ? 1.0 / result : result;
 }
+// As std::pow has it of zeros, infinities and NaN.
+float special_power(float x, float y, float magnitude) {
+  const bool integral = floor(y) == y;
+  const bool odd = integral && floor(0.5 * y) != 0.5 * y;
+  const bool negative = (floatBitsToUint(x) & 0x80000000u) != 0;
+  const bool infinite = (floatBitsToUint(x) & 0x7fffffffu) == 0x7f800000u;
+  float r = magnitude;
+  if (x == 0.0) r = y > 0.0 ? 0.0 : uintBitsToFloat(0x7f800000u);
+  if (abs(x) == 1.0) r = 1.0;
+  if (negative && odd) r = -r;
+  if (negative && !integral && x != 0.0 && !infinite) r = uintBitsToFloat(0x7fc00000u);
+  if (integral && abs(y) <= 64.0) r = whole_power(x, int(y));
+  if (y == 0.5 && !(negative && infinite)) r = sqrt(x);
+  return r;
+}
 vec4 power(vec4 x, vec4 y) {
   const vec4 magnitude = exp2(y * log2(abs(x)));
-  const vec4 half_y = y * 0.5;
-  const bvec4 odd = notEqual(floor(half_y), half_y);
-  const bvec4 integral = equal(floor(y), y);
-  vec4 r = magnitude;
-  const bvec4 negative = lessThan(x, vec4(0.0));
-  [[unroll]] for (int i = 0; i < 4; ++i) {
-    if (negative[i]) r[i] = integral[i] ? (odd[i] ? -magnitude[i] : magnitude[i])
-                                        : uintBitsToFloat(0x7fc00000u);
-    if (x[i] == 0.0) r[i] = y[i] > 0.0 ? 0.0 : uintBitsToFloat(0x7f800000u);
-    if (y[i] == 0.0 || x[i] == 1.0) r[i] = 1.0;
-    if (y[i] == 1.0) r[i] = x[i];
-    if (integral[i] && abs(y[i]) <= 64.0) r[i] = whole_power(x[i], int(y[i]));
-    if (y[i] == 0.5) r[i] = sqrt(x[i]);
-  }
-  return r;
+  vec4 r;
+  [[unroll]] for (int i = 0; i < 4; ++i) r[i] = special_power(x[i], y[i], magnitude[i]);
+  r = mix(r, x, is_nan(x));
+  r = mix(r, y, is_nan(y));
+  r = mix(r, x, equal(y, vec4(1.0)));
+  r = mix(r, vec4(1.0), equal(x, vec4(1.0)));
+  return mix(r, vec4(1.0), equal(y, vec4(0.0)));
 }
 
 vec4 unary(uint op, vec4 x, float alpha, float beta) {
   switch (op) {
     case ABS: return abs(x);
     case NEG: return -x;
-    case SIGN: return sign(x);
+    case SIGN: return mix(sign(x), x, is_nan(x));
     case CEIL: return ceil(x);
     case FLOOR: return floor(x);
     case ROUND: return roundEven(x);
@@ -150,8 +169,11 @@ vec4 unary(uint op, vec4 x, float alpha, float beta) {
     case SINH: return 0.5 * (expm1(x) - expm1(-x));
     case COSH: return 0.5 * (exp(x) + exp(-x));
     case TANH: return safe_tanh(x);
-    case ASINH: return sign(x) * log1p(abs(x) + x * x / (1.0 + sqrt(x * x + 1.0)));
-    case ACOSH: return log(x + sqrt(x * x - 1.0));
+    case ASINH: return arc_hyperbolic_sine(x);
+    case ACOSH: {
+      const vec4 r = mix(log(x + sqrt(x * x - 1.0)), log(x) + LN_2, greaterThan(x, vec4(1e9)));
+      return mix(r, vec4(uintBitsToFloat(0x7fc00000u)), lessThan(x, vec4(1.0)));
+    }
     case ATANH: return 0.5 * (log1p(x) - log1p(-x));
     case ERF: return erf(x);
     case SIGMOID: return sigmoid(x);
@@ -159,9 +181,9 @@ vec4 unary(uint op, vec4 x, float alpha, float beta) {
     case LEAKY_RELU: return mix(x, x * alpha, lessThan(x, vec4(0.0)));
     case ELU: return mix(x, alpha * expm1(x), lessThan(x, vec4(0.0)));
     case SELU: return beta * mix(x, alpha * expm1(x), lessThanEqual(x, vec4(0.0)));
-    case CELU: return max(x, 0.0) + min(alpha * expm1(x / alpha), 0.0);
-    case HARD_SIGMOID: return clamp(alpha * x + beta, 0.0, 1.0);
-    case HARD_SWISH: return x * clamp(x * (1.0 / 6.0) + 0.5, 0.0, 1.0);
+    case CELU: return mix(x, alpha * expm1(x / alpha), lessThan(x, vec4(0.0)));
+    case HARD_SIGMOID: return clamped(alpha * x + beta, 0.0, 1.0);
+    case HARD_SWISH: return x * clamped(x * (1.0 / 6.0) + 0.5, 0.0, 1.0);
     case SOFTPLUS: return softplus(x);
     case SOFTSIGN: return x / (1.0 + abs(x));
     case MISH: return x * safe_tanh(softplus(x));
@@ -170,14 +192,10 @@ vec4 unary(uint op, vec4 x, float alpha, float beta) {
       return 0.5 * x * (1.0 + safe_tanh(0.7978845608028654 * (x + 0.044715 * x * x * x)));
     case SWISH: return x * sigmoid(alpha * x);
     case THRESHOLDED_RELU: return mix(vec4(0.0), x, greaterThan(x, vec4(alpha)));
-    case SHRINK:
-      return mix(mix(vec4(0.0), x + beta, lessThan(x, vec4(-alpha))), x - beta,
-                 greaterThan(x, vec4(alpha)));
-    case CLIP: {
-      // A NaN stays.
-      vec4 r = mix(x, vec4(alpha), lessThan(x, vec4(alpha)));
-      return mix(r, vec4(beta), greaterThan(r, vec4(beta)));
-    }
+    case SHRINK:  // where both hold, as for a negative alpha, the first
+      return mix(mix(vec4(0.0), x - beta, greaterThan(x, vec4(alpha))), x + beta,
+                 lessThan(x, vec4(-alpha)));
+    case CLIP: return clamped(x, alpha, beta);
     case AFFINE: return alpha * x + beta;
     case SCALED_TANH: return alpha * safe_tanh(beta * x);
     case IS_NAN: return vec4(is_nan(x));
@@ -191,8 +209,36 @@ vec4 unary(uint op, vec4 x, float alpha, float beta) {
   }
 }
 
+// x - n y, n whole and the result between 0 and x: exact, by one division of mantissas bit by bit.
+float remainder(float x, float y) {
+  const uint sign = floatBitsToUint(x) & 0x80000000u;
+  const uint a = floatBitsToUint(x) & 0x7fffffffu, b = floatBitsToUint(y) & 0x7fffffffu;
+  if (a >= 0x7f800000u || b > 0x7f800000u || b == 0) return uintBitsToFloat(0x7fc00000u);
+  if (a < b) return x;
+  // Mantissas of 24 bits, also of denormals.
+  int exponent = max(int(a >> 23), 1), least = max(int(b >> 23), 1);
+  uint left = a < 0x800000u ? a : (a & 0x7fffffu) | 0x800000u;
+  uint by = b < 0x800000u ? b : (b & 0x7fffffu) | 0x800000u;
+  const int shift = 23 - findMSB(by);
+  by <<= shift;
+  least -= shift;
+  for (; exponent > least; --exponent) {
+    if (left >= by) left -= by;
+    left <<= 1;
+  }
+  if (left >= by) left -= by;
+  if (left == 0) return uintBitsToFloat(sign);
+  const int up = 23 - findMSB(left);
+  left <<= up;
+  exponent -= up;
+  if (exponent < 1) return uintBitsToFloat(sign | (left >> (1 - exponent)));
+  return uintBitsToFloat(sign | (uint(exponent) << 23) | (left & 0x7fffffu));
+}
+vec4 remainder(vec4 x, vec4 y) {
+  return vec4(remainder(x.x, y.x), remainder(x.y, y.y), remainder(x.z, y.z), remainder(x.w, y.w));
+}
 vec4 modulo(vec4 x, vec4 y) {
-  const vec4 r = x - y * trunc(x / y);
+  const vec4 r = remainder(x, y);
   // Like y in sign.
   return mix(r, r + y, lessThan(r * y, vec4(0.0)));
 }
@@ -205,7 +251,7 @@ vec4 binary(uint op, vec4 x, vec4 y) {
     case DIV: return x / y;
     case POW: return power(x, y);
     case MOD: return modulo(x, y);
-    case FMOD: return x - y * trunc(x / y);
+    case FMOD: return remainder(x, y);
     case MIN: {
       const vec4 r = mix(y, x, lessThan(x, y));
       return mix(r, x, is_nan(x));

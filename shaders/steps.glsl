@@ -57,12 +57,9 @@ vec4 apply_step(uint op, vec4 x, vec4 y, Step s) {
     case LEAKY_RELU: return mix(x, x * s.alpha, lessThan(x, vec4(0.0)));
     case SIGMOID: return sigmoid(x);
     case SWISH: return x * sigmoid(s.alpha * x);
-    case HARD_SIGMOID: return clamp(s.alpha * x + s.beta, 0.0, 1.0);
-    case HARD_SWISH: return x * clamp(x * (1.0 / 6.0) + 0.5, 0.0, 1.0);
-    case CLIP: {
-      const vec4 r = mix(x, vec4(s.alpha), lessThan(x, vec4(s.alpha)));
-      return mix(r, vec4(s.beta), greaterThan(r, vec4(s.beta)));
-    }
+    case HARD_SIGMOID: return clamped(s.alpha * x + s.beta, 0.0, 1.0);
+    case HARD_SWISH: return x * clamped(x * (1.0 / 6.0) + 0.5, 0.0, 1.0);
+    case CLIP: return clamped(x, s.alpha, s.beta);
     case AFFINE: return s.alpha * x + s.beta;
     case ADD: return x + y;
     case SUB: return x - y;

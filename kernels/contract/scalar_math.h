@@ -82,8 +82,9 @@ T apply_float(const Unary& u, T x) {
     case UnaryKind::gelu: return gelu_erf(x);
     case UnaryKind::gelu_tanh: return gelu_tanh(x);
     case UnaryKind::swish: return x * logistic(a * x);
-    case UnaryKind::thresholded_relu: return x <= a ? T(0) : x;
-    case UnaryKind::shrink: return x < -a ? x + b : x > a ? x - b : std::isnan(x) ? x : T(0);
+    // Of NaN, these two are 0 by their functions in the specification.
+    case UnaryKind::thresholded_relu: return x > a ? x : T(0);
+    case UnaryKind::shrink: return x < -a ? x + b : x > a ? x - b : T(0);
     case UnaryKind::clip: {  // max first, as the specification has it
       const T y = x < a ? a : x;
       return y > b ? b : y;

@@ -53,23 +53,28 @@ std::uint32_t mode_code(PadMode mode) {
 }
 
 // A dispatch of pad.comp from x to y of at most six dimensions; the caller fills in mode and value.
-Dispatch padding(const Shape& y, const Shape& x, std::span<const std::int64_t> first,
-                 const Layout& out, const Layout& in, const GpuTarget& target) {
+// Negative pads cut first; what is left is extended.
+Dispatch padding(const Shape& y, const Shape& x, const Pads& pads, const Layout& out,
+                 const Layout& in, const GpuTarget& target) {
   std::vector<std::int64_t> dims, sizes, begins, strides;
+  std::int64_t first = 0;
   const auto order = memory_order(y, out.strides);
   for (std::size_t n = order.size(); n-- > 0;) {
     const std::size_t d = order[n];
-    if (y[d] == 1 && x[d] == 1) continue;
+    const std::int64_t begin = pads.begin[d];
+    if (y[d] == 1 && x[d] == 1 && begin == 0) continue;
+    const std::int64_t cut = std::max<std::int64_t>(-begin, 0);
     dims.push_back(y[d]);
-    sizes.push_back(x[d]);
-    begins.push_back(first[d]);
+    sizes.push_back(x[d] - cut + std::min<std::int64_t>(pads.end[d], 0));
+    begins.push_back(begin + cut);
     strides.push_back(in.strides[d]);
+    first += cut * in.strides[d];
   }
   Dispatch d;
   d.shader = "pad";
   const std::uint32_t local = lanes(target);
   d.constants = {local};
-  d.push = {word(y.elements()), 0};
+  d.push = {word(y.elements()), 0, word(first)};
   append(d.push, dims, 1);
   append(d.push, sizes, 1);
   append(d.push, begins, 0);
@@ -87,7 +92,8 @@ Selection wrapped(const KernelRequest& request) {
     return unsupported();
   const Layout in = Layout::row_major(x);
   const Layout out = Layout::row_major(y);
-  Dispatch d = padding(y, x, Shape::filled(y.rank(), 0).dims(), out, in, *request.gpu);
+  const Shape none = Shape::filled(y.rank(), 0);
+  Dispatch d = padding(y, x, {none, none}, out, in, *request.gpu);
   d.constants = {d.constants[0], mode_code(PadMode::wrap), false};
   d.buffers = {BufferUse::input(0), BufferUse::output(0), BufferUse::input(0)};
   return moved(request, "wrap", in, out, std::move(d));
@@ -107,7 +113,7 @@ Selection select_pad(const KernelRequest& request) {
   const bool last = is_channels_last(request.inputs[0].desc);
   const Layout in = last ? Layout::channels_last(x) : Layout::row_major(x);
   const Layout out = last ? Layout::channels_last(y) : Layout::row_major(y);
-  Dispatch d = padding(y, x, pads->begin, out, in, *request.gpu);
+  Dispatch d = padding(y, x, *pads, out, in, *request.gpu);
   d.constants = {d.constants[0], mode_code(op.mode), !value};
   d.push[1] = value.value_or(0);
   d.buffers = {BufferUse::input(0), BufferUse::output(0), BufferUse::input(value ? 0 : 2)};

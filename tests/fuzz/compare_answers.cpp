@@ -118,7 +118,7 @@ std::string difference(const Answer& wanted, const Answer& given, const Answer* 
     for (std::size_t k = 0; k < all.size() && what.empty(); ++k)
       what = compare_elements(all[k], given.outputs[i][k], moved ? &moved->outputs[i][k] : nullptr,
                               rounding);
-    if (!what.empty()) return "output " + std::to_string(i) + " of cpu " + what;
+    if (!what.empty()) return "output " + std::to_string(i) + " of " + tested_device() + " " + what;
   }
   return {};
 }
@@ -137,12 +137,13 @@ std::optional<std::string> outside_of_bounds(const Model& model, int round, cons
   using Kind = tools::BoundedValue::Kind;
   const auto inputs = make_inputs(model.inputs(), round, Inputs::plain);
   if (!inputs) return std::nullopt;
-  const auto wanted = tools::evaluate_with_bounds(model.graph(), *inputs);
+  const auto wanted = tools::evaluate_with_bounds(
+      model.graph(), *inputs, {.arithmetic = tools::arithmetic_of(tested_device())});
   if (!wanted) return std::nullopt;
   for (std::size_t i = 0; i < wanted->size(); ++i) {
     const tools::BoundedValue& value = (*wanted)[i];
     if (value.kind == Kind::undetermined) continue;
-    const std::string output = "output " + std::to_string(i) + " of cpu: ";
+    const std::string output = "output " + std::to_string(i) + " of " + tested_device() + ": ";
     const auto& got = given.outputs[i];
     if (got.size() != value.tensors.size())
       return output + std::to_string(got.size()) + " tensors, not " +

@@ -5,8 +5,10 @@
 #include <array>
 #include <chrono>
 #include <cmath>
+#include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <map>
 #include <memory>
 #include <optional>
 
@@ -184,13 +186,27 @@ Result<std::vector<OracleInput>> make_inputs(const std::vector<ValueSpec>& specs
   return all;
 }
 
+std::string tested_device() {
+  const char* chosen = std::getenv("QUERN_FUZZ_DEVICE");
+  return chosen ? chosen : "cpu";
+}
+
 std::vector<Answer> run_model(const Model& model, const std::string& device_name,
                               CompileOptions options, Inputs inputs) {
-  auto device = open_device(device_name);
-  if (!device) std::abort();
+  // To open a GPU takes longer than a model.
+  static std::map<std::string, std::shared_ptr<Device>> devices;
+  std::shared_ptr<Device>& device = devices[device_name];
+  if (!device) {
+    auto opened = open_device(device_name);
+    if (!opened) {
+      std::fprintf(stderr, "%s\n", std::string(opened.error().message()).c_str());
+      std::abort();
+    }
+    device = *opened;
+  }
   options.memory_limit = memory_limit;
   std::vector<Answer> answers;
-  auto executable = Executable::compile(model.clone(), *device, options);
+  auto executable = Executable::compile(model.clone(), device, options);
   if (!executable) return std::vector<Answer>(rounds, refusal(executable.error()));
   auto session = Session::create(*executable);
   if (!session) return std::vector<Answer>(rounds, refusal(session.error()));

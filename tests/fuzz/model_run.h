@@ -43,6 +43,10 @@ constexpr int rounds = 2;  // in one session: other sizes, other numbers, option
 Result<std::vector<OracleInput>> make_inputs(const std::vector<ValueSpec>& specs, int round,
                                              Inputs inputs);
 
+// The device that is held to the reference: "cpu", or what the environment names as
+// QUERN_FUZZ_DEVICE ("vulkan").
+std::string tested_device();
+
 // This returns the answer of each round. Code::busy, timed_out and out_of_memory mean that the
 // model was too much for a fuzzer.
 std::vector<Answer> run_model(const Model& model, const std::string& device, CompileOptions options,

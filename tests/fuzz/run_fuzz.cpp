@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Any bytes as a model, to its answer: the plainest loop of each operator on the graph as it is
-// ("reference"), and the best ones on the graph as it is rewritten ("cpu"), agree. Both give
-// outputs of the same bytes and shapes, but for rounding, or both refuse. In bounded memory, soon
-// after the deadline.
+// Any bytes as a model, to its answer: the plainest loop of each operator on
+// the graph as it is
+// ("reference"), and the best ones on the graph as it is rewritten ("cpu"),
+// agree. Both give outputs of the same bytes and shapes, but for rounding, or
+// both refuse. In bounded memory, soon after the deadline. Another device than
+// "cpu" is held to the reference where QUERN_FUZZ_DEVICE names it.
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
@@ -47,7 +49,7 @@ void compare(const Model& model, int round, const Answer& wanted, const Answer& 
   if ((wanted.code == Code::ok) != (given.code == Code::ok)) {
     if (is_known_refusal(wanted, given)) return;
     if (given.code == Code::ok && is_of_a_type_alone(model.graph(), wanted.message)) return;
-    found(model, round, "reference " + told(wanted) + "\n, cpu " + told(given));
+    found(model, round, "reference " + told(wanted) + "\n, " + tested_device() + " " + told(given));
   }
   if (wanted.code != Code::ok || is_same(wanted, given)) return;
   if (const auto what = outside_of_bounds(model, round, given)) {
@@ -56,7 +58,8 @@ void compare(const Model& model, int round, const Answer& wanted, const Answer& 
   }
   const double rounding = coarsest_rounding(model);
   if (difference(wanted, given, nullptr, rounding).empty()) return;
-  // Where outputs follow a small change of the inputs far, so may they follow rounding.
+  // Where outputs follow a small change of the inputs far, so may they follow
+  // rounding.
   const std::vector<Answer> moved = run_model(model, "reference", plain, Inputs::moved);
   const std::string what =
       difference(wanted, given, &moved[static_cast<std::size_t>(round)], rounding);
@@ -80,7 +83,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   best.alias = !random.one_in(4);
   best.scratch = !random.one_in(4);
   const std::vector<Answer> wanted = run_model(*model, "reference", plain, Inputs::plain);
-  const std::vector<Answer> given = run_model(*model, "cpu", best, Inputs::plain);
+  const std::vector<Answer> given = run_model(*model, tested_device(), best, Inputs::plain);
   for (int round = 0; round < rounds; ++round) {
     const auto i = static_cast<std::size_t>(round);
     compare(*model, round, wanted[i], given[i], plain);

@@ -10,6 +10,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include <quern/status.h>
@@ -24,6 +25,11 @@ enum class Arithmetic : std::uint8_t {
   cpu,     // that of kernels/simd, libm and oneDNN
   vulkan,  // required by Vulkan's specification; denormals may be flushed
 };
+
+// Of a device by its name: "cpu", "vulkan,as-hardware".
+inline Arithmetic arithmetic_of(std::string_view device) {
+  return device.starts_with("vulkan") ? Arithmetic::vulkan : Arithmetic::cpu;
+}
 
 struct BoundOptions {
   Arithmetic arithmetic = Arithmetic::cpu;

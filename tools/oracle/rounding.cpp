@@ -198,8 +198,8 @@ double apply(const Unary& op, double x) {
     case UnaryKind::gelu_tanh:
       return x / 2 * (1 + std::tanh(0.79788456080286535588 * (x + 0.044715 * x * x * x)));
     case UnaryKind::swish: return x * sigmoid(a * x);
-    case UnaryKind::thresholded_relu: return x <= a ? 0 : x;
-    case UnaryKind::shrink: return std::isnan(x) ? x : x < -a ? x + b : x > a ? x - b : 0;
+    case UnaryKind::thresholded_relu: return x > a ? x : 0;
+    case UnaryKind::shrink: return x < -a ? x + b : x > a ? x - b : 0;
     case UnaryKind::clip: return std::isnan(x) ? x : std::min(std::max(x, a), b);
     case UnaryKind::affine: return a * x + b;
     case UnaryKind::scaled_tanh: return a * std::tanh(b * x);

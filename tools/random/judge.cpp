@@ -158,10 +158,6 @@ Result<Model> parsed_model(const RandomModel& model) {
   return parse_onnx(view, bytes);
 }
 
-Arithmetic arithmetic_of(std::string_view device) {
-  return device.starts_with("vulkan") ? Arithmetic::vulkan : Arithmetic::cpu;
-}
-
 // True if every element of the tensor has a finite bound.
 bool is_determined(const BoundedValue* value, std::size_t element) {
   if (!value || element >= value->tensors.size()) return false;

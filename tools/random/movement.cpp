@@ -285,19 +285,35 @@ bool tile(Builder& b) {
   return true;
 }
 
+// Elements that are put before or after a dimension of `kept` elements.
+std::int64_t extension(Builder& b, std::string_view mode, std::int64_t kept) {
+  if (b.rng.chance(0.5)) return 0;
+  const std::int64_t most = mode == "constant"  ? 3
+                            : kept <= 0         ? 0
+                            : mode == "edge"    ? 2
+                            : mode == "reflect" ? kept - 1
+                                                : kept;
+  return b.rng.between(0, std::min<std::int64_t>(most, 3));
+}
+
+// Negative pads cut first, at either end; positive ones extend what is left.
 bool pad(Builder& b) {
   const Value x = anything(b, 1);
-  const std::string_view mode = b.rng.pick(
-      std::vector<std::string_view>{"constant", "constant", "constant", "edge", "reflect"});
+  std::vector<std::string_view> modes = {"constant", "constant", "constant", "edge", "reflect"};
+  if (b.opset() >= 19) modes.emplace_back("wrap");
+  const std::string_view mode = b.rng.pick(modes);
   std::vector<std::int64_t> begin, end;
   Extents dims = x.dims;
   for (Extent& e : dims) {
     const std::int64_t n = least(e);
-    const std::int64_t limit = mode == "constant" ? 3 : mode == "edge" ? (n > 0 ? 2 : 0) : n - 1;
-    const std::int64_t most = std::clamp<std::int64_t>(limit, 0, 3);
-    const bool cut = mode == "constant" && n > 3 && b.rng.chance(0.15);
-    begin.push_back(cut ? -1 : b.rng.chance(0.5) ? b.rng.between(0, most) : 0);
-    end.push_back(b.rng.chance(0.5) ? b.rng.between(0, most) : 0);
+    // A constant may follow where nothing is left.
+    const std::int64_t most_cut = mode == "constant" ? n : n - 1;
+    const std::int64_t cut = b.rng.chance(0.2) && most_cut > 0
+                                 ? b.rng.between(1, std::min<std::int64_t>(most_cut, 2))
+                                 : 0;
+    const bool at_begin = b.rng.chance(0.5);
+    begin.push_back(cut > 0 && at_begin ? -cut : extension(b, mode, n - cut));
+    end.push_back(cut > 0 && !at_begin ? -cut : extension(b, mode, n - cut));
     for (std::int64_t& m : e) m += begin.back() + end.back();
   }
   if (!b.fits(dims) || (mode != "constant" && !is_float(x.dtype) && !is_integer(x.dtype)))
