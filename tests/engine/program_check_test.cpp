@@ -108,6 +108,16 @@ void expect_each_is_seen(const std::function<bool(Lowered&, std::size_t step)>& 
   EXPECT_GT(changes, 2U);
 }
 
+TEST(ProgramCheck, SeesInputsAndOutputsThatAreLargerThanMemory) {
+  const Shape large = {std::int64_t{1} << 40, std::int64_t{1} << 40};
+  Lowered in(residual());
+  in.program->inputs[0].shape = large;
+  EXPECT_EQ(in.check().code(), Code::out_of_memory);
+  Lowered out(residual());
+  out.program->outputs[1].shape = large;
+  EXPECT_EQ(out.check().code(), Code::out_of_memory);
+}
+
 TEST(ProgramCheck, SeesAnOperandThatLiesElsewhere) {
   for (const std::int64_t shift : {4, 64, -4})
     expect_each_is_seen([&](Lowered& l, std::size_t step) {

@@ -62,6 +62,12 @@ TEST(Slice, OnWhatIsNotKnownYet) {
   EXPECT_EQ(infer_text(Slice{}, {f32({N, 4}), zero, all, axis}), "f32[$0,4]");
   EXPECT_EQ(infer_text(Slice{}, {f32({N, 4}), ints({-1}), ints({int_min}), axis, ints({-1})}),
             "f32[$0,4]");
+  // No dimension has 2^62 elements.
+  const auto up_to = [&](std::int64_t end) {
+    return infer_text(Slice{}, {f32({N, 4}), zero, ints({end}), axis});
+  };
+  EXPECT_EQ(up_to(std::int64_t{1} << 62), "f32[$0,4]");
+  EXPECT_EQ(up_to((std::int64_t{1} << 62) - 1), "f32[?,4]");
   EXPECT_EQ(infer_text(Slice{}, {f32({N, 4}), ints({1}), all, axis}), "f32[?,4]");
   EXPECT_EQ(infer_text(Slice{}, {f32({N, 4}), i64({1}), all, ints({1})}), "f32[$0,?]");
   EXPECT_EQ(infer_text(Slice{}, {f32({N, 4}), i64({1}), i64({1})}), "f32[?,4]");

@@ -274,6 +274,10 @@ TEST(Scan, MistakesAreNamed) {
                         integers("scan_input_axes", {2})},
                        17),
                   "scan axis 2 is outside of rank 2");
+  EXPECT_CONTAINS(with({graph("body", sum_body()), integer("num_scan_inputs", 1),
+                        integers("scan_input_axes", {-3})},
+                       17),
+                  "scan axis -3 is outside of rank 2");
   EXPECT_CONTAINS(with({graph("body", sum_body()), integer("num_scan_inputs", 1)}, 8),
                   "sequence lengths are not supported");
 }

@@ -14,6 +14,13 @@
 #include "engine/vocabulary/text_util.h"
 #include "graph/memory/order/order.h"
 #include "graph/memory/order/step_graph.h"
+#include "graph/memory/packing/boxes.h"
+#include "graph/memory/packing/by_pairs.h"
+#include "graph/memory/packing/by_time.h"
+#include "graph/memory/packing/exact.h"
+#include "graph/memory/packing/packing_search.h"
+#include "graph/memory/packing/valleys.h"
+#include "graph/memory/packing/windows.h"
 #include "graph/memory/pools/pool.h"
 #include "graph/memory/problem/planted.h"
 #include "graph/memory/problem/trace.h"
@@ -76,6 +83,79 @@ void add_large_plans(Hashes& hashes) {
                         {.seconds = 600, .steps = steps}));
     }
     hashes[cat("large plans of ", name)] = hash.value();
+  }
+}
+
+void add(StableHash& hash, const MemoryPlan& plan) {
+  hash.add(plan.size);
+  for (const std::uint64_t offset : plan.offsets) hash.add(offset);
+}
+
+// Attempt after attempt, each at less than the last.
+template <class Search>
+void add_attempts(StableHash& hash, Search& search, std::uint64_t bound, int attempts) {
+  std::uint64_t best = 4 * bound;
+  for (int n = 0; n < attempts; ++n) {
+    hash.add(static_cast<std::uint64_t>(search.next_steps()));
+    hash.add(search.next_work());
+    const auto plan = search.attempt(best, nullptr);
+    hash.add(plan.has_value());
+    if (!plan) continue;
+    add(hash, *plan);
+    best = std::min(best, plan->size);
+  }
+}
+
+// The parts of the strategies, which those come by only where others before them have failed.
+void add_searches(Hashes& hashes) {
+  for (unsigned seed = 0; seed < 4; ++seed) {
+    const MemoryProblem planted = planted_problem(
+        {.buffers = 150 + 100 * seed, .seed = 90 + seed, .drop = seed % 2 == 0 ? 0.1 : 0.0});
+    const MemoryProblem small = random_problem(70, 30 + seed, {.gaps = seed == 3}, 900, 60);
+    const auto hash_of = [&](const char* name, const auto& fill) {
+      StableHash hash;
+      for (const MemoryProblem* p : {&planted, &small}) fill(hash, *p, lower_bound(*p));
+      hashes[cat(name, ' ', seed)] = hash.value();
+    };
+    hash_of("valleys", [](StableHash& hash, const MemoryProblem& p, std::uint64_t bound) {
+      ValleySearch search(p);
+      add_attempts(hash, search, bound, 40);
+    });
+    hash_of("packings", [](StableHash& hash, const MemoryProblem& p, std::uint64_t bound) {
+      PackingSearch search(p);
+      if (search.suits()) add_attempts(hash, search, bound, 20);
+    });
+    hash_of("boxes", [](StableHash& hash, const MemoryProblem& p, std::uint64_t) {
+      for (const Joining joining :
+           {Joining::in_time, Joining::matching, Joining::all, Joining::filling}) {
+        const Boxes boxes = boxes_of(p, joining);
+        for (const std::uint32_t box : boxes.box) hash.add(box);
+        for (const std::uint64_t within : boxes.within) hash.add(within);
+      }
+    });
+    hash_of("by time", [](StableHash& hash, const MemoryProblem& p, std::uint64_t bound) {
+      for (const std::uint64_t capacity : {bound, bound + bound / 50, bound + bound / 10}) {
+        SearchEnds ends({.seconds = 600, .steps = 20000});
+        const auto plan = fit_by_time(p, capacity, ends);
+        hash.add(static_cast<std::uint64_t>(ends.steps));
+        if (plan) add(hash, *plan);
+      }
+    });
+    hash_of("windows", [](StableHash& hash, const MemoryProblem& p, std::uint64_t bound) {
+      SearchEnds ends({.seconds = 600, .steps = 50000});
+      add(hash, lowered(p, find_strategy("first-fit")->plan(p, {}).plan, bound + bound / 50, ends));
+      hash.add(static_cast<std::uint64_t>(ends.steps));
+    });
+    hash_of("rounds", [](StableHash& hash, const MemoryProblem& p, std::uint64_t bound) {
+      for (const auto make : {make_plan_search, make_pair_search}) {
+        SearchEnds ends({.seconds = 600, .steps = 60000});
+        const auto search = make(p, find_strategy("first-fit")->plan(p, {}).plan, bound, ends);
+        for (int n = 0; n < 6 && search->round(search->answer().plan.size); ++n) {
+          add(hash, search->answer());
+          hash.add(static_cast<std::uint64_t>(ends.steps));
+        }
+      }
+    });
   }
 }
 
@@ -170,6 +250,7 @@ TEST(Plans, AreAsTheyWere) {
   Hashes found;
   add_plans(found);
   add_large_plans(found);
+  add_searches(found);
   add_orders(found);
   add_schedules(found);
   add_pools(found);
