@@ -8,11 +8,11 @@
 #include <cstring>
 
 #include "kernels/contract/iterate.h"
+#include "kernels/contract/movement.h"
 
 #ifdef QUERN_ONEDNN
 #include "graph/ops/control_flow.h"
 #include "graph/ops/shape.h"
-#include "kernels/contract/movement.h"
 #include "kernels/onednn/onednn.h"
 #endif
 
