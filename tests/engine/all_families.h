@@ -299,6 +299,9 @@ inline std::vector<Family> all_families() {
                                    {}, {.dilations = {1, 2, 2}, .group = 2}));
          g.output("back", g.conv_transpose(x, weights(g, {3, 5, 2, 3, 2}, 4), weights(g, {5}, 5),
                                            {.strides = {2, 1, 3}, .pads = {1, 0, 1, 0, 1, 0}}));
+         g.output("back in groups",
+                  g.conv_transpose(floats(g, "t", {1, 4, 3, 4, 5}), weights(g, {4, 3, 2, 2, 2}, 6),
+                                   {}, {.strides = {2, 2, 2}, .group = 2}));
        }},
       {"conv with weights that are data",
        [=](G& g) {

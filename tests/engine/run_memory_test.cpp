@@ -83,6 +83,18 @@ TEST(RunMemory, KeepsItsLimit) {
   EXPECT_FALSE(another.reserve(1).ok()) << "more is held than the new limit allows";
 }
 
+// Where there is no room for more than is wanted, a block still grows in its place.
+TEST(RunMemory, GrowsToItsLimit) {
+  RunMemory memory(default_pool());
+  memory.set_limit(mib + mib / 16);
+  RunBlock block(memory);
+  ASSERT_TRUE(block.reserve(mib).ok());
+  fill(block, 0, mib);
+  const Status status = block.grow(mib, mib + mib / 32);
+  ASSERT_TRUE(status.ok()) << status.message();
+  EXPECT_TRUE(holds(block, mib));
+}
+
 TEST(RunMemory, MovesItsBlocks) {
   RunMemory memory(default_pool());
   std::vector<RunBlock> blocks;

@@ -496,6 +496,17 @@ TEST(Microsoft, FusedOperators) {
       "%4: f32[2,4], %5: f32[2,1], %6: f32[2,1] = LayerNorm(%3, %2) epsilon=1e-12 center=false\n");
 }
 
+// Each of the two alone.
+TEST(Microsoft, AttentionWithPositionsOrSharedBuffersIsRefused) {
+  const Message x = tensor_type(f32, {1, 3, 4});
+  for (const char* name : {"do_rotary", "past_present_share_buffer"})
+    EXPECT_CONTAINS(nodes_of({.op = "Attention",
+                              .types = {x, tensor_type(f32, {4, 12}), tensor_type(f32, {12})},
+                              .attributes = {integer("num_heads", 2), integer(name, 1)},
+                              .domain = "com.microsoft"}),
+                    "rotary positions and shared buffers inside Attention are not supported");
+}
+
 TEST(Microsoft, QuantisedOperators) {
   const std::string_view ms = "com.microsoft";
   const Message q = tensor_type(u8, {2, 4});

@@ -51,6 +51,16 @@ bool is_as_wanted(float wanted, float got) {
   return std::fabs(wanted - got) <= 2e-4f * std::max(1.0f, std::fabs(wanted));
 }
 
+std::vector<std::vector<float>> numbers_on(const Model& model, const std::string& device,
+                                           const std::vector<Tensor>& inputs) {
+  std::vector<std::vector<float>> all;
+  for (const auto& bytes : run(*session_of(compile(model.clone(), device)), inputs)) {
+    auto& numbers = all.emplace_back(bytes.size() / sizeof(float));
+    std::memcpy(numbers.data(), bytes.data(), bytes.size());
+  }
+  return all;
+}
+
 class SpecialNumbers : public VulkanTest {
  protected:
   void expect_like_reference(GraphBuilder& g, const std::vector<std::string>& kinds) {
@@ -58,14 +68,7 @@ class SpecialNumbers : public VulkanTest {
     const std::vector<Tensor> inputs = {
         Tensor::from_values<float>(DType::f32, {special_count, 1}, specials),
         Tensor::from_values<float>(DType::f32, {special_count}, specials)};
-    const auto on = [&](const std::string& device) {
-      std::vector<std::vector<float>> all;
-      for (const auto& bytes : run(*session_of(compile(model.clone(), device)), inputs)) {
-        auto& numbers = all.emplace_back(bytes.size() / sizeof(float));
-        std::memcpy(numbers.data(), bytes.data(), bytes.size());
-      }
-      return all;
-    };
+    const auto on = [&](const std::string& device) { return numbers_on(model, device, inputs); };
     const auto wanted = on("reference");
     for (const std::string& device :
          {std::string("cpu"), device_name(), device_name() + ",as-hardware"}) {
@@ -105,6 +108,34 @@ TEST_F(SpecialNumbers, OfTwoOperands) {
                                           "min", "max", "fmod", "prelu"};
   for (const std::string& kind : kinds) g.output(kind, g.op("Binary", {x, y}, "kind=" + kind));
   expect_like_reference(g, kinds);
+}
+
+// What has no weight is not read: no infinity times 0.
+TEST_F(SpecialNumbers, BesideAGrid) {
+  GraphBuilder g("special");
+  const Operand x = g.input("x", DType::f32, {1, 1, 3, 3});
+  const Operand grid = g.input("grid", DType::f32, {1, 4, 4, 2});
+  for (const char* mode : {"nearest", "linear", "cubic"})
+    g.output(mode,
+             g.grid_sample(x, grid, {.mode = mode, .padding = "zeros", .align_corners = true}));
+  const Model model = must(g.build());
+  std::vector<float> places;
+  for (const float v : {-1.0f, 0.0f, 1.0f, -3.0f})
+    for (const float u : {-1.0f, 0.0f, 1.0f, 3.0f}) places.insert(places.end(), {u, v});
+  const std::vector<Tensor> inputs = {
+      Tensor::from_values<float>(DType::f32, {1, 1, 3, 3},
+                                 std::vector<float>{inf, 1, 2, 3, 4, std::nanf(""), 5, 6, -inf}),
+      Tensor::from_values<float>(DType::f32, {1, 4, 4, 2}, places)};
+  const auto on = [&](const std::string& device) { return numbers_on(model, device, inputs); };
+  const auto wanted = on("reference");
+  for (const std::string& device : {std::string("cpu"), device_name()}) {
+    const auto got = on(device);
+    for (std::size_t k = 0; k < wanted.size(); ++k)
+      for (std::size_t i = 0; i < wanted[k].size(); ++i)
+        EXPECT_TRUE(is_as_wanted(wanted[k][i], got[k][i]))
+            << "output " << k << ", element " << i << " is " << got[k][i] << ", wanted "
+            << wanted[k][i] << " on " << device;
+  }
 }
 
 }  // namespace

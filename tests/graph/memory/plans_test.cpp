@@ -22,6 +22,7 @@
 #include "graph/memory/packing/valleys.h"
 #include "graph/memory/packing/windows.h"
 #include "graph/memory/pools/pool.h"
+#include "graph/memory/problem/in_flight.h"
 #include "graph/memory/problem/planted.h"
 #include "graph/memory/problem/trace.h"
 #include "graph/memory/strategies.h"
@@ -207,6 +208,21 @@ void add_schedules(Hashes& hashes) {
     }
 }
 
+void add_runs_in_flight(Hashes& hashes) {
+  for (const std::size_t runs : {2, 3}) {
+    StableHash hash;
+    for (unsigned seed = 0; seed < 40; ++seed) {
+      const InFlight f = in_flight(
+          random_problem(6 + seed % 9, seed, {.gaps = true, .parts = seed % 2 == 0}, 40), runs);
+      hash.add(static_cast<std::uint64_t>(f.lag));
+      hash.add(static_cast<std::uint64_t>(f.period));
+      for (const std::uint32_t turn : f.turns) hash.add(turn);
+      hash.add(lower_bound(f.problem));
+    }
+    hashes[cat(runs, " runs in flight")] = hash.value();
+  }
+}
+
 MemoryTrace random_trace(unsigned seed) {
   std::mt19937 random(seed);
   const auto below = [&](std::uint64_t n) { return random() % n; };
@@ -253,6 +269,7 @@ TEST(Plans, AreAsTheyWere) {
   add_searches(found);
   add_orders(found);
   add_schedules(found);
+  add_runs_in_flight(found);
   add_pools(found);
   testing::expect_held(found, QUERN_SOURCE_DIR "/tests/graph/memory/plans.txt");
 }
