@@ -26,6 +26,32 @@ TEST(MergeCommon, NodesAndConstants) {
     output %3 "z")");
 }
 
+// Those up to a kibibyte are compared by their bytes, larger ones by where they are.
+TEST(MergeCommon, EqualConstantsUpToAKibibyte) {
+  expect_becomes({"merge_common"}, R"(
+    input %0 "x": f32[256]
+    const %1: f32[256] = ...
+    const %2: f32[256] = ...
+    %3: f32[256] = Binary(%0, %1) kind=pow
+    %4: f32[256] = Binary(%0, %2) kind=pow
+    %5: f32[256] = Binary(%3, %4) kind=add
+    output %5 "y")",
+                 R"(
+    input %0 "x": f32[256]
+    const %1: f32[256] = ...
+    %2: f32[256] = Binary(%0, %1) kind=pow
+    %3: f32[256] = Binary(%2, %2) kind=add
+    output %3 "y")");
+  expect_stays({"merge_common"}, R"(
+    input %0 "x": f32[257]
+    const %1: f32[257] = ...
+    const %2: f32[257] = ...
+    %3: f32[257] = Binary(%0, %1) kind=pow
+    %4: f32[257] = Binary(%0, %2) kind=pow
+    %5: f32[257] = Binary(%3, %4) kind=add
+    output %5 "y")");
+}
+
 TEST(MergeCommon, KeepsApartWhatDiffers) {
   expect_stays({"merge_common"}, R"(
     input %0 "x": f32[2]
