@@ -4,6 +4,7 @@
 #version 450
 #extension GL_GOOGLE_include_directive : require
 #include "common.glsl"
+#include "scalar_ops.glsl"
 
 layout(std430, binding = 0) readonly buffer X { float x[]; };
 layout(std430, binding = 1) writeonly buffer Y { float y[]; };
@@ -29,5 +30,5 @@ void main() {
     const float v = x[i + k * stride - c * stride];
     sum = fma(v, v, sum);
   }
-  y[i] = x[i] * pow(bias + alpha * sum, -beta);
+  y[i] = x[i] * power(vec4(bias + alpha * sum), vec4(-beta)).x;
 }

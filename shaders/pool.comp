@@ -38,14 +38,19 @@ vec4 load(uint at, uint c) {
   return vec4(x[at + c], x[at + min(c + 1, last)], x[at + min(c + 2, last)],
               x[at + min(c + 3, last)]);
 }
+// v^n of what is not negative; pow() may make a number of NaN, and is undefined at 0.
+vec4 to_the(vec4 v, float n) {
+  const vec4 r = mix(pow(v, vec4(n)), vec4(0.0), equal(v, vec4(0.0)));
+  return mix(r, v, is_nan(v));
+}
 vec4 raised(vec4 v) {
   v = abs(v);
   if (power == 1.0) return v;
-  return power == 2.0 ? v * v : mix(pow(v, vec4(power)), vec4(0.0), equal(v, vec4(0.0)));
+  return power == 2.0 ? v * v : to_the(v, power);
 }
 vec4 root(vec4 v) {
   if (power == 1.0) return v;
-  return power == 2.0 ? sqrt(v) : mix(pow(v, vec4(1.0 / power)), vec4(0.0), equal(v, vec4(0.0)));
+  return power == 2.0 ? sqrt(v) : to_the(v, 1.0 / power);
 }
 
 // The elements of v that take the place of those of r: the larger ones, and any NaN, which stays.

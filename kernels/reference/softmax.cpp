@@ -10,6 +10,7 @@
 #include "graph/ops/normalisation.h"
 #include "kernels/contract/iterate.h"
 #include "kernels/contract/kernel.h"
+#include "kernels/contract/movement.h"
 #include "kernels/contract/scalar_math.h"
 #include "kernels/cpu/softmax_lanes.h"
 #include "kernels/cpu/softmax_rows.h"
@@ -36,7 +37,7 @@ void softmax_row(SoftmaxKind kind, const T* x, T* y, std::int64_t n, std::int64_
   std::int64_t at = 0;
   for_each_until(n, 2, check, [&](std::int64_t i) {
     const C v = x[i * stride];
-    if (v > largest) at = i;
+    if (ordered_less(largest, v)) at = i;  // NaN is the greatest, as for ArgMax
     largest = nan_max(largest, v);
   });
   if (kind == SoftmaxKind::hardmax) {

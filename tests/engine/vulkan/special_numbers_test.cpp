@@ -110,6 +110,68 @@ TEST_F(SpecialNumbers, OfTwoOperands) {
   expect_like_reference(g, kinds);
 }
 
+// Rows of ordinary numbers with one that is not; squares of the largest would be beyond f32.
+std::vector<float> rows_with_specials() {
+  std::vector<float> all;
+  for (std::size_t r = 0; r < specials.size(); ++r)
+    for (std::size_t c = 0; c < 8; ++c)
+      all.push_back(c == r % 8 ? std::isfinite(specials[r]) ? std::clamp(specials[r], -1e6f, 1e6f)
+                                                            : specials[r]
+                               : 0.25f * static_cast<float>((r * 5 + c * 3) % 7) - 0.5f);
+  return all;
+}
+
+TEST_F(SpecialNumbers, AmongOthers) {
+  GraphBuilder g("special");
+  const Operand x = g.input("x", DType::f32, {special_count, 8});
+  const Operand image = g.reshape(x, {special_count, 1, 2, 4});
+  std::vector<std::string> kinds;
+  const auto add = [&](const std::string& name, const Operand& y) {
+    kinds.push_back(name);
+    g.output(name, y);
+  };
+  for (const char* kind :
+       {"sum", "mean", "max", "min", "prod", "l1", "l2", "log_sum_exp", "sum_square"})
+    for (const std::int64_t axis : {0, 1})
+      add(cat(kind, axis), g.op("Reduce", {x, g.integers({axis})}, cat("kind=", kind)));
+  add("softmax", g.op("Softmax", {x}, "axis=1"));
+  add("log_softmax", g.log_softmax(x, 1));
+  add("hardmax", g.hardmax(x, 1));
+  add("l2 norm", g.lp_norm(x, 1));
+  add("lrn", g.lrn(g.reshape(x, {special_count, 8, 1, 1}), 3));
+  add("cumsum", g.cumsum(x, 1));
+  add("largest", g.top_k(x, g.integers({3}), 1)[0]);
+  for (const char* kind : {"max", "average"}) {
+    add(cat(kind, " pool"),
+        g.op("Pool", {image}, cat("kind=", kind, " kernel=[2,2] strides=[1,1] pads=[1,1,1,1]")));
+    add(cat(kind, " of all"), g.op("Pool", {image}, cat("kind=", kind, " global=true")));
+  }
+  add("norm pool", g.op("Pool", {image}, "kind=lp p=3 kernel=[2,2] strides=[1,1]"));
+  add("layer norm", g.layer_norm(x, g.fill({8}, 1)));
+  add("product", g.matmul(x, g.constant(Tensor::from_values<float>(DType::f32, {8, 2},
+                                                                   std::vector<float>(16, 0.5f)))));
+  add("relu of product",
+      g.relu(g.matmul(x, g.constant(Tensor::from_values<float>(DType::f32, {8, 2},
+                                                               std::vector<float>(16, 0.5f))))));
+  add("conv", g.conv(image,
+                     g.constant(Tensor::from_values<float>(DType::f32, {2, 1, 2, 2},
+                                                           std::vector<float>(8, 0.5f))),
+                     {}, {.pads = {1, 1, 1, 1}}));
+  const Model model = must(g.build());
+  const std::vector<Tensor> inputs = {
+      Tensor::from_values<float>(DType::f32, {special_count, 8}, rows_with_specials())};
+  const auto wanted = numbers_on(model, "reference", inputs);
+  for (const std::string& device :
+       {std::string("cpu"), device_name(), device_name() + ",as-hardware"}) {
+    const auto got = numbers_on(model, device, inputs);
+    for (std::size_t k = 0; k < wanted.size(); ++k)
+      for (std::size_t i = 0; i < wanted[k].size(); ++i)
+        EXPECT_TRUE(is_as_wanted(wanted[k][i], got[k][i]))
+            << kinds[k] << ", element " << i << " is " << got[k][i] << ", wanted " << wanted[k][i]
+            << " on " << device;
+  }
+}
+
 // What has no weight is not read: no infinity times 0.
 TEST_F(SpecialNumbers, BesideAGrid) {
   GraphBuilder g("special");
