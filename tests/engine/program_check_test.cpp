@@ -266,6 +266,18 @@ TEST(ElementSource, FollowsCopies) {
   EXPECT_EQ(sources.origin({out, 3}), (Element{m.graph().inputs()[0], 4}));
 }
 
+// Of the greatest rank that there is.
+TEST(ElementSource, FollowsAnExpand) {
+  GraphBuilder g("expanded");
+  const Operand x = g.input("x", DType::f32, {1, 1, 1, 1, 2, 1, 1, 3});
+  g.output("out", g.op("Expand", {x, g.integers({1, 1, 1, 2, 2, 1, 2, 3})}));
+  Model m = must(g.build());
+  ElementSources sources(m.graph());
+  const ValueId out = m.graph().outputs()[0];
+  for (std::int64_t i = 0; i < 24; ++i)
+    EXPECT_EQ(sources.origin({out, i}), (Element{m.graph().inputs()[0], i / 6 % 2 * 3 + i % 3}));
+}
+
 TEST(ElementSource, EndsWhereOnlyTheDataSaysMore) {
   GraphBuilder g("cut");
   const Operand x = g.input("x", DType::f32, {6});

@@ -164,6 +164,14 @@ TEST(DynamicQuantize, SpreadsTheRangeOverAByte) {
   EXPECT_THAT(values<u8>((*y)[2]), ElementsAre(153));
 }
 
+// Neither the scale nor the zero point is wanted.
+TEST(DynamicQuantize, GivesTheBytesAlone) {
+  const auto y = run_reference(DynamicQuantize{}, {tensor<float>({2}, {102, 255})}, 1);
+  ASSERT_TRUE(y) << y.error().message();
+  ASSERT_EQ(y->size(), 1U);
+  EXPECT_ELEMENTS(values<std::uint8_t>((*y)[0]), 102, 255);
+}
+
 TEST(DynamicQuantize, TheRangeIncludesZero) {
   const auto y = run_reference(DynamicQuantize{}, {tensor<float>({2}, {102, 255})}, 3);
   ASSERT_TRUE(y);

@@ -55,6 +55,18 @@ TEST(RunPasses, RefusesWhatNoRunCouldCompute) {
   EXPECT_TRUE(run_passes(without).ok());
 }
 
+// Graphs of every small number of nodes, so that one grows from each size of what the loop keeps.
+TEST(RunPasses, GrowFromEverySize) {
+  for (int n = 2; n < 140; ++n) {
+    std::string statements = "input %0 \"x\": i32[2]\nconst %1: i32[] = {3}\n";
+    for (int i = 0; i < n; ++i)
+      statements += cat("%", i + 2, ": i32[2] = Binary(%", i == 0 ? 0 : i + 1, ", %1) kind=add\n");
+    Graph g = graph_of(cat(statements, "output %", n + 1, " \"y\""));
+    ASSERT_TRUE(run_passes(g).ok());
+    EXPECT_EQ(g.node_count(), 1U);
+  }
+}
+
 TEST(RunPasses, LeavesOutWhatIsDisabled) {
   Graph g = graph_of(three_rewrites);
   ASSERT_TRUE(run_passes(g, {.disabled = {"drop_movement"}}).ok());
