@@ -336,15 +336,17 @@ TEST_F(VulkanTest, TuningChangesNoBitAndIsKept) {
     submissions = executable->device().counters().submissions - before;
     return result;
   };
+  // On a busy machine, too, all is measured.
+  const std::string tuned = device_name() + ",tune=600000";
   const auto wanted = run_on(device_name());
   const std::uint64_t of_a_run = submissions;
   EXPECT_EQ(folder.files("tuning-"), "") << "nothing is measured without being asked for";
-  EXPECT_EQ(run_on(device_name() + ",tune"), wanted);
+  EXPECT_EQ(run_on(tuned), wanted);
   EXPECT_GT(submissions, of_a_run);
   const std::string measured = folder.files("tuning-");
   EXPECT_GT(std::ranges::count(measured, '\n'), 2) << measured;
   EXPECT_EQ(run_on(device_name()), wanted) << "by what was kept";
-  EXPECT_EQ(run_on(device_name() + ",tune"), wanted);
+  EXPECT_EQ(run_on(tuned), wanted);
   EXPECT_EQ(submissions, of_a_run) << "known dispatches are measured again";
   EXPECT_EQ(folder.files("tuning-"), measured);
 }
