@@ -143,7 +143,9 @@ TEST_P(EachDevice, WaitingGivesUpInTimeAndTheRunGoesOn) {
   must(session->submit());
   const auto begin = Clock::now();
   const Status early = session->wait_until(begin);
-  EXPECT_LT(Clock::now() - begin, whole / 2) << "it waited for the run";
+  // A device that computes nothing has ended sooner than a clock can tell.
+  EXPECT_LT(Clock::now() - begin, whole / 2 + std::chrono::milliseconds(2))
+      << "it waited for the run";
   EXPECT_THAT(early.code(), AnyOf(Eq(Code::busy), Eq(Code::ok))) << early.message();
   if (early.ok()) GTEST_SKIP() << "this device was faster than the clock";
   must(session->wait_until(std::chrono::steady_clock::now() + std::chrono::minutes(2)));

@@ -110,7 +110,10 @@ void add_constants(std::vector<GraphChange>& changes, const Graph& g) {
                            return here == at ? make(t) : t;
                          }});
     };
-    if (v.constant.dtype() == DType::string) continue;
+    if (v.constant.dtype() == DType::string) {
+      ++at;
+      continue;
+    }
     for (const double to : {0.0, 1.0, -1.0, 2.0, 0.5, 3.0, infinity, -infinity, std::nan("")}) {
       const bool is_tame = std::isfinite(to) && to == std::floor(to);
       if (!is_tame && !is_float(v.constant.dtype())) continue;
