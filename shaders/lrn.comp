@@ -30,5 +30,5 @@ void main() {
     const float v = x[i + k * stride - c * stride];
     sum = fma(v, v, sum);
   }
-  y[i] = x[i] * power(vec4(bias + alpha * sum), vec4(-beta)).x;
+  y[i] = x[i] * power(bias + alpha * sum, -beta);
 }

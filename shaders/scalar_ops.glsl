@@ -123,29 +123,24 @@ float whole_power(float x, int n) {
   return n < 0 ? 1.0 / result : result;
 }
 // As std::pow has it of zeros, infinities and NaN.
-float special_power(float x, float y, float magnitude) {
+float power(float x, float y) {
+  if (y == 0.0 || x == 1.0) return 1.0;
+  const uint bits = floatBitsToUint(x);
+  const uint size = bits & 0x7fffffffu;
+  const bool negative = bits != size, infinite = size == 0x7f800000u;
+  if (y == 1.0 || size > 0x7f800000u) return x;
+  if ((floatBitsToUint(y) & 0x7fffffffu) > 0x7f800000u) return y;
+  if (y == 0.5 && !(negative && infinite)) return sqrt(x);
   const bool integral = floor(y) == y;
-  const bool odd = integral && floor(0.5 * y) != 0.5 * y;
-  const bool negative = (floatBitsToUint(x) & 0x80000000u) != 0;
-  const bool infinite = (floatBitsToUint(x) & 0x7fffffffu) == 0x7f800000u;
-  float r = magnitude;
+  if (integral && abs(y) <= 64.0) return whole_power(x, int(y));
+  if (negative && !integral && x != 0.0 && !infinite) return uintBitsToFloat(0x7fc00000u);
+  float r = exp2(y * log2(abs(x)));
   if (x == 0.0) r = y > 0.0 ? 0.0 : uintBitsToFloat(0x7f800000u);
   if (abs(x) == 1.0) r = 1.0;
-  if (negative && odd) r = -r;
-  if (negative && !integral && x != 0.0 && !infinite) r = uintBitsToFloat(0x7fc00000u);
-  if (integral && abs(y) <= 64.0) r = whole_power(x, int(y));
-  if (y == 0.5 && !(negative && infinite)) r = sqrt(x);
-  return r;
+  return negative && integral && floor(0.5 * y) != 0.5 * y ? -r : r;
 }
 vec4 power(vec4 x, vec4 y) {
-  const vec4 magnitude = exp2(y * log2(abs(x)));
-  vec4 r;
-  [[unroll]] for (int i = 0; i < 4; ++i) r[i] = special_power(x[i], y[i], magnitude[i]);
-  r = mix(r, x, is_nan(x));
-  r = mix(r, y, is_nan(y));
-  r = mix(r, x, equal(y, vec4(1.0)));
-  r = mix(r, vec4(1.0), equal(x, vec4(1.0)));
-  return mix(r, vec4(1.0), equal(y, vec4(0.0)));
+  return vec4(power(x.x, y.x), power(x.y, y.y), power(x.z, y.z), power(x.w, y.w));
 }
 
 vec4 unary(uint op, vec4 x, float alpha, float beta) {
