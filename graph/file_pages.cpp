@@ -5,6 +5,8 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "engine/vocabulary/multiples.h"
+
 namespace quern {
 namespace {
 
@@ -19,7 +21,7 @@ struct Unmap {
 void drop(const std::byte* data, std::size_t bytes) {
   const auto page = static_cast<std::uintptr_t>(::sysconf(_SC_PAGESIZE));
   const auto begin = reinterpret_cast<std::uintptr_t>(data) / page * page;
-  const auto end = (reinterpret_cast<std::uintptr_t>(data) + bytes + page - 1) / page * page;
+  const auto end = round_up(reinterpret_cast<std::uintptr_t>(data) + bytes, page);
   ::madvise(reinterpret_cast<void*>(begin), end - begin, MADV_DONTNEED);
 }
 

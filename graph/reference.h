@@ -13,6 +13,7 @@
 #include <quern/status.h>
 #include <quern/tensor.h>
 
+#include "engine/vocabulary/multiples.h"
 #include "engine/vocabulary/stop.h"
 #include "graph/op.h"
 
@@ -32,7 +33,7 @@ class Scratch {
   }
   template <class T>
   static constexpr std::size_t bytes_for(std::size_t n) {
-    return (n * sizeof(T) + 63) / 64 * 64;
+    return round_up(n * sizeof(T), 64);
   }
 
  private:

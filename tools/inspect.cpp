@@ -6,6 +6,7 @@
 
 #include <quern/onnx.h>
 
+#include "engine/vocabulary/multiples.h"
 #include "engine/vocabulary/text_util.h"
 #include "tools/opened.h"
 #include "tools/operators.h"
@@ -82,7 +83,7 @@ void show_interface(const Model& model, const Console& console) {
 // Several columns, since there may be many.
 void show_operators(const GraphCounts& counts, const Console& console) {
   constexpr std::size_t columns = 4;
-  const std::size_t rows = (counts.operators.size() + columns - 1) / columns;
+  const std::size_t rows = ceil_div(counts.operators.size(), columns);
   std::vector<Table::Column> layout;
   for (std::size_t c = 0; c < columns; ++c) {
     layout.push_back({"", Table::Align::right});

@@ -5,6 +5,7 @@
 #include <array>
 #include <utility>
 
+#include "engine/vocabulary/multiples.h"
 #include "graph/ops/movement.h"
 #include "graph/ops/shape.h"
 #include "kernels/contract/iterate.h"
@@ -159,7 +160,7 @@ std::optional<std::int64_t> element_at(const TensorDesc& desc, std::uint64_t byt
   Index at{};
   for (std::size_t k = 0; k < desc.shape.rank(); ++k) {
     const std::size_t d = order[k];
-    const std::int64_t n = block && d == 1 ? (desc.shape[d] + block - 1) / block : desc.shape[d];
+    const std::int64_t n = block && d == 1 ? ceil_div(desc.shape[d], block) : desc.shape[d];
     if (n == 1 || desc.layout.strides[d] <= 0) continue;
     at[d] = std::min(rest / desc.layout.strides[d], n - 1);
     rest -= at[d] * desc.layout.strides[d];

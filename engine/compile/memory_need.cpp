@@ -5,6 +5,7 @@
 
 #include "engine/compile/mapped_source.h"
 #include "engine/run/memory_block.h"
+#include "engine/vocabulary/multiples.h"
 
 namespace quern {
 namespace {
@@ -36,8 +37,7 @@ std::size_t reserved_for(std::span<const std::uint64_t> sizes, const MemoryPoolK
 
 // Rounds up to the granularity of device memory.
 std::size_t padded(std::size_t bytes) {
-  constexpr std::size_t alignment = 256;
-  return (bytes + alignment - 1) / alignment * alignment;
+  return round_up(bytes, 256);
 }
 
 }  // namespace

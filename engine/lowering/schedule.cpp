@@ -5,6 +5,7 @@
 #include <optional>
 #include <utility>
 
+#include "engine/vocabulary/multiples.h"
 #include "graph/memory/offsets/stacking.h"
 
 namespace quern::lowering {
@@ -15,8 +16,7 @@ bool is_planned(const Buffer& buffer, Space space) {
 }
 
 std::uint64_t padded(std::uint64_t bytes, Space space, std::uint64_t alignment) {
-  if (space == Space::host) return bytes;
-  return (bytes + alignment - 1) / alignment * alignment;
+  return space == Space::host ? bytes : round_up(bytes, alignment);
 }
 
 // Adds the dependences between steps by the buffers that are planned in another memory.

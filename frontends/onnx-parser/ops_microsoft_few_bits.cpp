@@ -2,6 +2,7 @@
 // com.microsoft: weights in 2, 4 and 8 bits, as exports of language models have them. They are
 // unpacked to bytes here and dequantised by the graph. Source: docs/ContribOperators.md of ONNX
 // Runtime.
+#include "engine/vocabulary/multiples.h"
 #include "engine/vocabulary/text_util.h"
 #include "frontends/onnx-parser/expand.h"
 #include "frontends/onnx-parser/op_table.h"
@@ -24,7 +25,7 @@ bool is_width(std::int64_t bits) {
 Tensor unpacked_bytes(const Tensor& packed, std::int64_t rows, std::int64_t columns,
                       std::int64_t bits) {
   const std::int64_t in_byte = 8 / bits;
-  const std::int64_t row_bytes = (columns + in_byte - 1) / in_byte;
+  const std::int64_t row_bytes = ceil_div(columns, in_byte);
   const auto mask = static_cast<std::uint8_t>((1 << bits) - 1);
   auto bytes = Tensor::zeros({DType::u8, {rows, columns}});
   if (!bytes) return {};
@@ -49,7 +50,7 @@ ValueId unpacked_constant(NodeImport& n, std::size_t i, std::int64_t rows, std::
     n.fail(cat(rows, " rows of ", columns, " numbers are more than a table has"));
     return no_value;
   }
-  const std::int64_t row_bytes = (columns * bits + 7) / 8;
+  const std::int64_t row_bytes = ceil_div(columns * bits, 8);
   if (packed->dtype() != DType::u8 || packed->shape().elements() != rows * row_bytes) {
     n.fail(cat("input ", i, " is ", packed->type().text(), ", wants u8 of ", rows * row_bytes,
                " elements"));
@@ -97,7 +98,7 @@ void import_matmul_nbits(NodeImport& n) {
       columns < 1 || depth > most_weights / columns)
     return n.fail(cat("K = ", depth, ", N = ", columns, ", ", bits, " bits in blocks of ", size,
                       " is no form of weights"));
-  const std::int64_t blocks = (depth + size - 1) / size;
+  const std::int64_t blocks = ceil_div(depth, size);
   Blocks b{.numbers = unpacked_constant(n, 1, columns, blocks * size, bits),
            .scales = reshape(n, n.in(2), Ints{columns, blocks}),
            .zeros = no_value,

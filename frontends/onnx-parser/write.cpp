@@ -3,6 +3,7 @@
 
 #include <cstring>
 
+#include "engine/vocabulary/multiples.h"
 #include "engine/vocabulary/text_util.h"
 #include "frontends/onnx-parser/tensor.h"
 #include "graph/ops/shape.h"
@@ -272,7 +273,7 @@ std::string written(const Message& m) {
 
 std::string pack_four_bits(const Tensor& t) {
   const auto values = t.span<std::uint8_t>();
-  std::string packed((values.size() + 1) / 2, '\0');
+  std::string packed(ceil_div(values.size(), 2), '\0');
   for (std::size_t i = 0; i < values.size(); ++i)
     packed[i / 2] = static_cast<char>(packed[i / 2] | (values[i] & 15) << (i % 2 * 4));
   return packed;

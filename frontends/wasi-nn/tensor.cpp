@@ -3,6 +3,8 @@
 
 #include <algorithm>
 
+#include "engine/vocabulary/multiples.h"
+
 namespace quern::wasi_nn {
 namespace {
 constexpr std::size_t alignment = 64;
@@ -11,7 +13,7 @@ constexpr std::size_t tensor_bytes = 256;
 }  // namespace
 
 std::size_t place_bytes(std::size_t bytes) {
-  return std::max((bytes + alignment - 1) / alignment, std::size_t{1}) * alignment;
+  return std::max(ceil_div(bytes, alignment), std::size_t{1}) * alignment;
 }
 
 Error make_place(std::size_t bytes, Place* place) {

@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "engine/vocabulary/multiples.h"
 #include "engine/vocabulary/text_util.h"
 #include "graph/ops/convolution.h"
 #include "graph/ops/windows.h"
@@ -19,7 +20,7 @@ constexpr std::size_t most_operands = 16;
 constexpr std::size_t row_axis = 2;
 
 double work_of(const KernelRequest& r) {
-  const auto padded = [](std::int64_t channels) { return (channels + 7) / 8 * 8; };
+  const auto padded = [](std::int64_t channels) { return round_up(channels, 8); };
   const std::int64_t group = r.as<Conv>().group;
   const Shape& y = r.outputs[0].shape;
   // One channel a group is a vector of groups.
@@ -109,7 +110,7 @@ struct Cut {
     const std::size_t block = order == PartOrder::blocks_of_8    ? 8
                               : order == PartOrder::blocks_of_16 ? 16
                                                                  : 1;
-    slices = order == PartOrder::channels_last ? 1 : (channels + block - 1) / block;
+    slices = order == PartOrder::channels_last ? 1 : ceil_div(channels, block);
     row = static_cast<std::size_t>(shape.elements(row_axis + 1)) * sizeof(float) *
           (order == PartOrder::channels_last ? channels : block);
     slice = row * static_cast<std::size_t>(shape[row_axis]);
@@ -376,11 +377,11 @@ class ConvCutter {
   }
   // Behind the scratch memory of the parts, copies of what does not lie side by side.
   void take_scratch() {
-    std::size_t end = (part_scratch_ + 63) / 64 * 64;
+    std::size_t end = round_up(part_scratch_, 64);
     const auto room = [&](const Cut& cut, std::int64_t rows) {
       const std::size_t at = end;
       if (work_->by_rows && cut.slices > 1)
-        end += (cut.slices * cut.row * static_cast<std::size_t>(rows) + 63) / 64 * 64;
+        end += round_up(cut.slices * cut.row * static_cast<std::size_t>(rows), 64);
       return at;
     };
     for (std::size_t i = 0; i < r_.read_count(); ++i)

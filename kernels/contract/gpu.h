@@ -13,6 +13,8 @@
 
 #include <quern/status.h>
 
+#include "engine/vocabulary/multiples.h"
+
 namespace quern {
 
 // Cooperative matrices: f16 matrices that a subgroup multiplies, with sums in f32.
@@ -53,7 +55,7 @@ struct GpuConstant {
 // operand's end.
 inline constexpr std::uint64_t shader_vector_bytes = 16;
 constexpr std::uint64_t whole_vectors(std::uint64_t bytes) {
-  return (bytes + shader_vector_bytes - 1) / shader_vector_bytes * shader_vector_bytes;
+  return round_up(bytes, shader_vector_bytes);
 }
 
 // The access of a dispatch to a part of an operand.

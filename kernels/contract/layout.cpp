@@ -5,6 +5,7 @@
 #include <array>
 #include <numeric>
 
+#include "engine/vocabulary/multiples.h"
 #include "engine/vocabulary/text_util.h"
 
 namespace quern {
@@ -37,7 +38,7 @@ Layout Layout::channels_last(const Shape& shape) {
 
 Layout Layout::channel_blocked(const Shape& shape, std::uint8_t block) {
   Shape blocks = shape;
-  blocks[1] = (shape[1] + block - 1) / block;
+  blocks[1] = ceil_div(shape[1], block);
   Layout l = row_major(blocks);
   for (std::size_t i = 0; i < shape.rank(); ++i) l.strides[i] *= block;
   l.block = block;
@@ -53,7 +54,7 @@ std::size_t TensorDesc::bytes() const {
   std::int64_t last = 0;
   for (std::size_t i = 0; i < shape.rank(); ++i) {
     const bool blocked = layout.block && i == 1;
-    const std::int64_t n = blocked ? (shape[1] + layout.block - 1) / layout.block : shape[i];
+    const std::int64_t n = blocked ? ceil_div(shape[1], layout.block) : shape[i];
     last += (n - 1) * layout.strides[i];
   }
   if (layout.block) last += layout.block - 1;

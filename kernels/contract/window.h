@@ -8,6 +8,7 @@
 
 #include <quern/shape.h>
 
+#include "engine/vocabulary/multiples.h"
 #include "graph/ops/windows.h"
 #include "kernels/contract/iterate.h"
 
@@ -23,7 +24,7 @@ inline TapRange taps_between(const ResolvedWindow& w, std::size_t d, std::int64_
                              std::int64_t low, std::int64_t high) {
   const std::int64_t dilation = w.dilations[d];
   const std::int64_t first = position * w.strides[d] - w.pads_begin[d];
-  const std::int64_t begin = first < low ? (low - first + dilation - 1) / dilation : 0;
+  const std::int64_t begin = first < low ? ceil_div(low - first, dilation) : 0;
   const std::int64_t end = first < high ? (high - 1 - first) / dilation + 1 : 0;
   return {first, begin, std::max(begin, std::min(end, w.kernel[d]))};
 }

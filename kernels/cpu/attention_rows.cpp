@@ -9,6 +9,7 @@
 #include <cmath>
 #include <limits>
 
+#include "engine/vocabulary/multiples.h"
 #include "graph/ops/elementwise.h"
 #include "graph/ops/matrix.h"
 #include "kernels/contract/iterate.h"
@@ -79,13 +80,13 @@ class AttentionRows final : public CpuKernel {
   std::int64_t block() const { return std::min(query_rows, p_.rows); }
   std::int64_t task_floats() const {
     const std::int64_t n = block() * (p_.keys + p_.width) + (p_.turns_k() ? p_.keys * p_.width : 0);
-    return (n + 15) / 16 * 16;
+    return round_up(n, 16);
   }
 
   void run_heads(const KernelArgs& args, std::int64_t begin, std::int64_t end,
                  float* scratch) const {
     const std::int64_t first = begin / p_.heads;
-    const std::int64_t last = (end + p_.heads - 1) / p_.heads;
+    const std::int64_t last = ceil_div(end, p_.heads);
     std::int64_t h = begin;
     for_each_offset(p_.leading, p_.strides, first, last, [&](const auto& at) {
       for (; h < end; ++h) {

@@ -6,6 +6,7 @@
 #include <array>
 #include <cstdint>
 
+#include "engine/vocabulary/multiples.h"
 #include "graph/ops/windows.h"
 #include "kernels/simd/simd.h"
 
@@ -43,9 +44,7 @@ struct ConvPlane {
   std::int64_t all_out() const { return groups * out_channels; }
   std::int64_t taps() const { return kernel[0] * kernel[1]; }
   // Size of the weights of one group and one tap, in panels of output channels.
-  std::int64_t matrix_floats() const {
-    return (out_channels + simd_panel - 1) / simd_panel * simd_panel * in_channels;
-  }
+  std::int64_t matrix_floats() const { return round_up(out_channels, simd_panel) * in_channels; }
   std::int64_t packed_floats() const { return groups * taps() * matrix_floats(); }
 
   // Packs one such matrix for each [group][tap]; `weight(group, in channel, out channel, tap)`

@@ -11,6 +11,7 @@
 #include <cstring>
 #include <vector>
 
+#include "engine/vocabulary/multiples.h"
 #include "engine/vocabulary/text_util.h"
 #include "graph/ops/convolution.h"
 #include "graph/ops/windows.h"
@@ -42,7 +43,7 @@ struct Run {
 };
 
 std::int64_t divide_up(std::int64_t a, std::int64_t b) {
-  return a > 0 ? (a + b - 1) / b : -(-a / b);
+  return a > 0 ? ceil_div(a, b) : -(-a / b);
 }
 
 Run run_of(const ConvPlane& g, std::int64_t tap) {

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "engine/vocabulary/multiples.h"
 #include "engine/vocabulary/text_util.h"
 #include "graph/ops/convolution.h"
 #include "graph/ops/elementwise.h"
@@ -30,9 +31,7 @@ struct TransposedSizes {
   std::int64_t outputs = 1;
 
   std::int64_t piece() const { return tap_columns * outputs; }  // contiguous in y
-  std::int64_t columns() const {
-    return (tap_rows * piece() + simd_panel - 1) / simd_panel * simd_panel;
-  }
+  std::int64_t columns() const { return round_up(tap_rows * piece(), simd_panel); }
 };
 
 class ConvTransposeRows final : public CpuKernel {
@@ -85,7 +84,7 @@ class ConvTransposeRows final : public CpuKernel {
     }
   }
   // A multiple of the vectors of any instruction set.
-  std::int64_t used_columns() const { return (s_.tap_rows * s_.piece() + 15) / 16 * 16; }
+  std::int64_t used_columns() const { return round_up(s_.tap_rows * s_.piece(), 16); }
 
   TransposedSizes s_;
   std::shared_ptr<const std::byte> packed_;

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "engine/vocabulary/multiples.h"
 #include "kernels/contract/iterate.h"
 #include "kernels/contract/movement.h"
 
@@ -355,7 +356,7 @@ void ElementCopy::copy(const Part& part, const std::byte* src_bytes, std::byte* 
     // Whole tiles, of which a piece has at least one.
     const std::int64_t length =
         std::max<std::int64_t>(64, longest_piece / (part.elements / rows / along) / 64 * 64);
-    const std::int64_t pieces = (along + length - 1) / length;
+    const std::int64_t pieces = ceil_div(along, length);
     const std::int64_t units = rows * pieces;
     const std::int64_t grain = std::max<std::int64_t>(1, units * min_part / part.elements);
     parallel(units, grain, [&](std::int64_t b, std::int64_t e) {

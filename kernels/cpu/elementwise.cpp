@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <array>
 
+#include "engine/vocabulary/multiples.h"
 #include "graph/ops/elementwise.h"
 #include "kernels/contract/iterate.h"
 #include "kernels/simd/simd.h"
@@ -57,7 +58,7 @@ class ElementwiseKernel final : public CpuKernel {
       : loops_(loops), links_(std::move(links)), inputs_(std::move(inputs)) {}
 
   Status run(const KernelArgs& args, KernelState*, const Parallel& parallel) const override {
-    const std::int64_t pieces = (loops_.inner + loops_.step - 1) / loops_.step;
+    const std::int64_t pieces = ceil_div(loops_.inner, loops_.step);
     const std::int64_t units = loops_.outer.elements() * pieces;
     if (loops_.inner == 0) return {};
     const std::int64_t unit = std::min(loops_.inner, loops_.step);
@@ -81,7 +82,7 @@ class ElementwiseKernel final : public CpuKernel {
     std::int64_t piece = begin % pieces;
     std::int64_t left = end - begin;
     const std::int64_t row_begin = begin / pieces;
-    const std::int64_t row_end = (end + pieces - 1) / pieces;
+    const std::int64_t row_end = ceil_div(end, pieces);
     for_each_offset(loops_.outer, loops_.strides, row_begin, row_end, [&](const auto& at) {
       for (; piece < pieces && left > 0; ++piece, --left) {
         const std::int64_t from = piece * loops_.step;

@@ -12,6 +12,7 @@
 #include <array>
 #include <cstring>
 
+#include "engine/vocabulary/multiples.h"
 #include "engine/vocabulary/text_util.h"
 #include "graph/ops/windows.h"
 #include "kernels/contract/constant_operands.h"
@@ -25,10 +26,6 @@ namespace {
 constexpr std::size_t spatial_rank = 3;                     // shorter shapes get ones in front
 constexpr std::int64_t multiplications_per_task = 4 << 20;  // some 20 us
 constexpr std::int64_t packed_bytes_per_task = 1 << 15;     // likewise
-
-constexpr std::int64_t round_up(std::int64_t n, std::int64_t to) {
-  return (n + to - 1) / to * to;
-}
 
 // Computes the offsets of the parts of a block of memory.
 class Parts {
@@ -54,10 +51,10 @@ struct PackedWeights {
   PackedWeights(const Int8Conv& c, Int8Variant variant)
       : is_depthwise(variant == Int8Variant::depthwise),
         inner(round_up(c.depth * c.taps(), simd_int8().group)),
-        panels((c.columns + int8_panel_columns - 1) / int8_panel_columns) {
+        panels(ceil_div(c.columns, int8_panel_columns)) {
     const SimdInt8& s = simd_int8();
     Parts parts;
-    parts.add(is_depthwise ? (c.groups + s.block - 1) / s.block * s.depthwise_bytes(c.taps())
+    parts.add(is_depthwise ? ceil_div(c.groups, s.block) * s.depthwise_bytes(c.taps())
                            : c.groups * group_bytes());
     sums = parts.add(c.channels() * 4);
     bytes = parts.size();

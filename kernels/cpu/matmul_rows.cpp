@@ -8,6 +8,7 @@
 #include <array>
 #include <cstring>
 
+#include "engine/vocabulary/multiples.h"
 #include "engine/vocabulary/text_util.h"
 #include "graph/ops/elementwise.h"
 #include "graph/ops/matrix.h"
@@ -24,7 +25,7 @@ namespace {
 constexpr std::int64_t block_rows = 48;
 
 std::int64_t panel_floats(const ProductShape& p) {
-  return (p.columns + simd_panel - 1) / simd_panel * simd_panel * p.depth;
+  return round_up(p.columns, simd_panel) * p.depth;
 }
 
 // Packs `element(k, n)` of a right-hand side into panels.
@@ -75,7 +76,7 @@ class MatMulRows final : public CpuKernel {
 
   void multiply(const float* a, const Operand& b, float* c, const Stop* stop,
                 const Parallel& parallel) const {
-    const std::int64_t blocks = (p_.rows + block_rows - 1) / block_rows;
+    const std::int64_t blocks = ceil_div(p_.rows, block_rows);
     const std::int64_t work = 2 * std::min(block_rows, p_.rows) * p_.columns * p_.depth;
     parallel(
         blocks, std::max<std::int64_t>(1, 400'000 / std::max<std::int64_t>(work, 1)),

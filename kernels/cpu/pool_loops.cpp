@@ -6,6 +6,7 @@
 #include <cmath>
 #include <utility>
 
+#include "engine/vocabulary/multiples.h"
 #include "graph/ops/convolution.h"
 #include "graph/ops/windows.h"
 
@@ -54,7 +55,7 @@ std::vector<PoolSpan> bands_of(const PoolGeometry& g, std::size_t d, std::int64_
 
 PoolSpan PoolGeometry::interior(std::size_t d) const {
   const std::int64_t stride = window.strides[d];
-  const std::int64_t begin = std::min(out[d], (window.pads_begin[d] + stride - 1) / stride);
+  const std::int64_t begin = std::min(out[d], ceil_div(window.pads_begin[d], stride));
   const std::int64_t last = in[d] - window.extent(d) + window.pads_begin[d];
   const std::int64_t end = last < 0 ? 0 : std::min(out[d], last / stride + 1);
   return {begin, std::max(begin, end)};
@@ -104,13 +105,13 @@ void PoolLoops::cut(const PoolGeometry& g, std::int64_t threads) {
   piece_ = source_.lanes;
   const auto cut_lanes = [&](std::int64_t parts) {  // pieces of whole vectors
     const std::int64_t unit = parts * line_lanes;
-    piece_ = std::min(piece_, (piece_ + unit - 1) / unit * line_lanes);
+    piece_ = std::min(piece_, ceil_div(piece_, unit) * line_lanes);
   };
   if (variant_ == Variant::through_line) piece_ = std::min(piece_, line_lanes);
   if (variant_ == Variant::in_place && planes * out_rows_ < wanted) cut_lanes(wanted);
   // The taps that neighbouring windows share should still be in the first-level cache.
   if (variant_ == Variant::in_place && last_.strides[0] < taps_)
-    cut_lanes((piece_ * rows_ * taps_ + cached - 1) / cached);
+    cut_lanes(ceil_div(piece_ * rows_ * taps_, cached));
   by_groups_ = deep_out_.elements() * out_rows_ == 1 || variant_ == Variant::through_plane;
   batch_ = std::clamp<std::int64_t>(source_.images * source_.groups / wanted, 1, source_.groups);
   if (!by_groups_) batch_ = 1;
@@ -308,7 +309,7 @@ void PoolLoops::fold_through_line(const Block& b) const {
 std::int64_t PoolLoops::line_columns(std::int64_t positions) const {
   const std::int64_t stride = last_.strides[0];
   const std::int64_t columns = (positions - 1) * stride + last_.extent(0);
-  return source_.is_plane() ? (columns + stride - 1) / stride * stride : columns;
+  return source_.is_plane() ? round_up(columns, stride) : columns;
 }
 
 void PoolLoops::fold_lines(const Block& b, std::int64_t at, std::int64_t positions) const {

@@ -5,6 +5,7 @@
 #include <limits>
 #include <vector>
 
+#include "engine/vocabulary/multiples.h"
 #include "graph/ops/convolution.h"
 #include "graph/ops/windows.h"
 #include "kernels/contract/kernel.h"
@@ -77,8 +78,8 @@ class PoolLoops final : public CpuKernel {
   float of_nothing() const { return is_average() ? 0 : -std::numeric_limits<float>::infinity(); }
   // Floats from one line of the result to the next.
   std::int64_t y_line() const { return out_ * source_.lanes; }
-  std::int64_t batches() const { return (source_.groups + batch_ - 1) / batch_; }
-  std::int64_t pieces() const { return (source_.lanes + piece_ - 1) / piece_; }
+  std::int64_t batches() const { return ceil_div(source_.groups, batch_); }
+  std::int64_t pieces() const { return ceil_div(source_.lanes, piece_); }
   std::int64_t positions_of_line(std::int64_t lanes) const;
   std::int64_t line_columns(std::int64_t positions) const;
   std::int64_t planes_at_once() const;

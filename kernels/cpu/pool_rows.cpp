@@ -7,6 +7,7 @@
 #include <optional>
 #include <vector>
 
+#include "engine/vocabulary/multiples.h"
 #include "graph/ops/convolution.h"
 #include "graph/ops/windows.h"
 #include "kernels/contract/pool.h"
@@ -43,7 +44,7 @@ std::optional<PoolSource> source_of(const TensorDesc& x) {
   const std::int64_t channels = x.shape[1];
   if (x.layout.block) {
     s.lanes = x.layout.block;
-    s.groups = (channels + s.lanes - 1) / s.lanes;
+    s.groups = ceil_div(channels, s.lanes);
   } else if (channels > 1 && strides[1] == 1 && (*stride == 0 || *stride >= channels)) {
     s.lanes = channels;
   } else if (*stride <= 1) {

@@ -9,6 +9,7 @@
 #include <cmath>
 #include <limits>
 
+#include "engine/vocabulary/multiples.h"
 #include "graph/ops/elementwise.h"
 #include "graph/ops/reduction.h"
 #include "kernels/contract/constant_operands.h"
@@ -100,7 +101,7 @@ class ReduceRows final : public CpuKernel {
   Status run(const KernelArgs& args, KernelState*, const Parallel& parallel) const override {
     const auto* x = reinterpret_cast<const float*>(args.inputs[0]);
     auto* y = reinterpret_cast<float*>(args.outputs[0]);
-    const std::int64_t pieces = in_chunks_ ? (f_.run + chunk - 1) / chunk : 1;
+    const std::int64_t pieces = in_chunks_ ? ceil_div(f_.run, chunk) : 1;
     const std::int64_t work = f_.folded.elements() * std::min(f_.run, in_chunks_ ? chunk : f_.run);
     parallel(f_.kept.elements() * pieces, row_grain(work),
              [&](std::int64_t begin, std::int64_t end) {

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "engine/vocabulary/multiples.h"
 #include "graph/ops/resampling.h"
 #include "graph/ops/resize_axes.h"
 #include "kernels/contract/constant_operands.h"
@@ -227,7 +228,7 @@ std::vector<LyingDim> lying_dims(const TensorDesc& t) {
   const std::int64_t block = t.layout.block;
   std::vector<LyingDim> dims;
   for (std::size_t d = 0; d < t.shape.rank(); ++d)
-    dims.push_back({block && d == 1 ? (t.shape[d] + block - 1) / block : t.shape[d], d});
+    dims.push_back({block && d == 1 ? ceil_div(t.shape[d], block) : t.shape[d], d});
   if (block) {
     dims.push_back({block, std::nullopt});
   } else if (is_channels_last(t)) {

@@ -11,6 +11,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "engine/vocabulary/multiples.h"
 #include "engine/vocabulary/text_util.h"
 #include "graph/ops/elementwise.h"
 #include "graph/ops/recurrent.h"
@@ -31,10 +32,6 @@ float float_at(const std::byte* p, std::int64_t i) {
   float v = 0;
   std::memcpy(&v, p + i * static_cast<std::int64_t>(sizeof v), sizeof v);
   return v;
-}
-
-constexpr std::int64_t round_up(std::int64_t n, std::int64_t to) {
-  return (n + to - 1) / to * to;
 }
 
 // Packs gates [first, first + count) of weights [direction][gate][hidden][depth] as panels of

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "engine/vocabulary/multiples.h"
 #include "graph/ops/elementwise.h"
 #include "graph/ops/normalisation.h"
 #include "kernels/contract/iterate.h"
@@ -93,7 +94,7 @@ class SoftmaxLanes final : public CpuKernel {
 
  private:
   void by_lines(const float* x, float* y, const Parallel& parallel) const {
-    const std::int64_t parts = (s_.inner + lanes_ - 1) / lanes_;
+    const std::int64_t parts = ceil_div(s_.inner, lanes_);
     parallel(s_.outer * parts, row_grain(8 * s_.axis * lanes_),
              [&](std::int64_t begin, std::int64_t end) {
                for (std::int64_t p = begin; p < end; ++p) {
@@ -105,7 +106,7 @@ class SoftmaxLanes final : public CpuKernel {
   }
 
   void turned(const float* x, float* y, const Parallel& parallel) const {
-    const std::int64_t parts = (s_.outer + lanes_ - 1) / lanes_;
+    const std::int64_t parts = ceil_div(s_.outer, lanes_);
     parallel(parts, row_grain(8 * s_.axis * lanes_), [&](std::int64_t begin, std::int64_t end) {
       float lines[most_elements];
       float result[most_elements];

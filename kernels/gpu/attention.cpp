@@ -4,6 +4,7 @@
 #include <array>
 #include <optional>
 
+#include "engine/vocabulary/multiples.h"
 #include "graph/ops/elementwise.h"
 #include "graph/ops/matrix.h"
 #include "kernels/contract/iterate.h"
@@ -46,7 +47,7 @@ bool add_mask(const KernelRequest& request, const Shape& scores, std::uint64_t s
               Steps& weigh, KernelChoice& choice) {
   if (weigh.add({.kind = BinaryKind::add, .read = 3}, request.inputs[3])) return true;
   if (request.dtype(3) != DType::f32) return false;
-  const std::uint64_t at = (scores_bytes + 255) / 256 * 256;
+  const std::uint64_t at = round_up(scores_bytes, 256);
   auto mask = copy_dispatch(DType::f32, scores, {broadcast_strides(request.shape(3), scores)},
                             {Layout::row_major(scores).strides}, *request.gpu);
   if (!mask) return false;

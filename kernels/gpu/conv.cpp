@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 
+#include "engine/vocabulary/multiples.h"
 #include "engine/vocabulary/text_util.h"
 #include "graph/ops/convolution.h"
 #include "graph/ops/windows.h"
@@ -26,7 +27,7 @@ struct Filter : Geometry {
 
   std::int64_t group_channels() const { return channels / groups; }
   std::int64_t group_outputs() const { return outputs / groups; }
-  std::int64_t padded_outputs() const { return (group_outputs() + 3) / 4 * 4; }
+  std::int64_t padded_outputs() const { return round_up(group_outputs(), 4); }
   // True if each channel is convolved separately, four at a time.
   bool is_depthwise() const {
     return !deep && groups == channels && outputs == channels && channels % 4 == 0;
@@ -81,7 +82,7 @@ std::uint32_t pixels_for(std::int64_t width, std::uint32_t most) {
   std::uint32_t best = 1;
   double best_cost = 1e30;
   for (std::uint32_t p = 1; p <= most; ++p) {
-    const double tiles = ceil_div(static_cast<std::uint64_t>(width), p);
+    const double tiles = ceil_div_word(static_cast<std::uint64_t>(width), p);
     const double cost = tiles * (p + 2.0);  // a load of weights costs as much as two pixels
     if (cost > best_cost) continue;
     best = p;
@@ -111,12 +112,12 @@ std::vector<Dispatch> in_registers(const Filter& g, const GpuTarget& target) {
   const std::int64_t depth = vectors_in ? g.group_channels() / 4 : g.group_channels();
   if (!can_loop(g.iterations() * (depth + 1), target)) return {};
   const auto build = [&](const ConvTile& t) -> std::optional<Dispatch> {
-    const std::uint64_t tiles = ceil_div(static_cast<std::uint64_t>(g.out[2]), t.pixels);
+    const std::uint64_t tiles = ceil_div_word(static_cast<std::uint64_t>(g.out[2]), t.pixels);
     const auto outputs = static_cast<std::uint64_t>(g.group_outputs());
-    const std::uint32_t line = across(local, ceil_div(outputs, 4 * t.vectors), target);
+    const std::uint32_t line = across(local, ceil_div_word(outputs, 4 * t.vectors), target);
     const std::array<std::uint64_t, 3> groups = {
-        ceil_div(outputs, std::uint64_t{4} * line * t.vectors),
-        ceil_div(tiles * static_cast<std::uint64_t>(g.out[0] * g.out[1]), local / line),
+        ceil_div_word(outputs, std::uint64_t{4} * line * t.vectors),
+        ceil_div_word(tiles * static_cast<std::uint64_t>(g.out[0] * g.out[1]), local / line),
         static_cast<std::uint64_t>(g.images * g.groups)};
     if (!fits(groups, target)) return std::nullopt;
     Dispatch d;
@@ -211,11 +212,11 @@ std::optional<Dispatch> depthwise(const Filter& g, BufferUse w, const Steps& ste
   if (!can_loop(g.iterations(), target)) return std::nullopt;
   const auto build = [&](std::uint32_t most) -> std::optional<Dispatch> {
     const std::uint32_t pixels = pixels_for(g.out[2], most);
-    const std::uint64_t tiles = ceil_div(static_cast<std::uint64_t>(g.out[2]), pixels);
+    const std::uint64_t tiles = ceil_div_word(static_cast<std::uint64_t>(g.out[2]), pixels);
     const std::uint32_t line = across(local, vectors, target);
     const std::array<std::uint64_t, 3> groups = {
-        ceil_div(vectors, line),
-        ceil_div(tiles * static_cast<std::uint64_t>(g.out[1]), local / line),
+        ceil_div_word(vectors, line),
+        ceil_div_word(tiles * static_cast<std::uint64_t>(g.out[1]), local / line),
         static_cast<std::uint64_t>(g.images)};
     if (!fits(groups, target)) return std::nullopt;
     Dispatch d;

@@ -5,6 +5,7 @@
 #include <array>
 #include <cstring>
 
+#include "engine/vocabulary/multiples.h"
 #include "engine/vocabulary/text_util.h"
 #include "graph/operands.h"
 #include "graph/ops/convolution.h"
@@ -77,7 +78,7 @@ Result<std::vector<T>> list_of(const KernelRequest& r, std::size_t i, std::int64
 Result<GpuConstant> pack(const KernelRequest& r, const Integers& c) {
   QUERN_ASSIGN(const auto zeros, list_of<std::int32_t>(r, c.operands.w_zero, c.outputs, 0));
   const std::int64_t taps = c.window.taps();
-  const std::int64_t padded = (c.group_outputs() + 3) / 4 * 4;
+  const std::int64_t padded = round_up(c.group_outputs(), 4);
   const Shape dims = {c.groups, c.group_outputs(), c.group_channels(), taps};
   const Shape to = c.by_channel() ? Shape{1, 0, 0, c.groups}
                                   : Shape{taps * c.group_channels() * padded, 1, padded,
@@ -114,7 +115,7 @@ Result<bool> takes_dots(const KernelRequest& r, const Integers& c) {
 // Packs weights less their zero points as bytes, four channels per word, after their sums over the
 // channels: [group][tap][1 + channel / 4][output, padded to four].
 GpuConstant pack_for_dots(const KernelRequest& r, const Integers& c) {
-  const std::int64_t padded = (c.group_outputs() + 3) / 4 * 4;
+  const std::int64_t padded = round_up(c.group_outputs(), 4);
   const std::int64_t rows = 1 + c.group_channels() / 4;
   const Shape dims = {c.groups, c.group_outputs(), c.group_channels(), c.window.taps()};
   const std::int32_t zero = r.dtype(c.operands.w) == DType::i8 ? 0 : 128;
@@ -169,12 +170,13 @@ std::optional<Dispatch> sums(const KernelRequest& r, const Integers& c, std::str
   const std::int64_t depth = by_channel ? 1 : c.group_channels();
   const std::uint32_t local = side_by_side(target);
   const auto pixels = static_cast<std::uint32_t>(std::min<std::int64_t>(g.out[2], 8));
-  const std::uint64_t tiles = ceil_div(static_cast<std::uint64_t>(g.out[2]), pixels);
+  const std::uint64_t tiles = ceil_div_word(static_cast<std::uint64_t>(g.out[2]), pixels);
   const std::int64_t groups = by_channel ? 1 : c.groups;
-  const std::uint32_t vectors = ceil_div(static_cast<std::uint64_t>(columns), 4);
+  const std::uint32_t vectors = ceil_div_word(static_cast<std::uint64_t>(columns), 4);
   const std::uint32_t line = across(local, vectors, target);
   const std::array<std::uint64_t, 3> grid = {
-      ceil_div(vectors, line), ceil_div(tiles * static_cast<std::uint64_t>(g.out[1]), local / line),
+      ceil_div_word(vectors, line),
+      ceil_div_word(tiles * static_cast<std::uint64_t>(g.out[1]), local / line),
       static_cast<std::uint64_t>(c.images * groups)};
   if (!fits(grid, target) || !can_loop(g.iterations() * (depth + 1), target)) return std::nullopt;
   Dispatch d;

@@ -4,6 +4,7 @@
 #include <array>
 #include <cstring>
 
+#include "engine/vocabulary/multiples.h"
 #include "engine/vocabulary/text_util.h"
 #include "graph/ops/convolution.h"
 #include "graph/ops/windows.h"
@@ -27,7 +28,7 @@ struct TransposedPacking {
 TransposedPacking transposed_packing_of(const Shape& w, std::int64_t groups) {
   const std::int64_t taps = w.elements(2);
   const std::int64_t channels = w[0] / groups;
-  const std::int64_t padded = (w[1] + 3) / 4 * 4;
+  const std::int64_t padded = round_up(w[1], 4);
   return {{groups, channels, w[1], taps},
           {taps * channels * padded, padded, 1, channels * padded},
           w[0] * taps * padded};
@@ -85,7 +86,7 @@ Selection select_conv_transpose(const KernelRequest& request) {
   Dispatch d;
   d.shader = g->deep ? "conv_transpose_3d" : "conv_transpose";
   push_window(d, *g);
-  const std::int64_t vectors = (w[1] + 3) / 4;
+  const std::int64_t vectors = ceil_div(w[1], 4);
   const std::int64_t work = y.elements() / y[1] * op.group * vectors;
   for (std::int64_t v : {x[1], x[1] / op.group, y[1], w[1], op.group, work})
     d.push.push_back(word(v));

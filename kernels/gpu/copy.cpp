@@ -57,7 +57,7 @@ std::optional<Dispatch> copy_dispatch(DType dtype, const Shape& shape, const Sid
   if (!can_store(size, target)) return std::nullopt;
 
   const std::int64_t run = target.software ? 16 : 1;
-  const std::int64_t inner = ceil_div(loop->dims[0], run);
+  const std::int64_t inner = ceil_div_word(loop->dims[0], run);
   const std::int64_t chunks = inner * (loop->elements() / loop->dims[0]);
   Dispatch d;
   d.shader = shader_for(size);

@@ -51,7 +51,7 @@ Selection chain(const KernelRequest& request, std::uint32_t main, Steps steps) {
   Dispatch d;
   d.shader = "elementwise";
   const std::uint32_t local = lanes(*request.gpu);
-  const auto vectors = ceil_div(static_cast<std::uint64_t>(request.shape(main).elements()), 4);
+  const auto vectors = ceil_div_word(static_cast<std::uint64_t>(request.shape(main).elements()), 4);
   d.constants = {local};
   d.push = {vectors};
   d.buffers = {BufferUse::input(main), BufferUse::output(0)};
@@ -143,8 +143,8 @@ Selection general(const KernelRequest& request, std::uint32_t code, std::size_t 
   }
   for (std::uint32_t k = 0; k < 3; ++k) d.buffers.push_back(BufferUse::input(k < operands ? k : 0));
   d.buffers.push_back(BufferUse::output(0));
-  d.groups =
-      linear_groups(ceil_div(static_cast<std::uint64_t>(loop->elements()), 4), local, *request.gpu);
+  d.groups = linear_groups(ceil_div_word(static_cast<std::uint64_t>(loop->elements()), 4), local,
+                           *request.gpu);
   choice.implementation = d.shader;
   choice.output_layouts = {layout};
   choice.on_gpu().dispatches.push_back(std::move(d));

@@ -26,10 +26,10 @@ void set_across(Dispatch& d, std::uint32_t across) {
 
 std::array<std::uint32_t, 3> linear_groups(std::uint64_t n, std::uint32_t lanes,
                                            const GpuTarget& target) {
-  const std::uint64_t groups = std::max<std::uint64_t>(ceil_div(n, lanes), 1);
+  const std::uint64_t groups = std::max<std::uint64_t>(ceil_div_word(n, lanes), 1);
   const std::uint32_t x =
       static_cast<std::uint32_t>(std::min<std::uint64_t>(groups, target.max_groups));
-  return {x, ceil_div(groups, x), 1};
+  return {x, ceil_div_word(groups, x), 1};
 }
 
 std::optional<Dispatch> with_candidates(std::vector<Dispatch> candidates) {

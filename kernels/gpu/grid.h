@@ -17,7 +17,8 @@
 
 namespace quern::gpu {
 
-constexpr std::uint32_t ceil_div(std::uint64_t a, std::uint64_t b) {
+// ceil(a / b) of what is known to fit a word.
+constexpr std::uint32_t ceil_div_word(std::uint64_t a, std::uint64_t b) {
   return static_cast<std::uint32_t>((a + b - 1) / b);
 }
 constexpr std::uint32_t word(std::int64_t v) {

@@ -9,6 +9,7 @@
 #include <cstring>
 #include <numeric>
 
+#include "engine/vocabulary/multiples.h"
 #include "engine/vocabulary/text_util.h"
 #include "graph/numeric.h"
 #include "graph/ops/elementwise.h"
@@ -118,10 +119,11 @@ ProductSize size_of(const Product& p) {
 std::optional<Dispatch> in_registers(const ProductTile& t, const ProductSize& size,
                                      const GpuTarget& target) {
   const auto columns = static_cast<std::uint64_t>(size.columns);
-  const std::uint32_t line = across(t.local, ceil_div(columns, 4 * t.vectors), target);
+  const std::uint32_t line = across(t.local, ceil_div_word(columns, 4 * t.vectors), target);
   const std::array<std::uint64_t, 3> groups = {
-      ceil_div(columns, std::uint64_t{4} * line * t.vectors),
-      ceil_div(static_cast<std::uint64_t>(size.rows), std::uint64_t{t.rows} * (t.local / line)),
+      ceil_div_word(columns, std::uint64_t{4} * line * t.vectors),
+      ceil_div_word(static_cast<std::uint64_t>(size.rows),
+                    std::uint64_t{t.rows} * (t.local / line)),
       static_cast<std::uint64_t>(size.batch)};
   if (!fits(groups, target)) return std::nullopt;
   Dispatch d;
@@ -144,8 +146,8 @@ std::optional<Dispatch> with_few_rows(const ProductSize& size, const GpuTarget& 
   const auto batch = static_cast<std::uint64_t>(size.batch);
   // Long lines read the weights best; short ones give more workgroups.
   std::uint32_t line = 16;
-  while (line > 4 && ceil_div(columns, 4 * line) * batch < target.units) line /= 2;
-  const std::array<std::uint64_t, 3> groups = {ceil_div(columns, 4 * line), 1, batch};
+  while (line > 4 && ceil_div_word(columns, 4 * line) * batch < target.units) line /= 2;
+  const std::array<std::uint64_t, 3> groups = {ceil_div_word(columns, 4 * line), 1, batch};
   if (local < line || !fits(groups, target)) return std::nullopt;
   Dispatch d;
   d.shader = "matmul_few";
@@ -220,7 +222,7 @@ bool add_candidates(KernelChoice& choice, std::vector<Dispatch> candidates, std:
   if (candidates.empty()) return false;
   choice.implementation = candidates.front().shader;
   BufferUse to = BufferUse::output(0);
-  const std::uint64_t offset = (choice.scratch_bytes + 255) / 256 * 256;
+  const std::uint64_t offset = round_up(choice.scratch_bytes, 256);
   const std::uint64_t bytes = parts * static_cast<std::uint64_t>(results) * sizeof(float);
   if (parts > 1) {
     to = BufferUse::scratch(offset, bytes, BufferAccess::write);
@@ -238,7 +240,7 @@ bool add_candidates(KernelChoice& choice, std::vector<Dispatch> candidates, std:
   sum.constants = {local, results % 4 == 0};
   sum.push = {word(results), parts};
   sum.buffers = {BufferUse::scratch(offset, bytes, BufferAccess::read), BufferUse::output(0)};
-  sum.groups = linear_groups(ceil_div(static_cast<std::uint64_t>(results), 4), local, target);
+  sum.groups = linear_groups(ceil_div_word(static_cast<std::uint64_t>(results), 4), local, target);
   steps.finish(sum);
   choice.on_gpu().dispatches.push_back(std::move(sum));
   return true;
@@ -288,7 +290,7 @@ Selection select_matmul(const KernelRequest& request) {
   choice.output_layouts = {Layout::row_major(out.shape)};
   BufferUse w = BufferUse::input(1);
   const bool is_packed = request.inputs[1].constant && b.rank() == 2;
-  if (is_packed) p.w_row = (p.columns + 3) / 4 * 4;
+  if (is_packed) p.w_row = round_up(p.columns, 4);
   fold_batch_into_rows(p);
   p.may_split = has_room_to_split(out.shape.elements(), 0, *request.gpu);
   if (is_packed) {

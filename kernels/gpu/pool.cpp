@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "engine/vocabulary/multiples.h"
 #include "graph/ops/convolution.h"
 #include "kernels/gpu/grid.h"
 #include "kernels/gpu/kernels.h"
@@ -22,7 +23,7 @@ Selection select_pool(const KernelRequest& request) {
   if (!g || !std::ranges::all_of(g->end_pads, small) || !can_loop(g->iterations(), *request.gpu) ||
       op.p >= 1 << 20)
     return unsupported();
-  const std::int64_t vectors = (x[1] + 3) / 4;
+  const std::int64_t vectors = ceil_div(x[1], 4);
   const std::int64_t work = y.elements() / y[1] * vectors;
   Dispatch d;
   d.shader = "pool";

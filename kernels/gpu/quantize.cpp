@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "engine/vocabulary/multiples.h"
 #include "graph/ops/infer.h"
 #include "graph/ops/quantised.h"
 #include "kernels/contract/iterate.h"
@@ -68,7 +69,8 @@ Dispatch quantize_dispatch(const QuantizeWork& work, std::array<BufferUse, 4> bu
   d.push = {word(work.elements), word(work.stride), word(work.count),
             static_cast<std::uint32_t>(work.y_zero)};
   d.buffers.assign(buffers.begin(), buffers.end());
-  d.groups = linear_groups(ceil_div(static_cast<std::uint64_t>(work.elements), 4), local, target);
+  d.groups =
+      linear_groups(ceil_div_word(static_cast<std::uint64_t>(work.elements), 4), local, target);
   return d;
 }
 
@@ -94,13 +96,11 @@ Selection select_dynamic_quantize(const KernelRequest& request) {
   if (n == 0 || n >= most_elements) return unsupported();
   const Layout layout = is_dense(x) && !x.layout.block ? x.layout : Layout::row_major(x.shape);
   // Parts long enough to keep a workgroup busy, and few enough for one workgroup to combine them.
-  const std::int64_t part =
-      std::max<std::int64_t>(4096, ceil_div(static_cast<std::uint64_t>(n), 1024));
-  const std::int64_t parts =
-      ceil_div(static_cast<std::uint64_t>(n), static_cast<std::uint64_t>(part));
+  const std::int64_t part = std::max<std::int64_t>(4096, ceil_div(n, 1024));
+  const std::int64_t parts = ceil_div(n, part);
   if (!can_loop(2 * part, target)) return unsupported();
   constexpr std::uint64_t small = 256;
-  const std::uint64_t pairs = (static_cast<std::uint64_t>(parts) * 8 + small - 1) / small * small;
+  const std::uint64_t pairs = round_up(static_cast<std::uint64_t>(parts) * 8, small);
   // A result that is not wanted goes to scratch memory.
   const auto result = [&](std::uint32_t i, BufferAccess access) {
     BufferUse use = request.wants(i) ? BufferUse::output(i)

@@ -7,6 +7,7 @@
 #include <cmath>
 #include <cstring>
 
+#include "engine/vocabulary/multiples.h"
 #include "engine/vocabulary/text_util.h"
 #include "graph/ops/resampling.h"
 #include "kernels/contract/constant_operands.h"
@@ -101,7 +102,7 @@ Selection by_dimension(const KernelRequest& request, std::span<const ResizeAxis>
     largest = std::max(largest, *elements);
   }
   if (order.empty()) return unsupported();
-  const std::uint64_t half = (static_cast<std::uint64_t>(largest) * 4 + 255) / 256 * 256;
+  const std::uint64_t half = round_up(static_cast<std::uint64_t>(largest) * 4, 256);
   KernelChoice choice;
   if (order.size() > 1) choice.scratch_bytes = 2 * half;
   auto one = tap_table(op, ResizeAxis{});

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 
+#include "engine/vocabulary/multiples.h"
 #include "graph/ops/elementwise.h"
 #include "graph/ops/recurrent.h"
 #include "kernels/gpu/grid.h"
@@ -50,7 +51,7 @@ Layer layer_of(const KernelRequest& request) {
   const bool batch_first = request.as<Rnn>().batch_first;
   Layer l{x[batch_first ? 1 : 0], x[batch_first ? 0 : 1], x[2], r[0], r[1], r[2], 0, 0};
   const auto padded = [](std::int64_t floats) {
-    return (static_cast<std::uint64_t>(floats) * sizeof(float) + 255) / 256 * 256;
+    return round_up(static_cast<std::uint64_t>(floats) * sizeof(float), 256);
   };
   l.gates_bytes = padded(l.steps * l.batch * l.wide);
   l.state_bytes = padded(l.batch * l.hidden);
@@ -148,11 +149,11 @@ Selection select_rnn(const KernelRequest& request) {
   if (!suits_rnn(request)) return unsupported();
   const Layer l = layer_of(request);
   const GpuTarget& target = *request.gpu;
-  const std::uint32_t local = std::min(target.max_invocations, (word(l.hidden) + 7) / 8 * 8);
+  const std::uint32_t local = std::min(target.max_invocations, round_up(word(l.hidden), 8));
   std::int64_t at_once = l.steps;  // of the steps, as many as the loops of an invocation allow
   const std::int64_t each =
-      2 * (l.hidden + 2) * ceil_div(static_cast<std::uint64_t>(l.hidden), local);
-  while (at_once > 1 && !can_loop(at_once * each, target)) at_once = (at_once + 1) / 2;
+      2 * (l.hidden + 2) * ceil_div_word(static_cast<std::uint64_t>(l.hidden), local);
+  while (at_once > 1 && !can_loop(at_once * each, target)) at_once = ceil_div(at_once, 2);
   KernelChoice choice;
   for (std::int64_t direction = 0; direction < l.directions; ++direction) {
     auto gates = input_gates(request, l, direction);

@@ -7,6 +7,7 @@
 #include <cstring>
 #include <unordered_set>
 
+#include "engine/vocabulary/multiples.h"
 #include "engine/vocabulary/text_util.h"
 #include "graph/ops/control_flow.h"
 #include "graph/ops/convolution.h"
@@ -68,7 +69,7 @@ std::optional<Dispatch> places_dispatch(const KernelRequest& request, const Tupl
 
 // Reserves n words in scratch memory at an offset where a binding can begin.
 std::uint64_t words(std::int64_t n) {
-  return (static_cast<std::uint64_t>(n) * 4 + 255) / 256 * 256;
+  return round_up(static_cast<std::uint64_t>(n) * 4, 256);
 }
 
 // The last tuple of each place is its owner: the places are in the first words of scratch memory,

@@ -127,16 +127,16 @@ std::optional<Tile> tile_of(const MatrixTile& t, const ProductSize& size, const 
 }
 
 std::uint64_t groups_of(const Tile& tile, const ProductSize& size) {
-  return std::uint64_t{ceil_div(static_cast<std::uint64_t>(size.rows), tile.rows)} *
-         ceil_div(static_cast<std::uint64_t>(size.columns), tile.columns) *
+  return std::uint64_t{ceil_div_word(static_cast<std::uint64_t>(size.rows), tile.rows)} *
+         ceil_div_word(static_cast<std::uint64_t>(size.columns), tile.columns) *
          static_cast<std::uint64_t>(size.batch);
 }
 
 // Workgroups along columns, rows and the batch with its parts.
 std::array<std::uint64_t, 3> grid_of(const Tile& tile, const ProductSize& size,
                                      std::uint32_t parts) {
-  return {ceil_div(static_cast<std::uint64_t>(size.columns), tile.columns),
-          ceil_div(static_cast<std::uint64_t>(size.rows), tile.rows),
+  return {ceil_div_word(static_cast<std::uint64_t>(size.columns), tile.columns),
+          ceil_div_word(static_cast<std::uint64_t>(size.rows), tile.rows),
           static_cast<std::uint64_t>(size.batch) * parts};
 }
 
@@ -160,7 +160,7 @@ std::uint32_t parts_of(const Tile& tile, const ProductSize& size, const GpuTarge
 // part of one.
 double cost_of(const Tile& tile, const ProductSize& size, std::uint32_t parts,
                const GpuTarget& target) {
-  const double rounds = ceil_div(groups_of(tile, size) * parts, std::max(target.units, 1U));
+  const double rounds = ceil_div_word(groups_of(tile, size) * parts, std::max(target.units, 1U));
   return rounds * tile.rows * tile.columns * tile.cost * (parts > 1 ? 1.1 : 1.0) / parts;
 }
 

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 
+#include "engine/vocabulary/multiples.h"
 #include "tools/random/families.h"
 #include "tools/random/fill.h"
 
@@ -95,7 +96,7 @@ bool product_of_few_bits(Builder& b) {
   const std::int64_t columns = b.rng.between(1, 12);
   const std::int64_t bits = b.rng.pick(std::vector<std::int64_t>{2, 4, 4, 8});
   const std::int64_t size = b.rng.pick(std::vector<std::int64_t>{16, 32});
-  const std::int64_t blocks = (depth + size - 1) / size;
+  const std::int64_t blocks = ceil_div(depth, size);
   const auto constant = [&](DType dtype, const std::vector<std::int64_t>& dims) {
     return b.constant(dtype, fixed_dims(dims));
   };
@@ -105,7 +106,7 @@ bool product_of_few_bits(Builder& b) {
   Values in = {x, constant(DType::u8, {columns, blocks, size * bits / 8}),
                constant(DType::f32, {columns * blocks})};
   if (b.rng.chance(0.5)) {
-    in.push_back(b.rng.chance(0.7) ? constant(DType::u8, {columns * ((blocks * bits + 7) / 8)})
+    in.push_back(b.rng.chance(0.7) ? constant(DType::u8, {columns * ceil_div(blocks * bits, 8)})
                                    : constant(DType::f32, {columns, blocks}));
   } else if (b.rng.chance(0.4)) {
     in.insert(in.end(), {Builder::none(), Builder::none(), b.root(DType::f32, {fixed(columns)})});
@@ -130,7 +131,7 @@ bool rows_of_few_bits(Builder& b) {
   Values in = {b.constant(DType::u8, table), at,
                b.constant(DType::f32, fixed_dims(std::array{rows, blocks}))};
   if (b.rng.chance(0.5))
-    in.push_back(b.constant(DType::u8, fixed_dims(std::array{rows, (blocks * bits + 7) / 8})));
+    in.push_back(b.constant(DType::u8, fixed_dims(std::array{rows, ceil_div(blocks * bits, 8)})));
   b.add_of(decoder_domain, "GatherBlockQuantized", in,
            {Builder::integer("bits", bits), Builder::integer("block_size", size)},
            {DType::f32, dims, static_cast<double>(1 << bits)});

@@ -7,6 +7,7 @@
 
 #include "engine/devices/vulkan/device_features.h"
 #include "engine/devices/vulkan/pipeline_cache.h"
+#include "engine/vocabulary/multiples.h"
 #include "engine/vocabulary/text_util.h"
 
 #include "shaders/shaders.h"
@@ -133,12 +134,10 @@ std::string ApiInstance::take_messages() {
 // ---- buffers -----------------------------------------------------------------------------------
 
 namespace {
+
 bool is_out_of_memory(VkResult result) {
   return result == VK_ERROR_OUT_OF_DEVICE_MEMORY || result == VK_ERROR_OUT_OF_HOST_MEMORY;
 }
-}  // namespace
-
-namespace {
 
 constexpr VkMemoryPropertyFlags local = VK_MEMORY_PROPERTY_DEVICE_LOCAL_BIT;
 constexpr VkMemoryPropertyFlags visible = VK_MEMORY_PROPERTY_HOST_VISIBLE_BIT;
@@ -153,7 +152,7 @@ Result<std::shared_ptr<Buffer>> Buffer::create(std::shared_ptr<Core> core, std::
   const VkDevice device = core->device();
   std::shared_ptr<Buffer> b(new Buffer);
   b->core_ = core;
-  b->bytes_ = std::max<std::uint64_t>((bytes + 255) / 256 * 256, 256);
+  b->bytes_ = std::max<std::uint64_t>(round_up(bytes, 256), 256);
   const VkBufferCreateInfo info{.sType = VK_STRUCTURE_TYPE_BUFFER_CREATE_INFO,
                                 .size = b->bytes_,
                                 .usage = VK_BUFFER_USAGE_STORAGE_BUFFER_BIT |

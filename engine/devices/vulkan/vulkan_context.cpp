@@ -5,6 +5,7 @@
 #include <cstring>
 #include <limits>
 
+#include "engine/vocabulary/multiples.h"
 #include "engine/vocabulary/text_util.h"
 #include "graph/ops/shape.h"
 
@@ -67,7 +68,7 @@ void VulkanContext::place_transfers() {
       list.push_back({step, bytes, std::nullopt});
       if (bytes == 0 || is_reached_by_host(b, step)) return;  // there may be no staging buffer
       list.back().staging = end;
-      end += (bytes + alignment - 1) / alignment * alignment;
+      end += round_up(bytes, alignment);
     };
     for (std::size_t i = b.first; i < b.end; ++i) {
       const Step& s = program_->steps[i];
@@ -175,7 +176,7 @@ std::size_t VulkanContext::table_bytes() const {
 
 Range VulkanContext::range(const Operand& o, std::uint64_t bytes) const {
   // Shaders read and write vectors of 16 bytes; every buffer is padded to at least that.
-  const std::uint64_t rounded = std::max<std::uint64_t>((bytes + 15) / 16 * 16, 16);
+  const std::uint64_t rounded = std::max<std::uint64_t>(round_up(bytes, 16), 16);
   if (o.base == Operand::Base::device_arena) return {arena_->handle(), o.offset, rounded};
   const auto* slice = static_cast<const Slice*>(program_->device_constants[o.index].get());
   return {slice->block->handle(), slice->offset + o.offset, rounded};
@@ -184,7 +185,7 @@ Range VulkanContext::range(const Operand& o, std::uint64_t bytes) const {
 Result<Binding> VulkanContext::binding(const Step& s, const BufferUse& use) const {
   const auto part = [&](Range whole) {
     whole.offset += use.offset;
-    whole.bytes = use.bytes ? (use.bytes + 15) / 16 * 16 : whole.bytes - use.offset;
+    whole.bytes = use.bytes ? round_up(use.bytes, 16) : whole.bytes - use.offset;
     return Binding{whole, use.written};
   };
   switch (use.of) {

@@ -6,6 +6,7 @@
 #include <cstring>
 
 #include "engine/devices/vulkan/recorder.h"
+#include "engine/vocabulary/multiples.h"
 #include "engine/vocabulary/text_util.h"
 #include "graph/ops/movement.h"
 
@@ -31,8 +32,7 @@ Result<std::shared_ptr<const Slice>> Weights::find_or_make(const GpuConstant& co
 
 Result<Slice> Weights::allocate(std::uint64_t bytes) {
   const std::uint64_t alignment = core_->capabilities().alignment;
-  const std::uint64_t rounded =
-      std::max((bytes + alignment - 1) / alignment * alignment, alignment);
+  const std::uint64_t rounded = std::max(round_up(bytes, alignment), alignment);
   if (!block_ || block_->bytes() - used_ < rounded) {
     const std::uint64_t next = block_ ? std::min(2 * block_->bytes(), most_block) : least_block;
     QUERN_ASSIGN(block_, Buffer::create(core_, std::max(next, rounded), Buffer::Use::device));

@@ -5,6 +5,8 @@
 #include <bit>
 #include <cmath>
 
+#include "engine/vocabulary/multiples.h"
+
 namespace quern {
 namespace {
 
@@ -300,7 +302,7 @@ bool Filling::fill_hole(Valley v, std::uint32_t section, std::uint64_t floor) {
 void Filling::put(std::uint32_t id, Valley v, std::uint64_t floor) {
   const Lives& lives = shared_->lives;
   const std::uint64_t alignment = lives.alignment[id];
-  const std::uint64_t offset = (floor + alignment - 1) / alignment * alignment;
+  const std::uint64_t offset = round_up(floor, alignment);
   const auto [first, end] = lives.span[id];
   if (offset != floor)
     for (std::uint32_t s = first; s < end; ++s) waste(s, offset - floor);

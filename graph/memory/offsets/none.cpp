@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 
+#include "engine/vocabulary/multiples.h"
 #include "graph/memory/strategies.h"
 
 namespace quern {
@@ -15,7 +16,7 @@ PlanAnswer plan_none(const MemoryProblem& problem, const PlanLimits&) {
       plan.offsets.push_back(*i.fixed_offset);
       continue;
     }
-    const std::uint64_t offset = (plan.size + i.alignment - 1) / i.alignment * i.alignment;
+    const std::uint64_t offset = round_up(plan.size, i.alignment);
     plan.offsets.push_back(offset);
     plan.size = offset + i.size;
   }

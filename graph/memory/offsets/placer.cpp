@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <bit>
 
+#include "engine/vocabulary/multiples.h"
 #include "graph/memory/offsets/stacking.h"
 #include "graph/memory/problem/sweep.h"
 
@@ -13,8 +14,7 @@ namespace {
 constexpr std::size_t max_listed = std::size_t{48} << 20;  // 192 MiB of neighbours
 
 std::int64_t align_up(std::int64_t n, std::uint64_t alignment) {
-  const auto a = static_cast<std::int64_t>(alignment);
-  return (n + a - 1) / a * a;
+  return round_up(n, static_cast<std::int64_t>(alignment));
 }
 
 // Pairs of pieces that are live at one time, each once: f(a, b).

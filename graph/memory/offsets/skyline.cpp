@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <set>
 
+#include "engine/vocabulary/multiples.h"
 #include "graph/memory/order/orders.h"
 #include "graph/memory/problem/sweep.h"
 #include "graph/memory/strategies.h"
@@ -121,8 +122,7 @@ class Skyline {
   }
 
   std::uint64_t aligned(std::uint64_t n, std::uint32_t i) const {
-    const std::uint64_t a = problem_.intervals[i].alignment;
-    return (n + a - 1) / a * a;
+    return round_up(n, problem_.intervals[i].alignment);
   }
   std::uint64_t aligned_floor(std::size_t section, std::uint32_t i) const {
     return aligned(floor_[section], i);

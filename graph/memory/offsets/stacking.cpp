@@ -5,6 +5,7 @@
 #include <bit>
 #include <optional>
 
+#include "engine/vocabulary/multiples.h"
 #include "graph/memory/order/orders.h"
 #include "graph/memory/problem/sweep.h"
 
@@ -100,7 +101,7 @@ class Stacking {
     for (std::size_t p = first_piece_[i]; p < first_piece_[i + 1]; ++p)
       at = std::max(at, line.highest(step(pieces_[p].first), step(pieces_[p].end)));
     const Interval& interval = problem_.intervals[i];
-    at = (at + interval.alignment - 1) / interval.alignment * interval.alignment;
+    at = round_up(at, interval.alignment);
     plan.offsets[i] = offset.value_or(at);
     const std::uint64_t end = plan.offsets[i] + interval.size;
     plan.size = std::max(plan.size, end);

@@ -5,6 +5,7 @@
 #include <limits>
 #include <unordered_set>
 
+#include "engine/vocabulary/multiples.h"
 #include "graph/memory/packing/random.h"
 
 namespace quern {
@@ -23,7 +24,7 @@ template <class T>
 class Beam final : public BeamSearch {
  public:
   Beam(std::span<const SearchBuffer> buffers, std::int32_t sections)
-      : sections_(at(sections)), words_((buffers.size() + 63) / 64), members_(at(sections)) {
+      : sections_(at(sections)), words_(ceil_div(buffers.size(), 64)), members_(at(sections)) {
     total_.resize(sections_);
     for (const SearchBuffer& b : buffers) {
       const auto i = static_cast<std::int32_t>(buffers_.size());
@@ -113,9 +114,7 @@ class Beam final : public BeamSearch {
   };
 
   static std::size_t at(std::int32_t i) { return static_cast<std::size_t>(i); }
-  static T align_up(T n, T alignment) {
-    return alignment == 1 ? n : (n + alignment - 1) / alignment * alignment;
-  }
+  static T align_up(T n, T alignment) { return alignment == 1 ? n : round_up(n, alignment); }
   std::span<const Range> ranges(const Buffer& b) const {
     return {ranges_.data() + b.first_range, ranges_.data() + b.end_range};
   }

@@ -10,13 +10,10 @@
 #include <span>
 #include <vector>
 
+#include "engine/vocabulary/multiples.h"
 #include "graph/memory/order/step_graph.h"
 
 namespace quern::scheduling {
-
-inline std::uint64_t round_up(std::uint64_t bytes, std::uint64_t unit) {
-  return (bytes + unit - 1) / unit * unit;
-}
 
 // Bytes of a root between the ends of the buffers that lie in it: each of them covers whole cells.
 class Cells {

@@ -11,6 +11,7 @@
 #include <random>
 #include <span>
 
+#include "engine/vocabulary/multiples.h"
 #include "graph/memory/order/live_bytes.h"
 #include "graph/memory/order/node_set.h"
 #include "graph/memory/order/part_search.h"
@@ -149,7 +150,7 @@ class ListOrders {
 // Per node the set of all nodes before it, and of all behind it.
 class Reach {
  public:
-  explicit Reach(const OrderProblem& p) : words_((p.nodes.size() + 63) / 64) {
+  explicit Reach(const OrderProblem& p) : words_(ceil_div(p.nodes.size(), 64)) {
     const std::size_t n = p.nodes.size();
     before_.resize(n * words_);
     after_.resize(n * words_);
@@ -167,7 +168,7 @@ class Reach {
 
   // The work of making this table and of finding a bound with it.
   static std::uint64_t cost(const OrderProblem& p) {
-    const std::uint64_t words = (p.nodes.size() + 63) / 64;
+    const std::uint64_t words = ceil_div(p.nodes.size(), 64);
     std::uint64_t edges = p.nodes.size() + p.buffers.size();
     for (const OrderProblem::Node& n : p.nodes) edges += n.before.size();
     for (const OrderProblem::Buffer& b : p.buffers) edges += b.users.size();

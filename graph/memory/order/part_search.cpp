@@ -10,6 +10,7 @@
 #include <unordered_map>
 #include <utility>
 
+#include "engine/vocabulary/multiples.h"
 #include "graph/memory/order/live_bytes.h"
 #include "graph/memory/order/node_set.h"
 
@@ -23,7 +24,7 @@ class DownSetSearch final : public PartSearch {
         enough_(enough),
         steps_(steps),
         work_(work),
-        words_((part.nodes.size() + 63) / 64) {
+        words_(ceil_div(part.nodes.size(), 64)) {
     const std::size_t n = part.nodes.size();
     if (!work_.spend((n + part.problem.buffers.size()) * words_)) return;
     before_.assign(n * words_, 0);

@@ -6,6 +6,7 @@
 #include <span>
 #include <tuple>
 
+#include "engine/vocabulary/multiples.h"
 #include "graph/memory/problem/sweep.h"
 
 namespace quern {
@@ -80,9 +81,7 @@ class Joiner {
 
   static Key at_first(const Box& b) { return {b.first, b.size, b.alignment}; }
   static Key at_end(const Box& b) { return {b.end, b.size, b.alignment}; }
-  static std::uint64_t aligned(const Box& b) {
-    return (b.size + b.alignment - 1) / b.alignment * b.alignment;
-  }
+  static std::uint64_t aligned(const Box& b) { return round_up(b.size, b.alignment); }
 
   void unpack(std::uint32_t root, std::uint32_t box, std::size_t n, Boxes& result) const {
     std::vector<std::pair<std::uint32_t, std::uint64_t>> stack = {{root, 0}};

@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "engine/vocabulary/multiples.h"
 #include "graph/memory/offsets/placer.h"
 #include "graph/memory/packing/exact_search.h"
 #include "graph/memory/problem/sweep.h"
@@ -21,7 +22,7 @@ constexpr std::int64_t work_a_step = 256;  // pairs looked at: about what a step
 constexpr std::int64_t first_steps = 100;  // of the first round
 
 std::int64_t align_down(std::int64_t n, std::int64_t alignment) {
-  return n >= 0 ? n / alignment * alignment : -((-n + alignment - 1) / alignment * alignment);
+  return n >= 0 ? n / alignment * alignment : -round_up(-n, alignment);
 }
 std::int64_t align_up(std::int64_t n, std::int64_t alignment) {
   return -align_down(-n, alignment);

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <unordered_set>
 
+#include "engine/vocabulary/multiples.h"
 #include "graph/memory/order/orders.h"
 #include "graph/memory/packing/random.h"
 
@@ -102,7 +103,7 @@ class ByTime {
       const std::int64_t at = offsets_[n.buffer];
       if (at - n.above >= at + n.below) continue;  // each in a gap of the other
       taken.push_back({at - n.above, at + n.below});
-      propose((at + n.below + alignment - 1) / alignment * alignment);
+      propose(round_up(at + n.below, alignment));
       if (at >= n.above) propose((at - n.above) / alignment * alignment);
     }
     propose(0);

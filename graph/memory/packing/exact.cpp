@@ -11,6 +11,7 @@
 #include <memory>
 #include <numeric>
 
+#include "engine/vocabulary/multiples.h"
 #include "engine/vocabulary/stop.h"
 #include "graph/memory/order/beam_search.h"
 #include "graph/memory/order/orders.h"
@@ -49,7 +50,7 @@ std::uint64_t unit_of(const MemoryProblem& problem, std::uint64_t granularity) {
   std::uint64_t unit = 0;
   for (const Interval& i : problem.intervals) {
     if (i.size == 0) continue;
-    unit = std::gcd(unit, (i.size + granularity - 1) / granularity * granularity);
+    unit = std::gcd(unit, round_up(i.size, granularity));
     if (i.fixed_offset) unit = std::gcd(unit, *i.fixed_offset);
   }
   unit = std::max<std::uint64_t>(unit, 1);
@@ -201,8 +202,7 @@ class Improver final : public PlanSearch {
 
   SearchBuffer search_buffer(const Interval& i) const {
     SearchBuffer b;
-    b.size = static_cast<std::int64_t>((i.size + granularity_ - 1) / granularity_ * granularity_ /
-                                       unit_);
+    b.size = static_cast<std::int64_t>(round_up(i.size, granularity_) / unit_);
     b.alignment = static_cast<std::int64_t>(std::max<std::uint64_t>(i.alignment / unit_, 1));
     if (i.fixed_offset) b.fixed = static_cast<std::int64_t>(*i.fixed_offset / unit_);
     b.life = static_cast<double>(i.end) - static_cast<double>(i.first);

@@ -6,6 +6,7 @@
 #include <limits>
 #include <string>
 
+#include "engine/vocabulary/multiples.h"
 #include "engine/vocabulary/stop.h"
 #include "graph/memory/packing/failed_states.h"
 #include "graph/memory/packing/random.h"
@@ -94,7 +95,7 @@ class Search final : public ExactSearch {
       if (k > size) k -= size;
       while (size / 2 >= k) size /= 2;
     }
-    return (size + 1) / 2;
+    return ceil_div(size, 2);
   }
 
   void read_buffers(std::span<const SearchBuffer> buffers) {
@@ -175,9 +176,7 @@ class Search final : public ExactSearch {
   }
 
   static std::size_t at(std::int32_t i) { return static_cast<std::size_t>(i); }
-  static T align_up(T n, T alignment) {
-    return alignment == 1 ? n : (n + alignment - 1) / alignment * alignment;
-  }
+  static T align_up(T n, T alignment) { return alignment == 1 ? n : round_up(n, alignment); }
 
   Cursor<T> cursor_of(std::int32_t i) const { return {least_[at(i)], rank_[at(i)]}; }
   // From where on the order goes; branching by section keeps none.

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "engine/vocabulary/multiples.h"
 #include "engine/vocabulary/text_util.h"
 #include "graph/memory/pools/pools.h"
 
@@ -26,10 +27,6 @@ constexpr MemoryPoolKind pool_table[] = {
 
 // More than any machine has; sums of a few of them do not overflow.
 constexpr std::uint64_t largest = std::uint64_t{1} << 60;
-
-std::uint64_t rounded_up(std::uint64_t bytes, std::uint64_t unit) {
-  return (bytes + unit - 1) / unit * unit;
-}
 
 double share(std::uint64_t part, std::uint64_t whole) {
   return whole ? static_cast<double>(part) / static_cast<double>(whole) : 0;
@@ -87,7 +84,7 @@ Result<PoolBlock> MemoryPool::allocate(std::uint64_t bytes, std::uint64_t alignm
   std::optional<Placed> placed;
   const std::uint64_t calls = stats_.system_allocations;
   if (bytes <= largest && slack <= largest) {
-    const std::uint64_t wanted = rounded_up(std::max<std::uint64_t>(bytes, 1), granule) + slack;
+    const std::uint64_t wanted = round_up(std::max<std::uint64_t>(bytes, 1), granule) + slack;
     placed = place(wanted);
     if (!placed) {
       release_unused();
@@ -105,14 +102,14 @@ Result<PoolBlock> MemoryPool::allocate(std::uint64_t bytes, std::uint64_t alignm
   ++stats_.live;
   ++stats_.allocations;
   note(calls);
-  return PoolBlock{rounded_up(placed->address, alignment), bytes, placed->used, placed->id};
+  return PoolBlock{round_up(placed->address, alignment), bytes, placed->used, placed->id};
 }
 
 bool MemoryPool::extend(PoolBlock& block, std::uint64_t bytes) {
   if (bytes <= block.bytes || bytes > largest) return bytes <= block.bytes;
   const std::uint64_t calls = stats_.system_allocations;
   // The padding before an aligned block is a part of it.
-  const std::uint64_t more = rounded_up(bytes, granule) - rounded_up(block.bytes, granule);
+  const std::uint64_t more = round_up(bytes, granule) - round_up(block.bytes, granule);
   const auto used = stretch(block.id, block.used + more);
   if (!used) return false;
   stats_.now.requested += bytes - block.bytes;
@@ -179,7 +176,7 @@ void MemoryPool::decommit(std::uint64_t address, std::uint64_t bytes) {
 }
 
 std::optional<MemoryPool::Region> MemoryPool::take_region(std::uint64_t bytes) {
-  const Region region{0, rounded_up(bytes, page_)};
+  const Region region{0, round_up(bytes, page_)};
   const auto address = open(region.bytes);
   if (!address) return std::nullopt;
   if (commit(*address, region.bytes)) return Region{*address, region.bytes};

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <set>
 
+#include "engine/vocabulary/multiples.h"
 #include "graph/memory/pools/pools.h"
 #include "graph/memory/pools/region_pool.h"
 
@@ -32,9 +33,7 @@ class Bfc final : public RegionPool {
     return at == free_.end() ? no_chunk : at->second;
   }
 
-  std::uint64_t block_bytes(std::uint64_t bytes) const override {
-    return (bytes + unit - 1) / unit * unit;
-  }
+  std::uint64_t block_bytes(std::uint64_t bytes) const override { return round_up(bytes, unit); }
 
   bool splits(std::uint64_t chunk_bytes, std::uint64_t bytes) const override {
     return chunk_bytes >= 2 * bytes || chunk_bytes - bytes >= worth_a_split;

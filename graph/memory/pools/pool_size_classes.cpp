@@ -3,6 +3,7 @@
 // size is cut into four classes, or is one.
 #include <bit>
 
+#include "engine/vocabulary/multiples.h"
 #include "graph/memory/pools/cache_pool.h"
 #include "graph/memory/pools/pools.h"
 
@@ -18,7 +19,7 @@ class SizeClasses final : public CachePool {
  private:
   std::uint64_t region_bytes(std::uint64_t bytes) const override {
     const std::uint64_t step = std::max(std::bit_floor(bytes - 1) / steps_, granule);
-    return (bytes + step - 1) / step * step;
+    return round_up(bytes, step);
   }
 
   std::uint64_t steps_;  // of a doubling

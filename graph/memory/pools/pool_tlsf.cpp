@@ -6,6 +6,7 @@
 #include <array>
 #include <bit>
 
+#include "engine/vocabulary/multiples.h"
 #include "graph/memory/pools/pools.h"
 #include "graph/memory/pools/region_pool.h"
 
@@ -65,7 +66,7 @@ class Tlsf final : public RegionPool {
   // The smallest size of the first list whose chunks are all large enough.
   static std::uint64_t rounded(std::uint64_t bytes) {
     const std::uint64_t step = std::uint64_t{1} << (list_of(bytes).power - steps_log2);
-    return (bytes + step - 1) / step * step;
+    return round_up(bytes, step);
   }
 
   // So that the same request finds it again.

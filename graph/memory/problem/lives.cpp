@@ -7,6 +7,7 @@
 #include <tuple>
 #include <utility>
 
+#include "engine/vocabulary/multiples.h"
 #include "graph/memory/problem/sweep.h"
 
 namespace quern {
@@ -43,7 +44,7 @@ Lives::Lives(const MemoryProblem& problem) {
         !span.empty() && span.back().first == spans[i].first && span.back().end == spans[i].end;
     group.push_back(same ? group.back() : static_cast<std::uint32_t>(group.size()));
     span.push_back(spans[i]);
-    size.push_back((intervals[i].size + unit - 1) / unit * unit);
+    size.push_back(round_up(intervals[i].size, unit));
     alignment.push_back(intervals[i].alignment);
     ++begin[spans[i].first + 1];
   }
@@ -71,7 +72,7 @@ Waiting::Waiting(const Lives& lives, std::span<const std::uint32_t> some, std::u
     : lives_(&lives),
       work_(&work),
       leaves_(std::bit_ceil(std::max<std::size_t>(lives.sections, 1))),
-      bits_((lives.count() + 63) / 64),
+      bits_(ceil_div(lives.count(), 64)),
       latest_(2 * leaves_),
       earliest_(2 * leaves_, none) {
   for (std::uint32_t i : some) {

@@ -259,6 +259,32 @@ TEST(Arenas, OnADeviceAPartThatIsNotAlignedIsCopied) {
   EXPECT_EQ(joins.dispatches[0].buffers[0], BufferUse::input(1));
 }
 
+// What follows 32 bytes behind where a binding may begin is copied to 32 bytes before that:
+// binding, bytes before it and destination lie so that only their sum says that they are apart.
+TEST(Arenas, OnADeviceAPartIsInPlaceOnlyWhereItBegins) {
+  UnallocatedProgram d;
+  const Place x = piece(d, Base::input, 64, "x");
+  const Place up = piece(d, Space::device, 64, "x");
+  const Place first = piece(d, Space::device, 120, "first");
+  const Place y = piece(d, Space::device, 128, "y");
+  step(d, "up", {x}, {up}, {}, Step::Kind::upload);
+  step(d, "makes", {up}, {first}, {}, Step::Kind::device);
+  step(d, "joins", {first, floats(up.buffer, 8, 32)}, {y}, {.copies = {{0, 0}, {1, 480}}},
+       Step::Kind::device);
+  for (std::uint32_t i : {0U, 1U})
+    d.steps.back().step.dispatches.push_back(
+        {.shader = "copy_32", .buffers = {BufferUse::input(i), BufferUse::output(0)}});
+  step(d, "down", {y}, {piece(d, Base::output, 128, "y")}, {}, Step::Kind::download);
+  const Program p = placed(std::move(d), 1, {.device_alignment = 256});
+  const auto joins = std::ranges::find(p.steps, "joins", &Step::node);
+  ASSERT_NE(joins, p.steps.end());
+  // The case that this is about: x lies behind y.
+  ASSERT_EQ(joins->inputs[1].offset, joins->outputs[0].offset + 512);
+  ASSERT_EQ(joins->input_bytes[1], 32U + 32U);
+  ASSERT_EQ(joins->dispatches.size(), 1U);
+  EXPECT_EQ(joins->dispatches[0].buffers[0], BufferUse::input(1));
+}
+
 // y = [a, b] and z = [a]: where a lies in y it is not all that lies there, and what is copied to z
 // may spoil what follows.
 TEST(Arenas, OnADeviceAPartOfOneResultIsNotMovedToAnother) {

@@ -5,6 +5,9 @@
 #include <algorithm>
 #include <cstring>
 #include <string>
+#include <string_view>
+#include <tuple>
+#include <utility>
 #include <vector>
 
 #include "engine/devices/vulkan/recorder.h"
@@ -100,6 +103,95 @@ TEST(VulkanLoader, ThatIsTooOldOrHasNoLayerIsRefusedInWords) {
   loader_version = VK_API_VERSION_1_0;
   EXPECT_THAT(refusal(Validation::off), ::testing::HasSubstr("older than 1.1"));
   EXPECT_EQ(asked_for, nullptr);
+}
+
+// A driver of functions that say yes, and of those that note what is destroyed.
+std::vector<std::string> destroyed;
+VkResult succeed() {
+  return VK_SUCCESS;
+}
+VkResult make_instance(const VkInstanceCreateInfo*, const VkAllocationCallbacks*,
+                       VkInstance* made) {
+  *made = reinterpret_cast<VkInstance>(1);
+  return VK_SUCCESS;
+}
+VkResult make_messenger(VkInstance, const VkDebugUtilsMessengerCreateInfoEXT*,
+                        const VkAllocationCallbacks*, VkDebugUtilsMessengerEXT* made) {
+  *made = reinterpret_cast<VkDebugUtilsMessengerEXT>(2);
+  return VK_SUCCESS;
+}
+void destroy_messenger(VkInstance, VkDebugUtilsMessengerEXT, const VkAllocationCallbacks*) {
+  destroyed.emplace_back("messenger");
+}
+void destroy_instance(VkInstance, const VkAllocationCallbacks*) {
+  destroyed.emplace_back("instance");
+}
+PFN_vkVoidFunction function_of(VkInstance, const char* name) {
+  const std::string_view n = name;
+  const auto as_any = [](auto f) { return reinterpret_cast<PFN_vkVoidFunction>(f); };
+  if (n == "vkCreateDebugUtilsMessengerEXT") return as_any(make_messenger);
+  if (n == "vkDestroyDebugUtilsMessengerEXT") return as_any(destroy_messenger);
+  if (n == "vkDestroyInstance") return as_any(destroy_instance);
+  return as_any(succeed);
+}
+
+TEST(VulkanLoader, AnInstanceDestroysWhatItMade) {
+  Loader loader;
+  loader.vkGetInstanceProcAddr = function_of;
+  loader.vkEnumerateInstanceVersion = version_of;
+  loader.vkEnumerateInstanceLayerProperties = layers_of;
+  loader.vkCreateInstance = make_instance;
+  loader_version = VK_API_VERSION_1_1;
+  has_validation = true;
+  using Names = std::vector<std::string>;
+  for (const auto& [validation, wanted] :
+       {std::pair(Validation::on, Names{"messenger", "instance"}),
+        {Validation::off, Names{"instance"}}}) {
+    destroyed.clear();
+    must(ApiInstance::create(loader, validation)).reset();
+    EXPECT_EQ(destroyed, wanted);
+  }
+}
+
+// ---- a driver without memory -------------------------------------------------------------------
+
+// The driver of the machine, which answers `allocation` where it is asked for memory.
+VkResult allocation = VK_SUCCESS;
+PFN_vkGetDeviceProcAddr device_functions = nullptr;
+VkResult allocate(VkDevice, const VkMemoryAllocateInfo*, const VkAllocationCallbacks*,
+                  VkDeviceMemory*) {
+  return allocation;
+}
+PFN_vkVoidFunction device_function_of(VkDevice device, const char* name) {
+  if (std::string_view(name) == "vkAllocateMemory")
+    return reinterpret_cast<PFN_vkVoidFunction>(allocate);
+  return device_functions(device, name);
+}
+PFN_vkVoidFunction instance_function_of(VkInstance instance, const char* name) {
+  const auto found = loader()->vkGetInstanceProcAddr(instance, name);
+  if (std::string_view(name) != "vkGetDeviceProcAddr") return found;
+  device_functions = reinterpret_cast<PFN_vkGetDeviceProcAddr>(found);
+  return reinterpret_cast<PFN_vkVoidFunction>(device_function_of);
+}
+
+TEST_F(CoreTest, ADriverWithoutMemoryIsAnErrorOfItsKind) {
+  Loader without_memory = *loader();
+  without_memory.vkGetInstanceProcAddr = instance_function_of;
+  auto instance = must(ApiInstance::create(without_memory, Validation::off));
+  const VkPhysicalDevice device = instance->devices().at(0);
+  const Capabilities capabilities = read_capabilities(instance->api(), device);
+  const auto core = must(Core::create(std::move(instance), device, capabilities));
+  using Told = std::tuple<VkResult, Code, const char*>;
+  for (const auto& [answer, code, words] :
+       {Told(VK_ERROR_OUT_OF_DEVICE_MEMORY, Code::out_of_memory, "gives at most"),
+        Told(VK_ERROR_OUT_OF_HOST_MEMORY, Code::out_of_memory, "gives at most"),
+        Told(VK_ERROR_TOO_MANY_OBJECTS, Code::internal, "VK_ERROR_TOO_MANY_OBJECTS")}) {
+    allocation = answer;
+    const auto none = Buffer::create(core, 1, Buffer::Use::device);
+    ASSERT_FALSE(none) << name_of(answer);
+    EXPECT_EQ(none.error().code(), code);
+    EXPECT_THAT(std::string(none.error().message()), ::testing::HasSubstr(words));
+  }
 }
 
 // ---- buffers -----------------------------------------------------------------------------------
