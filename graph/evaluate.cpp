@@ -112,16 +112,19 @@ Result<std::vector<Tensor>> evaluate(OpSet ops, const Op& op, const PostOps& pos
   QUERN_ASSIGN(std::vector<Tensor> out,
                run_reference(ops.reference_of(op.def()), op, inputs, types, stop));
   for (const PostOp& p : post_ops) {
-    std::vector<Tensor> step = {out[0]};
+    std::array<Tensor, 2> step = {std::move(out[0])};
+    std::size_t given = 1;
     Op step_op = Binary{};
     if (const auto* b = std::get_if<BinaryPostOp>(&p)) {
       step_op = Binary{b->kind};
-      step.insert(b->swapped ? step.begin() : step.end(), operands[b->operand]);
+      step[given++] = operands[b->operand];
+      if (b->swapped) std::swap(step[0], step[1]);
     } else {
       step_op = *std::get_if<Unary>(&p);
     }
-    QUERN_ASSIGN(auto y, run_reference(ops.reference_of(step_op.def()), step_op, step,
-                                       types.first(1), stop));
+    QUERN_ASSIGN(auto y,
+                 run_reference(ops.reference_of(step_op.def()), step_op,
+                               std::span<const Tensor>(step).first(given), types.first(1), stop));
     out[0] = std::move(y[0]);
   }
   return out;

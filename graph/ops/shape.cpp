@@ -277,12 +277,12 @@ Status infer_unsqueeze(InferContext& c) {
   }
   Dims out(x->size() + static_cast<std::size_t>(*list.length));
   QUERN_TRY(check_result_rank(c, out.size()));
-  if (list.values) {
-    QUERN_ASSIGN(const auto axes, axes_operand(c, 1, out.size()));
+  QUERN_ASSIGN(const auto axes, axes_operand(c, 1, out.size()));
+  if (axes) {
     for (std::size_t axis : *axes) out[axis] = 1;
     std::size_t next = 0;
     for (std::size_t i = 0; i < out.size(); ++i)
-      if (std::find(axes->begin(), axes->end(), i) == axes->end()) out[i] = (*x)[next++];
+      if (std::ranges::find(*axes, i) == axes->end()) out[i] = (*x)[next++];
   }
   c.set(0, c.dtype(0), std::move(out));
   return {};
