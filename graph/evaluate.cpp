@@ -5,15 +5,27 @@
 #include <cstdint>
 #include <memory>
 
-#include "graph/ops/convolution.h"
-#include "graph/ops/elementwise.h"
-#include "graph/ops/indexing.h"
-#include "graph/ops/matrix.h"
-#include "graph/ops/movement.h"
-#include "graph/ops/normalisation.h"
-#include "graph/ops/quantised.h"
-#include "graph/ops/reduction.h"
-#include "graph/ops/shape.h"
+#include "graph/ops/batch_norm.h"
+#include "graph/ops/binary.h"
+#include "graph/ops/cast.h"
+#include "graph/ops/concat.h"
+#include "graph/ops/einsum.h"
+#include "graph/ops/fill.h"
+#include "graph/ops/gather.h"
+#include "graph/ops/one_hot.h"
+#include "graph/ops/pad.h"
+#include "graph/ops/pool.h"
+#include "graph/ops/quantize.h"
+#include "graph/ops/rearrange.h"
+#include "graph/ops/reduce.h"
+#include "graph/ops/reshape.h"
+#include "graph/ops/shape_of.h"
+#include "graph/ops/slice.h"
+#include "graph/ops/softmax.h"
+#include "graph/ops/split.h"
+#include "graph/ops/tile.h"
+#include "graph/ops/transpose.h"
+#include "graph/ops/unary.h"
 
 namespace quern {
 namespace {

@@ -6,7 +6,7 @@
 #include <queue>
 
 #include "engine/vocabulary/text_util.h"
-#include "graph/ops/shape.h"
+#include "graph/ops/reshape.h"
 #include "graph/text.h"
 
 namespace quern {

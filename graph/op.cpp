@@ -2,7 +2,7 @@
 #include "graph/op.h"
 
 #include "graph/op_fields.h"
-#include "graph/ops/shape.h"
+#include "graph/ops/reshape.h"
 
 namespace quern {
 

@@ -7,7 +7,8 @@
 #include <variant>
 #include <vector>
 
-#include "graph/ops/elementwise.h"
+#include "graph/ops/binary.h"
+#include "graph/ops/unary.h"
 
 namespace quern {
 

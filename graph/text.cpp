@@ -10,7 +10,7 @@
 #include "engine/vocabulary/text_util.h"
 #include "graph/numeric.h"
 #include "graph/op_fields.h"
-#include "graph/ops/elementwise.h"
+#include "graph/ops/unary.h"
 
 namespace quern {
 namespace {

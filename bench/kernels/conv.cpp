@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "graph/ops/conv.h"
+
 #include "bench/kernels/kernels.h"
 #include "engine/vocabulary/text_util.h"
-#include "graph/ops/convolution.h"
-#include "graph/ops/quantised.h"
+#include "graph/ops/quantised_products.h"
 
 namespace quern::bench {
 namespace {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "graph/ops/elementwise.h"
-
 #include "bench/kernels/kernels.h"
+#include "graph/ops/binary.h"
+#include "graph/ops/unary.h"
 
 namespace quern::bench {
 namespace {

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "graph/ops/matmul.h"
+
 #include "bench/kernels/kernels.h"
 #include "engine/vocabulary/text_util.h"
-#include "graph/ops/matrix.h"
 
 namespace quern::bench {
 namespace {

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Operators that compute nothing, and the reorders that the engine adds around blocked kernels.
-#include "graph/ops/movement.h"
-
 #include "bench/kernels/kernels.h"
-#include "graph/ops/convolution.h"
+#include "graph/ops/concat.h"
+#include "graph/ops/conv.h"
+#include "graph/ops/transpose.h"
 
 namespace quern::bench {
 namespace {

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Softmax, normalisation and reduction: rows that are read more than once.
 #include "bench/kernels/kernels.h"
-#include "graph/ops/normalisation.h"
-#include "graph/ops/reduction.h"
+#include "graph/ops/layer_norm.h"
+#include "graph/ops/reduce.h"
+#include "graph/ops/softmax.h"
 
 namespace quern::bench {
 namespace {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "graph/ops/pool.h"
+
 #include "bench/kernels/kernels.h"
-#include "graph/ops/convolution.h"
 
 namespace quern::bench {
 namespace {

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // GraphBuilder: convolution and pooling.
-#include "graph/ops/convolution.h"
-
 #include "engine/builder/graph_builder_impl.h"
 #include "engine/builder/options.h"
+#include "graph/ops/conv.h"
+#include "graph/ops/deform_conv.h"
+#include "graph/ops/pool.h"
 
 namespace quern {
 

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // GraphBuilder: elementwise operators.
-#include "graph/ops/elementwise.h"
-
 #include "engine/builder/graph_builder_impl.h"
+#include "graph/ops/binary.h"
+#include "graph/ops/cast.h"
+#include "graph/ops/unary.h"
+#include "graph/ops/where.h"
 
 namespace quern {
 

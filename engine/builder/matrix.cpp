@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // GraphBuilder: products of matrices, reductions.
-#include "graph/ops/matrix.h"
-
 #include "engine/builder/graph_builder_impl.h"
 #include "engine/builder/options.h"
-#include "graph/ops/reduction.h"
+#include "graph/ops/attention.h"
+#include "graph/ops/cumulative.h"
+#include "graph/ops/einsum.h"
+#include "graph/ops/inverse.h"
+#include "graph/ops/matmul.h"
+#include "graph/ops/reduce.h"
 
 namespace quern {
 

@@ -1,13 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
 // GraphBuilder: shapes, movement, resampling.
-#include "graph/ops/movement.h"
-
 #include "engine/builder/graph_builder_impl.h"
 #include "engine/builder/options.h"
 #include "engine/vocabulary/text_util.h"
-#include "graph/ops/indexing.h"
+#include "graph/ops/concat.h"
+#include "graph/ops/fill.h"
+#include "graph/ops/gather.h"
+#include "graph/ops/one_hot.h"
+#include "graph/ops/pad.h"
+#include "graph/ops/rearrange.h"
 #include "graph/ops/resampling.h"
-#include "graph/ops/shape.h"
+#include "graph/ops/reshape.h"
+#include "graph/ops/scatter.h"
+#include "graph/ops/shape_of.h"
+#include "graph/ops/slice.h"
+#include "graph/ops/split.h"
+#include "graph/ops/tile.h"
+#include "graph/ops/transpose.h"
 
 namespace quern {
 

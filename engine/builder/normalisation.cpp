@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // GraphBuilder: normalisation.
-#include "graph/ops/normalisation.h"
-
 #include "engine/builder/graph_builder_impl.h"
 #include "engine/vocabulary/text_util.h"
+#include "graph/ops/batch_norm.h"
+#include "graph/ops/layer_norm.h"
+#include "graph/ops/lp_norm.h"
+#include "graph/ops/softmax.h"
 
 namespace quern {
 

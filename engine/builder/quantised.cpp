@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // GraphBuilder: quantised operators.
-#include "graph/ops/quantised.h"
-
 #include "engine/builder/graph_builder_impl.h"
 #include "engine/builder/options.h"
+#include "graph/ops/quantised_products.h"
+#include "graph/ops/quantize.h"
 
 namespace quern {
 

@@ -6,7 +6,7 @@
 
 #include "engine/vocabulary/text_util.h"
 #include "graph/evaluate.h"
-#include "graph/ops/shape.h"
+#include "graph/ops/shape_of.h"
 #include "graph/text.h"
 
 namespace quern::specializing {

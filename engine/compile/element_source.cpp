@@ -6,8 +6,12 @@
 #include <utility>
 
 #include "engine/vocabulary/multiples.h"
-#include "graph/ops/movement.h"
-#include "graph/ops/shape.h"
+#include "graph/ops/concat.h"
+#include "graph/ops/reshape.h"
+#include "graph/ops/slice.h"
+#include "graph/ops/split.h"
+#include "graph/ops/tile.h"
+#include "graph/ops/transpose.h"
 #include "kernels/contract/iterate.h"
 #include "kernels/contract/slice.h"
 

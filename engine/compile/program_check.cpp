@@ -9,7 +9,7 @@
 
 #include "engine/compile/element_source.h"
 #include "engine/vocabulary/text_util.h"
-#include "graph/ops/shape.h"
+#include "graph/ops/fill.h"
 
 namespace quern {
 namespace {

@@ -8,10 +8,11 @@
 #include "engine/compile/abstract_values.h"
 #include "engine/compile/declared_types.h"
 #include "engine/vocabulary/text_util.h"
+#include "graph/ops/concat.h"
 #include "graph/ops/control_flow.h"
-#include "graph/ops/movement.h"
+#include "graph/ops/reshape.h"
 #include "graph/ops/sequences.h"
-#include "graph/ops/shape.h"
+#include "graph/ops/split.h"
 
 namespace quern {
 namespace {

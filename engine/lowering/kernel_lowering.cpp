@@ -7,7 +7,8 @@
 #include <utility>
 
 #include "engine/vocabulary/text_util.h"
-#include "graph/ops/elementwise.h"
+#include "graph/ops/binary.h"
+#include "graph/ops/unary.h"
 #include "graph/text.h"
 
 namespace quern::lowering {

@@ -11,8 +11,11 @@
 #include "engine/lowering/kernel_lowering.h"
 #include "engine/lowering/views.h"
 #include "engine/vocabulary/text_util.h"
-#include "graph/ops/movement.h"
-#include "graph/ops/shape.h"
+#include "graph/ops/reshape.h"
+#include "graph/ops/slice.h"
+#include "graph/ops/split.h"
+#include "graph/ops/tile.h"
+#include "graph/ops/transpose.h"
 
 namespace quern {
 namespace lowering {

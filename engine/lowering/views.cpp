@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "engine/lowering/views.h"
 
-#include "graph/ops/movement.h"
-#include "graph/ops/shape.h"
+#include "graph/ops/reshape.h"
+#include "graph/ops/slice.h"
+#include "graph/ops/split.h"
+#include "graph/ops/tile.h"
+#include "graph/ops/transpose.h"
 #include "kernels/contract/iterate.h"
 #include "kernels/contract/slice.h"
 

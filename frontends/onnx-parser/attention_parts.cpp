@@ -5,8 +5,9 @@
 #include <limits>
 
 #include "engine/vocabulary/text_util.h"
-#include "graph/ops/elementwise.h"
-#include "graph/ops/movement.h"
+#include "graph/ops/slice.h"
+#include "graph/ops/split.h"
+#include "graph/ops/unary.h"
 
 namespace quern::onnx {
 

@@ -5,12 +5,20 @@
 #include <cstring>
 
 #include "graph/numeric.h"
-#include "graph/ops/elementwise.h"
-#include "graph/ops/indexing.h"
-#include "graph/ops/movement.h"
-#include "graph/ops/quantised.h"
-#include "graph/ops/reduction.h"
-#include "graph/ops/shape.h"
+#include "graph/ops/binary.h"
+#include "graph/ops/cast.h"
+#include "graph/ops/concat.h"
+#include "graph/ops/fill.h"
+#include "graph/ops/gather.h"
+#include "graph/ops/quantised_products.h"
+#include "graph/ops/reduce.h"
+#include "graph/ops/reshape.h"
+#include "graph/ops/shape_of.h"
+#include "graph/ops/slice.h"
+#include "graph/ops/tile.h"
+#include "graph/ops/transpose.h"
+#include "graph/ops/unary.h"
+#include "graph/ops/where.h"
 
 namespace quern::onnx {
 namespace {

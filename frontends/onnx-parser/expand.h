@@ -8,8 +8,9 @@
 #include <vector>
 
 #include "frontends/onnx-parser/node_import.h"
-#include "graph/ops/elementwise.h"
-#include "graph/ops/reduction.h"
+#include "graph/ops/binary.h"
+#include "graph/ops/reduce.h"
+#include "graph/ops/unary.h"
 
 namespace quern::onnx {
 

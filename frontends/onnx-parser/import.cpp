@@ -7,7 +7,7 @@
 
 #include "engine/vocabulary/text_util.h"
 #include "frontends/onnx-parser/op_table.h"
-#include "graph/ops/shape.h"
+#include "graph/ops/reshape.h"
 #include "graph/text.h"
 
 namespace quern::onnx {

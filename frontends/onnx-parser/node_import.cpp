@@ -322,7 +322,10 @@ void NodeImport::set(std::size_t output, ValueId value) {
 }
 
 ValueId NodeImport::constant(Tensor tensor) {
-  if (!tensor.valid()) fail("a constant could not be made", Code::out_of_memory);
+  if (!tensor.valid()) {
+    fail("no memory for a constant", Code::out_of_memory);
+    return no_value;
+  }
   if (!charge(value_cost)) return no_value;
   return target().add_constant(std::move(tensor));
 }

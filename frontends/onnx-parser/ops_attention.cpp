@@ -7,12 +7,14 @@
 #include "frontends/onnx-parser/attention_parts.h"
 #include "frontends/onnx-parser/node_import.h"
 #include "frontends/onnx-parser/op_table.h"
-#include "graph/ops/elementwise.h"
-#include "graph/ops/matrix.h"
-#include "graph/ops/movement.h"
-#include "graph/ops/normalisation.h"
-#include "graph/ops/reduction.h"
-#include "graph/ops/shape.h"
+#include "graph/ops/attention.h"
+#include "graph/ops/binary.h"
+#include "graph/ops/matmul.h"
+#include "graph/ops/pad.h"
+#include "graph/ops/reduce.h"
+#include "graph/ops/shape_of.h"
+#include "graph/ops/softmax.h"
+#include "graph/ops/unary.h"
 
 namespace quern::onnx {
 

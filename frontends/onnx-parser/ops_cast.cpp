@@ -2,7 +2,7 @@
 // Conversions of the element type.
 #include "frontends/onnx-parser/node_import.h"
 #include "frontends/onnx-parser/op_table.h"
-#include "graph/ops/elementwise.h"
+#include "graph/ops/cast.h"
 
 namespace quern::onnx {
 namespace {

@@ -4,9 +4,10 @@
 #include "frontends/onnx-parser/node_import.h"
 #include "frontends/onnx-parser/op_table.h"
 #include "frontends/onnx-parser/window.h"
-#include "graph/ops/convolution.h"
-#include "graph/ops/elementwise.h"
-#include "graph/ops/movement.h"
+#include "graph/ops/conv.h"
+#include "graph/ops/deform_conv.h"
+#include "graph/ops/slice.h"
+#include "graph/ops/unary.h"
 
 namespace quern::onnx {
 namespace {

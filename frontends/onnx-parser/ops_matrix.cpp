@@ -3,7 +3,8 @@
 #include "frontends/onnx-parser/expand.h"
 #include "frontends/onnx-parser/node_import.h"
 #include "frontends/onnx-parser/op_table.h"
-#include "graph/ops/matrix.h"
+#include "graph/ops/einsum.h"
+#include "graph/ops/matmul.h"
 
 namespace quern::onnx {
 namespace {

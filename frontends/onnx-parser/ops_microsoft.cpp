@@ -6,10 +6,10 @@
 #include "frontends/onnx-parser/node_import.h"
 #include "frontends/onnx-parser/op_table.h"
 #include "frontends/onnx-parser/window.h"
-#include "graph/ops/convolution.h"
-#include "graph/ops/elementwise.h"
-#include "graph/ops/matrix.h"
-#include "graph/ops/normalisation.h"
+#include "graph/ops/conv.h"
+#include "graph/ops/layer_norm.h"
+#include "graph/ops/matmul.h"
+#include "graph/ops/unary.h"
 
 namespace quern::onnx {
 namespace {

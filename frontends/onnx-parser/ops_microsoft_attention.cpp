@@ -10,11 +10,14 @@
 #include "engine/vocabulary/text_util.h"
 #include "frontends/onnx-parser/attention_parts.h"
 #include "frontends/onnx-parser/op_table.h"
-#include "graph/ops/elementwise.h"
-#include "graph/ops/matrix.h"
-#include "graph/ops/movement.h"
-#include "graph/ops/normalisation.h"
-#include "graph/ops/reduction.h"
+#include "graph/ops/attention.h"
+#include "graph/ops/binary.h"
+#include "graph/ops/layer_norm.h"
+#include "graph/ops/matmul.h"
+#include "graph/ops/reduce.h"
+#include "graph/ops/slice.h"
+#include "graph/ops/softmax.h"
+#include "graph/ops/split.h"
 
 namespace quern::onnx {
 namespace {

@@ -10,11 +10,13 @@
 #include "engine/vocabulary/text_util.h"
 #include "frontends/onnx-parser/attention_parts.h"
 #include "frontends/onnx-parser/op_table.h"
-#include "graph/ops/elementwise.h"
-#include "graph/ops/indexing.h"
-#include "graph/ops/matrix.h"
-#include "graph/ops/movement.h"
-#include "graph/ops/normalisation.h"
+#include "graph/ops/attention.h"
+#include "graph/ops/binary.h"
+#include "graph/ops/gather.h"
+#include "graph/ops/matmul.h"
+#include "graph/ops/pad.h"
+#include "graph/ops/softmax.h"
+#include "graph/ops/unary.h"
 
 namespace quern::onnx {
 namespace {

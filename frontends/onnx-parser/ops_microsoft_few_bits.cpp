@@ -6,10 +6,8 @@
 #include "engine/vocabulary/text_util.h"
 #include "frontends/onnx-parser/expand.h"
 #include "frontends/onnx-parser/op_table.h"
-#include "graph/ops/elementwise.h"
-#include "graph/ops/indexing.h"
-#include "graph/ops/matrix.h"
-#include "graph/ops/quantised.h"
+#include "graph/ops/matmul.h"
+#include "graph/ops/quantize.h"
 
 namespace quern::onnx {
 namespace {
@@ -57,12 +55,7 @@ ValueId unpacked_constant(NodeImport& n, std::size_t i, std::int64_t rows, std::
     return no_value;
   }
   if (!n.charge(static_cast<std::size_t>(rows * columns))) return no_value;
-  Tensor bytes = unpacked_bytes(*packed, rows, columns, bits);
-  if (!bytes.valid()) {
-    n.fail(cat("no memory for ", rows * columns, " weights"), Code::out_of_memory);
-    return no_value;
-  }
-  return n.constant(std::move(bytes));
+  return n.constant(unpacked_bytes(*packed, rows, columns, bits));
 }
 
 // Numbers in blocks along their last dimension.

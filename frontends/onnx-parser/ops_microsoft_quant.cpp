@@ -5,12 +5,13 @@
 #include "frontends/onnx-parser/node_import.h"
 #include "frontends/onnx-parser/op_table.h"
 #include "frontends/onnx-parser/window.h"
-#include "graph/ops/convolution.h"
-#include "graph/ops/elementwise.h"
-#include "graph/ops/matrix.h"
-#include "graph/ops/movement.h"
-#include "graph/ops/normalisation.h"
-#include "graph/ops/quantised.h"
+#include "graph/ops/binary.h"
+#include "graph/ops/concat.h"
+#include "graph/ops/matmul.h"
+#include "graph/ops/pool.h"
+#include "graph/ops/quantize.h"
+#include "graph/ops/softmax.h"
+#include "graph/ops/unary.h"
 
 namespace quern::onnx {
 namespace {

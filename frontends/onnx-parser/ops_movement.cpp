@@ -5,8 +5,13 @@
 #include "frontends/onnx-parser/expand.h"
 #include "frontends/onnx-parser/node_import.h"
 #include "frontends/onnx-parser/op_table.h"
-#include "graph/ops/movement.h"
-#include "graph/ops/shape.h"
+#include "graph/ops/concat.h"
+#include "graph/ops/fill.h"
+#include "graph/ops/pad.h"
+#include "graph/ops/rearrange.h"
+#include "graph/ops/slice.h"
+#include "graph/ops/split.h"
+#include "graph/ops/tile.h"
 
 namespace quern::onnx {
 namespace {

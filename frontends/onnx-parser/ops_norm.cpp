@@ -3,9 +3,12 @@
 #include "frontends/onnx-parser/expand.h"
 #include "frontends/onnx-parser/node_import.h"
 #include "frontends/onnx-parser/op_table.h"
-#include "graph/ops/elementwise.h"
-#include "graph/ops/normalisation.h"
-#include "graph/ops/reduction.h"
+#include "graph/ops/batch_norm.h"
+#include "graph/ops/layer_norm.h"
+#include "graph/ops/lp_norm.h"
+#include "graph/ops/reduce.h"
+#include "graph/ops/softmax.h"
+#include "graph/ops/unary.h"
 
 namespace quern::onnx {
 namespace {

@@ -5,7 +5,7 @@
 #include "frontends/onnx-parser/node_import.h"
 #include "frontends/onnx-parser/op_table.h"
 #include "frontends/onnx-parser/window.h"
-#include "graph/ops/convolution.h"
+#include "graph/ops/pool.h"
 
 namespace quern::onnx {
 namespace {

@@ -4,7 +4,8 @@
 #include "frontends/onnx-parser/node_import.h"
 #include "frontends/onnx-parser/op_table.h"
 #include "frontends/onnx-parser/window.h"
-#include "graph/ops/quantised.h"
+#include "graph/ops/quantised_products.h"
+#include "graph/ops/quantize.h"
 
 namespace quern::onnx {
 namespace {

@@ -3,7 +3,8 @@
 #include "frontends/onnx-parser/expand.h"
 #include "frontends/onnx-parser/node_import.h"
 #include "frontends/onnx-parser/op_table.h"
-#include "graph/ops/reduction.h"
+#include "graph/ops/cumulative.h"
+#include "graph/ops/reduce.h"
 
 namespace quern::onnx {
 namespace {

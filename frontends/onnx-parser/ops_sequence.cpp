@@ -2,8 +2,8 @@
 // Sequences and optionals; SequenceMap is in ops_control.cpp.
 #include "frontends/onnx-parser/node_import.h"
 #include "frontends/onnx-parser/op_table.h"
+#include "graph/ops/reshape.h"
 #include "graph/ops/sequences.h"
-#include "graph/ops/shape.h"
 
 namespace quern::onnx {
 namespace {

@@ -5,8 +5,8 @@
 #include "frontends/onnx-parser/expand.h"
 #include "frontends/onnx-parser/node_import.h"
 #include "frontends/onnx-parser/op_table.h"
-#include "graph/ops/elementwise.h"
 #include "graph/ops/random.h"
+#include "graph/ops/unary.h"
 
 namespace quern::onnx {
 namespace {

@@ -2,9 +2,9 @@
 // Operators on strings.
 #include "frontends/onnx-parser/node_import.h"
 #include "frontends/onnx-parser/op_table.h"
-#include "graph/ops/movement.h"
-#include "graph/ops/reduction.h"
-#include "graph/ops/shape.h"
+#include "graph/ops/concat.h"
+#include "graph/ops/reduce.h"
+#include "graph/ops/reshape.h"
 #include "graph/ops/strings.h"
 
 namespace quern::onnx {

@@ -6,8 +6,9 @@
 #include "frontends/onnx-parser/expand.h"
 #include "frontends/onnx-parser/node_import.h"
 #include "frontends/onnx-parser/op_table.h"
-#include "graph/ops/elementwise.h"
-#include "graph/ops/shape.h"
+#include "graph/ops/binary.h"
+#include "graph/ops/reshape.h"
+#include "graph/ops/unary.h"
 
 namespace quern::onnx {
 namespace {

@@ -6,7 +6,7 @@
 #include "engine/vocabulary/multiples.h"
 #include "engine/vocabulary/text_util.h"
 #include "frontends/onnx-parser/tensor.h"
-#include "graph/ops/shape.h"
+#include "graph/ops/shape_of.h"
 
 namespace quern::onnx {
 namespace {

@@ -133,6 +133,11 @@ std::shared_ptr<Instance> Instance::create(std::shared_ptr<Tenant> tenant, const
 template <class T>
 Error Instance::find(Handle handle, std::shared_ptr<T>* entry) const {
   const std::lock_guard lock(mutex_);
+  return find_locked(handle, entry);
+}
+
+template <class T>
+Error Instance::find_locked(Handle handle, std::shared_ptr<T>* entry) const {
   const auto found = entries_.find(handle);
   const auto* held =
       found == entries_.end() ? nullptr : std::get_if<std::shared_ptr<T>>(&found->second);
@@ -143,10 +148,10 @@ Error Instance::find(Handle handle, std::shared_ptr<T>* entry) const {
 
 template <class T>
 Error Instance::take(Handle handle, std::shared_ptr<T>* entry) {
-  QUERN_NN_TRY(find(handle, entry));
   const std::lock_guard lock(mutex_);
-  if (entries_.erase(handle) > 0) return {};
-  return {Errno::invalid_argument, sentence("no ", what(*entry), " ", handle)};
+  QUERN_NN_TRY(find_locked(handle, entry));
+  entries_.erase(handle);
+  return {};
 }
 
 Error Instance::insert(Entry entry, Handle* handle) {

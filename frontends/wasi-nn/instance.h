@@ -142,6 +142,8 @@ class Instance {
   Instance(std::shared_ptr<Tenant> tenant, const Limits& limits);
   template <class T>
   Error find(Handle handle, std::shared_ptr<T>* entry) const;
+  template <class T>
+  Error find_locked(Handle handle, std::shared_ptr<T>* entry) const;  // under mutex_
   // The handle is invalid afterwards.
   template <class T>
   Error take(Handle handle, std::shared_ptr<T>* entry);

@@ -5,22 +5,45 @@
 
 #include <type_traits>
 
+#include "graph/ops/attention.h"
+#include "graph/ops/batch_norm.h"
+#include "graph/ops/binary.h"
+#include "graph/ops/cast.h"
+#include "graph/ops/concat.h"
 #include "graph/ops/control_flow.h"
-#include "graph/ops/convolution.h"
+#include "graph/ops/conv.h"
+#include "graph/ops/cumulative.h"
 #include "graph/ops/data_dependent.h"
-#include "graph/ops/elementwise.h"
-#include "graph/ops/indexing.h"
-#include "graph/ops/matrix.h"
-#include "graph/ops/movement.h"
-#include "graph/ops/normalisation.h"
-#include "graph/ops/quantised.h"
+#include "graph/ops/deform_conv.h"
+#include "graph/ops/einsum.h"
+#include "graph/ops/fill.h"
+#include "graph/ops/gather.h"
+#include "graph/ops/inverse.h"
+#include "graph/ops/layer_norm.h"
+#include "graph/ops/lp_norm.h"
+#include "graph/ops/matmul.h"
+#include "graph/ops/one_hot.h"
+#include "graph/ops/pad.h"
+#include "graph/ops/pool.h"
+#include "graph/ops/quantised_products.h"
+#include "graph/ops/quantize.h"
 #include "graph/ops/random.h"
+#include "graph/ops/rearrange.h"
 #include "graph/ops/recurrent.h"
-#include "graph/ops/reduction.h"
+#include "graph/ops/reduce.h"
 #include "graph/ops/resampling.h"
+#include "graph/ops/reshape.h"
+#include "graph/ops/scatter.h"
 #include "graph/ops/sequences.h"
-#include "graph/ops/shape.h"
+#include "graph/ops/shape_of.h"
+#include "graph/ops/slice.h"
+#include "graph/ops/softmax.h"
+#include "graph/ops/split.h"
 #include "graph/ops/strings.h"
+#include "graph/ops/tile.h"
+#include "graph/ops/transpose.h"
+#include "graph/ops/unary.h"
+#include "graph/ops/where.h"
 
 namespace quern {
 
@@ -33,8 +56,11 @@ struct JoinOps<OpList<A...>, OpList<B...>, Rest...> : JoinOps<OpList<A..., B...>
 
 // In the order in which lists of operators are shown.
 using AllOps =
-    JoinOps<ElementwiseOps, ReductionOps, MatrixOps, ConvolutionOps, NormalisationOps, QuantisedOps,
-            ShapeOps, MovementOps, IndexingOps, ResamplingOps, RecurrentOps, DataDependentOps,
+    JoinOps<UnaryOps, BinaryOps, WhereOps, CastOps, ReduceOps, CumulativeOps, MatmulOps, EinsumOps,
+            InverseOps, AttentionOps, ConvOps, DeformConvOps, PoolOps, BatchNormOps, LayerNormOps,
+            LpNormOps, SoftmaxOps, QuantizeOps, QuantisedProductsOps, ReshapeOps, ShapeOfOps,
+            FillOps, TransposeOps, ConcatOps, SplitOps, SliceOps, PadOps, TileOps, RearrangeOps,
+            GatherOps, ScatterOps, OneHotOps, ResamplingOps, RecurrentOps, DataDependentOps,
             RandomOps, StringsOps, ControlFlowOps, SequencesOps>::type;
 
 }  // namespace quern

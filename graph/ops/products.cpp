@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "engine/vocabulary/text_util.h"
-#include "graph/ops/matrix.h"
+#include "graph/ops/matmul.h"
 
 namespace quern {
 namespace {

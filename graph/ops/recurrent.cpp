@@ -8,8 +8,8 @@
 #include "engine/vocabulary/text_util.h"
 #include "graph/numeric.h"
 #include "graph/op_fields.h"
-#include "graph/ops/elementwise.h"
 #include "graph/ops/infer.h"
+#include "graph/ops/unary.h"
 #include "graph/ops/windows.h"
 #include "graph/text.h"
 

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "graph/op.h"
-#include "graph/ops/elementwise.h"
+#include "graph/ops/unary.h"
 
 namespace quern {
 

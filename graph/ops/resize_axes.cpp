@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "engine/vocabulary/text_util.h"
+#include "graph/numeric.h"
 #include "graph/operands.h"
 #include "graph/ops/infer.h"
 #include "graph/ops/resampling.h"

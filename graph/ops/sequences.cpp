@@ -114,7 +114,7 @@ Result<Dim> part_size(const InferContext& c, const ListOperand& split, Dim d) {
   return equal ? Dim(sizes.front()) : Dim();
 }
 
-Status infer_split(InferContext& c) {
+Status infer_split_to_sequence(InferContext& c) {
   const auto& op = c.op<SplitToSequence>();
   QUERN_TRY(want_kind(c, 0, Kind::tensor));
   QUERN_ASSIGN(const ListOperand split, list_operand(c, 1));
@@ -221,7 +221,7 @@ const OpDef& SplitToSequence::def() {
                              .inputs = {1, 2},
                              .traits = OpTrait::structural,
                              .plan_operands = 1u << 1,
-                             .infer = infer_split,
+                             .infer = infer_split_to_sequence,
                              .attributes = &op_struct<SplitToSequence>};
   return def;
 }

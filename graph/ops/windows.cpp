@@ -5,7 +5,8 @@
 
 #include "engine/vocabulary/text_util.h"
 #include "graph/op_fields.h"
-#include "graph/ops/convolution.h"
+#include "graph/ops/conv.h"
+#include "graph/ops/pool.h"
 
 namespace quern {
 

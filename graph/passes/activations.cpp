@@ -7,7 +7,8 @@
 #include <cmath>
 #include <numbers>
 
-#include "graph/ops/elementwise.h"
+#include "graph/ops/binary.h"
+#include "graph/ops/unary.h"
 #include "graph/passes/match.h"
 #include "graph/passes/rules.h"
 #include "graph/passes/terms.h"

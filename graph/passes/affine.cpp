@@ -9,12 +9,13 @@
 #include <cmath>
 #include <numeric>
 
-#include "graph/ops/convolution.h"
-#include "graph/ops/elementwise.h"
-#include "graph/ops/matrix.h"
-#include "graph/ops/normalisation.h"
-#include "graph/ops/quantised.h"
-#include "graph/ops/reduction.h"
+#include "graph/ops/batch_norm.h"
+#include "graph/ops/binary.h"
+#include "graph/ops/conv.h"
+#include "graph/ops/layer_norm.h"
+#include "graph/ops/matmul.h"
+#include "graph/ops/quantize.h"
+#include "graph/ops/reduce.h"
 #include "graph/passes/match.h"
 #include "graph/passes/rules.h"
 

@@ -8,7 +8,8 @@
 #include <limits>
 
 #include "graph/numeric.h"
-#include "graph/ops/elementwise.h"
+#include "graph/ops/binary.h"
+#include "graph/ops/unary.h"
 #include "graph/passes/match.h"
 #include "graph/passes/rules.h"
 

@@ -3,12 +3,16 @@
 //
 // Attention gives zeros for a row that its mask hides entirely, where softmax alone gives NaN: the
 // one difference besides rounding.
+#include "graph/ops/attention.h"
+
 #include <cmath>
 #include <limits>
 
-#include "graph/ops/elementwise.h"
-#include "graph/ops/matrix.h"
-#include "graph/ops/normalisation.h"
+#include "graph/ops/binary.h"
+#include "graph/ops/matmul.h"
+#include "graph/ops/softmax.h"
+#include "graph/ops/unary.h"
+#include "graph/ops/where.h"
 #include "graph/passes/match.h"
 #include "graph/passes/rules.h"
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Casts that change nothing, and casts of casts.
 #include "graph/numeric.h"
-#include "graph/ops/elementwise.h"
+#include "graph/ops/cast.h"
 #include "graph/passes/match.h"
 #include "graph/passes/rules.h"
 

@@ -3,11 +3,11 @@
 #include <algorithm>
 
 #include "graph/evaluate.h"
-#include "graph/ops/convolution.h"
-#include "graph/ops/indexing.h"
-#include "graph/ops/matrix.h"
-#include "graph/ops/quantised.h"
-#include "graph/ops/shape.h"
+#include "graph/ops/conv.h"
+#include "graph/ops/gather.h"
+#include "graph/ops/matmul.h"
+#include "graph/ops/quantize.h"
+#include "graph/ops/shape_of.h"
 #include "graph/passes/match.h"
 #include "graph/passes/rules.h"
 

@@ -7,8 +7,10 @@
 
 #include "graph/evaluate.h"
 #include "graph/numeric.h"
-#include "graph/ops/elementwise.h"
-#include "graph/ops/shape.h"
+#include "graph/ops/binary.h"
+#include "graph/ops/reshape.h"
+#include "graph/ops/unary.h"
+#include "graph/passes/reshape_target.h"
 
 namespace quern::passes {
 namespace {

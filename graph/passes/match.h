@@ -11,7 +11,6 @@
 #include <quern/tensor.h>
 
 #include "graph/graph.h"
-#include "graph/ops/shape.h"
 
 namespace quern::passes {
 
@@ -89,12 +88,6 @@ std::optional<std::vector<double>> numbers(const Graph& g, ValueId v);
 Tensor number_tensor(DType dtype, const Shape& shape, std::span<const double> values);
 ValueId add_number(Graph& g, DType dtype, double value);  // a scalar
 ValueId add_ints(Graph& g, const Ints& values);
-// A Reshape and its operand that give these dimensions; nullopt if more than one is unknown.
-struct ReshapeTarget {
-  Reshape op;
-  Ints shape;
-};
-std::optional<ReshapeTarget> reshape_target(const Dims& dims);
 
 // ---- steps -------------------------------------------------------------------------------------
 // Each makes the single change of a rule: completely, or not at all and returns false.

@@ -1,15 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
 // Operators that move elements, where they move none.
-#include "graph/ops/movement.h"
-
 #include <algorithm>
 
-#include "graph/ops/indexing.h"
-#include "graph/ops/matrix.h"
-#include "graph/ops/reduction.h"
+#include "graph/ops/concat.h"
+#include "graph/ops/gather.h"
+#include "graph/ops/matmul.h"
+#include "graph/ops/pad.h"
+#include "graph/ops/rearrange.h"
+#include "graph/ops/reduce.h"
 #include "graph/ops/resampling.h"
-#include "graph/ops/shape.h"
+#include "graph/ops/reshape.h"
+#include "graph/ops/shape_of.h"
+#include "graph/ops/slice.h"
+#include "graph/ops/split.h"
+#include "graph/ops/tile.h"
 #include "graph/passes/match.h"
+#include "graph/passes/reshape_target.h"
 #include "graph/passes/rules.h"
 
 namespace quern::passes {

@@ -5,10 +5,12 @@
 // image: those are not over the last dimensions, and stay as they are.
 #include <algorithm>
 
-#include "graph/ops/elementwise.h"
-#include "graph/ops/normalisation.h"
-#include "graph/ops/reduction.h"
-#include "graph/ops/shape.h"
+#include "graph/ops/binary.h"
+#include "graph/ops/layer_norm.h"
+#include "graph/ops/lp_norm.h"
+#include "graph/ops/reduce.h"
+#include "graph/ops/reshape.h"
+#include "graph/ops/unary.h"
 #include "graph/passes/match.h"
 #include "graph/passes/rules.h"
 #include "graph/passes/terms.h"

@@ -6,7 +6,8 @@
 // it made, nothing that the other operand needs can depend on it: no circle can arise.
 #include <algorithm>
 
-#include "graph/ops/elementwise.h"
+#include "graph/ops/binary.h"
+#include "graph/ops/unary.h"
 #include "graph/passes/match.h"
 #include "graph/passes/rules.h"
 

@@ -3,14 +3,23 @@
 
 #include <algorithm>
 
-#include "graph/ops/convolution.h"
-#include "graph/ops/elementwise.h"
-#include "graph/ops/indexing.h"
-#include "graph/ops/matrix.h"
-#include "graph/ops/movement.h"
+#include "graph/ops/attention.h"
+#include "graph/ops/cast.h"
+#include "graph/ops/concat.h"
+#include "graph/ops/conv.h"
+#include "graph/ops/einsum.h"
+#include "graph/ops/fill.h"
+#include "graph/ops/gather.h"
+#include "graph/ops/matmul.h"
+#include "graph/ops/pad.h"
 #include "graph/ops/random.h"
+#include "graph/ops/rearrange.h"
 #include "graph/ops/recurrent.h"
-#include "graph/ops/shape.h"
+#include "graph/ops/reshape.h"
+#include "graph/ops/slice.h"
+#include "graph/ops/split.h"
+#include "graph/ops/tile.h"
+#include "graph/ops/transpose.h"
 #include "graph/passes/match.h"
 
 namespace quern {

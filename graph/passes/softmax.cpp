@@ -3,9 +3,11 @@
 //
 // Subtracting the greatest element first does not change the result, except that where exp would
 // have overflowed it is a number instead of NaN. A row of only -inf is NaN before and after.
-#include "graph/ops/elementwise.h"
-#include "graph/ops/normalisation.h"
-#include "graph/ops/reduction.h"
+#include "graph/ops/softmax.h"
+
+#include "graph/ops/binary.h"
+#include "graph/ops/reduce.h"
+#include "graph/ops/unary.h"
 #include "graph/passes/match.h"
 #include "graph/passes/rules.h"
 

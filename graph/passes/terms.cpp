@@ -3,7 +3,8 @@
 
 #include <algorithm>
 
-#include "graph/ops/elementwise.h"
+#include "graph/ops/binary.h"
+#include "graph/ops/unary.h"
 #include "graph/passes/match.h"
 
 namespace quern::passes {

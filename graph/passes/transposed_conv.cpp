@@ -3,8 +3,9 @@
 // kernels exist.
 #include <algorithm>
 
-#include "graph/ops/convolution.h"
-#include "graph/ops/movement.h"
+#include "graph/ops/conv.h"
+#include "graph/ops/slice.h"
+#include "graph/ops/transpose.h"
 #include "graph/passes/match.h"
 #include "graph/passes/rules.h"
 

@@ -3,12 +3,15 @@
 #include <algorithm>
 #include <numeric>
 
-#include "graph/ops/elementwise.h"
-#include "graph/ops/matrix.h"
-#include "graph/ops/movement.h"
-#include "graph/ops/reduction.h"
-#include "graph/ops/shape.h"
+#include "graph/ops/binary.h"
+#include "graph/ops/cast.h"
+#include "graph/ops/matmul.h"
+#include "graph/ops/reduce.h"
+#include "graph/ops/reshape.h"
+#include "graph/ops/transpose.h"
+#include "graph/ops/unary.h"
 #include "graph/passes/match.h"
+#include "graph/passes/reshape_target.h"
 #include "graph/passes/rules.h"
 
 namespace quern::passes {

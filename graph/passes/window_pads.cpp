@@ -3,8 +3,9 @@
 #include <algorithm>
 #include <limits>
 
-#include "graph/ops/convolution.h"
-#include "graph/ops/movement.h"
+#include "graph/ops/conv.h"
+#include "graph/ops/pad.h"
+#include "graph/ops/pool.h"
 #include "graph/passes/match.h"
 #include "graph/passes/rules.h"
 

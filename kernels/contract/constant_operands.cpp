@@ -2,8 +2,7 @@
 #include "kernels/contract/constant_operands.h"
 
 #include "graph/operands.h"
-#include "graph/ops/movement.h"
-#include "graph/ops/reduction.h"
+#include "graph/ops/reduce.h"
 #include "graph/ops/resampling.h"
 #include "kernels/contract/iterate.h"
 #include "kernels/contract/rows.h"

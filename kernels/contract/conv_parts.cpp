@@ -10,7 +10,7 @@
 
 #include "engine/vocabulary/multiples.h"
 #include "engine/vocabulary/text_util.h"
-#include "graph/ops/convolution.h"
+#include "graph/ops/conv.h"
 #include "graph/ops/windows.h"
 
 namespace quern {

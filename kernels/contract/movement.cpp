@@ -2,7 +2,7 @@
 #include "kernels/contract/movement.h"
 
 #include "engine/vocabulary/text_util.h"
-#include "graph/ops/movement.h"
+#include "graph/ops/pad.h"
 
 namespace quern {
 

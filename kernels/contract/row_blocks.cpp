@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "engine/vocabulary/text_util.h"
-#include "graph/ops/matrix.h"
+#include "graph/ops/matmul.h"
 #include "kernels/contract/iterate.h"
 
 namespace quern {

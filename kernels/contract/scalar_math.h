@@ -10,7 +10,8 @@
 #include <type_traits>
 
 #include "graph/numeric.h"
-#include "graph/ops/elementwise.h"
+#include "graph/ops/binary.h"
+#include "graph/ops/unary.h"
 
 namespace quern {
 

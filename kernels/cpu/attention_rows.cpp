@@ -10,8 +10,8 @@
 #include <limits>
 
 #include "engine/vocabulary/multiples.h"
-#include "graph/ops/elementwise.h"
-#include "graph/ops/matrix.h"
+#include "graph/ops/attention.h"
+#include "graph/ops/binary.h"
 #include "kernels/contract/iterate.h"
 #include "kernels/cpu/product_pieces.h"
 #include "kernels/simd/simd.h"

@@ -5,7 +5,7 @@
 
 #include <algorithm>
 
-#include "graph/ops/movement.h"
+#include "graph/ops/concat.h"
 #include "kernels/contract/copy.h"
 #include "kernels/contract/iterate.h"
 

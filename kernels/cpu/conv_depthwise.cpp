@@ -7,7 +7,7 @@
 #include <cstring>
 
 #include "engine/vocabulary/text_util.h"
-#include "graph/ops/convolution.h"
+#include "graph/ops/conv.h"
 #include "graph/ops/windows.h"
 #include "kernels/contract/rows.h"
 #include "kernels/contract/window.h"

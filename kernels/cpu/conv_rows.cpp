@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "engine/vocabulary/text_util.h"
-#include "graph/ops/convolution.h"
+#include "graph/ops/conv.h"
 #include "graph/ops/windows.h"
 #include "kernels/cpu/conv_plane.h"
 #include "kernels/cpu/product_pieces.h"

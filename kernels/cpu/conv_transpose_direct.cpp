@@ -13,7 +13,7 @@
 
 #include "engine/vocabulary/multiples.h"
 #include "engine/vocabulary/text_util.h"
-#include "graph/ops/convolution.h"
+#include "graph/ops/conv.h"
 #include "graph/ops/windows.h"
 #include "kernels/contract/kernel.h"
 #include "kernels/contract/rows.h"

@@ -9,8 +9,8 @@
 
 #include "engine/vocabulary/multiples.h"
 #include "engine/vocabulary/text_util.h"
-#include "graph/ops/convolution.h"
-#include "graph/ops/elementwise.h"
+#include "graph/ops/conv.h"
+#include "graph/ops/unary.h"
 #include "graph/ops/windows.h"
 #include "kernels/contract/rows.h"
 #include "kernels/cpu/conv_transpose_direct.h"

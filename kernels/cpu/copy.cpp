@@ -13,7 +13,7 @@
 
 #ifdef QUERN_ONEDNN
 #include "graph/ops/control_flow.h"
-#include "graph/ops/shape.h"
+#include "graph/ops/reshape.h"
 #include "kernels/onednn/onednn.h"
 #endif
 

@@ -10,7 +10,8 @@
 #include <array>
 
 #include "engine/vocabulary/multiples.h"
-#include "graph/ops/elementwise.h"
+#include "graph/ops/binary.h"
+#include "graph/ops/unary.h"
 #include "kernels/contract/iterate.h"
 #include "kernels/simd/simd.h"
 

@@ -6,8 +6,8 @@
 
 #include <cmath>
 
-#include "graph/ops/elementwise.h"
-#include "graph/ops/normalisation.h"
+#include "graph/ops/binary.h"
+#include "graph/ops/layer_norm.h"
 #include "kernels/contract/rows.h"
 #include "kernels/simd/simd.h"
 

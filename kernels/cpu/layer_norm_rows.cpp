@@ -4,7 +4,7 @@
 
 #include <cmath>
 
-#include "graph/ops/normalisation.h"
+#include "graph/ops/layer_norm.h"
 #include "kernels/contract/iterate.h"
 #include "kernels/contract/rows.h"
 #include "kernels/simd/simd.h"

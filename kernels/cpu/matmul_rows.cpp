@@ -10,8 +10,8 @@
 
 #include "engine/vocabulary/multiples.h"
 #include "engine/vocabulary/text_util.h"
-#include "graph/ops/elementwise.h"
-#include "graph/ops/matrix.h"
+#include "graph/ops/binary.h"
+#include "graph/ops/matmul.h"
 #include "graph/ops/products.h"
 #include "kernels/contract/iterate.h"
 #include "kernels/contract/matmul_shape.h"

@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <cstring>
 
-#include "graph/ops/movement.h"
+#include "graph/ops/pad.h"
 #include "kernels/contract/constant_operands.h"
 #include "kernels/contract/copy.h"
 #include "kernels/contract/iterate.h"

@@ -9,7 +9,8 @@
 #include <numeric>
 #include <vector>
 
-#include "graph/ops/movement.h"
+#include "graph/ops/pad.h"
+#include "graph/ops/transpose.h"
 #include "kernels/contract/constant_operands.h"
 #include "kernels/contract/movement.h"
 #include "kernels/contract/rows.h"

@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "engine/vocabulary/multiples.h"
-#include "graph/ops/convolution.h"
+#include "graph/ops/pool.h"
 #include "graph/ops/windows.h"
 
 namespace quern {

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "engine/vocabulary/multiples.h"
-#include "graph/ops/convolution.h"
+#include "graph/ops/pool.h"
 #include "graph/ops/windows.h"
 #include "kernels/contract/kernel.h"
 #include "kernels/contract/window.h"

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "engine/vocabulary/multiples.h"
-#include "graph/ops/convolution.h"
+#include "graph/ops/pool.h"
 #include "graph/ops/windows.h"
 #include "kernels/contract/pool.h"
 #include "kernels/contract/window.h"

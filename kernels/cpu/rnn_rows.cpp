@@ -13,8 +13,9 @@
 
 #include "engine/vocabulary/multiples.h"
 #include "engine/vocabulary/text_util.h"
-#include "graph/ops/elementwise.h"
+#include "graph/ops/binary.h"
 #include "graph/ops/recurrent.h"
+#include "graph/ops/unary.h"
 #include "kernels/contract/iterate.h"
 #include "kernels/contract/movement.h"
 #include "kernels/cpu/product_pieces.h"

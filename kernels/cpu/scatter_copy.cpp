@@ -5,7 +5,7 @@
 
 #include <cstring>
 
-#include "graph/ops/indexing.h"
+#include "graph/ops/scatter.h"
 #include "kernels/contract/iterate.h"
 #include "kernels/contract/movement.h"
 #include "kernels/contract/rows.h"

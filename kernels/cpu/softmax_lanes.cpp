@@ -8,8 +8,9 @@
 #include <cmath>
 
 #include "engine/vocabulary/multiples.h"
-#include "graph/ops/elementwise.h"
-#include "graph/ops/normalisation.h"
+#include "graph/ops/binary.h"
+#include "graph/ops/softmax.h"
+#include "graph/ops/unary.h"
 #include "kernels/contract/iterate.h"
 #include "kernels/contract/rows.h"
 #include "kernels/simd/simd.h"

@@ -4,8 +4,8 @@
 
 #include <cmath>
 
-#include "graph/ops/elementwise.h"
-#include "graph/ops/normalisation.h"
+#include "graph/ops/binary.h"
+#include "graph/ops/softmax.h"
 #include "kernels/contract/iterate.h"
 #include "kernels/contract/rows.h"
 #include "kernels/contract/scalar_math.h"

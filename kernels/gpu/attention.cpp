@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // Attention as two products with a softmax between them, the scores in scratch memory.
+#include "graph/ops/attention.h"
+
 #include <algorithm>
 #include <array>
 #include <optional>
 
 #include "engine/vocabulary/multiples.h"
-#include "graph/ops/elementwise.h"
-#include "graph/ops/matrix.h"
+#include "graph/ops/binary.h"
+#include "graph/ops/unary.h"
 #include "kernels/contract/iterate.h"
 #include "kernels/gpu/copy.h"
 #include "kernels/gpu/grid.h"

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Concat: one copy per operand, each to its part of the result.
-#include "graph/ops/movement.h"
+#include "graph/ops/concat.h"
+
 #include "kernels/contract/iterate.h"
 #include "kernels/gpu/copy.h"
 #include "kernels/gpu/kernels.h"

@@ -2,12 +2,13 @@
 // Conv over one to three dimensions, channels last: as a plain matrix product if it is one, channel
 // by channel if it is depthwise, else with conv.comp and on GPUs product_tiled.comp or
 // product_cooperative.comp.
+#include "graph/ops/conv.h"
+
 #include <algorithm>
 #include <array>
 
 #include "engine/vocabulary/multiples.h"
 #include "engine/vocabulary/text_util.h"
-#include "graph/ops/convolution.h"
 #include "graph/ops/windows.h"
 #include "kernels/contract/iterate.h"
 #include "kernels/gpu/copy.h"

@@ -6,7 +6,7 @@
 
 #include "engine/vocabulary/multiples.h"
 #include "engine/vocabulary/text_util.h"
-#include "graph/ops/convolution.h"
+#include "graph/ops/conv.h"
 #include "graph/ops/windows.h"
 #include "kernels/contract/iterate.h"
 #include "kernels/gpu/copy.h"

@@ -7,7 +7,7 @@
 #include <array>
 
 #include "graph/ops/control_flow.h"
-#include "graph/ops/matrix.h"
+#include "graph/ops/einsum.h"
 #include "kernels/contract/iterate.h"
 #include "kernels/gpu/grid.h"
 #include "kernels/gpu/kernels.h"

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // Unary, Binary, Where and Cast: a chain of functions over one tensor of floats (elementwise.comp),
 // or one function with operands that broadcast in any way and of any type (broadcast.comp).
-#include "graph/ops/elementwise.h"
-
 #include <algorithm>
 #include <array>
 
 #include "graph/numeric.h"
+#include "graph/ops/binary.h"
+#include "graph/ops/unary.h"
 #include "kernels/contract/iterate.h"
 #include "kernels/gpu/grid.h"
 #include "kernels/gpu/kernels.h"

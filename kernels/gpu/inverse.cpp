@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // Inverse of matrices that fit in an invocation's registers. Larger ones are few: the CPU's.
-#include "graph/ops/matrix.h"
 #include "kernels/gpu/grid.h"
 #include "kernels/gpu/kernels.h"
 

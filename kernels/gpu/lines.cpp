@@ -4,10 +4,10 @@
 #include <algorithm>
 #include <cstring>
 
-#include "graph/ops/indexing.h"
-#include "graph/ops/movement.h"
-#include "graph/ops/reduction.h"
-#include "graph/ops/shape.h"
+#include "graph/ops/cumulative.h"
+#include "graph/ops/fill.h"
+#include "graph/ops/one_hot.h"
+#include "graph/ops/rearrange.h"
 #include "kernels/contract/iterate.h"
 #include "kernels/contract/rows.h"
 #include "kernels/gpu/grid.h"

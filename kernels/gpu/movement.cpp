@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // Operators that only move elements: Pad, Gather, Tile, Slice, DepthSpace.
-#include "graph/ops/movement.h"
-
 #include <array>
 #include <cstring>
 
 #include "graph/ops/control_flow.h"
-#include "graph/ops/indexing.h"
+#include "graph/ops/gather.h"
+#include "graph/ops/pad.h"
+#include "graph/ops/rearrange.h"
 #include "kernels/contract/constant_operands.h"
 #include "kernels/contract/iterate.h"
 #include "kernels/contract/rows.h"

@@ -2,7 +2,8 @@
 // Normalisations that need no rows: BatchNorm with parameters that are not constant, Lrn.
 #include <algorithm>
 
-#include "graph/ops/normalisation.h"
+#include "graph/ops/batch_norm.h"
+#include "graph/ops/lp_norm.h"
 #include "kernels/gpu/grid.h"
 #include "kernels/gpu/kernels.h"
 

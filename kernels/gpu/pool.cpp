@@ -5,7 +5,7 @@
 #include <algorithm>
 
 #include "engine/vocabulary/multiples.h"
-#include "graph/ops/convolution.h"
+#include "graph/ops/pool.h"
 #include "kernels/gpu/grid.h"
 #include "kernels/gpu/kernels.h"
 #include "kernels/gpu/window.h"

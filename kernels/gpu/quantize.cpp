@@ -7,7 +7,7 @@
 
 #include "engine/vocabulary/multiples.h"
 #include "graph/ops/infer.h"
-#include "graph/ops/quantised.h"
+#include "graph/ops/quantize.h"
 #include "kernels/contract/iterate.h"
 #include "kernels/contract/quantized.h"
 #include "kernels/gpu/grid.h"

@@ -5,8 +5,8 @@
 #include <array>
 
 #include "engine/vocabulary/multiples.h"
-#include "graph/ops/elementwise.h"
 #include "graph/ops/recurrent.h"
+#include "graph/ops/unary.h"
 #include "kernels/gpu/grid.h"
 #include "kernels/gpu/kernels.h"
 #include "kernels/gpu/matmul.h"

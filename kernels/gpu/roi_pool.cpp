@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // RoiPool on roi_pool.comp.
-#include "graph/ops/convolution.h"
+#include "graph/ops/pool.h"
 #include "kernels/gpu/grid.h"
 #include "kernels/gpu/kernels.h"
 

@@ -9,8 +9,10 @@
 #include <numeric>
 
 #include "graph/ops/data_dependent.h"
-#include "graph/ops/normalisation.h"
-#include "graph/ops/reduction.h"
+#include "graph/ops/layer_norm.h"
+#include "graph/ops/lp_norm.h"
+#include "graph/ops/reduce.h"
+#include "graph/ops/softmax.h"
 #include "kernels/contract/constant_operands.h"
 #include "kernels/contract/iterate.h"
 #include "kernels/gpu/grid.h"

@@ -2,6 +2,8 @@
 // Scatter, GatherND and MaxUnpool, whose destinations are data. Results do not depend on the order
 // of invocations: of several updates to one place without reduction only the last is written, and
 // with a reduction they apply in order.
+#include "graph/ops/scatter.h"
+
 #include <algorithm>
 #include <array>
 #include <cstring>
@@ -10,8 +12,8 @@
 #include "engine/vocabulary/multiples.h"
 #include "engine/vocabulary/text_util.h"
 #include "graph/ops/control_flow.h"
-#include "graph/ops/convolution.h"
-#include "graph/ops/indexing.h"
+#include "graph/ops/gather.h"
+#include "graph/ops/pool.h"
 #include "graph/ops/windows.h"
 #include "kernels/contract/iterate.h"
 #include "kernels/contract/movement.h"

@@ -4,7 +4,8 @@
 #include <algorithm>
 #include <array>
 
-#include "graph/ops/elementwise.h"
+#include "graph/ops/binary.h"
+#include "graph/ops/unary.h"
 #include "kernels/contract/iterate.h"
 #include "kernels/gpu/grid.h"
 

@@ -7,7 +7,7 @@
 #include <string_view>
 #include <utility>
 
-#include "graph/ops/movement.h"
+#include "graph/ops/tile.h"
 #include "kernels/gpu/grid.h"
 
 namespace quern::gpu {

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Conv and ConvTranspose by oneDNN: the source in the layout that the primitive prefers, weights
 // packed once, bias and post-ops fused.
+#include "graph/ops/conv.h"
+
 #include "engine/vocabulary/text_util.h"
-#include "graph/ops/convolution.h"
 #include "graph/ops/infer.h"
 #include "graph/ops/windows.h"
 #include "kernels/contract/conv_parts.h"

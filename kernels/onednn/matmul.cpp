@@ -2,8 +2,9 @@
 // MatMul by oneDNN. A constant right-hand side is packed once, and the batch of the left one is
 // folded into its rows; otherwise both sides are read in place by strides (attention reads its
 // heads without a transposition). alpha, a bias and further post-ops are fused.
-#include "graph/ops/elementwise.h"
-#include "graph/ops/matrix.h"
+#include "graph/ops/matmul.h"
+
+#include "graph/ops/binary.h"
 #include "graph/ops/products.h"
 #include "kernels/contract/iterate.h"
 #include "kernels/contract/matmul_shape.h"

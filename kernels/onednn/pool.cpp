@@ -3,7 +3,7 @@
 // used.
 #include "kernels/contract/pool.h"
 
-#include "graph/ops/convolution.h"
+#include "graph/ops/pool.h"
 #include "graph/ops/windows.h"
 #include "kernels/onednn/onednn.h"
 #include "kernels/onednn/select.h"

@@ -2,7 +2,8 @@
 // Converts the post-ops of a node to those of a oneDNN primitive.
 #include <algorithm>
 
-#include "graph/ops/elementwise.h"
+#include "graph/ops/binary.h"
+#include "graph/ops/unary.h"
 #include "kernels/onednn/onednn.h"
 
 namespace quern::onednn {

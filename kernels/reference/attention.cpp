@@ -8,6 +8,8 @@
 // ONNX: the core of Attention, opsets 23 to 25, and what the passes fuse. A row whose mask is -inf
 // (or false) everywhere gives zeros, as the operator of opset 25 has it, where Softmax alone gives
 // NaN. In double, rounded once.
+#include "graph/ops/attention.h"
+
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -16,7 +18,6 @@
 #include "graph/numeric.h"
 #include "graph/operands.h"
 #include "graph/ops/infer.h"
-#include "graph/ops/matrix.h"
 #include "graph/text.h"
 #include "kernels/contract/iterate.h"
 #include "kernels/contract/kernel.h"

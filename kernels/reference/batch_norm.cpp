@@ -6,13 +6,14 @@
 //
 // ONNX: BatchNormalization, opsets 1 to 15; parameters may have another float type than x. In
 // double, rounded once.
+#include "graph/ops/batch_norm.h"
+
 #include <cmath>
 
 #include "engine/vocabulary/text_util.h"
 #include "graph/numeric.h"
 #include "graph/operands.h"
 #include "graph/ops/infer.h"
-#include "graph/ops/normalisation.h"
 #include "kernels/contract/iterate.h"
 #include "kernels/contract/kernel.h"
 #include "kernels/gpu/kernels.h"

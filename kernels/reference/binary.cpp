@@ -4,12 +4,13 @@
 // ONNX: Add, Sub, Mul, Div, Pow, Mod, Min, Max, PRelu, the comparisons, logical and bitwise
 // operators, BitShift, opsets 1 to 18; Sum, Mean and variadic Min and Max import as chains. Pow
 // takes an exponent of another type. Fast path: elementwise.cpp.
+#include "graph/ops/binary.h"
+
 #include <concepts>
 
 #include "engine/vocabulary/text_util.h"
 #include "graph/op_fields.h"
 #include "graph/operands.h"
-#include "graph/ops/elementwise.h"
 #include "graph/ops/infer.h"
 #include "kernels/contract/iterate.h"
 #include "kernels/contract/kernel.h"

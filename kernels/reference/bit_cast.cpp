@@ -6,7 +6,7 @@
 #include <cstring>
 
 #include "engine/vocabulary/text_util.h"
-#include "graph/ops/elementwise.h"
+#include "graph/ops/cast.h"
 #include "graph/ops/infer.h"
 #include "kernels/contract/iterate.h"
 #include "kernels/contract/kernel.h"

@@ -5,7 +5,7 @@
 #include <algorithm>
 
 #include "engine/vocabulary/text_util.h"
-#include "graph/ops/movement.h"
+#include "graph/ops/tile.h"
 #include "kernels/contract/kernel.h"
 #include "kernels/contract/movement.h"
 #include "kernels/gpu/kernels.h"

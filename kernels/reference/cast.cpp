@@ -8,11 +8,12 @@
 //
 // Elements pass through one of three wide forms (double, i64, u64), none of which loses anything,
 // so that 20 readers and 3 x 20 writers do the work of 400 conversions.
+#include "graph/ops/cast.h"
+
 #include <algorithm>
 
 #include "engine/vocabulary/text_util.h"
 #include "graph/numeric.h"
-#include "graph/ops/elementwise.h"
 #include "graph/ops/infer.h"
 #include "kernels/contract/kernel.h"
 #include "kernels/contract/movement.h"

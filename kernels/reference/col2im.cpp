@@ -6,7 +6,7 @@
 #include "engine/vocabulary/text_util.h"
 #include "graph/numeric.h"
 #include "graph/operands.h"
-#include "graph/ops/convolution.h"
+#include "graph/ops/deform_conv.h"
 #include "graph/ops/infer.h"
 #include "graph/ops/windows.h"
 #include "kernels/contract/kernel.h"

@@ -2,8 +2,9 @@
 // Concat: joins the inputs along an axis.
 //
 // ONNX: Concat, opsets 1 to 13 (axis is 1 when left out below opset 4).
+#include "graph/ops/concat.h"
+
 #include "engine/vocabulary/text_util.h"
-#include "graph/ops/movement.h"
 #include "kernels/contract/kernel.h"
 #include "kernels/contract/movement.h"
 #include "kernels/cpu/concat_copy.h"

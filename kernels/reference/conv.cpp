@@ -4,9 +4,10 @@
 //
 // ONNX Conv, opsets 1 to 22: one to six spatial dimensions, groups, dilations, asymmetric pads,
 // auto_pad. Sums in double, rounded once.
+#include "graph/ops/conv.h"
+
 #include "engine/vocabulary/text_util.h"
 #include "graph/numeric.h"
-#include "graph/ops/convolution.h"
 #include "graph/ops/infer.h"
 #include "graph/ops/windows.h"
 #include "kernels/contract/kernel.h"

@@ -9,7 +9,7 @@
 // Sums in double, rounded once.
 #include "engine/vocabulary/text_util.h"
 #include "graph/numeric.h"
-#include "graph/ops/convolution.h"
+#include "graph/ops/conv.h"
 #include "graph/ops/windows.h"
 #include "kernels/contract/kernel.h"
 #include "kernels/contract/window.h"

@@ -4,11 +4,12 @@
 //
 // ONNX: CumSum, opsets 11 and 14; CumProd, opset 26. Floats add up in double, each result rounded
 // once; integers wrap.
+#include "graph/ops/cumulative.h"
+
 #include "engine/vocabulary/text_util.h"
 #include "graph/numeric.h"
 #include "graph/operands.h"
 #include "graph/ops/infer.h"
-#include "graph/ops/reduction.h"
 #include "kernels/contract/iterate.h"
 #include "kernels/contract/kernel.h"
 #include "kernels/gpu/kernels.h"

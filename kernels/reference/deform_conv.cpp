@@ -6,12 +6,13 @@
 //
 // ONNX DeformConv, opsets 19 and 22, any number of spatial dimensions. The offsets of one tap lie
 // one dimension after the other, outermost first. A position that is NaN reads 0. Sums in double.
+#include "graph/ops/deform_conv.h"
+
 #include <array>
 #include <cmath>
 
 #include "engine/vocabulary/text_util.h"
 #include "graph/numeric.h"
-#include "graph/ops/convolution.h"
 #include "graph/ops/infer.h"
 #include "graph/ops/windows.h"
 #include "kernels/contract/kernel.h"

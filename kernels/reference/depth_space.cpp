@@ -6,7 +6,7 @@
 //
 // ONNX: DepthToSpace (opsets 1 to 13), SpaceToDepth (1, 13).
 #include "engine/vocabulary/text_util.h"
-#include "graph/ops/movement.h"
+#include "graph/ops/rearrange.h"
 #include "kernels/contract/kernel.h"
 #include "kernels/contract/movement.h"
 #include "kernels/gpu/kernels.h"

@@ -8,7 +8,7 @@
 #include "engine/vocabulary/text_util.h"
 #include "graph/numeric.h"
 #include "graph/ops/infer.h"
-#include "graph/ops/matrix.h"
+#include "graph/ops/inverse.h"
 #include "kernels/contract/iterate.h"
 #include "kernels/contract/kernel.h"
 

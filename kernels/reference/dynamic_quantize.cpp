@@ -8,7 +8,7 @@
 #include <algorithm>
 
 #include "graph/ops/infer.h"
-#include "graph/ops/quantised.h"
+#include "graph/ops/quantize.h"
 #include "kernels/contract/iterate.h"
 #include "kernels/contract/kernel.h"
 #include "kernels/contract/quantized.h"

@@ -16,9 +16,9 @@
 
 #include "engine/vocabulary/text_util.h"
 #include "graph/numeric.h"
+#include "graph/ops/einsum.h"
 #include "graph/ops/einsum_equation.h"
 #include "graph/ops/infer.h"
-#include "graph/ops/matrix.h"
 #include "kernels/contract/iterate.h"
 #include "kernels/contract/kernel.h"
 #include "kernels/gpu/kernels.h"

@@ -4,13 +4,14 @@
 // ONNX: ConstantOfShape (opsets 9 to 25), Range (11 to 27), EyeLike (9 to 22). Range has
 // max(ceil((limit - start) / delta), 0) elements, counted exactly for integers and in double for
 // floats; element i is start + i * delta, rounded once.
+#include "graph/ops/fill.h"
+
 #include <algorithm>
 #include <cmath>
 #include <limits>
 
 #include "engine/vocabulary/text_util.h"
 #include "graph/numeric.h"
-#include "graph/ops/shape.h"
 #include "kernels/contract/kernel.h"
 #include "kernels/contract/movement.h"
 #include "kernels/gpu/kernels.h"

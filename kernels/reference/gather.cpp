@@ -7,8 +7,9 @@
 //
 // ONNX: Gather (opsets 1 to 13), GatherElements (11, 13), GatherND (11 to 13). Negative indices
 // count from the end; one out of range is an error of the run.
+#include "graph/ops/gather.h"
+
 #include "engine/vocabulary/text_util.h"
-#include "graph/ops/indexing.h"
 #include "kernels/contract/kernel.h"
 #include "kernels/contract/movement.h"
 #include "kernels/gpu/kernels.h"

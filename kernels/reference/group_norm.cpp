@@ -11,7 +11,7 @@
 #include "graph/numeric.h"
 #include "graph/operands.h"
 #include "graph/ops/infer.h"
-#include "graph/ops/normalisation.h"
+#include "graph/ops/layer_norm.h"
 #include "kernels/contract/iterate.h"
 #include "kernels/contract/kernel.h"
 #include "kernels/cpu/group_norm_rows.h"

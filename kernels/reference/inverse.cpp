@@ -4,11 +4,12 @@
 //
 // com.microsoft: Inverse, version 1. In double, rounded once. A pivot of zero is divided by like
 // any other number: a singular matrix gives infinities and NaN and no error, as in ONNX Runtime.
+#include "graph/ops/inverse.h"
+
 #include <algorithm>
 #include <cmath>
 
 #include "graph/numeric.h"
-#include "graph/ops/matrix.h"
 #include "kernels/contract/kernel.h"
 #include "kernels/gpu/kernels.h"
 

@@ -6,6 +6,8 @@
 //
 // ONNX: LayerNormalization, opset 17; RMSNormalization, opset 23; com.microsoft's skip-less forms.
 // In double, rounded once.
+#include "graph/ops/layer_norm.h"
+
 #include <cmath>
 #include <limits>
 
@@ -13,7 +15,6 @@
 #include "graph/numeric.h"
 #include "graph/operands.h"
 #include "graph/ops/infer.h"
-#include "graph/ops/normalisation.h"
 #include "kernels/contract/iterate.h"
 #include "kernels/contract/kernel.h"
 #include "kernels/cpu/layer_norm_rows.h"

@@ -3,12 +3,13 @@
 // axis, or by epsilon where that is more; 0 where the norm is 0.
 //
 // ONNX: LpNormalization, opsets 1 and 22. In double, rounded once.
+#include "graph/ops/lp_norm.h"
+
 #include <cmath>
 
 #include "engine/vocabulary/text_util.h"
 #include "graph/numeric.h"
 #include "graph/ops/infer.h"
-#include "graph/ops/normalisation.h"
 #include "kernels/contract/iterate.h"
 #include "kernels/contract/kernel.h"
 #include "kernels/gpu/kernels.h"

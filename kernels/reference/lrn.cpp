@@ -8,7 +8,7 @@
 #include "engine/vocabulary/text_util.h"
 #include "graph/numeric.h"
 #include "graph/ops/infer.h"
-#include "graph/ops/normalisation.h"
+#include "graph/ops/lp_norm.h"
 #include "kernels/contract/iterate.h"
 #include "kernels/contract/kernel.h"
 #include "kernels/gpu/kernels.h"

@@ -5,10 +5,11 @@
 // ONNX: MatMul, opsets 1 to 13; Gemm, opsets 1 to 13, imports as this, its third operand as a
 // Binary add. Sums in double, rounded once; integers wrap, and alpha scales their result in double
 // unless it is 1. A depth of zero gives zeros.
+#include "graph/ops/matmul.h"
+
 #include "engine/vocabulary/text_util.h"
 #include "graph/numeric.h"
 #include "graph/ops/infer.h"
-#include "graph/ops/matrix.h"
 #include "graph/ops/products.h"
 #include "kernels/contract/iterate.h"
 #include "kernels/contract/kernel.h"

@@ -9,7 +9,7 @@
 
 #include "engine/vocabulary/text_util.h"
 #include "graph/numeric.h"
-#include "graph/ops/convolution.h"
+#include "graph/ops/pool.h"
 #include "graph/ops/windows.h"
 #include "kernels/contract/kernel.h"
 #include "kernels/contract/movement.h"

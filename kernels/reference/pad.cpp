@@ -4,12 +4,13 @@
 // ONNX: Pad, opsets 1 to 25 (pads and value that were attributes import as inputs). First the
 // negative pads crop, then the positive ones extend what is left: with a value, its edge, its
 // reflection (without repeating the edge, as often as it takes) or its periodic continuation.
+#include "graph/ops/pad.h"
+
 #include <algorithm>
 
 #include "engine/vocabulary/text_util.h"
 #include "graph/op_fields.h"
 #include "graph/ops/infer.h"
-#include "graph/ops/movement.h"
 #include "kernels/contract/kernel.h"
 #include "kernels/contract/movement.h"
 #include "kernels/cpu/pad_copy.h"

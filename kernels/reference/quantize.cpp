@@ -6,11 +6,12 @@
 // ONNX: QuantizeLinear and DequantizeLinear, opsets 10 to 25. The quotient is rounded to the type
 // of scale first, as the specification has it; an 8-bit float is not rounded to a whole number. NaN
 // gives 0. Dequantising happens in double, rounded once to the type of scale.
+#include "graph/ops/quantize.h"
+
 #include "engine/vocabulary/text_util.h"
 #include "graph/numeric.h"
 #include "graph/operands.h"
 #include "graph/ops/infer.h"
-#include "graph/ops/quantised.h"
 #include "kernels/contract/iterate.h"
 #include "kernels/contract/kernel.h"
 #include "kernels/contract/quantized.h"

@@ -11,7 +11,7 @@
 #include "graph/operands.h"
 #include "graph/ops/infer.h"
 #include "graph/ops/products.h"
-#include "graph/ops/quantised.h"
+#include "graph/ops/quantised_products.h"
 #include "kernels/contract/constant_operands.h"
 #include "kernels/contract/iterate.h"
 #include "kernels/contract/kernel.h"

@@ -9,6 +9,8 @@
 // (integers: 0 and the least). NaN goes through max and min.
 //
 // Floats fold in double and round once. Integers wrap; their mean, roots and logs truncate.
+#include "graph/ops/reduce.h"
+
 #include <bit>
 #include <functional>
 
@@ -16,8 +18,7 @@
 #include "graph/op_fields.h"
 #include "graph/operands.h"
 #include "graph/ops/infer.h"
-#include "graph/ops/movement.h"
-#include "graph/ops/reduction.h"
+#include "graph/ops/split.h"
 #include "kernels/contract/iterate.h"
 #include "kernels/contract/kernel.h"
 #include "kernels/contract/scalar_math.h"

@@ -6,7 +6,7 @@
 // length outside of [0, time] is an error of the run.
 #include "engine/vocabulary/text_util.h"
 #include "graph/ops/infer.h"
-#include "graph/ops/movement.h"
+#include "graph/ops/rearrange.h"
 #include "kernels/contract/kernel.h"
 #include "kernels/contract/movement.h"
 #include "kernels/gpu/kernels.h"

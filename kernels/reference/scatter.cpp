@@ -7,11 +7,12 @@
 // ONNX: ScatterElements (opsets 11 to 18) and Scatter (9, 11), ScatterND (11 to 18). Updates apply
 // in order: without reduction the last one to a place stays. 16-bit floats are reduced in float and
 // rounded once; bool adds and takes the maximum by "or", multiplies and takes the minimum by "and".
+#include "graph/ops/scatter.h"
+
 #include "engine/vocabulary/text_util.h"
 #include "graph/numeric.h"
 #include "graph/op_fields.h"
-#include "graph/ops/elementwise.h"
-#include "graph/ops/indexing.h"
+#include "graph/ops/binary.h"
 #include "kernels/contract/kernel.h"
 #include "kernels/contract/movement.h"
 #include "kernels/contract/scalar_math.h"

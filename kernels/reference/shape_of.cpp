@@ -3,9 +3,10 @@
 // looks at x's elements.
 //
 // ONNX: Shape (start and end since opset 15), Size, opsets 1 to 25.
+#include "graph/ops/shape_of.h"
+
 #include <algorithm>
 
-#include "graph/ops/shape.h"
 #include "kernels/contract/kernel.h"
 #include "kernels/contract/movement.h"
 

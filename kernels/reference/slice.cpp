@@ -13,7 +13,7 @@
 
 #include "engine/vocabulary/text_util.h"
 #include "graph/ops/infer.h"
-#include "graph/ops/movement.h"
+#include "graph/ops/slice.h"
 #include "kernels/contract/kernel.h"
 #include "kernels/contract/movement.h"
 #include "kernels/gpu/kernels.h"
@@ -52,7 +52,7 @@ std::array<SliceStep, Shape::max_rank> slice_steps(const Shape& x,
   for (std::int64_t i = 0; i < n; ++i) {
     const std::size_t axis =
         has(3) ? positive_axis(index_at(inputs[3], i), x.rank()) : static_cast<std::size_t>(i);
-    const Cut cut = clamped(
+    const SliceRange cut = clamped(
         {index_at(inputs[1], i), index_at(inputs[2], i), has(4) ? index_at(inputs[4], i) : 1},
         x[axis]);
     steps[axis] = {cut.start, cut.step};

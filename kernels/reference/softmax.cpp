@@ -5,9 +5,10 @@
 // ONNX: Softmax, LogSoftmax, Hardmax. From opset 13 on along one axis, before over all dimensions
 // from the axis on (`flatten`). Sums in float (double for f64). A row that holds NaN, or nothing
 // but -inf, is NaN.
+#include "graph/ops/softmax.h"
+
 #include "engine/vocabulary/text_util.h"
 #include "graph/ops/infer.h"
-#include "graph/ops/normalisation.h"
 #include "kernels/contract/iterate.h"
 #include "kernels/contract/kernel.h"
 #include "kernels/contract/movement.h"

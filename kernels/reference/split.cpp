@@ -4,10 +4,11 @@
 //
 // ONNX: Split, opsets 1 to 18 (sizes that were an attribute import as an input; num_outputs is the
 // number of outputs).
+#include "graph/ops/split.h"
+
 #include <algorithm>
 
 #include "engine/vocabulary/text_util.h"
-#include "graph/ops/movement.h"
 #include "kernels/contract/kernel.h"
 #include "kernels/contract/movement.h"
 

@@ -2,8 +2,9 @@
 // Transpose: dimension i of y is dimension perm[i] of x; without perm the order is reversed.
 //
 // ONNX: Transpose, opsets 1 to 25.
+#include "graph/ops/transpose.h"
+
 #include "engine/vocabulary/text_util.h"
-#include "graph/ops/movement.h"
 #include "kernels/contract/kernel.h"
 #include "kernels/contract/movement.h"
 

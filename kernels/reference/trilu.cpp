@@ -4,7 +4,7 @@
 // ONNX: Trilu (opset 14).
 #include "engine/vocabulary/text_util.h"
 #include "graph/ops/infer.h"
-#include "graph/ops/movement.h"
+#include "graph/ops/rearrange.h"
 #include "kernels/contract/kernel.h"
 #include "kernels/contract/movement.h"
 #include "kernels/gpu/kernels.h"

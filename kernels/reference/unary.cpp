@@ -3,8 +3,9 @@
 //
 // ONNX: the 43 operators of one input that work element by element, opsets 1 to 24, as enumerators
 // of UnaryKind. Floats of 16 bits compute in float and round once. Fast path: elementwise.cpp.
+#include "graph/ops/unary.h"
+
 #include "engine/vocabulary/text_util.h"
-#include "graph/ops/elementwise.h"
 #include "graph/ops/infer.h"
 #include "graph/text.h"
 #include "kernels/contract/iterate.h"

@@ -7,7 +7,7 @@
 
 #include "engine/vocabulary/text_util.h"
 #include "graph/ops/infer.h"
-#include "graph/ops/shape.h"
+#include "graph/ops/reshape.h"
 #include "kernels/contract/kernel.h"
 #include "kernels/contract/movement.h"
 

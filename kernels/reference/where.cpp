@@ -3,7 +3,8 @@
 //
 // ONNX: Where, opsets 9 and 16, and every element type. The reference copies elements of 1, 2, 4, 8
 // or 16 bytes without looking at them.
-#include "graph/ops/elementwise.h"
+#include "graph/ops/where.h"
+
 #include "graph/ops/infer.h"
 #include "kernels/contract/iterate.h"
 #include "kernels/contract/kernel.h"

@@ -3,7 +3,6 @@
 // are saturates.
 #include <immintrin.h>
 
-#include "engine/vocabulary/multiples.h"
 #include "kernels/simd/int8.h"
 
 namespace quern {
@@ -59,7 +58,7 @@ inline void tile(const Int8Product& p) {
 #include "kernels/simd/int8_tile.inc"
 
 std::int64_t depthwise_bytes(std::int64_t taps) {
-  return round_up(taps, 2) * block;
+  return (taps + 1) / 2 * 2 * block;
 }
 std::int64_t depthwise_at(std::int64_t, std::int64_t tap, std::int64_t channel) {
   return tap / 2 * 2 * block + channel * 2 + tap % 2;

@@ -2,7 +2,6 @@
 // VNNI: four products of bytes and their sum in one instruction, without saturation.
 #include <immintrin.h>
 
-#include "engine/vocabulary/multiples.h"
 #include "kernels/simd/int8.h"
 
 namespace quern {
@@ -51,7 +50,7 @@ inline void tile(const Int8Product& p) {
 // block, lane l of vector v has the channels 16 l + 4 v and the three after it, each with its four
 // taps.
 std::int64_t depthwise_bytes(std::int64_t taps) {
-  return round_up(taps, 4) * block;
+  return (taps + 3) / 4 * 4 * block;
 }
 std::int64_t depthwise_at(std::int64_t, std::int64_t tap, std::int64_t channel) {
   const std::int64_t lane = channel / 16;

@@ -6,7 +6,8 @@
 
 #include "engine/compile/region.h"
 #include "graph/memory/problem/plan.h"
-#include "graph/ops/elementwise.h"
+#include "graph/ops/binary.h"
+#include "graph/ops/unary.h"
 #include "tests/engine/every_device.h"
 #include "tests/engine/region_device.h"
 

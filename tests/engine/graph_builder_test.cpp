@@ -7,8 +7,8 @@
 
 #include "graph/op_def.h"
 #include "graph/ops/data_dependent.h"
-#include "graph/ops/matrix.h"
-#include "graph/ops/movement.h"
+#include "graph/ops/inverse.h"
+#include "graph/ops/rearrange.h"
 #include "tests/engine/engine_test.h"
 #include "tests/expect.h"
 

@@ -78,5 +78,30 @@ TEST(NullDevice, CountsEachRunOnce) {
   EXPECT_EQ(second.allocations, first.allocations) << "a run on a planned shape makes nothing";
 }
 
+// A limit counts the arenas of both memories.
+TEST(NullDevice, IsHeldToALimitOfMemory) {
+  constexpr std::int64_t count = 1 << 18;  // 1 MiB
+  const auto session_within = [](std::size_t limit) -> Result<std::unique_ptr<Session>> {
+    GraphBuilder g("chain");
+    const Operand x = g.input("x", DType::f32, {count});
+    g.output("y", g.softmax(g.relu(g.softmax(x))));
+    CompileOptions options;
+    options.memory_limit = limit;
+    QUERN_ASSIGN(auto executable,
+                 Executable::compile(must(g.build()), must(open_device("null")), options));
+    QUERN_ASSIGN(auto session, Session::create(std::move(executable)));
+    QUERN_TRY(session->set_input(0, pattern({count}).view()));
+    QUERN_TRY(session->prepare());
+    return session;
+  };
+  const auto free = must(session_within(0));
+  const std::size_t arena = free->plan_info().memory.total();
+  ASSERT_GT(arena, std::size_t{1} << 20);
+  EXPECT_TRUE(session_within(4 * arena));
+  const auto refused = session_within(arena / 8);
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().code(), Code::out_of_memory);
+}
+
 }  // namespace
 }  // namespace quern::testing

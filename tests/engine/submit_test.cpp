@@ -430,6 +430,9 @@ TEST_P(EachDevice, TensorsThatDoNotFitAreRefused) {
   must(session->set_input(0, right));
   must(session->bind_output(0, make({DType::f32, {1, 4}})));
   EXPECT_EQ(session->run().code(), Code::invalid_argument) << "the output is larger";
+  const Status submitted = session->submit();
+  EXPECT_EQ((submitted.ok() ? session->wait() : submitted.copy()).code(), Code::invalid_argument)
+      << "the output is larger, too, where nobody waits";
   must(session->bind_output(0, right));
   EXPECT_EQ(session->run().code(), Code::invalid_argument) << "in and out at once";
   must(session->bind_output(0, nullptr));
@@ -440,6 +443,10 @@ TEST_P(EachDevice, TensorsThatDoNotFitAreRefused) {
   EXPECT_EQ(session->run().code(), Code::invalid_argument) << "another shape was written to it";
   const Tensor large = pattern({9, 4});
   EXPECT_EQ(right->write(large.view()).code(), Code::invalid_argument);
+  const TensorType beyond(DType::f32, {1 << 30, 1 << 30, 1 << 30});
+  EXPECT_EQ(right->write({beyond, large.view().data}).code(), Code::invalid_argument);
+  EXPECT_EQ(right->write({{DType::string, {1}}, large.view().data}).code(), Code::invalid_argument);
+  EXPECT_EQ(right->write({{DType::f32, {1, 4}}, nullptr}).code(), Code::invalid_argument);
   EXPECT_EQ(DeviceTensor::create(device, {DType::f32, {1 << 30, 1 << 30, 1 << 30}}).error().code(),
             Code::invalid_argument);
   EXPECT_EQ(DeviceTensor::create(device, {DType::string, {2}}).error().code(),

@@ -8,7 +8,7 @@
 #include <string_view>
 
 #include "graph/graph.h"
-#include "graph/ops/shape.h"
+#include "graph/ops/shape_of.h"
 #include "tests/fuzz/model_run.h"
 
 namespace quern::fuzz {

@@ -3,7 +3,8 @@
 
 #include <gtest/gtest.h>
 
-#include "graph/ops/elementwise.h"
+#include "graph/ops/binary.h"
+#include "graph/ops/unary.h"
 #include "graph/text.h"
 #include "kernels/contract/kernel.h"
 

@@ -10,8 +10,9 @@
 
 #include "engine/vocabulary/text_util.h"
 #include "graph/op_fields.h"
-#include "graph/ops/elementwise.h"
-#include "graph/ops/movement.h"
+#include "graph/ops/pad.h"
+#include "graph/ops/transpose.h"
+#include "graph/ops/unary.h"
 #include "kernels/contract/kernel.h"
 #include "tests/expect.h"
 

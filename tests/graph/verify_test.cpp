@@ -8,7 +8,10 @@
 #include <gtest/gtest.h>
 
 #include "graph/graph.h"
-#include "graph/ops/elementwise.h"
+#include "graph/ops/binary.h"
+#include "graph/ops/cast.h"
+#include "graph/ops/unary.h"
+#include "graph/ops/where.h"
 #include "tests/expect.h"
 
 namespace quern {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <limits>
 
-#include "graph/ops/reduction.h"
+#include "graph/ops/reduce.h"
 #include "tests/expect.h"
 #include "tests/kernels/op_test.h"
 

@@ -2,7 +2,7 @@
 // The fast Attention against the reference.
 #include <limits>
 
-#include "graph/ops/matrix.h"
+#include "graph/ops/attention.h"
 #include "tests/kernels/kernel_test.h"
 
 namespace quern::testing {

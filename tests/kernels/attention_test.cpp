@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "graph/ops/attention.h"
+
 #include <cmath>
 #include <limits>
 
-#include "graph/ops/matrix.h"
 #include "tests/expect.h"
 #include "tests/kernels/op_test.h"
 

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "graph/ops/binary.h"
+
 #include <cmath>
 #include <limits>
 
-#include "graph/ops/elementwise.h"
 #include "tests/expect.h"
 #include "tests/kernels/op_test.h"
 

@@ -4,8 +4,9 @@
 #include <limits>
 
 #include "engine/vocabulary/text_util.h"
-#include "graph/ops/convolution.h"
-#include "graph/ops/elementwise.h"
+#include "graph/ops/binary.h"
+#include "graph/ops/conv.h"
+#include "graph/ops/unary.h"
 #include "tests/kernels/kernel_test.h"
 
 namespace quern::testing {

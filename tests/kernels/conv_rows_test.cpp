@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Convolutions by our own loops against the references.
-#include "graph/ops/convolution.h"
+#include "graph/ops/conv.h"
 #include "kernels/cpu/conv_depthwise.h"
 #include "tests/kernels/kernel_test.h"
 

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Concat, Pad, Cast and copies between layouts by the fast kernels, bit by bit as the references.
-#include "graph/ops/elementwise.h"
-#include "graph/ops/indexing.h"
-#include "graph/ops/movement.h"
+#include "graph/ops/cast.h"
+#include "graph/ops/concat.h"
+#include "graph/ops/pad.h"
+#include "graph/ops/scatter.h"
 #include "kernels/contract/copy.h"
 #include "tests/kernels/kernel_test.h"
 

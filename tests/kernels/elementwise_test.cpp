@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The fused elementwise kernel against the reference where operands are broadcast.
-#include "graph/ops/elementwise.h"
-
+#include "graph/ops/binary.h"
+#include "graph/ops/unary.h"
 #include "tests/kernels/kernel_test.h"
 
 namespace quern::testing {

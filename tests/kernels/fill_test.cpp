@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "graph/ops/fill.h"
+
 #include <bit>
 
-#include "graph/ops/shape.h"
 #include "tests/expect.h"
 #include "tests/kernels/movement_test.h"
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "graph/ops/normalisation.h"
+#include "graph/ops/layer_norm.h"
 #include "tests/expect.h"
 #include "tests/kernels/op_test.h"
 

@@ -3,8 +3,8 @@
 // set against plain sums.
 #include "kernels/simd/int8.h"
 
-#include "graph/ops/convolution.h"
-#include "graph/ops/quantised.h"
+#include "graph/ops/quantised_products.h"
+#include "graph/ops/quantize.h"
 #include "kernels/simd/simd.h"
 #include "tests/kernels/kernel_test.h"
 

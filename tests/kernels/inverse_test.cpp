@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "graph/ops/inverse.h"
+
 #include <cmath>
 
 #include <Eigen/LU>
 
-#include "graph/ops/matrix.h"
 #include "tests/expect.h"
 #include "tests/kernels/op_test.h"
 

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Softmax over few elements, norms over groups of channels, and pads that repeat what is there,
 // against the references: in the layouts that they keep, with one thread and two.
-#include "graph/ops/movement.h"
-#include "graph/ops/normalisation.h"
+#include "graph/ops/layer_norm.h"
+#include "graph/ops/pad.h"
+#include "graph/ops/softmax.h"
 #include "kernels/cpu/group_norm_rows.h"
 #include "kernels/cpu/pad_indexed.h"
 #include "kernels/cpu/softmax_lanes.h"

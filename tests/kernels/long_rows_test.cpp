@@ -5,7 +5,8 @@
 #include <cmath>
 #include <numeric>
 
-#include "graph/ops/normalisation.h"
+#include "graph/ops/layer_norm.h"
+#include "graph/ops/softmax.h"
 #include "kernels/contract/copy.h"
 #include "kernels/contract/rows.h"
 #include "kernels/contract/sorting.h"

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "graph/ops/lp_norm.h"
+
 #include <limits>
 
-#include "graph/ops/normalisation.h"
 #include "tests/expect.h"
 #include "tests/kernels/op_test.h"
 

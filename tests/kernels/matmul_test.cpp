@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "graph/ops/matmul.h"
+
 #include <limits>
 
-#include "graph/ops/matrix.h"
 #include "tests/expect.h"
 #include "tests/kernels/op_test.h"
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "graph/ops/convolution.h"
+#include "graph/ops/pool.h"
 #include "graph/ops/windows.h"
 #include "tests/expect.h"
 #include "tests/kernels/spatial_test.h"

@@ -9,9 +9,11 @@
 #include <array>
 #include <cstdio>
 
-#include "graph/ops/convolution.h"
-#include "graph/ops/elementwise.h"
-#include "graph/ops/matrix.h"
+#include "graph/ops/binary.h"
+#include "graph/ops/conv.h"
+#include "graph/ops/matmul.h"
+#include "graph/ops/pool.h"
+#include "graph/ops/unary.h"
 #include "tests/kernels/sweep.h"
 
 namespace quern::testing {

@@ -2,9 +2,9 @@
 // One constant that many operators read, as tied embeddings are: the store of a test fails where
 // one key names two packings.
 #include "engine/vocabulary/text_util.h"
-#include "graph/ops/convolution.h"
-#include "graph/ops/matrix.h"
-#include "graph/ops/quantised.h"
+#include "graph/ops/conv.h"
+#include "graph/ops/matmul.h"
+#include "graph/ops/quantised_products.h"
 #include "tests/kernels/kernel_test.h"
 
 namespace quern::testing {

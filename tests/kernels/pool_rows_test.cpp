@@ -6,7 +6,7 @@
 #include <cmath>
 #include <limits>
 
-#include "graph/ops/convolution.h"
+#include "graph/ops/pool.h"
 #include "tests/kernels/sweep.h"
 
 namespace quern::testing {

@@ -4,8 +4,8 @@
 #include <Eigen/Core>
 
 #include "engine/vocabulary/text_util.h"
-#include "graph/ops/convolution.h"
-#include "graph/ops/matrix.h"
+#include "graph/ops/conv.h"
+#include "graph/ops/matmul.h"
 #include "kernels/cpu/conv_rows.h"
 #include "kernels/cpu/conv_transpose_direct.h"
 #include "kernels/cpu/matmul_rows.h"

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "graph/ops/reduce.h"
+
 #include <cmath>
 #include <limits>
 
-#include "graph/ops/reduction.h"
 #include "tests/expect.h"
 #include "tests/kernels/kernel_test.h"
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The fast LSTM and GRU against the reference.
-#include "graph/ops/elementwise.h"
 #include "graph/ops/recurrent.h"
+#include "graph/ops/unary.h"
 #include "tests/kernels/kernel_test.h"
 
 namespace quern::testing {

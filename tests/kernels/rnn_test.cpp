@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // With the identity as activation the equations are plain arithmetic.
-#include "graph/ops/elementwise.h"
 #include "graph/ops/recurrent.h"
+#include "graph/ops/unary.h"
 #include "tests/expect.h"
 #include "tests/kernels/spatial_test.h"
 

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "graph/ops/scatter.h"
+
 #include <cmath>
 
-#include "graph/ops/indexing.h"
 #include "tests/expect.h"
 #include "tests/kernels/movement_test.h"
 

@@ -11,7 +11,8 @@
 
 #include "graph/numeric.h"
 #include "graph/op_fields.h"
-#include "graph/ops/elementwise.h"
+#include "graph/ops/binary.h"
+#include "graph/ops/unary.h"
 #include "kernels/contract/scalar_math.h"
 
 namespace quern::testing {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "graph/ops/movement.h"
+#include "graph/ops/split.h"
+
 #include "tests/expect.h"
 #include "tests/kernels/movement_test.h"
 

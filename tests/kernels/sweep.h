@@ -13,7 +13,8 @@
 #include <vector>
 
 #include "engine/vocabulary/text_util.h"
-#include "graph/ops/elementwise.h"
+#include "graph/ops/binary.h"
+#include "graph/ops/unary.h"
 #include "kernels/contract/scalar_math.h"
 #include "tests/kernels/kernel_test.h"
 #include "tests/sanitized.h"

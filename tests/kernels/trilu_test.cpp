@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "graph/ops/movement.h"
+#include "graph/ops/rearrange.h"
 #include "tests/expect.h"
 #include "tests/kernels/movement_test.h"
 

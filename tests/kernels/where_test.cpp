@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "graph/ops/elementwise.h"
+#include "graph/ops/where.h"
+
 #include "tests/expect.h"
 #include "tests/kernels/op_test.h"
 

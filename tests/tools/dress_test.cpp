@@ -7,7 +7,6 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "graph/ops/convolution.h"
 #include "graph/text.h"
 #include "graph/verify.h"
 #include "tests/expect.h"

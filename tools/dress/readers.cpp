@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Dresses that give values more readers: outputs, and a Concat whose result is an output.
 #include "engine/vocabulary/text_util.h"
-#include "graph/ops/movement.h"
-#include "graph/ops/shape.h"
+#include "graph/ops/concat.h"
+#include "graph/ops/reshape.h"
 #include "tools/dress/dress.h"
 
 namespace quern::tools {

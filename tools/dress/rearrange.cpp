@@ -5,7 +5,6 @@
 
 #include "engine/vocabulary/text_util.h"
 #include "graph/numeric.h"
-#include "graph/ops/convolution.h"
 
 namespace quern::tools {
 namespace {

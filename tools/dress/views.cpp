@@ -4,9 +4,9 @@
 #include <limits>
 
 #include "engine/vocabulary/text_util.h"
-#include "graph/ops/convolution.h"
-#include "graph/ops/movement.h"
-#include "graph/ops/shape.h"
+#include "graph/ops/reshape.h"
+#include "graph/ops/slice.h"
+#include "graph/ops/transpose.h"
 #include "tools/dress/dress.h"
 #include "tools/dress/rearrange.h"
 #include "tools/dress/remake.h"

@@ -3,10 +3,10 @@
 #include "graph/ops/control_flow.h"
 
 #include "engine/vocabulary/text_util.h"
-#include "graph/ops/indexing.h"
-#include "graph/ops/movement.h"
+#include "graph/ops/concat.h"
+#include "graph/ops/gather.h"
+#include "graph/ops/reshape.h"
 #include "graph/ops/sequences.h"
-#include "graph/ops/shape.h"
 #include "tools/oracle/walk.h"
 
 namespace quern::tools {

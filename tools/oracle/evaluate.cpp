@@ -7,9 +7,10 @@
 
 #include "engine/vocabulary/text_util.h"
 #include "graph/numeric.h"
-#include "graph/ops/elementwise.h"
+#include "graph/ops/cast.h"
 #include "graph/ops/recurrent.h"
-#include "graph/ops/shape.h"
+#include "graph/ops/reshape.h"
+#include "graph/ops/unary.h"
 #include "tools/oracle/walk.h"
 
 namespace quern::tools {

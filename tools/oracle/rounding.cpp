@@ -4,7 +4,7 @@
 #include <array>
 
 #include "graph/numeric.h"
-#include "graph/ops/elementwise.h"
+#include "graph/ops/unary.h"
 
 namespace quern::tools {
 namespace {

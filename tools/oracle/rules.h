@@ -4,19 +4,54 @@
 
 #include <initializer_list>
 
-#include "graph/ops/convolution.h"
-#include "graph/ops/data_dependent.h"
-#include "graph/ops/elementwise.h"
-#include "graph/ops/indexing.h"
-#include "graph/ops/matrix.h"
-#include "graph/ops/normalisation.h"
-#include "graph/ops/quantised.h"
-#include "graph/ops/random.h"
-#include "graph/ops/recurrent.h"
-#include "graph/ops/reduction.h"
-#include "graph/ops/resampling.h"
-#include "graph/ops/shape.h"
 #include "tools/oracle/values.h"
+
+namespace quern {
+struct AffineGrid;
+struct ArgReduce;
+struct Attention;
+struct BatchNorm;
+struct Binary;
+struct Cast;
+struct Col2Im;
+struct Compress;
+struct Conv;
+struct ConvInteger;
+struct ConvTranspose;
+struct Cumulative;
+struct DeformConv;
+struct Dequantize;
+struct Det;
+struct Dft;
+struct DynamicQuantize;
+struct Einsum;
+struct GridSample;
+struct GroupNorm;
+struct Inverse;
+struct LayerNorm;
+struct LpNorm;
+struct Lrn;
+struct MatMul;
+struct MatMulInteger;
+struct MelWeightMatrix;
+struct NonZero;
+struct Pool;
+struct QLinearConv;
+struct QLinearMatMul;
+struct Quantize;
+struct Random;
+struct Range;
+struct Reduce;
+struct Resize;
+struct Rnn;
+struct RoiPool;
+struct Scatter;
+struct Softmax;
+struct Stft;
+struct TopK;
+struct Unary;
+struct Where;
+}  // namespace quern
 
 namespace quern::tools::rules {
 

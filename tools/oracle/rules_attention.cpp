@@ -2,7 +2,7 @@
 // softmax(scale q k^T + mask) v, row by row.
 #include <cmath>
 
-#include "graph/ops/matrix.h"
+#include "graph/ops/attention.h"
 #include "tools/oracle/rules.h"
 
 namespace quern::tools::rules {

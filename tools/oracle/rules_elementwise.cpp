@@ -3,7 +3,10 @@
 #include <cmath>
 
 #include "graph/numeric.h"
-#include "graph/ops/elementwise.h"
+#include "graph/ops/binary.h"
+#include "graph/ops/cast.h"
+#include "graph/ops/unary.h"
+#include "graph/ops/where.h"
 #include "tools/oracle/rules.h"
 
 namespace quern::tools::rules {

@@ -4,8 +4,12 @@
 #include <cmath>
 #include <set>
 
-#include "graph/ops/convolution.h"
-#include "graph/ops/matrix.h"
+#include "graph/ops/conv.h"
+#include "graph/ops/deform_conv.h"
+#include "graph/ops/einsum.h"
+#include "graph/ops/inverse.h"
+#include "graph/ops/matmul.h"
+#include "graph/ops/pool.h"
 #include "graph/ops/random.h"
 #include "tools/oracle/rules.h"
 

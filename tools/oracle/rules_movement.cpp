@@ -3,8 +3,8 @@
 #include <cmath>
 
 #include "graph/ops/data_dependent.h"
-#include "graph/ops/indexing.h"
-#include "graph/ops/shape.h"
+#include "graph/ops/fill.h"
+#include "graph/ops/scatter.h"
 #include "tools/oracle/rules.h"
 
 namespace quern::tools::rules {

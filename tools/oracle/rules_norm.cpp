@@ -2,7 +2,10 @@
 // Softmax and the normalisations, as the sums, roots and quotients that they are made of.
 #include <cmath>
 
-#include "graph/ops/normalisation.h"
+#include "graph/ops/batch_norm.h"
+#include "graph/ops/layer_norm.h"
+#include "graph/ops/lp_norm.h"
+#include "graph/ops/softmax.h"
 #include "tools/oracle/rules.h"
 
 namespace quern::tools::rules {

@@ -4,10 +4,11 @@
 #include <cmath>
 
 #include "graph/numeric.h"
-#include "graph/ops/convolution.h"
-#include "graph/ops/elementwise.h"
-#include "graph/ops/matrix.h"
-#include "graph/ops/quantised.h"
+#include "graph/ops/conv.h"
+#include "graph/ops/matmul.h"
+#include "graph/ops/quantised_products.h"
+#include "graph/ops/quantize.h"
+#include "graph/ops/unary.h"
 #include "tools/oracle/rules.h"
 
 namespace quern::tools::rules {

@@ -3,8 +3,8 @@
 // those on top of kernels/reference/rnn.cpp.
 #include <cmath>
 
-#include "graph/ops/elementwise.h"
 #include "graph/ops/recurrent.h"
+#include "graph/ops/unary.h"
 #include "tools/oracle/rules.h"
 
 namespace quern::tools::rules {

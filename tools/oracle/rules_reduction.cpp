@@ -3,9 +3,10 @@
 #include <cmath>
 #include <numeric>
 
+#include "graph/ops/cumulative.h"
 #include "graph/ops/data_dependent.h"
-#include "graph/ops/elementwise.h"
-#include "graph/ops/reduction.h"
+#include "graph/ops/reduce.h"
+#include "graph/ops/unary.h"
 #include "tools/oracle/rules.h"
 
 namespace quern::tools::rules {

@@ -6,7 +6,8 @@
 #include <bit>
 #include <cmath>
 
-#include "graph/ops/convolution.h"
+#include "graph/ops/deform_conv.h"
+#include "graph/ops/pool.h"
 #include "graph/ops/random.h"
 #include "graph/ops/resampling.h"
 #include "tools/oracle/rules.h"

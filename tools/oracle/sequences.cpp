@@ -3,8 +3,9 @@
 #include "graph/ops/sequences.h"
 
 #include "engine/vocabulary/text_util.h"
-#include "graph/ops/movement.h"
-#include "graph/ops/shape.h"
+#include "graph/ops/concat.h"
+#include "graph/ops/reshape.h"
+#include "graph/ops/slice.h"
 #include "tools/oracle/walk.h"
 
 namespace quern::tools {

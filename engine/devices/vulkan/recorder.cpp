@@ -4,7 +4,7 @@
 #include <algorithm>
 
 #include "engine/vocabulary/text_util.h"
-#include "graph/ops/shape.h"
+#include "graph/ops/fill.h"
 
 namespace quern::vulkan {
 namespace {

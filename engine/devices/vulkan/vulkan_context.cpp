@@ -7,7 +7,7 @@
 
 #include "engine/vocabulary/multiples.h"
 #include "engine/vocabulary/text_util.h"
-#include "graph/ops/shape.h"
+#include "graph/ops/fill.h"
 
 namespace quern::vulkan {
 

@@ -8,7 +8,7 @@
 #include "engine/devices/vulkan/recorder.h"
 #include "engine/vocabulary/multiples.h"
 #include "engine/vocabulary/text_util.h"
-#include "graph/ops/movement.h"
+#include "graph/ops/slice.h"
 
 namespace quern::vulkan {
 namespace {

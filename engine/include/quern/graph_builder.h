@@ -63,7 +63,7 @@ class GraphBuilder {
   Operands ops(std::string_view family, const Operands& operands, std::string_view attributes,
                std::size_t outputs);
   // Adds an operator with the attributes of its struct, all of which have defaults:
-  // op(Trilu{.upper = false}, {x}), with <quern/ops/movement.h>. Structs may gain attributes.
+  // op(Trilu{.upper = false}, {x}), with <quern/ops/rearrange.h>. Structs may gain attributes.
   Operand op(Op op, const Operands& operands);
   Operands ops(Op op, const Operands& operands, std::size_t outputs);
 

@@ -11,8 +11,9 @@
 #include <gtest/gtest.h>
 
 #include "engine/devices/cpu/weights.h"
-#include "graph/ops/elementwise.h"
-#include "graph/ops/movement.h"
+#include "graph/ops/binary.h"
+#include "graph/ops/pad.h"
+#include "graph/ops/unary.h"
 
 namespace quern::lowering {
 namespace {

@@ -28,6 +28,25 @@ TEST(InlineIf, TakesTheBranchOfAConstantCondition) {
     output %2 "y")");
 }
 
+// A body that hands on what is absent has nothing to stand in its place.
+TEST(InlineIf, NeedsWhatItsBodyReads) {
+  const char* text = R"(
+    input %0 "x": f32[2]
+    const %1: bool[] = {true}
+    %2: f32[2] = If(%1, _) {
+      graph "then" {
+        input %0 "c": f32[2]
+        output %0 "r"
+      }
+      graph "else" {
+        input %0 "c": f32[2]
+        output %0 "r"
+      }
+    }
+    output %2 "y")";
+  expect_becomes({"inline_if"}, text, text);
+}
+
 TEST(InlineIf, NestedAndOutOfBodies) {
   expect_becomes({"inline_if"}, R"(
     input %0 "x": f32[2]

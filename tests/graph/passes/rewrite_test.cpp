@@ -4,11 +4,13 @@
 #include <random>
 
 #include "engine/vocabulary/text_util.h"
-#include "graph/ops/convolution.h"
-#include "graph/ops/elementwise.h"
-#include "graph/ops/movement.h"
-#include "graph/ops/normalisation.h"
-#include "graph/ops/shape.h"
+#include "graph/ops/batch_norm.h"
+#include "graph/ops/binary.h"
+#include "graph/ops/concat.h"
+#include "graph/ops/conv.h"
+#include "graph/ops/reshape.h"
+#include "graph/ops/shape_of.h"
+#include "graph/ops/unary.h"
 #include "graph/verify.h"
 #include "kernels/contract/kernel.h"
 #include "tests/expect.h"

@@ -14,10 +14,8 @@
 #include <quern/onnx.h>
 #include <quern/operand.h>
 #include <quern/ops/control_flow.h>
-#include <quern/ops/convolution.h>
-#include <quern/ops/indexing.h>
-#include <quern/ops/matrix.h>
-#include <quern/ops/movement.h>
+#include <quern/ops/matmul.h>
+#include <quern/ops/rearrange.h>
 #include <quern/ops/recurrent.h>
 #include <quern/session.h>
 #include <quern/shape.h>

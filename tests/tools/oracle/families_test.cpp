@@ -6,7 +6,7 @@
 
 #include <quern/device.h>
 
-#include "graph/ops/elementwise.h"
+#include "graph/ops/unary.h"
 
 namespace quern::testing {
 namespace {

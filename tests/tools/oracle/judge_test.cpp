@@ -6,8 +6,9 @@
 
 #include "engine/vocabulary/text_util.h"
 #include "graph/numeric.h"
-#include "graph/ops/elementwise.h"
-#include "graph/ops/normalisation.h"
+#include "graph/ops/binary.h"
+#include "graph/ops/softmax.h"
+#include "graph/ops/unary.h"
 #include "tests/tools/oracle/families.h"
 #include "tools/oracle/values.h"
 

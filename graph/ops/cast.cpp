@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "graph/ops/cast.h"
+
+#include <cstddef>
+
+#include "engine/vocabulary/text_util.h"
+#include "graph/op_fields.h"
+#include "graph/ops/infer.h"
+#include "graph/text.h"
+
+namespace quern {
+namespace {
+
+std::size_t bit_width(DType t) {
+  return t == DType::i4 || t == DType::u4 ? 4 : 8 * size_of(t);
+}
+
+Status infer_bit_cast(InferContext& c) {
+  const DType from = c.dtype(0);
+  const DType to = c.op<BitCast>().to;
+  if (from == DType::string || to == DType::string) return c.error("strings have no bits to cast");
+  if (bit_width(from) != bit_width(to))
+    return c.error(cat(name_of(from), " has ", bit_width(from), " bits, ", name_of(to), " has ",
+                       bit_width(to)));
+  c.set(0, to, c.type(0).dims);
+  return {};
+}
+
+Status infer_cast(InferContext& c) {
+  c.set(0, c.op<Cast>().to, c.type(0).dims);
+  return {};
+}
+
+}  // namespace
+
+const OpDef& BitCast::def() {
+  static constexpr OpDef def{.name = "BitCast",
+                             .inputs = {1, 1},
+                             .outputs = {1, 1},
+                             .traits = OpTrait::elementwise,
+                             .infer = infer_bit_cast,
+                             .attributes = &op_struct<BitCast>};
+  return def;
+}
+
+const OpDef& Cast::def() {
+  static constexpr OpDef def{.name = "Cast",
+                             .inputs = {1, 1},
+                             .outputs = {1, 1},
+                             .traits = OpTrait::elementwise,
+                             .infer = infer_cast,
+                             .attributes = &op_struct<Cast>};
+  return def;
+}
+
+}  // namespace quern

@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: Apache-2.0
+// Reshapes that give wanted dimensions.
+#pragma once
+
+#include <optional>
+
+#include "graph/graph.h"
+#include "graph/ops/reshape.h"
+
+namespace quern::passes {
+
+// A Reshape and its operand that give these dimensions; nullopt if more than one is unknown.
+struct ReshapeTarget {
+  Reshape op;
+  Ints shape;
+};
+std::optional<ReshapeTarget> reshape_target(const Dims& dims);
+
+}  // namespace quern::passes
