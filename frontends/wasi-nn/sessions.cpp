@@ -46,7 +46,6 @@ void ChargedSession::find_compiled_bytes(const PlanInfo& info) {
 Error ChargedSession::plan(const InputTypes& types,
                            std::chrono::steady_clock::time_point deadline) {
   if (types == types_) return {};
-  types_.clear();
   if (const Status status = session_->prepare(deadline); !status.ok()) return run_error(status);
   const PlanInfo info = session_->plan_info();
   // Arenas of earlier shapes are still held.

@@ -45,7 +45,7 @@ class ChargedSession {
   const std::unique_ptr<Session> session_;
   const std::shared_ptr<Account> account_;
   ResidentCharge resident_bytes_;
-  InputTypes types_;               // of the last plan
+  InputTypes types_;               // of the last plan that was charged
   std::uint64_t arena_bytes_ = 0;  // as charged
   KindBytes compiled_bytes_;
   bool has_one_plan_ = false;  // otherwise runs make plans, too

@@ -18,6 +18,10 @@
 #include "tests/sanitized.h"
 #include "tests/wasi-nn/models.h"
 
+#if defined(__GLIBC__)
+#include <malloc.h>
+#endif
+
 namespace quern::wasi_nn_test {
 namespace {
 
@@ -85,6 +89,48 @@ TEST(Figures, BytesAreToldByKind) {
   EXPECT_GE(left.peak.resident_bytes, f.used.resident_bytes);
   EXPECT_EQ(left.peak.contexts, 1u);
 }
+
+// x [N] -> [N, 4096] -> [N]
+std::string wide_model() {
+  onnx::GraphParts g;
+  g.inputs = {onnx::value("x", onnx::f32, {"N", 1})};
+  g.initializers = {onnx::raw_tensor("row", onnx::f32, {1, 4096}, std::string(4096 * 4, 1))};
+  g.nodes = {onnx::node("MatMul", {"x", "row"}, {"wide"}),
+             onnx::node("Softmax", {"wide"}, {"shares"}),
+             onnx::node("ReduceMax", {"shares"}, {"y"})};
+  g.outputs = {onnx::value("y", onnx::f32, {1, 1})};
+  return onnx::make_model(g);
+}
+
+#if defined(__GLIBC__)
+std::size_t allocated() {
+  const auto m = mallinfo2();
+  return m.uordblks + m.hblkhd;
+}
+
+// A plan that is refused leaves nothing behind that is held and not charged.
+TEST(Figures, ARefusedPlanHoldsNothing) {
+  TenantOptions options{.threads = 1};
+  options.limits.most.resident_bytes = 8 << 20;
+  const auto tenant = Tenant::create(options);
+  const auto instance = Instance::create(tenant);
+  const Handle context = ready(*instance, wide_model(), {16, 1});
+  ASSERT_TRUE(compute_in(*instance, context).ok());
+  const KindBytes charged = tenant->figures().resident;
+  const std::size_t before = allocated();
+  ContextUse use;
+  ASSERT_TRUE(instance->use(context, &use).ok());
+  const std::vector<float> many(8192);
+  for (int round = 0; round < 3; ++round) {
+    ASSERT_TRUE(use.set_input(0, {DType::f32, {8192, 1}}, as_bytes(many)).ok());
+    EXPECT_EQ(use.compute().code, Errno::too_large);
+    EXPECT_LT(allocated(), before + (4 << 20));
+  }
+  ASSERT_TRUE(use.set_input(0, {DType::f32, {16, 1}}, as_bytes(std::vector<float>(16))).ok());
+  EXPECT_TRUE(use.compute().ok());
+  EXPECT_EQ(tenant->figures().resident[Kind::arenas], charged[Kind::arenas]);
+}
+#endif
 
 TEST(Figures, CallsAreCountedByHowTheyEnded) {
   TenantOptions options{.threads = 1};
