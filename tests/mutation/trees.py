@@ -31,8 +31,17 @@ class Tree:
         for c in changes:
             if c.area != "shaders":
                 by_path.setdefault(c.path, []).append(c)
-        for path in run(["git", "ls-files"], cwd=ROOT).stdout.split():
+        listed = run(["git", "ls-files"], cwd=ROOT).stdout.split()
+        self.drop_all_but(set(listed))
+        for path in listed:
             self.put(path, by_path.get(path, []))
+
+    def drop_all_but(self, listed):
+        """Removes sources of an earlier commit, which globs would find."""
+        for path in self.source.rglob("*"):
+            name = str(path.relative_to(self.source))
+            if path.is_file() and not name.startswith("build/") and name not in listed:
+                path.unlink()
 
     def put(self, path, changes):
         data = (ROOT / path).read_bytes()
