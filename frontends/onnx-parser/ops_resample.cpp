@@ -18,17 +18,16 @@ ResizeMode resize_mode(NodeImport& n) {
                                {"cubic", ResizeMode::cubic}});
 }
 
+// True if no dimension grows. Where one stays as it is, each position is whole.
 bool shrinks(const NodeImport& n, ValueId scales) {
   const Tensor* t = n.constant(scales);
   if (!t || t->dtype() != DType::f32) return false;
-  bool any = false;
   for (std::int64_t i = 0; i < t->shape().elements(); ++i) {
     float v = 0;
     __builtin_memcpy(&v, t->data() + i * static_cast<std::int64_t>(sizeof v), sizeof v);
     if (v > 1) return false;
-    any = any || v < 1;
   }
-  return any;
+  return true;
 }
 
 // Before opset 11 output x reads position x / scale. "nearest" meant the lower element for

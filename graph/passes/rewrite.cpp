@@ -61,8 +61,10 @@ class Fixpoint {
     for (auto id = nodes.rbegin(); id != nodes.rend(); ++id) erase_if_dead(g, *id);
     const std::size_t end = options_.fuse ? stage_count : 1;
     for (std::size_t stage = 0; stage < end; ++stage) {
+      // Rules that grow a graph, or undo each other, end here.
+      budget_ = total_ + rewrites_per_node * (g.order().size() + 16);
       bool changed = true;
-      for (int round = 0; changed && round < max_rounds; ++round) {
+      for (int round = 0; changed && round < max_rounds && total_ < budget_; ++round) {
         QUERN_ASSIGN(changed, run_round(g, stage));
       }
       if (changed && options_.verify)
@@ -88,14 +90,13 @@ class Fixpoint {
   // All nodes in order, then those that a change has touched, in the order of the changes.
   Status sweep(Graph& g, std::size_t stage, std::vector<NodeId>& touched) {
     std::vector<NodeId> queue(g.order().begin(), g.order().end());
-    const std::size_t budget = total_ + rewrites_per_node * (queue.size() + 16);
     std::vector<bool> waits(queue.size(), false);
     const auto set_waiting = [&](NodeId id) {
       if (index(id) >= waits.size()) waits.resize(index(id) + 1, false);
       waits[index(id)] = true;
     };
     for (NodeId id : queue) set_waiting(id);
-    for (std::size_t next = 0; next < queue.size() && total_ < budget; ++next) {
+    for (std::size_t next = 0; next < queue.size() && total_ < budget_; ++next) {
       const NodeId id = queue[next];
       waits[index(id)] = false;
       if (options_.stop) QUERN_TRY(options_.stop->check());
@@ -171,6 +172,7 @@ class Fixpoint {
   std::array<std::vector<std::size_t>, stage_count> over_graph_;
   std::vector<std::size_t> fired_;
   std::size_t total_ = 0;
+  std::size_t budget_ = 0;  // of the stage: where total_ ends
   std::size_t erased_ = 0;
   int depth_ = 0;  // of bodies
 };

@@ -51,8 +51,6 @@ bool suits(const KernelRequest& r, const Int8Operands& o, std::int64_t outputs) 
     if (!is_list(r, i, outputs)) return false;
   for (std::size_t i : {o.w, o.w_zero, o.x_scale, o.w_scale, o.y_scale, o.y_zero})
     if (!is_known(r, i)) return false;
-  for (std::size_t i : {o.x_scale, o.w_scale, o.y_scale})
-    if (r.has(i) && r.dtype(i) != DType::f32) return false;
   return r.outputs[0].shape.elements() > 0 && r.shape(0).elements() > 0;
 }
 

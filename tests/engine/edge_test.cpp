@@ -80,5 +80,28 @@ TEST(AxesEdge, ThatAreGivenTwiceAreRefused) {
   }
 }
 
+// The rank of what the body gives is known when it has run.
+TEST(AxesEdge, OfStackedResultsAreChecked) {
+  const auto scan = [](std::int64_t axis) {
+    const GraphParts body{
+        .nodes = {node("NonZero", {"t"}, {"places"}), node("Reshape", {"places", "all"}, {"list"}),
+                  node("Add", {"list", "one"}, {"shape"}), node("Reshape", {"t", "shape"}, {"r"})},
+        .inputs = {value("t", f32, {2})},
+        .outputs = {Message().text(1, "r")},
+        .initializers = {ints("all", {1}, {-1}), ints("one", {1}, {1})}};
+    return make_model(
+        GraphParts{.nodes = {node("Scan", {"x"}, {"y"},
+                                  {graph("body", make_graph(body)), integer("num_scan_inputs", 1),
+                                   integers("scan_output_axes", {axis})})},
+                   .inputs = {value("x", f32, {"T", 2})},
+                   .outputs = {edge_y}});
+  };
+  const Tensor x = tensor<float>({2, 2}, {1, 2, 3, 4});
+  expect_everywhere(scan(0), {x}, StrEq("f32[2,1,2] 1 2 3 4"));
+  expect_everywhere(scan(2), {x}, StrEq("f32[1,2,2] 1 3 2 4"));
+  expect_everywhere(scan(3), {x}, HasSubstr("axis 3 is outside of rank 3"));
+  expect_everywhere(scan(-4), {x}, HasSubstr("axis -4 is outside of rank 3"));
+}
+
 }  // namespace
 }  // namespace quern::onnx_test

@@ -3,6 +3,7 @@
 #include "engine/run/run_memory.h"
 
 #include <cstring>
+#include <fstream>
 #include <sys/resource.h>
 #include <vector>
 
@@ -44,8 +45,16 @@ TEST(RunMemory, KeepsWhatIsUsedWhenABlockGrows) {
   }
 }
 
+// Pages that this process has addresses for.
+std::size_t address_space() {
+  std::size_t pages = 0;
+  std::ifstream("/proc/self/statm") >> pages;
+  return pages * 4096;
+}
+
 TEST(RunMemory, GivesPagesBack) {
   for (const MemoryPoolKind& kind : pools()) {
+    const std::size_t before = address_space();
     RunMemory memory(kind);
     EXPECT_EQ(memory.reserved_bytes(), 0U) << "nothing before the first block";
     RunBlock small(memory);
@@ -66,6 +75,7 @@ TEST(RunMemory, GivesPagesBack) {
     small.release();
     memory.trim();
     EXPECT_EQ(memory.reserved_bytes(), 0U) << kind.name;
+    EXPECT_LT(address_space(), before + 16 * mib) << kind.name << " keeps its addresses";
   }
 }
 

@@ -128,6 +128,7 @@ TEST(Text, ErrorsNameTheLine) {
   };
   EXPECT_CONTAINS(error("graph \"\" {\n  input %0: f33[2]\n}"), "line 2: unknown element");
   EXPECT_CONTAINS(error("graph \"\" {\n%1: f32[] = Nothing()\n}"), "unknown operator");
+  EXPECT_CONTAINS(error("graph \"\" {\n%1: f32[] = (%0)\n}"), "wanted a word, found '(%0)");
   EXPECT_CONTAINS(error("graph \"\" {\n%1: f32[] = Unary(%0)\n}"), "%0 is not defined");
   EXPECT_CONTAINS(error("graph \"\" {\n%1: f32[] = Unary() kind=none\n}"), "unknown name");
   EXPECT_CONTAINS(error("graph \"\" {\n%1: f32[] = Unary() axis=1\n}"), "no attribute");

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Which copies between layouts are one dispatch.
-#include "kernels/gpu/copy.h"
-
 #include <gtest/gtest.h>
 
 #include "kernels/contract/kernel.h"
+#include "kernels/gpu/copy.h"
 
 namespace quern::gpu {
 namespace {

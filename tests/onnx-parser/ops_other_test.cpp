@@ -59,6 +59,12 @@ TEST(Resize, BeforeOpset11ItIsAsymmetric) {
                       .initializers = {floats("x1", {4}, {1, 1, 0.5f, 0.5f})}}),
             "const %1: f32[4] = {1, 1, 0.5, 0.5}\n"
             "%2: f32[1,4,4,4] = Resize(%0, _, %1) coordinates=asymmetric nearest=ceil\n");
+  EXPECT_EQ(nodes_of({.op = "Resize",
+                      .types = {image, scales},
+                      .version = 10,
+                      .initializers = {floats("x1", {4}, {1, 1, 0.5f, 2})}}),
+            "const %1: f32[4] = {1, 1, 0.5, 2}\n"
+            "%2: f32[1,4,4,16] = Resize(%0, _, %1) coordinates=asymmetric nearest=floor\n");
   EXPECT_EQ(nodes_of({"Upsample", {image, scales}, {}, 9}),
             "%2: f32[?,?,?,?] = Resize(%0, _, %1) coordinates=asymmetric nearest=floor\n");
   EXPECT_EQ(nodes_of({"Upsample", {image}, {numbers("scales", {1, 1, 2, 2})}, 7}),

@@ -102,6 +102,45 @@ std::string wide_model() {
   return onnx::make_model(g);
 }
 
+// x [N] -> a row of 4096 for each of the k numbers that are not 0 -> their largest
+std::string model_of_data() {
+  onnx::GraphParts g;
+  g.inputs = {onnx::value("x", onnx::f32, {"N"})};
+  g.initializers = {onnx::raw_tensor("row", onnx::f32, {1, 4096}, std::string(4096 * 4, 1))};
+  g.nodes = {onnx::node("NonZero", {"x"}, {"places"}),
+             onnx::node("Cast", {"places"}, {"numbers"}, {onnx::integer("to", onnx::f32)}),
+             onnx::node("Transpose", {"numbers"}, {"column"}),
+             onnx::node("MatMul", {"column", "row"}, {"wide"}),
+             onnx::node("Softmax", {"wide"}, {"shares"}),
+             onnx::node("ReduceMax", {"shares"}, {"y"})};
+  g.outputs = {onnx::value("y", onnx::f32, {1, 1})};
+  return onnx::make_model(g);
+}
+
+// What only the data shows is refused before it is allocated, by the memory of the session.
+TEST(Figures, MemoryThatDependsOnDataIsLimitedToo) {
+  TenantOptions options{.threads = 1};
+  options.limits.most.resident_bytes = 8 << 20;
+  const auto tenant = Tenant::create(options);
+  const auto instance = Instance::create(tenant);
+  const Handle context = ready(*instance, model_of_data(), {8192});
+  ContextUse use;
+  ASSERT_TRUE(instance->use(context, &use).ok());
+  std::vector<float> x(8192);
+  x[7] = 1;
+  for (const float others : {0.F, 1.F, 0.F}) {
+    std::ranges::fill(x.begin() + 8, x.end(), others);
+    ASSERT_TRUE(use.set_input(0, {DType::f32, {8192}}, as_bytes(x)).ok());
+    const Error error = use.compute();
+    if (others == 0) {
+      EXPECT_TRUE(error.ok()) << error.text;
+      continue;
+    }
+    EXPECT_EQ(error.code, Errno::too_large);
+    EXPECT_CONTAINS(error.text, "the limit is");
+  }
+}
+
 #if defined(__GLIBC__)
 std::size_t allocated() {
   const auto m = mallinfo2();

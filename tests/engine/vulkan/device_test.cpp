@@ -569,6 +569,14 @@ TEST_F(VulkanTest, IsFoundByIndexNameAndUuid) {
   }
 }
 
+TEST_F(VulkanTest, IsTunedForAWhileThatMayBeLeftOut) {
+  for (const char* option : {",tune", ",tune=5"}) {
+    const auto device = open_device(device_name() + option);
+    EXPECT_TRUE(device) << option << ": " << device.error().message();
+  }
+  EXPECT_FALSE(open_device(device_name() + ",tune="));
+}
+
 // Digits of titles are no numbers of devices.
 TEST_F(VulkanTest, IsNotFoundByANumberThatItDoesNotHave) {
   const auto count = static_cast<std::size_t>(std::ranges::count_if(

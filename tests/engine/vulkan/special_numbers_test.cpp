@@ -180,6 +180,62 @@ TEST_F(SpecialNumbers, AmongOthers) {
       [&](std::size_t k, std::size_t i) { return cat(kinds[k], ", element ", i); });
 }
 
+TEST_F(SpecialNumbers, ScatteredOverEachOther) {
+  constexpr std::int64_t count = special_count * special_count;
+  const std::vector<std::string> reductions = {"add", "mul", "max", "min"};
+  std::vector<float> old, update;
+  std::vector<std::int64_t> places;
+  for (const float x : specials)
+    for (const float y : specials) {
+      places.push_back(static_cast<std::int64_t>(places.size()));
+      old.push_back(x), update.push_back(y);
+    }
+  GraphBuilder g("special");
+  const Operand x = g.input("x", DType::f32, {count});
+  const Operand y = g.input("y", DType::f32, {count});
+  const Operand all = g.constant(Tensor::from_values<std::int64_t>(DType::i64, {count}, places));
+  for (const std::string& reduction : reductions)
+    g.output(reduction, g.scatter_elements(x, all, y, 0, reduction));
+  expect_like_reference(g, {floats({count}, old), floats({count}, update)},
+                        [&](std::size_t k, std::size_t i) {
+                          return cat(reductions[k], '(', old[i], ", ", update[i], ')');
+                        });
+}
+
+// Quotients by 0 are 0, and the least integer has no positive.
+TEST_F(SpecialNumbers, OfIntegers) {
+  const std::vector<std::int64_t> numbers = {0, 1, -1, 7, -7, INT64_MAX, INT64_MIN};
+  const std::vector<std::string> kinds = {"add", "sub", "mul", "div", "mod", "fmod", "min", "max"};
+  for (const DType dtype : {DType::i64, DType::i32}) {
+    GraphBuilder g("integers");
+    const Operand x = g.cast(g.input("x", DType::i64, {7, 1}), dtype);
+    const Operand y = g.cast(g.input("y", DType::i64, {7}), dtype);
+    for (const std::string& kind : kinds) g.output(kind, g.op("Binary", {x, y}, "kind=" + kind));
+    const Model model = must(g.build());
+    const std::vector<Tensor> inputs = {
+        Tensor::from_values<std::int64_t>(DType::i64, {7, 1}, numbers),
+        Tensor::from_values<std::int64_t>(DType::i64, {7}, numbers)};
+    const auto on = [&](const std::string& device) {
+      return run(*session_of(compile(model.clone(), device)), inputs);
+    };
+    const auto wanted = on("reference");
+    for (const std::string& device :
+         {std::string("cpu"), device_name(), device_name() + ",as-hardware"}) {
+      const auto got = on(device);
+      for (std::size_t k = 0; k < kinds.size(); ++k)
+        EXPECT_EQ(got[k], wanted[k]) << kinds[k] << " of " << name_of(dtype) << " on " << device;
+    }
+  }
+}
+
+// The last digits that a running sum has lost are back when the large ones are gone.
+TEST_F(SpecialNumbers, DigitsOfARunningSum) {
+  GraphBuilder g("sums");
+  g.output("y", g.cumsum(g.input("x", DType::f32, {5}), 0));
+  expect_like_reference(g, {floats({5}, {1e8f, 1, 1, -1e8f, 0.5f})},
+                        [](std::size_t, std::size_t i) { return cat("sum ", i); });
+}
+
 // What has no weight is not read: no infinity times 0.
 TEST_F(SpecialNumbers, BesideAGrid) {
   const std::vector<std::string> modes = {"nearest", "linear", "cubic"};

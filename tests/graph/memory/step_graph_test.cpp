@@ -218,6 +218,22 @@ TEST(Schedule, SparesACopy) {
   EXPECT_EQ(memory_of(g, answer.schedule).steps, (std::vector<std::uint32_t>{0, 1, 3}));
 }
 
+// Bytes that no step has written were there before the first: their readers wait for nobody.
+TEST(Schedule, ReadsWhatIsThereInAnyOrder) {
+  StepGraph g;
+  for (const std::uint64_t size : {unit, 100 * unit, 100 * unit, unit, unit})
+    g.buffers.push_back({.name = std::to_string(g.buffers.size()), .size = size});
+  g.buffers[4].live_out = true;
+  g.steps = {{.name = "large", .reads = {0}, .writes = {1}},
+             {.name = "also large", .reads = {0}, .writes = {2}},
+             {.name = "narrows", .reads = {2}, .writes = {3}},
+             {.name = "joins", .reads = {1, 3}, .writes = {4}}};
+  const ScheduleAnswer answer = best_schedule(g);
+  EXPECT_GE(answer.plain_bound, 200 * unit);
+  EXPECT_LE(answer.bound, 103 * unit);
+  EXPECT_EQ(answer.schedule.order, (std::vector<std::uint32_t>{1, 2, 0, 3}));
+}
+
 // A run may bind a result anywhere: it is copied into a larger one, and written over by none.
 TEST(Schedule, LeavesAResultWhereItIsBound) {
   StepGraph g;

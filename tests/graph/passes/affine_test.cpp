@@ -64,6 +64,21 @@ TEST(FoldScale, IntoGroupedConvTranspose) {
     output %2 "y")");
 }
 
+TEST(FoldScale, IntoGroupedConvTransposeByOneNumber) {
+  expect_becomes({"fold_scale", "fold_constants"}, R"(
+    input %0 "x": f32[1,4,3]
+    const %1: f32[4,2,1] = {1, 2, 3, 4, 5, 6, 7, 8}
+    const %2: f32[] = {10}
+    %3: f32[1,4,3] = ConvTranspose(%0, %1) group=2
+    %4: f32[1,4,3] = Binary(%3, %2) kind=mul
+    output %4 "y")",
+                 R"(
+    input %0 "x": f32[1,4,3]
+    const %1: f32[4,2,1] = {10, 20, 30, 40, 50, 60, 70, 80}
+    %2: f32[1,4,3] = ConvTranspose(%0, %1) group=2
+    output %2 "y")");
+}
+
 TEST(FoldScale, IntoConvTranspose) {
   expect_becomes({"fold_scale", "fold_constants"}, R"(
     input %0 "x": f32[1,2,3,3]

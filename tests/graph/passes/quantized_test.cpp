@@ -41,6 +41,21 @@ TEST(CancelQuantize, OfEqualSteps) {
     output %15 "d")");
 }
 
+// Steps are equal only where they are known.
+TEST(CancelQuantize, StaysForAVariableZero) {
+  expect_stays({"cancel_quantize"}, R"(
+    input %0 "x": u8[2,3]
+    input %1 "z": u8[]
+    const %2: f32[] = {0.1}
+    const %3: u8[] = {3}
+    %4: f32[2,3] = Dequantize(%0, %2, %1)
+    %5: u8[2,3] = Quantize(%4, %2, %3)
+    %6: f32[2,3] = Dequantize(%0, %2, %3)
+    %7: u8[2,3] = Quantize(%6, %2, %1)
+    output %5 "y"
+    output %7 "z")");
+}
+
 TEST(MoveQuantized, WithoutFloats) {
   expect_becomes({"move_quantized"}, R"(
     input %0 "x": u8[1,2,3]

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The loop that applies the rules, and what all of them make of whole graphs.
+#include "graph/passes/rewrite.h"
+
+#include <array>
 #include <ctime>
 #include <random>
 
@@ -83,6 +86,31 @@ TEST(RunPasses, StopsAfterSoManyRewrites) {
     ASSERT_TRUE(run_passes(g, {.max_rewrites = n}).ok());
     EXPECT_EQ(g.node_count(), 3 - n);
   }
+}
+
+// unary(x)  =>  unary(neg(x)), without end
+Result<bool> grow(Graph& g, NodeId id) {
+  const Op op = g.node(id).op;
+  QUERN_ASSIGN(const ValueId x, g.add(Unary{UnaryKind::neg}, {g.node(id).inputs[0]}, "another"));
+  QUERN_TRY(g.replace(id, op, {x}));
+  return true;
+}
+
+TEST(Rewrite, ARuleThatNeverEndsIsEnded) {
+  const std::array table = {
+      passes::Pass{.name = "grow", .roots = passes::roots<Unary>(), .at_node = grow}};
+  constexpr std::string_view one = R"(
+    input %0 "x": f32[2]
+    %1: f32[2] = Unary(%0) kind=exp
+    output %1 "y")";
+  Graph g = graph_of(one);
+  std::vector<PassCount> counts;
+  ASSERT_TRUE(passes::rewrite(g, table, {.counts = &counts}).ok());
+  EXPECT_LT(count_of(counts, "grow"), 64U * 18);
+  Graph verified = graph_of(one);
+  const Status s = passes::rewrite(verified, table, {.verify = true});
+  EXPECT_EQ(s.code(), Code::internal);
+  EXPECT_CONTAINS(s.message(), "undo each other");
 }
 
 TEST(RunPasses, KeepsElementwiseNodesApartOnRequest) {

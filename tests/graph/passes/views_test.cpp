@@ -184,6 +184,13 @@ TEST(SinkTransposes, OfBothOperands) {
     %3: f32[2,2,2] = Transpose(%1) perm=[0,2,1]
     %4: f32[2,2,2] = Binary(%2, %3) kind=sub
     output %4 "y")");
+  expect_stays({"sink_transposes"}, R"(
+    input %0 "a": f32[2,3]
+    input %1 "b": f32[2,3]
+    %2: f32[3,2] = Transpose(%0)
+    %3: f32[3,2] = Transpose(%1)
+    %4: f32[3,2] = Binary(%2, %3) kind=sub | relu
+    output %4 "y")");
 }
 
 TEST(ReduceBeforeTranspose, WithAndWithoutDimensions) {
