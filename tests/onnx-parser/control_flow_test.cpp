@@ -278,16 +278,17 @@ TEST(Scan, MistakesAreNamed) {
                         integers("scan_input_axes", {-3})},
                        17),
                   "scan axis -3 is outside of rank 2");
-  const Message two = make_graph({.name = "body",
-                                  .nodes = {node("Identity", {"f"}, {"o"})},
-                                  .inputs = {value("e", f32, {2}), value("f", f32, {2})},
-                                  .outputs = {Message().text(1, "o")}});
+  const Message three =
+      make_graph({.name = "body",
+                  .nodes = {node("Identity", {"c"}, {"o"})},
+                  .inputs = {value("a", f32, {2}), value("b", f32, {2}), value("c", f32, {2})},
+                  .outputs = {Message().text(1, "o")}});
   EXPECT_CONTAINS(error_of(make_model(GraphParts{
-                      .nodes = {node("Scan", {"", "x"}, {"all"},
-                                     {graph("body", two), integer("num_scan_inputs", 2)})},
+                      .nodes = {node("Scan", {"x", "", "x"}, {"all"},
+                                     {graph("body", three), integer("num_scan_inputs", 3)})},
                       .inputs = {value("x", f32, {"T", 2})},
                       .outputs = {Message().text(1, "all")}})),
-                  "input 0 is left out");
+                  "input 1 is left out");
   EXPECT_CONTAINS(with({graph("body", sum_body()), integer("num_scan_inputs", 1)}, 8),
                   "sequence lengths are not supported");
 }
