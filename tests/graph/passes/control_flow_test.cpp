@@ -30,7 +30,7 @@ TEST(InlineIf, TakesTheBranchOfAConstantCondition) {
 
 // A body that hands on what is absent has nothing to stand in its place.
 TEST(InlineIf, NeedsWhatItsBodyReads) {
-  const char* text = R"(
+  expect_stays({"inline_if"}, R"(
     input %0 "x": f32[2]
     const %1: bool[] = {true}
     %2: f32[2] = If(%1, _) {
@@ -43,8 +43,7 @@ TEST(InlineIf, NeedsWhatItsBodyReads) {
         output %0 "r"
       }
     }
-    output %2 "y")";
-  expect_becomes({"inline_if"}, text, text);
+    output %2 "y")");
 }
 
 TEST(InlineIf, NestedAndOutOfBodies) {
