@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "graph/ops/conv.h"
+#include "graph/ops/reshape.h"
 #include "graph/ops/slice.h"
 #include "graph/ops/transpose.h"
 #include "graph/passes/match.h"

@@ -443,7 +443,7 @@ TEST_P(EachDevice, TensorsThatDoNotFitAreRefused) {
   EXPECT_EQ(session->run().code(), Code::invalid_argument) << "another shape was written to it";
   const Tensor large = pattern({9, 4});
   EXPECT_EQ(right->write(large.view()).code(), Code::invalid_argument);
-  const TensorType beyond(DType::f32, {1 << 30, 1 << 30, 1 << 30});
+  const TensorType beyond{DType::f32, {1 << 30, 1 << 30, 1 << 30}};
   EXPECT_EQ(right->write({beyond, large.view().data}).code(), Code::invalid_argument);
   EXPECT_EQ(right->write({{DType::string, {1}}, large.view().data}).code(), Code::invalid_argument);
   EXPECT_EQ(right->write({{DType::f32, {1, 4}}, nullptr}).code(), Code::invalid_argument);
