@@ -65,6 +65,7 @@ constexpr Row rows[] = {
     {Work::convolution, "jit_uni_ncsp_convolution:conv+jit:", jit, {}, ""},
     // ---- deconvolution
     {Work::deconvolution, "brg_deconv:", jit, {}, ""},
+    {Work::deconvolution, "jit:", jit, {}, ""},
     {Work::deconvolution, "jit_deconvolution:", jit, {}, ""},
     {Work::deconvolution, "jit_1x1_deconvolution:", jit, {}, ""},
     {Work::deconvolution, "conv:any+jit:", jit, {}, ""},

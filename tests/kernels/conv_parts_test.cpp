@@ -32,9 +32,7 @@ const PartedConv parted_convs[] = {
 };
 
 Selection (*onednn_conv())(const KernelRequest&) {
-  for (const CpuImplementation& i : kernels_of(Conv::def()).cpu)
-    if (i.name == "onednn") return i.select;
-  return nullptr;
+  return implementation_of(Conv::def(), "onednn");
 }
 
 // Parts of so many thousandths of what one image takes.

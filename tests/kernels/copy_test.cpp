@@ -6,6 +6,9 @@
 
 #include <gtest/gtest.h>
 
+#include "graph/ops/conv.h"
+#include "tests/kernels/kernel_test.h"
+
 namespace quern {
 namespace {
 
@@ -73,6 +76,17 @@ TEST(CopyElements, PlanesOfAPicture) {
     const Shape shape = {2, planes, 7, 9};
     expect_copies(shape, {Layout::row_major(shape), channels_last(shape)});
   }
+}
+
+// Blocks that are filled in part are left to oneDNN.
+TEST(SelectCopy, OfPartsOfBlocksIsOneDnns) {
+  const Shape shape = {2, 17, 3, 5};
+  const TensorDesc rows{DType::f32, shape, Layout::row_major(shape)};
+  const TensorDesc blocks{DType::f32, shape, Layout::channel_blocked(shape, 16)};
+  const bool has_onednn = testing::implementation_of(Conv::def(), "onednn") != nullptr;
+  EXPECT_EQ(select_copy(rows, blocks, {}).value().implementation.starts_with("onednn"), has_onednn);
+  EXPECT_EQ(select_copy(blocks, rows, {}).value().implementation.starts_with("onednn"), has_onednn);
+  EXPECT_EQ(select_copy(rows, rows, {}).value().implementation, "copy");
 }
 
 }  // namespace

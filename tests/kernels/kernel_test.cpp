@@ -176,6 +176,12 @@ struct KernelMemory {
 
 }  // namespace
 
+Selection (*implementation_of(const OpDef& def, std::string_view name))(const KernelRequest&) {
+  for (const CpuImplementation& i : kernels_of(def).cpu)
+    if (i.name == name) return i.select;
+  return nullptr;
+}
+
 SelectedRun run_selected(const SelectedCase& c) {
   const HeldRequest request(c);
   std::optional<KernelChoice> choice =

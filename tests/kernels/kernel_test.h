@@ -7,6 +7,7 @@
 #include <optional>
 #include <random>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "tests/kernels/op_test.h"
@@ -76,6 +77,9 @@ SelectedRun run_selected(const Op& op, const std::vector<Tensor>& inputs,
                          std::size_t output_count = 1, int threads = 2,
                          const std::optional<Layout>& layout = {},
                          Selection (*select)(const KernelRequest&) = nullptr, bool scratch = true);
+
+// What asks this implementation of an operator; null: the build has none of the name.
+Selection (*implementation_of(const OpDef& def, std::string_view name))(const KernelRequest&);
 
 bool same_bytes(const Tensor& a, const Tensor& b);
 
