@@ -3,6 +3,7 @@
 // length and mixture of types is built anew: a third of what the tests took to compile.
 #pragma once
 
+#include <string>
 #include <string_view>
 #include <type_traits>
 
@@ -20,5 +21,8 @@ namespace quern::testing {
 // The names are the expressions' own texts.
 ::testing::AssertionResult contains(const char* text_name, const char* part_name,
                                     std::string_view text, std::string_view part);
+
+// A test of this program passes in a process that has these variables ("A=1 B=2") besides.
+void expect_passes_with(const std::string& variables, const std::string& test);
 
 }  // namespace quern::testing

@@ -6,6 +6,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "tests/expect.h"
 #include "tests/wasi-nn/guest.h"
 
 namespace quern::wasi_nn_test {
@@ -66,6 +67,11 @@ TEST(Issue31, TheTargetIsLoadsOrTheContexts) {
   EXPECT_EQ(error.code, has_gpu() ? Errno::success : Errno::unsupported_operation);
   ASSERT_TRUE(strict->init_execution_context(graph, Target::cpu, &context).ok());
   EXPECT_THAT(run(*strict, context, {3, 4}), ElementsAre(3, 4));
+}
+
+TEST(Issue31, TheTargetIsTheCpuWhereThereIsNoGpu) {
+  quern::testing::expect_passes_with("VK_DRIVER_FILES=/dev/null VK_ICD_FILENAMES=/dev/null",
+                                     "Issue31.TheTargetIsLoadsOrTheContexts");
 }
 
 // The host may have the last word.

@@ -86,7 +86,13 @@ Status ApiInstance::open(const Loader& l, Validation validation) {
     info.enabledExtensionCount = extensions.size();
     info.ppEnabledExtensionNames = extensions.data();
   }
-  QUERN_VK(l.vkCreateInstance(&info, nullptr, &instance_), "making a Vulkan instance");
+  const VkResult made = l.vkCreateInstance(&info, nullptr, &instance_);
+  if (made == VK_ERROR_INCOMPATIBLE_DRIVER)
+    return {
+        Code::not_found,
+        "no Vulkan: the loader finds no driver (VK_ERROR_INCOMPATIBLE_DRIVER); install the one of "
+        "the GPU, or mesa-vulkan-drivers, which has one in software"};
+  QUERN_VK(made, "making a Vulkan instance");
   if (!api_.load(l, instance_))
     return {Code::unsupported, "the Vulkan loader lacks functions of Vulkan 1.1"};
   if (!validate || !api_.vkCreateDebugUtilsMessengerEXT) return {};
