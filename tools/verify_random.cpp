@@ -7,7 +7,6 @@
 #include "graph/memory/problem/plan.h"
 #include "tools/children.h"
 #include "tools/json.h"
-#include "tools/parse.h"
 #include "tools/random/check.h"
 #include "tools/random/rng.h"
 #include "tools/random/shrink.h"

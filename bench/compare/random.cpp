@@ -12,7 +12,6 @@
 #include "engine/vocabulary/text_util.h"
 #include "tools/children.h"
 #include "tools/json.h"
-#include "tools/parse.h"
 #include "tools/random/judge.h"
 #include "tools/random/shrink.h"
 #include "tools/whole_file.h"

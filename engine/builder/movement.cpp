@@ -2,7 +2,6 @@
 // GraphBuilder: shapes, movement, resampling.
 #include "engine/builder/graph_builder_impl.h"
 #include "engine/builder/options.h"
-#include "engine/vocabulary/text_util.h"
 #include "graph/ops/concat.h"
 #include "graph/ops/fill.h"
 #include "graph/ops/gather.h"

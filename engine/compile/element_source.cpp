@@ -12,7 +12,6 @@
 #include "graph/ops/split.h"
 #include "graph/ops/tile.h"
 #include "graph/ops/transpose.h"
-#include "kernels/contract/iterate.h"
 #include "kernels/contract/slice.h"
 
 namespace quern {

@@ -8,7 +8,6 @@
 #include "engine/lowering/lower.h"
 #include "engine/vocabulary/text_util.h"
 #include "graph/passes/pipeline.h"
-#include "graph/verify.h"
 
 namespace quern {
 

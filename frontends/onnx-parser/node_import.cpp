@@ -9,7 +9,6 @@
 #include "frontends/onnx-parser/expand.h"
 #include "frontends/onnx-parser/import.h"
 #include "graph/numeric.h"
-#include "graph/text.h"
 
 namespace quern::onnx {
 namespace {

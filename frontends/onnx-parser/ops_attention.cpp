@@ -3,7 +3,6 @@
 #include <cmath>
 #include <limits>
 
-#include "engine/vocabulary/text_util.h"
 #include "frontends/onnx-parser/attention_parts.h"
 #include "frontends/onnx-parser/node_import.h"
 #include "frontends/onnx-parser/op_table.h"

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Control flow. Values that a body reads from the outer scope become inputs of node and body.
 #include "engine/vocabulary/text_util.h"
-#include "frontends/onnx-parser/expand.h"
 #include "frontends/onnx-parser/node_import.h"
 #include "frontends/onnx-parser/op_table.h"
 #include "graph/ops/control_flow.h"

@@ -6,7 +6,6 @@
 //   u = beta (v - k decayed S) for the delta rules, else v
 #include <cmath>
 
-#include "engine/vocabulary/text_util.h"
 #include "frontends/onnx-parser/expand.h"
 #include "frontends/onnx-parser/node_import.h"
 #include "frontends/onnx-parser/op_table.h"

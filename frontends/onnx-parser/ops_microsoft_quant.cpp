@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // com.microsoft: quantised operators as dequantise, compute, quantise.
-#include "engine/vocabulary/text_util.h"
 #include "frontends/onnx-parser/expand.h"
 #include "frontends/onnx-parser/node_import.h"
 #include "frontends/onnx-parser/op_table.h"

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // Reductions and running sums.
-#include "frontends/onnx-parser/expand.h"
 #include "frontends/onnx-parser/node_import.h"
 #include "frontends/onnx-parser/op_table.h"
 #include "graph/ops/cumulative.h"

@@ -2,7 +2,6 @@
 // Resizing and sampling.
 #include <algorithm>
 
-#include "frontends/onnx-parser/expand.h"
 #include "frontends/onnx-parser/node_import.h"
 #include "frontends/onnx-parser/op_table.h"
 #include "graph/ops/resampling.h"

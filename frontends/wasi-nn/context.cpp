@@ -131,8 +131,6 @@ Error Context::adopt_input(std::size_t index, std::shared_ptr<const HeldTensor> 
   adopt_scalar(specs[index], type.shape);
   QUERN_NN_TRY(check_input(specs[index], type));
   Input& input = inputs_[index];
-  if (input.is_set && !input.adopted)
-    QUERN_NN_TRY(tensor_bytes_.set(tensor_bytes_.amount() - input.type.bytes()));
   input.type = type;
   input.is_set = true;
   input.adopted = std::move(tensor);

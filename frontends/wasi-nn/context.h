@@ -33,8 +33,8 @@ class Context {
   // is unchanged. Errors: invalid_argument if index, type or shape do not match the model;
   // too_large.
   Error place_input(std::size_t index, TensorType type, std::byte** place);
-  // Uses a tensor as the input without a copy, until forget_inputs(). Errors: invalid_argument as
-  // above.
+  // Uses a tensor as the input, which the context must not have yet, without a copy, until
+  // forget_inputs(). Errors: invalid_argument as above.
   Error adopt_input(std::size_t index, std::shared_ptr<const HeldTensor> tensor);
   // Unsets all inputs and drops the outputs of the last compute.
   void forget_inputs();

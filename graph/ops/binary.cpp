@@ -9,7 +9,6 @@
 #include "graph/numeric.h"
 #include "graph/op_fields.h"
 #include "graph/ops/infer.h"
-#include "graph/text.h"
 
 namespace quern {
 namespace {

@@ -5,8 +5,6 @@
 
 #include "engine/vocabulary/text_util.h"
 #include "graph/op_fields.h"
-#include "graph/ops/infer.h"
-#include "graph/text.h"
 
 namespace quern {
 namespace {

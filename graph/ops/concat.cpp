@@ -7,7 +7,6 @@
 
 #include "engine/vocabulary/text_util.h"
 #include "graph/op_fields.h"
-#include "graph/ops/infer.h"
 
 namespace quern {
 namespace {

@@ -12,9 +12,7 @@
 #include "graph/numeric.h"
 #include "graph/op_fields.h"
 #include "graph/ops/einsum_equation.h"
-#include "graph/ops/infer.h"
 #include "graph/ops/products.h"
-#include "graph/text.h"
 
 namespace quern {
 namespace {

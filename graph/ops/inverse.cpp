@@ -8,8 +8,6 @@
 #include "graph/op_fields.h"
 #include "graph/ops/einsum_equation.h"
 #include "graph/ops/infer.h"
-#include "graph/ops/products.h"
-#include "graph/text.h"
 
 namespace quern {
 namespace {

@@ -6,10 +6,7 @@
 #include "engine/vocabulary/text_util.h"
 #include "graph/numeric.h"
 #include "graph/op_fields.h"
-#include "graph/ops/einsum_equation.h"
-#include "graph/ops/infer.h"
 #include "graph/ops/products.h"
-#include "graph/text.h"
 
 namespace quern {
 namespace {

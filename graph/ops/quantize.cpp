@@ -8,7 +8,6 @@
 #include "graph/op_fields.h"
 #include "graph/ops/infer.h"
 #include "graph/ops/products.h"
-#include "graph/ops/windows.h"
 
 namespace quern {
 namespace {

@@ -6,7 +6,6 @@
 #include <cmath>
 
 #include "engine/vocabulary/text_util.h"
-#include "graph/numeric.h"
 #include "graph/op_fields.h"
 #include "graph/ops/infer.h"
 #include "graph/ops/unary.h"

@@ -7,7 +7,6 @@
 #include "engine/vocabulary/text_util.h"
 #include "graph/numeric.h"
 #include "graph/operands.h"
-#include "graph/ops/infer.h"
 #include "graph/ops/resampling.h"
 
 namespace quern {

@@ -3,9 +3,7 @@
 
 #include <cstdint>
 
-#include "engine/vocabulary/text_util.h"
 #include "graph/op_fields.h"
-#include "graph/ops/infer.h"
 
 namespace quern {
 namespace {

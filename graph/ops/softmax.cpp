@@ -6,7 +6,6 @@
 #include <span>
 #include <string_view>
 
-#include "engine/vocabulary/text_util.h"
 #include "graph/op_fields.h"
 #include "graph/ops/infer.h"
 

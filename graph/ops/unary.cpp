@@ -8,7 +8,6 @@
 #include "engine/vocabulary/text_util.h"
 #include "graph/numeric.h"
 #include "graph/op_fields.h"
-#include "graph/ops/infer.h"
 #include "graph/text.h"
 
 namespace quern {

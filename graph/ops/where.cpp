@@ -1,10 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "graph/ops/where.h"
 
-#include "engine/vocabulary/text_util.h"
 #include "graph/op_fields.h"
 #include "graph/ops/infer.h"
-#include "graph/text.h"
 
 namespace quern {
 namespace {

@@ -4,7 +4,6 @@
 
 #include <optional>
 
-#include "graph/graph.h"
 #include "graph/ops/reshape.h"
 
 namespace quern::passes {

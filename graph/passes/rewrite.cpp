@@ -5,7 +5,6 @@
 #include <unordered_map>
 
 #include "engine/vocabulary/text_util.h"
-#include "graph/passes/match.h"
 #include "graph/verify.h"
 
 namespace quern::passes {

@@ -1,10 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "kernels/contract/constant_operands.h"
 
-#include "graph/operands.h"
 #include "graph/ops/reduce.h"
 #include "graph/ops/resampling.h"
-#include "kernels/contract/iterate.h"
 #include "kernels/contract/rows.h"
 
 namespace quern {

@@ -22,7 +22,7 @@ struct Layout {
   static Layout row_major(const Shape& shape);
   static Layout channels_last(const Shape& shape);
   static Layout channel_blocked(const Shape& shape, std::uint8_t block);
-  // Dense, with dimension order[0] outermost.
+  // Dense, with dimension order[0] outermost; dimensions of size 1 may be left out.
   static Layout permuted(const Shape& shape, std::span<const std::int64_t> order);
 
   std::string text() const;

@@ -7,7 +7,6 @@
 
 #include "graph/ops/concat.h"
 #include "kernels/contract/copy.h"
-#include "kernels/contract/iterate.h"
 
 namespace quern {
 namespace {

@@ -12,8 +12,6 @@
 #include "graph/ops/conv.h"
 #include "graph/ops/unary.h"
 #include "graph/ops/windows.h"
-#include "kernels/contract/rows.h"
-#include "kernels/cpu/conv_transpose_direct.h"
 #include "kernels/cpu/product_pieces.h"
 #include "kernels/simd/simd.h"
 

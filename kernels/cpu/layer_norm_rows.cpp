@@ -5,7 +5,6 @@
 #include <cmath>
 
 #include "graph/ops/layer_norm.h"
-#include "kernels/contract/iterate.h"
 #include "kernels/contract/rows.h"
 #include "kernels/simd/simd.h"
 

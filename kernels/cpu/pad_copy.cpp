@@ -9,9 +9,7 @@
 #include "graph/ops/pad.h"
 #include "kernels/contract/constant_operands.h"
 #include "kernels/contract/copy.h"
-#include "kernels/contract/iterate.h"
 #include "kernels/contract/movement.h"
-#include "kernels/contract/rows.h"
 
 namespace quern {
 namespace {

@@ -16,7 +16,6 @@
 #include "graph/ops/binary.h"
 #include "graph/ops/recurrent.h"
 #include "graph/ops/unary.h"
-#include "kernels/contract/iterate.h"
 #include "kernels/contract/movement.h"
 #include "kernels/cpu/product_pieces.h"
 #include "kernels/simd/simd.h"

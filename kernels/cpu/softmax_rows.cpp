@@ -6,7 +6,6 @@
 
 #include "graph/ops/binary.h"
 #include "graph/ops/softmax.h"
-#include "kernels/contract/iterate.h"
 #include "kernels/contract/rows.h"
 #include "kernels/contract/scalar_math.h"
 #include "kernels/simd/simd.h"

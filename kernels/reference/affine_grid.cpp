@@ -4,9 +4,7 @@
 //
 // ONNX AffineGrid, opset 20; r is 2 or 3. -1 and 1 are the centres of the outermost elements with
 // align_corners (a single one lies at 0), else their outer edges. Sums in double.
-#include "engine/vocabulary/text_util.h"
 #include "graph/numeric.h"
-#include "graph/ops/infer.h"
 #include "graph/ops/resampling.h"
 #include "kernels/contract/kernel.h"
 #include "kernels/contract/window.h"

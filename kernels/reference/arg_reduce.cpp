@@ -5,9 +5,7 @@
 // number, so that it is found, as max and min let it through.
 #include <cmath>
 
-#include "engine/vocabulary/text_util.h"
 #include "graph/numeric.h"
-#include "graph/ops/infer.h"
 #include "graph/ops/reduce.h"
 #include "kernels/contract/iterate.h"
 #include "kernels/contract/kernel.h"

@@ -14,11 +14,8 @@
 #include <cmath>
 #include <limits>
 
-#include "engine/vocabulary/text_util.h"
 #include "graph/numeric.h"
 #include "graph/operands.h"
-#include "graph/ops/infer.h"
-#include "graph/text.h"
 #include "kernels/contract/iterate.h"
 #include "kernels/contract/kernel.h"
 #include "kernels/contract/scalar_math.h"

@@ -8,10 +8,7 @@
 
 #include <concepts>
 
-#include "engine/vocabulary/text_util.h"
-#include "graph/op_fields.h"
 #include "graph/operands.h"
-#include "graph/ops/infer.h"
 #include "kernels/contract/iterate.h"
 #include "kernels/contract/kernel.h"
 #include "kernels/contract/scalar_math.h"

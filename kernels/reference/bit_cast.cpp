@@ -5,9 +5,7 @@
 // those two are brought into form, everything else is copied.
 #include <cstring>
 
-#include "engine/vocabulary/text_util.h"
 #include "graph/ops/cast.h"
-#include "graph/ops/infer.h"
 #include "kernels/contract/iterate.h"
 #include "kernels/contract/kernel.h"
 #include "kernels/contract/movement.h"

@@ -4,7 +4,6 @@
 // ONNX: Expand (opsets 8, 13), Tile (1 to 13; below 6 the operands import as repeats).
 #include <algorithm>
 
-#include "engine/vocabulary/text_util.h"
 #include "graph/ops/tile.h"
 #include "kernels/contract/kernel.h"
 #include "kernels/contract/movement.h"

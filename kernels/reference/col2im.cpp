@@ -3,11 +3,9 @@
 // (columns [N, C * taps, L], image_shape, block_shape) is the block at the l-th window position.
 //
 // ONNX Col2Im, opset 18: any number of spatial dimensions. Sums in double, integers wrap.
-#include "engine/vocabulary/text_util.h"
 #include "graph/numeric.h"
 #include "graph/operands.h"
 #include "graph/ops/deform_conv.h"
-#include "graph/ops/infer.h"
 #include "graph/ops/windows.h"
 #include "kernels/contract/kernel.h"
 #include "kernels/contract/window.h"

@@ -6,9 +6,7 @@
 // conditions beyond the end of x.
 #include <algorithm>
 
-#include "engine/vocabulary/text_util.h"
 #include "graph/ops/data_dependent.h"
-#include "graph/ops/infer.h"
 #include "kernels/contract/kernel.h"
 #include "kernels/contract/movement.h"
 

@@ -4,7 +4,6 @@
 // ONNX: Concat, opsets 1 to 13 (axis is 1 when left out below opset 4).
 #include "graph/ops/concat.h"
 
-#include "engine/vocabulary/text_util.h"
 #include "kernels/contract/kernel.h"
 #include "kernels/contract/movement.h"
 #include "kernels/cpu/concat_copy.h"

@@ -4,10 +4,7 @@
 // ONNX: the operators of these names, If and Loop in opsets 1 to 25, Scan in 9 to 25.
 #include "graph/ops/control_flow.h"
 
-#include "engine/vocabulary/text_util.h"
-#include "graph/text.h"
 #include "kernels/contract/kernel.h"
-#include "kernels/contract/movement.h"
 
 namespace quern {
 namespace {}  // namespace

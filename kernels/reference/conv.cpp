@@ -6,9 +6,7 @@
 // auto_pad. Sums in double, rounded once.
 #include "graph/ops/conv.h"
 
-#include "engine/vocabulary/text_util.h"
 #include "graph/numeric.h"
-#include "graph/ops/infer.h"
 #include "graph/ops/windows.h"
 #include "kernels/contract/kernel.h"
 #include "kernels/contract/window.h"

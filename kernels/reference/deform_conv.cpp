@@ -11,9 +11,7 @@
 #include <array>
 #include <cmath>
 
-#include "engine/vocabulary/text_util.h"
 #include "graph/numeric.h"
-#include "graph/ops/infer.h"
 #include "graph/ops/windows.h"
 #include "kernels/contract/kernel.h"
 #include "kernels/contract/window.h"

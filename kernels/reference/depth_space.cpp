@@ -5,7 +5,6 @@
 //   space_to_depth:     y[n, (i*b + j)*C + c, h, w] = x[n, c, h*b + i, w*b + j], C channels of x
 //
 // ONNX: DepthToSpace (opsets 1 to 13), SpaceToDepth (1, 13).
-#include "engine/vocabulary/text_util.h"
 #include "graph/ops/rearrange.h"
 #include "kernels/contract/kernel.h"
 #include "kernels/contract/movement.h"

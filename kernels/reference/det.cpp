@@ -5,9 +5,7 @@
 #include <cmath>
 #include <utility>
 
-#include "engine/vocabulary/text_util.h"
 #include "graph/numeric.h"
-#include "graph/ops/infer.h"
 #include "graph/ops/inverse.h"
 #include "kernels/contract/iterate.h"
 #include "kernels/contract/kernel.h"

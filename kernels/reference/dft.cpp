@@ -5,10 +5,8 @@
 // ONNX DFT, opsets 17 and 20; the axis of both, and the default -2. The input is cut or filled with
 // zeros to the length. onesided gives the first length / 2 + 1 bins; onesided and inverse takes
 // these and gives the real signal, of the length 2 * (bins - 1) unless told. Computed in double.
-#include "engine/vocabulary/text_util.h"
 #include "graph/numeric.h"
 #include "graph/operands.h"
-#include "graph/ops/infer.h"
 #include "graph/ops/random.h"
 #include "kernels/contract/iterate.h"
 #include "kernels/contract/kernel.h"

@@ -7,7 +7,6 @@
 // and zero point 0, as in ONNX Runtime (the specification divides 0 by 0).
 #include <algorithm>
 
-#include "graph/ops/infer.h"
 #include "graph/ops/quantize.h"
 #include "kernels/contract/iterate.h"
 #include "kernels/contract/kernel.h"

@@ -14,11 +14,9 @@
 #include <algorithm>
 #include <array>
 
-#include "engine/vocabulary/text_util.h"
 #include "graph/numeric.h"
 #include "graph/ops/einsum.h"
 #include "graph/ops/einsum_equation.h"
-#include "graph/ops/infer.h"
 #include "kernels/contract/iterate.h"
 #include "kernels/contract/kernel.h"
 #include "kernels/gpu/kernels.h"

@@ -10,7 +10,6 @@
 #include <cmath>
 #include <limits>
 
-#include "engine/vocabulary/text_util.h"
 #include "graph/numeric.h"
 #include "kernels/contract/kernel.h"
 #include "kernels/contract/movement.h"

@@ -9,7 +9,6 @@
 // count from the end; one out of range is an error of the run.
 #include "graph/ops/gather.h"
 
-#include "engine/vocabulary/text_util.h"
 #include "kernels/contract/kernel.h"
 #include "kernels/contract/movement.h"
 #include "kernels/gpu/kernels.h"

@@ -10,10 +10,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "engine/vocabulary/text_util.h"
 #include "graph/numeric.h"
-#include "graph/op_fields.h"
-#include "graph/ops/infer.h"
 #include "graph/ops/resampling.h"
 #include "graph/ops/windows.h"
 #include "kernels/contract/kernel.h"

@@ -7,10 +7,8 @@
 // In double, rounded once.
 #include <cmath>
 
-#include "engine/vocabulary/text_util.h"
 #include "graph/numeric.h"
 #include "graph/operands.h"
-#include "graph/ops/infer.h"
 #include "graph/ops/layer_norm.h"
 #include "kernels/contract/iterate.h"
 #include "kernels/contract/kernel.h"

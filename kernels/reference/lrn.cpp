@@ -5,9 +5,7 @@
 // ONNX: LRN, opsets 1 and 13. In double, rounded once.
 #include <cmath>
 
-#include "engine/vocabulary/text_util.h"
 #include "graph/numeric.h"
-#include "graph/ops/infer.h"
 #include "graph/ops/lp_norm.h"
 #include "kernels/contract/iterate.h"
 #include "kernels/contract/kernel.h"

@@ -7,9 +7,7 @@
 // unless it is 1. A depth of zero gives zeros.
 #include "graph/ops/matmul.h"
 
-#include "engine/vocabulary/text_util.h"
 #include "graph/numeric.h"
-#include "graph/ops/infer.h"
 #include "graph/ops/products.h"
 #include "kernels/contract/iterate.h"
 #include "kernels/contract/kernel.h"

@@ -8,7 +8,6 @@
 #include <cstring>
 
 #include "engine/vocabulary/text_util.h"
-#include "graph/numeric.h"
 #include "graph/ops/pool.h"
 #include "graph/ops/windows.h"
 #include "kernels/contract/kernel.h"

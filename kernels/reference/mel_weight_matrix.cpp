@@ -11,7 +11,6 @@
 #include "engine/vocabulary/text_util.h"
 #include "graph/numeric.h"
 #include "graph/operands.h"
-#include "graph/ops/infer.h"
 #include "graph/ops/random.h"
 #include "kernels/contract/iterate.h"
 #include "kernels/contract/kernel.h"

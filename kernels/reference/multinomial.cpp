@@ -7,9 +7,7 @@
 #include <cmath>
 #include <limits>
 
-#include "engine/vocabulary/text_util.h"
 #include "graph/numeric.h"
-#include "graph/ops/infer.h"
 #include "graph/ops/random.h"
 #include "kernels/contract/iterate.h"
 #include "kernels/contract/kernel.h"

@@ -7,7 +7,6 @@
 // a selected one is above the threshold. No max_output_boxes_per_class selects nothing.
 #include <algorithm>
 
-#include "engine/vocabulary/text_util.h"
 #include "graph/ops/data_dependent.h"
 #include "kernels/contract/kernel.h"
 #include "kernels/contract/movement.h"

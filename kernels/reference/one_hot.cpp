@@ -5,8 +5,6 @@
 // ONNX: OneHot (opsets 9, 11). Indices and depth may be floats: they truncate to i64.
 #include "graph/ops/one_hot.h"
 
-#include "engine/vocabulary/text_util.h"
-#include "graph/numeric.h"
 #include "graph/ops/infer.h"
 #include "kernels/contract/kernel.h"
 #include "kernels/contract/movement.h"

@@ -8,9 +8,6 @@
 
 #include <algorithm>
 
-#include "engine/vocabulary/text_util.h"
-#include "graph/op_fields.h"
-#include "graph/ops/infer.h"
 #include "kernels/contract/kernel.h"
 #include "kernels/contract/movement.h"
 #include "kernels/cpu/pad_copy.h"

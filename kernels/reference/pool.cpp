@@ -11,7 +11,6 @@
 #include <cmath>
 #include <limits>
 
-#include "engine/vocabulary/text_util.h"
 #include "graph/numeric.h"
 #include "graph/op_fields.h"
 #include "graph/ops/pool.h"

@@ -8,10 +8,8 @@
 // gives 0. Dequantising happens in double, rounded once to the type of scale.
 #include "graph/ops/quantize.h"
 
-#include "engine/vocabulary/text_util.h"
 #include "graph/numeric.h"
 #include "graph/operands.h"
-#include "graph/ops/infer.h"
 #include "kernels/contract/iterate.h"
 #include "kernels/contract/kernel.h"
 #include "kernels/contract/quantized.h"

@@ -5,10 +5,8 @@
 //
 // ONNX: ConvInteger, QLinearConv, opset 10. Scale and zero point of the weights are one for all or
 // one for each output channel. Elements outside of x count as its zero point: they add nothing.
-#include "engine/vocabulary/text_util.h"
 #include "graph/numeric.h"
 #include "graph/operands.h"
-#include "graph/ops/infer.h"
 #include "graph/ops/quantised_products.h"
 #include "graph/ops/windows.h"
 #include "kernels/contract/constant_operands.h"

@@ -6,10 +6,8 @@
 // ONNX: MatMulInteger, opset 10; QLinearMatMul, opsets 10 and 21 (not of 8-bit floats). Parameters
 // of a are one for all, a list with one for each row, or [..., rows, 1]; those of b one for all, a
 // list with one for each column, or [..., 1, columns]; those of y one for all.
-#include "engine/vocabulary/text_util.h"
 #include "graph/numeric.h"
 #include "graph/operands.h"
-#include "graph/ops/infer.h"
 #include "graph/ops/products.h"
 #include "graph/ops/quantised_products.h"
 #include "kernels/contract/constant_operands.h"

@@ -17,7 +17,6 @@
 #include "engine/vocabulary/text_util.h"
 #include "graph/op_fields.h"
 #include "graph/operands.h"
-#include "graph/ops/infer.h"
 #include "graph/ops/split.h"
 #include "kernels/contract/iterate.h"
 #include "kernels/contract/kernel.h"

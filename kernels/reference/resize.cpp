@@ -7,10 +7,8 @@
 #include <cmath>
 #include <cstring>
 
-#include "engine/vocabulary/text_util.h"
 #include "graph/numeric.h"
 #include "graph/op_fields.h"
-#include "graph/ops/infer.h"
 #include "graph/ops/resampling.h"
 #include "graph/ops/resize_axes.h"
 #include "kernels/contract/iterate.h"

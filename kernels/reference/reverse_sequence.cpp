@@ -5,7 +5,6 @@
 // ONNX: ReverseSequence (opset 10): batch and time are the first two dimensions, in either order. A
 // length outside of [0, time] is an error of the run.
 #include "engine/vocabulary/text_util.h"
-#include "graph/ops/infer.h"
 #include "graph/ops/rearrange.h"
 #include "kernels/contract/kernel.h"
 #include "kernels/contract/movement.h"

@@ -13,8 +13,6 @@
 
 #include "engine/vocabulary/text_util.h"
 #include "graph/numeric.h"
-#include "graph/op_fields.h"
-#include "graph/ops/infer.h"
 #include "graph/ops/pool.h"
 #include "kernels/contract/iterate.h"
 #include "kernels/contract/kernel.h"

@@ -9,7 +9,6 @@
 // rounded once; bool adds and takes the maximum by "or", multiplies and takes the minimum by "and".
 #include "graph/ops/scatter.h"
 
-#include "engine/vocabulary/text_util.h"
 #include "graph/numeric.h"
 #include "graph/op_fields.h"
 #include "graph/ops/binary.h"

@@ -8,10 +8,8 @@
 // of its elements.
 #include <algorithm>
 
-#include "engine/vocabulary/text_util.h"
 #include "graph/ops/sequences.h"
 #include "kernels/contract/kernel.h"
-#include "kernels/contract/movement.h"
 
 namespace quern {
 namespace {}  // namespace

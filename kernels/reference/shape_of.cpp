@@ -8,7 +8,6 @@
 #include <algorithm>
 
 #include "kernels/contract/kernel.h"
-#include "kernels/contract/movement.h"
 
 namespace quern {
 namespace {

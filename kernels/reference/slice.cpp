@@ -11,8 +11,6 @@
 #include <limits>
 #include <numeric>
 
-#include "engine/vocabulary/text_util.h"
-#include "graph/ops/infer.h"
 #include "graph/ops/slice.h"
 #include "kernels/contract/kernel.h"
 #include "kernels/contract/movement.h"

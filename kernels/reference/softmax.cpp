@@ -7,8 +7,6 @@
 // but -inf, is NaN.
 #include "graph/ops/softmax.h"
 
-#include "engine/vocabulary/text_util.h"
-#include "graph/ops/infer.h"
 #include "kernels/contract/iterate.h"
 #include "kernels/contract/kernel.h"
 #include "kernels/contract/movement.h"

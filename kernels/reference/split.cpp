@@ -8,7 +8,6 @@
 
 #include <algorithm>
 
-#include "engine/vocabulary/text_util.h"
 #include "kernels/contract/kernel.h"
 #include "kernels/contract/movement.h"
 

@@ -4,10 +4,8 @@
 //
 // ONNX STFT, opset 17. The frame is as long as told, else as the window, else as the signal. A
 // window shorter than the frame leaves its end at 0. Only whole frames count. Computed in double.
-#include "engine/vocabulary/text_util.h"
 #include "graph/numeric.h"
 #include "graph/operands.h"
-#include "graph/ops/infer.h"
 #include "graph/ops/random.h"
 #include "kernels/contract/iterate.h"
 #include "kernels/contract/kernel.h"

@@ -9,9 +9,7 @@
 #include <algorithm>
 #include <numeric>
 
-#include "engine/vocabulary/text_util.h"
 #include "kernels/contract/kernel.h"
-#include "kernels/contract/movement.h"
 #include "kernels/contract/sorting.h"
 #include "kernels/contract/string_room.h"
 

@@ -9,7 +9,6 @@
 #include <algorithm>
 #include <numeric>
 
-#include "engine/vocabulary/text_util.h"
 #include "graph/ops/strings.h"
 #include "kernels/contract/kernel.h"
 #include "kernels/contract/movement.h"

@@ -6,7 +6,6 @@
 // `sorted` does not ask for it.
 #include <numeric>
 
-#include "engine/vocabulary/text_util.h"
 #include "graph/ops/data_dependent.h"
 #include "kernels/contract/kernel.h"
 #include "kernels/contract/movement.h"

@@ -4,7 +4,6 @@
 // ONNX: Transpose, opsets 1 to 25.
 #include "graph/ops/transpose.h"
 
-#include "engine/vocabulary/text_util.h"
 #include "kernels/contract/kernel.h"
 #include "kernels/contract/movement.h"
 

@@ -2,8 +2,6 @@
 // Trilu: keeps what lies on and above (below) the k-th diagonal of each matrix, zeroes the rest.
 //
 // ONNX: Trilu (opset 14).
-#include "engine/vocabulary/text_util.h"
-#include "graph/ops/infer.h"
 #include "graph/ops/rearrange.h"
 #include "kernels/contract/kernel.h"
 #include "kernels/contract/movement.h"

@@ -5,9 +5,6 @@
 // of UnaryKind. Floats of 16 bits compute in float and round once. Fast path: elementwise.cpp.
 #include "graph/ops/unary.h"
 
-#include "engine/vocabulary/text_util.h"
-#include "graph/ops/infer.h"
-#include "graph/text.h"
 #include "kernels/contract/iterate.h"
 #include "kernels/contract/kernel.h"
 #include "kernels/contract/scalar_math.h"

@@ -5,7 +5,6 @@
 // ONNX: Unique (opset 11). Sorted ascending (slices lexicographically), or in the order of first
 // occurrence. NaN equals NaN and is the greatest.
 #include "graph/ops/data_dependent.h"
-#include "graph/ops/infer.h"
 #include "kernels/contract/kernel.h"
 #include "kernels/contract/movement.h"
 #include "kernels/contract/sorting.h"

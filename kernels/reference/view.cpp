@@ -5,8 +5,6 @@
 // inputs). Identity also takes sequences and optionals, which the planner resolves.
 #include <algorithm>
 
-#include "engine/vocabulary/text_util.h"
-#include "graph/ops/infer.h"
 #include "graph/ops/reshape.h"
 #include "kernels/contract/kernel.h"
 #include "kernels/contract/movement.h"

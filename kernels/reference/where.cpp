@@ -5,7 +5,6 @@
 // or 16 bytes without looking at them.
 #include "graph/ops/where.h"
 
-#include "graph/ops/infer.h"
 #include "kernels/contract/iterate.h"
 #include "kernels/contract/kernel.h"
 #include "kernels/gpu/kernels.h"

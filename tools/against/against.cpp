@@ -6,7 +6,6 @@
 
 #include "engine/vocabulary/text_util.h"
 #include "frontends/onnx-parser/onnx_parser.h"
-#include "graph/ops/slice.h"
 #include "tools/cases.h"
 #include "tools/children.h"
 #include "tools/data_set.h"

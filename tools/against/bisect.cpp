@@ -6,7 +6,6 @@
 #include <set>
 
 #include "engine/vocabulary/text_util.h"
-#include "graph/ops/slice.h"
 #include "tools/console.h"
 
 namespace quern::tools {

@@ -8,7 +8,6 @@
 #include "frontends/onnx-parser/file.h"
 #include "frontends/onnx-parser/import.h"
 #include "frontends/onnx-parser/tensor.h"
-#include "graph/ops/slice.h"
 #include "tools/console.h"
 
 namespace quern::tools {

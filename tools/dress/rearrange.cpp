@@ -4,7 +4,6 @@
 #include <cstring>
 
 #include "engine/vocabulary/text_util.h"
-#include "graph/numeric.h"
 
 namespace quern::tools {
 namespace {

@@ -3,7 +3,6 @@
 // and behind the outputs.
 #include <limits>
 
-#include "engine/vocabulary/text_util.h"
 #include "graph/ops/reshape.h"
 #include "graph/ops/slice.h"
 #include "graph/ops/transpose.h"

@@ -3,7 +3,6 @@
 // error of the middle between two steps.
 #include <cmath>
 
-#include "graph/numeric.h"
 #include "graph/ops/conv.h"
 #include "graph/ops/matmul.h"
 #include "graph/ops/quantised_products.h"

@@ -5,7 +5,6 @@
 
 #include "engine/vocabulary/text_util.h"
 #include "frontends/onnx-parser/tensor.h"
-#include "tools/random/families.h"
 #include "tools/random/fill.h"
 
 namespace quern::tools {

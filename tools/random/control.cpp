@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <array>
 
-#include "frontends/onnx-parser/tensor.h"
 #include "tools/random/families.h"
 
 namespace quern::tools {

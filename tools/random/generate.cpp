@@ -4,7 +4,6 @@
 #include <numeric>
 
 #include "engine/vocabulary/text_util.h"
-#include "frontends/onnx-parser/tensor.h"
 #include "tools/console.h"
 #include "tools/parse.h"
 #include "tools/random/builder.h"

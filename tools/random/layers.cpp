@@ -6,7 +6,6 @@
 #include <cmath>
 
 #include "tools/random/families.h"
-#include "tools/random/fill.h"
 
 namespace quern::tools {
 namespace {

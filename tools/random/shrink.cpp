@@ -10,7 +10,6 @@
 #include "engine/vocabulary/text_util.h"
 #include "frontends/onnx-parser/onnx_parser.h"
 #include "frontends/onnx-parser/tensor.h"
-#include "graph/numeric.h"
 #include "tools/json.h"
 #include "tools/random/fill.h"
 #include "tools/random/judge.h"

@@ -10,7 +10,6 @@
 #include <span>
 #include <vector>
 
-#include "engine/vocabulary/multiples.h"
 #include "graph/memory/order/step_graph.h"
 
 namespace quern::scheduling {
