@@ -2,7 +2,6 @@
 // Concat: one copy per operand, each to its part of the result.
 #include "graph/ops/concat.h"
 
-#include "kernels/contract/iterate.h"
 #include "kernels/gpu/copy.h"
 #include "kernels/gpu/kernels.h"
 

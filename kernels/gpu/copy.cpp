@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <array>
 
-#include "kernels/contract/iterate.h"
 #include "kernels/gpu/grid.h"
 
 namespace quern::gpu {

@@ -37,20 +37,18 @@ struct Contraction {
   Layout result;
 };
 
-// Dimensions in the order of the roles of their labels; those of size 1 come last.
+// Dimensions in the order of the roles of their labels; those of size 1 have none.
 Layout in_order(const Shape& shape, std::span<const std::size_t> labels,
                 std::span<const std::optional<Role>> roles, std::array<Role, 3> order) {
   std::vector<std::int64_t> dims;
-  const auto append_if = [&](const auto& wanted) {
+  for (const Role r : order) {
     // Labels with the same role are sorted by number, for both operands and the result.
     std::vector<std::pair<std::size_t, std::int64_t>> found;
     for (std::size_t d = 0; d < labels.size(); ++d)
-      if (wanted(roles[labels[d]])) found.emplace_back(labels[d], static_cast<std::int64_t>(d));
+      if (roles[labels[d]] == r) found.emplace_back(labels[d], static_cast<std::int64_t>(d));
     std::ranges::sort(found);
     for (const auto& [label, d] : found) dims.push_back(d);
-  };
-  for (Role r : order) append_if([&](const auto& role) { return role == r; });
-  append_if([](const auto& role) { return !role; });
+  }
   return Layout::permuted(shape, dims);
 }
 

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "kernels/contract/kernel.h"
-
 namespace quern::gpu {
 
 // y[outer][count][inner] from x[outer][size][inner].

@@ -9,7 +9,6 @@
 #include "graph/ops/rearrange.h"
 #include "kernels/contract/constant_operands.h"
 #include "kernels/contract/iterate.h"
-#include "kernels/contract/rows.h"
 #include "kernels/contract/slice.h"
 #include "kernels/gpu/copy.h"
 #include "kernels/gpu/gather.h"

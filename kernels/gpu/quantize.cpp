@@ -8,8 +8,6 @@
 #include "engine/vocabulary/multiples.h"
 #include "graph/ops/infer.h"
 #include "graph/ops/quantize.h"
-#include "kernels/contract/iterate.h"
-#include "kernels/contract/quantized.h"
 #include "kernels/gpu/grid.h"
 #include "kernels/gpu/kernels.h"
 #include "kernels/gpu/rows.h"

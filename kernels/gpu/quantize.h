@@ -2,8 +2,6 @@
 // Dispatches of quantize.comp.
 #pragma once
 
-#include "kernels/contract/kernel.h"
-
 namespace quern::gpu {
 
 enum class QuantizeMode : std::uint32_t { quantize, dequantize, requantize };

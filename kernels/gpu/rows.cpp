@@ -14,7 +14,6 @@
 #include "graph/ops/reduce.h"
 #include "graph/ops/softmax.h"
 #include "kernels/contract/constant_operands.h"
-#include "kernels/contract/iterate.h"
 #include "kernels/gpu/grid.h"
 #include "kernels/gpu/kernels.h"
 

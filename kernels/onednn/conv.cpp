@@ -3,12 +3,9 @@
 // packed once, bias and post-ops fused.
 #include "graph/ops/conv.h"
 
-#include "engine/vocabulary/text_util.h"
-#include "graph/ops/infer.h"
 #include "graph/ops/windows.h"
 #include "kernels/contract/conv_parts.h"
 #include "kernels/cpu/conv_depthwise.h"
-#include "kernels/cpu/conv_transpose_direct.h"
 #include "kernels/onednn/onednn.h"
 #include "kernels/onednn/select.h"
 

@@ -292,6 +292,28 @@ TEST(ContribDecoder, WeightsThatAreNoneAreRefusedInWords) {
   EXPECT_THAT(refusal(-1, 16, 4, true), HasSubstr("K = -1"));
 }
 
+// 256 KiB in the file are a table of 1 MiB.
+TEST(ContribDecoder, WeightsCountAsWhatTheyAreUnpacked) {
+  constexpr std::int64_t rows = 256, blocks = 256, size = 16, depth = blocks * size;
+  GraphParts g;
+  g.inputs = {value("x", f32, {1, depth})};
+  g.initializers = {raw_tensor("w", 2, {rows, blocks, 4}, std::string(rows * blocks * 4, 'w')),
+                    raw_tensor("s", f32, {rows * blocks}, std::string(rows * blocks * 4, '\0'))};
+  g.nodes = {node(
+      "MatMulNBits", {"x", "w", "s"}, {"y"},
+      {integer("K", depth), integer("N", rows), integer("bits", 2), integer("block_size", size)},
+      {.name = "n", .domain = "com.microsoft"})};
+  g.outputs = {Message().text(1, "y")};
+  const std::string model = make_model(make_graph(g), {.opsets = {opset("", 21)}});
+  const auto code_within = [&](std::size_t limit) {
+    const auto parsed =
+        parse_onnx(std::as_bytes(std::span(model)), nullptr, {}, {.max_bytes = limit});
+    return parsed ? Code::ok : parsed.error().code();
+  };
+  EXPECT_EQ(code_within(900 << 10), Code::out_of_memory);
+  EXPECT_EQ(code_within(2 << 20), Code::ok);
+}
+
 TEST(ContribDecoder, ATableAndItsZeroPointsHaveOneType) {
   GraphParts g;
   g.inputs = {value("i", i64, {1})};

@@ -60,6 +60,26 @@ inline std::vector<NamedTarget> paper_targets() {
           {"phone", phone}};
 }
 
+// Devices below what Vulkan guarantees, so that tensors of a few elements come by each limit.
+inline std::vector<NamedTarget> tight_targets() {
+  const GpuTarget loops{.max_invocations = 64,
+                        .shared_bytes = 2048,
+                        .max_iterations = 40,
+                        .storage_8bit = true,
+                        .storage_16bit = true,
+                        .int64 = true,
+                        .integer_dot = true};
+  const GpuTarget ranges{.software = false,
+                         .subgroup_size = 16,
+                         .max_groups = 3,
+                         .max_invocations = 32,
+                         .shared_bytes = 512,
+                         .max_iterations = 0,
+                         .max_range = 256,
+                         .storage_16bit = true};
+  return {{"few-loops", loops}, {"small-ranges", ranges}};
+}
+
 // Takes every node that has a GPU kernel, and runs nothing.
 class PaperBackend final : public Backend {
  public:

@@ -85,5 +85,15 @@ TEST(SequenceSplit, PartsOfNothingAreRefused) {
   for (const std::int64_t size : {0, -1}) expect_of(size, "split is " + std::to_string(size));
 }
 
+TEST(SequenceSplit, AlongTheFirstAxisFromTheEnd) {
+  const std::string model =
+      make_model({.nodes = {node("SplitToSequence", {"x", "size"}, {"s"}, {integer("axis", -1)}),
+                            node("SequenceLength", {"s"}, {"y"})},
+                  .inputs = {value("x", f32, {5}), value("size", i64, {})},
+                  .outputs = {Message().text(1, "y")}});
+  expect_everywhere(model, {tensor<float>({5}, {1, 2, 3, 4, 5}), tensor<std::int64_t>({}, {2})},
+                    HasSubstr("i64[] 3"));
+}
+
 }  // namespace
 }  // namespace quern::onnx_test

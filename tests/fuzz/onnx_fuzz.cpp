@@ -11,7 +11,6 @@
 #include "graph/passes/pipeline.h"
 #include "graph/text.h"
 #include "graph/verify.h"
-#include "kernels/contract/kernel.h"
 
 namespace {
 

@@ -6,7 +6,6 @@
 #include "graph/ops/binary.h"
 #include "graph/ops/unary.h"
 #include "graph/text.h"
-#include "kernels/contract/kernel.h"
 
 namespace quern {
 namespace {

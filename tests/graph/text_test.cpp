@@ -121,6 +121,21 @@ TEST(Text, TypesConstantsPostOpsAndBodies) {
   EXPECT_EQ(to_text(*g), text);
 }
 
+TEST(Text, NamesMayHaveBytesByNumber) {
+  const auto g = parse_text("graph \"a\\x41\\\"\\\\b\" {\n}\n", builtin_ops());
+  ASSERT_TRUE(g) << g.error().message();
+  EXPECT_EQ(g->name, "aA\"\\b");
+  // A text that ends within one; behind it lies nothing that may be read.
+  for (const std::string_view end : {"\\", "\\x", "\\x4"}) {
+    std::vector<char> text = {'g', 'r', 'a', 'p', 'h', ' ', '"', 'a'};
+    text.insert(text.end(), end.begin(), end.end());
+    text.shrink_to_fit();
+    const auto none = parse_text({text.data(), text.size()}, builtin_ops());
+    ASSERT_FALSE(none) << end;
+    EXPECT_CONTAINS(none.error().message(), "string without an end");
+  }
+}
+
 TEST(Text, ErrorsNameTheLine) {
   const auto error = [](std::string_view text) {
     const auto g = parse_text(text, builtin_ops());

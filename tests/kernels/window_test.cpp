@@ -3,7 +3,6 @@
 
 #include "graph/ops/windows.h"
 #include "tests/expect.h"
-#include "tests/kernels/spatial_test.h"
 
 namespace quern::testing {
 namespace {

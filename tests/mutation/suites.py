@@ -111,7 +111,9 @@ def all_pieces(build, names):
         found += pieces_of_cases("hardware", command + ["--device", "vulkan,as-hardware"], cases, 20)
     found.append(Piece("digits", "digits", verify + [ROOT / "examples/digits", "--threads", "1,2"]))
     found += pieces_of_random("random", verify, 1000000, 150, 10)
+    found += pieces_of_random("random", verify + ["--nodes", "1..4"], 4000000, 2000, 200)
     found += pieces_of_random("random-vulkan", verify + ["--device", "vulkan"], 2000000, 25, 5)
+    found += pieces_of_random("random-vulkan", verify + ["--device", "vulkan", "--nodes", "1..3"], 5000000, 120, 20)
     for target in ("onnx", "run", "c_api", "wasi_nn", "plan", "trace"):
         if (binary / f"{target}_fuzz_replay").exists():
             corpus = run([ROOT / "tests/fuzz/corpus_of", target]).stdout.strip()

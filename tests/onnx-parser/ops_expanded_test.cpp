@@ -469,6 +469,23 @@ TEST(Microsoft, FusedOperators) {
                       .attributes = {integer("transB", 1), number("alpha", 0.5f)},
                       .domain = ms}),
             "%2: f32[2,2] = MatMul(%0, %1) transpose_b=true alpha=0.5\n");
+  const auto batched = [&](std::vector<std::int64_t> a, const char* attribute) {
+    return nodes_of(
+        {.op = "FusedMatMul",
+         .types = {tensor_type(f32, {a.begin(), a.end()}), tensor_type(f32, {5, 2, 3, 4})},
+         .attributes = {integer(attribute, 1)},
+         .domain = ms});
+  };
+  EXPECT_EQ(batched({6, 5, 2, 3}, "transBatchA"),
+            "%2: f32[5,2,6,3] = Transpose(%0) perm=[1,2,0,3]\n"
+            "%3: f32[5,2,6,4] = MatMul(%2, %1)\n");
+  EXPECT_EQ(batched({6, 2, 3}, "transBatchA"),
+            "%2: f32[2,6,3] = Transpose(%0) perm=[1,0,2]\n"
+            "%3: f32[5,2,6,4] = MatMul(%2, %1)\n");
+  EXPECT_EQ(batched({6, 3}, "transBatchA"), "%2: f32[5,2,6,4] = MatMul(%0, %1)\n");
+  EXPECT_EQ(batched({2, 3, 7, 5}, "transBatchB"),
+            "%2: f32[2,3,5,4] = Transpose(%1) perm=[1,2,0,3]\n"
+            "%3: f32[2,3,7,4] = MatMul(%0, %2)\n");
   EXPECT_EQ(nodes_of({.op = "Inverse", .types = {tensor_type(f32, {5, 2, 2})}, .domain = ms}),
             "%1: f32[5,2,2] = Inverse(%0)\n");
   EXPECT_CONTAINS(nodes_of({.op = "Inverse", .types = {tensor_type(f32, {2, 2})}}), "Inverse");

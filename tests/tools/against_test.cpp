@@ -11,7 +11,6 @@
 
 #include "frontends/onnx-parser/proto.h"
 #include "frontends/onnx-parser/write.h"
-#include "graph/ops/slice.h"
 #include "tests/expect.h"
 #include "tools/opened.h"
 #include "tools/verify_case.h"

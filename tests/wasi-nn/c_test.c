@@ -304,6 +304,9 @@ static uint32_t call(table rows, quern_nn_instance* instance, guest* g, const ch
     CHECK(row->call(NULL, &caller, arguments) == QUERN_NN_INVALID_ARGUMENT);
     CHECK(row->call(instance, NULL, arguments) == QUERN_NN_INVALID_ARGUMENT);
     CHECK(row->call(instance, &caller, NULL) == QUERN_NN_INVALID_ARGUMENT);
+    quern_nn_guest of_no_size = caller;
+    of_no_size.struct_size--;
+    CHECK(row->call(instance, &of_no_size, arguments) == QUERN_NN_INVALID_ARGUMENT);
     return row->call(instance, &caller, arguments);
   }
   printf("no row %s\n", name);

@@ -15,7 +15,6 @@
 
 #include "frontends/wasi-nn/metrics.h"
 #include "tests/expect.h"
-#include "tests/sanitized.h"
 #include "tests/wasi-nn/models.h"
 
 #if defined(__GLIBC__)

@@ -334,6 +334,27 @@ TEST(Limits, CountTensorBytesToTheByte) {
   EXPECT_EQ(instance->usage().tensor_bytes, 4u);
 }
 
+TEST(Limits, CountASharedTensorOnce) {
+  const auto instance = instance_with({}, at_most(&Counts::tensor_bytes, 56));
+  const Handle context = must_init(*instance, must_load(*instance, identity_model()));
+  std::shared_ptr<HeldTensor> shared;
+  ASSERT_TRUE(HeldTensor::create(instance->account(), {DType::f32, {4}}, &shared).ok());
+  const auto adopt = [&] {
+    ContextUse use;
+    EXPECT_TRUE(instance->use(context, &use).ok());
+    return use.adopt_input("x", shared).code;
+  };
+  EXPECT_EQ(adopt(), Errno::success);
+  EXPECT_EQ(instance->usage().tensor_bytes, 16u);
+  EXPECT_EQ(adopt(), Errno::invalid_argument) << "it is there twice";
+  // An input of the context's own takes its place, and nothing is shared in the place of that.
+  for (int i = 0; i < 2; ++i) {
+    EXPECT_EQ(set(*instance, context, 0, std::vector<float>(10), {10}), Errno::success);
+    EXPECT_EQ(adopt(), Errno::invalid_argument);
+    EXPECT_EQ(instance->usage().tensor_bytes, 56u);
+  }
+}
+
 TEST(Limits, CountResidentBytesToTheByte) {
   const std::string model = add_model();
   const auto use = [&](Instance& instance) {

@@ -6,7 +6,6 @@
 
 #include <gtest/gtest.h>
 
-#include "tests/expect.h"
 #include "tests/wasi-nn/models.h"
 
 namespace quern::wasi_nn_test {

@@ -5,7 +5,6 @@
 #include <exception>
 
 #include "engine/vocabulary/guarded.h"
-#include "engine/vocabulary/text_util.h"
 #include "kernels/contract/openmp.h"
 
 namespace quern::cpu {

@@ -25,7 +25,6 @@ class Hash {
     for (const std::uint32_t v : d.push) add(v);
     for (const std::uint32_t v : d.groups) add(v);
     add(d.subgroup);
-    add(d.candidates.size());
     for (const Dispatch& candidate : d.candidates) add(candidate);
   }
   std::uint64_t value() const { return h_; }

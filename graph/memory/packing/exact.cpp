@@ -14,7 +14,6 @@
 #include "engine/vocabulary/multiples.h"
 #include "engine/vocabulary/stop.h"
 #include "graph/memory/order/beam_search.h"
-#include "graph/memory/order/orders.h"
 #include "graph/memory/packing/exact_search.h"
 #include "graph/memory/problem/sweep.h"
 #include "graph/memory/strategies.h"

@@ -160,7 +160,6 @@ void MemoryPool::close(std::uint64_t address) {
 }
 
 bool MemoryPool::commit(std::uint64_t address, std::uint64_t bytes) {
-  if (!bytes) return true;
   if (bytes > options_.limit || stats_.now.reserved > options_.limit - bytes) return false;
   if (!source_.commit(address, bytes)) return false;
   stats_.now.reserved += bytes;

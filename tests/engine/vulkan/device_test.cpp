@@ -207,6 +207,20 @@ TEST_F(VulkanTest, OneSubmissionARunAndNothingMade) {
   }
 }
 
+// A plan runs code that no plan before it had once, on zeros; the first run then pays for nothing.
+TEST_F(VulkanTest, PlansWarmUpWhatIsNew) {
+  GraphBuilder g("new");
+  g.output("y", g.tanh(testing::floats(g, "x", {4, 4})));
+  const auto executable = compile(must(g.build()), device_name() + ",split=977");  // a device anew
+  const auto submissions = [&] { return executable->device().counters().submissions; };
+  for (const std::uint64_t warm_ups : {1, 0}) {
+    const std::uint64_t before = submissions();
+    const auto session = session_of(executable);
+    run(*session, inputs_of(*executable));
+    EXPECT_EQ(submissions(), before + warm_ups + 1);
+  }
+}
+
 TEST_F(VulkanTest, FallsBackToTheCpuBetweenSubmissions) {
   GraphBuilder g("fallback");
   const Operand x = testing::floats(g, "x", {4, 4});
@@ -547,6 +561,30 @@ INSTANTIATE_TEST_SUITE_P(Each, InstrumentedShaders,
                          ::testing::Combine(::testing::Values("", ",as-hardware"),
                                             ::testing::Range(std::size_t{0},
                                                              all_families().size())));
+
+// Rows beyond the most workgroups along an axis: of the last workgroups some have none.
+TEST_F(VulkanTest, MoreRowsThanWorkgroupsInALine) {
+  const Family rows{"many rows", [](GraphBuilder& g) {
+                      const Operand x = quern::testing::floats(g, "x", {65'601, 3});
+                      const auto three = [&](int seed) {
+                        return quern::testing::weights(g, {3}, seed);
+                      };
+                      g.output("softmax", g.softmax(x, 1));
+                      g.output("layer", g.layer_norm(x, three(1), three(2)));
+                      g.output("sum", g.reduce("sum", x, {1}));
+                      g.output("sizes", g.lp_norm(x, 1, 1));
+                      g.output("most", g.argmax(x, 1));
+                      g.output("two", g.top_k(x, {2}, 1)[0]);
+                      g.output("whole", g.reduce("sum", g.cast(x, DType::i32), {1}));
+                    }};
+  for (const char* options : {"", ",as-hardware"}) {
+    quern::testing::expect_like_cpu(rows, must(open_device(device_name() + options)));
+    const std::string checked = std::string("vulkan,validate-shaders") + options;
+    if (!open_device(checked) || !run_of(all_families()[0], checked).ok()) continue;
+    const Status s = run_of(rows, checked);
+    EXPECT_TRUE(s.ok()) << s.message();
+  }
+}
 
 std::string loud(std::string text) {
   std::ranges::transform(text, text.begin(), [](unsigned char c) { return std::toupper(c); });

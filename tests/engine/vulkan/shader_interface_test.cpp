@@ -12,9 +12,7 @@
 #include "engine/devices/cpu/weights.h"
 #include "engine/devices/vulkan/roof.h"
 #include "engine/lowering/lower.h"
-#include "engine/vocabulary/text_util.h"
 #include "graph/passes/pipeline.h"
-#include "kernels/gpu/kernels.h"
 #include "tests/engine/all_families.h"
 #include "tests/engine/paper_device.h"
 

@@ -25,7 +25,6 @@
 #include "graph/memory/problem/in_flight.h"
 #include "graph/memory/problem/planted.h"
 #include "graph/memory/problem/trace.h"
-#include "graph/memory/strategies.h"
 #include "tests/graph/memory/problems.h"
 #include "tests/held_texts.h"
 

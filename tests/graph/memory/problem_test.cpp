@@ -86,6 +86,8 @@ TEST(Check, NamesTheBuffer) {
   };
   EXPECT_CONTAINS(message(interval(3, 2, 1)), "'x': ends at 2, before it begins at 3");
   EXPECT_CONTAINS(message(interval(0, 1, 1, 0)), "alignment 0");
+  EXPECT_EQ(message(interval(0, 1, 0, std::uint64_t{1} << 60)), "");
+  EXPECT_CONTAINS(message(interval(0, 1, 1, (std::uint64_t{1} << 60) + 1)), "wanted 1 to 2^60");
   EXPECT_CONTAINS(message(interval(0, 1, std::uint64_t{1} << 61)), "more than 2^60");
   Interval misplaced = interval(0, 1, 1, 8);
   misplaced.fixed_offset = 4;

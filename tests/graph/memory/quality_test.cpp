@@ -6,7 +6,6 @@
 
 #include "graph/memory/order/order.h"
 #include "graph/memory/problem/planted.h"
-#include "graph/memory/strategies.h"
 #include "tests/graph/memory/problems.h"
 
 namespace quern {

@@ -9,7 +9,6 @@
 
 #include "graph/memory/problem/lives.h"
 #include "graph/memory/problem/planted.h"
-#include "graph/memory/strategies.h"
 #include "tests/graph/memory/problems.h"
 
 namespace quern {

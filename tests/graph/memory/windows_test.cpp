@@ -4,7 +4,6 @@
 #include <gtest/gtest.h>
 
 #include "graph/memory/order/orders.h"
-#include "graph/memory/strategies.h"
 #include "tests/graph/memory/problems.h"
 
 namespace quern {

@@ -292,6 +292,28 @@ TEST(HardSigmoid, ByClip) {
     output %4 "y")");
 }
 
+// A straight line is followed over six nodes.
+TEST(HardSigmoid, OfALongLine) {
+  expect_becomes({"recognise_hard_sigmoid"}, R"(
+    input %0 "x": f32[3]
+    const %1: f32[] = {0.125}
+    %2: f32[3] = Binary(%0, %1) kind=add
+    %3: f32[3] = Binary(%2, %1) kind=add
+    %4: f32[3] = Binary(%3, %1) kind=add
+    %5: f32[3] = Binary(%4, %1) kind=add
+    %6: f32[3] = Binary(%5, %1) kind=add
+    %7: f32[3] = Binary(%6, %1) kind=add
+    %8: f32[3] = Binary(%7, %1) kind=add
+    %9: f32[3] = Unary(%8) kind=clip beta=1
+    output %9 "y")",
+                 R"(
+    input %0 "x": f32[3]
+    const %1: f32[] = {0.125}
+    %2: f32[3] = Binary(%0, %1) kind=add
+    %3: f32[3] = Unary(%2) kind=hard_sigmoid alpha=1 beta=0.75
+    output %3 "y")");
+}
+
 TEST(Mish, BySoftplus) {
   expect_one_function(R"(
     const %1: f32[] = {1}

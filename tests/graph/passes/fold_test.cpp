@@ -1,4 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <cstdint>
+#include <string>
+
+#include "engine/vocabulary/text_util.h"
 #include "tests/expect.h"
 #include "tests/graph/passes/golden.h"
 
@@ -57,6 +61,38 @@ TEST(FoldConstants, StaysWhereTheResultIsLarge) {
     output %2 "y")");
 }
 
+// What is left of a graph whose output is one node over constants.
+bool folds(const std::string& text) {
+  Graph g = graph_of(text);
+  apply(g, {"fold_constants"});
+  return g.order().empty();
+}
+
+std::string negated(std::int64_t n) {
+  return cat("const %0: f32[", n, "] = ...\n%1: f32[", n,
+             "] = Unary(%0) kind=neg\noutput %1 \"y\"");
+}
+std::string summed(std::int64_t n) {
+  return cat("const %0: f32[", n,
+             "] = ...\n%1: f32[] = Reduce(%0) kind=sum keepdims=false\noutput %1 \"y\"");
+}
+// One row as many.
+std::string expanded(std::int64_t rows, std::int64_t columns) {
+  return cat("const %0: f32[", columns, "] = ...\nconst %1: i64[2] = {", rows, ", ", columns,
+             "}\n%2: f32[", rows, ",", columns, "] = Expand(%0, %1)\noutput %2 \"y\"");
+}
+
+TEST(FoldConstants, HasLimitsOfBytes) {
+  EXPECT_TRUE(folds(negated(16 << 10)));  // a result of 64 KiB
+  EXPECT_FALSE(folds(negated((16 << 10) + 1)));
+  EXPECT_TRUE(folds(summed(256 << 10)));  // operands of 1 MiB
+  EXPECT_FALSE(folds(summed((256 << 10) + 1)));
+  EXPECT_TRUE(folds(expanded(1024, 1)));  // a result of 4 KiB
+  EXPECT_FALSE(folds(expanded(1025, 1)));
+  EXPECT_TRUE(folds(expanded(8, 252)));  // a result of eight times its operands
+  EXPECT_FALSE(folds(expanded(9, 252)));
+}
+
 TEST(FoldConstants, StaysWhereItIsAnErrorOfTheRun) {
   expect_stays({"fold_constants"}, R"(
     const %0: f32[2] = {1, 2}
@@ -76,6 +112,28 @@ TEST(FoldConstants, StaysWhereInferenceNowRefuses) {
     output %4 "y")");
   apply(g);
   EXPECT_CONTAINS(plain_text(g), "kind=mod");
+}
+
+// Quantised weights wait for the operators of integers; other weights do not.
+TEST(FoldConstants, WeightsOfBytesUnlessTheyAreQuantised) {
+  expect_becomes({"fold_constants"}, R"(
+    input %0 "x": f32[1,2]
+    const %1: u8[2,2] = {1, 2, 3, 4}
+    %2: f32[2,2] = Cast(%1) to=f32
+    %3: f32[1,2] = MatMul(%0, %2)
+    output %3 "y")",
+                 R"(
+    input %0 "x": f32[1,2]
+    const %1: f32[2,2] = {1, 2, 3, 4}
+    %2: f32[1,2] = MatMul(%0, %1)
+    output %2 "y")");
+  expect_stays({"fold_constants"}, R"(
+    input %0 "x": f32[1,2]
+    const %1: u8[2,2] = {1, 2, 3, 4}
+    const %2: f32[] = {0.5}
+    %3: f32[2,2] = Dequantize(%1, %2)
+    %4: f32[1,2] = MatMul(%0, %3)
+    output %4 "y")");
 }
 
 TEST(FoldConstants, StaysForShapesThatDependOnData) {
@@ -133,6 +191,41 @@ TEST(FoldGatheredShape, OfTheDimensionsThatAreKnown) {
     output %3 "b"
     const %5: i64[2] = {3, 3}
     output %5 "c")");
+}
+
+TEST(FoldGatheredShape, IndicesCountFromBothEndsOfThePart) {
+  expect_becomes({"fold_gathered_shape"}, R"(
+    input %0 "x": f32[2,3,5,N]
+    const %1: i64[] = {-3}
+    const %2: i64[] = {2}
+    const %3: i64[] = {0}
+    %4: i64[3] = ShapeOf(%0) start=1
+    %5: i64[] = Gather(%4, %1) kind=axis
+    %6: i64[] = Gather(%4, %2) kind=axis
+    %7: i64[] = Gather(%4, %3) kind=axis
+    output %5 "a"
+    output %6 "b"
+    output %7 "c")",
+                 R"(
+    input %0 "x": f32[2,3,5,N]
+    const %1: i64[] = {2}
+    %2: i64[3] = ShapeOf(%0) start=1
+    %3: i64[] = Gather(%2, %1) kind=axis
+    const %4: i64[] = {3}
+    output %4 "a"
+    output %3 "b"
+    const %5: i64[] = {3}
+    output %5 "c")");
+  // Outside of the part, though the shape has them.
+  expect_stays({"fold_gathered_shape"}, R"(
+    input %0 "x": f32[2,3,5]
+    const %1: i64[] = {2}
+    const %2: i64[] = {-3}
+    %3: i64[2] = ShapeOf(%0) start=1
+    %4: i64[] = Gather(%3, %1) kind=axis
+    %5: i64[] = Gather(%3, %2) kind=axis
+    output %4 "a"
+    output %5 "b")");
 }
 
 TEST(FoldSlicedShape, BecomesAPartOfTheShape) {

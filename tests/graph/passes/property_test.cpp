@@ -29,7 +29,6 @@
 #include "graph/ops/transpose.h"
 #include "graph/ops/unary.h"
 #include "graph/ops/where.h"
-#include "graph/text.h"
 #include "kernels/contract/kernel.h"
 #include "tests/graph/passes/golden.h"
 
