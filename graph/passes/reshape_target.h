@@ -5,6 +5,7 @@
 #include <optional>
 
 #include "graph/ops/reshape.h"
+#include "graph/type.h"
 
 namespace quern::passes {
 

@@ -1,6 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <array>
+#include <cstddef>
+#include <cstdint>
+
+#include "kernels/contract/gpu.h"
+
 namespace quern::gpu {
 
 // y[outer][count][inner] from x[outer][size][inner].

@@ -2,6 +2,13 @@
 // Dispatches of quantize.comp.
 #pragma once
 
+#include <array>
+#include <cstdint>
+
+#include <quern/dtype.h>
+
+#include "kernels/contract/gpu.h"
+
 namespace quern::gpu {
 
 enum class QuantizeMode : std::uint32_t { quantize, dequantize, requantize };

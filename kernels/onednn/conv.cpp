@@ -241,6 +241,19 @@ Selection select_whole_conv(const KernelRequest& r) {
   return build_conv(r, shapes, work, plain, dnnl::algorithm::convolution_direct);
 }
 
+// One call of the library sees no deadline: it takes some 50 ms of one thread at most, by what was
+// measured: 80 GFLOP/s, and 10^9 elements a second of what products give before they are added up.
+bool is_short_call(const KernelRequest& r) {
+  constexpr double most_flops = 4e9;
+  constexpr double most_columns = 5e7;
+  const Shape& x = r.shape(0);
+  const Shape& w = r.shape(1);
+  const double columns = static_cast<double>(x.elements() / x[1]) *
+                         static_cast<double>(w.elements(1) * r.as<ConvTranspose>().group);
+  const double flops = 2.0 * static_cast<double>(x.elements()) * static_cast<double>(w.elements(1));
+  return flops <= most_flops && columns <= most_columns;
+}
+
 }  // namespace
 
 Selection select_conv_onednn(const KernelRequest& r) {
@@ -253,7 +266,7 @@ Selection select_conv_onednn(const KernelRequest& r) {
 }
 
 Selection select_conv_transpose_onednn(const KernelRequest& r) {
-  if (!suits_conv(r)) return unsupported();
+  if (!suits_conv(r) || !is_short_call(r)) return unsupported();
   const auto& op = r.as<ConvTranspose>();
   return onednn::guard(r, [&]() -> Selection {
     const Shape& dst_shape = r.outputs[0].shape;

@@ -66,6 +66,9 @@ constexpr Row rows[] = {
     // ---- deconvolution
     {Work::deconvolution, "brg_deconv:", jit, {}, ""},
     {Work::deconvolution, "jit:", jit, {}, ""},
+    {Work::deconvolution, "jit_1x1:", jit, {}, ""},
+    {Work::deconvolution, "jit_dw:", jit, {}, ""},
+    {Work::deconvolution, "x64:gemm:", "jit", {}, ""},
     {Work::deconvolution, "jit_deconvolution:", jit, {}, ""},
     {Work::deconvolution, "jit_1x1_deconvolution:", jit, {}, ""},
     {Work::deconvolution, "conv:any+jit:", jit, {}, ""},

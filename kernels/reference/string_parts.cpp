@@ -5,6 +5,8 @@
 // of StringPartCount: its greatest element is the width of the first. Parts are as in Python: a
 // delimiter cuts "a,,b" in three and "" in one, white space (of ASCII) cuts "" in none, and what is
 // left after the last cut keeps its end. Parts point into the string that was cut.
+#include <limits>
+
 #include "graph/ops/strings.h"
 #include "kernels/contract/iterate.h"
 #include "kernels/contract/kernel.h"

@@ -75,6 +75,22 @@ TEST(ConvOneDnn, PostOpsKeepNan) {
     expect_nan(BinaryPostOp{kind, 0, false}, cat("binary ", static_cast<int>(kind)));
 }
 
+// What would take long in one call, in which no deadline is seen, is left to kernels that ask.
+TEST(ConvTransposeOneDnn, OfLittleWorkInOneCall) {
+  const auto onednn = implementation_of(ConvTranspose::def(), "onednn");
+  if (!onednn) GTEST_SKIP() << "there is no oneDNN";
+  RandomTensors random(6);
+  const auto takes = [&](const Shape& x, const Shape& w, std::int64_t group) {
+    const Op op = ConvTranspose{.window = {.strides = {2, 2, 2}}, .group = group};
+    const std::vector<Tensor> inputs = {random.floats(x), random.floats(w)};
+    return !run_selected({.op = op, .inputs = inputs, .select = onednn}).implementation.empty();
+  };
+  EXPECT_TRUE(takes({1, 256, 9, 9, 9}, {256, 256, 3, 3, 3}, 1));  // 2.6e9 operations
+  EXPECT_FALSE(takes({2, 256, 9, 9, 9}, {256, 256, 3, 3, 3}, 1));
+  EXPECT_TRUE(takes({1, 8, 60, 60, 60}, {8, 1, 3, 3, 3}, 8));  // 4.7e7 columns
+  EXPECT_FALSE(takes({1, 8, 64, 64, 64}, {8, 1, 3, 3, 3}, 8));
+}
+
 // The weights of each group lie apart; oneDNN gets them as they are, by strides.
 TEST(ConvTransposeOneDnn, OfGroups) {
   const auto onednn = implementation_of(ConvTranspose::def(), "onednn");

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <limits>
+
 #include "kernels/contract/window.h"
 
 #include "graph/ops/windows.h"

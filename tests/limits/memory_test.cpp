@@ -11,8 +11,10 @@
 
 #include <quern/onnx.h>
 
+#include "engine/lowering/constants.h"
 #include "engine/vocabulary/text_util.h"
 #include "frontends/wasi-nn/instance.h"
+#include "graph/ops/unary.h"
 #include "tests/engine/engine_test.h"
 #include "tests/expect.h"
 #include "tests/onnx-parser/onnx_writer.h"
@@ -257,6 +259,24 @@ std::string billion_laughs(int depth) {
                         .inputs = {onnx::value("x", onnx::f32, {2})},
                         .outputs = {onnx::value("y", onnx::f32, {2})}}),
       {.opsets = opsets, .functions = functions});
+}
+
+// Results that are kept make room for those that are computed, and for what these are made of.
+TEST(ConstantExpressions, StayWithinTheirLimit) {
+  Graph g(builtin_ops());
+  const ValueId c = g.add_constant(*Tensor::zeros({DType::f32, {1'000'000}}));
+  const auto applied = [&](UnaryKind kind, ValueId v) { return *g.add(Unary{kind}, {v}); };
+  const ValueId kept = applied(UnaryKind::neg, c);
+  const ValueId last = applied(UnaryKind::cos, applied(UnaryKind::sin, c));
+  const std::size_t limit = 10 * mb;  // of the three results, 4 MB each, two at a time
+  const lowering::GraphConstants constants(g, limit, nullptr);
+  const std::size_t growth = peak_growth([&] {
+    for (const ValueId v : {kept, last}) {
+      const auto t = constants.find(v)->get();
+      ASSERT_TRUE(t) << t.error().message();
+    }
+  });
+  expect_at_most(growth, limit + mb);
 }
 
 TEST(Reading, EndsAtItsLimit) {

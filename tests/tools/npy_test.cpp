@@ -2,6 +2,7 @@
 #include "tools/npy.h"
 
 #include <numeric>
+#include <vector>
 
 #include <gtest/gtest.h>
 

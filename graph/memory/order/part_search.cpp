@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 #include <bit>
+#include <functional>
 #include <optional>
 #include <queue>
 #include <tuple>

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Requests are rounded up to a class, and a block is used again only for its class. A doubling of
 // size is cut into four classes, or is one.
+#include <algorithm>
 #include <bit>
 
 #include "engine/vocabulary/multiples.h"

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Properties of a problem: pieces of life, bounds, peaks.
 #include <algorithm>
+#include <functional>
 #include <numeric>
 #include <set>
 

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <map>
 #include <random>
+#include <vector>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -374,6 +375,15 @@ TEST_P(BestFitArenaTest, GrowsTheLastBlockInPlace) {
   check_place(live_[1]);
   free(1);
   EXPECT_TRUE(pool_->extend(live_[0], 5 * mib));
+  check_books();
+}
+
+TEST_P(BestFitArenaTest, GrowsToTheLargestBlock) {
+  constexpr std::uint64_t largest = std::uint64_t{1} << 60;
+  open(4096, {.address_space = 2 * largest});
+  ASSERT_TRUE(allocate(1000));
+  EXPECT_FALSE(pool_->extend(live_[0], largest + 1));
+  EXPECT_TRUE(pool_->extend(live_[0], largest));
   check_books();
 }
 

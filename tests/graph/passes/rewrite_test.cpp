@@ -3,6 +3,7 @@
 #include "graph/passes/rewrite.h"
 
 #include <array>
+#include <cmath>
 #include <ctime>
 #include <random>
 
