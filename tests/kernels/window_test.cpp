@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <limits>
-
 #include "kernels/contract/window.h"
+
+#include <limits>
 
 #include "graph/ops/windows.h"
 #include "tests/expect.h"
