@@ -109,9 +109,10 @@ class Checker {
     Address at;
     std::uint64_t bytes = 0;
 
+    // Ranges without bytes meet none, wherever they begin.
     bool meets(const Range& o) const {
-      return at.region == o.at.region && at.begin < o.at.begin + o.bytes &&
-             o.at.begin < at.begin + bytes;
+      return bytes > 0 && o.bytes > 0 && at.region == o.at.region &&
+             at.begin < o.at.begin + o.bytes && o.at.begin < at.begin + bytes;
     }
   };
 

@@ -191,6 +191,29 @@ TEST(ProgramCheck, SeesAResultOverAnOperand) {
 }
 
 // An output that would lie in the result of a Concat while a run has bound it elsewhere.
+// A view of a part of nothing may begin within the result.
+TEST(ProgramCheck, LetsOperandsWithoutElementsLieAnywhere) {
+  GraphBuilder g("rows");
+  const Operand x = g.input("x", DType::f32, {0, 9, 3});
+  const Operand row = g.input("row", DType::f32, {1, 9, 3});
+  g.output("y", g.exp(g.concat({row, g.tanh(x), row}, 0)));
+  const Model model = must(g.build());  // passes would leave the operand out
+  cpu::SharedWeights packed;
+  std::vector<StepMeaning> meanings;
+  const auto program = must(lower(model.graph(), {.weights = &packed, .meanings = &meanings}));
+  std::size_t moved = 0;
+  for (Step& s : program->steps) {
+    if (s.op != "Concat") continue;
+    ASSERT_EQ(s.inputs.size(), 3U);
+    s.inputs[1] = s.outputs[0];
+    s.inputs[1].offset += 48;
+    ++moved;
+  }
+  EXPECT_EQ(moved, 1U);
+  const Status status = check_program(model.graph(), *program, meanings);
+  EXPECT_TRUE(status.ok()) << status.message();
+}
+
 TEST(ProgramCheck, SeesAnOutputThatIsOnlyInTheArena) {
   Lowered l(concatenation());
   std::uint64_t offset = 0;
