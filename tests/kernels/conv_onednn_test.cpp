@@ -96,7 +96,7 @@ TEST(ConvTransposeOneDnn, OfGroups) {
   const auto onednn = implementation_of(ConvTranspose::def(), "onednn");
   if (!onednn) GTEST_SKIP() << "there is no oneDNN";
   RandomTensors random(5);
-  for (const std::int64_t group : {1, 2, 4}) {
+  for (const std::int64_t group : {2, 4}) {
     const Op op = ConvTranspose{.window = {.strides = {2, 2}}, .group = group};
     const std::vector<Tensor> inputs = {random.floats({2, 32, 9, 11}),
                                         random.floats({32, 64 / group, 3, 3})};

@@ -291,7 +291,7 @@ TEST(OneDnnSweep, TransposedConvolutions) {
     if (p->select) expect_right(*p, {}, random, tally, {.op = p->op, .inputs = p->inputs});
   });
   if (onednn_of(ConvTranspose{})) {
-    EXPECT_GT(tally.taken(), 1000) << "a name of oneDNN's is missing in the table of trust";
+    EXPECT_GT(tally.taken(), 900) << "a name of oneDNN's is missing in the table of trust";
   }
 }
 

@@ -10,7 +10,6 @@
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
-#include <iterator>
 #include <map>
 #include <string>
 #include <string_view>
@@ -100,14 +99,21 @@ void compare_to_file(const Hashes& found, const char* name) {
 }
 
 TEST(Dispatches, AreAsTheyWere) {
+  // Hosts take much of what tight devices refuse, with layouts that differ between releases of
+  // oneDNN: these are held to their texts where no oneDNN is used.
   std::vector<NamedTarget> targets = testing::paper_targets();
-  std::ranges::copy(testing::tight_targets(), std::back_inserter(targets));
+  const char* onednn = std::getenv("QUERN_ONEDNN");
+  if (onednn && std::string_view(onednn) == "off") targets = testing::tight_targets();
   Hashes found;
   for_each_model([&](const std::string& name, const RandomModel& model) {
     for (const NamedTarget& target : targets)
       if (target.target) add(found, cat(name, " on ", target.name), dispatch_text(model, target));
   });
-  compare_to_file(found, "dispatches.txt");
+  compare_to_file(found, targets.size() > 2 ? "dispatches.txt" : "tight_dispatches.txt");
+}
+
+TEST(Dispatches, OfTightDevicesAreAsTheyWere) {
+  testing::expect_passes_with("QUERN_SIMD=baseline QUERN_ONEDNN=off", "Dispatches.AreAsTheyWere");
 }
 
 // The environment says what a process may use when it chooses its first kernel.
