@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""No file includes a header of ours of which it uses nothing: it would be recompiled for nothing, and its
+"""No source includes a header of ours of which it uses nothing: it would be recompiled for nothing, and its
 reader would look for what is not there.
 
 Used is a header of which a source writes a name, in code and not in a comment. What headers include is

@@ -96,12 +96,16 @@ TEST(ConvTransposeOneDnn, OfGroups) {
   const auto onednn = implementation_of(ConvTranspose::def(), "onednn");
   if (!onednn) GTEST_SKIP() << "there is no oneDNN";
   RandomTensors random(5);
-  for (const std::int64_t group : {2, 4}) {
+  for (const std::int64_t group : {1, 2, 4}) {
     const Op op = ConvTranspose{.window = {.strides = {2, 2}}, .group = group};
     const std::vector<Tensor> inputs = {random.floats({2, 32, 9, 11}),
                                         random.floats({32, 64 / group, 3, 3})};
-    const SelectedRun found = run_selected(op, inputs, {1}, 1, 1, {}, onednn);
-    EXPECT_THAT(found.implementation, StartsWith("onednn")) << group << " groups";
+    const SelectedRun found = run_selected(
+        {.op = op, .inputs = inputs, .constants = {1}, .threads = 1, .select = onednn});
+    // 3.x has "brg_deconv:ISA+brgconv_strided:ISA" for one group, a name that no sweep has proved.
+    if (group > 1 || !found.outputs.empty()) {
+      EXPECT_THAT(found.implementation, StartsWith("onednn")) << group << " groups";
+    }
     if (found.outputs.empty()) continue;
     EXPECT_THAT(values<float>(found.outputs[0]),
                 Pointwise(FloatNear(1e-4F), values<float>(run(op, inputs))));
