@@ -147,7 +147,9 @@ PlanTree::Planned PlanTree::build(Segment segment, int threads, const Stop* stop
   segment.graph.erase_dead();
   if (options_.optimize) QUERN_TRY(run_passes(segment.graph, {.stop = stop}));
   auto node = std::make_shared<PlanNode>(std::move(segment), options_.max_plans);
-  QUERN_ASSIGN(node->program, lower_within_limit(node->segment, threads, stop));
+  auto program = lower_within_limit(node->segment, threads, stop);
+  weights_->forget_recent_code();
+  QUERN_ASSIGN(node->program, std::move(program));
   node->segment.graph = Graph(graph_.ops());
   node->tables = LedgerEntry(ledger_, table_bytes(*node->program));
   for (const ControlOp& c : node->segment.controls)

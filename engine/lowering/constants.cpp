@@ -46,8 +46,9 @@ std::string key_of(const Tensor& t) {
 
 }  // namespace
 
-// The results of constant expressions: the latest ones are kept, so that a chain of which each part
-// is packed is computed once.
+// The results of constant expressions: the latest ones that are small or have several readers are
+// kept, so that a chain of which each part is packed is computed once. A large one with one reader
+// is packed as soon as it is computed.
 class GraphConstants::Results {
  public:
   Results(std::size_t memory_limit, const Stop* stop) : memory_limit_(memory_limit), stop_(stop) {}
@@ -57,6 +58,7 @@ class GraphConstants::Results {
 
  private:
   static constexpr std::size_t most_kept = 32 << 20;  // bytes
+  static constexpr std::size_t small = 64 << 10;
 
   std::vector<const Source*> missing_for(
       const Source& wanted, std::unordered_map<const Source*, std::size_t>& readers) const;
@@ -84,6 +86,7 @@ class GraphConstants::Source final : public ConstantSource {
     const Node& n = g.node(node);
     const ValueType& type = g.type(n.outputs[output]);
     type_ = {type.dtype, *type.shape()};
+    has_several_readers_ = g.value(n.outputs[output]).uses.size() > 1;
     const auto operand = [](std::uint32_t i) { return cat("#", i); };
     key_ = cat(g.def(node).name, "{", attributes_text(n.op), post_ops_text(n.post_ops, operand),
                "}.", output, "(");
@@ -99,6 +102,7 @@ class GraphConstants::Source final : public ConstantSource {
   // The constant of the model; invalid if the value is computed.
   const Tensor& plain() const { return tensor_; }
   std::span<const Source* const> reads() const { return reads_; }  // null: a read that is absent
+  bool has_several_readers() const { return has_several_readers_; }
 
   Result<Tensor> get() const override {
     if (tensor_.valid()) return dropping_pages(tensor_);
@@ -124,6 +128,7 @@ class GraphConstants::Source final : public ConstantSource {
   TensorType type_;
   std::string key_;
   Tensor tensor_;
+  bool has_several_readers_ = false;
   const Graph* graph_ = nullptr;
   NodeId node_ = no_node;
   std::size_t output_ = 0;
@@ -207,7 +212,7 @@ void GraphConstants::Results::forget_oldest() {
 }
 
 void GraphConstants::Results::keep(const Source& s, const Tensor& result) {
-  if (result.bytes() > most_kept) return;
+  if (result.bytes() > most_kept || (result.bytes() > small && !s.has_several_readers())) return;
   kept_.emplace(&s, result);
   bytes_ += result.bytes();
   order_.push_back(&s);

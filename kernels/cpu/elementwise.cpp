@@ -97,6 +97,8 @@ class ElementwiseKernel final : public CpuKernel {
   void run_chunk(const Simd& s, const KernelArgs& args, const Offsets& at, std::int64_t from,
                  std::int64_t n, Repeated& repeated) const {
     alignas(64) float gathered[chunk];
+    // What all links but the last one give, so that the result may lie where any operand does.
+    alignas(64) float partial[chunk];
     auto* y = reinterpret_cast<float*>(args.outputs[0]) + at[loops_.operands] + from;
     const auto operand = [&](std::size_t k) -> SimdOperand {
       const auto* p = reinterpret_cast<const float*>(args.inputs[inputs_[k]]) + at[k];
@@ -107,21 +109,24 @@ class ElementwiseKernel final : public CpuKernel {
       for (std::int64_t i = 0; i < n; ++i) gathered[i] = p[(from + i) * stride];
       return {gathered, false};
     };
-    bool first = true;
+    SimdOperand value = operand(0);
     for (const Link& link : links_) {
-      const SimdOperand value = first ? operand(0) : SimdOperand{y, false};
-      first = false;
-      if (!link.is_binary) {
-        apply_unary(s, link.unary, value, y, n);
-        continue;
-      }
-      // Only one operand of a link may be gathered: the first value was not, see plan_loops.
-      const SimdOperand other = operand(link.operand);
-      if (link.swapped) {
-        s.binary(link.binary, other, value, y, n);
-      } else {
-        s.binary(link.binary, value, other, y, n);
-      }
+      float* to = &link == &links_.back() ? y : partial;
+      apply(s, link, value, operand, to, n);
+      value = {to, false};
+    }
+  }
+
+  template <class Operand>
+  static void apply(const Simd& s, const Link& link, SimdOperand value, const Operand& operand,
+                    float* to, std::int64_t n) {
+    if (!link.is_binary) return apply_unary(s, link.unary, value, to, n);
+    // Only one operand of a link may be gathered: the first value was not, see select_elementwise.
+    const SimdOperand other = operand(link.operand);
+    if (link.swapped) {
+      s.binary(link.binary, other, value, to, n);
+    } else {
+      s.binary(link.binary, value, other, to, n);
     }
   }
 
@@ -306,16 +311,6 @@ std::optional<Loops> plan_loops(const Shape& shape, const Layout& layout,
   return loops;
 }
 
-// The result may overwrite an input of the first link that is not read later.
-void share_first_operands(const Chain& chain, std::span<const char> full, KernelChoice& choice) {
-  const std::size_t of_first = chain.links[0].is_binary ? 2 : 1;
-  for (std::size_t k = 0; k < of_first; ++k) {
-    const auto later = std::count(chain.inputs.begin() + static_cast<long>(of_first),
-                                  chain.inputs.end(), chain.inputs[k]);
-    if (full[k] && later == 0) choice.sharing.push_back({0, chain.inputs[k], Alias::may});
-  }
-}
-
 }  // namespace
 
 Selection select_elementwise(const KernelRequest& r) {
@@ -331,6 +326,10 @@ Selection select_elementwise(const KernelRequest& r) {
   for (std::uint8_t i : chain->inputs) {
     const TensorDesc& d = r.read(i).desc;
     full.push_back(d.shape == shape);
+    // The result of a chunk is written after all operands of the chunk are read.
+    const Sharing over{0, i, Alias::may};
+    if (full.back() && std::ranges::find(choice.sharing, over) == choice.sharing.end())
+      choice.sharing.push_back(over);
     // A blocked operand that is broadcast cannot be read by strides.
     const Layout asked = full.back()      ? layout
                          : d.layout.block ? Layout::row_major(d.shape)
@@ -339,7 +338,6 @@ Selection select_elementwise(const KernelRequest& r) {
     strides.push_back(full.back() ? layout.strides
                                   : broadcast_strides(d.shape, asked.strides, shape));
   }
-  share_first_operands(*chain, full, choice);
   auto loops = plan_loops(shape, layout, strides, full);
   if (!loops) return unsupported();
   // The first operand must not need gathering, because there is only one buffer.

@@ -11,6 +11,7 @@
 
 #include "kernels/contract/kernel.h"
 #include "kernels/contract/movement.h"
+#include "kernels/cpu/gather_copy.h"
 #include "kernels/gpu/kernels.h"
 
 namespace quern {
@@ -101,10 +102,14 @@ Status gather_reference(const ReferenceCall& call) {
   return gather_nd(call);
 }
 
+constexpr CpuImplementation gather_implementations[] = {{"copy", select_gather_copy}};
+
 }  // namespace
 
 const OpKernels& Gather::kernels() {
-  static constexpr OpKernels table{.reference = {gather_reference}, .gpu = gpu::select_gather};
+  static constexpr OpKernels table{.reference = {gather_reference},
+                                   .cpu = gather_implementations,
+                                   .gpu = gpu::select_gather};
   return table;
 }
 

@@ -2,6 +2,7 @@
 // Concat, Pad, Cast and copies between layouts by the fast kernels, bit by bit as the references.
 #include "graph/ops/cast.h"
 #include "graph/ops/concat.h"
+#include "graph/ops/gather.h"
 #include "graph/ops/pad.h"
 #include "graph/ops/scatter.h"
 #include "kernels/contract/copy.h"
@@ -84,6 +85,59 @@ TEST(PadKernel, IsTheReferenceInEveryLayout) {
   const std::vector<Tensor> reflected = {random.floats({5}), ints({1, 2})};
   EXPECT_EQ(run_selected(Pad{.mode = PadMode::reflect}, reflected, {1}).implementation, "indexed");
   EXPECT_EQ(run_selected(Pad{.mode = PadMode::reflect}, reflected).implementation, "reference");
+}
+
+TEST(GatherKernel, IsTheReferenceForRowsOfAnySize) {
+  struct Case {
+    Shape data;
+    std::int64_t axis;
+    std::vector<std::int64_t> indices;
+  };
+  const Case cases[] = {
+      {{3, 5, 1}, 1, {4, -5, 0, 0, -1}}, {{3, 5, 2}, 1, {1, 2}},  {{5, 3}, 0, {4, 0, -2}},
+      {{1, 2, 4, 1}, -2, {3}},           {{200, 300}, 1, {7, 9}}, {{2, 9000}, -1, {-1, 0, 8999}},
+      {{40, 3, 5000}, 1, {2, 2, 1}},
+  };
+  RandomTensors random(1);
+  for (const Case& c : cases)
+    for (const Tensor& data :
+         {random.floats(c.data), random.bytes<std::uint8_t>(c.data),
+          random.bytes<std::int16_t>(c.data), random.integers<std::int64_t>(c.data, -9, 9)}) {
+      const Gather op{.kind = GatherKind::axis, .axis = c.axis};
+      const std::vector<Tensor> inputs = {data, ints(c.indices)};
+      const Tensor wanted = run(op, inputs);
+      for (const int threads : {1, 2})
+        for (const std::vector<std::size_t>& constants : {std::vector<std::size_t>{}, {1}}) {
+          const SelectedRun got = run_selected(op, inputs, constants, 1, threads);
+          EXPECT_EQ(got.implementation, "copy");
+          EXPECT_TRUE(same_bytes(got.outputs[0], wanted)) << c.data.text();
+        }
+    }
+}
+
+TEST(GatherKernel, LeavesEmptyCopiesAndOtherKindsToTheReference) {
+  RandomTensors random(1);
+  const Tensor data = random.floats({3, 4});
+  const auto implementation = [](const Gather& op, const Tensor& x, const Tensor& at) {
+    return run_selected(op, {x, at}).implementation;
+  };
+  const Gather axis{.kind = GatherKind::axis, .axis = 1};
+  EXPECT_EQ(implementation(axis, data, ints({3})), "copy");
+  EXPECT_EQ(implementation(axis, data, ints({})), "reference");
+  EXPECT_EQ(implementation(axis, random.floats({0, 4}), ints({3})), "reference");
+  EXPECT_EQ(implementation({.kind = GatherKind::nd}, data, ints({2})), "reference");
+}
+
+TEST(GatherKernel, RefusesAnIndexThatIsOutOfRange) {
+  RandomTensors random(1);
+  for (const std::int64_t bad : {4, -5}) {
+    const Op op = Gather{.kind = GatherKind::axis, .axis = 1};
+    const std::vector<Tensor> inputs = {random.floats({3, 4}), ints({0, bad, 1})};
+    const SelectedRun got = run_selected({.op = op, .inputs = inputs, .may_fail = true});
+    EXPECT_EQ(got.implementation, "copy");
+    EXPECT_EQ(got.status.code(), Code::invalid_argument);
+    EXPECT_CONTAINS(got.status.message(), "outside of a dimension of 4 elements");
+  }
 }
 
 TEST(ScatterKernel, ConstantIndices) {

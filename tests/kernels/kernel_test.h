@@ -42,6 +42,7 @@ struct SelectedRun {
   std::vector<Tensor> outputs;
   std::size_t scratch_bytes = 0;
   std::size_t post_ops_taken = 0;
+  Status status;  // of the run; if it failed there are no outputs
 };
 
 // One call of one kernel. Numbers of reads count inputs first, then the operands of post-ops.
@@ -58,6 +59,7 @@ struct SelectedCase {
   Selection (*select)(const KernelRequest&) = nullptr;  // one implementation instead of all
   bool scratch = true;
   bool use_onednn = true;
+  bool may_fail = false;
 };
 
 namespace detail {

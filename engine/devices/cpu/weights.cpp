@@ -83,6 +83,11 @@ std::shared_ptr<const void> SharedWeights::find_or_make_code(const std::string& 
   return fresh;
 }
 
+void SharedWeights::forget_recent_code() {
+  const std::scoped_lock lock(code_mutex_);
+  recent_.fill(nullptr);
+}
+
 std::size_t SharedWeights::code_bytes() const {
   // A primitive of oneDNN with its description takes 8 to 20 kB in 2.6 (31 on average for small
   // convolutions with AVX-512 of AMD's fifth generation), and up to 28 in 3.6.

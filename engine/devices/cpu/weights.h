@@ -26,6 +26,9 @@ class SharedWeights final : public WeightStore {
                                                         const Fill& fill) override;
   std::shared_ptr<const void> find_or_make_code(const std::string& key,
                                                 const MakeCode& make) override;
+  // Lets go of code that nothing holds but this. Call it when a plan is made: a reorder of oneDNN
+  // that packs may hold 2 MB.
+  void forget_recent_code();
   // The bytes of weights that are held now.
   std::size_t bytes() const { return held_->load(std::memory_order_relaxed); }
   // The same of code, estimated.
@@ -45,7 +48,8 @@ class SharedWeights final : public WeightStore {
   std::unordered_map<std::string, std::weak_ptr<const std::byte>> entries_;
   mutable std::mutex code_mutex_;  // of its own: packing may generate code
   std::unordered_map<std::string, std::weak_ptr<const void>> code_;
-  // Packing has its code no longer than it runs, and the next weights often have the same format.
+  // Packing has its code no longer than it runs, and the next weights of a plan often have the same
+  // format.
   std::array<std::shared_ptr<const void>, 32> recent_;
   std::size_t next_recent_ = 0;
   // The number of entries at which released entries are dropped.

@@ -108,6 +108,20 @@ TEST(Constants, OfAnySizeAreComputedOnce) {
   }
 }
 
+// A weight that is scaled before it is packed must not be held twice until the plan is made.
+TEST(Constants, OfOneReaderAreNotKept) {
+  Graph g(builtin_ops());
+  const ValueId c = g.add_constant(*Tensor::zeros({DType::f32, {1 << 16}}));
+  const ValueId once = *g.add(Unary{UnaryKind::neg}, {c});
+  const ValueId twice = *g.add(Unary{UnaryKind::cos}, {c});
+  g.add_output(*g.add(Unary{UnaryKind::neg}, {once}), "a");
+  g.add_output(*g.add(Binary{BinaryKind::add}, {twice, twice}), "b");
+  const GraphConstants constants(g, std::numeric_limits<std::size_t>::max(), nullptr);
+  const auto holders_of = [&](ValueId v) { return constants.find(v)->get()->owner().use_count(); };
+  EXPECT_EQ(holders_of(once), 1);
+  EXPECT_EQ(holders_of(twice), 2);
+}
+
 TEST(Constants, StayWithinTheLimit) {
   Graph g(builtin_ops());
   const ValueId c = g.add_constant(floats_at(0));
