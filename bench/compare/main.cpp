@@ -266,7 +266,6 @@ Result<ExitCode> compare_all(CompareArgs& args, const Console& console) {
 }
 
 ExitCode run_main(const std::vector<std::string>& words) {
-  if (words.size() == 1 && words[0] == worker_word) return static_cast<ExitCode>(serve_worker());
   std::signal(SIGPIPE, SIG_IGN);  // a worker that dies is an error of its model
   std::signal(SIGINT, [](int) { interrupted = 1; });
   const Console console = Console::detect();

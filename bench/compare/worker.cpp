@@ -5,12 +5,15 @@
 #include <cerrno>
 #include <csignal>
 #include <fcntl.h>
+#include <filesystem>
+#include <string>
 #include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 #include <utility>
 
 #include "bench/compare/message.h"
+#include "engine/vocabulary/text_util.h"
 
 namespace quern::bench {
 namespace {
@@ -18,6 +21,7 @@ namespace {
 using tools::Json;
 
 constexpr std::chrono::minutes patience{10};
+constexpr const char* worker_name = "quern-compare-worker";
 
 double number(const Json& object, std::string_view key) {
   const Json* value = object.find(key);
@@ -38,11 +42,17 @@ Result<Pipe> make_pipe() {
   return Pipe{ends[0], ends[1]};
 }
 
-[[noreturn]] void become_worker(const Pipe& commands, const Pipe& answers) {
+// The program beside this one.
+std::filesystem::path worker_program() {
+  std::error_code error;
+  return std::filesystem::read_symlink("/proc/self/exe", error).replace_filename(worker_name);
+}
+
+[[noreturn]] void become_worker(const char* program, const Pipe& commands, const Pipe& answers) {
   prctl(PR_SET_PDEATHSIG, SIGKILL);
   dup2(commands.read_end, STDIN_FILENO);
   dup2(answers.write_end, STDOUT_FILENO);
-  execl("/proc/self/exe", "quern-compare", worker_word, nullptr);
+  execl(program, worker_name, nullptr);
   _exit(127);
 }
 
@@ -66,10 +76,13 @@ Worker::~Worker() {
 }
 
 Result<Worker> Worker::start() {
+  const std::string program = worker_program().string();
+  if (access(program.c_str(), X_OK) != 0)
+    return Status(Code::not_found, cat("no program ", program, ": build the target quern_compare"));
   QUERN_ASSIGN(const Pipe commands, make_pipe());
   QUERN_ASSIGN(const Pipe answers, make_pipe());
   const pid_t pid = fork();
-  if (pid == 0) become_worker(commands, answers);
+  if (pid == 0) become_worker(program.c_str(), commands, answers);
   close(commands.read_end);
   close(answers.write_end);
   Worker worker(pid, commands.write_end, answers.read_end);

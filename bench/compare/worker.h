@@ -57,10 +57,7 @@ class Worker {
   int answers_ = -1;
 };
 
-// The started process runs this until its pipe closes; the result is the exit code.
+// What quern-compare-worker runs until its pipe closes; the result is the exit code.
 int serve_worker();
-
-// The word that makes this program a worker.
-inline constexpr const char* worker_word = "--worker";
 
 }  // namespace quern::bench

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <cstdlib>
 #include <cstring>
 #include <limits>
 
 #include <quern/tensor.h>
+
+#include "engine/vocabulary/zeroed_memory.h"
 
 namespace quern {
 
@@ -38,23 +39,16 @@ std::string TensorType::text() const {
   return std::string(name_of(dtype)) + shape.text();
 }
 
-namespace {
-constexpr std::size_t tensor_alignment = 64;
-}
-
 Result<Tensor> Tensor::zeros(TensorType type) {
   const auto elements = type.shape.checked_elements(size_of(type.dtype));
   if (!elements)
     return Status(Code::invalid_argument, type.text() + " is not a size that a tensor can have");
   const std::size_t bytes = static_cast<std::size_t>(*elements) * size_of(type.dtype);
-  const std::size_t rounded = (bytes / tensor_alignment + 1) * tensor_alignment;
-  void* memory = std::aligned_alloc(tensor_alignment, rounded);
+  const std::shared_ptr<const std::byte> memory = zeroed_memory(bytes);
   if (!memory)
     return Status(Code::out_of_memory,
                   "no " + std::to_string(bytes) + " bytes for a tensor " + type.text());
-  std::memset(memory, 0, rounded);
-  std::shared_ptr<const void> owner(memory, [](const void* p) { std::free(const_cast<void*>(p)); });
-  return Tensor(type, std::move(owner), static_cast<const std::byte*>(memory));
+  return Tensor(type, memory, memory.get());
 }
 
 Result<Tensor> Tensor::copy_of(TensorType type, std::span<const std::byte> bytes) {

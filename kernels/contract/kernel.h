@@ -169,6 +169,8 @@ struct KernelRequest {
   bool half_products = false;      // operands of products may be rounded to f16, sums may not
 
   const OpDef& def() const { return op.def(); }
+  // "node 'conv1' (Conv)", for messages.
+  std::string description() const;
   template <class T>
   const T& as() const {
     return *op.as<T>();

@@ -13,7 +13,7 @@ class ReferenceKernel final : public CpuKernel {
   ReferenceKernel(const KernelRequest& request, std::size_t scratch_bytes)
       : op_(request.op),
         reference_(kernels_of(request.def()).reference.run),
-        name_(cat("node '", printable(request.name), "' (", request.def().name, ")")),
+        name_(request.description()),
         scratch_bytes_(scratch_bytes),
         outputs_(request.outputs.begin(), request.outputs.end()) {
     for (const KernelInput& in : request.inputs) inputs_.push_back({in.desc.dtype, in.desc.shape});
@@ -56,6 +56,10 @@ class ReferenceKernel final : public CpuKernel {
 
 }  // namespace
 
+std::string KernelRequest::description() const {
+  return cat("node '", printable(name), "' (", def().name, ")");
+}
+
 Selection select_reference(const KernelRequest& request) {
   const OpReference& reference = kernels_of(request.def()).reference;
   if (!reference.run) return unsupported();
@@ -76,8 +80,7 @@ Result<KernelChoice> select_cpu_kernel(const KernelRequest& request) {
   }
   QUERN_ASSIGN(std::optional<KernelChoice> choice, select_reference(request));
   if (choice) return std::move(*choice);
-  return Status(Code::unsupported, cat("node '", printable(request.name), "' (", request.def().name,
-                                       "): no kernel for this device"));
+  return Status(Code::unsupported, cat(request.description(), ": no kernel for this device"));
 }
 
 Selection select_gpu_kernel(const KernelRequest& request) {

@@ -15,14 +15,17 @@ namespace {
 
 class GatherCopy final : public CpuKernel {
  public:
-  // `row`: bytes of data behind one index.
-  GatherCopy(const AxisSplit& split, std::size_t row, TensorType indices)
-      : split_(split), row_(row), indices_(std::move(indices)), count_(indices_.shape.elements()) {}
+  GatherCopy(const KernelRequest& r, const AxisSplit& split)
+      : name_(r.description()),
+        split_(split),
+        row_(static_cast<std::size_t>(split.inner) * size_of(r.dtype(0))),
+        indices_{r.dtype(1), r.shape(1)},
+        count_(indices_.shape.elements()) {}
 
   Status run(const KernelArgs& args, KernelState*, const Parallel& parallel) const override {
     constexpr std::size_t bytes_a_thread = 64 << 10;
     auto* at = reinterpret_cast<std::int32_t*>(args.scratch);
-    QUERN_TRY(read_indices(args, at));
+    if (Status s = read_indices(args, at); !s.ok()) return std::move(s).in(name_);
     const auto rows_a_thread = static_cast<std::int64_t>(bytes_a_thread / row_);
     parallel(split_.outer * count_, std::max<std::int64_t>(1, rows_a_thread),
              [&](std::int64_t begin, std::int64_t end) {
@@ -68,8 +71,9 @@ class GatherCopy final : public CpuKernel {
     check.spend(n);
   }
 
+  std::string name_;
   AxisSplit split_;
-  std::size_t row_;
+  std::size_t row_;  // bytes of data behind one index
   TensorType indices_;
   std::int64_t count_;
 };
@@ -88,9 +92,7 @@ Selection select_gather_copy(const KernelRequest& r) {
   KernelChoice choice;
   choice.implementation = "copy";
   choice.scratch_bytes = static_cast<std::size_t>(count) * sizeof(std::int32_t);
-  choice.work = std::make_unique<GatherCopy>(
-      split, static_cast<std::size_t>(split.inner) * size_of(r.dtype(0)),
-      TensorType{r.dtype(1), r.shape(1)});
+  choice.work = std::make_unique<GatherCopy>(r, split);
   return std::optional<KernelChoice>(std::move(choice));
 }
 

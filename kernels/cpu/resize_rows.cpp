@@ -5,7 +5,9 @@
 #include "kernels/cpu/resize_rows.h"
 
 #include <algorithm>
+#include <cmath>
 #include <cstring>
+#include <limits>
 
 #include "engine/vocabulary/multiples.h"
 #include "graph/ops/resampling.h"
@@ -78,22 +80,46 @@ class ResizeRows final : public CpuKernel {
   }
 
  private:
-  // Pads the taps to the same number for each column, so that neighbouring columns can be summed at
-  // once.
+  // Lists the taps of every element of a row of results, so that neighbours of short columns are
+  // summed at once. All get the same number of taps: see write_taps.
   void list_columns() {
-    if (g_.inner != 1) return;
-    for (std::int64_t c = 0; c < g_.columns.out; ++c) taps_ = std::max(taps_, g_.columns.count(c));
-    const auto n = static_cast<std::size_t>(g_.columns.out);
-    index_.resize(static_cast<std::size_t>(taps_) * n);
-    weight_.resize(index_.size());
-    for (std::size_t c = 0; c < n; ++c) {
-      const std::size_t first = g_.columns.first(static_cast<std::int64_t>(c));
-      const auto count = static_cast<std::size_t>(g_.columns.count(static_cast<std::int64_t>(c)));
-      for (std::size_t t = 0; t < static_cast<std::size_t>(taps_); ++t) {
-        index_[t * n + c] = g_.columns.index[first + std::min(t, count - 1)];
-        weight_[t * n + c] = t < count ? g_.columns.weight[first + t] : 0;
-      }
+    if (g_.inner >= shortest_unlisted) return;
+    std::int64_t most = 0;
+    std::int64_t least = std::numeric_limits<std::int64_t>::max();
+    for (std::int64_t c = 0; c < g_.columns.out; ++c) {
+      most = std::max(most, g_.columns.count(c));
+      least = std::min(least, g_.columns.count(c));
     }
+    if (most - least > most_halvings || g_.out_row() > most_listed / most ||
+        g_.in_row() > std::numeric_limits<std::int32_t>::max())
+      return;
+    taps_ = most;
+    index_.resize(static_cast<std::size_t>(taps_ * g_.out_row()));
+    weight_.resize(index_.size());
+    for (std::int64_t c = 0; c < g_.columns.out; ++c)
+      for (std::int64_t k = 0; k < g_.inner; ++k) write_taps(c, k);
+  }
+
+  // Writes the taps of element k of a column. Those that it lacks are parts of its last one, which
+  // come first and double up to it without rounding: a tap of weight 0 would turn an infinity into
+  // NaN.
+  void write_taps(std::int64_t column, std::int64_t k) {
+    const std::size_t first = g_.columns.first(column);
+    const std::int64_t count = g_.columns.count(column);
+    const std::int64_t missing = taps_ - count;
+    std::int64_t at = column * g_.inner + k;
+    const auto write = [&](std::int64_t tap, float part) {
+      const std::size_t from = first + static_cast<std::size_t>(tap);
+      index_[static_cast<std::size_t>(at)] =
+          g_.columns.index[from] * static_cast<std::int32_t>(g_.inner) +
+          static_cast<std::int32_t>(k);
+      weight_[static_cast<std::size_t>(at)] = g_.columns.weight[from] * part;
+      at += g_.out_row();
+    };
+    write(count - 1, std::ldexp(1.0F, static_cast<int>(-missing)));
+    for (std::int64_t half = missing; half > 0; --half)
+      write(count - 1, std::ldexp(1.0F, static_cast<int>(-half)));
+    for (std::int64_t tap = 0; tap + 1 < count; ++tap) write(tap, 1);
   }
 
   void run_row(const float* x, std::int64_t row, float* sum, float* y, StopCheck& check) const {
@@ -103,8 +129,8 @@ class ResizeRows final : public CpuKernel {
     } else {
       weigh(g_.rows, row, x, g_.in_row(), sum, check);
     }
-    if (g_.inner == 1)
-      return simd().weigh_gathered(source, index_.data(), weight_.data(), taps_, y, g_.columns.out);
+    if (taps_ > 0)
+      return simd().weigh_gathered(source, index_.data(), weight_.data(), taps_, y, g_.out_row());
     for (std::int64_t c = 0; c < g_.columns.out; ++c)
       weigh(g_.columns, c, source, g_.inner, y + c * g_.inner, check);
   }
@@ -121,9 +147,13 @@ class ResizeRows final : public CpuKernel {
     }
   }
 
+  static constexpr std::int64_t shortest_unlisted = 16;  // elements of a column
+  static constexpr std::int64_t most_halvings = 60;
+  static constexpr std::int64_t most_listed = std::int64_t{1} << 24;
+
   Geometry g_;
   std::int64_t tasks_ = 1;
-  std::int64_t taps_ = 0;  // of a column
+  std::int64_t taps_ = 0;  // of a listed element; 0: columns are summed one by one
   std::vector<std::int32_t> index_;
   std::vector<float> weight_;
 };

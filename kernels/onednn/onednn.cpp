@@ -33,10 +33,9 @@ Selection refusal(const KernelRequest& request) {
   } catch (const dnnl::error& e) {
     if (e.status == dnnl_unimplemented || e.status == dnnl_invalid_arguments) return unsupported();
     const Code code = e.status == dnnl_out_of_memory ? Code::out_of_memory : Code::internal;
-    return Status(code, cat("node '", printable(request.name), "' (", request.def().name,
-                            "): oneDNN: ", e.what()));
+    return Status(code, cat(request.description(), ": oneDNN: ", e.what()));
   } catch (...) {
-    return status_of_exception().in(cat("node '", printable(request.name), "'"));
+    return status_of_exception().in(request.description());
   }
 }
 

@@ -39,6 +39,31 @@ std::vector<Resize> forms() {
   return ops;
 }
 
+// Columns of one tap beside those of two or more, of one channel, few and many.
+TEST(ResizeKernel, KeepsInfinities) {
+  const float inf = std::numeric_limits<float>::infinity();
+  for (const std::int64_t channels : {1, 3, 20})
+    for (const Resize& op : forms()) {
+      const Shape in = {1, channels, 2, 4};
+      Tensor x = Tensor::zeros({DType::f32, in}).value();
+      std::ranges::fill(std::span(reinterpret_cast<float*>(x.mutable_data()),
+                                  static_cast<std::size_t>(in.elements())),
+                        op.mode == ResizeMode::cubic ? 1 : inf);
+      for (const Shape& out : {Shape({1, channels, 2, 8}), Shape({1, channels, 4, 7})}) {
+        const std::vector<Tensor> inputs = {x, absent(), absent(), row_sizes(out)};
+        const auto want = values<float>(run(op, inputs));
+        for (const Layout& layout : {Layout::row_major(in), Layout::channels_last(in)}) {
+          const SelectedRun got = run_selected(op, inputs, {3}, 1, 2, layout);
+          EXPECT_THAT(got.implementation, StartsWith("rows"));
+          const auto found = values<float>(got.outputs[0]);
+          for (std::size_t i = 0; i < want.size(); ++i)
+            EXPECT_TRUE(found[i] == want[i] || std::abs(found[i] - want[i]) < 2e-6F)
+                << found[i] << " for " << want[i] << ": " << out.text() << layout.text();
+        }
+      }
+    }
+}
+
 TEST(ResizeKernel, IsCloseToTheReferenceInEveryLayout) {
   RandomTensors random(1);
   for (const Resize& op : forms())

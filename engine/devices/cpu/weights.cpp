@@ -2,33 +2,11 @@
 #include "engine/devices/cpu/weights.h"
 
 #include <algorithm>
-#include <cstdlib>
-#include <cstring>
-#include <sys/mman.h>
 
 #include "engine/vocabulary/text_util.h"
+#include "engine/vocabulary/zeroed_memory.h"
 
 namespace quern::cpu {
-namespace {
-
-// Allocates zeroed memory. Large blocks are mapped from the system, which zeroes them, and returned
-// to it.
-std::shared_ptr<std::byte> allocate(std::size_t bytes) {
-  constexpr std::size_t alignment = 64;
-  constexpr std::size_t large = 1 << 20;
-  const std::size_t rounded = (bytes / alignment + 1) * alignment;
-  if (rounded >= large) {
-    void* p = ::mmap(nullptr, rounded, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    if (p == MAP_FAILED) return nullptr;
-    return {static_cast<std::byte*>(p), [rounded](std::byte* q) { ::munmap(q, rounded); }};
-  }
-  auto* p = static_cast<std::byte*>(std::aligned_alloc(alignment, rounded));
-  if (p) std::memset(p, 0, rounded);
-  return {p, [](std::byte* q) { std::free(q); }};
-}
-
-}  // namespace
-
 // Plans change with the shapes of inputs, and each may have small constants and code of its own.
 template <class Entries>
 void SharedWeights::forget_released(Entries& entries, std::size_t& next_sweep) {
@@ -56,7 +34,7 @@ Result<std::shared_ptr<std::byte>> SharedWeights::counted_memory(std::size_t byt
   if (const std::size_t before = this->bytes(); bytes > limit_ - std::min(limit_, before))
     return Status(Code::out_of_memory, cat("packed weights of ", bytes, " bytes beside the ",
                                            before, " held, the limit is ", limit_));
-  std::shared_ptr<std::byte> fresh = allocate(bytes);
+  std::shared_ptr<std::byte> fresh = zeroed_memory(bytes);
   if (!fresh) return Status(Code::out_of_memory, cat("no ", bytes, " bytes for packed weights"));
   std::byte* const data = fresh.get();
   *held_ += bytes;
@@ -90,8 +68,9 @@ void SharedWeights::forget_recent_code() {
 
 std::size_t SharedWeights::code_bytes() const {
   // A primitive of oneDNN with its description takes 8 to 20 kB in 2.6 (31 on average for small
-  // convolutions with AVX-512 of AMD's fifth generation), and up to 28 in 3.6.
-  constexpr std::size_t each = 36 << 10;
+  // convolutions with AVX-512 of AMD's fifth generation), and up to 28 in 3.6. The plan of 39
+  // different small convolutions holds 51 kB for each beyond what else is counted.
+  constexpr std::size_t each = 56 << 10;
   const std::scoped_lock lock(code_mutex_);
   return each * static_cast<std::size_t>(std::ranges::count_if(
                     code_, [](const auto& c) { return !c.second.expired(); }));
