@@ -12,7 +12,9 @@ std::shared_ptr<std::byte> zeroed_memory(std::size_t bytes) {
   constexpr std::size_t large = 1 << 20;
   const std::size_t rounded = (bytes / alignment + 1) * alignment;
   if (rounded >= large) {
-    void* p = ::mmap(nullptr, rounded, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    // All of it is written next: one call brings its pages sooner than a fault for each.
+    constexpr int flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE;
+    void* p = ::mmap(nullptr, rounded, PROT_READ | PROT_WRITE, flags, -1, 0);
     if (p == MAP_FAILED) return nullptr;
     return {static_cast<std::byte*>(p), [rounded](std::byte* q) { ::munmap(q, rounded); }};
   }
