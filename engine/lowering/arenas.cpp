@@ -127,7 +127,7 @@ Result<std::vector<StepMeaning>> place_on_host(UnallocatedProgram& unallocated,
                place(graph, {.order = options.order, .alias = options.alias, .stop = options.stop},
                      strategy));
   auto meanings = keep_steps(unallocated.steps, host.memory.steps,
-                             {unallocated.buffers, host, host, 0}, program);
+                             {unallocated.buffers, host, host, 1}, program);
   keep_output_offsets(unallocated.buffers, host, program);
   keep_plan(host, program);
   return meanings;

@@ -90,6 +90,7 @@ Result<ResolvedWindow> resolve_window(const InferContext& c, const Window& windo
   return resolve_window(window, sizes, kernel);
 }
 
+// NOLINTNEXTLINE(readability-function-size): the numbers of one dimension
 std::int64_t window_count(std::int64_t in, std::int64_t kernel, std::int64_t stride,
                           std::int64_t dilation, std::int64_t pad_begin, std::int64_t pad_end,
                           PartialWindow partial) {

@@ -93,6 +93,7 @@ std::byte flip_of(DType type) {
 // Packs into zeroed bytes the panels [begin, end) of products, counted over all groups. A panel
 // reads its columns side by side: they are neighbours in a matrix, and lines that stay in the
 // first-level cache in the weights of a convolution.
+// NOLINTNEXTLINE(readability-function-size): a range of panels with what all of them share
 void pack_panels(const Int8Conv& c, const PackedWeights& packed, DType type, const std::byte* w,
                  std::byte* to, std::int64_t begin, std::int64_t end, StopCheck& check) {
   const std::byte flip = flip_of(type);
@@ -491,7 +492,7 @@ void Int8ConvKernel::multiply_group(const Run& run, Int8Product product, std::in
     product.panels = static_cast<int>(std::min<std::int64_t>(int8_panels, packed_.panels - panel));
     simd_int8().multiply(product);
     const std::int64_t first = panel * int8_panel_columns;
-    const std::int64_t width = product.panels * int8_panel_columns;
+    const std::int64_t width = std::int64_t{product.panels} * int8_panel_columns;
     for (int r = 0; r < product.rows; ++r)
       write(run, sums + r * width, x_sums[r], position + r, group * conv_.columns + first,
             std::min(width, conv_.columns - first));
@@ -542,7 +543,7 @@ void Int8ConvKernel::write(const Run& run, std::int32_t* sums, std::int32_t x_su
 // Processes whole vectors, via a buffer if that would write too much.
 void Int8ConvKernel::requantize(const Run& run, const std::int32_t* sums, std::int64_t at,
                                 std::uint8_t* y, std::int64_t n) const {
-  constexpr std::int64_t most = int8_panels * int8_panel_columns;
+  constexpr std::int64_t most = std::int64_t{int8_panels} * int8_panel_columns;
   std::uint8_t whole[most];
   const std::int64_t padded = round_up(n, int8_panel_columns);
   simd().requantize(sums, run.offsets + at, run.multipliers + at, run.to, padded == n ? y : whole,

@@ -248,7 +248,7 @@ bool is_short_call(const KernelRequest& r) {
   constexpr double most_columns = 5e7;
   const Shape& x = r.shape(0);
   const Shape& w = r.shape(1);
-  const double columns = static_cast<double>(x.elements() / x[1]) *
+  const double columns = static_cast<double>(x.elements()) / static_cast<double>(x[1]) *
                          static_cast<double>(w.elements(1) * r.as<ConvTranspose>().group);
   const double flops = 2.0 * static_cast<double>(x.elements()) * static_cast<double>(w.elements(1));
   return flops <= most_flops && columns <= most_columns;

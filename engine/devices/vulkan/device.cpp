@@ -245,6 +245,7 @@ Result<std::shared_ptr<Device>> open(std::string_view name) {
   QUERN_ASSIGN(auto instance, ApiInstance::get(wish.validation()));
   const auto devices = instance->devices();
   std::vector<Capabilities> all;
+  all.reserve(devices.size());
   for (VkPhysicalDevice d : devices) all.push_back(read_capabilities(instance->api(), d));
   const auto at = select(all, wish.selection);
   if (!at) {
