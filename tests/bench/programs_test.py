@@ -126,5 +126,27 @@ class Kernels(unittest.TestCase):
             self.assertNotIn("error_occurred", row, row["name"])
 
 
+class TwoBuilds(unittest.TestCase):
+    SCRIPT = pathlib.Path(__file__).resolve().parents[2] / "bench/two_builds.py"
+
+    def compare(self, old_ms, new_ms, code):
+        """Compares programs that answer like `quern bench`, always with the same time."""
+        with tempfile.TemporaryDirectory() as folder:
+            programs = []
+            for name, ms in (("old", old_ms), ("new", new_ms)):
+                numbers = {"real_time": ms, "total_ms": 5, "peak_process_bytes": 3e6, "session_bytes": 2e6}
+                program = pathlib.Path(folder) / name
+                program.write_text(f"#!/bin/sh\necho '{json.dumps({'benchmarks': [numbers]})}'\n")
+                program.chmod(0o755)
+                programs.append(program)
+            return run(sys.executable, self.SCRIPT, *programs, "model.onnx", "--rounds", 3, code=code).stdout
+
+    def test_what_takes_more_is_worse(self):
+        self.assertIn("1.030 (1.030 to 1.030) WORSE", self.compare(100, 103, code=1))
+        for new in (101, 50):
+            self.assertNotIn("WORSE", self.compare(100, new, code=0))
+        self.assertIn("run ms: geometric mean of the ratios 0.500, 0.500 to 0.500", self.compare(100, 50, code=0))
+
+
 if __name__ == "__main__":
     unittest.main(argv=sys.argv[:1])

@@ -68,8 +68,8 @@ void SharedWeights::forget_recent_code() {
 
 std::size_t SharedWeights::code_bytes() const {
   // A primitive of oneDNN with its description takes 8 to 20 kB in 2.6 (31 on average for small
-  // convolutions with AVX-512 of AMD's fifth generation), and up to 28 in 3.6. The plan of 39
-  // different small convolutions holds 51 kB for each beyond what else is counted.
+  // convolutions with AVX-512 of AMD's fifth generation), and up to 28 in 3.6. The plan of 40
+  // different small convolutions holds 50 kB for each beyond what else is counted.
   constexpr std::size_t each = 56 << 10;
   const std::scoped_lock lock(code_mutex_);
   return each * static_cast<std::size_t>(std::ranges::count_if(
