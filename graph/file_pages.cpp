@@ -19,10 +19,9 @@ struct Unmap {
 // Whole pages: neighbours that share the first and the last one are read again when they are
 // needed.
 void drop(const std::byte* data, std::size_t bytes) {
-  const auto page = static_cast<std::uintptr_t>(::sysconf(_SC_PAGESIZE));
-  const auto begin = reinterpret_cast<std::uintptr_t>(data) / page * page;
-  const auto end = round_up(reinterpret_cast<std::uintptr_t>(data) + bytes, page);
-  ::madvise(reinterpret_cast<void*>(begin), end - begin, MADV_DONTNEED);
+  const auto page = static_cast<std::size_t>(::sysconf(_SC_PAGESIZE));
+  const std::size_t before = reinterpret_cast<std::uintptr_t>(data) % page;
+  ::madvise(const_cast<std::byte*>(data) - before, round_up(before + bytes, page), MADV_DONTNEED);
 }
 
 }  // namespace

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <functional>
+#include <limits>
 #include <queue>
 
 #include "engine/vocabulary/text_util.h"
@@ -324,10 +325,14 @@ void Graph::sort() const {
         if (--missing[index(u.node)] == 0) ready.push(position[index(u.node)]);
     }
   }
-  for (std::uint32_t i = 0; i < sorted.size(); ++i) position[index(sorted[i])] = i;
-  positions_ = std::move(position);
   order_ = std::move(sorted);
   order_is_stale_ = false;
+  number_positions();
+}
+
+void Graph::number_positions() const {
+  positions_.assign(nodes_.size(), 0);
+  for (std::uint32_t i = 0; i < order_.size(); ++i) positions_[index(order_[i])] = i;
 }
 
 bool Graph::acyclic() const {
@@ -437,6 +442,59 @@ std::size_t Graph::erase_dead() {
     ++erased;
   }
   return erased;
+}
+
+namespace {
+
+constexpr std::uint32_t forgotten = std::numeric_limits<std::uint32_t>::max();
+
+// Keeps the items that `is_kept` names by index; returns where each went, or `forgotten`.
+template <class T, class IsKept>
+std::vector<std::uint32_t> keep(std::vector<T>& items, IsKept is_kept) {
+  std::vector<std::uint32_t> places(items.size(), forgotten);
+  std::vector<T> kept;
+  std::uint32_t count = 0;
+  for (std::size_t i = 0; i < items.size(); ++i)
+    if (is_kept(i)) places[i] = count++;
+  kept.reserve(count);
+  for (std::size_t i = 0; i < items.size(); ++i)
+    if (places[i] != forgotten) kept.push_back(std::move(items[i]));
+  items = std::move(kept);
+  return places;
+}
+
+template <class Id>
+void move_ids(std::vector<Id>& ids, const std::vector<std::uint32_t>& places, Id none) {
+  for (Id& id : ids)
+    if (id != none) id = Id{places[index(id)]};
+}
+
+}  // namespace
+
+void Graph::compact() {
+  std::vector<bool> is_input(values_.size(), false);
+  for (ValueId v : inputs_) is_input[index(v)] = true;
+  if (order_is_stale_) sort();
+  const auto value_places = keep(values_, [&](std::size_t i) {
+    const Value& v = values_[i];
+    const bool is_defined = v.producer != no_node && alive(v.producer);
+    return is_input[i] || is_defined || !v.uses.empty() || v.handed_out > 0;
+  });
+  const auto node_places = keep(nodes_, [&](std::size_t i) { return nodes_[i].alive; });
+  for (Value& v : values_) {
+    if (v.producer != no_node) v.producer = NodeId{node_places[index(v.producer)]};
+    for (Use& u : v.uses) u.node = NodeId{node_places[index(u.node)]};
+  }
+  for (Node& n : nodes_) {
+    move_ids(n.inputs, value_places, no_value);
+    move_ids(n.outputs, value_places, no_value);
+    move_ids(n.operands, value_places, no_value);
+    for (Graph& body : n.bodies) body.compact();
+  }
+  move_ids(inputs_, value_places, no_value);
+  move_ids(outputs_, value_places, no_value);
+  move_ids(order_, node_places, no_node);
+  number_positions();
 }
 
 }  // namespace quern

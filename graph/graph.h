@@ -207,6 +207,10 @@ class Graph {
   void erase(NodeId id);  // its outputs must be unused
   // Removes the nodes that no output needs; returns their number.
   std::size_t erase_dead();
+  // Forgets what erased nodes leave behind, their entries and those of values that nothing defines
+  // or reads any more, in bodies too. Ids change, what comes before what does not. Not while
+  // changes are watched. Afterwards several threads may read the graph: order() is known.
+  void compact();
   // Replaces an output of the node by no_value.
   void drop_output(NodeId id, std::size_t output);
   void set_type(ValueId id, ValueType type);
@@ -245,6 +249,7 @@ class Graph {
   void add_use(ValueId value, NodeId node, std::uint32_t read);
   void remove_use(ValueId value, std::uint32_t slot);
   void sort() const;
+  void number_positions() const;
 
   OpSet ops_;
   std::vector<Value> values_;

@@ -83,6 +83,7 @@ struct Sample {
 
 Result<Sample> take_sample(const std::vector<std::string>& words) {
   std::vector<char*> argv;
+  argv.reserve(words.size() + 1);
   for (const std::string& w : words) argv.push_back(const_cast<char*>(w.c_str()));
   argv.push_back(nullptr);
   int ends[2];

@@ -27,6 +27,7 @@ std::vector<std::string> data_sets(const fs::path& folder) {
   }
   std::ranges::sort(found);
   std::vector<std::string> sets;
+  sets.reserve(found.size());
   for (auto& [number, path] : found) sets.push_back(std::move(path));
   return sets;
 }

@@ -17,6 +17,7 @@ namespace {
 
 std::vector<std::string> names_of(const std::vector<ValueSpec>& specs) {
   std::vector<std::string> names;
+  names.reserve(specs.size());
   for (const ValueSpec& s : specs) names.push_back(s.name);
   return names;
 }
@@ -390,6 +391,7 @@ std::vector<std::vector<std::string>> other_guesses(const std::vector<InputValue
   std::vector<std::vector<std::string>> others;
   const auto add = [&](const auto& number_of) {
     std::vector<std::string> texts;
+    texts.reserve(guesses.size());
     for (const auto& [name, guess] : guesses)
       texts.push_back(cat(name, "=", number_of(name, guess)));
     if (others.size() < most && std::ranges::find(others, texts) == others.end())

@@ -174,6 +174,7 @@ Result<ExitCode> plan_pools(const PlanArgs& args, const Console& console) {
   QUERN_ASSIGN(const MemoryTrace trace, read_trace(args, console));
   const StaticPeak peak = static_peak(trace, *strategy, {.seconds = args.time_limit});
   std::vector<PoolRow> rows;
+  rows.reserve(kinds.size());
   for (const MemoryPoolKind* kind : kinds) rows.push_back(play(*kind, trace, args));
   if (args.json)
     print(report_json(args, trace, peak, rows).dump());

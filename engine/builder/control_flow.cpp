@@ -38,24 +38,28 @@ bool weaken(ValueType& known, const ValueType& after) {
   return changed;
 }
 
-// Builds a body whose `count` inputs from `first` on receive its outputs from `first_output` on.
-// The body is rebuilt until the types of these inputs hold for every iteration.
+// A body's inputs from `first` on receive its outputs from `first_output` on.
+struct Carried {
+  std::size_t first, first_output, count;
+};
+
+// Builds a body, again until the types of what it carries hold for every iteration.
 std::optional<Graph> iterated_body(GraphBuilder::Impl& g, std::string_view operation,
                                    const GraphBuilder::Body& body, std::vector<ValueType> inputs,
-                                   std::size_t first, std::size_t first_output, std::size_t count) {
+                                   const Carried& carried) {
   for (;;) {
     std::optional<Graph> graph = g.body(operation, body, inputs);
     if (!graph) return graph;
-    if (graph->outputs().size() < first_output + count) {
+    if (graph->outputs().size() < carried.first_output + carried.count) {
       g.fail(operation, cat("the body gives ", graph->outputs().size(), " results, wants at least ",
-                            first_output + count));
+                            carried.first_output + carried.count));
       return std::nullopt;
     }
     bool changed = false;
-    for (std::size_t i = 0; i < count; ++i) {
+    for (std::size_t i = 0; i < carried.count; ++i) {
       const ValueType after =
-          g.graph.adopt(graph->type(graph->outputs()[first_output + i]), *graph);
-      changed |= weaken(inputs[first + i], after);
+          g.graph.adopt(graph->type(graph->outputs()[carried.first_output + i]), *graph);
+      changed |= weaken(inputs[carried.first + i], after);
     }
     if (!changed) return graph;
   }
@@ -81,7 +85,7 @@ Operands GraphBuilder::loop(Operand trips, Operand condition, Operands carried, 
   std::vector<ValueType> types = {ValueType(DType::i64, Dims()), ValueType(DType::boolean, Dims())};
   for (const Operands* list : {&carried, &captures})
     for (ValueType& t : impl_->types("loop", *list)) types.push_back(std::move(t));
-  auto graph = iterated_body(*impl_, "loop", body, std::move(types), 2, 1, carried.size());
+  auto graph = iterated_body(*impl_, "loop", body, std::move(types), {2, 1, carried.size()});
   if (!graph) return {};
   const std::size_t outputs = graph->outputs().size() - 1;
   const Operands own = {trips, condition};
@@ -114,7 +118,7 @@ Operands GraphBuilder::scan(Operands states, Operands scanned, const Body& body,
     types.push_back(*slice);
   }
   for (ValueType& t : impl_->types("scan", captures)) types.push_back(std::move(t));
-  auto graph = iterated_body(*impl_, "scan", body, std::move(types), 0, 0, states.size());
+  auto graph = iterated_body(*impl_, "scan", body, std::move(types), {0, 0, states.size()});
   if (!graph) return {};
   const std::size_t outputs = graph->outputs().size();
   return impl_->emit(Scan{.states = static_cast<std::int64_t>(states.size()),

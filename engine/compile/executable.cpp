@@ -40,13 +40,6 @@ std::string Executable::text(std::size_t max_elements) const {
 
 namespace {
 
-// Graphs compute the order of their nodes on first use. This is done here for all nested graphs, so
-// that planning threads only read them.
-void settle(const Graph& g) {
-  for (NodeId id : g.order())
-    for (const Graph& body : g.node(id).bodies) settle(body);
-}
-
 // The inputs as the model declares them; nullopt if a declaration is not fully known.
 std::optional<std::vector<RuntimeValue>> declared_inputs(const Graph& g) {
   static constexpr std::byte nothing{};  // only shapes are read
@@ -141,7 +134,7 @@ Result<std::shared_ptr<const Executable>> Executable::compile(Model model,
       // Plans fuse, once their shapes show every pattern.
       QUERN_TRY(run_passes(impl->model.graph(), {.fuse = false, .stop = &stop}));
     }
-    settle(impl->model.graph());
+    impl->model.graph().compact();
     impl->graph_bytes = quern::table_bytes(impl->model.graph());
     impl->weights = options.memory_limit
                         ? std::make_shared<cpu::SharedWeights>(options.memory_limit)

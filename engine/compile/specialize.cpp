@@ -26,7 +26,6 @@ constexpr std::size_t max_inlined_nodes = 1 << 20;
 using specializing::Abstract;
 using specializing::fold_node;
 using specializing::infer_node;
-using specializing::Scope;
 using specializing::State;
 using specializing::Waiting;
 
@@ -222,6 +221,7 @@ class Specializer {
       return {};
     }
     std::vector<ValueId> here_read;
+    here_read.reserve(reads.size());
     for (Abstract* a : reads) here_read.push_back(a ? here(*a) : no_value);
     return emit(scope, id, here_read, types);
   }

@@ -57,7 +57,7 @@ Status RunBlock::grow(std::size_t used, std::size_t bytes) {
   if (!larger) return std::move(larger).error();
   const PoolBlock old = std::exchange(block_, *larger);
   if (used) std::memcpy(data(), bytes_of(old), used);
-  pool.free(old);
+  pool.free(old);  // NOLINT(clang-analyzer-unix.Malloc): the pool's, not that of C
   record();
   return {};
 }

@@ -29,6 +29,7 @@ std::string_view code_name(Code code) noexcept {
 
 // Made when the library is loaded, so that it is there when nothing can be made.
 Status::Rep& Status::no_memory_rep() noexcept {
+  // NOLINTNEXTLINE(bugprone-unhandled-exception-at-new): without memory no program starts
   static Rep& rep = *new Rep{Code::out_of_memory, "the system has no more memory"};
   return rep;
 }

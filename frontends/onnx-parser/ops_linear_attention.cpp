@@ -111,6 +111,7 @@ Rule read_rule(NodeImport& n) {
 // others.
 std::vector<ValueType> step_types(const NodeImport& n, const std::vector<ValueId>& inputs) {
   std::vector<ValueType> types;
+  types.reserve(inputs.size());
   for (ValueId v : inputs) types.push_back(n.type(v));
   for (std::size_t i = 1; i < types.size(); ++i)
     if (types[i].dims && types[i].dims->size() > 1)

@@ -140,7 +140,7 @@ void WireReader::read(std::string_view& value) {
 }
 
 std::string_view WireReader::message_bytes() {
-  std::string_view bytes(p_, 0);
+  std::string_view bytes(p_, p_);
   read(bytes);
   return bytes;
 }
@@ -186,7 +186,7 @@ void WireReader::append(std::vector<float>& values) {
 }
 
 void WireReader::append(std::vector<std::string_view>& values) {
-  std::string_view text(p_, 0);
+  std::string_view text(p_, p_);
   read(text);
   if (charge(1, sizeof text)) values.push_back(text);
 }

@@ -112,10 +112,11 @@ Error Tenant::add(const std::string& name, std::shared_ptr<SharedGraph> graph) {
 
 Error Tenant::add_charged(const std::string& name, std::shared_ptr<ChargedGraph> charged) {
   QUERN_NN_TRY(check_name(name));
-  Named entry{charged, Charge(account_, &Counts::graphs)};
+  Named entry{std::move(charged), Charge(account_, &Counts::graphs)};
   QUERN_NN_TRY(entry.count.set(1));
   std::shared_ptr<const Executable> compiled;
-  QUERN_NN_TRY(compile(charged->graph(), target(charged->graph().target()), &compiled));
+  SharedGraph& graph = entry.graph->graph();
+  QUERN_NN_TRY(compile(graph, target(graph.target()), &compiled));
   const std::lock_guard lock(mutex_);
   if (!named_.try_emplace(name, std::move(entry)).second)
     return {Errno::invalid_argument, sentence("there is a model ", quoted_name(name), " already")};

@@ -33,8 +33,9 @@ class Best {
   bool attempt(MakePlan make) {
     if (plan_.size <= enough_ || ends_.reached()) return false;
     std::optional<MemoryPlan> plan = make();
-    if (plan && plan->size < plan_.size) plan_ = *std::move(plan);
-    return plan.has_value();
+    if (!plan) return false;
+    if (plan->size < plan_.size) plan_ = *std::move(plan);
+    return true;
   }
   MemoryPlan take() { return std::move(plan_); }
 

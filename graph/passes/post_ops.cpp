@@ -56,9 +56,9 @@ Result<bool> fuse(Graph& g, const Node& host, NodeId reader, PostOp step, ValueI
       b->operand = static_cast<std::uint32_t>(operands.size());
       operands.push_back(read);
     }
-    post_ops.push_back(std::move(p));
+    post_ops.push_back(p);
   };
-  append(std::move(step), operand);
+  append(step, operand);
   for (const PostOp& p : r.post_ops) {
     const auto* b = std::get_if<BinaryPostOp>(&p);
     append(p, b ? r.operands[b->operand] : no_value);

@@ -38,7 +38,7 @@ ConvPlane transposed_geometry(const KernelRequest& r) {
 
 // The elements [begin, end) of an input row that a tap adds to the output row, from `out` on.
 struct Run {
-  std::int64_t begin, end, out;
+  std::int64_t tap, begin, end, out;
   std::int64_t size() const { return end - begin; }
 };
 
@@ -50,7 +50,7 @@ Run run_of(const ConvPlane& g, std::int64_t tap) {
   const std::int64_t shift = tap * g.dilations[1] - g.pads[1];
   const std::int64_t begin = std::max<std::int64_t>(0, divide_up(-shift, g.strides[1]));
   const std::int64_t end = std::min(g.in[1], divide_up(g.out[1] - shift, g.strides[1]));
-  return {begin, std::max(begin, end), begin * g.strides[1] + shift};
+  return {tap, begin, std::max(begin, end), begin * g.strides[1] + shift};
 }
 
 // Calls f(input row, kernel row) for each pair that contributes to row `out` of the output.
@@ -168,15 +168,15 @@ class ByRows final : public Direct {
     for (std::int64_t tap = 0; tap < g_.kernel[1]; ++tap) {
       const Run all = run_of(g_, tap);
       for (std::int64_t at = all.begin; at < all.end; at += chunk) {
-        const Run run{at, std::min(at + chunk, all.end),
+        const Run run{tap, at, std::min(at + chunk, all.end),
                       all.out + (at - all.begin) * g_.strides[1]};
-        add_tap(x, channel, out, tap, run, y, check);
+        add_tap(x, channel, out, run, y, check);
       }
     }
   }
 
-  void add_tap(const float* x, std::int64_t channel, std::int64_t out, std::int64_t tap,
-               const Run& run, float* y, StopCheck& check) const {
+  void add_tap(const float* x, std::int64_t channel, std::int64_t out, const Run& run, float* y,
+               StopCheck& check) const {
     float sums[chunk];
     std::fill_n(sums, run.size(), 0.0f);
     const std::int64_t first = channel / g_.out_channels * g_.in_channels;
@@ -184,7 +184,7 @@ class ByRows final : public Direct {
       for (std::int64_t c = first; c < first + g_.in_channels && !check.spend(8 + run.size() / 8);
            ++c) {
         const std::int64_t w = (c * g_.out_channels + channel % g_.out_channels) * g_.taps();
-        simd().axpy(weights()[w + k * g_.kernel[1] + tap],
+        simd().axpy(weights()[w + k * g_.kernel[1] + run.tap],
                     x + (c * g_.in[0] + in) * g_.in[1] + run.begin, sums, run.size());
       }
     });

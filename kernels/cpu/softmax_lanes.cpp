@@ -25,48 +25,54 @@ constexpr std::int64_t fewest_lanes = 16;
 // Longer rows fill vectors by themselves; turning them costs more than it gains.
 constexpr std::int64_t longest_turned = 32;
 
-// Softmax over `n` lines of `lanes` elements: lane i of line k is x[k * x_stride + i].
+template <class T>
+struct Lines {
+  T* first;
+  std::int64_t stride;
+
+  T* line(std::int64_t k) const { return first + k * stride; }
+};
+
+// Softmax over `n` lines of `lanes` elements.
 class SoftmaxLines {
  public:
   SoftmaxLines(SoftmaxKind kind, std::int64_t n) : kind_(kind), n_(n) {}
 
-  void operator()(const float* x, std::int64_t x_stride, float* y, std::int64_t y_stride,
-                  std::int64_t lanes) const {
+  void operator()(Lines<const float> x, Lines<float> y, std::int64_t lanes) const {
     const Simd& s = simd();
     float largest[most_lanes];
     float sum[most_lanes];
-    std::copy_n(x, lanes, largest);
+    std::copy_n(x.first, lanes, largest);
     for (std::int64_t k = 1; k < n_; ++k)
-      s.binary(BinaryKind::max, {largest, false}, {x + k * x_stride, false}, largest, lanes);
+      s.binary(BinaryKind::max, {largest, false}, {x.line(k), false}, largest, lanes);
     std::fill_n(sum, lanes, 0.0f);
     float part[most_lanes];
     for (std::int64_t k = 0; k < n_; ++k) {
-      float* exponentials = kind_ == SoftmaxKind::softmax ? y + k * y_stride : part;
-      s.binary(BinaryKind::sub, {x + k * x_stride, false}, {largest, false}, exponentials, lanes);
+      float* exponentials = kind_ == SoftmaxKind::softmax ? y.line(k) : part;
+      s.binary(BinaryKind::sub, {x.line(k), false}, {largest, false}, exponentials, lanes);
       s.unary(Unary{UnaryKind::exp}, exponentials, exponentials, lanes);
       s.binary(BinaryKind::add, {sum, false}, {exponentials, false}, sum, lanes);
     }
-    finish(x, x_stride, y, y_stride, largest, sum, lanes);
+    finish(x, y, largest, sum, lanes);
   }
 
  private:
-  void finish(const float* x, std::int64_t x_stride, float* y, std::int64_t y_stride,
-              const float* largest, const float* sum, std::int64_t lanes) const {
+  void finish(Lines<const float> x, Lines<float> y, const float* largest, const float* sum,
+              std::int64_t lanes) const {
     const Simd& s = simd();
     float factor[most_lanes];
     if (kind_ == SoftmaxKind::softmax) {
       const float one = 1;
       s.binary(BinaryKind::div, {&one, true}, {sum, false}, factor, lanes);
       for (std::int64_t k = 0; k < n_; ++k)
-        s.binary(BinaryKind::mul, {y + k * y_stride, false}, {factor, false}, y + k * y_stride,
-                 lanes);
+        s.binary(BinaryKind::mul, {y.line(k), false}, {factor, false}, y.line(k), lanes);
       return;
     }
     s.unary(Unary{UnaryKind::log}, sum, factor, lanes);
     // One after the other: with a large x, the sum of both would lose the digits of the logarithm.
     for (std::int64_t k = 0; k < n_; ++k) {
-      float* to = y + k * y_stride;
-      s.binary(BinaryKind::sub, {x + k * x_stride, false}, {largest, false}, to, lanes);
+      float* to = y.line(k);
+      s.binary(BinaryKind::sub, {x.line(k), false}, {largest, false}, to, lanes);
       s.binary(BinaryKind::sub, {to, false}, {factor, false}, to, lanes);
     }
   }
@@ -101,7 +107,7 @@ class SoftmaxLanes final : public CpuKernel {
                for (std::int64_t p = begin; p < end; ++p) {
                  const std::int64_t first = p % parts * lanes_;
                  const std::int64_t at = p / parts * s_.axis * s_.inner + first;
-                 lines_(x + at, s_.inner, y + at, s_.inner, std::min(lanes_, s_.inner - first));
+                 lines_({x + at, s_.inner}, {y + at, s_.inner}, std::min(lanes_, s_.inner - first));
                }
              });
   }
@@ -115,7 +121,7 @@ class SoftmaxLanes final : public CpuKernel {
         const std::int64_t rows = std::min(lanes_, s_.outer - p * lanes_);
         const std::int64_t at = p * lanes_ * s_.axis;
         simd().deinterleave(x + at, s_.axis, lines, rows);
-        lines_(lines, rows, result, rows, rows);
+        lines_({lines, rows}, {result, rows}, rows);
         for (std::int64_t r = 0; r < rows; ++r)
           for (std::int64_t k = 0; k < s_.axis; ++k) y[at + r * s_.axis + k] = result[k * rows + r];
       }

@@ -98,7 +98,7 @@ struct ConvTile {
 };
 
 std::vector<ConvTile> conv_tiles(const Filter& g, const GpuTarget& target) {
-  const std::uint32_t vectors = g.group_outputs() > 4 * side_by_side(target) ? 2 : 1;
+  const std::uint32_t vectors = g.group_outputs() > std::int64_t{4} * side_by_side(target) ? 2 : 1;
   const auto pixels = [&](std::uint32_t most) { return pixels_for(g.out[2], most); };
   std::vector<ConvTile> tiles = {{pixels(target.software ? 14 : 8), vectors}};
   for (const std::uint32_t most : {4, 6, 8, 11, 14}) tiles.push_back({pixels(most), vectors});
@@ -115,7 +115,8 @@ std::vector<Dispatch> in_registers(const Filter& g, const GpuTarget& target) {
   const auto build = [&](const ConvTile& t) -> std::optional<Dispatch> {
     const std::uint64_t tiles = ceil_div_word(static_cast<std::uint64_t>(g.out[2]), t.pixels);
     const auto outputs = static_cast<std::uint64_t>(g.group_outputs());
-    const std::uint32_t line = across(local, ceil_div_word(outputs, 4 * t.vectors), target);
+    const std::uint32_t line =
+        across(local, ceil_div_word(outputs, std::uint64_t{4} * t.vectors), target);
     const std::array<std::uint64_t, 3> groups = {
         ceil_div_word(outputs, std::uint64_t{4} * line * t.vectors),
         ceil_div_word(tiles * static_cast<std::uint64_t>(g.out[0] * g.out[1]), local / line),

@@ -92,7 +92,7 @@ std::vector<ProductTile> product_tiles(const Product& p, const GpuTarget& target
   const auto most_rows = static_cast<std::uint32_t>(std::min<std::int64_t>(p.rows, 14));
   const auto rows = [&](std::uint32_t wanted) { return std::min(wanted, most_rows); };
   const std::uint32_t local = side_by_side(target);
-  const std::uint32_t vectors = p.columns > 4 * local ? 2 : 1;
+  const std::uint32_t vectors = p.columns > std::int64_t{4} * local ? 2 : 1;
   std::vector<ProductTile> tiles = {{local, rows(8), vectors}};
   for (const std::uint32_t r : {4, 6, 12, 14}) tiles.push_back({local, rows(r), vectors});
   for (const std::uint32_t r : {4, 8, 14}) tiles.push_back({local, rows(r), 3 - vectors});
@@ -119,7 +119,8 @@ ProductSize size_of(const Product& p) {
 std::optional<Dispatch> in_registers(const ProductTile& t, const ProductSize& size,
                                      const GpuTarget& target) {
   const auto columns = static_cast<std::uint64_t>(size.columns);
-  const std::uint32_t line = across(t.local, ceil_div_word(columns, 4 * t.vectors), target);
+  const std::uint32_t line =
+      across(t.local, ceil_div_word(columns, std::uint64_t{4} * t.vectors), target);
   const std::array<std::uint64_t, 3> groups = {
       ceil_div_word(columns, std::uint64_t{4} * line * t.vectors),
       ceil_div_word(static_cast<std::uint64_t>(size.rows),
@@ -140,14 +141,15 @@ std::optional<Dispatch> with_few_rows(const ProductSize& size, const GpuTarget& 
   constexpr std::int64_t most_rows = 8, least_depth = 64;
   const std::uint32_t local = std::min(std::bit_floor(target.max_invocations), 256U);
   if (target.software || size.rows > most_rows || size.depth < least_depth ||
-      local * 4 * sizeof(float) > target.shared_bytes || !can_loop(size.depth, target))
+      4 * sizeof(float) * local > target.shared_bytes || !can_loop(size.depth, target))
     return std::nullopt;
   const auto columns = static_cast<std::uint64_t>(size.columns);
   const auto batch = static_cast<std::uint64_t>(size.batch);
   // Long lines read the weights best; short ones give more workgroups.
+  const auto in_lines = [&](std::uint64_t line) { return ceil_div_word(columns, 4 * line); };
   std::uint32_t line = 16;
-  while (line > 4 && ceil_div_word(columns, 4 * line) * batch < target.units) line /= 2;
-  const std::array<std::uint64_t, 3> groups = {ceil_div_word(columns, 4 * line), 1, batch};
+  while (line > 4 && in_lines(line) * batch < target.units) line /= 2;
+  const std::array<std::uint64_t, 3> groups = {in_lines(line), 1, batch};
   if (local < line || !fits(groups, target)) return std::nullopt;
   Dispatch d;
   d.shader = "matmul_few";

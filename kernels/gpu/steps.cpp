@@ -126,7 +126,7 @@ bool Steps::add(const BinaryStep& op, const KernelInput& operand) {
   if (set_ == StepSet::few && !is_few(*code)) return false;
   Step step{.code = *code, .operand = BufferUse::input(op.read)};
   if (!place_operand(operand, step)) return false;
-  steps_.push_back(std::move(step));
+  steps_.push_back(step);
   return true;
 }
 

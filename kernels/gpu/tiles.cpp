@@ -99,7 +99,8 @@ std::string_view matrix_name(ProductSize::Of of, const MatrixUnit& unit) {
 bool can_emulate(const MatrixTile& t, const ProductSize& size, const GpuTarget& target) {
   const std::uint32_t sums = t.rows * t.columns;
   return target.matrices.m * target.matrices.n % target.subgroup_size == 0 &&
-         can_loop((size.depth + 2 * matrix_depth) * (sums / target.subgroup_size + 8), target);
+         can_loop((size.depth + std::int64_t{2} * matrix_depth) * (sums / target.subgroup_size + 8),
+                  target);
 }
 
 // nullopt if the device's matrices do not divide the tile.
@@ -117,7 +118,7 @@ std::optional<Tile> tile_of(const MatrixTile& t, const ProductSize& size, const 
   constexpr std::uint32_t apart = 8;  // halves between rows
   tile.shared = half * tile.rows * (matrix_depth + apart) +
                 half * matrix_depth * (tile.columns + apart) +
-                std::uint64_t{t.across * t.down} * unit.m * unit.n * sizeof(float);
+                std::uint64_t{t.across} * t.down * unit.m * unit.n * sizeof(float);
   tile.dispatch.shader = matrix_name(size.of, unit);
   tile.dispatch.constants = {
       tile.local, t.across, t.rows / unit.m, t.columns / unit.n,  matrix_depth, flags_of(size),
@@ -150,7 +151,7 @@ bool can_run(const Tile& tile, const ProductSize& size, const GpuTarget& target)
 std::uint32_t parts_of(const Tile& tile, const ProductSize& size, const GpuTarget& target) {
   constexpr std::int64_t least_terms = 256;
   if (!size.may_split || !fits(grid_of(tile, size, most_parts), target)) return 1;
-  const std::uint64_t wanted = 2 * target.units / groups_of(tile, size);
+  const std::uint64_t wanted = std::uint64_t{2} * target.units / groups_of(tile, size);
   const auto most =
       std::min<std::uint64_t>(static_cast<std::uint64_t>(size.depth / least_terms), most_parts);
   return static_cast<std::uint32_t>(std::max<std::uint64_t>(std::min(wanted, most), 1));
@@ -202,6 +203,7 @@ bool is_tiled(const Dispatch& d) {
 Tiling tiles_of(const ProductSize& size, const GpuTarget& target) {
   if (target.software || is_narrow(size) || !can_loop(2 * size.depth, target)) return {};
   std::vector<Tile> tiles;
+  tiles.reserve(std::size(register_tiles));
   for (const RegisterTile& t : register_tiles) tiles.push_back(tile_of(t, size));
   return ranked(std::move(tiles), size, target);
 }

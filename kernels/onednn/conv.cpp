@@ -217,7 +217,7 @@ Selection build_conv(const KernelRequest& r, const ConvShapes& shapes, const Con
 // instruction set for which oneDNN has it, and only before 3.0), unless its larger weights would
 // dominate the cost. Its scratch memory is several times as large as the operands.
 bool wins_by_winograd(const Window& window, const ConvShapes& s, std::int64_t group) {
-  constexpr std::int64_t most_weights = 256 * 256 * 9;
+  constexpr std::int64_t most_weights = std::int64_t{256} * 256 * 9;
   if (QUERN_ONEDNN_3 || group != 1 || s.src.rank() != 4) return false;
   const auto all = [](const Ints& list, std::int64_t v) {
     return std::ranges::all_of(list, [v](std::int64_t i) { return i == v; });

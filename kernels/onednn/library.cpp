@@ -29,6 +29,7 @@ void open_unwinder() {
 }
 
 // All functions, or none. QUERN_ONEDNN=off in the environment has the effect of a missing library.
+// NOLINTNEXTLINE(readability-function-cognitive-complexity): one question for each function
 OneDnnApi load() noexcept {
   open_openmp();
   open_unwinder();

@@ -54,17 +54,24 @@ bool is_outside(const AllTaps& taps, const Shape& at) {
 }
 
 template <class T>
-double weighted_sum(const T* x, const Shape& in, const AllTaps& taps, const Shape& at,
-                    StopCheck& check, std::size_t d = 0, std::int64_t offset = 0) {
-  if (d == in.rank()) return static_cast<double>(x[offset]);
-  double sum = 0;
-  const std::span<const ResizeTap> all = taps[d].at(at[d]);
-  for_each_until(static_cast<std::int64_t>(all.size()), 4, check, [&](std::int64_t i) {
-    const ResizeTap& t = all[static_cast<std::size_t>(i)];
-    sum += t.weight * weighted_sum(x, in, taps, at, check, d + 1, offset * in[d] + t.index);
-  });
-  return sum;
-}
+struct WeightedSum {
+  const T* x;
+  const Shape& in;
+  const AllTaps& taps;
+  StopCheck& check;
+
+  // Over the taps of the position `at`, those of dimension d on.
+  double operator()(const Shape& at, std::size_t d = 0, std::int64_t offset = 0) const {
+    if (d == in.rank()) return static_cast<double>(x[offset]);
+    double sum = 0;
+    const std::span<const ResizeTap> all = taps[d].at(at[d]);
+    for_each_until(static_cast<std::int64_t>(all.size()), 4, check, [&](std::int64_t i) {
+      const ResizeTap& t = all[static_cast<std::size_t>(i)];
+      sum += t.weight * (*this)(at, d + 1, offset * in[d] + t.index);
+    });
+    return sum;
+  }
+};
 
 template <class T>
 T rounded(double v) {
@@ -75,12 +82,10 @@ T rounded(double v) {
 template <class T>
 void interpolate(const ReferenceCall& call, const AllTaps& taps, StopCheck& check) {
   const auto& op = call.as<Resize>();
-  const T* x = call.inputs[0].as<T>();
+  const WeightedSum<T> weighted_sum{call.inputs[0].as<T>(), call.inputs[0].type.shape, taps, check};
   T* y = call.outputs[0].as<T>();
   for_each_index(call.outputs[0].type.shape, 16, check, [&](const Shape& at) {
-    *y++ = is_outside(taps, at)
-               ? convert<T>(op.extrapolation_value)
-               : rounded<T>(weighted_sum(x, call.inputs[0].type.shape, taps, at, check));
+    *y++ = is_outside(taps, at) ? convert<T>(op.extrapolation_value) : rounded<T>(weighted_sum(at));
   });
 }
 

@@ -114,14 +114,14 @@ bool is_visible(C at, std::int64_t size) {
 
 template <class T, class C>
 T align_bin(const RoiPool& op, const T* image, const Sampling<C>& ys, const Sampling<C>& xs,
-            std::int64_t bin_y, std::int64_t bin_x, StopCheck& check) {
+            const std::array<std::int64_t, 2>& at, StopCheck& check) {
   Bin bin;
-  const auto [y_begin, y_end] = ys.visible(bin_y);
-  const auto [x_begin, x_end] = xs.visible(bin_x);
+  const auto [y_begin, y_end] = ys.visible(at[0]);
+  const auto [x_begin, x_end] = xs.visible(at[1]);
   for (std::int64_t i = y_begin; i < y_end; ++i)
     for (std::int64_t j = x_begin; j < x_end && !check.spend(16); ++j) {
-      const C y = ys.at(bin_y, i);
-      const C x = xs.at(bin_x, j);
+      const C y = ys.at(at[0], i);
+      const C x = xs.at(at[1], j);
       if (is_visible(y, ys.size) && is_visible(x, xs.size))
         read_point(image, xs.size, neighbours(y, ys.size), neighbours(x, xs.size), bin);
     }
@@ -171,7 +171,7 @@ void pool_region(const RoiPool& op, const T* roi, const T* image, const Shape& x
     for (std::int64_t i = 0; i < op.height && !check.is_over(); ++i)
       for (std::int64_t j = 0; j < op.width && !check.spend(32); ++j) {
         if (op.kind != RoiKind::max) {
-          *y++ = xs.elements(2) ? align_bin(op, image, rows, columns, i, j, check) : T(C(0));
+          *y++ = xs.elements(2) ? align_bin(op, image, rows, columns, {i, j}, check) : T(C(0));
           continue;
         }
         *y++ = max_of_bin(

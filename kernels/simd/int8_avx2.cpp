@@ -42,8 +42,9 @@ inline void panel(const Int8Product& p, const std::int8_t* b, std::int32_t* to) 
     }
   }
   for (int r = 0; r < Rows; ++r) {
-    store(to + r * p.panels * int8_panel_columns, sums[r][0]);
-    store(to + r * p.panels * int8_panel_columns + 8, sums[r][1]);
+    std::int32_t* row = to + std::ptrdiff_t{r} * p.panels * int8_panel_columns;
+    store(row, sums[r][0]);
+    store(row + 8, sums[r][1]);
   }
 }
 
@@ -52,7 +53,7 @@ template <int Rows, int Panels>
 inline void tile(const Int8Product& p) {
   const std::int64_t panel_bytes = p.taps * p.depth * int8_panel_columns;
   for (int q = 0; q < Panels; ++q)
-    panel<Rows>(p, p.columns + q * panel_bytes, p.sums + q * int8_panel_columns);
+    panel<Rows>(p, p.columns + q * panel_bytes, p.sums + std::ptrdiff_t{q} * int8_panel_columns);
 }
 
 #include "kernels/simd/int8_tile.inc"

@@ -41,7 +41,7 @@ inline void tile(const Int8Product& p) {
   }
   for (int r = 0; r < Rows; ++r)
     for (int q = 0; q < Panels; ++q)
-      _mm512_storeu_si512(p.sums + (r * Panels + q) * int8_panel_columns, sums[r][q]);
+      _mm512_storeu_si512(p.sums + std::ptrdiff_t{r * Panels + q} * int8_panel_columns, sums[r][q]);
 }
 
 #include "kernels/simd/int8_tile.inc"

@@ -20,7 +20,7 @@ void multiply_row(const Int8Product& p, int row, int panel) {
     for (std::int64_t k = 0; k < p.depth; ++k, b += int8_panel_columns)
       for (int n = 0; n < int8_panel_columns; ++n) sums[n] += product(a[k], b[n]);
   }
-  std::int32_t* to = p.sums + (row * p.panels + panel) * int8_panel_columns;
+  std::int32_t* to = p.sums + std::ptrdiff_t{row * p.panels + panel} * int8_panel_columns;
   for (int n = 0; n < int8_panel_columns; ++n) to[n] = static_cast<std::int32_t>(sums[n]);
 }
 

@@ -4,8 +4,10 @@
 #include <gtest/gtest.h>
 
 #include "graph/ops/binary.h"
+#include "graph/ops/control_flow.h"
 #include "graph/ops/unary.h"
 #include "graph/text.h"
+#include "graph/verify.h"
 
 namespace quern {
 namespace {
@@ -54,4 +56,53 @@ TEST(Graph, DropsAResultOnce) {
 }
 
 }  // namespace
+TEST(Graph, ForgetsWhatNothingReads) {
+  Graph g(builtin_ops());
+  const ValueId x = g.add_input("x", {DType::f32, Dims{2, 3}});
+  g.add_input("unread", {DType::f32, Dims{2, 3}});
+  g.add_constant(*Tensor::zeros({DType::f32, {3}}), "nobody's");
+  const ValueId dead = *g.add(Unary{UnaryKind::tanh}, {x});
+  EXPECT_NE(dead, no_value);
+  const ValueId one = g.add_constant(*Tensor::zeros({DType::f32, {3}}), "one");
+  const ValueId sum = *g.add(Binary{BinaryKind::add}, {x, one}, "sum");
+  const ValueId twice = *g.add(Binary{BinaryKind::mul}, {sum, sum}, "twice");
+  const ValueId handed_on = g.add_constant(*Tensor::zeros({DType::f32, {3}}), "handed on");
+  g.add_output(twice, "twice");
+  g.add_output(handed_on, "handed on");
+  EXPECT_EQ(g.erase_dead(), 1U);
+  const std::string text = to_text(g);
+
+  g.compact();
+  EXPECT_TRUE(verify(g).ok());
+  EXPECT_EQ(to_text(g), text);
+  EXPECT_EQ(g.value_count(), 6U);
+  ASSERT_EQ(g.inputs().size(), 2U);
+  EXPECT_EQ(g.value(g.inputs()[1]).name, "unread");
+  EXPECT_EQ(g.value(g.outputs()[1]).name, "handed on");
+  EXPECT_EQ(g.position(g.value(g.outputs()[0]).producer), 1U);
+  // What is added since is as in any other graph.
+  const ValueId more = *g.add(Unary{UnaryKind::neg}, {g.outputs()[0]});
+  g.add_output(more, "more");
+  EXPECT_TRUE(verify(g).ok());
+}
+
+TEST(Graph, ForgetsInBodiesToo) {
+  Graph body(builtin_ops());
+  const ValueId x = body.add_input("x", {DType::f32, Dims{2}});
+  EXPECT_NE(*body.add(Unary{UnaryKind::tanh}, {x}), no_value);
+  body.add_output(*body.add(Unary{UnaryKind::neg}, {x}), "y");
+  EXPECT_EQ(body.erase_dead(), 1U);
+  Graph g(builtin_ops());
+  const ValueId condition = g.add_input("condition", {DType::boolean, Dims{}});
+  const ValueId outer = g.add_input("x", {DType::f32, Dims{2}});
+  std::vector<Graph> bodies;
+  bodies.push_back(body.clone());
+  bodies.push_back(std::move(body));
+  const NodeId id = *g.add_node(If{}, {condition, outer}, "choice", 1, std::move(bodies));
+  g.add_output(g.node(id).outputs[0], "y");
+  g.compact();
+  EXPECT_TRUE(verify(g).ok());
+  for (const Graph& b : g.node(id).bodies) EXPECT_EQ(b.value_count(), 2U);
+}
+
 }  // namespace quern

@@ -113,7 +113,7 @@ Cut Bisection::without(const Cut& cut, std::size_t first, std::size_t count) con
   return model_.pruned(rest);
 }
 
-Cut Bisection::shorter_behind(Cut cut) {
+Cut Bisection::shorter_behind(const Cut& cut) {
   std::size_t least = 1;
   std::size_t most = cut.nodes.size();  // so many nodes part
   while (least < most) {
@@ -126,7 +126,7 @@ Cut Bisection::shorter_behind(Cut cut) {
   return most < cut.nodes.size() ? front_of(cut, most) : cut;
 }
 
-Cut Bisection::shorter_before(Cut cut) {
+Cut Bisection::shorter_before(const Cut& cut) {
   std::size_t least = 0;  // without so many nodes it parts
   std::size_t most = cut.nodes.size() - 1;
   while (least < most) {
@@ -141,7 +141,7 @@ Cut Bisection::shorter_before(Cut cut) {
 
 Cut Bisection::fewer_outputs(Cut cut) {
   for (std::size_t i = 0; i < cut.outputs.size() && cut.outputs.size() > 1; ++i) {
-    const Cut one = model_.pruned({cut.nodes, {cut.outputs[i]}, cut.given});
+    Cut one = model_.pruned({cut.nodes, {cut.outputs[i]}, cut.given});
     if (parts(one)) return one;
   }
   for (std::size_t i = cut.outputs.size(); i-- > 0 && cut.outputs.size() > 1;) {
@@ -175,8 +175,8 @@ std::optional<Cut> Bisection::smallest(const Cut& start) {
   if (!parts_somehow(cut)) return std::nullopt;
   for (std::size_t before = 0; before != cut.nodes.size() + cut.outputs.size();) {
     before = cut.nodes.size() + cut.outputs.size();
-    cut = shorter_behind(std::move(cut));
-    cut = shorter_before(std::move(cut));
+    cut = shorter_behind(cut);
+    cut = shorter_before(cut);
     cut = fewer_outputs(std::move(cut));
     cut = fewer_nodes(std::move(cut));
   }

@@ -64,8 +64,8 @@ class Bisection {
   Cut front_of(const Cut& cut, std::size_t count) const;
   Cut back_of(const Cut& cut, std::size_t first) const;
   Cut without(const Cut& cut, std::size_t first, std::size_t count) const;
-  Cut shorter_behind(Cut cut);
-  Cut shorter_before(Cut cut);
+  Cut shorter_behind(const Cut& cut);
+  Cut shorter_before(const Cut& cut);
   Cut fewer_outputs(Cut cut);
   Cut fewer_nodes(Cut cut);
 

@@ -54,9 +54,10 @@ Result<SourceModel> SourceModel::open(const std::string& path) {
 Result<SourceModel> SourceModel::parse(std::shared_ptr<const std::string> bytes,
                                        std::string folder) {
   SourceModel m;
-  m.owner_ = bytes;
+  const std::string& text = *bytes;
+  m.owner_ = std::move(bytes);
   m.folder_ = std::move(folder);
-  QUERN_ASSIGN(m.proto_, onnx::read_model(*bytes, {32 * mebibyte + 4 * bytes->size()}));
+  QUERN_ASSIGN(m.proto_, onnx::read_model(text, {32 * mebibyte + 4 * text.size()}));
   QUERN_TRY(m.index());
   return m;
 }

@@ -164,10 +164,10 @@ Result<std::vector<Traces>> Walk::node(const Graph& graph, const Node& n,
   return plain(n.op, in, types, n.name);
 }
 
-Result<Traces> Walk::moved(const Op& op, const Traces& x, std::vector<Tensor> more) {
+Result<Traces> Walk::moved(const Op& op, const Traces& x, const std::vector<Tensor>& more) {
   if (is_undetermined(x)) return x;
   std::vector<Traces> in = {x};
-  for (Tensor& t : more) in.push_back(tensor_of(t, t.dtype()));
+  for (const Tensor& t : more) in.push_back(tensor_of(t, t.dtype()));
   const DType type = x.tensors[0]->type;
   QUERN_ASSIGN(std::vector<Traces> out, plain(op, in, {&type, 1}, "within a body"));
   return std::move(out[0]);
@@ -214,6 +214,7 @@ Result<std::vector<BoundedValue>> evaluate_with_bounds(const Graph& graph,
   }
   QUERN_ASSIGN(const std::vector<Traces> out, Walk(graph.ops(), options).run(graph, std::move(in)));
   std::vector<BoundedValue> results;
+  results.reserve(out.size());
   for (const Traces& t : out) results.push_back(bounded(t));
   return results;
 }

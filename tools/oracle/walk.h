@@ -23,7 +23,7 @@ class Walk {
   Result<std::vector<Tensor>> evaluate_op(const Op& op, std::span<const Tensor> operands,
                                           std::size_t outputs, std::string_view name);
   // `x` through an op of one data operand that moves elements; `more` are exact operands.
-  Result<Traces> moved(const Op& op, const Traces& x, std::vector<Tensor> more);
+  Result<Traces> moved(const Op& op, const Traces& x, const std::vector<Tensor>& more);
 
   // control_flow.cpp
   Result<std::vector<Traces>> structural(const Node& node, const std::vector<Traces>& in);

@@ -182,8 +182,7 @@ Value Builder::constant_of(Tensor tensor) {
 }
 
 Value Builder::constant(DType dtype, const Extents& dims, Numbers numbers) {
-  const Value v =
-      with_facts(constant_of(random_tensor(rng, dtype, shape_of(dims, 0), numbers)), numbers);
+  Value v = with_facts(constant_of(random_tensor(rng, dtype, shape_of(dims, 0), numbers)), numbers);
   if (rng.chance(0.2)) note(v);
   return v;
 }

@@ -174,7 +174,7 @@ bool asks_what_it_is(Builder& b) {
 }
 
 bool clip(Builder& b) {
-  std::vector<DType> types = all_numbers();
+  const std::vector<DType>& types = all_numbers();
   const Value x = b.take({.types = types, .tame = b.rng.chance(0.8)});
   const bool whole = is_integer(x.dtype);
   Values in = {x, Builder::none(), Builder::none()};

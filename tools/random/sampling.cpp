@@ -107,9 +107,10 @@ bool deform_conv(Builder& b) {
                   Builder::integers("strides", {stride, stride})};
   if (group != 1) a.push_back(Builder::integer("group", group));
   if (offsets != 1) a.push_back(Builder::integer("offset_group", offsets));
-  const double taps = static_cast<double>(channels / group * k * k);
+  const std::int64_t taps = channels / group * k * k;
   b.add("DeformConv", in, a,
-        {x.dtype, plane(out), x.most * w.most * std::sqrt(taps) * 3 + in[3].most});
+        {x.dtype, plane(out),
+         x.most * w.most * std::sqrt(static_cast<double>(taps)) * 3 + in[3].most});
   return true;
 }
 

@@ -116,9 +116,10 @@ bool conv(Builder& b) {
                                     : b.take_like(x.dtype, fixed_dims(wd))};
   if (b.rng.chance(0.6)) in.push_back(b.take_like(x.dtype, {fixed(out)}));
   if (group != 1) g->attributes.push_back(Builder::integer("group", group));
-  double taps = static_cast<double>(channels / group);
-  for (const std::int64_t k : g->kernel) taps *= static_cast<double>(k);
-  b.add("Conv", in, g->attributes, {x.dtype, dims, x.most * in[1].most * std::sqrt(taps) * 2 + 4});
+  std::int64_t taps = channels / group;
+  for (const std::int64_t k : g->kernel) taps *= k;
+  b.add("Conv", in, g->attributes,
+        {x.dtype, dims, x.most * in[1].most * std::sqrt(static_cast<double>(taps)) * 2 + 4});
   return true;
 }
 

@@ -16,6 +16,7 @@ std::vector<std::string> extensions_of(const InstanceApi& api, VkPhysicalDevice 
   std::vector<VkExtensionProperties> all(count);
   api.vkEnumerateDeviceExtensionProperties(device, nullptr, &count, all.data());
   std::vector<std::string> names;
+  names.reserve(all.size());
   for (const auto& e : all) names.emplace_back(e.extensionName);
   return names;
 }

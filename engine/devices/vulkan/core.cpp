@@ -121,13 +121,16 @@ std::vector<VkPhysicalDevice> ApiInstance::devices() const {
   std::vector<VkPhysicalDevice> all(count);
   if (count) api_.vkEnumeratePhysicalDevices(instance_, &count, all.data());
   std::vector<Capabilities> capabilities;
+  capabilities.reserve(all.size());
   for (VkPhysicalDevice d : all) capabilities.push_back(read_capabilities(api_, d));
+  const auto usable = usable_devices(capabilities);
   std::vector<VkPhysicalDevice> devices;
-  for (const std::size_t i : usable_devices(capabilities)) devices.push_back(all[i]);
+  devices.reserve(usable.size());
+  for (const std::size_t i : usable) devices.push_back(all[i]);
   return devices;
 }
 
-void ApiInstance::add_message(std::string text) {
+void ApiInstance::add_message(const std::string& text) {
   const std::scoped_lock lock(mutex_);
   if (messages_.size() < 4096) messages_ += text + '\n';
 }
@@ -157,14 +160,14 @@ Result<std::shared_ptr<Buffer>> Buffer::create(std::shared_ptr<Core> core, std::
   const DeviceApi& vk = core->api();
   const VkDevice device = core->device();
   std::shared_ptr<Buffer> b(new Buffer);
-  b->core_ = core;
+  b->core_ = std::move(core);
   b->bytes_ = std::max<std::uint64_t>(round_up(bytes, 256), 256);
   const VkBufferCreateInfo info{.sType = VK_STRUCTURE_TYPE_BUFFER_CREATE_INFO,
                                 .size = b->bytes_,
                                 .usage = VK_BUFFER_USAGE_STORAGE_BUFFER_BIT |
                                          VK_BUFFER_USAGE_TRANSFER_SRC_BIT |
                                          VK_BUFFER_USAGE_TRANSFER_DST_BIT};
-  if (b->bytes_ > core->capabilities().max_allocation) return b->no_memory();
+  if (b->bytes_ > b->core_->capabilities().max_allocation) return b->no_memory();
   QUERN_VK(vk.vkCreateBuffer(device, &info, nullptr, &b->buffer_), "making a buffer");
   QUERN_TRY(b->allocate(use));
   QUERN_VK(vk.vkBindBufferMemory(device, b->buffer_, b->memory_, 0), "binding device memory");

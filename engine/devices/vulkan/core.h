@@ -42,7 +42,7 @@ class ApiInstance {
   bool is_of_this_process() const { return process_ == getpid(); }
   // Returns the messages of the validation layer since the last call; "" if there were none.
   std::string take_messages();
-  void add_message(std::string text);
+  void add_message(const std::string& text);
 
  private:
   ApiInstance() = default;

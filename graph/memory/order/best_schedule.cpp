@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "engine/vocabulary/multiples.h"
 #include "graph/memory/order/groups.h"
 #include "graph/memory/order/replay.h"
 #include "graph/memory/order/step_graph.h"

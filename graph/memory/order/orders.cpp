@@ -55,9 +55,10 @@ std::vector<std::uint64_t> breadths(const MemoryProblem& problem) {
   for (std::size_t e = 0; e < events.size(); ++e) {
     if (events[e].begins) continue;
     const std::size_t begin = first_event[events[e].piece];
-    const auto k = static_cast<std::size_t>(std::bit_width(e - begin)) - 1;
+    const std::size_t span = std::bit_floor(e - begin);
+    const auto k = static_cast<std::size_t>(std::countr_zero(span));
     std::uint64_t& breadth = result[pieces[events[e].piece].interval];
-    breadth = std::max({breadth, most[k][begin], most[k][e - (std::size_t{1} << k)]});
+    breadth = std::max({breadth, most[k][begin], most[k][e - span]});
   }
   return result;
 }

@@ -7,6 +7,8 @@
 #include <utility>
 #include <vector>
 
+#include "engine/vocabulary/multiples.h"
+
 namespace quern::scheduling {
 namespace {
 

@@ -7,6 +7,7 @@
 #include <set>
 #include <utility>
 
+#include "engine/vocabulary/multiples.h"
 #include "engine/vocabulary/text_util.h"
 #include "graph/memory/order/groups.h"
 #include "graph/memory/order/replay.h"

@@ -35,6 +35,7 @@ class Tlsf final : public RegionPool {
   // The list of a chunk of `bytes` bytes, at least the granule.
   static List list_of(std::uint64_t bytes) {
     const int power = static_cast<int>(std::bit_width(bytes)) - 1;
+    // NOLINTNEXTLINE(clang-analyzer-core.UndefinedBinaryOperatorResult): the granule has more bits
     return {power, static_cast<int>(bytes >> (power - steps_log2)) - steps};
   }
 
