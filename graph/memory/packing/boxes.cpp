@@ -114,7 +114,8 @@ class Joiner {
   static std::span<const Pair> equal(const std::vector<Pair>& order, const auto& key) {
     const auto key_of = [](const Pair& p) { return p.first; };
     const auto begin = std::ranges::lower_bound(order, key, {}, key_of);
-    const auto end = std::ranges::upper_bound(order, key, {}, key_of);
+    if (begin == order.end() || key_of(*begin) != key) return {};  // most often
+    const auto end = std::ranges::upper_bound(begin, order.end(), key, {}, key_of);
     return {order.data() + (begin - order.begin()), order.data() + (end - order.begin())};
   }
 

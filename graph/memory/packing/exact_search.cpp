@@ -258,13 +258,16 @@ class Search final : public ExactSearch {
   // Appends the unplaced buffers of pool_[begin, end), in order of rank.
   Key copy_unplaced(std::size_t begin, std::size_t end) {
     Key key;
+    std::size_t top = pool_.size();
+    pool_.resize(top + end - begin);
     for (std::size_t k = begin; k < end; ++k) {
       const std::int32_t i = pool_[k];
       if (placed_[at(i)]) continue;
-      pool_.push_back(i);
+      pool_[top++] = i;
       key.low += hash_[at(i)].low;
       key.high += hash_[at(i)].high;
     }
+    pool_.resize(top);
     return key;
   }
 
