@@ -15,7 +15,15 @@ std::chrono::nanoseconds time_of(clockid_t clock) noexcept {
   return std::chrono::seconds(t.tv_sec) + std::chrono::nanoseconds(t.tv_nsec);
 }
 
-thread_local std::shared_ptr<TeamClock> own_clock;
+// That of this thread, if it has one. To ask for it must need no memory; to ask for what is
+// destroyed with its thread does, for the first time, and glibc ends a process that has none then.
+thread_local const std::shared_ptr<TeamClock>* made = nullptr;
+
+struct OwnClock {
+  ~OwnClock() { made = nullptr; }
+  std::shared_ptr<TeamClock> clock;
+};
+thread_local OwnClock own;
 
 }  // namespace
 
@@ -46,16 +54,18 @@ TeamClock::Member& TeamClock::this_thread() noexcept {
 }
 
 const std::shared_ptr<TeamClock>& TeamClock::mine() {
-  if (!own_clock) own_clock = std::make_shared<TeamClock>();
-  return own_clock;
+  if (!own.clock) own.clock = std::make_shared<TeamClock>();
+  made = &own.clock;
+  return own.clock;
 }
 
 const std::shared_ptr<TeamClock>* TeamClock::mine_if_made() noexcept {
-  return own_clock ? &own_clock : nullptr;
+  return made;
 }
 
 void TeamClock::forget_mine() noexcept {
-  own_clock.reset();
+  if (made) own.clock.reset();
+  made = nullptr;
 }
 
 void TeamClock::join(const std::shared_ptr<TeamClock>& clock) noexcept {

@@ -3,7 +3,15 @@
 
 namespace quern {
 
+void Chunks::reserve(std::size_t more) {
+  const std::size_t wanted = chunks_.size() + more;
+  if (wanted > chunks_.capacity()) chunks_.reserve(2 * wanted);
+  // As many ids may be unused as there are.
+  if (wanted > unused_.capacity()) unused_.reserve(2 * wanted);
+}
+
 std::uint32_t Chunks::add(std::uint64_t address, std::uint64_t bytes) {
+  reserve(1);
   if (unused_.empty()) {
     unused_.push_back(end_id());
     chunks_.emplace_back();

@@ -3,6 +3,7 @@
 // merge.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <vector>
 
@@ -28,7 +29,10 @@ class Chunks {
   // All ids in use are below it; an unused id has 0 bytes.
   std::uint32_t end_id() const { return static_cast<std::uint32_t>(chunks_.size()); }
 
-  // Adds a region as one free chunk.
+  // Makes room for `more` chunks, so that the next functions need no memory until then.
+  void reserve(std::size_t more);
+  // Adds a region as one free chunk. Only this and split() may need memory; without it nothing has
+  // changed.
   std::uint32_t add(std::uint64_t address, std::uint64_t bytes);
   void remove(std::uint32_t id);
   // Shrinks the chunk to `bytes`; the rest becomes a new chunk after it, free if the chunk is.

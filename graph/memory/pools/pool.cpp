@@ -148,15 +148,26 @@ void MemoryPool::note(std::uint64_t system_calls_before) {
 // ---- the system --------------------------------------------------------------------------------
 
 std::optional<std::uint64_t> MemoryPool::open(std::uint64_t bytes) {
+  // What may need memory of the heap comes first.
+  if (closed_.empty()) {
+    if (closed_.capacity() <= opened_.size())
+      closed_.reserve(2 * (opened_.size() + 1));  // so that close() needs none
+    Opened one = {{0, 0}};
+    closed_.push_back(one.extract(one.begin()));
+  }
   const auto address = source_.open(bytes);
-  if (address) opened_.emplace(*address, bytes);
+  if (!address) return std::nullopt;
+  closed_.back().key() = *address;
+  closed_.back().mapped() = bytes;
+  opened_.insert(std::move(closed_.back()));
+  closed_.pop_back();
   return address;
 }
 
 void MemoryPool::close(std::uint64_t address) {
   const auto at = opened_.find(address);
   source_.close(at->first, at->second);
-  opened_.erase(at);
+  closed_.push_back(opened_.extract(at));
 }
 
 bool MemoryPool::commit(std::uint64_t address, std::uint64_t bytes) {

@@ -14,6 +14,7 @@
 #include <optional>
 #include <span>
 #include <string_view>
+#include <vector>
 
 #include <quern/status.h>
 
@@ -159,7 +160,9 @@ class MemoryPool {
   MemoryPoolOptions options_;
   std::uint64_t page_;
   PoolStats stats_;
-  std::pmr::map<std::uint64_t, std::uint64_t> opened_{&nodes_};  // address, bytes
+  using Opened = std::map<std::uint64_t, std::uint64_t>;  // address, bytes
+  Opened opened_;
+  std::vector<Opened::node_type> closed_;  // of what was closed, for what will be opened
 };
 
 struct MemoryPoolKind {

@@ -57,11 +57,13 @@ class BestFitArena final : public MemoryPool {
   }
   void set_backed(std::uint32_t hole, std::uint64_t end);
 
+  void make_room();
   void enter(std::uint32_t hole) {
-    holes_.emplace(backed_bytes(hole), chunks_[hole].address, hole);
+    hole_nodes_[hole].value() = {backed_bytes(hole), chunks_[hole].address, hole};
+    holes_.insert(std::move(hole_nodes_[hole]));
   }
   void leave(std::uint32_t hole) {
-    holes_.erase({backed_bytes(hole), chunks_[hole].address, hole});
+    hole_nodes_[hole] = holes_.extract({backed_bytes(hole), chunks_[hole].address, hole});
   }
 
   // Maximum number of holes examined where finding the best one would take a search: bounds the
@@ -74,16 +76,33 @@ class BestFitArena final : public MemoryPool {
   std::vector<std::uint64_t> backed_;  // by chunk; where a hole's memory ends
   std::vector<std::uint32_t> tops_;    // the last chunk of each address space
   using Key = std::tuple<std::uint64_t, std::uint64_t, std::uint32_t>;  // backed, address, chunk
-  std::pmr::set<Key> holes_{nodes()};
+  std::set<Key> holes_;
+  std::vector<std::set<Key>::node_type> hole_nodes_;  // by chunk; empty while it is in holes_
 };
+
+// For the chunks of one more block, so that no operation stops half-way for want of memory: a space
+// of addresses, and what is left of it.
+void BestFitArena::make_room() {
+  constexpr std::size_t most = 2;
+  chunks_.reserve(most);
+  tops_.reserve(tops_.size() + 1);
+  const std::size_t ids = chunks_.end_id() + most;
+  if (backed_.size() < ids) backed_.resize(2 * ids);
+  hole_nodes_.reserve(backed_.size());
+  while (hole_nodes_.size() < ids) {
+    std::set<Key> one;
+    one.emplace();
+    hole_nodes_.push_back(one.extract(one.begin()));
+  }
+}
 
 // A hole that is all backed is so to its end.
 void BestFitArena::set_backed(std::uint32_t hole, std::uint64_t end) {
-  if (backed_.size() <= hole) backed_.resize(hole + std::size_t{1});
   backed_[hole] = end < bare_end(hole) ? end : chunks_[hole].end();
 }
 
 std::optional<MemoryPool::Placed> BestFitArena::place(std::uint64_t bytes) {
+  make_room();
   std::uint32_t hole = find(bytes);
   if (hole == no_chunk) hole = find_to_grow(bytes);
   if (hole == no_chunk) hole = add_space(bytes);
