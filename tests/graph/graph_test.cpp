@@ -55,7 +55,6 @@ TEST(Graph, DropsAResultOnce) {
   }
 }
 
-}  // namespace
 TEST(Graph, ForgetsWhatNothingReads) {
   Graph g(builtin_ops());
   const ValueId x = g.add_input("x", {DType::f32, Dims{2, 3}});
@@ -105,4 +104,5 @@ TEST(Graph, ForgetsInBodiesToo) {
   for (const Graph& b : g.node(id).bodies) EXPECT_EQ(b.value_count(), 2U);
 }
 
+}  // namespace
 }  // namespace quern
