@@ -309,7 +309,7 @@ class Search final : public ExactSearch {
         reach_[at(i)] = offset + b.size;
       }
       if (offset > b.highest) return false;
-      for (const Range& r : ranges(b)) {
+      for (const Range r : ranges(b)) {  // a copy: the loop writes what might be its end
         T* lowest = lowest_.data();
         for (std::int32_t s = r.first; s < r.end; ++s) lowest[s] = std::min(lowest[s], offset);
       }
@@ -395,7 +395,7 @@ class Search final : public ExactSearch {
     std::fill(on_floor_.begin() + first, on_floor_.begin() + last, 0);
     for (std::size_t k = begin; k < end; ++k) {
       if (least_[at(pool_[k])] != floor) continue;
-      for (const Range& r : ranges(buffers_[at(pool_[k])]))
+      for (const Range r : ranges(buffers_[at(pool_[k])]))
         for (std::int32_t s = r.first; s < r.end; ++s) ++on_floor_[at(s)];
     }
     std::int32_t chosen = -1;
@@ -514,7 +514,7 @@ class Search final : public ExactSearch {
     const Buffer& b = buffers_[at(i)];
     const T room = capacity_ - least_[at(i)] - b.size;
     bool fits = true;
-    for (const Range& r : ranges(b))
+    for (const Range r : ranges(b))
       for (std::int32_t s = r.first; s < r.end; ++s) {
         live_[at(s)] -= b.size;
         fits &= live_[at(s)] <= room;
@@ -525,7 +525,7 @@ class Search final : public ExactSearch {
 
   void give_sections_back(std::int32_t i) {
     const Buffer& b = buffers_[at(i)];
-    for (const Range& r : ranges(b))
+    for (const Range r : ranges(b))
       for (std::int32_t s = r.first; s < r.end; ++s) live_[at(s)] += b.size;
     for (std::int32_t s = b.first_section; s + 1 < b.end_section; ++s) ++crossing_[at(s)];
   }
