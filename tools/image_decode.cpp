@@ -21,7 +21,7 @@ namespace quern::tools {
 namespace {
 
 constexpr std::int64_t max_pixels = 100'000'000;
-constexpr std::size_t max_file_bytes = std::size_t{1} << 29;
+constexpr std::size_t max_image_bytes = std::size_t{1} << 29;
 
 Status no_image(std::string_view why) {
   return {Code::invalid_argument, cat("not a readable image: ", why)};
@@ -34,7 +34,7 @@ struct FreePixels {
 }  // namespace
 
 Result<Image> decode_image(std::span<const std::byte> bytes, int channels) {
-  if (bytes.size() > max_file_bytes) return no_image("the file is too large");
+  if (bytes.size() > max_image_bytes) return no_image("the file is too large");
   const auto* data = reinterpret_cast<const stbi_uc*>(bytes.data());
   const int size = static_cast<int>(bytes.size());
   int width = 0;
@@ -53,7 +53,7 @@ Result<Image> decode_image(std::span<const std::byte> bytes, int channels) {
 }
 
 Result<Image> read_image(const std::string& path, int channels) {
-  QUERN_ASSIGN(const std::string content, read_file(path, max_file_bytes));
+  QUERN_ASSIGN(const std::string content, read_file(path, max_image_bytes));
   auto image = decode_image(std::as_bytes(std::span(content)), channels);
   if (!image) return std::move(image).error().in(printable(path));
   return image;

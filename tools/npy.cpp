@@ -15,7 +15,7 @@ namespace quern::tools {
 namespace {
 
 constexpr std::string_view magic = "\x93NUMPY";
-constexpr std::size_t max_file_bytes = std::size_t{8} << 30;
+constexpr std::size_t max_npy_bytes = std::size_t{8} << 30;
 
 struct NumpyType {
   std::string_view numpy;
@@ -129,7 +129,7 @@ Result<Tensor> parse_npy(std::span<const std::byte> bytes) {
 }
 
 Result<Tensor> read_npy(const std::string& path) {
-  QUERN_ASSIGN(const std::string content, read_file(path, max_file_bytes));
+  QUERN_ASSIGN(const std::string content, read_file(path, max_npy_bytes));
   auto tensor = parse_npy(std::as_bytes(std::span(content)));
   if (!tensor) return std::move(tensor).error().in(printable(path));
   return tensor;

@@ -6,6 +6,7 @@
 #include "graph/ops/pad.h"
 #include "graph/ops/scatter.h"
 #include "kernels/contract/copy.h"
+#include "tests/expect.h"
 #include "tests/kernels/kernel_test.h"
 
 namespace quern::testing {

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The coordinate function and the taps of one axis, alone.
+#include <gmock/gmock.h>
+
 #include "graph/ops/resampling.h"
 #include "graph/ops/resize_axes.h"
 #include "tests/expect.h"

@@ -6,34 +6,34 @@
 namespace quern::onnx_test {
 namespace {
 
-const Message image = tensor_type(f32, {1, 4, 8, 8});
+const Message picture = tensor_type(f32, {1, 4, 8, 8});
 const Message scales = tensor_type(f32, {4});
-const Message scalar = tensor_type(f32, {});
+const Message other_scalar = tensor_type(f32, {});
 const Message index = tensor_type(i64, {});
 
 TEST(Resize, WithScalesOrSizes) {
-  EXPECT_EQ(nodes_of({"Resize", {image, {}, scales}}), "%2: f32[?,?,?,?] = Resize(%0, _, %1)\n");
+  EXPECT_EQ(nodes_of({"Resize", {picture, {}, scales}}), "%2: f32[?,?,?,?] = Resize(%0, _, %1)\n");
   EXPECT_EQ(
       nodes_of({"Resize",
-                {image, {}, {}, tensor_type(i64, {4})},
+                {picture, {}, {}, tensor_type(i64, {4})},
                 {word("mode", "cubic"), word("coordinate_transformation_mode", "align_corners"),
                  number("cubic_coeff_a", -0.5f), integer("exclude_outside", 1)}}),
       "%2: f32[?,?,?,?] = Resize(%0, _, _, %1) mode=cubic coordinates=align_corners "
       "cubic_coeff_a=-0.5 exclude_outside=true\n");
   EXPECT_EQ(nodes_of({.op = "Resize",
-                      .types = {image, {}, {}, tensor_type(i64, {2})},
+                      .types = {picture, {}, {}, tensor_type(i64, {2})},
                       .attributes = {word("mode", "linear"), integers("axes", {2, 3}),
                                      integer("antialias", 1),
                                      word("keep_aspect_ratio_policy", "not_larger")},
                       .version = 18}),
             "%2: f32[1,4,?,?] = Resize(%0, _, _, %1) mode=linear aspect=not_larger antialias=true "
             "axes=[2,3]\n");
-  EXPECT_CONTAINS(nodes_of({"Resize", {image}}), "wants either scales or sizes");
+  EXPECT_CONTAINS(nodes_of({"Resize", {picture}}), "wants either scales or sizes");
 }
 
 TEST(Resize, EmptyOperandsAreNone) {
   EXPECT_EQ(nodes_of({.op = "Resize",
-                      .types = {image, tensor_type(f32, {0}), scales, tensor_type(i64, {0})},
+                      .types = {picture, tensor_type(f32, {0}), scales, tensor_type(i64, {0})},
                       .version = 11,
                       .initializers = {tensor_header("x1", f32, {0})}}),
             "%3: f32[?,?,?,?] = Resize(%0, _, %1)\n");
@@ -41,9 +41,9 @@ TEST(Resize, EmptyOperandsAreNone) {
 
 TEST(Resize, RoiMattersForCroppingOnly) {
   const Message roi = tensor_type(f32, {8});
-  EXPECT_CONTAINS(nodes_of({"Resize", {image, roi, scales}}), "Resize(%0, _, %2)");
+  EXPECT_CONTAINS(nodes_of({"Resize", {picture, roi, scales}}), "Resize(%0, _, %2)");
   EXPECT_CONTAINS(nodes_of({"Resize",
-                            {image, roi, scales},
+                            {picture, roi, scales},
                             {word("coordinate_transformation_mode", "tf_crop_and_resize"),
                              number("extrapolation_value", 1)}}),
                   "Resize(%0, %1, %2) coordinates=tf_crop_and_resize extrapolation_value=1");
@@ -51,28 +51,28 @@ TEST(Resize, RoiMattersForCroppingOnly) {
 
 TEST(Resize, BeforeOpset11ItIsAsymmetric) {
   EXPECT_EQ(
-      nodes_of({"Resize", {image, scales}, {word("mode", "linear")}, 10}),
+      nodes_of({"Resize", {picture, scales}, {word("mode", "linear")}, 10}),
       "%2: f32[?,?,?,?] = Resize(%0, _, %1) mode=linear coordinates=asymmetric nearest=floor\n");
   EXPECT_EQ(nodes_of({.op = "Resize",
-                      .types = {image, scales},
+                      .types = {picture, scales},
                       .version = 10,
                       .initializers = {floats("x1", {4}, {1, 1, 0.5f, 0.5f})}}),
             "const %1: f32[4] = {1, 1, 0.5, 0.5}\n"
             "%2: f32[1,4,4,4] = Resize(%0, _, %1) coordinates=asymmetric nearest=ceil\n");
   EXPECT_EQ(nodes_of({.op = "Resize",
-                      .types = {image, scales},
+                      .types = {picture, scales},
                       .version = 10,
                       .initializers = {floats("x1", {4}, {1, 1, 0.5f, 2})}}),
             "const %1: f32[4] = {1, 1, 0.5, 2}\n"
             "%2: f32[1,4,4,16] = Resize(%0, _, %1) coordinates=asymmetric nearest=floor\n");
-  EXPECT_EQ(nodes_of({"Upsample", {image, scales}, {}, 9}),
+  EXPECT_EQ(nodes_of({"Upsample", {picture, scales}, {}, 9}),
             "%2: f32[?,?,?,?] = Resize(%0, _, %1) coordinates=asymmetric nearest=floor\n");
-  EXPECT_EQ(nodes_of({"Upsample", {image}, {numbers("scales", {1, 1, 2, 2})}, 7}),
+  EXPECT_EQ(nodes_of({"Upsample", {picture}, {numbers("scales", {1, 1, 2, 2})}, 7}),
             "const %1: f32[4] = {1, 1, 2, 2}\n"
             "%2: f32[1,4,16,16] = Resize(%0, _, %1) coordinates=asymmetric nearest=floor\n");
   EXPECT_EQ(
       nodes_of({"Upsample",
-                {image},
+                {picture},
                 {number("height_scale", 2), number("width_scale", 3), word("mode", "bilinear")},
                 1}),
       "const %1: f32[4] = {1, 1, 2, 3}\n"
@@ -82,12 +82,12 @@ TEST(Resize, BeforeOpset11ItIsAsymmetric) {
 TEST(Sampling, Grids) {
   const Message grid = tensor_type(f32, {1, 2, 2, 2});
   EXPECT_EQ(nodes_of({"GridSample",
-                      {image, grid},
+                      {picture, grid},
                       {word("mode", "bicubic"), word("padding_mode", "border"),
                        integer("align_corners", 1)}}),
             "%2: f32[1,4,2,2] = GridSample(%0, %1) mode=cubic padding=border align_corners=true\n");
   EXPECT_EQ(nodes_of({.op = "GridSample",
-                      .types = {image, grid},
+                      .types = {picture, grid},
                       .attributes = {word("mode", "cubic")},
                       .version = 20}),
             "%2: f32[1,4,2,2] = GridSample(%0, %1) mode=cubic\n");
@@ -172,7 +172,7 @@ TEST(DataDependent, Operators) {
   EXPECT_EQ(nodes_of({"Compress", {x, tensor_type(boolean, {6})}, {integer("axis", 1)}}),
             "%2: f32[2,?] = Compress(%0, %1) axis=1\n");
   EXPECT_EQ(nodes_of({"NonMaxSuppression",
-                      {tensor_type(f32, {1, 6, 4}), tensor_type(f32, {1, 1, 6}), {}, scalar},
+                      {tensor_type(f32, {1, 6, 4}), tensor_type(f32, {1, 1, 6}), {}, other_scalar},
                       {integer("center_point_box", 1)}}),
             "%3: i64[?,3] = NonMaxSuppression(%0, %1, _, %2) center_point_box=true\n");
 }
@@ -231,7 +231,7 @@ TEST(Spectral, Transforms) {
             "%2: f32[?,?,2] = Dft(%0, _, %1) inverse=true\n");
   EXPECT_EQ(nodes_of({"STFT", {signal, index, tensor_type(f32, {4})}, {integer("onesided", 0)}}),
             "%3: f32[1,?,4,2] = Stft(%0, %1, %2) onesided=false\n");
-  EXPECT_EQ(nodes_of({"MelWeightMatrix", {index, index, index, scalar, scalar}}),
+  EXPECT_EQ(nodes_of({"MelWeightMatrix", {index, index, index, other_scalar, other_scalar}}),
             "%5: f32[?,?] = MelWeightMatrix(%0, %1, %2, %3, %4)\n");
 }
 

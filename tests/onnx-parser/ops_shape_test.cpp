@@ -6,7 +6,7 @@
 namespace quern::onnx_test {
 namespace {
 
-const Message x = tensor_type(f32, {2, 3, 4});
+const Message shape_x = tensor_type(f32, {2, 3, 4});
 const Message list = tensor_type(i64, {1});
 const Message list2 = tensor_type(i64, {2});
 
@@ -47,20 +47,20 @@ TEST(Fill, ConstantOfShape) {
 }
 
 TEST(Dropout, IsIdentityAtInference) {
-  EXPECT_EQ(nodes_of({"Dropout", {x}}), "%1: f32[2,3,4] = Identity(%0)\n");
-  EXPECT_EQ(nodes_of({"Dropout", {x}, {number("ratio", 0.5f), integer("is_test", 1)}, 6}),
+  EXPECT_EQ(nodes_of({"Dropout", {shape_x}}), "%1: f32[2,3,4] = Identity(%0)\n");
+  EXPECT_EQ(nodes_of({"Dropout", {shape_x}, {number("ratio", 0.5f), integer("is_test", 1)}, 6}),
             "%1: f32[2,3,4] = Identity(%0)\n");
-  EXPECT_EQ(nodes_of({.op = "Dropout", .types = {x, tensor_type(f32, {})}, .outputs = 2}),
+  EXPECT_EQ(nodes_of({.op = "Dropout", .types = {shape_x, tensor_type(f32, {})}, .outputs = 2}),
             "%2: f32[2,3,4] = Identity(%0)\n"
             "const %3: i64[3] = {2, 3, 4}\n"
             "%4: bool[2,3,4] = ConstantOfShape(%3) dtype=bool bits=1\n");
-  EXPECT_CONTAINS(nodes_of({.op = "Dropout", .types = {x}, .version = 7, .outputs = 2}),
+  EXPECT_CONTAINS(nodes_of({.op = "Dropout", .types = {shape_x}, .version = 7, .outputs = 2}),
                   "ConstantOfShape(%2) bits=1065353216");
 }
 
 TEST(Dropout, InTrainingItDrawsAndScales) {
   EXPECT_EQ(nodes_of({.op = "Dropout",
-                      .types = {x, tensor_type(f32, {}), tensor_type(boolean, {})},
+                      .types = {shape_x, tensor_type(f32, {}), tensor_type(boolean, {})},
                       .attributes = {integer("seed", 7)},
                       .outputs = 2}),
             "const %3: i64[3] = {2, 3, 4}\n"
@@ -78,16 +78,16 @@ TEST(Dropout, InTrainingItDrawsAndScales) {
 }
 
 TEST(Shapes, ViewsAndQueries) {
-  EXPECT_EQ(nodes_of({"Identity", {x}}), "%1: f32[2,3,4] = Identity(%0)\n");
-  EXPECT_EQ(nodes_of({"Flatten", {x}, {integer("axis", 2)}}),
+  EXPECT_EQ(nodes_of({"Identity", {shape_x}}), "%1: f32[2,3,4] = Identity(%0)\n");
+  EXPECT_EQ(nodes_of({"Flatten", {shape_x}, {integer("axis", 2)}}),
             "%1: f32[6,4] = Flatten(%0) axis=2\n");
-  EXPECT_EQ(nodes_of({"Shape", {x}}), "%1: i64[3] = ShapeOf(%0)\n");
-  EXPECT_EQ(nodes_of({"Shape", {x}, {integer("start", 1), integer("end", -1)}}),
+  EXPECT_EQ(nodes_of({"Shape", {shape_x}}), "%1: i64[3] = ShapeOf(%0)\n");
+  EXPECT_EQ(nodes_of({"Shape", {shape_x}, {integer("start", 1), integer("end", -1)}}),
             "%1: i64[1] = ShapeOf(%0) start=1 end=-1\n");
-  EXPECT_EQ(nodes_of({"Size", {x}}), "%1: i64[] = SizeOf(%0)\n");
-  EXPECT_EQ(nodes_of({"Reshape", {x, list2}, {integer("allowzero", 1)}}),
+  EXPECT_EQ(nodes_of({"Size", {shape_x}}), "%1: i64[] = SizeOf(%0)\n");
+  EXPECT_EQ(nodes_of({"Reshape", {shape_x, list2}, {integer("allowzero", 1)}}),
             "%2: f32[?,?] = Reshape(%0, %1) allow_zero=true\n");
-  EXPECT_EQ(nodes_of({"Reshape", {x}, {integers("shape", {6, -1})}, 1}),
+  EXPECT_EQ(nodes_of({"Reshape", {shape_x}, {integers("shape", {6, -1})}, 1}),
             "const %1: i64[2] = {6, -1}\n"
             "%2: f32[6,4] = Reshape(%0, %1)\n");
   EXPECT_EQ(nodes_of({"Range", {tensor_type(i64, {}), tensor_type(i64, {}), tensor_type(i64, {})}}),
@@ -101,31 +101,33 @@ TEST(Shapes, AxesBecameInputsAtOpset13) {
             "%2: f32[3,1] = Squeeze(%0, %1)\n");
   EXPECT_EQ(nodes_of({"Squeeze", {ones}, {}, 11}), "%1: f32[3] = Squeeze(%0)\n");
   EXPECT_EQ(nodes_of({"Squeeze", {ones, list}}), "%2: f32[?,?] = Squeeze(%0, %1)\n");
-  EXPECT_EQ(nodes_of({"Unsqueeze", {x}, {integers("axes", {0, -1})}, 11}),
+  EXPECT_EQ(nodes_of({"Unsqueeze", {shape_x}, {integers("axes", {0, -1})}, 11}),
             "const %1: i64[2] = {0, -1}\n"
             "%2: f32[1,2,3,4,1] = Unsqueeze(%0, %1)\n");
-  EXPECT_EQ(nodes_of({"Unsqueeze", {x, list}}), "%2: f32[?,?,?,?] = Unsqueeze(%0, %1)\n");
-  EXPECT_CONTAINS(nodes_of({"Unsqueeze", {x}, {}, 11}), "'axes' is missing");
+  EXPECT_EQ(nodes_of({"Unsqueeze", {shape_x, list}}), "%2: f32[?,?,?,?] = Unsqueeze(%0, %1)\n");
+  EXPECT_CONTAINS(nodes_of({"Unsqueeze", {shape_x}, {}, 11}), "'axes' is missing");
   EXPECT_CONTAINS(nodes_of({"Squeeze", {ones}, {integers("axes", {0})}, 13}),
                   "'axes' is not known");
 }
 
 TEST(Movement, Plain) {
-  EXPECT_EQ(nodes_of({"Concat", {x, x}, {integer("axis", 1)}}),
+  EXPECT_EQ(nodes_of({"Concat", {shape_x, shape_x}, {integer("axis", 1)}}),
             "%2: f32[2,6,4] = Concat(%0, %1) axis=1\n");
-  EXPECT_EQ(nodes_of({"Concat", {x, x}, {}, 1}), "%2: f32[2,6,4] = Concat(%0, %1) axis=1\n");
-  EXPECT_CONTAINS(nodes_of({"Concat", {x, x}}), "attribute 'axis' is missing");
-  EXPECT_EQ(nodes_of({"Transpose", {x}, {integers("perm", {2, 0, 1})}}),
+  EXPECT_EQ(nodes_of({"Concat", {shape_x, shape_x}, {}, 1}),
+            "%2: f32[2,6,4] = Concat(%0, %1) axis=1\n");
+  EXPECT_CONTAINS(nodes_of({"Concat", {shape_x, shape_x}}), "attribute 'axis' is missing");
+  EXPECT_EQ(nodes_of({"Transpose", {shape_x}, {integers("perm", {2, 0, 1})}}),
             "%1: f32[4,2,3] = Transpose(%0) perm=[2,0,1]\n");
-  EXPECT_EQ(nodes_of({"Expand", {x, list}}), "%2: f32[2,3,4] = Expand(%0, %1)\n");
-  EXPECT_EQ(nodes_of({"Trilu", {x, tensor_type(i64, {})}, {integer("upper", 0)}}),
+  EXPECT_EQ(nodes_of({"Expand", {shape_x, list}}), "%2: f32[2,3,4] = Expand(%0, %1)\n");
+  EXPECT_EQ(nodes_of({"Trilu", {shape_x, tensor_type(i64, {})}, {integer("upper", 0)}}),
             "%2: f32[2,3,4] = Trilu(%0, %1) upper=false\n");
-  EXPECT_EQ(nodes_of({"ReverseSequence", {x, tensor_type(i64, {3})}}),
+  EXPECT_EQ(nodes_of({"ReverseSequence", {shape_x, tensor_type(i64, {3})}}),
             "%2: f32[2,3,4] = ReverseSequence(%0, %1)\n");
   EXPECT_EQ(
       nodes_of({"EyeLike", {tensor_type(f32, {2, 2})}, {integer("k", 1), integer("dtype", 7)}}),
       "%1: i64[2,2] = EyeLike(%0) k=1 dtype=i64\n");
-  EXPECT_EQ(nodes_of({"Tile", {x, tensor_type(i64, {3})}}), "%2: f32[?,?,?] = Tile(%0, %1)\n");
+  EXPECT_EQ(nodes_of({"Tile", {shape_x, tensor_type(i64, {3})}}),
+            "%2: f32[?,?,?] = Tile(%0, %1)\n");
   const Message image = tensor_type(f32, {1, 8, 2, 2});
   EXPECT_EQ(nodes_of({"DepthToSpace", {image}, {integer("blocksize", 2), word("mode", "CRD")}}),
             "%1: f32[1,2,4,4] = DepthSpace(%0) kind=depth_to_space_crd block=2\n");
@@ -164,19 +166,20 @@ TEST(Split, PartsThatNobodyWantsCount) {
 }
 
 TEST(Slice, AttributesBecameInputsAtOpset10) {
-  EXPECT_EQ(nodes_of({"Slice", {x}, {integers("starts", {0, 1}), integers("ends", {1, 3})}, 9}),
-            "const %1: i64[2] = {0, 1}\n"
-            "const %2: i64[2] = {1, 3}\n"
-            "%3: f32[1,2,4] = Slice(%0, %1, %2)\n");
+  EXPECT_EQ(
+      nodes_of({"Slice", {shape_x}, {integers("starts", {0, 1}), integers("ends", {1, 3})}, 9}),
+      "const %1: i64[2] = {0, 1}\n"
+      "const %2: i64[2] = {1, 3}\n"
+      "%3: f32[1,2,4] = Slice(%0, %1, %2)\n");
   EXPECT_EQ(nodes_of({"Slice",
-                      {x},
+                      {shape_x},
                       {integers("starts", {1}), integers("ends", {3}), integers("axes", {2})},
                       1}),
             "const %1: i64[1] = {1}\n"
             "const %2: i64[1] = {3}\n"
             "const %3: i64[1] = {2}\n"
             "%4: f32[2,3,2] = Slice(%0, %1, %2, %3)\n");
-  EXPECT_EQ(nodes_of({"Slice", {x, list, list, {}, list}}),
+  EXPECT_EQ(nodes_of({"Slice", {shape_x, list, list, {}, list}}),
             "%4: f32[?,3,4] = Slice(%0, %1, %2, _, %3)\n");
 }
 
@@ -192,14 +195,14 @@ TEST(Pad, AttributesBecameInputsAtOpset11) {
           {"Pad", {tensor_type(f32, {2})}, {integers("pads", {1, 0}), word("mode", "edge")}, 2}),
       "const %1: i64[2] = {1, 0}\n"
       "%2: f32[3] = Pad(%0, %1) mode=edge\n");
-  EXPECT_EQ(nodes_of({.op = "Pad", .types = {x, list2, {}, list}, .version = 18}),
+  EXPECT_EQ(nodes_of({.op = "Pad", .types = {shape_x, list2, {}, list}, .version = 18}),
             "%3: f32[?,?,?] = Pad(%0, %1, _, %2)\n");
 }
 
 TEST(Tile, OfOpset1RepeatsOneAxis) {
   const Message scalar = tensor_type(f32, {});
   EXPECT_EQ(nodes_of({.op = "Tile",
-                      .types = {x, scalar, scalar},
+                      .types = {shape_x, scalar, scalar},
                       .version = 1,
                       .initializers = {floats("x2", {}, {1})}}),
             "%2: i64[] = Cast(%1) to=i64\n"
@@ -209,10 +212,10 @@ TEST(Tile, OfOpset1RepeatsOneAxis) {
             "const %6: i64[1] = {1}\n"
             "%7: i64[3] = Concat(%5, %4, %6)\n"
             "%8: f32[?,?,?] = Tile(%0, %7)\n");
-  EXPECT_CONTAINS(nodes_of({"Tile", {x, scalar, scalar}, {}, 1}), "must be a constant");
+  EXPECT_CONTAINS(nodes_of({"Tile", {shape_x, scalar, scalar}, {}, 1}), "must be a constant");
   for (const float axis : {3.0F, -1.0F})
     EXPECT_CONTAINS(nodes_of({.op = "Tile",
-                              .types = {x, scalar, scalar},
+                              .types = {shape_x, scalar, scalar},
                               .version = 1,
                               .initializers = {floats("x2", {}, {axis})}}),
                     "below the rank");
@@ -220,7 +223,7 @@ TEST(Tile, OfOpset1RepeatsOneAxis) {
 
 TEST(CenterCropPad, IsAPadThatMayCrop) {
   EXPECT_EQ(nodes_of({.op = "CenterCropPad",
-                      .types = {x, tensor_type(i32, {2})},
+                      .types = {shape_x, tensor_type(i32, {2})},
                       .attributes = {integers("axes", {0, 2})},
                       .version = 18}),
             "const %2: i64[3] = {2, 3, 4}\n"
@@ -237,21 +240,23 @@ TEST(CenterCropPad, IsAPadThatMayCrop) {
 
 TEST(Indexing, GatherAndScatter) {
   const Message index = tensor_type(i64, {2});
-  EXPECT_EQ(nodes_of({"Gather", {x, index}, {integer("axis", 1)}}),
+  EXPECT_EQ(nodes_of({"Gather", {shape_x, index}, {integer("axis", 1)}}),
             "%2: f32[2,2,4] = Gather(%0, %1) kind=axis axis=1\n");
-  EXPECT_EQ(nodes_of({"GatherElements", {x, tensor_type(i64, {2, 3, 1})}, {integer("axis", -1)}}),
-            "%2: f32[2,3,1] = Gather(%0, %1) kind=elements axis=-1\n");
-  EXPECT_EQ(nodes_of({"GatherND", {x, tensor_type(i64, {2, 1})}, {integer("batch_dims", 1)}}),
+  EXPECT_EQ(
+      nodes_of({"GatherElements", {shape_x, tensor_type(i64, {2, 3, 1})}, {integer("axis", -1)}}),
+      "%2: f32[2,3,1] = Gather(%0, %1) kind=elements axis=-1\n");
+  EXPECT_EQ(nodes_of({"GatherND", {shape_x, tensor_type(i64, {2, 1})}, {integer("batch_dims", 1)}}),
             "%2: f32[2,4] = Gather(%0, %1) kind=nd batch_dims=1\n");
   EXPECT_EQ(nodes_of({"ScatterElements",
-                      {x, tensor_type(i64, {1, 1, 1}), tensor_type(f32, {1, 1, 1})},
+                      {shape_x, tensor_type(i64, {1, 1, 1}), tensor_type(f32, {1, 1, 1})},
                       {integer("axis", 1), word("reduction", "add")}}),
             "%3: f32[2,3,4] = Scatter(%0, %1, %2) kind=elements axis=1 reduction=add\n");
   EXPECT_EQ(
-      nodes_of({"Scatter", {x, tensor_type(i64, {1, 1, 1}), tensor_type(f32, {1, 1, 1})}, {}, 9}),
+      nodes_of(
+          {"Scatter", {shape_x, tensor_type(i64, {1, 1, 1}), tensor_type(f32, {1, 1, 1})}, {}, 9}),
       "%3: f32[2,3,4] = Scatter(%0, %1, %2) kind=elements\n");
   EXPECT_EQ(nodes_of({.op = "ScatterND",
-                      .types = {x, tensor_type(i64, {2, 1}), tensor_type(f32, {2, 3, 4})},
+                      .types = {shape_x, tensor_type(i64, {2, 1}), tensor_type(f32, {2, 3, 4})},
                       .attributes = {word("reduction", "max")},
                       .version = 18}),
             "%3: f32[2,3,4] = Scatter(%0, %1, %2) kind=nd reduction=max\n");

@@ -27,7 +27,7 @@ constexpr std::string_view chain_text = R"(graph "chain_text" {
   output %4 "z"
 })";
 
-Tensor floats(const Shape& shape, float first) {
+Tensor rising_floats(const Shape& shape, float first) {
   std::vector<float> v(static_cast<std::size_t>(shape.elements()));
   for (std::size_t i = 0; i < v.size(); ++i) v[i] = first + static_cast<float>(i);
   return Tensor::from_values<float>(DType::f32, shape, v);
@@ -67,7 +67,7 @@ Worn worn(std::string_view text, std::vector<InputValue> inputs) {
 }
 
 Worn worn_chain() {
-  return worn(chain_text, {given(floats({2, 3}, -2)), given(floats({3, 2}, 1))});
+  return worn(chain_text, {given(rising_floats({2, 3}, -2)), given(rising_floats({3, 2}, 1))});
 }
 
 DressedCase case_of(const Worn& w) {
@@ -131,7 +131,8 @@ TEST(Dresses, MakeConstants) {
 
 TEST(Dresses, EraseShapesInBodiesToo) {
   const Worn plain = worn_chain();
-  Worn w = worn(R"(graph "g" {
+  Worn w =
+      worn(R"(graph "g" {
   input %0 "c": bool[]
   input %1 "x": f32[2,3]
   %2 "y": f32[2,3] = If(%0, %1, %1) {
@@ -150,7 +151,7 @@ TEST(Dresses, EraseShapesInBodiesToo) {
   }
   output %2 "y"
 })",
-                {given(Tensor::scalar<bool>(DType::boolean, true)), given(floats({2, 3}, -1))});
+           {given(Tensor::scalar<bool>(DType::boolean, true)), given(rising_floats({2, 3}, -1))});
   const Dressed dims = put_on(w, "unknown-dims");
   const Graph& body = dims.graph.node(dims.graph.order()[0]).bodies[0];
   EXPECT_EQ(type_text(body.type(body.inputs()[0])), "f32[?,?]");
@@ -193,7 +194,7 @@ TEST(Dresses, RunOnEveryDeviceThatIsRight) {
 
 TEST(Dresses, TellAWrongOutput) {
   Worn w = worn_chain();
-  w.set.outputs[0] = given(floats({2, 2}, 1000));
+  w.set.outputs[0] = given(rising_floats({2, 2}, 1000));
   for (const Dress& dress : dresses()) {
     const Status status = run_dressed(dress, case_of(w));
     ASSERT_FALSE(status.ok()) << dress.name;
@@ -202,7 +203,7 @@ TEST(Dresses, TellAWrongOutput) {
 }
 
 TEST(Rearranged, ElementsComeBack) {
-  const Tensor t = floats({2, 3}, 0);
+  const Tensor t = rising_floats({2, 3}, 0);
   const Window window{Shape{4, 7}, {3, 1}, {-2, 2}};
   const Tensor larger = *spread(t.view(), window);
   EXPECT_EQ(larger.shape(), window.whole);

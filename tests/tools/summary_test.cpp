@@ -13,12 +13,12 @@
 namespace quern::tools {
 namespace {
 
-Tensor floats(const std::vector<float>& v, const Shape& shape) {
+Tensor tensor_of(const std::vector<float>& v, const Shape& shape) {
   return Tensor::from_values<float>(DType::f32, shape, v);
 }
 
 TEST(Statistics, LeaveOutWhatIsNotFinite) {
-  const Tensor t = floats({1, 3, NAN, INFINITY}, {4});
+  const Tensor t = tensor_of({1, 3, NAN, INFINITY}, {4});
   const Statistics s = statistics(t.view());
   EXPECT_EQ(s.min, 1);
   EXPECT_EQ(s.mean, 2);
@@ -39,7 +39,7 @@ TEST(ScoreRows, WantOneDimensionOfClasses) {
 }
 
 TEST(RankClasses, TakesADistributionAsItIs) {
-  const Tensor t = floats({0.1F, 0.7F, 0.2F, 0.6F, 0.3F, 0.1F}, {2, 3});
+  const Tensor t = tensor_of({0.1F, 0.7F, 0.2F, 0.6F, 0.3F, 0.1F}, {2, 3});
   const Ranking r = rank_classes(t.view(), 1, 2, 2);
   EXPECT_FALSE(r.softmax_applied);
   ASSERT_EQ(r.classes.size(), 2U);
@@ -49,7 +49,7 @@ TEST(RankClasses, TakesADistributionAsItIs) {
 }
 
 TEST(RankClasses, AppliesSoftmaxToLogits) {
-  const Tensor t = floats({1000, 1001, 999}, {3});
+  const Tensor t = tensor_of({1000, 1001, 999}, {3});
   const Ranking r = rank_classes(t.view(), 0, 1, 5);
   EXPECT_TRUE(r.softmax_applied);
   ASSERT_EQ(r.classes.size(), 3U);

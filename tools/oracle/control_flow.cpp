@@ -16,15 +16,15 @@ std::vector<Traces> all_undetermined(const Node& n) {
   return std::vector<Traces>(n.outputs.size(), Traces::undetermined());
 }
 
-Status refused(const Node& n, std::string_view why) {
-  return {Code::invalid_argument, cat("node '", n.name, "': ", why)};
-}
-
 std::int64_t entry(const Ints& list, std::size_t i) {
   return i < list.size() ? list[i] : 0;
 }
 
 }  // namespace
+
+Status refused(const Node& n, std::string_view why) {
+  return {Code::invalid_argument, cat("node '", n.name, "': ", why)};
+}
 
 std::optional<std::int64_t> whole_number(const Traces& t) {
   const Traced* x = t.tensor();

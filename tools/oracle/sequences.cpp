@@ -11,10 +11,6 @@
 namespace quern::tools {
 namespace {
 
-Status refused(const Node& n, std::string_view why) {
-  return {Code::invalid_argument, cat("node '", n.name, "': ", why)};
-}
-
 bool is_given(const std::vector<Traces>& in, std::size_t i) {
   return i < in.size() && in[i].kind != BoundedValue::Kind::none;
 }

@@ -2,6 +2,7 @@
 // The walk over a graph and the bodies of its nodes.
 #pragma once
 
+#include <string_view>
 #include <vector>
 
 #include "tools/oracle/values.h"
@@ -47,6 +48,9 @@ class Walk {
   BoundOptions options_;
   std::int64_t iterations_ = 0;
 };
+
+// The error of a node that the oracle does not judge.
+Status refused(const Node& n, std::string_view why);
 
 // The values of small exact operands.
 std::optional<std::int64_t> whole_number(const Traces& t);

@@ -27,7 +27,7 @@ bool contains(const std::vector<T>& all, const T& one) {
   return std::find(all.begin(), all.end(), one) != all.end();
 }
 
-bool suits(const Value& v, const Want& w) {
+bool suits(const DrawnValue& v, const Want& w) {
   if (!w.types.empty() && !contains(w.types, v.dtype)) return false;
   if (v.rank() < w.least_rank || v.rank() > w.most_rank) return false;
   if (w.exact && !v.exact) return false;
@@ -131,9 +131,9 @@ onnx::TypeProto Builder::declared(DType dtype, const Extents& dims, Fixed fixed)
   return t;
 }
 
-Value Builder::input_of(DType dtype, const Extents& dims,
-                        const std::function<Tensor(std::size_t, const Shape&)>& make) {
-  Value v{.name = fresh("x"), .dtype = dtype, .dims = dims};
+DrawnValue Builder::input_of(DType dtype, const Extents& dims,
+                             const std::function<Tensor(std::size_t, const Shape&)>& make) {
+  DrawnValue v{.name = fresh("x"), .dtype = dtype, .dims = dims};
   out_.graph().inputs.push_back(
       {v.name, declared(dtype, dims, rng.chance(0.15) ? Fixed::some : Fixed::all)});
   for (std::size_t k = 0; k < runs_; ++k)
@@ -141,13 +141,13 @@ Value Builder::input_of(DType dtype, const Extents& dims,
   return v;
 }
 
-void Builder::note(const Value& v) {
+void Builder::note(const DrawnValue& v) {
   values_.push_back(v);
   if (scopes_.empty()) top_.push_back(v);
 }
 
 namespace {
-Value with_facts(Value v, Numbers numbers) {
+DrawnValue with_facts(DrawnValue v, Numbers numbers) {
   v.wild = numbers == Numbers::wild;
   v.grain = grain_of(v.dtype);
   v.positive = numbers == Numbers::positive;
@@ -156,19 +156,19 @@ Value with_facts(Value v, Numbers numbers) {
 }
 }  // namespace
 
-Value Builder::input(DType dtype, const Extents& dims, Numbers numbers) {
-  Value v = with_facts(input_of(dtype, dims,
-                                [&](std::size_t, const Shape& shape) {
-                                  return random_tensor(rng, dtype, shape, numbers);
-                                }),
-                       numbers);
+DrawnValue Builder::input(DType dtype, const Extents& dims, Numbers numbers) {
+  DrawnValue v = with_facts(input_of(dtype, dims,
+                                     [&](std::size_t, const Shape& shape) {
+                                       return random_tensor(rng, dtype, shape, numbers);
+                                     }),
+                            numbers);
   note(v);
   return v;
 }
 
-Value Builder::constant_of(Tensor tensor) {
+DrawnValue Builder::constant_of(Tensor tensor) {
   const Tensor& t = out_.tensors->emplace_back(std::move(tensor));
-  Value v{.name = fresh("c"), .dtype = t.dtype(), .dims = fixed_dims(t.shape().dims())};
+  DrawnValue v{.name = fresh("c"), .dtype = t.dtype(), .dims = fixed_dims(t.shape().dims())};
   if (rng.chance(0.15)) {
     onnx::NodeProto& node = graph().nodes.emplace_back();
     node.op_type = "Constant";
@@ -181,25 +181,26 @@ Value Builder::constant_of(Tensor tensor) {
   return v;
 }
 
-Value Builder::constant(DType dtype, const Extents& dims, Numbers numbers) {
-  Value v = with_facts(constant_of(random_tensor(rng, dtype, shape_of(dims, 0), numbers)), numbers);
+DrawnValue Builder::constant(DType dtype, const Extents& dims, Numbers numbers) {
+  DrawnValue v =
+      with_facts(constant_of(random_tensor(rng, dtype, shape_of(dims, 0), numbers)), numbers);
   if (rng.chance(0.2)) note(v);
   return v;
 }
 
-Value Builder::root(DType dtype, const Extents& dims, Numbers numbers) {
+DrawnValue Builder::root(DType dtype, const Extents& dims, Numbers numbers) {
   if (all_fixed(dims) && rng.chance(0.5)) return constant(dtype, dims, numbers);
   return input(dtype, dims, numbers);
 }
 
-Value Builder::scalar(DType dtype, double x) {
-  Value v = constant_of(tensor_of(dtype, {}, [&](std::int64_t) { return x; }));
+DrawnValue Builder::scalar(DType dtype, double x) {
+  DrawnValue v = constant_of(tensor_of(dtype, {}, [&](std::int64_t) { return x; }));
   v.most = std::abs(x);
   v.positive = x >= 0.01;
   return v;
 }
 
-Value Builder::steady(const Value& v) {
+DrawnValue Builder::steady(const DrawnValue& v) {
   out_.steady.push_back(v.name);
   return v;
 }
@@ -219,17 +220,18 @@ Tensor whole_numbers(const std::vector<std::int64_t>& v, DType dtype) {
 }
 }  // namespace
 
-Value Builder::numbers_constant(const std::vector<std::int64_t>& v, DType dtype) {
+DrawnValue Builder::numbers_constant(const std::vector<std::int64_t>& v, DType dtype) {
   return constant_of(whole_numbers(v, dtype));
 }
 
-Value Builder::numbers_operand(const std::vector<std::int64_t>& v, double input_chance) {
+DrawnValue Builder::numbers_operand(const std::vector<std::int64_t>& v, double input_chance) {
   if (!rng.chance(input_chance)) return numbers_constant(v);
   return input_of(DType::i64, {fixed(static_cast<std::int64_t>(v.size()))},
                   [&](std::size_t, const Shape&) { return whole_numbers(v, DType::i64); });
 }
 
-Value Builder::indices(DType dtype, const Extents& dims, const Extent& from, const Extent& to) {
+DrawnValue Builder::indices(DType dtype, const Extents& dims, const Extent& from,
+                            const Extent& to) {
   const auto make = [&](std::size_t run, const Shape& shape) {
     return tensor_of(dtype, shape, [&](std::int64_t) {
       return static_cast<double>(from[run] +
@@ -242,7 +244,7 @@ Value Builder::indices(DType dtype, const Extents& dims, const Extent& from, con
 }
 
 // The sizes that no run shares come from shapes of values that have them.
-Value Builder::shape_operand(const Extents& dims, Missing missing) {
+DrawnValue Builder::shape_operand(const Extents& dims, Missing missing) {
   std::vector<std::int64_t> numbers;
   std::size_t open = 0;
   std::size_t zeros = 0;
@@ -255,14 +257,14 @@ Value Builder::shape_operand(const Extents& dims, Missing missing) {
   if (open == 0 || inferable) return numbers_operand(numbers);
   Values parts;
   for (const Extent& e : dims) {
-    std::optional<Value> source;
-    if (!is_fixed(e)) source = find([&](const Value& v) { return contains(v.dims, e); });
+    std::optional<DrawnValue> source;
+    if (!is_fixed(e)) source = find([&](const DrawnValue& v) { return contains(v.dims, e); });
     if (is_fixed(e)) {
       parts.push_back(numbers_constant({e[0]}));
     } else if (source) {
       const auto at = std::find(source->dims.begin(), source->dims.end(), e) - source->dims.begin();
       const auto rank = static_cast<std::int64_t>(source->rank());
-      const Value shape = add("Shape", {*source}, {}, {DType::i64, {fixed(rank)}});
+      const DrawnValue shape = add("Shape", {*source}, {}, {DType::i64, {fixed(rank)}});
       parts.push_back(add("Gather", {shape, numbers_constant({at})}, {}, {DType::i64, {fixed(1)}}));
     } else {
       parts.push_back(input_of(DType::i64, {fixed(1)}, [&](std::size_t run, const Shape& s) {
@@ -277,7 +279,7 @@ Value Builder::shape_operand(const Extents& dims, Missing missing) {
 
 // ---- values that there are
 
-std::optional<Value> Builder::find(const std::function<bool(const Value&)>& suits) {
+std::optional<DrawnValue> Builder::find(const std::function<bool(const DrawnValue&)>& suits) {
   std::vector<std::size_t> found;
   for (std::size_t i = 0; i < values_.size(); ++i)
     if (suits(values_[i])) found.push_back(i);
@@ -308,9 +310,9 @@ bool Builder::fits(const Extents& dims) const {
   return tools::most(product(dims)) <= most_elements_;
 }
 
-Value Builder::take(const Want& want) {
+DrawnValue Builder::take(const Want& want) {
   if (rng.chance(0.88))
-    if (auto v = find([&](const Value& x) { return suits(x, want); })) return *v;
+    if (auto v = find([&](const DrawnValue& x) { return suits(x, want); })) return *v;
   const auto rank = static_cast<std::size_t>(rng.between(
       static_cast<std::int64_t>(want.least_rank),
       static_cast<std::int64_t>(std::min<std::size_t>(want.most_rank, want.least_rank + 3))));
@@ -325,17 +327,18 @@ Value Builder::take(const Want& want) {
   return root(dtype, dims, numbers);
 }
 
-Value Builder::take_like(DType dtype, const Extents& dims, const Want& want) {
+DrawnValue Builder::take_like(DType dtype, const Extents& dims, const Want& want) {
   Want w = want;
   w.types = {dtype};
   w.most_rank = 8;
   w.least_rank = 0;
   if (rng.chance(0.85))
-    if (auto v = find([&](const Value& x) { return x.dims == dims && suits(x, w); })) return *v;
+    if (auto v = find([&](const DrawnValue& x) { return x.dims == dims && suits(x, w); }))
+      return *v;
   return root(dtype, dims, want.positive ? Numbers::positive : Numbers::around_zero);
 }
 
-Value Builder::take_broadcast(DType dtype, const Extents& dims, const Want& want) {
+DrawnValue Builder::take_broadcast(DType dtype, const Extents& dims, const Want& want) {
   Extents d = dims;
   if (rng.chance(0.45)) {
     for (Extent& e : d)
@@ -355,7 +358,7 @@ Values Builder::add_many(std::string_view op, const Values& in, const Attributes
   node.domain = domain;
   node.attributes = attributes;
   Made made;
-  for (const Value& v : in) {
+  for (const DrawnValue& v : in) {
     node.inputs.push_back(v.name);
     made.in.push_back(v.name);
     used_.insert(v.name);
@@ -363,7 +366,7 @@ Values Builder::add_many(std::string_view op, const Values& in, const Attributes
   while (!node.inputs.empty() && node.inputs.back().empty()) node.inputs.pop_back();
   Values out;
   for (const Effect& e : effects) {
-    Value v = typed(fresh("v"), e, in);
+    DrawnValue v = typed(fresh("v"), e, in);
     node.outputs.push_back(v.name);
     made.jumps = e.jumps;
     made_[v.name] = made;
@@ -376,8 +379,8 @@ Values Builder::add_many(std::string_view op, const Values& in, const Attributes
   return out;
 }
 
-Value Builder::add(std::string_view op, const Values& in, const Attributes& attributes,
-                   const Effect& effect) {
+DrawnValue Builder::add(std::string_view op, const Values& in, const Attributes& attributes,
+                        const Effect& effect) {
   return add_many(op, in, attributes, {effect}).front();
 }
 
@@ -404,22 +407,22 @@ void Builder::add_some(std::string_view op, const Values& in, const Attributes& 
   for (std::size_t i = first; i < out.size(); ++i) {
     if (static_cast<std::int64_t>(i) == kept || rng.chance(0.7)) continue;
     graph().nodes.back().outputs[i] = "";
-    const auto is_it = [&](const Value& v) { return v.name == out[i].name; };
+    const auto is_it = [&](const DrawnValue& v) { return v.name == out[i].name; };
     std::erase_if(values_, is_it);
     std::erase_if(top_, is_it);
     out_.rounded.erase(out[i].name);
   }
 }
 
-Value Builder::add_of(std::string_view domain, std::string_view op, const Values& in,
-                      const Attributes& attributes, const Effect& effect) {
+DrawnValue Builder::add_of(std::string_view domain, std::string_view op, const Values& in,
+                           const Attributes& attributes, const Effect& effect) {
   return add_many(op, in, attributes, {effect}, domain).front();
 }
 
-Value Builder::typed(std::string_view name, const Effect& e, const Values& from) {
-  Value v{.name = name, .dtype = e.dtype, .dims = e.dims, .most = e.most};
+DrawnValue Builder::typed(std::string_view name, const Effect& e, const Values& from) {
+  DrawnValue v{.name = name, .dtype = e.dtype, .dims = e.dims, .most = e.most};
   v.positive = e.positive;
-  for (const Value& x : from) {
+  for (const DrawnValue& x : from) {
     v.depth = std::max(v.depth, x.depth + 1);
     v.exact = v.exact && x.exact;
     v.wild = v.wild || x.wild;
@@ -444,19 +447,19 @@ void Builder::begin_body() {
   scopes_.back().graph.name = fresh("body");
 }
 
-void Builder::body_input(const Value& v) {
+void Builder::body_input(const DrawnValue& v) {
   scopes_.back().graph.inputs.push_back({v.name, vague(declared(v.dtype, v.dims, Fixed::all))});
   note(v);
 }
 
-Value Builder::local(DType dtype, const Extents& dims, const Value& facts) {
-  Value v = facts;
+DrawnValue Builder::local(DType dtype, const Extents& dims, const DrawnValue& facts) {
+  DrawnValue v = facts;
   v.name = fresh("b");
   v.dtype = dtype;
   v.dims = dims;
   v.exact = !is_float(dtype);
   v.grain = Grain::f32;
-  for (const Value& x : values_) v.grain = std::max(v.grain, x.grain);
+  for (const DrawnValue& x : values_) v.grain = std::max(v.grain, x.grain);
   return v;
 }
 

@@ -47,7 +47,7 @@ enum class Numbers : std::uint8_t {
   wild,         // NaN, infinities, zeros, denormals and the largest numbers among others
 };
 
-struct Value {
+struct DrawnValue {
   std::string_view name;
   DType dtype = DType::f32;
   Extents dims;
@@ -88,7 +88,7 @@ struct Want {
 };
 
 using Attributes = std::vector<onnx::AttributeProto>;
-using Values = std::vector<Value>;
+using Values = std::vector<DrawnValue>;
 
 class Builder {
  public:
@@ -107,42 +107,42 @@ class Builder {
   std::string_view keep(std::string s) { return out_.pool->keep(std::move(s)); }
 
   // ---- values that no node makes
-  Value input(DType dtype, const Extents& dims, Numbers numbers = Numbers::around_zero);
-  Value constant(DType dtype, const Extents& dims, Numbers numbers = Numbers::around_zero);
+  DrawnValue input(DType dtype, const Extents& dims, Numbers numbers = Numbers::around_zero);
+  DrawnValue constant(DType dtype, const Extents& dims, Numbers numbers = Numbers::around_zero);
   // One of them; a constant only where the shape is the same in all runs.
-  Value root(DType dtype, const Extents& dims, Numbers numbers = Numbers::around_zero);
-  Value constant_of(Tensor tensor);
-  Value scalar(DType dtype, double v);
+  DrawnValue root(DType dtype, const Extents& dims, Numbers numbers = Numbers::around_zero);
+  DrawnValue constant_of(Tensor tensor);
+  DrawnValue scalar(DType dtype, double v);
   // i64[n]; an input now and then.
-  Value numbers_operand(const std::vector<std::int64_t>& v, double input_chance = 0.1);
-  Value numbers_constant(const std::vector<std::int64_t>& v, DType dtype = DType::i64);
+  DrawnValue numbers_operand(const std::vector<std::int64_t>& v, double input_chance = 0.1);
+  DrawnValue numbers_constant(const std::vector<std::int64_t>& v, DType dtype = DType::i64);
   // i64 of the shape, in [from, to) of each run.
-  Value indices(DType dtype, const Extents& dims, const Extent& from, const Extent& to);
+  DrawnValue indices(DType dtype, const Extents& dims, const Extent& from, const Extent& to);
   // An operand whose slightest change would change shapes or leave an operator's domain.
-  Value steady(const Value& v);
+  DrawnValue steady(const DrawnValue& v);
   // Elements given run by run.
-  Value input_of(DType dtype, const Extents& dims,
-                 const std::function<Tensor(std::size_t run, const Shape& shape)>& make);
+  DrawnValue input_of(DType dtype, const Extents& dims,
+                      const std::function<Tensor(std::size_t run, const Shape& shape)>& make);
   // A value that no node has made is there for the nodes that follow.
-  void note(const Value& v);
+  void note(const DrawnValue& v);
   // A shape as an operand: a constant, an input, or computed from shapes of other values.
-  Value shape_operand(const Extents& dims, Missing missing);
+  DrawnValue shape_operand(const Extents& dims, Missing missing);
 
   // ---- values that there are
-  std::optional<Value> find(const std::function<bool(const Value&)>& suits);
+  std::optional<DrawnValue> find(const std::function<bool(const DrawnValue&)>& suits);
   // One that suits, or a new one.
-  Value take(const Want& want);
-  Value take_like(DType dtype, const Extents& dims, const Want& want = {});
+  DrawnValue take(const Want& want);
+  DrawnValue take_like(DType dtype, const Extents& dims, const Want& want = {});
   // Takes a value whose dims broadcast into `dims`.
-  Value take_broadcast(DType dtype, const Extents& dims, const Want& want = {});
+  DrawnValue take_broadcast(DType dtype, const Extents& dims, const Want& want = {});
   Extents random_dims(std::size_t rank);
   Extent random_extent();
   const Values& values() const { return values_; }
 
   // ---- nodes
-  static Value none() { return {}; }
-  Value add(std::string_view op, const Values& in, const Attributes& attributes,
-            const Effect& effect);
+  static DrawnValue none() { return {}; }
+  DrawnValue add(std::string_view op, const Values& in, const Attributes& attributes,
+                 const Effect& effect);
   Values add_many(std::string_view op, const Values& in, const Attributes& attributes,
                   const std::vector<Effect>& effects, std::string_view domain = "");
   // The same where outputs from `first` on are optional: some are left out, though not all.
@@ -150,8 +150,8 @@ class Builder {
                 const std::vector<Effect>& effects, std::size_t first,
                 std::string_view domain = "");
   // The operator of another domain than ai.onnx.
-  Value add_of(std::string_view domain, std::string_view op, const Values& in,
-               const Attributes& attributes, const Effect& effect);
+  DrawnValue add_of(std::string_view domain, std::string_view op, const Values& in,
+                    const Attributes& attributes, const Effect& effect);
   // Sequences and optionals: the name alone.
   std::string_view add_structured(std::string_view op, const std::vector<std::string_view>& in,
                                   const Attributes& attributes);
@@ -161,7 +161,7 @@ class Builder {
   // A tensor whose shape only its readers know.
   std::string_view add_unsized(std::string_view op, const std::vector<std::string_view>& in,
                                const Attributes& attributes);
-  Value typed(std::string_view name, const Effect& effect, const Values& from);
+  DrawnValue typed(std::string_view name, const Effect& effect, const Values& from);
   // Hands out a sequence or an optional. `kind`: which of them.
   void output_structured(std::string_view name, onnx::TypeProto::Kind kind, DType dtype);
   // The type of one, without a shape.
@@ -179,9 +179,9 @@ class Builder {
 
   // ---- bodies
   void begin_body();
-  void body_input(const Value& v);
+  void body_input(const DrawnValue& v);
   std::string_view body_sequence(DType dtype);
-  Value local(DType dtype, const Extents& dims, const Value& facts);
+  DrawnValue local(DType dtype, const Extents& dims, const DrawnValue& facts);
   onnx::GraphProto end_body(const std::vector<std::string_view>& outputs,
                             const std::vector<onnx::TypeProto>& types);
   onnx::TypeProto declared(DType dtype, const Extents& dims, Fixed fixed);

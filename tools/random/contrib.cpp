@@ -11,12 +11,12 @@ namespace {
 
 constexpr std::string_view domain = "com.microsoft";
 
-Effect same(const Value& x, double most) {
+Effect same(const DrawnValue& x, double most) {
   return {x.dtype, x.dims, most};
 }
 
 bool gelus(Builder& b) {
-  const Value x = b.take({.types = {b.rng.pick(ordinary_floats())}, .least_rank = 1});
+  const DrawnValue x = b.take({.types = {b.rng.pick(ordinary_floats())}, .least_rank = 1});
   switch (b.rng.below(4)) {
     case 0: b.add_of(domain, "Gelu", {x}, {}, same(x, x.most)); return true;
     case 1: {
@@ -32,7 +32,7 @@ bool gelus(Builder& b) {
       return true;
     }
     default: {
-      const Value bias = b.take_like(x.dtype, {x.dims.back()});
+      const DrawnValue bias = b.take_like(x.dtype, {x.dims.back()});
       b.add_of(domain, "BiasGelu", {x, bias}, {}, same(x, x.most + bias.most));
       return true;
     }
@@ -54,7 +54,7 @@ Closing some_closing(Builder& b) {
 }
 
 bool fused_conv(Builder& b) {
-  const Value x =
+  const DrawnValue x =
       b.take({.types = {DType::f32}, .least_rank = 4, .most_rank = 4, .nonempty = true});
   if (!is_fixed(x.dims[1])) return false;
   const std::int64_t out = b.rng.between(1, 8);
@@ -79,7 +79,7 @@ bool fused_conv(Builder& b) {
 }
 
 bool fused_gemm(Builder& b) {
-  const Value x = b.take({.types = {DType::f32}, .least_rank = 2, .most_rank = 2});
+  const DrawnValue x = b.take({.types = {DType::f32}, .least_rank = 2, .most_rank = 2});
   const bool ta = b.rng.chance(0.3);
   const bool tb = b.rng.chance(0.5);
   const Extent rows = x.dims[ta ? 1 : 0];
@@ -104,7 +104,7 @@ bool fused_gemm(Builder& b) {
 }
 
 bool fused_matmul(Builder& b) {
-  const Value x = b.take({.types = {b.rng.pick(ordinary_floats())}, .least_rank = 2});
+  const DrawnValue x = b.take({.types = {b.rng.pick(ordinary_floats())}, .least_rank = 2});
   const bool ta = b.rng.chance(0.4);
   const bool tb = b.rng.chance(0.5);
   const std::size_t rank = x.rank();
@@ -117,7 +117,7 @@ bool fused_matmul(Builder& b) {
   dims.insert(dims.end(), {rows, columns});
   wd.insert(wd.end(), {tb ? columns : depth, tb ? depth : columns});
   if (!b.fits(wd) || !b.fits(dims)) return false;
-  const Value w = b.take_like(x.dtype, wd);
+  const DrawnValue w = b.take_like(x.dtype, wd);
   Attributes a = {Builder::integer("transA", ta), Builder::integer("transB", tb)};
   if (b.rng.chance(0.5)) a.push_back(b.number("alpha", b.rng.real(-1, 1)));
   b.add_of(domain, b.rng.chance(0.2) ? "TransposeMatMul" : "FusedMatMul", {x, w}, a,
@@ -126,12 +126,12 @@ bool fused_matmul(Builder& b) {
 }
 
 bool skip_norm(Builder& b) {
-  const Value x =
+  const DrawnValue x =
       b.take({.types = {DType::f32}, .least_rank = 3, .most_rank = 3, .nonempty = true});
   if (least(x.dims.back()) < 2) return false;
   const bool simplified = b.rng.chance(0.4);
   const Extents row = {x.dims.back()};
-  const Value skip = b.take_like(x.dtype, x.dims);
+  const DrawnValue skip = b.take_like(x.dtype, x.dims);
   Values in = {x, skip, b.root(x.dtype, row)};
   if (!simplified) in.push_back(b.rng.chance(0.7) ? b.root(x.dtype, row) : Builder::none());
   if (b.rng.chance(0.5)) in.push_back(b.take_like(x.dtype, row));

@@ -40,7 +40,7 @@ std::optional<Attended> some_attended(Builder& b) {
 }
 
 // A mask in one of its forms, as i32; none now and then.
-Value some_key_mask(Builder& b, const Attended& a) {
+DrawnValue some_key_mask(Builder& b, const Attended& a) {
   const Extent ends = map_extent(a.all_keys(), [](std::int64_t n) { return n + 1; });
   const Extent two = fixed(2);
   switch (b.rng.below(6)) {
@@ -54,7 +54,7 @@ Value some_key_mask(Builder& b, const Attended& a) {
   }
 }
 
-Value some_score_bias(Builder& b, const Attended& a) {
+DrawnValue some_score_bias(Builder& b, const Attended& a) {
   if (b.rng.chance(0.7)) return Builder::none();
   return b.take_like(DType::f32, {b.rng.chance(0.5) ? a.batch : fixed(1),
                                   fixed(b.rng.chance(0.5) ? a.heads : 1), a.rows, a.all_keys()});
@@ -72,11 +72,11 @@ bool joined_attention(Builder& b) {
   if (!some) return false;
   const Attended& a = *some;
   const Extent depth = fixed(b.rng.between(1, 8));
-  const Value x = b.take_like(DType::f32, {a.batch, a.rows, depth});
+  const DrawnValue x = b.take_like(DType::f32, {a.batch, a.rows, depth});
   const Extent columns = fixed(3 * a.heads * a.width);
   if (x.most > 4) return false;
-  const Value weights = b.root(DType::f32, {depth, columns});
-  const Value bias = b.rng.chance(0.8) ? b.root(DType::f32, {columns}) : Builder::none();
+  const DrawnValue weights = b.root(DType::f32, {depth, columns});
+  const DrawnValue bias = b.rng.chance(0.8) ? b.root(DType::f32, {columns}) : Builder::none();
   const bool has_past = least(a.past) > 0;
   Values in = {x,
                weights,
@@ -105,7 +105,7 @@ bool quantised_attention(Builder& b) {
   const Extent columns = fixed(3 * a.heads * a.width);
   Attended no_past = a;
   no_past.past = fixed(0);
-  const Value x = b.take_like(DType::u8, {a.batch, a.rows, depth});
+  const DrawnValue x = b.take_like(DType::u8, {a.batch, a.rows, depth});
   const Values in = {x,
                      b.constant(DType::i8, {depth, columns}),
                      b.root(DType::f32, {columns}),
@@ -126,18 +126,18 @@ bool multi_head_attention(Builder& b) {
   const Extents packed = {a.batch, a.rows, fixed(a.heads), fixed(3), fixed(a.width)};
   Attributes attributes = attention_attributes(b, a);
   if (b.rng.chance(0.2)) {
-    const Value x = b.take_like(DType::f32, packed);
+    const DrawnValue x = b.take_like(DType::f32, packed);
     if (x.most > 4) return false;
     b.add_of(attention_domain, "MultiHeadAttention", {x}, attributes,
              {DType::f32, {a.batch, a.rows, a.hidden()}, x.most});
     return true;
   }
   const auto operand = [&] { return b.take_like(DType::f32, {a.batch, a.rows, a.hidden()}); };
-  const Value q = operand(), k = operand(), v = operand();
+  const DrawnValue q = operand(), k = operand(), v = operand();
   if (q.most * k.most > 16) return false;
-  const Value bias =
+  const DrawnValue bias =
       b.rng.chance(0.4) ? b.root(DType::f32, {fixed(3 * a.heads * a.width)}) : Builder::none();
-  const Value mask = some_key_mask(b, a);
+  const DrawnValue mask = some_key_mask(b, a);
   // Ends and beginnings in one are a mask of Attention alone.
   if (mask.rank() == 1 && mask.dims[0] != a.batch) return false;
   Values in = {q, k, v, bias, mask, some_score_bias(b, a)};
@@ -184,7 +184,7 @@ bool embeddings(Builder& b) {
 }
 
 bool legacy(Builder& b) {
-  const Value x = b.take({.types = {DType::f32}, .least_rank = 1});
+  const DrawnValue x = b.take({.types = {DType::f32}, .least_rank = 1});
   const double alpha = b.rng.real(0.2, 2), beta = b.rng.real(-1, 1);
   const Attributes both = {b.number("alpha", alpha), b.number("beta", beta)};
   switch (b.rng.below(3)) {
@@ -195,7 +195,7 @@ bool legacy(Builder& b) {
 }
 
 bool legacy_image(Builder& b) {
-  const Value x = b.take({.types = {DType::f32}, .least_rank = 4, .most_rank = 4});
+  const DrawnValue x = b.take({.types = {DType::f32}, .least_rank = 4, .most_rank = 4});
   if (!is_fixed(x.dims[1])) return false;
   if (b.rng.chance(0.5)) {
     std::vector<float> bias;

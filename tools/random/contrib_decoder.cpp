@@ -75,11 +75,11 @@ bool rotary_embedding(Builder& b) {
   const Extents dims = packed ? Extents{batch, rows, fixed(heads * width)}
                               : Extents{batch, fixed(heads), rows, fixed(width)};
   if (least(rows) == 0 || !b.fits(dims)) return false;
-  const Value x = b.take_like(DType::f32, dims);
+  const DrawnValue x = b.take_like(DType::f32, dims);
   const Extents angles = {fixed(most(rows) + 3), fixed(width / 2)};
-  const Value at = b.rng.chance(0.5)
-                       ? b.indices(DType::i64, {fixed(1)}, fixed(0), fixed(3))
-                       : b.indices(DType::i64, {batch, rows}, fixed(0), fixed(most(rows) + 3));
+  const DrawnValue at = b.rng.chance(0.5)
+                            ? b.indices(DType::i64, {fixed(1)}, fixed(0), fixed(3))
+                            : b.indices(DType::i64, {batch, rows}, fixed(0), fixed(most(rows) + 3));
   Attributes a;
   if (b.rng.chance(0.5)) a.push_back(Builder::integer("num_heads", heads));
   if (b.rng.chance(0.4)) a.push_back(Builder::integer("interleaved", 1));
@@ -90,7 +90,7 @@ bool rotary_embedding(Builder& b) {
 }
 
 bool product_of_few_bits(Builder& b) {
-  const Value x = b.take({.types = {DType::f32}, .least_rank = 2, .most_rank = 3});
+  const DrawnValue x = b.take({.types = {DType::f32}, .least_rank = 2, .most_rank = 3});
   if (!is_fixed(x.dims.back()) || x.dims.back()[0] < 1 || x.most > 8) return false;
   const std::int64_t depth = x.dims.back()[0];
   const std::int64_t columns = b.rng.between(1, 12);
@@ -125,7 +125,7 @@ bool rows_of_few_bits(Builder& b) {
   const std::int64_t blocks = b.rng.between(1, 2);
   const Extents table = fixed_dims(std::array{rows, blocks * size * bits / 8});
   Extents dims = b.random_dims(static_cast<std::size_t>(b.rng.between(0, 2)));
-  const Value at = b.indices(DType::i64, dims, fixed(0), fixed(rows));
+  const DrawnValue at = b.indices(DType::i64, dims, fixed(0), fixed(rows));
   dims.push_back(fixed(blocks * size));
   if (!b.fits(dims)) return false;
   Values in = {b.constant(DType::u8, table), at,
@@ -147,21 +147,22 @@ bool lstm_of_bytes(Builder& b) {
   const Extents xd = {length, fixed(batch), fixed(width)};
   const Extents yd = {length, fixed(directions), fixed(batch), fixed(hidden)};
   if (least(length) == 0 || !b.fits(xd) || !b.fits(yd)) return false;
-  const Value x = b.take_like(DType::f32, xd);
+  const DrawnValue x = b.take_like(DType::f32, xd);
   if (x.most > 4) return false;
   const auto scale = [&] {
     const std::int64_t n = b.rng.chance(0.5) ? 1 : 4 * hidden;
-    const Value s = b.constant(DType::f32, fixed_dims(std::array{directions, n}));
+    const DrawnValue s = b.constant(DType::f32, fixed_dims(std::array{directions, n}));
     return b.add("Mul", {s, b.scalar(DType::f32, 1.0 / 64)}, {}, {DType::f32, s.dims, 0.1});
   };
-  const Value w = b.constant(DType::i8, fixed_dims(std::array{directions, width, 4 * hidden}));
-  const Value r = b.constant(DType::i8, fixed_dims(std::array{directions, hidden, 4 * hidden}));
-  const Value bias = b.rng.chance(0.6)
-                         ? b.root(DType::f32, fixed_dims(std::array{directions, 8 * hidden}))
-                         : Builder::none();
+  const DrawnValue w = b.constant(DType::i8, fixed_dims(std::array{directions, width, 4 * hidden}));
+  const DrawnValue r =
+      b.constant(DType::i8, fixed_dims(std::array{directions, hidden, 4 * hidden}));
+  const DrawnValue bias = b.rng.chance(0.6)
+                              ? b.root(DType::f32, fixed_dims(std::array{directions, 8 * hidden}))
+                              : Builder::none();
   Values in = {x, w, r, bias, Builder::none(), Builder::none(), Builder::none(), Builder::none()};
   for (int k = 0; k < 2; ++k) {
-    const Value s = scale();
+    const DrawnValue s = scale();
     in.push_back(s);
     in.push_back(b.constant(DType::i8, s.dims));
   }

@@ -16,24 +16,24 @@ constexpr std::string_view contrib_domain = "com.microsoft";
 
 const std::vector<DType> eight_bits = {DType::i8, DType::u8};
 
-Value bytes(Builder& b, std::size_t least_rank, std::size_t most_rank) {
+DrawnValue bytes(Builder& b, std::size_t least_rank, std::size_t most_rank) {
   return b.take(
       {.types = eight_bits, .least_rank = least_rank, .most_rank = most_rank, .nonempty = true});
 }
-Value scale(Builder& b) {
+DrawnValue scale(Builder& b) {
   return b.scalar(DType::f32, std::ldexp(1.0, static_cast<int>(b.rng.between(-6, -1))));
 }
-Value zero(Builder& b, DType type) {
+DrawnValue zero(Builder& b, DType type) {
   return b.scalar(type, static_cast<double>(type == DType::u8 ? b.rng.between(100, 140)
                                                               : b.rng.between(-9, 9)));
 }
-Effect quantised(const Value& x, const Extents& dims) {
+Effect quantised(const DrawnValue& x, const Extents& dims) {
   return {x.dtype, dims, 128, false};
 }
 
 bool binary(Builder& b) {
-  const Value x = bytes(b, 0, 4);
-  const Value y = b.take_broadcast(x.dtype, x.dims);
+  const DrawnValue x = bytes(b, 0, 4);
+  const DrawnValue y = b.take_broadcast(x.dtype, x.dims);
   b.add_of(
       contrib_domain, b.rng.chance(0.5) ? "QLinearAdd" : "QLinearMul",
       {x, scale(b), zero(b, x.dtype), y, scale(b), zero(b, x.dtype), scale(b), zero(b, x.dtype)},
@@ -42,7 +42,7 @@ bool binary(Builder& b) {
 }
 
 bool leaky_relu(Builder& b) {
-  const Value x = bytes(b, 0, 4);
+  const DrawnValue x = bytes(b, 0, 4);
   b.add_of(contrib_domain, "QLinearLeakyRelu",
            {x, scale(b), zero(b, x.dtype), scale(b), zero(b, x.dtype)}, {b.number("alpha", 0.125)},
            quantised(x, x.dims));
@@ -56,7 +56,7 @@ double from_tie(double v) {
 
 // Adds nothing if a byte leads close to a tie.
 bool sigmoid(Builder& b) {
-  const Value x = bytes(b, 0, 4);
+  const DrawnValue x = bytes(b, 0, 4);
   const double step = b.rng.real(0.02, 0.06);
   const double step32 = static_cast<double>(static_cast<float>(step));
   const std::int64_t at = x.dtype == DType::u8 ? b.rng.between(100, 140) : b.rng.between(-9, 9);
@@ -82,18 +82,19 @@ bool softmax(Builder& b) {
   const std::int64_t width = b.rng.between(1, 6);
   const Extent rows = b.random_extent();
   const double step = 1.0 / 16;
-  const Value x = b.input_of(DType::u8, {rows, fixed(width)}, [&](std::size_t, const Shape& shape) {
-    std::vector<double> all;
-    for (std::int64_t i = 0; i < shape[0]; ++i) {
-      std::vector<double> row(static_cast<std::size_t>(width));
-      do {
-        for (double& v : row) v = static_cast<double>(b.rng.between(80, 160));
-      } while (!softmax_is_clear(row, step));
-      all.insert(all.end(), row.begin(), row.end());
-    }
-    return tensor_of(DType::u8, shape,
-                     [&](std::int64_t i) { return all[static_cast<std::size_t>(i)]; });
-  });
+  const DrawnValue x =
+      b.input_of(DType::u8, {rows, fixed(width)}, [&](std::size_t, const Shape& shape) {
+        std::vector<double> all;
+        for (std::int64_t i = 0; i < shape[0]; ++i) {
+          std::vector<double> row(static_cast<std::size_t>(width));
+          do {
+            for (double& v : row) v = static_cast<double>(b.rng.between(80, 160));
+          } while (!softmax_is_clear(row, step));
+          all.insert(all.end(), row.begin(), row.end());
+        }
+        return tensor_of(DType::u8, shape,
+                         [&](std::int64_t i) { return all[static_cast<std::size_t>(i)]; });
+      });
   b.add_of(contrib_domain, "QLinearSoftmax",
            {x, b.steady(b.scalar(DType::f32, step)), b.scalar(DType::u8, 128),
             b.steady(b.scalar(DType::f32, 1.0 / 128)), b.scalar(DType::u8, 0)},
@@ -105,12 +106,12 @@ bool softmax(Builder& b) {
 bool pool(Builder& b) {
   const Extents fresh = {fixed(b.rng.between(1, 2)), fixed(b.rng.between(1, 8)), fixed(4),
                          fixed(b.rng.pick(std::vector<std::int64_t>{2, 4}))};
-  const auto found = b.find([](const Value& v) {
+  const auto found = b.find([](const DrawnValue& v) {
     const auto is_even = [](const Extent& e) { return is_fixed(e) && e[0] > 0 && e[0] % 2 == 0; };
     return (v.dtype == DType::u8 || v.dtype == DType::i8) && v.rank() == 4 && is_even(v.dims[2]) &&
            is_even(v.dims[3]);
   });
-  const Value x = found ? *found : b.root(b.rng.pick(eight_bits), fresh);
+  const DrawnValue x = found ? *found : b.root(b.rng.pick(eight_bits), fresh);
   const Values in = {x, scale(b), zero(b, x.dtype), scale(b), zero(b, x.dtype)};
   const std::int64_t area = x.dims[2][0] * x.dims[3][0];
   if ((area & (area - 1)) == 0 && b.rng.chance(0.5)) {
@@ -126,7 +127,7 @@ bool pool(Builder& b) {
 }
 
 bool concat(Builder& b) {
-  const Value x = bytes(b, 1, 4);
+  const DrawnValue x = bytes(b, 1, 4);
   const auto axis = b.rng.below(static_cast<std::int64_t>(x.rank()));
   const auto at = static_cast<std::size_t>(axis);
   Extents dims = x.dims;
@@ -147,13 +148,13 @@ bool concat(Builder& b) {
 // ---- products
 
 bool matmul_to_float(Builder& b) {
-  const Value x = bytes(b, 2, 3);
+  const DrawnValue x = bytes(b, 2, 3);
   const Extent columns = fixed(b.rng.between(1, 12));
   const Extents wd = {x.dims.back(), columns};
   Extents dims = x.dims;
   dims.back() = columns;
   if (!b.fits(wd) || !b.fits(dims)) return false;
-  const Value w = b.take_like(b.rng.pick(eight_bits), wd);
+  const DrawnValue w = b.take_like(b.rng.pick(eight_bits), wd);
   Values in = {x,
                w,
                scale(b),
@@ -170,7 +171,7 @@ bool dynamic_matmul(Builder& b) {
   const Extent rows = fixed(b.rng.between(1, 4));
   const Extent depth = fixed(b.rng.between(2, 8));
   const Extent columns = fixed(b.rng.between(1, 8));
-  const Value x =
+  const DrawnValue x =
       b.steady(b.input_of(DType::f32, {rows, depth}, [&](std::size_t, const Shape& shape) {
         return tensor_of(DType::f32, shape, [&](std::int64_t i) {
           return static_cast<double>(i == 0 ? 0 : i == 1 ? 255 : b.rng.between(0, 255)) / 64;
@@ -184,14 +185,14 @@ bool dynamic_matmul(Builder& b) {
 }
 
 bool gemm(Builder& b) {
-  const Value x = bytes(b, 2, 2);
+  const DrawnValue x = bytes(b, 2, 2);
   const bool ta = b.rng.chance(0.3);
   const bool tb = b.rng.chance(0.5);
   const Extent rows = x.dims[ta ? 1 : 0];
   const Extent depth = x.dims[ta ? 0 : 1];
   const Extent columns = fixed(b.rng.between(1, 8));
   if (!b.fits({depth, columns}) || !b.fits({rows, columns})) return false;
-  const Value w =
+  const DrawnValue w =
       b.take_like(b.rng.pick(eight_bits), tb ? Extents{columns, depth} : Extents{depth, columns});
   const bool to_float = b.rng.chance(0.3);
   Values in = {x,

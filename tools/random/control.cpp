@@ -11,22 +11,22 @@ namespace {
 constexpr int most_depth = 2;
 
 // A value of this type and shape at the end of a body: something that is there, made small.
-Value body_result(Builder& b, DType type, const Extents& dims) {
-  const Value x = b.take_like(type, dims);
+DrawnValue body_result(Builder& b, DType type, const Extents& dims) {
+  const DrawnValue x = b.take_like(type, dims);
   if (!is_float(type)) return b.add("Identity", {x}, {}, {type, dims, x.most, false});
   return b.add(b.rng.chance(0.7) ? "Tanh" : "Sigmoid", {x}, {}, {type, dims, 1});
 }
 
 // A body output that the body did not compute: one of its inputs, perhaps in place of another one,
 // or a value from outside. Others may still read such values in place.
-std::optional<Value> passed_on(Builder& b, const Value& like) {
-  return b.find([&](const Value& v) {
+std::optional<DrawnValue> passed_on(Builder& b, const DrawnValue& like) {
+  return b.find([&](const DrawnValue& v) {
     return v.dtype == like.dtype && v.dims == like.dims && v.most <= std::max(like.most, 2.0) &&
            !v.wild && !v.name.empty();
   });
 }
 // The next value of something that a loop carries, within the size that it had.
-Value next_value(Builder& b, const Value& carried) {
+DrawnValue next_value(Builder& b, const DrawnValue& carried) {
   if (b.rng.chance(0.3))
     if (const auto v = passed_on(b, carried)) return *v;
   return body_result(b, carried.dtype, carried.dims);
@@ -39,13 +39,13 @@ DType body_type(Builder& b) {
 
 bool branch(Builder& b) {
   if (b.depth() >= most_depth) return false;
-  const Value condition = b.rng.chance(0.3) ? b.scalar(DType::boolean, b.rng.below(2))
-                                            : b.take_like(DType::boolean, {});
+  const DrawnValue condition = b.rng.chance(0.3) ? b.scalar(DType::boolean, b.rng.below(2))
+                                                 : b.take_like(DType::boolean, {});
   const std::int64_t outputs = b.rng.between(1, 2);
   std::vector<Effect> effects;
   std::vector<onnx::TypeProto> types;
   for (std::int64_t i = 0; i < outputs; ++i) {
-    const Value like = b.take({.types = {body_type(b)}, .most_rank = 4});
+    const DrawnValue like = b.take({.types = {body_type(b)}, .most_rank = 4});
     effects.push_back({like.dtype, like.dims, 2});
     types.push_back(b.declared(like.dtype, like.dims, Fixed::some));
   }
@@ -57,7 +57,7 @@ bool branch(Builder& b) {
     for (const Effect& e : effects) {
       // A branch may hand out what it did not make.
       const bool outer = b.rng.chance(0.15);
-      const auto x = outer ? b.find([&](const Value& v) {
+      const auto x = outer ? b.find([&](const DrawnValue& v) {
         return v.dtype == e.dtype && v.dims == e.dims && v.most <= 4 && !v.wild && v.depth > 0;
       })
                            : std::nullopt;
@@ -67,8 +67,8 @@ bool branch(Builder& b) {
       names[1] = body_result(b, effects[1].dtype, effects[1].dims).name;
     bodies.push_back(b.end_body(names, types));
   }
-  Value all = condition;
-  for (const Value& v : b.values()) all.grain = std::max(all.grain, v.grain);
+  DrawnValue all = condition;
+  for (const DrawnValue& v : b.values()) all.grain = std::max(all.grain, v.grain);
   b.add_many("If", {all},
              {onnx::graph_attribute("then_branch", std::move(bodies[0])),
               onnx::graph_attribute("else_branch", std::move(bodies[1]))},
@@ -77,7 +77,7 @@ bool branch(Builder& b) {
 }
 
 // The operand with the number of trips: a constant, or an input of the model.
-Value trip_count(Builder& b, std::int64_t trips) {
+DrawnValue trip_count(Builder& b, std::int64_t trips) {
   if (b.rng.chance(0.7)) return b.scalar(DType::i64, static_cast<double>(trips));
   return b.input_of(DType::i64, {}, [&](std::size_t, const Shape&) {
     return Tensor::scalar<std::int64_t>(DType::i64, trips);
@@ -98,19 +98,19 @@ bool loop(Builder& b) {
     in.push_back(starts.back());
   }
   b.begin_body();
-  const Value number = b.local(DType::i64, {}, {.most = 9});
-  const Value alive = b.local(DType::boolean, {}, {});
+  const DrawnValue number = b.local(DType::i64, {}, {.most = 9});
+  const DrawnValue alive = b.local(DType::boolean, {}, {});
   b.body_input(number);
   b.body_input(alive);
   Values locals;
   double largest = 2;
-  for (const Value& s : starts) largest = std::max(largest, s.most);
-  for (const Value& s : starts) {
+  for (const DrawnValue& s : starts) largest = std::max(largest, s.most);
+  for (const DrawnValue& s : starts) {
     locals.push_back(b.local(s.dtype, s.dims, {.most = largest}));
     b.body_input(locals.back());
   }
   b.grow(static_cast<int>(b.rng.between(1, 4)));
-  const Value goes_on =
+  const DrawnValue goes_on =
       stops ? b.add("Less", {number, b.scalar(DType::i64, static_cast<double>(trips - 2))}, {},
                     {DType::boolean, {}, 1, false})
             : b.add("Identity", {alive}, {}, {DType::boolean, {}, 1, false});
@@ -120,16 +120,16 @@ bool loop(Builder& b) {
   const bool swaps = locals.size() == 2 && locals[0].dtype == locals[1].dtype &&
                      locals[0].dims == locals[1].dims && b.rng.chance(0.4);
   for (std::size_t i = 0; i < starts.size(); ++i) {
-    const Value& s = starts[i];
+    const DrawnValue& s = starts[i];
     names.push_back(swaps ? locals[1 - i].name : next_value(b, locals[i]).name);
     types.push_back(b.declared(s.dtype, s.dims, Fixed::some));
     effects.push_back({s.dtype, s.dims, largest});
   }
   for (std::int64_t i = 0; i < scanned; ++i) {
-    const Value each = b.take({.types = {b.main_type()}, .most_rank = 3});
-    const Value y = b.rng.chance(0.25) && each.most <= 2 && !each.name.empty()
-                        ? each
-                        : body_result(b, each.dtype, each.dims);
+    const DrawnValue each = b.take({.types = {b.main_type()}, .most_rank = 3});
+    const DrawnValue y = b.rng.chance(0.25) && each.most <= 2 && !each.name.empty()
+                             ? each
+                             : body_result(b, each.dtype, each.dims);
     names.push_back(y.name);
     types.push_back(b.declared(y.dtype, y.dims, Fixed::some));
     Extents dims = y.dims;
@@ -137,33 +137,33 @@ bool loop(Builder& b) {
     dims.insert(dims.begin(), fixed(stops ? std::clamp<std::int64_t>(trips - 1, 1, trips) : trips));
     effects.push_back({y.dtype, dims, 2});
   }
-  for (const Value& v : b.values()) in[0].grain = std::max(in[0].grain, v.grain);
+  for (const DrawnValue& v : b.values()) in[0].grain = std::max(in[0].grain, v.grain);
   b.add_many("Loop", in, {onnx::graph_attribute("body", b.end_body(names, types))}, effects);
   return true;
 }
 
 bool scan(Builder& b) {
   if (b.depth() >= most_depth) return false;
-  const Value sequence =
+  const DrawnValue sequence =
       b.take({.types = {b.main_type()}, .least_rank = 1, .most_rank = 3, .nonempty = true});
-  const Value start = b.take({.types = {b.main_type()}, .most_rank = 2});
+  const DrawnValue start = b.take({.types = {b.main_type()}, .most_rank = 2});
   b.begin_body();
-  const Value state = b.local(start.dtype, start.dims, {.most = std::max(start.most, 2.0)});
-  const Value step = b.local(sequence.dtype, {sequence.dims.begin() + 1, sequence.dims.end()},
-                             {.most = sequence.most});
+  const DrawnValue state = b.local(start.dtype, start.dims, {.most = std::max(start.most, 2.0)});
+  const DrawnValue step = b.local(sequence.dtype, {sequence.dims.begin() + 1, sequence.dims.end()},
+                                  {.most = sequence.most});
   b.body_input(state);
   b.body_input(step);
   b.grow(static_cast<int>(b.rng.between(1, 3)));
-  const Value next = next_value(b, state);
-  const Value out = b.rng.chance(0.2) ? step : body_result(b, step.dtype, step.dims);
+  const DrawnValue next = next_value(b, state);
+  const DrawnValue out = b.rng.chance(0.2) ? step : body_result(b, step.dtype, step.dims);
   const std::vector<onnx::TypeProto> types = {b.declared(next.dtype, next.dims, Fixed::some),
                                               b.declared(out.dtype, out.dims, Fixed::some)};
   Attributes a = {onnx::graph_attribute("body", b.end_body({next.name, out.name}, types)),
                   Builder::integer("num_scan_inputs", 1)};
   if (b.rng.chance(0.3)) a.push_back(Builder::integers("scan_input_directions", {1}));
   if (b.rng.chance(0.3)) a.push_back(Builder::integers("scan_output_directions", {1}));
-  Value all = start;
-  for (const Value& v : b.values()) all.grain = std::max(all.grain, v.grain);
+  DrawnValue all = start;
+  for (const DrawnValue& v : b.values()) all.grain = std::max(all.grain, v.grain);
   b.add_many("Scan", {all, sequence}, a,
              {{start.dtype, start.dims, std::max(start.most, 2.0)},
               {sequence.dtype, sequence.dims, std::max(sequence.most, 2.0)}});
@@ -173,7 +173,7 @@ bool scan(Builder& b) {
 // Tensors into a sequence, changes to it, and tensors out of it.
 bool sequence(Builder& b) {
   const DType type = b.main_type();
-  const Value first = b.take({.types = {type}, .least_rank = 1, .most_rank = 3});
+  const DrawnValue first = b.take({.types = {type}, .least_rank = 1, .most_rank = 3});
   Values held = {first};
   std::vector<std::string_view> names = {first.name};
   for (std::int64_t n = b.rng.between(0, 2); n > 0; --n) {
@@ -189,7 +189,7 @@ bool sequence(Builder& b) {
   for (std::int64_t n = b.rng.between(0, 2); n > 0; --n) {
     const auto size = static_cast<std::int64_t>(held.size());
     if (b.rng.chance(0.5) || size < 2) {
-      const Value v = b.take_like(type, first.dims);
+      const DrawnValue v = b.take_like(type, first.dims);
       if (b.rng.chance(0.5)) {
         const auto [at, index] = place(size);
         s = b.add_structured("SequenceInsert", {s, v.name, index.name}, {});
@@ -204,19 +204,19 @@ bool sequence(Builder& b) {
       held.erase(held.begin() + at);
     }
   }
-  Value whole{.name = s, .dtype = type, .exact = true};
-  for (const Value& v : held) whole.grain = std::max(whole.grain, v.grain);
+  DrawnValue whole{.name = s, .dtype = type, .exact = true};
+  for (const DrawnValue& v : held) whole.grain = std::max(whole.grain, v.grain);
   Values from = {whole};
   from.insert(from.end(), held.begin(), held.end());
   const auto [at, index] = place(static_cast<std::int64_t>(held.size()));
-  const Value& chosen = held[static_cast<std::size_t>(at)];
+  const DrawnValue& chosen = held[static_cast<std::size_t>(at)];
   b.add("SequenceAt", {whole, index}, {}, {type, first.dims, chosen.most, true});
   if (b.rng.chance(0.5)) {
     Extents dims = first.dims;
     double most = 0;
     dims[0] =
         map_extent(dims[0], [&](auto n) { return n * static_cast<std::int64_t>(held.size()); });
-    for (const Value& v : held) most = std::max(most, v.most);
+    for (const DrawnValue& v : held) most = std::max(most, v.most);
     if (b.fits(dims))
       b.add("ConcatFromSequence", {whole}, {Builder::integer("axis", 0)}, {type, dims, most, true});
   }
@@ -226,7 +226,7 @@ bool sequence(Builder& b) {
 }
 
 bool split_to_sequence(Builder& b) {
-  const Value x =
+  const DrawnValue x =
       b.take({.types = {b.main_type()}, .least_rank = 1, .most_rank = 3, .nonempty = true});
   if (!is_fixed(x.dims[0])) return false;
   const std::int64_t n = x.dims[0][0];

@@ -11,7 +11,7 @@
 namespace quern::tools {
 namespace {
 
-Effect moved(const Value& x, const Extents& dims) {
+Effect moved(const DrawnValue& x, const Extents& dims) {
   return {x.dtype, dims, x.most, false, false, x.positive};
 }
 // Runs that the model does not have are like the first.
@@ -22,7 +22,7 @@ Extent as_in_first(Builder& b, Extent e) {
 
 // Truth values as an input, and how many of them are true in each run.
 struct Mask {
-  Value value;
+  DrawnValue value;
   Extent count = {};
 };
 Mask mask_of(Builder& b, const Extents& dims) {
@@ -38,7 +38,7 @@ Mask mask_of(Builder& b, const Extents& dims) {
 }
 
 bool compress(Builder& b) {
-  const Value x =
+  const DrawnValue x =
       b.take({.types = b.rng.chance(0.7) ? std::vector<DType>{b.main_type()} : movable_types(),
               .least_rank = 1,
               .most_rank = 4,
@@ -64,14 +64,15 @@ bool compress(Builder& b) {
 // Selection by a mask as NonZero, Transpose, GatherND, the form in which boolean indexing is
 // exported.
 bool masked_select(Builder& b) {
-  const Value x =
+  const DrawnValue x =
       b.take({.types = {b.main_type()}, .least_rank = 1, .most_rank = 3, .nonempty = true});
   const std::size_t rank = b.rng.chance(0.6) ? x.rank() : 1;
   const Mask m = mask_of(b, {x.dims.begin(), x.dims.begin() + static_cast<std::ptrdiff_t>(rank)});
   const Extent width = fixed(static_cast<std::int64_t>(rank));
-  const Value found = b.add("NonZero", {m.value}, {}, {DType::i64, {width, m.count}, 1e3, false});
-  const Value at = b.add("Transpose", {found}, {Builder::integers("perm", {1, 0})},
-                         {DType::i64, {m.count, width}, 1e3, false});
+  const DrawnValue found =
+      b.add("NonZero", {m.value}, {}, {DType::i64, {width, m.count}, 1e3, false});
+  const DrawnValue at = b.add("Transpose", {found}, {Builder::integers("perm", {1, 0})},
+                              {DType::i64, {m.count, width}, 1e3, false});
   Extents dims = {m.count};
   dims.insert(dims.end(), x.dims.begin() + static_cast<std::ptrdiff_t>(rank), x.dims.end());
   b.add("GatherND", {x, at}, {}, moved(x, dims));
@@ -83,7 +84,7 @@ bool masked_select(Builder& b) {
 // Rows of which some are equal: row i is number picks[i] of a few, and each of those differs from
 // the others in its first element.
 struct Rows {
-  Value value;
+  DrawnValue value;
   Extent different = {};
 };
 Rows some_rows(Builder& b, DType type, Extent length, const Extents& row) {
@@ -122,7 +123,7 @@ bool unique(Builder& b) {
       by_axis ? b.random_dims(static_cast<std::size_t>(b.rng.between(0, 2))) : Extents{};
   if (least(product(row)) == 0 || !b.fits(row)) return false;
   const Rows rows = some_rows(b, type, length, row);
-  Value x = rows.value;
+  DrawnValue x = rows.value;
   // The input is sometimes a computed value.
   if (type == DType::i64 && b.rng.chance(0.5)) x = b.add("Neg", {x}, {}, {type, x.dims, 9, false});
   Attributes a;
@@ -185,7 +186,7 @@ bool non_max_suppression(Builder& b) {
     count[run] = kept_boxes(runs.back(), images, classes, boxes, most, threshold);
   }
   count = as_in_first(b, count);
-  const Value at = b.input_of(
+  const DrawnValue at = b.input_of(
       DType::f32, {fixed(images), fixed(boxes), fixed(4)}, [&](std::size_t run, const Shape& s) {
         return tensor_of(DType::f32, s, [&](std::int64_t i) {
           const auto place = static_cast<double>(runs[run].places[static_cast<std::size_t>(i / 4)]);
@@ -193,23 +194,23 @@ bool non_max_suppression(Builder& b) {
           return is_size ? 2.0 : 8 * place + (i % 4 >= 2 ? 2 : 0);
         });
       });
-  const Value scores = b.input_of(DType::f32, {fixed(images), fixed(classes), fixed(boxes)},
-                                  [&](std::size_t run, const Shape& s) {
-                                    return tensor_of(DType::f32, s, [&](std::int64_t i) {
-                                      return runs[run].scores[static_cast<std::size_t>(i)];
-                                    });
-                                  });
+  const DrawnValue scores = b.input_of(DType::f32, {fixed(images), fixed(classes), fixed(boxes)},
+                                       [&](std::size_t run, const Shape& s) {
+                                         return tensor_of(DType::f32, s, [&](std::int64_t i) {
+                                           return runs[run].scores[static_cast<std::size_t>(i)];
+                                         });
+                                       });
   Attributes a;
   if (center || b.rng.chance(0.3)) a.push_back(Builder::integer("center_point_box", center));
   Values in = {b.steady(at), b.steady(scores), b.numbers_operand({most}),
                b.steady(b.scalar(DType::f32, 0.5))};
   if (threshold > 0) in.push_back(b.steady(b.scalar(DType::f32, threshold)));
-  const Value kept =
+  const DrawnValue kept =
       b.add("NonMaxSuppression", in, a, {DType::i64, {count, fixed(3)}, 100, false, true});
   if (images > 1 || !b.rng.chance(0.6)) return true;
   // The boxes themselves.
-  const Value which = b.add("Gather", {kept, b.scalar(DType::i64, 2)},
-                            {Builder::integer("axis", 1)}, {DType::i64, {count}, 100, false});
+  const DrawnValue which = b.add("Gather", {kept, b.scalar(DType::i64, 2)},
+                                 {Builder::integer("axis", 1)}, {DType::i64, {count}, 100, false});
   b.add("Gather", {at, which}, {Builder::integer("axis", 1)},
         {DType::f32, {fixed(1), count, fixed(4)}, 64, false});
   return true;

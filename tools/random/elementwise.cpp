@@ -121,19 +121,19 @@ Attributes attributes_of(Builder& b, std::string_view op) {
   return a;
 }
 
-Value unary_of(Builder& b, const UnaryRow& row, const Value& x) {
+DrawnValue unary_of(Builder& b, const UnaryRow& row, const DrawnValue& x) {
   return b.add(row.op, {x}, attributes_of(b, row.op),
                {x.dtype, x.dims, row.magnitude(x.most), row.rounds, false, row.makes_positive});
 }
 
-bool allowed(const Builder& b, const UnaryRow& row, const Value& x) {
+bool allowed(const Builder& b, const UnaryRow& row, const DrawnValue& x) {
   if (row.op == "Gelu" && b.opset() < 20) return false;
   if (x.dtype == DType::bf16 && !row.bf16) return false;
   return x.most <= row.limit && (!row.positive || x.positive) && (!x.wild || row.limit >= 1e3);
 }
 
 bool unary(Builder& b) {
-  const Value x = b.take({.types = {some_float(b)}, .tame = b.rng.chance(0.8)});
+  const DrawnValue x = b.take({.types = {some_float(b)}, .tame = b.rng.chance(0.8)});
   const UnaryRow& row = unary_rows[b.rng.below(std::size(unary_rows))];
   if (!allowed(b, row, x)) return false;
   if (x.wild && row.rounds && row.op != "Sigmoid" && row.op != "Tanh") return false;
@@ -142,7 +142,7 @@ bool unary(Builder& b) {
 }
 
 bool unary_positive(Builder& b) {
-  const Value x = b.take({.types = {some_float(b)}, .positive = true});
+  const DrawnValue x = b.take({.types = {some_float(b)}, .positive = true});
   if (!x.positive) return false;
   const UnaryRow& row = unary_rows[b.rng.below(std::size(unary_rows))];
   if (!row.positive || !allowed(b, row, x)) return false;
@@ -151,7 +151,8 @@ bool unary_positive(Builder& b) {
 }
 
 bool stepping(Builder& b) {
-  const Value x = b.take({.types = ordinary_floats(), .exact = true, .tame = b.rng.chance(0.7)});
+  const DrawnValue x =
+      b.take({.types = ordinary_floats(), .exact = true, .tame = b.rng.chance(0.7)});
   if (!x.exact) return false;
   const UnaryRow& row = stepping_rows[b.rng.below(std::size(stepping_rows))];
   b.add(row.op, {x}, {}, {x.dtype, x.dims, row.magnitude(x.most), false, true});
@@ -159,7 +160,7 @@ bool stepping(Builder& b) {
 }
 
 bool integer_unary(Builder& b) {
-  const Value x = b.take({.types = all_integers(), .tame = b.rng.chance(0.7)});
+  const DrawnValue x = b.take({.types = all_integers(), .tame = b.rng.chance(0.7)});
   std::vector<std::string_view> ops = {"Abs", "Sign", "BitwiseNot", "Identity"};
   if (!is_unsigned(x.dtype)) ops.insert(ops.end(), {"Neg", "Relu"});
   b.add(b.rng.pick(ops), {x}, {}, {x.dtype, x.dims, x.most, false});
@@ -167,7 +168,7 @@ bool integer_unary(Builder& b) {
 }
 
 bool asks_what_it_is(Builder& b) {
-  const Value x = b.take({.types = {DType::f32}, .exact = true, .tame = false});
+  const DrawnValue x = b.take({.types = {DType::f32}, .exact = true, .tame = false});
   if (!x.exact) return false;
   b.add(b.rng.chance(0.5) ? "IsNaN" : "IsInf", {x}, {}, {DType::boolean, x.dims, 1, false, true});
   return true;
@@ -175,7 +176,7 @@ bool asks_what_it_is(Builder& b) {
 
 bool clip(Builder& b) {
   const std::vector<DType>& types = all_numbers();
-  const Value x = b.take({.types = types, .tame = b.rng.chance(0.8)});
+  const DrawnValue x = b.take({.types = types, .tame = b.rng.chance(0.8)});
   const bool whole = is_integer(x.dtype);
   Values in = {x, Builder::none(), Builder::none()};
   if (b.rng.chance(0.8)) in[1] = b.scalar(x.dtype, whole ? b.rng.between(0, 3) : b.rng.real(-2, 0));
@@ -185,7 +186,7 @@ bool clip(Builder& b) {
 }
 
 bool shrinking(Builder& b) {
-  const Value x = b.take({.types = {DType::f32}, .exact = true});
+  const DrawnValue x = b.take({.types = {DType::f32}, .exact = true});
   if (!x.exact) return false;
   if (b.rng.chance(0.5)) {
     b.add("ThresholdedRelu", {x}, {b.number("alpha", 0.3)}, {x.dtype, x.dims, x.most, false, true});
@@ -216,13 +217,13 @@ std::optional<Extents> broadcast(const Extents& a, const Extents& b) {
 
 // Two operands of a type, in either order.
 struct Pair {
-  Value a;
-  Value b;
+  DrawnValue a;
+  DrawnValue b;
   Extents dims;
 };
 std::optional<Pair> two_operands(Builder& b, const Want& want) {
-  const Value x = b.take(want);
-  const Value y = b.take_broadcast(x.dtype, x.dims, want);
+  const DrawnValue x = b.take(want);
+  const DrawnValue y = b.take_broadcast(x.dtype, x.dims, want);
   if (want.exact && !(x.exact && y.exact)) return std::nullopt;
   const auto dims = broadcast(x.dims, y.dims);
   if (!dims || !b.fits(*dims)) return std::nullopt;
@@ -232,8 +233,8 @@ std::optional<Pair> two_operands(Builder& b, const Want& want) {
 bool arithmetic(Builder& b) {
   const auto p = two_operands(b, {.types = {some_float(b)}, .tame = b.rng.chance(0.95)});
   if (!p) return false;
-  const Value& x = p->a;
-  const Value& y = p->b;
+  const DrawnValue& x = p->a;
+  const DrawnValue& y = p->b;
   struct Row {
     std::string_view op;
     double most;
@@ -253,8 +254,8 @@ bool arithmetic(Builder& b) {
 }
 
 bool division(Builder& b) {
-  const Value x = b.take({.types = {some_float(b)}});
-  const Value y = b.take_broadcast(x.dtype, x.dims, {.positive = true});
+  const DrawnValue x = b.take({.types = {some_float(b)}});
+  const DrawnValue y = b.take_broadcast(x.dtype, x.dims, {.positive = true});
   if (!y.positive) return false;
   b.add("Div", {x, y}, {}, {x.dtype, x.dims, x.most * 4});
   return true;
@@ -263,7 +264,7 @@ bool division(Builder& b) {
 bool power(Builder& b) {
   const double exponent = b.rng.pick(std::vector<double>{2, 2, 3, 1, 0, 0.5, -1, -0.5, 1.5, 4});
   const bool any_sign = exponent >= 0 && exponent == std::floor(exponent);
-  const Value x = b.take({.types = {b.rng.pick(ordinary_floats())}, .positive = !any_sign});
+  const DrawnValue x = b.take({.types = {b.rng.pick(ordinary_floats())}, .positive = !any_sign});
   if ((!any_sign && !x.positive) || x.most > 10) return false;
   const DType type = b.rng.chance(0.7) ? x.dtype : DType::f32;
   b.add("Pow", {x, b.steady(b.scalar(type, exponent))}, {},
@@ -287,7 +288,7 @@ bool integer_arithmetic(Builder& b) {
 }
 
 bool variadic(Builder& b) {
-  const Value x = b.take({.types = {some_float(b)}});
+  const DrawnValue x = b.take({.types = {some_float(b)}});
   Values in = {x};
   Extents dims = x.dims;
   double sum = x.most;
@@ -315,7 +316,7 @@ bool comparison(Builder& b) {
 
 bool logic(Builder& b) {
   if (b.rng.chance(0.3)) {
-    const Value x = b.take({.types = {DType::boolean}});
+    const DrawnValue x = b.take({.types = {DType::boolean}});
     b.add("Not", {x}, {}, {DType::boolean, x.dims, 1, false});
     return true;
   }
@@ -329,7 +330,7 @@ bool logic(Builder& b) {
 bool where(Builder& b) {
   const auto p = two_operands(b, {.types = movable_types(), .tame = b.rng.chance(0.7)});
   if (!p) return false;
-  const Value condition = b.take_broadcast(DType::boolean, p->dims);
+  const DrawnValue condition = b.take_broadcast(DType::boolean, p->dims);
   b.add("Where", {condition, p->a, p->b}, {},
         {p->a.dtype, p->dims, std::max(p->a.most, p->b.most), false});
   return true;
@@ -338,7 +339,7 @@ bool where(Builder& b) {
 // Floats that become integers or truth values must be exact; narrower floats round.
 bool cast(Builder& b) {
   const DType to = b.rng.pick(all_types());
-  const Value x = b.take(
+  const DrawnValue x = b.take(
       {.types = all_types(), .exact = !is_float(to), .tame = is_float(to) || b.rng.chance(0.7)});
   if (!is_float(to) && !x.exact) return false;
   const bool jumps = is_float(x.dtype) && !is_float(to);
@@ -351,27 +352,27 @@ bool cast(Builder& b) {
 }
 
 bool prelu(Builder& b) {
-  const Value x = b.take({.types = {b.rng.pick(ordinary_floats())}, .least_rank = 1});
+  const DrawnValue x = b.take({.types = {b.rng.pick(ordinary_floats())}, .least_rank = 1});
   Extents slope = x.dims;
   if (b.rng.chance(0.6)) {
     for (Extent& e : slope) e = fixed(1);
     if (x.rank() > 1) slope[1] = x.dims[1];
     if (x.rank() > 2 && b.rng.chance(0.5)) slope.erase(slope.begin());
   }
-  const Value s = b.take_like(x.dtype, slope);
+  const DrawnValue s = b.take_like(x.dtype, slope);
   b.add("PRelu", {x, s}, {}, {x.dtype, x.dims, std::max(x.most, x.most * s.most)});
   return true;
 }
 
 bool dropout(Builder& b) {
-  const Value x = b.take({.types = {b.rng.pick(ordinary_floats())}});
+  const DrawnValue x = b.take({.types = {b.rng.pick(ordinary_floats())}});
   const auto out = b.add_many("Dropout", {x}, {}, {{x.dtype, x.dims, x.most, false}});
   return !out.empty();
 }
 
 // Brings large numbers back.
 bool squash(Builder& b) {
-  const auto x = b.find([](const Value& v) {
+  const auto x = b.find([](const DrawnValue& v) {
     return !v.wild && v.most > 64 && (v.dtype == DType::f32 || v.dtype == DType::f64);
   });
   if (!x) return false;
@@ -407,7 +408,7 @@ std::span<const Family> elementwise_families() {
   return elementwise_table;
 }
 
-Value activated(Builder& b, const Value& x) {
+DrawnValue activated(Builder& b, const DrawnValue& x) {
   for (int tries = 0; tries < 10; ++tries) {
     const UnaryRow& row = unary_rows[b.rng.below(std::size(unary_rows))];
     if (row.magnitude(4) <= 12 && !row.positive && allowed(b, row, x)) return unary_of(b, row, x);

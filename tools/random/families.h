@@ -51,6 +51,6 @@ const std::vector<DType>& movable_types();  // and strings
 // A float type for the next node: the model's own most of the time.
 DType some_float(Builder& b);
 // An activation or another elementwise function that keeps numbers small.
-Value activated(Builder& b, const Value& x);
+DrawnValue activated(Builder& b, const DrawnValue& x);
 
 }  // namespace quern::tools

@@ -147,21 +147,21 @@ onnx::TypeProto Builder::vague(onnx::TypeProto type) {
 void Builder::add_claims() {
   if (!rng.chance(0.3)) return;
   const double share = rng.real(0.1, 1);
-  for (const Value& v : top_)
+  for (const DrawnValue& v : top_)
     if (made_.contains(v.name) && rng.chance(share))
       out_.graph().value_info.push_back({v.name, vague(declared(v.dtype, v.dims, Fixed::some))});
 }
 
 void Builder::choose_outputs() {
   std::vector<onnx::ValueInfo>& outputs = out_.graph().outputs;
-  const auto hand_out = [&](const Value& v) {
+  const auto hand_out = [&](const DrawnValue& v) {
     outputs.push_back({v.name, vague(declared(v.dtype, v.dims, Fixed::some))});
     if (rng.chance(0.02)) outputs.push_back(onnx::ValueInfo(outputs.back()));  // named twice
     if (v.exact) out_.exact.push_back(v.name);
     out_.grains[v.name] = v.grain;
   };
   const bool everything = rng.chance(0.1);
-  for (const Value& v : top_) {
+  for (const DrawnValue& v : top_) {
     const bool is_input = !made_.contains(v.name);
     const double share = is_input ? 0.03 : !used_.contains(v.name) ? 0.95 : everything ? 1.0 : 0.12;
     if (!rng.chance(share)) continue;

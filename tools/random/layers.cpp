@@ -10,7 +10,7 @@
 namespace quern::tools {
 namespace {
 
-Effect same(const Value& x, double most) {
+Effect same(const DrawnValue& x, double most) {
   return {x.dtype, x.dims, most};
 }
 
@@ -56,7 +56,7 @@ std::optional<Heads> some_heads(Builder& b) {
   return h;
 }
 
-Value some_mask(Builder& b, const Heads& h) {
+DrawnValue some_mask(Builder& b, const Heads& h) {
   Extents dims = {h.rows, h.all_keys()};
   if (b.rng.chance(0.5)) dims.insert(dims.begin(), {h.batch, fixed(1)});
   return b.rng.chance(0.5) ? b.take_like(h.type, dims) : b.take_like(DType::boolean, dims);
@@ -67,9 +67,9 @@ bool attention(Builder& b) {
   const auto heads = some_heads(b);
   if (!heads) return false;
   const Heads& h = *heads;
-  const Value q = b.take_like(h.type, h.dims(h.rows, h.q));
-  const Value k = b.take_like(h.type, h.dims(h.keys, h.kv));
-  const Value v = b.take_like(h.type, h.dims(h.keys, h.kv));
+  const DrawnValue q = b.take_like(h.type, h.dims(h.rows, h.q));
+  const DrawnValue k = b.take_like(h.type, h.dims(h.keys, h.kv));
+  const DrawnValue v = b.take_like(h.type, h.dims(h.keys, h.kv));
   if (q.most * k.most * static_cast<double>(h.width) > 300) return false;
   Values in = {q, k, v, b.rng.chance(0.4) ? some_mask(b, h) : Builder::none()};
   const Extents cache = {h.batch, fixed(h.kv), h.past, fixed(h.width)};
@@ -104,7 +104,7 @@ bool rotary(Builder& b) {
   const auto heads = some_heads(b);
   if (!heads || heads->width < 4) return false;
   const Heads& h = *heads;
-  const Value x = b.take_like(h.type, h.dims(h.rows, h.q));
+  const DrawnValue x = b.take_like(h.type, h.dims(h.rows, h.q));
   const std::int64_t turned = b.rng.chance(0.3) ? h.width / 2 : h.width;
   const bool by_position = b.rng.chance(0.5);
   const Extents table = by_position ? Extents{fixed(9), fixed(turned / 2)}
@@ -154,8 +154,8 @@ bool tensor_scatter(Builder& b) {
   const std::int64_t added = b.rng.between(1, length);
   const Extent width = fixed(b.rng.between(1, 8));
   const DType type = b.rng.chance(0.8) ? b.main_type() : DType::i64;
-  const Value cache = b.take_like(type, {batch, fixed(2), fixed(length), width});
-  const Value update = b.take_like(type, {batch, fixed(2), fixed(added), width});
+  const DrawnValue cache = b.take_like(type, {batch, fixed(2), fixed(length), width});
+  const DrawnValue update = b.take_like(type, {batch, fixed(2), fixed(added), width});
   const bool circular = b.rng.chance(0.4);
   Values in = {cache, update};
   if (b.rng.chance(0.8))
@@ -170,9 +170,9 @@ bool tensor_scatter(Builder& b) {
 // ---- gates and convolutions
 
 bool gates(Builder& b) {
-  const Value x = b.take({.types = {b.rng.pick(ordinary_floats())}});
+  const DrawnValue x = b.take({.types = {b.rng.pick(ordinary_floats())}});
   if (b.opset() >= 28 && b.rng.chance(0.5)) {
-    const Value y = b.take_like(x.dtype, x.dims);
+    const DrawnValue y = b.take_like(x.dtype, x.dims);
     b.add("SwiGLU", {x, y}, {}, same(x, x.most * y.most));
   } else if (b.opset() >= 24) {
     b.add("Swish", {x}, {b.number("alpha", b.rng.real(0.5, 1.5))}, same(x, x.most));
@@ -190,9 +190,9 @@ bool causal_conv(Builder& b) {
   const Extent kernel = fixed(b.rng.between(1, 4));
   const Extents xd = {batch, channels, length};
   if (least(length) == 0 || !b.fits(xd)) return false;
-  const Value x = b.take_like(DType::f32, xd);
+  const DrawnValue x = b.take_like(DType::f32, xd);
   const Extents kept = {batch, channels, fixed(kernel[0] - 1)};
-  const Value w = b.constant(x.dtype, {channels, fixed(1), kernel});
+  const DrawnValue w = b.constant(x.dtype, {channels, fixed(1), kernel});
   Values in = {x, w, b.rng.chance(0.5) ? b.take_like(x.dtype, {channels}) : Builder::none(),
                kernel[0] > 1 && b.rng.chance(0.5) ? b.take_like(x.dtype, kept) : Builder::none()};
   const double before = in[3].name.empty() ? x.most : std::max(x.most, in[3].most);
@@ -206,24 +206,24 @@ bool causal_conv(Builder& b) {
 
 // Functions whose domain has an end: their operands come from inside of it.
 bool bounded_domain(Builder& b) {
-  const Value x = b.take({.types = {b.rng.pick(ordinary_floats())}});
+  const DrawnValue x = b.take({.types = {b.rng.pick(ordinary_floats())}});
   const std::string_view op =
       b.rng.pick(std::vector<std::string_view>{"Asin", "Acos", "Atanh", "Acosh"});
   if (op == "Acosh") {
-    const Value y = b.add("Abs", {x}, {}, {x.dtype, x.dims, x.most, false});
-    const Value z = b.add("Add", {y, b.scalar(x.dtype, 1.25)}, {}, same(x, x.most + 1.25));
+    const DrawnValue y = b.add("Abs", {x}, {}, {x.dtype, x.dims, x.most, false});
+    const DrawnValue z = b.add("Add", {y, b.scalar(x.dtype, 1.25)}, {}, same(x, x.most + 1.25));
     b.add(op, {z}, {}, same(x, x.most + 1));
     return true;
   }
-  const Value y = b.add("Tanh", {x}, {}, same(x, 1));
-  const Value z = b.add("Mul", {y, b.scalar(x.dtype, 0.875)}, {}, same(x, 0.875));
+  const DrawnValue y = b.add("Tanh", {x}, {}, same(x, 1));
+  const DrawnValue z = b.add("Mul", {y, b.scalar(x.dtype, 0.875)}, {}, same(x, 0.875));
   b.add(op, {z}, {}, same(x, 3));
   return true;
 }
 
 bool cumulative_product(Builder& b) {
   if (b.opset() < 26) return false;
-  const Value x = b.take({.types = {DType::f32, DType::f64}, .least_rank = 1});
+  const DrawnValue x = b.take({.types = {DType::f32, DType::f64}, .least_rank = 1});
   const auto axis = b.rng.below(static_cast<std::int64_t>(x.rank()));
   const double terms = static_cast<double>(most(x.dims[static_cast<std::size_t>(axis)]));
   Attributes a;
@@ -237,7 +237,7 @@ bool cumulative_product(Builder& b) {
 // ---- norms
 
 bool more_norms(Builder& b) {
-  const Value x =
+  const DrawnValue x =
       b.take({.types = {DType::f32}, .least_rank = 3, .most_rank = 5, .nonempty = true});
   if (b.rng.chance(0.35)) {
     std::vector<std::int64_t> axes;
@@ -280,7 +280,7 @@ bool loss(Builder& b) {
   if (least(product(xd)) == 0 || !b.fits(xd)) return false;
   const DType type = b.rng.chance(0.8) ? DType::f32 : DType::f64;
   const bool cross_entropy = b.rng.chance(0.5);
-  const Value x = b.take_like(type, xd);
+  const DrawnValue x = b.take_like(type, xd);
   Values in = {x, b.indices(b.rng.chance(0.5) ? DType::i64 : DType::i32, td, fixed(0), classes)};
   if (b.rng.chance(0.4)) in.push_back(b.root(type, {classes}, Numbers::positive));
   const std::string_view reduction =
@@ -301,8 +301,8 @@ bool optimiser(Builder& b) {
   static constexpr std::string_view domain = "ai.onnx.preview.training";
   const std::string_view op =
       b.rng.pick(std::vector<std::string_view>{"Adagrad", "Adam", "Momentum"});
-  const Value x = b.take({.types = {DType::f32}});
-  const Value g = b.take_like(x.dtype, x.dims);
+  const DrawnValue x = b.take({.types = {DType::f32}});
+  const DrawnValue g = b.take_like(x.dtype, x.dims);
   // Square roots are taken of sums of squares.
   const auto squares = [&] { return b.root(x.dtype, x.dims, Numbers::positive); };
   Values in = {b.scalar(DType::f32, 0.125),

@@ -17,7 +17,7 @@ bool matmul(Builder& b) {
   const DType type =
       whole ? b.rng.pick(std::vector<DType>{DType::i32, DType::i64, DType::u32, DType::u64})
             : some_float(b);
-  const Value a = b.take({.types = {type}, .least_rank = 1, .most_rank = 4});
+  const DrawnValue a = b.take({.types = {type}, .least_rank = 1, .most_rank = 4});
   const Extent depth = a.dims.back();
   Extents bd;
   if (a.rank() > 2 && b.rng.chance(0.5)) bd.assign(a.dims.begin(), a.dims.end() - 2);
@@ -28,7 +28,7 @@ bool matmul(Builder& b) {
   const bool vector = bd.size() == 1 && b.rng.chance(0.15);
   const Extent columns = some_extent(b);
   if (!vector) bd.push_back(columns);
-  const Value w = b.take_like(type, bd);
+  const DrawnValue w = b.take_like(type, bd);
   Extents out = a.dims;
   out.pop_back();
   if (!vector) out.push_back(columns);
@@ -41,7 +41,7 @@ bool matmul(Builder& b) {
 bool gemm(Builder& b) {
   const DType type = b.rng.chance(0.9) ? (b.main_type() == DType::bf16 ? DType::f32 : b.main_type())
                                        : b.rng.pick(ordinary_floats());
-  const Value a = b.take({.types = {type}, .least_rank = 2, .most_rank = 2});
+  const DrawnValue a = b.take({.types = {type}, .least_rank = 2, .most_rank = 2});
   const bool ta = b.rng.chance(0.3);
   const bool tb = b.rng.chance(0.5);
   const Extent rows = a.dims[ta ? 1 : 0];
@@ -49,7 +49,7 @@ bool gemm(Builder& b) {
   const Extent columns = some_extent(b);
   const Extents dims = {rows, columns};
   if (!b.fits(dims) || !b.fits({depth, columns})) return false;
-  const Value w = b.take_like(type, tb ? Extents{columns, depth} : Extents{depth, columns});
+  const DrawnValue w = b.take_like(type, tb ? Extents{columns, depth} : Extents{depth, columns});
   Values in = {a, w};
   if (b.rng.chance(0.75)) {
     const std::vector<Extents> forms = {

@@ -9,16 +9,16 @@
 namespace quern::tools {
 namespace {
 
-Value anything(Builder& b, std::size_t least_rank = 0, std::size_t most_rank = 5) {
+DrawnValue anything(Builder& b, std::size_t least_rank = 0, std::size_t most_rank = 5) {
   return b.take({.types = b.rng.chance(0.7) ? std::vector<DType>{b.main_type()} : movable_types(),
                  .least_rank = least_rank,
                  .most_rank = most_rank,
                  .tame = b.rng.chance(0.9)});
 }
-Effect moved(const Value& x, const Extents& dims) {
+Effect moved(const DrawnValue& x, const Extents& dims) {
   return {x.dtype, dims, x.most, false, false, x.positive};
 }
-std::int64_t some_axis(Builder& b, const Value& x) {
+std::int64_t some_axis(Builder& b, const DrawnValue& x) {
   return b.rng.below(static_cast<std::int64_t>(x.rank()));
 }
 std::int64_t maybe_negative(Builder& b, std::int64_t axis, std::size_t rank) {
@@ -50,7 +50,7 @@ Extents regrouped(Builder& b, Extents dims) {
   return dims;
 }
 
-Value reshaped(Builder& b, const Value& x, const Extents& dims) {
+DrawnValue reshaped(Builder& b, const DrawnValue& x, const Extents& dims) {
   Attributes a;
   // Zero in a shape means "as it was" unless the attribute says otherwise.
   const bool has_zero =
@@ -60,15 +60,15 @@ Value reshaped(Builder& b, const Value& x, const Extents& dims) {
 }
 
 bool reshape(Builder& b) {
-  const Value x = anything(b);
+  const DrawnValue x = anything(b);
   const Extents dims = regrouped(b, x.dims);
-  const Value y = reshaped(b, x, dims);
+  const DrawnValue y = reshaped(b, x, dims);
   if (b.rng.chance(0.25)) reshaped(b, y, b.rng.chance(0.5) ? x.dims : regrouped(b, dims));
   return true;
 }
 
 bool flatten(Builder& b) {
-  const Value x = anything(b, 1);
+  const DrawnValue x = anything(b, 1);
   const std::int64_t axis = b.rng.between(0, static_cast<std::int64_t>(x.rank()));
   const auto cut = static_cast<std::size_t>(axis);
   const std::span<const Extent> all(x.dims);
@@ -78,7 +78,7 @@ bool flatten(Builder& b) {
 }
 
 bool squeeze(Builder& b) {
-  const Value x = anything(b, 0, 4);
+  const DrawnValue x = anything(b, 0, 4);
   std::vector<std::int64_t> axes;
   Extents dims;
   for (std::size_t i = 0; i < x.rank(); ++i) {
@@ -99,23 +99,23 @@ bool squeeze(Builder& b) {
   return true;
 }
 
-Value transposed(Builder& b, const Value& x, const std::vector<std::int64_t>& perm) {
+DrawnValue transposed(Builder& b, const DrawnValue& x, const std::vector<std::int64_t>& perm) {
   Extents dims;
   for (const std::int64_t p : perm) dims.push_back(x.dims[static_cast<std::size_t>(p)]);
   return b.add("Transpose", {x}, {Builder::integers("perm", perm)}, moved(x, dims));
 }
 
 bool transpose(Builder& b) {
-  const Value x = anything(b, 1);
+  const DrawnValue x = anything(b, 1);
   std::vector<std::int64_t> perm(x.rank());
   std::iota(perm.begin(), perm.end(), 0);
   for (std::size_t i = perm.size(); i > 1; --i)
     std::swap(perm[i - 1],
               perm[static_cast<std::size_t>(b.rng.below(static_cast<std::int64_t>(i)))]);
-  const Value y = transposed(b, x, perm);
+  const DrawnValue y = transposed(b, x, perm);
   if (!b.rng.chance(0.3)) return true;
   // Back, at once or behind something elementwise.
-  Value z = y;
+  DrawnValue z = y;
   if (b.rng.chance(0.5) && is_float(y.dtype)) z = b.add("Relu", {y}, {}, moved(y, y.dims));
   std::vector<std::int64_t> back(perm.size());
   for (std::size_t i = 0; i < perm.size(); ++i)
@@ -154,7 +154,7 @@ Cut some_cut(Builder& b, const Extent& e) {
 }
 
 bool slice(Builder& b) {
-  const Value x = anything(b, 1);
+  const DrawnValue x = anything(b, 1);
   std::vector<std::int64_t> starts, ends, axes, steps;
   Extents dims = x.dims;
   bool steps_matter = false;
@@ -178,7 +178,7 @@ bool slice(Builder& b) {
 }
 
 bool split(Builder& b) {
-  const Value x = anything(b, 1);
+  const DrawnValue x = anything(b, 1);
   const std::int64_t axis = some_axis(b, x);
   const auto at = static_cast<std::size_t>(axis);
   if (!is_fixed(x.dims[at]) || x.dims[at][0] < 1) return false;
@@ -214,12 +214,12 @@ bool split(Builder& b) {
 }
 
 bool concat(Builder& b) {
-  const Value x = anything(b, 1);
+  const DrawnValue x = anything(b, 1);
   const std::int64_t axis = some_axis(b, x);
   const auto at = static_cast<std::size_t>(axis);
   Values in = {x};
   double most = x.most;
-  const auto goes_with = [&](const Value& v) {
+  const auto goes_with = [&](const DrawnValue& v) {
     if (v.dtype != x.dtype || v.rank() != x.rank() || v.wild != x.wild || v.most > 1e3)
       return false;
     for (std::size_t i = 0; i < x.rank(); ++i)
@@ -227,7 +227,7 @@ bool concat(Builder& b) {
     return true;
   };
   for (std::int64_t n = b.rng.between(1, 3); n > 0; --n) {
-    Value y = b.rng.chance(0.1) ? x : Value{};
+    DrawnValue y = b.rng.chance(0.1) ? x : DrawnValue{};
     if (y.name.empty()) {
       if (const auto found = b.find(goes_with)) y = *found;
       if (y.name.empty() || b.rng.chance(0.3)) {
@@ -244,7 +244,7 @@ bool concat(Builder& b) {
   Extents dims = x.dims;
   dims[at] = fixed(0);
   bool positive = true;
-  for (const Value& v : in) {
+  for (const DrawnValue& v : in) {
     for (std::size_t k = 0; k < most_runs; ++k) dims[at][k] += v.dims[at][k];
     most = std::max(most, v.most);
     positive = positive && v.positive;
@@ -256,7 +256,7 @@ bool concat(Builder& b) {
 }
 
 bool expand(Builder& b) {
-  const Value x = anything(b, 0, 4);
+  const DrawnValue x = anything(b, 0, 4);
   Extents dims = x.dims;
   for (Extent& e : dims)
     if (e == fixed(1) && b.rng.chance(0.7)) e = b.random_extent();
@@ -273,7 +273,7 @@ bool expand(Builder& b) {
 }
 
 bool tile(Builder& b) {
-  const Value x = anything(b, 1);
+  const DrawnValue x = anything(b, 1);
   std::vector<std::int64_t> repeats;
   Extents dims = x.dims;
   for (Extent& e : dims) {
@@ -298,7 +298,7 @@ std::int64_t extension(Builder& b, std::string_view mode, std::int64_t kept) {
 
 // Negative pads cut first, at either end; positive ones extend what is left.
 bool pad(Builder& b) {
-  const Value x = anything(b, 1);
+  const DrawnValue x = anything(b, 1);
   std::vector<std::string_view> modes = {"constant", "constant", "constant", "edge", "reflect"};
   if (b.opset() >= 19) modes.emplace_back("wrap");
   const std::string_view mode = b.rng.pick(modes);
@@ -328,11 +328,12 @@ bool pad(Builder& b) {
 }
 
 bool depth_space(Builder& b) {
-  const auto x = b.find([](const Value& v) {
+  const auto x = b.find([](const DrawnValue& v) {
     return v.rank() == 4 && least(product(v.dims)) > 0 && is_float(v.dtype) &&
            is_fixed(v.dims[1]) && is_fixed(v.dims[2]) && is_fixed(v.dims[3]);
   });
-  const Value y = x ? *x : b.root(DType::f32, fixed_dims(std::array<std::int64_t, 4>{1, 8, 4, 2}));
+  const DrawnValue y =
+      x ? *x : b.root(DType::f32, fixed_dims(std::array<std::int64_t, 4>{1, 8, 4, 2}));
   Extents dims = y.dims;
   const std::int64_t block = 2;
   if (dims[1][0] % 4 == 0 && b.rng.chance(0.6)) {
@@ -349,7 +350,7 @@ bool depth_space(Builder& b) {
 }
 
 bool trilu(Builder& b) {
-  const Value x = anything(b, 2);
+  const DrawnValue x = anything(b, 2);
   if (x.dtype == DType::string) return false;
   Values in = {x};
   if (b.rng.chance(0.6))
@@ -361,11 +362,11 @@ bool trilu(Builder& b) {
 }
 
 bool reverse_sequence(Builder& b) {
-  const Value x = b.take({.types = {b.main_type()}, .least_rank = 2, .nonempty = true});
+  const DrawnValue x = b.take({.types = {b.main_type()}, .least_rank = 2, .nonempty = true});
   const bool time_first = b.rng.chance(0.5);
   const Extent time = x.dims[time_first ? 0 : 1];
   const Extent batch = x.dims[time_first ? 1 : 0];
-  const Value lengths =
+  const DrawnValue lengths =
       b.indices(DType::i64, {batch}, fixed(1), map_extent(time, [](auto n) { return n + 1; }));
   b.add("ReverseSequence", {x, lengths},
         {Builder::integer("time_axis", !time_first), Builder::integer("batch_axis", time_first)},
@@ -375,7 +376,7 @@ bool reverse_sequence(Builder& b) {
 
 // One tensor cut in views, the views used apart, and joined.
 bool views_joined(Builder& b) {
-  const Value x = b.take({.types = {b.main_type()}, .least_rank = 1, .nonempty = true});
+  const DrawnValue x = b.take({.types = {b.main_type()}, .least_rank = 1, .nonempty = true});
   if (!is_fixed(x.dims[0]) || x.dims[0][0] < 2) return false;
   const std::int64_t cut = b.rng.between(1, x.dims[0][0] - 1);
   const auto part = [&](std::int64_t from, std::int64_t to) {
@@ -385,8 +386,8 @@ bool views_joined(Builder& b) {
                  {x, b.numbers_constant({from}), b.numbers_constant({to}), b.numbers_constant({0})},
                  {}, moved(x, dims));
   };
-  Value head = part(0, cut);
-  Value tail = part(cut, x.dims[0][0]);
+  DrawnValue head = part(0, cut);
+  DrawnValue tail = part(cut, x.dims[0][0]);
   if (b.rng.chance(0.6)) tail = activated(b, tail);
   if (b.rng.chance(0.3)) head = b.add("Identity", {head}, {}, moved(head, head.dims));
   Values in = {tail, head};
@@ -394,7 +395,7 @@ bool views_joined(Builder& b) {
   Extents dims = x.dims;
   dims[0] = fixed(0);
   double most = 0;
-  for (const Value& v : in) {
+  for (const DrawnValue& v : in) {
     dims[0] = fixed(dims[0][0] + v.dims[0][0]);
     most = std::max(most, v.most);
   }

@@ -22,12 +22,12 @@ std::vector<DType> narrow_types(const Builder& b) {
 onnx::AttributeProto to(DType type) {
   return Builder::integer("to", onnx::onnx_type_of(type));
 }
-Effect narrowed(const Value& x, const Extents& dims) {
+Effect narrowed(const DrawnValue& x, const Extents& dims) {
   return {x.dtype, dims, x.most, false};
 }
 
 // A few operators that move elements of any type.
-Value carried(Builder& b, Value x) {
+DrawnValue carried(Builder& b, DrawnValue x) {
   for (std::int64_t n = b.rng.between(0, 2); n > 0; --n) {
     if (x.rank() > 1 && b.opset() >= 21 && b.rng.chance(0.4)) {
       std::vector<std::int64_t> perm;
@@ -51,7 +51,7 @@ bool cast_narrow(Builder& b) {
   const DType type = b.rng.pick(types);
   const bool is_whole = type == DType::i4 || type == DType::u4;
   // Values out of range wrap or saturate; the ranges are -8 to 7 and 0 to 15.
-  const Value x =
+  const DrawnValue x =
       is_whole
           ? b.input_of(DType::i32, b.random_dims(2),
                        [&](std::size_t, const Shape& s) {
@@ -63,11 +63,11 @@ bool cast_narrow(Builder& b) {
   if (!x.exact) return false;
   Attributes a = {to(type)};
   if (!is_whole && b.rng.chance(0.3)) a.push_back(Builder::integer("saturate", 0));
-  Value y = b.rng.chance(0.2) ? b.root(type, x.dims)
-                              : b.add("Cast", {x}, a, {type, x.dims, 9, false, !is_whole});
+  DrawnValue y = b.rng.chance(0.2) ? b.root(type, x.dims)
+                                   : b.add("Cast", {x}, a, {type, x.dims, 9, false, !is_whole});
   y = carried(b, y);
   if (b.rng.chance(0.3)) return true;
-  const Value like = b.take({.types = {DType::f32, DType::f16, DType::f32}});
+  const DrawnValue like = b.take({.types = {DType::f32, DType::f16, DType::f32}});
   if (b.rng.chance(0.3)) {
     b.add("CastLike", {y, like}, {}, {like.dtype, y.dims, 16, false});
   } else {
@@ -76,7 +76,7 @@ bool cast_narrow(Builder& b) {
   return true;
 }
 
-Value power_of_two(Builder& b, const Extents& dims) {
+DrawnValue power_of_two(Builder& b, const Extents& dims) {
   const int exponent = static_cast<int>(b.rng.between(-4, -1));
   if (dims.empty()) return b.scalar(DType::f32, std::ldexp(1.0, exponent));
   std::vector<std::int64_t> sizes;
@@ -91,7 +91,7 @@ struct Scales {
   Extents dims;
   Attributes attributes;
 };
-Scales some_scales(Builder& b, const Value& x) {
+Scales some_scales(Builder& b, const DrawnValue& x) {
   if (x.rank() == 0 || !all_fixed(x.dims) || b.rng.chance(0.4)) return {};
   const auto axis = b.rng.below(static_cast<std::int64_t>(x.rank()));
   const auto at = static_cast<std::size_t>(axis);
@@ -112,20 +112,20 @@ bool quantize_narrow(Builder& b) {
   if (b.opset() >= 21) types.insert(types.end(), {DType::i16, DType::u16});
   if (types.empty()) return false;
   const DType type = b.rng.pick(types);
-  const Value x = b.take({.types = {DType::f32}, .exact = true, .nonempty = true});
+  const DrawnValue x = b.take({.types = {DType::f32}, .exact = true, .nonempty = true});
   if (!x.exact) return false;
   const Scales s = some_scales(b, x);
-  const Value scale = power_of_two(b, s.dims);
+  const DrawnValue scale = power_of_two(b, s.dims);
   const bool is_float8 = is_float(type);
   std::vector<std::int64_t> sizes;
   for (const Extent& e : s.dims) sizes.push_back(e[0]);
   const std::int64_t shift = is_float8 ? 0 : type == DType::u4 ? 8 : type == DType::u16 ? 999 : 1;
-  const Value zero = b.constant_of(
+  const DrawnValue zero = b.constant_of(
       tensor_of(type, Shape(sizes), [&](std::int64_t) { return static_cast<double>(shift); }));
   const std::string_view domain =
       s.attributes.size() < 2 && !is_float8 && b.rng.chance(0.2) ? "com.microsoft" : "";
-  Value q = b.add_of(domain, "QuantizeLinear", {x, scale, zero}, s.attributes,
-                     {type, x.dims, 128, false, true});
+  DrawnValue q = b.add_of(domain, "QuantizeLinear", {x, scale, zero}, s.attributes,
+                          {type, x.dims, 128, false, true});
   if (s.dims.empty()) q = carried(b, q);
   b.add_of(domain, "DequantizeLinear", {q, scale, zero}, s.attributes,
            {DType::f32, q.dims, 1e4, false});
@@ -136,28 +136,28 @@ bool quantize_narrow(Builder& b) {
 bool narrow_weights(Builder& b) {
   const auto types = narrow_types(b);
   if (types.empty()) return false;
-  const Value x =
+  const DrawnValue x =
       b.take({.types = {DType::f32}, .least_rank = 2, .most_rank = 3, .nonempty = true});
   const Extent columns = fixed(b.rng.between(1, 12));
   const Extents wd = {x.dims.back(), columns};
   Extents dims = x.dims;
   dims.back() = columns;
   if (!all_fixed(wd) || !b.fits(wd) || !b.fits(dims)) return false;
-  const Value w = b.constant(b.rng.pick(types), wd);
+  const DrawnValue w = b.constant(b.rng.pick(types), wd);
   const bool by_column = b.rng.chance(0.6);
-  const Value scale = power_of_two(b, by_column ? Extents{columns} : Extents{});
-  const Value d = b.add("DequantizeLinear", {w, scale},
-                        by_column ? Attributes{Builder::integer("axis", 1)} : Attributes{},
-                        {DType::f32, wd, 8, false});
+  const DrawnValue scale = power_of_two(b, by_column ? Extents{columns} : Extents{});
+  const DrawnValue d = b.add("DequantizeLinear", {w, scale},
+                             by_column ? Attributes{Builder::integer("axis", 1)} : Attributes{},
+                             {DType::f32, wd, 8, false});
   b.add("MatMul", {x, d}, {},
         {DType::f32, dims, x.most * 8 * static_cast<double>(tools::most(x.dims.back()))});
   return true;
 }
 
 bool cast_like(Builder& b) {
-  const Value like = b.take({.types = all_types()});
+  const DrawnValue like = b.take({.types = all_types()});
   const bool whole = !is_float(like.dtype);
-  const Value x = b.take({.types = all_types(), .exact = whole, .tame = true});
+  const DrawnValue x = b.take({.types = all_types(), .exact = whole, .tame = true});
   if (whole && !x.exact) return false;
   const bool jumps = whole && is_float(x.dtype);
   const bool same = x.dtype == like.dtype;
@@ -177,15 +177,15 @@ bool bit_cast(Builder& b) {
   const auto& types = b.rng.pick(widths);
   // Zeros of both signs, and all NaN, count as equal where floats are compared, so that the bits of
   // a float are only looked at where no node has made it.
-  const Value found = b.take({.types = types, .exact = true});
-  const Value x =
+  const DrawnValue found = b.take({.types = types, .exact = true});
+  const DrawnValue x =
       is_float(found.dtype) && found.depth > 0 ? b.root(found.dtype, found.dims) : found;
   const DType type = b.rng.pick(types);
   if (!x.exact) return false;
   // Integers as floats are any floats at all.
-  const Value y = b.add("BitCast", {x}, {to(type)},
-                        {type, x.dims, is_float(type) && !is_float(x.dtype) ? 1e30 : x.most, false,
-                         is_float(x.dtype)});
+  const DrawnValue y = b.add("BitCast", {x}, {to(type)},
+                             {type, x.dims, is_float(type) && !is_float(x.dtype) ? 1e30 : x.most,
+                              false, is_float(x.dtype)});
   if (!is_float(y.dtype) && is_float(x.dtype) && b.rng.chance(0.7))
     b.add("BitCast", {y}, {to(x.dtype)}, {x.dtype, x.dims, x.most, false});
   return true;

@@ -9,17 +9,17 @@
 namespace quern::tools {
 namespace {
 
-std::int64_t norm_axis(Builder& b, const Value& x) {
+std::int64_t norm_axis(Builder& b, const DrawnValue& x) {
   const auto rank = static_cast<std::int64_t>(x.rank());
   const std::int64_t axis = b.rng.below(rank);
   return b.rng.chance(0.4) ? axis - rank : axis;
 }
-std::size_t place(std::int64_t axis, const Value& x) {
+std::size_t place(std::int64_t axis, const DrawnValue& x) {
   return static_cast<std::size_t>(axis < 0 ? axis + static_cast<std::int64_t>(x.rank()) : axis);
 }
 
 bool softmax(Builder& b) {
-  const Value x = b.take({.types = {some_float(b)}, .least_rank = 1});
+  const DrawnValue x = b.take({.types = {some_float(b)}, .least_rank = 1});
   const std::int64_t axis = b.rng.chance(0.5) ? -1 : norm_axis(b, x);
   const bool log = b.rng.chance(0.25);
   Attributes a;
@@ -29,7 +29,8 @@ bool softmax(Builder& b) {
 }
 
 bool hardmax(Builder& b) {
-  const Value x = b.take({.types = {DType::f32}, .least_rank = 1, .exact = true, .nonempty = true});
+  const DrawnValue x =
+      b.take({.types = {DType::f32}, .least_rank = 1, .exact = true, .nonempty = true});
   if (!x.exact) return false;
   b.add("Hardmax", {x}, {Builder::integer("axis", norm_axis(b, x))},
         {x.dtype, x.dims, 1, false, true});
@@ -39,12 +40,12 @@ bool hardmax(Builder& b) {
 // A scale and a shift that are not the same value: s n + s would cancel where n is near -1.
 void add_scale_and_shift(Builder& b, DType type, const Extents& dims, Values& in) {
   in.push_back(b.take_like(type, dims));
-  const Value shift = b.take_like(type, dims);
+  const DrawnValue shift = b.take_like(type, dims);
   in.push_back(shift.name == in.back().name ? b.root(type, dims) : shift);
 }
 
 bool layer_norm(Builder& b) {
-  const Value x = b.take({.types = {some_float(b)}, .least_rank = 1, .nonempty = true});
+  const DrawnValue x = b.take({.types = {some_float(b)}, .least_rank = 1, .nonempty = true});
   const std::int64_t axis = b.rng.chance(0.6) ? -1 : norm_axis(b, x);
   const Extents tail(x.dims.begin() + static_cast<std::ptrdiff_t>(place(axis, x)), x.dims.end());
   if (least(product(tail)) < 2) return false;
@@ -58,8 +59,8 @@ bool layer_norm(Builder& b) {
   return true;
 }
 
-std::optional<Value> with_channels(Builder& b, std::size_t least_rank, DType type) {
-  const auto suits = [&](const Value& v) {
+std::optional<DrawnValue> with_channels(Builder& b, std::size_t least_rank, DType type) {
+  const auto suits = [&](const DrawnValue& v) {
     return v.dtype == type && !v.wild && v.most <= 64 && v.rank() >= least_rank && v.rank() <= 5 &&
            is_fixed(v.dims[1]) && least(product(v.dims)) > 0;
   };
@@ -119,9 +120,9 @@ bool other_norms(Builder& b) {
     b.add("LRN", {*x}, {Builder::integer("size", b.rng.between(1, 5)), b.number("alpha", 0.02)},
           {x->dtype, x->dims, x->most});
   } else {
-    const Value y = b.add("Abs", {*x}, {}, {x->dtype, x->dims, x->most, false});
-    const Value z = b.add("Add", {y, b.scalar(DType::f32, 0.5)}, {},
-                          {x->dtype, x->dims, x->most + 0.5, true, false, true});
+    const DrawnValue y = b.add("Abs", {*x}, {}, {x->dtype, x->dims, x->most, false});
+    const DrawnValue z = b.add("Add", {y, b.scalar(DType::f32, 0.5)}, {},
+                               {x->dtype, x->dims, x->most + 0.5, true, false, true});
     b.add("LpNormalization", {z},
           {Builder::integer("axis", norm_axis(b, z)), Builder::integer("p", b.rng.between(1, 2))},
           {x->dtype, x->dims, 1});
@@ -137,7 +138,7 @@ struct Reduction {
   Extents dims;
   double count = 1;  // elements that come to one
 };
-Reduction some_reduction(Builder& b, const Value& x) {
+Reduction some_reduction(Builder& b, const DrawnValue& x) {
   Reduction r{.keep = b.rng.chance(0.5)};
   std::vector<bool> reduced(x.rank());
   const bool all = b.rng.chance(0.15);
@@ -158,8 +159,8 @@ Reduction some_reduction(Builder& b, const Value& x) {
 bool reduction(Builder& b) {
   const bool whole = b.rng.chance(0.2);
   static const std::vector<DType> integers = {DType::i32, DType::i64};
-  const Value x = b.take({.types = whole ? integers : std::vector<DType>{some_float(b)},
-                          .nonempty = b.rng.chance(0.9)});
+  const DrawnValue x = b.take({.types = whole ? integers : std::vector<DType>{some_float(b)},
+                               .nonempty = b.rng.chance(0.9)});
   Reduction r = some_reduction(b, x);
   if (r.axes.empty()) {
     if (x.rank() > 0 && b.rng.chance(0.8)) return false;
@@ -198,7 +199,7 @@ bool reduction(Builder& b) {
 }
 
 bool arg_reduce(Builder& b) {
-  const Value x =
+  const DrawnValue x =
       b.take({.types = all_numbers(), .least_rank = 1, .exact = true, .nonempty = true});
   if (!x.exact) return false;
   const std::int64_t axis = norm_axis(b, x);
@@ -217,13 +218,13 @@ bool arg_reduce(Builder& b) {
 
 bool cumulative(Builder& b) {
   static const std::vector<DType> types = {DType::f32, DType::f64, DType::i32, DType::i64};
-  const Value x = b.take({.types = types, .least_rank = 1});
+  const DrawnValue x = b.take({.types = types, .least_rank = 1});
   const std::int64_t axis = norm_axis(b, x);
   Attributes a;
   if (b.rng.chance(0.4)) a.push_back(Builder::integer("exclusive", 1));
   if (b.rng.chance(0.4)) a.push_back(Builder::integer("reverse", 1));
-  const Value at = b.rng.chance(0.5) ? b.scalar(DType::i64, static_cast<double>(axis))
-                                     : b.scalar(DType::i32, static_cast<double>(axis));
+  const DrawnValue at = b.rng.chance(0.5) ? b.scalar(DType::i64, static_cast<double>(axis))
+                                          : b.scalar(DType::i32, static_cast<double>(axis));
   b.add("CumSum", {x, at}, a,
         {x.dtype, x.dims, x.most * static_cast<double>(tools::most(x.dims[place(axis, x)]) + 1)});
   return true;
@@ -237,7 +238,7 @@ bool recurrent(Builder& b) {
     std::int64_t gates;
   };
   const Row row = b.rng.pick(std::vector<Row>{{"LSTM", 4}, {"GRU", 3}, {"RNN", 1}});
-  const Value x =
+  const DrawnValue x =
       b.take({.types = {DType::f32}, .least_rank = 3, .most_rank = 3, .nonempty = true});
   if (!is_fixed(x.dims[2])) return false;
   const std::int64_t hidden = b.rng.between(1, 8);

@@ -11,16 +11,16 @@ namespace {
 
 using Kind = onnx::TypeProto::Kind;
 
-Value named(std::string_view name, const Value& like) {
-  Value v = like;
+DrawnValue named(std::string_view name, const DrawnValue& like) {
+  DrawnValue v = like;
   v.name = name;
   return v;
 }
 
 // A tensor in an optional, and out of it; or asked whether it is there.
 bool wrapped(Builder& b) {
-  const Value x = b.take({.types = {b.main_type(), DType::i64}});
-  Value o = named(b.add_structured("Optional", {x.name}, {}), x);
+  const DrawnValue x = b.take({.types = {b.main_type(), DType::i64}});
+  DrawnValue o = named(b.add_structured("Optional", {x.name}, {}), x);
   if (b.rng.chance(0.3)) o = named(b.add_structured("Identity", {o.name}, {}), x);
   if (b.rng.chance(0.5)) b.add("OptionalHasElement", {o}, {}, {DType::boolean, {}, 1, false});
   b.add("OptionalGetElement", {o}, {}, {x.dtype, x.dims, x.most, false, false, x.positive});
@@ -45,20 +45,20 @@ bool maybe_given(Builder& b) {
   if (b.depth() > 0) return false;
   const DType type = b.main_type();
   const Extents dims = b.random_dims(static_cast<std::size_t>(b.rng.between(0, 3)));
-  const Value otherwise = b.take_like(type, dims);
+  const DrawnValue otherwise = b.take_like(type, dims);
   const auto in = b.optional_input(type, dims);
-  const Value o{.name = in.name, .dtype = type, .dims = dims};
-  const Value given = b.add("OptionalHasElement", {o}, {}, {DType::boolean, {}, 1, false});
+  const DrawnValue o{.name = in.name, .dtype = type, .dims = dims};
+  const DrawnValue given = b.add("OptionalHasElement", {o}, {}, {DType::boolean, {}, 1, false});
   std::vector<onnx::GraphProto> bodies;
   for (const bool is_there : {true, false}) {
     b.begin_body();
     const Effect effect{type, dims, 2};
-    const Value x =
+    const DrawnValue x =
         is_there ? b.add("OptionalGetElement", {o}, {}, {type, dims, 2, false}) : otherwise;
-    const Value y = b.add("Tanh", {x}, {}, effect);
+    const DrawnValue y = b.add("Tanh", {x}, {}, effect);
     bodies.push_back(b.end_body({y.name}, {b.declared(type, dims, Fixed::some)}));
   }
-  Value all = given;
+  DrawnValue all = given;
   all.grain = otherwise.grain;
   b.add_many("If", {all},
              {onnx::graph_attribute("then_branch", std::move(bodies[0])),
@@ -72,8 +72,8 @@ bool grown(Builder& b) {
   const DType type = b.main_type();
   std::string_view s =
       b.add_structured("SequenceEmpty", {}, {Builder::integer("dtype", onnx::onnx_type_of(type))});
-  Value whole{.dtype = type};
-  Value last;
+  DrawnValue whole{.dtype = type};
+  DrawnValue last;
   for (std::int64_t n = b.rng.between(1, 3); n > 0; --n) {
     last = b.take({.types = {type}, .most_rank = 3});
     whole.grain = std::max(whole.grain, last.grain);
@@ -91,33 +91,33 @@ bool collected(Builder& b) {
   if (b.depth() > 0) return false;
   const DType type = b.main_type();
   const std::int64_t trips = b.rng.between(1, 4);
-  const Value first = b.take({.types = {type}, .least_rank = 1, .most_rank = 3});
+  const DrawnValue first = b.take({.types = {type}, .least_rank = 1, .most_rank = 3});
   const std::string_view start = b.add_structured("SequenceConstruct", {first.name}, {});
-  Value carried = b.take_like(type, first.dims);
+  DrawnValue carried = b.take_like(type, first.dims);
   const double most = std::max({carried.most, first.most, 2.0});
-  const Value count = b.scalar(DType::i64, static_cast<double>(trips));
+  const DrawnValue count = b.scalar(DType::i64, static_cast<double>(trips));
   b.begin_body();
-  const Value number = b.local(DType::i64, {}, {.most = 9});
-  const Value alive = b.local(DType::boolean, {}, {});
+  const DrawnValue number = b.local(DType::i64, {}, {.most = 9});
+  const DrawnValue alive = b.local(DType::boolean, {}, {});
   b.body_input(number);
   b.body_input(alive);
   const std::string_view held = b.body_sequence(type);
-  const Value x = b.local(type, first.dims, {.most = most});
+  const DrawnValue x = b.local(type, first.dims, {.most = most});
   b.body_input(x);
   b.grow(static_cast<int>(b.rng.between(0, 2)));
-  const Value y = b.rng.chance(0.3) ? x : b.add("Tanh", {x}, {}, {type, x.dims, 1});
+  const DrawnValue y = b.rng.chance(0.3) ? x : b.add("Tanh", {x}, {}, {type, x.dims, 1});
   const bool in_front = b.rng.chance(0.3);
   std::vector<std::string_view> in = {held, b.rng.chance(0.5) ? x.name : y.name};
   if (in_front) in.push_back(b.scalar(DType::i64, 0).name);
   const std::string_view more = b.add_structured("SequenceInsert", in, {});
-  const Value on = b.add("Identity", {alive}, {}, {DType::boolean, {}, 1, false});
-  for (const Value& v : b.values()) carried.grain = std::max(carried.grain, v.grain);
+  const DrawnValue on = b.add("Identity", {alive}, {}, {DType::boolean, {}, 1, false});
+  for (const DrawnValue& v : b.values()) carried.grain = std::max(carried.grain, v.grain);
   const std::vector<onnx::TypeProto> types = {b.declared(DType::boolean, {}, Fixed::all),
                                               Builder::structured_type(Kind::sequence, type),
                                               b.declared(type, first.dims, Fixed::some)};
   const auto body = onnx::graph_attribute("body", b.end_body({on.name, more, y.name}, types));
   const auto [s, last] = b.add_loop_of_sequence({count.name, "", start, carried.name}, body);
-  Value whole{.name = s, .dtype = type, .grain = carried.grain};
+  DrawnValue whole{.name = s, .dtype = type, .grain = carried.grain};
   b.note(b.typed(last, {type, first.dims, most}, {carried}));
   Extents dims = first.dims;
   dims[0] = map_extent(dims[0], [&](auto n) { return n * (trips + 1); });
@@ -132,7 +132,7 @@ bool collected(Builder& b) {
 bool mapped(Builder& b) {
   if (b.depth() > 0) return false;
   const DType type = b.main_type();
-  const Value first = b.take({.types = {type}, .most_rank = 3});
+  const DrawnValue first = b.take({.types = {type}, .most_rank = 3});
   Values held = {first};
   std::vector<std::string_view> names = {first.name};
   for (std::int64_t n = b.rng.between(0, 2); n > 0; --n) {
@@ -141,17 +141,17 @@ bool mapped(Builder& b) {
   }
   const std::string_view s = b.add_structured("SequenceConstruct", names, {});
   double most = 0;
-  Value whole{.name = s, .dtype = type};
-  for (const Value& v : held) {
+  DrawnValue whole{.name = s, .dtype = type};
+  for (const DrawnValue& v : held) {
     most = std::max(most, v.most);
     whole.grain = std::max(whole.grain, v.grain);
   }
   b.begin_body();
-  const Value x = b.local(type, first.dims, {.most = most});
+  const DrawnValue x = b.local(type, first.dims, {.most = most});
   b.body_input(x);
   b.grow(static_cast<int>(b.rng.between(0, 3)));
-  const Value y = b.add("Tanh", {b.take_like(type, first.dims)}, {}, {type, first.dims, 1});
-  for (const Value& v : b.values()) whole.grain = std::max(whole.grain, v.grain);
+  const DrawnValue y = b.add("Tanh", {b.take_like(type, first.dims)}, {}, {type, first.dims, 1});
+  for (const DrawnValue& v : b.values()) whole.grain = std::max(whole.grain, v.grain);
   const std::vector<onnx::TypeProto> types = {b.declared(type, first.dims, Fixed::some)};
   const std::string_view out = b.add_structured(
       "SequenceMap", {s}, {onnx::graph_attribute("body", b.end_body({y.name}, types))});

@@ -9,32 +9,32 @@
 namespace quern::tools {
 namespace {
 
-Effect same(const Value& x, double most) {
+Effect same(const DrawnValue& x, double most) {
   return {x.dtype, x.dims, most};
 }
 
 // Gemm or MatMul, bias, activation, residual.
 bool dense_chain(Builder& b) {
   const DType type = b.main_type();
-  const Value x = b.take({.types = {type}, .least_rank = 2, .most_rank = 3, .nonempty = true});
+  const DrawnValue x = b.take({.types = {type}, .least_rank = 2, .most_rank = 3, .nonempty = true});
   const Extent columns = b.rng.chance(0.4) ? x.dims.back() : fixed(b.rng.between(1, 24));
   const Extents wd = {x.dims.back(), columns};
   Extents dims = x.dims;
   dims.back() = columns;
   if (!b.fits(wd) || !b.fits(dims)) return false;
-  const Value w = b.rng.chance(0.9) ? b.root(type, wd) : b.take_like(type, wd);
+  const DrawnValue w = b.rng.chance(0.9) ? b.root(type, wd) : b.take_like(type, wd);
   const double sum =
       x.most * w.most * std::sqrt(static_cast<double>(tools::most(x.dims.back()))) * 2;
-  Value y = b.add("MatMul", {x, w}, {}, {type, dims, sum});
+  DrawnValue y = b.add("MatMul", {x, w}, {}, {type, dims, sum});
   if (y.wild || y.most > 500) return true;
   if (b.rng.chance(0.7)) {
-    const Value bias = b.take_like(type, b.rng.chance(0.8) ? Extents{columns} : dims);
+    const DrawnValue bias = b.take_like(type, b.rng.chance(0.8) ? Extents{columns} : dims);
     const bool first = b.rng.chance(0.5);
     y = b.add("Add", {first ? bias : y, first ? y : bias}, {}, same(y, y.most + bias.most));
   }
   if (b.rng.chance(0.7)) y = activated(b, y);
   if (b.rng.chance(0.5)) {
-    const Value r = b.take_like(type, y.dims);
+    const DrawnValue r = b.take_like(type, y.dims);
     y = b.add("Add", {y, r}, {}, same(y, y.most + r.most));
   }
   if (b.rng.chance(0.3)) activated(b, y);
@@ -42,8 +42,8 @@ bool dense_chain(Builder& b) {
 }
 
 bool gate(Builder& b) {
-  const Value x = b.take({.types = {b.main_type()}});
-  const Value s =
+  const DrawnValue x = b.take({.types = {b.main_type()}});
+  const DrawnValue s =
       b.add(b.rng.chance(0.7) ? "Sigmoid" : "HardSigmoid", {x}, {}, {x.dtype, x.dims, 1});
   const bool first = b.rng.chance(0.5);
   b.add("Mul", {first ? s : x, first ? x : s}, {}, same(x, x.most));
@@ -51,33 +51,34 @@ bool gate(Builder& b) {
 }
 
 bool gelu_spelled(Builder& b) {
-  const Value x = b.take({.types = {b.main_type()}});
-  const Value d = b.add("Div", {x, b.scalar(x.dtype, std::sqrt(2.0))}, {}, same(x, x.most));
-  const Value e = b.add("Erf", {d}, {}, same(x, 1));
-  const Value p = b.add("Add", {e, b.scalar(x.dtype, 1)}, {}, same(x, 2));
-  const Value m = b.add("Mul", {x, p}, {}, same(x, 2 * x.most));
+  const DrawnValue x = b.take({.types = {b.main_type()}});
+  const DrawnValue d = b.add("Div", {x, b.scalar(x.dtype, std::sqrt(2.0))}, {}, same(x, x.most));
+  const DrawnValue e = b.add("Erf", {d}, {}, same(x, 1));
+  const DrawnValue p = b.add("Add", {e, b.scalar(x.dtype, 1)}, {}, same(x, 2));
+  const DrawnValue m = b.add("Mul", {x, p}, {}, same(x, 2 * x.most));
   b.add("Mul", {m, b.scalar(x.dtype, 0.5)}, {}, same(x, x.most));
   return true;
 }
 
 bool layer_norm_spelled(Builder& b) {
-  const Value x = b.take({.types = {b.main_type()}, .least_rank = 1, .nonempty = true});
+  const DrawnValue x = b.take({.types = {b.main_type()}, .least_rank = 1, .nonempty = true});
   if (least(x.dims.back()) < 2) return false;
   Extents row = x.dims;
   row.back() = fixed(1);
-  const auto mean_of = [&](const Value& v, double most) {
+  const auto mean_of = [&](const DrawnValue& v, double most) {
     return b.add("ReduceMean", {v, b.numbers_constant({-1})}, {}, {x.dtype, row, most});
   };
-  const Value mean = mean_of(x, x.most);
-  const Value d = b.add("Sub", {x, mean}, {}, same(x, 2 * x.most));
-  const Value square = b.rng.chance(0.5) ? b.add("Pow", {d, b.steady(b.scalar(x.dtype, 2))}, {},
-                                                 same(x, 4 * x.most * x.most))
-                                         : b.add("Mul", {d, d}, {}, same(x, 4 * x.most * x.most));
-  const Value variance = mean_of(square, square.most);
-  const Value e =
+  const DrawnValue mean = mean_of(x, x.most);
+  const DrawnValue d = b.add("Sub", {x, mean}, {}, same(x, 2 * x.most));
+  const DrawnValue square =
+      b.rng.chance(0.5)
+          ? b.add("Pow", {d, b.steady(b.scalar(x.dtype, 2))}, {}, same(x, 4 * x.most * x.most))
+          : b.add("Mul", {d, d}, {}, same(x, 4 * x.most * x.most));
+  const DrawnValue variance = mean_of(square, square.most);
+  const DrawnValue e =
       b.add("Add", {variance, b.scalar(x.dtype, 0.01)}, {}, {x.dtype, row, variance.most});
-  const Value root = b.add("Sqrt", {e}, {}, {x.dtype, row, std::sqrt(e.most) + 1});
-  Value y = b.add("Div", {d, root}, {}, same(x, 16));
+  const DrawnValue root = b.add("Sqrt", {e}, {}, {x.dtype, row, std::sqrt(e.most) + 1});
+  DrawnValue y = b.add("Div", {d, root}, {}, same(x, 16));
   if (b.rng.chance(0.7))
     y = b.add("Mul", {y, b.take_like(x.dtype, {x.dims.back()})}, {}, same(x, 32));
   if (b.rng.chance(0.7)) b.add("Add", {y, b.take_like(x.dtype, {x.dims.back()})}, {}, same(x, 64));
@@ -85,15 +86,15 @@ bool layer_norm_spelled(Builder& b) {
 }
 
 bool softmax_spelled(Builder& b) {
-  const Value x = b.take({.types = {b.main_type()}, .least_rank = 1, .nonempty = true});
+  const DrawnValue x = b.take({.types = {b.main_type()}, .least_rank = 1, .nonempty = true});
   if (x.most > 8) return false;
   Extents row = x.dims;
   row.back() = fixed(1);
-  const Value axes = b.numbers_constant({-1});
-  const Value top = b.add("ReduceMax", {x, axes}, {}, {x.dtype, row, x.most, false});
-  const Value d = b.add("Sub", {x, top}, {}, same(x, 2 * x.most));
-  const Value e = b.add("Exp", {d}, {}, same(x, 1));
-  const Value s = b.add("ReduceSum", {e, axes}, {}, {x.dtype, row, 50});
+  const DrawnValue axes = b.numbers_constant({-1});
+  const DrawnValue top = b.add("ReduceMax", {x, axes}, {}, {x.dtype, row, x.most, false});
+  const DrawnValue d = b.add("Sub", {x, top}, {}, same(x, 2 * x.most));
+  const DrawnValue e = b.add("Exp", {d}, {}, same(x, 1));
+  const DrawnValue s = b.add("ReduceSum", {e, axes}, {}, {x.dtype, row, 50});
   b.add("Div", {e, s}, {}, same(x, 1));
   return true;
 }
@@ -112,20 +113,20 @@ bool attention(Builder& b) {
     return false;
   const auto headed = [&](const Extent& n) {
     if (b.rng.chance(0.4)) return b.take_like(type, {batch, fixed(heads), n, fixed(width)});
-    const Value x = b.take_like(type, {batch, n, fixed(heads * width)});
-    const Value r =
+    const DrawnValue x = b.take_like(type, {batch, n, fixed(heads * width)});
+    const DrawnValue r =
         b.add("Reshape", {x, b.numbers_constant({0, is_fixed(n) ? n[0] : -1, heads, width})}, {},
               {type, {batch, n, fixed(heads), fixed(width)}, x.most, false});
     return b.add("Transpose", {r}, {Builder::integers("perm", {0, 2, 1, 3})},
                  {type, {batch, fixed(heads), n, fixed(width)}, x.most, false});
   };
-  const Value q = headed(rows);
-  const Value k = headed(keys);
-  const Value v = headed(keys);
-  const Value kt = b.add("Transpose", {k}, {Builder::integers("perm", {0, 1, 3, 2})},
-                         {type, {batch, fixed(heads), fixed(width), keys}, k.most, false});
+  const DrawnValue q = headed(rows);
+  const DrawnValue k = headed(keys);
+  const DrawnValue v = headed(keys);
+  const DrawnValue kt = b.add("Transpose", {k}, {Builder::integers("perm", {0, 1, 3, 2})},
+                              {type, {batch, fixed(heads), fixed(width), keys}, k.most, false});
   const Extents scores = {batch, fixed(heads), rows, keys};
-  Value s =
+  DrawnValue s =
       b.add("MatMul", {q, kt}, {}, {type, scores, q.most * k.most * static_cast<double>(width)});
   if (s.most > 300) return true;
   const double scale = 1 / std::sqrt(static_cast<double>(width));
@@ -136,12 +137,12 @@ bool attention(Builder& b) {
                           b.rng.chance(0.5) ? rows : fixed(1), keys};
     s = b.add("Add", {s, b.take_like(type, mask)}, {}, {type, scores, s.most + 64});
   }
-  const Value p = b.add("Softmax", {s}, {Builder::integer("axis", -1)}, {type, scores, 1});
-  const Value o =
+  const DrawnValue p = b.add("Softmax", {s}, {Builder::integer("axis", -1)}, {type, scores, 1});
+  const DrawnValue o =
       b.add("MatMul", {p, v}, {}, {type, {batch, fixed(heads), rows, fixed(width)}, v.most});
   if (!b.rng.chance(0.7)) return true;
-  const Value t = b.add("Transpose", {o}, {Builder::integers("perm", {0, 2, 1, 3})},
-                        {type, {batch, rows, fixed(heads), fixed(width)}, v.most, false});
+  const DrawnValue t = b.add("Transpose", {o}, {Builder::integers("perm", {0, 2, 1, 3})},
+                             {type, {batch, rows, fixed(heads), fixed(width)}, v.most, false});
   b.add("Reshape", {t, b.numbers_constant({0, is_fixed(rows) ? rows[0] : -1, heads * width})}, {},
         {type, {batch, rows, fixed(heads * width)}, v.most, false});
   return true;
@@ -149,11 +150,11 @@ bool attention(Builder& b) {
 
 // x * a + b, several times, with constants of one element or of a row.
 bool affine(Builder& b) {
-  Value x = b.take({.types = {b.main_type()}});
+  DrawnValue x = b.take({.types = {b.main_type()}});
   for (std::int64_t n = b.rng.between(2, 4); n > 0 && x.most < 200; --n) {
-    Value c = b.rng.chance(0.6) || x.rank() == 0
-                  ? b.scalar(x.dtype, static_cast<double>(b.rng.between(-8, 8)) / 4)
-                  : b.take_like(x.dtype, {x.dims.back()});
+    DrawnValue c = b.rng.chance(0.6) || x.rank() == 0
+                       ? b.scalar(x.dtype, static_cast<double>(b.rng.between(-8, 8)) / 4)
+                       : b.take_like(x.dtype, {x.dims.back()});
     const std::string_view op =
         b.rng.pick(std::vector<std::string_view>{"Add", "Mul", "Sub", "Mul"});
     const bool first = b.rng.chance(0.5);
@@ -165,7 +166,7 @@ bool affine(Builder& b) {
 
 // Clips and minima one behind the other.
 bool clamps(Builder& b) {
-  Value x = b.take({.types = {b.main_type()}});
+  DrawnValue x = b.take({.types = {b.main_type()}});
   for (std::int64_t n = b.rng.between(2, 3); n > 0; --n) {
     const double at = static_cast<double>(b.rng.between(-6, 6)) / 2;
     switch (b.rng.below(4)) {

@@ -14,9 +14,9 @@ namespace {
 enum class Elements : std::uint8_t { any, exact };
 
 // [n, c, h, w] with a fixed number of channels.
-Value sampled_image(Builder& b, const std::vector<DType>& types,
-                    Elements elements = Elements::any) {
-  const auto suits = [&](const Value& v) {
+DrawnValue sampled_image(Builder& b, const std::vector<DType>& types,
+                         Elements elements = Elements::any) {
+  const auto suits = [&](const DrawnValue& v) {
     return std::find(types.begin(), types.end(), v.dtype) != types.end() && !v.wild &&
            v.most <= 64 && v.rank() == 4 && is_fixed(v.dims[1]) &&
            (v.exact || elements == Elements::any) && least(product(v.dims)) > 0;
@@ -37,7 +37,7 @@ Value sampled_image(Builder& b, const std::vector<DType>& types,
 // ---- grids
 
 bool grid_sample(Builder& b) {
-  const Value x = sampled_image(b, {DType::f32, DType::f32, DType::f64});
+  const DrawnValue x = sampled_image(b, {DType::f32, DType::f32, DType::f64});
   const Extent height = fixed(b.rng.between(1, 5));
   const Extent width = fixed(b.rng.between(1, 5));
   const Extents gd = {x.dims[0], height, width, fixed(2)};
@@ -48,7 +48,8 @@ bool grid_sample(Builder& b) {
       b.rng.pick(old ? std::vector<std::string_view>{"bilinear", "nearest", "bicubic"}
                      : std::vector<std::string_view>{"linear", "nearest", "cubic"});
   const bool nearest = mode == "nearest";
-  const Value grid = b.rng.chance(0.7) || nearest ? b.root(x.dtype, gd) : b.take_like(x.dtype, gd);
+  const DrawnValue grid =
+      b.rng.chance(0.7) || nearest ? b.root(x.dtype, gd) : b.take_like(x.dtype, gd);
   Attributes a = {Builder::text("mode", mode)};
   if (b.rng.chance(0.6))
     a.push_back(Builder::text("padding_mode", b.rng.pick(std::vector<std::string_view>{
@@ -62,8 +63,8 @@ bool grid_sample(Builder& b) {
 // A grid of theta, and an image read through it.
 bool affine_grid(Builder& b) {
   if (b.opset() < 20) return false;
-  const Value x = sampled_image(b, {DType::f32, DType::f32, DType::f64});
-  const Value theta = b.take_like(x.dtype, {x.dims[0], fixed(2), fixed(3)});
+  const DrawnValue x = sampled_image(b, {DType::f32, DType::f32, DType::f64});
+  const DrawnValue theta = b.take_like(x.dtype, {x.dims[0], fixed(2), fixed(3)});
   if (theta.most > 4) return false;
   Extents size = x.dims;
   size[2] = fixed(b.rng.between(1, 5));
@@ -71,15 +72,15 @@ bool affine_grid(Builder& b) {
   if (!b.fits(size)) return false;
   Attributes a;
   if (b.rng.chance(0.5)) a.push_back(Builder::integer("align_corners", 1));
-  const Value grid = b.add("AffineGrid", {theta, b.shape_operand(size, Missing::never)}, a,
-                           {x.dtype, {size[0], size[2], size[3], fixed(2)}, 3 * theta.most});
+  const DrawnValue grid = b.add("AffineGrid", {theta, b.shape_operand(size, Missing::never)}, a,
+                                {x.dtype, {size[0], size[2], size[3], fixed(2)}, 3 * theta.most});
   if (b.rng.chance(0.6)) b.add("GridSample", {x, grid}, a, {x.dtype, size, x.most});
   return true;
 }
 
 bool deform_conv(Builder& b) {
   if (b.opset() < 19) return false;
-  const Value x = sampled_image(b, {DType::f32, DType::f32, DType::f64, DType::f16});
+  const DrawnValue x = sampled_image(b, {DType::f32, DType::f32, DType::f64, DType::f16});
   const std::int64_t channels = x.dims[1][0];
   const std::int64_t k = b.rng.between(1, 3);
   const std::int64_t pad = b.rng.between(0, k - 1);
@@ -96,7 +97,7 @@ bool deform_conv(Builder& b) {
     return Extents{x.dims[0], fixed(n), space[0], space[1]};
   };
   if (!b.fits(plane(out)) || !b.fits(plane(2 * offsets * k * k))) return false;
-  const Value w =
+  const DrawnValue w =
       b.root(x.dtype, fixed_dims(std::array<std::int64_t, 4>{out, channels / group, k, k}));
   const Extents od = plane(2 * offsets * k * k);
   Values in = {x, w, b.rng.chance(0.7) ? b.root(x.dtype, od) : b.take_like(x.dtype, od)};
@@ -120,7 +121,7 @@ enum class Leading : std::uint8_t { nothing, image };
 
 // Regions within the image, at least one pixel in each direction: [count, 4] as x1, y1, x2, y2, or
 // with the number of the image in front.
-Value regions(Builder& b, const Value& x, std::int64_t count, Leading leading) {
+DrawnValue regions(Builder& b, const DrawnValue& x, std::int64_t count, Leading leading) {
   const std::size_t columns = leading == Leading::image ? 5 : 4;
   return b.steady(b.input_of(
       x.dtype, fixed_dims(std::array{count, static_cast<std::int64_t>(columns)}),
@@ -143,7 +144,7 @@ Value regions(Builder& b, const Value& x, std::int64_t count, Leading leading) {
 }
 
 bool roi_align(Builder& b) {
-  const Value x = sampled_image(b, {DType::f32, DType::f32, DType::f64});
+  const DrawnValue x = sampled_image(b, {DType::f32, DType::f32, DType::f64});
   const std::int64_t count = b.rng.between(1, 4);
   const std::int64_t height = b.rng.between(1, 3);
   const std::int64_t width = b.rng.between(1, 3);
@@ -157,13 +158,13 @@ bool roi_align(Builder& b) {
   if (b.rng.chance(0.5))
     a.push_back(Builder::text("coordinate_transformation_mode", "output_half_pixel"));
   if (b.rng.chance(0.4)) a.push_back(b.number("spatial_scale", 0.5));
-  const Value which = b.indices(DType::i64, {fixed(count)}, fixed(0), x.dims[0]);
+  const DrawnValue which = b.indices(DType::i64, {fixed(count)}, fixed(0), x.dims[0]);
   b.add("RoiAlign", {x, regions(b, x, count, Leading::nothing), which}, a, {x.dtype, dims, x.most});
   return true;
 }
 
 bool max_roi_pool(Builder& b) {
-  const Value x = sampled_image(b, {DType::f32, DType::f32, DType::f64});
+  const DrawnValue x = sampled_image(b, {DType::f32, DType::f32, DType::f64});
   const std::int64_t count = b.rng.between(1, 4);
   const std::int64_t height = b.rng.between(1, 3);
   const std::int64_t width = b.rng.between(1, 3);
@@ -178,7 +179,7 @@ bool max_roi_pool(Builder& b) {
 
 // Places are those of an image that the windows fill; one that is larger has zeros behind it.
 bool max_unpool(Builder& b) {
-  const Value x = sampled_image(b, {DType::f32, DType::f64, DType::f16}, Elements::exact);
+  const DrawnValue x = sampled_image(b, {DType::f32, DType::f64, DType::f16}, Elements::exact);
   const auto is_even = [](const Extent& e) {
     return e[0] % 2 == 0 && e[1] % 2 == 0 && e[2] % 2 == 0;
   };
@@ -191,7 +192,7 @@ bool max_unpool(Builder& b) {
   const Values out =
       b.add_many("MaxPool", {x}, a,
                  {{x.dtype, pooled, x.most, false, true}, {DType::i64, pooled, 1e6, false, true}});
-  Value y = out[0];
+  DrawnValue y = out[0];
   if (b.rng.chance(0.4)) y = b.add("Relu", {y}, {}, {y.dtype, y.dims, y.most, false});
   Values in = {y, out[1]};
   Extents dims = x.dims;
@@ -206,7 +207,7 @@ bool max_unpool(Builder& b) {
 }
 
 bool center_crop_pad(Builder& b) {
-  const Value x =
+  const DrawnValue x =
       b.take({.types = b.rng.chance(0.8) ? std::vector<DType>{b.main_type()} : all_types(),
               .least_rank = 1,
               .most_rank = 4});
@@ -252,7 +253,7 @@ bool col2im(Builder& b) {
   const Extent batch = b.rng.chance(0.5) ? fixed(1) : b.random_extent();
   const Extents xd = {batch, fixed(channels * taps), fixed(blocks)};
   if (!b.fits(xd)) return false;
-  const Value x = b.take_like(type, xd);
+  const DrawnValue x = b.take_like(type, xd);
   b.add("Col2Im", {x, b.numbers_operand(sides), b.numbers_operand(kernel)},
         {Builder::integers("strides", strides), Builder::integers("dilations", dilations),
          Builder::integers("pads", pads)},

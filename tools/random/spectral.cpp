@@ -10,23 +10,24 @@
 namespace quern::tools {
 namespace {
 
-Value window_of(Builder& b, DType type, std::int64_t length) {
+DrawnValue window_of(Builder& b, DType type, std::int64_t length) {
   const std::string_view op =
       b.rng.pick(std::vector<std::string_view>{"HannWindow", "HammingWindow", "BlackmanWindow"});
   Attributes a = {Builder::integer("output_datatype", onnx::onnx_type_of(type))};
   if (b.rng.chance(0.4)) a.push_back(Builder::integer("periodic", 0));
-  const Value size = b.rng.chance(0.8) ? b.scalar(DType::i64, static_cast<double>(length))
-                                       : b.input_of(DType::i64, {}, [&](std::size_t, const Shape&) {
-                                           return Tensor::scalar<std::int64_t>(DType::i64, length);
-                                         });
+  const DrawnValue size = b.rng.chance(0.8)
+                              ? b.scalar(DType::i64, static_cast<double>(length))
+                              : b.input_of(DType::i64, {}, [&](std::size_t, const Shape&) {
+                                  return Tensor::scalar<std::int64_t>(DType::i64, length);
+                                });
   return b.add(op, {size}, a, {type, {fixed(length)}, 1, true});
 }
 
 bool window(Builder& b) {
   const DType type = b.rng.pick(std::vector<DType>{DType::f32, DType::f32, DType::f64});
-  const Value w = window_of(b, type, b.rng.between(2, 17));
+  const DrawnValue w = window_of(b, type, b.rng.between(2, 17));
   if (b.rng.chance(0.6)) {
-    const Value x = b.take_like(type, {b.random_extent(), w.dims[0]});
+    const DrawnValue x = b.take_like(type, {b.random_extent(), w.dims[0]});
     b.add("Mul", {x, w}, {}, {type, x.dims, x.most});
   }
   return true;
@@ -45,7 +46,7 @@ bool dft(Builder& b) {
   if (!b.fits(xd)) return false;
   const bool inverse = b.rng.chance(0.3);
   const bool onesided = !inverse && !is_complex && b.rng.chance(0.5);
-  const Value x = b.take_like(type, xd);
+  const DrawnValue x = b.take_like(type, xd);
   Extents out = dims;
   Values in = {x, Builder::none(), Builder::none()};
   if (b.rng.chance(0.3)) {
@@ -84,7 +85,7 @@ bool stft(Builder& b) {
   const Extents dims = {batch, fixed((samples - frame) / step + 1),
                         fixed(onesided ? frame / 2 + 1 : frame), fixed(2)};
   if (!b.fits(xd) || !b.fits(dims)) return false;
-  const Value x = b.take_like(type, xd);
+  const DrawnValue x = b.take_like(type, xd);
   Values in = {x, b.scalar(DType::i64, static_cast<double>(step)), Builder::none()};
   const bool windowed = b.rng.chance(0.6);
   if (windowed)
@@ -115,7 +116,7 @@ bool det(Builder& b) {
   Extents xd = outer;
   xd.insert(xd.end(), {n, n});
   if (!b.fits(xd)) return false;
-  const Value x = b.take_like(type, xd);
+  const DrawnValue x = b.take_like(type, xd);
   const double size = std::pow(x.most, static_cast<double>(n[0])) * 24;
   b.add("Det", {x}, {}, {type, outer, size});
   return true;
@@ -130,7 +131,7 @@ bool random_numbers(Builder& b) {
                   Builder::integer("dtype", onnx::onnx_type_of(type))};
   if (b.rng.chance(0.4)) a.push_back(b.number(normal ? "mean" : "low", -1));
   if (b.rng.chance(0.5)) {
-    const Value x = b.take({.types = all_numbers()});
+    const DrawnValue x = b.take({.types = all_numbers()});
     b.add(normal ? "RandomNormalLike" : "RandomUniformLike", {x}, a, {type, x.dims, 6});
     return true;
   }
@@ -145,13 +146,13 @@ bool random_numbers(Builder& b) {
 bool drawn(Builder& b) {
   const auto seed = b.number("seed", static_cast<double>(b.rng.between(0, 99)));
   if (b.rng.chance(0.5)) {
-    const Value x = b.take({.types = {DType::f32}, .exact = true});
+    const DrawnValue x = b.take({.types = {DType::f32}, .exact = true});
     if (!x.exact) return false;
     b.add("Bernoulli", {x}, {seed}, {DType::f32, x.dims, 1, false, true});
     return true;
   }
   const Extents dims = {fixed(b.rng.between(1, 3)), fixed(b.rng.between(1, 6))};
-  const Value x = b.take_like(DType::f32, dims, {.exact = true});
+  const DrawnValue x = b.take_like(DType::f32, dims, {.exact = true});
   if (!x.exact) return false;
   const std::int64_t samples = b.rng.between(1, 8);
   const DType type = b.rng.chance(0.5) ? DType::i32 : DType::i64;

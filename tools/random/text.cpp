@@ -14,15 +14,15 @@ using Texts = std::vector<std::string>;
 
 bool equal_texts(Builder& b) {
   if (b.opset() < 19) return false;
-  const Value x = b.take({.types = {DType::string}});
-  const Value y = b.take_broadcast(DType::string, x.dims);
+  const DrawnValue x = b.take({.types = {DType::string}});
+  const DrawnValue y = b.take_broadcast(DType::string, x.dims);
   const bool first = b.rng.chance(0.5);
   b.add("Equal", {first ? x : y, first ? y : x}, {}, {DType::boolean, x.dims, 1, false});
   return true;
 }
 
 bool identity(Builder& b) {
-  const Value x = b.take({.types = {DType::string}});
+  const DrawnValue x = b.take({.types = {DType::string}});
   b.add("Identity", {x}, {}, {DType::string, x.dims, 1, false});
   return true;
 }
@@ -54,7 +54,7 @@ bool normalizer(Builder& b) {
     if (b.rng.chance(0.6)) stopwords.push_back(s);
   Extent left = length;
   const Extents dims = row ? Extents{fixed(1), length} : Extents{length};
-  const Value x = b.input_of(DType::string, dims, [&](std::size_t run, const Shape& shape) {
+  const DrawnValue x = b.input_of(DType::string, dims, [&](std::size_t run, const Shape& shape) {
     Texts words;
     for (std::int64_t i = 0; i < shape.elements(); ++i) words.push_back(b.rng.pick(vocabulary));
     left[run] =
@@ -83,7 +83,7 @@ bool tf_idf(Builder& b) {
   const Extents in = rows ? Extents{fixed(b.rng.between(1, 3)), length} : Extents{length};
   const bool texts = b.rng.chance(0.3);
   const DType type = texts ? DType::string : b.rng.chance(0.5) ? DType::i64 : DType::i32;
-  const Value x = b.input_of(type, in, [&](std::size_t, const Shape& shape) {
+  const DrawnValue x = b.input_of(type, in, [&](std::size_t, const Shape& shape) {
     if (!texts)
       return tensor_of(type, shape,
                        [&](std::int64_t) { return static_cast<double>(b.rng.between(1, 6)); });
@@ -117,8 +117,8 @@ bool tf_idf(Builder& b) {
 
 bool join(Builder& b) {
   if (b.opset() < 20) return false;
-  const Value x = b.take({.types = {DType::string}});
-  const Value y = b.take_broadcast(DType::string, x.dims);
+  const DrawnValue x = b.take({.types = {DType::string}});
+  const DrawnValue y = b.take_broadcast(DType::string, x.dims);
   const bool first = b.rng.chance(0.5);
   b.add("StringConcat", {first ? x : y, first ? y : x}, {}, {DType::string, x.dims, 1, false});
   return true;
@@ -133,19 +133,21 @@ bool split(Builder& b) {
   const std::int64_t most_splits = b.rng.between(-1, 3);
   const Extent length = fixed(b.rng.between(0, 4));
   Extent width = fixed(0);
-  const Value x = b.input_of(DType::string, {length}, [&](std::size_t run, const Shape& shape) {
-    Texts texts;
-    width[run] = 0;
-    for (std::int64_t i = 0; i < shape.elements(); ++i) {
-      const std::int64_t words = b.rng.between(1, 5);
-      std::string text = "a";
-      for (std::int64_t k = 1; k < words; ++k) text += (delimiter.empty() ? " " : delimiter) + "b";
-      texts.push_back(std::move(text));
-      const std::int64_t parts = most_splits < 0 ? words : std::min(words, most_splits + 1);
-      width[run] = std::max(width[run], parts);
-    }
-    return string_tensor(shape, std::move(texts));
-  });
+  const DrawnValue x =
+      b.input_of(DType::string, {length}, [&](std::size_t run, const Shape& shape) {
+        Texts texts;
+        width[run] = 0;
+        for (std::int64_t i = 0; i < shape.elements(); ++i) {
+          const std::int64_t words = b.rng.between(1, 5);
+          std::string text = "a";
+          for (std::int64_t k = 1; k < words; ++k)
+            text += (delimiter.empty() ? " " : delimiter) + "b";
+          texts.push_back(std::move(text));
+          const std::int64_t parts = most_splits < 0 ? words : std::min(words, most_splits + 1);
+          width[run] = std::max(width[run], parts);
+        }
+        return string_tensor(shape, std::move(texts));
+      });
   for (std::size_t run = b.runs(); run < most_runs; ++run) width[run] = width[0];
   Attributes a;
   if (!delimiter.empty() || b.rng.chance(0.3))

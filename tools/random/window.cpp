@@ -10,8 +10,8 @@ namespace quern::tools {
 namespace {
 
 // An image [n, c, space...] of a few channels, with one dimension of space now and then 1.
-Value image(Builder& b, const std::vector<DType>& types, std::size_t least_rank = 3) {
-  const auto suits = [&](const Value& v) {
+DrawnValue image(Builder& b, const std::vector<DType>& types, std::size_t least_rank = 3) {
+  const auto suits = [&](const DrawnValue& v) {
     return std::find(types.begin(), types.end(), v.dtype) != types.end() && !v.wild &&
            v.most <= 64 && v.rank() >= least_rank && v.rank() <= 5 && is_fixed(v.dims[1]) &&
            least(product(v.dims)) > 0;
@@ -83,7 +83,7 @@ std::optional<Geometry> geometry(Builder& b, const Extents& space, WindowOf what
   return g;
 }
 
-Extents space_of(const Value& x) {
+Extents space_of(const DrawnValue& x) {
   return {x.dims.begin() + 2, x.dims.end()};
 }
 Extents with_space(const Extent& n, const Extent& c, const Extents& space) {
@@ -101,7 +101,7 @@ std::int64_t some_group(Builder& b, std::int64_t channels) {
 }
 
 bool conv(Builder& b) {
-  const Value x = image(b, ordinary_floats());
+  const DrawnValue x = image(b, ordinary_floats());
   auto g = geometry(b, space_of(x), WindowOf::conv);
   if (!g) return false;
   const std::int64_t channels = x.dims[1][0];
@@ -124,7 +124,7 @@ bool conv(Builder& b) {
 }
 
 bool conv_transpose(Builder& b) {
-  const Value x = image(b, ordinary_floats());
+  const DrawnValue x = image(b, ordinary_floats());
   auto g = geometry(b, space_of(x), WindowOf::conv);
   if (!g) return false;
   const std::int64_t channels = x.dims[1][0];
@@ -155,7 +155,7 @@ bool conv_transpose(Builder& b) {
 }
 
 bool pool(Builder& b) {
-  const Value x = image(b, ordinary_floats());
+  const DrawnValue x = image(b, ordinary_floats());
   auto g = geometry(b, space_of(x), WindowOf::pool);
   if (!g) return false;
   const bool is_max = b.rng.chance(0.5);
@@ -176,7 +176,7 @@ bool pool(Builder& b) {
 }
 
 bool lp_pool(Builder& b) {
-  const Value x = image(b, {DType::f32});
+  const DrawnValue x = image(b, {DType::f32});
   const auto g = geometry(b, space_of(x), WindowOf::pool);
   if (!g) return false;
   const Extents dims = with_space(x.dims[0], x.dims[1], g->out);
@@ -188,7 +188,7 @@ bool lp_pool(Builder& b) {
 }
 
 bool global_pool(Builder& b) {
-  const Value x = image(b, ordinary_floats());
+  const DrawnValue x = image(b, ordinary_floats());
   const Extents dims = with_space(x.dims[0], x.dims[1], Extents(x.rank() - 2, fixed(1)));
   const bool is_max = b.rng.chance(0.4);
   b.add(is_max ? "GlobalMaxPool" : "GlobalAveragePool", {x}, {}, {x.dtype, dims, x.most, !is_max});
@@ -197,7 +197,7 @@ bool global_pool(Builder& b) {
 
 // Nearest is discontinuous in the position only, which both sides compute from exact scales.
 bool resize(Builder& b) {
-  const Value x = image(b, {DType::f32}, 4);
+  const DrawnValue x = image(b, {DType::f32}, 4);
   if (x.rank() != 4) return false;
   const std::string_view mode =
       b.rng.pick(std::vector<std::string_view>{"nearest", "linear", "linear", "cubic"});
@@ -217,7 +217,7 @@ bool resize(Builder& b) {
     a.push_back(Builder::text("coordinate_transformation_mode", at));
   if (mode == "nearest")
     a.push_back(Builder::text("nearest_mode", b.rng.chance(0.5) ? "floor" : "round_prefer_floor"));
-  const Value scales = b.constant_of(Tensor::from_values<float>(
+  const DrawnValue scales = b.constant_of(Tensor::from_values<float>(
       DType::f32, {4},
       std::array{1.0F, 1.0F, static_cast<float>(scale), static_cast<float>(scale)}));
   if (b.rng.chance(0.4)) {
@@ -234,13 +234,13 @@ bool resize(Builder& b) {
 bool conv_chain(Builder& b) {
   const std::size_t before = b.values().size();
   if (!conv(b)) return false;
-  Value y = b.values().back();
+  DrawnValue y = b.values().back();
   if (b.values().size() == before || y.most > 1e3 || y.dtype == DType::f16) return true;
   for (std::int64_t n = b.rng.between(1, 4); n > 0; --n) {
     switch (b.rng.below(5)) {
       case 0: y = activated(b, y); break;
       case 1: {
-        const Value r = b.take_like(y.dtype, y.dims);
+        const DrawnValue r = b.take_like(y.dtype, y.dims);
         const bool first = b.rng.chance(0.5);
         y = b.add("Add", {first ? r : y, first ? y : r}, {}, {y.dtype, y.dims, y.most + r.most});
         break;
@@ -248,12 +248,12 @@ bool conv_chain(Builder& b) {
       case 2: {
         Extents per_channel(y.rank() - 1, fixed(1));
         per_channel[0] = y.dims[1];
-        const Value s = b.root(y.dtype, per_channel);
+        const DrawnValue s = b.root(y.dtype, per_channel);
         y = b.add(b.rng.chance(0.5) ? "Mul" : "Add", {y, s}, {}, {y.dtype, y.dims, y.most * 2 + 2});
         break;
       }
       case 3: {
-        const Value gate = b.add("Sigmoid", {y}, {}, {y.dtype, y.dims, 1});
+        const DrawnValue gate = b.add("Sigmoid", {y}, {}, {y.dtype, y.dims, 1});
         y = b.add("Mul", {y, gate}, {}, {y.dtype, y.dims, y.most});
         break;
       }

@@ -542,7 +542,7 @@ TEST_F(VulkanTest, IsValidatedWhereTheLayerIsInstalled) {
 
 // The layer instruments the shaders: an access past the end of a buffer, which drivers may ignore,
 // is an error.
-class InstrumentedShaders : public ::testing::TestWithParam<std::tuple<const char*, std::size_t>> {
+class InstrumentedShaders : public ::testing::TestWithParam<std::tuple<std::string, std::size_t>> {
 };
 
 TEST_P(InstrumentedShaders, StayInTheirBuffers) {
@@ -558,7 +558,7 @@ TEST_P(InstrumentedShaders, StayInTheirBuffers) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Each, InstrumentedShaders,
-                         ::testing::Combine(::testing::Values("", ",as-hardware"),
+                         ::testing::Combine(::testing::Values(std::string(), ",as-hardware"),
                                             ::testing::Range(std::size_t{0},
                                                              all_families().size())));
 
