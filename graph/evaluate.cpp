@@ -133,7 +133,7 @@ Result<std::vector<Tensor>> evaluate(OpSet ops, const Op& op, const PostOps& pos
       step[given++] = operands[b->operand];
       if (b->swapped) std::swap(step[0], step[1]);
     } else {
-      step_op = *std::get_if<Unary>(&p);
+      step_op = *std::get_if<Op>(&p);
     }
     QUERN_ASSIGN(auto y,
                  run_reference(ops.reference_of(step_op.def()), step_op,

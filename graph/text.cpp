@@ -10,6 +10,7 @@
 #include "engine/vocabulary/text_util.h"
 #include "graph/numeric.h"
 #include "graph/op_fields.h"
+#include "graph/ops/binary.h"
 #include "graph/ops/unary.h"
 
 namespace quern {
@@ -204,7 +205,7 @@ std::string post_ops_text(const PostOps& post_ops,
                           const std::function<std::string(std::uint32_t)>& operand) {
   std::string s;
   for (const PostOp& p : post_ops) {
-    if (const auto* u = std::get_if<Unary>(&p)) s += " | " + unary_text(*u);
+    if (const Unary* u = unary_of(p)) s += " | " + unary_text(*u);
     if (const auto* b = std::get_if<BinaryPostOp>(&p))
       s += cat(" | ", enum_name(b->kind), "(", operand(b->operand), ")",
                b->swapped ? " swapped" : "");

@@ -52,7 +52,7 @@ def include_arrows(folder, target):
 
 
 def rebuilt(build):
-    """Header of an operator family -> objects that depend on it, as ninja has seen them."""
+    """Header with attributes of operators -> objects that depend on it, as ninja has seen them."""
     objects, current = {}, None
     if not (pathlib.Path(build) / "build.ninja").exists():
         sys.exit(f"structure.py: {build} is no folder that ninja has built in; try build/release")
@@ -62,7 +62,7 @@ def rebuilt(build):
             current = line.split(":")[0]
         elif match := re.search(r"(graph/ops/\w+\.h)$", line):
             objects.setdefault(match.group(1), set()).add(current)
-    return {header: len(found) for header, found in objects.items()}
+    return {header: len(found) for header, found in objects.items() if "fields(" in (ROOT / header).read_text()}
 
 
 def row(what, value, detail=""):

@@ -8,7 +8,7 @@
 
 #include "engine/builder/graph_builder_impl.h"
 #include "engine/vocabulary/text_util.h"
-#include "graph/ops/windows.h"
+#include "graph/ops/window.h"
 
 namespace quern {
 

@@ -239,7 +239,7 @@ KernelLowering::PostOpWork KernelLowering::work_of(const Node& node, const PostO
                                                    const Place& result) const {
   const KernelInput self{.present = true, .desc = result.desc, .is_last_use = true};
   const auto* binary = std::get_if<BinaryPostOp>(&post_op);
-  if (!binary) return {.op = *std::get_if<Unary>(&post_op), .inputs = {self}};
+  if (!binary) return {.op = *std::get_if<Op>(&post_op), .inputs = {self}};
   const ValueId operand = node.operands[binary->operand];
   KernelInput other = input_of(operand);
   other.is_last_use = false;  // the node reads it until its last post-op

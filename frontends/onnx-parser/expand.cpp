@@ -67,6 +67,19 @@ ValueId binary(NodeImport& n, BinaryKind kind, ValueId a, ValueId b) {
   return constant != no_value ? constant : n.add(Binary{.kind = kind}, {a, b});
 }
 
+ValueId add(NodeImport& n, ValueId a, ValueId b) {
+  return binary(n, BinaryKind::add, a, b);
+}
+ValueId sub(NodeImport& n, ValueId a, ValueId b) {
+  return binary(n, BinaryKind::sub, a, b);
+}
+ValueId mul(NodeImport& n, ValueId a, ValueId b) {
+  return binary(n, BinaryKind::mul, a, b);
+}
+ValueId div(NodeImport& n, ValueId a, ValueId b) {
+  return binary(n, BinaryKind::div, a, b);
+}
+
 ValueId add(NodeImport& n, ValueId a, double b) {
   return add(n, a, n.scalar_like(a, b));
 }

@@ -5,30 +5,26 @@
 // may add a node, or the order of nodes would depend on the compiler.
 #pragma once
 
+#include <cstdint>
 #include <vector>
 
 #include "frontends/onnx-parser/node_import.h"
-#include "graph/ops/binary.h"
-#include "graph/ops/reduce.h"
-#include "graph/ops/unary.h"
+
+namespace quern {
+enum class BinaryKind : std::uint8_t;
+enum class ReduceKind : std::uint8_t;
+enum class UnaryKind : std::uint8_t;
+}  // namespace quern
 
 namespace quern::onnx {
 
 // ---- elementwise
 ValueId unary(NodeImport& n, UnaryKind kind, ValueId x, double alpha = 0, double beta = 0);
 ValueId binary(NodeImport& n, BinaryKind kind, ValueId a, ValueId b);
-inline ValueId add(NodeImport& n, ValueId a, ValueId b) {
-  return binary(n, BinaryKind::add, a, b);
-}
-inline ValueId sub(NodeImport& n, ValueId a, ValueId b) {
-  return binary(n, BinaryKind::sub, a, b);
-}
-inline ValueId mul(NodeImport& n, ValueId a, ValueId b) {
-  return binary(n, BinaryKind::mul, a, b);
-}
-inline ValueId div(NodeImport& n, ValueId a, ValueId b) {
-  return binary(n, BinaryKind::div, a, b);
-}
+ValueId add(NodeImport& n, ValueId a, ValueId b);
+ValueId sub(NodeImport& n, ValueId a, ValueId b);
+ValueId mul(NodeImport& n, ValueId a, ValueId b);
+ValueId div(NodeImport& n, ValueId a, ValueId b);
 // The number gets the element type of `a`.
 ValueId add(NodeImport& n, ValueId a, double b);
 ValueId mul(NodeImport& n, ValueId a, double b);

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "frontends/onnx-parser/node_import.h"
-#include "graph/ops/windows.h"
+#include "graph/ops/window.h"
 
 namespace quern::onnx {
 

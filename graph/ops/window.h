@@ -12,6 +12,10 @@ namespace quern {
 
 enum class AutoPad : std::uint8_t { notset, same_upper, same_lower, valid };
 std::span<const std::string_view> enum_names(AutoPad);
+constexpr bool is_same(AutoPad mode) {
+  return mode == AutoPad::same_upper || mode == AutoPad::same_lower;
+}
+
 // Window geometry over the spatial dimensions (all past batch and channel). Empty lists mean 1 for
 // strides and dilations, 0 for pads. pads: all begins, then all ends.
 struct Window {

@@ -11,10 +11,10 @@
 #include <quern/status.h>
 
 #include "graph/op_def.h"
-#include "graph/ops/window.h"
 
 namespace quern {
 
+struct Window;  // graph/ops/window.h
 struct ConvTranspose;
 struct MaxUnpool;
 
@@ -23,10 +23,6 @@ struct MaxUnpool;
 inline constexpr std::int64_t max_extent = std::int64_t{1} << 31;
 // Tensors have at most Shape::max_rank dimensions, batch and channel among them.
 inline constexpr std::size_t max_spatial_rank = Shape::max_rank - 2;
-
-constexpr bool is_same(AutoPad mode) {
-  return mode == AutoPad::same_upper || mode == AutoPad::same_lower;
-}
 
 // Complete geometry of a sliding window, one entry per spatial dimension, for all kinds of
 // convolution and pooling. A value without heap memory, so that references can create one.

@@ -32,12 +32,11 @@ class Hash {
   template <class T>
   requires std::is_integral_v<T> || std::is_enum_v<T>
   void add(T v) { add(static_cast<std::uint64_t>(v)); }
-  void add(const Unary& u) {
-    add(u.kind);
-    add(u.alpha);
-    add(u.beta);
-  }
   void add(const EnumField& e) { add(*e.value); }
+  void add(const Op& op) {
+    add(op.def().name);
+    for_each_field(op, [&](std::string_view, const auto& field) { add(field); });
+  }
   void add(const BinaryPostOp& b) {
     add(b.kind);
     add(b.operand);
@@ -60,8 +59,7 @@ class Hash {
 
 std::uint64_t hash_of(const Node& n) {
   Hash h;
-  h.add(n.op.def().name);
-  for_each_field(n.op, [&](std::string_view, const auto& field) { h.add(field); });
+  h.add(n.op);
   for (ValueId v : n.reads()) h.add(v);
   for (const PostOp& p : n.post_ops) std::visit([&](const auto& step) { h.add(step); }, p);
   h.add(n.outputs.size());

@@ -12,6 +12,10 @@
 
 #include "graph/graph.h"
 
+namespace quern {
+enum class UnaryKind : std::uint8_t;
+}  // namespace quern
+
 namespace quern::passes {
 
 // ---- nodes -------------------------------------------------------------------------------------

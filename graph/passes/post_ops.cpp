@@ -56,9 +56,9 @@ Result<bool> fuse(Graph& g, const Node& host, NodeId reader, PostOp step, ValueI
       b->operand = static_cast<std::uint32_t>(operands.size());
       operands.push_back(read);
     }
-    post_ops.push_back(p);
+    post_ops.push_back(std::move(p));
   };
-  append(step, operand);
+  append(std::move(step), operand);
   for (const PostOp& p : r.post_ops) {
     const auto* b = std::get_if<BinaryPostOp>(&p);
     append(p, b ? r.operands[b->operand] : no_value);
@@ -78,7 +78,7 @@ Result<bool> fuse(Graph& g, const Node& host, NodeId reader, PostOp step, ValueI
 Result<bool> fuse_unary(Graph& g, NodeId id) {
   const Node& n = g.node(id);
   const Node* host = host_of(g, n, n.inputs[0]);
-  return host ? fuse(g, *host, id, *n.as<Unary>(), no_value) : Result<bool>(false);
+  return host ? fuse(g, *host, id, n.op, no_value) : Result<bool>(false);
 }
 
 // conv(x) + y  =>  conv(x) | + y, y of the result's shape or broadcast to it. Of two that could

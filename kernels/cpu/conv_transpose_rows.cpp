@@ -145,7 +145,7 @@ void pack(const TransposedSizes& s, const std::byte* w, const std::byte* bias, f
 std::vector<Unary> leading_functions(const PostOps& post_ops) {
   std::vector<Unary> functions;
   for (const PostOp& p : post_ops) {
-    const auto* u = std::get_if<Unary>(&p);
+    const Unary* u = unary_of(p);
     if (!u || !simd().has_unary(u->kind)) break;
     functions.push_back(*u);
   }

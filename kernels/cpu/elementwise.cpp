@@ -183,7 +183,7 @@ std::optional<Chain> chain_of(const KernelRequest& r) {
     chain.links.push_back({.is_binary = true, .binary = kind, .operand = second});
   }
   for (const PostOp& p : r.post_ops) {
-    if (const auto* u = std::get_if<Unary>(&p)) {
+    if (const Unary* u = unary_of(p)) {
       if (!simd().has_unary(u->kind)) break;
       chain.links.push_back({.unary = *u});
     } else {

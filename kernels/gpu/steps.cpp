@@ -156,7 +156,7 @@ std::size_t Steps::add_post_ops(const KernelRequest& request) {
     const auto* binary = std::get_if<BinaryPostOp>(&p);
     const bool added = binary ? add({binary->kind, request.read_of(*binary), binary->swapped},
                                     request.operands[binary->operand])
-                              : add(*std::get_if<Unary>(&p));
+                              : add(*unary_of(p));
     if (!added) break;
     ++taken;
   }

@@ -10,6 +10,10 @@
 
 #include "kernels/contract/kernel.h"
 
+namespace quern {
+enum class UnaryKind : std::uint8_t;
+}  // namespace quern
+
 namespace quern::gpu {
 
 // nullopt if no shader has the function.

@@ -82,7 +82,7 @@ class Chain {
   }
 
   bool append(const PostOp& p) {
-    const auto* unary = std::get_if<Unary>(&p);
+    const Unary* unary = unary_of(p);
     const bool ok = unary ? append(eltwise_of(*unary)) : append(*std::get_if<BinaryPostOp>(&p));
     fused_.taken += ok ? 1 : 0;
     return ok;

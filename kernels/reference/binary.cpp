@@ -9,9 +9,9 @@
 #include <concepts>
 
 #include "graph/operands.h"
+#include "kernels/contract/binary_math.h"
 #include "kernels/contract/iterate.h"
 #include "kernels/contract/kernel.h"
-#include "kernels/contract/scalar_math.h"
 #include "kernels/cpu/elementwise.h"
 #include "kernels/gpu/kernels.h"
 

@@ -22,7 +22,7 @@
 #include "graph/ops/unary.h"
 #include "kernels/contract/iterate.h"
 #include "kernels/contract/kernel.h"
-#include "kernels/contract/scalar_math.h"
+#include "kernels/contract/unary_math.h"
 #include "kernels/cpu/rnn_rows.h"
 #include "kernels/gpu/kernels.h"
 

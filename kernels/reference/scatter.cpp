@@ -12,9 +12,9 @@
 #include "graph/numeric.h"
 #include "graph/op_fields.h"
 #include "graph/ops/binary.h"
+#include "kernels/contract/binary_math.h"
 #include "kernels/contract/kernel.h"
 #include "kernels/contract/movement.h"
-#include "kernels/contract/scalar_math.h"
 #include "kernels/cpu/scatter_copy.h"
 #include "kernels/gpu/kernels.h"
 

@@ -7,7 +7,7 @@
 
 #include "kernels/contract/iterate.h"
 #include "kernels/contract/kernel.h"
-#include "kernels/contract/scalar_math.h"
+#include "kernels/contract/unary_math.h"
 #include "kernels/cpu/elementwise.h"
 #include "kernels/gpu/kernels.h"
 

@@ -13,7 +13,8 @@
 #include "graph/op_fields.h"
 #include "graph/ops/binary.h"
 #include "graph/ops/unary.h"
-#include "kernels/contract/scalar_math.h"
+#include "kernels/contract/binary_math.h"
+#include "kernels/contract/unary_math.h"
 
 namespace quern::testing {
 namespace {

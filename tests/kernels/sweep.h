@@ -15,7 +15,8 @@
 #include "engine/vocabulary/text_util.h"
 #include "graph/ops/binary.h"
 #include "graph/ops/unary.h"
-#include "kernels/contract/scalar_math.h"
+#include "kernels/contract/binary_math.h"
+#include "kernels/contract/unary_math.h"
 #include "tests/kernels/kernel_test.h"
 #include "tests/sanitized.h"
 
@@ -153,7 +154,7 @@ inline float broadcast_element(const Tensor& operand, const Shape& dst, std::int
 
 inline Bounded apply(const PostOp& p, const std::vector<Tensor>& operands, const Shape& dst,
                      std::int64_t flat, const Bounded& x) {
-  if (const auto* u = std::get_if<Unary>(&p)) return apply(*u, x);
+  if (const Unary* u = unary_of(p)) return apply(*u, x);
   const auto& b = std::get<BinaryPostOp>(p);
   return apply(b, x, broadcast_element(operands[b.operand], dst, flat));
 }

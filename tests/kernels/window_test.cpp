@@ -3,6 +3,9 @@
 
 #include <limits>
 
+#include <gmock/gmock.h>
+
+#include "graph/ops/window.h"
 #include "graph/ops/windows.h"
 #include "tests/expect.h"
 
