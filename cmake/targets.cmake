@@ -12,6 +12,8 @@ function(quern_library name)
   foreach(pattern IN LISTS arg_EXCLUDE)
     list(FILTER sources EXCLUDE REGEX "${pattern}")
   endforeach()
+  # A family's files side by side, whatever their folders: its attributes are read by few unity objects.
+  list(SORT sources COMPARE FILE_BASENAME)
   add_library(quern_${name} STATIC ${sources})
   quern_include(quern_${name} engine/include)
   target_include_directories(quern_${name} PUBLIC $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}>)
@@ -66,10 +68,10 @@ function(quern_include target)
   endforeach()
 endfunction()
 
-# Eight files at a time: a third of the processor time of a build from nothing. Names in the files of
+# Sixteen files at a time: a third of the processor time of a build from nothing. Names in the files of
 # a target differ, also those in anonymous namespaces.
 function(quern_unity target)
-  set_target_properties(${target} PROPERTIES UNITY_BUILD ${QUERN_UNITY} UNITY_BUILD_BATCH_SIZE 8)
+  set_target_properties(${target} PROPERTIES UNITY_BUILD ${QUERN_UNITY} UNITY_BUILD_BATCH_SIZE 16)
 endfunction()
 
 # Designated initialisers leave fields out on purpose; gcc 12 warns of overlaps in std::string that
