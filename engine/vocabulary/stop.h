@@ -24,13 +24,15 @@ class Stop {
   Stop(const Stop&) = delete;
   Stop& operator=(const Stop&) = delete;
 
+  bool has_deadline() const noexcept {
+    return signals_.deadline != std::chrono::steady_clock::time_point::max();
+  }
   // Some 25 ns.
   bool is_reached() const noexcept {
     if (reason_.load(std::memory_order_relaxed) != Reason::none) return true;
     if (signals_.cancelled && signals_.cancelled->load(std::memory_order_relaxed))
       reason_.store(Reason::cancelled, std::memory_order_relaxed);
-    else if (signals_.deadline != std::chrono::steady_clock::time_point::max() &&
-             std::chrono::steady_clock::now() > signals_.deadline)
+    else if (has_deadline() && std::chrono::steady_clock::now() > signals_.deadline)
       reason_.store(Reason::deadline, std::memory_order_relaxed);
     else
       return false;

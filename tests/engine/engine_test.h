@@ -2,6 +2,7 @@
 // Small steps that the tests of the public API share. A failure ends the test.
 #pragma once
 
+#include <chrono>
 #include <initializer_list>
 #include <memory>
 #include <numeric>
@@ -87,10 +88,11 @@ inline std::vector<Tensor> inputs_of(const Executable& e) {
 }
 
 // The bytes of all outputs.
-inline std::vector<std::vector<std::byte>> run(Session& session,
-                                               const std::vector<Tensor>& inputs) {
+inline std::vector<std::vector<std::byte>> run(
+    Session& session, const std::vector<Tensor>& inputs,
+    std::chrono::steady_clock::time_point deadline = std::chrono::steady_clock::time_point::max()) {
   for (std::size_t i = 0; i < inputs.size(); ++i) must(session.set_input(i, inputs[i].view()));
-  must(session.run(), "run");
+  must(session.run_until(deadline), "run");
   std::vector<std::vector<std::byte>> outputs;
   for (std::size_t i = 0; i < session.executable().outputs().size(); ++i) {
     const TensorView t = must(session.output(i));

@@ -97,6 +97,7 @@ namespace quern::vulkan {
   X(vkCmdBindDescriptorSets)        \
   X(vkCmdPushConstants)             \
   X(vkCmdDispatch)                  \
+  X(vkCmdDispatchBase)              \
   X(vkCmdPipelineBarrier)           \
   X(vkCmdCopyBuffer)                \
   X(vkCmdFillBuffer)                \

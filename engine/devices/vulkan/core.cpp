@@ -396,12 +396,12 @@ Result<VkShaderModule> Core::module(std::string_view name) {
   return m;
 }
 
-Result<Pipeline> Core::pipeline(const Dispatch& work) {
+Result<Pipeline> Core::pipeline(const Dispatch& work, Base base) {
   const std::vector<std::uint32_t>& constants = work.constants;
   const auto buffers = static_cast<std::uint32_t>(work.buffers.size());
   const std::scoped_lock lock(pipelines_mutex_);
   if (lost()) return lost_error();
-  const PipelineKey key{work.shader, constants};
+  const PipelineKey key{work.shader, constants, base};
   if (const auto found = pipelines_.find(key); found != pipelines_.end()) return found->second;
   QUERN_ASSIGN(const Layout l, layout(buffers));
   QUERN_ASSIGN(const VkShaderModule code, module(work.shader));
@@ -418,6 +418,7 @@ Result<Pipeline> Core::pipeline(const Dispatch& work) {
       VK_PIPELINE_SHADER_STAGE_CREATE_REQUIRE_FULL_SUBGROUPS_BIT_EXT;
   const VkComputePipelineCreateInfo info{
       .sType = VK_STRUCTURE_TYPE_COMPUTE_PIPELINE_CREATE_INFO,
+      .flags = base == Base::any ? VkPipelineCreateFlags{VK_PIPELINE_CREATE_DISPATCH_BASE_BIT} : 0,
       .stage = {.sType = VK_STRUCTURE_TYPE_PIPELINE_SHADER_STAGE_CREATE_INFO,
                 .pNext = work.subgroup ? &subgroups : nullptr,
                 .flags = work.subgroup ? full : 0,

@@ -9,6 +9,7 @@
 #include <mutex>
 #include <span>
 #include <string>
+#include <tuple>
 #include <unistd.h>
 #include <vector>
 
@@ -105,6 +106,7 @@ struct CoreOptions {
   std::uint32_t split = 0;       // the most dispatches of a submission; 0: any number
   std::uint32_t candidate = 0;   // for tests: number of the candidate to run; 0: the best
   std::uint64_t lose_after = 0;  // for tests: submissions until it counts as lost; 0: never
+  std::uint64_t piece = 0;       // for tests: the work of a piece of a recording; 0: by the device
 };
 
 // A compute pipeline; the layout depends only on the number of its buffers.
@@ -127,8 +129,10 @@ class Core : public std::enable_shared_from_this<Core> {
   const DeviceApi& api() const { return api_; }
   VkDevice device() const { return device_; }
 
-  // Created once per shader and constants. Any thread.
-  Result<Pipeline> pipeline(const Dispatch& work);
+  // The workgroups that dispatches of a pipeline may begin at.
+  enum class Base : std::uint8_t { zero, any };
+  // Created once per shader, constants and base. Any thread.
+  Result<Pipeline> pipeline(const Dispatch& work, Base base = Base::zero);
   // Marks all existing pipelines as run.
   void mark_warm();
   const CoreOptions& options() const { return options_; }
@@ -194,7 +198,7 @@ class Core : public std::enable_shared_from_this<Core> {
   std::map<std::uint32_t, Layout> layouts_;
   std::map<std::string, VkShaderModule, std::less<>> modules_;
   // The subgroup size is not part of the key: the shader and the device determine it.
-  using PipelineKey = std::pair<std::string, std::vector<std::uint32_t>>;
+  using PipelineKey = std::tuple<std::string, std::vector<std::uint32_t>, Base>;
   std::map<PipelineKey, Pipeline> pipelines_;
   std::atomic<bool> lost_ = false;
 };

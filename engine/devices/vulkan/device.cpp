@@ -180,8 +180,11 @@ Status add_option(std::string_view option, Wish& wish) {
     QUERN_ASSIGN(const bool taken, takes_number(option, name, *number));
     if (taken) return {};
   }
-  QUERN_ASSIGN(const bool taken, takes_number(option, "lose-after", wish.core.lose_after));
-  if (taken) return {};
+  for (const auto& [name, number] :
+       {std::pair("lose-after", &wish.core.lose_after), {"piece", &wish.core.piece}}) {
+    QUERN_ASSIGN(const bool taken, takes_number(option, name, *number));
+    if (taken) return {};
+  }
   const auto all = switches();
   for (const auto& [name, capability] : all)
     if (option == cat("no-", name)) {

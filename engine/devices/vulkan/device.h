@@ -19,7 +19,8 @@ std::vector<DeviceInfo> list();
 // which candidates of kernels are fastest, for at most MS milliseconds per plan, and keeps the
 // result on disk), ",no-FEATURE" for the features that `quern devices` lists, ",cpu=FAMILY" for a
 // family of operators (as `quern inspect` names them) that must run on the CPU and, for tests,
-// ",lose-after=N" (counts as lost after N submissions), ",as-hardware" (a software device gets the
+// ",lose-after=N" (counts as lost after N submissions), ",piece=N" (runs with a deadline are cut
+// into pieces of N operations), ",as-hardware" (a software device gets the
 // kernels that are chosen for GPUs), ",emulate-matrices" (loops in place of f16 matrices that a
 // device lacks) and ",candidate=N" (the Nth candidate of dispatches that have at least N).
 Result<std::shared_ptr<Device>> open(std::string_view name);

@@ -2,6 +2,7 @@
 #include "engine/devices/vulkan/recorder.h"
 
 #include <algorithm>
+#include <chrono>
 
 #include "engine/vocabulary/text_util.h"
 #include "graph/ops/fill.h"
@@ -135,16 +136,65 @@ void Recorder::copy(const Range& from, const Range& to) {
   ++copies_;
 }
 
-Status Recorder::dispatch(const Dispatch& work, std::span<const Binding> bindings) {
+void Recorder::clear(const Range& range) {
+  const Binding bindings[] = {{range, true}};
+  order(Stage::transfer, bindings);
+  timestamp();
+  core_->api().vkCmdFillBuffer(commands(), range.buffer, range.offset, range.bytes, 0);
+  timestamp();
+  ++copies_;
+}
+
+namespace {
+
+// Dispatches are cut along y or x: shaders take the extents of their grid's other axes from
+// gl_NumWorkGroups.
+std::size_t axis_of(const Dispatch& work) {
+  return work.groups[1] > 1 ? 1 : 0;
+}
+
+}  // namespace
+
+Result<Pipeline> Recorder::pipeline_of(const Dispatch& work, std::span<const Binding> bindings,
+                                       Core::Base base) {
   const Capabilities& c = core_->capabilities();
   for (const Binding& b : bindings)
     if (b.range.bytes > c.max_range)
-      return {Code::unsupported, cat("a tensor of ", b.range.bytes, " bytes; ", c.title,
-                                     " binds at most ", c.max_range)};
-  QUERN_ASSIGN(const Pipeline pipeline, core_->pipeline(work));
+      return Status(Code::unsupported, cat("a tensor of ", b.range.bytes, " bytes; ", c.title,
+                                           " binds at most ", c.max_range));
+  QUERN_ASSIGN(const Pipeline pipeline, core_->pipeline(work, base));
   is_fresh_ = is_fresh_ || pipeline.is_fresh;
+  return pipeline;
+}
+
+Status Recorder::dispatch(const Dispatch& work, std::span<const Binding> bindings, Core::Base base,
+                          std::uint32_t parts) {
+  QUERN_ASSIGN(const Pipeline pipeline, pipeline_of(work, bindings, base));
+  const std::size_t axis = axis_of(work);
+  parts = std::clamp(parts, 1u, std::max(work.groups[axis], 1u));
+  const std::uint64_t length = work.groups[axis];
   const std::uint32_t split = core_->options().split;
-  if (split && dispatches_ && dispatches_ % split == 0) QUERN_TRY(cut());
+  for (std::uint32_t part = 0; part < parts; ++part) {
+    if (part || (split && dispatches_ && dispatches_ % split == 0)) QUERN_TRY(cut());
+    std::array<std::uint32_t, 3> first{};
+    std::array<std::uint32_t, 3> groups = work.groups;
+    first[axis] = static_cast<std::uint32_t>(length * part / parts);
+    groups[axis] = static_cast<std::uint32_t>(length * (part + 1) / parts) - first[axis];
+    QUERN_TRY(dispatch_groups(work, pipeline, bindings, first, groups));
+  }
+  return {};
+}
+
+Status Recorder::dispatch_one(const Dispatch& work, std::span<const Binding> bindings,
+                              Core::Base base) {
+  QUERN_ASSIGN(const Pipeline pipeline, pipeline_of(work, bindings, base));
+  return dispatch_groups(work, pipeline, bindings, {}, {1, 1, 1});
+}
+
+Status Recorder::dispatch_groups(const Dispatch& work, const Pipeline& pipeline,
+                                 std::span<const Binding> bindings,
+                                 const std::array<std::uint32_t, 3>& first,
+                                 const std::array<std::uint32_t, 3>& groups) {
   order(Stage::compute, bindings);
   const DeviceApi& vk = core_->api();
   if (bound_ != pipeline.pipeline)
@@ -155,7 +205,10 @@ Status Recorder::dispatch(const Dispatch& work, std::span<const Binding> binding
     vk.vkCmdPushConstants(commands(), pipeline.layout, VK_SHADER_STAGE_COMPUTE_BIT, 0,
                           static_cast<std::uint32_t>(4 * work.push.size()), work.push.data());
   timestamp();
-  vk.vkCmdDispatch(commands(), work.groups[0], work.groups[1], work.groups[2]);
+  if (first == std::array<std::uint32_t, 3>{})
+    vk.vkCmdDispatch(commands(), groups[0], groups[1], groups[2]);
+  else
+    vk.vkCmdDispatchBase(commands(), first[0], first[1], first[2], groups[0], groups[1], groups[2]);
   timestamp();
   ++dispatches_;
   return {};
@@ -221,6 +274,26 @@ Status Recorder::start() {
   QUERN_TRY(core_->start(commands_, submission_));
   core_->counts.dispatches += dispatches_;
   core_->counts.barriers += barriers_;
+  return {};
+}
+
+Status Recorder::submit_in_pieces(const Stop& stop) {
+  constexpr auto shortest = std::chrono::milliseconds(10);
+  constexpr auto longest = std::chrono::milliseconds(40);
+  core_->counts.dispatches += dispatches_;
+  core_->counts.barriers += barriers_;
+  const std::span<const VkCommandBuffer> all = commands_;
+  for (std::size_t at = 0, group = 1; at < all.size();) {
+    QUERN_TRY(stop.check());
+    const auto begin = std::chrono::steady_clock::now();
+    const std::size_t count = std::min(group, all.size() - at);
+    QUERN_TRY(core_->start(all.subspan(at, count), submission_));
+    QUERN_TRY(core_->wait(submission_));
+    at += count;
+    const auto took = std::chrono::steady_clock::now() - begin;
+    if (took < shortest) group *= 2;
+    if (took > longest && group > 1) group /= 2;
+  }
   return {};
 }
 

@@ -3,6 +3,8 @@
 // submissions: in one command buffer, unless the options of the device limit its length.
 #pragma once
 
+#include <array>
+#include <cstdint>
 #include <memory>
 #include <span>
 #include <string>
@@ -10,6 +12,7 @@
 
 #include "engine/devices/vulkan/core.h"
 #include "engine/devices/vulkan/hazards.h"
+#include "engine/vocabulary/stop.h"
 
 namespace quern::vulkan {
 
@@ -42,8 +45,17 @@ class Recorder {
   // their reads are done.
   void acquire();
   void copy(const Range& from, const Range& to);
-  // `work.buffers` are already resolved to `bindings`, by binding.
-  Status dispatch(const Dispatch& work, std::span<const Binding> bindings);
+  // Writes zeros; offset and bytes are multiples of 4.
+  void clear(const Range& range);
+  // `work.buffers` are already resolved to `bindings`, by binding. In about so many `parts` of its
+  // workgroups, between which the recording is cut: fewer where the grid has no axis to be divided.
+  // More than one takes Base::any.
+  Status dispatch(const Dispatch& work, std::span<const Binding> bindings,
+                  Core::Base base = Core::Base::zero, std::uint32_t parts = 1);
+  // One workgroup of what dispatch() would record, so that the driver generates its code.
+  Status dispatch_one(const Dispatch& work, std::span<const Binding> bindings, Core::Base base);
+  // Ends a piece of the recording: what follows is a submission of its own.
+  Status cut();
   // Ends the recording and makes all writes visible to the host.
   Status finish();
 
@@ -56,10 +68,13 @@ class Recorder {
     QUERN_TRY(start());
     return wait();
   }
+  // Submits the pieces one after the other, several at a time where they are short, and waits for
+  // each. Errors: those of stop.check() after a piece; then nothing is under way.
+  Status submit_in_pieces(const Stop& stop);
   // The intervals of the timed commands in the last submission, in order.
   Result<std::vector<Interval>> intervals() const;
 
-  // The number of copies (empty copies not counted) and dispatches recorded so far.
+  // The number of copies (empty copies not counted), clears and dispatches recorded so far.
   std::uint32_t commands_recorded() const { return copies_ + dispatches_; }
   std::uint32_t dispatches() const { return dispatches_; }
   std::uint32_t barriers() const { return barriers_; }
@@ -70,12 +85,17 @@ class Recorder {
   explicit Recorder(std::shared_ptr<Core> core) : core_(std::move(core)) {}
   Status begin(std::uint32_t timed);
   Status begin_commands();
-  Status cut();
   VkCommandBuffer commands() const { return commands_.back(); }
   std::uint32_t number_of(VkBuffer buffer);
   void order(Stage stage, std::span<const Binding> bindings);
   void record(const Barrier& barrier, VkPipelineStageFlags to, VkAccessFlags access);
   Status bind(const Pipeline& pipeline, std::span<const Binding> bindings);
+  Result<Pipeline> pipeline_of(const Dispatch& work, std::span<const Binding> bindings,
+                               Core::Base base);
+  Status dispatch_groups(const Dispatch& work, const Pipeline& pipeline,
+                         std::span<const Binding> bindings,
+                         const std::array<std::uint32_t, 3>& first,
+                         const std::array<std::uint32_t, 3>& groups);
   void timestamp();
 
   std::shared_ptr<Core> core_;
@@ -89,7 +109,7 @@ class Recorder {
   std::vector<VkBuffer> buffers_;  // by the number that hazards_ uses
   std::vector<Access> accesses_;
   VkPipeline bound_ = VK_NULL_HANDLE;
-  std::uint32_t copies_ = 0;
+  std::uint32_t copies_ = 0;  // and clears
   std::uint32_t dispatches_ = 0;
   std::uint32_t barriers_ = 0;
   bool is_fresh_ = false;

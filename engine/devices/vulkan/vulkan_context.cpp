@@ -2,6 +2,7 @@
 #include "engine/devices/vulkan/vulkan_context.h"
 
 #include <algorithm>
+#include <cmath>
 #include <cstring>
 #include <limits>
 
@@ -17,6 +18,18 @@ namespace {
 // The number of tensor sets whose commands are kept: enough for double buffering with a few
 // tensors.
 constexpr std::size_t most_recordings = 8;
+
+// Estimates of work, in floating-point operations; a byte that is read or written counts as some.
+double work_of(const Step& s) {
+  return s.cost.flops + 16 * s.cost.bytes;
+}
+// A piece of a recording: some tens of milliseconds of a processor, or of a small GPU.
+double piece_of(const Core& core) {
+  if (core.options().piece) return static_cast<double>(core.options().piece);
+  return core.capabilities().target().software ? 5e8 : 4e9;
+}
+// More than this goes out in pieces in any case: systems end work of some seconds.
+constexpr double long_pieces = 64;
 }  // namespace
 
 Result<std::unique_ptr<ExecutionContext>> VulkanContext::create(
@@ -34,18 +47,24 @@ Result<std::unique_ptr<ExecutionContext>> VulkanContext::create(
   return std::unique_ptr<ExecutionContext>(std::move(d));
 }
 
-// Submits commands for which the driver has not generated code yet, on zeros, so that the first run
-// does not pay for code generation.
-Status VulkanContext::warm_up() {
+// Runs a workgroup of each dispatch on zeros if there are commands for which the driver has not
+// generated code yet, so that the first run does not pay for code generation.
+Status VulkanContext::warm_up() const {
   const auto& commands = recordings_[current_].commands;
   const bool fresh =
       std::ranges::any_of(commands, [](const auto& c) { return c && c->is_fresh(); });
   if (!fresh) return {};
-  for (const Batch& b : batches_)
-    for (const Transfer& t : b.up) std::memset(host_place(t), 0, t.bytes);
-  if (up_) QUERN_TRY(up_->flush());
-  for (const auto& c : commands)
-    if (c) QUERN_TRY(c->submit());
+  QUERN_ASSIGN(const auto recorder, Recorder::create(core_));
+  recorder->clear({arena_->handle(), 0, arena_->bytes()});
+  for (const Step& s : program_->steps) {
+    const Core::Base base = base_of(s);
+    for (const Dispatch& d : s.dispatches) {
+      QUERN_ASSIGN(const std::vector<Binding> bindings, bindings_of(s, d));
+      QUERN_TRY(recorder->dispatch_one(core_->candidate_of(d), bindings, base));
+    }
+  }
+  QUERN_TRY(recorder->finish());
+  QUERN_TRY(recorder->submit());
   core_->mark_warm();
   return {};
 }
@@ -54,6 +73,7 @@ void VulkanContext::cut_batches() {
   const auto& steps = program_->steps;
   const auto on_host = [&](std::size_t i) { return steps[i].kind == Step::Kind::host; };
   for (std::size_t i = 0; i < steps.size(); ++i) {
+    if (!on_host(i)) work_ += work_of(steps[i]);
     if (i == 0 || on_host(i) != on_host(i - 1))
       batches_.push_back({.first = i, .on_host = on_host(i)});
     batches_.back().end = i + 1;
@@ -209,10 +229,10 @@ Result<std::vector<Binding>> VulkanContext::bindings_of(const Step& s, const Dis
   return bindings;
 }
 
-Status VulkanContext::record_step(const Step& s, Recorder& recorder) const {
+Status VulkanContext::record_step(const Step& s, Recorder& recorder, std::uint32_t parts) const {
   for (const Dispatch& d : s.dispatches) {
     QUERN_ASSIGN(const std::vector<Binding> bindings, bindings_of(s, d));
-    Status recorded = recorder.dispatch(core_->candidate_of(d), bindings);
+    Status recorded = recorder.dispatch(core_->candidate_of(d), bindings, base_of(s), parts);
     if (!recorded.ok())
       return std::move(recorded).in(cat("node '", printable(s.node), "' (", s.op, ")"));
   }
@@ -228,9 +248,11 @@ BufferTensorMemory* VulkanContext::tensor_of(const Transfer& t) const {
   return direct ? tensors_[program_->inputs.size() + o.index] : nullptr;
 }
 
-Result<std::unique_ptr<Recorder>> VulkanContext::record(const Batch& batch,
+Result<std::unique_ptr<Recorder>> VulkanContext::record(const Batch& batch, Cutting cutting,
                                                         std::vector<std::uint32_t>* ends,
                                                         const Stop* stop) const {
+  const double piece = piece_of(*core_);
+  double recorded = 0;  // work since the last cut
   std::size_t most = 0;
   for (std::size_t i = batch.first; ends && i < batch.end; ++i)
     most += std::max<std::size_t>(program_->steps[i].dispatches.size(), 1);
@@ -259,7 +281,12 @@ Result<std::unique_ptr<Recorder>> VulkanContext::record(const Batch& batch,
       ++down;
     } else {
       if (stop) QUERN_TRY(stop->check());  // the driver may compile a pipeline
-      QUERN_TRY(record_step(s, *recorder));
+      const std::uint32_t parts = cutting == Cutting::pieces ? most_parts(s) : 1;
+      const double work = work_of(s) / parts;
+      const bool cuts = cutting == Cutting::pieces && recorded > 0 && recorded + work > piece;
+      if (cuts) QUERN_TRY(recorder->cut());
+      QUERN_TRY(record_step(s, *recorder, parts));
+      recorded = cuts || parts > 1 ? work : recorded + work;
     }
     if (ends) ends->push_back(recorder->commands_recorded());
   }
@@ -267,18 +294,38 @@ Result<std::unique_ptr<Recorder>> VulkanContext::record(const Batch& batch,
   return recorder;
 }
 
+VulkanContext::Cutting VulkanContext::cutting_for(const Stop* stop) const {
+  const double piece = piece_of(*core_);
+  const bool may_end_early = stop && stop->has_deadline();
+  return work_ > piece && (may_end_early || work_ > long_pieces * piece) ? Cutting::pieces
+                                                                         : Cutting::whole;
+}
+
+std::uint32_t VulkanContext::most_parts(const Step& s) const {
+  constexpr double most = 4096;
+  const double pieces = std::ceil(work_of(s) / piece_of(*core_));
+  return static_cast<std::uint32_t>(std::clamp(pieces, 1.0, most));
+}
+
+// The same for both cuttings, so that they share pipelines.
+Core::Base VulkanContext::base_of(const Step& s) const {
+  return most_parts(s) > 1 ? Core::Base::any : Core::Base::zero;
+}
+
 // Selects the commands for the current tensors, and records them if these tensors are new.
 Status VulkanContext::use_recording(const Stop* stop) {
+  const Cutting cutting = cutting_for(stop);
   key_.clear();
   for (const auto* t : tensors_) key_.push_back(t ? t->id() : 0);
+  key_.push_back(static_cast<std::uint64_t>(cutting));
   const auto known = std::ranges::find(recordings_, key_, &Recording::key);
   current_ = static_cast<std::size_t>(known - recordings_.begin());
   if (known == recordings_.end()) {
-    Recording made{key_, {}, 0};
+    Recording made{key_, cutting, {}, 0};
     for (const Batch& b : batches_) {
       made.commands.emplace_back();
       if (b.on_host) continue;
-      QUERN_ASSIGN(made.commands.back(), record(b, nullptr, stop));
+      QUERN_ASSIGN(made.commands.back(), record(b, cutting, nullptr, stop));
     }
     if (recordings_.size() < most_recordings) {
       recordings_.push_back(std::move(made));
@@ -416,9 +463,9 @@ Status VulkanContext::fetch(const Batch& batch, HostCopies* copies) const {
   return core_->check_validation();
 }
 
-Status VulkanContext::run_batch(const Batch& batch, Recorder& recorder) const {
+Status VulkanContext::run_batch(const Batch& batch, Recorder& recorder, const Stop* stop) const {
   QUERN_TRY(send(batch));
-  QUERN_TRY(recorder.submit());
+  QUERN_TRY(stop ? recorder.submit_in_pieces(*stop) : recorder.submit());
   return fetch(batch);
 }
 
@@ -426,7 +473,7 @@ Status VulkanContext::run_batch(const Batch& batch, Recorder& recorder) const {
 // rare.
 Status VulkanContext::run_timed(const Batch& batch, StepListener& listener) const {
   std::vector<std::uint32_t> ends;
-  QUERN_ASSIGN(const auto recorder, record(batch, &ends, nullptr));
+  QUERN_ASSIGN(const auto recorder, record(batch, Cutting::whole, &ends, nullptr));
   HostCopies copies;
   QUERN_TRY(send(batch, &copies));
   // The device's clock has another origin: it is assumed to start when the commands are submitted.
@@ -464,8 +511,10 @@ Status VulkanContext::run(const Call& call) {
       continue;
     }
     if (call.stop) QUERN_TRY(call.stop->check());
+    const Recording& recording = recordings_[current_];
+    const Stop* stop = recording.cutting == Cutting::pieces ? call.stop : nullptr;
     QUERN_TRY(call.listener ? run_timed(b, *call.listener)
-                            : run_batch(b, *recordings_[current_].commands[i]));
+                            : run_batch(b, *recording.commands[i], stop));
   }
   mark_written();
   return {};

@@ -58,9 +58,13 @@ class VulkanContext final : public ExecutionContext {
   class HostCopy;
   // The device tensors that a call is bound to, inputs before outputs; null: on the host.
   using Tensors = std::vector<BufferTensorMemory*>;
+  // In pieces of some tens of milliseconds each: for runs that may have to end early, and where all
+  // at once could take so long that a system takes the device for stuck.
+  enum class Cutting : std::uint8_t { whole, pieces };
   // The commands of all batches, for one set of device tensors.
   struct Recording {
-    std::vector<std::uint64_t> key;                   // ids of the tensors
+    std::vector<std::uint64_t> key;  // ids of the tensors, and the cutting
+    Cutting cutting = Cutting::whole;
     std::vector<std::unique_ptr<Recorder>> commands;  // null for a batch on the host
     std::uint64_t used = 0;
   };
@@ -75,25 +79,31 @@ class VulkanContext final : public ExecutionContext {
   Status allocate();
   void find_direct_operands();
   void take_tensors(const Call& call);
+  Cutting cutting_for(const Stop* stop) const;
+  // The number of parts of a step's dispatches where the recording is cut in pieces.
+  std::uint32_t most_parts(const Step& step) const;
+  Core::Base base_of(const Step& step) const;
   Status use_recording(const Stop* stop);
   // If `ends` is not null, the commands are timed, and it receives for each step the number of
   // commands up to its end.
-  Result<std::unique_ptr<Recorder>> record(const Batch& batch, std::vector<std::uint32_t>* ends,
+  Result<std::unique_ptr<Recorder>> record(const Batch& batch, Cutting cutting,
+                                           std::vector<std::uint32_t>* ends,
                                            const Stop* stop) const;
   // The device tensor that a transfer reads or writes; null: it uses host memory.
   BufferTensorMemory* tensor_of(const Transfer& transfer) const;
-  Status record_step(const Step& step, Recorder& recorder) const;
+  Status record_step(const Step& step, Recorder& recorder, std::uint32_t parts) const;
   Range range(const Step::Operand& operand, std::uint64_t bytes) const;
   Result<Binding> binding(const Step& step, const BufferUse& use) const;
   Status tune() const;
   Result<std::uint32_t> fastest_candidate(const Step& step, const Dispatch& work) const;
   Result<double> time_of(const Step& step, const Dispatch& work, const Dispatch& candidate) const;
   Result<std::vector<Binding>> bindings_of(const Step& step, const Dispatch& work) const;
-  Status warm_up();
+  Status warm_up() const;
   // The host's part of the transfers: send() before the commands, fetch() after them.
   Status send(const Batch& batch, HostCopies* copies = nullptr) const;
   Status fetch(const Batch& batch, HostCopies* copies = nullptr) const;
-  Status run_batch(const Batch& batch, Recorder& recorder) const;
+  // With `stop`, the pieces of the recording are waited for one by one.
+  Status run_batch(const Batch& batch, Recorder& recorder, const Stop* stop) const;
   Status prepare(const Call& call);
   void mark_written();
   Status run_timed(const Batch& batch, StepListener& listener) const;
@@ -113,6 +123,7 @@ class VulkanContext final : public ExecutionContext {
   std::vector<Recording> recordings_;
   std::size_t current_ = 0;
   std::uint64_t clock_ = 0;
+  double work_ = 0;  // of all steps on the device
 };
 
 }  // namespace quern::vulkan

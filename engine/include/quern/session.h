@@ -68,8 +68,9 @@ class Session {
 
   // Errors: invalid_argument (an unbound input, an operand out of range), busy (cancelled),
   // timed_out, unsupported, out_of_memory. After a first run with these shapes a run allocates
-  // nothing, except for a few hundred bytes in each call of oneDNN. Kernels look at the deadline
-  // every few milliseconds; a run that ends after it never succeeds.
+  // nothing, except for a few hundred bytes in each call of oneDNN, and the commands of a first run
+  // with a deadline on a GPU. Kernels look at the deadline every few milliseconds; a run that ends
+  // after it never succeeds.
   Status run();
   Status run_until(std::chrono::steady_clock::time_point deadline);
 

@@ -1,0 +1,150 @@
+// SPDX-License-Identifier: Apache-2.0
+// Runs with a deadline go out in pieces of a bounded work, also within a dispatch: the numbers are
+// those of one submission, and the run ends soon after the deadline.
+#include <algorithm>
+#include <chrono>
+#include <ctime>
+#include <functional>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "tests/engine/all_families.h"
+#include "tests/engine/engine_models.h"
+#include "tests/engine/vulkan/vulkan_test.h"
+
+namespace quern::testing {
+namespace {
+
+using namespace std::chrono_literals;
+using Clock = std::chrono::steady_clock;
+
+// Programs of which nearly each dispatch is cut, with and without the kernels of hardware: every
+// family, or one in so many.
+struct Kernels {
+  const char* options;
+  std::size_t one_in;
+};
+void PrintTo(const Kernels& kernels, std::ostream* to) {
+  *to << kernels.options;
+}
+class Pieces : public VulkanTest, public ::testing::WithParamInterface<Kernels> {};
+
+TEST_P(Pieces, GiveTheNumbersOfOneSubmission) {
+  const auto [options, one_in] = GetParam();
+  const std::vector<Family> families = all_families();
+  std::size_t cut = 0;
+  for (std::size_t i = 0; i < families.size(); i += one_in) {
+    const Family& f = families[i];
+    SCOPED_TRACE(f.name);
+    const auto whole = compile(f.make(), device_name() + options);
+    const auto inputs = inputs_of(*whole);
+    const auto wanted = run(*session_of(whole), inputs);
+    const auto pieces = compile(f.make(), device_name() + options + ",piece=1000");
+    const auto session = session_of(pieces);
+    EXPECT_EQ(run(*session, inputs), wanted);
+    const auto submissions = [&] { return pieces->device().counters().submissions; };
+    const std::uint64_t before = submissions();
+    EXPECT_EQ(run(*session, inputs, Clock::now() + 1h), wanted);
+    cut += submissions() > before + 1;
+  }
+  EXPECT_GT(2 * cut * one_in, families.size());
+}
+
+INSTANTIATE_TEST_SUITE_P(Each, Pieces,
+                         ::testing::Values(Kernels{"", 2}, Kernels{",as-hardware", 4}));
+
+// What both cuttings need is made by the plan and by the first run of each.
+TEST_F(VulkanTest, ALaterRunInPiecesMakesNothing) {
+  const auto executable = compile(transformer_model(), device_name() + ",piece=100000");
+  const auto session = session_of(executable);
+  const auto inputs = inputs_of(*executable);
+  run(*session, inputs);
+  const DeviceCounters whole = executable->device().counters();
+  run(*session, inputs, Clock::now() + 1h);
+  const DeviceCounters first = executable->device().counters();
+  EXPECT_EQ(first.pipelines, whole.pipelines) << "both cuttings share pipelines";
+  run(*session, inputs, Clock::now() + 1h);
+  const DeviceCounters second = executable->device().counters();
+  EXPECT_EQ(second.pipelines, first.pipelines);
+  EXPECT_EQ(second.allocations, first.allocations);
+  EXPECT_GT(second.submissions, first.submissions + 1);
+  const std::uint64_t before = second.submissions;
+  run(*session, inputs);
+  EXPECT_EQ(executable->device().counters().submissions, before + 1) << "without a deadline";
+}
+
+// A model whose only kernel takes seconds on a processor.
+struct LongWork {
+  const char* name;
+  std::function<Operand(GraphBuilder&)> build;
+};
+void PrintTo(const LongWork& work, std::ostream* to) {
+  *to << work.name;
+}
+
+const LongWork long_works[] = {
+    {"matmul",
+     [](GraphBuilder& g) {
+       return g.matmul(floats(g, "a", {3000, 3000}), floats(g, "b", {3000, 3000}));
+     }},
+    {"batches",
+     [](GraphBuilder& g) {
+       return g.matmul(floats(g, "a", {2, 12, 900, 900}), floats(g, "b", {2, 12, 900, 900}));
+     }},
+    {"convolution",
+     [](GraphBuilder& g) {
+       return g.conv(floats(g, "x", {1, 128, 256, 256}), weights(g, {128, 128, 5, 5}, 1));
+     }},
+    {"batch_of_convolutions",
+     [](GraphBuilder& g) {
+       return g.conv(floats(g, "x", {64, 64, 56, 56}), weights(g, {64, 64, 5, 5}, 1));
+     }},
+    {"transposed_convolution",
+     [](GraphBuilder& g) {
+       return g.conv_transpose(floats(g, "x", {1, 256, 144, 144}), weights(g, {256, 256, 5, 5}, 1));
+     }},
+    {"chain",
+     [](GraphBuilder& g) {
+       Operand x = floats(g, "x", {4'000'000});
+       for (int i = 0; i < 40; ++i) x = g.softmax(x, 0);
+       return x;
+     }},
+};
+
+class DeadlineOnDevice : public VulkanTest, public ::testing::WithParamInterface<LongWork> {};
+
+double processor_ms() {
+  timespec t{};
+  clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
+  return 1e3 * static_cast<double>(t.tv_sec) + 1e-6 * static_cast<double>(t.tv_nsec);
+}
+
+TEST_P(DeadlineOnDevice, EndsTheRun) {
+  constexpr auto deadline = 100ms;
+  GraphBuilder g(GetParam().name);
+  g.output("y", GetParam().build(g));
+  const auto executable = compile(must(g.build()), "vulkan,strict");
+  const auto session = session_of(executable);
+  const auto inputs = inputs_of(*executable);
+  for (std::size_t i = 0; i < inputs.size(); ++i) must(session->set_input(i, inputs[i].view()));
+  must(session->prepare());
+  for (int round = 0; round < 2; ++round) {
+    const auto begin = Clock::now();
+    const double begin_ms = processor_ms();
+    const Status status = session->run_until(begin + deadline);
+    // A device in software uses all processors; others take some of the time by the clock.
+    const std::chrono::duration<double, std::milli> by_clock = Clock::now() - begin;
+    const double alone = (processor_ms() - begin_ms) / std::thread::hardware_concurrency();
+    const double ms = std::min(by_clock.count(), alone);
+    EXPECT_EQ(status.code(), Code::timed_out) << status.message();
+    EXPECT_LT(ms, 200);
+    RecordProperty("ms" + std::to_string(round), std::to_string(ms));
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Each, DeadlineOnDevice, ::testing::ValuesIn(long_works),
+                         [](const auto& info) { return std::string(info.param.name); });
+
+}  // namespace
+}  // namespace quern::testing
