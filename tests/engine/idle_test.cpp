@@ -6,20 +6,15 @@
 #include <chrono>
 #include <cstdlib>
 #include <thread>
-#include <time.h>
 
 #include "tests/engine/engine_models.h"
+#include "tests/process_time.h"
 
 namespace quern {
 namespace {
 
 using quern::testing::must;
-
-double cpu_ms() {
-  timespec t{};
-  clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
-  return static_cast<double>(t.tv_sec) * 1e3 + static_cast<double>(t.tv_nsec) / 1e6;
-}
+using quern::testing::process_ms;
 
 // CPU time of all threads for 150 runs.
 double cost_ms(int threads) {
@@ -27,12 +22,12 @@ double cost_ms(int threads) {
   const Tensor image = testing::pattern({1, 3, 96, 96});
   must(session->set_input(0, image.view()));
   must(session->run());
-  const double before = cpu_ms();
+  const double before = process_ms();
   for (int i = 0; i < 150; ++i) {
     must(session->run());
     std::this_thread::sleep_for(std::chrono::milliseconds(2));
   }
-  return cpu_ms() - before;
+  return process_ms() - before;
 }
 
 TEST(IdleThreads, Sleep) {

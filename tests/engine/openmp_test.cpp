@@ -4,7 +4,6 @@
 #include "kernels/contract/openmp.h"
 
 #include <chrono>
-#include <ctime>
 #include <dlfcn.h>
 #include <thread>
 
@@ -12,6 +11,7 @@
 
 #include "tests/engine/engine_models.h"
 #include "tests/engine/fork.h"
+#include "tests/process_time.h"
 
 namespace quern::testing {
 namespace {
@@ -169,11 +169,6 @@ TEST(Fork, AChildMayEndASessionOfItsParent) {
 
 TEST(ProcessorTime, HasTheThreadsOfTheTeam) {
   const auto executable = compile(conv_model());
-  const auto process_time = [] {
-    timespec t{};
-    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
-    return std::chrono::seconds(t.tv_sec) + std::chrono::nanoseconds(t.tv_nsec);
-  };
   for (const int threads : {1, 2}) {
     const auto session = session_of(executable, threads);
     const Tensor image = pattern({8, 3, 160, 160});

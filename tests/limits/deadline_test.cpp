@@ -3,12 +3,12 @@
 // deadline, or after it is cancelled, and never succeeds later. Judged by processor time, which
 // others on the machine do not take.
 #include <chrono>
-#include <ctime>
 #include <functional>
 #include <string>
 #include <thread>
 
 #include "tests/engine/engine_test.h"
+#include "tests/process_time.h"
 
 namespace quern::testing {
 namespace {
@@ -16,12 +16,6 @@ namespace {
 using namespace std::chrono_literals;
 using Clock = std::chrono::steady_clock;
 using G = GraphBuilder;
-
-double processor_time_ms() {
-  timespec t{};
-  clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
-  return 1e3 * static_cast<double>(t.tv_sec) + 1e-6 * static_cast<double>(t.tv_nsec);
-}
 
 // A model whose only kernel takes long.
 struct Long {
@@ -252,9 +246,9 @@ class Deadline : public ::testing::TestWithParam<Long> {
 };
 
 TEST_P(Deadline, EndsTheKernel) {
-  const double begin = processor_time_ms();
+  const double begin = process_ms();
   const Status status = session->run_until(Clock::now() + deadline);
-  const double took = processor_time_ms() - begin;
+  const double took = process_ms() - begin;
   EXPECT_EQ(status.code(), Code::timed_out) << status.message();
   EXPECT_LT(took, most_ms);
   RecordProperty("ms", std::to_string(took));
@@ -267,9 +261,9 @@ TEST_P(Cancel, EndsTheKernel) {
     std::this_thread::sleep_for(deadline);
     session->cancel();
   });
-  const double begin = processor_time_ms();
+  const double begin = process_ms();
   const Status status = session->run();
-  const double took = processor_time_ms() - begin;
+  const double took = process_ms() - begin;
   canceller.join();
   EXPECT_EQ(status.code(), Code::busy) << status.message();
   EXPECT_LT(took, most_ms);

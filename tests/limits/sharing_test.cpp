@@ -6,21 +6,15 @@
 #include <chrono>
 #include <string>
 #include <thread>
-#include <time.h>
 #include <vector>
 
 #include "tests/engine/engine_test.h"
+#include "tests/process_time.h"
 
 namespace quern::testing {
 namespace {
 
 using Clock = std::chrono::steady_clock;
-
-double processor_ms() {
-  timespec t{};
-  clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
-  return static_cast<double>(t.tv_sec) * 1e3 + static_cast<double>(t.tv_nsec) / 1e6;
-}
 
 // Some milliseconds: convolutions of 32 channels over 56 x 56 places.
 Model light_model() {
@@ -55,14 +49,14 @@ struct Tenant {
 double cost_ms(int tenants, int threads, int runs) {
   std::vector<Tenant> all;
   for (int i = 0; i < tenants; ++i) all.emplace_back(light_model(), threads);
-  const double before = processor_ms();
+  const double before = process_ms();
   std::vector<std::thread> hosts;
   for (Tenant& t : all)
     hosts.emplace_back([&t, runs] {
       for (int i = 0; i < runs; ++i) must(t.session->run());
     });
   for (std::thread& t : hosts) t.join();
-  return processor_ms() - before;
+  return process_ms() - before;
 }
 
 double median_ms(Tenant& tenant, int runs) {

@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <array>
 #include <cstdint>
-#include <ctime>
 #include <optional>
 #include <string>
 #include <thread>
@@ -15,6 +14,7 @@
 
 #include "frontends/wasi-nn/metrics.h"
 #include "tests/expect.h"
+#include "tests/process_time.h"
 #include "tests/wasi-nn/models.h"
 
 #if defined(__GLIBC__)
@@ -25,6 +25,7 @@ namespace quern::wasi_nn_test {
 namespace {
 
 using namespace quern::wasi_nn;  // NOLINT
+using quern::testing::process_time;
 using std::chrono::nanoseconds;
 
 Error load_into(Instance& instance, const std::string& model, Handle* graph) {
@@ -206,12 +207,6 @@ TEST(Figures, CallsAreCountedByHowTheyEnded) {
   EXPECT_EQ(a.computes.failed, 1u);
   EXPECT_GT(a.load_time.count(), 0);
   EXPECT_GT(a.compile_time.count(), 0);
-}
-
-nanoseconds process_time() {
-  timespec t{};
-  clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
-  return std::chrono::seconds(t.tv_sec) + nanoseconds(t.tv_nsec);
 }
 
 // Everything that this process does is the compute: both clocks see the same, workers included.

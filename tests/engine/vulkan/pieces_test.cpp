@@ -3,7 +3,6 @@
 // those of one submission, and the run ends soon after the deadline.
 #include <algorithm>
 #include <chrono>
-#include <ctime>
 #include <functional>
 #include <string>
 #include <thread>
@@ -12,6 +11,7 @@
 #include "tests/engine/all_families.h"
 #include "tests/engine/engine_models.h"
 #include "tests/engine/vulkan/vulkan_test.h"
+#include "tests/process_time.h"
 
 namespace quern::testing {
 namespace {
@@ -114,12 +114,6 @@ const LongWork long_works[] = {
 
 class DeadlineOnDevice : public VulkanTest, public ::testing::WithParamInterface<LongWork> {};
 
-double processor_ms() {
-  timespec t{};
-  clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
-  return 1e3 * static_cast<double>(t.tv_sec) + 1e-6 * static_cast<double>(t.tv_nsec);
-}
-
 TEST_P(DeadlineOnDevice, EndsTheRun) {
   constexpr auto deadline = 100ms;
   GraphBuilder g(GetParam().name);
@@ -131,11 +125,11 @@ TEST_P(DeadlineOnDevice, EndsTheRun) {
   must(session->prepare());
   for (int round = 0; round < 2; ++round) {
     const auto begin = Clock::now();
-    const double begin_ms = processor_ms();
+    const double begin_ms = process_ms();
     const Status status = session->run_until(begin + deadline);
     // A device in software uses all processors; others take some of the time by the clock.
     const std::chrono::duration<double, std::milli> by_clock = Clock::now() - begin;
-    const double alone = (processor_ms() - begin_ms) / std::thread::hardware_concurrency();
+    const double alone = (process_ms() - begin_ms) / std::thread::hardware_concurrency();
     const double ms = std::min(by_clock.count(), alone);
     EXPECT_EQ(status.code(), Code::timed_out) << status.message();
     EXPECT_LT(ms, 200);
