@@ -103,5 +103,21 @@ TEST(AxesEdge, OfStackedResultsAreChecked) {
   expect_everywhere(scan(-4), {x}, HasSubstr("axis -4 is outside of rank 3"));
 }
 
+// The values of Unique are left out, or nothing reads them.
+TEST(OutputsEdge, UniqueWithoutItsValues) {
+  const auto unique = [](const char* values, std::int64_t axis) {
+    return make_model(
+        GraphParts{.nodes = {node("Unique", {"x"}, {values, "", "", "y"}, {integer("axis", axis)})},
+                   .inputs = {value("x", f32, {2, 3})},
+                   .outputs = {edge_y}});
+  };
+  const Tensor x = tensor<float>({2, 3}, {1, 2, 1, 3, 4, 3});
+  for (const char* values : {"", "values"}) {
+    expect_everywhere(unique(values, 1), {x}, StrEq("i64[2] 2 1"));
+    expect_everywhere(unique(values, -1), {x}, StrEq("i64[2] 2 1"));
+    expect_everywhere(unique(values, -2), {x}, StrEq("i64[2] 1 1"));
+  }
+}
+
 }  // namespace
 }  // namespace quern::onnx_test
