@@ -119,5 +119,25 @@ TEST(OutputsEdge, UniqueWithoutItsValues) {
   }
 }
 
+// Of operators with several outputs the first is left out: what that gives is the same everywhere.
+TEST(OutputsEdge, TheFirstIsLeftOut) {
+  const auto model = [](const char* op, const Names& inputs, std::size_t outputs,
+                        Messages attributes) {
+    Names names(outputs);
+    names.back() = "y";
+    return make_model(GraphParts{.nodes = {node(op, inputs, names, std::move(attributes))},
+                                 .inputs = {value("x", f32, {1, 2, 4})},
+                                 .outputs = {edge_y},
+                                 .initializers = {ints("two", {1}, {2})}});
+  };
+  const Tensor x = tensor<float>({1, 2, 4}, {1, 2, 3, 4, 8, 7, 6, 5});
+  expect_everywhere(model("TopK", {"x", "two"}, 2, {}), {x}, StrEq("i64[1,2,2] 3 2 0 1"));
+  expect_everywhere(model("MaxPool", {"x"}, 2, {integers("kernel_shape", {4})}), {x},
+                    StrEq("i64[1,2,1] 3 4"));
+  expect_everywhere(model("Split", {"x"}, 2, {integer("axis", 1)}), {x},
+                    StrEq("f32[1,1,4] 8 7 6 5"));
+  expect_everywhere(model("DynamicQuantizeLinear", {"x"}, 3, {}), {x}, StrEq("u8[] 0"));
+}
+
 }  // namespace
 }  // namespace quern::onnx_test
