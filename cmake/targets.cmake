@@ -6,14 +6,16 @@
 # left out makes libquern.so 7 % smaller.
 #   quern_library(graph SUBDIRECTORIES passes memory LINK quern_vocabulary)
 function(quern_library name)
-  cmake_parse_arguments(arg "HOT" "" "SUBDIRECTORIES;LINK;EXCLUDE" ${ARGN})
+  cmake_parse_arguments(arg "HOT;ROOMS_APART" "" "SUBDIRECTORIES;LINK;EXCLUDE" ${ARGN})
   list(TRANSFORM arg_SUBDIRECTORIES APPEND "/*.cpp")
   file(GLOB sources CONFIGURE_DEPENDS "*.cpp" ${arg_SUBDIRECTORIES})
   foreach(pattern IN LISTS arg_EXCLUDE)
     list(FILTER sources EXCLUDE REGEX "${pattern}")
   endforeach()
   # A family's files side by side, whatever their folders: its attributes are read by few unity objects.
-  list(SORT sources COMPARE FILE_BASENAME)
+  if(NOT arg_ROOMS_APART)
+    list(SORT sources COMPARE FILE_BASENAME)
+  endif()
   add_library(quern_${name} STATIC ${sources})
   quern_include(quern_${name} engine/include)
   target_include_directories(quern_${name} PUBLIC $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}>)
@@ -23,6 +25,9 @@ function(quern_library name)
   endif()
   quern_warnings(quern_${name})
   quern_unity(quern_${name})
+  if(arg_ROOMS_APART)
+    set_target_properties(quern_${name} PROPERTIES UNITY_BUILD_BATCH_SIZE 8)
+  endif()
 endfunction()
 
 # A program.
