@@ -65,14 +65,16 @@ void pad_rank(Side& s, std::size_t rank) {
 }
 
 // Dimensions of size 1 get the stride that a dense tensor would have, because oneDNN compares
-// strides.
+// strides: where one of a batch lies outside of those before it, brgemm of 3.7 takes the wrong
+// matrices.
 void normalise_ones(Side& s) {
-  for (std::size_t i = s.dims.rank(); i-- > 0;) {
+  const std::size_t rank = s.dims.rank();
+  for (std::size_t i = rank; i-- > 0;) {
     if (s.dims[i] != 1) continue;
     std::int64_t stride = 1;
-    for (std::size_t k = 0; k < s.dims.rank(); ++k)
+    for (std::size_t k = i + 2 < rank ? i + 1 : 0; k < rank; ++k)
       if (k != i && s.dims[k] > 1) stride = std::max(stride, s.dims[k] * s.strides[k]);
-    s.strides[i] = i + 1 == s.dims.rank() && s.dims[i] == 1 ? 1 : stride;
+    s.strides[i] = i + 1 == rank ? 1 : stride;
   }
 }
 

@@ -139,5 +139,25 @@ TEST(OutputsEdge, TheFirstIsLeftOut) {
   expect_everywhere(model("DynamicQuantizeLinear", {"x"}, 3, {}), {x}, StrEq("u8[] 0"));
 }
 
+// Query and key are parts of the rows of one tensor, with one head: matrices of a batch whose
+// second dimension is 1, read where they lie.
+TEST(MatMulEdge, OfOneHeadInSeveralBatches) {
+  const std::string model = make_model(GraphParts{
+      .nodes = {node("Slice", {"x", "zero", "four", "last"}, {"q3"}),
+                node("Slice", {"x", "four", "eight", "last"}, {"k3"}),
+                node("Unsqueeze", {"q3", "one"}, {"q"}), node("Unsqueeze", {"k3", "one"}, {"k"}),
+                node("Transpose", {"k"}, {"kt"}, {integers("perm", {0, 1, 3, 2})}),
+                node("MatMul", {"q", "kt"}, {"y"})},
+      .inputs = {value("x", f32, {2, 2, 12})},
+      .outputs = {edge_y},
+      .initializers = {ints("zero", {1}, {0}), ints("four", {1}, {4}), ints("eight", {1}, {8}),
+                       ints("last", {1}, {-1}), ints("one", {1}, {1})}});
+  const Tensor x =
+      tensor<float>({2, 2, 12}, {-3, -2, -1, 0,  1,  2,  3,  -3, -2, -1, 0,  1,  2,  3,  -3, -2,
+                                 -1, 0,  1,  2,  3,  -3, -2, -1, 0,  1,  2,  3,  -3, -2, -1, 0,
+                                 1,  2,  3,  -3, -2, -1, 0,  1,  2,  3,  -3, -2, -1, 0,  1,  2});
+  expect_everywhere(model, {x}, StrEq(quern::testing::answer(model, {x}, {.device = "reference"})));
+}
+
 }  // namespace
 }  // namespace quern::onnx_test
