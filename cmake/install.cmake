@@ -16,7 +16,7 @@ install(DIRECTORY engine/include/quern frontends/wasi-nn/include/quern TYPE INCL
 # GraphBuilder::op takes the struct of any operator.
 file(STRINGS graph/ops/all.h headers REGEX "^#include \"graph/ops/")
 list(TRANSFORM headers REPLACE "^#include \"(.*)\"$" "\\1")
-list(APPEND headers graph/op.h graph/ops/window.h)
+list(APPEND headers graph/op.h graph/ops/binary_kind.h graph/ops/unary_kind.h graph/ops/window.h)
 set(ops "${CMAKE_CURRENT_BINARY_DIR}/include/quern/ops")
 foreach(header IN LISTS headers)
   set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS "${header}")

@@ -25,7 +25,6 @@
 #include "graph/ops/split.h"
 #include "graph/ops/tile.h"
 #include "graph/ops/transpose.h"
-#include "graph/ops/unary.h"
 
 namespace quern {
 namespace {

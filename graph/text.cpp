@@ -10,7 +10,6 @@
 #include "engine/vocabulary/text_util.h"
 #include "graph/numeric.h"
 #include "graph/op_fields.h"
-#include "graph/ops/binary.h"
 #include "graph/ops/unary.h"
 
 namespace quern {

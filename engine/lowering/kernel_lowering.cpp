@@ -8,7 +8,6 @@
 
 #include "engine/vocabulary/text_util.h"
 #include "graph/ops/binary.h"
-#include "graph/ops/unary.h"
 #include "graph/text.h"
 
 namespace quern::lowering {

@@ -7,7 +7,7 @@
 #include "engine/vocabulary/text_util.h"
 #include "graph/ops/slice.h"
 #include "graph/ops/split.h"
-#include "graph/ops/unary.h"
+#include "graph/ops/unary_kind.h"
 
 namespace quern::onnx {
 

@@ -5,7 +5,7 @@
 #include "frontends/onnx-parser/op_table.h"
 #include "graph/ops/binary.h"
 #include "graph/ops/reshape.h"
-#include "graph/ops/unary.h"
+#include "graph/ops/unary_kind.h"
 #include "graph/ops/where.h"
 
 namespace quern::onnx {

@@ -7,7 +7,7 @@
 #include "graph/ops/conv.h"
 #include "graph/ops/deform_conv.h"
 #include "graph/ops/slice.h"
-#include "graph/ops/unary.h"
+#include "graph/ops/unary_kind.h"
 
 namespace quern::onnx {
 namespace {

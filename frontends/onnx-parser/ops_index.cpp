@@ -3,7 +3,7 @@
 #include "frontends/onnx-parser/expand.h"
 #include "frontends/onnx-parser/node_import.h"
 #include "frontends/onnx-parser/op_table.h"
-#include "graph/ops/binary.h"
+#include "graph/ops/binary_kind.h"
 #include "graph/ops/gather.h"
 #include "graph/ops/one_hot.h"
 #include "graph/ops/scatter.h"

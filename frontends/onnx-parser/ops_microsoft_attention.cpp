@@ -11,7 +11,7 @@
 #include "frontends/onnx-parser/attention_parts.h"
 #include "frontends/onnx-parser/op_table.h"
 #include "graph/ops/attention.h"
-#include "graph/ops/binary.h"
+#include "graph/ops/binary_kind.h"
 #include "graph/ops/layer_norm.h"
 #include "graph/ops/matmul.h"
 #include "graph/ops/reduce.h"

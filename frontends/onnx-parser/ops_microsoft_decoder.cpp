@@ -11,12 +11,12 @@
 #include "frontends/onnx-parser/attention_parts.h"
 #include "frontends/onnx-parser/op_table.h"
 #include "graph/ops/attention.h"
-#include "graph/ops/binary.h"
+#include "graph/ops/binary_kind.h"
 #include "graph/ops/gather.h"
 #include "graph/ops/matmul.h"
 #include "graph/ops/pad.h"
 #include "graph/ops/softmax.h"
-#include "graph/ops/unary.h"
+#include "graph/ops/unary_kind.h"
 
 namespace quern::onnx {
 namespace {

@@ -4,13 +4,13 @@
 #include "frontends/onnx-parser/node_import.h"
 #include "frontends/onnx-parser/op_table.h"
 #include "frontends/onnx-parser/window.h"
-#include "graph/ops/binary.h"
+#include "graph/ops/binary_kind.h"
 #include "graph/ops/concat.h"
 #include "graph/ops/matmul.h"
 #include "graph/ops/pool.h"
 #include "graph/ops/quantize.h"
 #include "graph/ops/softmax.h"
-#include "graph/ops/unary.h"
+#include "graph/ops/unary_kind.h"
 
 namespace quern::onnx {
 namespace {

@@ -8,7 +8,7 @@
 #include "graph/ops/lp_norm.h"
 #include "graph/ops/reduce.h"
 #include "graph/ops/softmax.h"
-#include "graph/ops/unary.h"
+#include "graph/ops/unary_kind.h"
 
 namespace quern::onnx {
 namespace {

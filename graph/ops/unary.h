@@ -2,23 +2,11 @@
 // Functions of one number.
 #pragma once
 
-#include <cstdint>
-#include <span>
-#include <string_view>
-
 #include "graph/op.h"
+#include "graph/ops/unary_kind.h"
 
 namespace quern {
 
-enum class UnaryKind : std::uint8_t {
-  // clang-format off
-  abs, neg, sign, ceil, floor, round, sqrt, reciprocal, exp, log, sin, cos, tan, asin, acos, atan,
-  sinh, cosh, tanh, asinh, acosh, atanh, erf, sigmoid, relu, leaky_relu, elu, selu, celu,
-  hard_sigmoid, hard_swish, softplus, softsign, mish, gelu, gelu_tanh, swish, thresholded_relu,
-  shrink, clip, affine, scaled_tanh, is_nan, is_inf, logical_not, bitwise_not,
-  // clang-format on
-};
-std::span<const std::string_view> enum_names(UnaryKind);
 // alpha and beta as ONNX names them: leaky_relu slope; elu, celu, thresholded_relu, swish alpha;
 // selu alpha, gamma; hard_sigmoid slope, offset; shrink lambd, bias; clip low, high; affine alpha *
 // x

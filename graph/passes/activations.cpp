@@ -7,7 +7,7 @@
 #include <cmath>
 #include <numbers>
 
-#include "graph/ops/binary.h"
+#include "graph/ops/binary_kind.h"
 #include "graph/ops/unary.h"
 #include "graph/passes/match.h"
 #include "graph/passes/rules.h"

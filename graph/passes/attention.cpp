@@ -8,7 +8,7 @@
 #include <cmath>
 #include <limits>
 
-#include "graph/ops/binary.h"
+#include "graph/ops/binary_kind.h"
 #include "graph/ops/matmul.h"
 #include "graph/ops/softmax.h"
 #include "graph/ops/unary.h"

@@ -5,7 +5,7 @@
 // image: those are not over the last dimensions, and stay as they are.
 #include <algorithm>
 
-#include "graph/ops/binary.h"
+#include "graph/ops/binary_kind.h"
 #include "graph/ops/layer_norm.h"
 #include "graph/ops/lp_norm.h"
 #include "graph/ops/reduce.h"

@@ -5,9 +5,9 @@
 // have overflowed it is a number instead of NaN. A row of only -inf is NaN before and after.
 #include "graph/ops/softmax.h"
 
-#include "graph/ops/binary.h"
+#include "graph/ops/binary_kind.h"
 #include "graph/ops/reduce.h"
-#include "graph/ops/unary.h"
+#include "graph/ops/unary_kind.h"
 #include "graph/passes/match.h"
 #include "graph/passes/rules.h"
 

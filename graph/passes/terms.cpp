@@ -4,7 +4,7 @@
 #include <algorithm>
 
 #include "graph/ops/binary.h"
-#include "graph/ops/unary.h"
+#include "graph/ops/unary_kind.h"
 #include "graph/passes/match.h"
 
 namespace quern::passes {

@@ -8,7 +8,7 @@
 #include <cstdint>
 #include <type_traits>
 
-#include "graph/ops/binary.h"
+#include "graph/ops/binary_kind.h"
 #include "kernels/contract/scalar_math.h"
 
 namespace quern {

@@ -8,9 +8,11 @@
 #include <cstdlib>
 #include <dlfcn.h>
 #include <fstream>
+#include <new>
 #include <pthread.h>
 #include <sched.h>
 #include <string>
+#include <unistd.h>
 
 #include "kernels/contract/kernel.h"
 #include "kernels/contract/team_clock.h"
@@ -80,11 +82,30 @@ void in_child() {
   lost_team = lost_team || has_team;
 }
 
+// Opens libgomp, which reads GOMP_SPINCOUNT as it is loaded. The environment has the variable only
+// meanwhile, in a second array of the same strings: setenv() would rearrange the array that other
+// threads may be reading. The second array stays for those that have begun to read it.
+void* open_libgomp() noexcept {
+  const auto open = [] { return dlopen("libgomp.so.1", RTLD_NOW | RTLD_GLOBAL); };
+  if (std::getenv("GOMP_SPINCOUNT") || std::getenv("OMP_WAIT_POLICY")) return open();
+  static char spin_count[] = "GOMP_SPINCOUNT=300";
+  static char** extended = nullptr;
+  char** const before = environ;
+  std::size_t count = 0;
+  while (before && before[count]) ++count;
+  extended = new (std::nothrow) char*[count + 2];
+  if (!extended) return open();
+  std::copy_n(before, count, extended);
+  extended[count] = spin_count;
+  extended[count + 1] = nullptr;
+  environ = extended;
+  void* const library = open();
+  if (environ == extended) environ = before;  // else somebody has set a variable since
+  return library;
+}
+
 OpenMp load() noexcept {
-  const bool chosen = std::getenv("GOMP_SPINCOUNT") || std::getenv("OMP_WAIT_POLICY");
-  if (!chosen) setenv("GOMP_SPINCOUNT", "300", 0);
-  void* library = dlopen("libgomp.so.1", RTLD_NOW | RTLD_GLOBAL);
-  if (!chosen) unsetenv("GOMP_SPINCOUNT");  // child processes choose for themselves
+  void* library = open_libgomp();
   OpenMp m;
   if (!library || !find(library, "GOMP_parallel", m.parallel) ||
       !find(library, "omp_get_thread_num", m.thread_num) ||

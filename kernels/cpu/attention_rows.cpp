@@ -11,7 +11,7 @@
 
 #include "engine/vocabulary/multiples.h"
 #include "graph/ops/attention.h"
-#include "graph/ops/binary.h"
+#include "graph/ops/binary_kind.h"
 #include "kernels/contract/iterate.h"
 #include "kernels/cpu/product_pieces.h"
 #include "kernels/simd/simd.h"

@@ -6,7 +6,7 @@
 
 #include <cmath>
 
-#include "graph/ops/binary.h"
+#include "graph/ops/binary_kind.h"
 #include "graph/ops/layer_norm.h"
 #include "kernels/contract/rows.h"
 #include "kernels/simd/simd.h"

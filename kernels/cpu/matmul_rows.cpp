@@ -10,7 +10,7 @@
 
 #include "engine/vocabulary/multiples.h"
 #include "engine/vocabulary/text_util.h"
-#include "graph/ops/binary.h"
+#include "graph/ops/binary_kind.h"
 #include "graph/ops/matmul.h"
 #include "graph/ops/products.h"
 #include "kernels/contract/iterate.h"

@@ -10,9 +10,9 @@
 #include <limits>
 
 #include "engine/vocabulary/multiples.h"
-#include "graph/ops/binary.h"
+#include "graph/ops/binary_kind.h"
 #include "graph/ops/reduce.h"
-#include "graph/ops/unary.h"
+#include "graph/ops/unary_kind.h"
 #include "kernels/contract/constant_operands.h"
 #include "kernels/contract/iterate.h"
 #include "kernels/contract/rows.h"

@@ -13,7 +13,7 @@
 
 #include "engine/vocabulary/multiples.h"
 #include "engine/vocabulary/text_util.h"
-#include "graph/ops/binary.h"
+#include "graph/ops/binary_kind.h"
 #include "graph/ops/recurrent.h"
 #include "graph/ops/unary.h"
 #include "kernels/contract/movement.h"

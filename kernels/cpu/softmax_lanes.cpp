@@ -8,7 +8,7 @@
 #include <cmath>
 
 #include "engine/vocabulary/multiples.h"
-#include "graph/ops/binary.h"
+#include "graph/ops/binary_kind.h"
 #include "graph/ops/softmax.h"
 #include "graph/ops/unary.h"
 #include "kernels/contract/iterate.h"

@@ -4,7 +4,7 @@
 
 #include <cmath>
 
-#include "graph/ops/binary.h"
+#include "graph/ops/binary_kind.h"
 #include "graph/ops/softmax.h"
 #include "kernels/contract/rows.h"
 #include "kernels/contract/scalar_math.h"

@@ -7,7 +7,7 @@
 #include <optional>
 
 #include "engine/vocabulary/multiples.h"
-#include "graph/ops/binary.h"
+#include "graph/ops/binary_kind.h"
 #include "graph/ops/unary.h"
 #include "kernels/contract/iterate.h"
 #include "kernels/gpu/copy.h"

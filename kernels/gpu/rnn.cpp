@@ -6,7 +6,7 @@
 
 #include "engine/vocabulary/multiples.h"
 #include "graph/ops/recurrent.h"
-#include "graph/ops/unary.h"
+#include "graph/ops/unary_kind.h"
 #include "kernels/gpu/grid.h"
 #include "kernels/gpu/kernels.h"
 #include "kernels/gpu/matmul.h"

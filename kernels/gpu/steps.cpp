@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <array>
 
-#include "graph/ops/binary.h"
+#include "graph/ops/binary_kind.h"
 #include "graph/ops/unary.h"
 #include "kernels/contract/iterate.h"
 #include "kernels/gpu/grid.h"

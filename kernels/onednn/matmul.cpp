@@ -4,7 +4,7 @@
 // heads without a transposition). alpha, a bias and further post-ops are fused.
 #include "graph/ops/matmul.h"
 
-#include "graph/ops/binary.h"
+#include "graph/ops/binary_kind.h"
 #include "graph/ops/products.h"
 #include "kernels/contract/iterate.h"
 #include "kernels/contract/matmul_shape.h"

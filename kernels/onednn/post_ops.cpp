@@ -2,7 +2,7 @@
 // Converts the post-ops of a node to those of a oneDNN primitive.
 #include <algorithm>
 
-#include "graph/ops/binary.h"
+#include "graph/ops/binary_kind.h"
 #include "graph/ops/unary.h"
 #include "kernels/onednn/onednn.h"
 

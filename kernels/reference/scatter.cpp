@@ -11,7 +11,7 @@
 
 #include "graph/numeric.h"
 #include "graph/op_fields.h"
-#include "graph/ops/binary.h"
+#include "graph/ops/binary_kind.h"
 #include "kernels/contract/binary_math.h"
 #include "kernels/contract/kernel.h"
 #include "kernels/contract/movement.h"

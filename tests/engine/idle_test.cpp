@@ -6,6 +6,7 @@
 #include <chrono>
 #include <cstdlib>
 #include <thread>
+#include <unistd.h>
 
 #include "tests/engine/engine_models.h"
 #include "tests/process_time.h"
@@ -35,6 +36,15 @@ TEST(IdleThreads, Sleep) {
   const double one = cost_ms(1);
   const double two = cost_ms(2);
   EXPECT_LT(two, 2 * one + 30) << "one thread takes " << one << " ms";
+}
+
+// The variable that makes them sleep is libgomp's alone.
+TEST(IdleThreads, LeaveTheEnvironmentAsItWas) {
+  char** const before = environ;
+  const bool chosen = std::getenv("GOMP_SPINCOUNT") != nullptr;
+  (void)cost_ms(1);
+  EXPECT_EQ(environ, before);
+  EXPECT_EQ(std::getenv("GOMP_SPINCOUNT") != nullptr, chosen);
 }
 
 }  // namespace

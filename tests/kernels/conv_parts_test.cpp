@@ -5,7 +5,7 @@
 #include "kernels/contract/conv_parts.h"
 
 #include "engine/vocabulary/text_util.h"
-#include "graph/ops/binary.h"
+#include "graph/ops/binary_kind.h"
 #include "graph/ops/conv.h"
 #include "graph/ops/unary.h"
 #include "tests/kernels/kernel_test.h"

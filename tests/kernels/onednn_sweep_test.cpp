@@ -9,7 +9,7 @@
 #include <array>
 #include <cstdio>
 
-#include "graph/ops/binary.h"
+#include "graph/ops/binary_kind.h"
 #include "graph/ops/conv.h"
 #include "graph/ops/matmul.h"
 #include "graph/ops/pool.h"

@@ -3,7 +3,7 @@
 // sides, post-ops with a row of operands or with one for each element.
 #include "kernels/contract/row_blocks.h"
 
-#include "graph/ops/binary.h"
+#include "graph/ops/binary_kind.h"
 #include "graph/ops/matmul.h"
 #include "graph/ops/unary.h"
 #include "tests/kernels/kernel_test.h"

@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "engine/vocabulary/text_util.h"
-#include "graph/ops/binary.h"
+#include "graph/ops/binary_kind.h"
 #include "graph/ops/unary.h"
 #include "kernels/contract/binary_math.h"
 #include "kernels/contract/unary_math.h"

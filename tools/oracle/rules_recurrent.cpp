@@ -4,7 +4,7 @@
 #include <cmath>
 
 #include "graph/ops/recurrent.h"
-#include "graph/ops/unary.h"
+#include "graph/ops/unary_kind.h"
 #include "tools/oracle/rules.h"
 
 namespace quern::tools::rules {

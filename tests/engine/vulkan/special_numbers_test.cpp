@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "engine/vocabulary/text_util.h"
-#include "graph/ops/unary.h"
+#include "graph/ops/unary_kind.h"
 #include "tests/engine/vulkan/vulkan_test.h"
 
 namespace quern {
