@@ -77,7 +77,7 @@ OptionRow scratch_row(DeviceArgs& a) {
 OptionRows limit_rows(LimitArgs& a) {
   return {{.names = "--memory-limit",
            .value = "BYTES",
-           .help = "an error, where reading, the weights with one arena, or the tables of a plan "
+           .help = "an error, where reading, the weights with one arena, or what compiling holds "
                    "would take more; 256MB and 1GiB are understood",
            .target = &a.memory},
           {.names = "--time-limit",

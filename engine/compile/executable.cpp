@@ -6,6 +6,7 @@
 
 #include "engine/compile/backend.h"
 #include "engine/compile/executable_impl.h"
+#include "engine/compile/ledger.h"
 #include "engine/compile/memory_need.h"
 #include "engine/vocabulary/guarded.h"
 #include "engine/vocabulary/text_util.h"
@@ -128,6 +129,7 @@ Result<std::shared_ptr<const Executable>> Executable::compile(Model model,
     impl->inputs = impl->model.inputs();
     impl->outputs = impl->model.outputs();
     QUERN_TRY(check_sizes(impl->model.graph()));
+    QUERN_TRY(check_room(impl->model.graph(), CompilePhase::passes, options.memory_limit));
     if (plan.optimize) {
       plan.half_products = multiplies_f16(impl->model.graph());
       QUERN_TRY(widen_f16(impl->model.graph()));  // the kernels are f32

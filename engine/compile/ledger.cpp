@@ -1,15 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "engine/compile/ledger.h"
 
+#include "engine/vocabulary/text_util.h"
+
 namespace quern {
 namespace {
 
 // Measured with glibc's allocator over the graphs of tests/limits/memory_test.cpp.
-constexpr std::size_t node_bytes = 900;    // with attributes, edges and what its allocations cost
-constexpr std::size_t value_bytes = 500;   // with its type, name and uses
-constexpr std::size_t step_bytes = 2000;   // with operands, texts and its buffers of the plan
-constexpr std::size_t buffer_bytes = 160;  // of a memory problem and its plan
-constexpr std::size_t dispatch_bytes = 1500;  // with its pipeline's share
+constexpr std::size_t node_bytes = 900;   // with attributes, edges and what its allocations cost
+constexpr std::size_t value_bytes = 500;  // with its type, name and uses
+constexpr std::size_t step_bytes = 2000;  // with operands, texts and its buffers of the plan
+constexpr std::size_t unplaced_step_bytes = 1000;  // before its buffers have places
+constexpr std::size_t buffer_bytes = 160;          // of a memory problem and its plan
+constexpr std::size_t dispatch_bytes = 1500;       // with its pipeline's share
 
 }  // namespace
 
@@ -32,8 +35,14 @@ std::size_t table_bytes(const Program& program) {
   return bytes + buffers * buffer_bytes;
 }
 
-std::size_t least_program_bytes(const Graph& graph) {
-  return graph.order().size() / 4 * step_bytes;  // views and nodes that are fused are no steps
+Status check_room(const Graph& graph, CompilePhase phase, std::size_t limit) {
+  constexpr std::size_t unlimited = std::size_t{4} << 20;
+  const std::size_t nodes = graph.order().size();
+  const std::size_t steps = phase == CompilePhase::lowering ? nodes : 0;
+  const std::size_t bytes = 2 * table_bytes(graph) + steps * (step_bytes + unplaced_step_bytes);
+  if (limit == 0 || bytes <= limit || bytes - limit <= unlimited) return {};
+  return {Code::out_of_memory, cat("compiling a graph of ", nodes, " nodes takes some ", bytes,
+                                   " bytes, the limit is ", limit)};
 }
 
 }  // namespace quern

@@ -6,8 +6,11 @@
 
 #include <atomic>
 #include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <utility>
+
+#include <quern/status.h>
 
 #include "engine/compile/program.h"
 #include "graph/graph.h"
@@ -56,7 +59,12 @@ class LedgerEntry {
 // Nodes, values and bodies, without the elements of constants.
 std::size_t table_bytes(const Graph& graph);
 std::size_t table_bytes(const Program& program);
-// The least that a program of this graph takes.
-std::size_t least_program_bytes(const Graph& graph);
+
+// What compiling holds at one time, most of it for as long as it takes: `passes`: the graph of the
+// model and the copy that passes change; `lowering`: the same, and the steps with and without
+// places in memory.
+enum class CompilePhase : std::uint8_t { passes, lowering };
+// Errors: out_of_memory where that is more than `limit` (0: none) and 4 MiB.
+Status check_room(const Graph& graph, CompilePhase phase, std::size_t limit);
 
 }  // namespace quern

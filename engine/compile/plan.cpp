@@ -112,10 +112,7 @@ Status PlanTree::check_memory(const Program& program) const {
 Result<std::unique_ptr<Program>> PlanTree::lower_within_limit(const Segment& segment, int threads,
                                                               const Stop* stop) const {
   const std::size_t limit = options_.memory_limit;
-  if (const std::size_t tables = least_program_bytes(segment.graph); limit && tables > limit)
-    return Status(Code::out_of_memory,
-                  cat("the plan of a graph of ", segment.graph.order().size(), " nodes wants ",
-                      tables, " bytes, the limit is ", limit));
+  QUERN_TRY(check_room(segment.graph, CompilePhase::lowering, limit));
   // A vector<bool> has no bytes to point at.
   const std::unique_ptr<bool[]> dynamic(new bool[segment.dynamic_output.size()]);
   std::ranges::copy(segment.dynamic_output, dynamic.get());

@@ -32,8 +32,9 @@ struct CompileOptions {
   // session keeps for them (Session::table_bytes()); one plan is always kept. 0: a quarter of
   // `memory_limit`, or no limit where that is 0.
   std::size_t max_plan_bytes = 0;
-  // The limit in bytes for weights, arena and pool of one session, for the tables of one plan, and
-  // for constant expressions while they are computed; 0: no limit.
+  // The limit in bytes for weights, arena and pool of one session, for constant expressions while
+  // they are computed, and (with 4 MiB more) for the tables that compiling needs meanwhile, which
+  // are estimated; 0: no limit.
   std::size_t memory_limit = 0;
   // Enables rewrites of the graph; turned off for bisecting.
   bool optimize = true;
