@@ -249,17 +249,12 @@ void KernelBuilder::post_ops(const FusedPostOps& fused) {
   }
 }
 
-namespace {
-
-// The primitive of this key, or a new one.
 std::shared_ptr<const dnnl::primitive> shared_primitive(
     WeightStore* store, const std::string& key, const std::function<dnnl::primitive()>& generate) {
   const auto make = [&] { return std::make_shared<const dnnl::primitive>(generate()); };
   if (!store) return make();
   return std::static_pointer_cast<const dnnl::primitive>(store->find_or_make_code(key, make));
 }
-
-}  // namespace
 
 // The primitive is a function of these: operator, shapes, post-ops, threads, the implementation,
 // and the arguments in their formats. A residual that is summed in place is none of the arguments.
@@ -302,47 +297,6 @@ Attributes make_attr(const KernelRequest& request, Traits traits, const FusedPos
   Attributes a = fastest_attr(traits, fused);
   a.scratch = request.target.scratch;
   return a;
-}
-
-// ---- constants ---------------------------------------------------------------------------------
-
-namespace {
-
-// 16-bit floats as f32, because not every CPU's oneDNN reorders them.
-Result<Tensor> as_packable(const ConstantSource& source) {
-  QUERN_ASSIGN(Tensor t, source.get());
-  if (t.dtype() != DType::f16 && t.dtype() != DType::bf16) return t;
-  QUERN_ASSIGN(Tensor wide, Tensor::zeros({DType::f32, t.shape()}));
-  auto* to = reinterpret_cast<float*>(wide.mutable_data());
-  const auto n = static_cast<std::size_t>(t.shape().elements());
-  for (std::size_t i = 0; i < n; ++i) {
-    std::uint16_t bits = 0;
-    std::memcpy(&bits, t.data() + 2 * i, 2);
-    to[i] = t.dtype() == DType::f16 ? half_to_float(bits) : bfloat16_to_float(bits);
-  }
-  return wide;
-}
-
-}  // namespace
-
-Result<std::shared_ptr<const std::byte>> pack_constant(const KernelRequest& request,
-                                                       const ConstantSource& source, const Md& from,
-                                                       const Md& to) {
-  const auto fill = [&](std::byte* packed) -> Status {
-    QUERN_ASSIGN(const Tensor t, as_packable(source));
-    dnnl::memory src(from, engine(), const_cast<std::byte*>(t.data()));
-    dnnl::memory dst(to, engine(), packed);
-    dnnl::stream stream(engine());
-    const auto reorder = shared_primitive(
-        request.target.weights, cat("onednn|pack|", format_key(from), "|", format_key(to)),
-        [&] { return dnnl::reorder(src, dst); });
-    reorder->execute(stream, {{DNNL_ARG_FROM, src}, {DNNL_ARG_TO, dst}});
-    stream.wait();
-    return {};
-  };
-  return request.target.weights->find_or_make(
-      cat("onednn|", format_key(from), "|", format_key(to), "|", source.key()), to.get_size(),
-      fill);
 }
 
 int threads_for(const KernelRequest& request, double flops) {

@@ -166,6 +166,10 @@ Attributes make_attr(const KernelRequest& request, Traits traits = {},
 // True if implementation `name` may replace `best` because it is about as fast.
 bool may_stand_for(std::string_view name, std::string_view best);
 
+// The primitive of this key in `store`, or a new one; `store` may be null.
+std::shared_ptr<const dnnl::primitive> shared_primitive(
+    WeightStore* store, const std::string& key, const std::function<dnnl::primitive()>& generate);
+
 // The constant `source`, described by `from` (row-major elements of its own dtype, or f32 if it is
 // a 16-bit float), in the format `to`: from the WeightStore, or packed now.
 Result<std::shared_ptr<const std::byte>> pack_constant(const KernelRequest& request,

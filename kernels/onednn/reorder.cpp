@@ -10,7 +10,9 @@ Selection select_reorder(const KernelRequest& request, const TensorDesc& from,
     const auto src = md_of(from);
     const auto dst = md_of(to);
     if (!src || !dst) return unsupported();
-    const auto pd = reorder_pd(*src, *dst, make_attr(request));
+    Traits traits;
+    if (QUERN_ONEDNN_3) traits.add(Trait::padded_blocks);  // nothing else is asked for
+    const auto pd = reorder_pd(*src, *dst, make_attr(request, traits));
     if (!pd) return unsupported();
     KernelBuilder builder(request);
     builder.input(DNNL_ARG_FROM, 0, *src, from.layout);

@@ -25,6 +25,7 @@ enum class Trait : std::uint8_t {
   narrow_column,   // each sum has one channel, and the last dimension of the result is 1
   sum,             // the result is added to the destination
   full_operand,    // a post-op reads an operand of the destination's shape
+  padded_blocks,   // a dimension does not fill its blocks (oneDNN 3)
   spread_operand,  // a post-op reads an operand of none of: that shape, one number, one per channel
 };
 

@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: Apache-2.0
+// Blocked formats as oneDNN describes them, copied without it.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+namespace quern {
+
+struct Blocking {
+  using Numbers = std::vector<std::int64_t>;
+
+  Numbers padded;   // the dimensions, rounded up to whole blocks
+  Numbers strides;  // in elements, of a step by one whole block, for each dimension
+  Numbers sizes;    // of the blocks, from the outermost to the innermost
+  Numbers axes;     // the dimension that each of them belongs to
+};
+
+// Copies the elements of a tensor from one format to the other. What pads `to` stays as it is.
+void copy_blocks(const Blocking::Numbers& dims, const Blocking& from, const float* src,
+                 const Blocking& to, float* dst);
+
+}  // namespace quern

@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "kernels/cpu/blocking.h"
+
+#include <algorithm>
+#include <numeric>
+
+#include <gtest/gtest.h>
+
+namespace quern {
+namespace {
+
+using Numbers = Blocking::Numbers;
+
+std::vector<float> counting(std::size_t n) {
+  std::vector<float> v(n);
+  std::iota(v.begin(), v.end(), 1.0f);
+  return v;
+}
+
+Blocking row_major(std::int64_t rows, std::int64_t columns) {
+  return {{rows, columns}, {columns, 1}, {}, {}};
+}
+
+// Rows by 16, columns by 64, a block's columns side by side: oneDNN's AB16a64b.
+TEST(CopyBlocks, ATransposedMatrixIntoPaddedBlocks) {
+  constexpr std::int64_t rows = 20;
+  constexpr std::int64_t columns = 70;
+  const std::vector<float> src = counting(rows * columns);
+  const Blocking transposed{{rows, columns}, {1, rows}, {}, {}};
+  const Blocking blocks{{32, 128}, {2 * 16 * 64, 16 * 64}, {16, 64}, {0, 1}};
+  std::vector<float> dst(32 * 128, -1);
+  copy_blocks({rows, columns}, transposed, src.data(), blocks, dst.data());
+  for (std::int64_t r = 0; r < 32; ++r)
+    for (std::int64_t c = 0; c < 128; ++c) {
+      const std::int64_t at = (r / 16 * 2 + c / 64) * 1024 + r % 16 * 64 + c % 64;
+      const bool is_inside = r < rows && c < columns;
+      EXPECT_EQ(dst[static_cast<std::size_t>(at)],
+                is_inside ? src[static_cast<std::size_t>(c * rows + r)] : -1)
+          << r << ", " << c;
+    }
+}
+
+// Rows by 16 within columns by 4 within columns by 4: oneDNN's form for products of pairs.
+TEST(CopyBlocks, AnAxisOfTwoBlocks) {
+  constexpr std::int64_t rows = 16;
+  constexpr std::int64_t columns = 16;
+  const std::vector<float> src = counting(rows * columns);
+  const Blocking blocks{{rows, columns}, {256, 256}, {4, 16, 4}, {1, 0, 1}};
+  std::vector<float> dst(256, -1);
+  copy_blocks({rows, columns}, row_major(rows, columns), src.data(), blocks, dst.data());
+  for (std::int64_t r = 0; r < rows; ++r)
+    for (std::int64_t c = 0; c < columns; ++c)
+      EXPECT_EQ(dst[static_cast<std::size_t>(c / 4 * 64 + r * 4 + c % 4)],
+                src[static_cast<std::size_t>(r * columns + c)]);
+}
+
+TEST(CopyBlocks, BackIsTheSame) {
+  const Numbers dims = {2, 5, 19, 3};
+  const std::vector<float> src = counting(2 * 5 * 19 * 3);
+  const Blocking plain{dims, {5 * 19 * 3, 19 * 3, 3, 1}, {}, {}};
+  const Blocking blocks{{2, 8, 32, 3}, {8 * 32 * 3, 4 * 32 * 3, 4 * 16, 4 * 32}, {16, 4}, {2, 1}};
+  std::vector<float> there(2 * 8 * 32 * 3, 0);
+  std::vector<float> back(src.size(), -1);
+  copy_blocks(dims, plain, src.data(), blocks, there.data());
+  EXPECT_EQ(std::ranges::count(there, 0.0f),
+            static_cast<std::ptrdiff_t>(there.size() - src.size()));
+  copy_blocks(dims, blocks, there.data(), plain, back.data());
+  EXPECT_EQ(back, src);
+}
+
+}  // namespace
+}  // namespace quern
