@@ -36,11 +36,11 @@ std::size_t table_bytes(const Program& program) {
 }
 
 Status check_room(const Graph& graph, CompilePhase phase, std::size_t limit) {
-  constexpr std::size_t unlimited = std::size_t{4} << 20;
+  constexpr std::size_t slack = std::size_t{4} << 20;
   const std::size_t nodes = graph.order().size();
   const std::size_t steps = phase == CompilePhase::lowering ? nodes : 0;
   const std::size_t bytes = 2 * table_bytes(graph) + steps * (step_bytes + unplaced_step_bytes);
-  if (limit == 0 || bytes <= limit || bytes - limit <= unlimited) return {};
+  if (limit == 0 || bytes <= limit || bytes - limit <= slack) return {};
   return {Code::out_of_memory, cat("compiling a graph of ", nodes, " nodes takes some ", bytes,
                                    " bytes, the limit is ", limit)};
 }
