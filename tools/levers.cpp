@@ -31,6 +31,10 @@ Status parse_one(std::string_view name, std::string_view value, Levers& levers) 
     levers.simd = value;
     return {};
   }
+  if (name == "cuts" && value == "small") {
+    levers.small_cuts = true;
+    return {};
+  }
   if (name == "strategy") {
     levers.strategy = value;
     return {};
@@ -40,10 +44,14 @@ Status parse_one(std::string_view name, std::string_view value, Levers& levers) 
     levers.threads = static_cast<int>(*n);
     return {};
   }
+  if (name == "pool" && n && *n >= 1 && *n <= 1024) {
+    levers.pool = static_cast<int>(*n);
+    return {};
+  }
   return {Code::invalid_argument,
           cat("no lever '", printable(name), "=", printable(value),
               "'; there is onednn, scratch, order, alias, optimize=on|off, simd=avx2|baseline, "
-              "threads=N, strategy=NAME")};
+              "cuts=small, threads=N, pool=N, strategy=NAME")};
 }
 
 }  // namespace
@@ -54,15 +62,18 @@ std::string Levers::text() const {
     s += cat(s.empty() ? "" : ",", name, "=", value);
   };
   if (!simd.empty()) add("simd", simd);
+  if (small_cuts) add("cuts", "small");
   for (const SwitchRow& row : switches)
     if (!(this->*row.value)) add(row.name, "off");
   if (threads != 0) add("threads", std::to_string(threads));
+  if (pool != 0) add("pool", std::to_string(pool));
   if (!strategy.empty()) add("strategy", strategy);
   return s.empty() ? "default" : s;
 }
 
 CompileOptions Levers::options() const {
   return {.threads = threads,
+          .thread_pool = pool ? make_thread_pool(pool).value() : nullptr,
           .strategy = strategy,
           .optimize = optimize,
           .order = order,
@@ -72,6 +83,7 @@ CompileOptions Levers::options() const {
 
 void Levers::apply_to_process() const {
   if (!onednn) setenv("QUERN_ONEDNN", "off", 1);
+  if (small_cuts) setenv("QUERN_CUTS", "small", 1);
   if (simd.empty()) return;
   setenv("QUERN_SIMD", simd.c_str(), 1);
   // oneDNN's own, under the names of both generations.

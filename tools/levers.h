@@ -13,8 +13,10 @@ namespace quern::tools {
 
 struct Levers {
   bool onednn = true;
-  std::string simd;  // "": the best that this CPU has
+  std::string simd;         // "": the best that this CPU has
+  bool small_cuts = false;  // work is cut where it is small, too
   int threads = 0;
+  int pool = 0;  // threads of a pool of quern's own; 0: OpenMP's
   std::string strategy;
   bool scratch = true;
   bool order = true;
@@ -29,7 +31,7 @@ struct Levers {
   void apply_to_process() const;
   // True if both can be tried in one process.
   bool same_process(const Levers& other) const {
-    return onednn == other.onednn && simd == other.simd;
+    return onednn == other.onednn && simd == other.simd && small_cuts == other.small_cuts;
   }
 };
 

@@ -101,6 +101,9 @@ Result<Opened> open_model(const std::string& path, const InputArgs& inputs,
   watch.lap();
   CompileOptions compile;
   compile.threads = device.threads;
+  if (device.thread_pool == "on") {
+    QUERN_ASSIGN(compile.thread_pool, make_thread_pool(device.threads));
+  }
   compile.strategy = device.strategy;
   compile.pool = options.pool;
   compile.order = options.order;

@@ -67,6 +67,13 @@ OptionRow switch_row(const char* name, const char* help, std::string& target) {
       .names = name, .value = "on|off", .help = help, .target = &target, .choices = {"on", "off"}};
 }
 
+OptionRow thread_pool_row(DeviceArgs& a) {
+  return switch_row("--thread-pool",
+                    "whether kernels run on a pool of threads of quern's own, which sessions can "
+                    "share, instead of OpenMP's; by default off",
+                    a.thread_pool);
+}
+
 OptionRow scratch_row(DeviceArgs& a) {
   return switch_row("--scratch",
                     "whether kernels may take memory to work in, where that makes them faster; by "

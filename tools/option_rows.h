@@ -22,6 +22,7 @@ OptionRow switch_row(const char* name, const char* help, std::string& target);
 
 OptionRows device_rows(DeviceArgs& a);
 OptionRow strategy_row(DeviceArgs& a);
+OptionRow thread_pool_row(DeviceArgs& a);
 OptionRow scratch_row(DeviceArgs& a);
 OptionRows limit_rows(LimitArgs& a);
 OptionRows pool_rows(PoolArgs& a);

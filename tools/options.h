@@ -20,8 +20,9 @@ namespace quern::tools {
 
 struct DeviceArgs {
   std::string device = "cpu";
-  int threads = 0;       // 0: all that the process may use
-  std::string strategy;  // of memory; empty: the default
+  int threads = 0;                  // 0: all that the process may use
+  std::string thread_pool = "off";  // on: quern's own threads instead of OpenMP's
+  std::string strategy;             // of memory; empty: the default
   std::string scratch = "on";
 };
 

@@ -33,14 +33,16 @@ Levers drawn_in_process(Rng& rng) {
         all[static_cast<std::size_t>(rng.below(static_cast<std::int64_t>(all.size())))].name;
     if (way.strategy == "exact") way.strategy.clear();
   }
+  if (rng.chance(0.25)) way.pool = static_cast<int>(rng.between(2, 4));
   return way;
 }
 
 // Selects whether a second process runs with less: without oneDNN or vectors, which only the CPU
-// has.
+// has, or in smaller pieces.
 enum class Processes : std::uint8_t { alike, with_less };
 
-// The usual run and two variants, and a second process without oneDNN or vectors.
+// The usual run and two variants, and a second process without oneDNN or vectors, or that cuts work
+// where it is small.
 std::vector<Group> drawn_groups(std::uint64_t seed, Processes processes) {
   Rng rng(seed ^ 0x6c65766572u);
   std::vector<Group> groups = {{Levers{}, drawn_in_process(rng), drawn_in_process(rng)}};
@@ -49,6 +51,11 @@ std::vector<Group> drawn_groups(std::uint64_t seed, Processes processes) {
   base.onednn = rng.chance(0.4);
   const std::vector<std::string> levels = lower_simd_levels();
   if (!levels.empty() && (base.onednn || rng.chance(0.6))) base.simd = rng.pick(levels);
+  base.small_cuts = rng.chance(0.5);
+  if (base.small_cuts && rng.chance(0.5)) {
+    base.onednn = true;
+    base.simd.clear();
+  }
   groups.push_back({base});
   return groups;
 }
@@ -57,6 +64,7 @@ std::vector<Group> all_groups(Processes processes) {
   Group each = {Levers{},
                 {.threads = 1},
                 {.threads = 2},
+                {.pool = 3},
                 {.scratch = false},
                 {.order = false},
                 {.alias = false},
@@ -77,6 +85,11 @@ std::vector<Group> all_groups(Processes processes) {
       }
       groups.push_back(std::move(g));
     }
+  }
+  if (processes == Processes::with_less) {
+    Group g = each;
+    for (Levers& way : g) way.small_cuts = true;
+    groups.push_back(std::move(g));
   }
   return groups;
 }

@@ -22,6 +22,7 @@
 #include <quern/model.h>
 #include <quern/session.h>
 #include <quern/status.h>
+#include <quern/thread_pool.h>
 
 #include "engine/c_api/struct_sizes.h"
 
@@ -72,7 +73,9 @@ QUERN_STRUCT_SIZES(quern_compile_options, offsetof(quern_compile_options, pool),
                    offsetof(quern_compile_options, opened),
                    offsetof(quern_compile_options, no_scratch),
                    offsetof(quern_compile_options, microseconds),
-                   offsetof(quern_compile_options, max_plan_bytes));
+                   offsetof(quern_compile_options, max_plan_bytes),
+                   offsetof(quern_compile_options, thread_pool));
+QUERN_STRUCT_SIZES(quern_thread_pool_options);
 QUERN_STRUCT_SIZES(quern_tensor);
 QUERN_STRUCT_SIZES(quern_plan_info, offsetof(quern_plan_info, session_bytes));
 QUERN_STRUCT_SIZES(quern_profile_entry);
@@ -116,6 +119,10 @@ struct quern_model {
 
 struct quern_device {
   std::shared_ptr<quern::Device> device;
+};
+
+struct quern_thread_pool {
+  std::shared_ptr<quern::ThreadPool> pool;
 };
 
 struct quern_device_tensor {

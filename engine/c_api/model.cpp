@@ -151,6 +151,7 @@ quern_status quern_executable_compile(const quern_model* model,
     }
     CompileOptions compile;
     compile.threads = o.threads;
+    if (o.thread_pool) compile.thread_pool = o.thread_pool->pool;
     compile.strategy = o.strategy ? o.strategy : "";
     compile.pool = o.pool ? o.pool : "";
     if (o.max_plans) compile.max_plans = o.max_plans;

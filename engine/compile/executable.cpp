@@ -59,11 +59,12 @@ Status plan_declared_shapes(Executable::Impl& impl, const Stop& stop) {
   if (!inputs) return {};
   std::vector<std::size_t> wanted(impl.outputs.size());
   std::iota(wanted.begin(), wanted.end(), 0);
-  PlanKey key = {impl.threads};
+  PlanKey key;
+  append_team(key, impl.team);
   key.insert(key.end(), wanted.begin(), wanted.end());
   key.push_back(-1);
   for (const RuntimeValue& v : *inputs) append_structure(key, v);
-  QUERN_ASSIGN(impl.first_plan, impl.plans->root(key, *inputs, wanted, impl.threads, &stop));
+  QUERN_ASSIGN(impl.first_plan, impl.plans->root(key, *inputs, wanted, impl.team, &stop));
   return {};
 }
 
@@ -111,7 +112,7 @@ Result<std::shared_ptr<const Executable>> Executable::compile(Model model,
     QUERN_ASSIGN(const MemoryPoolKind* pool, pool_named(options.pool));
     auto impl = std::make_unique<Impl>(std::move(model), std::move(device), *pool);
     impl->options = options;
-    impl->threads = threads_of_run(options.threads);
+    impl->team = team_of_run(options.threads, options.thread_pool.get());
     PlanOptions plan;
     plan.max_plans = options.max_plans;
     plan.memory_limit = options.memory_limit;

@@ -5,11 +5,13 @@
 #include <vector>
 
 #include <quern/executable.h>
+#include <quern/session.h>
 
 #include "engine/compile/backend.h"
 #include "engine/compile/plan.h"
 #include "graph/graph.h"
 #include "graph/memory/pools/pool.h"
+#include "kernels/contract/openmp.h"
 
 namespace quern {
 
@@ -25,12 +27,21 @@ struct Executable::Impl {
   // The bytes of the graph, of its plans and of generated code.
   std::size_t table_bytes() const { return graph_bytes + ledger->bytes() + weights->code_bytes(); }
 
+  // The threads of a session: those that its options name, else the executable's.
+  std::shared_ptr<ThreadPool> thread_pool_of(const SessionOptions& o) const {
+    return o.thread_pool ? o.thread_pool : options.thread_pool;
+  }
+  Team team_of(const SessionOptions& o) const {
+    const bool is_as_compiled = o.threads <= 0 && !o.thread_pool;
+    return is_as_compiled ? team : team_of_run(o.threads, thread_pool_of(o).get());
+  }
+
   Model model;  // after the passes
   std::size_t graph_bytes = 0;
   std::shared_ptr<Device> device;
   const MemoryPoolKind& pool;
   CompileOptions options;
-  int threads = 1;
+  Team team;
   std::vector<ValueSpec> inputs;
   std::vector<ValueSpec> outputs;
   std::shared_ptr<cpu::SharedWeights> weights;

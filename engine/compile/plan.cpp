@@ -21,6 +21,11 @@ void append_structure(PlanKey& key, const RuntimeValue& value) {
   }
 }
 
+void append_team(PlanKey& key, Team team) {
+  key.push_back(team.threads);
+  key.push_back(static_cast<std::int64_t>(team.kind));
+}
+
 void append_elements(PlanKey& key, const TensorView& tensor) {
   const std::size_t bytes = tensor.type.bytes();
   for (std::size_t at = 0; at < bytes; at += sizeof(std::int64_t)) {
@@ -68,7 +73,7 @@ Status lock_until(std::unique_lock<std::timed_mutex>& lock, const Stop* stop) {
 }  // namespace
 
 template <class F>
-PlanTree::Planned PlanTree::find_or_build(PlanCache& cache, const PlanKey& key, int threads,
+PlanTree::Planned PlanTree::find_or_build(PlanCache& cache, const PlanKey& key, Team team,
                                           const Stop* stop, const F& specialize) {
   const auto find = [&] {
     const std::scoped_lock lock(mutex_);
@@ -79,7 +84,7 @@ PlanTree::Planned PlanTree::find_or_build(PlanCache& cache, const PlanKey& key, 
   QUERN_TRY(lock_until(build_lock, stop));
   if (auto found = find()) return found;  // another thread made it meanwhile
   QUERN_ASSIGN(Segment segment, specialize());
-  QUERN_ASSIGN(auto node, build(std::move(segment), threads, stop));
+  QUERN_ASSIGN(auto node, build(std::move(segment), team, stop));
   // Searches that were ended early gave a plan that another run would not want.
   if (stop) QUERN_TRY(stop->check());
   const std::scoped_lock lock(mutex_);
@@ -88,16 +93,15 @@ PlanTree::Planned PlanTree::find_or_build(PlanCache& cache, const PlanKey& key, 
 }
 
 PlanTree::Planned PlanTree::root(const PlanKey& key, std::span<const RuntimeValue> inputs,
-                                 std::span<const std::size_t> wanted, int threads,
-                                 const Stop* stop) {
-  return find_or_build(roots_, key, threads, stop,
+                                 std::span<const std::size_t> wanted, Team team, const Stop* stop) {
+  return find_or_build(roots_, key, team, stop,
                        [&] { return first_segment(graph_, inputs, wanted, stop); });
 }
 
 PlanTree::Planned PlanTree::next(const PlanNode& node, const PlanKey& key,
-                                 std::span<const RuntimeValue> resolved, int threads,
+                                 std::span<const RuntimeValue> resolved, Team team,
                                  const Stop* stop) {
-  return find_or_build(node.children_, key, threads, stop,
+  return find_or_build(node.children_, key, team, stop,
                        [&] { return next_segment(*node.segment.rest, resolved, stop); });
 }
 
@@ -109,14 +113,14 @@ Status PlanTree::check_memory(const Program& program) const {
                                    " of arena, the limit is ", options_.memory_limit)};
 }
 
-Result<std::unique_ptr<Program>> PlanTree::lower_within_limit(const Segment& segment, int threads,
+Result<std::unique_ptr<Program>> PlanTree::lower_within_limit(const Segment& segment, Team team,
                                                               const Stop* stop) const {
   const std::size_t limit = options_.memory_limit;
   QUERN_TRY(check_room(segment.graph, CompilePhase::lowering, limit));
   // A vector<bool> has no bytes to point at.
   const std::unique_ptr<bool[]> dynamic(new bool[segment.dynamic_output.size()]);
   std::ranges::copy(segment.dynamic_output, dynamic.get());
-  LowerOptions lowering{.threads = threads,
+  LowerOptions lowering{.team = team,
                         .reference_only = options_.reference_only,
                         .strategy = options_.strategy,
                         .order = options_.order,
@@ -140,11 +144,11 @@ Result<std::unique_ptr<Program>> PlanTree::lower_within_limit(const Segment& seg
   return program;
 }
 
-PlanTree::Planned PlanTree::build(Segment segment, int threads, const Stop* stop) {
+PlanTree::Planned PlanTree::build(Segment segment, Team team, const Stop* stop) {
   segment.graph.erase_dead();
   if (options_.optimize) QUERN_TRY(run_passes(segment.graph, {.stop = stop}));
   auto node = std::make_shared<PlanNode>(std::move(segment), options_.max_plans);
-  auto program = lower_within_limit(node->segment, threads, stop);
+  auto program = lower_within_limit(node->segment, team, stop);
   weights_->forget_recent_code();
   QUERN_ASSIGN(node->program, std::move(program));
   node->segment.graph = Graph(graph_.ops());

@@ -24,6 +24,7 @@ namespace quern {
 using PlanKey = std::vector<std::int64_t>;
 void append_structure(PlanKey& key, const RuntimeValue& value);
 void append_elements(PlanKey& key, const TensorView& tensor);
+void append_team(PlanKey& key, Team team);
 
 class PlanNode;
 
@@ -105,26 +106,26 @@ class PlanTree {
   }
 
   // The first segment for these inputs. `key` holds their structure, the wanted outputs and
-  // `threads`. `stop` (it may be null) ends the planning with its error.
+  // `team`. `stop` (it may be null) ends the planning with its error.
   Result<std::shared_ptr<const PlanNode>> root(const PlanKey& key,
                                                std::span<const RuntimeValue> inputs,
-                                               std::span<const std::size_t> wanted, int threads,
+                                               std::span<const std::size_t> wanted, Team team,
                                                const Stop* stop);
   // The segment after `node`, for the values that `node` left unresolved.
   Result<std::shared_ptr<const PlanNode>> next(const PlanNode& node, const PlanKey& key,
-                                               std::span<const RuntimeValue> resolved, int threads,
+                                               std::span<const RuntimeValue> resolved, Team team,
                                                const Stop* stop);
 
  private:
   using Planned = Result<std::shared_ptr<const PlanNode>>;
   // The plan of this key in the cache, or a new one from the segment that `specialize` makes.
   template <class F>
-  Planned find_or_build(PlanCache& cache, const PlanKey& key, int threads, const Stop* stop,
+  Planned find_or_build(PlanCache& cache, const PlanKey& key, Team team, const Stop* stop,
                         const F& specialize);
-  Planned build(Segment segment, int threads, const Stop* stop);
+  Planned build(Segment segment, Team team, const Stop* stop);
   // Lowers to a program within the memory limit, if necessary with kernels that use less scratch
   // memory.
-  Result<std::unique_ptr<Program>> lower_within_limit(const Segment& segment, int threads,
+  Result<std::unique_ptr<Program>> lower_within_limit(const Segment& segment, Team team,
                                                       const Stop* stop) const;
   Status check_memory(const Program& program) const;
   std::size_t most_plan_bytes() const {

@@ -51,9 +51,13 @@ struct Step {
   std::vector<std::uint64_t> output_bytes;  // last byte
   std::size_t scratch_bytes = 0;
   std::uint64_t scratch_offset = 0;
-  // For a data-dependent op: the index of the graph output that each output is; the run gives its
-  // shape.
-  std::vector<std::int32_t> dynamic_outputs;
+  // Of a data-dependent op, whose run gives the shapes of its results: the outputs of the program
+  // that results are. One result may be several, since equal nodes become one.
+  struct DynamicOutput {
+    std::uint32_t result, output;
+  };
+  bool is_data_dependent = false;
+  std::vector<DynamicOutput> dynamic_outputs;
   // For display.
   std::string node;
   std::string op;
@@ -75,7 +79,7 @@ struct Program {
   std::uint64_t plain_bound = 0;  // lower bound in the graph's own order, if no copy is avoided
   bool order_is_optimal = false;  // proven
   bool is_searched = true;        // false: order and offsets are those of a list, to bound the time
-  int threads = 1;
+  Team team;
   std::vector<std::shared_ptr<const void>> kept;  // constants that kernels point at
   // The memory of a device that has its own.
   MemoryProblem device_problem;

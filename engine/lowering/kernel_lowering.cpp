@@ -161,21 +161,19 @@ Status KernelLowering::append(const Node& node, const KernelRequest& request, Ke
   Step s = step_of(choice);
   s.gpu_constants = std::move(gpu_constants);
   describe(node, request, s);
-  if (request.def().is(OpTrait::data_dependent)) s.dynamic_outputs = dynamic_outputs(node);
+  s.is_data_dependent = request.def().is(OpTrait::data_dependent);
+  if (s.is_data_dependent) s.dynamic_outputs = dynamic_outputs(node);
   unallocated_.append(std::move(s), inputs, outputs, choice, std::move(meaning));
   return {};
 }
 
-std::vector<std::int32_t> KernelLowering::dynamic_outputs(const Node& node) const {
-  std::vector<std::int32_t> outputs;
-  for (ValueId v : node.outputs) {
-    std::int32_t at = -1;
-    for (std::size_t i = 0; i < graph_.outputs().size(); ++i)
-      if (graph_.outputs()[i] == v && i < dynamic_outputs_.size() && dynamic_outputs_[i])
-        at = static_cast<std::int32_t>(i);
-    outputs.push_back(at);
-  }
-  return outputs;
+std::vector<Step::DynamicOutput> KernelLowering::dynamic_outputs(const Node& node) const {
+  std::vector<Step::DynamicOutput> all;
+  for (std::uint32_t result = 0; result < node.outputs.size(); ++result)
+    for (std::uint32_t output = 0; output < dynamic_outputs_.size(); ++output)
+      if (dynamic_outputs_[output] && graph_.outputs()[output] == node.outputs[result])
+        all.push_back({result, output});
+  return all;
 }
 
 // ---- regions -----------------------------------------------------------------------------------

@@ -53,7 +53,7 @@ class KernelLowering {
                      const KernelChoice& choice, std::span<const Place> inputs);
   Status append(const Node& node, const KernelRequest& request, KernelChoice& choice,
                 std::span<const Place> inputs, std::span<const Place> outputs, StepMeaning meaning);
-  std::vector<std::int32_t> dynamic_outputs(const Node& node) const;
+  std::vector<Step::DynamicOutput> dynamic_outputs(const Node& node) const;
   Status add_post_op(NodeId id, std::size_t number, const GpuTarget* gpu, Place& result);
   PostOpWork work_of(const Node& node, const PostOp& post_op, const Place& result) const;
   // `held` is the value in `result`.

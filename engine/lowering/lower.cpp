@@ -188,7 +188,7 @@ class Lowering final : public RegionCompiler {
 
   Result<std::unique_ptr<Program>> finish() {
     auto program = std::make_unique<Program>();
-    program->threads = options_.threads;
+    program->team = options_.team;
     for (ValueId v : g_.inputs()) program->inputs.push_back(places_.type(v));
     for (ValueId v : g_.outputs()) program->outputs.push_back(places_.type(v));
     program->fallbacks = kernels_.selector().fallbacks();

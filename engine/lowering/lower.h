@@ -13,7 +13,7 @@ namespace quern {
 class Backend;
 
 struct LowerOptions {
-  int threads = 1;
+  Team team;
   bool use_onednn = true;
   bool reference_only = false;  // the test oracle: every node runs its reference kernel
   const Strategy* strategy = nullptr;

@@ -11,7 +11,7 @@ namespace quern::lowering {
 
 // The properties that CPU kernels may rely on.
 inline CpuTarget cpu_target(const LowerOptions& options) {
-  return {options.threads, options.use_onednn && !options.reference_only, options.weights,
+  return {options.team, options.use_onednn && !options.reference_only, options.weights,
           options.scratch};
 }
 

@@ -135,11 +135,11 @@ void set_tensor(RuntimeValue& to, const TensorView& t) {
 
 class LoopRunner final : public ControlRunner {
  public:
-  LoopRunner(const ControlOp& op, const ControlPlan& plan, int threads, RunMemory& memory)
+  LoopRunner(const ControlOp& op, const ControlPlan& plan, Team team, RunMemory& memory)
       : body_graph_(*op.body),
         name_(op.name),
         carried_(static_cast<std::size_t>(op.op.as<Loop>()->carried)),
-        body_(plan.body, threads, memory, Runner::Graphs::body),
+        body_(plan.body, team, memory, Runner::Graphs::body),
         kept_(several<Kept>(carried_, memory)),
         scanned_(several<Stacked>(op.body->outputs().size() - 1 - carried_, memory)) {
     wanted_.resize(op.body->outputs().size());
@@ -208,13 +208,13 @@ class LoopRunner final : public ControlRunner {
 
 class ScanRunner final : public ControlRunner {
  public:
-  ScanRunner(const ControlOp& op, const ControlPlan& plan, int threads, RunMemory& memory)
+  ScanRunner(const ControlOp& op, const ControlPlan& plan, Team team, RunMemory& memory)
       : op_(*op.op.as<Scan>()),
         body_graph_(*op.body),
         name_(op.name),
         states_(static_cast<std::size_t>(op_.states)),
         sequences_(static_cast<std::size_t>(op_.scanned_inputs)),
-        body_(plan.body, threads, memory, Runner::Graphs::body),
+        body_(plan.body, team, memory, Runner::Graphs::body),
         kept_(several<Kept>(states_, memory)),
         slices_(several<RunBlock>(sequences_, memory)),
         collected_(several<Stacked>(op.body->outputs().size() - states_, memory)),
@@ -343,9 +343,9 @@ class ScanRunner final : public ControlRunner {
 }  // namespace
 
 std::unique_ptr<ControlRunner> ControlRunner::create(const ControlOp& op, const ControlPlan& plan,
-                                                     int threads, RunMemory& memory) {
-  if (op.op.is<Loop>()) return std::make_unique<LoopRunner>(op, plan, threads, memory);
-  return std::make_unique<ScanRunner>(op, plan, threads, memory);
+                                                     Team team, RunMemory& memory) {
+  if (op.op.is<Loop>()) return std::make_unique<LoopRunner>(op, plan, team, memory);
+  return std::make_unique<ScanRunner>(op, plan, team, memory);
 }
 
 }  // namespace quern

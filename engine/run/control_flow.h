@@ -22,7 +22,7 @@ class ControlRunner {
   virtual std::size_t table_bytes() const = 0;   // Runner::table_bytes() of the body
 
   static std::unique_ptr<ControlRunner> create(const ControlOp& op, const ControlPlan& plan,
-                                               int threads, RunMemory& memory);
+                                               Team team, RunMemory& memory);
 
  protected:
   std::vector<RuntimeValue> outputs_;

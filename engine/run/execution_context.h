@@ -8,6 +8,7 @@
 
 #include <quern/status.h>
 #include <quern/tensor.h>
+#include <quern/thread_pool.h>
 
 #include "engine/vocabulary/stop.h"
 #include "graph/reference.h"
@@ -40,6 +41,7 @@ class ExecutionContext {
     std::span<TensorMemory* const> device_outputs;
     const Stop* stop = nullptr;  // null: nothing ends the run early
     StepListener* listener = nullptr;
+    ThreadPool* pool = nullptr;  // null: the threads are OpenMP's
     // Strings that kernels make stay there. Null: in the context, until its next call.
     StringPool* strings = nullptr;
   };

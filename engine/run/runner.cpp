@@ -37,10 +37,10 @@ std::optional<std::size_t> output_of(const Segment& s, std::size_t r) {
 
 }  // namespace
 
-Runner::Runner(std::shared_ptr<PlanTree> tree, int threads, RunMemory& memory, Graphs graph,
+Runner::Runner(std::shared_ptr<PlanTree> tree, Team team, RunMemory& memory, Graphs graph,
                MemoryBlock* arena)
     : tree_(std::move(tree)),
-      threads_(threads),
+      team_(team),
       memory_(memory),
       graph_(graph),
       arena_(arena ? *arena : own_arena_) {}
@@ -58,12 +58,12 @@ Result<std::shared_ptr<const PlanNode>> Runner::first(std::span<const RuntimeVal
                                                       std::span<const std::size_t> wanted,
                                                       const Stop* stop) {
   key_.clear();
-  key_.push_back(threads_);
+  append_team(key_, team_);
   for (std::size_t w : wanted) key_.push_back(static_cast<std::int64_t>(w));
   key_.push_back(-1);
   for (const RuntimeValue& v : inputs) append_structure(key_, v);
   if (root_ && key_ == root_key_) return root_;
-  QUERN_ASSIGN(root_, tree_->root(key_, inputs, wanted, threads_, stop));
+  QUERN_ASSIGN(root_, tree_->root(key_, inputs, wanted, team_, stop));
   root_key_ = key_;
   return root_;
 }
@@ -86,7 +86,7 @@ Result<std::shared_ptr<const PlanNode>> Runner::following(Bound& bound, const St
     const RuntimeValue& v = slot(node.segment.unresolved[i].slot);
     assign(answers_[i], v.kind, v.tensors);
   }
-  QUERN_ASSIGN(auto child, tree_->next(node, key_, answers_, threads_, stop));
+  QUERN_ASSIGN(auto child, tree_->next(node, key_, answers_, team_, stop));
   bound.key = key_;
   bound.child = child;
   return child;
@@ -113,7 +113,7 @@ Result<Runner::Bound*> Runner::bound_for(const std::shared_ptr<const PlanNode>& 
   fresh->device_outputs.resize(fresh->outputs.size());
   for (std::size_t i = 0; i < node->controls.size(); ++i)
     fresh->controls.push_back(
-        ControlRunner::create(node->segment.controls[i], node->controls[i], threads_, memory_));
+        ControlRunner::create(node->segment.controls[i], node->controls[i], team_, memory_));
   drop_old_bounds();
   bounds_.push_back(std::move(fresh));
   return bounds_.back().get();
@@ -231,10 +231,11 @@ std::optional<TensorType> Runner::planned_type(std::size_t i) const {
     if (node.segment.inputs[k].slot == wanted) return node.program->inputs[k];
   const auto at = std::ranges::find(node.segment.outputs, wanted);
   if (at == node.segment.outputs.end()) return std::nullopt;
-  const auto k = static_cast<std::int32_t>(at - node.segment.outputs.begin());
+  const auto k = static_cast<std::size_t>(at - node.segment.outputs.begin());
   for (const Step& s : node.program->steps)
-    if (std::ranges::find(s.dynamic_outputs, k) != s.dynamic_outputs.end()) return std::nullopt;
-  return node.program->outputs[static_cast<std::size_t>(k)];
+    for (const Step::DynamicOutput& d : s.dynamic_outputs)
+      if (d.output == k) return std::nullopt;
+  return node.program->outputs[k];
 }
 
 // ---- segments ----------------------------------------------------------------------------------
@@ -272,8 +273,8 @@ Result<ExecutionContext::Call> Runner::bind_segment(Bound& bound, std::size_t de
   std::ranges::fill(bound.device_outputs, nullptr);
   bind_results(node, outputs, options, bound);
   return ExecutionContext::Call{
-      arena,        bound.inputs,     bound.outputs,   bound.device_inputs, bound.device_outputs,
-      options.stop, options.listener, &memory_.strings};
+      arena,        bound.inputs,     bound.outputs, bound.device_inputs, bound.device_outputs,
+      options.stop, options.listener, options.pool,  &memory_.strings};
 }
 
 void Runner::take_outputs(const Bound& bound) {

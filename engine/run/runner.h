@@ -21,6 +21,7 @@ class ControlRunner;
 struct RunOptions {
   const Stop* stop = nullptr;  // null: nothing ends the run early
   StepListener* listener = nullptr;
+  ThreadPool* pool = nullptr;                                          // of Team::Kind::pool
   std::size_t memory_limit = std::numeric_limits<std::size_t>::max();  // bytes of a session
   // Copies a result that is an unchanged input, so that it outlives the caller's bytes.
   bool detach_results = false;
@@ -43,7 +44,7 @@ class Runner {
   // between runs, or if it is null one of its own. All other memory is taken from `memory`, which
   // must outlive the runner.
   enum class Graphs : std::uint8_t { session, body };
-  Runner(std::shared_ptr<PlanTree> tree, int threads, RunMemory& memory, Graphs graph,
+  Runner(std::shared_ptr<PlanTree> tree, Team team, RunMemory& memory, Graphs graph,
          MemoryBlock* arena = nullptr);
   ~Runner();
 
@@ -122,7 +123,7 @@ class Runner {
   void read(const ResultRef& ref, RuntimeValue& into);
 
   std::shared_ptr<PlanTree> tree_;
-  int threads_;
+  Team team_;
   std::vector<RuntimeValue> slots_;
   std::vector<RuntimeValue> results_;
   std::vector<RuntimeValue> control_inputs_;

@@ -12,23 +12,24 @@
 #include "engine/run/worker.h"
 #include "engine/vocabulary/guarded.h"
 #include "engine/vocabulary/text_util.h"
-#include "kernels/contract/openmp.h"
 
 namespace quern {
 
 using Clock = std::chrono::steady_clock;
 
 struct Session::Impl {
-  Impl(std::shared_ptr<const Executable> e, int t, std::shared_ptr<SharedArena> a)
+  Impl(std::shared_ptr<const Executable> e, const SessionOptions& o)
       : executable(std::move(e)),
-        threads(t),
-        arena(std::move(a)),
+        team(executable->impl().team_of(o)),
+        thread_pool(executable->impl().thread_pool_of(o)),
+        arena(o.arena),
         memory(executable->impl().pool),
-        runner(executable->impl().plans, t, memory, Runner::Graphs::session,
+        runner(executable->impl().plans, team, memory, Runner::Graphs::session,
                arena ? &arena->impl().block : nullptr) {}
 
   std::shared_ptr<const Executable> executable;
-  int threads;
+  Team team;
+  std::shared_ptr<ThreadPool> thread_pool;  // null: OpenMP's
   std::shared_ptr<SharedArena> arena;
   std::uint64_t run_in_arena = 0;  // the arena's run counter at the last run
   RunMemory memory;
@@ -153,9 +154,7 @@ Result<std::unique_ptr<Session>> Session::create(std::shared_ptr<const Executabl
                                                  const SessionOptions& options) {
   return guarded([&]() -> Result<std::unique_ptr<Session>> {
     if (!executable) return Status(Code::invalid_argument, "a session wants an executable");
-    const int threads =
-        options.threads > 0 ? threads_of_run(options.threads) : executable->impl().threads;
-    auto impl = std::make_unique<Impl>(std::move(executable), threads, options.arena);
+    auto impl = std::make_unique<Impl>(std::move(executable), options);
     impl->inputs.resize(impl->executable->inputs().size());
     impl->is_set.resize(impl->inputs.size());
     impl->bound.resize(impl->executable->outputs().size());
@@ -172,7 +171,7 @@ const Executable& Session::executable() const {
 }
 
 int Session::threads() const {
-  return impl_->threads;
+  return impl_->team.threads;
 }
 
 Result<std::size_t> Session::input_index(std::string_view name) const {
@@ -392,7 +391,7 @@ Status Session::Impl::begin(NextUser next) {
 
 RunOptions Session::Impl::options(Clock::time_point deadline, StepListener* listener) {
   stop.emplace(StopSignals{&cancelled, deadline});
-  RunOptions o{&*stop, listener};
+  RunOptions o{&*stop, listener, thread_pool.get()};
   o.detach_results = true;
   o.device_inputs = device_inputs;
   o.device_outputs = device_outputs;

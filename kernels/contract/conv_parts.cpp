@@ -5,6 +5,7 @@
 #include <array>
 #include <cmath>
 #include <cstring>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -12,6 +13,8 @@
 #include "engine/vocabulary/text_util.h"
 #include "graph/ops/conv.h"
 #include "graph/ops/windows.h"
+#include "kernels/contract/first_error.h"
+#include "kernels/contract/sliced_constant.h"
 
 namespace quern {
 namespace {
@@ -30,10 +33,15 @@ double work_of(const KernelRequest& r) {
          static_cast<double>(r.shape(1).elements(1));
 }
 
-// Images [image, image + images) and, of each, the rows [from, to) of the result.
+// Images [image, image + images) and, of each, the rows [from, to) of the result, in the output
+// channels [channel, channel + channels).
 struct PartRange {
   std::int64_t image, images, from, to;
+  std::int64_t channel, channels;
 };
+
+// Whether the calls of parts follow each other or run at one time, each on one thread.
+enum class Calls : std::uint8_t { in_turn, at_one_time };
 
 // The rows of a part of an image, whose whole is `work`. Winograd's kernels want some rows at once.
 std::int64_t rows_of_part(double work, std::int64_t rows, const ConvPartSizes& sizes) {
@@ -52,26 +60,94 @@ std::vector<PartRange> ranges_of(const KernelRequest& r, const ConvPartSizes& si
   if (work <= sizes.most_work) return ranges;
   const std::int64_t images = r.outputs[0].shape[0];
   const std::int64_t rows = r.outputs[0].shape[row_axis];
+  const std::int64_t channels = r.outputs[0].shape[1];
   const double of_image = work / static_cast<double>(images);
   if (of_image <= sizes.part_work) {
     const auto step =
         std::max<std::int64_t>(static_cast<std::int64_t>(sizes.part_work / of_image), 1);
     for (std::int64_t n = 0; n < images; n += step)
-      ranges.push_back({n, std::min(step, images - n), 0, rows});
+      ranges.push_back({n, std::min(step, images - n), 0, rows, 0, channels});
     return ranges;
   }
   const std::int64_t step = rows_of_part(of_image, rows, sizes);
   for (std::int64_t n = 0; n < images; ++n)
     for (std::int64_t from = 0; from < rows; from += step)
-      ranges.push_back({n, 1, from, std::min(from + step, rows)});
+      ranges.push_back({n, 1, from, std::min(from + step, rows), 0, channels});
   return ranges;
 }
+
+// ---- parts for threads -------------------------------------------------------------------------
+
+// Parts of `count` indices that begin at multiples of `unit`, about as many as `parts`.
+std::int64_t part_size(std::int64_t count, std::int64_t parts, std::int64_t unit) {
+  return round_up(ceil_div(count, std::max<std::int64_t>(parts, 1)), unit);
+}
+
+// The number of parts that are worth a thread's while.
+std::int64_t useful_parts(const KernelRequest& r, const ConvPartSizes& sizes) {
+  return static_cast<std::int64_t>(
+      std::min(work_of(r) / sizes.least_work, 2.0 * r.target.team.threads));
+}
+
+std::vector<PartRange> image_ranges(const KernelRequest& r, std::int64_t parts) {
+  const Shape& y = r.outputs[0].shape;
+  std::vector<PartRange> ranges;
+  const std::int64_t step = part_size(y[0], parts, 1);
+  for (std::int64_t n = 0; n < y[0]; n += step)
+    ranges.push_back({n, std::min(step, y[0] - n), 0, y[row_axis], 0, y[1]});
+  return ranges;
+}
+
+// Output channels that may be cut off: whole groups, and whole blocks of the layouts of x and y.
+std::int64_t channel_unit(const KernelRequest& r) {
+  constexpr std::int64_t block = 16;
+  const std::int64_t group = r.as<Conv>().group;
+  if (group == 1) return block;
+  const std::int64_t in = r.shape(0)[1] / group;
+  const std::int64_t out = r.outputs[0].shape[1] / group;
+  std::int64_t groups = 1;
+  while (groups * in % block != 0 || groups * out % block != 0) ++groups;
+  return groups * out;
+}
+
+std::vector<PartRange> channel_ranges(const KernelRequest& r, std::int64_t parts) {
+  // Kernels of AVX-512 take up to four blocks of 16 channels at once, and lose with fewer.
+  constexpr std::int64_t enough = 64;
+  const Shape& y = r.outputs[0].shape;
+  const std::int64_t useful = ceil_div(parts, y[0]);
+  const std::int64_t least = ceil_div<std::int64_t>(r.target.team.threads, y[0]);
+  const std::int64_t of_image = std::min(useful, std::max(least, y[1] / enough));
+  const std::int64_t step = part_size(y[1], of_image, channel_unit(r));
+  std::vector<PartRange> ranges;
+  for (std::int64_t n = 0; n < y[0]; ++n)
+    for (std::int64_t c = 0; c < y[1]; c += step)
+      ranges.push_back({n, 1, 0, y[row_axis], c, std::min(step, y[1] - c)});
+  return ranges;
+}
+
+// Of two rows at least: oneDNN is given a single one without its dimension, and other kernels.
+std::vector<PartRange> row_ranges(const KernelRequest& r, std::int64_t parts) {
+  const Shape& y = r.outputs[0].shape;
+  const std::int64_t rows = y[row_axis];
+  const std::int64_t of_image =
+      std::clamp<std::int64_t>(ceil_div(parts, y[0]), 1, std::max<std::int64_t>(rows / 2, 1));
+  std::vector<PartRange> ranges;
+  for (std::int64_t n = 0; n < y[0]; ++n)
+    for (std::int64_t i = 0; i < of_image; ++i)
+      ranges.push_back({n, 1, rows * i / of_image, rows * (i + 1) / of_image, 0, y[1]});
+  return ranges;
+}
+
+// ---- places of parts ---------------------------------------------------------------------------
 
 // A range reads rows [begin, end) of x, and the padding before and after them.
 struct PartReads {
   std::int64_t begin, end, pad_begin, pad_end;
 };
-PartReads reads_of(const ResolvedWindow& w, std::int64_t rows, const PartRange& range) {
+PartReads reads_of(const ResolvedWindow& w, std::int64_t rows, std::int64_t y_rows,
+                   const PartRange& range) {
+  // Of a whole image all rows, also those behind the last window: it is dense with them.
+  if (range.from == 0 && range.to == y_rows) return {0, rows, w.pads_begin[0], w.pads_end[0]};
   const std::int64_t first = range.from * w.strides[0] - w.pads_begin[0];
   const std::int64_t last = (range.to - 1) * w.strides[0] - w.pads_begin[0] + w.extent(0);
   const std::int64_t begin = std::clamp<std::int64_t>(first, 0, rows);
@@ -103,8 +179,11 @@ PartOrder order_of(const Layout& layout, const Shape& shape) {
 // How one tensor is cut, in bytes. Without slices it is not.
 struct Cut {
   std::size_t image = 0, slices = 0, slice = 0, row = 0;
+  std::size_t channel = 0;  // of whole blocks; 0 where channels are not cut
 
   Cut() = default;
+  // A tensor that only channels cut, its first dimension or its only one above 1.
+  explicit Cut(std::size_t bytes_of_channel) : channel(bytes_of_channel) {}
   Cut(PartOrder order, const Shape& shape) {
     const auto channels = static_cast<std::size_t>(shape[1]);
     const std::size_t block = order == PartOrder::blocks_of_8    ? 8
@@ -115,28 +194,45 @@ struct Cut {
           (order == PartOrder::channels_last ? channels : block);
     slice = row * static_cast<std::size_t>(shape[row_axis]);
     image = slice * slices;
+    channel = slice / block;
   }
 };
 
-// The request for a range: the same operator with other padding, on fewer images and rows.
+// The dimension of an operand of post-ops, broadcast to `y`, that has a number for each channel.
+std::optional<std::size_t> channel_axis(const Shape& s, const Shape& y) {
+  const std::size_t missing = y.rank() - s.rank();
+  if (s.rank() > y.rank() || missing > 1 || s[1 - missing] != y[1] || y[1] == 1)
+    return std::nullopt;
+  return 1 - missing;
+}
+
+// The request for a range: the same operator with other padding, on fewer images, rows and
+// channels.
 class ConvPart {
  public:
   ConvPart(const KernelRequest& whole, const ResolvedWindow& w, const PartRange& range,
            const PartReads& reads)
-      : whole_(whole), op_(with_padding(whole.as<Conv>(), w, reads)) {
+      : whole_(whole), op_(part_of(whole, w, range, reads)) {
     const TensorType& y = whole.outputs[0];
-    const auto cut = [&](Shape shape, std::int64_t rows) {
-      shape[0] = range.images;
-      shape[row_axis] = rows;
-      return shape;
+    const auto cut = [&](const Shape& shape, std::int64_t channels, std::int64_t rows) {
+      Shape part = shape;
+      part[0] = range.images;
+      part[1] = channels;
+      part[row_axis] = rows;
+      return part;
     };
-    const Shape y_shape = cut(y.shape, range.to - range.from);
+    const Shape y_shape = cut(y.shape, range.channels, range.to - range.from);
+    const std::int64_t in_channels = whole.shape(1)[1] * op_.as<Conv>()->group;
     inputs_.assign(whole.inputs.begin(), whole.inputs.end());
-    inputs_[0].desc =
-        TensorDesc::row_major(whole.dtype(0), cut(whole.shape(0), reads.end - reads.begin));
+    inputs_[0].desc = TensorDesc::row_major(
+        whole.dtype(0), cut(whole.shape(0), in_channels, reads.end - reads.begin));
     operands_.assign(whole.operands.begin(), whole.operands.end());
     for (KernelInput& in : operands_)
-      if (in.desc.shape == y.shape) in.desc = TensorDesc::row_major(in.desc.dtype, y_shape);
+      if (in.desc.shape == y.shape)
+        in.desc = TensorDesc::row_major(in.desc.dtype, y_shape);
+      else
+        in.is_last_use = false;  // the next part reads it again
+    if (range.channels < y.shape[1]) cut_channels(range);
     outputs_.push_back({y.dtype, y_shape});
   }
   KernelRequest request() const {
@@ -146,6 +242,36 @@ class ConvPart {
   }
 
  private:
+  static Op part_of(const KernelRequest& whole, const ResolvedWindow& w, const PartRange& range,
+                    const PartReads& reads) {
+    Conv op = whole.as<Conv>();
+    op.group = op.group * range.channels / whole.outputs[0].shape[1];
+    op.group = std::max<std::int64_t>(op.group, 1);
+    return with_padding(std::move(op), w, reads);
+  }
+  // Weights, bias and operands of some channels.
+  void cut_channels(const PartRange& range) {
+    if (const ConstantSource* weights = inputs_[1].constant) {
+      weights_.emplace(*weights, range.channel, range.channels);
+      inputs_[1].constant = &*weights_;
+    }
+    const auto cut = [&](KernelInput& in, std::size_t axis) {
+      Shape shape = in.desc.shape;
+      shape[axis] = range.channels;
+      in.desc = TensorDesc::row_major(in.desc.dtype, shape);
+    };
+    cut(inputs_[1], 0);
+    if (inputs_.size() > 2 && inputs_[2].present) {
+      cut(inputs_[2], 0);
+      inputs_[2].constant = nullptr;
+    }
+    for (KernelInput& in : operands_) {
+      const auto axis = channel_axis(in.desc.shape, whole_.outputs[0].shape);
+      if (!axis) continue;
+      cut(in, *axis);
+      in.constant = nullptr;
+    }
+  }
   static Op with_padding(Conv op, const ResolvedWindow& w, const PartReads& reads) {
     const auto list = [](const Shape& s) { return Ints(s.begin(), s.end()); };
     op.window = {list(w.kernel), list(w.strides), list(w.pads_begin), list(w.dilations)};
@@ -157,6 +283,7 @@ class ConvPart {
 
   const KernelRequest& whole_;
   Op op_;
+  std::optional<SlicedConstant> weights_;
   std::vector<KernelInput> inputs_;
   std::vector<KernelInput> operands_;
   std::vector<TensorType> outputs_;
@@ -174,6 +301,7 @@ class ConvInParts final : public CpuKernel {
   struct Call {
     std::size_t kernel;
     std::int64_t image, from, to, begin, end;  // rows of the result, and of x
+    std::int64_t channel, in_channel;          // the first of the result, and of x
   };
   std::vector<std::unique_ptr<CpuKernel>> kernels;
   std::vector<Call> calls;
@@ -183,36 +311,66 @@ class ConvInParts final : public CpuKernel {
   std::size_t result_scratch = 0;
   bool by_rows = false;
   bool adds_to_result = false;  // the kernels read the result's place
+  // Of calls at one time, of which each has a slot: its states, and its part of the scratch memory.
+  // One slot: they are in turn, and each has all threads.
+  std::size_t slots = 1;
+  std::size_t slot_scratch = 0;
 
   Result<std::unique_ptr<KernelState>> make_state() const override {
     auto state = std::make_unique<State>();
-    for (const auto& kernel : kernels) {
-      QUERN_ASSIGN(state->of.emplace_back(), kernel->make_state());
-    }
+    for (std::size_t i = 0; i < (has_own_kernels() ? 1 : slots); ++i)
+      for (const auto& kernel : kernels) {
+        QUERN_ASSIGN(state->of.emplace_back(), kernel->make_state());
+      }
     return std::unique_ptr<KernelState>(std::move(state));
   }
 
   Status run(const KernelArgs& args, KernelState* state, const Parallel& parallel) const override {
+    const auto& states = static_cast<State*>(state)->of;
+    if (slots > 1) return run_at_one_time(args, states, parallel);
     for (const Call& call : calls) {
       if (args.is_over()) return {};
-      QUERN_TRY(run_call(call, args, static_cast<State*>(state)->of[call.kernel].get(), parallel));
+      QUERN_TRY(run_call(call, args, states[call.kernel].get(), parallel));
     }
     return {};
   }
 
  private:
+  using States = std::vector<std::unique_ptr<KernelState>>;
   struct State final : KernelState {
-    std::vector<std::unique_ptr<KernelState>> of;
+    std::size_t calls() const override { return of.size(); }
+    States of;
   };
+
+  // True if no two calls have a kernel in common: then each kernel needs one state.
+  bool has_own_kernels() const { return kernels.size() == calls.size(); }
+
+  Status run_at_one_time(const KernelArgs& args, const States& states,
+                         const Parallel& parallel) const {
+    const Parallel alone(1);
+    FirstError error;
+    parallel.each(static_cast<std::int64_t>(calls.size()), [&](std::size_t slot, std::int64_t i) {
+      if (args.is_over()) return;
+      const Call& call = calls[static_cast<std::size_t>(i)];
+      KernelArgs of_slot = args;
+      of_slot.scratch += slot * slot_scratch;
+      const std::size_t first = has_own_kernels() ? 0 : slot * kernels.size();
+      error.keep(run_call(call, of_slot, states[first + call.kernel].get(), alone));
+    });
+    return error.take();
+  }
 
   // True if the kernel reads or writes a copy of the rows.
   bool is_copied(const Cut& cut) const { return by_rows && cut.slices > 1; }
 
-  static Place place(const Cut& cut, const Call& call, std::int64_t from, std::int64_t to,
-                     std::size_t scratch) {
-    return {
-        static_cast<std::size_t>(call.image) * cut.image + static_cast<std::size_t>(from) * cut.row,
-        static_cast<std::size_t>(to - from) * cut.row, scratch};
+  struct Rows {
+    std::int64_t from, to, channel;
+  };
+  static Place place(const Cut& cut, const Call& call, const Rows& rows, std::size_t scratch) {
+    return {static_cast<std::size_t>(call.image) * cut.image +
+                static_cast<std::size_t>(rows.from) * cut.row +
+                static_cast<std::size_t>(rows.channel) * cut.channel,
+            static_cast<std::size_t>(rows.to - rows.from) * cut.row, scratch};
   }
   static void gather(const Cut& cut, const Place& p, const std::byte* whole, std::byte* scratch,
                      const Parallel& parallel) {
@@ -240,14 +398,15 @@ class ConvInParts final : public CpuKernel {
     std::array<const std::byte*, most_operands> inputs{};
     for (std::size_t i = 0; i < args.inputs.size(); ++i) {
       if (!args.inputs[i]) continue;
-      const Place p = i == 0 ? place(reads[i], call, call.begin, call.end, read_scratch[i])
-                             : place(reads[i], call, call.from, call.to, read_scratch[i]);
+      const Rows rows = i == 0 ? Rows{call.begin, call.end, call.in_channel}
+                               : Rows{call.from, call.to, call.channel};
+      const Place p = place(reads[i], call, rows, read_scratch[i]);
       inputs[i] = args.inputs[i] + p.offset;
       if (!is_copied(reads[i])) continue;
       gather(reads[i], p, args.inputs[i], args.scratch, parallel);
       inputs[i] = args.scratch + p.scratch;
     }
-    const Place p = place(result, call, call.from, call.to, result_scratch);
+    const Place p = place(result, call, {call.from, call.to, call.channel}, result_scratch);
     std::byte* output = args.outputs[0] + p.offset;
     if (is_copied(result)) output = args.scratch + p.scratch;
     if (is_copied(result) && adds_to_result)
@@ -263,15 +422,20 @@ class ConvInParts final : public CpuKernel {
 
 // Builds the kernel and the choice for the whole from those of the parts.
 class ConvCutter {
+  using Kind = std::array<std::int64_t, 7>;
+
  public:
-  ConvCutter(const KernelRequest& request, std::vector<PartRange> ranges,
+  ConvCutter(const KernelRequest& request, std::vector<PartRange> ranges, Calls calls,
              Selection (*select)(const KernelRequest&))
       : r_(request),
         ranges_(std::move(ranges)),
+        calls_(calls),
         select_(select),
         window_(resolve_window(request.as<Conv>().window, request.shape(0).dims().subspan(2),
                                request.shape(1).dims().subspan(2))) {
-    work_->by_rows = ranges_[0].to - ranges_[0].from < request.outputs[0].shape[row_axis];
+    const Shape& y = request.outputs[0].shape;
+    work_->by_rows = ranges_[0].to - ranges_[0].from < y[row_axis];
+    by_channels_ = ranges_[0].channels < y[1];
   }
 
   Selection build() {
@@ -281,7 +445,8 @@ class ConvCutter {
       if (!fits) return unsupported();
     }
     take_scratch();
-    choice_.implementation = cat(choice_.implementation, " in parts");
+    choice_.implementation =
+        cat(choice_.implementation, calls_ == Calls::in_turn ? " in parts" : " at one time");
     choice_.work = std::move(work_);
     return std::optional<KernelChoice>(std::move(choice_));
   }
@@ -299,18 +464,27 @@ class ConvCutter {
              if (s == y) return in.desc.dtype == DType::f32;
              const std::size_t missing = y.rank() - s.rank();
              const auto size = [&](std::size_t d) { return d < missing ? 1 : s[d - missing]; };
+             if (by_channels_ && channel_axis(s, y) && s.elements() != y[1]) return false;
              return size(0) == 1 && size(row_axis) == 1;
            });
+  }
+  // Read `i`, which channels alone cut: weights, a bias, an operand with a number for each.
+  bool is_of_channels(std::size_t i) const {
+    if (!by_channels_ || i == 0 || is_cut(i) || !r_.read(i).present) return false;
+    return i < r_.inputs.size() || channel_axis(r_.read(i).desc.shape, r_.outputs[0].shape);
   }
 
   // Adds the call for a range, with its own kernel or that of an equal one before; false: there is
   // none.
   Result<bool> add(const PartRange& range) {
-    const PartReads reads = reads_of(window_, r_.shape(0)[row_axis], range);
+    const PartReads reads =
+        reads_of(window_, r_.shape(0)[row_axis], r_.outputs[0].shape[row_axis], range);
     if (reads.begin == reads.end) return false;
-    const std::array<std::int64_t, 5> kind = {range.images, range.to - range.from,
-                                              reads.end - reads.begin, reads.pad_begin,
-                                              reads.pad_end};
+    // Packed weights are a kernel's own.
+    const std::int64_t channel = r_.inputs[1].constant ? range.channel : 0;
+    const Kind kind = {range.images,    range.to - range.from, reads.end - reads.begin,
+                       reads.pad_begin, reads.pad_end,         channel,
+                       range.channels};
     const auto known = std::ranges::find(kinds_, kind);
     const auto kernel = static_cast<std::size_t>(known - kinds_.begin());
     if (known == kinds_.end()) {
@@ -320,7 +494,10 @@ class ConvCutter {
       if (!choice || !take(std::move(*choice), request)) return false;
       kinds_.push_back(kind);
     }
-    work_->calls.push_back({kernel, range.image, range.from, range.to, reads.begin, reads.end});
+    const std::int64_t group = r_.as<Conv>().group;
+    const std::int64_t in_channel = range.channel * group / r_.outputs[0].shape[1] * r_.shape(1)[1];
+    work_->calls.push_back({kernel, range.image, range.from, range.to, reads.begin, reads.end,
+                            range.channel, group == 1 ? 0 : in_channel});
     return true;
   }
 
@@ -334,6 +511,7 @@ class ConvCutter {
       if (is_cut(i)) orders.push_back(order_of(choice.input_layouts[i], part.read(i).desc.shape));
     orders.push_back(order_of(choice.output_layouts[0], part.outputs[0].shape));
     if (std::ranges::find(orders, PartOrder::other) != orders.end()) return false;
+    if (!may_cut(orders) || !has_channels_in_row(choice, part)) return false;
     keep_most(part);
     part_scratch_ = std::max(part_scratch_, choice.scratch_bytes);
     work_->kernels.push_back(std::get<std::unique_ptr<CpuKernel>>(std::move(choice.work)));
@@ -343,11 +521,39 @@ class ConvCutter {
     cut_all();
     return true;
   }
+  // Channels are cut where each lies apart from the others, and where threads share the calls, no
+  // rows are copied.
+  bool may_cut(const std::vector<PartOrder>& orders) const {
+    const bool has_channels_last = std::ranges::count(orders, PartOrder::channels_last) > 0;
+    if (by_channels_) return !has_channels_last || is_one_place();
+    const bool copies_rows = work_->by_rows && !std::ranges::all_of(orders, [](PartOrder o) {
+                               return o == PartOrder::channels_last;
+                             });
+    return calls_ == Calls::in_turn || !copies_rows || is_long();
+  }
+  // In an image of one place, all layouts are the same.
+  bool is_one_place() const {
+    return r_.outputs[0].shape.elements(2) == 1 &&
+           (r_.as<Conv>().group == 1 || r_.shape(0).elements(2) == 1);
+  }
+  bool is_long() const { return work_of(r_) > ConvPartSizes().most_work; }
+  bool has_channels_in_row(const KernelChoice& choice, const KernelRequest& part) const {
+    for (std::size_t i = 1; i < r_.read_count(); ++i) {
+      if (!is_of_channels(i) || choice.packed_inputs[i]) continue;
+      const Layout& layout = choice.input_layouts[i];
+      const Shape& shape = part.read(i).desc.shape;
+      if (layout.strides.rank() == shape.rank() &&
+          !same_placement(shape, layout, Layout::row_major(shape)))
+        return false;
+    }
+    return true;
+  }
   // The tensors as the whole kernel has them.
   void cut_all() {
     auto order = orders_.begin();
     work_->reads.resize(r_.read_count());
     for (std::size_t i = 0; i < r_.read_count(); ++i) {
+      if (is_of_channels(i)) cut_channels_of(i);
       if (!is_cut(i)) continue;
       choice_.input_layouts[i] = layout_in(*order, r_.read(i).desc.shape);
       work_->reads[i] = Cut(*order++, r_.read(i).desc.shape);
@@ -357,11 +563,17 @@ class ConvCutter {
     work_->adds_to_result = std::ranges::any_of(
         choice_.sharing, [](const Sharing& s) { return s.alias == Alias::must; });
   }
+  void cut_channels_of(std::size_t i) {
+    const TensorDesc& t = r_.read(i).desc;
+    const std::int64_t of_channel = t.shape.elements() / r_.outputs[0].shape[1];
+    work_->reads[i] = Cut(static_cast<std::size_t>(of_channel) * size_of(t.dtype));
+    choice_.input_layouts[i] = Layout::row_major(t.shape);
+  }
   bool agrees(const KernelChoice& other) const {
     for (std::size_t i = 0; i < r_.read_count(); ++i) {
       const Layout& a = choice_.input_layouts[i];
       const Layout& b = other.input_layouts[i];
-      if (is_cut(i)) continue;
+      if (is_cut(i) || is_of_channels(i)) continue;
       if (a.strides.rank() != b.strides.rank()) return false;
       if (a.strides.rank() == r_.read(i).desc.shape.rank() &&
           !same_placement(r_.read(i).desc.shape, a, b))
@@ -387,16 +599,23 @@ class ConvCutter {
     for (std::size_t i = 0; i < r_.read_count(); ++i)
       work_->read_scratch.push_back(room(work_->reads[i], i == 0 ? most_read_rows_ : most_rows_));
     work_->result_scratch = room(work_->result, most_rows_);
-    choice_.scratch_bytes = end;
+    if (calls_ == Calls::at_one_time) {
+      const auto calls = static_cast<std::int64_t>(work_->calls.size());
+      work_->slots = static_cast<std::size_t>(Parallel::slots(calls, r_.target.team.threads));
+      work_->slot_scratch = end = round_up(end, 64);
+    }
+    choice_.scratch_bytes = end * work_->slots;
   }
 
   const KernelRequest& r_;
   std::vector<PartRange> ranges_;
+  Calls calls_;
   Selection (*select_)(const KernelRequest&);
   ResolvedWindow window_;
+  bool by_channels_ = false;
   std::unique_ptr<ConvInParts> work_ = std::make_unique<ConvInParts>();
-  std::vector<std::array<std::int64_t, 5>> kinds_;  // of the kernels
-  std::vector<PartOrder> orders_;                   // of what is cut, the result last
+  std::vector<Kind> kinds_;        // of the kernels
+  std::vector<PartOrder> orders_;  // of what is cut, the result last
   KernelChoice choice_;
   std::size_t part_scratch_ = 0;
   std::int64_t most_read_rows_ = 0, most_rows_ = 0;
@@ -408,7 +627,25 @@ Selection conv_in_parts(const KernelRequest& request, Selection (*select)(const 
                         const ConvPartSizes& sizes) {
   std::vector<PartRange> ranges = ranges_of(request, sizes);
   if (ranges.size() < 2) return unsupported();
-  return ConvCutter(request, std::move(ranges), select).build();
+  return ConvCutter(request, std::move(ranges), Calls::in_turn, select).build();
+}
+
+Selection conv_at_one_time(const KernelRequest& request, Selection (*select)(const KernelRequest&),
+                           const ConvPartSizes& sizes) {
+  const std::int64_t parts = useful_parts(request, sizes);
+  if (parts < 2) return unsupported();
+  const std::int64_t images = request.outputs[0].shape[0];
+  std::vector<std::vector<PartRange>> ways = {
+      ranges_of(request, sizes), channel_ranges(request, parts), row_ranges(request, parts)};
+  if (images >= request.target.team.threads)
+    ways.insert(ways.begin() + 1, image_ranges(request, parts));
+  for (std::vector<PartRange>& ranges : ways) {
+    if (ranges.size() < 2) continue;
+    QUERN_ASSIGN(auto choice,
+                 ConvCutter(request, std::move(ranges), Calls::at_one_time, select).build());
+    if (choice) return std::optional<KernelChoice>(std::move(*choice));
+  }
+  return unsupported();
 }
 
 }  // namespace quern

@@ -7,6 +7,7 @@
 #pragma once
 
 #include <algorithm>
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -20,6 +21,7 @@
 
 #include <quern/status.h>
 #include <quern/tensor.h>
+#include <quern/thread_pool.h>
 
 #include "engine/vocabulary/stop.h"
 #include "graph/op_def.h"
@@ -32,6 +34,19 @@ namespace quern {
 
 // ---- running -----------------------------------------------------------------------------------
 
+// The threads that a run may use, and whose they are: OpenMP's, which oneDNN opens teams of, too,
+// or those of a ThreadPool, of which oneDNN knows nothing: a call of it then has one thread, and
+// kernels make several calls at one time.
+struct Team {
+  enum class Kind : std::uint8_t { openmp, pool };
+  int threads = 1;
+  Kind kind = Kind::openmp;
+
+  int threads_of_library() const { return kind == Kind::openmp ? threads : 1; }
+  bool calls_library_in_parallel() const { return kind == Kind::pool && threads > 1; }
+  bool operator==(const Team&) const = default;
+};
+
 // The threads of one run. Calls body(begin, end) for parts of [0, n) of at least `grain` each, on
 // at most `threads` threads including the caller's; returns when all are done. Small n stays on the
 // calling thread. The body must not throw and must not nest another parallel loop. Where the run
@@ -39,13 +54,17 @@ namespace quern {
 // is never called: the run then fails.
 class Parallel {
  public:
-  explicit Parallel(int threads = 1, const Stop* stop = nullptr) : threads_(threads), stop_(stop) {}
+  // The threads are those of `pool`, or OpenMP's if it is null.
+  explicit Parallel(int threads = 1, const Stop* stop = nullptr, ThreadPool* pool = nullptr)
+      : threads_(threads), stop_(stop), pool_(pool) {}
   int threads() const { return threads_; }
 
   template <class F>
   void operator()(std::int64_t n, std::int64_t grain, const F& body) const {
+    // Of a pool, whoever is free takes the next part.
+    const std::int64_t most = pool_ && threads_ > 1 ? parts_per_thread * threads_ : threads_;
     const std::int64_t parts =
-        grain > 0 ? std::min<std::int64_t>(threads_, n / grain) : std::int64_t{1};
+        grain > 0 ? std::min<std::int64_t>(most, n / grain) : std::int64_t{1};
     if (parts <= 1 && (!stop_ || n <= grain)) {
       if (n > 0) body(std::int64_t{0}, n);
       return;
@@ -56,11 +75,30 @@ class Parallel {
     const Loop loop{&body, call, n, std::max<std::int64_t>(grain, 1), stop_};
     if (parts <= 1)
       run_part(loop, 0, n);
+    else if (pool_)
+      run_in_pool(static_cast<int>(parts), loop, *pool_);
     else
       run(static_cast<int>(parts), loop);
   }
 
+  // The number of slots of each(n, ...).
+  static int slots(std::int64_t n, int threads) {
+    return static_cast<int>(std::clamp<std::int64_t>(n, 1, threads));
+  }
+  // Calls body(slot, i) for each i of [0, n), where one thread at a time has a slot; whoever is
+  // free takes the next i. Ends early as the loop above does.
+  template <class F>
+  void each(std::int64_t n, const F& body) const {
+    std::atomic<std::int64_t> next = 0;
+    (*this)(slots(n, threads_), 1, [&](std::int64_t begin, std::int64_t end) {
+      for (std::int64_t slot = begin; slot < end; ++slot)
+        for (std::int64_t i = next++; i < n && !(stop_ && stop_->is_reached()); i = next++)
+          body(static_cast<std::size_t>(slot), i);
+    });
+  }
+
  private:
+  static constexpr std::int64_t parts_per_thread = 4;
   using Body = void (*)(const void*, std::int64_t, std::int64_t);
   struct Loop {
     const void* context;
@@ -70,10 +108,12 @@ class Parallel {
     const Stop* stop;
   };
   static void run(int parts, const Loop& loop);
+  static void run_in_pool(int parts, const Loop& loop, ThreadPool& pool);
   static void run_part(const Loop& loop, std::int64_t begin, std::int64_t end);
 
   int threads_;
   const Stop* stop_;
+  ThreadPool* pool_;
 };
 
 // The pointers of one call, in exactly the layouts that the kernel requested at selection.
@@ -95,6 +135,8 @@ struct KernelArgs {
 class KernelState {
  public:
   virtual ~KernelState() = default;
+  // The number of calls of a library that it holds handles for.
+  virtual std::size_t calls() const { return 1; }
 };
 
 // Immutable, shared by all sessions of a plan.
@@ -148,7 +190,7 @@ struct KernelInput {
 };
 
 struct CpuTarget {
-  int threads = 1;
+  Team team;
   bool use_onednn = true;
   WeightStore* weights = nullptr;
   // True: use scratch memory wherever that is faster. False: use the least that implementations of

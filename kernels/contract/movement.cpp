@@ -3,6 +3,7 @@
 
 #include "engine/vocabulary/text_util.h"
 #include "graph/ops/pad.h"
+#include "kernels/contract/cuts.h"
 
 namespace quern {
 
@@ -52,7 +53,7 @@ namespace {
 // nanoseconds a byte.
 template <class F>
 void for_bytes(std::size_t n, StopCheck& check, F&& f) {
-  constexpr std::size_t piece = std::size_t{1} << 18;
+  const auto piece = static_cast<std::size_t>(cut_size(1 << 18));
   for (std::size_t begin = 0; begin < n; begin += piece) {
     const std::size_t count = std::min(piece, n - begin);
     if (check.spend(static_cast<std::int64_t>(4 + count))) return;

@@ -12,6 +12,7 @@
 #include <pthread.h>
 #include <sched.h>
 #include <string>
+#include <thread>
 #include <unistd.h>
 
 #include "kernels/contract/kernel.h"
@@ -152,6 +153,12 @@ int threads_of_run(int wanted) {
   return openmp() ? std::max(1, std::min(useful, openmp().thread_limit())) : useful;
 }
 
+Team team_of_run(int wanted, const ThreadPool* pool) {
+  if (!pool) return {threads_of_run(wanted)};
+  const int most = std::max(1, pool->threads());
+  return {wanted > 0 ? std::min(wanted, most) : most, Team::Kind::pool};
+}
+
 bool in_openmp_team() noexcept {
   return openmp() && (lost_team || openmp().in_parallel() != 0);
 }
@@ -212,6 +219,26 @@ void Parallel::run_part(const Loop& loop, std::int64_t begin, std::int64_t end) 
     if (now - before > longest && size > 1) size = std::max<std::int64_t>(size / 4, 1);
     before = now;
   }
+}
+
+void Parallel::run_in_pool(int parts, const Loop& loop, ThreadPool& pool) {
+  struct Shared {
+    const Loop& loop;
+    int parts;
+    const std::shared_ptr<TeamClock>* clock;
+    std::thread::id caller;
+  };
+  const auto part = [](void* data, int index) {
+    const auto& [l, parts, clock, caller] = *static_cast<const Shared*>(data);
+    const bool is_counted = clock && std::this_thread::get_id() != caller;
+    const auto before = is_counted ? thread_time() : std::chrono::nanoseconds(0);
+    const std::int64_t begin = l.n * index / parts;
+    const std::int64_t end = l.n * (index + 1) / parts;
+    if (begin < end) run_part(l, begin, end);
+    if (is_counted) (*clock)->add(thread_time() - before);
+  };
+  Shared shared{loop, parts, TeamClock::mine_if_made(), std::this_thread::get_id()};
+  pool.run(parts, part, &shared);
 }
 
 void Parallel::run(int parts, const Loop& loop) {

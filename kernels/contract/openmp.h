@@ -7,6 +7,8 @@
 #include <functional>
 #include <future>
 
+#include "kernels/contract/kernel.h"
+
 namespace quern {
 
 // Opens libgomp once, with a short spin before idle threads park (GOMP_SPINCOUNT=300, unless the
@@ -26,6 +28,8 @@ bool open_openmp() noexcept;
 // at most the CPUs that this process may use, since the threads of one run wait for each other, and
 // others on the same CPU do nothing but make them wait; and no more than OpenMP gives. At least 1.
 int threads_of_run(int wanted);
+// The same for a run by the threads of `pool`, unless it is null: at most as many as it has.
+Team team_of_run(int wanted, const ThreadPool* pool);
 
 // Sets the number of threads for calls from this thread for one scope, and that teams have all of
 // them (OMP_DYNAMIC off).

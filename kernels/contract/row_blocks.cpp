@@ -70,6 +70,8 @@ struct Part {
       if (const auto at = slicing.cut(i)) {
         in.desc = slicing.part(i, *at, count);
         in.constant = nullptr;
+      } else {
+        in.is_last_use = false;  // the next part reads it again
       }
       (i < whole.inputs.size() ? inputs : operands).push_back(in);
     }
@@ -121,6 +123,7 @@ class RowBlocks final : public CpuKernel {
 
  private:
   struct State final : KernelState {
+    std::size_t calls() const override { return rest ? 2 : 1; }
     std::unique_ptr<KernelState> block, rest;
   };
 

@@ -7,6 +7,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "kernels/contract/cuts.h"
 #include "kernels/contract/iterate.h"
 
 namespace quern {
@@ -16,7 +17,7 @@ namespace quern {
 template <class T, class Less>
 void partial_sort_until(T* first, std::int64_t k, std::int64_t n, const Less& less,
                         StopCheck& check) {
-  constexpr std::int64_t at_once = 1 << 14;
+  const std::int64_t at_once = cut_size(1 << 14);
   constexpr std::int64_t cost = 16;  // of an element of a heap
   if (n <= at_once) {
     std::partial_sort(first, first + k, first + n, less);

@@ -79,6 +79,11 @@ void TeamClock::join(const std::shared_ptr<TeamClock>& clock) noexcept {
   member.next = std::exchange(clock->members_, &member);
 }
 
+void TeamClock::add(std::chrono::nanoseconds time) noexcept {
+  const std::lock_guard lock(mutex_);
+  ended_ += time;
+}
+
 bool TeamClock::is_new_size(int threads) noexcept {
   return std::exchange(size_, threads) != threads;
 }

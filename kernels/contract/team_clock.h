@@ -21,6 +21,8 @@ class TeamClock {
   // Counts the calling thread, from now to its end, as one of the team. Allocates nothing.
   static void join(const std::shared_ptr<TeamClock>& clock) noexcept;
 
+  // Counts time that a thread of others has worked for the owner.
+  void add(std::chrono::nanoseconds time) noexcept;
   // Remembers a number of threads; returns true if it was another one before.
   bool is_new_size(int threads) noexcept;
   // The processor time of the team's threads since they joined, without that of the caller itself.

@@ -12,6 +12,7 @@
 #include "engine/vocabulary/multiples.h"
 #include "graph/ops/attention.h"
 #include "graph/ops/binary_kind.h"
+#include "kernels/contract/cuts.h"
 #include "kernels/contract/iterate.h"
 #include "kernels/cpu/product_pieces.h"
 #include "kernels/simd/simd.h"
@@ -59,7 +60,7 @@ class AttentionRows final : public CpuKernel {
   AttentionRows(const AttentionProblem& p, int threads)
       : p_(p),
         heads_(p.leading.elements() * p.heads),
-        tasks_(std::clamp<std::int64_t>(heads_ * p.rows * p.keys * p.width / 200000, 1,
+        tasks_(std::clamp<std::int64_t>(heads_ * p.rows * p.keys * p.width / cut_size(200000), 1,
                                         std::min<std::int64_t>(threads, heads_))) {}
 
   std::size_t scratch_bytes() const {
@@ -275,7 +276,7 @@ Selection select_attention_rows(const KernelRequest& r) {
   choice.input_layouts.resize(r.inputs.size());
   choice.output_layouts = {ordered_like(r.outputs[0].shape, choice.input_layouts[0])};
   auto kernel = std::make_unique<AttentionRows>(
-      describe(r, choice.input_layouts, choice.output_layouts[0]), r.target.threads);
+      describe(r, choice.input_layouts, choice.output_layouts[0]), r.target.team.threads);
   choice.implementation = std::string("rows ") + simd().name;
   choice.scratch_bytes = kernel->scratch_bytes();
   choice.work = std::move(kernel);

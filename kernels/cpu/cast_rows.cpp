@@ -65,7 +65,7 @@ class CastRows final : public CpuKernel {
         y_size_(static_cast<std::int64_t>(size_of(to))) {}
 
   Status run(const KernelArgs& args, KernelState*, const Parallel& parallel) const override {
-    parallel(n_, elements_per_thread, [&](std::int64_t begin, std::int64_t end) {
+    parallel(n_, elements_per_thread(), [&](std::int64_t begin, std::int64_t end) {
       loop_(args.inputs[0] + begin * x_size_, args.outputs[0] + begin * y_size_, end - begin);
     });
     return {};

@@ -12,6 +12,7 @@
 #include "engine/vocabulary/text_util.h"
 #include "graph/ops/conv.h"
 #include "graph/ops/windows.h"
+#include "kernels/contract/cuts.h"
 #include "kernels/cpu/conv_plane.h"
 #include "kernels/cpu/product_pieces.h"
 #include "kernels/simd/simd.h"
@@ -46,7 +47,7 @@ class ConvRows final : public CpuKernel {
     auto* y = reinterpret_cast<float*>(args.outputs[0]);
     const std::int64_t work = 2 * g_.out[1] * g_.all_out() * g_.in_channels * g_.taps();
     parallel(g_.batch * g_.out[0],
-             std::max<std::int64_t>(1, 400'000 / std::max<std::int64_t>(work, 1)),
+             std::max<std::int64_t>(1, cut_size(400'000) / std::max<std::int64_t>(work, 1)),
              [&](std::int64_t begin, std::int64_t end) {
                StopCheck check(args.stop);
                for (std::int64_t r = begin; r < end && !check.is_over(); ++r)

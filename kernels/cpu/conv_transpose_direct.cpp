@@ -15,6 +15,7 @@
 #include "engine/vocabulary/text_util.h"
 #include "graph/ops/conv.h"
 #include "graph/ops/windows.h"
+#include "kernels/contract/cuts.h"
 #include "kernels/contract/kernel.h"
 #include "kernels/contract/rows.h"
 #include "kernels/cpu/conv_plane.h"
@@ -70,7 +71,7 @@ class Direct : public CpuKernel {
  protected:
   const float* weights() const { return reinterpret_cast<const float*>(weights_.get()); }
   std::int64_t grain(std::int64_t row_flops) const {
-    constexpr std::int64_t flops_per_thread = 400'000;
+    const std::int64_t flops_per_thread = cut_size(400'000);
     return std::max<std::int64_t>(1, flops_per_thread / std::max<std::int64_t>(1, row_flops));
   }
 

@@ -12,6 +12,7 @@
 #include "graph/ops/conv.h"
 #include "graph/ops/unary.h"
 #include "graph/ops/windows.h"
+#include "kernels/contract/cuts.h"
 #include "kernels/cpu/product_pieces.h"
 #include "kernels/simd/simd.h"
 
@@ -39,7 +40,8 @@ class ConvTransposeRows final : public CpuKernel {
                     std::vector<Unary> post_ops, int threads)
       : s_(s), packed_(std::move(packed)), post_ops_(std::move(post_ops)) {
     const std::int64_t work = s.lines * s.width * s.channels * s.columns();
-    tasks_ = std::clamp<std::int64_t>(work / 1000000, 1, std::min<std::int64_t>(threads, s.lines));
+    tasks_ = std::clamp<std::int64_t>(work / cut_size(1000000), 1,
+                                      std::min<std::int64_t>(threads, s.lines));
   }
   std::size_t scratch_bytes() const {
     return static_cast<std::size_t>(tasks_ * task_floats()) * sizeof(float);
@@ -181,7 +183,7 @@ Selection select_conv_transpose_rows(const KernelRequest& r) {
   auto functions = leading_functions(r.post_ops);
   choice.post_ops_taken = functions.size();
   auto kernel = std::make_unique<ConvTransposeRows>(s, std::move(packed), std::move(functions),
-                                                    r.target.threads);
+                                                    r.target.team.threads);
   choice.scratch_bytes = kernel->scratch_bytes();
   choice.work = std::move(kernel);
   return std::optional<KernelChoice>(std::move(choice));

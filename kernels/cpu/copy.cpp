@@ -14,6 +14,7 @@
 #ifdef QUERN_ONEDNN
 #include "graph/ops/control_flow.h"
 #include "graph/ops/reshape.h"
+#include "kernels/contract/cuts.h"
 #include "kernels/onednn/onednn.h"
 #endif
 
@@ -341,8 +342,8 @@ void ElementCopy::operator()(const std::byte* src, std::byte* dst, const Paralle
 
 void ElementCopy::copy(const Part& part, const std::byte* src_bytes, std::byte* dst_bytes,
                        const Parallel& parallel) const {
-  constexpr std::int64_t min_part = 16384;  // elements that make another thread worth waking
-  constexpr std::int64_t longest_piece = 1 << 20;
+  const std::int64_t min_part = cut_size(16384);  // elements that make another thread worth waking
+  const std::int64_t longest_piece = cut_size(1 << 20);
   const Loop& loop = part.loop;
   if (loop.dims.empty()) {
     std::memcpy(dst_bytes, src_bytes, element_size_);
@@ -380,7 +381,8 @@ Result<KernelChoice> select_copy(const TensorDesc& from, const TensorDesc& to,
   choice.input_layouts = {from.layout};
   choice.output_layouts = {to.layout};
 #ifdef QUERN_ONEDNN
-  if (has_partial_block(from) || has_partial_block(to)) {
+  const bool is_padded = has_partial_block(from) || has_partial_block(to);
+  if (is_padded && !target.team.calls_library_in_parallel()) {
     const Op op = Identity{};
     const KernelInput input{.present = true, .desc = from};
     const TensorType output{to.dtype, to.shape};

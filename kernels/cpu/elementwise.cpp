@@ -12,6 +12,7 @@
 #include "engine/vocabulary/multiples.h"
 #include "graph/ops/binary.h"
 #include "graph/ops/unary.h"
+#include "kernels/contract/cuts.h"
 #include "kernels/contract/iterate.h"
 #include "kernels/simd/simd.h"
 
@@ -63,7 +64,8 @@ class ElementwiseKernel final : public CpuKernel {
     const std::int64_t units = loops_.outer.elements() * pieces;
     if (loops_.inner == 0) return {};
     const std::int64_t unit = std::min(loops_.inner, loops_.step);
-    parallel(units, std::max<std::int64_t>(1, min_parallel / std::max<std::int64_t>(unit, 1)),
+    parallel(units,
+             std::max<std::int64_t>(1, cut_size(min_parallel) / std::max<std::int64_t>(unit, 1)),
              [&](std::int64_t begin, std::int64_t end) { run_units(args, pieces, begin, end); });
     return {};
   }

@@ -7,6 +7,7 @@
 #include <limits>
 
 #include "graph/ops/gather.h"
+#include "kernels/contract/cuts.h"
 #include "kernels/contract/iterate.h"
 #include "kernels/contract/movement.h"
 
@@ -23,7 +24,7 @@ class GatherCopy final : public CpuKernel {
         count_(indices_.shape.elements()) {}
 
   Status run(const KernelArgs& args, KernelState*, const Parallel& parallel) const override {
-    constexpr std::size_t bytes_a_thread = 64 << 10;
+    const auto bytes_a_thread = static_cast<std::size_t>(cut_size(64 << 10));
     auto* at = reinterpret_cast<std::int32_t*>(args.scratch);
     if (Status s = read_indices(args, at); !s.ok()) return std::move(s).in(name_);
     const auto rows_a_thread = static_cast<std::int64_t>(bytes_a_thread / row_);

@@ -16,6 +16,7 @@
 #include "engine/vocabulary/text_util.h"
 #include "graph/ops/windows.h"
 #include "kernels/contract/constant_operands.h"
+#include "kernels/contract/cuts.h"
 #include "kernels/contract/movement.h"
 #include "kernels/simd/int8.h"
 #include "kernels/simd/simd.h"
@@ -249,7 +250,8 @@ Int8ConvKernel::Int8ConvKernel(const KernelRequest& r, const Int8Conv& c, Int8Va
       positions_(c.images * c.out.elements()) {
   plan_taps();
   const std::int64_t work = positions_ * c.channels() * c.depth * c.taps();
-  tasks_ = std::clamp<std::int64_t>(work / multiplications_per_task, 1, r.target.threads);
+  tasks_ =
+      std::clamp<std::int64_t>(work / cut_size(multiplications_per_task), 1, r.target.team.threads);
   plan_scratch(r.shape(c.operands.x).elements());
 }
 
@@ -310,7 +312,7 @@ const std::byte* Int8ConvKernel::pack_now(const KernelArgs& args, const Parallel
     pack_depthwise(conv_, packed_, w_type_, w, to, check);
     return to;
   }
-  const std::int64_t grain = 1 + packed_bytes_per_task / packed_.panel_bytes();
+  const std::int64_t grain = 1 + cut_size(packed_bytes_per_task) / packed_.panel_bytes();
   parallel(conv_.groups * packed_.panels, grain, [&](std::int64_t begin, std::int64_t end) {
     StopCheck own(args.stop);
     pack_panels(conv_, packed_, w_type_, w, to, begin, end, own);

@@ -13,6 +13,7 @@
 #include "graph/ops/binary_kind.h"
 #include "graph/ops/matmul.h"
 #include "graph/ops/products.h"
+#include "kernels/contract/cuts.h"
 #include "kernels/contract/iterate.h"
 #include "kernels/contract/matmul_shape.h"
 #include "kernels/contract/rows.h"
@@ -77,29 +78,59 @@ class MatMulRows final : public CpuKernel {
   void multiply(const float* a, const Operand& b, float* c, const Stop* stop,
                 const Parallel& parallel) const {
     const std::int64_t blocks = ceil_div(p_.rows, block_rows);
-    const std::int64_t work = 2 * std::min(block_rows, p_.rows) * p_.columns * p_.depth;
-    parallel(
-        blocks, std::max<std::int64_t>(1, 400'000 / std::max<std::int64_t>(work, 1)),
-        [&](std::int64_t begin, std::int64_t end) {
-          const std::int64_t first = begin * block_rows;
-          const std::int64_t rows = std::min(end * block_rows, p_.rows) - first;
-          float* to = c + first * p_.columns;
-          StopCheck check(stop);
-          multiply_until({.a = a + first * p_.a_row,
-                          .a_stride = p_.a_row,
-                          .b = b.data,
-                          .b_stride = b.stride,
-                          .b_panel = b.panel,
-                          .c = to,
-                          .c_stride = p_.columns,
-                          .rows = rows,
-                          .depth = p_.depth,
-                          .columns = p_.columns,
-                          .accumulate = false},
-                         check);
-          if (alpha_ != 1)
-            simd().binary(BinaryKind::mul, {to, false}, {&alpha_, true}, to, rows * p_.columns);
-        });
+    const std::int64_t cuts = column_cuts(blocks, parallel.threads());
+    const std::int64_t columns = round_up(ceil_div(p_.columns, cuts), simd_panel);
+    const std::int64_t work = 2 * std::min(block_rows, p_.rows) * columns * p_.depth;
+    parallel(blocks * cuts,
+             std::max<std::int64_t>(1, cut_size(400'000) / std::max<std::int64_t>(work, 1)),
+             [&](std::int64_t begin, std::int64_t end) {
+               StopCheck check(stop);
+               if (cuts == 1) return multiply_part(a, b, c, {begin, end, 0, p_.columns}, check);
+               for (std::int64_t u = begin; u < end && !check.is_over(); ++u) {
+                 const std::int64_t block = u / cuts, column = u % cuts * columns;
+                 multiply_part(a, b, c,
+                               {block, block + 1, column, std::min(column + columns, p_.columns)},
+                               check);
+               }
+             });
+  }
+  // Columns are cut where there are not enough blocks of rows for all threads.
+  std::int64_t column_cuts(std::int64_t blocks, int threads) const {
+    if (threads == 1) return 1;
+    return std::clamp<std::int64_t>(ceil_div(std::int64_t{2} * threads, blocks), 1,
+                                    ceil_div(p_.columns, simd_panel));
+  }
+
+  // Blocks of rows [block, end_block), columns [column, end_column), which begin at a panel.
+  struct Part {
+    std::int64_t block, end_block, column, end_column;
+  };
+  void multiply_part(const float* a, const Operand& b, float* c, const Part& part,
+                     StopCheck& check) const {
+    const std::int64_t first = part.block * block_rows;
+    const std::int64_t rows = std::min(part.end_block * block_rows, p_.rows) - first;
+    const std::int64_t columns = part.end_column - part.column;
+    if (columns <= 0) return;
+    float* const to = c + first * p_.columns + part.column;
+    multiply_until({.a = a + first * p_.a_row,
+                    .a_stride = p_.a_row,
+                    .b = b.data + part.column / simd_panel * b.panel,
+                    .b_stride = b.stride,
+                    .b_panel = b.panel,
+                    .c = to,
+                    .c_stride = p_.columns,
+                    .rows = rows,
+                    .depth = p_.depth,
+                    .columns = columns,
+                    .accumulate = false},
+                   check);
+    if (alpha_ == 1) return;
+    const bool is_dense = columns == p_.columns;
+    for (std::int64_t i = 0; i < (is_dense ? 1 : rows); ++i) {
+      float* const row = to + i * p_.columns;
+      simd().binary(BinaryKind::mul, {row, false}, {&alpha_, true}, row,
+                    is_dense ? rows * columns : columns);
+    }
   }
 
   ProductShape p_;

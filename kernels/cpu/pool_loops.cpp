@@ -9,6 +9,7 @@
 #include "engine/vocabulary/multiples.h"
 #include "graph/ops/pool.h"
 #include "graph/ops/windows.h"
+#include "kernels/contract/cuts.h"
 
 namespace quern {
 namespace {
@@ -18,8 +19,13 @@ constexpr std::int64_t line_lanes = 64;     // channels at a time, if there are 
 constexpr std::int64_t cached = 8192;       // floats
 constexpr std::int64_t small_plane = 1024;
 constexpr std::int64_t max_rows = 64;  // folded at once
-constexpr std::int64_t most_taps_at_once = 1 << 24;
-constexpr double taps_per_thread = 1 << 17;  // waking a thread takes some 5 us
+std::int64_t most_taps_at_once() {
+  return cut_size(1 << 24);
+}
+// Waking a thread takes some 5 us.
+double taps_per_thread() {
+  return cut_work(1 << 17);
+}
 
 // The window along the dimensions [from, to).
 ResolvedWindow part_of(const ResolvedWindow& w, std::size_t from, std::size_t to) {
@@ -101,7 +107,7 @@ void PoolLoops::cut(const PoolGeometry& g, std::int64_t threads) {
   const std::int64_t planes = source_.images * source_.groups * deep_out_.elements();
   const double work =
       static_cast<double>(planes * out_rows_ * y_line()) * static_cast<double>(rows_ * taps_);
-  const std::int64_t wanted = work < 2 * taps_per_thread || threads == 1 ? 1 : 4 * threads;
+  const std::int64_t wanted = work < 2 * taps_per_thread() || threads == 1 ? 1 : 4 * threads;
   piece_ = source_.lanes;
   const auto cut_lanes = [&](std::int64_t parts) {  // pieces of whole vectors
     const std::int64_t unit = parts * line_lanes;
@@ -120,7 +126,7 @@ void PoolLoops::cut(const PoolGeometry& g, std::int64_t threads) {
                : bands_of(g, row, std::max<std::int64_t>(1, planes * out_rows_ / wanted));
   blocks_ = source_.images * batches() * deep_out_.elements() * std::ssize(bands_) * pieces();
   grain_ = std::max<std::int64_t>(
-      1, static_cast<std::int64_t>(taps_per_thread / (work / static_cast<double>(blocks_))));
+      1, static_cast<std::int64_t>(taps_per_thread() / (work / static_cast<double>(blocks_))));
 }
 
 // The number of positions that fit into a line; 0 if none does.
@@ -271,7 +277,7 @@ void PoolLoops::fold_in_place(const Block& b) const {
   w.divisor = static_cast<float>(b.divisor * divisor_at(spans_, interior_.begin));
   // Whole vectors at a time, so that long rows and windows leave time to look at the clock.
   const std::int64_t at_once = std::max<std::int64_t>(
-      64, most_taps_at_once / (w.taps * b.lanes * b.lines * std::min(rows_, max_rows)) / 64 * 64);
+      64, most_taps_at_once() / (w.taps * b.lanes * b.lines * std::min(rows_, max_rows)) / 64 * 64);
   for (std::int64_t at = interior_.begin; at < interior_.end; at += at_once) {
     (neighbours_are_lanes ? w.lanes : w.positions) = std::min(at_once, interior_.end - at);
     w.y = b.y + at * source_.lanes;
@@ -487,6 +493,10 @@ void PoolLoops::fold_taps(const Planes& x, const float* plane, float* y) const {
 void PoolLoops::reduce(const Block& b) const {
   const bool is_one_row = rows_ == 1 && !has_edges_;
   Block line = b;
+  if (is_one_row)
+    for_each_tap(outer_, outer_in_, b.at, *b.check, [&](std::int64_t row, std::int64_t) {
+      line.x += row * in_;  // of the band
+    });
   for (std::int64_t i = 0; i < b.lines; ++i, line.x += b.line_stride, line.y += y_line())
     for (std::int64_t at = 0; at < out_ && !b.check->spend(8); ++at) {
       Folded folded{.most = of_nothing()};

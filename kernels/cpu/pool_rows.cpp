@@ -183,7 +183,7 @@ Selection select_pool_rows(const KernelRequest& r) {
   choice.implementation = std::string("rows ") + simd().name;
   choice.input_layouts = {in.layout};
   choice.output_layouts = {result_layout(y, source, in.layout.block)};
-  choice.work = std::make_unique<PoolLoops>(op.kind, source, g, r.target.threads);
+  choice.work = std::make_unique<PoolLoops>(op.kind, source, g, r.target.team.threads);
   return std::optional<KernelChoice>(std::move(choice));
 }
 

@@ -6,6 +6,7 @@
 #include <cstdint>
 
 #include "engine/vocabulary/stop.h"
+#include "kernels/contract/cuts.h"
 #include "kernels/simd/simd.h"
 
 namespace quern {
@@ -13,9 +14,9 @@ namespace quern {
 // The same as simd().multiply, to the last bit: rows and columns are cut between tiles, and a sum
 // goes on where it was. Ends where `check` says so.
 inline void multiply_until(const SimdProduct& whole, StopCheck& check) {
-  constexpr std::int64_t at_once = 1 << 24;  // multiplications
-  constexpr std::int64_t tile_rows = 48;     // a multiple of the rows of every tile
-  constexpr std::int64_t cost = 16;          // multiplications of a unit
+  const std::int64_t at_once = cut_size(1 << 24);  // multiplications
+  constexpr std::int64_t tile_rows = 48;           // a multiple of the rows of every tile
+  constexpr std::int64_t cost = 16;                // multiplications of a unit
   const std::int64_t all = whole.rows * whole.columns * whole.depth;
   if (all <= at_once) {
     if (!check.spend(1 + all / cost)) simd().multiply(whole);

@@ -58,7 +58,7 @@ class QuantizeRows final : public CpuKernel {
 
   Status run(const KernelArgs& args, KernelState*, const Parallel& parallel) const override {
     if (split_.axis == 1) {
-      parallel(split_.inner, elements_per_thread,
+      parallel(split_.inner, elements_per_thread(),
                [&](std::int64_t begin, std::int64_t end) { convert(args, 0, begin, end - begin); });
       return {};
     }
@@ -140,7 +140,7 @@ class DynamicQuantizeRows final : public CpuKernel {
     if (args.outputs[2]) args.outputs[2][0] = std::byte{steps.zero};
     auto* y = reinterpret_cast<std::uint8_t*>(args.outputs[0]);
     if (!y) return {};
-    parallel(n_, elements_per_thread, [&](std::int64_t begin, std::int64_t end) {
+    parallel(n_, elements_per_thread(), [&](std::int64_t begin, std::int64_t end) {
       simd().quantize(x + begin, steps.scale, {steps.zero, false}, y + begin, end - begin);
     });
     return {};

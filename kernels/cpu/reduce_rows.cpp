@@ -12,7 +12,7 @@
 #include "engine/vocabulary/multiples.h"
 #include "graph/ops/binary_kind.h"
 #include "graph/ops/reduce.h"
-#include "graph/ops/unary_kind.h"
+#include "graph/ops/unary.h"
 #include "kernels/contract/constant_operands.h"
 #include "kernels/contract/iterate.h"
 #include "kernels/contract/rows.h"
@@ -199,7 +199,7 @@ class ReduceRows final : public CpuKernel {
       case Fold::sum: return s.binary(BinaryKind::add, old, v, onto, n);
       case Fold::max: return s.binary(BinaryKind::max, old, v, onto, n);
       case Fold::min: return s.binary(BinaryKind::min, old, v, onto, n);
-      case Fold::sum_abs: s.unary({.kind = UnaryKind::abs}, x, t, n); break;
+      case Fold::sum_abs: s.unary(Unary{.kind = UnaryKind::abs}, x, t, n); break;
       case Fold::sum_square: s.binary(BinaryKind::mul, v, v, t, n); break;
     }
     s.binary(BinaryKind::add, old, {t, false}, onto, n);

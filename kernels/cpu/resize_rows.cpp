@@ -13,6 +13,7 @@
 #include "graph/ops/resampling.h"
 #include "graph/ops/resize_axes.h"
 #include "kernels/contract/constant_operands.h"
+#include "kernels/contract/cuts.h"
 #include "kernels/contract/iterate.h"
 #include "kernels/contract/movement.h"
 #include "kernels/contract/rows.h"
@@ -56,7 +57,7 @@ class ResizeRows final : public CpuKernel {
  public:
   ResizeRows(Geometry g, int threads) : g_(std::move(g)) {
     const std::int64_t elements = g_.outer * g_.rows.out * g_.out_row();
-    tasks_ = std::clamp<std::int64_t>(elements / elements_per_thread, 1, threads);
+    tasks_ = std::clamp<std::int64_t>(elements / elements_per_thread(), 1, threads);
     list_columns();
   }
   std::size_t scratch_bytes() const {
@@ -137,8 +138,7 @@ class ResizeRows final : public CpuKernel {
 
   static void weigh(const AxisWeights& w, std::int64_t i, const float* x, std::int64_t n, float* y,
                     StopCheck& check) {
-    constexpr std::int64_t at_once = 1 << 22;
-    const std::int64_t piece = std::max<std::int64_t>(4096, at_once / w.count(i));
+    const std::int64_t piece = std::max(cut_size(4096), cut_size(1 << 22) / w.count(i));
     for (std::int64_t at = 0; at < n; at += piece) {
       const std::int64_t count = std::min(piece, n - at);
       if (check.spend(1 + count * w.count(i) / 4)) return;
@@ -323,7 +323,7 @@ Selection select_resize_rows(const KernelRequest& r) {
   if (nearest) {
     choice.work = std::make_unique<NearestRows>(std::move(*geometry), size_of(x.dtype));
   } else {
-    auto kernel = std::make_unique<ResizeRows>(std::move(*geometry), r.target.threads);
+    auto kernel = std::make_unique<ResizeRows>(std::move(*geometry), r.target.team.threads);
     choice.scratch_bytes = kernel->scratch_bytes();
     choice.work = std::move(kernel);
   }

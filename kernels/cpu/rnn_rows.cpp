@@ -16,6 +16,7 @@
 #include "graph/ops/binary_kind.h"
 #include "graph/ops/recurrent.h"
 #include "graph/ops/unary.h"
+#include "kernels/contract/cuts.h"
 #include "kernels/contract/movement.h"
 #include "kernels/cpu/product_pieces.h"
 #include "kernels/simd/simd.h"
@@ -141,7 +142,8 @@ class RnnRows final : public CpuKernel {
               end);
     };
     const std::int64_t rows = s_.steps * s_.batch;
-    const std::int64_t grain = std::max<std::int64_t>(6, 400000 / (s_.row() * s_.input + 1));
+    const std::int64_t grain =
+        std::max<std::int64_t>(6, cut_size(400000) / (s_.row() * s_.input + 1));
     for (std::int64_t d = 0; d < s_.directions; ++d)
       parallel(rows, grain, [&](std::int64_t b, std::int64_t e) { project_rows(d, b, e); });
     parallel(s_.directions, 1, [&](std::int64_t begin, std::int64_t end) {

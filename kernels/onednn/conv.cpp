@@ -259,6 +259,10 @@ bool is_short_call(const KernelRequest& r) {
 Selection select_conv_onednn(const KernelRequest& r) {
   if (!suits_conv(r)) return unsupported();
   return onednn::guard(r, [&]() -> Selection {
+    if (r.target.team.calls_library_in_parallel()) {
+      QUERN_ASSIGN(auto parts, conv_at_one_time(r, select_whole_conv));
+      if (parts) return std::optional<KernelChoice>(std::move(*parts));
+    }
     QUERN_ASSIGN(auto parts, conv_in_parts(r, select_whole_conv));
     if (parts) return std::optional<KernelChoice>(std::move(*parts));
     return select_whole_conv(r);

@@ -10,6 +10,7 @@
 #include "engine/vocabulary/text_util.h"
 #include "graph/numeric.h"
 #include "graph/text.h"
+#include "kernels/contract/cuts.h"
 #include "kernels/contract/openmp.h"
 
 namespace quern::onednn {
@@ -45,7 +46,7 @@ Selection guard(const KernelRequest& request, const std::function<Selection()>& 
   return guarded([&]() -> Selection {
     try {
       return outside_of_team([&] {
-        const OpenMpThreads threads(request.target.threads);
+        const OpenMpThreads threads(request.target.team.threads_of_library());
         return f();
       });
     } catch (...) {
@@ -217,7 +218,7 @@ class OneDnnKernel final : public CpuKernel {
 };
 
 KernelBuilder::KernelBuilder(const KernelRequest& request)
-    : request_(request), threads_(request.target.threads) {
+    : request_(request), threads_(request.target.team.threads_of_library()) {
   choice_.input_layouts.resize(request.read_count());
   choice_.packed_inputs.resize(request.read_count());
   choice_.output_layouts.resize(request.outputs.size());
@@ -264,7 +265,7 @@ std::string KernelBuilder::code_key(const std::string& implementation) const {
   if (choice_.post_ops_taken > 0)
     key += cat(post_ops_text(r.post_ops, [](std::uint32_t i) { return cat(i); }), "|",
                choice_.post_ops_taken, "|", choice_.sharing.size());
-  key += cat("|", threads_, "|", r.target.threads);
+  key += cat("|", threads_, "|", r.target.team.threads_of_library());
   for (std::size_t i = 0; i < r.inputs.size(); ++i)
     if (r.has(i)) key += cat("|", r.shape(i).text());
   key += r.outputs[0].shape.text();
@@ -301,9 +302,9 @@ Attributes make_attr(const KernelRequest& request, Traits traits, const FusedPos
 
 int threads_for(const KernelRequest& request, double flops) {
   // Waking a parked team costs some 5 us, in which one core does about 300 kFLOP.
-  constexpr double flops_per_thread = 400e3;
+  const double flops_per_thread = cut_work(400e3);
   const double useful = std::max(1.0, flops / flops_per_thread);
-  return static_cast<int>(std::min<double>(request.target.threads, useful));
+  return static_cast<int>(std::min<double>(request.target.team.threads_of_library(), useful));
 }
 
 // ---- primitive descriptors ---------------------------------------------------------------------

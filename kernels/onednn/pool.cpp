@@ -38,7 +38,7 @@ dnnl::algorithm algorithm_of(const Pool& op) {
 }  // namespace
 
 Selection select_pool_onednn(const KernelRequest& r) {
-  if (!suits_pool(r)) return unsupported();
+  if (!suits_pool(r) || r.target.team.calls_library_in_parallel()) return unsupported();
   const auto& op = r.as<Pool>();
   const Shape& src = r.shape(0);
   const Shape& dst = r.outputs[0].shape;

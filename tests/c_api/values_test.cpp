@@ -274,6 +274,83 @@ TEST_F(CApi, NoScratch) {
   }
 }
 
+// ---- threads -----------------------------------------------------------------------------------
+
+struct HostThreads {
+  int calls = 0, tasks = 0;
+};
+
+void run_backward(void* context, std::int32_t count, quern_task task, void* data) {
+  auto& host = *static_cast<HostThreads*>(context);
+  ++host.calls;
+  host.tasks += count;
+  for (std::int32_t i = count; i-- > 0;) task(data, i);
+}
+
+// A product of two matrices that is worth more than one thread's while.
+TEST_F(CApi, AHostBringsItsThreads) {
+  const GraphParts product = {.nodes = {node("MatMul", {"a", "a"}, {"y"})},
+                              .inputs = {value("a", f32, {"256", "256"})},
+                              .outputs = {value("y", f32, {"256", "256"})}};
+  const std::string bytes = make_model(product);
+  ASSERT_EQ(quern_model_load_bytes(bytes.data(), bytes.size(), nullptr, &model), QUERN_OK)
+      << quern_last_error();
+  std::vector<float> a(256 * 256);
+  for (std::size_t i = 0; i < a.size(); ++i) a[i] = static_cast<float>(i % 7) - 3;
+  HostThreads host;
+  std::vector<std::vector<float>> answers;
+  quern_thread_pool_options own = QUERN_THREAD_POOL_OPTIONS_INIT;
+  own.threads = 2;
+  quern_thread_pool_options hosts = own;
+  hosts.run = run_backward;
+  hosts.context = &host;
+  for (const quern_thread_pool_options* pool_options :
+       {static_cast<const quern_thread_pool_options*>(nullptr),
+        const_cast<const quern_thread_pool_options*>(&own),
+        const_cast<const quern_thread_pool_options*>(&hosts)}) {
+    quern_thread_pool* pool = nullptr;
+    ASSERT_EQ(quern_thread_pool_create(pool_options, &pool), QUERN_OK) << quern_last_error();
+    quern_compile_options options = QUERN_COMPILE_OPTIONS_INIT;
+    options.thread_pool = pool;
+    ASSERT_EQ(quern_executable_compile(model, &options, &executable), QUERN_OK);
+    quern_thread_pool_destroy(pool);  // the executable keeps it
+    ASSERT_EQ(quern_session_create(executable, 0, &session), QUERN_OK);
+    quern_tensor in = QUERN_TENSOR_INIT;
+    in.rank = 2;
+    in.dims[0] = in.dims[1] = 256;
+    in.data = a.data();
+    in.bytes = a.size() * sizeof(float);
+    ASSERT_EQ(quern_session_set_input(session, 0, &in, QUERN_BORROW), QUERN_OK);
+    ASSERT_EQ(quern_session_run(session), QUERN_OK) << quern_last_error();
+    quern_tensor out = QUERN_TENSOR_INIT;
+    ASSERT_EQ(quern_session_output(session, 0, &out), QUERN_OK);
+    const auto* y = static_cast<const float*>(out.data);
+    answers.emplace_back(y, y + 256 * 256);
+    quern_session_destroy(std::exchange(session, nullptr));
+    quern_executable_destroy(std::exchange(executable, nullptr));
+  }
+  EXPECT_EQ(answers[0], answers[1]) << "whole numbers, exact in any order";
+  EXPECT_EQ(answers[0], answers[2]);
+  EXPECT_GT(host.calls, 0);
+  EXPECT_GT(host.tasks, host.calls);
+}
+
+TEST_F(CApi, APoolHasAtLeastOneThread) {
+  quern_thread_pool* pool = nullptr;
+  quern_thread_pool_options options = QUERN_THREAD_POOL_OPTIONS_INIT;
+  options.threads = -1;
+  EXPECT_EQ(quern_thread_pool_create(&options, &pool), QUERN_INVALID_ARGUMENT);
+  EXPECT_STREQ(quern_last_error(), "a pool of -1 threads, at least 1 is wanted");
+  options.threads = 0;
+  options.run = run_backward;
+  EXPECT_EQ(quern_thread_pool_create(&options, &pool), QUERN_INVALID_ARGUMENT);
+  options.struct_size = 3;
+  EXPECT_EQ(quern_thread_pool_create(&options, &pool), QUERN_INVALID_ARGUMENT);
+  EXPECT_EQ(quern_thread_pool_create(nullptr, nullptr), QUERN_INVALID_ARGUMENT);
+  EXPECT_EQ(pool, nullptr);
+  quern_thread_pool_destroy(nullptr);
+}
+
 // ---- what goes while a run is under way ---------------------------------------------------------
 
 // y = x + x + ..., as often as `n` says, from the caller's memory in each round.

@@ -301,6 +301,22 @@ TEST(SessionOutputs, OfDataDependentShapeGoWhereTheyAreBound) {
   EXPECT_THAT(place, ElementsAre(1, 4, -1, -1));
 }
 
+// Equal nodes become one, whose result is several outputs then.
+TEST(SessionOutputs, OfEqualNodesHaveTheShapeThatTheDataTells) {
+  GraphBuilder g;
+  const Operand x = g.input("x", DType::f32, {"n"});
+  for (const char* name : {"a", "b", "c"}) g.output(name, g.non_zero(x));
+  const auto session = session_of(compile(must(g.build())));
+  std::int64_t place[4] = {-1, -1, -1, -1};
+  must(session->bind_output(1, reinterpret_cast<std::byte*>(place), 3 * sizeof place[0]));
+  const Tensor in = tensor<float>({6}, {0, 1, 0, 0, 1, 0});
+  must(session->set_input(0, in.view()));
+  must(session->run());
+  for (std::size_t i = 0; i < 3; ++i)
+    EXPECT_THAT(values<std::int64_t>(must(session->output(i))), ElementsAre(1, 4)) << i;
+  EXPECT_THAT(place, ElementsAre(1, 4, -1, -1));
+}
+
 // An output that is an input, or a part of one, is no pointer into the caller's bytes.
 TEST(SessionOutputs, OutliveTheInputs) {
   GraphBuilder g;

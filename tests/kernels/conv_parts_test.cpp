@@ -29,6 +29,9 @@ const PartedConv parted_convs[] = {
     {{1, 8, 20, 5, 6}, {16, 8, 3, 3, 3}, {{.pads = {1, 1, 1, 1, 1, 1}}}},
     {{9, 16, 6, 6}, {16, 16, 3, 3}, {{.pads = {1, 1, 1, 1}}}},
     {{1, 5, 60, 1}, {7, 5, 3, 1}, {{}}},
+    // Rows behind the last window.
+    {{5, 8, 8, 5}, {16, 8, 1, 1}, {{.strides = {2, 1}}}},
+    {{5, 5, 34}, {7, 5, 3}, {{.strides = {3}, .dilations = {2}}}},
 };
 
 Selection (*onednn_conv())(const KernelRequest&) {
@@ -88,8 +91,137 @@ TEST(ConvParts, GiveTheConvolutionOfOnePiece) {
   EXPECT_GT(compared, 80U);
 }
 
+// ---- at one time -------------------------------------------------------------------------------
+
+// As a pool of `threads` would, on the caller's thread, the last task first; counts tasks.
+class BackwardPool final : public ThreadPool {
+ public:
+  explicit BackwardPool(int threads) : threads_(threads) {}
+  int threads() const noexcept override { return threads_; }
+  void run(int count, Task task, void* data) noexcept override {
+    tasks += count;
+    while (count-- > 0) task(data, count);
+  }
+  int tasks = 0;
+
+ private:
+  int threads_;
+};
+
+Selection at_one_time(const KernelRequest& r) {
+  return conv_at_one_time(r, onednn_conv(), {.least_work = 1});
+}
+// By rows as well, or a few images at a time, where all is much.
+Selection rows_at_one_time(const KernelRequest& r) {
+  const double image = 2.0 * static_cast<double>(r.outputs[0].shape.elements(1)) *
+                       static_cast<double>(r.shape(1).elements(1));
+  return conv_at_one_time(r, onednn_conv(),
+                          {.most_work = 0, .part_work = image * 0.3, .least_work = 1});
+}
+
+// Returns the number of comparisons.
+std::size_t compare_at_one_time(SelectedCase c) {
+  std::size_t compared = 0;
+  const std::vector<Tensor> inputs = c.inputs;
+  c.select = onednn_conv();
+  const SelectedRun wanted = run_selected(c);
+  const auto own = make_thread_pool(3).value();
+  BackwardPool backward(4), two(2);
+  for (ThreadPool* pool :
+       {own.get(), static_cast<ThreadPool*>(&backward), static_cast<ThreadPool*>(&two)})
+    for (const auto select : {at_one_time, rows_at_one_time}) {
+      c.select = select;
+      c.pool = pool;
+      c.threads = pool->threads();
+      const SelectedRun found = run_selected(c);
+      if (found.implementation.empty() || found.post_ops_taken != wanted.post_ops_taken) continue;
+      EXPECT_TRUE(found.implementation.ends_with(" at one time")) << found.implementation;
+      ++compared;
+      const auto y = found.outputs[0].span<float>();
+      const auto z = wanted.outputs[0].span<float>();
+      EXPECT_EQ(y.size(), z.size());
+      for (std::size_t i = 0; i < y.size(); ++i)
+        EXPECT_NEAR(y[i], z[i], 1e-4) << found.implementation << ", element " << i;
+    }
+  return compared;
+}
+
+const PartedConv convs_of_channels[] = {
+    {{1, 16, 9, 9}, {64, 16, 3, 3}, {{.pads = {1, 1, 1, 1}}}},
+    {{1, 24, 7, 5}, {100, 24, 1, 1}, {{}}},
+    {{2, 8, 6, 6}, {40, 8, 3, 3}, {{}}},
+    {{1, 64, 6, 6}, {64, 16, 3, 3}, {{.pads = {1, 1, 1, 1}}, 4}},
+    {{1, 96, 5, 5}, {96, 1, 3, 3}, {{}, 96}},
+    {{1, 48, 5, 5}, {96, 1, 3, 3}, {{}, 48}},
+    {{1, 32, 1, 1}, {48, 32, 1, 1}, {{}}},
+    {{1, 16, 30}, {32, 16, 5}, {{}}},
+    {{1, 3, 4, 5, 6}, {33, 3, 3, 3, 3}, {{}}},
+    {{5, 4, 6, 6}, {17, 4, 3, 3}, {{}}},
+};
+
+TEST(ConvAtOneTime, GivesTheConvolutionOfOneCall) {
+  if (!onednn_conv()) GTEST_SKIP() << "there is no oneDNN";
+  RandomTensors random(12);
+  std::size_t compared = 0;
+  std::vector<PartedConv> convs(std::begin(parted_convs), std::end(parted_convs));
+  convs.insert(convs.end(), std::begin(convs_of_channels), std::end(convs_of_channels));
+  for (const PartedConv& c : convs) {
+    SCOPED_TRACE(cat("x ", c.x.text(), ", w ", c.w.text()));
+    const Op op = c.op;
+    const std::vector<Tensor> inputs = {random.floats(c.x), random.floats(c.w),
+                                        random.floats({c.w[0]})};
+    const Shape y = run_selected({op, inputs, {}, {}, {1}}).outputs[0].shape();
+    Shape channels = Shape::filled(y.rank(), 1);
+    channels[1] = y[1];
+    Shape last = channels;
+    last[1] = 1;
+    last[y.rank() - 1] = y[y.rank() - 1];
+    const PostOps scaled = {BinaryPostOp{BinaryKind::mul, 0}, Unary{UnaryKind::relu}};
+    const PostOps residual = {BinaryPostOp{BinaryKind::add, 0}, Unary{UnaryKind::relu}};
+    for (const auto& constants : {std::vector<std::size_t>{}, std::vector<std::size_t>{1}}) {
+      compared += compare_at_one_time({op, inputs, {}, {}, constants});
+      for (const Shape& s : {channels, Shape(channels.dims().subspan(1)), last, Shape{1}})
+        compared += compare_at_one_time({op, inputs, scaled, {random.floats(s)}, constants});
+      compared += compare_at_one_time({op, inputs, residual, {random.floats(y)}, constants});
+      compared += compare_at_one_time({op, inputs, residual, {random.floats(y)}, constants, {3}});
+    }
+  }
+  EXPECT_GT(compared, 600U);
+}
+
+TEST(ConvAtOneTime, MakesOneCallOfLittleWork) {
+  if (!onednn_conv()) GTEST_SKIP() << "there is no oneDNN";
+  if (cut_size(1000) == 1) GTEST_SKIP() << "QUERN_CUTS=small cuts this";
+  const Op op = Conv{};
+  RandomTensors random(3);
+  BackwardPool pool(4);
+  const std::vector<Tensor> inputs = {random.floats({1, 8, 16, 16}), random.floats({32, 8, 3, 3})};
+  SelectedCase c{op, inputs, {}, {}, {1}};
+  c.pool = &pool;
+  c.threads = 4;
+  c.select = onednn_conv();
+  EXPECT_EQ(run_selected(c).implementation.find("at one time"), std::string::npos);
+  EXPECT_EQ(pool.tasks, 0);
+}
+
+TEST(ConvAtOneTime, HasATaskForEachThread) {
+  if (!onednn_conv()) GTEST_SKIP() << "there is no oneDNN";
+  const Op op = Conv{{.pads = {1, 1, 1, 1}}};
+  RandomTensors random(3);
+  BackwardPool pool(4);
+  const std::vector<Tensor> inputs = {random.floats({1, 64, 28, 28}),
+                                      random.floats({128, 64, 3, 3})};
+  SelectedCase c{op, inputs, {}, {}, {1}};
+  c.pool = &pool;
+  c.threads = 4;
+  c.select = onednn_conv();
+  EXPECT_NE(run_selected(c).implementation.find("at one time"), std::string::npos);
+  EXPECT_EQ(pool.tasks, 2 * 4) << "two runs";
+}
+
 TEST(ConvParts, AreNotMadeOfLittleWork) {
   if (!onednn_conv()) GTEST_SKIP() << "there is no oneDNN";
+  if (cut_size(1000) == 1) GTEST_SKIP() << "QUERN_CUTS=small cuts this";
   const Op op = Conv{};
   RandomTensors random(3);
   SelectedCase c{op, {random.floats({1, 8, 64, 64}), random.floats({8, 8, 3, 3})}, {}, {}, {1}};

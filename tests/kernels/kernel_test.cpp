@@ -63,7 +63,7 @@ class HeldRequest {
  public:
   explicit HeldRequest(const SelectedCase& c)
       : post_ops_(c.post_ops),
-        target_{.threads = c.threads,
+        target_{.team = {c.threads, c.pool ? Team::Kind::pool : Team::Kind::openmp},
                 .use_onednn = c.use_onednn,
                 .weights = &weights_,
                 .scratch = c.scratch},
@@ -200,7 +200,8 @@ void expect_same_in_place(const SelectedCase& c, const KernelRequest& r, const K
     KernelArgs in_place = args;
     in_place.outputs = out;
     memory.fill(choice, c);
-    const Status status = choice.cpu_kernel().run(in_place, state, Parallel(c.threads));
+    const Status status =
+        choice.cpu_kernel().run(in_place, state, Parallel(c.threads, nullptr, c.pool));
     EXPECT_TRUE(status.ok()) << status.message();
     EXPECT_TRUE(std::equal(wanted.begin(), wanted.end(), in))
         << choice.implementation << " over read " << s.input;
@@ -223,7 +224,8 @@ SelectedRun run_selected(const SelectedCase& c) {
   SelectedRun result{choice->implementation, {}, choice->scratch_bytes, choice->post_ops_taken, {}};
   for (int repeat = 0; repeat < 2; ++repeat) {  // what a run leaves in scratch must not matter
     memory.fill(*choice, c);
-    result.status = choice->cpu_kernel().run(args, state.get(), Parallel(c.threads));
+    result.status =
+        choice->cpu_kernel().run(args, state.get(), Parallel(c.threads, nullptr, c.pool));
     EXPECT_TRUE(c.may_fail || result.status.ok()) << result.status.message();
   }
   if (result.status.ok()) expect_same_in_place(c, *request, *choice, memory, args, state.get());

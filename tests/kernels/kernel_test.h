@@ -60,6 +60,7 @@ struct SelectedCase {
   bool scratch = true;
   bool use_onednn = true;
   bool may_fail = false;
+  ThreadPool* pool = nullptr;  // null: OpenMP's threads
 };
 
 namespace detail {

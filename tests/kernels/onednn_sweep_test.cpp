@@ -14,6 +14,7 @@
 #include "graph/ops/matmul.h"
 #include "graph/ops/pool.h"
 #include "graph/ops/unary.h"
+#include "kernels/contract/conv_parts.h"
 #include "tests/kernels/sweep.h"
 
 namespace quern::testing {
@@ -81,7 +82,8 @@ void expect_right(const Problem& problem, const std::vector<Step>& steps, Random
                                               .dying = how.dying,
                                               .threads = how.threads,
                                               .select = problem.select,
-                                              .scratch = how.scratch});
+                                              .scratch = how.scratch,
+                                              .pool = how.pool});
   tally.add(got);
   if (got.implementation.empty()) return;
   const auto sums =
@@ -357,6 +359,34 @@ TEST(OneDnnSweep, ChainsBehindAnyConvolution) {
     const bool scratch = point.of(yes_no);
     expect_right(*p, chain, random, tally, {.op = p->op, .inputs = p->inputs, .scratch = scratch});
   });
+}
+
+// The same with parts of the smallest size, which the threads of a pool compute.
+Selection conv_by_pool(const KernelRequest& r) {
+  const auto onednn = onednn_of(r.op);
+  return onednn ? conv_at_one_time(r, onednn, {.least_work = 1}) : unsupported();
+}
+
+TEST(OneDnnSweep, ConvolutionsAtOneTime) {
+  RandomTensors random(14);
+  Tally tally("convolutions at one time");
+  static const std::vector<bool> yes_no = {true, false};
+  static const std::vector<int> threads = {2, 3, 5};
+  const auto pool = make_thread_pool(3).value();
+  sweep(1500, [&](Point& point) {
+    auto p = convolution_at(point, false);
+    if (!p) return;
+    p->select = conv_by_pool;
+    const std::vector<Step> chain = chain_at(point, p->inputs[0].shape().rank());
+    const int n = point.of(threads);
+    const bool scratch = point.of(yes_no);
+    expect_right(
+        *p, chain, random, tally,
+        {.op = p->op, .inputs = p->inputs, .threads = n, .scratch = scratch, .pool = pool.get()});
+  });
+  if (onednn_of(Conv{})) {
+    EXPECT_GT(tally.taken(), 100);
+  }
 }
 
 // Few channels, of which an implementation may compute a whole block, and operands of any two

@@ -172,6 +172,9 @@ TEST(PoolRows, LongLinesAndManyTaps) {
               {1, 1, 4, 5000}},
              {pool(kind, {.kernel = {70, 3}, .strides = {3, 2}}), {1, 18, 80, 12}},
              {pool(kind, {.kernel = {1, 70}, .strides = {1, 3}}), {1, 18, 3, 200}},
+             // Rows of one window each, cut for two threads.
+             {pool(kind, {.kernel = {1, 16}, .strides = {2, 1}}), {1, 3, 12000, 16}},
+             {pool(kind, {.kernel = {1, 1, 16}, .strides = {1, 2, 1}}), {1, 1, 3, 16000, 16}},
              {pool(kind, {.kernel = {9, 9}, .strides = {2, 3}, .pads = {4, 4, 4, 4}}),
               {1, 3, 64, 70}},
              {pool(kind, {.kernel = {9}, .strides = {9}}), {3, 5, 4000}},

@@ -5,6 +5,7 @@
 #include <exception>
 
 #include "engine/vocabulary/guarded.h"
+#include "kernels/contract/cuts.h"
 #include "kernels/contract/openmp.h"
 
 namespace quern::cpu {
@@ -35,7 +36,8 @@ Result<std::unique_ptr<HostContext>> HostContext::create(std::shared_ptr<const P
 std::size_t HostContext::table_bytes() const {
   constexpr std::size_t state_bytes = 5500;  // handles of oneDNN: 2.6 takes 3,000, 3.6 these
   std::size_t bytes = sizeof *this + (inputs_.size() + outputs_.size()) * sizeof(void*);
-  for (const BoundStep& s : steps_) bytes += sizeof s + (s.state ? state_bytes : 0);
+  for (const BoundStep& s : steps_)
+    bytes += sizeof s + (s.state ? s.state->calls() * state_bytes : 0);
   return bytes;
 }
 
@@ -85,7 +87,8 @@ void HostContext::begin(const Call& call) {
 }
 
 Status HostContext::run_steps(const Call& call, std::size_t first, std::size_t end_step) {
-  if (program_->threads == 1 || !in_openmp_team()) return run_on_team(call, first, end_step);
+  if (program_->team.threads_of_library() == 1 || !in_openmp_team())
+    return run_on_team(call, first, end_step);
   return guarded(
       [&] { return outside_of_team([&] { return run_on_team(call, first, end_step); }); });
 }
@@ -95,22 +98,22 @@ namespace {
 // Returns true if a slow loop, or one with a dozen post-ops, which are not counted, may need more
 // than some 20 ms: only then is it cut in blocks.
 bool may_take_long(const Cost& cost) {
-  return cost.flops > 1e7 || cost.bytes > 2e7;
+  return cost.flops > cut_work(1e7) || cost.bytes > cut_work(2e7);
 }
 
 }  // namespace
 
 Status HostContext::run_on_team(const Call& call, std::size_t first, std::size_t end_step) {
-  const OpenMpThreads threads(program_->threads);
-  const Parallel whole(program_->threads);
-  const Parallel in_blocks(program_->threads, call.stop);
+  const Team team = program_->team;
+  const OpenMpThreads threads(team.threads_of_library());
+  const Parallel whole(team.threads, nullptr, call.pool);
+  const Parallel in_blocks(team.threads, call.stop, call.pool);
   for (std::size_t i = first; i < end_step; ++i) {
     const Step& s = program_->steps[i];
-    const bool dynamic = !s.dynamic_outputs.empty();
     const KernelArgs args{{inputs_.data() + steps_[i].inputs, s.inputs.size()},
                           {outputs_.data() + steps_[i].outputs, s.outputs.size()},
                           arena_ + s.scratch_offset,
-                          dynamic ? shapes_.data() : nullptr,
+                          s.is_data_dependent ? shapes_.data() : nullptr,
                           call.strings ? call.strings : &strings_,
                           call.stop};
     const auto begin =
@@ -120,9 +123,8 @@ Status HostContext::run_on_team(const Call& call, std::size_t first, std::size_t
         s.kernel->run(args, steps_[i].state.get(), may_take_long(s.cost) ? in_blocks : whole));
     if (call.stop) QUERN_TRY(call.stop->check());
     if (call.listener) call.listener->on_step(s, begin, std::chrono::steady_clock::now());
-    for (std::size_t k = 0; k < s.dynamic_outputs.size(); ++k)
-      if (s.dynamic_outputs[k] >= 0)
-        output_types_[static_cast<std::size_t>(s.dynamic_outputs[k])].shape = shapes_[k];
+    for (const Step::DynamicOutput& d : s.dynamic_outputs)
+      output_types_[d.output].shape = shapes_[d.result];
   }
   return {};
 }

@@ -12,6 +12,7 @@
 #include <quern/model.h>
 #include <quern/status.h>
 #include <quern/tensor.h>
+#include <quern/thread_pool.h>
 
 namespace quern {
 
@@ -20,6 +21,9 @@ struct CompileOptions {
   // use CPUs. A larger number, or one above OMP_THREAD_LIMIT, has the effect of the largest that is
   // allowed: Session::threads() tells it.
   int threads = 0;
+  // The threads that sessions have unless they are given others; null: those of OpenMP
+  // (SessionOptions::thread_pool).
+  std::shared_ptr<ThreadPool> thread_pool;
   // The name of the memory strategy (`quern plan --strategy help` lists them); "" is the default.
   std::string strategy;
   // The name of the pool for memory whose size no plan knows (`quern plan --pools help` lists

@@ -15,6 +15,7 @@
 #include <quern/shared_arena.h>
 #include <quern/status.h>
 #include <quern/tensor.h>
+#include <quern/thread_pool.h>
 
 namespace quern {
 
@@ -24,6 +25,9 @@ struct SessionOptions {
   // refused (busy) while another session runs in the same arena, and outputs are valid until the
   // next run of any session that shares it.
   std::shared_ptr<SharedArena> arena;
+  // The threads that run the kernels of the CPU, at most `threads` of them (0: all) at one time;
+  // null: as the executable was compiled, else those of OpenMP, a team for each calling thread.
+  std::shared_ptr<ThreadPool> thread_pool;
 };
 
 // One line of computation over an executable: bound inputs, an arena, outputs. Cheap to create. One

@@ -47,7 +47,7 @@ extern "C" {
 /* ---- library ------------------------------------------------------------------------------- */
 
 /* Goes up when a structure or a function is added; programs need a library of at least theirs. */
-#define QUERN_API_VERSION 2
+#define QUERN_API_VERSION 3
 
 QUERN_EXPORT uint32_t quern_api_version(void);
 /* "0.1.0" */
@@ -235,6 +235,33 @@ QUERN_EXPORT quern_status quern_model_input_index(const quern_model* model, cons
 QUERN_EXPORT quern_status quern_model_output_index(const quern_model* model, const char* name,
                                                    size_t* index);
 
+/* ---- threads ------------------------------------------------------------------------------- */
+
+/* The threads that run the kernels of the CPU, for any number of executables and sessions. Without
+ * one, each thread that runs a session has a team of OpenMP threads for itself. */
+typedef struct quern_thread_pool quern_thread_pool;
+
+typedef void (*quern_task)(void* data, int32_t index);
+
+typedef struct quern_thread_pool_options {
+  size_t struct_size;
+  int32_t threads; /* that may run tasks at one time, the caller's among them; 0: all CPUs */
+  /* A host's own threads; NULL: quern starts some. Calls task(data, i) once for each i from 0 to
+   * count - 1, in any order and on any threads, and returns when all calls have returned. Tasks
+   * never wait for each other. May be called by several threads at one time, as long as a session
+   * that was made with the pool exists. */
+  void (*run)(void* context, int32_t count, quern_task task, void* data);
+  void* context;
+} quern_thread_pool_options;
+#define QUERN_THREAD_POOL_OPTIONS_INIT \
+  { sizeof(quern_thread_pool_options), 0, NULL, NULL }
+
+/* `options` may be NULL. Errors: invalid_argument for a negative number of threads, or none with a
+ * `run`; out_of_memory, also where the system gives no thread. */
+QUERN_EXPORT quern_status quern_thread_pool_create(const quern_thread_pool_options* options,
+                                                   quern_thread_pool** pool);
+QUERN_EXPORT void quern_thread_pool_destroy(quern_thread_pool* pool);
+
 /* ---- executables --------------------------------------------------------------------------- */
 
 typedef struct quern_executable quern_executable;
@@ -252,9 +279,10 @@ typedef struct quern_compile_options {
   int32_t no_scratch; /* kernels take as little memory to work in as they can without being slow */
   uint64_t microseconds; /* that compiling may take, or timed_out; 0: any time */
   size_t max_plan_bytes; /* of kept plans; 0: a quarter of memory_limit, or no limit without one */
+  const quern_thread_pool* thread_pool; /* of the sessions; NULL: OpenMP's threads */
 } quern_compile_options;
 #define QUERN_COMPILE_OPTIONS_INIT \
-  { sizeof(quern_compile_options), NULL, NULL, 0, 0, 0, 0, NULL, NULL, 0, 0, 0 }
+  { sizeof(quern_compile_options), NULL, NULL, 0, 0, 0, 0, NULL, NULL, 0, 0, 0, NULL }
 
 /* Binds the model to a device. The model stays as it is. `options` may be NULL.
  * Errors: not_found (device, strategy, pool), invalid_model, unsupported, out_of_memory,

@@ -1,0 +1,178 @@
+// SPDX-License-Identifier: Apache-2.0
+// The threads of quern's own pool. A call of run() is a job on its caller's stack; the jobs in
+// progress are a list, from which threads take tasks one by one, the caller of a job from its own.
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <memory>
+#include <mutex>
+#include <pthread.h>
+#include <system_error>
+#include <thread>
+#include <vector>
+
+#include <quern/thread_pool.h>
+
+#include "engine/vocabulary/guarded.h"
+#include "engine/vocabulary/text_util.h"
+#include "kernels/contract/openmp.h"
+
+namespace quern {
+namespace {
+
+constexpr int most_threads = 1024;
+
+// The number of fork()s between the first pool's process and this one.
+std::atomic<unsigned> generation = 0;
+
+void count_forks() {
+  static const int registered = pthread_atfork(nullptr, nullptr, [] { ++generation; });
+  (void)registered;
+}
+
+struct Job {
+  ThreadPool::Task task;
+  void* data;
+  int count;
+  std::atomic<int> next = 0;     // the first task that nobody has taken
+  std::atomic<int> helpers = 0;  // threads of the pool at its tasks
+  Job* before = nullptr;         // in the list, under its lock
+  Job* after = nullptr;
+
+  bool has_task() const { return next.load(std::memory_order_relaxed) < count; }
+  void run_tasks() {
+    for (int i = next.fetch_add(1); i < count; i = next.fetch_add(1)) task(data, i);
+  }
+};
+
+// Waits until `changed` is no longer `known`: a while by looking, then asleep.
+void wait_for_change(const std::atomic<unsigned>& changed, unsigned known) {
+  constexpr auto looking = std::chrono::microseconds(2);
+  const auto end = std::chrono::steady_clock::now() + looking;
+  while (changed.load(std::memory_order_acquire) == known) {
+    for (int i = 0; i < 16; ++i) {
+#if defined(__x86_64__) || defined(__i386__)
+      __builtin_ia32_pause();
+#endif
+      if (changed.load(std::memory_order_relaxed) != known) return;
+    }
+    if (std::chrono::steady_clock::now() > end) return changed.wait(known);
+  }
+}
+
+class WorkerPool final : public ThreadPool {
+ public:
+  explicit WorkerPool(int threads) : threads_(threads) { workers_->reserve(threads - 1U); }
+
+  // Throws std::system_error and std::bad_alloc.
+  void start() {
+    for (int i = 1; i < threads_; ++i) {
+      workers_->emplace_back([this] { work(); });
+      (void)pthread_setname_np(workers_->back().native_handle(), cat("quern-", i).c_str());
+    }
+  }
+  // No call of run() is in progress.
+  ~WorkerPool() override {
+    // Threads that this process does not have can neither be woken nor joined.
+    if (!is_of_this_process()) {
+      (void)workers_.release();
+      return;
+    }
+    ends_ = true;
+    announce(threads_);
+    for (std::thread& t : *workers_) t.join();
+  }
+  WorkerPool(const WorkerPool&) = delete;
+  WorkerPool& operator=(const WorkerPool&) = delete;
+
+  int threads() const noexcept override { return threads_; }
+
+  void run(int count, Task task, void* data) noexcept override {
+    if (count <= 1 || threads_ == 1 || !is_of_this_process()) {
+      for (int i = 0; i < count; ++i) task(data, i);
+      return;
+    }
+    Job job{task, data, count};
+    add(job);
+    announce(count - 1);
+    job.run_tasks();
+    remove(job);
+    for (unsigned known = left_; job.helpers > 0; known = left_) wait_for_change(left_, known);
+  }
+
+ private:
+  bool is_of_this_process() const { return generation_ == generation; }
+
+  void add(Job& job) {
+    const std::lock_guard lock(mutex_);
+    job.before = last_;
+    (last_ ? last_->after : first_) = &job;
+    last_ = &job;
+  }
+  void remove(const Job& job) {
+    const std::lock_guard lock(mutex_);
+    (job.before ? job.before->after : first_) = job.after;
+    (job.after ? job.after->before : last_) = job.before;
+  }
+  // A job with a task that nobody has taken, the oldest; null: there is none. Its caller waits for
+  // leave().
+  Job* join() {
+    const std::lock_guard lock(mutex_);
+    for (Job* job = first_; job; job = job->after) {
+      if (!job->has_task()) continue;
+      ++job->helpers;
+      return job;
+    }
+    return nullptr;
+  }
+  void leave(Job& job) {
+    if (--job.helpers > 0) return;  // the job may be gone by now
+    ++left_;
+    left_.notify_all();
+  }
+  void announce(int tasks) {
+    ++announced_;
+    if (tasks == 1)
+      announced_.notify_one();
+    else
+      announced_.notify_all();
+  }
+  void work() {
+    for (unsigned known = announced_; !ends_; known = announced_) {
+      while (Job* const job = join()) {
+        job->run_tasks();
+        leave(*job);
+      }
+      if (!ends_) wait_for_change(announced_, known);
+    }
+  }
+
+  const int threads_;
+  const unsigned generation_ = generation;
+  std::mutex mutex_;  // of the list
+  Job* first_ = nullptr;
+  Job* last_ = nullptr;
+  std::atomic<unsigned> announced_ = 0;  // goes up with each job
+  std::atomic<unsigned> left_ = 0;       // goes up when the last helper leaves a job
+  std::atomic<bool> ends_ = false;
+  std::unique_ptr<std::vector<std::thread>> workers_ = std::make_unique<std::vector<std::thread>>();
+};
+
+}  // namespace
+
+Result<std::shared_ptr<ThreadPool>> make_thread_pool(int threads) {
+  return guarded([&]() -> Result<std::shared_ptr<ThreadPool>> {
+    count_forks();
+    auto pool = std::make_shared<WorkerPool>(threads > 0 ? std::min(threads, most_threads)
+                                                         : default_threads());
+    try {
+      pool->start();
+    } catch (const std::system_error& e) {
+      return Status(Code::out_of_memory, cat("the system gives no thread for a pool of ",
+                                             pool->threads(), ": ", e.what()));
+    }
+    return std::shared_ptr<ThreadPool>(std::move(pool));
+  });
+}
+
+}  // namespace quern

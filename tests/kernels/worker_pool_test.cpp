@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: Apache-2.0
+// The threads of quern's own pool: each task once, callers that never wait for the tasks of others,
+// threads that sleep while there is nothing to do.
+#include <atomic>
+#include <chrono>
+#include <latch>
+#include <numeric>
+#include <sys/wait.h>
+#include <thread>
+#include <unistd.h>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include <quern/thread_pool.h>
+
+#include "kernels/contract/kernel.h"
+#include "tests/process_time.h"
+
+namespace quern::testing {
+namespace {
+
+template <class F>
+void run(ThreadPool& pool, int count, const F& f) {
+  pool.run(
+      count, [](void* data, int i) { (*static_cast<const F*>(data))(i); }, const_cast<F*>(&f));
+}
+
+std::vector<int> calls_of(ThreadPool& pool, int count) {
+  std::vector<std::atomic<int>> calls(static_cast<std::size_t>(count));
+  run(pool, count, [&](int i) { ++calls[static_cast<std::size_t>(i)]; });
+  return {calls.begin(), calls.end()};
+}
+
+TEST(WorkerPool, RunsEachTaskOnce) {
+  for (const int threads : {1, 2, 5}) {
+    const auto pool = make_thread_pool(threads).value();
+    EXPECT_EQ(pool->threads(), threads);
+    for (const int count : {0, 1, 2, 3, 1000})
+      EXPECT_EQ(calls_of(*pool, count), std::vector<int>(static_cast<std::size_t>(count), 1));
+  }
+}
+
+TEST(WorkerPool, HasAThreadForEachCpuUnlessToldOtherwise) {
+  EXPECT_GE(make_thread_pool().value()->threads(), 1);
+  EXPECT_GE(make_thread_pool(-3).value()->threads(), 1);
+}
+
+TEST(WorkerPool, ServesManyCallersAtOneTime) {
+  const auto pool = make_thread_pool(3).value();
+  std::atomic<int> wrong = 0;
+  std::vector<std::thread> callers;
+  for (int c = 0; c < 4; ++c)
+    callers.emplace_back([&] {
+      for (int i = 0; i < 300; ++i)
+        if (calls_of(*pool, 7) != std::vector<int>(7, 1)) ++wrong;
+    });
+  for (std::thread& t : callers) t.join();
+  EXPECT_EQ(wrong, 0);
+}
+
+TEST(WorkerPool, ACallerDoesNotWaitForTheTasksOfOthers) {
+  const auto pool = make_thread_pool(2).value();
+  std::latch started(2), may_end(1);
+  // Both threads that there are for it, its own and the pool's.
+  std::thread slow([&] {
+    run(*pool, 2, [&](int) {
+      started.count_down();
+      may_end.wait();
+    });
+  });
+  started.wait();
+  EXPECT_EQ(calls_of(*pool, 20), std::vector<int>(20, 1));
+  may_end.count_down();
+  slow.join();
+}
+
+TEST(WorkerPool, WithoutTasksItsThreadsSleep) {
+  using std::chrono::milliseconds;
+  const auto pool = make_thread_pool(4).value();
+  calls_of(*pool, 100);
+  std::this_thread::sleep_for(milliseconds(20));
+  const double before = process_ms();
+  std::this_thread::sleep_for(milliseconds(300));
+  EXPECT_LT(process_ms() - before, 30);
+}
+
+TEST(WorkerPool, AChildOfForkRunsItsTasksAlone) {
+  const auto pool = make_thread_pool(4).value();
+  calls_of(*pool, 10);
+  const pid_t child = fork();
+  if (child == 0) {
+    auto mine = pool;
+    const bool right = calls_of(*mine, 100) == std::vector<int>(100, 1);
+    _exit(right ? 0 : 1);
+  }
+  int status = 0;
+  ASSERT_EQ(waitpid(child, &status, 0), child);
+  EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+  EXPECT_EQ(calls_of(*pool, 10), std::vector<int>(10, 1));
+}
+
+TEST(ParallelInPool, CoversTheRangeInPartsOfTheGrainAtLeast) {
+  const auto pool = make_thread_pool(3).value();
+  for (const std::int64_t n : {0, 1, 9, 10, 11, 1000}) {
+    std::vector<std::atomic<int>> seen(static_cast<std::size_t>(n));
+    std::atomic<int> parts = 0, short_parts = 0;
+    Parallel(3, nullptr, pool.get())(n, 10, [&](std::int64_t begin, std::int64_t end) {
+      ++parts;
+      if (end - begin < 10) ++short_parts;
+      for (std::int64_t i = begin; i < end; ++i) ++seen[static_cast<std::size_t>(i)];
+    });
+    EXPECT_TRUE(std::ranges::all_of(seen, [](const auto& s) { return s == 1; })) << n;
+    EXPECT_LE(parts, 12);
+    EXPECT_EQ(short_parts, n > 0 && n < 10 ? 1 : 0) << n;
+  }
+}
+
+// A slot is never in use twice at one time, and as few slots are used as there are threads.
+TEST(ParallelInPool, GivesEachCallASlotOfItsOwn) {
+  const auto own = make_thread_pool(3).value();
+  for (ThreadPool* const pool : {own.get(), static_cast<ThreadPool*>(nullptr)}) {
+    std::vector<std::atomic<int>> users(3), seen(500);
+    std::atomic<bool> is_shared = false;
+    Parallel(3, nullptr, pool).each(500, [&](std::size_t slot, std::int64_t i) {
+      if (users.at(slot)++ > 0) is_shared = true;
+      ++seen[static_cast<std::size_t>(i)];
+      --users[slot];
+    });
+    EXPECT_FALSE(is_shared);
+    EXPECT_TRUE(std::ranges::all_of(seen, [](const auto& s) { return s == 1; }));
+  }
+}
+
+TEST(ParallelInPool, EndsEarlyWhereTheRunIsStopped) {
+  const auto pool = make_thread_pool(2).value();
+  const std::atomic<bool> cancelled = true;
+  const Stop stop({.cancelled = &cancelled});
+  std::atomic<int> calls = 0;
+  Parallel(2, &stop, pool.get())(1000, 1, [&](std::int64_t, std::int64_t) { ++calls; });
+  Parallel(2, &stop, pool.get()).each(1000, [&](std::size_t, std::int64_t) { ++calls; });
+  EXPECT_EQ(calls, 0);
+}
+
+}  // namespace
+}  // namespace quern::testing
