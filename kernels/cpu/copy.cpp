@@ -8,13 +8,13 @@
 #include <cstring>
 
 #include "engine/vocabulary/multiples.h"
+#include "kernels/contract/cuts.h"
 #include "kernels/contract/iterate.h"
 #include "kernels/contract/movement.h"
 
 #ifdef QUERN_ONEDNN
 #include "graph/ops/control_flow.h"
 #include "graph/ops/reshape.h"
-#include "kernels/contract/cuts.h"
 #include "kernels/onednn/onednn.h"
 #endif
 

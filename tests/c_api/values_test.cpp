@@ -448,9 +448,18 @@ TEST_F(CApi, StructuresHaveASizeOfSomeVersion) {
                     quern_executable_destroy(made);
                     return status;
                   }),
-              ElementsAre(48, 56, 64, 72, 80, 88));
+              ElementsAre(48, 56, 64, 72, 80, 88, 96));
   EXPECT_CONTAINS(quern_last_error(),
                   "struct_size of quern_compile_options is 200, not 48 or 56 or 64 or 72 or 80");
+  EXPECT_THAT(sizes_taken<quern_thread_pool_options>(QUERN_THREAD_POOL_OPTIONS_INIT, 200,
+                                                     [&](auto* options) {
+                                                       quern_thread_pool* made = nullptr;
+                                                       const quern_status status =
+                                                           quern_thread_pool_create(options, &made);
+                                                       quern_thread_pool_destroy(made);
+                                                       return status;
+                                                     }),
+              ElementsAre(sizeof(quern_thread_pool_options)));
   const std::vector<float> x = {1, 2};
   EXPECT_THAT(sizes_taken<quern_tensor>(
                   vector_of(x), 200,
