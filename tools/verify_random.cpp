@@ -46,7 +46,12 @@ enum class Processes : std::uint8_t { alike, with_less };
 std::vector<Group> drawn_groups(std::uint64_t seed, Processes processes) {
   Rng rng(seed ^ 0x6c65766572u);
   std::vector<Group> groups = {{Levers{}, drawn_in_process(rng), drawn_in_process(rng)}};
-  if (processes == Processes::alike) return {{Levers{}, drawn_in_process(rng)}};
+  if (processes == Processes::alike) {
+    Group one = {Levers{}, drawn_in_process(rng)};
+    const bool small_cuts = rng.chance(0.3);
+    for (Levers& way : one) way.small_cuts = small_cuts;
+    return {one};
+  }
   Levers base = drawn_in_process(rng);
   base.onednn = rng.chance(0.4);
   const std::vector<std::string> levels = lower_simd_levels();

@@ -6,9 +6,8 @@
 #include <string_view>
 
 namespace quern {
-namespace {
 
-bool are_small() noexcept {
+bool cuts_are_small() noexcept {
   static const bool answer = [] {
     const char* cuts = std::getenv("QUERN_CUTS");
     return cuts && std::string_view(cuts) == "small";
@@ -16,14 +15,12 @@ bool are_small() noexcept {
   return answer;
 }
 
-}  // namespace
-
 std::int64_t cut_size(std::int64_t usual) noexcept {
-  return are_small() ? std::max<std::int64_t>(usual / 1000000, 1) : usual;
+  return cuts_are_small() ? std::max<std::int64_t>(usual / 1000000, 1) : usual;
 }
 
 double cut_work(double usual) noexcept {
-  return are_small() ? std::max(usual * 1e-6, 1.0) : usual;
+  return cuts_are_small() ? std::max(usual * 1e-6, 1.0) : usual;
 }
 
 }  // namespace quern

@@ -10,5 +10,6 @@ namespace quern {
 // graphs then take the ways of large ones (`quern verify --levers cuts=small`). Read once.
 std::int64_t cut_size(std::int64_t usual) noexcept;
 double cut_work(double usual) noexcept;
+bool cuts_are_small() noexcept;
 
 }  // namespace quern

@@ -15,6 +15,7 @@
 #include "graph/ops/matmul.h"
 #include "graph/ops/products.h"
 #include "graph/ops/unary.h"
+#include "kernels/contract/cuts.h"
 #include "kernels/contract/matmul_shape.h"
 #include "kernels/gpu/grid.h"
 #include "kernels/gpu/kernels.h"
@@ -138,7 +139,8 @@ std::optional<Dispatch> in_registers(const ProductTile& t, const ProductSize& si
 // Few rows on a GPU, where the invocations share the terms of sums. The order of summation differs
 // from other shaders, so that there are no other candidates.
 std::optional<Dispatch> with_few_rows(const ProductSize& size, const GpuTarget& target) {
-  constexpr std::int64_t most_rows = 8, least_depth = 64;
+  constexpr std::int64_t most_rows = 8;
+  const std::int64_t least_depth = cut_size(64);
   const std::uint32_t local = std::min(std::bit_floor(target.max_invocations), 256U);
   if (target.software || size.rows > most_rows || size.depth < least_depth ||
       4 * sizeof(float) * local > target.shared_bytes || !can_loop(size.depth, target))

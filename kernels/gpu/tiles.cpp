@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "graph/ops/tile.h"
+#include "kernels/contract/cuts.h"
 #include "kernels/gpu/grid.h"
 
 namespace quern::gpu {
@@ -149,7 +150,7 @@ bool can_run(const Tile& tile, const ProductSize& size, const GpuTarget& target)
 // The number of parts that gives every unit two workgroups, each with enough terms to be worth the
 // extra sum.
 std::uint32_t parts_of(const Tile& tile, const ProductSize& size, const GpuTarget& target) {
-  constexpr std::int64_t least_terms = 256;
+  const std::int64_t least_terms = cut_size(256);
   if (!size.may_split || !fits(grid_of(tile, size, most_parts), target)) return 1;
   const std::uint64_t wanted = std::uint64_t{2} * target.units / groups_of(tile, size);
   const auto most =
@@ -177,12 +178,18 @@ Tiling ranked(std::vector<Tile> tiles, const ProductSize& size, const GpuTarget&
   Tiling tiling{.parts = parts_of(best, size, target)};
   std::ranges::stable_sort(tiles, {},
                            [&](const Tile& t) { return cost_of(t, size, tiling.parts, target); });
+  // In small tests any tile is tried, not only the smallest.
+  if (cuts_are_small()) {
+    const auto any = static_cast<std::size_t>(size.rows + 3 * size.columns + 7 * size.depth);
+    std::ranges::rotate(tiles, tiles.begin() + static_cast<std::ptrdiff_t>(any % tiles.size()));
+  }
   tiles.resize(std::min(tiles.size(), most));
   for (Tile& t : tiles) {
     const auto grid = grid_of(t, size, tiling.parts);
     for (std::size_t i = 0; i < 3; ++i) t.dispatch.groups[i] = static_cast<std::uint32_t>(grid[i]);
     // With less than one workgroup for every fourth unit, the GPU only waits for memory.
-    tiling.is_best = tiling.is_best || 4 * groups_of(t, size) * tiling.parts >= target.units;
+    tiling.is_best = tiling.is_best || 4 * groups_of(t, size) * tiling.parts >=
+                                           static_cast<std::uint64_t>(cut_size(target.units));
     tiling.candidates.push_back(std::move(t.dispatch));
   }
   return tiling;
@@ -190,7 +197,7 @@ Tiling ranked(std::vector<Tile> tiles, const ProductSize& size, const GpuTarget&
 
 // True if most of any tile would stay empty.
 bool is_narrow(const ProductSize& size) {
-  constexpr std::int64_t least = 8;
+  const std::int64_t least = cut_size(8);
   return std::min({size.rows, size.columns, size.depth}) < least;
 }
 
