@@ -181,7 +181,8 @@ Tiling ranked(std::vector<Tile> tiles, const ProductSize& size, const GpuTarget&
   // In small tests any tile is tried, not only the smallest.
   if (cuts_are_small()) {
     const auto any = static_cast<std::size_t>(size.rows + 3 * size.columns + 7 * size.depth);
-    std::ranges::rotate(tiles, tiles.begin() + static_cast<std::ptrdiff_t>(any % tiles.size()));
+    std::rotate(tiles.begin(), tiles.begin() + static_cast<std::ptrdiff_t>(any % tiles.size()),
+                tiles.end());
   }
   tiles.resize(std::min(tiles.size(), most));
   for (Tile& t : tiles) {
