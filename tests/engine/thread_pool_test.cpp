@@ -2,7 +2,6 @@
 // Sessions whose kernels run on the threads of a pool, quern's or a host's: the same answers, no
 // other threads, no more than were asked for.
 #include <algorithm>
-#include <atomic>
 #include <cmath>
 #include <filesystem>
 #include <iterator>
@@ -13,25 +12,10 @@
 
 #include "tests/engine/engine_models.h"
 #include "tests/process_time.h"
+#include "tests/serial_pool.h"
 
 namespace quern::testing {
 namespace {
-
-// A host's pool without threads: all tasks on the caller's, the last one first. Counts them.
-class SerialPool final : public ThreadPool {
- public:
-  explicit SerialPool(int threads) : threads_(threads) {}
-  int threads() const noexcept override { return threads_; }
-  void run(int count, Task task, void* data) noexcept override {
-    tasks += count;
-    most = std::max<int>(most, count);
-    for (int i = count; i-- > 0;) task(data, i);
-  }
-  std::atomic<int> tasks = 0, most = 0;
-
- private:
-  int threads_;
-};
 
 struct PoolModel {
   const char* name;

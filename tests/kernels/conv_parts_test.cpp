@@ -9,6 +9,7 @@
 #include "graph/ops/conv.h"
 #include "graph/ops/unary.h"
 #include "tests/kernels/kernel_test.h"
+#include "tests/serial_pool.h"
 
 namespace quern::testing {
 namespace {
@@ -46,6 +47,14 @@ Selection parts_of(const KernelRequest& r) {
   return conv_in_parts(r, onednn_conv(), {.most_work = 0, .part_work = image * thousandths / 1000});
 }
 
+void expect_close(const SelectedRun& found, const SelectedRun& wanted) {
+  const auto y = found.outputs[0].span<float>();
+  const auto z = wanted.outputs[0].span<float>();
+  EXPECT_EQ(y.size(), z.size());
+  for (std::size_t i = 0; i < y.size(); ++i)
+    EXPECT_NEAR(y[i], z[i], 1e-4) << found.implementation << ", element " << i;
+}
+
 // The case with these post-ops, whole and in parts; returns the number of comparisons.
 std::size_t compare_parts(SelectedCase c) {
   std::size_t compared = 0;
@@ -58,11 +67,7 @@ std::size_t compare_parts(SelectedCase c) {
     if (found.implementation.empty() || found.post_ops_taken != wanted.post_ops_taken) continue;
     EXPECT_TRUE(found.implementation.ends_with(" in parts")) << found.implementation;
     ++compared;
-    const auto y = found.outputs[0].span<float>();
-    const auto z = wanted.outputs[0].span<float>();
-    EXPECT_EQ(y.size(), z.size());
-    for (std::size_t i = 0; i < y.size(); ++i)
-      EXPECT_NEAR(y[i], z[i], 1e-4) << found.implementation << ", element " << i;
+    expect_close(found, wanted);
   }
   return compared;
 }
@@ -93,21 +98,6 @@ TEST(ConvParts, GiveTheConvolutionOfOnePiece) {
 
 // ---- at one time -------------------------------------------------------------------------------
 
-// As a pool of `threads` would, on the caller's thread, the last task first; counts tasks.
-class BackwardPool final : public ThreadPool {
- public:
-  explicit BackwardPool(int threads) : threads_(threads) {}
-  int threads() const noexcept override { return threads_; }
-  void run(int count, Task task, void* data) noexcept override {
-    tasks += count;
-    while (count-- > 0) task(data, count);
-  }
-  int tasks = 0;
-
- private:
-  int threads_;
-};
-
 Selection at_one_time(const KernelRequest& r) {
   return conv_at_one_time(r, onednn_conv(), {.least_work = 1});
 }
@@ -122,11 +112,10 @@ Selection rows_at_one_time(const KernelRequest& r) {
 // Returns the number of comparisons.
 std::size_t compare_at_one_time(SelectedCase c) {
   std::size_t compared = 0;
-  const std::vector<Tensor> inputs = c.inputs;
   c.select = onednn_conv();
   const SelectedRun wanted = run_selected(c);
   const auto own = make_thread_pool(3).value();
-  BackwardPool backward(4), two(2);
+  SerialPool backward(4), two(2);
   for (ThreadPool* pool :
        {own.get(), static_cast<ThreadPool*>(&backward), static_cast<ThreadPool*>(&two)})
     for (const auto select : {at_one_time, rows_at_one_time}) {
@@ -137,11 +126,7 @@ std::size_t compare_at_one_time(SelectedCase c) {
       if (found.implementation.empty() || found.post_ops_taken != wanted.post_ops_taken) continue;
       EXPECT_TRUE(found.implementation.ends_with(" at one time")) << found.implementation;
       ++compared;
-      const auto y = found.outputs[0].span<float>();
-      const auto z = wanted.outputs[0].span<float>();
-      EXPECT_EQ(y.size(), z.size());
-      for (std::size_t i = 0; i < y.size(); ++i)
-        EXPECT_NEAR(y[i], z[i], 1e-4) << found.implementation << ", element " << i;
+      expect_close(found, wanted);
     }
   return compared;
 }
@@ -194,7 +179,7 @@ TEST(ConvAtOneTime, MakesOneCallOfLittleWork) {
   if (cut_size(1000) == 1) GTEST_SKIP() << "QUERN_CUTS=small cuts this";
   const Op op = Conv{};
   RandomTensors random(3);
-  BackwardPool pool(4);
+  SerialPool pool(4);
   const std::vector<Tensor> inputs = {random.floats({1, 8, 16, 16}), random.floats({32, 8, 3, 3})};
   SelectedCase c{op, inputs, {}, {}, {1}};
   c.pool = &pool;
@@ -208,7 +193,7 @@ TEST(ConvAtOneTime, HasATaskForEachThread) {
   if (!onednn_conv()) GTEST_SKIP() << "there is no oneDNN";
   const Op op = Conv{{.pads = {1, 1, 1, 1}}};
   RandomTensors random(3);
-  BackwardPool pool(4);
+  SerialPool pool(4);
   const std::vector<Tensor> inputs = {random.floats({1, 64, 28, 28}),
                                       random.floats({128, 64, 3, 3})};
   SelectedCase c{op, inputs, {}, {}, {1}};
