@@ -221,8 +221,7 @@ Result<Tensor> filled(const TensorType& type, float value) {
 Result<InputValue> generate(const ValueSpec& spec, const Dimensions& dimensions,
                             std::uint64_t seed) {
   InputValue v{.origin = "generated"};
-  if (spec.kind == ValueSpec::Kind::optional_tensor ||
-      spec.kind == ValueSpec::Kind::optional_sequence) {
+  if (spec.is_optional()) {
     v.kind = InputValue::Kind::none;
     return v;
   }
@@ -364,9 +363,7 @@ Result<InputValue> read_value(const std::string& path, const ValueSpec& spec) {
   QUERN_ASSIGN(OnnxValue value, read_tensor_file(path, value_type(spec)));
   InputValue v{.origin = path};
   if (!value.present) v.kind = InputValue::Kind::none;
-  const bool many =
-      spec.kind == ValueSpec::Kind::sequence || spec.kind == ValueSpec::Kind::optional_sequence;
-  if (value.present && many) v.kind = InputValue::Kind::sequence;
+  if (value.present && spec.is_sequence()) v.kind = InputValue::Kind::sequence;
   if (v.kind == InputValue::Kind::tensor && value.tensors.size() != 1)
     return Status(Code::invalid_argument,
                   cat(shown(path, 200), ": holds ", value.tensors.size(), " tensors, not one"));

@@ -22,10 +22,7 @@ struct Output {
   const ValueSpec* spec = nullptr;
   std::vector<TensorView> tensors;
 
-  bool many() const {
-    return spec->kind == ValueSpec::Kind::sequence ||
-           spec->kind == ValueSpec::Kind::optional_sequence;
-  }
+  bool many() const { return spec->is_sequence(); }
 };
 
 Result<std::vector<Output>> collect(const Opened& opened) {

@@ -46,6 +46,11 @@ struct Session::Impl {
   std::atomic<bool> cancelled = false;
   bool has_run = false;
 
+  void note_input(std::size_t index, RuntimeValue::Kind kind) {  // that is no DeviceTensor
+    inputs[index].kind = kind;
+    is_set[index] = true;
+    input_tensors[index] = nullptr;
+  }
   // A run that was submitted: on the device, or on the worker.
   enum class Flight : std::uint8_t { none, device, worker };
   Flight flight = Flight::none;
@@ -173,6 +178,9 @@ const Executable& Session::executable() const {
 int Session::threads() const {
   return impl_->team.threads;
 }
+const ThreadPool* Session::thread_pool() const {
+  return impl_->thread_pool.get();
+}
 
 Result<std::size_t> Session::input_index(std::string_view name) const {
   return guarded(
@@ -199,13 +207,11 @@ Status Session::set_input(std::size_t index, const TensorView& tensor) {
   return guarded([&]() -> Status {
     QUERN_TRY(impl_->check_idle());
     QUERN_ASSIGN(const ValueSpec* spec, spec_of(impl_->executable->inputs(), index, "input"));
-    if (spec->kind == ValueSpec::Kind::sequence || spec->kind == ValueSpec::Kind::optional_sequence)
+    if (spec->is_sequence())
       return {Code::invalid_argument, cat("input '", printable(spec->name), "' is a sequence")};
     QUERN_TRY(check_tensor(*spec, tensor));
     impl_->inputs[index].tensors.assign(1, with_address(tensor));
-    impl_->inputs[index].kind = RuntimeValue::Kind::tensor;
-    impl_->is_set[index] = true;
-    impl_->input_tensors[index] = nullptr;
+    impl_->note_input(index, RuntimeValue::Kind::tensor);
     return {};
   });
 }
@@ -236,15 +242,13 @@ Status Session::set_input_sequence(std::size_t index, std::span<const TensorView
   return guarded([&]() -> Status {
     QUERN_TRY(impl_->check_idle());
     QUERN_ASSIGN(const ValueSpec* spec, spec_of(impl_->executable->inputs(), index, "input"));
-    if (spec->kind != ValueSpec::Kind::sequence && spec->kind != ValueSpec::Kind::optional_sequence)
+    if (!spec->is_sequence())
       return {Code::invalid_argument, cat("input '", printable(spec->name), "' is no sequence")};
     for (const TensorView& t : tensors) QUERN_TRY(check_tensor(*spec, t));
     std::vector<TensorView> views(tensors.begin(), tensors.end());
     std::ranges::transform(views, views.begin(), with_address);
-    impl_->inputs[index].kind = RuntimeValue::Kind::sequence;
     impl_->inputs[index].tensors = std::move(views);
-    impl_->is_set[index] = true;
-    impl_->input_tensors[index] = nullptr;
+    impl_->note_input(index, RuntimeValue::Kind::sequence);
     return {};
   });
 }
@@ -253,13 +257,10 @@ Status Session::set_input_none(std::size_t index) {
   return guarded([&]() -> Status {
     QUERN_TRY(impl_->check_idle());
     QUERN_ASSIGN(const ValueSpec* spec, spec_of(impl_->executable->inputs(), index, "input"));
-    if (spec->kind != ValueSpec::Kind::optional_tensor &&
-        spec->kind != ValueSpec::Kind::optional_sequence)
+    if (!spec->is_optional())
       return {Code::invalid_argument, cat("input '", printable(spec->name), "' is not optional")};
-    impl_->inputs[index].kind = RuntimeValue::Kind::none;
     impl_->inputs[index].tensors.clear();
-    impl_->is_set[index] = true;
-    impl_->input_tensors[index] = nullptr;
+    impl_->note_input(index, RuntimeValue::Kind::none);
     return {};
   });
 }

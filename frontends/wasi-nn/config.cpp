@@ -41,6 +41,12 @@ bool set_names_only(const JsonValue& value, Config& config) {
   return on != nullptr;
 }
 
+bool set_thread_pool(const JsonValue& value, Config& config) {
+  const auto* on = value.as<bool>();
+  if (on) config.shares_threads = *on;
+  return on != nullptr;
+}
+
 bool set_deadline(const JsonValue& value, Config& config) {
   const auto* number = value.as<std::uint64_t>();
   if (number && (*number == 0 || *number >= std::uint64_t{1} << 32)) return false;
@@ -115,6 +121,7 @@ constexpr Key keys[] = {
     {"targets", R"(a list of "cpu" and "gpu")", &set_targets},
     {"names_only", flag_wanted, &set_names_only},
     {"threads", "a whole number from 1 to 1024, or null for all CPUs", &set_threads},
+    {"thread_pool", flag_wanted, &set_thread_pool},
     {"any_encoding", flag_wanted, &set_flag<&TenantOptions::any_encoding>},
     {"gpu_or_nothing", flag_wanted, &set_flag<&TenantOptions::gpu_or_nothing>},
     {"share_graphs", flag_wanted, &set_flag<&TenantOptions::share_graphs>},
@@ -180,7 +187,13 @@ Error read_config_file(const std::string& path, Config* config) {
 }
 
 Error create_tenant(const Config& config, std::shared_ptr<Tenant>* tenant) {
-  auto made = Tenant::create(config.options);
+  TenantOptions options = config.options;
+  if (config.shares_threads) {
+    auto pool = shared_thread_pool();
+    if (!pool) return Error(pool.error());
+    options.thread_pool = std::move(*pool);
+  }
+  auto made = Tenant::create(std::move(options));
   for (const auto& [name, file] : config.models) {
     Error error = made->add_file(name, file);
     if (!error.ok()) return {error.code, sentence("model ", quoted_name(name), ": ", error.text)};

@@ -14,6 +14,7 @@ namespace quern::wasi_nn {
 struct Config {
   TenantOptions options;
   std::map<std::string, std::string> models;  // files by name; relative to the folder of the file
+  bool shares_threads = false;                // true: options.thread_pool is that of the process
 };
 
 // Changes the members of `config` that the text names. `source` stands in errors. Errors:
@@ -23,7 +24,8 @@ Error read_config(std::string_view text, const std::string& source, Config* conf
 // Errors: also not_found.
 Error read_config_file(const std::string& path, Config* config);
 
-// A tenant with these options and models. Errors: those of the models; there is no tenant then.
+// A tenant with these options and models. Errors: those of the models, and of a pool of threads;
+// there is no tenant then.
 Error create_tenant(const Config& config, std::shared_ptr<Tenant>* tenant);
 
 }  // namespace quern::wasi_nn

@@ -9,15 +9,6 @@
 namespace quern::wasi_nn {
 namespace {
 
-bool is_sequence(const ValueSpec& spec) {
-  return spec.kind == ValueSpec::Kind::sequence || spec.kind == ValueSpec::Kind::optional_sequence;
-}
-
-bool is_optional(const ValueSpec& spec) {
-  return spec.kind == ValueSpec::Kind::optional_tensor ||
-         spec.kind == ValueSpec::Kind::optional_sequence;
-}
-
 std::string wanted_text(const ValueSpec& spec) {
   std::string s(name_of(spec.dtype));
   if (!spec.has_rank) return s + " of any shape";
@@ -44,7 +35,7 @@ void adopt_scalar(const ValueSpec& spec, Shape& shape) {
 }
 
 Error check_input(const ValueSpec& spec, const TensorType& type) {
-  if (is_sequence(spec))
+  if (spec.is_sequence())
     return {Errno::unsupported_operation,
             sentence("input ", quoted_name(spec.name), " is a sequence; wasi-nn has tensors only")};
   if (type.shape.checked_elements(size_of(type.dtype)) && type.dtype == spec.dtype &&
@@ -165,7 +156,7 @@ Error Context::bind(Session& session) const {
       QUERN_NN_TRY(Error(session.set_input(i, {input.type, data})));
       continue;
     }
-    if (!is_optional(specs[i]))
+    if (!specs[i].is_optional())
       return {Errno::invalid_argument,
               sentence("input ", i, " (", quoted_name(specs[i].name), ") is not set")};
     QUERN_NN_TRY(Error(session.set_input_none(i)));
@@ -180,10 +171,7 @@ Error Context::compute(SessionPool& sessions, Clock::time_point deadline,
   const InputTypes types = input_types();
   std::unique_ptr<ChargedSession> borrowed;
   QUERN_NN_TRY(sessions.take(executable_, account_, types, &borrowed));
-  // A team that a device's host does not need is not made for the clock.
-  const bool has_team = executable().device().info().kind == DeviceInfo::Kind::cpu;
-  const int threads = has_team ? borrowed->session().threads() : 1;
-  const auto began = processor_time(threads);
+  const auto began = processor_time(borrowed->session());
   const auto run = [&]() -> Error {
     QUERN_NN_TRY(bind(borrowed->session()));
     QUERN_NN_TRY(borrowed->plan(types, deadline));
@@ -193,7 +181,7 @@ Error Context::compute(SessionPool& sessions, Clock::time_point deadline,
     return keep_outputs(borrowed->session());
   };
   Error error = run();
-  *time += processor_time(threads) - began;
+  *time += processor_time(borrowed->session()) - began;
   sessions.give(std::move(borrowed));
   is_computed_ = error.ok();
   return error;
@@ -205,7 +193,7 @@ Error Context::keep_outputs(const Session& session) {
     Output& output = outputs_[i];
     const auto count = session.output_count(i);
     output.is_numbers =
-        !is_sequence(specs[i]) && specs[i].dtype != DType::string && count && *count == 1;
+        !specs[i].is_sequence() && specs[i].dtype != DType::string && count && *count == 1;
     if (!output.is_numbers) continue;
     const auto view = session.output(i);
     if (!view) return Error(Errno::runtime_error, std::string(view.error().message()));

@@ -107,6 +107,7 @@ Result<std::shared_ptr<const Executable>> SharedGraph::executable(Target target)
   QUERN_ASSIGN(std::shared_ptr<Device> device, device_for(target, options_.gpu));
   CompileOptions compile;
   compile.threads = options_.threads;
+  compile.thread_pool = options_.thread_pool;
   compile.memory_limit = static_cast<std::size_t>(options_.memory_limit);
   QUERN_ASSIGN(executables_[index],
                Executable::compile(model_.clone(), std::move(device), compile));

@@ -15,6 +15,7 @@
 #include <quern/executable.h>
 #include <quern/model.h>
 #include <quern/onnx.h>
+#include <quern/thread_pool.h>
 
 #include "frontends/wasi-nn/account.h"
 
@@ -31,6 +32,7 @@ struct GraphOptions {
   std::string gpu = "vulkan";  // the device of target gpu, as open_device() names it
   OnnxOptions::Files files = OnnxOptions::Files::read;  // of open()
   bool keep_bytes = false;                              // for has_bytes(), of load()
+  std::shared_ptr<ThreadPool> thread_pool = nullptr;    // of runs on the CPU; null: OpenMP's
 };
 
 class SharedGraph {

@@ -61,6 +61,8 @@ auto outside_of_team(const F& f) -> decltype(f()) {
 // first seen. The first call with another number than the last opens a region of so many threads,
 // to see them; later on each is seen that runs a part of a Parallel. 0 where there is no memory.
 std::chrono::nanoseconds time_of_team(int threads) noexcept;
+// The same for threads of pools, which are seen without that.
+std::chrono::nanoseconds time_of_helpers() noexcept;
 
 // min(CPUs that this process may run on, its cgroup's CPU quota), at least 1.
 int default_threads();

@@ -175,4 +175,18 @@ Result<std::shared_ptr<ThreadPool>> make_thread_pool(int threads) {
   });
 }
 
+Result<std::shared_ptr<ThreadPool>> shared_thread_pool() {
+  static std::mutex mutex;
+  static std::weak_ptr<ThreadPool> known;
+  static unsigned made_in = 0;  // a generation: a child of fork() has another pool
+  return guarded([&]() -> Result<std::shared_ptr<ThreadPool>> {
+    const std::lock_guard lock(mutex);
+    if (auto pool = known.lock(); pool && made_in == generation) return pool;
+    QUERN_ASSIGN(std::shared_ptr<ThreadPool> pool, make_thread_pool());
+    known = pool;
+    made_in = generation;
+    return pool;
+  });
+}
+
 }  // namespace quern

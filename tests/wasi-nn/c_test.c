@@ -163,6 +163,46 @@ static void check_sharing(void) {
   CHECK(quern_nn_tenant_create(&options, &tenant) == QUERN_NN_INVALID_ARGUMENT);
 }
 
+/* The last task first, on the caller's thread. */
+static void run_tasks(void* context, int32_t count, quern_task task, void* data) {
+  *(int32_t*)context += count;
+  while (count-- > 0) task(data, count);
+}
+
+/* Computes on a host's threads, on those of the process, and with the structure before it had them.
+ */
+static void check_thread_pools(const char* model) {
+  quern_nn_tenant_options options = QUERN_NN_TENANT_OPTIONS_INIT;
+  quern_thread_pool_options pool = QUERN_THREAD_POOL_OPTIONS_INIT;
+  int32_t tasks = 0;
+  options.thread_pool = &pool;
+  pool.run = run_tasks;
+  pool.context = &tasks;
+  pool.threads = -1;
+  quern_nn_tenant* tenant = NULL;
+  CHECK(quern_nn_tenant_create(&options, &tenant) == QUERN_NN_INVALID_ARGUMENT);
+  CHECK(strstr(quern_nn_last_error(), "-1 threads") != NULL);
+  for (int round = 0; round < 3; round++) {
+    quern_nn_instance* instance = NULL;
+    uint32_t graph = 0, context = 0;
+    const quern_tensor tensor = picture();
+    tasks = 0;
+    pool.threads = round == 0 ? 3 : 0;
+    if (round == 1) pool.run = NULL;
+    if (round == 2) options.struct_size = offsetof(quern_nn_tenant_options, thread_pool);
+    OK(quern_nn_tenant_create(&options, &tenant));
+    OK(quern_nn_tenant_add_file(tenant, "digits", model, QUERN_NN_CPU));
+    OK(quern_nn_instance_create(tenant, NULL, &instance));
+    OK(quern_nn_load_by_name(instance, "digits", 6, &graph));
+    OK(quern_nn_init_execution_context(instance, graph, NULL, &context));
+    OK(quern_nn_set_input(instance, context, 0, &tensor));
+    OK(quern_nn_compute(instance, context));
+    CHECK((tasks > 0) == (round == 0));
+    quern_nn_instance_destroy(instance);
+    quern_nn_tenant_destroy(tenant);
+  }
+}
+
 /* The device of GPU models is the one that the host names. */
 static void check_gpu(const char* model) {
   quern_nn_tenant_options options = QUERN_NN_TENANT_OPTIONS_INIT;
@@ -420,6 +460,7 @@ int main(int argc, char** argv) {
   check_nulls();
   check_figures(argv[1]);
   check_sharing();
+  check_thread_pools(argv[1]);
   check_gpu(argv[1]);
   check_tenants(argv[1]);
   OK(quern_nn_tenant_create(NULL, &tenant));

@@ -14,9 +14,7 @@ struct Ran {
 };
 
 Result<InputValue> output_value(const std::shared_ptr<Ran>& ran, std::size_t i) {
-  using Kind = ValueSpec::Kind;
-  const Kind kind = ran->session->executable().outputs()[i].kind;
-  const bool is_sequence = kind == Kind::sequence || kind == Kind::optional_sequence;
+  const bool is_sequence = ran->session->executable().outputs()[i].is_sequence();
   InputValue value{.kind = is_sequence ? InputValue::Kind::sequence : InputValue::Kind::tensor};
   QUERN_ASSIGN(const std::size_t count, ran->session->output_count(i));
   for (std::size_t k = 0; k < count; ++k) {

@@ -24,6 +24,11 @@ struct ValueSpec {
   bool has_rank = true;              // false: the rank is open and `dims` is empty
   std::vector<std::int64_t> dims;    // -1: free
   std::vector<std::string> symbols;  // one per dimension; "" for numbers and unnamed free ones
+
+  bool is_sequence() const { return kind == Kind::sequence || kind == Kind::optional_sequence; }
+  bool is_optional() const {
+    return kind == Kind::optional_tensor || kind == Kind::optional_sequence;
+  }
 };
 
 struct ModelMetadata {

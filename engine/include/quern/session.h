@@ -44,6 +44,7 @@ class Session {
 
   const Executable& executable() const;
   int threads() const;
+  const ThreadPool* thread_pool() const;  // null: OpenMP's threads
   // The index of an input or output by name. Errors: not_found, with the available names.
   Result<std::size_t> input_index(std::string_view name) const;
   Result<std::size_t> output_index(std::string_view name) const;

@@ -31,4 +31,8 @@ class ThreadPool {
 // out_of_memory, also where the system gives no thread.
 Result<std::shared_ptr<ThreadPool>> make_thread_pool(int threads = 0);
 
+// The pool for everybody in this process, with a thread for each CPU: the one that others hold, or
+// a new one. Errors: those of make_thread_pool().
+Result<std::shared_ptr<ThreadPool>> shared_thread_pool();
+
 }  // namespace quern

@@ -45,7 +45,8 @@ QUERN_STRUCT_SIZES(quern_nn_counts);
 QUERN_STRUCT_SIZES(quern_nn_figures);
 QUERN_STRUCT_SIZES(quern_nn_limits);
 QUERN_STRUCT_SIZES(quern_nn_tenant_options, offsetof(quern_nn_tenant_options, everywhere),
-                   offsetof(quern_nn_tenant_options, share_graphs));
+                   offsetof(quern_nn_tenant_options, share_graphs),
+                   offsetof(quern_nn_tenant_options, thread_pool));
 QUERN_STRUCT_SIZES(quern_nn_guest);
 
 }  // namespace quern::c_api

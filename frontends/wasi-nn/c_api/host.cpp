@@ -3,6 +3,7 @@
 #include <array>
 #include <utility>
 
+#include "engine/c_api/thread_pool.h"
 #include "frontends/wasi-nn/c_api/handles.h"
 #include "frontends/wasi-nn/config.h"
 #include "frontends/wasi-nn/metrics.h"
@@ -55,10 +56,23 @@ Error read_limits(const quern_nn_limits* given, Limits* limits) {
   return {};
 }
 
+// NULL leaves `pool` as it is.
+Error read_pool(const quern_thread_pool_options* given, std::shared_ptr<ThreadPool>* pool) {
+  if (!given) return {};
+  quern_thread_pool_options value = QUERN_THREAD_POOL_OPTIONS_INIT;
+  QUERN_NN_TRY(read_struct(given, &value));
+  const bool is_shared = !value.run && value.threads == 0;
+  auto made = is_shared ? shared_thread_pool() : quern::c_api::thread_pool_of(value);
+  if (!made) return Error(made.error());
+  *pool = std::move(*made);
+  return {};
+}
+
 Error read_options(const quern_nn_tenant_options* given, TenantOptions* options) {
   quern_nn_tenant_options value = QUERN_NN_TENANT_OPTIONS_INIT;
   QUERN_NN_TRY(read_struct(given, &value));
   QUERN_NN_TRY(read_limits(value.limits, &options->limits));
+  QUERN_NN_TRY(read_pool(value.thread_pool, &options->thread_pool));
   options->threads = value.threads;
   options->any_encoding = value.any_encoding != 0;
   options->gpu_or_nothing = value.gpu_or_nothing != 0;

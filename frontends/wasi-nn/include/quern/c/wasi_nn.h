@@ -106,9 +106,13 @@ typedef struct quern_nn_tenant_options {
   quern_nn_target everywhere; /* where models run whatever a guest asks for; or AS_ASKED */
   const char* gpu;      /* the device of target GPU, as `quern devices` names it; NULL: the best */
   int32_t share_graphs; /* models of the same bytes and target are one graph */
+  /* The threads of computes on the CPU; NULL: a team of OpenMP's for each thread that computes.
+   * Without a `run` of the host, `threads` of quern's for this tenant, or with 0 those that all
+   * tenants share that say so. */
+  const quern_thread_pool_options* thread_pool;
 } quern_nn_tenant_options;
 #define QUERN_NN_TENANT_OPTIONS_INIT \
-  { sizeof(quern_nn_tenant_options), NULL, 0, 0, 0, NULL, NULL, QUERN_NN_AS_ASKED, NULL, 0 }
+  { sizeof(quern_nn_tenant_options), NULL, 0, 0, 0, NULL, NULL, QUERN_NN_AS_ASKED, NULL, 0, NULL }
 
 /* One customer of a host: named models, limits and usage. */
 typedef struct quern_nn_tenant quern_nn_tenant;
