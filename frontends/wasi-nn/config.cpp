@@ -63,6 +63,13 @@ bool set_threads(const JsonValue& value, Config& config) {
   return true;
 }
 
+bool set_weight(const JsonValue& value, Config& config) {
+  const auto* number = value.as<std::uint64_t>();
+  if (!number || *number == 0 || *number > 1'000'000) return false;
+  config.weight = static_cast<int>(*number);
+  return true;
+}
+
 std::optional<Target> target_of(std::string_view name) {
   if (name == "cpu") return Target::cpu;
   if (name == "gpu") return Target::gpu;
@@ -122,6 +129,7 @@ constexpr Key keys[] = {
     {"names_only", flag_wanted, &set_names_only},
     {"threads", "a whole number from 1 to 1024, or null for all CPUs", &set_threads},
     {"thread_pool", flag_wanted, &set_thread_pool},
+    {"weight", "a whole number from 1 to 1000000", &set_weight},
     {"any_encoding", flag_wanted, &set_flag<&TenantOptions::any_encoding>},
     {"gpu_or_nothing", flag_wanted, &set_flag<&TenantOptions::gpu_or_nothing>},
     {"share_graphs", flag_wanted, &set_flag<&TenantOptions::share_graphs>},
@@ -190,6 +198,11 @@ Error create_tenant(const Config& config, std::shared_ptr<Tenant>* tenant) {
   TenantOptions options = config.options;
   if (config.shares_threads) {
     auto pool = shared_thread_pool();
+    if (!pool) return Error(pool.error());
+    options.thread_pool = std::move(*pool);
+  }
+  if (config.weight != 1) {
+    auto pool = with_weight(options.thread_pool, config.weight);
     if (!pool) return Error(pool.error());
     options.thread_pool = std::move(*pool);
   }

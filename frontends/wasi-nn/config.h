@@ -15,6 +15,7 @@ struct Config {
   TenantOptions options;
   std::map<std::string, std::string> models;  // files by name; relative to the folder of the file
   bool shares_threads = false;                // true: options.thread_pool is that of the process
+  int weight = 1;                             // of the tenant among those that share them
 };
 
 // Changes the members of `config` that the text names. `source` stands in errors. Errors:

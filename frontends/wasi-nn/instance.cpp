@@ -168,9 +168,9 @@ Error Instance::insert(Entry entry, Handle* handle) {
 Error Instance::insert_graph(std::shared_ptr<ChargedGraph> graph, std::optional<ModelCharges> own,
                              Handle* handle) {
   constexpr std::uint64_t handle_bytes = 256;  // with its place in the table
-  auto entry =
-      std::make_shared<GraphHandle>(std::move(graph), std::move(own),
-                                    Charge(account_, &Counts::graphs), ResidentCharge(account_));
+  auto entry = std::make_shared<GraphHandle>(std::move(graph), std::move(own),
+                                             Charge(account_, &Counts::graphs),
+                                             ResidentCharge(account_), tenant_->session_options());
   QUERN_NN_TRY(entry->count.set(1));
   QUERN_NN_TRY(entry->memory.set({Kind::tables, handle_bytes}));
   return insert(std::move(entry), handle);

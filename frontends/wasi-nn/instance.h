@@ -36,8 +36,12 @@ struct NamedOutput {
 
 struct GraphHandle {
   GraphHandle(std::shared_ptr<ChargedGraph> g, std::optional<ModelCharges> o, Charge c,
-              ResidentCharge m)
-      : charged(std::move(g)), own(std::move(o)), count(std::move(c)), memory(std::move(m)) {}
+              ResidentCharge m, SessionOptions options)
+      : charged(std::move(g)),
+        own(std::move(o)),
+        count(std::move(c)),
+        memory(std::move(m)),
+        sessions(std::move(options)) {}
 
   std::shared_ptr<ChargedGraph> charged;
   std::optional<ModelCharges> own;  // the instance's, of a graph that is charged to the tenant

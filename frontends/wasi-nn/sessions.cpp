@@ -20,9 +20,9 @@ Error run_error(const Status& status) {
 }  // namespace
 
 Error ChargedSession::create(const std::shared_ptr<const Executable>& executable,
-                             const std::shared_ptr<Account>& account,
+                             const SessionOptions& options, const std::shared_ptr<Account>& account,
                              std::unique_ptr<ChargedSession>* session) {
-  auto made = Session::create(executable);
+  auto made = Session::create(executable, options);
   if (!made) return Error(made.error());
   std::unique_ptr<ChargedSession> charged(new ChargedSession(std::move(*made), account));
   QUERN_NN_TRY(charged->charge(0));
@@ -88,7 +88,7 @@ Error SessionPool::take(const std::shared_ptr<const Executable>& executable,
       return {};
     }
   }
-  return ChargedSession::create(executable, account, session);
+  return ChargedSession::create(executable, options_, account, session);
 }
 
 void SessionPool::give(std::unique_ptr<ChargedSession> session) {

@@ -6,6 +6,7 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <utility>
 #include <vector>
 
 #include <quern/session.h>
@@ -22,7 +23,7 @@ class ChargedSession {
  public:
   // Errors: too_large, and those of a session.
   static Error create(const std::shared_ptr<const Executable>& executable,
-                      const std::shared_ptr<Account>& account,
+                      const SessionOptions& options, const std::shared_ptr<Account>& account,
                       std::unique_ptr<ChargedSession>* session);
 
   Session& session() { return *session_; }
@@ -54,6 +55,7 @@ class ChargedSession {
 // The sessions of one graph that nobody uses now. Any thread.
 class SessionPool {
  public:
+  explicit SessionPool(SessionOptions options) : options_(std::move(options)) {}
   // An idle session of this executable, rather one that is planned for these types, or a new one.
   // Errors: those of ChargedSession::create().
   Error take(const std::shared_ptr<const Executable>& executable,
@@ -63,6 +65,7 @@ class SessionPool {
   void drop_all();
 
  private:
+  const SessionOptions options_;  // of all
   std::mutex mutex_;
   std::vector<std::unique_ptr<ChargedSession>> idle_;  // the last used at the end
 };

@@ -67,6 +67,12 @@ GraphOptions Tenant::graph_options(Target wanted, std::uint64_t memory) const {
           options_.share_graphs, options_.thread_pool};
 }
 
+// Without a pool those of the executable, which the owner of the graph chose.
+SessionOptions Tenant::session_options() const {
+  if (!options_.thread_pool) return {};
+  return {.threads = options_.threads, .arena = nullptr, .thread_pool = options_.thread_pool};
+}
+
 Error Tenant::add_file(const std::string& name, const std::string& path, Target target) {
   const auto began = processor_time();
   return add_loaded(

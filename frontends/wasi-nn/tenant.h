@@ -12,6 +12,8 @@
 #include <string_view>
 #include <vector>
 
+#include <quern/session.h>
+
 #include "frontends/wasi-nn/graph.h"
 
 namespace quern::wasi_nn {
@@ -87,6 +89,8 @@ class Tenant {
   const std::shared_ptr<Account>& account() const { return account_; }
   // The options for a graph that asks for `target`, limited to `memory` bytes.
   GraphOptions graph_options(Target target, std::uint64_t memory) const;
+  // The options for sessions of any graph, the tenant's own or of another.
+  SessionOptions session_options() const;
   // With share_graphs: the graph that this tenant has of the same bytes and target, or a new one,
   // which is charged to the tenant. Errors: too_large, and those of SharedGraph::load().
   Error share(std::span<const Bytes> parts, Target target, std::shared_ptr<ChargedGraph>* graph);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The threads of quern's own pool. A call of run() is a job on its caller's stack; the jobs in
-// progress are a list, from which threads take tasks one by one, the caller of a job from its own.
+// progress are a list, from which threads take tasks one by one, the caller of a job from its own,
+// others from the one that has the fewest of them for its weight.
 #include <algorithm>
 #include <atomic>
 #include <chrono>
@@ -34,14 +35,22 @@ struct Job {
   ThreadPool::Task task;
   void* data;
   int count;
+  int weight;
   std::atomic<int> next = 0;     // the first task that nobody has taken
   std::atomic<int> helpers = 0;  // threads of the pool at its tasks
   Job* before = nullptr;         // in the list, under its lock
   Job* after = nullptr;
 
   bool has_task() const { return next.load(std::memory_order_relaxed) < count; }
-  void run_tasks() {
-    for (int i = next.fetch_add(1); i < count; i = next.fetch_add(1)) task(data, i);
+  // Runs a task that nobody has taken; returns false if there is none.
+  bool run_task() {
+    const int i = next.fetch_add(1);
+    if (i < count) task(data, i);
+    return i < count;
+  }
+  // Another thread is due to this job before one is to `other`.
+  bool is_before(const Job& other) const {
+    return std::int64_t{other.weight} * (helpers + 1) < std::int64_t{weight} * (other.helpers + 1);
   }
 };
 
@@ -88,14 +97,19 @@ class WorkerPool final : public ThreadPool {
   int threads() const noexcept override { return threads_; }
 
   void run(int count, Task task, void* data) noexcept override {
+    run_weighted(count, task, data, 1);
+  }
+
+  void run_weighted(int count, Task task, void* data, int weight) noexcept {
     if (count <= 1 || threads_ == 1 || !is_of_this_process()) {
       for (int i = 0; i < count; ++i) task(data, i);
       return;
     }
-    Job job{task, data, count};
+    Job job{task, data, count, weight};
     add(job);
     announce(count - 1);
-    job.run_tasks();
+    while (job.run_task()) {
+    }
     remove(job);
     for (unsigned known = left_; job.helpers > 0; known = left_) wait_for_change(left_, known);
   }
@@ -108,22 +122,23 @@ class WorkerPool final : public ThreadPool {
     job.before = last_;
     (last_ ? last_->after : first_) = &job;
     last_ = &job;
+    ++jobs_;
   }
   void remove(const Job& job) {
     const std::lock_guard lock(mutex_);
     (job.before ? job.before->after : first_) = job.after;
     (job.after ? job.after->before : last_) = job.before;
+    --jobs_;
   }
-  // A job with a task that nobody has taken, the oldest; null: there is none. Its caller waits for
-  // leave().
+  // A job with a task that nobody has taken, of those that a thread is due to the oldest; null:
+  // there is none. Its caller waits for leave().
   Job* join() {
     const std::lock_guard lock(mutex_);
-    for (Job* job = first_; job; job = job->after) {
-      if (!job->has_task()) continue;
-      ++job->helpers;
-      return job;
-    }
-    return nullptr;
+    Job* found = nullptr;
+    for (Job* job = first_; job; job = job->after)
+      if (job->has_task() && (!found || job->is_before(*found))) found = job;
+    if (found) ++found->helpers;
+    return found;
   }
   void leave(Job& job) {
     if (--job.helpers > 0) return;  // the job may be gone by now
@@ -140,7 +155,8 @@ class WorkerPool final : public ThreadPool {
   void work() {
     for (unsigned known = announced_; !ends_; known = announced_) {
       while (Job* const job = join()) {
-        job->run_tasks();
+        while (job->run_task() && jobs_ == 1) {
+        }
         leave(*job);
       }
       if (!ends_) wait_for_change(announced_, known);
@@ -152,11 +168,33 @@ class WorkerPool final : public ThreadPool {
   std::mutex mutex_;  // of the list
   Job* first_ = nullptr;
   Job* last_ = nullptr;
+  std::atomic<int> jobs_ = 0;            // in the list
   std::atomic<unsigned> announced_ = 0;  // goes up with each job
   std::atomic<unsigned> left_ = 0;       // goes up when the last helper leaves a job
   std::atomic<bool> ends_ = false;
   std::unique_ptr<std::vector<std::thread>> workers_ = std::make_unique<std::vector<std::thread>>();
 };
+
+class WeightedPool final : public ThreadPool {
+ public:
+  WeightedPool(std::shared_ptr<WorkerPool> pool, int weight)
+      : pool_(std::move(pool)), weight_(weight) {}
+  int threads() const noexcept override { return pool_->threads(); }
+  void run(int count, Task task, void* data) noexcept override {
+    pool_->run_weighted(count, task, data, weight_);
+  }
+  const std::shared_ptr<WorkerPool>& pool() const { return pool_; }
+
+ private:
+  const std::shared_ptr<WorkerPool> pool_;
+  const int weight_;
+};
+
+// Null: of a host.
+std::shared_ptr<WorkerPool> workers_of(const std::shared_ptr<ThreadPool>& pool) {
+  if (const auto weighted = std::dynamic_pointer_cast<WeightedPool>(pool)) return weighted->pool();
+  return std::dynamic_pointer_cast<WorkerPool>(pool);
+}
 
 }  // namespace
 
@@ -172,6 +210,22 @@ Result<std::shared_ptr<ThreadPool>> make_thread_pool(int threads) {
                                              pool->threads(), ": ", e.what()));
     }
     return std::shared_ptr<ThreadPool>(std::move(pool));
+  });
+}
+
+Result<std::shared_ptr<ThreadPool>> with_weight(const std::shared_ptr<ThreadPool>& pool,
+                                                int weight) {
+  return guarded([&]() -> Result<std::shared_ptr<ThreadPool>> {
+    constexpr int most = 1'000'000;
+    if (weight < 1 || weight > most)
+      return Status(Code::invalid_argument,
+                    cat("a weight of ", weight, ", from 1 to ", most, " is wanted"));
+    if (!pool)
+      return Status(Code::invalid_argument, cat("a weight of ", weight, " without a pool"));
+    auto workers = workers_of(pool);
+    if (!workers)
+      return Status(Code::invalid_argument, "a weight for a pool that is not quern's own");
+    return std::shared_ptr<ThreadPool>(std::make_shared<WeightedPool>(std::move(workers), weight));
   });
 }
 

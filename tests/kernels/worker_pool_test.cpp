@@ -17,6 +17,7 @@
 #include "kernels/contract/kernel.h"
 #include "kernels/contract/openmp.h"
 #include "tests/process_time.h"
+#include "tests/serial_pool.h"
 
 namespace quern::testing {
 namespace {
@@ -74,6 +75,62 @@ TEST(WorkerPool, ACallerDoesNotWaitForTheTasksOfOthers) {
   EXPECT_EQ(calls_of(*pool, 20), std::vector<int>(20, 1));
   may_end.count_down();
   slow.join();
+}
+
+// Two calls of more tasks than there are threads: the threads that help, once they are free, go to
+// them by their weights, and each caller works for its own.
+TEST(WorkerPool, SharesItsThreadsOutByWeight) {
+  constexpr int helpers = 8;
+  const auto pool = make_thread_pool(helpers + 1).value();
+  const auto light = with_weight(pool, 1).value(), heavy = with_weight(pool, 3).value();
+  std::latch all_are_busy(helpers + 1), callers_began(2), all_are_shared_out(helpers + 2);
+  std::thread first([&] {
+    run(*pool, helpers + 1, [&](int) {
+      all_are_busy.arrive_and_wait();
+      callers_began.wait();
+    });
+  });
+  all_are_busy.wait();
+  std::atomic<int> of_light = 0, of_heavy = 0;
+  const auto call = [&](ThreadPool& threads, std::atomic<int>& tasks) {
+    run(threads, helpers + 1, [&, began = std::this_thread::get_id()](int) {
+      if (all_are_shared_out.try_wait()) return;
+      ++tasks;
+      if (std::this_thread::get_id() == began) callers_began.count_down();
+      all_are_shared_out.arrive_and_wait();
+    });
+  };
+  std::thread light_caller([&] { call(*light, of_light); });
+  std::thread heavy_caller([&] { call(*heavy, of_heavy); });
+  first.join();
+  light_caller.join();
+  heavy_caller.join();
+  // (1 + 1) / 1 = (5 + 1) / 3; where these are even, the older call has the last thread.
+  EXPECT_GE(of_heavy, 1 + 5);
+  EXPECT_LE(of_heavy, 1 + 6);
+  EXPECT_EQ(of_light + of_heavy, helpers + 2);
+}
+
+TEST(WorkerPool, AWeightIsANumberForThreadsOfQuern) {
+  const auto pool = make_thread_pool(2).value();
+  EXPECT_FALSE(with_weight(pool, 0));
+  EXPECT_FALSE(with_weight(pool, 1'000'001));
+  EXPECT_FALSE(with_weight(nullptr, 2));
+  EXPECT_FALSE(with_weight(std::make_shared<SerialPool>(2), 2));
+  const auto twice = with_weight(with_weight(pool, 5).value(), 1'000'000).value();
+  EXPECT_EQ(twice->threads(), 2);
+  EXPECT_EQ(calls_of(*twice, 100), std::vector<int>(100, 1));
+}
+
+TEST(WorkerPool, TheProcessHasOneForEverybody) {
+  const auto one = shared_thread_pool().value();
+  EXPECT_EQ(one, shared_thread_pool().value());
+  EXPECT_EQ(one->threads(), default_threads());
+  const pid_t child = fork();
+  if (child == 0) _exit(shared_thread_pool().value() != one ? 0 : 1);
+  int status = 0;
+  ASSERT_EQ(waitpid(child, &status, 0), child);
+  EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 0) << "a child has threads of its own";
 }
 
 TEST(WorkerPool, WithoutTasksItsThreadsSleep) {

@@ -182,13 +182,18 @@ static void check_thread_pools(const char* model) {
   quern_nn_tenant* tenant = NULL;
   CHECK(quern_nn_tenant_create(&options, &tenant) == QUERN_NN_INVALID_ARGUMENT);
   CHECK(strstr(quern_nn_last_error(), "-1 threads") != NULL);
+  pool.threads = 3;
+  options.weight = 2;
+  CHECK(quern_nn_tenant_create(&options, &tenant) == QUERN_NN_INVALID_ARGUMENT);
+  CHECK(strstr(quern_nn_last_error(), "weight") != NULL);
+  options.weight = 0;
   for (int round = 0; round < 3; round++) {
     quern_nn_instance* instance = NULL;
     uint32_t graph = 0, context = 0;
     const quern_tensor tensor = picture();
     tasks = 0;
     pool.threads = round == 0 ? 3 : 0;
-    if (round == 1) pool.run = NULL;
+    if (round == 1) pool.run = NULL, options.weight = 3;
     if (round == 2) options.struct_size = offsetof(quern_nn_tenant_options, thread_pool);
     OK(quern_nn_tenant_create(&options, &tenant));
     OK(quern_nn_tenant_add_file(tenant, "digits", model, QUERN_NN_CPU));

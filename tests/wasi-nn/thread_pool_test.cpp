@@ -4,7 +4,6 @@
 
 #include "frontends/wasi-nn/config.h"
 #include "frontends/wasi-nn/instance.h"
-#include "tests/expect.h"
 #include "tests/process_time.h"
 #include "tests/serial_pool.h"
 #include "tests/wasi-nn/models.h"
@@ -13,7 +12,6 @@ namespace quern::wasi_nn_test {
 namespace {
 
 using namespace quern::wasi_nn;  // NOLINT
-using quern::testing::must;
 using quern::testing::process_time;
 using quern::testing::SerialPool;
 
@@ -50,7 +48,7 @@ TEST(TenantThreadPool, RunsTheComputesOfAllThatHaveIt) {
 
 // The threads that help are counted for the tenant that they help, as those of OpenMP are.
 TEST(TenantThreadPool, TimeOfItsThreadsIsThatOfTheCompute) {
-  const auto tenant = Tenant::create({.thread_pool = must(make_thread_pool(2))});
+  const auto tenant = Tenant::create({.thread_pool = make_thread_pool(2).value()});
   Products products(tenant);
   ASSERT_TRUE(products.use.compute().ok());
   const auto counted = tenant->figures().activity.compute_time;
@@ -68,16 +66,20 @@ TEST(TenantThreadPool, TheOneOfTheProcessIsSharedWhereAFileSaysSo) {
     Config config;
     std::shared_ptr<Tenant> tenant;
     EXPECT_TRUE(read_config(text, "here", &config).ok());
-    EXPECT_TRUE(create_tenant(config, &tenant).ok());
+    EXPECT_EQ(create_tenant(config, &tenant).ok(), tenant != nullptr);
     return tenant;
   };
   EXPECT_EQ(tenant_of("{}")->options().thread_pool, nullptr);
   EXPECT_EQ(tenant_of(R"({"thread_pool": false})")->options().thread_pool, nullptr);
+  EXPECT_EQ(tenant_of(R"({"weight": 5})"), nullptr) << "of what?";
   const auto one = tenant_of(R"({"thread_pool": true})");
-  const auto other = tenant_of(R"({"thread_pool": true})");
-  EXPECT_NE(one->options().thread_pool, nullptr);
-  EXPECT_EQ(one->options().thread_pool, other->options().thread_pool);
-  EXPECT_EQ(one->options().thread_pool, must(shared_thread_pool()));
+  const auto other = tenant_of(R"({"thread_pool": true, "weight": 5})");
+  const auto shared = shared_thread_pool().value();
+  for (const auto& tenant : {one, other}) {
+    ASSERT_NE(tenant->options().thread_pool, nullptr);
+    EXPECT_EQ(tenant->options().thread_pool->threads(), shared->threads());
+  }
+  EXPECT_EQ(shared, shared_thread_pool().value()) << "as long as tenants have it";
   Products products(one);
   EXPECT_TRUE(products.use.compute().ok());
 }

@@ -31,6 +31,13 @@ class ThreadPool {
 // out_of_memory, also where the system gives no thread.
 Result<std::shared_ptr<ThreadPool>> make_thread_pool(int threads = 0);
 
+// The same threads of a pool of make_thread_pool(), for a caller whose calls have this weight (1 to
+// 1,000,000; calls of `pool` itself have 1): the threads that help are shared out among the calls
+// in progress in proportion to their weights, looked at before each task. The callers' own threads
+// are shared out by the system. Errors: invalid_argument, also for a host's own pool.
+Result<std::shared_ptr<ThreadPool>> with_weight(const std::shared_ptr<ThreadPool>& pool,
+                                                int weight);
+
 // The pool for everybody in this process, with a thread for each CPU: the one that others hold, or
 // a new one. Errors: those of make_thread_pool().
 Result<std::shared_ptr<ThreadPool>> shared_thread_pool();

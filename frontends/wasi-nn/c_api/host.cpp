@@ -56,7 +56,7 @@ Error read_limits(const quern_nn_limits* given, Limits* limits) {
   return {};
 }
 
-// NULL leaves `pool` as it is.
+// NULL: OpenMP's threads, a null `pool`.
 Error read_pool(const quern_thread_pool_options* given, std::shared_ptr<ThreadPool>* pool) {
   if (!given) return {};
   quern_thread_pool_options value = QUERN_THREAD_POOL_OPTIONS_INIT;
@@ -68,11 +68,21 @@ Error read_pool(const quern_thread_pool_options* given, std::shared_ptr<ThreadPo
   return {};
 }
 
+// A weight of 0 is none.
+Error set_weight(int weight, std::shared_ptr<ThreadPool>* pool) {
+  if (weight == 0) return {};
+  auto weighted = with_weight(*pool, weight);
+  if (!weighted) return Error(weighted.error());
+  *pool = std::move(*weighted);
+  return {};
+}
+
 Error read_options(const quern_nn_tenant_options* given, TenantOptions* options) {
   quern_nn_tenant_options value = QUERN_NN_TENANT_OPTIONS_INIT;
   QUERN_NN_TRY(read_struct(given, &value));
   QUERN_NN_TRY(read_limits(value.limits, &options->limits));
   QUERN_NN_TRY(read_pool(value.thread_pool, &options->thread_pool));
+  QUERN_NN_TRY(set_weight(value.weight, &options->thread_pool));
   options->threads = value.threads;
   options->any_encoding = value.any_encoding != 0;
   options->gpu_or_nothing = value.gpu_or_nothing != 0;

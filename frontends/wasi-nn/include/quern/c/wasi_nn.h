@@ -110,9 +110,15 @@ typedef struct quern_nn_tenant_options {
    * Without a `run` of the host, `threads` of quern's for this tenant, or with 0 those that all
    * tenants share that say so. */
   const quern_thread_pool_options* thread_pool;
+  /* Of threads of quern's: the tenant's part, compared with others that share them, from 1 to
+   * 1,000,000; 0: 1. */
+  int32_t weight;
 } quern_nn_tenant_options;
-#define QUERN_NN_TENANT_OPTIONS_INIT \
-  { sizeof(quern_nn_tenant_options), NULL, 0, 0, 0, NULL, NULL, QUERN_NN_AS_ASKED, NULL, 0, NULL }
+#define QUERN_NN_TENANT_OPTIONS_INIT                                                              \
+  {                                                                                               \
+    sizeof(quern_nn_tenant_options), NULL, 0, 0, 0, NULL, NULL, QUERN_NN_AS_ASKED, NULL, 0, NULL, \
+        0                                                                                         \
+  }
 
 /* One customer of a host: named models, limits and usage. */
 typedef struct quern_nn_tenant quern_nn_tenant;
