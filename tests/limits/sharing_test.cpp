@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <atomic>
 #include <chrono>
+#include <memory>
 #include <string>
 #include <thread>
 #include <vector>
@@ -39,16 +40,17 @@ struct Tenant {
   std::unique_ptr<Session> session;
   std::vector<Tensor> inputs;
 
-  Tenant(Model model, int threads) : session(session_of(compile(std::move(model)), threads)) {
+  Tenant(Model model, const SessionOptions& options)
+      : session(must(Session::create(compile(std::move(model)), options))) {
     inputs = inputs_of(session->executable());
     for (std::size_t i = 0; i < inputs.size(); ++i) must(session->set_input(i, inputs[i].view()));
     must(session->prepare());
   }
 };
 
-double cost_ms(int tenants, int threads, int runs) {
+double cost_ms(int tenants, const SessionOptions& options, int runs) {
   std::vector<Tenant> all;
-  for (int i = 0; i < tenants; ++i) all.emplace_back(light_model(), threads);
+  for (int i = 0; i < tenants; ++i) all.emplace_back(light_model(), options);
   const double before = process_ms();
   std::vector<std::thread> hosts;
   for (Tenant& t : all)
@@ -79,14 +81,25 @@ double least_ratio(double good_enough, const F& measure) {
   return least;
 }
 
-TEST(Sharing, EightTenantsThatWantManyThreadsCostWhatTheirWorkDoes) {
-  EXPECT_LT(least_ratio(1.15, [] { return cost_ms(8, 64, 20) / cost_ms(8, 1, 20); }), 1.15);
+// OpenMP's threads, a team a tenant, or a pool for all of them.
+class Sharing : public ::testing::TestWithParam<bool> {
+ protected:
+  std::shared_ptr<ThreadPool> pool() const {
+    return GetParam() ? must(make_thread_pool()) : nullptr;
+  }
+};
+
+TEST_P(Sharing, EightTenantsThatWantManyThreadsCostWhatTheirWorkDoes) {
+  const SessionOptions many{.threads = 64, .arena = nullptr, .thread_pool = pool()};
+  EXPECT_LT(
+      least_ratio(1.15, [&] { return cost_ms(8, many, 20) / cost_ms(8, {.threads = 1}, 20); }),
+      1.15);
 }
 
-double slowdown_beside_a_long_run() {
-  Tenant light(light_model(), 0);
+double slowdown_beside_a_long_run(const std::shared_ptr<ThreadPool>& pool) {
+  Tenant light(light_model(), {.thread_pool = pool});
   const double alone = median_ms(light, 30);
-  Tenant heavy(heavy_model(), 4);
+  Tenant heavy(heavy_model(), {.threads = 4, .arena = nullptr, .thread_pool = pool});
   std::atomic<bool> is_over = false;
   std::thread host([&] {
     while (!is_over) (void)heavy.session->run();
@@ -99,9 +112,14 @@ double slowdown_beside_a_long_run() {
   return beside / alone;
 }
 
-TEST(Sharing, AShortRunBesideALongOneHasItsShare) {
-  EXPECT_LT(least_ratio(2.5, slowdown_beside_a_long_run), 2.5);
+TEST_P(Sharing, AShortRunBesideALongOneHasItsShare) {
+  const auto threads = pool();
+  EXPECT_LT(least_ratio(2.5, [&] { return slowdown_beside_a_long_run(threads); }), 2.5);
 }
+
+INSTANTIATE_TEST_SUITE_P(Each, Sharing, ::testing::Bool(), [](const auto& info) {
+  return std::string(info.param ? "pool" : "openmp");
+});
 
 }  // namespace
 }  // namespace quern::testing

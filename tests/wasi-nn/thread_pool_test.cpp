@@ -1,5 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // Computes on a pool of threads: the host's, or the one that all tenants share that ask for it.
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <gtest/gtest.h>
+
 #include <quern/thread_pool.h>
 
 #include "frontends/wasi-nn/config.h"
@@ -66,7 +73,8 @@ TEST(TenantThreadPool, TheOneOfTheProcessIsSharedWhereAFileSaysSo) {
     Config config;
     std::shared_ptr<Tenant> tenant;
     EXPECT_TRUE(read_config(text, "here", &config).ok());
-    EXPECT_EQ(create_tenant(config, &tenant).ok(), tenant != nullptr);
+    const bool is_made = create_tenant(config, &tenant).ok();
+    EXPECT_EQ(is_made, tenant != nullptr);
     return tenant;
   };
   EXPECT_EQ(tenant_of("{}")->options().thread_pool, nullptr);
