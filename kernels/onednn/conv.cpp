@@ -5,6 +5,7 @@
 
 #include "graph/ops/windows.h"
 #include "kernels/contract/conv_parts.h"
+#include "kernels/contract/openmp.h"
 #include "kernels/cpu/conv_depthwise.h"
 #include "kernels/onednn/onednn.h"
 #include "kernels/onednn/select.h"
@@ -134,6 +135,10 @@ ConvWork conv_work(const Window& window, const ConvShapes& s) {
   return {g, onednn::window_traits(w, s.src, s.dst, s.weights[1])};
 }
 
+int threads_of(const KernelRequest& r) {
+  return onednn::threads_for(r, conv_flops(r.outputs[0].shape, r.shape(1)));
+}
+
 // The part that Conv and ConvTranspose share: from a primitive descriptor to a kernel.
 template <class Primitive, class PrimitiveDesc>
 Selection build(const KernelRequest& r, const ConvShapes& shapes, const PrimitiveDesc& pd,
@@ -144,7 +149,7 @@ Selection build(const KernelRequest& r, const ConvShapes& shapes, const Primitiv
   *src_layout = shapes.with_dropped(*src_layout);
   *dst_layout = shapes.with_dropped(*dst_layout);
   onednn::KernelBuilder b(r);
-  b.threads(onednn::threads_for(r, conv_flops(r.outputs[0].shape, r.shape(1))));
+  b.threads(threads_of(r));
   b.input(DNNL_ARG_SRC, 0, pd.src_desc(), *src_layout);
   b.output(DNNL_ARG_DST, 0, pd.dst_desc(), *dst_layout);
   if (r.inputs[1].constant) {
@@ -233,6 +238,7 @@ Selection select_whole_conv(const KernelRequest& r) {
   const ConvShapes shapes = without_ones(r, window);
   const ConvWork work = conv_work(window, shapes);
   const Md plain = row_major(grouped(shapes.weights, op.group));
+  const OpenMpThreads threads(threads_of(r));
   if (r.target.scratch && wins_by_winograd(window, shapes, op.group)) {
     QUERN_ASSIGN(auto choice,
                  build_conv(r, shapes, work, plain, dnnl::algorithm::convolution_winograd));
@@ -286,6 +292,7 @@ Selection select_conv_transpose_onednn(const KernelRequest& r) {
                            w.pads_begin[i]);
     }
     const Md plain = transposed_weights(r.shape(1), op.group);
+    const OpenMpThreads threads(threads_of(r));
     // Post-ops run as separate steps: oneDNN computes them element by element, which took 200 times
     // as long as the convolution.
     const auto pd = onednn::deconv_pd(

@@ -9,6 +9,7 @@
 #include "kernels/contract/cuts.h"
 #include "kernels/contract/iterate.h"
 #include "kernels/contract/matmul_shape.h"
+#include "kernels/contract/openmp.h"
 #include "kernels/contract/row_blocks.h"
 #include "kernels/onednn/onednn.h"
 #include "kernels/onednn/select.h"
@@ -190,6 +191,10 @@ Selection build(const KernelRequest& r, const Problem& p) {
   const Md a = md_of(p.a);
   const Md plain_b = md_of(p.b);
   const Md dst = *onednn::md_of(TensorDesc::row_major(DType::f32, p.dst));
+  const int threads =
+      onednn::threads_for(r, 2.0 * static_cast<double>(p.dst.elements()) *
+                                 static_cast<double>(p.a.dims[p.a.dims.rank() - 1]));
+  const OpenMpThreads made_by(threads);
   const Md b = r.inputs[1].constant ? onednn::any(f32, onednn::dims_of(p.b.dims)) : plain_b;
   const auto [fused, pd] = onednn::fuse_trusted(
       r, r.outputs[0].shape, rules_for(r, p, bias ? 1 : 0), [&](const onednn::FusedPostOps& f) {
@@ -197,9 +202,7 @@ Selection build(const KernelRequest& r, const Problem& p) {
       });
   if (!pd) return unsupported();
   onednn::KernelBuilder builder(r);
-  const double flops = 2.0 * static_cast<double>(p.dst.elements()) *
-                       static_cast<double>(p.a.dims[p.a.dims.rank() - 1]);
-  builder.threads(onednn::threads_for(r, flops));
+  builder.threads(threads);
   builder.input(DNNL_ARG_SRC, 0, a, p.a_layout);
   builder.output(DNNL_ARG_DST, 0, dst, Layout::row_major(r.outputs[0].shape));
   if (r.inputs[1].constant) {

@@ -177,7 +177,8 @@ Result<std::shared_ptr<const std::byte>> pack_constant(const KernelRequest& requ
                                                        const Md& to);
 
 // Number of threads for work of this size: one for small work, where waking a team costs more than
-// it gains.
+// it gains. A primitive is made by so many (OpenMpThreads) as run it: some keep the number, and
+// open teams of it whatever the caller's is.
 int threads_for(const KernelRequest& request, double flops);
 
 // ---- primitive descriptors, in one form for both generations; empty where no implementation is

@@ -5,6 +5,7 @@
 
 #include "graph/ops/pool.h"
 #include "graph/ops/windows.h"
+#include "kernels/contract/openmp.h"
 #include "kernels/onednn/onednn.h"
 #include "kernels/onednn/select.h"
 
@@ -49,6 +50,9 @@ Selection select_pool_onednn(const KernelRequest& r) {
   if (static_cast<double>(dst.elements()) * static_cast<double>(w.kernel.elements()) > most_taps)
     return unsupported();
   return onednn::guard(r, [&]() -> Selection {
+    const int threads =
+        onednn::threads_for(r, static_cast<double>(dst.elements() * w.kernel.elements()) * 4);
+    const OpenMpThreads made_by(threads);
     onednn::ConvGeometry g;
     for (std::size_t i = 0; i < w.rank(); ++i) {
       g.strides.push_back(w.strides[i]);
@@ -70,8 +74,7 @@ Selection select_pool_onednn(const KernelRequest& r) {
     const auto dst_layout = onednn::layout_of(pd.dst_desc(), dst);
     if (!dst_layout) return unsupported();
     onednn::KernelBuilder b(r);
-    b.threads(
-        onednn::threads_for(r, static_cast<double>(dst.elements() * w.kernel.elements()) * 4));
+    b.threads(threads);
     b.input(DNNL_ARG_SRC, 0, *src_md, layout);
     b.output(DNNL_ARG_DST, 0, pd.dst_desc(), *dst_layout);
     return b.finish<onednn::PoolPrimitive>(pd);
