@@ -62,8 +62,8 @@ struct TenantOptions {
   // How add_file() reads. A mapped file is shared with other processes, and must never shrink.
   OnnxOptions::Files files = OnnxOptions::Files::read;
   std::function<void(std::string_view)> log;  // called from any thread
-  // The threads of computes on the CPU, which tenants may share; null: each thread that computes
-  // has a team of OpenMP's.
+  // The threads of computes on the CPU, which tenants may share (with_weight(): by parts); null:
+  // each thread that computes has a team of OpenMP's.
   std::shared_ptr<ThreadPool> thread_pool;
 };
 

@@ -131,6 +131,20 @@ TEST(ThreadPool, HasAllThreadsThatKernelsRunOn) {
   }).join();
 }
 
+// oneDNN's convolutions keep the number of threads that they are made for.
+TEST(OpenMpTeam, IsNotWokenForASmallConvolution) {
+  GraphBuilder g("small");
+  const Operand x = g.input("x", DType::f32, {1, 24, 1, 33});
+  g.output("y", g.conv(x, g.constant(pattern({16, 24, 1, 1}))));
+  const auto executable = compile(must(g.build()), "cpu", {.threads = 2});
+  std::thread([&] {
+    const std::ptrdiff_t before = threads_of_process();
+    const auto session = session_of(executable, 2);
+    first_output(*session, {pattern({1, 24, 1, 33})});
+    EXPECT_EQ(threads_of_process(), before);
+  }).join();
+}
+
 TEST(ThreadPool, ServesManySessionsAtOneTime) {
   const auto pool = must(make_thread_pool(3));
   const auto executable = compile(wide_conv_model(), "cpu", {.thread_pool = pool});

@@ -105,10 +105,9 @@ TEST(WorkerPool, SharesItsThreadsOutByWeight) {
   first.join();
   light_caller.join();
   heavy_caller.join();
-  // (1 + 1) / 1 = (5 + 1) / 3; where these are even, the older call has the last thread.
-  EXPECT_GE(of_heavy, 1 + 5);
-  EXPECT_LE(of_heavy, 1 + 6);
-  EXPECT_EQ(of_light + of_heavy, helpers + 2);
+  // The callers themselves, and of the eight the fourth part and the rest, whoever called first.
+  EXPECT_EQ(of_light, 1 + 2);
+  EXPECT_EQ(of_heavy, 1 + 6);
 }
 
 TEST(WorkerPool, AWeightIsANumberForThreadsOfQuern) {

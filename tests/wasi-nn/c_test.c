@@ -193,7 +193,10 @@ static void check_thread_pools(const char* model) {
     const quern_tensor tensor = picture();
     tasks = 0;
     pool.threads = round == 0 ? 3 : 0;
-    if (round == 1) pool.run = NULL, options.weight = 3;
+    if (round == 1) {
+      pool.run = NULL;
+      options.weight = 3;
+    }
     if (round == 2) options.struct_size = offsetof(quern_nn_tenant_options, thread_pool);
     OK(quern_nn_tenant_create(&options, &tenant));
     OK(quern_nn_tenant_add_file(tenant, "digits", model, QUERN_NN_CPU));
