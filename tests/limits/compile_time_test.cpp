@@ -99,12 +99,14 @@ TEST_P(CompileTime, GrowsWithTheGraph) {
   constexpr double slack = 3;  // of a machine that others use
   for (const int nodes : {500, 4000, sanitized ? 8000 : 100'000}) {
     const int rounds = nodes / GetParam().nodes_each;
-    const double begin = process_ms();
-    const auto compiled = Executable::compile(GetParam().make(rounds), nullptr);
-    const double seconds = 1e-3 * (process_ms() - begin);
-    ASSERT_TRUE(compiled) << compiled.error().message();
-    EXPECT_LT(seconds, slack * (sanitized ? 20 : 1) * (0.02 + seconds_a_node * nodes))
-        << nodes << " nodes";
+    const double limit = slack * (sanitized ? 20 : 1) * (0.02 + seconds_a_node * nodes);
+    const double seconds = least_of(limit, [&] {
+      return 1e-3 * process_ms_of([&] {
+               const auto compiled = Executable::compile(GetParam().make(rounds), nullptr);
+               ASSERT_TRUE(compiled) << compiled.error().message();
+             });
+    });
+    EXPECT_LT(seconds, limit) << nodes << " nodes";
     RecordProperty("us_a_node_of_" + std::to_string(nodes), std::to_string(1e6 * seconds / nodes));
   }
 }
@@ -115,18 +117,22 @@ TEST_P(CompileTime, GrowsWithTheGraph) {
 TEST_P(CompileTime, EndsAtItsDeadline) {
   using Clock = std::chrono::steady_clock;
   constexpr auto allowed = std::chrono::milliseconds(100);
-  const auto slack = std::chrono::milliseconds(sanitized ? 10'000 : 400);
-  Model model = GetParam().make((sanitized ? 8000 : 100'000) / GetParam().nodes_each);
-  const auto begin = Clock::now();
-  const double before = process_ms();
-  const auto compiled =
-      Executable::compile(std::move(model), nullptr, {.deadline = begin + allowed});
-  const double taken = 1e-3 * (process_ms() - before);
-  ASSERT_FALSE(compiled);
-  EXPECT_EQ(compiled.error().code(), Code::timed_out) << compiled.error().message();
-  EXPECT_LT(taken, std::chrono::duration<double>(allowed + slack).count());
-  EXPECT_LT(Clock::now() - begin, 10 * (allowed + slack)) << "by the clock";
-  RecordProperty("ms", std::to_string(1000 * taken));
+  constexpr double most_ms = 100 + (sanitized ? 10'000 : 400);
+  const double taken = least_of(most_ms, [&] {
+    Model model = GetParam().make((sanitized ? 8000 : 100'000) / GetParam().nodes_each);
+    const auto begin = Clock::now();
+    const double ms = process_ms_of([&] {
+      const auto compiled =
+          Executable::compile(std::move(model), nullptr, {.deadline = begin + allowed});
+      ASSERT_FALSE(compiled);
+      EXPECT_EQ(compiled.error().code(), Code::timed_out) << compiled.error().message();
+    });
+    const std::chrono::duration<double, std::milli> by_clock = Clock::now() - begin;
+    EXPECT_LT(by_clock.count(), 10 * most_ms) << "by the clock";
+    return ms;
+  });
+  EXPECT_LT(taken, most_ms);
+  RecordProperty("ms", std::to_string(taken));
 }
 
 INSTANTIATE_TEST_SUITE_P(Bombs, CompileTime, ::testing::ValuesIn(bombs),
@@ -134,9 +140,8 @@ INSTANTIATE_TEST_SUITE_P(Bombs, CompileTime, ::testing::ValuesIn(bombs),
 
 // Shapes that only a run knows are planned within its deadline, or until it is cancelled.
 TEST(Planning, EndsAtADeadlineAndByACancel) {
-  using Clock = std::chrono::steady_clock;
   constexpr auto allowed = std::chrono::milliseconds(100);
-  const auto slack = std::chrono::milliseconds(sanitized ? 10'000 : 400);
+  constexpr double most_ms = 100 + (sanitized ? 10'000 : 400);
   G g("chain");
   Operand x = g.input("x", DType::f32, {1, -1});
   for (int i = 0; i < (sanitized ? 8000 : 100'000); ++i) x = g.softmax(x);
@@ -144,38 +149,48 @@ TEST(Planning, EndsAtADeadlineAndByACancel) {
   const auto session = session_of(must(Executable::compile(must(g.build()), nullptr)));
   const Tensor in = pattern({1, 8});
   must(session->set_input(0, in.view()));
-  const auto ends = [&](const auto& work, Code wanted) {
-    const auto begin = Clock::now();
-    const Status status = work(begin);
-    EXPECT_EQ(status.code(), wanted) << status.message();
-    EXPECT_LT(Clock::now() - begin, allowed + slack);
+  const auto planned_late = [&] {
+    return process_ms_of([&] {
+      const Status status = session->run_until(std::chrono::steady_clock::now() + allowed);
+      EXPECT_EQ(status.code(), Code::timed_out) << status.message();
+    });
   };
-  ends([&](auto begin) { return session->run_until(begin + allowed); }, Code::timed_out);
-  std::thread canceller([&] {
-    std::this_thread::sleep_for(allowed);
-    session->cancel();
-  });
-  ends([&](auto) { return session->prepare(); }, Code::busy);
-  canceller.join();
-  session->clear_cancel();
+  EXPECT_LT(least_of(most_ms, planned_late), most_ms);
+  const auto cancelled = [&] {
+    std::thread canceller([&] {
+      std::this_thread::sleep_for(allowed);
+      session->cancel();
+    });
+    const double ms = process_ms_of([&] {
+      const Status status = session->prepare();
+      EXPECT_EQ(status.code(), Code::busy) << status.message();
+    });
+    canceller.join();
+    session->clear_cancel();
+    return ms;
+  };
+  EXPECT_LT(least_of(most_ms, cancelled), most_ms);
   must(session->prepare(), "the plan that was given up");
 }
 
 // A weight that is a chain of powers, each of some 100 ms.
 TEST(Compiling, EndsWithinAConstantExpression) {
-  G g("powers");
-  Operand c = g.cast(g.constant(pattern({1 << 21})), DType::f64);
-  for (int i = 0; i < 10; ++i) c = g.pow(g.abs(c), g.scalar(1.01 + i, DType::f64));
-  g.output("y", g.add(g.input("x", DType::f64, {1}), c));
-  Model model = must(g.build());
-  const double before = process_ms();
-  const auto deadline = std::chrono::steady_clock::now() + std::chrono::milliseconds(30);
-  const auto compiled = Executable::compile(std::move(model), nullptr, {.deadline = deadline});
-  const double taken = 1e-3 * (process_ms() - before);
-  ASSERT_FALSE(compiled);
-  EXPECT_EQ(compiled.error().code(), Code::timed_out) << compiled.error().message();
-  EXPECT_LT(taken, sanitized ? 5 : 0.2);
-  RecordProperty("ms", std::to_string(1000 * taken));
+  constexpr double most_ms = sanitized ? 5000 : 200;
+  const double taken = least_of(most_ms, [] {
+    G g("powers");
+    Operand c = g.cast(g.constant(pattern({1 << 21})), DType::f64);
+    for (int i = 0; i < 10; ++i) c = g.pow(g.abs(c), g.scalar(1.01 + i, DType::f64));
+    g.output("y", g.add(g.input("x", DType::f64, {1}), c));
+    Model model = must(g.build());
+    return process_ms_of([&] {
+      const auto deadline = std::chrono::steady_clock::now() + std::chrono::milliseconds(30);
+      const auto compiled = Executable::compile(std::move(model), nullptr, {.deadline = deadline});
+      ASSERT_FALSE(compiled);
+      EXPECT_EQ(compiled.error().code(), Code::timed_out) << compiled.error().message();
+    });
+  });
+  EXPECT_LT(taken, most_ms);
+  RecordProperty("ms", std::to_string(taken));
 }
 
 // Constants that are too large to be folded early, each read twice by the next: their expressions

@@ -72,11 +72,9 @@ double median_ms(Tenant& tenant, int runs) {
   return times[static_cast<std::size_t>(runs) / 2];
 }
 
-// The least of some ratios: whatever else runs on the machine only makes one larger.
 template <class F>
-double least_ratio(double good_enough, const F& measure) {
-  double least = measure();
-  for (int i = 0; i < 4 && least > good_enough; ++i) least = std::min(least, measure());
+double least_ratio(double limit, const F& measure) {
+  const double least = least_of(limit, measure);
   ::testing::Test::RecordProperty("ratio_percent", static_cast<int>(100 * least));
   return least;
 }
