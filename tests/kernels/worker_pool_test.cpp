@@ -134,10 +134,10 @@ TEST(WorkerPool, TheProcessHasOneForEverybody) {
 
 TEST(WorkerPool, WithoutTasksItsThreadsSleep) {
   using std::chrono::milliseconds;
-  const auto pool = make_thread_pool(4).value();
-  calls_of(*pool, 100);
-  std::this_thread::sleep_for(milliseconds(20));
   const auto idle = [] {
+    const auto pool = make_thread_pool(4).value();
+    calls_of(*pool, 100);
+    std::this_thread::sleep_for(milliseconds(20));
     return process_ms_of([] { std::this_thread::sleep_for(milliseconds(300)); });
   };
   EXPECT_LT(least_of(30, idle), 30);
