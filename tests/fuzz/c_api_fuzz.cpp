@@ -91,6 +91,7 @@ class Program {
     if (sessions_first) destroy(sessions_, quern_session_destroy);
     destroy(models_, quern_model_destroy);
     destroy(executables_, quern_executable_destroy);
+    destroy(pools_, quern_thread_pool_destroy);
     destroy(tensors_, quern_device_tensor_destroy);
     destroy(opened_, quern_device_destroy);
     destroy(lists_, quern_devices_destroy);
@@ -287,8 +288,28 @@ class Program {
         });
         break;
       }
+      case 6: return make_pool();
       default: destroy_something();
     }
+  }
+  // The threads of a host that has one, which takes the last task first.
+  static void run_backwards(void* context, std::int32_t count, quern_task task, void* data) {
+    want(context == &sum_of_all_reads, "a context that is not the host's");
+    while (count-- > 0) task(data, count);
+  }
+  void make_pool() {
+    // Few, since many are slow to start here; their limit has tests of its own.
+    constexpr std::int32_t threads[] = {0, 1, 2, 3, -1, std::numeric_limits<std::int32_t>::min()};
+    quern_thread_pool_options options = QUERN_THREAD_POOL_OPTIONS_INIT;
+    options.threads = threads[bytes_.below(std::size(threads))];
+    options.run = bytes_.one_in(2) ? run_backwards : nullptr;
+    options.context = &sum_of_all_reads;
+    const bool with_options = !bytes_.one_in(8);
+    make<quern_thread_pool>(pools_, quern_thread_pool_destroy, [&](auto** to) {
+      return answer_to(options, [&](auto* given) {
+        return quern_thread_pool_create(with_options ? given : nullptr, to);
+      });
+    });
   }
   void destroy_something() {
     const auto drop = [&](auto& slots, const auto& destroy_one) {
@@ -302,6 +323,7 @@ class Program {
       case 2: return drop(models_, quern_model_destroy);
       case 3: return drop(executables_, quern_executable_destroy);
       case 4: return drop(tensors_, quern_device_tensor_destroy);
+      case 5: return drop(pools_, quern_thread_pool_destroy);
       default: return drop(sessions_, quern_session_destroy);
     }
   }
@@ -315,6 +337,8 @@ class Program {
     quern_compile_options options = QUERN_COMPILE_OPTIONS_INIT;
     options.threads = 1;
     options.memory_limit = std::size_t{1} << 20;
+    if (bytes_.one_in(3)) make_pool();
+    options.thread_pool = slot(pools_);
     check(quern_executable_compile(models_[0], &options, &executables_[0]));
     for (quern_session*& session : sessions_)
       check(quern_session_create(executables_[0], 1, &session));
@@ -355,6 +379,7 @@ class Program {
     options.max_plans = bytes_.one_in(3) ? index() : 2;
     options.memory_limit = bytes_.one_in(6) ? index() : std::size_t{1} << 20;
     options.opened = bytes_.one_in(3) ? slot(opened_) : nullptr;
+    options.thread_pool = bytes_.one_in(3) ? slot(pools_) : nullptr;
     make<quern_executable>(executables_, quern_executable_destroy, [&](auto** to) {
       return answer_to(options, [&](auto* o) { return quern_executable_compile(model, o, to); });
     });
@@ -550,6 +575,7 @@ class Program {
   Bytes bytes_;
   Slots<quern_devices> lists_{};
   Slots<quern_device> opened_{};
+  Slots<quern_thread_pool> pools_{};
   Slots<quern_model> models_{};
   Slots<quern_executable> executables_{};
   Slots<quern_session> sessions_{};
