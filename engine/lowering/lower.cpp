@@ -112,6 +112,10 @@ class Lowering final : public RegionCompiler {
       if (is_view && gpu && feeds_nodes(n) && !places_.find(n.inputs[0], Space::device))
         QUERN_TRY(moves_.transfer(n.inputs[0], Space::device));
       if (lower_view(id)) return {};
+      if (n.as<Transpose>() && n.post_ops.empty() && !gpu) {
+        QUERN_TRY(unblock_for_transpose(n));
+        if (lower_view(id)) return {};
+      }
     }
     return is_moved ? lower_moved_view(n) : kernels_.lower(id, gpu);
   }
@@ -134,6 +138,16 @@ class Lowering final : public RegionCompiler {
       return true;
     }
     return false;
+  }
+
+  // Brings the input, whose channels lie in blocks, where the result of the transpose is a
+  // row-major view: one copy, where a kernel would read a row-major copy and make another.
+  Status unblock_for_transpose(const Node& n) {
+    const Shape shape = places_.type(n.inputs[0]).shape;
+    Ints order;
+    for (std::size_t i = 0; i < shape.rank(); ++i)
+      order.push_back(static_cast<std::int64_t>(source_of(*n.as<Transpose>(), i, shape.rank())));
+    return moves_.bring(n.inputs[0], Layout::permuted(shape, order), Space::host).status();
   }
 
   void put_views(const Node& n, const Place& from, std::span<const View> views) {

@@ -18,14 +18,8 @@ Views transpose(const Transpose& op, const TensorDesc& in) {
   if (in.layout.block) return std::nullopt;
   View v;
   const std::size_t rank = in.shape.rank();
-  for (std::size_t i = 0; i < rank; ++i) {
-    const std::size_t from =
-        op.perm.empty()
-            ? rank - 1 - i
-            : static_cast<std::size_t>(op.perm[i] < 0 ? op.perm[i] + static_cast<std::int64_t>(rank)
-                                                      : op.perm[i]);
-    v.layout.strides.push_back(in.layout.strides[from]);
-  }
+  for (std::size_t i = 0; i < rank; ++i)
+    v.layout.strides.push_back(in.layout.strides[source_of(op, i, rank)]);
   return std::vector{v};
 }
 

@@ -71,6 +71,29 @@ TEST(Lower, ViewsAreNoSteps) {
   EXPECT_EQ(ops, (std::set<std::string>{"Reduce.max", "Binary.add"}));
 }
 
+// Channels may lie in blocks, which no view shows in another order: one copy puts them in the order
+// of the transpose.
+TEST(Lower, ATransposeOfBlocksIsOneCopy) {
+  for (const std::vector<std::int64_t>& order :
+       {std::vector<std::int64_t>{0, 2, 3, 1}, std::vector<std::int64_t>{3, 1, 0, 2}}) {
+    GraphBuilder g("transposed");
+    const Operand x = g.input("x", DType::f32, {2, 16, 12, 12});
+    const Operand maps = g.conv(x, weights(g, {20, 16, 3, 3}, 1));
+    g.output("y", g.transpose(maps, order));
+    const Model model = must(g.build());
+    cpu::SharedWeights packed;
+    const auto program = must(lower(model.graph(), {.weights = &packed}));
+    std::vector<std::string> after;
+    for (const Step& s : program->steps)
+      if (s.op == "Conv")
+        after.clear();
+      else
+        after.push_back(s.op);
+    EXPECT_LE(after.size(), 1U);
+    EXPECT_THAT(after, ::testing::Each("Reorder"));
+  }
+}
+
 class NoCode final : public DeviceCode {};
 
 // A device that takes everything, and says of each region that it holds the first operand.
