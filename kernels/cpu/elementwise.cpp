@@ -3,7 +3,8 @@
 // in the first-level cache, and the whole chain runs over a chunk before the next one is read.
 //
 // The result has the layout of the first operand of its shape; operands of the full shape are
-// requested in that layout, broadcast ones are read in place by strides.
+// requested in that layout, broadcast ones are read in place by strides. Rows of a few elements are
+// not worth a call each: there broadcast operands are gathered for a whole chunk of the result.
 #include "kernels/cpu/elementwise.h"
 
 #include <algorithm>
@@ -23,6 +24,7 @@ constexpr std::size_t max_operands = 12;
 constexpr std::int64_t chunk = 2048;      // elements: two operands and a result fill 24 KiB
 constexpr std::int64_t max_period = 512;  // below it, operands of short rows are written out
 constexpr std::size_t max_repeated = 4;
+constexpr std::int64_t short_row = 24;  // elements; shorter rows cost more than gathering them
 constexpr std::int64_t min_parallel = 32768;  // elements that make another thread worth waking
 
 // One function of the chain: applied to the running value and, if binary, to an operand.
@@ -46,6 +48,10 @@ struct Loops {
   // index among them; -1 for the others. A step has whole periods.
   std::int64_t period = 0;
   std::array<std::int8_t, max_operands + 1> repeated = not_repeated();
+  // Where rows are short, everything is one row, and `strides` of the operands that are gathered go
+  // over these dimensions instead.
+  Shape walk;
+  std::array<bool, max_operands + 1> is_walked{};
 
   static constexpr std::array<std::int8_t, max_operands + 1> not_repeated() {
     std::array<std::int8_t, max_operands + 1> none{};
@@ -99,37 +105,47 @@ class ElementwiseKernel final : public CpuKernel {
   void run_chunk(const Simd& s, const KernelArgs& args, const Offsets& at, std::int64_t from,
                  std::int64_t n, Repeated& repeated) const {
     alignas(64) float gathered[chunk];
-    // What all links but the last one give, so that the result may lie where any operand does.
+    // The first operand if it is gathered, then what all links but the last one give, so that the
+    // result may lie where any operand does.
     alignas(64) float partial[chunk];
     auto* y = reinterpret_cast<float*>(args.outputs[0]) + at[loops_.operands] + from;
-    const auto operand = [&](std::size_t k) -> SimdOperand {
+    const auto operand = [&](std::size_t k, float* buffer) -> SimdOperand {
       const auto* p = reinterpret_cast<const float*>(args.inputs[inputs_[k]]) + at[k];
       const std::int64_t stride = loops_.inner_stride[k];
       if (loops_.repeated[k] >= 0) return {written_out(p, k, repeated), false};
+      if (loops_.is_walked[k]) return {walk(p, k, from, n, buffer), false};
       if (stride == 0) return {p, true};
       if (stride == 1) return {p + from, false};
-      for (std::int64_t i = 0; i < n; ++i) gathered[i] = p[(from + i) * stride];
-      return {gathered, false};
+      for (std::int64_t i = 0; i < n; ++i) buffer[i] = p[(from + i) * stride];
+      return {buffer, false};
     };
-    SimdOperand value = operand(0);
+    SimdOperand value = operand(0, partial);
     for (const Link& link : links_) {
       float* to = &link == &links_.back() ? y : partial;
-      apply(s, link, value, operand, to, n);
+      if (link.is_binary)
+        apply_binary(s, link, value, operand(link.operand, gathered), to, n);
+      else
+        apply_unary(s, link.unary, value, to, n);
       value = {to, false};
     }
   }
 
-  template <class Operand>
-  static void apply(const Simd& s, const Link& link, SimdOperand value, const Operand& operand,
-                    float* to, std::int64_t n) {
-    if (!link.is_binary) return apply_unary(s, link.unary, value, to, n);
-    // Only one operand of a link may be gathered: the first value was not, see select_elementwise.
-    const SimdOperand other = operand(link.operand);
+  static void apply_binary(const Simd& s, const Link& link, SimdOperand value, SimdOperand other,
+                           float* to, std::int64_t n) {
     if (link.swapped) {
       s.binary(link.binary, other, value, to, n);
     } else {
       s.binary(link.binary, value, other, to, n);
     }
+  }
+
+  // Elements [from, from + n) of an operand, in the order of the result.
+  const float* walk(const float* p, std::size_t k, std::int64_t from, std::int64_t n,
+                    float* to) const {
+    float* next = to;
+    for_each_offset(loops_.walk, std::array{loops_.strides[k]}, from, from + n,
+                    [&](const auto& at) { *next++ = p[at[0]]; });
+    return to;
   }
 
   const float* written_out(const float* p, std::size_t k, Repeated& repeated) const {
@@ -283,6 +299,28 @@ void join_periods(std::vector<PhysicalDim>& dims, std::size_t operands, Loops& l
   dims.back() = joined;
 }
 
+// Everything as one row, which the result is, since it has no holes.
+Loops walk_all(std::span<const PhysicalDim> dims, std::size_t operands) {
+  Loops loops;
+  loops.operands = operands;
+  for (const PhysicalDim& d : dims) {
+    loops.inner *= d.size;
+    loops.walk.push_back(d.size);
+  }
+  for (std::size_t k = 0; k <= operands; ++k) {
+    bool is_scalar = true;
+    bool is_full = true;
+    for (const PhysicalDim& d : dims) {
+      is_scalar &= d.stride[k] == 0;
+      is_full &= d.stride[k] == d.stride[operands];
+      loops.strides[k].push_back(d.stride[k]);
+    }
+    loops.inner_stride[k] = is_scalar ? 0 : 1;
+    loops.is_walked[k] = !is_scalar && !is_full;
+  }
+  return loops;
+}
+
 // nullopt if more dimensions remain than a Shape can hold.
 std::optional<Loops> plan_loops(const Shape& shape, const Layout& layout,
                                 std::span<const Shape> strides, std::span<const char> full) {
@@ -296,7 +334,11 @@ std::optional<Loops> plan_loops(const Shape& shape, const Layout& layout,
   }
   Loops loops;
   loops.operands = strides.size();
+  const std::vector<PhysicalDim> apart = dims;
   join_periods(dims, strides.size(), loops);
+  const bool is_walk = dims.size() > 1 && dims.back().size < short_row && shape.elements() > 0 &&
+                       apart.size() <= Shape::max_rank;
+  if (is_walk) return walk_all(apart, strides.size());
   if (!dims.empty()) {
     loops.inner = dims.back().size;
     loops.inner_stride = dims.back().stride;
@@ -342,9 +384,6 @@ Selection select_elementwise(const KernelRequest& r) {
   }
   auto loops = plan_loops(shape, layout, strides, full);
   if (!loops) return unsupported();
-  // The first operand must not need gathering, because there is only one buffer.
-  const std::int64_t first = loops->inner_stride[0];
-  if (first != 0 && first != 1) return unsupported();
   choice.implementation = std::string("elementwise ") + simd().name;
   choice.post_ops_taken = chain->post_ops;
   choice.work = std::make_unique<ElementwiseKernel>(*loops, std::move(chain->links),

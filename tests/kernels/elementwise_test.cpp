@@ -41,6 +41,46 @@ TEST(ElementwiseKernel, BroadcastOperandsInEveryLayout) {
     }
 }
 
+// Rows of a few elements, where operands are broadcast along some of the dimensions: either operand
+// may be the one, the other may lie in any order, and a chunk may end within a row.
+TEST(ElementwiseKernel, GathersOperandsOfShortRows) {
+  struct Case {
+    Shape a, b;
+    std::vector<std::int64_t> order;  // of a's dimensions in memory; none: row-major
+  };
+  const Case cases[] = {
+      {{1, 100, 8, 6, 2}, {1, 100, 1, 1, 2}, {}},
+      {{1, 100, 8, 6, 2}, {1, 100, 1, 1, 2}, {0, 2, 1, 4, 3}},
+      {{8, 8, 100, 6}, {8, 1, 100, 6}, {0, 1, 3, 2}},
+      {{5, 4, 100, 6}, {5, 4, 1, 6}, {0, 1, 3, 2}},
+      {{30, 1, 20, 5}, {30, 7, 1, 5}, {}},
+      {{3, 1, 5, 2}, {3, 7, 5, 2}, {}},
+      {{7, 1, 2}, {1, 600, 1}, {}},
+      {{2, 3, 2, 3, 2, 3, 2, 2}, {1, 3, 1, 3, 1, 3, 1, 2}, {7, 6, 5, 4, 3, 2, 1, 0}},
+      {{0, 3, 2}, {1, 3, 1}, {}},
+  };
+  RandomTensors random(3);
+  for (const Case& c : cases) {
+    const std::vector<Tensor> inputs = {random.floats(c.a), random.floats(c.b)};
+    std::optional<Layout> layout;
+    if (!c.order.empty()) layout = Layout::permuted(c.a, c.order);
+    const Op sub = Binary{BinaryKind::sub};
+    const Tensor difference = run(sub, inputs);
+    const Tensor wanted = run(Binary{BinaryKind::div}, {inputs[1], difference});
+    for (int threads : {1, 2}) {
+      const SelectedRun got = run_selected({.op = sub,
+                                            .inputs = inputs,
+                                            .post_ops = {BinaryPostOp{BinaryKind::div, 0, true}},
+                                            .operands = {inputs[1]},
+                                            .threads = threads,
+                                            .layout = layout});
+      EXPECT_THAT(got.implementation, StartsWith("elementwise"));
+      EXPECT_EQ(got.post_ops_taken, 1U);
+      EXPECT_TRUE(same_bytes(got.outputs[0], wanted)) << c.a.text() << " and " << c.b.text();
+    }
+  }
+}
+
 // f(x) and what follows in one pass, with operands of the result's shape, one for each channel, and
 // one number, on either side.
 TEST(ElementwiseKernel, TakesBinaryPostOps) {
