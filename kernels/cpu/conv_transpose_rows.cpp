@@ -30,7 +30,10 @@ struct TransposedSizes {
   std::int64_t outputs = 1;
 
   std::int64_t piece() const { return tap_columns * outputs; }  // contiguous in y
+  // Of the packed weights, and those that are computed: a multiple of the vectors of any
+  // instruction set.
   std::int64_t columns() const { return round_up(tap_rows * piece(), simd_panel); }
+  std::int64_t used_columns() const { return round_up(tap_rows * piece(), 16); }
 };
 
 class ConvTransposeRows final : public CpuKernel {
@@ -39,7 +42,7 @@ class ConvTransposeRows final : public CpuKernel {
   ConvTransposeRows(const TransposedSizes& s, std::shared_ptr<const std::byte> packed,
                     std::vector<Unary> post_ops, int threads)
       : s_(s), packed_(std::move(packed)), post_ops_(std::move(post_ops)) {
-    const std::int64_t work = s.lines * s.width * s.channels * s.columns();
+    const std::int64_t work = s.lines * s.width * s.channels * s.used_columns();
     tasks_ = std::clamp<std::int64_t>(work / cut_size(1000000), 1,
                                       std::min<std::int64_t>(threads, s.lines));
   }
@@ -61,7 +64,7 @@ class ConvTransposeRows final : public CpuKernel {
   }
 
  private:
-  std::int64_t task_floats() const { return positions_at_once * s_.columns(); }
+  std::int64_t task_floats() const { return positions_at_once * s_.used_columns(); }
 
   void run_line(const KernelArgs& args, std::int64_t line, float* sums, StopCheck& check) const {
     const auto* x = reinterpret_cast<const float*>(args.inputs[0]) + line * s_.width * s_.channels;
@@ -69,22 +72,30 @@ class ConvTransposeRows final : public CpuKernel {
         reinterpret_cast<float*>(args.outputs[0]) + line * s_.tap_rows * s_.width * s_.piece();
     const auto* weights = reinterpret_cast<const float*>(packed_.get());
     const float* bias = weights + s_.columns() * s_.channels;
-    for (std::int64_t p = 0; p < s_.width && !check.spend(s_.columns()); p += positions_at_once) {
+    const std::int64_t columns = s_.used_columns();
+    for (std::int64_t p = 0; p < s_.width && !check.spend(columns); p += positions_at_once) {
       const std::int64_t n = std::min(positions_at_once, s_.width - p);
-      for (std::int64_t i = 0; i < n; ++i) std::copy_n(bias, s_.columns(), sums + i * s_.columns());
-      multiply_until(
-          {x + p * s_.channels, s_.channels, weights, simd_panel, simd_panel * s_.channels, sums,
-           s_.columns(), n, s_.channels, used_columns(), true},
-          check);
-      for (const Unary& u : post_ops_) simd().unary(u, sums, sums, n * s_.columns());
-      for (std::int64_t i = 0; i < n; ++i)
-        for (std::int64_t r = 0; r < s_.tap_rows; ++r)
-          std::copy_n(sums + i * s_.columns() + r * s_.piece(), s_.piece(),
-                      y + (r * s_.width + p + i) * s_.piece());
+      for (std::int64_t i = 0; i < n; ++i) std::copy_n(bias, columns, sums + i * columns);
+      multiply_until({x + p * s_.channels, s_.channels, weights, simd_panel,
+                      simd_panel * s_.channels, sums, columns, n, s_.channels, columns, true},
+                     check);
+      for (std::int64_t r = 0; r < s_.tap_rows; ++r)
+        write_pieces(sums + r * s_.piece(), n, y + (r * s_.width + p) * s_.piece());
     }
   }
-  // A multiple of the vectors of any instruction set.
-  std::int64_t used_columns() const { return round_up(s_.tap_rows * s_.piece(), 16); }
+  // The pieces of one row of taps of `n` positions, side by side, and what follows the convolution:
+  // on them alone, since `sums` may have many columns that are not used.
+  void write_pieces(const float* sums, std::int64_t n, float* y) const {
+    const std::int64_t piece = s_.piece();
+    for (std::int64_t i = 0; i < n; ++i, sums += s_.used_columns()) {
+      float* to = y + i * piece;
+      if (piece >= 16)
+        std::copy_n(sums, piece, to);
+      else
+        for (std::int64_t k = 0; k < piece; ++k) to[k] = sums[k];
+    }
+    for (const Unary& u : post_ops_) simd().unary(u, y, y, n * piece);
+  }
 
   TransposedSizes s_;
   std::shared_ptr<const std::byte> packed_;
