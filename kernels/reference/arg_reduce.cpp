@@ -9,6 +9,7 @@
 #include "graph/ops/reduce.h"
 #include "kernels/contract/iterate.h"
 #include "kernels/contract/kernel.h"
+#include "kernels/cpu/arg_reduce_rows.h"
 #include "kernels/gpu/kernels.h"
 
 namespace quern {
@@ -61,10 +62,13 @@ Cost arg_reduce_flops(const Op&, std::span<const TensorType> inputs,
   return cost;
 }
 
+constexpr CpuImplementation arg_reduce_implementations[] = {{"rows", select_arg_reduce_rows}};
+
 }  // namespace
 
 const OpKernels& ArgReduce::kernels() {
   static constexpr OpKernels table{.reference = {arg_reduce_reference},
+                                   .cpu = arg_reduce_implementations,
                                    .flops = arg_reduce_flops,
                                    .gpu = gpu::select_arg_reduce};
   return table;

@@ -8,6 +8,7 @@
 #include "graph/ops/rearrange.h"
 #include "kernels/contract/kernel.h"
 #include "kernels/contract/movement.h"
+#include "kernels/cpu/depth_space_copy.h"
 #include "kernels/gpu/kernels.h"
 
 namespace quern {
@@ -38,10 +39,13 @@ Status depth_space_reference(const ReferenceCall& call) {
   return {};
 }
 
+constexpr CpuImplementation depth_space_implementations[] = {{"copy", select_depth_space_copy}};
+
 }  // namespace
 
 const OpKernels& DepthSpace::kernels() {
   static constexpr OpKernels table{.reference = {depth_space_reference},
+                                   .cpu = depth_space_implementations,
                                    .gpu = gpu::select_depth_space};
   return table;
 }

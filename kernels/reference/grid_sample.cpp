@@ -15,6 +15,7 @@
 #include "graph/ops/windows.h"
 #include "kernels/contract/kernel.h"
 #include "kernels/contract/window.h"
+#include "kernels/cpu/grid_sample_rows.h"
 #include "kernels/gpu/kernels.h"
 
 namespace quern {
@@ -143,10 +144,13 @@ Status grid_sample_reference(const ReferenceCall& call) {
   return {};
 }
 
+constexpr CpuImplementation grid_sample_implementations[] = {{"rows", select_grid_sample_rows}};
+
 }  // namespace
 
 const OpKernels& GridSample::kernels() {
   static constexpr OpKernels table{.reference = {grid_sample_reference},
+                                   .cpu = grid_sample_implementations,
                                    .gpu = gpu::select_grid_sample};
   return table;
 }

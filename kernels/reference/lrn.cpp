@@ -9,6 +9,7 @@
 #include "graph/ops/lp_norm.h"
 #include "kernels/contract/iterate.h"
 #include "kernels/contract/kernel.h"
+#include "kernels/cpu/lrn_rows.h"
 #include "kernels/gpu/kernels.h"
 
 namespace quern {
@@ -59,11 +60,15 @@ Cost lrn_flops(const Op& op, std::span<const TensorType> inputs,
   return cost;
 }
 
+constexpr CpuImplementation lrn_implementations[] = {{"rows", select_lrn_rows}};
+
 }  // namespace
 
 const OpKernels& Lrn::kernels() {
-  static constexpr OpKernels table{
-      .reference = {lrn_reference}, .flops = lrn_flops, .gpu = gpu::select_lrn};
+  static constexpr OpKernels table{.reference = {lrn_reference},
+                                   .cpu = lrn_implementations,
+                                   .flops = lrn_flops,
+                                   .gpu = gpu::select_lrn};
   return table;
 }
 

@@ -2,7 +2,9 @@
 #include <limits>
 
 #include "graph/ops/reduce.h"
+#include "kernels/cpu/arg_reduce_rows.h"
 #include "tests/expect.h"
+#include "tests/kernels/kernel_test.h"
 #include "tests/kernels/op_test.h"
 
 namespace quern::testing {
@@ -57,6 +59,34 @@ TEST(ArgReduce, RefusesWhatDoesNotFit) {
   EXPECT_CONTAINS(error_of(ArgReduce{.axis = 2}, {tensor<float>({1, 1}, {0})}),
                   "axis 2 is outside of rank 2");
   EXPECT_CONTAINS(error_of(ArgReduce{}, {tensor<bool>({1}, {true})}), "must be of numbers");
+}
+
+// Whole numbers, so that there are equals, with a NaN here and there.
+TEST(ArgReduceRows, FindsWhatTheReferenceFinds) {
+  struct Case {
+    Shape shape;
+    std::int64_t axis;
+  };
+  const Case cases[] = {
+      {{7}, 0},          {{300, 5}, 1},  {{40, 1000}, -1}, {{2, 21, 40, 30}, 1}, {{2, 3, 700}, 1},
+      {{5, 4, 3, 2}, 0}, {{6, 1, 9}, 1}, {{3, 7, 1}, 1},   {{1, 2, 2, 1, 4}, 2}};
+  RandomTensors random(7);
+  for (const Case& c : cases)
+    for (const int nan_every : {0, 13, 2}) {
+      Tensor x = random.integers<float>(c.shape, -3, 3);
+      auto* p = reinterpret_cast<float*>(x.mutable_data());
+      for (std::int64_t i = 0; nan_every && i < c.shape.elements(); i += nan_every) p[i] = nan;
+      for (const bool is_max : {true, false})
+        for (const bool last : {true, false})
+          for (const int threads : {1, 2}) {
+            const ArgReduce op{.is_max = is_max, .axis = c.axis, .select_last_index = last};
+            const SelectedRun got =
+                run_selected(op, {x}, {}, 1, threads, std::nullopt, select_arg_reduce_rows);
+            ASSERT_FALSE(got.implementation.empty());
+            EXPECT_TRUE(same_bytes(got.outputs[0], run(op, {x})))
+                << c.shape.text() << " along " << c.axis << ", a NaN every " << nan_every;
+          }
+    }
 }
 
 }  // namespace

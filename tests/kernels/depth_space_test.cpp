@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "graph/ops/rearrange.h"
+#include "kernels/cpu/depth_space_copy.h"
 #include "tests/expect.h"
+#include "tests/kernels/kernel_test.h"
 #include "tests/kernels/movement_test.h"
 
 namespace quern::testing {
@@ -50,6 +52,29 @@ TEST(DepthSpace, Refuses) {
   EXPECT_CONTAINS(error_of(DepthSpace{.block = 0}, {counting({1, 1, 1, 1})}), "blocksize");
   EXPECT_CONTAINS(error_of(DepthSpace{.block = int_max}, {counting({1, 1, 1, 1})}), "blocksize");
   EXPECT_CONTAINS(error_of(DepthSpace{}, {counting({1, 1, 1})}), "must have rank 4");
+}
+
+// Elements of every size, as the input lies, with one thread and two.
+TEST(DepthSpaceCopy, IsTheReference) {
+  RandomTensors random(10);
+  for (const DepthSpaceKind kind : {dcr, crd, s2d})
+    for (const std::int64_t block : {1, 2, 3}) {
+      const Shape shape =
+          kind == s2d ? Shape{2, 5, 4 * block, 7 * block} : Shape{2, 8 * block * block, 9, 6};
+      std::vector<Layout> layouts = {Layout::row_major(shape), Layout::channels_last(shape)};
+      if (shape[1] % 8 == 0) layouts.push_back(Layout::channel_blocked(shape, 8));
+      const DepthSpace op{.kind = kind, .block = block};
+      for (const Tensor& x : {random.floats(shape), random.bytes<std::uint8_t>(shape),
+                              random.integers<std::int64_t>(shape, -100, 100)})
+        for (const Layout& layout : layouts)
+          for (const int threads : {1, 2}) {
+            const SelectedRun got =
+                run_selected(op, {x}, {}, 1, threads, layout, select_depth_space_copy);
+            EXPECT_EQ(got.implementation, "copy");
+            EXPECT_TRUE(same_bytes(got.outputs[0], run(op, {x})))
+                << shape.text() << " lying as " << layout.text();
+          }
+    }
 }
 
 }  // namespace

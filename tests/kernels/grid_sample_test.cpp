@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "graph/ops/resampling.h"
+#include "kernels/cpu/grid_sample_rows.h"
 #include "tests/expect.h"
+#include "tests/kernels/kernel_test.h"
 #include "tests/kernels/spatial_test.h"
 
 namespace quern::testing {
@@ -164,6 +166,41 @@ TEST(AffineGrid, RefusesWhatDoesNotFit) {
   EXPECT_CONTAINS(error_of(AffineGrid{}, {theta, size({2, 1, 2, 2})}), "another number of images");
   EXPECT_CONTAINS(error_of(AffineGrid{}, {theta, size({1, 1, -2, 2})}), "size holds -2");
   EXPECT_EQ(dims_of(AffineGrid{}, {unranked(), i64({5})}), (Dims{Dim(), Dim(), Dim(), Dim(), 3}));
+}
+
+// Positions inside, at elements, at edges, far outside and nowhere. An infinite element shows
+// whether anything reads it that must not, by a NaN.
+TEST(GridSampleRows, AreAsTheReference) {
+  RandomTensors random(9);
+  for (const Shape& shape : {Shape{2, 3, 5, 7}, Shape{1, 9, 1, 4}, Shape{1, 2, 8, 8}}) {
+    Tensor x = random.floats(shape);
+    Tensor grid = random.floats({shape[0], 11, 50, 2}, -1.5f, 1.5f);
+    auto* p = reinterpret_cast<float*>(grid.mutable_data());
+    const float special[] = {-1, 1, 0, 0.5f, -40, 1e30f, nan, INFINITY};
+    for (std::int64_t i = 0; i < grid.shape().elements(); i += 3)
+      p[i] = special[static_cast<std::size_t>(i / 3) % std::size(special)];
+    reinterpret_cast<float*>(x.mutable_data())[1] = INFINITY;
+    for (const ResizeMode mode : {ResizeMode::nearest, ResizeMode::linear})
+      for (const GridPadding padding :
+           {GridPadding::zeros, GridPadding::border, GridPadding::reflection})
+        for (const bool corners : {false, true}) {
+          const GridSample op{.mode = mode, .padding = padding, .align_corners = corners};
+          const Tensor wanted = run(op, {x, grid});
+          for (const int threads : {1, 2}) {
+            const SelectedRun got =
+                run_selected(op, {x, grid}, {}, 1, threads, std::nullopt, select_grid_sample_rows);
+            ASSERT_FALSE(got.implementation.empty());
+            const auto y = got.outputs[0].span<float>();
+            const auto z = wanted.span<float>();
+            for (std::size_t i = 0; i < z.size(); ++i)
+              if (y[i] != z[i]) {
+                ASSERT_NEAR(y[i], z[i], 4e-7f)
+                    << shape.text() << " at " << i << ", mode " << static_cast<int>(mode)
+                    << ", padding " << static_cast<int>(padding) << ", corners " << corners;
+              }
+          }
+        }
+  }
 }
 
 }  // namespace
