@@ -225,12 +225,14 @@ void transpose_tile(const CopyLoop& l, std::size_t other, const T* src, T* dst) 
     }
 }
 
-// The dimension to tile against the last one; the rank if plain runs are as good.
+// The dimension to tile against the last one; the rank if plain runs are as good: reading a line of
+// memory two or three times costs less than tiles so thin.
 std::size_t tiled_dimension(const CopyLoop& l) {
+  constexpr std::int64_t thinnest_tile = 4;
   const std::size_t rank = l.dims.rank();
   if (rank < 2 || l.src[rank - 1] == 1) return rank;
   for (std::size_t d = 0; d + 1 < rank; ++d)
-    if (l.src[d] == 1 && l.dims[d] > 1) return d;
+    if (l.src[d] == 1 && l.dims[d] >= thinnest_tile) return d;
   return rank;
 }
 
