@@ -89,6 +89,9 @@ struct Dispatch {
   std::vector<BufferUse> buffers;        // by binding
   std::array<std::uint32_t, 3> groups = {1, 1, 1};
   std::uint32_t subgroup = 0;  // required subgroup size; 0: the device's choice
+  // The shader reads gl_NumWorkGroups.z, so that all of z goes out at once. No shader reads that of
+  // y, and that of x matters only where y has more than one.
+  bool counts_z = false;
   // Alternatives with the same buffers and the same result; the device measures which is fastest.
   // All add in the same order, so that results are equal to the bit, except for the sign of a sum
   // that underflowed to zero.

@@ -192,7 +192,9 @@ void push_product(Dispatch& d, const Product& p, std::uint32_t parts) {
   for (const auto* pair : {p.batch, p.a_batch, p.w_batch})
     for (int i = 0; i < 2; ++i) d.push.push_back(word(pair[i]));
   d.push.push_back(word(p.w_first));
-  if (is_tiled(d)) d.push.push_back(parts);
+  if (!is_tiled(d)) return;
+  d.push.push_back(parts);
+  d.counts_z = parts > 1;
 }
 
 }  // namespace

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <chrono>
 
+#include "engine/vocabulary/multiples.h"
 #include "engine/vocabulary/text_util.h"
 #include "graph/ops/fill.h"
 
@@ -147,11 +148,18 @@ void Recorder::clear(const Range& range) {
 
 namespace {
 
-// Dispatches are cut along y or x: shaders take the extents of their grid's other axes from
-// gl_NumWorkGroups.
-std::size_t axis_of(const Dispatch& work) {
-  return work.groups[1] > 1 ? 1 : 0;
-}
+// A part of a dispatch's workgroups.
+struct PartOfGrid {
+  std::array<std::uint32_t, 3> first{};
+  std::array<std::uint32_t, 3> groups;
+
+  // Keeps part `part` of `parts` along an axis.
+  void keep(std::size_t axis, std::uint32_t part, std::uint32_t parts) {
+    const std::uint64_t length = groups[axis];
+    first[axis] = static_cast<std::uint32_t>(length * part / parts);
+    groups[axis] = static_cast<std::uint32_t>(length * (part + 1) / parts) - first[axis];
+  }
+};
 
 }  // namespace
 
@@ -170,17 +178,20 @@ Result<Pipeline> Recorder::pipeline_of(const Dispatch& work, std::span<const Bin
 Status Recorder::dispatch(const Dispatch& work, std::span<const Binding> bindings, Core::Base base,
                           std::uint32_t parts) {
   QUERN_ASSIGN(const Pipeline pipeline, pipeline_of(work, bindings, base));
-  const std::size_t axis = axis_of(work);
-  parts = std::clamp(parts, 1u, std::max(work.groups[axis], 1u));
-  const std::uint64_t length = work.groups[axis];
+  // Along y or x, and where that gives too few parts along z, too.
+  const std::size_t axis = work.groups[1] > 1 ? 1 : 0;
+  const auto most = [&](std::size_t of, std::uint32_t wanted) {
+    return std::clamp(wanted, 1u, std::max(work.groups[of], 1u));
+  };
+  const std::uint32_t along = most(axis, parts);
+  const std::uint32_t deep = work.counts_z ? 1 : most(2, ceil_div(parts, along));
   const std::uint32_t split = core_->options().split;
-  for (std::uint32_t part = 0; part < parts; ++part) {
+  for (std::uint32_t part = 0; part < along * deep; ++part) {
     if (part || (split && dispatches_ && dispatches_ % split == 0)) QUERN_TRY(cut());
-    std::array<std::uint32_t, 3> first{};
-    std::array<std::uint32_t, 3> groups = work.groups;
-    first[axis] = static_cast<std::uint32_t>(length * part / parts);
-    groups[axis] = static_cast<std::uint32_t>(length * (part + 1) / parts) - first[axis];
-    QUERN_TRY(dispatch_groups(work, pipeline, bindings, first, groups));
+    PartOfGrid grid{.groups = work.groups};
+    grid.keep(axis, part % along, along);
+    grid.keep(2, part / along, deep);
+    QUERN_TRY(dispatch_groups(work, pipeline, bindings, grid.first, grid.groups));
   }
   return {};
 }

@@ -23,13 +23,18 @@ constexpr std::size_t most_recordings = 8;
 double work_of(const Step& s) {
   return s.cost.flops + 16 * s.cost.bytes;
 }
-// A piece of a recording: some tens of milliseconds of a processor, or of a small GPU.
+// A piece of a recording: some tens of milliseconds of a small GPU, or of a slow processor
+// (products in software: 1.3 GFLOP/s have been seen on two cores). Short pieces go out several at a
+// time.
 double piece_of(const Core& core) {
   if (core.options().piece) return static_cast<double>(core.options().piece);
-  return core.capabilities().target().software ? 5e8 : 4e9;
+  return core.capabilities().target().software ? 1e8 : 4e9;
 }
 // More than this goes out in pieces in any case: systems end work of some seconds.
-constexpr double long_pieces = 64;
+double longest_whole(const Core& core) {
+  if (core.options().piece) return 64 * static_cast<double>(core.options().piece);
+  return core.capabilities().target().software ? 3.2e10 : 2.56e11;
+}
 }  // namespace
 
 Result<std::unique_ptr<ExecutionContext>> VulkanContext::create(
@@ -297,8 +302,8 @@ Result<std::unique_ptr<Recorder>> VulkanContext::record(const Batch& batch, Cutt
 VulkanContext::Cutting VulkanContext::cutting_for(const Stop* stop) const {
   const double piece = piece_of(*core_);
   const bool may_end_early = stop && stop->has_deadline();
-  return work_ > piece && (may_end_early || work_ > long_pieces * piece) ? Cutting::pieces
-                                                                         : Cutting::whole;
+  return work_ > piece && (may_end_early || work_ > longest_whole(*core_)) ? Cutting::pieces
+                                                                           : Cutting::whole;
 }
 
 std::uint32_t VulkanContext::most_parts(const Step& s) const {
