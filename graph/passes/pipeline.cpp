@@ -7,6 +7,7 @@
 #include "graph/ops/concat.h"
 #include "graph/ops/control_flow.h"
 #include "graph/ops/conv.h"
+#include "graph/ops/einsum.h"
 #include "graph/ops/gather.h"
 #include "graph/ops/layer_norm.h"
 #include "graph/ops/matmul.h"
@@ -84,6 +85,7 @@ constexpr Pass table[] = {
     {"sink_transposes", simplify, roots<Binary>(), passes::sink_transposes},
     {"reduce_before_transpose", simplify, roots<Reduce>(), passes::reduce_before_transpose},
     {"transpose_in_matmul", simplify, roots<MatMul>(), passes::transpose_in_matmul},
+    {"einsum_to_matmul", simplify, roots<Einsum>(), passes::einsum_to_matmul},
     // integers, before their floats change
     {"cancel_quantize", simplify, roots<Quantize>(), passes::cancel_quantize},
     {"move_quantized", simplify, roots<Quantize>(), passes::move_quantized},

@@ -14,6 +14,7 @@
 #include "graph/ops/conv.h"
 #include "graph/ops/fill.h"
 #include "graph/ops/gather.h"
+#include "graph/ops/infer.h"
 #include "graph/ops/matmul.h"
 #include "graph/ops/pool.h"
 #include "graph/ops/quantised_products.h"
@@ -31,9 +32,6 @@
 namespace quern::passes {
 namespace {
 
-bool is_8bit(DType t) {
-  return t == DType::i8 || t == DType::u8;
-}
 bool is_narrow_integer(DType t) {
   return is_8bit(t) || t == DType::i16 || t == DType::u16;
 }

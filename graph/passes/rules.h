@@ -59,6 +59,9 @@ Result<bool> sink_transposes(Graph& g, NodeId id);
 Result<bool> reduce_before_transpose(Graph& g, NodeId id);
 Result<bool> transpose_in_matmul(Graph& g, NodeId id);
 
+// einsum.cpp
+Result<bool> einsum_to_matmul(Graph& g, NodeId id);
+
 // quantized.cpp
 Result<bool> cancel_quantize(Graph& g, NodeId id);
 Result<bool> move_quantized(Graph& g, NodeId id);
