@@ -17,7 +17,7 @@
 namespace quern {
 namespace {
 
-constexpr std::int64_t lanes_at_once = 512;
+constexpr std::int64_t arg_lanes = 512;
 
 class ArgReduceRows final : public CpuKernel {
  public:
@@ -62,19 +62,18 @@ class ArgReduceRows final : public CpuKernel {
   // ---- along another axis
 
   void lanes(const float* x, std::int64_t* y, const Stop* stop, const Parallel& parallel) const {
-    const std::int64_t parts = ceil_div(s_.inner, lanes_at_once);
-    const std::int64_t width = std::min(lanes_at_once, s_.inner);
-    parallel(s_.outer * parts, row_grain(s_.axis * width),
-             [&](std::int64_t begin, std::int64_t end) {
-               StopCheck check(stop);
-               for (std::int64_t p = begin; p < end && !check.is_over(); ++p) {
-                 const std::int64_t first = p % parts * lanes_at_once;
-                 const std::int64_t outer = p / parts;
-                 lanes_of(x + outer * s_.axis * s_.inner + first,
-                          std::min(lanes_at_once, s_.inner - first), y + outer * s_.inner + first,
-                          check);
-               }
-             });
+    const std::int64_t parts = ceil_div(s_.inner, arg_lanes);
+    const std::int64_t width = std::min(arg_lanes, s_.inner);
+    parallel(
+        s_.outer * parts, row_grain(s_.axis * width), [&](std::int64_t begin, std::int64_t end) {
+          StopCheck check(stop);
+          for (std::int64_t p = begin; p < end && !check.is_over(); ++p) {
+            const std::int64_t first = p % parts * arg_lanes;
+            const std::int64_t outer = p / parts;
+            lanes_of(x + outer * s_.axis * s_.inner + first, std::min(arg_lanes, s_.inner - first),
+                     y + outer * s_.inner + first, check);
+          }
+        });
   }
   void lanes_of(const float* x, std::int64_t n, std::int64_t* y, StopCheck& check) const {
     // The first of equals stays unless the last is wanted; a NaN gives way to another NaN alone.
@@ -88,8 +87,8 @@ class ArgReduceRows final : public CpuKernel {
   template <class Better>
   void fold(const float* x, std::int64_t n, std::int64_t* y, StopCheck& check,
             Better is_better) const {
-    float best[lanes_at_once];
-    std::int32_t at[lanes_at_once] = {};
+    float best[arg_lanes];
+    std::int32_t at[arg_lanes] = {};
     std::copy_n(x, n, best);
     for (std::int32_t k = 1; k < s_.axis && !check.spend(n); ++k) {
       const float* line = x + k * s_.inner;

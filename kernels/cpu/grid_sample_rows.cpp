@@ -20,10 +20,10 @@
 namespace quern {
 namespace {
 
-constexpr std::int64_t positions_at_once = 256;
+constexpr std::int64_t samples_at_once = 256;
 
 // One coordinate: at most two elements along an axis, and their weights.
-struct AxisTaps {
+struct SampleAxis {
   std::array<std::int32_t, 2> index;
   std::array<float, 2> weight;
   int count = 0;
@@ -54,8 +54,8 @@ class ImageAxis {
         low_(op.align_corners ? 0.0f : -0.5f),
         high_(size_ - 1 - low_) {}
 
-  AxisTaps taps(float coordinate) const {
-    AxisTaps t;
+  SampleAxis taps(float coordinate) const {
+    SampleAxis t;
     const float at = position(coordinate);
     if (op_.mode == ResizeMode::nearest) {
       add(t, at, 1);
@@ -77,7 +77,7 @@ class ImageAxis {
     if (op_.padding == GridPadding::reflection) v = reflected(v, low_, high_);
     return std::isnan(v) ? 0 : std::clamp(v, -3.0f, size_ + 2);
   }
-  void add(AxisTaps& t, float i, float weight) const {
+  void add(SampleAxis& t, float i, float weight) const {
     if (weight == 0) return;
     if (!(i >= 0 && i <= size_ - 1)) {
       if (op_.padding == GridPadding::zeros) return;
@@ -93,9 +93,9 @@ class ImageAxis {
 
 // What `n` positions read: tap t of position i is at t * n + i.
 struct SampleTaps {
-  std::array<std::int32_t, 4 * positions_at_once> index;
-  std::array<float, 4 * positions_at_once> weight;
-  std::array<std::int32_t, positions_at_once> outside;  // positions without a tap
+  std::array<std::int32_t, 4 * samples_at_once> index;
+  std::array<float, 4 * samples_at_once> weight;
+  std::array<std::int32_t, samples_at_once> outside;  // positions without a tap
   std::int64_t outside_count;
 };
 
@@ -114,16 +114,16 @@ class GridSampleRows final : public CpuKernel {
     const auto* x = reinterpret_cast<const float*>(args.inputs[0]);
     const auto* grid = reinterpret_cast<const float*>(args.inputs[1]);
     auto* y = reinterpret_cast<float*>(args.outputs[0]);
-    const std::int64_t parts = ceil_div(positions_, positions_at_once);
-    const std::int64_t width = std::min(positions_, positions_at_once);
+    const std::int64_t parts = ceil_div(positions_, samples_at_once);
+    const std::int64_t width = std::min(positions_, samples_at_once);
     parallel(images_ * parts, row_grain(width * (channels_ + 8)),
              [&](std::int64_t begin, std::int64_t end) {
                SampleTaps taps;
                StopCheck check(args.stop);
                for (std::int64_t p = begin; p < end && !check.is_over(); ++p) {
                  const std::int64_t image = p / parts;
-                 const std::int64_t first = p % parts * positions_at_once;
-                 const std::int64_t n = std::min(positions_at_once, positions_ - first);
+                 const std::int64_t first = p % parts * samples_at_once;
+                 const std::int64_t n = std::min(samples_at_once, positions_ - first);
                  collect(grid + (image * positions_ + first) * 2, n, taps);
                  sample(taps, x + image * channels_ * height_ * width_, n,
                         y + image * channels_ * positions_ + first, check);
@@ -138,8 +138,8 @@ class GridSampleRows final : public CpuKernel {
     const ImageAxis columns(op_, width_);
     taps.outside_count = 0;
     for (std::int64_t i = 0; i < n; ++i) {
-      const AxisTaps row = rows.taps(grid[2 * i + 1]);
-      const AxisTaps column = columns.taps(grid[2 * i]);
+      const SampleAxis row = rows.taps(grid[2 * i + 1]);
+      const SampleAxis column = columns.taps(grid[2 * i]);
       std::int64_t count = 0;
       for (std::size_t r = 0; r < static_cast<std::size_t>(row.count); ++r)
         for (std::size_t c = 0; c < static_cast<std::size_t>(column.count); ++c, ++count) {

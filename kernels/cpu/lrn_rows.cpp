@@ -18,7 +18,7 @@
 namespace quern {
 namespace {
 
-constexpr std::int64_t lanes_at_once = 512;
+constexpr std::int64_t lrn_lanes = 512;
 constexpr std::int64_t most_channels = 32;  // of a window
 
 class LrnRows final : public CpuKernel {
@@ -33,15 +33,15 @@ class LrnRows final : public CpuKernel {
   Status run(const KernelArgs& args, KernelState*, const Parallel& parallel) const override {
     const auto* x = reinterpret_cast<const float*>(args.inputs[0]);
     auto* y = reinterpret_cast<float*>(args.outputs[0]);
-    const std::int64_t parts = ceil_div(inner_, lanes_at_once);
-    const std::int64_t width = std::min(inner_, lanes_at_once);
+    const std::int64_t parts = ceil_div(inner_, lrn_lanes);
+    const std::int64_t width = std::min(inner_, lrn_lanes);
     parallel(images_ * parts, row_grain(width * channels_ * 4),
              [&](std::int64_t begin, std::int64_t end) {
                StopCheck check(args.stop);
                for (std::int64_t p = begin; p < end && !check.is_over(); ++p) {
-                 const std::int64_t first = p % parts * lanes_at_once;
+                 const std::int64_t first = p % parts * lrn_lanes;
                  const std::int64_t at = p / parts * channels_ * inner_ + first;
-                 lanes(x + at, std::min(lanes_at_once, inner_ - first), y + at, check);
+                 lanes(x + at, std::min(lrn_lanes, inner_ - first), y + at, check);
                }
              });
     return {};
@@ -51,8 +51,8 @@ class LrnRows final : public CpuKernel {
   void lanes(const float* x, std::int64_t n, float* y, StopCheck& check) const {
     const Simd& s = simd();
     const float* lines[most_channels];
-    float base[lanes_at_once];
-    float root[lanes_at_once];
+    float base[lrn_lanes];
+    float root[lrn_lanes];
     const std::int64_t before = (op_.size - 1) / 2;
     for (std::int64_t c = 0; c < channels_ && !check.spend((op_.size + 16) * n); ++c) {
       const std::int64_t first = std::max<std::int64_t>(0, c - before);

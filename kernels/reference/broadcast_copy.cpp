@@ -7,6 +7,7 @@
 #include "graph/ops/tile.h"
 #include "kernels/contract/kernel.h"
 #include "kernels/contract/movement.h"
+#include "kernels/cpu/tile_copy.h"
 #include "kernels/gpu/kernels.h"
 
 namespace quern {
@@ -45,6 +46,8 @@ Status tile_reference(const ReferenceCall& call) {
   return {};
 }
 
+constexpr CpuImplementation tile_implementations[] = {{"copy", select_tile_copy}};
+
 }  // namespace
 
 const OpKernels& Expand::kernels() {
@@ -53,7 +56,8 @@ const OpKernels& Expand::kernels() {
 }
 
 const OpKernels& Tile::kernels() {
-  static constexpr OpKernels table{.reference = {tile_reference}, .gpu = gpu::select_tile};
+  static constexpr OpKernels table{
+      .reference = {tile_reference}, .cpu = tile_implementations, .gpu = gpu::select_tile};
   return table;
 }
 

@@ -5,6 +5,7 @@
 #include "graph/ops/rearrange.h"
 #include "kernels/contract/kernel.h"
 #include "kernels/contract/movement.h"
+#include "kernels/cpu/trilu_copy.h"
 #include "kernels/gpu/kernels.h"
 
 namespace quern {
@@ -38,10 +39,13 @@ Status trilu_reference(const ReferenceCall& call) {
   return {};
 }
 
+constexpr CpuImplementation trilu_implementations[] = {{"copy", select_trilu_copy}};
+
 }  // namespace
 
 const OpKernels& Trilu::kernels() {
-  static constexpr OpKernels table{.reference = {trilu_reference}, .gpu = gpu::select_trilu};
+  static constexpr OpKernels table{
+      .reference = {trilu_reference}, .cpu = trilu_implementations, .gpu = gpu::select_trilu};
   return table;
 }
 

@@ -7,6 +7,7 @@
 
 #include "kernels/contract/iterate.h"
 #include "kernels/contract/kernel.h"
+#include "kernels/cpu/where_rows.h"
 #include "kernels/gpu/kernels.h"
 
 namespace quern {
@@ -40,10 +41,13 @@ Status where_reference(const ReferenceCall& call) {
   return {};
 }
 
+constexpr CpuImplementation where_implementations[] = {{"rows", select_where_rows}};
+
 }  // namespace
 
 const OpKernels& Where::kernels() {
-  static constexpr OpKernels table{.reference = {where_reference}, .gpu = gpu::select_where};
+  static constexpr OpKernels table{
+      .reference = {where_reference}, .cpu = where_implementations, .gpu = gpu::select_where};
   return table;
 }
 

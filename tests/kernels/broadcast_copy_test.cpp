@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "graph/ops/tile.h"
+#include "kernels/cpu/tile_copy.h"
 #include "tests/expect.h"
+#include "tests/kernels/kernel_test.h"
 #include "tests/kernels/movement_test.h"
 
 namespace quern::testing {
@@ -50,6 +52,34 @@ TEST(Tile, Infer) {
   EXPECT_EQ(infer_text(Tile{}, {f32({4}), ints({int_max})}), "f32[9223372036854775807]");
   EXPECT_CONTAINS(error_of(Tile{}, {counting({2}), ints({1, 1})}), "2 repeats");
   EXPECT_CONTAINS(error_of(Tile{}, {counting({2}), ints({-1})}), "negative entry");
+}
+
+TEST(TileCopy, IsTheReference) {
+  struct Case {
+    Shape x;
+    std::vector<std::int64_t> repeats;
+  };
+  const Case cases[] = {{{3, 5}, {2, 3}},
+                        {{1, 7, 4}, {6, 1, 1}},
+                        {{2, 3, 4, 5}, {1, 1, 2, 2}},
+                        {{4, 1, 3}, {1, 50, 1}},
+                        {{9}, {1}},
+                        {{}, {}},
+                        {{64, 33}, {1, 20}},
+                        {{2, 1, 1, 1, 2}, {2, 2, 2, 1, 1}}};
+  RandomTensors random(13);
+  for (const Case& c : cases)
+    for (const Tensor& x : {random.floats(c.x), random.bytes<std::uint8_t>(c.x)})
+      for (const int threads : {1, 2}) {
+        Tensor repeats =
+            Tensor::zeros({DType::i64, {static_cast<std::int64_t>(c.repeats.size())}}).value();
+        std::copy(c.repeats.begin(), c.repeats.end(),
+                  reinterpret_cast<std::int64_t*>(repeats.mutable_data()));
+        const std::vector<Tensor> inputs = {x, repeats};
+        const SelectedRun got =
+            run_selected(Tile{}, inputs, {}, 1, threads, std::nullopt, select_tile_copy);
+        EXPECT_TRUE(same_bytes(got.outputs[0], run(Tile{}, inputs))) << c.x.text();
+      }
 }
 
 }  // namespace

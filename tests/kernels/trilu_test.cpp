@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "graph/ops/rearrange.h"
+#include "kernels/cpu/trilu_copy.h"
 #include "tests/expect.h"
+#include "tests/kernels/kernel_test.h"
 #include "tests/kernels/movement_test.h"
 
 namespace quern::testing {
@@ -38,6 +40,23 @@ TEST(Trilu, Infer) {
   EXPECT_CONTAINS(error_of(Trilu{}, {counting({3})}), "rank 2 or more");
   EXPECT_CONTAINS(error_of(Trilu{}, {counting({1, 1}), ints({1, 2})}), "one element");
   EXPECT_CONTAINS(error_of(Trilu{}, {counting({1, 1}), counting({})}), "i64 or i32");
+}
+
+TEST(TriluCopy, IsTheReference) {
+  RandomTensors random(12);
+  for (const Shape& shape : {Shape{2, 3, 5, 7}, Shape{6, 4}, Shape{3, 1, 9}, Shape{2, 70, 70}})
+    for (const bool upper : {true, false})
+      for (const std::int64_t k : {std::int64_t{0}, std::int64_t{1}, std::int64_t{-2},
+                                   std::int64_t{6}, std::int64_t{-9}, int_min, int_max})
+        for (const Tensor& x : {random.floats(shape), random.bytes<std::uint8_t>(shape)})
+          for (const int threads : {1, 2}) {
+            const Trilu op{.upper = upper};
+            const std::vector<Tensor> inputs = {x, tensor<std::int64_t>({}, {k})};
+            const SelectedRun got =
+                run_selected(op, inputs, {}, 1, threads, std::nullopt, select_trilu_copy);
+            EXPECT_TRUE(same_bytes(got.outputs[0], run(op, inputs)))
+                << shape.text() << " from " << k << ", upper " << upper;
+          }
 }
 
 }  // namespace

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "graph/ops/where.h"
 
+#include "kernels/cpu/where_rows.h"
 #include "tests/expect.h"
+#include "tests/kernels/kernel_test.h"
 #include "tests/kernels/op_test.h"
 
 namespace quern::testing {
@@ -53,6 +55,38 @@ TEST(Where, RefusesWhatDoesNotFit) {
   EXPECT_CONTAINS(
       error_of(Where{}, {tensor<bool>({2}, {true, true}), tensor<float>({3}, {1, 2, 3}), f}),
       "does not broadcast");
+}
+
+// Broadcasts along any dimensions, elements of every size, lines of more than a piece.
+TEST(WhereRows, AreTheReference) {
+  struct Case {
+    Shape condition, a, b;
+  };
+  const Case cases[] = {{{1, 1, 40, 50}, {2, 3, 40, 50}, {}},
+                        {{5, 1}, {5, 7}, {1, 7}},
+                        {{40000}, {40000}, {1}},
+                        {{}, {3, 4}, {4}},
+                        {{2, 1, 3, 1}, {1, 4, 1, 5}, {2, 4, 3, 5}},
+                        {{1, 9}, {6, 1}, {6, 9}},
+                        {{}, {}, {}}};
+  RandomTensors random(11);
+  const auto check = [&]<class T>(const Case& c, T) {
+    const std::vector<Tensor> inputs = {random.integers<bool>(c.condition, 0, 1),
+                                        random.integers<T>(c.a, 0, 99),
+                                        random.integers<T>(c.b, 0, 99)};
+    for (const int threads : {1, 2}) {
+      const SelectedRun got =
+          run_selected(Where{}, inputs, {}, 1, threads, std::nullopt, select_where_rows);
+      EXPECT_TRUE(same_bytes(got.outputs[0], run(Where{}, inputs)))
+          << c.condition.text() << " of " << c.a.text() << " and " << c.b.text();
+    }
+  };
+  for (const Case& c : cases) {
+    check(c, std::uint8_t{});
+    check(c, std::int16_t{});
+    check(c, float{});
+    check(c, std::int64_t{});
+  }
 }
 
 }  // namespace
