@@ -13,6 +13,7 @@
 #include "graph/ops/concat.h"
 #include "graph/ops/control_flow.h"
 #include "graph/ops/conv.h"
+#include "graph/ops/einsum.h"
 #include "graph/ops/fill.h"
 #include "graph/ops/gather.h"
 #include "graph/ops/layer_norm.h"
@@ -108,7 +109,7 @@ class Generator {
   }
 
   void step() {
-    switch (below(24)) {
+    switch (below(25)) {
       case 0:
       case 1: unary(); break;
       case 2:
@@ -132,6 +133,7 @@ class Generator {
       case 20: shape_arithmetic(); break;
       case 21: casts(); break;
       case 22: joins(); break;
+      case 23: einsum(); break;
       default: branch(); break;
     }
   }
@@ -240,6 +242,14 @@ class Generator {
     std::iota(perm.begin(), perm.end(), 0);
     std::swap(perm[perm.size() - 1], perm[perm.size() - 2]);
     if (const auto t = put(Transpose{perm}, {other})) put(MatMul{}, {x, *t});
+  }
+  void einsum() {
+    const ValueId x = pick();
+    if (shape(x).empty()) return;
+    const ValueId w = weights({shape(x).back(), 2, 3});
+    const char* equation = one_of({"...k,khe->...he", "...k,khe->h...e", "...k,jhe->...khe"});
+    put(Einsum{equation}, {x, w});
+    put(Einsum{one_of({"...mk,...nk->...mn", "...mk,...mk->...m", "...mk,...mk"})}, {x, x});
   }
   void convolution() {
     ValueId x = pick();
