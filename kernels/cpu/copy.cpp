@@ -236,11 +236,11 @@ std::size_t tiled_dimension(const CopyLoop& l) {
   return rank;
 }
 
-// Copies rows [begin, end) of the outer iteration space.
+// Copies rows [begin, end) of the outer iteration space: the dimensions but `tiled` and the last.
 template <class T>
-void copy_part(const CopyLoop& l, const T* src, T* dst, std::int64_t begin, std::int64_t end) {
+void copy_part(const CopyLoop& l, std::size_t tiled, const T* src, T* dst, std::int64_t begin,
+               std::int64_t end) {
   const std::size_t rank = l.dims.rank();
-  const std::size_t tiled = tiled_dimension(l);
   Shape outer;
   std::array<Shape, 2> strides;
   for (std::size_t d = 0; d + 1 < rank; ++d) {
@@ -259,23 +259,22 @@ void copy_part(const CopyLoop& l, const T* src, T* dst, std::int64_t begin, std:
 }
 
 // The dimension whose rows or runs are cut where they are long.
-std::size_t cut_dimension(const CopyLoop& l) {
-  const std::size_t tiled = tiled_dimension(l);
+std::size_t cut_dimension(const CopyLoop& l, std::size_t tiled) {
   return tiled < l.dims.rank() ? tiled : l.dims.rank() - 1;
 }
 
-// Copies piece `piece` of row `row`: `length` of the dimension that is cut.
+// Copies piece `piece` of row `row`: `length` of the dimension that is cut. A piece may be too thin
+// to be tiled by itself, and still is, since rows are counted without that dimension.
 template <class T>
-void copy_piece_of_row(CopyLoop l, const T* src, T* dst, std::int64_t row, std::int64_t piece,
-                       std::int64_t length) {
-  const std::size_t d = cut_dimension(l);
+void copy_piece_of_row(CopyLoop l, std::size_t tiled, const T* src, T* dst, std::int64_t row,
+                       std::int64_t piece, std::int64_t length) {
+  const std::size_t d = cut_dimension(l, tiled);
   const std::int64_t begin = piece * length;
   l.dims[d] = std::min(length, l.dims[d] - begin);
-  copy_part(l, src + begin * l.src[d], dst + begin * l.dst[d], row, row + 1);
+  copy_part(l, tiled, src + begin * l.src[d], dst + begin * l.dst[d], row, row + 1);
 }
 
-std::int64_t outer_count(const CopyLoop& l) {
-  const std::size_t tiled = tiled_dimension(l);
+std::int64_t outer_count(const CopyLoop& l, std::size_t tiled) {
   std::int64_t n = 1;
   for (std::size_t d = 0; d + 1 < l.dims.rank(); ++d)
     if (d != tiled) n *= l.dims[d];
@@ -354,8 +353,9 @@ void ElementCopy::copy(const Part& part, const std::byte* src_bytes, std::byte* 
   with_size(element_size_, [&]<class T>(T) {
     const auto* src = reinterpret_cast<const T*>(src_bytes);
     auto* dst = reinterpret_cast<T*>(dst_bytes);
-    const std::int64_t rows = outer_count(loop);
-    const std::int64_t along = loop.dims[cut_dimension(loop)];
+    const std::size_t tiled = tiled_dimension(loop);
+    const std::int64_t rows = outer_count(loop, tiled);
+    const std::int64_t along = loop.dims[cut_dimension(loop, tiled)];
     // Whole tiles, of which a piece has at least one.
     const std::int64_t length =
         std::max<std::int64_t>(64, longest_piece / (part.elements / rows / along) / 64 * 64);
@@ -363,9 +363,9 @@ void ElementCopy::copy(const Part& part, const std::byte* src_bytes, std::byte* 
     const std::int64_t units = rows * pieces;
     const std::int64_t grain = std::max<std::int64_t>(1, units * min_part / part.elements);
     parallel(units, grain, [&](std::int64_t b, std::int64_t e) {
-      if (pieces == 1) return copy_part(loop, src, dst, b, e);
+      if (pieces == 1) return copy_part(loop, tiled, src, dst, b, e);
       for (std::int64_t u = b; u < e; ++u)
-        copy_piece_of_row(loop, src, dst, u / pieces, u % pieces, length);
+        copy_piece_of_row(loop, tiled, src, dst, u / pieces, u % pieces, length);
     });
   });
 }

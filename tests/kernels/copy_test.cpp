@@ -80,6 +80,16 @@ TEST(CopyElements, PlanesOfAPicture) {
 }
 
 // Blocks that are filled in part are left to oneDNN.
+// With small cuts, lines are copied in pieces of 64, the last of which is thinner than a tile.
+TEST(CopyElements, LinesWhoseLastPieceIsThin) {
+  for (const std::int64_t width : {65, 66, 67, 131})
+    for (const std::int64_t height : {1, 3}) {
+      const Shape shape = {2, 9, height, width};
+      expect_copies(shape, {Layout::row_major(shape), channels_last(shape),
+                            Layout::permuted(shape, std::vector<std::int64_t>{3, 0, 2, 1})});
+    }
+}
+
 TEST(SelectCopy, OfPartsOfBlocksIsOneDnns) {
   const Shape shape = {2, 17, 3, 5};
   const TensorDesc rows{DType::f32, shape, Layout::row_major(shape)};

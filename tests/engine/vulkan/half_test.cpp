@@ -88,7 +88,7 @@ void expect_exact(const std::string& options, std::string_view shader, std::size
     SCOPED_TRACE(device);
     const auto session = session_of(compile(products(), device));
     const auto found = run(*session, inputs);
-    EXPECT_EQ(count(*session, shader), 10U);
+    EXPECT_EQ(count(*session, shader), 11U);
     for (std::size_t k = 0; k < wanted.size(); ++k)
       EXPECT_EQ(found[k], wanted[k]) << session->executable().outputs()[k].name;
   }
