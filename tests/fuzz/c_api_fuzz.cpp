@@ -306,9 +306,10 @@ class Program {
     options.context = &sum_of_all_reads;
     const bool with_options = !bytes_.one_in(8);
     make<quern_thread_pool>(pools_, quern_thread_pool_destroy, [&](auto** to) {
-      return answer_to(options, [&](auto* given) {
-        return quern_thread_pool_create(with_options ? given : nullptr, to);
-      });
+      return answer_to(
+          options,
+          [&](auto* given) { return quern_thread_pool_create(with_options ? given : nullptr, to); },
+          with_options ? Sizes::any : Sizes::right);
     });
   }
   void destroy_something() {
