@@ -263,15 +263,19 @@ std::size_t cut_dimension(const CopyLoop& l, std::size_t tiled) {
   return tiled < l.dims.rank() ? tiled : l.dims.rank() - 1;
 }
 
-// Copies piece `piece` of row `row`: `length` of the dimension that is cut. A piece may be too thin
-// to be tiled by itself, and still is, since rows are counted without that dimension.
+// Piece `index` of a row: `length` elements of the dimension that is cut.
+struct RowPiece {
+  std::int64_t row, index, length;
+};
+
+// A piece may be too thin to be tiled by itself, and still is, since rows are counted without that
+// dimension.
 template <class T>
-void copy_piece_of_row(CopyLoop l, std::size_t tiled, const T* src, T* dst, std::int64_t row,
-                       std::int64_t piece, std::int64_t length) {
+void copy_piece_of_row(CopyLoop l, std::size_t tiled, const T* src, T* dst, const RowPiece& piece) {
   const std::size_t d = cut_dimension(l, tiled);
-  const std::int64_t begin = piece * length;
-  l.dims[d] = std::min(length, l.dims[d] - begin);
-  copy_part(l, tiled, src + begin * l.src[d], dst + begin * l.dst[d], row, row + 1);
+  const std::int64_t begin = piece.index * piece.length;
+  l.dims[d] = std::min(piece.length, l.dims[d] - begin);
+  copy_part(l, tiled, src + begin * l.src[d], dst + begin * l.dst[d], piece.row, piece.row + 1);
 }
 
 std::int64_t outer_count(const CopyLoop& l, std::size_t tiled) {
@@ -365,7 +369,7 @@ void ElementCopy::copy(const Part& part, const std::byte* src_bytes, std::byte* 
     parallel(units, grain, [&](std::int64_t b, std::int64_t e) {
       if (pieces == 1) return copy_part(loop, tiled, src, dst, b, e);
       for (std::int64_t u = b; u < e; ++u)
-        copy_piece_of_row(loop, tiled, src, dst, u / pieces, u % pieces, length);
+        copy_piece_of_row(loop, tiled, src, dst, {u / pieces, u % pieces, length});
     });
   });
 }
