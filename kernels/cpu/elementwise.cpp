@@ -24,7 +24,7 @@ constexpr std::size_t max_operands = 12;
 constexpr std::int64_t chunk = 2048;      // elements: two operands and a result fill 24 KiB
 constexpr std::int64_t max_period = 512;  // below it, operands of short rows are written out
 constexpr std::size_t max_repeated = 4;
-constexpr std::int64_t short_row = 24;  // elements; shorter rows cost more than gathering them
+constexpr std::int64_t short_row = 16;  // elements: from there on a call a row is faster (AVX2)
 constexpr std::int64_t min_parallel = 32768;  // elements that make another thread worth waking
 
 // One function of the chain: applied to the running value and, if binary, to an operand.

@@ -28,7 +28,7 @@ class LrnRows final : public CpuKernel {
         images_(x[0]),
         channels_(x[1]),
         inner_(x.elements(2)),
-        most_base_(std::exp(most_exponent / std::max(std::fabs(op.beta), 1e-3f))) {}
+        most_base_(std::exp(std::min(most_exponent / std::fabs(op.beta), largest_logarithm))) {}
 
   Status run(const KernelArgs& args, KernelState*, const Parallel& parallel) const override {
     const auto* x = reinterpret_cast<const float*>(args.inputs[0]);
@@ -89,6 +89,7 @@ class LrnRows final : public CpuKernel {
   }
 
   static constexpr float most_exponent = 3;
+  static constexpr float largest_logarithm = 60;  // well below that of infinity
 
   Lrn op_;
   std::int64_t images_, channels_, inner_;

@@ -50,7 +50,9 @@ TEST(LrnRows, AreAsTheReference) {
                      {.size = 3, .alpha = 2, .beta = 0.5f, .bias = 2},
                      {.size = 4, .alpha = 0.5f, .beta = -1.25f, .bias = 0.125f},
                      {.size = 32, .alpha = 1, .beta = 3, .bias = 1e-6f},
-                     {.size = 1, .alpha = 0, .beta = 0, .bias = 1}};
+                     {.size = 1, .alpha = 0, .beta = 0, .bias = 1},
+                     {.size = 3, .alpha = 1, .beta = 0, .bias = 1},
+                     {.size = 3, .alpha = 1, .beta = 1e-4f, .bias = 1}};
   RandomTensors random(8);
   for (const Lrn& op : ops)
     for (const Shape& shape : {Shape{2, 7, 5, 9}, Shape{1, 3, 1200}, Shape{3, 40}}) {
