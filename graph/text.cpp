@@ -10,6 +10,7 @@
 #include "engine/vocabulary/text_util.h"
 #include "graph/numeric.h"
 #include "graph/op_fields.h"
+#include "graph/ops/binary_kind.h"
 #include "graph/ops/unary.h"
 
 namespace quern {
@@ -200,13 +201,17 @@ std::string unary_text(const Unary& unary) {
   return s;
 }
 
+std::string_view kind_text(BinaryKind kind) {
+  return enum_name(kind);
+}
+
 std::string post_ops_text(const PostOps& post_ops,
                           const std::function<std::string(std::uint32_t)>& operand) {
   std::string s;
   for (const PostOp& p : post_ops) {
     if (const Unary* u = unary_of(p)) s += " | " + unary_text(*u);
     if (const auto* b = std::get_if<BinaryPostOp>(&p))
-      s += cat(" | ", enum_name(b->kind), "(", operand(b->operand), ")",
+      s += cat(" | ", kind_text(b->kind), "(", operand(b->operand), ")",
                b->swapped ? " swapped" : "");
   }
   return s;

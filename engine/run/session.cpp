@@ -12,6 +12,7 @@
 #include "engine/run/worker.h"
 #include "engine/vocabulary/guarded.h"
 #include "engine/vocabulary/text_util.h"
+#include "kernels/contract/worker_pool.h"
 
 namespace quern {
 
@@ -76,6 +77,7 @@ struct Session::Impl {
   void set_pending(const std::shared_ptr<PendingRun>& run);
   void clear_pending(const PendingRun* run);
   void set_types();
+  Status run_on_this_thread(const RunOptions& o);
   Status run_on_worker();
   Status begin(NextUser next);
   RunOptions options(Clock::time_point deadline, StepListener* listener);
@@ -417,10 +419,15 @@ void Session::Impl::set_types() {
       t->impl().type = runner.results()[i].tensor().type;
 }
 
+Status Session::Impl::run_on_this_thread(const RunOptions& o) {
+  const PoolCaller caller(o.pool);
+  return runner.run(inputs, wanted, bound_wanted, o);
+}
+
 Status Session::Impl::run(Clock::time_point deadline, StepListener* listener) {
   QUERN_TRY(guarded([&] { return begin(NextUser::host); }));
   return end(guarded([&]() -> Status {
-    QUERN_TRY(runner.run(inputs, wanted, bound_wanted, options(deadline, listener)));
+    QUERN_TRY(run_on_this_thread(options(deadline, listener)));
     QUERN_TRY(stop->check());
     set_types();
     return {};
@@ -462,7 +469,7 @@ Status Session::Impl::start_worker() {
 
 Status Session::Impl::run_on_worker() {
   return guarded([&]() -> Status {
-    QUERN_TRY(runner.run(inputs, wanted, bound_wanted, flight_options));
+    QUERN_TRY(run_on_this_thread(flight_options));
     set_types();
     return {};
   });

@@ -6,6 +6,7 @@
 #include <unordered_map>
 
 #include "graph/op_fields.h"
+#include "graph/ops/unary.h"
 #include "graph/passes/match.h"
 #include "graph/passes/rules.h"
 

@@ -29,6 +29,7 @@
 #include "graph/reference.h"
 #include "kernels/contract/gpu.h"
 #include "kernels/contract/layout.h"
+#include "kernels/contract/worker_pool.h"
 
 namespace quern {
 
@@ -90,11 +91,17 @@ class Parallel {
   template <class F>
   void each(std::int64_t n, const F& body) const {
     std::atomic<std::int64_t> next = 0;
+    const auto use = [&](std::int64_t slot) {
+      while (!helper_is_due_elsewhere() && !(stop_ && stop_->is_reached())) {
+        const std::int64_t i = next++;
+        if (i >= n) return;
+        body(static_cast<std::size_t>(slot), i);
+      }
+    };
     (*this)(slots(n, threads_), 1, [&](std::int64_t begin, std::int64_t end) {
-      for (std::int64_t slot = begin; slot < end; ++slot)
-        for (std::int64_t i = next++; i < n && !(stop_ && stop_->is_reached()); i = next++)
-          body(static_cast<std::size_t>(slot), i);
+      for (std::int64_t slot = begin; slot < end; ++slot) use(slot);
     });
+    use(0);  // what is left if helpers had all slots and left
   }
 
  private:
@@ -107,9 +114,15 @@ class Parallel {
     std::int64_t grain;
     const Stop* stop;
   };
+  struct Range {
+    std::int64_t begin, end;
+  };
+  class Rests;
   static void run(int parts, const Loop& loop);
   static void run_in_pool(int parts, const Loop& loop, ThreadPool& pool);
-  static void run_part(const Loop& loop, std::int64_t begin, std::int64_t end);
+  static void run_range(Range range, int parts, const Loop& loop, ThreadPool& pool, Rests& rests);
+  // Returns where it ended: before `end` on a helper that is due elsewhere.
+  static std::int64_t run_part(const Loop& loop, std::int64_t begin, std::int64_t end);
 
   int threads_;
   const Stop* stop_;

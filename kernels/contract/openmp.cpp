@@ -2,6 +2,7 @@
 #include "kernels/contract/openmp.h"
 
 #include <algorithm>
+#include <atomic>
 #include <chrono>
 #include <cmath>
 #include <cstdio>
@@ -9,6 +10,7 @@
 #include <dlfcn.h>
 #include <fstream>
 #include <new>
+#include <optional>
 #include <pthread.h>
 #include <sched.h>
 #include <string>
@@ -17,6 +19,7 @@
 
 #include "kernels/contract/kernel.h"
 #include "kernels/contract/team_clock.h"
+#include "kernels/contract/worker_pool.h"
 
 #if defined(__SANITIZE_THREAD__)
 #define QUERN_TSAN 1
@@ -211,8 +214,11 @@ int default_threads() {
 }
 
 // Blocks begin small, since an element may be anything, and grow as long as they are short.
-void Parallel::run_part(const Loop& loop, std::int64_t begin, std::int64_t end) {
-  if (!loop.stop) return loop.body(loop.context, begin, end);
+std::int64_t Parallel::run_part(const Loop& loop, std::int64_t begin, std::int64_t end) {
+  if (!loop.stop) {
+    loop.body(loop.context, begin, end);
+    return end;
+  }
   using Clock = std::chrono::steady_clock;
   constexpr auto shortest = std::chrono::milliseconds(2);
   constexpr auto longest = std::chrono::milliseconds(20);
@@ -225,32 +231,72 @@ void Parallel::run_part(const Loop& loop, std::int64_t begin, std::int64_t end) 
     const Clock::time_point now = Clock::now();
     if (now - before < shortest && size <= end) size *= 4;
     if (now - before > longest && size > 1) size = std::max<std::int64_t>(size / 4, 1);
+    if (now - before >= shortest && helper_is_due_elsewhere()) return begin;
     before = now;
   }
+  return end;
 }
 
+// What helpers left of their parts (helper_is_due_elsewhere()).
+class Parallel::Rests {
+ public:
+  // Returns false if there is no room.
+  bool add(Range r) {
+    const int i = count_++;
+    if (i < most) all_[i] = r;
+    return i < most;
+  }
+  // While nobody adds.
+  std::optional<Range> take() {
+    if (taken_ >= std::min<int>(count_, most)) return std::nullopt;
+    return all_[taken_++];
+  }
+
+ private:
+  static constexpr int most = 64;
+  Range all_[most];
+  std::atomic<int> count_ = 0;
+  int taken_ = 0;
+};
+
+// What helpers have left is cut into parts again, one rest after the other; a caller leaves
+// nothing.
 void Parallel::run_in_pool(int parts, const Loop& loop, ThreadPool& pool) {
+  Rests rests;
+  run_range({0, loop.n}, parts, loop, pool, rests);
+  while (const std::optional<Range> rest = rests.take()) run_range(*rest, parts, loop, pool, rests);
+}
+
+void Parallel::run_range(Range range, int parts, const Loop& loop, ThreadPool& pool, Rests& rests) {
   struct Shared {
     const Loop& loop;
+    Range range;
     int parts;
+    Rests& rests;
     const std::shared_ptr<TeamClock>* clock;
     std::thread::id caller;
   };
   const auto part = [](void* data, int index) {
-    const auto& [l, parts, clock, caller] = *static_cast<const Shared*>(data);
+    const auto& [loop, range, parts, rests, clock, caller] = *static_cast<const Shared*>(data);
     const bool is_counted = clock && std::this_thread::get_id() != caller;
     const auto before = is_counted ? thread_time() : std::chrono::nanoseconds(0);
-    const std::int64_t begin = l.n * index / parts;
-    const std::int64_t end = l.n * (index + 1) / parts;
-    if (begin < end) run_part(l, begin, end);
+    const std::int64_t n = range.end - range.begin;
+    Range mine{range.begin + n * index / parts, range.begin + n * (index + 1) / parts};
+    while (mine.begin < mine.end) {
+      mine.begin = run_part(loop, mine.begin, mine.end);
+      if (mine.begin < mine.end && rests.add(mine)) break;
+    }
     if (is_counted) (*clock)->add(thread_time() - before);
   };
-  Shared shared{loop, parts, TeamClock::mine_if_made(), std::this_thread::get_id()};
+  Shared shared{loop, range, parts, rests, TeamClock::mine_if_made(), std::this_thread::get_id()};
   pool.run(parts, part, &shared);
 }
 
 void Parallel::run(int parts, const Loop& loop) {
-  if (!openmp()) return run_part(loop, 0, loop.n);
+  if (!openmp()) {
+    (void)run_part(loop, 0, loop.n);
+    return;
+  }
   struct Shared {
     const Loop& loop;
     const std::shared_ptr<TeamClock>* clock;

@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // The threads of quern's own pool. A call of run() is a job on its caller's stack; the jobs in
 // progress are a list, from which threads take tasks one by one, the caller of a job from its own,
-// others from the one that has the fewest of them for its weight.
+// others from the one that has the fewest of them for its weight. Callers and helpers together are
+// as many as the pool's threads: more would take turns on the CPUs, a short run among them.
+#include "kernels/contract/worker_pool.h"
+
 #include <algorithm>
 #include <atomic>
 #include <chrono>
@@ -31,29 +34,6 @@ void count_forks() {
   (void)registered;
 }
 
-struct Job {
-  ThreadPool::Task task;
-  void* data;
-  int count;
-  int weight;
-  std::atomic<int> next = 0;     // the first task that nobody has taken
-  std::atomic<int> helpers = 0;  // threads of the pool at its tasks
-  Job* before = nullptr;         // in the list, under its lock
-  Job* after = nullptr;
-
-  bool has_task() const { return next.load(std::memory_order_relaxed) < count; }
-  // Runs a task that nobody has taken; returns false if there is none.
-  bool run_task() {
-    const int i = next.fetch_add(1);
-    if (i < count) task(data, i);
-    return i < count;
-  }
-  // Another thread is due to this job before one is to `other`.
-  bool is_before(const Job& other) const {
-    return std::int64_t{other.weight} * (helpers + 1) < std::int64_t{weight} * (other.helpers + 1);
-  }
-};
-
 // Waits until `changed` is no longer `known`: a while by looking, then asleep.
 void wait_for_change(const std::atomic<unsigned>& changed, unsigned known) {
   constexpr auto looking = std::chrono::microseconds(2);
@@ -69,8 +49,34 @@ void wait_for_change(const std::atomic<unsigned>& changed, unsigned known) {
   }
 }
 
+}  // namespace
+
 class WorkerPool final : public ThreadPool {
  public:
+  struct Job {
+    ThreadPool::Task task;
+    void* data;
+    int count;
+    int weight;
+    std::atomic<int> next = 0;     // the first task that nobody has taken
+    std::atomic<int> helpers = 0;  // threads of the pool at its tasks
+    Job* before = nullptr;         // in the list, under its lock
+    Job* after = nullptr;
+
+    bool has_task() const { return next.load(std::memory_order_relaxed) < count; }
+    // Runs a task that nobody has taken; returns false if there is none.
+    bool run_task() {
+      const int i = next.fetch_add(1);
+      if (i < count) task(data, i);
+      return i < count;
+    }
+    // Another thread is due to this job before one is to `other` if that has so many helpers.
+    bool is_before(const Job& other, int helpers_of_other) const {
+      return std::int64_t{other.weight} * (helpers + 1) <
+             std::int64_t{weight} * (helpers_of_other + 1);
+    }
+  };
+
   explicit WorkerPool(int threads) : threads_(threads) { workers_->reserve(threads - 1U); }
 
   // Throws std::system_error and std::bad_alloc.
@@ -114,6 +120,21 @@ class WorkerPool final : public ThreadPool {
     for (unsigned known = left_; job.helpers > 0; known = left_) wait_for_change(left_, known);
   }
 
+  void begin_caller() noexcept { ++callers_; }
+  void end_caller() noexcept {
+    if (callers_-- <= threads_ && jobs_ > 0) announce(1);
+  }
+
+  // This thread helps with `mine`.
+  bool is_due_elsewhere(const Job& mine) noexcept {
+    if (jobs_ == 1 && busy_ <= most_helpers()) return false;
+    const std::lock_guard lock(mutex_);
+    if (busy_ > most_helpers()) return true;
+    for (const Job* job = first_; job; job = job->after)
+      if (job != &mine && job->has_task() && job->is_before(mine, mine.helpers - 1)) return true;
+    return false;
+  }
+
  private:
   bool is_of_this_process() const { return generation_ == generation; }
 
@@ -130,17 +151,22 @@ class WorkerPool final : public ThreadPool {
     (job.after ? job.after->before : last_) = job.before;
     --jobs_;
   }
+  int most_helpers() const { return threads_ - std::max(callers_.load(), 1); }
   // A job with a task that nobody has taken, of those that a thread is due to the oldest; null:
-  // there is none. Its caller waits for leave().
+  // there is none, or enough help. Its caller waits for leave().
   Job* join() {
     const std::lock_guard lock(mutex_);
+    if (busy_ >= most_helpers()) return nullptr;
     Job* found = nullptr;
     for (Job* job = first_; job; job = job->after)
-      if (job->has_task() && (!found || job->is_before(*found))) found = job;
-    if (found) ++found->helpers;
+      if (job->has_task() && (!found || job->is_before(*found, found->helpers))) found = job;
+    if (!found) return nullptr;
+    ++found->helpers;
+    ++busy_;
     return found;
   }
   void leave(Job& job) {
+    --busy_;
     if (--job.helpers > 0) return;  // the job may be gone by now
     ++left_;
     left_.notify_all();
@@ -155,25 +181,45 @@ class WorkerPool final : public ThreadPool {
   void work() {
     for (unsigned known = announced_; !ends_; known = announced_) {
       while (Job* const job = join()) {
-        while (job->run_task() && jobs_ == 1) {
+        helping_ = {this, job};
+        while (job->run_task() && !is_due_elsewhere(*job)) {
         }
+        helping_ = {};
         leave(*job);
       }
       if (!ends_) wait_for_change(announced_, known);
     }
   }
 
+  struct Helping {
+    WorkerPool* pool = nullptr;  // null: this thread helps nobody
+    Job* job = nullptr;
+  };
+  static thread_local Helping helping_;
+  friend bool helper_is_due_elsewhere() noexcept;
+
   const int threads_;
   const unsigned generation_ = generation;
   std::mutex mutex_;  // of the list
   Job* first_ = nullptr;
   Job* last_ = nullptr;
-  std::atomic<int> jobs_ = 0;            // in the list
+  std::atomic<int> jobs_ = 0;  // in the list
+  std::atomic<int> busy_ = 0;  // the sum of their helpers; goes up under the lock
+  std::atomic<int> callers_ = 0;
   std::atomic<unsigned> announced_ = 0;  // goes up with each job
   std::atomic<unsigned> left_ = 0;       // goes up when the last helper leaves a job
   std::atomic<bool> ends_ = false;
   std::unique_ptr<std::vector<std::thread>> workers_ = std::make_unique<std::vector<std::thread>>();
 };
+
+thread_local WorkerPool::Helping WorkerPool::helping_;
+
+bool helper_is_due_elsewhere() noexcept {
+  const auto& [pool, job] = WorkerPool::helping_;
+  return pool && pool->is_due_elsewhere(*job);
+}
+
+namespace {
 
 class WeightedPool final : public ThreadPool {
  public:
@@ -191,12 +237,23 @@ class WeightedPool final : public ThreadPool {
 };
 
 // Null: of a host.
+WorkerPool* workers_of(ThreadPool* pool) {
+  if (const auto* weighted = dynamic_cast<WeightedPool*>(pool)) return weighted->pool().get();
+  return dynamic_cast<WorkerPool*>(pool);
+}
 std::shared_ptr<WorkerPool> workers_of(const std::shared_ptr<ThreadPool>& pool) {
   if (const auto weighted = std::dynamic_pointer_cast<WeightedPool>(pool)) return weighted->pool();
   return std::dynamic_pointer_cast<WorkerPool>(pool);
 }
 
 }  // namespace
+
+PoolCaller::PoolCaller(ThreadPool* pool) noexcept : pool_(workers_of(pool)) {
+  if (pool_) pool_->begin_caller();
+}
+PoolCaller::~PoolCaller() {
+  if (pool_) pool_->end_caller();
+}
 
 Result<std::shared_ptr<ThreadPool>> make_thread_pool(int threads) {
   return guarded([&]() -> Result<std::shared_ptr<ThreadPool>> {

@@ -1,13 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 // The threads of quern's own pool: each task once, callers that never wait for the tasks of others,
 // threads that sleep while there is nothing to do.
+#include "kernels/contract/worker_pool.h"
+
 #include <atomic>
 #include <chrono>
 #include <latch>
+#include <mutex>
 #include <numeric>
+#include <optional>
+#include <set>
 #include <sys/wait.h>
 #include <thread>
 #include <unistd.h>
+#include <utility>
 #include <vector>
 
 #include <gtest/gtest.h>
@@ -110,6 +116,50 @@ TEST(WorkerPool, SharesItsThreadsOutByWeight) {
   EXPECT_EQ(of_heavy, 1 + 6);
 }
 
+std::size_t threads_at_work(ThreadPool& pool) {
+  std::mutex mutex;
+  std::set<std::thread::id> seen;
+  run(pool, 60, [&](int) {
+    const std::lock_guard lock(mutex);
+    seen.insert(std::this_thread::get_id());
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  });
+  return seen.size();
+}
+
+TEST(WorkerPool, CallersAndHelpersAreAsManyAsItsThreads) {
+  const auto pool = make_thread_pool(3).value();
+  const auto weighted = with_weight(pool, 7).value();
+  const PoolCaller mine(pool.get());
+  const PoolCaller nobody(nullptr);
+  const auto host = std::make_shared<SerialPool>(3);
+  const PoolCaller of_host(host.get());
+  EXPECT_LE(threads_at_work(*pool), 3U);
+  const PoolCaller second(weighted.get());
+  EXPECT_LE(threads_at_work(*pool), 2U);
+  const PoolCaller third(pool.get());
+  EXPECT_EQ(threads_at_work(*pool), 1U);
+  const PoolCaller fourth(pool.get());
+  EXPECT_EQ(threads_at_work(*pool), 1U);
+}
+
+TEST(WorkerPool, HelpsAgainWhenACallerHasEnded) {
+  const auto pool = make_thread_pool(2).value();
+  std::optional<PoolCaller> other(pool.get());
+  std::latch both(2), began(1);
+  std::thread caller([&] {
+    const PoolCaller mine(pool.get());
+    run(*pool, 2, [&](int) {
+      began.count_down();
+      both.arrive_and_wait();
+    });
+  });
+  began.wait();
+  EXPECT_FALSE(both.try_wait());
+  other.reset();
+  caller.join();
+}
+
 TEST(WorkerPool, AWeightIsANumberForThreadsOfQuern) {
   const auto pool = make_thread_pool(2).value();
   EXPECT_FALSE(with_weight(pool, 0));
@@ -188,6 +238,88 @@ TEST(ParallelInPool, GivesEachCallASlotOfItsOwn) {
     EXPECT_FALSE(is_shared);
     EXPECT_TRUE(std::ranges::all_of(seen, [](const auto& s) { return s == 1; }));
   }
+}
+
+// Counts the calls of helpers and of the caller. The first of a helper lasts until the pool has as
+// many callers as threads, and the caller's do not end before.
+class LongLoop {
+ public:
+  void call() {
+    if (std::this_thread::get_id() == caller_) {
+      helper_began_.wait();
+      return;
+    }
+    ++calls_of_helper_;
+    if (!std::exchange(is_begun_, true)) {
+      others_.emplace(pool_.get());
+      std::this_thread::sleep_for(std::chrono::milliseconds(3));
+      helper_began_.count_down();
+    }
+  }
+  ThreadPool* pool() const { return pool_.get(); }
+  int calls_of_helper() const { return calls_of_helper_; }
+
+ private:
+  const std::thread::id caller_ = std::this_thread::get_id();
+  const std::shared_ptr<ThreadPool> pool_ = make_thread_pool(2).value();
+  const PoolCaller mine_{pool_.get()};
+  std::optional<PoolCaller> others_;
+  std::latch helper_began_{1};
+  bool is_begun_ = false;
+  int calls_of_helper_ = 0;
+};
+
+TEST(ParallelInPool, AHelperThatIsOneTooManyLeavesItsPartToTheCaller) {
+  LongLoop loop;
+  const Stop stop({});
+  std::vector<int> seen(1000);
+  Parallel(2, &stop, loop.pool())(1000, 1, [&](std::int64_t begin, std::int64_t end) {
+    loop.call();
+    for (std::int64_t i = begin; i < end; ++i) ++seen[static_cast<std::size_t>(i)];
+  });
+  EXPECT_EQ(seen, std::vector<int>(1000, 1));
+  EXPECT_EQ(loop.calls_of_helper(), 1);
+}
+
+TEST(ParallelInPool, AHelperThatIsOneTooManyLeavesItsSlot) {
+  LongLoop loop;
+  std::vector<int> seen(1000);
+  Parallel(2, nullptr, loop.pool()).each(1000, [&](std::size_t, std::int64_t i) {
+    loop.call();
+    ++seen[static_cast<std::size_t>(i)];
+  });
+  EXPECT_EQ(seen, std::vector<int>(1000, 1));
+  EXPECT_EQ(loop.calls_of_helper(), 1);
+}
+
+TEST(ParallelInPool, AHelperLeavesALongPartForACallerThatHasFewer) {
+  const auto pool = make_thread_pool(3).value();
+  static thread_local int calls_beside = 0;  // of the long loop, since the short one began
+  std::atomic<bool> short_began = false, short_ended = false;
+  std::latch all_are_busy(3), both(2);
+  std::atomic<int> calls_before_leaving = -1;
+  std::thread other([&] {
+    all_are_busy.wait();
+    run(*pool, 2, [&, caller = std::this_thread::get_id()](int) {
+      short_began = true;
+      if (std::this_thread::get_id() != caller) calls_before_leaving = calls_beside;
+      both.arrive_and_wait();
+    });
+    short_ended = true;
+  });
+  const Stop stop({});
+  std::vector<std::atomic<int>> seen(600);
+  Parallel(3, &stop, pool.get())(600, 1, [&](std::int64_t begin, std::int64_t end) {
+    if (seen[static_cast<std::size_t>(begin)]++ == 0 && begin % 50 == 0 && !short_ended)
+      if (!all_are_busy.try_wait()) all_are_busy.arrive_and_wait();
+    if (short_began) ++calls_beside;
+    if (!short_ended) std::this_thread::sleep_for(std::chrono::milliseconds(3));
+    for (std::int64_t i = begin + 1; i < end; ++i) ++seen[static_cast<std::size_t>(i)];
+  });
+  other.join();
+  EXPECT_TRUE(std::ranges::all_of(seen, [](const auto& s) { return s == 1; }));
+  EXPECT_GE(calls_before_leaving, 0);
+  EXPECT_LE(calls_before_leaving, 1) << "one was under way";
 }
 
 TEST(ParallelInPool, EndsEarlyWhereTheRunIsStopped) {

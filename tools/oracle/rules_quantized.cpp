@@ -7,7 +7,7 @@
 #include "graph/ops/matmul.h"
 #include "graph/ops/quantised_products.h"
 #include "graph/ops/quantize.h"
-#include "graph/ops/unary_kind.h"
+#include "graph/ops/unary.h"
 #include "tools/oracle/rules.h"
 
 namespace quern::tools::rules {

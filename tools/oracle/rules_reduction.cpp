@@ -6,7 +6,7 @@
 #include "graph/ops/cumulative.h"
 #include "graph/ops/data_dependent.h"
 #include "graph/ops/reduce.h"
-#include "graph/ops/unary_kind.h"
+#include "graph/ops/unary.h"
 #include "tools/oracle/rules.h"
 
 namespace quern::tools::rules {
