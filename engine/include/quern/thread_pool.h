@@ -29,9 +29,9 @@ class ThreadPool {
 // for a thread that has not begun. Runs of sessions in progress and the threads that help them are
 // together at most as many as the pool has; where runs alone are that many, each has its caller's
 // thread. In a long loop a thread that has become one too many, or is due to another call, leaves
-// within 20 ms or so; what it was at is its caller's. A thread without tasks looks for some for 2 us, then sleeps. A
-// child of fork() has none of the threads, and callers there run their tasks alone. Errors:
-// out_of_memory, also where the system gives no thread.
+// within 20 ms or so; what it was at is its caller's. A thread without tasks looks for some for 2
+// us, then sleeps. A child of fork() has none of the threads, and callers there run their tasks
+// alone. Errors: out_of_memory, also where the system gives no thread.
 Result<std::shared_ptr<ThreadPool>> make_thread_pool(int threads = 0);
 
 // The same threads of a pool of make_thread_pool(), for a caller whose calls have this weight (1 to
