@@ -125,7 +125,7 @@ Status parse_range(const std::string& text, ImageOptions& options) {
   if (text.empty()) return {};
   const std::size_t dots = text.find("..");
   const auto low = parse_number(text.substr(0, dots));
-  const auto high = dots == std::string::npos ? std::nullopt : parse_number(text.substr(dots + 2));
+  const auto high = parse_number(dots == std::string::npos ? std::string() : text.substr(dots + 2));
   if (!low || !high || *low >= *high)
     return {Code::invalid_argument,
             cat("range '", printable(text), "'; write it as 0..1, 0..255 or -1..1")};
