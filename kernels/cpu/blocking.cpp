@@ -2,6 +2,7 @@
 #include "kernels/cpu/blocking.h"
 
 #include <cstddef>
+#include <cstring>
 #include <span>
 
 namespace quern {
@@ -29,19 +30,20 @@ struct AxisDistances {
   Blocking::Numbers from, to;
 };
 
-void copy_along(std::span<const AxisDistances> axes, const float* from, float* to) {
+void copy_along(std::span<const AxisDistances> axes, const std::byte* from, float* to) {
+  constexpr std::int64_t size = sizeof(float);
   const AxisDistances& axis = axes.front();
   for (std::size_t i = 0; i < axis.to.size(); ++i) {
     if (axes.size() > 1)
-      copy_along(axes.subspan(1), from + axis.from[i], to + axis.to[i]);
+      copy_along(axes.subspan(1), from + size * axis.from[i], to + axis.to[i]);
     else
-      to[axis.to[i]] = from[axis.from[i]];
+      std::memcpy(to + axis.to[i], from + size * axis.from[i], size);
   }
 }
 
 }  // namespace
 
-void copy_blocks(const Blocking::Numbers& dims, const Blocking& from, const float* src,
+void copy_blocks(const Blocking::Numbers& dims, const Blocking& from, const std::byte* src,
                  const Blocking& to, float* dst) {
   std::vector<AxisDistances> axes;
   for (std::size_t d = 0; d < dims.size(); ++d)

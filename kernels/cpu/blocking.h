@@ -2,6 +2,7 @@
 // Blocked formats as oneDNN describes them, copied without it.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <vector>
 
@@ -16,8 +17,9 @@ struct Blocking {
   Numbers axes;     // the dimension that each of them belongs to
 };
 
-// Copies the elements of a tensor from one format to the other. What pads `to` stays as it is.
-void copy_blocks(const Blocking::Numbers& dims, const Blocking& from, const float* src,
+// Copies the elements of a tensor, floats, from one format to the other; `src` may be unaligned, as
+// weights in a mapped file are. What pads `to` stays as it is.
+void copy_blocks(const Blocking::Numbers& dims, const Blocking& from, const std::byte* src,
                  const Blocking& to, float* dst);
 
 }  // namespace quern

@@ -68,8 +68,8 @@ Result<std::shared_ptr<const std::byte>> pack_constant(const KernelRequest& requ
     QUERN_ASSIGN(const Tensor t, as_packable(source));
     if (is_packed_here(from, to)) {
       std::memset(packed, 0, to.get_size());
-      copy_blocks(md_dims(to), *blocking_of(from), reinterpret_cast<const float*>(t.data()),
-                  *blocking_of(to), reinterpret_cast<float*>(packed));
+      copy_blocks(md_dims(to), *blocking_of(from), t.data(), *blocking_of(to),
+                  reinterpret_cast<float*>(packed));
       return {};
     }
     dnnl::memory src(from, engine(), const_cast<std::byte*>(t.data()));

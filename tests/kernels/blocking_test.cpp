@@ -2,7 +2,9 @@
 #include "kernels/cpu/blocking.h"
 
 #include <algorithm>
+#include <cstring>
 #include <numeric>
+#include <span>
 
 #include <gtest/gtest.h>
 
@@ -17,6 +19,10 @@ std::vector<float> counting(std::size_t n) {
   return v;
 }
 
+const std::byte* bytes_of(const std::vector<float>& v) {
+  return std::as_bytes(std::span(v)).data();
+}
+
 Blocking row_major(std::int64_t rows, std::int64_t columns) {
   return {{rows, columns}, {columns, 1}, {}, {}};
 }
@@ -29,7 +35,7 @@ TEST(CopyBlocks, ATransposedMatrixIntoPaddedBlocks) {
   const Blocking transposed{{rows, columns}, {1, rows}, {}, {}};
   const Blocking blocks{{32, 128}, {2 * 16 * 64, 16 * 64}, {16, 64}, {0, 1}};
   std::vector<float> dst(32 * 128, -1);
-  copy_blocks({rows, columns}, transposed, src.data(), blocks, dst.data());
+  copy_blocks({rows, columns}, transposed, bytes_of(src), blocks, dst.data());
   for (std::int64_t r = 0; r < 32; ++r)
     for (std::int64_t c = 0; c < 128; ++c) {
       const std::int64_t at = (r / 16 * 2 + c / 64) * 1024 + r % 16 * 64 + c % 64;
@@ -47,7 +53,7 @@ TEST(CopyBlocks, AnAxisOfTwoBlocks) {
   const std::vector<float> src = counting(rows * columns);
   const Blocking blocks{{rows, columns}, {256, 256}, {4, 16, 4}, {1, 0, 1}};
   std::vector<float> dst(256, -1);
-  copy_blocks({rows, columns}, row_major(rows, columns), src.data(), blocks, dst.data());
+  copy_blocks({rows, columns}, row_major(rows, columns), bytes_of(src), blocks, dst.data());
   for (std::int64_t r = 0; r < rows; ++r)
     for (std::int64_t c = 0; c < columns; ++c)
       EXPECT_EQ(dst[static_cast<std::size_t>(c / 4 * 64 + r * 4 + c % 4)],
@@ -61,11 +67,23 @@ TEST(CopyBlocks, BackIsTheSame) {
   const Blocking blocks{{2, 8, 32, 3}, {8 * 32 * 3, 4 * 32 * 3, 4 * 16, 4 * 32}, {16, 4}, {2, 1}};
   std::vector<float> there(2 * 8 * 32 * 3, 0);
   std::vector<float> back(src.size(), -1);
-  copy_blocks(dims, plain, src.data(), blocks, there.data());
+  copy_blocks(dims, plain, bytes_of(src), blocks, there.data());
   EXPECT_EQ(std::ranges::count(there, 0.0f),
             static_cast<std::ptrdiff_t>(there.size() - src.size()));
-  copy_blocks(dims, blocks, there.data(), plain, back.data());
+  copy_blocks(dims, blocks, bytes_of(there), plain, back.data());
   EXPECT_EQ(back, src);
+}
+
+// What UndefinedBehaviorSanitizer would see.
+TEST(CopyBlocks, FromAnAddressOfNoFloat) {
+  const std::vector<float> src = counting(7 * 5);
+  std::vector<std::byte> bytes(sizeof(float) * src.size() + 4);
+  auto* odd = bytes.data();
+  while (reinterpret_cast<std::uintptr_t>(odd) % alignof(float) != 3) ++odd;
+  std::memcpy(odd, src.data(), sizeof(float) * src.size());
+  std::vector<float> dst(src.size(), -1);
+  copy_blocks({7, 5}, row_major(7, 5), odd, row_major(7, 5), dst.data());
+  EXPECT_EQ(dst, src);
 }
 
 }  // namespace
