@@ -181,10 +181,10 @@ class WorkerPool final : public ThreadPool {
   void work() {
     for (unsigned known = announced_; !ends_; known = announced_) {
       while (Job* const job = join()) {
-        helping_ = {this, job};
+        helping = {this, job};
         while (job->run_task() && !is_due_elsewhere(*job)) {
         }
-        helping_ = {};
+        helping = {};
         leave(*job);
       }
       if (!ends_) wait_for_change(announced_, known);
@@ -195,7 +195,7 @@ class WorkerPool final : public ThreadPool {
     WorkerPool* pool = nullptr;  // null: this thread helps nobody
     Job* job = nullptr;
   };
-  static thread_local Helping helping_;
+  static thread_local Helping helping;
   friend bool helper_is_due_elsewhere() noexcept;
 
   const int threads_;
@@ -212,10 +212,10 @@ class WorkerPool final : public ThreadPool {
   std::unique_ptr<std::vector<std::thread>> workers_ = std::make_unique<std::vector<std::thread>>();
 };
 
-thread_local WorkerPool::Helping WorkerPool::helping_;
+thread_local WorkerPool::Helping WorkerPool::helping;
 
 bool helper_is_due_elsewhere() noexcept {
-  const auto& [pool, job] = WorkerPool::helping_;
+  const auto& [pool, job] = WorkerPool::helping;
   return pool && pool->is_due_elsewhere(*job);
 }
 
@@ -240,10 +240,6 @@ class WeightedPool final : public ThreadPool {
 WorkerPool* workers_of(ThreadPool* pool) {
   if (const auto* weighted = dynamic_cast<WeightedPool*>(pool)) return weighted->pool().get();
   return dynamic_cast<WorkerPool*>(pool);
-}
-std::shared_ptr<WorkerPool> workers_of(const std::shared_ptr<ThreadPool>& pool) {
-  if (const auto weighted = std::dynamic_pointer_cast<WeightedPool>(pool)) return weighted->pool();
-  return std::dynamic_pointer_cast<WorkerPool>(pool);
 }
 
 }  // namespace
@@ -279,7 +275,7 @@ Result<std::shared_ptr<ThreadPool>> with_weight(const std::shared_ptr<ThreadPool
                     cat("a weight of ", weight, ", from 1 to ", most, " is wanted"));
     if (!pool)
       return Status(Code::invalid_argument, cat("a weight of ", weight, " without a pool"));
-    auto workers = workers_of(pool);
+    std::shared_ptr<WorkerPool> workers(pool, workers_of(pool.get()));
     if (!workers)
       return Status(Code::invalid_argument, "a weight for a pool that is not quern's own");
     return std::shared_ptr<ThreadPool>(std::make_shared<WeightedPool>(std::move(workers), weight));
