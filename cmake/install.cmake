@@ -3,22 +3,23 @@
 # quern::shared for C, quern::wasi_nn for hosts of WebAssembly) and pkg-config files (quern for C,
 # quern-cpp for C++, quern-wasi-nn). Component: sdk.
 include(CMakePackageConfigHelpers)
-
 set(libraries quern_engine quern_onnx_parser quern_kernels quern_graph quern_memory quern_vocabulary)
 if(QUERN_VULKAN)
   list(APPEND libraries quern_shaders)
 endif()
-install(TARGETS quern ${libraries} quern_c_api quern_shared quern_wasi_nn_shared
-        EXPORT quern COMPONENT sdk)
+set_target_properties(quern_shared PROPERTIES EXPORT_NAME shared)
+set_target_properties(quern_wasi_nn_shared PROPERTIES EXPORT_NAME wasi_nn)
+install(TARGETS quern ${libraries} quern_c_api quern_shared quern_wasi_nn_shared EXPORT quern
+        COMPONENT sdk INCLUDES DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}")
 install(DIRECTORY engine/include/quern frontends/wasi-nn/include/quern TYPE INCLUDE COMPONENT sdk)
 
 # <quern/ops/*.h>: the families of graph/ops/all.h as they are, with what they include, so that
 # GraphBuilder::op takes the struct of any operator.
 file(STRINGS graph/ops/all.h headers REGEX "^#include \"graph/ops/")
 list(TRANSFORM headers REPLACE "^#include \"(.*)\"$" "\\1")
-list(APPEND headers graph/op.h graph/ops/binary_kind.h graph/ops/unary_kind.h graph/ops/window.h)
 set(ops "${CMAKE_CURRENT_BINARY_DIR}/include/quern/ops")
-foreach(header IN LISTS headers)
+foreach(header IN LISTS headers ITEMS graph/op.h graph/ops/binary_kind.h graph/ops/unary_kind.h
+                                      graph/ops/window.h)
   set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS "${header}")
   file(READ "${header}" text)
   string(REGEX REPLACE "\"graph/(ops/)?([a-z_]+\\.h)\"" "<quern/ops/\\2>" text "${text}")
@@ -26,16 +27,14 @@ foreach(header IN LISTS headers)
   file(CONFIGURE OUTPUT "${ops}/${name}" CONTENT "${text}" @ONLY)
 endforeach()
 install(DIRECTORY "${ops}" DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}/quern" COMPONENT sdk)
-set(package "${CMAKE_INSTALL_LIBDIR}/cmake/quern")
-install(EXPORT quern NAMESPACE quern:: DESTINATION "${package}" FILE quern-config.cmake
-        COMPONENT sdk)
-write_basic_package_version_file("${CMAKE_CURRENT_BINARY_DIR}/quern-config-version.cmake"
-                                 COMPATIBILITY SameMinorVersion)
-install(FILES "${CMAKE_CURRENT_BINARY_DIR}/quern-config-version.cmake" DESTINATION "${package}"
-        COMPONENT sdk)
 
-list(TRANSFORM libraries PREPEND -l OUTPUT_VARIABLE quern_static_libraries)
-list(JOIN quern_static_libraries " " quern_static_libraries)
+set(version "${CMAKE_CURRENT_BINARY_DIR}/quern-config-version.cmake")
+write_basic_package_version_file("${version}" COMPATIBILITY SameMinorVersion)
+set(package "${CMAKE_INSTALL_LIBDIR}/cmake/quern")
+install(EXPORT quern NAMESPACE quern:: DESTINATION "${package}" FILE quern-config.cmake COMPONENT sdk)
+install(FILES "${version}" DESTINATION "${package}" COMPONENT sdk)
+
+list(JOIN libraries " -l" quern_static_libraries)
 foreach(name quern quern-cpp quern-wasi-nn)
   configure_file("cmake/${name}.pc.in" "${name}.pc" @ONLY)
   install(FILES "${CMAKE_CURRENT_BINARY_DIR}/${name}.pc"

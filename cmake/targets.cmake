@@ -1,87 +1,56 @@
 # SPDX-License-Identifier: Apache-2.0
 # How libraries and programs of this project are declared.
 
-# One static library per folder, from every .cpp in it (and in the sub-folders that it names).
-# HOT: with all optimisations of a release. The others are built with -O2, which with unused functions
-# left out makes libquern.so 7 % smaller.
-#   quern_library(graph SUBDIRECTORIES passes memory LINK quern_vocabulary)
-function(quern_library name)
-  cmake_parse_arguments(arg "HOT;ROOMS_APART" "" "SUBDIRECTORIES;LINK;EXCLUDE" ${ARGN})
-  list(TRANSFORM arg_SUBDIRECTORIES APPEND "/*.cpp")
-  file(GLOB sources CONFIGURE_DEPENDS "*.cpp" ${arg_SUBDIRECTORIES})
-  foreach(pattern IN LISTS arg_EXCLUDE)
-    list(FILTER sources EXCLUDE REGEX "${pattern}")
-  endforeach()
-  # A family's files side by side, whatever their folders: its attributes are read by few unity objects.
-  if(NOT arg_ROOMS_APART)
-    list(SORT sources COMPARE FILE_BASENAME)
-  endif()
+# Designated initialisers leave fields out on purpose; gcc 12 warns of overlaps in std::string that
+# are none (its bug 105651). -O3 is asked for where loops are hot: with -O2 and unused functions left out
+# libquern.so is 7 % smaller.
+add_compile_options(-ffunction-sections -Wall -Wextra -Wno-missing-field-initializers
+                    $<$<CXX_COMPILER_ID:GNU>:-Wno-restrict> $<$<CONFIG:Release>:-O2>)
+add_link_options(LINKER:--gc-sections)
+add_compile_definitions(QUERN_VERSION="${PROJECT_VERSION}" QUERN_BUILD_TYPE="$<CONFIG>")
+# Sixteen files at a time: a third of the processor time of a build from nothing. Names in the files of
+# a target differ, also those in anonymous namespaces.
+set(CMAKE_UNITY_BUILD ${QUERN_UNITY})
+set(CMAKE_UNITY_BUILD_BATCH_SIZE 16)
+set(root "${PROJECT_SOURCE_DIR}")
+set(includes "$<BUILD_INTERFACE:${root};${root}/engine/include;${root}/frontends/wasi-nn/include>")
+
+# A static library of every .cpp in a folder and below it, but those that match EXCLUDE. A family's files
+# stand side by side, whatever their folders: its attributes are read by few unity objects.
+#   quern_library(graph graph EXCLUDE "memory/.*" LINK quern_memory)
+function(quern_library name folder)
+  cmake_parse_arguments(arg "" "EXCLUDE" "LINK" ${ARGN})
+  set(folder "${root}/${folder}")
+  file(GLOB_RECURSE sources RELATIVE "${folder}" CONFIGURE_DEPENDS "${folder}/*.cpp")
+  list(FILTER sources EXCLUDE REGEX "^(${arg_EXCLUDE})\\.cpp$")
+  list(SORT sources COMPARE FILE_BASENAME)
+  list(TRANSFORM sources PREPEND "${folder}/")
   add_library(quern_${name} STATIC ${sources})
-  quern_include(quern_${name} engine/include)
-  target_include_directories(quern_${name} PUBLIC $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}>)
+  target_include_directories(quern_${name} PUBLIC "${includes}")
   target_link_libraries(quern_${name} PUBLIC ${arg_LINK})
-  if(NOT arg_HOT)
-    target_compile_options(quern_${name} PRIVATE $<$<CONFIG:Release>:-O2>)
-  endif()
-  quern_warnings(quern_${name})
-  quern_unity(quern_${name})
-  if(arg_ROOMS_APART)
-    set_target_properties(quern_${name} PROPERTIES UNITY_BUILD_BATCH_SIZE 8)
-  endif()
 endfunction()
 
 # A program.
-#   quern_program(quern_cli main.cpp AS quern LINK quern_tools)
+#   quern_program(minimal minimal.cpp LINK quern::quern)
 function(quern_program name)
-  cmake_parse_arguments(arg "" "AS" "LINK;DEFINE" ${ARGN})
+  cmake_parse_arguments(arg "" "" "LINK" ${ARGN})
   add_executable(${name} ${arg_UNPARSED_ARGUMENTS})
-  if(arg_AS)
-    set_target_properties(${name} PROPERTIES OUTPUT_NAME ${arg_AS})
-  endif()
   target_link_libraries(${name} PRIVATE ${arg_LINK})
-  target_compile_definitions(${name} PRIVATE ${arg_DEFINE})
-  target_link_options(${name} PRIVATE LINKER:--gc-sections)
-  quern_warnings(${name})
 endfunction()
 
-# A shared library, or a module that a host opens, with the engine inside. It shows what the map names
-# and nothing else. EXPORT: the name after quern:: of what others link.
-#   quern_shared(quern_node MODULE addon.c AS quern_wasi_nn MAP addon.map LINK quern_wasi_nn_c)
-function(quern_shared name kind)
-  cmake_parse_arguments(arg "" "AS;MAP;EXPORT" "LINK;INCLUDE" ${ARGN})
-  add_library(${name} ${kind} ${arg_UNPARSED_ARGUMENTS})
-  quern_include(${name} ${arg_INCLUDE})
-  target_include_directories(${name} PRIVATE "${PROJECT_SOURCE_DIR}")
-  target_link_libraries(${name} PRIVATE "$<BUILD_INTERFACE:${arg_LINK}>")
-  set(map "${CMAKE_CURRENT_SOURCE_DIR}/${arg_MAP}")
-  target_link_options(${name} PRIVATE "LINKER:--version-script=${map}" LINKER:--gc-sections)
-  set_target_properties(${name} PROPERTIES OUTPUT_NAME ${arg_AS} LINK_DEPENDS "${map}"
-                                           CXX_VISIBILITY_PRESET hidden)
-  quern_warnings(${name})
-  if(arg_EXPORT)
-    set_target_properties(${name} PROPERTIES EXPORT_NAME ${arg_EXPORT} VERSION ${PROJECT_VERSION}
-                                             SOVERSION ${PROJECT_VERSION_MAJOR})
-    add_library(quern::${arg_EXPORT} ALIAS ${name})
-  endif()
-endfunction()
-
-# Folders of public headers, relative to the project.
-function(quern_include target)
-  foreach(folder IN LISTS ARGN)
-    target_include_directories(${target} PUBLIC $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/${folder}>
-                                                $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>)
-  endforeach()
-endfunction()
-
-# Sixteen files at a time: a third of the processor time of a build from nothing. Names in the files of
-# a target differ, also those in anonymous namespaces.
-function(quern_unity target)
-  set_target_properties(${target} PROPERTIES UNITY_BUILD ${QUERN_UNITY} UNITY_BUILD_BATCH_SIZE 16)
-endfunction()
-
-# Designated initialisers leave fields out on purpose; gcc 12 warns of overlaps in std::string that
-# are none (its bug 105651).
-function(quern_warnings target)
-  target_compile_options(${target} PRIVATE -ffunction-sections -Wall -Wextra -Wno-missing-field-initializers
-                                           $<$<CXX_COMPILER_ID:GNU>:-Wno-restrict>)
+# A shared library, or a module that a host opens, with the engine inside. It has the name of its map, and
+# shows what that names and nothing else.
+#   quern_shared(wamr_backend MODULE wamr/wasi_nn_onnx.map wamr/wasi_nn_onnx.c LINK quern_wasi_nn_c)
+function(quern_shared name kind map)
+  cmake_parse_arguments(arg "" "" "LINK" ${ARGN})
+  file(GLOB sources CONFIGURE_DEPENDS ${arg_UNPARSED_ARGUMENTS})
+  add_library(quern_${name} ${kind} ${sources})
+  target_include_directories(quern_${name} PUBLIC "${includes}")
+  target_link_libraries(quern_${name} PRIVATE "$<BUILD_INTERFACE:${arg_LINK}>")
+  cmake_path(GET map STEM output)
+  set(map "${CMAKE_CURRENT_SOURCE_DIR}/${map}")
+  target_link_options(quern_${name} PRIVATE "LINKER:--version-script=${map}")
+  set_target_properties(quern_${name} PROPERTIES
+    CXX_VISIBILITY_PRESET hidden OUTPUT_NAME ${output} LINK_DEPENDS "${map}"
+    VERSION ${PROJECT_VERSION} SOVERSION ${PROJECT_VERSION_MAJOR})
 endfunction()

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Whether a sanitizer replaces malloc: QUERN_SANITIZED is 1 then, and else 0.
+// QUERN_SANITIZED is 1 if a sanitizer replaces malloc, else 0.
 #pragma once
 
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)

@@ -48,7 +48,7 @@ OptionRows program_rows(PlanArgs& a) {
           scratch_row(a.device)};
 }
 
-// What is made of the best plan.
+// The files that are made of the best plan.
 OptionRows result_rows(PlanArgs& a) {
   return {{.names = "--assert-peak",
            .value = "B",

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Whether two engines gave the same answer.
+// Tells whether two engines gave the same answer.
 #pragma once
 
 #include <string>

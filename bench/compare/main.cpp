@@ -27,7 +27,7 @@ using tools::ExitCode;
 struct CompareArgs {
   std::vector<std::string> models;
   std::vector<std::string> folders;
-  std::string list = QUERN_COMPARE_LIST;
+  std::string list = QUERN_SOURCE_DIR "/bench/compare/models.txt";
   Engines engines;
   std::string threads = "1";
   Plan plan;

@@ -57,7 +57,7 @@ class Worker {
   int answers_ = -1;
 };
 
-// What quern-compare-worker runs until its pipe closes; the result is the exit code.
+// The loop that quern-compare-worker runs until its pipe closes; the result is the exit code.
 int serve_worker();
 
 }  // namespace quern::bench

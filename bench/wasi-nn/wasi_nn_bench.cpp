@@ -18,7 +18,8 @@ namespace {
 using namespace quern;           // NOLINT: a program
 using namespace quern::wasi_nn;  // NOLINT
 
-std::string model_path = QUERN_DIGITS;  // NOLINT: set once, by main()
+constexpr const char* digits = QUERN_SOURCE_DIR "/examples/digits/digits.onnx";
+std::string model_path = digits;  // NOLINT: set once, by main()
 
 // Free dimensions are 1.
 Shape input_shape(const ValueSpec& spec) {
@@ -112,7 +113,7 @@ void memcpy_602112_bytes(benchmark::State& state) {
 BENCHMARK(memcpy_602112_bytes);
 
 void set_input_602112_bytes(benchmark::State& state) {
-  BenchGuest guest(tenant_with_model(QUERN_DIGITS));
+  BenchGuest guest(tenant_with_model(digits));
   guest.place_tensor(DType::f32, pictures);
   if (guest.call("set_input", {2, 0, BenchGuest::record_at}) != 0) state.SkipWithError("refused");
   for (auto _ : state) guest.call("set_input", {2, 0, BenchGuest::record_at});

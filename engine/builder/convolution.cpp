@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // GraphBuilder: convolution and pooling.
 #include "engine/builder/graph_builder_impl.h"
-#include "engine/builder/options.h"
+#include "engine/builder/window.h"
 #include "graph/ops/conv.h"
 #include "graph/ops/deform_conv.h"
 #include "graph/ops/pool.h"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // GraphBuilder: quantised operators.
 #include "engine/builder/graph_builder_impl.h"
-#include "engine/builder/options.h"
+#include "engine/builder/window.h"
 #include "graph/ops/quantised_products.h"
 #include "graph/ops/quantize.h"
 

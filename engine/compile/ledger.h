@@ -60,7 +60,7 @@ class LedgerEntry {
 std::size_t table_bytes(const Graph& graph);
 std::size_t table_bytes(const Program& program);
 
-// What compiling holds at one time, most of it for as long as it takes: `passes`: the graph of the
+// The memory that compiling holds at one time, most of it for as long as it takes: `passes`: the graph of the
 // model and the copy that passes change; `lowering`: the same, and the steps with and without
 // places in memory.
 enum class CompilePhase : std::uint8_t { passes, lowering };

@@ -51,7 +51,7 @@ struct Step {
   std::vector<std::uint64_t> output_bytes;  // last byte
   std::size_t scratch_bytes = 0;
   std::uint64_t scratch_offset = 0;
-  // Of a data-dependent op, whose run gives the shapes of its results: the outputs of the program
+  // For a data-dependent op, whose run gives the shapes of its results: the outputs of the program
   // that results are. One result may be several, since equal nodes become one.
   struct DynamicOutput {
     std::uint32_t result, output;

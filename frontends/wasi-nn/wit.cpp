@@ -8,6 +8,7 @@
 #include "frontends/wasi-nn/records.h"
 
 namespace quern::wasi_nn {
+namespace wit {
 namespace {
 
 using Arguments = const std::uint32_t*;
@@ -472,9 +473,10 @@ constexpr std::array table = {
 };
 
 }  // namespace
+}  // namespace wit
 
 std::span<const Import, 14> wit_imports() {
-  return table;
+  return wit::table;
 }
 
 }  // namespace quern::wasi_nn

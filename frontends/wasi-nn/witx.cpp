@@ -7,6 +7,7 @@
 #include "frontends/wasi-nn/records.h"
 
 namespace quern::wasi_nn {
+namespace witx {
 namespace {
 
 using Arguments = const std::uint32_t*;
@@ -203,9 +204,10 @@ constexpr std::array table = {
 };
 
 }  // namespace
+}  // namespace witx
 
 std::span<const Import, 9> witx_imports() {
-  return table;
+  return witx::table;
 }
 
 }  // namespace quern::wasi_nn

@@ -40,7 +40,7 @@ struct PartRange {
   std::int64_t channel, channels;
 };
 
-// Whether the calls of parts follow each other or run at one time, each on one thread.
+// The calls of parts follow each other, or run at one time, each on one thread.
 enum class Calls : std::uint8_t { in_turn, at_one_time };
 
 // The rows of a part of an image, whose whole is `work`. Winograd's kernels want some rows at once.
@@ -125,7 +125,7 @@ std::vector<PartRange> channel_ranges(const KernelRequest& r, std::int64_t parts
   return ranges;
 }
 
-// Of two rows at least: oneDNN is given a single one without its dimension, and other kernels.
+// A part has two rows at least: oneDNN is given a single one without its dimension, and other kernels.
 std::vector<PartRange> row_ranges(const KernelRequest& r, std::int64_t parts) {
   const Shape& y = r.outputs[0].shape;
   const std::int64_t rows = y[row_axis];
@@ -146,7 +146,7 @@ struct PartReads {
 };
 PartReads reads_of(const ResolvedWindow& w, std::int64_t rows, std::int64_t y_rows,
                    const PartRange& range) {
-  // Of a whole image all rows, also those behind the last window: it is dense with them.
+  // A whole image gives all rows, also those behind the last window: it is dense with them.
   if (range.from == 0 && range.to == y_rows) return {0, rows, w.pads_begin[0], w.pads_end[0]};
   const std::int64_t first = range.from * w.strides[0] - w.pads_begin[0];
   const std::int64_t last = (range.to - 1) * w.strides[0] - w.pads_begin[0] + w.extent(0);
@@ -311,7 +311,7 @@ class ConvInParts final : public CpuKernel {
   std::size_t result_scratch = 0;
   bool by_rows = false;
   bool adds_to_result = false;  // the kernels read the result's place
-  // Of calls at one time, of which each has a slot: its states, and its part of the scratch memory.
+  // For calls at one time, each of which has a slot: its states, and its part of the scratch memory.
   // One slot: they are in turn, and each has all threads.
   std::size_t slots = 1;
   std::size_t slot_scratch = 0;

@@ -62,7 +62,7 @@ class Parallel {
 
   template <class F>
   void operator()(std::int64_t n, std::int64_t grain, const F& body) const {
-    // Of a pool, whoever is free takes the next part.
+    // In a pool, whoever is free takes the next part.
     const std::int64_t most = pool_ && threads_ > 1 ? parts_per_thread * threads_ : threads_;
     const std::int64_t parts =
         grain > 0 ? std::min<std::int64_t>(most, n / grain) : std::int64_t{1};

@@ -237,7 +237,7 @@ std::int64_t Parallel::run_part(const Loop& loop, std::int64_t begin, std::int64
   return end;
 }
 
-// What helpers left of their parts (helper_is_due_elsewhere()).
+// The rests of parts that helpers left (helper_is_due_elsewhere()).
 class Parallel::Rests {
  public:
   // Returns false if there is no room.
@@ -259,7 +259,7 @@ class Parallel::Rests {
   int taken_ = 0;
 };
 
-// What helpers have left is cut into parts again, one rest after the other; a caller leaves
+// Work that helpers have left is cut into parts again, one rest after the other; a caller leaves
 // nothing.
 void Parallel::run_in_pool(int parts, const Loop& loop, ThreadPool& pool) {
   Rests rests;

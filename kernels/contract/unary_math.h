@@ -77,7 +77,7 @@ T apply_float(const Unary& u, T x) {
     case UnaryKind::gelu: return gelu_erf(x);
     case UnaryKind::gelu_tanh: return gelu_tanh(x);
     case UnaryKind::swish: return x * logistic(a * x);
-    // Of NaN, these two are 0 by their functions in the specification.
+    // These two are 0 for NaN, by their functions in the specification.
     case UnaryKind::thresholded_relu: return x > a ? x : T(0);
     case UnaryKind::shrink: return x < -a ? x + b : x > a ? x - b : T(0);
     case UnaryKind::clip: {  // max first, as the specification has it

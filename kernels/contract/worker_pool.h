@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What runs and loops tell quern's own pool (<quern/thread_pool.h>) beyond the interface of all
+// Calls by which runs and loops tell quern's own pool (<quern/thread_pool.h>) beyond the interface of all
 // pools, which hosts implement too.
 #pragma once
 

@@ -30,7 +30,7 @@ struct TransposedSizes {
   std::int64_t outputs = 1;
 
   std::int64_t piece() const { return tap_columns * outputs; }  // contiguous in y
-  // Of the packed weights, and those that are computed: a multiple of the vectors of any
+  // Columns of the packed weights, and those that are computed: a multiple of the vectors of any
   // instruction set.
   std::int64_t columns() const { return round_up(tap_rows * piece(), simd_panel); }
   std::int64_t used_columns() const { return round_up(tap_rows * piece(), 16); }

@@ -91,7 +91,7 @@ class ImageAxis {
   float size_, low_, high_;
 };
 
-// What `n` positions read: tap t of position i is at t * n + i.
+// The elements that `n` positions read: tap t of position i is at t * n + i.
 struct SampleTaps {
   std::array<std::int32_t, 4 * samples_at_once> index;
   std::array<float, 4 * samples_at_once> weight;

@@ -20,7 +20,7 @@ struct Fed {
 
 // A model declares numbers for all dimensions of its inputs, or only for the last one.
 enum class Declared : std::uint8_t { all, last };
-// Whether it says that it uses operators of com.microsoft; it need not.
+// True if it says that it uses operators of com.microsoft; it need not.
 enum class Imports : std::uint8_t { named, unnamed };
 
 struct OneOperator {

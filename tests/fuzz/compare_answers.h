@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Whether two devices gave the same answer: shapes, types, integers and texts exactly, floats
+// Tells whether two devices gave the same answer: shapes, types, integers and texts exactly, floats
 // within what rounding can do.
 #pragma once
 
@@ -18,7 +18,7 @@ double coarsest_rounding(const Model& model);
 std::string difference(const Answer& wanted, const Answer& given, const Answer* moved,
                        double rounding);
 
-// Whether every bit is the same.
+// True if every bit is the same.
 bool is_same(const Answer& wanted, const Answer& given);
 
 // This says what is outside of the bounds that tools/oracle derives for this round, in a sentence;

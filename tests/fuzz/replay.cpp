@@ -28,12 +28,12 @@ extern "C" [[gnu::weak]] void __sanitizer_set_death_callback(void (*callback)())
 namespace {
 
 using quern::fuzz::Random;
-using Bytes = std::vector<std::uint8_t>;
+using FileBytes = std::vector<std::uint8_t>;
 
 constexpr std::size_t largest = 1 << 16;
 
 struct Current {
-  const Bytes* input = nullptr;
+  const FileBytes* input = nullptr;
   std::uint64_t number = 0;
 } current;  // NOLINT: for whoever is called when the process dies
 
@@ -67,13 +67,13 @@ void catch_signals() {
   for (const int signal : {SIGSEGV, SIGBUS, SIGFPE}) sigaction(signal, &action, nullptr);
 }
 
-void run(const Bytes& bytes, std::uint64_t number) {
+void run(const FileBytes& bytes, std::uint64_t number) {
   current = {&bytes, number};
   LLVMFuzzerTestOneInput(bytes.data(), bytes.size());
   current.input = nullptr;
 }
 
-std::vector<Bytes> read_folders(const std::vector<const char*>& folders) {
+std::vector<FileBytes> read_folders(const std::vector<const char*>& folders) {
   std::vector<std::filesystem::path> paths;
   for (const char* folder : folders) {
     if (std::filesystem::is_regular_file(folder)) {
@@ -85,7 +85,7 @@ std::vector<Bytes> read_folders(const std::vector<const char*>& folders) {
         paths.push_back(entry.path());
   }
   std::ranges::sort(paths);
-  std::vector<Bytes> files;
+  std::vector<FileBytes> files;
   for (const auto& path : paths) {
     std::ifstream in(path, std::ios::binary);
     files.emplace_back(std::istreambuf_iterator<char>(in), std::istreambuf_iterator<char>());
@@ -94,7 +94,7 @@ std::vector<Bytes> read_folders(const std::vector<const char*>& folders) {
 }
 
 // Some bytes become others, numbers at the edge, or a piece of another file.
-void change_bytes(Bytes& bytes, const std::vector<Bytes>& files, Random& random) {
+void change_bytes(FileBytes& bytes, const std::vector<FileBytes>& files, Random& random) {
   constexpr std::uint8_t edges[] = {0, 1, 127, 128, 255};
   if (bytes.empty()) bytes.push_back(0);
   const std::size_t at = random.below(bytes.size());
@@ -106,7 +106,7 @@ void change_bytes(Bytes& bytes, const std::vector<Bytes>& files, Random& random)
       bytes.erase(bytes.begin() + at, bytes.begin() + at + random.below(bytes.size() - at) + 1);
       break;
     default: {
-      const Bytes& other = files[random.below(files.size())];
+      const FileBytes& other = files[random.below(files.size())];
       if (other.empty()) break;
       const std::size_t from = random.below(other.size());
       const std::size_t count = std::min<std::size_t>(random.below(64) + 1, other.size() - from);
@@ -116,9 +116,9 @@ void change_bytes(Bytes& bytes, const std::vector<Bytes>& files, Random& random)
   bytes.resize(std::min(bytes.size(), largest));
 }
 
-Bytes mutant(const std::vector<Bytes>& files, std::uint64_t seed, std::uint64_t number) {
+FileBytes mutant(const std::vector<FileBytes>& files, std::uint64_t seed, std::uint64_t number) {
   Random random(seed * 0x9e3779b97f4a7c15 + number);
-  Bytes bytes = files[random.below(files.size())];
+  FileBytes bytes = files[random.below(files.size())];
   for (std::uint64_t times = 1 + random.below(3); times > 0; --times) {
     if (!LLVMFuzzerCustomMutator) {
       change_bytes(bytes, files, random);
@@ -151,9 +151,9 @@ int main(int argc, char** argv) {
   }
   if (__sanitizer_set_death_callback) __sanitizer_set_death_callback(leave_input);
   catch_signals();
-  const std::vector<Bytes> files = read_folders(folders);
+  const std::vector<FileBytes> files = read_folders(folders);
   if (from == 0)
-    for (const Bytes& bytes : files) run(bytes, 0);
+    for (const FileBytes& bytes : files) run(bytes, 0);
   for (std::uint64_t i = from; i < mutants && !files.empty(); ++i) run(mutant(files, seed, i), i);
   std::printf("%zu files, %llu mutants\n", files.size(), static_cast<unsigned long long>(mutants));
   return files.empty() ? 1 : 0;

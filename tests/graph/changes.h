@@ -18,8 +18,8 @@ struct GraphChange {
   bool has_symbols = false;  // for all dimensions of inputs: the same for the same number
   std::function<ValueType(ValueType)> type = nullptr;  // of every input
   std::function<Tensor(std::size_t at, const Tensor&)> constant = nullptr;
-  // Of the node at this place in the order; false: the node is left out, and its first operand
-  // stands for its first output.
+  // Asked of the node at this place in the order; false: the node is left out, and its first
+  // operand stands for its first output.
   std::function<bool(std::size_t at, Op&, std::vector<ValueId>&, const Graph& made)> node = nullptr;
   std::size_t handed_out = static_cast<std::size_t>(-1);  // the node whose first output is one more
 };

@@ -81,7 +81,7 @@ SelectedRun run_selected(const Op& op, const std::vector<Tensor>& inputs,
                          const std::optional<Layout>& layout = {},
                          Selection (*select)(const KernelRequest&) = nullptr, bool scratch = true);
 
-// What asks this implementation of an operator; null: the build has none of the name.
+// The query of this implementation of an operator; null: the build has none of the name.
 Selection (*implementation_of(const OpDef& def, std::string_view name))(const KernelRequest&);
 
 bool same_bytes(const Tensor& a, const Tensor& b);

@@ -26,7 +26,7 @@ enum class Arithmetic : std::uint8_t {
   vulkan,  // required by Vulkan's specification; denormals may be flushed
 };
 
-// Of a device by its name: "cpu", "vulkan,as-hardware".
+// The arithmetic of a device by its name: "cpu", "vulkan,as-hardware".
 inline Arithmetic arithmetic_of(std::string_view device) {
   return device.starts_with("vulkan") ? Arithmetic::vulkan : Arithmetic::cpu;
 }

@@ -258,12 +258,12 @@ Status bound(const AffineGrid&, Evaluated& e) {
   return {};
 }
 
-// Whether rounding leaves a position on its side of where an element begins.
+// True if rounding leaves a position on its side of where an element begins.
 bool is_clear(double position) {
   return std::fabs(position - std::round(position)) > 1e-3;
 }
 
-// Whether rounding can tell which elements are in the bins of a side of a region.
+// True if rounding can tell which elements are in the bins of a side of a region.
 bool has_clear_bins(double low, double high, std::int64_t bins) {
   if (!is_clear(low + 0.5) || !is_clear(high + 0.5)) return false;
   const double length = std::max(std::round(high) - std::round(low) + 1, 1.0);

@@ -14,6 +14,8 @@
  * module is one instance here, with a tenant of its own: hosts that share models between instances
  * bind quern/c/wasi_nn_wamr.h instead.
  */
+#define _POSIX_C_SOURCE 200809L /* strtok_r() */
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -140,7 +140,8 @@ class Pairs {
   }
 };
 
-// Whether the buffers fit a capacity. What led to failures is remembered from run to run.
+// Tells whether the buffers fit a capacity. Choices that led to failures are remembered from run to
+// run.
 class PairSearch {
  public:
   explicit PairSearch(const Pairs& pairs) : p_(pairs), weight_(pairs.pairs.size(), 1) {

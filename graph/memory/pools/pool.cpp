@@ -148,7 +148,7 @@ void MemoryPool::note(std::uint64_t system_calls_before) {
 // ---- the system --------------------------------------------------------------------------------
 
 std::optional<std::uint64_t> MemoryPool::open(std::uint64_t bytes) {
-  // What may need memory of the heap comes first.
+  // Calls that may need memory of the heap come first.
   if (closed_.empty()) {
     if (closed_.capacity() <= opened_.size())
       closed_.reserve(2 * (opened_.size() + 1));  // so that close() needs none

@@ -43,7 +43,7 @@ struct Interval {
   bool operator==(const Interval&) const = default;
 };
 
-// Whether at times only a part of the buffer is live.
+// True if at times only a part of the buffer is live.
 bool has_parts(const Interval& interval);
 
 struct MemoryProblem {

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* libwasi_nn_onnx.so as iwasm uses it: opened, its functions by name, what WAMR does not check.
  * wamr_backend_test LIBRARY DIGITS.onnx */
+#define _POSIX_C_SOURCE 200809L /* mkstemp(), setenv() */
+
 #include <dlfcn.h>
 #include <stdint.h>
 #include <stdio.h>
