@@ -60,9 +60,9 @@ class LedgerEntry {
 std::size_t table_bytes(const Graph& graph);
 std::size_t table_bytes(const Program& program);
 
-// The memory that compiling holds at one time, most of it for as long as it takes: `passes`: the graph of the
-// model and the copy that passes change; `lowering`: the same, and the steps with and without
-// places in memory.
+// The memory that compiling holds at one time, most of it for as long as it takes: `passes`: the
+// graph of the model and the copy that passes change; `lowering`: the same, and the steps with and
+// without places in memory.
 enum class CompilePhase : std::uint8_t { passes, lowering };
 // Errors: out_of_memory where that is more than `limit` (0: none) and 4 MiB.
 Status check_room(const Graph& graph, CompilePhase phase, std::size_t limit);

@@ -125,7 +125,8 @@ std::vector<PartRange> channel_ranges(const KernelRequest& r, std::int64_t parts
   return ranges;
 }
 
-// A part has two rows at least: oneDNN is given a single one without its dimension, and other kernels.
+// A part has two rows at least: oneDNN is given a single one without its dimension, and other
+// kernels.
 std::vector<PartRange> row_ranges(const KernelRequest& r, std::int64_t parts) {
   const Shape& y = r.outputs[0].shape;
   const std::int64_t rows = y[row_axis];
@@ -311,8 +312,8 @@ class ConvInParts final : public CpuKernel {
   std::size_t result_scratch = 0;
   bool by_rows = false;
   bool adds_to_result = false;  // the kernels read the result's place
-  // For calls at one time, each of which has a slot: its states, and its part of the scratch memory.
-  // One slot: they are in turn, and each has all threads.
+  // For calls at one time, each of which has a slot: its states, and its part of the scratch
+  // memory. One slot: they are in turn, and each has all threads.
   std::size_t slots = 1;
   std::size_t slot_scratch = 0;
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Calls by which runs and loops tell quern's own pool (<quern/thread_pool.h>) beyond the interface of all
-// pools, which hosts implement too.
+// Calls by which runs and loops tell quern's own pool (<quern/thread_pool.h>) beyond the interface
+// of all pools, which hosts implement too.
 #pragma once
 
 namespace quern {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Checks that a schedule gives every step the values that it would read if no two buffers shared bytes.
+// Checks that a schedule gives every step the values that it would read if no two buffers shared
+// bytes.
 #pragma once
 
 #include <cstdint>
