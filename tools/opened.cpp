@@ -109,6 +109,7 @@ Result<Opened> open_model(const std::string& path, const InputArgs& inputs,
   compile.order = options.order;
   compile.alias = options.alias;
   compile.scratch = device.scratch == "on";
+  QUERN_ASSIGN(compile.math, math_named(device.math));
   compile.memory_limit = *memory;
   compile.deadline = o.deadline;
   QUERN_ASSIGN(o.executable,

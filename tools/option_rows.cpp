@@ -81,6 +81,16 @@ OptionRow scratch_row(DeviceArgs& a) {
                     a.scratch);
 }
 
+OptionRow math_row(DeviceArgs& a) {
+  return {.names = "--math",
+          .value = "f32|bf16",
+          .help =
+              "the precision of products of matrices: bf16 rounds their operands and results to 8 "
+              "bits, on CPUs with units for that (AMX), and is f32 elsewhere; by default f32",
+          .target = &a.math,
+          .choices = {"f32", "bf16"}};
+}
+
 OptionRows limit_rows(LimitArgs& a) {
   return {{.names = "--memory-limit",
            .value = "BYTES",

@@ -24,6 +24,7 @@ OptionRows device_rows(DeviceArgs& a);
 OptionRow strategy_row(DeviceArgs& a);
 OptionRow thread_pool_row(DeviceArgs& a);
 OptionRow scratch_row(DeviceArgs& a);
+OptionRow math_row(DeviceArgs& a);
 OptionRows limit_rows(LimitArgs& a);
 OptionRows pool_rows(PoolArgs& a);
 OptionRows input_rows(InputArgs& a);

@@ -82,6 +82,7 @@ Verb run_row(RunArgs& a) {
   append(v.options, device_rows(a.device));
   v.options.push_back(strategy_row(a.device));
   v.options.push_back(thread_pool_row(a.device));
+  v.options.push_back(math_row(a.device));
   v.options.push_back(scratch_row(a.device));
   append(v.options, limit_rows(a.limits));
   append(v.options, pool_rows(a.pool));
@@ -142,6 +143,7 @@ Verb bench_row(BenchArgs& a) {
   append(v.options, device_rows(a.device));
   v.options.push_back(strategy_row(a.device));
   v.options.push_back(thread_pool_row(a.device));
+  v.options.push_back(math_row(a.device));
   v.options.push_back(scratch_row(a.device));
   append(v.options, pool_rows(a.pool));
   v.options.push_back(json_row(a.json));
@@ -215,6 +217,7 @@ Verb profile_row(ProfileArgs& a) {
   append(v.options, input_rows(a.inputs));
   append(v.options, device_rows(a.device));
   v.options.push_back(thread_pool_row(a.device));
+  v.options.push_back(math_row(a.device));
   v.options.push_back(json_row(a.json));
   v.examples = {{"quern profile model.onnx --threads 1", "the slowest kernels"},
                 {"quern profile model.onnx --html profile.html --trace trace.json",

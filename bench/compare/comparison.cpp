@@ -104,7 +104,7 @@ class Match {
     for (int i = 1; i < plan_.cold; ++i) QUERN_TRY(start_again(i));
     QUERN_TRY(play_rounds());
     for (Turn& t : turns_) QUERN_TRY(finish(t, result));
-    QUERN_ASSIGN(result.disagreement, compare_outputs(folder));
+    QUERN_TRY(compare_outputs(folder, result));
     return {};
   }
 
@@ -182,7 +182,7 @@ class Match {
   }
 
   // This compares the outputs of the first contestant, quern if it takes part, with all others.
-  Result<std::string> compare_outputs(const TemporaryFolder& folder) {
+  Status compare_outputs(const TemporaryFolder& folder, Comparison& result) {
     std::vector<NamedTensor> wanted;
     for (std::size_t i = turns_.size(); i-- > 0;) {
       QUERN_ASSIGN(const auto files,
@@ -191,13 +191,24 @@ class Match {
       for (const TensorFile& f : files) {
         QUERN_ASSIGN(outputs.emplace_back(), read_tensor(f));
       }
-      if (i + 1 == turns_.size())
+      if (i + 1 == turns_.size()) {
         wanted = std::move(outputs);
-      else if (std::string d = disagreement(outputs, wanted); !d.empty())
-        return cat(turns_[i].contestant.label, " against ", turns_.back().contestant.label, ": ",
-                   d);
+        continue;
+      }
+      if (i == 0) result.one_minus_cosine = one_minus_cosine(outputs, wanted);
+      const std::string d = disagreement(outputs, wanted, rounding());
+      if (!d.empty() && result.disagreement.empty())
+        result.disagreement =
+            cat(turns_[i].contestant.label, " against ", turns_.back().contestant.label, ": ", d);
     }
-    return std::string();
+    return {};
+  }
+
+  // That of ONNX Runtime is always f32.
+  Rounding rounding() const {
+    const bool bf16 = std::ranges::any_of(
+        turns_, [](const Turn& t) { return t.contestant.engine.math == "bf16"; });
+    return bf16 ? Rounding::bf16 : Rounding::f32;
   }
 
   const std::string& model_;
@@ -213,7 +224,7 @@ class Match {
 std::vector<Contestant> contestants(const Engines& engines, int threads) {
   std::vector<Contestant> all;
   if (engines.only != "ort")
-    all.push_back({"quern", {.engine = "quern", .device = engines.device}});
+    all.push_back({"quern", {.engine = "quern", .device = engines.device, .math = engines.math}});
   if (engines.only == "quern") return all;
   const EngineOptions ort = {.engine = "ort", .library = engines.ort_library};
   all.push_back({"ort", ort});

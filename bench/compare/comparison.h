@@ -23,6 +23,7 @@ struct Engines {
   std::string only;            // "quern" or "ort"; empty: both
   std::string ort_library;     // where it lies
   std::string device = "cpu";  // that quern runs on
+  std::string math = "f32";    // of quern
 };
 // Those that run with so many threads. With more than one thread ONNX Runtime takes part twice,
 // with and without spinning threads: which is faster depends on the model and the machine.
@@ -56,6 +57,7 @@ struct Comparison {
   std::vector<Performance> performances;  // of the contestants that took part
   std::string failure;                    // why there is nothing, or no more; empty: all went well
   std::string disagreement;               // of the outputs; empty: they agree, or nobody to compare
+  double one_minus_cosine = -1;  // of quern's outputs and the last one's; -1: none to compare
 
   const Performance* quern() const;
   // The faster of ONNX Runtime's.

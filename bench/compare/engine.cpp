@@ -20,8 +20,9 @@ class QuernEngine final : public Engine {
     tools::InputArgs args;
     for (const TensorFile& f : inputs) args.inputs.push_back(cat(f.name, "=", f.path));
     QUERN_ASSIGN(engine->opened_,
-                 tools::open_model(options.model, args,
-                                   {.device = options.device, .threads = options.threads}));
+                 tools::open_model(
+                     options.model, args,
+                     {.device = options.device, .threads = options.threads, .math = options.math}));
     const tools::Phases& phases = engine->opened_.phases;
     times.load_ms = phases.load_ms + phases.compile_ms + phases.plan_ms;
     return std::unique_ptr<Engine>(std::move(engine));

@@ -27,7 +27,8 @@ struct EngineOptions {
   std::string device = "cpu";    // quern's; ONNX Runtime runs on the CPU
   std::string model;
   int threads = 1;
-  bool spinning = true;  // ONNX Runtime's pool
+  bool spinning = true;      // ONNX Runtime's pool
+  std::string math = "f32";  // quern's (CompileOptions::math)
 };
 
 // These times pass before the first answer is there, in milliseconds.

@@ -4,6 +4,7 @@
 #include <array>
 #include <chrono>
 #include <cmath>
+#include <cstdio>
 #include <map>
 #include <set>
 #include <thread>
@@ -68,10 +69,21 @@ Table make_table() {
   return Table(std::move(columns));
 }
 
+// One digit: 1.2e-05.
+std::string scientific(double v) {
+  std::array<char, 32> text{};
+  std::snprintf(text.data(), text.size(), "%.1e", v);
+  return text.data();
+}
+
 std::string outputs_text(const Comparison& c) {
   if (!c.failure.empty()) return c.failure;
   if (!c.disagreement.empty()) return "DIFFER: " + c.disagreement;
-  return c.performances.size() > 1 ? "agree" : "";
+  if (c.performances.size() < 2) return "";
+  // What rounding of f32 leaves is of no interest.
+  constexpr double least = 1e-7;
+  return c.one_minus_cosine < least ? "agree"
+                                    : cat("agree, 1 - cos ", scientific(c.one_minus_cosine));
 }
 
 void add_row(Table& table, const Comparison& c, Means& means) {
@@ -158,6 +170,7 @@ Json comparison_json(const Comparison& c) {
       j["ratios"][q.name] = ratio_of(q.of(*c.quern()), q.of(*c.ort()));
   if (!c.failure.empty()) j["failure"] = c.failure;
   if (!c.disagreement.empty()) j["disagreement"] = c.disagreement;
+  if (c.one_minus_cosine >= 0) j["one_minus_cosine"] = c.one_minus_cosine;
   return j;
 }
 

@@ -109,6 +109,7 @@ Result<Opening> Worker::open(const EngineOptions& options, const std::vector<Ten
   command["device"] = options.device;
   command["threads"] = options.threads;
   command["spinning"] = options.spinning;
+  command["math"] = options.math;
   command["inputs"] = Json::array();
   for (const TensorFile& f : inputs) {
     Json file;

@@ -63,7 +63,8 @@ class Server {
                                 .device = text_of(command, "device"),
                                 .model = text_of(command, "model"),
                                 .threads = static_cast<int>(command.find("threads")->number()),
-                                .spinning = std::get<bool>(spinning->value())};
+                                .spinning = std::get<bool>(spinning->value()),
+                                .math = text_of(command, "math")};
     std::vector<TensorFile> inputs;
     for (const Json& f : command.find("inputs")->items())
       inputs.push_back({text_of(f, "name"), text_of(f, "path")});

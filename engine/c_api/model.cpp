@@ -159,6 +159,7 @@ quern_status quern_executable_compile(const quern_model* model,
     compile.memory_limit = o.memory_limit;
     compile.optimize = !o.no_rewrites;
     compile.scratch = !o.no_scratch;
+    QUERN_ASSIGN(compile.math, math_named(o.math ? o.math : "f32"));
     if (o.microseconds) compile.deadline = deadline_in(o.microseconds);
     QUERN_ASSIGN(auto compiled,
                  Executable::compile(model->model.clone(), std::move(device), compile));

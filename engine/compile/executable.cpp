@@ -13,6 +13,7 @@
 #include "graph/passes/pipeline.h"
 #include "graph/passes/precision.h"
 #include "graph/text.h"
+#include "kernels/contract/bf16.h"
 #include "kernels/contract/openmp.h"
 
 namespace quern {
@@ -101,6 +102,13 @@ std::optional<MemoryNeed> Executable::memory_need() const {
   return quern::memory_need({&impl_->first_plan, 1}, *inputs, impl_->weight_bytes(), impl_->pool);
 }
 
+Result<Math> math_named(std::string_view name) {
+  if (name == "f32") return Math::f32;
+  if (name == "bf16") return Math::bf16;
+  return Status(Code::invalid_argument,
+                cat("no math '", printable(name), "', there is f32 and bf16"));
+}
+
 Result<std::shared_ptr<const Executable>> Executable::compile(Model model,
                                                               std::shared_ptr<Device> device,
                                                               const CompileOptions& options) {
@@ -123,6 +131,8 @@ Result<std::shared_ptr<const Executable>> Executable::compile(Model model,
     plan.order = options.order;
     plan.alias = options.alias;
     plan.scratch = options.scratch;
+    plan.bf16_products = options.math == Math::bf16 && plan.optimize && has_bf16_units() &&
+                         impl->device->info().kind == DeviceInfo::Kind::cpu;
     if (!options.strategy.empty()) {
       plan.strategy = find_strategy(options.strategy);
       if (!plan.strategy) return none_of("memory strategy", options.strategy, strategies());

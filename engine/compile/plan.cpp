@@ -7,7 +7,9 @@
 
 #include "engine/lowering/lower.h"
 #include "engine/vocabulary/text_util.h"
+#include "graph/passes/narrow.h"
 #include "graph/passes/pipeline.h"
+#include "kernels/contract/bf16.h"
 
 namespace quern {
 
@@ -147,6 +149,7 @@ Result<std::unique_ptr<Program>> PlanTree::lower_within_limit(const Segment& seg
 PlanTree::Planned PlanTree::build(Segment segment, Team team, const Stop* stop) {
   segment.graph.erase_dead();
   if (options_.optimize) QUERN_TRY(run_passes(segment.graph, {.stop = stop}));
+  if (options_.bf16_products) QUERN_TRY(narrow_products(segment.graph, faster_in_bf16));
   auto node = std::make_shared<PlanNode>(std::move(segment), options_.max_plans);
   auto program = lower_within_limit(node->segment, team, stop);
   weights_->forget_recent_code();

@@ -59,6 +59,7 @@ struct PlanOptions {
   bool alias = true;
   bool scratch = true;         // ignored if `memory_limit` cannot be met otherwise
   bool half_products = false;  // operands of products may be rounded to f16
+  bool bf16_products = false;  // products in bf16 where those are faster
 };
 
 class PlanTree;

@@ -63,6 +63,14 @@ bool set_threads(const JsonValue& value, Config& config) {
   return true;
 }
 
+bool set_math(const JsonValue& value, Config& config) {
+  const auto* name = value.as<std::string>();
+  if (!name) return false;
+  const auto math = math_named(*name);
+  if (math) config.options.math = *math;
+  return math.has_value();
+}
+
 bool set_weight(const JsonValue& value, Config& config) {
   const auto* number = value.as<std::uint64_t>();
   if (!number || *number == 0 || *number > 1'000'000) return false;
@@ -130,6 +138,7 @@ constexpr Key keys[] = {
     {"threads", "a whole number from 1 to 1024, or null for all CPUs", &set_threads},
     {"thread_pool", flag_wanted, &set_thread_pool},
     {"weight", "a whole number from 1 to 1000000", &set_weight},
+    {"math", R"("f32" or "bf16")", &set_math},
     {"any_encoding", flag_wanted, &set_flag<&TenantOptions::any_encoding>},
     {"gpu_or_nothing", flag_wanted, &set_flag<&TenantOptions::gpu_or_nothing>},
     {"share_graphs", flag_wanted, &set_flag<&TenantOptions::share_graphs>},

@@ -109,6 +109,7 @@ Result<std::shared_ptr<const Executable>> SharedGraph::executable(Target target)
   compile.threads = options_.threads;
   compile.thread_pool = options_.thread_pool;
   compile.memory_limit = static_cast<std::size_t>(options_.memory_limit);
+  compile.math = options_.math;
   QUERN_ASSIGN(executables_[index],
                Executable::compile(model_.clone(), std::move(device), compile));
   return executables_[index];

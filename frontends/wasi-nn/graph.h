@@ -33,6 +33,7 @@ struct GraphOptions {
   OnnxOptions::Files files = OnnxOptions::Files::read;  // of open()
   bool keep_bytes = false;                              // for has_bytes(), of load()
   std::shared_ptr<ThreadPool> thread_pool = nullptr;    // of runs on the CPU; null: OpenMP's
+  Math math = Math::f32;
 };
 
 class SharedGraph {

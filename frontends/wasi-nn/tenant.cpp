@@ -63,8 +63,8 @@ std::shared_ptr<Tenant> Tenant::create(TenantOptions options) {
 GraphOptions Tenant::graph_options(Target wanted, std::uint64_t memory) const {
   // A limit of 0 would be none.
   const std::uint64_t limit = memory == no_limit ? 0 : std::max<std::uint64_t>(memory, 1);
-  return {target(wanted),        options_.threads,    limit, options_.gpu, options_.files,
-          options_.share_graphs, options_.thread_pool};
+  return {target(wanted),        options_.threads,     limit,        options_.gpu, options_.files,
+          options_.share_graphs, options_.thread_pool, options_.math};
 }
 
 // Without a pool those of the executable, which the owner of the graph chose.

@@ -57,6 +57,7 @@ struct TenantOptions {
   bool any_encoding = false;         // take ONNX bytes whatever encoding the guest names
   bool gpu_or_nothing = false;       // if off, the CPU is used if there is no GPU
   bool share_graphs = false;         // models of the same bytes and target are one graph
+  Math math = Math::f32;             // of products of matrices on the CPU
   std::optional<Target> everywhere;  // the target of all models, whatever a guest asks for
   std::string gpu = "vulkan";        // the device of target gpu, as open_device() names it
   // How add_file() reads. A mapped file is shared with other processes, and must never shrink.

@@ -10,6 +10,7 @@
 #include "engine/vocabulary/text_util.h"
 #include "graph/op_fields.h"
 #include "graph/ops/infer.h"
+#include "graph/ops/products.h"
 #include "graph/ops/windows.h"
 
 namespace quern {
@@ -44,9 +45,13 @@ Status infer_conv(InferContext& c) {
   const auto& op = c.op<Conv>();
   QUERN_TRY(want_floats(c, 0));
   QUERN_TRY(c.want_same_dtype(0, 1));
-  QUERN_TRY(c.want_same_dtype(0, 2));
+  const DType type = op.f32_result ? DType::f32 : c.dtype(0);
+  if (op.f32_result) QUERN_TRY(want_16bit_for_f32(c));
+  if (c.has(2) && c.dtype(2) != type)
+    return op.f32_result ? c.error(cat(c.describe(2), " must be of f32, as the result is"))
+                         : c.want_same_dtype(0, 2);
   if (!c.dims(0) && !c.dims(1)) {
-    c.set(0, c.dtype(0), std::nullopt);
+    c.set(0, type, std::nullopt);
     return {};
   }
   Dims x;
@@ -57,7 +62,7 @@ Status infer_conv(InferContext& c) {
                infer_window(c, op.window, std::span(x).subspan(2), std::span(w).subspan(2)));
   Dims y = {x[0], w[0]};
   y.insert(y.end(), spatial.begin(), spatial.end());
-  c.set(0, c.dtype(0), std::move(y));
+  c.set(0, type, std::move(y));
   return {};
 }
 

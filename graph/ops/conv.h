@@ -10,13 +10,15 @@
 namespace quern {
 
 // (x [N, C, spatial...], w [M, C/group, kernel...], bias [M]?) -> [N, M, spatial...]
+// f32_result: x and w are 16-bit floats, the bias and the result f32; not in ONNX.
 struct Conv {
   Window window;
   std::int64_t group = 1;
+  bool f32_result = false;
 
   template <class S, class F>
   static void fields(S& s, F&& f) {
-    Window::fields(s.window, f), f("group", s.group);
+    Window::fields(s.window, f), f("group", s.group), f("f32_result", s.f32_result);
   }
   static const OpDef& def();
   static const OpKernels& kernels();

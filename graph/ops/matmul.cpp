@@ -22,7 +22,8 @@ Status infer_matmul(InferContext& c) {
     return c.error(cat(c.describe(0), " must be of floats or of 32 or 64-bit integers"));
   QUERN_TRY(c.want_same_dtype(0, 1));
   QUERN_ASSIGN(auto dims, infer_product(c, 0, 1, transposed_in(op)));
-  c.set(0, c.dtype(0), std::move(dims));
+  if (op.f32_result) QUERN_TRY(want_16bit_for_f32(c));
+  c.set(0, op.f32_result ? DType::f32 : c.dtype(0), std::move(dims));
   return {};
 }
 

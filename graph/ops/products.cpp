@@ -45,4 +45,9 @@ Result<std::optional<Dims>> infer_product(const InferContext& c, std::size_t i, 
   return y;
 }
 
+Status want_16bit_for_f32(const InferContext& c) {
+  if (c.dtype(0) == DType::f16 || c.dtype(0) == DType::bf16) return {};
+  return c.error(cat(c.describe(0), " must be of f16 or bf16 for a result of f32"));
+}
+
 }  // namespace quern

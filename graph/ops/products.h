@@ -27,4 +27,7 @@ Transposed transposed_in(const MatMul& op);
 Result<std::optional<Dims>> infer_product(const InferContext& c, std::size_t i, std::size_t j,
                                           Transposed transposed = {});
 
+// Rejects a product that is to give f32 and whose first operand is no 16-bit float.
+Status want_16bit_for_f32(const InferContext& c);
+
 }  // namespace quern

@@ -185,13 +185,13 @@ struct Cut {
   Cut() = default;
   // A tensor that only channels cut, its first dimension or its only one above 1.
   explicit Cut(std::size_t bytes_of_channel) : channel(bytes_of_channel) {}
-  Cut(PartOrder order, const Shape& shape) {
+  Cut(PartOrder order, DType dtype, const Shape& shape) {
     const auto channels = static_cast<std::size_t>(shape[1]);
     const std::size_t block = order == PartOrder::blocks_of_8    ? 8
                               : order == PartOrder::blocks_of_16 ? 16
                                                                  : 1;
     slices = order == PartOrder::channels_last ? 1 : ceil_div(channels, block);
-    row = static_cast<std::size_t>(shape.elements(row_axis + 1)) * sizeof(float) *
+    row = static_cast<std::size_t>(shape.elements(row_axis + 1)) * size_of(dtype) *
           (order == PartOrder::channels_last ? channels : block);
     slice = row * static_cast<std::size_t>(shape[row_axis]);
     image = slice * slices;
@@ -462,7 +462,7 @@ class ConvCutter {
     return r_.read_count() <= most_operands &&
            std::ranges::all_of(r_.operands, [&](const KernelInput& in) {
              const Shape& s = in.desc.shape;
-             if (s == y) return in.desc.dtype == DType::f32;
+             if (s == y) return in.desc.dtype == r_.outputs[0].dtype;
              const std::size_t missing = y.rank() - s.rank();
              const auto size = [&](std::size_t d) { return d < missing ? 1 : s[d - missing]; };
              if (by_channels_ && channel_axis(s, y) && s.elements() != y[1]) return false;
@@ -557,10 +557,10 @@ class ConvCutter {
       if (is_of_channels(i)) cut_channels_of(i);
       if (!is_cut(i)) continue;
       choice_.input_layouts[i] = layout_in(*order, r_.read(i).desc.shape);
-      work_->reads[i] = Cut(*order++, r_.read(i).desc.shape);
+      work_->reads[i] = Cut(*order++, r_.read(i).desc.dtype, r_.read(i).desc.shape);
     }
     choice_.output_layouts[0] = layout_in(*order, r_.outputs[0].shape);
-    work_->result = Cut(*order, r_.outputs[0].shape);
+    work_->result = Cut(*order, r_.outputs[0].dtype, r_.outputs[0].shape);
     work_->adds_to_result = std::ranges::any_of(
         choice_.sharing, [](const Sharing& s) { return s.alias == Alias::must; });
   }

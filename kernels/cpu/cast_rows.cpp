@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Casts that lose no range: integers and bool to f32 or to wider integers, in loops that compilers
-// vectorise, and f16 from and to f32, in any layout.
+// vectorise, and 16-bit floats from and to f32, in any layout.
 #include "kernels/cpu/cast_rows.h"
 
 #include "kernels/contract/rows.h"
@@ -30,6 +30,13 @@ void float_to_half_elements(const std::byte* x, std::byte* y, std::int64_t n) {
   simd().float_to_half(reinterpret_cast<const float*>(x), reinterpret_cast<std::uint16_t*>(y), n);
 }
 
+void bfloat_to_float_elements(const std::byte* x, std::byte* y, std::int64_t n) {
+  simd().bfloat_to_float(reinterpret_cast<const std::uint16_t*>(x), reinterpret_cast<float*>(y), n);
+}
+void float_to_bfloat_elements(const std::byte* x, std::byte* y, std::int64_t n) {
+  simd().float_to_bfloat(reinterpret_cast<const float*>(x), reinterpret_cast<std::uint16_t*>(y), n);
+}
+
 template <class From>
 CastLoop widening(DType to) {
   switch (to) {
@@ -51,7 +58,11 @@ CastLoop loop_of(DType from, DType to) {
     case DType::i32: return widening<std::int32_t>(to);
     case DType::i64: return widening<std::int64_t>(to);
     case DType::f16: return to == DType::f32 ? half_to_float_elements : nullptr;
-    case DType::f32: return to == DType::f16 ? float_to_half_elements : nullptr;
+    case DType::bf16: return to == DType::f32 ? bfloat_to_float_elements : nullptr;
+    case DType::f32:
+      return to == DType::f16    ? float_to_half_elements
+             : to == DType::bf16 ? float_to_bfloat_elements
+                                 : nullptr;
     default: return nullptr;
   }
 }

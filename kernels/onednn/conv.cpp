@@ -49,20 +49,30 @@ Md transposed_weights(const Shape& w, std::int64_t group) {
   return onednn::strided(onednn::DataType::f32, dims, strides);
 }
 
-Md row_major(const MdDims& dims) {
+Md row_major(onednn::DataType type, const MdDims& dims) {
   MdDims strides(dims.size(), 1);
   for (std::size_t i = dims.size(); i-- > 1;) strides[i - 1] = strides[i] * dims[i];
-  return onednn::strided(onednn::DataType::f32, dims, strides);
+  return onednn::strided(type, dims, strides);
+}
+
+// Of x and the weights, and of the result and the bias.
+onednn::DataType type_of(const KernelRequest& r) {
+  return *onednn::data_type(r.dtype(0));
+}
+onednn::DataType result_type(const KernelRequest& r) {
+  return *onednn::data_type(r.outputs[0].dtype);
 }
 
 bool suits_conv(const KernelRequest& r) {
   const std::size_t rank = r.shape(0).rank();
   if (!r.target.use_onednn || !onednn::available() || rank < 3 || rank > 5) return false;
-  if (r.dtype(0) != DType::f32 || r.dtype(1) != DType::f32) return false;
+  const DType type = r.dtype(0);
+  const bool is_bf16 = type == DType::bf16 && onednn::has_bf16_units() && r.inputs[1].constant;
+  if ((type != DType::f32 && !is_bf16) || r.dtype(1) != type) return false;
   if (r.shape(0).elements() == 0 || r.shape(1).elements() == 0 ||
       r.outputs[0].shape.elements() == 0)
     return false;
-  return !r.has(2) || r.dtype(2) == DType::f32;
+  return !r.has(2) || r.dtype(2) == r.outputs[0].dtype;
 }
 
 // The shapes of the tensors as passed to oneDNN.
@@ -164,7 +174,7 @@ Selection build(const KernelRequest& r, const ConvShapes& shapes, const Primitiv
     b.input(DNNL_ARG_WEIGHTS, 1, plain_weights, Layout::row_major(r.shape(1)));
   }
   if (r.has(2)) {
-    const Md bias = row_major({r.shape(2)[0]});
+    const Md bias = row_major(result_type(r), {r.shape(2)[0]});
     b.input(DNNL_ARG_BIAS, 2, bias, Layout::row_major(r.shape(2)));
   }
   b.post_ops(fused);
@@ -173,13 +183,13 @@ Selection build(const KernelRequest& r, const ConvShapes& shapes, const Primitiv
 
 std::optional<Md> bias_of(const KernelRequest& r) {
   if (!r.has(2)) return std::nullopt;
-  return row_major({r.shape(2)[0]});
+  return row_major(result_type(r), {r.shape(2)[0]});
 }
 
 // Weights in any format if they can be packed now, else in their own.
 Md weights_for(const KernelRequest& r, const Md& plain) {
   if (!r.inputs[1].constant) return plain;
-  return onednn::any(onednn::DataType::f32, onednn::md_dims(plain));
+  return onednn::any(type_of(r), onednn::md_dims(plain));
 }
 
 Selection build_conv(const KernelRequest& r, const ConvShapes& shapes, const ConvWork& work,
@@ -194,10 +204,9 @@ Selection build_conv(const KernelRequest& r, const ConvShapes& shapes, const Con
   };
   // Operands of full shape must have the layout of the destination, which oneDNN has yet to choose:
   // ask once without them, then with them.
-  constexpr auto f32 = onednn::DataType::f32;
-  auto first =
-      make(onednn::any(f32, onednn::dims_of(shapes.src)),
-           onednn::any(f32, onednn::dims_of(shapes.dst)), onednn::fastest_attr(work.traits));
+  auto first = make(onednn::any(type_of(r), onednn::dims_of(shapes.src)),
+                    onednn::any(result_type(r), onednn::dims_of(shapes.dst)),
+                    onednn::fastest_attr(work.traits));
   // An implementation with less scratch must use the same layouts, which suit the neighbours, too.
   if (first && !r.target.scratch)
     first = make(first.src_desc(), first.dst_desc(), onednn::make_attr(r, work.traits));
@@ -240,9 +249,10 @@ Selection select_whole_conv(const KernelRequest& r) {
   Window window = op.window;
   const ConvShapes shapes = without_ones(r, window);
   const ConvWork work = conv_work(window, shapes);
-  const Md plain = row_major(grouped(shapes.weights, op.group));
+  // Constants are packed from f32, whatever their type.
+  const Md plain = row_major(onednn::DataType::f32, grouped(shapes.weights, op.group));
   const OpenMpThreads threads(threads_of(r));
-  if (r.target.scratch && wins_by_winograd(window, shapes, op.group)) {
+  if (r.target.scratch && r.dtype(0) == DType::f32 && wins_by_winograd(window, shapes, op.group)) {
     QUERN_ASSIGN(auto choice,
                  build_conv(r, shapes, work, plain, dnnl::algorithm::convolution_winograd));
     if (choice) return std::optional<KernelChoice>(std::move(*choice));
@@ -279,7 +289,7 @@ Selection select_conv_onednn(const KernelRequest& r) {
 }
 
 Selection select_conv_transpose_onednn(const KernelRequest& r) {
-  if (!suits_conv(r) || !is_short_call(r)) return unsupported();
+  if (!suits_conv(r) || r.dtype(0) != DType::f32 || !is_short_call(r)) return unsupported();
   const auto& op = r.as<ConvTranspose>();
   return onednn::guard(r, [&]() -> Selection {
     const Shape& dst_shape = r.outputs[0].shape;

@@ -16,7 +16,8 @@
 namespace quern {
 namespace onednn {
 bool available() noexcept;  // onednn.h, which cannot be included here
-}
+bool has_bf16_units() noexcept;
+}  // namespace onednn
 namespace {
 
 #define QUERN_TEXT(number) #number
@@ -54,6 +55,12 @@ OneDnnApi load() noexcept {
 const OneDnnApi& onednn_api() noexcept {
   static const OneDnnApi api = load();
   return api;
+}
+
+bool onednn::has_bf16_units() noexcept {
+  if (!available()) return false;
+  const dnnl_cpu_isa_t isa = onednn_api().dnnl_get_effective_cpu_isa();
+  return (isa & dnnl_cpu_isa_avx512_core_amx) == dnnl_cpu_isa_avx512_core_amx;
 }
 
 bool onednn::available() noexcept {

@@ -20,7 +20,10 @@ namespace {
 using onednn::Md;
 using onednn::MdDims;
 
-constexpr auto f32 = onednn::DataType::f32;
+// Of the factors.
+onednn::DataType type_of(const KernelRequest& r) {
+  return *onednn::data_type(r.dtype(0));
+}
 
 // One side of the product as matrices: batch dimensions, then rows and columns, with strides.
 struct Side {
@@ -80,9 +83,9 @@ void normalise_ones(Side& s) {
   }
 }
 
-Md md_of(Side s) {
+Md md_of(onednn::DataType type, Side s) {
   normalise_ones(s);
-  return onednn::strided(f32, onednn::dims_of(s.dims), onednn::dims_of(s.strides));
+  return onednn::strided(type, onednn::dims_of(s.dims), onednn::dims_of(s.strides));
 }
 
 // Merges the rows of all matrices of a batch into one matrix, if the strides allow it.
@@ -157,7 +160,7 @@ std::optional<std::uint32_t> bias_input(const KernelRequest& r, std::int64_t col
   const auto* b = std::get_if<BinaryPostOp>(&r.post_ops[0]);
   if (!b || b->kind != BinaryKind::add) return std::nullopt;
   const TensorDesc& bias = r.operands[b->operand].desc;
-  if (bias.dtype != DType::f32) return std::nullopt;
+  if (bias.dtype != r.outputs[0].dtype) return std::nullopt;
   const Shape& s = bias.shape;
   if (s.empty() || s.back() != columns || s.elements() != columns) return std::nullopt;
   if (!is_row_major(bias)) return std::nullopt;
@@ -166,7 +169,9 @@ std::optional<std::uint32_t> bias_input(const KernelRequest& r, std::int64_t col
 
 bool suits_matmul(const KernelRequest& r) {
   if (!r.target.use_onednn || !onednn::available()) return false;
-  if (r.dtype(0) != DType::f32 || r.dtype(1) != DType::f32) return false;
+  const DType type = r.dtype(0);
+  const bool is_bf16 = type == DType::bf16 && onednn::has_bf16_units() && r.inputs[1].constant;
+  if ((type != DType::f32 && !is_bf16) || r.dtype(1) != type) return false;
   return r.shape(0).elements() > 0 && r.shape(1).elements() > 0;
 }
 
@@ -186,16 +191,17 @@ Selection build(const KernelRequest& r, const Problem& p) {
   if (bias) {
     Shape s = Shape::filled(p.dst.rank(), 1);
     s[p.dst.rank() - 1] = columns;
-    bias_md = onednn::md_of(TensorDesc::row_major(DType::f32, s));
+    bias_md = onednn::md_of(TensorDesc::row_major(r.outputs[0].dtype, s));
   }
-  const Md a = md_of(p.a);
-  const Md plain_b = md_of(p.b);
-  const Md dst = *onednn::md_of(TensorDesc::row_major(DType::f32, p.dst));
+  const Md a = md_of(type_of(r), p.a);
+  // Constants are packed from f32, whatever their type.
+  const Md plain_b = md_of(onednn::DataType::f32, p.b);
+  const Md dst = *onednn::md_of(TensorDesc::row_major(r.outputs[0].dtype, p.dst));
   const int threads =
       onednn::threads_for(r, 2.0 * static_cast<double>(p.dst.elements()) *
                                  static_cast<double>(p.a.dims[p.a.dims.rank() - 1]));
   const OpenMpThreads made_by(threads);
-  const Md b = r.inputs[1].constant ? onednn::any(f32, onednn::dims_of(p.b.dims)) : plain_b;
+  const Md b = r.inputs[1].constant ? onednn::any(type_of(r), onednn::dims_of(p.b.dims)) : plain_b;
   const auto [fused, pd] = onednn::fuse_trusted(
       r, r.outputs[0].shape, rules_for(r, p, bias ? 1 : 0), [&](const onednn::FusedPostOps& f) {
         return onednn::matmul_pd(a, b, bias_md, dst, onednn::make_attr(r, {}, f));

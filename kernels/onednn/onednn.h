@@ -35,6 +35,8 @@ using Tag = dnnl::memory::format_tag;
 
 // Opens the library on first call. False if it is not installed or does not suit this CPU.
 bool available() noexcept;
+// True if it multiplies matrices of bf16 by units of this CPU for that (AMX).
+bool has_bf16_units() noexcept;
 const dnnl::engine& engine();
 
 // Runs f and converts oneDNN's exceptions: "unimplemented" and "invalid arguments" mean

@@ -104,6 +104,10 @@ class Chain {
     return true;
   }
 
+  // That of the result, which operands share.
+  DType dtype() const {
+    return request_.outputs[0].dtype;
+  }
   // True if the library would compute this step with the step's own parameters.
   bool is_told(const Eltwise& step) const {
     return tells_repeated_eltwise_apart() ||
@@ -115,8 +119,7 @@ class Chain {
   bool append(const BinaryPostOp& b) {
     const KernelInput& in = request_.operands[b.operand];
     const auto algorithm = binary_algorithm(b);
-    if (!algorithm || in.desc.dtype != DType::f32 || in.desc.shape.rank() > dst_.rank())
-      return false;
+    if (!algorithm || in.desc.dtype != dtype() || in.desc.shape.rank() > dst_.rank()) return false;
     const Shape shape = pad_rank(in.desc.shape, dst_.rank());
     const bool full = shape == dst_;
     const bool row = shape.elements(0, dst_.rank() - 1) == 1;  // one per last-dimension element
@@ -149,9 +152,8 @@ class Chain {
     const bool full = shape == dst_;
     const Shape matrix = {full ? dst_.elements(0, dst_.rank() - 1) : 1, shape.back()};
     const auto operand =
-        rules_.as_matrix
-            ? md_of(TensorDesc::row_major(DType::f32, matrix))
-            : md_of({DType::f32, shape, full ? dst_layout_ : Layout::row_major(shape)});
+        rules_.as_matrix ? md_of(TensorDesc::row_major(dtype(), matrix))
+                         : md_of({dtype(), shape, full ? dst_layout_ : Layout::row_major(shape)});
     if (!operand) return false;
     fused_.ops.append_binary(kind, *operand);
     fused_.operands.push_back({fused_.ops.len() - 1, request_.read_of(b), *operand, asked});

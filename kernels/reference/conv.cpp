@@ -12,6 +12,7 @@
 #include "kernels/contract/window.h"
 #include "kernels/cpu/conv_depthwise.h"
 #include "kernels/cpu/conv_rows.h"
+#include "kernels/cpu/widened.h"
 #include "kernels/gpu/kernels.h"
 #include "kernels/onednn/select.h"
 
@@ -20,7 +21,8 @@ namespace {
 
 // ---- reference
 
-template <class T>
+// x and w of T, bias and y of Y.
+template <class T, class Y = T>
 void convolve(const ReferenceCall& call) {
   const Shape& xs = call.inputs[0].type.shape;
   const Shape& ys = call.outputs[0].type.shape;
@@ -29,8 +31,8 @@ void convolve(const ReferenceCall& call) {
   const ResolvedWindow window = resolve_window(call.as<Conv>().window, in, kernel);
   const std::int64_t channels = call.inputs[1].type.shape[1];
   const std::int64_t group_size = ys[1] / call.as<Conv>().group;
-  const T* bias = call.has(2) ? call.inputs[2].as<T>() : nullptr;
-  T* y = call.outputs[0].as<T>();
+  const Y* bias = call.has(2) ? call.inputs[2].as<Y>() : nullptr;
+  Y* y = call.outputs[0].as<Y>();
   StopCheck check(call.stop);
   for (std::int64_t n = 0; n < ys[0]; ++n)
     for (std::int64_t m = 0; m < ys[1] && !check.spend(8); ++m) {
@@ -43,14 +45,17 @@ void convolve(const ReferenceCall& call) {
             sum += static_cast<Sum<T>>(x[c * in.elements() + e]) *
                    static_cast<Sum<T>>(w[c * kernel.elements() + t]);
           });
-        *y++ = T(sum);
+        *y++ = Y(sum);
       });
     }
 }
 
 Status conv_reference(const ReferenceCall& call) {
   if (call.outputs[0].type.shape.elements() == 0) return {};
-  visit_float(call.inputs[0].type.dtype, [&]<class T>(TypeTag<T>) { convolve<T>(call); });
+  const bool f32_result = call.as<Conv>().f32_result;
+  visit_float(call.inputs[0].type.dtype, [&]<class T>(TypeTag<T>) {
+    f32_result ? convolve<T, float>(call) : convolve<T>(call);
+  });
   return {};
 }
 
@@ -68,6 +73,7 @@ constexpr CpuImplementation conv_implementations[] = {
 #endif
     {"depthwise", select_conv_depthwise},
     {"rows", select_conv_rows},
+    {"widened", select_widened},
 };
 
 }  // namespace

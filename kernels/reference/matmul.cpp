@@ -13,6 +13,7 @@
 #include "kernels/contract/kernel.h"
 #include "kernels/contract/matmul_shape.h"
 #include "kernels/cpu/matmul_rows.h"
+#include "kernels/cpu/widened.h"
 #include "kernels/gpu/kernels.h"
 #include "kernels/onednn/select.h"
 
@@ -21,8 +22,8 @@ namespace {
 
 // ---- reference
 
-template <class T>
-T scaled(Sum<T> sum, float alpha) {
+template <class T, class S>
+T scaled(S sum, float alpha) {
   if (alpha == 1) return static_cast<T>(sum);
   if constexpr (is_float_type<T>) {
     return T(sum * static_cast<double>(alpha));
@@ -31,8 +32,8 @@ T scaled(Sum<T> sum, float alpha) {
   }
 }
 
-template <class T>
-void multiply(const ProductShape& p, const T* a, const T* b, T* y, float alpha, StopCheck& check) {
+template <class T, class Y>
+void multiply(const ProductShape& p, const T* a, const T* b, Y* y, float alpha, StopCheck& check) {
   for (std::int64_t m = 0; m < p.rows; ++m)
     for (std::int64_t n = 0; n < p.columns && !check.spend(4); ++n) {
       Sum<T> sum = 0;
@@ -40,8 +41,18 @@ void multiply(const ProductShape& p, const T* a, const T* b, T* y, float alpha, 
         sum += static_cast<Sum<T>>(a[m * p.a_row + k * p.a_column]) *
                static_cast<Sum<T>>(b[k * p.b_row + n * p.b_column]);
       });
-      y[m * p.columns + n] = scaled<T>(sum, alpha);
+      y[m * p.columns + n] = scaled<Y>(sum, alpha);
     }
+}
+
+template <class T, class Y = T>
+void multiply_all(const ReferenceCall& call, const ProductShape& p, StopCheck& check) {
+  Y* y = call.outputs[0].as<Y>();
+  for_each_offset(p.batch, std::array{p.a_batch, p.b_batch}, 1, check, [&](const auto& at) {
+    multiply(p, call.inputs[0].as<T>() + at[0], call.inputs[1].as<T>() + at[1], y,
+             call.as<MatMul>().alpha, check);
+    y += p.rows * p.columns;
+  });
 }
 
 Status matmul_reference(const ReferenceCall& call) {
@@ -51,13 +62,10 @@ Status matmul_reference(const ReferenceCall& call) {
       product_shape(call.inputs[0].type.shape, call.inputs[1].type.shape, transposed_in(op));
   StopCheck check(call.stop);
   visit_number(call.inputs[0].type.dtype, [&]<class T>(TypeTag<T>) {
-    if constexpr (sizeof(T) >= 4 || is_float_type<T>) {
-      T* y = call.outputs[0].as<T>();
-      for_each_offset(p.batch, std::array{p.a_batch, p.b_batch}, 1, check, [&](const auto& at) {
-        multiply(p, call.inputs[0].as<T>() + at[0], call.inputs[1].as<T>() + at[1], y, op.alpha,
-                 check);
-        y += p.rows * p.columns;
-      });
+    if constexpr (is_float_type<T>) {
+      op.f32_result ? multiply_all<T, float>(call, p, check) : multiply_all<T>(call, p, check);
+    } else if constexpr (sizeof(T) >= 4) {
+      multiply_all<T>(call, p, check);
     }
   });
   return {};
@@ -77,6 +85,7 @@ constexpr CpuImplementation matmul_implementations[] = {
     {"onednn", select_matmul_onednn},
 #endif
     {"rows", select_matmul_rows},
+    {"widened", select_widened},
 };
 
 }  // namespace

@@ -111,6 +111,8 @@ struct Simd {
 
   void (*half_to_float)(const std::uint16_t* x, float* y, std::int64_t n);
   void (*float_to_half)(const float* x, std::uint16_t* y, std::int64_t n);
+  void (*bfloat_to_float)(const std::uint16_t* x, float* y, std::int64_t n);
+  void (*float_to_bfloat)(const float* x, std::uint16_t* y, std::int64_t n);
 
   // The next five give exactly the results of the references: halves are rounded to even, NaN
   // gives 0.

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "bench/compare/agreement.h"
 
+#include <cmath>
 #include <numeric>
+#include <vector>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -28,6 +30,22 @@ TEST(Disagreement, SmallRelativeDifferencesAreNone) {
 TEST(Disagreement, LargerOnesAreToldWithTheOutput) {
   EXPECT_CONTAINS(disagreement({ramp(1.01F)}, {ramp(1)}), "output 'y': at [");
   EXPECT_NE(disagreement({ramp(1.01e-20F)}, {ramp(1e-20F)}), "");
+}
+
+TEST(Disagreement, RoundingToBf16IsNone) {
+  EXPECT_EQ(disagreement({ramp(1.02F)}, {ramp(1)}, Rounding::bf16), "");
+  EXPECT_NE(disagreement({ramp(1.3F)}, {ramp(1)}, Rounding::bf16), "");
+}
+
+TEST(OneMinusCosine, IsTheGreatestOfAllOutputsOfF32) {
+  const auto pair = [](float x, float y) {
+    return Tensor::from_values<float>(DType::f32, {2}, std::vector<float>{x, y});
+  };
+  EXPECT_NEAR(one_minus_cosine({{"a", pair(1, 0)}, {"b", pair(1, 1)}},
+                               {{"a", pair(2, 0)}, {"b", pair(1, 0)}}),
+              1 - std::sqrt(0.5), 1e-6);
+  EXPECT_EQ(one_minus_cosine({{"a", pair(1, 0)}}, {{"b", pair(1, 0)}}), -1);
+  EXPECT_EQ(one_minus_cosine({{"a", pair(0, 0)}}, {{"a", pair(1, 0)}}), -1);
 }
 
 TEST(Disagreement, OneElementInAHundredMayDiffer) {

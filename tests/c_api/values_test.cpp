@@ -244,6 +244,17 @@ TEST_F(CApi, CompilingEndsAtItsDeadline) {
   EXPECT_EQ(quern_executable_compile(model, &options, &executable), QUERN_OK);
 }
 
+TEST_F(CApi, MathIsOneOfTwo) {
+  const std::string path = QUERN_SOURCE_DIR "/examples/digits/digits.onnx";
+  ASSERT_EQ(quern_model_load(path.c_str(), nullptr, &model), QUERN_OK) << quern_last_error();
+  quern_compile_options options = QUERN_COMPILE_OPTIONS_INIT;
+  options.math = "f8";
+  EXPECT_EQ(quern_executable_compile(model, &options, &executable), QUERN_INVALID_ARGUMENT);
+  EXPECT_STREQ(quern_last_error(), "no math 'f8', there is f32 and bf16");
+  options.math = "bf16";
+  EXPECT_EQ(quern_executable_compile(model, &options, &executable), QUERN_OK);
+}
+
 // A plan is the one that the C++ API makes, with the scratch of kernels and without.
 TEST_F(CApi, NoScratch) {
   const std::string path = QUERN_SOURCE_DIR "/examples/digits/digits.onnx";
@@ -448,7 +459,7 @@ TEST_F(CApi, StructuresHaveASizeOfSomeVersion) {
                     quern_executable_destroy(made);
                     return status;
                   }),
-              ElementsAre(48, 56, 64, 72, 80, 88, 96));
+              ElementsAre(48, 56, 64, 72, 80, 88, 96, 104));
   EXPECT_CONTAINS(quern_last_error(),
                   "struct_size of quern_compile_options is 200, not 48 or 56 or 64 or 72 or 80");
   EXPECT_THAT(sizes_taken<quern_thread_pool_options>(QUERN_THREAD_POOL_OPTIONS_INIT, 200,

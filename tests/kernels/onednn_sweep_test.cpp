@@ -6,10 +6,8 @@
 // minutes) and says who computed what; ONEDNN_MAX_CPU_ISA=SSE41, AVX, AVX2 sweeps what other
 // machines get. To be run like that, with each, whenever the table or the library changes. Without
 // oneDNN the same work is held to the same bounds by the implementations that remain.
-#include <array>
-#include <cstdio>
-
 #include "graph/ops/binary_kind.h"
+#include "graph/ops/cast.h"
 #include "graph/ops/conv.h"
 #include "graph/ops/matmul.h"
 #include "graph/ops/pool.h"
@@ -20,26 +18,9 @@
 namespace quern::testing {
 namespace {
 
-// Who computed how much of a sweep, for its last words.
-class Tally {
- public:
-  explicit Tally(const char* what) : what_(what) {}
-  ~Tally() {
-    if (!std::getenv("QUERN_SWEEP")) return;
-    for (const auto& [name, count] : by_implementation_)
-      std::printf("%s: %s %lld, with post-ops %lld\n", what_, name.c_str(), count[0], count[1]);
-  }
-  void add(const SelectedRun& run) {
-    ++by_implementation_[run.implementation][run.post_ops_taken > 0 ? 1 : 0];
-    taken_ += run.implementation.empty() ? 0 : 1;
-  }
-  // Problems that the implementation that was asked has taken.
-  int taken() const { return taken_; }
-
- private:
-  const char* what_;
-  int taken_ = 0;
-  std::map<std::string, std::array<long long, 2>> by_implementation_;
+struct Product {
+  Op op;
+  std::vector<Tensor> inputs;
 };
 
 struct Problem {
@@ -49,7 +30,26 @@ struct Problem {
   std::int64_t length = 1;  // products in each sum
   std::string text;
   Selection (*select)(const KernelRequest&) = nullptr;
+  std::optional<Product> in_f32;  // of the same numbers, where the inputs are 16-bit floats
 };
+
+// The product of the inputs rounded to bf16 with a result of f32: its sums alone round.
+Problem in_bf16(Problem p) {
+  p.in_f32 = {p.op, p.inputs};
+  if (const auto* conv = p.op.as<Conv>()) {
+    p.op = Conv{.window = conv->window, .group = conv->group, .f32_result = true};
+  } else {
+    MatMul wide = *p.op.as<MatMul>();
+    wide.f32_result = true;
+    p.op = wide;
+  }
+  for (std::size_t i = 0; i < 2; ++i) {
+    p.inputs[i] = run(Cast{.to = DType::bf16}, {p.inputs[i]});
+    p.in_f32->inputs[i] = run(Cast{.to = DType::f32}, {p.inputs[i]});
+  }
+  p.text += " in bf16";
+  return p;
+}
 
 // Winograd's transformations add up terms that cancel: some 32 times the rounding of a plain sum.
 double growth_of(const std::string& implementation) {
@@ -86,8 +86,8 @@ void expect_right(const Problem& problem, const std::vector<Step>& steps, Random
                                               .pool = how.pool});
   tally.add(got);
   if (got.implementation.empty()) return;
-  const auto sums =
-      bounded_sums(problem.op, problem.inputs, problem.length, growth_of(got.implementation));
+  const Product& sum = problem.in_f32 ? *problem.in_f32 : Product{problem.op, problem.inputs};
+  const auto sums = bounded_sums(sum.op, sum.inputs, problem.length, growth_of(got.implementation));
   const std::size_t wrong = count_wrong(got, how.post_ops, how.operands, sums);
   EXPECT_EQ(wrong, 0U) << "of " << sums.size() << ": " << text << " by " << got.implementation
                        << ", post-ops " << got.post_ops_taken << ", threads " << how.threads
@@ -361,6 +361,22 @@ TEST(OneDnnSweep, ChainsBehindAnyConvolution) {
   });
 }
 
+// On a CPU without units for bf16 by the kernel for f32.
+TEST(OneDnnSweep, ChainsBehindAnyConvolutionInBf16) {
+  RandomTensors random(15);
+  Tally tally("chains behind any convolution in bf16");
+  static const std::vector<bool> yes_no = {true, false};
+  sweep(2000, [&](Point& point) {
+    auto p = convolution_at(point, false);
+    if (!p) return;
+    const std::vector<Step> chain = chain_at(point, p->inputs[0].shape().rank());
+    const bool scratch = point.of(yes_no);
+    const Problem narrow = in_bf16(std::move(*p));
+    expect_right(narrow, chain, random, tally,
+                 {.op = narrow.op, .inputs = narrow.inputs, .scratch = scratch});
+  });
+}
+
 // The same with parts of the smallest size, which the threads of a pool compute.
 Selection conv_by_pool(const KernelRequest& r) {
   const auto onednn = onednn_of(r.op);
@@ -527,29 +543,33 @@ void transpose_last(Shape& s) {
   if (s.rank() >= 2) std::swap(s[s.rank() - 2], s[s.rank() - 1]);
 }
 
-TEST(OneDnnSweep, ProductsAndTheirChains) {
-  RandomTensors random(4);
-  Tally tally("products");
+Problem product_at(Point& point, const Factors& f, RandomTensors& random) {
+  static const std::vector<bool> yes_no = {true, false};
+  static const std::vector<float> alphas = {1, 0.5F, -2};
+  const MatMul op{
+      .transpose_a = point.of(yes_no), .transpose_b = point.of(yes_no), .alpha = point.of(alphas)};
+  Shape a = f.a;
+  Shape b = f.b;
+  const std::int64_t length = a.back();
+  if (op.transpose_a) transpose_last(a);
+  if (op.transpose_b) transpose_last(b);
+  Problem p{.op = op,
+            .inputs = {random.floats(a), random.floats(b)},
+            .constants = {},
+            .length = length + 2,
+            .text = cat(a.text(), op.transpose_a ? "T by " : " by ", b.text(),
+                        op.transpose_b ? "T" : "", " alpha ", op.alpha)};
+  if (point.of(yes_no)) p.constants = {1};
+  return p;
+}
+
+void sweep_products(std::uint64_t points, Problem (*form)(Problem), RandomTensors random,
+                    Tally& tally) {
   static const std::vector<bool> yes_no = {true, false};
   static const std::vector<int> threads = {1, 2};
-  static const std::vector<float> alphas = {1, 0.5F, -2};
   for (const Factors& f : all_factors)
-    sweep(120, [&](Point& point) {
-      const MatMul op{.transpose_a = point.of(yes_no),
-                      .transpose_b = point.of(yes_no),
-                      .alpha = point.of(alphas)};
-      Shape a = f.a;
-      Shape b = f.b;
-      const std::int64_t length = a.back();
-      if (op.transpose_a) transpose_last(a);
-      if (op.transpose_b) transpose_last(b);
-      Problem p{.op = op,
-                .inputs = {random.floats(a), random.floats(b)},
-                .constants = {},
-                .length = length + 2,
-                .text = cat(a.text(), op.transpose_a ? "T by " : " by ", b.text(),
-                            op.transpose_b ? "T" : "", " alpha ", op.alpha)};
-      if (point.of(yes_no)) p.constants = {1};
+    sweep(points, [&](Point& point) {
+      const Problem p = form(product_at(point, f, random));
       const std::size_t rank = infer(p.op, p.inputs).value()[0].shape()->rank();
       const std::vector<Step> chain = rank < 2 ? std::vector<Step>{} : chain_at(point, rank);
       const int n = point.of(threads);
@@ -557,6 +577,17 @@ TEST(OneDnnSweep, ProductsAndTheirChains) {
       expect_right(p, chain, random, tally,
                    {.op = p.op, .inputs = p.inputs, .threads = n, .scratch = scratch});
     });
+}
+
+TEST(OneDnnSweep, ProductsAndTheirChains) {
+  Tally tally("products");
+  sweep_products(
+      120, [](Problem p) { return p; }, RandomTensors(4), tally);
+}
+
+TEST(OneDnnSweep, ProductsInBf16AndTheirChains) {
+  Tally tally("products in bf16");
+  sweep_products(60, in_bf16, RandomTensors(16), tally);
 }
 
 // ---- pooling

@@ -2,6 +2,7 @@
 // Every instruction set that this machine has, against the scalar definitions in double.
 #include "kernels/simd/simd.h"
 
+#include <bit>
 #include <cmath>
 #include <cstring>
 #include <limits>
@@ -191,6 +192,25 @@ TEST(Simd, HalvesConvertAsTheScalarFunctionsDo) {
       if (!std::isnan(xs[i])) {
         ASSERT_EQ(back[i], float_to_half(xs[i])) << xs[i];
       }
+  }
+}
+
+TEST(Simd, Bfloats16ConvertAsTheScalarFunctionsDo) {
+  std::vector<std::uint16_t> all(65536);
+  for (std::size_t i = 0; i < all.size(); ++i) all[i] = static_cast<std::uint16_t>(i);
+  std::vector<float> xs = samples();
+  for (const std::uint16_t bits : all)  // what lies half way to the next one, and beside that
+    for (const std::uint32_t below : {0x7fffU, 0x8000U, 0x8001U})
+      xs.push_back(std::bit_cast<float>(std::uint32_t{bits} << 16 | below));
+  for (const Simd* set : all_sets()) {
+    std::vector<float> floats(all.size());
+    set->bfloat_to_float(all.data(), floats.data(), 65536);
+    for (std::size_t i = 0; i < all.size(); ++i)
+      ASSERT_EQ(std::bit_cast<std::uint32_t>(floats[i]), i << 16);
+    std::vector<std::uint16_t> back(xs.size());
+    set->float_to_bfloat(xs.data(), back.data(), static_cast<std::int64_t>(xs.size()));
+    for (std::size_t i = 0; i < xs.size(); ++i)
+      ASSERT_EQ(back[i], float_to_bfloat16(xs[i])) << xs[i];
   }
 }
 

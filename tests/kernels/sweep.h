@@ -4,8 +4,10 @@
 #pragma once
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <cstdint>
+#include <cstdio>
 #include <cstdlib>
 #include <limits>
 #include <map>
@@ -59,6 +61,28 @@ void sweep(std::uint64_t usual, const F& body) {
     if (::testing::Test::HasFatalFailure()) return;
   }
 }
+
+// Who computed how much of a sweep, for its last words.
+class Tally {
+ public:
+  explicit Tally(const char* what) : what_(what) {}
+  ~Tally() {
+    if (!std::getenv("QUERN_SWEEP")) return;
+    for (const auto& [name, count] : by_implementation_)
+      std::printf("%s: %s %lld, with post-ops %lld\n", what_, name.c_str(), count[0], count[1]);
+  }
+  void add(const SelectedRun& run) {
+    ++by_implementation_[run.implementation][run.post_ops_taken > 0 ? 1 : 0];
+    taken_ += run.implementation.empty() ? 0 : 1;
+  }
+  // Problems that the implementation that was asked has taken.
+  int taken() const { return taken_; }
+
+ private:
+  const char* what_;
+  int taken_ = 0;
+  std::map<std::string, std::array<long long, 2>> by_implementation_;
+};
 
 // ---- bounds
 

@@ -39,7 +39,7 @@ TEST(Config, HasAllLimitsAndOptions) {
   const Config c = must_read(R"( {
     "graphs": 1, "contexts": 2, "model_bytes": 3, "tensor_bytes": 18446744073709551615,
     "resident_bytes": 5, "parallel_computes": 0, "deadline_ms": 50, "targets": ["gpu"],
-    "names_only": true, "threads": 3, "any_encoding": true, "gpu_or_nothing": true, "share_graphs": true, "thread_pool": true, "weight": 9,
+    "names_only": true, "threads": 3, "any_encoding": true, "gpu_or_nothing": true, "share_graphs": true, "thread_pool": true, "weight": 9, "math": "bf16",
     "everywhere": "gpu", "gpu": "vulkan:two words", "models": {"a": "a.onnx", "\u00e4\n": "/b"}
   } )");
   EXPECT_EQ(c.options.limits.most, (Counts{1, 2, 3, no_limit, 5, 0}));
@@ -50,6 +50,7 @@ TEST(Config, HasAllLimitsAndOptions) {
   EXPECT_TRUE(c.options.any_encoding && c.options.gpu_or_nothing && c.options.share_graphs);
   EXPECT_TRUE(c.shares_threads);
   EXPECT_EQ(c.weight, 9);
+  EXPECT_EQ(c.options.math, Math::bf16);
   EXPECT_EQ(c.options.everywhere, Target::gpu);
   EXPECT_EQ(c.options.gpu, "vulkan:two words");
   EXPECT_EQ(c.models, (std::map<std::string, std::string>{{"a", "a.onnx"}, {"\xc3\xa4\n", "/b"}}));

@@ -3,9 +3,11 @@
 
 #include <chrono>
 #include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include <quern/device.h>
@@ -15,6 +17,17 @@
 #include <quern/thread_pool.h>
 
 namespace quern {
+
+// The precision of products of matrices: convolutions, MatMul and what is made of them.
+enum class Math : std::uint8_t {
+  f32,
+  // On CPUs with units for matrices of bf16 (AMX): operands and results of products are rounded to
+  // bf16, 8 significant bits, sums are f32. Elsewhere the same as f32.
+  bf16,
+};
+
+// "f32" or "bf16". Errors: invalid_argument, with the names there are.
+Result<Math> math_named(std::string_view name);
 
 struct CompileOptions {
   // The number of threads of a run, unless the session sets another; 0: as many as the process may
@@ -47,6 +60,7 @@ struct CompileOptions {
   // more memory. On a device, nodes that are left to the CPU keep every node in the model's order.
   bool order = true;
   bool alias = true;
+  Math math = Math::f32;
   // Kernels may use scratch memory where that makes them faster. If this is off, or if
   // `memory_limit` cannot be met otherwise, each kernel uses the least scratch that variants of
   // about the same speed need.

@@ -46,7 +46,8 @@ QUERN_STRUCT_SIZES(quern_nn_figures);
 QUERN_STRUCT_SIZES(quern_nn_limits);
 QUERN_STRUCT_SIZES(quern_nn_tenant_options, offsetof(quern_nn_tenant_options, everywhere),
                    offsetof(quern_nn_tenant_options, share_graphs),
-                   offsetof(quern_nn_tenant_options, thread_pool));
+                   offsetof(quern_nn_tenant_options, thread_pool),
+                   offsetof(quern_nn_tenant_options, math));
 QUERN_STRUCT_SIZES(quern_nn_guest);
 
 }  // namespace quern::c_api

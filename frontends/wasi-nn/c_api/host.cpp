@@ -83,6 +83,9 @@ Error read_options(const quern_nn_tenant_options* given, TenantOptions* options)
   QUERN_NN_TRY(read_limits(value.limits, &options->limits));
   QUERN_NN_TRY(read_pool(value.thread_pool, &options->thread_pool));
   QUERN_NN_TRY(set_weight(value.weight, &options->thread_pool));
+  auto math = math_named(value.math ? value.math : "f32");
+  if (!math) return Error(math.error());
+  options->math = *math;
   options->threads = value.threads;
   options->any_encoding = value.any_encoding != 0;
   options->gpu_or_nothing = value.gpu_or_nothing != 0;

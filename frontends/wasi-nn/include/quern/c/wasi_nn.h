@@ -113,11 +113,13 @@ typedef struct quern_nn_tenant_options {
   /* Of threads of quern's: the tenant's part, compared with others that share them, from 1 to
    * 1,000,000; 0: 1. */
   int32_t weight;
+  const char*
+      math; /* of products on the CPU: "f32", or "bf16" where it has units for that; NULL: f32 */
 } quern_nn_tenant_options;
 #define QUERN_NN_TENANT_OPTIONS_INIT                                                              \
   {                                                                                               \
     sizeof(quern_nn_tenant_options), NULL, 0, 0, 0, NULL, NULL, QUERN_NN_AS_ASKED, NULL, 0, NULL, \
-        0                                                                                         \
+        0, NULL                                                                                   \
   }
 
 /* One customer of a host: named models, limits and usage. */

@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "graph/passes/narrow.h"
+
+#include "graph/ops/conv.h"
+#include "graph/verify.h"
+#include "tests/graph/passes/golden.h"
+
+namespace quern::testing {
+namespace {
+
+Narrow all(const Graph&, const Node&) {
+  return Narrow::result_too;
+}
+
+void expect_narrowed(Narrow (*may)(const Graph&, const Node&), std::string_view before,
+                     std::string_view after) {
+  const Graph original = graph_of(before);
+  Graph g = original.clone();
+  const Status done = narrow_products(g, may);
+  ASSERT_TRUE(done.ok()) << done.message();
+  const Status s = verify(g);
+  EXPECT_TRUE(s.ok()) << s.message();
+  EXPECT_EQ(plain_text(g), plain_text(graph_of(after)));
+  const auto inputs = random_inputs(original, 1);
+  const auto expected = interpret(original, inputs);
+  const auto actual = interpret(g, inputs);
+  ASSERT_TRUE(expected && actual);
+  for (std::size_t i = 0; i < expected->size(); ++i)
+    expect_close((*expected)[i], (*actual)[i], 2e-2);
+}
+
+TEST(NarrowProducts, AResultForOthersIsF32) {
+  expect_narrowed(all, R"(
+    input %0 "x": f32[2,3]
+    const %1: f32[3,2] = {1, 2, 3, 4, 5, 6}
+    %2: f32[2,2] = MatMul(%0, %1)
+    output %2 "y")",
+                  R"(
+    input %0 "x": f32[2,3]
+    %1: bf16[2,3] = Cast(%0) to=bf16
+    const %2: f32[3,2] = {1, 2, 3, 4, 5, 6}
+    %3: bf16[3,2] = Cast(%2) to=bf16
+    %4: f32[2,2] = MatMul(%1, %3) f32_result=true
+    output %4 "y")");
+}
+
+TEST(NarrowProducts, AResultForProductsAloneIsBf16) {
+  expect_narrowed(all, R"(
+    input %0 "x": f32[2,3]
+    const %1: f32[3,2] = {1, 2, 3, 4, 5, 6}
+    const %2: f32[2,2] = {1, 2, 3, 4}
+    %3: f32[2,2] = MatMul(%0, %1)
+    %4: f32[2,2] = MatMul(%3, %2)
+    %5: f32[2,2] = MatMul(%3, %2)
+    output %4 "y"
+    output %5 "z")",
+                  R"(
+    input %0 "x": f32[2,3]
+    %1: bf16[2,3] = Cast(%0) to=bf16
+    const %2: f32[3,2] = {1, 2, 3, 4, 5, 6}
+    %3: bf16[3,2] = Cast(%2) to=bf16
+    %4: bf16[2,2] = MatMul(%1, %3)
+    const %5: f32[2,2] = {1, 2, 3, 4}
+    %6: bf16[2,2] = Cast(%5) to=bf16
+    %7: f32[2,2] = MatMul(%4, %6) f32_result=true
+    %8: f32[2,2] = MatMul(%4, %6) f32_result=true
+    output %7 "y"
+    output %8 "z")");
+}
+
+// A residual of a product with a narrow result is narrow too, and its bias.
+TEST(NarrowProducts, PostOpsAndBiasAreAsTheResult) {
+  const std::string_view before = R"(
+    input %0 "x": f32[1,2,3]
+    const %1: f32[2,2,1] = {1, 2, 3, 4}
+    const %2: f32[2] = {1, 2}
+    %3: f32[1,2,3] = Conv(%0, %1, %2)
+    %4: f32[1,2,3] = Conv(%3, %1, %2) | relu | add(%3)
+    %5: f32[1,2,3] = Conv(%4, %1)
+    output %5 "y")";
+  expect_narrowed(all, before, R"(
+    input %0 "x": f32[1,2,3]
+    %1: bf16[1,2,3] = Cast(%0) to=bf16
+    const %2: f32[2,2,1] = {1, 2, 3, 4}
+    %3: bf16[2,2,1] = Cast(%2) to=bf16
+    const %4: f32[2] = {1, 2}
+    %5: bf16[2] = Cast(%4) to=bf16
+    %6: bf16[1,2,3] = Conv(%1, %3, %5)
+    %7: bf16[1,2,3] = Conv(%6, %3, %5) | relu | add(%6)
+    %8: f32[1,2,3] = Conv(%7, %3) f32_result=true
+    output %8 "y")");
+  // Where results may not be, what they add is not either.
+  expect_narrowed([](const Graph&, const Node&) { return Narrow::factors; }, before, R"(
+    input %0 "x": f32[1,2,3]
+    %1: bf16[1,2,3] = Cast(%0) to=bf16
+    const %2: f32[2,2,1] = {1, 2, 3, 4}
+    %3: bf16[2,2,1] = Cast(%2) to=bf16
+    const %4: f32[2] = {1, 2}
+    %5: f32[1,2,3] = Conv(%1, %3, %4) f32_result=true
+    %6: bf16[1,2,3] = Cast(%5) to=bf16
+    %7: f32[1,2,3] = Conv(%6, %3, %4) f32_result=true | relu | add(%5)
+    %8: bf16[1,2,3] = Cast(%7) to=bf16
+    %9: f32[1,2,3] = Conv(%8, %3) f32_result=true
+    output %9 "y")");
+}
+
+TEST(NarrowProducts, OthersAreLeftAlone) {
+  const std::string_view text = R"(
+    input %0 "x": f32[1,2,3]
+    const %1: f32[2,2,1] = {1, 2, 3, 4}
+    %2: f32[1,2,3] = Conv(%0, %1)
+    %3: f32[1,2,3] = Unary(%2) kind=exp
+    output %3 "y")";
+  expect_narrowed([](const Graph&, const Node&) { return Narrow::nothing; }, text, text);
+}
+
+}  // namespace
+}  // namespace quern::testing
