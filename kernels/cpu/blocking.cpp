@@ -30,25 +30,40 @@ struct AxisDistances {
   Blocking::Numbers from, to;
 };
 
-void copy_along(std::span<const AxisDistances> axes, const std::byte* from, float* to) {
+template <class T>
+void copy_along(std::span<const AxisDistances> axes, const std::byte* from, T* to) {
   constexpr std::int64_t size = sizeof(float);
   const AxisDistances& axis = axes.front();
   for (std::size_t i = 0; i < axis.to.size(); ++i) {
-    if (axes.size() > 1)
-      copy_along(axes.subspan(1), from + size * axis.from[i], to + axis.to[i]);
-    else
-      std::memcpy(to + axis.to[i], from + size * axis.from[i], size);
+    const std::byte* at = from + size * axis.from[i];
+    if (axes.size() > 1) {
+      copy_along(axes.subspan(1), at, to + axis.to[i]);
+      continue;
+    }
+    float number = 0;
+    std::memcpy(&number, at, sizeof number);
+    to[axis.to[i]] = T(number);
   }
+}
+
+template <class T>
+void copy_as(const Blocking::Numbers& dims, const Blocking& from, const std::byte* src,
+             const Blocking& to, T* dst) {
+  std::vector<AxisDistances> axes;
+  for (std::size_t d = 0; d < dims.size(); ++d)
+    axes.push_back({distances(from, d, dims[d]), distances(to, d, dims[d])});
+  copy_along<T>(axes, src, dst);
 }
 
 }  // namespace
 
 void copy_blocks(const Blocking::Numbers& dims, const Blocking& from, const std::byte* src,
                  const Blocking& to, float* dst) {
-  std::vector<AxisDistances> axes;
-  for (std::size_t d = 0; d < dims.size(); ++d)
-    axes.push_back({distances(from, d, dims[d]), distances(to, d, dims[d])});
-  copy_along(axes, src, dst);
+  copy_as(dims, from, src, to, dst);
+}
+void copy_blocks(const Blocking::Numbers& dims, const Blocking& from, const std::byte* src,
+                 const Blocking& to, BFloat16* dst) {
+  copy_as(dims, from, src, to, dst);
 }
 
 }  // namespace quern

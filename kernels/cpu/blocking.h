@@ -6,6 +6,8 @@
 #include <cstdint>
 #include <vector>
 
+#include "graph/numeric.h"
+
 namespace quern {
 
 struct Blocking {
@@ -17,9 +19,12 @@ struct Blocking {
   Numbers axes;     // the dimension that each of them belongs to
 };
 
-// Copies the elements of a tensor, floats, from one format to the other; `src` may be unaligned, as
-// weights in a mapped file are. What pads `to` stays as it is.
+// Copies the elements of a tensor, floats, from one format to the other, and rounds them to bf16 if
+// those are wanted; `src` may be unaligned, as weights in a mapped file are. What pads `to` stays
+// as it is.
 void copy_blocks(const Blocking::Numbers& dims, const Blocking& from, const std::byte* src,
                  const Blocking& to, float* dst);
+void copy_blocks(const Blocking::Numbers& dims, const Blocking& from, const std::byte* src,
+                 const Blocking& to, BFloat16* dst);
 
 }  // namespace quern

@@ -3,6 +3,10 @@
 # included after it, then needs no library at link time. The names are read off oneDNN's headers, so it
 # suits either generation. (Debian 12's own CMake configuration of oneDNN wants OpenCL's headers.)
 find_path(oneDNN_INCLUDE_DIR oneapi/dnnl/dnnl.hpp REQUIRED)
+find_library(oneDNN_LIBRARY dnnl REQUIRED)
+# The name to open it by: Debian 13 has no libdnnl.so.3, but libdnnl.so.3.6.
+execute_process(COMMAND ${CMAKE_OBJDUMP} -p "${oneDNN_LIBRARY}" OUTPUT_VARIABLE soname)
+string(REGEX REPLACE ".*SONAME +([^ \n]+).*" "\\1" soname "${soname}")
 file(GLOB headers "${oneDNN_INCLUDE_DIR}/oneapi/dnnl/dnnl.h" "${oneDNN_INCLUDE_DIR}/oneapi/dnnl/dnnl_common.h")
 foreach(header IN LISTS headers)
   file(READ "${header}" content)

@@ -20,9 +20,6 @@ bool has_bf16_units() noexcept;
 }  // namespace onednn
 namespace {
 
-#define QUERN_TEXT(number) #number
-#define QUERN_SONAME(major) "libdnnl.so." QUERN_TEXT(major)
-
 // glibc opens libgcc the first time that an exception passes one of its own functions, as those of
 // oneDNN do in pthread_once(), and ends the process if it then has no memory for that.
 void open_unwinder() {
@@ -40,7 +37,7 @@ OneDnnApi load() noexcept {
   OneDnnApi api;
   const char* wanted = std::getenv("QUERN_ONEDNN");
   if (wanted && wanted == std::string_view("off")) return api;
-  void* library = dlopen(QUERN_SONAME(DNNL_VERSION_MAJOR), RTLD_NOW | RTLD_LOCAL);
+  void* library = dlopen(QUERN_ONEDNN_SONAME, RTLD_NOW | RTLD_LOCAL);
   if (!library) return api;
 #define QUERN_FIND(name)                                                  \
   api.name = reinterpret_cast<decltype(api.name)>(dlsym(library, #name)); \

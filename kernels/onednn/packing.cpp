@@ -54,7 +54,8 @@ std::optional<Blocking> blocking_of(const Md& m) {
 // dimensions.
 bool is_packed_here(const Md& from, const Md& to) {
   using Type = dnnl::memory::data_type;
-  if (!QUERN_ONEDNN_3 || type_of(from) != Type::f32 || type_of(to) != Type::f32) return false;
+  const bool packs = type_of(to) == Type::f32 || type_of(to) == Type::bf16;
+  if (!QUERN_ONEDNN_3 || type_of(from) != Type::f32 || !packs) return false;
   const auto blocking = blocking_of(to);
   return blocking && blocking_of(from) && blocking->padded != md_dims(to);
 }
@@ -68,8 +69,13 @@ Result<std::shared_ptr<const std::byte>> pack_constant(const KernelRequest& requ
     QUERN_ASSIGN(const Tensor t, as_packable(source));
     if (is_packed_here(from, to)) {
       std::memset(packed, 0, to.get_size());
-      copy_blocks(md_dims(to), *blocking_of(from), t.data(), *blocking_of(to),
-                  reinterpret_cast<float*>(packed));
+      const auto dims = md_dims(to);
+      if (type_of(to) == dnnl::memory::data_type::bf16)
+        copy_blocks(dims, *blocking_of(from), t.data(), *blocking_of(to),
+                    reinterpret_cast<BFloat16*>(packed));
+      else
+        copy_blocks(dims, *blocking_of(from), t.data(), *blocking_of(to),
+                    reinterpret_cast<float*>(packed));
       return {};
     }
     dnnl::memory src(from, engine(), const_cast<std::byte*>(t.data()));

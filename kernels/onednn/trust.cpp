@@ -22,7 +22,7 @@ struct Row {
 };
 
 // The instruction sets with which the sweep was run (ONEDNN_MAX_CPU_ISA).
-constexpr std::string_view jit = "sse41 avx avx2 avx512_core avx512_core_amx_bf16";
+constexpr std::string_view jit = "sse41 avx avx2 avx512_core avx512_core_amx_bf16 avx10_1_512_amx";
 
 constexpr std::string_view ignores_spread =
     "accepts operands of any shape and reads all but those of one number or one for each channel "

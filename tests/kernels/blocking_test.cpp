@@ -74,6 +74,16 @@ TEST(CopyBlocks, BackIsTheSame) {
   EXPECT_EQ(back, src);
 }
 
+TEST(CopyBlocks, RoundsToBf16) {
+  const std::vector<float> src = {1, 1.00390625F, 1.01171875F, -3.5F};
+  std::vector<BFloat16> dst(4, BFloat16(0.0F));
+  copy_blocks({2, 2}, row_major(2, 2), bytes_of(src), row_major(2, 2), dst.data());
+  // Half way between two numbers of bf16: to the even one.
+  EXPECT_EQ(static_cast<float>(dst[1]), 1.0F);
+  EXPECT_EQ(static_cast<float>(dst[2]), 1.015625F);
+  EXPECT_EQ(static_cast<float>(dst[3]), -3.5F);
+}
+
 // What UndefinedBehaviorSanitizer would see.
 TEST(CopyBlocks, FromAnAddressOfNoFloat) {
   const std::vector<float> src = counting(7 * 5);
