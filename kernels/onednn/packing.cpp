@@ -54,8 +54,8 @@ std::optional<Blocking> blocking_of(const Md& m) {
 // dimensions.
 bool is_packed_here(const Md& from, const Md& to) {
   using Type = dnnl::memory::data_type;
-  const bool packs = type_of(to) == Type::f32 || type_of(to) == Type::bf16;
-  if (!QUERN_ONEDNN_3 || type_of(from) != Type::f32 || !packs) return false;
+  if (!QUERN_ONEDNN_3 || type_of(from) != Type::f32) return false;
+  if (type_of(to) != Type::f32 && type_of(to) != Type::bf16) return false;
   const auto blocking = blocking_of(to);
   return blocking && blocking_of(from) && blocking->padded != md_dims(to);
 }

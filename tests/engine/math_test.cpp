@@ -70,6 +70,29 @@ TEST(Math, Bf16RoundsProductsWhereTheCpuHasUnitsForThem) {
   }
 }
 
+// Deep sums of few numbers are what a library may split among threads.
+TEST(Math, BitsAreTheSameForAnyNumberOfThreads) {
+  const auto answers = [](Math math, int threads) {
+    GraphBuilder g("deep");
+    const Operand x = floats(g, "x", {2, 16384});
+    g.output("few", g.matmul(x, weights(g, {16384, 48}, 1)));
+    const Operand pixels = floats(g, "pixels", {1, 512, 4, 4});
+    g.output("deep", g.conv(pixels, weights(g, {32, 512, 3, 3}, 2), {}, {.pads = {1, 1, 1, 1}}));
+    const auto executable =
+        must(Executable::compile(must(g.build()), nullptr, {.threads = threads, .math = math}));
+    const auto session = session_of(executable);
+    auto outputs = run(*session, inputs_of(*executable));
+    EXPECT_EQ(steps_in_bf16(*session), math == Math::bf16 && has_bf16_units() ? 2U : 0U);
+    return outputs;
+  };
+  for (const Math math : {Math::f32, Math::bf16}) {
+    const auto one = answers(math, 1);
+    const auto two = answers(math, 2);
+    for (std::size_t i = 0; i < one.size(); ++i)
+      EXPECT_TRUE(one[i] == two[i]) << "math " << static_cast<int>(math) << ", output " << i;
+  }
+}
+
 // The families that every device is held to, with the precision that is left.
 TEST(Math, EveryFamilyInBf16IsCloseToItselfInF32) {
   for (const Family& family : all_families()) {
