@@ -43,7 +43,13 @@ constexpr Row rows[] = {
     {Work::convolution, "brdgmm_dw:", jit, {}, ""},
     {Work::convolution,
      "brg_conv_fwd:",
-     jit,
+     "avx10_1_512_amx",
+     {Trait::empty_window, Trait::column},
+     "takes one column with a stride along the row for something else, whatever the channels "
+     "(3.7)"},
+    {Work::convolution,
+     "brg_conv_fwd:",
+     "sse41 avx avx2 avx512_core",
      {Trait::empty_window, Trait::narrow_column},
      "dies of a window that covers padding alone; takes one channel and one column with a stride "
      "along the row for something else (3.7)"},
@@ -120,7 +126,8 @@ Traits window_traits(const ResolvedWindow& window, const Shape& src, const Shape
         traits.add(Trait::empty_window);
         break;
       }
-  if (channels_per_sum == 1 && dst.back() == 1) traits.add(Trait::narrow_column);
+  if (dst.back() == 1) traits.add(Trait::column);
+  if (dst.back() == 1 && channels_per_sum == 1) traits.add(Trait::narrow_column);
   return traits;
 }
 

@@ -23,6 +23,7 @@ enum class Work : std::uint8_t { convolution, deconvolution, matmul, pooling, re
 enum class Trait : std::uint8_t {
   empty_window,    // some position of the window covers padding alone
   narrow_column,   // each sum has one channel, and the last dimension of the result is 1
+  column,          // the last dimension of the result is 1
   sum,             // the result is added to the destination
   full_operand,    // a post-op reads an operand of the destination's shape
   padded_blocks,   // a dimension does not fill its blocks (oneDNN 3)
