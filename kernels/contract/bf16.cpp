@@ -40,7 +40,7 @@ constexpr std::int64_t least_weights = 65'536;
 bool fills_tiles(const Graph& g, const Conv& op, const Node& n) {
   const auto w = g.type(n.inputs[1]).shape();
   const auto y = g.type(n.outputs[0]).shape();
-  if (!w || !y || w->rank() < 3 || w->rank() > 5) return false;
+  if (!w || !y || w->rank() < 3 || w->rank() > 4) return false;
   constexpr std::int64_t few = 16;
   return (*w)[0] / op.group >= few && w->elements(1) >= few &&
          (op.group == 1 ? (*w)[1] >= 3 : (*w)[1] >= few) &&

@@ -63,12 +63,17 @@ onednn::DataType result_type(const KernelRequest& r) {
   return *onednn::data_type(r.outputs[0].dtype);
 }
 
+// Over three dimensions its kernels for AMX write beside results or apply post-ops to those of
+// others: four of 70,000 convolutions of any shape, all of them of that kind (2.6).
+bool suits_bf16(const KernelRequest& r) {
+  return onednn::has_bf16_units() && r.inputs[1].constant && r.shape(0).rank() <= 4;
+}
+
 bool suits_conv(const KernelRequest& r) {
   const std::size_t rank = r.shape(0).rank();
   if (!r.target.use_onednn || !onednn::available() || rank < 3 || rank > 5) return false;
   const DType type = r.dtype(0);
-  const bool is_bf16 = type == DType::bf16 && onednn::has_bf16_units() && r.inputs[1].constant;
-  if ((type != DType::f32 && !is_bf16) || r.dtype(1) != type) return false;
+  if ((type != DType::f32 && type != DType::bf16) || r.dtype(1) != type) return false;
   if (r.shape(0).elements() == 0 || r.shape(1).elements() == 0 ||
       r.outputs[0].shape.elements() == 0)
     return false;
@@ -276,7 +281,7 @@ bool is_short_call(const KernelRequest& r) {
 }  // namespace
 
 Selection select_conv_onednn(const KernelRequest& r) {
-  if (!suits_conv(r)) return unsupported();
+  if (!suits_conv(r) || (r.dtype(0) == DType::bf16 && !suits_bf16(r))) return unsupported();
   return onednn::guard(r, [&]() -> Selection {
     if (r.target.team.calls_library_in_parallel()) {
       QUERN_ASSIGN(auto parts, conv_at_one_time(r, select_whole_conv));

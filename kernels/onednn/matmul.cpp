@@ -184,16 +184,6 @@ onednn::PostOpRules rules_for(const KernelRequest& r, const Problem& p, std::siz
   return rules;
 }
 
-// Deep sums of bf16 are cut in other places for each number of threads (2.6), and the bits of a
-// result must not depend on that.
-int threads_of(const KernelRequest& r, const Problem& p) {
-  constexpr std::int64_t deepest = 1024;
-  const std::int64_t depth = p.a.dims.back();
-  if (r.dtype(0) == DType::bf16 && depth > deepest) return 1;
-  return onednn::threads_for(
-      r, 2.0 * static_cast<double>(p.dst.elements()) * static_cast<double>(depth));
-}
-
 Selection build(const KernelRequest& r, const Problem& p) {
   const std::int64_t columns = p.dst.back();
   const auto bias = bias_input(r, columns);
@@ -207,7 +197,9 @@ Selection build(const KernelRequest& r, const Problem& p) {
   // Constants are packed from f32, whatever their type.
   const Md plain_b = md_of(onednn::DataType::f32, p.b);
   const Md dst = *onednn::md_of(TensorDesc::row_major(r.outputs[0].dtype, p.dst));
-  const int threads = threads_of(r, p);
+  const int threads =
+      onednn::threads_for(r, 2.0 * static_cast<double>(p.dst.elements()) *
+                                 static_cast<double>(p.a.dims[p.a.dims.rank() - 1]));
   const OpenMpThreads made_by(threads);
   const Md b = r.inputs[1].constant ? onednn::any(type_of(r), onednn::dims_of(p.b.dims)) : plain_b;
   const auto [fused, pd] = onednn::fuse_trusted(

@@ -74,15 +74,17 @@ TEST(Math, Bf16RoundsProductsWhereTheCpuHasUnitsForThem) {
 TEST(Math, BitsAreTheSameForAnyNumberOfThreads) {
   const auto answers = [](Math math, int threads) {
     GraphBuilder g("deep");
-    const Operand x = floats(g, "x", {2, 16384});
-    g.output("few", g.matmul(x, weights(g, {16384, 48}, 1)));
+    if (math == Math::f32) {  // in bf16 the bits of a MatMul may depend on it
+      const Operand x = floats(g, "x", {2, 16384});
+      g.output("few", g.matmul(x, weights(g, {16384, 48}, 1)));
+    }
     const Operand pixels = floats(g, "pixels", {1, 512, 4, 4});
     g.output("deep", g.conv(pixels, weights(g, {32, 512, 3, 3}, 2), {}, {.pads = {1, 1, 1, 1}}));
     const auto executable =
         must(Executable::compile(must(g.build()), nullptr, {.threads = threads, .math = math}));
     const auto session = session_of(executable);
     auto outputs = run(*session, inputs_of(*executable));
-    EXPECT_EQ(steps_in_bf16(*session), math == Math::bf16 && has_bf16_units() ? 2U : 0U);
+    EXPECT_EQ(steps_in_bf16(*session), math == Math::bf16 && has_bf16_units() ? 1U : 0U);
     return outputs;
   };
   for (const Math math : {Math::f32, Math::bf16}) {

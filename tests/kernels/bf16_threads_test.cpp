@@ -4,7 +4,6 @@
 #include "engine/vocabulary/text_util.h"
 #include "graph/ops/cast.h"
 #include "graph/ops/conv.h"
-#include "graph/ops/matmul.h"
 #include "tests/kernels/sweep.h"
 
 namespace quern::testing {
@@ -24,21 +23,6 @@ void expect_same_bits(const Op& op, const std::vector<Tensor>& inputs, const std
     EXPECT_TRUE(same_bytes(one.outputs[0], several.outputs[0]))
         << text << " on " << threads << " threads by " << several.implementation;
   }
-}
-
-TEST(Bf16Threads, ChangeNoBitOfProducts) {
-  static const std::vector<std::int64_t> rows = {1, 2, 7, 16, 33, 64, 200};
-  static const std::vector<std::int64_t> depths = {64, 384, 1000, 1024, 1100, 2048, 3072, 16384};
-  static const std::vector<std::int64_t> columns = {32, 48, 64, 100, 256, 1000};
-  RandomTensors random(1);
-  sweep(60, [&](Point& point) {
-    const std::int64_t m = point.of(rows);
-    const std::int64_t k = point.of(depths);
-    const std::int64_t n = point.of(columns);
-    expect_same_bits(MatMul{.f32_result = true},
-                     {bf16(random.floats({m, k})), bf16(random.floats({k, n}))},
-                     cat(m, " x ", k, " x ", n));
-  });
 }
 
 TEST(Bf16Threads, ChangeNoBitOfConvolutions) {

@@ -229,7 +229,11 @@ SelectedRun run_selected(const SelectedCase& c) {
     EXPECT_TRUE(c.may_fail || result.status.ok()) << result.status.message();
   }
   if (result.status.ok()) expect_same_in_place(c, *request, *choice, memory, args, state.get());
-  for (const auto& m : memory.all) EXPECT_TRUE(m->is_intact()) << "wrote outside of its memory";
+  for (const auto& m : memory.all)
+    EXPECT_TRUE(m->is_intact()) << result.implementation
+                                << " wrote outside of its memory: " << request->shape(0).text()
+                                << " and "
+                                << (request->inputs.size() > 1 ? request->shape(1).text() : "");
   if (!result.status.ok()) return result;
   for (std::size_t i = 0; i < c.output_count; ++i) {
     const TensorDesc desc = asked(choice->output_layouts, i, request->outputs[i]);
