@@ -1,11 +1,28 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "kernels/contract/constant_operands.h"
 
+#include <cstring>
+
+#include "graph/numeric.h"
 #include "graph/ops/reduce.h"
 #include "graph/ops/resampling.h"
 #include "kernels/contract/rows.h"
 
 namespace quern {
+
+Result<Tensor> widened_constant(const ConstantSource& source) {
+  QUERN_ASSIGN(Tensor t, source.get());
+  if (t.dtype() != DType::f16 && t.dtype() != DType::bf16) return t;
+  QUERN_ASSIGN(Tensor wide, Tensor::zeros({DType::f32, t.shape()}));
+  auto* to = reinterpret_cast<float*>(wide.mutable_data());
+  const auto n = static_cast<std::size_t>(t.shape().elements());
+  for (std::size_t i = 0; i < n; ++i) {
+    std::uint16_t bits = 0;
+    std::memcpy(&bits, t.data() + 2 * i, 2);
+    to[i] = t.dtype() == DType::f16 ? half_to_float(bits) : bfloat16_to_float(bits);
+  }
+  return wide;
+}
 
 std::optional<Pads> constant_pads(const KernelRequest& r) {
   const std::size_t rank = r.shape(0).rank();

@@ -13,6 +13,10 @@
 
 namespace quern {
 
+// The elements of a constant, 16-bit floats as f32. In the source they may be unaligned, as in a
+// mapped file.
+Result<Tensor> widened_constant(const ConstantSource& source);
+
 // Padding at the begin and end of every axis, negative where elements are cut off; nullopt if
 // unknown.
 struct Pads {

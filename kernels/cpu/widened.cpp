@@ -12,6 +12,7 @@
 #include "engine/vocabulary/text_util.h"
 #include "graph/ops/conv.h"
 #include "graph/ops/matmul.h"
+#include "kernels/contract/constant_operands.h"
 #include "kernels/contract/rows.h"
 #include "kernels/simd/simd.h"
 
@@ -39,12 +40,7 @@ class WideConstant final : public ConstantSource {
         type_{DType::f32, constant.type().shape},
         key_(cat(constant.key(), "|f32")) {}
   const TensorType& type() const override { return type_; }
-  Result<Tensor> get() const override {
-    QUERN_ASSIGN(const Tensor t, constant_.get());
-    QUERN_ASSIGN(Tensor wide, Tensor::zeros(type_));
-    widen(t.dtype(), t.data(), reinterpret_cast<float*>(wide.mutable_data()), t.shape().elements());
-    return wide;
-  }
+  Result<Tensor> get() const override { return widened_constant(constant_); }
   const std::string& key() const override { return key_; }
 
  private:

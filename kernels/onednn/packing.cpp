@@ -5,26 +5,12 @@
 
 #include "engine/vocabulary/text_util.h"
 #include "graph/numeric.h"
+#include "kernels/contract/constant_operands.h"
 #include "kernels/cpu/blocking.h"
 #include "kernels/onednn/onednn.h"
 
 namespace quern::onednn {
 namespace {
-
-// 16-bit floats as f32, because not every CPU's oneDNN reorders them.
-Result<Tensor> as_packable(const ConstantSource& source) {
-  QUERN_ASSIGN(Tensor t, source.get());
-  if (t.dtype() != DType::f16 && t.dtype() != DType::bf16) return t;
-  QUERN_ASSIGN(Tensor wide, Tensor::zeros({DType::f32, t.shape()}));
-  auto* to = reinterpret_cast<float*>(wide.mutable_data());
-  const auto n = static_cast<std::size_t>(t.shape().elements());
-  for (std::size_t i = 0; i < n; ++i) {
-    std::uint16_t bits = 0;
-    std::memcpy(&bits, t.data() + 2 * i, 2);
-    to[i] = t.dtype() == DType::f16 ? half_to_float(bits) : bfloat16_to_float(bits);
-  }
-  return wide;
-}
 
 dnnl::memory::data_type type_of(const Md& m) {
 #if QUERN_ONEDNN_3
@@ -66,7 +52,8 @@ Result<std::shared_ptr<const std::byte>> pack_constant(const KernelRequest& requ
                                                        const ConstantSource& source, const Md& from,
                                                        const Md& to) {
   const auto fill = [&](std::byte* packed) -> Status {
-    QUERN_ASSIGN(const Tensor t, as_packable(source));
+    // 16-bit floats as f32, because not every CPU's oneDNN reorders them.
+    QUERN_ASSIGN(const Tensor t, widened_constant(source));
     if (is_packed_here(from, to)) {
       std::memset(packed, 0, to.get_size());
       const auto dims = md_dims(to);
