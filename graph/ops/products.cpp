@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "engine/vocabulary/text_util.h"
+#include "graph/ops/conv.h"
 #include "graph/ops/matmul.h"
 
 namespace quern {
@@ -43,6 +44,18 @@ Result<std::optional<Dims>> infer_product(const InferContext& c, std::size_t i, 
   if (c.dims(i)->size() > 1) y->push_back(a[a.size() - 2]);
   if (c.dims(j)->size() > 1) y->push_back(b.back());
   return y;
+}
+
+Op with_result(const Op& op, ProductType type) {
+  const bool is_f32 = type == ProductType::f32;
+  if (const auto* conv = op.as<Conv>()) {
+    Conv made = *conv;
+    made.f32_result = is_f32;
+    return made;
+  }
+  MatMul made = *op.as<MatMul>();
+  made.f32_result = is_f32;
+  return made;
 }
 
 Status want_16bit_for_f32(const InferContext& c) {

@@ -27,6 +27,10 @@ Transposed transposed_in(const MatMul& op);
 Result<std::optional<Dims>> infer_product(const InferContext& c, std::size_t i, std::size_t j,
                                           Transposed transposed = {});
 
+// The type of a product of 16-bit floats: that of its factors, or f32.
+enum class ProductType : std::uint8_t { of_factors, f32 };
+// The same Conv or MatMul with the other `f32_result`.
+Op with_result(const Op& op, ProductType type);
 // Rejects a product that is to give f32 and whose first operand is no 16-bit float.
 Status want_16bit_for_f32(const InferContext& c);
 

@@ -9,21 +9,10 @@
 #include "graph/ops/cast.h"
 #include "graph/ops/conv.h"
 #include "graph/ops/matmul.h"
+#include "graph/ops/products.h"
 
 namespace quern {
 namespace {
-
-// The product with a result of f32.
-Op with_f32_result(const Op& op) {
-  if (const auto* conv = op.as<Conv>()) {
-    Conv wide = *conv;
-    wide.f32_result = true;
-    return wide;
-  }
-  MatMul wide = *op.as<MatMul>();
-  wide.f32_result = true;
-  return wide;
-}
 
 class Narrowing {
  public:
@@ -73,7 +62,7 @@ class Narrowing {
   Status replace(NodeId id) {
     const Node& n = g_.node(id);
     const bool narrow_result = nodes_[index(id)].narrow_result;
-    const Op op = narrow_result ? n.op : with_f32_result(n.op);
+    const Op op = narrow_result ? n.op : with_result(n.op, ProductType::f32);
     const std::string name = n.name;
     const PostOps post_ops = n.post_ops;
     const ValueId old = n.outputs[0];

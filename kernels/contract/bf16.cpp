@@ -33,7 +33,7 @@ bool is_f32(const Graph& g, ValueId v) {
 
 // Multiplications below which a kernel's own call and the casts around it weigh more than they
 // gain: four microseconds in f32. Weights that are read once are worth as much.
-constexpr std::int64_t least_work = 500'000;
+constexpr double least_work = 500e3;
 constexpr std::int64_t least_weights = 65'536;
 
 // A tile has 16 rows of 32 numbers: fewer channels in a group leave most of it empty.
@@ -44,7 +44,7 @@ bool fills_tiles(const Graph& g, const Conv& op, const Node& n) {
   constexpr std::int64_t few = 16;
   return (*w)[0] / op.group >= few && w->elements(1) >= few &&
          (op.group == 1 ? (*w)[1] >= 3 : (*w)[1] >= few) &&
-         y->elements() * w->elements(1) >= least_work;
+         static_cast<double>(y->elements()) * static_cast<double>(w->elements(1)) >= least_work;
 }
 
 // A kernel of bf16 computes the post-op itself. As a step of its own it would be slow in bf16.
@@ -72,7 +72,8 @@ bool fills_tiles(const Graph& g, const Node& n) {
   const auto y = g.type(n.outputs[0]).shape();
   constexpr std::int64_t few = 32;
   if (!b || !y || b->rank() != 2 || (*b)[0] < few || (*b)[1] < few) return false;
-  return b->elements() >= least_weights || y->elements() * (*b)[0] >= least_work;
+  return b->elements() >= least_weights ||
+         static_cast<double>(y->elements()) * static_cast<double>((*b)[0]) >= least_work;
 }
 
 }  // namespace

@@ -10,8 +10,7 @@
 
 #include "engine/vocabulary/multiples.h"
 #include "engine/vocabulary/text_util.h"
-#include "graph/ops/conv.h"
-#include "graph/ops/matmul.h"
+#include "graph/ops/products.h"
 #include "kernels/contract/constant_operands.h"
 #include "kernels/contract/rows.h"
 #include "kernels/simd/simd.h"
@@ -96,21 +95,11 @@ class Widened final : public CpuKernel {
   static constexpr std::size_t most_reads = 16;
 };
 
-Op in_f32(const Op& op) {
-  if (const auto* conv = op.as<Conv>()) {
-    Conv f32 = *conv;
-    f32.f32_result = false;
-    return f32;
-  }
-  MatMul f32 = *op.as<MatMul>();
-  f32.f32_result = false;
-  return f32;
-}
-
 // The request in f32.
 class WideRequest {
  public:
-  explicit WideRequest(const KernelRequest& r) : whole_(r), op_(in_f32(r.op)) {
+  explicit WideRequest(const KernelRequest& r)
+      : whole_(r), op_(with_result(r.op, ProductType::of_factors)) {
     for (std::size_t i = 0; i < r.read_count(); ++i) {
       KernelInput in = r.read(i);
       in.is_last_use = false;  // it lies elsewhere than where the result may

@@ -70,6 +70,19 @@ void expect_becomes(const Rules& rules, std::string_view before, std::string_vie
   if (has_known_inputs(original)) expect_same_results(original, g, tolerance);
 }
 
+void expect_is(const Graph& changed, const Graph& original, std::string_view after,
+               double tolerance) {
+  const Status s = verify(changed);
+  EXPECT_TRUE(s.ok()) << s.message();
+  EXPECT_EQ(plain_text(changed), plain_text(graph_of(after)));
+  const auto inputs = random_inputs(original, 1);
+  const auto expected = interpret(original, inputs);
+  const auto actual = interpret(changed, inputs);
+  ASSERT_TRUE(expected && actual);
+  for (std::size_t i = 0; i < expected->size(); ++i)
+    expect_close((*expected)[i], (*actual)[i], tolerance);
+}
+
 void expect_stays(const Rules& rules, std::string_view statements) {
   Graph g = graph_of(statements);
   const std::string before = plain_text(g);

@@ -36,6 +36,9 @@ std::vector<PassCount> apply(Graph& graph, const Rules& rules = {});
 // `before` becomes `after`.
 void expect_becomes(const Rules& rules, std::string_view before, std::string_view after,
                     double tolerance = 1e-5);
+// `changed` is a valid graph, that of the statements `after`, and gives what `original` does.
+void expect_is(const Graph& changed, const Graph& original, std::string_view after,
+               double tolerance);
 // Not one of the rules fires.
 void expect_stays(const Rules& rules, std::string_view statements);
 
