@@ -60,18 +60,18 @@ void main() {
   for (int kz = 0; kz < kernel_depth; ++kz) {
   const int nz = oz + int(pad_dilation_depth & 0xffff) - kz * int(pad_dilation_depth >> 16);
   const int iz = nz / stride_depth;
-  if (nz < 0 || nz % stride_depth != 0 || iz >= in_depth) continue;
+  if (nz < 0 || uint(nz) % uint(stride_depth) != 0 || iz >= in_depth) continue;
   const uint plane = image * in_depth + iz;
   const uint slice = group * kernel_depth + kz;
 #endif
   for (int ky = 0; ky < kernel.y; ++ky) {
     const int ny = at.y + pad.y - ky * dilation.y;
     const int iy = ny / stride.y;
-    if (ny < 0 || ny % stride.y != 0 || iy >= in_size.y) continue;
+    if (ny < 0 || uint(ny) % uint(stride.y) != 0 || iy >= in_size.y) continue;
     for (int kx = 0; kx < kernel.x; ++kx) {
       const int nx = at.x + pad.x - kx * dilation.x;
       const int ix = nx / stride.x;
-      if (nx < 0 || nx % stride.x != 0 || ix >= in_size.x) continue;
+      if (nx < 0 || uint(nx) % uint(stride.x) != 0 || ix >= in_size.x) continue;
       const uint from = ((plane * in_size.y + iy) * in_size.x + ix) * channels + group * group_channels;
       const uint tap = ((slice * kernel.y + ky) * kernel.x + kx) * group_channels * vectors + vector;
       for (uint c = 0; c < group_channels; ++c) sum = fma(vec4(x[from + c]), w[tap + c * vectors], sum);

@@ -21,6 +21,13 @@ layout(push_constant) uniform Push {
   uint strides[6];  // of x
 };
 
+// The position within the period that `at`, which may be negative, falls on. Vulkan leaves % undefined
+// for negative operands.
+int within(int at, int period) {
+  const uint size = uint(period);
+  return int(at >= 0 ? uint(at) % size : size - 1 - uint(-1 - at) % size);
+}
+
 void main() {
   uint i = invocation_index();
   if (i >= work) return;
@@ -37,10 +44,10 @@ void main() {
       at = clamp(at, 0, size - 1);
     } else if (MODE == REFLECT) {
       const int period = max(2 * (size - 1), 1);
-      at = ((at % period) + period) % period;
+      at = within(at, period);
       if (at >= size) at = period - at;
     } else {
-      at = ((at % size) + size) % size;
+      at = within(at, size);
     }
     from += uint(at) * strides[d];
   }

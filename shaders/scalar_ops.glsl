@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Functions of one and two elements, four at a time. The codes are those of kernels/gpu_steps.h.
+// Functions of one and two elements, four at a time. The codes are those of kernels/gpu/steps.cpp.
+
+#include "quotient.glsl"
 
 const uint ABS = 1, NEG = 2, SIGN = 3, CEIL = 4, FLOOR = 5, ROUND = 6, SQRT = 7, RECIPROCAL = 8,
            EXP = 9, LOG = 10, SIN = 11, COS = 12, TAN = 13, ASIN = 14, ACOS = 15, ATAN = 16,
@@ -152,7 +154,7 @@ vec4 unary(uint op, vec4 x, float alpha, float beta) {
     case FLOOR: return floor(x);
     case ROUND: return roundEven(x);
     case SQRT: return sqrt(x);
-    case RECIPROCAL: return 1.0 / x;
+    case RECIPROCAL: return rounded_quotient(vec4(1.0), x);
     case EXP: return exp(x);
     case LOG: return log(x);
     case SIN: return sin(x);
@@ -243,7 +245,7 @@ vec4 binary(uint op, vec4 x, vec4 y) {
     case ADD: return x + y;
     case SUB: return x - y;
     case MUL: return x * y;
-    case DIV: return x / y;
+    case DIV: return rounded_quotient(x, y);
     case POW: return power(x, y);
     case MOD: return modulo(x, y);
     case FMOD: return remainder(x, y);

@@ -50,7 +50,7 @@ READ_OPERAND(read_3, operand_3, operand_3v)
 
 #ifdef FEW_STEPS
 // Where a shader has many results an invocation, each with its own copy of this: the functions that
-// follow convolutions and products (few_steps() in kernels/gpu_steps.h).
+// follow convolutions and products (StepSet::few in kernels/gpu/steps.h).
 vec4 apply_step(uint op, vec4 x, vec4 y, Step s) {
   switch (op) {
     case RELU: return mix(x, vec4(0.0), lessThan(x, vec4(0.0)));

@@ -190,14 +190,9 @@ bool add_general(KernelChoice& choice, const Filter& g, BufferUse w, DType w_typ
   Tiling tiling = in_tiles(g, w_type, target);
   std::vector<Dispatch> candidates = std::move(tiling.candidates);
   // Split sums and rounded operands have no other candidates.
-  if (!tiling.is_best && tiling.parts > 1) {
-    candidates.clear();
-    tiling.parts = 1;
-  }
   if (tiling.parts == 1 && !rounds(g, target)) {
     const std::vector<Dispatch> others = in_registers(g, target);
-    candidates.insert(tiling.is_best ? candidates.end() : candidates.begin(), others.begin(),
-                      others.end());
+    candidates.insert(candidates.end(), others.begin(), others.end());
   }
   for (Dispatch& d : candidates) {
     if (g.deep) push_depths(d, g);
@@ -205,6 +200,16 @@ bool add_general(KernelChoice& choice, const Filter& g, BufferUse w, DType w_typ
   }
   return add_candidates(choice, std::move(candidates), tiling.parts,
                         g.images * g.out[0] * g.out[1] * g.out[2] * g.outputs, steps, target);
+}
+
+// The pixels of a row per invocation of conv_depthwise.comp, the best choice first. Many share the
+// loads of weights and of neighbours; on a GPU few fill more of it where maps are small.
+std::array<std::uint32_t, 6> depthwise_pixels(const Filter& g, const GpuTarget& target) {
+  constexpr std::int64_t full_unit = 512;  // invocations
+  const std::int64_t vectors = g.images * g.out[1] * g.out[2] * g.channels / 4;
+  if (target.software || vectors >= 8 * full_unit * target.units) return {8, 4, 6, 11, 14, 2};
+  if (vectors >= 4 * full_unit * target.units) return {4, 8, 6, 11, 14, 2};
+  return {2, 4, 8, 6, 11, 14};
 }
 
 std::optional<Dispatch> depthwise(const Filter& g, BufferUse w, const Steps& steps,
@@ -233,7 +238,7 @@ std::optional<Dispatch> depthwise(const Filter& g, BufferUse w, const Steps& ste
     steps.finish(d);
     return d;
   };
-  return with_candidates<std::uint32_t>(std::array<std::uint32_t, 5>{8, 4, 6, 11, 14}, build);
+  return with_candidates<std::uint32_t>(depthwise_pixels(g, target), build);
 }
 
 std::optional<Filter> filter_of(const KernelRequest& request) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// MatMul with matmul.comp; on GPUs large products use product_tiled.comp or
-// product_cooperative.comp, and those with few rows matmul_few.comp.
+// MatMul with matmul.comp; on GPUs small products use matmul_few.comp, others product_tiled.comp or
+// product_cooperative.comp.
 #include "kernels/gpu/matmul.h"
 
 #include <algorithm>
@@ -136,29 +136,52 @@ std::optional<Dispatch> in_registers(const ProductTile& t, const ProductSize& si
   return d;
 }
 
-// Few rows on a GPU, where the invocations share the terms of sums. The order of summation differs
-// from other shaders, so that there are no other candidates.
-std::optional<Dispatch> with_few_rows(const ProductSize& size, const GpuTarget& target) {
-  constexpr std::int64_t most_rows = 8;
+// A dispatch of matmul_few.comp, with its cost in the unit of Tiling::cost.
+struct SharedTerms {
+  Dispatch dispatch;
+  double cost;
+};
+
+// The invocations of a workgroup share the terms of sums. Up to eight rows are one block, so that
+// the weights are read once; more are blocks of four. The order of summation differs from other
+// shaders, so that there are no other candidates.
+std::optional<SharedTerms> in_lines_of(std::uint32_t line, const ProductSize& size,
+                                       const GpuTarget& target) {
+  constexpr std::int64_t most_at_once = 8;
+  const std::uint32_t local = std::min(std::bit_floor(target.max_invocations), 256U);
+  const std::uint32_t rows = size.rows <= most_at_once ? word(size.rows) : 4;
+  const std::array<std::uint64_t, 3> groups = {
+      ceil_div_word(static_cast<std::uint64_t>(size.columns), std::uint64_t{4} * line),
+      ceil_div_word(static_cast<std::uint64_t>(size.rows), rows),
+      static_cast<std::uint64_t>(size.batch)};
+  if (local < line || !fits(groups, target)) return std::nullopt;
+  // As in tiles.cpp: the constants fit times of an H200.
+  constexpr double start = 2e5, round = 5e4, term = 4;
+  const double rounds =
+      ceil_div_word(groups[0] * groups[1] * groups[2], std::max(target.units, 1U));
+  const double results = 4.0 * line * rows;
+  SharedTerms shared{.cost = start +
+                             rounds * (round + term * results * static_cast<double>(size.depth))};
+  Dispatch& d = shared.dispatch;
+  d.shader = "matmul_few";
+  d.constants = {local, rows, line, size.w_vectors, size.y_vectors, size.w_type == DType::f16};
+  for (std::size_t i = 0; i < 3; ++i) d.groups[i] = static_cast<std::uint32_t>(groups[i]);
+  return shared;
+}
+
+// The best length of lines: long ones read the weights best, short ones give more workgroups.
+std::optional<SharedTerms> with_shared_terms(const ProductSize& size, const GpuTarget& target) {
   const std::int64_t least_depth = cut_size(64);
   const std::uint32_t local = std::min(std::bit_floor(target.max_invocations), 256U);
-  if (target.software || size.rows > most_rows || size.depth < least_depth ||
+  if (target.software || size.depth < least_depth ||
       4 * sizeof(float) * local > target.shared_bytes || !can_loop(size.depth, target))
     return std::nullopt;
-  const auto columns = static_cast<std::uint64_t>(size.columns);
-  const auto batch = static_cast<std::uint64_t>(size.batch);
-  // Long lines read the weights best; short ones give more workgroups.
-  const auto in_lines = [&](std::uint64_t line) { return ceil_div_word(columns, 4 * line); };
-  std::uint32_t line = 16;
-  while (line > 4 && in_lines(line) * batch < target.units) line /= 2;
-  const std::array<std::uint64_t, 3> groups = {in_lines(line), 1, batch};
-  if (local < line || !fits(groups, target)) return std::nullopt;
-  Dispatch d;
-  d.shader = "matmul_few";
-  d.constants = {local,          word(size.rows), line,
-                 size.w_vectors, size.y_vectors,  size.w_type == DType::f16};
-  for (std::size_t i = 0; i < 3; ++i) d.groups[i] = static_cast<std::uint32_t>(groups[i]);
-  return d;
+  std::optional<SharedTerms> best;
+  for (const std::uint32_t line : {4, 8, 16}) {
+    auto shared = in_lines_of(line, size, target);
+    if (shared && (!best || shared->cost < best->cost)) best = std::move(shared);
+  }
+  return best;
 }
 
 // The size for tiling, which has no tail of single elements.
@@ -168,23 +191,39 @@ ProductSize tiled_size_of(const Product& p) {
   return size;
 }
 
-Tiling product_candidates(const Product& p, const GpuTarget& target) {
+Tiling tiled_candidates(const Product& p, const GpuTarget& target) {
   Tiling tiling = matrix_tiles_of(tiled_size_of(p), target);
-  if (!tiling.candidates.empty()) return tiling;
+  return tiling.candidates.empty() ? tiles_of(tiled_size_of(p), target) : tiling;
+}
+
+// The dispatch with shared terms, where that is the fastest way.
+std::optional<Dispatch> small_product(const Product& p, const Tiling& tiling,
+                                      const GpuTarget& target) {
+  constexpr std::uint64_t narrow_rounds =
+      8;  // of workgroups, while registers alone wait for memory
   const ProductSize size = size_of(p);
-  if (auto few = with_few_rows(size, target)) return {.candidates = {std::move(*few)}};
-  tiling = tiles_of(tiled_size_of(p), target);
-  // Split sums have another order of summation.
-  if (tiling.is_best && tiling.parts > 1) return tiling;
-  std::vector<Dispatch> candidates;
-  if (can_loop(size.a_vectors ? p.depth / 4 + 4 : p.depth, target))
-    append_candidates<ProductTile>(candidates, product_tiles(p, target), [&](const ProductTile& t) {
-      return in_registers(t, size, target);
-    });
-  if (tiling.parts == 1)
-    candidates.insert(tiling.is_best ? candidates.begin() : candidates.end(),
-                      tiling.candidates.begin(), tiling.candidates.end());
-  return {.candidates = std::move(candidates)};
+  auto shared = with_shared_terms(size, target);
+  if (!shared) return std::nullopt;
+  const auto& groups = shared->dispatch.groups;
+  const std::uint64_t all = std::uint64_t{groups[0]} * groups[1] * groups[2];
+  const bool is_small = tiling.candidates.empty()
+                            ? groups[1] == 1 || all <= narrow_rounds * std::max(target.units, 1U)
+                            : shared->cost <= tiling.cost;
+  if (!is_small) return std::nullopt;
+  return std::move(shared->dispatch);
+}
+
+Tiling product_candidates(const Product& p, const GpuTarget& target) {
+  Tiling tiling = tiled_candidates(p, target);
+  if (auto small = small_product(p, tiling, target)) return {.candidates = {std::move(*small)}};
+  // Split sums have another order of summation, and matrices other operands.
+  const ProductSize size = size_of(p);
+  const bool is_plain = tiling.candidates.empty() || tiling.candidates[0].shader == "matmul_tiled";
+  if (is_plain && tiling.parts == 1 && can_loop(size.a_vectors ? p.depth / 4 + 4 : p.depth, target))
+    append_candidates<ProductTile>(
+        tiling.candidates, product_tiles(p, target),
+        [&](const ProductTile& t) { return in_registers(t, size, target); });
+  return tiling;
 }
 
 void push_product(Dispatch& d, const Product& p, std::uint32_t parts) {
@@ -200,9 +239,9 @@ void push_product(Dispatch& d, const Product& p, std::uint32_t parts) {
 }  // namespace
 
 bool wants_halves(const Product& p, const GpuTarget& target) {
-  if (!matrix_tiles_of(tiled_size_of(p), target).candidates.empty()) return true;
-  const ProductSize size = size_of(p);
-  return p.may_round && size.w_vectors && with_few_rows(size, target);
+  const Tiling tiling = tiled_candidates(p, target);
+  if (small_product(p, tiling, target)) return p.may_round && size_of(p).w_vectors;
+  return !matrix_tiles_of(tiled_size_of(p), target).candidates.empty();
 }
 
 void write_weight(DType type, std::byte* weights, std::int64_t at, const std::byte* element) {

@@ -27,12 +27,13 @@ struct ProductSize {
 };
 
 // Dispatches for a product, the one expected to be fastest first: shader, constants below id ten,
-// and grid. The caller adds buffers, push words and steps.
+// and grid. The caller adds buffers, push words and steps. On a GPU they are faster than operands
+// in registers alone, however few tiles there are.
 struct Tiling {
   std::vector<Dispatch> candidates;
   std::uint32_t parts = 1;  // of the terms, innermost in the last dimension of the grid
-  // There is enough work for a GPU to be faster this way than with operands in registers alone.
-  bool is_best = false;
+  double cost =
+      0;  // estimated, of the first candidate: multiplications that a unit makes meanwhile
 };
 // True if the dispatch is a candidate of a tiling; its push words then end with the number of
 // parts.
@@ -40,7 +41,9 @@ bool is_tiled(const Dispatch& d);
 // Tilings in f32. No candidates for software devices and for products too narrow for any tile.
 Tiling tiles_of(const ProductSize& size, const GpuTarget& target);
 // Tilings with cooperative matrices of f16. No candidates if operands may not be rounded, for
-// devices without such matrices, and for products too small for them.
+// devices without such matrices, and for products too narrow for any tile.
 Tiling matrix_tiles_of(const ProductSize& size, const GpuTarget& target);
+// True if most of any tile would stay empty.
+bool is_narrow(const ProductSize& size);
 
 }  // namespace quern::gpu

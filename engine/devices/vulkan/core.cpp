@@ -4,9 +4,12 @@
 #include <algorithm>
 #include <array>
 #include <cstring>
+#include <new>
+#include <optional>
 
 #include "engine/devices/vulkan/device_features.h"
 #include "engine/devices/vulkan/pipeline_cache.h"
+#include "engine/devices/vulkan/process_end.h"
 #include "engine/vocabulary/multiples.h"
 #include "engine/vocabulary/text_util.h"
 
@@ -28,26 +31,32 @@ VKAPI_ATTR VkBool32 VKAPI_CALL on_message(VkDebugUtilsMessageSeverityFlagBitsEXT
   return VK_FALSE;
 }
 
-bool has_layer(const Loader& l, std::string_view name) {
+// The version of Vulkan that an installed layer knows; nullopt if it is not installed.
+std::optional<std::uint32_t> version_of_layer(const Loader& l, std::string_view name) {
   std::uint32_t count = 0;
   l.vkEnumerateInstanceLayerProperties(&count, nullptr);
   std::vector<VkLayerProperties> layers(count);
   l.vkEnumerateInstanceLayerProperties(&count, layers.data());
-  return std::ranges::any_of(layers, [&](const auto& p) { return p.layerName == name; });
+  const auto layer =
+      std::ranges::find_if(layers, [&](const auto& p) { return p.layerName == name; });
+  if (layer == layers.end()) return std::nullopt;
+  return layer->specVersion;
 }
+
+// Layers of before VK_KHR_cooperative_matrix report its structures as mistakes.
+constexpr std::uint32_t first_with_matrices = VK_MAKE_API_VERSION(0, 1, 3, 255);
 
 }  // namespace
 
 Result<std::shared_ptr<ApiInstance>> ApiInstance::get(Validation validation) {
   static std::mutex mutex;
-  static std::array<std::weak_ptr<ApiInstance>, 3> made;
+  static auto& kept = *new std::array<std::shared_ptr<ApiInstance>, 3>;
   const std::scoped_lock lock(mutex);
-  auto& held = made[static_cast<std::size_t>(validation)];
-  if (auto instance = held.lock(); instance && instance->is_of_this_process()) return instance;
+  auto& instance = kept[static_cast<std::size_t>(validation)];
+  if (instance && instance->is_usable()) return instance;
   const Loader* l = loader();
   if (!l) return Status(Code::not_found, "no Vulkan: libvulkan.so.1 is not installed");
-  QUERN_ASSIGN(std::shared_ptr<ApiInstance> instance, create(*l, validation));
-  held = instance;
+  QUERN_ASSIGN(instance, create(*l, validation));
   return instance;
 }
 
@@ -63,7 +72,8 @@ Status ApiInstance::open(const Loader& l, Validation validation) {
   l.vkEnumerateInstanceVersion(&version);
   if (version < VK_API_VERSION_1_1)
     return {Code::unsupported, "the Vulkan loader is older than 1.1"};
-  if (validate && !has_layer(l, validation_layer))
+  const auto layer = validate ? version_of_layer(l, validation_layer) : std::nullopt;
+  if (validate && !layer)
     return {Code::not_found, cat("no ", validation_layer,
                                  ": install vulkan-validationlayers, or open without 'validate'")};
   const VkApplicationInfo application{.sType = VK_STRUCTURE_TYPE_APPLICATION_INFO,
@@ -93,8 +103,11 @@ Status ApiInstance::open(const Loader& l, Validation validation) {
         "no Vulkan: the loader finds no driver (VK_ERROR_INCOMPATIBLE_DRIVER); install the one of "
         "the GPU, or mesa-vulkan-drivers, which has one in software"};
   QUERN_VK(made, "making a Vulkan instance");
+  follow_driver();
   if (!api_.load(l, instance_))
     return {Code::unsupported, "the Vulkan loader lacks functions of Vulkan 1.1"};
+  if (layer && *layer < first_with_matrices)
+    api_.vkGetPhysicalDeviceCooperativeMatrixPropertiesKHR = nullptr;
   if (!validate || !api_.vkCreateDebugUtilsMessengerEXT) return {};
   const VkDebugUtilsMessengerCreateInfoEXT messages{
       .sType = VK_STRUCTURE_TYPE_DEBUG_UTILS_MESSENGER_CREATE_INFO_EXT,
@@ -109,8 +122,12 @@ Status ApiInstance::open(const Loader& l, Validation validation) {
   return {};
 }
 
+bool ApiInstance::is_usable() const {
+  return process_ == getpid() && !is_process_ending();
+}
+
 ApiInstance::~ApiInstance() {
-  if (!is_of_this_process()) return;
+  if (!is_usable()) return;
   if (messenger_) api_.vkDestroyDebugUtilsMessengerEXT(instance_, messenger_, nullptr);
   if (instance_ && api_.vkDestroyInstance) api_.vkDestroyInstance(instance_, nullptr);
 }
@@ -226,7 +243,7 @@ Status Buffer::allocate(Use use) {
 }
 
 Buffer::~Buffer() {
-  if (!core_) return;
+  if (!core_ || is_process_ending()) return;
   if (buffer_) core_->api().vkDestroyBuffer(core_->device(), buffer_, nullptr);
   if (memory_) core_->api().vkFreeMemory(core_->device(), memory_, nullptr);
 }
@@ -261,6 +278,8 @@ Result<std::shared_ptr<Core>> Core::create(std::shared_ptr<ApiInstance> instance
   core->capabilities_ = std::move(capabilities);
   core->options_ = options;
   QUERN_TRY(core->create_device());
+  follow_driver();
+  save_at_end(core.get());
   return core;
 }
 
@@ -299,8 +318,10 @@ Status Core::open_queue() {
   const VkPipelineCacheCreateInfo cache{.sType = VK_STRUCTURE_TYPE_PIPELINE_CACHE_CREATE_INFO,
                                         .initialDataSize = stored_cache_.size(),
                                         .pInitialData = stored_cache_.data()};
-  return check(api_.vkCreatePipelineCache(device_, &cache, nullptr, &cache_),
-               "making a pipeline cache");
+  QUERN_VK(api_.vkCreatePipelineCache(device_, &cache, nullptr, &cache_),
+           "making a pipeline cache");
+  pipelines_.emplace(api_, device_, cache_, c);
+  return {};
 }
 
 Status Core::create_timeline() {
@@ -323,17 +344,22 @@ void Core::save_pipeline_cache() const {
     write_pipeline_cache(capabilities_, {data.data(), size});
 }
 
-Core::~Core() {
-  if (!device_ || !instance_->is_of_this_process()) return;
-  if (api_.vkDeviceWaitIdle) api_.vkDeviceWaitIdle(device_);
-  save_pipeline_cache();
-  tuning_.save(capabilities_);
-  for (const auto& [key, p] : pipelines_) api_.vkDestroyPipeline(device_, p.pipeline, nullptr);
-  for (const auto& [name, m] : modules_) api_.vkDestroyShaderModule(device_, m, nullptr);
-  for (const auto& [count, l] : layouts_) {
-    api_.vkDestroyPipelineLayout(device_, l.pipeline, nullptr);
-    api_.vkDestroyDescriptorSetLayout(device_, l.sets, nullptr);
+void Core::save_files() const {
+  if (!instance_->is_usable()) return;
+  try {
+    save_pipeline_cache();
+    tuning_.save(capabilities_);
+  } catch (const std::bad_alloc&) {
+    // The next process does the work again.
   }
+}
+
+Core::~Core() {
+  forget_at_end(this);
+  if (!device_ || !instance_->is_usable()) return;
+  if (api_.vkDeviceWaitIdle) api_.vkDeviceWaitIdle(device_);
+  save_files();
+  if (pipelines_) pipelines_->destroy();
   if (timeline_) api_.vkDestroySemaphore(device_, timeline_, nullptr);
   if (cache_) api_.vkDestroyPipelineCache(device_, cache_, nullptr);
   if (api_.vkDestroyDevice) api_.vkDestroyDevice(device_, nullptr);
@@ -354,90 +380,20 @@ int Core::memory_type(std::uint32_t allowed, VkMemoryPropertyFlags wanted,
   return best;
 }
 
-Result<Core::Layout> Core::layout(std::uint32_t buffers) {
-  Layout& l = layouts_[buffers];
-  if (l.pipeline) return l;
-  std::vector<VkDescriptorSetLayoutBinding> bindings;
-  for (std::uint32_t i = 0; i < buffers; ++i)
-    bindings.push_back(
-        {i, VK_DESCRIPTOR_TYPE_STORAGE_BUFFER, 1, VK_SHADER_STAGE_COMPUTE_BIT, nullptr});
-  const VkDescriptorSetLayoutCreateInfo sets{
-      .sType = VK_STRUCTURE_TYPE_DESCRIPTOR_SET_LAYOUT_CREATE_INFO,
-      .flags =
-          capabilities_.push_descriptors
-              ? VkDescriptorSetLayoutCreateFlags{VK_DESCRIPTOR_SET_LAYOUT_CREATE_PUSH_DESCRIPTOR_BIT_KHR}
-              : 0,
-      .bindingCount = buffers,
-      .pBindings = bindings.data()};
-  QUERN_VK(api_.vkCreateDescriptorSetLayout(device_, &sets, nullptr, &l.sets),
-           "making a descriptor layout");
-  const VkPushConstantRange push{VK_SHADER_STAGE_COMPUTE_BIT, 0, 128};
-  const VkPipelineLayoutCreateInfo info{.sType = VK_STRUCTURE_TYPE_PIPELINE_LAYOUT_CREATE_INFO,
-                                        .setLayoutCount = 1,
-                                        .pSetLayouts = &l.sets,
-                                        .pushConstantRangeCount = 1,
-                                        .pPushConstantRanges = &push};
-  QUERN_VK(api_.vkCreatePipelineLayout(device_, &info, nullptr, &l.pipeline),
-           "making a pipeline layout");
-  return l;
-}
-
-Result<VkShaderModule> Core::module(std::string_view name) {
-  if (const auto found = modules_.find(name); found != modules_.end()) return found->second;
-  const auto all = shaders();
-  const auto shader = std::ranges::find(all, name, &Shader::name);
-  if (shader == all.end()) return Status(Code::internal, cat("no shader '", name, "'"));
-  const VkShaderModuleCreateInfo info{.sType = VK_STRUCTURE_TYPE_SHADER_MODULE_CREATE_INFO,
-                                      .codeSize = shader->words().size_bytes(),
-                                      .pCode = shader->begin};
-  VkShaderModule m = VK_NULL_HANDLE;
-  QUERN_VK(api_.vkCreateShaderModule(device_, &info, nullptr, &m), "loading a shader");
-  modules_.emplace(name, m);
-  return m;
-}
-
 Result<Pipeline> Core::pipeline(const Dispatch& work, Base base) {
-  const std::vector<std::uint32_t>& constants = work.constants;
-  const auto buffers = static_cast<std::uint32_t>(work.buffers.size());
-  const std::scoped_lock lock(pipelines_mutex_);
   if (lost()) return lost_error();
-  const PipelineKey key{work.shader, constants, base};
-  if (const auto found = pipelines_.find(key); found != pipelines_.end()) return found->second;
-  QUERN_ASSIGN(const Layout l, layout(buffers));
-  QUERN_ASSIGN(const VkShaderModule code, module(work.shader));
-  std::vector<VkSpecializationMapEntry> entries;
-  for (std::uint32_t i = 0; i < constants.size(); ++i) entries.push_back({i, 4 * i, 4});
-  const VkSpecializationInfo values{.mapEntryCount = static_cast<std::uint32_t>(entries.size()),
-                                    .pMapEntries = entries.data(),
-                                    .dataSize = 4 * constants.size(),
-                                    .pData = constants.data()};
-  const VkPipelineShaderStageRequiredSubgroupSizeCreateInfoEXT subgroups{
-      .sType = VK_STRUCTURE_TYPE_PIPELINE_SHADER_STAGE_REQUIRED_SUBGROUP_SIZE_CREATE_INFO_EXT,
-      .requiredSubgroupSize = work.subgroup};
-  constexpr VkPipelineShaderStageCreateFlags full =
-      VK_PIPELINE_SHADER_STAGE_CREATE_REQUIRE_FULL_SUBGROUPS_BIT_EXT;
-  const VkComputePipelineCreateInfo info{
-      .sType = VK_STRUCTURE_TYPE_COMPUTE_PIPELINE_CREATE_INFO,
-      .flags = base == Base::any ? VkPipelineCreateFlags{VK_PIPELINE_CREATE_DISPATCH_BASE_BIT} : 0,
-      .stage = {.sType = VK_STRUCTURE_TYPE_PIPELINE_SHADER_STAGE_CREATE_INFO,
-                .pNext = work.subgroup ? &subgroups : nullptr,
-                .flags = work.subgroup ? full : 0,
-                .stage = VK_SHADER_STAGE_COMPUTE_BIT,
-                .module = code,
-                .pName = "main",
-                .pSpecializationInfo = &values},
-      .layout = l.pipeline};
-  Pipeline p{.layout = l.pipeline, .sets = l.sets};
-  QUERN_VK(api_.vkCreateComputePipelines(device_, cache_, 1, &info, nullptr, &p.pipeline),
-           "making a pipeline");
-  ++counts.pipelines;
-  pipelines_.emplace(key, p);
+  QUERN_ASSIGN(const Pipeline p, pipelines_->get({&work, base}));
+  if (counts.pipelines == 0) follow_driver();
+  counts.pipelines = pipelines_->made();
   return p;
 }
 
-void Core::mark_warm() {
-  const std::scoped_lock lock(pipelines_mutex_);
-  for (auto& [key, p] : pipelines_) p.is_fresh = false;
+Status Core::make_pipelines(std::span<const PipelineOf> wanted, const Stop* stop) {
+  if (lost()) return lost_error();
+  Status made = pipelines_->make(wanted, stop);
+  if (counts.pipelines == 0) follow_driver();
+  counts.pipelines = pipelines_->made();
+  return made;
 }
 
 const Dispatch& Core::candidate_of(const Dispatch& work) const {
@@ -447,7 +403,9 @@ const Dispatch& Core::candidate_of(const Dispatch& work) const {
 }
 
 Status Core::lost_error() const {
-  if (!instance_->is_of_this_process())
+  if (is_process_ending())
+    return {Code::device_lost, cat(capabilities_.title, " is closed: the process ends")};
+  if (!instance_->is_usable())
     return {Code::device_lost,
             cat(capabilities_.title, " was opened before fork(); open it again in this process")};
   return {Code::device_lost,
@@ -487,7 +445,7 @@ Status Core::start(std::span<const VkCommandBuffer> commands, Submission& s) {
 }
 
 Status Core::wait(Submission& s, std::uint64_t nanoseconds) {
-  if (!s.is_pending || !instance_->is_of_this_process()) return lost() ? lost_error() : Status();
+  if (!s.is_pending || !instance_->is_usable()) return lost() ? lost_error() : Status();
   VkResult result = VK_SUCCESS;
   if (timeline_) {
     const VkSemaphoreWaitInfo info{.sType = VK_STRUCTURE_TYPE_SEMAPHORE_WAIT_INFO,

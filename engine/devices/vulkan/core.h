@@ -7,6 +7,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <span>
 #include <string>
 #include <tuple>
@@ -17,6 +18,7 @@
 
 #include "engine/devices/vulkan/api.h"
 #include "engine/devices/vulkan/capabilities.h"
+#include "engine/devices/vulkan/pipelines.h"
 #include "engine/devices/vulkan/tuning.h"
 
 namespace quern::vulkan {
@@ -25,7 +27,9 @@ namespace quern::vulkan {
 // and that every access of every shader lies within its buffer.
 enum class Validation : std::uint8_t { off, on, shaders };
 
-// The VkInstance of the process: created on first use, destroyed with its last device.
+// The VkInstance of the process: created on first use and kept, since with the last instance the
+// driver goes and must be loaded anew. A process of tests that did so for each device found no
+// driver any more after a while (NVIDIA 580; the cause is not known).
 class ApiInstance {
  public:
   static Result<std::shared_ptr<ApiInstance>> get(Validation validation);
@@ -39,8 +43,8 @@ class ApiInstance {
   // software.
   std::vector<VkPhysicalDevice> devices() const;
   // False in a child of fork(), where the driver's threads are missing: only what waits for none of
-  // them may be called there.
-  bool is_of_this_process() const { return process_ == getpid(); }
+  // them may be called there. False at the end of the process, too.
+  bool is_usable() const;
   // Returns the messages of the validation layer since the last call; "" if there were none.
   std::string take_messages();
   void add_message(const std::string& text);
@@ -109,15 +113,6 @@ struct CoreOptions {
   std::uint64_t piece = 0;       // for tests: the work of a piece of a recording; 0: by the device
 };
 
-// A compute pipeline; the layout depends only on the number of its buffers.
-struct Pipeline {
-  VkPipeline pipeline = VK_NULL_HANDLE;
-  VkPipelineLayout layout = VK_NULL_HANDLE;
-  VkDescriptorSetLayout sets = VK_NULL_HANDLE;
-  // True until a dispatch was submitted: a driver may defer code generation until then.
-  bool is_fresh = true;
-};
-
 class Core : public std::enable_shared_from_this<Core> {
  public:
   static Result<std::shared_ptr<Core>> create(std::shared_ptr<ApiInstance> instance,
@@ -129,12 +124,13 @@ class Core : public std::enable_shared_from_this<Core> {
   const DeviceApi& api() const { return api_; }
   VkDevice device() const { return device_; }
 
-  // The workgroups that dispatches of a pipeline may begin at.
-  enum class Base : std::uint8_t { zero, any };
   // Created once per shader, constants and base. Any thread.
   Result<Pipeline> pipeline(const Dispatch& work, Base base = Base::zero);
+  // Creates those of all dispatches that do not exist yet, several at a time. Errors also: those of
+  // `stop`, which may be null.
+  Status make_pipelines(std::span<const PipelineOf> wanted, const Stop* stop);
   // Marks all existing pipelines as run.
-  void mark_warm();
+  void mark_warm() { pipelines_->mark_warm(); }
   const CoreOptions& options() const { return options_; }
   // Submits the command buffers to the queue, in this order, without waiting.
   Status start(std::span<const VkCommandBuffer> commands, Submission& submission);
@@ -148,13 +144,14 @@ class Core : public std::enable_shared_from_this<Core> {
   VkMemoryPropertyFlags memory_flags(int type) const {
     return memory_.memoryTypes[type].propertyFlags;
   }
-  // Returns true once the device has stopped for good, and in a child of fork().
-  bool lost() const {
-    return lost_.load(std::memory_order_relaxed) || !instance_->is_of_this_process();
-  }
+  // Returns true once the device has stopped for good, and where the instance is not usable.
+  bool lost() const { return lost_.load(std::memory_order_relaxed) || !instance_->is_usable(); }
   Status lost_error() const;
   // Returns an error if the validation layer has reported messages.
   Status check_validation() const;
+
+  // Writes pipelines and measurements to disk, where they are new.
+  void save_files() const;
 
   Tuning& tuning() { return tuning_; }
   // `work`, or the one of its candidates that is to run in its place.
@@ -173,12 +170,6 @@ class Core : public std::enable_shared_from_this<Core> {
   Status create_timeline();
   Status outcome(VkResult result);
   void save_pipeline_cache() const;
-  struct Layout {
-    VkDescriptorSetLayout sets = VK_NULL_HANDLE;
-    VkPipelineLayout pipeline = VK_NULL_HANDLE;
-  };
-  Result<Layout> layout(std::uint32_t buffers);
-  Result<VkShaderModule> module(std::string_view shader);
 
   std::shared_ptr<ApiInstance> instance_;
   VkPhysicalDevice physical_ = VK_NULL_HANDLE;
@@ -194,12 +185,7 @@ class Core : public std::enable_shared_from_this<Core> {
   std::uint64_t timeline_value_ = 0;  // of the last submission; under queue_mutex_
   Tuning tuning_;
   std::mutex queue_mutex_;
-  std::mutex pipelines_mutex_;
-  std::map<std::uint32_t, Layout> layouts_;
-  std::map<std::string, VkShaderModule, std::less<>> modules_;
-  // The subgroup size is not part of the key: the shader and the device determine it.
-  using PipelineKey = std::tuple<std::string, std::vector<std::uint32_t>, Base>;
-  std::map<PipelineKey, Pipeline> pipelines_;
+  std::optional<Pipelines> pipelines_;
   std::atomic<bool> lost_ = false;
 };
 

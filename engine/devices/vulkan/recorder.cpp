@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <chrono>
 
+#include "engine/devices/vulkan/process_end.h"
 #include "engine/vocabulary/multiples.h"
 #include "engine/vocabulary/text_util.h"
 #include "graph/ops/fill.h"
@@ -82,6 +83,7 @@ Status Recorder::cut() {
 }
 
 Recorder::~Recorder() {
+  if (is_process_ending()) return;
   const DeviceApi& vk = core_->api();
   const VkDevice device = core_->device();
   if (submission_.is_pending) (void)wait();
@@ -164,7 +166,7 @@ struct PartOfGrid {
 }  // namespace
 
 Result<Pipeline> Recorder::pipeline_of(const Dispatch& work, std::span<const Binding> bindings,
-                                       Core::Base base) {
+                                       Base base) {
   const Capabilities& c = core_->capabilities();
   for (const Binding& b : bindings)
     if (b.range.bytes > c.max_range)
@@ -175,7 +177,7 @@ Result<Pipeline> Recorder::pipeline_of(const Dispatch& work, std::span<const Bin
   return pipeline;
 }
 
-Status Recorder::dispatch(const Dispatch& work, std::span<const Binding> bindings, Core::Base base,
+Status Recorder::dispatch(const Dispatch& work, std::span<const Binding> bindings, Base base,
                           std::uint32_t parts) {
   QUERN_ASSIGN(const Pipeline pipeline, pipeline_of(work, bindings, base));
   // Along y or x, and where that gives too few parts along z, too.
@@ -196,8 +198,7 @@ Status Recorder::dispatch(const Dispatch& work, std::span<const Binding> binding
   return {};
 }
 
-Status Recorder::dispatch_one(const Dispatch& work, std::span<const Binding> bindings,
-                              Core::Base base) {
+Status Recorder::dispatch_one(const Dispatch& work, std::span<const Binding> bindings, Base base) {
   QUERN_ASSIGN(const Pipeline pipeline, pipeline_of(work, bindings, base));
   return dispatch_groups(work, pipeline, bindings, {}, {1, 1, 1});
 }

@@ -50,10 +50,10 @@ class Recorder {
   // `work.buffers` are already resolved to `bindings`, by binding. In about so many `parts` of its
   // workgroups, between which the recording is cut: fewer where the grid has no axis to be divided.
   // More than one takes Base::any.
-  Status dispatch(const Dispatch& work, std::span<const Binding> bindings,
-                  Core::Base base = Core::Base::zero, std::uint32_t parts = 1);
+  Status dispatch(const Dispatch& work, std::span<const Binding> bindings, Base base = Base::zero,
+                  std::uint32_t parts = 1);
   // One workgroup of what dispatch() would record, so that the driver generates its code.
-  Status dispatch_one(const Dispatch& work, std::span<const Binding> bindings, Core::Base base);
+  Status dispatch_one(const Dispatch& work, std::span<const Binding> bindings, Base base);
   // Ends a piece of the recording: what follows is a submission of its own.
   Status cut();
   // Ends the recording and makes all writes visible to the host.
@@ -90,8 +90,7 @@ class Recorder {
   void order(Stage stage, std::span<const Binding> bindings);
   void record(const Barrier& barrier, VkPipelineStageFlags to, VkAccessFlags access);
   Status bind(const Pipeline& pipeline, std::span<const Binding> bindings);
-  Result<Pipeline> pipeline_of(const Dispatch& work, std::span<const Binding> bindings,
-                               Core::Base base);
+  Result<Pipeline> pipeline_of(const Dispatch& work, std::span<const Binding> bindings, Base base);
   Status dispatch_groups(const Dispatch& work, const Pipeline& pipeline,
                          std::span<const Binding> bindings,
                          const std::array<std::uint32_t, 3>& first,

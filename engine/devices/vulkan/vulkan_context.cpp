@@ -45,11 +45,20 @@ Result<std::unique_ptr<ExecutionContext>> VulkanContext::create(
   d->find_direct_operands();
   QUERN_TRY(d->allocate());
   if (d->core_->options().tune_ms) QUERN_TRY(d->tune());
+  QUERN_TRY(d->make_pipelines(stop));
   QUERN_TRY(d->use_recording(stop));
   if (stop) QUERN_TRY(stop->check());
   QUERN_TRY(d->warm_up());
   QUERN_TRY(d->core_->check_validation());
   return std::unique_ptr<ExecutionContext>(std::move(d));
+}
+
+// All at once, for drivers that compile while they create them.
+Status VulkanContext::make_pipelines(const Stop* stop) const {
+  std::vector<PipelineOf> wanted;
+  for (const Step& s : program_->steps)
+    for (const Dispatch& d : s.dispatches) wanted.push_back({&core_->candidate_of(d), base_of(s)});
+  return core_->make_pipelines(wanted, stop);
 }
 
 // Runs a workgroup of each dispatch on zeros if there are commands for which the driver has not
@@ -62,7 +71,7 @@ Status VulkanContext::warm_up() const {
   QUERN_ASSIGN(const auto recorder, Recorder::create(core_));
   recorder->clear({arena_->handle(), 0, arena_->bytes()});
   for (const Step& s : program_->steps) {
-    const Core::Base base = base_of(s);
+    const Base base = base_of(s);
     for (const Dispatch& d : s.dispatches) {
       QUERN_ASSIGN(const std::vector<Binding> bindings, bindings_of(s, d));
       QUERN_TRY(recorder->dispatch_one(core_->candidate_of(d), bindings, base));
@@ -313,8 +322,8 @@ std::uint32_t VulkanContext::most_parts(const Step& s) const {
 }
 
 // The same for both cuttings, so that they share pipelines.
-Core::Base VulkanContext::base_of(const Step& s) const {
-  return most_parts(s) > 1 ? Core::Base::any : Core::Base::zero;
+Base VulkanContext::base_of(const Step& s) const {
+  return most_parts(s) > 1 ? Base::any : Base::zero;
 }
 
 // Selects the commands for the current tensors, and records them if these tensors are new.

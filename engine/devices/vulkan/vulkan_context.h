@@ -82,7 +82,7 @@ class VulkanContext final : public ExecutionContext {
   Cutting cutting_for(const Stop* stop) const;
   // The number of parts of a step's dispatches where the recording is cut in pieces.
   std::uint32_t most_parts(const Step& step) const;
-  Core::Base base_of(const Step& step) const;
+  Base base_of(const Step& step) const;
   Status use_recording(const Stop* stop);
   // If `ends` is not null, the commands are timed, and it receives for each step the number of
   // commands up to its end.
@@ -98,6 +98,7 @@ class VulkanContext final : public ExecutionContext {
   Result<std::uint32_t> fastest_candidate(const Step& step, const Dispatch& work) const;
   Result<double> time_of(const Step& step, const Dispatch& work, const Dispatch& candidate) const;
   Result<std::vector<Binding>> bindings_of(const Step& step, const Dispatch& work) const;
+  Status make_pipelines(const Stop* stop) const;
   Status warm_up() const;
   // The host's part of the transfers: send() before the commands, fetch() after them.
   Status send(const Batch& batch, HostCopies* copies = nullptr) const;

@@ -417,6 +417,33 @@ TEST_F(VulkanTest, ALostDeviceTakesItsSessionsAndNothingElse) {
   run(*session_of(on_cpu), {x});
 }
 
+// Constructed before any driver's library is loaded, destroyed after those have run their handlers.
+struct HeldToTheEnd {
+  std::shared_ptr<Session> session;
+  std::optional<testing::CacheFolder> folder;
+  ~HeldToTheEnd() {
+    if (!session) return;
+    const bool is_left_alone = session->run().code() == Code::device_lost;
+    const bool is_kept = !folder->files("pipelines-").empty();  // what the driver has compiled
+    session.reset();
+    folder.reset();
+    std::_Exit(is_left_alone && is_kept ? 0 : 1);
+  }
+} held_to_the_end;
+
+TEST_F(VulkanTest, ADeviceThatIsOpenWhenTheProcessEndsIsLeftAlone) {
+  // A new process: lavapipe's handlers of exit() hang in a child of fork().
+  GTEST_FLAG_SET(death_test_style, "threadsafe");
+  EXPECT_EXIT(
+      {
+        held_to_the_end.folder.emplace();
+        held_to_the_end.session = session_of(compile(testing::transformer_model(), "vulkan"));
+        run(*held_to_the_end.session, {pattern({6, 32})});
+        std::exit(2);
+      },
+      ::testing::ExitedWithCode(0), "");
+}
+
 // Without validation, whose layer is not made for children.
 TEST_F(VulkanTest, AChildOfForkIsToldSoAndOpensTheDeviceAgain) {
   const Tensor x = pattern({6, 32});

@@ -23,6 +23,17 @@ namespace {
 
 using testing::PaperBackend;
 
+// Calls f with the operation and the words of every instruction of a SPIR-V module.
+template <class F>
+void each_instruction(std::span<const std::uint32_t> words, const F& f) {
+  for (std::size_t at = 5; at < words.size();) {
+    const std::uint32_t count = words[at] >> 16;
+    ASSERT_GT(count, 0U);
+    f(words[at] & 0xffff, words.subspan(at, count));
+    at += count;
+  }
+}
+
 // This holds those declarations of a SPIR-V module that a dispatch must fit.
 struct Interface {
   std::set<std::uint32_t> bindings;
@@ -35,9 +46,9 @@ struct Interface {
 // Sizes of types: scalars, vectors, arrays of a known length and structs with offsets.
 class Reader {
  public:
-  explicit Reader(std::span<const std::uint32_t> words) : words_(words) {
-    each([&](std::uint32_t op, std::span<const std::uint32_t> w) { note(op, w); });
-    each([&](std::uint32_t op, std::span<const std::uint32_t> w) { read(op, w); });
+  explicit Reader(std::span<const std::uint32_t> words) {
+    each_instruction(words, [&](auto op, auto w) { note(op, w); });
+    each_instruction(words, [&](auto op, auto w) { read(op, w); });
   }
   Interface interface;
 
@@ -63,15 +74,6 @@ class Reader {
     offset = 35,
     push_constant = 9
   };
-  template <class F>
-  void each(const F& f) {
-    for (std::size_t at = 5; at < words_.size();) {
-      const std::uint32_t count = words_[at] >> 16;
-      ASSERT_GT(count, 0U);
-      f(words_[at] & 0xffff, words_.subspan(at, count));
-      at += count;
-    }
-  }
   void note(std::uint32_t op, std::span<const std::uint32_t> w) {
     if (op == op_decorate && w[2] == spec_id) {
       interface.constants.insert(w[3]);
@@ -105,7 +107,6 @@ class Reader {
       interface.written.insert(b->second);
   }
 
-  std::span<const std::uint32_t> words_;
   std::map<std::uint32_t, std::uint32_t> strides_, sizes_, constants_, pointed_, bindings_,
       spec_ids_;
   std::uint32_t size_of_group_ = 0;
@@ -138,7 +139,9 @@ constexpr std::array kinds = {Kind{"Software", ""}, Kind{"Hardware", "_tiled"},
                               Kind{"Emulation", "_cooperative_emulated"}};
 
 bool runs(const Kind& kind, std::string_view shader) {
-  if (shader == "matmul_few" || shader == "product_sum") return !kind.ending.empty();
+  if (shader == "matmul_few") return !kind.ending.empty();
+  // The families' sums are too short for matrices to be faster in parts.
+  if (shader == "product_sum") return kind.ending == "_tiled";
   return std::ranges::none_of(kinds, [&](const Kind& k) {
     return !k.ending.empty() && k.ending != kind.ending && shader.ends_with(k.ending);
   });
@@ -182,6 +185,17 @@ auto lowered(const quern::testing::Family& family, cpu::SharedWeights& weights,
   Model model = family.make();
   EXPECT_TRUE(run_passes(model.graph()).ok());
   return lower(model.graph(), {.weights = &weights, .backend = &backend});
+}
+
+// Vulkan leaves remainders of negative numbers undefined, and NVIDIA's driver takes another sign
+// than lavapipe does: shaders divide unsigned numbers.
+TEST(Shaders, TakeNoRemainderOfSignedNumbers) {
+  enum : std::uint32_t { op_signed_remainder = 138, op_signed_modulo = 139 };
+  for (const Shader& s : shaders())
+    each_instruction(s.words(), [&](std::uint32_t op, auto) {
+      EXPECT_NE(op, op_signed_remainder) << s.name;
+      EXPECT_NE(op, op_signed_modulo) << s.name;
+    });
 }
 
 class ShaderInterface : public ::testing::TestWithParam<Kind> {};
