@@ -86,13 +86,41 @@ void in_child() {
   lost_team = lost_team || has_team;
 }
 
+// The nanoseconds of one round of libgomp's waiting, which is an instruction that takes from 10 to
+// 60 of them: a number of rounds says nothing.
+double spin_ns() noexcept {
+  using Clock = std::chrono::steady_clock;
+  constexpr int rounds = 500;
+  double least = 1e9;
+  for (int attempt = 0; attempt < 3; ++attempt) {
+    const auto begin = Clock::now();
+    for (int i = 0; i < rounds; ++i) {
+#if defined(__x86_64__) || defined(__i386__)
+      __builtin_ia32_pause();
+#else
+      __asm__ volatile("" ::: "memory");
+#endif
+    }
+    const std::chrono::duration<double, std::nano> taken = Clock::now() - begin;
+    least = std::min(least, taken.count() / rounds);
+  }
+  return least;
+}
+
+// The rounds for which threads look for work before they sleep.
+int spin_count() noexcept {
+  constexpr double looking_ns = 20'000;
+  return static_cast<int>(std::clamp(looking_ns / std::max(spin_ns(), 0.1), 300.0, 50'000.0));
+}
+
 // Opens libgomp, which reads GOMP_SPINCOUNT as it is loaded. The environment has the variable only
 // meanwhile, in a second array of the same strings: setenv() would rearrange the array that other
 // threads may be reading. The second array stays for those that have begun to read it.
 void* open_libgomp() noexcept {
   const auto open = [] { return dlopen("libgomp.so.1", RTLD_NOW | RTLD_GLOBAL); };
   if (std::getenv("GOMP_SPINCOUNT") || std::getenv("OMP_WAIT_POLICY")) return open();
-  static char spin_count[] = "GOMP_SPINCOUNT=300";
+  static char variable[32];
+  (void)std::snprintf(variable, sizeof variable, "GOMP_SPINCOUNT=%d", spin_count());
   static char** extended = nullptr;
   char** const before = environ;
   std::size_t count = 0;
@@ -100,7 +128,7 @@ void* open_libgomp() noexcept {
   extended = new (std::nothrow) char*[count + 2];
   if (!extended) return open();
   std::copy_n(before, count, extended);
-  extended[count] = spin_count;
+  extended[count] = variable;
   extended[count + 1] = nullptr;
   environ = extended;
   void* const library = open();

@@ -11,9 +11,10 @@
 
 namespace quern {
 
-// Opens libgomp once, with a short spin before idle threads park (GOMP_SPINCOUNT=300, unless the
-// environment says otherwise): by default idle threads spin for milliseconds, and two processes on
-// the same cores slow each other down nineteen-fold. The variable is read when the library is
+// Opens libgomp once, with a spin of 20 us before idle threads park (GOMP_SPINCOUNT, unless the
+// environment has it): by default idle threads spin for milliseconds, and two processes on the same
+// cores slow each other down nineteen-fold; with 3 us, where a virtual machine takes long to wake a
+// CPU, two threads were five times slower than one. The variable is read when the library is
 // loaded, so this must come before anything else loads it; a host that uses OpenMP itself sets it
 // for its own process. Returns false if there is no such library; then everything runs on the
 // caller's thread.
