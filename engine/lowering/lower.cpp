@@ -11,11 +11,14 @@
 #include "engine/lowering/kernel_lowering.h"
 #include "engine/lowering/views.h"
 #include "engine/vocabulary/text_util.h"
+#include "graph/ops/conv.h"
+#include "graph/ops/pool.h"
 #include "graph/ops/reshape.h"
 #include "graph/ops/slice.h"
 #include "graph/ops/split.h"
 #include "graph/ops/tile.h"
 #include "graph/ops/transpose.h"
+#include "kernels/contract/layout.h"
 
 namespace quern {
 namespace lowering {
@@ -161,17 +164,40 @@ class Lowering final : public RegionCompiler {
     }
   }
 
-  // Lowers a reshape that the layout does not allow as a view, through a row-major copy.
+  // Lowers a reshape that the layout does not allow as a view, through a copy: row-major, or such
+  // that the result has its channels last where those want it who read it (a shuffle of channels is
+  // one copy then instead of two).
   Status lower_moved_view(const Node& n) {
     const ValueId in = n.inputs[0];
     const Space space =
         constants_.find(in) ? places_.native() : unallocated_.space_of(places_.best(in));
-    const Layout row_major = Layout::row_major(places_.type(in).shape);
-    QUERN_ASSIGN(const Place p, moves_.bring(in, row_major, space));
-    places_.consume(n);
     const TensorType type = places_.type(n.outputs[0]);
-    places_.put(n.outputs[0], {p.buffer, p.offset, TensorDesc::row_major(type.dtype, type.shape)});
+    TensorDesc out = TensorDesc::row_major(type.dtype, type.shape);
+    Layout copied = Layout::row_major(places_.type(in).shape);
+    if (wants_channels_last(n.outputs[0])) {
+      const TensorDesc last{type.dtype, type.shape, Layout::channels_last(type.shape)};
+      if (reshape_in_place(last, places_.type(in).shape, copied))
+        out = last;
+      else
+        copied = Layout::row_major(places_.type(in).shape);
+    }
+    QUERN_ASSIGN(const Place p, moves_.bring(in, copied, space));
+    places_.consume(n);
+    places_.put(n.outputs[0], {p.buffer, p.offset, out});
     return {};
+  }
+
+  // Returns true if the value is an image that windows and nothing else go over.
+  bool wants_channels_last(ValueId v) const {
+    const auto& uses = g_.value(v).uses;
+    const auto is_image = [&](const Use& use) {
+      const Node& reader = g_.node(use.node);
+      return use.read == 0 &&
+             (reader.as<Conv>() || reader.as<ConvTranspose>() || reader.as<Pool>());
+    };
+    return !options_.reference_only && places_.type(v).shape.rank() >= 3 && !uses.empty() &&
+           std::ranges::all_of(uses, is_image) &&
+           std::ranges::find(g_.outputs(), v) == g_.outputs().end();
   }
 
   // Gives every output a row-major buffer of its own, which the run may bind to other memory.

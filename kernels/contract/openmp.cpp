@@ -109,7 +109,7 @@ double spin_ns() noexcept {
 
 // The rounds for which threads look for work before they sleep.
 int spin_count() noexcept {
-  constexpr double looking_ns = 20'000;
+  constexpr double looking_ns = 30'000;
   return static_cast<int>(std::clamp(looking_ns / std::max(spin_ns(), 0.1), 300.0, 50'000.0));
 }
 

@@ -11,7 +11,7 @@
 
 namespace quern {
 
-// Opens libgomp once, with a spin of 20 us before idle threads park (GOMP_SPINCOUNT, unless the
+// Opens libgomp once, with a spin of 30 us before idle threads park (GOMP_SPINCOUNT, unless the
 // environment has it): by default idle threads spin for milliseconds, and two processes on the same
 // cores slow each other down nineteen-fold; with 3 us, where a virtual machine takes long to wake a
 // CPU, two threads were five times slower than one. The variable is read when the library is

@@ -137,12 +137,15 @@ Result<std::shared_ptr<const std::byte>> packed_weights(const KernelRequest& r,
 
 }  // namespace
 
-Selection select_conv_rows(const KernelRequest& r) {
+bool suits_conv_rows(const KernelRequest& r) {
   const std::size_t rank = r.shape(0).rank();
-  if ((rank != 3 && rank != 4) || r.dtype(0) != DType::f32 || !r.inputs[1].constant ||
-      r.shape(0).elements() == 0 || r.shape(1).elements() == 0 ||
-      r.outputs[0].shape.elements() == 0)
-    return unsupported();
+  return (rank == 3 || rank == 4) && r.dtype(0) == DType::f32 && r.inputs[1].constant &&
+         r.shape(0).elements() > 0 && r.shape(1).elements() > 0 &&
+         r.outputs[0].shape.elements() > 0;
+}
+
+Selection select_conv_rows(const KernelRequest& r) {
+  if (!suits_conv_rows(r)) return unsupported();
   const ConvPlane g = geometry(r);
   QUERN_ASSIGN(auto packed, packed_weights(r, g));
   KernelChoice choice;

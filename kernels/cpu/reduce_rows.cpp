@@ -14,6 +14,7 @@
 #include "graph/ops/reduce.h"
 #include "graph/ops/unary.h"
 #include "kernels/contract/constant_operands.h"
+#include "kernels/contract/cuts.h"
 #include "kernels/contract/iterate.h"
 #include "kernels/contract/rows.h"
 #include "kernels/simd/simd.h"
@@ -97,12 +98,25 @@ std::optional<ReduceSteps> steps_of(ReduceKind kind, std::int64_t folded) {
 
 class ReduceRows final : public CpuKernel {
  public:
-  ReduceRows(const Folding& f, const ReduceSteps& s) : f_(f), steps_(s), in_chunks_(!f.run_folds) {}
+  ReduceRows(const Folding& f, const ReduceSteps& s, const CpuTarget& target)
+      : f_(f),
+        steps_(s),
+        in_chunks_(!f.run_folds),
+        is_windowed_(in_chunks_ && !f.folded.empty() &&
+                     (s.fold == Fold::sum || s.fold == Fold::max)),
+        blocks_(target.scratch ? blocks_of(f) : 1) {}
+
+  std::size_t scratch_bytes() const {
+    if (blocks_ == 1) return 0;
+    return static_cast<std::size_t>(f_.kept.elements() * pieces() * blocks_ * chunk) *
+           sizeof(float);
+  }
 
   Status run(const KernelArgs& args, KernelState*, const Parallel& parallel) const override {
+    if (blocks_ > 1) return run_in_blocks(args, parallel);
     const auto* x = reinterpret_cast<const float*>(args.inputs[0]);
     auto* y = reinterpret_cast<float*>(args.outputs[0]);
-    const std::int64_t pieces = in_chunks_ ? ceil_div(f_.run, chunk) : 1;
+    const std::int64_t pieces = this->pieces();
     const std::int64_t work = f_.folded.elements() * std::min(f_.run, in_chunks_ ? chunk : f_.run);
     parallel(f_.kept.elements() * pieces, row_grain(work),
              [&](std::int64_t begin, std::int64_t end) {
@@ -116,6 +130,80 @@ class ReduceRows final : public CpuKernel {
  private:
   static constexpr std::int64_t chunk = 512;
   static constexpr std::int64_t long_run = 4096;
+  static constexpr std::int64_t group = 32;  // rows whose sum is added up before that of all
+
+  std::int64_t pieces() const { return in_chunks_ ? ceil_div(f_.run, chunk) : 1; }
+
+  // Few elements of y, each of many rows: the rows are cut into blocks, whose number does not
+  // depend on the threads, so that the result does not.
+  std::int64_t blocks_of(const Folding& f) const {
+    constexpr std::int64_t most_blocks = 8;
+    if (!is_windowed_ || f.folded.rank() != 1 || f.kept.elements() * pieces() >= most_blocks)
+      return 1;
+    const std::int64_t elements = f.folded.elements() * f.run;
+    return std::clamp<std::int64_t>(elements / cut_size(32768), 1,
+                                    std::min(most_blocks, f.folded.elements()));
+  }
+
+  Status run_in_blocks(const KernelArgs& args, const Parallel& parallel) const {
+    const auto* x = reinterpret_cast<const float*>(args.inputs[0]);
+    auto* y = reinterpret_cast<float*>(args.outputs[0]);
+    auto* partial = reinterpret_cast<float*>(args.scratch);
+    const std::int64_t units = f_.kept.elements() * pieces();
+    parallel(units * blocks_, 1, [&](std::int64_t begin, std::int64_t end) {
+      StopCheck check(args.stop);
+      for (std::int64_t u = begin; u < end && !check.is_over(); ++u)
+        block(x, u / blocks_, u % blocks_, partial + u * chunk, check);
+    });
+    for (std::int64_t u = 0; u < units; ++u) join_blocks(partial + u * blocks_ * chunk, u, y);
+    return {};
+  }
+
+  void block(const float* x, std::int64_t unit, std::int64_t index, float* to,
+             StopCheck& check) const {
+    const std::int64_t piece = unit % pieces();
+    const std::int64_t n = std::min(chunk, f_.run - piece * chunk);
+    const std::int64_t rows = f_.folded.elements();
+    const std::int64_t first = rows * index / blocks_;
+    std::fill_n(to, n, start());
+    for_each_offset(f_.kept, std::array{f_.kept_in}, unit / pieces(), unit / pieces() + 1,
+                    [&](const auto& at) {
+                      fold_rows(x + at[0] + piece * chunk + first * f_.folded_in[0],
+                                rows * (index + 1) / blocks_ - first, to, n, check);
+                    });
+  }
+
+  void join_blocks(float* partial, std::int64_t unit, float* y) const {
+    const std::int64_t piece = unit % pieces();
+    const std::int64_t n = std::min(chunk, f_.run - piece * chunk);
+    const BinaryKind kind = sums() ? BinaryKind::add : BinaryKind::max;
+    for (std::int64_t b = 1; b < blocks_; ++b)
+      simd().binary(kind, {partial, false}, {partial + b * chunk, false}, partial, n);
+    for_each_offset(f_.kept, std::array{f_.kept_out}, unit / pieces(), unit / pieces() + 1,
+                    [&](const auto& at) {
+                      for (std::int64_t i = 0; i < n; ++i)
+                        y[at[0] + (piece * chunk + i) * f_.run_out] = finish(partial[i]);
+                    });
+  }
+
+  // Folds rows, as far apart as the innermost folded dimension has them, onto `to`.
+  void fold_rows(const float* x, std::int64_t rows, float* to, std::int64_t n,
+                 StopCheck& check) const {
+    float partial[chunk];
+    const std::int64_t stride = f_.folded_in.back();
+    for (std::int64_t r = 0; r < rows && !check.spend(4 + group * n / 4); r += group) {
+      const float* first = x + r * stride;
+      const SimdWindow window{.x = &first,
+                              .rows = 1,
+                              .taps = std::min(group, rows - r),
+                              .dilation = stride,
+                              .y = partial,
+                              .lanes = n};
+      sums() ? simd().sum_windows(window) : simd().max_windows(window);
+      simd().binary(sums() ? BinaryKind::add : BinaryKind::max, {to, false}, {partial, false}, to,
+                    n);
+    }
+  }
 
   void unit(const float* x, float* y, std::int64_t row, std::int64_t piece,
             StopCheck& check) const {
@@ -173,12 +261,30 @@ class ReduceRows final : public CpuKernel {
   // Reduces n neighbouring elements of y at once. Rows are summed in groups and then the groups are
   // summed, so that the error grows with the root of their number.
   void fold_onto(const float* x, float* y, std::int64_t n, StopCheck& check) const {
-    constexpr int group = 16;
     float a[chunk];
-    float partial[chunk];
     std::fill_n(a, n, start());
+    if (is_windowed_)
+      fold_windows(x, a, n, check);
+    else
+      fold_one_by_one(x, a, n, check);
+    for (std::int64_t i = 0; i < n; ++i) y[i * f_.run_out] = finish(a[i]);
+  }
+
+  void fold_windows(const float* x, float* a, std::int64_t n, StopCheck& check) const {
+    Shape outer, outer_in;
+    for (std::size_t d = 0; d + 1 < f_.folded.rank(); ++d) {
+      outer.push_back(f_.folded[d]);
+      outer_in.push_back(f_.folded_in[d]);
+    }
+    const std::int64_t rows = f_.folded.back();
+    for_each_offset(outer, std::array{outer_in}, 1, check,
+                    [&](const auto& at) { fold_rows(x + at[0], rows, a, n, check); });
+  }
+
+  void fold_one_by_one(const float* x, float* a, std::int64_t n, StopCheck& check) const {
+    float partial[chunk];
     std::fill_n(partial, n, start());
-    int rows = 0;
+    std::int64_t rows = 0;
     for_each_offset(f_.folded, std::array{f_.folded_in}, 4 + n / 4, check, [&](const auto& at) {
       fold_row(x + at[0], sums() ? partial : a, n);
       if (!sums() || ++rows < group) return;
@@ -187,7 +293,6 @@ class ReduceRows final : public CpuKernel {
       rows = 0;
     });
     if (rows > 0) simd().binary(BinaryKind::add, {a, false}, {partial, false}, a, n);
-    for (std::int64_t i = 0; i < n; ++i) y[i * f_.run_out] = finish(a[i]);
   }
 
   void fold_row(const float* x, float* onto, std::int64_t n) const {
@@ -214,6 +319,8 @@ class ReduceRows final : public CpuKernel {
   Folding f_;
   ReduceSteps steps_;
   bool in_chunks_;
+  bool is_windowed_;  // rows are folded in registers, as pools do it
+  std::int64_t blocks_;
 };
 
 }  // namespace
@@ -237,7 +344,9 @@ Selection select_reduce_rows(const KernelRequest& r) {
   choice.input_layouts[0] = source.layout;
   choice.packed_inputs = {false, true};
   choice.packed_inputs.resize(r.inputs.size());
-  choice.work = std::make_unique<ReduceRows>(f, *steps);
+  auto kernel = std::make_unique<ReduceRows>(f, *steps, r.target);
+  choice.scratch_bytes = kernel->scratch_bytes();
+  choice.work = std::move(kernel);
   return std::optional<KernelChoice>(std::move(choice));
 }
 

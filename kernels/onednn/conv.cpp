@@ -7,6 +7,7 @@
 #include "kernels/contract/conv_parts.h"
 #include "kernels/contract/openmp.h"
 #include "kernels/cpu/conv_depthwise.h"
+#include "kernels/cpu/conv_rows.h"
 #include "kernels/onednn/onednn.h"
 #include "kernels/onednn/select.h"
 
@@ -216,9 +217,14 @@ Selection build_conv(const KernelRequest& r, const ConvShapes& shapes, const Con
   if (first && !r.target.scratch)
     first = make(first.src_desc(), first.dst_desc(), onednn::make_attr(r, work.traits));
   if (!first) return unsupported();
-  // A product of matrices for each channel takes four to six times as long as loops over channels.
+  // A product of matrices for each channel takes four to six times as long as loops over channels,
+  // one for each group of few channels 1.2 to 6 times as long as our own.
+  constexpr std::int64_t few_channels = 16;
+  const bool has_small_groups = r.as<Conv>().group > 1 && r.shape(1)[1] < few_channels;
   const std::string best = first.impl_info_str();
-  if (best.find("gemm") != std::string::npos && suits_conv_depthwise(r)) return unsupported();
+  if (best.find("gemm") != std::string::npos &&
+      (suits_conv_depthwise(r) || (has_small_groups && suits_conv_rows(r))))
+    return unsupported();
   const auto dst_layout = onednn::layout_of(first.dst_desc(), shapes.dst);
   if (!dst_layout) return unsupported();
   if (r.post_ops.empty()) return build<dnnl::convolution_forward>(r, shapes, first, plain, {});

@@ -134,6 +134,33 @@ TEST(Reduce, NanGoesWhereItsPlaceDoes) {
     }
 }
 
+// Long columns, cut into blocks by their size alone: the reference's numbers, and the same bits
+// with any number of threads.
+TEST(Reduce, ManyRowsAreFoldedInBlocks) {
+  RandomTensors random(7);
+  for (const Shape& shape : {Shape{1, 24, 61, 57}, Shape{2, 600, 23, 29}, Shape{1, 3, 300, 301}})
+    for (const ReduceKind kind : {ReduceKind::mean, ReduceKind::max, ReduceKind::min,
+                                  ReduceKind::l1, ReduceKind::l2, ReduceKind::sum}) {
+      SCOPED_TRACE(shape.text() + " " + std::to_string(static_cast<int>(kind)));
+      const Reduce op{.kind = kind};
+      const std::vector<Tensor> inputs = {random.floats(shape), axes({2, 3})};
+      const auto wanted = values<float>(run(op, inputs));
+      std::vector<float> first;
+      for (const int threads : {1, 2, 3, 7}) {
+        const SelectedRun got =
+            run_selected(op, inputs, {1}, 1, threads, Layout::channels_last(shape));
+        EXPECT_THAT(got.implementation, ::testing::StartsWith("rows"));
+        const auto y = values<float>(got.outputs[0]);
+        if (first.empty()) first = y;
+        EXPECT_EQ(y, first) << threads << " threads";
+      }
+      ASSERT_EQ(first.size(), wanted.size());
+      const float rows = static_cast<float>(shape[2] * shape[3]);
+      for (std::size_t i = 0; i < first.size(); ++i)
+        ASSERT_NEAR(first[i], wanted[i], 1e-6f * std::max(std::abs(wanted[i]), std::sqrt(rows)));
+    }
+}
+
 TEST(Reduce, Infinities) {
   EXPECT_EQ(of(ReduceKind::log_sum_exp, {-inf, -inf}), -inf);
   EXPECT_EQ(of(ReduceKind::log_sum_exp, {1, inf}), inf);

@@ -119,6 +119,37 @@ class ForgetfulBackend final : public Backend {
 };
 
 // What no kernel could hold is the data of a run: the program reads it nowhere.
+// Channels that change places between two convolutions, from one image to the next.
+Model shuffle(bool is_output) {
+  GraphBuilder g("shuffle");
+  const Operand x = g.input("x", DType::f32, {1, 32, 9, 9});
+  const Operand before = g.relu(g.conv(x, weights(g, {32, 32, 1, 1}, 1)));
+  const Operand parts = g.transpose(g.reshape(before, {1, 4, 8, 9, 9}), {0, 2, 1, 3, 4});
+  const Operand shuffled = g.reshape(parts, {1, 32, 9, 9});
+  if (is_output) g.output("shuffled", shuffled);
+  g.output("y",
+           g.conv(shuffled, weights(g, {32, 1, 3, 3}, 2), {}, {.pads = {1, 1, 1, 1}, .group = 32}));
+  return must(g.build());
+}
+
+// The copy that a reshape needs lies as those read it who follow: kernels that have channels last
+// on any CPU.
+TEST(Lower, AShuffleOfChannelsIsOneCopy) {
+  for (const bool is_output : {false, true}) {
+    Model model = shuffle(is_output);
+    must(run_passes(model.graph()));
+    cpu::SharedWeights packed;
+    const auto program = must(lower(model.graph(), {.use_onednn = false, .weights = &packed}));
+    std::vector<std::string> ops;
+    for (const Step& s : program->steps) ops.emplace_back(s.op);
+    const auto first = std::ranges::find(ops, "Conv");
+    const auto last = std::find(first + 1, ops.end(), "Conv");
+    ASSERT_NE(last, ops.end());
+    EXPECT_EQ(std::count(first, last, "Reorder"), is_output ? 2 : 1)
+        << "as an output it is row-major";
+  }
+}
+
 TEST(Lower, AProgramThatIsWrongIsNotHandedOut) {
   GraphBuilder g("relu");
   g.output("y", g.relu(g.input("x", DType::f32, {4, 4})));
