@@ -128,14 +128,7 @@ class DynamicQuantizeRows final : public CpuKernel {
 
   Status run(const KernelArgs& args, KernelState*, const Parallel& parallel) const override {
     const auto* x = reinterpret_cast<const float*>(args.inputs[0]);
-    float low = 0;
-    float high = 0;
-    StopCheck check(args.stop);
-    for_row_pieces(n_, check, [&](std::int64_t i, std::int64_t n) {
-      low = nan_min(low, simd().min(x + i, n));
-      high = nan_max(high, simd().max(x + i, n));
-    });
-    const DynamicSteps steps = dynamic_steps(low, high);
+    const DynamicSteps steps = range_of(x, args.stop, parallel);
     if (args.outputs[1]) *reinterpret_cast<float*>(args.outputs[1]) = steps.scale;
     if (args.outputs[2]) args.outputs[2][0] = std::byte{steps.zero};
     auto* y = reinterpret_cast<std::uint8_t*>(args.outputs[0]);
@@ -147,6 +140,30 @@ class DynamicQuantizeRows final : public CpuKernel {
   }
 
  private:
+  // The extremes of parts, which are as many as there may be threads, and then of these.
+  DynamicSteps range_of(const float* x, const Stop* stop, const Parallel& parallel) const {
+    constexpr std::int64_t most_parts = 64;
+    const std::int64_t parts = std::clamp<std::int64_t>(
+        std::min<std::int64_t>(n_ / elements_per_thread(), parallel.threads()), 1, most_parts);
+    float low[most_parts] = {};
+    float high[most_parts] = {};
+    parallel(parts, 1, [&](std::int64_t begin, std::int64_t end) {
+      StopCheck check(stop);
+      for (std::int64_t p = begin; p < end; ++p) {
+        const std::int64_t first = n_ * p / parts;
+        for_row_pieces(n_ * (p + 1) / parts - first, check, [&](std::int64_t i, std::int64_t n) {
+          low[p] = nan_min(low[p], simd().min(x + first + i, n));
+          high[p] = nan_max(high[p], simd().max(x + first + i, n));
+        });
+      }
+    });
+    for (std::int64_t p = 1; p < parts; ++p) {
+      low[0] = nan_min(low[0], low[p]);
+      high[0] = nan_max(high[0], high[p]);
+    }
+    return dynamic_steps(low[0], high[0]);
+  }
+
   std::int64_t n_;
 };
 

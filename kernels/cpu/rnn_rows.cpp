@@ -146,10 +146,14 @@ class RnnRows final : public CpuKernel {
         std::max<std::int64_t>(6, cut_size(400000) / (s_.row() * s_.input + 1));
     for (std::int64_t d = 0; d < s_.directions; ++d)
       parallel(rows, grain, [&](std::int64_t b, std::int64_t e) { project_rows(d, b, e); });
-    parallel(s_.directions, 1, [&](std::int64_t begin, std::int64_t end) {
-      for (std::int64_t d = begin; d < end; ++d)
-        run_direction(args, Weights(s_, packed, d), d, scratch + d * direction_floats());
-    });
+    // A direction of few products is done before another thread has begun.
+    const std::int64_t products = rows * s_.row() * s_.hidden;
+    const bool is_short = products < cut_size(400000);
+    parallel(s_.directions, is_short ? s_.directions : 1,
+             [&](std::int64_t begin, std::int64_t end) {
+               for (std::int64_t d = begin; d < end; ++d)
+                 run_direction(args, Weights(s_, packed, d), d, scratch + d * direction_floats());
+             });
     return {};
   }
 

@@ -205,12 +205,13 @@ Tiling ranked(std::vector<Tile> tiles, const ProductSize& size, const GpuTarget&
   return tiling;
 }
 
-}  // namespace
-
+// True if most of any tile would stay empty.
 bool is_narrow(const ProductSize& size) {
   const std::int64_t least = cut_size(8);
   return std::min({size.rows, size.columns, size.depth}) < least;
 }
+
+}  // namespace
 
 bool is_tiled(const Dispatch& d) {
   return d.shader.find("_tiled") != d.shader.npos || d.shader.find("_cooperative") != d.shader.npos;

@@ -43,7 +43,5 @@ Tiling tiles_of(const ProductSize& size, const GpuTarget& target);
 // Tilings with cooperative matrices of f16. No candidates if operands may not be rounded, for
 // devices without such matrices, and for products too narrow for any tile.
 Tiling matrix_tiles_of(const ProductSize& size, const GpuTarget& target);
-// True if most of any tile would stay empty.
-bool is_narrow(const ProductSize& size);
 
 }  // namespace quern::gpu

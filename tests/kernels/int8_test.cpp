@@ -344,7 +344,7 @@ TEST(DynamicQuantizeKernel, IsTheReferenceToTheBit) {
   RandomTensors random(1);
   for (const Tensor& x :
        {random.floats({3, 1000}, -3, 5), random.floats({7}, 2, 5), random.floats({70000}, -3, -2),
-        Tensor::zeros({DType::f32, {4}}).value(), awkward_floats({30})}) {
+        Tensor::zeros({DType::f32, {4}}).value(), awkward_floats({30}), awkward_floats({70000})}) {
     const auto want = run_reference(DynamicQuantize{}, {x}, 3).value();
     const SelectedRun got = run_selected(DynamicQuantize{}, {x}, {}, 3);
     EXPECT_THAT(got.implementation, StartsWith("rows"));

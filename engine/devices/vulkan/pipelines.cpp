@@ -29,7 +29,7 @@ Pipelines::Pipelines(const DeviceApi& api, VkDevice device, VkPipelineCache cach
     : api_(api),
       device_(device),
       cache_(cache),
-      compiles_at_once_(!capabilities.is_software()),
+      compiles_at_once_(!capabilities.target().software),
       pushes_(capabilities.push_descriptors) {}
 
 void Pipelines::destroy() {
