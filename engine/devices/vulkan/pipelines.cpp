@@ -42,9 +42,14 @@ void Pipelines::destroy() {
 }
 
 Result<Pipeline> Pipelines::get(const PipelineOf& wanted) {
+  const auto found = [&]() -> const Pipeline* {
+    const std::scoped_lock lock(mutex_);
+    const auto p = pipelines_.find(key_of(wanted));
+    return p == pipelines_.end() ? nullptr : &p->second;
+  };
+  if (const Pipeline* p = found()) return *p;
   QUERN_TRY(make({&wanted, 1}, nullptr));
-  const std::scoped_lock lock(mutex_);
-  return pipelines_.at(key_of(wanted));
+  return *found();
 }
 
 Status Pipelines::make(std::span<const PipelineOf> wanted, const Stop* stop) {
