@@ -57,6 +57,30 @@ TEST(ConvOneDnn, NoScratchWhereItIsNotWanted) {
 
 // Fused operators let NaN through. This test leaves out relu, clip and the hard sigmoid, which
 // docs/adding-an-operator.md exempts.
+// One product of matrices for each group is slow where they are small. Weights that are no
+// constants have no other kernel.
+TEST(ConvOneDnn, SmallGroupsAreNoProductsEach) {
+  RandomTensors random(2);
+  const ConvChoice choices[] = {
+      {"points", {1, 24, 20, 20}, {112, 6, 1, 1}, {.group = 4}},
+      {"windows", {2, 15, 9, 11}, {25, 3, 3, 3}, {.window = {.pads = {1, 1, 1, 1}}, .group = 5}},
+      {"a row", {1, 21, 50}, {35, 3, 5}, {.window = {.strides = {2}}, .group = 7}}};
+  for (const ConvChoice& c : choices)
+    for (const bool are_constants : {true, false}) {
+      const std::vector<Tensor> inputs = {random.floats(c.x), random.floats(c.w),
+                                          random.floats({c.w[0]})};
+      const auto reference = values<float>(run(c.op, inputs));
+      const std::vector<std::size_t> constants =
+          are_constants ? std::vector<std::size_t>{1, 2} : std::vector<std::size_t>{};
+      const SelectedRun got = run_selected(c.op, inputs, constants);
+      EXPECT_THAT(values<float>(got.outputs[0]), Pointwise(FloatNear(1e-4F), reference))
+          << c.what << " by " << got.implementation;
+      if (are_constants) {
+        EXPECT_THAT(got.implementation, Not(HasSubstr("gemm"))) << c.what;
+      }
+    }
+}
+
 TEST(ConvOneDnn, PostOpsKeepNan) {
   const float nan = std::numeric_limits<float>::quiet_NaN();
   const Op op = Conv{};
