@@ -221,9 +221,11 @@ Selection build_conv(const KernelRequest& r, const ConvShapes& shapes, const Con
   // one for each group of few channels 1.2 to 6 times as long as our own.
   constexpr std::int64_t few_channels = 16;
   const bool has_small_groups = r.as<Conv>().group > 1 && r.shape(1)[1] < few_channels;
+  // That of 16-bit numbers sums in an order that depends on the number of threads.
   const std::string best = first.impl_info_str();
-  if (best.find("gemm") != std::string::npos &&
-      (suits_conv_depthwise(r) || (has_small_groups && suits_conv_rows(r))))
+  const bool is_gemm = best.find("gemm") != std::string::npos;
+  if (is_gemm && (suits_conv_depthwise(r) || (has_small_groups && suits_conv_rows(r)) ||
+                  r.dtype(0) == DType::bf16))
     return unsupported();
   const auto dst_layout = onednn::layout_of(first.dst_desc(), shapes.dst);
   if (!dst_layout) return unsupported();
