@@ -86,8 +86,8 @@ void in_child() {
   lost_team = lost_team || has_team;
 }
 
-// The nanoseconds of one round of libgomp's waiting, which is an instruction that takes from 10 to
-// 60 of them: a number of rounds says nothing.
+// The nanoseconds of one round of libgomp's waiting, which is an instruction that takes 11 of them
+// on one CPU and several times as many on others: a number of rounds says nothing.
 double spin_ns() noexcept {
   using Clock = std::chrono::steady_clock;
   constexpr int rounds = 500;

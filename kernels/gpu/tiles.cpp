@@ -151,7 +151,7 @@ bool can_run(const Tile& tile, const ProductSize& size, const GpuTarget& target)
 }
 
 // The estimated time of a product, in multiplications that a unit makes meanwhile. The constants
-// fit the times of 125 products with 22 tilings on an H200 (bench/results/2026-11-27-h200.md).
+// fit the times of 125 products, each in 29 ways, on an H200 (bench/results/2026-11-27-h200.md).
 double cost_of(const Tile& tile, const ProductSize& size, std::uint32_t parts,
                const GpuTarget& target) {
   // Of another dispatch, with its barrier; in small tests sums are split all the same.

@@ -221,11 +221,9 @@ Selection build_conv(const KernelRequest& r, const ConvShapes& shapes, const Con
   // one for each group of few channels 1.2 to 6 times as long as our own.
   constexpr std::int64_t few_channels = 16;
   const bool has_small_groups = r.as<Conv>().group > 1 && r.shape(1)[1] < few_channels;
-  // That of 16-bit numbers sums in an order that depends on the number of threads.
   const std::string best = first.impl_info_str();
-  const bool is_gemm = best.find("gemm") != std::string::npos;
-  if (is_gemm && (suits_conv_depthwise(r) || (has_small_groups && suits_conv_rows(r)) ||
-                  r.dtype(0) == DType::bf16))
+  if (best.find("gemm") != std::string::npos &&
+      (suits_conv_depthwise(r) || (has_small_groups && suits_conv_rows(r))))
     return unsupported();
   const auto dst_layout = onednn::layout_of(first.dst_desc(), shapes.dst);
   if (!dst_layout) return unsupported();
@@ -261,7 +259,8 @@ Selection select_whole_conv(const KernelRequest& r) {
   const auto& op = r.as<Conv>();
   Window window = op.window;
   const ConvShapes shapes = without_ones(r, window);
-  const ConvWork work = conv_work(window, shapes);
+  ConvWork work = conv_work(window, shapes);
+  if (r.dtype(0) == DType::bf16) work.traits.add(onednn::Trait::bf16);
   // Constants are packed from f32, whatever their type.
   const Md plain = row_major(onednn::DataType::f32, grouped(shapes.weights, op.group));
   const OpenMpThreads threads(threads_of(r));

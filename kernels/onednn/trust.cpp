@@ -24,9 +24,10 @@ struct Row {
 // The instruction sets with which the sweep was run (ONEDNN_MAX_CPU_ISA).
 constexpr std::string_view jit = "sse41 avx avx2 avx512_core avx512_core_amx_bf16 avx10_1_512_amx";
 
-constexpr std::string_view ignores_spread =
+constexpr std::string_view of_gemm =
     "accepts operands of any shape and reads all but those of one number or one for each channel "
-    "at wrong places (2.6, AVX-512)";
+    "at wrong places (2.6, AVX-512); sums bf16 in an order that depends on the number of threads "
+    "(3.7)";
 
 constexpr std::string_view unproven_quotient =
     "0 / 0, where a window covers padding alone, is proven to come out as NaN with 2.6 only";
@@ -67,8 +68,8 @@ constexpr Row rows[] = {
     {Work::convolution,
      "x64:gemm:",
      "jit",
-     {Trait::full_operand, Trait::spread_operand},
-     ignores_spread},
+     {Trait::full_operand, Trait::spread_operand, Trait::bf16},
+     of_gemm},
     {Work::convolution, "brgconv_strided:", jit, {}, ""},
     {Work::convolution, "jit_uni_ncsp_convolution:conv+jit:", jit, {}, ""},
     // ---- deconvolution

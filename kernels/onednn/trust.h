@@ -28,6 +28,7 @@ enum class Trait : std::uint8_t {
   full_operand,    // a post-op reads an operand of the destination's shape
   padded_blocks,   // a dimension does not fill its blocks (oneDNN 3)
   spread_operand,  // a post-op reads an operand of none of: that shape, one number, one per channel
+  bf16,            // operands of products are bf16
 };
 
 class Traits {

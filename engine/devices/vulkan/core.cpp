@@ -383,17 +383,21 @@ int Core::memory_type(std::uint32_t allowed, VkMemoryPropertyFlags wanted,
 Result<Pipeline> Core::pipeline(const Dispatch& work, Base base) {
   if (lost()) return lost_error();
   QUERN_ASSIGN(const Pipeline p, pipelines_->get({&work, base}));
-  if (counts.pipelines == 0) follow_driver();
-  counts.pipelines = pipelines_->made();
+  count_pipelines();
   return p;
 }
 
 Status Core::make_pipelines(std::span<const PipelineOf> wanted, const Stop* stop) {
   if (lost()) return lost_error();
   Status made = pipelines_->make(wanted, stop);
+  count_pipelines();
+  return made;
+}
+
+// The first ones may have made the driver load its compiler.
+void Core::count_pipelines() {
   if (counts.pipelines == 0) follow_driver();
   counts.pipelines = pipelines_->made();
-  return made;
 }
 
 const Dispatch& Core::candidate_of(const Dispatch& work) const {

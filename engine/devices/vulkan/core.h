@@ -170,6 +170,7 @@ class Core : public std::enable_shared_from_this<Core> {
   Status create_timeline();
   Status outcome(VkResult result);
   void save_pipeline_cache() const;
+  void count_pipelines();
 
   std::shared_ptr<ApiInstance> instance_;
   VkPhysicalDevice physical_ = VK_NULL_HANDLE;

@@ -25,8 +25,9 @@ Cores& cores() {
 
 void end() {
   if (is_ending) return;
-  const std::scoped_lock lock(cores().mutex);
-  for (const Core* core : cores().all) core->save_files();
+  // In a child of fork() a thread that is missing there may hold the lock.
+  if (const std::unique_lock lock(cores().mutex, std::try_to_lock); lock)
+    for (const Core* core : cores().all) core->save_files();
   is_ending = true;
 }
 
