@@ -200,7 +200,7 @@ Result<std::vector<ValueType>> Graph::infer_node(NodeId id) {
 namespace {
 
 // `was` made more precise by `is`; nullopt if they contradict each other.
-std::optional<ValueType> meet(const ValueType& was, const ValueType& is) {
+std::optional<ValueType> meet_types(const ValueType& was, const ValueType& is) {
   if (was.dtype != is.dtype || was.kind != is.kind) return std::nullopt;
   if (!was.dims || !is.dims) return was.dims ? was : is;
   auto dims = meet(*was.dims, *is.dims);
@@ -215,7 +215,7 @@ Status Graph::take_types(NodeId id, std::vector<ValueType> types) {
   const Node& n = node(id);
   for (std::size_t i = 0; i < n.outputs.size(); ++i) {
     if (n.outputs[i] == no_value) continue;
-    auto both = meet(type(n.outputs[i]), types[i]);
+    auto both = meet_types(type(n.outputs[i]), types[i]);
     if (!both)
       return {Code::internal, cat("node '", printable(n.name), "' (", def(id).name, "): output ", i,
                                   " is ", type_text(type(n.outputs[i]), this), " and would become ",

@@ -20,7 +20,7 @@ constexpr bool is_exact =
     std::is_integral_v<T> || std::is_same_v<T, Int4> || std::is_same_v<T, UInt4> || is_string<T>;
 
 template <class T>
-std::string element_text(const T& v) {
+std::string value_text(const T& v) {
   if constexpr (is_string<T>) {
     return cat("\"", printable(v.view(), 40), "\"");
   } else if constexpr (std::is_same_v<T, bool>) {
@@ -118,7 +118,7 @@ Comparison judge(const TensorView& got, const TensorView& wanted, const Criterio
   if (result.ok) return result;
   if (d.worst >= 0)
     result.reason = cat("at ", position_text(wanted.type.shape, d.worst), " got ",
-                        element_text(a[d.worst]), ", wanted ", element_text(b[d.worst]), "; ");
+                        value_text(a[d.worst]), ", wanted ", value_text(b[d.worst]), "; ");
   result.reason +=
       cat(d.outside, " of ", n, " elements differ, by at most ", number_text(d.max_abs), ", by ",
           number_text(result.mean_abs), " on average");
@@ -162,7 +162,7 @@ std::string position_text(const Shape& shape, std::int64_t element) {
 
 std::string element_text(const TensorView& tensor, std::int64_t element) {
   return visit_dtype(tensor.type.dtype, [&](auto tag) {
-    return element_text(tensor.as<typename decltype(tag)::type>()[element]);
+    return value_text(tensor.as<typename decltype(tag)::type>()[element]);
   });
 }
 
@@ -171,7 +171,7 @@ std::string elements_text(const TensorView& tensor, std::int64_t max) {
   std::string s = "{";
   visit_dtype(tensor.type.dtype, [&](auto tag) {
     const auto* v = tensor.as<typename decltype(tag)::type>();
-    for (std::int64_t i = 0; i < std::min(n, max); ++i) s += cat(i ? ", " : "", element_text(v[i]));
+    for (std::int64_t i = 0; i < std::min(n, max); ++i) s += cat(i ? ", " : "", value_text(v[i]));
   });
   return s + (n > max ? ", ...}" : "}");
 }

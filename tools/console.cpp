@@ -165,6 +165,20 @@ std::string shown(std::string_view text, std::size_t max) {
   return cut(s, max);
 }
 
+std::string html_text(std::string_view text, std::size_t max) {
+  std::string s;
+  for (char c : shown(text, max)) {
+    switch (c) {
+      case '<': s += "&lt;"; break;
+      case '>': s += "&gt;"; break;
+      case '&': s += "&amp;"; break;
+      case '"': s += "&quot;"; break;
+      default: s += c;
+    }
+  }
+  return s;
+}
+
 std::size_t width_of(std::string_view text) {
   return static_cast<std::size_t>(std::ranges::count_if(
       text, [](char c) { return (static_cast<unsigned char>(c) & 0xc0) != 0x80; }));

@@ -74,6 +74,8 @@ class Table {
 
 // Text from a model or a file: control bytes and broken UTF-8 become '?', cut at `max` code points.
 std::string shown(std::string_view text, std::size_t max = 60);
+// The same as text of HTML and SVG, also within quotes.
+std::string html_text(std::string_view text, std::size_t max = 200);
 // `text` with '?' for bytes that are no UTF-8; whole.
 std::string valid_utf8(std::string_view text);
 std::size_t width_of(std::string_view text);  // code points

@@ -27,20 +27,6 @@ constexpr std::string_view style = R"css(
 .plan .live { fill: none; stroke: #222; stroke-width: 1.2; stroke-opacity: .8; }
 )css";
 
-std::string escaped(std::string_view text) {
-  std::string s;
-  for (char c : shown(text, 200)) {
-    switch (c) {
-      case '<': s += "&lt;"; break;
-      case '>': s += "&gt;"; break;
-      case '&': s += "&amp;"; break;
-      case '"': s += "&quot;"; break;
-      default: s += c;
-    }
-  }
-  return s;
-}
-
 // Steps at which something begins or ends stand side by side, however far apart they are.
 class Chart {
  public:
@@ -102,7 +88,7 @@ class Chart {
                "\" x=\"", fixed(x(step(p.first)), 2), "\" y=\"", fixed(y(to), 2), "\" width=\"",
                fixed(x(step(p.end)) - x(step(p.first)), 2), "\" height=\"",
                fixed(y(from) - y(to), 2), "\" fill=\"hsl(", fixed(hue, 0), ",55%,",
-               p.interval % 2 ? "62" : "70", "%)\"><title>", escaped(i.name), ": ", i.size,
+               p.interval % 2 ? "62" : "70", "%)\"><title>", html_text(i.name), ": ", i.size,
                " bytes at ", plan_.offsets[p.interval], ", steps ", i.first, " to ", i.end,
                "</title></rect>\n");
       s += label(i.name, x(step(p.first)), x(step(p.end)), y(to), y(from));
@@ -119,7 +105,7 @@ class Chart {
     if (under - over < line || room < 4 * letter) return "";
     const std::string text = shown(name, static_cast<std::size_t>(room / letter));
     return cat("<text class=\"name\" x=\"", fixed(first + 3, 1), "\" y=\"",
-               fixed((over + under) / 2 + 3.5, 1), "\">", escaped(text), "</text>\n");
+               fixed((over + under) / 2 + 3.5, 1), "\">", html_text(text), "</text>\n");
   }
 
   static std::string legend() {
@@ -166,7 +152,7 @@ std::string svg_element(const PlanPicture& p) {
   return cat("<svg class=\"plan\" xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 ",
              fixed(width, 0), " ", fixed(height, 0), "\">\n<style>", style, "</style>\n",
              "<rect width=\"100%\" height=\"100%\" fill=\"#fff\"/>\n<text class=\"title\" x=\"",
-             fixed(left, 0), "\" y=\"24\">", escaped(p.title), "</text>\n",
+             fixed(left, 0), "\" y=\"24\">", html_text(p.title), "</text>\n",
              Chart(*p.problem, *p.plan).draw(), "</svg>\n");
 }
 
@@ -226,7 +212,7 @@ std::string steps_table(const MemoryProblem& problem, const std::vector<std::str
   for (const Interval& i : problem.intervals) {
     if (i.first >= i.end) continue;
     const std::string text =
-        cat(escaped(i.name), " (", bytes_text(static_cast<double>(i.size)), ")<br>");
+        cat(html_text(i.name), " (", bytes_text(static_cast<double>(i.size)), ")<br>");
     row(i.first).begins += text;
     row(i.end - 1).ends += text;
   }
@@ -239,7 +225,7 @@ std::string steps_table(const MemoryProblem& problem, const std::vector<std::str
     const double share = static_cast<double>(row(t).live) /
                          static_cast<double>(std::max<std::uint64_t>(peak.bytes, 1));
     s += cat("<tr", t == peak.step ? " class=\"peak\"" : "", "><td class=\"n\">", t, "</td><td>",
-             t >= 0 && n < names.size() ? escaped(names[n]) : "", "</td><td class=\"n\">",
+             t >= 0 && n < names.size() ? html_text(names[n]) : "", "</td><td class=\"n\">",
              bytes_text(static_cast<double>(row(t).live)),
              "</td><td class=\"bar\"><div style=\"width:", fixed(100 * share, 1),
              "%\"></div></td><td>", row(t).begins, "</td><td>", row(t).ends, "</td></tr>\n");
@@ -259,13 +245,13 @@ std::string plan_page(const std::string& title, const std::vector<PlanPicture>& 
   std::string second = "<option>no second plan</option>";
   std::string plans;
   for (const PlanPicture& p : pictures) {
-    options += cat("<option>", escaped(p.title), "</option>");
+    options += cat("<option>", html_text(p.title), "</option>");
     const bool chosen = pictures.size() == 2 && &p == &pictures[1];
-    second += cat("<option", chosen ? " selected" : "", ">", escaped(p.title), "</option>");
+    second += cat("<option", chosen ? " selected" : "", ">", html_text(p.title), "</option>");
     plans += svg_element(p);
   }
   return cat("<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\"><title>",
-             escaped(title), "</title>\n<style>", page_style,
+             html_text(title), "</title>\n<style>", page_style,
              "</style></head><body>\n<select id=\"one\">", options,
              "</select> <select id=\"other\">", second,
              "</select> <label><input type=\"checkbox\" id=\"moved\" checked> fade what lies where "

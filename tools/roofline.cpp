@@ -11,31 +11,12 @@
 namespace quern::tools {
 namespace {
 
-constexpr double width = 860, height = 420, left = 60, right = 20, top = 20, bottom = 46;
-
 // Powers of ten that an axis spans.
 struct Axis {
   double low, high;  // exponents
   double from, to;   // pixels
   double at(double v) const { return from + (std::log10(v) - low) / (high - low) * (to - from); }
 };
-
-std::string escaped(std::string_view text) {
-  std::string s;
-  for (char c : shown(text, 80)) {
-    if (c == '<')
-      s += "&lt;";
-    else if (c == '>')
-      s += "&gt;";
-    else if (c == '&')
-      s += "&amp;";
-    else if (c == '"')
-      s += "&quot;";
-    else
-      s += c;
-  }
-  return s;
-}
 
 std::string line(double x1, double y1, double x2, double y2, std::string_view css) {
   return cat("<line class=\"", css, "\" x1=\"", fixed(x1, 1), "\" y1=\"", fixed(y1, 1), "\" x2=\"",
@@ -44,7 +25,7 @@ std::string line(double x1, double y1, double x2, double y2, std::string_view cs
 
 std::string label(double x, double y, std::string_view anchor, std::string_view text) {
   return cat("<text x=\"", fixed(x, 1), "\" y=\"", fixed(y, 1), "\" text-anchor=\"", anchor, "\">",
-             escaped(text), "</text>\n");
+             html_text(text), "</text>\n");
 }
 
 std::string grid(const Axis& x, const Axis& y) {
@@ -96,6 +77,7 @@ std::string roofline_svg(const Profile& profile) {
     least_y = std::min(least_y, std::max(s.gflops(), 1e-3));
     most_y = std::max(most_y, s.gflops());
   }
+  constexpr double width = 860, height = 420, left = 60, right = 20, top = 20, bottom = 46;
   const Axis x = spanning(least_x, most_x, left, width - right);
   const Axis y = spanning(least_y, most_y, height - bottom, top);
   std::string s = cat("<svg viewBox=\"0 0 ", fixed(width, 0), " ", fixed(height, 0),
@@ -114,7 +96,7 @@ std::string roofline_svg(const Profile& profile) {
     const double radius = std::max(2.0, 40 * std::sqrt(p.ms / total));
     s += cat("<circle cx=\"", fixed(x.at(p.flops() / p.bytes()), 1), "\" cy=\"",
              fixed(y.at(std::max(p.gflops(), 1e-3)), 1), "\" r=\"", fixed(radius, 1), "\"><title>",
-             escaped(p.step.op), " ", escaped(p.step.node), ": ", time_text(p.ms), ", ",
+             html_text(p.step.op), " ", html_text(p.step.node), ": ", time_text(p.ms), ", ",
              fixed(p.gflops(), 1), " GFLOP/s</title></circle>\n");
   }
   return s + "</svg>\n";
