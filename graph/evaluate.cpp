@@ -87,9 +87,9 @@ namespace {
 // Each element of an operand is read, each of a result is written, a few times.
 bool is_linear(const Op& op, const OpDef& def) {
   return def.is(OpTrait::elementwise) || def.is(OpTrait::view) ||
-         op.is_any_of<Cast, BitCast, Identity, Transpose, Concat, Split, Slice, Pad, Expand, Tile,
-                      Gather, DepthSpace, Trilu, OneHot, ConstantOfShape, Range, ShapeOf, SizeOf,
-                      Quantize, Dequantize, Reduce, BatchNorm, Softmax>();
+         op.is_any_of<Cast, BitCast, Bf16Parts, Identity, Transpose, Concat, Split, Slice, Pad,
+                      Expand, Tile, Gather, DepthSpace, Trilu, OneHot, ConstantOfShape, Range,
+                      ShapeOf, SizeOf, Quantize, Dequantize, Reduce, BatchNorm, Softmax>();
 }
 
 double elements_of(std::span<const TensorType> types) {

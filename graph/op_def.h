@@ -115,6 +115,8 @@ enum class OpTrait : std::uint32_t {
   any_address = 64,
   // The strings that it makes are as long as its data say: it runs only where a run bounds them.
   makes_text = 128,
+  // Multiplies and adds: denormal operands and results may count as 0 (CompileOptions::denormals).
+  flushes_denormals = 256,
 };
 constexpr OpTrait operator|(OpTrait a, OpTrait b) {
   return static_cast<OpTrait>(static_cast<std::uint32_t>(a) | static_cast<std::uint32_t>(b));

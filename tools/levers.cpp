@@ -35,8 +35,8 @@ Status parse_one(std::string_view name, std::string_view value, Levers& levers) 
     levers.small_cuts = true;
     return {};
   }
-  if (name == "math" && value == "bf16") {
-    levers.bf16 = true;
+  if (name == "math" && (value == "bf16" || value == "bf16x3")) {
+    levers.math = value;
     return {};
   }
   if (name == "strategy") {
@@ -55,7 +55,7 @@ Status parse_one(std::string_view name, std::string_view value, Levers& levers) 
   return {Code::invalid_argument,
           cat("no lever '", printable(name), "=", printable(value),
               "'; there is onednn, scratch, order, alias, optimize=on|off, simd=avx2|baseline, "
-              "cuts=small, math=bf16, threads=N, pool=N, strategy=NAME")};
+              "cuts=small, math=bf16|bf16x3, threads=N, pool=N, strategy=NAME")};
 }
 
 }  // namespace
@@ -69,7 +69,7 @@ std::string Levers::text() const {
   if (small_cuts) add("cuts", "small");
   for (const SwitchRow& row : switches)
     if (!(this->*row.value)) add(row.name, "off");
-  if (bf16) add("math", "bf16");
+  if (!math.empty()) add("math", math);
   if (threads != 0) add("threads", std::to_string(threads));
   if (pool != 0) add("pool", std::to_string(pool));
   if (!strategy.empty()) add("strategy", strategy);
@@ -83,7 +83,7 @@ CompileOptions Levers::options() const {
           .optimize = optimize,
           .order = order,
           .alias = alias,
-          .math = bf16 ? Math::bf16 : Math::f32,
+          .math = math.empty() ? Math::f32 : math_named(math).value(),
           .scratch = scratch};
 }
 

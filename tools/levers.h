@@ -22,7 +22,7 @@ struct Levers {
   bool order = true;
   bool alias = true;
   bool optimize = true;
-  bool bf16 = false;  // CompileOptions::math
+  std::string math;  // CompileOptions::math; empty: f32
 
   // "onednn=off,threads=2": those that are not as usual; "default" when all are.
   std::string text() const;

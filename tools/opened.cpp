@@ -110,6 +110,7 @@ Result<Opened> open_model(const std::string& path, const InputArgs& inputs,
   compile.alias = options.alias;
   compile.scratch = device.scratch == "on";
   QUERN_ASSIGN(compile.math, math_named(device.math));
+  QUERN_ASSIGN(compile.denormals, denormals_named(device.denormals));
   compile.memory_limit = *memory;
   compile.deadline = o.deadline;
   QUERN_ASSIGN(o.executable,

@@ -82,13 +82,26 @@ OptionRow scratch_row(DeviceArgs& a) {
 }
 
 OptionRow math_row(DeviceArgs& a) {
-  return {.names = "--math",
-          .value = "f32|bf16",
+  return {
+      .names = "--math",
+      .value = "f32|bf16|bf16x3|auto",
+      .help =
+          "the precision of products of matrices on CPUs with units for bf16 (AMX): bf16 rounds "
+          "their operands and results to 8 bits, bf16x3 takes three products of bf16 for one "
+          "and keeps 16, auto is the fastest of those that keep 16 or more; elsewhere, and by "
+          "default, f32",
+      .target = &a.math,
+      .choices = {"f32", "bf16", "bf16x3", "auto"}};
+}
+
+OptionRow denormals_row(DeviceArgs& a) {
+  return {.names = "--denormals",
+          .value = "flush|keep",
           .help =
-              "the precision of products of matrices: bf16 rounds their operands and results to 8 "
-              "bits, on CPUs with units for that (AMX), and is f32 elsewhere; by default f32",
-          .target = &a.math,
-          .choices = {"f32", "bf16"}};
+              "whether numbers below 2^-126 count as 0 where the CPU multiplies and adds, which "
+              "is tens of times as fast; by default flush",
+          .target = &a.denormals,
+          .choices = {"flush", "keep"}};
 }
 
 OptionRows limit_rows(LimitArgs& a) {

@@ -25,6 +25,7 @@ OptionRow strategy_row(DeviceArgs& a);
 OptionRow thread_pool_row(DeviceArgs& a);
 OptionRow scratch_row(DeviceArgs& a);
 OptionRow math_row(DeviceArgs& a);
+OptionRow denormals_row(DeviceArgs& a);
 OptionRows limit_rows(LimitArgs& a);
 OptionRows pool_rows(PoolArgs& a);
 OptionRows input_rows(InputArgs& a);

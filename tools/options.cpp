@@ -83,6 +83,7 @@ Verb run_row(RunArgs& a) {
   v.options.push_back(strategy_row(a.device));
   v.options.push_back(thread_pool_row(a.device));
   v.options.push_back(math_row(a.device));
+  v.options.push_back(denormals_row(a.device));
   v.options.push_back(scratch_row(a.device));
   append(v.options, limit_rows(a.limits));
   append(v.options, pool_rows(a.pool));
@@ -144,6 +145,7 @@ Verb bench_row(BenchArgs& a) {
   v.options.push_back(strategy_row(a.device));
   v.options.push_back(thread_pool_row(a.device));
   v.options.push_back(math_row(a.device));
+  v.options.push_back(denormals_row(a.device));
   v.options.push_back(scratch_row(a.device));
   append(v.options, pool_rows(a.pool));
   v.options.push_back(json_row(a.json));
@@ -218,6 +220,7 @@ Verb profile_row(ProfileArgs& a) {
   append(v.options, device_rows(a.device));
   v.options.push_back(thread_pool_row(a.device));
   v.options.push_back(math_row(a.device));
+  v.options.push_back(denormals_row(a.device));
   v.options.push_back(json_row(a.json));
   v.examples = {{"quern profile model.onnx --threads 1", "the slowest kernels"},
                 {"quern profile model.onnx --html profile.html --trace trace.json",

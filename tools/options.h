@@ -25,6 +25,7 @@ struct DeviceArgs {
   std::string strategy;             // of memory; empty: the default
   std::string scratch = "on";
   std::string math = "f32";
+  std::string denormals = "flush";
 };
 
 // Limits that end a run which takes too much.

@@ -160,6 +160,7 @@ quern_status quern_executable_compile(const quern_model* model,
     compile.optimize = !o.no_rewrites;
     compile.scratch = !o.no_scratch;
     QUERN_ASSIGN(compile.math, math_named(o.math ? o.math : "f32"));
+    QUERN_ASSIGN(compile.denormals, denormals_named(o.denormals ? o.denormals : "flush"));
     if (o.microseconds) compile.deadline = deadline_in(o.microseconds);
     QUERN_ASSIGN(auto compiled,
                  Executable::compile(model->model.clone(), std::move(device), compile));

@@ -105,8 +105,17 @@ std::optional<MemoryNeed> Executable::memory_need() const {
 Result<Math> math_named(std::string_view name) {
   if (name == "f32") return Math::f32;
   if (name == "bf16") return Math::bf16;
+  if (name == "bf16x3") return Math::bf16x3;
+  if (name == "auto") return Math::automatic;
   return Status(Code::invalid_argument,
-                cat("no math '", printable(name), "', there is f32 and bf16"));
+                cat("no math '", printable(name), "', there is f32, bf16, bf16x3 and auto"));
+}
+
+Result<Denormals> denormals_named(std::string_view name) {
+  if (name == "flush") return Denormals::flush;
+  if (name == "keep") return Denormals::keep;
+  return Status(Code::invalid_argument, cat("no way to treat denormals is called '",
+                                            printable(name), "', there is flush and keep"));
 }
 
 Result<std::shared_ptr<const Executable>> Executable::compile(Model model,
@@ -131,8 +140,10 @@ Result<std::shared_ptr<const Executable>> Executable::compile(Model model,
     plan.order = options.order;
     plan.alias = options.alias;
     plan.scratch = options.scratch;
-    plan.bf16_products = options.math == Math::bf16 && plan.optimize && has_bf16_units() &&
-                         impl->device->info().kind == DeviceInfo::Kind::cpu;
+    if (options.math != Math::f32 && plan.optimize && has_bf16_units() &&
+        impl->device->info().kind == DeviceInfo::Kind::cpu)
+      plan.math = options.math;
+    plan.flush_denormals = options.denormals == Denormals::flush;
     if (!options.strategy.empty()) {
       plan.strategy = find_strategy(options.strategy);
       if (!plan.strategy) return none_of("memory strategy", options.strategy, strategies());

@@ -131,6 +131,7 @@ Result<std::unique_ptr<Program>> PlanTree::lower_within_limit(const Segment& seg
                         .weights = weights_.get(),
                         .backend = backend_.get(),
                         .half_products = options_.half_products,
+                        .flush_denormals = options_.flush_denormals,
                         .memory_limit = limit ? limit : std::numeric_limits<std::size_t>::max(),
                         .dynamic_outputs = {dynamic.get(), segment.dynamic_output.size()},
                         .stop = stop};
@@ -149,7 +150,10 @@ Result<std::unique_ptr<Program>> PlanTree::lower_within_limit(const Segment& seg
 PlanTree::Planned PlanTree::build(Segment segment, Team team, const Stop* stop) {
   segment.graph.erase_dead();
   if (options_.optimize) QUERN_TRY(run_passes(segment.graph, {.stop = stop}));
-  if (options_.bf16_products) QUERN_TRY(narrow_products(segment.graph, faster_in_bf16));
+  if (options_.math == Math::bf16)
+    QUERN_TRY(narrow_products(segment.graph, faster_in_bf16));
+  else if (options_.math != Math::f32)
+    QUERN_TRY(narrow_products(segment.graph, faster_in_bf16x3));
   auto node = std::make_shared<PlanNode>(std::move(segment), options_.max_plans);
   auto program = lower_within_limit(node->segment, team, stop);
   weights_->forget_recent_code();

@@ -10,6 +10,8 @@
 #include <span>
 #include <vector>
 
+#include <quern/executable.h>
+
 #include "engine/compile/backend.h"
 #include "engine/compile/ledger.h"
 #include "engine/compile/program.h"
@@ -57,9 +59,10 @@ struct PlanOptions {
   bool optimize = true;
   bool order = true;
   bool alias = true;
-  bool scratch = true;         // ignored if `memory_limit` cannot be met otherwise
-  bool half_products = false;  // operands of products may be rounded to f16
-  bool bf16_products = false;  // products in bf16 where those are faster
+  bool scratch = true;          // ignored if `memory_limit` cannot be met otherwise
+  bool half_products = false;   // operands of products may be rounded to f16
+  Math math = Math::f32;        // of products where it is faster than f32
+  bool flush_denormals = true;  // CompileOptions::denormals
 };
 
 class PlanTree;

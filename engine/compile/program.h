@@ -57,6 +57,7 @@ struct Step {
     std::uint32_t result, output;
   };
   bool is_data_dependent = false;
+  bool flushes_denormals = false;  // of host: runs with denormal numbers taken for 0
   std::vector<DynamicOutput> dynamic_outputs;
   // For display.
   std::string node;

@@ -162,6 +162,7 @@ Status KernelLowering::append(const Node& node, const KernelRequest& request, Ke
   s.gpu_constants = std::move(gpu_constants);
   describe(node, request, s);
   s.is_data_dependent = request.def().is(OpTrait::data_dependent);
+  s.flushes_denormals = flush_denormals_ && request.def().is(OpTrait::flushes_denormals);
   if (s.is_data_dependent) s.dynamic_outputs = dynamic_outputs(node);
   unallocated_.append(std::move(s), inputs, outputs, choice, std::move(meaning));
   return {};

@@ -21,8 +21,9 @@ struct LowerOptions {
   bool alias = true;    // a result may be written directly into another buffer, which avoids copies
   bool scratch = true;  // kernels may use scratch memory where that makes them faster
   WeightStore* weights = nullptr;
-  Backend* backend = nullptr;  // of the device; null: the CPU
-  bool half_products = false;  // operands of products may be rounded to f16
+  Backend* backend = nullptr;   // of the device; null: the CPU
+  bool half_products = false;   // operands of products may be rounded to f16
+  bool flush_denormals = true;  // steps on the CPU that multiply and add take them for 0
   std::size_t memory_limit = std::numeric_limits<std::size_t>::max();  // of constant expressions
   std::span<const bool> dynamic_outputs;                               // of the graph
   const Stop* stop = nullptr;  // ends the lowering with its error

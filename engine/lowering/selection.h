@@ -12,7 +12,7 @@ namespace quern::lowering {
 // The properties that CPU kernels may rely on.
 inline CpuTarget cpu_target(const LowerOptions& options) {
   return {options.team, options.use_onednn && !options.reference_only, options.weights,
-          options.scratch};
+          options.scratch, options.flush_denormals};
 }
 
 class KernelSelector {

@@ -138,7 +138,7 @@ constexpr Key keys[] = {
     {"threads", "a whole number from 1 to 1024, or null for all CPUs", &set_threads},
     {"thread_pool", flag_wanted, &set_thread_pool},
     {"weight", "a whole number from 1 to 1000000", &set_weight},
-    {"math", R"("f32" or "bf16")", &set_math},
+    {"math", R"("f32", "bf16", "bf16x3" or "auto")", &set_math},
     {"any_encoding", flag_wanted, &set_flag<&TenantOptions::any_encoding>},
     {"gpu_or_nothing", flag_wanted, &set_flag<&TenantOptions::gpu_or_nothing>},
     {"share_graphs", flag_wanted, &set_flag<&TenantOptions::share_graphs>},

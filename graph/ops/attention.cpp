@@ -77,6 +77,7 @@ const OpDef& Attention::def() {
   static constexpr OpDef def{.name = "Attention",
                              .inputs = {3, 4},
                              .outputs = {1, 1},
+                             .traits = OpTrait::flushes_denormals,
                              .infer = infer_attention,
                              .attributes = &op_struct<Attention>};
   return def;

@@ -39,6 +39,7 @@ const OpDef& BatchNorm::def() {
   static constexpr OpDef def{.name = "BatchNorm",
                              .inputs = {5, 5},
                              .outputs = {1, 3},
+                             .traits = OpTrait::flushes_denormals,
                              .infer = infer_batch_norm,
                              .attributes = &op_struct<BatchNorm>};
   return def;

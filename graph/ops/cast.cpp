@@ -9,6 +9,8 @@
 namespace quern {
 namespace {
 
+constexpr EnumNames<2> bf16_factor_names = {"left", "right"};
+
 std::size_t bit_width(DType t) {
   return t == DType::i4 || t == DType::u4 ? 4 : 8 * size_of(t);
 }
@@ -29,7 +31,34 @@ Status infer_cast(InferContext& c) {
   return {};
 }
 
+Status infer_bf16_parts(InferContext& c) {
+  QUERN_TRY(c.want_dtype(0, DType::f32));
+  if (!c.dims(0)) {
+    c.set(0, DType::bf16, std::nullopt);
+    return {};
+  }
+  Dims dims(*c.dims(0));
+  QUERN_ASSIGN(const std::size_t axis, c.axis(c.op<Bf16Parts>().axis, dims.size()));
+  const Dims thrice = {dims[axis], Dim(3)};
+  dims[axis] = product(thrice);
+  c.set(0, DType::bf16, std::move(dims));
+  return {};
+}
+
 }  // namespace
+
+std::span<const std::string_view> enum_names(Bf16Factor) {
+  return bf16_factor_names;
+}
+
+const OpDef& Bf16Parts::def() {
+  static constexpr OpDef def{.name = "Bf16Parts",
+                             .inputs = {1, 1},
+                             .outputs = {1, 1},
+                             .infer = infer_bf16_parts,
+                             .attributes = &op_struct<Bf16Parts>};
+  return def;
+}
 
 const OpDef& BitCast::def() {
   static constexpr OpDef def{.name = "BitCast",

@@ -127,7 +127,7 @@ const OpDef& Conv::def() {
   static constexpr OpDef def{.name = "Conv",
                              .inputs = {2, 3},
                              .outputs = {1, 1},
-                             .traits = OpTrait::post_ops,
+                             .traits = OpTrait::post_ops | OpTrait::flushes_denormals,
                              .infer = infer_conv,
                              .attributes = &op_struct<Conv>};
   return def;
@@ -137,7 +137,7 @@ const OpDef& ConvTranspose::def() {
   static constexpr OpDef def{.name = "ConvTranspose",
                              .inputs = {2, 3},
                              .outputs = {1, 1},
-                             .traits = OpTrait::post_ops,
+                             .traits = OpTrait::post_ops | OpTrait::flushes_denormals,
                              .infer = infer_conv_transpose,
                              .attributes = &op_struct<ConvTranspose>};
   return def;

@@ -129,6 +129,7 @@ const OpDef& DeformConv::def() {
   static constexpr OpDef def{.name = "DeformConv",
                              .inputs = {3, 5},
                              .outputs = {1, 1},
+                             .traits = OpTrait::flushes_denormals,
                              .infer = infer_deform_conv,
                              .attributes = &op_struct<DeformConv>};
   return def;

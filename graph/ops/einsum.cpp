@@ -87,6 +87,7 @@ const OpDef& Einsum::def() {
   static constexpr OpDef def{.name = "Einsum",
                              .inputs = {1, any_number},
                              .outputs = {1, 1},
+                             .traits = OpTrait::flushes_denormals,
                              .infer = infer_einsum,
                              .attributes = &op_struct<Einsum>};
   return def;

@@ -58,6 +58,7 @@ const OpDef& GroupNorm::def() {
   static constexpr OpDef def{.name = "GroupNorm",
                              .inputs = {3, 3},
                              .outputs = {1, 1},
+                             .traits = OpTrait::flushes_denormals,
                              .infer = infer_group_norm,
                              .attributes = &op_struct<GroupNorm>};
   return def;
@@ -67,6 +68,7 @@ const OpDef& LayerNorm::def() {
   static constexpr OpDef def{.name = "LayerNorm",
                              .inputs = {1, 3},
                              .outputs = {1, 3},
+                             .traits = OpTrait::flushes_denormals,
                              .infer = infer_layer_norm,
                              .attributes = &op_struct<LayerNorm>};
   return def;

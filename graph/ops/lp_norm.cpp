@@ -31,6 +31,7 @@ const OpDef& LpNorm::def() {
   static constexpr OpDef def{.name = "LpNorm",
                              .inputs = {1, 1},
                              .outputs = {1, 1},
+                             .traits = OpTrait::flushes_denormals,
                              .infer = infer_lp_norm,
                              .attributes = &op_struct<LpNorm>};
   return def;
@@ -40,6 +41,7 @@ const OpDef& Lrn::def() {
   static constexpr OpDef def{.name = "Lrn",
                              .inputs = {1, 1},
                              .outputs = {1, 1},
+                             .traits = OpTrait::flushes_denormals,
                              .infer = infer_lrn,
                              .attributes = &op_struct<Lrn>};
   return def;

@@ -33,7 +33,7 @@ const OpDef& MatMul::def() {
   static constexpr OpDef def{.name = "MatMul",
                              .inputs = {2, 2},
                              .outputs = {1, 1},
-                             .traits = OpTrait::post_ops,
+                             .traits = OpTrait::post_ops | OpTrait::flushes_denormals,
                              .infer = infer_matmul,
                              .attributes = &op_struct<MatMul>};
   return def;

@@ -103,6 +103,7 @@ const OpDef& Rnn::def() {
   static constexpr OpDef def{.name = "Rnn",
                              .inputs = {3, 8},
                              .outputs = {1, 3},
+                             .traits = OpTrait::flushes_denormals,
                              .infer = infer_rnn,
                              .attributes = &op_struct<Rnn>};
   return def;

@@ -31,6 +31,7 @@ const OpDef& Softmax::def() {
   static constexpr OpDef def{.name = "Softmax",
                              .inputs = {1, 1},
                              .outputs = {1, 1},
+                             .traits = OpTrait::flushes_denormals,
                              .infer = infer_softmax,
                              .attributes = &op_struct<Softmax>};
   return def;

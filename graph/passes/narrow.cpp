@@ -2,7 +2,9 @@
 #include "graph/passes/narrow.h"
 
 #include <algorithm>
+#include <map>
 #include <string>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -54,8 +56,28 @@ class Narrowing {
     const auto& uses = g_.value(v).uses;
     return !uses.empty() && !g_.is_output(v) && std::ranges::all_of(uses, [&](const Use& use) {
       const Choice& reader = nodes_[index(use.node)];
-      return use.read < factors ? reader.may != Narrow::nothing : reader.narrow_result;
+      return use.read < factors ? is_rounded(reader.may) : reader.narrow_result;
     });
+  }
+
+  static bool is_rounded(Narrow may) { return may == Narrow::factors || may == Narrow::result_too; }
+
+  // The factors with three terms in the place of each; the result has the shape that it had.
+  Status triple(const Op& op, std::vector<ValueId>& inputs) {
+    const auto* product = op.as<MatMul>();  // else a Conv, of channels
+    const std::int64_t left = !product ? 1 : product->transpose_a ? -2 : -1;
+    const std::int64_t right = !product ? 1 : product->transpose_b ? -1 : -2;
+    QUERN_ASSIGN(inputs[0], parts(inputs[0], {left, Bf16Factor::left}));
+    QUERN_ASSIGN(inputs[1], parts(inputs[1], {right, Bf16Factor::right}));
+    return {};
+  }
+  Result<ValueId> parts(ValueId v, const Bf16Parts& op) {
+    const auto [at, is_new] =
+        parts_.try_emplace({index(v), op.axis, op.factor == Bf16Factor::left}, no_value);
+    if (is_new) {
+      QUERN_ASSIGN(at->second, g_.add(op, {v}));
+    }
+    return at->second;
   }
 
   // The node in bf16 takes the place of the one in f32.
@@ -68,7 +90,9 @@ class Narrowing {
     const ValueId old = n.outputs[0];
     std::vector<ValueId> inputs = n.inputs;
     std::vector<ValueId> operands = n.operands;
-    for (std::size_t i = 0; i < inputs.size(); ++i)
+    const bool in_parts = nodes_[index(id)].may == Narrow::parts;
+    if (in_parts) QUERN_TRY(triple(op, inputs));
+    for (std::size_t i = 0; i < inputs.size() && !in_parts; ++i)
       if (i < factors || narrow_result) {
         QUERN_ASSIGN(inputs[i], narrow(inputs[i]));
       }
@@ -107,6 +131,8 @@ class Narrowing {
   std::vector<NodeId> order_;
   std::vector<Choice> nodes_;   // by NodeId
   std::vector<ValueId> known_;  // the bf16 form of a value; no_value: not made yet
+  // By value, axis, and whether it is the left factor.
+  std::map<std::tuple<std::size_t, std::int64_t, bool>, ValueId> parts_;
 };
 
 }  // namespace

@@ -10,8 +10,9 @@
 
 namespace quern {
 
-// What of a Conv or a MatMul may be rounded.
-enum class Narrow : std::uint8_t { nothing, factors, result_too };
+// What of a Conv or a MatMul may be rounded. `parts`: each factor is the sum of two numbers of
+// bf16, and each term of the product of three terms (Bf16Parts): 16 significant bits instead of 8.
+enum class Narrow : std::uint8_t { nothing, factors, result_too, parts };
 
 // Products of matrices in bf16 with sums in f32, for devices that multiply those faster: the
 // factors of each node of which `may` allows it are cast to bf16. Its result, with its bias and the

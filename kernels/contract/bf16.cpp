@@ -6,6 +6,7 @@
 
 #include "graph/ops/binary_kind.h"
 #include "graph/ops/conv.h"
+#include "graph/ops/matmul.h"
 #include "graph/ops/unary.h"
 #include "graph/passes/match.h"
 #include "graph/post_ops.h"
@@ -76,15 +77,43 @@ bool fills_tiles(const Graph& g, const Node& n) {
          static_cast<double>(y->elements()) * static_cast<double>((*b)[0]) >= least_work;
 }
 
+// f32, by constant weights, and large enough for tiles.
+bool is_large_product(const Graph& g, const Node& n) {
+  if (!passes::is_constant_expression(g, n.inputs[1])) return false;
+  for (const ValueId v : n.reads())
+    if (!is_f32(g, v)) return false;
+  const auto* conv = n.as<Conv>();
+  return conv ? fills_tiles(g, *conv, n) : fills_tiles(g, n);
+}
+
 }  // namespace
 
 Narrow faster_in_bf16(const Graph& graph, const Node& node) {
-  if (!passes::is_constant_expression(graph, node.inputs[1])) return Narrow::nothing;
-  for (const ValueId v : node.reads())
-    if (!is_f32(graph, v)) return Narrow::nothing;
-  const auto* conv = node.as<Conv>();
-  if (conv ? !fills_tiles(graph, *conv, node) : !fills_tiles(graph, node)) return Narrow::nothing;
+  if (!is_large_product(graph, node)) return Narrow::nothing;
   return std::ranges::all_of(node.post_ops, is_fused) ? Narrow::result_too : Narrow::factors;
+}
+
+// A product of f32 takes some 5 ps a multiplication, the three of bf16 take 2.5 where they fill
+// their tiles, and to make the parts of a number takes 400. Weights that few rows read are memory's
+// to bring, and half as many bytes again. (Measured on 180 layers of six models, Sapphire Rapids.)
+Narrow faster_in_bf16x3(const Graph& graph, const Node& node) {
+  constexpr std::int64_t few_channels = 64;
+  constexpr double least_uses = 96;  // of each number of x
+  const auto* conv = node.as<Conv>();
+  const std::int64_t few_rows = conv ? 128 : 32;
+  if (!is_large_product(graph, node) || (conv && conv->group > 1)) return Narrow::nothing;
+  const auto x = graph.type(node.inputs[0]).shape();
+  const auto w = graph.type(node.inputs[1]).shape();
+  const auto y = graph.type(node.outputs[0]).shape();
+  if (!x || !w || !y || x->elements() == 0 || y->elements() == 0) return Narrow::nothing;
+  const bool is_transposed = !conv && node.as<MatMul>()->transpose_b;
+  const std::int64_t channels = conv || is_transposed ? (*w)[1] : (*w)[0];
+  const std::int64_t results = w->elements() / (conv ? w->elements(1) : channels);
+  const std::int64_t rows = y->elements() / results;
+  const double multiplications = static_cast<double>(rows) * static_cast<double>(w->elements());
+  const double uses = multiplications / static_cast<double>(x->elements());
+  return channels >= few_channels && rows >= few_rows && uses >= least_uses ? Narrow::parts
+                                                                            : Narrow::nothing;
 }
 
 }  // namespace quern

@@ -209,6 +209,7 @@ struct CpuTarget {
   // True: use scratch memory wherever that is faster. False: use the least that implementations of
   // about the same speed need.
   bool scratch = true;
+  bool flush_denormals = true;  // of weights that are packed
 };
 
 struct KernelRequest {

@@ -16,7 +16,9 @@
 #include <string>
 #include <thread>
 #include <unistd.h>
+#include <utility>
 
+#include "kernels/contract/float_state.h"
 #include "kernels/contract/kernel.h"
 #include "kernels/contract/team_clock.h"
 #include "kernels/contract/worker_pool.h"
@@ -303,9 +305,12 @@ void Parallel::run_range(Range range, int parts, const Loop& loop, ThreadPool& p
     Rests& rests;
     const std::shared_ptr<TeamClock>* clock;
     std::thread::id caller;
+    FloatStates float_states;
   };
   const auto part = [](void* data, int index) {
-    const auto& [loop, range, parts, rests, clock, caller] = *static_cast<const Shared*>(data);
+    const auto& [loop, range, parts, rests, clock, caller, states] =
+        *static_cast<const Shared*>(data);
+    const FloatStatesScope of_caller(states);
     const bool is_counted = clock && std::this_thread::get_id() != caller;
     const auto before = is_counted ? thread_time() : std::chrono::nanoseconds(0);
     const std::int64_t n = range.end - range.begin;
@@ -316,7 +321,9 @@ void Parallel::run_range(Range range, int parts, const Loop& loop, ThreadPool& p
     }
     if (is_counted) (*clock)->add(thread_time() - before);
   };
-  Shared shared{loop, range, parts, rests, TeamClock::mine_if_made(), std::this_thread::get_id()};
+  Shared shared{
+      loop,          range, parts, rests, TeamClock::mine_if_made(), std::this_thread::get_id(),
+      float_states()};
   pool.run(parts, part, &shared);
 }
 
@@ -328,10 +335,12 @@ void Parallel::run(int parts, const Loop& loop) {
   struct Shared {
     const Loop& loop;
     const std::shared_ptr<TeamClock>* clock;
+    FloatStates float_states;
   };
   const auto part = [](void* data) {
     QUERN_TSAN_ACQUIRE(data);
-    const auto& [l, clock] = *static_cast<const Shared*>(data);
+    const auto& [l, clock, states] = *static_cast<const Shared*>(data);
+    const FloatStatesScope of_caller(states);
     // NOLINTNEXTLINE(clang-analyzer-core.CallAndMessage): openmp() is complete where it calls this
     const std::int64_t team = openmp().num_threads();
     const std::int64_t me = openmp().thread_num();
@@ -341,9 +350,11 @@ void Parallel::run(int parts, const Loop& loop) {
     if (begin < end) run_part(l, begin, end);
     QUERN_TSAN_RELEASE(data);
   };
-  Shared shared{loop, TeamClock::mine_if_made()};
+  Shared shared{loop, TeamClock::mine_if_made(), float_states()};
   QUERN_TSAN_RELEASE(&shared);
   has_team = true;
+  // A thread that OpenMP starts has the state of this one from its beginning.
+  const FloatStateScope as_host(shared.float_states.host);
   openmp().parallel(part, &shared, static_cast<unsigned>(parts), 0);
   QUERN_TSAN_ACQUIRE(&shared);
 }

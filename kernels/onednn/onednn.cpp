@@ -11,6 +11,7 @@
 #include "graph/numeric.h"
 #include "graph/text.h"
 #include "kernels/contract/cuts.h"
+#include "kernels/contract/float_state.h"
 #include "kernels/contract/openmp.h"
 
 namespace quern::onednn {
@@ -196,6 +197,7 @@ class OneDnnKernel final : public CpuKernel {
       dnnl_memory_set_data_handle(state.args[i].memory, p);
     }
     const OpenMpThreads threads(threads_);
+    const FloatStateScope on_all_threads(host_float_state);
     const auto status =
         dnnl_primitive_execute(primitive_->get(), state.stream.get(),
                                static_cast<int>(state.args.size()), state.args.data());

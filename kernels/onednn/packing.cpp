@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Constants in the formats that oneDNN's kernels want.
+#include <cmath>
 #include <cstring>
+#include <limits>
 #include <optional>
 
 #include "engine/vocabulary/text_util.h"
@@ -46,6 +48,37 @@ bool is_packed_here(const Md& from, const Md& to) {
   return blocking && blocking_of(from) && blocking->padded != md_dims(to);
 }
 
+// Its calls run with the host's treatment of denormal numbers (float_state.h); weights have none.
+void flush_denormals(std::byte* packed, std::size_t bytes) {
+  auto* const v = reinterpret_cast<float*>(packed);
+  for (std::size_t i = 0; i < bytes / sizeof(float); ++i)
+    v[i] = std::fabs(v[i]) < std::numeric_limits<float>::min() ? 0 : v[i];
+}
+
+Status reorder_constant(const KernelRequest& request, const Tensor& t, const Md& from, const Md& to,
+                        std::byte* packed) {
+  if (is_packed_here(from, to)) {
+    std::memset(packed, 0, to.get_size());
+    const auto dims = md_dims(to);
+    if (type_of(to) == dnnl::memory::data_type::bf16)
+      copy_blocks(dims, *blocking_of(from), t.data(), *blocking_of(to),
+                  reinterpret_cast<BFloat16*>(packed));
+    else
+      copy_blocks(dims, *blocking_of(from), t.data(), *blocking_of(to),
+                  reinterpret_cast<float*>(packed));
+    return {};
+  }
+  dnnl::memory src(from, engine(), const_cast<std::byte*>(t.data()));
+  dnnl::memory dst(to, engine(), packed);
+  dnnl::stream stream(engine());
+  const auto reorder = shared_primitive(request.target.weights,
+                                        cat("onednn|pack|", format_key(from), "|", format_key(to)),
+                                        [&] { return dnnl::reorder(src, dst); });
+  reorder->execute(stream, {{DNNL_ARG_FROM, src}, {DNNL_ARG_TO, dst}});
+  stream.wait();
+  return {};
+}
+
 }  // namespace
 
 Result<std::shared_ptr<const std::byte>> pack_constant(const KernelRequest& request,
@@ -54,25 +87,9 @@ Result<std::shared_ptr<const std::byte>> pack_constant(const KernelRequest& requ
   const auto fill = [&](std::byte* packed) -> Status {
     // 16-bit floats as f32, because not every CPU's oneDNN reorders them.
     QUERN_ASSIGN(const Tensor t, widened_constant(source));
-    if (is_packed_here(from, to)) {
-      std::memset(packed, 0, to.get_size());
-      const auto dims = md_dims(to);
-      if (type_of(to) == dnnl::memory::data_type::bf16)
-        copy_blocks(dims, *blocking_of(from), t.data(), *blocking_of(to),
-                    reinterpret_cast<BFloat16*>(packed));
-      else
-        copy_blocks(dims, *blocking_of(from), t.data(), *blocking_of(to),
-                    reinterpret_cast<float*>(packed));
-      return {};
-    }
-    dnnl::memory src(from, engine(), const_cast<std::byte*>(t.data()));
-    dnnl::memory dst(to, engine(), packed);
-    dnnl::stream stream(engine());
-    const auto reorder = shared_primitive(
-        request.target.weights, cat("onednn|pack|", format_key(from), "|", format_key(to)),
-        [&] { return dnnl::reorder(src, dst); });
-    reorder->execute(stream, {{DNNL_ARG_FROM, src}, {DNNL_ARG_TO, dst}});
-    stream.wait();
+    QUERN_TRY(reorder_constant(request, t, from, to, packed));
+    if (request.target.flush_denormals && type_of(to) == dnnl::memory::data_type::f32)
+      flush_denormals(packed, to.get_size());
     return {};
   };
   return request.target.weights->find_or_make(

@@ -113,6 +113,8 @@ struct Simd {
   void (*float_to_half)(const float* x, std::uint16_t* y, std::int64_t n);
   void (*bfloat_to_float)(const std::uint16_t* x, float* y, std::int64_t n);
   void (*float_to_bfloat)(const float* x, std::uint16_t* y, std::int64_t n);
+  // x = high + low, as Bf16Parts says (graph/ops/cast.h).
+  void (*bfloat_parts)(const float* x, std::uint16_t* high, std::uint16_t* low, std::int64_t n);
 
   // The next five give exactly the results of the references: halves are rounded to even, NaN
   // gives 0.

@@ -244,14 +244,26 @@ TEST_F(CApi, CompilingEndsAtItsDeadline) {
   EXPECT_EQ(quern_executable_compile(model, &options, &executable), QUERN_OK);
 }
 
-TEST_F(CApi, MathIsOneOfTwo) {
+TEST_F(CApi, MathIsOneOfFour) {
   const std::string path = QUERN_SOURCE_DIR "/examples/digits/digits.onnx";
   ASSERT_EQ(quern_model_load(path.c_str(), nullptr, &model), QUERN_OK) << quern_last_error();
   quern_compile_options options = QUERN_COMPILE_OPTIONS_INIT;
   options.math = "f8";
   EXPECT_EQ(quern_executable_compile(model, &options, &executable), QUERN_INVALID_ARGUMENT);
-  EXPECT_STREQ(quern_last_error(), "no math 'f8', there is f32 and bf16");
+  EXPECT_STREQ(quern_last_error(), "no math 'f8', there is f32, bf16, bf16x3 and auto");
   options.math = "bf16";
+  EXPECT_EQ(quern_executable_compile(model, &options, &executable), QUERN_OK);
+}
+
+TEST_F(CApi, DenormalsAreFlushedOrKept) {
+  const std::string path = QUERN_SOURCE_DIR "/examples/digits/digits.onnx";
+  ASSERT_EQ(quern_model_load(path.c_str(), nullptr, &model), QUERN_OK) << quern_last_error();
+  quern_compile_options options = QUERN_COMPILE_OPTIONS_INIT;
+  options.denormals = "round";
+  EXPECT_EQ(quern_executable_compile(model, &options, &executable), QUERN_INVALID_ARGUMENT);
+  EXPECT_STREQ(quern_last_error(),
+               "no way to treat denormals is called 'round', there is flush and keep");
+  options.denormals = "keep";
   EXPECT_EQ(quern_executable_compile(model, &options, &executable), QUERN_OK);
 }
 
@@ -459,7 +471,7 @@ TEST_F(CApi, StructuresHaveASizeOfSomeVersion) {
                     quern_executable_destroy(made);
                     return status;
                   }),
-              ElementsAre(48, 56, 64, 72, 80, 88, 96, 104));
+              ElementsAre(48, 56, 64, 72, 80, 88, 96, 104, 112));
   EXPECT_CONTAINS(quern_last_error(),
                   "struct_size of quern_compile_options is 200, not 48 or 56 or 64 or 72 or 80");
   EXPECT_THAT(sizes_taken<quern_thread_pool_options>(QUERN_THREAD_POOL_OPTIONS_INIT, 200,

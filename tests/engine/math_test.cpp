@@ -14,7 +14,7 @@ namespace {
 std::size_t steps_in_bf16(const Session& session) {
   std::size_t n = 0;
   for (const StepInfo& s : session.plan_info().steps)
-    n += s.op != "Cast" && s.shapes.find("bf16") != s.shapes.npos;
+    n += s.op != "Cast" && s.op != "Bf16Parts" && s.shapes.find("bf16") != s.shapes.npos;
   return n;
 }
 
@@ -67,6 +67,35 @@ TEST(Math, Bf16RoundsProductsWhereTheCpuHasUnitsForThem) {
       EXPECT_GT(difference, 0);
     else
       EXPECT_EQ(got[i], wanted[i]);
+  }
+}
+
+// Large enough for three products of bf16: 1x1 by many channels, 3x3 with a residual, and rows.
+Model wide_layers() {
+  GraphBuilder g("wide");
+  const Operand x = floats(g, "x", {1, 64, 24, 24});
+  const Operand a = g.relu(g.conv(x, weights(g, {128, 64, 1, 1}, 1), weights(g, {128}, 2)));
+  const Operand b = g.conv(a, weights(g, {128, 128, 3, 3}, 3), {}, {.pads = {1, 1, 1, 1}});
+  g.output("pixels", g.relu(g.add(b, a)));
+  g.output("rows", g.gelu(g.matmul(g.reshape(x, {64, 576}), weights(g, {576, 128}, 7))));
+  return must(g.build());
+}
+
+TEST(Math, Bf16x3KeepsSixteenBits) {
+  const auto exact = must(Executable::compile(wide_layers(), nullptr));
+  const auto inputs = inputs_of(*exact);
+  const auto wanted = run(*session_of(exact), inputs);
+  for (const Math math : {Math::bf16x3, Math::automatic}) {
+    const auto session =
+        session_of(must(Executable::compile(wide_layers(), nullptr, {.math = math})));
+    const auto got = run(*session, inputs);
+    EXPECT_EQ(steps_in_bf16(*session), has_bf16_units() ? 3U : 0U);
+    for (const StepInfo& s : session->plan_info().steps)
+      EXPECT_NE(s.implementation, "reference") << s.node << " " << s.op << " " << s.shapes;
+    for (std::size_t i = 0; i < wanted.size(); ++i) {
+      EXPECT_LT(relative_difference(got[i], wanted[i]), 3e-5) << exact->outputs()[i].name;
+      EXPECT_EQ(got[i] == wanted[i], !has_bf16_units());
+    }
   }
 }
 
@@ -127,10 +156,13 @@ TEST(Math, IsOfTheCpuAndOfRewritesAlone) {
   EXPECT_EQ(count(must(open_device("reference")), {.math = Math::bf16}), 0U);
 }
 
-TEST(Math, HasTwoNames) {
+TEST(Math, HasFourNames) {
   EXPECT_EQ(must(math_named("f32")), Math::f32);
   EXPECT_EQ(must(math_named("bf16")), Math::bf16);
-  EXPECT_EQ(math_named("f16").error().message(), "no math 'f16', there is f32 and bf16");
+  EXPECT_EQ(must(math_named("bf16x3")), Math::bf16x3);
+  EXPECT_EQ(must(math_named("auto")), Math::automatic);
+  EXPECT_EQ(math_named("f16").error().message(),
+            "no math 'f16', there is f32, bf16, bf16x3 and auto");
   EXPECT_EQ(math_named("").error().code(), Code::invalid_argument);
 }
 

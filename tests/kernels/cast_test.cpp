@@ -179,5 +179,29 @@ TEST(Cast, LongTensorsGoThroughInPieces) {
   EXPECT_EQ(run(Cast{DType::f32}, {tensor<double>({0, 2}, {})}).shape(), Shape({0, 2}));
 }
 
+TEST(Bf16Parts, AreThreeTermsOfEachNumber) {
+  constexpr float x = 1 + 0x1p-9F;  // half way to the next: rounds to 1
+  const auto left = run(Bf16Parts{0, Bf16Factor::left}, {tensor<float>({2}, {x, -3})});
+  EXPECT_THAT(bits(values<BFloat16>(left)), ElementsAre(0x3f80, 0xc040, 0x3f80, 0xc040, 0x3b00, 0));
+  const auto right = run(Bf16Parts{-1, Bf16Factor::right}, {tensor<float>({1, 2}, {x, -3})});
+  EXPECT_THAT(bits(values<BFloat16>(right)),
+              ElementsAre(0x3f80, 0xc040, 0x3b00, 0, 0x3f80, 0xc040));
+}
+
+TEST(Bf16Parts, OfWhatBf16CannotHoldAreFiniteOrHaveNoRest) {
+  constexpr float largest = std::numeric_limits<float>::max();
+  const auto y = values<BFloat16>(run(Bf16Parts{}, {tensor<float>({3}, {largest, inf, nan})}));
+  EXPECT_EQ(y[0].bits, 0x7f7f);
+  EXPECT_EQ(y[1].bits, 0x7f80);
+  EXPECT_TRUE(std::isnan(static_cast<float>(y[2])));
+  EXPECT_EQ(y[7].bits, 0);
+  EXPECT_EQ(y[8].bits, 0);
+}
+
+TEST(Bf16Parts, RefusesOtherTypesAndAxes) {
+  EXPECT_THAT(error_of(Bf16Parts{}, {tensor<double>({1}, {1})}), ::testing::HasSubstr("f32"));
+  EXPECT_THAT(error_of(Bf16Parts{1}, {tensor<float>({1}, {1})}), ::testing::HasSubstr("axis 1"));
+}
+
 }  // namespace
 }  // namespace quern::testing

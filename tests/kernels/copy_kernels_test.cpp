@@ -54,6 +54,27 @@ TEST(ConcatKernel, IsTheReferenceInEveryLayout) {
     }
 }
 
+TEST(Bf16PartsKernel, IsTheReferenceInEveryLayout) {
+  struct Case {
+    Shape shape;
+    std::int64_t axis;
+  };
+  RandomTensors random(11);
+  for (const auto& [shape, axis] :
+       {Case{{2, 24, 3, 5}, 1}, Case{{2, 24, 3, 5}, -1}, Case{{7, 3000}, -1}, Case{{7, 3000}, 0},
+        Case{{1}, 0}, Case{{3, 0}, 0}})
+    for (const auto& layout : layouts_of(shape))
+      for (const Bf16Factor factor : {Bf16Factor::left, Bf16Factor::right}) {
+        const std::vector<Tensor> x = {random.floats(shape)};
+        const SelectedRun got = run_selected(Bf16Parts{axis, factor}, x, {}, 1, 2, layout);
+        if (shape.elements() > 0) {
+          EXPECT_THAT(got.implementation, StartsWith("rows"));
+        }
+        EXPECT_TRUE(same_bytes(got.outputs[0], run(Bf16Parts{axis, factor}, x)))
+            << shape.text() << " lying as " << (layout ? layout->text() : "row-major");
+      }
+}
+
 Tensor ints(const std::vector<std::int64_t>& values) {
   Tensor t = Tensor::zeros({DType::i64, {static_cast<std::int64_t>(values.size())}}).value();
   std::copy(values.begin(), values.end(), reinterpret_cast<std::int64_t*>(t.mutable_data()));

@@ -15,6 +15,7 @@
 #include "graph/ops/binary_kind.h"
 #include "graph/ops/unary.h"
 #include "kernels/contract/binary_math.h"
+#include "kernels/contract/float_state.h"
 #include "kernels/contract/unary_math.h"
 
 namespace quern::testing {
@@ -195,6 +196,21 @@ TEST(Simd, HalvesConvertAsTheScalarFunctionsDo) {
   }
 }
 
+// Where threads take denormal floats for 0, those of f16 still are numbers of f32 like others.
+TEST(Simd, HalvesConvertTheSameWhereDenormalsAreFlushed) {
+  const FloatStateScope flushed(flushing);
+  for (const Simd* set : all_sets()) {
+    for (std::uint16_t bits = 0; bits < 0x400; ++bits) {
+      float f = 0;
+      std::uint16_t back = 0;
+      set->half_to_float(&bits, &f, 1);
+      ASSERT_EQ(f, static_cast<float>(bits) * 0x1p-24F);
+      set->float_to_half(&f, &back, 1);
+      ASSERT_EQ(back, bits);
+    }
+  }
+}
+
 TEST(Simd, Bfloats16ConvertAsTheScalarFunctionsDo) {
   std::vector<std::uint16_t> all(65536);
   for (std::size_t i = 0; i < all.size(); ++i) all[i] = static_cast<std::uint16_t>(i);
@@ -211,6 +227,31 @@ TEST(Simd, Bfloats16ConvertAsTheScalarFunctionsDo) {
     set->float_to_bfloat(xs.data(), back.data(), static_cast<std::int64_t>(xs.size()));
     for (std::size_t i = 0; i < xs.size(); ++i)
       ASSERT_EQ(back[i], float_to_bfloat16(xs[i])) << xs[i];
+  }
+}
+
+TEST(Simd, PartsOfBfloat16AreSixteenBits) {
+  constexpr float largest = std::numeric_limits<float>::max();
+  std::vector<float> xs = samples();
+  for (const float x : {largest, -largest, 0x1.FEp127F, 0x1.FFp127F, 1e-45F, -0.0F})
+    xs.push_back(x);
+  const auto value = [](std::uint16_t bits) { return double{bfloat16_to_float(bits)}; };
+  for (const Simd* set : all_sets()) {
+    std::vector<std::uint16_t> high(xs.size());
+    std::vector<std::uint16_t> low(xs.size());
+    set->bfloat_parts(xs.data(), high.data(), low.data(), static_cast<std::int64_t>(xs.size()));
+    for (std::size_t i = 0; i < xs.size(); ++i) {
+      const float x = xs[i];
+      if (!std::isfinite(x)) {
+        ASSERT_EQ(high[i], float_to_bfloat16(x)) << x;
+        ASSERT_EQ(low[i], 0) << x;
+        continue;
+      }
+      ASSERT_TRUE(std::isfinite(value(high[i]))) << x;
+      const double tolerance =
+          std::fabs(double{x}) * (std::fabs(x) > 0x1.FEp127F ? 0x1p-16 : 0x1p-17);
+      ASSERT_LE(std::fabs(value(high[i]) + value(low[i]) - x), tolerance + 0x1p-134) << x;
+    }
   }
 }
 

@@ -6,6 +6,7 @@
 
 #include "engine/vocabulary/guarded.h"
 #include "kernels/contract/cuts.h"
+#include "kernels/contract/float_state.h"
 #include "kernels/contract/openmp.h"
 
 namespace quern::cpu {
@@ -106,6 +107,8 @@ bool may_take_long(const Cost& cost) {
 Status HostContext::run_on_team(const Call& call, std::size_t first, std::size_t end_step) {
   const Team team = program_->team;
   const OpenMpThreads threads(team.threads_of_library());
+  const FloatState kept = float_state();
+  const FloatStatesScope states({kept, kept});
   const Parallel whole(team.threads, nullptr, call.pool);
   const Parallel in_blocks(team.threads, call.stop, call.pool);
   for (std::size_t i = first; i < end_step; ++i) {
@@ -119,6 +122,7 @@ Status HostContext::run_on_team(const Call& call, std::size_t first, std::size_t
     const auto begin =
         call.listener ? std::chrono::steady_clock::now() : std::chrono::steady_clock::time_point();
     if (call.stop) QUERN_TRY(call.stop->check());
+    set_float_state(s.flushes_denormals ? flushing : kept);
     QUERN_TRY(
         s.kernel->run(args, steps_[i].state.get(), may_take_long(s.cost) ? in_blocks : whole));
     if (call.stop) QUERN_TRY(call.stop->check());

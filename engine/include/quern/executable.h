@@ -24,10 +24,28 @@ enum class Math : std::uint8_t {
   // On CPUs with units for matrices of bf16 (AMX): operands and results of products are rounded to
   // bf16, 8 significant bits, sums are f32. Elsewhere the same as f32.
   bf16,
+  // There, too: each factor is the sum of two numbers of bf16, 16 significant bits, and each
+  // product the sum of three, where that takes less time than in f32. Results are f32.
+  bf16x3,
+  // The fastest that keeps 16 bits or more.
+  automatic,
 };
 
-// "f32" or "bf16". Errors: invalid_argument, with the names there are.
+// "f32", "bf16", "bf16x3" or "auto". Errors: invalid_argument, with the names there are.
 Result<Math> math_named(std::string_view name);
+
+// Numbers too small for all their digits (below 2^-126 in f32, 2^-1022 in f64), on the CPU. Where
+// one is a factor, a multiplication takes tens of times as long on many CPUs.
+enum class Denormals : std::uint8_t {
+  // They count as 0 in operators that multiply and add: convolutions, products, recurrent layers,
+  // attention, norms and softmax, with what is fused into these. The threads of a run are as the
+  // host had them after it.
+  flush,
+  keep,
+};
+
+// "flush" or "keep". Errors: invalid_argument, with the names there are.
+Result<Denormals> denormals_named(std::string_view name);
 
 struct CompileOptions {
   // The number of threads of a run, unless the session sets another; 0: as many as the process may
@@ -61,6 +79,7 @@ struct CompileOptions {
   bool order = true;
   bool alias = true;
   Math math = Math::f32;
+  Denormals denormals = Denormals::flush;
   // Kernels may use scratch memory where that makes them faster. If this is off, or if
   // `memory_limit` cannot be met otherwise, each kernel uses the least scratch that variants of
   // about the same speed need.

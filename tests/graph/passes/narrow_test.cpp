@@ -35,6 +35,44 @@ TEST(NarrowProducts, AResultForOthersIsF32) {
     output %4 "y")");
 }
 
+Narrow parts(const Graph&, const Node&) {
+  return Narrow::parts;
+}
+
+// Along the axis that is summed, wherever it is.
+TEST(NarrowProducts, PartsStandBehindEachOther) {
+  expect_narrowed(parts, R"(
+    input %0 "x": f32[3,2]
+    const %1: f32[2,3] = {1, 2, 3, 4, 5, 6}
+    %2: f32[2,2] = MatMul(%0, %1) transpose_a=true transpose_b=true | relu
+    output %2 "y")",
+                  R"(
+    input %0 "x": f32[3,2]
+    %1: bf16[9,2] = Bf16Parts(%0) axis=-2
+    const %2: f32[2,3] = {1, 2, 3, 4, 5, 6}
+    %3: bf16[2,9] = Bf16Parts(%2) axis=-1 factor=right
+    %4: f32[2,2] = MatMul(%1, %3) transpose_a=true transpose_b=true f32_result=true | relu
+    output %4 "y")");
+  expect_narrowed(parts, R"(
+    input %0 "x": f32[1,2,3]
+    const %1: f32[2,2,1] = {1, 2, 3, 4}
+    const %2: f32[2] = {1, 2}
+    %3: f32[1,2,3] = Conv(%0, %1, %2)
+    %4: f32[1,2,3] = Conv(%0, %1)
+    output %3 "y"
+    output %4 "z")",
+                  R"(
+    input %0 "x": f32[1,2,3]
+    %1: bf16[1,6,3] = Bf16Parts(%0) axis=1
+    const %2: f32[2,2,1] = {1, 2, 3, 4}
+    %3: bf16[2,6,1] = Bf16Parts(%2) axis=1 factor=right
+    const %4: f32[2] = {1, 2}
+    %5: f32[1,2,3] = Conv(%1, %3, %4) f32_result=true
+    %6: f32[1,2,3] = Conv(%1, %3) f32_result=true
+    output %5 "y"
+    output %6 "z")");
+}
+
 TEST(NarrowProducts, AResultForProductsAloneIsBf16) {
   expect_narrowed(all, R"(
     input %0 "x": f32[2,3]

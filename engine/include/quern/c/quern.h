@@ -280,15 +280,15 @@ typedef struct quern_compile_options {
   uint64_t microseconds; /* that compiling may take, or timed_out; 0: any time */
   size_t max_plan_bytes; /* of kept plans; 0: a quarter of memory_limit, or no limit without one */
   const quern_thread_pool* thread_pool; /* of the sessions; NULL: OpenMP's threads */
-  const char*
-      math; /* of products of matrices: "f32", or "bf16" on CPUs with units for it; NULL: f32 */
+  const char* math;      /* of products: "f32", "bf16", "bf16x3" or "auto"; NULL: f32 */
+  const char* denormals; /* "flush": 0 in products and sums, or "keep"; NULL: flush */
 } quern_compile_options;
 #define QUERN_COMPILE_OPTIONS_INIT \
-  { sizeof(quern_compile_options), NULL, NULL, 0, 0, 0, 0, NULL, NULL, 0, 0, 0, NULL, NULL }
+  { sizeof(quern_compile_options), NULL, NULL, 0, 0, 0, 0, NULL, NULL, 0, 0, 0, NULL, NULL, NULL }
 
 /* Binds the model to a device. The model stays as it is. `options` may be NULL.
- * Errors: not_found (device, strategy, pool), invalid_argument (math), invalid_model, unsupported,
- * out_of_memory, timed_out. */
+ * Errors: not_found (device, strategy, pool), invalid_argument (math, denormals), invalid_model,
+ * unsupported, out_of_memory, timed_out. */
 QUERN_EXPORT quern_status quern_executable_compile(const quern_model* model,
                                                    const quern_compile_options* options,
                                                    quern_executable** executable);

@@ -113,8 +113,7 @@ typedef struct quern_nn_tenant_options {
   /* Of threads of quern's: the tenant's part, compared with others that share them, from 1 to
    * 1,000,000; 0: 1. */
   int32_t weight;
-  const char*
-      math; /* of products on the CPU: "f32", or "bf16" where it has units for that; NULL: f32 */
+  const char* math; /* of products on the CPU: "f32", "bf16", "bf16x3" or "auto"; NULL: f32 */
 } quern_nn_tenant_options;
 #define QUERN_NN_TENANT_OPTIONS_INIT                                                              \
   {                                                                                               \
