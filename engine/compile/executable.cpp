@@ -12,8 +12,10 @@
 #include "engine/vocabulary/text_util.h"
 #include "graph/passes/pipeline.h"
 #include "graph/passes/precision.h"
+#include "graph/passes/quantized.h"
 #include "graph/text.h"
 #include "kernels/contract/bf16.h"
+#include "kernels/contract/integer_products.h"
 #include "kernels/contract/openmp.h"
 
 namespace quern {
@@ -118,6 +120,31 @@ Result<Denormals> denormals_named(std::string_view name) {
                                             printable(name), "', there is flush and keep"));
 }
 
+namespace {
+
+Result<PlanOptions> plan_options(const CompileOptions& options, const DeviceInfo& device) {
+  PlanOptions plan;
+  plan.max_plans = options.max_plans;
+  plan.memory_limit = options.memory_limit;
+  plan.max_plan_bytes = options.max_plan_bytes ? options.max_plan_bytes : options.memory_limit / 4;
+  plan.reference_only = device.name == "reference";
+  plan.optimize = options.optimize && !plan.reference_only;
+  plan.order = options.order;
+  plan.alias = options.alias;
+  plan.scratch = options.scratch;
+  plan.flush_denormals = options.denormals == Denormals::flush;
+  if (plan.optimize && device.kind == DeviceInfo::Kind::cpu) {
+    plan.convolve_integers = true;
+    if (options.math != Math::f32 && has_bf16_units()) plan.math = options.math;
+  }
+  if (options.strategy.empty()) return plan;
+  plan.strategy = find_strategy(options.strategy);
+  if (!plan.strategy) return none_of("memory strategy", options.strategy, strategies());
+  return plan;
+}
+
+}  // namespace
+
 Result<std::shared_ptr<const Executable>> Executable::compile(Model model,
                                                               std::shared_ptr<Device> device,
                                                               const CompileOptions& options) {
@@ -130,24 +157,7 @@ Result<std::shared_ptr<const Executable>> Executable::compile(Model model,
     auto impl = std::make_unique<Impl>(std::move(model), std::move(device), *pool);
     impl->options = options;
     impl->team = team_of_run(options.threads, options.thread_pool.get());
-    PlanOptions plan;
-    plan.max_plans = options.max_plans;
-    plan.memory_limit = options.memory_limit;
-    plan.max_plan_bytes =
-        options.max_plan_bytes ? options.max_plan_bytes : options.memory_limit / 4;
-    plan.reference_only = impl->device->info().name == "reference";
-    plan.optimize = options.optimize && !plan.reference_only;
-    plan.order = options.order;
-    plan.alias = options.alias;
-    plan.scratch = options.scratch;
-    if (options.math != Math::f32 && plan.optimize && has_bf16_units() &&
-        impl->device->info().kind == DeviceInfo::Kind::cpu)
-      plan.math = options.math;
-    plan.flush_denormals = options.denormals == Denormals::flush;
-    if (!options.strategy.empty()) {
-      plan.strategy = find_strategy(options.strategy);
-      if (!plan.strategy) return none_of("memory strategy", options.strategy, strategies());
-    }
+    QUERN_ASSIGN(PlanOptions plan, plan_options(options, impl->device->info()));
     impl->inputs = impl->model.inputs();
     impl->outputs = impl->model.outputs();
     QUERN_TRY(check_sizes(impl->model.graph()));
@@ -157,6 +167,8 @@ Result<std::shared_ptr<const Executable>> Executable::compile(Model model,
       QUERN_TRY(widen_f16(impl->model.graph()));  // the kernels are f32
       // Plans fuse, once their shapes show every pattern.
       QUERN_TRY(run_passes(impl->model.graph(), {.fuse = false, .stop = &stop}));
+      if (plan.convolve_integers)
+        QUERN_TRY(convolve_dequantized(impl->model.graph(), faster_in_int8));
     }
     impl->model.graph().compact();
     impl->graph_bytes = quern::table_bytes(impl->model.graph());

@@ -9,6 +9,7 @@
 #include "engine/vocabulary/text_util.h"
 #include "graph/passes/narrow.h"
 #include "graph/passes/pipeline.h"
+#include "graph/passes/quantized.h"
 #include "kernels/contract/bf16.h"
 
 namespace quern {
@@ -150,6 +151,7 @@ Result<std::unique_ptr<Program>> PlanTree::lower_within_limit(const Segment& seg
 PlanTree::Planned PlanTree::build(Segment segment, Team team, const Stop* stop) {
   segment.graph.erase_dead();
   if (options_.optimize) QUERN_TRY(run_passes(segment.graph, {.stop = stop}));
+  if (options_.convolve_integers) QUERN_TRY(scale_integer_convolutions(segment.graph));
   if (options_.math == Math::bf16)
     QUERN_TRY(narrow_products(segment.graph, faster_in_bf16));
   else if (options_.math != Math::f32)

@@ -59,10 +59,11 @@ struct PlanOptions {
   bool optimize = true;
   bool order = true;
   bool alias = true;
-  bool scratch = true;          // ignored if `memory_limit` cannot be met otherwise
-  bool half_products = false;   // operands of products may be rounded to f16
-  Math math = Math::f32;        // of products where it is faster than f32
-  bool flush_denormals = true;  // CompileOptions::denormals
+  bool scratch = true;             // ignored if `memory_limit` cannot be met otherwise
+  bool half_products = false;      // operands of products may be rounded to f16
+  Math math = Math::f32;           // of products where it is faster than f32
+  bool convolve_integers = false;  // convolutions of integers that are dequantised, on the CPU
+  bool flush_denormals = true;     // CompileOptions::denormals
 };
 
 class PlanTree;

@@ -72,6 +72,19 @@ Status infer_qlinear_quantized_conv(InferContext& c) {
   return {};
 }
 
+Status infer_conv_integer_to_float(InferContext& c) {
+  const auto& op = c.op<ConvIntegerToFloat>();
+  for (std::size_t i : {1, 4, 6}) QUERN_TRY(c.want_dtype(i, DType::f32));
+  QUERN_TRY(want_parameter(c, 1));
+  QUERN_ASSIGN(auto dims, infer_dims(c, op.window, op.group, conv_qlinear_roles));
+  const Dim channels = dims ? (*dims)[1] : Dim();
+  QUERN_TRY(want_parameter(c, 4, &channels));
+  if (c.dims(6) && !meet(*c.dims(6), {channels}))
+    return c.error(cat(c.describe(6), " must have one element for each output channel"));
+  c.set(0, DType::f32, std::move(dims));
+  return {};
+}
+
 // Checks scale or zero point i of operand `matrix`: per row on the left side, per column on the
 // right.
 Status check_parameter(const InferContext& c, std::size_t i, std::size_t matrix, Factor factor) {
@@ -136,6 +149,16 @@ const OpDef& QLinearConv::def() {
                              .outputs = {1, 1},
                              .infer = infer_qlinear_quantized_conv,
                              .attributes = &op_struct<QLinearConv>};
+  return def;
+}
+
+const OpDef& ConvIntegerToFloat::def() {
+  static constexpr OpDef def{.name = "ConvIntegerToFloat",
+                             .inputs = {6, 7},
+                             .outputs = {1, 1},
+                             .traits = OpTrait::post_ops,
+                             .infer = infer_conv_integer_to_float,
+                             .attributes = &op_struct<ConvIntegerToFloat>};
   return def;
 }
 

@@ -5,11 +5,19 @@
 // The integer operators round once, at the end; the floats between round several times: results may
 // differ by one step. A bias is rounded to a whole number of products' steps, as the integer
 // operators have it, where that changes it by little of a result's step.
+#include "graph/passes/quantized.h"
+
 #include <algorithm>
 #include <cmath>
 #include <cstring>
 #include <limits>
+#include <optional>
+#include <utility>
+#include <variant>
+#include <vector>
 
+#include "graph/ops/binary.h"
+#include "graph/ops/cast.h"
 #include "graph/ops/concat.h"
 #include "graph/ops/conv.h"
 #include "graph/ops/fill.h"
@@ -261,4 +269,135 @@ Result<bool> recognise_qlinear_matmul(Graph& g, NodeId id) {
   return replace_op(g, id, QLinearMatMul{}, std::move(inputs));
 }
 
+namespace {
+
+struct FloatConv {
+  ConvIntegerToFloat op;
+  std::vector<ValueId> inputs;
+  PostOps post_ops;
+  std::vector<ValueId> operands;
+};
+
+using FasterInt8 = std::function<bool(const Shape&, std::int64_t)>;
+
+// conv(dequantize(x), dequantize(w), b)
+std::optional<FloatConv> of_dequantized(Graph& g, const Node& n, const FasterInt8& faster) {
+  const auto* conv = n.as<Conv>();
+  if (!conv || conv->f32_result) return std::nullopt;
+  const auto x = tensor_operand(g, n.inputs[0]);
+  const auto w = weight_operand(g, n.inputs[1], 0);
+  if (!x || !w || !is_constant_expression(g, w->x)) return std::nullopt;
+  const auto shape = g.type(w->x).shape();
+  if (!shape || !faster(*shape, conv->group)) return std::nullopt;
+  const ValueId bias = has_input(n, 2) ? n.inputs[2] : no_value;
+  FloatConv made{{conv->window, conv->group}, {}, n.post_ops, n.operands};
+  made.inputs = {x->x, x->steps.scale, zero_of(g, x->steps),
+                 w->x, w->steps.scale, zero_of(g, w->steps)};
+  if (bias != no_value) made.inputs.push_back(bias);
+  return made;
+}
+
+// A constant [1, C, 1, ...] as [C].
+std::optional<Tensor> list_of_channels(const Graph& g, ValueId v, std::int64_t channels,
+                                       std::size_t rank) {
+  if (!g.value(v).is_constant() || g.type(v).dtype != DType::f32) return std::nullopt;
+  const Tensor& t = g.value(v).constant;
+  const Shape& shape = t.shape();
+  if (t.shape().elements() != channels || shape.rank() > rank) return std::nullopt;
+  const std::size_t before = rank - shape.rank();  // dimensions that broadcasting adds
+  if (channels > 1 && (before > 1 || shape[1 - before] != channels)) return std::nullopt;
+  return t.reshaped({channels});
+}
+
+// The first post-op becomes the bias, where it adds a constant to each channel.
+void take_bias(Graph& g, FloatConv& c, const Shape& y) {
+  if (c.post_ops.empty()) return;
+  const auto* sum = std::get_if<BinaryPostOp>(&c.post_ops.front());
+  if (!sum || sum->kind != BinaryKind::add) return;
+  const std::uint32_t operand = sum->operand;
+  const auto bias = list_of_channels(g, c.operands[operand], y[1], y.rank());
+  if (!bias) return;
+  c.inputs.push_back(g.add_constant(*bias));
+  c.post_ops.erase(c.post_ops.begin());
+  c.operands.erase(c.operands.begin() + operand);
+  for (PostOp& p : c.post_ops)
+    if (auto* later = std::get_if<BinaryPostOp>(&p); later && later->operand > operand)
+      --later->operand;
+}
+
+// The scale that the result of a ConvInteger is multiplied with once it is f32; and that node.
+struct Scaled {
+  const Node* conv = nullptr;
+  ValueId scale = no_value;
+};
+std::optional<Scaled> scaled_conv(const Graph& g, const Node& n) {
+  const auto* product = n.as<Binary>();
+  if (!product || product->kind != BinaryKind::mul) return std::nullopt;
+  for (const std::size_t i : {0, 1}) {
+    const Node* cast = bare<Cast>(g, n.inputs[i]);
+    if (!cast || cast->as<Cast>()->to != DType::f32 || !g.used_once(n.inputs[i])) continue;
+    const Node* conv = bare<ConvInteger>(g, cast->inputs[0]);
+    const auto scale = g.type(n.inputs[1 - i]).shape();
+    if (conv && g.used_once(cast->inputs[0]) && scale && scale->rank() <= 1 &&
+        scale->elements() == 1 && g.type(n.inputs[1 - i]).dtype == DType::f32)
+      return Scaled{conv, n.inputs[1 - i]};
+  }
+  return std::nullopt;
+}
+
+// cast(conv_integer(x, w)) * scale + b
+std::optional<FloatConv> of_integers(Graph& g, const Node& n) {
+  const auto scaled = scaled_conv(g, n);
+  if (!scaled) return std::nullopt;
+  const auto y = g.type(n.outputs[0]).shape();
+  if (!y) return std::nullopt;
+  const ConvInteger& op = *scaled->conv->as<ConvInteger>();
+  FloatConv made{{op.window, op.group}, scaled->conv->inputs, n.post_ops, n.operands};
+  made.inputs.resize(4, no_value);
+  const auto zero = [&](std::size_t role, ValueId of) {
+    const ValueId v = made.inputs[role];
+    return v != no_value ? v : add_number(g, g.type(of).dtype, 0);
+  };
+  const ValueId x = made.inputs[0];
+  const ValueId w = made.inputs[conv_integer_roles.w];
+  const ValueId x_zero = zero(conv_integer_roles.x_zero, x);
+  const ValueId w_zero = zero(conv_integer_roles.w_zero, w);
+  made.inputs = {x, scaled->scale, x_zero, w, add_number(g, DType::f32, 1), w_zero};
+  take_bias(g, made, *y);
+  return made;
+}
+
+}  // namespace
 }  // namespace quern::passes
+
+namespace quern {
+
+namespace {
+
+// Every node of which `made` is something becomes that.
+template <class F>
+Status replace_each(Graph& graph, const F& made_of) {
+  const std::vector<NodeId> order(graph.order().begin(), graph.order().end());
+  for (const NodeId id : order) {
+    std::optional<passes::FloatConv> made = made_of(graph.node(id));
+    if (!made) continue;
+    QUERN_TRY(graph.replace(id, made->op, std::move(made->inputs), std::move(made->post_ops),
+                            std::move(made->operands)));
+  }
+  graph.erase_dead();
+  return {};
+}
+
+}  // namespace
+
+Status convolve_dequantized(
+    Graph& graph, const std::function<bool(const Shape& w, std::int64_t groups)>& faster) {
+  return replace_each(graph,
+                      [&](const Node& n) { return passes::of_dequantized(graph, n, faster); });
+}
+
+Status scale_integer_convolutions(Graph& graph) {
+  return replace_each(graph, [&](const Node& n) { return passes::of_integers(graph, n); });
+}
+
+}  // namespace quern

@@ -39,9 +39,10 @@ struct Int8Operands {
   std::size_t w_zero = none;  // one, or one per column
   std::size_t x_scale = none;
   std::size_t w_scale = none;  // one, or one per column
-  std::size_t y_scale = none;  // none: the result is the i32 sums
+  std::size_t y_scale = none;  // none: the result is f32 with an x_scale, else the i32 sums
   std::size_t y_zero = none;
-  std::size_t bias = none;
+  std::size_t bias = none;      // i32
+  std::size_t f32_bias = none;  // of a result in f32
 };
 constexpr Int8Operands conv_integer_operands{.w = 1, .x_zero = 2, .w_zero = 3};
 constexpr Int8Operands qlinear_conv_operands{.w = 3,
@@ -52,5 +53,7 @@ constexpr Int8Operands qlinear_conv_operands{.w = 3,
                                              .y_scale = 6,
                                              .y_zero = 7,
                                              .bias = 8};
+constexpr Int8Operands conv_integer_to_float_operands{
+    .w = 3, .x_zero = 2, .w_zero = 5, .x_scale = 1, .w_scale = 4, .f32_bias = 6};
 
 }  // namespace quern

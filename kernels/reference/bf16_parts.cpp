@@ -6,6 +6,7 @@
 // is 0.
 #include <cmath>
 
+#include "engine/vocabulary/stop.h"
 #include "graph/numeric.h"
 #include "graph/ops/cast.h"
 #include "kernels/contract/kernel.h"

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Convolutions of 8-bit integers, geometry as in conv.cpp.
 // ConvInteger: y = sum of (x - x_zero) * (w - w_zero), in i32, which wraps.
+// ConvIntegerToFloat: y = that * (x_scale * w_scale) + bias, in f32.
 // QLinearConv: y = saturate(round((that + bias) * (x_scale * w_scale / y_scale)) + y_zero).
 //
 // ONNX: ConvInteger, QLinearConv, opset 10. Scale and zero point of the weights are one for all or
@@ -80,6 +81,18 @@ float scale_of(const ReferenceCall& call, std::size_t i, std::int64_t channel) {
   return call.inputs[i].as<float>()[channel_index(call.inputs[i], channel)];
 }
 
+Status quantized_conv_reference_float(const ReferenceCall& call) {
+  const auto& op = call.as<ConvIntegerToFloat>();
+  auto* y = call.outputs[0].as<float>();
+  convolve_8bit(call, conv_qlinear_roles, op.window, op.group,
+                [&](std::int64_t m, std::int64_t sum) {
+                  const float scale = scale_of(call, 1, 0) * scale_of(call, 4, m);
+                  const float bias = call.has(6) ? call.inputs[6].as<float>()[m] : 0;
+                  *y++ = static_cast<float>(static_cast<std::int32_t>(sum)) * scale + bias;
+                });
+  return {};
+}
+
 Status quantized_conv_reference_qlinear(const ReferenceCall& call) {
   const auto& op = call.as<QLinearConv>();
   const std::int64_t y_zero = zero_point(call, 7, 0);
@@ -141,6 +154,11 @@ Selection quantized_conv_select_integer(const KernelRequest& r) {
   return select_channels_last(r, conv_integer_operands, op.window, op.group);
 }
 
+Selection quantized_conv_select_float(const KernelRequest& r) {
+  const auto& op = r.as<ConvIntegerToFloat>();
+  return select_channels_last(r, conv_integer_to_float_operands, op.window, op.group);
+}
+
 Selection quantized_conv_select_qlinear(const KernelRequest& r) {
   const auto& op = r.as<QLinearConv>();
   return select_channels_last(r, qlinear_conv_operands, op.window, op.group);
@@ -148,6 +166,8 @@ Selection quantized_conv_select_qlinear(const KernelRequest& r) {
 
 constexpr CpuImplementation quantized_conv_integer_implementations[] = {
     {"int8", quantized_conv_select_integer}};
+constexpr CpuImplementation quantized_conv_float_implementations[] = {
+    {"int8", quantized_conv_select_float}};
 constexpr CpuImplementation quantized_conv_qlinear_implementations[] = {
     {"int8", quantized_conv_select_qlinear}};
 
@@ -158,6 +178,13 @@ const OpKernels& ConvInteger::kernels() {
                                    .cpu = quantized_conv_integer_implementations,
                                    .flops = quantized_conv_flops<conv_integer_roles.w>,
                                    .gpu = gpu::select_conv_integer};
+  return table;
+}
+
+const OpKernels& ConvIntegerToFloat::kernels() {
+  static constexpr OpKernels table{.reference = {quantized_conv_reference_float},
+                                   .cpu = quantized_conv_float_implementations,
+                                   .flops = quantized_conv_flops<conv_qlinear_roles.w>};
   return table;
 }
 

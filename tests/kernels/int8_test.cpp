@@ -223,6 +223,31 @@ TEST(QLinearConvKernel, IsTheReferenceToTheBit) {
     }
 }
 
+template <class X, class W>
+void check_conv_to_float(const Int8Conv& c, bool with_bias) {
+  RandomTensors random(6);
+  const std::int64_t m = c.w[0];
+  std::vector<Tensor> inputs = {
+      random.bytes<X>(c.x), tensor<float>({}, {0.3f}),       random.bytes<X>({}),
+      random.bytes<W>(c.w), random.floats({m}, 0.01f, 4.0f), random.bytes<W>({m})};
+  if (with_bias) inputs.push_back(random.floats({m}, -1000, 1000));
+  const ConvIntegerToFloat op{.window = c.window, .group = c.group};
+  const SelectedRun got = run_selected(op, inputs, {3, 5});
+  EXPECT_THAT(got.implementation, StartsWith("int8"));
+  EXPECT_TRUE(same_bytes(got.outputs[0], run(op, inputs)))
+      << c.x.text() << " by " << c.w.text() << " in " << c.group << " groups";
+}
+
+TEST(ConvIntegerToFloatKernel, IsTheReferenceToTheBit) {
+  unsigned at = 0;
+  for (const Int8Conv& c : int8_convs)
+    for (bool with_bias : {true, false}) {
+      if (sanitized && at++ % 3 != 0) continue;  // as above
+      check_conv_to_float<u8, i8>(c, with_bias);
+      check_conv_to_float<i8, u8>(c, with_bias);
+    }
+}
+
 struct MatMulCase {
   Shape a, b;
 };

@@ -72,6 +72,28 @@ Tensor zero(u8 v) {
   return tensor<u8>({}, {v});
 }
 
+TEST(ConvIntegerToFloat, ScalesTheSumsAndAddsTheBias) {
+  const Tensor x = tensor<u8>({1, 1, 2}, {10, 200});
+  const Tensor w = tensor<i8>({2, 1, 1}, {1, -1});
+  const Tensor scales = tensor<float>({2}, {0.5f, 2});
+  const Tensor zeros = tensor<i8>({2}, {0, 1});
+  const auto bare = run(ConvIntegerToFloat{}, {x, conv_scale(0.25f), zero(8), w, scales, zeros});
+  EXPECT_THAT(values<float>(bare), ElementsAre(0.25f, 24, -2, -192));
+  const auto y = run(ConvIntegerToFloat{}, {x, conv_scale(0.25f), zero(8), w, scales, zeros,
+                                            tensor<float>({2}, {1, -0.5f})});
+  EXPECT_THAT(values<float>(y), ElementsAre(1.25f, 25, -2.5f, -192.5f));
+}
+
+TEST(ConvIntegerToFloat, RefusesWhatDoesNotFit) {
+  const Tensor x = tensor<u8>({1, 1, 1}, {7});
+  const auto with = [&](const Tensor& w_scale, const Tensor& bias) {
+    return error_of(ConvIntegerToFloat{}, {x, conv_scale(1), zero(0), x, w_scale, zero(0), bias});
+  };
+  EXPECT_CONTAINS(with(tensor<float>({2}, {1, 1}), absent()), "input 4 (f32[2]) must be a scalar");
+  EXPECT_CONTAINS(with(conv_scale(1), tensor<float>({2}, {1, 1})), "one element for each output");
+  EXPECT_CONTAINS(with(conv_scale(1), tensor<std::int32_t>({1}, {1})), "f32");
+}
+
 TEST(QLinearConv, RequantizesWithHalvesToEven) {
   const Tensor x = tensor<u8>({1, 1, 4}, {1, 3, 5, 255});
   const Tensor w = tensor<u8>({1, 1, 1}, {1});

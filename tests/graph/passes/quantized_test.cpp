@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "graph/passes/quantized.h"
+
 #include "tests/graph/passes/golden.h"
 
 namespace quern::testing {
@@ -262,6 +264,118 @@ TEST(CancelQuantize, StaysWhere16BitsLoseSteps) {
     %3: bf16[4] = Dequantize(%0, %1, %2)
     %4: u8[4] = Quantize(%3, %1, %2)
     output %4 "y")");
+}
+
+// ---- integer convolutions whose result is f32
+
+void expect_converted(std::string_view before, std::string_view after) {
+  const Graph original = graph_of(before);
+  Graph g = original.clone();
+  const auto always = [](const Shape&, std::int64_t) { return true; };
+  ASSERT_TRUE(convolve_dequantized(g, always).ok());
+  ASSERT_TRUE(scale_integer_convolutions(g).ok());
+  expect_is(g, original, after, 1e-6);
+}
+
+// The bias need not be a whole number of steps.
+TEST(ConvIntegerToFloat, OfDequantizedTensors) {
+  expect_converted(R"(
+    input %0 "x": u8[1,2,3]
+    const %1: f32[] = {0.5}
+    const %2: u8[] = {3}
+    const %3: i8[2,2,1] = {1, -2, 3, 4}
+    const %4: f32[2] = {0.25, 0.3}
+    const %5: f32[2] = {1.01, -1}
+    %6: f32[1,2,3] = Dequantize(%0, %1, %2)
+    %7: f32[2,2,1] = Dequantize(%3, %4) axis=0
+    %8: f32[1,2,3] = Conv(%6, %7, %5)
+    %9: f32[1,2,3] = Unary(%8) kind=relu
+    output %8 "y"
+    output %9 "z")",
+                   R"(
+    input %0 "x": u8[1,2,3]
+    const %1: f32[] = {0.5}
+    const %2: u8[] = {3}
+    const %3: i8[2,2,1] = {1, -2, 3, 4}
+    const %4: f32[2] = {0.25, 0.3}
+    const %5: i8[] = {0}
+    const %6: f32[2] = {1.01, -1}
+    %7: f32[1,2,3] = ConvIntegerToFloat(%0, %1, %2, %3, %4, %5, %6)
+    %8: f32[1,2,3] = Unary(%7) kind=relu
+    output %7 "y"
+    output %8 "z")");
+}
+
+// Weights that come as an input, and what the callback refuses, stay.
+TEST(ConvIntegerToFloat, StaysWhereWeightsAreNoConstantsOrNothingIsGained) {
+  const std::string_view weights_from_outside = R"(
+    input %0 "x": u8[1,2,3]
+    const %1: f32[] = {0.5}
+    input %2 "w": i8[2,2,1]
+    %3: f32[1,2,3] = Dequantize(%0, %1)
+    %4: f32[2,2,1] = Dequantize(%2, %1)
+    %5: f32[1,2,3] = Conv(%3, %4)
+    output %5 "y")";
+  Graph g = graph_of(weights_from_outside);
+  ASSERT_TRUE(convolve_dequantized(g, [](const Shape&, std::int64_t) { return true; }).ok());
+  EXPECT_EQ(plain_text(g), plain_text(graph_of(weights_from_outside)));
+  const std::string_view dequantized = R"(
+    input %0 "x": u8[1,2,3]
+    const %1: f32[] = {0.5}
+    const %2: i8[2,2,1] = {1, -2, 3, 4}
+    %3: f32[1,2,3] = Dequantize(%0, %1)
+    %4: f32[2,2,1] = Dequantize(%2, %1)
+    %5: f32[1,2,3] = Conv(%3, %4)
+    output %5 "y")";
+  Graph refused = graph_of(dequantized);
+  ASSERT_TRUE(convolve_dequantized(refused, [](const Shape&, std::int64_t) { return false; }).ok());
+  EXPECT_EQ(plain_text(refused), plain_text(graph_of(dequantized)));
+}
+
+// As exporters of dynamic quantisation write it, with the scale known at run time alone.
+TEST(ConvIntegerToFloat, OfIntegersThatAreCastAndScaled) {
+  expect_converted(R"(
+    input %0 "x": u8[1,2,3]
+    input %1 "scale": f32[]
+    input %2 "zero": u8[]
+    const %3: i8[2,2,1] = {1, -2, 3, 4}
+    const %4: f32[1,2,1] = {1, 2}
+    %5: i32[1,2,3] = ConvInteger(%0, %3, %2)
+    %6: f32[1,2,3] = Cast(%5)
+    %7: f32[1,2,3] = Binary(%6, %1) kind=mul | add(%4) | relu | add(%6)
+    output %7 "y")",
+                   R"(
+    input %0 "x": u8[1,2,3]
+    input %1 "scale": f32[]
+    input %2 "zero": u8[]
+    const %3: i8[2,2,1] = {1, -2, 3, 4}
+    const %4: f32[1,2,1] = {1, 2}
+    %5: i32[1,2,3] = ConvInteger(%0, %3, %2)
+    %6: f32[1,2,3] = Cast(%5)
+    %7: f32[1,2,3] = Binary(%6, %1) kind=mul | add(%4) | relu | add(%6)
+    output %7 "y")");
+  expect_converted(R"(
+    input %0 "x": u8[1,2,3]
+    input %1 "scale": f32[]
+    input %2 "zero": u8[]
+    input %3 "r": f32[1,2,3]
+    const %4: i8[2,2,1] = {1, -2, 3, 4}
+    const %5: f32[2,1] = {1, 2}
+    %6: i32[1,2,3] = ConvInteger(%0, %4, %2)
+    %7: f32[1,2,3] = Cast(%6)
+    %8: f32[1,2,3] = Binary(%1, %7) kind=mul | add(%5) | relu | add(%3)
+    output %8 "y")",
+                   R"(
+    input %0 "x": u8[1,2,3]
+    input %1 "scale": f32[]
+    input %2 "zero": u8[]
+    input %3 "r": f32[1,2,3]
+    const %4: i8[2,2,1] = {1, -2, 3, 4}
+    const %5: f32[] = {1}
+    const %6: i8[] = {0}
+    const %7: f32[2] = {1, 2}
+    %8: f32[1,2,3] = ConvIntegerToFloat(%0, %1, %2, %4, %5, %6, %7) | relu | add(%3)
+    output %8 "y")");
 }
 
 }  // namespace
