@@ -27,11 +27,11 @@ double process_ms_of(const Work& work) {
   return process_ms() - before;
 }
 
-/// The least of at most five measures; the first that is below `limit` is the last.
+/// The least of at most nine measures; the first that is below `limit` is the last.
 template <class Measure>
 double least_of(double limit, const Measure& measure) {
   double least = measure();
-  for (int i = 0; i < 4 && !(least < limit); ++i) least = std::min(least, measure());
+  for (int i = 0; i < 8 && !(least < limit); ++i) least = std::min(least, measure());
   return least;
 }
 
