@@ -315,6 +315,11 @@ void take_bias(Graph& g, FloatConv& c, const Shape& y) {
   const auto* sum = std::get_if<BinaryPostOp>(&c.post_ops.front());
   if (!sum || sum->kind != BinaryKind::add) return;
   const std::uint32_t operand = sum->operand;
+  const auto reads = [&](const PostOp& p) {
+    const auto* other = std::get_if<BinaryPostOp>(&p);
+    return other && other->operand == operand;
+  };
+  if (std::ranges::count_if(c.post_ops, reads) > 1) return;
   const auto bias = list_of_channels(g, c.operands[operand], y[1], y.rank());
   if (!bias) return;
   c.inputs.push_back(g.add_constant(*bias));

@@ -100,7 +100,7 @@ Narrow faster_in_bf16x3(const Graph& graph, const Node& node) {
   constexpr std::int64_t few_channels = 64;
   constexpr double least_uses = 96;  // of each number of x
   const auto* conv = node.as<Conv>();
-  const std::int64_t few_rows = conv ? 128 : 16;
+  const std::int64_t few_rows = conv ? 128 : 64;
   if (!is_large_product(graph, node) || (conv && conv->group > 1)) return Narrow::nothing;
   const auto x = graph.type(node.inputs[0]).shape();
   const auto w = graph.type(node.inputs[1]).shape();
