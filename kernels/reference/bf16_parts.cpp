@@ -6,9 +6,9 @@
 // is 0.
 #include <cmath>
 
-#include "engine/vocabulary/stop.h"
 #include "graph/numeric.h"
 #include "graph/ops/cast.h"
+#include "kernels/contract/iterate.h"
 #include "kernels/contract/kernel.h"
 #include "kernels/cpu/bf16_parts_rows.h"
 
