@@ -11,7 +11,7 @@
 namespace quern {
 
 // What of a Conv or a MatMul may be rounded. `parts`: each factor is the sum of two numbers of
-// bf16, and each term of the product of three terms (Bf16Parts): 16 significant bits instead of 8.
+// bf16, and three products stand in the place of one (Bf16Parts): 16 significant bits, not 8.
 enum class Narrow : std::uint8_t { nothing, factors, result_too, parts };
 
 // Products of matrices in bf16 with sums in f32, for devices that multiply those faster: the
