@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// How a thread's CPU treats denormal numbers (below 2^-126 in f32): where one is an operand or a
-// result of a multiplication, that takes some 150 cycles instead of 4 on many CPUs.
+// How a thread's CPU treats denormal numbers (below 2^-126 in f32): a network with many among its
+// weights takes a hundred times as long where they are computed with (docs/precision.md).
 #pragma once
 
 #include <cstdint>

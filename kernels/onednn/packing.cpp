@@ -52,7 +52,7 @@ bool is_packed_here(const Md& from, const Md& to) {
 void flush_denormals(std::byte* packed, std::size_t bytes) {
   auto* const v = reinterpret_cast<float*>(packed);
   for (std::size_t i = 0; i < bytes / sizeof(float); ++i)
-    v[i] = std::fabs(v[i]) < std::numeric_limits<float>::min() ? 0 : v[i];
+    v[i] = std::fabs(v[i]) < std::numeric_limits<float>::min() ? std::copysign(0.0F, v[i]) : v[i];
 }
 
 Status reorder_constant(const KernelRequest& request, const Tensor& t, const Md& from, const Md& to,

@@ -332,28 +332,22 @@ TEST(ConvIntegerToFloat, StaysWhereWeightsAreNoConstantsOrNothingIsGained) {
   EXPECT_EQ(plain_text(refused), plain_text(graph_of(dequantized)));
 }
 
+TEST(ConvIntegerToFloat, StaysWhereTheSumsAreReadUnscaledToo) {
+  const std::string_view read_twice = R"(
+    input %0 "x": u8[1,2,3]
+    input %1 "scale": f32[]
+    input %2 "zero": u8[]
+    const %3: i8[2,2,1] = {1, -2, 3, 4}
+    const %4: f32[1,2,1] = {1, 2}
+    %5: i32[1,2,3] = ConvInteger(%0, %3, %2)
+    %6: f32[1,2,3] = Cast(%5)
+    %7: f32[1,2,3] = Binary(%6, %1) kind=mul | add(%4) | relu | add(%6)
+    output %7 "y")";
+  expect_converted(read_twice, read_twice);
+}
+
 // As exporters of dynamic quantisation write it, with the scale known at run time alone.
 TEST(ConvIntegerToFloat, OfIntegersThatAreCastAndScaled) {
-  expect_converted(R"(
-    input %0 "x": u8[1,2,3]
-    input %1 "scale": f32[]
-    input %2 "zero": u8[]
-    const %3: i8[2,2,1] = {1, -2, 3, 4}
-    const %4: f32[1,2,1] = {1, 2}
-    %5: i32[1,2,3] = ConvInteger(%0, %3, %2)
-    %6: f32[1,2,3] = Cast(%5)
-    %7: f32[1,2,3] = Binary(%6, %1) kind=mul | add(%4) | relu | add(%6)
-    output %7 "y")",
-                   R"(
-    input %0 "x": u8[1,2,3]
-    input %1 "scale": f32[]
-    input %2 "zero": u8[]
-    const %3: i8[2,2,1] = {1, -2, 3, 4}
-    const %4: f32[1,2,1] = {1, 2}
-    %5: i32[1,2,3] = ConvInteger(%0, %3, %2)
-    %6: f32[1,2,3] = Cast(%5)
-    %7: f32[1,2,3] = Binary(%6, %1) kind=mul | add(%4) | relu | add(%6)
-    output %7 "y")");
   expect_converted(R"(
     input %0 "x": u8[1,2,3]
     input %1 "scale": f32[]
