@@ -135,6 +135,15 @@ Dim size_by_scale(Dim in, const ResizeAxis& as_if_one) {
   return as_if_one.scale == 1 ? in : Dim();
 }
 
+// Parts are made along one resized axis.
+Status check_part(const InferContext& c, const Resize& op, const std::vector<bool>& resized) {
+  if (op.part.empty()) return {};
+  if (op.part.size() != 5 || op.part[0] < 0 || op.part[0] >= std::ssize(resized) ||
+      !resized[static_cast<std::size_t>(op.part[0])])
+    return c.error(cat("part ", list_text(op.part), " is none along a resized axis"));
+  return {};
+}
+
 Status infer_resize(InferContext& c) {
   const auto& op = c.op<Resize>();
   QUERN_TRY(check_types(c, op));
@@ -143,6 +152,7 @@ Status infer_resize(InferContext& c) {
   Dims y = *c.dims(0);
   if (y.size() > Shape::max_rank) return c.unsupported(cat("rank ", y.size()));
   QUERN_ASSIGN(const std::vector<bool> resized, resized_axes(c, op, y.size()));
+  QUERN_TRY(check_part(c, op, resized));
   Shape in;
   bool open = false;
   for (std::size_t d = 0; d < y.size(); ++d) {
@@ -158,7 +168,8 @@ Status infer_resize(InferContext& c) {
   const bool by_sizes = operands.sizes.present() && operands.sizes.type.shape.elements() > 0;
   for (std::size_t d = 0; d < y.size(); ++d) {
     if (!resized[d]) continue;
-    if (unknown || (open && by_sizes && op.aspect != AspectPolicy::stretch)) {
+    const bool is_open_part = !op.part.empty() && open;
+    if (unknown || is_open_part || (open && by_sizes && op.aspect != AspectPolicy::stretch)) {
       y[d] = Dim();
     } else {
       y[d] = y[d].known() ? Dim(axes[d].out)

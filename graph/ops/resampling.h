@@ -37,13 +37,18 @@ struct Resize {
   bool exclude_outside = false;
   bool antialias = false;
   Ints axes;  // empty: all
+  // Not in ONNX. The input and the result are parts of larger tensors along one axis: {axis, size
+  // of the larger input, first element of it that is there, first element of the result, their
+  // number}. Scales or sizes are those of the whole; taps beyond the part fall on its edge. Empty:
+  // all.
+  Ints part;
 
   template <class S, class F>
   static void fields(S& s, F&& f) {
     f("mode", s.mode), f("coordinates", s.coordinates), f("nearest", s.nearest);
     f("aspect", s.aspect), f("cubic_coeff_a", s.cubic_coeff_a);
     f("extrapolation_value", s.extrapolation_value), f("exclude_outside", s.exclude_outside);
-    f("antialias", s.antialias), f("axes", s.axes);
+    f("antialias", s.antialias), f("axes", s.axes), f("part", s.part);
   }
   static const OpDef& def();
   static const OpKernels& kernels();

@@ -7,6 +7,7 @@
 #include "engine/vocabulary/text_util.h"
 #include "graph/numeric.h"
 #include "graph/operands.h"
+#include "graph/ops/infer.h"
 #include "graph/ops/resampling.h"
 
 namespace quern {
@@ -56,6 +57,28 @@ void keep_aspect(AspectPolicy policy, std::span<ResizeAxis* const> resized) {
   }
 }
 
+bool has_part(const Resize& op, const Shape& in) {
+  return !op.part.empty() && op.part[0] >= 0 && op.part[0] < static_cast<std::int64_t>(in.rank());
+}
+
+// The axis was resolved for the whole; `in` is the size of the part.
+Status take_part(const Resize& op, std::int64_t in, ResizeAxis& axis) {
+  const auto is_inside = [](std::int64_t first, std::int64_t size, std::int64_t whole) {
+    return first >= 0 && size >= 0 && first <= whole && size <= whole - first;
+  };
+  const std::int64_t out = op.part[4];
+  if (!is_inside(op.part[2], in, axis.in) || !is_inside(op.part[3], out, axis.out) ||
+      (in == 0 && out > 0))
+    return invalid(cat("part ", list_text(op.part), " lies outside of what it is a part of"));
+  axis.before_in = op.part[2];
+  axis.behind_in = axis.in - in - axis.before_in;
+  axis.before_out = op.part[3];
+  axis.behind_out = axis.out - out - axis.before_out;
+  axis.in = in;
+  axis.out = out;
+  return {};
+}
+
 }  // namespace
 
 Status resolve_resize(const Resize& op, const Shape& in, const ResizeOperands& operands,
@@ -69,7 +92,13 @@ Status resolve_resize(const Resize& op, const Shape& in, const ResizeOperands& o
   const bool has_region = op.coordinates == CoordinateMode::tf_crop_and_resize;
   if (has_region && count_of(operands.roi) != 2 * wanted)
     return invalid(cat("roi must have ", 2 * n, " elements"));
+  if (!op.part.empty() && (op.part.size() != 5 || !has_part(op, in) || op.part[1] < 0))
+    return invalid(cat("part ", list_text(op.part), " is none of a tensor of rank ", in.rank()));
   for (std::size_t d = 0; d < in.rank(); ++d) axes[d] = {.in = in[d], .out = in[d]};
+  if (has_part(op, in)) {
+    ResizeAxis& axis = axes[static_cast<std::size_t>(op.part[0])];
+    axis.in = axis.out = op.part[1];
+  }
   std::array<ResizeAxis*, Shape::max_rank> resized{};
   for (std::size_t i = 0; i < n; ++i) {
     const auto at = static_cast<std::int64_t>(i);
@@ -82,23 +111,25 @@ Status resolve_resize(const Resize& op, const Shape& in, const ResizeOperands& o
     axis.roi_end = float_element(operands.roi, at + wanted);
   }
   if (!by_scales) keep_aspect(op.aspect, std::span(resized).first(n));
-  return {};
+  if (!has_part(op, in)) return {};
+  const auto d = static_cast<std::size_t>(op.part[0]);
+  return take_part(op, in[d], axes[d]);
 }
 
 double resize_coordinate(CoordinateMode mode, const ResizeAxis& a, std::int64_t index) {
   const auto x = static_cast<double>(index);
-  if (a.is_identity()) return x;
-  const auto in = static_cast<double>(a.in);
+  if (a.keeps_elements()) return x;
+  const auto in = static_cast<double>(a.whole_in());
   const double half_pixel = (x + 0.5) / a.scale - 0.5;
   switch (mode) {
     case CoordinateMode::half_pixel: return half_pixel;
     case CoordinateMode::half_pixel_symmetric:
-      return in / 2 * (1 - static_cast<double>(a.out) / a.unrounded()) + half_pixel;
-    case CoordinateMode::pytorch_half_pixel: return a.out > 1 ? half_pixel : 0;
+      return in / 2 * (1 - static_cast<double>(a.whole_out()) / a.unrounded()) + half_pixel;
+    case CoordinateMode::pytorch_half_pixel: return a.whole_out() > 1 ? half_pixel : 0;
     case CoordinateMode::align_corners: return index == 0 ? 0 : x * (in - 1) / (a.unrounded() - 1);
     case CoordinateMode::asymmetric: return x / a.scale;
     case CoordinateMode::tf_crop_and_resize:
-      if (a.out <= 1) return (a.roi_begin + a.roi_end) / 2 * (in - 1);
+      if (a.whole_out() <= 1) return (a.roi_begin + a.roi_end) / 2 * (in - 1);
       return (in - 1) * (a.roi_begin + x * (a.roi_end - a.roi_begin) / (a.unrounded() - 1));
     case CoordinateMode::tf_half_pixel_for_nn: return (x + 0.5) / a.scale;
   }
@@ -137,8 +168,11 @@ double stretch(const Resize& op, double scale) {
   return op.antialias ? std::max(1 / scale, 1.0) : 1;
 }
 
-std::int64_t clamped(double index, std::int64_t size) {
-  return static_cast<std::int64_t>(std::clamp(index, 0.0, static_cast<double>(size - 1)));
+// The element of the part that a tap of the whole falls on.
+std::int64_t clamped(double index, const ResizeAxis& axis) {
+  const double whole = std::clamp(index, 0.0, static_cast<double>(axis.whole_in() - 1));
+  return std::clamp<std::int64_t>(static_cast<std::int64_t>(whole) - axis.before_in, 0,
+                                  axis.in - 1);
 }
 
 // Taps by index; those outside of the input fall on its edge, and those of weight 0 fall away (so
@@ -174,18 +208,17 @@ std::size_t interpolating_taps(const Resize& op, const ResizeAxis& axis, double 
   TapList list(taps);
   // Farther out, all taps are clamped to the same edge; a double could not count them.
   const double reach = support(op) * wide + 1;
-  x = std::clamp(x, -reach, static_cast<double>(axis.in) + reach);
+  x = std::clamp(x, -reach, static_cast<double>(axis.whole_in()) + reach);
   const double last = std::floor(x + support(op) * wide);
   // NOLINTNEXTLINE(clang-analyzer-security.FloatLoopCounter): whole numbers; none if x is NaN
   for (double i = std::ceil(x - support(op) * wide); i <= last && !check.spend(8); ++i) {
-    const bool outside = i < 0 || i > static_cast<double>(axis.in - 1);
+    const bool outside = i < 0 || i > static_cast<double>(axis.whole_in() - 1);
     if (outside && op.exclude_outside) continue;
     const double t = (i - x) / wide;
-    list.add(clamped(i, axis.in),
-             op.mode == ResizeMode::linear ? hat(t) : cubic(op.cubic_coeff_a, t));
+    list.add(clamped(i, axis), op.mode == ResizeMode::linear ? hat(t) : cubic(op.cubic_coeff_a, t));
   }
   if (op.antialias || op.exclude_outside) list.normalise();
-  if (list.size() == 0) list.add(clamped(x, axis.in), 1);
+  if (list.size() == 0) list.add(clamped(x, axis), 1);
   return list.size();
 }
 
@@ -193,23 +226,25 @@ std::size_t interpolating_taps(const Resize& op, const ResizeAxis& axis, double 
 
 std::size_t max_resize_taps(const Resize& op, std::int64_t in, std::int64_t out) {
   if (op.mode == ResizeMode::nearest || in == 0 || out == 0) return 1;
-  // The scale is at least (out - 0.5) / in, whichever way it was rounded.
-  const double scale = (static_cast<double>(out) - 0.5) / static_cast<double>(in);
+  // The scale is at least (out - 0.5) / in, whichever way it was rounded. A part tells nothing of
+  // it, but has no more taps than elements.
+  const double scale = op.part.empty() ? (static_cast<double>(out) - 0.5) / static_cast<double>(in)
+                                       : 1.0 / static_cast<double>(in);
   const double most = 2 * support(op) * stretch(op, scale) + 2;
   return static_cast<std::size_t>(std::min(most, static_cast<double>(in)));
 }
 
 std::size_t resize_taps(const Resize& op, const ResizeAxis& axis, std::int64_t x, StopCheck& check,
                         std::span<ResizeTap> taps) {
-  const double at = resize_coordinate(op.coordinates, axis, x);
+  const double at = resize_coordinate(op.coordinates, axis, axis.before_out + x);
   // A coordinate that is an integer, a half or the edge to float precision is meant to be exactly
   // that, since a scale such as 1/3 is not exact. Rounded only where the result is discontinuous.
   const auto rounded = static_cast<double>(static_cast<float>(at));
   if (op.coordinates == CoordinateMode::tf_crop_and_resize &&
-      !(rounded >= 0 && rounded <= static_cast<double>(axis.in - 1)))
+      !(rounded >= 0 && rounded <= static_cast<double>(axis.whole_in() - 1)))
     return 0;
   if (op.mode != ResizeMode::nearest) return interpolating_taps(op, axis, at, check, taps);
-  taps[0] = {clamped(round_to_nearest(op.nearest, rounded), axis.in), 1};
+  taps[0] = {clamped(round_to_nearest(op.nearest, rounded), axis), 1};
   return 1;
 }
 

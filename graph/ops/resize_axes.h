@@ -22,12 +22,24 @@ enum class CoordinateMode : std::uint8_t;
 struct ResizeAxis {
   std::int64_t in = 1;
   std::int64_t out = 1;
+  // Resize::part: the elements of the whole that lie before and behind these.
+  std::int64_t before_in = 0;
+  std::int64_t behind_in = 0;
+  std::int64_t before_out = 0;
+  std::int64_t behind_out = 0;
   double scale = 1;  // as given: in * scale is the output size before it was rounded
   double roi_begin = 0;
   double roi_end = 1;
 
-  double unrounded() const { return static_cast<double>(in) * scale; }
-  bool is_identity() const { return in == out && scale == 1 && roi_begin == 0 && roi_end == 1; }
+  std::int64_t whole_in() const { return before_in + in + behind_in; }
+  std::int64_t whole_out() const { return before_out + out + behind_out; }
+  double unrounded() const { return static_cast<double>(whole_in()) * scale; }
+  // True if each element is its own result.
+  bool is_identity() const { return keeps_elements() && in == out && before_in == before_out; }
+  // The same of the whole.
+  bool keeps_elements() const {
+    return whole_in() == whole_out() && scale == 1 && roi_begin == 0 && roi_end == 1;
+  }
   bool operator==(const ResizeAxis&) const = default;
 };
 
@@ -42,8 +54,8 @@ struct ResizeOperands {
 Status resolve_resize(const Resize& op, const Shape& in, const ResizeOperands& operands,
                       ResizeAxes& axes);
 
-// The coordinate in the input (in elements, possibly outside of it) of output element x of the
-// axis. An axis that keeps its size is mapped to itself in every mode.
+// The coordinate in the whole input (in elements, possibly outside of it) of element x of the whole
+// output. An axis that keeps its size is mapped to itself in every mode.
 double resize_coordinate(CoordinateMode mode, const ResizeAxis& axis, std::int64_t x);
 
 struct ResizeTap {
