@@ -230,25 +230,71 @@ class Scheduler {
     }
   }
 
-  // All operands of a step in place, or else one by one.
+  // Operands that were made shortly before their copy, and all others.
+  enum class Wait : std::uint8_t { brief, lasting };
+
   void spare_copies() {
+    std::vector<std::uint32_t> steps;
+    for (std::uint32_t step : answer_.schedule.order)
+      if (std::ranges::any_of(g_.steps[step].shares, &Share::is_copy)) steps.push_back(step);
     Groups groups(g_, answer_.schedule);
-    for (std::uint32_t step : std::vector(answer_.schedule.order)) {
-      if (work_.is_spent()) return;
-      if (std::ranges::none_of(g_.steps[step].shares, &Share::is_copy)) continue;
-      if (spare(g_.steps[step].shares, groups)) continue;
-      for (const Share& share : g_.steps[step].shares) spare({&share, 1}, groups);
+    // One step after the other finds somewhat more, where there is work for so many bounds.
+    const std::uint64_t each = 64 * (g_.buffers.size() + g_.steps.size());
+    if (2 * each * steps.size() <= work_.left())
+      for (const std::uint32_t& step : steps) spare({&step, 1}, groups);
+    else
+      spare(steps, groups);
+    if (options_.most_wait < answer_.schedule.order.size())
+      for (std::uint32_t step : steps) spare_late(step, groups);
+  }
+
+  // All copies at once, or else those of each half of the steps, down to one operand of one step.
+  void spare(std::span<const std::uint32_t> steps, Groups& groups) {
+    if (steps.empty() || work_.is_spent()) return;
+    std::vector<Join> joins;
+    for (std::uint32_t step : steps) {
+      std::vector<Join> more = join_all(groups, shares_of(step, groups, Wait::brief));
+      joins.insert(joins.end(), more.begin(), more.end());
+    }
+    if (keep(joins, groups, answer_.bound)) return;
+    if (steps.size() > 1) {
+      spare(steps.first(steps.size() / 2), groups);
+      spare(steps.subspan(steps.size() / 2), groups);
+      return;
+    }
+    for (const Share& share : shares_of(steps[0], groups, Wait::brief)) {
+      joins = join_all(groups, {&share, 1});
+      keep(joins, groups, answer_.bound);
     }
   }
 
-  // Accepted unless the bound rises: the copy is spared in any case.
-  bool spare(std::span<const Share> shares, Groups& groups) {
-    Schedule& s = answer_.schedule;
-    std::vector<Join> joins = join_all(s, groups, shares);
+  // Operands that wait leave a hole in the result: a large one where they are the smaller part.
+  void spare_late(std::uint32_t step, Groups& groups) {
+    const std::vector<Share> shares = shares_of(step, groups, Wait::lasting);
+    if (shares.empty() || work_.is_spent()) return;
+    std::uint64_t bytes = 0;
+    for (const Share& share : shares) bytes += g_.buffers[share.operand].size;
+    if (4 * bytes < 3 * g_.buffers[shares[0].result].size) return;
+    std::vector<Join> joins = join_all(groups, shares);
+    keep(joins, groups, answer_.bound);
+  }
+
+  std::vector<Share> shares_of(std::uint32_t step, const Groups& groups, Wait wait) const {
+    std::vector<Share> shares;
+    for (const Share& share : g_.steps[step].shares) {
+      const Groups::Range used = groups.used[answer_.schedule.aliases[share.operand].root];
+      const bool waits = used.first < used.last && used.last - used.first > options_.most_wait;
+      if (share.is_copy && waits == (wait == Wait::lasting)) shares.push_back(share);
+    }
+    return shares;
+  }
+
+  // Keeps the joins if no more than `most` bytes are live with them.
+  bool keep(std::vector<Join>& joins, Groups& groups, std::uint64_t most) {
     if (joins.empty()) return false;
-    const std::uint64_t bound = bound_of(s, groups);
-    if (bound > answer_.bound) {
-      undo(s, groups, joins);
+    const std::uint64_t bound = bound_of(answer_.schedule, groups);
+    if (bound > most) {
+      undo(answer_.schedule, groups, joins);
       return false;
     }
     answer_.bound = bound;
@@ -258,7 +304,8 @@ class Scheduler {
 
   // Joins the operands that copies read: all of them if that holds, else those that can be joined
   // one after the other.
-  std::vector<Join> join_all(Schedule& s, Groups& groups, std::span<const Share> shares) {
+  std::vector<Join> join_all(Groups& groups, std::span<const Share> shares) {
+    Schedule& s = answer_.schedule;
     std::vector<Join> joins;
     std::vector<std::uint32_t> roots;
     for (const Share& share : shares) {
@@ -345,7 +392,9 @@ class Scheduler {
     const std::uint64_t at = s.aliases[share.result].offset + share.offset;
     if (from == s.aliases[share.result].root || g_.buffers[from].live_out) return false;
     if (s.aliases[share.operand].offset != 0 || g_.buffers[from].size != operand.size) return false;
-    if (operand.size == 0 || at % operand.alignment != 0) return false;
+    if (operand.size == 0) return false;
+    const bool is_inner = share.is_copy && g_.inner_alignment != 0;
+    if (at % (is_inner ? g_.inner_alignment : operand.alignment) != 0) return false;
     return share.is_copy ? share.offset + operand.size <= result.size : operand.size == result.size;
   }
 

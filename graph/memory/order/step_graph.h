@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <limits>
 #include <string>
 #include <vector>
 
@@ -45,6 +46,8 @@ struct StepGraph {
   std::vector<Buffer> buffers;
   std::vector<Step> steps;  // in a valid order
   std::uint64_t scratch_alignment = 64;
+  // If not 0, operands of copies lie at multiples of this in a result, not of their alignments.
+  std::uint64_t inner_alignment = 0;
   // Every write ends at a multiple of this, counted from the start of its buffer: what lies in the
   // rest of the last unit is spoiled. It divides every alignment; if it is not 1, buffers take
   // whole multiples of their alignments.
@@ -89,8 +92,11 @@ struct ScheduledMemory {
 ScheduledMemory memory_of(const StepGraph& graph, const Schedule& schedule);
 
 struct ScheduleOptions {
-  bool order = true;           // try other orders than the first one
-  bool alias = true;           // avoid copies by computing the operand in place
+  bool order = true;  // try other orders than the first one
+  bool alias = true;  // avoid copies by computing the operand in place
+  // Operands that were made longer before their copy, in steps, leave a hole in the result until
+  // then, which is hard to fill: they are copied, unless they are half of the result or more.
+  std::size_t most_wait = std::numeric_limits<std::size_t>::max();
   std::size_t steps = 4000;    // of the search for an order
   std::uint64_t work = 0;      // units of Work for all of it; 0: by the size of the graph
   const Stop* stop = nullptr;  // ends the search early
