@@ -52,10 +52,14 @@ Status parse_one(std::string_view name, std::string_view value, Levers& levers) 
     levers.pool = static_cast<int>(*n);
     return {};
   }
+  if (name == "stripes" && n && *n >= 0 && *n <= 100) {
+    levers.stripes = static_cast<int>(*n);
+    return {};
+  }
   return {Code::invalid_argument,
           cat("no lever '", printable(name), "=", printable(value),
               "'; there is onednn, scratch, order, alias, optimize=on|off, simd=avx2|baseline, "
-              "cuts=small, math=bf16|bf16x3, threads=N, pool=N, strategy=NAME")};
+              "cuts=small, stripes=0..100, math=bf16|bf16x3, threads=N, pool=N, strategy=NAME")};
 }
 
 }  // namespace
@@ -67,6 +71,7 @@ std::string Levers::text() const {
   };
   if (!simd.empty()) add("simd", simd);
   if (small_cuts) add("cuts", "small");
+  if (stripes >= 0) add("stripes", std::to_string(stripes));
   for (const SwitchRow& row : switches)
     if (!(this->*row.value)) add(row.name, "off");
   if (!math.empty()) add("math", math);
@@ -90,6 +95,7 @@ CompileOptions Levers::options() const {
 void Levers::apply_to_process() const {
   if (!onednn) setenv("QUERN_ONEDNN", "off", 1);
   if (small_cuts) setenv("QUERN_CUTS", "small", 1);
+  if (stripes >= 0) setenv("QUERN_STRIPES", std::to_string(stripes).c_str(), 1);
   if (simd.empty()) return;
   setenv("QUERN_SIMD", simd.c_str(), 1);
   // oneDNN's own, under the names of both generations.

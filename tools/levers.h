@@ -15,6 +15,7 @@ struct Levers {
   bool onednn = true;
   std::string simd;         // "": the best that this CPU has
   bool small_cuts = false;  // work is cut where it is small, too
+  int stripes = -1;         // percent: QUERN_STRIPES; -1: not set
   int threads = 0;
   int pool = 0;  // threads of a pool of quern's own; 0: OpenMP's
   std::string strategy;
@@ -32,7 +33,8 @@ struct Levers {
   void apply_to_process() const;
   // True if both can be tried in one process.
   bool same_process(const Levers& other) const {
-    return onednn == other.onednn && simd == other.simd && small_cuts == other.small_cuts;
+    return onednn == other.onednn && simd == other.simd && small_cuts == other.small_cuts &&
+           stripes == other.stripes;
   }
 };
 

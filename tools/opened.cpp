@@ -77,23 +77,28 @@ Status prepare(Opened& o, const ModelMetadata& metadata, const InputArgs& inputs
           cat(first.message(), " (with ", text, ", which are guesses: --dim decides)")};
 }
 
+// 0 for an option that is not given.
+Result<std::size_t> bytes_of(std::string_view option, const std::string& text) {
+  if (text.empty()) return std::size_t{0};
+  if (const auto bytes = parse_bytes(text)) return *bytes;
+  return Status(Code::invalid_argument,
+                cat(option, " ", shown(text), ": write bytes, such as 256MB"));
+}
+
 }  // namespace
 
 Result<Opened> open_model(const std::string& path, const InputArgs& inputs,
                           const DeviceArgs& device, const OpenOptions& options) {
   QUERN_ASSIGN(auto opened_device, device_named(device.device.empty() ? "cpu" : device.device));
-  const LimitArgs& limits = options.limits;
-  const auto memory = limits.memory.empty() ? std::size_t{0} : parse_bytes(limits.memory);
-  if (!memory)
-    return Status(Code::invalid_argument,
-                  cat("--memory-limit ", shown(limits.memory), ": write bytes, such as 256MB"));
+  QUERN_ASSIGN(const std::size_t memory, bytes_of("--memory-limit", device.memory_limit));
+  QUERN_ASSIGN(const std::size_t arena, bytes_of("--arena-limit", device.arena_limit));
   Stopwatch watch;
   Opened o;
   o.wanted_threads = device.threads;
-  if (limits.time_s > 0)
+  if (options.time_limit_s > 0)
     o.deadline = std::chrono::steady_clock::now() +
-                 std::chrono::microseconds(static_cast<std::int64_t>(limits.time_s * 1e6));
-  QUERN_ASSIGN(Model model, load_model(path, {.max_bytes = *memory, .deadline = o.deadline}));
+                 std::chrono::microseconds(static_cast<std::int64_t>(options.time_limit_s * 1e6));
+  QUERN_ASSIGN(Model model, load_model(path, {.max_bytes = memory, .deadline = o.deadline}));
   o.phases.load_ms = watch.lap();
   QUERN_ASSIGN(o.inputs,
                make_inputs(model.inputs(), model.metadata(), inputs, options.default_crop));
@@ -111,7 +116,8 @@ Result<Opened> open_model(const std::string& path, const InputArgs& inputs,
   compile.scratch = device.scratch == "on";
   QUERN_ASSIGN(compile.math, math_named(device.math));
   QUERN_ASSIGN(compile.denormals, denormals_named(device.denormals));
-  compile.memory_limit = *memory;
+  compile.memory_limit = memory;
+  compile.arena_limit = arena;
   compile.deadline = o.deadline;
   QUERN_ASSIGN(o.executable,
                Executable::compile(std::move(model), std::move(opened_device), compile));

@@ -42,7 +42,7 @@ struct Phases {
 
 struct OpenOptions {
   std::string pool;
-  LimitArgs limits;
+  double time_limit_s = 0;           // 0: none
   std::vector<std::string> outputs;  // names; empty: all
   double default_crop = 1;
   bool order = true;  // as in CompileOptions

@@ -104,17 +104,25 @@ OptionRow denormals_row(DeviceArgs& a) {
           .choices = {"flush", "keep"}};
 }
 
-OptionRows limit_rows(LimitArgs& a) {
+OptionRows memory_limit_rows(DeviceArgs& a) {
   return {{.names = "--memory-limit",
            .value = "BYTES",
-           .help = "an error, where reading, the weights with one arena, or what compiling holds "
-                   "would take more; 256MB and 1GiB are understood",
-           .target = &a.memory},
-          {.names = "--time-limit",
-           .value = "SECONDS",
-           .help = "an error, where reading, compiling, planning and the run take longer together",
-           .target = &a.time_s,
-           .range = {{0, 1e6}}}};
+           .help = "what the weights with one arena may take, and reading and compiling the model; "
+                   "256MB and 1GiB are understood",
+           .target = &a.memory_limit},
+          {.names = "--arena-limit",
+           .value = "BYTES",
+           .help = "what an arena may take. To meet either limit, kernels run in stripes of rows; "
+                   "where no stripes do, an error that names the smallest arena",
+           .target = &a.arena_limit}};
+}
+
+OptionRow time_limit_row(double& seconds) {
+  return {.names = "--time-limit",
+          .value = "SECONDS",
+          .help = "an error, where reading, compiling, planning and the run take longer together",
+          .target = &seconds,
+          .range = {{0, 1e6}}};
 }
 
 OptionRows pool_rows(PoolArgs& a) {

@@ -26,7 +26,8 @@ OptionRow thread_pool_row(DeviceArgs& a);
 OptionRow scratch_row(DeviceArgs& a);
 OptionRow math_row(DeviceArgs& a);
 OptionRow denormals_row(DeviceArgs& a);
-OptionRows limit_rows(LimitArgs& a);
+OptionRows memory_limit_rows(DeviceArgs& a);
+OptionRow time_limit_row(double& seconds);
 OptionRows pool_rows(PoolArgs& a);
 OptionRows input_rows(InputArgs& a);
 

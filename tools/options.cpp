@@ -80,12 +80,13 @@ Verb run_row(RunArgs& a) {
            .target = &a.format,
            .choices = {"pb", "npy"}}});
   append(v.options, device_rows(a.device));
+  append(v.options, memory_limit_rows(a.device));
   v.options.push_back(strategy_row(a.device));
   v.options.push_back(thread_pool_row(a.device));
   v.options.push_back(math_row(a.device));
   v.options.push_back(denormals_row(a.device));
   v.options.push_back(scratch_row(a.device));
-  append(v.options, limit_rows(a.limits));
+  v.options.push_back(time_limit_row(a.time_limit_s));
   append(v.options, pool_rows(a.pool));
   v.options.push_back(json_row(a.json));
   v.examples = {
@@ -142,6 +143,7 @@ Verb bench_row(BenchArgs& a) {
                       .target = &a.compare}});
   append(v.options, input_rows(a.inputs));
   append(v.options, device_rows(a.device));
+  append(v.options, memory_limit_rows(a.device));
   v.options.push_back(strategy_row(a.device));
   v.options.push_back(thread_pool_row(a.device));
   v.options.push_back(math_row(a.device));
@@ -181,6 +183,7 @@ Verb inspect_row(InspectArgs& a) {
         .hidden = true}});
   append(v.options, input_rows(a.inputs));
   append(v.options, device_rows(a.device));
+  append(v.options, memory_limit_rows(a.device));
   v.options.push_back(json_row(a.json));
   v.examples = {{"quern inspect model.onnx", "what is in it, and is it supported?"},
                 {"quern inspect model.onnx --plan --shape 1x3x320x320", "which kernels run"},
@@ -218,6 +221,7 @@ Verb profile_row(ProfileArgs& a) {
            .range = {{0, 1e6}}}});
   append(v.options, input_rows(a.inputs));
   append(v.options, device_rows(a.device));
+  append(v.options, memory_limit_rows(a.device));
   v.options.push_back(thread_pool_row(a.device));
   v.options.push_back(math_row(a.device));
   v.options.push_back(denormals_row(a.device));

@@ -26,12 +26,8 @@ struct DeviceArgs {
   std::string scratch = "on";
   std::string math = "f32";
   std::string denormals = "flush";
-};
-
-// Limits that end a run which takes too much.
-struct LimitArgs {
-  std::string memory;  // "256MB"; empty: no limit
-  double time_s = 0;   // 0: no limit
+  std::string memory_limit;  // "256MB"; empty: none
+  std::string arena_limit;
 };
 
 // The sources of a model's inputs; see inputs.h.
@@ -55,7 +51,7 @@ struct RunArgs {
   std::string model;
   InputArgs inputs;
   DeviceArgs device;
-  LimitArgs limits;
+  double time_limit_s = 0;  // 0: none
   PoolArgs pool;
   int top = 0;
   std::string labels;
@@ -136,6 +132,7 @@ struct PlanArgs {
   std::uint64_t align = 0;     // 0: as it is
   std::uint64_t assert_peak = 0;
   int in_flight = 1;
+  bool frontier = false;
   std::string order = "on";
   std::string alias = "on";
   std::string svg;

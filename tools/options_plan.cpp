@@ -32,7 +32,11 @@ OptionRows placement_rows(PlanArgs& a) {
            .help = "runs that share the arena, each a number of steps behind the one "
                    "before: the number for which the bound is smallest",
            .target = &a.in_flight,
-           .range = {{1, 64}}}};
+           .range = {{1, 64}}},
+          {.names = "--frontier",
+           .help = "instead of strategies, the time of a run over the bytes of its arena: of "
+                   "whole tensors, and in stripes of rows within twenty limits",
+           .target = &a.frontier}};
 }
 
 // Choices about a model's program before its buffers are placed.
@@ -131,6 +135,7 @@ Verb plan_row(PlanArgs& a) {
   append(v.options, trace_rows(a));
   append(v.options, input_rows(a.inputs));
   append(v.options, target_rows(a.device));
+  append(v.options, memory_limit_rows(a.device));
   v.options.push_back(json_row(a.json));
   v.examples = {
       {"quern plan model.onnx", "every strategy"},
@@ -143,6 +148,8 @@ Verb plan_row(PlanArgs& a) {
       {"quern plan model.onnx --inflight 2", "two runs at once, one behind the other"},
       {"quern plan model.onnx --order off --alias off", "what order and aliasing save"},
       {"quern plan model.onnx --scratch off", "what is left without the scratch of kernels"},
+      {"quern plan model.onnx --frontier --html frontier.html",
+       "what a smaller arena costs in time"},
       {"quern plan planted:400:1 --time-limit 5", "a problem whose optimum is known"},
       {"quern plan buffers.csv --strategy auto,exec:./mine.py", "a strategy of your own"},
       {"quern plan trace.csv --pools all", "every pool beside a static plan for each run"},

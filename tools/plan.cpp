@@ -12,6 +12,7 @@
 #include "graph/memory/problem/planted.h"
 #include "tools/external_strategy.h"
 #include "tools/opened.h"
+#include "tools/plan_frontier.h"
 #include "tools/plan_picture.h"
 #include "tools/plan_pools.h"
 #include "tools/verbs.h"
@@ -412,6 +413,7 @@ ExitCode verdict(const PlanArgs& args, const Row& best, const Console& console) 
 
 Result<ExitCode> plan_verb(const PlanArgs& args, const Console& console) {
   if (wants_pools(args)) return plan_pools(args, console);
+  if (args.frontier) return plan_frontier(args, console);
   QUERN_ASSIGN(const std::vector<NamedStrategy> strategies, chosen(args.strategy));
   QUERN_ASSIGN(const Subject subject, subject_of(args, console));
   std::vector<Row> rows;

@@ -182,7 +182,7 @@ std::string time_line(const Opened& o, double run_ms) {
 Result<ExitCode> run_verb(const RunArgs& args, const Console& console) {
   QUERN_ASSIGN(Opened o, open_model(args.model, args.inputs, args.device,
                                     {.pool = args.pool.pool,
-                                     .limits = args.limits,
+                                     .time_limit_s = args.time_limit_s,
                                      .outputs = split_list(args.outputs),
                                      .default_crop = args.top ? 0.875 : 1.0}));
   note_assumptions(o, console);

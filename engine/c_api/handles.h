@@ -69,14 +69,12 @@ QUERN_STRUCT_SIZES(quern_device_counters);
 QUERN_STRUCT_SIZES(quern_load_options, offsetof(quern_load_options, microseconds));
 QUERN_STRUCT_SIZES(quern_model_info);
 QUERN_STRUCT_SIZES(quern_value_info);
-QUERN_STRUCT_SIZES(quern_compile_options, offsetof(quern_compile_options, pool),
-                   offsetof(quern_compile_options, opened),
-                   offsetof(quern_compile_options, no_scratch),
-                   offsetof(quern_compile_options, microseconds),
-                   offsetof(quern_compile_options, max_plan_bytes),
-                   offsetof(quern_compile_options, thread_pool),
-                   offsetof(quern_compile_options, math),
-                   offsetof(quern_compile_options, denormals));
+QUERN_STRUCT_SIZES(
+    quern_compile_options, offsetof(quern_compile_options, pool),
+    offsetof(quern_compile_options, opened), offsetof(quern_compile_options, no_scratch),
+    offsetof(quern_compile_options, microseconds), offsetof(quern_compile_options, max_plan_bytes),
+    offsetof(quern_compile_options, thread_pool), offsetof(quern_compile_options, math),
+    offsetof(quern_compile_options, denormals), offsetof(quern_compile_options, arena_limit));
 QUERN_STRUCT_SIZES(quern_tensor);
 QUERN_STRUCT_SIZES(quern_plan_info, offsetof(quern_plan_info, session_bytes));
 QUERN_STRUCT_SIZES(quern_profile_entry);

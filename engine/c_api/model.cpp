@@ -157,6 +157,7 @@ quern_status quern_executable_compile(const quern_model* model,
     if (o.max_plans) compile.max_plans = o.max_plans;
     compile.max_plan_bytes = o.max_plan_bytes;
     compile.memory_limit = o.memory_limit;
+    compile.arena_limit = o.arena_limit;
     compile.optimize = !o.no_rewrites;
     compile.scratch = !o.no_scratch;
     QUERN_ASSIGN(compile.math, math_named(o.math ? o.math : "f32"));

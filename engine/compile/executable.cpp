@@ -126,6 +126,7 @@ Result<PlanOptions> plan_options(const CompileOptions& options, const DeviceInfo
   PlanOptions plan;
   plan.max_plans = options.max_plans;
   plan.memory_limit = options.memory_limit;
+  plan.arena_limit = options.arena_limit;
   plan.max_plan_bytes = options.max_plan_bytes ? options.max_plan_bytes : options.memory_limit / 4;
   plan.reference_only = device.name == "reference";
   plan.optimize = options.optimize && !plan.reference_only;

@@ -5,6 +5,7 @@
 #include <chrono>
 #include <cstring>
 
+#include "engine/compile/striped.h"
 #include "engine/lowering/lower.h"
 #include "engine/vocabulary/text_util.h"
 #include "graph/passes/narrow.h"
@@ -109,11 +110,24 @@ PlanTree::Planned PlanTree::next(const PlanNode& node, const PlanKey& key,
 }
 
 Status PlanTree::check_memory(const Program& program) const {
-  const std::size_t weights = weights_->bytes() + (backend_ ? backend_->constant_bytes() : 0);
-  const std::uint64_t arena = program.arena_bytes + program.device_plan.size;
-  if (options_.memory_limit == 0 || weights + arena <= options_.memory_limit) return {};
-  return {Code::out_of_memory, cat("a plan wants ", weights, " bytes of weights and ", arena,
+  const std::uint64_t arena = arena_bytes(program);
+  if (arena <= most_arena()) return {};
+  if (options_.arena_limit && arena > options_.arena_limit)
+    return {Code::out_of_memory,
+            cat("a plan wants ", arena, " bytes of arena, the limit is ", options_.arena_limit)};
+  return {Code::out_of_memory, cat("a plan wants ", weight_bytes(), " bytes of weights and ", arena,
                                    " of arena, the limit is ", options_.memory_limit)};
+}
+
+std::uint64_t PlanTree::most_arena() const {
+  constexpr std::size_t any = std::numeric_limits<std::size_t>::max();
+  const std::size_t limit = options_.memory_limit ? options_.memory_limit : any;
+  return std::min(options_.arena_limit ? options_.arena_limit : any,
+                  limit - std::min(limit, weight_bytes()));
+}
+
+std::size_t PlanTree::weight_bytes() const {
+  return weights_->bytes() + (backend_ ? backend_->constant_bytes() : 0);
 }
 
 Result<std::unique_ptr<Program>> PlanTree::lower_within_limit(const Segment& segment, Team team,
@@ -137,6 +151,8 @@ Result<std::unique_ptr<Program>> PlanTree::lower_within_limit(const Segment& seg
                         .dynamic_outputs = {dynamic.get(), segment.dynamic_output.size()},
                         .stop = stop};
   QUERN_ASSIGN(auto program, lower(segment.graph, lowering));
+  QUERN_ASSIGN(auto forced, lower_in_forced_stripes(segment.graph, lowering, *program));
+  if (forced) return forced;
   Status fits = check_memory(*program);
   if (!fits.ok() && lowering.scratch) {
     program.reset();  // and the packed weights that only it uses
@@ -144,8 +160,13 @@ Result<std::unique_ptr<Program>> PlanTree::lower_within_limit(const Segment& seg
     QUERN_ASSIGN(program, lower(segment.graph, lowering));
     fits = check_memory(*program);
   }
-  if (!fits.ok()) return fits;
-  return program;
+  if (fits.ok()) return program;
+  // The weights of a plan in stripes are about those of this one.
+  const std::uint64_t most = most_arena();
+  program.reset();
+  return lower_in_stripes(segment.graph, lowering,
+                          {most, [&](const Program& p) { return check_memory(p); }},
+                          std::move(fits));
 }
 
 PlanTree::Planned PlanTree::build(Segment segment, Team team, const Stop* stop) {

@@ -54,6 +54,7 @@ struct PlanOptions {
   const Strategy* strategy = nullptr;
   std::size_t max_plans = 32;
   std::size_t memory_limit = 0;    // bytes of weights and one arena, and of tables; 0: no limit
+  std::size_t arena_limit = 0;     // bytes of an arena; 0: no limit
   std::size_t max_plan_bytes = 0;  // of tables of plans that are kept; 0: no limit
   bool reference_only = false;
   bool optimize = true;
@@ -133,6 +134,8 @@ class PlanTree {
   Result<std::unique_ptr<Program>> lower_within_limit(const Segment& segment, Team team,
                                                       const Stop* stop) const;
   Status check_memory(const Program& program) const;
+  std::uint64_t most_arena() const;  // bytes that are left beside the weights
+  std::size_t weight_bytes() const;  // of all plans that are held now
   std::size_t most_plan_bytes() const {
     return options_.max_plan_bytes ? options_.max_plan_bytes
                                    : std::numeric_limits<std::size_t>::max();

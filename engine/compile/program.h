@@ -89,4 +89,9 @@ struct Program {
   std::vector<std::string> fallbacks;  // nodes that have no kernel for the device
 };
 
+// Of host and device.
+inline std::uint64_t arena_bytes(const Program& program) {
+  return program.arena_bytes + program.device_plan.size;
+}
+
 }  // namespace quern

@@ -122,7 +122,8 @@ std::vector<StepMeaning> keep_steps(std::span<UnallocatedStep> steps,
 Result<std::vector<StepMeaning>> place_on_host(UnallocatedProgram& unallocated,
                                                const ArenaOptions& options,
                                                const Strategy& strategy, Program& program) {
-  const StepGraph graph = step_graph(unallocated, Space::host, host_alignment);
+  StepGraph graph = step_graph(unallocated, Space::host, host_alignment);
+  graph.inner_alignment = options.inner_alignment;
   QUERN_ASSIGN(const PlacedMemory host,
                place(graph, {.order = options.order, .alias = options.alias, .stop = options.stop},
                      strategy));
@@ -148,6 +149,7 @@ Result<std::vector<StepMeaning>> place_in_both(UnallocatedProgram& unallocated,
                                                const Strategy& strategy, Program& program) {
   const std::uint64_t alignment = options.device_alignment;
   StepGraph on_host = step_graph(unallocated, Space::host, host_alignment);
+  on_host.inner_alignment = options.inner_alignment;
   StepGraph on_device = step_graph(unallocated, Space::device, alignment);
   const bool all_on_device = std::ranges::none_of(
       unallocated.steps, [](const UnallocatedStep& s) { return s.step.kind == Step::Kind::host; });

@@ -10,6 +10,9 @@ struct ArenaOptions {
   const Strategy* strategy = nullptr;  // null: the default
   bool order = true;
   bool alias = true;
+  // The alignment of parts that are made in their place in a result on the host, in bytes; 0: as of
+  // all buffers.
+  std::uint64_t inner_alignment = 0;
   // The alignment in bytes for a device with its own memory; 0: there is no such device.
   std::uint64_t device_alignment = 0;
   const Stop* stop = nullptr;  // ends the searches with its error

@@ -24,6 +24,8 @@ namespace quern {
 namespace lowering {
 namespace {
 
+constexpr std::uint64_t row_alignment = 16;  // rows of an image are rarely multiples of more bytes
+
 // Walks the graph once: inputs, nodes as views or as steps, outputs. Then places all buffers in
 // memory.
 class Lowering final : public RegionCompiler {
@@ -237,6 +239,7 @@ class Lowering final : public RegionCompiler {
     const ArenaOptions arenas{.strategy = options_.strategy,
                               .order = options_.order,
                               .alias = options_.alias,
+                              .inner_alignment = options_.channels_last ? row_alignment : 0,
                               .device_alignment = backend ? backend->alignment() : 0,
                               .stop = options_.stop};
     QUERN_ASSIGN(std::vector<StepMeaning> meanings,

@@ -148,13 +148,22 @@ StepGraph step_graph(const UnallocatedProgram& unallocated, Space space, std::ui
 
 Result<PlacedMemory> place(const StepGraph& graph, const ScheduleOptions& options,
                            const Strategy& strategy) {
-  QUERN_ASSIGN(PlacedMemory p, place_as_scheduled(graph, options, strategy));
-  if (!options.alias || p.plan.size <= p.answer.bound) return p;
-  // A schedule with a smaller bound may be harder to place.
+  QUERN_ASSIGN(PlacedMemory best, place_as_scheduled(graph, options, strategy));
+  if (!options.alias || best.plan.size <= best.answer.bound) return best;
+  // A schedule with a smaller bound may be harder to place: buffers with holes more than others.
+  constexpr std::size_t most_wait = 6;  // steps
+  ScheduleOptions prompt = options;
+  prompt.most_wait = most_wait;
   ScheduleOptions plain = options;
   plain.alias = false;
-  QUERN_ASSIGN(PlacedMemory other, place_as_scheduled(graph, plain, strategy));
-  return other.plan.size < p.plan.size ? std::move(other) : std::move(p);
+  const bool has_holes = std::ranges::any_of(best.memory.problem.intervals,
+                                             [](const Interval& i) { return !i.gaps.empty(); });
+  for (const ScheduleOptions* other : {&prompt, &plain}) {
+    if (other == &prompt && !has_holes) continue;
+    QUERN_ASSIGN(PlacedMemory placed, place_as_scheduled(graph, *other, strategy));
+    if (placed.plan.size < best.plan.size) best = std::move(placed);
+  }
+  return best;
 }
 
 }  // namespace quern::lowering

@@ -11,8 +11,13 @@ namespace quern::lowering {
 
 // The properties that CPU kernels may rely on.
 inline CpuTarget cpu_target(const LowerOptions& options) {
-  return {options.team, options.use_onednn && !options.reference_only, options.weights,
-          options.scratch, options.flush_denormals};
+  return {options.team,
+          options.use_onednn && !options.reference_only,
+          options.weights,
+          options.scratch,
+          options.flush_denormals,
+          options.channels_last,
+          options.formats};
 }
 
 class KernelSelector {

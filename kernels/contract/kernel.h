@@ -16,6 +16,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <unordered_map>
 #include <variant>
 #include <vector>
 
@@ -195,6 +196,23 @@ class WeightStore {
                                                         const MakeCode& make) = 0;
 };
 
+// The formats in which constants were packed first, by their keys. The nodes that compute stripes
+// of one node read the same weights: they take the format of the first of them where they can.
+class PackedFormats {
+ public:
+  // Null if there is none yet.
+  std::shared_ptr<const void> find(const std::string& key) const {
+    const auto at = formats_.find(key);
+    return at == formats_.end() ? nullptr : at->second;
+  }
+  void keep(const std::string& key, std::shared_ptr<const void> format) {
+    formats_.emplace(key, std::move(format));
+  }
+
+ private:
+  std::unordered_map<std::string, std::shared_ptr<const void>> formats_;
+};
+
 struct KernelInput {
   bool present = false;
   TensorDesc desc;
@@ -210,6 +228,10 @@ struct CpuTarget {
   // about the same speed need.
   bool scratch = true;
   bool flush_denormals = true;  // of weights that are packed
+  // Images are to lie with their channels last where a kernel has the choice: rows of them are one
+  // range of memory then.
+  bool channels_last = false;
+  PackedFormats* formats = nullptr;  // null: each kernel takes the format that suits it best
 };
 
 struct KernelRequest {

@@ -3,6 +3,7 @@
 // packed once, bias and post-ops fused.
 #include "graph/ops/conv.h"
 
+#include "engine/vocabulary/text_util.h"
 #include "graph/ops/windows.h"
 #include "kernels/contract/conv_parts.h"
 #include "kernels/contract/openmp.h"
@@ -54,6 +55,11 @@ Md row_major(onednn::DataType type, const MdDims& dims) {
   MdDims strides(dims.size(), 1);
   for (std::size_t i = dims.size(); i-- > 1;) strides[i - 1] = strides[i] * dims[i];
   return onednn::strided(type, dims, strides);
+}
+
+Md channels_last(onednn::DataType type, const Shape& shape) {
+  const Shape strides = Layout::channels_last(shape).strides;
+  return onednn::strided(type, onednn::dims_of(shape), MdDims(strides.begin(), strides.end()));
 }
 
 // Of x and the weights, and of the result and the bias.
@@ -158,6 +164,20 @@ int threads_of(const KernelRequest& r) {
   return onednn::threads_for(r, worth * conv_flops(r.outputs[0].shape, r.shape(1)));
 }
 
+// The key of the weights in PackedFormats.
+std::string weights_key(const KernelRequest& r) {
+  const auto* conv = r.op.as<Conv>();
+  return cat(conv ? conv->group : -1, "|", r.inputs[1].constant->key());
+}
+const Md* known_format(const KernelRequest& r) {
+  if (!r.target.formats || !r.inputs[1].constant) return nullptr;
+  return static_cast<const Md*>(r.target.formats->find(weights_key(r)).get());
+}
+void keep_format(const KernelRequest& r, const Md& format) {
+  if (r.target.formats && r.inputs[1].constant)
+    r.target.formats->keep(weights_key(r), std::make_shared<const Md>(format));
+}
+
 // The part that Conv and ConvTranspose share: from a primitive descriptor to a kernel.
 template <class Primitive, class PrimitiveDesc>
 Selection build(const KernelRequest& r, const ConvShapes& shapes, const PrimitiveDesc& pd,
@@ -174,6 +194,7 @@ Selection build(const KernelRequest& r, const ConvShapes& shapes, const Primitiv
   if (r.inputs[1].constant) {
     QUERN_ASSIGN(auto packed,
                  onednn::pack_constant(r, *r.inputs[1].constant, plain_weights, pd.weights_desc()));
+    keep_format(r, pd.weights_desc());
     b.packed(DNNL_ARG_WEIGHTS, pd.weights_desc(), std::move(packed));
     b.mark_packed(1);
   } else {
@@ -200,7 +221,7 @@ Md weights_for(const KernelRequest& r, const Md& plain) {
 
 Selection build_conv(const KernelRequest& r, const ConvShapes& shapes, const ConvWork& work,
                      const Md& plain, dnnl::algorithm algorithm) {
-  const Md weights = weights_for(r, plain);
+  Md weights = weights_for(r, plain);
   const auto make = [&](const Md& src, const Md& dst, const onednn::Attributes& attr) {
     auto pd = onednn::conv_pd(algorithm, src, weights, bias_of(r), dst, work.geometry, attr);
     // Without a Winograd kernel oneDNN may offer another one, which is not taken.
@@ -210,13 +231,26 @@ Selection build_conv(const KernelRequest& r, const ConvShapes& shapes, const Con
   };
   // Operands of full shape must have the layout of the destination, which oneDNN has yet to choose:
   // ask once without them, then with them.
-  auto first = make(onednn::any(type_of(r), onednn::dims_of(shapes.src)),
-                    onednn::any(result_type(r), onednn::dims_of(shapes.dst)),
-                    onednn::fastest_attr(work.traits));
+  auto first = r.target.channels_last ? make(channels_last(type_of(r), shapes.src),
+                                             channels_last(result_type(r), shapes.dst),
+                                             onednn::fastest_attr(work.traits))
+                                      : dnnl::convolution_forward::primitive_desc();
+  if (!first)
+    first = make(onednn::any(type_of(r), onednn::dims_of(shapes.src)),
+                 onednn::any(result_type(r), onednn::dims_of(shapes.dst)),
+                 onednn::fastest_attr(work.traits));
   // An implementation with less scratch must use the same layouts, which suit the neighbours, too.
   if (first && !r.target.scratch)
     first = make(first.src_desc(), first.dst_desc(), onednn::make_attr(r, work.traits));
   if (!first) return unsupported();
+  if (const Md* known = known_format(r); known && *known != first.weights_desc()) {
+    weights = *known;
+    auto other = make(first.src_desc(), first.dst_desc(), onednn::fastest_attr(work.traits));
+    if (other && onednn::may_stand_for(other.impl_info_str(), first.impl_info_str()))
+      first = std::move(other);
+    else
+      weights = weights_for(r, plain);
+  }
   // A product of matrices for each channel takes four to six times as long as loops over channels,
   // one for each group of few channels 1.2 to 6 times as long as our own.
   constexpr std::int64_t few_channels = 16;
@@ -264,7 +298,8 @@ Selection select_whole_conv(const KernelRequest& r) {
   // Constants are packed from f32, whatever their type.
   const Md plain = row_major(onednn::DataType::f32, grouped(shapes.weights, op.group));
   const OpenMpThreads threads(threads_of(r));
-  if (r.target.scratch && r.dtype(0) == DType::f32 && wins_by_winograd(window, shapes, op.group)) {
+  if (r.target.scratch && !r.target.channels_last && r.dtype(0) == DType::f32 &&
+      wins_by_winograd(window, shapes, op.group)) {
     QUERN_ASSIGN(auto choice,
                  build_conv(r, shapes, work, plain, dnnl::algorithm::convolution_winograd));
     if (choice) return std::optional<KernelChoice>(std::move(*choice));

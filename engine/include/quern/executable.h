@@ -71,6 +71,11 @@ struct CompileOptions {
   // they are computed, and (with 4 MiB more) for the tables that compiling needs meanwhile, which
   // are estimated; 0: no limit.
   std::size_t memory_limit = 0;
+  // The limit in bytes for the arena of a plan, outputs included; 0: no limit. Where the buffers of
+  // whole tensors pass this or `memory_limit`, chains of nodes are computed in stripes of rows, as
+  // high as the limit allows; where no stripes are low enough, the error names the smallest limit
+  // that would do.
+  std::size_t arena_limit = 0;
   // Enables rewrites of the graph; turned off for bisecting.
   bool optimize = true;
   // `order`: kernels may run in another order than the model's. `alias`: kernels may write their

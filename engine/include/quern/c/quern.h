@@ -282,9 +282,13 @@ typedef struct quern_compile_options {
   const quern_thread_pool* thread_pool; /* of the sessions; NULL: OpenMP's threads */
   const char* math;      /* of products: "f32", "bf16", "bf16x3" or "auto"; NULL: f32 */
   const char* denormals; /* "flush": 0 in products and sums, or "keep"; NULL: flush */
+  size_t arena_limit;    /* bytes of a plan's arena, met by stripes of rows if need be; 0: none */
 } quern_compile_options;
-#define QUERN_COMPILE_OPTIONS_INIT \
-  { sizeof(quern_compile_options), NULL, NULL, 0, 0, 0, 0, NULL, NULL, 0, 0, 0, NULL, NULL, NULL }
+#define QUERN_COMPILE_OPTIONS_INIT                                                                \
+  {                                                                                               \
+    sizeof(quern_compile_options), NULL, NULL, 0, 0, 0, 0, NULL, NULL, 0, 0, 0, NULL, NULL, NULL, \
+        0                                                                                         \
+  }
 
 /* Binds the model to a device. The model stays as it is. `options` may be NULL.
  * Errors: not_found (device, strategy, pool), invalid_argument (math, denormals), invalid_model,

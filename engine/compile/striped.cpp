@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "engine/compile/striped.h"
+
+#include <algorithm>
+#include <cstdlib>
+#include <limits>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "engine/vocabulary/text_util.h"
+#include "graph/stripes/rewrite.h"
+#include "graph/stripes/search.h"
+
+namespace quern {
+namespace {
+
+// A choice is made by a model that knows no scratch memory, no copies between layouts and no space
+// between buffers; so what a program takes beyond its model is taken off the next choice.
+class Attempts {
+ public:
+  Attempts(const Graph& graph, const LowerOptions& options, StripeLimits limits)
+      : options_(options), limits_(std::move(limits)), rows_(graph), search_(rows_, options.stop) {
+    options_.order = false;  // that of the stripes
+    options_.scratch = true;
+    options_.channels_last = true;
+    options_.formats = &formats_;
+    for (ValueId v : graph.outputs())
+      outputs_ += TensorType{graph.type(v).dtype, *graph.type(v).shape()}.bytes();
+  }
+
+  Result<std::unique_ptr<Program>> run(Status whole) {
+    constexpr int most = 6;
+    std::uint64_t budget = limits_.arena - std::min(limits_.arena, outputs_);
+    for (int attempt = 0; attempt < most; ++attempt) {
+      const auto choice = search_.cheapest(budget);
+      if (!choice || choice->chains.empty()) break;
+      QUERN_ASSIGN(auto program, lowered(*choice));
+      if (limits_.fits(*program).ok()) return program;
+      const std::uint64_t over =
+          arena_bytes(*program) - std::min(arena_bytes(*program), limits_.arena);
+      const std::uint64_t next = std::min(budget, choice->peak);
+      budget = next - std::min(next, std::max<std::uint64_t>(over, 1));
+    }
+    return smallest(std::move(whole));
+  }
+
+ private:
+  // What is smallest by the model may not be so with scratch memory and space between buffers:
+  // somewhat larger choices are tried, too.
+  Result<std::unique_ptr<Program>> smallest(Status whole) {
+    const stripes::Choice least = search_.smallest();
+    if (least.chains.empty()) {
+      if (whole.ok()) return std::unique_ptr<Program>();
+      return whole;
+    }
+    std::vector<stripes::Chain> tried;
+    Status refused;
+    for (const double larger : {1.0, 1.06, 1.15, 1.3}) {
+      const auto bytes = static_cast<std::uint64_t>(larger * static_cast<double>(least.peak));
+      const auto choice = search_.cheapest(bytes);
+      if (!choice || choice->chains == tried) continue;
+      tried = choice->chains;
+      QUERN_ASSIGN(auto program, lowered(*choice));
+      Status fits = limits_.fits(*program);
+      if (fits.ok()) return program;
+      if (refused.ok() || arena_bytes(*program) == least_) refused = std::move(fits);
+    }
+    return Status(
+        refused.code(),
+        cat(refused.message(), "; the smallest arena, in stripes of rows, has ", least_, " bytes"));
+  }
+
+  Result<std::unique_ptr<Program>> lowered(const stripes::Choice& choice) {
+    QUERN_ASSIGN(const Graph graph, stripes::in_stripes(rows_, choice.chains));
+    QUERN_ASSIGN(auto program, lower(graph, options_));
+    least_ = std::min(least_, arena_bytes(*program));
+    return program;
+  }
+
+  LowerOptions options_;
+  StripeLimits limits_;
+  PackedFormats formats_;
+  stripes::RowGraph rows_;
+  stripes::Search search_;
+  std::uint64_t outputs_ = 0;
+  std::uint64_t least_ = std::numeric_limits<std::uint64_t>::max();
+};
+
+}  // namespace
+
+Result<std::unique_ptr<Program>> lower_in_stripes(const Graph& graph, const LowerOptions& options,
+                                                  const StripeLimits& limits, Status whole) {
+  return Attempts(graph, options, limits).run(std::move(whole));
+}
+
+namespace {
+
+// -1: not set.
+std::int64_t forced_percent() {
+  static const std::int64_t answer = [] {
+    const char* text = std::getenv("QUERN_STRIPES");
+    return text ? std::clamp<std::int64_t>(std::atoll(text), 0, 100) : -1;
+  }();
+  return answer;
+}
+
+}  // namespace
+
+Result<std::unique_ptr<Program>> lower_in_forced_stripes(const Graph& graph,
+                                                         const LowerOptions& options,
+                                                         const Program& whole) {
+  const std::int64_t percent = forced_percent();
+  if (percent < 0 || options.reference_only) return std::unique_ptr<Program>();
+  const auto any = [](const Program&) { return Status(); };
+  const auto lowered = [&](std::uint64_t arena) {
+    return Attempts(graph, options, {arena, any}).run({});
+  };
+  QUERN_ASSIGN(auto smallest, lowered(0));
+  if (!smallest) return smallest;
+  const std::uint64_t least = std::min(arena_bytes(*smallest), arena_bytes(whole));
+  const std::uint64_t room = arena_bytes(whole) - least;
+  return percent == 0 ? std::move(smallest)
+                      : lowered(least + room * static_cast<std::uint64_t>(percent) / 100);
+}
+
+}  // namespace quern

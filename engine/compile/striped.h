@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+// Plans below the peak of whole tensors: chains of nodes run in stripes of rows (graph/stripes).
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+
+#include <quern/status.h>
+
+#include "engine/compile/program.h"
+#include "engine/lowering/lower.h"
+#include "graph/graph.h"
+
+namespace quern {
+
+struct StripeLimits {
+  // The bytes that the arenas of the program may take, as far as that is known before its weights
+  // are packed: `fits` decides.
+  std::uint64_t arena = 0;
+  std::function<Status(const Program&)> fits;
+};
+
+// Lowers the graph with as few stripes as the limits allow. `whole` is the error of the program
+// without stripes: returned if no node can be computed by rows. Where no stripes fit, the error
+// names the smallest arena that was found.
+Result<std::unique_ptr<Program>> lower_in_stripes(const Graph& graph, const LowerOptions& options,
+                                                  const StripeLimits& limits, Status whole);
+
+// For tests: with QUERN_STRIPES=P in the environment, read once, every plan takes at most P percent
+// of the way from its smallest arena to that of `whole`. Null: the variable is not set, or the plan
+// has no stripes.
+Result<std::unique_ptr<Program>> lower_in_forced_stripes(const Graph& graph,
+                                                         const LowerOptions& options,
+                                                         const Program& whole);
+
+}  // namespace quern
