@@ -30,45 +30,61 @@ class Attempts {
   }
 
   Result<std::unique_ptr<Program>> run(Status whole) {
-    constexpr int most = 6;
-    std::uint64_t budget = limits_.arena - std::min(limits_.arena, outputs_);
-    for (int attempt = 0; attempt < most; ++attempt) {
-      const auto choice = search_.cheapest(budget);
-      if (!choice || choice->chains.empty()) break;
-      QUERN_ASSIGN(auto program, lowered(*choice));
-      if (limits_.fits(*program).ok()) return program;
-      const std::uint64_t over =
-          arena_bytes(*program) - std::min(arena_bytes(*program), limits_.arena);
-      const std::uint64_t next = std::min(budget, choice->peak);
-      budget = next - std::min(next, std::max<std::uint64_t>(over, 1));
-    }
-    return smallest(std::move(whole));
-  }
-
- private:
-  // What is smallest by the model may not be so with scratch memory and space between buffers:
-  // somewhat larger choices are tried, too.
-  Result<std::unique_ptr<Program>> smallest(Status whole) {
     const stripes::Choice least = search_.smallest();
     if (least.chains.empty()) {
       if (whole.ok()) return std::unique_ptr<Program>();
       return whole;
     }
+    QUERN_ASSIGN(auto program, within(limits_.arena));
+    if (!program) {
+      QUERN_ASSIGN(program, smallest(least));
+    }
+    for (int further = 0; !program && further < 2; ++further) {
+      QUERN_ASSIGN(program, within(least_ - least_ / 32));
+    }
+    if (program) return program;
+    return Status(refused_.code(),
+                  cat(refused_.message(), "; the smallest arena, in stripes of rows, has ", least_,
+                      " bytes"));
+  }
+
+ private:
+  // A program that fits, found on the way to an arena of at most so many bytes. Null: none is.
+  Result<std::unique_ptr<Program>> within(std::uint64_t arena) {
+    constexpr int most = 6;
+    std::uint64_t budget = arena - std::min(arena, outputs_);
+    for (int attempt = 0; attempt < most; ++attempt) {
+      const auto choice = search_.cheapest(budget);
+      if (!choice || choice->chains.empty()) break;
+      QUERN_ASSIGN(auto program, lowered(*choice));
+      if (fits(*program)) return program;
+      const std::uint64_t over = arena_bytes(*program) - std::min(arena_bytes(*program), arena);
+      const std::uint64_t next = std::min(budget, choice->peak);
+      budget = next - std::min(next, std::max<std::uint64_t>(over, 1));
+    }
+    return std::unique_ptr<Program>();
+  }
+
+  // What is smallest by the model may not be so with scratch memory and space between buffers:
+  // somewhat larger choices are tried, too.
+  Result<std::unique_ptr<Program>> smallest(const stripes::Choice& least) {
     std::vector<stripes::Chain> tried;
-    Status refused;
     for (const double larger : {1.0, 1.06, 1.15, 1.3}) {
       const auto bytes = static_cast<std::uint64_t>(larger * static_cast<double>(least.peak));
       const auto choice = search_.cheapest(bytes);
       if (!choice || choice->chains == tried) continue;
       tried = choice->chains;
       QUERN_ASSIGN(auto program, lowered(*choice));
-      Status fits = limits_.fits(*program);
-      if (fits.ok()) return program;
-      if (refused.ok() || arena_bytes(*program) == least_) refused = std::move(fits);
+      if (fits(*program)) return program;
     }
-    return Status(
-        refused.code(),
-        cat(refused.message(), "; the smallest arena, in stripes of rows, has ", least_, " bytes"));
+    return std::unique_ptr<Program>();
+  }
+
+  bool fits(const Program& program) {
+    Status status = limits_.fits(program);
+    const bool ok = status.ok();
+    if (!ok && arena_bytes(program) <= least_) refused_ = std::move(status);
+    return ok;
   }
 
   Result<std::unique_ptr<Program>> lowered(const stripes::Choice& choice) {
@@ -84,7 +100,8 @@ class Attempts {
   stripes::RowGraph rows_;
   stripes::Search search_;
   std::uint64_t outputs_ = 0;
-  std::uint64_t least_ = std::numeric_limits<std::uint64_t>::max();
+  std::uint64_t least_ = std::numeric_limits<std::uint64_t>::max();  // of all arenas so far
+  Status refused_;                                                   // that of the least one
 };
 
 }  // namespace

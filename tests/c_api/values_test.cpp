@@ -267,6 +267,30 @@ TEST_F(CApi, DenormalsAreFlushedOrKept) {
   EXPECT_EQ(quern_executable_compile(model, &options, &executable), QUERN_OK);
 }
 
+// The error of a limit that nothing meets names the smallest that would do.
+TEST_F(CApi, ArenasHaveALimit) {
+  const std::string path = QUERN_SOURCE_DIR "/examples/digits/digits.onnx";
+  const std::vector<float> image(28 * 28);
+  ASSERT_EQ(quern_model_load(path.c_str(), nullptr, &model), QUERN_OK) << quern_last_error();
+  quern_compile_options options = QUERN_COMPILE_OPTIONS_INIT;
+  options.arena_limit = 1;
+  for (const quern_status wanted : {QUERN_OUT_OF_MEMORY, QUERN_OK}) {
+    ASSERT_EQ(quern_executable_compile(model, &options, &executable), QUERN_OK);
+    ASSERT_EQ(quern_session_create(executable, 0, &session), QUERN_OK);
+    quern_tensor in = vector_of(image);
+    in.rank = 4;
+    std::ranges::copy(std::array{1, 1, 28, 28}, in.dims);
+    ASSERT_EQ(quern_session_set_input(session, 0, &in, QUERN_BORROW), QUERN_OK);
+    EXPECT_EQ(quern_session_run(session), wanted) << quern_last_error();
+    quern_session_destroy(std::exchange(session, nullptr));
+    quern_executable_destroy(std::exchange(executable, nullptr));
+    if (wanted == QUERN_OK) break;
+    const std::string error = quern_last_error();
+    ASSERT_NE(error.find("the smallest arena, in stripes of rows, has "), error.npos) << error;
+    options.arena_limit = std::stoul(error.substr(error.rfind("has ") + 4));
+  }
+}
+
 // A plan is the one that the C++ API makes, with the scratch of kernels and without.
 TEST_F(CApi, NoScratch) {
   const std::string path = QUERN_SOURCE_DIR "/examples/digits/digits.onnx";

@@ -34,6 +34,30 @@ std::vector<std::int64_t> nearest(Resize op, const ResizeAxis& axis) {
   return v;
 }
 
+// Rows of a part have the taps that they have in the whole.
+TEST(ResizePart, HasTheTapsOfTheWhole) {
+  for (const ResizeMode mode : {ResizeMode::nearest, ResizeMode::linear, ResizeMode::cubic})
+    for (const AxisMode coordinates :
+         {AxisMode::half_pixel, AxisMode::align_corners, AxisMode::asymmetric}) {
+      const Resize op{.mode = mode, .coordinates = coordinates};
+      const ResizeAxis whole{.in = 7, .out = 12, .scale = 12.0 / 7};
+      const ResizeAxis part{.in = 7, .out = 5, .before_out = 4, .behind_out = 3, .scale = 12.0 / 7};
+      for (std::int64_t x = 0; x < part.out; ++x)
+        EXPECT_EQ(taps(op, part, x), taps(op, whole, x + part.before_out));
+    }
+}
+
+// A tap that the part lacks falls on its edge: no index lies outside.
+TEST(ResizePart, ReadsNothingOutside) {
+  const Resize op{.mode = ResizeMode::linear};
+  const ResizeAxis part{.in = 2, .out = 12, .before_in = 3, .behind_in = 2, .scale = 12.0 / 7};
+  for (std::int64_t x = 0; x < part.out; ++x)
+    for (const auto& [at, weight] : taps(op, part, x)) {
+      EXPECT_GE(at, 0);
+      EXPECT_LT(at, part.in);
+    }
+}
+
 constexpr ResizeAxis twice{.in = 2, .out = 4, .scale = 2};
 constexpr ResizeAxis fraction{.in = 4, .out = 2, .scale = 0.6};  // 2.4 unrounded
 constexpr ResizeAxis to_one{.in = 4, .out = 1, .scale = 0.25};

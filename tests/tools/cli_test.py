@@ -575,6 +575,29 @@ class Other(Cli):
         self.assertIn("<option selected>", html)
         self.assertIn("<th>begins</th>", html)
 
+    def test_arena_limit(self):
+        digits = SOURCE / "examples/digits/digits.onnx"
+        error = self.quern("run", digits, "--arena-limit", "1", code=1).stderr
+        smallest = int(error.split("in stripes of rows, has ")[1].split(" bytes")[0])
+        whole = self.json("inspect", digits, "--plan")["plan"]["arena_bytes"]
+        self.assertLess(smallest, whole)
+        for limit in (smallest, (smallest + whole) // 2):
+            arena = self.json("inspect", digits, "--plan", "--arena-limit", limit)["plan"]["arena_bytes"]
+            self.assertLessEqual(arena, limit)
+        self.assertIn("write bytes", self.quern("run", digits, "--arena-limit", "few", code=2).stderr)
+
+    def test_frontier(self):
+        digits = SOURCE / "examples/digits/digits.onnx"
+        page, picture = self.folder / "f.html", self.folder / "f.svg"
+        points = self.json("plan", digits, "--frontier", "--html", page, "--svg", picture)["frontier"]
+        arenas = [p["arena_bytes"] for p in points]
+        self.assertGreater(len(points), 1)
+        self.assertEqual(arenas, sorted(set(arenas)))
+        self.assertTrue(all(p["run_ms"] > 0 and p["arena_bytes"] <= (p["arena_limit"] or 10**9) for p in points))
+        self.assertEqual(picture.read_text().count("<circle"), len(points))
+        self.assertIn("<svg", page.read_text())
+        self.assertIn("of whole tensors", self.quern("plan", digits, "--frontier").stdout)
+
     def test_scratch(self):
         digits = SOURCE / "examples/digits/digits.onnx"
         arenas = []
