@@ -64,6 +64,19 @@ void PlanCache::insert(PlanKey key, std::shared_ptr<const PlanNode> plan, std::s
 
 namespace {
 
+// The bytes that kernels work in, by node.
+std::vector<std::uint64_t> scratch_of(const Program& program,
+                                      std::span<const StepMeaning> meanings) {
+  std::vector<std::uint64_t> scratch;
+  for (std::size_t i = 0; i < program.steps.size(); ++i) {
+    if (meanings[i].kind != StepMeaning::Kind::kernel) continue;
+    const std::size_t node = index(meanings[i].node);
+    scratch.resize(std::max(scratch.size(), node + 1), 0);
+    scratch[node] = program.steps[i].scratch_bytes;
+  }
+  return scratch;
+}
+
 // Waits for the mutex, but no longer than until `stop` is reached.
 Status lock_until(std::unique_lock<std::timed_mutex>& lock, const Stop* stop) {
   if (!stop) {
@@ -150,6 +163,8 @@ Result<std::unique_ptr<Program>> PlanTree::lower_within_limit(const Segment& seg
                         .memory_limit = limit ? limit : std::numeric_limits<std::size_t>::max(),
                         .dynamic_outputs = {dynamic.get(), segment.dynamic_output.size()},
                         .stop = stop};
+  std::vector<StepMeaning> meanings;
+  lowering.meanings = &meanings;
   QUERN_ASSIGN(auto program, lower(segment.graph, lowering));
   QUERN_ASSIGN(auto forced, lower_in_forced_stripes(segment.graph, lowering, *program));
   if (forced) return forced;
@@ -162,11 +177,11 @@ Result<std::unique_ptr<Program>> PlanTree::lower_within_limit(const Segment& seg
   }
   if (fits.ok()) return program;
   // The weights of a plan in stripes are about those of this one.
-  const std::uint64_t most = most_arena();
+  StripeLimits limits{most_arena(), [&](const Program& p) { return check_memory(p); },
+                      scratch_of(*program, meanings)};
   program.reset();
-  return lower_in_stripes(segment.graph, lowering,
-                          {most, [&](const Program& p) { return check_memory(p); }},
-                          std::move(fits));
+  lowering.meanings = nullptr;
+  return lower_in_stripes(segment.graph, lowering, std::move(limits), std::move(fits));
 }
 
 PlanTree::Planned PlanTree::build(Segment segment, Team team, const Stop* stop) {

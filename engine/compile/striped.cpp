@@ -20,7 +20,10 @@ namespace {
 class Attempts {
  public:
   Attempts(const Graph& graph, const LowerOptions& options, StripeLimits limits)
-      : options_(options), limits_(std::move(limits)), rows_(graph), search_(rows_, options.stop) {
+      : options_(options),
+        limits_(std::move(limits)),
+        rows_(graph),
+        search_(rows_, limits_.scratch, options.stop) {
     options_.order = false;  // that of the stripes
     options_.scratch = true;
     options_.channels_last = true;
@@ -107,8 +110,8 @@ class Attempts {
 }  // namespace
 
 Result<std::unique_ptr<Program>> lower_in_stripes(const Graph& graph, const LowerOptions& options,
-                                                  const StripeLimits& limits, Status whole) {
-  return Attempts(graph, options, limits).run(std::move(whole));
+                                                  StripeLimits limits, Status whole) {
+  return Attempts(graph, options, std::move(limits)).run(std::move(whole));
 }
 
 namespace {

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <vector>
 
 #include <quern/status.h>
 
@@ -19,13 +20,15 @@ struct StripeLimits {
   // are packed: `fits` decides.
   std::uint64_t arena = 0;
   std::function<Status(const Program&)> fits;
+  // The bytes that kernels of whole tensors work in, by node; may be shorter.
+  std::vector<std::uint64_t> scratch = {};
 };
 
 // Lowers the graph with as few stripes as the limits allow. `whole` is the error of the program
 // without stripes: returned if no node can be computed by rows. Where no stripes fit, the error
 // names the smallest arena that was found.
 Result<std::unique_ptr<Program>> lower_in_stripes(const Graph& graph, const LowerOptions& options,
-                                                  const StripeLimits& limits, Status whole);
+                                                  StripeLimits limits, Status whole);
 
 // For tests: with QUERN_STRIPES=P in the environment, read once, every plan takes at most P percent
 // of the way from its smallest arena to that of `whole`. Null: the variable is not set, or the plan

@@ -49,7 +49,7 @@ std::vector<Life> lives_of(const RowGraph& rows) {
 
 }  // namespace
 
-Search::Search(const RowGraph& graph, const Stop* stop)
+Search::Search(const RowGraph& graph, std::span<const std::uint64_t> scratch, const Stop* stop)
     : graph_(graph), whole_(graph.size() + 1, 0), ending_at_(graph.size() + 1) {
   const std::vector<Life> lives = lives_of(graph_);
   std::vector<std::uint64_t> crossing(graph.size() + 2, 0);  // values made before and read behind
@@ -62,6 +62,9 @@ Search::Search(const RowGraph& graph, const Stop* stop)
   std::partial_sum(whole_.begin(), whole_.end(), whole_.begin());
   std::partial_sum(crossing.begin(), crossing.end(), crossing.begin());
   whole_.pop_back();
+  for (std::size_t at = 0; at < graph.size(); ++at)
+    if (const std::size_t node = index(graph.id(at)); node < scratch.size())
+      whole_[at] += scratch[node];
   const auto may_cut = [&](std::size_t at) { return crossing[at] <= most_crossing; };
   std::uint64_t work = 0;
   for (std::size_t length = 2; length <= std::min(most_nodes, graph.size()); ++length)

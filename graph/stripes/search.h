@@ -30,8 +30,9 @@ struct Choice {
 // All chains of a static graph that are worth a look, each in several numbers of steps.
 class Search {
  public:
-  // Looks at chains for a bounded amount of work, the short ones first; `stop` may be null.
-  Search(const RowGraph& graph, const Stop* stop);
+  // Looks at chains for a bounded amount of work, the short ones first. `scratch`: bytes that
+  // kernels of whole tensors work in, by node; may be shorter. `stop` may be null.
+  Search(const RowGraph& graph, std::span<const std::uint64_t> scratch, const Stop* stop);
 
   // The cheapest choice whose peak is at most `bytes`; nullopt: there is none.
   std::optional<Choice> cheapest(std::uint64_t bytes) const;

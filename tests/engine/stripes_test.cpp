@@ -197,10 +197,12 @@ TEST_P(Rows, AreThoseOfTheWhole) {
 
 // ---- limits ------------------------------------------------------------------------------------
 
-// Layers whose maps shrink: [1, 4, 64, 64] to ten numbers.
+constexpr std::int64_t side = 128;
+
+// Layers whose maps shrink: images of this side to ten numbers.
 Model funnel(std::int64_t batch = 1) {
   GraphBuilder g("funnel");
-  Operand y = g.input("x", DType::f32, {batch, 4, 64, 64});
+  Operand y = g.input("x", DType::f32, {batch, 4, side, side});
   std::int64_t from = 4;
   for (const std::int64_t channels : {16, 16, 24, 24, 32}) {
     const bool halves = channels != from;
@@ -223,7 +225,7 @@ struct Measured {
 Measured measure(Model model, const CompileOptions& options) {
   const auto session = session_of(compile(std::move(model), "cpu", options), 1);
   const ValueSpec spec = session->executable().inputs()[0];
-  const Tensor x = pattern({spec.dims[0], 4, 64, 64});
+  const Tensor x = pattern({spec.dims[0], 4, side, side});
   must(session->set_input(0, x.view()));
   must(session->run());
   const PlanInfo info = session->plan_info();
@@ -285,6 +287,94 @@ TEST(Stripes, AreNotInTheErrorOfWhatHasNone) {
   EXPECT_EQ(text.find("stripes"), text.npos);
 }
 
+// ---- published networks, in int8 ---------------------------------------------------------------
+
+// MobileNetV2 of width 0.35 with seeded weights.
+class Int8Net {
+ public:
+  Int8Net(std::int64_t size, bool residuals) : size_(size), residuals_(residuals) {
+    y_ = g_.input("x", DType::i8, {1, 3, size, size});
+  }
+
+  void conv(std::int64_t channels, std::int64_t kernel, std::int64_t stride, bool depthwise) {
+    const std::int64_t group = depthwise ? channels_ : 1;
+    Tensor w = must(Tensor::zeros({DType::i8, {channels, channels_ / group, kernel, kernel}}));
+    for (std::size_t i = 0; i < w.bytes(); ++i)
+      w.mutable_data()[i] =
+          static_cast<std::byte>((i * 37 + static_cast<std::size_t>(channels)) % 97);
+    const std::int64_t pad = kernel / 2;
+    y_ = g_.qlinear_conv(
+        {y_, scale_, zero_, g_.constant(w), scale_, zero_, g_.scalar(40), zero_},
+        {.strides = {stride, stride}, .pads = {pad, pad, pad, pad}, .group = group});
+    channels_ = channels;
+  }
+  // Expands the channels, goes over images, and brings them to `channels`.
+  void block(std::int64_t channels, std::int64_t expansion, std::int64_t stride) {
+    const Operand x = y_;
+    const bool adds = residuals_ && stride == 1 && channels == channels_;
+    conv(channels_ * expansion, 1, 1, false);
+    conv(channels_, 3, stride, true);
+    conv(channels, 1, 1, false);
+    if (!adds) return;
+    const auto number = [&](Operand v) { return g_.dequantize(v, scale_, zero_); };
+    y_ = g_.quantize(g_.add(number(x), number(y_)), scale_, zero_);
+  }
+
+  // The least arena, and that of whole tensors.
+  std::pair<std::size_t, std::size_t> arenas() {
+    g_.output("y", y_);
+    const Model model = must(g_.build());
+    const std::size_t whole = compile(model.clone(), "cpu", {.threads = 1})->memory_need()->arena;
+    const auto refused =
+        Executable::compile(model.clone(), nullptr, {.threads = 1, .arena_limit = 1});
+    EXPECT_FALSE(refused);
+    const std::string text(refused.error().message());
+    return {std::stoul(text.substr(text.rfind("has ") + 4)), whole};
+  }
+
+ private:
+  GraphBuilder g_{"int8"};
+  std::int64_t size_;
+  bool residuals_;
+  std::int64_t channels_ = 3;
+  Operand scale_ = g_.scalar(0.05);
+  Operand zero_ = g_.scalar(0, DType::i8);
+  Operand y_;
+};
+
+// msf-CNN needs 25,803 bytes for this net, with 1.25 times the multiplications. The output is
+// 448 x 5 x 5.
+TEST(Stripes, HoldMsfCnnsNetInLess) {
+  Int8Net net(144, false);
+  net.conv(11, 3, 2, false);
+  const std::int64_t rows[][3] = {{5, 1, 1},  {8, 6, 2},  {8, 6, 1},  {11, 6, 2}, {11, 6, 1},
+                                  {11, 6, 1}, {22, 6, 2}, {22, 6, 1}, {22, 6, 1}, {22, 6, 1},
+                                  {33, 6, 1}, {33, 6, 1}, {33, 6, 1}, {56, 6, 2}, {56, 6, 1},
+                                  {56, 6, 1}, {112, 6, 1}};
+  for (const auto& [channels, expansion, stride] : rows) net.block(channels, expansion, stride);
+  net.conv(448, 1, 1, false);
+  const auto [smallest, whole] = net.arenas();
+  EXPECT_LE(smallest, 25803U + 448 * 5 * 5);
+  EXPECT_GT(whole, 200000U);
+}
+
+// TiGrIS holds this net, which takes 752,640 bytes as a whole, in 301 KB with its last map, by
+// spilling.
+TEST(Stripes, HoldTigrisNetInHalf) {
+  Int8Net net(224, true);
+  net.conv(16, 3, 2, false);
+  net.conv(16, 3, 1, true);
+  net.conv(8, 1, 1, false);
+  const std::int64_t stages[][3] = {{8, 2, 2},  {16, 3, 2}, {24, 4, 2},
+                                    {32, 3, 1}, {56, 3, 2}, {112, 1, 1}};
+  for (const auto& [channels, blocks, stride] : stages)
+    for (std::int64_t i = 0; i < blocks; ++i) net.block(channels, 6, i == 0 ? stride : 1);
+  net.conv(1280, 1, 1, false);
+  const auto [smallest, whole] = net.arenas();
+  EXPECT_LE(smallest, 150000U);
+  EXPECT_GT(whole, 700000U);
+}
+
 // The search looks at no more than its share, however many nodes there are.
 TEST(Stripes, AreFoundInABoundedTime) {
   GraphBuilder g("long");
@@ -294,7 +384,7 @@ TEST(Stripes, AreFoundInABoundedTime) {
   const Model model = must(g.build());
   const auto start = std::chrono::steady_clock::now();
   const stripes::RowGraph rows(model.graph());
-  const stripes::Search search(rows, nullptr);
+  const stripes::Search search(rows, {}, nullptr);
   EXPECT_LT(search.smallest().peak, 3U * 128 * 8 * 4 * sizeof(float));
   EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::seconds(20));
 }
