@@ -18,6 +18,8 @@ namespace {
 // A choice is made by a model that knows no scratch memory, no copies between layouts and no space
 // between buffers; so what a program takes beyond its model is taken off the next choice.
 class Attempts {
+  static constexpr std::size_t most_nodes = 40'000;  // some 0.1 ms each
+
  public:
   Attempts(const Graph& graph, const LowerOptions& options, StripeLimits limits)
       : options_(options),
@@ -56,7 +58,7 @@ class Attempts {
   Result<std::unique_ptr<Program>> within(std::uint64_t arena) {
     constexpr int most = 6;
     std::uint64_t budget = arena - std::min(arena, outputs_);
-    for (int attempt = 0; attempt < most; ++attempt) {
+    for (int attempt = 0; attempt < most && has_time(); ++attempt) {
       const auto choice = search_.cheapest(budget);
       if (!choice || choice->chains.empty()) break;
       QUERN_ASSIGN(auto program, lowered(*choice));
@@ -75,7 +77,7 @@ class Attempts {
     for (const double larger : {1.0, 1.06, 1.15, 1.3}) {
       const auto bytes = static_cast<std::uint64_t>(larger * static_cast<double>(least.peak));
       const auto choice = search_.cheapest(bytes);
-      if (!choice || choice->chains == tried) continue;
+      if (!choice || choice->chains == tried || !has_time()) continue;
       tried = choice->chains;
       QUERN_ASSIGN(auto program, lowered(*choice));
       if (fits(*program)) return program;
@@ -90,8 +92,12 @@ class Attempts {
     return ok;
   }
 
+  // The first attempt is always made.
+  bool has_time() const { return nodes_ < most_nodes; }
+
   Result<std::unique_ptr<Program>> lowered(const stripes::Choice& choice) {
     QUERN_ASSIGN(const Graph graph, stripes::in_stripes(rows_, choice.chains));
+    nodes_ += graph.node_count();
     QUERN_ASSIGN(auto program, lower(graph, options_));
     least_ = std::min(least_, arena_bytes(*program));
     return program;
@@ -103,6 +109,7 @@ class Attempts {
   stripes::RowGraph rows_;
   stripes::Search search_;
   std::uint64_t outputs_ = 0;
+  std::size_t nodes_ = 0;  // that were lowered, in all attempts
   std::uint64_t least_ = std::numeric_limits<std::uint64_t>::max();  // of all arenas so far
   Status refused_;                                                   // that of the least one
 };

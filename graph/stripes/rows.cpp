@@ -132,7 +132,11 @@ ResolvedWindow transposed_window(const Graph& g, const Node& n) {
                                    w.dims().subspan(2));
 }
 
+// Maps that are found row by row.
+constexpr std::int64_t most_rows_looked_at = 1 << 16;
+
 std::optional<RowMap> map_of_transposed(const Graph& g, const Node& n, std::int64_t height) {
+  if (height > most_rows_looked_at) return std::nullopt;
   const ResolvedWindow w = transposed_window(g, n);
   const std::int64_t rows = shape_of(g, n.inputs[0])[window_axis];
   const std::int64_t stride = w.strides[0];
@@ -265,9 +269,8 @@ std::optional<ResizeAxis> resize_axis(const Graph& g, const Node& n, std::size_t
 
 // Rows have taps anywhere: the map is the narrowest that holds them all.
 std::optional<RowMap> map_of_resize(const Graph& g, const Node& n, std::size_t axis) {
-  constexpr std::int64_t most_rows = 16384;
   const auto a = resize_axis(g, n, axis);
-  if (!a || a->in < 1 || a->out > most_rows) return std::nullopt;
+  if (!a || a->in < 1 || std::max(a->in, a->out) > most_rows_looked_at) return std::nullopt;
   if (a->is_identity()) return RowMap{};
   const auto& op = *n.as<Resize>();
   StopCheck no_limit(nullptr);
@@ -356,7 +359,8 @@ class RuleMaker {
       rule_.reads[n_.inputs.size() + i] =
           broadcast_read(shape_of(g_, n_.operands[i]), y_, rule_.axis);
     for (ValueId v : n_.outputs)
-      if (!has_rows(shape_of(g_, v), rule_.axis)) return std::nullopt;
+      if (!has_rows(shape_of(g_, v), rule_.axis) || g_.type(v).dtype == DType::string)
+        return std::nullopt;
     return std::move(rule_);
   }
 

@@ -20,8 +20,9 @@ namespace {
 
 // Actions of chains that are looked at; some 50 ns each.
 constexpr std::uint64_t most_work = 20'000'000;
-constexpr std::size_t most_nodes = 256;   // of a chain
-constexpr std::size_t most_crossing = 3;  // values that are live where a chain begins or ends
+constexpr std::int64_t most_actions = 30'000;  // of one chain: each becomes a node
+constexpr std::size_t most_nodes = 256;        // of a chain
+constexpr std::size_t most_crossing = 3;       // values that are live where a chain begins or ends
 
 std::vector<Life> lives_of(const RowGraph& rows) {
   const Graph& g = rows.graph();
@@ -87,6 +88,7 @@ std::uint64_t Search::add_candidates(std::size_t first, std::size_t last,
   std::uint64_t work = length + lives.size() / 8;
   for (std::int64_t rows = 1; rows < model->most_steps(); rows *= 2) {
     const std::int64_t steps = (model->most_steps() + rows - 1) / rows;
+    if (steps > most_actions / static_cast<std::int64_t>(length)) continue;
     ChainCost cost = model->cost(steps);
     cost.peak += through;
     work += static_cast<std::uint64_t>(steps) * length;

@@ -38,8 +38,6 @@ class Search {
   std::optional<Choice> cheapest(std::uint64_t bytes) const;
   // The choice with the smallest peak.
   Choice smallest() const;
-  // The peaks that candidates have, in order: between two of them no choice changes.
-  std::vector<std::uint64_t> peaks() const;
 
  private:
   struct Candidate {
@@ -47,6 +45,8 @@ class Search {
     ChainCost cost;
   };
 
+  // The peaks that candidates have, in order: between two of them no choice changes.
+  std::vector<std::uint64_t> peaks() const;
   std::uint64_t add_candidates(std::size_t first, std::size_t last, std::span<const Life> lives);
 
   const RowGraph& graph_;

@@ -389,5 +389,18 @@ TEST(Stripes, AreFoundInABoundedTime) {
   EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::seconds(20));
 }
 
+// A long signal has as many rows as steps.
+TEST(Stripes, AreNotTriedWithoutEnd) {
+  GraphBuilder g("signal");
+  Operand y = g.input("x", DType::f32, {1, 2, 1 << 17});
+  for (int k = 0; k < 12; ++k)
+    y = g.relu(g.conv(y, weights(g, {2, 2, 3}, k), {}, {.pads = {1, 1}}));
+  g.output("y", g.reduce("max", y, {2}));
+  const auto start = std::chrono::steady_clock::now();
+  const auto refused = Executable::compile(must(g.build()), nullptr, {.arena_limit = 1});
+  EXPECT_FALSE(refused);
+  EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::seconds(40));
+}
+
 }  // namespace
 }  // namespace quern::testing

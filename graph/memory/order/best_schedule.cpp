@@ -256,7 +256,7 @@ class Scheduler {
       std::vector<Join> more = join_all(groups, shares_of(step, groups, Wait::brief));
       joins.insert(joins.end(), more.begin(), more.end());
     }
-    if (keep(joins, groups, answer_.bound)) return;
+    if (keep(joins, groups)) return;
     if (steps.size() > 1) {
       spare(steps.first(steps.size() / 2), groups);
       spare(steps.subspan(steps.size() / 2), groups);
@@ -264,7 +264,7 @@ class Scheduler {
     }
     for (const Share& share : shares_of(steps[0], groups, Wait::brief)) {
       joins = join_all(groups, {&share, 1});
-      keep(joins, groups, answer_.bound);
+      keep(joins, groups);
     }
   }
 
@@ -276,7 +276,7 @@ class Scheduler {
     for (const Share& share : shares) bytes += g_.buffers[share.operand].size;
     if (4 * bytes < 3 * g_.buffers[shares[0].result].size) return;
     std::vector<Join> joins = join_all(groups, shares);
-    keep(joins, groups, answer_.bound);
+    keep(joins, groups);
   }
 
   std::vector<Share> shares_of(std::uint32_t step, const Groups& groups, Wait wait) const {
@@ -289,11 +289,11 @@ class Scheduler {
     return shares;
   }
 
-  // Keeps the joins if no more than `most` bytes are live with them.
-  bool keep(std::vector<Join>& joins, Groups& groups, std::uint64_t most) {
+  // Keeps the joins unless the bound rises by them.
+  bool keep(std::vector<Join>& joins, Groups& groups) {
     if (joins.empty()) return false;
     const std::uint64_t bound = bound_of(answer_.schedule, groups);
-    if (bound > most) {
+    if (bound > answer_.bound) {
       undo(answer_.schedule, groups, joins);
       return false;
     }
