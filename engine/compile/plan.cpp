@@ -178,7 +178,7 @@ Result<std::unique_ptr<Program>> PlanTree::lower_within_limit(const Segment& seg
   if (fits.ok()) return program;
   // The weights of a plan in stripes are about those of this one.
   StripeLimits limits{most_arena(), [&](const Program& p) { return check_memory(p); },
-                      scratch_of(*program, meanings)};
+                      scratch_of(*program, meanings), limit};
   program.reset();
   lowering.meanings = nullptr;
   return lower_in_stripes(segment.graph, lowering, std::move(limits), std::move(fits));

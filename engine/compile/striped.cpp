@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "engine/compile/ledger.h"
 #include "engine/vocabulary/text_util.h"
 #include "graph/stripes/rewrite.h"
 #include "graph/stripes/search.h"
@@ -98,6 +99,7 @@ class Attempts {
   Result<std::unique_ptr<Program>> lowered(const stripes::Choice& choice) {
     QUERN_ASSIGN(const Graph graph, stripes::in_stripes(rows_, choice.chains));
     nodes_ += graph.node_count();
+    QUERN_TRY(check_room(graph, CompilePhase::lowering, limits_.memory));
     QUERN_ASSIGN(auto program, lower(graph, options_));
     least_ = std::min(least_, arena_bytes(*program));
     return program;

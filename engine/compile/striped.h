@@ -22,6 +22,7 @@ struct StripeLimits {
   std::function<Status(const Program&)> fits;
   // The bytes that kernels of whole tensors work in, by node; may be shorter.
   std::vector<std::uint64_t> scratch = {};
+  std::size_t memory = 0;  // bytes that tables of compiling may take (check_room); 0: any
 };
 
 // Lowers the graph with as few stripes as the limits allow. `whole` is the error of the program
