@@ -6,6 +6,7 @@
 #include <numeric>
 #include <span>
 
+#include "graph/ops/attention.h"
 #include "graph/ops/batch_norm.h"
 #include "graph/ops/concat.h"
 #include "graph/ops/conv.h"
@@ -384,6 +385,7 @@ class RuleMaker {
     if (const auto window = window_of(g_, n_)) return over_windows(*window);
     if (n_.op.def().is(OpTrait::elementwise)) return elementwise();
     if (n_.as<MatMul>()) return product();
+    if (n_.as<Attention>()) return attention();
     if (n_.as<Concat>()) return concat();
     if (n_.as<ConvTranspose>())
       return has_rows(y_, window_axis) &&
@@ -429,6 +431,16 @@ class RuleMaker {
     if (n_.as<MatMul>()->transpose_a || x_.rank() < 2 || x_.rank() != y_.rank()) return false;
     const std::size_t rows = x_.rank() - 2;
     return first(rows, rows, RowMap{});
+  }
+
+  // Each query has a row of the result, and maybe one of the mask; keys and values are read as a
+  // whole.
+  bool attention() {
+    const std::size_t rows = x_.rank() - 2;
+    if (x_.rank() < 3 || x_.rank() != y_.rank() || !first(rows, rows, RowMap{})) return false;
+    if (n_.inputs.size() > 3 && n_.inputs[3] != no_value)
+      rule_.reads[3] = broadcast_read(shape_of(g_, n_.inputs[3]), y_, rows);
+    return true;
   }
 
   bool concat() {

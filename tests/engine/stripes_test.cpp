@@ -154,6 +154,13 @@ const NetCase nets[] = {
        const Operand rows = g.matmul(x, weights(g, {10, 12}, 4));
        return g.add(g.matmul(g.gelu(rows), weights(g, {12, 10}, 7)), x);
      }},
+    {"QueriesOfAttention", 12,
+     [](GraphBuilder& g, Operand x) {
+       const Operand q = g.matmul(x, weights(g, {10, 6}, 1));
+       const Operand k = g.fill({1, 2, 7, 6}, 0.25);
+       const Operand v = weights(g, {1, 2, 7, 5}, 2);
+       return g.gelu(g.attention(q, k, v, {.scale = 0.5F, .mask = weights(g, {12, 7}, 3)}));
+     }},
     {"PadsOfColumns", 12,
      [](GraphBuilder& g, Operand x) {
        return three_by_three(
