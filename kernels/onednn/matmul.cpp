@@ -71,7 +71,7 @@ void pad_rank(Side& s, std::size_t rank) {
 
 // Dimensions of size 1 get the stride that a dense tensor would have, because oneDNN compares
 // strides: where one of a batch lies outside of those before it, brgemm of 3.7 takes the wrong
-// matrices.
+// matrices. So it does where one lies inside of a batch that is not dense: rows of larger matrices.
 void normalise_ones(Side& s) {
   const std::size_t rank = s.dims.rank();
   for (std::size_t i = rank; i-- > 0;) {
@@ -79,6 +79,8 @@ void normalise_ones(Side& s) {
     std::int64_t stride = 1;
     for (std::size_t k = i + 2 < rank ? i + 1 : 0; k < rank; ++k)
       if (k != i && s.dims[k] > 1) stride = std::max(stride, s.dims[k] * s.strides[k]);
+    for (std::size_t k = 0; i + 2 < rank && k < i; ++k)
+      if (s.dims[k] > 1) stride = s.strides[k];
     s.strides[i] = i + 1 == rank ? 1 : stride;
   }
 }

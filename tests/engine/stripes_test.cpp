@@ -294,6 +294,25 @@ TEST(Stripes, AreNotInTheErrorOfWhatHasNone) {
   EXPECT_EQ(text.find("stripes"), text.npos);
 }
 
+// One row of each matrix of a batch, where it lies: oneDNN 3.7 took rows of the wrong matrix.
+TEST(Stripes, ReadRowsOfEachMatrixOfABatch) {
+  const auto product = [](std::string_view device) {
+    GraphBuilder g("rows");
+    const Operand x = g.input("x", DType::f32, {2, 1, 2, 8});
+    const Operand y = g.input("y", DType::f32, {2, 1, 3, 8});
+    const Operand row = g.slice(x, {1}, {2}, {.axes = {2}});
+    g.output("z", g.matmul(row, y, {.transpose_b = true}));
+    const auto session = session_of(compile(must(g.build()), device));
+    const Tensor left = pattern({2, 1, 2, 8}, 1);
+    const Tensor right = pattern({2, 1, 3, 8}, 2);
+    must(session->set_input(0, left.view()));
+    must(session->set_input(1, right.view()));
+    must(session->run());
+    return values(must(session->output(0)));
+  };
+  EXPECT_THAT(product("cpu"), Pointwise(FloatNear(1e-6F), product("reference")));
+}
+
 // ---- published networks, in int8 ---------------------------------------------------------------
 
 // MobileNetV2 of width 0.35 with seeded weights.
