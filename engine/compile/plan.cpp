@@ -181,6 +181,7 @@ Result<std::unique_ptr<Program>> PlanTree::lower_within_limit(const Segment& seg
                       scratch_of(*program, meanings), limit};
   program.reset();
   lowering.meanings = nullptr;
+  lowering.scratch = options_.scratch;  // little of it, for few rows
   return lower_in_stripes(segment.graph, lowering, std::move(limits), std::move(fits));
 }
 

@@ -16,11 +16,10 @@
 namespace quern {
 namespace {
 
-// A choice is made by a model that knows no scratch memory, no copies between layouts and no space
-// between buffers; so what a program takes beyond its model is taken off the next choice.
+// A choice is made by a model that knows no scratch memory of stripes, no copies between layouts
+// and no space between buffers; so what a program takes beyond its model is taken off the next
+// choice.
 class Attempts {
-  static constexpr std::size_t most_nodes = 40'000;  // some 0.1 ms each
-
  public:
   Attempts(const Graph& graph, const LowerOptions& options, StripeLimits limits)
       : options_(options),
@@ -28,7 +27,6 @@ class Attempts {
         rows_(graph),
         search_(rows_, limits_.scratch, options.stop) {
     options_.order = false;  // that of the stripes
-    options_.scratch = true;
     options_.channels_last = true;
     options_.formats = &formats_;
     for (ValueId v : graph.outputs())
@@ -55,6 +53,8 @@ class Attempts {
   }
 
  private:
+  static constexpr std::size_t most_nodes = 40'000;  // of all attempts; some 0.1 ms each
+
   // A program that fits, found on the way to an arena of at most so many bytes. Null: none is.
   Result<std::unique_ptr<Program>> within(std::uint64_t arena) {
     constexpr int most = 6;

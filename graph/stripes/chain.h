@@ -38,7 +38,7 @@ struct Action {
 
 // The number of bytes that a chain takes, and what it costs beside its arithmetic.
 struct ChainCost {
-  std::uint64_t peak = 0;  // bytes of what it computes, and of what is live throughout
+  std::uint64_t peak = 0;  // bytes of its own results that are live at one time
   double seconds = 0;      // of calls and copies, estimated
 };
 

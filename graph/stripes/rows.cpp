@@ -186,12 +186,7 @@ std::optional<std::vector<SliceRange>> slice_ranges(const Graph& g, const Node& 
   std::vector<SliceRange> ranges;
   for (std::size_t d = 0; d < x.rank(); ++d) ranges.push_back({0, x[d], 1});
   for (std::size_t i = 0; i < lists[1].size(); ++i) {
-    const std::size_t d =
-        lists[3].empty()
-            ? i
-            : static_cast<std::size_t>(lists[3][i] < 0
-                                           ? lists[3][i] + static_cast<std::int64_t>(x.rank())
-                                           : lists[3][i]);
+    const std::size_t d = lists[3].empty() ? i : positive_axis(lists[3][i], x.rank());
     ranges[d] = clamped({lists[1][i], lists[2][i], lists[4].empty() ? 1 : lists[4][i]}, x[d]);
   }
   return ranges;

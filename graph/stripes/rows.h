@@ -49,7 +49,6 @@ struct RowMap {
     return {std::clamp<std::int64_t>(begin_of(result.begin), 0, height),
             std::clamp<std::int64_t>(end_of(result.end), 0, height)};
   }
-  bool is_identity() const { return mul == 1 && div == 1 && first == 0 && last == 0; }
 
  private:
   std::int64_t floor_div(std::int64_t v) const {

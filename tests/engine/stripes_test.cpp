@@ -225,6 +225,7 @@ Model funnel(std::int64_t batch = 1) {
 struct Measured {
   std::size_t arena = 0;
   std::size_t weights = 0;
+  std::size_t scratch = 0;
   std::size_t steps = 0;
   std::vector<float> result;
 };
@@ -237,7 +238,8 @@ Measured measure(Model model, const CompileOptions& options) {
   must(session->run());
   const PlanInfo info = session->plan_info();
   EXPECT_LE(session->resident_bytes(), info.arena_bytes + 64);
-  return {info.arena_bytes, info.weight_bytes, info.steps.size(), values(must(session->output(0)))};
+  return {info.arena_bytes, info.weight_bytes, info.memory.scratch, info.steps.size(),
+          values(must(session->output(0)))};
 }
 
 // The number behind "has" in the error of a limit that nothing meets.
@@ -272,6 +274,16 @@ TEST(Stripes, KeepWeightsAndArenaWithinTheirLimit) {
   EXPECT_LE(within.weights + within.arena, limit);
   EXPECT_LT(within.arena, whole.arena);
   EXPECT_THAT(within.result, Pointwise(FloatNear(1e-6F), whole.result));
+}
+
+// Scratch that is off stays off: channels last, some convolutions of oneDNN have no form without.
+TEST(Stripes, TakeLessScratchWhereItIsOff) {
+  const std::size_t limit = measure(funnel(), {.scratch = false}).arena / 2;
+  const Measured on = measure(funnel(), {.arena_limit = limit});
+  const Measured off = measure(funnel(), {.arena_limit = limit, .scratch = false});
+  EXPECT_LE(off.arena, limit);
+  if (on.scratch == 0) GTEST_SKIP() << "no kernel here wants scratch";
+  EXPECT_LT(off.scratch, on.scratch);
 }
 
 // Several images in a batch: rows of all of them.
