@@ -159,5 +159,6 @@ std::optional<Ints> int_elements(const Tensor& t);
 
 // Every operator, in the order of AllOps.
 std::span<const OpDef* const> all_ops();
+const OpDef* find_op_def(std::string_view name);  // null if there is none
 
 }  // namespace quern

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "graph/post_ops.h"
 
+#include "graph/ops/binary.h"
 #include "graph/ops/unary.h"
 
 namespace quern {
@@ -8,6 +9,10 @@ namespace quern {
 const Unary* unary_of(const PostOp& post_op) {
   const Op* op = std::get_if<Op>(&post_op);
   return op ? op->as<Unary>() : nullptr;
+}
+
+Op operator_of(const BinaryPostOp& post_op) {
+  return Binary{post_op.kind};
 }
 
 bool is_read_later(const PostOps& post_ops, std::size_t done, std::size_t operand) {

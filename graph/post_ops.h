@@ -32,6 +32,9 @@ using PostOps = std::vector<PostOp>;
 // Null if it is a binary operation.
 const Unary* unary_of(const PostOp& post_op);
 
+// The same function as an operator of two inputs, the result first.
+Op operator_of(const BinaryPostOp& post_op);
+
 // True if a post-op after the first `done` reads this operand and none of the first `done` does.
 bool is_read_later(const PostOps& post_ops, std::size_t done, std::size_t operand);
 

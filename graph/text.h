@@ -36,6 +36,8 @@ Result<Graph> parse_text(std::string_view text, OpSet ops);
 // Sets the attributes of `op` from "kind=max kernel=[2,2]"; the others keep their values. Errors:
 // invalid_argument.
 Status parse_attributes(std::string_view text, Op& op);
+// make_op("Unary", "kind=relu"): an operator by its name, with the attributes that the text names.
+Result<Op> make_op(std::string_view name, std::string_view attributes);
 
 // "f32[N,3,224,224]", "seq(f32[*])", "opt(i64[])"; symbols by name when the graph is given.
 std::string type_text(const ValueType& type, const Graph* graph = nullptr);

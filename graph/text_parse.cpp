@@ -288,10 +288,9 @@ class GraphReader {
       }
     }
     QUERN_ASSIGN(const std::string op_name, s_.word());
-    const auto known = all_ops();
-    const auto def = std::ranges::find(known, op_name, &OpDef::name);
-    if (def == known.end()) return s_.error(cat("unknown operator '", op_name, "'"));
-    Op op = default_op(**def);
+    const OpDef* def = find_op_def(op_name);
+    if (!def) return s_.error(cat("unknown operator '", op_name, "'"));
+    Op op = default_op(*def);
     QUERN_ASSIGN(std::vector<ValueId> inputs, references());
     while (std::isalpha(static_cast<unsigned char>(s_.peek())) != 0 && !at_statement()) {
       QUERN_ASSIGN(const std::string key, s_.word());
@@ -457,6 +456,14 @@ Status parse_attributes(std::string_view text, Op& op) {
     QUERN_TRY(read_attribute(scanner, op, key));
   }
   return {};
+}
+
+Result<Op> make_op(std::string_view name, std::string_view attributes) {
+  const OpDef* def = find_op_def(name);
+  if (!def) return Status(Code::invalid_argument, "there is no operator of this name");
+  Op op = default_op(*def);
+  QUERN_TRY(parse_attributes(attributes, op));
+  return op;
 }
 
 Result<Graph> parse_text(std::string_view text, OpSet ops) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "bench/kernels/kernels.h"
 #include "engine/vocabulary/text_util.h"
+#include "graph/text.h"
 #include "kernels/contract/kernel.h"
 #include "tools/inputs.h"
 
@@ -16,6 +17,14 @@ ValueId GraphMaker::weights(DType dtype, const Shape& shape) {
   auto t = tools::generate_tensor({dtype, shape}, "", graph_->value_count());
   if (!t && status_.ok()) status_ = std::move(t).error();
   return graph_->add_constant(t ? *t : Tensor());
+}
+
+ValueId GraphMaker::node(std::string_view op, std::string_view attributes,
+                         std::vector<ValueId> inputs) {
+  auto made = make_op(op, attributes);
+  if (made) return node(*std::move(made), std::move(inputs));
+  if (status_.ok()) status_ = std::move(made).error();
+  return no_value;
 }
 
 ValueId GraphMaker::node(Op op, std::vector<ValueId> inputs) {

@@ -6,6 +6,7 @@
 #include <functional>
 #include <initializer_list>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include <quern/model.h>
@@ -24,6 +25,8 @@ class GraphMaker {
   ValueId constant(Tensor tensor) { return graph_->add_constant(std::move(tensor)); }
   // Appends a node with one output. The first error is kept, and told by finish().
   ValueId node(Op op, std::vector<ValueId> inputs);
+  // The same for an operator by its name and the text of its attributes.
+  ValueId node(std::string_view op, std::string_view attributes, std::vector<ValueId> inputs);
   Result<Model> finish(ValueId output) &&;
 
  private:

@@ -238,15 +238,12 @@ Result<Model> GraphBuilder::build() {
 
 Operands GraphBuilder::ops(std::string_view family, const Operands& operands,
                            std::string_view attributes, std::size_t outputs) {
-  const auto known = all_ops();
-  const auto row = std::ranges::find(known, family, &OpDef::name);
-  if (row == known.end()) {
-    impl_->fail(family, "there is no operator of this name");
+  auto op = make_op(family, attributes);
+  if (!op) {
+    impl_->fail(family, op.error().message());
     return Operands(outputs);
   }
-  Op op = default_op(**row);
-  if (Status s = parse_attributes(attributes, op); !s.ok()) impl_->fail(family, s.message());
-  return impl_->emit(std::move(op), operands, outputs);
+  return impl_->emit(*std::move(op), operands, outputs);
 }
 
 Operand GraphBuilder::op(std::string_view family, const Operands& operands,

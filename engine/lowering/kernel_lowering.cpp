@@ -7,7 +7,6 @@
 #include <utility>
 
 #include "engine/vocabulary/text_util.h"
-#include "graph/ops/binary.h"
 #include "graph/text.h"
 
 namespace quern::lowering {
@@ -241,7 +240,7 @@ KernelLowering::PostOpWork KernelLowering::work_of(const Node& node, const PostO
   const ValueId operand = node.operands[binary->operand];
   KernelInput other = input_of(operand);
   other.is_last_use = false;  // the node reads it until its last post-op
-  PostOpWork work{.op = Binary{binary->kind}, .inputs = {self, other}, .operand = operand};
+  PostOpWork work{.op = operator_of(*binary), .inputs = {self, other}, .operand = operand};
   if (binary->swapped) {
     std::swap(work.inputs[0], work.inputs[1]);
     work.self = 1;

@@ -20,4 +20,10 @@ std::span<const OpDef* const> all_ops() {
   return ops;
 }
 
+const OpDef* find_op_def(std::string_view name) {
+  const auto known = all_ops();
+  const auto def = std::ranges::find(known, name, &OpDef::name);
+  return def == known.end() ? nullptr : *def;
+}
+
 }  // namespace quern

@@ -2,14 +2,11 @@
 #include "kernels/contract/bf16.h"
 
 #include <algorithm>
-#include <variant>
 
-#include "graph/ops/binary_kind.h"
 #include "graph/ops/conv.h"
 #include "graph/ops/matmul.h"
-#include "graph/ops/unary.h"
 #include "graph/passes/match.h"
-#include "graph/post_ops.h"
+#include "kernels/contract/post_ops_in_bf16.h"
 
 namespace quern {
 
@@ -48,26 +45,6 @@ bool fills_tiles(const Graph& g, const Conv& op, const Node& n) {
          static_cast<double>(y->elements()) * static_cast<double>(w->elements(1)) >= least_work;
 }
 
-// A kernel of bf16 computes the post-op itself. As a step of its own it would be slow in bf16.
-bool is_fused(const PostOp& post_op) {
-  if (const auto* binary = std::get_if<BinaryPostOp>(&post_op))
-    return binary->kind == BinaryKind::add || binary->kind == BinaryKind::mul;
-  const Unary* unary = unary_of(post_op);
-  if (!unary) return false;
-  switch (unary->kind) {
-    case UnaryKind::relu:
-    case UnaryKind::leaky_relu:
-    case UnaryKind::clip:
-    case UnaryKind::sigmoid:
-    case UnaryKind::tanh:
-    case UnaryKind::swish:
-    case UnaryKind::gelu:
-    case UnaryKind::gelu_tanh:
-    case UnaryKind::hard_swish: return true;
-    default: return false;
-  }
-}
-
 bool fills_tiles(const Graph& g, const Node& n) {
   const auto b = g.type(n.inputs[1]).shape();
   const auto y = g.type(n.outputs[0]).shape();
@@ -90,7 +67,8 @@ bool is_large_product(const Graph& g, const Node& n) {
 
 Narrow faster_in_bf16(const Graph& graph, const Node& node) {
   if (!is_large_product(graph, node)) return Narrow::nothing;
-  return std::ranges::all_of(node.post_ops, is_fused) ? Narrow::result_too : Narrow::factors;
+  return std::ranges::all_of(node.post_ops, is_fused_in_bf16) ? Narrow::result_too
+                                                              : Narrow::factors;
 }
 
 // A product of f32 takes some 10 ps a multiplication, the three of bf16 take 5 where they fill

@@ -11,11 +11,11 @@
 
 #include "engine/vocabulary/multiples.h"
 #include "graph/ops/attention.h"
-#include "graph/ops/binary_kind.h"
 #include "kernels/contract/cuts.h"
 #include "kernels/contract/iterate.h"
 #include "kernels/cpu/product_pieces.h"
 #include "kernels/simd/simd.h"
+#include "kernels/simd/simd_lines.h"
 
 namespace quern {
 namespace {
@@ -121,8 +121,8 @@ class AttentionRows final : public CpuKernel {
     for (std::int64_t row = 0; row < p_.rows && !check.spend(64); row += query_rows) {
       const std::int64_t n = std::min(query_rows, p_.rows - row);
       for (std::int64_t i = 0; i < n; ++i)
-        simd().binary(BinaryKind::mul, {h.q + (row + i) * p_.q.row, false}, {&p_.scale, true},
-                      q + i * p_.width, p_.width);
+        lines::multiply({h.q + (row + i) * p_.q.row, false}, {&p_.scale, true}, q + i * p_.width,
+                        p_.width);
       score(h, q, turned, n, scores, check);
       weigh(h, row, n, scores, check);
     }
@@ -168,8 +168,8 @@ class AttentionRows final : public CpuKernel {
                     p_.value_width, false},
                    check);
     for (std::int64_t i = 0; i < n; ++i)
-      simd().binary(BinaryKind::mul, {y + i * p_.y.row, false}, {factors + i, true},
-                    y + i * p_.y.row, p_.value_width);
+      lines::multiply({y + i * p_.y.row, false}, {factors + i, true}, y + i * p_.y.row,
+                      p_.value_width);
   }
 
   // False if the mask excludes every key.
@@ -186,7 +186,7 @@ class AttentionRows final : public CpuKernel {
     }
     const float* m = reinterpret_cast<const float*>(mask) + row * p_.mask.row;
     const bool is_one = p_.mask.column == 0;
-    simd().binary(BinaryKind::add, {scores, false}, {m, is_one}, scores, p_.keys);
+    lines::add({scores, false}, {m, is_one}, scores, p_.keys);
     // A row without NaN whose largest element is -inf.
     return is_one ? *m != minus_infinity : simd().max(m, p_.keys) != minus_infinity;
   }

@@ -6,10 +6,10 @@
 
 #include <cmath>
 
-#include "graph/ops/binary_kind.h"
 #include "graph/ops/layer_norm.h"
 #include "kernels/contract/rows.h"
 #include "kernels/simd/simd.h"
+#include "kernels/simd/simd_lines.h"
 
 namespace quern {
 namespace {
@@ -58,7 +58,7 @@ class GroupNormRows final : public CpuKernel {
       for_pieces(inner_, check, [&](std::int64_t i, std::int64_t size) {
         float* to = y + c * inner_ + i;
         s.normalize(x + c * inner_ + i, mean, factor * scale[c], nullptr, nullptr, to, size);
-        s.binary(BinaryKind::add, {to, false}, {shift + c, true}, to, size);
+        lines::add({to, false}, {shift + c, true}, to, size);
       });
   }
   template <class F>

@@ -9,11 +9,10 @@
 #include <limits>
 
 #include "engine/vocabulary/multiples.h"
-#include "graph/ops/binary_kind.h"
 #include "graph/ops/lp_norm.h"
-#include "graph/ops/unary.h"
 #include "kernels/contract/rows.h"
 #include "kernels/simd/simd.h"
+#include "kernels/simd/simd_lines.h"
 
 namespace quern {
 namespace {
@@ -60,17 +59,17 @@ class LrnRows final : public CpuKernel {
       for (std::int64_t k = first; k <= last; ++k) lines[k - first] = x + k * inner_;
       s.sum_products(lines, lines, last - first + 1, nullptr, base, n);
       const double factor = op_.alpha / static_cast<double>(op_.size);
-      s.unary(Unary{UnaryKind::affine, factor, op_.bias}, base, base, n);
+      lines::affine(factor, op_.bias, base, base, n);
       const float* line = x + c * inner_;
       float* to = y + c * inner_;
       if (!(s.max(base, n) <= most_base_ && s.min(base, n) >= 1 / most_base_)) {
         exactly(line, lines, last - first + 1, n, to);
         continue;
       }
-      s.unary(Unary{UnaryKind::log}, base, root, n);
-      s.unary(Unary{UnaryKind::affine, -static_cast<double>(op_.beta), 0}, root, root, n);
-      s.unary(Unary{UnaryKind::exp}, root, root, n);
-      s.binary(BinaryKind::mul, {line, false}, {root, false}, to, n);
+      lines::logarithm(base, root, n);
+      lines::affine(-static_cast<double>(op_.beta), 0, root, root, n);
+      lines::exponential(root, root, n);
+      lines::multiply({line, false}, {root, false}, to, n);
     }
   }
   // In double, also where squares are beyond the largest float or no numbers.

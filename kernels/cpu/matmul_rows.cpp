@@ -10,7 +10,6 @@
 
 #include "engine/vocabulary/multiples.h"
 #include "engine/vocabulary/text_util.h"
-#include "graph/ops/binary_kind.h"
 #include "graph/ops/matmul.h"
 #include "graph/ops/products.h"
 #include "kernels/contract/cuts.h"
@@ -19,6 +18,7 @@
 #include "kernels/contract/rows.h"
 #include "kernels/cpu/product_pieces.h"
 #include "kernels/simd/simd.h"
+#include "kernels/simd/simd_lines.h"
 
 namespace quern {
 namespace {
@@ -128,8 +128,7 @@ class MatMulRows final : public CpuKernel {
     const bool is_dense = columns == p_.columns;
     for (std::int64_t i = 0; i < (is_dense ? 1 : rows); ++i) {
       float* const row = to + i * p_.columns;
-      simd().binary(BinaryKind::mul, {row, false}, {&alpha_, true}, row,
-                    is_dense ? rows * columns : columns);
+      lines::multiply({row, false}, {&alpha_, true}, row, is_dense ? rows * columns : columns);
     }
   }
 

@@ -10,14 +10,13 @@
 #include <limits>
 
 #include "engine/vocabulary/multiples.h"
-#include "graph/ops/binary_kind.h"
 #include "graph/ops/reduce.h"
-#include "graph/ops/unary.h"
 #include "kernels/contract/constant_operands.h"
 #include "kernels/contract/cuts.h"
 #include "kernels/contract/iterate.h"
 #include "kernels/contract/rows.h"
 #include "kernels/simd/simd.h"
+#include "kernels/simd/simd_lines.h"
 
 namespace quern {
 namespace {
@@ -176,9 +175,7 @@ class ReduceRows final : public CpuKernel {
   void join_blocks(float* partial, std::int64_t unit, float* y) const {
     const std::int64_t piece = unit % pieces();
     const std::int64_t n = std::min(chunk, f_.run - piece * chunk);
-    const BinaryKind kind = sums() ? BinaryKind::add : BinaryKind::max;
-    for (std::int64_t b = 1; b < blocks_; ++b)
-      simd().binary(kind, {partial, false}, {partial + b * chunk, false}, partial, n);
+    for (std::int64_t b = 1; b < blocks_; ++b) join(partial + b * chunk, partial, n);
     for_each_offset(f_.kept, std::array{f_.kept_out}, unit / pieces(), unit / pieces() + 1,
                     [&](const auto& at) {
                       for (std::int64_t i = 0; i < n; ++i)
@@ -200,9 +197,13 @@ class ReduceRows final : public CpuKernel {
                               .y = partial,
                               .lanes = n};
       sums() ? simd().sum_windows(window) : simd().max_windows(window);
-      simd().binary(sums() ? BinaryKind::add : BinaryKind::max, {to, false}, {partial, false}, to,
-                    n);
+      join(partial, to, n);
     }
+  }
+
+  // Folds partial results onto others.
+  void join(const float* partial, float* onto, std::int64_t n) const {
+    (sums() ? lines::add : lines::larger)({onto, false}, {partial, false}, onto, n);
   }
 
   void unit(const float* x, float* y, std::int64_t row, std::int64_t piece,
@@ -288,26 +289,25 @@ class ReduceRows final : public CpuKernel {
     for_each_offset(f_.folded, std::array{f_.folded_in}, 4 + n / 4, check, [&](const auto& at) {
       fold_row(x + at[0], sums() ? partial : a, n);
       if (!sums() || ++rows < group) return;
-      simd().binary(BinaryKind::add, {a, false}, {partial, false}, a, n);
+      lines::add({a, false}, {partial, false}, a, n);
       std::fill_n(partial, n, 0.0f);
       rows = 0;
     });
-    if (rows > 0) simd().binary(BinaryKind::add, {a, false}, {partial, false}, a, n);
+    if (rows > 0) lines::add({a, false}, {partial, false}, a, n);
   }
 
   void fold_row(const float* x, float* onto, std::int64_t n) const {
-    const Simd& s = simd();
     const SimdOperand v{x, false};
     const SimdOperand old{onto, false};
     float t[chunk];
     switch (steps_.fold) {
-      case Fold::sum: return s.binary(BinaryKind::add, old, v, onto, n);
-      case Fold::max: return s.binary(BinaryKind::max, old, v, onto, n);
-      case Fold::min: return s.binary(BinaryKind::min, old, v, onto, n);
-      case Fold::sum_abs: s.unary(Unary{.kind = UnaryKind::abs}, x, t, n); break;
-      case Fold::sum_square: s.binary(BinaryKind::mul, v, v, t, n); break;
+      case Fold::sum: return lines::add(old, v, onto, n);
+      case Fold::max: return lines::larger(old, v, onto, n);
+      case Fold::min: return lines::smaller(old, v, onto, n);
+      case Fold::sum_abs: lines::absolute(x, t, n); break;
+      case Fold::sum_square: lines::multiply(v, v, t, n); break;
     }
-    s.binary(BinaryKind::add, old, {t, false}, onto, n);
+    lines::add(old, {t, false}, onto, n);
   }
 
   float finish(float v) const {

@@ -13,13 +13,13 @@
 
 #include "engine/vocabulary/multiples.h"
 #include "engine/vocabulary/text_util.h"
-#include "graph/ops/binary_kind.h"
 #include "graph/ops/recurrent.h"
 #include "graph/ops/unary.h"
 #include "kernels/contract/cuts.h"
 #include "kernels/contract/movement.h"
 #include "kernels/cpu/product_pieces.h"
 #include "kernels/simd/simd.h"
+#include "kernels/simd/simd_lines.h"
 
 namespace quern {
 namespace {
@@ -232,20 +232,19 @@ class RnnRows final : public CpuKernel {
 
   void step_gru(const Weights& w, float* rows, std::int64_t stride, const States& s,
                 StopCheck& check) const {
-    constexpr Unary sigmoid{.kind = UnaryKind::sigmoid};
     const std::int64_t gate = s_.gate();
     const std::int64_t last = s_.last_from_state().columns();
     add_product(s.h, w.r, round_up(2 * gate, lanes), rows, stride, check);
     for (std::int64_t b = 0; b < s_.batch; ++b)
-      simd().unary(sigmoid, rows + b * stride, rows + b * stride, 2 * gate);
+      lines::logistic(rows + b * stride, rows + b * stride, 2 * gate);
     if (s_.resets_after) {
       for (std::int64_t b = 0; b < s_.batch; ++b)
         std::copy_n(w.last_bias, gate, s.apart + b * last);
       add_product(s.h, w.last, gate, s.apart, last, check);
     } else {
       for (std::int64_t b = 0; b < s_.batch; ++b)
-        simd().binary(BinaryKind::mul, {rows + b * stride + gate, false}, {s.h + b * gate, false},
-                      s.c + b * gate, gate);
+        lines::multiply({rows + b * stride + gate, false}, {s.h + b * gate, false}, s.c + b * gate,
+                        gate);
       add_product(s.c, w.last, gate, rows + 2 * gate, stride, check);
     }
     for (std::int64_t b = 0; b < s_.batch && !check.spend(4 * s_.gate()); ++b) {

@@ -8,12 +8,10 @@
 #include <cmath>
 
 #include "engine/vocabulary/multiples.h"
-#include "graph/ops/binary_kind.h"
 #include "graph/ops/softmax.h"
-#include "graph/ops/unary.h"
 #include "kernels/contract/iterate.h"
 #include "kernels/contract/rows.h"
-#include "kernels/simd/simd.h"
+#include "kernels/simd/simd_lines.h"
 
 namespace quern {
 namespace {
@@ -39,19 +37,18 @@ class SoftmaxLines {
   SoftmaxLines(SoftmaxKind kind, std::int64_t n) : kind_(kind), n_(n) {}
 
   void operator()(Lines<const float> x, Lines<float> y, std::int64_t lanes) const {
-    const Simd& s = simd();
     float largest[most_lanes];
     float sum[most_lanes];
     std::copy_n(x.first, lanes, largest);
     for (std::int64_t k = 1; k < n_; ++k)
-      s.binary(BinaryKind::max, {largest, false}, {x.line(k), false}, largest, lanes);
+      lines::larger({largest, false}, {x.line(k), false}, largest, lanes);
     std::fill_n(sum, lanes, 0.0f);
     float part[most_lanes];
     for (std::int64_t k = 0; k < n_; ++k) {
       float* exponentials = kind_ == SoftmaxKind::softmax ? y.line(k) : part;
-      s.binary(BinaryKind::sub, {x.line(k), false}, {largest, false}, exponentials, lanes);
-      s.unary(Unary{UnaryKind::exp}, exponentials, exponentials, lanes);
-      s.binary(BinaryKind::add, {sum, false}, {exponentials, false}, sum, lanes);
+      lines::subtract({x.line(k), false}, {largest, false}, exponentials, lanes);
+      lines::exponential(exponentials, exponentials, lanes);
+      lines::add({sum, false}, {exponentials, false}, sum, lanes);
     }
     finish(x, y, largest, sum, lanes);
   }
@@ -59,21 +56,20 @@ class SoftmaxLines {
  private:
   void finish(Lines<const float> x, Lines<float> y, const float* largest, const float* sum,
               std::int64_t lanes) const {
-    const Simd& s = simd();
     float factor[most_lanes];
     if (kind_ == SoftmaxKind::softmax) {
       const float one = 1;
-      s.binary(BinaryKind::div, {&one, true}, {sum, false}, factor, lanes);
+      lines::divide({&one, true}, {sum, false}, factor, lanes);
       for (std::int64_t k = 0; k < n_; ++k)
-        s.binary(BinaryKind::mul, {y.line(k), false}, {factor, false}, y.line(k), lanes);
+        lines::multiply({y.line(k), false}, {factor, false}, y.line(k), lanes);
       return;
     }
-    s.unary(Unary{UnaryKind::log}, sum, factor, lanes);
+    lines::logarithm(sum, factor, lanes);
     // One after the other: with a large x, the sum of both would lose the digits of the logarithm.
     for (std::int64_t k = 0; k < n_; ++k) {
       float* to = y.line(k);
-      s.binary(BinaryKind::sub, {x.line(k), false}, {largest, false}, to, lanes);
-      s.binary(BinaryKind::sub, {to, false}, {factor, false}, to, lanes);
+      lines::subtract({x.line(k), false}, {largest, false}, to, lanes);
+      lines::subtract({to, false}, {factor, false}, to, lanes);
     }
   }
 

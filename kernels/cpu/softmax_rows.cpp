@@ -4,11 +4,11 @@
 
 #include <cmath>
 
-#include "graph/ops/binary_kind.h"
 #include "graph/ops/softmax.h"
 #include "kernels/contract/rows.h"
 #include "kernels/contract/scalar_math.h"
 #include "kernels/simd/simd.h"
+#include "kernels/simd/simd_lines.h"
 
 namespace quern {
 namespace {
@@ -41,7 +41,7 @@ class SoftmaxRows final : public CpuKernel {
                             return s.exp_sum(x + i, largest, y + i, n);
                           });
       for_row_pieces(n_, check, [&](std::int64_t i, std::int64_t n) {
-        s.binary(BinaryKind::mul, {y + i, false}, {&scale, true}, y + i, n);
+        lines::multiply({y + i, false}, {&scale, true}, y + i, n);
       });
       return;
     }
@@ -53,8 +53,8 @@ class SoftmaxRows final : public CpuKernel {
     // logarithm.
     const float log_sum = std::log(sum);
     for_row_pieces(n_, check, [&](std::int64_t i, std::int64_t n) {
-      s.binary(BinaryKind::sub, {x + i, false}, {&largest, true}, y + i, n);
-      s.binary(BinaryKind::sub, {y + i, false}, {&log_sum, true}, y + i, n);
+      lines::subtract({x + i, false}, {&largest, true}, y + i, n);
+      lines::subtract({y + i, false}, {&log_sum, true}, y + i, n);
     });
   }
 

@@ -7,8 +7,6 @@
 #include <optional>
 
 #include "engine/vocabulary/multiples.h"
-#include "graph/ops/binary_kind.h"
-#include "graph/ops/unary.h"
 #include "kernels/contract/iterate.h"
 #include "kernels/gpu/copy.h"
 #include "kernels/gpu/grid.h"
@@ -47,7 +45,7 @@ std::optional<Sizes> sizes_of(const Shape& q, const Shape& k, const Shape& v) {
 // expanded into scratch memory after the scores. False if that is not possible either.
 bool add_mask(const KernelRequest& request, const Shape& scores, std::uint64_t scores_bytes,
               Steps& weigh, KernelChoice& choice) {
-  if (weigh.add({.kind = BinaryKind::add, .read = 3}, request.inputs[3])) return true;
+  if (weigh.add_sum(3, request.inputs[3])) return true;
   if (request.dtype(3) != DType::f32) return false;
   const std::uint64_t at = round_up(scores_bytes, 256);
   auto mask = copy_dispatch(DType::f32, scores, {broadcast_strides(request.shape(3), scores)},
@@ -129,7 +127,7 @@ Selection select_attention(const KernelRequest& request) {
   choice.scratch_bytes = scores_bytes;
   const Layout scores_layout = Layout::row_major(scores);
   Steps weigh({scores, scores_layout, sizes->keys % 4 == 0}, StepSet::few);
-  if (op.scale != 1) (void)weigh.add(Unary{UnaryKind::affine, op.scale, 0});
+  if (op.scale != 1) (void)weigh.add_factor(op.scale);
   if (request.has(3) && !add_mask(request, scores, scores_bytes, weigh, choice))
     return unsupported();
   weigh.ask_layouts(choice.input_layouts);

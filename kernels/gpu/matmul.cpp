@@ -14,7 +14,6 @@
 #include "graph/numeric.h"
 #include "graph/ops/matmul.h"
 #include "graph/ops/products.h"
-#include "graph/ops/unary.h"
 #include "kernels/contract/cuts.h"
 #include "kernels/contract/matmul_shape.h"
 #include "kernels/gpu/grid.h"
@@ -345,7 +344,7 @@ Selection select_matmul(const KernelRequest& request) {
     w = BufferUse::constant(0);
   }
   Steps steps({out.shape, choice.output_layouts[0], p.columns % 4 == 0}, StepSet::few);
-  if (op.alpha != 1) (void)steps.add(Unary{UnaryKind::affine, op.alpha, 0});
+  if (op.alpha != 1) (void)steps.add_factor(op.alpha);
   choice.post_ops_taken = steps.add_post_ops(request);
   steps.ask_layouts(choice.input_layouts);
   if (!add_product(choice, p, BufferUse::input(0), w, steps, *request.gpu)) return unsupported();

@@ -85,6 +85,10 @@ bool Steps::add(const Unary& op) {
   return true;
 }
 
+bool Steps::add_factor(float factor) {
+  return add(Unary{UnaryKind::affine, factor, 0});
+}
+
 // The operand's index as a function of the result's index in memory order.
 bool Steps::place_operand(const KernelInput& operand, Step& step) const {
   const Shape& from = operand.desc.shape;
@@ -128,6 +132,10 @@ bool Steps::add(const BinaryStep& op, const KernelInput& operand) {
   if (!place_operand(operand, step)) return false;
   steps_.push_back(step);
   return true;
+}
+
+bool Steps::add_sum(std::uint32_t input, const KernelInput& operand) {
+  return add({.kind = BinaryKind::add, .read = input}, operand);
 }
 
 bool Steps::add_flat(BufferUse operand) {

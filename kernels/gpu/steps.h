@@ -49,7 +49,10 @@ class Steps {
   // False if the shader lacks the function or cannot read the operand's layout; then nothing has
   // changed.
   bool add(const Unary& op);
+  bool add_factor(float factor);
   bool add(const BinaryStep& op, const KernelInput& operand);
+  // Adds input `input` of the node.
+  bool add_sum(std::uint32_t input, const KernelInput& operand);
   // Adds floats in the layout of the result.
   bool add_flat(BufferUse operand);
   // Adds input `input`, one element per channel, to results whose channels are innermost.

@@ -4,7 +4,6 @@
 // heads without a transposition). alpha, a bias and further post-ops are fused.
 #include "graph/ops/matmul.h"
 
-#include "graph/ops/binary_kind.h"
 #include "graph/ops/products.h"
 #include "kernels/contract/cuts.h"
 #include "kernels/contract/iterate.h"
@@ -158,9 +157,8 @@ std::optional<Problem> describe(const KernelRequest& r) {
 
 // A first post-op that adds one number per column.
 std::optional<std::uint32_t> bias_input(const KernelRequest& r, std::int64_t columns) {
-  if (r.post_ops.empty() || r.as<MatMul>().alpha != 1) return std::nullopt;
-  const auto* b = std::get_if<BinaryPostOp>(&r.post_ops[0]);
-  if (!b || b->kind != BinaryKind::add) return std::nullopt;
+  const BinaryPostOp* b = r.as<MatMul>().alpha == 1 ? onednn::leading_sum(r) : nullptr;
+  if (!b) return std::nullopt;
   const TensorDesc& bias = r.operands[b->operand].desc;
   if (bias.dtype != r.outputs[0].dtype) return std::nullopt;
   const Shape& s = bias.shape;

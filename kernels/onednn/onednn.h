@@ -112,6 +112,9 @@ auto fuse_trusted(const KernelRequest& request, const Shape& dst_shape, PostOpRu
   }
 }
 
+// The first post-op if it adds an operand, which may be a bias; null otherwise.
+const BinaryPostOp* leading_sum(const KernelRequest& request);
+
 // ---- building a kernel
 
 // Collects the arguments of one primitive and builds the answer of an implementation.

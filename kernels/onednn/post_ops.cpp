@@ -181,4 +181,10 @@ FusedPostOps fuse_post_ops(const KernelRequest& request, const Shape& dst_shape,
   return chain.take();
 }
 
+const BinaryPostOp* leading_sum(const KernelRequest& request) {
+  if (request.post_ops.empty()) return nullptr;
+  const auto* binary = std::get_if<BinaryPostOp>(&request.post_ops[0]);
+  return binary && binary->kind == BinaryKind::add ? binary : nullptr;
+}
+
 }  // namespace quern::onednn

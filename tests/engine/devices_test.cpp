@@ -6,10 +6,9 @@
 
 #include "engine/compile/region.h"
 #include "graph/memory/problem/plan.h"
-#include "graph/ops/binary.h"
-#include "graph/ops/unary.h"
 #include "tests/engine/every_device.h"
 #include "tests/engine/region_device.h"
+#include "tests/graph/named_op.h"
 
 namespace quern::testing {
 namespace {
@@ -73,12 +72,12 @@ struct Chain {
     const ValueId x = graph.add_input("x", ValueType(DType::f32, Dims{2}));
     nodes.push_back(unary("a", x));
     for (const char* name : {"b", "c"}) nodes.push_back(unary(name, result(nodes.back())));
-    nodes.push_back(
-        must(graph.add_node(Binary{BinaryKind::add}, {result(nodes[0]), result(nodes[2])}, "d")));
+    nodes.push_back(must(
+        graph.add_node(named("Binary", "kind=add"), {result(nodes[0]), result(nodes[2])}, "d")));
     graph.add_output(result(nodes[3]), "y");
   }
   NodeId unary(const char* name, ValueId x) {
-    return must(graph.add_node(Unary{UnaryKind::relu}, {x}, name));
+    return must(graph.add_node(named("Unary", "kind=relu"), {x}, name));
   }
   ValueId result(NodeId id) const { return graph.node(id).outputs[0]; }
 

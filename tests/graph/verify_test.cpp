@@ -8,14 +8,15 @@
 #include <gtest/gtest.h>
 
 #include "graph/graph.h"
-#include "graph/ops/binary.h"
 #include "graph/ops/cast.h"
-#include "graph/ops/unary.h"
 #include "graph/ops/where.h"
 #include "tests/expect.h"
+#include "tests/graph/named_op.h"
 
 namespace quern {
 namespace {
+
+using testing::named;
 
 // sum = x + y with relu behind it, product = sum * constant.
 struct Broken {
@@ -28,9 +29,9 @@ struct Broken {
     x = g.add_input("x", {DType::f32, Dims{2, 3}});
     y = g.add_input("y", {DType::f32, Dims{2, 3}});
     constant = g.add_constant(*Tensor::zeros({DType::f32, {2, 3}}));
-    adds = *g.add_node(Binary{BinaryKind::add}, {x, y}, "adds");
+    adds = *g.add_node(named("Binary", "kind=add"), {x, y}, "adds");
     sum = g.node(adds).outputs[0];
-    multiplies = *g.add_node(Binary{BinaryKind::mul}, {sum, constant}, "multiplies");
+    multiplies = *g.add_node(named("Binary", "kind=mul"), {sum, constant}, "multiplies");
     product = g.node(multiplies).outputs[0];
     g.add_output(product, "product");
   }
@@ -101,14 +102,11 @@ TEST(Verify, PostOpsBelongToNodesThatMayCarryThem) {
       [](Broken& b) {
         const NodeId where =
             *b.g.add_node(Where{}, {*b.g.add(Cast{DType::boolean}, {b.x}), b.x, b.y});
-        b.node(where).post_ops.emplace_back(Unary{UnaryKind::relu});
+        b.node(where).post_ops.emplace_back(named("Unary", "kind=relu"));
       },
       "(Where): carries post-ops, but may not");
-  expect_refused(
-      [](Broken& b) {
-        b.node(b.multiplies).post_ops.emplace_back(BinaryPostOp{BinaryKind::add, 0});
-      },
-      "node 'multiplies' (Binary): has a post-op without operand");
+  expect_refused([](Broken& b) { b.node(b.multiplies).post_ops.emplace_back(BinaryPostOp()); },
+                 "node 'multiplies' (Binary): has a post-op without operand");
   expect_refused([](Broken& b) { b.node(b.multiplies).operands.push_back(b.x); },
                  "has operands, but no post-op");
 }

@@ -7,7 +7,7 @@
 #include "engine/vocabulary/text_util.h"
 #include "graph/ops/binary_kind.h"
 #include "graph/ops/conv.h"
-#include "graph/ops/unary.h"
+#include "tests/graph/named_op.h"
 #include "tests/kernels/kernel_test.h"
 #include "tests/serial_pool.h"
 
@@ -85,11 +85,11 @@ TEST(ConvParts, GiveTheConvolutionOfOnePiece) {
     Shape channels = Shape::filled(y.rank(), 1);
     channels[1] = y[1];
     const PostOps none;
-    const PostOps scaled = {BinaryPostOp{BinaryKind::mul, 0}, Unary{UnaryKind::relu}};
+    const PostOps scaled = {BinaryPostOp{BinaryKind::mul, 0}, named("Unary", "kind=relu")};
     for (const auto& constants : {std::vector<std::size_t>{}, std::vector<std::size_t>{1}}) {
       compared += compare_parts({op, inputs, none, {}, constants});
       compared += compare_parts({op, inputs, scaled, {random.floats(channels)}, constants});
-      const PostOps residual = {BinaryPostOp{BinaryKind::add, 0}, Unary{UnaryKind::relu}};
+      const PostOps residual = {BinaryPostOp{BinaryKind::add, 0}, named("Unary", "kind=relu")};
       compared += compare_parts({op, inputs, residual, {random.floats(y)}, constants});
     }
   }
@@ -161,8 +161,8 @@ TEST(ConvAtOneTime, GivesTheConvolutionOfOneCall) {
     Shape last = channels;
     last[1] = 1;
     last[y.rank() - 1] = y[y.rank() - 1];
-    const PostOps scaled = {BinaryPostOp{BinaryKind::mul, 0}, Unary{UnaryKind::relu}};
-    const PostOps residual = {BinaryPostOp{BinaryKind::add, 0}, Unary{UnaryKind::relu}};
+    const PostOps scaled = {BinaryPostOp{BinaryKind::mul, 0}, named("Unary", "kind=relu")};
+    const PostOps residual = {BinaryPostOp{BinaryKind::add, 0}, named("Unary", "kind=relu")};
     for (const auto& constants : {std::vector<std::size_t>{}, std::vector<std::size_t>{1}}) {
       compared += compare_at_one_time({op, inputs, {}, {}, constants});
       for (const Shape& s : {channels, Shape(channels.dims().subspan(1)), last, Shape{1}})

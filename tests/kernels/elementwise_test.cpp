@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The fused elementwise kernel against the reference where operands are broadcast.
 #include "graph/ops/binary.h"
-#include "graph/ops/unary.h"
+#include "tests/graph/named_op.h"
 #include "tests/kernels/kernel_test.h"
 
 namespace quern::testing {
@@ -93,20 +93,20 @@ TEST(ElementwiseKernel, TakesBinaryPostOps) {
   const auto step = [](BinaryKind kind, const Tensor& left, const Tensor& right) {
     return run(Binary{kind}, {left, right});
   };
-  const Tensor sum = run(Unary{UnaryKind::relu}, {run(add, inputs)});
+  const Tensor sum = run(named("Unary", "kind=relu"), {run(add, inputs)});
   const Tensor product = step(BinaryKind::mul, sum, operands[0]);
   const Tensor wanted =
       step(BinaryKind::div, step(BinaryKind::sub, operands[1], product), operands[2]);
   for (const auto& layout : {std::optional<Layout>(), std::optional(Layout::channels_last(shape)),
                              std::optional(Layout::channel_blocked(shape, 8))}) {
-    const SelectedRun got =
-        run_selected({.op = add,
-                      .inputs = inputs,
-                      .post_ops = {Unary{UnaryKind::relu}, BinaryPostOp{BinaryKind::mul, 0, false},
-                                   BinaryPostOp{BinaryKind::sub, 1, true},
-                                   BinaryPostOp{BinaryKind::div, 2, false}},
-                      .operands = operands,
-                      .layout = layout});
+    const SelectedRun got = run_selected(
+        {.op = add,
+         .inputs = inputs,
+         .post_ops = {named("Unary", "kind=relu"), BinaryPostOp{BinaryKind::mul, 0, false},
+                      BinaryPostOp{BinaryKind::sub, 1, true},
+                      BinaryPostOp{BinaryKind::div, 2, false}},
+         .operands = operands,
+         .layout = layout});
     EXPECT_THAT(got.implementation, StartsWith("elementwise"));
     EXPECT_EQ(got.post_ops_taken, 4U);
     EXPECT_TRUE(same_bytes(got.outputs[0], wanted))

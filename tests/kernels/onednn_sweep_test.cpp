@@ -13,7 +13,7 @@
 #include "graph/ops/pool.h"
 #include "graph/ops/unary.h"
 #include "kernels/contract/conv_parts.h"
-#include "tests/kernels/sweep.h"
+#include "tests/kernels/sweep_post_ops.h"
 
 namespace quern::testing {
 namespace {

@@ -11,12 +11,13 @@
 #include <gtest/gtest.h>
 
 #include "engine/devices/cpu/weights.h"
-#include "graph/ops/binary.h"
 #include "graph/ops/pad.h"
-#include "graph/ops/unary.h"
+#include "tests/graph/named_op.h"
 
 namespace quern::lowering {
 namespace {
+
+using quern::testing::named;
 
 // Four floats, `skipped` bytes behind an address that is aligned.
 Tensor floats_at(std::size_t skipped) {
@@ -61,9 +62,9 @@ TEST(Constants, AreThoseValuesThatNoInputReaches) {
   Graph g(builtin_ops());
   const ValueId x = g.add_input("x", {DType::f32, Dims{4}});
   const ValueId c = g.add_constant(floats_at(0));
-  const ValueId negated = *g.add(Unary{UnaryKind::neg}, {c});
-  const ValueId back = *g.add(Unary{UnaryKind::neg}, {negated});
-  const ValueId sum = *g.add(Binary{BinaryKind::add}, {x, back});
+  const ValueId negated = *g.add(named("Unary", "kind=neg"), {c});
+  const ValueId back = *g.add(named("Unary", "kind=neg"), {negated});
+  const ValueId sum = *g.add(named("Binary", "kind=add"), {x, back});
   const GraphConstants constants(g, std::numeric_limits<std::size_t>::max(), nullptr);
   for (const ValueId v : {c, negated, back}) EXPECT_NE(constants.find(v), nullptr);
   for (const ValueId v : {x, sum}) EXPECT_EQ(constants.find(v), nullptr);
@@ -96,8 +97,8 @@ TEST(Constants, OfAnySizeAreComputedOnce) {
   for (const std::int64_t elements : {std::int64_t{1} << 10, std::int64_t{9} << 20}) {
     Graph g(builtin_ops());
     ValueId v = g.add_constant(*Tensor::zeros({DType::f32, {elements}}));
-    for (int i = 0; i < 3; ++i) v = *g.add(Binary{BinaryKind::add}, {v, v});
-    v = *g.add(Unary{UnaryKind::cos}, {v});
+    for (int i = 0; i < 3; ++i) v = *g.add(named("Binary", "kind=add"), {v, v});
+    v = *g.add(named("Unary", "kind=cos"), {v});
     g.add_output(v, "v");
     const GraphConstants constants(g, std::numeric_limits<std::size_t>::max(), nullptr);
     for (int time = 0; time < 2; ++time) {
@@ -112,10 +113,10 @@ TEST(Constants, OfAnySizeAreComputedOnce) {
 TEST(Constants, OfOneReaderAreNotKept) {
   Graph g(builtin_ops());
   const ValueId c = g.add_constant(*Tensor::zeros({DType::f32, {1 << 16}}));
-  const ValueId once = *g.add(Unary{UnaryKind::neg}, {c});
-  const ValueId twice = *g.add(Unary{UnaryKind::cos}, {c});
-  g.add_output(*g.add(Unary{UnaryKind::neg}, {once}), "a");
-  g.add_output(*g.add(Binary{BinaryKind::add}, {twice, twice}), "b");
+  const ValueId once = *g.add(named("Unary", "kind=neg"), {c});
+  const ValueId twice = *g.add(named("Unary", "kind=cos"), {c});
+  g.add_output(*g.add(named("Unary", "kind=neg"), {once}), "a");
+  g.add_output(*g.add(named("Binary", "kind=add"), {twice, twice}), "b");
   const GraphConstants constants(g, std::numeric_limits<std::size_t>::max(), nullptr);
   const auto holders_of = [&](ValueId v) { return constants.find(v)->get()->owner().use_count(); };
   EXPECT_EQ(holders_of(once), 1);
@@ -125,7 +126,7 @@ TEST(Constants, OfOneReaderAreNotKept) {
 TEST(Constants, StayWithinTheLimit) {
   Graph g(builtin_ops());
   const ValueId c = g.add_constant(floats_at(0));
-  const ValueId negated = *g.add(Unary{UnaryKind::neg}, {c});
+  const ValueId negated = *g.add(named("Unary", "kind=neg"), {c});
   g.add_output(negated, "negated");
   for (const std::size_t limit : {8, 4096}) {
     const GraphConstants constants(g, limit, nullptr);

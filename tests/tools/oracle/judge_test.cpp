@@ -6,9 +6,8 @@
 
 #include "engine/vocabulary/text_util.h"
 #include "graph/numeric.h"
-#include "graph/ops/binary.h"
 #include "graph/ops/softmax.h"
-#include "graph/ops/unary.h"
+#include "tests/graph/named_op.h"
 #include "tests/tools/oracle/families.h"
 #include "tools/oracle/values.h"
 
@@ -265,10 +264,10 @@ TEST(OracleJudge, TakesMillisecondsForSixtyNodes) {
   Graph g = graph_of("input %0 \"x\": f32[1,16,25,25]\noutput %0 \"x\"");
   ValueId v = g.inputs()[0];
   for (int i = 0; i < 15; ++i) {
-    v = *g.add(Unary{.kind = UnaryKind::tanh}, {v});
-    v = *g.add(Binary{BinaryKind::add}, {v, g.inputs()[0]});
+    v = *g.add(named("Unary", "kind=tanh"), {v});
+    v = *g.add(named("Binary", "kind=add"), {v, g.inputs()[0]});
     v = *g.add(Softmax{.axis = -1}, {v});
-    v = *g.add(Binary{BinaryKind::mul}, {v, g.inputs()[0]});
+    v = *g.add(named("Binary", "kind=mul"), {v, g.inputs()[0]});
   }
   g.add_output(v, "y");
   const auto inputs = random_inputs(g, 1);

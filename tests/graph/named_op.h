@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+// Operators by their names, for tests that need some operator and do not look at its attributes.
+#pragma once
+
+#include <cstdlib>
+#include <span>
+#include <string_view>
+#include <type_traits>
+
+#include "graph/op_fields.h"
+#include "graph/text.h"
+
+namespace quern::testing {
+
+// named("Unary", "kind=neg"); ends the program if there is no such operator or attribute.
+inline Op named(std::string_view name, std::string_view attributes) {
+  auto op = make_op(name, attributes);
+  if (!op) std::abort();
+  return *std::move(op);
+}
+
+// The names of the values of an attribute, such as ("Unary", "kind"); ends the program if it has
+// none.
+inline std::span<const std::string_view> values_of(std::string_view name,
+                                                   std::string_view attribute) {
+  std::span<const std::string_view> names;
+  for_each_field(named(name, ""), [&]<class T>(std::string_view field, const T& value) {
+    if constexpr (std::is_same_v<T, EnumField>)
+      if (field == attribute) names = value.names;
+  });
+  if (names.empty()) std::abort();
+  return names;
+}
+
+}  // namespace quern::testing
