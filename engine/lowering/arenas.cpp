@@ -86,16 +86,20 @@ void keep_output_offsets(std::span<const Buffer> buffers, const PlacedMemory& ho
 void drop_copies_in_place(UnallocatedStep& unallocated) {
   Step& s = unallocated.step;
   if (s.kind != Step::Kind::device) return;
+  std::vector<bool> in_place(s.inputs.size());
   for (const CopiedInput& copy : unallocated.meaning.copies) {
     const Step::Operand& in = s.inputs[copy.input];
     const Step::Operand& out = s.outputs[0];
     const std::uint64_t skipped =
         s.input_bytes[copy.input] - unallocated.inputs[copy.input].desc.bytes();
-    if (in.base != out.base || in.offset + skipped != out.offset + copy.offset) continue;
-    std::erase_if(s.dispatches, [&](const Dispatch& d) {
-      return std::ranges::find(d.buffers, BufferUse::input(copy.input)) != d.buffers.end();
-    });
+    in_place[copy.input] = in.base == out.base && in.offset + skipped == out.offset + copy.offset;
   }
+  std::erase_if(s.dispatches, [&](const Dispatch& d) {
+    return std::ranges::any_of(d.buffers, [&](const BufferUse& use) {
+      return use.of == BufferUse::Of::input && in_place[use.index] &&
+             use == BufferUse::input(use.index);
+    });
+  });
 }
 
 StepMeaning meaning_of(UnallocatedStep& step) {

@@ -6,6 +6,7 @@
 #include <cstring>
 #include <limits>
 
+#include "engine/devices/vulkan/arena_touches.h"
 #include "engine/vocabulary/multiples.h"
 #include "engine/vocabulary/text_util.h"
 #include "graph/ops/fill.h"
@@ -96,11 +97,12 @@ void VulkanContext::cut_batches() {
 
 void VulkanContext::place_transfers() {
   const std::uint64_t alignment = core_->capabilities().alignment;
+  const std::vector<bool> reached = reached_by_host();
   for (Batch& b : batches_) {
     const auto place = [&](std::vector<Transfer>& list, std::size_t step, std::uint64_t& end,
                            std::uint64_t bytes) {
       list.push_back({step, bytes, std::nullopt});
-      if (bytes == 0 || is_reached_by_host(b, step)) return;  // there may be no staging buffer
+      if (bytes == 0 || reached[step]) return;  // there may be no staging buffer
       list.back().staging = end;
       end += round_up(bytes, alignment);
     };
@@ -112,38 +114,53 @@ void VulkanContext::place_transfers() {
   }
 }
 
-// Returns true if the host can access the arena directly for this transfer, to write an upload
-// before the batch or to read a download after it: the arena is mapped, and no step in between uses
-// those bytes.
-bool VulkanContext::is_reached_by_host(const Batch& batch, std::size_t step) const {
-  if (!arena_->mapped()) return false;
-  const Step& s = program_->steps[step];
-  if (s.kind == Step::Kind::upload)
-    return !is_touched(batch.first, step, range(s.outputs[0], s.input_bytes[0]));
-  return arena_->is_cached() && s.inputs[0].base == Operand::Base::device_arena &&
-         !is_touched(step + 1, batch.end, range(s.inputs[0], s.output_bytes[0]));
-}
-
-// Returns true if a step of [first, end) accesses this part of the arena.
-bool VulkanContext::is_touched(std::size_t first, std::size_t end, const Range& part) const {
-  const auto meets = [&](std::uint64_t offset, std::uint64_t bytes) {
-    return offset < part.offset + part.bytes && part.offset < offset + bytes;
-  };
-  const auto any = [&](std::span<const Operand> operands, std::span<const std::uint64_t> bytes) {
+// The bytes of the arena that a step accesses.
+template <class F>
+void VulkanContext::for_each_touched(const Step& s, F&& f) const {
+  const auto all = [&](std::span<const Operand> operands, std::span<const std::uint64_t> bytes) {
     for (std::size_t i = 0; i < operands.size(); ++i) {
       if (operands[i].base != Operand::Base::device_arena) continue;
       const Range r = range(operands[i], bytes[i]);
-      if (meets(r.offset, r.bytes)) return true;
+      f(r.offset, r.bytes);
     }
-    return false;
   };
-  for (std::size_t i = first; i < end; ++i) {
-    const Step& s = program_->steps[i];
-    if (any(s.inputs, s.input_bytes) || any(s.outputs, s.output_bytes) ||
-        (s.scratch_bytes && meets(s.scratch_offset, s.scratch_bytes)))
-      return true;
-  }
-  return false;
+  all(s.inputs, s.input_bytes);
+  all(s.outputs, s.output_bytes);
+  if (s.scratch_bytes) f(s.scratch_offset, s.scratch_bytes);
+}
+
+// The transfers for which the host accesses the arena directly, to write an upload before its batch
+// or to read a download after it, by their steps: the arena is mapped, and no step in between uses
+// those bytes.
+std::vector<bool> VulkanContext::reached_by_host() const {
+  const auto& steps = program_->steps;
+  std::vector<bool> reached(steps.size());
+  if (!arena_->mapped()) return reached;
+  ArenaTouches before;
+  for (const Batch& b : batches_)
+    for (std::size_t i = b.first; i < b.end; ++i) {
+      const Step& s = steps[i];
+      if (s.kind == Step::Kind::upload) {
+        const Range to = range(s.outputs[0], s.input_bytes[0]);
+        const auto last = before.last(to.offset, to.bytes);
+        reached[i] = !last || *last < b.first;
+      }
+      for_each_touched(s, [&](auto offset, auto bytes) { before.touch(offset, bytes, i); });
+    }
+  if (!arena_->is_cached()) return reached;
+  ArenaTouches after;  // counts steps from the end
+  for (auto b = batches_.rbegin(); b != batches_.rend(); ++b)
+    for (std::size_t i = b->end; i-- > b->first;) {
+      const Step& s = steps[i];
+      if (s.kind == Step::Kind::download && s.inputs[0].base == Operand::Base::device_arena) {
+        const Range from = range(s.inputs[0], s.output_bytes[0]);
+        const auto next = after.last(from.offset, from.bytes);
+        reached[i] = !next || steps.size() - *next >= b->end;
+      }
+      for_each_touched(
+          s, [&](auto offset, auto bytes) { after.touch(offset, bytes, steps.size() - i); });
+    }
+  return reached;
 }
 
 // The address where the host writes an upload or reads a download.

@@ -73,8 +73,9 @@ class VulkanContext final : public ExecutionContext {
       : core_(std::move(core)), program_(std::move(program)) {}
   void cut_batches();
   void place_transfers();
-  bool is_reached_by_host(const Batch& batch, std::size_t step) const;
-  bool is_touched(std::size_t first, std::size_t end, const Range& range) const;
+  template <class F>
+  void for_each_touched(const Step& step, F&& f) const;
+  std::vector<bool> reached_by_host() const;
   std::byte* host_place(const Transfer& transfer) const;
   Status allocate();
   void find_direct_operands();

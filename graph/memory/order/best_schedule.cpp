@@ -263,6 +263,7 @@ class Scheduler {
       return;
     }
     for (const Share& share : shares_of(steps[0], groups, Wait::brief)) {
+      if (work_.is_spent()) return;
       joins = join_all(groups, {&share, 1});
       keep(joins, groups);
     }
@@ -319,6 +320,7 @@ class Scheduler {
     if (std::ranges::all_of(roots, is_right)) return joins;
     undo(s, groups, joins);
     for (const Share& share : shares) {
+      if (work_.is_spent()) break;
       if (!share.is_copy || !may_join(s, share)) continue;
       joins.push_back(join(s, groups, share));
       if (is_right(joins.back().to)) continue;

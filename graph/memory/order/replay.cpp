@@ -20,6 +20,8 @@ bool overlap(const StepGraph& g, const Schedule& s, std::uint32_t a, std::uint32
          s.aliases[b].offset < s.aliases[a].offset + g.buffers[a].size;
 }
 
+constexpr std::uint64_t cost_of_use = 64;
+
 // Charges for the cells that it looks at.
 class Replay {
  public:
@@ -39,7 +41,6 @@ class Replay {
   // Returns false, too, if the work is spent before the end.
   bool holds(const Groups& groups) {
     const std::vector<Use> uses = groups.uses_of(root_);
-    work_.spend(cost_of_use * (uses.size() + members_.size()));
     bool right = true;
     for_each_step(uses, [&](std::uint32_t k, auto reads, auto writes) {
       if (!right || work_.is_spent()) return;
@@ -54,8 +55,6 @@ class Replay {
   }
 
  private:
-  static constexpr std::uint64_t cost_of_use = 64;
-
   static std::vector<std::uint32_t> sorted(std::vector<std::uint32_t> members) {
     std::ranges::sort(members);
     return members;
@@ -128,7 +127,10 @@ bool reads_and_writes_apart(const StepGraph& g, const Schedule& s, const StepGra
 
 bool group_holds(const StepGraph& g, const Schedule& s, const Groups& groups, std::uint32_t root,
                  Work& work) {
-  return Replay(g, s, groups, root, work).holds(groups);
+  if (work.is_spent()) return false;
+  std::uint64_t uses = groups.members[root].size();
+  for (const std::uint32_t b : groups.members[root]) uses += groups.uses[b].size();
+  return work.spend(cost_of_use * uses) && Replay(g, s, groups, root, work).holds(groups);
 }
 
 }  // namespace quern::scheduling
