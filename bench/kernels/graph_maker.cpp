@@ -15,8 +15,9 @@ ValueId GraphMaker::input(DType dtype, const Shape& shape) {
 
 ValueId GraphMaker::weights(DType dtype, const Shape& shape) {
   auto t = tools::generate_tensor({dtype, shape}, "", graph_->value_count());
-  if (!t && status_.ok()) status_ = std::move(t).error();
-  return graph_->add_constant(t ? *t : Tensor());
+  if (t) return graph_->add_constant(*std::move(t));
+  if (status_.ok()) status_ = std::move(t).error();
+  return graph_->add_constant(Tensor());
 }
 
 ValueId GraphMaker::node(std::string_view op, std::string_view attributes,

@@ -28,7 +28,8 @@ Result<std::shared_ptr<Device>> shared_device(const std::string& name) {
 Result<std::shared_ptr<Device>> device_for(Target target, const std::string& gpu) {
   if (target == Target::cpu) return open_device("cpu");
   if (target == Target::gpu) {
-    auto device = shared_device(gpu);
+    // A guest leaves no pipelines behind, which nobody would be charged for.
+    auto device = shared_device(gpu.starts_with("vulkan") ? gpu + ",idle=1" : gpu);
     // For a guest, not_found refers to the names of models.
     if (!device && device.error().code() == Code::not_found)
       return Status(Code::unsupported, std::string(device.error().message()));

@@ -86,5 +86,18 @@ TEST_P(PlanningForGpu, EndsAtADeadline) {
 INSTANTIATE_TEST_SUITE_P(Bombs, PlanningForGpu, ::testing::ValuesIn(bombs),
                          [](const auto& info) { return std::string(info.param.name); });
 
+TEST(GuestOnGpu, PlansAreChargedAndTheOldestGo) {
+  if (!vulkan())
+    GTEST_SKIP() << "no Vulkan device: install mesa-vulkan-drivers for one in software";
+  constexpr std::size_t resident = 16 * mb;  // a pipeline of lavapipe takes two
+  const std::string model = chain_of_convolutions(40);
+  run_many_shapes(*instance_with(100 * mb), model, 4, nn::Target::gpu);  // loads the driver
+  const auto instance = instance_with(resident);
+  const std::size_t growth =
+      peak_growth([&] { run_many_shapes(*instance, model, 14, nn::Target::gpu); });
+  expect_at_most(growth, with_slack(resident));
+  EXPECT_GT(instance->usage().resident_bytes, resident / 8) << "plans are charged";
+}
+
 }  // namespace
 }  // namespace quern::testing

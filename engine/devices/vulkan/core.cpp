@@ -380,18 +380,23 @@ int Core::memory_type(std::uint32_t allowed, VkMemoryPropertyFlags wanted,
   return best;
 }
 
-Result<Pipeline> Core::pipeline(const Dispatch& work, Base base) {
+Result<PipelineRef> Core::pipeline(const Dispatch& work, Base base) {
   if (lost()) return lost_error();
-  QUERN_ASSIGN(const Pipeline p, pipelines_->get({&work, base}));
+  auto p = pipelines_->get({&work, base});
   count_pipelines();
   return p;
 }
 
-Status Core::make_pipelines(std::span<const PipelineOf> wanted, const Stop* stop) {
+Result<std::vector<PipelineRef>> Core::make_pipelines(std::span<const PipelineOf> wanted,
+                                                      const Stop* stop) {
   if (lost()) return lost_error();
-  Status made = pipelines_->make(wanted, stop);
+  auto made = pipelines_->make(wanted, stop);
   count_pipelines();
   return made;
+}
+
+void Core::trim_pipelines() {
+  if (instance_->is_usable()) pipelines_->trim(options_.idle);
 }
 
 // The first ones may have made the driver load its compiler.

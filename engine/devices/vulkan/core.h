@@ -110,7 +110,9 @@ struct CoreOptions {
   std::uint32_t split = 0;       // the most dispatches of a submission; 0: any number
   std::uint32_t candidate = 0;   // for tests: number of the candidate to run; 0: the best
   std::uint64_t lose_after = 0;  // for tests: submissions until it counts as lost; 0: never
-  std::uint64_t piece = 0;       // for tests: the work of a piece of a recording; 0: by the device
+  // Estimated bytes of pipelines that stay although nobody uses them.
+  std::uint64_t idle = std::uint64_t{64} << 20;
+  std::uint64_t piece = 0;  // for tests: the work of a piece of a recording; 0: by the device
 };
 
 class Core : public std::enable_shared_from_this<Core> {
@@ -125,10 +127,15 @@ class Core : public std::enable_shared_from_this<Core> {
   VkDevice device() const { return device_; }
 
   // Created once per shader, constants and base. Any thread.
-  Result<Pipeline> pipeline(const Dispatch& work, Base base = Base::zero);
+  Result<PipelineRef> pipeline(const Dispatch& work, Base base = Base::zero);
   // Creates those of all dispatches that do not exist yet, several at a time. Errors also: those of
   // `stop`, which may be null.
-  Status make_pipelines(std::span<const PipelineOf> wanted, const Stop* stop);
+  Result<std::vector<PipelineRef>> make_pipelines(std::span<const PipelineOf> wanted,
+                                                  const Stop* stop);
+  // Destroys pipelines that nobody holds, but for the last few.
+  void trim_pipelines();
+  // An estimate for one pipeline.
+  std::size_t pipeline_bytes() const { return pipelines_->bytes_each(); }
   // Marks all existing pipelines as run.
   void mark_warm() { pipelines_->mark_warm(); }
   const CoreOptions& options() const { return options_; }

@@ -180,8 +180,9 @@ Status add_option(std::string_view option, Wish& wish) {
     QUERN_ASSIGN(const bool taken, takes_number(option, name, *number));
     if (taken) return {};
   }
-  for (const auto& [name, number] :
-       {std::pair("lose-after", &wish.core.lose_after), {"piece", &wish.core.piece}}) {
+  for (const auto& [name, number] : {std::pair("lose-after", &wish.core.lose_after),
+                                     {"piece", &wish.core.piece},
+                                     {"idle", &wish.core.idle}}) {
     QUERN_ASSIGN(const bool taken, takes_number(option, name, *number));
     if (taken) return {};
   }
@@ -191,7 +192,8 @@ Status add_option(std::string_view option, Wish& wish) {
       wish.off.push_back(capability);
       return {};
     }
-  std::string known = "validate, validate-shaders, strict, f16, tune, tune=MS, split=N, cpu=FAMILY";
+  std::string known =
+      "validate, validate-shaders, strict, f16, tune, tune=MS, split=N, idle=BYTES, cpu=FAMILY";
   for (const auto& [name, capability] : all) known += cat(", no-", name);
   return {Code::invalid_argument,
           cat("no device option '", printable(option), "'; there is: ", known)};

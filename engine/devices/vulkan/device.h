@@ -14,11 +14,12 @@ std::vector<DeviceInfo> list();
 
 // "vulkan", "vulkan:N", "vulkan:UUID" or "vulkan:PART OF THE NAME", then any of ",validate",
 // ",strict" (a node without a kernel for the device is an error), ",f16" (operands of products may
-// be rounded to half precision where that makes the device faster), ",split=N" (at most N
-// dispatches per submission, for systems that stop long ones), ",tune" or ",tune=MS" (measures
-// which candidates of kernels are fastest, for at most MS milliseconds per plan, and keeps the
-// result on disk), ",no-FEATURE" for the features that `quern devices` lists, ",cpu=FAMILY" for a
-// family of operators (as `quern inspect` names them) that must run on the CPU and, for tests,
+// be rounded to half precision where that makes the device faster), ",idle=BYTES" (of pipelines
+// that nobody uses), ",split=N" (at most N dispatches per submission, for systems that stop long
+// ones), ",tune" or ",tune=MS" (measures which candidates of kernels are fastest, for at most MS
+// milliseconds per plan, and keeps the result on disk), ",no-FEATURE" for the features that `quern
+// devices` lists, ",cpu=FAMILY" for a family of operators (as `quern inspect` names them) that must
+// run on the CPU and, for tests,
 // ",lose-after=N" (counts as lost after N submissions), ",piece=N" (runs with a deadline are cut
 // into pieces of N operations), ",as-hardware" (a software device gets the
 // kernels that are chosen for GPUs), ",emulate-matrices" (loops in place of f16 matrices that a

@@ -19,7 +19,7 @@ namespace quern::vulkan {
 struct Pipelines::Blank {
   PipelineOf wanted;
   VkShaderModule module;
-  Pipeline pipeline;
+  std::shared_ptr<Pipeline> pipeline;
   std::vector<VkSpecializationMapEntry> entries;  // of the constants
   VkResult result = VK_NOT_READY;
 };
@@ -33,7 +33,8 @@ Pipelines::Pipelines(const DeviceApi& api, VkDevice device, VkPipelineCache cach
       pushes_(capabilities.push_descriptors) {}
 
 void Pipelines::destroy() {
-  for (const auto& [key, p] : pipelines_) api_.vkDestroyPipeline(device_, p.pipeline, nullptr);
+  for (const auto& [key, p] : pipelines_)
+    api_.vkDestroyPipeline(device_, p.pipeline->pipeline, nullptr);
   for (const auto& [name, m] : modules_) api_.vkDestroyShaderModule(device_, m, nullptr);
   for (const auto& [count, l] : layouts_) {
     api_.vkDestroyPipelineLayout(device_, l.pipeline, nullptr);
@@ -41,34 +42,57 @@ void Pipelines::destroy() {
   }
 }
 
-Result<Pipeline> Pipelines::get(const PipelineOf& wanted) {
-  const auto found = [&]() -> const Pipeline* {
+Result<PipelineRef> Pipelines::get(const PipelineOf& wanted) {
+  {
     const std::scoped_lock lock(mutex_);
-    const auto p = pipelines_.find(key_of(wanted));
-    return p == pipelines_.end() ? nullptr : &p->second;
-  };
-  if (const Pipeline* p = found()) return *p;
-  QUERN_TRY(make({&wanted, 1}, nullptr));
-  return *found();
+    if (const auto p = pipelines_.find(key_of(wanted)); p != pipelines_.end())
+      return use(p->second);
+  }
+  QUERN_ASSIGN(const std::vector<PipelineRef> made, make({&wanted, 1}, nullptr));
+  return made[0];
 }
 
-Status Pipelines::make(std::span<const PipelineOf> wanted, const Stop* stop) {
+Result<std::vector<PipelineRef>> Pipelines::make(std::span<const PipelineOf> wanted,
+                                                 const Stop* stop) {
   const std::scoped_lock lock(mutex_);
   QUERN_ASSIGN(std::vector<Blank> blanks, missing(wanted));
   Status made = create_all(blanks, stop);
-  for (const Blank& b : blanks)
-    if (b.result == VK_SUCCESS) pipelines_.emplace(key_of(b.wanted), b.pipeline);
-  return made;
+  for (Blank& b : blanks)
+    if (b.result == VK_SUCCESS) {
+      pipelines_.emplace(key_of(b.wanted), Kept{std::move(b.pipeline), 0});
+      ++made_;
+    }
+  if (!made.ok()) return made;
+  std::vector<PipelineRef> all;
+  for (const PipelineOf& w : wanted) all.push_back(use(pipelines_.at(key_of(w))));
+  std::ranges::sort(all);
+  all.erase(std::unique(all.begin(), all.end()), all.end());
+  return all;
+}
+
+// Only under the lock does anybody take a reference to one that has no other.
+void Pipelines::trim(std::uint64_t most_idle_bytes) {
+  const std::scoped_lock lock(mutex_);
+  std::vector<std::map<Key, Kept>::iterator> idle;
+  for (auto p = pipelines_.begin(); p != pipelines_.end(); ++p)
+    if (p->second.pipeline.use_count() == 1) idle.push_back(p);
+  const std::size_t most = std::min<std::uint64_t>(most_idle_bytes / bytes_each(), idle.size());
+  std::ranges::sort(idle, {}, [](const auto& p) { return p->second.used; });
+  idle.resize(idle.size() - most);
+  for (const auto& p : idle) {
+    api_.vkDestroyPipeline(device_, p->second.pipeline->pipeline, nullptr);
+    pipelines_.erase(p);
+  }
 }
 
 void Pipelines::mark_warm() {
   const std::scoped_lock lock(mutex_);
-  for (auto& [key, p] : pipelines_) p.is_fresh = false;
+  for (auto& [key, p] : pipelines_) p.pipeline->is_fresh = false;
 }
 
 std::uint64_t Pipelines::made() const {
   const std::scoped_lock lock(mutex_);
-  return pipelines_.size();
+  return made_;
 }
 
 Pipelines::Key Pipelines::key_of(const PipelineOf& wanted) {
@@ -84,7 +108,9 @@ Result<std::vector<Pipelines::Blank>> Pipelines::missing(std::span<const Pipelin
     if (pipelines_.contains(key) || !seen.insert(std::move(key)).second) continue;
     QUERN_ASSIGN(const Layout l, layout(static_cast<std::uint32_t>(w.work->buffers.size())));
     QUERN_ASSIGN(const VkShaderModule code, module(w.work->shader));
-    Blank blank{w, code, {.layout = l.pipeline, .sets = l.sets}, {}};
+    Blank blank{w, code, std::make_shared<Pipeline>(), {}};
+    blank.pipeline->layout = l.pipeline;
+    blank.pipeline->sets = l.sets;
     for (std::uint32_t i = 0; i < w.work->constants.size(); ++i)
       blank.entries.push_back({i, 4 * i, 4});
     blanks.push_back(std::move(blank));
@@ -117,9 +143,9 @@ VkResult Pipelines::create(Blank& blank) const {
                 .module = blank.module,
                 .pName = "main",
                 .pSpecializationInfo = &values},
-      .layout = blank.pipeline.layout};
+      .layout = blank.pipeline->layout};
   return api_.vkCreateComputePipelines(device_, cache_, 1, &info, nullptr,
-                                       &blank.pipeline.pipeline);
+                                       &blank.pipeline->pipeline);
 }
 
 Status Pipelines::create_all(std::span<Blank> blanks, const Stop* stop) {

@@ -2,8 +2,11 @@
 // The compute pipelines of a logical device, with their shader modules and layouts.
 #pragma once
 
+#include <atomic>
+#include <cstddef>
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <mutex>
 #include <span>
 #include <string>
@@ -29,8 +32,11 @@ struct Pipeline {
   VkPipelineLayout layout = VK_NULL_HANDLE;
   VkDescriptorSetLayout sets = VK_NULL_HANDLE;
   // True until a dispatch was submitted: a driver may defer code generation until then.
-  bool is_fresh = true;
+  mutable std::atomic<bool> is_fresh = true;
+  mutable std::atomic<std::uint32_t> plans = 0;  // that count it as theirs
 };
+// Commands that use a pipeline, recorded or under way, hold it.
+using PipelineRef = std::shared_ptr<const Pipeline>;
 
 // What a pipeline is for. It is the same for all dispatches of one shader, constants and base.
 struct PipelineOf {
@@ -41,6 +47,9 @@ struct PipelineOf {
 // Any thread.
 class Pipelines {
  public:
+  // An estimate of what a driver keeps for one. lavapipe, which keeps a compiler's module, took 2.2
+  // to 2.5 MB for one of a convolution; for GPUs it is a guess.
+  std::size_t bytes_each() const { return compiles_at_once_ ? 64 << 10 : 2 << 20; }
   // The api, the device and the cache outlive this object.
   Pipelines(const DeviceApi& api, VkDevice device, VkPipelineCache cache,
             const Capabilities& capabilities);
@@ -50,11 +59,13 @@ class Pipelines {
   void destroy();
 
   // Created on first use.
-  Result<Pipeline> get(const PipelineOf& wanted);
-  // Creates those that do not exist yet, on several threads where the driver compiles while it
-  // creates them (one in software does so at the first dispatch). Errors also: those of `stop`,
-  // which may be null.
-  Status make(std::span<const PipelineOf> wanted, const Stop* stop);
+  Result<PipelineRef> get(const PipelineOf& wanted);
+  // All of them, each once. Creates those that do not exist yet, on several threads where the
+  // driver compiles while it creates them (one in software does so at the first dispatch). Errors
+  // also: those of `stop`, which may be null.
+  Result<std::vector<PipelineRef>> make(std::span<const PipelineOf> wanted, const Stop* stop);
+  // Destroys those that nobody holds, but for the last ones of at most so many bytes, as estimated.
+  void trim(std::uint64_t most_idle_bytes);
   // Marks all existing pipelines as run.
   void mark_warm();
   // The number of pipelines created so far.
@@ -69,7 +80,15 @@ class Pipelines {
   using Key = std::tuple<std::string, std::vector<std::uint32_t>, Base>;
   static Key key_of(const PipelineOf& wanted);
   struct Blank;
+  struct Kept {
+    std::shared_ptr<Pipeline> pipeline;
+    std::uint64_t used;  // by the clock
+  };
 
+  PipelineRef use(Kept& kept) {
+    kept.used = ++clock_;
+    return kept.pipeline;
+  }
   Result<Layout> layout(std::uint32_t buffers);
   Result<VkShaderModule> module(std::string_view shader);
   Result<std::vector<Blank>> missing(std::span<const PipelineOf> wanted);
@@ -84,7 +103,9 @@ class Pipelines {
   mutable std::mutex mutex_;
   std::map<std::uint32_t, Layout> layouts_;
   std::map<std::string, VkShaderModule, std::less<>> modules_;
-  std::map<Key, Pipeline> pipelines_;
+  std::map<Key, Kept> pipelines_;
+  std::uint64_t clock_ = 0;
+  std::uint64_t made_ = 0;
 };
 
 }  // namespace quern::vulkan

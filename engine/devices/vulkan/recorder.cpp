@@ -165,21 +165,22 @@ struct PartOfGrid {
 
 }  // namespace
 
-Result<Pipeline> Recorder::pipeline_of(const Dispatch& work, std::span<const Binding> bindings,
-                                       Base base) {
+Result<PipelineRef> Recorder::pipeline_of(const Dispatch& work, std::span<const Binding> bindings,
+                                          Base base) {
   const Capabilities& c = core_->capabilities();
   for (const Binding& b : bindings)
     if (b.range.bytes > c.max_range)
       return Status(Code::unsupported, cat("a tensor of ", b.range.bytes, " bytes; ", c.title,
                                            " binds at most ", c.max_range));
-  QUERN_ASSIGN(const Pipeline pipeline, core_->pipeline(work, base));
-  is_fresh_ = is_fresh_ || pipeline.is_fresh;
+  QUERN_ASSIGN(PipelineRef pipeline, core_->pipeline(work, base));
+  is_fresh_ = is_fresh_ || pipeline->is_fresh;
+  pipelines_.insert(pipeline);
   return pipeline;
 }
 
 Status Recorder::dispatch(const Dispatch& work, std::span<const Binding> bindings, Base base,
                           std::uint32_t parts) {
-  QUERN_ASSIGN(const Pipeline pipeline, pipeline_of(work, bindings, base));
+  QUERN_ASSIGN(const PipelineRef pipeline, pipeline_of(work, bindings, base));
   // Along y or x, and where that gives too few parts along z, too.
   const std::size_t axis = work.groups[1] > 1 ? 1 : 0;
   const auto most = [&](std::size_t of, std::uint32_t wanted) {
@@ -193,14 +194,14 @@ Status Recorder::dispatch(const Dispatch& work, std::span<const Binding> binding
     PartOfGrid grid{.groups = work.groups};
     grid.keep(axis, part % along, along);
     grid.keep(2, part / along, deep);
-    QUERN_TRY(dispatch_groups(work, pipeline, bindings, grid.first, grid.groups));
+    QUERN_TRY(dispatch_groups(work, *pipeline, bindings, grid.first, grid.groups));
   }
   return {};
 }
 
 Status Recorder::dispatch_one(const Dispatch& work, std::span<const Binding> bindings, Base base) {
-  QUERN_ASSIGN(const Pipeline pipeline, pipeline_of(work, bindings, base));
-  return dispatch_groups(work, pipeline, bindings, {}, {1, 1, 1});
+  QUERN_ASSIGN(const PipelineRef pipeline, pipeline_of(work, bindings, base));
+  return dispatch_groups(work, *pipeline, bindings, {}, {1, 1, 1});
 }
 
 Status Recorder::dispatch_groups(const Dispatch& work, const Pipeline& pipeline,

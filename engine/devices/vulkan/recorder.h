@@ -6,6 +6,7 @@
 #include <array>
 #include <cstdint>
 #include <memory>
+#include <set>
 #include <span>
 #include <string>
 #include <vector>
@@ -90,7 +91,8 @@ class Recorder {
   void order(Stage stage, std::span<const Binding> bindings);
   void record(const Barrier& barrier, VkPipelineStageFlags to, VkAccessFlags access);
   Status bind(const Pipeline& pipeline, std::span<const Binding> bindings);
-  Result<Pipeline> pipeline_of(const Dispatch& work, std::span<const Binding> bindings, Base base);
+  Result<PipelineRef> pipeline_of(const Dispatch& work, std::span<const Binding> bindings,
+                                  Base base);
   Status dispatch_groups(const Dispatch& work, const Pipeline& pipeline,
                          std::span<const Binding> bindings,
                          const std::array<std::uint32_t, 3>& first,
@@ -108,7 +110,8 @@ class Recorder {
   std::vector<VkBuffer> buffers_;  // by the number that hazards_ uses
   std::vector<Access> accesses_;
   VkPipeline bound_ = VK_NULL_HANDLE;
-  std::uint32_t copies_ = 0;  // and clears
+  std::set<PipelineRef> pipelines_;  // that the commands use
+  std::uint32_t copies_ = 0;         // and clears
   std::uint32_t dispatches_ = 0;
   std::uint32_t barriers_ = 0;
   bool is_fresh_ = false;

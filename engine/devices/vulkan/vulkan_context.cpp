@@ -54,12 +54,21 @@ Result<std::unique_ptr<ExecutionContext>> VulkanContext::create(
   return std::unique_ptr<ExecutionContext>(std::move(d));
 }
 
+VulkanContext::~VulkanContext() {
+  recordings_.clear();
+  for (const PipelineRef& p : pipelines_) --p->plans;
+  pipelines_.clear();
+  core_->trim_pipelines();
+}
+
 // All at once, for drivers that compile while they create them.
-Status VulkanContext::make_pipelines(const Stop* stop) const {
+Status VulkanContext::make_pipelines(const Stop* stop) {
   std::vector<PipelineOf> wanted;
   for (const Step& s : program_->steps)
     for (const Dispatch& d : s.dispatches) wanted.push_back({&core_->candidate_of(d), base_of(s)});
-  return core_->make_pipelines(wanted, stop);
+  QUERN_ASSIGN(pipelines_, core_->make_pipelines(wanted, stop));
+  for (const PipelineRef& p : pipelines_) ++p->plans;
+  return {};
 }
 
 // Runs a workgroup of each dispatch on zeros if there are commands for which the driver has not
@@ -219,7 +228,10 @@ std::size_t VulkanContext::table_bytes() const {
   constexpr std::size_t dispatch_bytes = 2 << 10;  // its commands and descriptors in a recording
   std::size_t dispatches = 0;
   for (const Step& s : program_->steps) dispatches += s.dispatches.size();
-  return host_->table_bytes() +
+  std::size_t pipelines = 0;  // those that plans share, each in its share
+  for (const PipelineRef& p : pipelines_)
+    pipelines += core_->pipeline_bytes() / std::max(p->plans.load(), 1U);
+  return host_->table_bytes() + pipelines +
          std::max<std::size_t>(recordings_.size(), 1) * dispatches * dispatch_bytes;
 }
 

@@ -22,6 +22,7 @@ class VulkanContext final : public ExecutionContext {
                                                           std::shared_ptr<const Program> program,
                                                           const Stop* stop);
 
+  ~VulkanContext() override;
   Status run(const Call& call) override;
   bool can_start() const override;
   bool writes_on_device(std::size_t i) const override { return comes_from_device_[i]; }
@@ -99,7 +100,7 @@ class VulkanContext final : public ExecutionContext {
   Result<std::uint32_t> fastest_candidate(const Step& step, const Dispatch& work) const;
   Result<double> time_of(const Step& step, const Dispatch& work, const Dispatch& candidate) const;
   Result<std::vector<Binding>> bindings_of(const Step& step, const Dispatch& work) const;
-  Status make_pipelines(const Stop* stop) const;
+  Status make_pipelines(const Stop* stop);
   Status warm_up() const;
   // The host's part of the transfers: send() before the commands, fetch() after them.
   Status send(const Batch& batch, HostCopies* copies = nullptr) const;
@@ -122,6 +123,7 @@ class VulkanContext final : public ExecutionContext {
   std::vector<bool> comes_from_device_;
   Tensors tensors_;                 // of the current call
   std::vector<std::uint64_t> key_;  // under construction
+  std::vector<PipelineRef> pipelines_;
   std::vector<Recording> recordings_;
   std::size_t current_ = 0;
   std::uint64_t clock_ = 0;

@@ -421,20 +421,41 @@ TEST_F(CoreTest, AWaitThatEndsTooEarlyIsNoError) {
   }
 }
 
+// Guests bring new shapes, and with them pipelines, for ever.
+TEST_F(CoreTest, OnlyAFewPipelinesStayThatNobodyHolds) {
+  const auto core = core_with([](Capabilities&) {}, {.idle = 8 << 20});
+  Work work(core);
+  const std::uint32_t first = work.dispatch.constants[0];
+  const std::size_t most = (8 << 20) / core->pipeline_bytes();
+  const PipelineRef held = must(core->pipeline(work.dispatch));
+  const auto make = [&](std::size_t i) {
+    work.dispatch.constants[0] = first + static_cast<std::uint32_t>(i);
+    return must(core->pipeline(work.dispatch));
+  };
+  for (std::size_t i = 1; i <= most + 2; ++i) (void)make(i);
+  core->trim_pipelines();
+  EXPECT_EQ(core->counts.pipelines, most + 3);
+  for (const std::size_t kept : {std::size_t{0}, std::size_t{3}, most + 2}) (void)make(kept);
+  EXPECT_EQ(core->counts.pipelines, most + 3);
+  for (const std::size_t gone : {1, 2}) (void)make(gone);
+  EXPECT_EQ(core->counts.pipelines, most + 5) << "those of longest ago";
+  expect_valid(core);
+}
+
 TEST_F(CoreTest, APipelineIsMadeOnceForEachSetOfConstants) {
   const auto core = core_with();
   Work work(core);
-  const Pipeline first = must(core->pipeline(work.dispatch));
-  EXPECT_TRUE(first.is_fresh);
+  const PipelineRef first = must(core->pipeline(work.dispatch));
+  EXPECT_TRUE(first->is_fresh);
   work.dispatch.push[0] = 9;
-  EXPECT_EQ(must(core->pipeline(work.dispatch)).pipeline, first.pipeline);
+  EXPECT_EQ(must(core->pipeline(work.dispatch)), first);
   work.dispatch.constants[0] *= 2;
-  const Pipeline second = must(core->pipeline(work.dispatch));
-  EXPECT_NE(second.pipeline, first.pipeline);
-  EXPECT_EQ(second.layout, first.layout) << "of as many buffers";
+  const PipelineRef second = must(core->pipeline(work.dispatch));
+  EXPECT_NE(second, first);
+  EXPECT_EQ(second->layout, first->layout) << "of as many buffers";
   EXPECT_EQ(core->counts.pipelines, 2U);
   core->mark_warm();
-  EXPECT_FALSE(must(core->pipeline(work.dispatch)).is_fresh);
+  EXPECT_FALSE(must(core->pipeline(work.dispatch))->is_fresh);
   work.dispatch.shader = "no such shader";
   EXPECT_EQ(core->pipeline(work.dispatch).error().code(), Code::internal);
 }
