@@ -109,12 +109,13 @@ std::int64_t Placer::separation(std::uint32_t below, std::uint32_t above) const 
   return most;
 }
 
-std::int64_t Placer::offset_in_gap(std::uint32_t i, Fit fit, const MemoryPlan& plan) {
+std::int64_t Placer::offset_in_gap(std::uint32_t i, Fit fit, std::span<const std::uint64_t> offsets,
+                                   const Memory& memory) {
   const Interval& interval = problem_.intervals[i];
   ranges_.clear();
   for (std::uint32_t j : conflicts_[i]) {
-    if (!placed_[j]) continue;
-    const auto at = static_cast<std::int64_t>(plan.offsets[j]);
+    if (placed_[j] != memory.mark) continue;
+    const auto at = static_cast<std::int64_t>(offsets[j]);
     const Range r{at - separation(i, j), at + separation(j, i)};
     if (r.first < r.end) ranges_.push_back(r);
   }
@@ -134,7 +135,7 @@ std::int64_t Placer::offset_in_gap(std::uint32_t i, Fit fit, const MemoryPlan& p
       best = at;
       best_room = room;
     }
-    at = std::max(at, align_up(r.end, interval.alignment));
+    at = std::max(at, align_up(r.end, memory.alignment));
   }
   return best >= 0 ? best : at;
 }
@@ -154,7 +155,9 @@ MemoryPlan Placer::place(std::span<const std::uint32_t> order, Fit fit,
     if (intervals[i].fixed_offset) put(i, *intervals[i].fixed_offset);
   for (std::size_t k = 0; k < offsets.size(); ++k) put(order[k], offsets[k]);
   for (std::uint32_t i : order)
-    if (!placed_[i]) put(i, static_cast<std::uint64_t>(offset_in_gap(i, fit, plan)));
+    if (!placed_[i])
+      put(i, static_cast<std::uint64_t>(
+                 offset_in_gap(i, fit, plan.offsets, {.alignment = intervals[i].alignment})));
   return plan;
 }
 

@@ -46,6 +46,18 @@ class Placer {
   MemoryPlan place(std::span<const std::uint32_t> order, Fit fit,
                    std::span<const std::uint64_t> offsets = {});
 
+  // For plans that are made buffer by buffer, of several memories: which buffers lie in the one
+  // that is looked at, and what its offsets are multiples of.
+  struct Memory {
+    char mark = 1;
+    std::uint64_t alignment = 1;
+  };
+  void mark(std::uint32_t i, char mark) { placed_[i] = mark; }
+  // The offset of a gap for `i` in this memory; above all that lives with it if there is none. Only
+  // where conflicts are listed.
+  std::int64_t offset_in_gap(std::uint32_t i, Fit fit, std::span<const std::uint64_t> offsets,
+                             const Memory& memory);
+
   // The least difference between the offset of `above` and that of `below`, which is live with it.
   std::int64_t separation(std::uint32_t below, std::uint32_t above) const;
 
@@ -54,8 +66,6 @@ class Placer {
     std::int64_t first;  // offsets after it and before `end` would overlap
     std::int64_t end;
   };
-
-  std::int64_t offset_in_gap(std::uint32_t i, Fit fit, const MemoryPlan& plan);
 
   const MemoryProblem& problem_;
   std::vector<Piece> pieces_;

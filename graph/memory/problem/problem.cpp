@@ -6,6 +6,7 @@
 #include <set>
 
 #include "engine/vocabulary/text_util.h"
+#include "graph/memory/problem/bank_rules.h"
 #include "graph/memory/problem/plan.h"
 #include "graph/memory/problem/sweep.h"
 
@@ -70,7 +71,8 @@ Status check_total(const MemoryProblem& problem) {
   return {};
 }
 
-// Fixed buffers as a plan of their own, which is judged like any other.
+// Fixed buffers as a plan of their own, which is judged like any other. Where there are banks,
+// those of one bank that are pinned to it.
 Status check_fixed(const MemoryProblem& problem) {
   MemoryProblem fixed;
   MemoryPlan plan;
@@ -129,9 +131,11 @@ class LiveBytes {
   std::multiset<std::uint64_t> paddings_;
 };
 
+// Each of several banks leaves the padding of its highest piece behind: none is counted then.
 std::uint64_t common_alignment(const MemoryProblem& problem) {
-  std::uint64_t g = 0;
-  for (const Interval& i : problem.intervals) g = std::gcd(g, i.alignment);
+  std::uint64_t g = problem.banks.size() > 1 ? 1 : 0;
+  const std::uint64_t banks = problem.banks.size() == 1 ? problem.banks[0].alignment : 1;
+  for (const Interval& i : problem.intervals) g = std::gcd(g, common_multiple(i.alignment, banks));
   return std::max<std::uint64_t>(g, 1);
 }
 
@@ -178,7 +182,20 @@ std::vector<Piece> pieces_of(const MemoryProblem& problem) {
 Status check(const MemoryProblem& problem) {
   for (const Interval& i : problem.intervals) QUERN_TRY(check(i));
   QUERN_TRY(check_total(problem));
-  return check_fixed(problem);
+  if (problem.banks.empty() && problem.choices.empty()) return check_fixed(problem);
+  QUERN_TRY(check_banks(problem));
+  for (std::uint32_t b = 0; b < problem.banks.size(); ++b) {
+    std::vector<std::uint32_t> pinned;
+    for (std::uint32_t i = 0; i < problem.choices.size(); ++i)
+      if (problem.choices[i].banks == std::vector{b}) pinned.push_back(i);
+    // The sum of what the bank's alignment makes of them stays far from the end, too.
+    MemoryProblem all = problem;
+    for (Interval& i : all.intervals)
+      i.alignment = common_multiple(i.alignment, problem.banks[b].alignment);
+    if (problem.banks[b].alignment != 1) QUERN_TRY(check_total(all));
+    QUERN_TRY(check_fixed(bank_problem(problem, b, pinned)));
+  }
+  return {};
 }
 
 std::uint64_t lower_bound(const MemoryProblem& problem) {
@@ -219,8 +236,10 @@ double fragmentation(const MemoryProblem& problem, const MemoryPlan& plan) {
 }
 
 PlanStatus status_of(const PlanAnswer& answer, std::uint64_t capacity) {
-  if (answer.bound > capacity) return PlanStatus::infeasible;
-  if (answer.plan.size <= answer.bound) return PlanStatus::optimal;
+  if (answer.bound > capacity || answer.found == Found::no_plans) return PlanStatus::infeasible;
+  if (answer.found == Found::nothing) return PlanStatus::unknown;
+  if (answer.plan.size <= answer.bound && answer.cost <= answer.cost_bound)
+    return PlanStatus::optimal;
   return answer.plan.size <= capacity ? PlanStatus::feasible : PlanStatus::unknown;
 }
 

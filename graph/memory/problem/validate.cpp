@@ -4,6 +4,7 @@
 #include <map>
 
 #include "engine/vocabulary/text_util.h"
+#include "graph/memory/problem/bank_rules.h"
 #include "graph/memory/problem/plan.h"
 #include "graph/memory/problem/sweep.h"
 
@@ -32,6 +33,7 @@ Status check_place(const Interval& i, std::uint64_t offset, std::uint64_t size) 
 Status validate(const MemoryProblem& problem, const MemoryPlan& plan) {
   if (plan.offsets.size() != problem.intervals.size())
     return {Code::internal, "memory plan: wrong number of offsets"};
+  if (!problem.banks.empty()) return validate_banks(problem, plan);
   for (std::size_t i = 0; i < plan.offsets.size(); ++i)
     QUERN_TRY(check_place(problem.intervals[i], plan.offsets[i], plan.size));
   const std::vector<Piece> pieces = pieces_of(problem);
