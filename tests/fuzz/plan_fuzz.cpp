@@ -27,10 +27,16 @@ void plan_by_all(const MemoryProblem& problem) {
     for (const std::uint64_t capacity : {any_capacity, bound}) {
       const PlanAnswer answer =
           s.plan(problem, {.capacity = capacity, .seconds = 0.05, .steps = 300});
+      if (answer.found != Found::plan) {
+        want(!problem.banks.empty() && answer.plan.offsets.empty(), s.name, "a plan is missing");
+        continue;
+      }
       const Status status = validate(problem, answer.plan);
       want(status.ok(), s.name, status.message());
       want(answer.plan.size >= bound && answer.bound >= bound, s.name, "below the bound");
       want(answer.bound <= answer.plan.size, s.name, "a bound above a plan");
+      want(answer.cost == cost_of(problem, answer.plan) && answer.cost_bound <= answer.cost, s.name,
+           "a wrong cost");
     }
   }
 }

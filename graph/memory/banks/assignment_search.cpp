@@ -199,8 +199,9 @@ class AssignmentSearch {
         .steps = std::min(pack_steps,
                           static_cast<std::uint64_t>(std::max<std::int64_t>(ends_.steps, 1))),
         .stop = ends_.stop};
-    PlanAnswer answer = plan_auto(part(bank, members), limits);
-    const bool is_open = answer.plan.size > answer.bound && answer.plan.size > capacity;
+    PlanAnswer answer = packed_part(part(bank, members), plan_auto, limits);
+    const bool is_open = answer.plan.size > answer.bound && answer.bound <= capacity &&
+                         (answer.plan.size > capacity || capacity == any_capacity);
     ends_.steps -= static_cast<std::int64_t>(is_open ? limits.steps : members.size());
     return answer;
   }
@@ -211,8 +212,9 @@ class AssignmentSearch {
     for (;;) {
       const std::uint32_t last = members.back();
       members.pop_back();
-      if (members.empty() ||
-          packing(bank, members).fitting.bound <= problem_.banks[bank].capacity) {
+      const PlanAnswer* fewer = members.empty() ? nullptr : &packing(bank, members).fitting;
+      if (!fewer ||
+          (fewer->bound <= problem_.banks[bank].capacity && !fewer->plan.offsets.empty())) {
         failed_at_ = depth_of_[last];
         return;
       }
@@ -227,7 +229,7 @@ class AssignmentSearch {
       if (members_[b].empty()) continue;
       const PlanAnswer& answer = packing(b, members_[b]).fitting;
       const std::uint64_t capacity = problem_.banks[b].capacity;
-      if (answer.bound > capacity) {
+      if (answer.bound > capacity || answer.plan.offsets.empty()) {
         find_failure(b);
         return;
       }

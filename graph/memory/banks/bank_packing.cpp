@@ -44,6 +44,13 @@ MemoryProblem bank_problem_without_reuse(const MemoryProblem& problem, std::uint
   return part;
 }
 
+PlanAnswer packed_part(const MemoryProblem& part, PackFn pack, const PlanLimits& limits) {
+  const auto is_fixed = [](const Interval& i) { return i.fixed_offset.has_value(); };
+  if (std::ranges::any_of(part.intervals, is_fixed) && !check(part).ok())
+    return {.plan = {{}, any_capacity}, .bound = any_capacity};
+  return pack(part, limits);
+}
+
 MemoryPlan packed_again(const MemoryProblem& problem, MemoryPlan plan, PackFn pack,
                         const PlanLimits& limits) {
   SearchEnds ends(limits);
@@ -58,9 +65,10 @@ MemoryPlan packed_again(const MemoryProblem& problem, MemoryPlan plan, PackFn pa
     if (lower_bound(part) >= plan.bank_sizes[b]) continue;
     // Each of the banks that are left has the same share of the time.
     const auto left = static_cast<double>(problem.banks.size() - b);
-    const MemoryPlan made = pack(part, {.seconds = ends.seconds() / left,
-                                        .steps = limits.steps / problem.banks.size() + 1,
-                                        .stop = limits.stop})
+    const MemoryPlan made = packed_part(part, pack,
+                                        {.seconds = ends.seconds() / left,
+                                         .steps = limits.steps / problem.banks.size() + 1,
+                                         .stop = limits.stop})
                                 .plan;
     if (made.size >= plan.bank_sizes[b]) continue;
     for (std::size_t k = 0; k < members[b].size(); ++k)

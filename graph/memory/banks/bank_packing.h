@@ -21,6 +21,11 @@ MemoryProblem bank_problem_without_reuse(const MemoryProblem& problem, std::uint
                                          std::span<const std::uint32_t> members,
                                          std::span<const char> unused);
 
+// What `pack` answers; where fixed offsets of the part overlap, which its buffers need not have
+// done in the banks where the problem was checked, no capacity is enough: the bound is
+// any_capacity.
+PlanAnswer packed_part(const MemoryProblem& part, PackFn pack, const PlanLimits& limits);
+
 // The same banks and no greater cost, packed again by `pack`, bank by bank: the smaller of both.
 MemoryPlan packed_again(const MemoryProblem& problem, MemoryPlan plan, PackFn pack,
                         const PlanLimits& limits);

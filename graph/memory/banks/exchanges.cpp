@@ -237,7 +237,8 @@ class Promotions {
     if (lower_bound(part) > capacity) return false;
     const std::uint64_t steps = std::min(
         promotion_steps, static_cast<std::uint64_t>(std::max<std::int64_t>(ends_.steps, 1)));
-    const MemoryPlan made = pack_(part, {.capacity = capacity,
+    const MemoryPlan made = packed_part(part, pack_,
+                                        {.capacity = capacity,
                                          .seconds = std::min(ends_.seconds(), most_seconds),
                                          .steps = steps,
                                          .stop = ends_.stop})

@@ -2,6 +2,7 @@
 #include "graph/memory/banks/over_banks.h"
 
 #include <algorithm>
+#include <numeric>
 
 #include "graph/memory/banks/assignment_search.h"
 #include "graph/memory/banks/bank_placer.h"
@@ -111,6 +112,37 @@ void pack(OverBanks& over, const MemoryProblem& problem, PackFn fn, const Search
   best.cost = cost_of(problem, best.plan);
 }
 
+// One bank without a price of reuse leaves only offsets to be chosen. No answer where there is
+// more.
+std::optional<PlanAnswer> in_one_bank(const MemoryProblem& problem, PlanLimits limits, PackFn fn) {
+  if (problem.banks.size() != 1 || problem.banks[0].reuse > 0) return std::nullopt;
+  const std::uint64_t capacity = problem.banks[0].capacity;
+  std::vector<std::uint32_t> members(problem.intervals.size());
+  std::iota(members.begin(), members.end(), 0);
+  const MemoryProblem part = bank_problem(problem, 0, members);
+  if (capacity != any_capacity) {
+    limits.seconds /= 2;
+    limits.steps = limits.steps / 2 + 1;
+  }
+  PlanAnswer answer = packed_part(part, fn, limits);
+  if (answer.plan.size > capacity && answer.bound <= capacity) {
+    limits.capacity = capacity;
+    answer = packed_part(part, fn, limits);
+  }
+  const bool fits = answer.plan.size <= capacity && answer.plan.offsets.size() == members.size();
+  const bool is_proven = answer.bound > capacity || answer.bound == any_capacity;
+  answer.found = fits ? Found::plan : is_proven ? Found::no_plans : Found::nothing;
+  if (!fits) {
+    answer.plan = {};
+    answer.bound = lower_bound(problem);
+    return answer;
+  }
+  answer.plan.banks.assign(members.size(), 0);
+  answer.plan.bank_sizes = {answer.plan.size};
+  answer.cost = answer.cost_bound = cost_of(problem, answer.plan);
+  return answer;
+}
+
 }  // namespace
 
 PlanAnswer list_over_banks(const MemoryProblem& problem, OrderFn order, Fit fit) {
@@ -122,6 +154,7 @@ PlanAnswer list_over_banks(const MemoryProblem& problem, OrderFn order, Fit fit)
 PlanAnswer packed_over_banks(const MemoryProblem& problem, const PlanLimits& limits, PackFn fn) {
   OverBanks over(problem);
   if (over.is_impossible()) return over.take();
+  if (auto answer = in_one_bank(problem, limits, fn)) return *std::move(answer);
   SearchEnds ends(limits);
   over.place_all(ends);
   if (over.best().cost > over.best().cost_bound)
@@ -162,6 +195,7 @@ PlanAnswer unshared_over_banks(const MemoryProblem& problem, const PlanLimits&) 
 PlanAnswer exact_over_banks(const MemoryProblem& problem, const PlanLimits& limits) {
   OverBanks over(problem);
   if (over.is_impossible()) return over.take();
+  if (auto answer = in_one_bank(problem, limits, plan_exact)) return *std::move(answer);
   SearchEnds ends(limits);
   over.place(list_orders[0], Fit::tightest);
   if (!over.is_proven())
@@ -172,6 +206,7 @@ PlanAnswer exact_over_banks(const MemoryProblem& problem, const PlanLimits& limi
 PlanAnswer auto_over_banks(const MemoryProblem& problem, const PlanLimits& limits) {
   OverBanks over(problem);
   if (over.is_impossible()) return over.take();
+  if (auto answer = in_one_bank(problem, limits, plan_auto)) return *std::move(answer);
   SearchEnds ends(limits);
   over.place_all(ends);
   const std::size_t count = problem.intervals.size();

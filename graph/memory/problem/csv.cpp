@@ -6,15 +6,35 @@
 #include <unordered_map>
 
 #include "engine/vocabulary/text_util.h"
+#include "graph/memory/problem/bank_rules.h"
+#include "graph/memory/problem/csv_banks.h"
 #include "graph/memory/problem/csv_rows.h"
 
 namespace quern {
 namespace {
 
-enum class Field : std::uint8_t { id, lower, upper, size, alignment, hint, gaps, offset, zero };
-constexpr std::size_t field_count = 9;
-constexpr std::array<std::string_view, field_count> field_names = {
-    "id", "lower", "upper", "size", "alignment", "hint", "gaps", "offset", "zero"};
+enum class Field : std::uint8_t {
+  id,
+  lower,
+  upper,
+  size,
+  alignment,
+  hint,
+  gaps,
+  offset,
+  zero,
+  banks,
+  bank,
+  separation,
+  colocation
+};
+constexpr std::array field_names = {
+    std::string_view("id"),        std::string_view("lower"),     std::string_view("upper"),
+    std::string_view("size"),      std::string_view("alignment"), std::string_view("hint"),
+    std::string_view("gaps"),      std::string_view("offset"),    std::string_view("zero"),
+    std::string_view("banks"),     std::string_view("bank"),      std::string_view("separation"),
+    std::string_view("colocation")};
+constexpr std::size_t field_count = field_names.size();
 
 struct Synonym {
   std::string_view name;
@@ -29,12 +49,15 @@ class Reader {
   explicit Reader(std::string_view text) : rest_(text) {}
 
   Result<MemoryProblem> read() {
+    QUERN_ASSIGN(problem_.banks, take_bank_table(rest_, line_));
     QUERN_TRY(read_header(next_line()));
     while (!rest_.empty()) {
       const std::string_view line = next_line();
       if (trimmed(line).empty()) break;
       QUERN_TRY(read_row(line));
     }
+    if (std::ranges::all_of(problem_.choices, [](const auto& c) { return c == BankChoice{}; }))
+      problem_.choices.clear();
     if (Status s = check(problem_); !s.ok()) return Status(s.code(), cat("csv: ", s.message()));
     return std::move(problem_);
   }
@@ -93,6 +116,7 @@ class Reader {
     if (offset >= 0) i.fixed_offset = static_cast<std::uint64_t>(offset);
     i.must_be_zero = zero != 0;
     if (const std::size_t c = column_of(Field::gaps); c != none) QUERN_TRY(read_gaps(cells[c], i));
+    QUERN_TRY(read_choice(cells));
     const std::string_view id = cells[column_of(Field::id)];
     const auto [at, is_new] = line_of_.emplace(id, line_);
     if (!is_new)
@@ -114,6 +138,39 @@ class Reader {
       return wrong(cat(name_of(field), " is ", in_quotes(printable(cells[column], 40)),
                        ", wanted an integer from ", least, " to ", highest));
     return *value;
+  }
+
+  Status read_choice(std::span<const std::string_view> cells) {
+    BankChoice choice;
+    QUERN_ASSIGN(choice.banks, banks_of(cells, Field::banks));
+    QUERN_ASSIGN(const std::vector<std::uint32_t> bank, banks_of(cells, Field::bank));
+    if (bank.size() > 1) return wrong("bank has several names, wanted one");
+    if (!bank.empty()) {
+      if (!choice.banks.empty() && !std::ranges::binary_search(choice.banks, bank[0]))
+        return wrong(cat("bank \"", problem_.banks[bank[0]].name, "\" is none of its banks"));
+      choice.banks = bank;
+    }
+    QUERN_ASSIGN(choice.separation, group(cells, Field::separation));
+    QUERN_ASSIGN(choice.colocation, group(cells, Field::colocation));
+    if (!problem_.banks.empty()) problem_.choices.push_back(std::move(choice));
+    return {};
+  }
+
+  Result<std::vector<std::uint32_t>> banks_of(std::span<const std::string_view> cells,
+                                              Field field) {
+    if (column_of(field) == none) return std::vector<std::uint32_t>{};
+    auto banks = banks_in_cell(cells[column_of(field)], problem_.banks);
+    if (!banks) return wrong(banks.error().message());
+    return banks;
+  }
+
+  Result<std::uint32_t> group(std::span<const std::string_view> cells, Field field) {
+    QUERN_ASSIGN(const std::int64_t number, integer(cells, field, 0, 0));
+    if (number > std::numeric_limits<std::uint32_t>::max())
+      return wrong(cat(name_of(field), " is ", number, ", wanted an integer below 2^32"));
+    if (number != 0 && problem_.banks.empty())
+      return wrong(cat(name_of(field), " is ", number, " and there is no table of banks"));
+    return static_cast<std::uint32_t>(number);
   }
 
   Status read_gaps(std::string_view text, Interval& i) {
@@ -193,12 +250,20 @@ Result<MemoryProblem> read_memory_csv(std::string_view text) {
 
 std::string write_memory_csv(const MemoryProblem& problem, const MemoryPlan* plan) {
   const auto any = [&](auto has) { return std::ranges::any_of(problem.intervals, has); };
+  const auto chosen = [&](auto has) { return std::ranges::any_of(problem.choices, has); };
   const bool alignment = any([](const Interval& i) { return i.alignment != 1; });
   const bool gaps = any([](const Interval& i) { return !i.gaps.empty(); });
   const bool zero = any([](const Interval& i) { return i.must_be_zero; });
   const bool offset = plan || any([](const Interval& i) { return i.fixed_offset.has_value(); });
-  std::string text = cat("id,lower,upper,size", alignment ? ",alignment" : "", gaps ? ",gaps" : "",
-                         zero ? ",zero" : "", offset ? ",offset" : "", "\n");
+  const bool banks = chosen([](const BankChoice& c) { return !c.banks.empty(); });
+  const bool separation = chosen([](const BankChoice& c) { return c.separation != 0; });
+  const bool colocation = chosen([](const BankChoice& c) { return c.colocation != 0; });
+  const bool bank = plan && !problem.banks.empty();
+  std::string text =
+      cat(bank_table(problem.banks), "id,lower,upper,size", alignment ? ",alignment" : "",
+          gaps ? ",gaps" : "", zero ? ",zero" : "", banks ? ",banks" : "",
+          separation ? ",separation" : "", colocation ? ",colocation" : "", bank ? ",bank" : "",
+          offset ? ",offset" : "", "\n");
   std::unordered_map<std::string, std::size_t> uses;
   for (std::size_t n = 0; n < problem.intervals.size(); ++n) {
     const Interval& i = problem.intervals[n];
@@ -209,6 +274,11 @@ std::string write_memory_csv(const MemoryProblem& problem, const MemoryPlan* pla
     if (alignment) text += cat(",", i.alignment);
     if (gaps) text += cat(",", gaps_text(i));
     if (zero) text += i.must_be_zero ? ",1" : ",0";
+    const BankChoice& choice = choice_of(problem, n);
+    if (banks) text += cat(",", bank_names(choice.banks, problem.banks));
+    if (separation) text += cat(",", choice.separation);
+    if (colocation) text += cat(",", choice.colocation);
+    if (bank) text += cat(",", problem.banks[plan->banks[n]].name);
     if (plan) text += cat(",", plan->offsets[n]);
     if (!plan && offset) text += i.fixed_offset ? cat(",", *i.fixed_offset) : ",-1";
     text += "\n";

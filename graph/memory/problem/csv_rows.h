@@ -30,6 +30,8 @@ class CsvRows {
   // `subject` begins every message.
   CsvRows(std::string_view text, std::string_view subject);
 
+  // The cells of the header.
+  std::span<const std::string_view> names() const { return names_; }
   // The column of that name in the header, or none.
   std::size_t column(std::string_view name) const;
   Result<std::size_t> required(std::string_view name) const;

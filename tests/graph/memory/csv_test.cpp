@@ -5,7 +5,7 @@
 #include <gtest/gtest.h>
 
 #include "tests/expect.h"
-#include "tests/graph/memory/problems.h"
+#include "tests/graph/memory/bank_problems.h"
 
 namespace quern {
 namespace {
@@ -130,6 +130,79 @@ TEST(Csv, SurvivesMutations) {
     }
   }
   EXPECT_GT(errors, 5000U);
+}
+
+constexpr std::string_view two_banks = "bank,capacity,cost\nsram,64,1\npsram,,4\n\n";
+
+TEST(Csv, ReadsBanks) {
+  auto p = read_memory_csv(std::string(two_banks) +
+                           "id,lower,upper,size,banks,separation,colocation,bank\n"
+                           "a,0,2,8,psram sram,1,,\nb,0,2,8,,1,7,sram\nc,1,3,8,,,7,\n");
+  ASSERT_TRUE(p) << p.error().message();
+  EXPECT_EQ(p->banks, (std::vector<Bank>{{.name = "sram", .capacity = 64, .cost = 1},
+                                         {.name = "psram", .cost = 4}}));
+  EXPECT_EQ(p->choices, (std::vector<BankChoice>{{{0, 1}, 1, 0}, {{0}, 1, 7}, {{}, 0, 7}}));
+  p = read_memory_csv("\xef\xbb\xbf" + std::string(two_banks) + "id,lower,upper,size\na,0,2,8\n");
+  ASSERT_TRUE(p) << p.error().message();
+  EXPECT_EQ(p->banks.size(), 2U);
+  EXPECT_TRUE(p->choices.empty());
+}
+
+TEST(Csv, NamesTheLineOfAFaultOfBanks) {
+  const std::string head = "id,lower,upper,size,banks,bank,separation\n";
+  const std::string all = std::string(two_banks) + head;
+  EXPECT_CONTAINS(error_of("bank,capacity,colour\n"), "line 1: unknown column \"colour\"");
+  EXPECT_CONTAINS(error_of("bank,capacity,bank\n"), "line 1: two columns for bank");
+  EXPECT_CONTAINS(error_of("capacity\n"), "line 1: no column \"bank\"");
+  EXPECT_CONTAINS(error_of("bank,capacity\n\n" + head), "a table of banks without a bank");
+  EXPECT_CONTAINS(error_of("bank,capacity\na,1\n,1\n"), "line 3: bank 1 has no name");
+  EXPECT_CONTAINS(error_of("bank,capacity\na,1\na,1\n"), "line 3: bank 'a': two banks");
+  EXPECT_CONTAINS(error_of("bank,capacity\na b,1\n"), "line 2: bank 'a b': its name");
+  EXPECT_CONTAINS(error_of("bank,capacity\na,-1\n"), "line 2: capacity is \"-1\"");
+  EXPECT_CONTAINS(error_of("bank,capacity\na,1x\n"), "line 2: capacity is \"1x\"");
+  EXPECT_CONTAINS(error_of("bank,capacity,alignment\na,1,0\n"), "line 2: alignment is \"0\"");
+  EXPECT_CONTAINS(error_of("bank,capacity\na\n"), "line 2: 1 cells");
+  EXPECT_CONTAINS(error_of("bank,capacity" + std::string(90, ',')), "64 columns");
+  EXPECT_CONTAINS(error_of("bank,capacity\na,1\n"), "csv line");
+  EXPECT_CONTAINS(error_of(all + "a,0,1,1,dram,,\n"), "line 6: no bank \"dram\"");
+  EXPECT_CONTAINS(error_of(all + "a,0,1,1,sram sram,,\n"), "line 6: bank \"sram\" is named twice");
+  EXPECT_CONTAINS(error_of(all + "a,0,1,1,sram,psram,\n"), "line 6: bank \"psram\" is none of");
+  EXPECT_CONTAINS(error_of(all + "a,0,1,1,,sram psram,\n"), "line 6: bank has several names");
+  EXPECT_CONTAINS(error_of(all + "a,0,1,1,,,-1\n"), "line 6: separation is \"-1\"");
+  EXPECT_CONTAINS(error_of(all + "a,0,1,1,,,4294967296\n"), "line 6: separation is 4294967296");
+  EXPECT_CONTAINS(error_of(head + "a,0,1,1,sram,,\n"),
+                  "line 2: no bank \"sram\", there is no table");
+  EXPECT_CONTAINS(error_of(head + "a,0,1,1,,,2\n"), "line 2: separation is 2 and there is no");
+  const std::string dear = "bank,capacity,cost\na,,1152921504606846976\n\n";
+  EXPECT_CONTAINS(error_of(dear + "id,lower,upper,size\nx,0,1,9\n"), "bank 'a': with cost");
+  std::string many = "bank,capacity\n";
+  for (int b = 0; b < 65; ++b) many += "b" + std::to_string(b) + ",1\n";
+  EXPECT_CONTAINS(error_of(many), "line 66: 65 banks, wanted at most 64");
+}
+
+TEST(Csv, ReadsTheBanksThatItWrites) {
+  for (unsigned seed = 0; seed < 200; ++seed) {
+    MemoryProblem p = random_bank_problem(1 + seed % 9, seed,
+                                          {.banks = 1 + seed % 3,
+                                           .capacity = 90,
+                                           .alignments = true,
+                                           .choices = seed % 3 != 0,
+                                           .reuse = true});
+    for (std::size_t i = 0; i < p.intervals.size(); ++i)
+      p.intervals[i].name = "b" + std::to_string(i);
+    auto again = read_memory_csv(write_memory_csv(p, nullptr));
+    ASSERT_TRUE(again) << again.error().message();
+    const bool is_free =
+        std::ranges::all_of(p.choices, [](const BankChoice& c) { return c == BankChoice{}; });
+    if (is_free) p.choices.clear();
+    EXPECT_EQ(*again, p);
+    // A plan is read as a problem with one plan: this one.
+    const PlanAnswer answer = default_strategy().plan(p, {.seconds = 60, .steps = 5000});
+    if (answer.found != Found::plan) continue;
+    auto fixed = read_memory_csv(write_memory_csv(p, &answer.plan));
+    ASSERT_TRUE(fixed) << fixed.error().message();
+    EXPECT_EQ(find_strategy("greedy-by-size")->plan(*fixed, {}).plan, answer.plan);
+  }
 }
 
 }  // namespace
