@@ -18,6 +18,7 @@
 #include <quern/c/strategy.h>
 
 #include "engine/vocabulary/text_util.h"
+#include "graph/memory/banks/bank_packing.h"
 #include "graph/memory/problem/csv.h"
 #include "tools/children.h"
 #include "tools/console.h"
@@ -158,9 +159,24 @@ std::string csv_of(MemoryProblem problem) {
   return write_memory_csv(problem, nullptr);
 }
 
+// The bank of the problem that a row of the answer names.
+Result<std::uint32_t> bank_in(const MemoryProblem& problem, const MemoryProblem& answer,
+                              std::size_t row) {
+  if (answer.choices.empty() || answer.choices[row].banks.size() != 1)
+    return Status(Code::invalid_argument,
+                  cat("its answer has no bank for buffer ", answer.intervals[row].name));
+  const std::string& name = answer.banks[answer.choices[row].banks[0]].name;
+  const auto at = std::ranges::find(problem.banks, name, &Bank::name);
+  if (at == problem.banks.end())
+    return Status(Code::invalid_argument,
+                  cat("its answer has a bank '", printable(name), "' that was not given"));
+  return static_cast<std::uint32_t>(at - problem.banks.begin());
+}
+
 Result<MemoryPlan> plan_from_csv(const MemoryProblem& problem, std::string_view text) {
   QUERN_ASSIGN(const MemoryProblem answer, read_memory_csv(text));
   MemoryPlan plan{std::vector<std::uint64_t>(problem.intervals.size()), 0};
+  if (!problem.banks.empty()) plan.banks.resize(problem.intervals.size());
   std::vector<char> placed(plan.offsets.size());
   for (const Interval& i : answer.intervals) {
     std::size_t n = 0;
@@ -172,6 +188,9 @@ Result<MemoryPlan> plan_from_csv(const MemoryProblem& problem, std::string_view 
       return Status(Code::invalid_argument, cat("its answer has no offset for buffer ", i.name));
     plan.offsets[n] = *i.fixed_offset;
     placed[n] = 1;
+    if (problem.banks.empty()) continue;
+    const auto row = static_cast<std::size_t>(&i - answer.intervals.data());
+    QUERN_ASSIGN(plan.banks[n], bank_in(problem, answer, row));
   }
   const auto missing = std::ranges::find(placed, 0);
   if (missing != placed.end())
@@ -232,6 +251,9 @@ std::string call(const std::string& file, const MemoryProblem& problem, const Pl
 
 Result<MemoryPlan> run_object(const std::string& file, const MemoryProblem& problem,
                               const PlanLimits& limits) {
+  if (!problem.banks.empty())
+    return Status(Code::unsupported,
+                  "quern/c/strategy.h knows no banks; a program (exec:) may be given them");
   ChildResult result;
   run_in_children(
       1, {.jobs = 1, .timeout_s = limits.seconds + grace_s},
@@ -252,13 +274,17 @@ Result<MemoryPlan> run_object(const std::string& file, const MemoryProblem& prob
 
 // The arena that the offsets need, if they are a plan.
 Result<PlanAnswer> judged(const MemoryProblem& problem, MemoryPlan plan) {
+  plan.bank_sizes.resize(problem.banks.size());
   for (std::size_t i = 0; i < plan.offsets.size(); ++i) {
     if (plan.offsets[i] > std::uint64_t{1} << 60)
       return Status(Code::invalid_argument,
                     cat("buffer ", i, " at ", plan.offsets[i], ": too high"));
-    plan.size = std::max(plan.size, plan.offsets[i] + problem.intervals[i].size);
+    std::uint64_t& size = plan.banks.empty() ? plan.size : plan.bank_sizes[plan.banks[i]];
+    size = std::max(size, plan.offsets[i] + problem.intervals[i].size);
   }
+  for (const std::uint64_t size : plan.bank_sizes) plan.size += size;
   QUERN_TRY(validate(problem, plan));
+  if (!problem.banks.empty()) return judged_by_bounds(problem, std::move(plan));
   return PlanAnswer{std::move(plan), lower_bound(problem)};
 }
 

@@ -131,6 +131,7 @@ struct PlanArgs {
   double time_limit = 1;       // seconds
   std::uint64_t align = 0;     // 0: as it is
   std::uint64_t assert_peak = 0;
+  std::vector<std::string> banks;  // NAME=BYTES[:COST[:REUSE]]
   int in_flight = 1;
   bool frontier = false;
   std::string order = "on";

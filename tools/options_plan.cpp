@@ -27,6 +27,13 @@ OptionRows placement_rows(PlanArgs& a) {
            .value = "N",
            .help = "alignment of every buffer, in bytes",
            .target = &a.align},
+          {.names = "--bank",
+           .value = "NAME=BYTES[:COST[:REUSE]]",
+           .help = "a memory of its own with so many bytes (64KiB; any), the cost of each byte of "
+                   "a buffer that lies there, and the price of a buffer that takes bytes which "
+                   "another held before. Of the plans that fit all banks the cheapest is wanted, "
+                   "and of those the smallest. May be repeated",
+           .target = &a.banks},
           {.names = "--inflight",
            .value = "N",
            .help = "runs that share the arena, each a number of steps behind the one "
@@ -117,7 +124,9 @@ Verb plan_row(PlanArgs& a) {
              "time), how long planning took and what is proven.\n\n"
              "Instead of a model it takes a problem as CSV in the format of MiniMalloc: "
              "id,lower,upper,size and, if wanted, alignment, gaps, offset. Buffers live in the "
-             "steps [lower, upper).\n\n"
+             "steps [lower, upper). A table before it (bank,capacity,alignment,cost,reuse, then an "
+             "empty line) gives memories of which each buffer lies in one: columns banks, "
+             "separation and colocation say in which.\n\n"
              "Or a trace of --record-trace (run,event,id,bytes,alignment): it is played to every "
              "pool, and what each reserves is shown against an arena that is planned for each run. "
              "Hit rate: allocations that did not ask the system. Rounding and between blocks: the "
@@ -145,6 +154,8 @@ Verb plan_row(PlanArgs& a) {
       {"quern plan model.onnx --html plan.html", "to look at in a browser"},
       {"quern plan model.onnx --strategy greedy-by-size,exact --html two.html",
        "two plans and what they place differently"},
+      {"quern plan model.onnx --bank sram=512KiB:1 --bank psram=8MiB:4",
+       "a small fast memory and a large slow one"},
       {"quern plan model.onnx --inflight 2", "two runs at once, one behind the other"},
       {"quern plan model.onnx --order off --alias off", "what order and aliasing save"},
       {"quern plan model.onnx --scratch off", "what is left without the scratch of kernels"},

@@ -6,12 +6,14 @@
 #include <charconv>
 
 #include "engine/vocabulary/text_util.h"
+#include "graph/memory/banks/bank_packing.h"
 #include "graph/memory/order/step_graph.h"
 #include "graph/memory/problem/csv.h"
 #include "graph/memory/problem/in_flight.h"
 #include "graph/memory/problem/planted.h"
 #include "tools/external_strategy.h"
 #include "tools/opened.h"
+#include "tools/plan_banks.h"
 #include "tools/plan_frontier.h"
 #include "tools/plan_picture.h"
 #include "tools/plan_pools.h"
@@ -36,6 +38,7 @@ struct Subject {
 struct Row {
   std::string strategy;
   std::vector<MemoryPlan> plans;  // of the problems
+  PlanAnswer over_banks;          // where there are banks, the answer to the one problem
   std::uint64_t size = 0;         // of all arenas
   std::uint64_t bound = 0;
   PlanStatus status = PlanStatus::optimal;
@@ -145,6 +148,22 @@ void put_in_flight(Subject& s, std::size_t runs) {
   }
 }
 
+bool has_banks(const Subject& s) {
+  return !s.problems[0].banks.empty();
+}
+
+Status check_use_of_banks(const PlanArgs& args, const Subject& s) {
+  if (!has_banks(s)) return {};
+  if (s.problems.size() > 1)
+    return {Code::invalid_argument,
+            cat("this model has ", s.problems.size(), " arenas, with banks wanted 1")};
+  if (args.in_flight > 1)
+    return {Code::invalid_argument, "--inflight plans one memory, and there are banks"};
+  if (args.capacity)
+    return {Code::invalid_argument, "--capacity is of one memory; that of a bank is in --bank"};
+  return {};
+}
+
 Result<Subject> subject_of(const PlanArgs& args, const Console& console) {
   QUERN_ASSIGN(Subject s, args.model.starts_with(planted_prefix) ? generate_subject(args.model)
                           : is_csv(args.model)                   ? read_subject(args)
@@ -155,8 +174,10 @@ Result<Subject> subject_of(const PlanArgs& args, const Console& console) {
       if (least) i.alignment = std::max(i.alignment, least);
       if (args.align) i.alignment = args.align;
     }
+    QUERN_TRY(set_banks(args.banks, p));
     QUERN_TRY(check(p));
   }
+  QUERN_TRY(check_use_of_banks(args, s));
   if (args.in_flight > 1)
     put_in_flight(s, static_cast<std::size_t>(args.in_flight));
   else if (s.problems.size() == 1)
@@ -178,12 +199,17 @@ Result<Row> plan_with(const NamedStrategy& strategy, const PlanArgs& args, const
   for (const MemoryProblem& p : subject.problems) {
     QUERN_ASSIGN(PlanAnswer answer,
                  strategy.plan(p, {.capacity = capacity_of(args), .seconds = args.time_limit}));
-    QUERN_TRY(validate(p, answer.plan));
+    if (answer.found == Found::plan) QUERN_TRY(validate(p, answer.plan));
+    if (!p.banks.empty()) row.over_banks = answer;
     row.size += answer.plan.size;
     row.bound += answer.bound;
     row.plans.push_back(std::move(answer.plan));
   }
   row.plan_ms = watch.lap();
+  if (has_banks(subject)) {
+    row.status = status_of(row.over_banks);
+    return row;
+  }
   row.status = status_of({{{}, row.size}, row.bound}, capacity_of(args));
   row.fragmentation = fragmentation(subject.problems[subject.largest], row.plans[subject.largest]);
   return row;
@@ -219,7 +245,10 @@ std::uint64_t best_bound(const std::vector<Row>& rows) {
 }
 
 const Row& best_of(const std::vector<Row>& rows) {
-  return *std::ranges::min_element(rows, {}, &Row::size);
+  return *std::ranges::min_element(rows, [](const Row& a, const Row& b) {
+    const bool either = !a.over_banks.plan.banks.empty() || !b.over_banks.plan.banks.empty();
+    return either ? costs_less(a.over_banks, b.over_banks) : a.size < b.size;
+  });
 }
 
 Json row_json(const Row& r, const Subject& s) {
@@ -231,6 +260,7 @@ Json row_json(const Row& r, const Subject& s) {
   j["fragmentation"] = r.fragmentation;
   j["unshared_bytes"] = unshared_bytes(s);
   j["plan_ms"] = r.plan_ms;
+  if (has_banks(s)) add_banks(j, s.problems[0], r.over_banks);
   return j;
 }
 
@@ -313,6 +343,13 @@ std::string in_flight_text(const Subject& s, const Row& best) {
              " of the bound of one");
 }
 
+void show_banks(const Subject& s, const std::vector<Row>& rows, const Console& console) {
+  std::vector<BanksRow> told;
+  for (const Row& r : rows) told.push_back({r.strategy, &r.over_banks, r.plan_ms});
+  print(banks_table(s.problems[0], told, console));
+  show_peak(s.problems[0], s.step_names, console);
+}
+
 void show(const Subject& s, const std::vector<Row>& rows, const Console& console) {
   const auto bytes = [](std::uint64_t n) { return bytes_text(static_cast<double>(n)); };
   const std::uint64_t bound = best_bound(rows);
@@ -348,18 +385,23 @@ Status write_files(const PlanArgs& args, const Subject& s, const std::vector<Row
     console.note(cat("the files show the largest of ", s.problems.size(), " arenas"));
   const MemoryProblem& problem = s.problems[s.largest];
   std::vector<PlanPicture> pictures;
+  std::size_t best = 0;
   for (const Row& r : rows) {
     const MemoryPlan& plan = r.plans[s.largest];
+    if (plan.offsets.size() != problem.intervals.size()) continue;  // it has none
+    if (&r == &best_of(rows)) best = pictures.size();
     pictures.push_back(
         {cat(model_name(args.model), ", ", r.strategy, ": ",
              bytes_text(static_cast<double>(plan.size)), ", ",
-             percent_text(ratio(plan.size, lower_bound(problem)) - 1), " over the bound"),
+             problem.banks.empty()
+                 ? cat(percent_text(ratio(plan.size, lower_bound(problem)) - 1), " over the bound")
+                 : cat("cost ", r.over_banks.cost)),
          &problem, &plan});
   }
-  const auto best = static_cast<std::size_t>(&best_of(rows) - rows.data());
-  if (!args.svg.empty()) QUERN_TRY(write_whole_file(args.svg, plan_svg(pictures[best])));
   if (!args.problem.empty())
     QUERN_TRY(write_whole_file(args.problem, write_memory_csv(problem, nullptr)));
+  if (pictures.empty()) return {};
+  if (!args.svg.empty()) QUERN_TRY(write_whole_file(args.svg, plan_svg(pictures[best])));
   if (!args.csv.empty())
     QUERN_TRY(write_whole_file(args.csv, write_memory_csv(problem, pictures[best].plan)));
   std::rotate(pictures.begin(), pictures.begin() + static_cast<std::ptrdiff_t>(best),
@@ -404,6 +446,11 @@ Result<std::vector<NamedStrategy>> chosen(std::string_view names) {
 ExitCode verdict(const PlanArgs& args, const Row& best, const Console& console) {
   const std::uint64_t peak = args.assert_peak ? args.assert_peak : any_capacity;
   const std::uint64_t most = std::min(peak, capacity_of(args));
+  if (best.over_banks.found != Found::plan) {
+    console.error(best.status == PlanStatus::infeasible ? "no plan fits the banks"
+                                                        : "no plan was found that fits the banks");
+    return ExitCode::failed;
+  }
   if (best.size <= most) return ExitCode::ok;
   console.error(cat("the best plan takes ", best.size, " bytes, wanted at most ", most));
   return ExitCode::failed;
@@ -423,6 +470,8 @@ Result<ExitCode> plan_verb(const PlanArgs& args, const Console& console) {
   QUERN_TRY(write_files(args, subject, rows, console));
   if (args.json)
     print(report_json(args, subject, rows).dump());
+  else if (has_banks(subject))
+    show_banks(subject, rows, console);
   else
     show(subject, rows, console);
   return verdict(args, best_of(rows), console);

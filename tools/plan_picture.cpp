@@ -27,19 +27,38 @@ constexpr std::string_view style = R"css(
 .plan .live { fill: none; stroke: #222; stroke-width: 1.2; stroke-opacity: .8; }
 )css";
 
-// Steps at which something begins or ends stand side by side, however far apart they are.
+// Steps at which something begins or ends, in order.
+std::vector<std::int64_t> times_of(const MemoryProblem& problem) {
+  std::vector<std::int64_t> times;
+  for (const Piece& p : pieces_of(problem)) {
+    times.push_back(p.first);
+    times.push_back(p.end);
+  }
+  std::ranges::sort(times);
+  times.erase(std::unique(times.begin(), times.end()), times.end());
+  return times;
+}
+
+// One memory: of all buffers, or of those that lie in a bank.
+struct Panel {
+  MemoryProblem problem;
+  MemoryPlan plan;
+  std::vector<std::uint32_t> members;  // the number of each buffer; empty: as they are
+  std::string name;
+  double top = 0;  // of its picture
+};
+
+// Steps stand side by side, however far apart they are.
 class Chart {
  public:
-  Chart(const MemoryProblem& problem, const MemoryPlan& plan)
-      : problem_(problem), plan_(plan), pieces_(pieces_of(problem)) {
-    for (const Piece& p : pieces_) {
-      times_.push_back(p.first);
-      times_.push_back(p.end);
-    }
-    std::ranges::sort(times_);
-    times_.erase(std::unique(times_.begin(), times_.end()), times_.end());
-    bound_ = lower_bound(problem);
-    most_ = static_cast<double>(std::max<std::uint64_t>({plan.size, bound_, 1}));
+  Chart(const Panel& panel, std::vector<std::int64_t> times)
+      : panel_(panel),
+        problem_(panel.problem),
+        plan_(panel.plan),
+        pieces_(pieces_of(panel.problem)),
+        times_(std::move(times)) {
+    bound_ = lower_bound(problem_);
+    most_ = static_cast<double>(std::max<std::uint64_t>({plan_.size, bound_, 1}));
   }
 
   std::string draw() const { return cat(grid(), buffers(), live_line(), bound_line(), legend()); }
@@ -50,7 +69,7 @@ class Chart {
     return left + static_cast<double>(step) / last * (width - left - right);
   }
   double y(double address) const {
-    return height - bottom - address / most_ * (height - top - bottom);
+    return panel_.top + height - bottom - address / most_ * (height - top - bottom);
   }
   std::size_t step(std::int64_t time) const {
     return static_cast<std::size_t>(std::ranges::lower_bound(times_, time) - times_.begin());
@@ -69,11 +88,11 @@ class Chart {
     for (std::size_t k = 0; k < labels; ++k) {
       const std::size_t at = labels == 1 ? 0 : k * (times_.size() - 1) / (labels - 1);
       s += cat("<text text-anchor=\"", k + 1 == labels ? "end" : "middle", "\" x=\"",
-               fixed(x(at), 1), "\" y=\"", fixed(height - bottom + 18, 0), "\">", times_[at],
-               "</text>\n");
+               fixed(x(at), 1), "\" y=\"", fixed(panel_.top + height - bottom + 18, 0), "\">",
+               times_[at], "</text>\n");
     }
     return s + cat("<text text-anchor=\"middle\" x=\"", fixed((left + width - right) / 2, 0),
-                   "\" y=\"", fixed(height - 8, 0), "\">step</text>\n");
+                   "\" y=\"", fixed(panel_.top + height - 8, 0), "\">step</text>\n");
   }
 
   std::string buffers() const {
@@ -83,12 +102,13 @@ class Chart {
       const auto from = static_cast<double>(plan_.offsets[p.interval] + p.from);
       const auto to = static_cast<double>(plan_.offsets[p.interval] + p.to);
       // Neighbours get hues far apart.
-      const double hue = std::fmod(static_cast<double>(p.interval) * 137.508, 360);
-      s += cat("<rect class=\"b\" data-i=\"", p.interval, "\" data-o=\"", plan_.offsets[p.interval],
+      const std::size_t number = panel_.members.empty() ? p.interval : panel_.members[p.interval];
+      const double hue = std::fmod(static_cast<double>(number) * 137.508, 360);
+      s += cat("<rect class=\"b\" data-i=\"", number, "\" data-o=\"", plan_.offsets[p.interval],
                "\" x=\"", fixed(x(step(p.first)), 2), "\" y=\"", fixed(y(to), 2), "\" width=\"",
                fixed(x(step(p.end)) - x(step(p.first)), 2), "\" height=\"",
                fixed(y(from) - y(to), 2), "\" fill=\"hsl(", fixed(hue, 0), ",55%,",
-               p.interval % 2 ? "62" : "70", "%)\"><title>", html_text(i.name), ": ", i.size,
+               number % 2 ? "62" : "70", "%)\"><title>", html_text(i.name), ": ", i.size,
                " bytes at ", plan_.offsets[p.interval], ", steps ", i.first, " to ", i.end,
                "</title></rect>\n");
       s += label(i.name, x(step(p.first)), x(step(p.end)), y(to), y(from));
@@ -108,8 +128,17 @@ class Chart {
                fixed((over + under) / 2 + 3.5, 1), "\">", html_text(text), "</text>\n");
   }
 
-  static std::string legend() {
+  // In which bank.
+  std::string place() const {
+    return panel_.name.empty() ? "" : cat(" of ", html_text(panel_.name));
+  }
+
+  std::string legend() const {
     const double at = width - right;
+    if (!panel_.name.empty())
+      return cat("<text class=\"title\" x=\"", fixed(left, 0), "\" y=\"",
+                 fixed(panel_.top + top - 10, 0), "\">", html_text(panel_.name), ": ",
+                 bytes_text(static_cast<double>(plan_.size)), "</text>\n");
     return cat("<line class=\"live\" x1=\"", fixed(at - 210, 0), "\" x2=\"", fixed(at - 180, 0),
                "\" y1=\"20\" y2=\"20\"/><text x=\"", fixed(at - 175, 0),
                "\" y=\"24\">live</text><line class=\"bound\" x1=\"", fixed(at - 130, 0), "\" x2=\"",
@@ -140,6 +169,7 @@ class Chart {
                " bytes</title></line>\n");
   }
 
+  const Panel& panel_;
   const MemoryProblem& problem_;
   const MemoryPlan& plan_;
   std::vector<Piece> pieces_;
@@ -148,12 +178,39 @@ class Chart {
   double most_ = 1;
 };
 
+// The whole memory, or the banks, one under the other.
+std::vector<Panel> panels_of(const PlanPicture& p) {
+  std::vector<Panel> panels;
+  if (p.problem->banks.empty()) {
+    panels.push_back({*p.problem, *p.plan, {}, "", 0});
+    return panels;
+  }
+  for (std::uint32_t b = 0; b < p.problem->banks.size(); ++b) {
+    Panel panel;
+    for (std::uint32_t i = 0; i < p.plan->banks.size(); ++i) {
+      if (p.plan->banks[i] != b) continue;
+      panel.members.push_back(i);
+      panel.plan.offsets.push_back(p.plan->offsets[i]);
+    }
+    panel.problem = bank_problem(*p.problem, b, panel.members);
+    panel.plan.size = p.plan->bank_sizes[b];
+    panel.name = cat("bank ", p.problem->banks[b].name);
+    panel.top = top + height * b;
+    panels.push_back(std::move(panel));
+  }
+  return panels;
+}
+
 std::string svg_element(const PlanPicture& p) {
+  const std::vector<Panel> panels = panels_of(p);
+  const std::vector<std::int64_t> times = times_of(*p.problem);
+  std::string charts;
+  for (const Panel& panel : panels) charts += Chart(panel, times).draw();
   return cat("<svg class=\"plan\" xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 ",
-             fixed(width, 0), " ", fixed(height, 0), "\">\n<style>", style, "</style>\n",
+             fixed(width, 0), " ", fixed(panels.back().top + height, 0), "\">\n<style>", style,
+             "</style>\n",
              "<rect width=\"100%\" height=\"100%\" fill=\"#fff\"/>\n<text class=\"title\" x=\"",
-             fixed(left, 0), "\" y=\"24\">", html_text(p.title), "</text>\n",
-             Chart(*p.problem, *p.plan).draw(), "</svg>\n");
+             fixed(left, 0), "\" y=\"24\">", html_text(p.title), "</text>\n", charts, "</svg>\n");
 }
 
 constexpr std::string_view page_style = R"css(

@@ -7,7 +7,7 @@
  * and writes the offset of every buffer. Buffers that are live at one time must not overlap, and
  * offsets are multiples of the alignment; the answer is checked. Any arena that fits `capacity` is
  * good enough (UINT64_MAX: as small as possible). It is called in a process of its own, which ends
- * some time after `seconds`. Not 0: it gives up. */
+ * some time after `seconds`. Not 0: it gives up. A problem with banks is not given to it. */
 #ifndef QUERN_C_STRATEGY_H
 #define QUERN_C_STRATEGY_H
 
