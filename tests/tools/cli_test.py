@@ -541,6 +541,44 @@ class Other(Cli):
             self.assertIn(sentence, done.stderr)
         self.assertIn("cannot be loaded", self.quern("plan", path, "--strategy", "so:/none.so", code=2).stderr)
 
+    def test_plan_over_banks(self):
+        svg, plan = str(self.folder / "banks.svg"), str(self.folder / "banks.csv")
+        banks = "--bank", "sram=30000:1:50", "--bank", "psram=any:4"
+        text = self.quern("plan", "planted:60:1", *banks, "--svg", svg, "--csv", plan).stdout
+        self.assertIn("greedy-by-size", text)
+        self.assertIn("bank sram: 30.0 kB, cost 1 a byte, 50 a buffer that is reused", text)
+        with open(svg) as f:
+            drawn = f.read()
+        self.assertIn("bank sram", drawn)
+        self.assertIn("bank psram", drawn)
+        best = self.json("plan", plan, "--strategy", "greedy-by-size")["strategies"][0]  # each at its place
+        j = self.json("plan", "planted:60:1", *banks, "--strategy", "auto")["strategies"][0]
+        self.assertEqual((j["cost"], j["arena_bytes"]), (best["cost"], best["arena_bytes"]))
+        self.assertEqual(j["arena_bytes"], sum(b["bytes"] for b in j["banks"]))
+        self.assertLessEqual(j["banks"][0]["bytes"], 30000)
+        self.quern("plan", "planted:60:1", *banks, "--assert-peak", 1000000)
+        self.assertIn("wanted at most 9", self.quern("plan", "planted:60:1", *banks, "--assert-peak", 9, code=1).stderr)
+        self.assertIn("no plan fits the banks", self.quern("plan", "planted:60:1", "--bank", "a=3", code=1).stderr)
+        for wrong in ("a", "a=", "=3", "a=1:2:3:4", "a=1:-1"):
+            self.assertIn("wanted NAME=BYTES", self.quern("plan", "planted:9:1", "--bank", wrong, code=2).stderr)
+        for more in (("--capacity", 9), ("--inflight", 2), ("--bank", "a=1")):
+            self.quern("plan", "planted:9:1", "--bank", "a=any", *more, code=2)
+        refused = self.quern("plan", "planted:9:1", "--bank", "a=any", "--strategy", "so:./none.so", code=3).stderr
+        self.assertIn("knows no banks", refused)
+        echo = self.write("echo.py", b"import sys\nfor line in sys.stdin.read().split('\\n\\n'): print(line, end='\\n\\n')\n")
+        said = self.quern("plan", "planted:9:1", "--bank", "a=any", "--strategy", f"exec:python3 {echo}", code=2).stderr
+        self.assertIn("no offset for buffer 0", said)
+        stack = self.write("stack.py", b"""import csv, sys
+banks, buffers = sys.stdin.read().split('\\n\\n')
+print(banks + '\\n\\nid,lower,upper,size,bank,offset')
+at = 0
+for row in csv.DictReader(buffers.split('\\n')):
+    print(row['id'], row['lower'], row['upper'], row['size'], 'b', at, sep=',')
+    at += int(row['size'])
+""")
+        j = self.json("plan", "planted:9:1", "--bank", "a=any", "--bank", "b=any:2", "--strategy", f"exec:python3 {stack}")
+        self.assertEqual(j["strategies"][0]["cost"], 2 * j["strategies"][0]["arena_bytes"])
+
     def test_plan_of_a_planted_problem(self):
         one, two = str(self.folder / "one.csv"), str(self.folder / "two.csv")
         j = self.json("plan", "planted:60:3:0.1", "--problem", one)

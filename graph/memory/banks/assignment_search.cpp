@@ -7,7 +7,6 @@
 #include <unordered_map>
 
 #include "graph/memory/banks/bank_packing.h"
-#include "graph/memory/problem/bank_rules.h"
 #include "graph/memory/problem/spill.h"
 #include "graph/memory/strategies.h"
 

@@ -7,8 +7,6 @@
 
 #include "graph/memory/banks/bank_packing.h"
 #include "graph/memory/problem/bank_rules.h"
-#include "graph/memory/strategies.h"
-#include "tests/expect.h"
 #include "tests/graph/memory/bank_problems.h"
 
 namespace quern {

@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Memory planning over instances: what an arena takes over its lower bound, and how long that takes.
 
-    python3 bench/planning.py build/release/bin/quern FILE.csv ... [--strategy NAMES] [--limits 0.1,1]
-    python3 bench/planning.py build/release/bin/quern A.1048576.csv --minimalloc path/to/minimalloc
+    python3 bench/planning/planning.py build/release/bin/quern FILE.csv ... [--strategy NAMES] [--limits 0.1,1]
+    python3 bench/planning/planning.py build/release/bin/quern A.1048576.csv --minimalloc path/to/minimalloc
 
 With --minimalloc each instance is in addition asked at its capacity (the number before .csv, else the bound) of
 both, in turns; "planted:400:1" and its like are instances, too.
