@@ -345,6 +345,7 @@ std::string in_flight_text(const Subject& s, const Row& best) {
 
 void show_banks(const Subject& s, const std::vector<Row>& rows, const Console& console) {
   std::vector<BanksRow> told;
+  told.reserve(rows.size());
   for (const Row& r : rows) told.push_back({r.strategy, &r.over_banks, r.plan_ms});
   print(banks_table(s.problems[0], told, console));
   show_peak(s.problems[0], s.step_names, console);

@@ -5,6 +5,7 @@
 
 #include "engine/vocabulary/text_util.h"
 #include "tools/parse.h"
+#include "tools/plan_pools.h"
 
 namespace quern::tools {
 namespace {

@@ -179,7 +179,7 @@ std::optional<MemoryPlan> place_over_banks(BankPlacer& placer, const BankItems& 
                                [&](auto i) { return intervals[i].fixed_offset.has_value(); });
   };
   std::vector<std::uint32_t> all = item_order(items, order);
-  std::ranges::stable_partition(all, is_fixed);
+  std::stable_partition(all.begin(), all.end(), is_fixed);
   for (std::uint32_t item : all)
     if (!placer.put(item, fit)) return std::nullopt;
   return placer.plan();
