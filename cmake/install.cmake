@@ -1,16 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 # `cmake --install`: headers, libraries, a CMake package (find_package(quern): quern::quern for C++,
-# quern::shared for C, quern::wasi_nn for hosts of WebAssembly) and pkg-config files (quern for C,
-# quern-cpp for C++, quern-wasi-nn). Component: sdk.
+# quern::shared for C, quern::plan for the planner alone, quern::wasi_nn for hosts of WebAssembly) and
+# pkg-config files (quern for C, quern-cpp for C++, quern-plan, quern-wasi-nn). Component: sdk.
 include(CMakePackageConfigHelpers)
 set(libraries quern_engine quern_onnx_parser quern_kernels quern_graph quern_memory quern_vocabulary)
 if(QUERN_VULKAN)
   list(APPEND libraries quern_shaders)
 endif()
-set_target_properties(quern_shared PROPERTIES EXPORT_NAME shared)
-set_target_properties(quern_wasi_nn_shared PROPERTIES EXPORT_NAME wasi_nn)
-install(TARGETS quern ${libraries} quern_c_api quern_shared quern_wasi_nn_shared EXPORT quern
-        COMPONENT sdk INCLUDES DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}")
+install(TARGETS quern ${libraries} quern_c_api quern_shared quern_plan quern_plan_shared quern_wasi_nn_shared
+        EXPORT quern COMPONENT sdk INCLUDES DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}")
 install(DIRECTORY engine/include/quern frontends/wasi-nn/include/quern TYPE INCLUDE COMPONENT sdk)
 
 # <quern/ops/*.h>: the families of graph/ops/all.h as they are, with what they include, so that
@@ -18,8 +16,7 @@ install(DIRECTORY engine/include/quern frontends/wasi-nn/include/quern TYPE INCL
 file(STRINGS graph/ops/all.h headers REGEX "^#include \"graph/ops/")
 list(TRANSFORM headers REPLACE "^#include \"(.*)\"$" "\\1")
 set(ops "${CMAKE_CURRENT_BINARY_DIR}/include/quern/ops")
-foreach(header IN LISTS headers ITEMS graph/op.h graph/ops/binary_kind.h graph/ops/unary_kind.h
-                                      graph/ops/window.h)
+foreach(header IN LISTS headers ITEMS graph/op.h graph/ops/binary_kind.h graph/ops/unary_kind.h graph/ops/window.h)
   set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS "${header}")
   file(READ "${header}" text)
   string(REGEX REPLACE "\"graph/(ops/)?([a-z_]+\\.h)\"" "<quern/ops/\\2>" text "${text}")
@@ -35,8 +32,7 @@ install(EXPORT quern NAMESPACE quern:: DESTINATION "${package}" FILE quern-confi
 install(FILES "${version}" DESTINATION "${package}" COMPONENT sdk)
 
 list(JOIN libraries " -l" quern_static_libraries)
-foreach(name quern quern-cpp quern-wasi-nn)
+foreach(name quern quern-cpp quern-plan quern-wasi-nn)
   configure_file("cmake/${name}.pc.in" "${name}.pc" @ONLY)
-  install(FILES "${CMAKE_CURRENT_BINARY_DIR}/${name}.pc"
-          DESTINATION "${CMAKE_INSTALL_LIBDIR}/pkgconfig" COMPONENT sdk)
+  install(FILES "${CMAKE_CURRENT_BINARY_DIR}/${name}.pc" DESTINATION "${CMAKE_INSTALL_LIBDIR}/pkgconfig" COMPONENT sdk)
 endforeach()

@@ -37,6 +37,7 @@ ALLOWED = {
     "shaders": [],
     "engine/c_api": ["engine/include"],
     "frontends/onnx-parser": ["engine/include", "engine/vocabulary", "graph"],
+    "frontends/planner": ["engine/include", "engine/vocabulary", "engine/c_api", "graph/memory"],
     "frontends/wasi-nn": ["engine/include", "engine/vocabulary", "frontends/onnx-parser"],
     "frontends/wasi-nn/c_api": ["engine/include", "engine/c_api", "frontends/wasi-nn"],
     "tools": ["engine/include", "engine/vocabulary", "graph", "graph/memory", "frontends/onnx-parser", "frontends/wasi-nn"],

@@ -4,8 +4,8 @@
 #include <algorithm>
 #include <filesystem>
 
+#include "engine/vocabulary/readable.h"
 #include "engine/vocabulary/text_util.h"
-#include "tools/console.h"
 
 namespace quern::tools {
 namespace {

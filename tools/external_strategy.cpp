@@ -204,7 +204,7 @@ Result<MemoryPlan> run_program(const std::string& command, const MemoryProblem& 
   std::vector<std::string> words = words_of(command);
   if (words.empty()) return Status(Code::invalid_argument, "no program is named");
   words.push_back(std::to_string(limits.capacity == any_capacity ? 0 : limits.capacity));
-  words.push_back(fixed(limits.seconds, 3));
+  words.push_back(fixed_text(limits.seconds, 3));
   signal(SIGPIPE, SIG_IGN);  // a program that does not read to the end is no end of ours
   const auto deadline = Clock::now() + std::chrono::duration_cast<Clock::duration>(
                                            std::chrono::duration<double>(limits.seconds + grace_s));

@@ -45,10 +45,11 @@ std::string measurement_text(const Measurement& m, const Console& console) {
                     time_text(m.run.p90), ", p99 ", time_text(m.run.p99), " of ", m.run.count,
                     " runs; processor ", time_text(m.cpu_ms))},
         Colour::bold);
-  t.add({"rate", cat(fixed(gflops, 1), " GFLOP/s, ",
-                     percent_text(m.roof.gflops > 0 ? gflops / m.roof.gflops : 0), " of ",
-                     fixed(m.roof.gflops, 1), " (", m.roof.instructions, "); ", fixed(gbytes, 1),
-                     " GB/s of ", fixed(m.roof.copy_gbytes, 1), " (memory copy)")});
+  t.add({"rate",
+         cat(fixed_text(gflops, 1), " GFLOP/s, ",
+             percent_text(m.roof.gflops > 0 ? gflops / m.roof.gflops : 0), " of ",
+             fixed_text(m.roof.gflops, 1), " (", m.roof.instructions, "); ", fixed_text(gbytes, 1),
+             " GB/s of ", fixed_text(m.roof.copy_gbytes, 1), " (memory copy)")});
   t.add(
       {"work", cat(count_text(m.flops), "FLOP, ", bytes_text(m.bytes), " in and out of kernels")});
   t.add({"memory", cat("weights ", bytes_text(static_cast<double>(m.memory.weights)), ", arena ",

@@ -8,6 +8,7 @@
 #include "engine/vocabulary/text_util.h"
 #include "graph/memory/banks/bank_packing.h"
 #include "graph/memory/order/step_graph.h"
+#include "graph/memory/picture/plan_picture.h"
 #include "graph/memory/problem/csv.h"
 #include "graph/memory/problem/in_flight.h"
 #include "graph/memory/problem/planted.h"
@@ -15,7 +16,6 @@
 #include "tools/opened.h"
 #include "tools/plan_banks.h"
 #include "tools/plan_frontier.h"
-#include "tools/plan_picture.h"
 #include "tools/plan_pools.h"
 #include "tools/verbs.h"
 #include "tools/whole_file.h"
@@ -339,7 +339,7 @@ void show_peak(const MemoryProblem& problem, const std::vector<std::string>& nam
 std::string in_flight_text(const Subject& s, const Row& best) {
   const InFlight& f = s.in_flight[s.largest];
   return cat("runs in flight, each ", f.lag, " of ", f.period,
-             " steps behind the one before, take ", fixed(ratio(best.size, s.bound_of_one), 3),
+             " steps behind the one before, take ", fixed_text(ratio(best.size, s.bound_of_one), 3),
              " of the bound of one");
 }
 

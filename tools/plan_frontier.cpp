@@ -119,7 +119,7 @@ void show(const std::vector<Point>& points, const Console& console) {
     t.add({bytes_text(static_cast<double>(p.arena)),
            percent_text(part(static_cast<double>(p.arena), static_cast<double>(whole.arena))),
            cat(p.kernels), time_text(p.compile_ms), time_text(p.run_ms),
-           fixed(part(p.run_ms, whole.run_ms), 2)});
+           fixed_text(part(p.run_ms, whole.run_ms), 2)});
   print(t.text(console));
 }
 
@@ -158,31 +158,31 @@ std::string picture(const std::string& title, const std::vector<Point>& points) 
     return height - bottom - (height - bottom - top) * part(ms, 1.1 * slowest);
   };
   const auto text = [](double at_x, double at_y, std::string_view anchor, std::string_view words) {
-    return cat("<text x=\"", fixed(at_x, 1), "\" y=\"", fixed(at_y, 1), "\" text-anchor=\"", anchor,
-               "\">", html_text(words), "</text>\n");
+    return cat("<text x=\"", fixed_text(at_x, 1), "\" y=\"", fixed_text(at_y, 1),
+               "\" text-anchor=\"", anchor, "\">", html_text(words), "</text>\n");
   };
-  std::string s = cat("<svg viewBox=\"0 0 ", fixed(width, 0), " ", fixed(height, 0),
+  std::string s = cat("<svg viewBox=\"0 0 ", fixed_text(width, 0), " ", fixed_text(height, 0),
                       "\" xmlns=\"http://www.w3.org/2000/svg\" font-family=\"sans-serif\" "
                       "font-size=\"13\">\n<rect width=\"100%\" height=\"100%\" fill=\"white\"/>\n",
                       text(left, 20, "start", title));
   for (int i = 0; i <= 4; ++i) {
     const double bytes = static_cast<double>(points.back().arena) * i / 4;
     const double ms = slowest * i / 4;
-    s += cat("<path d=\"M", fixed(x(bytes), 1), " ", fixed(y(0), 1), "V",
-             fixed(y(1.1 * slowest), 1), "M", fixed(x(0), 1), " ", fixed(y(ms), 1), "H",
-             fixed(width - right, 1), "\" stroke=\"#ddd\" fill=\"none\"/>\n",
+    s += cat("<path d=\"M", fixed_text(x(bytes), 1), " ", fixed_text(y(0), 1), "V",
+             fixed_text(y(1.1 * slowest), 1), "M", fixed_text(x(0), 1), " ", fixed_text(y(ms), 1),
+             "H", fixed_text(width - right, 1), "\" stroke=\"#ddd\" fill=\"none\"/>\n",
              text(x(bytes), height - bottom + 18, "middle", bytes_text(bytes)),
              text(left - 6, y(ms) + 4, "end", time_text(ms)));
   }
   s += text((left + width) / 2, height - 10, "middle", "arena");
   std::string line;
   for (const Point& p : points)
-    line += cat(line.empty() ? "M" : "L", fixed(x(static_cast<double>(p.arena)), 1), " ",
-                fixed(y(p.run_ms), 1));
+    line += cat(line.empty() ? "M" : "L", fixed_text(x(static_cast<double>(p.arena)), 1), " ",
+                fixed_text(y(p.run_ms), 1));
   s += cat("<path d=\"", line, "\" stroke=\"#2266aa\" fill=\"none\"/>\n");
   for (const Point& p : points)
-    s += cat("<circle cx=\"", fixed(x(static_cast<double>(p.arena)), 1), "\" cy=\"",
-             fixed(y(p.run_ms), 1), "\" r=\"4\" fill=\"#2266aa\"><title>",
+    s += cat("<circle cx=\"", fixed_text(x(static_cast<double>(p.arena)), 1), "\" cy=\"",
+             fixed_text(y(p.run_ms), 1), "\" r=\"4\" fill=\"#2266aa\"><title>",
              html_text(cat(bytes_text(static_cast<double>(p.arena)), ", ", time_text(p.run_ms),
                            ", ", p.kernels, " kernels")),
              "</title></circle>\n");

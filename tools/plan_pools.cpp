@@ -122,9 +122,9 @@ void show(const MemoryTrace& trace, const StaticPeak& peak, const std::vector<Po
   for (const PoolRow& r : rows) {
     const PoolStats& s = r.replay.stats;
     t.add({std::string(r.pool->name), bytes(s.most.reserved),
-           cat(fixed(ratio(s.most.reserved, peak.bytes), 3), " x"), percent_text(s.hit_rate(), 2),
-           cat(s.system_allocations + s.system_releases), percent_text(s.internal_fragmentation()),
-           percent_text(s.external_fragmentation()),
+           cat(fixed_text(ratio(s.most.reserved, peak.bytes), 3), " x"),
+           percent_text(s.hit_rate(), 2), cat(s.system_allocations + s.system_releases),
+           percent_text(s.internal_fragmentation()), percent_text(s.external_fragmentation()),
            time_text(nanoseconds_per_event(r.replay) / 1e6)});
   }
   print(cat(t.text(console),

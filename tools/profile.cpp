@@ -20,8 +20,8 @@ std::vector<std::string> number_cells(const ProfiledStep& s, const Profile& p) {
           percent_text(total_ms > 0 ? s.ms / total_ms : 0),
           bytes_text(s.bytes()),
           s.flops() > 0 ? count_text(s.flops()) : "",
-          s.flops() > 0 ? fixed(s.gflops(), 1) : "",
-          fixed(s.gbytes(), 1),
+          s.flops() > 0 ? fixed_text(s.gflops(), 1) : "",
+          fixed_text(s.gbytes(), 1),
           share > 0 ? percent_text(share) : ""};
 }
 
@@ -91,8 +91,8 @@ std::string rest_text(const Profile& p) {
 std::string total_line(const Profile& p) {
   return cat("run ", time_text(p.run_ms), " (median of ", p.runs, ", ", p.threads,
              p.threads == 1 ? " thread" : " threads", "), kernels ", time_text(p.kernel_ms()), ", ",
-             rest_text(p), "\nroof ", fixed(p.roof.gflops, 1), " GFLOP/s (", p.roof.instructions,
-             "), copy ", fixed(p.roof.copy_gbytes, 1), " GB/s\n");
+             rest_text(p), "\nroof ", fixed_text(p.roof.gflops, 1), " GFLOP/s (",
+             p.roof.instructions, "), copy ", fixed_text(p.roof.copy_gbytes, 1), " GB/s\n");
 }
 
 }  // namespace

@@ -19,13 +19,13 @@ struct Axis {
 };
 
 std::string line(double x1, double y1, double x2, double y2, std::string_view css) {
-  return cat("<line class=\"", css, "\" x1=\"", fixed(x1, 1), "\" y1=\"", fixed(y1, 1), "\" x2=\"",
-             fixed(x2, 1), "\" y2=\"", fixed(y2, 1), "\"/>\n");
+  return cat("<line class=\"", css, "\" x1=\"", fixed_text(x1, 1), "\" y1=\"", fixed_text(y1, 1),
+             "\" x2=\"", fixed_text(x2, 1), "\" y2=\"", fixed_text(y2, 1), "\"/>\n");
 }
 
 std::string label(double x, double y, std::string_view anchor, std::string_view text) {
-  return cat("<text x=\"", fixed(x, 1), "\" y=\"", fixed(y, 1), "\" text-anchor=\"", anchor, "\">",
-             html_text(text), "</text>\n");
+  return cat("<text x=\"", fixed_text(x, 1), "\" y=\"", fixed_text(y, 1), "\" text-anchor=\"",
+             anchor, "\">", html_text(text), "</text>\n");
 }
 
 std::string grid(const Axis& x, const Axis& y) {
@@ -54,7 +54,7 @@ std::string roof_line(const Axis& x, const Axis& y, double gflops, double gbytes
   const double end = std::clamp(ridge, begin, std::pow(10, x.high));
   return line(x.at(begin), y.at(begin * gbytes), x.at(end), y.at(end * gbytes), "roof") +
          label(x.at(begin) + 8, y.at(begin * gbytes) - 8, "start",
-               cat(name, " ", fixed(gbytes, 1), " GB/s"));
+               cat(name, " ", fixed_text(gbytes, 1), " GB/s"));
 }
 
 bool has_dot(const ProfiledStep& s) {
@@ -80,7 +80,7 @@ std::string roofline_svg(const Profile& profile) {
   constexpr double width = 860, height = 420, left = 60, right = 20, top = 20, bottom = 46;
   const Axis x = spanning(least_x, most_x, left, width - right);
   const Axis y = spanning(least_y, most_y, height - bottom, top);
-  std::string s = cat("<svg viewBox=\"0 0 ", fixed(width, 0), " ", fixed(height, 0),
+  std::string s = cat("<svg viewBox=\"0 0 ", fixed_text(width, 0), " ", fixed_text(height, 0),
                       "\" xmlns=\"http://www.w3.org/2000/svg\">\n", grid(x, y));
   const Roof& roof = profile.roof;
   s += roof_line(x, y, roof.gflops, roof.cache_gbytes, "cache");
@@ -88,16 +88,16 @@ std::string roofline_svg(const Profile& profile) {
   if (roof.gflops > 0) {
     s += line(x.from, y.at(roof.gflops), x.to, y.at(roof.gflops), "roof");
     s += label(x.to - 4, y.at(roof.gflops) - 6, "end",
-               cat(fixed(roof.gflops, 1), " GFLOP/s (", roof.instructions, ")"));
+               cat(fixed_text(roof.gflops, 1), " GFLOP/s (", roof.instructions, ")"));
   }
   const double total = std::max(profile.kernel_ms(), 1e-9);
   for (const ProfiledStep& p : profile.steps) {
     if (!has_dot(p)) continue;
     const double radius = std::max(2.0, 40 * std::sqrt(p.ms / total));
-    s += cat("<circle cx=\"", fixed(x.at(p.flops() / p.bytes()), 1), "\" cy=\"",
-             fixed(y.at(std::max(p.gflops(), 1e-3)), 1), "\" r=\"", fixed(radius, 1), "\"><title>",
-             html_text(p.step.op), " ", html_text(p.step.node), ": ", time_text(p.ms), ", ",
-             fixed(p.gflops(), 1), " GFLOP/s</title></circle>\n");
+    s += cat("<circle cx=\"", fixed_text(x.at(p.flops() / p.bytes()), 1), "\" cy=\"",
+             fixed_text(y.at(std::max(p.gflops(), 1e-3)), 1), "\" r=\"", fixed_text(radius, 1),
+             "\"><title>", html_text(p.step.op), " ", html_text(p.step.node), ": ", time_text(p.ms),
+             ", ", fixed_text(p.gflops(), 1), " GFLOP/s</title></circle>\n");
   }
   return s + "</svg>\n";
 }

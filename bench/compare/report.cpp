@@ -52,10 +52,10 @@ double ratio_of(double quern, double ort) {
 }
 
 std::string amount(double value) {
-  return value <= 0 ? "-" : tools::fixed(value, value < 1 ? 3 : value < 100 ? 2 : 1);
+  return value <= 0 ? "-" : fixed_text(value, value < 1 ? 3 : value < 100 ? 2 : 1);
 }
 std::string ratio_text(double ratio) {
-  return ratio > 0 ? tools::fixed(ratio, 2) : "-";
+  return ratio > 0 ? fixed_text(ratio, 2) : "-";
 }
 
 Table make_table() {

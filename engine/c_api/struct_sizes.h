@@ -9,6 +9,7 @@
 #include <array>
 #include <cstddef>
 #include <cstring>
+#include <span>
 #include <string>
 
 #include <quern/status.h>
@@ -35,15 +36,19 @@ bool is_struct_size(std::size_t size) {
   return std::ranges::find(sizes, size) != sizes.end();
 }
 
+inline Status wrong_struct_size(const char* name, std::span<const std::size_t> sizes,
+                                std::size_t size) {
+  std::string known;
+  for (std::size_t s : sizes) known += (known.empty() ? "" : " or ") + std::to_string(s);
+  return {Code::invalid_argument, std::string("struct_size of ") + name +
+                                      (size == 0 ? " is not set" : " is " + std::to_string(size)) +
+                                      ", not " + known};
+}
+
 template <class T>
 Status check_struct_size(std::size_t size) {
   if (is_struct_size<T>(size)) return {};
-  std::string known;
-  for (std::size_t s : StructSizes<T>::sizes)
-    known += (known.empty() ? "" : " or ") + std::to_string(s);
-  return {Code::invalid_argument, std::string("struct_size of ") + StructSizes<T>::name +
-                                      (size == 0 ? " is not set" : " is " + std::to_string(size)) +
-                                      ", not " + known};
+  return wrong_struct_size(StructSizes<T>::name, StructSizes<T>::sizes, size);
 }
 
 // Reads the part of a structure that the caller's version has: other fields of `value` stay

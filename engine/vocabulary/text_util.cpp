@@ -6,6 +6,20 @@
 #include <cmath>
 
 namespace quern {
+namespace detail {
+
+void append_signed(std::string& s, std::int64_t v) {
+  s += std::to_string(v);
+}
+void append_unsigned(std::string& s, std::uint64_t v) {
+  s += std::to_string(v);
+}
+void append_float(std::string& s, long double v) {
+  s += std::to_string(v);
+}
+
+}  // namespace detail
+
 namespace {
 
 void append_hex(std::string& s, unsigned char byte) {

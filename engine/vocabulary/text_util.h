@@ -19,10 +19,19 @@ inline void append(std::string& s, const char* v) {
 inline void append(std::string& s, char v) {
   s += v;
 }
+// As std::to_string, outside of every caller's code.
+void append_signed(std::string& s, std::int64_t v);
+void append_unsigned(std::string& s, std::uint64_t v);
+void append_float(std::string& s, long double v);
 template <class T>
 requires std::is_arithmetic_v<T>
 void append(std::string& s, T v) {
-  s += std::to_string(v);
+  if constexpr (std::is_floating_point_v<T>)
+    append_float(s, v);
+  else if constexpr (std::is_signed_v<T>)
+    append_signed(s, v);
+  else
+    append_unsigned(s, v);
 }
 
 }  // namespace detail

@@ -23,6 +23,12 @@ def reads_a_seven(output):
     assert best[0] == "7" and float(best[1]) > 50, output
 
 
+def places_two_buffers(program, work, env=None):
+    """The second buffer begins as the first ends."""
+    work.with_suffix(".csv").write_text("id,lower,upper,size\na,0,2,48\nb,2,4,48\n")
+    assert run(program, work.with_suffix(".csv"), env=env).startswith("<svg")
+
+
 def with_cmake(prefix, work, source, digits):
     run("cmake", "-G", "Ninja", "-S", HERE / "consumer", "-B", work, f"-DCMAKE_PREFIX_PATH={prefix}",
         f"-DSOURCE_ROOT={source}")
@@ -30,6 +36,7 @@ def with_cmake(prefix, work, source, digits):
     reads_a_seven(run(work / "with_c", digits))
     assert run(work / "with_cpp", digits) == "1 input\n"
     assert run(work / "with_wasi_nn", digits) == "ok\n"
+    places_two_buffers(work / "with_planner", work)
 
 
 def with_pkg_config(prefix, work, source, digits):
@@ -45,13 +52,21 @@ def with_pkg_config(prefix, work, source, digits):
     run("c++", "-std=c++20", "-fno-exceptions", "-fno-rtti", "-o", work / "cpp",
         HERE / "consumer/with_cpp.cpp", *flags("quern-cpp"), env=env)
     assert run(work / "cpp", digits, env=env) == "1 input\n"
+    planner = source / "examples/planning/place.c"
+    run("cc", "-std=c99", "-o", work / "plan", planner, *flags("quern-plan"), env=env)
+    places_two_buffers(work / "plan", work, env)
+    # The same without the shared library.
+    archive = folder.parent / "libquern_plan.a"
+    run("cc", "-std=c99", "-o", work / "static", planner, f"-I{prefix / 'include'}", archive, "-lstdc++", "-lm")
+    places_two_buffers(work / "static", work)
     run("cc", "-std=c99", "-o", work / "nn", source / "tests/wasi-nn/c_test.c", *flags("quern-wasi-nn"),
         env=env)
     assert run(work / "nn", digits, env=env) == "ok\n"
 
 
 def only_the_c_api(prefix):
-    for library, shown in (("libquern.so", "quern_"), ("libquern_wasi_nn.so", "quern_nn_")):
+    for library, shown in (("libquern.so", "quern_"), ("libquern_plan.so", "quern_planner_"),
+                           ("libquern_wasi_nn.so", "quern_nn_")):
         path = next(prefix.rglob(library))
         names = [line.split()[-1] for line in run("nm", "-D", "--defined-only", path).splitlines()]
         strangers = [n for n in names if not n.startswith((shown, "QUERN_"))]

@@ -5,6 +5,8 @@
 #include <cmath>
 #include <tuple>
 
+#include "graph/memory/problem/stable_sort.h"
+
 namespace quern {
 namespace {
 
@@ -63,7 +65,7 @@ void GapPacker::pack(Packing& packing, const Arrivals& arrivals, std::uint32_t s
   collect_gaps(packing);
   if (parameters_.large > 0) place_large(packing);
   // Small gaps first: few subsets fit them.
-  std::ranges::stable_sort(gaps_, {}, &Gap::size);
+  sort_stably(gaps_, {}, &Gap::size);
   for (const Gap& gap : gaps_) {
     if (waiting_ == 0 || failed()) break;
     if (&gap == &gaps_.back() && waiting_bytes_ <= gap.size())
@@ -314,7 +316,7 @@ void GapPacker::lay_out(const Gap& gap, Packing& packing) {
     const int side = end == gap.left ? 0 : end == gap.right ? 2 : 1;
     return std::tuple(side, falls ? nobody - end : end);
   };
-  std::ranges::stable_sort(chosen_, {}, key);
+  sort_stably(chosen_, {}, key);
   std::uint64_t at = gap.begin;
   for (std::uint32_t m : chosen_) {
     put(m, at, packing);

@@ -7,6 +7,7 @@
 
 #include "engine/vocabulary/multiples.h"
 #include "graph/memory/order/orders.h"
+#include "graph/memory/problem/stable_sort.h"
 #include "graph/memory/problem/sweep.h"
 
 namespace quern {
@@ -71,7 +72,7 @@ class Stacking {
         pieces_(pieces_of(problem)),
         first_piece_(problem.intervals.size() + 1, pieces_.size()),
         times_(times_of(pieces_)) {
-    std::ranges::stable_sort(pieces_, {}, &Piece::interval);
+    sort_stably(pieces_, {}, &Piece::interval);
     for (std::size_t p = pieces_.size(); p-- > 0;) first_piece_[pieces_[p].interval] = p;
     for (std::size_t i = problem.intervals.size(); i-- > 0;)
       first_piece_[i] = std::min(first_piece_[i], first_piece_[i + 1]);

@@ -6,6 +6,7 @@
 #include <numeric>
 #include <utility>
 
+#include "graph/memory/problem/stable_sort.h"
 #include "graph/memory/problem/sweep.h"
 
 namespace quern {
@@ -18,7 +19,7 @@ Order sorted(const MemoryProblem& problem, Key key) {
   Order order(n);
   std::iota(order.begin(), order.end(), 0);
   for (std::uint32_t i : order) keys[i] = key(i);
-  std::ranges::stable_sort(order, {}, [&](std::uint32_t i) { return keys[i]; });
+  sort_stably(order, {}, [&](std::uint32_t i) { return keys[i]; });
   return order;
 }
 

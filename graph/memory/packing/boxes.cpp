@@ -7,6 +7,7 @@
 #include <tuple>
 
 #include "engine/vocabulary/multiples.h"
+#include "graph/memory/problem/stable_sort.h"
 #include "graph/memory/problem/sweep.h"
 
 namespace quern {
@@ -104,7 +105,7 @@ class Joiner {
     std::vector<std::pair<decltype(key(boxes_[0])), std::uint32_t>> order;
     order.reserve(open_.size());
     for (std::uint32_t i : open_) order.emplace_back(key(boxes_[i]), i);
-    std::ranges::stable_sort(order, {}, [](const auto& p) { return p.first; });
+    sort_stably(order, {}, [](const auto& p) { return p.first; });
     work_ += open_.size();
     return order;
   }

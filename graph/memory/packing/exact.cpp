@@ -15,6 +15,7 @@
 #include "engine/vocabulary/stop.h"
 #include "graph/memory/order/beam_search.h"
 #include "graph/memory/packing/exact_search.h"
+#include "graph/memory/problem/stable_sort.h"
 #include "graph/memory/problem/sweep.h"
 #include "graph/memory/strategies.h"
 
@@ -171,7 +172,7 @@ class Improver final : public PlanSearch {
       else
         place_unused(i);
     }
-    std::ranges::stable_sort(buffers, {}, [&](std::uint32_t i) { return spans[i].first; });
+    sort_stably(buffers, {}, [&](std::uint32_t i) { return spans[i].first; });
     std::vector<std::size_t> first_piece(spans.size() + 1, pieces.size());
     for (std::size_t p = pieces.size(); p-- > 0;) first_piece[pieces[p].interval] = p;
     std::int32_t end = -1;

@@ -9,6 +9,7 @@
 
 #include "graph/memory/offsets/gap_packing.h"
 #include "graph/memory/packing/random.h"
+#include "graph/memory/problem/stable_sort.h"
 
 namespace quern {
 namespace {
@@ -228,7 +229,7 @@ class PackingSearch::Impl {
     const auto rank = [](const State& s) {
       return std::tuple(s.packing.excess > 0 ? s.packing.size : 0, s.packing.excess, s.loss);
     };
-    std::ranges::stable_sort(candidates, {}, rank);
+    sort_stably(candidates, {}, rank);
     beam.kept.clear();
     for (std::size_t k = 0; k < candidates.size() && beam.kept.size() < beam.width.kept; ++k) {
       // Skip a candidate that is as good as the previous one: it is most likely the same.

@@ -9,6 +9,7 @@
 
 #include "graph/memory/offsets/filling.h"
 #include "graph/memory/packing/random.h"
+#include "graph/memory/problem/stable_sort.h"
 
 namespace quern {
 namespace {
@@ -56,7 +57,7 @@ Tiers tiers_of(const Lives& lives, const Way& way) {
     left += lives.area(i);
     keys[i] = power(static_cast<double>(lives.size[i]), way.size_power) * lives.life(i);
   }
-  std::ranges::stable_sort(order, std::greater<>(), [&](std::uint32_t i) { return keys[i]; });
+  sort_stably(order, std::greater<>(), [&](std::uint32_t i) { return keys[i]; });
   const double all = left;
   Tiers tiers(1);
   auto share = way.shares.begin();
@@ -146,7 +147,7 @@ class ValleySearch::Impl {
     MemoryPlan plan = plan_of(filling);
     sizes_[way] = plan.size;
     works_[way] = shared_.work - before;
-    std::ranges::stable_sort(order_, {}, [&](std::size_t w) { return sizes_[w]; });
+    sort_stably(order_, {}, [&](std::size_t w) { return sizes_[w]; });
     return plan;
   }
 
@@ -162,7 +163,7 @@ class ValleySearch::Impl {
       std::vector<Candidate> candidates =
           grown(kept, {until, width, most}, mixed(number * levels + level));
       if (candidates.empty()) return std::nullopt;
-      std::ranges::stable_sort(candidates, {}, &Candidate::loss);
+      sort_stably(candidates, {}, &Candidate::loss);
       kept.clear();
       for (std::size_t k = 0; k < candidates.size() && kept.size() < width; ++k) {
         // Skip a candidate that is as good as the previous one: it is most likely the same.

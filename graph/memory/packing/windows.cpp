@@ -10,7 +10,7 @@ namespace {
 constexpr std::size_t fewest[] = {24, 60, 150, 400};
 constexpr std::size_t most_buffers = 1500;
 constexpr std::size_t most_window_looks = 200'000'000;  // at buffers, to find those of a window
-constexpr std::int64_t first_steps = 20000;
+constexpr std::int64_t first_window_steps = 20000;
 constexpr std::size_t members_of_a_step = 200;
 constexpr double window_seconds = 10;  // steps end it before
 
@@ -21,7 +21,7 @@ class Windows {
 
   MemoryPlan run() {
     // Each round searches longer.
-    for (steps_ = first_steps; is_high() && ends_.steps > 0 && looks_ < most_window_looks;
+    for (steps_ = first_window_steps; is_high() && ends_.steps > 0 && looks_ < most_window_looks;
          steps_ *= 4) {
       const std::int64_t before = ends_.steps;
       for (std::size_t i = 0;
@@ -109,7 +109,7 @@ class Windows {
   std::uint64_t target_;
   SearchEnds& ends_;
   std::size_t looks_ = 0;
-  std::int64_t steps_ = first_steps;  // of a window
+  std::int64_t steps_ = first_window_steps;  // of a window
 };
 
 }  // namespace

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "engine/vocabulary/multiples.h"
+#include "graph/memory/problem/stable_sort.h"
 #include "graph/memory/problem/sweep.h"
 
 namespace quern {
@@ -35,7 +36,7 @@ Lives::Lives(const MemoryProblem& problem) {
     common = std::gcd(common, intervals[i].alignment);
   }
   unit = std::max<std::uint64_t>(common, 1);
-  std::ranges::stable_sort(buffer, {}, [&](std::uint32_t i) {
+  sort_stably(buffer, {}, [&](std::uint32_t i) {
     return std::tuple(spans[i].first, spans[i].end, intervals[i].size);
   });
   begin.resize(std::size_t{sections} + 1);

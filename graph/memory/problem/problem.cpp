@@ -8,6 +8,7 @@
 #include "engine/vocabulary/text_util.h"
 #include "graph/memory/problem/bank_rules.h"
 #include "graph/memory/problem/plan.h"
+#include "graph/memory/problem/stable_sort.h"
 #include "graph/memory/problem/sweep.h"
 
 namespace quern {
@@ -223,8 +224,8 @@ Peak peak_of(const MemoryProblem& problem) {
   }
   for (const Piece& p : pieces)
     if (p.first <= peak.step && peak.step < p.end) peak.intervals.push_back(p.interval);
-  std::ranges::stable_sort(peak.intervals, std::greater<>(),
-                           [&](std::size_t i) { return problem.intervals[i].size; });
+  sort_stably(peak.intervals, std::greater<>(),
+              [&](std::size_t i) { return problem.intervals[i].size; });
   return peak;
 }
 

@@ -5,6 +5,7 @@
 
 #include "engine/vocabulary/text_util.h"
 #include "graph/memory/problem/csv_rows.h"
+#include "graph/memory/problem/stable_sort.h"
 #include "graph/memory/problem/trace.h"
 
 namespace quern {
@@ -132,7 +133,7 @@ struct ShapeRun {
     buffers.push_back(b);
   }
   void settle() {
-    std::ranges::stable_sort(events, [](const Life& a, const Life& b) {
+    sort_stably(events, [](const Life& a, const Life& b) {
       if (a.time != b.time) return a.time < b.time;
       return a.kind == TraceEvent::Kind::free && b.kind == TraceEvent::Kind::allocate;
     });

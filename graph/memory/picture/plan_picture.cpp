@@ -1,23 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tools/plan_picture.h"
+#include "graph/memory/picture/plan_picture.h"
 
 #include <algorithm>
 #include <cmath>
 
+#include "engine/vocabulary/readable.h"
 #include "engine/vocabulary/text_util.h"
-#include "tools/console.h"
 
-namespace quern::tools {
+namespace quern {
 namespace {
 
-constexpr double width = 1200;
-constexpr double height = 640;
-constexpr double left = 84;
-constexpr double right = 16;
-constexpr double top = 40;
-constexpr double bottom = 44;
-
-constexpr std::string_view style = R"css(
+constexpr std::string_view picture_style = R"css(
 .plan { font: 12px system-ui, sans-serif; background: #fff; }
 .plan text { fill: #333; } .plan .title { font-size: 14px; font-weight: 600; }
 .plan rect.b { stroke: #fff; stroke-width: .4; } .plan rect.b:hover, .plan rect.same { stroke: #000; stroke-width: 1.5; }
@@ -28,7 +21,7 @@ constexpr std::string_view style = R"css(
 )css";
 
 // Steps at which something begins or ends, in order.
-std::vector<std::int64_t> times_of(const MemoryProblem& problem) {
+std::vector<std::int64_t> picture_times(const MemoryProblem& problem) {
   std::vector<std::int64_t> times;
   for (const Piece& p : pieces_of(problem)) {
     times.push_back(p.first);
@@ -40,7 +33,7 @@ std::vector<std::int64_t> times_of(const MemoryProblem& problem) {
 }
 
 // One memory: of all buffers, or of those that lie in a bank.
-struct Panel {
+struct PicturePanel {
   MemoryProblem problem;
   MemoryPlan plan;
   std::vector<std::uint32_t> members;  // the number of each buffer; empty: as they are
@@ -49,9 +42,16 @@ struct Panel {
 };
 
 // Steps stand side by side, however far apart they are.
-class Chart {
+class PlanChart {
  public:
-  Chart(const Panel& panel, std::vector<std::int64_t> times)
+  static constexpr double width = 1200;
+  static constexpr double height = 640;
+  static constexpr double left = 84;
+  static constexpr double right = 16;
+  static constexpr double top = 40;
+  static constexpr double bottom = 44;
+
+  PlanChart(const PicturePanel& panel, std::vector<std::int64_t> times)
       : panel_(panel),
         problem_(panel.problem),
         plan_(panel.plan),
@@ -79,20 +79,21 @@ class Chart {
     std::string s;
     for (int k = 0; k <= 4; ++k) {
       const double address = most_ * k / 4;
-      s += cat("<line class=\"grid\" x1=\"", fixed(left, 0), "\" x2=\"", fixed(width - right, 0),
-               "\" y1=\"", fixed(y(address), 1), "\" y2=\"", fixed(y(address), 1), "\"/>",
-               "<text text-anchor=\"end\" x=\"", fixed(left - 8, 0), "\" y=\"",
-               fixed(y(address) + 4, 1), "\">", bytes_text(address), "</text>\n");
+      s += cat("<line class=\"grid\" x1=\"", fixed_text(left, 0), "\" x2=\"",
+               fixed_text(width - right, 0), "\" y1=\"", fixed_text(y(address), 1), "\" y2=\"",
+               fixed_text(y(address), 1), "\"/>", "<text text-anchor=\"end\" x=\"",
+               fixed_text(left - 8, 0), "\" y=\"", fixed_text(y(address) + 4, 1), "\">",
+               bytes_text(address), "</text>\n");
     }
     const std::size_t labels = std::min<std::size_t>(times_.size(), 11);
     for (std::size_t k = 0; k < labels; ++k) {
       const std::size_t at = labels == 1 ? 0 : k * (times_.size() - 1) / (labels - 1);
       s += cat("<text text-anchor=\"", k + 1 == labels ? "end" : "middle", "\" x=\"",
-               fixed(x(at), 1), "\" y=\"", fixed(panel_.top + height - bottom + 18, 0), "\">",
-               times_[at], "</text>\n");
+               fixed_text(x(at), 1), "\" y=\"", fixed_text(panel_.top + height - bottom + 18, 0),
+               "\">", times_[at], "</text>\n");
     }
-    return s + cat("<text text-anchor=\"middle\" x=\"", fixed((left + width - right) / 2, 0),
-                   "\" y=\"", fixed(panel_.top + height - 8, 0), "\">step</text>\n");
+    return s + cat("<text text-anchor=\"middle\" x=\"", fixed_text((left + width - right) / 2, 0),
+                   "\" y=\"", fixed_text(panel_.top + height - 8, 0), "\">step</text>\n");
   }
 
   std::string buffers() const {
@@ -105,9 +106,9 @@ class Chart {
       const std::size_t number = panel_.members.empty() ? p.interval : panel_.members[p.interval];
       const double hue = std::fmod(static_cast<double>(number) * 137.508, 360);
       s += cat("<rect class=\"b\" data-i=\"", number, "\" data-o=\"", plan_.offsets[p.interval],
-               "\" x=\"", fixed(x(step(p.first)), 2), "\" y=\"", fixed(y(to), 2), "\" width=\"",
-               fixed(x(step(p.end)) - x(step(p.first)), 2), "\" height=\"",
-               fixed(y(from) - y(to), 2), "\" fill=\"hsl(", fixed(hue, 0), ",55%,",
+               "\" x=\"", fixed_text(x(step(p.first)), 2), "\" y=\"", fixed_text(y(to), 2),
+               "\" width=\"", fixed_text(x(step(p.end)) - x(step(p.first)), 2), "\" height=\"",
+               fixed_text(y(from) - y(to), 2), "\" fill=\"hsl(", fixed_text(hue, 0), ",55%,",
                number % 2 ? "62" : "70", "%)\"><title>", html_text(i.name), ": ", i.size,
                " bytes at ", plan_.offsets[p.interval], ", steps ", i.first, " to ", i.end,
                "</title></rect>\n");
@@ -124,8 +125,8 @@ class Chart {
     const double room = end - first - letter;
     if (under - over < line || room < 4 * letter) return "";
     const std::string text = shown(name, static_cast<std::size_t>(room / letter));
-    return cat("<text class=\"name\" x=\"", fixed(first + 3, 1), "\" y=\"",
-               fixed((over + under) / 2 + 3.5, 1), "\">", html_text(text), "</text>\n");
+    return cat("<text class=\"name\" x=\"", fixed_text(first + 3, 1), "\" y=\"",
+               fixed_text((over + under) / 2 + 3.5, 1), "\">", html_text(text), "</text>\n");
   }
 
   // In which bank.
@@ -136,13 +137,14 @@ class Chart {
   std::string legend() const {
     const double at = width - right;
     if (!panel_.name.empty())
-      return cat("<text class=\"title\" x=\"", fixed(left, 0), "\" y=\"",
-                 fixed(panel_.top + top - 10, 0), "\">", html_text(panel_.name), ": ",
+      return cat("<text class=\"title\" x=\"", fixed_text(left, 0), "\" y=\"",
+                 fixed_text(panel_.top + top - 10, 0), "\">", html_text(panel_.name), ": ",
                  bytes_text(static_cast<double>(plan_.size)), "</text>\n");
-    return cat("<line class=\"live\" x1=\"", fixed(at - 210, 0), "\" x2=\"", fixed(at - 180, 0),
-               "\" y1=\"20\" y2=\"20\"/><text x=\"", fixed(at - 175, 0),
-               "\" y=\"24\">live</text><line class=\"bound\" x1=\"", fixed(at - 130, 0), "\" x2=\"",
-               fixed(at - 100, 0), "\" y1=\"20\" y2=\"20\"/><text x=\"", fixed(at - 95, 0),
+    return cat("<line class=\"live\" x1=\"", fixed_text(at - 210, 0), "\" x2=\"",
+               fixed_text(at - 180, 0), "\" y1=\"20\" y2=\"20\"/><text x=\"",
+               fixed_text(at - 175, 0), "\" y=\"24\">live</text><line class=\"bound\" x1=\"",
+               fixed_text(at - 130, 0), "\" x2=\"", fixed_text(at - 100, 0),
+               "\" y1=\"20\" y2=\"20\"/><text x=\"", fixed_text(at - 95, 0),
                "\" y=\"24\">lower bound</text>\n");
   }
 
@@ -155,21 +157,21 @@ class Chart {
     std::string s = "<polyline class=\"live\" points=\"";
     double now = 0;
     for (std::size_t k = 0; k < live.size(); ++k) {
-      s += cat(fixed(x(k), 1), ",", fixed(y(now), 1), " ");
+      s += cat(fixed_text(x(k), 1), ",", fixed_text(y(now), 1), " ");
       now += live[k];
-      s += cat(fixed(x(k), 1), ",", fixed(y(now), 1), " ");
+      s += cat(fixed_text(x(k), 1), ",", fixed_text(y(now), 1), " ");
     }
     return s + "\"><title>bytes that are live</title></polyline>\n";
   }
 
   std::string bound_line() const {
-    const std::string at = fixed(y(static_cast<double>(bound_)), 1);
-    return cat("<line class=\"bound\" x1=\"", fixed(left, 0), "\" x2=\"", fixed(width - right, 0),
-               "\" y1=\"", at, "\" y2=\"", at, "\"><title>lower bound: ", bound_,
-               " bytes</title></line>\n");
+    const std::string at = fixed_text(y(static_cast<double>(bound_)), 1);
+    return cat("<line class=\"bound\" x1=\"", fixed_text(left, 0), "\" x2=\"",
+               fixed_text(width - right, 0), "\" y1=\"", at, "\" y2=\"", at,
+               "\"><title>lower bound: ", bound_, " bytes</title></line>\n");
   }
 
-  const Panel& panel_;
+  const PicturePanel& panel_;
   const MemoryProblem& problem_;
   const MemoryPlan& plan_;
   std::vector<Piece> pieces_;
@@ -179,14 +181,14 @@ class Chart {
 };
 
 // The whole memory, or the banks, one under the other.
-std::vector<Panel> panels_of(const PlanPicture& p) {
-  std::vector<Panel> panels;
+std::vector<PicturePanel> picture_panels(const PlanPicture& p) {
+  std::vector<PicturePanel> panels;
   if (p.problem->banks.empty()) {
     panels.push_back({*p.problem, *p.plan, {}, "", 0});
     return panels;
   }
   for (std::uint32_t b = 0; b < p.problem->banks.size(); ++b) {
-    Panel panel;
+    PicturePanel panel;
     for (std::uint32_t i = 0; i < p.plan->banks.size(); ++i) {
       if (p.plan->banks[i] != b) continue;
       panel.members.push_back(i);
@@ -195,22 +197,24 @@ std::vector<Panel> panels_of(const PlanPicture& p) {
     panel.problem = bank_problem(*p.problem, b, panel.members);
     panel.plan.size = p.plan->bank_sizes[b];
     panel.name = cat("bank ", p.problem->banks[b].name);
-    panel.top = top + height * b;
+    panel.top = PlanChart::top + PlanChart::height * b;
     panels.push_back(std::move(panel));
   }
   return panels;
 }
 
 std::string svg_element(const PlanPicture& p) {
-  const std::vector<Panel> panels = panels_of(p);
-  const std::vector<std::int64_t> times = times_of(*p.problem);
+  const std::vector<PicturePanel> panels = picture_panels(p);
+  const std::vector<std::int64_t> times = picture_times(*p.problem);
   std::string charts;
-  for (const Panel& panel : panels) charts += Chart(panel, times).draw();
+  for (const PicturePanel& panel : panels) charts += PlanChart(panel, times).draw();
   return cat("<svg class=\"plan\" xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 ",
-             fixed(width, 0), " ", fixed(panels.back().top + height, 0), "\">\n<style>", style,
+             fixed_text(PlanChart::width, 0), " ",
+             fixed_text(panels.back().top + PlanChart::height, 0), "\">\n<style>", picture_style,
              "</style>\n",
              "<rect width=\"100%\" height=\"100%\" fill=\"#fff\"/>\n<text class=\"title\" x=\"",
-             fixed(left, 0), "\" y=\"24\">", html_text(p.title), "</text>\n", charts, "</svg>\n");
+             fixed_text(PlanChart::left, 0), "\" y=\"24\">", html_text(p.title), "</text>\n",
+             charts, "</svg>\n");
 }
 
 constexpr std::string_view page_style = R"css(
@@ -249,7 +253,7 @@ document.onmouseover = e => {
 
 // A table of the buffers that begin, end and are live in every step, with the fullest step marked.
 std::string steps_table(const MemoryProblem& problem, const std::vector<std::string>& names) {
-  constexpr std::int64_t most_steps = 5000;
+  constexpr std::uint64_t most_steps = 5000;
   struct Row {
     std::string begins, ends;
     std::uint64_t live = 0;
@@ -261,7 +265,9 @@ std::string steps_table(const MemoryProblem& problem, const std::vector<std::str
     first = std::min(first, i.first);
     end = std::max(end, i.end);
   }
-  if (first >= end || end - first > most_steps) return "";
+  if (first >= end ||
+      static_cast<std::uint64_t>(end) - static_cast<std::uint64_t>(first) > most_steps)
+    return "";
   std::vector<Row> rows(static_cast<std::size_t>(end - first));
   const auto row = [&](std::int64_t step) -> Row& {
     return rows[static_cast<std::size_t>(step - first)];
@@ -284,7 +290,7 @@ std::string steps_table(const MemoryProblem& problem, const std::vector<std::str
     s += cat("<tr", t == peak.step ? " class=\"peak\"" : "", "><td class=\"n\">", t, "</td><td>",
              t >= 0 && n < names.size() ? html_text(names[n]) : "", "</td><td class=\"n\">",
              bytes_text(static_cast<double>(row(t).live)),
-             "</td><td class=\"bar\"><div style=\"width:", fixed(100 * share, 1),
+             "</td><td class=\"bar\"><div style=\"width:", fixed_text(100 * share, 1),
              "%\"></div></td><td>", row(t).begins, "</td><td>", row(t).ends, "</td></tr>\n");
   }
   return s + "</table>\n";
@@ -317,4 +323,4 @@ std::string plan_page(const std::string& title, const std::vector<PlanPicture>& 
              page_script, "</body></html>\n");
 }
 
-}  // namespace quern::tools
+}  // namespace quern

@@ -7,7 +7,7 @@
 
 #include "graph/memory/problem/plan.h"
 
-namespace quern::tools {
+namespace quern {
 
 struct PlanPicture {
   std::string title;
@@ -24,4 +24,4 @@ std::string plan_svg(const PlanPicture& picture);
 std::string plan_page(const std::string& title, const std::vector<PlanPicture>& pictures,
                       const std::vector<std::string>& steps);
 
-}  // namespace quern::tools
+}  // namespace quern
