@@ -1,11 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Runs the tests of quern for Python, from the source: python_test.py SOURCE VERSION libquern.so libquern_plan.so"""
+"""Runs the tests of quern for Python from the source, then packs it, installs the wheel and the Debian package into
+empty folders and runs them from there: python_test.py SOURCE VERSION libquern.so libquern_plan.so"""
+import base64
+import csv
+import hashlib
 import os
 import pathlib
 import shutil
 import subprocess
 import sys
 import tempfile
+import zipfile
 
 SKIPPED = 77
 
@@ -27,6 +32,32 @@ def python_with_numpy():
     sys.exit(SKIPPED)
 
 
+def packed(source, folder, arguments):
+    """Suffix -> file."""
+    output(sys.executable, source / "frontends/python/package.py", arguments[0], folder, *arguments[1:])
+    return {path.suffix: path for path in folder.iterdir()}
+
+
+def holds_its_record(archive):
+    record = next(name for name in archive.namelist() if name.endswith("/RECORD"))
+    rows = list(csv.reader(archive.read(record).decode().splitlines()))
+    assert sorted(row[0] for row in rows) == sorted(archive.namelist())
+    for name, digest, size in rows:
+        if name != record:
+            data = archive.read(name)
+            found = base64.urlsafe_b64encode(hashlib.sha256(data).digest()).rstrip(b"=").decode()
+            assert digest == f"sha256={found}" and int(size) == len(data), name
+
+
+def is_a_package(deb, version):
+    fields = output("dpkg-deb", "--field", deb)
+    assert f"Version: {version}\n" in fields and "python3-numpy" in fields and "libc6 (>= 2." in fields, fields
+    listed = output("dpkg-deb", "--contents", deb)
+    for name in ("__init__.py", "plan.py", "py.typed", "libquern.so.0", "libquern_plan.so.0"):
+        assert f"./usr/lib/python3/dist-packages/quern/{name}\n" in listed, listed
+    assert all(" root/root " in line for line in listed.splitlines()), listed
+
+
 def run_tests(python, source, package, libraries, work):
     """From an empty folder, with the package in the folder `package` and libraries that `libraries` may name."""
     unneeded = ("QUERN_LIBRARY", "QUERN_PLAN_LIBRARY", "PYTHONPATH", "LD_LIBRARY_PATH")
@@ -45,7 +76,21 @@ def main():
     python = python_with_numpy()
     named = dict(zip(("QUERN_LIBRARY", "QUERN_PLAN_LIBRARY"), arguments[1:]))
     with tempfile.TemporaryDirectory() as folder:
-        run_tests(python, source, source / "frontends/python", named, folder)
+        work = pathlib.Path(folder)
+        (work / "empty").mkdir()
+        run_tests(python, source, source / "frontends/python", named, work / "empty")
+        first, second = (packed(source, work / name, arguments) for name in ("first", "second"))
+        assert ".whl" in first and (".deb" in first) == bool(shutil.which("dpkg-deb")), first
+        for suffix, path in first.items():
+            assert path.read_bytes() == second[suffix].read_bytes(), f"{path.name} differs when it is made again"
+        with zipfile.ZipFile(first[".whl"]) as archive:
+            holds_its_record(archive)
+            archive.extractall(work / "installed")  # which is how a wheel is installed
+        run_tests(python, source, work / "installed", {}, work / "empty")
+        if ".deb" in first:
+            is_a_package(first[".deb"], arguments[0])
+            output("dpkg-deb", "--extract", first[".deb"], work / "unpacked")
+            run_tests(python, source, work / "unpacked/usr/lib/python3/dist-packages", {}, work / "empty")
     print("ok")
 
 
