@@ -87,13 +87,13 @@ def main():
         writer.writeheader()
         writer.writerows(rows)
     if not only:
-        PAGE.write_text(PAGE_HEAD + "\n".join(lines) + "\n")
+        PAGE.write_text(PAGE_HEAD.replace("SECONDS", f"{args.seconds:g}") + "\n".join(lines) + "\n")
 
 
 PAGE_HEAD = """<!-- SPDX-License-Identifier: Apache-2.0 -->
 # Open instances of planning with banks, rings and prices of reuse
 
-Written by `python3 bench/planning/results.py build/release/bin/quern`. Cost / bytes of plans that
+Written by `python3 bench/planning/results.py build/release/bin/quern --seconds SECONDS`. Cost / bytes of plans that
 `bench/planning/check.py` has judged; `greedy-by-size` is what ExecuTorch does over banks, `auto` has a second.
 Proof: `planted`, the instance was cut out of its banks; `search`, every plan was excluded that is better; `open`, this
 is the best that is known. `bench/planning/instances.py` says what the families are and writes them.
