@@ -14,6 +14,7 @@
 #include "engine/compile/program.h"
 #include "engine/compile/region.h"
 #include "engine/devices/device_tensor_impl.h"
+#include "engine/run/device_arena.h"
 #include "engine/run/execution_context.h"
 
 namespace quern {
@@ -43,10 +44,15 @@ class Backend {
   virtual Result<std::shared_ptr<const void>> constant(const GpuConstant& constant) = 0;
   // The bytes of constants that are held now.
   virtual std::size_t constant_bytes() const = 0;
-  // Creates everything that a run of the program needs: memory, pipelines, recorded commands.
-  // `stop` (it may be null) ends it with its error.
+  // Creates the memory that contexts of this device run in; it allocates when contexts are made.
+  virtual std::shared_ptr<DeviceArena> make_arena(DeviceArena::Growth growth) = 0;
+  // Creates everything that a run of the program needs: room in `arena`, which make_arena() of this
+  // backend or of another one of its device has made, pipelines, recorded commands. Other contexts
+  // settle() where that moves the arena, also after an error. `stop` (it may be null) ends it with
+  // its error.
   virtual Result<std::unique_ptr<ExecutionContext>> make_context(
-      std::shared_ptr<const Program> program, const Stop* stop) = 0;
+      std::shared_ptr<const Program> program, std::shared_ptr<DeviceArena> arena,
+      const Stop* stop) = 0;
 };
 
 // A device that makes backends.

@@ -44,21 +44,30 @@ std::size_t padded(std::size_t bytes) {
 
 MemoryNeed memory_need(std::span<const std::shared_ptr<const PlanNode>> partition,
                        std::span<const RuntimeValue> inputs, std::size_t weights,
-                       const MemoryPoolKind& pool) {
+                       const MemoryPoolKind& pool, const HeldMemory& held) {
   MemoryNeed need{.weights = weights, .is_complete = partition.size() == 1};
   if (partition.empty()) return need;
-  need.arena = MemoryBlock::size_for(partition[0]->program->arena_bytes);
+  std::size_t device = held.device_arena;  // plans of a session run in one, one after the other
+  std::size_t most_up = 0;
+  std::size_t most_down = 0;
   std::vector<std::uint64_t> pooled;
   for (const auto& node : partition) {
     if (node != partition[0]) pooled.push_back(node->program->arena_bytes);
-    need.arena += padded(node->program->device_plan.size);
+    device = std::max(device, padded(node->program->device_plan.size));
+    std::size_t up = 0;
+    std::size_t down = 0;
     for (const Step& s : node->program->steps) {
       need.scratch = std::max(need.scratch, s.scratch_bytes);
-      if (s.kind == Step::Kind::upload) need.staging += padded(s.input_bytes[0]);
-      if (s.kind == Step::Kind::download) need.staging += padded(s.output_bytes[0]);
+      if (s.kind == Step::Kind::upload) up += padded(s.input_bytes[0]);
+      if (s.kind == Step::Kind::download) down += padded(s.output_bytes[0]);
     }
+    most_up = std::max(most_up, up);
+    most_down = std::max(most_down, down);
     need.is_complete = need.is_complete && !node->segment.rest && node->controls.empty();
   }
+  const std::size_t host = MemoryBlock::size_for(partition[0]->program->arena_bytes);
+  need.arena = std::max(host, held.arena) + device;
+  need.staging = std::max(most_up + most_down, held.staging);
   for (const std::uint64_t bytes : copied_outputs(*partition.back(), inputs))
     pooled.push_back(bytes);
   need.pool = reserved_for(pooled, pool);

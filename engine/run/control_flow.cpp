@@ -147,7 +147,6 @@ class LoopRunner final : public ControlRunner {
     outputs_.resize(carried_ + scanned_.size());
   }
 
-  std::size_t device_bytes() const override { return body_.device_bytes(); }
   std::size_t table_bytes() const override { return body_.table_bytes(); }
 
   Status run(std::span<const RuntimeValue> inputs, const RunOptions& options) override {
@@ -224,7 +223,6 @@ class ScanRunner final : public ControlRunner {
     outputs_.resize(wanted_.size());
   }
 
-  std::size_t device_bytes() const override { return body_.device_bytes(); }
   std::size_t table_bytes() const override { return body_.table_bytes(); }
 
   Status run(std::span<const RuntimeValue> inputs, const RunOptions& options) override {

@@ -18,8 +18,7 @@ class ControlRunner {
   // the next run.
   virtual Status run(std::span<const RuntimeValue> inputs, const RunOptions& options) = 0;
   std::span<const RuntimeValue> outputs() const { return outputs_; }
-  virtual std::size_t device_bytes() const = 0;  // Runner::device_bytes() of the body
-  virtual std::size_t table_bytes() const = 0;   // Runner::table_bytes() of the body
+  virtual std::size_t table_bytes() const = 0;  // Runner::table_bytes() of the body
 
   static std::unique_ptr<ControlRunner> create(const ControlOp& op, const ControlPlan& plan,
                                                Team team, RunMemory& memory);

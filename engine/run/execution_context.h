@@ -28,7 +28,7 @@ class StepListener {
 class TensorMemory;
 
 // run() allocates nothing, except when it is called with device tensors that it has not seen
-// before.
+// before, or where memory of its DeviceArena was moved and settle() has not succeeded since.
 class ExecutionContext {
  public:
   struct Call {
@@ -47,6 +47,12 @@ class ExecutionContext {
   };
 
   virtual ~ExecutionContext() = default;
+  // Called when plans are made, after the DeviceArena has moved: what names its memory is made
+  // anew. Errors leave the context as good as before; its next run tries again. `stop` may be null.
+  virtual Status settle(const Stop* stop) {
+    (void)stop;
+    return {};
+  }
   // Errors: those of kernels; those of Stop::check(), also where the last step ended too late.
   virtual Status run(const Call& call) = 0;
   // Returns true if the device runs the whole program without the host: then start() submits it and
@@ -61,8 +67,6 @@ class ExecutionContext {
   virtual Status finish(const Call&) { return {Code::internal, "nothing was started"}; }
   // Valid after run(), until the arena is used for something else.
   virtual MutableTensorView output(std::size_t i) const = 0;
-  // Bytes of device memory and staging that this object owns.
-  virtual std::size_t resident_bytes() const { return 0; }
   // Bytes of tables, pointers and the states of kernels, estimated.
   virtual std::size_t table_bytes() const = 0;
 };

@@ -1,13 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-// Memory of a session's runs whose size no plan knows: a pool, and blocks of it.
+// Memory of a session's runs, in all graphs: a pool for what no plan knows, blocks of it, and the
+// arena of a device.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <utility>
+#include <vector>
 
 #include "engine/compile/mapped_source.h"
+#include "engine/run/device_arena.h"
+#include "engine/run/execution_context.h"
 #include "engine/run/memory_recorder.h"
 #include "graph/memory/pools/pool.h"
 #include "graph/reference.h"
@@ -28,6 +32,10 @@ class RunMemory {
   MemoryRecorder* recorder = nullptr;
   // Strings of the run, in all graphs inside of it: what a loop's body makes is carried on.
   StringPool strings;
+  // Null on the CPU.
+  std::shared_ptr<DeviceArena> device;
+  // All contexts that run in `device`; they leave when they are destroyed.
+  std::vector<ExecutionContext*> contexts;
 
  private:
   friend class RunBlock;

@@ -99,11 +99,12 @@ Result<Runner::Bound*> Runner::bound_for(const std::shared_ptr<const PlanNode>& 
     b->used = ++clock_;
     return b.get();
   }
-  auto fresh = std::make_unique<Bound>();
+  auto fresh = std::make_unique<Bound>(memory_);
   fresh->node = node;
   fresh->used = ++clock_;
   if (Backend* backend = tree_->backend()) {
-    QUERN_ASSIGN(fresh->context, backend->make_context(node->program, stop));
+    QUERN_ASSIGN(fresh->context, context_on(*backend, *node, stop));
+    memory_.contexts.push_back(fresh->context.get());
   } else {
     QUERN_ASSIGN(fresh->context, cpu::HostContext::create(node->program));
   }
@@ -117,6 +118,17 @@ Result<Runner::Bound*> Runner::bound_for(const std::shared_ptr<const PlanNode>& 
   drop_old_bounds();
   bounds_.push_back(std::move(fresh));
   return bounds_.back().get();
+}
+
+// A plan that needs more of the device's arena than there is moves it, and those that were made
+// before follow. Where one cannot now, its own next run says why.
+Result<std::unique_ptr<ExecutionContext>> Runner::context_on(Backend& backend, const PlanNode& node,
+                                                             const Stop* stop) {
+  const std::uint64_t before = memory_.device->generation();
+  auto made = backend.make_context(node.program, memory_.device, stop);
+  if (memory_.device->generation() != before)
+    for (ExecutionContext* c : memory_.contexts) (void)c->settle(stop);
+  return made;
 }
 
 // One state per cached plan. The plans of the current partition are the most recently used, so they
@@ -401,15 +413,6 @@ Status Runner::detach_results(std::span<const RuntimeValue> inputs,
 }
 
 // ---- memory ------------------------------------------------------------------------------------
-
-std::size_t Runner::device_bytes() const {
-  std::size_t bytes = 0;
-  for (const auto& b : bounds_) {
-    bytes += b->context->resident_bytes();
-    for (const auto& c : b->controls) bytes += c->device_bytes();
-  }
-  return bytes;
-}
 
 std::size_t Runner::table_bytes() const {
   std::size_t bytes = 0;

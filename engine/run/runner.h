@@ -74,14 +74,18 @@ class Runner {
   std::span<const std::shared_ptr<const PlanNode>> partition() const { return partition_; }
   // Bytes of the planned arena, if the runner owns it.
   std::size_t arena_bytes() const { return own_arena_.size(); }
-  // Bytes of arenas and staging for a device, without the pool.
-  std::size_t device_bytes() const;
   std::size_t table_bytes() const;
   void trim();
 
  private:
   // The state that this runner keeps for one plan.
   struct Bound {
+    explicit Bound(RunMemory& m) : memory(m) {}
+    ~Bound() { std::erase(memory.contexts, context.get()); }
+    Bound(const Bound&) = delete;
+    Bound& operator=(const Bound&) = delete;
+
+    RunMemory& memory;
     std::shared_ptr<const PlanNode> node;
     std::unique_ptr<ExecutionContext> context;
     std::vector<std::unique_ptr<ControlRunner>> controls;
@@ -101,6 +105,8 @@ class Runner {
   Result<std::byte*> arena_for(std::size_t depth, std::size_t bytes, const RunOptions& options);
   void drop_old_bounds();
   Result<Bound*> bound_for(const std::shared_ptr<const PlanNode>& node, const Stop* stop);
+  Result<std::unique_ptr<ExecutionContext>> context_on(Backend& backend, const PlanNode& node,
+                                                       const Stop* stop);
   bool is_device_alone(const Bound& bound, std::span<const BoundOutput> outputs,
                        const RunOptions& options) const;
   void begin(std::span<const RuntimeValue> inputs);

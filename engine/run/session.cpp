@@ -81,6 +81,7 @@ Result<std::unique_ptr<Session>> Session::create(std::shared_ptr<const Executabl
   return guarded([&]() -> Result<std::unique_ptr<Session>> {
     if (!executable) return Status(Code::invalid_argument, "a session wants an executable");
     auto impl = std::make_unique<Impl>(std::move(executable), options);
+    impl->take_device_arena();
     impl->inputs.resize(impl->executable->inputs().size());
     impl->is_set.resize(impl->inputs.size());
     impl->bound.resize(impl->executable->outputs().size());
@@ -292,20 +293,32 @@ void Session::Impl::clear_pending(const PendingRun* run) {
       if (t) t->impl().memory->clear_pending(run);
 }
 
+// Where memory is limited, no more than plans need, which are held to the limit.
+void Session::Impl::take_device_arena() {
+  const Executable::Impl& e = executable->impl();
+  if (!e.backend) return;
+  const bool is_limited = e.options.memory_limit || e.options.arena_limit;
+  const auto growth = is_limited ? DeviceArena::Growth::exact : DeviceArena::Growth::ahead;
+  const auto make = [&] { return e.backend->make_arena(growth); };
+  memory.device = arena ? arena->impl().on_device(e.device, make) : make();
+}
+
+Status Session::Impl::take_arena() {
+  if (!arena) return {};
+  use_of_arena.emplace(arena->impl());
+  if (use_of_arena->taken()) return {};
+  use_of_arena.reset();
+  return {Code::busy, "another session runs in the arena that this one shares with it"};
+}
+
 Status Session::Impl::begin(NextUser next) {
   QUERN_TRY(check_idle());
   QUERN_TRY(check_inputs());
   join_tensors(next);
   QUERN_TRY(take_device_inputs());
   has_run = false;
-  if (arena) {
-    use_of_arena.emplace(arena->impl());
-    if (!use_of_arena->taken()) {
-      use_of_arena.reset();
-      return {Code::busy, "another session runs in the arena that this one shares with it"};
-    }
-    run_in_arena = ++arena->impl().runs;
-  }
+  QUERN_TRY(take_arena());
+  if (arena) run_in_arena = ++arena->impl().runs;
   take_device_outputs();
   for (std::size_t i = 0; i < wanted.size(); ++i) bound_wanted[i] = bound[wanted[i]];
   return {};
@@ -439,7 +452,10 @@ Status Session::prepare(Clock::time_point deadline) {
     QUERN_TRY(impl_->check_inputs());
     QUERN_TRY(impl_->take_device_inputs());
     const Stop stop({&impl_->cancelled, deadline});
-    return impl_->runner.prepare(impl_->inputs, impl_->wanted, &stop);
+    if (impl_->memory.device) QUERN_TRY(impl_->take_arena());  // the plan may move it
+    Status prepared = impl_->runner.prepare(impl_->inputs, impl_->wanted, &stop);
+    impl_->use_of_arena.reset();
+    return prepared;
   });
 }
 
@@ -554,16 +570,21 @@ PlanInfo Session::plan_info() const {
   }
   const auto& impl = impl_->executable->impl();
   info.weight_bytes = impl.weight_bytes();
-  info.memory = memory_need(impl_->runner.partition(), impl_->inputs, info.weight_bytes, impl.pool);
-  // Memory for earlier shapes is held until trim().
-  info.memory.arena = std::max(info.memory.arena, impl_->runner.arena_bytes());
+  HeldMemory held{.arena = impl_->runner.arena_bytes()};  // for earlier shapes, until trim()
+  if (const DeviceArena* device = impl_->own_device_arena()) {
+    held.device_arena = device->arena_bytes();
+    held.staging = device->staging_bytes();
+  }
+  info.memory =
+      memory_need(impl_->runner.partition(), impl_->inputs, info.weight_bytes, impl.pool, held);
   info.memory.pool = std::max(info.memory.pool, impl_->memory.peak_bytes());
   return info;
 }
 
 std::size_t Session::resident_bytes() const {
   impl_->settle();
-  return impl_->runner.arena_bytes() + impl_->runner.device_bytes() +
+  const DeviceArena* const device = impl_->own_device_arena();
+  return impl_->runner.arena_bytes() + (device ? device->bytes() : 0) +
          impl_->memory.reserved_bytes();
 }
 
@@ -580,6 +601,7 @@ void Session::trim() {
   if (impl_->flight != Impl::Flight::none) (void)impl_->wait();
   impl_->runner.trim();
   impl_->memory.trim();
+  if (DeviceArena* const device = impl_->own_device_arena()) device->release();
   impl_->has_run = false;
 }
 

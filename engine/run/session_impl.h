@@ -73,6 +73,11 @@ struct Session::Impl {
   std::shared_ptr<DeviceRun> device_run;
   std::shared_ptr<Worker> worker;
 
+  void take_device_arena();
+  // The arena on the device that no other session uses; null: there is none.
+  DeviceArena* own_device_arena() const { return arena ? nullptr : memory.device.get(); }
+  // Takes the shared arena, if there is one, until use_of_arena is reset. Errors: busy.
+  Status take_arena();
   Status check_idle() const;
   Status check_inputs() const;
   Status take_device_inputs();

@@ -18,7 +18,7 @@ bool SharedArena::trim() {
   const Impl::Use use(*impl_);
   if (!use.taken()) return false;
   ++impl_->runs;
-  impl_->block.release();
+  impl_->release();
   return true;
 }
 

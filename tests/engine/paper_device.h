@@ -116,7 +116,11 @@ class PaperBackend final : public Backend {
     return std::shared_ptr<const void>(known);
   }
   std::size_t constant_bytes() const override { return 0; }
+  std::shared_ptr<DeviceArena> make_arena(DeviceArena::Growth growth) override {
+    return std::make_shared<HostDeviceArena>(growth);
+  }
   Result<std::unique_ptr<ExecutionContext>> make_context(std::shared_ptr<const Program> program,
+                                                         std::shared_ptr<DeviceArena>,
                                                          const Stop*) override {
     if (show_) show_(*program);
     return Status(Code::unsupported, "a device of paper");

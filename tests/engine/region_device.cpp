@@ -81,10 +81,12 @@ class Extraction {
 
 class RegionContext final : public ExecutionContext {
  public:
-  static Result<std::unique_ptr<ExecutionContext>> create(std::shared_ptr<const Program> program) {
+  static Result<std::unique_ptr<ExecutionContext>> create(std::shared_ptr<const Program> program,
+                                                          std::shared_ptr<DeviceArena> arena) {
     auto c = std::make_unique<RegionContext>();
     QUERN_ASSIGN(c->host_, cpu::HostContext::create(program));
-    if (!c->memory_.reserve(program->device_plan.size)) return Status(Code::out_of_memory, "");
+    c->memory_ = std::static_pointer_cast<HostDeviceArena>(std::move(arena));
+    if (!c->memory_->reserve(program->device_plan.size)) return Status(Code::out_of_memory, "");
     c->parts_.resize(program->steps.size());
     for (std::size_t i = 0; i < program->steps.size(); ++i) {
       const Step& s = program->steps[i];
@@ -101,6 +103,7 @@ class RegionContext final : public ExecutionContext {
   }
 
   Status run(const Call& call) override {
+    if (!memory_->reserve(program_->device_plan.size)) return {Code::out_of_memory, ""};
     host_->begin(call);
     for (std::size_t i = 0; i < program_->steps.size(); ++i) {
       const Step& s = program_->steps[i];
@@ -129,7 +132,7 @@ class RegionContext final : public ExecutionContext {
     MemoryBlock arena;
   };
 
-  std::byte* place(const Step::Operand& o) const { return memory_.data() + o.offset; }
+  std::byte* place(const Step::Operand& o) const { return memory_->data() + o.offset; }
 
   Status run_region(Part& part, const Step& s) {
     const Program& inner = *part.code->program;
@@ -150,7 +153,7 @@ class RegionContext final : public ExecutionContext {
 
   std::shared_ptr<const Program> program_;
   std::unique_ptr<cpu::HostContext> host_;
-  MemoryBlock memory_;
+  std::shared_ptr<HostDeviceArena> memory_;
   std::vector<Part> parts_;  // by step
 };
 
@@ -181,9 +184,13 @@ class RegionBackend final : public Backend {
     return Status(Code::internal, "regions hold their constants");
   }
   std::size_t constant_bytes() const override { return 0; }
+  std::shared_ptr<DeviceArena> make_arena(DeviceArena::Growth growth) override {
+    return std::make_shared<HostDeviceArena>(growth);
+  }
   Result<std::unique_ptr<ExecutionContext>> make_context(std::shared_ptr<const Program> program,
+                                                         std::shared_ptr<DeviceArena> arena,
                                                          const Stop* /*stop*/) override {
-    return RegionContext::create(std::move(program));
+    return RegionContext::create(std::move(program), std::move(arena));
   }
 
  private:

@@ -10,7 +10,7 @@
 #include "engine/compile/backend.h"
 #include "engine/compile/dispatch_check.h"
 #include "engine/devices/cpu/host_context.h"
-#include "engine/run/memory_block.h"
+#include "engine/run/device_arena.h"
 #include "engine/vocabulary/text_util.h"
 #include "kernels/gpu/copy.h"
 
@@ -51,46 +51,60 @@ class NullContext final : public ExecutionContext {
  public:
   // Errors: internal for a program that reads or writes outside of an operand; out_of_memory.
   static Result<std::unique_ptr<ExecutionContext>> create(std::shared_ptr<Counts> counts,
-                                                          std::shared_ptr<const Program> program);
+                                                          std::shared_ptr<const Program> program,
+                                                          std::shared_ptr<DeviceArena> arena);
 
   Status run(const Call& call) override;
   MutableTensorView output(std::size_t i) const override { return host_->output(i); }
-  std::size_t resident_bytes() const override { return arena_.size(); }
   std::size_t table_bytes() const override { return host_->table_bytes(); }
 
  private:
-  NullContext(std::shared_ptr<Counts> counts, std::shared_ptr<const Program> program)
-      : counts_(std::move(counts)), program_(std::move(program)) {}
+  NullContext(std::shared_ptr<Counts> counts, std::shared_ptr<const Program> program,
+              std::shared_ptr<DeviceArena> arena)
+      : counts_(std::move(counts)),
+        program_(std::move(program)),
+        arena_(std::static_pointer_cast<HostDeviceArena>(std::move(arena))) {}
+  Status make_room();
   void upload(std::size_t step);
   void download(std::size_t step);
   void dispatch(const Step& step);
   // The bytes of an operand in device memory.
   const std::byte* place(const Step::Operand& operand) const;
-  std::byte* result(const Step::Operand& operand) const { return arena_.data() + operand.offset; }
+  std::byte* result(const Step::Operand& operand) const { return arena_->data() + operand.offset; }
 
   std::shared_ptr<Counts> counts_;
   std::shared_ptr<const Program> program_;
   std::unique_ptr<cpu::HostContext> host_;
-  MemoryBlock arena_;
+  std::shared_ptr<HostDeviceArena> arena_;
 };
 
 Result<std::unique_ptr<ExecutionContext>> NullContext::create(
-    std::shared_ptr<Counts> counts, std::shared_ptr<const Program> program) {
+    std::shared_ptr<Counts> counts, std::shared_ptr<const Program> program,
+    std::shared_ptr<DeviceArena> arena) {
   const auto bytes_of = [](const void* held) {
     return std::uint64_t{static_cast<const Constant*>(held)->bytes};
   };
   QUERN_TRY(check_dispatches(*program, {target(), alignment, bytes_of}));
-  std::unique_ptr<NullContext> c(new NullContext(std::move(counts), std::move(program)));
+  std::unique_ptr<NullContext> c(
+      new NullContext(std::move(counts), std::move(program), std::move(arena)));
   QUERN_ASSIGN(c->host_, cpu::HostContext::create(c->program_));
-  const std::uint64_t bytes = c->program_->device_plan.size;
-  if (!c->arena_.reserve(bytes))
-    return Status(Code::out_of_memory, cat("no ", bytes, " bytes for the null device"));
-  std::memset(c->arena_.data(), 0, bytes);
-  ++c->counts_->allocations;
+  QUERN_TRY(c->make_room());
   return std::unique_ptr<ExecutionContext>(std::move(c));
 }
 
+Status NullContext::make_room() {
+  const std::uint64_t bytes = program_->device_plan.size;
+  const std::uint64_t before = arena_->generation();
+  if (!arena_->reserve(bytes))
+    return {Code::out_of_memory, cat("no ", bytes, " bytes for the null device")};
+  if (arena_->generation() == before) return {};
+  std::memset(arena_->data(), 0, arena_->arena_bytes());
+  ++counts_->allocations;
+  return {};
+}
+
 Status NullContext::run(const Call& call) {
+  QUERN_TRY(make_room());  // there is, unless it was given back
   host_->begin(call);
   bool is_submitted = false;  // consecutive device steps are one submission
   for (std::size_t i = 0; i < program_->steps.size(); ++i) {
@@ -191,9 +205,13 @@ class NullBackend final : public Backend {
     return bytes;
   }
 
+  std::shared_ptr<DeviceArena> make_arena(DeviceArena::Growth growth) override {
+    return std::make_shared<HostDeviceArena>(growth);
+  }
   Result<std::unique_ptr<ExecutionContext>> make_context(std::shared_ptr<const Program> program,
+                                                         std::shared_ptr<DeviceArena> arena,
                                                          const Stop* /*stop*/) override {
-    return NullContext::create(counts_, std::move(program));
+    return NullContext::create(counts_, std::move(program), std::move(arena));
   }
 
  private:

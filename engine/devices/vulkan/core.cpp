@@ -221,6 +221,8 @@ Status Buffer::allocate(Use use) {
   std::uint32_t allowed = wants.memoryTypeBits;
   int type = memory_type(use, allowed);
   if (type < 0) return {Code::unsupported, "the device has no memory of the kind we need"};
+  const std::uint64_t most = core_->options().memory;
+  if (most && core_->counts.held_bytes + wants.size > most) return no_memory();
   VkResult allocated = VK_SUCCESS;
   // Host-visible device memory is often small: if it is full, the next best memory type is used.
   for (int next = type; next >= 0; next = memory_type(use, allowed)) {
@@ -235,6 +237,8 @@ Status Buffer::allocate(Use use) {
   if (is_out_of_memory(allocated)) return no_memory();
   QUERN_VK(allocated, "allocating device memory");
   ++core_->counts.allocations;
+  allocated_ = wants.size;
+  core_->counts.held_bytes += allocated_;
   const VkMemoryPropertyFlags flags = core_->memory_flags(type);
   is_visible_ = core_->capabilities().host_visible && (flags & visible);
   coherent_ = (flags & coherent) != 0;
@@ -244,6 +248,7 @@ Status Buffer::allocate(Use use) {
 
 Buffer::~Buffer() {
   if (!core_ || is_process_ending()) return;
+  core_->counts.held_bytes -= allocated_;
   if (buffer_) core_->api().vkDestroyBuffer(core_->device(), buffer_, nullptr);
   if (memory_) core_->api().vkFreeMemory(core_->device(), memory_, nullptr);
 }

@@ -91,6 +91,7 @@ class Buffer {
   VkBuffer buffer_ = VK_NULL_HANDLE;
   VkDeviceMemory memory_ = VK_NULL_HANDLE;
   std::uint64_t bytes_ = 0;
+  std::uint64_t allocated_ = 0;  // bytes of memory_
   std::byte* mapped_ = nullptr;
   bool is_visible_ = false;  // to the host, if device buffers may be mapped
   bool coherent_ = true;
@@ -112,7 +113,8 @@ struct CoreOptions {
   std::uint64_t lose_after = 0;  // for tests: submissions until it counts as lost; 0: never
   // Estimated bytes of pipelines that stay although nobody uses them.
   std::uint64_t idle = std::uint64_t{64} << 20;
-  std::uint64_t piece = 0;  // for tests: the work of a piece of a recording; 0: by the device
+  std::uint64_t piece = 0;       // for tests: the work of a piece of a recording; 0: by the device
+  std::uint64_t memory = 0;      // for tests: bytes that all buffers may take; 0: what there is
 };
 
 class Core : public std::enable_shared_from_this<Core> {
@@ -167,6 +169,8 @@ class Core : public std::enable_shared_from_this<Core> {
   struct Counts {
     std::atomic<std::uint64_t> submissions, dispatches, barriers, pipelines, allocations, bytes_up,
         bytes_down;
+    std::atomic<std::uint64_t> held_bytes;  // of device memory, now
+    std::atomic<std::uint64_t> recordings;
   };
   Counts counts;
 

@@ -26,6 +26,9 @@ struct Wish {
   bool as_hardware = false;
   bool emulate_matrices = false;
   bool half_products = false;
+  // For tests: limits below the device's; 0: those of the device.
+  std::uint64_t max_allocation = 0;
+  std::uint64_t max_range = 0;
   CoreOptions core;
   std::vector<bool Capabilities::*> off;
   std::vector<std::string> on_cpu;
@@ -65,12 +68,17 @@ class ModelBackend final : public Backend {
     return std::shared_ptr<const void>(std::move(slice));
   }
   std::size_t constant_bytes() const override { return weights_.bytes(); }
+  std::shared_ptr<DeviceArena> make_arena(DeviceArena::Growth growth) override {
+    return std::make_shared<Arena>(core_, growth);
+  }
   Result<std::unique_ptr<ExecutionContext>> make_context(std::shared_ptr<const Program> program,
+                                                         std::shared_ptr<DeviceArena> arena,
                                                          const Stop* stop) override {
     QUERN_TRY(weights_.upload());
     const auto bytes_of = [](const void* c) { return static_cast<const Slice*>(c)->bytes; };
     if (validate_) QUERN_TRY(check_dispatches(*program, {target_, alignment(), bytes_of}));
-    return VulkanContext::create(core_, std::move(program), stop);
+    return VulkanContext::create(core_, std::move(program),
+                                 std::static_pointer_cast<Arena>(std::move(arena)), stop);
   }
 
  private:
@@ -96,8 +104,8 @@ class VulkanDevice final : public BackendDevice {
   }
   DeviceCounters counters() const override {
     const Core::Counts& c = core_->counts;
-    return {c.submissions, c.dispatches, c.barriers,  c.pipelines,
-            c.allocations, c.bytes_up,   c.bytes_down};
+    return {c.submissions, c.dispatches, c.barriers,   c.pipelines, c.allocations,
+            c.bytes_up,    c.bytes_down, c.held_bytes, c.recordings};
   }
   bool is_lost() const override { return core_->lost(); }
   Result<DeviceRoof> measure_roof() const override { return vulkan::measure_roof(core_); }
@@ -182,7 +190,10 @@ Status add_option(std::string_view option, Wish& wish) {
   }
   for (const auto& [name, number] : {std::pair("lose-after", &wish.core.lose_after),
                                      {"piece", &wish.core.piece},
-                                     {"idle", &wish.core.idle}}) {
+                                     {"idle", &wish.core.idle},
+                                     {"memory", &wish.core.memory},
+                                     {"max-allocation", &wish.max_allocation},
+                                     {"max-range", &wish.max_range}}) {
     QUERN_ASSIGN(const bool taken, takes_number(option, name, *number));
     if (taken) return {};
   }
@@ -267,6 +278,11 @@ Result<std::shared_ptr<Device>> open(std::string_view name) {
   c.as_hardware = wish.as_hardware;
   c.emulate_matrices = wish.emulate_matrices;
   c.half_products = wish.half_products;
+  const auto lower = [](std::uint64_t& limit, std::uint64_t wished) {
+    if (wished) limit = std::min(limit, wished);
+  };
+  lower(c.max_allocation, wish.max_allocation);
+  lower(c.max_range, wish.max_range);
   const DeviceInfo info = info_of(c, *at);
   QUERN_ASSIGN(auto core, Core::create(std::move(instance), devices[*at], std::move(c), wish.core));
   return std::shared_ptr<Device>(std::make_shared<VulkanDevice>(info, std::move(core), wish));

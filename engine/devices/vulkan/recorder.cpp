@@ -280,6 +280,7 @@ void Recorder::timestamp() {
 Status Recorder::finish() {
   if (const auto barrier = hazards_.finish())
     record(*barrier, VK_PIPELINE_STAGE_HOST_BIT, VK_ACCESS_HOST_READ_BIT);
+  ++core_->counts.recordings;
   return check(core_->api().vkEndCommandBuffer(commands()), "recording commands");
 }
 

@@ -15,7 +15,7 @@ class BufferTensorMemory final : public TensorMemory {
   static Result<std::unique_ptr<TensorMemory>> create(std::shared_ptr<Core> core,
                                                       std::uint64_t bytes);
   std::byte* host() override { return host_.data(); }
-  const Buffer& buffer() const { return *buffer_; }
+  const std::shared_ptr<Buffer>& buffer() const { return buffer_; }
 
  private:
   BufferTensorMemory(std::shared_ptr<Core> core, std::uint64_t bytes)

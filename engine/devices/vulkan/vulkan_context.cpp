@@ -39,12 +39,14 @@ double longest_whole(const Core& core) {
 }  // namespace
 
 Result<std::unique_ptr<ExecutionContext>> VulkanContext::create(
-    std::shared_ptr<Core> core, std::shared_ptr<const Program> program, const Stop* stop) {
-  std::unique_ptr<VulkanContext> d(new VulkanContext(std::move(core), std::move(program)));
+    std::shared_ptr<Core> core, std::shared_ptr<const Program> program,
+    std::shared_ptr<Arena> arena, const Stop* stop) {
+  std::unique_ptr<VulkanContext> d(
+      new VulkanContext(std::move(core), std::move(program), std::move(arena)));
   QUERN_ASSIGN(d->host_, cpu::HostContext::create(d->program_));
   d->cut_batches();
   d->find_direct_operands();
-  QUERN_TRY(d->allocate());
+  QUERN_TRY(d->take_room());
   if (d->core_->options().tune_ms) QUERN_TRY(d->tune());
   QUERN_TRY(d->make_pipelines(stop));
   QUERN_TRY(d->use_recording(stop));
@@ -79,7 +81,8 @@ Status VulkanContext::warm_up() const {
       std::ranges::any_of(commands, [](const auto& c) { return c && c->is_fresh(); });
   if (!fresh) return {};
   QUERN_ASSIGN(const auto recorder, Recorder::create(core_));
-  recorder->clear({arena_->handle(), 0, arena_->bytes()});
+  recorder->clear(
+      {arena().handle(), 0, std::max<std::uint64_t>(round_up(program_->device_plan.size, 16), 16)});
   for (const Step& s : program_->steps) {
     const Base base = base_of(s);
     for (const Dispatch& d : s.dispatches) {
@@ -107,7 +110,10 @@ void VulkanContext::cut_batches() {
 void VulkanContext::place_transfers() {
   const std::uint64_t alignment = core_->capabilities().alignment;
   const std::vector<bool> reached = reached_by_host();
+  up_bytes_ = down_bytes_ = 0;
   for (Batch& b : batches_) {
+    b.up.clear();
+    b.down.clear();
     const auto place = [&](std::vector<Transfer>& list, std::size_t step, std::uint64_t& end,
                            std::uint64_t bytes) {
       list.push_back({step, bytes, std::nullopt});
@@ -144,7 +150,7 @@ void VulkanContext::for_each_touched(const Step& s, F&& f) const {
 std::vector<bool> VulkanContext::reached_by_host() const {
   const auto& steps = program_->steps;
   std::vector<bool> reached(steps.size());
-  if (!arena_->mapped()) return reached;
+  if (!arena().mapped()) return reached;
   ArenaTouches before;
   for (const Batch& b : batches_)
     for (std::size_t i = b.first; i < b.end; ++i) {
@@ -156,7 +162,7 @@ std::vector<bool> VulkanContext::reached_by_host() const {
       }
       for_each_touched(s, [&](auto offset, auto bytes) { before.touch(offset, bytes, i); });
     }
-  if (!arena_->is_cached()) return reached;
+  if (!arena().is_cached()) return reached;
   ArenaTouches after;  // counts steps from the end
   for (auto b = batches_.rbegin(); b != batches_.rend(); ++b)
     for (std::size_t i = b->end; i-- > b->first;) {
@@ -175,9 +181,13 @@ std::vector<bool> VulkanContext::reached_by_host() const {
 // The address where the host writes an upload or reads a download.
 std::byte* VulkanContext::host_place(const Transfer& t) const {
   const Step& s = program_->steps[t.step];
-  const bool up = s.kind == Step::Kind::upload;
-  if (t.staging) return (up ? up_ : down_)->mapped() + *t.staging;
-  return arena_->mapped() + (up ? s.outputs[0] : s.inputs[0]).offset;
+  if (t.staging) return staging(s).mapped() + *t.staging;
+  return arena().mapped() + (s.kind == Step::Kind::upload ? s.outputs[0] : s.inputs[0]).offset;
+}
+
+const Buffer& VulkanContext::staging(const Step& s) const {
+  return *arena_->buffer(s.kind == Step::Kind::upload ? Buffer::Use::upload
+                                                      : Buffer::Use::download);
 }
 
 // Finds the inputs and outputs that can be device tensors without passing through the host.
@@ -205,23 +215,21 @@ void VulkanContext::find_direct_operands() {
     comes_from_device_[i] = comes_from_device_[i] && !on_host[i];
 }
 
-Status VulkanContext::allocate() {
-  QUERN_ASSIGN(arena_, Buffer::create(core_, program_->device_plan.size, Buffer::Use::device));
+Status VulkanContext::take_room() {
+  QUERN_TRY(
+      arena_->reserve(Buffer::Use::device, std::max<std::uint64_t>(program_->device_plan.size, 1)));
   place_transfers();
-  if (up_bytes_) {
-    QUERN_ASSIGN(up_, Buffer::create(core_, up_bytes_, Buffer::Use::upload));
-  }
-  if (down_bytes_) {
-    QUERN_ASSIGN(down_, Buffer::create(core_, down_bytes_, Buffer::Use::download));
-  }
+  QUERN_TRY(arena_->reserve(Buffer::Use::upload, up_bytes_));
+  QUERN_TRY(arena_->reserve(Buffer::Use::download, down_bytes_));
+  generation_ = arena_->generation();
   return {};
 }
 
-std::size_t VulkanContext::resident_bytes() const {
-  std::size_t bytes = 0;
-  for (const auto* b : {&arena_, &up_, &down_})
-    if (*b) bytes += (*b)->bytes();
-  return bytes;
+// The kind of memory may be another than before, so that transfers are placed anew, too.
+Status VulkanContext::settle(const Stop* stop) {
+  if (generation_ == arena_->generation()) return {};
+  QUERN_TRY(take_room());
+  return record_again(stop);
 }
 
 std::size_t VulkanContext::table_bytes() const {
@@ -240,7 +248,7 @@ std::size_t VulkanContext::table_bytes() const {
 Range VulkanContext::range(const Operand& o, std::uint64_t bytes) const {
   // Shaders read and write vectors of 16 bytes; every buffer is padded to at least that.
   const std::uint64_t rounded = std::max<std::uint64_t>(round_up(bytes, 16), 16);
-  if (o.base == Operand::Base::device_arena) return {arena_->handle(), o.offset, rounded};
+  if (o.base == Operand::Base::device_arena) return {arena().handle(), o.offset, rounded};
   const auto* slice = static_cast<const Slice*>(program_->device_constants[o.index].get());
   return {slice->block->handle(), slice->offset + o.offset, rounded};
 }
@@ -254,7 +262,7 @@ Result<Binding> VulkanContext::binding(const Step& s, const BufferUse& use) cons
   switch (use.of) {
     case BufferUse::Of::input: return part(range(s.inputs[use.index], s.input_bytes[use.index]));
     case BufferUse::Of::output: return part(range(s.outputs[use.index], s.output_bytes[use.index]));
-    case BufferUse::Of::scratch: return part({arena_->handle(), s.scratch_offset, s.scratch_bytes});
+    case BufferUse::Of::scratch: return part({arena().handle(), s.scratch_offset, s.scratch_bytes});
     case BufferUse::Of::constant: {
       const auto* slice =
           static_cast<const Slice*>(program_->device_constants[s.gpu_constants[use.index]].get());
@@ -282,16 +290,45 @@ Status VulkanContext::record_step(const Step& s, Recorder& recorder, std::uint32
   return {};
 }
 
-BufferTensorMemory* VulkanContext::tensor_of(const Transfer& t) const {
+std::optional<std::size_t> VulkanContext::tensor_number(const Transfer& t) const {
   const Step& s = program_->steps[t.step];
-  if (s.kind == Step::Kind::upload)
-    return s.inputs[0].base == Operand::Base::input ? tensors_[s.inputs[0].index] : nullptr;
+  if (s.kind == Step::Kind::upload) {
+    const bool is_input = s.inputs[0].base == Operand::Base::input;
+    return is_input ? std::optional<std::size_t>(s.inputs[0].index) : std::nullopt;
+  }
   const Operand& o = s.outputs[0];
   const bool direct = o.base == Operand::Base::output && comes_from_device_[o.index];
-  return direct ? tensors_[program_->inputs.size() + o.index] : nullptr;
+  return direct ? std::optional(program_->inputs.size() + o.index) : std::nullopt;
+}
+
+std::vector<VkBuffer> VulkanContext::tensor_buffers() const {
+  std::vector<VkBuffer> buffers;
+  for (const auto* t : tensors_) buffers.push_back(t ? t->buffer()->handle() : VK_NULL_HANDLE);
+  return buffers;
+}
+
+void VulkanContext::record_upload(const Transfer& t, VkBuffer tensor, Recorder& recorder) const {
+  const Step& s = program_->steps[t.step];
+  Range to = range(s.outputs[0], t.bytes);
+  to.bytes = t.bytes;
+  if (tensor)
+    recorder.copy({tensor, s.inputs[0].offset, t.bytes}, to);
+  else if (t.staging)
+    recorder.copy({staging(s).handle(), *t.staging, t.bytes}, to);
+}
+
+void VulkanContext::record_download(const Transfer& t, VkBuffer tensor, Recorder& recorder) const {
+  const Step& s = program_->steps[t.step];
+  Range from = range(s.inputs[0], t.bytes);
+  from.bytes = t.bytes;
+  if (tensor)
+    recorder.copy(from, {tensor, 0, t.bytes});
+  else if (t.staging)
+    recorder.copy(from, {staging(s).handle(), *t.staging, t.bytes});
 }
 
 Result<std::unique_ptr<Recorder>> VulkanContext::record(const Batch& batch, Cutting cutting,
+                                                        std::span<const VkBuffer> tensors,
                                                         std::vector<std::uint32_t>* ends,
                                                         const Stop* stop) const {
   const double piece = piece_of(*core_);
@@ -302,25 +339,19 @@ Result<std::unique_ptr<Recorder>> VulkanContext::record(const Batch& batch, Cutt
   QUERN_ASSIGN(auto recorder, Recorder::create(core_, static_cast<std::uint32_t>(most)));
   auto up = batch.up.begin();
   auto down = batch.down.begin();
-  if (std::ranges::any_of(tensors_, [](const auto* t) { return t != nullptr; }))
+  if (std::ranges::any_of(tensors, [](VkBuffer t) { return t != VK_NULL_HANDLE; }))
     recorder->acquire();  // other runs wrote them, or still read them
+  const auto tensor_of = [&](const Transfer& t) {
+    const auto number = tensor_number(t);
+    return number ? tensors[*number] : VK_NULL_HANDLE;
+  };
   for (std::size_t i = batch.first; i < batch.end; ++i) {
     const Step& s = program_->steps[i];
     if (s.kind == Step::Kind::upload) {
-      Range to = range(s.outputs[0], up->bytes);
-      to.bytes = up->bytes;
-      if (const auto* tensor = tensor_of(*up))
-        recorder->copy({tensor->buffer().handle(), s.inputs[0].offset, up->bytes}, to);
-      else if (up->staging)
-        recorder->copy({up_->handle(), *up->staging, up->bytes}, to);
+      record_upload(*up, tensor_of(*up), *recorder);
       ++up;
     } else if (s.kind == Step::Kind::download) {
-      Range from = range(s.inputs[0], down->bytes);
-      from.bytes = down->bytes;
-      if (const auto* tensor = tensor_of(*down))
-        recorder->copy(from, {tensor->buffer().handle(), 0, down->bytes});
-      else if (down->staging)
-        recorder->copy(from, {down_->handle(), *down->staging, down->bytes});
+      record_download(*down, tensor_of(*down), *recorder);
       ++down;
     } else {
       if (stop) QUERN_TRY(stop->check());  // the driver may compile a pipeline
@@ -364,12 +395,10 @@ Status VulkanContext::use_recording(const Stop* stop) {
   const auto known = std::ranges::find(recordings_, key_, &Recording::key);
   current_ = static_cast<std::size_t>(known - recordings_.begin());
   if (known == recordings_.end()) {
-    Recording made{key_, cutting, {}, 0};
-    for (const Batch& b : batches_) {
-      made.commands.emplace_back();
-      if (b.on_host) continue;
-      QUERN_ASSIGN(made.commands.back(), record(b, cutting, nullptr, stop));
-    }
+    Recording made{.key = key_, .cutting = cutting};
+    for (const auto* t : tensors_)
+      made.tensors.push_back(t ? std::weak_ptr(t->buffer()) : std::weak_ptr<Buffer>());
+    QUERN_TRY(record_batches(made, stop));
     if (recordings_.size() < most_recordings) {
       recordings_.push_back(std::move(made));
     } else {
@@ -379,6 +408,37 @@ Status VulkanContext::use_recording(const Stop* stop) {
     }
   }
   recordings_[current_].used = ++clock_;
+  return {};
+}
+
+Status VulkanContext::record_batches(Recording& recording, const Stop* stop) const {
+  std::vector<std::shared_ptr<Buffer>> held;
+  std::vector<VkBuffer> tensors;
+  for (const auto& t : recording.tensors) {
+    held.push_back(t.lock());
+    tensors.push_back(held.back() ? held.back()->handle() : VK_NULL_HANDLE);
+  }
+  recording.commands.clear();
+  for (const Batch& b : batches_) {
+    recording.commands.emplace_back();
+    if (b.on_host) continue;
+    QUERN_ASSIGN(recording.commands.back(), record(b, recording.cutting, tensors, nullptr, stop));
+  }
+  return {};
+}
+
+// Records anew what names an arena that is gone. A recording whose tensors are gone goes, too: no
+// call will ask for it. What an error leaves out is recorded by the runs that want it.
+Status VulkanContext::record_again(const Stop* stop) {
+  std::vector<Recording> before = std::exchange(recordings_, {});
+  for (Recording& r : before) {
+    const auto is_gone = [&](std::size_t i) { return r.key[i] != 0 && r.tensors[i].expired(); };
+    bool is_needed = true;
+    for (std::size_t i = 0; i < r.tensors.size(); ++i) is_needed = is_needed && !is_gone(i);
+    if (!is_needed) continue;
+    QUERN_TRY(record_batches(r, stop));
+    recordings_.push_back(std::move(r));
+  }
   return {};
 }
 
@@ -450,6 +510,7 @@ void VulkanContext::take_tensors(const Call& call) {
 
 // Brings every tensor to where it is read, and selects the commands for the tensors.
 Status VulkanContext::prepare(const Call& call) {
+  QUERN_TRY(settle(call.stop));  // nothing to do, unless that failed when plans were made
   host_->begin(call);
   take_tensors(call);
   for (std::size_t i = 0; i < program_->inputs.size(); ++i) {
@@ -487,18 +548,18 @@ class VulkanContext::HostCopy {
 
 Status VulkanContext::send(const Batch& batch, HostCopies* copies) const {
   for (const Transfer& t : batch.up) {
-    if (!t.bytes || tensor_of(t)) continue;
+    if (!t.bytes || is_of_tensor(t)) continue;
     const HostCopy copy(t, copies);
     std::memcpy(host_place(t), host_->input(t.step, 0), t.bytes);
     core_->counts.bytes_up += t.bytes;
   }
-  return up_ ? up_->flush() : Status();
+  return up_bytes_ ? arena_->buffer(Buffer::Use::upload)->flush() : Status();
 }
 
 Status VulkanContext::fetch(const Batch& batch, HostCopies* copies) const {
-  if (down_) QUERN_TRY(down_->invalidate());
+  if (down_bytes_) QUERN_TRY(arena_->buffer(Buffer::Use::download)->invalidate());
   for (const Transfer& t : batch.down) {
-    if (!t.bytes || tensor_of(t)) continue;
+    if (!t.bytes || is_of_tensor(t)) continue;
     const HostCopy copy(t, copies);
     std::memcpy(host_->output(t.step, 0), host_place(t), t.bytes);
     core_->counts.bytes_down += t.bytes;
@@ -516,7 +577,8 @@ Status VulkanContext::run_batch(const Batch& batch, Recorder& recorder, const St
 // rare.
 Status VulkanContext::run_timed(const Batch& batch, StepListener& listener) const {
   std::vector<std::uint32_t> ends;
-  QUERN_ASSIGN(const auto recorder, record(batch, Cutting::whole, &ends, nullptr));
+  QUERN_ASSIGN(const auto recorder,
+               record(batch, Cutting::whole, tensor_buffers(), &ends, nullptr));
   HostCopies copies;
   QUERN_TRY(send(batch, &copies));
   // The device's clock has another origin: it is assumed to start when the commands are submitted.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The state that a session keeps for one program on the device: arena, staging and recorded
-// commands.
+// The state that a session keeps for one program on the device: recorded commands. Arena and
+// staging are those of the session.
 #pragma once
 
 #include <chrono>
@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "engine/devices/cpu/host_context.h"
+#include "engine/devices/vulkan/arena.h"
 #include "engine/devices/vulkan/recorder.h"
 #include "engine/devices/vulkan/tensor_memory.h"
 #include "engine/devices/vulkan/weights.h"
@@ -20,9 +21,11 @@ class VulkanContext final : public ExecutionContext {
  public:
   static Result<std::unique_ptr<ExecutionContext>> create(std::shared_ptr<Core> core,
                                                           std::shared_ptr<const Program> program,
+                                                          std::shared_ptr<Arena> arena,
                                                           const Stop* stop);
 
   ~VulkanContext() override;
+  Status settle(const Stop* stop) override;
   Status run(const Call& call) override;
   bool can_start() const override;
   bool writes_on_device(std::size_t i) const override { return comes_from_device_[i]; }
@@ -30,7 +33,6 @@ class VulkanContext final : public ExecutionContext {
   bool is_done_within(std::chrono::nanoseconds time) override;
   Status finish(const Call& call) override;
   MutableTensorView output(std::size_t i) const override { return host_->output(i); }
-  std::size_t resident_bytes() const override;
   std::size_t table_bytes() const override;
 
  private:
@@ -62,23 +64,31 @@ class VulkanContext final : public ExecutionContext {
   // In pieces of some tens of milliseconds each: for runs that may have to end early, and where all
   // at once could take so long that a system takes the device for stuck.
   enum class Cutting : std::uint8_t { whole, pieces };
+  // The buffers of the device tensors that a recording names; null: on the host.
+  using TensorBuffers = std::vector<std::weak_ptr<Buffer>>;
   // The commands of all batches, for one set of device tensors.
   struct Recording {
     std::vector<std::uint64_t> key;  // ids of the tensors, and the cutting
     Cutting cutting = Cutting::whole;
+    TensorBuffers tensors;
     std::vector<std::unique_ptr<Recorder>> commands;  // null for a batch on the host
     std::uint64_t used = 0;
   };
 
-  VulkanContext(std::shared_ptr<Core> core, std::shared_ptr<const Program> program)
-      : core_(std::move(core)), program_(std::move(program)) {}
+  VulkanContext(std::shared_ptr<Core> core, std::shared_ptr<const Program> program,
+                std::shared_ptr<Arena> arena)
+      : core_(std::move(core)), program_(std::move(program)), arena_(std::move(arena)) {}
   void cut_batches();
   void place_transfers();
   template <class F>
   void for_each_touched(const Step& step, F&& f) const;
   std::vector<bool> reached_by_host() const;
   std::byte* host_place(const Transfer& transfer) const;
-  Status allocate();
+  // Makes room in the arena, and finds where transfers pass through staging.
+  Status take_room();
+  const Buffer& arena() const { return *arena_->buffer(Buffer::Use::device); }
+  // The staging memory of a transfer.
+  const Buffer& staging(const Step& step) const;
   void find_direct_operands();
   void take_tensors(const Call& call);
   Cutting cutting_for(const Stop* stop) const;
@@ -89,10 +99,22 @@ class VulkanContext final : public ExecutionContext {
   // If `ends` is not null, the commands are timed, and it receives for each step the number of
   // commands up to its end.
   Result<std::unique_ptr<Recorder>> record(const Batch& batch, Cutting cutting,
+                                           std::span<const VkBuffer> tensors,
                                            std::vector<std::uint32_t>* ends,
                                            const Stop* stop) const;
-  // The device tensor that a transfer reads or writes; null: it uses host memory.
-  BufferTensorMemory* tensor_of(const Transfer& transfer) const;
+  void record_upload(const Transfer& transfer, VkBuffer tensor, Recorder& recorder) const;
+  void record_download(const Transfer& transfer, VkBuffer tensor, Recorder& recorder) const;
+  Status record_batches(Recording& recording, const Stop* stop) const;
+  Status record_again(const Stop* stop);
+  // The buffers of the current tensors; null: on the host.
+  std::vector<VkBuffer> tensor_buffers() const;
+  // The number in tensors_ of the device tensor that a transfer may read or write; nullopt: it uses
+  // host memory.
+  std::optional<std::size_t> tensor_number(const Transfer& transfer) const;
+  bool is_of_tensor(const Transfer& transfer) const {
+    const auto number = tensor_number(transfer);
+    return number && tensors_[*number];
+  }
   Status record_step(const Step& step, Recorder& recorder, std::uint32_t parts) const;
   Range range(const Step::Operand& operand, std::uint64_t bytes) const;
   Result<Binding> binding(const Step& step, const BufferUse& use) const;
@@ -114,7 +136,8 @@ class VulkanContext final : public ExecutionContext {
   std::shared_ptr<Core> core_;
   std::shared_ptr<const Program> program_;
   std::unique_ptr<cpu::HostContext> host_;
-  std::shared_ptr<Buffer> arena_, up_, down_;
+  std::shared_ptr<Arena> arena_;
+  std::uint64_t generation_ = 0;  // of the arena that the recordings name
   std::uint64_t up_bytes_ = 0, down_bytes_ = 0;
   std::vector<Batch> batches_;
   std::vector<bool> host_reads_;  // by input: a step on the host reads it

@@ -26,8 +26,8 @@ struct DeviceInfo {
   std::vector<std::pair<std::string, std::string>> properties;
 };
 
-// Counts of the work that a device has done since it was opened, for tests and for display. All are
-// zero on the CPU.
+// Counts of the work that a device has done since it was opened, and the memory that it holds, for
+// tests and for display. All are zero on the CPU.
 struct DeviceCounters {
   std::uint64_t submissions = 0;
   std::uint64_t dispatches = 0;
@@ -36,6 +36,8 @@ struct DeviceCounters {
   std::uint64_t allocations = 0;  // of device memory
   std::uint64_t bytes_up = 0;
   std::uint64_t bytes_down = 0;
+  std::uint64_t held_bytes = 0;  // of device memory, now
+  std::uint64_t recordings = 0;  // lists of commands, each for any number of submissions
 
   bool operator==(const DeviceCounters&) const = default;
 };

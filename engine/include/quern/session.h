@@ -23,7 +23,8 @@ struct SessionOptions {
   int threads = 0;  // 0: as the executable was compiled
   // The memory for intermediate results and outputs; null: memory of the session's own. A run is
   // refused (busy) while another session runs in the same arena, and outputs are valid until the
-  // next run of any session that shares it.
+  // next run of any session that shares it. On a device prepare() is refused so, too, and a run
+  // after another session has made the arena larger records its commands anew.
   std::shared_ptr<SharedArena> arena;
   // The threads that run the kernels of the CPU, at most `threads` of them (0: all) at one time;
   // null: as the executable was compiled, else those of OpenMP, a team for each calling thread.

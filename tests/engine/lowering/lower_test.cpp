@@ -112,7 +112,9 @@ class ForgetfulBackend final : public Backend {
     return Status(Code::internal, "none");
   }
   std::size_t constant_bytes() const override { return 0; }
+  std::shared_ptr<DeviceArena> make_arena(DeviceArena::Growth) override { return nullptr; }
   Result<std::unique_ptr<ExecutionContext>> make_context(std::shared_ptr<const Program>,
+                                                         std::shared_ptr<DeviceArena>,
                                                          const Stop*) override {
     return Status(Code::internal, "none");
   }
