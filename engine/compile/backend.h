@@ -5,6 +5,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <memory>
 #include <vector>
 
@@ -18,6 +19,12 @@
 #include "engine/run/execution_context.h"
 
 namespace quern {
+
+// The most bytes that a device allows a program.
+struct DeviceLimits {
+  std::uint64_t arena = std::numeric_limits<std::uint64_t>::max();    // in one piece
+  std::uint64_t binding = std::numeric_limits<std::uint64_t>::max();  // of an operand of a dispatch
+};
 
 // One per compiled model: holds its weights on the device. Any thread.
 class Backend {
@@ -38,6 +45,7 @@ class Backend {
   }
   // Returns true if a node that runs on the CPU is an error.
   virtual bool is_strict() const { return false; }
+  virtual DeviceLimits limits() const { return {}; }
   // The alignment of operands in bytes: every offset is a multiple of it.
   virtual std::uint64_t alignment() const = 0;
   // Returns the constant of this key, and creates it if it does not exist yet.

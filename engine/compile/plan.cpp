@@ -123,6 +123,11 @@ PlanTree::Planned PlanTree::next(const PlanNode& node, const PlanKey& key,
 }
 
 Status PlanTree::check_memory(const Program& program) const {
+  const std::uint64_t on_device = device_limits().arena;
+  if (program.device_plan.size > on_device)
+    return {Code::out_of_memory,
+            cat("a plan wants ", program.device_plan.size,
+                " bytes of arena on the device, which gives at most ", on_device, " in one piece")};
   const std::uint64_t arena = arena_bytes(program);
   if (arena <= most_arena()) return {};
   if (options_.arena_limit && arena > options_.arena_limit)
@@ -143,46 +148,82 @@ std::size_t PlanTree::weight_bytes() const {
   return weights_->bytes() + (backend_ ? backend_->constant_bytes() : 0);
 }
 
-Result<std::unique_ptr<Program>> PlanTree::lower_within_limit(const Segment& segment, Team team,
-                                                              const Stop* stop) const {
+Result<std::unique_ptr<Program>> PlanTree::lower_segment(const Segment& segment, Team team,
+                                                         const Stop* stop) const {
   const std::size_t limit = options_.memory_limit;
   QUERN_TRY(check_room(segment.graph, CompilePhase::lowering, limit));
   // A vector<bool> has no bytes to point at.
   const std::unique_ptr<bool[]> dynamic(new bool[segment.dynamic_output.size()]);
   std::ranges::copy(segment.dynamic_output, dynamic.get());
-  LowerOptions lowering{.team = team,
-                        .reference_only = options_.reference_only,
-                        .strategy = options_.strategy,
-                        .order = options_.order,
-                        .alias = options_.alias,
-                        .scratch = options_.scratch,
-                        .weights = weights_.get(),
-                        .backend = backend_.get(),
-                        .half_products = options_.half_products,
-                        .flush_denormals = options_.flush_denormals,
-                        .memory_limit = limit ? limit : std::numeric_limits<std::size_t>::max(),
-                        .dynamic_outputs = {dynamic.get(), segment.dynamic_output.size()},
-                        .stop = stop};
+  const LowerOptions lowering{
+      .team = team,
+      .reference_only = options_.reference_only,
+      .strategy = options_.strategy,
+      .order = options_.order,
+      .alias = options_.alias,
+      .scratch = options_.scratch,
+      .weights = weights_.get(),
+      .backend = backend_.get(),
+      .half_products = options_.half_products,
+      .flush_denormals = options_.flush_denormals,
+      .memory_limit = limit ? limit : std::numeric_limits<std::size_t>::max(),
+      .dynamic_outputs = {dynamic.get(), segment.dynamic_output.size()},
+      .stop = stop};
+  QUERN_ASSIGN(auto program, lower_within_limits(segment.graph, lowering));
+  if (backend_ && backend_->is_strict() && !program->fallbacks.empty())
+    return no_kernel_error(program->fallbacks);
+  return program;
+}
+
+Result<std::unique_ptr<Program>> PlanTree::lower_within_limits(const Graph& graph,
+                                                               LowerOptions lowering) const {
   std::vector<StepMeaning> meanings;
   lowering.meanings = &meanings;
-  QUERN_ASSIGN(auto program, lower(segment.graph, lowering));
-  QUERN_ASSIGN(auto forced, lower_in_forced_stripes(segment.graph, lowering, *program));
+  QUERN_ASSIGN(auto program, lower(graph, lowering));
+  QUERN_ASSIGN(auto forced, lower_in_forced_stripes(graph, lowering, *program));
   if (forced) return forced;
   Status fits = check_memory(*program);
   if (!fits.ok() && lowering.scratch) {
     program.reset();  // and the packed weights that only it uses
     lowering.scratch = false;
-    QUERN_ASSIGN(program, lower(segment.graph, lowering));
+    QUERN_ASSIGN(program, lower(graph, lowering));
     fits = check_memory(*program);
   }
-  if (fits.ok()) return program;
-  // The weights of a plan in stripes are about those of this one.
-  StripeLimits limits{most_arena(), [&](const Program& p) { return check_memory(p); },
-                      scratch_of(*program, meanings), limit};
-  program.reset();
+  // What the host's arena takes beside that of the device is about the same in stripes.
+  const std::uint64_t any = std::numeric_limits<std::uint64_t>::max();
+  const std::uint64_t host = program->arena_bytes;
+  const std::uint64_t most = std::min(device_limits().arena, any - host) + host;
   lowering.meanings = nullptr;
   lowering.scratch = options_.scratch;  // little of it, for few rows
-  return lower_in_stripes(segment.graph, lowering, std::move(limits), std::move(fits));
+  if (fits.ok()) return lower_to_bind(graph, lowering, std::move(program));
+  // The weights of a plan in stripes are about those of this one.
+  StripeLimits limits{std::min(most, most_arena()),
+                      [&](const Program& p) { return check_memory(p); },
+                      scratch_of(*program, meanings), options_.memory_limit};
+  if (program->too_large > 0) limits.operand = device_limits().binding;
+  program.reset();
+  return lower_in_stripes(graph, lowering, std::move(limits), std::move(fits));
+}
+
+Result<std::unique_ptr<Program>> PlanTree::lower_to_bind(const Graph& graph,
+                                                         const LowerOptions& lowering,
+                                                         std::unique_ptr<Program> whole) const {
+  if (whole->too_large == 0) return whole;
+  const auto fits = [&](const Program& p) -> Status {
+    QUERN_TRY(check_memory(p));
+    if (p.too_large < whole->too_large) return {};
+    return {Code::unsupported, "as many nodes have operands that the device cannot bind"};
+  };
+  StripeLimits limits{.arena = most_arena(),
+                      .fits = fits,
+                      .memory = options_.memory_limit,
+                      .operand = device_limits().binding};
+  auto striped = lower_in_stripes(graph, lowering, std::move(limits),
+                                  {Code::unsupported, "no node can be computed by rows"});
+  if (striped) return striped;
+  const Code code = striped.error().code();
+  if (code == Code::unsupported || code == Code::out_of_memory) return whole;
+  return striped;
 }
 
 PlanTree::Planned PlanTree::build(Segment segment, Team team, const Stop* stop) {
@@ -194,7 +235,7 @@ PlanTree::Planned PlanTree::build(Segment segment, Team team, const Stop* stop) 
   else if (options_.math != Math::f32)
     QUERN_TRY(narrow_products(segment.graph, faster_in_bf16x3));
   auto node = std::make_shared<PlanNode>(std::move(segment), options_.max_plans);
-  auto program = lower_within_limit(node->segment, team, stop);
+  auto program = lower_segment(node->segment, team, stop);
   weights_->forget_recent_code();
   QUERN_ASSIGN(node->program, std::move(program));
   node->segment.graph = Graph(graph_.ops());

@@ -68,6 +68,7 @@ struct PlanOptions {
 };
 
 class PlanTree;
+struct LowerOptions;
 
 // Loop or Scan of a segment: the plans of its body.
 struct ControlPlan {
@@ -129,11 +130,17 @@ class PlanTree {
   Planned find_or_build(PlanCache& cache, const PlanKey& key, Team team, const Stop* stop,
                         const F& specialize);
   Planned build(Segment segment, Team team, const Stop* stop);
-  // Lowers to a program within the memory limit, if necessary with kernels that use less scratch
-  // memory.
-  Result<std::unique_ptr<Program>> lower_within_limit(const Segment& segment, Team team,
-                                                      const Stop* stop) const;
+  // Lowers to a program within the limits of memory and of the device, if necessary with kernels
+  // that use less scratch memory, or in stripes.
+  Result<std::unique_ptr<Program>> lower_within_limits(const Graph& graph,
+                                                       LowerOptions lowering) const;
+  // The same where nodes have operands that the device cannot bind: in stripes, or as it is.
+  Result<std::unique_ptr<Program>> lower_to_bind(const Graph& graph, const LowerOptions& lowering,
+                                                 std::unique_ptr<Program> whole) const;
+  Result<std::unique_ptr<Program>> lower_segment(const Segment& segment, Team team,
+                                                 const Stop* stop) const;
   Status check_memory(const Program& program) const;
+  DeviceLimits device_limits() const { return backend_ ? backend_->limits() : DeviceLimits(); }
   std::uint64_t most_arena() const;  // bytes that are left beside the weights
   std::size_t weight_bytes() const;  // of all plans that are held now
   std::size_t most_plan_bytes() const {

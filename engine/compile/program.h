@@ -87,6 +87,7 @@ struct Program {
   MemoryPlan device_plan;
   std::vector<std::shared_ptr<const void>> device_constants;  // results of Backend::constant()
   std::vector<std::string> fallbacks;  // nodes that have no kernel for the device
+  std::size_t too_large = 0;           // of these, nodes with an operand that it cannot bind
 };
 
 // Of host and device.

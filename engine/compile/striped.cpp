@@ -25,7 +25,7 @@ class Attempts {
       : options_(options),
         limits_(std::move(limits)),
         rows_(graph),
-        search_(rows_, limits_.scratch, options.stop) {
+        search_(rows_, limits_.scratch, options.stop, limits_.operand) {
     options_.order = false;  // that of the stripes
     options_.channels_last = true;
     options_.formats = &formats_;
@@ -49,7 +49,7 @@ class Attempts {
     if (program) return program;
     return Status(refused_.code(),
                   cat(refused_.message(), "; the smallest arena, in stripes of rows, has ", least_,
-                      " bytes"));
+                      options_.backend ? " bytes on host and device" : " bytes"));
   }
 
  private:

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <limits>
 #include <memory>
 #include <vector>
 
@@ -23,6 +24,8 @@ struct StripeLimits {
   // The bytes that kernels of whole tensors work in, by node; may be shorter.
   std::vector<std::uint64_t> scratch = {};
   std::size_t memory = 0;  // bytes that tables of compiling may take (check_room); 0: any
+  // The bytes of one value that nodes read or make, but for as few nodes as possible.
+  std::uint64_t operand = std::numeric_limits<std::uint64_t>::max();
 };
 
 // Lowers the graph with as few stripes as the limits allow. `whole` is the error of the program

@@ -20,12 +20,6 @@ Address address_for(const Graph& g, const Node& n, std::size_t input) {
   return v.uses.size() + v.handed_out == 1 ? Address::any : Address::aligned;
 }
 
-// The layout that a kernel asks for; row-major if it does not say.
-Layout layout_asked(const std::vector<Layout>& layouts, std::size_t i, const Shape& shape) {
-  const bool asked = i < layouts.size() && layouts[i].strides.rank() == shape.rank();
-  return asked ? layouts[i] : Layout::row_major(shape);
-}
-
 void describe(const Node& node, const KernelRequest& request, Step& s) {
   s.node = node.name;
   s.op = std::string(request.def().name);

@@ -111,10 +111,11 @@ class Lowering final : public RegionCompiler {
     const Node& n = g_.node(id);
     const bool is_moved = n.as<Identity>() || g_.def(id).is(OpTrait::view);
     if (!n.inputs.empty() && n.inputs[0] != no_value && !constants_.find(n.inputs[0])) {
-      // A value that the device views is uploaded once, as a whole.
+      // A value that the device views is uploaded once, as a whole, if it can be bound so.
       const bool is_view =
           is_moved || n.as<Transpose>() || n.as<Slice>() || n.as<Split>() || n.as<Expand>();
-      if (is_view && gpu && feeds_nodes(n) && !places_.find(n.inputs[0], Space::device))
+      const bool binds = gpu && places_.type(n.inputs[0]).bytes() <= gpu->max_range;
+      if (is_view && binds && feeds_nodes(n) && !places_.find(n.inputs[0], Space::device))
         QUERN_TRY(moves_.transfer(n.inputs[0], Space::device));
       if (lower_view(id)) return {};
       if (n.as<Transpose>() && n.post_ops.empty() && !gpu) {
@@ -234,6 +235,7 @@ class Lowering final : public RegionCompiler {
     for (ValueId v : g_.inputs()) program->inputs.push_back(places_.type(v));
     for (ValueId v : g_.outputs()) program->outputs.push_back(places_.type(v));
     program->fallbacks = kernels_.selector().fallbacks();
+    program->too_large = kernels_.selector().too_large();
     constants_.hand_over(*program);
     const Backend* backend = options_.backend;
     const ArenaOptions arenas{.strategy = options_.strategy,

@@ -2,6 +2,8 @@
 #pragma once
 
 #include <limits>
+#include <span>
+#include <string>
 #include <vector>
 
 #include "engine/compile/program.h"
@@ -36,7 +38,11 @@ struct LowerOptions {
 // Chooses a kernel per node, the layouts between them, and an offset for every buffer. All
 // dimensions of the graph must be numbers. With a backend, every node that has a kernel for the
 // device runs there, and the other nodes run on the CPU between its submissions. The returned
-// program has passed check_program().
+// program has passed check_program(). Where the device is strict, the nodes that are too large for
+// its bindings (Program::too_large) may be with the CPU; all others are an error.
 Result<std::unique_ptr<Program>> lower(const Graph& graph, const LowerOptions& options);
+
+// The error of a strict device for nodes that it does not compute.
+Status no_kernel_error(std::span<const std::string> fallbacks);
 
 }  // namespace quern

@@ -38,6 +38,12 @@ Result<Place> Moves::bring(Place from, const HeldValue& held, const Layout& layo
 
 Status Moves::transfer(ValueId v, Space space) {
   const Space other = space == Space::host ? Space::device : Space::host;
+  // The device lays nothing out anew that it cannot bind: the host does it then.
+  if (space == Space::host && places_.type(v).bytes() > backend_->limits().binding) {
+    const Place as_it_is = *places_.find(v, other);
+    places_.put(v, append_transfer(as_it_is, whole(v), space, graph_.value(v).name));
+    return {};
+  }
   QUERN_ASSIGN(const Place from, bring(v, Layout::row_major(places_.type(v).shape), other));
   places_.put(v, append_transfer(from, whole(v), space, graph_.value(v).name));
   return {};

@@ -20,6 +20,12 @@ inline CpuTarget cpu_target(const LowerOptions& options) {
           options.formats};
 }
 
+// The layout that a kernel asks for; row-major if it does not say.
+inline Layout layout_asked(const std::vector<Layout>& layouts, std::size_t i, const Shape& shape) {
+  const bool asked = i < layouts.size() && layouts[i].strides.rank() == shape.rank();
+  return asked ? layouts[i] : Layout::row_major(shape);
+}
+
 class KernelSelector {
  public:
   explicit KernelSelector(const LowerOptions& options)
@@ -31,7 +37,10 @@ class KernelSelector {
   Result<KernelChoice> select(KernelRequest request, const GpuTarget* gpu);
   // Nodes that the CPU computes although there is a device, as named in messages.
   const std::vector<std::string>& fallbacks() const { return fallbacks_; }
-  // Returns an error if there are fallbacks and the device is strict.
+  // The number of these with an operand, or scratch, that is larger than a binding of the device.
+  std::size_t too_large() const { return too_large_; }
+  // Returns an error if the device is strict and fallbacks are for want of kernels; others may find
+  // room in stripes.
   Status check_fallbacks() const;
 
  private:
@@ -39,6 +48,7 @@ class KernelSelector {
   bool reference_only_;
   bool half_products_;
   std::vector<std::string> fallbacks_;
+  std::size_t too_large_ = 0;
 };
 
 }  // namespace quern::lowering

@@ -47,6 +47,10 @@ Runner::Runner(std::shared_ptr<PlanTree> tree, Team team, RunMemory& memory, Gra
 
 Runner::~Runner() = default;
 
+Runner::Bound::~Bound() {
+  std::erase(memory.contexts, context.get());
+}
+
 RuntimeValue& Runner::slot(Slot s) {
   if (s >= slots_.size()) slots_.resize(s + 1);
   return slots_[s];

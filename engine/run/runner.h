@@ -81,7 +81,7 @@ class Runner {
   // The state that this runner keeps for one plan.
   struct Bound {
     explicit Bound(RunMemory& m) : memory(m) {}
-    ~Bound() { std::erase(memory.contexts, context.get()); }
+    ~Bound();
     Bound(const Bound&) = delete;
     Bound& operator=(const Bound&) = delete;
 

@@ -166,6 +166,27 @@ std::vector<Action> ChainModel::actions(std::int64_t steps) const {
   return Walk(*this, steps).all();
 }
 
+// The bytes of the largest operand from outside of the chain, of which a node reads rows for `rows`
+// of its results.
+std::uint64_t ChainModel::most_read(std::size_t k, const Rows& rows) const {
+  const Node& n = node(k);
+  std::uint64_t most = 0;
+  for (std::size_t i = 0; i < n.read_count(); ++i) {
+    const ValueId v = n.read(i);
+    if (v == no_value || graph_.is_constant(v) || inside_of(v)) continue;
+    const ValueType& known = graph_.graph().type(v);
+    const TensorType type{known.dtype, *known.shape()};
+    std::uint64_t bytes = type.bytes();
+    if (const auto& read = rule(k).reads[i]) {
+      const std::int64_t height = type.shape[read->axis];
+      bytes = bytes / static_cast<std::uint64_t>(std::max<std::int64_t>(height, 1)) *
+              static_cast<std::uint64_t>(read->map.of(rows, height).size());
+    }
+    most = std::max(most, bytes);
+  }
+  return most;
+}
+
 ChainCost ChainModel::cost(std::int64_t steps) const {
   constexpr double call = 1.5e-6;       // seconds of a kernel beside its arithmetic
   constexpr double copied = 1.0 / 8e9;  // seconds of a byte
@@ -187,8 +208,10 @@ ChainCost ChainModel::cost(std::int64_t steps) const {
   for (const Action& a : actions(steps)) {
     if (a.kind == Action::Kind::compute) {
       cost.seconds += call;
+      cost.largest = std::max(cost.largest, most_read(a.node - first_, a.rows));
       for (ValueId v : graph_.node(a.node).outputs) {
         const std::size_t i = number(v);
+        cost.largest = std::max(cost.largest, bytes_of(i, a.rows));
         const std::uint64_t made = inside_[i].is_whole ? 0 : bytes_of(i, a.rows);
         held[i].made += made;
         live += made;
@@ -199,6 +222,7 @@ ChainCost ChainModel::cost(std::int64_t steps) const {
     const std::size_t i = number(a.value);
     Held& h = held[i];
     const std::uint64_t now = bytes_of(i, a.rows);
+    cost.largest = std::max(cost.largest, now);
     const bool copies = a.kind != Action::Kind::drop;
     if (copies) {
       const std::uint64_t moved = a.kind == Action::Kind::join ? now - h.made : now;

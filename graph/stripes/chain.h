@@ -38,8 +38,9 @@ struct Action {
 
 // The number of bytes that a chain takes, and what it costs beside its arithmetic.
 struct ChainCost {
-  std::uint64_t peak = 0;  // bytes of its own results that are live at one time
-  double seconds = 0;      // of calls and copies, estimated
+  std::uint64_t peak = 0;     // bytes of its own results that are live at one time
+  double seconds = 0;         // of calls and copies, estimated
+  std::uint64_t largest = 0;  // bytes of rows that a node reads or makes, or a copy moves
 };
 
 // What is known about a range of nodes of a static graph, all of which have rules. The graph must
@@ -81,6 +82,7 @@ class ChainModel {
   bool fill();
   bool add_reads(std::size_t node);
   const Inside* inside_of(ValueId v) const;
+  std::uint64_t most_read(std::size_t node, const Rows& rows) const;
   const Node& node(std::size_t k) const { return graph_.node(first_ + k); }
   const RowRule& rule(std::size_t k) const { return *graph_.rule(first_ + k); }
 

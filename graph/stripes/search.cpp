@@ -6,6 +6,8 @@
 #include <numeric>
 
 #include "engine/vocabulary/stop.h"
+#include "graph/ops/slice.h"
+#include "graph/ops/split.h"
 
 namespace quern::stripes {
 
@@ -23,6 +25,9 @@ constexpr std::uint64_t most_work = 20'000'000;
 constexpr std::int64_t most_actions = 30'000;  // of one chain: each becomes a node
 constexpr std::size_t most_nodes = 256;        // of a chain
 constexpr std::size_t most_crossing = 3;       // values that are live where a chain begins or ends
+
+// Seconds of a node with an operand that is too large: more than all else that is weighed.
+constexpr double too_large = 1e3;
 
 std::vector<Life> lives_of(const RowGraph& rows) {
   const Graph& g = rows.graph();
@@ -48,10 +53,30 @@ std::vector<Life> lives_of(const RowGraph& rows) {
   return lives;
 }
 
+// The bytes of the largest value that a node reads or makes. Views move nothing.
+std::uint64_t largest_operand(const RowGraph& rows, std::size_t at) {
+  const Node& n = rows.node(at);
+  if (n.op.def().is(OpTrait::view) || n.op.is<Slice>() || n.op.is<Split>()) return 0;
+  std::uint64_t most = 0;
+  const auto add = [&](ValueId v) {
+    if (v == no_value || rows.is_constant(v)) return;
+    const ValueType& known = rows.graph().type(v);
+    most = std::max<std::uint64_t>(most, TensorType{known.dtype, *known.shape()}.bytes());
+  };
+  for (ValueId v : n.reads()) add(v);
+  for (ValueId v : n.outputs) add(v);
+  return most;
+}
+
 }  // namespace
 
-Search::Search(const RowGraph& graph, std::span<const std::uint64_t> scratch, const Stop* stop)
-    : graph_(graph), whole_(graph.size() + 1, 0), ending_at_(graph.size() + 1) {
+Search::Search(const RowGraph& graph, std::span<const std::uint64_t> scratch, const Stop* stop,
+               std::uint64_t most_operand)
+    : graph_(graph),
+      most_operand_(most_operand),
+      whole_(graph.size() + 1, 0),
+      whole_seconds_(graph.size(), 0),
+      ending_at_(graph.size() + 1) {
   const std::vector<Life> lives = lives_of(graph_);
   std::vector<std::uint64_t> crossing(graph.size() + 2, 0);  // values made before and read behind
   for (const Life& life : lives) {
@@ -63,9 +88,11 @@ Search::Search(const RowGraph& graph, std::span<const std::uint64_t> scratch, co
   std::partial_sum(whole_.begin(), whole_.end(), whole_.begin());
   std::partial_sum(crossing.begin(), crossing.end(), crossing.begin());
   whole_.pop_back();
-  for (std::size_t at = 0; at < graph.size(); ++at)
+  for (std::size_t at = 0; at < graph.size(); ++at) {
     if (const std::size_t node = index(graph.id(at)); node < scratch.size())
       whole_[at] += scratch[node];
+    if (largest_operand(graph, at) > most_operand_) whole_seconds_[at] = too_large;
+  }
   const auto may_cut = [&](std::size_t at) { return crossing[at] <= most_crossing; };
   std::uint64_t work = 0;
   for (std::size_t length = 2; length <= std::min(most_nodes, graph.size()); ++length)
@@ -92,6 +119,7 @@ std::uint64_t Search::add_candidates(std::size_t first, std::size_t last,
     ChainCost cost = model->cost(steps);
     cost.peak += through;
     work += static_cast<std::uint64_t>(steps) * length;
+    if (cost.largest > most_operand_) cost.seconds += too_large * static_cast<double>(length);
     ending_at_[last].push_back({{first, last, steps}, cost});
   }
   return work;
@@ -104,7 +132,7 @@ std::optional<Choice> Search::cheapest(std::uint64_t bytes) const {
   std::vector<const Candidate*> taken(n + 1, nullptr);
   best[0] = 0;
   for (std::size_t at = 1; at <= n; ++at) {
-    if (whole_[at - 1] <= bytes) best[at] = best[at - 1];
+    if (whole_[at - 1] <= bytes) best[at] = best[at - 1] + whole_seconds_[at - 1];
     for (const Candidate& c : ending_at_[at]) {
       const double seconds = best[c.chain.first] + c.cost.seconds;
       if (c.cost.peak > bytes || seconds >= best[at]) continue;

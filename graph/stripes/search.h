@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <limits>
 #include <optional>
 #include <span>
 #include <vector>
@@ -31,8 +32,10 @@ struct Choice {
 class Search {
  public:
   // Looks at chains for a bounded amount of work, the short ones first. `scratch`: bytes that
-  // kernels of whole tensors work in, by node; may be shorter. `stop` may be null.
-  Search(const RowGraph& graph, std::span<const std::uint64_t> scratch, const Stop* stop);
+  // kernels of whole tensors work in, by node; may be shorter. As few nodes as possible read or
+  // make more than `most_operand` bytes of one value. `stop` may be null.
+  Search(const RowGraph& graph, std::span<const std::uint64_t> scratch, const Stop* stop,
+         std::uint64_t most_operand = std::numeric_limits<std::uint64_t>::max());
 
   // The cheapest choice whose peak is at most `bytes`; nullopt: there is none.
   std::optional<Choice> cheapest(std::uint64_t bytes) const;
@@ -50,7 +53,9 @@ class Search {
   std::uint64_t add_candidates(std::size_t first, std::size_t last, std::span<const Life> lives);
 
   const RowGraph& graph_;
+  const std::uint64_t most_operand_;
   std::vector<std::uint64_t> whole_;               // by position: bytes live while the node runs
+  std::vector<double> whole_seconds_;              // by position: beside the node's arithmetic
   std::vector<std::vector<Candidate>> ending_at_;  // by the position after the last node
 };
 

@@ -315,6 +315,10 @@ struct KernelChoice {
   const CpuKernel& cpu_kernel() const { return *std::get<std::unique_ptr<CpuKernel>>(work); }
   // The dispatches; makes this a choice for a GPU.
   GpuWork& on_gpu() { return is_on_gpu() ? std::get<GpuWork>(work) : work.emplace<GpuWork>(); }
+  std::span<const Dispatch> gpu_dispatches() const {
+    if (!is_on_gpu()) return {};
+    return std::get<GpuWork>(work).dispatches;
+  }
   std::span<const GpuConstant> gpu_constants() const {
     if (!is_on_gpu()) return {};
     return std::get<GpuWork>(work).constants;

@@ -7,6 +7,24 @@
 
 namespace quern::gpu {
 
+namespace {
+
+// Binds a part of the result that lies in one range, from the last offset before it where any
+// device lets a binding begin; `first`, the number of the part's first element, is then counted
+// from there.
+BufferUse part_of_output(DType type, std::int64_t elements, std::int64_t& first) {
+  constexpr std::uint64_t alignment = 256;
+  const std::uint64_t begin = static_cast<std::uint64_t>(first) * size_of(type);
+  const std::uint64_t end = begin + static_cast<std::uint64_t>(elements) * size_of(type);
+  BufferUse use = BufferUse::output(0);
+  use.offset = begin / alignment * alignment;
+  use.bytes = end - use.offset;
+  first = static_cast<std::int64_t>((begin - use.offset) / size_of(type));
+  return use;
+}
+
+}  // namespace
+
 Selection select_concat(const KernelRequest& request) {
   const TensorType& out = request.outputs[0];
   const std::size_t rank = out.shape.rank();
@@ -23,12 +41,17 @@ Selection select_concat(const KernelRequest& request) {
                                        ? Layout::row_major(shape)
                                        : Layout::channels_last(shape));
     if (shape.elements() == 0) continue;
+    const bool is_one_range = same_placement(shape, choice.input_layouts.back(), layout);
+    std::int64_t first_element = at * layout.strides[d];
+    BufferUse to = BufferUse::output(0);
+    if (is_one_range && out.bytes() > request.gpu->max_range)
+      to = part_of_output(out.dtype, shape.elements(), first_element);
     auto copy = copy_dispatch(out.dtype, shape, {choice.input_layouts.back().strides},
-                              {layout.strides, at * layout.strides[d]}, *request.gpu);
+                              {layout.strides, first_element}, *request.gpu);
     if (!copy) return unsupported();
-    copy->buffers = {BufferUse::input(i), BufferUse::output(0)};
+    copy->buffers = {BufferUse::input(i), to};
     choice.on_gpu().dispatches.push_back(std::move(*copy));
-    if (same_placement(shape, choice.input_layouts.back(), layout))
+    if (is_one_range)
       choice.copies.push_back(
           {i, static_cast<std::size_t>(at * layout.strides[d]) * size_of(out.dtype)});
     at += shape[d];

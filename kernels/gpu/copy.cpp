@@ -77,6 +77,9 @@ namespace quern {
 Selection select_gpu_copy(const TensorDesc& from, std::int64_t from_offset, const TensorDesc& to,
                           const GpuTarget& target) {
   if (from.layout.block || to.layout.block || from.shape.elements() == 0) return unsupported();
+  const auto skipped = static_cast<std::uint64_t>(from_offset) * size_of(from.dtype);
+  if (std::max<std::uint64_t>(from.bytes() + skipped, to.bytes()) > target.max_range)
+    return unsupported();
   auto dispatch = gpu::copy_dispatch(from.dtype, from.shape, {from.layout.strides, from_offset},
                                      {to.layout.strides}, target);
   if (!dispatch) return unsupported();

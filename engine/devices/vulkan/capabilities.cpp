@@ -212,7 +212,7 @@ GpuTarget Capabilities::target() const {
   t.units = units;
   // llvmpipe silently ends all loops after 65,535 iterations.
   t.max_iterations = is_software() ? 60'000 : 0;
-  t.max_range = max_range;
+  t.max_range = max_range / shader_vector_bytes * shader_vector_bytes;
   t.storage_8bit = storage_8bit;
   t.storage_16bit = storage_16bit;
   t.int64 = int64;

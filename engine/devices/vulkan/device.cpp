@@ -62,6 +62,10 @@ class ModelBackend final : public Backend {
     return select_gpu_copy(from, skipped, to, target_);
   }
   bool is_strict() const override { return strict_; }
+  DeviceLimits limits() const override {
+    const Capabilities& c = core_->capabilities();
+    return {.arena = c.max_allocation / 256 * 256, .binding = target_.max_range};  // see Buffer
+  }
   std::uint64_t alignment() const override { return core_->capabilities().alignment; }
   Result<std::shared_ptr<const void>> constant(const GpuConstant& c) override {
     QUERN_ASSIGN(std::shared_ptr<const Slice> slice, weights_.find_or_make(c));

@@ -34,7 +34,8 @@ Result<Slice> Weights::allocate(std::uint64_t bytes) {
   const std::uint64_t alignment = core_->capabilities().alignment;
   const std::uint64_t rounded = std::max(round_up(bytes, alignment), alignment);
   if (!block_ || block_->bytes() - used_ < rounded) {
-    const std::uint64_t most = std::min(most_block, core_->capabilities().max_allocation);
+    const std::uint64_t most =
+        std::min(most_block, core_->capabilities().max_allocation / 256 * 256);
     const std::uint64_t next = std::min(block_ ? 2 * block_->bytes() : least_block, most);
     QUERN_ASSIGN(block_, Buffer::create(core_, std::max(next, rounded), Buffer::Use::device));
     used_ = 0;
