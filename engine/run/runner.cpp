@@ -47,6 +47,8 @@ Runner::Runner(std::shared_ptr<PlanTree> tree, Team team, RunMemory& memory, Gra
 
 Runner::~Runner() = default;
 
+Runner::Bound::Bound(RunMemory& m) : memory(m) {}
+
 Runner::Bound::~Bound() {
   std::erase(memory.contexts, context.get());
 }

@@ -80,7 +80,7 @@ class Runner {
  private:
   // The state that this runner keeps for one plan.
   struct Bound {
-    explicit Bound(RunMemory& m) : memory(m) {}
+    explicit Bound(RunMemory& m);
     ~Bound();
     Bound(const Bound&) = delete;
     Bound& operator=(const Bound&) = delete;
