@@ -113,8 +113,8 @@ struct CoreOptions {
   std::uint64_t lose_after = 0;  // for tests: submissions until it counts as lost; 0: never
   // Estimated bytes of pipelines that stay although nobody uses them.
   std::uint64_t idle = std::uint64_t{64} << 20;
-  std::uint64_t piece = 0;       // for tests: the work of a piece of a recording; 0: by the device
-  std::uint64_t memory = 0;      // for tests: bytes that all buffers may take; 0: what there is
+  std::uint64_t piece = 0;   // for tests: the work of a piece of a recording; 0: by the device
+  std::uint64_t memory = 0;  // for tests: bytes that all buffers may take; 0: what there is
 };
 
 class Core : public std::enable_shared_from_this<Core> {

@@ -134,9 +134,9 @@ class Reader {
     const std::size_t column = column_of(field);
     if (column == none || (cells[column].empty() && field > Field::size)) return otherwise;
     const std::optional<std::int64_t> value = integer_of(cells[column]);
-    if (!value || *value < least || *value > highest)
+    if (!value || *value < least || *value > max_csv_number)
       return wrong(cat(name_of(field), " is ", in_quotes(printable(cells[column], 40)),
-                       ", wanted an integer from ", least, " to ", highest));
+                       ", wanted an integer from ", least, " to ", max_csv_number));
     return *value;
   }
 
@@ -184,7 +184,7 @@ class Reader {
       const auto first = integer_of(times.substr(0, dash));
       const auto end = integer_of(dash == times.npos ? times : times.substr(dash + 1));
       bool good = dash != times.npos && first && end && *first >= lowest_time &&
-                  *end >= lowest_time && *end <= highest;
+                  *end >= lowest_time && *end <= max_csv_number;
       Gap gap;
       if (good && word.size() > times.size()) {
         const std::size_t colon = bytes.find(':');
@@ -210,8 +210,7 @@ class Reader {
   static std::string_view name_of(Field f) { return field_names[static_cast<std::size_t>(f)]; }
 
   static constexpr std::size_t none = ~std::size_t{0};
-  static constexpr std::int64_t highest = std::int64_t{1} << 60;
-  static constexpr std::int64_t lowest_time = -highest;
+  static constexpr std::int64_t lowest_time = -max_csv_number;
 
   std::string_view rest_;
   std::size_t line_ = 0;

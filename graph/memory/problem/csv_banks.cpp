@@ -10,8 +10,6 @@
 namespace quern {
 namespace {
 
-constexpr std::int64_t highest = std::int64_t{1} << 60;
-
 // Of any number of rows not many more than a problem may have are read.
 Result<std::vector<Bank>> read_banks(CsvRows& rows) {
   for (const std::string_view name : rows.names()) {
@@ -28,11 +26,12 @@ Result<std::vector<Bank>> read_banks(CsvRows& rows) {
     QUERN_ASSIGN(const bool is_row, rows.next());
     if (!is_row) break;
     Bank bank{.name = std::string(rows.cell(name))};
-    QUERN_ASSIGN(const std::int64_t bytes, rows.integer(capacity, 0, highest, -1));
+    QUERN_ASSIGN(const std::int64_t bytes, rows.integer(capacity, 0, max_csv_number, -1));
     QUERN_ASSIGN(const std::int64_t alignment,
-                 rows.integer(rows.column("alignment"), 1, highest, 1));
-    QUERN_ASSIGN(const std::int64_t cost, rows.integer(rows.column("cost"), 0, highest, 0));
-    QUERN_ASSIGN(const std::int64_t reuse, rows.integer(rows.column("reuse"), 0, highest, 0));
+                 rows.integer(rows.column("alignment"), 1, max_csv_number, 1));
+    QUERN_ASSIGN(const std::int64_t cost, rows.integer(rows.column("cost"), 0, max_csv_number, 0));
+    QUERN_ASSIGN(const std::int64_t reuse,
+                 rows.integer(rows.column("reuse"), 0, max_csv_number, 0));
     if (bytes >= 0) bank.capacity = static_cast<std::uint64_t>(bytes);
     bank.alignment = static_cast<std::uint64_t>(alignment);
     bank.cost = static_cast<std::uint64_t>(cost);

@@ -19,6 +19,7 @@ std::string_view take(std::string_view& rest, char separator);
 // The cells of a line. At most max_csv_columns + 1 are kept; the last one shows that there were
 // more.
 inline constexpr std::size_t max_csv_columns = 64;
+inline constexpr std::int64_t max_csv_number = std::int64_t{1} << 60;
 std::vector<std::string_view> split_cells(std::string_view line);
 // The whole text as an integer.
 std::optional<std::int64_t> integer_of(std::string_view text);

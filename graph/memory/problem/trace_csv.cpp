@@ -11,7 +11,6 @@
 namespace quern {
 namespace {
 
-constexpr std::int64_t highest = std::int64_t{1} << 60;
 constexpr std::string_view header_line = "run,event,id,bytes,alignment\n";
 
 Status check_block(const CsvRows& rows, std::int64_t alignment) {
@@ -40,7 +39,7 @@ class TraceReader {
   Status read_row() {
     if (trace_.events.size() == max_trace_events)
       return rows_.wrong(cat("more than ", max_trace_events, " events"));
-    QUERN_ASSIGN(const std::int64_t run, rows_.integer(run_, 0, highest));
+    QUERN_ASSIGN(const std::int64_t run, rows_.integer(run_, 0, max_csv_number));
     if (run < last_run_) return rows_.wrong(cat("run ", run, " after run ", last_run_));
     if (run > last_run_) trace_.runs.push_back(trace_.events.size());
     last_run_ = run;
@@ -54,8 +53,8 @@ class TraceReader {
   }
 
   Status allocate(std::int64_t id) {
-    QUERN_ASSIGN(const std::int64_t bytes, rows_.integer(bytes_, 0, highest));
-    QUERN_ASSIGN(const std::int64_t alignment, rows_.integer(alignment_, 1, highest, 64));
+    QUERN_ASSIGN(const std::int64_t bytes, rows_.integer(bytes_, 0, max_csv_number));
+    QUERN_ASSIGN(const std::int64_t alignment, rows_.integer(alignment_, 1, max_csv_number, 64));
     QUERN_TRY(check_block(rows_, alignment));
     const auto block = static_cast<std::uint32_t>(trace_.blocks.size());
     const auto [at, is_new] = live_.emplace(id, Live{block, rows_.line()});
@@ -158,10 +157,10 @@ Result<ShapeRuns> read_shapes(std::string_view csv) {
   while (true) {
     QUERN_ASSIGN(const bool more, rows.next());
     if (!more) break;
-    QUERN_ASSIGN(const std::int64_t first, rows.integer(lower, -highest, highest));
-    QUERN_ASSIGN(const std::int64_t end, rows.integer(upper, -highest, highest));
-    QUERN_ASSIGN(const std::int64_t bytes, rows.integer(size, 0, highest));
-    QUERN_ASSIGN(const std::int64_t aligned, rows.integer(alignment, 1, highest, 64));
+    QUERN_ASSIGN(const std::int64_t first, rows.integer(lower, -max_csv_number, max_csv_number));
+    QUERN_ASSIGN(const std::int64_t end, rows.integer(upper, -max_csv_number, max_csv_number));
+    QUERN_ASSIGN(const std::int64_t bytes, rows.integer(size, 0, max_csv_number));
+    QUERN_ASSIGN(const std::int64_t aligned, rows.integer(alignment, 1, max_csv_number, 64));
     QUERN_TRY(check_block(rows, aligned));
     if (end < first) return rows.wrong(cat("lives from ", first, " to ", end));
     shapes[rows.cell(shape)].add(
