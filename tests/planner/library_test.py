@@ -1,4 +1,4 @@
-#SPDX - License - Identifier : Apache - 2.0
+# SPDX-License-Identifier: Apache-2.0
 """libquern_plan.so as it is shipped: small, of its C API alone, and in need of no other library than those of
 C and C++: library_test.py LIBRARY CONFIGURATION"""
 import pathlib

@@ -96,6 +96,9 @@ class Problems(unittest.TestCase):
                 Problem(*arguments, **options)
         with self.assertRaisesRegex(ValueError, "line 2"):
             Problem.from_csv("id,lower,upper,size\na,0,1,much\n")
+        # The shared library is small for want of planners of several memories.
+        with self.assertRaisesRegex(quern.Error, "a table of banks, wanted one memory"):
+            Problem.from_csv("bank,capacity,cost\nsram,64,1\n\nid,lower,upper,size\na,0,1,64\n")
 
     def test_an_empty_problem_has_a_plan(self):
         plan = Problem([], [], []).plan()

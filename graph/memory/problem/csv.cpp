@@ -7,7 +7,7 @@
 
 #include "engine/vocabulary/text_util.h"
 #include "graph/memory/problem/bank_rules.h"
-#include "graph/memory/problem/csv_banks.h"
+#include "graph/memory/problem/banks_csv.h"
 #include "graph/memory/problem/csv_rows.h"
 
 namespace quern {

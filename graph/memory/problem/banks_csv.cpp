@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "graph/memory/problem/csv_banks.h"
+#include "graph/memory/problem/banks_csv.h"
 
 #include <algorithm>
 
