@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "engine/run/control_flow.h"
+#include "engine/run/flight.h"
 #include "engine/vocabulary/text_util.h"
 
 namespace quern {
@@ -53,6 +54,11 @@ Runner::Bound::~Bound() {
   std::erase(memory.contexts, context.get());
 }
 
+void Runner::join(std::shared_ptr<SharedFlight> flight, std::size_t run) {
+  seat_ = {&flight->plan.runs[run].places, &flight->gate, run};
+  flight_ = std::move(flight);
+}
+
 RuntimeValue& Runner::slot(Slot s) {
   if (s >= slots_.size()) slots_.resize(s + 1);
   return slots_[s];
@@ -68,6 +74,12 @@ Result<std::shared_ptr<const PlanNode>> Runner::first(std::span<const RuntimeVal
   for (std::size_t w : wanted) key_.push_back(static_cast<std::int64_t>(w));
   key_.push_back(-1);
   for (const RuntimeValue& v : inputs) append_structure(key_, v);
+  if (flight_) {
+    if (key_ == flight_->key) return flight_->node;
+    return Status(Code::invalid_argument,
+                  "a run of a group wants inputs of the shapes that the group was made for, and "
+                  "all outputs");
+  }
   if (root_ && key_ == root_key_) return root_;
   QUERN_ASSIGN(root_, tree_->root(key_, inputs, wanted, team_, stop));
   root_key_ = key_;
@@ -112,7 +124,8 @@ Result<Runner::Bound*> Runner::bound_for(const std::shared_ptr<const PlanNode>& 
     QUERN_ASSIGN(fresh->context, context_on(*backend, *node, stop));
     memory_.contexts.push_back(fresh->context.get());
   } else {
-    QUERN_ASSIGN(fresh->context, cpu::HostContext::create(node->program));
+    QUERN_ASSIGN(fresh->context,
+                 cpu::HostContext::create(node->program, flight_ ? &seat_ : nullptr));
   }
   fresh->inputs.resize(node->program->inputs.size());
   fresh->outputs.resize(node->program->outputs.size());
@@ -261,6 +274,10 @@ std::optional<TensorType> Runner::planned_type(std::size_t i) const {
 // A session's first arena is taken off the memory limit; the pool gets the rest.
 Result<std::byte*> Runner::arena_for(std::size_t depth, std::size_t bytes,
                                      const RunOptions& options) {
+  if (flight_) {
+    if (flight_->arena.size() <= options.memory_limit) return flight_->arena.data();
+    return Status(Code::out_of_memory, cat("no ", flight_->arena.size(), " bytes for the arena"));
+  }
   if (graph_ == Graphs::session && depth == 0) {
     if (bytes > options.memory_limit || !arena_.reserve(bytes))
       return Status(Code::out_of_memory, cat("no ", bytes, " bytes for the arena"));

@@ -17,6 +17,7 @@
 namespace quern {
 
 class ControlRunner;
+struct SharedFlight;  // engine/run/flight.h
 
 struct RunOptions {
   const Stop* stop = nullptr;  // null: nothing ends the run early
@@ -47,6 +48,9 @@ class Runner {
   Runner(std::shared_ptr<PlanTree> tree, Team team, RunMemory& memory, Graphs graph,
          MemoryBlock* arena = nullptr);
   ~Runner();
+  // Makes this one of the flight's runs: it has the flight's plan and arena and no other. Before
+  // the first run.
+  void join(std::shared_ptr<SharedFlight> flight, std::size_t run);
 
   // `inputs` are in the graph's order, row-major and aligned; they are borrowed until the next run.
   // `bound` is empty or has one entry per wanted output. Allocates nothing if the plan was used by
@@ -136,6 +140,8 @@ class Runner {
   std::vector<RuntimeValue> answers_;
   std::vector<std::unique_ptr<Bound>> bounds_;
   RunMemory& memory_;
+  std::shared_ptr<SharedFlight> flight_;  // null: alone
+  cpu::FlightSeat seat_{};                // of the flight
   Graphs graph_;
   MemoryBlock own_arena_;
   MemoryBlock& arena_;            // for a session's first segment

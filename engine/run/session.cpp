@@ -4,6 +4,7 @@
 
 #include "engine/compile/executable_impl.h"
 #include "engine/compile/memory_need.h"
+#include "engine/run/flight.h"
 #include "engine/run/session_impl.h"
 #include "engine/vocabulary/guarded.h"
 #include "engine/vocabulary/text_util.h"
@@ -320,7 +321,12 @@ Status Session::Impl::begin(NextUser next) {
   QUERN_TRY(take_arena());
   if (arena) run_in_arena = ++arena->impl().runs;
   take_device_outputs();
-  for (std::size_t i = 0; i < wanted.size(); ++i) bound_wanted[i] = bound[wanted[i]];
+  for (std::size_t i = 0; i < wanted.size(); ++i) {
+    bound_wanted[i] = bound[wanted[i]];
+    // Another run of the group may write to the arena as soon as this one has ended.
+    if (flight_group && !bound_wanted[i].data)
+      bound_wanted[i] = {own_outputs[wanted[i]].data(), own_outputs[wanted[i]].size()};
+  }
   return {};
 }
 
@@ -571,6 +577,7 @@ PlanInfo Session::plan_info() const {
   const auto& impl = impl_->executable->impl();
   info.weight_bytes = impl.weight_bytes();
   HeldMemory held{.arena = impl_->runner.arena_bytes()};  // for earlier shapes, until trim()
+  if (const auto& flight = impl_->flight_group) held.arena = flight->arena.size();
   if (const DeviceArena* device = impl_->own_device_arena()) {
     held.device_arena = device->arena_bytes();
     held.staging = device->staging_bytes();

@@ -36,7 +36,9 @@ struct Session::Impl {
   Team team;
   std::shared_ptr<ThreadPool> thread_pool;  // null: OpenMP's
   std::shared_ptr<SharedArena> arena;
-  std::uint64_t run_in_arena = 0;  // the arena's run counter at the last run
+  std::shared_ptr<SharedFlight> flight_group;  // null: no run of a group
+  std::vector<MemoryBlock> own_outputs;        // of a run of a group, by output of the model
+  std::uint64_t run_in_arena = 0;              // the arena's run counter at the last run
   RunMemory memory;
   Runner runner;
   std::vector<RuntimeValue> inputs;

@@ -11,9 +11,11 @@
 
 namespace quern::cpu {
 
-Result<std::unique_ptr<HostContext>> HostContext::create(std::shared_ptr<const Program> program) {
+Result<std::unique_ptr<HostContext>> HostContext::create(std::shared_ptr<const Program> program,
+                                                         const FlightSeat* seat) {
   std::unique_ptr<HostContext> context(new HostContext(std::move(program)));
   const Program& p = *context->program_;
+  context->seat_ = seat;
   std::size_t most_outputs = 0;
   for (const Step& s : p.steps) {
     BoundStep& b = context->steps_.emplace_back();
@@ -53,12 +55,12 @@ void HostContext::bind(const Call& call) {
   std::ranges::copy(call.inputs, bound_inputs_.begin());
   std::ranges::copy(call.outputs, bound_outputs_.begin());
   for (std::size_t i = 0; i < output_data_.size(); ++i)
-    output_data_[i] = call.outputs[i] ? call.outputs[i] : arena_ + program_->output_offsets[i];
+    output_data_[i] = call.outputs[i] ? call.outputs[i] : arena_ + output_offset(i);
   using Operand = Step::Operand;
-  const auto pointer = [&](const Operand& o) -> const std::byte* {
+  const auto pointer = [&](const Operand& o, std::uint64_t in_arena) -> const std::byte* {
     switch (o.base) {
       case Operand::Base::none: return nullptr;
-      case Operand::Base::arena: return arena_ + o.offset;
+      case Operand::Base::arena: return arena_ + in_arena;
       case Operand::Base::input: return bound_inputs_[o.index] + o.offset;
       case Operand::Base::output: return output_data_[o.index] + o.offset;
       case Operand::Base::constant: return o.constant;
@@ -69,10 +71,15 @@ void HostContext::bind(const Call& call) {
   };
   for (std::size_t i = 0; i < steps_.size(); ++i) {
     const Step& s = program_->steps[i];
-    for (std::size_t k = 0; k < s.inputs.size(); ++k)
-      inputs_[steps_[i].inputs + k] = pointer(s.inputs[k]);
-    for (std::size_t k = 0; k < s.outputs.size(); ++k)
-      outputs_[steps_[i].outputs + k] = const_cast<std::byte*>(pointer(s.outputs[k]));
+    for (std::size_t k = 0; k < s.inputs.size(); ++k) {
+      const std::size_t at = steps_[i].inputs + k;
+      inputs_[at] = pointer(s.inputs[k], seat_ ? seat_->places->inputs[at] : s.inputs[k].offset);
+    }
+    for (std::size_t k = 0; k < s.outputs.size(); ++k) {
+      const std::size_t at = steps_[i].outputs + k;
+      outputs_[at] = const_cast<std::byte*>(
+          pointer(s.outputs[k], seat_ ? seat_->places->outputs[at] : s.outputs[k].offset));
+    }
   }
   is_bound_ = true;
 }
@@ -109,16 +116,18 @@ Status HostContext::run_on_team(const Call& call, std::size_t first, std::size_t
   const OpenMpThreads threads(team.threads_of_library());
   const FloatState kept = float_state();
   const FloatStatesScope states({kept, kept});
+  FlightGate::Passage passage(seat_ ? seat_->gate : nullptr, seat_ ? seat_->run : 0);
   const Parallel whole(team.threads, nullptr, call.pool);
   const Parallel in_blocks(team.threads, call.stop, call.pool);
   for (std::size_t i = first; i < end_step; ++i) {
     const Step& s = program_->steps[i];
     const KernelArgs args{{inputs_.data() + steps_[i].inputs, s.inputs.size()},
                           {outputs_.data() + steps_[i].outputs, s.outputs.size()},
-                          arena_ + s.scratch_offset,
+                          arena_ + scratch_offset(i),
                           s.is_data_dependent ? shapes_.data() : nullptr,
                           call.strings ? call.strings : &strings_,
                           call.stop};
+    QUERN_TRY(passage.step(i, call.stop));
     const auto begin =
         call.listener ? std::chrono::steady_clock::now() : std::chrono::steady_clock::time_point();
     if (call.stop) QUERN_TRY(call.stop->check());

@@ -7,13 +7,22 @@
 
 #include "engine/compile/program.h"
 #include "engine/run/execution_context.h"
+#include "engine/run/flight_gate.h"
 
 namespace quern::cpu {
+
+// One of several runs in an arena: its places there, and what holds its steps in order.
+struct FlightSeat {
+  const ArenaPlaces* places;
+  FlightGate* gate;
+  std::size_t run;
+};
 
 // Runs the CPU steps of a program in order; the context of another device runs the other steps.
 class HostContext final : public ExecutionContext {
  public:
-  static Result<std::unique_ptr<HostContext>> create(std::shared_ptr<const Program> program);
+  static Result<std::unique_ptr<HostContext>> create(std::shared_ptr<const Program> program,
+                                                     const FlightSeat* seat = nullptr);
 
   Status run(const Call& call) override;
 
@@ -36,6 +45,12 @@ class HostContext final : public ExecutionContext {
 
  private:
   explicit HostContext(std::shared_ptr<const Program> program) : program_(std::move(program)) {}
+  std::uint64_t output_offset(std::size_t output) const {
+    return seat_ ? seat_->places->results[output] : program_->output_offsets[output];
+  }
+  std::uint64_t scratch_offset(std::size_t step) const {
+    return seat_ ? seat_->places->scratch[step] : program_->steps[step].scratch_offset;
+  }
   Status run_on_team(const Call& call, std::size_t first, std::size_t end);
   void bind(const Call& call);
   bool same_bindings(const Call& call) const;
@@ -47,6 +62,7 @@ class HostContext final : public ExecutionContext {
   };
 
   std::shared_ptr<const Program> program_;
+  const FlightSeat* seat_ = nullptr;  // null: the arena is this run's alone
   std::vector<BoundStep> steps_;
   std::vector<const std::byte*> inputs_;
   std::vector<std::byte*> outputs_;

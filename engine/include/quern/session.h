@@ -146,6 +146,7 @@ class Session {
   struct Impl;
 
  private:
+  friend class RunGroup;
   explicit Session(std::unique_ptr<Impl> impl);
   std::unique_ptr<Impl> impl_;
 };
