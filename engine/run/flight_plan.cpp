@@ -76,8 +76,9 @@ class Owners {
       const std::uint64_t at = plan_.offsets[n];
       const bool holds = i.size == 0 ? offset == at : offset >= at && offset - at < i.size;
       if (!holds) continue;
-      if (is_used(i, offset - at)) return n;
-      found = n;
+      // An empty buffer may lie where another begins, and a part that is not in use in another.
+      if (i.size > 0 && is_used(i, offset - at)) return n;
+      if (!found || i.size > 0) found = n;
     }
     return found;
   }

@@ -137,6 +137,31 @@ TEST(RunGroup, OtherShapesAndNumbersAreRefused) {
   EXPECT_NE(wrong.error().message().find("input 'x' cannot be"), std::string::npos);
 }
 
+TEST(RunGroup, ShapesThatAreNotDeclaredAreNamed) {
+  GraphBuilder g;
+  g.output("y", g.relu(g.input("x", DType::f32, {-1, 8})));
+  const auto e = compiled(must(std::move(g).build()));
+  const auto refused = RunGroup::create(e, 2);
+  ASSERT_FALSE(refused);
+  EXPECT_NE(refused.error().message().find("no declared shape"), std::string::npos);
+  const auto group = must(RunGroup::create(e, 2, {.inputs = {{DType::f32, {3, 8}}}}), "group");
+  const Tensor other = pattern({4, 8});
+  must(group->session(1).set_input(0, other.view()));
+  EXPECT_EQ(group->session(1).run().code(), Code::invalid_argument);
+  const Tensor x = pattern({3, 8});
+  must(group->session(1).set_input(0, x.view()));
+  must(group->session(1).run());
+  EXPECT_EQ(testing::values(must(group->session(1).output(0))).size(), 24U);
+}
+
+TEST(RunGroup, ShapesOfDataAreRefused) {
+  GraphBuilder g;
+  g.output("y", g.non_zero(g.input("x", DType::f32, {4, 8})));
+  const auto refused = RunGroup::create(compiled(must(std::move(g).build())), 2);
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().code(), Code::unsupported);
+}
+
 // Two runs of two steps in turns 0, 2 and 1, 3. Each step waits for the one before it.
 FlightPlan in_strict_turns() {
   FlightPlan plan;

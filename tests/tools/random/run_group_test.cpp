@@ -42,6 +42,7 @@ std::size_t try_groups(const RandomModel& model, std::uint64_t seed) {
     if (!i.tensor.valid()) return 0;
     options.inputs.push_back(i.tensor.type());
   }
+  SCOPED_TRACE(::testing::Message() << "seed " << seed);
   std::size_t made = 0;
   for (std::size_t runs = 2; runs <= 3; ++runs) {
     const auto group = RunGroup::create(*executable, runs, options);
@@ -57,6 +58,7 @@ std::size_t try_groups(const RandomModel& model, std::uint64_t seed) {
       threads.emplace_back([&, r] {
         for (int i = 0; i < 4; ++i) {
           const auto got = run_once((*group)->session(r), model.runs[0]);
+          if (!got) ADD_FAILURE() << got.error().message();
           wrong[r] += !got || !same_bits(*got, *wanted);
         }
       });
@@ -68,9 +70,9 @@ std::size_t try_groups(const RandomModel& model, std::uint64_t seed) {
 
 TEST(RandomRunGroup, ResultsHaveTheBitsOfOneSession) {
   std::size_t made = 0;
-  for (std::uint64_t seed = 0; seed < 200; ++seed)
+  for (std::uint64_t seed = 0; seed < 60; ++seed)
     made += try_groups(make_random_model({.seed = seed, .min_nodes = 5, .max_nodes = 40}), seed);
-  EXPECT_GT(made, 50U);
+  EXPECT_GT(made, 20U);
 }
 
 }  // namespace
