@@ -162,6 +162,22 @@ TEST(RunGroup, ShapesOfDataAreRefused) {
   EXPECT_EQ(refused.error().code(), Code::unsupported);
 }
 
+TEST(RunGroup, DevicesOtherThanTheCpuAreRefused) {
+  const auto device = open_device("vulkan");
+  if (!device) GTEST_SKIP() << "no Vulkan device";
+  const auto elsewhere = must(Executable::compile(shrinking(), *device));
+  EXPECT_EQ(RunGroup::create(elsewhere, 2).error().code(), Code::unsupported);
+}
+
+TEST(RunGroup, LimitsHoldForTheArenaOfAllRuns) {
+  const std::size_t one = compiled(shrinking())->impl().first_plan->program->arena_bytes;
+  const auto e = compile(shrinking(), "cpu", {.threads = 1, .arena_limit = one});
+  must(RunGroup::create(e, 1, {.threads = 1}), "one run");
+  const auto two = RunGroup::create(e, 2, {.threads = 1});
+  ASSERT_FALSE(two);
+  EXPECT_EQ(two.error().code(), Code::out_of_memory) << two.error().message();
+}
+
 // Two runs of two steps in turns 0, 2 and 1, 3. Each step waits for the one before it.
 FlightPlan in_strict_turns() {
   FlightPlan plan;
