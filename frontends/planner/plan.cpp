@@ -110,6 +110,12 @@ quern_planner_status quern_planner_solve(const quern_planner_problem* problem,
     QUERN_ASSIGN(const Request request, request_of(options));
     const MemoryProblem& p = problem->shared->problem();
     PlanAnswer answer = request.strategy->plan(p, request.limits);
+    if (answer.found == Found::no_plans)
+      return {Code::out_of_memory, "no plan fits the banks; give one of them a larger capacity"};
+    if (answer.found == Found::nothing)
+      return {
+          Code::out_of_memory,
+          "no plan was found that fits the banks; another strategy, or more seconds, may find one"};
     QUERN_TRY(validate(p, answer.plan));
     const PlanStatus status = status_of(answer, request.limits.capacity);
     *plan = new quern_planner_plan{problem->shared, std::move(answer), status};

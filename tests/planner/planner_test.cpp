@@ -378,6 +378,22 @@ TEST(Planner, ShapesAndRunsAreATrace) {
   EXPECT_EQ(quern_planner_trace_event_count(trace.get()), 10u);
 }
 
+TEST(Planner, BanksThatAreTooSmallAreNoDefect) {
+  const std::string_view csv =
+      "bank,capacity,cost\nsram,64,1\n\nid,lower,upper,size\na,0,2,64\nb,1,2,64\n";
+  quern_planner_problem* problem = nullptr;
+  ASSERT_EQ(quern_planner_problem_read_csv(csv.data(), csv.size(), &problem), QUERN_PLANNER_OK);
+  for (const char* strategy : {"exact", "greedy-by-size"}) {
+    quern_planner_options options = QUERN_PLANNER_OPTIONS_INIT;
+    options.strategy = strategy;
+    quern_planner_plan* plan = nullptr;
+    EXPECT_EQ(quern_planner_solve(problem, &options, &plan), QUERN_PLANNER_OUT_OF_MEMORY);
+    EXPECT_CONTAINS(quern_planner_last_error(), "fits the banks");
+    EXPECT_EQ(plan, nullptr);
+  }
+  quern_planner_problem_destroy(problem);
+}
+
 TEST(Planner, FaultsOfFilesNameTheLine) {
   const std::string_view csv = "id,lower,upper,size\na,0,1,8\nb,0,1,many\n";
   quern_planner_problem* problem = nullptr;

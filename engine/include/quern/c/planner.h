@@ -62,6 +62,7 @@ typedef int32_t quern_planner_status;
 enum {
   QUERN_PLANNER_OK = 0,
   QUERN_PLANNER_INVALID_ARGUMENT = 1, /* the caller's mistake, or a problem that makes no sense */
+  QUERN_PLANNER_UNSUPPORTED = 3,      /* banks, in libquern_plan.so */
   QUERN_PLANNER_NOT_FOUND = 4,        /* no strategy, pool or run of that name or number */
   QUERN_PLANNER_OUT_OF_MEMORY = 5,    /* the system refused, or a pool met its limit */
   QUERN_PLANNER_BUSY = 7,             /* the time of a replay was up */
@@ -118,8 +119,9 @@ typedef struct quern_planner_buffers {
 /* Errors: invalid_argument, with the name of the buffer. */
 QUERN_PLANNER_EXPORT quern_planner_status
 quern_planner_problem_create(const quern_planner_buffers* buffers, quern_planner_problem** problem);
-/* From MiniMalloc's CSV with columns of ours (docs/memory-planning.md). Errors: invalid_argument,
- * with the line. */
+/* From MiniMalloc's CSV with columns of ours (docs/memory-planning.md). A table of banks is for
+ * libquern_plan.a alone; quern_planner_plan_write_csv() then has the bank of each buffer. Errors:
+ * invalid_argument, with the line; unsupported. */
 QUERN_PLANNER_EXPORT quern_planner_status
 quern_planner_problem_read_csv(const char* csv, size_t bytes, quern_planner_problem** problem);
 QUERN_PLANNER_EXPORT void quern_planner_problem_destroy(quern_planner_problem* problem);
@@ -154,7 +156,7 @@ typedef struct quern_planner_plan quern_planner_plan;
 
 /* Plans, by the defaults if `options` is NULL. The plan is validated by code that knows no
  * strategy. One that misses the capacity is no error: see its proof. Errors: not_found,
- * invalid_argument, out_of_memory. */
+ * invalid_argument; out_of_memory, also where no plan was found that fits the banks. */
 QUERN_PLANNER_EXPORT quern_planner_status quern_planner_solve(const quern_planner_problem* problem,
                                                               const quern_planner_options* options,
                                                               quern_planner_plan** plan);
