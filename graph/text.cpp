@@ -99,6 +99,8 @@ struct ElementText {
 };
 
 std::string constant_text(const Tensor& t, const TextOptions& options) {
+  if (options.place_of)
+    if (const auto place = options.place_of(t)) return cat("@", *place);
   const auto n = static_cast<std::size_t>(t.shape().elements());
   if (n > options.max_elements) return "...";
   std::string s = "{";

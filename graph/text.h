@@ -11,11 +11,14 @@
 //
 // `_` stands for an omitted input or an output that is not wanted, `?` for an unknown dimension,
 // `[*]` for an unknown rank, `#i` for the node's input i as operand of a post-op. Constants above
-// `max_elements` print as `...`, which reads back as zeros.
+// `max_elements` print as `...`, which reads back as zeros. Where constants are kept elsewhere,
+// they print as a number there: `= @17`.
 #pragma once
 
 #include <cstdint>
 #include <functional>
+#include <limits>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -28,11 +31,22 @@ namespace quern {
 struct TextOptions {
   std::size_t max_elements = 64;  // of a constant
   bool names = true;              // of values and nodes
+  // Where a constant is kept; empty, or no number: its elements are printed.
+  std::function<std::optional<std::uint64_t>(const Tensor&)> place_of = {};
 };
 
 std::string to_text(const Graph& graph, const TextOptions& options = {});
+// Reading, for texts that may come from anywhere.
+struct ReadTextOptions {
+  // The constant of a number; empty: none has one.
+  std::function<Result<Tensor>(std::uint64_t number, const TensorType& type)> constant_at = {};
+  // The types of results are inferred, and the text may only say the same or less of them: a text
+  // that says more is refused. Off: what it says is taken, as tests of refinements want it.
+  bool infers = false;
+  std::size_t max_constant_bytes = std::numeric_limits<std::size_t>::max();  // of all in the text
+};
 // Errors name the line.
-Result<Graph> parse_text(std::string_view text, OpSet ops);
+Result<Graph> parse_text(std::string_view text, OpSet ops, const ReadTextOptions& options = {});
 // Sets the attributes of `op` from "kind=max kernel=[2,2]"; the others keep their values. Errors:
 // invalid_argument.
 Status parse_attributes(std::string_view text, Op& op);

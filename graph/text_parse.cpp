@@ -211,10 +211,28 @@ struct StringStorage {
   StringPool strings;
 };
 
-Result<Tensor> read_constant(Scanner& s, const ValueType& type) {
+// What the constants of a text have taken so far.
+struct ConstantBytes {
+  std::size_t taken = 0;
+};
+
+Result<Tensor> read_constant(Scanner& s, const ValueType& type, const ReadTextOptions& options,
+                             ConstantBytes& bytes) {
   const auto shape = type.shape();
   if (!shape || !type.is_tensor() || !shape->checked_elements(size_of(type.dtype)))
     return s.error("a constant wants a type with numbers as dimensions");
+  if (s.accept("@")) {
+    QUERN_ASSIGN(const auto number, s.number<std::uint64_t>());
+    if (!options.constant_at)
+      return s.error("a constant has a number, and none are kept elsewhere");
+    auto constant = options.constant_at(number, {type.dtype, *shape});
+    if (!constant) return s.error(constant.error().message());
+    return constant;
+  }
+  const std::size_t wanted = TensorType{type.dtype, *shape}.bytes();
+  if (wanted > options.max_constant_bytes - bytes.taken)
+    return s.error(cat("constants of more than ", options.max_constant_bytes, " bytes"));
+  bytes.taken += wanted;
   QUERN_ASSIGN(Tensor t, Tensor::zeros({type.dtype, *shape}));
   if (s.accept("...")) return t;
   QUERN_TRY(s.expect("{"));
@@ -235,7 +253,9 @@ Result<Tensor> read_constant(Scanner& s, const ValueType& type) {
 
 class GraphReader {
  public:
-  GraphReader(Scanner& s, OpSet ops, int depth) : s_(s), ops_(ops), depth_(depth), g_(ops) {}
+  GraphReader(Scanner& s, OpSet ops, const ReadTextOptions& options, ConstantBytes& bytes,
+              int depth)
+      : s_(s), ops_(ops), options_(options), bytes_(bytes), depth_(depth), g_(ops) {}
 
   Result<Graph> read_graph() {
     if (depth_ > max_depth) return s_.error("bodies nested too deep");
@@ -264,7 +284,7 @@ class GraphReader {
     if (s_.accept_word("const")) {
       QUERN_ASSIGN(Declaration d, declaration());
       QUERN_TRY(s_.expect("="));
-      QUERN_ASSIGN(Tensor t, read_constant(s_, d.type));
+      QUERN_ASSIGN(Tensor t, read_constant(s_, d.type, options_, bytes_));
       return define(d.number, g_.add_constant(std::move(t), d.name));
     }
     if (s_.accept_word("output")) {
@@ -305,7 +325,8 @@ class GraphReader {
     std::vector<Graph> bodies;
     if (s_.accept("{")) {
       while (!s_.accept("}")) {
-        QUERN_ASSIGN(bodies.emplace_back(ops_), GraphReader(s_, ops_, depth_ + 1).read_graph());
+        GraphReader body(s_, ops_, options_, bytes_, depth_ + 1);
+        QUERN_ASSIGN(bodies.emplace_back(ops_), body.read_graph());
       }
     }
     return add(std::move(op), std::move(inputs), std::move(post_ops), std::move(name),
@@ -334,9 +355,23 @@ class GraphReader {
       }
       QUERN_TRY(define(outputs[i]->number, made[i]));
       g_.set_name(made[i], outputs[i]->name);
-      g_.set_type(made[i], outputs[i]->type);
+      if (!options_.infers)
+        g_.set_type(made[i], outputs[i]->type);
+      else if (!says_no_more(outputs[i]->type, g_.type(made[i])))
+        return s_.error(cat("a result is ", type_text(g_.type(made[i]), &g_), ", the text says ",
+                            type_text(outputs[i]->type, &g_)));
     }
     return {};
+  }
+
+  // True if all that `type` says of a value is in `inferred`. Symbols may have other names.
+  static bool says_no_more(const ValueType& type, const ValueType& inferred) {
+    if (type.kind != inferred.kind || type.dtype != inferred.dtype) return false;
+    if (!type.dims) return true;
+    if (!inferred.dims || inferred.dims->size() != type.dims->size()) return false;
+    for (std::size_t i = 0; i < type.dims->size(); ++i)
+      if ((*type.dims)[i].known() && (*type.dims)[i] != (*inferred.dims)[i]) return false;
+    return true;
   }
 
   // The next word begins a statement, not an attribute.
@@ -441,6 +476,8 @@ class GraphReader {
 
   Scanner& s_;
   OpSet ops_;
+  const ReadTextOptions& options_;
+  ConstantBytes& bytes_;
   int depth_;
   Graph g_;
   std::map<std::size_t, ValueId> values_;
@@ -466,9 +503,10 @@ Result<Op> make_op(std::string_view name, std::string_view attributes) {
   return op;
 }
 
-Result<Graph> parse_text(std::string_view text, OpSet ops) {
+Result<Graph> parse_text(std::string_view text, OpSet ops, const ReadTextOptions& options) {
   Scanner scanner(text);
-  QUERN_ASSIGN(Graph g, GraphReader(scanner, ops, 0).read_graph());
+  ConstantBytes bytes;
+  QUERN_ASSIGN(Graph g, GraphReader(scanner, ops, options, bytes, 0).read_graph());
   if (!scanner.done()) return scanner.error("text after the end of the graph");
   return g;
 }

@@ -34,6 +34,7 @@ ALLOWED = {
     "engine/devices/cpu": [*BELOW_ENGINE, "engine/compile", "engine/run", "engine/devices"],
     "engine/compile": [*BELOW_ENGINE, "engine/lowering", "engine/run", "engine/devices",
                        "engine/devices/cpu", "engine/builder"],
+    "engine/artefact": [*BELOW_ENGINE, "engine/compile", "engine/lowering", "engine/devices/cpu"],
     "shaders": [],
     "engine/c_api": ["engine/include"],
     "frontends/onnx-parser": ["engine/include", "engine/vocabulary", "graph"],

@@ -5,6 +5,7 @@
 
 #include "engine/vocabulary/text_util.h"
 #include "tools/parse.h"
+#include "tools/through_artefact.h"
 
 namespace quern::tools {
 namespace {
@@ -39,6 +40,10 @@ Status parse_one(std::string_view name, std::string_view value, Levers& levers) 
     levers.math = value;
     return {};
   }
+  if (name == "artefact" && (value == "sealed" || value == "portable")) {
+    levers.artefact = value;
+    return {};
+  }
   if (name == "strategy") {
     levers.strategy = value;
     return {};
@@ -59,7 +64,8 @@ Status parse_one(std::string_view name, std::string_view value, Levers& levers) 
   return {Code::invalid_argument,
           cat("no lever '", printable(name), "=", printable(value),
               "'; there is onednn, scratch, order, alias, optimize=on|off, simd=avx2|baseline, "
-              "cuts=small, stripes=0..100, math=bf16|bf16x3, threads=N, pool=N, strategy=NAME")};
+              "cuts=small, stripes=0..100, math=bf16|bf16x3, artefact=sealed|portable, threads=N, "
+              "pool=N, strategy=NAME")};
 }
 
 }  // namespace
@@ -75,6 +81,7 @@ std::string Levers::text() const {
   for (const SwitchRow& row : switches)
     if (!(this->*row.value)) add(row.name, "off");
   if (!math.empty()) add("math", math);
+  if (!artefact.empty()) add("artefact", artefact);
   if (threads != 0) add("threads", std::to_string(threads));
   if (pool != 0) add("pool", std::to_string(pool));
   if (!strategy.empty()) add("strategy", strategy);
@@ -90,6 +97,15 @@ CompileOptions Levers::options() const {
           .alias = alias,
           .math = math.empty() ? Math::f32 : math_named(math).value(),
           .scratch = scratch};
+}
+
+Result<std::shared_ptr<const Executable>> Levers::compile(Model model,
+                                                          std::shared_ptr<Device> device,
+                                                          const CompileOptions& options) const {
+  QUERN_ASSIGN(auto executable, Executable::compile(std::move(model), device, options));
+  if (artefact.empty()) return executable;
+  return through_artefact(std::move(executable), std::move(device),
+                          {.is_portable = artefact == "portable"}, options);
 }
 
 void Levers::apply_to_process() const {

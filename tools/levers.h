@@ -2,6 +2,7 @@
 // Ways for an engine to compute the same: what `quern verify --levers` turns.
 #pragma once
 
+#include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -24,10 +25,15 @@ struct Levers {
   bool alias = true;
   bool optimize = true;
   std::string math;  // CompileOptions::math; empty: f32
+  // The executable is the one that its artefact gives: "sealed" or "portable"; empty: it is not.
+  std::string artefact;
 
   // "onednn=off,threads=2": those that are not as usual; "default" when all are.
   std::string text() const;
   CompileOptions options() const;
+  // By these options, and through an artefact if the lever says so.
+  Result<std::shared_ptr<const Executable>> compile(Model model, std::shared_ptr<Device> device,
+                                                    const CompileOptions& options) const;
   // Applies the levers that only a new process can set, by the environment
   // (docs/adding-an-operator.md).
   void apply_to_process() const;

@@ -2,8 +2,10 @@
 #include "tools/opened.h"
 
 #include <filesystem>
+#include <optional>
 #include <sys/resource.h>
 
+#include <quern/artefact.h>
 #include <quern/onnx.h>
 
 #include "engine/vocabulary/text_util.h"
@@ -87,41 +89,77 @@ Result<std::size_t> bytes_of(std::string_view option, const std::string& text) {
 
 }  // namespace
 
+Result<CompileOptions> compile_options(const DeviceArgs& device) {
+  CompileOptions o;
+  o.threads = device.threads;
+  if (device.thread_pool == "on") {
+    QUERN_ASSIGN(o.thread_pool, make_thread_pool(device.threads));
+  }
+  o.strategy = device.strategy;
+  o.scratch = device.scratch == "on";
+  QUERN_ASSIGN(o.math, math_named(device.math));
+  QUERN_ASSIGN(o.denormals, denormals_named(device.denormals));
+  QUERN_ASSIGN(o.memory_limit, bytes_of("--memory-limit", device.memory_limit));
+  QUERN_ASSIGN(o.arena_limit, bytes_of("--arena-limit", device.arena_limit));
+  return o;
+}
+
+namespace {
+
+// What is decided when an artefact is compiled cannot be given when it is opened.
+Status refuse_compiled_options(const DeviceArgs& device, const OpenOptions& options) {
+  const DeviceArgs usual;
+  const std::string_view given = device.math != usual.math             ? "--math"
+                                 : device.denormals != usual.denormals ? "--denormals"
+                                 : device.strategy != usual.strategy   ? "--strategy"
+                                 : device.scratch != usual.scratch     ? "--scratch"
+                                 : !options.order                      ? "--order"
+                                 : !options.alias                      ? "--alias"
+                                                                       : "";
+  if (given.empty()) return {};
+  return {Code::invalid_argument,
+          cat(given, " is decided by `quern compile`, and this file is compiled already")};
+}
+
+}  // namespace
+
 Result<Opened> open_model(const std::string& path, const InputArgs& inputs,
                           const DeviceArgs& device, const OpenOptions& options) {
   QUERN_ASSIGN(auto opened_device, device_named(device.device.empty() ? "cpu" : device.device));
-  QUERN_ASSIGN(const std::size_t memory, bytes_of("--memory-limit", device.memory_limit));
-  QUERN_ASSIGN(const std::size_t arena, bytes_of("--arena-limit", device.arena_limit));
   Stopwatch watch;
   Opened o;
   o.wanted_threads = device.threads;
   if (options.time_limit_s > 0)
     o.deadline = std::chrono::steady_clock::now() +
                  std::chrono::microseconds(static_cast<std::int64_t>(options.time_limit_s * 1e6));
-  QUERN_ASSIGN(Model model, load_model(path, {.max_bytes = memory, .deadline = o.deadline}));
-  o.phases.load_ms = watch.lap();
-  QUERN_ASSIGN(o.inputs,
-               make_inputs(model.inputs(), model.metadata(), inputs, options.default_crop));
-  const ModelMetadata metadata = model.metadata();
-  watch.lap();
-  CompileOptions compile;
-  compile.threads = device.threads;
-  if (device.thread_pool == "on") {
-    QUERN_ASSIGN(compile.thread_pool, make_thread_pool(device.threads));
-  }
-  compile.strategy = device.strategy;
+  QUERN_ASSIGN(CompileOptions compile, compile_options(device));
   compile.pool = options.pool;
   compile.order = options.order;
   compile.alias = options.alias;
-  compile.scratch = device.scratch == "on";
-  QUERN_ASSIGN(compile.math, math_named(device.math));
-  QUERN_ASSIGN(compile.denormals, denormals_named(device.denormals));
-  compile.memory_limit = memory;
-  compile.arena_limit = arena;
   compile.deadline = o.deadline;
-  QUERN_ASSIGN(o.executable,
-               Executable::compile(std::move(model), std::move(opened_device), compile));
-  o.phases.compile_ms = watch.lap();
+  const bool is_compiled = is_artefact_file(path);
+  if (is_compiled) QUERN_TRY(refuse_compiled_options(device, options));
+  std::optional<Model> model;
+  if (!is_compiled) {
+    QUERN_ASSIGN(model,
+                 load_model(path, {.max_bytes = compile.memory_limit, .deadline = o.deadline}));
+    o.phases.load_ms = watch.lap();
+    QUERN_ASSIGN(o.inputs,
+                 make_inputs(model->inputs(), model->metadata(), inputs, options.default_crop));
+    watch.lap();
+  }
+  if (is_compiled) {
+    QUERN_ASSIGN(o.executable, load_artefact(path, std::move(opened_device), {.compile = compile}));
+    o.phases.load_ms = watch.lap();
+    QUERN_ASSIGN(o.inputs, make_inputs(o.executable->inputs(), o.executable->metadata(), inputs,
+                                       options.default_crop));
+    watch.lap();
+  } else {
+    QUERN_ASSIGN(o.executable,
+                 Executable::compile(*std::move(model), std::move(opened_device), compile));
+    o.phases.compile_ms = watch.lap();
+  }
+  const ModelMetadata metadata = o.executable->metadata();
   QUERN_ASSIGN(o.session, Session::create(o.executable));
   QUERN_ASSIGN(o.outputs, request_outputs(*o.session, options.outputs));
   QUERN_TRY(prepare(o, metadata, inputs, options.default_crop));

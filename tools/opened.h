@@ -63,6 +63,9 @@ struct Opened {
 Result<Model> load_model(const std::string& path, const OnnxOptions& options = {});
 // device_lost, the code of exit 4, when there is no such device.
 Result<std::shared_ptr<Device>> device_named(const std::string& name);
+// Errors: invalid_argument.
+Result<CompileOptions> compile_options(const DeviceArgs& device);
+// `path` is a model, or an artefact that `quern compile` wrote.
 Result<Opened> open_model(const std::string& path, const InputArgs& inputs,
                           const DeviceArgs& device, const OpenOptions& options = {});
 // Says on stderr which inputs were generated, and if there are fewer threads than were asked for.

@@ -4,8 +4,6 @@
 #include <utility>
 
 namespace quern::tools {
-namespace {
-
 OptionRows shape_rows(InputArgs& a) {
   return {{.names = "--shape",
            .value = "NAME=AxBxC",
@@ -18,8 +16,6 @@ OptionRows shape_rows(InputArgs& a) {
            .target = &a.dims},
           {.names = "--seed", .value = "S", .help = "seed of generated inputs", .target = &a.seed}};
 }
-
-}  // namespace
 
 void append(OptionRows& rows, OptionRows more) {
   for (OptionRow& row : more) rows.push_back(std::move(row));

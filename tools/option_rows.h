@@ -29,7 +29,8 @@ OptionRow denormals_row(DeviceArgs& a);
 OptionRows memory_limit_rows(DeviceArgs& a);
 OptionRow time_limit_row(double& seconds);
 OptionRows pool_rows(PoolArgs& a);
-OptionRows input_rows(InputArgs& a);
+OptionRows shape_rows(InputArgs& a);  // --shape, --dim, --seed
+OptionRows input_rows(InputArgs& a);  // and where inputs come from
 
 Verb verify_row(VerifyArgs& a);
 Verb plan_row(PlanArgs& a);

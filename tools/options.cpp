@@ -161,6 +161,43 @@ Verb bench_row(BenchArgs& a) {
   return v;
 }
 
+Verb compile_row(CompileArgs& a) {
+  Verb v{
+      .name = "compile",
+      .summary = "write a model as a file that starts at once",
+      .about =
+          "The file holds the graph after all rewrites, plans for the shapes given and weights as "
+          "kernels read them, so that loading neither rewrites, plans nor packs. Every other verb "
+          "takes it in the place of a model, and so do the libraries.\n\n"
+          "It loads where it was made: for the same instructions, oneDNN and kind of device. With "
+          "--portable it also holds all weights as the model has them, loads everywhere and for "
+          "any shape, and compiles there where it does not fit."};
+  v.options.push_back(model_row(a.model));
+  append(v.options,
+         {{.names = "-o,--out",
+           .value = "FILE",
+           .help = "the file to write; by default the model's name with .quern",
+           .target = &a.out},
+          {.names = "--portable",
+           .help = "holds what is needed to compile it again, on another machine or for another "
+                   "shape",
+           .target = &a.is_portable}});
+  append(v.options, shape_rows(a.inputs));
+  append(v.options, device_rows(a.device));
+  append(v.options, memory_limit_rows(a.device));
+  v.options.push_back(strategy_row(a.device));
+  v.options.push_back(math_row(a.device));
+  v.options.push_back(denormals_row(a.device));
+  v.options.push_back(scratch_row(a.device));
+  v.options.push_back(json_row(a.json));
+  v.examples = {
+      {"quern compile model.onnx -o model.quern; quern run model.quern", "one file, then a run"},
+      {"quern compile model.onnx --dim batch=1,8", "a plan for each of two batches"},
+      {"quern compile model.onnx --portable", "a file for other machines, too"},
+      {"quern bench model.quern --cold", "what the first answer costs"}};
+  return v;
+}
+
 Verb inspect_row(InspectArgs& a) {
   Verb v{.name = "inspect",
          .summary = "show what a model is and what would run",
@@ -338,6 +375,7 @@ std::vector<Verb> make_verbs(Arguments& args) {
   verbs.push_back(run_row(args.run));
   verbs.push_back(verify_row(args.verify));
   verbs.push_back(bench_row(args.bench));
+  verbs.push_back(compile_row(args.compile));
   verbs.push_back(inspect_row(args.inspect));
   verbs.push_back(profile_row(args.profile));
   verbs.push_back(plan_row(args.plan));

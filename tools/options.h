@@ -103,6 +103,15 @@ struct BenchArgs {
   bool json = false;
 };
 
+struct CompileArgs {
+  std::string model;
+  std::string out;   // "": the model's name with .quern
+  InputArgs inputs;  // shapes and dimensions; a dimension may be a list
+  DeviceArgs device;
+  bool is_portable = false;
+  bool json = false;
+};
+
 struct InspectArgs {
   std::string model;
   InputArgs inputs;
@@ -178,6 +187,7 @@ struct Arguments {
   RunArgs run;
   VerifyArgs verify;
   BenchArgs bench;
+  CompileArgs compile;
   InspectArgs inspect;
   ProfileArgs profile;
   PlanArgs plan;

@@ -39,7 +39,7 @@ class CaseRun {
     CompileOptions compile_options = options_.levers.options();
     compile_options.threads = threads;
     QUERN_ASSIGN(const auto executable,
-                 Executable::compile(model.clone(), options_.device, compile_options));
+                 options_.levers.compile(model.clone(), options_.device, compile_options));
     QUERN_ASSIGN(const auto session, Session::create(executable));
     std::vector<DataSet> sets;
     for (const std::string& folder : c.sets) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Files that appear when they are whole, or not at all.
+// Files that a command writes.
 #pragma once
 
 #include <string>
@@ -7,12 +7,14 @@
 
 #include <quern/status.h>
 
+#include "engine/vocabulary/whole_file.h"
+
 namespace quern::tools {
 
-// Writes beside `path` and renames, so that neither an error nor SIGINT, SIGTERM or SIGHUP leaves
-// half a file or takes an old one away. Written where they stand: what is no regular file (a
-// terminal, a pipe), and an old file in a folder that takes no new one. One thread at a time.
-// Errors: invalid_argument, with the system's reason.
-Status write_whole_file(const std::string& path, std::string_view bytes);
+// The whole file or none, whatever happens: an error, SIGINT, SIGTERM or SIGHUP. One thread at a
+// time. Errors: invalid_argument, with the system's reason.
+inline Status write_whole_file(const std::string& path, std::string_view bytes) {
+  return quern::write_whole_file(path, {&bytes, 1}, OnSignal::removes);
+}
 
 }  // namespace quern::tools

@@ -62,11 +62,7 @@ Status plan_declared_shapes(Executable::Impl& impl, const Stop& stop) {
   if (!inputs) return {};
   std::vector<std::size_t> wanted(impl.outputs.size());
   std::iota(wanted.begin(), wanted.end(), 0);
-  PlanKey key;
-  append_team(key, impl.team);
-  key.insert(key.end(), wanted.begin(), wanted.end());
-  key.push_back(-1);
-  for (const RuntimeValue& v : *inputs) append_structure(key, v);
+  const PlanKey key = root_key(impl.team, wanted, *inputs);
   QUERN_ASSIGN(impl.first_plan, impl.plans->root(key, *inputs, wanted, impl.team, &stop));
   return {};
 }
@@ -120,8 +116,6 @@ Result<Denormals> denormals_named(std::string_view name) {
                                             printable(name), "', there is flush and keep"));
 }
 
-namespace {
-
 Result<PlanOptions> plan_options(const CompileOptions& options, const DeviceInfo& device) {
   PlanOptions plan;
   plan.max_plans = options.max_plans;
@@ -144,46 +138,58 @@ Result<PlanOptions> plan_options(const CompileOptions& options, const DeviceInfo
   return plan;
 }
 
-}  // namespace
+Result<std::unique_ptr<Executable::Impl>> begin_executable(Model model,
+                                                           std::shared_ptr<Device> device,
+                                                           const CompileOptions& options) {
+  if (!device) {
+    QUERN_ASSIGN(device, open_device("cpu"));
+  }
+  QUERN_ASSIGN(const MemoryPoolKind* pool, pool_named(options.pool));
+  auto impl = std::make_unique<Executable::Impl>(std::move(model), std::move(device), *pool);
+  impl->options = options;
+  impl->team = team_of_run(options.threads, options.thread_pool.get());
+  impl->inputs = impl->model.inputs();
+  impl->outputs = impl->model.outputs();
+  QUERN_TRY(check_sizes(impl->model.graph()));
+  QUERN_TRY(check_room(impl->model.graph(), CompilePhase::passes, options.memory_limit));
+  return impl;
+}
+
+Result<std::shared_ptr<const Executable>> finish_executable(
+    std::unique_ptr<Executable::Impl> impl, PlanOptions plan,
+    std::shared_ptr<const cpu::PackedWeights> packed) {
+  const std::size_t limit = impl->options.memory_limit;
+  impl->model.graph().compact();
+  impl->graph_bytes += quern::table_bytes(impl->model.graph());
+  impl->weights = std::make_shared<cpu::SharedWeights>(
+      limit ? limit : std::numeric_limits<std::size_t>::max(), std::move(packed));
+  if (auto* device_with_memory = dynamic_cast<BackendDevice*>(impl->device.get())) {
+    QUERN_ASSIGN(impl->backend, device_with_memory->make_backend());
+  }
+  impl->plans = std::make_shared<PlanTree>(impl->model.graph(), impl->weights, std::move(plan),
+                                           impl->ledger, impl->backend);
+  const Stop stop({.deadline = impl->options.deadline});
+  QUERN_TRY(plan_declared_shapes(*impl, stop));
+  QUERN_TRY(stop.check());
+  return std::make_shared<const Executable>(std::move(impl));
+}
 
 Result<std::shared_ptr<const Executable>> Executable::compile(Model model,
                                                               std::shared_ptr<Device> device,
                                                               const CompileOptions& options) {
   return guarded([&]() -> Result<std::shared_ptr<const Executable>> {
-    if (!device) {
-      QUERN_ASSIGN(device, open_device("cpu"));
-    }
     const Stop stop({.deadline = options.deadline});
-    QUERN_ASSIGN(const MemoryPoolKind* pool, pool_named(options.pool));
-    auto impl = std::make_unique<Impl>(std::move(model), std::move(device), *pool);
-    impl->options = options;
-    impl->team = team_of_run(options.threads, options.thread_pool.get());
+    QUERN_ASSIGN(auto impl, begin_executable(std::move(model), std::move(device), options));
     QUERN_ASSIGN(PlanOptions plan, plan_options(options, impl->device->info()));
-    impl->inputs = impl->model.inputs();
-    impl->outputs = impl->model.outputs();
-    QUERN_TRY(check_sizes(impl->model.graph()));
-    QUERN_TRY(check_room(impl->model.graph(), CompilePhase::passes, options.memory_limit));
+    Graph& graph = impl->model.graph();
     if (plan.optimize) {
-      plan.half_products = multiplies_f16(impl->model.graph());
-      QUERN_TRY(widen_f16(impl->model.graph()));  // the kernels are f32
+      plan.half_products = multiplies_f16(graph);
+      QUERN_TRY(widen_f16(graph));  // the kernels are f32
       // Plans fuse, once their shapes show every pattern.
-      QUERN_TRY(run_passes(impl->model.graph(), {.fuse = false, .stop = &stop}));
-      if (plan.convolve_integers)
-        QUERN_TRY(convolve_dequantized(impl->model.graph(), faster_in_int8));
+      QUERN_TRY(run_passes(graph, {.fuse = false, .stop = &stop}));
+      if (plan.convolve_integers) QUERN_TRY(convolve_dequantized(graph, faster_in_int8));
     }
-    impl->model.graph().compact();
-    impl->graph_bytes = quern::table_bytes(impl->model.graph());
-    impl->weights = options.memory_limit
-                        ? std::make_shared<cpu::SharedWeights>(options.memory_limit)
-                        : std::make_shared<cpu::SharedWeights>();
-    if (auto* device_with_memory = dynamic_cast<BackendDevice*>(impl->device.get())) {
-      QUERN_ASSIGN(impl->backend, device_with_memory->make_backend());
-    }
-    impl->plans = std::make_shared<PlanTree>(impl->model.graph(), impl->weights, plan, impl->ledger,
-                                             impl->backend);
-    QUERN_TRY(plan_declared_shapes(*impl, stop));
-    QUERN_TRY(stop.check());
-    return std::shared_ptr<const Executable>(new Executable(std::move(impl)));
+    return finish_executable(std::move(impl), std::move(plan), nullptr);
   });
 }
 

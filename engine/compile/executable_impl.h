@@ -52,4 +52,14 @@ struct Executable::Impl {
   std::shared_ptr<const PlanNode> first_plan;
 };
 
+// The steps of compile() and load_artefact(): an executable with its model, its device and the
+// options, then (with the graph as the passes leave it) weights and plans. `packed` may be null.
+Result<std::unique_ptr<Executable::Impl>> begin_executable(Model model,
+                                                           std::shared_ptr<Device> device,
+                                                           const CompileOptions& options);
+Result<PlanOptions> plan_options(const CompileOptions& options, const DeviceInfo& device);
+Result<std::shared_ptr<const Executable>> finish_executable(
+    std::unique_ptr<Executable::Impl> impl, PlanOptions plan,
+    std::shared_ptr<const cpu::PackedWeights> packed);
+
 }  // namespace quern

@@ -11,6 +11,7 @@
 #include "graph/passes/narrow.h"
 #include "graph/passes/pipeline.h"
 #include "graph/passes/quantized.h"
+#include "graph/text.h"
 #include "kernels/contract/bf16.h"
 
 namespace quern {
@@ -28,6 +29,16 @@ void append_structure(PlanKey& key, const RuntimeValue& value) {
 void append_team(PlanKey& key, Team team) {
   key.push_back(team.threads);
   key.push_back(static_cast<std::int64_t>(team.kind));
+}
+
+PlanKey root_key(Team team, std::span<const std::size_t> wanted,
+                 std::span<const RuntimeValue> inputs) {
+  PlanKey key;
+  append_team(key, team);
+  key.insert(key.end(), wanted.begin(), wanted.end());
+  key.push_back(-1);
+  for (const RuntimeValue& v : inputs) append_structure(key, v);
+  return key;
 }
 
 void append_elements(PlanKey& key, const TensorView& tensor) {
@@ -90,8 +101,8 @@ Status lock_until(std::unique_lock<std::timed_mutex>& lock, const Stop* stop) {
 }  // namespace
 
 template <class F>
-PlanTree::Planned PlanTree::find_or_build(PlanCache& cache, const PlanKey& key, Team team,
-                                          const Stop* stop, const F& specialize) {
+PlanTree::Planned PlanTree::find_or_build(PlanCache& cache, const PlanKey& key, const Stop* stop,
+                                          const F& make) {
   const auto find = [&] {
     const std::scoped_lock lock(mutex_);
     return cache.find(key);
@@ -100,8 +111,7 @@ PlanTree::Planned PlanTree::find_or_build(PlanCache& cache, const PlanKey& key, 
   std::unique_lock build_lock(building_, std::defer_lock);
   QUERN_TRY(lock_until(build_lock, stop));
   if (auto found = find()) return found;  // another thread made it meanwhile
-  QUERN_ASSIGN(Segment segment, specialize());
-  QUERN_ASSIGN(auto node, build(std::move(segment), team, stop));
+  QUERN_ASSIGN(auto node, make());
   // Searches that were ended early gave a plan that another run would not want.
   if (stop) QUERN_TRY(stop->check());
   const std::scoped_lock lock(mutex_);
@@ -111,15 +121,28 @@ PlanTree::Planned PlanTree::find_or_build(PlanCache& cache, const PlanKey& key, 
 
 PlanTree::Planned PlanTree::root(const PlanKey& key, std::span<const RuntimeValue> inputs,
                                  std::span<const std::size_t> wanted, Team team, const Stop* stop) {
-  return find_or_build(roots_, key, team, stop,
-                       [&] { return first_segment(graph_, inputs, wanted, stop); });
+  return find_or_build(roots_, key, stop, [&]() -> Planned {
+    if (options_.saved) {
+      QUERN_ASSIGN(auto saved, options_.saved->find(std::span(key).subspan(team_words)));
+      if (saved) return build_saved(*std::move(saved), inputs, wanted.size(), team, stop);
+      if (options_.saved->are_all())
+        return Status(Code::unsupported,
+                      cat("the artefact holds plans for ", options_.saved->shapes(),
+                          " and all outputs only: compile the model again, with the shape that is "
+                          "wanted or with --portable"));
+    }
+    QUERN_ASSIGN(Segment segment, first_segment(graph_, inputs, wanted, stop));
+    return build(std::move(segment), team, stop);
+  });
 }
 
 PlanTree::Planned PlanTree::next(const PlanNode& node, const PlanKey& key,
                                  std::span<const RuntimeValue> resolved, Team team,
                                  const Stop* stop) {
-  return find_or_build(node.children_, key, team, stop,
-                       [&] { return next_segment(*node.segment.rest, resolved, stop); });
+  return find_or_build(node.children_, key, stop, [&]() -> Planned {
+    QUERN_ASSIGN(Segment segment, next_segment(*node.segment.rest, resolved, stop));
+    return build(std::move(segment), team, stop);
+  });
 }
 
 Status PlanTree::check_memory(const Program& program) const {
@@ -148,27 +171,32 @@ std::size_t PlanTree::weight_bytes() const {
   return weights_->bytes() + (backend_ ? backend_->constant_bytes() : 0);
 }
 
+LowerOptions PlanTree::lower_options(Team team, const Stop* stop) const {
+  constexpr std::size_t any = std::numeric_limits<std::size_t>::max();
+  return {.team = team,
+          .reference_only = options_.reference_only,
+          .strategy = options_.strategy,
+          .order = options_.order,
+          .alias = options_.alias,
+          .scratch = options_.scratch,
+          .weights = weights_.get(),
+          .backend = backend_.get(),
+          .half_products = options_.half_products,
+          .flush_denormals = options_.flush_denormals,
+          .memory_limit = options_.memory_limit ? options_.memory_limit : any,
+          .stop = stop,
+          .record = options_.record,
+          .searches = &work_->searches};
+}
+
 Result<std::unique_ptr<Program>> PlanTree::lower_segment(const Segment& segment, Team team,
                                                          const Stop* stop) const {
-  const std::size_t limit = options_.memory_limit;
-  QUERN_TRY(check_room(segment.graph, CompilePhase::lowering, limit));
+  QUERN_TRY(check_room(segment.graph, CompilePhase::lowering, options_.memory_limit));
   // A vector<bool> has no bytes to point at.
   const std::unique_ptr<bool[]> dynamic(new bool[segment.dynamic_output.size()]);
   std::ranges::copy(segment.dynamic_output, dynamic.get());
-  const LowerOptions lowering{
-      .team = team,
-      .reference_only = options_.reference_only,
-      .strategy = options_.strategy,
-      .order = options_.order,
-      .alias = options_.alias,
-      .scratch = options_.scratch,
-      .weights = weights_.get(),
-      .backend = backend_.get(),
-      .half_products = options_.half_products,
-      .flush_denormals = options_.flush_denormals,
-      .memory_limit = limit ? limit : std::numeric_limits<std::size_t>::max(),
-      .dynamic_outputs = {dynamic.get(), segment.dynamic_output.size()},
-      .stop = stop};
+  LowerOptions lowering = lower_options(team, stop);
+  lowering.dynamic_outputs = {dynamic.get(), segment.dynamic_output.size()};
   QUERN_ASSIGN(auto program, lower_within_limits(segment.graph, lowering));
   if (backend_ && backend_->is_strict() && !program->fallbacks.empty())
     return no_kernel_error(program->fallbacks);
@@ -227,6 +255,7 @@ Result<std::unique_ptr<Program>> PlanTree::lower_to_bind(const Graph& graph,
 }
 
 PlanTree::Planned PlanTree::build(Segment segment, Team team, const Stop* stop) {
+  ++work_->graphs;
   segment.graph.erase_dead();
   if (options_.optimize) QUERN_TRY(run_passes(segment.graph, {.stop = stop}));
   if (options_.convolve_integers) QUERN_TRY(scale_integer_convolutions(segment.graph));
@@ -237,13 +266,81 @@ PlanTree::Planned PlanTree::build(Segment segment, Team team, const Stop* stop) 
   auto node = std::make_shared<PlanNode>(std::move(segment), options_.max_plans);
   auto program = lower_segment(node->segment, team, stop);
   weights_->forget_recent_code();
-  QUERN_ASSIGN(node->program, std::move(program));
+  if (!program) return std::move(program).error();
+  return with_program(std::move(node), *std::move(program));
+}
+
+PlanTree::Planned PlanTree::with_program(std::shared_ptr<PlanNode> node,
+                                         std::unique_ptr<Program> program) const {
+  node->program = std::move(program);
   node->segment.graph = Graph(graph_.ops());
   node->tables = LedgerEntry(ledger_, table_bytes(*node->program));
+  PlanOptions of_bodies = options_;
+  of_bodies.saved = nullptr;
   for (const ControlOp& c : node->segment.controls)
     node->controls.push_back(
-        {std::make_shared<PlanTree>(*c.body, weights_, options_, ledger_, backend_)});
+        {std::make_shared<PlanTree>(*c.body, weights_, of_bodies, ledger_, backend_, work_)});
   return std::shared_ptr<const PlanNode>(std::move(node));
+}
+
+namespace {
+
+// The inputs of a saved plan have the types of these values, its slots and results those of a
+// program: an artefact may say anything.
+Status check_segment(const Segment& segment, const Graph& graph,
+                     std::span<const RuntimeValue> inputs, std::size_t wanted) {
+  const auto bad = [](std::string_view what) {
+    return Status(Code::invalid_model, cat("a plan of the artefact ", what));
+  };
+  if (segment.inputs.size() != graph.inputs().size() ||
+      segment.outputs.size() != graph.outputs().size())
+    return bad("has another number of inputs or outputs than its graph");
+  for (std::size_t i = 0; i < segment.inputs.size(); ++i) {
+    const auto [slot, element] = segment.inputs[i];
+    if (slot >= inputs.size() || element >= inputs[slot].tensors.size())
+      return bad("reads an input that there is not");
+    const TensorType& type = inputs[slot].tensors[element].type;
+    if (graph.type(graph.inputs()[i]) != ValueType(type))
+      return bad(cat("reads ", type_text(graph.type(graph.inputs()[i])), " where the input is ",
+                     type.text()));
+  }
+  // Slots of outputs are those after the inputs, each once, in their order.
+  if (segment.slot_count != inputs.size() + segment.outputs.size())
+    return bad("has slots that nothing fills");
+  for (std::size_t i = 0; i < segment.outputs.size(); ++i)
+    if (segment.outputs[i] != inputs.size() + i) return bad("fills its slots in another order");
+  if (segment.results.size() != wanted) return bad("has another number of results");
+  for (const ResultRef& r : segment.results)
+    for (const SlotRef& t : r.tensors)
+      if (t.slot >= segment.slot_count ||
+          t.element >= (t.slot < inputs.size() ? inputs[t.slot].tensors.size() : 1))
+        return bad("has a result that there is not");
+  return {};
+}
+
+}  // namespace
+
+PlanTree::Planned PlanTree::build_saved(SavedPlan saved, std::span<const RuntimeValue> inputs,
+                                        std::size_t wanted, Team team, const Stop* stop) {
+  const Recipe& recipe = saved.recipe;
+  QUERN_TRY(check_segment(saved.segment, recipe.graph, inputs, wanted));
+  QUERN_TRY(check_room(recipe.graph, CompilePhase::lowering, options_.memory_limit));
+  LowerOptions lowering = lower_options(team, stop);
+  lowering.order = recipe.order;
+  lowering.scratch = recipe.scratch;
+  lowering.channels_last = recipe.channels_last;
+  lowering.recipe = &recipe;
+  PackedFormats formats;
+  if (recipe.channels_last) lowering.formats = &formats;  // in stripes, as lower_in_stripes() does
+  saved.segment.dynamic_output.assign(saved.segment.outputs.size(), false);
+  auto program = lower(recipe.graph, lowering);
+  weights_->forget_recent_code();
+  if (!program) return std::move(program).error();
+  QUERN_TRY(check_memory(**program));
+  if (backend_ && backend_->is_strict() && !(*program)->fallbacks.empty())
+    return no_kernel_error((*program)->fallbacks);
+  auto node = std::make_shared<PlanNode>(std::move(saved.segment), options_.max_plans);
+  return with_program(std::move(node), *std::move(program));
 }
 
 }  // namespace quern

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <algorithm>
+#include <atomic>
 #include <cstdint>
 #include <limits>
 #include <memory>
@@ -15,18 +16,22 @@
 #include "engine/compile/backend.h"
 #include "engine/compile/ledger.h"
 #include "engine/compile/program.h"
+#include "engine/compile/saved_plans.h"
 #include "engine/compile/specialize.h"
 #include "engine/compile/value.h"
 #include "engine/devices/cpu/weights.h"
+#include "engine/lowering/lower.h"
 #include "graph/graph.h"
 
 namespace quern {
 
-// The key of a plan: the shapes, elements and options that it was made for, as numbers.
-using PlanKey = std::vector<std::int64_t>;
 void append_structure(PlanKey& key, const RuntimeValue& value);
 void append_elements(PlanKey& key, const TensorView& tensor);
 void append_team(PlanKey& key, Team team);
+// The key of the first plan for these inputs: the team, the wanted outputs, -1, and what the inputs
+// are.
+PlanKey root_key(Team team, std::span<const std::size_t> wanted,
+                 std::span<const RuntimeValue> inputs);
 
 class PlanNode;
 
@@ -65,10 +70,17 @@ struct PlanOptions {
   Math math = Math::f32;           // of products where it is faster than f32
   bool convolve_integers = false;  // convolutions of integers that are dequantised, on the CPU
   bool flush_denormals = true;     // CompileOptions::denormals
+  bool record = false;             // programs get their recipes, for an artefact
+  std::shared_ptr<const SavedPlans> saved = {};  // of an artefact; null: there is none
+};
+
+// What plans were made of, counted: an artefact saves all but kernels.
+struct PlanWork {
+  std::atomic<std::size_t> graphs = 0;    // that were specialised and rewritten
+  std::atomic<std::size_t> searches = 0;  // for an order and places in memory
 };
 
 class PlanTree;
-struct LowerOptions;
 
 // Loop or Scan of a segment: the plans of its body.
 struct ControlPlan {
@@ -95,15 +107,19 @@ class PlanTree {
  public:
   // `graph` and `weights` outlive the tree.
   PlanTree(const Graph& graph, std::shared_ptr<cpu::SharedWeights> weights, PlanOptions options,
-           std::shared_ptr<Ledger> ledger, std::shared_ptr<Backend> backend = nullptr)
+           std::shared_ptr<Ledger> ledger, std::shared_ptr<Backend> backend = nullptr,
+           std::shared_ptr<PlanWork> work = std::make_shared<PlanWork>())
       : graph_(graph),
         weights_(std::move(weights)),
         backend_(std::move(backend)),
         options_(options),
         ledger_(std::move(ledger)),
+        work_(std::move(work)),
         roots_(options.max_plans) {}
 
   const Graph& graph() const { return graph_; }
+  const PlanOptions& options() const { return options_; }
+  const std::shared_ptr<PlanWork>& work() const { return work_; }
   Backend* backend() const { return backend_.get(); }  // null: the CPU
   std::size_t max_plans() const { return std::max<std::size_t>(options_.max_plans, 1); }
   // True while the plans of the executable take more than is allowed, or what a session keeps for
@@ -125,11 +141,15 @@ class PlanTree {
 
  private:
   using Planned = Result<std::shared_ptr<const PlanNode>>;
-  // The plan of this key in the cache, or a new one from the segment that `specialize` makes.
+  // The plan of this key in the cache, or a new one, which `make` makes.
   template <class F>
-  Planned find_or_build(PlanCache& cache, const PlanKey& key, Team team, const Stop* stop,
-                        const F& specialize);
+  Planned find_or_build(PlanCache& cache, const PlanKey& key, const Stop* stop, const F& make);
   Planned build(Segment segment, Team team, const Stop* stop);
+  // From an artefact, without a search. `wanted`: the number of results.
+  Planned build_saved(SavedPlan saved, std::span<const RuntimeValue> inputs, std::size_t wanted,
+                      Team team, const Stop* stop);
+  Planned with_program(std::shared_ptr<PlanNode> node, std::unique_ptr<Program> program) const;
+  LowerOptions lower_options(Team team, const Stop* stop) const;
   // Lowers to a program within the limits of memory and of the device, if necessary with kernels
   // that use less scratch memory, or in stripes.
   Result<std::unique_ptr<Program>> lower_within_limits(const Graph& graph,
@@ -153,8 +173,9 @@ class PlanTree {
   std::shared_ptr<Backend> backend_;
   PlanOptions options_;
   std::shared_ptr<Ledger> ledger_;  // of all plans of the executable
-  std::timed_mutex building_;       // one plan is made at a time; lookups go on meanwhile
-  std::mutex mutex_;                // protects all caches
+  std::shared_ptr<PlanWork> work_;
+  std::timed_mutex building_;  // one plan is made at a time; lookups go on meanwhile
+  std::mutex mutex_;           // protects all caches
   PlanCache roots_;
 };
 

@@ -18,6 +18,8 @@
 
 namespace quern {
 
+struct Recipe;  // engine/lowering/recipe.h
+
 // A kernel on the host, work of the device, or a copy between host and device.
 struct Step {
   enum class Kind : std::uint8_t { host, device, upload, download };
@@ -86,8 +88,9 @@ struct Program {
   MemoryProblem device_problem;
   MemoryPlan device_plan;
   std::vector<std::shared_ptr<const void>> device_constants;  // results of Backend::constant()
-  std::vector<std::string> fallbacks;  // nodes that have no kernel for the device
-  std::size_t too_large = 0;           // of these, nodes with an operand that it cannot bind
+  std::vector<std::string> fallbacks;    // nodes that have no kernel for the device
+  std::shared_ptr<const Recipe> recipe;  // if one was to be recorded
+  std::size_t too_large = 0;             // of these, nodes with an operand that it cannot bind
 };
 
 // Of host and device.

@@ -2,6 +2,7 @@
 #include "engine/lowering/arenas.h"
 
 #include <algorithm>
+#include <optional>
 #include <span>
 #include <utility>
 
@@ -123,14 +124,28 @@ std::vector<StepMeaning> keep_steps(std::span<UnallocatedStep> steps,
   return meanings;
 }
 
+// As before, if that is known of the memory with this number, or by a search.
+Result<PlacedMemory> place_memory(const StepGraph& graph, std::size_t number,
+                                  const ScheduleOptions& schedule, const ArenaOptions& options,
+                                  const Strategy& strategy) {
+  std::optional<PlacedMemory> placed;
+  if (number < options.known.size()) placed = place_as_chosen(graph, options.known[number]);
+  if (!placed) {
+    if (options.searches) ++*options.searches;
+    QUERN_ASSIGN(placed, place(graph, schedule, strategy));
+  }
+  if (options.found) options.found->push_back(choice_of(*placed));
+  return *std::move(placed);
+}
+
 Result<std::vector<StepMeaning>> place_on_host(UnallocatedProgram& unallocated,
                                                const ArenaOptions& options,
                                                const Strategy& strategy, Program& program) {
   StepGraph graph = step_graph(unallocated, Space::host, host_alignment);
   graph.inner_alignment = options.inner_alignment;
-  QUERN_ASSIGN(const PlacedMemory host,
-               place(graph, {.order = options.order, .alias = options.alias, .stop = options.stop},
-                     strategy));
+  const ScheduleOptions schedule{
+      .order = options.order, .alias = options.alias, .stop = options.stop};
+  QUERN_ASSIGN(const PlacedMemory host, place_memory(graph, 0, schedule, options, strategy));
   auto meanings = keep_steps(unallocated.steps, host.memory.steps,
                              {unallocated.buffers, host, host, 1}, program);
   keep_output_offsets(unallocated.buffers, host, program);
@@ -157,17 +172,15 @@ Result<std::vector<StepMeaning>> place_in_both(UnallocatedProgram& unallocated,
   StepGraph on_device = step_graph(unallocated, Space::device, alignment);
   const bool all_on_device = std::ranges::none_of(
       unallocated.steps, [](const UnallocatedStep& s) { return s.step.kind == Step::Kind::host; });
-  QUERN_ASSIGN(
-      PlacedMemory device,
-      place(on_device,
-            {.order = options.order && all_on_device, .alias = options.alias, .stop = options.stop},
-            strategy));
+  const ScheduleOptions schedule{
+      .order = options.order && all_on_device, .alias = options.alias, .stop = options.stop};
+  QUERN_ASSIGN(PlacedMemory device, place_memory(on_device, 0, schedule, options, strategy));
   leave_out(on_host, on_device, device.answer.schedule);
   const ScheduleOptions same_order{.order = false,
                                    .alias = options.alias,
                                    .stop = options.stop,
                                    .first_order = device.answer.schedule.order};
-  QUERN_ASSIGN(const PlacedMemory host, place(on_host, same_order, strategy));
+  QUERN_ASSIGN(const PlacedMemory host, place_memory(on_host, 1, same_order, options, strategy));
   leave_out(on_device, on_host, host.answer.schedule);
   device.memory = memory_of(on_device, device.answer.schedule);
   QUERN_TRY(validate(device.memory.problem, device.plan));

@@ -2,6 +2,13 @@
 // The last phase of lowering: assigns an offset to every buffer and an address to every operand.
 #pragma once
 
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "engine/lowering/schedule.h"
 #include "engine/lowering/unallocated_program.h"
 
 namespace quern::lowering {
@@ -16,6 +23,11 @@ struct ArenaOptions {
   // The alignment in bytes for a device with its own memory; 0: there is no such device.
   std::uint64_t device_alignment = 0;
   const Stop* stop = nullptr;  // ends the searches with its error
+  // What a lowering before has found, in the order in which memories are placed; where it does not
+  // fit, it is searched for.
+  std::span<const MemoryChoice> known = {};
+  std::vector<MemoryChoice>* found = nullptr;    // receives the same of this one, if not null
+  std::atomic<std::size_t>* searches = nullptr;  // counts the memories that are searched
 };
 
 // Moves the steps of the unallocated program that have work to do to `program` and fills in the

@@ -23,7 +23,7 @@ class ConstantPlaces {
   // All arguments but `options` must outlive this object.
   ConstantPlaces(const Graph& graph, const LowerOptions& options, UnallocatedProgram& unallocated,
                  ValuePlaces& places)
-      : constants_(graph, options.memory_limit, options.stop),
+      : constants_(graph, options.memory_limit, options.stop, options.weights),
         weights_(options.weights),
         backend_(options.backend),
         unallocated_(unallocated),

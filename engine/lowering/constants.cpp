@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "engine/lowering/constants.h"
 
-#include <bit>
 #include <cstring>
 #include <deque>
 #include <span>
 #include <unordered_map>
 #include <utility>
 
+#include "engine/vocabulary/content_hash.h"
 #include "engine/vocabulary/text_util.h"
 #include "graph/evaluate.h"
 #include "graph/file_pages.h"
@@ -17,30 +17,20 @@ namespace quern::lowering {
 namespace {
 
 // Plans make small constants of their own, whose addresses may be reused: their keys are their
-// bytes. Large constants belong to the model and live as long as it does: their keys are their
-// addresses.
+// bytes. Large constants belong to the model and live as long as it does: their keys are numbers
+// that the store gives their addresses, the same in every process that reads one artefact.
 constexpr std::size_t named_by_bytes = 64 << 10;
 constexpr std::size_t longest_key = 256;
 
 std::string content_key(std::span<const std::byte> bytes) {
-  std::uint64_t a = 0xcbf29ce484222325;
-  std::uint64_t b = 0x9e3779b97f4a7c15;
-  const auto take = [&](std::uint64_t word) {
-    a = (a ^ word ^ a >> 32) * 0x100000001b3;
-    b = (std::rotl(b, 7) ^ word) * 0xff51afd7ed558ccd;
-  };
-  std::size_t i = 0;
-  for (std::uint64_t word; i + sizeof word <= bytes.size(); i += sizeof word) {
-    std::memcpy(&word, bytes.data() + i, sizeof word);
-    take(word);
-  }
-  for (; i < bytes.size(); ++i) take(static_cast<std::uint64_t>(bytes[i]));
-  return cat("#", a, ".", b);
+  const ContentHash hash = content_hash(bytes);
+  return cat("#", hash[0], ".", hash[1]);
 }
 
-std::string key_of(const Tensor& t) {
+std::string key_of(const Tensor& t, WeightStore* store) {
   const std::string type = t.type().text();
   if (t.bytes() <= named_by_bytes) return type + content_key({t.data(), t.bytes()});
+  if (store) return cat(type, "@", store->number_of(t.data()));
   return cat(type, "@", reinterpret_cast<std::uintptr_t>(t.data()));
 }
 
@@ -77,7 +67,8 @@ class GraphConstants::Results {
 
 class GraphConstants::Source final : public ConstantSource {
  public:
-  explicit Source(Tensor t) : type_(t.type()), key_(key_of(t)), tensor_(std::move(t)) {}
+  Source(Tensor t, WeightStore* store)
+      : type_(t.type()), key_(key_of(t, store)), tensor_(std::move(t)), store_(store) {}
 
   // Output `output` of a node that reads these constants.
   Source(const Graph& g, NodeId node, std::size_t output, std::vector<const Source*> reads,
@@ -105,8 +96,14 @@ class GraphConstants::Source final : public ConstantSource {
   bool has_several_readers() const { return has_several_readers_; }
 
   Result<Tensor> get() const override {
-    if (tensor_.valid()) return dropping_pages(tensor_);
+    if (tensor_.valid()) return read();
     return results_->of(*this);
+  }
+
+  // The elements of a constant of the model.
+  Result<Tensor> read() const {
+    if (store_) QUERN_TRY(store_->reading(tensor_.data()));
+    return dropping_pages(tensor_);
   }
 
   // The result of the node, from those that it reads.
@@ -128,6 +125,7 @@ class GraphConstants::Source final : public ConstantSource {
   TensorType type_;
   std::string key_;
   Tensor tensor_;
+  WeightStore* store_ = nullptr;  // of a constant of the model
   bool has_several_readers_ = false;
   const Graph* graph_ = nullptr;
   NodeId node_ = no_node;
@@ -188,7 +186,7 @@ std::vector<const GraphConstants::Source*> GraphConstants::Results::missing_for(
 
 Result<Tensor> GraphConstants::Results::ready(
     const Source& s, const std::unordered_map<const Source*, Tensor>& made) const {
-  if (s.plain().valid()) return dropping_pages(s.plain());
+  if (s.plain().valid()) return s.read();
   if (const auto at = made.find(&s); at != made.end()) return Tensor(at->second);
   if (const auto at = kept_.find(&s); at != kept_.end()) return Tensor(at->second);
   return Status(Code::internal, "a constant expression was not computed");
@@ -241,11 +239,12 @@ bool can_be_constant(const Graph& g, NodeId id) {
 
 }  // namespace
 
-GraphConstants::GraphConstants(const Graph& g, std::size_t memory_limit, const Stop* stop)
+GraphConstants::GraphConstants(const Graph& g, std::size_t memory_limit, const Stop* stop,
+                               WeightStore* store)
     : results_(std::make_unique<Results>(memory_limit, stop)), sources_(g.value_count()) {
   for (std::uint32_t i = 0; i < g.value_count(); ++i)
     if (const Value& v = g.value(ValueId{i}); v.is_constant() && (!v.uses.empty() || v.handed_out))
-      sources_[i] = std::make_unique<Source>(v.constant);
+      sources_[i] = std::make_unique<Source>(v.constant, store);
   for (NodeId id : g.order()) {
     if (!can_be_constant(g, id)) continue;
     std::vector<const Source*> reads;
@@ -271,7 +270,10 @@ Result<GraphConstants::Pinned> GraphConstants::pin(ValueId v, WeightStore& weigh
   const Source& s = *sources_[index(v)];
   if (const Tensor& t = s.plain(); t.valid()) {
     const bool aligned = reinterpret_cast<std::uintptr_t>(t.data()) % size_of(t.dtype()) == 0;
-    if (aligned || address == Address::any) return Pinned{t.owner(), t.data()};
+    if (aligned || address == Address::any) {
+      QUERN_TRY(weights.reading(t.data()));
+      return Pinned{t.owner(), t.data()};
+    }
   }
   QUERN_ASSIGN(auto packed, weights.find_or_make("plain|" + s.key(), s.type().bytes(),
                                                  [&](std::byte* to) -> Status {

@@ -19,8 +19,10 @@ enum class Address : std::uint8_t { aligned, any };
 class GraphConstants {
  public:
   // Constant expressions that are computed at one time take at most `memory_limit` bytes. `stop`
-  // (it may be null) ends a computation with its error.
-  GraphConstants(const Graph& graph, std::size_t memory_limit, const Stop* stop);
+  // (it may be null) ends a computation with its error. `store` names large constants in keys;
+  // null: their addresses do.
+  GraphConstants(const Graph& graph, std::size_t memory_limit, const Stop* stop,
+                 WeightStore* store);
   ~GraphConstants();
 
   // Returns null if the value depends on inputs.

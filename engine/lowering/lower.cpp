@@ -9,6 +9,7 @@
 #include "engine/compile/backend.h"
 #include "engine/lowering/arenas.h"
 #include "engine/lowering/kernel_lowering.h"
+#include "engine/lowering/recipe.h"
 #include "engine/lowering/views.h"
 #include "engine/vocabulary/text_util.h"
 #include "graph/ops/conv.h"
@@ -238,15 +239,26 @@ class Lowering final : public RegionCompiler {
     program->too_large = kernels_.selector().too_large();
     constants_.hand_over(*program);
     const Backend* backend = options_.backend;
-    const ArenaOptions arenas{.strategy = options_.strategy,
-                              .order = options_.order,
-                              .alias = options_.alias,
-                              .inner_alignment = options_.channels_last ? row_alignment : 0,
-                              .device_alignment = backend ? backend->alignment() : 0,
-                              .stop = options_.stop};
+    auto recipe = options_.record ? std::make_shared<Recipe>(g_.ops()) : nullptr;
+    ArenaOptions arenas{.strategy = options_.strategy,
+                        .order = options_.order,
+                        .alias = options_.alias,
+                        .inner_alignment = options_.channels_last ? row_alignment : 0,
+                        .device_alignment = backend ? backend->alignment() : 0,
+                        .stop = options_.stop,
+                        .searches = options_.searches};
+    if (options_.recipe) arenas.known = options_.recipe->memories;
+    if (recipe) arenas.found = &recipe->memories;
     QUERN_ASSIGN(std::vector<StepMeaning> meanings,
                  place_in_arenas(std::move(unallocated_), arenas, *program));
     QUERN_TRY(check_program(g_, *program, meanings));
+    if (recipe) {
+      recipe->graph = g_.clone();
+      recipe->order = options_.order;
+      recipe->scratch = options_.scratch;
+      recipe->channels_last = options_.channels_last;
+      program->recipe = std::move(recipe);
+    }
     if (options_.meanings) *options_.meanings = std::move(meanings);
     return program;
   }

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <atomic>
+#include <cstddef>
 #include <limits>
 #include <span>
 #include <string>
@@ -13,6 +15,7 @@
 namespace quern {
 
 class Backend;
+struct Recipe;  // engine/lowering/recipe.h
 
 struct LowerOptions {
   Team team;
@@ -30,7 +33,10 @@ struct LowerOptions {
   bool flush_denormals = true;  // steps on the CPU that multiply and add take them for 0
   std::size_t memory_limit = std::numeric_limits<std::size_t>::max();  // of constant expressions
   std::span<const bool> dynamic_outputs;                               // of the graph
-  const Stop* stop = nullptr;  // ends the lowering with its error
+  const Stop* stop = nullptr;      // ends the lowering with its error
+  const Recipe* recipe = nullptr;  // of an earlier lowering of the same graph: its memories
+  bool record = false;             // the program gets a recipe
+  std::atomic<std::size_t>* searches = nullptr;  // counts the memories that are searched
   // If not null, receives the meaning of each step of the program.
   std::vector<StepMeaning>* meanings = nullptr;
 };

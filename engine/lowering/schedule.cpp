@@ -146,6 +146,31 @@ StepGraph step_graph(const UnallocatedProgram& unallocated, Space space, std::ui
   return g;
 }
 
+MemoryChoice choice_of(const PlacedMemory& placed) {
+  return {.schedule = placed.answer.schedule,
+          .offsets = placed.plan.offsets,
+          .size = placed.plan.size,
+          .plain_bound = placed.answer.plain_bound,
+          .bound = placed.answer.bound,
+          .order_is_optimal = placed.answer.order_is_optimal,
+          .is_searched = placed.is_searched};
+}
+
+std::optional<PlacedMemory> place_as_chosen(const StepGraph& graph, const MemoryChoice& choice) {
+  if (!fits(graph, choice.schedule)) return std::nullopt;
+  PlacedMemory p;
+  p.answer = {.schedule = choice.schedule,
+              .plain_bound = choice.plain_bound,
+              .bound = choice.bound,
+              .order_is_optimal = choice.order_is_optimal};
+  p.memory = memory_of(graph, choice.schedule);
+  p.plan = {.offsets = choice.offsets, .size = choice.size};
+  p.is_searched = choice.is_searched;
+  if (!check(p.memory.problem).ok() || !validate(p.memory.problem, p.plan).ok())
+    return std::nullopt;
+  return p;
+}
+
 Result<PlacedMemory> place(const StepGraph& graph, const ScheduleOptions& options,
                            const Strategy& strategy) {
   QUERN_ASSIGN(PlacedMemory best, place_as_scheduled(graph, options, strategy));

@@ -3,6 +3,10 @@
 // and the offsets.
 #pragma once
 
+#include <cstdint>
+#include <optional>
+#include <vector>
+
 #include "engine/lowering/unallocated_program.h"
 #include "graph/memory/order/step_graph.h"
 #include "graph/memory/problem/plan.h"
@@ -26,6 +30,20 @@ struct PlacedMemory {
     return plan.offsets[memory.scratch_of[step]];
   }
 };
+// What place() has found, by itself: an artefact keeps it, so that nothing is searched again.
+struct MemoryChoice {
+  Schedule schedule;
+  std::vector<std::uint64_t> offsets;  // of the intervals of memory_of()
+  std::uint64_t size = 0;
+  std::uint64_t plain_bound = 0;
+  std::uint64_t bound = 0;
+  bool order_is_optimal = false;
+  bool is_searched = true;
+};
+MemoryChoice choice_of(const PlacedMemory& placed);
+// Placed as chosen before; nothing where that is no placement of this graph.
+std::optional<PlacedMemory> place_as_chosen(const StepGraph& graph, const MemoryChoice& choice);
+
 // Places by the options, or without aliases if the strategy then needs less memory.
 Result<PlacedMemory> place(const StepGraph& graph, const ScheduleOptions& options,
                            const Strategy& strategy);

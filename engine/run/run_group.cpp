@@ -113,11 +113,7 @@ Result<std::unique_ptr<RunGroup>> RunGroup::create(std::shared_ptr<const Executa
     QUERN_ASSIGN(const std::vector<RuntimeValue> inputs, group_inputs(*executable, options.inputs));
     std::vector<std::size_t> wanted(executable->outputs().size());
     std::iota(wanted.begin(), wanted.end(), 0);
-    PlanKey key;
-    append_team(key, team);
-    key.insert(key.end(), wanted.begin(), wanted.end());
-    key.push_back(-1);
-    for (const RuntimeValue& v : inputs) append_structure(key, v);
+    PlanKey key = root_key(team, wanted, inputs);
     const Stop stop(StopSignals{nullptr, e.options.deadline});
     QUERN_ASSIGN(auto node, e.plans->root(key, inputs, wanted, team, &stop));
     QUERN_TRY(check_static(*node));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Files as bytes in memory, and the confinement of external data to the folder of its model.
+// The confinement of external data to the folder of its model.
 #pragma once
 
 #include <cstddef>
@@ -13,23 +13,10 @@
 
 #include <quern/status.h>
 
+#include "graph/opened_file.h"
+
 namespace quern::onnx {
 
-// Selects how the bytes of a file come into memory: mapped, so that the file must not change as
-// long as they are in use (where it shrinks, the system ends the process), or read.
-enum class FileBytes : std::uint8_t { mapped, read };
-
-// A regular file; `owner` keeps its bytes.
-struct OpenedFile {
-  std::shared_ptr<const void> owner;
-  std::span<const std::byte> bytes;
-
-  std::string_view text() const {
-    return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
-  }
-};
-
-Result<OpenedFile> open_file(const std::string& path, FileBytes how = FileBytes::mapped);
 // The part of `path` before its last '/', or ".".
 std::string folder_of(const std::string& path);
 

@@ -90,7 +90,7 @@ Result<OnnxModel> parse_onnx(std::span<const std::byte> bytes, std::shared_ptr<c
 }
 
 Result<OnnxModel> load_onnx(const std::string& path, OpSet ops, const ImportOptions& options) {
-  auto file = onnx::open_file(path, options.files);
+  auto file = open_file(path, options.files);
   if (!file) return keep(std::move(file).error(), options);
   auto model = parse_onnx(file->bytes, file->owner, onnx::folder_of(path), ops, options);
   if (!model) return std::move(model).error().in(printable(path));

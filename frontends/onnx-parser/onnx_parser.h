@@ -25,7 +25,7 @@ namespace quern {
 
 struct ImportOptions {
   // How the file and those of external data come into memory.
-  onnx::FileBytes files = onnx::FileBytes::mapped;
+  FileBytes files = FileBytes::mapped;
   // The limit in bytes for everything that follows; 0: none of its own.
   std::size_t max_bytes = 0;
   // The limit in bytes for the decoded messages of the file; 0: 32 MiB + 4 times the file size.

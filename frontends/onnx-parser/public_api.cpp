@@ -12,8 +12,7 @@ ImportOptions import_options(const OnnxOptions& options, const Stop& stop) {
   ImportOptions o;
   o.max_bytes = options.max_bytes;
   o.stop = &stop;
-  o.files =
-      options.files == OnnxOptions::Files::read ? onnx::FileBytes::read : onnx::FileBytes::mapped;
+  o.files = options.files == OnnxOptions::Files::read ? FileBytes::read : FileBytes::mapped;
   o.problems = options.problems;
   o.warnings = options.warnings;
   return o;

@@ -118,7 +118,7 @@ Result<OnnxValue> parse_tensor_file(std::span<const std::byte> bytes,
 }
 
 Result<OnnxValue> read_tensor_file(const std::string& path, const ValueType& declared) {
-  QUERN_ASSIGN(const onnx::OpenedFile file, onnx::open_file(path));
+  QUERN_ASSIGN(const OpenedFile file, open_file(path));
   auto value = parse_tensor_file(file.bytes, file.owner, declared);
   if (!value) return std::move(value).error().in(printable(path));
   return value;

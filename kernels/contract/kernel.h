@@ -194,6 +194,11 @@ class WeightStore {
   using MakeCode = std::function<std::shared_ptr<const void>()>;
   virtual std::shared_ptr<const void> find_or_make_code(const std::string& key,
                                                         const MakeCode& make) = 0;
+  // The number of a large constant of the model, which is part of keys in the place of its address.
+  virtual std::uint64_t number_of(const std::byte* constant) = 0;
+  // Called before the elements of a constant of the model are read. Errors: unsupported, where they
+  // are not at hand, since only packed weights were kept of them.
+  virtual Status reading(const std::byte* constant) = 0;
 };
 
 // The formats in which constants were packed first, by their keys. The nodes that compute stripes

@@ -6,6 +6,7 @@
 
 #include <cstdlib>
 #include <dlfcn.h>
+#include <string>
 #include <string_view>
 #if __has_include(<execinfo.h>)
 #include <execinfo.h>
@@ -17,6 +18,7 @@ namespace quern {
 namespace onednn {
 bool available() noexcept;  // onednn.h, which cannot be included here
 bool has_bf16_units() noexcept;
+std::string library_text();
 }  // namespace onednn
 namespace {
 
@@ -58,6 +60,14 @@ bool onednn::has_bf16_units() noexcept {
   if (!available()) return false;
   const dnnl_cpu_isa_t isa = onednn_api().dnnl_get_effective_cpu_isa();
   return (isa & dnnl_cpu_isa_avx512_core_amx) == dnnl_cpu_isa_avx512_core_amx;
+}
+
+std::string onednn::library_text() {
+  if (!available()) return "none";
+  const dnnl_version_t& version = *onednn_api().dnnl_version();
+  return std::to_string(version.major) + "." + std::to_string(version.minor) + "." +
+         std::to_string(version.patch) + ", instructions " +
+         std::to_string(static_cast<unsigned>(onednn_api().dnnl_get_effective_cpu_isa()));
 }
 
 bool onednn::available() noexcept {

@@ -37,6 +37,8 @@ using Tag = dnnl::memory::format_tag;
 bool available() noexcept;
 // True if it multiplies matrices of bf16 by units of this CPU for that (AMX).
 bool has_bf16_units() noexcept;
+// Its version and the instructions that it uses; "none" where there is none.
+std::string library_text();
 const dnnl::engine& engine();
 
 // Runs f and converts oneDNN's exceptions: "unimplemented" and "invalid arguments" mean

@@ -177,7 +177,7 @@ TEST(ConstantExpressions, StayWithinTheirLimit) {
   const ValueId kept = applied("neg", c);
   const ValueId last = applied("cos", applied("sin", c));
   const std::size_t limit = 10 * mb;  // of the three results, 4 MB each, two at a time
-  const lowering::GraphConstants constants(g, limit, nullptr);
+  const lowering::GraphConstants constants(g, limit, nullptr, nullptr);
   const std::size_t growth = peak_growth([&] {
     for (const ValueId v : {kept, last}) {
       const auto t = constants.find(v)->get();

@@ -41,7 +41,7 @@ Result<SourceModel> SourceModel::open(const std::string& path) {
   std::error_code ignored;
   const bool is_folder = std::filesystem::is_directory(path, ignored);
   const std::string file = is_folder ? path + "/model.onnx" : path;
-  QUERN_ASSIGN(const onnx::OpenedFile mapped, onnx::open_file(file));
+  QUERN_ASSIGN(const OpenedFile mapped, open_file(file));
   SourceModel m;
   m.owner_ = mapped.owner;
   m.folder_ = onnx::folder_of(file);

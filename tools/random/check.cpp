@@ -47,7 +47,7 @@ Verdict check_ways(const RandomModel& model, const Judge& judge, const std::stri
   const auto device = device_named(device_name);
   if (!device) return failure(Kind::error, {}, std::string(device.error().message()));
   for (const Levers& way : ways) {
-    const auto executable = compile_random(model, *device, way.options());
+    const auto executable = compile_random(model, *device, way.options(), way);
     if (!executable) return failure(Kind::error, way, std::string(executable.error().message()));
     const auto session = Session::create(*executable);
     if (!session) return failure(Kind::error, way, std::string(session.error().message()));

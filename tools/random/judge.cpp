@@ -179,9 +179,10 @@ std::string against_bounds(const BoundedValue& bounds, const std::vector<Tensor>
 
 Result<std::shared_ptr<const Executable>> compile_random(const RandomModel& model,
                                                          const std::shared_ptr<Device>& device,
-                                                         const CompileOptions& options) {
+                                                         const CompileOptions& options,
+                                                         const Levers& way) {
   QUERN_ASSIGN(Model parsed, parsed_model(model));
-  return Executable::compile(std::move(parsed), device, options);
+  return way.compile(std::move(parsed), device, options);
 }
 
 Result<RunOutputs> run_once(Session& session, const std::vector<RandomInput>& inputs) {

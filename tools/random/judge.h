@@ -22,6 +22,7 @@
 #include <quern/executable.h>
 #include <quern/session.h>
 
+#include "tools/levers.h"
 #include "tools/oracle/error_bounds.h"
 #include "tools/random/random_model.h"
 
@@ -32,7 +33,8 @@ using RunOutputs = std::vector<std::vector<Tensor>>;
 
 Result<std::shared_ptr<const Executable>> compile_random(const RandomModel& model,
                                                          const std::shared_ptr<Device>& device,
-                                                         const CompileOptions& options);
+                                                         const CompileOptions& options,
+                                                         const Levers& way = {});
 Result<RunOutputs> run_once(Session& session, const std::vector<RandomInput>& inputs);
 // The runs one after the other in a session of the reference without passes.
 Result<std::vector<RunOutputs>> reference_outputs(const RandomModel& model);

@@ -20,13 +20,45 @@ Result<std::shared_ptr<const std::byte>> SharedWeights::find_or_make(const std::
                                                                      const Fill& fill) {
   const std::scoped_lock lock(mutex_);
   forget_released(entries_, next_sweep_);
-  auto& entry =
-      entries_[cat(bytes, "|", key)];  // whatever a key forgets, no kernel reads past an end
+  // Whatever a key forgets, no kernel reads past an end.
+  const std::string sized_key = cat(bytes, "|", key);
+  auto& entry = entries_[sized_key];
   if (auto packed = entry.lock()) return packed;
+  if (packed_)
+    if (const auto known = packed_->by_key.find(sized_key); known != packed_->by_key.end())
+      return std::shared_ptr<const std::byte>(packed_->owner, known->second);
   QUERN_ASSIGN(const std::shared_ptr<std::byte> fresh, counted_memory(bytes));
-  QUERN_TRY(fill(fresh.get()));
+  ++packings_;
+  ++packing_;
+  Status status = fill(fresh.get());
+  --packing_;
+  QUERN_TRY(std::move(status));
+  if (record_) record_->packed.push_back({sized_key, fresh, bytes});
   entry = fresh;
   return std::shared_ptr<const std::byte>(fresh);
+}
+
+std::uint64_t SharedWeights::number_of(const std::byte* constant) {
+  if (packed_)
+    if (const auto known = packed_->numbers.find(constant); known != packed_->numbers.end())
+      return known->second;
+  const std::scoped_lock lock(number_mutex_);
+  const std::uint64_t first = packed_ ? packed_->next_number : 0;
+  return numbers_.try_emplace(constant, first + numbers_.size()).first->second;
+}
+
+std::unordered_map<const std::byte*, std::uint64_t> SharedWeights::numbers() const {
+  const std::scoped_lock lock(number_mutex_);
+  return numbers_;
+}
+
+Status SharedWeights::reading(const std::byte* constant) {
+  if (packed_ && packed_->left_out.contains(constant))
+    return {Code::unsupported,
+            "weights are wanted that the artefact holds in another packed layout only, which its "
+            "machine or other options made: compile the model again, here or with --portable"};
+  if (record_ && packing_ == 0) record_->read.insert(constant);
+  return {};
 }
 
 // Zeroed memory that is counted as long as it is held. With the mutex.

@@ -185,9 +185,10 @@ class Executable {
 
   struct Impl;  // engine/compile/executable_impl.h
   const Impl& impl() const { return *impl_; }
+  // compile() and load_artefact() make one.
+  explicit Executable(std::unique_ptr<Impl> impl);
 
  private:
-  explicit Executable(std::unique_ptr<Impl> impl);
   std::unique_ptr<Impl> impl_;
 };
 

@@ -3,8 +3,11 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <limits>
 #include <numeric>
+#include <optional>
 #include <set>
+#include <span>
 #include <utility>
 
 #include "engine/vocabulary/multiples.h"
@@ -223,6 +226,69 @@ bool holds(const StepGraph& graph, const Schedule& schedule) {
         !scheduling::group_holds(graph, schedule, groups, root, unlimited))
       return false;
   return true;
+}
+
+namespace {
+
+// The place of each step in an order; empty: it has not each step once.
+std::vector<std::uint32_t> places_in(std::span<const std::uint32_t> order, std::size_t steps) {
+  constexpr auto nowhere = std::numeric_limits<std::uint32_t>::max();
+  std::vector<std::uint32_t> places(steps, nowhere);
+  if (order.size() != steps) return {};
+  for (std::uint32_t at = 0; at < order.size(); ++at) {
+    if (order[at] >= steps || places[order[at]] != nowhere) return {};
+    places[order[at]] = at;
+  }
+  return places;
+}
+
+// True if each step comes after those that it must come after in the graph's own order.
+bool keeps_dependences(const StepGraph& graph, std::span<const std::uint32_t> places) {
+  struct Users {
+    std::optional<std::uint32_t> writer;
+    std::vector<std::uint32_t> readers;  // since
+  };
+  std::vector<Users> users(graph.buffers.size());
+  for (std::uint32_t i = 0; i < graph.steps.size(); ++i) {
+    const StepGraph::Step& step = graph.steps[i];
+    const auto is_after = [&](std::uint32_t other) {
+      return other == i || places[other] < places[i];
+    };
+    if (!std::ranges::all_of(step.after, is_after)) return false;
+    for (const std::uint32_t b : step.reads) {
+      if (users[b].writer && !is_after(*users[b].writer)) return false;
+      users[b].readers.push_back(i);
+    }
+    for (const std::uint32_t b : step.writes) {
+      if (users[b].writer && !is_after(*users[b].writer)) return false;
+      if (!std::ranges::all_of(users[b].readers, is_after)) return false;
+      users[b] = {.writer = i, .readers = {}};
+    }
+  }
+  return true;
+}
+
+bool are_inside_roots(const StepGraph& graph, std::span<const Schedule::Alias> aliases) {
+  if (aliases.size() != graph.buffers.size()) return false;
+  for (std::size_t b = 0; b < aliases.size(); ++b) {
+    const auto [root, offset] = aliases[b];
+    if (root >= aliases.size() || aliases[root].root != root || aliases[root].offset != 0)
+      return false;
+    const std::uint64_t room = graph.buffers[root].size;
+    if (offset > room || graph.buffers[b].size > room - offset) return false;
+    const std::uint64_t unit =
+        graph.inner_alignment ? graph.inner_alignment : graph.buffers[b].alignment;
+    if (offset % std::max<std::uint64_t>(unit, 1) != 0) return false;
+  }
+  return true;
+}
+
+}  // namespace
+
+bool fits(const StepGraph& graph, const Schedule& schedule) {
+  const std::vector<std::uint32_t> places = places_in(schedule.order, graph.steps.size());
+  return places.size() == graph.steps.size() && keeps_dependences(graph, places) &&
+         are_inside_roots(graph, schedule.aliases) && holds(graph, schedule);
 }
 
 bool is_void(const StepGraph& graph, const Schedule& schedule, std::uint32_t step) {

@@ -75,6 +75,11 @@ Schedule plain_schedule(const StepGraph& graph);
 // live_out buffer is a root.
 bool holds(const StepGraph& graph, const Schedule& schedule);
 
+// True if it is a schedule of this graph at all, wherever it comes from: the order has each step
+// once, after those whose buffers it reads or overwrites and those that it names, every buffer lies
+// inside its root, and holds().
+bool fits(const StepGraph& graph, const Schedule& schedule);
+
 // True if the step has nothing to do.
 bool is_void(const StepGraph& graph, const Schedule& schedule, std::uint32_t step);
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tools/whole_file.h"
+#include "engine/vocabulary/whole_file.h"
 
 #include <cerrno>
 #include <csignal>
@@ -7,12 +7,13 @@
 #include <cstring>
 #include <fcntl.h>
 #include <filesystem>
+#include <optional>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "engine/vocabulary/text_util.h"
 
-namespace quern::tools {
+namespace quern {
 namespace {
 
 namespace fs = std::filesystem;
@@ -67,21 +68,25 @@ int write_all(int descriptor, std::string_view bytes) {
 }
 
 // Opens, writes and closes: 0, or errno.
-int write_file_at(const char* path, int flags, mode_t mode, std::string_view bytes) {
+int write_file_at(const char* path, int flags, mode_t mode,
+                  std::span<const std::string_view> pieces) {
   const int descriptor = open(path, O_WRONLY | O_CREAT | O_CLOEXEC | flags, mode);
   if (descriptor < 0) return errno;
-  const int error = write_all(descriptor, bytes);
+  int error = 0;
+  for (const std::string_view piece : pieces)
+    if (error == 0) error = write_all(descriptor, piece);
   const bool closed = close(descriptor) == 0;
   return error ? error : closed ? 0 : errno;
 }
 
 }  // namespace
 
-Status write_whole_file(const std::string& path, std::string_view bytes) {
+Status write_whole_file(const std::string& path, std::span<const std::string_view> pieces,
+                        OnSignal on_signal) {
   struct stat info {};
   const bool exists = stat(path.c_str(), &info) == 0;
   if (exists && !S_ISREG(info.st_mode)) {
-    const int error = write_file_at(path.c_str(), 0, 0666, bytes);
+    const int error = write_file_at(path.c_str(), 0, 0666, pieces);
     return error ? cannot_write(path, error) : Status();
   }
   // A link goes on pointing at the file, which keeps its permissions.
@@ -90,17 +95,20 @@ Status write_whole_file(const std::string& path, std::string_view bytes) {
   if (exists && access(target.c_str(), W_OK) != 0) return cannot_write(path, errno);
   const std::string beside = cat(target, ".", getpid(), ".part");
   if (beside.size() >= sizeof unfinished) return cannot_write(path, ENAMETOOLONG);
-  std::memcpy(unfinished, beside.c_str(), beside.size() + 1);
-  const Guard guard;
-  int error = write_file_at(unfinished, O_EXCL, exists ? info.st_mode & 0777 : 0666, bytes);
+  std::optional<Guard> guard;
+  if (on_signal == OnSignal::removes) {
+    std::memcpy(unfinished, beside.c_str(), beside.size() + 1);
+    guard.emplace();
+  }
+  int error = write_file_at(beside.c_str(), O_EXCL, exists ? info.st_mode & 0777 : 0666, pieces);
   // A file in a folder of somebody else's.
   if (exists && (error == EACCES || error == EPERM))
-    error = write_file_at(target.c_str(), O_TRUNC, 0666, bytes);
-  else if (error == 0 && std::rename(unfinished, target.c_str()) != 0)
+    error = write_file_at(target.c_str(), O_TRUNC, 0666, pieces);
+  else if (error == 0 && std::rename(beside.c_str(), target.c_str()) != 0)
     error = errno;
   if (error == 0) return {};
-  unlink(unfinished);
+  unlink(beside.c_str());
   return cannot_write(path, error);
 }
 
-}  // namespace quern::tools
+}  // namespace quern

@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "graph/opened_file.h"
+
+#include <cerrno>
+#include <new>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <system_error>
+
+#include "engine/vocabulary/text_util.h"
+#include "graph/file_pages.h"
+
+namespace quern {
+
+Status system_error(std::string_view subject, int error) {
+  const bool missing = error == ENOENT || error == ENOTDIR;
+  return {missing ? Code::not_found : Code::invalid_argument,
+          cat(printable(subject), ": ", std::generic_category().message(error))};
+}
+
+namespace {
+
+Result<OpenedFile> read_bytes(const FileDescriptor& file, std::size_t size,
+                              std::string_view subject) {
+  constexpr std::align_val_t alignment{64};  // what weights in it may want
+  const auto forget = [](std::byte* p) { ::operator delete(p, alignment); };
+  const std::shared_ptr<std::byte> bytes(
+      static_cast<std::byte*>(::operator new(size, alignment, std::nothrow)), forget);
+  if (!bytes)
+    return Status(Code::out_of_memory, cat(printable(subject), ": no memory for ", size, " bytes"));
+  for (std::size_t at = 0; at < size;) {
+    const ssize_t n = ::pread(file.get(), bytes.get() + at, size - at, static_cast<off_t>(at));
+    if (n < 0 && errno == EINTR) continue;
+    if (n < 0) return system_error(subject, errno);
+    if (n == 0)
+      return Status(Code::invalid_argument,
+                    cat(printable(subject), ": it shrank while it was read"));
+    at += static_cast<std::size_t>(n);
+  }
+  return OpenedFile{bytes, {bytes.get(), size}};
+}
+
+}  // namespace
+
+Result<OpenedFile> open_descriptor(const FileDescriptor& file, FileBytes how,
+                                   std::string_view subject) {
+  struct stat info {};
+  if (::fstat(file.get(), &info) != 0) return system_error(subject, errno);
+  if (!S_ISREG(info.st_mode))
+    return Status(Code::invalid_argument, cat(printable(subject), ": not a regular file"));
+  const auto size = static_cast<std::size_t>(info.st_size);
+  if (size == 0) {
+    static const std::byte nothing{};
+    return OpenedFile{nullptr, {&nothing, 0}};
+  }
+  if (how == FileBytes::read) return read_bytes(file, size, subject);
+  void* p = ::mmap(nullptr, size, PROT_READ, MAP_PRIVATE, file.get(), 0);
+  if (p == MAP_FAILED) return system_error(subject, errno);
+  return OpenedFile{own_file_pages(p, size), {static_cast<const std::byte*>(p), size}};
+}
+
+Result<OpenedFile> open_file(const std::string& path, FileBytes how) {
+  const FileDescriptor file(::open(path.c_str(), open_flags));
+  if (!file.valid()) return system_error(path, errno);
+  return open_descriptor(file, how, path);
+}
+
+}  // namespace quern
