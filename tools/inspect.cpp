@@ -4,6 +4,7 @@
 #include <filesystem>
 #include <map>
 
+#include <quern/artefact.h>
 #include <quern/onnx.h>
 
 #include "engine/vocabulary/multiples.h"
@@ -51,7 +52,8 @@ std::string opsets_text(const ModelMetadata& m) {
   return s;
 }
 
-void show_metadata(const InspectArgs& args, const ModelMetadata& m, const GraphCounts& counts,
+// `counts` is null for an artefact, whose graph is no longer the model's.
+void show_metadata(const InspectArgs& args, const ModelMetadata& m, const GraphCounts* counts,
                    const Console& console) {
   Table t({{""}, {"", Table::Align::left, 160}});
   std::error_code ignored;
@@ -66,14 +68,18 @@ void show_metadata(const InspectArgs& args, const ModelMetadata& m, const GraphC
   if (!m.description.empty()) t.add({"about", shown(m.description, 150)});
   for (const auto& [key, value] : m.properties)
     t.add({"metadata", cat(shown(key), " = ", shown(value, 100))});
-  t.add({"nodes", cat(counts.nodes)});
-  t.add({"parameters", cat(count_text(static_cast<double>(counts.elements)), ", ",
-                           bytes_text(static_cast<double>(counts.bytes)), " in ", counts.constants,
-                           " constants")});
+  if (counts) {
+    t.add({"nodes", cat(counts->nodes)});
+    t.add({"parameters", cat(count_text(static_cast<double>(counts->elements)), ", ",
+                             bytes_text(static_cast<double>(counts->bytes)), " in ",
+                             counts->constants, " constants")});
+  }
   print(t.text(console));
 }
 
-void show_interface(const Model& model, const Console& console) {
+// Of a model or an executable.
+template <class T>
+void show_interface(const T& model, const Console& console) {
   Table t({{"", Table::Align::left}, {"name"}, {"type", Table::Align::left, 100}});
   for (const ValueSpec& s : model.inputs()) t.add({"input", shown(s.name), spec_text(s)});
   for (const ValueSpec& s : model.outputs()) t.add({"output", shown(s.name), spec_text(s)});
@@ -115,7 +121,8 @@ Json specs_json(const std::vector<ValueSpec>& specs) {
   return list;
 }
 
-Json model_json(const InspectArgs& args, const Model& model, const GraphCounts& counts) {
+template <class T>
+Json model_json(const InspectArgs& args, const T& model, const GraphCounts* counts) {
   const ModelMetadata& m = model.metadata();
   Json j;
   j["model"] = args.model;
@@ -129,11 +136,12 @@ Json model_json(const InspectArgs& args, const Model& model, const GraphCounts& 
   for (const auto& [key, value] : m.properties) j["metadata"][key] = value;
   j["inputs"] = specs_json(model.inputs());
   j["outputs"] = specs_json(model.outputs());
-  j["nodes"] = counts.nodes;
+  if (!counts) return j;
+  j["nodes"] = counts->nodes;
   j["operators"] = Json::object();
-  for (const auto& [name, count] : counts.operators) j["operators"][name] = count;
-  j["parameters"] = counts.elements;
-  j["parameter_bytes"] = counts.bytes;
+  for (const auto& [name, count] : counts->operators) j["operators"][name] = count;
+  j["parameters"] = counts->elements;
+  j["parameter_bytes"] = counts->bytes;
   return j;
 }
 
@@ -236,6 +244,34 @@ Result<Opened> open_planned(const InspectArgs& args, const Console& console) {
   return o;
 }
 
+// What `quern compile` wrote.
+Result<ExitCode> inspect_artefact(const InspectArgs& args, const Console& console) {
+  std::optional<Opened> opened;
+  std::shared_ptr<const Executable> executable;
+  if (args.plan) {
+    QUERN_ASSIGN(opened, open_planned(args, console));
+    executable = opened->executable;
+  } else {
+    QUERN_ASSIGN(auto device, device_named(args.device.device));
+    QUERN_ASSIGN(executable, load_artefact(args.model, std::move(device)));
+  }
+  if (args.json) {
+    Json j = model_json(args, *executable, nullptr);
+    if (opened) j["plan"] = plan_json(opened->session->plan_info());
+    print(j.dump());
+    return ExitCode::ok;
+  }
+  if (args.text && !args.plan) {
+    print(executable->text());
+    return ExitCode::ok;
+  }
+  show_metadata(args, executable->metadata(), nullptr, console);
+  show_interface(*executable, console);
+  if (args.text) print("\n" + executable->text());
+  if (opened) show_plan(opened->session->plan_info(), console);
+  return ExitCode::ok;
+}
+
 }  // namespace
 
 Result<ExitCode> inspect_verb(const InspectArgs& args, const Console& console) {
@@ -245,6 +281,7 @@ Result<ExitCode> inspect_verb(const InspectArgs& args, const Console& console) {
   }
   if (args.model.empty())
     return Status(Code::invalid_argument, "which model? `quern inspect MODEL`");
+  if (is_artefact_file(args.model)) return inspect_artefact(args, console);
   std::vector<std::string> problems;
   std::vector<std::string> warnings;
   auto model = load_onnx(model_path(args.model), {.problems = &problems, .warnings = &warnings});
@@ -261,12 +298,12 @@ Result<ExitCode> inspect_verb(const InspectArgs& args, const Console& console) {
     QUERN_ASSIGN(opened, open_planned(args, console));
   }
   if (args.json) {
-    Json j = model_json(args, *model, counts);
+    Json j = model_json(args, *model, &counts);
     if (opened) j["plan"] = plan_json(opened->session->plan_info());
     print(j.dump());
     return ExitCode::ok;
   }
-  show_metadata(args, model->metadata(), counts, console);
+  show_metadata(args, model->metadata(), &counts, console);
   show_interface(*model, console);
   show_operators(counts, console);
   if (opened && args.text) print("\n" + opened->executable->text());

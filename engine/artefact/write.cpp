@@ -247,7 +247,7 @@ class Maker {
         if (is_new) at->second = data_.add(t.data(), t.bytes());
         entry.offset = at->second;
       }
-      tables_.constants.push_back(std::move(entry));
+      tables_.constants.push_back(entry);
     }
     constant_bytes_ = data_.bytes();
     for (const cpu::SharedWeights::Entry& e : packed_->recorded()->packed) {

@@ -75,6 +75,7 @@ QUERN_STRUCT_SIZES(
     offsetof(quern_compile_options, microseconds), offsetof(quern_compile_options, max_plan_bytes),
     offsetof(quern_compile_options, thread_pool), offsetof(quern_compile_options, math),
     offsetof(quern_compile_options, denormals), offsetof(quern_compile_options, arena_limit));
+QUERN_STRUCT_SIZES(quern_save_options);
 QUERN_STRUCT_SIZES(quern_tensor);
 QUERN_STRUCT_SIZES(quern_plan_info, offsetof(quern_plan_info, session_bytes));
 QUERN_STRUCT_SIZES(quern_profile_entry);

@@ -4,6 +4,7 @@
 #include <quern/tensor.h>
 
 #include "engine/c_api/handles.h"
+#include "engine/c_api/options.h"
 
 using namespace quern;
 using namespace quern::c_api;
@@ -60,13 +61,6 @@ Status hand_out(Result<Model> loaded, quern_model** model) {
   if (!loaded) return std::move(loaded).error();
   *model = new quern_model(std::move(*loaded));
   return {};
-}
-
-OnnxOptions onnx_options(const quern_load_options& o) {
-  OnnxOptions options{.max_bytes = o.max_bytes};
-  if (o.microseconds) options.deadline = deadline_in(o.microseconds);
-  if (o.copy_file) options.files = OnnxOptions::Files::read;
-  return options;
 }
 
 }  // namespace
@@ -138,6 +132,40 @@ quern_status quern_model_property(const quern_model* model, size_t index, const 
 
 // ---- compiling ---------------------------------------------------------------------------------
 
+namespace quern::c_api {
+
+OnnxOptions onnx_options(const quern_load_options& o) {
+  OnnxOptions options{.max_bytes = o.max_bytes};
+  if (o.microseconds) options.deadline = deadline_in(o.microseconds);
+  if (o.copy_file) options.files = OnnxOptions::Files::read;
+  return options;
+}
+
+Result<std::shared_ptr<Device>> device_of(const quern_compile_options& o) {
+  if (o.opened) return std::shared_ptr<Device>(o.opened->device);
+  return open_device(o.device ? o.device : "cpu");
+}
+
+Result<CompileOptions> compile_options(const quern_compile_options& o) {
+  CompileOptions compile;
+  compile.threads = o.threads;
+  if (o.thread_pool) compile.thread_pool = o.thread_pool->pool;
+  compile.strategy = o.strategy ? o.strategy : "";
+  compile.pool = o.pool ? o.pool : "";
+  if (o.max_plans) compile.max_plans = o.max_plans;
+  compile.max_plan_bytes = o.max_plan_bytes;
+  compile.memory_limit = o.memory_limit;
+  compile.arena_limit = o.arena_limit;
+  compile.optimize = !o.no_rewrites;
+  compile.scratch = !o.no_scratch;
+  QUERN_ASSIGN(compile.math, math_named(o.math ? o.math : "f32"));
+  QUERN_ASSIGN(compile.denormals, denormals_named(o.denormals ? o.denormals : "flush"));
+  if (o.microseconds) compile.deadline = deadline_in(o.microseconds);
+  return compile;
+}
+
+}  // namespace quern::c_api
+
 quern_status quern_executable_compile(const quern_model* model,
                                       const quern_compile_options* options,
                                       quern_executable** executable) {
@@ -145,24 +173,8 @@ quern_status quern_executable_compile(const quern_model* model,
     QUERN_NOT_NULL(model);
     QUERN_NOT_NULL(executable);
     QUERN_ASSIGN(const quern_compile_options o, read_struct(options));
-    std::shared_ptr<Device> device = o.opened ? o.opened->device : nullptr;
-    if (!device) {
-      QUERN_ASSIGN(device, open_device(o.device ? o.device : "cpu"));
-    }
-    CompileOptions compile;
-    compile.threads = o.threads;
-    if (o.thread_pool) compile.thread_pool = o.thread_pool->pool;
-    compile.strategy = o.strategy ? o.strategy : "";
-    compile.pool = o.pool ? o.pool : "";
-    if (o.max_plans) compile.max_plans = o.max_plans;
-    compile.max_plan_bytes = o.max_plan_bytes;
-    compile.memory_limit = o.memory_limit;
-    compile.arena_limit = o.arena_limit;
-    compile.optimize = !o.no_rewrites;
-    compile.scratch = !o.no_scratch;
-    QUERN_ASSIGN(compile.math, math_named(o.math ? o.math : "f32"));
-    QUERN_ASSIGN(compile.denormals, denormals_named(o.denormals ? o.denormals : "flush"));
-    if (o.microseconds) compile.deadline = deadline_in(o.microseconds);
+    QUERN_ASSIGN(auto device, device_of(o));
+    QUERN_ASSIGN(const CompileOptions compile, compile_options(o));
     QUERN_ASSIGN(auto compiled,
                  Executable::compile(model->model.clone(), std::move(device), compile));
     *executable = new quern_executable(std::move(compiled));

@@ -112,7 +112,7 @@ class PlanTree {
       : graph_(graph),
         weights_(std::move(weights)),
         backend_(std::move(backend)),
-        options_(options),
+        options_(std::move(options)),
         ledger_(std::move(ledger)),
         work_(std::move(work)),
         roots_(options.max_plans) {}

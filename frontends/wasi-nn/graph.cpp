@@ -7,6 +7,7 @@
 #include <map>
 #include <new>
 
+#include <quern/artefact.h>
 #include <quern/device.h>
 #include <quern/onnx.h>
 
@@ -49,16 +50,37 @@ OnnxOptions onnx_options(const GraphOptions& options) {
   return {.files = options.files, .max_bytes = static_cast<std::size_t>(options.memory_limit)};
 }
 
+CompileOptions compile_options(const GraphOptions& options) {
+  CompileOptions compile;
+  compile.threads = options.threads;
+  compile.thread_pool = options.thread_pool;
+  compile.memory_limit = static_cast<std::size_t>(options.memory_limit);
+  compile.math = options.math;
+  return compile;
+}
+
+LoadOptions load_options(const GraphOptions& options) {
+  return {.files = options.files, .compile = compile_options(options)};
+}
+
 }  // namespace
 
 SharedGraph::SharedGraph(Model model, std::uint64_t model_bytes, const GraphOptions& options,
                          std::shared_ptr<const std::byte[]> kept)
     : model_(std::move(model)),
-      options_(after_reading(options, model_.bytes())),
+      options_(after_reading(options, model_->bytes())),
       model_bytes_(model_bytes),
       kept_(std::move(kept)),
-      inputs_(model_.inputs()),
-      outputs_(model_.outputs()) {}
+      inputs_(model_->inputs()),
+      outputs_(model_->outputs()) {}
+
+SharedGraph::SharedGraph(std::string path, std::uint64_t bytes, const GraphOptions& options,
+                         const Executable& first)
+    : compiled_(std::move(path)),
+      options_(options),
+      model_bytes_(bytes),
+      inputs_(first.inputs()),
+      outputs_(first.outputs()) {}
 
 Result<std::shared_ptr<SharedGraph>> SharedGraph::load(std::span<const Bytes> parts,
                                                        const GraphOptions& options) {
@@ -93,11 +115,24 @@ bool SharedGraph::has_bytes(std::span<const Bytes> parts) const {
 
 Result<std::shared_ptr<SharedGraph>> SharedGraph::open(const std::string& path,
                                                        const GraphOptions& options) {
+  if (is_artefact_file(path)) return open_compiled(path, options);
   QUERN_ASSIGN(Model model, load_onnx(path, onnx_options(options)));
   std::error_code ignored;
   const std::uintmax_t size = std::filesystem::file_size(path, ignored);
   return std::shared_ptr<SharedGraph>(
       new SharedGraph(std::move(model), ignored ? 0 : size, options));
+}
+
+Result<std::shared_ptr<SharedGraph>> SharedGraph::open_compiled(const std::string& path,
+                                                                const GraphOptions& options) {
+  QUERN_ASSIGN(std::shared_ptr<Device> device, device_for(options.target, options.gpu));
+  QUERN_ASSIGN(auto executable, load_artefact(path, std::move(device), load_options(options)));
+  std::error_code ignored;
+  const std::uintmax_t size = std::filesystem::file_size(path, ignored);
+  std::shared_ptr<SharedGraph> graph(
+      new SharedGraph(path, ignored ? 0 : size, options, *executable));
+  graph->executables_[static_cast<std::size_t>(options.target)] = std::move(executable);
+  return graph;
 }
 
 Result<std::shared_ptr<const Executable>> SharedGraph::executable(Target target) {
@@ -106,13 +141,10 @@ Result<std::shared_ptr<const Executable>> SharedGraph::executable(Target target)
   const std::lock_guard lock(mutex_);
   if (executables_[index]) return executables_[index];
   QUERN_ASSIGN(std::shared_ptr<Device> device, device_for(target, options_.gpu));
-  CompileOptions compile;
-  compile.threads = options_.threads;
-  compile.thread_pool = options_.thread_pool;
-  compile.memory_limit = static_cast<std::size_t>(options_.memory_limit);
-  compile.math = options_.math;
-  QUERN_ASSIGN(executables_[index],
-               Executable::compile(model_.clone(), std::move(device), compile));
+  auto made =
+      model_ ? Executable::compile(model_->clone(), std::move(device), compile_options(options_))
+             : load_artefact(compiled_, std::move(device), load_options(options_));
+  QUERN_ASSIGN(executables_[index], std::move(made));
   return executables_[index];
 }
 

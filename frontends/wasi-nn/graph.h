@@ -42,7 +42,8 @@ class SharedGraph {
   // unsupported, out_of_memory.
   static Result<std::shared_ptr<SharedGraph>> load(std::span<const Bytes> parts,
                                                    const GraphOptions& options = {});
-  // Opens an ONNX file of the host.
+  // Opens a file of the host: ONNX, or what `quern compile` wrote, whose target is that of the
+  // options unless a context asks for another.
   static Result<std::shared_ptr<SharedGraph>> open(const std::string& path,
                                                    const GraphOptions& options = {});
 
@@ -55,16 +56,21 @@ class SharedGraph {
   // The bytes of the file.
   std::uint64_t model_bytes() const { return model_bytes_; }
   // The bytes of the file and of the graph that was read from it.
-  std::uint64_t held_bytes() const { return model_bytes_ + model_.bytes(); }
+  std::uint64_t held_bytes() const { return model_bytes_ + (model_ ? model_->bytes() : 0); }
   const std::vector<ValueSpec>& inputs() const { return inputs_; }
   const std::vector<ValueSpec>& outputs() const { return outputs_; }
 
  private:
   SharedGraph(Model model, std::uint64_t model_bytes, const GraphOptions& options,
               std::shared_ptr<const std::byte[]> kept = nullptr);
+  SharedGraph(std::string path, std::uint64_t bytes, const GraphOptions& options,
+              const Executable& first);
+  static Result<std::shared_ptr<SharedGraph>> open_compiled(const std::string& path,
+                                                            const GraphOptions& options);
 
   std::mutex mutex_;
-  Model model_;
+  std::optional<Model> model_;
+  const std::string compiled_;  // the path of an artefact, where there is no model
   const GraphOptions options_;
   const std::uint64_t model_bytes_;
   const std::shared_ptr<const std::byte[]> kept_;

@@ -314,6 +314,8 @@ class Verify(Cli):
         self.case("all/a", add_relu(), self.good)
         levers = "onednn=off,simd=baseline,order=off,alias=off,optimize=off,threads=2"
         self.quern("verify", self.folder / "all", "--levers", levers)
+        for kind in ("sealed", "portable"):
+            self.quern("verify", self.folder / "all", "--levers", f"artefact={kind}")
         self.quern("verify", self.folder / "all", "--levers", "order=maybe", code=2)
 
     def test_broken_model_is_a_failure(self):
@@ -369,6 +371,34 @@ class Other(Cli):
             cold = self.json("bench", path, "--cold", "--runs", 1, "--device", "vulkan")
             self.assertGreater(cold["benchmarks"][0]["empty_caches"]["plan_ms"], 0)
         self.quern("bench", path, "--runs", 1, "--compare", self.write("x.json", "{}"), code=2)
+
+    def test_compile(self):
+        path = self.write("m.onnx", add_relu())
+        out = self.folder / "m.quern"
+        made = self.json("compile", path, "-o", out)
+        self.assertEqual((made["plans"], made["bytes"]), (1, out.stat().st_size))
+        answers = [self.json("run", file)["outputs"] for file in (path, out)]
+        self.assertEqual(*answers)
+        self.assertGreater(self.json("bench", out, "--runs", 2)["benchmarks"][0]["iterations"], 0)
+        self.assertIn("Binary", self.quern("inspect", out, "--plan").stdout)
+        self.assertIn("graph", self.quern("inspect", out, "--text").stdout)
+        self.assertIn("--math is decided by", self.quern("run", out, "--math", "bf16", code=2).stderr)
+        self.assertIn("compiled already", self.quern("compile", out, code=2).stderr)
+        self.assertIn("device cpu, here reference", self.quern("run", out, "-d", "reference", code=3).stderr)
+        whole = out.read_bytes()
+        out.write_bytes(whole[:-1])
+        self.assertIn("truncated or changed", self.quern("run", out, code=3).stderr)
+
+    def test_compile_for_dimensions(self):
+        path = self.write("free.onnx", model([node("Relu", ["x"], ["y"])], [value_info("x", ["batch", 3])],
+                                             [value_info("y", ["batch", 3])]))
+        out = self.folder / "free.quern"
+        self.assertEqual(self.json("compile", path, "-o", out)["portable"], True)
+        self.assertEqual(self.json("compile", path, "-o", out, "--dim", "batch=1,8")["plans"], 2)
+        self.quern("run", out, "--dim", "batch=8")
+        self.assertIn("x f32[1,3]; x f32[8,3]", self.quern("run", out, "--dim", "batch=2", code=3).stderr)
+        self.quern("compile", path, "-o", out, "--dim", "batch=1,8", "--portable")
+        self.quern("run", out, "--dim", "batch=2")
 
     def test_guessed_dimensions(self):
         # Two lengths, and what holds both: no single number for all three fits.

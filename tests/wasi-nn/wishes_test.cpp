@@ -2,9 +2,13 @@
 // The public discussions of WebAssembly/wasi-nn ask for these features; each one has a test.
 #include <chrono>
 #include <mutex>
+#include <unistd.h>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+
+#include <quern/artefact.h>
+#include <quern/onnx.h>
 
 #include "tests/expect.h"
 #include "tests/wasi-nn/guest.h"
@@ -121,6 +125,31 @@ TEST(Issue36, NamedModelsAreCompiledOnceForAllInstances) {
   Handle graph = 0;
   EXPECT_EQ(Instance::create(Tenant::create())->load_by_name("model", &graph).code,
             Errno::not_found);
+}
+
+// A named model may be a file that is compiled already; what a guest sends may not.
+TEST(Issue36, ANamedModelMayBeAnArtefact) {
+  const std::string model = identity_model();
+  auto parsed = parse_onnx(as_bytes(model), nullptr);
+  ASSERT_TRUE(parsed);
+  const auto executable = Executable::compile(std::move(*parsed));
+  ASSERT_TRUE(executable);
+  const Artefact artefact = std::move(Artefact::make(*executable)).value();
+  const std::string path = ::testing::TempDir() + "named-" + std::to_string(getpid()) + ".quern";
+  ASSERT_TRUE(artefact.write(path).ok());
+  const auto tenant = Tenant::create();
+  ASSERT_TRUE(tenant->add_file("net", path).ok());
+  const auto instance = Instance::create(tenant);
+  Handle graph = 0;
+  ASSERT_TRUE(instance->load_by_name("net", &graph).ok());
+  Handle context = 0;
+  ASSERT_TRUE(instance->init_execution_context(graph, std::nullopt, &context).ok());
+  EXPECT_THAT(run(*instance, context, {3, 4}), ElementsAre(3, 4));
+  std::string bytes;
+  for (const std::string_view piece : artefact.pieces()) bytes += piece;
+  const Bytes parts[] = {as_bytes(bytes)};
+  EXPECT_FALSE(instance->load(parts, Encoding::onnx, Target::cpu, &graph).ok());
+  unlink(path.c_str());
 }
 
 // "Unload graphs, end contexts, address tensors by name."

@@ -298,6 +298,29 @@ QUERN_EXPORT quern_status quern_executable_compile(const quern_model* model,
                                                    quern_executable** executable);
 QUERN_EXPORT void quern_executable_destroy(quern_executable* executable);
 
+typedef struct quern_save_options {
+  size_t struct_size;
+  int32_t portable;  /* all weights as the model has them, for other machines and shapes */
+  size_t plan_count; /* that the file holds; 0: one for the declared shapes, if they are numbers */
+  const size_t* ranks; /* of each plan in turn, those of all inputs in their order */
+  const int64_t* dims; /* the dimensions of these shapes, one after the other */
+} quern_save_options;
+#define QUERN_SAVE_OPTIONS_INIT \
+  { sizeof(quern_save_options), 0, 0, NULL, NULL }
+
+/* Writes a file that quern_executable_load() reads without rewriting, planning or packing
+ * (docs/artefact.md). `options` may be NULL. Errors: those of planning; invalid_argument. */
+QUERN_EXPORT quern_status quern_executable_save(const quern_executable* executable,
+                                                const char* path,
+                                                const quern_save_options* options);
+/* Reads such a file, which stays mapped unless `load->copy_file` is set, and then must not change
+ * while the executable lives. Of `options` device, threads, pools and limits hold, the rest is that
+ * of the file; both may be NULL. Errors: not_found, invalid_model (truncated or changed),
+ * unsupported (made for another machine or device and not portable), out_of_memory, timed_out. */
+QUERN_EXPORT quern_status quern_executable_load(const char* path, const quern_load_options* load,
+                                                const quern_compile_options* options,
+                                                quern_executable** executable);
+
 QUERN_EXPORT size_t quern_executable_input_count(const quern_executable* executable);
 QUERN_EXPORT size_t quern_executable_output_count(const quern_executable* executable);
 QUERN_EXPORT quern_status quern_executable_input_info(const quern_executable* executable,
