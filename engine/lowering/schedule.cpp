@@ -2,6 +2,8 @@
 #include "engine/lowering/schedule.h"
 
 #include <algorithm>
+#include <cstdint>
+#include <limits>
 #include <optional>
 #include <utility>
 
@@ -156,6 +158,21 @@ MemoryChoice choice_of(const PlacedMemory& placed) {
           .is_searched = placed.is_searched};
 }
 
+namespace {
+
+// What no sensible plan passes: every interval in bytes of its own.
+std::uint64_t stacked_bytes(const MemoryProblem& problem) {
+  constexpr std::uint64_t any = std::numeric_limits<std::uint64_t>::max();
+  std::uint64_t bytes = 0;
+  for (const Interval& i : problem.intervals) {
+    const std::uint64_t more = i.size < any / 2 ? round_up(i.size, i.alignment) : any / 2;
+    bytes = more < any - bytes ? bytes + more : any;
+  }
+  return bytes;
+}
+
+}  // namespace
+
 std::optional<PlacedMemory> place_as_chosen(const StepGraph& graph, const MemoryChoice& choice) {
   if (!fits(graph, choice.schedule)) return std::nullopt;
   PlacedMemory p;
@@ -166,7 +183,8 @@ std::optional<PlacedMemory> place_as_chosen(const StepGraph& graph, const Memory
   p.memory = memory_of(graph, choice.schedule);
   p.plan = {.offsets = choice.offsets, .size = choice.size};
   p.is_searched = choice.is_searched;
-  if (!check(p.memory.problem).ok() || !validate(p.memory.problem, p.plan).ok())
+  if (!check(p.memory.problem).ok() || choice.size > stacked_bytes(p.memory.problem) ||
+      !validate(p.memory.problem, p.plan).ok())
     return std::nullopt;
   return p;
 }
