@@ -241,7 +241,6 @@ Result<std::shared_ptr<const Executable>> load(std::span<const std::byte> bytes,
   impl->outputs = impl->model.outputs();
   QUERN_ASSIGN(PlanOptions plan, plan_options(compile, impl->device->info()));
   plan.half_products = tables.half_products;
-  if (options.files == OnnxOptions::Files::read) impl->graph_bytes += bytes.size();
   if (other.empty()) plan.saved = std::make_shared<const FilePlans>(file, std::move(constants));
   return finish_executable(std::move(impl), std::move(plan), std::move(packed));
 }

@@ -236,6 +236,19 @@ TEST(Artefact, OfAnotherMachineIsCompiledAgainIfItIsPortable) {
   }
 }
 
+// Kilobytes of this process's pages of a mapped file that no other process shares.
+std::size_t dirty_kilobytes(const std::string& path) {
+  std::ifstream maps("/proc/self/smaps");
+  std::size_t sum = 0;
+  bool is_of_file = false;
+  for (std::string line; std::getline(maps, line);) {
+    if (line.find('-') < line.find(' ')) is_of_file = line.ends_with(path);
+    const std::string_view dirty = "Private_Dirty:";
+    if (is_of_file && line.starts_with(dirty)) sum += std::stoul(line.substr(dirty.size()));
+  }
+  return sum;
+}
+
 TEST(Artefact, IsWrittenAndMapped) {
   const auto executable = executable_of(batch_net(2));
   const std::string path =
@@ -247,6 +260,7 @@ TEST(Artefact, IsWrittenAndMapped) {
     const auto again = load_artefact(path, nullptr, {.files = files});
     ASSERT_TRUE(again) << again.error().message();
     EXPECT_EQ(answer_of(*again, 2), answer_of(executable, 2));
+    EXPECT_EQ(dirty_kilobytes(path), 0U);
   }
   std::filesystem::remove(path);
   EXPECT_FALSE(is_artefact_file(path));

@@ -83,7 +83,7 @@ struct LoadOptions {
 
 // Errors: invalid_model (no artefact, a truncated or changed one, another version of the format),
 // unsupported (made for another machine or device, and not portable), out_of_memory, timed_out, and
-// those of open_file.
+// those of reading a file. The bytes of the file are in no figure of the executable.
 Result<std::shared_ptr<const Executable>> load_artefact(const std::string& path,
                                                         std::shared_ptr<Device> device = nullptr,
                                                         const LoadOptions& options = {});
