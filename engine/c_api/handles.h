@@ -79,6 +79,8 @@ QUERN_STRUCT_SIZES(quern_save_options);
 QUERN_STRUCT_SIZES(quern_tensor);
 QUERN_STRUCT_SIZES(quern_plan_info, offsetof(quern_plan_info, session_bytes));
 QUERN_STRUCT_SIZES(quern_profile_entry);
+QUERN_STRUCT_SIZES(quern_group_options);
+QUERN_STRUCT_SIZES(quern_group_counters);
 
 // Returns the caller's structure, with zero in fields that the caller's version lacks. A null
 // pointer gives all defaults.
@@ -91,6 +93,12 @@ Result<T> read_struct(const T* given) {
 
 // Converts type and shape from the C structure, with all checks; and back.
 Result<TensorType> type_of(const quern_tensor* tensor);
+// The i-th of an array of structures that have the size of its first, which may be of another
+// version.
+inline const quern_tensor* tensor_at(const quern_tensor* tensors, std::size_t i) {
+  const auto* first = reinterpret_cast<const std::byte*>(tensors);
+  return reinterpret_cast<const quern_tensor*>(first + i * tensors->struct_size);
+}
 void write_type(const TensorType& type, quern_tensor* value);
 
 // Inputs or outputs as the C API presents them.
@@ -140,13 +148,14 @@ struct quern_executable {
 };
 
 struct quern_session {
-  explicit quern_session(std::unique_ptr<quern::Session> s)
+  explicit quern_session(std::shared_ptr<quern::Session> s)
       : copies(s->executable().inputs().size()), session(std::move(s)) {}
 
   // Two copies per input, one bound and one spare, so that a refused input changes nothing. They
   // outlive the session, whose destructor waits for a run that reads them.
   std::vector<std::array<std::vector<std::byte>, 2>> copies;
-  std::unique_ptr<quern::Session> session;
+  std::shared_ptr<quern::Session> session;
+  bool is_of_group = false;  // which owns this handle and the session
   bool profiling = false;
   std::vector<quern::Session::Timing> profile;  // of the last run
 };

@@ -20,7 +20,7 @@ quern_status quern_session_create(const quern_executable* executable, int32_t th
 }
 
 void quern_session_destroy(quern_session* session) {
-  delete session;
+  if (session && !session->is_of_group) delete session;
 }
 
 // ---- inputs ------------------------------------------------------------------------------------
@@ -89,9 +89,8 @@ quern_status quern_session_set_input_sequence(quern_session* session, size_t ind
     QUERN_NOT_NULL(session);
     if (count) QUERN_NOT_NULL(tensors);
     std::vector<TensorView> views;
-    const auto* at = reinterpret_cast<const std::byte*>(tensors);
-    for (std::size_t i = 0; i < count; ++i, at += tensors->struct_size) {
-      QUERN_ASSIGN(views.emplace_back(), view_of(reinterpret_cast<const quern_tensor*>(at)));
+    for (std::size_t i = 0; i < count; ++i) {
+      QUERN_ASSIGN(views.emplace_back(), view_of(tensor_at(tensors, i)));
     }
     return session->session->set_input_sequence(index, views);
   });

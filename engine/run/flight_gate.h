@@ -8,6 +8,8 @@
 #include <mutex>
 #include <vector>
 
+#include <quern/run_group.h>
+
 #include "engine/run/flight_plan.h"
 #include "engine/vocabulary/stop.h"
 
@@ -26,10 +28,14 @@ class FlightGate {
   FlightGate(const FlightGate&) = delete;
   FlightGate& operator=(const FlightGate&) = delete;
 
+  RunGroupCounters counters() const;
+
   // One run, from its first step to its end, however it ends.
   class Passage {
    public:
-    Passage(FlightGate* gate, std::size_t run) : gate_(gate), run_(run) {
+    // While a step waits, the run's thread does not count as one of `pool` (PoolCaller), if any.
+    Passage(FlightGate* gate, std::size_t run, ThreadPool* pool = nullptr)
+        : gate_(gate), run_(run), pool_(pool) {
       if (gate_) gate_->begin(run_);
     }
     ~Passage() {
@@ -39,12 +45,14 @@ class FlightGate {
     Passage& operator=(const Passage&) = delete;
     // Ends the step before this one, and waits until this may begin. Errors: those of Stop.
     Status step(std::size_t step, const Stop* stop) {
-      return gate_ ? gate_->step(run_, step, stop) : Status();
+      return gate_ ? gate_->step(*this, step, stop) : Status();
     }
 
    private:
+    friend class FlightGate;
     FlightGate* gate_;
     std::size_t run_;
+    ThreadPool* pool_;
   };
 
  private:
@@ -60,15 +68,19 @@ class FlightGate {
 
   void begin(std::size_t run);
   void end(std::size_t run);
-  Status step(std::size_t run, std::size_t step, const Stop* stop);
+  Status step(const Passage& passage, std::size_t step, const Stop* stop);
+  Status wait_for_turn(std::unique_lock<std::mutex>& lock, const Passage& passage, std::size_t step,
+                       const Stop* stop);
   bool may_begin(std::size_t run, std::size_t step) const;
   void wake();
 
   const FlightPlan& plan_;
-  std::mutex mutex_;
+  mutable std::mutex mutex_;
   std::condition_variable changed_;
   std::size_t waiting_ = 0;
   std::vector<Run> runs_;
+  std::size_t in_progress_ = 0;
+  RunGroupCounters counters_;
 };
 
 }  // namespace quern

@@ -103,6 +103,8 @@ Result<std::unique_ptr<RunGroup>> RunGroup::create(std::shared_ptr<const Executa
     if (runs < 1 || runs > most_runs)
       return Status(Code::invalid_argument,
                     cat("a group of ", runs, " runs; 1 to ", most_runs, " are possible"));
+    if (options.threads < 0)
+      return Status(Code::invalid_argument, cat("runs of ", options.threads, " threads"));
     const Executable::Impl& e = executable->impl();
     if (e.backend)
       return Status(Code::unsupported, cat("runs in flight are for the CPU, the executable is for ",
@@ -139,6 +141,27 @@ Result<std::unique_ptr<RunGroup>> RunGroup::create(std::shared_ptr<const Executa
     }
     return group;
   });
+}
+
+Status RunGroup::run() {
+  std::size_t submitted = 1;
+  Status first;
+  const auto note = [&](Status status) {
+    if (first.ok()) first = std::move(status);
+  };
+  Status refused;
+  for (; submitted < sessions_.size(); ++submitted) {
+    refused = sessions_[submitted]->submit();
+    if (!refused.ok()) break;
+  }
+  if (refused.ok()) note(sessions_[0]->run());
+  for (std::size_t i = 1; i < submitted; ++i) note(sessions_[i]->wait());
+  note(std::move(refused));
+  return first;
+}
+
+RunGroupCounters RunGroup::counters() const {
+  return impl_->flight->gate.counters();
 }
 
 std::size_t RunGroup::arena_bytes() const {

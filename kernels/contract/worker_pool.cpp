@@ -251,6 +251,13 @@ PoolCaller::~PoolCaller() {
   if (pool_) pool_->end_caller();
 }
 
+PoolRest::PoolRest(ThreadPool* pool) noexcept : pool_(workers_of(pool)) {
+  if (pool_) pool_->end_caller();
+}
+PoolRest::~PoolRest() {
+  if (pool_) pool_->begin_caller();
+}
+
 Result<std::shared_ptr<ThreadPool>> make_thread_pool(int threads) {
   return guarded([&]() -> Result<std::shared_ptr<ThreadPool>> {
     count_forks();

@@ -22,6 +22,18 @@ class PoolCaller {
   WorkerPool* pool_;
 };
 
+// The thread of a PoolCaller sleeps, as long as this lives: another thread may help in its place.
+class PoolRest {
+ public:
+  explicit PoolRest(ThreadPool* pool) noexcept;
+  ~PoolRest();
+  PoolRest(const PoolRest&) = delete;
+  PoolRest& operator=(const PoolRest&) = delete;
+
+ private:
+  WorkerPool* pool_;
+};
+
 // True on a thread of a pool that helps with a task while it is due to the job of another caller,
 // or to none: the task leaves what it can to its caller.
 bool helper_is_due_elsewhere() noexcept;

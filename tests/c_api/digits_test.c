@@ -389,6 +389,105 @@ static void test_memory_limit(const quern_model* model, const float* input) {
   quern_executable_destroy(executable);
 }
 
+static void check_digit(quern_session* session, const float* expected) {
+  quern_tensor out = QUERN_TENSOR_INIT;
+  int i;
+  REQUIRE(quern_session_output(session, 0, &out) == QUERN_OK);
+  CHECK(out.rank == 2 && out.bytes == digits * sizeof(float));
+  for (i = 0; i < digits; ++i) CHECK(fabsf(((const float*)out.data)[i] - expected[i]) < 1e-5F);
+}
+
+/* What a group cannot be is refused in words. */
+static void test_group_refusals(const quern_executable* executable, const quern_tensor* type) {
+  quern_group_options options = QUERN_GROUP_OPTIONS_INIT;
+  quern_tensor wrong = *type;
+  quern_group* group = NULL;
+  CHECK(quern_group_create(NULL, 2, NULL, &group) == QUERN_INVALID_ARGUMENT);
+  CHECK(quern_group_create(executable, 2, NULL, NULL) == QUERN_INVALID_ARGUMENT);
+  CHECK(quern_group_create(executable, 2, NULL, &group) == QUERN_INVALID_ARGUMENT);
+  CHECK(strstr(quern_last_error(), "has no declared shape") != NULL);
+  options.inputs = type;
+  options.input_count = 2;
+  options.struct_size = 8;
+  CHECK(quern_group_create(executable, 2, &options, &group) == QUERN_INVALID_ARGUMENT);
+  CHECK(strstr(quern_last_error(), "struct_size of quern_group_options is 8") != NULL);
+  options.struct_size = sizeof options;
+  options.input_count = 1;
+  CHECK(quern_group_create(executable, 0, &options, &group) == QUERN_INVALID_ARGUMENT);
+  CHECK(quern_group_create(executable, QUERN_MAX_GROUP + 1, &options, &group) ==
+        QUERN_INVALID_ARGUMENT);
+  CHECK(strstr(quern_last_error(), "a group of 17 runs; 1 to 16 are possible") != NULL);
+  options.threads = -1;
+  CHECK(quern_group_create(executable, 2, &options, &group) == QUERN_INVALID_ARGUMENT);
+  options.threads = 0;
+  wrong.dims[3] = 27;
+  wrong.bytes = 3024;
+  options.inputs = &wrong;
+  CHECK(quern_group_create(executable, 2, &options, &group) == QUERN_INVALID_ARGUMENT);
+  CHECK(strstr(quern_last_error(), "cannot be f32[1,1,28,27]") != NULL);
+  options.inputs = NULL;
+  CHECK(quern_group_create(executable, 2, &options, &group) == QUERN_INVALID_ARGUMENT);
+  CHECK(strcmp(quern_last_error(), "inputs is null") == 0);
+  CHECK(group == NULL && quern_group_size(group) == 0);
+}
+
+/* Two runs in one arena, at the same time. */
+static void test_group(const quern_executable* executable, const quern_thread_pool* pool,
+                       const float* input, const float* expected) {
+  quern_group_options options = QUERN_GROUP_OPTIONS_INIT;
+  quern_group_counters counters = QUERN_GROUP_COUNTERS_INIT;
+  quern_tensor in = images(input, 1);
+  quern_group* group = NULL;
+  quern_session* sessions[2] = {NULL, NULL};
+  size_t i;
+  test_group_refusals(executable, &in);
+  options.threads = 2;
+  options.thread_pool = pool;
+  options.inputs = &in;
+  options.input_count = 1;
+  REQUIRE(quern_group_create(executable, 2, &options, &group) == QUERN_OK);
+  REQUIRE(quern_group_size(group) == 2);
+  CHECK(quern_group_session(group, 2, &sessions[0]) == QUERN_INVALID_ARGUMENT);
+  CHECK(strcmp(quern_last_error(), "session 2: the group has 2") == 0);
+  for (i = 0; i < 2; ++i) REQUIRE(quern_group_session(group, i, &sessions[i]) == QUERN_OK);
+  CHECK(quern_group_run(group) == QUERN_INVALID_ARGUMENT);
+  CHECK(quern_session_set_input(sessions[0], 0, &in, QUERN_BORROW) == QUERN_OK);
+  CHECK(quern_session_set_input(sessions[1], 0, &in, QUERN_COPY) == QUERN_OK);
+  for (i = 0; i < 20; ++i) {
+    REQUIRE(quern_group_run(group) == QUERN_OK);
+    check_digit(sessions[0], expected);
+    check_digit(sessions[1], expected);
+  }
+  CHECK(quern_group_get_counters(group, &counters) == QUERN_OK);
+  CHECK(counters.runs == 40 && counters.most_at_once >= 1 && counters.most_at_once <= 2);
+  CHECK(counters.arena_bytes > 0 && counters.resident_bytes >= counters.arena_bytes);
+  CHECK((counters.waits > 0) == (counters.wait_ns > 0));
+  counters.struct_size = 8;
+  CHECK(quern_group_get_counters(group, &counters) == QUERN_INVALID_ARGUMENT);
+
+  /* One that is cancelled keeps the other from nothing. */
+  quern_session_cancel(sessions[0]);
+  CHECK(quern_group_run(group) == QUERN_BUSY);
+  check_digit(sessions[1], expected);
+  quern_session_clear_cancel(sessions[0]);
+  quern_session_destroy(sessions[0]); /* nothing: the group's */
+  REQUIRE(quern_session_submit(sessions[0]) == QUERN_OK);
+  REQUIRE(quern_session_run(sessions[1]) == QUERN_OK);
+  quern_group_destroy(group); /* waits for the other */
+  quern_group_destroy(NULL);
+}
+
+static void test_groups(const quern_executable* executable, const float* input,
+                        const float* expected) {
+  quern_thread_pool_options options = QUERN_THREAD_POOL_OPTIONS_INIT;
+  quern_thread_pool* pool = NULL;
+  options.threads = 2;
+  REQUIRE(quern_thread_pool_create(&options, &pool) == QUERN_OK);
+  test_group(executable, NULL, input, expected);
+  test_group(executable, pool, input, expected);
+  quern_thread_pool_destroy(pool);
+}
+
 int main(int argc, char** argv) {
   quern_model* model = NULL;
   quern_executable* executable = NULL;
@@ -415,6 +514,7 @@ int main(int argc, char** argv) {
   CHECK(quern_executable_input_count(executable) == 1);
   CHECK(quern_executable_output_info(executable, 0, &value) == QUERN_OK && value.rank == 2);
   CHECK(quern_executable_output_index(executable, value.name, &index) == QUERN_OK);
+  test_groups(executable, input, expected);
   CHECK(quern_session_create(NULL, 0, &session) == QUERN_INVALID_ARGUMENT);
   REQUIRE(quern_session_create(executable, 1, &session) == QUERN_OK);
   quern_executable_destroy(executable); /* the session keeps what it needs */

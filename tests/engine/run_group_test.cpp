@@ -75,6 +75,62 @@ TEST(RunGroup, ResultsFromManyThreadsAreThoseOfOneSession) {
   }
 }
 
+// A pool of a host that runs its tasks one after the other, on the caller.
+class InOrder final : public ThreadPool {
+ public:
+  int threads() const noexcept override { return 3; }
+  void run(int count, Task task, void* data) noexcept override {
+    for (int i = 0; i < count; ++i) task(data, i);
+  }
+};
+
+struct GroupThreads {
+  int threads;
+  std::shared_ptr<ThreadPool> pool;
+  std::string name;
+};
+
+std::vector<GroupThreads> kinds_of_threads() {
+  return {{2, nullptr, "OpenMP"},
+          {3, must(make_thread_pool(3), "pool"), "a pool of one more than runs"},
+          {2, must(make_thread_pool(2), "pool"), "a pool of as many as runs"},
+          {0, std::make_shared<InOrder>(), "a host's"}};
+}
+
+TEST(RunGroup, RunsHaveSeveralThreadsOfTheirOwnOrOfOnePool) {
+  const auto e = compile(shrinking(), "cpu", {.threads = 2});
+  for (const GroupThreads& kind : kinds_of_threads()) {
+    SCOPED_TRACE(kind.name);
+    const auto group =
+        must(RunGroup::create(e, 2, {.threads = kind.threads, .thread_pool = kind.pool}), "group");
+    const Tensor x[] = {pattern({1, 4, 48, 48}, 1), pattern({1, 4, 48, 48}, 2)};
+    for (std::size_t r = 0; r < 2; ++r) must(group->session(r).set_input(0, x[r].view()));
+    for (int i = 0; i < 30; ++i) {
+      must(group->run());
+      for (std::size_t r = 0; r < 2; ++r)
+        ASSERT_EQ(testing::values(must(group->session(r).output(0))), alone(e, x[r]));
+    }
+    const RunGroupCounters c = group->counters();
+    EXPECT_EQ(c.runs, 60U);
+    EXPECT_LE(c.most_at_once, 2U);
+  }
+}
+
+TEST(RunGroup, OneErrorEndsNoOtherRun) {
+  const auto e = compiled(shrinking());
+  const auto group = group_of(e, 3);
+  const Tensor x = pattern({1, 4, 48, 48}, 1);
+  EXPECT_EQ(group->run().code(), Code::invalid_argument);  // no input is set
+  EXPECT_EQ(group->counters().runs, 0U);
+  for (std::size_t r = 0; r < 3; ++r) must(group->session(r).set_input(0, x.view()));
+  group->session(1).cancel();
+  EXPECT_EQ(group->run().code(), Code::busy);
+  for (const std::size_t r : {0, 2})
+    EXPECT_EQ(testing::values(must(group->session(r).output(0))), alone(e, x));
+  group->session(1).clear_cancel();
+  must(group->run());
+}
+
 TEST(RunGroup, OutputsStayWhileOthersRun) {
   const auto e = compiled(shrinking());
   const auto group = group_of(e, 2);
@@ -132,6 +188,7 @@ TEST(RunGroup, OtherShapesAndNumbersAreRefused) {
   EXPECT_EQ(RunGroup::create(e, 0).error().code(), Code::invalid_argument);
   EXPECT_EQ(RunGroup::create(e, RunGroup::most_runs + 1).error().code(), Code::invalid_argument);
   EXPECT_EQ(RunGroup::create(nullptr, 2).error().code(), Code::invalid_argument);
+  EXPECT_EQ(RunGroup::create(e, 2, {.threads = -1}).error().code(), Code::invalid_argument);
   const auto wrong = RunGroup::create(e, 2, {.inputs = {{DType::f32, {1, 4, 8, 8}}}});
   ASSERT_FALSE(wrong);
   EXPECT_NE(wrong.error().message().find("input 'x' cannot be"), std::string::npos);

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <span>
 #include <vector>
@@ -17,6 +18,14 @@ struct RunGroupOptions {
   std::shared_ptr<ThreadPool> thread_pool;  // as SessionOptions::thread_pool
   // The types of the model's inputs; empty: as declared, if every dimension is a number.
   std::vector<TensorType> inputs;
+};
+
+// What the runs of a group have done since it was made.
+struct RunGroupCounters {
+  std::uint64_t runs = 0;        // that have begun
+  std::uint64_t waits = 0;       // steps that waited for another run
+  std::uint64_t wait_ns = 0;     // together
+  std::size_t most_at_once = 0;  // runs in progress at one time
 };
 
 // Sessions of one executable that run at the same time in one arena, a phase apart, so that one
@@ -47,10 +56,18 @@ class RunGroup {
   // in this: inputs have the types that the group was made for, all outputs are computed, and an
   // output that is not bound lies in memory of the session's own, outside of the arena.
   Session& session(std::size_t run) { return *sessions_[run]; }
+  // Runs each session once with what is bound to it, all at the same time: the first on this
+  // thread, each other on a thread of its own, which the session keeps (submit()). Returns when all
+  // have ended, with the first error in the order of the sessions. Allocates nothing after the
+  // first time. Errors: those of Session::run().
+  Status run();
+
   // The arena of all runs, as planned.
   std::size_t arena_bytes() const;
   // The bytes that the group holds now: arena, outputs of the sessions, and what they hold besides.
+  // While no other thread uses the sessions.
   std::size_t resident_bytes() const;
+  RunGroupCounters counters() const;  // any time
 
  private:
   struct Impl;

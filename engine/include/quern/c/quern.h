@@ -47,7 +47,7 @@ extern "C" {
 /* ---- library ------------------------------------------------------------------------------- */
 
 /* Goes up when a structure or a function is added; programs need a library of at least theirs. */
-#define QUERN_API_VERSION 3
+#define QUERN_API_VERSION 4
 
 QUERN_EXPORT uint32_t quern_api_version(void);
 /* "0.1.0" */
@@ -420,6 +420,65 @@ QUERN_EXPORT quern_status quern_session_output_length(const quern_session* sessi
                                                       size_t* length);
 QUERN_EXPORT quern_status quern_session_output_element(const quern_session* session, size_t index,
                                                        size_t element, quern_tensor* tensor);
+
+/* ---- groups -------------------------------------------------------------------------------- */
+
+/* Sessions of one executable that run at the same time in one arena, a phase apart, so that one
+ * needs little memory while another needs much: less than an arena for each. Results are those of a
+ * session alone. A step waits, asleep, for runs in progress that still use its memory; no run waits
+ * for one that is not in progress, and one that fails or is cancelled keeps no other from going on.
+ * Any thread may use the group, each session one thread at a time. On the CPU. */
+typedef struct quern_group quern_group;
+
+#define QUERN_MAX_GROUP 16
+
+typedef struct quern_group_options {
+  size_t struct_size;
+  int32_t threads;                      /* of each run; 0: as the executable was compiled */
+  const quern_thread_pool* thread_pool; /* of all runs; NULL: as the executable was compiled */
+  /* The types of all inputs, of one struct_size; their `data` is ignored. NULL: as the model
+   * declares them, if every dimension is a number. */
+  const quern_tensor* inputs;
+  size_t input_count;
+} quern_group_options;
+#define QUERN_GROUP_OPTIONS_INIT \
+  { sizeof(quern_group_options), 0, NULL, NULL, 0 }
+
+/* Plans for `runs` runs, 1 to QUERN_MAX_GROUP, and allocates their arena. `options` may be NULL.
+ * Errors: invalid_argument; unsupported for other devices than the CPU and for models with loops,
+ * or with shapes or branches that depend on data; out_of_memory, also where the arena of all passes
+ * a limit of the executable; timed_out. */
+QUERN_EXPORT quern_status quern_group_create(const quern_executable* executable, size_t runs,
+                                             const quern_group_options* options,
+                                             quern_group** group);
+/* Ends its sessions, too, and waits for those that were submitted. */
+QUERN_EXPORT void quern_group_destroy(quern_group* group);
+QUERN_EXPORT size_t quern_group_size(const quern_group* group);
+/* A session of the group, by number; it belongs to the group: quern_session_destroy() of it does
+ * nothing. Inputs have the types of the group, all outputs are computed, and outputs that are not
+ * bound lie outside of the arena. */
+QUERN_EXPORT quern_status quern_group_session(quern_group* group, size_t index,
+                                              quern_session** session);
+/* Runs each session once with what it is bound to, all at the same time, and returns when all have
+ * ended: the first on this thread, each other on a thread that it keeps. Errors: those of
+ * quern_session_run(), of the first session that has one. */
+QUERN_EXPORT quern_status quern_group_run(quern_group* group);
+
+typedef struct quern_group_counters {
+  size_t struct_size;
+  uint64_t runs;         /* that have begun, in whichever way */
+  uint64_t waits;        /* steps that waited for another run... */
+  uint64_t wait_ns;      /* ...so long, together */
+  size_t most_at_once;   /* runs in progress at one time */
+  size_t arena_bytes;    /* of all runs, as planned */
+  size_t resident_bytes; /* that the group holds now: arena, outputs and what sessions hold */
+} quern_group_counters;
+#define QUERN_GROUP_COUNTERS_INIT \
+  { sizeof(quern_group_counters), 0, 0, 0, 0, 0, 0 }
+
+/* While no other thread uses the group's sessions. */
+QUERN_EXPORT quern_status quern_group_get_counters(const quern_group* group,
+                                                   quern_group_counters* counters);
 
 /* ---- tensors of a device ------------------------------------------------------------------- */
 
