@@ -6,6 +6,7 @@
 
 #include "engine/vocabulary/text_util.h"
 #include "tools/bench_cold.h"
+#include "tools/bench_inflight.h"
 #include "tools/measurement.h"
 #include "tools/opened.h"
 #include "tools/record_trace.h"
@@ -103,7 +104,11 @@ Result<ExitCode> bench_verb(const BenchArgs& args, const Console& console) {
   }
   Json result;
   std::string text;
-  if (args.cold) {
+  if (args.inflight) {
+    QUERN_ASSIGN(const InflightMeasurement m, measure_inflight(args, console));
+    result = inflight_json(m);
+    text = inflight_text(m, console);
+  } else if (args.cold) {
     QUERN_ASSIGN(ColdMeasurement m, measure_cold(args, console));
     result = cold_json(m);
     text = cold_text(m, console);

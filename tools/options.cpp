@@ -137,6 +137,13 @@ Verb bench_row(BenchArgs& a) {
                       .help = "one sample of --cold",
                       .target = &a.cold_sample,
                       .hidden = true},
+                     {.names = "--inflight",
+                      .value = "N",
+                      .help = "runs a second of N runs at a time in one arena, beside N sessions "
+                              "with an arena each and beside one, in turns; --time and --runs "
+                              "are for each of the three",
+                      .target = &a.inflight,
+                      .range = {{1, 16}}},
                      {.names = "--compare",
                       .value = "OLD.json",
                       .help = "shows what changed against the output of an earlier bench --json",
@@ -157,7 +164,8 @@ Verb bench_row(BenchArgs& a) {
        "another shape, a fixed number of runs"},
       {"quern bench model.onnx --json > before.json; quern bench model.onnx --compare before.json",
        "before and after a change"},
-      {"quern bench model.onnx --cold", "what the first answer costs"}};
+      {"quern bench model.onnx --cold", "what the first answer costs"},
+      {"quern bench model.onnx --inflight 2 -t 1", "two runs at a time that share an arena"}};
   return v;
 }
 

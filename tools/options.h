@@ -99,6 +99,7 @@ struct BenchArgs {
   int warmup = 3;
   bool cold = false;
   bool cold_sample = false;  // this process is one sample
+  int inflight = 0;          // 0: one run at a time
   std::string compare;
   bool json = false;
 };

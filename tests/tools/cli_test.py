@@ -400,6 +400,19 @@ class Other(Cli):
         self.quern("compile", path, "-o", out, "--dim", "batch=1,8", "--portable")
         self.quern("run", out, "--dim", "batch=2")
 
+    def test_bench_inflight(self):
+        digits = SOURCE / "examples/digits/digits.onnx"
+        together, apart, one = self.json("bench", digits, "--inflight", 2, "--runs", 3, "-t", 1)["benchmarks"]
+        self.assertTrue(together["name"].endswith("/t1/inflight2"), together["name"])
+        self.assertEqual(apart["arena_bytes"], 2 * one["arena_bytes"])
+        self.assertLess(together["arena_bytes"], apart["arena_bytes"])
+        for row in (together, apart, one):
+            self.assertGreater(row["runs_per_second"], 0)
+        text = self.quern("bench", digits, "--inflight", 3, "--time", 0.05).stdout
+        self.assertIn("3 in one arena", text)
+        self.quern("bench", digits, "--inflight", 2, "--cold", code=2)
+        self.quern("bench", digits, "--inflight", 17, code=2)
+
     def test_guessed_dimensions(self):
         # Two lengths, and what holds both: no single number for all three fits.
         free = [value_info(n, [1, n + "_len"]) for n in ("past", "now", "both")]

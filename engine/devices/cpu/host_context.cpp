@@ -116,8 +116,7 @@ Status HostContext::run_on_team(const Call& call, std::size_t first, std::size_t
   const OpenMpThreads threads(team.threads_of_library());
   const FloatState kept = float_state();
   const FloatStatesScope states({kept, kept});
-  FlightGate::Passage passage(seat_ ? seat_->gate : nullptr, seat_ ? seat_->run : 0,
-                              call.pool);
+  FlightGate::Passage passage(seat_ ? seat_->gate : nullptr, seat_ ? seat_->run : 0, call.pool);
   const Parallel whole(team.threads, nullptr, call.pool);
   const Parallel in_blocks(team.threads, call.stop, call.pool);
   for (std::size_t i = first; i < end_step; ++i) {
