@@ -7,8 +7,8 @@ set(libraries quern_engine quern_onnx_parser quern_kernels quern_graph quern_mem
 if(QUERN_VULKAN)
   list(APPEND libraries quern_shaders)
 endif()
-install(TARGETS quern ${libraries} quern_c_api quern_shared quern_plan quern_plan_shared quern_wasi_nn_shared
-        EXPORT quern COMPONENT sdk INCLUDES DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}")
+install(TARGETS quern ${libraries} quern_c_api quern_shared quern_plan quern_plan_shared quern_plan_banks_shared
+        quern_wasi_nn_shared EXPORT quern COMPONENT sdk INCLUDES DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}")
 install(DIRECTORY engine/include/quern frontends/wasi-nn/include/quern TYPE INCLUDE COMPONENT sdk)
 
 # <quern/ops/*.h>: the families of graph/ops/all.h as they are, with what they include, so that

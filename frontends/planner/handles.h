@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -19,9 +20,9 @@
 
 namespace quern::c_api {
 
-QUERN_STRUCT_SIZES(quern_planner_buffers);
+QUERN_STRUCT_SIZES(quern_planner_buffers, offsetof(quern_planner_buffers, banks));
 QUERN_STRUCT_SIZES(quern_planner_options);
-QUERN_STRUCT_SIZES(quern_planner_plan_info);
+QUERN_STRUCT_SIZES(quern_planner_plan_info, offsetof(quern_planner_plan_info, bank_count));
 QUERN_STRUCT_SIZES(quern_planner_static_peak);
 QUERN_STRUCT_SIZES(quern_planner_pool_options);
 QUERN_STRUCT_SIZES(quern_planner_pool_figures);
@@ -50,6 +51,15 @@ quern_planner_text* new_text(std::string text);
 // A problem that check() has passed, with its arrays.
 Result<quern_planner_problem*> new_problem(MemoryProblem problem);
 
+// Adds the banks of the arrays, and the choices of buffers among them. Errors: those of arrays that
+// make no sense; unsupported in a library of one memory.
+Status read_banks(const quern_planner_buffers& buffers, MemoryProblem& problem);
+// A plan of the caller's places, each bank as large as what lies in it takes, and its cost. Errors:
+// invalid_argument.
+Result<PlanAnswer> answer_over_banks(const MemoryProblem& problem,
+                                     std::span<const std::uint64_t> offsets,
+                                     std::span<const std::uint32_t> banks);
+
 // What a call of a strategy needs of the options, checked.
 struct Request {
   const Strategy* strategy = nullptr;
@@ -72,6 +82,7 @@ class SharedProblem {
 
  private:
   void add(const Interval& interval);
+  void add_banks();
 
   MemoryProblem problem_;
   std::uint64_t bound_;
@@ -80,6 +91,9 @@ class SharedProblem {
   std::vector<std::uint8_t> must_be_zero_;
   std::vector<const char*> names_;
   std::vector<quern_planner_gap> gaps_;
+  std::vector<quern_planner_bank> banks_;
+  std::vector<std::uint64_t> allowed_banks_;
+  std::vector<std::uint32_t> separations_, colocations_;
 };
 
 }  // namespace quern::planner

@@ -57,7 +57,10 @@ quern_planner_plan_info info_of(const quern_planner_plan& plan) {
           .lower_bound = plan.answer.bound,
           .unshared_bytes = unshared,
           .fragmentation = fragmentation(problem, plan.answer.plan),
-          .proof = static_cast<quern_planner_proof>(plan.status)};
+          .proof = static_cast<quern_planner_proof>(plan.status),
+          .bank_count = plan.answer.plan.bank_sizes.size(),
+          .cost = plan.answer.cost,
+          .cost_bound = plan.answer.cost_bound};
 }
 
 PlanPicture picture_of(const quern_planner_plan& plan, const char* title) {
@@ -139,6 +142,25 @@ quern_planner_status quern_planner_plan_from_offsets(const quern_planner_problem
   });
 }
 
+quern_planner_status quern_planner_plan_from_places(const quern_planner_problem* problem,
+                                                    const uint64_t* offsets, const uint32_t* banks,
+                                                    size_t count, quern_planner_plan** plan) {
+  return entry([&]() -> Status {
+    QUERN_PLANNER_NOT_NULL(problem);
+    QUERN_PLANNER_NOT_NULL(plan);
+    if ((!offsets || !banks) && count > 0)
+      return {Code::invalid_argument,
+              cat(offsets ? "banks" : "offsets", " is null, with ", count, " elements")};
+    const MemoryProblem& p = problem->shared->problem();
+    if (p.banks.empty())
+      return {Code::invalid_argument, "banks of buffers, and the problem has none"};
+    QUERN_ASSIGN(PlanAnswer answer, answer_over_banks(p, {offsets, count}, {banks, count}));
+    const PlanStatus status = status_of(answer);
+    *plan = new quern_planner_plan{problem->shared, std::move(answer), status};
+    return {};
+  });
+}
+
 void quern_planner_plan_destroy(quern_planner_plan* plan) {
   delete plan;
 }
@@ -154,6 +176,13 @@ quern_planner_status quern_planner_plan_get_info(const quern_planner_plan* plan,
 
 const uint64_t* quern_planner_plan_offsets(const quern_planner_plan* plan) {
   return plan ? plan->answer.plan.offsets.data() : nullptr;
+}
+
+const uint32_t* quern_planner_plan_banks(const quern_planner_plan* plan) {
+  return plan && !plan->answer.plan.banks.empty() ? plan->answer.plan.banks.data() : nullptr;
+}
+const uint64_t* quern_planner_plan_bank_sizes(const quern_planner_plan* plan) {
+  return plan && !plan->answer.plan.banks.empty() ? plan->answer.plan.bank_sizes.data() : nullptr;
 }
 
 quern_planner_status quern_planner_plan_write_csv(const quern_planner_plan* plan,

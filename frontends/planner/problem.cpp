@@ -4,6 +4,7 @@
 
 #include "engine/vocabulary/text_util.h"
 #include "frontends/planner/handles.h"
+#include "graph/memory/problem/bank_rules.h"
 #include "graph/memory/problem/csv.h"
 
 namespace quern::planner {
@@ -56,7 +57,8 @@ Result<MemoryProblem> problem_of(const quern_planner_buffers& b) {
   } needed[] = {{b.sizes, "sizes", b.count},
                 {b.firsts, "firsts", b.count},
                 {b.ends, "ends", b.count},
-                {b.gaps, "gaps", b.gap_count}};
+                {b.gaps, "gaps", b.gap_count},
+                {b.banks, "banks", b.bank_count}};
   for (const auto& n : needed)
     if (!n.array && n.count > 0)
       return Status(Code::invalid_argument, cat(n.name, " is null, with ", n.count, " elements"));
@@ -67,6 +69,7 @@ Result<MemoryProblem> problem_of(const quern_planner_buffers& b) {
     problem.intervals.push_back(std::move(interval));
   }
   QUERN_TRY(add_gaps(b, problem));
+  QUERN_TRY(read_banks(b, problem));
   return problem;
 }
 
@@ -75,6 +78,20 @@ Result<MemoryProblem> problem_of(const quern_planner_buffers& b) {
 SharedProblem::SharedProblem(MemoryProblem problem)
     : problem_(std::move(problem)), bound_(lower_bound(problem_)) {
   for (const Interval& i : problem_.intervals) add(i);
+  if (!problem_.banks.empty()) add_banks();
+}
+
+void SharedProblem::add_banks() {
+  for (const Bank& b : problem_.banks)
+    banks_.push_back({b.name.c_str(), b.capacity, b.alignment, b.cost, b.reuse});
+  for (std::size_t i = 0; i < problem_.intervals.size(); ++i) {
+    const BankChoice& choice = choice_of(problem_, i);
+    std::uint64_t allowed = 0;
+    for (const std::uint32_t b : choice.banks) allowed |= std::uint64_t{1} << b;
+    allowed_banks_.push_back(allowed);
+    separations_.push_back(choice.separation);
+    colocations_.push_back(choice.colocation);
+  }
 }
 
 void SharedProblem::add(const Interval& interval) {
@@ -99,7 +116,12 @@ quern_planner_buffers SharedProblem::arrays() const {
           .must_be_zero = must_be_zero_.data(),
           .names = names_.data(),
           .gaps = gaps_.data(),
-          .gap_count = gaps_.size()};
+          .gap_count = gaps_.size(),
+          .banks = banks_.data(),
+          .bank_count = banks_.size(),
+          .allowed_banks = allowed_banks_.data(),
+          .separations = separations_.data(),
+          .colocations = colocations_.data()};
 }
 
 Result<quern_planner_problem*> new_problem(MemoryProblem problem) {

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Makes a wheel and a Debian package of quern for Python, with the libraries inside, in a folder:
 
-    package.py VERSION FOLDER libquern.so libquern_plan.so
+    package.py VERSION FOLDER libquern.so libquern_plan_banks.so
 
 The same libraries give the same bytes: times are SOURCE_DATE_EPOCH or 1980. Without dpkg-deb there is no Debian
 package, and a note says so. Needs Python's standard library, and strip of the binutils.

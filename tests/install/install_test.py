@@ -66,6 +66,7 @@ def with_pkg_config(prefix, work, source, digits):
 
 def only_the_c_api(prefix):
     for library, shown in (("libquern.so", "quern_"), ("libquern_plan.so", "quern_planner_"),
+                           ("libquern_plan_banks.so", "quern_planner_"),
                            ("libquern_wasi_nn.so", "quern_nn_")):
         path = next(prefix.rglob(library))
         names = [line.split()[-1] for line in run("nm", "-D", "--defined-only", path).splitlines()]

@@ -394,6 +394,121 @@ TEST(Planner, BanksThatAreTooSmallAreNoDefect) {
   quern_planner_problem_destroy(problem);
 }
 
+// Two banks, of which the first is cheap and holds one of the three buffers that live at one time.
+struct BankArrays {
+  std::vector<std::uint64_t> sizes = {64, 64, 64};
+  std::vector<std::int64_t> firsts = {0, 0, 0};
+  std::vector<std::int64_t> ends = {2, 2, 2};
+  std::vector<quern_planner_bank> banks = {{"sram", 64, 0, 1, 0},
+                                           {"psram", QUERN_PLANNER_ANY_CAPACITY, 32, 4, 0}};
+  std::vector<std::uint64_t> allowed = {0, 2, 3};
+  std::vector<std::uint32_t> separations = {1, 1, 0};
+  std::vector<std::uint32_t> colocations = {0, 7, 7};
+
+  quern_planner_buffers buffers() const {
+    quern_planner_buffers b = QUERN_PLANNER_BUFFERS_INIT;
+    b.count = sizes.size();
+    b.sizes = sizes.data();
+    b.firsts = firsts.data();
+    b.ends = ends.data();
+    b.banks = banks.data();
+    b.bank_count = banks.size();
+    b.allowed_banks = allowed.data();
+    b.separations = separations.data();
+    b.colocations = colocations.data();
+    return b;
+  }
+};
+
+Owned<quern_planner_problem> problem_with_banks(const BankArrays& arrays) {
+  const quern_planner_buffers b = arrays.buffers();
+  return made<quern_planner_problem>([&](auto** p) { return quern_planner_problem_create(&b, p); });
+}
+
+TEST(Planner, BanksAreArraysToo) {
+  const BankArrays arrays;
+  const auto problem = problem_with_banks(arrays);
+  ASSERT_NE(problem, nullptr);
+  quern_planner_buffers back = QUERN_PLANNER_BUFFERS_INIT;
+  ASSERT_EQ(quern_planner_problem_buffers(problem.get(), &back), QUERN_PLANNER_OK);
+  ASSERT_EQ(back.bank_count, 2u);
+  EXPECT_STREQ(back.banks[1].name, "psram");
+  EXPECT_EQ(back.banks[0].alignment, 1u);
+  EXPECT_EQ(back.banks[1].capacity, QUERN_PLANNER_ANY_CAPACITY);
+  for (std::size_t i = 0; i < 3; ++i) {
+    EXPECT_EQ(back.allowed_banks[i], i == 1 ? 2u : i == 2 ? 3u : 0u);
+    EXPECT_EQ(back.separations[i], arrays.separations[i]);
+    EXPECT_EQ(back.colocations[i], arrays.colocations[i]);
+  }
+  quern_planner_options exact = QUERN_PLANNER_OPTIONS_INIT;
+  exact.strategy = "exact";
+  const auto plan = made<quern_planner_plan>(
+      [&](auto** p) { return quern_planner_solve(problem.get(), &exact, p); });
+  quern_planner_plan_info info = QUERN_PLANNER_PLAN_INFO_INIT;
+  ASSERT_EQ(quern_planner_plan_get_info(plan.get(), &info), QUERN_PLANNER_OK);
+  EXPECT_EQ(info.proof, QUERN_PLANNER_OPTIMAL);
+  EXPECT_EQ(info.bank_count, 2u);
+  EXPECT_EQ(info.cost, 64u * 1 + 2 * 64u * 4);
+  EXPECT_EQ(info.cost_bound, info.cost);
+  const std::uint32_t* banks = quern_planner_plan_banks(plan.get());
+  const std::uint64_t* bytes = quern_planner_plan_bank_sizes(plan.get());
+  EXPECT_EQ((std::array{banks[0], banks[1], banks[2]}), (std::array{0u, 1u, 1u}));
+  EXPECT_EQ((std::array{bytes[0], bytes[1]}), (std::array<std::uint64_t, 2>{64, 128}));
+
+  // The same as somebody else's answer, and wrong ones.
+  const auto given = [&](std::vector<std::uint64_t> offsets, std::vector<std::uint32_t> in) {
+    quern_planner_plan* p = nullptr;
+    const auto status = quern_planner_plan_from_places(problem.get(), offsets.data(), in.data(),
+                                                       offsets.size(), &p);
+    quern_planner_plan_destroy(p);
+    return status;
+  };
+  EXPECT_EQ(given({0, 0, 64}, {0, 1, 1}), QUERN_PLANNER_OK) << quern_planner_last_error();
+  EXPECT_EQ(given({0, 0, 32}, {0, 1, 1}), QUERN_PLANNER_INVALID_ARGUMENT);
+  EXPECT_EQ(given({0, 64, 0}, {0, 2, 1}), QUERN_PLANNER_INVALID_ARGUMENT);
+  EXPECT_CONTAINS(quern_planner_last_error(), "buffer 1 lies in bank 2, there are 2");
+  EXPECT_EQ(given({0, 64, 0}, {1, 1, 1}), QUERN_PLANNER_INVALID_ARGUMENT);
+  EXPECT_EQ(given({0, 0}, {0, 1}), QUERN_PLANNER_INVALID_ARGUMENT);
+  EXPECT_EQ(given({~std::uint64_t{0}, 0, 64}, {0, 1, 1}), QUERN_PLANNER_INVALID_ARGUMENT);
+}
+
+TEST(Planner, BanksThatMakeNoSenseAreRefused) {
+  const auto refused = [](const quern_planner_buffers& b, std::string_view sentence) {
+    quern_planner_problem* problem = nullptr;
+    EXPECT_EQ(quern_planner_problem_create(&b, &problem), QUERN_PLANNER_INVALID_ARGUMENT);
+    EXPECT_CONTAINS(quern_planner_last_error(), sentence);
+    EXPECT_EQ(problem, nullptr);
+  };
+  BankArrays arrays;
+  arrays.allowed[2] = 4;
+  refused(arrays.buffers(), "buffer 2 may lie in bank 2, there are 2");
+  arrays = {};
+  arrays.banks[1].name = nullptr;
+  refused(arrays.buffers(), "the name of bank 1 is null");
+  arrays.banks[1].name = "sram";
+  refused(arrays.buffers(), "sram");
+  arrays = {};
+  quern_planner_buffers b = arrays.buffers();
+  b.banks = nullptr;
+  refused(b, "banks is null, with 2 elements");
+  b.bank_count = 0;
+  refused(b, "choices of banks, and no banks");
+  arrays.banks.assign(QUERN_PLANNER_MAX_BANKS + 1, {"x", 1, 1, 1, 1});
+  refused(arrays.buffers(), "65 banks, at most 64 are possible");
+
+  // Callers of before have no banks.
+  arrays = {};
+  b = arrays.buffers();
+  b.struct_size = offsetof(quern_planner_buffers, banks);
+  const auto problem =
+      made<quern_planner_problem>([&](auto** p) { return quern_planner_problem_create(&b, p); });
+  const auto plan = made<quern_planner_plan>(
+      [&](auto** p) { return quern_planner_solve(problem.get(), nullptr, p); });
+  EXPECT_EQ(quern_planner_plan_banks(plan.get()), nullptr);
+  EXPECT_EQ(quern_planner_plan_bank_sizes(plan.get()), nullptr);
+  EXPECT_EQ(quern_planner_plan_bank_sizes(nullptr), nullptr);
+}
+
 TEST(Planner, FaultsOfFilesNameTheLine) {
   const std::string_view csv = "id,lower,upper,size\na,0,1,8\nb,0,1,many\n";
   quern_planner_problem* problem = nullptr;

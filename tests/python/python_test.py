@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Runs the tests of quern for Python from the source, then packs it, installs the wheel and the Debian package into
-empty folders and runs them from there: python_test.py SOURCE VERSION libquern.so libquern_plan.so"""
+empty folders and runs them from there: python_test.py SOURCE VERSION libquern.so libquern_plan_banks.so"""
 import base64
 import csv
 import hashlib
@@ -53,7 +53,7 @@ def is_a_package(deb, version):
     fields = output("dpkg-deb", "--field", deb)
     assert f"Version: {version}\n" in fields and "python3-numpy" in fields and "libc6 (>= 2." in fields, fields
     listed = output("dpkg-deb", "--contents", deb)
-    for name in ("__init__.py", "plan.py", "py.typed", "libquern.so.0", "libquern_plan.so.0"):
+    for name in ("__init__.py", "plan.py", "py.typed", "libquern.so.0", "libquern_plan_banks.so.0"):
         assert f"./usr/lib/python3/dist-packages/quern/{name}\n" in listed, listed
     assert all(" root/root " in line for line in listed.splitlines()), listed
 

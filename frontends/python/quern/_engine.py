@@ -57,7 +57,7 @@ Output = Union[np.ndarray, list[np.ndarray], None]
 @functools.cache
 def _library() -> Library:
     counts = [f"quern_executable_{which}_count" for which in ("input", "output")]
-    return Library("libquern.so.0", "QUERN_LIBRARY", "quern_last_error", {
+    return Library(("libquern.so.0",), "QUERN_LIBRARY", "quern_last_error", {
         "quern_version": c_char_p, "quern_devices_count": c_size_t, **dict.fromkeys(counts, c_size_t)})
 
 

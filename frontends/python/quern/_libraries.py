@@ -14,22 +14,25 @@ from quern._errors import NotFound, error_of
 _HERE = pathlib.Path(__file__).parent
 
 
-def opened(file_name: str, variable: str) -> ctypes.CDLL:
-    """The library that the environment names, that of this package, or the system's, in this order."""
+def opened(file_names: tuple[str, ...], variable: str) -> ctypes.CDLL:
+    """The library that the environment names, that of this package, or the system's, in this order; of several names
+    the first that there is."""
     named = os.environ.get(variable)
-    beside = _HERE / file_name
-    path = named or (str(beside) if beside.exists() else file_name)
-    try:
-        return ctypes.CDLL(path)
-    except OSError as error:
-        raise NotFound(f"{path} cannot be opened: {error}; {variable} may name the library") from error
+    beside = [str(_HERE / name) for name in file_names if (_HERE / name).exists()]
+    for path in (paths := [named] if named else beside or list(file_names)):
+        try:
+            return ctypes.CDLL(path)
+        except OSError as error:
+            if path == paths[-1]:
+                raise NotFound(f"{path} cannot be opened: {error}; {variable} may name the library") from error
+    raise AssertionError("no name")
 
 
 class Library:
     """Functions of one library that return a status; other results are declared by `results`."""
 
-    def __init__(self, file_name: str, variable: str, last_error: str, results: dict[str, Any]) -> None:
-        self._library = opened(file_name, variable)
+    def __init__(self, file_names: tuple[str, ...], variable: str, last_error: str, results: dict[str, Any]) -> None:
+        self._library = opened(file_names, variable)
         for name, result in {last_error: ctypes.c_char_p, **results}.items():
             getattr(self._library, name).restype = result
         self._last_error = getattr(self._library, last_error)

@@ -5,7 +5,8 @@
     plan = problem.plan("exact", seconds=10)
     plan.size, plan.status, plan.offsets
 
-Sizes and offsets are bytes; a buffer is live in the steps [first, end). Needs libquern_plan.so alone. Objects do
+Sizes and offsets are bytes; a buffer is live in the steps [first, end). Needs libquern_plan_banks.so alone, or
+libquern_plan.so, which has one memory. Objects do
 not change, and any number of threads may use them.
 """
 from __future__ import annotations
@@ -26,17 +27,20 @@ from numpy.typing import ArrayLike
 from quern._errors import Busy, InvalidArgument, OutOfMemory
 from quern._libraries import Library, array_over, structure
 
-__all__ = ["Plan", "Problem", "Replay", "StaticPeak", "Trace", "page", "pools", "strategies"]
+__all__ = ["Bank", "Plan", "Problem", "Replay", "StaticPeak", "Trace", "page", "pools", "strategies"]
 
 _ANYWHERE = 2**64 - 1
+_MOST_BANKS = 64
 _GAP = np.dtype([("buffer", "u8"), ("first", "i8"), ("end", "i8"), ("from", "u8"), ("to", "u8")])
 
 
 _Buffers = structure("Buffers", count=c_size_t, sizes=c_void_p, firsts=c_void_p, ends=c_void_p, alignments=c_void_p,
-                      fixed_offsets=c_void_p, must_be_zero=c_void_p, names=c_void_p, gaps=c_void_p, gap_count=c_size_t)
+                      fixed_offsets=c_void_p, must_be_zero=c_void_p, names=c_void_p, gaps=c_void_p, gap_count=c_size_t,
+                      banks=c_void_p, bank_count=c_size_t, allowed_banks=c_void_p, separations=c_void_p,
+                      colocations=c_void_p)
 _Options = structure("Options", strategy=c_char_p, capacity=c_uint64, seconds=c_double, steps=c_uint64)
 _Info = structure("Info", count=c_size_t, bytes=c_uint64, lower_bound=c_uint64, unshared_bytes=c_uint64,
-                   fragmentation=c_double, proof=c_int32)
+                   fragmentation=c_double, proof=c_int32, bank_count=c_size_t, cost=c_uint64, cost_bound=c_uint64)
 _StaticPeak = structure("StaticPeak", bytes=c_uint64, plans=c_size_t, is_bound=c_int32)
 _PoolOptions = structure("PoolOptions", pool=c_char_p, limit=c_uint64, page=c_uint64, seconds=c_double)
 _Figures = structure("Figures", events=c_size_t, peak_requested=c_uint64, peak_used=c_uint64, peak_reserved=c_uint64,
@@ -45,11 +49,17 @@ _Figures = structure("Figures", events=c_size_t, peak_requested=c_uint64, peak_u
                       seconds=c_double)
 
 
+class _Bank(ctypes.Structure):
+    _fields_ = [("name", c_char_p), ("capacity", c_uint64), ("alignment", c_uint64), ("cost", c_uint64),
+                ("reuse", c_uint64)]
+
+
 @functools.cache
 def _library() -> Library:
     names = [f"quern_planner_{kind}_{what}" for kind in ("strategy", "pool") for what in ("name", "summary")]
-    return Library("libquern_plan.so.0", "QUERN_PLAN_LIBRARY", "quern_planner_last_error", {
+    return Library(("libquern_plan_banks.so.0", "libquern_plan.so.0"), "QUERN_PLAN_LIBRARY", "quern_planner_last_error", {
         "quern_planner_problem_lower_bound": c_uint64, "quern_planner_plan_offsets": c_void_p,
+        "quern_planner_plan_banks": c_void_p, "quern_planner_plan_bank_sizes": c_void_p,
         "quern_planner_text_data": c_void_p, "quern_planner_text_size": c_size_t,
         "quern_planner_trace_run_count": c_size_t, "quern_planner_trace_event_count": c_size_t,
         "quern_planner_proof_name": c_char_p, "quern_planner_version": c_char_p, **dict.fromkeys(names, c_char_p)})
@@ -145,6 +155,53 @@ def _gaps(gaps: Iterable[Sequence[int]]) -> np.ndarray:
     return made
 
 
+@dataclass(frozen=True)
+class Bank:
+    """A memory with addresses of its own, from 0.
+
+    capacity: bytes; None: as many as it takes.
+    alignment: of every offset, beside that of the buffer.
+    cost: of each byte of a buffer that lies in it.
+    reuse: price of a buffer that lies where another one was before (a barrier).
+    """
+
+    name: str
+    capacity: int | None = None
+    alignment: int = 1
+    cost: int = 0
+    reuse: int = 0
+
+
+def _banks(banks: Sequence[Bank]) -> Any:
+    made = (_Bank * len(banks))()
+    for place, bank in zip(made, banks):
+        numbers = {"capacity": _ANYWHERE if bank.capacity is None else bank.capacity, "alignment": bank.alignment,
+                   "cost": bank.cost, "reuse": bank.reuse}
+        for field, value in numbers.items():
+            if not 0 <= value < 2**64:
+                raise InvalidArgument(f"{field} of bank {bank.name} is {value}, wanted a number of 64 bits")
+            setattr(place, field, value)
+        if bank.alignment == 0:
+            raise InvalidArgument(f"alignment of bank {bank.name} is 0, wanted 1 or more")
+        place.name = bank.name.encode()
+    return made
+
+
+def _allowed(allowed: Sequence[Iterable[int | str]], banks: Sequence[Bank], count: int) -> np.ndarray:
+    """Masks: bit b for bank b."""
+    if len(allowed) != count:
+        raise InvalidArgument(f"allowed has {len(allowed)} elements, wanted {count}")
+    indices = {bank.name: index for index, bank in enumerate(banks)}
+    masks = np.zeros(count, np.uint64)
+    for buffer, choice in enumerate(allowed):
+        for bank in choice:
+            index = indices.get(bank) if isinstance(bank, str) else bank
+            if index is None or not 0 <= index < min(len(banks), _MOST_BANKS):
+                raise InvalidArgument(f"buffer {buffer} may lie in bank {bank!r}, there are {list(indices)}")
+            masks[buffer] |= np.uint64(1 << index)
+    return masks
+
+
 class Problem:
     """Buffers with lives, for which offsets are wanted.
 
@@ -155,11 +212,18 @@ class Problem:
     gaps: rows (buffer, first, end) of steps in which a buffer is not in use, or (buffer, first, end, from, to) in
         which only its bytes [from, to) are; those of one buffer in order of time.
     names: for messages and pictures.
+    banks: several memories instead of one; of the plans that fit all of them those of the least cost are wanted, and
+        of these the ones of the fewest bytes.
+    allowed: for each buffer the banks, by name or index, in which it may lie; none: any.
+    separation, colocation: groups by number, 0 is none; buffers of one separation lie in banks that all differ, those
+        of one colocation in one bank.
     """
 
     def __init__(self, sizes: ArrayLike, first: ArrayLike, end: ArrayLike, *, alignment: ArrayLike = 1,
                  fixed: ArrayLike | None = None, must_be_zero: ArrayLike | None = None,
-                 gaps: Iterable[Sequence[int]] = (), names: Sequence[str] | None = None) -> None:
+                 gaps: Iterable[Sequence[int]] = (), names: Sequence[str] | None = None, banks: Sequence[Bank] = (),
+                 allowed: Sequence[Iterable[int | str]] | None = None, separation: ArrayLike | None = None,
+                 colocation: ArrayLike | None = None) -> None:
         size_array = _integers("sizes", sizes, np.uint64)
         count = size_array.size
         arrays = {"sizes": size_array, "firsts": _integers("first", first, np.int64, count),
@@ -170,8 +234,14 @@ class Problem:
         if must_be_zero is not None:
             arrays["must_be_zero"] = _integers("must_be_zero", np.asarray(must_be_zero, bool).astype(np.uint8), np.uint8,
                                                count)
-        gap_array = _gaps(gaps)
+        if allowed is not None:
+            arrays["allowed_banks"] = _allowed(allowed, banks, count)
+        for field, groups in (("separations", separation), ("colocations", colocation)):
+            if groups is not None:
+                arrays[field] = _integers(field[:-1], groups, np.uint32, count)
+        gap_array, bank_array = _gaps(gaps), _banks(banks)
         buffers = _Buffers(count=count, gaps=gap_array.ctypes.data, gap_count=gap_array.size,
+                           banks=ctypes.addressof(bank_array) if banks else None, bank_count=len(banks),
                            **{name: array.ctypes.data for name, array in arrays.items()})
         if names is not None:
             if len(names) != count:
@@ -249,6 +319,31 @@ class Problem:
         return [name.decode(errors="replace") for name in pointers]
 
     @property
+    def banks(self) -> list[Bank]:
+        """Without banks, empty, as are the next three."""
+        if not self._arrays.bank_count:
+            return []
+        return [Bank(b.name.decode(errors="replace"), None if b.capacity == _ANYWHERE else b.capacity, b.alignment, b.cost,
+                     b.reuse) for b in (_Bank * self._arrays.bank_count).from_address(self._arrays.banks)]
+
+    def _choices(self, field: str, dtype: Any) -> np.ndarray:
+        return self._array(field, dtype) if self._arrays.bank_count else np.empty(0, dtype)
+
+    @property
+    def allowed(self) -> list[list[int]]:
+        """For each buffer the banks in which it may lie; none: any."""
+        return [[b for b in range(_MOST_BANKS) if mask >> b & 1]
+                for mask in self._choices("allowed_banks", np.uint64).tolist()]
+
+    @property
+    def separation(self) -> np.ndarray:
+        return self._choices("separations", np.uint32)
+
+    @property
+    def colocation(self) -> np.ndarray:
+        return self._choices("colocations", np.uint32)
+
+    @property
     def lower_bound(self) -> int:
         """Bytes that every plan needs."""
         return _library().quern_planner_problem_lower_bound(self._handle)
@@ -269,10 +364,17 @@ class Problem:
         return Plan._from_call(self, strategy or next(iter(strategies())), "quern_planner_solve", self._handle,
                                ctypes.byref(options))
 
-    def check(self, offsets: ArrayLike, size: int | None = None) -> Plan:
-        """A plan of offsets that somebody else found, in an arena of `size` bytes (None: as many as they take).
-        Raises InvalidArgument with the buffers that overlap, are misaligned or end outside."""
+    def check(self, offsets: ArrayLike, size: int | None = None, *, banks: ArrayLike | None = None) -> Plan:
+        """A plan of offsets that somebody else found, in an arena of `size` bytes (None: as many as they take), or in
+        these banks, by index, each as large as it must be. Raises InvalidArgument with the buffers that overlap, are
+        misaligned, end outside or may not lie where they do."""
         array = _integers("offsets", offsets, np.uint64)
+        if banks is not None:
+            if size is not None:
+                raise InvalidArgument("size is for problems without banks")
+            bank_array = _integers("banks", banks, np.uint32, array.size)
+            return Plan._from_call(self, "given", "quern_planner_plan_from_places", self._handle,
+                                   c_void_p(array.ctypes.data), c_void_p(bank_array.ctypes.data), c_size_t(array.size))
         return Plan._from_call(self, "given", "quern_planner_plan_from_offsets", self._handle,
                                c_void_p(array.ctypes.data), c_size_t(array.size), c_uint64(_count("size", size)))
 
@@ -303,13 +405,37 @@ class Plan:
                           read_only=True)
 
     @property
+    def banks(self) -> np.ndarray:
+        """The bank of each buffer, by index; empty without banks."""
+        return self._of_banks("quern_planner_plan_banks", self._info.count, np.uint32)
+
+    @property
+    def bank_sizes(self) -> np.ndarray:
+        """Bytes of each bank; empty without banks."""
+        return self._of_banks("quern_planner_plan_bank_sizes", self._info.bank_count, np.uint64)
+
+    def _of_banks(self, function: str, count: int, dtype: Any) -> np.ndarray:
+        return array_over(getattr(_library(), function)(self._handle), (count if self._info.bank_count else 0,), dtype,
+                          self, read_only=True)
+
+    @property
+    def cost(self) -> int:
+        """Of all buffers in their banks, with the prices of reuse; 0 without banks."""
+        return self._info.cost
+
+    @property
+    def cost_bound(self) -> int:
+        """Proven: no plan costs less."""
+        return self._info.cost_bound
+
+    @property
     def size(self) -> int:
-        """Bytes of the arena."""
+        """Bytes of the arena, or of all banks together."""
         return self._info.bytes
 
     @property
     def lower_bound(self) -> int:
-        """Proven: no plan is smaller."""
+        """Proven: no plan is smaller; with banks, none of the least cost."""
         return self._info.lower_bound
 
     @property
@@ -319,7 +445,7 @@ class Plan:
 
     @property
     def is_optimal(self) -> bool:
-        return self.size == self.lower_bound
+        return self.size <= self.lower_bound and self.cost <= self.cost_bound
 
     @property
     def unshared_bytes(self) -> int:

@@ -51,7 +51,7 @@ extern "C" {
 /* ---- library ------------------------------------------------------------------------------- */
 
 /* Goes up when a structure or a function is added; programs need a library of at least theirs. */
-#define QUERN_PLANNER_API_VERSION 1
+#define QUERN_PLANNER_API_VERSION 2
 
 QUERN_PLANNER_EXPORT uint32_t quern_planner_api_version(void);
 /* "0.1.0" */
@@ -62,7 +62,7 @@ typedef int32_t quern_planner_status;
 enum {
   QUERN_PLANNER_OK = 0,
   QUERN_PLANNER_INVALID_ARGUMENT = 1, /* the caller's mistake, or a problem that makes no sense */
-  QUERN_PLANNER_UNSUPPORTED = 3,      /* banks, in libquern_plan.so */
+  QUERN_PLANNER_UNSUPPORTED = 3,      /* banks, in libquern_plan.so: others take them */
   QUERN_PLANNER_NOT_FOUND = 4,        /* no strategy, pool or run of that name or number */
   QUERN_PLANNER_OUT_OF_MEMORY = 5,    /* the system refused, or a pool met its limit */
   QUERN_PLANNER_BUSY = 7,             /* the time of a replay was up */
@@ -99,6 +99,18 @@ typedef struct quern_planner_gap {
   uint64_t to;
 } quern_planner_gap;
 
+/* A memory with addresses of its own, from 0. Of the plans that fit all banks those of the least
+ * cost are wanted, and of these the ones of the fewest bytes. */
+typedef struct quern_planner_bank {
+  const char* name;   /* no other bank has it */
+  uint64_t capacity;  /* in bytes; QUERN_PLANNER_ANY_CAPACITY: as many as it takes */
+  uint64_t alignment; /* of every offset, beside that of the buffer; 0: 1 */
+  uint64_t cost;      /* of each byte of a buffer that lies in it */
+  uint64_t reuse;     /* price of a buffer that lies where another one was before: a barrier */
+} quern_planner_bank;
+#define QUERN_PLANNER_ANY_CAPACITY UINT64_MAX
+#define QUERN_PLANNER_MAX_BANKS 64
+
 /* Arrays of `count` elements, one a buffer. */
 typedef struct quern_planner_buffers {
   size_t struct_size;
@@ -112,21 +124,30 @@ typedef struct quern_planner_buffers {
   const char* const* names;      /* for messages and pictures; NULL: "0", "1", ... */
   const quern_planner_gap* gaps; /* of all buffers; those of one in order of time */
   size_t gap_count;
+  const quern_planner_bank* banks; /* `bank_count` of them; the other arrays below need some */
+  size_t bank_count;               /* at most QUERN_PLANNER_MAX_BANKS; 0: one memory */
+  const uint64_t* allowed_banks;   /* bit b: may lie in bank b; 0, or NULL: in any */
+  const uint32_t* separations;     /* buffers of one group, not 0, lie in banks that all differ */
+  const uint32_t* colocations;     /* buffers of one group, not 0, lie in one bank */
 } quern_planner_buffers;
-#define QUERN_PLANNER_BUFFERS_INIT \
-  { sizeof(quern_planner_buffers), 0, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, 0 }
+#define QUERN_PLANNER_BUFFERS_INIT                                                                \
+  {                                                                                               \
+    sizeof(quern_planner_buffers), 0, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, 0, NULL, 0, \
+        NULL, NULL, NULL                                                                          \
+  }
 
-/* Errors: invalid_argument, with the name of the buffer. */
+/* Errors: invalid_argument, with the name of the buffer; unsupported, for banks in
+ * libquern_plan.so.
+ */
 QUERN_PLANNER_EXPORT quern_planner_status
 quern_planner_problem_create(const quern_planner_buffers* buffers, quern_planner_problem** problem);
-/* From MiniMalloc's CSV with columns of ours (docs/memory-planning.md). A table of banks is for
- * libquern_plan.a alone; quern_planner_plan_write_csv() then has the bank of each buffer. Errors:
- * invalid_argument, with the line; unsupported. */
+/* From MiniMalloc's CSV with columns of ours (docs/memory-planning.md). Errors: invalid_argument,
+ * with the line; unsupported. */
 QUERN_PLANNER_EXPORT quern_planner_status
 quern_planner_problem_read_csv(const char* csv, size_t bytes, quern_planner_problem** problem);
 QUERN_PLANNER_EXPORT void quern_planner_problem_destroy(quern_planner_problem* problem);
 
-/* The buffers as they are; every array is there. */
+/* The buffers as they are; every array is there, those of banks where there are some. */
 QUERN_PLANNER_EXPORT quern_planner_status
 quern_planner_problem_buffers(const quern_planner_problem* problem, quern_planner_buffers* buffers);
 /* Bytes that every plan needs: the most that is live at one time, with the padding that a common
@@ -166,6 +187,12 @@ QUERN_PLANNER_EXPORT quern_planner_status quern_planner_solve(const quern_planne
 QUERN_PLANNER_EXPORT quern_planner_status
 quern_planner_plan_from_offsets(const quern_planner_problem* problem, const uint64_t* offsets,
                                 size_t count, uint64_t bytes, quern_planner_plan** plan);
+/* The same with the bank of each buffer, by its index, for problems with banks: each is as large as
+ * what lies in it takes. Errors: also the bank that is too small, and the buffers that may not lie
+ * where they do. */
+QUERN_PLANNER_EXPORT quern_planner_status
+quern_planner_plan_from_places(const quern_planner_problem* problem, const uint64_t* offsets,
+                               const uint32_t* banks, size_t count, quern_planner_plan** plan);
 QUERN_PLANNER_EXPORT void quern_planner_plan_destroy(quern_planner_plan* plan);
 
 typedef int32_t quern_planner_proof;
@@ -181,20 +208,26 @@ QUERN_PLANNER_EXPORT const char* quern_planner_proof_name(quern_planner_proof pr
 typedef struct quern_planner_plan_info {
   size_t struct_size;
   size_t count;            /* of offsets */
-  uint64_t bytes;          /* of the arena */
+  uint64_t bytes;          /* of the arena, or of all banks together */
   uint64_t lower_bound;    /* proven: no plan is smaller */
   uint64_t unshared_bytes; /* if no two buffers shared memory */
   double fragmentation;    /* the share of the arena that is not live in the fullest step */
   quern_planner_proof proof;
+  size_t bank_count;   /* 0: one memory */
+  uint64_t cost;       /* with banks; `lower_bound` is then that of plans of the least cost */
+  uint64_t cost_bound; /* proven: no plan costs less */
 } quern_planner_plan_info;
 #define QUERN_PLANNER_PLAN_INFO_INIT \
-  { sizeof(quern_planner_plan_info), 0, 0, 0, 0, 0, 0 }
+  { sizeof(quern_planner_plan_info), 0, 0, 0, 0, 0, 0, 0, 0, 0 }
 
 QUERN_PLANNER_EXPORT quern_planner_status
 quern_planner_plan_get_info(const quern_planner_plan* plan, quern_planner_plan_info* info);
 /* In the order of the buffers. NULL of NULL. */
 QUERN_PLANNER_EXPORT const uint64_t* quern_planner_plan_offsets(const quern_planner_plan* plan);
-/* The problem with a column `offset`. */
+/* The bank of each buffer, and the bytes of each bank. NULL of NULL, and without banks. */
+QUERN_PLANNER_EXPORT const uint32_t* quern_planner_plan_banks(const quern_planner_plan* plan);
+QUERN_PLANNER_EXPORT const uint64_t* quern_planner_plan_bank_sizes(const quern_planner_plan* plan);
+/* The problem with a column `offset`, and `bank` where there are some. */
 QUERN_PLANNER_EXPORT quern_planner_status
 quern_planner_plan_write_csv(const quern_planner_plan* plan, quern_planner_text** csv);
 /* A picture of addresses over time, an SVG element that is also a file. `title` may be NULL. */
