@@ -22,13 +22,14 @@ def output(*command, **options):
     return done.stdout
 
 
-def python_with_numpy():
+def python_with(*modules, packages):
     """This Python or the system's; a folder of versions may stand before the latter in PATH."""
+    imports = f"import {', '.join(modules)}"
     for python in (sys.executable, "/usr/bin/python3"):
-        if shutil.which(python) and subprocess.run([python, "-c", "import numpy"], capture_output=True,
+        if shutil.which(python) and subprocess.run([python, "-c", imports], capture_output=True,
                                                    check=False).returncode == 0:
             return python
-    print("skipped: no Python with numpy (Debian: python3-numpy)")
+    print(f"skipped: no Python with {' and '.join(modules)} (Debian: {packages})")
     sys.exit(SKIPPED)
 
 
@@ -73,7 +74,7 @@ def run_tests(python, source, package, libraries, work):
 
 def main():
     source, arguments = pathlib.Path(sys.argv[1]).resolve(), sys.argv[2:]
-    python = python_with_numpy()
+    python = python_with("numpy", packages="python3-numpy")
     named = dict(zip(("QUERN_LIBRARY", "QUERN_PLAN_LIBRARY"), arguments[1:]))
     with tempfile.TemporaryDirectory() as folder:
         work = pathlib.Path(folder)
