@@ -18,11 +18,15 @@
 
 #include <quern/c/quern.h>
 
+#include "tests/fuzz/bytes.h"
 #include "tests/fuzz/small_models.h"
 
 namespace {
 
+using quern::fuzz::Bytes;
+using quern::fuzz::read_all;
 using quern::fuzz::small_models;
+using quern::fuzz::sum_of_all_reads;
 
 constexpr std::size_t most_calls = 200;
 constexpr std::int64_t most_elements = 4096;
@@ -33,51 +37,10 @@ void want(bool holds, const char* what) {
   std::abort();
 }
 
-std::uint64_t sum_of_all_reads = 0;  // NOLINT: so that the reads stay
-
-void read_all(const void* data, std::size_t bytes) {
-  for (std::size_t i = 0; i < bytes; ++i)
-    sum_of_all_reads += static_cast<const unsigned char*>(data)[i];
-}
 void read_text(const char* text) {
   want(text != nullptr, "a text is null");
   read_all(text, std::strlen(text));
 }
-
-// The bytes of the input, one after the other; zeros when there are no more.
-class Bytes {
- public:
-  Bytes(const std::uint8_t* data, std::size_t size) : data_(data), size_(size) {}
-
-  bool has_more() const { return at_ < size_; }
-  std::uint8_t next() { return at_ < size_ ? data_[at_++] : 0; }
-  std::size_t below(std::size_t count) { return next() % count; }
-  bool one_in(std::size_t count) { return next() % count == count - 1; }
-  // Small, at an edge, or anything.
-  std::int64_t number() {
-    constexpr std::int64_t edges[] = {-1,
-                                      0,
-                                      1,
-                                      2,
-                                      7,
-                                      8,
-                                      9,
-                                      255,
-                                      1 << 20,
-                                      std::numeric_limits<std::int32_t>::max(),
-                                      std::numeric_limits<std::int32_t>::min(),
-                                      std::numeric_limits<std::int64_t>::max(),
-                                      std::numeric_limits<std::int64_t>::min()};
-    const std::uint8_t kind = next();
-    if (kind < 160) return kind % 4;
-    if (kind < 250) return edges[kind % std::size(edges)];
-    return static_cast<std::int64_t>(next()) << 8 | next();
-  }
-
- private:
-  const std::uint8_t* data_;
-  std::size_t size_, at_ = 0;
-};
 
 // Live handles of one type, or nulls.
 template <class T>
@@ -89,6 +52,7 @@ class Program {
   ~Program() {
     const bool sessions_first = bytes_.one_in(2);
     if (sessions_first) destroy(sessions_, quern_session_destroy);
+    destroy(groups_, quern_group_destroy);
     destroy(models_, quern_model_destroy);
     destroy(executables_, quern_executable_destroy);
     destroy(pools_, quern_thread_pool_destroy);
@@ -318,7 +282,8 @@ class Program {
       destroy_one(handle);
       handle = nullptr;
     };
-    switch (bytes_.below(8)) {
+    switch (bytes_.below(9)) {
+      case 6: return drop(groups_, quern_group_destroy);
       case 0: return drop(lists_, quern_devices_destroy);
       case 1: return drop(opened_, quern_device_destroy);
       case 2: return drop(models_, quern_model_destroy);
@@ -545,7 +510,9 @@ class Program {
   void call_tensors() {
     quern_device_tensor* t = slot(tensors_);
     std::deque<std::unique_ptr<std::byte[]>> own;
-    switch (bytes_.below(6)) {
+    switch (bytes_.below(8)) {
+      case 6: return make_group();
+      case 7: return call_group(slot(groups_));
       case 0:
       case 1: {
         const quern_tensor type = tensor(own);
@@ -572,6 +539,43 @@ class Program {
     }
   }
 
+  // ---- groups
+
+  void make_group() {
+    std::deque<std::unique_ptr<std::byte[]>> own;
+    std::vector<quern_tensor> types(bytes_.below(3));
+    for (quern_tensor& t : types) t = tensor(own);
+    quern_group_options options = QUERN_GROUP_OPTIONS_INIT;
+    options.threads = bytes_.one_in(8) ? static_cast<std::int32_t>(bytes_.number()) : 1;
+    options.thread_pool = slot(pools_);
+    options.inputs = bytes_.one_in(20) ? nullptr : types.data();
+    options.input_count = types.size();
+    const std::size_t runs = bytes_.one_in(8) ? index() : 1 + bytes_.below(3);
+    make<quern_group>(groups_, quern_group_destroy, [&](auto** to) {
+      return answer_to(options, [&](auto* given) {
+        return quern_group_create(slot(executables_), runs, bytes_.one_in(4) ? nullptr : given, to);
+      });
+    });
+  }
+  void call_group(quern_group* group) {
+    const std::size_t size = quern_group_size(group);
+    for (std::size_t i = 0; i < size; ++i) {
+      quern_session* session = nullptr;
+      want(check(quern_group_session(group, i, &session)), "a session of a group is missing");
+      if (!bytes_.one_in(4)) set_input(session);
+      if (bytes_.one_in(4)) bind_output(session);
+      quern_session_destroy(session);  // does nothing
+    }
+    quern_session* none = nullptr;
+    want(!check(quern_group_session(group, size, &none)) && !none, "a session too many");
+    check(quern_group_run(group));
+    with<quern_group_counters>(QUERN_GROUP_COUNTERS_INIT,
+                               [&](auto* to) { return quern_group_get_counters(group, to); });
+    for (std::size_t i = 0; i < size; ++i)
+      if (quern_session* session = nullptr; quern_group_session(group, i, &session) == QUERN_OK)
+        read_outputs(session);
+  }
+
   std::deque<std::unique_ptr<std::byte[]>> kept_;  // what sessions borrow
   Bytes bytes_;
   Slots<quern_devices> lists_{};
@@ -581,6 +585,7 @@ class Program {
   Slots<quern_executable> executables_{};
   Slots<quern_session> sessions_{};
   Slots<quern_device_tensor> tensors_{};
+  Slots<quern_group> groups_{};
 };
 
 }  // namespace
