@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // quern bench: how long a model takes, warm and cold.
 #include <chrono>
-#include <sys/resource.h>
 #include <vector>
 
 #include "engine/vocabulary/text_util.h"
@@ -14,15 +13,6 @@
 
 namespace quern::tools {
 namespace {
-
-double processor_ms() {
-  rusage usage{};
-  getrusage(RUSAGE_SELF, &usage);
-  const auto ms = [](const timeval& t) {
-    return 1e3 * static_cast<double>(t.tv_sec) + 1e-3 * static_cast<double>(t.tv_usec);
-  };
-  return ms(usage.ru_utime) + ms(usage.ru_stime);
-}
 
 DeviceCounters per_run(const DeviceCounters& before, const DeviceCounters& after,
                        std::size_t runs) {

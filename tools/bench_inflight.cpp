@@ -19,7 +19,7 @@
 namespace quern::tools {
 namespace {
 
-constexpr std::size_t usual_rounds = 5;
+constexpr std::size_t usual_rounds = 15;  // short ones: other load of the machine comes and goes
 
 // What a thread did with its session.
 struct Lane {
@@ -32,7 +32,7 @@ struct Lane {
 // One way of running, with what its rounds gave.
 struct Way {
   std::vector<Session*> sessions;
-  std::vector<double> rates, times;
+  std::vector<double> rates, times, processor;
 };
 
 // Runs all sessions at the same time for `seconds`, or `runs` times each, at least once.
@@ -52,6 +52,7 @@ Status round_of(Way& way, double seconds, int runs) {
     } while (!failed &&
              (runs > 0 ? lane.runs < static_cast<std::size_t>(runs) : lane.ms < seconds * 1e3));
   };
+  const double processor = processor_ms();
   {
     std::vector<std::jthread> threads;
     threads.reserve(lanes.size());
@@ -61,21 +62,29 @@ Status round_of(Way& way, double seconds, int runs) {
     }
     work(lanes[0]);
   }
+  const double used = processor_ms() - processor;
+  std::size_t done = 0;
   double rate = 0;
   double ms = 0;
   for (Lane& lane : lanes) {
     QUERN_TRY(std::move(lane.status));
+    done += lane.runs;
     rate += 1e3 * static_cast<double>(lane.runs) / lane.ms;
     ms += lane.ms / static_cast<double>(lane.runs) / static_cast<double>(lanes.size());
   }
   way.rates.push_back(rate);
   way.times.push_back(ms);
+  way.processor.push_back(used / static_cast<double>(done));
   return {};
 }
 
 Throughput throughput(const Way& way, std::size_t arena_bytes, std::size_t held) {
-  return {way.sessions.size(), distribution(way.rates).median, distribution(way.times).median,
-          arena_bytes, held};
+  return {way.sessions.size(),
+          distribution(way.rates).median,
+          distribution(way.times).median,
+          distribution(way.processor).median,
+          arena_bytes,
+          held};
 }
 
 // Tensors alone: a group has types of no other inputs.
@@ -156,10 +165,11 @@ std::string inflight_text(const InflightMeasurement& m, const Console& console) 
   Table t({{cat(shown(m.model), " on ", m.device)},
            {"runs a second", Table::Align::right},
            {"a run", Table::Align::right},
+           {"processor", Table::Align::right},
            {"arenas", Table::Align::right},
            {"held", Table::Align::right}});
   for (const auto& [name, w] : rows_of(m))
-    t.add({name, fixed_text(w->runs_per_second, 1), time_text(w->run_ms),
+    t.add({name, fixed_text(w->runs_per_second, 1), time_text(w->run_ms), time_text(w->cpu_ms),
            bytes_text(static_cast<double>(w->arena_bytes)),
            bytes_text(static_cast<double>(w->held_bytes))});
   const auto ratio = [](double a, double b) { return fixed_text(b > 0 ? a / b : 0, 2); };
@@ -188,6 +198,7 @@ Json inflight_json(const InflightMeasurement& m) {
     row["name"] = cat(m.model, "/", m.device, "/t", m.threads, "/", names[i], w.sessions);
     row["run_type"] = "iteration";
     row["real_time"] = w.run_ms;
+    row["cpu_time"] = w.cpu_ms;
     row["time_unit"] = "ms";
     row["runs_per_second"] = w.runs_per_second;
     row["arena_bytes"] = w.arena_bytes;

@@ -17,6 +17,7 @@ struct Throughput {
   std::size_t sessions = 0;
   double runs_per_second = 0;   // of all, the median of the rounds
   double run_ms = 0;            // of one run, as its thread sees it: the median of the rounds
+  double cpu_ms = 0;            // processor time of one run, all threads: the median of the rounds
   std::size_t arena_bytes = 0;  // of all
   std::size_t held_bytes = 0;   // of all: arenas, outputs outside of them, pools
 };

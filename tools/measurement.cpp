@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <sys/resource.h>
 
 #include "engine/vocabulary/text_util.h"
 
@@ -21,6 +22,15 @@ double rate(double amount, double ms) {
 }  // in 1e9 a second
 
 }  // namespace
+
+double processor_ms() {
+  rusage usage{};
+  getrusage(RUSAGE_SELF, &usage);
+  const auto ms = [](const timeval& t) {
+    return 1e3 * static_cast<double>(t.tv_sec) + 1e-3 * static_cast<double>(t.tv_usec);
+  };
+  return ms(usage.ru_utime) + ms(usage.ru_stime);
+}
 
 Distribution distribution(std::vector<double> samples) {
   if (samples.empty()) return {};

@@ -13,6 +13,9 @@
 
 namespace quern::tools {
 
+// The processor time that this process has taken, of all its threads, in milliseconds.
+double processor_ms();
+
 // The distribution of times in milliseconds.
 struct Distribution {
   double median = 0, min = 0, p90 = 0, p99 = 0;
