@@ -102,6 +102,44 @@ Verb run_row(RunArgs& a) {
   return v;
 }
 
+OptionRows timing_rows(BenchArgs& a) {
+  return {{.names = "-n,--runs",
+           .value = "N",
+           .help = "runs to time; by default as many as --time allows",
+           .target = &a.runs,
+           .range = {{1, 1e7}}},
+          {.names = "--time",
+           .value = "S",
+           .help = "seconds to run for; by default 2",
+           .target = &a.time_s,
+           .range = {{0.01, 1e5}}},
+          {.names = "--warmup",
+           .value = "N",
+           .help = "runs that are not counted; by default 3",
+           .target = &a.warmup,
+           .range = {{0, 1e6}}},
+          {.names = "--cold",
+           .help = "a fresh process per sample: medians of each phase, the process's "
+                   "start and end included "
+                   "(11 samples unless --runs says otherwise)",
+           .target = &a.cold},
+          {.names = "--cold-sample",
+           .help = "one sample of --cold",
+           .target = &a.cold_sample,
+           .hidden = true},
+          {.names = "--inflight",
+           .value = "N",
+           .help = "runs a second of N runs at a time in one arena, beside N sessions "
+                   "with an arena each and beside one, in turns; --time and --runs "
+                   "are for each of the three",
+           .target = &a.inflight,
+           .range = {{1, 16}}},
+          {.names = "--compare",
+           .value = "OLD.json",
+           .help = "shows what changed against the output of an earlier bench --json",
+           .target = &a.compare}};
+}
+
 Verb bench_row(BenchArgs& a) {
   Verb v{.name = "bench",
          .summary = "time a model",
@@ -113,41 +151,7 @@ Verb bench_row(BenchArgs& a) {
              "at most in the same process.\n\n"
              "With --json the object has the form of Google Benchmark's, with our numbers beside."};
   v.options.push_back(model_row(a.model));
-  append(v.options, {{.names = "-n,--runs",
-                      .value = "N",
-                      .help = "runs to time; by default as many as --time allows",
-                      .target = &a.runs,
-                      .range = {{1, 1e7}}},
-                     {.names = "--time",
-                      .value = "S",
-                      .help = "seconds to run for; by default 2",
-                      .target = &a.time_s,
-                      .range = {{0.01, 1e5}}},
-                     {.names = "--warmup",
-                      .value = "N",
-                      .help = "runs that are not counted; by default 3",
-                      .target = &a.warmup,
-                      .range = {{0, 1e6}}},
-                     {.names = "--cold",
-                      .help = "a fresh process per sample: medians of each phase, the process's "
-                              "start and end included "
-                              "(11 samples unless --runs says otherwise)",
-                      .target = &a.cold},
-                     {.names = "--cold-sample",
-                      .help = "one sample of --cold",
-                      .target = &a.cold_sample,
-                      .hidden = true},
-                     {.names = "--inflight",
-                      .value = "N",
-                      .help = "runs a second of N runs at a time in one arena, beside N sessions "
-                              "with an arena each and beside one, in turns; --time and --runs "
-                              "are for each of the three",
-                      .target = &a.inflight,
-                      .range = {{1, 16}}},
-                     {.names = "--compare",
-                      .value = "OLD.json",
-                      .help = "shows what changed against the output of an earlier bench --json",
-                      .target = &a.compare}});
+  append(v.options, timing_rows(a));
   append(v.options, input_rows(a.inputs));
   append(v.options, device_rows(a.device));
   append(v.options, memory_limit_rows(a.device));
