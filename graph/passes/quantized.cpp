@@ -330,6 +330,11 @@ void take_bias(Graph& g, FloatConv& c, const Shape& y) {
       --later->operand;
 }
 
+bool is_single_f32(const Graph& g, ValueId v) {
+  const auto shape = g.type(v).shape();
+  return g.type(v).dtype == DType::f32 && shape && shape->rank() <= 1 && shape->elements() == 1;
+}
+
 // The scale that the result of a ConvInteger is multiplied with once it is f32; and that node.
 struct Scaled {
   const Node* conv = nullptr;
@@ -342,12 +347,21 @@ std::optional<Scaled> scaled_conv(const Graph& g, const Node& n) {
     const Node* cast = bare<Cast>(g, n.inputs[i]);
     if (!cast || cast->as<Cast>()->to != DType::f32 || !g.used_once(n.inputs[i])) continue;
     const Node* conv = bare<ConvInteger>(g, cast->inputs[0]);
-    const auto scale = g.type(n.inputs[1 - i]).shape();
-    if (conv && g.used_once(cast->inputs[0]) && scale && scale->rank() <= 1 &&
-        scale->elements() == 1 && g.type(n.inputs[1 - i]).dtype == DType::f32)
+    if (conv && g.used_once(cast->inputs[0]) && is_single_f32(g, n.inputs[1 - i]))
       return Scaled{conv, n.inputs[1 - i]};
   }
   return std::nullopt;
+}
+
+// The scales of x and w whose product `scale` is; with 1, which changes nothing, where it is none.
+std::pair<ValueId, ValueId> factors_of(Graph& g, ValueId scale) {
+  const auto* n = bare<Binary>(g, scale);
+  if (n && n->as<Binary>()->kind == BinaryKind::mul)
+    for (const std::size_t i : {0, 1})
+      if (g.value(n->inputs[i]).is_constant() && is_single_f32(g, n->inputs[i]) &&
+          is_single_f32(g, n->inputs[1 - i]))
+        return {n->inputs[1 - i], n->inputs[i]};
+  return {scale, add_number(g, DType::f32, 1)};
 }
 
 // cast(conv_integer(x, w)) * scale + b
@@ -367,7 +381,8 @@ std::optional<FloatConv> of_integers(Graph& g, const Node& n) {
   const ValueId w = made.inputs[conv_integer_roles.w];
   const ValueId x_zero = zero(conv_integer_roles.x_zero, x);
   const ValueId w_zero = zero(conv_integer_roles.w_zero, w);
-  made.inputs = {x, scaled->scale, x_zero, w, add_number(g, DType::f32, 1), w_zero};
+  const auto [x_scale, w_scale] = factors_of(g, scaled->scale);
+  made.inputs = {x, x_scale, x_zero, w, w_scale, w_zero};
   take_bias(g, made, *y);
   return made;
 }

@@ -372,5 +372,29 @@ TEST(ConvIntegerToFloat, OfIntegersThatAreCastAndScaled) {
     output %8 "y")");
 }
 
+// The scale of the weights is a constant: the kernel multiplies with both.
+TEST(ConvIntegerToFloat, TakesBothScales) {
+  expect_converted(R"(
+    input %0 "x": u8[1,2,3]
+    input %1 "scale": f32[]
+    input %2 "zero": u8[]
+    const %3: f32[1] = {0.5}
+    const %4: i8[2,2,1] = {1, -2, 3, 4}
+    %5: i32[1,2,3] = ConvInteger(%0, %4, %2)
+    %6: f32[1,2,3] = Cast(%5)
+    %7: f32[1] = Binary(%1, %3) kind=mul
+    %8: f32[1,2,3] = Binary(%6, %7) kind=mul
+    output %8 "y")",
+                   R"(
+    input %0 "x": u8[1,2,3]
+    input %1 "scale": f32[]
+    input %2 "zero": u8[]
+    const %3: f32[1] = {0.5}
+    const %4: i8[2,2,1] = {1, -2, 3, 4}
+    const %5: i8[] = {0}
+    %6: f32[1,2,3] = ConvIntegerToFloat(%0, %1, %2, %4, %3, %5)
+    output %6 "y")");
+}
+
 }  // namespace
 }  // namespace quern::testing
