@@ -21,7 +21,7 @@ class SoftmaxRows final : public CpuKernel {
   Status run(const KernelArgs& args, KernelState*, const Parallel& parallel) const override {
     const auto* x = reinterpret_cast<const float*>(args.inputs[0]);
     auto* y = reinterpret_cast<float*>(args.outputs[0]);
-    parallel(rows_, row_grain(8 * n_), [&](std::int64_t begin, std::int64_t end) {
+    parallel(rows_, row_grain(n_), [&](std::int64_t begin, std::int64_t end) {
       StopCheck check(args.stop);
       for (std::int64_t r = begin; r < end && !check.is_over(); ++r)
         row(x + r * n_, y + r * n_, check);
