@@ -28,7 +28,7 @@ Status parse_one(std::string_view name, std::string_view value, Levers& levers) 
     levers.*row.value = value == "on";
     return {};
   }
-  if (name == "simd" && (value == "avx2" || value == "baseline")) {
+  if (name == "simd" && (value == "avx512" || value == "avx2" || value == "baseline")) {
     levers.simd = value;
     return {};
   }
@@ -61,11 +61,12 @@ Status parse_one(std::string_view name, std::string_view value, Levers& levers) 
     levers.stripes = static_cast<int>(*n);
     return {};
   }
-  return {Code::invalid_argument,
-          cat("no lever '", printable(name), "=", printable(value),
-              "'; there is onednn, scratch, order, alias, optimize=on|off, simd=avx2|baseline, "
-              "cuts=small, stripes=0..100, math=bf16|bf16x3, artefact=sealed|portable, threads=N, "
-              "pool=N, strategy=NAME")};
+  return {
+      Code::invalid_argument,
+      cat("no lever '", printable(name), "=", printable(value),
+          "'; there is onednn, scratch, order, alias, optimize=on|off, simd=avx512|avx2|baseline, "
+          "cuts=small, stripes=0..100, math=bf16|bf16x3, artefact=sealed|portable, threads=N, "
+          "pool=N, strategy=NAME")};
 }
 
 }  // namespace
@@ -115,7 +116,7 @@ void Levers::apply_to_process() const {
   if (simd.empty()) return;
   setenv("QUERN_SIMD", simd.c_str(), 1);
   // oneDNN's own, under the names of both generations.
-  const char* isa = simd == "avx2" ? "AVX2" : "SSE41";
+  const char* isa = simd == "avx512" ? "AVX512_CORE" : simd == "avx2" ? "AVX2" : "SSE41";
   setenv("ONEDNN_MAX_CPU_ISA", isa, 1);
   setenv("DNNL_MAX_CPU_ISA", isa, 1);
 }
@@ -134,7 +135,7 @@ Result<Levers> parse_levers(std::string_view text) {
 std::vector<std::string> lower_simd_levels() {
 #if defined(__x86_64__)
   if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw"))
-    return {"avx2", "baseline"};
+    return {"avx512", "avx2", "baseline"};
   if (__builtin_cpu_supports("avx2")) return {"baseline"};
 #endif
   return {};

@@ -64,7 +64,7 @@ OptionRows way_rows(VerifyArgs& a) {
       {.names = "--levers",
        .value = "LIST",
        .help = "another way to compute the same: onednn, scratch, order, alias, "
-               "optimize=on|off, simd=avx2|baseline, threads=N, strategy=NAME. With "
+               "optimize=on|off, simd=avx512|avx2|baseline, threads=N, strategy=NAME. With "
                "--random also drawn (some for each model; the default) or all",
        .target = &a.levers}};
 }

@@ -22,6 +22,7 @@ struct Int8Conv {
   std::int64_t column_stride = 1;
   std::int64_t depth_stride = 1;
   std::int64_t tap_stride = 1;
+  bool scratch = true;  // as CpuTarget
 
   std::int64_t taps() const { return window.kernel.elements(); }
   std::int64_t channels() const { return groups * columns; }

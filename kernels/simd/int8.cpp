@@ -24,12 +24,20 @@ const SimdInt8* int8_avx512_vnni() noexcept {
 const SimdInt8* int8_avx2() noexcept {
   return nullptr;
 }
+const Int8Tiles* int8_amx() noexcept {
+  return nullptr;
+}
 #endif
 
 const SimdInt8& simd_int8() noexcept {
   static const SimdInt8& best = int8_avx512_vnni() && simd_allows("avx512") ? *int8_avx512_vnni()
                                 : int8_avx2() && simd_allows("avx2")        ? *int8_avx2()
                                                                             : int8_baseline();
+  return best;
+}
+
+const Int8Tiles* simd_int8_tiles() noexcept {
+  static const Int8Tiles* best = simd_allows("amx") ? int8_amx() : nullptr;
   return best;
 }
 

@@ -10,17 +10,12 @@ namespace quern {
 namespace {
 
 constexpr std::int64_t group = 4;
-constexpr std::int64_t lanes = 16;  // channels of a depthwise convolution side by side
-constexpr std::int64_t block = 64;  // channels of one call: each has a price of its own
 
 inline __m128i load16(const void* p) {
   return _mm_loadu_si128(static_cast<const __m128i*>(p));
 }
 inline __m256i load32(const void* p) {
   return _mm256_loadu_si256(static_cast<const __m256i*>(p));
-}
-inline __m256i widen_signed(const std::int8_t* p) {
-  return _mm256_cvtepi8_epi16(load16(p));
 }
 template <class T>
 inline T read(const std::uint8_t* p) {
@@ -81,17 +76,6 @@ inline void tile(const Int8Product& p) {
 
 #include "kernels/simd/int8_tile.inc"
 
-// Weights of `lanes` channels after each other, two taps of a channel side by side.
-constexpr std::int64_t lanes_bytes(std::int64_t taps) {
-  return (taps + 1) / 2 * 2 * lanes;
-}
-std::int64_t depthwise_bytes(std::int64_t taps) {
-  return lanes_bytes(taps) * (block / lanes);
-}
-std::int64_t depthwise_at(std::int64_t taps, std::int64_t tap, std::int64_t channel) {
-  return channel / lanes * lanes_bytes(taps) + tap / 2 * 2 * lanes + channel % lanes * 2 + tap % 2;
-}
-
 // The first n bytes at p, at most 16, and zeros; reads no others.
 inline __m128i load_bytes(const std::uint8_t* p, std::int64_t n) {
   if (n >= 16) return load16(p);
@@ -109,41 +93,61 @@ inline __m128i load_bytes(const std::uint8_t* p, std::int64_t n) {
   return _mm_set_epi64x(static_cast<long long>(high), static_cast<long long>(low));
 }
 
-// `n` channels from `first` on, at most `lanes`.
-inline void depthwise_lanes(const Int8Depthwise& p, std::int64_t first, std::int64_t n,
-                            const std::int8_t* w) {
+// `n` lanes of a column, at most 16.
+inline void weave_lanes(const Int8Weave& w, std::int64_t column, std::int64_t i, std::int64_t n,
+                        std::uint8_t* to) {
+  const auto line = [&](int k) { return load_bytes(w.lines[k] + column * w.steps[k] + i, n); };
+  const auto put = [&](std::int64_t at, __m128i v) {
+    _mm_storeu_si128(reinterpret_cast<__m128i*>(to + at), v);
+  };
+  const __m128i x0 = line(0);
+  const __m128i x1 = line(1);
+  const __m128i x2 = line(2);
+  const __m128i x3 = line(3);
+  const __m128i low01 = _mm_unpacklo_epi8(x0, x1);
+  const __m128i low23 = _mm_unpacklo_epi8(x2, x3);
+  const __m128i high01 = _mm_unpackhi_epi8(x0, x1);
+  const __m128i high23 = _mm_unpackhi_epi8(x2, x3);
+  put(0, _mm_unpacklo_epi16(low01, low23));
+  put(16, _mm_unpackhi_epi16(low01, low23));
+  put(32, _mm_unpacklo_epi16(high01, high23));
+  put(48, _mm_unpackhi_epi16(high01, high23));
+}
+
+void weave(const Int8Weave& w) {
+  for (std::int64_t column = 0; column < w.columns; ++column)
+    for (std::int64_t i = 0; i < w.bytes; i += 16)
+      weave_lanes(w, column, i, w.bytes - i, w.to + column * w.to_step + i * int8_woven_lines);
+}
+
+// Sixteen lanes of a segment.
+inline void depthwise_lanes(const Int8Depthwise& p, const std::uint8_t* woven, const std::int8_t* w,
+                            std::int32_t* to) {
   __m256i low = _mm256_setzero_si256();
   __m256i high = _mm256_setzero_si256();
-  const std::int64_t at = p.offset + first;
-  for (std::int64_t t = 0; t < p.taps; t += 2, w += 2 * lanes) {
-    const __m128i a = load_bytes(p.pieces[t] + at, n);
-    const __m128i b = t + 1 < p.taps ? load_bytes(p.pieces[t + 1] + at, n) : _mm_setzero_si128();
-    const __m256i pairs = _mm256_cvtepu8_epi16(_mm_unpacklo_epi8(a, b));
-    const __m256i more = _mm256_cvtepu8_epi16(_mm_unpackhi_epi8(a, b));
-    low = _mm256_add_epi32(low, _mm256_madd_epi16(pairs, widen_signed(w)));
-    high = _mm256_add_epi32(high, _mm256_madd_epi16(more, widen_signed(w + lanes)));
+  for (std::int64_t g = 0; g < p.groups; ++g) {
+    const std::uint8_t* x = woven + g * p.group_bytes;
+    for (std::int64_t t = 0; t < p.taps; ++t, x += p.tap_bytes, w += 4 * p.weight_lanes) {
+      low = sum_of_products(low, unsigned_halves(load32(x)), signed_halves(load32(w)));
+      high = sum_of_products(high, unsigned_halves(load32(x + 32)), signed_halves(load32(w + 32)));
+    }
   }
-  store(p.sums + first, low);
-  store(p.sums + first + 8, high);
+  store(to, low);
+  store(to + 8, high);
 }
 
 void depthwise(const Int8Depthwise& p) {
-  const std::int8_t* w = p.weights;
-  std::int64_t first = 0;
-  for (; first + lanes <= p.channels; first += lanes, w += lanes_bytes(p.taps))
-    depthwise_lanes(p, first, lanes, w);
-  if (first < p.channels) depthwise_lanes(p, first, p.channels - first, w);
+  std::int64_t phase = p.phase;
+  for (std::int64_t i = 0; i < p.segments; ++i, phase = (phase + p.phase_step) % p.period)
+    for (std::int64_t l = 0; l < p.lanes; l += 16)
+      depthwise_lanes(p, p.woven + 4 * (i * p.segment_step + l), p.weights + 4 * (phase + l),
+                      p.sums + i * int8_lanes + l);
 }
 
 }  // namespace
 
 extern const SimdInt8 int8_avx2_table;
-const SimdInt8 int8_avx2_table = {.name = "avx2",
-                                  .group = group,
-                                  .multiply = multiply,
-                                  .block = block,
-                                  .depthwise_bytes = depthwise_bytes,
-                                  .depthwise_at = depthwise_at,
-                                  .depthwise = depthwise};
+const SimdInt8 int8_avx2_table = {
+    .name = "avx2", .group = group, .multiply = multiply, .weave = weave, .depthwise = depthwise};
 
 }  // namespace quern

@@ -8,7 +8,6 @@ namespace quern {
 namespace {
 
 constexpr std::int64_t group = 4;
-constexpr std::int64_t block = 64;
 
 inline __m512i load(const void* p) {
   return _mm512_loadu_si512(p);
@@ -46,62 +45,82 @@ inline void tile(const Int8Product& p) {
 
 #include "kernels/simd/int8_tile.inc"
 
-// Weights follow the order in which four taps are woven together: within the 128-bit lanes of a
-// block, lane l of vector v has the channels 16 l + 4 v and the three after it, each with its four
-// taps.
-std::int64_t depthwise_bytes(std::int64_t taps) {
-  return (taps + 3) / 4 * 4 * block;
-}
-std::int64_t depthwise_at(std::int64_t, std::int64_t tap, std::int64_t channel) {
-  const std::int64_t lane = channel / 16;
-  const std::int64_t vector = channel % 16 / 4;
-  return tap / 4 * 4 * block + vector * 64 + lane * 16 + channel % 4 * 4 + tap % 4;
+// Elements go where two steps of weaving within lanes of 128 bits leave them in order.
+inline __m512i load_for_weaving(const std::uint8_t* line, __mmask64 mask) {
+  const __m512i order = _mm512_setr_epi32(0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15);
+  return _mm512_maskz_permutexvar_epi32(static_cast<__mmask16>(0xffff), order,
+                                        _mm512_maskz_loadu_epi8(mask, line));
 }
 
-// From lane l of vector v = channels 16 l + 4 v to channels in order: a 4 x 4 transposition of
-// lanes.
-inline void store_sums(const __m512i (&s)[4], std::int32_t* to) {
-  const auto pair = [](__m512i a, __m512i b) {
-    return __builtin_shufflevector(a, b, 0, 1, 2, 3, 8, 9, 10, 11);
-  };
-  const auto other_pair = [](__m512i a, __m512i b) {
-    return __builtin_shufflevector(a, b, 4, 5, 6, 7, 12, 13, 14, 15);
-  };
-  const auto even_lanes = [](__m512i a, __m512i b) {
-    return __builtin_shufflevector(a, b, 0, 1, 4, 5, 8, 9, 12, 13);
-  };
-  const auto odd_lanes = [](__m512i a, __m512i b) {
-    return __builtin_shufflevector(a, b, 2, 3, 6, 7, 10, 11, 14, 15);
-  };
-  const __m512i low01 = pair(s[0], s[1]);
-  const __m512i low23 = pair(s[2], s[3]);
-  const __m512i high01 = other_pair(s[0], s[1]);
-  const __m512i high23 = other_pair(s[2], s[3]);
-  _mm512_storeu_si512(to, even_lanes(low01, low23));
-  _mm512_storeu_si512(to + 16, odd_lanes(low01, low23));
-  _mm512_storeu_si512(to + 32, even_lanes(high01, high23));
-  _mm512_storeu_si512(to + 48, odd_lanes(high01, high23));
+inline void weave_lanes(const std::uint8_t* const* lines, std::int64_t i, __mmask64 mask,
+                        std::uint8_t* to) {
+  const __m512i x0 = load_for_weaving(lines[0] + i, mask);
+  const __m512i x1 = load_for_weaving(lines[1] + i, mask);
+  const __m512i x2 = load_for_weaving(lines[2] + i, mask);
+  const __m512i x3 = load_for_weaving(lines[3] + i, mask);
+  const __m512i low01 = _mm512_unpacklo_epi8(x0, x1);
+  const __m512i low23 = _mm512_unpacklo_epi8(x2, x3);
+  const __m512i high01 = _mm512_unpackhi_epi8(x0, x1);
+  const __m512i high23 = _mm512_unpackhi_epi8(x2, x3);
+  _mm512_storeu_si512(to, _mm512_unpacklo_epi16(low01, low23));
+  _mm512_storeu_si512(to + 64, _mm512_unpackhi_epi16(low01, low23));
+  _mm512_storeu_si512(to + 128, _mm512_unpacklo_epi16(high01, high23));
+  _mm512_storeu_si512(to + 192, _mm512_unpackhi_epi16(high01, high23));
+}
+
+void weave(const Int8Weave& w) {
+  const std::uint8_t* lines[] = {w.lines[0], w.lines[1], w.lines[2], w.lines[3]};
+  const std::int64_t rest = w.bytes % int8_lanes;
+  const __mmask64 mask = (__mmask64{1} << rest) - 1;
+  for (std::int64_t column = 0; column < w.columns; ++column) {
+    std::uint8_t* to = w.to + column * w.to_step;
+    std::int64_t i = 0;
+    for (; i + int8_lanes <= w.bytes; i += int8_lanes)
+      weave_lanes(lines, i, ~__mmask64{0}, to + i * int8_woven_lines);
+    if (rest != 0) weave_lanes(lines, i, mask, to + i * int8_woven_lines);
+    for (int k = 0; k < int8_woven_lines; ++k) lines[k] += w.steps[k];
+  }
+}
+
+// Segments side by side that meet the same weights.
+template <int Segments, int Vectors>
+inline void segments(const Int8Depthwise& p, std::int64_t first, std::int64_t phase) {
+  __m512i sums[Segments][Vectors];
+  for (int s = 0; s < Segments; ++s)
+    for (int v = 0; v < Vectors; ++v) sums[s][v] = _mm512_setzero_si512();
+  const std::int8_t* w = p.weights + 4 * phase;
+  for (std::int64_t g = 0; g < p.groups; ++g) {
+    const std::uint8_t* x = p.woven + g * p.group_bytes + 4 * first * p.segment_step;
+    for (std::int64_t t = 0; t < p.taps; ++t, x += p.tap_bytes, w += 4 * p.weight_lanes)
+      for (int v = 0; v < Vectors; ++v) {
+        const __m512i column = load(w + std::ptrdiff_t{v} * 64);
+        for (int s = 0; s < Segments; ++s)
+          sums[s][v] = _mm512_dpbusd_epi32(
+              sums[s][v], load(x + 4 * s * p.segment_step + std::ptrdiff_t{v} * 64), column);
+      }
+  }
+  for (int s = 0; s < Segments; ++s)
+    for (int v = 0; v < Vectors; ++v)
+      _mm512_storeu_si512(p.sums + (first + s) * int8_lanes + std::ptrdiff_t{v} * 16, sums[s][v]);
+}
+
+template <int Vectors>
+inline void depthwise_vectors(const Int8Depthwise& p) {
+  std::int64_t phase = p.phase;
+  std::int64_t i = 0;
+  if (p.phase_step == 0)
+    for (; i + 2 <= p.segments; i += 2) segments<2, Vectors>(p, i, phase);
+  for (; i < p.segments; ++i, phase = (phase + p.phase_step) % p.period)
+    segments<1, Vectors>(p, i, phase);
 }
 
 void depthwise(const Int8Depthwise& p) {
-  const __mmask64 mask = p.channels >= block ? ~__mmask64{0} : (__mmask64{1} << p.channels) - 1;
-  __m512i sums[4] = {};
-  const std::int8_t* w = p.weights;
-  for (std::int64_t t = 0; t < p.taps; t += 4, w += 4 * block) {
-    __m512i x[4];
-    for (std::int64_t i = 0; i < 4; ++i)
-      x[i] = t + i < p.taps ? _mm512_maskz_loadu_epi8(mask, p.pieces[t + i] + p.offset)
-                            : _mm512_setzero_si512();
-    const __m512i low01 = _mm512_unpacklo_epi8(x[0], x[1]);
-    const __m512i low23 = _mm512_unpacklo_epi8(x[2], x[3]);
-    const __m512i high01 = _mm512_unpackhi_epi8(x[0], x[1]);
-    const __m512i high23 = _mm512_unpackhi_epi8(x[2], x[3]);
-    sums[0] = _mm512_dpbusd_epi32(sums[0], _mm512_unpacklo_epi16(low01, low23), load(w));
-    sums[1] = _mm512_dpbusd_epi32(sums[1], _mm512_unpackhi_epi16(low01, low23), load(w + 64));
-    sums[2] = _mm512_dpbusd_epi32(sums[2], _mm512_unpacklo_epi16(high01, high23), load(w + 128));
-    sums[3] = _mm512_dpbusd_epi32(sums[3], _mm512_unpackhi_epi16(high01, high23), load(w + 192));
+  switch ((p.lanes + 15) / 16) {
+    case 1: return depthwise_vectors<1>(p);
+    case 2: return depthwise_vectors<2>(p);
+    case 3: return depthwise_vectors<3>(p);
+    default: return depthwise_vectors<4>(p);
   }
-  store_sums(sums, p.sums);
 }
 
 }  // namespace
@@ -110,9 +129,7 @@ extern const SimdInt8 int8_avx512_vnni_table;
 const SimdInt8 int8_avx512_vnni_table = {.name = "avx512-vnni",
                                          .group = group,
                                          .multiply = multiply,
-                                         .block = block,
-                                         .depthwise_bytes = depthwise_bytes,
-                                         .depthwise_at = depthwise_at,
+                                         .weave = weave,
                                          .depthwise = depthwise};
 
 }  // namespace quern

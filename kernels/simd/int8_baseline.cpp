@@ -5,8 +5,6 @@
 namespace quern {
 namespace {
 
-constexpr std::int64_t block = 16;
-
 // Unsigned sums wrap.
 inline std::uint32_t product(std::uint8_t x, std::int8_t w) {
   return static_cast<std::uint32_t>(static_cast<std::int32_t>(x) * w);
@@ -29,29 +27,61 @@ void multiply(const Int8Product& p) {
     for (int r = 0; r < p.rows; ++r) multiply_row(p, r, q);
 }
 
-std::int64_t depthwise_bytes(std::int64_t taps) {
-  return taps * block;
+void weave(const Int8Weave& w) {
+  for (std::int64_t column = 0; column < w.columns; ++column)
+    for (std::int64_t i = 0; i < w.bytes; ++i)
+      for (std::int64_t k = 0; k < int8_woven_lines; ++k)
+        w.to[column * w.to_step + int8_woven_lines * i + k] = w.lines[k][column * w.steps[k] + i];
 }
-std::int64_t depthwise_at(std::int64_t, std::int64_t tap, std::int64_t channel) {
-  return tap * block + channel;
+
+using Words = std::uint16_t __attribute__((vector_size(16)));
+using Sums = std::uint32_t __attribute__((vector_size(16)));
+
+template <class T>
+inline T read(const void* p) {
+  T v;
+  __builtin_memcpy(&v, p, sizeof v);
+  return v;
+}
+template <class To, class From>
+inline To sign_extended(From v, int shift) {
+  return reinterpret_cast<To>(v << shift >> shift);
+}
+// The sums of two products of 16 bits each, in lanes of 32 bits.
+inline Sums sum_pairs(Words products) {
+  using Signed = std::int32_t __attribute__((vector_size(16)));
+  const auto both = reinterpret_cast<Signed>(products);
+  return sign_extended<Sums>(both, 16) + reinterpret_cast<Sums>(both >> 16);
+}
+// Sums of four products of each of four lanes. A product of u8 and s8 fits in 16 bits.
+inline Sums four_products(const std::uint8_t* x, const std::int8_t* w) {
+  using Signed = std::int16_t __attribute__((vector_size(16)));
+  const auto a = read<Words>(x);
+  const auto b = read<Signed>(w);
+  const Words even = (a & 0xff) * sign_extended<Words>(b, 8);
+  const Words odd = (a >> 8) * reinterpret_cast<Words>(b >> 8);
+  return sum_pairs(even) + sum_pairs(odd);
 }
 
 void depthwise(const Int8Depthwise& p) {
-  for (std::int64_t c = 0; c < p.channels; ++c) {
-    std::uint32_t sum = 0;
-    for (std::int64_t t = 0; t < p.taps; ++t)
-      sum += product(p.pieces[t][p.offset + c], p.weights[t * block + c]);
-    p.sums[c] = static_cast<std::int32_t>(sum);
-  }
+  constexpr std::int64_t lanes = 4;  // of a vector
+  constexpr std::int64_t vectors = 4;
+  for (std::int64_t i = 0; i < p.segments; ++i)
+    for (std::int64_t l = 0; l < p.lanes; l += lanes * vectors) {
+      Sums sums[vectors] = {};
+      const std::int8_t* w = p.weights + 4 * ((p.phase + i * p.phase_step) % p.period + l);
+      for (std::int64_t g = 0; g < p.groups; ++g) {
+        const std::uint8_t* x = p.woven + g * p.group_bytes + 4 * (i * p.segment_step + l);
+        for (std::int64_t t = 0; t < p.taps; ++t, x += p.tap_bytes, w += 4 * p.weight_lanes)
+          for (std::int64_t v = 0; v < vectors; ++v)
+            sums[v] += four_products(x + 4 * lanes * v, w + 4 * lanes * v);
+      }
+      __builtin_memcpy(p.sums + i * int8_lanes + l, sums, sizeof sums);
+    }
 }
 
-constexpr SimdInt8 table = {.name = "baseline",
-                            .group = 1,
-                            .multiply = multiply,
-                            .block = block,
-                            .depthwise_bytes = depthwise_bytes,
-                            .depthwise_at = depthwise_at,
-                            .depthwise = depthwise};
+constexpr SimdInt8 table = {
+    .name = "baseline", .group = 1, .multiply = multiply, .weave = weave, .depthwise = depthwise};
 
 }  // namespace
 

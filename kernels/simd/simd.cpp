@@ -32,8 +32,10 @@ bool simd_allows(const char* level) noexcept {
   const char* wanted = std::getenv("QUERN_SIMD");
   if (!wanted) return true;
   const std::string_view most = wanted;
+  const std::string_view asked = level;
   if (most == "baseline") return false;
-  return most != "avx2" || level == std::string_view("avx2");
+  if (most == "avx2") return asked == "avx2";
+  return most != "avx512" || asked != "amx";
 }
 
 const Simd& simd() noexcept {

@@ -40,6 +40,18 @@ struct SimdProduct {
   bool accumulate;
 };
 
+// Sums of products of integers, as kernels leave them, whose columns get an offset and a
+// multiplier: v = (x + offset) * multiplier, where the sum wraps. Of x and of both lists whole
+// multiples of 16 columns are read.
+struct SimdSums {
+  const std::int32_t* x;
+  std::int64_t x_stride;  // from row to row, as those of results
+  std::int64_t rows;
+  std::int64_t columns;
+  const std::int32_t* offset;
+  const float* multiplier;
+};
+
 // Lane i of y at (line, position) is the fold over all rows and taps of x[row][line * line_stride +
 // position * stride + tap * dilation + i]. Lanes are channels, or neighbours in a plane. Without
 // rows the result is the neutral element of the fold.
@@ -75,6 +87,8 @@ struct Simd {
   float (*sum_abs)(const float* x, std::int64_t n);
   float (*max)(const float* x, std::int64_t n);
   float (*min)(const float* x, std::int64_t n);
+  // Both of them; NaN and NaN if one element is.
+  void (*range)(const float* x, std::int64_t n, float* low, float* high);
   float (*dot)(const float* x, const float* y, std::int64_t n);
   // y = exp(x - shift); returns the sum.
   float (*exp_sum)(const float* x, float shift, float* y, std::int64_t n);
@@ -116,7 +130,7 @@ struct Simd {
   // x = high + low, as Bf16Parts says (graph/ops/cast.h).
   void (*bfloat_parts)(const float* x, std::uint16_t* high, std::uint16_t* low, std::int64_t n);
 
-  // The next five give exactly the results of the references: halves are rounded to even, NaN
+  // The next six give exactly the results of the references: halves are rounded to even, NaN
   // gives 0.
   // y = saturate(round(x / scale) + zero)
   void (*quantize)(const float* x, float scale, QuantizedInt to, std::uint8_t* y, std::int64_t n);
@@ -128,14 +142,17 @@ struct Simd {
                          std::int64_t n);
   void (*dequantize_words)(const std::uint16_t* x, QuantizedInt from, float scale, float* y,
                            std::int64_t n);
-  // y = saturate(round((x + offset) * multiplier) + zero), where the first sum wraps
-  void (*requantize)(const std::int32_t* x, const std::int32_t* offset, const float* multiplier,
-                     QuantizedInt to, std::uint8_t* y, std::int64_t n);
+  // y = saturate(round(v) + zero)
+  void (*requantize)(const SimdSums& sums, QuantizedInt to, std::uint8_t* y, std::int64_t y_stride);
+  // y = min(max(v + bias, low), high), NaN as it is; v is rounded before the sum. Of the list
+  // `bias` whole multiples of 16 are read.
+  void (*scale_sums)(const SimdSums& sums, const float* bias, float low, float high, float* y,
+                     std::int64_t y_stride);
   void (*int_to_float)(const std::int32_t* x, float* y, std::int64_t n);
 };
 
-// True if the environment allows loops of this level ("avx512", "avx2"): QUERN_SIMD=avx2 or
-// QUERN_SIMD=baseline, read when the first kernel is chosen, disables higher levels.
+// True if the environment allows loops of this level ("amx", "avx512", "avx2"): QUERN_SIMD=avx512,
+// avx2 or baseline, read when the first kernel is chosen, disables higher levels.
 bool simd_allows(const char* level) noexcept;
 // The best allowed variant for this CPU.
 const Simd& simd() noexcept;

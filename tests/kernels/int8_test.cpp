@@ -6,6 +6,7 @@
 #include "graph/ops/quantised_products.h"
 #include "graph/ops/quantize.h"
 #include "kernels/simd/simd.h"
+#include "tests/expect.h"
 #include "tests/kernels/kernel_test.h"
 #include "tests/sanitized.h"
 
@@ -76,53 +77,193 @@ TEST(SimdInt8, ProductsAreExactForTheExtremesOfTheTypes) {
           for (std::int64_t depth : {4, 8, 52}) check_multiply(*set, rows, panels, taps, depth);
 }
 
-TEST(SimdInt8, DepthwiseSumsAreExactForTheExtremesOfTheTypes) {
-  for (const SimdInt8* set : int8_sets())
-    for (std::int64_t taps : {1, 2, 3, 4, 5, 9, 25})
-      for (std::int64_t channels = 1; channels <= set->block; channels += 5) {
-        RandomTensors random(static_cast<unsigned>(taps * 100 + channels));
-        const Tensor x = extremes_u8(random, {taps, channels});
-        const Tensor w = extremes_i8(random, {taps, channels});
-        std::vector<i8> packed(static_cast<std::size_t>(set->depthwise_bytes(taps)));
-        std::vector<const u8*> pieces;
-        for (std::int64_t t = 0; t < taps; ++t) {
-          pieces.push_back(reinterpret_cast<const u8*>(x.data()) + t * channels);
-          for (std::int64_t c = 0; c < channels; ++c)
-            packed[static_cast<std::size_t>(set->depthwise_at(taps, t, c))] =
-                w.span<i8>()[static_cast<std::size_t>(t * channels + c)];
-        }
-        std::vector<std::int32_t> sums(static_cast<std::size_t>(set->block));
-        set->depthwise({pieces.data(), 0, taps, channels, packed.data(), sums.data()});
-        for (std::int64_t c = 0; c < channels; ++c) {
-          std::int32_t want = 0;
-          for (std::int64_t t = 0; t < taps; ++t)
-            want += pieces[static_cast<std::size_t>(t)][c] *
-                    w.span<i8>()[static_cast<std::size_t>(t * channels + c)];
-          ASSERT_EQ(sums[static_cast<std::size_t>(c)], want)
-              << set->name << ", channel " << c << " of " << channels << ", " << taps << " taps";
-        }
-      }
+struct DepthwiseCase {
+  std::int64_t lines, taps, lanes, segments, segment_step, phase, phase_step, period;
+};
+
+void check_depthwise(const SimdInt8& set, const DepthwiseCase& c) {
+  RandomTensors random(static_cast<unsigned>(c.lines * 100 + c.lanes));
+  const std::int64_t groups = (c.lines + 3) / 4;
+  const std::int64_t tap_lanes = 5;
+  const std::int64_t columns = 3;  // what is woven at one time, and again
+  const std::int64_t used =
+      (c.segments - 1) * c.segment_step + c.lanes + (c.taps - 1) * tap_lanes + 8;
+  const std::int64_t bytes = (used + columns - 1) / columns;
+  const Tensor x = extremes_u8(random, {groups * 4, columns * bytes});
+  const std::int64_t weight_lanes = c.period + int8_lanes;
+  const Tensor w = extremes_i8(random, {groups, c.taps, weight_lanes, 4});
+  const std::int64_t group_bytes = 4 * (columns * bytes + 2 * int8_lanes);
+  std::vector<u8> woven(static_cast<std::size_t>(groups * group_bytes));
+  const auto* first = reinterpret_cast<const u8*>(x.data());
+  for (std::int64_t g = 0; g < groups; ++g) {
+    Int8Weave weave{.columns = columns,
+                    .bytes = bytes,
+                    .to_step = 4 * bytes,
+                    .to = woven.data() + g * group_bytes};
+    for (std::int64_t k = 0; k < 4; ++k) {
+      weave.lines[k] = first + (g * 4 + k) * columns * bytes;
+      weave.steps[k] = bytes;
+    }
+    set.weave(weave);
+  }
+  std::vector<std::int32_t> sums(static_cast<std::size_t>(c.segments * int8_lanes));
+  set.depthwise({woven.data(), group_bytes, groups, 4 * tap_lanes, c.taps, w.span<i8>().data(),
+                 weight_lanes, c.phase, c.phase_step, c.period, c.segments, c.segment_step, c.lanes,
+                 sums.data()});
+  for (std::int64_t i = 0; i < c.segments; ++i)
+    for (std::int64_t l = 0; l < c.lanes; ++l) {
+      std::int32_t want = 0;
+      const std::int64_t lane = (c.phase + i * c.phase_step) % c.period + l;
+      for (std::int64_t line = 0; line < groups * 4; ++line)
+        for (std::int64_t t = 0; t < c.taps; ++t)
+          want += first[line * columns * bytes + i * c.segment_step + l + t * tap_lanes] *
+                  w.span<i8>()[static_cast<std::size_t>(
+                      ((line / 4 * c.taps + t) * weight_lanes + lane) * 4 + line % 4)];
+      ASSERT_EQ(sums[static_cast<std::size_t>(i * int8_lanes + l)], want)
+          << set.name << ", lane " << l << " of " << c.lanes << " of segment " << i;
+    }
 }
 
-TEST(SimdInt8, RequantisingRoundsHalvesToEvenAndSaturates) {
+TEST(SimdInt8, DepthwiseSumsAreExactForTheExtremesOfTheTypes) {
+  for (const SimdInt8* set : int8_sets())
+    for (std::int64_t lines : {1, 3, 4, 5, 9})
+      for (std::int64_t taps : {1, 3, 5})
+        for (std::int64_t lanes = 1; lanes <= int8_lanes; lanes += 7) {
+          check_depthwise(*set, {lines, taps, lanes, 3, 2 * lanes, 0, 0, lanes});
+          check_depthwise(*set, {lines, taps, 64, 3, 64, lanes / 2, 64, lanes});
+        }
+}
+
+void check_tiles(const Int8Tiles& tiles, int rows, int panels, std::int64_t steps, bool is_signed) {
+  RandomTensors random(static_cast<unsigned>(rows * 100 + panels * 10 + steps));
+  const std::int64_t depth = steps * int8_tile_depth;
+  const std::int64_t stride = depth + 7;
+  const int read_rows = (rows + 15) / 16 * 16;
+  const std::int64_t columns = panels * int8_panel_columns;
+  const Tensor x = extremes_u8(random, {read_rows, stride});
+  const Tensor w = extremes_i8(random, {depth, columns});
+  std::vector<i8> packed(static_cast<std::size_t>(depth * columns));
+  for (std::int64_t k = 0; k < depth; ++k)
+    for (std::int64_t n = 0; n < columns; ++n)
+      packed[static_cast<std::size_t>(n / 16 * depth * 16 + k / 4 * 64 + n % 16 * 4 + k % 4)] =
+          w.span<i8>()[static_cast<std::size_t>(k * columns + n)];
+  constexpr std::int64_t width = int8_tile_panels * int8_panel_columns;
+  std::vector<std::int32_t> sums(static_cast<std::size_t>(read_rows * width), 7);
+  const auto* first = reinterpret_cast<const u8*>(x.data());
+  tiles.begin();
+  tiles.multiply({first, stride, is_signed, rows, panels, depth, packed.data(), sums.data()});
+  tiles.end();
+  for (std::int64_t r = 0; r < rows; ++r)
+    for (std::int64_t n = 0; n < columns; ++n) {
+      std::int32_t want = 0;
+      for (std::int64_t k = 0; k < depth; ++k) {
+        const u8 v = first[r * stride + k];
+        want += (is_signed ? static_cast<i8>(v) : std::int32_t{v}) *
+                w.span<i8>()[static_cast<std::size_t>(k * columns + n)];
+      }
+      ASSERT_EQ(sums[static_cast<std::size_t>(r * width + n)], want)
+          << "row " << r << " of " << rows << ", column " << n << ", depth " << depth;
+    }
+}
+
+TEST(SimdInt8, TilesAreExactForTheExtremesOfTheTypes) {
+  const Int8Tiles* tiles = int8_amx();
+  if (!tiles) GTEST_SKIP() << "this CPU, or its operating system, has no units for matrices";
+  for (int rows : {1, 7, 15, 16, 17, 31, 32})
+    for (int panels : {1, 2})
+      for (std::int64_t steps : {1, 2, 5})
+        for (bool is_signed : {false, true}) check_tiles(*tiles, rows, panels, steps, is_signed);
+}
+
+std::vector<const Simd*> simd_sets() {
   std::vector<const Simd*> sets = {&simd_baseline()};
   if (simd_avx2()) sets.push_back(simd_avx2());
   if (simd_avx512()) sets.push_back(simd_avx512());
-  const std::vector<std::int32_t> x = {0,   1,    2,    3,    5,          -1,          -3, 7, 509,
-                                       511, -255, -257, 1000, 2147483647, -2147483647, 4,  6};
-  const std::vector<std::int32_t> offset(x.size(), 1);
-  const std::vector<float> half(x.size(), 0.5f);
-  std::vector<u8> y(x.size());
-  for (const Simd* set : sets) {
-    set->requantize(x.data(), offset.data(), half.data(), {3, false}, y.data(),
-                    static_cast<std::int64_t>(x.size()));
-    EXPECT_THAT(y, ::testing::ElementsAre(3, 4, 5, 5, 6, 3, 2, 7, 255, 255, 0, 0, 255, 0, 0, 5, 7))
+  return sets;
+}
+
+TEST(SimdInt8, RequantisingRoundsHalvesToEvenAndSaturates) {
+  const std::vector<std::int32_t> numbers = {
+      0, 1, 2, 3, 5, -1, -3, 7, 509, 511, -255, -257, 1000, 2147483647, -2147483647, 4, 6};
+  const std::size_t n = numbers.size();
+  constexpr std::size_t rows = 3;
+  constexpr std::size_t stride = 48;
+  std::vector<std::int32_t> x(rows * stride);
+  for (std::size_t r = 0; r < rows; ++r)
+    std::copy(numbers.begin(), numbers.end(), x.begin() + static_cast<std::ptrdiff_t>(r * stride));
+  const std::vector<std::int32_t> offset(stride, 1);
+  const std::vector<float> half(stride, 0.5f);
+  const std::vector<float> nan(stride, std::numeric_limits<float>::quiet_NaN());
+  for (const Simd* set : simd_sets()) {
+    std::vector<u8> y(rows * (n + 1), 77);
+    SimdSums sums{x.data(), stride, rows, static_cast<std::int64_t>(n), offset.data(), half.data()};
+    set->requantize(sums, {3, false}, y.data(), static_cast<std::int64_t>(n + 1));
+    for (std::size_t r = 0; r < rows; ++r)
+      EXPECT_THAT(
+          std::vector<u8>(y.begin() + static_cast<std::ptrdiff_t>(r * (n + 1)),
+                          y.begin() + static_cast<std::ptrdiff_t>((r + 1) * (n + 1))),
+          ::testing::ElementsAre(3, 4, 5, 5, 6, 3, 2, 7, 255, 255, 0, 0, 255, 0, 0, 5, 7, 77))
+          << set->name;
+    sums.multiplier = nan.data();
+    set->requantize(sums, {3, false}, y.data(), static_cast<std::int64_t>(n + 1));
+    EXPECT_EQ(std::count(y.begin(), y.end(), 0), static_cast<std::ptrdiff_t>(rows * n))
         << set->name;
-    const std::vector<float> nan(x.size(), std::numeric_limits<float>::quiet_NaN());
-    set->requantize(x.data(), offset.data(), nan.data(), {3, false}, y.data(),
-                    static_cast<std::int64_t>(x.size()));
-    EXPECT_THAT(y, ::testing::Each(0)) << set->name;
   }
+}
+
+// The inverse of the scale is multiplied with, but where that might round to another integer.
+TEST(SimdInt8, QuantisingDivides) {
+  RandomTensors random(12);
+  std::vector<float> scales = {0.1f,  1.0f / 3, 0.007f, 1e-3f, 1.0f,
+                               -0.3f, 1e-38f,   1e-45f, 3e38f, 0};
+  for (const float scale : scales) {
+    std::vector<float> x;
+    const Tensor steps = random.integers<std::int32_t>({500}, -300, 300);
+    for (const std::int32_t step : steps.span<std::int32_t>()) {
+      const float half = (static_cast<float>(step) + 0.5f) * scale;
+      for (const float v : {half, std::nextafterf(half, 1e38f), std::nextafterf(half, -1e38f),
+                            static_cast<float>(step) * scale})
+        x.push_back(v);
+    }
+    x.insert(x.end(), {std::numeric_limits<float>::infinity(), -1e38f,
+                       std::numeric_limits<float>::quiet_NaN(), 1e-44f});
+    std::vector<u8> y(x.size());
+    for (const Simd* set : simd_sets()) {
+      set->quantize(x.data(), scale, {7, false}, y.data(), static_cast<std::int64_t>(x.size()));
+      for (std::size_t i = 0; i < x.size(); ++i) {
+        const volatile float quotient = x[i] / scale;
+        const double rounded = std::nearbyint(quotient) + 7.0;
+        const double want = quotient != quotient ? 0 : std::clamp(rounded, 0.0, 255.0);
+        ASSERT_EQ(y[i], want) << set->name << ", " << x[i] << " by " << scale;
+      }
+    }
+  }
+}
+
+TEST(SimdInt8, ScaledSumsAreRoundedTwiceAndCut) {
+  RandomTensors random(8);
+  constexpr std::int64_t stride = 48;
+  const Tensor x = random.integers<std::int32_t>({3, stride}, -1000000, 1000000);
+  const Tensor offset = random.integers<std::int32_t>({stride}, -1000, 1000);
+  const Tensor multiplier = random.floats({stride}, -0.01f, 0.01f);
+  const Tensor bias = random.floats({stride}, -100, 100);
+  for (const Simd* set : simd_sets())
+    for (std::int64_t n : {1, 5, 16, 23, 32, 48}) {
+      std::vector<float> y(static_cast<std::size_t>(3 * n + 1), 77);
+      set->scale_sums({x.span<std::int32_t>().data(), stride, 3, n,
+                       offset.span<std::int32_t>().data(), multiplier.span<float>().data()},
+                      bias.span<float>().data(), -50, 2000, y.data(), n);
+      for (std::int64_t i = 0; i < 3 * n; ++i) {
+        const auto at = static_cast<std::size_t>(i % n);
+        const std::int32_t sum =
+            x.span<std::int32_t>()[static_cast<std::size_t>(i / n * stride + i % n)] +
+            offset.span<std::int32_t>()[at];
+        const volatile float scaled = static_cast<float>(sum) * multiplier.span<float>()[at];
+        const float want = std::clamp(scaled + bias.span<float>()[at], -50.0f, 2000.0f);
+        ASSERT_EQ(y[static_cast<std::size_t>(i)], want) << set->name << ", " << i << " of " << n;
+      }
+      EXPECT_EQ(y.back(), 77) << set->name;
+    }
 }
 
 // ---- operators
@@ -147,6 +288,13 @@ const Int8Conv int8_convs[] = {
     {{1, 2, 3, 4, 5}, {5, 2, 2, 2, 2}, 1, {.pads = {0, 1, 1, 0, 0, 1}}},
     {{1, 130, 40, 40}, {64, 130, 1, 1}},  // enough for two threads
     {{1, 3, 2, 2}, {4, 3, 3, 3}, 1, {.pads = {5, 5, 5, 5}}},
+    // depthwise: along lines, by blocks of channels, in pieces, beyond both ends
+    {{1, 24, 9, 700}, {24, 1, 3, 3}, 24, {.pads = {1, 1, 1, 1}}},
+    {{2, 130, 3, 90}, {130, 1, 5, 5}, 130, {.strides = {1, 2}, .pads = {2, 2, 2, 2}}},
+    {{1, 70, 40}, {70, 1, 20}, 70, {.pads = {0, 19}}},
+    {{1, 7, 2, 2}, {7, 1, 3, 3}, 7, {.pads = {6, 6, 6, 6}, .dilations = {3, 5}}},
+    {{1, 5, 4, 3, 9}, {5, 1, 3, 2, 2}, 5, {.strides = {1, 1, 3}, .pads = {1, 0, 1, 1, 1, 0}}},
+    {{1, 3, 4, 40}, {3, 1, 1, 4}, 3, {.pads = {0, 30, 0, 30}, .dilations = {1, 11}}},
 };
 
 template <class X, class W>
@@ -248,6 +396,48 @@ TEST(ConvIntegerToFloatKernel, IsTheReferenceToTheBit) {
     }
 }
 
+// Odd shapes, strides and padding in all kinds of products, at the edges of blocks of every size.
+TEST(ConvIntegerKernel, IsTheReferenceForShapesOfAllKinds) {
+  RandomTensors random(41);
+  const auto number = [&](int low, int high) {
+    return std::int64_t{random.integers<std::int32_t>({1}, low, high).span<std::int32_t>()[0]};
+  };
+  for (int i = 0; i < (sanitized ? 30 : 300); ++i) {
+    const std::int64_t group = number(0, 3) == 0 ? number(2, 3) : 1;
+    const std::int64_t depth = number(0, 3) == 0 ? number(1, 130) : number(1, 20);
+    const std::int64_t columns = number(1, 70);
+    const Shape kernel = {number(1, 3), number(1, 4)};
+    const Int8Conv c{{number(1, 2), group * depth, number(3, 8), number(4, 20)},
+                     {group * columns, depth, kernel[0], kernel[1]},
+                     group,
+                     {.strides = {number(1, 2), number(1, 3)},
+                      .pads = {number(0, 3), number(0, 4), number(0, 3), number(0, 4)},
+                      .dilations = {kernel[0] < 3 ? number(1, 2) : 1, 1}}};
+    const bool constant = number(0, 3) != 0;
+    const bool zero_w = number(0, 1) != 0;
+    switch (i % 4) {
+      case 0: check_conv_integer<u8, i8>(c, constant, zero_w); break;
+      case 1: check_conv_integer<u8, u8>(c, constant, zero_w); break;
+      case 2: check_conv_integer<i8, i8>(c, constant, zero_w); break;
+      default: check_conv_integer<i8, u8>(c, constant, zero_w);
+    }
+  }
+}
+
+TEST(MatMulIntegerKernel, IsTheReferenceAtTheEdgesOfBlocks) {
+  for (std::int64_t rows : {1, 15, 16, 17, 31, 32, 33, 40})
+    for (std::int64_t depth : {1, 3, 4, 63, 64, 65, 127, 130})
+      for (std::int64_t columns : {1, 15, 16, 17, 32, 33, 64, 70}) {
+        RandomTensors random(static_cast<unsigned>(rows + depth + columns));
+        const std::vector<Tensor> inputs = {random.bytes<u8>({rows, depth}),
+                                            random.bytes<i8>({depth, columns}),
+                                            random.bytes<u8>({}), random.bytes<i8>({})};
+        const SelectedRun got = run_selected(MatMulInteger{}, inputs, {1});
+        ASSERT_TRUE(same_bytes(got.outputs[0], run(MatMulInteger{}, inputs)))
+            << rows << " by " << depth << " by " << columns;
+      }
+}
+
 struct MatMulCase {
   Shape a, b;
 };
@@ -308,6 +498,19 @@ TEST(QLinearMatMulKernel, IsTheReferenceToTheBit) {
       EXPECT_TRUE(same_bytes(got.outputs[0], run(QLinearMatMul{}, inputs)))
           << c.a.text() << " by " << c.b.text();
     }
+}
+
+// Where work is cut small, small products go by units for matrices, too.
+TEST(MatMulIntegerKernel, IsTheReferenceAtTheEdgesOfSmallBlocks) {
+  expect_passes_with("QUERN_CUTS=small",
+                     "MatMulIntegerKernel.IsTheReferenceAtTheEdgesOfBlocks:"
+                     "ConvIntegerKernel.IsTheReferenceForShapesOfAllKinds");
+}
+TEST(Int8Kernels, AreTheReferencesWithLess) {
+  for (const char* level : {"avx512", "avx2", "baseline"})
+    expect_passes_with(std::string("QUERN_SIMD=") + level,
+                       "ConvIntegerKernel.IsTheReferenceForShapesOfAllKinds:"
+                       "MatMulIntegerKernel.IsTheReferenceAtTheEdgesOfBlocks");
 }
 
 // ---- Quantize and its kin

@@ -156,16 +156,26 @@ TEST(Simd, ReductionsLetNanThrough) {
       std::vector<float> x(70, 1.0f);
       EXPECT_EQ(set->sum(x.data(), 70), 70.0f);
       EXPECT_EQ(set->dot(x.data(), x.data(), 70), 70.0f);
+      float low = 0;
+      float high = 0;
       x[at] = 5;
       EXPECT_EQ(set->max(x.data(), 70), 5.0f);
+      set->range(x.data(), 70, &low, &high);
+      EXPECT_EQ(low, 1.0f);
+      EXPECT_EQ(high, 5.0f);
       x[at] = -5;
       EXPECT_EQ(set->min(x.data(), 70), -5.0f);
+      set->range(x.data(), 70, &low, &high);
+      EXPECT_EQ(low, -5.0f);
+      EXPECT_EQ(high, 1.0f);
       EXPECT_EQ(set->sum_abs(x.data(), 70), 74.0f);
       EXPECT_EQ(set->sum_square(x.data(), 1, 70), 36.0f);
       x[at] = nan;
       EXPECT_TRUE(std::isnan(set->max(x.data(), 70)));
       EXPECT_TRUE(std::isnan(set->min(x.data(), 70)));
       EXPECT_TRUE(std::isnan(set->sum(x.data(), 70)));
+      set->range(x.data(), 70, &low, &high);
+      EXPECT_TRUE(std::isnan(low) && std::isnan(high));
     }
   }
 }
