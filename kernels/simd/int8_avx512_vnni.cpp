@@ -96,7 +96,8 @@ inline void segments(const Int8Depthwise& p, std::int64_t first, std::int64_t ph
         const __m512i column = load(w + std::ptrdiff_t{v} * 64);
         for (int s = 0; s < Segments; ++s)
           sums[s][v] = _mm512_dpbusd_epi32(
-              sums[s][v], load(x + 4 * s * p.segment_step + std::ptrdiff_t{v} * 64), column);
+              sums[s][v], load(x + std::ptrdiff_t{4} * s * p.segment_step + std::ptrdiff_t{v} * 64),
+              column);
       }
   }
   for (int s = 0; s < Segments; ++s)
