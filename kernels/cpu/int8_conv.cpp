@@ -121,9 +121,9 @@ void Int8ConvKernel::plan_scratch(std::int64_t x_elements) {
     scratch_.add(conv_.taps() * block_rows() * static_cast<std::int64_t>(sizeof(void*)));
   rows_at_ = scratch_.size() - task_at_;
   if (is_depthwise()) scratch_.add(lines_.woven_bytes());
-  if (has_tiles() || (is_flat() && !is_depthwise()))
-    scratch_.add((has_tiles() ? packed_.gathered_rows() : block_rows()) * packed_.inner +
-                 int8_vector_bytes);
+  std::int64_t rows = has_tiles() ? gathered_rows() : block_rows();
+  if (is_depthwise() || (!has_tiles() && !is_flat())) rows = 0;
+  if (rows > 0) scratch_.add(rows * packed_.inner + int8_vector_bytes);
   task_bytes_ = scratch_.size() - task_at_;
   scratch_.add((tasks_ - 1) * static_cast<std::int64_t>(task_bytes_));
 }

@@ -98,6 +98,11 @@ class Int8ConvKernel final : public CpuKernel {
   std::int64_t block_rows() const {
     return has_tiles() ? int8_tile_rows : is_depthwise() ? 1 : int8_rows;
   }
+  // At one time, for tiles: 0 if all of them can be read where they lie.
+  std::int64_t gathered_rows() const {
+    if (is_pointwise_ && positions_ % 16 == 0 && packed_.inner == conv_.depth) return 0;
+    return std::min(packed_.gathered_rows(), round_up(positions_, 16));
+  }
   // Of those that taps outside x read.
   std::int64_t outside_bytes() const {
     const std::int64_t line = is_depthwise() ? lines_.columns(lines_.piece) * lines_.block : 0;
