@@ -454,8 +454,17 @@ Status Core::start(std::span<const VkCommandBuffer> commands, Submission& s) {
     ++counts.submissions;
   }
   timeline_value_ = s.value;
+  s.submitted = Submission::Clock::now();
   s.is_pending = true;
   return {};
+}
+
+// It began when what was seen last was done, or when it was submitted.
+void Core::note_done(Submission& s) {
+  const auto now = Submission::Clock::now();
+  const auto began = std::clamp(last_done_.exchange(now), s.submitted, now);
+  s.waited = began - s.submitted;
+  s.ran = now - began;
 }
 
 Status Core::wait(Submission& s, std::uint64_t nanoseconds) {
@@ -472,6 +481,7 @@ Status Core::wait(Submission& s, std::uint64_t nanoseconds) {
   }
   if (result == VK_TIMEOUT) return {Code::busy, "the device is still running"};
   s.is_pending = false;
+  note_done(s);
   if (result == VK_SUCCESS && !timeline_) result = api_.vkResetFences(device_, 1, &s.fence);
   return outcome(result);
 }

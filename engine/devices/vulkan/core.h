@@ -3,6 +3,7 @@
 #pragma once
 
 #include <atomic>
+#include <chrono>
 #include <cstdint>
 #include <map>
 #include <memory>
@@ -100,9 +101,15 @@ class Buffer {
 
 // Commands that were submitted to the queue, and the means to wait for them.
 struct Submission {
+  using Clock = std::chrono::steady_clock;
+
   std::uint64_t value = 0;         // of the device's timeline semaphore
   VkFence fence = VK_NULL_HANDLE;  // used if there is no timeline
   bool is_pending = false;
+  Clock::time_point submitted{};
+  // Once it was waited for: the time that the queue worked for others before it, as far as somebody
+  // waited for them, and its own.
+  Clock::duration waited{}, ran{};
 };
 
 // Options given when the device is opened.
@@ -146,6 +153,8 @@ class Core : public std::enable_shared_from_this<Core> {
   // Waits until the submission is done. Errors: busy if it is not done after `nanoseconds`; it then
   // continues.
   Status wait(Submission& submission, std::uint64_t nanoseconds = ~std::uint64_t{0});
+  // The value of the last submission of anybody.
+  std::uint64_t last_submitted() const { return timeline_value_.load(std::memory_order_relaxed); }
   // Returns the index of the best memory type that has `wanted` and is among `allowed`; -1 if there
   // is none.
   int memory_type(std::uint32_t allowed, VkMemoryPropertyFlags wanted,
@@ -180,6 +189,7 @@ class Core : public std::enable_shared_from_this<Core> {
   Status open_queue();
   Status create_timeline();
   Status outcome(VkResult result);
+  void note_done(Submission& submission);
   void save_pipeline_cache() const;
   void count_pipelines();
 
@@ -194,7 +204,8 @@ class Core : public std::enable_shared_from_this<Core> {
   std::vector<std::byte> stored_cache_;  // as it was on disk
   CoreOptions options_;
   VkSemaphore timeline_ = VK_NULL_HANDLE;
-  std::uint64_t timeline_value_ = 0;  // of the last submission; under queue_mutex_
+  std::atomic<std::uint64_t> timeline_value_ = 0;  // of the last submission; set under queue_mutex_
+  std::atomic<Submission::Clock::time_point> last_done_{};  // when a submission was seen to be done
   Tuning tuning_;
   std::mutex queue_mutex_;
   std::optional<Pipelines> pipelines_;

@@ -2,9 +2,9 @@
 #include "engine/devices/vulkan/recorder.h"
 
 #include <algorithm>
-#include <chrono>
 
 #include "engine/devices/vulkan/process_end.h"
+#include "engine/devices/vulkan/turns.h"
 #include "engine/vocabulary/multiples.h"
 #include "engine/vocabulary/text_util.h"
 #include "graph/ops/fill.h"
@@ -292,21 +292,21 @@ Status Recorder::start() {
 }
 
 Status Recorder::submit_in_pieces(const Stop& stop) {
-  constexpr auto shortest = std::chrono::milliseconds(10);
-  constexpr auto longest = std::chrono::milliseconds(40);
   core_->counts.dispatches += dispatches_;
   core_->counts.barriers += barriers_;
   const std::span<const VkCommandBuffer> all = commands_;
-  for (std::size_t at = 0, group = 1; at < all.size();) {
+  Turns turns;
+  std::uint64_t last = core_->last_submitted();
+  for (std::size_t at = 0; at < all.size();) {
     QUERN_TRY(stop.check());
-    const auto begin = std::chrono::steady_clock::now();
-    const std::size_t count = std::min(group, all.size() - at);
+    const bool others_came = core_->last_submitted() != last;
+    const std::size_t wanted = turns.next(others_came, Turns::Clock::now());
+    const std::size_t count = std::min(wanted, all.size() - at);
     QUERN_TRY(core_->start(all.subspan(at, count), submission_));
+    last = submission_.value;
     QUERN_TRY(core_->wait(submission_));
+    turns.end(submission_.waited, submission_.ran);
     at += count;
-    const auto took = std::chrono::steady_clock::now() - begin;
-    if (took < shortest) group *= 2;
-    if (took > longest && group > 1) group /= 2;
   }
   return {};
 }

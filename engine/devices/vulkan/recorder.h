@@ -69,8 +69,8 @@ class Recorder {
     QUERN_TRY(start());
     return wait();
   }
-  // Submits the pieces one after the other, several at a time where they are short, and waits for
-  // each. Errors: those of stop.check() after a piece; then nothing is under way.
+  // Submits the pieces by turns (turns.h), and waits for each turn. Errors: those of stop.check()
+  // after one; then nothing is under way.
   Status submit_in_pieces(const Stop& stop);
   // The intervals of the timed commands in the last submission, in order.
   Result<std::vector<Interval>> intervals() const;

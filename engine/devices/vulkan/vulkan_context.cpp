@@ -31,10 +31,11 @@ double piece_of(const Core& core) {
   if (core.options().piece) return static_cast<double>(core.options().piece);
   return core.capabilities().target().software ? 1e8 : 4e9;
 }
-// More than this goes out in pieces in any case: systems end work of some seconds.
+// More than this goes out in pieces in any case: nobody can end a submission, other runs wait for
+// all of it, and systems end what takes some seconds. It is meant to take some tens of milliseconds.
 double longest_whole(const Core& core) {
   if (core.options().piece) return 64 * static_cast<double>(core.options().piece);
-  return core.capabilities().target().software ? 3.2e10 : 2.56e11;
+  return piece_of(core) * core.capabilities().units;
 }
 }  // namespace
 
@@ -627,8 +628,9 @@ Status VulkanContext::run(const Call& call) {
 
 // ---- without waiting ---------------------------------------------------------------------------
 
+// What goes out in pieces needs somebody who waits for each.
 bool VulkanContext::can_start() const {
-  return batches_.size() == 1 && !batches_[0].on_host;
+  return batches_.size() == 1 && !batches_[0].on_host && cutting_for(nullptr) == Cutting::whole;
 }
 
 Status VulkanContext::start(const Call& call) {

@@ -113,8 +113,6 @@ const LongWork long_works[] = {
      }},
 };
 
-class DeadlineOnDevice : public VulkanTest, public ::testing::WithParamInterface<LongWork> {};
-
 // The milliseconds that a run of `device` has taken since `began`: of the clock, or for a driver in
 // software of each processor of this machine, which others load, too.
 struct Began {
@@ -127,28 +125,69 @@ double milliseconds_since(const Began& began, const Device& device) {
   return std::chrono::duration<double, std::milli>(Clock::now() - began.clock).count();
 }
 
-TEST_P(DeadlineOnDevice, EndsTheRun) {
-  constexpr auto deadline = 100ms;
-  GraphBuilder g(GetParam().name);
-  g.output("y", GetParam().build(g));
-  const auto executable = compile(must(g.build()), "vulkan,strict");
-  const auto session = session_of(executable);
-  const auto inputs = inputs_of(*executable);
-  for (std::size_t i = 0; i < inputs.size(); ++i) must(session->set_input(i, inputs[i].view()));
-  must(session->prepare());
-  // The least of some runs: others on the machine take some of the time.
-  double least = std::numeric_limits<double>::infinity();
-  for (int round = 0; round < 4; ++round) {
-    const Began began;
-    const Status status = session->run_until(began.clock + deadline);
-    least = std::min(least, milliseconds_since(began, executable->device()));
-    EXPECT_EQ(status.code(), Code::timed_out) << status.message();
+class StopOnDevice : public VulkanTest, public ::testing::WithParamInterface<LongWork> {
+ protected:
+  static constexpr auto time = 100ms;  // of a run until it must end
+  static constexpr double most_ms = 200;
+
+  void SetUp() override {
+    VulkanTest::SetUp();
+    if (IsSkipped()) return;
+    GraphBuilder g(GetParam().name);
+    g.output("y", GetParam().build(g));
+    const auto executable = compile(must(g.build()), "vulkan,strict");
+    session = session_of(executable);
+    inputs = inputs_of(*executable);
+    for (std::size_t i = 0; i < inputs.size(); ++i) must(session->set_input(i, inputs[i].view()));
+    must(session->prepare());
   }
-  EXPECT_LT(least, 200);
-  RecordProperty("ms", std::to_string(least));
+
+  // The least of some runs: others on the machine take some of the time.
+  void expect_end(const std::function<Status(Clock::time_point began)>& run, Code code) {
+    double least = std::numeric_limits<double>::infinity();
+    for (int round = 0; round < 4; ++round) {
+      const Began began;
+      const Status status = run(began.clock);
+      least = std::min(least, milliseconds_since(began, session->executable().device()));
+      EXPECT_EQ(status.code(), code) << status.message();
+    }
+    EXPECT_LT(least, most_ms);
+    RecordProperty("ms", std::to_string(least));
+  }
+  // What run() gives where another thread cancels it.
+  Status cancelled(const std::function<Status()>& run) {
+    std::thread canceller([&] {
+      std::this_thread::sleep_for(time);
+      session->cancel();
+    });
+    Status status = run();
+    canceller.join();
+    session->clear_cancel();
+    return status;
+  }
+
+  std::unique_ptr<Session> session;
+  std::vector<Tensor> inputs;
+};
+
+TEST_P(StopOnDevice, AtADeadline) {
+  expect_end([&](auto began) { return session->run_until(began + time); }, Code::timed_out);
 }
 
-INSTANTIATE_TEST_SUITE_P(Each, DeadlineOnDevice, ::testing::ValuesIn(long_works),
+TEST_P(StopOnDevice, ByCancel) {
+  expect_end([&](auto) { return cancelled([&] { return session->run(); }); }, Code::busy);
+}
+
+// A submitted run of such a length is the session's thread's.
+TEST_P(StopOnDevice, ByCancelAfterSubmit) {
+  const auto run = [&] {
+    must(session->submit());
+    return session->wait();
+  };
+  expect_end([&](auto) { return cancelled(run); }, Code::busy);
+}
+
+INSTANTIATE_TEST_SUITE_P(Each, StopOnDevice, ::testing::ValuesIn(long_works),
                          [](const auto& info) { return std::string(info.param.name); });
 
 }  // namespace
