@@ -92,6 +92,9 @@ struct Dispatch {
   // The shader reads gl_NumWorkGroups.z, so that all of z goes out at once. No shader reads that of
   // y, and that of x matters only where y has more than one.
   bool counts_z = false;
+  // The operations of all invocations, where they are many more than the node's Cost says; a long
+  // dispatch is cut by them. 0: what the Cost says.
+  double operations = 0;
   // Alternatives with the same buffers and the same result; the device measures which is fastest.
   // All add in the same order, so that results are equal to the bit, except for the sign of a sum
   // that underflowed to zero.

@@ -57,6 +57,8 @@ Selection transform(const KernelRequest& request, const Lines& l, std::int64_t p
     d.push.push_back(word(v));
   d.buffers = {BufferUse::input(0), BufferUse::constant(0), window ? *window : BufferUse::input(0),
                BufferUse::output(0)};
+  // Roots lie anywhere in their table: a product of complex numbers costs as much as two others.
+  d.operations = 16.0 * static_cast<double>(l.count * l.bins) * static_cast<double>(l.length);
   d.groups = linear_groups(static_cast<std::uint64_t>(l.count * l.bins), local, *request.gpu);
   KernelChoice choice;
   choice.implementation = "definition";

@@ -2,6 +2,8 @@
 #include "kernels/gpu/grid.h"
 
 #include <algorithm>
+#include <bit>
+#include <cmath>
 #include <limits>
 #include <numeric>
 
@@ -27,9 +29,11 @@ void set_across(Dispatch& d, std::uint32_t across) {
 std::array<std::uint32_t, 3> linear_groups(std::uint64_t n, std::uint32_t lanes,
                                            const GpuTarget& target) {
   const std::uint64_t groups = std::max<std::uint64_t>(ceil_div_word(n, lanes), 1);
-  const std::uint32_t x =
-      static_cast<std::uint32_t>(std::min<std::uint64_t>(groups, target.max_groups));
-  return {x, ceil_div_word(groups, x), 1};
+  if (groups <= target.max_groups) return {static_cast<std::uint32_t>(groups), 1, 1};
+  // About as many lines as a line is long: such a grid can be cut between its lines alone.
+  const auto root = static_cast<std::uint64_t>(std::sqrt(static_cast<double>(groups)));
+  const std::uint64_t x = std::min<std::uint64_t>(std::bit_ceil(root), target.max_groups);
+  return {static_cast<std::uint32_t>(x), ceil_div_word(groups, x), 1};
 }
 
 std::optional<Dispatch> with_candidates(std::vector<Dispatch> candidates) {

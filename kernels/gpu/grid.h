@@ -44,7 +44,7 @@ void set_across(Dispatch& d, std::uint32_t across);
 // Invocations of a workgroup that share no memory.
 std::uint32_t lanes(const GpuTarget& target);
 // The grid of workgroups of `lanes` invocations for n invocations, as counted by invocation_index()
-// in common.glsl.
+// in common.glsl. As square as it can be where a line of groups is too short.
 std::array<std::uint32_t, 3> linear_groups(std::uint64_t n, std::uint32_t lanes,
                                            const GpuTarget& target);
 // Appends the dispatch that `build` returns for each tile that the device can run.

@@ -43,6 +43,9 @@ Selection select_pool(const KernelRequest& request) {
     choice.scratch_bytes = static_cast<std::size_t>(y.elements()) * sizeof(float);
     values = BufferUse::scratch(0, choice.scratch_bytes, BufferAccess::write);
   }
+  // A power for each tap.
+  if (op.kind == PoolKind::lp)
+    d.operations = 16.0 * static_cast<double>(y.elements()) * static_cast<double>(g->iterations());
   d.buffers = {BufferUse::input(0), values, request.wants(1) ? BufferUse::output(1) : values};
   d.groups = linear_groups(static_cast<std::uint64_t>(work), local, *request.gpu);
   choice.implementation = "pool";

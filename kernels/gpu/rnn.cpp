@@ -128,6 +128,9 @@ Dispatch steps_dispatch(const KernelRequest& request, const Layer& l, std::int64
                request.wants(0) ? BufferUse::output(0) : any_written,
                end_state(1, 0),
                end_state(2, 1)};
+  // Products of one row with weights that each step reads again.
+  d.operations =
+      8.0 * static_cast<double>((end - first) * l.batch) * static_cast<double>(l.wide * l.hidden);
   d.groups = linear_groups(static_cast<std::uint64_t>(l.batch), 1, *request.gpu);
   return d;
 }
@@ -150,10 +153,13 @@ Selection select_rnn(const KernelRequest& request) {
   const Layer l = layer_of(request);
   const GpuTarget& target = *request.gpu;
   const std::uint32_t local = std::min(target.max_invocations, round_up(word(l.hidden), 8));
-  std::int64_t at_once = l.steps;  // of the steps, as many as the loops of an invocation allow
+  // Of the steps, as many as the loops of an invocation allow; on a device in software, where one
+  // processor goes through all lanes of a sequence, no more than end soon.
+  std::int64_t at_once = l.steps;
   const std::int64_t each =
       2 * (l.hidden + 2) * ceil_div_word(static_cast<std::uint64_t>(l.hidden), local);
-  while (at_once > 1 && !can_loop(at_once * each, target)) at_once = ceil_div(at_once, 2);
+  const std::int64_t lanes = target.software ? ceil_div<std::int64_t>(local, 64) : 1;
+  while (at_once > 1 && !can_loop(at_once * each * lanes, target)) at_once = ceil_div(at_once, 2);
   KernelChoice choice;
   for (std::int64_t direction = 0; direction < l.directions; ++direction) {
     auto gates = input_gates(request, l, direction);

@@ -28,6 +28,12 @@ Selection select_roi_pool(const KernelRequest& request) {
                          std::max<std::int64_t>(op.sampling_ratio, 0)})
     d.push.push_back(word(v));
   d.push.push_back(word(op.spatial_scale));
+  // A point of a bin takes four elements. Where data says how many points there are, it is taken
+  // that a region is the whole map.
+  const std::int64_t points = op.sampling_ratio > 0
+                                  ? op.sampling_ratio * op.sampling_ratio
+                                  : ceil_div(4 * x[2] * x[3], op.height * op.width);
+  d.operations = 32.0 * static_cast<double>(points) * static_cast<double>(y.elements());
   d.buffers = {BufferUse::input(0), BufferUse::input(1), BufferUse::input(request.has(2) ? 2 : 1),
                BufferUse::output(0)};
   d.groups = linear_groups(static_cast<std::uint64_t>(y.elements()), local, *request.gpu);

@@ -183,6 +183,7 @@ Selection select_top_k(const KernelRequest& request) {
   d.constants.insert(d.constants.end(),
                      {op.largest, type == DType::i32, request.wants(0), request.wants(1)});
   d.push.push_back(word(k));
+  d.operations = 4.0 * static_cast<double>(k) * static_cast<double>(x.elements());
   d.buffers = {BufferUse::input(0), BufferUse::output(request.wants(0) ? 0 : 1),
                BufferUse::output(request.wants(1) ? 1 : 0)};
   auto choice =

@@ -211,7 +211,9 @@ GpuTarget Capabilities::target() const {
   t.shared_bytes = shared_bytes;
   t.units = units;
   // llvmpipe silently ends all loops after 65,535 iterations.
-  t.max_iterations = is_software() ? 60'000 : 0;
+  // On hardware some tens of milliseconds of a workgroup, which nothing can end: an invocation that
+  // has more to do is better off on the CPU.
+  t.max_iterations = is_software() ? 60'000 : 200'000;
   t.max_range = max_range / shader_vector_bytes * shader_vector_bytes;
   t.storage_8bit = storage_8bit;
   t.storage_16bit = storage_16bit;

@@ -22,7 +22,9 @@ constexpr std::size_t most_recordings = 8;
 
 // Estimates of work, in floating-point operations; a byte that is read or written counts as some.
 double work_of(const Step& s) {
-  return s.cost.flops + 16 * s.cost.bytes;
+  double operations = 0;
+  for (const Dispatch& d : s.dispatches) operations += d.operations;
+  return std::max(operations, s.cost.flops) + 16 * s.cost.bytes;
 }
 // A piece of a recording: some tens of milliseconds of a small GPU, or of a slow processor
 // (products in software: 1.3 GFLOP/s have been seen on two cores). Short pieces go out several at a
@@ -32,10 +34,12 @@ double piece_of(const Core& core) {
   return core.capabilities().target().software ? 1e8 : 4e9;
 }
 // More than this goes out in pieces in any case: nobody can end a submission, other runs wait for
-// all of it, and systems end what takes some seconds. It is meant to take some tens of milliseconds.
+// all of it, and systems end what takes some seconds. It is meant to take some tens of
+// milliseconds.
 double longest_whole(const Core& core) {
   if (core.options().piece) return 64 * static_cast<double>(core.options().piece);
-  return piece_of(core) * core.capabilities().units;
+  const Capabilities& c = core.capabilities();
+  return piece_of(core) * (c.target().software ? 4 : c.units);
 }
 }  // namespace
 
@@ -283,6 +287,7 @@ Result<std::vector<Binding>> VulkanContext::bindings_of(const Step& s, const Dis
 
 Status VulkanContext::record_step(const Step& s, Recorder& recorder, std::uint32_t parts) const {
   for (const Dispatch& d : s.dispatches) {
+    if (parts > 1 && &d != &s.dispatches.front()) QUERN_TRY(recorder.cut());
     QUERN_ASSIGN(const std::vector<Binding> bindings, bindings_of(s, d));
     Status recorded = recorder.dispatch(core_->candidate_of(d), bindings, base_of(s), parts);
     if (!recorded.ok())

@@ -220,7 +220,7 @@ TEST_F(CapabilitiesTest, LimitsAreTheSmallestThatHoldInEachDirection) {
   EXPECT_EQ(t.shared_bytes, 32U << 10);
   EXPECT_EQ(t.max_range, std::uint64_t{1} << 27);
   EXPECT_FALSE(t.software);
-  EXPECT_EQ(t.max_iterations, 0U);
+  EXPECT_EQ(t.max_iterations, 200'000U);
   driver.properties.limits.minStorageBufferOffsetAlignment = 1024;
   EXPECT_EQ(read().alignment, 1024U);
   driver.properties.limits.nonCoherentAtomSize = 4096;
