@@ -21,6 +21,7 @@
 #include "engine/devices/vulkan/capabilities.h"
 #include "engine/devices/vulkan/pipelines.h"
 #include "engine/devices/vulkan/tuning.h"
+#include "engine/devices/vulkan/turns.h"
 
 namespace quern::vulkan {
 
@@ -171,6 +172,7 @@ class Core : public std::enable_shared_from_this<Core> {
   // Writes pipelines and measurements to disk, where they are new.
   void save_files() const;
 
+  YoungRuns& young_runs() { return young_runs_; }
   Tuning& tuning() { return tuning_; }
   // `work`, or the one of its candidates that is to run in its place.
   const Dispatch& candidate_of(const Dispatch& work) const;
@@ -207,6 +209,7 @@ class Core : public std::enable_shared_from_this<Core> {
   std::atomic<std::uint64_t> timeline_value_ = 0;  // of the last submission; set under queue_mutex_
   std::atomic<Submission::Clock::time_point> last_done_{};  // when a submission was seen to be done
   Tuning tuning_;
+  YoungRuns young_runs_;
   std::mutex queue_mutex_;
   std::optional<Pipelines> pipelines_;
   std::atomic<bool> lost_ = false;

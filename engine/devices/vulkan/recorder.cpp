@@ -296,8 +296,10 @@ Status Recorder::submit_in_pieces(const Stop& stop) {
   core_->counts.barriers += barriers_;
   const std::span<const VkCommandBuffer> all = commands_;
   Turns turns;
+  YoungRuns::Member age(core_->young_runs());
   std::uint64_t last = core_->last_submitted();
   for (std::size_t at = 0; at < all.size();) {
+    const Turns::Clock::duration yielded = age.yield(stop);
     QUERN_TRY(stop.check());
     const bool others_came = core_->last_submitted() != last;
     const std::size_t wanted = turns.next(others_came, Turns::Clock::now());
@@ -305,7 +307,8 @@ Status Recorder::submit_in_pieces(const Stop& stop) {
     QUERN_TRY(core_->start(all.subspan(at, count), submission_));
     last = submission_.value;
     QUERN_TRY(core_->wait(submission_));
-    turns.end(submission_.waited, submission_.ran);
+    turns.end(yielded + submission_.waited, submission_.ran);
+    age.spend(submission_.ran);
     at += count;
   }
   return {};

@@ -4,7 +4,11 @@
 #pragma once
 
 #include <chrono>
+#include <condition_variable>
 #include <cstddef>
+#include <mutex>
+
+#include "engine/vocabulary/stop.h"
 
 namespace quern::vulkan {
 
@@ -25,6 +29,41 @@ class Turns {
   std::size_t pieces_ = 1;
   Clock::duration waited_{}, ran_{};
   Clock::time_point shared_until_{};
+};
+
+// Runs in pieces that have had little of a device so far: those that have had more let them go
+// first for a while, so that what is over soon is not stretched to twice its time. Any thread.
+class YoungRuns {
+ public:
+  using Clock = std::chrono::steady_clock;
+  static constexpr Clock::duration youth = std::chrono::milliseconds(200);  // of the device's time
+
+  // One run among them, until it has had its youth or ends.
+  class Member {
+   public:
+    explicit Member(YoungRuns& runs) : runs_(runs) { runs_.change(1); }
+    ~Member() { leave(); }
+    Member(const Member&) = delete;
+    Member& operator=(const Member&) = delete;
+
+    void spend(Clock::duration ran);
+    // Before a turn: waits for runs that are younger, 50 ms at most. Returns the time that took.
+    Clock::duration yield(const Stop& stop);
+
+   private:
+    void leave();
+
+    YoungRuns& runs_;
+    bool is_young_ = true;
+    Clock::duration ran_{};
+  };
+
+ private:
+  void change(int by);
+
+  std::mutex mutex_;
+  std::condition_variable none_;
+  int count_ = 0;
 };
 
 }  // namespace quern::vulkan

@@ -2,6 +2,7 @@
 // The lengths of turns, on a queue that exists in numbers alone.
 #include "engine/devices/vulkan/turns.h"
 
+#include <atomic>
 #include <chrono>
 #include <cstddef>
 
@@ -77,6 +78,29 @@ TEST(Turns, OfTwoLongRunsBecomeShort) {
   }
   EXPECT_LE(of_a, 3ms);
   EXPECT_LE(of_b, 3ms);
+}
+
+TEST(YoungRuns, GoFirstForAWhile) {
+  YoungRuns runs;
+  const Stop stop({});
+  YoungRuns::Member old(runs);
+  EXPECT_EQ(old.yield(stop), 0ms) << "it is young itself";
+  old.spend(YoungRuns::youth + 1ms);
+  EXPECT_LT(old.yield(stop), 40ms) << "nobody is younger";
+  {
+    YoungRuns::Member young(runs);
+    EXPECT_GE(old.yield(stop), 50ms) << "and no longer";
+  }
+  EXPECT_LT(old.yield(stop), 40ms);
+}
+
+TEST(YoungRuns, AreNotWaitedForByARunThatMustEnd) {
+  YoungRuns runs;
+  const std::atomic<bool> cancelled = true;
+  const Stop stop({&cancelled});
+  YoungRuns::Member old(runs), young(runs);
+  old.spend(YoungRuns::youth + 1ms);
+  EXPECT_LT(old.yield(stop), 40ms);
 }
 
 }  // namespace
