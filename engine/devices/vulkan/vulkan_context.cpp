@@ -71,8 +71,10 @@ VulkanContext::~VulkanContext() {
 // All at once, for drivers that compile while they create them.
 Status VulkanContext::make_pipelines(const Stop* stop) {
   std::vector<PipelineOf> wanted;
-  for (const Step& s : program_->steps)
-    for (const Dispatch& d : s.dispatches) wanted.push_back({&core_->candidate_of(d), base_of(s)});
+  for (const Step& s : program_->steps) {
+    const Base base = base_of(s);
+    for (const Dispatch& d : s.dispatches) wanted.push_back({&core_->candidate_of(d), base});
+  }
   QUERN_ASSIGN(pipelines_, core_->make_pipelines(wanted, stop));
   for (const PipelineRef& p : pipelines_) ++p->plans;
   return {};
@@ -286,10 +288,11 @@ Result<std::vector<Binding>> VulkanContext::bindings_of(const Step& s, const Dis
 }
 
 Status VulkanContext::record_step(const Step& s, Recorder& recorder, std::uint32_t parts) const {
+  const Base base = base_of(s);
   for (const Dispatch& d : s.dispatches) {
     if (parts > 1 && &d != &s.dispatches.front()) QUERN_TRY(recorder.cut());
     QUERN_ASSIGN(const std::vector<Binding> bindings, bindings_of(s, d));
-    Status recorded = recorder.dispatch(core_->candidate_of(d), bindings, base_of(s), parts);
+    Status recorded = recorder.dispatch(core_->candidate_of(d), bindings, base, parts);
     if (!recorded.ok())
       return std::move(recorded).in(cat("node '", printable(s.node), "' (", s.op, ")"));
   }
@@ -353,6 +356,7 @@ Result<std::unique_ptr<Recorder>> VulkanContext::record(const Batch& batch, Cutt
   };
   for (std::size_t i = batch.first; i < batch.end; ++i) {
     const Step& s = program_->steps[i];
+    if (stop) QUERN_TRY(stop->check());
     if (s.kind == Step::Kind::upload) {
       record_upload(*up, tensor_of(*up), *recorder);
       ++up;
@@ -360,7 +364,6 @@ Result<std::unique_ptr<Recorder>> VulkanContext::record(const Batch& batch, Cutt
       record_download(*down, tensor_of(*down), *recorder);
       ++down;
     } else {
-      if (stop) QUERN_TRY(stop->check());  // the driver may compile a pipeline
       const std::uint32_t parts = cutting == Cutting::pieces ? most_parts(s) : 1;
       const double work = work_of(s) / parts;
       const bool cuts = cutting == Cutting::pieces && recorded > 0 && recorded + work > piece;
