@@ -13,6 +13,17 @@ constexpr std::size_t step_bytes = 2000;  // with operands, texts and its buffer
 constexpr std::size_t unplaced_step_bytes = 1000;  // before its buffers have places
 constexpr std::size_t buffer_bytes = 160;          // of a memory problem and its plan
 constexpr std::size_t dispatch_bytes = 1500;       // with its pipeline's share
+// oneDNN's descriptors, primitive and arguments of one node, whose code others share.
+constexpr std::size_t primitive_bytes = 2000;
+
+std::size_t bytes_of_primitives(const Graph& graph) {
+  std::size_t count = 0;
+  for (NodeId id : graph.order()) {
+    const std::string_view family = graph.def(id).name;
+    count += family == "MatMul" || family == "Conv" || family == "ConvTranspose";
+  }
+  return count * primitive_bytes;
+}
 
 }  // namespace
 
@@ -39,7 +50,8 @@ Status check_room(const Graph& graph, CompilePhase phase, std::size_t limit) {
   constexpr std::size_t slack = std::size_t{4} << 20;
   const std::size_t nodes = graph.order().size();
   const std::size_t steps = phase == CompilePhase::lowering ? nodes : 0;
-  const std::size_t bytes = 2 * table_bytes(graph) + steps * (step_bytes + unplaced_step_bytes);
+  const std::size_t bytes = 2 * table_bytes(graph) + steps * (step_bytes + unplaced_step_bytes) +
+                            (steps ? bytes_of_primitives(graph) : 0);
   if (limit == 0 || bytes <= limit || bytes - limit <= slack) return {};
   return {Code::out_of_memory, cat("compiling a graph of ", nodes, " nodes takes some ", bytes,
                                    " bytes, the limit is ", limit)};

@@ -318,6 +318,61 @@ TEST_P(CompilingOf, TakesNoMoreThanTheLimit) {
 INSTANTIATE_TEST_SUITE_P(Graphs, CompilingOf, ::testing::ValuesIn(large_graphs),
                          [](const auto& i) { return i.param.name; });
 
+// Of operators that oneDNN computes, whose objects are counted as well.
+const LargeGraph graphs_of_primitives[] = {
+    {"products",
+     [](G& g, int nodes) {
+       Operand x = g.input("x", DType::f32, {30, 30});
+       const Operand w = g.constant(pattern({30, 30}));
+       for (int i = 0; i < nodes; ++i) x = g.sigmoid(g.matmul(x, w));
+       g.output("y", x);
+     }},
+    {"products_of_own_weights",
+     [](G& g, int nodes) {
+       Operand x = g.input("x", DType::f32, {30, 30});
+       for (int i = 0; i < nodes; ++i) x = g.sigmoid(g.matmul(x, g.constant(pattern({30, 30}, i))));
+       g.output("y", x);
+     }},
+    {"convolutions",
+     [](G& g, int nodes) {
+       Operand x = g.input("x", DType::f32, {1, 4, 12, 12});
+       const Operand w = g.constant(pattern({4, 4, 3, 3}));
+       for (int i = 0; i < nodes; ++i) x = g.tanh(g.conv(x, w, {}, {.pads = {1, 1, 1, 1}}));
+       g.output("y", x);
+     }},
+    {"products_of_two",
+     [](G& g, int nodes) {
+       Operand x = g.input("x", DType::f32, {1, 30, 30});
+       for (int i = 0; i < nodes; ++i) x = g.relu(g.matmul(x, x));
+       g.output("y", x);
+     }},
+};
+
+class CompilingPrimitives : public ::testing::TestWithParam<LargeGraph> {};
+
+TEST_P(CompilingPrimitives, TakesNoMoreThanTheLimit) {
+  constexpr int nodes = sanitized ? 500 : 10'000;
+  int refused = 0, made = 0;
+  for (std::size_t limit = 40 * mb; limit <= 200 * mb; limit += 20 * mb) {
+    G g("primitives");
+    GetParam().write(g, nodes);
+    Model model = must(g.build());
+    const std::size_t growth = peak_growth([&] {
+      const auto executable =
+          Executable::compile(std::move(model), nullptr, {.memory_limit = limit});
+      ++(executable ? made : refused);
+      if (executable) return;
+      EXPECT_EQ(executable.error().code(), Code::out_of_memory) << executable.error().message();
+    });
+    expect_at_most(growth, with_slack(limit));
+    RecordProperty(cat("megabytes_within_", limit / mb), static_cast<int>(growth / mb));
+  }
+  EXPECT_GT(made, 0);
+  if (!sanitized) EXPECT_GT(refused, 0);
+}
+INSTANTIATE_TEST_SUITE_P(Graphs, CompilingPrimitives, ::testing::ValuesIn(graphs_of_primitives),
+                         [](const auto& i) { return i.param.name; });
+
 // ---- what is counted
 
 struct Counted {
