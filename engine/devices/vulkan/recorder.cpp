@@ -301,8 +301,9 @@ Status Recorder::submit_in_pieces(const Stop& stop) {
   for (std::size_t at = 0; at < all.size();) {
     const Turns::Clock::duration yielded = age.yield(stop);
     QUERN_TRY(stop.check());
-    const bool others_came = core_->last_submitted() != last;
-    const std::size_t wanted = turns.next(others_came, Turns::Clock::now());
+    const auto others =
+        core_->last_submitted() != last ? Turns::Others::something : Turns::Others::nothing;
+    const std::size_t wanted = turns.next(others, Turns::Clock::now());
     const std::size_t count = std::min(wanted, all.size() - at);
     QUERN_TRY(core_->start(all.subspan(at, count), submission_));
     last = submission_.value;

@@ -6,10 +6,10 @@
 
 namespace quern::vulkan {
 
-std::size_t Turns::next(bool others_came, Clock::time_point now) {
+std::size_t Turns::next(Others others, Clock::time_point now) {
   using namespace std::chrono_literals;
   constexpr Clock::duration longest = 20ms;
-  if (others_came) shared_until_ = now + 200ms;
+  if (others == Others::something) shared_until_ = now + 200ms;
   const bool is_shared = now < shared_until_;
   const Clock::duration most =
       is_shared ? std::clamp<Clock::duration>(waited_ / 2, 2ms, longest) : longest;

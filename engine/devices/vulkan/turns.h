@@ -6,6 +6,7 @@
 #include <chrono>
 #include <condition_variable>
 #include <cstddef>
+#include <cstdint>
 #include <mutex>
 
 #include "engine/vocabulary/stop.h"
@@ -19,9 +20,11 @@ class Turns {
  public:
   using Clock = std::chrono::steady_clock;
 
-  // The number of pieces of the next turn. `others_came`: others have submitted since the last one
-  // was submitted.
-  std::size_t next(bool others_came, Clock::time_point now);
+  // What others have submitted since the last turn was.
+  enum class Others : std::uint8_t { nothing, something };
+
+  // The number of pieces of the next turn.
+  std::size_t next(Others others, Clock::time_point now);
   // The last turn is over: it began `waited` after it was submitted, and took `ran`.
   void end(Clock::duration waited, Clock::duration ran);
 

@@ -21,7 +21,8 @@ struct LongRun {
   Turns::Clock::time_point now{};
 
   Duration turn(Duration others) {
-    const std::size_t pieces = turns.next(others > 0ms, now);
+    const std::size_t pieces =
+        turns.next(others > 0ms ? Turns::Others::something : Turns::Others::nothing, now);
     const Duration ran = piece * static_cast<Duration::rep>(pieces);
     now += others + ran;
     turns.end(others, ran);
