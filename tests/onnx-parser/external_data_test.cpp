@@ -90,7 +90,7 @@ TEST_F(ExternalData, ItsBytesCountForTheLimit) {
 // An error of an earlier call is none of the file's.
 TEST_F(ExternalData, IsReadWhateverErrnoHoldsBefore) {
   errno = EINTR;
-  const auto file = onnx::open_file((root_ / "model" / "w.bin").string(), onnx::FileBytes::read);
+  const auto file = open_file((root_ / "model" / "w.bin").string(), FileBytes::read);
   ASSERT_TRUE(file) << file.error().message();
   EXPECT_EQ(file->text(), "...." + bytes_of<float>({1, 2, 3}));
 }

@@ -33,7 +33,7 @@ Tensor floats_at(std::size_t skipped) {
 
 GraphConstants::Pinned pin(const Graph& g, ValueId v, cpu::SharedWeights& weights,
                            Address address) {
-  const GraphConstants constants(g, std::numeric_limits<std::size_t>::max(), nullptr);
+  const GraphConstants constants(g, std::numeric_limits<std::size_t>::max(), nullptr, nullptr);
   auto pinned = constants.pin(v, weights, address);
   EXPECT_TRUE(pinned) << pinned.error().message();
   std::array<float, 4> found{};
@@ -65,7 +65,7 @@ TEST(Constants, AreThoseValuesThatNoInputReaches) {
   const ValueId negated = *g.add(named("Unary", "kind=neg"), {c});
   const ValueId back = *g.add(named("Unary", "kind=neg"), {negated});
   const ValueId sum = *g.add(named("Binary", "kind=add"), {x, back});
-  const GraphConstants constants(g, std::numeric_limits<std::size_t>::max(), nullptr);
+  const GraphConstants constants(g, std::numeric_limits<std::size_t>::max(), nullptr, nullptr);
   for (const ValueId v : {c, negated, back}) EXPECT_NE(constants.find(v), nullptr);
   for (const ValueId v : {x, sum}) EXPECT_EQ(constants.find(v), nullptr);
   EXPECT_NE(constants.find(negated)->key(), constants.find(back)->key());
@@ -84,7 +84,7 @@ TEST(Constants, MayBeMadeOfOperandsThatAreLeftOut) {
       Tensor::from_values<std::int64_t>(DType::i64, {2}, std::array<std::int64_t, 2>{1, 0}));
   const ValueId padded = *g.add(Pad{}, {c, pads, no_value, number(0)});
   g.add_output(padded, "padded");
-  const GraphConstants constants(g, std::numeric_limits<std::size_t>::max(), nullptr);
+  const GraphConstants constants(g, std::numeric_limits<std::size_t>::max(), nullptr, nullptr);
   ASSERT_NE(constants.find(padded), nullptr);
   const auto t = constants.find(padded)->get();
   ASSERT_TRUE(t) << t.error().message();
@@ -100,7 +100,7 @@ TEST(Constants, OfAnySizeAreComputedOnce) {
     for (int i = 0; i < 3; ++i) v = *g.add(named("Binary", "kind=add"), {v, v});
     v = *g.add(named("Unary", "kind=cos"), {v});
     g.add_output(v, "v");
-    const GraphConstants constants(g, std::numeric_limits<std::size_t>::max(), nullptr);
+    const GraphConstants constants(g, std::numeric_limits<std::size_t>::max(), nullptr, nullptr);
     for (int time = 0; time < 2; ++time) {
       const auto t = constants.find(v)->get();
       ASSERT_TRUE(t) << t.error().message();
@@ -117,7 +117,7 @@ TEST(Constants, OfOneReaderAreNotKept) {
   const ValueId twice = *g.add(named("Unary", "kind=cos"), {c});
   g.add_output(*g.add(named("Unary", "kind=neg"), {once}), "a");
   g.add_output(*g.add(named("Binary", "kind=add"), {twice, twice}), "b");
-  const GraphConstants constants(g, std::numeric_limits<std::size_t>::max(), nullptr);
+  const GraphConstants constants(g, std::numeric_limits<std::size_t>::max(), nullptr, nullptr);
   const auto holders_of = [&](ValueId v) { return constants.find(v)->get()->owner().use_count(); };
   EXPECT_EQ(holders_of(once), 1);
   EXPECT_EQ(holders_of(twice), 2);
@@ -129,7 +129,7 @@ TEST(Constants, StayWithinTheLimit) {
   const ValueId negated = *g.add(named("Unary", "kind=neg"), {c});
   g.add_output(negated, "negated");
   for (const std::size_t limit : {8, 4096}) {
-    const GraphConstants constants(g, limit, nullptr);
+    const GraphConstants constants(g, limit, nullptr, nullptr);
     const auto t = constants.find(negated)->get();
     EXPECT_EQ(t.has_value(), limit > 8);
     EXPECT_EQ(t ? Code::ok : t.error().code(), limit > 8 ? Code::ok : Code::out_of_memory);
