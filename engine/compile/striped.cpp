@@ -39,12 +39,10 @@ class Attempts {
       if (whole.ok()) return std::unique_ptr<Program>();
       return whole;
     }
-    QUERN_ASSIGN(auto program, within(limits_.arena));
-    if (!program) {
-      QUERN_ASSIGN(program, smallest(least));
-    }
-    for (int further = 0; !program && further < 2; ++further) {
-      QUERN_ASSIGN(program, within(least_ - least_ / 32));
+    QUERN_ASSIGN(auto program, with_these_kernels(least));
+    if (!program && options_.scratch) {
+      options_.scratch = false;  // kernels for 8-bit integers take more than their rows have
+      QUERN_ASSIGN(program, with_these_kernels(least));
     }
     if (program) return program;
     return Status(refused_.code(),
@@ -54,6 +52,17 @@ class Attempts {
 
  private:
   static constexpr std::size_t most_nodes = 40'000;  // of all attempts; some 0.1 ms each
+
+  Result<std::unique_ptr<Program>> with_these_kernels(const stripes::Choice& least) {
+    QUERN_ASSIGN(auto program, within(limits_.arena));
+    if (!program) {
+      QUERN_ASSIGN(program, smallest(least));
+    }
+    for (int further = 0; !program && further < 2; ++further) {
+      QUERN_ASSIGN(program, within(least_ - least_ / 32));
+    }
+    return program;
+  }
 
   // A program that fits, found on the way to an arena of at most so many bytes. Null: none is.
   Result<std::unique_ptr<Program>> within(std::uint64_t arena) {

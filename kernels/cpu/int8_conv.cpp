@@ -114,7 +114,7 @@ void Int8ConvKernel::plan_scratch(std::int64_t x_elements) {
   f32_biases_at_ = scratch_.add(is_to_float() ? column_bytes : 0);
   w_zeros_at_ = scratch_.add(w_zero_ ? column_bytes : 0);
   outside_at_ = scratch_.add(outside + int8_vector_bytes);
-  x_at_ = scratch_.add(x_signed_ && !has_tiles() ? x_elements : 0);
+  x_at_ = scratch_.add(copies_x() ? x_elements : 0);
   weights_at_ = scratch_.add(weights_ ? 0 : static_cast<std::int64_t>(packed_.bytes));
   task_at_ = scratch_.size();
   if (packed_.variant == Int8Variant::products)
@@ -164,15 +164,17 @@ Int8ConvKernel::Run Int8ConvKernel::prepare(const KernelArgs& args,
   run.x = reinterpret_cast<const std::uint8_t*>(args.inputs[conv_.operands.x]);
   std::int32_t x_zero = x_zero_.zero_point(args);
   StopCheck check(args.stop);
-  if (x_signed_ && !has_tiles()) {
+  if (copies_x()) {
     auto* flipped = reinterpret_cast<std::uint8_t*>(args.scratch + x_at_);
     const std::int64_t n = conv_.images * conv_.in.elements() * conv_.groups * conv_.depth;
     for_each_until(n, 1, check, [&](std::int64_t i) { flipped[i] = run.x[i] ^ 0x80; });
     run.x = flipped;
-    x_zero += 128;
   }
   auto* outside = reinterpret_cast<std::uint8_t*>(args.scratch + outside_at_);
-  std::memset(outside, x_zero, static_cast<std::size_t>(outside_bytes()));
+  // As the bytes that stand in its place: lines of a depthwise convolution are flipped when woven.
+  const std::int32_t as_read = copies_x() ? x_zero + 128 : x_zero;
+  std::memset(outside, as_read, static_cast<std::size_t>(outside_bytes()));
+  if (x_signed_ && !has_tiles()) x_zero += 128;
   run.x_zero = static_cast<std::uint8_t>(x_zero);
   run.outside = outside;
   run.weights = weights_ ? weights_.get() : pack_now(args, parallel);

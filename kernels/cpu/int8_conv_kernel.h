@@ -93,6 +93,9 @@ class Int8ConvKernel final : public CpuKernel {
   };
 
   bool has_tiles() const { return packed_.variant == Int8Variant::tiles; }
+  // Products of panels read unsigned bytes, so that signed ones are copied with their signs
+  // flipped.
+  bool copies_x() const { return x_signed_ && packed_.variant == Int8Variant::products; }
   bool is_depthwise() const { return packed_.variant == Int8Variant::depthwise; }
   // The positions that are computed at one time.
   std::int64_t block_rows() const {

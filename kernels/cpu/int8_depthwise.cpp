@@ -52,6 +52,9 @@ void Int8ConvKernel::weave(const Run& run, const Position& at, std::int64_t n, s
     }
     fill(to, left);
     if (left < right) simd_int8().weave(woven);
+    if (x_signed_)
+      std::for_each(to + left * column_bytes, to + right * column_bytes,
+                    [](std::uint8_t& b) { b ^= 0x80; });
     fill(to + right * column_bytes, columns - right);
   }
 }
