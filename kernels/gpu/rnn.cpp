@@ -158,7 +158,7 @@ Selection select_rnn(const KernelRequest& request) {
   std::int64_t at_once = l.steps;
   const std::int64_t each =
       2 * (l.hidden + 2) * ceil_div_word(static_cast<std::uint64_t>(l.hidden), local);
-  const std::int64_t lanes = target.software ? ceil_div<std::int64_t>(local, 64) : 1;
+  const std::int64_t lanes = target.software ? ceil_div<std::int64_t>(local, 8) : 1;
   while (at_once > 1 && !can_loop(at_once * each * lanes, target)) at_once = ceil_div(at_once, 2);
   KernelChoice choice;
   for (std::int64_t direction = 0; direction < l.directions; ++direction) {

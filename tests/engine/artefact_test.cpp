@@ -236,15 +236,16 @@ TEST(Artefact, OfAnotherMachineIsCompiledAgainIfItIsPortable) {
   }
 }
 
-// Kilobytes of this process's pages of a mapped file that no other process shares.
-std::size_t dirty_kilobytes(const std::string& path) {
+// Kilobytes of a mapped file of which this process has copies of its own. (Dirty pages are also
+// those that the system has not written to its disk yet.)
+std::size_t copied_kilobytes(const std::string& path) {
   std::ifstream maps("/proc/self/smaps");
   std::size_t sum = 0;
   bool is_of_file = false;
   for (std::string line; std::getline(maps, line);) {
     if (line.find('-') < line.find(' ')) is_of_file = line.ends_with(path);
-    const std::string_view dirty = "Private_Dirty:";
-    if (is_of_file && line.starts_with(dirty)) sum += std::stoul(line.substr(dirty.size()));
+    const std::string_view copied = "Anonymous:";
+    if (is_of_file && line.starts_with(copied)) sum += std::stoul(line.substr(copied.size()));
   }
   return sum;
 }
@@ -260,7 +261,7 @@ TEST(Artefact, IsWrittenAndMapped) {
     const auto again = load_artefact(path, nullptr, {.files = files});
     ASSERT_TRUE(again) << again.error().message();
     EXPECT_EQ(answer_of(*again, 2), answer_of(executable, 2));
-    EXPECT_EQ(dirty_kilobytes(path), 0U);
+    EXPECT_EQ(copied_kilobytes(path), 0U);
   }
   std::filesystem::remove(path);
   EXPECT_FALSE(is_artefact_file(path));

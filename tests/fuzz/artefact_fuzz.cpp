@@ -34,7 +34,7 @@ Model small_net() {
   y = g.op("Concat", {y, g.sigmoid(y)}, "axis=1");
   y = g.reshape(g.global_average_pool(y), {0, -1});
   g.output("y", g.softmax(g.matmul(y, weights({32, 10}))));
-  g.output("z", g.op("Transpose", {x}, "order=[0,2,3,1]"));
+  g.output("z", g.op("Transpose", {x}, "perm=[0,2,3,1]"));
   return g.build().value();
 }
 
