@@ -179,8 +179,9 @@ Verb compile_row(CompileArgs& a) {
       .summary = "write a model as a file that starts at once",
       .about =
           "The file holds the graph after all rewrites, plans for the shapes given and weights as "
-          "kernels read them, so that loading neither rewrites, plans nor packs. Every other verb "
-          "takes it in the place of a model, and so do the libraries.\n\n"
+          "kernels read them, so that loading neither rewrites, plans nor packs. Verbs that run a "
+          "model "
+          "take it in its place, and so do the libraries.\n\n"
           "It loads where it was made: for the same instructions, oneDNN and kind of device. With "
           "--portable it also holds all weights as the model has them, loads everywhere and for "
           "any shape, and compiles there where it does not fit."};

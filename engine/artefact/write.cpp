@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <limits>
 #include <map>
+#include <new>
 #include <numeric>
 #include <optional>
 
@@ -323,6 +324,18 @@ const Artefact::Contents& Artefact::contents() const {
 }
 const std::vector<std::string>& Artefact::notes() const {
   return impl_->notes;
+}
+Result<std::shared_ptr<std::byte>> Artefact::in_memory() const {
+  return guarded([&]() -> Result<std::shared_ptr<std::byte>> {
+    constexpr std::align_val_t alignment{artefact::item_alignment};
+    const std::shared_ptr<std::byte> file(
+        static_cast<std::byte*>(::operator new(impl_->contents.bytes, alignment)),
+        [](std::byte* p) { ::operator delete(p, alignment); });
+    std::byte* at = file.get();
+    for (const std::string_view piece : impl_->pieces)
+      at = std::ranges::copy(std::as_bytes(std::span(piece)), at).out;
+    return file;
+  });
 }
 Status Artefact::write(const std::string& path) const {
   return guarded([&] { return write_whole_file(path, impl_->pieces, OnSignal::leaves); });

@@ -19,7 +19,8 @@ KernelMachine kernel_machine() {
 #else
   std::string library = "none";
 #endif
-  return {cat(simd().name, ", int8 ", simd_int8().name), std::move(library)};
+  const char* tiles = simd_int8_tiles() ? ", tiles" : "";
+  return {cat(simd().name, ", int8 ", simd_int8().name, tiles), std::move(library)};
 }
 
 }  // namespace quern

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
-#include <cstdlib>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
@@ -50,15 +49,7 @@ struct Bytes {
 };
 
 Bytes bytes_of(const Artefact& artefact) {
-  Bytes file;
-  file.size = artefact.contents().bytes;
-  file.owner.reset(static_cast<std::byte*>(std::aligned_alloc(64, (file.size + 63) / 64 * 64)),
-                   std::free);
-  std::byte* at = file.owner.get();
-  for (const std::string_view piece : artefact.pieces())
-    at = std::ranges::copy(std::as_bytes(std::span(piece)), at).out;
-  EXPECT_EQ(at, file.owner.get() + file.size);
-  return file;
+  return {artefact.in_memory().value(), artefact.contents().bytes};
 }
 
 Result<std::shared_ptr<const Executable>> load(const Bytes& file, const LoadOptions& options = {}) {

@@ -4,11 +4,9 @@
 // of a place, a way and a value.
 #include <algorithm>
 #include <cstdint>
-#include <cstdlib>
 #include <cstring>
 #include <memory>
 #include <span>
-#include <string_view>
 #include <vector>
 
 #include <quern/artefact.h>
@@ -44,10 +42,7 @@ struct File {
     const Artefact artefact =
         Artefact::make(Executable::compile(small_net(), nullptr, {.threads = 1}).value()).value();
     size = artefact.contents().bytes;
-    bytes.reset(static_cast<std::byte*>(std::aligned_alloc(64, (size + 63) / 64 * 64)), std::free);
-    std::byte* at = bytes.get();
-    for (const std::string_view piece : artefact.pieces())
-      at = std::ranges::copy(std::as_bytes(std::span(piece)), at).out;
+    bytes = artefact.in_memory().value();
     std::uint64_t table_bytes = 0;
     std::memcpy(&table_bytes, bytes.get() + 16, sizeof table_bytes);
     tables = {bytes.get() + header_bytes, table_bytes};

@@ -42,6 +42,8 @@ class Artefact {
 
   // The pieces of the file in their order; valid as long as this exists.
   std::span<const std::string_view> pieces() const;
+  // All of them in one piece of memory, as parse_artefact() takes it. Errors: out_of_memory.
+  Result<std::shared_ptr<std::byte>> in_memory() const;
   // Writes them beside `path` and renames. Errors: invalid_argument, with the system's reason.
   Status write(const std::string& path) const;
 
