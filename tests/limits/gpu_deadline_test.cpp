@@ -156,6 +156,12 @@ const LongOnGpu transforms[] = {
 
 // Elements alone, but much for each.
 const LongOnGpu elements[] = {
+    {"small_dispatches",  // of which each takes the driver longer to begin than to compute
+     [](G& g) {
+       Operand x = numbers(g, "x", {8, 8});
+       for (int i = 0; i < 20'000; ++i) x = g.softmax(x, i % 2);
+       g.output("y", x);
+     }},
     {"chain_of_powers",
      [](G& g) {
        Operand x = numbers(g, "x", {8'000'000});

@@ -63,11 +63,12 @@ TEST_P(PlanningForGpu, GrowsWithTheGraph) {
   }
 }
 
-// A graph that folds to a few nodes is done before.
+// A graph that folds to a few nodes is done before. Pipelines are there: one takes a driver in
+// software up to 200 ms, in which nobody can interrupt it.
 TEST_P(PlanningForGpu, EndsAtADeadline) {
   constexpr auto allowed = std::chrono::milliseconds(100);
-  constexpr double most_ms =
-      sanitized ? 3000 : 100 + 400;  // 160 ms late were seen, beside ten busy processes
+  constexpr double most_ms = sanitized ? 3000 : 100 + 100;
+  must(session_on_gpu(GetParam(), most_nodes)->prepare());
   const auto session = session_on_gpu(GetParam(), most_nodes);
   const double taken = least_of(most_ms, [&] {
     return process_ms_of([&] {

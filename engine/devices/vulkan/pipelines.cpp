@@ -14,6 +14,10 @@
 #include "shaders/shaders.h"
 
 namespace quern::vulkan {
+namespace {
+// To name a pipeline and to find it, in nanoseconds.
+constexpr std::int64_t cost_of_key = 1000;
+}  // namespace
 
 // A pipeline that is yet to be created, and how that went.
 struct Pipelines::Blank {
@@ -55,7 +59,8 @@ Result<PipelineRef> Pipelines::get(const PipelineOf& wanted) {
 Result<std::vector<PipelineRef>> Pipelines::make(std::span<const PipelineOf> wanted,
                                                  const Stop* stop) {
   const std::scoped_lock lock(mutex_);
-  QUERN_ASSIGN(std::vector<Blank> blanks, missing(wanted));
+  StopCheck check(stop);
+  QUERN_ASSIGN(std::vector<Blank> blanks, missing(wanted, check));
   Status made = create_all(blanks, stop);
   for (Blank& b : blanks)
     if (b.result == VK_SUCCESS) {
@@ -64,7 +69,10 @@ Result<std::vector<PipelineRef>> Pipelines::make(std::span<const PipelineOf> wan
     }
   if (!made.ok()) return made;
   std::vector<PipelineRef> all;
-  for (const PipelineOf& w : wanted) all.push_back(use(pipelines_.at(key_of(w))));
+  for (const PipelineOf& w : wanted) {
+    if (check.spend(cost_of_key)) return stop->check();
+    all.push_back(use(pipelines_.at(key_of(w))));
+  }
   std::ranges::sort(all);
   all.erase(std::unique(all.begin(), all.end()), all.end());
   return all;
@@ -100,10 +108,12 @@ Pipelines::Key Pipelines::key_of(const PipelineOf& wanted) {
 }
 
 // Each once, with module and layout.
-Result<std::vector<Pipelines::Blank>> Pipelines::missing(std::span<const PipelineOf> wanted) {
+Result<std::vector<Pipelines::Blank>> Pipelines::missing(std::span<const PipelineOf> wanted,
+                                                         StopCheck& check) {
   std::set<Key> seen;
   std::vector<Blank> blanks;
   for (const PipelineOf& w : wanted) {
+    if (check.spend(cost_of_key)) break;  // create_all() ends at once and says why
     Key key = key_of(w);
     if (pipelines_.contains(key) || !seen.insert(std::move(key)).second) continue;
     QUERN_ASSIGN(const Layout l, layout(static_cast<std::uint32_t>(w.work->buffers.size())));

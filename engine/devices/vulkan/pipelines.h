@@ -91,7 +91,7 @@ class Pipelines {
   }
   Result<Layout> layout(std::uint32_t buffers);
   Result<VkShaderModule> module(std::string_view shader);
-  Result<std::vector<Blank>> missing(std::span<const PipelineOf> wanted);
+  Result<std::vector<Blank>> missing(std::span<const PipelineOf> wanted, StopCheck& check);
   VkResult create(Blank& blank) const;
   Status create_all(std::span<Blank> blanks, const Stop* stop);
 

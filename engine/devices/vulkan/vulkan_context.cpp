@@ -33,6 +33,11 @@ double piece_of(const Core& core) {
   if (core.options().piece) return static_cast<double>(core.options().piece);
   return core.capabilities().target().software ? 1e8 : 4e9;
 }
+// To begin a dispatch: what it computes may be nothing beside that (in software 30 us were seen,
+// where the threads of the driver wake up for each).
+double start_of(const Core& core) {
+  return piece_of(core) / (core.capabilities().target().software ? 2500 : 10000);
+}
 // More than this goes out in pieces in any case: nobody can end a submission, other runs wait for
 // all of it, and systems end what takes some seconds. It is meant to take some tens of
 // milliseconds.
@@ -41,6 +46,8 @@ double longest_whole(const Core& core) {
   const Capabilities& c = core.capabilities();
   return piece_of(core) * (c.target().software ? 4 : c.units);
 }
+// To find where a step's transfer goes, in nanoseconds: some lookups in what was touched before.
+constexpr std::int64_t cost_of_step = 1000;
 }  // namespace
 
 Result<std::unique_ptr<ExecutionContext>> VulkanContext::create(
@@ -49,9 +56,10 @@ Result<std::unique_ptr<ExecutionContext>> VulkanContext::create(
   std::unique_ptr<VulkanContext> d(
       new VulkanContext(std::move(core), std::move(program), std::move(arena)));
   QUERN_ASSIGN(d->host_, cpu::HostContext::create(d->program_));
+  if (stop) QUERN_TRY(stop->check());
   d->cut_batches();
   d->find_direct_operands();
-  QUERN_TRY(d->take_room());
+  QUERN_TRY(d->take_room(stop));
   if (d->core_->options().tune_ms) QUERN_TRY(d->tune());
   QUERN_TRY(d->make_pipelines(stop));
   QUERN_TRY(d->use_recording(stop));
@@ -107,16 +115,18 @@ void VulkanContext::cut_batches() {
   const auto& steps = program_->steps;
   const auto on_host = [&](std::size_t i) { return steps[i].kind == Step::Kind::host; };
   for (std::size_t i = 0; i < steps.size(); ++i) {
-    if (!on_host(i)) work_ += work_of(steps[i]);
+    if (!on_host(i))
+      work_ +=
+          work_of(steps[i]) + start_of(*core_) * static_cast<double>(steps[i].dispatches.size());
     if (i == 0 || on_host(i) != on_host(i - 1))
       batches_.push_back({.first = i, .on_host = on_host(i)});
     batches_.back().end = i + 1;
   }
 }
 
-void VulkanContext::place_transfers() {
+void VulkanContext::place_transfers(StopCheck& check) {
   const std::uint64_t alignment = core_->capabilities().alignment;
-  const std::vector<bool> reached = reached_by_host();
+  const std::vector<bool> reached = reached_by_host(check);
   up_bytes_ = down_bytes_ = 0;
   for (Batch& b : batches_) {
     b.up.clear();
@@ -128,7 +138,7 @@ void VulkanContext::place_transfers() {
       list.back().staging = end;
       end += round_up(bytes, alignment);
     };
-    for (std::size_t i = b.first; i < b.end; ++i) {
+    for (std::size_t i = b.first; i < b.end && !check.spend(cost_of_step); ++i) {
       const Step& s = program_->steps[i];
       if (s.kind == Step::Kind::upload) place(b.up, i, up_bytes_, s.input_bytes[0]);
       if (s.kind == Step::Kind::download) place(b.down, i, down_bytes_, s.output_bytes[0]);
@@ -154,13 +164,13 @@ void VulkanContext::for_each_touched(const Step& s, F&& f) const {
 // The transfers for which the host accesses the arena directly, to write an upload before its batch
 // or to read a download after it, by their steps: the arena is mapped, and no step in between uses
 // those bytes.
-std::vector<bool> VulkanContext::reached_by_host() const {
+std::vector<bool> VulkanContext::reached_by_host(StopCheck& check) const {
   const auto& steps = program_->steps;
   std::vector<bool> reached(steps.size());
   if (!arena().mapped()) return reached;
   ArenaTouches before;
   for (const Batch& b : batches_)
-    for (std::size_t i = b.first; i < b.end; ++i) {
+    for (std::size_t i = b.first; i < b.end && !check.spend(cost_of_step); ++i) {
       const Step& s = steps[i];
       if (s.kind == Step::Kind::upload) {
         const Range to = range(s.outputs[0], s.input_bytes[0]);
@@ -172,7 +182,7 @@ std::vector<bool> VulkanContext::reached_by_host() const {
   if (!arena().is_cached()) return reached;
   ArenaTouches after;  // counts steps from the end
   for (auto b = batches_.rbegin(); b != batches_.rend(); ++b)
-    for (std::size_t i = b->end; i-- > b->first;) {
+    for (std::size_t i = b->end; i-- > b->first && !check.spend(cost_of_step);) {
       const Step& s = steps[i];
       if (s.kind == Step::Kind::download && s.inputs[0].base == Operand::Base::device_arena) {
         const Range from = range(s.inputs[0], s.output_bytes[0]);
@@ -222,10 +232,12 @@ void VulkanContext::find_direct_operands() {
     comes_from_device_[i] = comes_from_device_[i] && !on_host[i];
 }
 
-Status VulkanContext::take_room() {
+Status VulkanContext::take_room(const Stop* stop) {
   QUERN_TRY(
       arena_->reserve(Buffer::Use::device, std::max<std::uint64_t>(program_->device_plan.size, 1)));
-  place_transfers();
+  StopCheck check(stop);
+  place_transfers(check);
+  if (check.is_over()) return stop->check();
   QUERN_TRY(arena_->reserve(Buffer::Use::upload, up_bytes_));
   QUERN_TRY(arena_->reserve(Buffer::Use::download, down_bytes_));
   generation_ = arena_->generation();
@@ -235,7 +247,7 @@ Status VulkanContext::take_room() {
 // The kind of memory may be another than before, so that transfers are placed anew, too.
 Status VulkanContext::settle(const Stop* stop) {
   if (generation_ == arena_->generation()) return {};
-  QUERN_TRY(take_room());
+  QUERN_TRY(take_room(stop));
   return record_again(stop);
 }
 
@@ -341,6 +353,7 @@ Result<std::unique_ptr<Recorder>> VulkanContext::record(const Batch& batch, Cutt
                                                         std::vector<std::uint32_t>* ends,
                                                         const Stop* stop) const {
   const double piece = piece_of(*core_);
+  const double start = start_of(*core_);
   double recorded = 0;  // work since the last cut
   std::size_t most = 0;
   for (std::size_t i = batch.first; ends && i < batch.end; ++i)
@@ -365,7 +378,7 @@ Result<std::unique_ptr<Recorder>> VulkanContext::record(const Batch& batch, Cutt
       ++down;
     } else {
       const std::uint32_t parts = cutting == Cutting::pieces ? most_parts(s) : 1;
-      const double work = work_of(s) / parts;
+      const double work = work_of(s) / parts + start * static_cast<double>(s.dispatches.size());
       const bool cuts = cutting == Cutting::pieces && recorded > 0 && recorded + work > piece;
       if (cuts) QUERN_TRY(recorder->cut());
       QUERN_TRY(record_step(s, *recorder, parts));

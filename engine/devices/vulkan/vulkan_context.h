@@ -79,13 +79,14 @@ class VulkanContext final : public ExecutionContext {
                 std::shared_ptr<Arena> arena)
       : core_(std::move(core)), program_(std::move(program)), arena_(std::move(arena)) {}
   void cut_batches();
-  void place_transfers();
+  void place_transfers(StopCheck& check);
   template <class F>
   void for_each_touched(const Step& step, F&& f) const;
-  std::vector<bool> reached_by_host() const;
+  std::vector<bool> reached_by_host(StopCheck& check) const;
   std::byte* host_place(const Transfer& transfer) const;
-  // Makes room in the arena, and finds where transfers pass through staging.
-  Status take_room();
+  // Makes room in the arena, and finds where transfers pass through staging. If it was stopped, the
+  // context is of no more use until it is called again.
+  Status take_room(const Stop* stop);
   const Buffer& arena() const { return *arena_->buffer(Buffer::Use::device); }
   // The staging memory of a transfer.
   const Buffer& staging(const Step& step) const;
