@@ -129,7 +129,8 @@ Result<PlacedMemory> place_memory(const StepGraph& graph, std::size_t number,
                                   const ScheduleOptions& schedule, const ArenaOptions& options,
                                   const Strategy& strategy) {
   std::optional<PlacedMemory> placed;
-  if (number < options.known.size()) placed = place_as_chosen(graph, options.known[number]);
+  if (number < options.known.size())
+    placed = place_as_chosen(graph, options.known[number], options.stop);
   if (!placed) {
     if (options.searches) ++*options.searches;
     QUERN_ASSIGN(placed, place(graph, schedule, strategy));

@@ -173,8 +173,11 @@ std::uint64_t stacked_bytes(const MemoryProblem& problem) {
 
 }  // namespace
 
-std::optional<PlacedMemory> place_as_chosen(const StepGraph& graph, const MemoryChoice& choice) {
-  if (!fits(graph, choice.schedule)) return std::nullopt;
+std::optional<PlacedMemory> place_as_chosen(const StepGraph& graph, const MemoryChoice& choice,
+                                            const Stop* stop) {
+  // The search looked at less at a time, and may so have come further with the same work.
+  Work work(4 * usual_work(graph), stop);
+  if (!fits(graph, choice.schedule, work)) return std::nullopt;
   PlacedMemory p;
   p.answer = {.schedule = choice.schedule,
               .plain_bound = choice.plain_bound,

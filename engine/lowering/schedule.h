@@ -41,8 +41,10 @@ struct MemoryChoice {
   bool is_searched = true;
 };
 MemoryChoice choice_of(const PlacedMemory& placed);
-// Placed as chosen before; nothing where that is no placement of this graph.
-std::optional<PlacedMemory> place_as_chosen(const StepGraph& graph, const MemoryChoice& choice);
+// Placed as chosen before; nothing where that is no placement of this graph, or where to find out
+// takes more than four times the work that a search may take.
+std::optional<PlacedMemory> place_as_chosen(const StepGraph& graph, const MemoryChoice& choice,
+                                            const Stop* stop);
 
 // Places by the options, or without aliases if the strategy then needs less memory.
 Result<PlacedMemory> place(const StepGraph& graph, const ScheduleOptions& options,

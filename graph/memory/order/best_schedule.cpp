@@ -178,11 +178,6 @@ class Scheduler {
     Groups::Range used;      // ... and when they were used
   };
 
-  // Four times what any model needs that we know: 30 ms, and 8 us for each step.
-  static std::uint64_t usual_work(const StepGraph& g) {
-    return (std::uint64_t{1} << 25) + (g.steps.size() << 13);
-  }
-
   Schedule first_schedule() const {
     Schedule s = plain_schedule(g_);
     if (!options_.first_order.empty()) s.order = options_.first_order;
@@ -208,7 +203,7 @@ class Scheduler {
     answer_.order_is_optimal = found.optimal();
     Schedule s = from;
     for (std::size_t k = 0; k < s.order.size(); ++k) s.order[k] = from.order[found.order[k]];
-    if (!holds(g_, s)) return;
+    if (!holds(g_, s, work_)) return;
     take_in_place(s);
     const std::uint64_t bound = bound_of(s);
     if (bound >= answer_.bound) return;

@@ -216,14 +216,13 @@ Schedule plain_schedule(const StepGraph& graph) {
   return s;
 }
 
-bool holds(const StepGraph& graph, const Schedule& schedule) {
+bool holds(const StepGraph& graph, const Schedule& schedule, Work& work) {
   const scheduling::Groups groups(graph, schedule);
-  Work unlimited;
   for (std::uint32_t b = 0; b < graph.buffers.size(); ++b)
     if (graph.buffers[b].live_out && schedule.aliases[b].root != b) return false;
   for (std::uint32_t root = 0; root < graph.buffers.size(); ++root)
     if (groups.members[root].size() > 1 &&
-        !scheduling::group_holds(graph, schedule, groups, root, unlimited))
+        !scheduling::group_holds(graph, schedule, groups, root, work))
       return false;
   return true;
 }
@@ -285,10 +284,14 @@ bool are_inside_roots(const StepGraph& graph, std::span<const Schedule::Alias> a
 
 }  // namespace
 
-bool fits(const StepGraph& graph, const Schedule& schedule) {
+std::uint64_t usual_work(const StepGraph& graph) {
+  return (std::uint64_t{1} << 25) + (graph.steps.size() << 13);
+}
+
+bool fits(const StepGraph& graph, const Schedule& schedule, Work& work) {
   const std::vector<std::uint32_t> places = places_in(schedule.order, graph.steps.size());
   return places.size() == graph.steps.size() && keeps_dependences(graph, places) &&
-         are_inside_roots(graph, schedule.aliases) && holds(graph, schedule);
+         are_inside_roots(graph, schedule.aliases) && holds(graph, schedule, work);
 }
 
 bool is_void(const StepGraph& graph, const Schedule& schedule, std::uint32_t step) {

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "engine/vocabulary/stop.h"
+#include "engine/vocabulary/work.h"
 #include "graph/memory/order/order.h"
 #include "graph/memory/problem/plan.h"
 
@@ -72,13 +73,17 @@ struct Schedule {
 Schedule plain_schedule(const StepGraph& graph);
 
 // True if every step reads the values that it would read if no two buffers shared bytes, and every
-// live_out buffer is a root.
-bool holds(const StepGraph& graph, const Schedule& schedule);
+// live_out buffer is a root. False, too, once the work is spent.
+bool holds(const StepGraph& graph, const Schedule& schedule, Work& work);
 
 // True if it is a schedule of this graph at all, wherever it comes from: the order has each step
 // once, after those whose buffers it reads or overwrites and those that it names, every buffer lies
 // inside its root, and holds().
-bool fits(const StepGraph& graph, const Schedule& schedule);
+bool fits(const StepGraph& graph, const Schedule& schedule, Work& work);
+
+// The work that a schedule of this graph is worth, in units of Work: four times what any model needs
+// that we know, 30 ms and 8 us for each step.
+std::uint64_t usual_work(const StepGraph& graph);
 
 // True if the step has nothing to do.
 bool is_void(const StepGraph& graph, const Schedule& schedule, std::uint32_t step);
@@ -103,7 +108,7 @@ struct ScheduleOptions {
   // then, which is hard to fill: they are copied, unless they are half of the result or more.
   std::size_t most_wait = std::numeric_limits<std::size_t>::max();
   std::size_t steps = 4000;    // of the search for an order
-  std::uint64_t work = 0;      // units of Work for all of it; 0: by the size of the graph
+  std::uint64_t work = 0;      // units of Work for all of it; 0: usual_work()
   const Stop* stop = nullptr;  // ends the search early
   // The order to begin with, of all steps; empty: the order in which the graph lists them.
   std::vector<std::uint32_t> first_order = {};
