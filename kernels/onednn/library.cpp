@@ -31,6 +31,14 @@ void open_unwinder() {
 #endif
 }
 
+// Unless the environment says otherwise (DNNL_JIT_PROFILE, ONEDNN_JIT_PROFILE), oneDNN tells no
+// profiler of its code: it searches the path of libraries for VTune's 76 times, and each piece of
+// code costs more.
+void spare_profilers(const OneDnnApi& api) noexcept {
+  if (std::getenv("DNNL_JIT_PROFILE") || std::getenv("ONEDNN_JIT_PROFILE")) return;
+  api.dnnl_set_jit_profiling_flags(0);
+}
+
 // All functions, or none. QUERN_ONEDNN=off in the environment has the effect of a missing library.
 // NOLINTNEXTLINE(readability-function-cognitive-complexity): one question for each function
 OneDnnApi load() noexcept {
@@ -46,6 +54,7 @@ OneDnnApi load() noexcept {
   if (!api.name) return {};
   QUERN_ONEDNN_FUNCTIONS(QUERN_FIND)
 #undef QUERN_FIND
+  spare_profilers(api);
   return api;
 }
 

@@ -81,8 +81,8 @@ bool holds(const StepGraph& graph, const Schedule& schedule, Work& work);
 // inside its root, and holds().
 bool fits(const StepGraph& graph, const Schedule& schedule, Work& work);
 
-// The work that a schedule of this graph is worth, in units of Work: four times what any model needs
-// that we know, 30 ms and 8 us for each step.
+// The work that a schedule of this graph is worth, in units of Work: four times what any model
+// needs that we know, 30 ms and 8 us for each step.
 std::uint64_t usual_work(const StepGraph& graph);
 
 // True if the step has nothing to do.
