@@ -112,7 +112,7 @@ Result<ExitCode> bench_verb(const BenchArgs& args, const Console& console) {
     text += "\n" + changes;
     result["before"] = *old_result;
   }
-  print(args.json ? result.dump() : text);
+  print(args.json ? result.document() : text);
   return ExitCode::ok;
 }
 

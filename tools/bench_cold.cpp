@@ -140,7 +140,7 @@ Result<ExitCode> cold_sample(const BenchArgs& args) {
   j["second_run"] = second;
   j["threads"] = o.session->threads();
   j["peak_process"] = peak_resident_bytes();
-  print(j.dump());
+  print(j.document());
   return ExitCode::ok;
 }
 

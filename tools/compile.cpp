@@ -102,7 +102,7 @@ Result<ExitCode> compile_verb(const CompileArgs& args, const Console& console) {
   QUERN_TRY(quern::write_whole_file(path, artefact.pieces(), OnSignal::removes));
   const Artefact::Contents& c = artefact.contents();
   if (args.json) {
-    print(contents_json(c, path, artefact.notes()).dump());
+    print(contents_json(c, path, artefact.notes()).document());
     return ExitCode::ok;
   }
   for (const std::string& note : artefact.notes()) console.note(note);

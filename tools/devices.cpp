@@ -51,7 +51,7 @@ Result<ExitCode> devices_verb(const DevicesArgs& args, const Console& console) {
   Json j;
   j["devices"] = std::move(list);
   j["preferences"] = std::move(chosen);
-  print(args.json ? j.dump() : t.text(console));
+  print(args.json ? j.document() : t.text(console));
   return ExitCode::ok;
 }
 
@@ -62,7 +62,7 @@ Result<ExitCode> version_verb(const VersionArgs& args, const Console&) {
   j["compiler"] = __VERSION__;
   j["build"] = QUERN_BUILD_TYPE;
   j["onnx_opset"] = opset;
-  print(args.json ? j.dump()
+  print(args.json ? j.document()
                   : cat("quern ", QUERN_VERSION, " (", QUERN_BUILD_TYPE, ", compiler ", __VERSION__,
                         "), ONNX up to opset ", opset, "\n"));
   return ExitCode::ok;

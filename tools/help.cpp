@@ -125,7 +125,8 @@ std::string overview_text(std::span<const Verb> verbs) {
       "[arguments]\n\nVerbs:\n";
   for (const Verb& v : verbs) s += entry(v.name, v.summary, 14);
   s += "\n`quern VERB --help` explains a verb, with examples; `quern --man` prints the manual "
-       "page.\n\nExit codes:\n";
+       "page,\n`quern --completion bash`, `zsh` or `fish` what the shell needs to complete "
+       "words.\n\nExit codes:\n";
   for (const ExitCodeRow& row : exit_codes()) s += entry(cat(row.code), row.meaning, 6);
   return s;
 }

@@ -32,7 +32,7 @@ Result<ExitCode> report_problems(const InspectArgs& args, const Status& error,
     j["supported"] = false;
     j["code"] = code_name(error.code());
     j["problems"] = Json::array_of(problems);
-    print(j.dump());
+    print(j.document());
   } else {
     print(
         console.paint(Colour::red, cat("refused (", code_name(error.code()), "): ", problems.size(),
@@ -258,7 +258,7 @@ Result<ExitCode> inspect_artefact(const InspectArgs& args, const Console& consol
   if (args.json) {
     Json j = model_json(args, *executable, nullptr);
     if (opened) j["plan"] = plan_json(opened->session->plan_info());
-    print(j.dump());
+    print(j.document());
     return ExitCode::ok;
   }
   if (args.text && !args.plan) {
@@ -300,7 +300,7 @@ Result<ExitCode> inspect_verb(const InspectArgs& args, const Console& console) {
   if (args.json) {
     Json j = model_json(args, *model, &counts);
     if (opened) j["plan"] = plan_json(opened->session->plan_info());
-    print(j.dump());
+    print(j.document());
     return ExitCode::ok;
   }
   show_metadata(args, model->metadata(), &counts, console);

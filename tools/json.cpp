@@ -138,6 +138,13 @@ std::string_view Json::text() const {
   return s ? std::string_view(*s) : std::string_view();
 }
 
+std::string Json::document() const {
+  constexpr std::int64_t schema = 1;
+  Object all = {{"schema", schema}};
+  all.insert(all.end(), members().begin(), members().end());
+  return object_of(std::move(all)).dump();
+}
+
 std::string Json::dump() const {
   std::string out;
   std::visit(Writer{out}, v_);

@@ -52,6 +52,9 @@ class Json {
 
   // Bytes that are no UTF-8 are replaced.
   std::string dump() const;
+  // The same of an object that a verb prints, with `schema` before its members: a number that goes
+  // up when a member goes, or changes its name or its meaning. New members may come at any time.
+  std::string document() const;
 
   using Value =
       std::variant<std::monostate, bool, std::int64_t, double, std::string, Array, Object>;

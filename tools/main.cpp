@@ -68,7 +68,7 @@ ExitCode report(const Status& error, std::string_view verb, Format format, const
     j["error"] = error.message();
     j["code"] = code_name(error.code());
     j["exit_code"] = static_cast<int>(exit);
-    print(j.dump());
+    print(j.document());
   }
   console.error(cat("quern ", verb, ": ", error.message()));
   if (const std::string hint = hint_for(error.code(), verb); !hint.empty()) console.note(hint);
@@ -79,10 +79,13 @@ bool asks_for_help(std::string_view word) {
   return word == "-h" || word == "--help";
 }
 
-// Words before the verb: nothing but help, version and the manual. True: done.
-bool run_global(const std::vector<std::string>& words, std::span<const Verb> verbs) {
+// Words before the verb: nothing but help, the manual and completion. False: it is a verb.
+Result<bool> run_global(const std::vector<std::string>& words, std::span<const Verb> verbs) {
   if (words[0] == "--man") {
     print(man_page(verbs, QUERN_VERSION));
+  } else if (words[0] == "--completion") {
+    QUERN_ASSIGN(const std::string script, completion(verbs, words.size() > 1 ? words[1] : ""));
+    print(script);
   } else if (asks_for_help(words[0]) || (words[0] == "help" && words.size() == 1)) {
     print(overview_text(verbs));
   } else {
@@ -99,7 +102,12 @@ ExitCode run_main(std::vector<std::string> words) {
     console.error(overview_text(verbs));
     return ExitCode::usage;
   }
-  if (run_global(words, verbs)) return ExitCode::ok;
+  const auto done = run_global(words, verbs);
+  if (!done) {
+    console.error(cat("quern: ", done.error().message()));
+    return ExitCode::usage;
+  }
+  if (*done) return ExitCode::ok;
   if (words[0] == "--version") words[0] = "version";
   if (words[0] == "help") words = {words[1], "--help"};
   const auto verb = std::ranges::find(verbs, words[0], &Verb::name);

@@ -237,6 +237,9 @@ std::string overview_text(std::span<const Verb> verbs);
 std::string help_text(const Verb& verb);
 // roff, for man(7).
 std::string man_page(std::span<const Verb> verbs, std::string_view version);
+// A script for bash, zsh or fish that completes verbs, options and their values. Errors:
+// invalid_argument, another shell.
+Result<std::string> completion(std::span<const Verb> verbs, std::string_view shell);
 
 struct ExitCodeRow {
   int code;

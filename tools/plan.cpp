@@ -470,7 +470,7 @@ Result<ExitCode> plan_verb(const PlanArgs& args, const Console& console) {
   }
   QUERN_TRY(write_files(args, subject, rows, console));
   if (args.json)
-    print(report_json(args, subject, rows).dump());
+    print(report_json(args, subject, rows).document());
   else if (has_banks(subject))
     show_banks(subject, rows, console);
   else

@@ -208,7 +208,7 @@ Result<ExitCode> plan_frontier(const PlanArgs& args, const Console& console) {
   if (!args.html.empty())
     QUERN_TRY(write_whole_file(args.html, page(title, picture(title, points))));
   if (args.json)
-    print(points_json(args, points).dump());
+    print(points_json(args, points).document());
   else
     show(points, console);
   return ExitCode::ok;

@@ -177,7 +177,7 @@ Result<ExitCode> plan_pools(const PlanArgs& args, const Console& console) {
   rows.reserve(kinds.size());
   for (const MemoryPoolKind* kind : kinds) rows.push_back(play(*kind, trace, args));
   if (args.json)
-    print(report_json(args, trace, peak, rows).dump());
+    print(report_json(args, trace, peak, rows).document());
   else
     show(trace, peak, rows, console);
   return verdict(args, rows, console);

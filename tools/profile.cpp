@@ -107,7 +107,7 @@ Result<ExitCode> profile_verb(const ProfileArgs& args, const Console& console) {
   if (!args.trace.empty()) QUERN_TRY(write_whole_file(args.trace, chrome_trace(p)));
   if (!args.html.empty()) QUERN_TRY(write_whole_file(args.html, html_page(p)));
   if (args.json) {
-    print(profile_json(p).dump());
+    print(profile_json(p).document());
     return ExitCode::ok;
   }
   show_steps(p, args.rows, console);

@@ -212,7 +212,7 @@ Result<ExitCode> run_verb(const RunArgs& args, const Console& console) {
   j["milliseconds"] = phases_json(o.phases);
   j["milliseconds"]["run"] = run_ms;
   j["bytes"] = memory_json(*o.session);
-  print(j.dump());
+  print(j.document());
   QUERN_TRY(record_trace(*o.session, args.pool.record_trace, console));
   return ExitCode::ok;
 }

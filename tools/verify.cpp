@@ -272,7 +272,7 @@ class Verification {
       list.push(std::move(c));
     }
     j["cases"] = std::move(list);
-    print(j.dump());
+    print(j.document());
   }
 
   const VerifyArgs& args_;

@@ -246,7 +246,7 @@ class RandomVerification {
     j["oracle"]["elements"] = share.elements;
     j["oracle"]["judged"] = share.elements - share.undetermined;
     j["models"] = std::move(list);
-    print(j.dump());
+    print(j.document());
   }
 
   std::string summary() const { return cat(passed_, " passed, ", failed_, " failed, 0 skipped"); }

@@ -235,7 +235,7 @@ Status report_figures(const WasmArgs& args, const Tenant& tenant, const Console&
   Console on_stderr = console;
   on_stderr.colour_out = console.colour_err;
   if (args.json) {
-    std::fputs(cat(stats_json(figures).dump(), "\n").c_str(), stderr);
+    std::fputs(cat(stats_json(figures).document(), "\n").c_str(), stderr);
   } else if (args.stats) {
     std::fputs(stats_table(figures, on_stderr).c_str(), stderr);
   }

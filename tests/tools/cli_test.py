@@ -103,7 +103,9 @@ class Cli(unittest.TestCase):
         return done
 
     def json(self, *words, code=0):
-        return json.loads(self.quern(*words, "--json", code=code).stdout)
+        printed = json.loads(self.quern(*words, "--json", code=code).stdout)
+        self.assertEqual(list(printed)[:1], ["schema"])
+        return printed
 
     def case(self, name, data, expected, sets=1):
         self.write(f"{name}/model.onnx", data)
@@ -122,6 +124,29 @@ class Help(Cli):
             self.assertIn("Exit codes:", text)
         self.assertIn(".TH QUERN 1", self.quern("--man").stdout)
         self.assertIn("quern ", self.quern("--version").stdout)
+
+    def test_bash_completes(self):
+        script = self.quern("--completion", "bash").stdout
+        (self.folder / "model.onnx").touch()
+        ask = 'COMP_WORDS=("$@"); COMP_CWORD=$(($#-1)); _quern; echo "${COMPREPLY[@]}"'
+
+        def completed(*words):
+            run = subprocess.run(["bash", "-c", script + ask, "bash", "quern", *words], cwd=self.folder,
+                                 capture_output=True, text=True, check=True)
+            self.assertEqual(run.stderr, "")
+            return run.stdout.split()
+
+        self.assertEqual(completed("insp"), ["inspect"])
+        self.assertIn("--math", completed("run", "--m"))
+        self.assertEqual(completed("run", "--math", "bf"), ["bf16", "bf16x3"])
+        self.assertEqual(completed("run", "mod"), ["model.onnx"])
+        self.assertIn("tcsh", self.quern("--completion", "tcsh", code=2).stderr)
+
+    def test_other_shells_accept_their_completion(self):
+        for shell in filter(shutil.which, ("zsh", "fish")):
+            script = self.write(f"completion.{shell}", self.quern("--completion", shell).stdout.encode())
+            done = subprocess.run([shell, "-n", script], capture_output=True, text=True)
+            self.assertEqual((done.returncode, done.stderr), (0, ""), shell)
 
     def test_usage_errors(self):
         self.assertIn("Usage", self.quern(code=2).stderr)

@@ -72,6 +72,21 @@ TEST_F(Options, HelpAndManualHoldEveryOption) {
   EXPECT_THAT(manual, ::testing::Not(HasSubstr("cold\\-sample")));
 }
 
+TEST_F(Options, CompletionHoldsEveryOption) {
+  for (const char* shell : {"bash", "zsh", "fish"}) {
+    const std::string script = completion(verbs, shell).value();
+    for (const Verb& verb : verbs)
+      for (const OptionRow& row : verb.options) {
+        if (row.positional()) continue;
+        const std::string name = row.names.substr(row.names.find(',') + 1);
+        const std::string shown =
+            shell == std::string("fish") ? "-l " + name.substr(2) + " " : name;
+        EXPECT_EQ(script.find(shown) != std::string::npos, !row.hidden) << shell << " " << name;
+      }
+  }
+  EXPECT_EQ(completion(verbs, "tcsh").error().code(), Code::invalid_argument);
+}
+
 TEST_F(Options, HelpLinesAreNotTooLong) {
   for (const Verb& verb : verbs) {
     const std::string help = help_text(verb);

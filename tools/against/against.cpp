@@ -177,7 +177,7 @@ Result<ExitCode> compare_devices(const VerifyArgs& args, const Console& console,
     j["against"] = args.against;
     j["agree"] = !parts;
     j["data_sets"] = std::move(sets);
-    text = j.dump();
+    text = j.document();
   }
   return parts ? ExitCode::failed : ExitCode::ok;
 }
