@@ -80,7 +80,7 @@ def main():
     with tempfile.TemporaryDirectory() as folder:
         work = pathlib.Path(folder)
         prefix = work / "prefix"
-        run("cmake", "--install", build, "--prefix", prefix, "--component", "sdk")
+        run("cmake", "--install", build, "--prefix", prefix)
         only_the_c_api(prefix)
         with_cmake(prefix, work / "cmake", source, digits)
         with_pkg_config(prefix, work / "pkg-config", source, digits)
