@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tools/levers.h"
 
+#include <algorithm>
 #include <cstdlib>
+#include <iterator>
 
+#include "engine/vocabulary/arm.h"
 #include "engine/vocabulary/text_util.h"
 #include "tools/parse.h"
 #include "tools/through_artefact.h"
@@ -20,6 +23,9 @@ constexpr SwitchRow switches[] = {{"onednn", &Levers::onednn},
                                   {"alias", &Levers::alias},
                                   {"optimize", &Levers::optimize}};
 
+// QUERN_SIMD's, of all architectures: the other's disable nothing.
+constexpr std::string_view simd_levels[] = {"avx512", "avx2", "dotprod", "neon", "baseline"};
+
 Status parse_one(std::string_view name, std::string_view value, Levers& levers) {
   for (const SwitchRow& row : switches) {
     if (row.name != name) continue;
@@ -28,7 +34,8 @@ Status parse_one(std::string_view name, std::string_view value, Levers& levers) 
     levers.*row.value = value == "on";
     return {};
   }
-  if (name == "simd" && (value == "avx512" || value == "avx2" || value == "baseline")) {
+  if (name == "simd" &&
+      std::find(std::begin(simd_levels), std::end(simd_levels), value) != std::end(simd_levels)) {
     levers.simd = value;
     return {};
   }
@@ -64,9 +71,9 @@ Status parse_one(std::string_view name, std::string_view value, Levers& levers) 
   return {
       Code::invalid_argument,
       cat("no lever '", printable(name), "=", printable(value),
-          "'; there is onednn, scratch, order, alias, optimize=on|off, simd=avx512|avx2|baseline, "
-          "cuts=small, stripes=0..100, math=bf16|bf16x3, artefact=sealed|portable, threads=N, "
-          "pool=N, strategy=NAME")};
+          "'; there is onednn, scratch, order, alias, optimize=on|off, "
+          "simd=avx512|avx2|dotprod|neon|baseline, cuts=small, stripes=0..100, math=bf16|bf16x3, "
+          "artefact=sealed|portable, threads=N, pool=N, strategy=NAME")};
 }
 
 }  // namespace
@@ -137,8 +144,15 @@ std::vector<std::string> lower_simd_levels() {
   if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw"))
     return {"avx512", "avx2", "baseline"};
   if (__builtin_cpu_supports("avx2")) return {"baseline"};
-#endif
   return {};
+#else
+  const ArmFeatures arm = arm_features();
+  std::vector<std::string> levels;
+  if (arm.i8mm) levels.emplace_back("dotprod");
+  if (arm.dotprod) levels.emplace_back("neon");
+  if (arm.neon) levels.emplace_back("baseline");
+  return levels;
+#endif
 }
 
 }  // namespace quern::tools

@@ -64,8 +64,8 @@ OptionRows way_rows(VerifyArgs& a) {
       {.names = "--levers",
        .value = "LIST",
        .help = "another way to compute the same: onednn, scratch, order, alias, "
-               "optimize=on|off, simd=avx512|avx2|baseline, threads=N, strategy=NAME. With "
-               "--random also drawn (some for each model; the default) or all",
+               "optimize=on|off, simd=avx512|avx2|dotprod|neon|baseline, threads=N, strategy=NAME. "
+               "With --random also drawn (some for each model; the default) or all",
        .target = &a.levers}};
 }
 

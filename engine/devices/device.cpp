@@ -8,6 +8,7 @@
 #ifdef QUERN_VULKAN
 #include "engine/devices/vulkan/device.h"
 #endif
+#include "engine/vocabulary/arm.h"
 #include "engine/vocabulary/guarded.h"
 #include "engine/vocabulary/text_util.h"
 #include "kernels/contract/openmp.h"
@@ -28,7 +29,9 @@ std::string instruction_set() {
   if (__builtin_cpu_supports("avx2")) return "AVX2";
   return "SSE2";
 #else
-  return "baseline";
+  const ArmFeatures arm = arm_features();
+  if (!arm.neon) return "baseline";
+  return cat("NEON", arm.dotprod ? ", dotprod" : "", arm.i8mm ? ", i8mm" : "");
 #endif
 }
 

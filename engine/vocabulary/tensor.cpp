@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <bit>
 #include <cstring>
 #include <limits>
 
@@ -7,6 +8,9 @@
 #include "engine/vocabulary/zeroed_memory.h"
 
 namespace quern {
+
+static_assert(std::endian::native == std::endian::little,
+              "elements of tensors are bytes of files as they lie (docs/cross.md)");
 
 std::optional<std::int64_t> Shape::checked_elements(std::size_t element_size) const noexcept {
   constexpr std::int64_t limit = std::int64_t{1} << 62;

@@ -331,7 +331,7 @@ std::optional<FloatRange> range_of_post_op(const KernelRequest& r, const Int8Ope
 bool faster_in_int8(const Shape& weights, std::int64_t groups) {
   constexpr std::int64_t shortest = 32;     // sums: shorter ones are taken piece by piece
   constexpr std::int64_t longest = 65'536;  // beyond, sums of products of bytes may overflow
-  if (groups != 1 || &simd_int8() != int8_avx512_vnni()) return false;
+  if (groups != 1 || !simd_int8().outruns_floats) return false;
   const std::int64_t terms = weights.elements(1);
   return terms >= shortest && terms < longest;
 }

@@ -51,6 +51,7 @@ void pack_panels(const Int8Conv& c, const PackedWeights& packed, DType type, con
                  std::byte* to, std::int64_t begin, std::int64_t end, StopCheck& check) {
   const std::byte flip = flip_of(type);
   const std::int64_t group_size = simd_int8().group;
+  const std::byte packed_flip{simd_int8().flip};
   const std::int64_t depth = c.taps() * c.depth;
   for (std::int64_t unit = begin; unit < end && !check.is_over(); ++unit) {
     const std::int64_t first = unit % packed.panels * int8_panel_columns;
@@ -64,7 +65,7 @@ void pack_panels(const Int8Conv& c, const PackedWeights& packed, DType type, con
       std::byte* y = panel + k / group_size * int8_panel_columns * group_size + k % group_size;
       for (std::int64_t i = 0; i < columns; ++i) {
         const std::byte flipped = x[i * c.column_stride] ^ flip;
-        y[i * group_size] = flipped;
+        y[i * group_size] = flipped ^ packed_flip;
         sums[static_cast<std::size_t>(i)] += static_cast<std::int8_t>(flipped);
       }
     });

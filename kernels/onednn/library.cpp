@@ -11,6 +11,9 @@
 #if __has_include(<execinfo.h>)
 #include <execinfo.h>
 #endif
+#if defined(__linux__) && defined(__aarch64__)
+#include <sys/prctl.h>
+#endif
 
 #include "kernels/contract/openmp.h"
 
@@ -39,6 +42,19 @@ void spare_profilers(const OneDnnApi& api) noexcept {
   api.dnnl_set_jit_profiling_flags(0);
 }
 
+// True if Debian's oneDNN has more than plain loops for this CPU: beside x86-64 for vectors of 512
+// bits of SVE alone (2.6; docs/cross.md).
+bool has_code_for_this_cpu() noexcept {
+#if defined(__x86_64__)
+  return true;
+#elif defined(__linux__) && defined(__aarch64__)
+  const int length = prctl(PR_SVE_GET_VL);  // in bytes, in the lower half; below 0: no SVE
+  return length > 0 && (length & PR_SVE_VL_LEN_MASK) == 64;
+#else
+  return false;
+#endif
+}
+
 // All functions, or none. QUERN_ONEDNN=off in the environment has the effect of a missing library.
 // NOLINTNEXTLINE(readability-function-cognitive-complexity): one question for each function
 OneDnnApi load() noexcept {
@@ -47,6 +63,7 @@ OneDnnApi load() noexcept {
   OneDnnApi api;
   const char* wanted = std::getenv("QUERN_ONEDNN");
   if (wanted && wanted == std::string_view("off")) return api;
+  if (!has_code_for_this_cpu()) return api;
   void* library = dlopen(QUERN_ONEDNN_SONAME, RTLD_NOW | RTLD_LOCAL);
   if (!library) return api;
 #define QUERN_FIND(name)                                                  \

@@ -21,8 +21,11 @@ namespace {
 template <class T>
 double largest(const T* row, std::int64_t classes, StopCheck& check) {
   double m = -std::numeric_limits<double>::infinity();
-  for_each_until(classes, 2, check,
-                 [&](std::int64_t k) { m = std::fmax(m, static_cast<double>(row[k])); });
+  // Passes over NaN as std::fmax does, whose vectors gcc 12 cannot make for ARM64.
+  for_each_until(classes, 2, check, [&](std::int64_t k) {
+    const auto x = static_cast<double>(row[k]);
+    m = x > m ? x : m;
+  });
   return m;
 }
 

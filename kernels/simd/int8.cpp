@@ -1,38 +1,49 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "kernels/simd/int8.h"
 
-#include "kernels/simd/simd.h"
+#include "engine/vocabulary/arm.h"
 
 namespace quern {
 
+extern const SimdInt8 int8_baseline_table;
 #if defined(__x86_64__)
 extern const SimdInt8 int8_avx512_vnni_table;
 extern const SimdInt8 int8_avx2_table;
+#elif defined(__aarch64__) || defined(__arm__)
+extern const SimdInt8 int8_i8mm_table;
+extern const SimdInt8 int8_dotprod_table;
+extern const SimdInt8 int8_neon_table;
+#endif
 
-const SimdInt8* int8_avx512_vnni() noexcept {
-  const bool here = __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
-                    __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512vnni");
-  return here ? &int8_avx512_vnni_table : nullptr;
+const SimdSets<SimdInt8>& int8_sets() noexcept {
+  static const SimdSets<SimdInt8> here = [] {
+    SimdSets<SimdInt8> sets;
+#if defined(__x86_64__)
+    sets.add(__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
+                 __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512vnni"),
+             int8_avx512_vnni_table);
+    sets.add(__builtin_cpu_supports("avx2"), int8_avx2_table);
+#elif defined(__aarch64__)
+    sets.add(arm_features().dotprod && arm_features().i8mm, int8_i8mm_table);
+    sets.add(arm_features().dotprod, int8_dotprod_table);
+    sets.add(true, int8_neon_table);
+#elif defined(__arm__)
+    sets.add(arm_features().neon, int8_neon_table);
+#endif
+    sets.add(true, int8_baseline_table);
+    return sets;
+  }();
+  return here;
 }
-const SimdInt8* int8_avx2() noexcept {
-  return __builtin_cpu_supports("avx2") ? &int8_avx2_table : nullptr;
-}
-#else
-const SimdInt8* int8_avx512_vnni() noexcept {
-  return nullptr;
-}
-const SimdInt8* int8_avx2() noexcept {
-  return nullptr;
-}
+
+#if !defined(__x86_64__)
 const Int8Tiles* int8_amx() noexcept {
   return nullptr;
 }
 #endif
 
 const SimdInt8& simd_int8() noexcept {
-  static const SimdInt8& best = int8_avx512_vnni() && simd_allows("avx512") ? *int8_avx512_vnni()
-                                : int8_avx2() && simd_allows("avx2")        ? *int8_avx2()
-                                                                            : int8_baseline();
+  static const SimdInt8& best = int8_sets().best_allowed(&SimdInt8::level);
   return best;
 }
 

@@ -6,6 +6,8 @@
 
 #include <cstdint>
 
+#include "kernels/simd/levels.h"
+
 namespace quern {
 
 // The maximum numbers of rows and panels per call, and the columns of a panel.
@@ -82,9 +84,14 @@ struct Int8Weave {
 
 struct SimdInt8 {
   const char* name;
+  const char* level;  // as at simd_allows()
 
-  // A panel is packed as [depth / group][int8_panel_columns][group]; panels are contiguous.
+  // A panel is packed as [depth / group][int8_panel_columns][group], each byte xor `flip`; panels
+  // are contiguous. Beyond the depth of the product it meets zeros of x.
   std::int64_t group;
+  std::uint8_t flip = 0;
+  // Products take less time than those of as many floats.
+  bool outruns_floats = false;
   void (*multiply)(const Int8Product&);
 
   void (*weave)(const Int8Weave&);
@@ -108,9 +115,7 @@ const Int8Tiles* simd_int8_tiles() noexcept;
 const SimdInt8& simd_int8() noexcept;
 
 // All variants that this CPU can run, for tests.
-const SimdInt8* int8_avx512_vnni() noexcept;  // null if not available
-const SimdInt8* int8_avx2() noexcept;
-const SimdInt8& int8_baseline() noexcept;
+const SimdSets<SimdInt8>& int8_sets() noexcept;
 const Int8Tiles* int8_amx() noexcept;  // as simd_int8_tiles(), whatever the environment says
 
 }  // namespace quern

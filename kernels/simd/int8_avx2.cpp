@@ -147,7 +147,11 @@ void depthwise(const Int8Depthwise& p) {
 }  // namespace
 
 extern const SimdInt8 int8_avx2_table;
-const SimdInt8 int8_avx2_table = {
-    .name = "avx2", .group = group, .multiply = multiply, .weave = weave, .depthwise = depthwise};
+const SimdInt8 int8_avx2_table = {.name = "avx2",
+                                  .level = "avx2",
+                                  .group = group,
+                                  .multiply = multiply,
+                                  .weave = weave,
+                                  .depthwise = depthwise};
 
 }  // namespace quern

@@ -11,6 +11,8 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include <string_view>
+
 namespace quern {
 namespace {
 
@@ -115,7 +117,7 @@ bool may_use_amx() {
 }  // namespace
 
 const Int8Tiles* int8_amx() noexcept {
-  static const bool here = int8_avx512_vnni() && may_use_amx();
+  static const bool here = std::string_view((*int8_sets().begin())->level) == "avx512" && may_use_amx();
   return here ? &amx_table : nullptr;
 }
 

@@ -128,7 +128,9 @@ void depthwise(const Int8Depthwise& p) {
 
 extern const SimdInt8 int8_avx512_vnni_table;
 const SimdInt8 int8_avx512_vnni_table = {.name = "avx512-vnni",
+                                         .level = "avx512",
                                          .group = group,
+                                         .outruns_floats = true,
                                          .multiply = multiply,
                                          .weave = weave,
                                          .depthwise = depthwise};

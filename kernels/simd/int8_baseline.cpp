@@ -80,13 +80,14 @@ void depthwise(const Int8Depthwise& p) {
     }
 }
 
-constexpr SimdInt8 table = {
-    .name = "baseline", .group = 1, .multiply = multiply, .weave = weave, .depthwise = depthwise};
-
 }  // namespace
 
-const SimdInt8& int8_baseline() noexcept {
-  return table;
-}
+extern const SimdInt8 int8_baseline_table;
+const SimdInt8 int8_baseline_table = {.name = "baseline",
+                                      .level = "baseline",
+                                      .group = 1,
+                                      .multiply = multiply,
+                                      .weave = weave,
+                                      .depthwise = depthwise};
 
 }  // namespace quern

@@ -1,47 +1,54 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "kernels/simd/simd.h"
 
+#include <algorithm>
 #include <cstdlib>
+#include <iterator>
 #include <string_view>
+
+#include "engine/vocabulary/arm.h"
 
 namespace quern {
 
+extern const Simd simd_baseline_table;
 #if defined(__x86_64__)
 extern const Simd simd_avx512_table;
 extern const Simd simd_avx2_table;
-
-const Simd* simd_avx512() noexcept {
-  const bool here = __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
-                    __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl");
-  return here ? &simd_avx512_table : nullptr;
-}
-const Simd* simd_avx2() noexcept {
-  return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") ? &simd_avx2_table
-                                                                         : nullptr;
-}
+constexpr std::string_view simd_levels[] = {"baseline", "avx2", "avx512", "amx"};
+#elif defined(__aarch64__) || defined(__arm__)
+extern const Simd simd_neon_table;
+constexpr std::string_view simd_levels[] = {"baseline", "neon", "dotprod", "i8mm"};
 #else
-const Simd* simd_avx512() noexcept {
-  return nullptr;
-}
-const Simd* simd_avx2() noexcept {
-  return nullptr;
-}
+constexpr std::string_view simd_levels[] = {"baseline"};
 #endif
 
+const SimdSets<Simd>& simd_sets() noexcept {
+  static const SimdSets<Simd> here = [] {
+    SimdSets<Simd> sets;
+#if defined(__x86_64__)
+    sets.add(__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
+                 __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl"),
+             simd_avx512_table);
+    sets.add(__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma"), simd_avx2_table);
+#elif defined(__aarch64__) || defined(__arm__)
+    sets.add(arm_features().neon, simd_neon_table);
+#endif
+    sets.add(true, simd_baseline_table);
+    return sets;
+  }();
+  return here;
+}
+
 bool simd_allows(const char* level) noexcept {
-  const char* wanted = std::getenv("QUERN_SIMD");
-  if (!wanted) return true;
-  const std::string_view most = wanted;
-  const std::string_view asked = level;
-  if (most == "baseline") return false;
-  if (most == "avx2") return asked == "avx2";
-  return most != "avx512" || asked != "amx";
+  const char* most = std::getenv("QUERN_SIMD");
+  if (!most) return true;
+  const auto* end = std::end(simd_levels);
+  const auto* highest = std::find(std::begin(simd_levels), end, most);
+  return highest == end || std::find(std::begin(simd_levels), end, level) <= highest;
 }
 
 const Simd& simd() noexcept {
-  static const Simd& best = simd_avx512() && simd_allows("avx512") ? *simd_avx512()
-                            : simd_avx2() && simd_allows("avx2")   ? *simd_avx2()
-                                                                   : simd_baseline();
+  static const Simd& best = simd_sets().best_allowed(&Simd::name);
   return best;
 }
 

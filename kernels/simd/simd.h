@@ -4,6 +4,8 @@
 
 #include <cstdint>
 
+#include "kernels/simd/levels.h"
+
 namespace quern {
 
 struct Unary;
@@ -72,7 +74,7 @@ struct SimdWindow {
 // Row-wise functions take rows of n contiguous elements. Any function may work in place. Relative
 // errors are a few units in the last place; NaN comes out as NaN.
 struct Simd {
-  const char* name;  // "avx512", "avx2", "baseline"
+  const char* name;  // as at simd_allows(): "avx512", "avx2", "neon", "baseline"
 
   bool (*has_unary)(UnaryKind kind);
   void (*unary)(const Unary& op, const float* x, float* y, std::int64_t n);
@@ -151,15 +153,9 @@ struct Simd {
   void (*int_to_float)(const std::int32_t* x, float* y, std::int64_t n);
 };
 
-// True if the environment allows loops of this level ("amx", "avx512", "avx2"): QUERN_SIMD=avx512,
-// avx2 or baseline, read when the first kernel is chosen, disables higher levels.
-bool simd_allows(const char* level) noexcept;
 // The best allowed variant for this CPU.
 const Simd& simd() noexcept;
-
 // All variants that this CPU can run, for tests.
-const Simd* simd_avx512() noexcept;  // null: not here
-const Simd* simd_avx2() noexcept;
-const Simd& simd_baseline() noexcept;
+const SimdSets<Simd>& simd_sets() noexcept;
 
 }  // namespace quern

@@ -5,8 +5,7 @@
 
 namespace quern {
 
-const Simd& simd_baseline() noexcept {
-  return table;
-}
+extern const Simd simd_baseline_table;
+const Simd simd_baseline_table = table;
 
 }  // namespace quern

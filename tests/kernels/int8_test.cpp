@@ -19,13 +19,6 @@ using ::testing::StartsWith;
 
 // ---- loops
 
-std::vector<const SimdInt8*> int8_sets() {
-  std::vector<const SimdInt8*> sets = {&int8_baseline()};
-  if (int8_avx2()) sets.push_back(int8_avx2());
-  if (int8_avx512_vnni()) sets.push_back(int8_avx512_vnni());
-  return sets;
-}
-
 // Extremes of both types: what saturates somewhere shows here.
 Tensor extremes_u8(RandomTensors& random, const Shape& shape) {
   Tensor t = random.integers<u8>(shape, 0, 1);
@@ -51,7 +44,7 @@ void check_multiply(const SimdInt8& set, int rows, int panels, std::int64_t taps
     for (std::int64_t n = 0; n < columns; ++n)
       packed[static_cast<std::size_t>(n / 16 * taps * depth * 16 + k / set.group * 16 * set.group +
                                       n % 16 * set.group + k % set.group)] =
-          w.span<i8>()[static_cast<std::size_t>(k * columns + n)];
+          static_cast<i8>(w.span<i8>()[static_cast<std::size_t>(k * columns + n)] ^ set.flip);
   std::vector<const u8*> pieces;
   for (std::int64_t i = 0; i < taps * rows; ++i)
     pieces.push_back(reinterpret_cast<const u8*>(x.data()) + i * (depth + 3));
@@ -173,13 +166,6 @@ TEST(SimdInt8, TilesAreExactForTheExtremesOfTheTypes) {
     for (int panels : {1, 2})
       for (std::int64_t steps : {1, 2, 5})
         for (bool is_signed : {false, true}) check_tiles(*tiles, rows, panels, steps, is_signed);
-}
-
-std::vector<const Simd*> simd_sets() {
-  std::vector<const Simd*> sets = {&simd_baseline()};
-  if (simd_avx2()) sets.push_back(simd_avx2());
-  if (simd_avx512()) sets.push_back(simd_avx512());
-  return sets;
 }
 
 TEST(SimdInt8, RequantisingRoundsHalvesToEvenAndSaturates) {
@@ -507,7 +493,7 @@ TEST(MatMulIntegerKernel, IsTheReferenceAtTheEdgesOfSmallBlocks) {
                      "ConvIntegerKernel.IsTheReferenceForShapesOfAllKinds");
 }
 TEST(Int8Kernels, AreTheReferencesWithLess) {
-  for (const char* level : {"avx512", "avx2", "baseline"})
+  for (const char* level : {"avx512", "avx2", "dotprod", "neon", "baseline"})
     expect_passes_with(std::string("QUERN_SIMD=") + level,
                        "ConvIntegerKernel.IsTheReferenceForShapesOfAllKinds:"
                        "MatMulIntegerKernel.IsTheReferenceAtTheEdgesOfBlocks");

@@ -21,13 +21,6 @@
 namespace quern::testing {
 namespace {
 
-std::vector<const Simd*> all_sets() {
-  std::vector<const Simd*> sets = {&simd_baseline()};
-  if (simd_avx2()) sets.push_back(simd_avx2());
-  if (simd_avx512()) sets.push_back(simd_avx512());
-  return sets;
-}
-
 constexpr float infinity = std::numeric_limits<float>::infinity();
 const float nan = std::numeric_limits<float>::quiet_NaN();
 
@@ -93,7 +86,7 @@ TEST(Simd, UnaryFunctionsAreWithinAFewUlps) {
       {{UnaryKind::scaled_tanh, 1.7, 0.66}, 6},
   };
   const std::vector<float> xs = samples();
-  for (const Simd* set : all_sets()) {
+  for (const Simd* set : simd_sets()) {
     for (const Case& c : cases) {
       std::vector<float> ys(xs.size());
       set->unary(c.op, xs.data(), ys.data(), static_cast<std::int64_t>(xs.size()));
@@ -112,7 +105,7 @@ TEST(Simd, UnaryFunctionsAreWithinAFewUlps) {
 
 TEST(Simd, TailsGiveWhatWholeVectorsGive) {
   const std::vector<float> xs = samples();
-  for (const Simd* set : all_sets()) {
+  for (const Simd* set : simd_sets()) {
     for (std::int64_t n = 0; n < 40; ++n) {
       std::vector<float> ys(static_cast<std::size_t>(n) + 1, 42.0f);
       set->unary({UnaryKind::exp}, xs.data() + 100, ys.data(), n);
@@ -129,7 +122,7 @@ TEST(Simd, TailsGiveWhatWholeVectorsGive) {
 TEST(Simd, BinaryFunctionsFollowTheScalarDefinition) {
   const std::vector<float> values = {0.0f, -0.0f,  1.5f, -2.25f, infinity, -infinity,
                                      nan,  1e-40f, 7.0f, 3.0f,   0.5f,     2.0f};
-  for (const Simd* set : all_sets()) {
+  for (const Simd* set : simd_sets()) {
     for (int k = 0; k <= static_cast<int>(BinaryKind::prelu); ++k) {
       const auto kind = static_cast<BinaryKind>(k);
       for (float b : values) {
@@ -151,7 +144,7 @@ TEST(Simd, BinaryFunctionsFollowTheScalarDefinition) {
 }
 
 TEST(Simd, ReductionsLetNanThrough) {
-  for (const Simd* set : all_sets()) {
+  for (const Simd* set : simd_sets()) {
     for (std::size_t at : {0, 3, 16, 69}) {
       std::vector<float> x(70, 1.0f);
       EXPECT_EQ(set->sum(x.data(), 70), 70.0f);
@@ -183,7 +176,7 @@ TEST(Simd, ReductionsLetNanThrough) {
 TEST(Simd, HalvesConvertAsTheScalarFunctionsDo) {
   std::vector<std::uint16_t> halves(65536);
   for (std::size_t i = 0; i < halves.size(); ++i) halves[i] = static_cast<std::uint16_t>(i);
-  for (const Simd* set : all_sets()) {
+  for (const Simd* set : simd_sets()) {
     std::vector<float> floats(halves.size());
     std::vector<std::uint16_t> back(halves.size());
     set->half_to_float(halves.data(), floats.data(), 65536);
@@ -209,7 +202,7 @@ TEST(Simd, HalvesConvertAsTheScalarFunctionsDo) {
 // Where threads take denormal floats for 0, those of f16 still are numbers of f32 like others.
 TEST(Simd, HalvesConvertTheSameWhereDenormalsAreFlushed) {
   const FloatStateScope flushed(flushing);
-  for (const Simd* set : all_sets()) {
+  for (const Simd* set : simd_sets()) {
     for (std::uint16_t bits = 0; bits < 0x400; ++bits) {
       float f = 0;
       std::uint16_t back = 0;
@@ -228,7 +221,7 @@ TEST(Simd, Bfloats16ConvertAsTheScalarFunctionsDo) {
   for (const std::uint16_t bits : all)  // what lies half way to the next one, and beside that
     for (const std::uint32_t below : {0x7fffU, 0x8000U, 0x8001U})
       xs.push_back(std::bit_cast<float>(std::uint32_t{bits} << 16 | below));
-  for (const Simd* set : all_sets()) {
+  for (const Simd* set : simd_sets()) {
     std::vector<float> floats(all.size());
     set->bfloat_to_float(all.data(), floats.data(), 65536);
     for (std::size_t i = 0; i < all.size(); ++i)
@@ -246,7 +239,7 @@ TEST(Simd, PartsOfBfloat16AreSixteenBits) {
   for (const float x : {largest, -largest, 0x1.FEp127F, 0x1.FFp127F, 1e-45F, -0.0F})
     xs.push_back(x);
   const auto value = [](std::uint16_t bits) { return double{bfloat16_to_float(bits)}; };
-  for (const Simd* set : all_sets()) {
+  for (const Simd* set : simd_sets()) {
     std::vector<std::uint16_t> high(xs.size());
     std::vector<std::uint16_t> low(xs.size());
     set->bfloat_parts(xs.data(), high.data(), low.data(), static_cast<std::int64_t>(xs.size()));
@@ -343,7 +336,7 @@ TEST(Simd, WindowsOfRowsAndTaps) {
   }
   std::vector<float> special = x;
   for (std::size_t i = 0; i < special.size(); i += 23) special[i] = i % 2 ? nan : -infinity;
-  for (const Simd* s : all_sets())
+  for (const Simd* s : simd_sets())
     for (const std::int64_t lanes : {1, 3, 8, 16, 17, 31, 64, 70, 131})
       for (const WindowCase& c : {WindowCase{3, 3, lanes, lanes, 5, 2 * lanes, 2},
                                   {1, 1, 0, lanes, 1, 0, 6},
@@ -359,7 +352,7 @@ TEST(Simd, WindowsOfRowsAndTaps) {
 TEST(Simd, Deinterleaves) {
   std::vector<float> x(5 * 37);
   for (std::size_t i = 0; i < x.size(); ++i) x[i] = static_cast<float>(i);
-  for (const Simd* s : all_sets())
+  for (const Simd* s : simd_sets())
     for (const std::size_t ways : {1, 2, 3, 5}) {
       std::vector<float> y(ways * 37 + 1, -1.0F);
       s->deinterleave(x.data(), static_cast<std::int64_t>(ways), y.data(), 37);

@@ -10,9 +10,9 @@ namespace quern::tools {
 namespace {
 
 TEST(Levers, TextIsReadBack) {
-  for (const char* text :
-       {"default", "onednn=off", "cuts=small,stripes=40", "simd=avx2,onednn=off,threads=2",
-        "simd=avx512", "scratch=off,order=off,alias=off,optimize=off,strategy=none"}) {
+  for (const char* text : {"default", "onednn=off", "cuts=small,stripes=40",
+                           "simd=avx2,onednn=off,threads=2", "simd=dotprod", "simd=avx512",
+                           "scratch=off,order=off,alias=off,optimize=off,strategy=none"}) {
     const auto levers = parse_levers(text);
     ASSERT_TRUE(levers) << levers.error().message();
     EXPECT_EQ(levers->text(), text);
