@@ -5,7 +5,6 @@
 #include <cstdlib>
 #include <iterator>
 
-#include "engine/vocabulary/arm.h"
 #include "engine/vocabulary/text_util.h"
 #include "tools/parse.h"
 #include "tools/through_artefact.h"
@@ -146,11 +145,16 @@ std::vector<std::string> lower_simd_levels() {
   if (__builtin_cpu_supports("avx2")) return {"baseline"};
   return {};
 #else
-  const ArmFeatures arm = arm_features();
+  // The CPU's device says what it has: "NEON, dotprod, i8mm".
+  std::string here;
+  if (const auto cpu = open_device("cpu"))
+    for (const auto& [name, value] : (*cpu)->info().properties)
+      if (name == "instructions") here = value;
+  const auto has = [&](std::string_view what) { return here.find(what) != here.npos; };
   std::vector<std::string> levels;
-  if (arm.i8mm) levels.emplace_back("dotprod");
-  if (arm.dotprod) levels.emplace_back("neon");
-  if (arm.neon) levels.emplace_back("baseline");
+  if (has("i8mm")) levels.emplace_back("dotprod");
+  if (has("dotprod")) levels.emplace_back("neon");
+  if (has("NEON")) levels.emplace_back("baseline");
   return levels;
 #endif
 }

@@ -8,7 +8,7 @@
 #ifdef QUERN_VULKAN
 #include "engine/devices/vulkan/device.h"
 #endif
-#include "engine/vocabulary/arm.h"
+#include "kernels/contract/arm.h"
 #include "engine/vocabulary/guarded.h"
 #include "engine/vocabulary/text_util.h"
 #include "kernels/contract/openmp.h"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "kernels/simd/int8.h"
 
-#include "engine/vocabulary/arm.h"
+#include "kernels/contract/arm.h"
 
 namespace quern {
 
@@ -19,18 +19,19 @@ const SimdSets<SimdInt8>& int8_sets() noexcept {
   static const SimdSets<SimdInt8> here = [] {
     SimdSets<SimdInt8> sets;
 #if defined(__x86_64__)
-    sets.add(__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
-                 __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512vnni"),
-             int8_avx512_vnni_table);
-    sets.add(__builtin_cpu_supports("avx2"), int8_avx2_table);
-#elif defined(__aarch64__)
-    sets.add(arm_features().dotprod && arm_features().i8mm, int8_i8mm_table);
-    sets.add(arm_features().dotprod, int8_dotprod_table);
-    sets.add(true, int8_neon_table);
-#elif defined(__arm__)
-    sets.add(arm_features().neon, int8_neon_table);
+    if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
+        __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512vnni"))
+      sets.add(int8_avx512_vnni_table);
+    if (__builtin_cpu_supports("avx2")) sets.add(int8_avx2_table);
+#elif defined(__aarch64__) || defined(__arm__)
+    const ArmFeatures arm = arm_features();
+#ifdef __aarch64__
+    if (arm.i8mm) sets.add(int8_i8mm_table);
+    if (arm.dotprod) sets.add(int8_dotprod_table);
 #endif
-    sets.add(true, int8_baseline_table);
+    if (arm.neon) sets.add(int8_neon_table);
+#endif
+    sets.add(int8_baseline_table);
     return sets;
   }();
   return here;

@@ -16,9 +16,7 @@ bool simd_allows(const char* level) noexcept;
 template <class Set>
 class SimdSets {
  public:
-  void add(bool is_here, const Set& set) noexcept {
-    if (is_here) sets_[count_++] = &set;
-  }
+  void add(const Set& set) noexcept { sets_[count_++] = &set; }
   const Set* const* begin() const noexcept { return sets_; }
   const Set* const* end() const noexcept { return sets_ + count_; }
   const Set& best_allowed(const char* Set::*level) const noexcept {

@@ -6,7 +6,7 @@
 #include <iterator>
 #include <string_view>
 
-#include "engine/vocabulary/arm.h"
+#include "kernels/contract/arm.h"
 
 namespace quern {
 
@@ -26,14 +26,14 @@ const SimdSets<Simd>& simd_sets() noexcept {
   static const SimdSets<Simd> here = [] {
     SimdSets<Simd> sets;
 #if defined(__x86_64__)
-    sets.add(__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
-                 __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl"),
-             simd_avx512_table);
-    sets.add(__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma"), simd_avx2_table);
+    if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
+        __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl"))
+      sets.add(simd_avx512_table);
+    if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) sets.add(simd_avx2_table);
 #elif defined(__aarch64__) || defined(__arm__)
-    sets.add(arm_features().neon, simd_neon_table);
+    if (arm_features().neon) sets.add(simd_neon_table);
 #endif
-    sets.add(true, simd_baseline_table);
+    sets.add(simd_baseline_table);
     return sets;
   }();
   return here;
