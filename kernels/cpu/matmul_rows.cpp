@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // MatMul in f32 by the engine's own matrix product, for machines without oneDNN. A right-hand side
 // with contiguous columns is read in place; a transposed one is packed into panels, once if it is
-// constant.
+// constant. A left-hand side whose rows are not contiguous is copied first.
 #include "kernels/cpu/matmul_rows.h"
 
 #include <algorithm>
@@ -46,6 +46,13 @@ class MatMulRows final : public CpuKernel {
       : p_(p), alpha_(alpha), packed_(std::move(packed)) {}
 
   static bool packs_each_run(const ProductShape& p) { return p.b_column != 1 && p.columns > 1; }
+  static bool copies_rows(const ProductShape& p) { return p.a_column != 1 && p.depth > 1; }
+  // First the copy of rows, then panels.
+  std::size_t scratch_bytes() const {
+    const bool packs = !packed_ && packs_each_run(p_);
+    return static_cast<std::size_t>(row_floats(p_) + (packs ? panel_floats(p_) : 0)) *
+           sizeof(float);
+  }
 
   Status run(const KernelArgs& args, KernelState*, const Parallel& parallel) const override {
     std::int64_t matrix = 0;
@@ -53,7 +60,7 @@ class MatMulRows final : public CpuKernel {
     for_each_offset(p_.batch, std::array{p_.a_batch, p_.b_batch}, 8, check, [&](const auto& at) {
       const Operand b = right_hand_side(args, at[1], check);
       auto* c = reinterpret_cast<float*>(args.outputs[0]) + matrix++ * p_.rows * p_.columns;
-      multiply(reinterpret_cast<const float*>(args.inputs[0]) + at[0], b, c, args.stop, parallel);
+      multiply(left_hand_side(args, at[0], parallel), b, c, args.stop, parallel);
     });
     return {};
   }
@@ -63,19 +70,49 @@ class MatMulRows final : public CpuKernel {
     const float* data;
     std::int64_t stride, panel;
   };
+  struct Rows {
+    const float* data;
+    std::int64_t stride;
+  };
+
+  static std::int64_t row_floats(const ProductShape& p) {
+    return copies_rows(p) ? round_up(p.rows * p.depth, simd_panel) : 0;
+  }
+
+  Rows left_hand_side(const KernelArgs& args, std::int64_t at, const Parallel& parallel) const {
+    const auto* a = reinterpret_cast<const float*>(args.inputs[0]) + at;
+    if (!copies_rows(p_)) return {a, p_.a_row};
+    auto* to = reinterpret_cast<float*>(args.scratch);
+    // Some rows at a time, so that what is read side by side stays in the first cache.
+    constexpr std::int64_t side_by_side = 16;
+    parallel(ceil_div(p_.rows, side_by_side),
+             std::max<std::int64_t>(1, cut_size(100'000) / (side_by_side * p_.depth)),
+             [&](std::int64_t begin, std::int64_t end) {
+               StopCheck check(args.stop);
+               for (std::int64_t i = begin; i < end && !check.is_over(); ++i) {
+                 const std::int64_t first = i * side_by_side;
+                 const std::int64_t last = std::min(first + side_by_side, p_.rows);
+                 for_each_until(p_.depth, 2 * side_by_side, check, [&](std::int64_t k) {
+                   for (std::int64_t r = first; r < last; ++r)
+                     to[r * p_.depth + k] = a[r * p_.a_row + k * p_.a_column];
+                 });
+               }
+             });
+    return {to, p_.depth};
+  }
 
   Operand right_hand_side(const KernelArgs& args, std::int64_t at, StopCheck& check) const {
     const std::int64_t panel = simd_panel * p_.depth;
     if (packed_) return {reinterpret_cast<const float*>(packed_.get()), simd_panel, panel};
     const auto* b = reinterpret_cast<const float*>(args.inputs[1]) + at;
     if (!packs_each_run(p_)) return {b, p_.b_row, simd_panel};
-    auto* to = reinterpret_cast<float*>(args.scratch);
+    auto* to = reinterpret_cast<float*>(args.scratch) + row_floats(p_);
     pack(p_, to, check,
          [&](std::int64_t k, std::int64_t n) { return b[k * p_.b_row + n * p_.b_column]; });
     return {to, simd_panel, panel};
   }
 
-  void multiply(const float* a, const Operand& b, float* c, const Stop* stop,
+  void multiply(const Rows& a, const Operand& b, float* c, const Stop* stop,
                 const Parallel& parallel) const {
     const std::int64_t blocks = ceil_div(p_.rows, block_rows);
     const std::int64_t cuts = column_cuts(blocks, parallel.threads());
@@ -105,15 +142,15 @@ class MatMulRows final : public CpuKernel {
   struct Part {
     std::int64_t block, end_block, column, end_column;
   };
-  void multiply_part(const float* a, const Operand& b, float* c, const Part& part,
+  void multiply_part(const Rows& a, const Operand& b, float* c, const Part& part,
                      StopCheck& check) const {
     const std::int64_t first = part.block * block_rows;
     const std::int64_t rows = std::min(part.end_block * block_rows, p_.rows) - first;
     const std::int64_t columns = part.end_column - part.column;
     if (columns <= 0) return;
     float* const to = c + first * p_.columns + part.column;
-    multiply_until({.a = a + first * p_.a_row,
-                    .a_stride = p_.a_row,
+    multiply_until({.a = a.data + first * a.stride,
+                    .a_stride = a.stride,
                     .b = b.data + part.column / simd_panel * b.panel,
                     .b_stride = b.stride,
                     .b_panel = b.panel,
@@ -163,7 +200,7 @@ Selection select_matmul_rows(const KernelRequest& r) {
   if (r.dtype(0) != DType::f32 || r.dtype(1) != DType::f32 || r.outputs[0].shape.elements() == 0)
     return unsupported();
   const ProductShape p = product_shape(r.shape(0), r.shape(1), transposed_in(op));
-  if (p.depth == 0 || (p.a_column != 1 && p.depth > 1)) return unsupported();
+  if (p.depth == 0) return unsupported();
   std::shared_ptr<const std::byte> packed;
   const bool one_matrix =
       std::ranges::all_of(p.b_batch.dims(), [](std::int64_t s) { return s == 0; });
@@ -173,9 +210,9 @@ Selection select_matmul_rows(const KernelRequest& r) {
   KernelChoice choice;
   choice.implementation = std::string("rows ") + simd().name;
   choice.packed_inputs = {false, packed != nullptr};
-  if (!packed && MatMulRows::packs_each_run(p))
-    choice.scratch_bytes = static_cast<std::size_t>(panel_floats(p)) * sizeof(float);
-  choice.work = std::make_unique<MatMulRows>(p, op.alpha, std::move(packed));
+  auto rows = std::make_unique<MatMulRows>(p, op.alpha, std::move(packed));
+  choice.scratch_bytes = rows->scratch_bytes();
+  choice.work = std::move(rows);
   return std::optional<KernelChoice>(std::move(choice));
 }
 

@@ -89,6 +89,7 @@ TEST(MatMulRows, AsTheReference) {
   struct Case {
     Shape a, b;
     bool transpose_b = false;
+    bool transpose_a = false;
   };
   const std::vector<Case> cases = {
       {{1, 8}, {8, 5}},
@@ -100,13 +101,17 @@ TEST(MatMulRows, AsTheReference) {
       {{2, 6, 12}, {2, 1, 12}, true},
       {{4, 6}, {6}},
       {{6}, {6, 3}},
+      {{33, 50}, {33, 131}, false, true},
+      {{2, 12, 6}, {2, 40, 12}, true, true},
+      {{1, 70}, {1, 3}, false, true},
   };
   for (const Case& c : cases)
     for (const float alpha : {1.0F, 0.5F})
       for (const std::vector<std::size_t>& constants : {std::vector<std::size_t>{}, {1}})
-        expect_as_reference(MatMul{.transpose_b = c.transpose_b, .alpha = alpha},
-                            {random.floats(c.a), random.floats(c.b)}, constants, select_matmul_rows,
-                            2e-5F, cat(c.a.text(), " by ", c.b.text()));
+        expect_as_reference(
+            MatMul{.transpose_a = c.transpose_a, .transpose_b = c.transpose_b, .alpha = alpha},
+            {random.floats(c.a), random.floats(c.b)}, constants, select_matmul_rows, 2e-5F,
+            cat(c.a.text(), " by ", c.b.text()));
 }
 
 // Every instruction set, with panels and without, adding and not.
