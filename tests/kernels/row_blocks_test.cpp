@@ -6,6 +6,7 @@
 #include "graph/ops/binary_kind.h"
 #include "graph/ops/matmul.h"
 #include "graph/ops/unary.h"
+#include "kernels/contract/machine.h"
 #include "tests/kernels/kernel_test.h"
 
 namespace quern::testing {
@@ -57,7 +58,8 @@ TEST(RowBlocks, GiveTheProductOfOnePiece) {
             ASSERT_NEAR(y[i], z[i], 1e-4) << "element " << i << ", " << taken << " post-ops";
         }
       }
-  EXPECT_GT(compared, 30U);
+  // Our own products take no post-ops.
+  EXPECT_GT(compared, kernel_machine().onednn != "none" ? 30U : 15U);
 }
 
 TEST(RowBlocks, CutTheBatchBeforeTheRows) {
