@@ -16,7 +16,7 @@ namespace quern::testing {
 
 void expect_passes_with(const std::string& variables, const std::string& test) {
   const std::string self = std::filesystem::read_symlink("/proc/self/exe").string();
-  const char* emulator = std::getenv("QUERN_EMULATOR");  // of a test for another CPU
+  const char* emulator = std::getenv("QUERN_EMULATOR");  // what starts programs for another CPU
   const std::string command = variables + " " + (emulator ? emulator : "") + " '" + self +
                               "' --gtest_brief=1 --gtest_filter=" + test;
   EXPECT_EQ(std::system(command.c_str()), 0) << command;

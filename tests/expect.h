@@ -23,7 +23,6 @@ namespace quern::testing {
                                     std::string_view text, std::string_view part);
 
 // A test of this program passes in a process that has these variables ("A=1 B=2") besides.
-// QUERN_EMULATOR in the environment names what programs are started by.
 void expect_passes_with(const std::string& variables, const std::string& test);
 
 }  // namespace quern::testing

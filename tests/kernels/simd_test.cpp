@@ -24,6 +24,14 @@ namespace {
 constexpr float infinity = std::numeric_limits<float>::infinity();
 const float nan = std::numeric_limits<float>::quiet_NaN();
 
+// NEON of 32-bit ARM takes denormal numbers for 0, and makes none: there they are no samples, and what
+// is one, or comes of one by a factor of some tens, may be 0.
+#ifdef __arm__
+constexpr float least = std::numeric_limits<float>::min();
+#else
+constexpr float least = 0;
+#endif
+
 // From denormals to overflow on both sides, dense where functions bend, and the special values.
 std::vector<float> samples() {
   std::vector<float> xs = {0.0f,   -0.0f,   infinity, -infinity, nan,
@@ -31,6 +39,7 @@ std::vector<float> samples() {
   for (float m = 1e-38f; m < 1e38f; m *= 1.37f) xs.insert(xs.end(), {m, -m});
   for (float x = -20; x < 20; x += 0.013f) xs.push_back(x);
   for (float x = -105; x < 95; x += 0.37f) xs.push_back(x);
+  std::erase_if(xs, [](float x) { return x != 0 && std::fabs(x) < least; });
   return xs;
 }
 
@@ -96,6 +105,7 @@ TEST(Simd, UnaryFunctionsAreWithinAFewUlps) {
         exact.beta = static_cast<float>(exact.beta);
         const double want = apply_float<double>(exact, static_cast<double>(xs[i]));
         if (std::isfinite(want) && std::fabs(ys[i] - want) <= c.absolute) continue;
+        if (std::fabs(want) < 128 * least && ys[i] == 0) continue;
         ASSERT_LE(ulps(ys[i], want), c.max_ulps) << set->name << " " << enum_name(c.op.kind) << "("
                                                  << xs[i] << ") = " << ys[i] << ", wants " << want;
       }
@@ -120,8 +130,9 @@ TEST(Simd, TailsGiveWhatWholeVectorsGive) {
 }
 
 TEST(Simd, BinaryFunctionsFollowTheScalarDefinition) {
-  const std::vector<float> values = {0.0f, -0.0f,  1.5f, -2.25f, infinity, -infinity,
-                                     nan,  1e-40f, 7.0f, 3.0f,   0.5f,     2.0f};
+  const float small = std::max(1e-40f, 4 * least);
+  const std::vector<float> values = {0.0f, -0.0f, 1.5f, -2.25f, infinity, -infinity,
+                                     nan,  small, 7.0f, 3.0f,   0.5f,     2.0f};
   for (const Simd* set : simd_sets()) {
     for (int k = 0; k <= static_cast<int>(BinaryKind::prelu); ++k) {
       const auto kind = static_cast<BinaryKind>(k);
@@ -253,7 +264,7 @@ TEST(Simd, PartsOfBfloat16AreSixteenBits) {
       ASSERT_TRUE(std::isfinite(value(high[i]))) << x;
       const double tolerance =
           std::fabs(double{x}) * (std::fabs(x) > 0x1.FEp127F ? 0x1p-16 : 0x1p-17);
-      ASSERT_LE(std::fabs(value(high[i]) + value(low[i]) - x), tolerance + 0x1p-134) << x;
+      ASSERT_LE(std::fabs(value(high[i]) + value(low[i]) - x), tolerance + 0x1p-134 + least) << x;
     }
   }
 }
