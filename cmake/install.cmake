@@ -1,17 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 # `cmake --install`: headers, libraries, a CMake package (find_package(quern): quern::quern for C++,
-# quern::shared for C, quern::plan for the planner alone, quern::wasi_nn for hosts of WebAssembly) and
-# pkg-config files (quern for C, quern-cpp for C++, quern-plan, quern-wasi-nn). `cpack --preset deb`: Debian packages
-# of the components libs, wasi-nn, sdk and tools.
+# quern::shared for C, quern::run and quern::quern_run for the runner, shared and static, quern::plan for the
+# planner alone, quern::wasi_nn for hosts of WebAssembly) and pkg-config files (quern for C, quern-cpp for C++,
+# quern-run, with --static the archive, quern-plan, quern-wasi-nn). `cpack --preset deb`: Debian packages of the
+# components libs, wasi-nn, sdk and tools.
 include(CMakePackageConfigHelpers)
-set(libraries quern_engine quern_onnx_parser quern_kernels quern_graph quern_memory quern_vocabulary)
-if(QUERN_VULKAN)
-  list(APPEND libraries quern_shaders)
-endif()
 set(headers_in INCLUDES DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}")
-install(TARGETS quern ${libraries} quern_c_api quern_shared quern_plan quern_plan_shared quern_plan_banks_shared
-        EXPORT quern COMPONENT sdk LIBRARY COMPONENT libs NAMELINK_COMPONENT sdk ${headers_in})
-install(TARGETS quern_wasi_nn_shared EXPORT quern LIBRARY COMPONENT wasi-nn NAMELINK_COMPONENT sdk ${headers_in})
+install(TARGETS quern_run quern_run_shared ${beside_runner} EXPORT quern
+        COMPONENT sdk LIBRARY COMPONENT libs NAMELINK_COMPONENT sdk ${headers_in})
 install(DIRECTORY engine/include/quern frontends/wasi-nn/include/quern TYPE INCLUDE COMPONENT sdk)
 
 # <quern/ops/*.h>: the families of graph/ops/all.h as they are, with what they include, so that
@@ -35,7 +31,7 @@ install(EXPORT quern NAMESPACE quern:: DESTINATION "${package}" FILE quern-confi
 install(FILES "${version}" DESTINATION "${package}" COMPONENT sdk)
 
 list(JOIN libraries " -l" quern_static_libraries)
-foreach(name quern quern-cpp quern-plan quern-wasi-nn)
+foreach(name quern-run ${packages})
   configure_file("cmake/${name}.pc.in" "${name}.pc" @ONLY)
   install(FILES "${CMAKE_CURRENT_BINARY_DIR}/${name}.pc" DESTINATION "${CMAKE_INSTALL_LIBDIR}/pkgconfig" COMPONENT sdk)
 endforeach()

@@ -27,6 +27,7 @@ function(quern_library name folder)
   add_library(quern_${name} STATIC ${sources})
   target_include_directories(quern_${name} PUBLIC "${includes}")
   target_link_libraries(quern_${name} PUBLIC ${arg_LINK})
+  target_compile_options(quern_${name} PRIVATE -fdata-sections)
 endfunction()
 
 # A program.

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Load a model, run it, print what it says, in C:
  *   minimal_c examples/digits/digits.onnx
+ *   minimal_c digits.quern                    as `quern compile` writes it, with libquern_run too
  */
 #include <stdio.h>
+#include <string.h>
 
 #include <quern/c/quern.h>
 
@@ -27,8 +29,14 @@ static const char drawing[] =
 static quern_status load(const char* path, quern_session** session) {
   quern_model* model = NULL;
   quern_executable* executable = NULL;
-  quern_status status = quern_model_load(path, NULL, &model);
-  if (!status) status = quern_executable_compile(model, NULL, &executable);
+  const char* end = strrchr(path, '.');
+  quern_status status = QUERN_OK;
+  if (end && strcmp(end, ".quern") == 0) {
+    status = quern_executable_load(path, NULL, NULL, &executable);
+  } else {
+    status = quern_model_load(path, NULL, &model);
+    if (!status) status = quern_executable_compile(model, NULL, &executable);
+  }
   if (!status) status = quern_session_create(executable, 0, session);
   quern_model_destroy(model); /* the session keeps what it needs */
   quern_executable_destroy(executable);

@@ -11,6 +11,8 @@
 #include <quern/dtype.h>
 #include <quern/tensor.h>
 
+#include "graph/built.h"
+
 namespace quern {
 
 // IEEE 754 binary16 from and to binary32, round to nearest even; NaN stays NaN.
@@ -77,30 +79,40 @@ struct TypeTag {
   using type = T;
 };
 
+// f(TypeTag<T>{}); where the build has no loops over elements of this type, and so no tensors of it,
+// one that it has.
+template <DType dtype, class T, class F>
+decltype(auto) visit_as(const F& f) {
+  if constexpr (is_built(dtype))
+    return f(TypeTag<T>{});
+  else
+    return f(TypeTag<float>{});
+}
+
 // Calls f(TypeTag<T>{}) for the element type of `dtype`.
 template <class F>
-decltype(auto) visit_dtype(DType dtype, F&& f) {
+decltype(auto) visit_dtype(DType dtype, const F& f) {
   switch (dtype) {
-    case DType::f32: return f(TypeTag<float>{});
-    case DType::f64: return f(TypeTag<double>{});
-    case DType::f16: return f(TypeTag<Half>{});
-    case DType::bf16: return f(TypeTag<BFloat16>{});
-    case DType::i8: return f(TypeTag<std::int8_t>{});
-    case DType::i16: return f(TypeTag<std::int16_t>{});
-    case DType::i32: return f(TypeTag<std::int32_t>{});
-    case DType::i64: return f(TypeTag<std::int64_t>{});
-    case DType::u8: return f(TypeTag<std::uint8_t>{});
-    case DType::u16: return f(TypeTag<std::uint16_t>{});
-    case DType::u32: return f(TypeTag<std::uint32_t>{});
-    case DType::u64: return f(TypeTag<std::uint64_t>{});
-    case DType::boolean: return f(TypeTag<bool>{});
-    case DType::string: return f(TypeTag<StringRef>{});
-    case DType::i4: return f(TypeTag<Int4>{});
-    case DType::u4: return f(TypeTag<UInt4>{});
-    case DType::f8e4m3fn: return f(TypeTag<Float8Of<Float8::e4m3fn>>{});
-    case DType::f8e4m3fnuz: return f(TypeTag<Float8Of<Float8::e4m3fnuz>>{});
-    case DType::f8e5m2: return f(TypeTag<Float8Of<Float8::e5m2>>{});
-    case DType::f8e5m2fnuz: return f(TypeTag<Float8Of<Float8::e5m2fnuz>>{});
+    case DType::f32: return visit_as<DType::f32, float>(f);
+    case DType::f64: return visit_as<DType::f64, double>(f);
+    case DType::f16: return visit_as<DType::f16, Half>(f);
+    case DType::bf16: return visit_as<DType::bf16, BFloat16>(f);
+    case DType::i8: return visit_as<DType::i8, std::int8_t>(f);
+    case DType::i16: return visit_as<DType::i16, std::int16_t>(f);
+    case DType::i32: return visit_as<DType::i32, std::int32_t>(f);
+    case DType::i64: return visit_as<DType::i64, std::int64_t>(f);
+    case DType::u8: return visit_as<DType::u8, std::uint8_t>(f);
+    case DType::u16: return visit_as<DType::u16, std::uint16_t>(f);
+    case DType::u32: return visit_as<DType::u32, std::uint32_t>(f);
+    case DType::u64: return visit_as<DType::u64, std::uint64_t>(f);
+    case DType::boolean: return visit_as<DType::boolean, bool>(f);
+    case DType::string: return visit_as<DType::string, StringRef>(f);
+    case DType::i4: return visit_as<DType::i4, Int4>(f);
+    case DType::u4: return visit_as<DType::u4, UInt4>(f);
+    case DType::f8e4m3fn: return visit_as<DType::f8e4m3fn, Float8Of<Float8::e4m3fn>>(f);
+    case DType::f8e4m3fnuz: return visit_as<DType::f8e4m3fnuz, Float8Of<Float8::e4m3fnuz>>(f);
+    case DType::f8e5m2: return visit_as<DType::f8e5m2, Float8Of<Float8::e5m2>>(f);
+    case DType::f8e5m2fnuz: return visit_as<DType::f8e5m2fnuz, Float8Of<Float8::e5m2fnuz>>(f);
   }
   return f(TypeTag<float>{});
 }
@@ -126,26 +138,26 @@ constexpr bool is_number_integer(DType t) {
 
 // visit_dtype for number types only: f is not called for the others, which inference must refuse.
 template <class F>
-void visit_float(DType dtype, F&& f) {
+void visit_float(DType dtype, const F& f) {
   switch (dtype) {
-    case DType::f32: f(TypeTag<float>{}); break;
-    case DType::f64: f(TypeTag<double>{}); break;
-    case DType::f16: f(TypeTag<Half>{}); break;
-    case DType::bf16: f(TypeTag<BFloat16>{}); break;
+    case DType::f32: visit_as<DType::f32, float>(f); break;
+    case DType::f64: visit_as<DType::f64, double>(f); break;
+    case DType::f16: visit_as<DType::f16, Half>(f); break;
+    case DType::bf16: visit_as<DType::bf16, BFloat16>(f); break;
     default: break;
   }
 }
 template <class F>
-void visit_number(DType dtype, F&& f) {
+void visit_number(DType dtype, const F& f) {
   switch (dtype) {
-    case DType::i8: f(TypeTag<std::int8_t>{}); break;
-    case DType::i16: f(TypeTag<std::int16_t>{}); break;
-    case DType::i32: f(TypeTag<std::int32_t>{}); break;
-    case DType::i64: f(TypeTag<std::int64_t>{}); break;
-    case DType::u8: f(TypeTag<std::uint8_t>{}); break;
-    case DType::u16: f(TypeTag<std::uint16_t>{}); break;
-    case DType::u32: f(TypeTag<std::uint32_t>{}); break;
-    case DType::u64: f(TypeTag<std::uint64_t>{}); break;
+    case DType::i8: visit_as<DType::i8, std::int8_t>(f); break;
+    case DType::i16: visit_as<DType::i16, std::int16_t>(f); break;
+    case DType::i32: visit_as<DType::i32, std::int32_t>(f); break;
+    case DType::i64: visit_as<DType::i64, std::int64_t>(f); break;
+    case DType::u8: visit_as<DType::u8, std::uint8_t>(f); break;
+    case DType::u16: visit_as<DType::u16, std::uint16_t>(f); break;
+    case DType::u32: visit_as<DType::u32, std::uint32_t>(f); break;
+    case DType::u64: visit_as<DType::u64, std::uint64_t>(f); break;
     default: visit_float(dtype, f); break;
   }
 }

@@ -6,6 +6,7 @@
 #include <memory>
 
 #include "engine/vocabulary/text_util.h"
+#include "graph/built_for.h"
 #include "graph/numeric.h"
 #include "graph/op_fields.h"
 #include "graph/ops/binary_kind.h"
@@ -309,7 +310,7 @@ class GraphReader {
     }
     QUERN_ASSIGN(const std::string op_name, s_.word());
     const OpDef* def = find_op_def(op_name);
-    if (!def) return s_.error(cat("unknown operator '", op_name, "'"));
+    if (!def) return s_.error(cat("unknown operator '", op_name, "'", built_for()));
     Op op = default_op(*def);
     QUERN_ASSIGN(std::vector<ValueId> inputs, references());
     while (std::isalpha(static_cast<unsigned char>(s_.peek())) != 0 && !at_statement()) {

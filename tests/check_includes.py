@@ -21,6 +21,7 @@ DECLARED = [re.compile(p, re.M) for p in (
     r"[\w>&*\]]\s+[&*]*(?:(?!std::)\w+::)?(\w+)\(",
     r"\b(?:const|constexpr)\b[^=;(){}]*?\b(\w+)(?:\[\w*\])?\s*(?:=|\{|;)",
     r"^#define\s+(\w+)",
+    r"^QUERN_GPU_KERNEL\((\w+)\)",
 )]
 
 

@@ -57,14 +57,19 @@ Result<ExitCode> devices_verb(const DevicesArgs& args, const Console& console) {
 
 Result<ExitCode> version_verb(const VersionArgs& args, const Console&) {
   const std::int64_t opset = *onnx::newest_opset("");
+  std::string onednn;
+  if (auto cpu = open_device("cpu"))
+    for (const auto& [key, value] : (*cpu)->info().properties)
+      if (key == "onednn") onednn = value;
   Json j;
   j["version"] = QUERN_VERSION;
   j["compiler"] = __VERSION__;
   j["build"] = QUERN_BUILD_TYPE;
   j["onnx_opset"] = opset;
+  j["onednn"] = onednn;
   print(args.json ? j.document()
                   : cat("quern ", QUERN_VERSION, " (", QUERN_BUILD_TYPE, ", compiler ", __VERSION__,
-                        "), ONNX up to opset ", opset, "\n"));
+                        "), ONNX up to opset ", opset, "\noneDNN ", onednn, "\n"));
   return ExitCode::ok;
 }
 

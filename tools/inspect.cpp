@@ -244,6 +244,32 @@ Result<Opened> open_planned(const InspectArgs& args, const Console& console) {
   return o;
 }
 
+std::string needs_text(const ArtefactNeeds& needs) {
+  std::string text;
+  for (const std::string& name : needs.operators) text += cat("operator ", name, "\n");
+  for (const std::string& name : needs.kernels) text += cat("kernel ", name, "\n");
+  for (const DType dtype : needs.types) text += cat("type ", name_of(dtype), "\n");
+  return text;
+}
+
+// Of an artefact, or of what `quern compile` would make of the model here.
+Result<ExitCode> show_needs(const InspectArgs& args) {
+  std::optional<ArtefactNeeds> needs;
+  if (is_artefact_file(args.model)) {
+    QUERN_ASSIGN(const OpenedFile file, open_file(args.model));
+    QUERN_ASSIGN(needs, needs_of(file.bytes));
+  } else {
+    QUERN_ASSIGN(Model model, load_model(args.model, {}));
+    QUERN_ASSIGN(const CompileOptions options, compile_options(args.device));
+    QUERN_ASSIGN(const auto executable, Executable::compile(std::move(model), nullptr, options));
+    QUERN_ASSIGN(const Artefact artefact, Artefact::make(executable));
+    QUERN_ASSIGN(const auto bytes, artefact.in_memory());
+    QUERN_ASSIGN(needs, needs_of({bytes.get(), artefact.contents().bytes}));
+  }
+  print(needs_text(*needs));
+  return ExitCode::ok;
+}
+
 // What `quern compile` wrote.
 Result<ExitCode> inspect_artefact(const InspectArgs& args, const Console& console) {
   std::optional<Opened> opened;
@@ -281,6 +307,7 @@ Result<ExitCode> inspect_verb(const InspectArgs& args, const Console& console) {
   }
   if (args.model.empty())
     return Status(Code::invalid_argument, "which model? `quern inspect MODEL`");
+  if (args.needs) return show_needs(args);
   if (is_artefact_file(args.model)) return inspect_artefact(args, console);
   std::vector<std::string> problems;
   std::vector<std::string> warnings;

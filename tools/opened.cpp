@@ -4,6 +4,7 @@
 #include <filesystem>
 #include <optional>
 #include <sys/resource.h>
+#include <utility>
 
 #include <quern/artefact.h>
 #include <quern/onnx.h>
@@ -168,6 +169,10 @@ Result<Opened> open_model(const std::string& path, const InputArgs& inputs,
 }
 
 void note_assumptions(const Opened& opened, const Console& console) {
+  static bool has_warned = false;
+  if (const std::string warning = opened.session->plan_info().warning;
+      !warning.empty() && !std::exchange(has_warned, true))
+    console.warn(warning);
   if (const int used = opened.session->threads(); used < opened.wanted_threads)
     console.note(
         cat(opened.wanted_threads, " threads were asked for, this process may use ", used));

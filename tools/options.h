@@ -120,6 +120,7 @@ struct InspectArgs {
   bool text = false;
   bool plan = false;
   bool operators = false;
+  bool needs = false;
   bool json = false;
 };
 

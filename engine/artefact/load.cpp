@@ -1,17 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "engine/artefact/load.h"
+
 #include <algorithm>
 #include <array>
 #include <cstdint>
 #include <sys/mman.h>
 #include <unordered_map>
 
-#include <quern/artefact.h>
-
 #include "engine/artefact/format.h"
 #include "engine/artefact/signature.h"
 #include "engine/compile/executable_impl.h"
 #include "engine/vocabulary/guarded.h"
 #include "engine/vocabulary/multiples.h"
+#include "graph/built.h"
+#include "graph/built_for.h"
 #include "graph/opened_file.h"
 #include "graph/text.h"
 #include "graph/verify.h"
@@ -137,6 +139,9 @@ Result<Graph> graph_of(const std::string& text, const Constants& constants) {
   if (!graph) return invalid(graph.error().message());
   if (!graph->acyclic()) return invalid("a graph has a cycle");
   QUERN_TRY(verify(*graph));
+  for (std::uint32_t v = 0; v < graph->value_count(); ++v)
+    if (const DType dtype = graph->type(ValueId{v}).dtype; !is_built(dtype))
+      return Status(Code::unsupported, cat("it has elements of ", name_of(dtype), built_for()));
   return graph;
 }
 
@@ -214,10 +219,12 @@ CompileOptions merged(const CompileOptions& here, const CompileOptions& of_file)
   return o;
 }
 
+}  // namespace
+
 Result<std::shared_ptr<const Executable>> load(std::span<const std::byte> bytes,
                                                std::shared_ptr<const void> owner,
                                                std::shared_ptr<Device> device,
-                                               const LoadOptions& options) {
+                                               const LoadOptions& options, PlanOptionsFn plans) {
   if (!device) {
     QUERN_ASSIGN(device, open_device("cpu"));
   }
@@ -239,13 +246,34 @@ Result<std::shared_ptr<const Executable>> load(std::span<const std::byte> bytes,
   // After the inputs are listed: an output may be an input, too.
   QUERN_TRY(claim_outputs(impl->model.graph(), tables.outputs));
   impl->outputs = impl->model.outputs();
-  QUERN_ASSIGN(PlanOptions plan, plan_options(compile, impl->device->info()));
+  QUERN_ASSIGN(PlanOptions plan, plans(compile, impl->device->info()));
   plan.half_products = tables.half_products;
-  if (other.empty()) plan.saved = std::make_shared<const FilePlans>(file, std::move(constants));
+  // Elsewhere their graphs are still right, for those who can make no other plans.
+  if (other.empty() || !plan.maker)
+    plan.saved = std::make_shared<const FilePlans>(file, std::move(constants));
   return finish_executable(std::move(impl), std::move(plan), std::move(packed));
 }
 
-}  // namespace
+Result<std::vector<Graph>> graphs_of(std::span<const std::byte> bytes) {
+  QUERN_ASSIGN(const File file, read_file(bytes, nullptr, {.checks_weights = false}));
+  QUERN_ASSIGN(const Constants constants, Constants::of(file));
+  std::vector<Graph> graphs;
+  QUERN_ASSIGN(graphs.emplace_back(builtin_ops()), graph_of(file.tables.graph, constants));
+  for (const PlanEntry& plan : file.tables.plans) {
+    QUERN_ASSIGN(graphs.emplace_back(builtin_ops()), graph_of(plan.graph, constants));
+  }
+  return graphs;
+}
+
+Result<std::shared_ptr<const Executable>> load_file(const std::string& path,
+                                                    std::shared_ptr<Device> device,
+                                                    const LoadOptions& options,
+                                                    PlanOptionsFn plans) {
+  const bool is_mapped = options.files == OnnxOptions::Files::mapped;
+  QUERN_ASSIGN(OpenedFile file, open_file(path, is_mapped ? FileBytes::mapped : FileBytes::read));
+  return load(file.bytes, std::move(file.owner), std::move(device), options, plans);
+}
+
 }  // namespace artefact
 
 bool is_artefact(std::span<const std::byte> bytes) {
@@ -256,24 +284,6 @@ bool is_artefact(std::span<const std::byte> bytes) {
 bool is_artefact_file(const std::string& path) {
   const auto file = guarded([&] { return open_file(path); });
   return file && is_artefact(file->bytes);
-}
-
-Result<std::shared_ptr<const Executable>> parse_artefact(std::span<const std::byte> bytes,
-                                                         std::shared_ptr<const void> owner,
-                                                         std::shared_ptr<Device> device,
-                                                         const LoadOptions& options) {
-  return guarded(
-      [&] { return artefact::load(bytes, std::move(owner), std::move(device), options); });
-}
-
-Result<std::shared_ptr<const Executable>> load_artefact(const std::string& path,
-                                                        std::shared_ptr<Device> device,
-                                                        const LoadOptions& options) {
-  return guarded([&]() -> Result<std::shared_ptr<const Executable>> {
-    const bool is_mapped = options.files == OnnxOptions::Files::mapped;
-    QUERN_ASSIGN(OpenedFile file, open_file(path, is_mapped ? FileBytes::mapped : FileBytes::read));
-    return artefact::load(file.bytes, std::move(file.owner), std::move(device), options);
-  });
 }
 
 CompileWork work_of(const Executable& executable) {

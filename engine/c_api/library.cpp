@@ -103,6 +103,24 @@ quern_status quern_device_get_info(const quern_device* device, quern_device_info
   });
 }
 
+size_t quern_device_property_count(const quern_device* device) {
+  return device ? device->device->info().properties.size() : 0;
+}
+
+quern_status quern_device_property(const quern_device* device, size_t index, const char** key,
+                                   const char** value) {
+  return guarded([&]() -> Status {
+    QUERN_NOT_NULL(device);
+    const auto& properties = device->device->info().properties;
+    if (index >= properties.size())
+      return {Code::invalid_argument, "property " + std::to_string(index) + ": the device has " +
+                                          std::to_string(properties.size())};
+    if (key) *key = properties[index].first.c_str();
+    if (value) *value = properties[index].second.c_str();
+    return {};
+  });
+}
+
 int32_t quern_device_is_lost(const quern_device* device) {
   return device && device->device->is_lost() ? 1 : 0;
 }

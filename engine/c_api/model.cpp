@@ -1,8 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // Models and executables: what they are called and what they take.
-#include <quern/onnx.h>
-#include <quern/tensor.h>
-
 #include "engine/c_api/handles.h"
 #include "engine/c_api/options.h"
 
@@ -53,47 +50,6 @@ Status ValueTable::find(const char* name, std::size_t* index) const {
 
 }  // namespace quern::c_api
 
-// ---- loading -----------------------------------------------------------------------------------
-
-namespace {
-
-Status hand_out(Result<Model> loaded, quern_model** model) {
-  if (!loaded) return std::move(loaded).error();
-  *model = new quern_model(std::move(*loaded));
-  return {};
-}
-
-}  // namespace
-
-quern_status quern_model_load(const char* path, const quern_load_options* options,
-                              quern_model** model) {
-  return guarded([&]() -> Status {
-    QUERN_NOT_NULL(path);
-    QUERN_NOT_NULL(model);
-    QUERN_ASSIGN(const quern_load_options o, read_struct(options));
-    return hand_out(load_onnx(path, onnx_options(o)), model);
-  });
-}
-
-quern_status quern_model_load_bytes(const void* data, size_t bytes,
-                                    const quern_load_options* options, quern_model** model) {
-  return guarded([&]() -> Status {
-    QUERN_NOT_NULL(data);
-    QUERN_NOT_NULL(model);
-    QUERN_ASSIGN(const quern_load_options o, read_struct(options));
-    std::span<const std::byte> view(static_cast<const std::byte*>(data), bytes);
-    std::shared_ptr<const void> owner;
-    if (!o.borrow) {
-      const auto size = static_cast<std::int64_t>(bytes);
-      QUERN_ASSIGN(const Tensor copy, Tensor::copy_of({DType::u8, {size}}, view));
-      view = {copy.data(), bytes};
-      owner = copy.owner();
-    }
-    const std::string folder = o.folder ? o.folder : "";
-    return hand_out(parse_onnx(view, std::move(owner), folder, onnx_options(o)), model);
-  });
-}
-
 void quern_model_destroy(quern_model* model) {
   delete model;
 }
@@ -130,7 +86,7 @@ quern_status quern_model_property(const quern_model* model, size_t index, const 
   });
 }
 
-// ---- compiling ---------------------------------------------------------------------------------
+// ---- options -----------------------------------------------------------------------------------
 
 namespace quern::c_api {
 
@@ -165,22 +121,6 @@ Result<CompileOptions> compile_options(const quern_compile_options& o) {
 }
 
 }  // namespace quern::c_api
-
-quern_status quern_executable_compile(const quern_model* model,
-                                      const quern_compile_options* options,
-                                      quern_executable** executable) {
-  return guarded([&]() -> Status {
-    QUERN_NOT_NULL(model);
-    QUERN_NOT_NULL(executable);
-    QUERN_ASSIGN(const quern_compile_options o, read_struct(options));
-    QUERN_ASSIGN(auto device, device_of(o));
-    QUERN_ASSIGN(const CompileOptions compile, compile_options(o));
-    QUERN_ASSIGN(auto compiled,
-                 Executable::compile(model->model.clone(), std::move(device), compile));
-    *executable = new quern_executable(std::move(compiled));
-    return {};
-  });
-}
 
 void quern_executable_destroy(quern_executable* executable) {
   delete executable;

@@ -304,6 +304,16 @@ quern_status quern_session_plan_info(const quern_session* session, quern_plan_in
   });
 }
 
+quern_status quern_session_warning(quern_session* session, const char** warning) {
+  return guarded([&]() -> Status {
+    QUERN_NOT_NULL(session);
+    QUERN_NOT_NULL(warning);
+    session->warning = session->session->plan_info().warning;
+    *warning = session->warning.c_str();
+    return {};
+  });
+}
+
 quern_status quern_session_trim(quern_session* session) {
   return guarded([&]() -> Status {
     QUERN_NOT_NULL(session);

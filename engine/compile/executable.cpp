@@ -8,14 +8,9 @@
 #include "engine/compile/executable_impl.h"
 #include "engine/compile/ledger.h"
 #include "engine/compile/memory_need.h"
-#include "engine/vocabulary/guarded.h"
 #include "engine/vocabulary/text_util.h"
-#include "graph/passes/pipeline.h"
-#include "graph/passes/precision.h"
-#include "graph/passes/quantized.h"
 #include "graph/text.h"
 #include "kernels/contract/bf16.h"
-#include "kernels/contract/integer_products.h"
 #include "kernels/contract/openmp.h"
 
 namespace quern {
@@ -67,13 +62,6 @@ Status plan_declared_shapes(Executable::Impl& impl, const Stop& stop) {
   return {};
 }
 
-template <class Rows>
-Status none_of(std::string_view what, std::string_view name, const Rows& rows) {
-  std::string names;
-  for (const auto& row : rows) names += cat(names.empty() ? "" : ", ", row.name);
-  return {Code::not_found, cat("no ", what, " '", printable(name), "'; there is: ", names)};
-}
-
 Result<const MemoryPoolKind*> pool_named(const std::string& name) {
   if (name.empty()) return &default_pool();
   if (const MemoryPoolKind* pool = find_pool(name)) return pool;
@@ -116,7 +104,7 @@ Result<Denormals> denormals_named(std::string_view name) {
                                             printable(name), "', there is flush and keep"));
 }
 
-Result<PlanOptions> plan_options(const CompileOptions& options, const DeviceInfo& device) {
+PlanOptions plan_options(const CompileOptions& options, const DeviceInfo& device) {
   PlanOptions plan;
   plan.max_plans = options.max_plans;
   plan.memory_limit = options.memory_limit;
@@ -132,9 +120,6 @@ Result<PlanOptions> plan_options(const CompileOptions& options, const DeviceInfo
     plan.convolve_integers = true;
     if (options.math != Math::f32 && has_bf16_units()) plan.math = options.math;
   }
-  if (options.strategy.empty()) return plan;
-  plan.strategy = find_strategy(options.strategy);
-  if (!plan.strategy) return none_of("memory strategy", options.strategy, strategies());
   return plan;
 }
 
@@ -172,25 +157,6 @@ Result<std::shared_ptr<const Executable>> finish_executable(
   QUERN_TRY(plan_declared_shapes(*impl, stop));
   QUERN_TRY(stop.check());
   return std::make_shared<const Executable>(std::move(impl));
-}
-
-Result<std::shared_ptr<const Executable>> Executable::compile(Model model,
-                                                              std::shared_ptr<Device> device,
-                                                              const CompileOptions& options) {
-  return guarded([&]() -> Result<std::shared_ptr<const Executable>> {
-    const Stop stop({.deadline = options.deadline});
-    QUERN_ASSIGN(auto impl, begin_executable(std::move(model), std::move(device), options));
-    QUERN_ASSIGN(PlanOptions plan, plan_options(options, impl->device->info()));
-    Graph& graph = impl->model.graph();
-    if (plan.optimize) {
-      plan.half_products = multiplies_f16(graph);
-      QUERN_TRY(widen_f16(graph));  // the kernels are f32
-      // Plans fuse, once their shapes show every pattern.
-      QUERN_TRY(run_passes(graph, {.fuse = false, .stop = &stop}));
-      if (plan.convolve_integers) QUERN_TRY(convolve_dequantized(graph, faster_in_int8));
-    }
-    return finish_executable(std::move(impl), std::move(plan), nullptr);
-  });
 }
 
 }  // namespace quern

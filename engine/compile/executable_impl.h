@@ -9,6 +9,7 @@
 
 #include "engine/compile/backend.h"
 #include "engine/compile/plan.h"
+#include "engine/vocabulary/text_util.h"
 #include "graph/graph.h"
 #include "graph/memory/pools/pool.h"
 #include "kernels/contract/openmp.h"
@@ -52,12 +53,21 @@ struct Executable::Impl {
   std::shared_ptr<const PlanNode> first_plan;
 };
 
+// The error of a name that no row of a table has.
+template <class Rows>
+Status none_of(std::string_view what, std::string_view name, const Rows& rows) {
+  std::string names;
+  for (const auto& row : rows) names += cat(names.empty() ? "" : ", ", row.name);
+  return {Code::not_found, cat("no ", what, " '", printable(name), "'; there is: ", names)};
+}
+
 // The steps of compile() and load_artefact(): an executable with its model, its device and the
 // options, then (with the graph as the passes leave it) weights and plans. `packed` may be null.
 Result<std::unique_ptr<Executable::Impl>> begin_executable(Model model,
                                                            std::shared_ptr<Device> device,
                                                            const CompileOptions& options);
-Result<PlanOptions> plan_options(const CompileOptions& options, const DeviceInfo& device);
+// Without a maker of plans, and without a strategy: of a runner.
+PlanOptions plan_options(const CompileOptions& options, const DeviceInfo& device);
 Result<std::shared_ptr<const Executable>> finish_executable(
     std::unique_ptr<Executable::Impl> impl, PlanOptions plan,
     std::shared_ptr<const cpu::PackedWeights> packed);

@@ -5,16 +5,17 @@
 #include <chrono>
 #include <cstring>
 
-#include "engine/compile/striped.h"
 #include "engine/lowering/lower.h"
 #include "engine/vocabulary/text_util.h"
-#include "graph/passes/narrow.h"
-#include "graph/passes/pipeline.h"
-#include "graph/passes/quantized.h"
 #include "graph/text.h"
-#include "kernels/contract/bf16.h"
 
 namespace quern {
+
+Status no_plan_maker(std::string_view what) {
+  return {Code::unsupported,
+          cat(what, ", and this library runs what is compiled but compiles nothing: `quern compile` "
+              "writes a plan for each shape that --dim names")};
+}
 
 void append_structure(PlanKey& key, const RuntimeValue& value) {
   key.push_back(static_cast<std::int64_t>(value.kind));
@@ -75,19 +76,6 @@ void PlanCache::insert(PlanKey key, std::shared_ptr<const PlanNode> plan, std::s
 
 namespace {
 
-// The bytes that kernels work in, by node.
-std::vector<std::uint64_t> scratch_of(const Program& program,
-                                      std::span<const StepMeaning> meanings) {
-  std::vector<std::uint64_t> scratch;
-  for (std::size_t i = 0; i < program.steps.size(); ++i) {
-    if (meanings[i].kind != StepMeaning::Kind::kernel) continue;
-    const std::size_t node = index(meanings[i].node);
-    scratch.resize(std::max(scratch.size(), node + 1), 0);
-    scratch[node] = program.steps[i].scratch_bytes;
-  }
-  return scratch;
-}
-
 // Waits for the mutex, but no longer than until `stop` is reached.
 Status lock_until(std::unique_lock<std::timed_mutex>& lock, const Stop* stop) {
   if (!stop) {
@@ -131,7 +119,9 @@ PlanTree::Planned PlanTree::root(const PlanKey& key, std::span<const RuntimeValu
                           " and all outputs only: compile the model again, with the shape that is "
                           "wanted or with --portable"));
     }
-    QUERN_ASSIGN(Segment segment, first_segment(graph_, inputs, wanted, stop));
+    QUERN_ASSIGN(const PlanMaker* const m,
+                 maker("a plan is wanted that the artefact does not hold"));
+    QUERN_ASSIGN(Segment segment, m->first(graph_, inputs, wanted, stop));
     return build(std::move(segment), team, stop);
   });
 }
@@ -140,9 +130,20 @@ PlanTree::Planned PlanTree::next(const PlanNode& node, const PlanKey& key,
                                  std::span<const RuntimeValue> resolved, Team team,
                                  const Stop* stop) {
   return find_or_build(node.children_, key, stop, [&]() -> Planned {
-    QUERN_ASSIGN(Segment segment, next_segment(*node.segment.rest, resolved, stop));
+    QUERN_ASSIGN(const PlanMaker* const m, maker("shapes depend on what a run computes"));
+    QUERN_ASSIGN(Segment segment, m->next(*node.segment.rest, resolved, stop));
     return build(std::move(segment), team, stop);
   });
+}
+
+Result<const PlanMaker*> PlanTree::maker(std::string_view what) const {
+  if (!options_.maker) return no_plan_maker(what);
+  return options_.maker;
+}
+
+Status PlanTree::check_fallbacks(const Program& program) const {
+  if (!backend_ || !backend_->is_strict() || program.fallbacks.empty()) return {};
+  return no_kernel_error(program.fallbacks);
 }
 
 Status PlanTree::check_memory(const Program& program) const {
@@ -189,82 +190,10 @@ LowerOptions PlanTree::lower_options(Team team, const Stop* stop) const {
           .searches = &work_->searches};
 }
 
-Result<std::unique_ptr<Program>> PlanTree::lower_segment(const Segment& segment, Team team,
-                                                         const Stop* stop) const {
-  QUERN_TRY(check_room(segment.graph, CompilePhase::lowering, options_.memory_limit));
-  // A vector<bool> has no bytes to point at.
-  const std::unique_ptr<bool[]> dynamic(new bool[segment.dynamic_output.size()]);
-  std::ranges::copy(segment.dynamic_output, dynamic.get());
-  LowerOptions lowering = lower_options(team, stop);
-  lowering.dynamic_outputs = {dynamic.get(), segment.dynamic_output.size()};
-  QUERN_ASSIGN(auto program, lower_within_limits(segment.graph, lowering));
-  if (backend_ && backend_->is_strict() && !program->fallbacks.empty())
-    return no_kernel_error(program->fallbacks);
-  return program;
-}
-
-Result<std::unique_ptr<Program>> PlanTree::lower_within_limits(const Graph& graph,
-                                                               LowerOptions lowering) const {
-  std::vector<StepMeaning> meanings;
-  lowering.meanings = &meanings;
-  QUERN_ASSIGN(auto program, lower(graph, lowering));
-  QUERN_ASSIGN(auto forced, lower_in_forced_stripes(graph, lowering, *program));
-  if (forced) return forced;
-  Status fits = check_memory(*program);
-  if (!fits.ok() && lowering.scratch) {
-    program.reset();  // and the packed weights that only it uses
-    lowering.scratch = false;
-    QUERN_ASSIGN(program, lower(graph, lowering));
-    fits = check_memory(*program);
-  }
-  // What the host's arena takes beside that of the device is about the same in stripes.
-  const std::uint64_t any = std::numeric_limits<std::uint64_t>::max();
-  const std::uint64_t host = program->arena_bytes;
-  const std::uint64_t most = std::min(device_limits().arena, any - host) + host;
-  lowering.meanings = nullptr;
-  lowering.scratch = options_.scratch;  // little of it, for few rows
-  if (fits.ok()) return lower_to_bind(graph, lowering, std::move(program));
-  // The weights of a plan in stripes are about those of this one.
-  StripeLimits limits{std::min(most, most_arena()),
-                      [&](const Program& p) { return check_memory(p); },
-                      scratch_of(*program, meanings), options_.memory_limit};
-  if (program->too_large > 0) limits.operand = device_limits().binding;
-  program.reset();
-  return lower_in_stripes(graph, lowering, std::move(limits), std::move(fits));
-}
-
-Result<std::unique_ptr<Program>> PlanTree::lower_to_bind(const Graph& graph,
-                                                         const LowerOptions& lowering,
-                                                         std::unique_ptr<Program> whole) const {
-  if (whole->too_large == 0) return whole;
-  const auto fits = [&](const Program& p) -> Status {
-    QUERN_TRY(check_memory(p));
-    if (p.too_large < whole->too_large) return {};
-    return {Code::unsupported, "as many nodes have operands that the device cannot bind"};
-  };
-  StripeLimits limits{.arena = most_arena(),
-                      .fits = fits,
-                      .memory = options_.memory_limit,
-                      .operand = device_limits().binding};
-  auto striped = lower_in_stripes(graph, lowering, std::move(limits),
-                                  {Code::unsupported, "no node can be computed by rows"});
-  if (striped) return striped;
-  const Code code = striped.error().code();
-  if (code == Code::unsupported || code == Code::out_of_memory) return whole;
-  return striped;
-}
-
 PlanTree::Planned PlanTree::build(Segment segment, Team team, const Stop* stop) {
   ++work_->graphs;
-  segment.graph.erase_dead();
-  if (options_.optimize) QUERN_TRY(run_passes(segment.graph, {.stop = stop}));
-  if (options_.convolve_integers) QUERN_TRY(scale_integer_convolutions(segment.graph));
-  if (options_.math == Math::bf16)
-    QUERN_TRY(narrow_products(segment.graph, faster_in_bf16));
-  else if (options_.math != Math::f32)
-    QUERN_TRY(narrow_products(segment.graph, faster_in_bf16x3));
   auto node = std::make_shared<PlanNode>(std::move(segment), options_.max_plans);
-  auto program = lower_segment(node->segment, team, stop);
+  auto program = options_.maker->lower(*this, node->segment, team, stop);
   weights_->forget_recent_code();
   if (!program) return std::move(program).error();
   return with_program(std::move(node), *std::move(program));
@@ -333,12 +262,12 @@ PlanTree::Planned PlanTree::build_saved(SavedPlan saved, std::span<const Runtime
   PackedFormats formats;
   if (recipe.channels_last) lowering.formats = &formats;  // in stripes, as lower_in_stripes() does
   saved.segment.dynamic_output.assign(saved.segment.outputs.size(), false);
-  auto program = lower(recipe.graph, lowering);
+  auto program = lower_with(recipe.graph, lowering,
+                            options_.maker ? options_.maker->place() : lowering::place_plainly);
   weights_->forget_recent_code();
   if (!program) return std::move(program).error();
   QUERN_TRY(check_memory(**program));
-  if (backend_ && backend_->is_strict() && !(*program)->fallbacks.empty())
-    return no_kernel_error((*program)->fallbacks);
+  QUERN_TRY(check_fallbacks(**program));
   auto node = std::make_shared<PlanNode>(std::move(saved.segment), options_.max_plans);
   return with_program(std::move(node), *std::move(program));
 }

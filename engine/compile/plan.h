@@ -15,6 +15,7 @@
 
 #include "engine/compile/backend.h"
 #include "engine/compile/ledger.h"
+#include "engine/compile/plan_maker.h"
 #include "engine/compile/program.h"
 #include "engine/compile/saved_plans.h"
 #include "engine/compile/specialize.h"
@@ -56,6 +57,7 @@ class PlanCache {
 };
 
 struct PlanOptions {
+  const PlanMaker* maker = nullptr;  // null: the plans of `saved` are all that can be had
   const Strategy* strategy = nullptr;
   std::size_t max_plans = 32;
   std::size_t memory_limit = 0;    // bytes of weights and one arena, and of tables; 0: no limit
@@ -120,6 +122,13 @@ class PlanTree {
   const Graph& graph() const { return graph_; }
   const PlanOptions& options() const { return options_; }
   const std::shared_ptr<PlanWork>& work() const { return work_; }
+  // For the maker of plans: how segments are lowered, and within which limits.
+  LowerOptions lower_options(Team team, const Stop* stop) const;
+  Status check_memory(const Program& program) const;
+  DeviceLimits device_limits() const { return backend_ ? backend_->limits() : DeviceLimits(); }
+  std::uint64_t most_arena() const;  // bytes that are left beside the weights
+  // Of a strict device: that it computes all nodes.
+  Status check_fallbacks(const Program& program) const;
   Backend* backend() const { return backend_.get(); }  // null: the CPU
   std::size_t max_plans() const { return std::max<std::size_t>(options_.max_plans, 1); }
   // True while the plans of the executable take more than is allowed, or what a session keeps for
@@ -149,19 +158,8 @@ class PlanTree {
   Planned build_saved(SavedPlan saved, std::span<const RuntimeValue> inputs, std::size_t wanted,
                       Team team, const Stop* stop);
   Planned with_program(std::shared_ptr<PlanNode> node, std::unique_ptr<Program> program) const;
-  LowerOptions lower_options(Team team, const Stop* stop) const;
-  // Lowers to a program within the limits of memory and of the device, if necessary with kernels
-  // that use less scratch memory, or in stripes.
-  Result<std::unique_ptr<Program>> lower_within_limits(const Graph& graph,
-                                                       LowerOptions lowering) const;
-  // The same where nodes have operands that the device cannot bind: in stripes, or as it is.
-  Result<std::unique_ptr<Program>> lower_to_bind(const Graph& graph, const LowerOptions& lowering,
-                                                 std::unique_ptr<Program> whole) const;
-  Result<std::unique_ptr<Program>> lower_segment(const Segment& segment, Team team,
-                                                 const Stop* stop) const;
-  Status check_memory(const Program& program) const;
-  DeviceLimits device_limits() const { return backend_ ? backend_->limits() : DeviceLimits(); }
-  std::uint64_t most_arena() const;  // bytes that are left beside the weights
+  // The maker, or the error of `what` without one.
+  Result<const PlanMaker*> maker(std::string_view what) const;
   std::size_t weight_bytes() const;  // of all plans that are held now
   std::size_t most_plan_bytes() const {
     return options_.max_plan_bytes ? options_.max_plan_bytes

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "engine/devices/null/device.h"
 
+#include <algorithm>
 #include <fstream>
 #include <thread>
 
@@ -11,6 +12,7 @@
 #include "kernels/contract/arm.h"
 #include "engine/vocabulary/guarded.h"
 #include "engine/vocabulary/text_util.h"
+#include "kernels/contract/machine.h"
 #include "kernels/contract/openmp.h"
 
 namespace quern {
@@ -21,6 +23,13 @@ std::string cpu_model() {
   for (std::string line; std::getline(f, line);)
     if (line.rfind("model name", 0) == 0) return line.substr(line.find(':') + 2);
   return "CPU";
+}
+
+// The library that the fastest kernels are in, or why they are our own.
+std::string onednn_text(const KernelMachine& machine) {
+  if (machine.onednn_file.empty()) return cat("none: ", machine.onednn_absence);
+  const std::size_t version = std::min(machine.onednn.find(','), machine.onednn.size());
+  return cat(machine.onednn.substr(0, version), ", ", machine.onednn_file);
 }
 
 std::string instruction_set() {
@@ -42,7 +51,8 @@ DeviceInfo cpu_info(std::string_view name) {
   info.title = cat(cpu_model(), ", ", instruction_set());
   info.properties = {{"threads", cat(default_threads())},
                      {"instructions", instruction_set()},
-                     {"openmp", open_openmp() ? "libgomp" : "none"}};
+                     {"openmp", open_openmp() ? "libgomp" : "none"},
+                     {"onednn", onednn_text(kernel_machine())}};
   return info;
 }
 
@@ -64,7 +74,9 @@ std::vector<DeviceInfo> list_devices() {
 Result<std::shared_ptr<Device>> open_device(std::string_view name) {
   return guarded([&]() -> Result<std::shared_ptr<Device>> {
     if (name == "cpu" || name == "reference") return std::make_shared<Device>(cpu_info(name));
+#ifndef QUERN_ONLY  // which is without kernels for GPUs
     if (name == "null" || name.starts_with("null,")) return null::open(name);
+#endif
 #ifdef QUERN_VULKAN
     if (name.starts_with("vulkan")) return vulkan::open(name);
 #endif

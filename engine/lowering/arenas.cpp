@@ -126,27 +126,25 @@ std::vector<StepMeaning> keep_steps(std::span<UnallocatedStep> steps,
 
 // As before, if that is known of the memory with this number, or by a search.
 Result<PlacedMemory> place_memory(const StepGraph& graph, std::size_t number,
-                                  const ScheduleOptions& schedule, const ArenaOptions& options,
-                                  const Strategy& strategy) {
+                                  const ScheduleOptions& schedule, const ArenaOptions& options) {
   std::optional<PlacedMemory> placed;
   if (number < options.known.size())
     placed = place_as_chosen(graph, options.known[number], options.stop);
   if (!placed) {
     if (options.searches) ++*options.searches;
-    QUERN_ASSIGN(placed, place(graph, schedule, strategy));
+    QUERN_ASSIGN(placed, options.place(graph, schedule, options.strategy));
   }
   if (options.found) options.found->push_back(choice_of(*placed));
   return *std::move(placed);
 }
 
 Result<std::vector<StepMeaning>> place_on_host(UnallocatedProgram& unallocated,
-                                               const ArenaOptions& options,
-                                               const Strategy& strategy, Program& program) {
+                                               const ArenaOptions& options, Program& program) {
   StepGraph graph = step_graph(unallocated, Space::host, host_alignment);
   graph.inner_alignment = options.inner_alignment;
   const ScheduleOptions schedule{
       .order = options.order, .alias = options.alias, .stop = options.stop};
-  QUERN_ASSIGN(const PlacedMemory host, place_memory(graph, 0, schedule, options, strategy));
+  QUERN_ASSIGN(const PlacedMemory host, place_memory(graph, 0, schedule, options));
   auto meanings = keep_steps(unallocated.steps, host.memory.steps,
                              {unallocated.buffers, host, host, 1}, program);
   keep_output_offsets(unallocated.buffers, host, program);
@@ -165,8 +163,7 @@ void leave_out(StepGraph& graph, const StepGraph& other, const Schedule& schedul
 // host's. Steps of the host stay where they are: in between they would cut the device's work into
 // more submissions.
 Result<std::vector<StepMeaning>> place_in_both(UnallocatedProgram& unallocated,
-                                               const ArenaOptions& options,
-                                               const Strategy& strategy, Program& program) {
+                                               const ArenaOptions& options, Program& program) {
   const std::uint64_t alignment = options.device_alignment;
   StepGraph on_host = step_graph(unallocated, Space::host, host_alignment);
   on_host.inner_alignment = options.inner_alignment;
@@ -175,13 +172,13 @@ Result<std::vector<StepMeaning>> place_in_both(UnallocatedProgram& unallocated,
       unallocated.steps, [](const UnallocatedStep& s) { return s.step.kind == Step::Kind::host; });
   const ScheduleOptions schedule{
       .order = options.order && all_on_device, .alias = options.alias, .stop = options.stop};
-  QUERN_ASSIGN(PlacedMemory device, place_memory(on_device, 0, schedule, options, strategy));
+  QUERN_ASSIGN(PlacedMemory device, place_memory(on_device, 0, schedule, options));
   leave_out(on_host, on_device, device.answer.schedule);
   const ScheduleOptions same_order{.order = false,
                                    .alias = options.alias,
                                    .stop = options.stop,
                                    .first_order = device.answer.schedule.order};
-  QUERN_ASSIGN(const PlacedMemory host, place_memory(on_host, 1, same_order, options, strategy));
+  QUERN_ASSIGN(const PlacedMemory host, place_memory(on_host, 1, same_order, options));
   leave_out(on_device, on_host, host.answer.schedule);
   device.memory = memory_of(on_device, device.answer.schedule);
   QUERN_TRY(validate(device.memory.problem, device.plan));
@@ -201,9 +198,8 @@ Result<std::vector<StepMeaning>> place_in_both(UnallocatedProgram& unallocated,
 
 Result<std::vector<StepMeaning>> place_in_arenas(UnallocatedProgram unallocated,
                                                  const ArenaOptions& options, Program& program) {
-  const Strategy& strategy = options.strategy ? *options.strategy : default_strategy();
-  return options.device_alignment ? place_in_both(unallocated, options, strategy, program)
-                                  : place_on_host(unallocated, options, strategy, program);
+  return options.device_alignment ? place_in_both(unallocated, options, program)
+                                  : place_on_host(unallocated, options, program);
 }
 
 }  // namespace quern::lowering

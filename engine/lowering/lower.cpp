@@ -31,9 +31,10 @@ constexpr std::uint64_t row_alignment = 16;  // rows of an image are rarely mult
 // memory.
 class Lowering final : public RegionCompiler {
  public:
-  Lowering(const Graph& g, const LowerOptions& options)
+  Lowering(const Graph& g, const LowerOptions& options, PlaceFn place)
       : g_(g),
         options_(options),
+        place_(place),
         places_(g, unallocated_, options.backend ? Space::device : Space::host),
         constants_(g, options, unallocated_, places_),
         moves_(g, cpu_target(options), options.backend, unallocated_, places_, constants_),
@@ -245,6 +246,7 @@ class Lowering final : public RegionCompiler {
                         .alias = options_.alias,
                         .inner_alignment = options_.channels_last ? row_alignment : 0,
                         .device_alignment = backend ? backend->alignment() : 0,
+                        .place = place_,
                         .stop = options_.stop,
                         .searches = options_.searches};
     if (options_.recipe) arenas.known = options_.recipe->memories;
@@ -265,6 +267,7 @@ class Lowering final : public RegionCompiler {
 
   const Graph& g_;
   const LowerOptions& options_;
+  PlaceFn place_;
   UnallocatedProgram unallocated_;
   ValuePlaces places_;
   ConstantPlaces constants_;
@@ -276,8 +279,9 @@ class Lowering final : public RegionCompiler {
 }  // namespace
 }  // namespace lowering
 
-Result<std::unique_ptr<Program>> lower(const Graph& graph, const LowerOptions& options) {
-  return lowering::Lowering(graph, options).run();
+Result<std::unique_ptr<Program>> lower_with(const Graph& graph, const LowerOptions& options,
+                                            lowering::PlaceFn place) {
+  return lowering::Lowering(graph, options, place).run();
 }
 
 }  // namespace quern

@@ -10,6 +10,7 @@
 
 #include "engine/compile/program.h"
 #include "engine/compile/program_check.h"
+#include "engine/lowering/schedule.h"
 #include "graph/graph.h"
 
 namespace quern {
@@ -45,8 +46,10 @@ struct LowerOptions {
 // dimensions of the graph must be numbers. With a backend, every node that has a kernel for the
 // device runs there, and the other nodes run on the CPU between its submissions. The returned
 // program has passed check_program(). Where the device is strict, the nodes that are too large for
-// its bindings (Program::too_large) may be with the CPU; all others are an error.
-Result<std::unique_ptr<Program>> lower(const Graph& graph, const LowerOptions& options);
+// its bindings (Program::too_large) may be with the CPU; all others are an error. `place` finds the
+// order and the offsets that the recipe lacks.
+Result<std::unique_ptr<Program>> lower_with(const Graph& graph, const LowerOptions& options,
+                                            lowering::PlaceFn place);
 
 // The error of a strict device for nodes that it does not compute.
 Status no_kernel_error(std::span<const std::string> fallbacks);

@@ -46,8 +46,13 @@ MemoryChoice choice_of(const PlacedMemory& placed);
 std::optional<PlacedMemory> place_as_chosen(const StepGraph& graph, const MemoryChoice& choice,
                                             const Stop* stop);
 
-// Places by the options, or without aliases if the strategy then needs less memory.
-Result<PlacedMemory> place(const StepGraph& graph, const ScheduleOptions& options,
-                           const Strategy& strategy);
+// What finds a placement; a null strategy is its default. engine/planning/place.h searches.
+using PlaceFn = Result<PlacedMemory> (*)(const StepGraph& graph, const ScheduleOptions& options,
+                                         const Strategy* strategy);
+
+// Without a search, whatever the options and the strategy: the given order, no buffer inside of
+// another, the largest first at the lowest address that is free.
+Result<PlacedMemory> place_plainly(const StepGraph& graph, const ScheduleOptions& options,
+                                   const Strategy* strategy);
 
 }  // namespace quern::lowering

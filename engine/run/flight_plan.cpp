@@ -284,7 +284,7 @@ Status set_waits(const MemoryProblem& problem, const MemoryPlan& plan, FlightPla
 
 }  // namespace
 
-Result<FlightPlan> plan_flight(const Program& program, std::size_t runs, const Strategy* strategy,
+Result<FlightPlan> plan_flight(const Program& program, std::size_t runs, const Strategy& strategy,
                                const Stop* stop) {
   QUERN_TRY(check_can_fly(program));
   QUERN_ASSIGN(const ProgramBytes bytes, bytes_of_program(program));
@@ -292,8 +292,7 @@ Result<FlightPlan> plan_flight(const Program& program, std::size_t runs, const S
   for (Interval& i : problem.intervals) i.alignment = std::max<std::uint64_t>(i.alignment, 64);
   const InFlight in_turns = in_flight(problem, runs);
   QUERN_TRY(check(in_turns.problem));
-  const PlanAnswer answer =
-      (strategy ? *strategy : default_strategy()).plan(in_turns.problem, {.stop = stop});
+  const PlanAnswer answer = strategy.plan(in_turns.problem, {.stop = stop});
   QUERN_TRY(validate(in_turns.problem, answer.plan));
   if (stop) QUERN_TRY(stop->check());
   FlightPlan f;

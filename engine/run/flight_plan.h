@@ -35,11 +35,11 @@ struct FlightPlan {
   }
 };
 
-// The offsets are those of in_flight() with this strategy (null: the default). Takes time in
+// The offsets are those of in_flight() with this strategy. Takes time in
 // proportion to the buffers of all runs: where more of them share bytes than can be looked at,
 // steps wait for all earlier ones. Errors: unsupported, for programs whose memory is not that of a
 // static plan on the host; those of Stop.
-Result<FlightPlan> plan_flight(const Program& program, std::size_t runs, const Strategy* strategy,
+Result<FlightPlan> plan_flight(const Program& program, std::size_t runs, const Strategy& strategy,
                                const Stop* stop);
 
 }  // namespace quern

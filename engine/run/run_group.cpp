@@ -119,8 +119,10 @@ Result<std::unique_ptr<RunGroup>> RunGroup::create(std::shared_ptr<const Executa
     const Stop stop(StopSignals{nullptr, e.options.deadline});
     QUERN_ASSIGN(auto node, e.plans->root(key, inputs, wanted, team, &stop));
     QUERN_TRY(check_static(*node));
-    const Strategy* strategy =
-        e.options.strategy.empty() ? nullptr : find_strategy(e.options.strategy);
+    const PlanOptions& planning = e.plans->options();
+    if (!planning.maker) return no_plan_maker("runs in flight want a search for their places");
+    const Strategy& strategy =
+        planning.strategy ? *planning.strategy : planning.maker->default_strategy();
     QUERN_ASSIGN(FlightPlan plan, plan_flight(*node->program, runs, strategy, &stop));
     QUERN_TRY(check_group_limits(e, plan.arena_bytes));
     auto flight = std::make_shared<SharedFlight>(std::move(node), std::move(key), std::move(plan));

@@ -5,6 +5,7 @@
 #include "engine/compile/executable_impl.h"
 #include "engine/compile/memory_need.h"
 #include "engine/run/flight.h"
+#include "engine/run/plan_warning.h"
 #include "engine/run/session_impl.h"
 #include "engine/vocabulary/guarded.h"
 #include "engine/vocabulary/text_util.h"
@@ -585,6 +586,7 @@ PlanInfo Session::plan_info() const {
   info.memory =
       memory_need(impl_->runner.partition(), impl_->inputs, info.weight_bytes, impl.pool, held);
   info.memory.pool = std::max(info.memory.pool, impl_->memory.peak_bytes());
+  info.warning = plan_warning(info.steps);
   return info;
 }
 

@@ -3,6 +3,7 @@
 
 #include <array>
 
+#include "graph/built_for.h"
 #include "graph/op_def.h"
 
 namespace quern {
@@ -18,6 +19,14 @@ std::array<const OpDef*, sizeof...(T)> table(OpList<T...>) {
 std::span<const OpDef* const> all_ops() {
   static const auto ops = table(AllOps());
   return ops;
+}
+
+std::string_view built_for() {
+#ifdef QUERN_ONLY_MODELS
+  return "; this build has the operators and types of " QUERN_ONLY_MODELS " (QUERN_OPS_FROM)";
+#else
+  return "";
+#endif
 }
 
 const OpDef* find_op_def(std::string_view name) {

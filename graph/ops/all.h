@@ -5,6 +5,7 @@
 
 #include <type_traits>
 
+#include "graph/built.h"
 #include "graph/ops/attention.h"
 #include "graph/ops/batch_norm.h"
 #include "graph/ops/binary.h"
@@ -47,6 +48,11 @@
 
 namespace quern {
 
+#ifdef QUERN_ONLY_OPS
+// Of the models that the build was made for, and those of them that have kernels.
+using AllOps = OpList<QUERN_ONLY_OPS>;
+using OpsWithKernels = OpList<QUERN_ONLY_KERNELS>;
+#else
 template <class... A>
 struct JoinOps;
 template <class... A>
@@ -62,5 +68,7 @@ using AllOps =
             FillOps, TransposeOps, ConcatOps, SplitOps, SliceOps, PadOps, TileOps, RearrangeOps,
             GatherOps, ScatterOps, OneHotOps, ResamplingOps, RecurrentOps, DataDependentOps,
             RandomOps, StringsOps, ControlFlowOps, SequencesOps>::type;
+using OpsWithKernels = AllOps;
+#endif
 
 }  // namespace quern

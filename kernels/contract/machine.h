@@ -10,6 +10,8 @@ namespace quern {
 struct KernelMachine {
   std::string instructions;  // "avx512, int8 avx512_vnni"
   std::string onednn;        // "2.6.0, instructions 3ff"; "none"
+  std::string onednn_file;   // "/usr/lib/libdnnl.so.2"; empty: none is open
+  std::string onednn_absence;  // why none is open: a sentence fragment; empty: one is
 };
 KernelMachine kernel_machine();
 

@@ -20,6 +20,7 @@
 
 #include "kernels/contract/float_state.h"
 #include "kernels/contract/kernel.h"
+#include "kernels/contract/shared_library.h"
 #include "kernels/contract/team_clock.h"
 #include "kernels/contract/worker_pool.h"
 
@@ -119,7 +120,7 @@ int spin_count() noexcept {
 // meanwhile, in a second array of the same strings: setenv() would rearrange the array that other
 // threads may be reading. The second array stays for those that have begun to read it.
 void* open_libgomp() noexcept {
-  const auto open = [] { return dlopen("libgomp.so.1", RTLD_NOW | RTLD_GLOBAL); };
+  const auto open = [] { return open_first({"libgomp.so.1"}, RTLD_NOW | RTLD_GLOBAL).handle; };
   if (std::getenv("GOMP_SPINCOUNT") || std::getenv("OMP_WAIT_POLICY")) return open();
   static char variable[32];
   (void)std::snprintf(variable, sizeof variable, "GOMP_SPINCOUNT=%d", spin_count());

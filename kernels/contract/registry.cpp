@@ -16,8 +16,10 @@ std::unordered_map<const OpDef*, const OpKernels*> table(OpList<T...>) {
 }  // namespace
 
 const OpKernels& kernels_of(const OpDef& def) {
-  static const auto kernels = table(AllOps());
-  return *kernels.at(&def);
+  static const auto kernels = table(OpsWithKernels());
+  static constexpr OpKernels none = {};  // of a build for other models (graph/built.h)
+  const auto found = kernels.find(&def);
+  return found == kernels.end() ? none : *found->second;
 }
 
 OpSet builtin_ops() {

@@ -3,6 +3,7 @@
 #include <array>
 
 #include "engine/vocabulary/text_util.h"
+#include "graph/built_for.h"
 #include "kernels/contract/kernel.h"
 
 namespace quern {
@@ -80,7 +81,8 @@ Result<KernelChoice> select_cpu_kernel(const KernelRequest& request) {
   }
   QUERN_ASSIGN(std::optional<KernelChoice> choice, select_reference(request));
   if (choice) return std::move(*choice);
-  return Status(Code::unsupported, cat(request.description(), ": no kernel for this device"));
+  return Status(Code::unsupported,
+                cat(request.description(), ": no kernel for this device", built_for()));
 }
 
 Selection select_gpu_kernel(const KernelRequest& request) {

@@ -2,6 +2,7 @@
 #include "kernels/contract/machine.h"
 
 #include "engine/vocabulary/text_util.h"
+#include "kernels/contract/shared_library.h"
 #include "kernels/simd/int8.h"
 #include "kernels/simd/simd.h"
 
@@ -10,17 +11,22 @@ namespace quern {
 #ifdef QUERN_ONEDNN
 namespace onednn {
 std::string library_text();  // kernels/onednn/onednn.h
-}
+const SharedLibrary& library() noexcept;
+}  // namespace onednn
 #endif
 
 KernelMachine kernel_machine() {
-#ifdef QUERN_ONEDNN
-  std::string library = onednn::library_text();
-#else
-  std::string library = "none";
-#endif
   const char* tiles = simd_int8_tiles() ? ", tiles" : "";
-  return {cat(simd().name, ", int8 ", simd_int8().name, tiles), std::move(library)};
+  KernelMachine machine{.instructions = cat(simd().name, ", int8 ", simd_int8().name, tiles)};
+#ifdef QUERN_ONEDNN
+  machine.onednn = onednn::library_text();
+  machine.onednn_file = onednn::library().path.data();
+  machine.onednn_absence = onednn::library().why_not.data();
+#else
+  machine.onednn = "none";
+  machine.onednn_absence = "quern was built without it";
+#endif
+  return machine;
 }
 
 }  // namespace quern

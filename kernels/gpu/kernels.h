@@ -7,52 +7,61 @@
 
 namespace quern::gpu {
 
-Selection select_unary(const KernelRequest& request);
-Selection select_binary(const KernelRequest& request);
-Selection select_where(const KernelRequest& request);
-Selection select_cast(const KernelRequest& request);
-Selection select_matmul(const KernelRequest& request);
-Selection select_conv(const KernelRequest& request);
-Selection select_pool(const KernelRequest& request);
-Selection select_conv_transpose(const KernelRequest& request);
-Selection select_attention(const KernelRequest& request);
-Selection select_rnn(const KernelRequest& request);
-Selection select_concat(const KernelRequest& request);
-Selection select_softmax(const KernelRequest& request);
-Selection select_reduce(const KernelRequest& request);
-Selection select_arg_reduce(const KernelRequest& request);
-Selection select_layer_norm(const KernelRequest& request);
-Selection select_group_norm(const KernelRequest& request);
-Selection select_resize(const KernelRequest& request);
-Selection select_pad(const KernelRequest& request);
-Selection select_gather(const KernelRequest& request);
-Selection select_tile(const KernelRequest& request);
-Selection select_depth_space(const KernelRequest& request);
-Selection select_quantize(const KernelRequest& request);
-Selection select_dequantize(const KernelRequest& request);
-Selection select_dynamic_quantize(const KernelRequest& request);
-Selection select_conv_integer(const KernelRequest& request);
-Selection select_qlinear_conv(const KernelRequest& request);
-Selection select_matmul_integer(const KernelRequest& request);
-Selection select_qlinear_matmul(const KernelRequest& request);
-Selection select_scatter(const KernelRequest& request);
-Selection select_gather_nd(const KernelRequest& request);
-Selection select_top_k(const KernelRequest& request);
-Selection select_grid_sample(const KernelRequest& request);
-Selection select_lp_norm(const KernelRequest& request);
-Selection select_batch_norm(const KernelRequest& request);
-Selection select_lrn(const KernelRequest& request);
-Selection select_cumulative(const KernelRequest& request);
-Selection select_trilu(const KernelRequest& request);
-Selection select_eye_like(const KernelRequest& request);
-Selection select_one_hot(const KernelRequest& request);
-Selection select_reverse_sequence(const KernelRequest& request);
-Selection select_slice(const KernelRequest& request);
-Selection select_max_unpool(const KernelRequest& request);
-Selection select_roi_pool(const KernelRequest& request);
-Selection select_einsum(const KernelRequest& request);
-Selection select_dft(const KernelRequest& request);
-Selection select_inverse(const KernelRequest& request);
-Selection select_stft(const KernelRequest& request);
+// A build for some models is one for the CPU (graph/built.h).
+#ifdef QUERN_ONLY
+#define QUERN_GPU_KERNEL(name) inline constexpr GpuSelect name = nullptr
+#else
+#define QUERN_GPU_KERNEL(name) Selection name(const KernelRequest& request)
+#endif
+
+QUERN_GPU_KERNEL(select_unary);
+QUERN_GPU_KERNEL(select_binary);
+QUERN_GPU_KERNEL(select_where);
+QUERN_GPU_KERNEL(select_cast);
+QUERN_GPU_KERNEL(select_matmul);
+QUERN_GPU_KERNEL(select_conv);
+QUERN_GPU_KERNEL(select_pool);
+QUERN_GPU_KERNEL(select_conv_transpose);
+QUERN_GPU_KERNEL(select_attention);
+QUERN_GPU_KERNEL(select_rnn);
+QUERN_GPU_KERNEL(select_concat);
+QUERN_GPU_KERNEL(select_softmax);
+QUERN_GPU_KERNEL(select_reduce);
+QUERN_GPU_KERNEL(select_arg_reduce);
+QUERN_GPU_KERNEL(select_layer_norm);
+QUERN_GPU_KERNEL(select_group_norm);
+QUERN_GPU_KERNEL(select_resize);
+QUERN_GPU_KERNEL(select_pad);
+QUERN_GPU_KERNEL(select_gather);
+QUERN_GPU_KERNEL(select_tile);
+QUERN_GPU_KERNEL(select_depth_space);
+QUERN_GPU_KERNEL(select_quantize);
+QUERN_GPU_KERNEL(select_dequantize);
+QUERN_GPU_KERNEL(select_dynamic_quantize);
+QUERN_GPU_KERNEL(select_conv_integer);
+QUERN_GPU_KERNEL(select_qlinear_conv);
+QUERN_GPU_KERNEL(select_matmul_integer);
+QUERN_GPU_KERNEL(select_qlinear_matmul);
+QUERN_GPU_KERNEL(select_scatter);
+QUERN_GPU_KERNEL(select_gather_nd);
+QUERN_GPU_KERNEL(select_top_k);
+QUERN_GPU_KERNEL(select_grid_sample);
+QUERN_GPU_KERNEL(select_lp_norm);
+QUERN_GPU_KERNEL(select_batch_norm);
+QUERN_GPU_KERNEL(select_lrn);
+QUERN_GPU_KERNEL(select_cumulative);
+QUERN_GPU_KERNEL(select_trilu);
+QUERN_GPU_KERNEL(select_eye_like);
+QUERN_GPU_KERNEL(select_one_hot);
+QUERN_GPU_KERNEL(select_reverse_sequence);
+QUERN_GPU_KERNEL(select_slice);
+QUERN_GPU_KERNEL(select_max_unpool);
+QUERN_GPU_KERNEL(select_roi_pool);
+QUERN_GPU_KERNEL(select_einsum);
+QUERN_GPU_KERNEL(select_dft);
+QUERN_GPU_KERNEL(select_inverse);
+QUERN_GPU_KERNEL(select_stft);
+
+#undef QUERN_GPU_KERNEL
 
 }  // namespace quern::gpu

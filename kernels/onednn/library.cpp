@@ -16,12 +16,14 @@
 #endif
 
 #include "kernels/contract/openmp.h"
+#include "kernels/contract/shared_library.h"
 
 namespace quern {
 namespace onednn {
 bool available() noexcept;  // onednn.h, which cannot be included here
 bool has_bf16_units() noexcept;
 std::string library_text();
+const SharedLibrary& library() noexcept;
 }  // namespace onednn
 namespace {
 
@@ -55,31 +57,73 @@ bool has_code_for_this_cpu() noexcept {
 #endif
 }
 
-// All functions, or none. QUERN_ONEDNN=off in the environment has the effect of a missing library.
+struct Opened {
+  OneDnnApi api;  // all functions, or none
+  SharedLibrary library;
+};
+
+// The name that the library had where this was built, and those that other systems give to the same
+// generation: functions and structures change with the first number only.
+SharedLibrary open_library() noexcept {
+  constexpr int flags = RTLD_NOW | RTLD_LOCAL;
+  if (const char* wanted = std::getenv("QUERN_ONEDNN")) return open_first({wanted}, flags);
+#if DNNL_VERSION_MAJOR < 3
+  return open_first({QUERN_ONEDNN_SONAME, "libdnnl.so.2", "libmkldnn.so.2", "libdnnl.so"}, flags);
+#else
+  return open_first({QUERN_ONEDNN_SONAME, "libdnnl.so.3", "libdnnl.so.3.9", "libdnnl.so.3.8",
+                     "libdnnl.so.3.7", "libdnnl.so.3.6", "libdnnl.so.3.5", "libdnnl.so.3.4",
+                     "libdnnl.so"},
+                    flags);
+#endif
+}
+
 // NOLINTNEXTLINE(readability-function-cognitive-complexity): one question for each function
-OneDnnApi load() noexcept {
+Opened load() noexcept {
   open_openmp();
   open_unwinder();
-  OneDnnApi api;
+  Opened o;
   const char* wanted = std::getenv("QUERN_ONEDNN");
-  if (wanted && wanted == std::string_view("off")) return api;
-  if (!has_code_for_this_cpu()) return api;
-  void* library = dlopen(QUERN_ONEDNN_SONAME, RTLD_NOW | RTLD_LOCAL);
-  if (!library) return api;
-#define QUERN_FIND(name)                                                  \
-  api.name = reinterpret_cast<decltype(api.name)>(dlsym(library, #name)); \
-  if (!api.name) return {};
+  if (wanted && wanted == std::string_view("off")) {
+    refuse(o.library, "QUERN_ONEDNN=off is in the environment");
+    return o;
+  }
+  if (!has_code_for_this_cpu()) {
+    refuse(o.library, "Debian's has nothing but plain loops for this CPU");
+    return o;
+  }
+  o.library = open_library();
+#define QUERN_FIND(name) \
+  o.api.name = reinterpret_cast<decltype(o.api.name)>(o.library.find(#name));
   QUERN_ONEDNN_FUNCTIONS(QUERN_FIND)
 #undef QUERN_FIND
-  spare_profilers(api);
-  return api;
+  bool has_all = o.library.handle != nullptr;
+#define QUERN_ASK(name) has_all = has_all && o.api.name;
+  QUERN_ONEDNN_FUNCTIONS(QUERN_ASK)
+#undef QUERN_ASK
+  if (has_all && o.api.dnnl_version()->major == DNNL_VERSION_MAJOR) {
+    spare_profilers(o.api);
+    return o;
+  }
+  if (o.library.handle)
+    refuse(o.library, has_all ? "it is of another generation than the one of the build"
+                              : "it lacks functions that the one of the build has");
+  o.api = {};
+  return o;
+}
+
+const Opened& opened() noexcept {
+  static const Opened o = load();
+  return o;
 }
 
 }  // namespace
 
 const OneDnnApi& onednn_api() noexcept {
-  static const OneDnnApi api = load();
-  return api;
+  return opened().api;
+}
+
+const SharedLibrary& onednn::library() noexcept {
+  return opened().library;
 }
 
 bool onednn::has_bf16_units() noexcept {

@@ -11,7 +11,7 @@
 
 #include "engine/compile/element_source.h"
 #include "engine/devices/cpu/weights.h"
-#include "engine/lowering/lower.h"
+#include "engine/planning/lower.h"
 #include "graph/passes/pipeline.h"
 #include "tests/engine/engine_models.h"
 #include "tests/engine/paper_device.h"

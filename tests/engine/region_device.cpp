@@ -8,7 +8,7 @@
 #include "engine/compile/backend.h"
 #include "engine/devices/cpu/host_context.h"
 #include "engine/devices/cpu/weights.h"
-#include "engine/lowering/lower.h"
+#include "engine/planning/lower.h"
 #include "engine/run/memory_block.h"
 
 namespace quern::testing {

@@ -96,6 +96,17 @@ Result<std::shared_ptr<const Executable>> parse_artefact(std::span<const std::by
                                                          std::shared_ptr<Device> device = nullptr,
                                                          const LoadOptions& options = {});
 
+// What the graphs of an artefact are made of: QUERN_OPS_FROM makes a build that has nothing else
+// (docs/embedding.md).
+struct ArtefactNeeds {
+  std::vector<std::string> operators;  // names of all
+  std::vector<std::string> kernels;    // of those that plans compute, or of all without plans
+  std::vector<DType> types;            // of elements
+};
+// Whatever machine the artefact was made for; its bytes begin at a multiple of 64. Errors:
+// invalid_model, out_of_memory.
+Result<ArtefactNeeds> needs_of(std::span<const std::byte> bytes);
+
 // What an executable had to make so far: 0 of each where all came from an artefact.
 struct CompileWork {
   std::size_t graphs = 0;    // specialised and rewritten

@@ -154,6 +154,8 @@ struct PlanInfo {
   std::size_t unshared_bytes = 0;      // the total if no two buffers shared memory
   std::size_t weight_bytes = 0;        // packed
   std::vector<std::string> fallbacks;  // nodes that run on the CPU instead of the device
+  // A sentence where the plan is much slower than it were with a library that is not here; or "".
+  std::string warning;
   MemoryNeed memory;
 };
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Whole graphs.
-#include "engine/lowering/lower.h"
+#include "engine/planning/lower.h"
 
 #include <malloc.h>
 #include <set>

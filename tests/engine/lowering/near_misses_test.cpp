@@ -12,7 +12,7 @@
 
 #include "engine/compile/dispatch_check.h"
 #include "engine/devices/cpu/weights.h"
-#include "engine/lowering/lower.h"
+#include "engine/planning/lower.h"
 #include "engine/vocabulary/text_util.h"
 #include "graph/passes/pipeline.h"
 #include "graph/text.h"

@@ -14,7 +14,7 @@
 #include "engine/compile/backend.h"
 #include "engine/compile/dispatch_check.h"
 #include "engine/devices/cpu/weights.h"
-#include "engine/lowering/lower.h"
+#include "engine/planning/lower.h"
 #include "engine/vocabulary/text_util.h"
 #include "graph/passes/pipeline.h"
 #include "tests/engine/lowering/large_operands.h"

@@ -11,7 +11,7 @@
 
 #include "engine/devices/cpu/weights.h"
 #include "engine/devices/vulkan/roof.h"
-#include "engine/lowering/lower.h"
+#include "engine/planning/lower.h"
 #include "graph/passes/pipeline.h"
 #include "tests/engine/all_families.h"
 #include "tests/engine/paper_device.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "engine/compile/abstract_node.h"
+#include "engine/planning/abstract_node.h"
 
 #include <algorithm>
 #include <utility>

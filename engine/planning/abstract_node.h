@@ -10,7 +10,7 @@
 #include <quern/status.h>
 #include <quern/tensor.h>
 
-#include "engine/compile/abstract_values.h"
+#include "engine/planning/abstract_values.h"
 #include "graph/graph.h"
 #include "graph/op_def.h"
 

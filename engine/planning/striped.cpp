@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "engine/compile/striped.h"
+#include "engine/planning/striped.h"
 
 #include <algorithm>
 #include <cstdlib>

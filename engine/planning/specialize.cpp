@@ -4,8 +4,8 @@
 #include <algorithm>
 #include <optional>
 
-#include "engine/compile/abstract_node.h"
-#include "engine/compile/abstract_values.h"
+#include "engine/planning/abstract_node.h"
+#include "engine/planning/abstract_values.h"
 #include "engine/compile/declared_types.h"
 #include "engine/vocabulary/text_util.h"
 #include "graph/ops/concat.h"

@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+// Libraries that are opened at run time, since a program works without them: which one was found,
+// or why there is none.
+#pragma once
+
+#include <array>
+#include <initializer_list>
+
+namespace quern {
+
+// Texts end with a zero, and are cut where they are longer. The library is never closed.
+struct SharedLibrary {
+  void* handle = nullptr;          // null: none could be opened
+  std::array<char, 64> name{};     // of those that were tried the one that is open
+  std::array<char, 256> path{};    // of its file
+  std::array<char, 512> why_not{};  // a sentence fragment for each name; empty: it is open
+
+  void* find(const char* symbol) const noexcept;  // null: it has none of this name
+};
+
+// Opens the first of these names that there is. A fully static program opens none: what it would
+// load has a C library of its own, and ends the process in the first call that meets the other.
+// `flags` are dlopen()'s. Allocates nothing itself.
+SharedLibrary open_first(std::initializer_list<const char*> names, int flags) noexcept;
+// The rest of a reason that is known later: the library is open, but of no use.
+void refuse(SharedLibrary& library, const char* why) noexcept;
+
+// True if the program has no dynamic linker.
+bool is_static_program() noexcept;
+
+}  // namespace quern
