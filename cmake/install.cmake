@@ -6,7 +6,7 @@
 # components libs, wasi-nn, sdk and tools.
 include(CMakePackageConfigHelpers)
 set(headers_in INCLUDES DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}")
-install(TARGETS quern_run quern_run_shared ${beside_runner} EXPORT quern
+install(TARGETS quern_run quern_run_shared ${libraries} ${others} EXPORT quern
         COMPONENT sdk LIBRARY COMPONENT libs NAMELINK_COMPONENT sdk ${headers_in})
 install(DIRECTORY engine/include/quern frontends/wasi-nn/include/quern TYPE INCLUDE COMPONENT sdk)
 

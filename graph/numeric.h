@@ -79,8 +79,8 @@ struct TypeTag {
   using type = T;
 };
 
-// f(TypeTag<T>{}); where the build has no loops over elements of this type, and so no tensors of it,
-// one that it has.
+// f(TypeTag<T>{}); where the build has no loops over elements of this type, and so no tensors of
+// it, one that it has.
 template <DType dtype, class T, class F>
 decltype(auto) visit_as(const F& f) {
   if constexpr (is_built(dtype))

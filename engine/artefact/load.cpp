@@ -219,12 +219,11 @@ CompileOptions merged(const CompileOptions& here, const CompileOptions& of_file)
   return o;
 }
 
-}  // namespace
-
-Result<std::shared_ptr<const Executable>> load(std::span<const std::byte> bytes,
-                                               std::shared_ptr<const void> owner,
-                                               std::shared_ptr<Device> device,
-                                               const LoadOptions& options, PlanOptionsFn plans) {
+Result<std::shared_ptr<const Executable>> load_bytes(std::span<const std::byte> bytes,
+                                                     std::shared_ptr<const void> owner,
+                                                     std::shared_ptr<Device> device,
+                                                     const LoadOptions& options,
+                                                     PlanOptionsFn plans) {
   if (!device) {
     QUERN_ASSIGN(device, open_device("cpu"));
   }
@@ -254,6 +253,16 @@ Result<std::shared_ptr<const Executable>> load(std::span<const std::byte> bytes,
   return finish_executable(std::move(impl), std::move(plan), std::move(packed));
 }
 
+}  // namespace
+
+Result<std::shared_ptr<const Executable>> load(std::span<const std::byte> bytes,
+                                               std::shared_ptr<const void> owner,
+                                               std::shared_ptr<Device> device,
+                                               const LoadOptions& options, PlanOptionsFn plans) {
+  return guarded(
+      [&] { return load_bytes(bytes, std::move(owner), std::move(device), options, plans); });
+}
+
 Result<std::vector<Graph>> graphs_of(std::span<const std::byte> bytes) {
   QUERN_ASSIGN(const File file, read_file(bytes, nullptr, {.checks_weights = false}));
   QUERN_ASSIGN(const Constants constants, Constants::of(file));
@@ -269,9 +278,11 @@ Result<std::shared_ptr<const Executable>> load_file(const std::string& path,
                                                     std::shared_ptr<Device> device,
                                                     const LoadOptions& options,
                                                     PlanOptionsFn plans) {
-  const bool is_mapped = options.files == OnnxOptions::Files::mapped;
-  QUERN_ASSIGN(OpenedFile file, open_file(path, is_mapped ? FileBytes::mapped : FileBytes::read));
-  return load(file.bytes, std::move(file.owner), std::move(device), options, plans);
+  return guarded([&]() -> Result<std::shared_ptr<const Executable>> {
+    const bool is_mapped = options.files == OnnxOptions::Files::mapped;
+    QUERN_ASSIGN(OpenedFile file, open_file(path, is_mapped ? FileBytes::mapped : FileBytes::read));
+    return load_bytes(file.bytes, std::move(file.owner), std::move(device), options, plans);
+  });
 }
 
 }  // namespace artefact

@@ -18,8 +18,7 @@ namespace quern::artefact {
 using PlanOptionsFn = Result<PlanOptions> (*)(const CompileOptions& options,
                                               const DeviceInfo& device);
 
-// As parse_artefact() and load_artefact() of <quern/artefact.h>, which call these. They throw
-// std::bad_alloc.
+// As parse_artefact() and load_artefact() of <quern/artefact.h>, which call these.
 Result<std::shared_ptr<const Executable>> load(std::span<const std::byte> bytes,
                                                std::shared_ptr<const void> owner,
                                                std::shared_ptr<Device> device,

@@ -157,6 +157,6 @@ struct quern_session {
   std::shared_ptr<quern::Session> session;
   bool is_of_group = false;  // which owns this handle and the session
   bool profiling = false;
-  std::string warning;  // as quern_session_warning() has handed it out
+  std::string warning;                          // as quern_session_warning() has handed it out
   std::vector<quern::Session::Timing> profile;  // of the last run
 };

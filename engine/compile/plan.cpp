@@ -13,7 +13,8 @@ namespace quern {
 
 Status no_plan_maker(std::string_view what) {
   return {Code::unsupported,
-          cat(what, ", and this library runs what is compiled but compiles nothing: `quern compile` "
+          cat(what,
+              ", and this library runs what is compiled but compiles nothing: `quern compile` "
               "writes a plan for each shape that --dim names")};
 }
 

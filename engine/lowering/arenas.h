@@ -23,7 +23,7 @@ struct ArenaOptions {
   // The alignment in bytes for a device with its own memory; 0: there is no such device.
   std::uint64_t device_alignment = 0;
   PlaceFn place = place_plainly;  // for what is not known
-  const Stop* stop = nullptr;  // ends the searches with its error
+  const Stop* stop = nullptr;     // ends the searches with its error
   // What a lowering before has found, in the order in which memories are placed; where it does not
   // fit, it is searched for.
   std::span<const MemoryChoice> known = {};

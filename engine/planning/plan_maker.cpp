@@ -6,8 +6,8 @@
 #include <utility>
 #include <vector>
 
-#include "engine/compile/ledger.h"
 #include "engine/compile/executable_impl.h"
+#include "engine/compile/ledger.h"
 #include "engine/planning/lower.h"
 #include "engine/planning/place.h"
 #include "engine/planning/planning.h"

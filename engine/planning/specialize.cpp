@@ -4,9 +4,9 @@
 #include <algorithm>
 #include <optional>
 
+#include "engine/compile/declared_types.h"
 #include "engine/planning/abstract_node.h"
 #include "engine/planning/abstract_values.h"
-#include "engine/compile/declared_types.h"
 #include "engine/vocabulary/text_util.h"
 #include "graph/ops/concat.h"
 #include "graph/ops/control_flow.h"

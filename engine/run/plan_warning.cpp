@@ -18,9 +18,11 @@ std::string plan_warning(std::span<const StepInfo> steps) {
   if (of_library < much || of_library < all / 2) return {};
   const KernelMachine machine = kernel_machine();
   if (machine.onednn_absence.empty()) return {};
-  return cat("convolutions and products of matrices are most of the work and are computed by loops of quern's own, ",
-             "since oneDNN is not open (", machine.onednn_absence,
-             "): such models take about 2.4 times as long");
+  return cat(
+      "convolutions and products of matrices are most of the work and are computed by loops of "
+      "quern's own, ",
+      "since oneDNN is not open (", machine.onednn_absence,
+      "): such models take about 2.4 times as long");
 }
 
 }  // namespace quern

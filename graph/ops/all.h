@@ -56,7 +56,7 @@ using OpsWithKernels = OpList<QUERN_ONLY_KERNELS>;
 template <class... A>
 struct JoinOps;
 template <class... A>
-struct JoinOps<OpList<A...>> : std::type_identity<OpList<A...>> {};
+struct JoinOps<OpList<A...> > : std::type_identity<OpList<A...> > {};
 template <class... A, class... B, class... Rest>
 struct JoinOps<OpList<A...>, OpList<B...>, Rest...> : JoinOps<OpList<A..., B...>, Rest...> {};
 

@@ -10,9 +10,9 @@ namespace quern {
 
 // Texts end with a zero, and are cut where they are longer. The library is never closed.
 struct SharedLibrary {
-  void* handle = nullptr;          // null: none could be opened
-  std::array<char, 64> name{};     // of those that were tried the one that is open
-  std::array<char, 256> path{};    // of its file
+  void* handle = nullptr;           // null: none could be opened
+  std::array<char, 64> name{};      // of those that were tried the one that is open
+  std::array<char, 256> path{};     // of its file
   std::array<char, 512> why_not{};  // a sentence fragment for each name; empty: it is open
 
   void* find(const char* symbol) const noexcept;  // null: it has none of this name

@@ -85,7 +85,7 @@ class ElementwiseKernel final : public CpuKernel {
 
   void run_units(const KernelArgs& args, std::int64_t pieces, std::int64_t begin,
                  std::int64_t end) const {
-    const Simd& s = simd();
+    const SimdSet& s = simd();
     Repeated repeated;
     std::fill_n(repeated.from, max_repeated, nullptr);
     std::int64_t piece = begin % pieces;
@@ -102,7 +102,7 @@ class ElementwiseKernel final : public CpuKernel {
   }
 
   template <class Offsets>
-  void run_chunk(const Simd& s, const KernelArgs& args, const Offsets& at, std::int64_t from,
+  void run_chunk(const SimdSet& s, const KernelArgs& args, const Offsets& at, std::int64_t from,
                  std::int64_t n, Repeated& repeated) const {
     alignas(64) float gathered[chunk];
     // The first operand if it is gathered, then what all links but the last one give, so that the
@@ -130,7 +130,7 @@ class ElementwiseKernel final : public CpuKernel {
     }
   }
 
-  static void apply_binary(const Simd& s, const Link& link, SimdOperand value, SimdOperand other,
+  static void apply_binary(const SimdSet& s, const Link& link, SimdOperand value, SimdOperand other,
                            float* to, std::int64_t n) {
     if (link.swapped) {
       s.binary(link.binary, other, value, to, n);
@@ -158,7 +158,8 @@ class ElementwiseKernel final : public CpuKernel {
     return row;
   }
 
-  static void apply_unary(const Simd& s, const Unary& u, SimdOperand x, float* y, std::int64_t n) {
+  static void apply_unary(const SimdSet& s, const Unary& u, SimdOperand x, float* y,
+                          std::int64_t n) {
     if (!x.is_scalar) return s.unary(u, x.data, y, n);
     s.unary(u, x.data, y, 1);
     std::fill(y + 1, y + n, y[0]);

@@ -43,7 +43,7 @@ class GroupNormRows final : public CpuKernel {
  private:
   void row(const float* x, const float* scale, const float* shift, float* y,
            StopCheck& check) const {
-    const Simd& s = simd();
+    const SimdSet& s = simd();
     const std::int64_t n = channels_ * inner_;
     double sum = 0;
     double squares = 0;

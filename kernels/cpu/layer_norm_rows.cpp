@@ -35,7 +35,7 @@ class LayerNormRows final : public CpuKernel {
  private:
   void row(const float* x, const float* scale, const float* shift, float* y,
            StopCheck& check) const {
-    const Simd& s = simd();
+    const SimdSet& s = simd();
     const auto n = static_cast<float>(n_);
     float mean = 0;
     if (op_.center)

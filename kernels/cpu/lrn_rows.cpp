@@ -48,7 +48,7 @@ class LrnRows final : public CpuKernel {
 
  private:
   void lanes(const float* x, std::int64_t n, float* y, StopCheck& check) const {
-    const Simd& s = simd();
+    const SimdSet& s = simd();
     const float* lines[most_channels];
     float base[lrn_lanes];
     float root[lrn_lanes];

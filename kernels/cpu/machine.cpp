@@ -16,8 +16,8 @@ const SharedLibrary& library() noexcept;
 #endif
 
 KernelMachine kernel_machine() {
-  const char* tiles = simd_int8_tiles() ? ", tiles" : "";
-  KernelMachine machine{.instructions = cat(simd().name, ", int8 ", simd_int8().name, tiles)};
+  const char* tiles = simd_has_int8_tiles() ? ", tiles" : "";
+  KernelMachine machine{.instructions = cat(simd().name, ", int8 ", simd_int8_name(), tiles)};
 #ifdef QUERN_ONEDNN
   machine.onednn = onednn::library_text();
   machine.onednn_file = onednn::library().path.data();

@@ -67,7 +67,7 @@ PoolSpan PoolGeometry::interior(std::size_t d) const {
   return {begin, std::max(begin, end)};
 }
 
-PoolLoops::PoolLoops(PoolKind kind, const PoolSource& source, const PoolGeometry& g,
+PoolLoops::PoolLoops(PoolKind kind, const PooledImages& source, const PoolGeometry& g,
                      std::int64_t threads)
     : kind_(kind),
       source_(source),

@@ -15,7 +15,7 @@
 namespace quern {
 
 // The placement of the input's elements. The output is placed likewise, without holes.
-struct PoolSource {
+struct PooledImages {
   std::int64_t images = 1;
   std::int64_t groups = 1;  // of channels
   std::int64_t lanes = 1;   // contiguous channels: all, those of a block, or one
@@ -50,7 +50,7 @@ inline constexpr std::int64_t pool_long_row = 256;
 
 class PoolLoops final : public CpuKernel {
  public:
-  PoolLoops(PoolKind kind, const PoolSource& source, const PoolGeometry& g, std::int64_t threads);
+  PoolLoops(PoolKind kind, const PooledImages& source, const PoolGeometry& g, std::int64_t threads);
 
   Status run(const KernelArgs& args, KernelState*, const Parallel& parallel) const override;
 
@@ -124,7 +124,7 @@ class PoolLoops final : public CpuKernel {
   void add_run(const float* x, std::int64_t n, Folded& onto, StopCheck& check) const;
 
   PoolKind kind_;
-  PoolSource source_;
+  PooledImages source_;
   std::int64_t rows_, taps_;     // of a window, only those inside
   ResolvedWindow outer_, last_;  // along all dimensions but the last, and along that
   Shape outer_in_, deep_out_;    // without the last dimension; without the last two

@@ -33,14 +33,14 @@ std::optional<std::int64_t> element_stride(const Shape& in, std::span<const std:
   return stride;
 }
 
-std::optional<PoolSource> source_of(const TensorDesc& x) {
+std::optional<PooledImages> source_of(const TensorDesc& x) {
   const Shape& strides = x.layout.strides;
   const auto stride = element_stride(spatial_of(x.shape), strides.dims().subspan(2));
   if (!stride) return std::nullopt;
-  PoolSource s{.images = x.shape[0],
-               .column = *stride,
-               .image_stride = strides[0],
-               .group_stride = strides[1]};
+  PooledImages s{.images = x.shape[0],
+                 .column = *stride,
+                 .image_stride = strides[0],
+                 .group_stride = strides[1]};
   const std::int64_t channels = x.shape[1];
   if (x.layout.block) {
     s.lanes = x.layout.block;
@@ -114,7 +114,7 @@ void add_dimension(PoolGeometry& g, std::size_t at) {
 // element and one position and, in planes, whose elements are contiguous, merges the trailing
 // dimensions that the window covers completely. If many channels have one position along the last
 // dimension, its taps become rows.
-void simplify(PoolGeometry& g, const PoolSource& source) {
+void simplify(PoolGeometry& g, const PooledImages& source) {
   for (std::size_t d = g.in.rank(); d-- > 0;)
     if (g.in.rank() > 1 && g.in[d] == 1 && covers(g, d)) erase_dimension(g, d);
   while (source.is_plane() && g.in.rank() > 1 && covers(g, g.in.rank() - 1) &&
@@ -159,7 +159,7 @@ TensorDesc readable(const TensorDesc& x, const PoolGeometry& g) {
           channels_inside ? Layout::channels_last(x.shape) : Layout::row_major(x.shape)};
 }
 
-Layout result_layout(const Shape& y, const PoolSource& s, std::uint8_t block) {
+Layout result_layout(const Shape& y, const PooledImages& s, std::uint8_t block) {
   if (block) return Layout::channel_blocked(y, block);
   return s.lanes > 1 ? Layout::channels_last(y) : Layout::row_major(y);
 }
@@ -177,7 +177,7 @@ Selection select_pool_rows(const KernelRequest& r) {
   if (has_long_edges(g)) return unsupported();
   for (std::size_t d = 0; d < g.in.rank(); ++d) g.divisors.push_back(divisors_along(op, g, d));
   const TensorDesc in = readable(r.inputs[0].desc, g);
-  const PoolSource source = *source_of(in);
+  const PooledImages source = *source_of(in);
   simplify(g, source);
   KernelChoice choice;
   choice.implementation = std::string("rows ") + simd().name;

@@ -248,7 +248,7 @@ class ReduceRows final : public CpuKernel {
     return b != b || b < a ? b : a;
   }
   float fold_run(const float* x, std::int64_t n) const {
-    const Simd& s = simd();
+    const SimdSet& s = simd();
     switch (steps_.fold) {
       case Fold::sum: return s.sum(x, n);
       case Fold::sum_abs: return s.sum_abs(x, n);

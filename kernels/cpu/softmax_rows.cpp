@@ -31,7 +31,7 @@ class SoftmaxRows final : public CpuKernel {
 
  private:
   void row(const float* x, float* y, StopCheck& check) const {
-    const Simd& s = simd();
+    const SimdSet& s = simd();
     float largest = -std::numeric_limits<float>::infinity();
     for_row_pieces(n_, check, [&](std::int64_t i, std::int64_t n) {
       largest = nan_max(largest, s.max(x + i, n));

@@ -70,10 +70,10 @@ SharedLibrary open_library() noexcept {
 #if DNNL_VERSION_MAJOR < 3
   return open_first({QUERN_ONEDNN_SONAME, "libdnnl.so.2", "libmkldnn.so.2", "libdnnl.so"}, flags);
 #else
-  return open_first({QUERN_ONEDNN_SONAME, "libdnnl.so.3", "libdnnl.so.3.9", "libdnnl.so.3.8",
-                     "libdnnl.so.3.7", "libdnnl.so.3.6", "libdnnl.so.3.5", "libdnnl.so.3.4",
-                     "libdnnl.so"},
-                    flags);
+  return open_first(
+      {QUERN_ONEDNN_SONAME, "libdnnl.so.3", "libdnnl.so.3.9", "libdnnl.so.3.8", "libdnnl.so.3.7",
+       "libdnnl.so.3.6", "libdnnl.so.3.5", "libdnnl.so.3.4", "libdnnl.so"},
+      flags);
 #endif
 }
 
@@ -92,8 +92,7 @@ Opened load() noexcept {
     return o;
   }
   o.library = open_library();
-#define QUERN_FIND(name) \
-  o.api.name = reinterpret_cast<decltype(o.api.name)>(o.library.find(#name));
+#define QUERN_FIND(name) o.api.name = reinterpret_cast<decltype(o.api.name)>(o.library.find(#name));
   QUERN_ONEDNN_FUNCTIONS(QUERN_FIND)
 #undef QUERN_FIND
   bool has_all = o.library.handle != nullptr;

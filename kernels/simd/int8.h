@@ -113,9 +113,16 @@ const Int8Tiles* simd_int8_tiles() noexcept;
 
 // The best variant for this CPU.
 const SimdInt8& simd_int8() noexcept;
+// What they are, for those who call none: programs without such kernels have none of their code.
+const char* simd_int8_name() noexcept;
+bool simd_has_int8_tiles() noexcept;
 
 // All variants that this CPU can run, for tests.
 const SimdSets<SimdInt8>& int8_sets() noexcept;
+#if defined(__x86_64__)
+bool int8_has_vnni() noexcept;
+#endif
+bool int8_has_amx() noexcept;
 const Int8Tiles* int8_amx() noexcept;  // as simd_int8_tiles(), whatever the environment says
 
 }  // namespace quern

@@ -11,8 +11,6 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include <string_view>
-
 namespace quern {
 namespace {
 
@@ -116,15 +114,21 @@ bool may_use_amx() {
 
 }  // namespace
 
+bool int8_has_amx() noexcept {
+  static const bool here = int8_has_vnni() && may_use_amx();
+  return here;
+}
 const Int8Tiles* int8_amx() noexcept {
-  static const bool here = std::string_view((*int8_sets().begin())->level) == "avx512" && may_use_amx();
-  return here ? &amx_table : nullptr;
+  return int8_has_amx() ? &amx_table : nullptr;
 }
 
 }  // namespace quern
 #else
 namespace quern {
 
+bool int8_has_amx() noexcept {
+  return false;
+}
 const Int8Tiles* int8_amx() noexcept {
   return nullptr;
 }

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// The variants of a table of loops that this CPU can run, and the one that is chosen.
+// The sets of loops that are built for an architecture, which of them this CPU can run, and the one
+// that is chosen.
 #pragma once
 
 #include <cstddef>
+#include <span>
 
 namespace quern {
 
@@ -12,22 +14,30 @@ namespace quern {
 // architecture disables nothing.
 bool simd_allows(const char* level) noexcept;
 
-// Best first; the last is what every CPU of the architecture can run.
-template <class Set>
+// A set without its loops: who asks for its name alone has none of their code.
+struct BuiltSet {
+  const char* name;
+  const char* level;  // as at simd_allows()
+  bool (*is_here)() noexcept;
+};
+// The place of the best that is here and allowed. Best first; the last is what every CPU of the
+// architecture can run.
+std::size_t best_of(std::span<const BuiltSet> built) noexcept;
+
+// The tables of loops that this CPU can run, best first.
+template <class Table>
 class SimdSets {
  public:
-  void add(const Set& set) noexcept { sets_[count_++] = &set; }
-  const Set* const* begin() const noexcept { return sets_; }
-  const Set* const* end() const noexcept { return sets_ + count_; }
-  const Set& best_allowed(const char* Set::*level) const noexcept {
-    for (const Set* set : *this)
-      if (simd_allows(set->*level)) return *set;
-    return *sets_[count_ - 1];
+  SimdSets(std::span<const BuiltSet> built, const Table* const* tables) noexcept {
+    for (std::size_t i = 0; i < built.size(); ++i)
+      if (built[i].is_here()) sets_[count_++] = tables[i];
   }
+  const Table* const* begin() const noexcept { return sets_; }
+  const Table* const* end() const noexcept { return sets_ + count_; }
 
  private:
   static constexpr std::size_t most = 4;
-  const Set* sets_[most] = {};
+  const Table* sets_[most] = {};
   std::size_t count_ = 0;
 };
 

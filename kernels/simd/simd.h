@@ -153,9 +153,21 @@ struct Simd {
   void (*int_to_float)(const std::int32_t* x, float* y, std::int64_t n);
 };
 
-// The best allowed variant for this CPU.
-const Simd& simd() noexcept;
+// The best allowed variant for this CPU. A build for some models has the same loops one by one
+// (simd_calls.h).
+#ifdef QUERN_ONLY
+struct SimdCalls;
+using SimdSet = SimdCalls;
+#else
+using SimdSet = Simd;
+#endif
+const SimdSet& simd() noexcept;
+
 // All variants that this CPU can run, for tests.
 const SimdSets<Simd>& simd_sets() noexcept;
 
 }  // namespace quern
+
+#ifdef QUERN_ONLY
+#include "kernels/simd/simd_calls.h"
+#endif

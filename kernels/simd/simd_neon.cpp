@@ -9,13 +9,8 @@
                      "signed-zeros", "trapping-math")
 #endif
 #define QUERN_SIMD_WIDTH 4
+#define QUERN_SIMD_SET neon
 #define QUERN_SIMD_NAME "neon"
 #define QUERN_SIMD_NEON 1
 #include "kernels/simd/simd_impl.inc"
-
-namespace quern {
-
-extern const Simd simd_neon_table;
-const Simd simd_neon_table = table;
-
-}  // namespace quern
+#include "kernels/simd/simd_set.inc"

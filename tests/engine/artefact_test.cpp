@@ -12,8 +12,11 @@
 
 #include <quern/artefact.h>
 #include <quern/graph_builder.h>
+#include <quern/run_group.h>
 #include <quern/session.h>
 
+#include "engine/artefact/load.h"
+#include "engine/compile/executable_impl.h"
 #include "engine/vocabulary/content_hash.h"
 #include "tests/expect.h"
 
@@ -225,6 +228,75 @@ TEST(Artefact, OfAnotherMachineIsCompiledAgainIfItIsPortable) {
       EXPECT_CONTAINS(on_reference.error().message(), "device cpu, here reference");
     }
   }
+}
+
+// As libquern_run loads: nothing makes plans.
+Result<std::shared_ptr<const Executable>> load_to_run(const Bytes& file,
+                                                      std::shared_ptr<Device> device = nullptr) {
+  const auto saved_only = [](const CompileOptions& o, const DeviceInfo& d) -> Result<PlanOptions> {
+    return plan_options(o, d);
+  };
+  return artefact::load(file.bytes(), file.owner, std::move(device), {}, saved_only);
+}
+
+TEST(Runner, HasThePlansOfTheFile) {
+  const auto executable = executable_of(batch_net(-1));
+  const Bytes file =
+      bytes_of(Artefact::make(executable, {.shapes = {{Shape{2, 16, 16, 16}}}}).value());
+  const auto again = load_to_run(file);
+  ASSERT_TRUE(again) << again.error().message();
+  EXPECT_EQ(answer_of(*again, 2), answer_of(executable, 2));
+  EXPECT_EQ(work_of(**again).graphs + work_of(**again).searches + work_of(**again).packings, 0U);
+}
+
+// With a plain placement where the saved one does not fit the kernels that there are.
+TEST(Runner, TakesPlansOfAPortableFileElsewhere) {
+  const auto executable = executable_of(batch_net(2));
+  const Bytes file = bytes_of(Artefact::make(executable, {.is_portable = true}).value());
+  const auto on_reference = load_to_run(file, open_device("reference").value());
+  ASSERT_TRUE(on_reference) << on_reference.error().message();
+  const std::vector<float> wanted = answer_of(executable, 2);
+  const std::vector<float> found = answer_of(*on_reference, 2);
+  ASSERT_EQ(found.size(), wanted.size());
+  for (std::size_t i = 0; i < wanted.size(); ++i) EXPECT_NEAR(found[i], wanted[i], 1e-4F);
+  EXPECT_EQ(work_of(**on_reference).graphs, 0U);
+}
+
+TEST(Runner, SaysWhatItDoesNotDo) {
+  const auto executable = executable_of(batch_net(-1));
+  const Bytes file =
+      bytes_of(Artefact::make(executable, {.shapes = {{Shape{2, 16, 16, 16}}}, .is_portable = true})
+                   .value());
+  const auto again = load_to_run(file).value();
+  auto session = Session::create(again).value();
+  const Tensor other =
+      Tensor::from_values<float>(DType::f32, {1, 16, 16, 16}, std::vector<float>(16 * 16 * 16));
+  ASSERT_TRUE(session->set_input(0, other.view()).ok());
+  const Status refused = session->run();
+  EXPECT_EQ(refused.code(), Code::unsupported);
+  EXPECT_CONTAINS(refused.message(), "a plan is wanted that the artefact does not hold");
+  EXPECT_CONTAINS(refused.message(), "compiles nothing");
+  const auto group =
+      RunGroup::create(again, 2, {.inputs = {TensorType{DType::f32, Shape{2, 16, 16, 16}}}});
+  ASSERT_FALSE(group);
+  EXPECT_CONTAINS(group.error().message(), "runs in flight want a search");
+}
+
+TEST(ArtefactNeeds, AreTheOperatorsAndTypesOfItsGraphs) {
+  const auto executable = executable_of(batch_net(2));
+  const Bytes file = bytes_of(Artefact::make(executable).value());
+  const ArtefactNeeds needs = needs_of(file.bytes()).value();
+  const auto has = [](const auto& list, const auto& item) {
+    return std::ranges::find(list, item) != list.end();
+  };
+  for (const std::string name : {"Conv", "MatMul", "Unary"}) {
+    EXPECT_TRUE(has(needs.operators, name)) << name;
+    EXPECT_TRUE(has(needs.kernels, name)) << name;
+  }
+  EXPECT_FALSE(has(needs.operators, std::string("Softmax")));
+  EXPECT_TRUE(has(needs.types, DType::f32));
+  EXPECT_FALSE(has(needs.types, DType::f64));
+  EXPECT_EQ(needs_of(file.bytes().first(100)).error().code(), Code::invalid_model);
 }
 
 // Kilobytes of a mapped file of which this process has copies of its own. (Dirty pages are also

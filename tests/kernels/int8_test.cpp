@@ -169,6 +169,11 @@ TEST(SimdInt8, TilesAreExactForTheExtremesOfTheTypes) {
         for (bool is_signed : {false, true}) check_tiles(*tiles, rows, panels, steps, is_signed);
 }
 
+TEST(SimdInt8, IsNamedWithoutItsLoops) {
+  EXPECT_STREQ(simd_int8_name(), simd_int8().name);
+  EXPECT_EQ(simd_has_int8_tiles(), simd_int8_tiles() != nullptr);
+}
+
 TEST(SimdInt8, RequantisingRoundsHalvesToEvenAndSaturates) {
   const std::vector<std::int32_t> numbers = {
       0, 1, 2, 3, 5, -1, -3, 7, 509, 511, -255, -257, 1000, 2147483647, -2147483647, 4, 6};

@@ -17,7 +17,8 @@ static quern_status fill(const quern_executable* executable, quern_session* sess
     in.dtype = info.dtype;
     in.rank = info.rank;
     in.bytes = quern_dtype_size(info.dtype);
-    for (d = 0; d < info.rank; ++d) in.bytes *= (size_t)(in.dims[d] = info.dims[d]);
+    for (d = 0; d < info.rank; ++d)
+      in.bytes *= (size_t)(in.dims[d] = info.dims[d] < 0 ? 1 : info.dims[d]);
     zeros = calloc(1, in.bytes ? in.bytes : 1);
     in.data = zeros;
     status = quern_session_set_input(session, i, &in, QUERN_COPY);

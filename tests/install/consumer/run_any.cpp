@@ -15,7 +15,9 @@ quern::Status run(const char* path) {
   QUERN_ASSIGN(auto session, quern::Session::create(executable));
   std::vector<std::vector<std::byte>> inputs;
   for (const quern::ValueSpec& spec : executable->inputs()) {
-    const quern::TensorType type{spec.dtype, quern::Shape(spec.dims)};
+    std::vector<std::int64_t> dims = spec.dims;
+    for (std::int64_t& d : dims) d = d < 0 ? 1 : d;
+    const quern::TensorType type{spec.dtype, quern::Shape(dims)};
     inputs.emplace_back(type.bytes());
     QUERN_TRY(session->set_input(inputs.size() - 1, {type, inputs.back().data()}));
   }

@@ -137,9 +137,9 @@ QUERN_EXPORT void quern_device_destroy(quern_device* device);
 QUERN_EXPORT quern_status quern_device_get_info(const quern_device* device,
                                                 quern_device_info* info);
 
-/* What is known of a device besides, by name: "threads", "instructions", "onednn" (its version and the
- * path of the library that was opened, or "none" and why), "driver", ... The texts live as long as the
- * device; `key` and `value` may be NULL. Errors: invalid_argument. */
+/* What is known of a device besides, by name: "threads", "instructions", "onednn" (its version and
+ * the path of the library that was opened, or "none" and why), "driver", ... The texts live as long
+ * as the device; `key` and `value` may be NULL. Errors: invalid_argument. */
 QUERN_EXPORT size_t quern_device_property_count(const quern_device* device);
 QUERN_EXPORT quern_status quern_device_property(const quern_device* device, size_t index,
                                                 const char** key, const char** value);
@@ -540,8 +540,8 @@ typedef struct quern_plan_info {
 QUERN_EXPORT quern_status quern_session_plan_info(const quern_session* session,
                                                   quern_plan_info* info);
 
-/* A sentence where the plan of the inputs that are bound is much slower than it were with oneDNN, which
- * is not here, and why it is not; "" elsewhere. It lives until the next call. */
+/* A sentence where the plan of the inputs that are bound is much slower than it were with oneDNN,
+ * which is not here, and why it is not; "" elsewhere. It lives until the next call. */
 QUERN_EXPORT quern_status quern_session_warning(quern_session* session, const char** warning);
 /* Returns memory to the system; the next run allocates again. */
 QUERN_EXPORT quern_status quern_session_trim(quern_session* session);

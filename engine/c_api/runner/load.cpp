@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Of a runner: plans are those of the file, and what it lacks is an error.
+#include "engine/artefact/load.h"
+
 #include <quern/artefact.h>
 
-#include "engine/artefact/load.h"
 #include "engine/compile/executable_impl.h"
-#include "engine/vocabulary/guarded.h"
 
 namespace quern {
 
@@ -20,16 +20,13 @@ Result<std::shared_ptr<const Executable>> parse_artefact(std::span<const std::by
                                                          std::shared_ptr<const void> owner,
                                                          std::shared_ptr<Device> device,
                                                          const LoadOptions& options) {
-  return guarded([&] {
-    return artefact::load(bytes, std::move(owner), std::move(device), options, saved_plans_only);
-  });
+  return artefact::load(bytes, std::move(owner), std::move(device), options, saved_plans_only);
 }
 
 Result<std::shared_ptr<const Executable>> load_artefact(const std::string& path,
                                                         std::shared_ptr<Device> device,
                                                         const LoadOptions& options) {
-  return guarded(
-      [&] { return artefact::load_file(path, std::move(device), options, saved_plans_only); });
+  return artefact::load_file(path, std::move(device), options, saved_plans_only);
 }
 
 }  // namespace quern

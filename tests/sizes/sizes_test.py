@@ -1,0 +1,87 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Holds the table of docs/sizes.md to what is built: sizes_test.py whole BUILD SOURCE, for the libraries of a
+release build; sizes_test.py small SOURCE WORK, which builds libquern_run as QUERN_OPS_FROM makes it for each row."""
+import pathlib
+import platform
+import re
+import subprocess
+import sys
+import tempfile
+
+# Other compilers of the same generation make a few per cent more or less.
+MOST_MORE = 1.03  # of the size in the table
+LEAST = 0.90      # below it the table is out of date
+
+
+def run(*command):
+    done = subprocess.run([str(c) for c in command], capture_output=True, text=True)
+    if done.returncode:
+        sys.exit(f"{' '.join(map(str, command))}\n{done.stdout}{done.stderr}")
+    return done.stdout
+
+
+def rows(source):
+    """Name -> (kB in the table, kB that it may be at most)."""
+    found = re.findall(r"^\| `([^`]+)` \|[^|]*\| (\d+) \| (\d+) \|", (source / "docs/sizes.md").read_text(), re.M)
+    return {name: (int(size), int(most)) for name, size, most in found}
+
+
+def kilobytes(path):
+    """Stripped, in units of 1000 bytes."""
+    with tempfile.TemporaryDirectory() as folder:
+        stripped = pathlib.Path(folder) / path.name
+        run("strip", "-o", stripped, path)
+        return round(stripped.stat().st_size / 1000)
+
+
+def check(table, name, path):
+    size, most = kilobytes(path), table[name][1]
+    is_same_compiler = platform.machine() == "x86_64" and run("c++", "-dumpversion").split(".")[0] == "12"
+    wanted = table[name][0]
+    print(f"{name}: {size} kB stripped, {wanted} in docs/sizes.md, at most {most}")
+    wrong = []
+    if size > most:
+        wrong.append(f"{name} takes {size} kB stripped, at most {most} are wanted")
+    elif is_same_compiler and not LEAST * wanted <= size <= MOST_MORE * wanted:
+        wrong.append(f"{name} takes {size} kB stripped, docs/sizes.md says {wanted}")
+    return wrong
+
+
+def no_compiler_inside(library):
+    """The runner has no code of the reader, the passes, the searches: its own symbols tell."""
+    names = run("nm", "-C", library)
+    found = [what for what in ("parse_onnx", "run_passes", "first_segment", "best_schedule", "find_strategy",
+                               "quern::to_text") if re.search(rf"\b{what}\b", names)]
+    return [f"{library.name} has {what}()" for what in found]
+
+
+def whole(build, source):
+    table = rows(source)
+    wrong = no_compiler_inside(build / "libquern_run.so")
+    for name in ("libquern.so", "libquern_run.so"):
+        wrong += check(table, name, (build / name).resolve())
+    return wrong
+
+
+def small(source, work):
+    table = rows(source)
+    here = source / "tests/sizes"
+    wrong = []
+    for name, models in (("all operators", "all"), ("squeezenet", here / "squeezenet.needs"),
+                         ("digits", here / "digits.needs")):
+        build = work / name.split()[0]
+        run("cmake", "-G", "Ninja", "-S", source, "-B", build, f"-DQUERN_OPS_FROM={models}")
+        run("cmake", "--build", build, "-j2")
+        if name == "all operators":
+            wrong += check(table, name, (build / "libquern_run.so").resolve())
+            continue
+        program = build / "runner"
+        run("cc", "-Os", "-o", program, source / "tests/install/consumer/run_any.c", f"-I{source / 'engine/include'}",
+            build / "libquern_run.a", "-flto=auto", "-Wl,--gc-sections", "-lstdc++", "-lm", "-ldl")
+        wrong += check(table, name, program)
+    return wrong
+
+
+if __name__ == "__main__":
+    folders = [pathlib.Path(a).resolve() for a in sys.argv[2:4]]
+    sys.exit("\n".join({"whole": whole, "small": small}[sys.argv[1]](*folders)) or 0)
