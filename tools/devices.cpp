@@ -5,6 +5,7 @@
 #include "engine/vocabulary/text_util.h"
 #include "frontends/onnx-parser/op_table.h"
 #include "tools/json.h"
+#include "tools/opened.h"
 #include "tools/verbs.h"
 
 namespace quern::tools {
@@ -57,10 +58,8 @@ Result<ExitCode> devices_verb(const DevicesArgs& args, const Console& console) {
 
 Result<ExitCode> version_verb(const VersionArgs& args, const Console&) {
   const std::int64_t opset = *onnx::newest_opset("");
-  std::string onednn;
-  if (auto cpu = open_device("cpu"))
-    for (const auto& [key, value] : (*cpu)->info().properties)
-      if (key == "onednn") onednn = value;
+  const auto cpu = open_device("cpu");
+  const std::string onednn = cpu ? property_of((*cpu)->info(), "onednn") : "";
   Json j;
   j["version"] = QUERN_VERSION;
   j["compiler"] = __VERSION__;

@@ -9,6 +9,7 @@
 
 #include "engine/vocabulary/multiples.h"
 #include "engine/vocabulary/text_util.h"
+#include "graph/opened_file.h"
 #include "tools/opened.h"
 #include "tools/operators.h"
 #include "tools/verbs.h"

@@ -46,6 +46,7 @@ std::string measurement_text(const Measurement& m, const Console& console) {
   Table t({{""}, {"", Table::Align::left, 120}});
   t.add({"model", cat(shown(m.model), " on ", m.device, ", ", m.threads,
                       m.threads == 1 ? " thread" : " threads")});
+  if (!m.onednn.empty()) t.add({"oneDNN", m.onednn});
   for (const std::string& input : m.inputs) t.add({"input", input});
   t.add({"load", time_text(m.phases.load_ms)});
   t.add({"compile", time_text(m.phases.compile_ms)});
@@ -86,6 +87,7 @@ Json measurement_json(const Measurement& m) {
   context["executable"] = "quern";
   context["device"] = m.device;
   context["num_threads"] = m.threads;
+  context["onednn"] = m.onednn;
   context["roof_gflops"] = m.roof.gflops;
   context["roof_copy_gbytes"] = m.roof.copy_gbytes;
   context["roof_instructions"] = m.roof.instructions;

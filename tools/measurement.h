@@ -27,6 +27,7 @@ struct Measurement {
   std::string model;
   std::string device;
   int threads = 0;
+  std::string onednn;               // its version and file, or why there is none; of the CPU
   std::vector<std::string> inputs;  // "x f32[1,3,224,224]"
   Phases phases;
   double first_run_ms = 0;

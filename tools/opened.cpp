@@ -168,6 +168,12 @@ Result<Opened> open_model(const std::string& path, const InputArgs& inputs,
   return o;
 }
 
+std::string property_of(const DeviceInfo& device, std::string_view name) {
+  for (const auto& [key, value] : device.properties)
+    if (key == name) return value;
+  return {};
+}
+
 void note_assumptions(const Opened& opened, const Console& console) {
   static bool has_warned = false;
   if (const std::string warning = opened.session->plan_info().warning;

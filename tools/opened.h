@@ -8,6 +8,7 @@
 #include <string_view>
 #include <vector>
 
+#include <quern/device.h>
 #include <quern/executable.h>
 #include <quern/onnx.h>
 #include <quern/session.h>
@@ -68,7 +69,11 @@ Result<CompileOptions> compile_options(const DeviceArgs& device);
 // `path` is a model, or an artefact that `quern compile` wrote.
 Result<Opened> open_model(const std::string& path, const InputArgs& inputs,
                           const DeviceArgs& device, const OpenOptions& options = {});
-// Says on stderr which inputs were generated, and if there are fewer threads than were asked for.
+// A property of a device by its name; "": it has none of it.
+std::string property_of(const DeviceInfo& device, std::string_view name);
+
+// Says on stderr which inputs were generated, if there are fewer threads than were asked for, and,
+// once in a process, that the plan is slow for want of a library.
 void note_assumptions(const Opened& opened, const Console& console);
 
 // Most memory that this process has held, in bytes.

@@ -258,6 +258,8 @@ static void test_device(const quern_model* model, const char* name, const float*
   quern_session* session = NULL;
   quern_device_tensor* from = NULL;
   quern_device_tensor* to = NULL;
+  const char* key = NULL;
+  const char* value = NULL;
   quern_tensor in = images(input, 1);
   quern_tensor type = QUERN_TENSOR_INIT;
   quern_tensor out = QUERN_TENSOR_INIT;
@@ -268,8 +270,13 @@ static void test_device(const quern_model* model, const char* name, const float*
   }
   options.opened = device;
   CHECK(quern_device_get_info(device, &info) == QUERN_OK && strlen(info.title) > 0);
+  CHECK(quern_device_property_count(device) > 0 && quern_device_property_count(NULL) == 0);
+  CHECK(quern_device_property(device, 0, &key, &value) == QUERN_OK && strlen(key) > 0 && value);
+  CHECK(quern_device_property(device, quern_device_property_count(device), NULL, NULL) ==
+        QUERN_INVALID_ARGUMENT);
   REQUIRE(quern_executable_compile(model, &options, &executable) == QUERN_OK);
   REQUIRE(quern_session_create(executable, 0, &session) == QUERN_OK);
+  CHECK(quern_session_warning(session, &value) == QUERN_OK && strcmp(value, "") == 0); /* small */
   REQUIRE(quern_device_tensor_create(device, &in, &from) == QUERN_OK);
   out.rank = 2;
   out.dims[0] = 1;

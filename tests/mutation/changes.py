@@ -15,7 +15,7 @@ AREAS = {
     "passes": ["graph/passes"],
     "graph": ["graph"],
     "planner": ["graph/memory"],
-    "lowering": ["engine/lowering"],
+    "lowering": ["engine/lowering", "engine/planning"],
     "engine": ["engine"],
     "vulkan": ["engine/devices/vulkan"],
     "parser": ["frontends/onnx-parser"],

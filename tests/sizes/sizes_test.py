@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Holds the table of docs/sizes.md to what is built: sizes_test.py whole BUILD SOURCE, for the libraries of a
-release build; sizes_test.py small SOURCE WORK, which builds libquern_run as QUERN_OPS_FROM makes it for each row."""
+"""Holds the table of docs/sizes.md to what is built: sizes_test.py whole BUILD SOURCE CONFIGURATION, for the libraries of a
+release build (CONFIGURATION, others are skipped); sizes_test.py small SOURCE WORK, which builds libquern_run as QUERN_OPS_FROM makes it for each row."""
 import pathlib
 import platform
 import re
@@ -83,5 +83,8 @@ def small(source, work):
 
 
 if __name__ == "__main__":
+    if sys.argv[4:] and sys.argv[4] != "Release":
+        print("sizes are those of release builds")
+        sys.exit(77)
     folders = [pathlib.Path(a).resolve() for a in sys.argv[2:4]]
     sys.exit("\n".join({"whole": whole, "small": small}[sys.argv[1]](*folders)) or 0)
