@@ -46,9 +46,8 @@ SharedLibrary open_first(std::initializer_list<const char*> names, int flags) no
     add_reason(library, *names.begin(), "a fully static program opens no shared libraries");
     return library;
   }
-  const char* const first = *names.begin();
-  for (const char* name : names) {
-    if (name != first && std::strcmp(name, first) == 0) continue;
+  for (const char* const& name : names) {
+    if (&name != names.begin() && std::strcmp(name, *names.begin()) == 0) continue;  // once
     library.handle = dlopen(name, flags);
     if (!library.handle) {
       const char* const why = dlerror();

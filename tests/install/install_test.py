@@ -108,7 +108,7 @@ def main():
         run("cmake", "--install", build, "--prefix", installed)
         prefix = installed.rename(work / "another-place")
         compiled = work / "digits.quern"
-        run(quern, "compile", digits, "--portable", "-o", compiled)
+        run(quern, "compile", digits, "--shape", "1x1x28x28", "--portable", "-o", compiled)
         only_the_c_api(prefix)
         with_cmake(prefix, work / "cmake", source, digits, compiled)
         with_pkg_config(prefix, work / "pkg-config", source, digits, compiled)
