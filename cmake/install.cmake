@@ -5,24 +5,12 @@
 # quern-run, with --static the archive, quern-plan, quern-wasi-nn). `cpack --preset deb`: Debian packages of the
 # components libs, wasi-nn, sdk and tools.
 include(CMakePackageConfigHelpers)
-set(headers_in INCLUDES DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}")
 install(TARGETS quern_run quern_run_shared ${libraries} ${others} EXPORT quern
-        COMPONENT sdk LIBRARY COMPONENT libs NAMELINK_COMPONENT sdk ${headers_in})
+        COMPONENT sdk LIBRARY COMPONENT libs NAMELINK_COMPONENT sdk INCLUDES DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}")
 install(DIRECTORY engine/include/quern frontends/wasi-nn/include/quern TYPE INCLUDE COMPONENT sdk)
-
-# <quern/ops/*.h>: the families of graph/ops/all.h as they are, with what they include, so that
-# GraphBuilder::op takes the struct of any operator.
-file(STRINGS graph/ops/all.h headers REGEX "^#include \"graph/ops/")
-list(TRANSFORM headers REPLACE "^#include \"(.*)\"$" "\\1")
-set(ops "${CMAKE_CURRENT_BINARY_DIR}/include/quern/ops")
-foreach(header IN LISTS headers ITEMS graph/op.h graph/ops/binary_kind.h graph/ops/unary_kind.h graph/ops/window.h)
-  set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS "${header}")
-  file(READ "${header}" text)
-  string(REGEX REPLACE "\"graph/(ops/)?([a-z_]+\\.h)\"" "<quern/ops/\\2>" text "${text}")
-  cmake_path(GET header FILENAME name)
-  file(CONFIGURE OUTPUT "${ops}/${name}" CONTENT "${text}" @ONLY)
-endforeach()
-install(DIRECTORY "${ops}" DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}/quern" COMPONENT sdk)
+install(CODE "execute_process(COMMAND sh \"${root}/cmake/ops_headers.sh\" \"${root}\" \"${CMAKE_BINARY_DIR}/ops\"
+              COMMAND_ERROR_IS_FATAL ANY)" COMPONENT sdk)
+install(DIRECTORY "${CMAKE_BINARY_DIR}/ops" DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}/quern" COMPONENT sdk)
 
 set(version "${CMAKE_CURRENT_BINARY_DIR}/quern-config-version.cmake")
 write_basic_package_version_file("${version}" COMPATIBILITY SameMinorVersion)
@@ -35,7 +23,6 @@ foreach(name quern-run ${packages})
   configure_file("cmake/${name}.pc.in" "${name}.pc" @ONLY)
   install(FILES "${CMAKE_CURRENT_BINARY_DIR}/${name}.pc" DESTINATION "${CMAKE_INSTALL_LIBDIR}/pkgconfig" COMPONENT sdk)
 endforeach()
-
 foreach(component libs wasi-nn sdk tools)  # Debian's place for it
   install(FILES LICENSE DESTINATION share/doc/quern-${component} RENAME copyright COMPONENT ${component})
 endforeach()

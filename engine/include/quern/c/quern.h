@@ -47,7 +47,7 @@ extern "C" {
 /* ---- library ------------------------------------------------------------------------------- */
 
 /* Goes up when a structure or a function is added; programs need a library of at least theirs. */
-#define QUERN_API_VERSION 4
+#define QUERN_API_VERSION 5
 
 QUERN_EXPORT uint32_t quern_api_version(void);
 /* "0.1.0" */
