@@ -51,7 +51,7 @@ inline void neon_rows(const Int8Product& p, int row, const std::int8_t* b, std::
     const std::uint8_t* a[Rows];
     for (int r = 0; r < Rows; ++r) a[r] = p.pieces[t * p.rows + row + r] + p.offset;
     std::int64_t k = 0;
-    for (; k + 8 <= p.depth; k += 8, b += 8 * int8_panel_columns) {
+    for (; k + 8 <= p.depth; k += 8, b += std::ptrdiff_t{8} * int8_panel_columns) {
       int16x8_t x[Rows];
 #pragma GCC unroll 4
       for (int r = 0; r < Rows; ++r) x[r] = vreinterpretq_s16_u16(vmovl_u8(vld1_u8(a[r] + k)));
@@ -73,7 +73,7 @@ inline void neon_rows(const Int8Product& p, int row, const std::int8_t* b, std::
 #pragma GCC unroll 4
   for (int r = 0; r < Rows; ++r)
 #pragma GCC unroll 4
-    for (int v = 0; v < 4; ++v)
+    for (std::int64_t v = 0; v < 4; ++v)
       vst1q_s32(to + std::ptrdiff_t{r} * p.panels * int8_panel_columns + 4 * v, sums[r][v]);
 }
 

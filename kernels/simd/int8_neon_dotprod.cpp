@@ -37,7 +37,7 @@ template <int Rows, int Lane>
 [[gnu::always_inline]] inline void multiply_lane(const uint8x16_t* x, const std::uint8_t* b,
                                                  uint32x4_t (*sums)[4]) {
 #pragma GCC unroll 4
-  for (int v = 0; v < 4; v += 2) {
+  for (std::int64_t v = 0; v < 4; v += 2) {
     const uint8x16_t left = vld1q_u8(b + 16 * v);
     const uint8x16_t right = vld1q_u8(b + 16 * v + 16);
 #pragma GCC unroll 8

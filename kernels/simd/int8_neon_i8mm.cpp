@@ -10,7 +10,7 @@ namespace quern {
 namespace {
 
 constexpr std::int64_t group = 8;
-constexpr int pair_columns = int8_panel_columns / 2;  // pairs of a panel
+constexpr std::int64_t pair_columns = int8_panel_columns / 2;  // pairs of a panel
 
 template <int Rows>
 inline void panel(const Int8Product& p, const std::int8_t* b, std::int32_t* to) {
@@ -19,7 +19,7 @@ inline void panel(const Int8Product& p, const std::int8_t* b, std::int32_t* to) 
 #pragma GCC unroll 8
   for (int i = 0; i < pairs; ++i)
 #pragma GCC unroll 8
-    for (int v = 0; v < pair_columns; ++v) sums[i][v] = vdupq_n_s32(0);
+    for (std::int64_t v = 0; v < pair_columns; ++v) sums[i][v] = vdupq_n_s32(0);
   for (std::int64_t t = 0; t < p.taps; ++t) {
     const std::uint8_t* a[2 * pairs];
 #pragma GCC unroll 8
@@ -31,7 +31,7 @@ inline void panel(const Int8Product& p, const std::int8_t* b, std::int32_t* to) 
       for (int i = 0; i < pairs; ++i)
         x[i] = vcombine_u8(vld1_u8(a[2 * i] + k), vld1_u8(a[2 * i + 1] + k));
 #pragma GCC unroll 8
-      for (int v = 0; v < pair_columns; v += 2) {
+      for (std::int64_t v = 0; v < pair_columns; v += 2) {
         const int8x16_t left = vld1q_s8(b + 16 * v);
         const int8x16_t right = vld1q_s8(b + 16 * v + 16);
 #pragma GCC unroll 8
@@ -43,12 +43,11 @@ inline void panel(const Int8Product& p, const std::int8_t* b, std::int32_t* to) 
   }
   const std::ptrdiff_t row = std::ptrdiff_t{p.panels} * int8_panel_columns;
 #pragma GCC unroll 8
-  for (int i = 0; i < pairs; ++i)
+  for (std::int64_t i = 0; i < pairs; ++i)
 #pragma GCC unroll 8
-    for (int v = 0; v < pair_columns; ++v) {
-      vst1_s32(to + 2 * i * row + std::ptrdiff_t{2} * v, vget_low_s32(sums[i][v]));
-      if (2 * i + 1 < Rows)
-        vst1_s32(to + (2 * i + 1) * row + std::ptrdiff_t{2} * v, vget_high_s32(sums[i][v]));
+    for (std::int64_t v = 0; v < pair_columns; ++v) {
+      vst1_s32(to + 2 * i * row + 2 * v, vget_low_s32(sums[i][v]));
+      if (2 * i + 1 < Rows) vst1_s32(to + (2 * i + 1) * row + 2 * v, vget_high_s32(sums[i][v]));
     }
 }
 
