@@ -9,9 +9,9 @@
 #ifdef QUERN_VULKAN
 #include "engine/devices/vulkan/device.h"
 #endif
-#include "kernels/contract/arm.h"
 #include "engine/vocabulary/guarded.h"
 #include "engine/vocabulary/text_util.h"
+#include "kernels/contract/arm.h"
 #include "kernels/contract/machine.h"
 #include "kernels/contract/openmp.h"
 

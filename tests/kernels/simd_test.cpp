@@ -24,8 +24,8 @@ namespace {
 constexpr float infinity = std::numeric_limits<float>::infinity();
 const float nan = std::numeric_limits<float>::quiet_NaN();
 
-// NEON of 32-bit ARM takes denormal numbers for 0, and makes none: there they are no samples, and what
-// is one, or comes of one by a factor of some tens, may be 0.
+// NEON of 32-bit ARM takes denormal numbers for 0, and makes none: there they are no samples, and
+// what is one, or comes of one by a factor of some tens, may be 0.
 #ifdef __arm__
 constexpr float least = std::numeric_limits<float>::min();
 #else
