@@ -117,7 +117,7 @@ double evaluation_work(const Op& op, const OpDef& def, std::span<const TensorTyp
 }
 
 // NOLINTNEXTLINE(readability-function-size): a fused node has as many parts
-Result<std::vector<Tensor>> evaluate(OpSet ops, const Op& op, const PostOps& post_ops,
+Result<std::vector<Tensor>> evaluate(const OpSet& ops, const Op& op, const PostOps& post_ops,
                                      std::span<const Tensor> inputs,
                                      std::span<const Tensor> operands,
                                      std::span<const TensorType> types, const Stop* stop) {

@@ -30,7 +30,7 @@ inline constexpr double quick_work = 1 << 28;
 // Runs the reference of `op`, then those of its post-ops with their operands, over constants. Slow:
 // only for small work. An invalid Tensor is an absent input; `types` are the inferred outputs.
 // `stop` (it may be null) ends it with its error.
-Result<std::vector<Tensor>> evaluate(OpSet ops, const Op& op, const PostOps& post_ops,
+Result<std::vector<Tensor>> evaluate(const OpSet& ops, const Op& op, const PostOps& post_ops,
                                      std::span<const Tensor> inputs,
                                      std::span<const Tensor> operands,
                                      std::span<const TensorType> types, const Stop* stop = nullptr);

@@ -135,7 +135,7 @@ inline Reads::Iterator Reads::end() const {
 
 class Graph {
  public:
-  explicit Graph(OpSet ops) : ops_(ops) {}
+  explicit Graph(OpSet ops) : ops_(std::move(ops)) {}
   Graph(Graph&&) = default;
   Graph& operator=(Graph&&) = default;
   Graph(const Graph&) = delete;
@@ -160,7 +160,7 @@ class Graph {
   ValueType adopt(ValueType type, const Graph& from);
 
   // ---- reading
-  OpSet ops() const { return ops_; }
+  const OpSet& ops() const { return ops_; }
   const OpDef& def(const Op& op) const { return op.def(); }
   const OpDef& def(NodeId id) const { return node(id).op.def(); }
   std::span<const ValueId> inputs() const { return inputs_; }

@@ -2,11 +2,12 @@
 #include "graph/opened_file.h"
 
 #include <cerrno>
-#include <new>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <system_error>
+#include <utility>
 
+#include "engine/vocabulary/host_memory.h"
 #include "engine/vocabulary/text_util.h"
 #include "graph/file_pages.h"
 
@@ -22,10 +23,10 @@ namespace {
 
 Result<OpenedFile> read_bytes(const FileDescriptor& file, std::size_t size,
                               std::string_view subject) {
-  constexpr std::align_val_t alignment{64};  // what weights in it may want
-  const auto forget = [](std::byte* p) { ::operator delete(p, alignment); };
+  HostBlock block = HostBlock::take(size);  // aligned to what weights in it may want
+  std::byte* const data = block.data;
   const std::shared_ptr<std::byte> bytes(
-      static_cast<std::byte*>(::operator new(size, alignment, std::nothrow)), forget);
+      data, [block = std::move(block)](std::byte*) mutable { block.release(); });
   if (!bytes)
     return Status(Code::out_of_memory, cat(printable(subject), ": no memory for ", size, " bytes"));
   for (std::size_t at = 0; at < size;) {

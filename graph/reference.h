@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <deque>
+#include <memory>
 #include <span>
 #include <string>
 #include <string_view>
@@ -98,11 +99,15 @@ struct OpReference {
   ReferenceFn run = nullptr;  // null: a structural operator, resolved by planning
   ScratchFn scratch = nullptr;
 };
+class CustomOps;  // <quern/custom_ops.h>
+
 // Kept by every Graph.
 struct OpSet {
   const OpReference& (*reference_of)(const OpDef& def);
+  // The operators of the host, for models and texts that name them; null: none.
+  std::shared_ptr<const CustomOps> custom = nullptr;
 };
 // The references of all operators. Defined in kernels/, which callers must link.
-OpSet builtin_ops();
+OpSet builtin_ops(std::shared_ptr<const CustomOps> custom = nullptr);
 
 }  // namespace quern

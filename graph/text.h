@@ -46,7 +46,8 @@ struct ReadTextOptions {
   std::size_t max_constant_bytes = std::numeric_limits<std::size_t>::max();  // of all in the text
 };
 // Errors name the line.
-Result<Graph> parse_text(std::string_view text, OpSet ops, const ReadTextOptions& options = {});
+Result<Graph> parse_text(std::string_view text, const OpSet& ops,
+                         const ReadTextOptions& options = {});
 // Sets the attributes of `op` from "kind=max kernel=[2,2]"; the others keep their values. Errors:
 // invalid_argument.
 Status parse_attributes(std::string_view text, Op& op);

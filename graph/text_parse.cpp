@@ -10,6 +10,7 @@
 #include "graph/numeric.h"
 #include "graph/op_fields.h"
 #include "graph/ops/binary_kind.h"
+#include "graph/ops/custom.h"
 #include "graph/ops/unary.h"
 #include "graph/text.h"
 
@@ -254,7 +255,7 @@ Result<Tensor> read_constant(Scanner& s, const ValueType& type, const ReadTextOp
 
 class GraphReader {
  public:
-  GraphReader(Scanner& s, OpSet ops, const ReadTextOptions& options, ConstantBytes& bytes,
+  GraphReader(Scanner& s, const OpSet& ops, const ReadTextOptions& options, ConstantBytes& bytes,
               int depth)
       : s_(s), ops_(ops), options_(options), bytes_(bytes), depth_(depth), g_(ops) {}
 
@@ -318,6 +319,7 @@ class GraphReader {
       QUERN_TRY(s_.expect("="));
       QUERN_TRY(read_attribute(s_, op, key));
     }
+    QUERN_TRY(bind_custom(op, ops_.custom.get()));
     QUERN_ASSIGN(PostOpList post_ops, post_op_list());
     std::string name;
     if (s_.accept("@")) {
@@ -504,7 +506,7 @@ Result<Op> make_op(std::string_view name, std::string_view attributes) {
   return op;
 }
 
-Result<Graph> parse_text(std::string_view text, OpSet ops, const ReadTextOptions& options) {
+Result<Graph> parse_text(std::string_view text, const OpSet& ops, const ReadTextOptions& options) {
   Scanner scanner(text);
   ConstantBytes bytes;
   QUERN_ASSIGN(Graph g, GraphReader(scanner, ops, options, bytes, 0).read_graph());

@@ -34,6 +34,7 @@ std::vector<std::string> sample_words(const BenchArgs& args) {
                                     "--cold-sample", "--device", args.device.device};
   if (args.device.threads) append(words, "--threads", std::to_string(args.device.threads));
   append(words, "--thread-pool", args.device.thread_pool);
+  for (const std::string& file : args.device.ops) append(words, "--ops", file);
   append(words, "--data-set", args.inputs.data_set);
   for (const std::string& s : args.inputs.inputs) append(words, "--input", s);
   for (const std::string& s : args.inputs.shapes) append(words, "--shape", s);

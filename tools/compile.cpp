@@ -92,7 +92,9 @@ Result<ExitCode> compile_verb(const CompileArgs& args, const Console& console) {
     return Status(Code::invalid_argument, "this file is compiled already");
   QUERN_ASSIGN(auto device, device_named(args.device.device));
   QUERN_ASSIGN(const CompileOptions options, compile_options(args.device));
-  QUERN_ASSIGN(Model model, load_model(args.model, {.max_bytes = options.memory_limit}));
+  QUERN_ASSIGN(const auto ops, load_ops(args.device.ops));
+  QUERN_ASSIGN(Model model,
+               load_model(args.model, {.max_bytes = options.memory_limit, .ops = ops}));
   QUERN_ASSIGN(const auto shapes, shapes_of(model.inputs(), args.inputs));
   QUERN_ASSIGN(const auto executable,
                Executable::compile(std::move(model), std::move(device), options));

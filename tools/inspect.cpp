@@ -280,7 +280,8 @@ Result<ExitCode> inspect_artefact(const InspectArgs& args, const Console& consol
     executable = opened->executable;
   } else {
     QUERN_ASSIGN(auto device, device_named(args.device.device));
-    QUERN_ASSIGN(executable, load_artefact(args.model, std::move(device)));
+    QUERN_ASSIGN(const auto ops, load_ops(args.device.ops));
+    QUERN_ASSIGN(executable, load_artefact(args.model, std::move(device), {.ops = ops}));
   }
   if (args.json) {
     Json j = model_json(args, *executable, nullptr);
@@ -312,7 +313,9 @@ Result<ExitCode> inspect_verb(const InspectArgs& args, const Console& console) {
   if (is_artefact_file(args.model)) return inspect_artefact(args, console);
   std::vector<std::string> problems;
   std::vector<std::string> warnings;
-  auto model = load_onnx(model_path(args.model), {.problems = &problems, .warnings = &warnings});
+  QUERN_ASSIGN(const auto ops, load_ops(args.device.ops));
+  auto model =
+      load_onnx(model_path(args.model), {.ops = ops, .problems = &problems, .warnings = &warnings});
   if (!model && model.error().code() == Code::not_found) return std::move(model).error();
   if (!model) return report_problems(args, model.error(), std::move(problems), console);
   for (const std::string& w : warnings) console.warn(w);

@@ -106,13 +106,14 @@ CompileOptions Levers::options() const {
           .scratch = scratch};
 }
 
-Result<std::shared_ptr<const Executable>> Levers::compile(Model model,
-                                                          std::shared_ptr<Device> device,
-                                                          const CompileOptions& options) const {
+Result<std::shared_ptr<const Executable>> Levers::compile(
+    Model model, std::shared_ptr<Device> device, const CompileOptions& options,
+    std::shared_ptr<const CustomOps> ops) const {
   QUERN_ASSIGN(auto executable, Executable::compile(std::move(model), device, options));
   if (artefact.empty()) return executable;
   return through_artefact(std::move(executable), std::move(device),
-                          {.is_portable = artefact == "portable"}, options);
+                          {.is_portable = artefact == "portable"},
+                          {.compile = options, .ops = std::move(ops)});
 }
 
 void Levers::apply_to_process() const {

@@ -7,6 +7,7 @@
 #include <string_view>
 #include <vector>
 
+#include <quern/custom_ops.h>
 #include <quern/executable.h>
 #include <quern/status.h>
 
@@ -31,9 +32,11 @@ struct Levers {
   // "onednn=off,threads=2": those that are not as usual; "default" when all are.
   std::string text() const;
   CompileOptions options() const;
-  // By these options, and through an artefact if the lever says so.
+  // By these options, and through an artefact if the lever says so, which finds operators of the
+  // host in `ops` (it may be null).
   Result<std::shared_ptr<const Executable>> compile(Model model, std::shared_ptr<Device> device,
-                                                    const CompileOptions& options) const;
+                                                    const CompileOptions& options,
+                                                    std::shared_ptr<const CustomOps> ops) const;
   // Applies the levers that only a new process can set, by the environment
   // (docs/adding-an-operator.md).
   void apply_to_process() const;

@@ -14,6 +14,13 @@
 
 namespace quern::tools {
 
+Result<std::shared_ptr<const CustomOps>> load_ops(const std::vector<std::string>& files) {
+  if (files.empty()) return std::shared_ptr<const CustomOps>();
+  auto ops = std::make_shared<CustomOps>();
+  for (const std::string& file : files) QUERN_TRY(ops->load(file));
+  return std::shared_ptr<const CustomOps>(std::move(ops));
+}
+
 Result<Model> load_model(const std::string& path, const OnnxOptions& options) {
   std::error_code ignored;
   if (std::filesystem::is_directory(path, ignored)) {
@@ -138,19 +145,22 @@ Result<Opened> open_model(const std::string& path, const InputArgs& inputs,
   compile.order = options.order;
   compile.alias = options.alias;
   compile.deadline = o.deadline;
+  QUERN_ASSIGN(const auto ops, load_ops(device.ops));
   const bool is_compiled = is_artefact_file(path);
   if (is_compiled) QUERN_TRY(refuse_compiled_options(device, options));
   std::optional<Model> model;
   if (!is_compiled) {
-    QUERN_ASSIGN(model,
-                 load_model(path, {.max_bytes = compile.memory_limit, .deadline = o.deadline}));
+    QUERN_ASSIGN(
+        model,
+        load_model(path, {.max_bytes = compile.memory_limit, .deadline = o.deadline, .ops = ops}));
     o.phases.load_ms = watch.lap();
     QUERN_ASSIGN(o.inputs,
                  make_inputs(model->inputs(), model->metadata(), inputs, options.default_crop));
     watch.lap();
   }
   if (is_compiled) {
-    QUERN_ASSIGN(o.executable, load_artefact(path, std::move(opened_device), {.compile = compile}));
+    QUERN_ASSIGN(o.executable,
+                 load_artefact(path, std::move(opened_device), {.compile = compile, .ops = ops}));
     o.phases.load_ms = watch.lap();
     QUERN_ASSIGN(o.inputs, make_inputs(o.executable->inputs(), o.executable->metadata(), inputs,
                                        options.default_crop));

@@ -61,6 +61,8 @@ struct Opened {
   Phases phases;
 };
 
+// Null without files. Errors: those of CustomOps::load().
+Result<std::shared_ptr<const CustomOps>> load_ops(const std::vector<std::string>& files);
 Result<Model> load_model(const std::string& path, const OnnxOptions& options = {});
 // device_lost, the code of exit 4, when there is no such device.
 Result<std::shared_ptr<Device>> device_named(const std::string& name);

@@ -46,7 +46,17 @@ OptionRows device_rows(DeviceArgs& a) {
        .value = "N",
        .help = "threads of a run; by default all CPUs that the process may use",
        .target = &a.threads,
-       .range = {{1, 1024}}}};
+       .range = {{1, 1024}}},
+      ops_row(a.ops)};
+}
+
+OptionRow ops_row(std::vector<std::string>& ops) {
+  return {.names = "--ops",
+          .value = "FILE.so",
+          .help =
+              "a shared object with operators of your own (docs/custom-operators.md), which "
+              "runs in this process. May be repeated",
+          .target = &ops};
 }
 
 OptionRow strategy_row(DeviceArgs& a) {

@@ -21,6 +21,7 @@ OptionRow json_row(bool& json);
 OptionRow switch_row(const char* name, const char* help, std::string& target);
 
 OptionRows device_rows(DeviceArgs& a);
+OptionRow ops_row(std::vector<std::string>& ops);
 OptionRow strategy_row(DeviceArgs& a);
 OptionRow thread_pool_row(DeviceArgs& a);
 OptionRow scratch_row(DeviceArgs& a);

@@ -28,6 +28,7 @@ struct DeviceArgs {
   std::string denormals = "flush";
   std::string memory_limit;  // "256MB"; empty: none
   std::string arena_limit;
+  std::vector<std::string> ops;  // shared objects with operators of the host
 };
 
 // The sources of a model's inputs; see inputs.h.
@@ -82,7 +83,8 @@ struct VerifyArgs {
   double timeout_s = 120;
   int jobs = 1;
   std::string levers;  // of cases: "" as usual
-  int random = 0;      // models to make up instead of cases
+  std::vector<std::string> ops;
+  int random = 0;  // models to make up instead of cases
   std::string nodes = "20..60";
   double shrink_s = 120;
   bool verbose = false;

@@ -110,7 +110,8 @@ OptionRows target_rows(DeviceArgs& a) {
            .value = "N",
            .help = "threads that a model is compiled for",
            .target = &a.threads,
-           .range = {{1, 1024}}}};
+           .range = {{1, 1024}}},
+          ops_row(a.ops)};
 }
 
 }  // namespace

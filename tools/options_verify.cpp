@@ -17,6 +17,7 @@ OptionRows case_rows(VerifyArgs& a) {
        .help = "thread counts, each in its own session: 1,2. By default all CPUs "
                "that the process may use",
        .target = &a.threads},
+      ops_row(a.ops),
       {.names = "--filter",
        .value = "GLOB",
        .help = "only cases whose name matches: 'test_conv*'",

@@ -12,6 +12,6 @@ namespace quern::tools {
 // computes the same. Errors: those of making and loading it.
 Result<std::shared_ptr<const Executable>> through_artefact(
     std::shared_ptr<const Executable> executable, std::shared_ptr<Device> device,
-    const ArtefactOptions& options, const CompileOptions& compile);
+    const ArtefactOptions& options, const LoadOptions& load);
 
 }  // namespace quern::tools

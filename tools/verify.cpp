@@ -88,6 +88,7 @@ class Verification {
   Status prepare() {
     QUERN_ASSIGN(levers_, parse_levers(args_.levers.empty() ? "default" : args_.levers));
     QUERN_ASSIGN(threads_, parse_threads(args_.threads));
+    QUERN_ASSIGN(ops_, load_ops(args_.ops));
     QUERN_ASSIGN(dresses_, dresses_named(args_.dress));
     if (levers_.threads != 0) threads_ = {levers_.threads};
     Indexes indexes(args_.index);
@@ -138,7 +139,7 @@ class Verification {
       if (!opened) return CaseResult::failure(opened.error()).serialise();
       device_ = std::move(*opened);
     }
-    const CaseOptions options{device_, threads_, levers_, &indexes_[i], std::move(dresses)};
+    const CaseOptions options{device_, threads_, levers_, &indexes_[i], ops_, std::move(dresses)};
     return run_case(cases_[i], options).serialise();
   }
 
@@ -282,6 +283,7 @@ class Verification {
   std::vector<std::optional<CaseResult>> results_;
   std::vector<int> threads_;
   Levers levers_;
+  std::shared_ptr<const CustomOps> ops_;
   std::shared_ptr<Device> device_;  // in children; this process opens none, since it forks
   std::vector<const Dress*> dresses_;
   std::map<std::string, int> failed_in_;  // cases by dress

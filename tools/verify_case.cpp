@@ -23,7 +23,7 @@ class CaseRun {
       : options_(options), model_(model), result_(result) {}
 
   Status run(const Case& c) {
-    QUERN_ASSIGN(const Model model, load_onnx(c.folder + "/model.onnx"));
+    QUERN_ASSIGN(const Model model, load_onnx(c.folder + "/model.onnx", {.ops = options_.ops}));
     for (int threads : options_.threads) {
       Status status = run_with(c, model, threads);
       if (status.ok()) status = run_dresses(c, model, threads);
@@ -38,8 +38,8 @@ class CaseRun {
   Status run_with(const Case& c, const Model& model, int threads) {
     CompileOptions compile_options = options_.levers.options();
     compile_options.threads = threads;
-    QUERN_ASSIGN(const auto executable,
-                 options_.levers.compile(model.clone(), options_.device, compile_options));
+    QUERN_ASSIGN(const auto executable, options_.levers.compile(model.clone(), options_.device,
+                                                                compile_options, options_.ops));
     QUERN_ASSIGN(const auto session, Session::create(executable));
     std::vector<DataSet> sets;
     for (const std::string& folder : c.sets) {

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include <quern/custom_ops.h>
 #include <quern/device.h>
 #include <quern/status.h>
 
@@ -21,6 +22,7 @@ struct CaseOptions {
   std::vector<int> threads = {0};  // one session each
   Levers levers;                   // but for threads
   const Json* index = nullptr;     // of index.json; null: the usual criterion
+  std::shared_ptr<const CustomOps> ops = nullptr;
   // Tried once the case has passed as it is.
   std::vector<const Dress*> dresses;
 };

@@ -7,6 +7,7 @@
 #include "graph/memory/problem/plan.h"
 #include "tools/children.h"
 #include "tools/json.h"
+#include "tools/opened.h"
 #include "tools/random/check.h"
 #include "tools/random/rng.h"
 #include "tools/random/shrink.h"
@@ -106,6 +107,7 @@ class RandomVerification {
 
   Status prepare() {
     QUERN_TRY(parse_node_range(args_.nodes, options_));
+    QUERN_ASSIGN(options_.ops, load_ops(args_.ops));
     const bool drawn = args_.levers.empty() || args_.levers == "drawn";
     if (!drawn && args_.levers != "all") {
       QUERN_ASSIGN(only_, parse_levers(args_.levers));
@@ -157,6 +159,7 @@ class RandomVerification {
     std::string s = cat("quern verify --random 1 --seed ", seed_of(m));
     if (args_.nodes != "20..60") s += cat(" --nodes ", args_.nodes);
     if (args_.device != "cpu") s += cat(" --device ", args_.device);
+    for (const std::string& file : args_.ops) s += cat(" --ops ", shown(file));
     if (!v.levers.empty() && v.levers != "default") s += cat(" --levers ", v.levers);
     return s;
   }

@@ -11,6 +11,7 @@
 #include "engine/artefact/signature.h"
 #include "engine/compile/executable_impl.h"
 #include "engine/vocabulary/guarded.h"
+#include "engine/vocabulary/host_memory.h"
 #include "engine/vocabulary/multiples.h"
 #include "graph/built.h"
 #include "graph/built_for.h"
@@ -128,14 +129,15 @@ Result<std::shared_ptr<const cpu::PackedWeights>> packed_of(const File& file,
   return std::shared_ptr<const cpu::PackedWeights>(std::move(packed));
 }
 
-Result<Graph> graph_of(const std::string& text, const Constants& constants) {
+Result<Graph> graph_of(const std::string& text, const Constants& constants, const OpSet& ops) {
   ReadTextOptions options;
   options.constant_at = [&](std::uint64_t number, const TensorType& type) {
     return constants.at(number, type);
   };
   options.infers = true;
   options.max_constant_bytes = 8 * text.size() + 64;
-  auto graph = parse_text(text, builtin_ops(), options);
+  auto graph = parse_text(text, ops, options);
+  if (!graph && graph.error().code() == Code::unsupported) return std::move(graph).error();
   if (!graph) return invalid(graph.error().message());
   if (!graph->acyclic()) return invalid("a graph has a cycle");
   QUERN_TRY(verify(*graph));
@@ -148,8 +150,8 @@ Result<Graph> graph_of(const std::string& text, const Constants& constants) {
 // The plans of the file, whose graphs are read when they are asked for.
 class FilePlans final : public SavedPlans {
  public:
-  FilePlans(std::shared_ptr<const File> file, Constants constants)
-      : file_(std::move(file)), constants_(std::move(constants)) {}
+  FilePlans(std::shared_ptr<const File> file, Constants constants, OpSet ops)
+      : file_(std::move(file)), constants_(std::move(constants)), ops_(std::move(ops)) {}
 
   Result<std::optional<SavedPlan>> find(std::span<const std::int64_t> key) const override {
     for (const PlanEntry& plan : file_->tables.plans)
@@ -161,8 +163,7 @@ class FilePlans final : public SavedPlans {
 
  private:
   Result<std::optional<SavedPlan>> read(const PlanEntry& plan) const {
-    const OpSet ops = builtin_ops();
-    SavedPlan saved{Segment(ops), Recipe(ops)};
+    SavedPlan saved{Segment(ops_), Recipe(ops_)};
     saved.segment.inputs = plan.inputs;
     saved.segment.outputs = plan.outputs;
     saved.segment.slot_count = plan.slot_count;
@@ -170,7 +171,7 @@ class FilePlans final : public SavedPlans {
       ResultRef& result = saved.segment.results.emplace_back();
       result.tensors.push_back(ref);
     }
-    QUERN_ASSIGN(saved.recipe.graph, graph_of(plan.graph, constants_));
+    QUERN_ASSIGN(saved.recipe.graph, graph_of(plan.graph, constants_, ops_));
     for (std::uint32_t i = 0; i < saved.recipe.graph.value_count(); ++i) {
       const Value& v = saved.recipe.graph.value(ValueId{i});
       if ((v.producer != no_node || !v.uses.empty()) && !v.type.fully_known())
@@ -185,6 +186,7 @@ class FilePlans final : public SavedPlans {
 
   std::shared_ptr<const File> file_;
   Constants constants_;
+  OpSet ops_;
 };
 
 // What the model declares of its outputs is shown to users, and nothing rests on it.
@@ -235,9 +237,10 @@ Result<std::shared_ptr<const Executable>> load_bytes(std::span<const std::byte> 
     return Status(Code::unsupported, cat("the artefact was made for ", other,
                                          ": compile the model again, here or with --portable"));
   QUERN_ASSIGN(Constants constants, Constants::of(*file));
+  const OpSet ops = builtin_ops(options.ops);
   QUERN_ASSIGN(auto packed,
                packed_of(*file, constants, other.empty() ? MadeFor::here : MadeFor::elsewhere));
-  QUERN_ASSIGN(Graph graph, graph_of(tables.graph, constants));
+  QUERN_ASSIGN(Graph graph, graph_of(tables.graph, constants, ops));
   const CompileOptions compile = merged(options.compile, tables.options);
   QUERN_ASSIGN(auto impl,
                begin_executable(Model(std::make_unique<Graph>(std::move(graph)), tables.metadata),
@@ -249,7 +252,7 @@ Result<std::shared_ptr<const Executable>> load_bytes(std::span<const std::byte> 
   plan.half_products = tables.half_products;
   // Elsewhere their graphs are still right, for those who can make no other plans.
   if (other.empty() || !plan.maker)
-    plan.saved = std::make_shared<const FilePlans>(file, std::move(constants));
+    plan.saved = std::make_shared<const FilePlans>(file, std::move(constants), ops);
   return finish_executable(std::move(impl), std::move(plan), std::move(packed));
 }
 
@@ -259,17 +262,20 @@ Result<std::shared_ptr<const Executable>> load(std::span<const std::byte> bytes,
                                                std::shared_ptr<const void> owner,
                                                std::shared_ptr<Device> device,
                                                const LoadOptions& options, PlanOptionsFn plans) {
-  return guarded(
-      [&] { return load_bytes(bytes, std::move(owner), std::move(device), options, plans); });
+  return guarded([&] {
+    const HostScope scope(options.compile.host);
+    return load_bytes(bytes, std::move(owner), std::move(device), options, plans);
+  });
 }
 
 Result<std::vector<Graph>> graphs_of(std::span<const std::byte> bytes) {
   QUERN_ASSIGN(const File file, read_file(bytes, nullptr, {.checks_weights = false}));
   QUERN_ASSIGN(const Constants constants, Constants::of(file));
+  const OpSet ops = builtin_ops();
   std::vector<Graph> graphs;
-  QUERN_ASSIGN(graphs.emplace_back(builtin_ops()), graph_of(file.tables.graph, constants));
+  QUERN_ASSIGN(graphs.emplace_back(ops), graph_of(file.tables.graph, constants, ops));
   for (const PlanEntry& plan : file.tables.plans) {
-    QUERN_ASSIGN(graphs.emplace_back(builtin_ops()), graph_of(plan.graph, constants));
+    QUERN_ASSIGN(graphs.emplace_back(ops), graph_of(plan.graph, constants, ops));
   }
   return graphs;
 }
@@ -279,6 +285,7 @@ Result<std::shared_ptr<const Executable>> load_file(const std::string& path,
                                                     const LoadOptions& options,
                                                     PlanOptionsFn plans) {
   return guarded([&]() -> Result<std::shared_ptr<const Executable>> {
+    const HostScope scope(options.compile.host);
     const bool is_mapped = options.files == OnnxOptions::Files::mapped;
     QUERN_ASSIGN(OpenedFile file, open_file(path, is_mapped ? FileBytes::mapped : FileBytes::read));
     return load_bytes(file.bytes, std::move(file.owner), std::move(device), options, plans);

@@ -14,6 +14,7 @@
 #include "engine/vocabulary/guarded.h"
 #include "engine/vocabulary/multiples.h"
 #include "engine/vocabulary/whole_file.h"
+#include "engine/vocabulary/zeroed_memory.h"
 #include "graph/text.h"
 
 namespace quern {
@@ -327,10 +328,9 @@ const std::vector<std::string>& Artefact::notes() const {
 }
 Result<std::shared_ptr<std::byte>> Artefact::in_memory() const {
   return guarded([&]() -> Result<std::shared_ptr<std::byte>> {
-    constexpr std::align_val_t alignment{artefact::item_alignment};
-    const std::shared_ptr<std::byte> file(
-        static_cast<std::byte*>(::operator new(impl_->contents.bytes, alignment)),
-        [](std::byte* p) { ::operator delete(p, alignment); });
+    static_assert(artefact::item_alignment <= 64);
+    std::shared_ptr<std::byte> file = zeroed_memory(impl_->contents.bytes);
+    if (!file) return Status::no_memory();
     std::byte* at = file.get();
     for (const std::string_view piece : impl_->pieces)
       at = std::ranges::copy(std::as_bytes(std::span(piece)), at).out;

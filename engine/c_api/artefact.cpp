@@ -17,8 +17,10 @@ quern_status quern_executable_load(const char* path, const quern_load_options* l
     QUERN_ASSIGN(const quern_load_options l, read_struct(load));
     QUERN_ASSIGN(const quern_compile_options o, read_struct(options));
     QUERN_ASSIGN(auto device, device_of(o));
-    LoadOptions how{.files = onnx_options(l).files};
+    const OnnxOptions reading = onnx_options(l);
+    LoadOptions how{.files = reading.files, .compile = {}, .ops = reading.ops};
     QUERN_ASSIGN(how.compile, compile_options(o));
+    if (!how.compile.host) how.compile.host = reading.host;
     QUERN_ASSIGN(auto loaded, load_artefact(path, std::move(device), how));
     *executable = new quern_executable(std::move(loaded));
     return {};

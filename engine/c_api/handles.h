@@ -17,8 +17,10 @@
 #include <vector>
 
 #include <quern/c/quern.h>
+#include <quern/custom_ops.h>
 #include <quern/device_tensor.h>
 #include <quern/executable.h>
+#include <quern/host.h>
 #include <quern/model.h>
 #include <quern/session.h>
 #include <quern/status.h>
@@ -66,7 +68,9 @@ inline Status null_argument(std::string_view name) {
 
 QUERN_STRUCT_SIZES(quern_device_info);
 QUERN_STRUCT_SIZES(quern_device_counters);
-QUERN_STRUCT_SIZES(quern_load_options, offsetof(quern_load_options, microseconds));
+QUERN_STRUCT_SIZES(quern_host_options);
+QUERN_STRUCT_SIZES(quern_load_options, offsetof(quern_load_options, microseconds),
+                   offsetof(quern_load_options, custom_ops));
 QUERN_STRUCT_SIZES(quern_model_info);
 QUERN_STRUCT_SIZES(quern_value_info);
 QUERN_STRUCT_SIZES(
@@ -74,7 +78,8 @@ QUERN_STRUCT_SIZES(
     offsetof(quern_compile_options, opened), offsetof(quern_compile_options, no_scratch),
     offsetof(quern_compile_options, microseconds), offsetof(quern_compile_options, max_plan_bytes),
     offsetof(quern_compile_options, thread_pool), offsetof(quern_compile_options, math),
-    offsetof(quern_compile_options, denormals), offsetof(quern_compile_options, arena_limit));
+    offsetof(quern_compile_options, denormals), offsetof(quern_compile_options, arena_limit),
+    offsetof(quern_compile_options, host));
 QUERN_STRUCT_SIZES(quern_save_options);
 QUERN_STRUCT_SIZES(quern_tensor);
 QUERN_STRUCT_SIZES(quern_plan_info, offsetof(quern_plan_info, session_bytes));
@@ -116,6 +121,14 @@ class ValueTable {
 };
 
 }  // namespace quern::c_api
+
+struct quern_host {
+  std::shared_ptr<quern::Host> host;
+};
+
+struct quern_custom_ops {
+  std::shared_ptr<quern::CustomOps> ops;
+};
 
 struct quern_model {
   explicit quern_model(quern::Model m)

@@ -94,12 +94,15 @@ OnnxOptions onnx_options(const quern_load_options& o) {
   OnnxOptions options{.max_bytes = o.max_bytes};
   if (o.microseconds) options.deadline = deadline_in(o.microseconds);
   if (o.copy_file) options.files = OnnxOptions::Files::read;
+  if (o.custom_ops) options.ops = o.custom_ops->ops;
+  if (o.host) options.host = o.host->host;
   return options;
 }
 
 Result<std::shared_ptr<Device>> device_of(const quern_compile_options& o) {
   if (o.opened) return std::shared_ptr<Device>(o.opened->device);
-  return open_device(o.device ? o.device : "cpu");
+  if (!o.device) return std::shared_ptr<Device>();  // the CPU, opened with the options' host
+  return open_device(o.device);
 }
 
 Result<CompileOptions> compile_options(const quern_compile_options& o) {
@@ -116,6 +119,7 @@ Result<CompileOptions> compile_options(const quern_compile_options& o) {
   compile.scratch = !o.no_scratch;
   QUERN_ASSIGN(compile.math, math_named(o.math ? o.math : "f32"));
   QUERN_ASSIGN(compile.denormals, denormals_named(o.denormals ? o.denormals : "flush"));
+  if (o.host) compile.host = o.host->host;
   if (o.microseconds) compile.deadline = deadline_in(o.microseconds);
   return compile;
 }

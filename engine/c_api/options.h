@@ -13,7 +13,8 @@
 namespace quern::c_api {
 
 OnnxOptions onnx_options(const quern_load_options& o);
-// The device that is opened, or named. Errors: not_found.
+// The device that is opened, or named; null, which is the CPU, where it is neither. Errors:
+// not_found.
 Result<std::shared_ptr<Device>> device_of(const quern_compile_options& o);
 // Errors: invalid_argument.
 Result<CompileOptions> compile_options(const quern_compile_options& o);

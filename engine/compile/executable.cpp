@@ -8,6 +8,7 @@
 #include "engine/compile/executable_impl.h"
 #include "engine/compile/ledger.h"
 #include "engine/compile/memory_need.h"
+#include "engine/vocabulary/host_memory.h"
 #include "engine/vocabulary/text_util.h"
 #include "graph/text.h"
 #include "kernels/contract/bf16.h"
@@ -133,6 +134,9 @@ Result<std::unique_ptr<Executable::Impl>> begin_executable(Model model,
   auto impl = std::make_unique<Executable::Impl>(std::move(model), std::move(device), *pool);
   impl->options = options;
   impl->team = team_of_run(options.threads, options.thread_pool.get());
+  if (impl->team.threads < options.threads)
+    tell_host(Host::Level::warning,
+              cat(options.threads, " threads were asked for, ", impl->team.threads, " are used"));
   impl->inputs = impl->model.inputs();
   impl->outputs = impl->model.outputs();
   QUERN_TRY(check_sizes(impl->model.graph()));

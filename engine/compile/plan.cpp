@@ -6,6 +6,7 @@
 #include <cstring>
 
 #include "engine/lowering/lower.h"
+#include "engine/vocabulary/host_memory.h"
 #include "engine/vocabulary/text_util.h"
 #include "graph/text.h"
 
@@ -200,8 +201,33 @@ PlanTree::Planned PlanTree::build(Segment segment, Team team, const Stop* stop) 
   return with_program(std::move(node), *std::move(program));
 }
 
+namespace {
+
+// What a plan is that its host may not expect.
+void tell_of(const Program& program) {
+  std::string names;
+  for (const std::string& node : program.fallbacks) {
+    if (names.size() > 300) {
+      names += ", ...";
+      break;
+    }
+    names += cat(names.empty() ? "" : ", ", node);
+  }
+  if (!names.empty())
+    tell_host(Host::Level::warning, cat(program.fallbacks.size(),
+                                        " nodes have no kernel for the device and run on the "
+                                        "CPU: ",
+                                        names));
+  if (!program.is_searched)
+    tell_host(Host::Level::info,
+              "the plan is so large that order and offsets come from lists instead of a search");
+}
+
+}  // namespace
+
 PlanTree::Planned PlanTree::with_program(std::shared_ptr<PlanNode> node,
                                          std::unique_ptr<Program> program) const {
+  tell_of(*program);
   node->program = std::move(program);
   node->segment.graph = Graph(graph_.ops());
   node->tables = LedgerEntry(ledger_, table_bytes(*node->program));

@@ -72,7 +72,7 @@ struct ControlOp {
 class ResumePoint;
 
 struct Segment {
-  explicit Segment(OpSet ops) : graph(ops) {}
+  explicit Segment(const OpSet& ops) : graph(ops) {}
 
   Graph graph;                       // static; inputs and outputs are tensors of slots
   std::vector<SlotRef> inputs;       // of graph.inputs(), in order

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "engine/vocabulary/text_util.h"
+#include "graph/ops/custom.h"
 #include "graph/text.h"
 
 namespace quern::lowering {
@@ -25,6 +26,7 @@ void describe(const Node& node, const KernelRequest& request, Step& s) {
   s.op = std::string(request.def().name);
   if (const std::string attributes = attributes_text(request.op); attributes.starts_with("kind="))
     s.op = cat(s.op, ".", attributes.substr(5, attributes.find(' ') - 5));
+  if (const CustomCall* custom = custom_call(request.op)) s.op = custom->full_name();
   std::vector<TensorType> inputs;
   for (std::size_t i = 0; i < request.read_count(); ++i) {
     const KernelInput& in = request.read(i);

@@ -11,7 +11,7 @@
 namespace quern {
 
 struct Recipe {
-  explicit Recipe(OpSet ops) : graph(ops) {}
+  explicit Recipe(const OpSet& ops) : graph(ops) {}
 
   Graph graph;        // static, after passes, in stripes if there are any
   bool order = true;  // as in LowerOptions

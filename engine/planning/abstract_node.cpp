@@ -46,8 +46,8 @@ Result<std::vector<ValueType>> infer_node(const Node& n, const OpDef& def, Abstr
   return types;
 }
 
-std::optional<Result<std::vector<Tensor>>> fold_node(OpSet ops, const Node& n, const OpDef& def,
-                                                     AbstractReads reads,
+std::optional<Result<std::vector<Tensor>>> fold_node(const OpSet& ops, const Node& n,
+                                                     const OpDef& def, AbstractReads reads,
                                                      std::span<const ValueType> types,
                                                      const Stop* stop) {
   if (n.post_ops.empty() && (n.as<ShapeOf>() || n.as<SizeOf>()))

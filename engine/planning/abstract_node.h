@@ -24,8 +24,8 @@ Result<std::vector<ValueType>> infer_node(const Node& n, const OpDef& def, Abstr
 
 // Returns the outputs, of `types`, if they can be computed and that is cheap enough. `stop` (it may
 // be null) ends it with its error.
-std::optional<Result<std::vector<Tensor>>> fold_node(OpSet ops, const Node& n, const OpDef& def,
-                                                     AbstractReads reads,
+std::optional<Result<std::vector<Tensor>>> fold_node(const OpSet& ops, const Node& n,
+                                                     const OpDef& def, AbstractReads reads,
                                                      std::span<const ValueType> types,
                                                      const Stop* stop);
 

@@ -4,6 +4,7 @@
 #include "engine/compile/executable_impl.h"
 #include "engine/planning/planning.h"
 #include "engine/vocabulary/guarded.h"
+#include "engine/vocabulary/host_memory.h"
 #include "graph/passes/pipeline.h"
 #include "graph/passes/precision.h"
 #include "graph/passes/quantized.h"
@@ -15,6 +16,7 @@ Result<std::shared_ptr<const Executable>> Executable::compile(Model model,
                                                               std::shared_ptr<Device> device,
                                                               const CompileOptions& options) {
   return guarded([&]() -> Result<std::shared_ptr<const Executable>> {
+    const HostScope scope(options.host);
     const Stop stop({.deadline = options.deadline});
     QUERN_ASSIGN(auto impl, begin_executable(std::move(model), std::move(device), options));
     QUERN_ASSIGN(PlanOptions plan, searching_plan_options(options, impl->device->info()));

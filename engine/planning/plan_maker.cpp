@@ -12,6 +12,7 @@
 #include "engine/planning/place.h"
 #include "engine/planning/planning.h"
 #include "engine/planning/striped.h"
+#include "engine/vocabulary/host_memory.h"
 #include "graph/passes/narrow.h"
 #include "graph/passes/pipeline.h"
 #include "graph/passes/quantized.h"
@@ -81,6 +82,9 @@ Result<std::unique_ptr<Program>> lower_within_limits(const PlanTree& tree, const
                       scratch_of(*program, meanings), tree.options().memory_limit};
   if (program->too_large > 0) limits.operand = tree.device_limits().binding;
   program.reset();
+  tell_host(Host::Level::info,
+            "whole tensors take more than the limits allow: the plan is looked for in stripes of "
+            "rows");
   return lower_in_stripes(graph, lowering, std::move(limits), std::move(fits));
 }
 

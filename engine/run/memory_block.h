@@ -2,9 +2,9 @@
 #pragma once
 
 #include <cstddef>
-#include <cstdint>
-#include <cstdlib>
-#include <memory>
+#include <utility>
+
+#include "engine/vocabulary/host_memory.h"
 
 namespace quern {
 
@@ -12,32 +12,34 @@ namespace quern {
 // is freed before the new one is allocated.
 class MemoryBlock {
  public:
-  // Returns false if the system has no memory.
+  MemoryBlock() = default;
+  ~MemoryBlock() { block_.release(); }
+  MemoryBlock(MemoryBlock&& other) noexcept : block_(std::exchange(other.block_, {})) {}
+  MemoryBlock& operator=(MemoryBlock&& other) noexcept {
+    std::swap(block_, other.block_);
+    return *this;
+  }
+
+  // The memory is that of the host of this call, if there is one. Returns false if there is none.
   bool reserve(std::size_t bytes) {
-    if (bytes <= size_ && data_) return true;
+    if (bytes <= block_.bytes && block_.data) return true;
     release();
-    data_.reset(static_cast<std::byte*>(std::aligned_alloc(alignment, size_for(bytes))));
-    if (data_) size_ = size_for(bytes);
-    return data_ != nullptr;
+    block_ = HostBlock::take(size_for(bytes));
+    if (!block_.data) block_ = {};
+    return block_.data != nullptr;
   }
   // The number of bytes that reserve(bytes) allocates.
   static constexpr std::size_t size_for(std::size_t bytes) {
     return (bytes / alignment + 1) * alignment;
   }
-  void release() {
-    data_.reset();
-    size_ = 0;
-  }
-  std::byte* data() const { return data_.get(); }
-  std::size_t size() const { return size_; }
+  void release() { block_.release(); }
+  std::byte* data() const { return block_.data; }
+  std::size_t size() const { return block_.bytes; }
 
  private:
   static constexpr std::size_t alignment = 64;
-  struct Free {
-    void operator()(std::byte* p) const { std::free(p); }
-  };
-  std::unique_ptr<std::byte, Free> data_;
-  std::size_t size_ = 0;
+
+  HostBlock block_;
 };
 
 }  // namespace quern

@@ -6,6 +6,7 @@
 #include "engine/run/flight.h"
 #include "engine/run/session_impl.h"
 #include "engine/vocabulary/guarded.h"
+#include "engine/vocabulary/host_memory.h"
 #include "engine/vocabulary/text_util.h"
 
 namespace quern {
@@ -106,6 +107,7 @@ Result<std::unique_ptr<RunGroup>> RunGroup::create(std::shared_ptr<const Executa
     if (options.threads < 0)
       return Status(Code::invalid_argument, cat("runs of ", options.threads, " threads"));
     const Executable::Impl& e = executable->impl();
+    const HostScope scope(e.options.host);
     if (e.backend)
       return Status(Code::unsupported, cat("runs in flight are for the CPU, the executable is for ",
                                            executable->device().info().name));

@@ -5,6 +5,10 @@
 #include <cstring>
 #include <unistd.h>
 
+#include "engine/vocabulary/host_memory.h"
+#include "engine/vocabulary/multiples.h"
+#include "engine/vocabulary/text_util.h"
+
 namespace quern {
 namespace {
 
@@ -23,6 +27,33 @@ MemoryPool& RunMemory::pool() {
   return *pool_;
 }
 
+// A block of the host is held by a HostBlock of the same address and size.
+Result<PoolBlock> RunMemory::allocate(std::size_t bytes) {
+  if (!host_) return pool().allocate(bytes);
+  const std::size_t whole = round_up(std::max<std::size_t>(bytes, 1), MemoryPool::granule);
+  if (whole < bytes || whole > limit_ - std::min<std::size_t>(limit_, host_bytes_))
+    return Status(Code::out_of_memory, cat(bytes, " bytes beside the ", host_bytes_,
+                                           " that values of a run hold, the limit is ", limit_));
+  const HostScope scope(host_);
+  const HostBlock block = HostBlock::take(whole);
+  if (!block.data) return Status(Code::out_of_memory, cat("no ", bytes, " bytes for a value"));
+  host_bytes_ += whole;
+  host_peak_ = std::max(host_peak_, host_bytes_);
+  return PoolBlock{reinterpret_cast<std::uint64_t>(block.data), bytes, whole};
+}
+
+bool RunMemory::extend(PoolBlock& block, std::size_t bytes) {
+  return !host_ && pool().extend(block, bytes);
+}
+
+void RunMemory::free(const PoolBlock& block) {
+  if (!host_) return pool().free(block);
+  HostBlock held{reinterpret_cast<std::byte*>(block.address), block.used,  // NOLINT: as above
+                 block.used > Host::least_bytes ? host_ : nullptr};
+  held.release();
+  host_bytes_ -= block.used;
+}
+
 void RunMemory::set_limit(std::size_t bytes) {
   limit_ = bytes;
   strings.limit(bytes / 4);
@@ -38,7 +69,7 @@ void RunMemory::trim() {
 Status RunBlock::reserve(std::size_t bytes) {
   if (holds_block() && bytes <= block_.bytes) return {};
   release();
-  QUERN_ASSIGN(block_, memory_->pool().allocate(bytes));
+  QUERN_ASSIGN(block_, memory_->allocate(bytes));
   record();
   return {};
 }
@@ -46,18 +77,17 @@ Status RunBlock::reserve(std::size_t bytes) {
 Status RunBlock::grow(std::size_t used, std::size_t bytes) {
   if (holds_block() && bytes <= block_.bytes) return {};
   if (!holds_block()) return reserve(bytes);
-  MemoryPool& pool = memory_->pool();
-  if (pool.extend(block_, bytes + bytes / 8) || pool.extend(block_, bytes)) {
+  if (memory_->extend(block_, bytes + bytes / 8) || memory_->extend(block_, bytes)) {
     record();
     return {};
   }
   // Doubles the size, so that copies stay rare.
-  auto larger = pool.allocate(std::max(bytes, block_.bytes * 2));
-  if (!larger) larger = pool.allocate(bytes);
+  auto larger = memory_->allocate(std::max(bytes, block_.bytes * 2));
+  if (!larger) larger = memory_->allocate(bytes);
   if (!larger) return std::move(larger).error();
   const PoolBlock old = std::exchange(block_, *larger);
   if (used) std::memcpy(data(), bytes_of(old), used);
-  pool.free(old);  // NOLINT(clang-analyzer-unix.Malloc): the pool's, not that of C
+  memory_->free(old);  // NOLINT(clang-analyzer-unix.Malloc): not that of C
   record();
   return {};
 }
@@ -65,7 +95,7 @@ Status RunBlock::grow(std::size_t used, std::size_t bytes) {
 void RunBlock::release() {
   if (!holds_block()) return;
   if (memory_->recorder) memory_->recorder->free(recorded_);
-  memory_->pool().free(block_);
+  memory_->free(block_);
   block_ = {};
   recorded_ = MemoryRecorder::none;
 }

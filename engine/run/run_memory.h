@@ -9,6 +9,8 @@
 #include <utility>
 #include <vector>
 
+#include <quern/host.h>
+
 #include "engine/compile/mapped_source.h"
 #include "engine/run/device_arena.h"
 #include "engine/run/execution_context.h"
@@ -20,12 +22,14 @@ namespace quern {
 
 class RunMemory {
  public:
-  explicit RunMemory(const MemoryPoolKind& kind) : kind_(kind) {}
+  // Blocks are those of a pool, or of `host` (it may be null), whose allocator is pool enough.
+  explicit RunMemory(const MemoryPoolKind& kind, std::shared_ptr<Host> host = nullptr)
+      : kind_(kind), host_(std::move(host)) {}
 
   // Limits the bytes that the pool reserves for all blocks together.
   void set_limit(std::size_t bytes);
-  std::size_t reserved_bytes() const { return pool_ ? pool_->stats().now.reserved : 0; }
-  std::size_t peak_bytes() const { return pool_ ? pool_->stats().most.reserved : 0; }
+  std::size_t reserved_bytes() const { return pool_ ? pool_->stats().now.reserved : host_bytes_; }
+  std::size_t peak_bytes() const { return pool_ ? pool_->stats().most.reserved : host_peak_; }
   void trim();
 
   // Records all blocks from now on; null: no recording.
@@ -40,8 +44,14 @@ class RunMemory {
  private:
   friend class RunBlock;
   MemoryPool& pool();
+  Result<PoolBlock> allocate(std::size_t bytes);
+  bool extend(PoolBlock& block, std::size_t bytes);
+  void free(const PoolBlock& block);
 
   const MemoryPoolKind& kind_;
+  std::shared_ptr<Host> host_;
+  std::size_t host_bytes_ = 0;  // of blocks of the host
+  std::size_t host_peak_ = 0;
   std::size_t limit_ = MemoryPoolOptions().limit;
   MappedSource source_;
   std::unique_ptr<MemoryPool> pool_;  // created on first use: most sessions need none

@@ -8,6 +8,7 @@
 #include "engine/run/plan_warning.h"
 #include "engine/run/session_impl.h"
 #include "engine/vocabulary/guarded.h"
+#include "engine/vocabulary/host_memory.h"
 #include "engine/vocabulary/text_util.h"
 #include "kernels/contract/worker_pool.h"
 
@@ -82,6 +83,7 @@ Result<std::unique_ptr<Session>> Session::create(std::shared_ptr<const Executabl
                                                  const SessionOptions& options) {
   return guarded([&]() -> Result<std::unique_ptr<Session>> {
     if (!executable) return Status(Code::invalid_argument, "a session wants an executable");
+    const HostScope scope(executable->impl().options.host);
     auto impl = std::make_unique<Impl>(std::move(executable), options);
     impl->take_device_arena();
     impl->inputs.resize(impl->executable->inputs().size());
@@ -364,6 +366,7 @@ Status Session::Impl::run_on_this_thread(const RunOptions& o) {
 }
 
 Status Session::Impl::run(Clock::time_point deadline, StepListener* listener) {
+  const HostScope scope(executable->impl().options.host);
   QUERN_TRY(guarded([&] { return begin(NextUser::host); }));
   return end(guarded([&]() -> Status {
     QUERN_TRY(run_on_this_thread(options(deadline, listener)));
@@ -376,6 +379,7 @@ Status Session::Impl::run(Clock::time_point deadline, StepListener* listener) {
 // ---- running without waiting -------------------------------------------------------------------
 
 Status Session::Impl::submit() {
+  const HostScope scope(executable->impl().options.host);
   QUERN_TRY(guarded([&] { return begin(NextUser::same_device); }));
   Status started = guarded([&]() -> Status {
     flight_options = options(Clock::time_point::max(), nullptr);
@@ -407,6 +411,7 @@ Status Session::Impl::start_worker() {
 }
 
 Status Session::Impl::run_on_worker() {
+  const HostScope scope(executable->impl().options.host);
   return guarded([&]() -> Status {
     QUERN_TRY(run_on_this_thread(flight_options));
     set_types();
@@ -415,6 +420,7 @@ Status Session::Impl::run_on_worker() {
 }
 
 Status Session::Impl::wait() {
+  const HostScope scope(executable->impl().options.host);
   const Flight was = flight;
   if (was == Flight::none) return {Code::invalid_argument, "no run was submitted"};
   Status status = guarded([&] {
@@ -454,6 +460,7 @@ Status Session::run_until(Clock::time_point deadline) {
 }
 
 Status Session::prepare(Clock::time_point deadline) {
+  const HostScope scope(executable().impl().options.host);
   return guarded([&]() -> Status {
     QUERN_TRY(impl_->check_idle());
     QUERN_TRY(impl_->check_inputs());

@@ -28,7 +28,7 @@ struct Session::Impl {
         team(executable->impl().team_of(o)),
         thread_pool(executable->impl().thread_pool_of(o)),
         arena(o.arena),
-        memory(executable->impl().pool),
+        memory(executable->impl().pool, executable->impl().options.host),
         runner(executable->impl().plans, team, memory, Runner::Graphs::session,
                arena ? &arena->impl().block : nullptr) {}
 

@@ -6,7 +6,9 @@
 #include <cstring>
 #include <sys/mman.h>
 #include <unistd.h>
+#include <utility>
 
+#include "engine/vocabulary/host_memory.h"
 #include "engine/vocabulary/multiples.h"
 
 namespace quern {
@@ -39,6 +41,13 @@ void bring_pages(std::byte* p, std::size_t bytes) {
 }  // namespace
 
 std::shared_ptr<std::byte> zeroed_memory(std::size_t bytes) {
+  if (bytes > Host::least_bytes && current_host()) {
+    HostBlock block = HostBlock::take(bytes);
+    if (!block.data) return nullptr;
+    std::byte* const data = block.data;
+    std::memset(data, 0, bytes);
+    return {data, [block = std::move(block)](std::byte*) mutable { block.release(); }};
+  }
   constexpr std::size_t alignment = 64;
   constexpr std::size_t large = 1 << 20;
   if (bytes >= large) {

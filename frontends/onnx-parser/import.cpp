@@ -55,8 +55,8 @@ std::set<std::string_view> initializer_names(const GraphProto& proto) {
 
 }  // namespace
 
-Importer::Importer(OpSet ops, const ModelProto& model, TensorDecoder& decoder, MemoryBudget& budget,
-                   const ImportOptions& options)
+Importer::Importer(const OpSet& ops, const ModelProto& model, TensorDecoder& decoder,
+                   MemoryBudget& budget, const ImportOptions& options)
     : ops_(ops), model_(model), decoder_(decoder), budget_(budget), options_(options) {}
 
 // ---- problems ----------------------------------------------------------------------------------
@@ -275,12 +275,19 @@ void Importer::import_node(Scope& scope, const NodeProto& proto) {
   const std::string_view domain = domain_of(proto.domain);
   const auto version = environment.opsets.find(domain);
   NodeImport n(*this, scope, proto, version == environment.opsets.end() ? 0 : version->second);
+  const auto custom = proto.overload.empty()
+                          ? find_custom(ops_.custom.get(), domain, proto.op_type, n.version())
+                          : nullptr;
   const OpLookup op =
       proto.overload.empty() ? find_op(domain, proto.op_type, n.version()) : OpLookup();
-  const FunctionProto* function = op.row ? nullptr : find_function(proto);
+  const FunctionProto* function = op.row || custom ? nullptr : find_function(proto);
   n.charge(node_cost);
-  if (function == nullptr && op.row == nullptr) {
-    if (n.version() == 0 && newest_opset(domain)) {
+  if (function == nullptr && op.row == nullptr && !custom) {
+    const std::string opsets = custom_opsets(ops_.custom.get(), domain, proto.op_type);
+    if (!opsets.empty()) {
+      n.unsupported(
+          cat("is registered for opsets ", opsets, ", the model uses opset ", n.version()));
+    } else if (n.version() == 0 && newest_opset(domain)) {
       n.fail(cat("the model does not say which opset of ",
                  domain.empty() ? "ai.onnx" : printable(domain), " it uses"));
     } else if (op.since > n.version()) {
@@ -290,7 +297,10 @@ void Importer::import_node(Scope& scope, const NodeProto& proto) {
     }
   }
   if (n.ok() && resolve_inputs(n) && resolve_attributes(n)) {
-    if (function) {
+    if (custom) {
+      import_custom(n, *custom, *ops_.custom);
+      check_attributes(n);
+    } else if (function) {
       call(n, *function);
     } else {
       import_with(n, *op.row);

@@ -90,7 +90,7 @@ std::set<std::string_view> names_read(const NodeProto& node);
 
 class Importer {
  public:
-  Importer(OpSet ops, const ModelProto& model, TensorDecoder& decoder, MemoryBudget& budget,
+  Importer(const OpSet& ops, const ModelProto& model, TensorDecoder& decoder, MemoryBudget& budget,
            const ImportOptions& options);
 
   // Returns nullopt if there were problems.

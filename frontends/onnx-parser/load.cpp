@@ -66,7 +66,8 @@ OnnxModel describe(const onnx::ModelProto& proto, Graph graph) {
 }  // namespace
 
 Result<OnnxModel> parse_onnx(std::span<const std::byte> bytes, std::shared_ptr<const void> owner,
-                             const std::string& folder, OpSet ops, const ImportOptions& options) {
+                             const std::string& folder, const OpSet& ops,
+                             const ImportOptions& options) {
   const std::string_view text(reinterpret_cast<const char*>(bytes.data()), bytes.size());
   std::size_t taken = 0;
   auto proto = read_messages(text, options, taken);
@@ -89,7 +90,8 @@ Result<OnnxModel> parse_onnx(std::span<const std::byte> bytes, std::shared_ptr<c
   return model;
 }
 
-Result<OnnxModel> load_onnx(const std::string& path, OpSet ops, const ImportOptions& options) {
+Result<OnnxModel> load_onnx(const std::string& path, const OpSet& ops,
+                            const ImportOptions& options) {
   auto file = open_file(path, options.files);
   if (!file) return keep(std::move(file).error(), options);
   auto model = parse_onnx(file->bytes, file->owner, onnx::folder_of(path), ops, options);

@@ -133,6 +133,17 @@ bool NodeImport::has_attribute(std::string_view name) const {
                      [&](const Attribute& a) { return a.name == name; });
 }
 
+std::vector<std::string_view> NodeImport::attribute_names() const {
+  std::vector<std::string_view> names;
+  for (const Attribute& a : attributes_) names.push_back(a.name);
+  return names;
+}
+
+AttributeKind NodeImport::kind_of(std::string_view name) const {
+  const auto a = std::ranges::find(attributes_, name, &Attribute::name);
+  return a == attributes_.end() ? AttributeKind::undefined : a->value->kind;
+}
+
 const AttributeProto* NodeImport::find(std::string_view name, AttributeKind kind) {
   for (Attribute& a : attributes_) {
     if (a.name != name) continue;

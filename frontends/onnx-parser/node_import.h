@@ -63,6 +63,9 @@ class NodeImport {
 
   // ---- attributes: optional with a default, required without
   bool has_attribute(std::string_view name) const;
+  // The names of all attributes, and what one of them holds (undefined: there is no such one).
+  std::vector<std::string_view> attribute_names() const;
+  AttributeKind kind_of(std::string_view name) const;
   std::int64_t integer(std::string_view name, std::int64_t fallback);
   std::int64_t integer(std::string_view name);
   bool flag(std::string_view name, Flag fallback);

@@ -59,13 +59,14 @@ struct OnnxModel {
 
 // The file stays mapped as long as a constant of the graph exists; it must not be changed
 // meanwhile. On error nothing is kept; the Status has the first problem and the number of problems.
-Result<OnnxModel> load_onnx(const std::string& path, OpSet ops, const ImportOptions& options = {});
+Result<OnnxModel> load_onnx(const std::string& path, const OpSet& ops,
+                            const ImportOptions& options = {});
 
 // The same from memory, which `owner` keeps alive (null: the caller keeps it alive as long as the
 // graph). External data is read from below `folder`; if `folder` is empty, external data is
 // refused.
 Result<OnnxModel> parse_onnx(std::span<const std::byte> bytes, std::shared_ptr<const void> owner,
-                             const std::string& folder, OpSet ops,
+                             const std::string& folder, const OpSet& ops,
                              const ImportOptions& options = {});
 
 // The content of an input_K.pb or output_K.pb of the ONNX test data.

@@ -5,12 +5,19 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <span>
+#include <string>
 #include <string_view>
 #include <vector>
 
 #include "graph/op_def.h"
+
+namespace quern {
+class CustomOps;           // <quern/custom_ops.h>
+class RegisteredOperator;  // graph/custom/bound.h
+}  // namespace quern
 
 namespace quern::onnx {
 
@@ -71,6 +78,16 @@ OpRows same_onnx_ops();
 OpRows same_microsoft_ops();
 // Imports the node as the operator that it is, with the attributes that the fields name.
 void import_same(NodeImport& n, const OpDef& def);
+
+// The operator that a host registered for this node, which goes before all others; null if there is
+// none, or no registry.
+std::shared_ptr<const RegisteredOperator> find_custom(const CustomOps* registry,
+                                                      std::string_view domain,
+                                                      std::string_view name, std::int64_t version);
+// The opsets for which it is registered, as text; "" if it is not.
+std::string custom_opsets(const CustomOps* registry, std::string_view domain,
+                          std::string_view name);
+void import_custom(NodeImport& n, const RegisteredOperator& op, const CustomOps& registry);
 
 // Every version of every operator, by domain ("" for ai.onnx), name and opset.
 struct OpEntry {

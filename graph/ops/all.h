@@ -14,6 +14,7 @@
 #include "graph/ops/control_flow.h"
 #include "graph/ops/conv.h"
 #include "graph/ops/cumulative.h"
+#include "graph/ops/custom.h"
 #include "graph/ops/data_dependent.h"
 #include "graph/ops/deform_conv.h"
 #include "graph/ops/einsum.h"
@@ -67,7 +68,7 @@ using AllOps =
             LpNormOps, SoftmaxOps, QuantizeOps, QuantisedProductsOps, ReshapeOps, ShapeOfOps,
             FillOps, TransposeOps, ConcatOps, SplitOps, SliceOps, PadOps, TileOps, RearrangeOps,
             GatherOps, ScatterOps, OneHotOps, ResamplingOps, RecurrentOps, DataDependentOps,
-            RandomOps, StringsOps, ControlFlowOps, SequencesOps>::type;
+            RandomOps, StringsOps, ControlFlowOps, SequencesOps, CustomOpList>::type;
 using OpsWithKernels = AllOps;
 #endif
 

@@ -7,6 +7,7 @@
 #include "graph/ops/cast.h"
 #include "graph/ops/concat.h"
 #include "graph/ops/conv.h"
+#include "graph/ops/custom.h"
 #include "graph/ops/einsum.h"
 #include "graph/ops/fill.h"
 #include "graph/ops/gather.h"
@@ -31,7 +32,7 @@ bool is_16bit(const ValueType& t) {
 
 // True if the result depends on the type itself, not on the numbers.
 bool keeps_types(const Op& op) {
-  return op.is_any_of<BitCast, Random, Range, ConstantOfShape>();
+  return op.is_any_of<BitCast, Random, Range, ConstantOfShape, Custom, CustomRandom>();
 }
 
 bool only_moves(const Op& op) {

@@ -18,6 +18,7 @@
 #include <unistd.h>
 #include <utility>
 
+#include "engine/vocabulary/host_memory.h"
 #include "kernels/contract/float_state.h"
 #include "kernels/contract/kernel.h"
 #include "kernels/contract/shared_library.h"
@@ -122,6 +123,7 @@ int spin_count() noexcept {
 void* open_libgomp() noexcept {
   const auto open = [] { return open_first({"libgomp.so.1"}, RTLD_NOW | RTLD_GLOBAL).handle; };
   if (std::getenv("GOMP_SPINCOUNT") || std::getenv("OMP_WAIT_POLICY")) return open();
+  if (current_host()) return open();  // whose environment it is
   static char variable[32];
   (void)std::snprintf(variable, sizeof variable, "GOMP_SPINCOUNT=%d", spin_count());
   static char** extended = nullptr;

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The linker is the registry: an operator without kernels leaves T::kernels() undefined here.
+#include <memory>
 #include <unordered_map>
+#include <utility>
 
 #include "graph/ops/all.h"
 #include "kernels/contract/kernel.h"
@@ -22,8 +24,9 @@ const OpKernels& kernels_of(const OpDef& def) {
   return found == kernels.end() ? none : *found->second;
 }
 
-OpSet builtin_ops() {
-  return {[](const OpDef& def) -> const OpReference& { return kernels_of(def).reference; }};
+OpSet builtin_ops(std::shared_ptr<const CustomOps> custom) {
+  return {[](const OpDef& def) -> const OpReference& { return kernels_of(def).reference; },
+          std::move(custom)};
 }
 
 }  // namespace quern

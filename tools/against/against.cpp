@@ -125,8 +125,9 @@ bool are_asked_for(const InputArgs& a) {
 }
 
 // The data sets beside the model, unless inputs were asked for; without any, generated ones.
-Result<std::vector<Inputs>> all_inputs(const VerifyArgs& args, const std::string& path) {
-  QUERN_ASSIGN(const Model model, load_model(path));
+Result<std::vector<Inputs>> all_inputs(const VerifyArgs& args, const std::string& path,
+                                       const std::shared_ptr<const CustomOps>& ops) {
+  QUERN_ASSIGN(const Model model, load_model(path, {.ops = ops}));
   std::vector<Inputs> all;
   if (!are_asked_for(args.inputs)) {
     const auto cases = find_cases({path});
@@ -143,19 +144,21 @@ Result<std::vector<Inputs>> all_inputs(const VerifyArgs& args, const std::string
   return all;
 }
 
-Result<Party> party(const std::string& name, const CompileOptions& options) {
+Result<Party> party(const std::string& name, const CompileOptions& options,
+                    std::shared_ptr<const CustomOps> ops) {
   QUERN_ASSIGN(auto device, device_named(name));
-  return Party{name, device_evaluator(std::move(device), options)};
+  return Party{name, device_evaluator(std::move(device), options, std::move(ops))};
 }
 
 // In the process that opens the devices.
 Result<ExitCode> compare_devices(const VerifyArgs& args, const Console& console,
                                  std::string& text) {
   QUERN_ASSIGN(const SourceModel model, SourceModel::open(args.paths[0]));
-  QUERN_ASSIGN(const auto inputs, all_inputs(args, args.paths[0]));
+  QUERN_ASSIGN(const auto ops, load_ops(args.ops));
+  QUERN_ASSIGN(const auto inputs, all_inputs(args, args.paths[0], ops));
   const int threads = static_cast<int>(parse_integer(args.threads).value_or(0));
-  QUERN_ASSIGN(const Party tested, party(args.device, {.threads = threads}));
-  QUERN_ASSIGN(const Party judge, party(args.against, options_of_judge(args.against)));
+  QUERN_ASSIGN(const Party tested, party(args.device, {.threads = threads}, ops));
+  QUERN_ASSIGN(const Party judge, party(args.against, options_of_judge(args.against), ops));
   Investigation what{model, tested, judge, {}, args.bisect ? Bisect::yes : Bisect::no, args.write};
   what.criterion.rtol = args.rtol;
   what.criterion.atol = args.atol;

@@ -27,12 +27,14 @@ Result<InputValue> output_value(const std::shared_ptr<Ran>& ran, std::size_t i) 
 
 }  // namespace
 
-Evaluator device_evaluator(std::shared_ptr<Device> device, const CompileOptions& options) {
-  return [device = std::move(device), options](
+Evaluator device_evaluator(std::shared_ptr<Device> device, const CompileOptions& options,
+                           std::shared_ptr<const CustomOps> ops) {
+  return [device = std::move(device), options, ops = std::move(ops)](
              const std::string& model_bytes, const std::string& folder,
              std::span<const InputValue> inputs) -> Result<Evaluated> {
     const auto bytes = std::make_shared<std::string>(model_bytes);
-    QUERN_ASSIGN(Model model, parse_onnx(std::as_bytes(std::span(*bytes)), bytes, folder));
+    QUERN_ASSIGN(Model model,
+                 parse_onnx(std::as_bytes(std::span(*bytes)), bytes, folder, {.ops = ops}));
     QUERN_ASSIGN(const auto executable, Executable::compile(std::move(model), device, options));
     auto ran = std::make_shared<Ran>();
     ran->inputs.assign(inputs.begin(), inputs.end());

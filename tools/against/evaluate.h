@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include <quern/custom_ops.h>
 #include <quern/executable.h>
 #include <quern/status.h>
 
@@ -24,7 +25,8 @@ struct Evaluated {
 using Evaluator = std::function<Result<Evaluated>(
     const std::string& model_bytes, const std::string& folder, std::span<const InputValue> inputs)>;
 
-Evaluator device_evaluator(std::shared_ptr<Device> device, const CompileOptions& options);
+Evaluator device_evaluator(std::shared_ptr<Device> device, const CompileOptions& options,
+                           std::shared_ptr<const CustomOps> ops = nullptr);
 // The compile options of a device that serves as the judge: `reference` without rewrites, others as
 // usual.
 CompileOptions options_of_judge(std::string_view device);

@@ -30,6 +30,8 @@ Status dispatch(const T& op, Evaluated& e) {
   } else if constexpr (is_one_of<T, ShapeOf, SizeOf, EyeLike>) {
     e.storing = Storing::moved;  // of the shape alone
     return {};
+  } else if constexpr (is_one_of<T, Custom, CustomRandom>) {
+    return of_host(e);
   } else if constexpr (requires { bound(op, e); }) {
     return bound(op, e);
   } else {
@@ -53,9 +55,10 @@ Status bound_errors(Evaluated& e) {
 Width width_of(const Op& op, std::size_t input) {
   if (op.is<Resize>()) return input == 0 ? Width::f64 : Width::narrow;
   if (const auto* cast = op.as<Cast>(); cast && cast->to == DType::string) return Width::narrow;
-  return op.is_any_of<BitCast, DynamicQuantize, Range, Random, Multinomial, MelWeightMatrix,
-                      NonMaxSuppression, QLinearConv, QLinearMatMul, TfIdfVectorizer,
-                      StringNormalizer, StringConcat, StringPartCount, StringSplit>()
+  return op.is_any_of<BitCast, Custom, CustomRandom, DynamicQuantize, Range, Random, Multinomial,
+                      MelWeightMatrix, NonMaxSuppression, QLinearConv, QLinearMatMul,
+                      TfIdfVectorizer, StringNormalizer, StringConcat, StringPartCount,
+                      StringSplit>()
              ? Width::narrow
              : Width::f64;
 }

@@ -65,6 +65,8 @@ Status bound(const Cast& op, Evaluated& e);
 Status move(Evaluated& e, std::initializer_list<std::size_t> data);
 Status move_all(Evaluated& e);
 Status exact_or_undetermined(Evaluated& e);
+// Of an operator that only its host knows: floats may be rounded in any way.
+Status of_host(Evaluated& e);
 Status bound(const Scatter& op, Evaluated& e);
 Status bound(const Range& op, Evaluated& e);
 Status bound(const Compress& op, Evaluated& e);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Operators that move elements: the bounds move with them.
+#include <algorithm>
 #include <cmath>
 
 #include "graph/ops/data_dependent.h"
@@ -67,6 +68,13 @@ Status move_all(Evaluated& e) {
 Status exact_or_undetermined(Evaluated& e) {
   e.storing = Storing::moved;
   if (!e.exact()) all_undetermined(e);
+  return {};
+}
+
+Status of_host(Evaluated& e) {
+  e.storing = Storing::moved;
+  const bool rounds = std::ranges::any_of(e.out, [](const auto& out) { return out.is_float(); });
+  if (rounds || !e.exact()) all_undetermined(e);
   return {};
 }
 

@@ -11,7 +11,7 @@ namespace quern::tools {
 
 class Walk {
  public:
-  Walk(OpSet ops, const BoundOptions& options) : ops_(ops), options_(options) {}
+  Walk(const OpSet& ops, const BoundOptions& options) : ops_(ops), options_(options) {}
 
   // One value for each output; one for each input is given.
   Result<std::vector<Traces>> run(const Graph& graph, std::vector<Traces> inputs);

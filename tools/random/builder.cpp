@@ -79,6 +79,7 @@ Builder::Builder(const RandomOptions& options) : rng(options.seed), options_(opt
     for (std::size_t k = runs_; k < most_runs; ++k) e[k] = e[0];
     if (!is_fixed(e)) symbols_.push_back(e);
   }
+  out_.ops = options.ops;
   out_.model.ir_version = 10;
   out_.model.producer_name = "quern verify --random";
   out_.model.opsets.push_back({"", opset_});
@@ -434,10 +435,14 @@ DrawnValue Builder::typed(std::string_view name, const Effect& e, const Values& 
   return v;
 }
 
-void Builder::use_domain(std::string_view domain) {
+std::optional<std::int64_t> Builder::opset_of(std::string_view domain) const {
   for (const onnx::OperatorSetId& set : out_.model.opsets)
-    if (set.domain == domain) return;
-  out_.model.opsets.push_back({domain, 1});
+    if (set.domain == domain) return set.version;
+  return std::nullopt;
+}
+
+void Builder::use_domain(std::string_view domain, std::int64_t version) {
+  if (!opset_of(domain)) out_.model.opsets.push_back({domain, version});
 }
 
 // ---- bodies

@@ -98,6 +98,11 @@ class Builder {
   std::int64_t opset() const { return opset_; }
   DType main_type() const { return main_; }  // of most floats
   std::size_t runs() const { return runs_; }
+  const CustomOps* ops() const { return out_.ops.get(); }  // null: none
+  // Of a domain ("" is ai.onnx); nullopt while no node is of it.
+  std::optional<std::int64_t> opset_of(std::string_view domain) const;
+  // From the first call for a domain on, the model uses this opset of it.
+  void use_domain(std::string_view domain, std::int64_t version = 1);
 
   // ---- attributes
   static onnx::AttributeProto integer(std::string_view name, std::int64_t v);
@@ -202,7 +207,6 @@ class Builder {
   };
 
   std::string_view fresh(std::string_view prefix);
-  void use_domain(std::string_view domain);
   Shape shape_of(const Extents& dims, std::size_t run) const;
   void mark_steady();
   void add_claims();

@@ -38,7 +38,9 @@ std::span<const Family> contrib_quantised_families();
 std::span<const Family> optional_families();
 std::span<const Family> same_families();
 
-// All tables in one.
+std::span<const Family> custom_families();  // for models with operators of the host alone
+
+// All tables but the last in one.
 std::vector<Family> all_families();
 
 // Floats that most operators are defined for, and all of them.

@@ -94,8 +94,18 @@ std::size_t count_nodes(const onnx::GraphProto& graph) {
 }
 
 void Builder::grow(int nodes) {
-  static const std::vector<Family> families = all_families();
-  if (weights_.empty()) weights_ = drawn_weights(rng, families);
+  static const std::vector<Family> usual = all_families();
+  static const std::vector<Family> with_custom = [] {
+    std::vector<Family> all = usual;
+    all.insert(all.end(), custom_families().begin(), custom_families().end());
+    return all;
+  }();
+  const std::vector<Family>& families = ops() ? with_custom : usual;
+  if (weights_.empty()) {
+    weights_ = drawn_weights(rng, usual);
+    // A fifth of the nodes, so that they meet all others.
+    if (ops()) weights_.push_back(std::accumulate(weights_.begin(), weights_.end(), 0.0) / 4);
+  }
   const int end = nodes_ + nodes;
   for (int tries = 0; nodes_ < end && tries < 4 * nodes + 20; ++tries) {
     const Family& f = draw(rng, families, weights_);

@@ -155,7 +155,7 @@ Result<Model> parsed_model(const RandomModel& model) {
   auto bytes = std::make_shared<const std::string>(onnx::write_model(model.model));
   const std::span<const std::byte> view(reinterpret_cast<const std::byte*>(bytes->data()),
                                         bytes->size());
-  return parse_onnx(view, bytes);
+  return parse_onnx(view, bytes, {}, {.ops = model.ops});
 }
 
 // True if every element of the tensor has a finite bound.
@@ -182,7 +182,7 @@ Result<std::shared_ptr<const Executable>> compile_random(const RandomModel& mode
                                                          const CompileOptions& options,
                                                          const Levers& way) {
   QUERN_ASSIGN(Model parsed, parsed_model(model));
-  return way.compile(std::move(parsed), device, options);
+  return way.compile(std::move(parsed), device, options, model.ops);
 }
 
 Result<RunOutputs> run_once(Session& session, const std::vector<RandomInput>& inputs) {

@@ -15,6 +15,7 @@
 #include <string>
 #include <vector>
 
+#include <quern/custom_ops.h>
 #include <quern/status.h>
 #include <quern/tensor.h>
 
@@ -30,6 +31,8 @@ struct RandomOptions {
   // The declared shapes of nodes' outputs: any, including wrong ones, or only true ones.
   enum class Claims : std::uint8_t { any, true_ones };
   Claims claims = Claims::any;
+  // Operators of the host, which models then have nodes of; null: none.
+  std::shared_ptr<const CustomOps> ops = nullptr;
 };
 
 // The value of an input in one run.
@@ -53,6 +56,7 @@ struct RandomModel {
   std::map<std::string_view, Grain> grains;   // of outputs
   std::set<std::string_view> structured;      // what nodes make that is no tensor
   std::vector<std::string> families;          // that took part
+  std::shared_ptr<const CustomOps> ops;       // that its nodes may name; null: none
 
   const onnx::GraphProto& graph() const { return model.graph.front(); }
   onnx::GraphProto& graph() { return model.graph.front(); }

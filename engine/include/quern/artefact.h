@@ -81,10 +81,13 @@ struct LoadOptions {
   // optimize, strategy, order, alias, scratch) is that of the file. 0 threads: as many as the file
   // was compiled for.
   CompileOptions compile = {};
+  // Operators of the host that the model was compiled with: the file names them. Null: none.
+  std::shared_ptr<const CustomOps> ops = nullptr;
 };
 
 // Errors: invalid_model (no artefact, a truncated or changed one, another version of the format),
-// unsupported (made for another machine or device, and not portable), out_of_memory, timed_out, and
+// unsupported (made for another machine or device, and not portable; an operator of the host that
+// LoadOptions::ops lacks), out_of_memory, timed_out, and
 // those of reading a file. The bytes of the file are in no figure of the executable.
 Result<std::shared_ptr<const Executable>> load_artefact(const std::string& path,
                                                         std::shared_ptr<Device> device = nullptr,

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include <quern/device.h>
+#include <quern/host.h>
 #include <quern/model.h>
 #include <quern/status.h>
 #include <quern/tensor.h>
@@ -91,6 +92,8 @@ struct CompileOptions {
   bool scratch = true;
   // Compiling ends with timed_out soon after this has passed: docs/limits.md says what is not cut.
   std::chrono::steady_clock::time_point deadline = std::chrono::steady_clock::time_point::max();
+  // Memory and sentences of the executable and its sessions; null: the system's, and none.
+  std::shared_ptr<Host> host;
 };
 
 // One kernel of a plan, in the order of execution.

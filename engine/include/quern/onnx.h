@@ -9,6 +9,8 @@
 #include <string>
 #include <vector>
 
+#include <quern/custom_ops.h>
+#include <quern/host.h>
 #include <quern/model.h>
 #include <quern/status.h>
 
@@ -24,6 +26,10 @@ struct OnnxOptions {
   std::size_t max_bytes = 0;
   // When reading ends with timed_out.
   std::chrono::steady_clock::time_point deadline = std::chrono::steady_clock::time_point::max();
+  // Operators of the host; null: none.
+  std::shared_ptr<const CustomOps> ops = nullptr;
+  // Memory for what reading keeps, and warnings; null: the system's, and none.
+  std::shared_ptr<Host> host = nullptr;
   // Receives one sentence per problem that prevents the model from being read.
   std::vector<std::string>* problems = nullptr;
   // Receives one sentence per output whose declared shape differs from its actual shape; runs

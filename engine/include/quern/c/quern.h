@@ -164,6 +164,52 @@ typedef struct quern_device_counters {
 QUERN_EXPORT quern_status quern_device_get_counters(const quern_device* device,
                                                     quern_device_counters* counters);
 
+/* ---- the host ------------------------------------------------------------------------------ */
+
+/* Functions that the engine calls in the place of the system's, for models, executables and
+ * sessions that are made with them. */
+typedef struct quern_host quern_host;
+
+enum { QUERN_LOG_INFO = 0, QUERN_LOG_WARNING = 1 };
+
+typedef struct quern_host_options {
+  size_t struct_size;
+  void* context;
+  /* Every block of more than 64 KiB that holds tensors: arenas, packed weights, constants that are
+   * decoded or computed, files that are copied, values of loops. Of any content, from a multiple
+   * of `alignment` (at most 64); NULL: no memory. Both functions, or neither. Called by any threads
+   * at one time, until nothing is left that was made with the host. */
+  void* (*allocate)(void* context, size_t bytes, size_t alignment);
+  void (*release)(void* context, void* block, size_t bytes, size_t alignment);
+  /* A sentence of `size` bytes, not terminated: a warning of a model, what is missing on this
+   * machine, what was planned otherwise than asked. Nothing of it is an error. May be NULL. */
+  void (*log)(void* context, int32_t level, const char* sentence, size_t size);
+} quern_host_options;
+#define QUERN_HOST_OPTIONS_INIT \
+  { sizeof(quern_host_options), NULL, NULL, NULL, NULL }
+
+/* Errors: invalid_argument. */
+QUERN_EXPORT quern_status quern_host_create(const quern_host_options* options, quern_host** host);
+QUERN_EXPORT void quern_host_destroy(quern_host* host);
+
+/* ---- operators of the host ----------------------------------------------------------------- */
+
+/* A registry for models that are loaded with it; quern/c/custom_op.h says what an operator is. Any
+ * thread. Models, and what is compiled from them, keep the operators that they use. */
+typedef struct quern_custom_ops quern_custom_ops;
+struct quern_custom_op;
+
+QUERN_EXPORT quern_status quern_custom_ops_create(quern_custom_ops** ops);
+QUERN_EXPORT void quern_custom_ops_destroy(quern_custom_ops* ops);
+/* Copies `op`, with its strings. Errors: invalid_argument, with the field; also for a name whose
+ * opsets overlap with those of one that is there. `op->release` is not called then. */
+QUERN_EXPORT quern_status quern_custom_ops_add(quern_custom_ops* ops,
+                                               const struct quern_custom_op* op);
+/* Opens a shared object and lets its quern_register_ops() add all of its operators, or none. It
+ * stays open as long as one of them exists. Errors: not_found; invalid_argument, also where it is
+ * no such object. */
+QUERN_EXPORT quern_status quern_custom_ops_load(quern_custom_ops* ops, const char* path);
+
 /* ---- models -------------------------------------------------------------------------------- */
 
 typedef struct quern_model quern_model;
@@ -176,9 +222,11 @@ typedef struct quern_load_options {
                          what was compiled from it; else they are copied */
   uint64_t microseconds; /* that reading may take, or timed_out; 0: any time */
   int32_t copy_file;     /* a file is read into memory, not mapped: it may change afterwards */
+  const quern_custom_ops* custom_ops; /* operators of the host; NULL: none */
+  const quern_host* host;             /* memory and log of reading; NULL: the system's, and none */
 } quern_load_options;
 #define QUERN_LOAD_OPTIONS_INIT \
-  { sizeof(quern_load_options), 0, NULL, 0, 0, 0 }
+  { sizeof(quern_load_options), 0, NULL, 0, 0, 0, NULL, NULL }
 
 /* Reads an ONNX file, which stays mapped unless `copy_file` is set, and then must not change while
  * the model or what was compiled from it lives. `options` may be NULL.
@@ -287,14 +335,15 @@ typedef struct quern_compile_options {
   uint64_t microseconds; /* that compiling may take, or timed_out; 0: any time */
   size_t max_plan_bytes; /* of kept plans; 0: a quarter of memory_limit, or no limit without one */
   const quern_thread_pool* thread_pool; /* of the sessions; NULL: OpenMP's threads */
-  const char* math;      /* of products: "f32", "bf16", "bf16x3" or "auto"; NULL: f32 */
-  const char* denormals; /* "flush": 0 in products and sums, or "keep"; NULL: flush */
-  size_t arena_limit;    /* bytes of a plan's arena, met by stripes of rows if need be; 0: none */
+  const char* math;       /* of products: "f32", "bf16", "bf16x3" or "auto"; NULL: f32 */
+  const char* denormals;  /* "flush": 0 in products and sums, or "keep"; NULL: flush */
+  size_t arena_limit;     /* bytes of a plan's arena, met by stripes of rows if need be; 0: none */
+  const quern_host* host; /* memory and log of the executable and its sessions; NULL: none */
 } quern_compile_options;
 #define QUERN_COMPILE_OPTIONS_INIT                                                                \
   {                                                                                               \
     sizeof(quern_compile_options), NULL, NULL, 0, 0, 0, 0, NULL, NULL, 0, 0, 0, NULL, NULL, NULL, \
-        0                                                                                         \
+        0, NULL                                                                                   \
   }
 
 /* Binds the model to a device. The model stays as it is. `options` may be NULL.
@@ -323,7 +372,8 @@ QUERN_EXPORT quern_status quern_executable_save(const quern_executable* executab
 /* Reads such a file, which stays mapped unless `load->copy_file` is set, and then must not change
  * while the executable lives. Of `options` device, threads, pools and limits hold, the rest is that
  * of the file; both may be NULL. Errors: not_found, invalid_model (truncated or changed),
- * unsupported (made for another machine or device and not portable), out_of_memory, timed_out. */
+ * unsupported (made for another machine or device and not portable; an operator of the host that
+ * `load->custom_ops` lacks), out_of_memory, timed_out. */
 QUERN_EXPORT quern_status quern_executable_load(const char* path, const quern_load_options* load,
                                                 const quern_compile_options* options,
                                                 quern_executable** executable);
