@@ -8,6 +8,7 @@
 #include "engine/vocabulary/text_util.h"
 #include "frontends/onnx-parser/op_table.h"
 #include "graph/op_fields.h"
+#include "graph/ops/custom.h"
 
 namespace quern::tools {
 namespace {
@@ -135,6 +136,7 @@ std::size_t operator_count(std::string_view domain) {
 }  // namespace
 
 std::string op_name(const Op& op) {
+  if (const CustomCall* custom = custom_call(op)) return printable(custom->full_name());
   FindKind kind;
   for_each_field(op, kind);
   const std::string_view family = op.def().name;

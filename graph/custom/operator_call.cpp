@@ -26,7 +26,7 @@ bool is_dtype(quern_dtype dtype) {
 
 Code code_of(quern_status status) {
   const bool is_error = status > QUERN_OK && status <= QUERN_TIMED_OUT;
-  return is_error ? static_cast<Code>(status) : Code::internal;
+  return is_error ? static_cast<Code>(status) : Code::invalid_argument;
 }
 
 std::string sentence_of(const char* text) {

@@ -85,7 +85,7 @@ std::string CustomOps::Impl::opsets_of(std::string_view domain, std::string_view
   return all;
 }
 
-Status CustomOps::Impl::add(std::vector<std::shared_ptr<RegisteredOperator>> made) {
+Status CustomOps::Impl::add(const std::vector<std::shared_ptr<RegisteredOperator>>& made) {
   const std::scoped_lock lock(mutex);
   std::vector<std::shared_ptr<const RegisteredOperator>> all = operators;
   for (const auto& op : made) {
@@ -128,7 +128,7 @@ Status CustomOps::load(const std::string& path) {
               cat(printable(path), ": quern_register_ops gave status ", answer)};
     if (loading.made.empty())
       return {Code::invalid_argument, cat(printable(path), ": registers no operator")};
-    return impl_->add(std::move(loading.made)).in(printable(path));
+    return impl_->add(loading.made).in(printable(path));
   });
 }
 

@@ -20,7 +20,7 @@ struct CustomOps::Impl {
   // "2 to 5, 9 or later"; "" where the name is not registered.
   std::string opsets_of(std::string_view domain, std::string_view name) const;
   // Adds all of them or none, and owns them then.
-  Status add(std::vector<std::shared_ptr<RegisteredOperator>> made);
+  Status add(const std::vector<std::shared_ptr<RegisteredOperator>>& made);
 
   mutable std::mutex mutex;
   std::vector<std::shared_ptr<const RegisteredOperator>> operators;

@@ -428,7 +428,7 @@ TEST(CustomOp, NonsenseOfItsInferenceIsAnError) {
   EXPECT_CONTAINS(complaint([](const quern_op_call*) { return QUERN_OK; }),
                   "gives output 0 no type");
   EXPECT_CONTAINS(complaint([](const quern_op_call*) { return 1234; }),
-                  "'infer' gives status 1234 (internal) and no reason");
+                  "'infer' gives status 1234 (invalid_argument) and no reason");
   // The first error counts, whatever is returned.
   EXPECT_CONTAINS(complaint([](const quern_op_call* c) {
                     (void)c->api->fail(c, QUERN_UNSUPPORTED, "not today");

@@ -5,6 +5,7 @@
 // hands out is there, and nothing is left when all handles are destroyed.
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <cstdio>
@@ -16,6 +17,7 @@
 #include <string>
 #include <vector>
 
+#include <quern/c/custom_op.h>
 #include <quern/c/quern.h>
 
 #include "tests/fuzz/bytes.h"
@@ -60,6 +62,9 @@ class Program {
     destroy(opened_, quern_device_destroy);
     destroy(lists_, quern_devices_destroy);
     destroy(sessions_, quern_session_destroy);
+    destroy(ops_, quern_custom_ops_destroy);
+    destroy(hosts_, quern_host_destroy);
+    want(host_bytes_ == 0, "memory of a host was not given back");
   }
   Program(const Program&) = delete;
   Program& operator=(const Program&) = delete;
@@ -253,8 +258,67 @@ class Program {
         break;
       }
       case 6: return make_pool();
+      case 7: return call_host();
       default: destroy_something();
     }
+  }
+
+  // ---- what a host brings
+
+  static void* allocate(void* context, std::size_t bytes, std::size_t alignment) {
+    *static_cast<std::atomic<std::size_t>*>(context) += bytes;
+    return std::aligned_alloc(alignment, (bytes + alignment - 1) / alignment * alignment);
+  }
+  static void release(void* context, void* block, std::size_t bytes, std::size_t) {
+    *static_cast<std::atomic<std::size_t>*>(context) -= bytes;
+    std::free(block);
+  }
+  static void log(void*, std::int32_t, const char* sentence, std::size_t size) {
+    read_all(sentence, size);
+  }
+  // Answers right or wrong, from any thread.
+  static quern_status infer(const quern_op_call* call) {
+    auto& calls = *static_cast<std::atomic<std::uint32_t>*>(call->context);
+    const std::uint32_t whim = (calls += 0x9e3779b9) >> 8;
+    if (whim % 7 == 0) return static_cast<quern_status>(whim % 8);
+    if (whim % 11 == 0) return call->api->fail(call, QUERN_UNSUPPORTED, "no");
+    const std::int64_t dims[9] = {static_cast<std::int64_t>(whim % 6), 2, 3};
+    const bool is_wrong = whim % 5 == 0;
+    return call->api->set_output(call, is_wrong ? whim % 3 : 0, QUERN_F32,
+                                 is_wrong ? static_cast<std::int32_t>(whim % 13) - 2 : 1,
+                                 whim % 17 == 0 ? nullptr : dims);
+  }
+  static quern_status run(const quern_op_call*) { return QUERN_OK; }
+
+  void call_host() {
+    if (bytes_.one_in(3)) {
+      quern_host_options options = QUERN_HOST_OPTIONS_INIT;
+      options.context = &host_bytes_;
+      options.allocate = bytes_.one_in(8) ? nullptr : allocate;
+      options.release = bytes_.one_in(8) ? nullptr : release;
+      options.log = bytes_.one_in(2) ? log : nullptr;
+      return make<quern_host>(hosts_, quern_host_destroy, [&](auto** to) {
+        return answer_to(options, [&](auto* given) { return quern_host_create(given, to); });
+      });
+    }
+    if (bytes_.one_in(3))
+      return make<quern_custom_ops>(ops_, quern_custom_ops_destroy,
+                                    [](auto** to) { return quern_custom_ops_create(to); });
+    if (bytes_.one_in(8)) {
+      check(quern_custom_ops_load(slot(ops_), bytes_.one_in(2) ? "/nowhere.so" : nullptr));
+      return;
+    }
+    constexpr const char* names[] = {"Relu", "Add", "MatMul", "Mine", "", "a b"};
+    quern_custom_op op = QUERN_CUSTOM_OP_INIT;
+    op.domain = bytes_.one_in(4) ? "org.example" : nullptr;
+    op.name = bytes_.one_in(16) ? nullptr : names[bytes_.below(std::size(names))];
+    op.flags = static_cast<std::uint32_t>(bytes_.below(5));
+    op.max_inputs = bytes_.one_in(4) ? static_cast<std::int32_t>(bytes_.number()) : -1;
+    op.context = &infers_;
+    op.infer = bytes_.one_in(16) ? nullptr : infer;
+    op.run = run;
+    quern_custom_ops* const ops = slot(ops_);
+    with<quern_custom_op>(op, [&](auto* given) { return quern_custom_ops_add(ops, given); });
   }
   // The threads of a host that has one, which takes the last task first.
   static void run_backwards(void* context, std::int32_t count, quern_task task, void* data) {
@@ -284,6 +348,7 @@ class Program {
     };
     switch (bytes_.below(9)) {
       case 6: return drop(groups_, quern_group_destroy);
+      case 7: return drop(ops_, quern_custom_ops_destroy);
       case 0: return drop(lists_, quern_devices_destroy);
       case 1: return drop(opened_, quern_device_destroy);
       case 2: return drop(models_, quern_model_destroy);
@@ -315,6 +380,8 @@ class Program {
     quern_load_options options = QUERN_LOAD_OPTIONS_INIT;
     if (bytes_.one_in(4)) options.max_bytes = index();
     if (bytes_.one_in(8)) options.folder = "/nowhere";
+    options.custom_ops = slot(ops_);
+    options.host = slot(hosts_);
     options.borrow = bytes_.one_in(3);  // these models stay
     const std::string& model = some_model();
     const void* data = bytes_.one_in(40) ? nullptr : model.data();
@@ -346,6 +413,7 @@ class Program {
     options.memory_limit = bytes_.one_in(6) ? index() : std::size_t{1} << 20;
     options.opened = bytes_.one_in(3) ? slot(opened_) : nullptr;
     options.thread_pool = bytes_.one_in(3) ? slot(pools_) : nullptr;
+    options.host = slot(hosts_);
     make<quern_executable>(executables_, quern_executable_destroy, [&](auto** to) {
       return answer_to(options, [&](auto* o) { return quern_executable_compile(model, o, to); });
     });
@@ -586,6 +654,10 @@ class Program {
   Slots<quern_session> sessions_{};
   Slots<quern_device_tensor> tensors_{};
   Slots<quern_group> groups_{};
+  Slots<quern_custom_ops> ops_{};
+  Slots<quern_host> hosts_{};
+  std::atomic<std::size_t> host_bytes_ = 0;
+  std::atomic<std::uint32_t> infers_ = 0;
 };
 
 }  // namespace

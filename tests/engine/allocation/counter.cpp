@@ -24,6 +24,7 @@ constexpr int max_frames = 32;
 constexpr const char* runtimes[] = {"libc.", "libstdc++.", "libgcc_s.", "linux-vdso."};
 
 std::atomic<bool> counting = false;
+std::atomic<void (*)(std::size_t)> watcher = nullptr;
 std::atomic<std::size_t> ours = 0;
 std::atomic<std::size_t> onednn = 0;
 std::atomic<std::size_t> onednn_bytes = 0;
@@ -65,6 +66,7 @@ bool is_onednn(void* frame) {
 }
 
 void note(std::size_t size) {
+  if (const auto watch = watcher.load(std::memory_order_relaxed)) watch(size);
   if (!counting.load(std::memory_order_relaxed)) return;
   void* frames[max_frames];
   const int n = backtrace(frames, max_frames);
@@ -182,11 +184,28 @@ AllocationCounter::Counts AllocationCounter::stop() {
 }
 
 std::string AllocationCounter::first_caller() const {
+  return symbols_of({first_frames, static_cast<std::size_t>(first_frame_count)});
+}
+
+std::string symbols_of(std::span<void* const> frames) {
   std::string text;
-  char** symbols = backtrace_symbols(first_frames, first_frame_count);
-  for (int i = 0; i < first_frame_count && symbols; ++i) text += std::string("\n  ") + symbols[i];
+  char** symbols = backtrace_symbols(frames.data(), static_cast<int>(frames.size()));
+  for (std::size_t i = 0; i < frames.size() && symbols; ++i)
+    text += std::string("\n  ") + symbols[i];
   std::free(symbols);
   return text;
+}
+
+void watch_allocations(void (*watch)(std::size_t)) {
+  watcher = watch;
+}
+
+bool is_below_onednn(std::span<void* const> frames) {
+  if (onednn_begin == 0) dl_iterate_phdr(find_onednn, nullptr);
+  return std::ranges::any_of(frames, [](void* frame) {
+    const auto at = reinterpret_cast<std::uintptr_t>(frame);
+    return at >= onednn_begin && at < onednn_end;
+  });
 }
 
 }  // namespace quern::testing

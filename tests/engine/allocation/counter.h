@@ -6,6 +6,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <span>
 #include <string>
 
 namespace quern::testing {
@@ -31,6 +32,13 @@ class AllocationCounter {
   // Where the first of ours came from, a line a frame (addr2line tells more); "" without any.
   std::string first_caller() const;
 };
+
+// Also called with the size of each allocation, from its thread; null: nothing is.
+void watch_allocations(void (*watcher)(std::size_t size));
+// True if one of these return addresses lies in oneDNN, where it is now.
+bool is_below_onednn(std::span<void* const> frames);
+// A line a frame.
+std::string symbols_of(std::span<void* const> frames);
 
 // From here on the allocation number `first` of the process, counted from 0, fails: it alone, or
 // all from it on. Async-signal-safe: a child of fork() may call it.

@@ -64,8 +64,8 @@ typedef struct quern_op_api {
   /* NULL and a count of 0 where the node has no such attribute. */
   const int64_t* (*get_ints)(const quern_op_call* call, const char* attribute, size_t* count);
   const float* (*get_floats)(const quern_op_call* call, const char* attribute, size_t* count);
-  /* Fails the call with a sentence, which is copied; returns `status` (QUERN_INTERNAL for QUERN_OK
-   * or a number that is no status), for `return call->api->fail(...)`. */
+  /* Fails the call with a sentence, which is copied; returns `status` (QUERN_INVALID_ARGUMENT for
+   * QUERN_OK or a number that is no status), for `return call->api->fail(...)`. */
   quern_status (*fail)(const quern_op_call* call, quern_status status, const char* sentence);
   /* `prepare` alone: the elements of an input that are the same in every run, valid until
    * `prepare` returns; NULL where they are not. Of a large constant expression this computes it. */
