@@ -64,8 +64,8 @@ def entries(header, versions):
     for d in declarations(preprocessed(header)):
         if m := re.fullmatch(r"(?:typedef )?enum ?\w*\{(.*)\} ?\w*", d):
             rows |= constants(m.group(1))
-        elif m := re.fullmatch(r"typedef struct \w+\{(.*)\}(\w+)", d):
-            rows[f"structure {m.group(2)}"] = m.group(1).rstrip(";").replace(";", "; ")
+        elif m := re.fullmatch(r"(?:typedef )?struct (\w+)\{(.*)\}\w*", d):
+            rows[f"structure {m.group(1)}"] = m.group(2).rstrip(";").replace(";", "; ")
         elif m := re.fullmatch(r"typedef (.*?)\(\* (\w+)\)(\(.*\))", d):
             rows[f"type {m.group(2)}"] = f"{m.group(1)} (*){m.group(3)}"
         elif m := re.fullmatch(r"typedef (.*?) ?(\w+)", d):
