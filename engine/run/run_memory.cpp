@@ -47,7 +47,7 @@ bool RunMemory::extend(PoolBlock& block, std::size_t bytes) {
 }
 
 void RunMemory::free(const PoolBlock& block) {
-  if (!host_) return pool().free(block);
+  if (!host_) return pool().free(block);  // NOLINT(clang-analyzer-unix.Malloc): not that of C
   HostBlock held{reinterpret_cast<std::byte*>(block.address), block.used,  // NOLINT: as above
                  block.used > Host::least_bytes ? host_ : nullptr};
   held.release();
@@ -87,7 +87,7 @@ Status RunBlock::grow(std::size_t used, std::size_t bytes) {
   if (!larger) return std::move(larger).error();
   const PoolBlock old = std::exchange(block_, *larger);
   if (used) std::memcpy(data(), bytes_of(old), used);
-  memory_->free(old);  // NOLINT(clang-analyzer-unix.Malloc): not that of C
+  memory_->free(old);
   record();
   return {};
 }

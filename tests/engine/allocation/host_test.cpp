@@ -203,8 +203,8 @@ TEST_F(HostTest, SentencesGoToTheLog) {
   EXPECT_ELEMENTS(host->sentences, {"warning: output 'y' is declared f32[7], but is f32[2]"});
 }
 
-// In one arena that all of them share. By a list: what a search for a plan has failed at is kept in a
-// table of the heap, which may be large (docs/embedding.md).
+// In one arena that all of them share. By a list: what a search for a plan has failed at is kept in
+// a table of the heap, which may be large (docs/embedding.md).
 TEST_F(HostTest, RunsInFlight) {
   const Tensor x = pattern({4, 3, 64, 64});
   expect_none("runs in flight", [&] {
