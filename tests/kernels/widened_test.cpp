@@ -107,8 +107,9 @@ void expect_like_reference(const Case16& c, const Op& op, DType type, bool weigh
                                  got.implementation, with_chain ? " with a chain" : "");
     ASSERT_FALSE(got.outputs.empty()) << text;
     // Without oneDNN, convolutions by weights that a run brings are the reference's.
-    if (weights_known || kernel_machine().onednn != "none")
+    if (weights_known || kernel_machine().onednn != "none") {
       EXPECT_EQ(got.implementation.find("reference"), std::string::npos) << text;
+    }
     const Tensor want = in(result, with_post_ops(sum, got.post_ops_taken, operands[0]));
     expect_neighbours(got.outputs[0], want, std::sqrt(static_cast<double>(c.w.elements())), text);
   }
