@@ -82,7 +82,7 @@ Status RunBlock::grow(std::size_t used, std::size_t bytes) {
     return {};
   }
   // Doubles the size, so that copies stay rare.
-  auto larger = memory_->allocate(std::max(bytes, block_.bytes * 2));
+  auto larger = memory_->allocate(std::max<std::uint64_t>(bytes, block_.bytes * 2));
   if (!larger) larger = memory_->allocate(bytes);
   if (!larger) return std::move(larger).error();
   const PoolBlock old = std::exchange(block_, *larger);
