@@ -15,7 +15,6 @@
 #include <quern/artefact.h>
 #include <quern/host.h>
 #include <quern/onnx.h>
-#include <quern/run_group.h>
 
 #include "tests/engine/allocation/around.h"
 #include "tests/engine/allocation/counter.h"
@@ -201,22 +200,6 @@ TEST_F(HostTest, SentencesGoToTheLog) {
                                     .outputs = {on::value("y", on::f32, {7})}});
   (void)must(parse_onnx(std::as_bytes(std::span(bytes)), nullptr, {}, {.host = host}));
   EXPECT_ELEMENTS(host->sentences, {"warning: output 'y' is declared f32[7], but is f32[2]"});
-}
-
-// In one arena that all of them share. By a list: what a search for a plan has failed at is kept in
-// a table of the heap, which may be large (docs/embedding.md).
-TEST_F(HostTest, RunsInFlight) {
-  const Tensor x = pattern({4, 3, 64, 64});
-  expect_none("runs in flight", [&] {
-    CompileOptions by_list = options();
-    by_list.strategy = "greedy-by-size";
-    const auto executable = must(Executable::compile(testing::conv_model(), nullptr, by_list));
-    RunGroupOptions of_group;
-    of_group.inputs = {x.type()};
-    const auto group = must(RunGroup::create(executable, 2, of_group));
-    must(group->session(0).set_input(0, x.view()));
-    must(group->session(0).run(), "a run of the group");
-  });
 }
 
 }  // namespace
