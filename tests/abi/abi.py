@@ -66,6 +66,8 @@ def entries(header, versions):
             rows |= constants(m.group(1))
         elif m := re.fullmatch(r"(?:typedef )?struct (\w+)\{(.*)\}\w*", d):
             rows[f"structure {m.group(1)}"] = m.group(2).rstrip(";").replace(";", "; ")
+        elif re.fullmatch(r"struct \w+", d):
+            continue  # defined further on, or never
         elif m := re.fullmatch(r"typedef (.*?)\(\* (\w+)\)(\(.*\))", d):
             rows[f"type {m.group(2)}"] = f"{m.group(1)} (*){m.group(3)}"
         elif m := re.fullmatch(r"typedef (.*?) ?(\w+)", d):
