@@ -66,7 +66,8 @@ struct Opened {
 // generation: functions and structures change with the first number only.
 SharedLibrary open_library() noexcept {
   constexpr int flags = RTLD_NOW | RTLD_LOCAL;
-  if (const char* wanted = std::getenv("QUERN_ONEDNN")) return open_first({wanted}, flags);
+  const char* wanted = std::getenv("QUERN_ONEDNN");
+  if (wanted && wanted != std::string_view("on")) return open_first({wanted}, flags);
 #if DNNL_VERSION_MAJOR < 3
   return open_first({QUERN_ONEDNN_SONAME, "libdnnl.so.2", "libmkldnn.so.2", "libdnnl.so"}, flags);
 #else

@@ -11,6 +11,7 @@
 
 #include <gtest/gtest.h>
 
+#include "engine/planning/place.h"
 #include "tests/engine/lowering/unallocated_programs.h"
 
 namespace quern::lowering {
@@ -21,8 +22,8 @@ using testing::floats;
 using testing::piece;
 using testing::step;
 
-Program placed(UnallocatedProgram unallocated, std::size_t outputs,
-               const ArenaOptions& options = {}) {
+Program placed(UnallocatedProgram unallocated, std::size_t outputs, ArenaOptions options = {}) {
+  options.place = place;  // with a search
   Program program;
   program.outputs.resize(outputs, {DType::f32, {64}});
   auto meanings = place_in_arenas(std::move(unallocated), options, program);
