@@ -1,6 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Holds the table of docs/sizes.md to what is built: sizes_test.py whole BUILD SOURCE CONFIGURATION, for the libraries of a
-release build (CONFIGURATION, others are skipped); sizes_test.py small SOURCE WORK, which builds libquern_run as QUERN_OPS_FROM makes it for each row."""
+"""Holds the table of docs/sizes.md to what is built:
+
+  sizes_test.py whole BUILD SOURCE CONFIGURATION    the libraries of a release build (others are skipped)
+  sizes_test.py small SOURCE WORK ROW...            builds libquern_run as QUERN_OPS_FROM makes it for each row
+"""
 import pathlib
 import platform
 import re
@@ -63,12 +66,12 @@ def whole(build, source):
     return wrong
 
 
-def small(source, work):
+def small(source, work, names):
     table = rows(source)
     here = source / "tests/sizes"
     wrong = []
-    for name, models in (("all operators", "all"), ("squeezenet", here / "squeezenet.needs"),
-                         ("digits", here / "digits.needs")):
+    for name in names:
+        models = "all" if name == "all operators" else here / f"{name}.needs"
         build = work / name.split()[0]
         run("cmake", "-G", "Ninja", "-S", source, "-B", build, f"-DQUERN_OPS_FROM={models}")
         run("cmake", "--build", build, "-j2")
@@ -83,8 +86,11 @@ def small(source, work):
 
 
 if __name__ == "__main__":
-    if sys.argv[4:] and sys.argv[4] != "Release":
+    mode, first, second, *more = sys.argv[1:]
+    folders = [pathlib.Path(a).resolve() for a in (first, second)]
+    if mode == "small":
+        sys.exit("\n".join(small(*folders, more)) or 0)
+    if more != ["Release"]:
         print("sizes are those of release builds")
         sys.exit(77)
-    folders = [pathlib.Path(a).resolve() for a in sys.argv[2:4]]
-    sys.exit("\n".join({"whole": whole, "small": small}[sys.argv[1]](*folders)) or 0)
+    sys.exit("\n".join(whole(*folders)) or 0)
