@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "engine/compile/ledger.h"
+#include "engine/planning/lower.h"
 #include "engine/vocabulary/text_util.h"
 #include "graph/stripes/rewrite.h"
 #include "graph/stripes/search.h"
