@@ -269,8 +269,8 @@ TEST(CustomOp, IsComputedAheadOnlyWhereItIsDeterministic) {
   for (const bool is_deterministic : {true, false}) {
     Scaling s;
     const std::string bytes = twice_model();
-    Model model = must(
-        parse(bytes, registry_of(scale_op(s, is_deterministic ? QUERN_OP_DETERMINISTIC : 0U))));
+    Model model = must(parse(
+        bytes, registry_of(scale_op(s, is_deterministic ? unsigned{QUERN_OP_DETERMINISTIC} : 0U))));
     const auto session = testing::session_of(testing::compile(std::move(model)));
     const Tensor x = testing::tensor<float>({2}, {10, 20});
     EXPECT_EQ(answer(*session, x), (std::vector<float>{14, 28}));
@@ -287,8 +287,8 @@ TEST(CustomOp, IsMergedOnlyWhereItIsDeterministic) {
                    node("Sum", {"a", "b", "c"}, {"y"})},
          .inputs = {value("x", f32, {2})},
          .outputs = {value("y", f32, {2})}});
-    Model model = must(
-        parse(bytes, registry_of(scale_op(s, is_deterministic ? QUERN_OP_DETERMINISTIC : 0U))));
+    Model model = must(parse(
+        bytes, registry_of(scale_op(s, is_deterministic ? unsigned{QUERN_OP_DETERMINISTIC} : 0U))));
     const auto session = testing::session_of(testing::compile(std::move(model)));
     EXPECT_EQ(answer(*session, testing::tensor<float>({2}, {1, 2})), (std::vector<float>{7, 13}));
     EXPECT_EQ(s.runs, is_deterministic ? 2 : 3);
