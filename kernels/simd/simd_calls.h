@@ -26,16 +26,16 @@ namespace quern {
 std::size_t simd_set_number() noexcept;
 
 // Called, or read as a pointer, as a member of Simd is. `sets`: the loop in each set.
-template <class F, auto*... sets>
-struct SimdCall;
-template <class R, class... A, auto*... sets>
-struct SimdCall<R (*)(A...), sets...> {
-  using Loop = R (*)(A...);
+template <class Loop, const Loop*... sets>
+struct SimdCall {
   operator Loop() const {  // NOLINT(google-explicit-constructor)
     constexpr const Loop* all[] = {sets...};
     return *all[simd_set_number()];
   }
-  R operator()(A... a) const { return Loop(*this)(a...); }
+  template <class... A>
+  auto operator()(A... a) const {
+    return Loop(*this)(a...);
+  }
 };
 
 #define QUERN_SIMD_DECLARE(loop)                        \
