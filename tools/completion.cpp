@@ -1,8 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // What a shell offers on Tab, from the table of options. Values without choices are files.
-#include <algorithm>
-#include <ranges>
-
 #include "engine/vocabulary/text_util.h"
 #include "tools/options.h"
 
@@ -11,10 +8,9 @@ namespace {
 
 // "-t,--threads" -> {"-t", "--threads"}
 std::vector<std::string> names_of(const OptionRow& row) {
-  std::vector<std::string> names;
-  for (const auto part : std::views::split(row.names, ','))
-    names.emplace_back(part.begin(), part.end());
-  return names;
+  const std::size_t comma = row.names.find(',');
+  if (comma == std::string::npos) return {row.names};
+  return {row.names.substr(0, comma), row.names.substr(comma + 1)};
 }
 
 bool is_offered(const OptionRow& row) {
