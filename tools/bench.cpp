@@ -76,7 +76,7 @@ Result<Measurement> measure(const BenchArgs& args, const Console& console) {
   }
   m.memory = held_bytes(*o.session);
   m.threads = o.session->threads();
-  m.onednn = property_of(o.executable->device().info(), "onednn");
+  m.onednn = property_of(described(o.executable->device()), "onednn");
   QUERN_TRY(record_trace(*o.session, args.pool.record_trace, console));
   // Last: its buffers are not the model's memory.
   QUERN_ASSIGN(m.roof, measure_roof(o.executable->device(), m.threads));

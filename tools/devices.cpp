@@ -59,7 +59,7 @@ Result<ExitCode> devices_verb(const DevicesArgs& args, const Console& console) {
 Result<ExitCode> version_verb(const VersionArgs& args, const Console&) {
   const std::int64_t opset = *onnx::newest_opset("");
   const auto cpu = open_device("cpu");
-  const std::string onednn = cpu ? property_of((*cpu)->info(), "onednn") : "";
+  const std::string onednn = cpu ? property_of(described(**cpu), "onednn") : "";
   Json j;
   j["version"] = QUERN_VERSION;
   j["compiler"] = __VERSION__;

@@ -10,10 +10,12 @@
 #include <cstring>
 #include <exception>
 #include <memory>
+#include <mutex>
 #include <new>
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include <quern/c/quern.h>
@@ -140,6 +142,9 @@ struct quern_model {
 
 struct quern_device {
   std::shared_ptr<quern::Device> device;
+  // Of described(), once somebody asks.
+  mutable std::once_flag asked = {};
+  mutable std::vector<std::pair<std::string, std::string>> properties = {};
 };
 
 struct quern_thread_pool {

@@ -80,6 +80,11 @@ Status write_info(const DeviceInfo& d, quern_device_info* info) {
       info, {0, d.name.c_str(), d.title.c_str(), d.kind == DeviceInfo::Kind::gpu ? 1 : 0});
 }
 
+const std::vector<std::pair<std::string, std::string>>& properties_of(const quern_device& device) {
+  std::call_once(device.asked, [&] { device.properties = described(*device.device).properties; });
+  return device.properties;
+}
+
 }  // namespace
 
 quern_status quern_device_open(const char* name, quern_device** device) {
@@ -104,14 +109,19 @@ quern_status quern_device_get_info(const quern_device* device, quern_device_info
 }
 
 size_t quern_device_property_count(const quern_device* device) {
-  return device ? device->device->info().properties.size() : 0;
+  std::size_t count = 0;
+  static_cast<void>(guarded([&]() -> Status {
+    if (device) count = properties_of(*device).size();
+    return {};
+  }));
+  return count;
 }
 
 quern_status quern_device_property(const quern_device* device, size_t index, const char** key,
                                    const char** value) {
   return guarded([&]() -> Status {
     QUERN_NOT_NULL(device);
-    const auto& properties = device->device->info().properties;
+    const auto& properties = properties_of(*device);
     if (index >= properties.size())
       return {Code::invalid_argument, "property " + std::to_string(index) + ": the device has " +
                                           std::to_string(properties.size())};

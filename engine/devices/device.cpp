@@ -51,8 +51,12 @@ DeviceInfo cpu_info(std::string_view name) {
   info.title = cat(cpu_model(), ", ", instruction_set());
   info.properties = {{"threads", cat(default_threads())},
                      {"instructions", instruction_set()},
-                     {"openmp", open_openmp() ? "libgomp" : "none"},
-                     {"onednn", onednn_text(kernel_machine())}};
+                     {"openmp", open_openmp() ? "libgomp" : "none"}};
+  return info;
+}
+
+DeviceInfo with_onednn(DeviceInfo info) {
+  info.properties.emplace_back("onednn", onednn_text(kernel_machine()));
   return info;
 }
 
@@ -63,8 +67,13 @@ Result<DeviceRoof> Device::measure_roof() const {
                                        "' is that of the machine, not of a device"));
 }
 
+DeviceInfo described(const Device& device) {
+  const DeviceInfo& info = device.info();
+  return info.kind == DeviceInfo::Kind::cpu && info.name == "cpu" ? with_onednn(info) : info;
+}
+
 std::vector<DeviceInfo> list_devices() {
-  std::vector<DeviceInfo> devices = {cpu_info("cpu")};
+  std::vector<DeviceInfo> devices = {with_onednn(cpu_info("cpu"))};
 #ifdef QUERN_VULKAN
   for (DeviceInfo& gpu : vulkan::list()) devices.push_back(std::move(gpu));
 #endif

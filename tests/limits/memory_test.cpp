@@ -298,7 +298,6 @@ const LargeGraph large_graphs[] = {
 class CompilingOf : public ::testing::TestWithParam<LargeGraph> {};
 
 TEST_P(CompilingOf, TakesNoMoreThanTheLimit) {
-  must(open_device("cpu"));  // opens oneDNN, once in a process: some 6 MB of its own
   constexpr int nodes = 20'000;
   for (const std::size_t limit : {4 * mb, 50 * mb, 200 * mb}) {
     G g("long");
