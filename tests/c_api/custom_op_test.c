@@ -9,20 +9,8 @@
 #include <quern/c/custom_op.h>
 #include <quern/c/quern.h>
 
-static int failures = 0;
-
-#define CHECK(condition)                                                             \
-  do {                                                                               \
-    if (!(condition)) {                                                              \
-      printf("%s:%d: %s: %s\n", __FILE__, __LINE__, #condition, quern_last_error()); \
-      ++failures;                                                                    \
-    }                                                                                \
-  } while (0)
-#define REQUIRE(condition)            \
-  do {                                \
-    CHECK(condition);                 \
-    if (failures) exit(EXIT_FAILURE); \
-  } while (0)
+#define LAST_ERROR quern_last_error
+#include "../check.h"
 
 enum { rows = 3, columns = 8, results = 16 };
 

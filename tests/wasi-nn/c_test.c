@@ -7,17 +7,11 @@
 
 #include <quern/c/wasi_nn.h>
 
+#define LAST_ERROR quern_nn_last_error
+#include "../check.h"
+
 enum { SIDE = 28, PIXELS = SIDE * SIDE, CLASSES = 10 };
 
-static int failures = 0;
-
-#define CHECK(condition)                                                                \
-  do {                                                                                  \
-    if (!(condition)) {                                                                 \
-      printf("%s:%d: %s: %s\n", __FILE__, __LINE__, #condition, quern_nn_last_error()); \
-      failures++;                                                                       \
-    }                                                                                   \
-  } while (0)
 #define OK(call) CHECK((call) == QUERN_NN_SUCCESS)
 
 static float pixels[PIXELS];

@@ -10,6 +10,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "../../check.h"
+
 typedef struct {
   void* buf;
   uint32_t size;
@@ -27,15 +29,6 @@ typedef struct {
   const buffer* buf;
   uint32_t size;
 } builders;
-
-static int failures = 0;
-#define CHECK(condition)                                     \
-  do {                                                       \
-    if (!(condition)) {                                      \
-      printf("%s:%d: %s\n", __FILE__, __LINE__, #condition); \
-      failures++;                                            \
-    }                                                        \
-  } while (0)
 
 static struct {
   int32_t (*init_backend)(void**);

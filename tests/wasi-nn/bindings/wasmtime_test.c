@@ -5,6 +5,8 @@
 
 #include <quern/c/wasi_nn_wasmtime.h>
 
+#include "../../check.h"
+
 enum { MOST = 32, BYTES = 8192 };
 
 /* ---- the stand-in ---- */
@@ -106,15 +108,6 @@ void wasmtime_error_delete(wasmtime_error_t* error) {
 }
 
 /* ---- the test ---- */
-
-static int failures = 0;
-#define CHECK(condition)                                     \
-  do {                                                       \
-    if (!(condition)) {                                      \
-      printf("%s:%d: %s\n", __FILE__, __LINE__, #condition); \
-      failures++;                                            \
-    }                                                        \
-  } while (0)
 
 static wasm_trap_t* last_trap;
 
